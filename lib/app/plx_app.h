@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file
+ * What applications share: option tables, the start of a program, results of a measurement. The one
+ * library that prints.
+ */
+#ifndef PLX_APP_H
+#define PLX_APP_H
+
+#include "plx_base.h"
+#include "plx_eal.h"
+#include "plx_stats.h"
+
+PLX_BEGIN_DECLS
+
+/* Options ---------------------------------------------------------------------------------- */
+
+enum plx_app_kind {
+	PLX_APP_FLAG,     /**< bool *; takes no value */
+	PLX_APP_STRING,   /**< const char ** */
+	PLX_APP_UINT,     /**< uint64_t *, decimal, min to max */
+	PLX_APP_SIZE,     /**< uint64_t *, bytes: 64, 4K, 1M, 2G; min to max */
+	PLX_APP_DURATION, /**< uint64_t *, nanoseconds: 10 (seconds), 1.5s, 500ms, 20us, 100ns */
+	PLX_APP_CHOICE,   /**< unsigned *, index of one of `choices` */
+};
+
+/** One option of an application. A table ends with a NULL name. */
+struct plx_app_option {
+	const char *name;        /**< long name without dashes */
+	const char *placeholder; /**< "ADDR", "N": what the help shows for the value */
+	const char *help;        /**< one line, with the default */
+	enum plx_app_kind kind;
+	void *value;                /**< where it goes; holds the default before */
+	uint64_t min, max;          /**< UINT, SIZE, DURATION (ns); max 0: no limit */
+	const char *const *choices; /**< CHOICE: ended by NULL */
+	bool *given;                /**< set when the option was there; may be NULL */
+};
+
+struct plx_app {
+	const char *name;    /**< "plx-ping" */
+	const char *summary; /**< one line */
+	const char *usage;   /**< lines for "Usage:", each "  plx-ping [EAL options] -- ..." */
+	const struct plx_app_option *options;
+	/** Check what the options say together; may be NULL. Return 0 or plx_fail(EINVAL, ...). */
+	int (*check)(void);
+};
+
+/** Not an exit status: go on. */
+#define PLX_APP_RUN (-1)
+
+/** Parse EAL options, "--", and the application's own; without EAL options the "--" may be left
+ * out. Log to standard error, serve --help, --version and --dry-run, and bring the EAL up. Prints
+ * every error, once. Return: PLX_APP_RUN; or the status to exit with: 0 after help, version or dry
+ * run, 2 after a usage error, 1 after any other. */
+int plx_app_start(int argc, char **argv, const struct plx_app *app);
+
+/** Parse the application's own words alone (argv[0] is the first of them). Return: 0; -EINVAL. */
+int plx_app_parse(int argc, char **argv, const struct plx_app *app);
+
+/** Print "NAME: text" of the last error on standard error and return 1, for `return`. */
+int plx_app_fail(const struct plx_app *app);
+
+/** End it: plx_eal_fini. Returns `status`, or 1 where an lcore hangs. */
+int plx_app_finish(const struct plx_app *app, int status);
+
+/** Parse one value as the option kinds do. Return: 0; -EINVAL, the text naming `option`. */
+int plx_parse_uint(const char *option, const char *text, uint64_t min, uint64_t max,
+		   uint64_t *value_out);
+int plx_parse_size(const char *option, const char *text, uint64_t min, uint64_t max,
+		   uint64_t *value_out);
+int plx_parse_duration(const char *option, const char *text, uint64_t min_ns, uint64_t max_ns,
+		       uint64_t *value_out);
+
+/* Results ---------------------------------------------------------------------------------- */
+
+/** One measurement of round-trip times. */
+struct plx_result {
+	const char *name;     /**< of the run: "tcp-poll" */
+	const char *provider; /**< "net" */
+	const char *idle;     /**< "poll" */
+	uint64_t size_bytes;
+	uint64_t elapsed_ns; /**< of the measured part */
+	uint64_t lost;       /**< requests without an answer */
+	double rate;         /**< target of an open loop, per second; 0: closed loop */
+	const char *arrival; /**< "fixed", "poisson"; NULL in a closed loop */
+	uint64_t seed;       /**< of the arrivals */
+	double clock_drift_ppm;
+	const struct plx_hist
+		*rtt_ns; /**< full round trips; from the intended time in an open loop */
+	const struct plx_hist
+		*service_ns; /**< open loop: from the true send; NULL in a closed loop */
+};
+
+/** Print the line of percentiles (n/a where there are too few samples) and a histogram at most
+ * `columns` wide (0: the terminal's, or 80). */
+void plx_result_print(const struct plx_result *result, FILE *out, unsigned columns);
+
+/** Check the run against itself: a closed loop's mean times count is within 3 % of elapsed; an open
+ * loop reached 99.9 % of its rate and lost nothing. Return: 0; -ERANGE, the text saying what. */
+int plx_result_check(const struct plx_result *result);
+
+/** Write NAME.json, NAME.hgrm and NAME.csv into directory `dir`, made if missing.
+ * JSON keys: name provider idle size_bytes count min_ns p50_ns p90_ns p99_ns p99_9_ns p99_99_ns
+ * max_ns mean_ns elapsed_ns valid and, as far as they apply, lost rate arrival achieved_rate seed
+ * service_p50_ns service_p99_ns clock_drift_ppm note. A percentile without enough samples is null.
+ * Return: 0; -errno with the path. */
+int plx_result_write(const struct plx_result *result, const char *dir);
+
+PLX_END_DECLS
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOG_LINE_BYTES 1024
+
+static const char *const level_names[] = {"error", "warning", "notice", "info", "debug"};
+
+static struct plx_log_component *components;
+static plx_log_sink log_sink;
+static void *log_sink_arg;
+
+void plx_log_register(struct plx_log_component *component)
+{
+	component->next = components;
+	components = component;
+}
+
+void plx_log_set_sink(plx_log_sink sink, void *arg)
+{
+	log_sink = sink;
+	log_sink_arg = arg;
+}
+
+void plx_log_to_stderr(enum plx_log_level level, const char *component, const char *line, void *arg)
+{
+	char out[LOG_LINE_BYTES + 64];
+	int len = snprintf(out, sizeof(out), "%s: %s: %s\n", component, level_names[level], line);
+
+	if (len > (int)sizeof(out) - 1)
+		len = (int)sizeof(out) - 1;
+	/* One write, so that lines of several lcores do not mix. A full pipe loses the line. */
+	if (write(STDERR_FILENO, out, (size_t)len) < 0)
+		return;
+}
+
+void plx_log_write(enum plx_log_level level, const struct plx_log_component *component,
+		   const char *format, ...)
+{
+	char line[LOG_LINE_BYTES];
+	va_list args;
+
+	if (!log_sink)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	log_sink(level, component->name, line, log_sink_arg);
+}
+
+static int level_from_text(const char *text)
+{
+	for (int i = 0; i < (int)PLX_ARRAY_LEN(level_names); i++) {
+		if (strcmp(text, level_names[i]) == 0)
+			return i;
+	}
+	if (text[0] >= '0' && text[0] <= '4' && text[1] == '\0')
+		return text[0] - '0';
+	return -1;
+}
+
+static void list_components(char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (const struct plx_log_component *c = components; c && used < size; c = c->next) {
+		int n = snprintf(out + used, size - used, "%s%s", used ? ", " : "", c->name);
+
+		used += n > 0 ? (size_t)n : 0;
+	}
+}
+
+int plx_log_configure(const char *option, const char *text)
+{
+	const char *colon = strchr(text, ':');
+	size_t name_len = colon ? (size_t)(colon - text) : 0;
+	int level = level_from_text(colon ? colon + 1 : text);
+	bool found = colon == NULL;
+
+	if (level < 0)
+		return plx_fail(EINVAL,
+				"%s %s: unknown level; give error, warning, notice, info, debug or "
+				"0 to 4, or component:level",
+				option, text);
+	for (struct plx_log_component *c = components; c; c = c->next) {
+		if (colon && (strlen(c->name) != name_len || strncmp(c->name, text, name_len)))
+			continue;
+		c->level = (enum plx_log_level)level;
+		found = true;
+	}
+	if (!found) {
+		char known[256];
+
+		list_components(known, sizeof(known));
+		return plx_fail(EINVAL, "%s %s: unknown component '%.*s'; there are: %s", option,
+				text, (int)name_len, text, known);
+	}
+	return 0;
+}
+
+bool plx_log_allowed(struct plx_log_limit *limit, uint64_t now_ns)
+{
+	uint64_t second = now_ns / PLX_NS_PER_S;
+
+	if (second != limit->second) {
+		limit->second = second;
+		limit->used = 0;
+	}
+	if (limit->used >= (limit->burst ? limit->burst : 10)) {
+		limit->suppressed++;
+		return false;
+	}
+	limit->used++;
+	return true;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file
+ * What every part of Pollux stands on: compile-time helpers, error texts, the log, the TSC clock,
+ * and the index of the calling lcore. Knows nothing of any other library.
+ */
+#ifndef PLX_BASE_H
+#define PLX_BASE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#ifdef __x86_64__
+#include <x86intrin.h>
+#endif
+
+#ifdef __cplusplus
+#define PLX_BEGIN_DECLS \
+	extern "C" {    \
+	_Pragma("GCC visibility push(default)")
+#define PLX_END_DECLS                 \
+	_Pragma("GCC visibility pop") \
+	}
+#else
+#define PLX_BEGIN_DECLS _Pragma("GCC visibility push(default)")
+#define PLX_END_DECLS   _Pragma("GCC visibility pop")
+#endif
+
+#define PLX_CACHE_LINE                      64
+#define PLX_ALIGNED_LINE                    __attribute__((aligned(PLX_CACHE_LINE)))
+#define PLX_PRINTF(f, a)                    __attribute__((format(printf, f, a)))
+#define PLX_ARRAY_LEN(a)                    (sizeof(a) / sizeof((a)[0]))
+
+#define plx_likely(x)                       __builtin_expect(!!(x), 1)
+#define plx_unlikely(x)                     __builtin_expect(!!(x), 0)
+
+#define plx_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+#define PLX_NS_PER_US                       UINT64_C(1000)
+#define PLX_NS_PER_MS                       UINT64_C(1000000)
+#define PLX_NS_PER_S                        UINT64_C(1000000000)
+
+PLX_BEGIN_DECLS
+
+/** The version of the library that is running, "major.minor.patch". Thread: any. */
+const char *plx_version(void);
+
+/* Errors ----------------------------------------------------------------------------------- */
+
+/** The text of this thread's last failed call into Pollux: what was given, what is allowed, what to
+ * do. Valid until the next failing call on this thread; "" before the first. Thread: any. */
+const char *plx_error(void);
+
+/** Set this thread's error text and return -err, so that a function can `return plx_fail(...)`.
+ * err: a positive errno value. Thread: any. */
+int plx_fail(int err, const char *format, ...) PLX_PRINTF(2, 3);
+
+/** Put text in front of this thread's error text: for a caller that passes an error up and knows
+ * more of its origin (a file and line, say). Returns err as it was given. Thread: any. */
+int plx_fail_in(int err, const char *format, ...) PLX_PRINTF(2, 3);
+
+/* Log -------------------------------------------------------------------------------------- */
+
+enum plx_log_level { PLX_LOG_ERROR, PLX_LOG_WARNING, PLX_LOG_NOTICE, PLX_LOG_INFO, PLX_LOG_DEBUG };
+
+/** A part of the program whose messages are filtered together. Define with PLX_LOG_COMPONENT. */
+struct plx_log_component {
+	const char *name;
+	enum plx_log_level level; /**< messages above it are dropped; PLX_LOG_NOTICE at first */
+	struct plx_log_component *next;
+};
+
+/** Where messages go. line has no newline and is valid during the call only. */
+typedef void (*plx_log_sink)(enum plx_log_level level, const char *component, const char *line,
+			     void *arg);
+
+/** Send messages to sink; NULL drops them, which is how a process starts: a library does not
+ * print by itself. Thread: setup. */
+void plx_log_set_sink(plx_log_sink sink, void *arg);
+
+/** A sink that writes "component: level: text" lines to standard error. */
+void plx_log_to_stderr(enum plx_log_level level, const char *component, const char *line,
+		       void *arg);
+
+/** Apply "[component:]level": level is error, warning, notice, info, debug or 0 to 4.
+ * option: how the user named the setting, for the error text.
+ * Thread: setup. Return: 0; -EINVAL unknown level or component (the text lists what there is). */
+int plx_log_configure(const char *option, const char *text);
+
+/** Make a component known to plx_log_configure. PLX_LOG_COMPONENT calls it before main. */
+void plx_log_register(struct plx_log_component *component);
+
+/** Format and send one message; use plx_log, which filters first. Thread: any. */
+void plx_log_write(enum plx_log_level level, const struct plx_log_component *component,
+		   const char *format, ...) PLX_PRINTF(3, 4);
+
+#define plx_log(component, lvl, ...)                                    \
+	do {                                                            \
+		if ((lvl) <= (component)->level)                        \
+			plx_log_write((lvl), (component), __VA_ARGS__); \
+	} while (0)
+
+/** Define a static component `variable` named `text` and register it when the program loads. */
+#define PLX_LOG_COMPONENT(variable, text)                                                     \
+	static struct plx_log_component variable = {.name = (text), .level = PLX_LOG_NOTICE}; \
+	__attribute__((constructor)) static void variable##_register(void)                    \
+	{                                                                                     \
+		plx_log_register(&variable);                                                  \
+	}                                                                                     \
+	struct plx_log_component /* takes the semicolon */
+
+/** At most `burst` messages a second about what a peer can cause as often as it likes. */
+struct plx_log_limit {
+	uint64_t second;     /**< the second that `used` counts */
+	unsigned used;       /**< messages let through in it */
+	unsigned burst;      /**< how many may pass each second; 0 means 10 */
+	uint64_t suppressed; /**< dropped in all */
+};
+
+/** Whether one more message may pass now. Thread: owner of the limit. */
+bool plx_log_allowed(struct plx_log_limit *limit, uint64_t now_ns);
+
+/* Clock ------------------------------------------------------------------------------------ */
+
+/** How the clock was found and how good it is. */
+struct plx_clock_info {
+	const char *source;    /**< "tsc", "cntvct" or "clock_monotonic_raw" */
+	const char *frequency; /**< where its frequency comes from: "measured", "cpuid", ... */
+	double hz;             /**< counts per second */
+	double residual_ppm;   /**< uncertainty of hz */
+	bool invariant;        /**< runs at one rate in every power state, and across CPUs */
+};
+
+/** Calibrate the clock against CLOCK_MONOTONIC_RAW; takes about 10 ms the first time, then nothing.
+ * Every init function of Pollux calls it. Thread: any. */
+void plx_clock_init(void);
+
+/** What the clock is. Calls plx_clock_init. Thread: any. */
+const struct plx_clock_info *plx_clock_info(void);
+
+/** How far, in parts per million, the clock ran from CLOCK_MONOTONIC_RAW since plx_clock_init:
+ * measured over the whole time since, so the longer the process ran the better. Thread: any. */
+double plx_clock_drift_ppm(void);
+
+/** ns = counts * plx_clock_mult / 2^32. Set by plx_clock_init, constant afterwards. */
+extern uint64_t plx_clock_mult;
+
+/** The raw counter. Not ordered against the instructions around it: fine for stamps that are
+ * micro-seconds apart. Thread: any. */
+static inline uint64_t plx_tsc(void)
+{
+#if defined(__x86_64__)
+	return __rdtsc();
+#elif defined(__aarch64__)
+	uint64_t count;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
+	return count;
+#else
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
+	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
+#endif
+}
+
+/** Counts of plx_tsc() in nanoseconds. Needs plx_clock_init. */
+static inline uint64_t plx_tsc_to_ns(uint64_t count)
+{
+	return (uint64_t)(((unsigned __int128)count * plx_clock_mult) >> 32);
+}
+
+/** Nanoseconds since an origin that is fixed for this boot. Needs plx_clock_init. Thread: any. */
+static inline uint64_t plx_now_ns(void)
+{
+	return plx_tsc_to_ns(plx_tsc());
+}
+
+/** Tell the CPU that this is a spin-wait loop. */
+static inline void plx_pause(void)
+{
+#if defined(__x86_64__)
+	_mm_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* The calling lcore ------------------------------------------------------------------------ */
+
+#define PLX_LCORE_NONE UINT32_MAX
+
+/** The id of the calling lcore, or PLX_LCORE_NONE on any other thread. Set by lib/lcore alone.
+ * It lives here so that pools and counters can find "my own" without knowing of lcores. */
+extern __thread uint32_t plx_lcore_id_tls __attribute__((tls_model("initial-exec")));
+
+/** The id of the calling lcore, or PLX_LCORE_NONE. Lcore ids are Pollux's own numbers; the CPU that
+ * an lcore runs on may have another. Thread: any. */
+static inline uint32_t plx_lcore_id(void)
+{
+	return plx_lcore_id_tls;
+}
+
+PLX_END_DECLS
+
+#endif

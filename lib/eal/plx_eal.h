@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file
+ * The environment abstraction layer: from a command line, a configuration file or a struct to a
+ * running set of lcores with memory and fabric, and back. Never prints and never exits.
+ */
+#ifndef PLX_EAL_H
+#define PLX_EAL_H
+
+#include "plx_base.h"
+#include "plx_lcore.h"
+#include "plx_mem.h"
+
+PLX_BEGIN_DECLS
+
+#define PLX_EAL_NODES_MAX  64
+#define PLX_EAL_LEVELS_MAX 16
+
+/** Everything that can be set. Fill it by hand, from argv (plx_eal_parse), or both. Strings are
+ * the caller's (argv's) or the struct's own `owned` ones; free those with plx_eal_conf_fini. */
+struct plx_eal_conf {
+	const char *lcores;     /**< core list as for plx_lcore_map_parse_list; NULL: see init */
+	const char *coremask;   /**< hexadecimal mask instead of a list */
+	const char *main_lcore; /**< lcore id; NULL: the least */
+	const char *socket_mem; /**< "MB,MB,..." per NUMA node, or with K, M, G suffixes */
+	const char *huge;       /**< "2M", "1G" or "none" */
+	const char *numa;       /**< "strict", "prefer" or "any" */
+	const char *provider;   /**< "tcp", "net", "fi:tcp", ...; NULL: chosen */
+	const char *config;     /**< path of a libconfig file */
+	const char *log_levels[PLX_EAL_LEVELS_MAX]; /**< "[component:]level" */
+	uint32_t log_level_count;
+	bool dry_run;        /**< check everything, start nothing */
+	bool show_version;   /**< set by --version: for the caller to act on */
+	bool show_help;      /**< set by --help: for the caller to act on */
+	bool ignore_signals; /**< leave SIGINT and SIGTERM alone */
+	/** How each of the strings above was given, for error texts: "-l", "lcores in FILE:3". NULL
+	 * for one that the program set. Indexed by plx_eal's option table; private. */
+	char *origin[16];
+	char *owned[32]; /**< strings that came from the configuration file; private */
+	uint32_t owned_count;
+};
+
+/** Parse options up to "--" or the first word that is no option. conf must be zeroed. The options
+ * keep their place: argv is not reordered.
+ * Thread: setup. Return: how many words were used, "--" included, argv[0] not: the application's
+ * own begin at argv[1 + n]. -EINVAL an unknown option (with the nearest known one), a missing or
+ * repeated value, or two options that exclude each other. Values are looked at by plx_eal_init. */
+int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf);
+
+/** Read conf->config, if set, into what the command line did not set. Done by plx_eal_init too.
+ * Return: 0; -ENOENT; -EINVAL with file, line and what is allowed. */
+int plx_eal_conf_file(struct plx_eal_conf *conf);
+
+/** Free what the conf owns. */
+void plx_eal_conf_fini(struct plx_eal_conf *conf);
+
+/** Bring everything up: topology, log levels, memory, lcores (WAIT), fabric. Without lcores or
+ * coremask: one lcore, id 0, on the first allowed CPU that no other Pollux process has claimed;
+ * where none is free, the first allowed one and a warning. With dry_run everything is checked and
+ * nothing started. May be repeated after plx_eal_fini.
+ * Thread: setup; the caller becomes the main lcore.
+ * Return: 0; -EINVAL a bad value (a usage error); -EALREADY; or what failed. On failure nothing is
+ * left running. */
+int plx_eal_init(struct plx_eal_conf *conf);
+
+/** Stop the loops, wait for the workers (5 s), close links, free memory. Thread: main.
+ * Return: 0; -ETIMEDOUT an lcore hangs; nothing before init. */
+int plx_eal_fini(void);
+
+/** The topology in use; NULL before init. */
+const struct plx_topo *plx_eal_topo(void);
+
+/** The help text of all EAL options, with defaults, for an application's --help. */
+const char *plx_eal_options_help(void);
+
+/** Several lines for --dry-run: lcores and CPUs, memory, provider. After init. Returns out. */
+const char *plx_eal_describe(char *out, size_t size);
+
+/** The known option nearest to `word` ("--lcore" gives "--lcores"), or NULL where none is near.
+ * names: `count` long names without dashes. */
+const char *plx_suggest(const char *word, const char *const *names, size_t count);
+
+PLX_END_DECLS
+
+#endif

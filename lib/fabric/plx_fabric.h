@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file
+ * Links: connections between processes over libfabric. A link belongs to one lcore, carries whole
+ * messages in order, and tells its owner through callbacks that run on that lcore. Whatever a peer
+ * does ends at most its own link.
+ */
+#ifndef PLX_FABRIC_H
+#define PLX_FABRIC_H
+
+#include "plx_base.h"
+#include "plx_mem.h"
+
+#include <sys/uio.h>
+
+PLX_BEGIN_DECLS
+
+struct plx_fabric_driver;
+struct plx_link;
+struct plx_listener;
+
+/* Set-up ----------------------------------------------------------------------------------- */
+
+struct plx_fabric_conf {
+	/** The drivers there are, ended by NULL; plx_drivers is the product's own table. */
+	const struct plx_fabric_driver *const *drivers;
+	/** What links use that name none: a driver ("tcp"), one of its libfabric providers ("net"),
+	 * or "fi:PROVIDER". NULL: the first driver of the table. */
+	const char *provider;
+};
+
+/** Look for the drivers' providers (libfabric's own first look takes some 80 ms) and put right what
+ * loading libfabric did to this process' signal handlers. Nothing else is opened until a link is.
+ * Thread: setup. Return: 0; -EALREADY; -EINVAL unknown provider; -ENODEV not on this host. */
+int plx_fabric_init(const struct plx_fabric_conf *conf);
+
+/** Close what is still open, on every lcore: none may be running its loop.
+ * Thread: main, after the lcores' functions returned and before plx_lcores_fini. */
+void plx_fabric_fini(void);
+
+/** Check a provider's name against a table of drivers. Return: 0; -EINVAL with the names there are.
+ */
+int plx_fabric_check_provider(const struct plx_fabric_driver *const *drivers, const char *option,
+			      const char *name);
+
+/* Links ------------------------------------------------------------------------------------ */
+
+/** Why a link ended. */
+enum plx_link_reason {
+	PLX_LINK_CLOSED,      /**< both sides agreed; everything sent was delivered */
+	PLX_LINK_REFUSED,     /**< nobody listens there, or the listener said no */
+	PLX_LINK_UNREACHABLE, /**< no route, or no answer */
+	PLX_LINK_HELLO,       /**< the peer's first frame was missing, late, broken or too new */
+	PLX_LINK_PROTOCOL,    /**< the peer broke the protocol later */
+	PLX_LINK_PEER_DOWN,   /**< the peer went away without closing */
+	PLX_LINK_ABORTED,     /**< plx_link_abort, or the process is shutting down */
+	PLX_LINK_TIMEOUT,     /**< the peer did not answer plx_link_close in time */
+	PLX_LINK_LOCAL,       /**< a failure on this side: memory, descriptors, the provider */
+	PLX_LINK_REASON_COUNT,
+};
+
+/** One word or two for people: "closed", "refused", ... */
+const char *plx_link_reason_name(enum plx_link_reason reason);
+
+/** Callbacks, each on the link's lcore, none inside another call into the link. Any may be NULL. */
+struct plx_link_events {
+	/** Both sides have said HELLO: messages may be sent. */
+	void (*on_open)(struct plx_link *link, void *user);
+
+	/** A whole message. It is the library's again when the callback returns, unless it took a
+	 * reference (plx_buf_ref); a kept buffer takes its place out of the link's receive window
+	 * until it is dropped. */
+	void (*on_message)(struct plx_link *link, struct plx_buf *message, void *user);
+
+	/** After -EAGAIN: there is room again. Once per -EAGAIN. */
+	void (*on_writable)(struct plx_link *link, void *user);
+
+	/** The link ended; also one that never opened. Called exactly once for every link that
+	 * plx_link_connect returned or that on_open told of; link is invalid when it returns.
+	 * text: the reason in words, for people. */
+	void (*on_close)(struct plx_link *link, enum plx_link_reason reason, const char *text,
+			 void *user);
+};
+
+/** 0 or NULL in any field means the default. */
+struct plx_link_attr {
+	const struct plx_link_events *events; /**< must outlive the link */
+	void *user;                           /**< given to the callbacks */
+	const char *provider;                 /**< as in plx_fabric_conf */
+	uint32_t rx_buf_bytes; /**< of each receive buffer, frame header included: 256 to 16 MiB;
+				    default 4 KiB. A page link takes its page size plus
+				    PLX_LINK_OVERHEAD, so that a page is one frame. */
+	uint32_t rx_buf_count; /**< receive buffers for messages: 2 to 200; default 8. Two more
+				    are kept for control frames. */
+	uint64_t message_max_bytes;  /**< longest message accepted from the peer; default 16 MiB,
+					limit  1 GiB - 1 */
+	uint64_t connect_timeout_ns; /**< default 5 s */
+	uint64_t hello_timeout_ns;   /**< for the peer's HELLO once connected; default 2 s */
+	uint64_t close_timeout_ns;   /**< for the peer's answer to a close; default 2 s */
+};
+
+/** Bytes of a receive buffer that are not payload of a message sent in one frame. */
+#define PLX_LINK_OVERHEAD 16
+
+/** Longest address text, with its NUL. */
+#define PLX_ADDRESS_MAX 300
+
+/** Connect to "host:port" ("[::1]:port" for IPv6). Returns at once; on_open or on_close follows.
+ * A host name (not a number) is looked up here, which may block: set-up work.
+ * Ownership: the link is the library's; the pointer is valid until on_close returns.
+ * Thread: an lcore. Return: 0; -EINVAL address or attribute; -ENODEV no such provider here;
+ * -ENOENT not an lcore; -EHOSTUNREACH; -ENOMEM; ... */
+int plx_link_connect(const char *address, const struct plx_link_attr *attr,
+		     struct plx_link **link_out);
+
+/** The greatest length that one plx_link_send can take just now without -EAGAIN is not told: send
+ * and see. This is the longest message that the peer accepts at all. Valid from on_open on. */
+uint64_t plx_link_message_max(const struct plx_link *link);
+
+/** Send a copy of len bytes (0 is a message too). Small ones leave with this call; beyond 4 KiB the
+ * copy is made into memory from the heap: prefer plx_link_send_buf there.
+ * Ownership: data stays the caller's and may be reused on return. Thread: owner.
+ * Return: 0; -EAGAIN no credit or no room in the queue, on_writable follows; -EMSGSIZE longer than
+ * the peer accepts; -ENOTCONN not open, or closing; -ENOMEM. */
+int plx_link_send(struct plx_link *link, const void *data, size_t len);
+
+/** The same for data in pieces; count at most 64, else -EINVAL. */
+int plx_link_sendv(struct plx_link *link, const struct iovec *iov, int count);
+
+/** status: 0 the transport has taken it (which is not delivery: see plx_link_close); else -errno.
+ * The library's reference to the buffer is dropped after the callback. */
+typedef void (*plx_link_sent_fn)(struct plx_link *link, struct plx_buf *buf, int status, void *arg);
+
+/** Send a buffer, or a chain, by reference: nothing is copied, and a first buffer that is unshared
+ * and has headroom carries the frame header in it. sent (may be NULL) is called exactly once for
+ * every accepted buffer, also when the link dies. Inside plx_link_send_buf it is never called.
+ * Ownership: the caller's reference moves to the library on success, and stays on error; the bytes
+ * must not be changed until `sent`. Thread: owner. Return: as plx_link_send. */
+int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg);
+
+/** A buffer to build a message in (claim), then send with plx_link_send_buf (commit) or drop with
+ * plx_buf_unref. From the lcore's own pool up to 4 KiB. Thread: owner.
+ * Return: the buffer; NULL when the pool is empty. */
+struct plx_buf *plx_link_buf(struct plx_link *link, uint32_t room_bytes);
+
+/** Close without loss: what was accepted is sent, the peer answers, then on_close(CLOSED). Messages
+ * from the peer arrive until then. Sends fail with -ENOTCONN from here on.
+ * Thread: owner. Return: 0; -EALREADY. A link that is not open yet is aborted. */
+int plx_link_close(struct plx_link *link);
+
+/** Drop the link now. on_close(ABORTED) follows from the loop. Thread: owner. */
+void plx_link_abort(struct plx_link *link);
+
+void plx_link_set_user(struct plx_link *link, void *user);
+void *plx_link_user(const struct plx_link *link);
+bool plx_link_is_open(const struct plx_link *link);
+
+/** The peer's address, "192.0.2.1:7000"; valid as long as the link. */
+const char *plx_link_peer(const struct plx_link *link);
+
+/** "tcp (libfabric net)": driver and provider; valid as long as the link. */
+const char *plx_link_provider(const struct plx_link *link);
+
+struct plx_link_stats {
+	uint64_t messages_sent, messages_received;
+	uint64_t bytes_sent, bytes_received; /**< of messages */
+	uint64_t frames_sent, frames_received;
+	uint64_t again;         /**< sends refused with -EAGAIN */
+	uint64_t credit_frames; /**< frames sent only to grant credit */
+	uint32_t tx_queued;     /**< messages accepted and not yet given to the provider */
+	uint32_t tx_inflight;   /**< operations that the provider has and will complete */
+	uint32_t rx_posted;     /**< receive buffers that the provider has */
+	uint32_t rx_kept;       /**< receive buffers that the user has */
+};
+
+void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out);
+
+/* Listeners -------------------------------------------------------------------------------- */
+
+struct plx_listen_attr {
+	struct plx_link_attr link; /**< of every link it accepts */
+	/** Which lcore gets the next link; its callbacks run there. NULL: the listener's own. An id
+	 * that is no lcore refuses the connection. */
+	uint32_t (*place)(struct plx_listener *listener, void *arg);
+	void *place_arg;
+};
+
+/** Listen on "host:port"; "*:port" is every address; port 0 takes a free one.
+ * Ownership: close with plx_listener_close. Thread: an lcore.
+ * Return: 0; -EADDRINUSE; -EADDRNOTAVAIL; -EINVAL; ... */
+int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
+		    struct plx_listener **listener_out);
+
+/** Where it listens, with the real port; valid as long as the listener. */
+const char *plx_listener_address(const struct plx_listener *listener);
+
+struct plx_listener_stats {
+	uint64_t requests;      /**< connection requests */
+	uint64_t opened;        /**< links that reached on_open */
+	uint64_t refused;       /**< refused here */
+	uint64_t failed;        /**< that ended before on_open: bad HELLO, time out */
+	char last_failure[160]; /**< the newest of those in words */
+};
+
+void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);
+
+/** Stop listening; links stay. Thread: owner. Accepts NULL. */
+void plx_listener_close(struct plx_listener *listener);
+
+/** The links and listeners that are open on the calling lcore. Thread: an lcore. */
+uint32_t plx_fabric_open_count(void);
+
+PLX_END_DECLS
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file
+ * For those who write a driver. A driver is a profile of facts about libfabric providers of one
+ * kind, or brings a provider of its own through getinfo and fabric; it is never a second
+ * abstraction beside libfabric. It registers by being in the table given to plx_fabric_init.
+ */
+#ifndef PLX_FABRIC_DRIVER_H
+#define PLX_FABRIC_DRIVER_H
+
+#include "plx_base.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+
+PLX_BEGIN_DECLS
+
+/** The libfabric objects that one lcore has open with one provider. */
+struct plx_fabric_fids {
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	struct fid_wait *wait; /**< NULL unless the driver opened a wait set */
+	int wait_fd;           /**< of the wait set, else of the CQ; -1: cannot be slept on */
+	int eq_fd;             /**< of the EQ; -1 where the wait set covers it */
+};
+
+struct plx_fabric_driver {
+	const char *name; /**< "tcp" */
+
+	/** What it is for, one line. */
+	const char *summary;
+
+	/** The libfabric provider that `asked` stands for: the driver's own name, a provider's
+	 * name, or NULL where it is not this driver's. "fi:" is taken off before, and exact is then
+	 * true: only the very provider will do. version: fi_version(). */
+	const char *(*provider)(const char *asked, bool exact, uint32_t version);
+
+	/** How providers are found and opened: libfabric's fi_getinfo and fi_fabric unless the
+	 * driver brings its own provider. NULL: libfabric's. */
+	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info **info_out);
+	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context);
+
+	/** Complete the hints that lib/fabric made (FI_EP_MSG, FI_MSG, FI_THREAD_DOMAIN, manual
+	 * progress, provider's name, sizes below). May be NULL. */
+	void (*hints)(struct fi_info *hints);
+
+	/** Open fids->cq and fids->eq, with the wait object this provider can really sleep on, and
+	 * set wait, wait_fd and eq_fd. fids->fabric and ->domain are open. Return: 0 or a libfabric
+	 * error; what it opened before is closed by the caller. */
+	int (*open_queues)(struct plx_fabric_fids *fids, size_t cq_entries);
+
+	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work. */
+	int (*arm)(struct plx_fabric_fids *fids);
+
+	size_t tx_size;        /**< operations in flight per link */
+	size_t rx_size;        /**< receives posted per link at most */
+	size_t cq_entries;     /**< completion queue; at least what all links can have posted where
+				    the provider can overrun it */
+	uint32_t signal_every; /**< ask for a completion of every n-th injected frame, where the
+				    provider hides a failed one; 0: never */
+	uint32_t eq_every_turns; /**< how often the EQ is read while nothing is expected from it */
+	uint32_t eq_pending_turns; /**< ... and while a connection is being made */
+	bool needs_mr;             /**< zones are registered, and their descriptors used */
+};
+
+/** The drivers of this build, ended by NULL; the first one is the default. */
+extern const struct plx_fabric_driver *const plx_drivers[];
+
+PLX_END_DECLS
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file
+ * Lcores: threads pinned to CPUs, the loop that each of them runs, what the loop calls (pollers and
+ * timers), and messages between them.
+ *
+ * One turn of the loop reads the clock once, takes messages from other threads, calls every poller,
+ * and then the timers that are due. User code runs inside those calls, to completion, and must not
+ * block.
+ */
+#ifndef PLX_LCORE_H
+#define PLX_LCORE_H
+
+#include "plx_base.h"
+#include "plx_topo.h"
+
+PLX_BEGIN_DECLS
+
+/* Launch ----------------------------------------------------------------------------------- */
+
+struct plx_lcore_conf {
+	const struct plx_topo *topo;     /**< to pin with; must outlive plx_lcores_fini */
+	const struct plx_lcore_map *map; /**< which lcores; copied */
+	uint32_t main_lcore;             /**< the calling thread's; PLX_LCORE_NONE: the least id */
+	bool catch_signals;              /**< SIGINT and SIGTERM stop all loops; a second one ends
+					      the process as if it were not caught */
+};
+
+enum plx_lcore_state {
+	PLX_LCORE_OFF,     /**< no such lcore */
+	PLX_LCORE_WAIT,    /**< asleep on a futex until something is launched */
+	PLX_LCORE_RUNNING, /**< inside the launched function */
+	PLX_LCORE_DONE,    /**< the function returned; plx_lcore_join takes the result */
+};
+
+typedef int (*plx_lcore_fn)(void *arg);
+
+/** Start the lcores: one pinned thread each, in state WAIT, and the calling thread, pinned too,
+ * as the main lcore. May be repeated after plx_lcores_fini. Thread: setup.
+ * Return: 0; -EALREADY; -EINVAL; -ENOMEM; -EPERM or -EIO pinning failed; -EAGAIN no thread. */
+int plx_lcores_init(const struct plx_lcore_conf *conf);
+
+/** Stop every loop, join and end the worker threads, give the calling thread its old affinity and
+ * the signals their old handlers. Waits for functions that run at most timeout_ns each.
+ * Thread: main. Return: 0; -ETIMEDOUT an lcore did not come back (it is named; it, and what the
+ * lcores use, stays allocated). */
+int plx_lcores_fini(uint64_t timeout_ns);
+
+/** How many lcores there are, main included; 0 before init. Thread: any. */
+uint32_t plx_lcore_count(void);
+
+/** The main lcore's id. Thread: any. */
+uint32_t plx_lcore_main(void);
+
+/** The least lcore id >= from, or PLX_LCORE_NONE. Thread: any. */
+uint32_t plx_lcore_next(uint32_t from);
+
+/** Every lcore, main included. */
+#define PLX_LCORE_FOREACH(id) \
+	for (uint32_t id = plx_lcore_next(0); id != PLX_LCORE_NONE; id = plx_lcore_next(id + 1))
+
+/** Every lcore but the main one. */
+#define PLX_LCORE_FOREACH_WORKER(id) \
+	PLX_LCORE_FOREACH (id)       \
+		if (id != plx_lcore_main())
+
+/** The first CPU of the lcore. Thread: any. Returns PLX_CPU_MAX for no such lcore. */
+unsigned plx_lcore_cpu(uint32_t id);
+
+/** The NUMA node of the lcore's first CPU. Thread: any. Returns PLX_NODE_ANY (-1) if unknown. */
+int plx_lcore_node(uint32_t id);
+
+enum plx_lcore_state plx_lcore_state(uint32_t id);
+
+/** Run fn(arg) on worker lcore id. Thread: main.
+ * Return: 0; -EBUSY it is not in state WAIT; -ENOENT no such lcore; -EINVAL the main lcore. */
+int plx_lcore_launch(uint32_t id, plx_lcore_fn fn, void *arg);
+
+/** Run fn(arg) on every worker, and then on the main lcore, by calling it; refuses all if one is
+ * busy. Thread: main. Return: 0; -EBUSY. *result_out (may be NULL) is the main lcore's result. */
+int plx_lcore_launch_all(plx_lcore_fn fn, void *arg, int *result_out);
+
+/** Wait until the worker's function has returned, take its result, and go back to state WAIT.
+ * timeout_ns: UINT64_MAX waits for ever. Thread: main.
+ * Return: 0; -ETIMEDOUT; -ENOENT; -EINVAL nothing was launched. result_out may be NULL. */
+int plx_lcore_join(uint32_t id, uint64_t timeout_ns, int *result_out);
+
+/** Ask every loop to return. Sticky until plx_lcores_fini. Thread: any + signal handlers. */
+void plx_stop(void);
+
+/** Whether plx_stop was called, or a caught signal did. Thread: any + signal handlers. */
+bool plx_stopping(void);
+
+/** The signal that stopped the loops, or 0. Thread: any. */
+int plx_stop_signal(void);
+
+/* Loop ------------------------------------------------------------------------------------- */
+
+/** Run the calling lcore's loop until plx_stop or plx_loop_quit. Thread: an lcore.
+ * Return: 0; -ENOENT not an lcore; -EBUSY inside a loop already. */
+int plx_loop_run(void);
+
+/** Let the calling lcore's loop return after this turn. Thread: an lcore. */
+void plx_loop_quit(void);
+
+/** One turn, for an lcore that has a loop of its own. Thread: an lcore.
+ * Return: how much work was done; 0 idle; -ENOENT not an lcore. */
+int plx_loop_turn(void);
+
+/** The clock of the turn that runs now: read once at its start. Thread: an lcore. */
+uint64_t plx_loop_now_ns(void);
+
+/** Called each turn. Does a bounded amount of work and returns how much: 0 only if there was none,
+ * as the busy time and (later) sleeping depend on it. */
+typedef int (*plx_poller_fn)(void *arg, uint64_t now_ns);
+
+struct plx_poller;
+
+/** Let the calling lcore's loop call fn every turn, or every period_ns where that is not 0.
+ * name: static, or alive as long as the poller. Thread: the lcore (or the main thread before
+ * launch, for itself). Return: 0; -ENOENT not an lcore; -ENOMEM. poller_out may be NULL. */
+int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t period_ns,
+		   struct plx_poller **poller_out);
+
+/** Take a poller out; allowed inside any poller, itself included. Thread: its lcore. Accepts NULL.
+ */
+void plx_poller_remove(struct plx_poller *poller);
+
+struct plx_poller_stats {
+	const char *name;
+	uint64_t period_ns;
+	uint64_t calls;
+	uint64_t busy_calls; /**< that returned more than 0 */
+	uint64_t work;       /**< sum of what they returned */
+	uint64_t cycles;     /**< estimate: one call in 64 is timed */
+};
+
+/** Statistics of the calling lcore's i-th poller. Return: 0; -ENOENT. Thread: the lcore. */
+int plx_poller_stats(uint32_t i, struct plx_poller_stats *stats_out);
+
+/* Timers ----------------------------------------------------------------------------------- */
+
+struct plx_timer;
+typedef void (*plx_timer_fn)(struct plx_timer *timer, void *arg);
+
+/** A timer, embedded in its user's struct. Zero it or use plx_timer_init; the fields are private.
+ * Expiry is never early and at most one tick (1.024 us) and one turn late. */
+struct plx_timer {
+	struct plx_timer *next;
+	struct plx_timer **prev_next; /**< NULL: not running */
+	uint64_t expiry_tick;
+	uint64_t period_ns;
+	plx_timer_fn fn;
+	void *arg;
+	struct plx_timer_wheel *wheel;
+	uint32_t slot;
+};
+
+void plx_timer_init(struct plx_timer *timer, plx_timer_fn fn, void *arg);
+
+/** Call fn once, delay_ns from this turn's clock on, on the calling lcore; a timer that runs is
+ * moved. Range: 0 (next turn) to a year. Thread: an lcore. Return: 0; -ENOENT not an lcore. */
+int plx_timer_start(struct plx_timer *timer, uint64_t delay_ns);
+
+/** Call fn every period_ns (at least 1), without drift; periods missed by a long turn are skipped.
+ * Thread: an lcore. Return: 0; -ENOENT; -EINVAL. */
+int plx_timer_start_periodic(struct plx_timer *timer, uint64_t period_ns);
+
+/** After it returns fn is not called any more. Does nothing to one that is not running; allowed
+ * inside fn. Thread: the timer's lcore. */
+void plx_timer_stop(struct plx_timer *timer);
+
+static inline bool plx_timer_running(const struct plx_timer *timer)
+{
+	return timer->prev_next != NULL;
+}
+
+/* Messages --------------------------------------------------------------------------------- */
+
+typedef void (*plx_message_fn)(void *arg);
+
+/** Call fn(arg) on lcore id, from inside its loop. Messages of one sender keep their order; a loop
+ * that is not running keeps them until it does. Thread: any.
+ * Return: 0; -EAGAIN its queue is full (counted), try later; -ENOENT no such lcore. */
+int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg);
+
+/* Statistics ------------------------------------------------------------------------------- */
+
+/** Always on. Times are in counts of plx_tsc(). */
+struct plx_lcore_stats {
+	uint64_t turns;
+	uint64_t idle_turns;    /**< in which nothing was done */
+	uint64_t busy_cycles;   /**< spent in turns that did something */
+	uint64_t idle_cycles;   /**< spent in turns that did nothing */
+	uint64_t messages;      /**< received */
+	uint64_t messages_full; /**< that found this lcore's queue full */
+	uint64_t timers;        /**< fired */
+	uint64_t longest_turn_cycles;
+};
+
+/** A snapshot, exact on the lcore itself and nearly so from elsewhere. Thread: any.
+ * Return: 0; -ENOENT. */
+int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out);
+
+PLX_END_DECLS
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file
+ * Memory: zones of huge pages on a NUMA node, pools of equal objects, and message buffers.
+ */
+#ifndef PLX_MEM_H
+#define PLX_MEM_H
+
+#include "plx_base.h"
+
+PLX_BEGIN_DECLS
+
+/* Zones ------------------------------------------------------------------------------------ */
+
+#define PLX_ZONE_MAX 256
+#define PLX_NODE_ANY (-1)
+
+enum plx_huge {
+	PLX_HUGE_2M,   /**< 2 MiB pages, the default */
+	PLX_HUGE_1G,   /**< 1 GiB pages */
+	PLX_HUGE_NONE, /**< ordinary pages */
+};
+
+enum plx_numa {
+	PLX_NUMA_PREFER, /**< the lcore's node; another one, counted, where that has no room */
+	PLX_NUMA_STRICT, /**< the lcore's node or -ENOMEM */
+	PLX_NUMA_ANY,    /**< wherever the system puts it */
+};
+
+/** What a zone really got. */
+enum plx_backing {
+	PLX_BACKING_HUGETLB, /**< memfd with MFD_HUGETLB: reserved huge pages */
+	PLX_BACKING_THP,     /**< private memory with MADV_HUGEPAGE */
+	PLX_BACKING_4K,      /**< ordinary pages */
+};
+
+struct plx_mem_conf {
+	enum plx_huge huge;
+	enum plx_numa numa;
+	const size_t *node_bytes; /**< memory to take at init on node 0, 1, ...; NULL: on demand */
+	unsigned node_count;      /**< length of node_bytes */
+};
+
+/** A contiguous stretch of memory. Zones only get more until plx_mem_fini. */
+struct plx_zone {
+	void *base;
+	size_t size_bytes;
+	size_t page_bytes; /**< smaller than asked for after a fallback */
+	int node;          /**< asked for, or PLX_NODE_ANY */
+	uint32_t index; /**< 0 to PLX_ZONE_MAX - 1; a fabric domain keeps its registration there */
+	enum plx_backing backing;
+};
+
+struct plx_mem_stats {
+	uint64_t zones;
+	uint64_t bytes;          /**< in zones */
+	uint64_t bytes_used;     /**< handed out of them */
+	uint64_t node_fallbacks; /**< zones that lie on another node than asked for (prefer) */
+	uint64_t page_fallbacks; /**< zones on smaller pages than asked for */
+};
+
+/** Set up memory for this process. conf NULL: 2 MiB pages, prefer, on demand. Falls back from huge
+ * pages to transparent ones to ordinary ones, and says so in one log line that tells what smaps
+ * shows. Thread: setup. Return: 0; -EALREADY; -EINVAL no such node; -ENOMEM. */
+int plx_mem_init(const struct plx_mem_conf *conf);
+
+/** Give everything back. All pools must be gone: those left are named in the log.
+ * Thread: setup. Does nothing before init. */
+void plx_mem_fini(void);
+
+/** How many zones there are: the indices below it are valid, until fini. Thread: any. */
+uint32_t plx_zone_count(void);
+
+/** The zone of that index, or NULL. Thread: any. */
+const struct plx_zone *plx_zone_get(uint32_t index);
+
+/** Allocate size bytes on a node (an id, or PLX_NODE_ANY), aligned to a power of two (0: a cache
+ * line), zeroed, from a zone, adding one where none has room. zone_out may be NULL.
+ * Thread: any, but it locks: set-up work. Return: the memory, or NULL with plx_error() telling. */
+void *plx_mem_alloc(size_t size_bytes, size_t align_bytes, int node,
+		    const struct plx_zone **zone_out);
+
+/** Give memory of plx_mem_alloc back. Accepts NULL. Thread: any; locks. */
+void plx_mem_free(void *memory);
+
+void plx_mem_stats(struct plx_mem_stats *stats_out);
+
+/** Describe the zones in one line, for people: "4 MiB in 2 MiB hugetlb pages on node 0". */
+const char *plx_mem_describe(char *out, size_t size);
+
+/* Pools ------------------------------------------------------------------------------------ */
+
+struct plx_pool;
+
+struct plx_pool_attr {
+	const char *name;      /**< for logs and statistics; copied */
+	size_t object_bytes;   /**< of each; rounded up to a cache line */
+	uint32_t object_count; /**< how many; at least 1 */
+	int node;              /**< NUMA node id or PLX_NODE_ANY */
+	uint32_t owner;        /**< lcore that gets from it, or PLX_LCORE_NONE: see plx_pool_get */
+};
+
+struct plx_pool_stats {
+	uint32_t object_count;
+	uint32_t available; /**< free just now, as the owner sees it */
+	uint32_t low_water; /**< least ever available */
+	uint64_t empty;     /**< gets that found nothing */
+};
+
+/** Ownership: destroy with plx_pool_destroy. Thread: setup, or the owner.
+ * Return: 0; -EINVAL; -ENOMEM. */
+int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out);
+
+/** All objects must be back (asserted in debug builds). Accepts NULL. */
+void plx_pool_destroy(struct plx_pool *pool);
+
+/** Take an object, its content undefined; the one put back last comes first, as it is still in the
+ * cache. Thread: the owner lcore; a pool whose owner is PLX_LCORE_NONE: one thread at a time.
+ * Return: the object; NULL when the pool is empty, which is counted: the caller decides. */
+void *plx_pool_get(struct plx_pool *pool);
+
+/** Put an object back. A plain store on the owner lcore; from any other thread it is pushed on a
+ * lock-free list that the owner takes as a whole when it runs out. Thread: any. */
+void plx_pool_put(struct plx_pool *pool, void *object);
+
+void plx_pool_stats(struct plx_pool *pool, struct plx_pool_stats *stats_out);
+
+/** The zone that all objects of the pool lie in. */
+const struct plx_zone *plx_pool_zone(const struct plx_pool *pool);
+
+/* Message buffers -------------------------------------------------------------------------- */
+
+struct plx_buf;
+
+/** Called when the last reference to a buffer over external memory is dropped, on the thread that
+ * dropped it. */
+typedef void (*plx_buf_free_fn)(void *memory, void *arg);
+
+/** A piece of a message: `len` bytes at `data`, within `room` bytes at `base`. The bytes between
+ * base and data are headroom, where a lower layer puts its header without copying.
+ * A message may be a chain of buffers; whoever holds the first one holds them all. */
+struct plx_buf {
+	uint8_t *data;
+	uint32_t len;
+	uint32_t room; /**< bytes at base */
+	uint8_t *base;
+	struct plx_buf *next;  /**< the rest of the message, or NULL */
+	_Atomic uint32_t refs; /**< references; use plx_buf_ref and plx_buf_unref */
+	uint32_t zone_index;   /**< of the zone base lies in, or PLX_ZONE_NONE */
+	uint32_t owner;        /**< lcore whose pool it came from, or PLX_LCORE_NONE */
+	uint32_t reserved;
+	struct plx_pool *pool;   /**< where it goes back to; NULL: the heap */
+	plx_buf_free_fn free_fn; /**< for external memory; NULL for a pool's own */
+	void *free_arg;
+};
+
+#define PLX_ZONE_NONE UINT32_MAX
+
+/** Headroom of every pooled buffer: enough for the headers of all lower layers. */
+#define PLX_BUF_HEADROOM 64
+
+/** Make a pool of buffers with `room_bytes` for data behind PLX_BUF_HEADROOM bytes of headroom.
+ * Get from it with plx_buf_get, not plx_pool_get. Otherwise as plx_pool_create, whose object_bytes
+ * is ignored. */
+int plx_buf_pool_create(const struct plx_pool_attr *attr, size_t room_bytes,
+			struct plx_pool **pool_out);
+
+/** Take an empty buffer: one reference, len 0, data behind the headroom. Thread: the pool's owner.
+ * Return: the buffer; NULL when the pool is empty. */
+struct plx_buf *plx_buf_get(struct plx_pool *pool);
+
+/** Make a buffer over the caller's memory, which must stay valid until free_fn is called (once,
+ * with that memory and arg). len bytes of it are data, headroom bytes before data are free to use:
+ * memory points to the headroom. The header itself comes from the heap.
+ * Return: the buffer; NULL with plx_error(). */
+struct plx_buf *plx_buf_wrap(void *memory, uint32_t headroom, uint32_t len, plx_buf_free_fn free_fn,
+			     void *arg);
+
+/** Make a buffer of room_bytes with PLX_BUF_HEADROOM from the heap: set-up and rare large messages.
+ * Return: the buffer; NULL with plx_error(). */
+struct plx_buf *plx_buf_alloc(uint32_t room_bytes);
+
+/** One more reference to the first buffer of a chain (and so to all). Thread: any. Returns buf. */
+struct plx_buf *plx_buf_ref(struct plx_buf *buf);
+
+/** Drop a reference; the last one sends the whole chain back to its pools, or calls free_fn.
+ * Accepts NULL. Thread: any. */
+void plx_buf_unref(struct plx_buf *buf);
+
+/** Whether the caller holds the only reference. Thread: a holder. */
+bool plx_buf_unshared(const struct plx_buf *buf);
+
+/** Empty it again: len 0, data behind the headroom, no chain (which is unreferenced). */
+void plx_buf_reset(struct plx_buf *buf);
+
+/** Bytes free before data. */
+static inline uint32_t plx_buf_headroom(const struct plx_buf *buf)
+{
+	return (uint32_t)(buf->data - buf->base);
+}
+
+/** Bytes free behind the data. */
+static inline uint32_t plx_buf_tailroom(const struct plx_buf *buf)
+{
+	return buf->room - plx_buf_headroom(buf) - buf->len;
+}
+
+/** Append `len` bytes and return where they are; NULL where they do not fit. */
+void *plx_buf_append(struct plx_buf *buf, uint32_t len);
+
+/** Take `len` bytes of headroom into the data and return its new start; NULL where too few. */
+void *plx_buf_prepend(struct plx_buf *buf, uint32_t len);
+
+/** Link `tail` (a chain; its reference moves) behind the last buffer of `head`. */
+void plx_buf_chain(struct plx_buf *head, struct plx_buf *tail);
+
+/** Bytes of data in the whole chain. */
+size_t plx_buf_total(const struct plx_buf *buf);
+
+/** Copy up to `size` bytes, from `offset` on, out of the chain. Returns how many were copied. */
+size_t plx_buf_copy_out(const struct plx_buf *buf, size_t offset, void *to, size_t size);
+
+PLX_END_DECLS
+
+#endif

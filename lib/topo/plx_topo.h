@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file
+ * CPUs and NUMA nodes of this host, which of them this process may use, core lists and masks, and
+ * pinning. Two number spaces are kept apart by name throughout: a *CPU id* is the operating
+ * system's, an *lcore id* is Pollux's own; `-l 2@5` is lcore 2 on CPU 5.
+ */
+#ifndef PLX_TOPO_H
+#define PLX_TOPO_H
+
+#include "plx_base.h"
+
+#include <sys/types.h>
+
+PLX_BEGIN_DECLS
+
+/* Sets of CPUs ----------------------------------------------------------------------------- */
+
+/** CPU ids are 0 to PLX_CPU_MAX - 1. */
+#define PLX_CPU_MAX 4096
+
+/** A set of CPU ids. All zero is the empty set. */
+struct plx_cpuset {
+	uint64_t words[PLX_CPU_MAX / 64];
+};
+
+static inline void plx_cpuset_add(struct plx_cpuset *set, unsigned cpu)
+{
+	set->words[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+}
+
+static inline void plx_cpuset_remove(struct plx_cpuset *set, unsigned cpu)
+{
+	set->words[cpu / 64] &= ~(UINT64_C(1) << (cpu % 64));
+}
+
+static inline bool plx_cpuset_has(const struct plx_cpuset *set, unsigned cpu)
+{
+	return cpu < PLX_CPU_MAX && (set->words[cpu / 64] >> (cpu % 64) & 1);
+}
+
+/** How many CPUs are in the set. */
+unsigned plx_cpuset_count(const struct plx_cpuset *set);
+
+/** The least CPU in the set that is >= from, or PLX_CPU_MAX. */
+unsigned plx_cpuset_next(const struct plx_cpuset *set, unsigned from);
+
+#define PLX_CPUSET_FOREACH(cpu, set)                                      \
+	for (unsigned cpu = plx_cpuset_next((set), 0); cpu < PLX_CPU_MAX; \
+	     cpu = plx_cpuset_next((set), cpu + 1))
+
+bool plx_cpuset_equal(const struct plx_cpuset *a, const struct plx_cpuset *b);
+
+/** Write the set as a list, "0-3,8"; "none" if empty; a list that does not fit ends in "...".
+ * Returns out. */
+const char *plx_cpuset_format(const struct plx_cpuset *set, char *out, size_t size);
+
+/* This host -------------------------------------------------------------------------------- */
+
+struct plx_topo;
+
+/** Discover a topology. source: NULL for this host, "synthetic:DESCRIPTION" (hwloc's own, such as
+ * "synthetic:numa:2 core:4 pu:1") or "xml:PATH" for another one, which can be looked at but not
+ * pinned to. Ownership: free with plx_topo_close. Thread: setup.
+ * Return: 0; -EINVAL bad source; -ENOENT no such XML file; -ENOMEM; -EIO hwloc failed. */
+int plx_topo_open(const char *source, struct plx_topo **topo_out);
+
+/** Accepts NULL. */
+void plx_topo_close(struct plx_topo *topo);
+
+/** Every CPU that is online. Valid until close. */
+const struct plx_cpuset *plx_topo_cpus(const struct plx_topo *topo);
+
+/** The CPUs that this process may use: online, in its cgroup's cpuset, and in the affinity mask it
+ * had when the topology was opened. Valid until close. */
+const struct plx_cpuset *plx_topo_allowed(const struct plx_topo *topo);
+
+/** How many NUMA nodes have CPUs or memory; at least 1. */
+unsigned plx_topo_node_count(const struct plx_topo *topo);
+
+/** The operating system's id of the i-th node (0 <= i < node_count). */
+int plx_topo_node_id(const struct plx_topo *topo, unsigned i);
+
+/** The CPUs of node `node_id`; the empty set for an unknown node. */
+struct plx_cpuset plx_topo_node_cpus(const struct plx_topo *topo, int node_id);
+
+/** The id of the NUMA node that the CPU belongs to; -1 if the CPU is unknown. */
+int plx_topo_cpu_node(const struct plx_topo *topo, unsigned cpu);
+
+/** A number that CPUs of one physical core (SMT siblings) share; -1 if the CPU is unknown. */
+int plx_topo_cpu_core(const struct plx_topo *topo, unsigned cpu);
+
+/** A number that CPUs of one package (socket) share; -1 if the CPU is unknown. */
+int plx_topo_cpu_package(const struct plx_topo *topo, unsigned cpu);
+
+/** Bind the calling thread to exactly those CPUs (hwloc_set_cpubind, strict) and read it back.
+ * Thread: the one to pin. Return: 0; -EINVAL empty set or a topology that is not this host;
+ * -EPERM not allowed; -EIO the read-back differs. */
+int plx_topo_pin(const struct plx_topo *topo, const struct plx_cpuset *cpus);
+
+/** The CPUs that the calling thread is bound to now. Return: 0; -EIO. */
+int plx_topo_pinned(const struct plx_topo *topo, struct plx_cpuset *cpus_out);
+
+/* Core lists and masks --------------------------------------------------------------------- */
+
+/** Lcore ids are 0 to PLX_LCORE_MAX - 1. */
+#define PLX_LCORE_MAX 256
+
+/** One lcore and the CPUs it may run on: one by custom; of several the system chooses. */
+struct plx_lcore_place {
+	uint32_t lcore_id;
+	struct plx_cpuset cpus;
+};
+
+/** The lcores of a process, in the order of their ids, each id once. */
+struct plx_lcore_map {
+	uint32_t count;
+	struct plx_lcore_place *places;
+};
+
+/** Parse a core list:
+ *
+ *     list  = item *( "," item )
+ *     item  = set [ "@" set ]
+ *     set   = range | "(" range *( "," range ) ")"
+ *     range = number [ "-" number ]              also descending: 3-1
+ *
+ * Without "@", `0-3,8` is lcores 0,1,2,3,8, each on the CPU of the same number, and `(0,6)` is
+ * lcores 0 and 6, each on both CPUs. `2@5` is lcore 2 on CPU 5; `(0-1)@0` lcores 0 and 1, both on
+ * CPU 0; `2@(5-7)` lcore 2 on any of CPUs 5 to 7. Blanks are allowed around every token.
+ *
+ * option: how the user named it ("-l", "--lcores", "lcores in FILE:7"), for the error text, which
+ * names the option, the text, the column (from 1) and what is allowed there.
+ * Ownership: free *map_out with plx_lcore_map_fini. Thread: setup. Return: 0; -EINVAL; -ENOMEM. */
+int plx_lcore_map_parse_list(const char *option, const char *text, struct plx_lcore_map *map_out);
+
+/** Parse a hexadecimal mask of CPUs, any width, "0x" optional, "," or "_" as group separators:
+ * lcore n on CPU n for each bit n. Otherwise as plx_lcore_map_parse_list. */
+int plx_lcore_map_parse_mask(const char *option, const char *text, struct plx_lcore_map *map_out);
+
+/** Check that every CPU of the map is allowed to this process. The error names the first CPU that
+ * is not, the allowed set, and an option text that would work.
+ * Return: 0; -EINVAL. */
+int plx_lcore_map_check(const char *option, const char *text, const struct plx_topo *topo,
+			const struct plx_lcore_map *map);
+
+/** One lcore, id 0, on one CPU. Return: 0; -ENOMEM. */
+int plx_lcore_map_single(unsigned cpu, struct plx_lcore_map *map_out);
+
+/** Write the map as a core list that parses to the same map. Returns out. */
+const char *plx_lcore_map_format(const struct plx_lcore_map *map, char *out, size_t size);
+
+/** Free the places. Accepts a zeroed map. */
+void plx_lcore_map_fini(struct plx_lcore_map *map);
+
+/* Claims ----------------------------------------------------------------------------------- */
+
+/** Claim a CPU for a poller of this process, so that the next Pollux process takes another one.
+ * A claim is a listening abstract UNIX socket ("\0pollux/cpu/N"): it ends with the process however
+ * that ends, and leaves nothing behind. It is seen by processes of the same network namespace.
+ * claim_out: a close-on-exec descriptor; close it to give the CPU back.
+ * holder_out: the process that has it, on -EBUSY; 0 where that cannot be told. May be NULL.
+ * Thread: setup. Return: 0; -EBUSY another process (or this one) holds it; -EMFILE and its like. */
+int plx_cpu_claim(unsigned cpu, int *claim_out, pid_t *holder_out);
+
+PLX_END_DECLS
+
+#endif
