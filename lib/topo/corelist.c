@@ -1,1 +1,298 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The core list parser: recursive descent over the grammar in plx_topo.h. A number is an lcore id
+ * or a CPU id by where its item stands to '@', so ranges are judged once their item is complete. */
+#include "topo_priv.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct number {
+	const char *at; /* its first digit; NULL: no number */
+	size_t digits;
+	unsigned value; /* PLX_CPU_MAX stands for that and everything above */
+};
+
+/* One set of an item. What would be wrong with it as lcore ids, or as CPU ids, is kept for later:
+ * the first number that is no lcore id, that is no CPU id, and the first lcore id that repeats. */
+struct id_set {
+	struct plx_cpuset ids;
+	bool grouped;
+	struct number no_lcore;
+	struct number no_cpu;
+	const char *repeat_at;
+	unsigned repeat;
+};
+
+struct parser {
+	const char *option;
+	const char *text;
+	const char *at;
+	struct plx_lcore_map *map; /* while parsing, places[id] is lcore id's */
+	bool single;               /* what was read last is one number: '-' may follow */
+	struct plx_cpuset taken;   /* lcore ids so far */
+	struct number stray;       /* the first CPU of an item without '@' that is no lcore id */
+};
+
+static bool accept(struct parser *p, char c)
+{
+	p->at = topo_skip_blanks(p->at);
+	if (*p->at != c)
+		return false;
+	p->at++;
+	return true;
+}
+
+static int fail_expected(struct parser *p, const char *expected, const char *hint)
+{
+	p->at = topo_skip_blanks(p->at);
+	if (*p->at == '[' || *p->at == ']')
+		hint = "groups are written in ( ), as in (4-7)@0";
+	return topo_fail_expected(p->option, p->text, p->at, expected, hint);
+}
+
+static int parse_number(struct parser *p, const char *expected, struct number *out)
+{
+	p->at = topo_skip_blanks(p->at);
+	*out = (struct number){.at = p->at};
+	for (; *p->at >= '0' && *p->at <= '9'; p->at++) {
+		out->value = out->value * 10 + (unsigned)(*p->at - '0');
+		if (out->value > PLX_CPU_MAX)
+			out->value = PLX_CPU_MAX;
+	}
+	out->digits = (size_t)(p->at - out->at);
+	if (out->digits)
+		return 0;
+	return fail_expected(p, expected, *p->at == '(' ? "groups do not nest" : "");
+}
+
+static void note_number(struct id_set *set, const struct number *number)
+{
+	if (number->value >= PLX_LCORE_MAX && !set->no_lcore.at)
+		set->no_lcore = *number;
+	if (number->value >= PLX_CPU_MAX && !set->no_cpu.at)
+		set->no_cpu = *number;
+}
+
+static void note_repeat(struct parser *p, struct id_set *set, const char *at, unsigned first,
+			unsigned last)
+{
+	for (unsigned id = first; id <= last && id < PLX_LCORE_MAX && !set->repeat_at; id++) {
+		if (plx_cpuset_has(&set->ids, id) || plx_cpuset_has(&p->taken, id)) {
+			set->repeat_at = at;
+			set->repeat = id;
+		}
+	}
+}
+
+static int parse_range(struct parser *p, const char *expected, struct id_set *set)
+{
+	struct number a, b;
+	int rc = parse_number(p, expected, &a);
+
+	if (rc)
+		return rc;
+	b = a;
+	p->single = !accept(p, '-');
+	if (!p->single) {
+		rc = parse_number(p, "the number that ends the range", &b);
+		if (rc)
+			return rc;
+	}
+	unsigned first = a.value < b.value ? a.value : b.value;
+	unsigned last = a.value < b.value ? b.value : a.value;
+
+	note_number(set, &a);
+	note_number(set, &b);
+	note_repeat(p, set, a.at, first, last);
+	topo_cpuset_add_range(&set->ids, first, last);
+	return 0;
+}
+
+static int parse_group(struct parser *p, const char *open, struct id_set *set)
+{
+	set->grouped = true;
+	do {
+		int rc = parse_range(p, "a number", set);
+
+		if (rc)
+			return rc;
+	} while (accept(p, ','));
+	char hint[64];
+	const char *expected = p->single ? "',', '-' or ')'" : "',' or ')'";
+
+	p->single = false;
+	if (accept(p, ')'))
+		return 0;
+	snprintf(hint, sizeof(hint), "the '(' of column %zu is not closed",
+		 (size_t)(open - p->text) + 1);
+	return fail_expected(p, expected, hint);
+}
+
+static int parse_set(struct parser *p, struct id_set *set)
+{
+	if (accept(p, '('))
+		return parse_group(p, p->at - 1, set);
+	return parse_range(p, "a number or '('", set);
+}
+
+static_assert(PLX_LCORE_MAX == 256 && PLX_CPU_MAX == 4096, "two texts below name the limits");
+#define LCORE_IDS "lcore ids are 0 to 255"
+#define CPU_IDS   "CPU ids are 0 to 4095"
+
+static int fail_number(struct parser *p, const struct number *number, const char *what,
+		       const char *allowed)
+{
+	int shown = number->digits > 20 ? 20 : (int)number->digits;
+
+	return topo_fail_at(p->option, p->text, number->at, "%s%.*s%s is out of range; %s", what,
+			    shown, number->at, number->digits > 20 ? "..." : "", allowed);
+}
+
+static int fail_repeat(struct parser *p, const struct id_set *lcores)
+{
+	return topo_fail_at(p->option, p->text, lcores->repeat_at,
+			    "lcore %u is given twice; give each lcore id once", lcores->repeat);
+}
+
+static void place(struct parser *p, unsigned lcore_id, const struct plx_cpuset *cpus)
+{
+	struct plx_lcore_place *to = &p->map->places[lcore_id];
+
+	to->lcore_id = lcore_id;
+	to->cpus = *cpus;
+	plx_cpuset_add(&p->taken, lcore_id);
+}
+
+static int place_mapped(struct parser *p, const struct id_set *lcores, const struct id_set *cpus)
+{
+	if (lcores->no_lcore.at)
+		return fail_number(p, &lcores->no_lcore, "lcore ", LCORE_IDS);
+	if (lcores->repeat_at)
+		return fail_repeat(p, lcores);
+	if (cpus->no_cpu.at)
+		return fail_number(p, &cpus->no_cpu, "CPU ", CPU_IDS);
+	PLX_CPUSET_FOREACH (id, &lcores->ids)
+		place(p, id, &cpus->ids);
+	return 0;
+}
+
+/* An item without '@': its numbers are lcore ids and CPU ids at once. */
+static int place_plain(struct parser *p, const struct id_set *both)
+{
+	if (both->no_cpu.at)
+		return fail_number(p, &both->no_cpu, "", LCORE_IDS ", " CPU_IDS);
+	if (both->repeat_at)
+		return fail_repeat(p, both);
+	if (both->no_lcore.at && !p->stray.at)
+		p->stray = both->no_lcore;
+	PLX_CPUSET_FOREACH (id, &both->ids) {
+		struct plx_cpuset own = {{0}};
+
+		plx_cpuset_add(&own, id);
+		if (id < PLX_LCORE_MAX)
+			place(p, id, both->grouped ? &both->ids : &own);
+	}
+	return 0;
+}
+
+static int parse_item(struct parser *p, bool *mapped)
+{
+	struct id_set first = {.ids = {{0}}}, second = {.ids = {{0}}};
+	int rc = parse_set(p, &first);
+
+	if (rc)
+		return rc;
+	*mapped = accept(p, '@');
+	if (*mapped) {
+		rc = parse_set(p, &second);
+		return rc ? rc : place_mapped(p, &first, &second);
+	}
+	return place_plain(p, &first);
+}
+
+static const char *next_allowed(bool mapped, bool single)
+{
+	if (mapped)
+		return single ? "',', '-' or the end" : "',' or the end";
+	return single ? "',', '-', '@' or the end" : "',', '@' or the end";
+}
+
+static const char *hint_after_item(char found)
+{
+	switch (found) {
+	case '@':
+		return "an item has one '@', as in 2@5";
+	case ')':
+		return "there is no '(' for it";
+	default:
+		return "";
+	}
+}
+
+/* Said last, because only now is it known which lcore id is free for the advice. */
+static int fail_stray(struct parser *p)
+{
+	unsigned cpu = p->stray.value, id = 0;
+
+	while (plx_cpuset_has(&p->taken, id))
+		id++;
+	if (id >= PLX_LCORE_MAX)
+		return topo_fail_at(p->option, p->text, p->stray.at,
+				    "%u is no lcore id (" LCORE_IDS "); a process has %d "
+				    "lcores at most",
+				    cpu, PLX_LCORE_MAX);
+	return topo_fail_at(p->option, p->text, p->stray.at,
+			    "%u is no lcore id (" LCORE_IDS
+			    "); to run an lcore on CPU %u write %u@%u",
+			    cpu, cpu, id, cpu);
+}
+
+static int parse_items(struct parser *p)
+{
+	bool mapped;
+
+	do {
+		int rc = parse_item(p, &mapped);
+
+		if (rc)
+			return rc;
+	} while (accept(p, ','));
+	if (*p->at)
+		return fail_expected(p, next_allowed(mapped, p->single), hint_after_item(*p->at));
+	return p->stray.at ? fail_stray(p) : 0;
+}
+
+/* From "places[id] is lcore id's" to `count` places in the order of their ids. */
+static void compact(struct plx_lcore_map *map, const struct plx_cpuset *taken)
+{
+	PLX_CPUSET_FOREACH (id, taken)
+		map->places[map->count++] = map->places[id];
+
+	struct plx_lcore_place *less = realloc(map->places, map->count * sizeof(*map->places));
+
+	if (less)
+		map->places = less;
+}
+
+int plx_lcore_map_parse_list(const char *option, const char *text, struct plx_lcore_map *map_out)
+{
+	struct plx_lcore_map map;
+	struct parser p = {.option = option, .text = text, .at = text, .map = &map};
+
+	if (!*topo_skip_blanks(text))
+		return topo_fail_at(option, text, text,
+				    "the list is empty; give lcores such as 0-3,8 or 2@5");
+	int rc = topo_map_alloc(&map, PLX_LCORE_MAX);
+
+	if (rc)
+		return rc;
+	rc = parse_items(&p);
+	if (rc) {
+		plx_lcore_map_fini(&map);
+		return rc;
+	}
+	compact(&map, &p.taken);
+	*map_out = map;
+	return 0;
+}

@@ -61,7 +61,8 @@ struct plx_topo;
 /** Discover a topology. source: NULL for this host, "synthetic:DESCRIPTION" (hwloc's own, such as
  * "synthetic:numa:2 core:4 pu:1") or "xml:PATH" for another one, which can be looked at but not
  * pinned to. Ownership: free with plx_topo_close. Thread: setup.
- * Return: 0; -EINVAL bad source; -ENOENT no such XML file; -ENOMEM; -EIO hwloc failed. */
+ * Return: 0; -EINVAL bad source, or no CPU in it is allowed; -ENOENT no such XML file; -ENOMEM;
+ * -EIO hwloc failed. */
 int plx_topo_open(const char *source, struct plx_topo **topo_out);
 
 /** Accepts NULL. */
@@ -71,7 +72,7 @@ void plx_topo_close(struct plx_topo *topo);
 const struct plx_cpuset *plx_topo_cpus(const struct plx_topo *topo);
 
 /** The CPUs that this process may use: online, in its cgroup's cpuset, and in the affinity mask it
- * had when the topology was opened. Valid until close. */
+ * had when the topology was opened (that of the calling thread). Never empty. Valid until close. */
 const struct plx_cpuset *plx_topo_allowed(const struct plx_topo *topo);
 
 /** How many NUMA nodes have CPUs or memory; at least 1. */
@@ -133,8 +134,9 @@ struct plx_lcore_map {
  * Ownership: free *map_out with plx_lcore_map_fini. Thread: setup. Return: 0; -EINVAL; -ENOMEM. */
 int plx_lcore_map_parse_list(const char *option, const char *text, struct plx_lcore_map *map_out);
 
-/** Parse a hexadecimal mask of CPUs, any width, "0x" optional, "," or "_" as group separators:
- * lcore n on CPU n for each bit n. Otherwise as plx_lcore_map_parse_list. */
+/** Parse a hexadecimal mask of CPUs, any width, "0x" optional: lcore n on CPU n for each bit n.
+ * "_" separates digits anywhere; "," as the kernel writes masks, with 8 digits after each, because
+ * "1,0" would mean two things. Otherwise as plx_lcore_map_parse_list. */
 int plx_lcore_map_parse_mask(const char *option, const char *text, struct plx_lcore_map *map_out);
 
 /** Check that every CPU of the map is allowed to this process. The error names the first CPU that
@@ -143,10 +145,11 @@ int plx_lcore_map_parse_mask(const char *option, const char *text, struct plx_lc
 int plx_lcore_map_check(const char *option, const char *text, const struct plx_topo *topo,
 			const struct plx_lcore_map *map);
 
-/** One lcore, id 0, on one CPU. Return: 0; -ENOMEM. */
+/** One lcore, id 0, on one CPU. Return: 0; -EINVAL no such CPU id; -ENOMEM. */
 int plx_lcore_map_single(unsigned cpu, struct plx_lcore_map *map_out);
 
-/** Write the map as a core list that parses to the same map. Returns out. */
+/** Write the map as a core list that parses to the same map; one that does not fit ends in "...",
+ * which does not parse. Returns out. */
 const char *plx_lcore_map_format(const struct plx_lcore_map *map, char *out, size_t size);
 
 /** Free the places. Accepts a zeroed map. */
@@ -158,8 +161,12 @@ void plx_lcore_map_fini(struct plx_lcore_map *map);
  * A claim is a listening abstract UNIX socket ("\0pollux/cpu/N"): it ends with the process however
  * that ends, and leaves nothing behind. It is seen by processes of the same network namespace.
  * claim_out: a close-on-exec descriptor; close it to give the CPU back.
- * holder_out: the process that has it, on -EBUSY; 0 where that cannot be told. May be NULL.
- * Thread: setup. Return: 0; -EBUSY another process (or this one) holds it; -EMFILE and its like. */
+ * A child that is forked without exec shares it.
+ * holder_out: the process that has it, on -EBUSY; 0 where that cannot be told. May be NULL, which
+ * is right for one who only looks for a free CPU: each question costs the holder a place in its
+ * backlog (4096 by the system's default), and with the backlog full nobody learns who it is.
+ * Thread: setup. Return: 0; -EBUSY another process (or this one) holds it; -EINVAL no CPU id;
+ * -EMFILE and its like. */
 int plx_cpu_claim(unsigned cpu, int *claim_out, pid_t *holder_out);
 
 PLX_END_DECLS

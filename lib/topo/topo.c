@@ -1,1 +1,365 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The host as hwloc sees it, and pinning. */
+#include "topo_priv.h"
+
+#include <hwloc.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Everything is asked of hwloc when it is needed: nothing here is on a hot path. */
+struct plx_topo {
+	hwloc_topology_t hwloc;
+	bool this_host;
+	struct plx_cpuset cpus;
+	struct plx_cpuset allowed;
+};
+
+#if HWLOC_API_VERSION >= 0x00020800
+#define SKIP_EXTRAS                                                           \
+	(HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | \
+	 HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS)
+#else
+#define SKIP_EXTRAS 0
+#endif
+
+static struct plx_cpuset from_bitmap(hwloc_const_bitmap_t bitmap)
+{
+	struct plx_cpuset set = {{0}};
+
+	for (int i = hwloc_bitmap_first(bitmap); i >= 0 && i < PLX_CPU_MAX;
+	     i = hwloc_bitmap_next(bitmap, i))
+		plx_cpuset_add(&set, (unsigned)i);
+	return set;
+}
+
+/* NULL: no memory. */
+static hwloc_bitmap_t to_bitmap(const struct plx_cpuset *set)
+{
+	hwloc_bitmap_t bitmap = hwloc_bitmap_alloc();
+
+	if (!bitmap)
+		return NULL;
+	PLX_CPUSET_FOREACH (cpu, set) {
+		if (hwloc_bitmap_set(bitmap, cpu)) {
+			hwloc_bitmap_free(bitmap);
+			return NULL;
+		}
+	}
+	return bitmap;
+}
+
+/* Opening ---------------------------------------------------------------------------------- */
+
+static int fail_hwloc(const char *what)
+{
+	if (errno == ENOMEM)
+		return plx_fail(ENOMEM, "no memory for the topology");
+	return plx_fail(EIO, "%s: hwloc: %s", what, strerror(errno));
+}
+
+static int set_xml(hwloc_topology_t hwloc, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st)) {
+		if (errno == ENOENT)
+			return plx_fail(ENOENT, "topology xml:%s: no such file", path);
+		return plx_fail(EINVAL, "topology xml:%s: %s", path, strerror(errno));
+	}
+	if (!S_ISREG(st.st_mode)) /* hwloc would wait for the end of a pipe */
+		return plx_fail(EINVAL, "topology xml:%s: not a regular file", path);
+	if (hwloc_topology_set_xml(hwloc, path))
+		return plx_fail(EINVAL,
+				"topology xml:%s: not a topology that hwloc can read; "
+				"give a file that lstopo wrote",
+				path);
+	return 0;
+}
+
+static int set_source(hwloc_topology_t hwloc, const char *source)
+{
+	static const char synthetic[] = "synthetic:", xml[] = "xml:";
+
+	if (!source)
+		return 0;
+	if (strncmp(source, xml, sizeof(xml) - 1) == 0)
+		return set_xml(hwloc, source + sizeof(xml) - 1);
+	if (strncmp(source, synthetic, sizeof(synthetic) - 1))
+		return plx_fail(EINVAL,
+				"topology %s: unknown source; give synthetic:DESCRIPTION or "
+				"xml:PATH, or none for this host",
+				source);
+	if (hwloc_topology_set_synthetic(hwloc, source + sizeof(synthetic) - 1))
+		return plx_fail(EINVAL,
+				"topology %s: hwloc does not understand the description; give one "
+				"such as synthetic:numa:2 core:4 pu:1",
+				source);
+	return 0;
+}
+
+/* Less to discover: without hwloc's x86 back-end, which binds itself to every CPU in turn, a load
+ * takes a third of the time, and the system's own files say the same. I/O is off unless asked for.
+ * Small caches are left out of this host alone: in a topology that is read, a NUMA node may hang
+ * below one, and would lose its own CPUs with it. A refusal of these settings costs time only. */
+static void set_scope(hwloc_topology_t hwloc, bool live)
+{
+	hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+	if (!live)
+		return;
+	hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_L1CACHE, HWLOC_TYPE_FILTER_KEEP_NONE);
+	hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_L2CACHE, HWLOC_TYPE_FILTER_KEEP_NONE);
+}
+
+static int load(hwloc_topology_t hwloc, const char *source)
+{
+	set_scope(hwloc, !source);
+	int rc = set_source(hwloc, source);
+
+	if (rc)
+		return rc;
+	/* Disallowed CPUs are kept, to tell them from those that do not exist. */
+	if (hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | SKIP_EXTRAS))
+		return fail_hwloc("topology flags");
+	if (!hwloc_topology_load(hwloc))
+		return 0;
+	if (!source || errno == ENOMEM)
+		return fail_hwloc("topology of this host");
+	return plx_fail(EINVAL, "topology %s: hwloc cannot load it: %s", source, strerror(errno));
+}
+
+/* The CPUs that the calling thread is bound to. */
+static int read_binding(const struct plx_topo *topo, struct plx_cpuset *out)
+{
+	hwloc_bitmap_t bitmap = hwloc_bitmap_alloc();
+
+	if (!bitmap)
+		return plx_fail(ENOMEM, "no memory for a CPU set");
+	int rc = hwloc_get_cpubind(topo->hwloc, bitmap, HWLOC_CPUBIND_THREAD);
+
+	if (rc)
+		rc = fail_hwloc("the CPUs that this thread is bound to");
+	else
+		*out = from_bitmap(bitmap);
+	hwloc_bitmap_free(bitmap);
+	return rc;
+}
+
+static int find_cpus(struct plx_topo *topo, const char *source)
+{
+	struct plx_cpuset bound;
+
+	topo->this_host = hwloc_topology_is_thissystem(topo->hwloc);
+	topo->cpus = from_bitmap(hwloc_topology_get_topology_cpuset(topo->hwloc));
+	topo->allowed = from_bitmap(hwloc_topology_get_allowed_cpuset(topo->hwloc));
+	topo->allowed = topo_cpuset_and(&topo->allowed, &topo->cpus);
+	if (topo->this_host) {
+		int rc = read_binding(topo, &bound);
+
+		if (rc)
+			return rc;
+		topo->allowed = topo_cpuset_and(&topo->allowed, &bound);
+	}
+	if (plx_cpuset_count(&topo->allowed))
+		return 0;
+	return plx_fail(EINVAL, "topology %s: none of its CPUs is both online and allowed",
+			source ? source : "of this host");
+}
+
+int plx_topo_open(const char *source, struct plx_topo **topo_out)
+{
+	struct plx_topo *topo = calloc(1, sizeof(*topo));
+
+	if (!topo)
+		return plx_fail(ENOMEM, "no memory for the topology");
+	int rc;
+
+	if (hwloc_topology_init(&topo->hwloc)) {
+		rc = fail_hwloc("topology");
+		goto free_topo;
+	}
+	rc = load(topo->hwloc, source);
+	if (!rc)
+		rc = find_cpus(topo, source);
+	if (rc)
+		goto destroy_hwloc;
+	*topo_out = topo;
+	return 0;
+
+destroy_hwloc:
+	hwloc_topology_destroy(topo->hwloc);
+free_topo:
+	free(topo);
+	return rc;
+}
+
+void plx_topo_close(struct plx_topo *topo)
+{
+	if (!topo)
+		return;
+	hwloc_topology_destroy(topo->hwloc);
+	free(topo);
+}
+
+/* Looking ---------------------------------------------------------------------------------- */
+
+const struct plx_cpuset *plx_topo_cpus(const struct plx_topo *topo)
+{
+	return &topo->cpus;
+}
+
+const struct plx_cpuset *plx_topo_allowed(const struct plx_topo *topo)
+{
+	return &topo->allowed;
+}
+
+unsigned plx_topo_node_count(const struct plx_topo *topo)
+{
+	int count = hwloc_bitmap_weight(hwloc_topology_get_topology_nodeset(topo->hwloc));
+
+	return count > 0 ? (unsigned)count : 1;
+}
+
+int plx_topo_node_id(const struct plx_topo *topo, unsigned i)
+{
+	hwloc_const_nodeset_t nodes = hwloc_topology_get_topology_nodeset(topo->hwloc);
+	int id = hwloc_bitmap_first(nodes);
+
+	while (i-- && id >= 0)
+		id = hwloc_bitmap_next(nodes, id);
+	return id;
+}
+
+struct plx_cpuset plx_topo_node_cpus(const struct plx_topo *topo, int node_id)
+{
+	hwloc_obj_t node = NULL;
+
+	if (node_id >= 0)
+		node = hwloc_get_numanode_obj_by_os_index(topo->hwloc, (unsigned)node_id);
+	return node ? from_bitmap(node->cpuset) : (struct plx_cpuset){{0}};
+}
+
+/* Memory that is shared by a larger part of the host may be a node of its own (slow or fast
+ * memory); the CPU belongs to the node with the fewest CPUs, the least id of equals. */
+int plx_topo_cpu_node(const struct plx_topo *topo, unsigned cpu)
+{
+	int best = -1, best_weight = 0;
+	hwloc_obj_t node = NULL;
+
+	if (!plx_cpuset_has(&topo->cpus, cpu))
+		return -1;
+	while ((node = hwloc_get_next_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, node))) {
+		int weight = hwloc_bitmap_weight(node->cpuset);
+		int id = (int)node->os_index;
+
+		if (!hwloc_bitmap_isset(node->cpuset, cpu))
+			continue;
+		if (best < 0 || weight < best_weight || (weight == best_weight && id < best)) {
+			best = id;
+			best_weight = weight;
+		}
+	}
+	return best;
+}
+
+static hwloc_obj_t ancestor(const struct plx_topo *topo, unsigned cpu, hwloc_obj_type_t type)
+{
+	hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(topo->hwloc, cpu);
+
+	return pu ? hwloc_get_ancestor_obj_by_type(topo->hwloc, type, pu) : NULL;
+}
+
+/* A system that tells of no cores has one CPU on each, and one package if it tells of none. */
+int plx_topo_cpu_core(const struct plx_topo *topo, unsigned cpu)
+{
+	if (!plx_cpuset_has(&topo->cpus, cpu))
+		return -1;
+	hwloc_obj_t core = ancestor(topo, cpu, HWLOC_OBJ_CORE);
+
+	return core ? (int)core->logical_index : (int)cpu;
+}
+
+int plx_topo_cpu_package(const struct plx_topo *topo, unsigned cpu)
+{
+	if (!plx_cpuset_has(&topo->cpus, cpu))
+		return -1;
+	hwloc_obj_t package = ancestor(topo, cpu, HWLOC_OBJ_PACKAGE);
+
+	return package ? (int)package->logical_index : 0;
+}
+
+/* Pinning ---------------------------------------------------------------------------------- */
+
+static int bind_thread(const struct plx_topo *topo, const struct plx_cpuset *cpus)
+{
+	hwloc_bitmap_t bitmap = to_bitmap(cpus);
+
+	if (!bitmap)
+		return plx_fail(ENOMEM, "no memory for a CPU set");
+	int rc = hwloc_set_cpubind(topo->hwloc, bitmap,
+				   HWLOC_CPUBIND_THREAD | HWLOC_CPUBIND_STRICT);
+	int err = errno;
+	char asked[128], allowed[128];
+
+	hwloc_bitmap_free(bitmap);
+	if (!rc)
+		return 0;
+	plx_cpuset_format(cpus, asked, sizeof(asked));
+	plx_cpuset_format(&topo->allowed, allowed, sizeof(allowed));
+	if (err == EPERM || err == EINVAL || err == EXDEV)
+		return plx_fail(EPERM,
+				"cannot pin to CPUs %s: not available to this process "
+				"(allowed: %s)",
+				asked, allowed);
+	return plx_fail(EIO, "cannot pin to CPUs %s: %s", asked, strerror(err));
+}
+
+/* The system leaves out CPUs that the process may not use, and says nothing. */
+static int check_binding(const struct plx_topo *topo, const struct plx_cpuset *cpus)
+{
+	struct plx_cpuset got;
+	char got_list[128], asked[128];
+	int rc = read_binding(topo, &got);
+
+	if (rc || plx_cpuset_equal(cpus, &got))
+		return rc;
+	return plx_fail(EIO,
+			"pinned to CPUs %s, but the system bound the thread to %s; "
+			"give CPUs that are online and allowed",
+			plx_cpuset_format(cpus, asked, sizeof(asked)),
+			plx_cpuset_format(&got, got_list, sizeof(got_list)));
+}
+
+int plx_topo_pin(const struct plx_topo *topo, const struct plx_cpuset *cpus)
+{
+	struct plx_cpuset before;
+
+	if (!topo->this_host)
+		return plx_fail(EINVAL, "cannot pin: the topology is not this host's");
+	if (!plx_cpuset_count(cpus))
+		return plx_fail(EINVAL, "cannot pin to no CPU at all");
+	int rc = read_binding(topo, &before);
+
+	if (rc)
+		return rc;
+	rc = bind_thread(topo, cpus);
+	if (rc)
+		return rc;
+	rc = check_binding(topo, cpus);
+	if (rc) {
+		hwloc_bitmap_t bitmap = to_bitmap(&before);
+
+		if (bitmap)
+			hwloc_set_cpubind(topo->hwloc, bitmap, HWLOC_CPUBIND_THREAD);
+		hwloc_bitmap_free(bitmap);
+	}
+	return rc;
+}
+
+int plx_topo_pinned(const struct plx_topo *topo, struct plx_cpuset *cpus_out)
+{
+	if (!topo->this_host)
+		return plx_fail(EIO, "the topology is not this host's: no thread is bound in it");
+	return read_binding(topo, cpus_out);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Error texts of the two parsers: what was given, where it is wrong, what is allowed there. */
+#include "topo_priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WINDOW      60 /* characters of a long text that are shown */
+#define WINDOW_BACK 30 /* of these, before the place that is wrong */
+
+const char *topo_skip_blanks(const char *at)
+{
+	return at + strspn(at, " \t\n\v\f\r");
+}
+
+static bool is_control(char c)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+const char *topo_excerpt(const char *text, const char *at, char out[TOPO_EXCERPT_BYTES])
+{
+	bool whole = strnlen(text, WINDOW + 1) <= WINDOW;
+	const char *from = whole || at - text <= WINDOW_BACK ? text : at - WINDOW_BACK;
+	size_t len = strnlen(from, WINDOW);
+	bool quoted = len == 0 || memchr(from, ' ', len) || memchr(from, '\t', len);
+
+	snprintf(out, TOPO_EXCERPT_BYTES, "%s%s%.*s%s%s", quoted ? "\"" : "",
+		 from > text ? "..." : "", (int)len, from, from[len] ? "..." : "",
+		 quoted ? "\"" : "");
+	for (char *c = out; *c; c++) {
+		if (is_control(*c))
+			*c = '?';
+	}
+	return out;
+}
+
+int topo_fail_at(const char *option, const char *text, const char *at, const char *format, ...)
+{
+	char excerpt[TOPO_EXCERPT_BYTES], what[384];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return plx_fail(EINVAL, "%s %s: column %zu: %s", option, topo_excerpt(text, at, excerpt),
+			(size_t)(at - text) + 1, what);
+}
+
+static const char *name_found(char c, char out[24])
+{
+	if (!c)
+		return "the end";
+	if (is_control(c) || (unsigned char)c >= 0x80)
+		snprintf(out, 24, "byte 0x%02x", (unsigned char)c);
+	else
+		snprintf(out, 24, "'%c'", c);
+	return out;
+}
+
+int topo_fail_expected(const char *option, const char *text, const char *at, const char *expected,
+		       const char *hint)
+{
+	char found[24];
+
+	return topo_fail_at(option, text, at, "found %s where %s is expected%s%s",
+			    name_found(*at, found), expected, *hint ? "; " : "", hint);
+}

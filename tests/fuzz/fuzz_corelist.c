@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any text, as a core list and as a core mask: no crash, every error has a text that names the
+ * option, what parses can be written and parsed again, and the advice of the check works. */
+#include "plx_topo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Unlike assert, also there in a release build. */
+#define REQUIRE(condition)                                                                \
+	do {                                                                              \
+		if (!(condition)) {                                                       \
+			fprintf(stderr, "%s: %s; last error: %s\n", __func__, #condition, \
+				plx_error());                                             \
+			abort();                                                          \
+		}                                                                         \
+	} while (0)
+
+typedef int (*parse_fn)(const char *option, const char *text, struct plx_lcore_map *map_out);
+
+static struct plx_topo *topo;
+static char written[1 << 22];
+
+static bool same_map(const struct plx_lcore_map *a, const struct plx_lcore_map *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (uint32_t i = 0; i < a->count; i++) {
+		if (a->places[i].lcore_id != b->places[i].lcore_id ||
+		    !plx_cpuset_equal(&a->places[i].cpus, &b->places[i].cpus))
+			return false;
+	}
+	return true;
+}
+
+static void require_sound(const struct plx_lcore_map *map)
+{
+	REQUIRE(map->count >= 1 && map->count <= PLX_LCORE_MAX);
+	for (uint32_t i = 0; i < map->count; i++) {
+		REQUIRE(map->places[i].lcore_id < PLX_LCORE_MAX);
+		REQUIRE(plx_cpuset_count(&map->places[i].cpus) >= 1);
+		REQUIRE(i == 0 || map->places[i - 1].lcore_id < map->places[i].lcore_id);
+	}
+}
+
+static void require_writable(const struct plx_lcore_map *map)
+{
+	struct plx_lcore_map again;
+	char small[16];
+
+	plx_lcore_map_format(map, written, sizeof(written));
+	REQUIRE(plx_lcore_map_parse_list("-l", written, &again) == 0);
+	REQUIRE(same_map(map, &again));
+	plx_lcore_map_fini(&again);
+
+	/* Cut short it must not parse, least of all to another map. */
+	if (strlen(plx_lcore_map_format(map, small, sizeof(small))) < strlen(written))
+		REQUIRE(plx_lcore_map_parse_list("-l", small, &again) == -EINVAL);
+}
+
+/* Take "give -l LIST" out of the error, without the quotes for a shell. */
+static void require_advice(parse_fn parse)
+{
+	const char *give = strstr(plx_error(), "; give ");
+	struct plx_lcore_map map;
+	char advice[256];
+
+	REQUIRE(give);
+	REQUIRE(sscanf(give, "; give -l %255s", advice) == 1);
+	char *text = advice + strspn(advice, "'");
+
+	text[strcspn(text, "'")] = '\0';
+	REQUIRE(parse("-l", text, &map) == 0);
+	REQUIRE(plx_lcore_map_check("-l", text, topo, &map) == 0);
+	plx_lcore_map_fini(&map);
+}
+
+static void run(parse_fn parse, const char *text)
+{
+	struct plx_lcore_map map = {0};
+	int rc = parse("-l", text, &map);
+
+	if (rc) {
+		REQUIRE(rc == -EINVAL);
+		REQUIRE(strncmp(plx_error(), "-l ", 3) == 0);
+		REQUIRE(strstr(plx_error(), ": column "));
+		return;
+	}
+	require_sound(&map);
+	require_writable(&map);
+	rc = plx_lcore_map_check("-l", text, topo, &map);
+	REQUIRE(rc == 0 || rc == -EINVAL);
+	if (rc)
+		require_advice(parse);
+	plx_lcore_map_fini(&map);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	if (!topo)
+		REQUIRE(plx_topo_open("synthetic:numa:2 core:4 pu:1", &topo) == 0);
+	REQUIRE(text);
+	memcpy(text, data, size);
+	text[size] = '\0';
+	run(plx_lcore_map_parse_list, text);
+	run(plx_lcore_map_parse_mask, text);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs a fuzz target once over every file that is named, and every file in a folder that is named:
+ * the main of a fuzz target where there is no libFuzzer. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define INPUT_BYTES_MAX (1 << 20)
+
+static int run_file(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	uint8_t *data = malloc(INPUT_BYTES_MAX);
+	int count = 0;
+
+	if (file && data) {
+		size_t size = fread(data, 1, INPUT_BYTES_MAX, file);
+		/* Exactly as long as the input, so that a read past its end is seen. */
+		uint8_t *exact = size ? realloc(data, size) : data;
+
+		if (exact)
+			data = exact;
+		if (!ferror(file)) {
+			LLVMFuzzerTestOneInput(data, size);
+			count = 1;
+		}
+	}
+	if (!count)
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+	if (file)
+		fclose(file);
+	free(data);
+	return count;
+}
+
+/* Returns how many inputs ran. */
+static int run_path(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int count = 0;
+
+	if (!dir)
+		return run_file(path);
+	while ((entry = readdir(dir))) {
+		char file[4096];
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
+		count += run_file(file);
+	}
+	closedir(dir);
+	return count;
+}
+
+int main(int argc, char **argv)
+{
+	int count = 0;
+
+	for (int i = 1; i < argc; i++) {
+		int ran = run_path(argv[i]);
+
+		if (!ran)
+			return EXIT_FAILURE;
+		count += ran;
+	}
+	printf("%d inputs\n", count);
+	return count ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_test.h"
+
+#include "plx_topo.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* CPU ids far beyond this host's, so that no poller that runs meanwhile is in the way. */
+#define CPU (PLX_CPU_MAX - 7)
+
+static void a_claim_excludes_the_next_one_until_it_is_closed(void **state)
+{
+	pid_t holder = -1;
+	int first = -1, second = -1, other = -1;
+
+	assert_int_equal(plx_cpu_claim(CPU, &first, &holder), 0);
+	assert_int_equal(plx_cpu_claim(CPU, &second, &holder), -EBUSY);
+	assert_int_equal(second, -1);
+	assert_int_equal(holder, getpid());
+	assert_error_has("CPU 4089: a poller of process");
+	assert_error_has("has claimed it; take another CPU");
+	assert_int_equal(plx_cpu_claim(CPU + 1, &other, NULL), 0);
+	close(first);
+	assert_int_equal(plx_cpu_claim(CPU, &second, NULL), 0);
+	close(second);
+	close(other);
+}
+
+/* "11" must not stand in the way of "1": the names are compared whole. */
+static void a_longer_number_is_another_cpu(void **state)
+{
+	int one, ten;
+
+	assert_int_equal(plx_cpu_claim(409, &one, NULL), 0);
+	assert_int_equal(plx_cpu_claim(4090, &ten, NULL), 0);
+	close(one);
+	close(ten);
+}
+
+static void the_holder_need_not_be_asked_for(void **state)
+{
+	int first, second;
+
+	assert_int_equal(plx_cpu_claim(CPU, &first, NULL), 0);
+	assert_int_equal(plx_cpu_claim(CPU, &second, NULL), -EBUSY);
+	assert_error_has("CPU 4089: another poller has claimed it");
+	close(first);
+}
+
+/* A child that claims, tells, and waits to be killed. */
+static pid_t start_holder(void)
+{
+	int told[2], claim;
+	char byte = 0;
+
+	assert_int_equal(pipe(told), 0);
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (plx_cpu_claim(CPU, &claim, NULL) || write(told[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(told[1]);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	close(told[0]);
+	return pid;
+}
+
+static void a_claim_ends_with_its_process_even_when_killed(void **state)
+{
+	pid_t child = start_holder(), holder = -1;
+	int claim;
+
+	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EBUSY);
+	assert_int_equal(holder, child);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), 0);
+	close(claim);
+}
+
+static void a_claim_is_not_inherited_by_exec(void **state)
+{
+	int claim;
+
+	assert_int_equal(plx_cpu_claim(CPU, &claim, NULL), 0);
+	assert_true(fcntl(claim, F_GETFD) & FD_CLOEXEC);
+	close(claim);
+}
+
+/* Bind the name by hand, with a backlog of our own; -1: do not listen at all. */
+static int bind_name(int backlog)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int n = sprintf(address.sun_path + 1, "pollux/cpu/%u", CPU);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)),
+			 0);
+	if (backlog >= 0)
+		assert_int_equal(listen(fd, backlog), 0);
+	return fd;
+}
+
+static void a_holder_that_does_not_listen_yet_holds_all_the_same(void **state)
+{
+	int bound = bind_name(-1), claim;
+	pid_t holder = -1;
+
+	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EBUSY);
+	assert_int_equal(holder, 0);
+	assert_error_has("a poller of an unknown process has claimed it");
+	close(bound);
+}
+
+static void a_full_backlog_does_not_block(void **state)
+{
+	int bound = bind_name(0), claim;
+	pid_t holder = -1;
+
+	alarm(20); /* a claim that blocks ends this program */
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EBUSY);
+	assert_int_equal(holder, 0);
+	alarm(0);
+	close(bound);
+}
+
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void claims_leak_no_descriptor(void **state)
+{
+	int before = count_descriptors(), claim, second;
+	pid_t holder;
+
+	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(plx_cpu_claim(CPU, &second, &holder), -EBUSY);
+	close(claim);
+	assert_int_equal(count_descriptors(), before);
+}
+
+static void a_cpu_that_cannot_be_is_refused(void **state)
+{
+	int claim;
+
+	assert_int_equal(plx_cpu_claim(PLX_CPU_MAX, &claim, NULL), -EINVAL);
+	assert_error_has("CPU 4096 is out of range; CPU ids are 0 to 4095");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_claim_excludes_the_next_one_until_it_is_closed),
+		cmocka_unit_test(a_longer_number_is_another_cpu),
+		cmocka_unit_test(the_holder_need_not_be_asked_for),
+		cmocka_unit_test(a_claim_ends_with_its_process_even_when_killed),
+		cmocka_unit_test(a_claim_is_not_inherited_by_exec),
+		cmocka_unit_test(a_holder_that_does_not_listen_yet_holds_all_the_same),
+		cmocka_unit_test(a_full_backlog_does_not_block),
+		cmocka_unit_test(claims_leak_no_descriptor),
+		cmocka_unit_test(a_cpu_that_cannot_be_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_test.h"
+
+#include "plx_topo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What a list means, spelled out without any of the parser's short forms: "lcore@cpus;..." */
+static char *describe(const struct plx_lcore_map *map, char out[4096])
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (uint32_t i = 0; i < map->count; i++) {
+		char cpus[256];
+
+		used += (size_t)snprintf(
+			out + used, 4096 - used, "%s%u@%s", i ? ";" : "", map->places[i].lcore_id,
+			plx_cpuset_format(&map->places[i].cpus, cpus, sizeof(cpus)));
+	}
+	return out;
+}
+
+static void lists_mean_what_the_grammar_says(void **state)
+{
+	static const struct {
+		const char *text, *meaning;
+	} cases[] = {
+		{"0", "0@0"},
+		{"0-3,8", "0@0;1@1;2@2;3@3;8@8"},
+		{"8,0-1", "0@0;1@1;8@8"},
+		{"3-1", "1@1;2@2;3@3"},
+		{"255", "255@255"},
+		{"007", "7@7"},
+		{"(0,6)", "0@0,6;6@0,6"},
+		{"(0-1,6)", "0@0-1,6;1@0-1,6;6@0-1,6"},
+		{"(3)", "3@3"},
+		{"2@5", "2@5"},
+		{"0@300", "0@300"},
+		{"0@4095", "0@4095"},
+		{"0-1@0", "0@0;1@0"},
+		{"(0-1)@0", "0@0;1@0"},
+		{"2@(5-7)", "2@5-7"},
+		{"2@5-7", "2@5-7"},
+		{"2@(5,5,7-6)", "2@5-7"},
+		{"(1,3)@(7,0)", "1@0,7;3@0,7"},
+		{"0@1,1@0", "0@1;1@0"},
+		{" 0 - 1 , ( 2 , 3 ) @ ( 4 ) ,\t5 ", "0@0;1@1;2@4;3@4;5@5"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		struct plx_lcore_map map;
+		char meaning[4096];
+		int rc = plx_lcore_map_parse_list("-l", cases[i].text, &map);
+
+		if (rc)
+			fail_msg("'%s': %s", cases[i].text, plx_error());
+		assert_string_equal(describe(&map, meaning), cases[i].meaning);
+		plx_lcore_map_fini(&map);
+	}
+}
+
+static void a_full_list_has_every_lcore(void **state)
+{
+	struct plx_lcore_map map;
+
+	assert_int_equal(plx_lcore_map_parse_list("-l", "255-0", &map), 0);
+	assert_int_equal(map.count, PLX_LCORE_MAX);
+	for (uint32_t i = 0; i < map.count; i++) {
+		assert_int_equal(map.places[i].lcore_id, i);
+		assert_int_equal(plx_cpuset_next(&map.places[i].cpus, 0), i);
+	}
+	plx_lcore_map_fini(&map);
+}
+
+static void each_bad_list_has_one_clear_error(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} cases[] = {
+		{"", "-l \"\": column 1: the list is empty; give lcores such as 0-3,8 or 2@5"},
+		{" \t", "-l \" ?\": column 1: the list is empty"},
+		{",", "-l ,: column 1: found ',' where a number or '(' is expected"},
+		{"0,", "-l 0,: column 3: found the end where a number or '(' is expected"},
+		{"0-1,,2", "-l 0-1,,2: column 5: found ',' where a number or '(' is expected"},
+		{"1-", "-l 1-: column 3: found the end where the number that ends the range"},
+		{"1-,2", "-l 1-,2: column 3: found ',' where the number that ends the range"},
+		{"-1", "-l -1: column 1: found '-' where a number"},
+		{"0--1", "-l 0--1: column 3: found '-' where the number"},
+		{"0-3-4", "column 4: found '-' where ',', '@' or the end is expected"},
+		{"0-3x", "column 4: found 'x' where ',', '@' or the end is expected"},
+		{"0x3", "column 2: found 'x' where ',', '-', '@' or the end is expected"},
+		{"0 1", "-l \"0 1\": column 3: found '1' where ',', '-', '@' or the end"},
+		{"x", "column 1: found 'x' where a number or '(' is expected"},
+		{"1.5", "column 2: found '.'"},
+		{"+1", "column 1: found '+'"},
+		{"\xc3\xa9", "column 1: found byte 0xc3 where"},
+		{"0\x01", "-l 0?: column 2: found byte 0x01 where"},
+		{"(0-1", "column 5: found the end where ',' or ')' is expected; "
+			 "the '(' of column 1 is not closed"},
+		{"2,(0-1@0", "column 7: found '@' where ',' or ')' is expected; "
+			     "the '(' of column 3 is not closed"},
+		{"(0", "column 3: found the end where ',', '-' or ')' is expected"},
+		{"0)", "column 2: found ')' where ',', '-', '@' or the end is expected; "
+		       "there is no '(' for it"},
+		{"()", "column 2: found ')' where a number is expected"},
+		{"(0,)", "column 4: found ')' where a number is expected"},
+		{"((0,1))@2", "column 2: found '(' where a number is expected; groups do not nest"},
+		{"0@(1,(2))", "column 6: found '(' where a number is expected; groups do not nest"},
+		{"[4-7]@0", "-l [4-7]@0: column 1: found '[' where a number or '(' is expected; "
+			    "groups are written in ( ), as in (4-7)@0"},
+		{"0@[4-7]", "column 3: found '['"},
+		{"@0", "column 1: found '@' where a number"},
+		{"0@", "column 3: found the end where a number or '(' is expected"},
+		{"0@1@2", "column 4: found '@' where ',', '-' or the end is expected; "
+			  "an item has one '@', as in 2@5"},
+		{"0@(1)@2", "column 6: found '@' where ',' or the end is expected"},
+		{"0,1,0", "column 5: lcore 0 is given twice; give each lcore id once"},
+		{"0-3,2-5", "column 5: lcore 2 is given twice"},
+		{"(0,1,0)", "column 6: lcore 0 is given twice"},
+		{"(0-2,1)@5", "column 6: lcore 1 is given twice"},
+		{"0@1,0@2", "column 5: lcore 0 is given twice"},
+		{"300", "-l 300: column 1: 300 is no lcore id (lcore ids are 0 to 255); "
+			"to run an lcore on CPU 300 write 0@300"},
+		{"0-1,300", "column 5: 300 is no lcore id (lcore ids are 0 to 255); "
+			    "to run an lcore on CPU 300 write 2@300"},
+		{"300,0", "column 1: 300 is no lcore id (lcore ids are 0 to 255); "
+			  "to run an lcore on CPU 300 write 1@300"},
+		{"250-260", "column 5: 260 is no lcore id"},
+		{"0-256", "column 3: 256 is no lcore id (lcore ids are 0 to 255); "
+			  "a process has 256 lcores at most"},
+		{"(1,300)", "column 4: 300 is no lcore id"},
+		{"256@0", "column 1: lcore 256 is out of range; lcore ids are 0 to 255"},
+		{"(1,300)@0", "column 4: lcore 300 is out of range; lcore ids are 0 to 255"},
+		{"0@4096", "column 3: CPU 4096 is out of range; CPU ids are 0 to 4095"},
+		{"0@(1,7-5000)", "column 8: CPU 5000 is out of range; CPU ids are 0 to 4095"},
+		{"4096", "column 1: 4096 is out of range; lcore ids are 0 to 255, CPU ids are 0 "
+			 "to 4095"},
+		{"4294967296", "column 1: 4294967296 is out of range"},
+		{"0-18446744073709551617", "column 3: 18446744073709551617 is out of range"},
+		{"0@99999999999999999999999", "column 3: CPU 99999999999999999999... is out of "
+					      "range"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		struct plx_lcore_map map;
+
+		if (plx_lcore_map_parse_list("-l", cases[i].text, &map) != -EINVAL)
+			fail_msg("'%s' was taken", cases[i].text);
+		assert_error_has(cases[i].error);
+		assert_true(strncmp(plx_error(), "-l ", 3) == 0);
+	}
+}
+
+static void an_error_names_the_option_as_the_user_did(void **state)
+{
+	struct plx_lcore_map map;
+
+	assert_int_equal(plx_lcore_map_parse_list("lcores in a.conf:7", "0,0", &map), -EINVAL);
+	assert_error_has("lcores in a.conf:7 0,0: column 3: lcore 0 is given twice");
+}
+
+static void a_failed_parse_leaves_the_map_alone(void **state)
+{
+	struct plx_lcore_map map = {.count = 77};
+
+	assert_int_equal(plx_lcore_map_parse_list("-l", "0,1,x", &map), -EINVAL);
+	assert_int_equal(map.count, 77);
+	assert_null(map.places);
+}
+
+/* A megabyte of digits, blanks or brackets is an error like any other: short, and near its place.
+ */
+static void huge_texts_get_short_errors(void **state)
+{
+	static const struct {
+		char fill;
+		const char *end, *error;
+	} cases[] = {
+		{'9', "", ": column 1: 99999999999999999999... is out of range"},
+		{'0', "x", "x: column 1000001: found 'x'"},
+		{' ', "x", "x\": column 1000001: found 'x'"},
+		{'(', "", ": column 2: found '('"},
+		{',', "", ": column 1: found ','"},
+		{'-', "", ": column 1: found '-'"},
+		{'@', "", ": column 1: found '@'"},
+	};
+	const size_t size = 1000000;
+	char *text = malloc(size + 2);
+
+	assert_non_null(text);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		struct plx_lcore_map map;
+
+		memset(text, cases[i].fill, size);
+		strcpy(text + size, cases[i].end);
+		assert_int_equal(plx_lcore_map_parse_list("-l", text, &map), -EINVAL);
+		assert_error_has(cases[i].error);
+		assert_true(strlen(plx_error()) < 250);
+	}
+	free(text);
+}
+
+static void leading_zeros_are_no_overflow(void **state)
+{
+	struct plx_lcore_map map;
+	char text[5002], meaning[4096];
+
+	memset(text, '0', 5000);
+	strcpy(text + 5000, "7");
+	assert_int_equal(plx_lcore_map_parse_list("-l", text, &map), 0);
+	assert_string_equal(describe(&map, meaning), "7@7");
+	plx_lcore_map_fini(&map);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lists_mean_what_the_grammar_says),
+		cmocka_unit_test(a_full_list_has_every_lcore),
+		cmocka_unit_test(each_bad_list_has_one_clear_error),
+		cmocka_unit_test(an_error_names_the_option_as_the_user_did),
+		cmocka_unit_test(a_failed_parse_leaves_the_map_alone),
+		cmocka_unit_test(huge_texts_get_short_errors),
+		cmocka_unit_test(leading_zeros_are_no_overflow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_test.h"
+
+#include "plx_topo.h"
+
+static struct plx_cpuset set_of(const unsigned *cpus, size_t count)
+{
+	struct plx_cpuset set = {{0}};
+
+	for (size_t i = 0; i < count; i++)
+		plx_cpuset_add(&set, cpus[i]);
+	return set;
+}
+
+#define SET(...)                                \
+	set_of((const unsigned[]){__VA_ARGS__}, \
+	       sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))
+
+static void add_and_remove_change_one_cpu_alone(void **state)
+{
+	struct plx_cpuset set = SET(0, 63, 64, PLX_CPU_MAX - 1);
+
+	assert_int_equal(plx_cpuset_count(&set), 4);
+	assert_true(plx_cpuset_has(&set, 63));
+	assert_false(plx_cpuset_has(&set, 62));
+	plx_cpuset_remove(&set, 63);
+	assert_false(plx_cpuset_has(&set, 63));
+	assert_true(plx_cpuset_has(&set, 64));
+	assert_int_equal(plx_cpuset_count(&set), 3);
+}
+
+static void has_refuses_cpus_beyond_the_last(void **state)
+{
+	struct plx_cpuset set;
+
+	memset(&set, 0xff, sizeof(set));
+	assert_true(plx_cpuset_has(&set, PLX_CPU_MAX - 1));
+	assert_false(plx_cpuset_has(&set, PLX_CPU_MAX));
+	assert_false(plx_cpuset_has(&set, UINT32_MAX));
+}
+
+static void next_finds_each_cpu_in_order_and_then_the_end(void **state)
+{
+	static const unsigned cpus[] = {0, 5, 63, 64, 127, 1000, PLX_CPU_MAX - 1};
+	struct plx_cpuset set = set_of(cpus, PLX_ARRAY_LEN(cpus));
+	size_t i = 0;
+
+	PLX_CPUSET_FOREACH (cpu, &set)
+		assert_int_equal(cpu, cpus[i++]);
+	assert_int_equal(i, PLX_ARRAY_LEN(cpus));
+	assert_int_equal(plx_cpuset_next(&set, 6), 63);
+	assert_int_equal(plx_cpuset_next(&set, PLX_CPU_MAX), PLX_CPU_MAX);
+}
+
+static void next_of_an_empty_set_is_the_end(void **state)
+{
+	struct plx_cpuset set = {{0}};
+
+	assert_int_equal(plx_cpuset_next(&set, 0), PLX_CPU_MAX);
+	assert_int_equal(plx_cpuset_count(&set), 0);
+}
+
+static void equal_tells_sets_apart_by_one_cpu(void **state)
+{
+	struct plx_cpuset a = SET(1, 4000), b = SET(1, 4000);
+
+	assert_true(plx_cpuset_equal(&a, &b));
+	plx_cpuset_add(&b, 4001);
+	assert_false(plx_cpuset_equal(&a, &b));
+}
+
+static void format_writes_ranges(void **state)
+{
+	struct plx_cpuset some = SET(0, 1, 2, 3, 8, 10, 11, PLX_CPU_MAX - 1), none = {{0}}, all;
+	char out[64];
+
+	assert_string_equal(plx_cpuset_format(&some, out, sizeof(out)), "0-3,8,10-11,4095");
+	assert_string_equal(plx_cpuset_format(&none, out, sizeof(out)), "none");
+	memset(&all, 0xff, sizeof(all));
+	assert_string_equal(plx_cpuset_format(&all, out, sizeof(out)), "0-4095");
+}
+
+static void format_cuts_after_a_whole_item_and_says_so(void **state)
+{
+	struct plx_cpuset set = SET(10, 20, 30, 40);
+	static const char *const expected[] = {
+		[12] = "10,20,30,40", [11] = "10,20,...", [10] = "10,20,...",
+		[9] = "10,...",       [7] = "10,...",     [6] = "...",
+		[4] = "...",          [2] = ".",          [1] = "",
+	};
+
+	for (size_t size = 1; size < PLX_ARRAY_LEN(expected); size++) {
+		char out[16];
+
+		memset(out, '#', sizeof(out));
+		plx_cpuset_format(&set, out, size);
+		assert_true(strlen(out) < size);
+		assert_int_equal(out[size], '#');
+		if (expected[size])
+			assert_string_equal(out, expected[size]);
+	}
+}
+
+static void format_into_nothing_writes_nothing(void **state)
+{
+	struct plx_cpuset set = SET(1);
+	char out = '#';
+
+	plx_cpuset_format(&set, &out, 0);
+	assert_int_equal(out, '#');
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(add_and_remove_change_one_cpu_alone),
+		cmocka_unit_test(has_refuses_cpus_beyond_the_last),
+		cmocka_unit_test(next_finds_each_cpu_in_order_and_then_the_end),
+		cmocka_unit_test(next_of_an_empty_set_is_the_end),
+		cmocka_unit_test(equal_tells_sets_apart_by_one_cpu),
+		cmocka_unit_test(format_writes_ranges),
+		cmocka_unit_test(format_cuts_after_a_whole_item_and_says_so),
+		cmocka_unit_test(format_into_nothing_writes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

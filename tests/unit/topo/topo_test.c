@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_test.h"
+
+#include "plx_topo.h"
+
+#include <fcntl.h>
+#include <hwloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void assert_cpus(const struct plx_cpuset *set, const char *expected)
+{
+	char out[128];
+
+	assert_string_equal(plx_cpuset_format(set, out, sizeof(out)), expected);
+}
+
+static struct plx_topo *open_topo(const char *source)
+{
+	struct plx_topo *topo;
+
+	if (plx_topo_open(source, &topo))
+		fail_msg("%s", plx_error());
+	return topo;
+}
+
+/* Other hosts ------------------------------------------------------------------------------ */
+
+static void one_node_has_all_cpus(void **state)
+{
+	struct plx_topo *topo = open_topo("synthetic:pack:1 core:2 pu:2");
+	struct plx_cpuset cpus = plx_topo_node_cpus(topo, 0);
+
+	assert_int_equal(plx_topo_node_count(topo), 1);
+	assert_int_equal(plx_topo_node_id(topo, 0), 0);
+	assert_cpus(&cpus, "0-3");
+	assert_cpus(plx_topo_cpus(topo), "0-3");
+	assert_cpus(plx_topo_allowed(topo), "0-3");
+	plx_topo_close(topo);
+}
+
+static void siblings_share_a_core_and_packages_are_told_apart(void **state)
+{
+	struct plx_topo *topo = open_topo("synthetic:pack:2 core:2 pu:2");
+
+	assert_int_equal(plx_topo_cpu_core(topo, 0), plx_topo_cpu_core(topo, 1));
+	assert_int_not_equal(plx_topo_cpu_core(topo, 1), plx_topo_cpu_core(topo, 2));
+	assert_int_not_equal(plx_topo_cpu_core(topo, 0), plx_topo_cpu_core(topo, 4));
+	assert_int_equal(plx_topo_cpu_package(topo, 0), plx_topo_cpu_package(topo, 3));
+	assert_int_not_equal(plx_topo_cpu_package(topo, 3), plx_topo_cpu_package(topo, 4));
+	plx_topo_close(topo);
+}
+
+static void a_host_that_tells_of_no_cores_has_one_cpu_on_each(void **state)
+{
+	struct plx_topo *topo = open_topo("synthetic:numa:2 pu:2");
+
+	assert_int_not_equal(plx_topo_cpu_core(topo, 0), plx_topo_cpu_core(topo, 1));
+	assert_int_equal(plx_topo_cpu_package(topo, 0), plx_topo_cpu_package(topo, 3));
+	plx_topo_close(topo);
+}
+
+static void assert_nodes_part_the_cpus(const struct plx_topo *topo)
+{
+	unsigned seen = 0;
+
+	for (unsigned i = 0; i < plx_topo_node_count(topo); i++) {
+		int id = plx_topo_node_id(topo, i);
+		struct plx_cpuset cpus = plx_topo_node_cpus(topo, id);
+
+		PLX_CPUSET_FOREACH (cpu, &cpus) {
+			assert_int_equal(plx_topo_cpu_node(topo, cpu), id);
+			seen++;
+		}
+	}
+	assert_int_equal(seen, plx_cpuset_count(plx_topo_cpus(topo)));
+}
+
+static void two_and_eight_nodes_part_the_cpus(void **state)
+{
+	struct plx_topo *two = open_topo("synthetic:numa:2 core:4 pu:1");
+	struct plx_topo *eight = open_topo("synthetic:pack:2 numa:4 core:8 pu:2");
+	struct plx_cpuset second = plx_topo_node_cpus(two, 1), last = plx_topo_node_cpus(eight, 7);
+
+	assert_int_equal(plx_topo_node_count(two), 2);
+	assert_cpus(&second, "4-7");
+	assert_nodes_part_the_cpus(two);
+	assert_int_equal(plx_topo_node_count(eight), 8);
+	assert_cpus(&last, "112-127");
+	assert_nodes_part_the_cpus(eight);
+	assert_int_equal(plx_topo_cpu_package(eight, 63), plx_topo_cpu_package(eight, 0));
+	assert_int_not_equal(plx_topo_cpu_package(eight, 64), plx_topo_cpu_package(eight, 0));
+	plx_topo_close(two);
+	plx_topo_close(eight);
+}
+
+static void nodes_go_by_the_systems_ids_in_rising_order(void **state)
+{
+	struct plx_topo *topo = open_topo("synthetic:numa:3(indexes=5,2,9) core:1 pu:2");
+	struct plx_cpuset first = plx_topo_node_cpus(topo, 5);
+
+	assert_int_equal(plx_topo_node_count(topo), 3);
+	assert_int_equal(plx_topo_node_id(topo, 0), 2);
+	assert_int_equal(plx_topo_node_id(topo, 1), 5);
+	assert_int_equal(plx_topo_node_id(topo, 2), 9);
+	assert_cpus(&first, "0-1");
+	assert_nodes_part_the_cpus(topo);
+	plx_topo_close(topo);
+}
+
+/* Memory beside the package's own: a second node with all its CPUs, as fast or slow memory has. */
+static void a_cpu_belongs_to_the_node_nearest_to_it(void **state)
+{
+	struct plx_topo *topo = open_topo("synthetic:[numa] pack:2 [numa] core:2 pu:1");
+
+	assert_int_equal(plx_topo_node_count(topo), 3);
+	for (unsigned cpu = 0; cpu < 4; cpu++) {
+		struct plx_cpuset near = plx_topo_node_cpus(topo, plx_topo_cpu_node(topo, cpu));
+
+		assert_int_equal(plx_cpuset_count(&near), 2);
+		assert_true(plx_cpuset_has(&near, cpu));
+	}
+	plx_topo_close(topo);
+}
+
+static void unknown_cpus_and_nodes_are_told(void **state)
+{
+	struct plx_topo *topo = open_topo("synthetic:numa:2 core:1 pu:1");
+	static const int nodes[] = {-1, 2, 100000};
+
+	assert_int_equal(plx_topo_cpu_node(topo, 2), -1);
+	assert_int_equal(plx_topo_cpu_core(topo, 2), -1);
+	assert_int_equal(plx_topo_cpu_package(topo, UINT32_MAX), -1);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(nodes); i++) {
+		struct plx_cpuset cpus = plx_topo_node_cpus(topo, nodes[i]);
+
+		assert_int_equal(plx_cpuset_count(&cpus), 0);
+	}
+	assert_int_equal(plx_topo_node_id(topo, 2), -1);
+	plx_topo_close(topo);
+}
+
+static void another_host_is_not_pinned_to(void **state)
+{
+	struct plx_topo *topo = open_topo("synthetic:core:2 pu:1");
+	struct plx_cpuset cpus = *plx_topo_cpus(topo);
+
+	assert_int_equal(plx_topo_pin(topo, &cpus), -EINVAL);
+	assert_error_has("cannot pin: the topology is not this host's");
+	assert_int_equal(plx_topo_pinned(topo, &cpus), -EIO);
+	assert_error_has("the topology is not this host's");
+	plx_topo_close(topo);
+}
+
+/* XML -------------------------------------------------------------------------------------- */
+
+struct xml_file {
+	char path[32];
+	char source[40];
+};
+
+static struct xml_file write_xml(const char *text, size_t size)
+{
+	struct xml_file file = {.path = "/tmp/plx-topo-XXXXXX"};
+	int fd = mkstemp(file.path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, size), size);
+	close(fd);
+	snprintf(file.source, sizeof(file.source), "xml:%s", file.path);
+	return file;
+}
+
+/* What hwloc exports of a description; with `allowed`, less is allowed than there is.
+ * Free with free. */
+static char *export_xml(const char *description, const char *allowed)
+{
+	hwloc_topology_t hwloc;
+	char *buffer, *copy;
+	int size;
+
+	assert_int_equal(hwloc_topology_init(&hwloc), 0);
+	assert_int_equal(hwloc_topology_set_synthetic(hwloc, description), 0);
+	assert_int_equal(hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED),
+			 0);
+	assert_int_equal(hwloc_topology_load(hwloc), 0);
+	if (allowed) {
+		hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+
+		hwloc_bitmap_list_sscanf(cpus, allowed);
+		assert_int_equal(hwloc_topology_allow(hwloc, cpus, NULL, HWLOC_ALLOW_FLAG_CUSTOM),
+				 0);
+		hwloc_bitmap_free(cpus);
+	}
+	assert_int_equal(hwloc_topology_export_xmlbuffer(hwloc, &buffer, &size, 0), 0);
+	copy = strdup(buffer);
+	assert_non_null(copy);
+	hwloc_free_xmlbuffer(hwloc, buffer);
+	hwloc_topology_destroy(hwloc);
+	return copy;
+}
+
+static void xml_says_the_same_as_what_it_was_exported_from(void **state)
+{
+	static const char *const descriptions[] = {
+		"pack:1 core:2 pu:2",
+		"numa:2 core:4 pu:1",
+		"pack:2 numa:4 core:8 pu:2",
+		"pack:1 l3:2 [numa] l2:2 core:1 pu:1",
+		"pack:2 die:2 l2:2 [numa] l1d:1 pu:2",
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(descriptions); i++) {
+		char synthetic[64], *text = export_xml(descriptions[i], NULL);
+		struct xml_file file = write_xml(text, strlen(text));
+		struct plx_topo *topo = open_topo(file.source), *origin;
+
+		unlink(file.path);
+		snprintf(synthetic, sizeof(synthetic), "synthetic:%s", descriptions[i]);
+		origin = open_topo(synthetic);
+		assert_true(plx_cpuset_equal(plx_topo_cpus(topo), plx_topo_cpus(origin)));
+		assert_true(plx_cpuset_equal(plx_topo_allowed(topo), plx_topo_cpus(origin)));
+		assert_int_equal(plx_topo_node_count(topo), plx_topo_node_count(origin));
+		assert_nodes_part_the_cpus(topo);
+		PLX_CPUSET_FOREACH (cpu, plx_topo_cpus(topo)) {
+			assert_int_equal(plx_topo_cpu_node(topo, cpu),
+					 plx_topo_cpu_node(origin, cpu));
+			assert_int_equal(plx_topo_cpu_core(topo, cpu),
+					 plx_topo_cpu_core(origin, cpu));
+			assert_int_equal(plx_topo_cpu_package(topo, cpu),
+					 plx_topo_cpu_package(origin, cpu));
+		}
+		plx_topo_close(origin);
+		plx_topo_close(topo);
+		free(text);
+	}
+}
+
+/* A host of 8 CPUs of which this process has 2, as in a container. */
+static void a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist(void **state)
+{
+	char *text = export_xml("numa:2 core:4 pu:1", "2,5");
+	struct xml_file file = write_xml(text, strlen(text));
+	struct plx_topo *topo = open_topo(file.source);
+	static const struct {
+		const char *text, *error;
+	} cases[] = {
+		{"0-7", "--lcores 0-7: CPU 0 is not available to this process (allowed: 2,5); "
+			"give --lcores 2,5 or widen the cpuset"},
+		{"0-3", "; give --lcores 2 or widen the cpuset"},
+		{"0-1", "; give --lcores 2 or widen the cpuset"},
+		{"2@0", "CPU 0 is not available to this process (allowed: 2,5); give --lcores 2 or "
+			"widen"},
+		{"0@0", "; give --lcores 0@2 or widen the cpuset"},
+		{"0@2,1@3", "CPU 3 is not available to this process (allowed: 2,5); give --lcores "
+			    "0@2,1@5 or widen the cpuset"},
+		{"2,8", "--lcores 2,8: CPU 8 does not exist or is offline (online: 0-7, allowed: "
+			"2,5); give --lcores 2"},
+	};
+
+	unlink(file.path);
+	free(text);
+	assert_cpus(plx_topo_cpus(topo), "0-7");
+	assert_cpus(plx_topo_allowed(topo), "2,5");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		struct plx_lcore_map map;
+
+		assert_int_equal(plx_lcore_map_parse_list("--lcores", cases[i].text, &map), 0);
+		assert_int_equal(plx_lcore_map_check("--lcores", cases[i].text, topo, &map),
+				 -EINVAL);
+		assert_error_has(cases[i].error);
+		plx_lcore_map_fini(&map);
+	}
+	plx_topo_close(topo);
+}
+
+/* hwloc 2.9 leaks the objects it was reading when an XML import fails. Objects alone: a topology
+ * that we forget to destroy is still seen. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:hwloc_alloc_setup_object\n";
+}
+
+/* Run open with standard error in a file; returns how many bytes came. */
+static long quietly_open(const char *source, int *rc_out)
+{
+	struct plx_topo *topo = NULL;
+	FILE *capture = tmpfile();
+	int keep = dup(STDERR_FILENO);
+
+	assert_non_null(capture);
+	dup2(fileno(capture), STDERR_FILENO);
+	*rc_out = plx_topo_open(source, &topo);
+	dup2(keep, STDERR_FILENO);
+	close(keep);
+
+	struct stat st;
+
+	fstat(fileno(capture), &st);
+	fclose(capture);
+	if (!*rc_out)
+		plx_topo_close(topo);
+	return st.st_size;
+}
+
+static void broken_xml_is_an_error_with_its_path_and_nothing_printed(void **state)
+{
+	char *text = export_xml("numa:2 core:2 pu:1", NULL);
+	size_t len = strlen(text), step = len / 20;
+
+	/* The last cut still leaves out the closing tag of the topology. */
+	for (size_t size = 0; size < len - 20; size += step) {
+		struct xml_file file = write_xml(text, size);
+		int rc;
+		long printed = quietly_open(file.source, &rc);
+
+		unlink(file.path);
+		assert_int_equal(printed, 0);
+		assert_int_equal(rc, -EINVAL);
+		assert_error_has(file.path);
+		assert_error_has("hwloc cannot load it");
+	}
+	free(text);
+}
+
+static void bad_sources_are_errors(void **state)
+{
+	static const struct {
+		const char *source;
+		int rc;
+		const char *error;
+	} cases[] = {
+		{"xml:/nonexistent/a.xml", -ENOENT,
+		 "topology xml:/nonexistent/a.xml: no such file"},
+		{"xml:", -ENOENT, "topology xml:: no such file"},
+		{"xml:/", -EINVAL, "topology xml:/: not a regular file"},
+		{"xml:/dev/null", -EINVAL, "xml:/dev/null: not a regular file"},
+		{"synthetic:", -EINVAL, "topology synthetic:: hwloc does not understand"},
+		{"synthetic:numa:x", -EINVAL,
+		 "topology synthetic:numa:x: hwloc does not understand the description; give one "
+		 "such as synthetic:numa:2 core:4 pu:1"},
+		{"", -EINVAL, "unknown source"},
+		{"numa:2", -EINVAL,
+		 "topology numa:2: unknown source; give synthetic:DESCRIPTION "
+		 "or xml:PATH"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		int rc;
+
+		assert_int_equal(quietly_open(cases[i].source, &rc), 0);
+		assert_int_equal(rc, cases[i].rc);
+		assert_error_has(cases[i].error);
+	}
+}
+
+static void close_takes_nothing(void **state)
+{
+	plx_topo_close(NULL);
+}
+
+/* This host -------------------------------------------------------------------------------- */
+
+static struct plx_cpuset affinity(void)
+{
+	struct plx_cpuset set = {{0}};
+	cpu_set_t cpus;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &cpus))
+			plx_cpuset_add(&set, cpu);
+	}
+	return set;
+}
+
+static void on_a_thread(void *(*body)(void *), void *arg)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, body, arg), 0);
+	pthread_join(thread, NULL);
+}
+
+static void this_host_allows_what_the_affinity_mask_allows(void **state)
+{
+	struct plx_topo *topo = open_topo(NULL);
+	struct plx_cpuset mine = affinity(), pinned;
+
+	assert_true(plx_cpuset_equal(plx_topo_allowed(topo), &mine));
+	assert_int_equal(plx_topo_pinned(topo, &pinned), 0);
+	assert_true(plx_cpuset_equal(&pinned, &mine));
+	assert_int_equal(plx_cpuset_count(plx_topo_cpus(topo)), sysconf(_SC_NPROCESSORS_ONLN));
+	assert_nodes_part_the_cpus(topo);
+	plx_topo_close(topo);
+}
+
+struct pin_result {
+	struct plx_topo *topo;
+	struct plx_cpuset want;
+	struct plx_cpuset got;
+	struct plx_cpuset allowed;
+	int rc;
+	char error[256];
+};
+
+static void *pin_and_open_again(void *arg)
+{
+	struct pin_result *result = arg;
+	struct plx_topo *again;
+
+	result->rc = plx_topo_pin(result->topo, &result->want);
+	strncpy(result->error, plx_error(), sizeof(result->error) - 1);
+	result->got = affinity();
+	if (!plx_topo_open(NULL, &again)) {
+		result->allowed = *plx_topo_allowed(again);
+		plx_topo_close(again);
+	}
+	return NULL;
+}
+
+static void pin_binds_the_calling_thread_alone(void **state)
+{
+	struct pin_result result = {.topo = open_topo(NULL)};
+	struct plx_cpuset before = affinity(), after;
+
+	PLX_CPUSET_FOREACH (cpu, plx_topo_allowed(result.topo)) {
+		memset(&result.want, 0, sizeof(result.want));
+		plx_cpuset_add(&result.want, cpu);
+		on_a_thread(pin_and_open_again, &result);
+		assert_int_equal(result.rc, 0);
+		assert_true(plx_cpuset_equal(&result.got, &result.want));
+		assert_true(plx_cpuset_equal(&result.allowed, &result.want));
+	}
+	after = affinity();
+	assert_true(plx_cpuset_equal(&before, &after));
+	plx_topo_close(result.topo);
+}
+
+static void pin_refuses_what_it_cannot_give_and_changes_nothing(void **state)
+{
+	struct pin_result result = {.topo = open_topo(NULL)};
+	struct plx_cpuset before = affinity();
+	unsigned missing = PLX_CPU_MAX - 1; /* no host of ours is that large */
+
+	on_a_thread(pin_and_open_again, &result);
+	assert_int_equal(result.rc, -EINVAL);
+	assert_non_null(strstr(result.error, "cannot pin to no CPU at all"));
+
+	plx_cpuset_add(&result.want, missing);
+	on_a_thread(pin_and_open_again, &result);
+	assert_int_equal(result.rc, -EPERM);
+	assert_non_null(strstr(result.error, "cannot pin to CPUs 4095: not available"));
+	assert_true(plx_cpuset_equal(&result.got, &before));
+
+	plx_cpuset_add(&result.want, plx_cpuset_next(&before, 0));
+	on_a_thread(pin_and_open_again, &result);
+	assert_true(result.rc == -EPERM || result.rc == -EIO);
+	assert_true(plx_cpuset_equal(&result.got, &before));
+	plx_topo_close(result.topo);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_node_has_all_cpus),
+		cmocka_unit_test(siblings_share_a_core_and_packages_are_told_apart),
+		cmocka_unit_test(a_host_that_tells_of_no_cores_has_one_cpu_on_each),
+		cmocka_unit_test(two_and_eight_nodes_part_the_cpus),
+		cmocka_unit_test(nodes_go_by_the_systems_ids_in_rising_order),
+		cmocka_unit_test(a_cpu_belongs_to_the_node_nearest_to_it),
+		cmocka_unit_test(unknown_cpus_and_nodes_are_told),
+		cmocka_unit_test(another_host_is_not_pinned_to),
+		cmocka_unit_test(xml_says_the_same_as_what_it_was_exported_from),
+		cmocka_unit_test(a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist),
+		cmocka_unit_test(broken_xml_is_an_error_with_its_path_and_nothing_printed),
+		cmocka_unit_test(bad_sources_are_errors),
+		cmocka_unit_test(close_takes_nothing),
+		cmocka_unit_test(this_host_allows_what_the_affinity_mask_allows),
+		cmocka_unit_test(pin_binds_the_calling_thread_alone),
+		cmocka_unit_test(pin_refuses_what_it_cannot_give_and_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
