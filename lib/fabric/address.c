@@ -1,1 +1,84 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "fabric_priv.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int bad_address(const char *what, const char *address, const char *why)
+{
+	return plx_fail(EINVAL,
+			"%s %s: %s; give HOST:PORT, such as 192.0.2.1:7000, [::1]:7000 or *:7000, "
+			"with a port of 0 to 65535",
+			what, address, why);
+}
+
+/* Split "host:port" at its last colon, take brackets off an IPv6 address, and check both parts.
+ * A host of "*" or nothing is every address: host_out is "". Both outputs have room for
+ * PLX_ADDRESS_MAX. Return: 0; -EINVAL. */
+int address_split(const char *what, const char *address, char *host_out, char *port_out)
+{
+	if (!address)
+		return bad_address(what, "(none)", "no address");
+
+	const char *colon = strrchr(address, ':');
+	size_t host_len = colon ? (size_t)(colon - address) : 0;
+
+	if (strlen(address) >= PLX_ADDRESS_MAX)
+		return bad_address(what, "(too long)", "address is too long");
+	if (!colon)
+		return bad_address(what, address, "there is no port");
+	if (address[0] == '[') {
+		if (host_len < 3 || address[host_len - 1] != ']')
+			return bad_address(what, address,
+					   "the bracket is not closed before the port");
+		memcpy(host_out, address + 1, host_len - 2);
+		host_out[host_len - 2] = '\0';
+	} else {
+		if (memchr(address, ':', host_len))
+			return bad_address(what, address, "an IPv6 address needs brackets");
+		memcpy(host_out, address, host_len);
+		host_out[host_len] = '\0';
+	}
+	if (strcmp(host_out, "*") == 0)
+		host_out[0] = '\0';
+
+	const char *port = colon + 1;
+	size_t digits = strspn(port, "0123456789");
+
+	if (digits == 0 || port[digits] != '\0' || digits > 5 || atoi(port) > 65535)
+		return bad_address(what, address, "bad port");
+	memcpy(port_out, port, digits + 1);
+	return 0;
+}
+
+void address_format(const struct sockaddr *address, char *out, size_t size)
+{
+	char host[NI_MAXHOST];
+
+	if (!address) {
+		snprintf(out, size, "unknown");
+	} else if (address->sa_family == AF_INET) {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		snprintf(out, size, "%s:%u", host, ntohs(in->sin_port));
+	} else if (address->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+
+		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+		snprintf(out, size, "[%s]:%u", host, ntohs(in6->sin6_port));
+	} else {
+		snprintf(out, size, "address of family %d", address->sa_family);
+	}
+}
+
+uint16_t address_port(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)address)->sin_port);
+	if (address->sa_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
+	return 0;
+}

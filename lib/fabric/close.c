@@ -1,1 +1,227 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* How a link ends. In order: each side sends FIN behind its last message and answers the other's,
+ * so that both know that everything arrived; a completed send says less than that. Out of order:
+ * the connection breaks, a rule is broken, time runs out, or the user aborts.
+ *
+ * The side whose FIN was the answer may take the connection down as soon as that FIN is
+ * acknowledged: nothing it sent is on its way any more. The other one lingers until it sees that,
+ * so that its last acknowledgement is not lost. Where both FINs crossed, the connector takes it
+ * down. */
+#include "fabric_priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static void on_timer(struct plx_timer *timer, void *arg)
+{
+	struct plx_link *link = arg;
+
+	switch (link->state) {
+	case LINK_CONNECTING:
+		link_end(link, PLX_LINK_UNREACHABLE, "%s did not answer within %llu ms", link->peer,
+			 (unsigned long long)(link->attr.connect_timeout_ns / PLX_NS_PER_MS));
+		break;
+	case LINK_HELLO:
+		link_end(link, PLX_LINK_HELLO, "no HELLO from %s within %llu ms", link->peer,
+			 (unsigned long long)(link->attr.hello_timeout_ns / PLX_NS_PER_MS));
+		break;
+	case LINK_CLOSING:
+		link_end(link, PLX_LINK_TIMEOUT,
+			 "%s did not agree to close within %llu ms; what it "
+			 "had not received may be lost",
+			 link->peer,
+			 (unsigned long long)(link->attr.close_timeout_ns / PLX_NS_PER_MS));
+		break;
+	default:
+		link_end(link, PLX_LINK_CLOSED, "closed");
+	}
+}
+
+void close_timer_init(struct plx_link *link)
+{
+	plx_timer_init(&link->timer, on_timer, link);
+}
+
+static void begin_burial(struct plx_link *link)
+{
+	plx_timer_stop(&link->timer);
+	link->state = LINK_DEAD;
+	link->dead_since_ns = plx_loop_now_ns();
+	if (link->ep)
+		fi_shutdown(link->ep, 0); /* verbs returns posted receives only after this */
+	link_attend(link, WANT_BURIAL);
+}
+
+/* End the link now. The first reason counts. Its callbacks follow from the loop, never from here.
+ */
+void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
+{
+	va_list args;
+
+	if (link->state == LINK_DEAD)
+		return;
+	if (link->state != LINK_LINGER) {
+		link->reason = reason;
+		va_start(args, format);
+		vsnprintf(link->text, sizeof(link->text), format, args);
+		va_end(args);
+	}
+	if (!link->connected && link->set->connecting)
+		link->set->connecting--;
+	begin_burial(link);
+}
+
+void close_tell(struct plx_link *link)
+{
+	if (link->told) {
+		link->told = false;
+		if (link->events->on_close)
+			link->events->on_close(link, link->reason, link->text, link->user);
+	} else if (link->from && link->reason != PLX_LINK_CLOSED) {
+		listener_failed(link->from, link->set, link->peer, link->text);
+	}
+}
+
+/* Both sides are done: the user hears of it now, the connection goes down when it may. */
+static void agreed(struct plx_link *link)
+{
+	bool crossed = !link->fin_carried_ack && !link->peer_fin_carried_ack;
+	bool may_take_down = link->fin_carried_ack || (crossed && link->connector);
+
+	link->reason = PLX_LINK_CLOSED;
+	snprintf(link->text, sizeof(link->text), "closed");
+	if (may_take_down) {
+		begin_burial(link);
+		return;
+	}
+	link->state = LINK_LINGER;
+	plx_timer_start(&link->timer, LINGER_NS);
+	close_tell(link);
+}
+
+/* See whether a closing link can go a step further. */
+void close_step(struct plx_link *link)
+{
+	if (link->state != LINK_CLOSING)
+		return;
+	if (!link->fin_sent && !link->tx_current.head) {
+		link->want |= WANT_FIN;
+		if (send_control(link) != 0)
+			link_attend(link, WANT_FIN);
+	}
+	if (link->fin_sent && link->fin_acked && link->peer_fin && link->tx_inflight == 0 &&
+	    !(link->want & WANT_CONTROL & ~WANT_CREDIT))
+		link_attend(link, WANT_AGREED);
+}
+
+/* From the loop, outside any other callback: the last step of an orderly close. */
+void close_agreed(struct plx_link *link)
+{
+	if (link->state == LINK_CLOSING)
+		agreed(link);
+}
+
+static void start_closing(struct plx_link *link)
+{
+	link->state = LINK_CLOSING;
+	plx_timer_start(&link->timer, link->attr.close_timeout_ns);
+	close_step(link);
+}
+
+int plx_link_close(struct plx_link *link)
+{
+	if (link->state >= LINK_CLOSING)
+		return plx_fail(EALREADY, "the link to %s is closing already", link->peer);
+	if (link->state < LINK_OPEN)
+		link_end(link, PLX_LINK_ABORTED, "closed before it was open");
+	else
+		start_closing(link);
+	return 0;
+}
+
+void plx_link_abort(struct plx_link *link)
+{
+	link_end(link, PLX_LINK_ABORTED, "aborted here");
+}
+
+void close_on_fin(struct plx_link *link, bool carries_ack)
+{
+	if (link->peer_fin || link->rx_partial_total || (carries_ack && !link->fin_sent)) {
+		link_end(link, PLX_LINK_PROTOCOL, "a FIN that does not belong here");
+		return;
+	}
+	link->peer_fin = true;
+	link->peer_fin_carried_ack = carries_ack;
+	link->fin_acked |= carries_ack;
+	if (link->state == LINK_OPEN) {
+		start_closing(link); /* the answer: our own FIN, with an ACK in it */
+		return;
+	}
+	if (link->fin_sent) {
+		link->want |= WANT_FIN_ACK;
+		if (send_control(link) != 0)
+			link_attend(link, WANT_FIN_ACK);
+	}
+	close_step(link);
+}
+
+void close_on_fin_ack(struct plx_link *link)
+{
+	if (!link->fin_sent || link->fin_acked) {
+		link_end(link, PLX_LINK_PROTOCOL, "an acknowledgement of no FIN");
+		return;
+	}
+	link->fin_acked = true;
+	close_step(link);
+}
+
+/* The connection is gone. */
+void close_on_shutdown(struct plx_link *link)
+{
+	switch (link->state) {
+	case LINK_CONNECTING:
+		link_end(link, PLX_LINK_REFUSED, "%s refused the connection", link->peer);
+		break;
+	case LINK_HELLO:
+		link_end(link, PLX_LINK_HELLO, "%s went away before it said HELLO", link->peer);
+		break;
+	case LINK_OPEN:
+		link_end(link, PLX_LINK_PEER_DOWN, "%s went away without closing", link->peer);
+		break;
+	case LINK_CLOSING:
+		if (link->fin_sent && link->fin_acked && link->peer_fin)
+			link_attend(link, WANT_AGREED);
+		else
+			link_end(link, PLX_LINK_PEER_DOWN,
+				 "%s went away before it had agreed to close", link->peer);
+		break;
+	case LINK_LINGER:
+		link_end(link, PLX_LINK_CLOSED, "closed");
+		break;
+	default:
+		break;
+	}
+}
+
+/* Close a dead link's endpoint, and the link once the provider has returned all its operations.
+ * Return: whether it is gone. */
+bool close_bury(struct plx_link *link, uint64_t now_ns)
+{
+	if (!link->ep_closed) {
+		cq_drain(link->set);
+		link->ep_closed = true;
+		if (link->ep)
+			fi_close(&link->ep->fid);
+	}
+	cq_drain(link->set);
+	if (link->rx_posted + link->tx_inflight) {
+		if (now_ns - link->dead_since_ns < PLX_NS_PER_S)
+			return false;
+		link_abandon(link);
+		return true;
+	}
+	send_fail_current(link);
+	close_tell(link);
+	link_destroy(link);
+	return true;
+}

@@ -1,1 +1,129 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* From a name that a user gave to a driver and one of libfabric's providers, and from those to an
+ * fi_info. */
+#include "fabric_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct plx_fabric_driver *const *drivers;
+static const char *default_name;
+
+void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider)
+{
+	drivers = table;
+	default_name = provider;
+}
+
+static void list_names(const struct plx_fabric_driver *const *table, char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (; *table && used < size; table++) {
+		int n = snprintf(out + used, size - used, "%s%s", used ? ", " : "", (*table)->name);
+
+		used += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static int find(const struct plx_fabric_driver *const *table, const char *option, const char *name,
+		const struct plx_fabric_driver **driver_out, const char **provider_out)
+{
+	bool exact = strncmp(name, "fi:", 3) == 0;
+	char known[128];
+
+	for (const struct plx_fabric_driver *const *d = table; *d; d++) {
+		const char *provider = (*d)->provider(exact ? name + 3 : name, exact, fi_version());
+
+		if (provider) {
+			*driver_out = *d;
+			*provider_out = provider;
+			return 0;
+		}
+	}
+	list_names(table, known, sizeof(known));
+	return plx_fail(EINVAL,
+			"%s %s: unknown provider; give a driver (%s), or fi:NAME for one of "
+			"libfabric's providers that a driver covers",
+			option, name, known);
+}
+
+int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
+			      const char *name)
+{
+	const struct plx_fabric_driver *driver;
+	const char *provider;
+
+	return find(table, option, name, &driver, &provider);
+}
+
+/* name NULL: the process' default. */
+int driver_find(const char *option, const char *name, const struct plx_fabric_driver **driver_out,
+		const char **provider_out)
+{
+	if (!drivers)
+		return plx_fail(EINVAL, "%s: the fabric is not set up; call plx_fabric_init first",
+				option);
+	if (!name)
+		name = default_name ? default_name : drivers[0]->name;
+	return find(drivers, option, name, driver_out, provider_out);
+}
+
+static struct fi_info *make_hints(const struct plx_fabric_driver *driver, const char *provider)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->caps = FI_MSG;
+	hints->mode = FI_CONTEXT | FI_RX_CQ_DATA;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->addr_format = FI_FORMAT_UNSPEC;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
+	hints->tx_attr->size = driver->tx_size;
+	hints->rx_attr->size = driver->rx_size;
+	hints->fabric_attr->prov_name = strdup(provider);
+	if (!hints->fabric_attr->prov_name) {
+		fi_freeinfo(hints);
+		return NULL;
+	}
+	if (driver->hints)
+		driver->hints(hints);
+	return hints;
+}
+
+/* Ownership: free *info_out with fi_freeinfo. Return: 0; -ENODEV; -EHOSTUNREACH; -ENOMEM. */
+int driver_getinfo(const struct plx_fabric_driver *driver, const char *provider, const char *node,
+		   const char *service, uint64_t flags, struct fi_info **info_out)
+{
+	struct fi_info *hints = make_hints(driver, provider);
+	int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
+		       struct fi_info **) = driver->getinfo ? driver->getinfo : fi_getinfo;
+
+	if (!hints)
+		return plx_fail(ENOMEM, "out of memory");
+
+	int rc = getinfo(FABRIC_API_VERSION, node, service, flags, hints, info_out);
+
+	fi_freeinfo(hints);
+	if (rc == 0)
+		return 0;
+	if (rc == -FI_ENODATA && node)
+		return plx_fail(
+			EHOSTUNREACH,
+			"%s:%s: libfabric's %s cannot reach that address from this host; is "
+			"the name right, and does an interface have a route to it?",
+			node, service, provider);
+	if (rc == -FI_ENODATA || rc == -FI_ENOSYS)
+		return plx_fail(
+			ENODEV,
+			"driver %s: libfabric has no provider '%s' on this host; `plx-info` "
+			"shows what there is",
+			driver->name, provider);
+	return plx_fail(EIO, "driver %s: fi_getinfo failed: %s", driver->name, fi_strerror(-rc));
+}

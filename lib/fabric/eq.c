@@ -1,1 +1,100 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Connection events. */
+#include "fabric_priv.h"
+
+#define EVENTS_MAX  16  /* in one poll */
+#define CM_DATA_MAX 256 /* private data of a connection request; not used, but must have room */
+
+/* Links and listeners begin with their kind, and are the contexts of their endpoints. */
+static enum fid_kind event_source(struct fid *fid)
+{
+	return *(enum fid_kind *)fid->context;
+}
+
+static void connection_failed(struct plx_link *link, int err)
+{
+	switch (err) {
+	case FI_ECONNREFUSED:
+	case FI_ECONNRESET:
+	case FI_ECONNABORTED:
+		link_end(link, PLX_LINK_REFUSED,
+			 "%s refused the connection: is anything listening "
+			 "there?",
+			 link->peer);
+		break;
+	case FI_ETIMEDOUT:
+	case FI_EHOSTUNREACH:
+	case FI_ENETUNREACH:
+	case FI_EHOSTDOWN:
+		link_end(link, PLX_LINK_UNREACHABLE, "%s cannot be reached: %s", link->peer,
+			 fi_strerror(err));
+		break;
+	default:
+		link_end(link, PLX_LINK_LOCAL, "connecting to %s failed: %s", link->peer,
+			 fi_strerror(err));
+	}
+}
+
+static void read_error(struct plx_set *set)
+{
+	struct fi_eq_err_entry entry = {0};
+
+	if (fi_eq_readerr(set->fids.eq, &entry, 0) < 0 || !entry.fid || !entry.fid->context)
+		return;
+	if (event_source(entry.fid) == FID_LINK) {
+		struct plx_link *link = (struct plx_link *)entry.fid->context;
+
+		if (link->connected)
+			close_on_shutdown(link);
+		else
+			connection_failed(link, entry.err);
+	} else if (plx_log_allowed(&set->log_limit, plx_loop_now_ns())) {
+		plx_log(&fabric_log, PLX_LOG_WARNING, "%s: listening: %s", set->label,
+			fi_strerror(entry.err));
+	}
+}
+
+static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_entry *entry)
+{
+	if (!entry->fid || !entry->fid->context)
+		return;
+	if (event == FI_CONNREQ) {
+		listen_request((struct plx_listener *)entry->fid->context, entry->info);
+		return;
+	}
+	if (event_source(entry->fid) != FID_LINK)
+		return;
+
+	struct plx_link *link = (struct plx_link *)entry->fid->context;
+
+	if (event == FI_CONNECTED) {
+		link_connected(link);
+	} else if (event == FI_SHUTDOWN) {
+		cq_drain(set); /* data that arrived before */
+		close_on_shutdown(link);
+	}
+}
+
+/* Take connection events, at most EVENTS_MAX. Return: how many. */
+int eq_poll(struct plx_set *set)
+{
+	union {
+		struct fi_eq_cm_entry cm;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + CM_DATA_MAX];
+	} entry;
+	int count = 0;
+
+	while (count < EVENTS_MAX) {
+		uint32_t event;
+		ssize_t rc = fi_eq_read(set->fids.eq, &event, &entry, sizeof(entry), 0);
+
+		if (rc == -FI_EAVAIL)
+			read_error(set);
+		else if (rc >= (ssize_t)sizeof(entry.cm))
+			handle(set, event, &entry.cm);
+		else
+			break;
+		count++;
+	}
+	return count;
+}

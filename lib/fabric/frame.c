@@ -1,1 +1,162 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "frame.h"
+
+#include <endian.h>
+#include <string.h>
+
+/* memcpy, as a frame may begin at any address; compilers make one move of it. */
+static void put16(uint8_t *out, uint16_t value)
+{
+	value = htole16(value);
+	memcpy(out, &value, sizeof(value));
+}
+
+static void put32(uint8_t *out, uint32_t value)
+{
+	value = htole32(value);
+	memcpy(out, &value, sizeof(value));
+}
+
+static void put64(uint8_t *out, uint64_t value)
+{
+	value = htole64(value);
+	memcpy(out, &value, sizeof(value));
+}
+
+static uint16_t get16(const uint8_t *in)
+{
+	uint16_t value;
+
+	memcpy(&value, in, sizeof(value));
+	return le16toh(value);
+}
+
+static uint32_t get32(const uint8_t *in)
+{
+	uint32_t value;
+
+	memcpy(&value, in, sizeof(value));
+	return le32toh(value);
+}
+
+static uint64_t get64(const uint8_t *in)
+{
+	uint64_t value;
+
+	memcpy(&value, in, sizeof(value));
+	return le64toh(value);
+}
+
+void frame_write(uint8_t *out, const struct frame_header *header)
+{
+	out[0] = header->type;
+	out[1] = header->flags;
+	put16(out + 2, 0);
+	put32(out + 4, header->length);
+	put32(out + 8, header->granted_frames);
+	put32(out + 12, header->granted_bytes);
+}
+
+static const char *check_type(const struct frame_header *header)
+{
+	switch (header->type) {
+	case FRAME_DATA:
+		return header->flags ? "unknown flags" : NULL;
+	case FRAME_DATA_FIRST:
+		if (header->length <= FRAME_TOTAL_BYTES)
+			return "first part of a message without data";
+		return header->flags ? "unknown flags" : NULL;
+	case FRAME_DATA_NEXT:
+		if (header->length == 0)
+			return "empty part of a message";
+		return header->flags ? "unknown flags" : NULL;
+	case FRAME_HELLO:
+		if (header->length < HELLO_BYTES)
+			return "HELLO too short";
+		return header->flags ? "unknown flags" : NULL;
+	case FRAME_FIN:
+		if (header->flags & ~FRAME_FLAG_ACK)
+			return "unknown flags";
+		return header->length ? "control frame with data" : NULL;
+	case FRAME_CREDIT:
+	case FRAME_FIN_ACK:
+		if (header->flags)
+			return "unknown flags";
+		return header->length ? "control frame with data" : NULL;
+	default:
+		return "unknown frame type";
+	}
+}
+
+const char *frame_read(const uint8_t *in, size_t received, struct frame_header *header_out)
+{
+	struct frame_header header;
+
+	if (received < FRAME_HEADER_BYTES)
+		return "frame shorter than its header";
+	header.type = in[0];
+	header.flags = in[1];
+	header.length = get32(in + 4);
+	header.granted_frames = get32(in + 8);
+	header.granted_bytes = get32(in + 12);
+	if (get16(in + 2) != 0)
+		return "reserved bits set";
+	if (header.length != received - FRAME_HEADER_BYTES)
+		return "frame length differs from what arrived";
+	*header_out = header;
+	return check_type(&header);
+}
+
+void hello_write(uint8_t *out, const struct frame_hello *hello)
+{
+	put32(out, HELLO_MAGIC);
+	put16(out + 4, hello->version_min);
+	put16(out + 6, hello->version_max);
+	put32(out + 8, hello->features);
+	put32(out + 12, hello->rx_buf_bytes);
+	put64(out + 16, hello->incarnation);
+	put64(out + 24, hello->message_max);
+	put32(out + 32, hello->rx_buf_count);
+	put32(out + 36, hello->heartbeat_ms);
+	put32(out + 40, hello->dead_after_ms);
+	put32(out + 44, 0);
+}
+
+const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hello_out)
+{
+	struct frame_hello hello;
+
+	if (length < HELLO_BYTES)
+		return "HELLO too short";
+	if (get32(in) != HELLO_MAGIC)
+		return "bad magic: the peer does not speak this protocol";
+	hello.version_min = get16(in + 4);
+	hello.version_max = get16(in + 6);
+	hello.features = get32(in + 8);
+	hello.rx_buf_bytes = get32(in + 12);
+	hello.incarnation = get64(in + 16);
+	hello.message_max = get64(in + 24);
+	hello.rx_buf_count = get32(in + 32);
+	hello.heartbeat_ms = get32(in + 36);
+	hello.dead_after_ms = get32(in + 40);
+	*hello_out = hello;
+	if (hello.version_min > hello.version_max || hello.version_min == 0)
+		return "broken version range";
+	if (hello.version_min > WIRE_VERSION_MAX || hello.version_max < WIRE_VERSION_MIN)
+		return "no wire version in common";
+	if (hello.rx_buf_bytes < 256 || hello.rx_buf_bytes > (UINT32_C(1) << 30))
+		return "receive buffer size out of range";
+	if (hello.rx_buf_count < 2 || hello.rx_buf_count > 65536)
+		return "receive buffer count out of range";
+	return NULL;
+}
+
+uint64_t frame_total_read(const uint8_t *in)
+{
+	return get64(in);
+}
+
+void frame_total_write(uint8_t *out, uint64_t total)
+{
+	put64(out, total);
+}

@@ -160,6 +160,9 @@ const char *plx_link_peer(const struct plx_link *link);
 /** "tcp (libfabric net)": driver and provider; valid as long as the link. */
 const char *plx_link_provider(const struct plx_link *link);
 
+/** libfabric's name of the provider alone, "net"; valid as long as the link. */
+const char *plx_link_fi_provider(const struct plx_link *link);
+
 struct plx_link_stats {
 	uint64_t messages_sent, messages_received;
 	uint64_t bytes_sent, bytes_received; /**< of messages */

@@ -49,10 +49,11 @@ struct plx_fabric_driver {
 	 * progress, provider's name, sizes below). May be NULL. */
 	void (*hints)(struct fi_info *hints);
 
-	/** Open fids->cq and fids->eq, with the wait object this provider can really sleep on, and
-	 * set wait, wait_fd and eq_fd. fids->fabric and ->domain are open. Return: 0 or a libfabric
-	 * error; what it opened before is closed by the caller. */
-	int (*open_queues)(struct plx_fabric_fids *fids, size_t cq_entries);
+	/** Open fids->cq (FI_CQ_FORMAT_MSG) and fids->eq, with the wait object that this provider
+	 * can really sleep on, and set wait, wait_fd and eq_fd. fids->fabric and ->domain are open.
+	 * provider: libfabric's name. Return: 0 or a libfabric error; the caller closes what is
+	 * open. */
+	int (*open_queues)(struct plx_fabric_fids *fids, const char *provider, size_t cq_entries);
 
 	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work. */
 	int (*arm)(struct plx_fabric_fids *fids);

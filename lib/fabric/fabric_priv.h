@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of lib/fabric share. Everything here is owned by one lcore, except where said.
+ *
+ *   plx_fabric_lcore   one per lcore that uses links: its poller, sets and links
+ *   plx_set            the libfabric objects of one (lcore, provider)
+ *   plx_listener       a passive endpoint on a set
+ *   plx_link           an endpoint on a set
+ *   plx_op             one operation that the provider has and will complete
+ */
+#ifndef PLX_FABRIC_PRIV_H
+#define PLX_FABRIC_PRIV_H
+
+#include "frame.h"
+#include "plx_fabric.h"
+#include "plx_fabric_driver.h"
+#include "plx_lcore.h"
+#include "plx_mem.h"
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+#define FABRIC_API_VERSION FI_VERSION(1, 17)
+
+/* Completions read at once; 32 to 128 cost least on tcp, see doc/design/links.md. */
+#define CQ_BURST 64
+
+/* A set without a completion for this long is polled every COLD_TURNS-th turn only. */
+#define COLD_AFTER_NS             PLX_NS_PER_MS
+#define COLD_TURNS                16
+
+#define LINK_RX_BUF_BYTES_DEFAULT 4096
+#define LINK_RX_BUF_BYTES_MIN     256
+#define LINK_RX_BUF_BYTES_MAX     (16u << 20)
+#define LINK_RX_BUF_COUNT_DEFAULT 8
+#define LINK_RX_BUF_COUNT_MIN     2
+#define LINK_RX_BUF_COUNT_MAX     200
+#define LINK_RX_CONTROL           2 /* receive buffers kept for control frames */
+#define LINK_MESSAGE_MAX_DEFAULT  (UINT64_C(16) << 20)
+#define LINK_MESSAGE_MAX_LIMIT    ((UINT64_C(1) << 30) - 1)
+#define LINK_TX_OPS               64 /* operations in flight per link, the local window */
+#define LINK_TX_CONTROL           4  /* and those that only control frames may take */
+#define LINK_IOV_MAX              4
+#define LINK_WINDOW_BYTES_MAX     (UINT32_C(1) << 30) /* so that grants compare mod 2^32 */
+
+#define TX_BUF_BYTES              4096 /* of the lcore's own pool, for copies and control frames */
+#define TX_BUF_COUNT              512
+
+/* Payloads up to this are put behind their header on the stack and injected. */
+#define INJECT_COPY_MAX 496
+
+#define LINGER_NS       (500 * PLX_NS_PER_MS)
+
+struct plx_set;
+struct plx_fabric_lcore;
+
+enum op_kind { OP_RECV, OP_SEND };
+
+struct plx_op {
+	struct fi_context context; /* first: a completion's op_context is its op */
+	struct plx_link *link;
+	struct plx_buf *buf;
+	struct plx_op *next;     /* in the link's free list */
+	struct plx_buf *bounced; /* sent instead of buf, where the provider needs other memory */
+	plx_link_sent_fn sent; /* with the last frame of a message sent by reference */
+	void *sent_arg;
+	uint8_t kind;
+	uint8_t header[FRAME_HEADER_BYTES + FRAME_TOTAL_BYTES];
+};
+
+/* The source of an event of an EQ: the context of the fid that it names. */
+enum fid_kind { FID_LISTENER = 0x4c, FID_LINK = 0x6c };
+
+enum link_state {
+	LINK_CONNECTING, /* fi_connect or fi_accept called */
+	LINK_HELLO,      /* connected; our HELLO is out, the peer's is awaited */
+	LINK_OPEN,
+	LINK_CLOSING, /* no new sends; FIN and its answer are under way */
+	LINK_LINGER,  /* closed for the user; waits for the peer to take the connection down */
+	LINK_DEAD,    /* the endpoint is being closed; waits for its operations */
+};
+
+/* Control frames that still have to be sent, and other reasons for the loop to look at a link. */
+enum {
+	WANT_HELLO = 1 << 0,
+	WANT_CREDIT = 1 << 1,
+	WANT_FIN = 1 << 2,
+	WANT_FIN_ACK = 1 << 3,
+	WANT_CONTROL = WANT_HELLO | WANT_CREDIT | WANT_FIN | WANT_FIN_ACK,
+	WANT_TX = 1 << 4,       /* a message is partly sent */
+	WANT_WRITABLE = 1 << 5, /* the user saw -EAGAIN */
+	WANT_REFILL = 1 << 6,   /* receive buffers are with the user */
+	WANT_BURIAL = 1 << 7,   /* the link is dead */
+	WANT_AGREED = 1 << 8,   /* both sides have agreed to close */
+	WANT_EVERY_TURN = WANT_CONTROL | WANT_TX | WANT_REFILL | WANT_BURIAL,
+};
+
+/* A message sent by reference that needs more frames than could be sent so far. */
+struct tx_message {
+	struct plx_buf *bounced; /* see struct plx_op */
+	struct plx_buf *head;    /* NULL: none */
+	struct plx_buf *segment;
+	uint32_t offset; /* in segment */
+	uint64_t left, total;
+	plx_link_sent_fn sent;
+	void *sent_arg;
+};
+
+struct plx_link {
+	enum fid_kind kind; /* first: see event_source() */
+	uint8_t state;
+	uint16_t want;
+	bool attended; /* in the lcore's list of links to look at */
+	bool told;     /* on_open was called, or plx_link_connect returned it: on_close is due */
+	bool connector;
+	bool connected; /* FI_CONNECTED was seen */
+	bool hello_received;
+	bool ep_closed;
+	bool fin_wanted, fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
+
+	struct fid_ep *ep;
+	struct plx_set *set;
+	const struct plx_link_events *events;
+	void *user;
+
+	/* Sending. Counts of frames and bytes are cumulative, mod 2^32, as on the wire. */
+	uint32_t tx_frames, tx_frames_granted;
+	uint32_t tx_bytes, tx_bytes_granted;
+	uint32_t peer_frame_max; /* payload bytes that one frame may carry */
+	uint32_t inject_max;     /* frame bytes that fi_inject takes */
+	uint32_t iov_max;
+	uint32_t unsignalled;
+	uint32_t tx_inflight;
+	struct plx_op *tx_free;
+	uint32_t tx_free_count;
+	struct tx_message tx_current;
+	uint64_t peer_message_max;
+
+	/* Receiving. */
+	uint32_t rx_frames, rx_bytes;                 /* received */
+	uint32_t rx_frames_granted, rx_bytes_granted; /* allowed by now */
+	uint32_t rx_frames_told;                      /* as last told to the peer */
+	uint32_t rx_posted, rx_kept; /* buffers that the provider has, and that the user has */
+	uint32_t rx_buf_bytes, rx_buf_count;
+	uint64_t message_max;
+	struct plx_buf **rx_long; /* long messages that the user has; room for rx_buf_count */
+	uint32_t rx_long_kept;
+	struct plx_pool *rx_pool;
+	struct plx_op *rx_idle;     /* those without a buffer */
+	struct plx_buf *rx_partial; /* a message that is being put together, or one to reuse */
+	uint64_t rx_partial_total;  /* its length; 0: none under way */
+
+	struct plx_op *ops; /* all of them, receives first */
+	uint32_t ops_zone;
+	struct plx_link *next, **prev_next; /* in the lcore's list of all links */
+	struct plx_link *next_attended;
+	struct plx_timer timer; /* connect, HELLO, close or linger: one at a time */
+	struct plx_link_attr attr;
+	struct listener_shared *from; /* counters of the listener that accepted it */
+	struct plx_link_stats stats;
+	enum plx_link_reason reason;
+	uint64_t dead_since_ns;
+	char text[192]; /* why it ended */
+	char peer[PLX_ADDRESS_MAX];
+};
+
+/* Counters of a listener, shared with the links it placed on other lcores. */
+struct listener_shared {
+	_Atomic uint32_t refs;
+	_Atomic uint64_t requests, opened, refused, failed;
+	pthread_mutex_t lock; /* for the text: only failures take it */
+	char last_failure[160];
+};
+
+struct plx_listener {
+	enum fid_kind kind; /* first: see event_source() */
+	struct plx_set *set;
+	struct fid_pep *pep;
+	struct plx_listen_attr attr;
+	struct listener_shared *shared;
+	struct plx_listener *next;
+	uint32_t handed_over; /* requests that another lcore is answering */
+	bool closed;
+	char address[PLX_ADDRESS_MAX];
+	uint16_t port;
+};
+
+struct plx_set {
+	struct plx_set *next;
+	struct plx_fabric_lcore *home;
+	const struct plx_fabric_driver *driver;
+	struct plx_fabric_fids fids;
+	uint32_t links, listeners, connecting;
+	uint32_t polls;
+	uint64_t last_work_ns;
+	struct plx_log_limit log_limit;
+	uint32_t zones_registered; /* zones below this index were looked at */
+	struct fid_mr *mr[PLX_ZONE_MAX];
+	char provider[32]; /* libfabric's name */
+	char label[64];
+};
+
+struct plx_fabric_lcore {
+	uint32_t id;
+	uint64_t turn;
+	struct plx_set *sets;
+	struct plx_link *links;
+	struct plx_link *attended;
+	struct plx_listener *listeners;
+	struct plx_buf *delivering; /* inside on_message: that message */
+	struct plx_pool *tx_pool;
+	struct plx_poller *poller;
+	struct plx_pool *
+		*orphans; /* receive pools of gone links whose buffers the user still has */
+	uint32_t orphan_count, orphan_room;
+};
+
+/* fabric.c */
+extern struct plx_log_component fabric_log;
+extern uint64_t fabric_incarnation;         /* random, of this process; constant after init */
+struct plx_fabric_lcore *fabric_here(void); /* opens it; NULL with an error text */
+int fabric_adopt_orphan(struct plx_fabric_lcore *home, struct plx_pool *pool);
+void fabric_reap_orphans(struct plx_fabric_lcore *home);
+
+/* driver.c */
+void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider);
+int driver_find(const char *option, const char *name, const struct plx_fabric_driver **driver_out,
+		const char **provider_out);
+int driver_getinfo(const struct plx_fabric_driver *driver, const char *provider, const char *node,
+		   const char *service, uint64_t flags, struct fi_info **info_out);
+
+/* address.c */
+int address_split(const char *what, const char *address, char *host_out, char *port_out);
+void address_format(const struct sockaddr *address, char *out, size_t size);
+uint16_t address_port(const struct sockaddr *address);
+
+/* hygiene.c */
+void hygiene_signals(void);
+struct fd_mark;
+struct fd_mark *hygiene_mark(void);
+void hygiene_close_on_exec_since(struct fd_mark *mark);
+void hygiene_close_on_exec_port(uint16_t port);
+
+/* set.c */
+struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
+			const char *provider, const struct fi_info *info);
+void set_close(struct plx_set *set);
+void *set_desc(struct plx_set *set, uint32_t zone_index);
+void set_register_new_zones(struct plx_set *set);
+
+/* cq.c, eq.c */
+int cq_poll(struct plx_set *set);
+int eq_poll(struct plx_set *set);
+void cq_drain(struct plx_set *set);
+
+/* link.c */
+int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out);
+int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
+		struct plx_link **link_out);
+void link_destroy(struct plx_link *link);
+void link_abandon(struct plx_link *link);
+void link_attend(struct plx_link *link, uint16_t want);
+int link_look_after(struct plx_fabric_lcore *home);
+void link_connected(struct plx_link *link);
+void link_opened(struct plx_link *link);
+
+/* listen.c */
+void listen_request(struct plx_listener *listener, struct fi_info *info);
+void listener_free(struct plx_listener *listener);
+void listener_opened(struct listener_shared *shared);
+void listener_failed(struct listener_shared *shared, struct plx_set *set, const char *peer,
+		     const char *text);
+void listener_unref(struct listener_shared *shared);
+
+/* receive.c */
+int receive_post_all(struct plx_link *link);
+void receive_done(struct plx_op *op, size_t length);
+void receive_refill(struct plx_link *link);
+void receive_take_back(struct plx_op *op);
+
+/* tx.c */
+uint32_t tx_frames_left(const struct plx_link *link);
+uint32_t tx_bytes_left(const struct plx_link *link);
+int tx_would_block(struct plx_link *link);
+int tx_check_sendable(const struct plx_link *link, uint64_t length);
+void tx_write_header(struct plx_link *link, uint8_t *out, uint8_t type, uint8_t flags,
+		     uint32_t length);
+void tx_header_sent(struct plx_link *link);
+void tx_count_frame(struct plx_link *link, uint32_t length);
+void tx_count_message(struct plx_link *link, uint64_t length);
+struct plx_op *tx_take_op(struct plx_link *link, uint32_t reserve);
+void tx_give_op(struct plx_link *link, struct plx_op *op);
+void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg,
+		 int status);
+int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov, void **desc,
+	      int count);
+int tx_inject(struct plx_link *link, const uint8_t *frame, uint32_t length);
+void send_done(struct plx_op *op, int status);
+
+/* control.c */
+int send_control(struct plx_link *link); /* what link->want asks for; 0 or -EAGAIN */
+
+/* send.c */
+void send_continue(struct plx_link *link);
+void send_fail_current(struct plx_link *link);
+bool send_has_room(const struct plx_link *link);
+
+/* close.c */
+void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
+	PLX_PRINTF(3, 4);
+void close_timer_init(struct plx_link *link);
+void close_tell(struct plx_link *link);
+void close_agreed(struct plx_link *link);
+void close_on_fin(struct plx_link *link, bool carries_ack);
+void close_on_fin_ack(struct plx_link *link);
+void close_on_shutdown(struct plx_link *link);
+void close_step(struct plx_link *link);
+bool close_bury(struct plx_link *link, uint64_t now_ns);
+
+#endif

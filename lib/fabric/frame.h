@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The wire format, written down in doc/design/wire.md: what a frame is, and the only code that
+ * reads or writes one. Needs nothing but bytes, so that a fuzzer can drive it. */
+#ifndef PLX_FRAME_H
+#define PLX_FRAME_H
+
+#include "plx_base.h"
+
+#define FRAME_HEADER_BYTES 16
+#define FRAME_TOTAL_BYTES  8 /* a DATA_FIRST frame's payload begins with the message's length */
+#define HELLO_BYTES        48
+#define HELLO_MAGIC        UINT32_C(0x504c5831) /* "PLX1" */
+#define WIRE_VERSION_MIN   1
+#define WIRE_VERSION_MAX   1
+
+enum frame_type {
+	FRAME_HELLO = 1,
+	FRAME_DATA = 2,       /* a whole message */
+	FRAME_DATA_FIRST = 3, /* the first part of one that needs several */
+	FRAME_DATA_NEXT = 4,  /* a further part; the message's length tells which is the last */
+	FRAME_CREDIT = 5,     /* only the grants of its header */
+	FRAME_FIN = 6,        /* the sender has sent its last message */
+	FRAME_FIN_ACK = 7,    /* and the other side has received it */
+};
+
+#define FRAME_FLAG_ACK 0x01 /* of a FIN: it acknowledges the peer's FIN as well */
+
+struct frame_header {
+	uint8_t type;
+	uint8_t flags;
+	uint32_t length;         /* payload bytes behind the header */
+	uint32_t granted_frames; /* message frames the receiver of this may ever send, mod 2^32 */
+	uint32_t granted_bytes;  /* and payload bytes of those, mod 2^32 */
+};
+
+struct frame_hello {
+	uint16_t version_min, version_max;
+	uint32_t features;
+	uint64_t incarnation;
+	uint32_t rx_buf_bytes;  /* longest frame this side receives, header included */
+	uint32_t rx_buf_count;  /* message frames it can hold */
+	uint64_t message_max;   /* longest message it accepts */
+	uint32_t heartbeat_ms;  /* how often it would like to hear something; 0: no heartbeats */
+	uint32_t dead_after_ms; /* silence after which it gives the peer up; 0: never */
+};
+
+/** Write a header: FRAME_HEADER_BYTES at out. */
+void frame_write(uint8_t *out, const struct frame_header *header);
+
+/** Read and check what `received` bytes at `in` say they are. Return: NULL, or what is wrong. */
+const char *frame_read(const uint8_t *in, size_t received, struct frame_header *header_out);
+
+/** Write a HELLO's payload: HELLO_BYTES at out. */
+void hello_write(uint8_t *out, const struct frame_hello *hello);
+
+/** Read and check a HELLO's payload. Return: NULL, or what is wrong. */
+const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hello_out);
+
+/** Read the message length that a DATA_FIRST frame begins with (FRAME_TOTAL_BYTES). */
+uint64_t frame_total_read(const uint8_t *in);
+void frame_total_write(uint8_t *out, uint64_t total);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What every frame that leaves goes through: hot path. libfabric's tcp providers queue without end
+ * and never refuse, so the limits are ours: the credit that the peer granted, and LINK_TX_OPS
+ * operations in flight. */
+#include "fabric_priv.h"
+
+uint32_t tx_frames_left(const struct plx_link *link)
+{
+	return link->tx_frames_granted - link->tx_frames;
+}
+
+uint32_t tx_bytes_left(const struct plx_link *link)
+{
+	return link->tx_bytes_granted - link->tx_bytes;
+}
+
+int tx_would_block(struct plx_link *link)
+{
+	link->stats.again++;
+	link->want |= WANT_WRITABLE;
+	return -EAGAIN;
+}
+
+/* The header of the next frame. Every one of them carries what this side grants. */
+void tx_write_header(struct plx_link *link, uint8_t *out, uint8_t type, uint8_t flags,
+		     uint32_t length)
+{
+	struct frame_header header = {
+		.type = type,
+		.flags = flags,
+		.length = length,
+		.granted_frames = link->rx_frames_granted,
+		.granted_bytes = link->rx_bytes_granted,
+	};
+
+	frame_write(out, &header);
+}
+
+/* A frame has left, and its grants with it. */
+void tx_header_sent(struct plx_link *link)
+{
+	link->rx_frames_told = link->rx_frames_granted;
+	link->want &= (uint16_t)~WANT_CREDIT;
+	link->stats.frames_sent++;
+}
+
+void tx_count_frame(struct plx_link *link, uint32_t length)
+{
+	link->tx_frames++;
+	link->tx_bytes += length;
+	tx_header_sent(link);
+}
+
+void tx_count_message(struct plx_link *link, uint64_t length)
+{
+	link->stats.messages_sent++;
+	link->stats.bytes_sent += length;
+}
+
+/* Whether a message of that length may be sent at all. Return: 0; -ENOTCONN; -EMSGSIZE. */
+int tx_check_sendable(const struct plx_link *link, uint64_t length)
+{
+	if (plx_unlikely(link->state != LINK_OPEN))
+		return plx_fail(ENOTCONN, "link to %s is not open", link->peer);
+	if (plx_unlikely(length > link->peer_message_max))
+		return plx_fail(EMSGSIZE, "%llu bytes: %s accepts messages of at most %llu bytes",
+				(unsigned long long)length, link->peer,
+				(unsigned long long)link->peer_message_max);
+	return 0;
+}
+
+/* Operations --------------------------------------------------------------------------------- */
+
+/* `reserve` operations are left alone: LINK_TX_CONTROL for messages, none for control frames. */
+struct plx_op *tx_take_op(struct plx_link *link, uint32_t reserve)
+{
+	struct plx_op *op = link->tx_free;
+
+	if (plx_unlikely(link->tx_free_count <= reserve))
+		return NULL;
+	link->tx_free = op->next;
+	link->tx_free_count--;
+	return op;
+}
+
+void tx_give_op(struct plx_link *link, struct plx_op *op)
+{
+	op->buf = op->bounced = NULL;
+	op->sent = NULL;
+	op->next = link->tx_free;
+	link->tx_free = op;
+	link->tx_free_count++;
+}
+
+void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg,
+		 int status)
+{
+	if (sent)
+		sent(link, buf, status, arg);
+	plx_buf_unref(buf);
+}
+
+/* The provider has completed a send. status: 0 or -errno. */
+void send_done(struct plx_op *op, int status)
+{
+	struct plx_link *link = op->link;
+	struct plx_buf *buf = op->buf;
+	plx_link_sent_fn sent = op->sent;
+
+	link->tx_inflight--;
+	if (plx_unlikely(op->bounced != NULL))
+		plx_buf_unref(op->bounced);
+	tx_give_op(link, op);
+	if (buf)
+		tx_finished(link, buf, sent, op->sent_arg, status);
+	if (plx_unlikely(link->want & (WANT_TX | WANT_WRITABLE | WANT_CONTROL)))
+		link_attend(link, link->want);
+	if (plx_unlikely(link->state == LINK_CLOSING))
+		close_step(link);
+}
+
+/* Hand a frame to the provider by reference. Return: 0; -EAGAIN its queue is full; a link whose
+ * provider fails ends, and the operation counts as taken. */
+int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov, void **desc,
+	      int count)
+{
+	ssize_t rc = count == 1 ? fi_send(link->ep, iov[0].iov_base, iov[0].iov_len, desc[0], 0,
+					  &op->context)
+				: fi_sendv(link->ep, iov, desc, (size_t)count, 0, &op->context);
+
+	if (plx_likely(rc == 0)) {
+		link->tx_inflight++;
+		return 0;
+	}
+	if (rc == -FI_EAGAIN)
+		return -EAGAIN;
+	link_end(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
+	return -ENOTCONN;
+}
+
+/* Copy a frame into the provider. Return: 0; -EAGAIN; -EMSGSIZE it does not take so much. */
+int tx_inject(struct plx_link *link, const uint8_t *frame, uint32_t length)
+{
+	const struct plx_fabric_driver *driver = link->set->driver;
+	ssize_t rc;
+
+	if (length > link->inject_max)
+		return -EMSGSIZE;
+	/* A provider that hides the failure of an injected frame is asked about every n-th: that
+	 * one goes the way of the longer ones. */
+	if (driver->signal_every && ++link->unsignalled >= driver->signal_every) {
+		link->unsignalled = 0;
+		return -EMSGSIZE;
+	}
+	rc = fi_inject(link->ep, frame, length, 0);
+	if (plx_likely(rc == 0))
+		return 0;
+	if (rc == -FI_EAGAIN)
+		return -EAGAIN;
+	link_end(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
+	return -ENOTCONN;
+}

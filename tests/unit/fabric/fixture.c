@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct side server, client;
+
+static struct plx_topo *topo;
+
+static void on_open(struct plx_link *link, void *user)
+{
+	struct side *side = user;
+
+	side->link = link;
+	side->opened++;
+}
+
+static void note_sequence(struct side *side, const struct plx_buf *message)
+{
+	uint64_t number;
+
+	if (!side->sequenced || message->len < sizeof(number))
+		return;
+	memcpy(&number, message->data, sizeof(number));
+	side->sequence_errors += number != side->next_sequence;
+	side->next_sequence = number + 1;
+}
+
+static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	struct side *side = user;
+
+	side->messages++;
+	side->bytes += message->len;
+	note_sequence(side, message);
+	free(side->last);
+	side->last = malloc(message->len + 1);
+	memcpy(side->last, message->data, message->len);
+	side->last_len = message->len;
+	if (side->on_message)
+		side->on_message(side, message);
+	if (side->keep > side->kept_count)
+		side->kept[side->kept_count++] = plx_buf_ref(message);
+	if (side->echo && plx_link_send_buf(link, plx_buf_ref(message), NULL, NULL) != 0)
+		fail_msg("echo: %s", plx_error());
+}
+
+static void on_writable(struct plx_link *link, void *user)
+{
+	((struct side *)user)->writable++;
+}
+
+static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		     void *user)
+{
+	struct side *side = user;
+
+	side->closed++;
+	side->reason = reason;
+	snprintf(side->text, sizeof(side->text), "%s", text);
+	side->link = NULL;
+}
+
+const struct plx_link_events side_events = {
+	.on_open = on_open,
+	.on_message = on_message,
+	.on_writable = on_writable,
+	.on_close = on_close,
+};
+
+static void start(const struct plx_fabric_conf *fabric, bool two_lcores)
+{
+	struct plx_mem_conf mem = {.huge = PLX_HUGE_NONE, .numa = PLX_NUMA_PREFER};
+	struct plx_lcore_map map;
+	char list[64];
+
+	memset(&server, 0, sizeof(server));
+	memset(&client, 0, sizeof(client));
+	server.name = "server";
+	client.name = "client";
+	assert_int_equal(plx_topo_open(NULL, &topo), 0);
+
+	unsigned first = plx_cpuset_next(plx_topo_allowed(topo), 0);
+	unsigned second = plx_cpuset_next(plx_topo_allowed(topo), first + 1);
+
+	if (second == PLX_CPU_MAX)
+		second = first;
+	snprintf(list, sizeof(list), two_lcores ? "0@%u,1@%u" : "0@%u", first, second);
+	assert_int_equal(plx_lcore_map_parse_list("-l", list, &map), 0);
+	assert_int_equal(plx_mem_init(&mem), 0);
+
+	struct plx_lcore_conf lcores = {.topo = topo, .map = &map, .main_lcore = PLX_LCORE_NONE};
+
+	assert_int_equal(plx_lcores_init(&lcores), 0);
+	plx_lcore_map_fini(&map);
+	if (plx_fabric_init(fabric) != 0)
+		fail_msg("plx_fabric_init: %s", plx_error());
+}
+
+void fixture_start(const char *provider, bool two_lcores)
+{
+	start(&(struct plx_fabric_conf){.drivers = plx_drivers, .provider = provider}, two_lcores);
+}
+
+void fixture_start_with(const struct plx_fabric_driver *const *drivers, bool two_lcores)
+{
+	start(&(struct plx_fabric_conf){.drivers = drivers}, two_lcores);
+}
+
+void side_release(struct side *side, unsigned count)
+{
+	while (count-- && side->kept_count)
+		plx_buf_unref(side->kept[--side->kept_count]);
+}
+
+void fixture_stop(void)
+{
+	struct plx_mem_stats stats;
+
+	side_release(&server, UINT32_MAX);
+	side_release(&client, UINT32_MAX);
+	plx_fabric_fini();
+	plx_mem_stats(&stats);
+	assert_int_equal(stats.bytes_used, 0);
+	assert_int_equal(plx_lcores_fini(5 * PLX_NS_PER_S), 0);
+	plx_mem_fini();
+	plx_topo_close(topo);
+	free(server.last);
+	free(client.last);
+}
+
+bool pump_until(const unsigned *value, unsigned target, unsigned limit_ms)
+{
+	uint64_t limit_ns = plx_now_ns() + limit_ms * PLX_NS_PER_MS;
+
+	while (*value < target && plx_now_ns() < limit_ns)
+		plx_loop_turn();
+	return *value >= target;
+}
+
+void pump_ms(unsigned ms)
+{
+	unsigned never = 0;
+
+	pump_until(&never, 1, ms);
+}
+
+struct plx_listener *fixture_listen(const char *address, const struct plx_link_attr *attr)
+{
+	struct plx_listen_attr listen = {.link = attr ? *attr : (struct plx_link_attr){0}};
+	struct plx_listener *listener;
+
+	listen.link.events = &side_events;
+	listen.link.user = &server;
+	if (plx_link_listen(address, &listen, &listener) != 0)
+		fail_msg("plx_link_listen: %s", plx_error());
+	return listener;
+}
+
+void fixture_connect(struct plx_listener *listener, const struct plx_link_attr *attr)
+{
+	struct plx_link_attr connect = attr ? *attr : (struct plx_link_attr){0};
+
+	connect.events = &side_events;
+	connect.user = &client;
+	if (plx_link_connect(plx_listener_address(listener), &connect, &client.link) != 0)
+		fail_msg("plx_link_connect: %s", plx_error());
+	if (!pump_until(&client.opened, 1, 3000) || !pump_until(&server.opened, 1, 3000))
+		fail_msg("not open: client %s, server %s", client.text, server.text);
+}

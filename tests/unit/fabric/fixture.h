@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A process with one or two lcores and the fabric, and links whose events are written down. Both
+ * ends of a link may live on the same lcore: pump() turns its loop. */
+#ifndef FABRIC_FIXTURE_H
+#define FABRIC_FIXTURE_H
+
+#include "../plx_test.h"
+
+#include "plx_fabric.h"
+#include "plx_fabric_driver.h"
+#include "plx_lcore.h"
+#include "plx_mem.h"
+
+/** One side of a link, and what it was told. */
+struct side {
+	struct plx_link *link; /* NULL when it has ended */
+	const char *name;
+	unsigned opened, closed, writable, messages;
+	uint64_t bytes;
+	enum plx_link_reason reason;
+	char text[256];
+	uint8_t *last; /* copy of the newest message */
+	size_t last_len;
+	bool echo;     /* send everything back */
+	unsigned keep; /* so many messages are kept by reference */
+	struct plx_buf *kept[512];
+	unsigned kept_count;
+	uint64_t sequence_errors, next_sequence; /* of messages that begin with a 64-bit number */
+	bool sequenced;
+	void (*on_message)(struct side *side, struct plx_buf *message);
+};
+
+extern const struct plx_link_events side_events;
+
+/** The side that the next accepted link becomes. */
+extern struct side server;
+extern struct side client;
+
+/** Fresh sides, lcores 0 (and 1 if two), memory, fabric. provider: as for plx_fabric_conf. */
+void fixture_start(const char *provider, bool two_lcores);
+void fixture_start_with(const struct plx_fabric_driver *const *drivers, bool two_lcores);
+
+/** Everything down again; fails if a pool or a link is left. */
+void fixture_stop(void);
+
+/** Turn the loop until *value is at least target, at most limit_ms. Return: whether it got there.
+ */
+bool pump_until(const unsigned *value, unsigned target, unsigned limit_ms);
+
+/** Turn the loop that long. */
+void pump_ms(unsigned ms);
+
+/** Listen on address with attr's sizes; accepted links become `server`. */
+struct plx_listener *fixture_listen(const char *address, const struct plx_link_attr *attr);
+
+/** Connect `client` and wait until both sides are open; fails the test if they do not get there. */
+void fixture_connect(struct plx_listener *listener, const struct plx_link_attr *attr);
+
+/** Let go of what the side keeps. */
+void side_release(struct side *side, unsigned count);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "../plx_test.h"
+
+#include "frame.h"
+
+static void header_survives_the_wire(void **state)
+{
+	struct frame_header in = {FRAME_DATA, 0, 5, 0x01020304, 0xfffffff0}, out;
+	uint8_t bytes[FRAME_HEADER_BYTES + 5] = {0};
+
+	frame_write(bytes, &in);
+	assert_null(frame_read(bytes, sizeof(bytes), &out));
+	assert_int_equal(out.type, in.type);
+	assert_int_equal(out.length, 5);
+	assert_int_equal(out.granted_frames, in.granted_frames);
+	assert_int_equal(out.granted_bytes, in.granted_bytes);
+}
+
+static void header_is_little_endian_as_written_down(void **state)
+{
+	static const uint8_t golden[FRAME_HEADER_BYTES] = {6,    1,    0,    0,    0, 0, 0, 0,
+							   0x04, 0x03, 0x02, 0x01, 8, 7, 6, 5};
+	struct frame_header fin = {FRAME_FIN, FRAME_FLAG_ACK, 0, 0x01020304, 0x05060708};
+	uint8_t bytes[FRAME_HEADER_BYTES];
+
+	frame_write(bytes, &fin);
+	assert_memory_equal(bytes, golden, sizeof(golden));
+}
+
+static void broken_headers_are_named(void **state)
+{
+	static const struct {
+		struct frame_header header;
+		size_t received;
+		const char *wrong;
+	} rows[] = {
+		{{FRAME_DATA, 0, 0, 0, 0}, 15, "shorter than its header"},
+		{{FRAME_DATA, 0, 0, 0, 0}, 0, "shorter than its header"},
+		{{FRAME_DATA, 0, 9, 0, 0}, 24, "length differs"},
+		{{FRAME_DATA, 0, UINT32_MAX, 0, 0}, 24, "length differs"},
+		{{FRAME_DATA, 2, 8, 0, 0}, 24, "unknown flags"},
+		{{0, 0, 8, 0, 0}, 24, "unknown frame type"},
+		{{8, 0, 8, 0, 0}, 24, "unknown frame type"},
+		{{FRAME_CREDIT, 0, 8, 0, 0}, 24, "control frame with data"},
+		{{FRAME_CREDIT, 1, 0, 0, 0}, 16, "unknown flags"},
+		{{FRAME_FIN, 2, 0, 0, 0}, 16, "unknown flags"},
+		{{FRAME_FIN, 0, 8, 0, 0}, 24, "control frame with data"},
+		{{FRAME_FIN_ACK, 0, 8, 0, 0}, 24, "control frame with data"},
+		{{FRAME_DATA_FIRST, 0, 8, 0, 0}, 24, "without data"},
+		{{FRAME_DATA_NEXT, 0, 0, 0, 0}, 16, "empty part"},
+		{{FRAME_HELLO, 0, 8, 0, 0}, 24, "HELLO too short"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		uint8_t bytes[64] = {0};
+		struct frame_header out;
+
+		frame_write(bytes, &rows[i].header);
+
+		const char *wrong = frame_read(bytes, rows[i].received, &out);
+
+		if (!wrong || !strstr(wrong, rows[i].wrong))
+			fail_msg("row %zu: '%s', not '%s'", i, wrong ? wrong : "(fine)",
+				 rows[i].wrong);
+	}
+}
+
+static void reserved_bits_must_be_zero(void **state)
+{
+	struct frame_header in = {.type = FRAME_FIN_ACK}, out;
+	uint8_t bytes[FRAME_HEADER_BYTES];
+
+	frame_write(bytes, &in);
+	bytes[3] = 1;
+	assert_string_equal(frame_read(bytes, sizeof(bytes), &out), "reserved bits set");
+}
+
+static const struct frame_hello good_hello = {
+	.version_min = 1,
+	.version_max = 3,
+	.features = 5,
+	.incarnation = 0x1122334455667788,
+	.rx_buf_bytes = 4096,
+	.rx_buf_count = 8,
+	.message_max = 1 << 20,
+	.heartbeat_ms = 100,
+	.dead_after_ms = 500,
+};
+
+static void hello_survives_the_wire(void **state)
+{
+	struct frame_hello out;
+	uint8_t bytes[HELLO_BYTES + 8] = {0};
+
+	hello_write(bytes, &good_hello);
+	assert_null(hello_read(bytes, HELLO_BYTES, &out));
+	assert_int_equal(out.incarnation, good_hello.incarnation);
+	assert_int_equal(out.version_max, 3);
+	assert_int_equal(out.features, 5);
+	assert_int_equal(out.rx_buf_bytes, 4096);
+	assert_int_equal(out.rx_buf_count, 8);
+	assert_int_equal(out.message_max, 1 << 20);
+	assert_int_equal(out.heartbeat_ms, 100);
+	assert_int_equal(out.dead_after_ms, 500);
+	assert_null(hello_read(bytes, HELLO_BYTES + 8, &out)); /* a later version may append */
+}
+
+static void broken_hellos_are_named(void **state)
+{
+	struct {
+		struct frame_hello hello;
+		const char *wrong;
+	} rows[] = {
+		{good_hello, "no wire version in common"},
+		{good_hello, "broken version range"},
+		{good_hello, "broken version range"},
+		{good_hello, "buffer size"},
+		{good_hello, "buffer size"},
+		{good_hello, "buffer count"},
+	};
+	uint8_t bytes[HELLO_BYTES];
+	struct frame_hello out;
+
+	rows[0].hello.version_min = 2;
+	rows[1].hello.version_min = 0;
+	rows[2].hello.version_max = 0;
+	rows[3].hello.rx_buf_bytes = 255;
+	rows[4].hello.rx_buf_bytes = UINT32_MAX;
+	rows[5].hello.rx_buf_count = 1;
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		hello_write(bytes, &rows[i].hello);
+
+		const char *wrong = hello_read(bytes, sizeof(bytes), &out);
+
+		if (!wrong || !strstr(wrong, rows[i].wrong))
+			fail_msg("row %zu: '%s', not '%s'", i, wrong ? wrong : "(fine)",
+				 rows[i].wrong);
+	}
+	hello_write(bytes, &good_hello);
+	bytes[0] ^= 1;
+	assert_non_null(strstr(hello_read(bytes, sizeof(bytes), &out), "bad magic"));
+	assert_non_null(strstr(hello_read(bytes, HELLO_BYTES - 1, &out), "too short"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(header_survives_the_wire),
+		cmocka_unit_test(header_is_little_endian_as_written_down),
+		cmocka_unit_test(broken_headers_are_named),
+		cmocka_unit_test(reserved_bits_must_be_zero),
+		cmocka_unit_test(hello_survives_the_wire),
+		cmocka_unit_test(broken_hellos_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

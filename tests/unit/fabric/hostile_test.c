@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers that break the protocol, or speak none: each is dropped with a reason that names what it
+ * did, and an honest link beside it does not notice. */
+#include "fixture.h"
+#include "rogue.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct plx_listener *listener;
+static const char *rogue_provider = "tcp";
+static struct side honest_server;
+
+/* An honest link is open all the time. */
+static int start(void **state)
+{
+	struct plx_link_attr attr = {.hello_timeout_ns = 200 * PLX_NS_PER_MS};
+
+	fixture_start(NULL, false);
+	listener = fixture_listen("127.0.0.1:0", &attr);
+	fixture_connect(listener, NULL);
+	honest_server = server;
+	honest_server.echo = true;
+	plx_link_set_user(server.link, &honest_server);
+	memset(&server, 0, sizeof(server));
+	return 0;
+}
+
+static void honest_link_is_well(void)
+{
+	unsigned before = client.messages;
+
+	assert_int_equal(plx_link_send(client.link, "ping", 4), 0);
+	assert_true(pump_until(&client.messages, before + 1, 2000));
+	assert_int_equal(client.closed + honest_server.closed, 0);
+}
+
+static int stop(void **state)
+{
+	honest_link_is_well();
+	fixture_stop();
+	free(honest_server.last);
+	return 0;
+}
+
+/* A connection that never opened ends as a failure of the listener, with that text. */
+static void expect_failure(const char *part)
+{
+	struct plx_listener_stats stats = {0};
+
+	for (int i = 0; i < 400 && stats.failed == 0; i++) {
+		pump_ms(5);
+		plx_listener_stats(listener, &stats);
+	}
+	assert_int_equal(stats.failed, 1);
+	if (!strstr(stats.last_failure, part))
+		fail_msg("failure '%s' lacks '%s'", stats.last_failure, part);
+	assert_int_equal(server.opened, 0);
+}
+
+static struct rogue *open_rogue(void)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+
+	rogue_send_hello(rogue);
+	assert_true(pump_until(&server.opened, 1, 2000));
+	return rogue;
+}
+
+static void expect_end(enum plx_link_reason reason, const char *part)
+{
+	assert_true(pump_until(&server.closed, 1, 3000));
+	if (!strstr(server.text, part))
+		fail_msg("'%s' lacks '%s'", server.text, part);
+	assert_int_equal(server.reason, reason);
+}
+
+static void no_hello(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+
+	expect_failure("no HELLO from 127.0.0.1");
+	rogue_close(rogue);
+}
+
+static void gone_before_hello(void **state)
+{
+	rogue_close(rogue_connect(plx_listener_address(listener), rogue_provider));
+	expect_failure("before it said HELLO");
+}
+
+static void a_hello_of_another_protocol(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES] = {FRAME_HELLO, 0, 0, 0, HELLO_BYTES};
+
+	rogue_send(rogue, bytes, sizeof(bytes));
+	expect_failure("bad magic");
+	rogue_close(rogue);
+}
+
+static void a_hello_of_a_later_version(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct frame_hello hello = rogue_good_hello();
+
+	hello.version_min = hello.version_max = WIRE_VERSION_MAX + 1;
+	rogue_send_hello_like(rogue, &hello);
+	expect_failure("no wire version in common");
+	rogue_close(rogue);
+}
+
+static void http_instead_of_hello(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+
+	rogue_send(rogue, "GET / HTTP/1.1\r\nHost: here\r\n\r\n", 30);
+	expect_failure("did not begin with HELLO");
+	rogue_close(rogue);
+}
+
+static void a_message_before_hello(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5, 8, 8000});
+	expect_failure("another frame came first");
+	rogue_close(rogue);
+}
+
+static void an_empty_first_frame(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+
+	rogue_send(rogue, "", 0);
+	expect_failure("shorter than its header");
+	rogue_close(rogue);
+}
+
+static void insane_credit_in_hello(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES];
+	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 1 << 20, 100};
+	struct frame_hello hello = rogue_good_hello();
+
+	frame_write(bytes, &header);
+	hello_write(bytes + FRAME_HEADER_BYTES, &hello);
+	rogue_send(rogue, bytes, sizeof(bytes));
+	expect_failure("credit makes no sense");
+	rogue_close(rogue);
+}
+
+static void a_second_hello(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	rogue_send_hello(rogue);
+	expect_end(PLX_LINK_PROTOCOL, "a second HELLO");
+	rogue_close(rogue);
+}
+
+static void an_unknown_frame(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	rogue_send_frame(rogue, (struct frame_header){77, 0, 5, 8, 8 * 4080});
+	expect_end(PLX_LINK_PROTOCOL, "unknown frame type");
+	rogue_close(rogue);
+}
+
+static void credit_that_runs_backwards(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 7, 8 * 4080});
+	expect_end(PLX_LINK_PROTOCOL, "credit makes no sense");
+	rogue_close(rogue);
+}
+
+static void more_than_was_granted(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	server.keep = 100; /* so that nothing is granted again */
+	for (int i = 0; i < 9 && !server.closed; i++)
+		rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 100, 8, 8 * 4080});
+	expect_end(PLX_LINK_PROTOCOL, "more than it was granted");
+	assert_int_equal(server.messages, 8);
+	rogue_close(rogue);
+}
+
+static void a_frame_longer_than_the_buffers(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5000, 8, 8 * 4080});
+	assert_true(pump_until(&server.closed, 1, 3000)); /* 1.17 drops such a connection itself */
+	assert_int_equal(server.messages, 0);
+	rogue_close(rogue);
+}
+
+static void send_first(struct rogue *rogue, uint64_t total, uint32_t length)
+{
+	struct frame_header header = {FRAME_DATA_FIRST, 0, FRAME_TOTAL_BYTES + length, 8, 8 * 4080};
+	uint8_t *bytes = calloc(1, FRAME_HEADER_BYTES + header.length);
+
+	frame_write(bytes, &header);
+	frame_total_write(bytes + FRAME_HEADER_BYTES, total);
+	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
+	free(bytes);
+}
+
+static void a_message_announced_too_long(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	send_first(rogue, UINT64_MAX, 10);
+	expect_end(PLX_LINK_PROTOCOL, "at most 16777216 are accepted");
+	rogue_close(rogue);
+}
+
+static void a_message_longer_than_announced(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	send_first(rogue, 20, 10);
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8, 8 * 4080});
+	expect_end(PLX_LINK_PROTOCOL, "does not fit its length");
+	rogue_close(rogue);
+}
+
+static void a_message_inside_another(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	send_first(rogue, 20, 10);
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8, 8 * 4080});
+	expect_end(PLX_LINK_PROTOCOL, "a message inside another");
+	rogue_close(rogue);
+}
+
+static void a_part_of_no_message(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8, 8 * 4080});
+	expect_end(PLX_LINK_PROTOCOL, "does not fit its length");
+	rogue_close(rogue);
+}
+
+static void gone_inside_a_message(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	send_first(rogue, 100000, 1000);
+	rogue_close(rogue);
+	expect_end(PLX_LINK_PEER_DOWN, "went away");
+	assert_int_equal(server.messages, 0);
+}
+
+static void a_fin_inside_a_message(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	send_first(rogue, 20, 10);
+	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8, 8 * 4080});
+	expect_end(PLX_LINK_PROTOCOL, "FIN");
+	rogue_close(rogue);
+}
+
+static void an_acknowledgement_of_no_fin(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN_ACK, 0, 0, 8, 8 * 4080});
+	expect_end(PLX_LINK_PROTOCOL, "acknowledgement of no FIN");
+	rogue_close(rogue);
+}
+
+static void a_message_after_fin(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8, 8 * 4080});
+	expect_end(PLX_LINK_PROTOCOL, "a message after FIN");
+	rogue_close(rogue);
+}
+
+static void nobody_answers_a_close(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	plx_link_close(server.link);
+	expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 2000 ms");
+	rogue_close(rogue);
+}
+
+static unsigned open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static void raw_sockets_with_garbage_come_and_go(void **state)
+{
+	unsigned port = (unsigned)atoi(strrchr(plx_listener_address(listener), ':') + 1);
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	unsigned before = open_descriptors();
+	int fds[30];
+
+	inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+	for (int i = 0; i < 30; i++) {
+		static const char http[] = "GET / HTTP/1.0\r\n\r\n";
+		uint8_t noise[2000];
+
+		for (size_t k = 0; k < sizeof(noise); k++)
+			noise[k] = (uint8_t)rand();
+		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+		assert_int_equal(connect(fds[i], (struct sockaddr *)&to, sizeof(to)), 0);
+		if (i % 3 == 0)
+			assert_int_equal(write(fds[i], http, sizeof(http)), sizeof(http));
+		if (i % 3 == 1)
+			assert_int_equal(write(fds[i], noise, sizeof(noise)), sizeof(noise));
+	}
+	pump_ms(100);
+	honest_link_is_well();
+	for (int i = 0; i < 30; i++)
+		close(fds[i]);
+	for (int i = 0; i < 100 && open_descriptors() > before; i++)
+		pump_ms(10);
+	assert_int_equal(open_descriptors(), before);
+}
+
+#define WITH_HONEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_HONEST(no_hello),
+		WITH_HONEST(gone_before_hello),
+		WITH_HONEST(a_hello_of_another_protocol),
+		WITH_HONEST(a_hello_of_a_later_version),
+		WITH_HONEST(http_instead_of_hello),
+		WITH_HONEST(a_message_before_hello),
+		WITH_HONEST(an_empty_first_frame),
+		WITH_HONEST(insane_credit_in_hello),
+		WITH_HONEST(a_second_hello),
+		WITH_HONEST(an_unknown_frame),
+		WITH_HONEST(credit_that_runs_backwards),
+		WITH_HONEST(more_than_was_granted),
+		WITH_HONEST(a_frame_longer_than_the_buffers),
+		WITH_HONEST(a_message_announced_too_long),
+		WITH_HONEST(a_message_longer_than_announced),
+		WITH_HONEST(a_message_inside_another),
+		WITH_HONEST(a_part_of_no_message),
+		WITH_HONEST(gone_inside_a_message),
+		WITH_HONEST(a_fin_inside_a_message),
+		WITH_HONEST(an_acknowledgement_of_no_fin),
+		WITH_HONEST(a_message_after_fin),
+		WITH_HONEST(nobody_answers_a_close),
+		WITH_HONEST(raw_sockets_with_garbage_come_and_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

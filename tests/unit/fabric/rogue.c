@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rogue.h"
+
+#include "fixture.h"
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <stdlib.h>
+
+struct rogue {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	struct fid_ep *ep;
+	uint8_t received[8][4096];
+};
+
+static struct fi_info *resolve(const char *address, const char *name)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	char host[64];
+
+	strcpy(host, address);
+	*strrchr(host, ':') = '\0';
+	hints->caps = FI_MSG;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->fabric_attr->prov_name = strdup(name);
+	assert_int_equal(
+		fi_getinfo(FI_VERSION(1, 17), host, strrchr(address, ':') + 1, 0, hints, &info), 0);
+	fi_freeinfo(hints);
+	return info;
+}
+
+static void open_all(struct rogue *rogue)
+{
+	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_NONE};
+
+	assert_int_equal(fi_fabric(rogue->info->fabric_attr, &rogue->fabric, NULL), 0);
+	assert_int_equal(fi_domain(rogue->fabric, rogue->info, &rogue->domain, NULL), 0);
+	assert_int_equal(fi_cq_open(rogue->domain, &cq_attr, &rogue->cq, NULL), 0);
+	assert_int_equal(fi_eq_open(rogue->fabric, &eq_attr, &rogue->eq, NULL), 0);
+	assert_int_equal(fi_endpoint(rogue->domain, rogue->info, &rogue->ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(rogue->ep, &rogue->eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(rogue->ep, &rogue->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(rogue->ep), 0);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(fi_recv(rogue->ep, rogue->received[i], 4096, NULL, 0, NULL), 0);
+}
+
+struct rogue *rogue_connect(const char *address, const char *name)
+{
+	struct rogue *rogue = calloc(1, sizeof(*rogue));
+	uint32_t event = 0;
+
+	rogue->info = resolve(address, name);
+	open_all(rogue);
+	assert_int_equal(fi_connect(rogue->ep, rogue->info->dest_addr, NULL, 0), 0);
+	for (int i = 0; i < 200000 && event != FI_CONNECTED; i++) {
+		struct fi_eq_cm_entry entry;
+
+		fi_eq_read(rogue->eq, &event, &entry, sizeof(entry), 0);
+		plx_loop_turn();
+	}
+	assert_int_equal(event, FI_CONNECTED);
+	return rogue;
+}
+
+void rogue_send(struct rogue *rogue, const void *bytes, size_t size)
+{
+	uint8_t *copy = malloc(size + 1); /* outlives the send; freed by the process' end */
+
+	memcpy(copy, bytes, size);
+	if (size <= rogue->info->tx_attr->inject_size)
+		assert_int_equal(fi_inject(rogue->ep, copy, size, 0), 0);
+	else
+		assert_int_equal(fi_send(rogue->ep, copy, size, NULL, 0, NULL), 0);
+	for (int i = 0; i < 100; i++)
+		rogue_progress(rogue);
+	if (size <= rogue->info->tx_attr->inject_size)
+		free(copy);
+	else
+		pump_ms(5), free(copy);
+}
+
+void rogue_send_frame(struct rogue *rogue, struct frame_header header)
+{
+	size_t size = FRAME_HEADER_BYTES + header.length;
+	uint8_t *bytes = calloc(1, size);
+
+	frame_write(bytes, &header);
+	rogue_send(rogue, bytes, size);
+	free(bytes);
+}
+
+struct frame_hello rogue_good_hello(void)
+{
+	return (struct frame_hello){
+		.version_min = WIRE_VERSION_MIN,
+		.version_max = WIRE_VERSION_MAX,
+		.incarnation = 1,
+		.rx_buf_bytes = 4096,
+		.rx_buf_count = 8,
+		.message_max = 1 << 20,
+	};
+}
+
+void rogue_send_hello_like(struct rogue *rogue, const struct frame_hello *hello)
+{
+	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES];
+	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 8, 8 * 4080};
+
+	frame_write(bytes, &header);
+	hello_write(bytes + FRAME_HEADER_BYTES, hello);
+	rogue_send(rogue, bytes, sizeof(bytes));
+}
+
+void rogue_send_hello(struct rogue *rogue)
+{
+	struct frame_hello hello = rogue_good_hello();
+
+	rogue_send_hello_like(rogue, &hello);
+}
+
+void rogue_progress(struct rogue *rogue)
+{
+	struct fi_cq_msg_entry entry;
+	struct fi_eq_cm_entry event;
+	uint32_t kind;
+
+	fi_cq_read(rogue->cq, &entry, 1);
+	fi_eq_read(rogue->eq, &kind, &event, sizeof(event), 0);
+}
+
+void rogue_close(struct rogue *rogue)
+{
+	fi_shutdown(rogue->ep, 0);
+	fi_close(&rogue->ep->fid);
+	fi_close(&rogue->cq->fid);
+	fi_close(&rogue->domain->fid);
+	fi_close(&rogue->eq->fid);
+	fi_close(&rogue->fabric->fid);
+	fi_freeinfo(rogue->info);
+	free(rogue);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A peer that speaks libfabric but need not speak our protocol: it sends whatever bytes a test
+ * likes. */
+#ifndef FABRIC_ROGUE_H
+#define FABRIC_ROGUE_H
+
+#include "frame.h"
+
+struct rogue;
+
+/** Connect to host:port with libfabric's provider `name`; turns our loop meanwhile. Fails the test
+ * where that does not work. */
+struct rogue *rogue_connect(const char *address, const char *name);
+
+/** Send bytes as one libfabric message. */
+void rogue_send(struct rogue *rogue, const void *bytes, size_t size);
+
+/** Send a frame with that header and `header.length` bytes of zeros behind it. */
+void rogue_send_frame(struct rogue *rogue, struct frame_header header);
+
+/** Send a good HELLO that grants 8 frames. */
+void rogue_send_hello(struct rogue *rogue);
+
+/** A HELLO as a test wants it. */
+void rogue_send_hello_like(struct rogue *rogue, const struct frame_hello *hello);
+struct frame_hello rogue_good_hello(void);
+
+/** Let the rogue's side make progress. */
+void rogue_progress(struct rogue *rogue);
+
+/** Drop the connection and free it. */
+void rogue_close(struct rogue *rogue);
+
+#endif
