@@ -1,1 +1,322 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory from the system: reserved huge pages by memfd, else private memory with transparent huge
+ * pages, else ordinary pages. All of it is bound to its node and populated before anybody uses it,
+ * so that a shortage is an error here and not a SIGBUS later. */
+#include "mem_priv.h"
+
+#include <fcntl.h>
+#include <numaif.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+#define REASON_BYTES  320
+#define SAMPLES       16
+#define NO_FD         (-1)
+#define LONG_BITS     (8 * sizeof(unsigned long))
+#define HUGE_SHIFT_2M 21
+#define HUGE_SHIFT_1G 30
+
+/* Node ------------------------------------------------------------------------------------- */
+
+/* Must come before the first touch: pages that are there already would stay where they are. */
+static int bind_to_node(void *base, const struct mem_ask *ask, size_t size_bytes)
+{
+	static bool told; /* under the lock of zone.c, as everything here */
+	unsigned long nodes[MEM_NODE_MAX / LONG_BITS] = {0};
+	int mode = ask->numa == PLX_NUMA_STRICT ? MPOL_BIND : MPOL_PREFERRED;
+
+	if (ask->node == PLX_NODE_ANY || ask->numa == PLX_NUMA_ANY)
+		return 0;
+	nodes[(unsigned)ask->node / LONG_BITS] |= 1ul << ((unsigned)ask->node % LONG_BITS);
+	if (mbind(base, size_bytes, mode, nodes, MEM_NODE_MAX + 1, 0) == 0)
+		return 0;
+	if (ask->numa == PLX_NUMA_STRICT)
+		return plx_fail(
+			ENOMEM,
+			"--numa strict: memory cannot be bound to node %d (mbind: %s); allow "
+			"the mbind system call (in a container: CAP_SYS_NICE), or use "
+			"--numa prefer",
+			ask->node, strerror(errno));
+	if (!told)
+		plx_log(mem_log, PLX_LOG_NOTICE,
+			"memory is not bound to node %d (mbind: %s): the system places it; in a "
+			"container, CAP_SYS_NICE allows it",
+			ask->node, strerror(errno));
+	told = true;
+	return 0;
+}
+
+bool mem_lies_on(const void *base, size_t size_bytes, int node)
+{
+	void *pages[SAMPLES];
+	int status[SAMPLES];
+
+	for (size_t i = 0; i < SAMPLES; i++) {
+		size_t offset = size_bytes / SAMPLES * i / MEM_4K * MEM_4K;
+
+		pages[i] = (char *)base + offset;
+		status[i] = node;
+	}
+	if (move_pages(0, SAMPLES, pages, NULL, status, 0) != 0)
+		return true;
+	for (size_t i = 0; i < SAMPLES; i++) {
+		/* A negative status is an errno: nothing is known of that page. */
+		if (status[i] >= 0 && status[i] != node)
+			return false;
+	}
+	return true;
+}
+
+static int check_node(const struct mem_ask *ask, struct mem_block *block)
+{
+	if (ask->node == PLX_NODE_ANY || ask->numa == PLX_NUMA_ANY)
+		return 0;
+	block->node_fallback = !mem_lies_on(block->base, block->size_bytes, ask->node);
+	if (!block->node_fallback || ask->numa != PLX_NUMA_STRICT)
+		return 0;
+	return plx_fail(ENOMEM,
+			"--numa strict: node %d has no room, the system put pages on another node; "
+			"free memory there, or use --numa prefer",
+			ask->node);
+}
+
+/* Pages ------------------------------------------------------------------------------------ */
+
+/* Give every page its memory now. memfd: of huge pages, or NO_FD. */
+static int populate(void *base, size_t size_bytes, int memfd)
+{
+	int result;
+
+	do {
+		result = madvise(base, size_bytes, MADV_POPULATE_WRITE);
+	} while (result != 0 && (errno == EINTR || errno == EAGAIN));
+	if (result == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	/* An older kernel. fallocate takes huge pages by the mapping's policy and fails where they
+	 * are short; after that, and in private memory, a touch raises no SIGBUS. */
+	if (memfd != NO_FD && fallocate(memfd, 0, 0, (off_t)size_bytes) != 0)
+		return -errno;
+	memset(base, 0, size_bytes);
+	return 0;
+}
+
+static int open_hugetlb(size_t page_bytes, size_t size_bytes)
+{
+	unsigned shift = page_bytes == MEM_1G ? HUGE_SHIFT_1G : HUGE_SHIFT_2M;
+	int memfd = memfd_create("plx-zone", MFD_CLOEXEC | MFD_HUGETLB | shift << MAP_HUGE_SHIFT);
+
+	if (memfd < 0)
+		return plx_fail(errno, "memfd_create: %s", strerror(errno));
+	if (ftruncate(memfd, (off_t)size_bytes) != 0) {
+		int err = errno;
+
+		close(memfd);
+		return plx_fail(err, "ftruncate: %s", strerror(err));
+	}
+	return memfd;
+}
+
+static int fill_hugetlb(const struct mem_ask *ask, struct mem_block *block, int memfd)
+{
+	size_t size_bytes = block->size_bytes;
+	/* Shared, and not MAP_NORESERVE: the pages are set aside here, or mmap fails. */
+	void *base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+
+	if (base == MAP_FAILED)
+		return plx_fail(
+			errno, "%llu pages free, %zu needed",
+			(unsigned long long)mem_hugepages(block->page_bytes, "free_hugepages"),
+			size_bytes / block->page_bytes);
+	block->base = block->map = base;
+	block->map_bytes = size_bytes;
+
+	int err = bind_to_node(base, ask, size_bytes);
+	if (err)
+		goto unmap;
+	err = populate(base, size_bytes, memfd);
+	if (err) {
+		plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
+			 strerror(-err));
+		goto unmap;
+	}
+	err = check_node(ask, block);
+	if (err)
+		goto unmap;
+	return 0;
+
+unmap:
+	mem_block_unmap(block);
+	return err;
+}
+
+static int map_hugetlb(const struct mem_ask *ask, struct mem_block *block)
+{
+	block->backing = PLX_BACKING_HUGETLB;
+	block->page_bytes = ask->huge == PLX_HUGE_1G ? MEM_1G : MEM_2M;
+	block->size_bytes = mem_round_up(ask->size_bytes, block->page_bytes);
+
+	int memfd = open_hugetlb(block->page_bytes, block->size_bytes);
+	if (memfd < 0)
+		return memfd;
+
+	int err = fill_hugetlb(ask, block, memfd);
+	close(memfd); /* the mapping keeps the pages */
+	return err;
+}
+
+/* Populating more than there is would not fail: it would wake the kernel's out-of-memory killer. */
+static int check_available(const struct mem_ask *ask, size_t size_bytes)
+{
+	bool strict = ask->numa == PLX_NUMA_STRICT && ask->node != PLX_NODE_ANY;
+	uint64_t available = mem_available(strict ? ask->node : PLX_NODE_ANY);
+	char where[32] = "this host";
+	char wanted[32];
+	char had[32];
+
+	if (size_bytes <= available)
+		return 0;
+	if (ask->node != PLX_NODE_ANY)
+		snprintf(where, sizeof(where), "node %d", ask->node);
+	return plx_fail(
+		ENOMEM,
+		"not enough memory on %s: %s asked for, %s available; ask for less (--socket-mem, "
+		"or smaller pools)%s",
+		where, mem_format_bytes(wanted, sizeof(wanted), size_bytes),
+		mem_format_bytes(had, sizeof(had), available),
+		strict ? ", or use --numa prefer" : "");
+}
+
+/* The reserve around the memory stays without access: it catches overruns, and keeps the mapping
+ * apart from its neighbours, so that smaps tells of it alone. */
+static int map_private(const struct mem_ask *ask, struct mem_block *block)
+{
+	size_t size_bytes = mem_round_up(ask->size_bytes, MEM_2M);
+	int advice = ask->huge == PLX_HUGE_NONE ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
+	int err = check_available(ask, size_bytes);
+
+	if (err)
+		return err;
+	block->size_bytes = size_bytes;
+	block->map_bytes = size_bytes + 2 * MEM_2M;
+	block->map = mmap(NULL, block->map_bytes, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, NO_FD, 0);
+	if (block->map == MAP_FAILED)
+		return plx_fail(ENOMEM, "mmap of %zu bytes: %s", block->map_bytes, strerror(errno));
+	block->base = (void *)mem_round_up((uintptr_t)block->map + MEM_4K, MEM_2M);
+	if (mprotect(block->base, size_bytes, PROT_READ | PROT_WRITE) != 0) {
+		err = plx_fail(ENOMEM, "the system refuses %zu bytes of memory: %s", size_bytes,
+			       strerror(errno));
+		goto unmap;
+	}
+	madvise(block->base, size_bytes, advice); /* a kernel without them refuses: so be it */
+	err = bind_to_node(block->base, ask, size_bytes);
+	if (err)
+		goto unmap;
+	err = populate(block->base, size_bytes, NO_FD);
+	if (err) {
+		err = plx_fail(ENOMEM, "populating %zu bytes of memory: %s", size_bytes,
+			       strerror(-err));
+		goto unmap;
+	}
+	err = check_node(ask, block);
+	if (err)
+		goto unmap;
+	return 0;
+
+unmap:
+	mem_block_unmap(block);
+	return err;
+}
+
+/* What came of MADV_HUGEPAGE: only smaps knows. */
+static void classify_private(const struct mem_ask *ask, struct mem_block *block,
+			     const struct mem_smaps *smaps)
+{
+	bool some_huge = ask->huge != PLX_HUGE_NONE && smaps->anon_huge_bytes > 0;
+	bool all_huge = some_huge && smaps->anon_huge_bytes >= block->size_bytes;
+
+	block->backing = some_huge ? PLX_BACKING_THP : PLX_BACKING_4K;
+	block->page_bytes = all_huge ? MEM_2M : MEM_4K;
+}
+
+/* What makes reserved pages come true next time. */
+static void format_remedy(const struct mem_ask *ask, char *out, size_t size)
+{
+	size_t page_bytes = ask->huge == PLX_HUGE_1G ? MEM_1G : MEM_2M;
+	uint64_t needed = mem_round_up(ask->size_bytes, page_bytes) / page_bytes;
+	uint64_t total = mem_hugepages(page_bytes, "nr_hugepages");
+	uint64_t unused = mem_hugepages(page_bytes, "free_hugepages");
+	unsigned long long target = total + (needed > unused ? needed - unused : 0);
+
+	if (page_bytes == MEM_2M)
+		snprintf(out, size, "sysctl vm.nr_hugepages=%llu", target);
+	else
+		snprintf(out, size, "echo %llu > /sys/kernel/mm/hugepages/hugepages-%zukB/%s",
+			 target, page_bytes >> 10, "nr_hugepages");
+}
+
+static void tell_fallback(const struct mem_ask *ask, const struct mem_block *block,
+			  const struct mem_smaps *smaps, const char *reason)
+{
+	static bool told;
+	size_t huge_bytes = smaps->anon_huge_bytes < block->size_bytes ? smaps->anon_huge_bytes
+								       : block->size_bytes;
+	char size[32];
+	char huge[32];
+	char rest[32];
+	char remedy[128];
+
+	if (told)
+		return;
+	told = true;
+	format_remedy(ask, remedy, sizeof(remedy));
+	plx_log(mem_log, PLX_LOG_NOTICE,
+		"%s of memory: asked for %s hugetlb pages (%s), got %s in transparent huge pages, "
+		"%s in %zu KiB pages (smaps); for reserved pages: %s; to ask for none: --huge none",
+		mem_format_bytes(size, sizeof(size), block->size_bytes),
+		ask->huge == PLX_HUGE_1G ? "1 GiB" : "2 MiB", reason,
+		mem_format_bytes(huge, sizeof(huge), huge_bytes),
+		mem_format_bytes(rest, sizeof(rest), block->size_bytes - huge_bytes),
+		smaps->kernel_page_bytes >> 10, remedy);
+}
+
+int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out)
+{
+	struct mem_block block = {0};
+	struct mem_smaps smaps = {.kernel_page_bytes = MEM_4K};
+	char reason[REASON_BYTES] = "";
+
+	if (ask->huge != PLX_HUGE_NONE) {
+		if (map_hugetlb(ask, &block) == 0) {
+			*block_out = block;
+			return 0;
+		}
+		snprintf(reason, sizeof(reason), "%s", plx_error());
+		block = (struct mem_block){.page_fallback = true};
+	}
+
+	int err = map_private(ask, &block);
+	if (err)
+		return err;
+	mem_smaps_read(block.base, &smaps); /* without /proc: taken for ordinary pages */
+	classify_private(ask, &block, &smaps);
+	if (block.page_fallback)
+		tell_fallback(ask, &block, &smaps, reason);
+	*block_out = block;
+	return 0;
+}
+
+void mem_block_unmap(struct mem_block *block)
+{
+	/* Addresses come back with other mappings, which must not inherit the marks of pools. */
+	mem_unpoison(block->base, block->size_bytes);
+	munmap(block->map, block->map_bytes);
+}

@@ -1,1 +1,238 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Message buffers: a header that points at bytes. In a pool, and on the heap, the header stands in
+ * front of them, in cache lines of its own:
+ *
+ *     struct plx_buf | pad | headroom | data ...        headroom and data begin at a line
+ */
+#include "mem_priv.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER_BYTES ((size_t)(2 * PLX_CACHE_LINE))
+#define ROOM_MAX     (UINT32_MAX - HEADER_BYTES - PLX_BUF_HEADROOM - PLX_CACHE_LINE)
+
+_Static_assert(sizeof(struct plx_buf) <= HEADER_BYTES, "a buffer's header is two lines");
+_Static_assert(offsetof(struct plx_buf, free_arg) <= PLX_CACHE_LINE,
+	       "a pooled buffer is used through the first line alone");
+_Static_assert(PLX_BUF_HEADROOM % PLX_CACHE_LINE == 0, "data begins at a line");
+
+/* What stays the same each time that a buffer is used. */
+static void set_up(struct plx_buf *buf, uint8_t *base, uint32_t start, uint32_t room)
+{
+	*buf = (struct plx_buf){
+		.base = base,
+		.data = base + start,
+		.start = start,
+		.room = room,
+		.zone_index = PLX_ZONE_NONE,
+		.owner = PLX_LCORE_NONE,
+	};
+	/* Relaxed: nobody else knows of the buffer yet. */
+	atomic_store_explicit(&buf->refs, 1, memory_order_relaxed);
+}
+
+int plx_buf_pool_create(const struct plx_pool_attr *attr, size_t room_bytes,
+			struct plx_pool **pool_out)
+{
+	struct plx_pool_attr object = *attr;
+	struct plx_pool *pool;
+
+	if (room_bytes > ROOM_MAX)
+		return plx_fail(EINVAL, "buffers of %zu bytes: give at most %zu", room_bytes,
+				(size_t)ROOM_MAX);
+	object.object_bytes = HEADER_BYTES + PLX_BUF_HEADROOM + room_bytes;
+
+	int err = plx_pool_create(&object, &pool);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < attr->object_count; i++) {
+		struct plx_buf *buf = mem_pool_object(pool, i);
+
+		mem_unpoison(buf, sizeof(*buf));
+		set_up(buf, (uint8_t *)buf + HEADER_BYTES, PLX_BUF_HEADROOM,
+		       (uint32_t)(PLX_BUF_HEADROOM + room_bytes));
+		buf->zone_index = plx_pool_zone(pool)->index;
+		buf->owner = attr->owner;
+		buf->pool = pool;
+		mem_poison((char *)buf + sizeof(buf->data), sizeof(*buf) - sizeof(buf->data));
+	}
+	*pool_out = pool;
+	return 0;
+}
+
+struct plx_buf *plx_buf_get(struct plx_pool *pool)
+{
+	struct plx_buf *buf = plx_pool_get(pool);
+
+	if (!buf)
+		return NULL;
+	assert(buf->pool == pool && "not a pool of plx_buf_pool_create");
+	buf->data = buf->base + PLX_BUF_HEADROOM; /* a free object's link lay here */
+	buf->len = 0;
+	buf->next = NULL;
+	/* Relaxed: nobody else knows of the buffer yet. */
+	atomic_store_explicit(&buf->refs, 1, memory_order_relaxed);
+	return buf;
+}
+
+struct plx_buf *plx_buf_wrap(void *memory, uint32_t headroom, uint32_t len, plx_buf_free_fn free_fn,
+			     void *arg)
+{
+	if (!memory || headroom > UINT32_MAX - len) {
+		plx_fail(EINVAL,
+			 "plx_buf_wrap: %u + %u bytes at %p: give memory, and together at most %u",
+			 headroom, len, memory, UINT32_MAX);
+		return NULL;
+	}
+
+	struct plx_buf *buf = malloc(sizeof(*buf));
+	if (!buf) {
+		plx_fail(ENOMEM, "no heap memory for a buffer's header");
+		return NULL;
+	}
+	set_up(buf, memory, headroom, headroom + len);
+	buf->len = len;
+	buf->zone_index = mem_zone_index(memory, buf->room);
+	buf->free_fn = free_fn;
+	buf->free_arg = arg;
+	return buf;
+}
+
+struct plx_buf *plx_buf_alloc(uint32_t room_bytes)
+{
+	if (room_bytes > ROOM_MAX) {
+		plx_fail(EINVAL, "a buffer of %u bytes: give at most %zu", room_bytes,
+			 (size_t)ROOM_MAX);
+		return NULL;
+	}
+
+	size_t size_bytes = mem_round_up(HEADER_BYTES + PLX_BUF_HEADROOM + room_bytes,
+					 PLX_CACHE_LINE);
+	struct plx_buf *buf = aligned_alloc(PLX_CACHE_LINE, size_bytes);
+	if (!buf) {
+		plx_fail(ENOMEM, "no heap memory for a buffer of %u bytes", room_bytes);
+		return NULL;
+	}
+	set_up(buf, (uint8_t *)buf + HEADER_BYTES, PLX_BUF_HEADROOM, PLX_BUF_HEADROOM + room_bytes);
+	return buf;
+}
+
+/* References ------------------------------------------------------------------------------- */
+
+struct plx_buf *plx_buf_ref(struct plx_buf *buf)
+{
+	/* Relaxed: the caller has a reference, so the buffer stays, and passing the new one on to
+	 * another thread orders it. */
+	atomic_fetch_add_explicit(&buf->refs, 1, memory_order_relaxed);
+	return buf;
+}
+
+/* Drop one reference. Returns whether it was the last. */
+static bool drop(struct plx_buf *buf)
+{
+	/* B1 -> B2: what a holder did to the buffer comes before its reuse. B2 is the acquire load
+	 * where all others have let go already, which spares the read-modify-write: a count of one
+	 * is the caller's own, and nobody else is left to change it. */
+	if (atomic_load_explicit(&buf->refs, memory_order_acquire) == 1)
+		return true;
+	/* B1, and B2 for the one who turns out to be the last. */
+	return atomic_fetch_sub_explicit(&buf->refs, 1, memory_order_acq_rel) == 1;
+}
+
+/* Send one buffer to where it came from. */
+static void release(struct plx_buf *buf)
+{
+	if (plx_likely(buf->pool != NULL)) {
+		plx_pool_put(buf->pool, buf);
+		return;
+	}
+	if (buf->free_fn)
+		buf->free_fn(buf->base, buf->free_arg);
+	free(buf);
+}
+
+void plx_buf_unref(struct plx_buf *buf)
+{
+	while (buf && drop(buf)) {
+		struct plx_buf *next = buf->next;
+
+		release(buf);
+		buf = next;
+	}
+}
+
+bool plx_buf_unshared(const struct plx_buf *buf)
+{
+	/* B2: the caller may write into it now, after all that other holders did. */
+	return atomic_load_explicit(&buf->refs, memory_order_acquire) == 1;
+}
+
+/* Content ---------------------------------------------------------------------------------- */
+
+void plx_buf_reset(struct plx_buf *buf)
+{
+	struct plx_buf *rest = buf->next;
+
+	buf->data = buf->base + buf->start;
+	buf->len = 0;
+	buf->next = NULL;
+	plx_buf_unref(rest);
+}
+
+void *plx_buf_append(struct plx_buf *buf, uint32_t len)
+{
+	if (plx_unlikely(len > plx_buf_tailroom(buf)))
+		return NULL;
+
+	uint8_t *at = buf->data + buf->len;
+	buf->len += len;
+	return at;
+}
+
+void *plx_buf_prepend(struct plx_buf *buf, uint32_t len)
+{
+	if (plx_unlikely(len > plx_buf_headroom(buf)))
+		return NULL;
+	buf->data -= len;
+	buf->len += len;
+	return buf->data;
+}
+
+void plx_buf_chain(struct plx_buf *head, struct plx_buf *tail)
+{
+	while (head->next)
+		head = head->next;
+	head->next = tail;
+}
+
+size_t plx_buf_total(const struct plx_buf *buf)
+{
+	size_t total = 0;
+
+	for (; buf; buf = buf->next)
+		total += buf->len;
+	return total;
+}
+
+size_t plx_buf_copy_out(const struct plx_buf *buf, size_t offset, void *to, size_t size)
+{
+	size_t copied = 0;
+
+	for (; buf && copied < size; buf = buf->next) {
+		if (offset >= buf->len) {
+			offset -= buf->len;
+			continue;
+		}
+		size_t part = buf->len - offset;
+
+		if (part > size - copied)
+			part = size - copied;
+		memcpy((char *)to + copied, buf->data + offset, part);
+		copied += part;
+		offset = 0;
+	}
+	return copied;
+}

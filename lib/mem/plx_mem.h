@@ -143,11 +143,11 @@ struct plx_buf {
 	uint32_t len;
 	uint32_t room; /**< bytes at base */
 	uint8_t *base;
-	struct plx_buf *next;  /**< the rest of the message, or NULL */
-	_Atomic uint32_t refs; /**< references; use plx_buf_ref and plx_buf_unref */
-	uint32_t zone_index;   /**< of the zone base lies in, or PLX_ZONE_NONE */
-	uint32_t owner;        /**< lcore whose pool it came from, or PLX_LCORE_NONE */
-	uint32_t reserved;
+	struct plx_buf *next;    /**< the rest of the message, or NULL */
+	_Atomic uint32_t refs;   /**< references; use plx_buf_ref and plx_buf_unref */
+	uint32_t zone_index;     /**< of the zone base lies in, or PLX_ZONE_NONE */
+	uint32_t owner;          /**< lcore whose pool it came from, or PLX_LCORE_NONE */
+	uint32_t start;          /**< of the data of an empty one, from base */
 	struct plx_pool *pool;   /**< where it goes back to; NULL: the heap */
 	plx_buf_free_fn free_fn; /**< for external memory; NULL for a pool's own */
 	void *free_arg;
@@ -170,7 +170,8 @@ struct plx_buf *plx_buf_get(struct plx_pool *pool);
 
 /** Make a buffer over the caller's memory, which must stay valid until free_fn is called (once,
  * with that memory and arg). len bytes of it are data, headroom bytes before data are free to use:
- * memory points to the headroom. The header itself comes from the heap.
+ * memory points to the headroom. free_fn NULL: the memory outlives the buffer anyway. The header
+ * itself comes from the heap; zone_index is set where all of the memory lies in a zone.
  * Return: the buffer; NULL with plx_error(). */
 struct plx_buf *plx_buf_wrap(void *memory, uint32_t headroom, uint32_t len, plx_buf_free_fn free_fn,
 			     void *arg);

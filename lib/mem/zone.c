@@ -1,1 +1,383 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of zones, and allocation from them. Changes are made under one lock; readers of the
+ * table take none: a zone is published once, by the count that covers it, and stays until fini. */
+#include "mem_priv.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+struct zone {
+	struct plx_zone pub;
+	struct mem_block block;
+	struct mem_extents extents;
+	char *clean; /* from here on nothing was ever handed out: still zero */
+	size_t used_bytes;
+};
+
+PLX_LOG_COMPONENT(log_component, "mem");
+struct plx_log_component *const mem_log = &log_component;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under the lock, but for what zone_count covers. */
+static bool ready;
+static enum plx_huge huge;
+static enum plx_numa numa;
+static uint64_t node_fallbacks;
+static uint64_t page_fallbacks;
+static struct zone zones[PLX_ZONE_MAX];
+static _Atomic uint32_t zone_count;
+
+/* For those who hold the lock. Relaxed: only they store it. */
+static uint32_t count_locked(void)
+{
+	return atomic_load_explicit(&zone_count, memory_order_relaxed);
+}
+
+uint32_t plx_zone_count(void)
+{
+	/* Z2: see add_zone. */
+	return atomic_load_explicit(&zone_count, memory_order_acquire);
+}
+
+const struct plx_zone *plx_zone_get(uint32_t index)
+{
+	return index < plx_zone_count() ? &zones[index].pub : NULL;
+}
+
+static bool zone_holds(const struct plx_zone *zone, const void *memory, size_t size_bytes)
+{
+	uintptr_t start = (uintptr_t)zone->base;
+	uintptr_t at = (uintptr_t)memory;
+
+	return at >= start && at - start <= zone->size_bytes &&
+	       size_bytes <= zone->size_bytes - (at - start);
+}
+
+uint32_t mem_zone_index(const void *memory, size_t size_bytes)
+{
+	uint32_t count = plx_zone_count();
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (zone_holds(&zones[i].pub, memory, size_bytes))
+			return i;
+	}
+	return PLX_ZONE_NONE;
+}
+
+static int check_node_id(int node)
+{
+	char known[256];
+
+	if (node == PLX_NODE_ANY || mem_node_exists(node))
+		return 0;
+	return plx_fail(EINVAL,
+			"NUMA node %d has no memory for this process (there are: %s); give one of "
+			"those",
+			node, mem_nodes_format(known, sizeof(known)));
+}
+
+/* Growing ---------------------------------------------------------------------------------- */
+
+static int add_zone(size_t size_bytes, int node, struct zone **zone_out)
+{
+	struct mem_ask ask = {.size_bytes = size_bytes, .huge = huge, .numa = numa, .node = node};
+	uint32_t index = count_locked();
+	struct zone *zone = &zones[index];
+
+	if (index == PLX_ZONE_MAX)
+		return plx_fail(ENOMEM,
+				"all %d zones of memory are taken; have fewer, larger ones: take "
+				"the memory at the start (--socket-mem)",
+				PLX_ZONE_MAX);
+
+	int err = mem_block_map(&ask, &zone->block);
+	if (err)
+		return err;
+	err = mem_extents_init(&zone->extents, zone->block.base, zone->block.size_bytes);
+	if (err) {
+		mem_block_unmap(&zone->block);
+		return err;
+	}
+	zone->clean = zone->block.base;
+	zone->used_bytes = 0;
+	zone->pub = (struct plx_zone){
+		.base = zone->block.base,
+		.size_bytes = zone->block.size_bytes,
+		.page_bytes = zone->block.page_bytes,
+		.node = node,
+		.index = index,
+		.backing = zone->block.backing,
+	};
+	node_fallbacks += zone->block.node_fallback;
+	page_fallbacks += zone->block.page_fallback;
+	/* Z1 -> Z2: a zone is filled in before the count that covers it is seen. */
+	atomic_store_explicit(&zone_count, index + 1, memory_order_release);
+	if (zone_out)
+		*zone_out = zone;
+	return 0;
+}
+
+static void remove_zones(void)
+{
+	uint32_t count = count_locked();
+
+	/* Relaxed: fini is set-up work, nobody else looks any more. */
+	atomic_store_explicit(&zone_count, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < count; i++) {
+		mem_extents_fini(&zones[i].extents);
+		mem_block_unmap(&zones[i].block);
+	}
+}
+
+/* Init and fini ---------------------------------------------------------------------------- */
+
+static int take_at_init(const struct plx_mem_conf *conf)
+{
+	for (unsigned i = 0; i < conf->node_count; i++) {
+		int err = conf->node_bytes[i] ? check_node_id((int)i) : 0;
+
+		if (err)
+			return err;
+	}
+	for (unsigned i = 0; i < conf->node_count; i++) {
+		int node = numa == PLX_NUMA_ANY ? PLX_NODE_ANY : (int)i;
+		int err = conf->node_bytes[i] ? add_zone(conf->node_bytes[i], node, NULL) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int init_locked(const struct plx_mem_conf *conf)
+{
+	if (ready)
+		return plx_fail(EALREADY, "plx_mem_init: memory is set up already; call "
+					  "plx_mem_fini first");
+	if ((unsigned)conf->huge > PLX_HUGE_NONE || (unsigned)conf->numa > PLX_NUMA_ANY)
+		return plx_fail(EINVAL,
+				"plx_mem_init: huge %d, numa %d: give one of enum plx_huge and of "
+				"enum plx_numa",
+				(int)conf->huge, (int)conf->numa);
+	huge = conf->huge;
+	numa = conf->numa;
+	node_fallbacks = 0;
+	page_fallbacks = 0;
+
+	int err = conf->node_bytes ? take_at_init(conf) : 0;
+	if (err)
+		remove_zones();
+	ready = !err;
+	return err;
+}
+
+int plx_mem_init(const struct plx_mem_conf *conf)
+{
+	static const struct plx_mem_conf defaults = {PLX_HUGE_2M, PLX_NUMA_PREFER, NULL, 0};
+
+	plx_clock_init();
+	pthread_mutex_lock(&lock);
+	int err = init_locked(conf ? conf : &defaults);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+void plx_mem_fini(void)
+{
+	mem_pools_forget();
+	pthread_mutex_lock(&lock);
+	remove_zones();
+	ready = false;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Allocation ------------------------------------------------------------------------------- */
+
+static void *take_from(struct zone *zone, size_t size_bytes, size_t align_bytes,
+		       size_t *dirty_bytes_out)
+{
+	char *memory = mem_extents_take(&zone->extents, size_bytes, align_bytes);
+
+	if (!memory)
+		return NULL;
+	zone->used_bytes += size_bytes;
+
+	char *end = memory + size_bytes;
+	char *dirty_end = zone->clean < end ? zone->clean : end;
+	*dirty_bytes_out = dirty_end > memory ? (size_t)(dirty_end - memory) : 0;
+	if (end > zone->clean)
+		zone->clean = end;
+	return memory;
+}
+
+static int alloc_locked(size_t size_bytes, size_t align_bytes, int node,
+			const struct plx_zone **zone_out, void **memory_out, size_t *dirty_out)
+{
+	if (!ready)
+		return plx_fail(EINVAL, "no memory is set up: call plx_mem_init first");
+
+	int err = check_node_id(node);
+	if (err)
+		return err;
+	if (numa == PLX_NUMA_ANY)
+		node = PLX_NODE_ANY;
+
+	struct zone *zone = NULL;
+	void *memory = NULL;
+	for (uint32_t i = 0; !memory && i < count_locked(); i++) {
+		zone = &zones[i];
+		if (node == PLX_NODE_ANY || zone->pub.node == node)
+			memory = take_from(zone, size_bytes, align_bytes, dirty_out);
+	}
+	if (!memory) {
+		/* A zone begins at least at a 2 MiB boundary. */
+		size_t slack = align_bytes > MEM_2M ? align_bytes : 0;
+
+		err = add_zone(size_bytes + slack, node, &zone);
+		if (err)
+			return err;
+		memory = take_from(zone, size_bytes, align_bytes, dirty_out);
+	}
+	if (!memory)
+		return plx_fail(ENOMEM, "no heap memory to keep account of a zone");
+	*zone_out = &zone->pub;
+	*memory_out = memory;
+	return 0;
+}
+
+int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_zone **zone_out,
+	      void **memory_out)
+{
+	size_t dirty_bytes = 0;
+
+	if (size_bytes == 0 || size_bytes > SIZE_MAX / 4)
+		return plx_fail(EINVAL, "%zu bytes of memory: give 1 to %zu", size_bytes,
+				SIZE_MAX / 4);
+	if ((align_bytes & (align_bytes - 1)) || align_bytes > MEM_1G)
+		return plx_fail(EINVAL,
+				"alignment of %zu bytes: give a power of two up to 1 GiB, or 0",
+				align_bytes);
+	/* Never less than a line, so that neighbours do not share one. */
+	if (align_bytes < PLX_CACHE_LINE)
+		align_bytes = PLX_CACHE_LINE;
+	size_bytes = mem_round_up(size_bytes, PLX_CACHE_LINE);
+
+	pthread_mutex_lock(&lock);
+	int err = alloc_locked(size_bytes, align_bytes, node, zone_out, memory_out, &dirty_bytes);
+	pthread_mutex_unlock(&lock);
+	if (!err)
+		memset(*memory_out, 0, dirty_bytes);
+	return err;
+}
+
+void *plx_mem_alloc(size_t size_bytes, size_t align_bytes, int node,
+		    const struct plx_zone **zone_out)
+{
+	const struct plx_zone *zone = NULL;
+	void *memory = NULL;
+
+	if (mem_alloc(size_bytes, align_bytes, node, &zone, &memory))
+		return NULL;
+	if (zone_out)
+		*zone_out = zone;
+	return memory;
+}
+
+void plx_mem_free(void *memory)
+{
+	size_t size_bytes = 0;
+
+	if (!memory)
+		return;
+	pthread_mutex_lock(&lock);
+	uint32_t index = mem_zone_index(memory, 1);
+	if (index != PLX_ZONE_NONE) {
+		size_bytes = mem_extents_give(&zones[index].extents, memory);
+		zones[index].used_bytes -= size_bytes;
+	}
+	pthread_mutex_unlock(&lock);
+	assert(size_bytes && "not memory of plx_mem_alloc, or freed twice");
+	(void)size_bytes;
+}
+
+/* Looking ---------------------------------------------------------------------------------- */
+
+void plx_mem_stats(struct plx_mem_stats *stats_out)
+{
+	pthread_mutex_lock(&lock);
+	*stats_out = (struct plx_mem_stats){
+		.zones = count_locked(),
+		.node_fallbacks = node_fallbacks,
+		.page_fallbacks = page_fallbacks,
+	};
+	for (uint32_t i = 0; i < count_locked(); i++) {
+		stats_out->bytes += zones[i].pub.size_bytes;
+		stats_out->bytes_used += zones[i].used_bytes;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static bool zones_alike(const struct plx_zone *a, const struct plx_zone *b)
+{
+	return a->backing == b->backing && a->page_bytes == b->page_bytes && a->node == b->node;
+}
+
+/* Bytes of all zones from `index` on that are like that one; 0 if an earlier one is like it. */
+static uint64_t bytes_of_kind(uint32_t index, uint32_t count)
+{
+	const struct plx_zone *zone = &zones[index].pub;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!zones_alike(&zones[i].pub, zone))
+			continue;
+		if (i < index)
+			return 0;
+		bytes += zones[i].pub.size_bytes;
+	}
+	return bytes;
+}
+
+static int describe_kind(char *out, size_t size, const struct plx_zone *zone, uint64_t bytes)
+{
+	static const char *const kinds[] = {" hugetlb", " transparent huge", ""};
+	bool mixed = zone->backing == PLX_BACKING_THP && zone->page_bytes < MEM_2M;
+	char total[32];
+	char page[32];
+	char node[32] = "any node";
+
+	if (zone->node != PLX_NODE_ANY)
+		snprintf(node, sizeof(node), "node %d", zone->node);
+	mem_format_bytes(total, sizeof(total), bytes);
+	mem_format_bytes(page, sizeof(page), zone->page_bytes);
+	if (mixed)
+		return snprintf(out, size, "%s in %s and transparent huge pages on %s", total, page,
+				node);
+	return snprintf(out, size, "%s in %s%s pages on %s", total, page, kinds[zone->backing],
+			node);
+}
+
+const char *plx_mem_describe(char *out, size_t size)
+{
+	uint32_t count = plx_zone_count();
+	size_t used = 0;
+
+	snprintf(out, size, "no memory taken yet");
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t bytes = bytes_of_kind(i, count);
+
+		if (!bytes)
+			continue;
+		if (used && used + 2 < size)
+			used += (size_t)snprintf(out + used, size - used, ", ");
+		int n = describe_kind(out + used, size - used, &zones[i].pub, bytes);
+		if (n < 0 || (size_t)n >= size - used)
+			break;
+		used += (size_t)n;
+	}
+	return out;
+}

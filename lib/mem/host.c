@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What this host has: nodes, huge pages, free memory, and what a mapping is really made of. */
+#include "mem_priv.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <numa.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PATH_BYTES 512
+#define LINE_BYTES 1024
+
+/* The text behind the first place where key stands as a word of its own, or NULL. */
+static const char *behind_word(const char *line, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *at = line; (at = strstr(at, key)); at += len ? len : 1) {
+		if (at == line || isspace((unsigned char)at[-1]))
+			return at + len;
+	}
+	return NULL;
+}
+
+/* The number behind key in a file of "key number" lines; with an empty key, the first number. */
+static bool read_number(const char *path, const char *key, uint64_t *value_out)
+{
+	FILE *file = fopen(path, "re");
+	char line[LINE_BYTES];
+	bool found = false;
+
+	if (!file)
+		return false;
+	while (!found && fgets(line, sizeof(line), file)) {
+		const char *at = behind_word(line, key);
+
+		found = at && sscanf(at, "%" SCNu64, value_out) == 1;
+	}
+	fclose(file);
+	return found;
+}
+
+/* Nodes ------------------------------------------------------------------------------------ */
+
+static bool node_is_usable(int node)
+{
+	long long free_bytes;
+
+	/* libnuma fills the set from /proc and /sys, so it is right where get_mempolicy is denied.
+	 */
+	return numa_all_nodes_ptr && numa_bitmask_isbitset(numa_all_nodes_ptr, (unsigned)node) &&
+	       numa_node_size64(node, &free_bytes) > 0;
+}
+
+static int highest_node(void)
+{
+	int node = MEM_NODE_MAX - 1;
+
+	while (node >= 0 && !node_is_usable(node))
+		node--;
+	return node;
+}
+
+bool mem_node_exists(int node)
+{
+	if (node < 0 || node >= MEM_NODE_MAX)
+		return false;
+	/* A system that tells of no nodes has one. */
+	return node_is_usable(node) || (node == 0 && highest_node() < 0);
+}
+
+const char *mem_nodes_format(char *out, size_t size)
+{
+	int highest = highest_node();
+	size_t used = 0;
+
+	snprintf(out, size, "0");
+	for (int node = 0; node <= highest && used < size; node++) {
+		if (!node_is_usable(node))
+			continue;
+		int n = snprintf(out + used, size - used, "%s%d", used ? ", " : "", node);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	return out;
+}
+
+/* Free memory ------------------------------------------------------------------------------ */
+
+/* A version of control groups: where it is mounted, and its names for the same things. */
+struct cgroup_kind {
+	const char *mark; /* of its line in /proc/self/cgroup */
+	const char *root;
+	const char *limit;
+	const char *usage;
+	const char *cache; /* of memory.stat: counted in usage, but given up under pressure */
+};
+
+static const struct cgroup_kind cgroup_kinds[] = {
+	{"0::", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
+	{":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+	 "total_inactive_file"},
+};
+
+static uint64_t left_in_group(const struct cgroup_kind *kind, const char *group)
+{
+	char path[PATH_BYTES + LINE_BYTES + 64];
+	uint64_t limit;
+	uint64_t usage;
+	uint64_t cache = 0;
+
+	snprintf(path, sizeof(path), "%s%s/%s", kind->root, group, kind->limit);
+	if (!read_number(path, "", &limit))
+		return UINT64_MAX;
+	snprintf(path, sizeof(path), "%s%s/%s", kind->root, group, kind->usage);
+	if (!read_number(path, "", &usage))
+		return UINT64_MAX;
+	snprintf(path, sizeof(path), "%s%s/memory.stat", kind->root, group);
+	read_number(path, kind->cache, &cache);
+	usage -= cache < usage ? cache : usage;
+	return usage < limit ? limit - usage : 0;
+}
+
+/* The least that is left in the group and those above it. */
+static uint64_t left_up_to_root(const struct cgroup_kind *kind, char *group)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (;;) {
+		uint64_t left = left_in_group(kind, group);
+		char *slash = strrchr(group, '/');
+
+		if (left < least)
+			least = left;
+		if (!slash)
+			return least;
+		*slash = '\0';
+	}
+}
+
+static uint64_t cgroup_available(void)
+{
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	uint64_t least = UINT64_MAX;
+	char line[LINE_BYTES];
+
+	if (!file)
+		return least;
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		for (size_t i = 0; i < PLX_ARRAY_LEN(cgroup_kinds); i++) {
+			char *at = strstr(line, cgroup_kinds[i].mark);
+
+			if (!at)
+				continue;
+			uint64_t left = left_up_to_root(&cgroup_kinds[i],
+							at + strlen(cgroup_kinds[i].mark));
+			if (left < least)
+				least = left;
+		}
+	}
+	fclose(file);
+	return least;
+}
+
+/* What is free on a node, and the file cache, which the kernel drops for us. */
+static uint64_t node_available(int node)
+{
+	static const char *const parts[] = {"MemFree:", "Active(file):", "Inactive(file):"};
+	char path[PATH_BYTES];
+	uint64_t sum_kb = 0;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(parts); i++) {
+		uint64_t kb;
+
+		if (!read_number(path, parts[i], &kb))
+			return UINT64_MAX;
+		sum_kb += kb;
+	}
+	return sum_kb << 10;
+}
+
+uint64_t mem_available(int node)
+{
+	uint64_t least = cgroup_available();
+	uint64_t kb;
+
+	if (read_number("/proc/meminfo", "MemAvailable:", &kb) && kb << 10 < least)
+		least = kb << 10;
+	if (node != PLX_NODE_ANY && node_available(node) < least)
+		least = node_available(node);
+	return least;
+}
+
+uint64_t mem_hugepages(size_t page_bytes, const char *counter)
+{
+	char path[PATH_BYTES];
+	uint64_t pages = 0;
+
+	snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%zukB/%s",
+		 page_bytes >> 10, counter);
+	read_number(path, "", &pages);
+	return pages;
+}
+
+/* Mappings --------------------------------------------------------------------------------- */
+
+static void smaps_line(const char *line, struct mem_smaps *smaps)
+{
+	static const struct {
+		const char *key;
+		size_t offset;
+	} fields[] = {
+		{"KernelPageSize:", offsetof(struct mem_smaps, kernel_page_bytes)},
+		{"AnonHugePages:", offsetof(struct mem_smaps, anon_huge_bytes)},
+		{"Shared_Hugetlb:", offsetof(struct mem_smaps, hugetlb_bytes)},
+		{"Private_Hugetlb:", offsetof(struct mem_smaps, hugetlb_bytes)},
+	};
+	size_t kb;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(fields); i++) {
+		const char *at = behind_word(line, fields[i].key);
+
+		if (at && sscanf(at, "%zu", &kb) == 1)
+			*(size_t *)((char *)smaps + fields[i].offset) += kb << 10;
+	}
+}
+
+int mem_smaps_read(const void *base, struct mem_smaps *smaps_out)
+{
+	FILE *file = fopen("/proc/self/smaps", "re");
+	char line[LINE_BYTES];
+	bool inside = false;
+	bool found = false;
+
+	if (!file)
+		return plx_fail(errno, "/proc/self/smaps: %s", strerror(errno));
+	memset(smaps_out, 0, sizeof(*smaps_out));
+	while (fgets(line, sizeof(line), file)) {
+		uintptr_t start;
+		uintptr_t end;
+
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) == 2) {
+			if (found)
+				break;
+			inside = start <= (uintptr_t)base && (uintptr_t)base < end;
+			found = inside;
+		} else if (inside) {
+			smaps_line(line, smaps_out);
+		}
+	}
+	fclose(file);
+	return found ? 0 : plx_fail(ENOENT, "/proc/self/smaps has no mapping at %p", base);
+}
+
+const char *mem_format_bytes(char *out, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	size_t unit = 0;
+
+	while (unit + 1 < PLX_ARRAY_LEN(units) && bytes >> (10 * (unit + 1)))
+		unit++;
+	double value = (double)bytes / (double)(UINT64_C(1) << (10 * unit));
+	bool whole = bytes == (bytes >> (10 * unit)) << (10 * unit);
+	snprintf(out, size, whole ? "%.0f %s" : "%.1f %s", value, units[unit]);
+	return out;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The frame decoder, on any bytes: what it accepts survives being written and read again, and what it
+ * refuses it names. */
+#include "frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_hello(const uint8_t *payload, size_t length)
+{
+	struct frame_hello hello, again;
+	uint8_t bytes[HELLO_BYTES];
+	const char *wrong = hello_read(payload, length, &hello);
+
+	if (wrong) {
+		must(wrong[0] != '\0');
+		return;
+	}
+	must(hello.version_min <= WIRE_VERSION_MAX && hello.version_max >= WIRE_VERSION_MIN);
+	must(hello.rx_buf_bytes >= 256 && hello.rx_buf_count >= 2);
+	hello_write(bytes, &hello);
+	must(hello_read(bytes, sizeof(bytes), &again) == NULL);
+	must(memcmp(bytes, payload, HELLO_BYTES - 4) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct frame_header header;
+	uint8_t bytes[FRAME_HEADER_BYTES];
+	const char *wrong = frame_read(data, size, &header);
+
+	if (wrong) {
+		must(wrong[0] != '\0');
+		return 0;
+	}
+	must(header.length == size - FRAME_HEADER_BYTES);
+	must(header.type >= FRAME_HELLO && header.type <= FRAME_FIN_ACK);
+	frame_write(bytes, &header);
+	must(memcmp(bytes, data, sizeof(bytes)) == 0);
+	if (header.type == FRAME_HELLO)
+		check_hello(data + FRAME_HEADER_BYTES, header.length);
+	if (header.type == FRAME_DATA_FIRST) {
+		uint8_t total[FRAME_TOTAL_BYTES];
+
+		must(header.length > FRAME_TOTAL_BYTES);
+		frame_total_write(total, frame_total_read(data + FRAME_HEADER_BYTES));
+		must(memcmp(total, data + FRAME_HEADER_BYTES, sizeof(total)) == 0);
+	}
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "../plx_test.h"
+
+#include "fabric_priv.h"
+
+#include <arpa/inet.h>
+
+static void good_addresses_are_split(void **state)
+{
+	static const struct {
+		const char *text, *host, *port;
+	} rows[] = {
+		{"127.0.0.1:7000", "127.0.0.1", "7000"},
+		{"[::1]:0", "::1", "0"},
+		{"[fe80::1%eth0]:65535", "fe80::1%eth0", "65535"},
+		{"*:1", "", "1"},
+		{":1", "", "1"},
+		{"host.example:00080", "host.example", "00080"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
+
+		assert_int_equal(address_split("--listen", rows[i].text, host, port), 0);
+		assert_string_equal(host, rows[i].host);
+		assert_string_equal(port, rows[i].port);
+	}
+}
+
+static void bad_addresses_say_what_is_wrong_and_what_is_right(void **state)
+{
+	static const char *const rows[][2] = {
+		{"", "no port"},         {"7000", "no port"},          {"a:", "bad port"},
+		{"a:-1", "bad port"},    {"a:65536", "bad port"},      {"a:123456", "bad port"},
+		{"a:1 ", "bad port"},    {"[::1]", "needs brackets"},  {"[]:1", "bracket"},
+		{"[::1]x:1", "bracket"}, {"1::2:3", "needs brackets"},
+	};
+	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX], longest[PLX_ADDRESS_MAX + 10];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		if (address_split("--connect", rows[i][0], host, port) != -EINVAL)
+			fail_msg("'%s' was accepted", rows[i][0]);
+		assert_error_has("--connect");
+		assert_error_has("give HOST:PORT");
+		if (strcmp(rows[i][0], "[::1]") != 0)
+			assert_error_has(rows[i][1]);
+	}
+	assert_int_equal(address_split("--connect", NULL, host, port), -EINVAL);
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(address_split("--connect", longest, host, port), -EINVAL);
+	assert_error_has("too long");
+}
+
+static void addresses_are_written_as_they_are_read(void **state)
+{
+	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(7000)};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(7001)};
+	char text[PLX_ADDRESS_MAX];
+
+	inet_pton(AF_INET, "192.0.2.1", &v4.sin_addr);
+	inet_pton(AF_INET6, "2001:db8::1", &v6.sin6_addr);
+	address_format((struct sockaddr *)&v4, text, sizeof(text));
+	assert_string_equal(text, "192.0.2.1:7000");
+	address_format((struct sockaddr *)&v6, text, sizeof(text));
+	assert_string_equal(text, "[2001:db8::1]:7001");
+	assert_int_equal(address_port((struct sockaddr *)&v6), 7001);
+	address_format(NULL, text, sizeof(text));
+	assert_string_equal(text, "unknown");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good_addresses_are_split),
+		cmocka_unit_test(bad_addresses_say_what_is_wrong_and_what_is_right),
+		cmocka_unit_test(addresses_are_written_as_they_are_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

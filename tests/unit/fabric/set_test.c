@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sets: what drivers make of them. Memory registration is seen through a driver that asks for it,
+ * over the same TCP provider; arming through the descriptors that a sleeper would wait on. */
+#include "fabric_priv.h"
+#include "fixture.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+
+extern const struct plx_fabric_driver plx_driver_tcp;
+
+static struct plx_set *set_of(const struct plx_link *link)
+{
+	return link->set;
+}
+
+static void start_with_registration(void)
+{
+	static struct plx_fabric_driver registering;
+	static const struct plx_fabric_driver *table[] = {&registering, NULL};
+
+	registering = plx_driver_tcp;
+	registering.needs_mr = true;
+	registering.signal_every = 4;
+	fixture_start_with(table, false);
+}
+
+static unsigned registered(const struct plx_set *set)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < PLX_ZONE_MAX; i++)
+		count += set->mr[i] != NULL;
+	return count;
+}
+
+static void zones_are_registered_also_late_ones(void **state)
+{
+	start_with_registration();
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+	fixture_connect(listener, NULL);
+
+	struct plx_set *set = set_of(client.link);
+
+	assert_int_equal(registered(set), plx_zone_count());
+
+	uint32_t before = plx_zone_count();
+	void *large = plx_mem_alloc(64 << 20, 0, PLX_NODE_ANY, NULL);
+
+	assert_non_null(large);
+	assert_true(plx_zone_count() > before);
+	pump_ms(5); /* the loop comes round to it */
+	assert_int_equal(registered(set), plx_zone_count());
+	plx_mem_free(large);
+	fixture_stop();
+}
+
+static void a_zone_newer_than_the_set_knows_is_registered_when_used(void **state)
+{
+	start_with_registration();
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	const struct plx_zone *zone;
+
+	fixture_connect(listener, NULL);
+
+	void *large = plx_mem_alloc(64 << 20, 0, PLX_NODE_ANY, &zone);
+	struct plx_set *set = set_of(client.link);
+
+	assert_null(set->mr[zone->index]);
+
+	void *desc = set_desc(set, zone->index);
+
+	assert_non_null(set->mr[zone->index]);
+	assert_ptr_equal(desc, fi_mr_desc(set->mr[zone->index]));
+	plx_mem_free(large);
+	fixture_stop();
+}
+
+static unsigned completions;
+
+static void count(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+{
+	assert_ptr_equal(buf, arg);
+	assert_int_equal(status, 0);
+	completions++;
+}
+
+static void memory_outside_the_zones_is_sent_through_a_copy(void **state)
+{
+	start_with_registration();
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_buf *buf = plx_buf_alloc(20000); /* from the heap */
+
+	fixture_connect(listener, NULL);
+	assert_int_equal(buf->zone_index, PLX_ZONE_NONE);
+	memset(plx_buf_append(buf, 20000), 0x5a, 20000);
+	completions = 0;
+	assert_int_equal(plx_link_send_buf(client.link, buf, count, buf), 0);
+	assert_true(pump_until(&server.messages, 1, 2000));
+	assert_true(pump_until(&completions, 1, 2000));
+	assert_int_equal(server.last_len, 20000);
+	for (size_t i = 0; i < 20000; i++)
+		assert_int_equal(server.last[i], 0x5a);
+	fixture_stop();
+}
+
+static void every_nth_small_message_asks_for_its_completion(void **state)
+{
+	start_with_registration();
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_link_stats stats;
+	unsigned asked = 0;
+
+	fixture_connect(listener, NULL);
+	for (unsigned i = 0; i < 8; i++) {
+		assert_int_equal(plx_link_send(client.link, "x", 1), 0);
+		plx_link_stats(client.link, &stats);
+		asked += stats.tx_inflight > 0;
+		assert_true(pump_until(&server.messages, i + 1, 2000));
+		pump_ms(1);
+	}
+	assert_int_equal(asked, 2); /* of 9 frames with the HELLO, the 4th and the 8th */
+	fixture_stop();
+}
+
+static bool readable(const struct plx_fabric_fids *fids)
+{
+	struct pollfd fds[2] = {{fids->wait_fd, POLLIN, 0}, {fids->eq_fd, POLLIN, 0}};
+
+	return poll(fds, fids->eq_fd >= 0 ? 2 : 1, 0) > 0;
+}
+
+/* The client's provider cannot progress while nobody polls, but the kernel takes what it sends, and
+ * the server's end of the connection is in the same set. */
+static void arming(const char *provider)
+{
+	fixture_start(provider, false);
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+	fixture_connect(listener, NULL);
+
+	struct plx_set *set = set_of(client.link);
+
+	for (unsigned round = 1; round <= 50; round++) {
+		pump_ms(1);
+		assert_int_equal(set->driver->arm(&set->fids), 0);
+		assert_false(readable(&set->fids)); /* armed and quiet: a sleeper would sleep */
+		assert_int_equal(plx_link_send(client.link, "wake", 4), 0);
+
+		bool woken = false;
+
+		for (int i = 0; i < 1000 && !woken; i++) {
+			woken = readable(&set->fids);
+			sched_yield();
+		}
+		assert_true(woken);
+		assert_true(pump_until(&server.messages, round, 1000));
+	}
+	fixture_stop();
+}
+
+static void an_armed_set_sleeps_and_is_woken_on_the_drivers_choice(void **state)
+{
+	arming("tcp");
+}
+
+static void an_armed_set_sleeps_and_is_woken_on_libfabric_tcp(void **state)
+{
+	arming("fi:tcp");
+}
+
+static void two_providers_are_open_side_by_side(void **state)
+{
+	fixture_start(NULL, false);
+
+	struct plx_link_attr tcp = {.provider = "fi:tcp"};
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &tcp);
+
+	fixture_connect(listener, NULL); /* net to tcp: one wire format */
+	server.echo = true;
+	assert_int_equal(plx_link_send(client.link, "hello", 5), 0);
+	assert_true(pump_until(&client.messages, 1, 2000));
+	assert_string_equal(plx_link_fi_provider(server.link), "tcp");
+	assert_string_not_equal(plx_link_provider(client.link), plx_link_provider(server.link));
+	fixture_stop();
+}
+
+static void a_cold_set_wakes_up_at_once(void **state)
+{
+	fixture_start(NULL, false);
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+	fixture_connect(listener, NULL);
+	server.echo = true;
+	for (int i = 1; i <= 5; i++) {
+		pump_ms(20); /* far past COLD_AFTER_NS */
+		assert_int_equal(plx_link_send(client.link, "x", 1), 0);
+		assert_true(pump_until(&client.messages, (unsigned)i, 20));
+	}
+	fixture_stop();
+}
+
+/* Links on other lcores ------------------------------------------------------------------------ */
+
+static uint32_t on_lcore_1(struct plx_listener *listener, void *arg)
+{
+	return 1;
+}
+
+static uint32_t on_no_lcore(struct plx_listener *listener, void *arg)
+{
+	return 200;
+}
+
+static uint32_t served_by;
+
+static void note_lcore(struct side *side, struct plx_buf *message)
+{
+	served_by = plx_lcore_id();
+}
+
+static int run_loop(void *arg)
+{
+	return plx_loop_run();
+}
+
+static struct plx_listener *listen_placed(uint32_t (*place)(struct plx_listener *, void *))
+{
+	struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server},
+				       .place = place};
+	struct plx_listener *listener;
+
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &listener), 0);
+	return listener;
+}
+
+static void a_link_lives_on_the_lcore_it_is_placed_on(void **state)
+{
+	fixture_start(NULL, true);
+
+	struct plx_listener *listener = listen_placed(on_lcore_1);
+	struct plx_listener_stats stats;
+
+	server.echo = true;
+	server.on_message = note_lcore;
+	assert_int_equal(plx_lcore_launch(1, run_loop, NULL), 0);
+	fixture_connect(listener, NULL);
+	assert_int_equal(plx_link_send(client.link, "where?", 6), 0);
+	assert_true(pump_until(&client.messages, 1, 3000));
+	assert_int_equal(served_by, 1);
+	plx_listener_stats(listener, &stats);
+	assert_int_equal(stats.requests, 1);
+	assert_int_equal(stats.opened, 1);
+	assert_int_equal(plx_link_close(client.link), 0);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_CLOSED);
+	plx_stop();
+	assert_int_equal(plx_lcore_join(1, 3 * PLX_NS_PER_S, NULL), 0);
+	fixture_stop();
+}
+
+static void a_link_placed_on_no_lcore_is_refused(void **state)
+{
+	fixture_start(NULL, false);
+
+	struct plx_listener *listener = listen_placed(on_no_lcore);
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+	struct plx_listener_stats stats;
+
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	plx_listener_stats(listener, &stats);
+	assert_int_equal(stats.refused, 1);
+	fixture_stop();
+}
+
+static void setting_up_and_down_again_and_again_leaks_nothing(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		fixture_start(i % 2 ? "fi:tcp" : NULL, false);
+
+		struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+		fixture_connect(listener, NULL);
+		if (i % 3 == 0)
+			plx_listener_close(listener);
+		fixture_stop(); /* which counts memory and descriptors */
+		assert_int_equal(client.reason, PLX_LINK_ABORTED);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(zones_are_registered_also_late_ones),
+		cmocka_unit_test(a_zone_newer_than_the_set_knows_is_registered_when_used),
+		cmocka_unit_test(memory_outside_the_zones_is_sent_through_a_copy),
+		cmocka_unit_test(every_nth_small_message_asks_for_its_completion),
+		cmocka_unit_test(an_armed_set_sleeps_and_is_woken_on_the_drivers_choice),
+		cmocka_unit_test(an_armed_set_sleeps_and_is_woken_on_libfabric_tcp),
+		cmocka_unit_test(two_providers_are_open_side_by_side),
+		cmocka_unit_test(a_cold_set_wakes_up_at_once),
+		cmocka_unit_test(a_link_lives_on_the_lcore_it_is_placed_on),
+		cmocka_unit_test(a_link_placed_on_no_lcore_is_refused),
+		cmocka_unit_test(setting_up_and_down_again_and_again_leaks_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Run a part of a test in a process of its own, for what happens once per process, what ends it,
+ * and system calls that are to fail. */
+#ifndef CHILD_H
+#define CHILD_H
+
+#include "plx_test.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHILD_TEXT_BYTES 8192
+
+struct child_end {
+	int status;                  /* as of waitpid */
+	char text[CHILD_TEXT_BYTES]; /* what it wrote to standard error: its log, its asserts */
+};
+
+/** Run fn there with the log on its standard error; its result is the exit status. */
+static inline void child_run(int (*fn)(void), struct child_end *end_out)
+{
+	struct rlimit no_core = {0, 0};
+	size_t used = 0;
+	ssize_t n;
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	fflush(NULL);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		signal(SIGABRT, SIG_DFL);
+		dup2(fds[1], STDERR_FILENO);
+		close(fds[0]);
+		close(fds[1]);
+		plx_log_set_sink(plx_log_to_stderr, NULL);
+		_exit(fn());
+	}
+	close(fds[1]);
+	while (used < CHILD_TEXT_BYTES - 1 &&
+	       (n = read(fds[0], end_out->text + used, CHILD_TEXT_BYTES - 1 - used)) > 0)
+		used += (size_t)n;
+	end_out->text[used] = '\0';
+	close(fds[0]);
+	assert_int_equal(waitpid(pid, &end_out->status, 0), pid);
+}
+
+/** Fail unless the child's text has `part` in it. */
+#define assert_child_said(end, part)                                                  \
+	do {                                                                          \
+		if (!strstr((end)->text, (part)))                                     \
+			fail_msg("the child said '%s', not '%s'", (end)->text, part); \
+	} while (0)
+
+static inline int child_line_count(const struct child_end *end)
+{
+	int count = 0;
+
+	for (const char *at = end->text; *at; at++)
+		count += *at == '\n';
+	return count;
+}
+
+/** Let a system call of this process fail from now on: always, or (arg >= 0) where its argument of
+ * that number, 0 to 5, is value. Return: 0; -1 the host does not allow that. */
+static inline int child_deny(int syscall_number, int arg, unsigned value, int error)
+{
+	struct sock_filter any[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)syscall_number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_filter one[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)syscall_number, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args) + 8 * (unsigned)(arg < 0 ? 0 : arg)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {
+		.len = arg < 0 ? PLX_ARRAY_LEN(any) : PLX_ARRAY_LEN(one),
+		.filter = arg < 0 ? any : one,
+	};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -1;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+#endif

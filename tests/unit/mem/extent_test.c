@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Extents on addresses that no memory need lie at: the bookkeeping stands outside. */
+#include "plx_test.h"
+
+#include "mem_priv.h"
+
+#define BASE ((uintptr_t)0x100040)
+#define SIZE ((size_t)64 * 1024)
+
+static struct mem_extents extents;
+
+static int setup(void **state)
+{
+	return mem_extents_init(&extents, (void *)BASE, SIZE);
+}
+
+static int teardown(void **state)
+{
+	mem_extents_fini(&extents);
+	return 0;
+}
+
+static uintptr_t take(size_t size, size_t align)
+{
+	return (uintptr_t)mem_extents_take(&extents, size, align);
+}
+
+static size_t give(uintptr_t at)
+{
+	return mem_extents_give(&extents, (void *)at);
+}
+
+static void takes_the_first_place_that_fits(void **state)
+{
+	assert_int_equal(take(64, 64), BASE);
+	assert_int_equal(take(128, 64), BASE + 64);
+	assert_int_equal(take(64, 64), BASE + 192);
+	assert_int_equal(give(BASE + 64), 128);
+	assert_int_equal(take(192, 64), BASE + 256);
+	assert_int_equal(take(64, 64), BASE + 64);
+	assert_int_equal(take(64, 64), BASE + 128);
+}
+
+static void aligns_and_uses_the_gap_later(void **state)
+{
+	assert_int_equal(take(256, 4096), 0x101000);
+	assert_int_equal(take(64, 64), BASE);
+	assert_int_equal(give(0x101000), 256);
+	assert_int_equal(take(SIZE - 64, 64), BASE + 64);
+}
+
+static void gives_nothing_beyond_the_end(void **state)
+{
+	assert_int_equal(take(SIZE + 64, 64), 0);
+	assert_int_equal(take(SIZE, 128), 0);
+	assert_int_equal(take(SIZE, 64), BASE);
+	assert_int_equal(take(64, 64), 0);
+}
+
+static void joins_free_neighbours_in_any_order(void **state)
+{
+	static const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+					{1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+	for (size_t o = 0; o < PLX_ARRAY_LEN(orders); o++) {
+		uintptr_t parts[3];
+
+		for (int i = 0; i < 3; i++)
+			parts[i] = take(1024, 64);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(give(parts[orders[o][i]]), 1024);
+		assert_int_equal(take(SIZE, 64), BASE);
+		assert_int_equal(give(BASE), SIZE);
+	}
+}
+
+static void does_not_know_other_addresses(void **state)
+{
+	uintptr_t at = take(1024, 64);
+
+	assert_int_equal(give(at + 64), 0);
+	assert_int_equal(give(BASE + 4096), 0);
+	assert_int_equal(give(at), 1024);
+	assert_int_equal(give(at), 0);
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+	return *seed = *seed * 1664525u + 1013904223u;
+}
+
+struct piece {
+	uintptr_t at;
+	size_t size;
+};
+
+/* A map of lines that are in use: overlaps and losses show there. */
+static void mark(uint8_t *lines, struct piece piece, uint8_t from, uint8_t to)
+{
+	for (size_t i = (piece.at - BASE) / 64; i < (piece.at - BASE + piece.size) / 64; i++) {
+		assert_int_equal(lines[i], from);
+		lines[i] = to;
+	}
+}
+
+static void never_hands_out_a_byte_twice(void **state)
+{
+	static struct piece pieces[64];
+	static uint8_t lines[SIZE / 64];
+	uint32_t seed = 7;
+
+	for (int turn = 0; turn < 20000; turn++) {
+		struct piece *piece = &pieces[next_random(&seed) >> 26];
+
+		if (piece->at) {
+			assert_int_equal(give(piece->at), piece->size);
+			mark(lines, *piece, 1, 0);
+			piece->at = 0;
+			continue;
+		}
+		size_t align = (size_t)64 << (next_random(&seed) >> 30);
+		piece->size = ((next_random(&seed) >> 26) + 1) * 64;
+		piece->at = take(piece->size, align);
+		if (!piece->at)
+			continue;
+		assert_int_equal(piece->at % align, 0);
+		assert_in_range(piece->at, BASE, BASE + SIZE - piece->size);
+		mark(lines, *piece, 0, 1);
+	}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(pieces); i++) {
+		if (pieces[i].at)
+			assert_int_equal(give(pieces[i].at), pieces[i].size);
+	}
+	assert_int_equal(take(SIZE, 64), BASE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(takes_the_first_place_that_fits), TEST(aligns_and_uses_the_gap_later),
+		TEST(gives_nothing_beyond_the_end),    TEST(joins_free_neighbours_in_any_order),
+		TEST(does_not_know_other_addresses),   TEST(never_hands_out_a_byte_twice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

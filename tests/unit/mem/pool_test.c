@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "child.h"
+#include "mem_priv.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#ifdef NDEBUG
+#define CHECKED 0
+#else
+#define CHECKED 1
+#endif
+
+#ifdef MEM_ASAN
+#define POISONED 1
+#else
+#define POISONED 0
+#endif
+
+#define OWNER 3
+
+static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
+
+static int setup(void **state)
+{
+	plx_lcore_id_tls = OWNER;
+	return plx_mem_init(&ordinary);
+}
+
+static int teardown(void **state)
+{
+	plx_lcore_id_tls = PLX_LCORE_NONE;
+	plx_mem_fini();
+	return 0;
+}
+
+static struct plx_pool *make(uint32_t owner, uint32_t count, size_t bytes)
+{
+	const struct plx_pool_attr attr = {"test", bytes, count, PLX_NODE_ANY, owner};
+	struct plx_pool *pool = NULL;
+
+	assert_int_equal(plx_pool_create(&attr, &pool), 0);
+	return pool;
+}
+
+static struct plx_pool_stats stats_of(struct plx_pool *pool)
+{
+	struct plx_pool_stats stats;
+
+	plx_pool_stats(pool, &stats);
+	return stats;
+}
+
+/* Put from a thread that is no lcore. */
+static void put_as_stranger(struct plx_pool *pool, void *object)
+{
+	uint32_t id = plx_lcore_id_tls;
+
+	plx_lcore_id_tls = PLX_LCORE_NONE;
+	plx_pool_put(pool, object);
+	plx_lcore_id_tls = id;
+}
+
+static void bad_attributes_are_refused(void **state)
+{
+	struct plx_pool_attr attr = {NULL, 64, 4, PLX_NODE_ANY, OWNER};
+	struct plx_pool *pool;
+
+	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
+	assert_error_has("give the pool a name");
+	attr.name = "odd";
+	attr.object_count = 0;
+	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
+	assert_error_has("pool odd: object_count 0: give 1 to ");
+	attr.object_count = 1;
+	attr.object_bytes = 0;
+	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
+	assert_error_has("pool odd: object_bytes 0");
+	attr.object_bytes = 64;
+	attr.node = 999;
+	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
+	assert_error_has("pool odd, 1 objects of 64 bytes: NUMA node 999");
+	attr.node = 0;
+	attr.object_bytes = UINT32_MAX;
+	attr.object_count = 1u << 20;
+	assert_int_equal(plx_pool_create(&attr, &pool), -ENOMEM);
+	assert_error_has("not enough memory on node 0: ");
+	plx_mem_fini();
+	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
+	assert_error_has("call plx_mem_init first");
+	plx_pool_destroy(NULL);
+}
+
+static void objects_are_aligned_and_apart_and_in_the_zone(void **state)
+{
+	static const size_t sizes[] = {1, 8, 63, 64, 65, 4096};
+
+	for (size_t s = 0; s < PLX_ARRAY_LEN(sizes); s++) {
+		struct plx_pool *pool = make(OWNER, 100, sizes[s]);
+		const struct plx_zone *zone = plx_pool_zone(pool);
+		uint8_t *objects[100];
+
+		for (unsigned i = 0; i < 100; i++) {
+			objects[i] = plx_pool_get(pool);
+			assert_non_null(objects[i]);
+			assert_int_equal((uintptr_t)objects[i] % PLX_CACHE_LINE, 0);
+			assert_in_range((uintptr_t)objects[i], (uintptr_t)zone->base,
+					(uintptr_t)zone->base + zone->size_bytes - sizes[s]);
+			memset(objects[i], (int)i, sizes[s]);
+		}
+		for (unsigned i = 0; i < 100; i++) {
+			assert_int_equal(objects[i][0], i);
+			assert_int_equal(objects[i][sizes[s] - 1], i);
+			plx_pool_put(pool, objects[i]);
+		}
+		plx_pool_destroy(pool);
+	}
+}
+
+static void last_put_is_first_got(void **state)
+{
+	struct plx_pool *pool = make(OWNER, 4, 64);
+	void *a = plx_pool_get(pool);
+	void *b = plx_pool_get(pool);
+
+	assert_ptr_equal((char *)b - (char *)a, CHECKED ? 128 : 64);
+	plx_pool_put(pool, b);
+	plx_pool_put(pool, a);
+	assert_ptr_equal(plx_pool_get(pool), a);
+	assert_ptr_equal(plx_pool_get(pool), b);
+	plx_pool_put(pool, a);
+	plx_pool_put(pool, b);
+	plx_pool_destroy(pool);
+}
+
+static void an_empty_pool_gives_null_and_counts(void **state)
+{
+	struct plx_pool *pool = make(OWNER, 2, 64);
+	void *a = plx_pool_get(pool);
+	void *b = plx_pool_get(pool);
+
+	assert_null(plx_pool_get(pool));
+	assert_null(plx_pool_get(pool));
+	assert_int_equal(stats_of(pool).empty, 2);
+	assert_int_equal(stats_of(pool).available, 0);
+	assert_int_equal(stats_of(pool).low_water, 0);
+	plx_pool_put(pool, a);
+	assert_ptr_equal(plx_pool_get(pool), a);
+	plx_pool_put(pool, a);
+	plx_pool_put(pool, b);
+	plx_pool_destroy(pool);
+}
+
+static void low_water_is_the_least_ever(void **state)
+{
+	struct plx_pool *pool = make(OWNER, 10, 64);
+	void *objects[10];
+
+	assert_int_equal(stats_of(pool).low_water, 10);
+	for (int i = 0; i < 7; i++)
+		objects[i] = plx_pool_get(pool);
+	for (int i = 0; i < 5; i++)
+		plx_pool_put(pool, objects[i]);
+	assert_int_equal(stats_of(pool).low_water, 3);
+	assert_int_equal(stats_of(pool).available, 8);
+	objects[0] = plx_pool_get(pool);
+	assert_int_equal(stats_of(pool).low_water, 3);
+	assert_int_equal(stats_of(pool).empty, 0);
+	assert_int_equal(stats_of(pool).object_count, 10);
+	plx_pool_put(pool, objects[0]);
+	plx_pool_put(pool, objects[5]);
+	plx_pool_put(pool, objects[6]);
+	plx_pool_destroy(pool);
+}
+
+static void what_strangers_put_comes_back(void **state)
+{
+	struct plx_pool *pool = make(OWNER, 100, 64);
+	void *objects[100];
+
+	for (int i = 0; i < 100; i++)
+		objects[i] = plx_pool_get(pool);
+	assert_null(plx_pool_get(pool));
+	for (int i = 0; i < 100; i++)
+		put_as_stranger(pool, objects[i]);
+	assert_int_equal(stats_of(pool).available, 100);
+	for (int i = 0; i < 100; i++)
+		assert_non_null(plx_pool_get(pool));
+	assert_null(plx_pool_get(pool));
+	for (int i = 0; i < 100; i++)
+		plx_pool_put(pool, objects[i]);
+	assert_int_equal(stats_of(pool).available, 100);
+	plx_pool_destroy(pool);
+}
+
+/* What waits on the list of strangers is available: a stack that runs low is no low water. */
+static void low_water_counts_what_strangers_put(void **state)
+{
+	struct plx_pool *pool = make(OWNER, 200, 64);
+
+	for (int i = 0; i < 1000; i++) {
+		void *a = plx_pool_get(pool);
+		void *b = plx_pool_get(pool);
+
+		put_as_stranger(pool, a);
+		put_as_stranger(pool, b);
+	}
+	assert_int_equal(stats_of(pool).low_water, 198);
+	assert_int_equal(stats_of(pool).empty, 0);
+	assert_int_equal(stats_of(pool).available, 200);
+
+	void *objects[150];
+	for (int i = 0; i < 150; i++)
+		objects[i] = plx_pool_get(pool);
+	assert_int_equal(stats_of(pool).low_water, 50);
+	for (int i = 0; i < 150; i++)
+		put_as_stranger(pool, objects[i]);
+	assert_int_equal(stats_of(pool).low_water, 50);
+	plx_pool_destroy(pool);
+}
+
+/* A model that knows each figure, against every order of gets and puts that chance gives. */
+static void figures_agree_with_a_model(void **state)
+{
+	enum { COUNT = 90 };
+	struct plx_pool *pool = make(OWNER, COUNT, 32);
+	void *out[COUNT];
+	uint32_t out_count = 0;
+	uint32_t low = COUNT;
+	uint64_t empty = 0;
+	uint32_t seed = 99;
+
+	for (int turn = 0; turn < 100000; turn++) {
+		seed = seed * 1664525u + 1013904223u;
+
+		/* Long tides, so that it runs both full and empty. */
+		bool get = (seed >> 24) < (turn / 500 % 2 ? 160u : 96u);
+		if (get) {
+			void *object = plx_pool_get(pool);
+
+			assert_int_equal(object == NULL, out_count == COUNT);
+			empty += !object;
+			if (object)
+				out[out_count++] = object;
+			if (COUNT - out_count < low)
+				low = COUNT - out_count;
+		} else if (out_count) {
+			void *object = out[--out_count];
+
+			if (seed & 0x10000)
+				put_as_stranger(pool, object);
+			else
+				plx_pool_put(pool, object);
+		}
+		assert_int_equal(stats_of(pool).available, COUNT - out_count);
+		assert_int_equal(stats_of(pool).low_water, low);
+		assert_int_equal(stats_of(pool).empty, empty);
+	}
+	assert_int_equal(low, 0);
+	assert_true(empty > 0);
+	while (out_count)
+		plx_pool_put(pool, out[--out_count]);
+	plx_pool_destroy(pool);
+}
+
+static void a_pool_without_owner_serves_any_thread(void **state)
+{
+	struct plx_pool *pool = make(PLX_LCORE_NONE, 3, 64);
+
+	for (uint32_t id = 0; id < 50; id++) {
+		void *a;
+		void *b;
+
+		plx_lcore_id_tls = id % 2 ? id : PLX_LCORE_NONE;
+		a = plx_pool_get(pool);
+		b = plx_pool_get(pool);
+		assert_non_null(a);
+		assert_non_null(b);
+		assert_ptr_not_equal(a, b);
+		plx_pool_put(pool, a);
+		plx_pool_put(pool, b);
+	}
+	assert_int_equal(stats_of(pool).available, 3);
+	plx_pool_destroy(pool);
+}
+
+/* Threads ---------------------------------------------------------------------------------- */
+
+#ifdef __SANITIZE_THREAD__
+#define ROUNDS 200000u
+#else
+#define ROUNDS 2000000u
+#endif
+#define LANE_SLOTS 256u
+#define GIVERS     2u
+
+struct object {
+	uint64_t number;
+	uint64_t inverse;
+};
+
+/* One producer, one consumer; just enough to carry objects from the owner to another thread. */
+struct lane {
+	PLX_ALIGNED_LINE _Atomic uint32_t head;
+	PLX_ALIGNED_LINE _Atomic uint32_t tail;
+	struct object *slots[LANE_SLOTS];
+};
+
+struct traffic {
+	struct plx_pool *pool;
+	struct lane lanes[GIVERS];
+	_Atomic uint64_t wrong;
+};
+
+struct giver {
+	struct traffic *traffic;
+	uint32_t index;
+};
+
+/* Take what the owner sent, check that it is whole, and put it back from here. */
+static void *give_back(void *arg)
+{
+	struct giver *giver = arg;
+	struct lane *lane = &giver->traffic->lanes[giver->index];
+	uint32_t tail = 0;
+
+	for (uint64_t number = giver->index; number < ROUNDS; number += GIVERS) {
+		/* L2 */
+		while (atomic_load_explicit(&lane->head, memory_order_acquire) == tail)
+			sched_yield();
+		struct object *object = lane->slots[tail % LANE_SLOTS];
+
+		if (object->number != number || object->inverse != ~number)
+			atomic_fetch_add(&giver->traffic->wrong, 1);
+		memset(object, 0xee, sizeof(*object));
+		plx_pool_put(giver->traffic->pool, object);
+		/* L3 -> L4: the slot is read before it is used again. */
+		atomic_store_explicit(&lane->tail, ++tail, memory_order_release);
+	}
+	return NULL;
+}
+
+static void send(struct lane *lane, struct object *object)
+{
+	/* Relaxed: only this thread stores it. */
+	uint32_t head = atomic_load_explicit(&lane->head, memory_order_relaxed);
+
+	/* L4 */
+	while (head - atomic_load_explicit(&lane->tail, memory_order_acquire) == LANE_SLOTS)
+		sched_yield();
+	lane->slots[head % LANE_SLOTS] = object;
+	/* L1 -> L2: slot and object are filled before the head that covers them. */
+	atomic_store_explicit(&lane->head, head + 1, memory_order_release);
+}
+
+static void pass_objects_round(uint32_t owner)
+{
+	static struct traffic traffic;
+	struct giver givers[GIVERS];
+	pthread_t threads[GIVERS];
+	uint64_t misses = 0;
+
+	memset(&traffic, 0, sizeof(traffic));
+	traffic.pool = make(owner, 100, sizeof(struct object));
+	for (uint32_t i = 0; i < GIVERS; i++) {
+		givers[i] = (struct giver){&traffic, i};
+		assert_int_equal(pthread_create(&threads[i], NULL, give_back, &givers[i]), 0);
+	}
+	for (uint64_t number = 0; number < ROUNDS; number++) {
+		struct object *object;
+
+		while (!(object = plx_pool_get(traffic.pool))) {
+			misses++;
+			sched_yield();
+		}
+		*object = (struct object){number, ~number};
+		send(&traffic.lanes[number % GIVERS], object);
+		/* The owner puts too, between the others. */
+		object = number % 3 ? NULL : plx_pool_get(traffic.pool);
+		if (object) {
+			memset(object, 0xdd, sizeof(*object));
+			plx_pool_put(traffic.pool, object);
+		} else if (number % 3 == 0) {
+			misses++;
+		}
+	}
+	for (uint32_t i = 0; i < GIVERS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(traffic.wrong, 0);
+	assert_int_equal(stats_of(traffic.pool).available, 100);
+	assert_int_equal(stats_of(traffic.pool).empty, misses);
+
+	/* Each object is there once. */
+	for (uint64_t i = 0; i < 100; i++) {
+		struct object *object = plx_pool_get(traffic.pool);
+
+		assert_non_null(object);
+		*object = (struct object){i, ~i};
+	}
+	assert_null(plx_pool_get(traffic.pool));
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < 100; i++) {
+		struct object *object = mem_pool_object(traffic.pool, i);
+
+		assert_int_equal(object->inverse, ~object->number);
+		sum += object->number;
+		plx_pool_put(traffic.pool, object);
+	}
+	assert_int_equal(sum, 4950);
+	plx_pool_destroy(traffic.pool);
+}
+
+static void other_threads_put_while_the_owner_gets(void **state)
+{
+	pass_objects_round(OWNER);
+}
+
+static void a_pool_without_owner_takes_puts_from_all(void **state)
+{
+	pass_objects_round(PLX_LCORE_NONE);
+}
+
+/* Misuse ----------------------------------------------------------------------------------- */
+
+static int put_twice(void)
+{
+	struct plx_pool *pool = make(OWNER, 4, 64);
+	void *object = plx_pool_get(pool);
+
+	plx_pool_put(pool, object);
+	plx_pool_put(pool, object);
+	return 0;
+}
+
+static int put_twice_elsewhere(void)
+{
+	struct plx_pool *pool = make(OWNER, 4, 64);
+	void *object = plx_pool_get(pool);
+
+	put_as_stranger(pool, object);
+	put_as_stranger(pool, object);
+	return 0;
+}
+
+static int put_into_another_pool(void)
+{
+	struct plx_pool *pool = make(OWNER, 4, 64);
+	struct plx_pool *other = make(OWNER, 4, 64);
+
+	plx_pool_put(other, plx_pool_get(pool));
+	return 0;
+}
+
+static int put_the_middle(void)
+{
+	struct plx_pool *pool = make(OWNER, 4, 64);
+
+	plx_pool_put(pool, (char *)plx_pool_get(pool) + 8);
+	return 0;
+}
+
+static int write_past_the_end(void)
+{
+	struct plx_pool *pool = make(OWNER, 4, 61);
+	char *object = plx_pool_get(pool);
+
+	object[61] = 1;
+	plx_pool_put(pool, object);
+	return 0;
+}
+
+static int get_from_anothers_pool(void)
+{
+	struct plx_pool *pool = make(OWNER + 1, 4, 64);
+
+	plx_pool_get(pool);
+	return 0;
+}
+
+static int destroy_with_objects_out(void)
+{
+	struct plx_pool *pool = make(OWNER, 4, 64);
+
+	plx_pool_get(pool);
+	plx_pool_destroy(pool);
+	return 0;
+}
+
+static int free_twice(void)
+{
+	void *memory = plx_mem_alloc(64, 0, PLX_NODE_ANY, NULL);
+
+	plx_mem_free(memory);
+	plx_mem_free(memory);
+	return 0;
+}
+
+static void misuse_is_caught_in_debug_builds(void **state)
+{
+	static const struct {
+		int (*fn)(void);
+		const char *text;
+	} cases[] = {
+		{put_twice, "an object put twice"},
+		{put_twice_elsewhere, "an object put twice"},
+		{put_into_another_pool, "a pool it is not of"},
+		{put_the_middle, "a pool it is not of"},
+		{write_past_the_end, "past the end of an object"},
+		{get_from_anothers_pool, "an lcore that does not own it"},
+		{destroy_with_objects_out, "pool test is destroyed with 1 of 4 objects out"},
+		{destroy_with_objects_out, "a pool destroyed with objects out"},
+		{free_twice, "freed twice"},
+	};
+	struct child_end end;
+
+	if (!CHECKED)
+		skip();
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		child_run(cases[i].fn, &end);
+		assert_true(WIFSIGNALED(end.status));
+		assert_int_equal(WTERMSIG(end.status), SIGABRT);
+		assert_child_said(&end, cases[i].text);
+	}
+}
+
+static int use_after_put(void)
+{
+	struct plx_pool *pool = make(OWNER, 4, 64);
+	char *object = plx_pool_get(pool);
+
+	plx_pool_put(pool, object);
+	object[20] = 1;
+	return 0;
+}
+
+static void use_after_put_is_caught_by_asan(void **state)
+{
+	struct child_end end;
+
+	if (!POISONED)
+		skip();
+	child_run(use_after_put, &end);
+	assert_int_not_equal(end.status, 0);
+	assert_child_said(&end, "use-after-poison");
+}
+
+static int leave_pools(void)
+{
+	const struct plx_pool_attr attrs[] = {
+		{"receive lcore 3", 64, 8, PLX_NODE_ANY, OWNER},
+		{"gone", 64, 8, PLX_NODE_ANY, OWNER},
+		{"send lcore 3", 64, 8, PLX_NODE_ANY, OWNER},
+	};
+	struct plx_pool *pools[3];
+
+	for (int i = 0; i < 3; i++) {
+		if (plx_pool_create(&attrs[i], &pools[i]))
+			return 1;
+	}
+	plx_pool_get(pools[2]);
+	plx_pool_destroy(pools[1]);
+	plx_mem_fini();
+	plx_mem_fini(); /* they are told of once */
+	return 0;
+}
+
+static void fini_names_the_pools_that_are_left(void **state)
+{
+	struct child_end end;
+
+	child_run(leave_pools, &end);
+	assert_int_equal(end.status, 0);
+	assert_child_said(&end, "mem: warning: plx_mem_fini: pool receive lcore 3 is left (8 "
+				"objects, 0 of them out)");
+	assert_child_said(&end, "pool send lcore 3 is left (8 objects, 1 of them out)");
+	assert_int_equal(child_line_count(&end), 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(bad_attributes_are_refused),
+		TEST(objects_are_aligned_and_apart_and_in_the_zone),
+		TEST(last_put_is_first_got),
+		TEST(an_empty_pool_gives_null_and_counts),
+		TEST(low_water_is_the_least_ever),
+		TEST(what_strangers_put_comes_back),
+		TEST(low_water_counts_what_strangers_put),
+		TEST(figures_agree_with_a_model),
+		TEST(a_pool_without_owner_serves_any_thread),
+		TEST(other_threads_put_while_the_owner_gets),
+		TEST(a_pool_without_owner_takes_puts_from_all),
+		TEST(misuse_is_caught_in_debug_builds),
+		TEST(use_after_put_is_caught_by_asan),
+		TEST(fini_names_the_pools_that_are_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
