@@ -1,1 +1,347 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The set of lcores: from a map to pinned threads with a loop each, and back. */
+#include "lcore_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+PLX_LOG_COMPONENT(log_lcore, "lcore");
+
+__thread struct loop *loop_self;
+
+static struct lcore lcores[PLX_LCORE_MAX];
+
+/* Relaxed throughout: they are numbers that nothing hangs on; L1 publishes each lcore. */
+static _Atomic uint32_t lcore_count;
+static _Atomic uint32_t main_id = PLX_LCORE_NONE;
+
+/* Main thread alone. */
+static const struct plx_topo *topo;
+static struct plx_cpuset old_cpus; /* of the main thread, before it was pinned */
+
+/* Loops ------------------------------------------------------------------------------------ */
+
+/* Fresh pages, first written by the lcore that they are for: that puts them on its own NUMA node
+ * without asking anyone (the default policy of the kernel, set_mempolicy(2)). */
+static struct loop *loop_create(void)
+{
+	struct loop *loop = mmap(NULL, sizeof(*loop), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (loop == MAP_FAILED)
+		return NULL;
+	loop->share = &loop->counts.idle;
+	mailbox_init(&loop->mailbox);
+	wheel_init(&loop->wheel, plx_now_ns());
+	return loop;
+}
+
+static void loop_destroy(struct loop *loop)
+{
+	pollers_fini(&loop->pollers);
+	wheel_fini(&loop->wheel);
+	munmap(loop, sizeof(*loop));
+}
+
+/* One lcore -------------------------------------------------------------------------------- */
+
+struct lcore *lcore_get(uint32_t id)
+{
+	/* L2 <- L1 */
+	if (id >= PLX_LCORE_MAX || !atomic_load_explicit(&lcores[id].loop, memory_order_acquire))
+		return NULL;
+	return &lcores[id];
+}
+
+const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES])
+{
+	char cpus[LCORE_TEXT_BYTES / 2];
+
+	snprintf(out, LCORE_TEXT_BYTES, "lcore %u (CPU %s)", lcore->id,
+		 plx_cpuset_format(&lcore->cpus, cpus, sizeof(cpus)));
+	return out;
+}
+
+int lcore_fail_foreign(const char *what)
+{
+	return plx_fail(ENOENT,
+			"%s: this thread is not an lcore; call it in a function launched on one, "
+			"or on the main thread after plx_lcores_init",
+			what);
+}
+
+int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
+{
+	char text[LCORE_TEXT_BYTES];
+	struct loop *loop;
+	int err = plx_topo_pin(on, &lcore->cpus);
+
+	if (err)
+		return plx_fail_in(err, "%s: ", lcore_text(lcore, text));
+	loop = loop_create();
+	if (!loop)
+		return plx_fail(ENOMEM, "%s: no memory for its loop (%zu bytes)",
+				lcore_text(lcore, text), sizeof(*loop));
+	loop_self = loop;
+	plx_lcore_id_tls = lcore->id;
+	/* L1 -> L2: who finds the loop finds it, and its lcore's id, CPUs and node, complete. */
+	atomic_store_explicit(&lcore->loop, loop, memory_order_release);
+	return 0;
+}
+
+/* Take the lcore away once its thread is gone, or is the calling one. */
+static void lcore_clear(struct lcore *lcore)
+{
+	struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_relaxed); /* own */
+	uint64_t unread = counter_get(&loop->mailbox.tail) - loop->mailbox.head;
+
+	if (unread)
+		plx_log(&log_lcore, PLX_LOG_WARNING,
+			"lcore %u ended with %llu messages that it never received", lcore->id,
+			(unsigned long long)unread);
+	atomic_store_explicit(&lcore->loop, NULL, memory_order_relaxed); /* publishes nothing */
+	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
+	loop_destroy(loop);
+}
+
+/* All lcores ------------------------------------------------------------------------------- */
+
+static int check(const struct plx_lcore_conf *conf, uint32_t *main_out)
+{
+	const struct plx_lcore_map *map = conf->map;
+	uint32_t least = PLX_LCORE_NONE;
+	bool has_main = false;
+
+	if (!conf->topo || !map || !map->count)
+		return plx_fail(EINVAL, "plx_lcores_init: %s; give a topology and at least 1 lcore",
+				conf->topo ? "no lcores" : "no topology");
+	for (uint32_t i = 0; i < map->count; i++) {
+		uint32_t id = map->places[i].lcore_id;
+
+		if (id >= PLX_LCORE_MAX)
+			return plx_fail(EINVAL, "lcore %u: ids are 0 to %u", id, PLX_LCORE_MAX - 1);
+		if (i > 0 && id <= map->places[i - 1].lcore_id)
+			return plx_fail(EINVAL,
+					"lcore %u stands behind lcore %u in the map; ids must "
+					"ascend, each once",
+					id, map->places[i - 1].lcore_id);
+		has_main |= id == conf->main_lcore;
+	}
+	least = map->places[0].lcore_id;
+	if (conf->main_lcore != PLX_LCORE_NONE && !has_main) {
+		char list[256];
+
+		return plx_fail(EINVAL,
+				"main lcore %u is not one of the lcores %s; give one of them",
+				conf->main_lcore, plx_lcore_map_format(map, list, sizeof(list)));
+	}
+	*main_out = has_main ? conf->main_lcore : least;
+	return 0;
+}
+
+static void set_up(const struct plx_lcore_place *place)
+{
+	struct lcore *lcore = &lcores[place->lcore_id];
+
+	lcore->id = place->lcore_id;
+	lcore->cpus = place->cpus;
+	lcore->node = plx_topo_cpu_node(topo, plx_cpuset_next(&place->cpus, 0));
+}
+
+static void leave_main(void)
+{
+	uint32_t id = plx_lcore_main();
+
+	loop_self = NULL;
+	plx_lcore_id_tls = PLX_LCORE_NONE;
+	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
+	lcore_clear(&lcores[id]);
+	if (plx_topo_pin(topo, &old_cpus))
+		plx_log(&log_lcore, PLX_LOG_WARNING,
+			"the main thread did not get its old CPUs back: %s", plx_error());
+}
+
+static int enter_main(uint32_t id)
+{
+	int err = lcore_enter(&lcores[id], topo);
+
+	if (err) {
+		char text[512];
+
+		/* Half pinned, perhaps; the text must tell of what came first. */
+		snprintf(text, sizeof(text), "%s", plx_error());
+		plx_topo_pin(topo, &old_cpus);
+		return plx_fail(-err, "%s", text);
+	}
+	atomic_store_explicit(&lcores[id].state, PLX_LCORE_RUNNING, memory_order_relaxed);
+	atomic_store_explicit(&main_id, id, memory_order_relaxed);
+	return 0;
+}
+
+static void end_workers(void)
+{
+	PLX_LCORE_FOREACH_WORKER (id) {
+		lcore_thread_end(&lcores[id]);
+		lcore_clear(&lcores[id]);
+	}
+}
+
+static int start_workers(const struct plx_lcore_map *map)
+{
+	for (uint32_t i = 0; i < map->count; i++) {
+		uint32_t id = map->places[i].lcore_id;
+		int err = id == plx_lcore_main() ? 0 : lcore_thread_start(&lcores[id], topo);
+
+		if (err) {
+			end_workers();
+			return err;
+		}
+	}
+	return 0;
+}
+
+int plx_lcores_init(const struct plx_lcore_conf *conf)
+{
+	uint32_t id;
+	int err;
+
+	if (plx_lcore_count())
+		return plx_fail(EALREADY,
+				"plx_lcores_init: there are %u lcores already; call "
+				"plx_lcores_fini first",
+				plx_lcore_count());
+	err = check(conf, &id);
+	if (err)
+		return err;
+	plx_clock_init();
+	topo = conf->topo;
+	err = plx_topo_pinned(topo, &old_cpus);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < conf->map->count; i++)
+		set_up(&conf->map->places[i]);
+	err = enter_main(id);
+	if (err)
+		return err;
+	err = start_workers(conf->map);
+	if (err)
+		goto undo_main;
+	if (conf->catch_signals)
+		signals_catch();
+	atomic_store_explicit(&lcore_count, conf->map->count, memory_order_relaxed);
+	return 0;
+
+undo_main:
+	leave_main();
+	return err;
+}
+
+/* Wait for every function that was launched. Return: 0; -ETIMEDOUT. */
+static int wait_workers(uint64_t timeout_ns)
+{
+	struct timespec space;
+	const struct timespec *deadline = lcore_deadline(timeout_ns, &space);
+	char late[256] = "";
+	size_t used = 0;
+
+	PLX_LCORE_FOREACH_WORKER (id) {
+		char text[LCORE_TEXT_BYTES];
+
+		if (lcore_wait_idle(&lcores[id], deadline) == 0 || used >= sizeof(late))
+			continue;
+		used += (size_t)snprintf(late + used, sizeof(late) - used, "%s%s", used ? ", " : "",
+					 lcore_text(&lcores[id], text));
+	}
+	if (!used)
+		return 0;
+	return plx_fail(ETIMEDOUT,
+			"%s did not come back within %.3f s of plx_stop: the function launched "
+			"there must return when its loop does, or when plx_stopping() is true",
+			late, (double)timeout_ns / 1e9);
+}
+
+int plx_lcores_fini(uint64_t timeout_ns)
+{
+	int err;
+
+	if (!plx_lcore_count())
+		return 0;
+	if (plx_lcore_id() != plx_lcore_main())
+		return plx_fail(EPERM,
+				"plx_lcores_fini: this is not the main lcore %u, which called "
+				"plx_lcores_init",
+				plx_lcore_main());
+	if (loop_self->entered)
+		return plx_fail(EBUSY,
+				"plx_lcores_fini: inside the main lcore's loop; call plx_stop "
+				"and do it when plx_loop_run has returned");
+	plx_stop();
+	err = wait_workers(timeout_ns);
+	if (err)
+		return err;
+	end_workers();
+	leave_main();
+	signals_release();
+	atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
+	return 0;
+}
+
+/* Questions -------------------------------------------------------------------------------- */
+
+uint32_t plx_lcore_count(void)
+{
+	return atomic_load_explicit(&lcore_count, memory_order_relaxed);
+}
+
+uint32_t plx_lcore_main(void)
+{
+	return atomic_load_explicit(&main_id, memory_order_relaxed);
+}
+
+uint32_t plx_lcore_next(uint32_t from)
+{
+	for (uint32_t id = from; id < PLX_LCORE_MAX; id++) {
+		if (lcore_get(id))
+			return id;
+	}
+	return PLX_LCORE_NONE;
+}
+
+unsigned plx_lcore_cpu(uint32_t id)
+{
+	struct lcore *lcore = lcore_get(id);
+
+	return lcore ? plx_cpuset_next(&lcore->cpus, 0) : PLX_CPU_MAX;
+}
+
+int plx_lcore_node(uint32_t id)
+{
+	struct lcore *lcore = lcore_get(id);
+
+	return lcore ? lcore->node : -1;
+}
+
+int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out)
+{
+	struct lcore *lcore = lcore_get(id);
+
+	if (!lcore)
+		return plx_fail(ENOENT, "plx_lcore_stats: there is no lcore %u", id);
+
+	const struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_acquire); /* L2 */
+	const struct loop_counts *counts = &loop->counts;
+	uint64_t idle_turns = counter_get(&counts->idle.turns);
+
+	*stats_out = (struct plx_lcore_stats){
+		.turns = idle_turns + counter_get(&counts->busy.turns),
+		.idle_turns = idle_turns,
+		.busy_cycles = counter_get(&counts->busy.cycles),
+		.idle_cycles = counter_get(&counts->idle.cycles),
+		.messages = counter_get(&counts->messages),
+		.messages_full = counter_get(&loop->mailbox.full),
+		.timers = counter_get(&counts->timers),
+		.longest_turn_cycles = counter_get(&counts->longest_turn_cycles),
+	};
+	return 0;
+}

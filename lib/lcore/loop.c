@@ -1,1 +1,130 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The loop that every lcore runs. One turn:
+ *
+ *     now = clock                            read once, passed down
+ *     work  = messages from other threads    at most MAILBOX_TURN_MAX
+ *     work += every poller                   each bounds itself
+ *     work += timers that are due            at most WHEEL_TURN_MAX
+ *
+ * A turn that does nothing is made of one clock reading, one load of the mailbox' next slot, one
+ * comparison for all timers, and two counters. Nothing in it allocates, locks, logs, or makes a
+ * system call. It reads no second clock either, except that one call of a poller in 64 is timed. */
+#include "lcore_priv.h"
+
+#include <limits.h>
+
+/* The time from the start of one turn to that of the next one belongs to the first: so one clock
+ * reading per turn is enough to know all of it. */
+static void charge_last_turn(struct loop *loop, uint64_t tsc)
+{
+	uint64_t cycles = tsc - loop->turn_tsc;
+
+	counter_add(&loop->share->cycles, cycles);
+	if (plx_unlikely(cycles > counter_get(&loop->counts.longest_turn_cycles)))
+		atomic_store_explicit(&loop->counts.longest_turn_cycles, cycles,
+				      memory_order_relaxed); /* relaxed: see counter_add */
+}
+
+static uint64_t fire_timers(struct loop *loop)
+{
+	uint64_t work = wheel_expire(&loop->wheel, loop->now_ns);
+
+	atomic_store_explicit(&loop->counts.timers, loop->wheel.fired,
+			      memory_order_relaxed); /* relaxed: see counter_add */
+	return work;
+}
+
+static uint64_t receive_messages(struct loop *loop)
+{
+	unsigned received = mailbox_receive(&loop->mailbox, MAILBOX_TURN_MAX);
+
+	if (plx_unlikely(received))
+		counter_add(&loop->counts.messages, received);
+	return received;
+}
+
+static uint64_t turn(struct loop *loop)
+{
+	uint64_t tsc = plx_tsc();
+	uint64_t work;
+
+	charge_last_turn(loop, tsc);
+	loop->turn_tsc = tsc;
+	loop->now_ns = plx_tsc_to_ns(tsc);
+
+	work = receive_messages(loop);
+	work += pollers_run(&loop->pollers, loop->now_ns);
+	if (plx_unlikely(loop->now_ns >= loop->wheel.next_ns))
+		work += fire_timers(loop);
+
+	loop->share = work ? &loop->counts.busy : &loop->counts.idle;
+	counter_add(&loop->share->turns, 1);
+	return work;
+}
+
+static void enter(struct loop *loop)
+{
+	loop->entered = true;
+	if (!loop->turn_tsc) /* no turn before to charge: a share of nothing */
+		loop->turn_tsc = plx_tsc();
+}
+
+static bool asked_to_stop(const struct loop *loop)
+{
+	/* S2 <- S1 of signals.c */
+	return loop->quit || atomic_load_explicit(&lcore_stop.asked, memory_order_acquire);
+}
+
+int plx_loop_run(void)
+{
+	struct loop *loop = loop_self;
+
+	if (!loop)
+		return lcore_fail_foreign("plx_loop_run");
+	if (loop->entered)
+		return plx_fail(EBUSY,
+				"plx_loop_run: lcore %u is inside its loop already; return "
+				"from the callback instead",
+				plx_lcore_id());
+	loop->quit = false;
+	enter(loop);
+	while (!asked_to_stop(loop))
+		turn(loop); /* idle(work): this loop spins, whatever turn() says it did */
+	charge_last_turn(loop, plx_tsc());
+	loop->turn_tsc = 0; /* what comes until the next run is nobody's turn */
+	loop->entered = false;
+	return 0;
+}
+
+int plx_loop_turn(void)
+{
+	struct loop *loop = loop_self;
+	uint64_t work;
+
+	if (!loop)
+		return lcore_fail_foreign("plx_loop_turn");
+	if (loop->entered)
+		return plx_fail(EBUSY,
+				"plx_loop_turn: lcore %u is inside a turn already; return "
+				"from the callback instead",
+				plx_lcore_id());
+	enter(loop);
+	work = turn(loop);
+	loop->entered = false;
+	return work > INT_MAX ? INT_MAX : (int)work;
+}
+
+void plx_loop_quit(void)
+{
+	if (loop_self)
+		loop_self->quit = true;
+}
+
+uint64_t plx_loop_now_ns(void)
+{
+	/* Between turns the clock of the last one is old, and a timer that started from it would be
+	 * early. */
+	if (!loop_self || !loop_self->entered)
+		return plx_now_ns();
+	return loop_self->now_ns;
+}

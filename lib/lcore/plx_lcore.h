@@ -41,8 +41,10 @@ int plx_lcores_init(const struct plx_lcore_conf *conf);
 
 /** Stop every loop, join and end the worker threads, give the calling thread its old affinity and
  * the signals their old handlers. Waits for functions that run at most timeout_ns each.
- * Thread: main. Return: 0; -ETIMEDOUT an lcore did not come back (it is named; it, and what the
- * lcores use, stays allocated). */
+ * What is left on the lcores ends: pollers are freed, timers stopped, messages dropped (and told of
+ * in the log). Thread: main. Return: 0, also before init; -ETIMEDOUT an lcore did not come back (it
+ * is named): all stays as it is but for the stop, and fini may be called again; -EPERM another
+ * thread; -EBUSY inside the main lcore's loop. */
 int plx_lcores_fini(uint64_t timeout_ns);
 
 /** How many lcores there are, main included; 0 before init. Thread: any. */
@@ -69,6 +71,7 @@ unsigned plx_lcore_cpu(uint32_t id);
 /** The NUMA node of the lcore's first CPU. Thread: any. Returns PLX_NODE_ANY (-1) if unknown. */
 int plx_lcore_node(uint32_t id);
 
+/** The main lcore is RUNNING from init to fini. Thread: any. */
 enum plx_lcore_state plx_lcore_state(uint32_t id);
 
 /** Run fn(arg) on worker lcore id. Thread: main.
@@ -103,10 +106,11 @@ int plx_loop_run(void);
 void plx_loop_quit(void);
 
 /** One turn, for an lcore that has a loop of its own. Thread: an lcore.
- * Return: how much work was done; 0 idle; -ENOENT not an lcore. */
+ * Return: how much work was done; 0 idle; -ENOENT not an lcore; -EBUSY inside a turn already. */
 int plx_loop_turn(void);
 
-/** The clock of the turn that runs now: read once at its start. Thread: an lcore. */
+/** The clock of the turn that runs now: read once at its start. Between turns, and on other
+ * threads, plx_now_ns(). Thread: any. */
 uint64_t plx_loop_now_ns(void);
 
 /** Called each turn. Does a bounded amount of work and returns how much: 0 only if there was none,
@@ -115,14 +119,16 @@ typedef int (*plx_poller_fn)(void *arg, uint64_t now_ns);
 
 struct plx_poller;
 
-/** Let the calling lcore's loop call fn every turn, or every period_ns where that is not 0.
- * name: static, or alive as long as the poller. Thread: the lcore (or the main thread before
- * launch, for itself). Return: 0; -ENOENT not an lcore; -ENOMEM. poller_out may be NULL. */
+/** Let the calling lcore's loop call fn every turn, or every period_ns where that is not 0, the
+ * first time one period from now. Pollers are called in the order they were added; one that is
+ * added inside a turn, from the next on. name: static, or alive as long as the poller. Thread: the
+ * lcore (or the main thread before launch, for itself). Return: 0; -ENOENT not an lcore; -EINVAL no
+ * name or function; -ENOMEM. poller_out may be NULL. */
 int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t period_ns,
 		   struct plx_poller **poller_out);
 
-/** Take a poller out; allowed inside any poller, itself included. Thread: its lcore. Accepts NULL.
- */
+/** Take a poller out; allowed inside any poller, itself included. Thread: its lcore, or the main
+ * thread while that lcore runs nothing. Accepts NULL. */
 void plx_poller_remove(struct plx_poller *poller);
 
 struct plx_poller_stats {
@@ -131,7 +137,7 @@ struct plx_poller_stats {
 	uint64_t calls;
 	uint64_t busy_calls; /**< that returned more than 0 */
 	uint64_t work;       /**< sum of what they returned */
-	uint64_t cycles;     /**< estimate: one call in 64 is timed */
+	uint64_t cycles;     /**< estimate: one call in 64, at random, is timed */
 };
 
 /** Statistics of the calling lcore's i-th poller. Return: 0; -ENOENT. Thread: the lcore. */
@@ -143,11 +149,14 @@ struct plx_timer;
 typedef void (*plx_timer_fn)(struct plx_timer *timer, void *arg);
 
 /** A timer, embedded in its user's struct. Zero it or use plx_timer_init; the fields are private.
- * Expiry is never early and at most one tick (1.024 us) and one turn late. */
+ * Expiry is never early and at most one tick (1.024 us) and one turn late, where no more than 64
+ * timers are due in that turn. Timers of one turn fire in the order of their ticks. Its memory must
+ * stay until it has fired, was stopped, or plx_lcores_fini stopped it; fn may free it. */
 struct plx_timer {
 	struct plx_timer *next;
 	struct plx_timer **prev_next; /**< NULL: not running */
 	uint64_t expiry_tick;
+	uint64_t expiry_ns;
 	uint64_t period_ns;
 	plx_timer_fn fn;
 	void *arg;
@@ -158,7 +167,9 @@ struct plx_timer {
 void plx_timer_init(struct plx_timer *timer, plx_timer_fn fn, void *arg);
 
 /** Call fn once, delay_ns from this turn's clock on, on the calling lcore; a timer that runs is
- * moved. Range: 0 (next turn) to a year. Thread: an lcore. Return: 0; -ENOENT not an lcore. */
+ * moved. Range: 0 (the next tick: never the turn that runs) to UINT64_MAX (not in this boot).
+ * Thread: an lcore, always the same one while it runs. Return: 0; -ENOENT not an lcore; -EINVAL no
+ * function. */
 int plx_timer_start(struct plx_timer *timer, uint64_t delay_ns);
 
 /** Call fn every period_ns (at least 1), without drift; periods missed by a long turn are skipped.
@@ -166,7 +177,7 @@ int plx_timer_start(struct plx_timer *timer, uint64_t delay_ns);
 int plx_timer_start_periodic(struct plx_timer *timer, uint64_t period_ns);
 
 /** After it returns fn is not called any more. Does nothing to one that is not running; allowed
- * inside fn. Thread: the timer's lcore. */
+ * inside fn. Thread: the timer's lcore, or the main thread while that lcore runs nothing. */
 void plx_timer_stop(struct plx_timer *timer);
 
 static inline bool plx_timer_running(const struct plx_timer *timer)
@@ -179,13 +190,15 @@ static inline bool plx_timer_running(const struct plx_timer *timer)
 typedef void (*plx_message_fn)(void *arg);
 
 /** Call fn(arg) on lcore id, from inside its loop. Messages of one sender keep their order; a loop
- * that is not running keeps them until it does. Thread: any.
- * Return: 0; -EAGAIN its queue is full (counted), try later; -ENOENT no such lcore. */
+ * that is not running keeps them until it does. Thread: any, between init and fini.
+ * Return: 0; -EAGAIN its queue (1024) is full (counted, no error text), try later; -ENOENT no such
+ * lcore. */
 int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg);
 
 /* Statistics ------------------------------------------------------------------------------- */
 
-/** Always on. Times are in counts of plx_tsc(). */
+/** Always on. Times are in counts of plx_tsc(). A turn lasts until the next one begins, or
+ * plx_loop_run returns; the one that runs now is not in the times yet. */
 struct plx_lcore_stats {
 	uint64_t turns;
 	uint64_t idle_turns;    /**< in which nothing was done */

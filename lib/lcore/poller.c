@@ -1,1 +1,173 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "lcore_priv.h"
+
+#include <stdlib.h>
+
+#define FIRST_ROOM 8
+
+/* How many calls until the next one that is timed: 1, 3, ... 127, so 64 on average, and not always
+ * 64: a poller that does more in every 16th call would always be caught at it, or never.
+ * The generator is Knuth's MMIX (The Art of Computer Programming, vol. 2, 3.3.4). */
+static uint32_t next_distance(struct plx_poller *poller)
+{
+	poller->random = poller->random * UINT64_C(6364136223846793005) +
+			 UINT64_C(1442695040888963407);
+	return (uint32_t)(poller->random >> 58) * 2 + 1;
+}
+
+static int call_timed(struct plx_poller *poller, uint64_t now_ns)
+{
+	uint64_t start = plx_tsc();
+	int work = poller->fn(poller->arg, now_ns);
+
+	poller->cycles += (plx_tsc() - start) * 64;
+	poller->until_timed = next_distance(poller);
+	return work;
+}
+
+static uint64_t call(struct plx_poller *poller, uint64_t now_ns)
+{
+	int work;
+
+	/* Before the call, in which it may be removed. */
+	if (poller->period_ns)
+		poller->due_ns = now_ns + poller->period_ns;
+	poller->calls++;
+	if (plx_unlikely(--poller->until_timed == 0))
+		work = call_timed(poller, now_ns);
+	else
+		work = poller->fn(poller->arg, now_ns);
+	if (work <= 0)
+		return 0;
+	poller->busy_calls++;
+	poller->work += (uint64_t)work;
+	return (uint64_t)work;
+}
+
+/* Drop the pollers that were removed; the others keep their order. */
+static void compact(struct pollers *pollers)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < pollers->count; i++) {
+		if (pollers->list[i]->due_ns == POLLER_REMOVED)
+			free(pollers->list[i]);
+		else
+			pollers->list[kept++] = pollers->list[i];
+	}
+	pollers->count = kept;
+	pollers->removed = false;
+}
+
+uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns)
+{
+	uint32_t count = pollers->count; /* one that is added meanwhile waits for the next turn */
+	uint64_t work = 0;
+
+	pollers->running = true;
+	for (uint32_t i = 0; i < count; i++) {
+		struct plx_poller *poller = pollers->list[i];
+
+		if (now_ns >= poller->due_ns)
+			work += call(poller, now_ns);
+	}
+	pollers->running = false;
+	if (plx_unlikely(pollers->removed))
+		compact(pollers);
+	return work;
+}
+
+static int make_room(struct pollers *pollers)
+{
+	uint32_t room = pollers->room ? pollers->room * 2 : FIRST_ROOM;
+	struct plx_poller **list;
+
+	if (pollers->count < pollers->room)
+		return 0;
+	list = realloc(pollers->list, room * sizeof(*list));
+	if (!list)
+		return plx_fail(ENOMEM, "no memory for a list of %u pollers", room);
+	pollers->list = list;
+	pollers->room = room;
+	return 0;
+}
+
+int pollers_add(struct pollers *pollers, const struct plx_poller *model,
+		struct plx_poller **poller_out)
+{
+	struct plx_poller *poller;
+
+	if (make_room(pollers))
+		return -ENOMEM;
+	/* Lines of its own: it is written in every turn. */
+	poller = aligned_alloc(PLX_CACHE_LINE, (sizeof(*poller) + PLX_CACHE_LINE - 1) /
+						       PLX_CACHE_LINE * PLX_CACHE_LINE);
+	if (!poller)
+		return plx_fail(ENOMEM, "no memory for poller %s", model->name);
+	*poller = *model;
+	poller->owner = pollers;
+	poller->random = pollers->count;
+	poller->until_timed = next_distance(poller);
+	pollers->list[pollers->count++] = poller;
+	if (poller_out)
+		*poller_out = poller;
+	return 0;
+}
+
+int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t period_ns,
+		   struct plx_poller **poller_out)
+{
+	struct plx_poller poller = {.name = name, .fn = fn, .arg = arg, .period_ns = period_ns};
+
+	if (!loop_self)
+		return lcore_fail_foreign("plx_poller_add");
+	if (!name || !fn)
+		return plx_fail(EINVAL, "plx_poller_add: a poller has a name and a function");
+	if (period_ns)
+		poller.due_ns = plx_loop_now_ns() + period_ns;
+	return pollers_add(&loop_self->pollers, &poller, poller_out);
+}
+
+void plx_poller_remove(struct plx_poller *poller)
+{
+	if (!poller)
+		return;
+	poller->due_ns = POLLER_REMOVED;
+	poller->owner->removed = true;
+	if (!poller->owner->running)
+		compact(poller->owner);
+}
+
+void pollers_fini(struct pollers *pollers)
+{
+	for (uint32_t i = 0; i < pollers->count; i++)
+		free(pollers->list[i]);
+	free(pollers->list);
+	*pollers = (struct pollers){0};
+}
+
+int plx_poller_stats(uint32_t i, struct plx_poller_stats *stats_out)
+{
+	if (!loop_self)
+		return lcore_fail_foreign("plx_poller_stats");
+
+	const struct pollers *pollers = &loop_self->pollers;
+	uint32_t left = i;
+
+	for (uint32_t at = 0; at < pollers->count; at++) {
+		const struct plx_poller *poller = pollers->list[at];
+
+		if (poller->due_ns == POLLER_REMOVED || left-- > 0)
+			continue;
+		*stats_out = (struct plx_poller_stats){
+			.name = poller->name,
+			.period_ns = poller->period_ns,
+			.calls = poller->calls,
+			.busy_calls = poller->busy_calls,
+			.work = poller->work,
+			.cycles = poller->cycles,
+		};
+		return 0;
+	}
+	return plx_fail(ENOENT, "lcore %u has no poller %u", plx_lcore_id(), i);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The threads of the workers. Each one's state is a futex word, and only one side may change it:
+ *
+ *     STARTING -> WAIT -> RUNNING -> DONE -> WAIT -> ... -> ENDING
+ *              1       2          1       2              2
+ *
+ * 1: the worker, which then wakes the main thread; 2: the main thread, which then wakes the worker.
+ * Nobody spins. */
+#include "lcore_priv.h"
+
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* User code runs on it, and libfabric's tcp providers take arrays of 16 KiB per call. */
+#define STACK_BYTES_MIN ((size_t)1 << 20)
+
+/* States ----------------------------------------------------------------------------------- */
+
+/* W1 -> W2: what was written for the other side (fn and arg; the result) is visible to it. */
+static void set_state(struct lcore *lcore, uint32_t state)
+{
+	atomic_store_explicit(&lcore->state, state, memory_order_release);
+	syscall(SYS_futex, &lcore->state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+static uint32_t get_state(const struct lcore *lcore)
+{
+	return atomic_load_explicit(&lcore->state, memory_order_acquire); /* W2 <- W1 */
+}
+
+/* Sleep while the state is that one. deadline: of CLOCK_MONOTONIC; NULL: for ever.
+ * Return: 0, it is another one; -ETIMEDOUT. */
+static int wait_while(struct lcore *lcore, uint32_t state, const struct timespec *deadline)
+{
+	bool late = false;
+
+	/* Woken by a signal, or for nothing: the absolute deadline stays what it was. */
+	while (get_state(lcore) == state) {
+		if (late)
+			return -ETIMEDOUT;
+		late = syscall(SYS_futex, &lcore->state, FUTEX_WAIT_BITSET_PRIVATE, state, deadline,
+			       NULL, FUTEX_BITSET_MATCH_ANY) < 0 &&
+		       errno == ETIMEDOUT;
+	}
+	return 0;
+}
+
+const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *deadline_out)
+{
+	uint64_t ns;
+
+	if (timeout_ns == UINT64_MAX)
+		return NULL;
+	clock_gettime(CLOCK_MONOTONIC, deadline_out);
+	ns = (uint64_t)deadline_out->tv_nsec + timeout_ns % PLX_NS_PER_S;
+	deadline_out->tv_sec += (time_t)(timeout_ns / PLX_NS_PER_S + ns / PLX_NS_PER_S);
+	deadline_out->tv_nsec = (long)(ns % PLX_NS_PER_S);
+	return deadline_out;
+}
+
+int lcore_wait_idle(struct lcore *lcore, const struct timespec *deadline)
+{
+	return wait_while(lcore, PLX_LCORE_RUNNING, deadline);
+}
+
+/* Threads ---------------------------------------------------------------------------------- */
+
+/* On the main thread's stack while the worker is STARTING. */
+struct start {
+	struct lcore *lcore;
+	const struct plx_topo *topo;
+	int err;
+	char text[512];
+};
+
+static void serve(struct lcore *lcore)
+{
+	for (;;) {
+		uint32_t state = get_state(lcore);
+
+		if (state == LCORE_ENDING)
+			return;
+		if (state != PLX_LCORE_RUNNING) {
+			wait_while(lcore, state, NULL);
+			continue;
+		}
+		lcore->result = lcore->fn(lcore->arg);
+		set_state(lcore, PLX_LCORE_DONE);
+	}
+}
+
+static void *worker(void *arg)
+{
+	struct start *start = arg;
+	struct lcore *lcore = start->lcore;
+	char name[16];
+
+	snprintf(name, sizeof(name), "plx-lcore-%u", lcore->id);
+	pthread_setname_np(pthread_self(), name); /* for people: works without, too */
+	start->err = lcore_enter(lcore, start->topo);
+	if (start->err) {
+		snprintf(start->text, sizeof(start->text), "%s", plx_error());
+		set_state(lcore, LCORE_FAILED);
+		return NULL;
+	}
+	set_state(lcore, PLX_LCORE_WAIT);
+	serve(lcore);
+	return NULL;
+}
+
+static int create_thread(struct start *start)
+{
+	struct lcore *lcore = start->lcore;
+	char text[LCORE_TEXT_BYTES];
+	pthread_attr_t attr;
+	size_t stack_bytes;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return plx_fail(err, "%s: no thread: %s", lcore_text(lcore, text), strerror(err));
+	pthread_attr_getstacksize(&attr, &stack_bytes);
+	if (stack_bytes < STACK_BYTES_MIN)
+		pthread_attr_setstacksize(&attr, STACK_BYTES_MIN);
+	err = pthread_create(&lcore->thread, &attr, worker, start);
+	pthread_attr_destroy(&attr);
+	if (err)
+		return plx_fail(err,
+				"%s: no thread: %s; look at ulimit -u and at the pids.max of the "
+				"cgroup",
+				lcore_text(lcore, text), strerror(err));
+	return 0;
+}
+
+int lcore_thread_start(struct lcore *lcore, const struct plx_topo *topo)
+{
+	struct start start = {.lcore = lcore, .topo = topo};
+	int err;
+
+	/* Relaxed: pthread_create publishes it. */
+	atomic_store_explicit(&lcore->state, LCORE_STARTING, memory_order_relaxed);
+	err = create_thread(&start);
+	if (err)
+		goto undo_state;
+	wait_while(lcore, LCORE_STARTING, NULL);
+	if (get_state(lcore) == PLX_LCORE_WAIT)
+		return 0;
+	pthread_join(lcore->thread, NULL);
+	err = plx_fail(-start.err, "%s", start.text);
+
+undo_state:
+	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed); /* no thread */
+	return err;
+}
+
+void lcore_thread_end(struct lcore *lcore)
+{
+	set_state(lcore, LCORE_ENDING);
+	pthread_join(lcore->thread, NULL);
+}
+
+/* Launch and join -------------------------------------------------------------------------- */
+
+enum plx_lcore_state plx_lcore_state(uint32_t id)
+{
+	struct lcore *lcore = lcore_get(id);
+	uint32_t state = lcore ? get_state(lcore) : PLX_LCORE_OFF;
+
+	return state <= PLX_LCORE_DONE ? (enum plx_lcore_state)state : PLX_LCORE_OFF;
+}
+
+/* The worker of that id. Return: 0; -ENOENT; -EINVAL. */
+static int find_worker(const char *what, uint32_t id, struct lcore **lcore_out)
+{
+	*lcore_out = lcore_get(id);
+	if (!*lcore_out)
+		return plx_fail(ENOENT, "%s: there is no lcore %u", what, id);
+	if (id == plx_lcore_main())
+		return plx_fail(EINVAL, "%s: lcore %u is the main lcore; call the function there",
+				what, id);
+	return 0;
+}
+
+static int fail_busy(const char *what, const struct lcore *lcore)
+{
+	char text[LCORE_TEXT_BYTES];
+	bool done = get_state(lcore) == PLX_LCORE_DONE;
+
+	return plx_fail(EBUSY, "%s: %s %s; call plx_lcore_join first", what,
+			lcore_text(lcore, text),
+			done ? "has a result to be taken" : "runs a function already");
+}
+
+static void launch(struct lcore *lcore, plx_lcore_fn fn, void *arg)
+{
+	lcore->fn = fn;
+	lcore->arg = arg;
+	set_state(lcore, PLX_LCORE_RUNNING);
+}
+
+int plx_lcore_launch(uint32_t id, plx_lcore_fn fn, void *arg)
+{
+	struct lcore *lcore;
+	int err = find_worker("plx_lcore_launch", id, &lcore);
+
+	if (err)
+		return err;
+	if (get_state(lcore) != PLX_LCORE_WAIT)
+		return fail_busy("plx_lcore_launch", lcore);
+	launch(lcore, fn, arg);
+	return 0;
+}
+
+int plx_lcore_launch_all(plx_lcore_fn fn, void *arg, int *result_out)
+{
+	int result;
+
+	PLX_LCORE_FOREACH_WORKER (id) {
+		if (plx_lcore_state(id) != PLX_LCORE_WAIT)
+			return fail_busy("plx_lcore_launch_all", lcore_get(id));
+	}
+	PLX_LCORE_FOREACH_WORKER (id)
+		launch(lcore_get(id), fn, arg);
+	result = fn(arg);
+	if (result_out)
+		*result_out = result;
+	return 0;
+}
+
+int plx_lcore_join(uint32_t id, uint64_t timeout_ns, int *result_out)
+{
+	char text[LCORE_TEXT_BYTES];
+	struct timespec space;
+	struct lcore *lcore;
+	int err = find_worker("plx_lcore_join", id, &lcore);
+
+	if (err)
+		return err;
+	if (get_state(lcore) == PLX_LCORE_WAIT)
+		return plx_fail(EINVAL, "plx_lcore_join: nothing was launched on %s",
+				lcore_text(lcore, text));
+	if (lcore_wait_idle(lcore, lcore_deadline(timeout_ns, &space)))
+		return plx_fail(ETIMEDOUT,
+				"plx_lcore_join: %s has not returned after %.3f s; wait longer, or "
+				"call plx_stop",
+				lcore_text(lcore, text), (double)timeout_ns / 1e9);
+	if (result_out)
+		*result_out = lcore->result;
+	/* Relaxed: the worker has nothing to read until something is launched. */
+	atomic_store_explicit(&lcore->state, PLX_LCORE_WAIT, memory_order_relaxed);
+	return 0;
+}

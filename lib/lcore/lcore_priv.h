@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of lib/lcore share. A loop is all that one lcore needs to take a turn; an lcore is
+ * a thread that has one. Memory that is written is kept in blocks of whole cache lines, one block
+ * per writer, so that no lcore slows another one down by what it writes for itself. */
+#ifndef LCORE_PRIV_H
+#define LCORE_PRIV_H
+
+#include "plx_lcore.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+/* Pollers: poller.c ------------------------------------------------------------------------ */
+
+struct pollers {
+	struct plx_poller **list; /* in the order they were added */
+	uint32_t count;
+	uint32_t room;
+	bool running; /* inside pollers_run: the list must not be compacted */
+	bool removed; /* some of the list are marked as removed */
+};
+
+/* Add one whose first call is due at due_ns. Return: 0; -EINVAL; -ENOMEM. */
+int pollers_add(struct pollers *pollers, const struct plx_poller *poller,
+		struct plx_poller **poller_out);
+
+/* Call each one that is due. Returns the work they did. */
+uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns);
+
+void pollers_fini(struct pollers *pollers);
+
+struct plx_poller {
+	plx_poller_fn fn;
+	void *arg;
+	uint64_t due_ns;    /* 0: every turn; POLLER_REMOVED */
+	uint64_t period_ns; /* 0: none */
+	uint64_t calls;
+	uint64_t busy_calls;
+	uint64_t work;
+	uint64_t cycles;
+	const char *name;
+	struct pollers *owner;
+	uint64_t random;      /* for the distance between two calls that are timed */
+	uint32_t until_timed; /* calls until one is timed */
+};
+
+/* Never due: one comparison serves "not yet" and "not any more". */
+#define POLLER_REMOVED UINT64_MAX
+
+/* Timers: timer.c -------------------------------------------------------------------------- */
+
+#define WHEEL_TICK_SHIFT 10 /* a tick is 2^10 ns = 1.024 us */
+#define WHEEL_SLOT_BITS  6
+#define WHEEL_SLOTS      (1u << WHEEL_SLOT_BITS)
+#define WHEEL_LEVELS     9  /* 9 * 6 + 10 = 64: every 64-bit time has a slot */
+#define WHEEL_TURN_MAX   64 /* timers fired or moved in one turn */
+
+struct wheel_slot {
+	struct plx_timer *first;
+	struct plx_timer **last_next; /* where the next one is appended */
+};
+
+struct plx_timer_wheel {
+	uint64_t next_ns;   /* nothing is to be done before: all that an idle turn looks at */
+	uint64_t tick;      /* no timer that runs expires before it */
+	uint32_t cascading; /* the slot that is being emptied into lower levels; 0: none */
+	uint32_t levels;    /* bit n: level n has timers */
+	uint64_t fired;     /* timers, ever */
+	uint64_t occupied[WHEEL_LEVELS]; /* bit n: slot n of the level has timers */
+	struct wheel_slot slots[WHEEL_LEVELS * WHEEL_SLOTS];
+};
+
+void wheel_init(struct plx_timer_wheel *wheel, uint64_t now_ns);
+
+/* Stop all timers. */
+void wheel_fini(struct plx_timer_wheel *wheel);
+
+/* Start or move a timer: due at expiry_ns, but never within the present tick. */
+void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns,
+		 uint64_t expiry_ns);
+
+/* Fire what is due, in the order of expiry; at most WHEEL_TURN_MAX timers are fired or moved, and
+ * the rest is left for the next call (next_ns stays <= now_ns). Returns how many were. */
+unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns);
+
+/* Messages: message.c ---------------------------------------------------------------------- */
+
+#define MAILBOX_SLOTS    1024
+#define MAILBOX_TURN_MAX 16 /* messages received in one turn */
+
+struct mailbox_slot {
+	_Atomic uint64_t sequence;
+	plx_message_fn fn;
+	void *arg;
+	uint64_t unused; /* two slots to a line, none across two */
+};
+
+struct mailbox {
+	/* Written by senders. */
+	alignas(PLX_CACHE_LINE) _Atomic uint64_t tail; /* the next place to claim */
+	_Atomic uint64_t full;                         /* messages that found no room */
+	/* Written by the receiver. */
+	alignas(PLX_CACHE_LINE) uint64_t head; /* the next place to receive from */
+	/* Written by both in turn. */
+	alignas(PLX_CACHE_LINE) struct mailbox_slot slots[MAILBOX_SLOTS];
+};
+
+void mailbox_init(struct mailbox *box);
+int mailbox_send(struct mailbox *box, plx_message_fn fn, void *arg);
+
+/* Receive up to `max` messages. Returns how many. */
+unsigned mailbox_receive(struct mailbox *box, unsigned max);
+
+/* The loop: loop.c ------------------------------------------------------------------------- */
+
+/* Turns of one kind. */
+struct loop_share {
+	_Atomic uint64_t turns;
+	_Atomic uint64_t cycles;
+};
+
+struct loop_counts {
+	struct loop_share busy;
+	struct loop_share idle;
+	_Atomic uint64_t messages;
+	_Atomic uint64_t timers;
+	_Atomic uint64_t longest_turn_cycles;
+};
+
+struct loop {
+	/* Written and read by the lcore alone. */
+	alignas(PLX_CACHE_LINE) uint64_t turn_tsc; /* when the turn began; 0: none did */
+	uint64_t now_ns;                           /* the same in ns */
+	struct loop_share *share; /* that the turn before is charged to: busy or idle */
+	struct pollers pollers;
+	bool entered; /* a turn is running: user code finds itself inside the loop */
+	bool quit;
+	/* Written by the lcore, read by any thread. */
+	alignas(PLX_CACHE_LINE) struct loop_counts counts;
+	/* Their own lines, as they say above. */
+	struct mailbox mailbox;
+	alignas(PLX_CACHE_LINE) struct plx_timer_wheel wheel;
+};
+
+static_assert(offsetof(struct loop, counts) == PLX_CACHE_LINE, "the lcore's own block: one line");
+static_assert(sizeof(struct loop_counts) <= PLX_CACHE_LINE, "statistics: one line");
+static_assert(offsetof(struct loop, mailbox) == 2 * PLX_CACHE_LINE, "senders write elsewhere");
+static_assert(offsetof(struct mailbox, head) == PLX_CACHE_LINE, "senders and receiver: apart");
+static_assert(sizeof(struct mailbox_slot) == 32, "two slots to a line");
+static_assert(sizeof(struct loop) % PLX_CACHE_LINE == 0, "loops do not share lines");
+
+/* The calling lcore's loop; NULL on any other thread. */
+extern __thread struct loop *loop_self __attribute__((tls_model("initial-exec")));
+
+/* Add to a counter that only the caller writes. A load and a store instead of one locked addition:
+ * with one writer nothing is lost between them. Relaxed: other threads want a number that is whole,
+ * and nothing else depends on it. */
+static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
+{
+	uint64_t old = atomic_load_explicit(counter, memory_order_relaxed);
+
+	atomic_store_explicit(counter, old + n, memory_order_relaxed);
+}
+
+static inline uint64_t counter_get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed); /* relaxed: see counter_add */
+}
+
+/* Lcores: lcore.c, and launch.c for their threads ------------------------------------------ */
+
+/* States that nobody else sees: plx_lcore_state() says OFF. */
+enum {
+	LCORE_STARTING = PLX_LCORE_DONE + 1, /* the thread sets itself up */
+	LCORE_FAILED,                        /* it could not */
+	LCORE_ENDING,                        /* it shall end */
+};
+
+struct lcore {
+	/* Set by plx_lcores_init. */
+	uint32_t id;
+	int node;
+	pthread_t thread;
+	struct plx_cpuset cpus;
+	_Atomic(struct loop *) loop; /* NULL: no such lcore */
+	/* Written by the main thread and the lcore in turn: who may, the state tells. */
+	alignas(PLX_CACHE_LINE) _Atomic uint32_t state; /* a futex */
+	int result;
+	plx_lcore_fn fn;
+	void *arg;
+};
+
+/* The lcore of that id, or NULL. */
+struct lcore *lcore_get(uint32_t id);
+
+/* "lcore 2 (CPU 5)" for error texts. Returns out. */
+#define LCORE_TEXT_BYTES 160
+const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES]);
+
+/* Make the calling thread that lcore: pin it, and give it a loop. Return: 0; -errno. */
+int lcore_enter(struct lcore *lcore, const struct plx_topo *topo);
+
+/* Fail with -ENOENT as `what` was called on a thread that is no lcore. */
+int lcore_fail_foreign(const char *what);
+
+/* Start the lcore's thread, and wait until it is in state WAIT. Return: 0; -errno. */
+int lcore_thread_start(struct lcore *lcore, const struct plx_topo *topo);
+
+/* End and join the thread of an lcore that runs nothing. */
+void lcore_thread_end(struct lcore *lcore);
+
+/* Wait until the lcore is not in state RUNNING. deadline: of CLOCK_MONOTONIC; NULL: for ever.
+ * Return: 0; -ETIMEDOUT. */
+int lcore_wait_idle(struct lcore *lcore, const struct timespec *deadline);
+
+/* timeout_ns from now on. Returns deadline_out, or NULL for one that never comes. */
+const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *deadline_out);
+
+/* Stopping: signals.c ---------------------------------------------------------------------- */
+
+/* Written once or twice in all, and read by every loop in every turn: a line of its own. */
+extern struct stop_line {
+	alignas(PLX_CACHE_LINE) _Atomic bool asked;
+	_Atomic int signal;
+} lcore_stop;
+
+/* Catch SIGINT and SIGTERM. */
+void signals_catch(void);
+
+/* Give back what signals_catch took, if it did, and forget that a stop was asked for. */
+void signals_release(void);
+
+#endif

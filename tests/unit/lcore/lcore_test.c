@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lcores.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define FOREVER UINT64_MAX
+
+static struct lcores lcores;
+
+static int set_up(void **state)
+{
+	lcores_up(&lcores, 3);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	lcores_down(&lcores);
+	return 0;
+}
+
+static int return_arg(void *arg)
+{
+	return (int)(intptr_t)arg;
+}
+
+/* A function that the test lets go. */
+static sem_t gate;
+
+static int wait_at_gate(void *arg)
+{
+	sem_wait(&gate);
+	return 42;
+}
+
+static void no_lcores_before_init(void **state)
+{
+	assert_int_equal(plx_lcore_count(), 0);
+	assert_int_equal(plx_lcore_main(), PLX_LCORE_NONE);
+	assert_int_equal(plx_lcore_next(0), PLX_LCORE_NONE);
+	assert_int_equal(plx_lcore_id(), PLX_LCORE_NONE);
+	assert_int_equal(plx_lcore_state(0), PLX_LCORE_OFF);
+	assert_int_equal(plx_lcore_cpu(0), PLX_CPU_MAX);
+	assert_int_equal(plx_lcore_node(0), -1);
+	assert_int_equal(plx_lcores_fini(0), 0);
+	assert_int_equal(plx_lcore_launch(0, return_arg, NULL), -ENOENT);
+	assert_error_has("plx_lcore_launch: there is no lcore 0");
+}
+
+static void tells_ids_cpus_and_states(void **state)
+{
+	uint32_t ids[4], count = 0, workers = 0;
+
+	assert_int_equal(plx_lcore_count(), 3);
+	assert_int_equal(plx_lcore_main(), 0);
+	assert_int_equal(plx_lcore_id(), 0);
+	PLX_LCORE_FOREACH (id)
+		ids[count++] = id;
+	assert_int_equal(count, 3);
+	PLX_LCORE_FOREACH_WORKER (id)
+		workers++;
+	assert_int_equal(workers, 2);
+	for (uint32_t i = 0; i < 3; i++) {
+		unsigned cpu = plx_cpuset_next(&lcores.places[i].cpus, 0);
+
+		assert_int_equal(ids[i], i * 10);
+		assert_int_equal(plx_lcore_cpu(ids[i]), cpu);
+		assert_int_equal(plx_lcore_node(ids[i]), plx_topo_cpu_node(lcores.topo, cpu));
+	}
+	assert_int_equal(plx_lcore_state(0), PLX_LCORE_RUNNING);
+	assert_int_equal(plx_lcore_state(10), PLX_LCORE_WAIT);
+	assert_int_equal(plx_lcore_state(5), PLX_LCORE_OFF);
+	assert_int_equal(plx_lcore_state(PLX_LCORE_NONE), PLX_LCORE_OFF);
+}
+
+static int look_around(void *arg)
+{
+	struct plx_cpuset cpus;
+	pthread_attr_t attr;
+	size_t stack_bytes;
+	char name[16], expected[16];
+	uint32_t i = plx_lcore_id() / 10;
+
+	if (plx_topo_pinned(lcores.topo, &cpus) || !plx_cpuset_equal(&cpus, &lcores.places[i].cpus))
+		return -1;
+	if (i == 0)
+		return 0;
+	snprintf(expected, sizeof(expected), "plx-lcore-%u", plx_lcore_id());
+	pthread_getname_np(pthread_self(), name, sizeof(name));
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstacksize(&attr, &stack_bytes);
+	pthread_attr_destroy(&attr);
+	return strcmp(name, expected) || stack_bytes < 256 * 1024 ? -2 : (int)plx_lcore_id();
+}
+
+static void every_thread_is_pinned_and_named(void **state)
+{
+	int result = -1;
+
+	assert_int_equal(plx_lcore_launch_all(look_around, NULL, &result), 0);
+	assert_int_equal(result, 0);
+	for (uint32_t id = 10; id <= 20; id += 10) {
+		assert_int_equal(plx_lcore_join(id, FOREVER, &result), 0);
+		assert_int_equal(result, id);
+	}
+}
+
+static void goes_from_wait_to_running_to_done_and_back(void **state)
+{
+	int result = 0;
+
+	sem_init(&gate, 0, 0);
+	assert_int_equal(plx_lcore_launch(10, wait_at_gate, NULL), 0);
+	assert_int_equal(plx_lcore_state(10), PLX_LCORE_RUNNING);
+	assert_int_equal(plx_lcore_launch(10, return_arg, NULL), -EBUSY);
+	assert_error_has("lcore 10 (CPU ");
+	assert_error_has("runs a function already; call plx_lcore_join first");
+	sem_post(&gate);
+	while (plx_lcore_state(10) == PLX_LCORE_RUNNING)
+		sched_yield();
+	assert_int_equal(plx_lcore_state(10), PLX_LCORE_DONE);
+	assert_int_equal(plx_lcore_launch(10, return_arg, NULL), -EBUSY);
+	assert_error_has("has a result to be taken; call plx_lcore_join first");
+	assert_int_equal(plx_lcore_join(10, 0, &result), 0);
+	assert_int_equal(result, 42);
+	assert_int_equal(plx_lcore_state(10), PLX_LCORE_WAIT);
+	assert_int_equal(plx_lcore_join(10, FOREVER, &result), -EINVAL);
+	assert_error_has("plx_lcore_join: nothing was launched on lcore 10");
+	for (intptr_t i = 0; i < 500; i++) {
+		assert_int_equal(plx_lcore_launch(10, return_arg, (void *)i), 0);
+		assert_int_equal(plx_lcore_join(10, FOREVER, &result), 0);
+		assert_int_equal(result, i);
+	}
+	sem_destroy(&gate);
+}
+
+static void join_gives_up_after_its_timeout(void **state)
+{
+	uint64_t start = plx_now_ns();
+
+	sem_init(&gate, 0, 0);
+	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
+	assert_int_equal(plx_lcore_join(20, 30 * PLX_NS_PER_MS, NULL), -ETIMEDOUT);
+	assert_true(plx_now_ns() - start >= 29 * PLX_NS_PER_MS);
+	assert_error_has("lcore 20 (CPU ");
+	assert_error_has("has not returned after 0.030 s; wait longer, or call plx_stop");
+	assert_int_equal(plx_lcore_state(20), PLX_LCORE_RUNNING);
+	sem_post(&gate);
+	assert_int_equal(plx_lcore_join(20, FOREVER, NULL), 0);
+	sem_destroy(&gate);
+}
+
+static void the_main_lcore_cannot_be_launched_on(void **state)
+{
+	assert_int_equal(plx_lcore_launch(0, return_arg, NULL), -EINVAL);
+	assert_error_has("plx_lcore_launch: lcore 0 is the main lcore; call the function there");
+	assert_int_equal(plx_lcore_join(0, FOREVER, NULL), -EINVAL);
+	assert_error_has("plx_lcore_join: lcore 0 is the main lcore");
+	assert_int_equal(plx_lcore_launch(11, return_arg, NULL), -ENOENT);
+	assert_error_has("there is no lcore 11");
+	assert_int_equal(plx_lcore_join(11, FOREVER, NULL), -ENOENT);
+}
+
+static int count_calls(void *arg)
+{
+	__atomic_add_fetch((int *)arg, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void launch_all_refuses_all_if_one_is_busy(void **state)
+{
+	int calls = 0;
+
+	sem_init(&gate, 0, 0);
+	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
+	assert_int_equal(plx_lcore_launch_all(count_calls, &calls, NULL), -EBUSY);
+	assert_error_has("plx_lcore_launch_all: lcore 20");
+	assert_int_equal(plx_lcore_state(10), PLX_LCORE_WAIT);
+	sem_post(&gate);
+	plx_lcore_join(20, FOREVER, NULL);
+	assert_int_equal(plx_lcore_launch_all(count_calls, &calls, NULL), 0);
+	plx_lcore_join(10, FOREVER, NULL);
+	plx_lcore_join(20, FOREVER, NULL);
+	assert_int_equal(calls, 3);
+	sem_destroy(&gate);
+}
+
+static void fini_names_the_one_that_does_not_come_back(void **state)
+{
+	sem_init(&gate, 0, 0);
+	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
+	assert_int_equal(plx_lcores_fini(20 * PLX_NS_PER_MS), -ETIMEDOUT);
+	assert_error_has("lcore 20 (CPU ");
+	assert_error_has("did not come back within 0.020 s of plx_stop");
+	assert_null(strstr(plx_error(), "lcore 10"));
+	/* All is as it was, so that fini may be tried again. */
+	assert_true(plx_stopping());
+	assert_int_equal(plx_lcore_count(), 3);
+	sem_post(&gate);
+	assert_int_equal(plx_lcores_fini(FOREVER), 0);
+	assert_int_equal(plx_lcore_count(), 0);
+	sem_destroy(&gate);
+	plx_topo_close(lcores.topo);
+	lcores_up(&lcores, 3);
+}
+
+static int try_fini(void *arg)
+{
+	return plx_lcores_fini(0) == -EPERM && strstr(plx_error(), "not the main lcore 0") != NULL;
+}
+
+static void fini_is_for_the_main_lcore(void **state)
+{
+	int result = 0;
+
+	plx_lcore_launch(10, try_fini, NULL);
+	plx_lcore_join(10, FOREVER, &result);
+	assert_int_equal(result, 1);
+}
+
+static void init_again_is_refused(void **state)
+{
+	assert_int_equal(plx_lcores_init(&lcores.conf), -EALREADY);
+	assert_error_has("there are 3 lcores already; call plx_lcores_fini first");
+	assert_int_equal(plx_lcore_count(), 3);
+}
+
+static void another_main_lcore(void **state)
+{
+	struct plx_cpuset cpus;
+	int result;
+
+	lcores_prepare(&lcores, 3);
+	lcores.conf.main_lcore = 20;
+	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
+	assert_int_equal(plx_lcore_id(), 20);
+	assert_int_equal(plx_lcore_main(), 20);
+	assert_int_equal(plx_topo_pinned(lcores.topo, &cpus), 0);
+	assert_true(plx_cpuset_equal(&cpus, &lcores.places[2].cpus));
+	assert_int_equal(plx_lcore_launch(0, return_arg, (void *)7), 0);
+	assert_int_equal(plx_lcore_join(0, FOREVER, &result), 0);
+	assert_int_equal(result, 7);
+	lcores_down(&lcores);
+}
+
+static void bad_maps_are_refused(void **state)
+{
+	struct plx_lcore_map none = {0};
+
+	lcores_prepare(&lcores, 2);
+	lcores.conf.main_lcore = 7;
+	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
+	assert_error_has("main lcore 7 is not one of the lcores 0");
+	lcores.conf.main_lcore = PLX_LCORE_NONE;
+	lcores.conf.map = &none;
+	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
+	assert_error_has("no lcores; give a topology and at least 1 lcore");
+	lcores.conf.map = &lcores.map;
+	lcores.conf.topo = NULL;
+	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
+	assert_error_has("no topology");
+	lcores.conf.topo = lcores.topo;
+	lcores.places[1].lcore_id = 0;
+	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
+	assert_error_has("lcore 0 stands behind lcore 0 in the map; ids must ascend, each once");
+	lcores.places[1].lcore_id = PLX_LCORE_MAX;
+	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
+	assert_error_has("lcore 256: ids are 0 to 255");
+	assert_int_equal(plx_lcore_count(), 0);
+	plx_topo_close(lcores.topo);
+}
+
+static unsigned count_dir(const char *path)
+{
+	DIR *dir = opendir(path);
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static void a_failure_unwinds_everything(void **state)
+{
+	struct plx_cpuset before, after;
+
+	/* Of three lcores the last one's CPU does not exist; then the main one's. */
+	for (uint32_t bad = 2; bad != UINT32_MAX; bad -= 2) {
+		unsigned threads = count_dir("/proc/self/task");
+
+		lcores_prepare(&lcores, 3);
+		assert_int_equal(plx_topo_pinned(lcores.topo, &before), 0);
+		lcores.places[bad].cpus = (struct plx_cpuset){0};
+		plx_cpuset_add(&lcores.places[bad].cpus, PLX_CPU_MAX - 1);
+		assert_true(plx_lcores_init(&lcores.conf) < 0);
+		assert_error_has(bad ? "lcore 20 (CPU 4095): " : "lcore 0 (CPU 4095): ");
+		assert_int_equal(plx_topo_pinned(lcores.topo, &after), 0);
+		assert_true(plx_cpuset_equal(&before, &after));
+		assert_int_equal(plx_lcore_count(), 0);
+		assert_int_equal(plx_lcore_next(0), PLX_LCORE_NONE);
+		assert_int_equal(plx_lcore_id(), PLX_LCORE_NONE);
+		assert_in_range(count_dir("/proc/self/task"), threads, threads);
+		plx_topo_close(lcores.topo);
+		if (!bad)
+			break;
+	}
+	lcores_up(&lcores, 3);
+	lcores_down(&lcores);
+}
+
+static size_t resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	size_t pages = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%*u %zu", &pages), 1);
+	fclose(file);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int nothing(void *arg, uint64_t now_ns)
+{
+	plx_loop_quit();
+	return 0;
+}
+
+static int run_loop(void *arg)
+{
+	plx_poller_add("nothing", nothing, NULL, 0, NULL);
+	return plx_loop_run();
+}
+
+static void init_and_fini_a_thousand_times(void **state)
+{
+	struct plx_cpuset before, after;
+	size_t resident = 0;
+	unsigned files = 0;
+
+	lcores_prepare(&lcores, 3);
+	assert_int_equal(plx_topo_pinned(lcores.topo, &before), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		if (plx_lcores_init(&lcores.conf))
+			fail_msg("%u: %s", i, plx_error());
+		assert_int_equal(plx_lcore_launch_all(run_loop, NULL, NULL), 0);
+		assert_int_equal(plx_lcores_fini(FOREVER), 0);
+		if (i == 20) {
+			resident = resident_bytes();
+			files = count_dir("/proc/self/fd");
+		}
+	}
+	/* The C library keeps what it pleases; a loop not given back would be 40 KiB, 3000 times.
+	 */
+	assert_in_range(resident_bytes(), 0, resident + ((size_t)32 << 20));
+	assert_int_equal(count_dir("/proc/self/fd"), files);
+	assert_int_equal(plx_topo_pinned(lcores.topo, &after), 0);
+	assert_true(plx_cpuset_equal(&before, &after));
+	plx_topo_close(lcores.topo);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_lcores_before_init),
+		cmocka_unit_test_setup_teardown(tells_ids_cpus_and_states, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(every_thread_is_pinned_and_named, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(goes_from_wait_to_running_to_done_and_back, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(join_gives_up_after_its_timeout, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_main_lcore_cannot_be_launched_on, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(launch_all_refuses_all_if_one_is_busy, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(fini_names_the_one_that_does_not_come_back, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(fini_is_for_the_main_lcore, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(init_again_is_refused, set_up, tear_down),
+		cmocka_unit_test(another_main_lcore),
+		cmocka_unit_test(bad_maps_are_refused),
+		cmocka_unit_test(a_failure_unwinds_everything),
+		cmocka_unit_test(init_and_fini_a_thousand_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

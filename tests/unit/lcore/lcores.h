@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A set of lcores for a test: ids 0, 10, 20, ... on the CPUs that this process may use, in turn, so
+ * that there may be more lcores than CPUs and no id is its CPU's number by chance. */
+#ifndef LCORES_H
+#define LCORES_H
+
+#include "plx_lcore.h"
+#include "plx_test.h"
+
+#include <stdlib.h>
+
+#define LCORES_MAX 8
+
+struct lcores {
+	struct plx_topo *topo;
+	struct plx_lcore_place places[LCORES_MAX];
+	struct plx_lcore_map map;
+	struct plx_lcore_conf conf;
+};
+
+static inline void lcores_prepare(struct lcores *lcores, uint32_t count)
+{
+	unsigned cpu = PLX_CPU_MAX;
+
+	*lcores = (struct lcores){0};
+	assert_return_code(plx_topo_open(NULL, &lcores->topo), 0);
+	for (uint32_t i = 0; i < count; i++) {
+		cpu = plx_cpuset_next(plx_topo_allowed(lcores->topo), cpu + 1);
+		if (cpu >= PLX_CPU_MAX)
+			cpu = plx_cpuset_next(plx_topo_allowed(lcores->topo), 0);
+		lcores->places[i].lcore_id = i * 10;
+		plx_cpuset_add(&lcores->places[i].cpus, cpu);
+	}
+	lcores->map = (struct plx_lcore_map){count, lcores->places};
+	lcores->conf = (struct plx_lcore_conf){
+		.topo = lcores->topo, .map = &lcores->map, .main_lcore = PLX_LCORE_NONE};
+}
+
+static inline void lcores_up(struct lcores *lcores, uint32_t count)
+{
+	lcores_prepare(lcores, count);
+	if (plx_lcores_init(&lcores->conf))
+		fail_msg("%s", plx_error());
+}
+
+static inline void lcores_down(struct lcores *lcores)
+{
+	if (plx_lcores_fini(10 * PLX_NS_PER_S))
+		fail_msg("%s", plx_error());
+	plx_topo_close(lcores->topo);
+}
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lcore_priv.h"
+#include "lcores.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static struct lcores lcores;
+
+static int one_lcore(void **state)
+{
+	lcores_up(&lcores, 1);
+	return 0;
+}
+
+static int two_lcores(void **state)
+{
+	lcores_up(&lcores, 2);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	lcores_down(&lcores);
+	return 0;
+}
+
+static void spin(uint64_t ns)
+{
+	uint64_t start = plx_now_ns();
+
+	while (plx_now_ns() - start < ns)
+		continue;
+}
+
+static int quit_at_zero(void *arg, uint64_t now_ns)
+{
+	unsigned *turns_left = arg;
+
+	if (--*turns_left == 0)
+		plx_loop_quit();
+	return 0;
+}
+
+static void needs_an_lcore(void **state)
+{
+	uint64_t before = plx_now_ns();
+
+	assert_int_equal(plx_loop_run(), -ENOENT);
+	assert_error_has("plx_loop_run: this thread is not an lcore; call it in a function");
+	assert_int_equal(plx_loop_turn(), -ENOENT);
+	assert_error_has("plx_loop_turn: this thread is not an lcore");
+	plx_loop_quit();
+	assert_true(plx_loop_now_ns() >= before);
+}
+
+static void quit_ends_after_this_turn(void **state)
+{
+	struct plx_lcore_stats stats;
+	unsigned turns = 100;
+
+	assert_int_equal(plx_poller_add("quit", quit_at_zero, &turns, 0, NULL), 0);
+	plx_loop_quit(); /* no loop runs: nothing to quit */
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(turns, 0);
+	assert_int_equal(plx_lcore_stats(0, &stats), 0);
+	assert_int_equal(stats.turns, 100);
+	assert_int_equal(stats.idle_turns, 100);
+
+	turns = 1; /* it can run again */
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(turns, 0);
+}
+
+static void stop_is_sticky_until_fini(void **state)
+{
+	struct plx_lcore_stats stats;
+
+	assert_false(plx_stopping());
+	plx_stop();
+	assert_true(plx_stopping());
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(plx_lcore_stats(0, &stats), 0);
+	assert_int_equal(stats.turns, 0);
+	lcores_down(&lcores);
+	assert_false(plx_stopping());
+	lcores_up(&lcores, 1);
+}
+
+static int enter_again(void *arg, uint64_t now_ns)
+{
+	assert_int_equal(plx_loop_run(), -EBUSY);
+	assert_error_has("plx_loop_run: lcore 0 is inside its loop already");
+	assert_int_equal(plx_loop_turn(), -EBUSY);
+	assert_error_has("plx_loop_turn: lcore 0 is inside a turn already");
+	assert_int_equal(plx_lcores_fini(0), -EBUSY);
+	assert_error_has("inside the main lcore's loop; call plx_stop");
+	*(bool *)arg = true;
+	plx_loop_quit();
+	return 0;
+}
+
+static void cannot_be_entered_twice(void **state)
+{
+	bool called = false;
+
+	plx_poller_add("enter", enter_again, &called, 0, NULL);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_true(called);
+	called = false;
+	assert_int_equal(plx_loop_turn(), 0);
+	assert_true(called);
+}
+
+static char order[8];
+
+static void add_to_order(char what)
+{
+	size_t len = strlen(order);
+
+	if (len + 1 < sizeof(order))
+		order[len] = what;
+}
+
+static void message(void *arg)
+{
+	add_to_order('m');
+}
+
+static int poller(void *arg, uint64_t now_ns)
+{
+	add_to_order('p');
+	return 4;
+}
+
+static void timer_fn(struct plx_timer *timer, void *arg)
+{
+	add_to_order('t');
+}
+
+static void a_turn_takes_messages_then_pollers_then_timers(void **state)
+{
+	struct plx_lcore_stats stats;
+	struct plx_timer timer;
+
+	memset(order, 0, sizeof(order));
+	plx_timer_init(&timer, timer_fn, NULL);
+	plx_timer_start(&timer, 0);
+	plx_poller_add("order", poller, NULL, 0, NULL);
+	plx_lcore_send(0, message, NULL);
+	spin(3 * PLX_NS_PER_US);
+	assert_int_equal(plx_loop_turn(), 6);
+	assert_string_equal(order, "mpt");
+	assert_int_equal(plx_lcore_stats(0, &stats), 0);
+	assert_int_equal(stats.turns, 1);
+	assert_int_equal(stats.idle_turns, 0);
+	assert_int_equal(stats.messages, 1);
+	assert_int_equal(stats.timers, 1);
+}
+
+static void messages_of_a_turn_are_bounded(void **state)
+{
+	for (unsigned i = 0; i < 2 * MAILBOX_TURN_MAX + 3; i++)
+		assert_int_equal(plx_lcore_send(0, message, NULL), 0);
+	assert_int_equal(plx_loop_turn(), MAILBOX_TURN_MAX);
+	assert_int_equal(plx_loop_turn(), MAILBOX_TURN_MAX);
+	assert_int_equal(plx_loop_turn(), 3);
+	assert_int_equal(plx_loop_turn(), 0);
+}
+
+static int look_at_clock(void *arg, uint64_t now_ns)
+{
+	uint64_t *seen_ns = arg;
+
+	assert_int_equal(plx_loop_now_ns(), now_ns);
+	spin(10 * PLX_NS_PER_US);
+	assert_int_equal(plx_loop_now_ns(), now_ns);
+	*seen_ns = now_ns;
+	return 0;
+}
+
+static void the_clock_stands_still_in_a_turn(void **state)
+{
+	uint64_t first_ns = 0, second_ns = 0;
+	uint64_t before = plx_loop_now_ns();
+
+	plx_poller_add("first", look_at_clock, &first_ns, 0, NULL);
+	plx_poller_add("second", look_at_clock, &second_ns, 0, NULL);
+	plx_loop_turn();
+	assert_int_equal(first_ns, second_ns);
+	assert_true(first_ns >= before);
+	/* Between turns it is the clock itself. */
+	assert_true(plx_loop_now_ns() >= first_ns + 20 * PLX_NS_PER_US);
+}
+
+static void a_timer_started_between_turns_is_not_early(void **state)
+{
+	struct plx_timer timer;
+	uint64_t start;
+
+	memset(order, 0, sizeof(order));
+	plx_timer_init(&timer, timer_fn, NULL);
+	plx_loop_turn();
+	spin(PLX_NS_PER_MS);
+	start = plx_now_ns();
+	assert_int_equal(plx_timer_start(&timer, PLX_NS_PER_MS), 0);
+	while (plx_timer_running(&timer))
+		plx_loop_turn();
+	assert_true(plx_now_ns() - start >= PLX_NS_PER_MS);
+	assert_string_equal(order, "t");
+}
+
+static void a_timer_still_running_at_fini_is_stopped(void **state)
+{
+	struct plx_timer timer, empty = {0};
+
+	plx_timer_init(&timer, timer_fn, NULL);
+	assert_int_equal(plx_timer_start_periodic(&timer, PLX_NS_PER_S), 0);
+	assert_int_equal(plx_timer_start(&empty, 1), -EINVAL);
+	assert_error_has("plx_timer_start: the timer has no function");
+	lcores_down(&lcores);
+	assert_false(plx_timer_running(&timer));
+	plx_timer_stop(&timer);
+	lcores_up(&lcores, 1);
+}
+
+static int busy_then_quit(void *arg, uint64_t now_ns)
+{
+	unsigned *left = arg;
+
+	if (--*left == 0)
+		plx_loop_quit();
+	if (*left % 2)
+		return 0;
+	spin(500 * PLX_NS_PER_US);
+	return 1;
+}
+
+static void busy_and_idle_make_up_the_whole_time(void **state)
+{
+	struct plx_lcore_stats stats;
+	unsigned left = 20;
+	uint64_t busy_least = 10 * 500 * PLX_NS_PER_US;
+	uint64_t start, elapsed;
+
+	plx_poller_add("busy", busy_then_quit, &left, 0, NULL);
+	start = plx_tsc();
+	assert_int_equal(plx_loop_run(), 0);
+	elapsed = plx_tsc() - start;
+	assert_int_equal(plx_lcore_stats(0, &stats), 0);
+	assert_int_equal(stats.turns, 20);
+	assert_int_equal(stats.idle_turns, 10);
+	assert_true(plx_tsc_to_ns(stats.busy_cycles) >= busy_least);
+	assert_true(stats.busy_cycles + stats.idle_cycles <= elapsed);
+	/* Half: the thread may have been off its CPU outside the loop. */
+	assert_true(stats.busy_cycles + stats.idle_cycles >= elapsed / 2);
+	assert_in_range(plx_tsc_to_ns(stats.longest_turn_cycles), 500 * PLX_NS_PER_US - 1,
+			plx_tsc_to_ns(elapsed));
+}
+
+static void time_between_runs_is_not_charged(void **state)
+{
+	struct plx_lcore_stats first, second;
+	unsigned turns = 10;
+	uint64_t start, elapsed;
+
+	plx_poller_add("quit", quit_at_zero, &turns, 0, NULL);
+	plx_loop_run();
+	plx_lcore_stats(0, &first);
+	spin(50 * PLX_NS_PER_MS);
+	turns = 10;
+	start = plx_tsc();
+	plx_loop_run();
+	elapsed = plx_tsc() - start;
+	plx_lcore_stats(0, &second);
+	assert_int_equal(second.turns, 20);
+	assert_true(second.idle_cycles - first.idle_cycles <= elapsed);
+}
+
+static int run_loop(void *arg)
+{
+	return plx_loop_run();
+}
+
+static void a_worker_runs_until_stop(void **state)
+{
+	struct plx_lcore_stats before, after;
+	int result = -1;
+
+	assert_int_equal(plx_lcore_launch(10, run_loop, NULL), 0);
+	do {
+		plx_lcore_stats(10, &before);
+	} while (before.turns < 1000);
+	do {
+		plx_lcore_stats(10, &after);
+	} while (after.turns < before.turns + 1000);
+	assert_true(after.idle_cycles > before.idle_cycles);
+	assert_int_equal(plx_lcore_state(10), PLX_LCORE_RUNNING);
+	plx_stop();
+	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
+	assert_int_equal(result, 0);
+	assert_int_equal(plx_lcore_stats(11, &after), -ENOENT);
+	assert_error_has("there is no lcore 11");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(needs_an_lcore),
+#define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
+		ONE(quit_ends_after_this_turn),
+		ONE(stop_is_sticky_until_fini),
+		ONE(cannot_be_entered_twice),
+		ONE(a_turn_takes_messages_then_pollers_then_timers),
+		ONE(messages_of_a_turn_are_bounded),
+		ONE(the_clock_stands_still_in_a_turn),
+		ONE(a_timer_started_between_turns_is_not_early),
+		ONE(a_timer_still_running_at_fini_is_stopped),
+		ONE(busy_and_idle_make_up_the_whole_time),
+		ONE(time_between_runs_is_not_charged),
+		cmocka_unit_test_setup_teardown(a_worker_runs_until_stop, two_lcores, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

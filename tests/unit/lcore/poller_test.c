@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lcore_priv.h"
+#include "lcores.h"
+
+static struct pollers pollers;
+
+struct counter {
+	unsigned calls;
+	int work;
+	uint64_t now_ns;
+};
+
+static int count(void *arg, uint64_t now_ns)
+{
+	struct counter *counter = arg;
+
+	counter->calls++;
+	counter->now_ns = now_ns;
+	return counter->work;
+}
+
+static struct plx_poller *add(plx_poller_fn fn, void *arg, uint64_t period_ns, uint64_t due_ns)
+{
+	struct plx_poller model = {
+		.name = "test", .fn = fn, .arg = arg, .period_ns = period_ns, .due_ns = due_ns};
+	struct plx_poller *poller;
+
+	assert_int_equal(pollers_add(&pollers, &model, &poller), 0);
+	return poller;
+}
+
+static int tear_down(void **state)
+{
+	pollers_fini(&pollers);
+	return 0;
+}
+
+static void every_turn_and_every_period(void **state)
+{
+	struct counter always = {.work = 2}, at_times = {.work = 5};
+
+	add(count, &always, 0, 0);
+	add(count, &at_times, 100, 1100);
+	assert_int_equal(pollers_run(&pollers, 1000), 2);
+	assert_int_equal(pollers_run(&pollers, 1099), 2);
+	assert_int_equal(pollers_run(&pollers, 1100), 7);
+	assert_int_equal(at_times.now_ns, 1100);
+	assert_int_equal(pollers_run(&pollers, 1199), 2);
+	assert_int_equal(pollers_run(&pollers, 1250), 7);
+	assert_int_equal(pollers_run(&pollers, 1349), 2);
+	assert_int_equal(pollers_run(&pollers, 1350), 7);
+	assert_int_equal(always.calls, 7);
+	assert_int_equal(at_times.calls, 3);
+}
+
+struct remover {
+	struct plx_poller *victims[3];
+	unsigned calls;
+};
+
+static int remove_victims(void *arg, uint64_t now_ns)
+{
+	struct remover *remover = arg;
+
+	remover->calls++;
+	for (unsigned i = 0; i < 3; i++) {
+		plx_poller_remove(remover->victims[i]);
+		remover->victims[i] = NULL;
+	}
+	return 0;
+}
+
+static void removes_itself_and_others_inside_a_turn(void **state)
+{
+	struct counter before = {0}, behind = {0}, stays = {0};
+	struct remover remover = {0};
+
+	remover.victims[0] = add(count, &before, 0, 0);
+	remover.victims[1] = add(remove_victims, &remover, 50, 1);
+	remover.victims[2] = add(count, &behind, 0, 0);
+	add(count, &stays, 0, 0);
+	for (unsigned turn = 1; turn <= 100; turn++)
+		pollers_run(&pollers, turn);
+	assert_int_equal(before.calls, 1);
+	assert_int_equal(remover.calls, 1);
+	assert_int_equal(behind.calls, 0);
+	assert_int_equal(stays.calls, 100);
+	assert_int_equal(pollers.count, 1);
+}
+
+static void removes_outside_a_turn(void **state)
+{
+	struct counter a = {0}, b = {0};
+	struct plx_poller *poller = add(count, &a, 0, 0);
+
+	add(count, &b, 0, 0);
+	plx_poller_remove(NULL);
+	plx_poller_remove(poller);
+	pollers_run(&pollers, 1);
+	assert_int_equal(a.calls, 0);
+	assert_int_equal(b.calls, 1);
+}
+
+static int add_many(void *arg, uint64_t now_ns)
+{
+	/* More than the list has room for: it moves while it is gone through. */
+	for (unsigned i = 0; now_ns == 1 && i < 50; i++)
+		add(count, arg, 0, 0);
+	return 0;
+}
+
+static void adds_inside_a_turn_count_from_the_next_on(void **state)
+{
+	struct counter added = {0}, last = {0};
+
+	add(add_many, &added, 0, 0);
+	add(count, &last, 0, 0);
+	pollers_run(&pollers, 1);
+	assert_int_equal(added.calls, 0);
+	assert_int_equal(last.calls, 1);
+	pollers_run(&pollers, 2);
+	assert_int_equal(added.calls, 50);
+	assert_int_equal(last.calls, 2);
+}
+
+static void negative_is_no_work(void **state)
+{
+	struct counter wrong = {.work = -5}, right = {.work = 3};
+
+	add(count, &wrong, 0, 0);
+	add(count, &right, 0, 0);
+	assert_int_equal(pollers_run(&pollers, 1), 3);
+}
+
+/* The timed calls are those that add to the cycles. */
+static void times_one_call_in_64_without_falling_into_step(void **state)
+{
+	struct counter counter = {0};
+	struct plx_poller *poller = add(count, &counter, 0, 0);
+	unsigned timed[16] = {0}, all = 0;
+
+	for (uint64_t turn = 0; turn < 64000; turn++) {
+		uint64_t before = poller->cycles;
+
+		pollers_run(&pollers, turn);
+		if (poller->cycles == before)
+			continue;
+		assert_int_equal((poller->cycles - before) % 64, 0);
+		timed[turn % 16]++;
+		all++;
+	}
+	assert_in_range(all, 900, 1100);
+	/* A poller that does more in every 16th call is caught at it as often as not. */
+	for (unsigned i = 0; i < 16; i++)
+		assert_in_range(timed[i], 900 / 16 / 2, 1100 / 16 * 2);
+}
+
+static void statistics_by_index(void **state)
+{
+	struct lcores lcores;
+	struct plx_poller_stats stats;
+	struct counter first = {.work = 3}, second = {0};
+	struct plx_poller *poller;
+
+	lcores_up(&lcores, 1);
+	assert_int_equal(plx_poller_add("first", count, &first, 0, &poller), 0);
+	assert_int_equal(plx_poller_add("second", count, &second, 1000 * PLX_NS_PER_S, NULL), 0);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(plx_loop_turn(), 3);
+	first.work = 0;
+	assert_int_equal(plx_loop_turn(), 0);
+
+	assert_int_equal(plx_poller_stats(0, &stats), 0);
+	assert_string_equal(stats.name, "first");
+	assert_int_equal(stats.calls, 11);
+	assert_int_equal(stats.busy_calls, 10);
+	assert_int_equal(stats.work, 30);
+	assert_int_equal(plx_poller_stats(1, &stats), 0);
+	assert_string_equal(stats.name, "second");
+	assert_int_equal(stats.period_ns, 1000 * PLX_NS_PER_S);
+	assert_int_equal(stats.calls, 0);
+	assert_int_equal(plx_poller_stats(2, &stats), -ENOENT);
+	assert_error_has("lcore 0 has no poller 2");
+
+	plx_poller_remove(poller);
+	assert_int_equal(plx_poller_stats(0, &stats), 0);
+	assert_string_equal(stats.name, "second");
+	lcores_down(&lcores); /* takes the other one, too */
+}
+
+static void needs_an_lcore_a_name_and_a_function(void **state)
+{
+	struct lcores lcores;
+	struct plx_poller_stats stats;
+
+	assert_int_equal(plx_poller_add("p", count, NULL, 0, NULL), -ENOENT);
+	assert_error_has("plx_poller_add: this thread is not an lcore");
+	assert_int_equal(plx_poller_stats(0, &stats), -ENOENT);
+	assert_error_has("plx_poller_stats: this thread is not an lcore");
+	lcores_up(&lcores, 1);
+	assert_int_equal(plx_poller_add(NULL, count, NULL, 0, NULL), -EINVAL);
+	assert_error_has("a poller has a name and a function");
+	assert_int_equal(plx_poller_add("p", NULL, NULL, 0, NULL), -EINVAL);
+	assert_error_has("a poller has a name and a function");
+	lcores_down(&lcores);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(every_turn_and_every_period, tear_down),
+		cmocka_unit_test_teardown(removes_itself_and_others_inside_a_turn, tear_down),
+		cmocka_unit_test_teardown(removes_outside_a_turn, tear_down),
+		cmocka_unit_test_teardown(adds_inside_a_turn_count_from_the_next_on, tear_down),
+		cmocka_unit_test_teardown(negative_is_no_work, tear_down),
+		cmocka_unit_test_teardown(times_one_call_in_64_without_falling_into_step,
+					  tear_down),
+		cmocka_unit_test(statistics_by_index),
+		cmocka_unit_test(needs_an_lcore_a_name_and_a_function),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The wheel, with time in the test's hands. */
+#include "lcore_priv.h"
+#include "plx_test.h"
+
+#include <stdlib.h>
+
+#define TICK (UINT64_C(1) << WHEEL_TICK_SHIFT)
+#define DAY  (86400 * PLX_NS_PER_S)
+
+static struct plx_timer_wheel wheel;
+static uint64_t now;
+
+/* What fired, in order. */
+static struct plx_timer *log_timers[4096];
+static unsigned log_count;
+
+static void note(struct plx_timer *timer, void *arg)
+{
+	assert_true(timer->expiry_ns <= now || timer->period_ns);
+	assert_true(log_count < PLX_ARRAY_LEN(log_timers));
+	log_timers[log_count++] = timer;
+}
+
+static int set_up(void **state)
+{
+	now = 1000 * PLX_NS_PER_S + 77;
+	log_count = 0;
+	wheel_init(&wheel, now);
+	return 0;
+}
+
+static void start(struct plx_timer *timer, uint64_t delay_ns)
+{
+	if (!timer->fn)
+		plx_timer_init(timer, note, NULL);
+	wheel_start(&wheel, timer, now, now + delay_ns);
+}
+
+/* Turns at that time, as a loop takes them, until there is nothing left to do. */
+static void turns_at(uint64_t to)
+{
+	now = to;
+	while (now >= wheel.next_ns)
+		wheel_expire(&wheel, now);
+}
+
+static void fires_within_a_tick_and_never_early(void **state)
+{
+	static const uint64_t delays[] = {0,        1,         1023,      1024,
+					  1025,     64 * 1024, 65536001,  PLX_NS_PER_S,
+					  30 * DAY, 365 * DAY, 3650 * DAY};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(delays); i++) {
+		struct plx_timer timer = {0};
+		uint64_t due = now + delays[i];
+
+		log_count = 0;
+		start(&timer, delays[i]);
+		assert_true(plx_timer_running(&timer));
+		turns_at(due - 1);
+		assert_int_equal(log_count, 0);
+		turns_at(due + TICK);
+		assert_int_equal(log_count, 1);
+		assert_false(plx_timer_running(&timer));
+	}
+}
+
+static void nothing_to_do_without_timers(void **state)
+{
+	struct plx_timer timer = {0};
+
+	assert_true(wheel.next_ns == UINT64_MAX);
+	start(&timer, 5 * DAY);
+	assert_true(wheel.next_ns > now + 2 * DAY);
+	turns_at(now + 6 * DAY);
+	assert_true(wheel.next_ns == UINT64_MAX);
+}
+
+static void fires_in_order_of_expiry_then_of_start(void **state)
+{
+	struct plx_timer late = {0}, first = {0}, second = {0}, early = {0};
+
+	now = now / TICK * TICK;
+	start(&late, 500 * TICK);
+	start(&first, 200 * TICK);
+	start(&early, 2 * TICK);
+	turns_at(now + 150 * TICK);
+	/* The same tick, seen from nearer by: another level of the wheel. */
+	start(&second, 50 * TICK);
+	turns_at(now + DAY);
+	assert_int_equal(log_count, 4);
+	assert_ptr_equal(log_timers[0], &early);
+	assert_ptr_equal(log_timers[1], &first);
+	assert_ptr_equal(log_timers[2], &second);
+	assert_ptr_equal(log_timers[3], &late);
+}
+
+static void a_pause_of_years_takes_few_steps(void **state)
+{
+	struct plx_timer timers[9] = {0};
+	unsigned calls = 0;
+
+	for (unsigned i = 0; i < 9; i++)
+		start(&timers[i], DAY << i);
+	now += 2000 * DAY;
+	while (now >= wheel.next_ns) {
+		wheel_expire(&wheel, now);
+		calls++;
+	}
+	assert_int_equal(log_count, 9);
+	assert_true(calls <= 2);
+}
+
+static void a_turn_is_bounded(void **state)
+{
+	static struct plx_timer timers[1000];
+	unsigned calls = 0;
+
+	for (unsigned i = 0; i < 1000; i++) {
+		plx_timer_init(&timers[i], note, NULL);
+		start(&timers[i], 100 * TICK);
+	}
+	now += 200 * TICK;
+	while (now >= wheel.next_ns) {
+		unsigned before = log_count;
+		unsigned done = wheel_expire(&wheel, now);
+
+		assert_in_range(done, 1, WHEEL_TURN_MAX);
+		assert_true(log_count - before <= done);
+		calls++;
+	}
+	assert_int_equal(log_count, 1000);
+	assert_true(calls >= 1000 / WHEEL_TURN_MAX);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_ptr_equal(log_timers[i], &timers[i]);
+}
+
+static void a_move_over_several_turns_keeps_the_order(void **state)
+{
+	static struct plx_timer timers[200];
+	struct plx_timer newer = {0};
+
+	now = now / (64 * 64 * TICK) * (64 * 64 * TICK);
+	/* One slot of a higher level, its least expiry started last. */
+	for (unsigned i = 0; i < 200; i++) {
+		plx_timer_init(&timers[i], note, NULL);
+		start(&timers[i], (64 * 64 + 63 - (i == 199 ? 60 : 0)) * TICK);
+	}
+	now += (64 * 64 + 2) * TICK;
+	assert_int_equal(wheel_expire(&wheel, now), WHEEL_TURN_MAX);
+	assert_int_equal(log_count, 0);
+	start(&newer, 5 * TICK);
+	turns_at(now + 100 * TICK);
+	assert_int_equal(log_count, 201);
+	assert_ptr_equal(log_timers[0], &timers[199]);
+	assert_ptr_equal(log_timers[1], &newer);
+}
+
+static void a_move_may_be_cut_short_by_stops(void **state)
+{
+	static struct plx_timer timers[100];
+
+	now = now / (64 * 64 * TICK) * (64 * 64 * TICK);
+	for (unsigned i = 0; i < 100; i++) {
+		plx_timer_init(&timers[i], note, NULL);
+		start(&timers[i], (64 * 64 + 63) * TICK);
+	}
+	now += (64 * 64 + 2) * TICK;
+	assert_int_equal(wheel_expire(&wheel, now), WHEEL_TURN_MAX);
+	for (unsigned i = WHEEL_TURN_MAX; i < 100; i++)
+		plx_timer_stop(&timers[i]);
+	turns_at(now + 100 * TICK);
+	assert_int_equal(log_count, WHEEL_TURN_MAX);
+	assert_true(wheel.next_ns == UINT64_MAX);
+}
+
+static void stop_and_start_from_anywhere(void **state)
+{
+	struct plx_timer timer = {0}, other = {0};
+
+	plx_timer_stop(&timer); /* one that never ran */
+	start(&timer, 10 * TICK);
+	start(&other, 10 * TICK);
+	plx_timer_stop(&timer);
+	assert_false(plx_timer_running(&timer));
+	plx_timer_stop(&timer);
+	start(&other, 20 * TICK); /* moved */
+	turns_at(now + 15 * TICK);
+	assert_int_equal(log_count, 0);
+	turns_at(now + 10 * TICK);
+	assert_int_equal(log_count, 1);
+	assert_ptr_equal(log_timers[0], &other);
+}
+
+static void stop_another(struct plx_timer *timer, void *arg)
+{
+	plx_timer_stop(arg);
+	note(timer, NULL);
+}
+
+static void one_that_is_due_can_be_stopped_by_another(void **state)
+{
+	struct plx_timer killer, victim = {0}, later_victim = {0}, later_killer;
+
+	plx_timer_init(&killer, stop_another, &victim);
+	plx_timer_init(&later_killer, stop_another, &later_victim);
+	start(&killer, 10 * TICK);
+	start(&victim, 10 * TICK); /* in the same slot */
+	start(&later_killer, 20 * TICK);
+	start(&later_victim, 300 * TICK); /* due in the same turn, on another level */
+	turns_at(now + 1000 * TICK);
+	assert_int_equal(log_count, 2);
+	assert_ptr_equal(log_timers[0], &killer);
+	assert_ptr_equal(log_timers[1], &later_killer);
+	assert_false(plx_timer_running(&victim));
+	assert_true(wheel.next_ns == UINT64_MAX);
+}
+
+static void start_again(struct plx_timer *timer, void *arg)
+{
+	assert_false(plx_timer_running(timer));
+	note(timer, NULL);
+	start(timer, *(uint64_t *)arg);
+}
+
+static void start_inside_fn_waits_for_a_later_turn(void **state)
+{
+	uint64_t delay = 0;
+	struct plx_timer timer;
+
+	plx_timer_init(&timer, start_again, &delay);
+	now = now / TICK * TICK; /* a tick's first instant is the hard case */
+	start(&timer, 0);
+	for (unsigned i = 1; i <= 5; i++) {
+		turns_at(now + TICK);
+		assert_int_equal(log_count, i);
+	}
+	delay = 5 * TICK;
+	turns_at(now + TICK);
+	turns_at(now + 4 * TICK);
+	assert_int_equal(log_count, 6);
+	turns_at(now + TICK);
+	assert_int_equal(log_count, 7);
+	plx_timer_stop(&timer);
+}
+
+static void free_itself(struct plx_timer *timer, void *arg)
+{
+	log_count++;
+	plx_timer_stop(timer);
+	free(timer);
+}
+
+static void a_timer_may_be_freed_in_its_function(void **state)
+{
+	for (int periodic = 0; periodic < 2; periodic++) {
+		struct plx_timer *timer = malloc(sizeof(*timer));
+
+		plx_timer_init(timer, free_itself, NULL);
+		timer->period_ns = periodic ? TICK : 0;
+		start(timer, TICK);
+		turns_at(now + 10 * TICK);
+		assert_int_equal(log_count, periodic + 1);
+		assert_true(wheel.next_ns == UINT64_MAX);
+	}
+}
+
+static void periods_do_not_drift(void **state)
+{
+	struct plx_timer timer = {0};
+	uint64_t period = 1500; /* no multiple of a tick */
+	uint64_t begin = now;
+
+	plx_timer_init(&timer, note, NULL);
+	timer.period_ns = period;
+	start(&timer, period);
+	for (unsigned i = 1; i <= 2000; i++) {
+		turns_at(begin + i * period - 1);
+		assert_in_range(log_count, i - 1, i - 1);
+		turns_at(begin + i * period + TICK - 1 < begin + (i + 1) * period - 1
+				 ? begin + i * period + TICK - 1
+				 : begin + (i + 1) * period - 1);
+		assert_int_equal(log_count, i);
+	}
+	plx_timer_stop(&timer);
+}
+
+static void missed_periods_are_skipped(void **state)
+{
+	struct plx_timer timer;
+	uint64_t begin = now;
+
+	plx_timer_init(&timer, note, NULL);
+	timer.period_ns = 10 * TICK;
+	start(&timer, 10 * TICK);
+	turns_at(begin + 10 * DAY + 3 * TICK);
+	assert_int_equal(log_count, 1);
+	/* On the old beat. */
+	assert_int_equal((timer.expiry_ns - begin) % (10 * TICK), 0);
+	assert_in_range(timer.expiry_ns, now, now + 10 * TICK);
+
+	/* The shortest one fires once a tick, not without end. */
+	timer.period_ns = 1;
+	start(&timer, 1);
+	log_count = 0;
+	turns_at(now + 50 * TICK);
+	assert_int_equal(log_count, 1);
+	turns_at(now + TICK);
+	assert_int_equal(log_count, 2);
+	plx_timer_stop(&timer);
+}
+
+static void far_times_do_not_wrap(void **state)
+{
+	struct plx_timer timer = {0}, near = {0};
+
+	plx_timer_init(&timer, note, NULL);
+	wheel_start(&wheel, &timer, now, UINT64_MAX);
+	start(&near, DAY);
+	turns_at(now + 100000 * DAY);
+	assert_int_equal(log_count, 1);
+	assert_ptr_equal(log_timers[0], &near);
+	wheel_fini(&wheel);
+	assert_false(plx_timer_running(&timer));
+}
+
+static void fini_stops_all(void **state)
+{
+	struct plx_timer timers[3] = {0};
+
+	start(&timers[0], 1);
+	start(&timers[1], DAY);
+	start(&timers[2], DAY);
+	wheel_fini(&wheel);
+	for (unsigned i = 0; i < 3; i++)
+		assert_false(plx_timer_running(&timers[i]));
+}
+
+/* Random starts, moves, stops and jumps in time, beside a model that only keeps a list. -------- */
+
+#define MODEL_TIMERS 200
+
+struct model {
+	struct plx_timer timer;
+	bool running;
+	uint64_t tick; /* when it must fire */
+	uint64_t sequence;
+};
+
+static struct model models[MODEL_TIMERS];
+static uint64_t model_sequence;
+static uint64_t random_state;
+
+static uint64_t random_below(uint64_t n)
+{
+	random_state ^= random_state << 13; /* xorshift64, G. Marsaglia 2003 */
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state % n;
+}
+
+/* Mostly short, at times up to months. */
+static uint64_t random_time(void)
+{
+	return random_below(UINT64_C(1) << (1 + random_below(53)));
+}
+
+static struct model *model_next(void)
+{
+	struct model *next = NULL;
+
+	for (unsigned i = 0; i < MODEL_TIMERS; i++) {
+		struct model *m = &models[i];
+
+		if (!m->running || m->tick > now / TICK)
+			continue;
+		if (!next || m->tick < next->tick ||
+		    (m->tick == next->tick && m->sequence < next->sequence))
+			next = m;
+	}
+	return next;
+}
+
+static void model_start(struct model *m)
+{
+	uint64_t delay = random_time();
+
+	m->running = true;
+	m->sequence = model_sequence++;
+	m->tick = (now + delay + TICK - 1) / TICK;
+	if (m->tick <= now / TICK)
+		m->tick = now / TICK + 1;
+	wheel_start(&wheel, &m->timer, now, now + delay);
+}
+
+static void model_stop(struct model *m)
+{
+	m->running = false;
+	plx_timer_stop(&m->timer);
+}
+
+static void model_fired(struct plx_timer *timer, void *arg)
+{
+	struct model *m = arg;
+
+	assert_ptr_equal(m, model_next());
+	m->running = false;
+	log_count++;
+	switch (random_below(4)) {
+	case 0:
+		model_start(m);
+		break;
+	case 1:
+		model_stop(&models[random_below(MODEL_TIMERS)]);
+		break;
+	case 2:
+		model_start(&models[random_below(MODEL_TIMERS)]);
+		break;
+	}
+}
+
+static void behaves_like_a_sorted_list(void **state)
+{
+	for (random_state = 1; random_state < 20; random_state++) {
+		uint64_t seed = random_state;
+
+		now = random_time();
+		log_count = 0;
+		wheel_init(&wheel, now);
+		for (unsigned i = 0; i < MODEL_TIMERS; i++) {
+			plx_timer_init(&models[i].timer, model_fired, &models[i]);
+			models[i].running = false;
+		}
+		for (unsigned step = 0; step < 3000; step++) {
+			struct model *m = &models[random_below(MODEL_TIMERS)];
+
+			if (random_below(3))
+				model_start(m);
+			else
+				model_stop(m);
+			if (random_below(2))
+				turns_at(now + random_time() / (1 + random_below(1000)));
+			assert_null(model_next());
+			assert_int_equal(m->running, plx_timer_running(&m->timer));
+		}
+		assert_true(log_count > 1000);
+		wheel_fini(&wheel);
+		random_state = seed;
+	}
+}
+
+static void needs_an_lcore_and_a_function(void **state)
+{
+	struct plx_timer timer = {0};
+
+	assert_int_equal(plx_timer_start(&timer, 1), -ENOENT);
+	assert_error_has("plx_timer_start: this thread is not an lcore");
+	assert_int_equal(plx_timer_start_periodic(&timer, 0), -EINVAL);
+	assert_error_has("period_ns 0; it is at least 1");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(fires_within_a_tick_and_never_early, set_up),
+		cmocka_unit_test_setup(nothing_to_do_without_timers, set_up),
+		cmocka_unit_test_setup(fires_in_order_of_expiry_then_of_start, set_up),
+		cmocka_unit_test_setup(a_pause_of_years_takes_few_steps, set_up),
+		cmocka_unit_test_setup(a_turn_is_bounded, set_up),
+		cmocka_unit_test_setup(a_move_over_several_turns_keeps_the_order, set_up),
+		cmocka_unit_test_setup(a_move_may_be_cut_short_by_stops, set_up),
+		cmocka_unit_test_setup(stop_and_start_from_anywhere, set_up),
+		cmocka_unit_test_setup(one_that_is_due_can_be_stopped_by_another, set_up),
+		cmocka_unit_test_setup(start_inside_fn_waits_for_a_later_turn, set_up),
+		cmocka_unit_test_setup(a_timer_may_be_freed_in_its_function, set_up),
+		cmocka_unit_test_setup(periods_do_not_drift, set_up),
+		cmocka_unit_test_setup(missed_periods_are_skipped, set_up),
+		cmocka_unit_test_setup(far_times_do_not_wrap, set_up),
+		cmocka_unit_test_setup(fini_stops_all, set_up),
+		cmocka_unit_test(behaves_like_a_sorted_list),
+		cmocka_unit_test(needs_an_lcore_and_a_function),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
