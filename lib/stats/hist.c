@@ -1,1 +1,166 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_stats.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGITS_MAX    4
+#define SAMPLES_LEAST 10 /* above a quantile, for it to be known */
+
+/* A bucket of the upper half of 2^bits is at most 1 / 2^(bits - 1) of its values wide, so
+ * 2^bits >= 2 * 10^digits keeps the digits. */
+static unsigned sub_bits_for(unsigned digits)
+{
+	uint64_t needed = 2;
+	unsigned bits = 0;
+
+	while (digits--)
+		needed *= 10;
+	while ((UINT64_C(1) << bits) < needed)
+		bits++;
+	return bits;
+}
+
+int plx_hist_init(struct plx_hist *hist, uint64_t highest, unsigned digits)
+{
+	if (digits < 1 || digits > DIGITS_MAX)
+		return plx_fail(EINVAL, "histogram: %u significant digits asked, 1 to %u allowed",
+				digits, DIGITS_MAX);
+	if (!highest)
+		return plx_fail(EINVAL, "histogram: highest value 0 given; at least 1 is needed");
+
+	struct plx_hist made = {
+		.highest = highest,
+		.digits = digits,
+		.sub_bits = sub_bits_for(digits),
+	};
+	made.bucket_count = plx_hist_index(&made, highest) + 1;
+	made.buckets = calloc(made.bucket_count, sizeof(*made.buckets));
+	if (!made.buckets)
+		return plx_fail(ENOMEM, "histogram: no memory for %zu buckets", made.bucket_count);
+	made.min = UINT64_MAX;
+	*hist = made;
+	return 0;
+}
+
+void plx_hist_fini(struct plx_hist *hist)
+{
+	free(hist->buckets);
+	hist->buckets = NULL;
+	hist->bucket_count = 0;
+}
+
+void plx_hist_reset(struct plx_hist *hist)
+{
+	memset(hist->buckets, 0, hist->bucket_count * sizeof(*hist->buckets));
+	hist->count = 0;
+	hist->overflow = 0;
+	hist->min = UINT64_MAX;
+	hist->max = 0;
+	hist->sum = 0;
+}
+
+/* By how many bits the values of bucket `index` are shifted to give its place. */
+static unsigned bucket_shift(const struct plx_hist *hist, size_t index)
+{
+	size_t half = (size_t)1 << (hist->sub_bits - 1);
+
+	return index < 2 * half ? 0 : (unsigned)(index / half) - 1;
+}
+
+uint64_t plx_hist_bucket_low(const struct plx_hist *hist, size_t index)
+{
+	unsigned shift = bucket_shift(hist, index);
+	size_t half = (size_t)1 << (hist->sub_bits - 1);
+
+	return (uint64_t)(index - shift * half) << shift;
+}
+
+uint64_t plx_hist_bucket_high(const struct plx_hist *hist, size_t index)
+{
+	return plx_hist_bucket_low(hist, index) + ((UINT64_C(1) << bucket_shift(hist, index)) - 1);
+}
+
+/* Which value, counted from 1 in ascending order, is the quantile. 0.07 * 100 is a little more
+ * than 7 in binary: what lies within rounding above a whole number is that number. */
+static uint64_t quantile_rank(const struct plx_hist *hist, double fraction)
+{
+	double place = fraction * (double)hist->count;
+
+	place = ceil(place - place * 4 * DBL_EPSILON);
+	if (!(place >= 1))
+		return 1;
+	return place >= (double)hist->count ? hist->count : (uint64_t)place;
+}
+
+uint64_t plx_hist_quantile(const struct plx_hist *hist, double fraction)
+{
+	if (!hist->count)
+		return 0;
+
+	uint64_t rank = quantile_rank(hist, fraction);
+	if (rank > hist->count - hist->overflow)
+		return hist->max;
+
+	uint64_t seen = 0;
+	for (size_t i = 0; i < hist->bucket_count; i++) {
+		seen += hist->buckets[i];
+		if (seen >= rank) {
+			uint64_t high = plx_hist_bucket_high(hist, i);
+
+			return high < hist->max ? high : hist->max;
+		}
+	}
+	return hist->max;
+}
+
+bool plx_hist_quantile_known(const struct plx_hist *hist, double fraction)
+{
+	/* The slack is for fractions that have no exact binary form, as 0.9999. */
+	return (double)hist->count * (1 - fraction) >= SAMPLES_LEAST - 1e-6;
+}
+
+double plx_hist_mean(const struct plx_hist *hist)
+{
+	return hist->count ? hist->sum / (double)hist->count : 0;
+}
+
+double plx_hist_stddev(const struct plx_hist *hist)
+{
+	double mean = plx_hist_mean(hist);
+	double squares = 0;
+
+	if (!hist->count)
+		return 0;
+	for (size_t i = 0; i < hist->bucket_count; i++) {
+		if (!hist->buckets[i])
+			continue;
+		double low = (double)plx_hist_bucket_low(hist, i);
+		double away = (low + (double)plx_hist_bucket_high(hist, i)) / 2 - mean;
+
+		squares += away * away * (double)hist->buckets[i];
+	}
+	return sqrt(squares / (double)hist->count);
+}
+
+int plx_hist_add(struct plx_hist *to, const struct plx_hist *from)
+{
+	if (to->sub_bits != from->sub_bits || to->highest != from->highest)
+		return plx_fail(EINVAL,
+				"histograms differ: %u digits up to %llu, and %u digits up to %llu",
+				to->digits, (unsigned long long)to->highest, from->digits,
+				(unsigned long long)from->highest);
+
+	for (size_t i = 0; i < to->bucket_count; i++)
+		to->buckets[i] += from->buckets[i];
+	to->count += from->count;
+	to->overflow += from->overflow;
+	to->sum += from->sum;
+	if (from->min < to->min)
+		to->min = from->min;
+	if (from->max > to->max)
+		to->max = from->max;
+	return 0;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The histogram against the plainest model there is: a sorted array of the same values. */
+#include "plx_stats.h"
+#include "plx_test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SECONDS_10 (10 * PLX_NS_PER_S)
+
+static uint64_t next_random(uint64_t *state)
+{
+	/* xorshift64 (Marsaglia, "Xorshift RNGs", 2003) */
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Values of every magnitude: a random number of random bits. */
+static uint64_t *random_values(size_t count, uint64_t below, uint64_t seed)
+{
+	uint64_t *values = malloc(count * sizeof(*values));
+
+	assert_non_null(values);
+	for (size_t i = 0; i < count; i++)
+		values[i] = (next_random(&seed) >> (next_random(&seed) % 63)) % below;
+	return values;
+}
+
+static void buckets_tile_the_range_without_gap_or_overlap(void **state)
+{
+	for (unsigned digits = 1; digits <= 4; digits++) {
+		struct plx_hist hist = {0};
+		uint64_t expected_low = 0;
+
+		assert_int_equal(plx_hist_init(&hist, SECONDS_10, digits), 0);
+		for (size_t i = 0; i < hist.bucket_count; i++) {
+			uint64_t low = plx_hist_bucket_low(&hist, i);
+			uint64_t high = plx_hist_bucket_high(&hist, i);
+
+			assert_int_equal(low, expected_low);
+			assert_int_equal(plx_hist_index(&hist, low), i);
+			assert_int_equal(plx_hist_index(&hist, high), i);
+			expected_low = high + 1;
+		}
+		assert_true(expected_low > SECONDS_10);
+		assert_true(plx_hist_bucket_low(&hist, hist.bucket_count - 1) <= SECONDS_10);
+		plx_hist_fini(&hist);
+	}
+}
+
+static void every_bucket_keeps_the_digits(void **state)
+{
+	double allowed = 1;
+
+	for (unsigned digits = 1; digits <= 4; digits++) {
+		struct plx_hist hist = {0};
+
+		allowed /= 10;
+		assert_int_equal(plx_hist_init(&hist, UINT64_MAX, digits), 0);
+		for (size_t i = 1; i < hist.bucket_count; i++) {
+			double low = (double)plx_hist_bucket_low(&hist, i);
+			double width = (double)plx_hist_bucket_high(&hist, i) - low;
+
+			assert_true(width <= low * allowed);
+		}
+		assert_int_equal(plx_hist_bucket_high(&hist, hist.bucket_count - 1), UINT64_MAX);
+		plx_hist_fini(&hist);
+	}
+}
+
+static void three_digits_to_ten_seconds_take_200_kib(void **state)
+{
+	struct plx_hist hist = {0};
+
+	assert_int_equal(plx_hist_init(&hist, SECONDS_10, 3), 0);
+	assert_in_range(hist.bucket_count * sizeof(*hist.buckets), 190 * 1024, 200 * 1024);
+	plx_hist_fini(&hist);
+}
+
+static void check_quantile(const struct plx_hist *hist, const uint64_t *sorted,
+			   uint64_t thousandths)
+{
+	/* In whole numbers: the rank is thousandths / 1000 of the count, rounded up, at least 1. */
+	uint64_t rank = (thousandths * hist->count + 999) / 1000;
+	uint64_t exact = sorted[rank ? rank - 1 : 0];
+	uint64_t high = plx_hist_bucket_high(hist, plx_hist_index(hist, exact));
+	uint64_t expected = high < hist->max ? high : hist->max;
+
+	assert_int_equal(plx_hist_quantile(hist, (double)thousandths / 1000), expected);
+}
+
+static void quantiles_equal_those_of_the_sorted_values(void **state)
+{
+	const size_t counts[] = {1, 2, 3, 7, 100, 1000, 9999, 10000};
+
+	for (size_t c = 0; c < PLX_ARRAY_LEN(counts); c++) {
+		size_t count = counts[c];
+		uint64_t *values = random_values(count, SECONDS_10, 42 + count);
+		struct plx_hist hist = {0};
+
+		assert_int_equal(plx_hist_init(&hist, SECONDS_10, 3), 0);
+		for (size_t i = 0; i < count; i++)
+			plx_hist_record(&hist, values[i]);
+		qsort(values, count, sizeof(*values), ascending);
+		for (uint64_t thousandths = 0; thousandths <= 1000; thousandths++)
+			check_quantile(&hist, values, thousandths);
+		assert_int_equal(hist.count, count);
+		assert_int_equal(hist.min, values[0]);
+		assert_int_equal(hist.max, values[count - 1]);
+		assert_int_equal(hist.overflow, 0);
+		plx_hist_fini(&hist);
+		free(values);
+	}
+}
+
+static void mean_is_exact_and_deviation_within_the_digits(void **state)
+{
+	const size_t count = 5000;
+	uint64_t *values = random_values(count, SECONDS_10, 7);
+	struct plx_hist hist = {0};
+	double sum = 0, squares = 0;
+
+	assert_int_equal(plx_hist_init(&hist, SECONDS_10, 3), 0);
+	for (size_t i = 0; i < count; i++) {
+		plx_hist_record(&hist, values[i]);
+		sum += (double)values[i];
+	}
+	double mean = sum / (double)count;
+	for (size_t i = 0; i < count; i++)
+		squares += ((double)values[i] - mean) * ((double)values[i] - mean);
+	double deviation = sqrt(squares / (double)count);
+
+	assert_true(fabs(plx_hist_mean(&hist) - mean) <= mean * 1e-12);
+	assert_true(fabs(plx_hist_stddev(&hist) - deviation) <= deviation * 1e-3);
+	plx_hist_fini(&hist);
+	free(values);
+}
+
+static void an_empty_histogram_answers_zero(void **state)
+{
+	struct plx_hist hist = {0};
+
+	assert_int_equal(plx_hist_init(&hist, 1000, 2), 0);
+	assert_int_equal(hist.min, UINT64_MAX);
+	assert_int_equal(plx_hist_quantile(&hist, 0.5), 0);
+	assert_true(plx_hist_mean(&hist) == 0);
+	assert_true(plx_hist_stddev(&hist) == 0);
+	assert_false(plx_hist_quantile_known(&hist, 0));
+	plx_hist_fini(&hist);
+	plx_hist_fini(&hist);
+}
+
+static void values_above_the_highest_are_counted_and_the_maximum_is_exact(void **state)
+{
+	struct plx_hist hist = {0};
+
+	assert_int_equal(plx_hist_init(&hist, 1000000, 3), 0);
+	for (int i = 0; i < 90; i++)
+		plx_hist_record(&hist, 500);
+	for (int i = 0; i < 10; i++)
+		plx_hist_record(&hist, 77000000 + (uint64_t)i);
+	assert_int_equal(hist.overflow, 10);
+	assert_int_equal(hist.max, 77000009);
+	assert_int_equal(hist.buckets[hist.bucket_count - 1], 10);
+	assert_int_equal(plx_hist_quantile(&hist, 0.9), 500);
+	assert_int_equal(plx_hist_quantile(&hist, 0.91), 77000009);
+	assert_true(fabs(plx_hist_mean(&hist) - 7700450.45) < 0.01);
+	plx_hist_fini(&hist);
+}
+
+static void a_quantile_is_known_from_ten_values_above_it(void **state)
+{
+	static const struct {
+		double fraction;
+		uint64_t count;
+	} least[] = {{0.5, 20}, {0.9, 100}, {0.99, 1000}, {0.999, 10000}, {0.9999, 100000}};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(least); i++) {
+		struct plx_hist hist = {.count = least[i].count};
+
+		assert_true(plx_hist_quantile_known(&hist, least[i].fraction));
+		hist.count--;
+		assert_false(plx_hist_quantile_known(&hist, least[i].fraction));
+	}
+}
+
+static void adding_equals_recording_into_one(void **state)
+{
+	uint64_t *values = random_values(2000, 100000, 99);
+	struct plx_hist one = {0}, two = {0}, both = {0};
+
+	assert_int_equal(plx_hist_init(&one, 50000, 2), 0);
+	assert_int_equal(plx_hist_init(&two, 50000, 2), 0);
+	assert_int_equal(plx_hist_init(&both, 50000, 2), 0);
+	for (size_t i = 0; i < 2000; i++) {
+		plx_hist_record(i % 3 ? &one : &two, values[i]);
+		plx_hist_record(&both, values[i]);
+	}
+	assert_int_equal(plx_hist_add(&one, &two), 0);
+	assert_memory_equal(one.buckets, both.buckets, one.bucket_count * sizeof(*one.buckets));
+	assert_int_equal(one.count, both.count);
+	assert_int_equal(one.min, both.min);
+	assert_int_equal(one.max, both.max);
+	assert_int_equal(one.overflow, both.overflow);
+	assert_true(one.overflow > 0);
+	assert_true(one.sum == both.sum);
+	plx_hist_fini(&one);
+	plx_hist_fini(&two);
+	plx_hist_fini(&both);
+	free(values);
+}
+
+static void adding_another_layout_is_refused(void **state)
+{
+	struct plx_hist two = {0}, three = {0};
+
+	assert_int_equal(plx_hist_init(&two, 1000, 2), 0);
+	assert_int_equal(plx_hist_init(&three, 1000, 3), 0);
+	plx_hist_record(&two, 5);
+	assert_int_equal(plx_hist_add(&three, &two), -EINVAL);
+	assert_error_has("3 digits up to 1000, and 2 digits up to 1000");
+	assert_int_equal(three.count, 0);
+	plx_hist_fini(&two);
+	plx_hist_fini(&three);
+}
+
+static void reset_forgets_everything(void **state)
+{
+	struct plx_hist hist = {0};
+
+	assert_int_equal(plx_hist_init(&hist, 1000, 2), 0);
+	plx_hist_record(&hist, 10);
+	plx_hist_record(&hist, 5000);
+	plx_hist_reset(&hist);
+	assert_int_equal(hist.count, 0);
+	assert_int_equal(hist.overflow, 0);
+	assert_int_equal(hist.max, 0);
+	plx_hist_record(&hist, 20);
+	assert_int_equal(plx_hist_quantile(&hist, 0), 20);
+	assert_int_equal(hist.min, 20);
+	assert_true(plx_hist_mean(&hist) == 20);
+	plx_hist_fini(&hist);
+}
+
+static void bad_sizes_are_refused_with_what_is_allowed(void **state)
+{
+	struct plx_hist hist = {0};
+
+	assert_int_equal(plx_hist_init(&hist, 1000, 0), -EINVAL);
+	assert_error_has("0 significant digits asked, 1 to 4 allowed");
+	assert_int_equal(plx_hist_init(&hist, 1000, 5), -EINVAL);
+	assert_error_has("5 significant digits asked, 1 to 4 allowed");
+	assert_int_equal(plx_hist_init(&hist, 0, 3), -EINVAL);
+	assert_error_has("highest value 0");
+	assert_null(hist.buckets);
+	plx_hist_fini(&hist);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(buckets_tile_the_range_without_gap_or_overlap),
+		cmocka_unit_test(every_bucket_keeps_the_digits),
+		cmocka_unit_test(three_digits_to_ten_seconds_take_200_kib),
+		cmocka_unit_test(quantiles_equal_those_of_the_sorted_values),
+		cmocka_unit_test(mean_is_exact_and_deviation_within_the_digits),
+		cmocka_unit_test(an_empty_histogram_answers_zero),
+		cmocka_unit_test(values_above_the_highest_are_counted_and_the_maximum_is_exact),
+		cmocka_unit_test(a_quantile_is_known_from_ten_values_above_it),
+		cmocka_unit_test(adding_equals_recording_into_one),
+		cmocka_unit_test(adding_another_layout_is_refused),
+		cmocka_unit_test(reset_forgets_everything),
+		cmocka_unit_test(bad_sizes_are_refused_with_what_is_allowed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
