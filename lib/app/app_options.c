@@ -1,1 +1,252 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The application's own options: found in its table, stored, and listed for --help. */
+#include "app_priv.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define OPTIONS_MAX 64
+#define NAMES_MAX   (OPTIONS_MAX + 32) /* with the EAL's */
+#define HELP_COLUMN 30                 /* of the text; the names stand before it */
+#define HELP_WIDTH  80
+
+struct names {
+	const char *at[NAMES_MAX];
+	size_t count;
+};
+
+static void add_own(struct names *names, const struct plx_app *app)
+{
+	for (const struct plx_app_option *o = app->options; o && o->name; o++) {
+		assert(names->count < OPTIONS_MAX);
+		names->at[names->count++] = o->name;
+	}
+}
+
+static void add_eals(struct names *names)
+{
+	size_t count;
+	const char *const *eals = plx_eal_option_names(&count);
+
+	assert(names->count + count <= NAMES_MAX);
+	memcpy(names->at + names->count, eals, count * sizeof(*eals));
+	names->count += count;
+}
+
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1] && strcmp(word, "--") != 0;
+}
+
+/* "-listen" */
+static bool has_one_dash_too_few(const struct plx_app *app, const char *word)
+{
+	for (const struct plx_app_option *o = app->options; o && o->name; o++)
+		if (word[0] == '-' && strcmp(word + 1, o->name) == 0)
+			return true;
+	return false;
+}
+
+bool app_options_have(const struct plx_app *app, const char *word)
+{
+	struct names names = {.count = 0};
+
+	if (has_one_dash_too_few(app, word))
+		return true;
+	add_own(&names, app);
+	return strncmp(word, "--", 2) == 0 && word[2] &&
+	       plx_option_find(word, names.at, names.count) != -ENOENT;
+}
+
+int app_options_fail_unknown(const struct plx_app *app, const char *word)
+{
+	struct names names = {.count = 0};
+	int len = (int)strcspn(word, "=");
+	const char *nearest;
+
+	if (has_one_dash_too_few(app, word))
+		return plx_fail(EINVAL, "%s: a long option has two dashes; give -%s", word, word);
+	if (is_option(word) && plx_eal_option_words(word))
+		return plx_fail(EINVAL,
+				"%.*s: an EAL option; those come first, before '--' and %s's own",
+				len, word, app->name);
+	add_own(&names, app);
+	add_eals(&names);
+	if (word[0] == '-' && word[1] == '-' && word[2]) {
+		plx_option_find(word, names.at, names.count);
+		return -EINVAL;
+	}
+	nearest = plx_suggest(word, names.at, names.count);
+	return plx_fail(EINVAL, "%s: %s%s%s%s (--help lists all)", word,
+			is_option(word) ? "unknown option" : "not an option",
+			nearest ? "; did you mean --" : "", nearest ? nearest : "",
+			nearest ? "?" : "");
+}
+
+/* Storing ---------------------------------------------------------------------------------- */
+
+static int store_choice(const struct plx_app_option *option, const char *given, const char *text)
+{
+	char allowed[256] = "";
+	size_t used = 0;
+	unsigned i = 0;
+
+	for (; option->choices[i]; i++) {
+		if (strcmp(text, option->choices[i]) == 0) {
+			*(unsigned *)option->value = i;
+			return 0;
+		}
+		if (used < sizeof(allowed))
+			used += (size_t)snprintf(allowed + used, sizeof(allowed) - used, "%s%s",
+						 i ? ", " : "", option->choices[i]);
+	}
+	return plx_fail(EINVAL, "%s %s: unknown value; give one of: %s", given, text, allowed);
+}
+
+static int store(const struct plx_app_option *option, const char *given, const char *text)
+{
+	switch (option->kind) {
+	case PLX_APP_FLAG:
+		*(bool *)option->value = true;
+		return 0;
+	case PLX_APP_STRING:
+		*(const char **)option->value = text;
+		return 0;
+	case PLX_APP_UINT:
+		return plx_parse_uint(given, text, option->min, option->max, option->value);
+	case PLX_APP_SIZE:
+		return plx_parse_size(given, text, option->min, option->max, option->value);
+	case PLX_APP_DURATION:
+		return plx_parse_duration(given, text, option->min, option->max, option->value);
+	case PLX_APP_CHOICE:
+		return store_choice(option, given, text);
+	}
+	return plx_fail(EINVAL, "%s: an option of unknown kind", given);
+}
+
+/* Parsing ---------------------------------------------------------------------------------- */
+
+/* The words still to be read, and which options were there. */
+struct reader {
+	int argc;
+	char **argv;
+	int at;
+	uint64_t seen; /* bit n: option n of the table */
+};
+
+/* The option's value: behind "=", or the next word. NULL: it is missing. */
+static const char *take_value(struct reader *reader, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	const char *next = reader->at < reader->argc ? reader->argv[reader->at] : NULL;
+
+	if (equals)
+		return equals[1] ? equals + 1 : NULL;
+	if (!next || !*next || (next[0] == '-' && next[1]))
+		return NULL;
+	reader->at++;
+	return next;
+}
+
+static int take_option(struct reader *reader, const struct plx_app_option *option, unsigned index,
+		       const char *word)
+{
+	const char *text = NULL;
+	char given[64];
+	int rc;
+
+	snprintf(given, sizeof(given), "--%s", option->name);
+	if (reader->seen >> index & 1)
+		return plx_fail(EINVAL, "%s: given twice; give it once", given);
+	if (option->kind == PLX_APP_FLAG && strchr(word, '='))
+		return plx_fail(EINVAL, "%s: takes no value; give %s alone", word, given);
+	if (option->kind != PLX_APP_FLAG) {
+		text = take_value(reader, word);
+		if (!text)
+			return plx_fail(EINVAL, "%s: a value is missing; give %s %s", given, given,
+					option->placeholder);
+	}
+	rc = store(option, given, text);
+	if (rc)
+		return rc;
+	reader->seen |= UINT64_C(1) << index;
+	if (option->given)
+		*option->given = true;
+	return 0;
+}
+
+/* Whether the word asks for something that every application has. */
+static bool ask(const char *word, struct app_asked *asked)
+{
+	if (!asked)
+		return false;
+	asked->help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+	asked->version = strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
+	return asked->help || asked->version;
+}
+
+int app_options_parse(int argc, char **argv, const struct plx_app *app, struct app_asked *asked)
+{
+	struct reader reader = {.argc = argc, .argv = argv};
+	struct names names = {.count = 0};
+
+	add_own(&names, app);
+	while (reader.at < argc) {
+		const char *word = argv[reader.at++];
+		int index = -ENOENT, rc;
+
+		if (ask(word, asked))
+			return 0;
+		if (is_option(word) && word[1] == '-')
+			index = plx_option_find(word, names.at, names.count);
+		if (index == -ENOENT)
+			return app_options_fail_unknown(app, word);
+		if (index < 0)
+			return index;
+		rc = take_option(&reader, &app->options[index], (unsigned)index, word);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int plx_app_parse(int argc, char **argv, const struct plx_app *app)
+{
+	int rc = app_options_parse(argc, argv, app, NULL);
+
+	return rc || !app->check ? rc : app->check();
+}
+
+/* Help ------------------------------------------------------------------------------------- */
+
+/* How much of the text goes on one line: up to a blank, or all. */
+static size_t line_of(const char *text)
+{
+	size_t room = HELP_WIDTH - HELP_COLUMN, len = strlen(text);
+
+	if (len <= room)
+		return len;
+	for (size_t i = room; i; i--)
+		if (text[i] == ' ')
+			return i;
+	return len;
+}
+
+void app_options_help(const struct plx_app *app, FILE *out)
+{
+	for (const struct plx_app_option *o = app->options; o && o->name; o++) {
+		const char *value = o->placeholder && o->kind != PLX_APP_FLAG ? o->placeholder : "";
+		const char *text = o->help;
+		int column = fprintf(out, "  --%s %s", o->name, value);
+
+		if (column >= HELP_COLUMN)
+			column = fprintf(out, "\n") - 1;
+		do {
+			size_t len = line_of(text);
+
+			fprintf(out, "%*s%.*s\n", HELP_COLUMN - column, "", (int)len, text);
+			text += len + (text[len] == ' ');
+			column = 0;
+		} while (*text);
+	}
+}

@@ -56,6 +56,9 @@ int plx_app_start(int argc, char **argv, const struct plx_app *app);
 /** Parse the application's own words alone (argv[0] is the first of them). Return: 0; -EINVAL. */
 int plx_app_parse(int argc, char **argv, const struct plx_app *app);
 
+/** Print one line on standard output and flush it, so that a script that reads it sees it now. */
+void plx_app_say(const char *format, ...) PLX_PRINTF(1, 2);
+
 /** Print "NAME: text" of the last error on standard error and return 1, for `return`. */
 int plx_app_fail(const struct plx_app *app);
 

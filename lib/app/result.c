@@ -1,1 +1,206 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Results as files: what plotters and scripts read. */
+#include "plx_app.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MEAN_TOLERANCE 0.03  /* of a closed loop, against elapsed / count */
+#define RATE_LEAST     0.999 /* of the target of an open loop */
+#define HGRM_UNIT_NS   1000  /* .hgrm values are microseconds */
+#define PATH_BYTES     4096
+#define REAL_PRECISION 12
+#define DIRECTORY_MODE 0777
+
+static double achieved_rate(const struct plx_result *result)
+{
+	if (!result->elapsed_ns)
+		return 0;
+	return (double)result->rtt_ns->count / (double)result->elapsed_ns * (double)PLX_NS_PER_S;
+}
+
+static int check_closed_loop(const struct plx_result *result)
+{
+	double in_trips = result->rtt_ns->sum;
+	double elapsed = (double)result->elapsed_ns;
+	double off = elapsed > 0 ? in_trips / elapsed - 1 : -1;
+
+	if (fabs(off) <= MEAN_TOLERANCE)
+		return 0;
+	return plx_fail(ERANGE,
+			"mean x count is %+.1f %% from the elapsed %.3f s (3 %% allowed): time was "
+			"spent outside the round trips, or stamps are wrong",
+			off * 100, elapsed / (double)PLX_NS_PER_S);
+}
+
+static int check_open_loop(const struct plx_result *result)
+{
+	double achieved = achieved_rate(result);
+
+	if (achieved >= result->rate * RATE_LEAST)
+		return 0;
+	return plx_fail(
+		ERANGE,
+		"achieved %.0f of %.0f requests per second (99.9 %% needed): ask for a lower "
+		"rate, these percentiles are of an overloaded sender",
+		achieved, result->rate);
+}
+
+int plx_result_check(const struct plx_result *result)
+{
+	if (!result->rtt_ns->count)
+		return plx_fail(ERANGE, "no round trip was completed");
+	if (result->lost)
+		return plx_fail(ERANGE, "%llu requests had no answer: the slowest are missing",
+				(unsigned long long)result->lost);
+	return result->rate > 0 ? check_open_loop(result) : check_closed_loop(result);
+}
+
+/* JSON ------------------------------------------------------------------------------------- */
+
+static void set_count(json_t *object, const char *key, uint64_t value)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static void set_quantile(json_t *object, const char *key, const struct plx_hist *hist,
+			 double fraction)
+{
+	if (plx_hist_quantile_known(hist, fraction))
+		set_count(object, key, plx_hist_quantile(hist, fraction));
+	else
+		json_object_set_new(object, key, json_null());
+}
+
+static void set_times(json_t *object, const struct plx_hist *hist)
+{
+	set_count(object, "count", hist->count);
+	if (hist->count)
+		set_count(object, "min_ns", hist->min);
+	else
+		json_object_set_new(object, "min_ns", json_null());
+	set_quantile(object, "p50_ns", hist, 0.5);
+	set_quantile(object, "p90_ns", hist, 0.9);
+	set_quantile(object, "p99_ns", hist, 0.99);
+	set_quantile(object, "p99_9_ns", hist, 0.999);
+	set_quantile(object, "p99_99_ns", hist, 0.9999);
+	if (hist->count)
+		set_count(object, "max_ns", hist->max);
+	else
+		json_object_set_new(object, "max_ns", json_null());
+	json_object_set_new(object, "mean_ns", json_real(plx_hist_mean(hist)));
+}
+
+static void set_open_loop(json_t *object, const struct plx_result *result)
+{
+	json_object_set_new(object, "rate", json_real(result->rate));
+	json_object_set_new(object, "achieved_rate", json_real(achieved_rate(result)));
+	if (result->arrival)
+		json_object_set_new(object, "arrival", json_string(result->arrival));
+	set_count(object, "seed", result->seed);
+	if (result->service_ns) {
+		set_quantile(object, "service_p50_ns", result->service_ns, 0.5);
+		set_quantile(object, "service_p99_ns", result->service_ns, 0.99);
+	}
+}
+
+static json_t *result_json(const struct plx_result *result)
+{
+	json_t *object = json_object();
+	bool valid = plx_result_check(result) == 0;
+
+	json_object_set_new(object, "name", json_string(result->name));
+	json_object_set_new(object, "provider", json_string(result->provider));
+	json_object_set_new(object, "idle", json_string(result->idle));
+	set_count(object, "size_bytes", result->size_bytes);
+	set_times(object, result->rtt_ns);
+	set_count(object, "elapsed_ns", result->elapsed_ns);
+	json_object_set_new(object, "valid", json_boolean(valid));
+	set_count(object, "lost", result->lost);
+	if (result->rate > 0)
+		set_open_loop(object, result);
+	json_object_set_new(object, "clock_drift_ppm", json_real(result->clock_drift_ppm));
+	if (!valid)
+		json_object_set_new(object, "note", json_string(plx_error()));
+	return object;
+}
+
+/* Files ------------------------------------------------------------------------------------ */
+
+static int write_json(const struct plx_result *result, FILE *file)
+{
+	json_t *object = result_json(result);
+	int rc = json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_PRECISION));
+
+	json_decref(object);
+	if (rc || fputc('\n', file) == EOF || fflush(file))
+		return plx_fail(EIO, "cannot write: %s", strerror(errno));
+	return 0;
+}
+
+static int write_hgrm(const struct plx_result *result, FILE *file)
+{
+	return plx_hist_write_hgrm(result->rtt_ns, file, HGRM_UNIT_NS);
+}
+
+static int write_csv(const struct plx_result *result, FILE *file)
+{
+	return plx_hist_write_csv(result->rtt_ns, file);
+}
+
+static int make_directory(const char *dir)
+{
+	char path[PATH_BYTES];
+
+	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+		return plx_fail(ENAMETOOLONG, "directory %.40s...: the name is too long", dir);
+	for (char *at = path + 1; *at; at++) {
+		if (*at != '/')
+			continue;
+		*at = '\0';
+		mkdir(path, DIRECTORY_MODE); /* the last one tells */
+		*at = '/';
+	}
+	if (mkdir(path, DIRECTORY_MODE) && errno != EEXIST)
+		return plx_fail(errno, "cannot make directory %s: %s", dir, strerror(errno));
+	return 0;
+}
+
+static int write_file(const struct plx_result *result, const char *dir, const char *suffix,
+		      int (*write)(const struct plx_result *result, FILE *file))
+{
+	char path[PATH_BYTES];
+
+	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, result->name, suffix) >=
+	    (int)sizeof(path))
+		return plx_fail(ENAMETOOLONG, "%.40s.../%s: the name is too long", dir,
+				result->name);
+
+	FILE *file = fopen(path, "w");
+	if (!file)
+		return plx_fail(errno, "cannot write %s: %s", path, strerror(errno));
+	int rc = write(result, file);
+	if (fclose(file) && !rc)
+		rc = plx_fail(EIO, "%s", strerror(errno));
+	return rc ? plx_fail_in(rc, "%s: ", path) : 0;
+}
+
+int plx_result_write(const struct plx_result *result, const char *dir)
+{
+	if (!*result->name || strchr(result->name, '/'))
+		return plx_fail(EINVAL,
+				"result name '%s': give one without '/', it names files in %s",
+				result->name, dir);
+
+	int rc = make_directory(dir);
+	if (!rc)
+		rc = write_file(result, dir, "json", write_json);
+	if (!rc)
+		rc = write_file(result, dir, "hgrm", write_hgrm);
+	if (!rc)
+		rc = write_file(result, dir, "csv", write_csv);
+	return rc;
+}

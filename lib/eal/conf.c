@@ -1,1 +1,115 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* struct plx_eal_conf: setting its fields by the option table, and knowing where each came from. */
+#include "eal_priv.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static_assert(OPT_COUNT <= sizeof(((struct plx_eal_conf *)0)->origin) / sizeof(char *),
+	      "each option has a place for its origin");
+static_assert(OPT_COUNT + PLX_EAL_LEVELS_MAX <=
+		      sizeof(((struct plx_eal_conf *)0)->owned) / sizeof(char *),
+	      "a file can give every option");
+
+static const char **string_field(struct plx_eal_conf *conf, enum eal_option_id id)
+{
+	assert(eal_options[id].kind == EAL_STRING);
+	return (const char **)((char *)conf + eal_options[id].offset);
+}
+
+const char *eal_conf_get(const struct plx_eal_conf *conf, enum eal_option_id id)
+{
+	return *string_field((struct plx_eal_conf *)conf, id);
+}
+
+const char *eal_conf_origin(const struct plx_eal_conf *conf, enum eal_option_id id)
+{
+	return conf->origin[id] ? conf->origin[id] : eal_options[id].name;
+}
+
+static int out_of_memory(void)
+{
+	return plx_fail(ENOMEM, "out of memory");
+}
+
+const char *eal_conf_own(struct plx_eal_conf *conf, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy || conf->owned_count == PLX_ARRAY_LEN(conf->owned)) {
+		free(copy);
+		out_of_memory();
+		return NULL;
+	}
+	conf->owned[conf->owned_count++] = copy;
+	return copy;
+}
+
+static int add_level(struct plx_eal_conf *conf, const char *value, const char *given)
+{
+	uint32_t n = conf->log_level_count;
+
+	if (n == PLX_EAL_LEVELS_MAX)
+		return plx_fail(EINVAL, "%s %s: too many log levels; at most %d are allowed", given,
+				value, PLX_EAL_LEVELS_MAX);
+	conf->level_origins[n] = strdup(given);
+	if (!conf->level_origins[n])
+		return out_of_memory();
+	conf->log_levels[n] = value;
+	conf->log_level_count++;
+	return 0;
+}
+
+/* Of --lcores and --coremask the user's takes the place of the program's. */
+static void drop_programs_choice(struct plx_eal_conf *conf, enum eal_option_id id)
+{
+	if (id == OPT_LCORES && !conf->origin[OPT_COREMASK])
+		conf->coremask = NULL;
+	if (id == OPT_COREMASK && !conf->origin[OPT_LCORES])
+		conf->lcores = NULL;
+}
+
+int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *value,
+		 const char *given)
+{
+	const struct eal_option *option = &eal_options[id];
+
+	if (option->kind == EAL_LEVELS)
+		return add_level(conf, value, given);
+	if (conf->origin[id] && option->kind == EAL_FLAG)
+		return plx_fail(EINVAL, "%s: given twice; give it once", given);
+	if (conf->origin[id])
+		return plx_fail(EINVAL, "%s %s: given before as %s %s; give one of them", given,
+				value, conf->origin[id], eal_conf_get(conf, id));
+	conf->origin[id] = strdup(given);
+	if (!conf->origin[id])
+		return out_of_memory();
+	if (option->kind == EAL_FLAG) {
+		*(bool *)((char *)conf + option->offset) = true;
+	} else {
+		*string_field(conf, id) = value;
+		drop_programs_choice(conf, id);
+	}
+	return 0;
+}
+
+int eal_conf_check_pair(const struct plx_eal_conf *conf)
+{
+	if (!conf->lcores || !conf->coremask)
+		return 0;
+	return plx_fail(EINVAL, "%s %s and %s %s: give one of them, a list or a mask, not both",
+			eal_conf_origin(conf, OPT_LCORES), conf->lcores,
+			eal_conf_origin(conf, OPT_COREMASK), conf->coremask);
+}
+
+void plx_eal_conf_fini(struct plx_eal_conf *conf)
+{
+	for (size_t i = 0; i < PLX_ARRAY_LEN(conf->origin); i++)
+		free(conf->origin[i]);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(conf->level_origins); i++)
+		free(conf->level_origins[i]);
+	for (size_t i = 0; i < conf->owned_count; i++)
+		free(conf->owned[i]);
+	*conf = (struct plx_eal_conf){0};
+}

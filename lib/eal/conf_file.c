@@ -1,1 +1,300 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The configuration file, read by libconfig from memory: its own reader would follow @include, and
+ * where that names a directory libconfig's scanner ends the process. */
+#include "eal_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libconfig.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_BYTES_MAX 65536
+
+struct source {
+	struct plx_eal_conf *conf;
+	const char *path;
+	bool skip[OPT_COUNT]; /* given on the command line, which wins */
+};
+
+static int read_all(int fd, char *text, size_t *len_out)
+{
+	size_t len = 0;
+
+	for (;;) {
+		ssize_t n = read(fd, text + len, FILE_BYTES_MAX + 1 - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		len += (size_t)n;
+		if (n == 0 || len > FILE_BYTES_MAX) {
+			*len_out = len;
+			return 0;
+		}
+	}
+}
+
+static int fail_path(const struct source *source, int err, const char *what)
+{
+	return plx_fail(err, "%s %s: %s", eal_conf_origin(source->conf, OPT_CONFIG), source->path,
+			what);
+}
+
+static int open_file(const struct source *source, int *fd_out)
+{
+	/* Non-blocking, so that a FIFO nobody writes to is found out and not waited for. */
+	int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat status = {0};
+
+	if (fd < 0 && errno == ENOENT)
+		return fail_path(source, ENOENT, "no such file; give the path of one");
+	if (fd < 0)
+		return fail_path(source, errno, strerror(errno));
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+		*fd_out = fd;
+		return 0;
+	}
+	close(fd);
+	return fail_path(source, EINVAL,
+			 S_ISDIR(status.st_mode) ? "a directory; give the path of a file"
+						 : "not a regular file; give the path of one");
+}
+
+/* text has room for FILE_BYTES_MAX + 1 bytes. */
+static int load(const struct source *source, char *text)
+{
+	size_t len = 0;
+	int fd = -1;
+	int rc = open_file(source, &fd);
+
+	if (rc)
+		return rc;
+	rc = read_all(fd, text, &len);
+	close(fd);
+	if (rc)
+		return fail_path(source, -rc, strerror(-rc));
+	if (len > FILE_BYTES_MAX)
+		return fail_path(source, EINVAL, "longer than 64 KiB; is it the right file?");
+	if (memchr(text, '\0', len))
+		return fail_path(source, EINVAL, "not a text file: it has a byte of value 0");
+	text[len] = '\0';
+	return 0;
+}
+
+static int refuse_include(const struct source *source, const char *text)
+{
+	unsigned line = 1;
+
+	for (const char *at = text; at; line++) {
+		if (strncmp(at + strspn(at, " \t"), "@include", 8) == 0)
+			return plx_fail(EINVAL,
+					"%s:%u: @include is not supported; put all settings into "
+					"one file",
+					source->path, line);
+		at = strchr(at, '\n');
+		at = at ? at + 1 : NULL;
+	}
+	return 0;
+}
+
+/* Settings --------------------------------------------------------------------------------- */
+
+static const char *type_name(const config_setting_t *setting)
+{
+	switch (config_setting_type(setting)) {
+	case CONFIG_TYPE_GROUP:
+		return "a group";
+	case CONFIG_TYPE_INT:
+	case CONFIG_TYPE_INT64:
+	case CONFIG_TYPE_FLOAT:
+		return "a number";
+	case CONFIG_TYPE_STRING:
+		return "a string";
+	case CONFIG_TYPE_BOOL:
+		return "a boolean";
+	default:
+		return "a list";
+	}
+}
+
+static int fail_type(const struct source *source, const config_setting_t *setting, const char *key,
+		     const char *wanted)
+{
+	return plx_fail(EINVAL, "%s:%u: %s is %s; it must be %s", source->path,
+			config_setting_source_line(setting), key, type_name(setting), wanted);
+}
+
+static int take_string(const struct source *source, const config_setting_t *setting,
+		       enum eal_option_id id)
+{
+	const char *key = eal_options[id].key, *text;
+	unsigned line = config_setting_source_line(setting);
+	char given[512];
+
+	text = config_setting_get_string(setting);
+	if (!*text)
+		return plx_fail(EINVAL, "%s:%u: %s is empty; give it a value or take it out",
+				source->path, line, key);
+	text = eal_conf_own(source->conf, text);
+	if (!text)
+		return -ENOMEM;
+	snprintf(given, sizeof(given), "%s in %s:%u", key, source->path, line);
+	return eal_conf_set(source->conf, id, text, given);
+}
+
+static int take_list(const struct source *source, const config_setting_t *list,
+		     enum eal_option_id id)
+{
+	int count = config_setting_length(list);
+
+	/* What is kept of the file has a place for each level that is allowed, and no more. */
+	if (count > PLX_EAL_LEVELS_MAX)
+		return plx_fail(EINVAL, "%s:%u: %s has %d entries; at most %d are allowed",
+				source->path, config_setting_source_line(list), eal_options[id].key,
+				count, PLX_EAL_LEVELS_MAX);
+	for (int i = 0; i < count; i++) {
+		config_setting_t *entry = config_setting_get_elem(list, (unsigned)i);
+		int rc;
+
+		if (config_setting_type(entry) != CONFIG_TYPE_STRING)
+			return fail_type(source, entry, "an entry of log_level",
+					 "a string, such as \"fabric:debug\"");
+		rc = take_string(source, entry, id);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int take_setting(const struct source *source, const config_setting_t *setting,
+			enum eal_option_id id)
+{
+	const char *key = eal_options[id].key;
+
+	if (config_setting_type(setting) == CONFIG_TYPE_STRING)
+		return source->skip[id] ? 0 : take_string(source, setting, id);
+	if (eal_options[id].kind == EAL_LEVELS) {
+		if (config_setting_type(setting) == CONFIG_TYPE_ARRAY ||
+		    config_setting_type(setting) == CONFIG_TYPE_LIST)
+			return take_list(source, setting, id);
+		return fail_type(source, setting, key, "a string or a list of strings");
+	}
+	return fail_type(source, setting, key, "a string, in double quotes");
+}
+
+static int fail_key(const struct source *source, const config_setting_t *setting)
+{
+	const char *keys[OPT_COUNT], *key = config_setting_name(setting), *nearest;
+	unsigned line = config_setting_source_line(setting);
+	char all[256] = "";
+	size_t count = 0, used = 0;
+
+	for (size_t i = 0; i < OPT_COUNT; i++)
+		if (eal_options[i].key)
+			keys[count++] = eal_options[i].key;
+	nearest = plx_suggest(key, keys, count);
+	if (nearest)
+		return plx_fail(EINVAL, "%s:%u: %s: unknown setting; did you mean %s?",
+				source->path, line, key, nearest);
+	for (size_t i = 0; i < count && used < sizeof(all); i++)
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
+					 keys[i]);
+	return plx_fail(EINVAL, "%s:%u: %s: unknown setting; there are: %s", source->path, line,
+			key, all);
+}
+
+static int take_all(const struct source *source, const config_setting_t *root)
+{
+	int count = config_setting_length(root);
+
+	for (int i = 0; i < count; i++) {
+		config_setting_t *setting = config_setting_get_elem(root, (unsigned)i);
+		const char *key = config_setting_name(setting);
+		int id = 0, rc;
+
+		while (id < OPT_COUNT &&
+		       (!eal_options[id].key || strcmp(key, eal_options[id].key) != 0))
+			id++;
+		rc = id < OPT_COUNT ? take_setting(source, setting, (enum eal_option_id)id)
+				    : fail_key(source, setting);
+		if (rc)
+			return rc;
+	}
+	return eal_conf_check_pair(source->conf);
+}
+
+/* The whole -------------------------------------------------------------------------------- */
+
+static int parse(const struct source *source, const char *text)
+{
+	config_t config;
+	int rc;
+
+	config_init(&config);
+	if (config_read_string(&config, text))
+		rc = take_all(source, config_root_setting(&config));
+	else
+		rc = plx_fail(EINVAL, "%s:%d: %s; a setting is written lcores = \"0-3\";",
+			      source->path, config_error_line(&config), config_error_text(&config));
+	config_destroy(&config);
+	return rc;
+}
+
+/* Levels are applied in order, so those of the command line go behind those of the file. */
+static void put_levels_last(struct plx_eal_conf *conf, uint32_t first_count)
+{
+	const char *values[PLX_EAL_LEVELS_MAX];
+	char *origins[PLX_EAL_LEVELS_MAX];
+	uint32_t count = conf->log_level_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t to = (i + count - first_count) % count;
+
+		values[to] = conf->log_levels[i];
+		origins[to] = conf->level_origins[i];
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		conf->log_levels[i] = values[i];
+		conf->level_origins[i] = origins[i];
+	}
+}
+
+static void find_what_wins(struct source *source)
+{
+	const struct plx_eal_conf *conf = source->conf;
+	bool places = conf->origin[OPT_LCORES] || conf->origin[OPT_COREMASK];
+
+	for (size_t i = 0; i < OPT_COUNT; i++)
+		source->skip[i] = conf->origin[i] != NULL;
+	source->skip[OPT_LCORES] = places;
+	source->skip[OPT_COREMASK] = places;
+}
+
+int plx_eal_conf_file(struct plx_eal_conf *conf)
+{
+	struct source source = {.conf = conf, .path = conf->config};
+	uint32_t levels_before = conf->log_level_count;
+	char *text;
+	int rc;
+
+	if (!conf->config || conf->config_read)
+		return 0;
+	text = malloc(FILE_BYTES_MAX + 1);
+	if (!text)
+		return plx_fail(ENOMEM, "out of memory");
+	find_what_wins(&source);
+	rc = load(&source, text);
+	if (rc == 0)
+		rc = refuse_include(&source, text);
+	if (rc == 0)
+		rc = parse(&source, text);
+	free(text);
+	put_levels_last(conf, levels_before);
+	conf->config_read = rc == 0;
+	return rc;
+}

@@ -1,1 +1,266 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Bringing everything up in order, and down in the opposite one. */
+#include "eal_priv.h"
+#include "plx_fabric.h"
+#include "plx_fabric_driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STOP_LIMIT_S  5
+#define STOP_LIMIT_NS (STOP_LIMIT_S * PLX_NS_PER_S)
+
+struct plx_log_component eal_log = {.name = "eal", .level = PLX_LOG_NOTICE};
+
+__attribute__((constructor)) static void register_log(void)
+{
+	plx_log_register(&eal_log);
+}
+
+/* What init worked out. There is one, as there is one set of lcores in a process. */
+static struct eal {
+	bool ready;
+	bool dry; /* checked only: nothing of it runs */
+	struct plx_topo *topo;
+	struct plx_lcore_map map;
+	struct eal_claims claims;
+	uint32_t main_lcore;
+	char *provider; /* NULL: the default */
+	enum plx_huge huge;
+	enum plx_numa numa;
+	size_t node_bytes[PLX_EAL_NODES_MAX];
+	unsigned node_count;
+} eal;
+
+/* Checks ----------------------------------------------------------------------------------- */
+
+static int set_log_levels(const struct plx_eal_conf *conf)
+{
+	for (uint32_t i = 0; i < conf->log_level_count; i++) {
+		const char *origin = conf->level_origins[i];
+		int rc = plx_log_configure(origin ? origin : eal_options[OPT_LOG_LEVEL].name,
+					   conf->log_levels[i]);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int check_provider(const struct plx_eal_conf *conf)
+{
+	int rc;
+
+	if (!conf->provider)
+		return 0;
+	rc = plx_fabric_check_provider(plx_drivers, eal_conf_origin(conf, OPT_PROVIDER),
+				       conf->provider);
+	if (rc)
+		return rc;
+	eal.provider = strdup(conf->provider);
+	return eal.provider ? 0 : plx_fail(ENOMEM, "out of memory");
+}
+
+/* Everything that can be found wrong before anything is started. */
+static int check_all(const struct plx_eal_conf *conf)
+{
+	int rc = check_provider(conf);
+
+	if (rc == 0)
+		rc = eal_huge_value(conf, &eal.huge);
+	if (rc == 0)
+		rc = eal_numa_value(conf, &eal.numa);
+	if (rc == 0)
+		rc = eal_socket_mem_value(conf, eal.topo, eal.node_bytes, &eal.node_count);
+	if (rc == 0)
+		rc = eal_place(conf, eal.topo, !conf->dry_run, &eal.map, &eal.claims);
+	if (rc == 0)
+		rc = eal_main_lcore_value(conf, &eal.map, &eal.main_lcore);
+	return rc;
+}
+
+static void forget_all(void)
+{
+	eal_claims_drop(&eal.claims);
+	plx_lcore_map_fini(&eal.map);
+	plx_topo_close(eal.topo);
+	free(eal.provider);
+	eal = (struct eal){0};
+}
+
+/* Up --------------------------------------------------------------------------------------- */
+
+static int start_memory(void)
+{
+	const struct plx_mem_conf conf = {
+		.huge = eal.huge,
+		.numa = eal.numa,
+		.node_bytes = eal.node_count ? eal.node_bytes : NULL,
+		.node_count = eal.node_count,
+	};
+
+	return plx_mem_init(&conf);
+}
+
+static int start_lcores(bool catch_signals)
+{
+	const struct plx_lcore_conf conf = {
+		.topo = eal.topo,
+		.map = &eal.map,
+		.main_lcore = eal.main_lcore,
+		.catch_signals = catch_signals,
+	};
+
+	return plx_lcores_init(&conf);
+}
+
+static int start_fabric(void)
+{
+	const struct plx_fabric_conf conf = {.drivers = plx_drivers, .provider = eal.provider};
+
+	return plx_fabric_init(&conf);
+}
+
+int plx_eal_init(struct plx_eal_conf *conf)
+{
+	int rc;
+
+	if (eal.ready)
+		return plx_fail(EALREADY, "Pollux is up already; call plx_eal_fini first");
+	rc = plx_eal_conf_file(conf);
+	if (rc == 0)
+		rc = set_log_levels(conf);
+	if (rc)
+		return rc;
+	plx_clock_init();
+	rc = plx_topo_open(NULL, &eal.topo);
+	if (rc)
+		return rc;
+	rc = check_all(conf);
+	if (rc)
+		goto forget;
+	eal.dry = conf->dry_run;
+	eal.ready = true;
+	if (eal.dry)
+		return 0;
+
+	rc = start_memory();
+	if (rc)
+		goto forget;
+	rc = start_fabric(); /* before lcores: stray signal handlers go before ours come */
+	if (rc)
+		goto stop_memory;
+	rc = start_lcores(!conf->ignore_signals);
+	if (rc)
+		goto stop_fabric;
+	return 0;
+
+stop_fabric:
+	plx_fabric_fini();
+stop_memory:
+	plx_mem_fini();
+forget:
+	forget_all();
+	return rc;
+}
+
+/* Down ------------------------------------------------------------------------------------- */
+
+static int fail_hanging(uint32_t id)
+{
+	return plx_fail(ETIMEDOUT,
+			"lcore %u on CPU %u still runs %d s after it was asked to stop; its "
+			"function must return once plx_stopping() is true",
+			id, plx_lcore_cpu(id), STOP_LIMIT_S);
+}
+
+/* The limit is for all of them together. */
+static int join_workers(void)
+{
+	uint64_t end_ns = plx_now_ns() + STOP_LIMIT_NS;
+
+	PLX_LCORE_FOREACH_WORKER (id) {
+		uint64_t now_ns = plx_now_ns();
+
+		if (plx_lcore_state(id) == PLX_LCORE_WAIT)
+			continue;
+		if (plx_lcore_join(id, now_ns < end_ns ? end_ns - now_ns : 0, NULL) == -ETIMEDOUT)
+			return fail_hanging(id);
+	}
+	return 0;
+}
+
+int plx_eal_fini(void)
+{
+	int rc;
+
+	if (!eal.ready)
+		return 0;
+	if (!eal.dry) {
+		plx_stop();
+		rc = join_workers();
+		if (rc)
+			return rc;
+		plx_fabric_fini();
+		rc = plx_lcores_fini(STOP_LIMIT_NS);
+		if (rc)
+			return rc;
+		plx_mem_fini();
+	}
+	forget_all();
+	return 0;
+}
+
+const struct plx_topo *plx_eal_topo(void)
+{
+	return eal.topo;
+}
+
+/* In words --------------------------------------------------------------------------------- */
+
+static void add_lcores(struct eal_text *text)
+{
+	for (uint32_t i = 0; i < eal.map.count; i++) {
+		const struct plx_lcore_place *place = &eal.map.places[i];
+		char cpus[128];
+
+		eal_text_add(text, "lcore %u: CPU %s, NUMA node %d%s\n", place->lcore_id,
+			     plx_cpuset_format(&place->cpus, cpus, sizeof(cpus)),
+			     plx_topo_cpu_node(eal.topo, plx_cpuset_next(&place->cpus, 0)),
+			     place->lcore_id == eal.main_lcore ? ", main" : "");
+	}
+}
+
+static void add_memory(struct eal_text *text)
+{
+	static const char *const huge[] = {[PLX_HUGE_2M] = "2M pages",
+					   [PLX_HUGE_1G] = "1G pages",
+					   [PLX_HUGE_NONE] = "ordinary pages"};
+	static const char *const numa[] = {
+		[PLX_NUMA_PREFER] = "prefer", [PLX_NUMA_STRICT] = "strict", [PLX_NUMA_ANY] = "any"};
+	char got[256];
+
+	eal_text_add(text, "memory: %s, numa %s", huge[eal.huge], numa[eal.numa]);
+	for (unsigned i = 0; i < eal.node_count; i++)
+		eal_text_add(text, ", %zu KiB at start on node %u", eal.node_bytes[i] / 1024, i);
+	eal_text_add(text, "%s\n", eal.node_count ? "" : ", taken when needed");
+	if (!eal.dry)
+		eal_text_add(text, "memory taken: %s\n", plx_mem_describe(got, sizeof(got)));
+}
+
+const char *plx_eal_describe(char *out, size_t size)
+{
+	struct eal_text text = {.out = out, .size = size};
+
+	if (size)
+		out[0] = '\0';
+	if (!eal.ready) {
+		eal_text_add(&text, "Pollux is not up\n");
+		return out;
+	}
+	add_lcores(&text);
+	add_memory(&text);
+	eal_text_add(&text, "links: provider %s\n",
+		     eal.provider ? eal.provider : plx_drivers[0]->name);
+	return out;
+}

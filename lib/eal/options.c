@@ -1,1 +1,236 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of options, argv read by it, and the help made from it. */
+#include "eal_priv.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HELP_COLUMN 30
+#define LONG_BASE   256 /* getopt_long's value of long option i is LONG_BASE + i */
+
+#define AS_OPTION(kind_, id_, letter_, name_, placeholder_, field_, key_, group_, help_) \
+	[OPT_##id_] = {                                                                  \
+		.kind = EAL_##kind_,                                                     \
+		.letter = (letter_),                                                     \
+		.name = (name_),                                                         \
+		.placeholder = (placeholder_),                                           \
+		.offset = offsetof(struct plx_eal_conf, field_),                         \
+		.key = (key_),                                                           \
+		.group = EAL_GROUP_##group_,                                             \
+		.help = (help_),                                                         \
+	},
+#define AS_NAME(kind_, id_, letter_, name_, ...) [OPT_##id_] = (name_),
+
+const struct eal_option eal_options[OPT_COUNT] = {EAL_OPTIONS(AS_OPTION)};
+static const char *const names[OPT_COUNT] = {EAL_OPTIONS(AS_NAME)};
+
+const char *const *plx_eal_option_names(size_t *count_out)
+{
+	*count_out = OPT_COUNT;
+	return names;
+}
+
+/* Parsing ---------------------------------------------------------------------------------- */
+
+static const struct eal_option *by_letter(int letter)
+{
+	for (size_t i = 0; i < OPT_COUNT; i++)
+		if (letter && eal_options[i].letter == letter)
+			return &eal_options[i];
+	return NULL;
+}
+
+int plx_eal_option_words(const char *word)
+{
+	const struct eal_option *option;
+
+	if (word[0] != '-' || word[1] == '\0' || strcmp(word, "--") == 0)
+		return 0;
+	if (word[1] == '-') {
+		int id = plx_option_find(word, names, OPT_COUNT);
+
+		if (id < 0)
+			return 0;
+		return eal_options[id].placeholder && !strchr(word, '=') ? 2 : 1;
+	}
+	/* -hl 0: letters that take no value, then one that does */
+	for (const char *c = word + 1; *c; c++) {
+		option = by_letter(*c);
+		if (!option)
+			return 0;
+		if (option->placeholder)
+			return c[1] ? 1 : 2;
+	}
+	return 1;
+}
+
+static void make_getopt_tables(struct option longs[OPT_COUNT + 1], char letters[2 * OPT_COUNT + 3])
+{
+	size_t used = 0;
+
+	letters[used++] = '+'; /* stop at the first word that is no option */
+	letters[used++] = ':'; /* tell a missing value from an unknown option */
+	for (int i = 0; i < OPT_COUNT; i++) {
+		const struct eal_option *option = &eal_options[i];
+		bool takes = option->placeholder != NULL;
+
+		longs[i] = (struct option){option->name, takes, NULL, LONG_BASE + i};
+		if (option->letter)
+			letters[used++] = (char)option->letter;
+		if (option->letter && takes)
+			letters[used++] = ':';
+	}
+	longs[OPT_COUNT] = (struct option){0};
+	letters[used] = '\0';
+}
+
+/* The option that getopt_long's value stands for, and how the user named it. */
+static const struct eal_option *option_of(int value, char *given, size_t size)
+{
+	const struct eal_option *option = value >= LONG_BASE ? &eal_options[value - LONG_BASE]
+							     : by_letter(value);
+
+	if (option && value >= LONG_BASE)
+		snprintf(given, size, "--%s", option->name);
+	else
+		snprintf(given, size, "-%c", value);
+	return option;
+}
+
+static int fail_missing(const struct eal_option *option, const char *given, const char *follows)
+{
+	if (follows)
+		return plx_fail(EINVAL, "%s: a value is missing: %s %s is wanted, and '%s' follows",
+				given, given, option->placeholder, follows);
+	return plx_fail(EINVAL, "%s: a value is missing; give %s %s", given, given,
+			option->placeholder);
+}
+
+/* getopt_long said '?' with this optopt at this word. */
+static int fail_unknown(int value, const char *word)
+{
+	char given[64];
+
+	if (value >= LONG_BASE) {
+		option_of(value, given, sizeof(given));
+		return plx_fail(EINVAL, "%s: takes no value; give %s alone", word, given);
+	}
+	if (value == 0) {
+		plx_option_find(word, names, OPT_COUNT);
+		return -EINVAL;
+	}
+	return plx_fail(EINVAL, "-%c: unknown option (--help lists all)", value);
+}
+
+/* "-lcores", which getopt_long reads as -l with the value "cores". */
+static bool has_one_dash_too_few(const char *word)
+{
+	for (size_t i = 0; i < OPT_COUNT; i++)
+		if (word[1] != '-' && strcmp(word + 1, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* value: what getopt_long returned for an option that it knows; word: the last one it took. */
+static int take(struct plx_eal_conf *conf, int value, const char *text, const char *word)
+{
+	char given[64];
+	const struct eal_option *option = option_of(value, given, sizeof(given));
+
+	if (value < LONG_BASE && text && has_one_dash_too_few(word))
+		return plx_fail(EINVAL, "%s: a long option has two dashes; give -%s", word, word);
+	if (text && text[0] == '\0')
+		return fail_missing(option, given, NULL);
+	/* No value begins with a dash: -l --dry-run has lost its own */
+	if (text && text == word && text[0] == '-')
+		return fail_missing(option, given, text);
+	return eal_conf_set(conf, (enum eal_option_id)(option - eal_options), text, given);
+}
+
+int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf)
+{
+	struct option longs[OPT_COUNT + 1];
+	char letters[2 * OPT_COUNT + 3], given[64];
+	int rc = 0;
+
+	if (argc < 1)
+		return 0;
+	make_getopt_tables(longs, letters);
+	optind = 0;
+	opterr = 0;
+	while (rc == 0) {
+		int value = getopt_long(argc, argv, letters, longs, NULL);
+
+		if (value == -1)
+			break;
+		if (value == ':')
+			rc = fail_missing(option_of(optopt, given, sizeof(given)), given, NULL);
+		else if (value == '?')
+			rc = fail_unknown(optopt, argv[optind - 1]);
+		else
+			rc = take(conf, value, optarg, argv[optind - 1]);
+	}
+	if (rc == 0)
+		rc = eal_conf_check_pair(conf);
+	return rc ? rc : optind - 1;
+}
+
+/* Help ------------------------------------------------------------------------------------- */
+
+void eal_text_add(struct eal_text *text, const char *format, ...)
+{
+	va_list args;
+
+	if (text->used >= text->size)
+		return;
+	va_start(args, format);
+	int n = vsnprintf(text->out + text->used, text->size - text->used, format, args);
+	va_end(args);
+	text->used += n > 0 ? (size_t)n : 0;
+}
+
+static void add_option(struct eal_text *text, const struct eal_option *option)
+{
+	char left[64], letter[8] = "    ";
+	const char *line = option->help;
+
+	if (option->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
+	snprintf(left, sizeof(left), "  %s--%s %s", letter, option->name,
+		 option->placeholder ? option->placeholder : "");
+	if (strlen(left) >= HELP_COLUMN) {
+		eal_text_add(text, "%s\n", left);
+		left[0] = '\0';
+	}
+	for (; *line; line += strspn(line, "\n")) {
+		size_t len = strcspn(line, "\n");
+
+		eal_text_add(text, "%-*s%.*s\n", HELP_COLUMN, left, (int)len, line);
+		left[0] = '\0';
+		line += len;
+	}
+}
+
+const char *plx_eal_options_help(void)
+{
+	static const char *const titles[] = {
+		[EAL_GROUP_LCORES] = "Lcores:",
+		[EAL_GROUP_MEMORY] = "Memory:",
+		[EAL_GROUP_LINKS] = "Links:",
+		[EAL_GROUP_GENERAL] = "General:",
+	};
+	static char out[4096]; /* the same at each call */
+	struct eal_text text = {.out = out, .size = sizeof(out)};
+
+	for (size_t group = 0; group < PLX_ARRAY_LEN(titles); group++) {
+		eal_text_add(&text, "%s\n", titles[group]);
+		for (size_t i = 0; i < OPT_COUNT; i++)
+			if (eal_options[i].group == group)
+				add_option(&text, &eal_options[i]);
+	}
+	assert(text.used < text.size);
+	return out;
+}

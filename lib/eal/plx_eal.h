@@ -15,8 +15,9 @@ PLX_BEGIN_DECLS
 #define PLX_EAL_NODES_MAX  64
 #define PLX_EAL_LEVELS_MAX 16
 
-/** Everything that can be set. Fill it by hand, from argv (plx_eal_parse), or both. Strings are
- * the caller's (argv's) or the struct's own `owned` ones; free those with plx_eal_conf_fini. */
+/** Everything that can be set. Fill it by hand, from argv (plx_eal_parse), or both: the command
+ * line wins over the configuration file, and the file over what the program set. Strings are the
+ * caller's (argv's) or the struct's own `owned` ones; free those with plx_eal_conf_fini. */
 struct plx_eal_conf {
 	const char *lcores;     /**< core list as for plx_lcore_map_parse_list; NULL: see init */
 	const char *coremask;   /**< hexadecimal mask instead of a list */
@@ -35,22 +36,29 @@ struct plx_eal_conf {
 	/** How each of the strings above was given, for error texts: "-l", "lcores in FILE:3". NULL
 	 * for one that the program set. Indexed by plx_eal's option table; private. */
 	char *origin[16];
+	char *level_origins[PLX_EAL_LEVELS_MAX]; /**< the same for each log level; private */
 	char *owned[32]; /**< strings that came from the configuration file; private */
 	uint32_t owned_count;
+	bool config_read; /**< the configuration file has been read; private */
 };
 
-/** Parse options up to "--" or the first word that is no option. conf must be zeroed. The options
- * keep their place: argv is not reordered.
+/** Parse options up to "--" or the first word that is no option. conf must be zeroed, or hold what
+ * the program sets by itself. The options keep their place: argv is not reordered. Uses getopt_long
+ * and so leaves its globals changed.
  * Thread: setup. Return: how many words were used, "--" included, argv[0] not: the application's
  * own begin at argv[1 + n]. -EINVAL an unknown option (with the nearest known one), a missing or
  * repeated value, or two options that exclude each other. Values are looked at by plx_eal_init. */
 int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf);
 
-/** Read conf->config, if set, into what the command line did not set. Done by plx_eal_init too.
- * Return: 0; -ENOENT; -EINVAL with file, line and what is allowed. */
+/** Read conf->config, if set, into what the command line did not set. Log levels are taken from
+ * both, the command line's last. Done by plx_eal_init too, once: a second call does nothing.
+ * The file is libconfig's; its settings are strings named as the long options, with "_" for "-".
+ * "@include" is refused: libconfig ends the process when it is given a directory.
+ * Thread: setup. Return: 0; -ENOENT; -EACCES and its like; -EINVAL with file, line and what is
+ * allowed. */
 int plx_eal_conf_file(struct plx_eal_conf *conf);
 
-/** Free what the conf owns. */
+/** Free what the conf owns; also after a call that failed. plx_eal_init keeps nothing of it. */
 void plx_eal_conf_fini(struct plx_eal_conf *conf);
 
 /** Bring everything up: topology, log levels, memory, lcores (WAIT), fabric. Without lcores or
@@ -75,7 +83,21 @@ const char *plx_eal_options_help(void);
 /** Several lines for --dry-run: lcores and CPUs, memory, provider. After init. Returns out. */
 const char *plx_eal_describe(char *out, size_t size);
 
+/** The long names of all EAL options, for plx_option_find and plx_suggest. */
+const char *const *plx_eal_option_names(size_t *count_out);
+
+/** How many words the EAL option `word` takes: 0 where it is none, 1, or 2 with the value in the
+ * next word. An abbreviation counts where it is clear. */
+int plx_eal_option_words(const char *word);
+
+/** Which of `names` an option's word means: the exact one, or else the only one that it begins.
+ * word: as typed, "--lcor=0-3"; dashes in front are skipped, and "=" ends it.
+ * Return: the index; -ENOENT none, the text naming the nearest; -EINVAL several, the text naming
+ * them. */
+int plx_option_find(const char *word, const char *const *names, size_t count);
+
 /** The known option nearest to `word` ("--lcore" gives "--lcores"), or NULL where none is near.
+ * Dashes in front are skipped, and "=" ends the word; case, "-" and "_" make no difference.
  * names: `count` long names without dashes. */
 const char *plx_suggest(const char *word, const char *const *names, size_t count);
 

@@ -1,1 +1,132 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* From a word that somebody typed to the option that was meant. */
+#include "plx_eal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORD_MAX 63 /* nobody means an option with a longer one */
+
+/* "--lcor=0-3" is the name "lcor". */
+static const char *name_of(const char *word, size_t *len_out)
+{
+	word += strspn(word, "-");
+	*len_out = strcspn(word, "=");
+	return word;
+}
+
+static char folded(char c)
+{
+	return c == '_' ? '-' : (char)tolower((unsigned char)c);
+}
+
+/* Edits between two words where a swap of neighbours is one edit too: the "optimal string
+ * alignment" form of Levenshtein's distance, row by row. */
+static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t rows[3][WORD_MAX + 1];
+	size_t *before = rows[0], *last = rows[1], *now = rows[2];
+
+	for (size_t j = 0; j <= b_len; j++)
+		last[j] = j;
+	for (size_t i = 1; i <= a_len; i++) {
+		now[0] = i;
+		for (size_t j = 1; j <= b_len; j++) {
+			bool same = folded(a[i - 1]) == folded(b[j - 1]);
+			size_t least = last[j - 1] + !same;
+
+			if (last[j] + 1 < least)
+				least = last[j] + 1;
+			if (now[j - 1] + 1 < least)
+				least = now[j - 1] + 1;
+			if (i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) &&
+			    folded(a[i - 2]) == folded(b[j - 1]) && before[j - 2] + 1 < least)
+				least = before[j - 2] + 1;
+			now[j] = least;
+		}
+
+		size_t *spare = before;
+		before = last;
+		last = now;
+		now = spare;
+	}
+	return last[b_len];
+}
+
+const char *plx_suggest(const char *word, const char *const *names, size_t count)
+{
+	const char *nearest = NULL;
+	size_t least = WORD_MAX, len;
+
+	word = name_of(word, &len);
+	if (len == 0 || len > WORD_MAX)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		size_t name_len = strlen(names[i]);
+
+		if (name_len > WORD_MAX)
+			continue;
+
+		size_t edits = distance(word, len, names[i], name_len);
+		size_t longer = len > name_len ? len : name_len;
+
+		/* With more than half of it to change, it is another word. */
+		if (edits <= longer / 2 && edits < least) {
+			least = edits;
+			nearest = names[i];
+		}
+	}
+	return nearest;
+}
+
+static void list_candidates(const char *name, size_t len, const char *const *names, size_t count,
+			    char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < count && used < size; i++) {
+		if (strncmp(names[i], name, len) == 0) {
+			int n = snprintf(out + used, size - used, "%s--%s", used ? " or " : "",
+					 names[i]);
+
+			used += n > 0 ? (size_t)n : 0;
+		}
+	}
+}
+
+static int fail_unknown(const char *word, const char *const *names, size_t count)
+{
+	const char *nearest = plx_suggest(word, names, count);
+	int len = (int)strcspn(word, "=");
+
+	if (nearest)
+		return plx_fail(ENOENT,
+				"%.*s: unknown option; did you mean --%s? (--help lists all)", len,
+				word, nearest);
+	return plx_fail(ENOENT, "%.*s: unknown option (--help lists all)", len, word);
+}
+
+int plx_option_find(const char *word, const char *const *names, size_t count)
+{
+	size_t len, begun = 0, index = 0;
+	const char *name = name_of(word, &len);
+	char candidates[256];
+
+	for (size_t i = 0; i < count && len; i++) {
+		if (strncmp(names[i], name, len) != 0)
+			continue;
+		if (names[i][len] == '\0')
+			return (int)i;
+		begun++;
+		index = i;
+	}
+	if (begun == 1)
+		return (int)index;
+	if (begun == 0)
+		return fail_unknown(word, names, count);
+	list_candidates(name, len, names, count, candidates, sizeof(candidates));
+	return plx_fail(EINVAL, "%.*s: ambiguous; give %s", (int)strcspn(word, "="), word,
+			candidates);
+}

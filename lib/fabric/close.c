@@ -146,7 +146,8 @@ void plx_link_abort(struct plx_link *link)
 
 void close_on_fin(struct plx_link *link, bool carries_ack)
 {
-	if (link->peer_fin || link->rx_partial_total || (carries_ack && !link->fin_sent)) {
+	if (link->state < LINK_OPEN || link->peer_fin || link->rx_partial_total ||
+	    (carries_ack && !link->fin_sent)) {
 		link_end(link, PLX_LINK_PROTOCOL, "a FIN that does not belong here");
 		return;
 	}

@@ -68,7 +68,11 @@ int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 	rc = driver_getinfo(driver, provider, host, port, 0, &info);
 	if (rc)
 		return rc;
+
+	struct fd_mark *mark = hygiene_mark();
+
 	rc = connect_with(home, driver, provider, info, &checked, link_out);
+	hygiene_close_on_exec_since(mark);
 	fi_freeinfo(info);
 	return rc;
 }

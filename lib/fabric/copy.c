@@ -46,8 +46,12 @@ static int send_copied(struct plx_link *link, const struct iovec *iov, int count
 
 	struct plx_buf *buf = plx_link_buf(link, (uint32_t)length);
 
-	if (!buf)
-		return length <= TX_BUF_BYTES ? tx_would_block(link) : -ENOMEM;
+	if (!buf) {
+		if (length > TX_BUF_BYTES)
+			return -ENOMEM;
+		link_attend(link, 0); /* the lcore's buffers are all out: look again each turn */
+		return tx_would_block(link);
+	}
 	copy_in(plx_buf_append(buf, (uint32_t)length), iov, count);
 
 	int rc = plx_link_send_buf(link, buf, NULL, NULL);

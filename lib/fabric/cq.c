@@ -21,7 +21,7 @@ static void operation_failed(const struct fi_cq_err_entry *entry)
 	if (entry->err == FI_ETRUNC)
 		link_end(link, PLX_LINK_PROTOCOL, "the peer sent a frame longer than %u bytes",
 			 link->rx_buf_bytes);
-	else
+	else if (link->state != LINK_CONNECTING) /* else the EQ will tell why it failed */
 		close_on_shutdown(link);
 }
 

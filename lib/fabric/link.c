@@ -296,16 +296,11 @@ int link_look_after(struct plx_fabric_lcore *home)
 /* FI_CONNECTED: each side says HELLO first of all. */
 void link_connected(struct plx_link *link)
 {
-	struct sockaddr_storage name;
-	size_t len = sizeof(name);
-
 	if (link->state != LINK_CONNECTING)
 		return;
 	link->connected = true;
 	link->set->connecting--;
 	link->state = LINK_HELLO;
-	if (fi_getname(&link->ep->fid, &name, &len) == 0)
-		hygiene_close_on_exec_port(address_port((struct sockaddr *)&name));
 	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);
 	link->want |= WANT_HELLO;
 	if (send_control(link) != 0)

@@ -64,9 +64,9 @@ void receive_take_back(struct plx_op *op)
 	set_idle(op);
 }
 
-/* Allow the peer more, and tell it once that at least doubles what it has left: twice a window while
- * all of it is in use, and each time where the user keeps all buffers but one. In a dialogue every
- * frame back carries the news, and no frame is sent for it alone. */
+/* Allow the peer more, and tell it once that at least doubles what it has left: twice a window
+ * while all of it is in use, and each time where the user keeps all buffers but one. In a dialogue
+ * every frame back carries the news, and no frame is sent for it alone. */
 static void grant(struct plx_link *link, uint32_t frames, uint32_t bytes)
 {
 	link->rx_frames_granted += frames;

@@ -14,6 +14,7 @@ uint32_t tx_bytes_left(const struct plx_link *link)
 	return link->tx_bytes_granted - link->tx_bytes;
 }
 
+/* No credit, or no operation: a frame or a completion will tell when there is room. */
 int tx_would_block(struct plx_link *link)
 {
 	link->stats.again++;
@@ -55,6 +56,13 @@ void tx_count_message(struct plx_link *link, uint64_t length)
 {
 	link->stats.messages_sent++;
 	link->stats.bytes_sent += length;
+}
+
+/* No room in something that nobody tells of: the loop looks again each turn. */
+static int would_block_here(struct plx_link *link)
+{
+	link_attend(link, 0);
+	return -EAGAIN;
 }
 
 /* Whether a message of that length may be sent at all. Return: 0; -ENOTCONN; -EMSGSIZE. */
@@ -133,7 +141,7 @@ int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
 		return 0;
 	}
 	if (rc == -FI_EAGAIN)
-		return -EAGAIN;
+		return would_block_here(link);
 	link_end(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
 	return -ENOTCONN;
 }
@@ -156,7 +164,7 @@ int tx_inject(struct plx_link *link, const uint8_t *frame, uint32_t length)
 	if (plx_likely(rc == 0))
 		return 0;
 	if (rc == -FI_EAGAIN)
-		return -EAGAIN;
+		return would_block_here(link);
 	link_end(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
 	return -ENOTCONN;
 }

@@ -150,7 +150,7 @@ void fixture_stop(void)
 	looked_before = true;
 }
 
-bool pump_until(const unsigned *value, unsigned target, unsigned limit_ms)
+bool pump_until(const _Atomic unsigned *value, unsigned target, unsigned limit_ms)
 {
 	uint64_t limit_ns = plx_now_ns() + limit_ms * PLX_NS_PER_MS;
 
@@ -161,7 +161,7 @@ bool pump_until(const unsigned *value, unsigned target, unsigned limit_ms)
 
 void pump_ms(unsigned ms)
 {
-	unsigned never = 0;
+	_Atomic unsigned never = 0;
 
 	pump_until(&never, 1, ms);
 }

@@ -15,7 +15,7 @@
 struct side {
 	struct plx_link *link; /* NULL when it has ended */
 	const char *name;
-	unsigned opened, closed, writable, messages;
+	_Atomic unsigned opened, closed, writable, messages; /* the side may be on another lcore */
 	uint64_t bytes;
 	enum plx_link_reason reason;
 	char text[256];
@@ -45,7 +45,7 @@ void fixture_stop(void);
 
 /** Turn the loop until *value is at least target, at most limit_ms. Return: whether it got there.
  */
-bool pump_until(const unsigned *value, unsigned target, unsigned limit_ms);
+bool pump_until(const _Atomic unsigned *value, unsigned target, unsigned limit_ms);
 
 /** Turn the loop that long. */
 void pump_ms(unsigned ms);

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The measuring side. Stamps are raw TSC reads, immediately before the send and first thing in the
+ * receive callback: the turn's own clock is older than the provider's work.
+ *
+ * Closed loop: one message out, the next when it is back. Open loop: messages leave on a schedule
+ * that does not wait for answers, and each is measured from its *intended* time, so that a stall is
+ * charged to every message that it delayed (no coordinated omission). */
+#include "ping.h"
+#include "plx_app.h"
+#include "plx_lcore.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HIGHEST_NS      (10 * PLX_NS_PER_S) /* longest round trip that keeps its digits */
+#define DIGITS          3
+#define DRAIN_NS        (2 * PLX_NS_PER_S) /* for the last answers of an open loop */
+#define IN_FLIGHT_MAX   65536              /* of an open loop; a power of two */
+#define BURST_MAX       16                 /* sends of an open loop in one turn */
+#define COPY_MAX        1024               /* longer messages are sent by reference */
+#define PAGE_LINK_BYTES 65536 /* receive buffers beyond it: fewer, so that they stay in the cache \
+			       */
+#define TX_BUFS   16
+#define SILENCE_S 10 /* without any answer: the peer is given up */
+
+/* A message on its way. Answers come in order, so that a queue finds its own. */
+struct flight {
+	uint64_t intended, sent; /* TSC */
+	uint64_t seq;
+};
+
+struct client {
+	const struct ping_conf *conf;
+	struct ping_outcome *outcome;
+	struct plx_link *link;
+	struct plx_pool *pool; /* of messages too long to copy */
+	uint8_t *payload;
+	struct flight *flights;
+	uint64_t sent, answered;      /* warm-up included; sent - answered are in flight */
+	uint64_t first_tsc, last_tsc; /* of the measured part */
+	uint64_t stop_tsc;            /* closed by duration: no more sends after it */
+	double next_tsc, gap_tsc;     /* open loop's schedule */
+	uint64_t random;
+	struct plx_timer deadline, progress, watch;
+	uint64_t answered_before; /* when the watch looked last */
+	unsigned silent_s;
+	bool stopped, failed, open;
+	char error[512];
+};
+
+uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
+{
+	uint64_t fits = (conf->size_bytes + PLX_LINK_OVERHEAD + 63) & ~UINT64_C(63);
+
+	if (conf->rx_buf_bytes)
+		return (uint32_t)conf->rx_buf_bytes;
+	if (fits > 16 << 20)
+		fits = 16 << 20;
+	return fits < 4096 ? 4096 : (uint32_t)fits;
+}
+
+uint32_t ping_rx_buf_count(const struct ping_conf *conf)
+{
+	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 2 : 8;
+}
+
+/* Payload: every byte depends on the message's number and its place. */
+static void fill(uint8_t *out, uint64_t size, uint64_t seq)
+{
+	for (uint64_t i = 0; i < size; i++)
+		out[i] = (uint8_t)((seq + i) * 167 + (i >> 8));
+}
+
+static void fail(struct client *client, const char *text)
+{
+	if (!client->failed)
+		snprintf(client->error, sizeof(client->error), "%s", text);
+	client->failed = true;
+	plx_loop_quit();
+}
+
+static void stop(struct client *client)
+{
+	client->stopped = true;
+	if (client->open && plx_link_close(client->link) == 0)
+		return; /* on_close ends the loop */
+	plx_loop_quit();
+}
+
+static bool is_measured(const struct client *client, uint64_t seq)
+{
+	return seq >= client->conf->warmup;
+}
+
+/* Whether no further message shall leave. */
+static bool is_enough(const struct client *client, uint64_t now_tsc)
+{
+	if (client->conf->count)
+		return client->sent >= client->conf->warmup + client->conf->count;
+	return client->stop_tsc && now_tsc >= client->stop_tsc;
+}
+
+static int send_by_reference(struct client *client)
+{
+	struct plx_buf *buf = plx_buf_get(client->pool);
+
+	if (!buf)
+		return -EAGAIN;
+
+	uint8_t *data = plx_buf_append(buf, (uint32_t)client->conf->size_bytes);
+
+	if (client->conf->verify)
+		fill(data, client->conf->size_bytes, client->sent);
+
+	int rc = plx_link_send_buf(client->link, buf, NULL, NULL);
+
+	if (rc)
+		plx_buf_unref(buf);
+	return rc;
+}
+
+/* Send the next message. intended: 0 in a closed loop. Return: 0; -EAGAIN; other: failed. */
+static int send_next(struct client *client, uint64_t intended)
+{
+	struct flight *flight = &client->flights[client->sent % IN_FLIGHT_MAX];
+	int rc;
+
+	if (client->conf->size_bytes > COPY_MAX) {
+		flight->sent = plx_tsc();
+		rc = send_by_reference(client);
+	} else {
+		if (client->conf->verify)
+			fill(client->payload, client->conf->size_bytes, client->sent);
+		flight->sent = plx_tsc();
+		rc = plx_link_send(client->link, client->payload, client->conf->size_bytes);
+	}
+	if (plx_unlikely(rc)) {
+		if (rc == -EAGAIN)
+			client->outcome->again++;
+		else
+			fail(client, plx_error());
+		return rc;
+	}
+	flight->intended = intended ? intended : flight->sent;
+	if (plx_unlikely(client->sent == client->conf->warmup)) {
+		client->first_tsc = flight->intended;
+		client->stop_tsc = flight->intended + (uint64_t)((double)client->conf->duration_ns /
+								 1e9 * plx_clock_info()->hz);
+	}
+	client->sent++;
+	return 0;
+}
+
+static bool verified(struct client *client, const struct plx_buf *message)
+{
+	uint64_t size = client->conf->size_bytes;
+
+	if (message->len != size)
+		return false;
+	if (!client->conf->verify)
+		return true;
+	fill(client->payload, size, client->answered);
+	return memcmp(client->payload, message->data, size) == 0;
+}
+
+static void record(struct client *client, const struct flight *flight, uint64_t now_tsc)
+{
+	plx_hist_record(&client->outcome->rtt_ns, plx_tsc_to_ns(now_tsc - flight->intended));
+	if (client->conf->rate)
+		plx_hist_record(&client->outcome->service_ns,
+				plx_tsc_to_ns(now_tsc - flight->sent));
+	client->last_tsc = now_tsc;
+}
+
+static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	uint64_t now_tsc = plx_tsc();
+	struct client *client = user;
+	uint64_t seq = client->answered;
+	struct flight flight = client->flights[seq % IN_FLIGHT_MAX];
+
+	if (plx_unlikely(seq == client->sent || !verified(client, message))) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "message %" PRIu64 " came back changed", seq);
+		fail(client, text);
+		return;
+	}
+	client->answered++;
+	if (!client->conf->rate && !is_enough(client, now_tsc) && !client->stopped &&
+	    send_next(client, 0) == -EAGAIN)
+		fail(client, "a closed loop found no room to send in"); /* one frame in flight */
+	if (is_measured(client, seq))
+		record(client, &flight, now_tsc);
+	if (plx_unlikely(client->answered == client->sent && !client->stopped &&
+			 is_enough(client, now_tsc)))
+		stop(client);
+}
+
+static uint64_t next_random(struct client *client)
+{
+	/* splitmix64 (Steele, Lea, Flood 2014): fine for gaps, and a seed of 0 is too. */
+	uint64_t z = client->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+static void schedule_next(struct client *client)
+{
+	double gap = client->gap_tsc;
+
+	if (client->conf->arrival == PING_POISSON) {
+		double uniform = ((double)(next_random(client) >> 11) + 0.5) / 9007199254740992.0;
+
+		gap *= -log(uniform);
+	}
+	client->next_tsc += gap;
+}
+
+/* Open loop: whatever is due leaves now, with the time that it should have left as its stamp. */
+static int send_due(void *arg, uint64_t now_ns)
+{
+	struct client *client = arg;
+	int work = 0;
+
+	if (!client->open || client->stopped)
+		return 0;
+	for (; work < BURST_MAX; work++) {
+		uint64_t now_tsc = plx_tsc();
+
+		if (is_enough(client, now_tsc)) {
+			if (client->answered == client->sent)
+				stop(client);
+			else if (!plx_timer_running(&client->deadline))
+				plx_timer_start(&client->deadline, DRAIN_NS);
+			break;
+		}
+		if ((double)now_tsc < client->next_tsc ||
+		    client->sent - client->answered >= IN_FLIGHT_MAX)
+			break;
+		if (send_next(client, (uint64_t)client->next_tsc) != 0)
+			break;
+		schedule_next(client);
+	}
+	return work;
+}
+
+/* The time after which nothing more is waited for. */
+static void on_deadline(struct plx_timer *timer, void *arg)
+{
+	struct client *client = arg;
+
+	if (client->conf->rate)
+		client->outcome->lost = client->sent - client->answered;
+	stop(client);
+}
+
+static void on_watch(struct plx_timer *timer, void *arg)
+{
+	struct client *client = arg;
+	bool moved = client->answered != client->answered_before;
+
+	client->answered_before = client->answered;
+	client->silent_s = moved || client->answered == client->sent ? 0 : client->silent_s + 1;
+	if (client->silent_s == SILENCE_S)
+		fail(client, "the peer has not answered for 10 s");
+}
+
+static void on_progress(struct plx_timer *timer, void *arg)
+{
+	struct client *client = arg;
+	const struct plx_hist *hist = &client->outcome->rtt_ns;
+
+	fprintf(stderr, "\r%" PRIu64 " round trips, p50 %.2f us, p99 %.2f us   ", hist->count,
+		(double)plx_hist_quantile(hist, 0.5) / 1e3,
+		(double)plx_hist_quantile(hist, 0.99) / 1e3);
+}
+
+static void on_open(struct plx_link *link, void *user)
+{
+	struct client *client = user;
+
+	client->open = true;
+	snprintf(client->outcome->provider, sizeof(client->outcome->provider), "%s",
+		 plx_link_fi_provider(link));
+	if (client->conf->size_bytes > plx_link_message_max(link)) {
+		char text[128];
+
+		snprintf(text, sizeof(text),
+			 "--size %" PRIu64 ": the peer accepts at most %" PRIu64,
+			 client->conf->size_bytes, plx_link_message_max(link));
+		fail(client, text);
+		return;
+	}
+	if (isatty(STDERR_FILENO))
+		plx_timer_start_periodic(&client->progress, PLX_NS_PER_S);
+	plx_timer_start_periodic(&client->watch, PLX_NS_PER_S);
+	client->next_tsc = (double)plx_tsc();
+	if (!client->conf->rate)
+		send_next(client, 0);
+}
+
+static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		     void *user)
+{
+	struct client *client = user;
+
+	client->link = NULL;
+	client->open = false;
+	if (!client->stopped)
+		fail(client, text);
+	plx_loop_quit();
+}
+
+static const struct plx_link_events events = {
+	.on_open = on_open,
+	.on_message = on_message,
+	.on_close = on_close,
+};
+
+static int prepare(struct client *client)
+{
+	const struct ping_conf *conf = client->conf;
+	struct plx_pool_attr attr = {
+		.name = "ping messages",
+		.object_count = TX_BUFS,
+		.node = plx_lcore_node(plx_lcore_id()),
+		.owner = plx_lcore_id(),
+	};
+	int rc = plx_hist_init(&client->outcome->rtt_ns, HIGHEST_NS, DIGITS);
+
+	if (rc == 0)
+		rc = plx_hist_init(&client->outcome->service_ns, HIGHEST_NS, DIGITS);
+	if (rc)
+		return plx_fail(ENOMEM, "out of memory");
+	client->payload = malloc(conf->size_bytes + 1);
+	client->flights = calloc(IN_FLIGHT_MAX, sizeof(*client->flights));
+	if (!client->payload || !client->flights)
+		return plx_fail(ENOMEM, "out of memory");
+	fill(client->payload, conf->size_bytes, 0);
+	memset(client->flights, 0, IN_FLIGHT_MAX * sizeof(*client->flights));
+	if (conf->size_bytes > COPY_MAX)
+		return plx_buf_pool_create(&attr, conf->size_bytes, &client->pool);
+	return 0;
+}
+
+static int run(struct client *client)
+{
+	const struct ping_conf *conf = client->conf;
+	struct plx_link_attr attr = {
+		.events = &events,
+		.user = client,
+		.rx_buf_bytes = ping_rx_buf_bytes(conf),
+		.rx_buf_count = ping_rx_buf_count(conf),
+	};
+	struct plx_poller *sender = NULL;
+	int rc = plx_link_connect(conf->connect, &attr, &client->link);
+
+	if (rc)
+		return rc;
+	plx_timer_init(&client->deadline, on_deadline, client);
+	plx_timer_init(&client->progress, on_progress, client);
+	plx_timer_init(&client->watch, on_watch, client);
+	if (conf->rate) {
+		client->gap_tsc = plx_clock_info()->hz / (double)conf->rate;
+		rc = plx_poller_add("open loop", send_due, client, 0, &sender);
+		if (rc)
+			return rc;
+	}
+	plx_loop_run();
+	plx_timer_stop(&client->deadline);
+	plx_timer_stop(&client->watch);
+	if (plx_timer_running(&client->progress))
+		fputc('\n', stderr);
+	plx_timer_stop(&client->progress);
+	plx_poller_remove(sender);
+	if (client->link)
+		plx_link_abort(client->link);
+	client->outcome->elapsed_ns = client->last_tsc
+					    ? plx_tsc_to_ns(client->last_tsc - client->first_tsc)
+					    : 0;
+	return client->failed ? plx_fail(EIO, "%s", client->error) : 0;
+}
+
+int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
+{
+	struct client client = {.conf = conf, .outcome = outcome, .random = conf->seed};
+	int rc = prepare(&client);
+
+	if (rc == 0)
+		rc = run(&client);
+	/* Nothing of the client may be called any more: one turn buries an aborted link. */
+	for (int i = 0; i < 1000 && plx_fabric_open_count(); i++)
+		plx_loop_turn();
+	plx_pool_destroy(client.pool);
+	free(client.payload);
+	free(client.flights);
+	return rc;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plx-ping: how long a message takes to another process and back. */
+#include "../echo/service.h"
+#include "ping.h"
+#include "plx_app.h"
+
+#include <stdio.h>
+
+static struct ping_conf conf = {
+	.size_bytes = 64,
+	.duration_ns = 5 * PLX_NS_PER_S,
+	.warmup = 1000,
+	.seed = 1,
+	.name = "plx-ping",
+};
+static bool count_given, duration_given, arrival_given;
+
+static const char *const arrivals[] = {"fixed", "poisson", NULL};
+
+static const struct plx_app_option options[] = {
+	{.name = "listen",
+	 .placeholder = "ADDR",
+	 .help = "answer on host:port (*:port: every address; port 0: a free one)",
+	 .kind = PLX_APP_STRING,
+	 .value = &conf.listen},
+	{.name = "connect",
+	 .placeholder = "ADDR",
+	 .help = "measure against the plx-ping --listen or plx-echo at host:port",
+	 .kind = PLX_APP_STRING,
+	 .value = &conf.connect},
+	{.name = "size",
+	 .placeholder = "N",
+	 .help = "bytes in a message (default 64); with --listen: expected",
+	 .kind = PLX_APP_SIZE,
+	 .value = &conf.size_bytes,
+	 .min = 0,
+	 .max = 16 << 20},
+	{.name = "count",
+	 .placeholder = "N",
+	 .help = "measure that many messages",
+	 .kind = PLX_APP_UINT,
+	 .value = &conf.count,
+	 .min = 1,
+	 .max = UINT64_C(1000000000000),
+	 .given = &count_given},
+	{.name = "duration",
+	 .placeholder = "S",
+	 .help = "measure that long (default 5s)",
+	 .kind = PLX_APP_DURATION,
+	 .value = &conf.duration_ns,
+	 .min = PLX_NS_PER_MS,
+	 .max = 7 * 86400 * PLX_NS_PER_S,
+	 .given = &duration_given},
+	{.name = "warmup",
+	 .placeholder = "N",
+	 .help = "messages before the measured ones (default 1000)",
+	 .kind = PLX_APP_UINT,
+	 .value = &conf.warmup,
+	 .max = 1000000000},
+	{.name = "rate",
+	 .placeholder = "R",
+	 .help = "open loop: send R messages a second, whatever comes back (default: closed loop)",
+	 .kind = PLX_APP_UINT,
+	 .value = &conf.rate,
+	 .min = 1,
+	 .max = 10000000},
+	{.name = "arrival",
+	 .placeholder = "KIND",
+	 .help = "gaps of an open loop: fixed or poisson (default fixed)",
+	 .kind = PLX_APP_CHOICE,
+	 .value = &conf.arrival,
+	 .choices = arrivals,
+	 .given = &arrival_given},
+	{.name = "seed",
+	 .placeholder = "N",
+	 .help = "of the poisson gaps (default 1)",
+	 .kind = PLX_APP_UINT,
+	 .value = &conf.seed},
+	{.name = "verify",
+	 .help = "fill each message and compare what comes back",
+	 .kind = PLX_APP_FLAG,
+	 .value = &conf.verify},
+	{.name = "rx-buf",
+	 .placeholder = "SIZE",
+	 .help = "receive buffer (default: fits --size, at least 4K); longer messages are cut",
+	 .kind = PLX_APP_SIZE,
+	 .value = &conf.rx_buf_bytes,
+	 .min = 256,
+	 .max = 16 << 20},
+	{.name = "out",
+	 .placeholder = "DIR",
+	 .help = "write NAME.json, NAME.hgrm and NAME.csv there",
+	 .kind = PLX_APP_STRING,
+	 .value = &conf.out_dir},
+	{.name = "name",
+	 .placeholder = "NAME",
+	 .help = "of the run in those files (default plx-ping)",
+	 .kind = PLX_APP_STRING,
+	 .value = &conf.name},
+	{.name = NULL},
+};
+
+static int check(void)
+{
+	if (!conf.listen == !conf.connect)
+		return plx_fail(EINVAL, "give either --listen ADDR or --connect ADDR");
+	if (count_given && duration_given)
+		return plx_fail(EINVAL, "--count and --duration exclude each other");
+	if (arrival_given && !conf.rate)
+		return plx_fail(EINVAL, "--arrival is for an open loop; give --rate R too");
+	return 0;
+}
+
+static const struct plx_app app = {
+	.name = "plx-ping",
+	.summary = "Measure the round trip of messages between two processes.",
+	.usage =
+		"  plx-ping [EAL options] -- --listen ADDR\n"
+		"  plx-ping [EAL options] -- --connect ADDR [--size N] [--count N | --duration S]\n"
+		"           [--warmup N] [--rate R [--arrival fixed|poisson]] [--verify] [--out "
+		"DIR]",
+	.options = options,
+	.check = check,
+};
+
+static int serve(void)
+{
+	struct plx_listen_attr attr = {
+		.link = {.events = &echo_service,
+			 .rx_buf_bytes = ping_rx_buf_bytes(&conf),
+			 .rx_buf_count = ping_rx_buf_count(&conf)},
+	};
+	struct plx_listener *listener;
+
+	if (plx_link_listen(conf.listen, &attr, &listener) != 0)
+		return plx_app_fail(&app);
+	plx_app_say("listening on %s", plx_listener_address(listener));
+	plx_loop_run();
+	return 0;
+}
+
+/* Status 3: it ran, but its figures are not what they claim to be. */
+static int report(const struct ping_outcome *outcome)
+{
+	struct plx_result result = {
+		.name = conf.name,
+		.provider = outcome->provider,
+		.idle = "poll",
+		.size_bytes = conf.size_bytes,
+		.elapsed_ns = outcome->elapsed_ns,
+		.lost = outcome->lost,
+		.rate = (double)conf.rate,
+		.arrival = conf.rate ? arrivals[conf.arrival] : NULL,
+		.seed = conf.seed,
+		.clock_drift_ppm = plx_clock_drift_ppm(),
+		.rtt_ns = &outcome->rtt_ns,
+		.service_ns = conf.rate ? &outcome->service_ns : NULL,
+	};
+
+	plx_result_print(&result, stdout, 0);
+	if (outcome->again)
+		plx_app_say("%llu sends found no room and waited",
+			    (unsigned long long)outcome->again);
+	if (conf.out_dir && plx_result_write(&result, conf.out_dir) != 0)
+		return plx_app_fail(&app);
+	if (plx_result_check(&result) != 0) {
+		plx_app_fail(&app);
+		return 3;
+	}
+	return 0;
+}
+
+static int measure(void)
+{
+	struct ping_outcome outcome = {0};
+	int status = ping_run(&conf, &outcome) == 0 ? report(&outcome) : plx_app_fail(&app);
+
+	plx_hist_fini(&outcome.rtt_ns);
+	plx_hist_fini(&outcome.service_ns);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	int status = plx_app_start(argc, argv, &app);
+
+	if (status != PLX_APP_RUN)
+		return status;
+	if (duration_given || !count_given)
+		conf.count = 0;
+	return plx_app_finish(&app, conf.listen ? serve() : measure());
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PING_H
+#define PING_H
+
+#include "plx_fabric.h"
+#include "plx_stats.h"
+
+/** What the command line asked for. */
+struct ping_conf {
+	const char *listen, *connect;
+	uint64_t size_bytes;
+	uint64_t count; /**< measured messages; 0: duration_ns decides */
+	uint64_t duration_ns;
+	uint64_t warmup;  /**< messages before the measured ones */
+	uint64_t rate;    /**< messages a second of an open loop; 0: closed loop */
+	unsigned arrival; /**< enum ping_arrival */
+	uint64_t seed;
+	uint64_t rx_buf_bytes; /**< 0: so that a message of size_bytes is one frame */
+	bool verify;
+	const char *out_dir, *name;
+};
+
+enum ping_arrival { PING_FIXED, PING_POISSON };
+
+/** What was measured. Zero it, then ping_run. */
+struct ping_outcome {
+	struct plx_hist
+		rtt_ns; /**< closed loop: from the send; open loop: from the intended time */
+	struct plx_hist service_ns; /**< open loop: from the true send */
+	uint64_t elapsed_ns;
+	uint64_t lost;  /**< requests that nobody answered in time */
+	uint64_t again; /**< sends that found no room, and were tried again */
+	char provider[32];
+};
+
+/** Measure until count, duration or a signal. Thread: the main lcore.
+ * Return: 0; -errno with a text where it failed; the outcome's histograms must be freed either way.
+ */
+int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome);
+
+/** Receive buffers that hold a message of that size in one frame. */
+uint32_t ping_rx_buf_bytes(const struct ping_conf *conf);
+
+/** How many of them: at most ECHO_WINDOW. */
+uint32_t ping_rx_buf_count(const struct ping_conf *conf);
+
+#endif

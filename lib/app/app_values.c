@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values of options: numbers, sizes and durations, and their ranges in the unit of the option. */
+#include "app_priv.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+/* A way to write a value. The units are ordered from the largest on; the last one has factor 1. */
+struct notation {
+	const char *what;   /* for "not ..." */
+	const char *advice; /* for "give ..." */
+	const struct unit *units;
+	size_t unit_count;
+	uint64_t bare_factor; /* of a number without a unit */
+	bool fractions;
+};
+
+static const struct unit no_units[] = {{"", 1}};
+static const struct unit size_units[] = {
+	{"T", UINT64_C(1) << 40},
+	{"G", UINT64_C(1) << 30},
+	{"M", UINT64_C(1) << 20},
+	{"K", UINT64_C(1) << 10},
+	{"", 1},
+};
+static const struct unit time_units[] = {
+	{"s", PLX_NS_PER_S},
+	{"ms", PLX_NS_PER_MS},
+	{"us", PLX_NS_PER_US},
+	{"ns", 1},
+};
+
+static const struct notation uint_notation = {
+	"a whole number", "digits only", no_units, PLX_ARRAY_LEN(no_units), 1, false,
+};
+static const struct notation size_notation = {
+	"a size",   "bytes or a unit behind the number: 64, 4K, 1M, 2G",
+	size_units, PLX_ARRAY_LEN(size_units),
+	1,          false,
+};
+static const struct notation time_notation = {
+	"a duration", "seconds or a unit behind the number: 10, 1.5s, 500ms, 20us, 100ns",
+	time_units,   PLX_ARRAY_LEN(time_units),
+	PLX_NS_PER_S, true,
+};
+
+/* In the largest unit that needs no fraction. */
+static const char *format(const struct notation *notation, uint64_t value, char *out, size_t size)
+{
+	const struct unit *unit = notation->units;
+
+	while (unit->factor > 1 && (value == 0 || value % unit->factor))
+		unit++;
+	snprintf(out, size, "%" PRIu64 "%s", value / unit->factor, unit->name);
+	return out;
+}
+
+static int fail_range(const struct notation *notation, const char *option, const char *text,
+		      uint64_t min, uint64_t max)
+{
+	char low[32], high[32];
+
+	format(notation, min, low, sizeof(low));
+	format(notation, max ? max : UINT64_MAX, high, sizeof(high));
+	if (max == 0 && min)
+		return plx_fail(EINVAL, "%s %s: out of range; give %s or more", option, text, low);
+	return plx_fail(EINVAL, "%s %s: out of range; give %s to %s", option, text, low, high);
+}
+
+static int fail_form(const struct notation *notation, const char *option, const char *text)
+{
+	return plx_fail(EINVAL, "%s %s: not %s; give %s", option, text, notation->what,
+			notation->advice);
+}
+
+/* The factor of what stands behind the number; 0 where it is no unit. */
+static uint64_t factor_of(const struct notation *notation, const char *name)
+{
+	if (*name == '\0')
+		return notation->bare_factor;
+	for (size_t i = 0; i < notation->unit_count; i++)
+		if (strcasecmp(name, notation->units[i].name) == 0)
+			return notation->units[i].factor;
+	return 0;
+}
+
+/* ".5" of a unit; what is finer than 1 is cut off. */
+static uint64_t fraction_of(const char *digits, size_t count, uint64_t factor)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < count && factor >= 10; i++) {
+		factor /= 10;
+		value += (uint64_t)(digits[i] - '0') * factor;
+	}
+	return value;
+}
+
+static size_t digits_at(const char *text)
+{
+	return strspn(text, "0123456789");
+}
+
+static int parse(const struct notation *notation, const char *option, const char *text,
+		 uint64_t min, uint64_t max, uint64_t *value_out)
+{
+	size_t whole = digits_at(text), part = 0;
+	const char *behind = text + whole, *fraction = behind;
+	uint64_t value = 0, factor;
+	bool fits = true;
+
+	if (notation->fractions && whole && *behind == '.') {
+		fraction = behind + 1;
+		part = digits_at(fraction);
+		behind = fraction + part;
+	}
+	factor = factor_of(notation, behind);
+	if (!whole || (fraction != text + whole && !part) || !factor)
+		return fail_form(notation, option, text);
+	for (size_t i = 0; i < whole && fits; i++)
+		fits = !__builtin_mul_overflow(value, UINT64_C(10), &value) &&
+		       !__builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value);
+	fits = fits && !__builtin_mul_overflow(value, factor, &value) &&
+	       !__builtin_add_overflow(value, fraction_of(fraction, part, factor), &value);
+	if (!fits || value < min || (max && value > max))
+		return fail_range(notation, option, text, min, max);
+	*value_out = value;
+	return 0;
+}
+
+int plx_parse_uint(const char *option, const char *text, uint64_t min, uint64_t max,
+		   uint64_t *value_out)
+{
+	return parse(&uint_notation, option, text, min, max, value_out);
+}
+
+int plx_parse_size(const char *option, const char *text, uint64_t min, uint64_t max,
+		   uint64_t *value_out)
+{
+	return parse(&size_notation, option, text, min, max, value_out);
+}
+
+int plx_parse_duration(const char *option, const char *text, uint64_t min_ns, uint64_t max_ns,
+		       uint64_t *value_out)
+{
+	return parse(&time_notation, option, text, min_ns, max_ns, value_out);
+}

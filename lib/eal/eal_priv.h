@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The option table, and what the files of this library share and no other library sees. */
+#ifndef EAL_PRIV_H
+#define EAL_PRIV_H
+
+#include "plx_eal.h"
+
+/* clang-format off */
+
+/* Every option, once: kind, id, letter, long name, value, field of struct plx_eal_conf, name in a
+ * configuration file, group, help. A line break in the help starts a new line there. */
+#define EAL_OPTIONS(X) \
+	X(STRING, LCORES, 'l', "lcores", "LIST", lcores, "lcores", LCORES, \
+	  "lcores, and the CPUs they run on: 0-3,8 or 2@5,3@6\n" \
+	  "(default: lcore 0 on the first free CPU)") \
+	X(STRING, COREMASK, 'c', "coremask", "MASK", coremask, "coremask", LCORES, \
+	  "the same as a hexadecimal mask of CPUs: 0xf") \
+	X(STRING, MAIN_LCORE, 0, "main-lcore", "ID", main_lcore, "main_lcore", LCORES, \
+	  "the main thread's lcore (default: the least id)") \
+	X(STRING, SOCKET_MEM, 0, "socket-mem", "MB,...", socket_mem, "socket_mem", MEMORY, \
+	  "memory to take at start on NUMA node 0, 1, ...;\n" \
+	  "K, M or G behind a number is its unit (default:\n" \
+	  "taken when needed)") \
+	X(STRING, HUGE, 0, "huge", "2M|1G|none", huge, "huge", MEMORY, \
+	  "pages that memory is taken in (default: 2M)") \
+	X(STRING, NUMA, 0, "numa", "strict|prefer|any", numa, "numa", MEMORY, \
+	  "memory on the node of the lcore: always, if there\n" \
+	  "is room, or wherever (default: prefer)") \
+	X(STRING, PROVIDER, 0, "provider", "NAME", provider, "provider", LINKS, \
+	  "what links run on: a driver, or fi:NAME for one of\n" \
+	  "libfabric's providers (default: tcp)") \
+	X(STRING, CONFIG, 0, "config", "FILE", config, NULL, GENERAL, \
+	  "read options from FILE; the command line wins") \
+	X(LEVELS, LOG_LEVEL, 0, "log-level", "[PART:]LEVEL", log_levels, "log_level", GENERAL, \
+	  "log up to error, warning, notice, info or debug;\n" \
+	  "may be repeated (default: notice)") \
+	X(FLAG, DRY_RUN, 0, "dry-run", NULL, dry_run, NULL, GENERAL, \
+	  "check all, say what would run, start nothing") \
+	X(FLAG, VERSION, 'V', "version", NULL, show_version, NULL, GENERAL, \
+	  "print the version") \
+	X(FLAG, HELP, 'h', "help", NULL, show_help, NULL, GENERAL, \
+	  "print this help")
+
+/* clang-format on */
+
+enum eal_option_kind { EAL_STRING, EAL_LEVELS, EAL_FLAG };
+enum eal_option_group { EAL_GROUP_LCORES, EAL_GROUP_MEMORY, EAL_GROUP_LINKS, EAL_GROUP_GENERAL };
+
+#define EAL_OPTION_ID(kind, id, ...) OPT_##id,
+enum eal_option_id { EAL_OPTIONS(EAL_OPTION_ID) OPT_COUNT };
+#undef EAL_OPTION_ID
+
+struct eal_option {
+	enum eal_option_kind kind;
+	int letter; /* 0: none */
+	const char *name;
+	const char *placeholder; /* NULL: takes no value */
+	size_t offset;           /* of the field in struct plx_eal_conf */
+	const char *key;         /* in a configuration file; NULL: not there */
+	enum eal_option_group group;
+	const char *help;
+};
+
+extern const struct eal_option eal_options[OPT_COUNT];
+
+/* options.c: text that grows ----------------------------------------------------------------- */
+
+struct eal_text {
+	char *out;
+	size_t size;
+	size_t used; /* more than size once something did not fit */
+};
+
+void eal_text_add(struct eal_text *text, const char *format, ...) PLX_PRINTF(2, 3);
+
+/* conf.c: the struct ----------------------------------------------------------------------- */
+
+/** The string of a STRING option in conf. */
+const char *eal_conf_get(const struct plx_eal_conf *conf, enum eal_option_id id);
+
+/** How the user named the option, for error texts; the option's plain name where the program set
+ * it. */
+const char *eal_conf_origin(const struct plx_eal_conf *conf, enum eal_option_id id);
+
+/** Set an option. given: how the user named it; copied. Lists grow. value is kept, not copied.
+ * Return: 0; -EINVAL given twice, or too many log levels; -ENOMEM. */
+int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *value,
+		 const char *given);
+
+/** Copy a string into the conf's own. Return: the copy, or NULL with plx_error() telling. */
+const char *eal_conf_own(struct plx_eal_conf *conf, const char *text);
+
+/** Return: 0; -EINVAL both --lcores and --coremask are set. */
+int eal_conf_check_pair(const struct plx_eal_conf *conf);
+
+/* values.c: what the strings mean ---------------------------------------------------------- */
+
+int eal_huge_value(const struct plx_eal_conf *conf, enum plx_huge *huge_out);
+int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out);
+
+/** Bytes for node 0, 1, ...; *count_out is 0 where the option is not set. */
+int eal_socket_mem_value(const struct plx_eal_conf *conf, const struct plx_topo *topo,
+			 size_t bytes[PLX_EAL_NODES_MAX], unsigned *count_out);
+
+/** One of the map's lcores; the least where the option is not set. */
+int eal_main_lcore_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
+			 uint32_t *lcore_out);
+
+/* place.c: which lcores, on which CPUs ----------------------------------------------------- */
+
+/** The claims that this process holds: the descriptors that plx_cpu_claim gave. */
+struct eal_claims {
+	int *fds;
+	unsigned count;
+};
+
+/** Work out the lcores from conf and check them. Without --lcores and --coremask, one on a free
+ * CPU. Claims the CPUs, and warns of those that another process has, or that lcores share.
+ * keep: hold the claims; else they are given back at once.
+ * Ownership: map_out by plx_lcore_map_fini, claims_out by eal_claims_drop. Return: 0; -EINVAL;
+ * -ENOMEM. */
+int eal_place(const struct plx_eal_conf *conf, const struct plx_topo *topo, bool keep,
+	      struct plx_lcore_map *map_out, struct eal_claims *claims_out);
+
+void eal_claims_drop(struct eal_claims *claims);
+
+extern struct plx_log_component eal_log; /* eal.c */
+
+#endif

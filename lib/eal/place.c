@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which lcores there are and on which CPUs, and that nobody else polls there. Two pollers on one
+ * CPU take turns of some milliseconds, where a message alone takes microseconds. */
+#include "eal_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static int hold(struct eal_claims *claims, int fd)
+{
+	int *more = realloc(claims->fds, (claims->count + 1) * sizeof(*more));
+
+	if (!more) {
+		close(fd);
+		return plx_fail(ENOMEM, "out of memory");
+	}
+	claims->fds = more;
+	claims->fds[claims->count++] = fd;
+	return 0;
+}
+
+void eal_claims_drop(struct eal_claims *claims)
+{
+	for (unsigned i = 0; i < claims->count; i++)
+		close(claims->fds[i]);
+	free(claims->fds);
+	*claims = (struct eal_claims){0};
+}
+
+static const char *name_holder(pid_t holder, char *out, size_t size)
+{
+	if (holder > 0)
+		snprintf(out, size, "process %ld", (long)holder);
+	else
+		snprintf(out, size, "another process");
+	return out;
+}
+
+/* A claim is a courtesy to other processes: where it cannot be made, work goes on without. */
+static void warn_unclaimed(unsigned cpu)
+{
+	plx_log(&eal_log, PLX_LOG_WARNING,
+		"%s; CPUs from %u on stay unclaimed, and another Pollux process may poll there too",
+		plx_error(), cpu);
+}
+
+/* Without options ---------------------------------------------------------------------------- */
+
+static void warn_none_free(const struct plx_cpuset *allowed, unsigned cpu, pid_t holder)
+{
+	char list[128], who[64];
+
+	plx_log(&eal_log, PLX_LOG_WARNING,
+		"no CPU is free of other Pollux processes (allowed: %s), so lcore 0 shares CPU %u "
+		"with %s; two pollers on one CPU answer in milliseconds instead of microseconds: "
+		"give each process CPUs of its own with -l",
+		plx_cpuset_format(allowed, list, sizeof(list)), cpu,
+		name_holder(holder, who, sizeof(who)));
+}
+
+/* One lcore on the first CPU that can be claimed; where there is none, on the first. */
+static int place_one(const struct plx_topo *topo, struct plx_lcore_map *map_out,
+		     struct eal_claims *claims)
+{
+	const struct plx_cpuset *allowed = plx_topo_allowed(topo);
+	unsigned first = plx_cpuset_next(allowed, 0);
+	pid_t first_holder = 0;
+	int fd;
+
+	PLX_CPUSET_FOREACH (cpu, allowed) {
+		pid_t holder = 0;
+		int rc = plx_cpu_claim(cpu, &fd, &holder);
+
+		if (rc == 0) {
+			rc = hold(claims, fd);
+			return rc ? rc : plx_lcore_map_single(cpu, map_out);
+		}
+		if (rc != -EBUSY) {
+			warn_unclaimed(cpu);
+			return plx_lcore_map_single(cpu, map_out);
+		}
+		if (cpu == first)
+			first_holder = holder;
+	}
+	if (first >= PLX_CPU_MAX)
+		return plx_fail(EINVAL, "no CPU is available to this process; widen its cpuset");
+	warn_none_free(allowed, first, first_holder);
+	return plx_lcore_map_single(first, map_out);
+}
+
+/* With a list or a mask ---------------------------------------------------------------------- */
+
+static int parse_map(const struct plx_eal_conf *conf, const struct plx_topo *topo,
+		     struct plx_lcore_map *map_out)
+{
+	enum eal_option_id id = conf->lcores ? OPT_LCORES : OPT_COREMASK;
+	const char *option = eal_conf_origin(conf, id), *text = eal_conf_get(conf, id);
+	int rc = eal_conf_check_pair(conf);
+
+	if (rc == 0)
+		rc = id == OPT_LCORES ? plx_lcore_map_parse_list(option, text, map_out)
+				      : plx_lcore_map_parse_mask(option, text, map_out);
+	return rc ? rc : plx_lcore_map_check(option, text, topo, map_out);
+}
+
+static void warn_held(unsigned cpu, pid_t holder)
+{
+	char who[64];
+
+	plx_log(&eal_log, PLX_LOG_WARNING,
+		"CPU %u is polled by %s too; two pollers on one CPU answer in milliseconds instead "
+		"of microseconds: give each process CPUs of its own with -l",
+		cpu, name_holder(holder, who, sizeof(who)));
+}
+
+static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
+{
+	struct plx_cpuset all = {0};
+
+	for (uint32_t i = 0; i < map->count; i++)
+		for (size_t w = 0; w < PLX_ARRAY_LEN(all.words); w++)
+			all.words[w] |= map->places[i].cpus.words[w];
+	PLX_CPUSET_FOREACH (cpu, &all) {
+		pid_t holder = 0;
+		int fd;
+		int rc = plx_cpu_claim(cpu, &fd, &holder);
+
+		if (rc == 0)
+			rc = hold(claims, fd);
+		else if (rc == -EBUSY)
+			warn_held(cpu, holder);
+		if (rc == -ENOMEM)
+			return rc;
+		if (rc && rc != -EBUSY) {
+			warn_unclaimed(cpu);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+static bool is_within(const struct plx_cpuset *part, const struct plx_cpuset *whole)
+{
+	for (size_t w = 0; w < PLX_ARRAY_LEN(part->words); w++)
+		if (part->words[w] & ~whole->words[w])
+			return false;
+	return true;
+}
+
+/* Lcores share where a place's CPUs are fewer than the lcores that may run nowhere else. */
+static void warn_shared(const struct plx_lcore_map *map)
+{
+	for (uint32_t i = 0; i < map->count; i++) {
+		const struct plx_cpuset *cpus = &map->places[i].cpus;
+		struct plx_cpuset ids = {0};
+		char lcores[128], list[128];
+
+		for (uint32_t j = 0; j < map->count; j++)
+			if (is_within(&map->places[j].cpus, cpus))
+				plx_cpuset_add(&ids, map->places[j].lcore_id);
+		if (plx_cpuset_count(&ids) <= plx_cpuset_count(cpus))
+			continue;
+		plx_log(&eal_log, PLX_LOG_WARNING,
+			"lcores %s share CPU %s: while one polls the others wait, for milliseconds "
+			"at a time; give each lcore a CPU of its own",
+			plx_cpuset_format(&ids, lcores, sizeof(lcores)),
+			plx_cpuset_format(cpus, list, sizeof(list)));
+		return;
+	}
+}
+
+int eal_place(const struct plx_eal_conf *conf, const struct plx_topo *topo, bool keep,
+	      struct plx_lcore_map *map_out, struct eal_claims *claims_out)
+{
+	struct plx_lcore_map map = {0};
+	struct eal_claims claims = {0};
+	int rc;
+
+	if (conf->lcores || conf->coremask) {
+		rc = parse_map(conf, topo, &map);
+		if (rc == 0)
+			rc = claim_map(&map, &claims);
+	} else {
+		rc = place_one(topo, &map, &claims);
+	}
+	if (rc || !keep)
+		eal_claims_drop(&claims);
+	if (rc) {
+		plx_lcore_map_fini(&map);
+		return rc;
+	}
+	warn_shared(&map);
+	*map_out = map;
+	*claims_out = claims;
+	return 0;
+}

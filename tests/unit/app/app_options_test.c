@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app_priv.h"
+#include "plx_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WORDS_MAX 16
+
+static const char *const colours[] = {"red", "green", "blue", NULL};
+
+static struct {
+	const char *listen;
+	uint64_t count, size_bytes, pause_ns;
+	unsigned colour;
+	bool verify, listen_given;
+	int check_result;
+} values;
+
+static const struct plx_app_option options[] = {
+	{.name = "listen",
+	 .placeholder = "ADDR",
+	 .help = "an address",
+	 .kind = PLX_APP_STRING,
+	 .value = &values.listen,
+	 .given = &values.listen_given},
+	{.name = "count",
+	 .placeholder = "N",
+	 .help = "a number",
+	 .kind = PLX_APP_UINT,
+	 .value = &values.count,
+	 .min = 1,
+	 .max = 1000},
+	{.name = "size",
+	 .placeholder = "BYTES",
+	 .help = "a size",
+	 .kind = PLX_APP_SIZE,
+	 .value = &values.size_bytes,
+	 .max = 1 << 20},
+	{.name = "pause",
+	 .placeholder = "TIME",
+	 .help = "a time",
+	 .kind = PLX_APP_DURATION,
+	 .value = &values.pause_ns,
+	 .min = PLX_NS_PER_MS,
+	 .max = 90 * PLX_NS_PER_S},
+	{.name = "colour",
+	 .placeholder = "NAME",
+	 .help = "a colour",
+	 .kind = PLX_APP_CHOICE,
+	 .value = &values.colour,
+	 .choices = colours},
+	{.name = "verify",
+	 .help = "look at the content",
+	 .kind = PLX_APP_FLAG,
+	 .value = &values.verify},
+	{.name = NULL},
+};
+
+static int check(void)
+{
+	return values.check_result ? plx_fail(EINVAL, "the check says no") : 0;
+}
+
+static const struct plx_app app = {.name = "prog", .options = options, .check = check};
+
+static int reset(void **state)
+{
+	memset(&values, 0, sizeof(values));
+	return 0;
+}
+
+static int parse(const char *const *words)
+{
+	const char *argv[WORDS_MAX];
+	int argc = 0;
+
+	for (; *words; words++)
+		argv[argc++] = *words;
+	return plx_app_parse(argc, (char **)argv, &app);
+}
+
+#define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
+
+static void every_kind_is_stored(void **state)
+{
+	assert_int_equal(PARSE("--listen", "a:1", "--count=7", "--size", "4K", "--pause", "1.5s",
+			       "--colour", "blue", "--verify"),
+			 0);
+	assert_string_equal(values.listen, "a:1");
+	assert_true(values.listen_given);
+	assert_int_equal(values.count, 7);
+	assert_int_equal(values.size_bytes, 4096);
+	assert_int_equal(values.pause_ns, 1500 * PLX_NS_PER_MS);
+	assert_int_equal(values.colour, 2);
+	assert_true(values.verify);
+}
+
+static void defaults_stay_where_nothing_is_given(void **state)
+{
+	values.count = 42;
+	assert_int_equal(PARSE("--verify"), 0);
+	assert_int_equal(values.count, 42);
+	assert_false(values.listen_given);
+	assert_int_equal(parse((const char *const[]){NULL}), 0);
+}
+
+static void clear_abbreviations_are_taken(void **state)
+{
+	assert_int_equal(PARSE("--ve", "--cou=3", "--lis", "x"), 0);
+	assert_true(values.verify);
+	assert_int_equal(values.count, 3);
+	assert_string_equal(values.listen, "x");
+}
+
+static void dash_alone_is_a_value(void **state)
+{
+	assert_int_equal(PARSE("--listen", "-"), 0);
+	assert_string_equal(values.listen, "-");
+	assert_int_equal(PARSE("--listen=-x"), 0);
+	assert_string_equal(values.listen, "-x");
+}
+
+static void wrong_words_are_told(void **state)
+{
+	static const struct {
+		const char *words[5];
+		const char *text;
+	} rows[] = {
+		{{"--lissen", "x"}, "--lissen: unknown option; did you mean --listen?"},
+		{{"--frobnicate"}, "--frobnicate: unknown option (--help lists all)"},
+		{{"--lcore-list=1"}, "--lcore-list: unknown option; did you mean --lcores?"},
+		{{"--lcores=0"},
+		 "--lcores: an EAL option; those come first, before '--' and "
+		 "prog's own"},
+		{{"-l", "0"}, "-l: an EAL option; those come first"},
+		{{"-x"}, "-x: unknown option (--help lists all)"},
+		{{"-verify"}, "-verify: a long option has two dashes; give --verify"},
+		{{"listen"}, "listen: not an option; did you mean --listen? (--help lists all)"},
+		{{"--"}, "--: not an option (--help lists all)"},
+		{{""}, ": not an option"},
+		{{"--co=1"}, "--co: ambiguous; give --count or --colour"},
+		{{"--listen"}, "--listen: a value is missing; give --listen ADDR"},
+		{{"--listen", "--verify"}, "--listen: a value is missing; give --listen ADDR"},
+		{{"--listen="}, "--listen: a value is missing"},
+		{{"--listen", ""}, "--listen: a value is missing"},
+		{{"--verify=1"}, "--verify=1: takes no value; give --verify alone"},
+		{{"--count=1", "--count=2"}, "--count: given twice; give it once"},
+		{{"--colour=pink"}, "--colour pink: unknown value; give one of: red, green, blue"},
+		{{"--colour=gree"}, "--colour gree: unknown value; give one of: red, green, blue"},
+		{{"--count=0"}, "--count 0: out of range; give 1 to 1000"},
+		{{"--cou=1001"}, "--count 1001: out of range; give 1 to 1000"},
+		{{"--size=2M"}, "--size 2M: out of range; give 0 to 1M"},
+		{{"--pause=1us"}, "--pause 1us: out of range; give 1ms to 90s"},
+		{{"--help"}, "--help: an EAL option"}, /* plx_app_start sees to it */
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		assert_int_equal(parse(rows[i].words), -EINVAL);
+		assert_error_has(rows[i].text);
+	}
+}
+
+static void check_has_the_last_word(void **state)
+{
+	values.check_result = 1;
+	assert_int_equal(PARSE("--verify"), -EINVAL);
+	assert_string_equal(plx_error(), "the check says no");
+}
+
+static void help_and_version_end_the_words(void **state)
+{
+	static const char *const helps[] = {"--help", "-h"}, *const versions[] = {"--version",
+										  "-V"};
+
+	for (int i = 0; i < 2; i++) {
+		const char *argv[] = {"--verify", helps[i], "--nonsense"};
+		struct app_asked asked = {0};
+
+		assert_int_equal(app_options_parse(3, (char **)argv, &app, &asked), 0);
+		assert_true(asked.help && !asked.version);
+		argv[1] = versions[i];
+		assert_int_equal(app_options_parse(3, (char **)argv, &app, &asked), 0);
+		assert_true(asked.version && !asked.help);
+	}
+}
+
+static void table_may_be_empty(void **state)
+{
+	const struct plx_app bare = {.name = "bare"};
+	const char *argv[] = {"--listen"};
+
+	assert_int_equal(plx_app_parse(0, NULL, &bare), 0);
+	assert_int_equal(plx_app_parse(1, (char **)argv, &bare), -EINVAL);
+	assert_error_has("--listen: unknown option");
+	assert_false(app_options_have(&bare, "--listen"));
+}
+
+static void words_that_begin_an_option_are_own(void **state)
+{
+	assert_true(app_options_have(&app, "--listen"));
+	assert_true(app_options_have(&app, "--lis=3"));
+	assert_true(app_options_have(&app, "--co")); /* two begin so, both are its own */
+	assert_false(app_options_have(&app, "--lcores"));
+	assert_true(app_options_have(&app, "-listen")); /* not -l with the value "isten" */
+	assert_false(app_options_have(&app, "--"));
+	assert_false(app_options_have(&app, "listen"));
+}
+
+static void help_lists_options_in_columns(void **state)
+{
+	static const struct plx_app_option two[] = {
+		{.name = "verify", .placeholder = "X", .help = "look at it", .kind = PLX_APP_FLAG},
+		{.name = "a-name-that-needs-a-line",
+		 .placeholder = "VALUE",
+		 .help = "more than the fifty columns hold that are left of eighty",
+		 .kind = PLX_APP_STRING},
+		{.name = NULL},
+	};
+	const struct plx_app small = {.name = "small", .options = two};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	app_options_help(&small, out);
+	fclose(out);
+	assert_string_equal(
+		text,
+		"  --verify                    look at it\n"
+		"  --a-name-that-needs-a-line VALUE\n"
+		"                              more than the fifty columns hold that are left of\n"
+		"                              eighty\n");
+	free(text);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, reset)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(every_kind_is_stored),
+		TEST(defaults_stay_where_nothing_is_given),
+		TEST(clear_abbreviations_are_taken),
+		TEST(dash_alone_is_a_value),
+		TEST(wrong_words_are_told),
+		TEST(check_has_the_last_word),
+		TEST(help_and_version_end_the_words),
+		TEST(table_may_be_empty),
+		TEST(words_that_begin_an_option_are_own),
+		TEST(help_lists_options_in_columns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

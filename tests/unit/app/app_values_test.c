@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_app.h"
+#include "plx_test.h"
+
+#include <stdio.h>
+
+#define UNTOUCHED 4711
+
+typedef int (*parse_fn)(const char *option, const char *text, uint64_t min, uint64_t max,
+			uint64_t *value_out);
+
+struct good {
+	const char *text;
+	uint64_t value;
+};
+
+struct bad {
+	const char *text;
+	uint64_t min, max;
+	const char *error;
+};
+
+static void all_good(parse_fn parse, const struct good *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t value = UNTOUCHED;
+
+		if (parse("--x", rows[i].text, 0, 0, &value))
+			fail_msg("%s", plx_error());
+		assert_true(value == rows[i].value);
+	}
+}
+
+static void all_bad(parse_fn parse, const struct bad *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t value = UNTOUCHED;
+
+		assert_int_equal(parse("--x", rows[i].text, rows[i].min, rows[i].max, &value),
+				 -EINVAL);
+		assert_string_equal(plx_error(), rows[i].error);
+		assert_int_equal(value, UNTOUCHED);
+	}
+}
+
+static void whole_numbers_are_read(void **state)
+{
+	static const struct good rows[] = {
+		{"0", 0}, {"1", 1}, {"007", 7}, {"18446744073709551615", UINT64_MAX}};
+
+	all_good(plx_parse_uint, rows, PLX_ARRAY_LEN(rows));
+}
+
+static void other_numbers_are_refused(void **state)
+{
+#define NOT_WHOLE ": not a whole number; give digits only"
+	static const struct bad rows[] = {
+		{"", 0, 0, "--x " NOT_WHOLE},
+		{"x", 0, 0, "--x x" NOT_WHOLE},
+		{"-1", 0, 0, "--x -1" NOT_WHOLE},
+		{"+1", 0, 0, "--x +1" NOT_WHOLE},
+		{" 1", 0, 0, "--x  1" NOT_WHOLE},
+		{"1 ", 0, 0, "--x 1 " NOT_WHOLE},
+		{"1K", 0, 0, "--x 1K" NOT_WHOLE},
+		{"1.5", 0, 0, "--x 1.5" NOT_WHOLE},
+		{"0x10", 0, 0, "--x 0x10" NOT_WHOLE},
+		{"0", 1, 10, "--x 0: out of range; give 1 to 10"},
+		{"11", 1, 10, "--x 11: out of range; give 1 to 10"},
+		{"1", 2, 0, "--x 1: out of range; give 2 or more"},
+		{"18446744073709551616", 0, 10,
+		 "--x 18446744073709551616: out of range; give 0 to 10"},
+		{"99999999999999999999999", 0, 0,
+		 "--x 99999999999999999999999: out of range; give 0 to 18446744073709551615"},
+	};
+
+	all_bad(plx_parse_uint, rows, PLX_ARRAY_LEN(rows));
+}
+
+static void sizes_are_read(void **state)
+{
+	static const struct good rows[] = {
+		{"0", 0},
+		{"64", 64},
+		{"4K", 4096},
+		{"4k", 4096},
+		{"1M", 1 << 20},
+		{"2G", UINT64_C(2) << 30},
+		{"1T", UINT64_C(1) << 40},
+	};
+
+	all_good(plx_parse_size, rows, PLX_ARRAY_LEN(rows));
+}
+
+static void other_sizes_are_refused(void **state)
+{
+#define NOT_SIZE ": not a size; give bytes or a unit behind the number: 64, 4K, 1M, 2G"
+	static const struct bad rows[] = {
+		{"", 0, 0, "--x " NOT_SIZE},
+		{"K", 0, 0, "--x K" NOT_SIZE},
+		{"4X", 0, 0, "--x 4X" NOT_SIZE},
+		{"4KK", 0, 0, "--x 4KK" NOT_SIZE},
+		{"1.5K", 0, 0, "--x 1.5K" NOT_SIZE},
+		{"-4K", 0, 0, "--x -4K" NOT_SIZE},
+		{"3M", 0, 2 << 20, "--x 3M: out of range; give 0 to 2M"},
+		{"1K", 1500, 4096, "--x 1K: out of range; give 1500 to 4K"},
+		{"16777216T", 64, 1 << 30, "--x 16777216T: out of range; give 64 to 1G"},
+	};
+
+	all_bad(plx_parse_size, rows, PLX_ARRAY_LEN(rows));
+}
+
+static void durations_are_read(void **state)
+{
+	static const struct good rows[] = {
+		{"10", 10 * PLX_NS_PER_S},
+		{"1.5s", 1500 * PLX_NS_PER_MS},
+		{"1.5", 1500 * PLX_NS_PER_MS},
+		{"500ms", 500 * PLX_NS_PER_MS},
+		{"0.25ms", 250 * PLX_NS_PER_US},
+		{"20us", 20 * PLX_NS_PER_US},
+		{"100ns", 100},
+		{"0", 0},
+		{"1.123456789s", 1123456789},
+		{"1.1234567899s", 1123456789}, /* finer than 1 ns: cut off */
+		{"1.9ns", 1},
+	};
+
+	all_good(plx_parse_duration, rows, PLX_ARRAY_LEN(rows));
+}
+
+static void other_durations_are_refused(void **state)
+{
+#define NOT_TIME \
+	": not a duration; give seconds or a unit behind the number: 10, 1.5s, 500ms, 20us, 100ns"
+	static const struct bad rows[] = {
+		{"", 0, 0, "--x " NOT_TIME},
+		{"s", 0, 0, "--x s" NOT_TIME},
+		{".5s", 0, 0, "--x .5s" NOT_TIME},
+		{"1.", 0, 0, "--x 1." NOT_TIME},
+		{"1.s", 0, 0, "--x 1.s" NOT_TIME},
+		{"1.5.5s", 0, 0, "--x 1.5.5s" NOT_TIME},
+		{"5m", 0, 0, "--x 5m" NOT_TIME},
+		{"1 s", 0, 0, "--x 1 s" NOT_TIME},
+		{"-1s", 0, 0, "--x -1s" NOT_TIME},
+		{"0.5ms", PLX_NS_PER_MS, 10 * PLX_NS_PER_S,
+		 "--x 0.5ms: out of range; give 1ms to 10s"},
+		{"11", 500 * PLX_NS_PER_MS, 10 * PLX_NS_PER_S,
+		 "--x 11: out of range; give 500ms to 10s"},
+		{"1ns", 1500, 2500, "--x 1ns: out of range; give 1500ns to 2500ns"},
+		{"18446744074s", 0, PLX_NS_PER_S, "--x 18446744074s: out of range; give 0ns to 1s"},
+	};
+
+	all_bad(plx_parse_duration, rows, PLX_ARRAY_LEN(rows));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole_numbers_are_read),
+		cmocka_unit_test(other_numbers_are_refused),
+		cmocka_unit_test(sizes_are_read),
+		cmocka_unit_test(other_sizes_are_refused),
+		cmocka_unit_test(durations_are_read),
+		cmocka_unit_test(other_durations_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_eal.h"
+#include "plx_test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct fixture {
+	char dir[64];
+	char path[80];
+	struct plx_eal_conf conf;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	*state = f;
+	snprintf(f->dir, sizeof(f->dir), "/tmp/plx_conf_XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->path, sizeof(f->path), "%s/f", f->dir);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	plx_eal_conf_fini(&f->conf);
+	unlink(f->path);
+	assert_int_equal(rmdir(f->dir), 0);
+	free(f);
+	return 0;
+}
+
+static void write_file(struct fixture *f, const void *text, size_t len)
+{
+	FILE *file = fopen(f->path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(text, 1, len, file), len);
+	assert_int_equal(fclose(file), 0);
+	f->conf.config = f->path;
+}
+
+/* Write the text, read it into f->conf as the command line left it. */
+static int read_text(struct fixture *f, const char *text)
+{
+	write_file(f, text, strlen(text));
+	return plx_eal_conf_file(&f->conf);
+}
+
+static void parse(struct fixture *f, int argc, const char **argv)
+{
+	assert_int_equal(plx_eal_parse(argc, (char **)argv, &f->conf), argc - 1);
+}
+
+static void every_setting_is_read(void **state)
+{
+	struct fixture *f = *state;
+	struct plx_eal_conf *c = &f->conf;
+
+	assert_int_equal(read_text(f, "lcores = \"0@1,1@0\";\nmain_lcore = \"1\";\n"
+				      "# a comment\nsocket_mem = \"64,64\"; huge = \"1G\";\n"
+				      "numa : \"any\";\nprovider = \"net\";\n"
+				      "log_level = [\"info\", \"eal:debug\"];\n"),
+			 0);
+	assert_string_equal(c->lcores, "0@1,1@0");
+	assert_string_equal(c->main_lcore, "1");
+	assert_string_equal(c->socket_mem, "64,64");
+	assert_string_equal(c->huge, "1G");
+	assert_string_equal(c->numa, "any");
+	assert_string_equal(c->provider, "net");
+	assert_int_equal(c->log_level_count, 2);
+	assert_string_equal(c->log_levels[0], "info");
+	assert_string_equal(c->log_levels[1], "eal:debug");
+}
+
+static void mask_and_single_log_level_are_read(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(read_text(f, "coremask = \"0xf\"\nlog_level = \"debug\"\n"), 0);
+	assert_string_equal(f->conf.coremask, "0xf");
+	assert_int_equal(f->conf.log_level_count, 1);
+	assert_string_equal(f->conf.log_levels[0], "debug");
+}
+
+static void empty_file_says_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(read_text(f, ""), 0);
+	assert_null(f->conf.lcores);
+	assert_int_equal(f->conf.log_level_count, 0);
+}
+
+static void second_read_does_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(read_text(f, "log_level = \"debug\";"), 0);
+	assert_int_equal(read_text(f, "huge = 1;"), 0);
+	assert_int_equal(f->conf.log_level_count, 1);
+}
+
+static void command_line_wins(void **state)
+{
+	struct fixture *f = *state;
+	const char *argv[] = {"program", "-l",          "1",        "--numa",
+			      "strict",  "--log-level", "eal:info", NULL};
+
+	parse(f, 7, argv);
+	assert_int_equal(read_text(f, "lcores = \"0\"; numa = \"any\"; huge = \"none\";\n"
+				      "log_level = (\"debug\", \"error\");"),
+			 0);
+	assert_string_equal(f->conf.lcores, "1");
+	assert_string_equal(f->conf.numa, "strict");
+	assert_string_equal(f->conf.huge, "none");
+	/* Levels are applied in order: the command line's come last. */
+	assert_int_equal(f->conf.log_level_count, 3);
+	assert_string_equal(f->conf.log_levels[0], "debug");
+	assert_string_equal(f->conf.log_levels[1], "error");
+	assert_string_equal(f->conf.log_levels[2], "eal:info");
+	assert_string_equal(f->conf.level_origins[2], "--log-level");
+}
+
+static void list_on_the_command_line_wins_over_a_mask_in_the_file(void **state)
+{
+	struct fixture *f = *state;
+	const char *argv[] = {"program", "-l", "1", NULL};
+
+	parse(f, 3, argv);
+	assert_int_equal(read_text(f, "coremask = \"f\";"), 0);
+	assert_string_equal(f->conf.lcores, "1");
+	assert_null(f->conf.coremask);
+}
+
+static void file_wins_over_the_program(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.huge = "none";
+	f->conf.coremask = "1";
+	assert_int_equal(read_text(f, "huge = \"1G\"; lcores = \"0\";"), 0);
+	assert_string_equal(f->conf.huge, "1G");
+	assert_string_equal(f->conf.lcores, "0");
+	assert_null(f->conf.coremask);
+}
+
+static void wrong_content_is_told_with_its_line(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *text, *error; /* behind the path */
+	} rows[] = {
+		{"huge = \"2M\";\nlcore = \"0\";\n", ":2: lcore: unknown setting; did you mean "
+						     "lcores?"},
+		{"\n\nmain-lcore = \"0\";", ":3: main-lcore: unknown setting; did you mean "
+					    "main_lcore?"},
+		{"frobnicate = 1;",
+		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, "
+		 "socket_mem, huge, numa, provider, log_level"},
+		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},
+		{"\nlcores = 3;", ":2: lcores is a number; it must be a string, in double quotes"},
+		{"huge = { a = 1; };", ":1: huge is a group; it must be a string"},
+		{"huge = true;", ":1: huge is a boolean; it must be a string"},
+		{"numa = [\"any\"];", ":1: numa is a list; it must be a string"},
+		{"log_level = 3;", ":1: log_level is a number; it must be a string or a list of "
+				   "strings"},
+		{"log_level = (\"info\",\n 3);", ":2: an entry of log_level is a number; it must "
+						 "be a string"},
+		{"log_level = [];\nhuge = \"\";", ":2: huge is empty; give it a value or take it "
+						  "out"},
+		{"lcores = \"0\"\nhuge = ;", ":2: syntax error; a setting is written lcores = "
+					     "\"0-3\";"},
+		{"lcores = \"0\";\n\nlcores = \"1\";", ":3: duplicate setting name"},
+		{"lcores = \"0", ":1: syntax error"},
+		{"lcores = \"0\";\ncoremask = \"1\";", ":2 1: give one of them, a list or a mask"},
+		{"huge = \"2M\";\n  @include \"other\"\n", ":2: @include is not supported; put all "
+							   "settings into one file"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		char wanted[256];
+
+		assert_int_equal(read_text(f, rows[i].text), -EINVAL);
+		snprintf(wanted, sizeof(wanted), "%s%s", f->path, rows[i].error);
+		assert_error_has(wanted);
+		plx_eal_conf_fini(&f->conf);
+	}
+}
+
+static void too_many_log_levels_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	const char *argv[] = {"program", "--log-level", "info", NULL};
+	char text[512] = "log_level = [\"info\"";
+
+	for (int i = 1; i < PLX_EAL_LEVELS_MAX; i++)
+		strcat(text, ", \"info\"");
+	strcat(text, "];");
+	assert_int_equal(read_text(f, text), 0);
+	plx_eal_conf_fini(&f->conf);
+	parse(f, 3, argv);
+	assert_int_equal(read_text(f, text), -EINVAL);
+	assert_error_has(":1 info: too many log levels; at most 16 are allowed");
+	plx_eal_conf_fini(&f->conf);
+	text[strlen(text) - 2] = '\0';
+	strcat(text, ", \"info\"];");
+	assert_int_equal(read_text(f, text), -EINVAL);
+	assert_error_has("log_level has 17 entries; at most 16 are allowed");
+}
+
+/* In the example a setting that is commented out has its "#" right before the name. */
+static void example_file_is_right_in_every_line(void **state)
+{
+	struct fixture *f = *state;
+	struct plx_eal_conf *c = &f->conf;
+	char path[512], line[256], text[8192] = "";
+	const char *root = getenv("PLX_SOURCE_ROOT");
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/config/pollux.conf", root ? root : ".");
+	c->config = path;
+	assert_int_equal(plx_eal_conf_file(c), 0);
+	plx_eal_conf_fini(c);
+
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		strcat(text, line[0] == '#' && line[1] >= 'a' && line[1] <= 'z' ? line + 1 : line);
+	fclose(file);
+	if (read_text(f, text))
+		fail_msg("%s", plx_error());
+	assert_true(c->lcores && c->main_lcore && c->socket_mem && c->huge && c->numa &&
+		    c->provider && c->log_level_count);
+}
+
+static void what_is_no_file_is_told(void **state)
+{
+	struct fixture *f = *state;
+	const char *argv[] = {"program", "--config", f->path, NULL};
+
+	parse(f, 3, argv);
+	assert_int_equal(plx_eal_conf_file(&f->conf), -ENOENT);
+	assert_error_has("--config /tmp/plx_conf_");
+	assert_error_has("no such file; give the path of one");
+
+	f->conf.config = f->dir;
+	assert_int_equal(plx_eal_conf_file(&f->conf), -EINVAL);
+	assert_error_has("a directory; give the path of a file");
+
+	f->conf.config = "/dev/zero";
+	assert_int_equal(plx_eal_conf_file(&f->conf), -EINVAL);
+	assert_error_has("--config /dev/zero: not a regular file; give the path of one");
+
+	assert_int_equal(mkfifo(f->path, 0600), 0);
+	f->conf.config = f->path;
+	assert_int_equal(plx_eal_conf_file(&f->conf), -EINVAL);
+	assert_error_has("not a regular file");
+}
+
+static void unreadable_file_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	uid_t user = geteuid();
+	int rc;
+
+	write_file(f, "", 0);
+	assert_int_equal(chmod(f->path, 0), 0);
+	if (user == 0) /* who may read everything */
+		assert_int_equal(seteuid(65534), 0);
+	rc = plx_eal_conf_file(&f->conf);
+	assert_int_equal(seteuid(user), 0);
+	assert_int_equal(rc, -EACCES);
+	assert_error_has("Permission denied");
+}
+
+static void binary_and_huge_files_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	static char big[70000];
+
+	write_file(f, "lcores=\"0\";\0huge=\"1G\";", 23);
+	assert_int_equal(plx_eal_conf_file(&f->conf), -EINVAL);
+	assert_error_has("not a text file: it has a byte of value 0");
+	memset(big, '\n', sizeof(big));
+	write_file(f, big, sizeof(big));
+	assert_int_equal(plx_eal_conf_file(&f->conf), -EINVAL);
+	assert_error_has("longer than 64 KiB");
+	write_file(f, big, 65536);
+	assert_int_equal(plx_eal_conf_file(&f->conf), 0);
+}
+
+static void deep_nesting_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	static char text[40004] = "x = ";
+
+	memset(text + 4, '(', sizeof(text) - 5);
+	assert_int_equal(read_text(f, text), -EINVAL);
+	assert_error_has(":1: ");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(every_setting_is_read),
+		TEST(mask_and_single_log_level_are_read),
+		TEST(empty_file_says_nothing),
+		TEST(second_read_does_nothing),
+		TEST(command_line_wins),
+		TEST(list_on_the_command_line_wins_over_a_mask_in_the_file),
+		TEST(file_wins_over_the_program),
+		TEST(wrong_content_is_told_with_its_line),
+		TEST(too_many_log_levels_are_refused),
+		TEST(example_file_is_right_in_every_line),
+		TEST(what_is_no_file_is_told),
+		TEST(unreadable_file_is_told),
+		TEST(binary_and_huge_files_are_refused),
+		TEST(deep_nesting_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

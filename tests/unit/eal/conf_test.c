@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eal_priv.h"
+#include "plx_test.h"
+
+#include <stdio.h>
+
+static void origin_is_what_the_user_typed(void **state)
+{
+	struct plx_eal_conf conf = {.huge = "none"};
+
+	assert_string_equal(eal_conf_origin(&conf, OPT_HUGE), "huge");
+	assert_int_equal(eal_conf_set(&conf, OPT_LCORES, "0-3", "-l"), 0);
+	assert_string_equal(eal_conf_origin(&conf, OPT_LCORES), "-l");
+	assert_string_equal(eal_conf_get(&conf, OPT_LCORES), "0-3");
+	plx_eal_conf_fini(&conf);
+}
+
+static void origin_is_copied(void **state)
+{
+	struct plx_eal_conf conf = {0};
+	char given[32] = "lcores in x:1";
+
+	assert_int_equal(eal_conf_set(&conf, OPT_LCORES, "0", given), 0);
+	assert_int_equal(eal_conf_set(&conf, OPT_LOG_LEVEL, "debug", given), 0);
+	memset(given, 'x', sizeof(given));
+	assert_string_equal(conf.origin[OPT_LCORES], "lcores in x:1");
+	assert_string_equal(conf.level_origins[0], "lcores in x:1");
+	plx_eal_conf_fini(&conf);
+}
+
+static void second_value_names_the_first(void **state)
+{
+	struct plx_eal_conf conf = {0};
+
+	assert_int_equal(eal_conf_set(&conf, OPT_NUMA, "any", "--numa"), 0);
+	assert_int_equal(eal_conf_set(&conf, OPT_NUMA, "strict", "numa in x:2"), -EINVAL);
+	assert_string_equal(plx_error(),
+			    "numa in x:2 strict: given before as --numa any; give one of them");
+	assert_string_equal(conf.numa, "any");
+	plx_eal_conf_fini(&conf);
+}
+
+static void pair_set_by_the_program_is_refused(void **state)
+{
+	struct plx_eal_conf conf = {.lcores = "0", .coremask = "1"};
+
+	assert_int_equal(eal_conf_check_pair(&conf), -EINVAL);
+	assert_string_equal(plx_error(), "lcores 0 and coremask 1: give one of them, a list or a "
+					 "mask, not both");
+	conf.coremask = NULL;
+	assert_int_equal(eal_conf_check_pair(&conf), 0);
+}
+
+static void own_strings_are_bounded(void **state)
+{
+	struct plx_eal_conf conf = {0};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(conf.owned); i++)
+		assert_non_null(eal_conf_own(&conf, "text"));
+	assert_null(eal_conf_own(&conf, "one more"));
+	assert_error_has("out of memory");
+	plx_eal_conf_fini(&conf);
+}
+
+static void fini_leaves_a_conf_that_can_be_used_again(void **state)
+{
+	struct plx_eal_conf conf = {0}, zero = {0};
+
+	assert_int_equal(eal_conf_set(&conf, OPT_DRY_RUN, NULL, "--dry-run"), 0);
+	assert_true(conf.dry_run);
+	plx_eal_conf_fini(&conf);
+	assert_memory_equal(&conf, &zero, sizeof(conf));
+	plx_eal_conf_fini(&conf);
+	assert_int_equal(eal_conf_set(&conf, OPT_DRY_RUN, NULL, "--dry-run"), 0);
+	plx_eal_conf_fini(&conf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(origin_is_what_the_user_typed),
+		cmocka_unit_test(origin_is_copied),
+		cmocka_unit_test(second_value_names_the_first),
+		cmocka_unit_test(pair_set_by_the_program_is_refused),
+		cmocka_unit_test(own_strings_are_bounded),
+		cmocka_unit_test(fini_leaves_a_conf_that_can_be_used_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The whole way up and down, on the real libraries below. */
+#include "log_capture.h"
+#include "plx_eal.h"
+#include "plx_fabric.h"
+#include "plx_fabric_driver.h"
+#include "plx_test.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ROUNDS 20
+
+static char one_lcore[32], two_lcores[64]; /* on the first allowed CPU */
+static unsigned first_cpu;
+
+static int find_cpu(void **state)
+{
+	struct plx_topo *topo;
+
+	assert_int_equal(plx_topo_open(NULL, &topo), 0);
+	first_cpu = plx_cpuset_next(plx_topo_allowed(topo), 0);
+	plx_topo_close(topo);
+	snprintf(one_lcore, sizeof(one_lcore), "0@%u", first_cpu);
+	snprintf(two_lcores, sizeof(two_lcores), "(3,5)@%u", first_cpu);
+	log_capture();
+	return 0;
+}
+
+static unsigned count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static unsigned descriptors(void)
+{
+	return count_entries("/proc/self/fd");
+}
+
+static unsigned threads(void)
+{
+	return count_entries("/proc/self/task");
+}
+
+static cpu_set_t affinity(void)
+{
+	cpu_set_t set;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	return set;
+}
+
+static void start(const char *lcores)
+{
+	struct plx_eal_conf conf = {.lcores = lcores, .huge = "none"};
+
+	if (plx_eal_init(&conf))
+		fail_msg("%s", plx_error());
+	plx_eal_conf_fini(&conf);
+}
+
+static int add_one(void *arg)
+{
+	atomic_fetch_add((_Atomic int *)arg, 1);
+	return plx_loop_run();
+}
+
+static void init_gives_lcores_memory_and_fabric(void **state)
+{
+	_Atomic int ran = 0;
+
+	start(two_lcores);
+	assert_int_equal(plx_lcore_count(), 2);
+	assert_int_equal(plx_lcore_main(), 3);
+	assert_int_equal(plx_lcore_id(), 3);
+	assert_int_equal(plx_lcore_cpu(5), first_cpu);
+	assert_non_null(plx_eal_topo());
+	void *memory = plx_mem_alloc(100, 0, PLX_NODE_ANY, NULL);
+	assert_non_null(memory);
+	plx_mem_free(memory);
+	assert_int_equal(plx_lcore_launch(5, add_one, &ran), 0);
+	while (!atomic_load(&ran))
+		sched_yield();
+	/* It stops a loop that runs. */
+	assert_int_equal(plx_eal_fini(), 0);
+	assert_int_equal(plx_lcore_count(), 0);
+	assert_int_equal(plx_lcore_id(), PLX_LCORE_NONE);
+	assert_null(plx_eal_topo());
+}
+
+static void init_and_fini_can_be_repeated(void **state)
+{
+	cpu_set_t before = affinity();
+	unsigned fds = 0, tasks = threads();
+
+	for (int i = 0; i < ROUNDS; i++) {
+		cpu_set_t now;
+
+		start(i % 2 ? two_lcores : NULL);
+		assert_int_equal(plx_eal_fini(), 0);
+		now = affinity();
+		assert_true(CPU_EQUAL(&before, &now));
+		assert_int_equal(threads(), tasks);
+		/* libfabric keeps some from its first start on. */
+		if (i == 0)
+			fds = descriptors();
+		assert_int_equal(descriptors(), fds);
+	}
+}
+
+static void second_init_is_refused(void **state)
+{
+	struct plx_eal_conf conf = {.lcores = one_lcore};
+
+	start(one_lcore);
+	assert_int_equal(plx_eal_init(&conf), -EALREADY);
+	assert_error_has("call plx_eal_fini first");
+	assert_int_equal(plx_lcore_count(), 1);
+	assert_int_equal(plx_eal_fini(), 0);
+}
+
+static void fini_without_init_does_nothing(void **state)
+{
+	assert_int_equal(plx_eal_fini(), 0);
+	assert_int_equal(plx_eal_fini(), 0);
+}
+
+static void conf_may_go_after_init(void **state)
+{
+	char *provider = strdup(plx_drivers[0]->name), *lcores = strdup(one_lcore);
+	struct plx_eal_conf conf = {.lcores = lcores, .provider = provider, .huge = "none"};
+	char text[1024];
+
+	assert_int_equal(plx_eal_init(&conf), 0);
+	memset(provider, 'x', strlen(provider));
+	free(provider);
+	free(lcores);
+	assert_non_null(strstr(plx_eal_describe(text, sizeof(text)), plx_drivers[0]->name));
+	assert_int_equal(plx_eal_fini(), 0);
+}
+
+static void dry_run_checks_and_starts_nothing(void **state)
+{
+	struct plx_eal_conf conf = {.lcores = two_lcores,
+				    .huge = "1G",
+				    .socket_mem = "64",
+				    .main_lcore = "5",
+				    .dry_run = true};
+	cpu_set_t before = affinity(), now;
+	unsigned tasks = threads();
+	char text[1024], wanted[64];
+	int fd;
+
+	assert_int_equal(plx_eal_init(&conf), 0);
+	now = affinity();
+	assert_true(CPU_EQUAL(&before, &now));
+	assert_int_equal(threads(), tasks);
+	assert_int_equal(plx_lcore_count(), 0);
+	assert_int_equal(plx_zone_count(), 0);
+	/* The CPU is not held by this process: it can be claimed, or somebody else has it. */
+	pid_t holder = 0;
+	if (plx_cpu_claim(first_cpu, &fd, &holder) == 0)
+		close(fd);
+	else
+		assert_int_not_equal(holder, getpid());
+
+	plx_eal_describe(text, sizeof(text));
+	snprintf(wanted, sizeof(wanted), "lcore 5: CPU %u, NUMA node ", first_cpu);
+	assert_non_null(strstr(text, wanted));
+	assert_int_equal(strstr(text, ", main\n") > strstr(text, "lcore 5"), 1);
+	assert_non_null(
+		strstr(text, "memory: 1G pages, numa prefer, 65536 KiB at start on node 0"));
+	assert_non_null(strstr(text, "links: provider tcp\n"));
+	assert_int_equal(plx_eal_fini(), 0);
+}
+
+static void description_is_bounded(void **state)
+{
+	char text[16];
+
+	assert_string_equal(plx_eal_describe(text, sizeof(text)), "Pollux is not u");
+	start(one_lcore);
+	plx_eal_describe(text, sizeof(text));
+	assert_int_equal(strlen(text), sizeof(text) - 1);
+	assert_int_equal(plx_eal_fini(), 0);
+}
+
+/* Each is refused, in a dry run as well, and leaves nothing behind. */
+static void wrong_values_are_refused(void **state)
+{
+	static const struct {
+		struct plx_eal_conf conf;
+		const char *text;
+	} rows[] = {
+		{{.lcores = "0@4095"}, "lcores 0@4095: CPU 4095 "},
+		{{.lcores = "0-"}, "lcores 0-: column 3: "},
+		{{.coremask = "xyz"}, "coremask xyz: column 1: "},
+		{{.lcores = "0", .coremask = "1"}, "lcores 0 and coremask 1: give one of them"},
+		{{.main_lcore = "200"}, "main-lcore 200: not one of the lcores (0)"},
+		{{.huge = "4K"}, "huge 4K: unknown value"},
+		{{.numa = "local"}, "numa local: unknown value"},
+		{{.socket_mem = "lots"}, "socket-mem lots: 'lots' is no amount of memory"},
+		{{.provider = "carrier-pigeon"}, "provider carrier-pigeon: unknown provider"},
+		{{.log_levels = {"loud"}, .log_level_count = 1}, "log-level loud: unknown level"},
+		{{.log_levels = {"x:info"}, .log_level_count = 1}, "unknown component 'x'"},
+	};
+	unsigned fds = descriptors();
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		for (int dry = 0; dry < 2; dry++) {
+			struct plx_eal_conf conf = rows[i].conf;
+
+			conf.dry_run = dry;
+			assert_int_equal(plx_eal_init(&conf), -EINVAL);
+			assert_error_has(rows[i].text);
+			assert_null(plx_eal_topo());
+			assert_int_equal(descriptors(), fds);
+		}
+	}
+}
+
+static void failure_at_the_last_step_undoes_all_others(void **state)
+{
+	static const struct plx_fabric_conf fabric = {.drivers = plx_drivers};
+	struct plx_eal_conf conf = {.lcores = two_lcores, .huge = "none"};
+	cpu_set_t before = affinity(), now;
+	unsigned tasks = threads();
+
+	/* The fabric is set up by somebody else, so that the EAL's own start of it fails. */
+	assert_int_equal(plx_fabric_init(&fabric), 0);
+	unsigned fds = descriptors();
+	assert_int_equal(plx_eal_init(&conf), -EALREADY);
+	assert_error_has("the fabric is set up already");
+	assert_int_equal(plx_lcore_count(), 0);
+	assert_int_equal(threads(), tasks);
+	assert_int_equal(descriptors(), fds);
+	now = affinity();
+	assert_true(CPU_EQUAL(&before, &now));
+	plx_fabric_fini();
+
+	start(two_lcores);
+	assert_int_equal(plx_eal_fini(), 0);
+}
+
+static _Atomic bool may_return;
+
+static int ignore_stop(void *arg)
+{
+	while (!atomic_load(&may_return))
+		sched_yield();
+	return 0;
+}
+
+static void hanging_lcore_is_named_and_fini_can_be_repeated(void **state)
+{
+	uint64_t begin_ns;
+
+	start(two_lcores);
+	assert_int_equal(plx_lcore_launch(5, ignore_stop, NULL), 0);
+	begin_ns = plx_now_ns();
+	assert_int_equal(plx_eal_fini(), -ETIMEDOUT);
+	assert_error_has("lcore 5 on CPU ");
+	assert_error_has("still runs 5 s after it was asked to stop");
+	assert_in_range(plx_now_ns() - begin_ns, 4900 * PLX_NS_PER_MS, 8000 * PLX_NS_PER_MS);
+	assert_int_equal(plx_lcore_count(), 2);
+	atomic_store(&may_return, true);
+	assert_int_equal(plx_eal_fini(), 0);
+	assert_int_equal(plx_lcore_count(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(init_gives_lcores_memory_and_fabric),
+		cmocka_unit_test(init_and_fini_can_be_repeated),
+		cmocka_unit_test(second_init_is_refused),
+		cmocka_unit_test(fini_without_init_does_nothing),
+		cmocka_unit_test(conf_may_go_after_init),
+		cmocka_unit_test(dry_run_checks_and_starts_nothing),
+		cmocka_unit_test(description_is_bounded),
+		cmocka_unit_test(wrong_values_are_refused),
+		cmocka_unit_test(failure_at_the_last_step_undoes_all_others),
+		cmocka_unit_test(hanging_lcore_is_named_and_fini_can_be_repeated),
+	};
+
+	return cmocka_run_group_tests(tests, find_cpu, NULL);
+}

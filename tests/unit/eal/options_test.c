@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eal_priv.h"
+#include "plx_fabric_driver.h"
+#include "plx_test.h"
+
+#include <stdio.h>
+
+#define WORDS_MAX 32
+
+/* Parse the words, which end in NULL, behind an argv[0]. */
+static int parse(struct plx_eal_conf *conf, const char *const *words)
+{
+	const char *argv[WORDS_MAX] = {"program"};
+	int argc = 1;
+
+	for (; *words; words++)
+		argv[argc++] = *words;
+	return plx_eal_parse(argc, (char **)argv, conf);
+}
+
+#define PARSE(conf, ...) parse((conf), (const char *const[]){__VA_ARGS__, NULL})
+
+static void every_form_of_an_option_is_read(void **state)
+{
+	static const char *const forms[][3] = {
+		{"-l", "0-3"},    {"-l0-3"},         {"--lcores", "0-3"},
+		{"--lcores=0-3"}, {"--lcor", "0-3"}, {"--lc=0-3"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(forms); i++) {
+		struct plx_eal_conf conf = {0};
+
+		assert_int_equal(parse(&conf, forms[i]), forms[i][1] ? 2 : 1);
+		assert_string_equal(conf.lcores, "0-3");
+		plx_eal_conf_fini(&conf);
+	}
+}
+
+static void all_options_reach_their_fields(void **state)
+{
+	struct plx_eal_conf conf = {0};
+
+	assert_int_equal(PARSE(&conf, "-c", "f", "--main-lcore", "1", "--socket-mem", "64,32",
+			       "--huge", "1G", "--numa", "strict", "--provider", "net", "--config",
+			       "x.conf", "--log-level", "eal:debug", "--log-level", "info",
+			       "--dry-run", "--version", "--help"),
+			 21);
+	assert_null(conf.lcores);
+	assert_string_equal(conf.coremask, "f");
+	assert_string_equal(conf.main_lcore, "1");
+	assert_string_equal(conf.socket_mem, "64,32");
+	assert_string_equal(conf.huge, "1G");
+	assert_string_equal(conf.numa, "strict");
+	assert_string_equal(conf.provider, "net");
+	assert_string_equal(conf.config, "x.conf");
+	assert_int_equal(conf.log_level_count, 2);
+	assert_string_equal(conf.log_levels[0], "eal:debug");
+	assert_string_equal(conf.log_levels[1], "info");
+	assert_true(conf.dry_run && conf.show_version && conf.show_help);
+	plx_eal_conf_fini(&conf);
+}
+
+static void parsing_ends_where_the_application_begins(void **state)
+{
+	struct plx_eal_conf conf = {0};
+
+	assert_int_equal(PARSE(&conf, "-l", "0", "--", "--huge", "none"), 3);
+	assert_null(conf.huge);
+	plx_eal_conf_fini(&conf);
+	assert_int_equal(PARSE(&conf, "-l", "0", "word", "--huge", "none"), 2);
+	assert_null(conf.huge);
+	plx_eal_conf_fini(&conf);
+	assert_int_equal(PARSE(&conf, "--"), 1);
+	assert_int_equal(parse(&conf, (const char *const[]){NULL}), 0);
+	assert_int_equal(plx_eal_parse(0, (char *[]){NULL}, &conf), 0);
+	plx_eal_conf_fini(&conf);
+}
+
+static void value_behind_an_equals_sign_may_begin_with_a_dash(void **state)
+{
+	struct plx_eal_conf conf = {0};
+
+	assert_int_equal(PARSE(&conf, "--config=-x"), 1);
+	assert_string_equal(conf.config, "-x");
+	plx_eal_conf_fini(&conf);
+}
+
+static void argv_is_not_reordered(void **state)
+{
+	const char *argv[] = {"program", "-l", "0", "word", "--huge", "none", NULL};
+	const char *before[PLX_ARRAY_LEN(argv)];
+	struct plx_eal_conf conf = {0};
+
+	memcpy(before, argv, sizeof(argv));
+	assert_int_equal(plx_eal_parse(6, (char **)argv, &conf), 2);
+	assert_memory_equal(before, argv, sizeof(argv));
+	plx_eal_conf_fini(&conf);
+}
+
+static void wrong_words_are_told(void **state)
+{
+	static const struct {
+		const char *words[6];
+		const char *text;
+	} rows[] = {
+		{{"--lcore-list", "0"},
+		 "--lcore-list: unknown option; did you mean --lcores? (--help lists all)"},
+		{{"--frobnicate=1"}, "--frobnicate: unknown option (--help lists all)"},
+		{{"-lcores", "0"}, "-lcores: a long option has two dashes; give --lcores"},
+		{{"-x"}, "-x: unknown option (--help lists all)"},
+		{{"--co", "1"}, "--co: ambiguous; give --coremask or --config"},
+		{{"--lcores"}, "--lcores: a value is missing; give --lcores LIST"},
+		{{"-l"}, "-l: a value is missing; give -l LIST"},
+		{{"-l", "--", "x"}, "-l: a value is missing: -l LIST is wanted, and '--' follows"},
+		{{"--huge", "--dry-run"},
+		 "--huge: a value is missing: --huge 2M|1G|none is wanted, and '--dry-run' "
+		 "follows"},
+		{{"--lcores="}, "--lcores: a value is missing; give --lcores LIST"},
+		{{"-l", ""}, "-l: a value is missing; give -l LIST"},
+		{{"--dry-run=yes"}, "--dry-run=yes: takes no value; give --dry-run alone"},
+		{{"-l", "0", "--lcores", "1"},
+		 "--lcores 1: given before as -l 0; give one of them"},
+		{{"--numa", "any", "--numa=any"},
+		 "--numa any: given before as --numa any; give one of them"},
+		{{"--dry-run", "--dry-run"}, "--dry-run: given twice; give it once"},
+		{{"-l", "0", "-c", "1"},
+		 "-l 0 and -c 1: give one of them, a list or a mask, not both"},
+		{{"--coremask=3", "--lcores=0"},
+		 "--lcores 0 and --coremask 3: give one of them, a list or a mask, not both"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct plx_eal_conf conf = {0};
+
+		assert_int_equal(parse(&conf, rows[i].words), -EINVAL);
+		assert_string_equal(plx_error(), rows[i].text);
+		plx_eal_conf_fini(&conf);
+	}
+}
+
+static void too_many_log_levels_are_refused(void **state)
+{
+	const char *argv[2 + PLX_EAL_LEVELS_MAX] = {"program"};
+	struct plx_eal_conf conf = {0};
+
+	for (int i = 1; i <= PLX_EAL_LEVELS_MAX + 1; i++)
+		argv[i] = "--log-level=info";
+	assert_int_equal(plx_eal_parse(2 + PLX_EAL_LEVELS_MAX, (char **)argv, &conf), -EINVAL);
+	assert_string_equal(plx_error(),
+			    "--log-level info: too many log levels; at most 16 are allowed");
+	plx_eal_conf_fini(&conf);
+}
+
+static void command_line_takes_the_place_of_the_programs_choice(void **state)
+{
+	struct plx_eal_conf conf = {.coremask = "ff", .huge = "none"};
+
+	assert_int_equal(PARSE(&conf, "-l", "2", "--huge", "1G"), 4);
+	assert_string_equal(conf.lcores, "2");
+	assert_null(conf.coremask);
+	assert_string_equal(conf.huge, "1G");
+	plx_eal_conf_fini(&conf);
+}
+
+static void words_of_an_option_are_counted(void **state)
+{
+	static const struct {
+		const char *word;
+		int count;
+	} rows[] = {
+		{"-l", 2},   {"-l0", 1},       {"--lcores", 2}, {"--lcores=0", 1},
+		{"--lc", 2}, {"--dry-run", 1}, {"-h", 1},       {"-hl", 2},
+		{"-hV", 1},  {"--co", 0},      {"--listen", 0}, {"-x", 0},
+		{"-", 0},    {"--", 0},        {"word", 0},     {"", 0},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+		assert_int_equal(plx_eal_option_words(rows[i].word), rows[i].count);
+}
+
+static void help_tells_of_every_option(void **state)
+{
+	const char *help = plx_eal_options_help();
+	char wanted[64];
+
+	for (size_t i = 0; i < OPT_COUNT; i++) {
+		const struct eal_option *option = &eal_options[i];
+
+		snprintf(wanted, sizeof(wanted), "--%s %s", option->name,
+			 option->placeholder ? option->placeholder : "");
+		assert_non_null(strstr(help, wanted));
+	}
+	snprintf(wanted, sizeof(wanted), "(default: %s)", plx_drivers[0]->name);
+	assert_non_null(strstr(help, wanted));
+	assert_ptr_equal(plx_eal_options_help(), help);
+}
+
+static void help_fits_eighty_columns(void **state)
+{
+	for (const char *line = plx_eal_options_help(); *line; line += strspn(line, "\n")) {
+		size_t len = strcspn(line, "\n");
+
+		assert_in_range(len, 1, 80);
+		line += len;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_form_of_an_option_is_read),
+		cmocka_unit_test(all_options_reach_their_fields),
+		cmocka_unit_test(parsing_ends_where_the_application_begins),
+		cmocka_unit_test(value_behind_an_equals_sign_may_begin_with_a_dash),
+		cmocka_unit_test(argv_is_not_reordered),
+		cmocka_unit_test(wrong_words_are_told),
+		cmocka_unit_test(too_many_log_levels_are_refused),
+		cmocka_unit_test(command_line_takes_the_place_of_the_programs_choice),
+		cmocka_unit_test(words_of_an_option_are_counted),
+		cmocka_unit_test(help_tells_of_every_option),
+		cmocka_unit_test(help_fits_eighty_columns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

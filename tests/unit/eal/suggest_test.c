@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_eal.h"
+#include "plx_test.h"
+
+static const char *const names[] = {"lcores",     "coremask", "config",
+				    "socket-mem", "huge",     "log-level"};
+#define COUNT PLX_ARRAY_LEN(names)
+
+static void nearest_name_is_found(void **state)
+{
+	static const struct {
+		const char *word, *name;
+	} rows[] = {
+		{"lcore", "lcores"},
+		{"--lcore-list", "lcores"},
+		{"--locres=0-3", "lcores"},
+		{"cores", "lcores"},
+		{"core-mask", "coremask"},
+		{"mask", "coremask"},
+		{"--log_level", "log-level"},
+		{"LCORES", "lcores"},
+		{"hgue", "huge"},
+		{"soket-mem", "socket-mem"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		const char *found = plx_suggest(rows[i].word, names, COUNT);
+
+		assert_non_null(found);
+		assert_string_equal(found, rows[i].name);
+	}
+}
+
+static void strange_words_have_no_nearest(void **state)
+{
+	static const char longer[] =
+		"a-word-that-is-much-longer-than-any-option-of-any-program-has-ever-had";
+	static const char *const words[] = {"",  "--",         "-",       "=",
+					    "x", "frobnicate", "verbose", longer};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(words); i++)
+		assert_null(plx_suggest(words[i], names, COUNT));
+	assert_null(plx_suggest("lcores", names, 0));
+}
+
+static void swapped_letters_are_one_edit(void **state)
+{
+	static const char *const two[] = {"abdd", "bacd"};
+
+	/* A swap away from the second, and a replacement and a swap from the first. */
+	assert_string_equal(plx_suggest("abcd", two + 1, 1), "bacd");
+	assert_string_equal(plx_suggest("badd", two, 2), "abdd");
+}
+
+static void exact_name_wins_over_longer_ones(void **state)
+{
+	static const char *const both[] = {"rate-limit", "rate", "rated"};
+
+	assert_int_equal(plx_option_find("--rate", both, 3), 1);
+	assert_int_equal(plx_option_find("--rate=7", both, 3), 1);
+	assert_int_equal(plx_option_find("--rate-", both, 3), 0);
+}
+
+static void clear_abbreviation_is_found(void **state)
+{
+	assert_int_equal(plx_option_find("--lc", names, COUNT), 0);
+	assert_int_equal(plx_option_find("--log=debug", names, COUNT), 5);
+}
+
+static void ambiguous_abbreviation_names_the_candidates(void **state)
+{
+	assert_int_equal(plx_option_find("--co=1", names, COUNT), -EINVAL);
+	assert_string_equal(plx_error(), "--co: ambiguous; give --coremask or --config");
+}
+
+static void unknown_option_names_the_nearest(void **state)
+{
+	assert_int_equal(plx_option_find("--lcore-list=1", names, COUNT), -ENOENT);
+	assert_string_equal(plx_error(), "--lcore-list: unknown option; did you mean --lcores? "
+					 "(--help lists all)");
+	assert_int_equal(plx_option_find("--frobnicate", names, COUNT), -ENOENT);
+	assert_string_equal(plx_error(), "--frobnicate: unknown option (--help lists all)");
+	assert_int_equal(plx_option_find("--=3", names, COUNT), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nearest_name_is_found),
+		cmocka_unit_test(strange_words_have_no_nearest),
+		cmocka_unit_test(swapped_letters_are_one_edit),
+		cmocka_unit_test(exact_name_wins_over_longer_ones),
+		cmocka_unit_test(clear_abbreviation_is_found),
+		cmocka_unit_test(ambiguous_abbreviation_names_the_candidates),
+		cmocka_unit_test(unknown_option_names_the_nearest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

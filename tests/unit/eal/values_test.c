@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eal_priv.h"
+#include "plx_test.h"
+
+#include <stdio.h>
+
+#define MB ((size_t)1 << 20)
+
+static int open_topo(void **state)
+{
+	struct plx_topo *topo;
+
+	assert_int_equal(plx_topo_open("synthetic:numa:2 core:2 pu:1", &topo), 0);
+	*state = topo;
+	return 0;
+}
+
+static int close_topo(void **state)
+{
+	plx_topo_close(*state);
+	return 0;
+}
+
+static void huge_and_numa_have_their_words(void **state)
+{
+	struct plx_eal_conf conf = {0};
+	enum plx_huge huge = PLX_HUGE_NONE;
+	enum plx_numa numa = PLX_NUMA_ANY;
+
+	assert_int_equal(eal_huge_value(&conf, &huge), 0);
+	assert_int_equal(huge, PLX_HUGE_2M);
+	assert_int_equal(eal_numa_value(&conf, &numa), 0);
+	assert_int_equal(numa, PLX_NUMA_PREFER);
+
+	conf = (struct plx_eal_conf){.huge = "1G", .numa = "strict"};
+	assert_int_equal(eal_huge_value(&conf, &huge), 0);
+	assert_int_equal(huge, PLX_HUGE_1G);
+	assert_int_equal(eal_numa_value(&conf, &numa), 0);
+	assert_int_equal(numa, PLX_NUMA_STRICT);
+
+	conf = (struct plx_eal_conf){.huge = "none", .numa = "any"};
+	assert_int_equal(eal_huge_value(&conf, &huge), 0);
+	assert_int_equal(huge, PLX_HUGE_NONE);
+	assert_int_equal(eal_numa_value(&conf, &numa), 0);
+	assert_int_equal(numa, PLX_NUMA_ANY);
+}
+
+static void other_words_are_refused(void **state)
+{
+	struct plx_eal_conf conf = {.huge = "16G", .numa = "prefered"};
+	enum plx_huge huge;
+	enum plx_numa numa;
+
+	assert_int_equal(eal_huge_value(&conf, &huge), -EINVAL);
+	assert_string_equal(plx_error(),
+			    "huge 16G: unknown value, nearest is 1G; give 2M, 1G or none");
+	assert_int_equal(eal_numa_value(&conf, &numa), -EINVAL);
+	assert_string_equal(plx_error(), "numa prefered: unknown value, nearest is prefer; give "
+					 "strict, prefer or any");
+}
+
+static void memory_is_read_per_node(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t bytes[2];
+		unsigned count;
+	} rows[] = {
+		{NULL, {0, 0}, 0},
+		{"64", {64 * MB, 0}, 1},
+		{"16,32", {16 * MB, 32 * MB}, 2},
+		{"0,512K", {0, 512 * 1024}, 2},
+		{"8M,0,0,0", {8 * MB, 0}, 4}, /* no memory on a node that is not there */
+		{"2048k", {2 * MB, 0}, 1},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct plx_eal_conf conf = {.socket_mem = rows[i].text};
+		size_t bytes[PLX_EAL_NODES_MAX] = {0};
+		unsigned count = 99;
+
+		assert_int_equal(eal_socket_mem_value(&conf, *state, bytes, &count), 0);
+		assert_int_equal(count, rows[i].count);
+		assert_int_equal(bytes[0], rows[i].bytes[0]);
+		assert_int_equal(bytes[1], rows[i].bytes[1]);
+	}
+}
+
+static void wrong_memory_is_refused(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} rows[] = {
+		{"", "is no amount of memory"},
+		{"64,", "socket-mem 64,: '' is no amount of memory; give MB per NUMA node, such as "
+			"64 or 64,64, or with a unit, K, M or G: 1G"},
+		{"64,abc", "'abc' is no amount of memory"},
+		{"-1", "'-1' is no amount of memory"},
+		{"1.5", "'1.5' is no amount of memory"},
+		{"64MB", "'64MB' is no amount of memory"},
+		{"K", "'K' is no amount of memory"},
+		{"0,0,1",
+		 "there is no NUMA node 2 to take memory on; this host has 2, the first is "
+		 "node 0"},
+		{"99999999999999", "more memory than this host has ("},
+		{"99999999999999999999999", "more memory than this host has ("},
+		{"17592186044416", "more memory than this host has ("}, /* 2^64 bytes */
+		{"16777216G,1", "more memory than this host has ("},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct plx_eal_conf conf = {.socket_mem = rows[i].text};
+		size_t bytes[PLX_EAL_NODES_MAX] = {0};
+		unsigned count;
+
+		assert_int_equal(eal_socket_mem_value(&conf, *state, bytes, &count), -EINVAL);
+		assert_error_has(rows[i].error);
+	}
+}
+
+static void more_nodes_than_there_can_be_are_refused(void **state)
+{
+	char text[2 * PLX_EAL_NODES_MAX + 2] = "0";
+	struct plx_eal_conf conf = {.socket_mem = text};
+	size_t bytes[PLX_EAL_NODES_MAX];
+	unsigned count;
+
+	for (int i = 0; i < PLX_EAL_NODES_MAX; i++)
+		strcat(text, ",0");
+	assert_int_equal(eal_socket_mem_value(&conf, *state, bytes, &count), -EINVAL);
+	assert_error_has("more than 64 NUMA nodes");
+}
+
+static void main_lcore_is_one_of_the_map(void **state)
+{
+	struct plx_eal_conf conf = {0};
+	struct plx_lcore_map map;
+	uint32_t id = 99;
+
+	assert_int_equal(plx_lcore_map_parse_list("-l", "2-3,7", &map), 0);
+	assert_int_equal(eal_main_lcore_value(&conf, &map, &id), 0);
+	assert_int_equal(id, 2);
+	conf.main_lcore = "7";
+	assert_int_equal(eal_main_lcore_value(&conf, &map, &id), 0);
+	assert_int_equal(id, 7);
+
+	static const struct {
+		const char *text, *error;
+	} rows[] = {
+		{"4", "main-lcore 4: not one of the lcores (2-3,7); give one of them"},
+		{"4294967298", "main-lcore 4294967298: not one of the lcores (2-3,7)"},
+		{"99999999999999999999", "not an lcore id; give one of the lcores (2-3,7)"},
+		{"x", "main-lcore x: not an lcore id; give one of the lcores (2-3,7)"},
+		{"-3", "main-lcore -3: not an lcore id"},
+		{"2x", "main-lcore 2x: not an lcore id"},
+		{" 2", "not an lcore id"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		conf.main_lcore = rows[i].text;
+		assert_int_equal(eal_main_lcore_value(&conf, &map, &id), -EINVAL);
+		assert_error_has(rows[i].error);
+	}
+	plx_lcore_map_fini(&map);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(huge_and_numa_have_their_words),
+		cmocka_unit_test(other_words_are_refused),
+		cmocka_unit_test(memory_is_read_per_node),
+		cmocka_unit_test(wrong_memory_is_refused),
+		cmocka_unit_test(more_nodes_than_there_can_be_are_refused),
+		cmocka_unit_test(main_lcore_is_one_of_the_map),
+	};
+
+	return cmocka_run_group_tests(tests, open_topo, close_topo);
+}
