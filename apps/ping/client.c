@@ -16,14 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HIGHEST_NS      (10 * PLX_NS_PER_S) /* longest round trip that keeps its digits */
-#define DIGITS          3
-#define DRAIN_NS        (2 * PLX_NS_PER_S) /* for the last answers of an open loop */
-#define IN_FLIGHT_MAX   65536              /* of an open loop; a power of two */
-#define BURST_MAX       16                 /* sends of an open loop in one turn */
-#define COPY_MAX        1024               /* longer messages are sent by reference */
-#define PAGE_LINK_BYTES 65536 /* receive buffers beyond it: fewer, so that they stay in the cache \
-			       */
+#define HIGHEST_NS    (10 * PLX_NS_PER_S) /* longest round trip that keeps its digits */
+#define DIGITS        3
+#define DRAIN_NS      (2 * PLX_NS_PER_S) /* for the last answers of an open loop */
+#define IN_FLIGHT_MAX 65536              /* of an open loop; a power of two */
+#define BURST_MAX     16                 /* sends of an open loop in one turn */
+#define COPY_MAX      1024               /* longer messages are sent by reference */
+#define PAGE_LINK_BYTES                                                           \
+	65536 /* receive buffers beyond it: fewer, so that they stay in the cache \
+	       */
 #define TX_BUFS   16
 #define SILENCE_S 10 /* without any answer: the peer is given up */
 
@@ -65,7 +66,9 @@ uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
 
 uint32_t ping_rx_buf_count(const struct ping_conf *conf)
 {
-	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 2 : 8;
+	/* 4: an echo sends a message back from its receive buffer, so that its credit comes with
+	 * the answer after that one. */
+	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 4 : 8;
 }
 
 /* Payload: every byte depends on the message's number and its place. */
@@ -191,9 +194,8 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		return;
 	}
 	client->answered++;
-	if (!client->conf->rate && !is_enough(client, now_tsc) && !client->stopped &&
-	    send_next(client, 0) == -EAGAIN)
-		fail(client, "a closed loop found no room to send in"); /* one frame in flight */
+	if (!client->conf->rate && !is_enough(client, now_tsc) && !client->stopped)
+		send_next(client, 0); /* on -EAGAIN, on_writable does */
 	if (is_measured(client, seq))
 		record(client, &flight, now_tsc);
 	if (plx_unlikely(client->answered == client->sent && !client->stopped &&
@@ -306,6 +308,15 @@ static void on_open(struct plx_link *link, void *user)
 		send_next(client, 0);
 }
 
+/* A closed loop that found no room goes on; an open one tries again each turn anyway. */
+static void on_writable(struct plx_link *link, void *user)
+{
+	struct client *client = user;
+
+	if (!client->conf->rate && !client->stopped && client->sent == client->answered)
+		send_next(client, 0);
+}
+
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		     void *user)
 {
@@ -321,6 +332,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 static const struct plx_link_events events = {
 	.on_open = on_open,
 	.on_message = on_message,
+	.on_writable = on_writable,
 	.on_close = on_close,
 };
 

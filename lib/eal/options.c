@@ -129,7 +129,7 @@ static int fail_unknown(int value, const char *word)
 static bool has_one_dash_too_few(const char *word)
 {
 	for (size_t i = 0; i < OPT_COUNT; i++)
-		if (word[1] != '-' && strcmp(word + 1, names[i]) == 0)
+		if (word[0] == '-' && strcmp(word + 1, names[i]) == 0)
 			return true;
 	return false;
 }

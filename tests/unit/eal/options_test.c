@@ -76,12 +76,13 @@ static void parsing_ends_where_the_application_begins(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void value_behind_an_equals_sign_may_begin_with_a_dash(void **state)
+static void values_are_not_taken_for_options(void **state)
 {
 	struct plx_eal_conf conf = {0};
 
-	assert_int_equal(PARSE(&conf, "--config=-x"), 1);
+	assert_int_equal(PARSE(&conf, "--config=-x", "-l", "xlcores"), 3);
 	assert_string_equal(conf.config, "-x");
+	assert_string_equal(conf.lcores, "xlcores"); /* no option that lacks a dash */
 	plx_eal_conf_fini(&conf);
 }
 
@@ -211,7 +212,7 @@ int main(void)
 		cmocka_unit_test(every_form_of_an_option_is_read),
 		cmocka_unit_test(all_options_reach_their_fields),
 		cmocka_unit_test(parsing_ends_where_the_application_begins),
-		cmocka_unit_test(value_behind_an_equals_sign_may_begin_with_a_dash),
+		cmocka_unit_test(values_are_not_taken_for_options),
 		cmocka_unit_test(argv_is_not_reordered),
 		cmocka_unit_test(wrong_words_are_told),
 		cmocka_unit_test(too_many_log_levels_are_refused),

@@ -1,0 +1,303 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The main job: how long a message takes to another process and back, through Pollux and through
+# what it stands on, in one interleaved run. Does all set-up by itself.
+set -uo pipefail
+
+started_in=$PWD
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+here=$root/scripts/bench
+# shellcheck source=scripts/bench/environment.sh
+. "$here/environment.sh"
+# shellcheck source=scripts/bench/rows.sh
+. "$here/rows.sh"
+# shellcheck source=scripts/bench/report.sh
+. "$here/report.sh"
+
+usage()
+{
+	cat <<-'END'
+	Usage: scripts/bench.sh [OPTION]...
+	Measure full round trips of messages between two processes and write tables, plots and a report.
+	  --quick               three short rounds, about two minutes (default: five longer ones, about
+	                        twelve minutes)
+	  --rounds N, --duration S
+	                        other figures than those: rounds, and seconds of each run
+	  --out DIR             where results go (default: bench-out-DATE-TIME)
+	  --provider P          for Pollux and the raw-fi-tcp row: tcp, net or fi:tcp (default: tcp, the
+	                        driver's own choice of libfabric's two)
+	  --sizes N,N,...       message sizes, with K or M (default: 64,1K,64K,1M)
+	  --only PART           run one part; there is rtt
+	  --compare DIR         print the ratio of each row to that of an earlier run in DIR
+	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C
+	  --connect HOST:PORT   measure against such servers; PORT is the first of four
+	  --listen HOST:PORT    where --serve listens (default 0.0.0.0:17300)
+	  -h, --help            this text
+
+	Rows: raw-tcp (plain sockets), raw-fi-tcp (libfabric alone), raw-fi-shm (libfabric's shared
+	memory), raw-zmq (ZeroMQ), tcp-poll (Pollux: plx-ping). Server and client run on the first two
+	CPUs that this process may use.
+
+	Exit status:
+	  0  everything ran and reached its bars
+	  1  something failed: set-up, or a run
+	  2  usage
+	  3  slow: every run is good, but a bar was missed
+	  4  invalid: raw-fi-tcp took more than 1.30 times raw-tcp at 64 B, so it flatters what is
+	     compared with it
+	END
+}
+
+die()
+{
+	printf 'bench.sh: %s\n' "$1" >&2
+	exit "${2:-1}"
+}
+
+say()
+{
+	printf '%s\n' "$*"
+}
+
+# Options --------------------------------------------------------------------------------------
+
+quick=0 out='' provider='' sizes='64,1K,64K,1M' only=rtt compare='' mode=local
+peer='' listen='0.0.0.0:17300' rounds='' duration=''
+
+# 64, 1K, 1M as bytes.
+to_bytes()
+{
+	[[ $1 =~ ^([1-9][0-9]{0,8})([KkMm]?)$ ]] || return 1
+	case ${BASH_REMATCH[2]} in
+	K | k) echo $((BASH_REMATCH[1] << 10)) ;;
+	M | m) echo $((BASH_REMATCH[1] << 20)) ;;
+	*) echo "${BASH_REMATCH[1]}" ;;
+	esac
+}
+
+need_value()
+{
+	[[ -n ${2-} ]] || die "$1 needs a value; see --help" 2
+}
+
+while (($#)); do
+	case $1 in
+	--quick) quick=1 ;;
+	--serve) mode=serve ;;
+	-h | --help)
+		usage
+		exit 0
+		;;
+	--out | --provider | --sizes | --only | --compare | --connect | --listen | --rounds | --duration)
+		need_value "$1" "${2-}"
+		case $1 in
+		--out) out=$2 ;;
+		--provider) provider=$2 ;;
+		--sizes) sizes=$2 ;;
+		--only) only=$2 ;;
+		--compare) compare=$2 ;;
+		--connect) mode=connect peer=$2 ;;
+		--listen) listen=$2 ;;
+		--rounds) rounds=$2 ;;
+		--duration) duration=$2 ;;
+		esac
+		shift
+		;;
+	*) die "unknown option '$1'; see --help" 2 ;;
+	esac
+	shift
+done
+
+[[ $only == rtt ]] || die "--only $only: there is no such part; there is rtt" 2
+[[ -z $provider || $provider =~ ^(tcp|net|fi:tcp|fi:net)$ ]] ||
+	die "--provider $provider: there are tcp, net and fi:tcp" 2
+size_list=()
+IFS=, read -ra words <<<"$sizes"
+for word in "${words[@]}"; do
+	bytes=$(to_bytes "$word") || bytes=0
+	((bytes >= 1 && bytes <= 16 << 20)) ||
+		die "--sizes $sizes: '$word' is no size from 1 to 16M; give sizes such as 64,1K,64K,1M" 2
+	size_list+=("$bytes")
+done
+((${#size_list[@]})) || die "--sizes $sizes: give sizes such as 64,1K,64K,1M" 2
+[[ -z $rounds || $rounds =~ ^[1-9][0-9]{0,3}$ ]] ||
+	die "--rounds $rounds: a whole number from 1 to 9999 is needed" 2
+[[ -z $duration || $duration =~ ^[0-9]{1,5}(\.[0-9]{1,3})?$ ]] ||
+	die "--duration $duration: seconds are needed, such as 5 or 0.7" 2
+[[ $mode != connect || $peer =~ ^.+:[0-9]+$ ]] || die "--connect $peer: HOST:PORT is needed" 2
+[[ $listen =~ ^.+:[0-9]+$ ]] || die "--listen $listen: HOST:PORT is needed" 2
+
+# Paths that were given are relative to where the user stands.
+out=${out:-bench-out-$(date +%Y%m%d-%H%M%S)}
+[[ $out == /* ]] || out=$started_in/$out
+if [[ -n $compare ]]; then
+	[[ $compare == /* ]] || compare=$started_in/$compare
+	[[ -r $compare/summary.json ]] || die "--compare $compare: there is no summary.json" 2
+fi
+cd "$root" || die "cannot go to $root"
+
+if ((quick)); then
+	rounds=${rounds:-3} duration=${duration:-0.7}
+else
+	rounds=${rounds:-5} duration=${duration:-5}
+fi
+
+# Ending ---------------------------------------------------------------------------------------
+
+children=() # by process id; nothing else is ever signalled
+
+# End the children that are there, with a moment of grace.
+end_children()
+{
+	local pid
+
+	for pid in "${children[@]}"; do
+		kill -TERM "$pid" 2>/dev/null
+	done
+	for pid in "${children[@]}"; do
+		for _ in {1..60}; do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.05
+		done
+		kill -KILL "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+	children=()
+}
+
+trap end_children EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Setting up -----------------------------------------------------------------------------------
+
+build='build-bench'
+
+set_up()
+{
+	local groups=build,test,bench
+
+	if ! scripts/setup.sh --check --for $groups >/dev/null; then
+		timeout 1800 scripts/setup.sh --for $groups ||
+			die 'packages are missing and could not be installed; see above'
+	fi
+	for tool in jq gnuplot meson ninja timeout; do
+		command -v $tool >/dev/null || die "$tool is not there; run scripts/setup.sh"
+	done
+
+	mkdir -p "$build"
+	local log=$build/bench-build.log
+	say "building in $build ..."
+	if [[ ! -f $build/build.ninja ]]; then
+		timeout 300 meson setup "$build" -Dbuildtype=release >"$log" 2>&1 ||
+			{ tail -20 "$log" >&2; die "meson setup failed; the whole of it is in $log"; }
+	fi
+	find_programs || die "meson does not tell its programs; see $log"
+	timeout 1500 ninja -C "$build" "${targets[@]}" >"$log" 2>&1 ||
+		{ tail -30 "$log" >&2; die "the build failed; the whole of it is in $log"; }
+	# The tree may have changed since, and with it what meson knows of.
+	find_programs || die "meson does not tell its programs; see $log"
+}
+
+# Measuring ------------------------------------------------------------------------------------
+
+failures=()
+
+# measure ROW SIZE ROUND: one run, with a second try where the first did not account for its time.
+measure()
+{
+	local row=$1 size=$2 round=$3 dir=$out/runs/$1-$2-$3 status
+
+	mkdir -p "$dir"
+	for try in 1 2; do
+		run_row "$row" "$size" "$dir"
+		status=$?
+		end_children
+		((status == 3 && try == 1)) || break
+		say "    did not account for its time; once more"
+	done
+	if ((status != 0)); then
+		((status != 124)) || status='124 (took too long)'
+		failures+=("$row, $size B, round $round: status $status: $(last_words "$dir")")
+		say "    FAILED: ${failures[-1]}"
+		return
+	fi
+	jq -c --arg row "$row" --argjson round "$round" --arg run "runs/${dir##*/}" \
+		'. + {row: $row, round: $round, run: $run}' "$dir/$row.json" >>"$out/runs/all.ndjson"
+	jq -r '"    p50 \(if .p50_ns then .p50_ns / 1000 else "n/a" end) us, \(.count) round trips"' \
+		"$dir/$row.json"
+}
+
+last_words()
+{
+	local log
+
+	for log in "$1"/client.log "$1"/server.log; do
+		[[ -s $log ]] && tail -n 1 "$log" && return
+	done
+	echo 'it said nothing'
+}
+
+part_rtt()
+{
+	local total=$((rounds * ${#size_list[@]} * ${#rows[@]})) done=0 round size row
+
+	for ((round = 1; round <= rounds; round++)); do
+		for size in "${size_list[@]}"; do
+			for row in "${rows[@]}"; do
+				done=$((done + 1))
+				say "[$done/$total] round $round, $size B, $row"
+				measure "$row" "$size" "$round"
+			done
+		done
+	done
+}
+
+watch_platform()
+{
+	say "watching the platform alone for 2 s ..."
+	timeout 30 "${program[hiccup]}" --cpus "$cpu_server,$cpu_client" --duration 2 \
+		--json "$out/hiccups.json" >"$out/hiccups.txt" 2>&1 ||
+		failures+=("hiccup: $(tail -n 1 "$out/hiccups.txt")")
+	[[ -s $out/hiccups.json ]] || echo null >"$out/hiccups.json"
+}
+
+# Main -----------------------------------------------------------------------------------------
+
+choose_cpus
+set_up
+choose_provider
+choose_rows
+
+if [[ $mode == serve ]]; then
+	serve_rows
+	exit $?
+fi
+
+mkdir -p "$out/runs" || die "cannot make $out"
+: >"$out/runs/all.ndjson"
+say "server on CPU $cpu_server, client on CPU $cpu_client, libfabric's $fi_provider for tcp"
+environment_begin
+watch_platform
+part_rtt
+environment_end >"$out/environment.json"
+
+printf '%s\n' "${failures[@]}" | jq -Rs 'split("\n") | map(select(. != ""))' >"$out/failures.json"
+summarize || die "cannot sum up the runs in $out/runs/all.ndjson"
+late=()
+plot_all || late+=("plots: see $out/plots/gnuplot.log")
+write_report || late+=('the report could not be written')
+rm -f "$out/environment.json" "$out/failures.json"
+print_summary
+[[ -z $compare ]] || print_comparison "$compare"
+say
+say "report: $out/report.html"
+
+for text in "${late[@]}"; do
+	say "FAILED: $text"
+done
+
+((${#failures[@]} + ${#late[@]} == 0)) || exit 1
+jq -e '.valid' "$out/summary.json" >/dev/null || exit 4
+jq -e 'all(.bars[]; .ok or (.gates | not))' "$out/summary.json" >/dev/null || exit 3
+exit 0

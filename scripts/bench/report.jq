@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The tables of the report, as HTML, from summary.json.
+
+def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostring
+	else . / 10 | round | "\(. / 100 | floor).\(. % 100 + 100 | tostring | .[1:])" end;
+def size: if . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"
+	elif . >= 1024 and . % 1024 == 0 then "\(. / 1024) KiB" else "\(.) B" end;
+def cells: map("<td>\(tostring | @html)</td>") | join("");
+
+def verdict:
+	(if (.platform_lost // 0) <= 0.01 then empty
+	 else "<p class=\"bad\">Others had \(.platform_lost * 1000 | round / 10) % of a CPU before the runs began: " +
+		"this host was busy, and these figures tell of that.</p>" end),
+	(if .valid then empty else "<p class=\"bad\">Invalid: \(.reason | @html)</p>" end),
+	(if .baseline_checked then empty
+	 else "<p>raw-fi-tcp was not checked against raw-tcp: 64 B was not measured with both.</p>" end),
+	(.failures[] | "<p class=\"bad\">Failed: \(@html)</p>");
+
+def figures:
+	"<table><tr><th>row</th><th>min</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>p99.99</th>" +
+	"<th>max</th><th>p50 over rounds</th><th>round trips</th><th>x raw</th></tr>",
+	(.runs | group_by(.size_bytes)[]
+		| "<tr class=\"size\"><th colspan=\"11\">\(.[0].size_bytes | size)</th></tr>",
+		  (.[] | "<tr\(if .name == "tcp-poll" then " class=\"own\"" else "" end)>" +
+			([.name, (.min_ns, .p50_ns, .p90_ns, .p99_ns, .p99_9_ns, .p99_99_ns, .max_ns | us),
+			  "\(.p50_least_ns | us) – \(.p50_greatest_ns | us)", .count, (.ratio_to_raw // "–")]
+			 | cells) + "</tr>")),
+	"</table>";
+
+def bars:
+	if .bars == [] then empty else
+	"<h2>Bars</h2><table><tr><th>what</th><th>ratio</th><th>at most</th><th></th></tr>",
+	(.bars[] | "<tr>" + ([ "\(.row) over \(.over), \(.size_bytes | size)", .ratio, .limit] | cells) +
+		(if .ok then "<td class=\"good\">reached</td>"
+		 elif .gates then "<td class=\"bad\">missed</td>"
+		 else "<td>above (a bar for net)</td>" end) + "</tr>"),
+	"</table>" end;
+
+def hiccups:
+	if .hiccups == null then empty else
+	"<h2>What the platform alone takes away</h2>" +
+	"<p>Gaps above \(.hiccups.gap_above_ns / 1000) µs between two readings of the clock, while nothing but " +
+	"a spin ran on the CPU, for \(.hiccups.duration_ns / 1000000000) s before the runs.</p>" +
+	"<table><tr><th>CPU</th><th>gaps</th><th>lost, ms</th><th>steal, ms</th><th>longest, µs</th></tr>",
+	(.hiccups.cpus[] | "<tr>" + ([.cpu, .gap_count, (.gap_total_ns / 10000 | round / 100), .steal_ms,
+		(.longest_gaps_ns | map(. / 1000 | round | tostring) | join(" "))] | cells) + "</tr>"),
+	"</table>" end;
+
+def environment:
+	"<h2>Environment</h2><table>",
+	(.environment | to_entries[]
+		| "<tr><td>\(.key | gsub("_"; " ") | @html)</td><td class=\"text\">" +
+		  "\(.value | if type == "array" then join(", ") else tostring end | @html)</td></tr>"),
+	"</table>";
+
+verdict, figures, bars, hiccups, environment

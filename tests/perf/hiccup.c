@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the platform alone takes away: one thread per CPU spins on the TSC and keeps the gaps
+ * between two readings, in which somebody else had the CPU (the kernel, an interrupt, the
+ * hypervisor). No latency measured on this host is better than these. */
+#include "plx_app.h"
+
+#include <getopt.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CPUS_MAX    CPU_SETSIZE
+#define LONGEST     5
+#define GAP_NS      (10 * PLX_NS_PER_US)
+#define DURATION_NS (2 * PLX_NS_PER_S)
+
+struct watch {
+	pthread_t thread;
+	unsigned cpu;
+	uint64_t duration_ns;
+	int rc;
+	uint64_t count;            /* gaps above GAP_NS */
+	uint64_t total_ns;         /* in them */
+	uint64_t longest[LONGEST]; /* descending, ns */
+	uint64_t steal_before, steal_after;
+};
+
+static void keep(struct watch *watch, uint64_t gap_ns)
+{
+	watch->count++;
+	watch->total_ns += gap_ns;
+	for (unsigned i = 0; i < LONGEST; i++) {
+		if (gap_ns <= watch->longest[i])
+			continue;
+		memmove(&watch->longest[i + 1], &watch->longest[i],
+			(LONGEST - 1 - i) * sizeof(watch->longest[0]));
+		watch->longest[i] = gap_ns;
+		return;
+	}
+}
+
+static void *spin(void *arg)
+{
+	struct watch *watch = arg;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(watch->cpu, &set);
+	watch->rc = -pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	if (watch->rc)
+		return NULL;
+
+	uint64_t last = plx_tsc();
+	uint64_t first_ns = plx_tsc_to_ns(last);
+	for (;;) {
+		uint64_t now = plx_tsc();
+		uint64_t gap_ns = plx_tsc_to_ns(now - last);
+
+		if (plx_unlikely(gap_ns > GAP_NS))
+			keep(watch, gap_ns);
+		if (plx_tsc_to_ns(now) - first_ns > watch->duration_ns)
+			return NULL;
+		last = now;
+	}
+}
+
+/* The time that the hypervisor gave to others, in clock ticks: the eighth figure of /proc/stat's
+ * "cpuN" line (proc(5)). */
+static uint64_t steal_ticks(unsigned cpu)
+{
+	char line[512], wanted[24];
+	unsigned long long steal = 0;
+	FILE *file = fopen("/proc/stat", "re");
+
+	if (!file)
+		return 0;
+	snprintf(wanted, sizeof(wanted), "cpu%u ", cpu);
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, wanted, strlen(wanted)))
+			continue;
+		if (sscanf(line, "%*s %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
+			steal = 0;
+		break;
+	}
+	fclose(file);
+	return steal;
+}
+
+static double steal_ms(const struct watch *watch)
+{
+	return (double)(watch->steal_after - watch->steal_before) * 1000 /
+	       (double)sysconf(_SC_CLK_TCK);
+}
+
+static int watch_all(struct watch *watches, unsigned count)
+{
+	unsigned started = 0;
+	int rc = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		watches[i].steal_before = steal_ticks(watches[i].cpu);
+	for (; started < count && !rc; started += !rc)
+		rc = -pthread_create(&watches[started].thread, NULL, spin, &watches[started]);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(watches[i].thread, NULL);
+	if (rc)
+		return plx_fail(-rc, "cannot start a thread: %s", strerror(-rc));
+	for (unsigned i = 0; i < count; i++) {
+		watches[i].steal_after = steal_ticks(watches[i].cpu);
+		if (watches[i].rc)
+			return plx_fail(-watches[i].rc, "CPU %u: cannot run there: %s",
+					watches[i].cpu, strerror(-watches[i].rc));
+	}
+	return 0;
+}
+
+/* Reports ---------------------------------------------------------------------------------- */
+
+static void print_text(const struct watch *watches, unsigned count)
+{
+	printf("platform alone, %.1f s: gaps above %.0f us between two readings of the clock\n",
+	       (double)watches[0].duration_ns / (double)PLX_NS_PER_S,
+	       (double)GAP_NS / (double)PLX_NS_PER_US);
+	printf("%5s %8s %9s %9s   %s\n", "CPU", "gaps", "lost ms", "steal ms", "longest, us");
+	for (unsigned i = 0; i < count; i++) {
+		const struct watch *watch = &watches[i];
+
+		printf("%5u %8llu %9.2f %9.0f  ", watch->cpu, (unsigned long long)watch->count,
+		       (double)watch->total_ns / (double)PLX_NS_PER_MS, steal_ms(watch));
+		for (unsigned k = 0; k < LONGEST && watch->longest[k]; k++)
+			printf(" %.0f", (double)watch->longest[k] / (double)PLX_NS_PER_US);
+		putchar('\n');
+	}
+}
+
+static json_t *cpu_json(const struct watch *watch)
+{
+	json_t *longest = json_array();
+
+	for (unsigned k = 0; k < LONGEST && watch->longest[k]; k++)
+		json_array_append_new(longest, json_integer((json_int_t)watch->longest[k]));
+	return json_pack("{s:i, s:I, s:I, s:f, s:I, s:o}", "cpu", (int)watch->cpu, "gap_count",
+			 (json_int_t)watch->count, "gap_total_ns", (json_int_t)watch->total_ns,
+			 "steal_ms", steal_ms(watch), "longest_ns", (json_int_t)watch->longest[0],
+			 "longest_gaps_ns", longest);
+}
+
+static int write_json(const struct watch *watches, unsigned count, const char *path)
+{
+	json_t *cpus = json_array();
+
+	for (unsigned i = 0; i < count; i++)
+		json_array_append_new(cpus, cpu_json(&watches[i]));
+	json_t *object = json_pack("{s:I, s:I, s:o}", "duration_ns",
+				   (json_int_t)watches[0].duration_ns, "gap_above_ns",
+				   (json_int_t)GAP_NS, "cpus", cpus);
+	int rc = json_dump_file(object, path, JSON_INDENT(2));
+
+	json_decref(object);
+	return rc ? plx_fail(EIO, "cannot write %s", path) : 0;
+}
+
+/* Command line ----------------------------------------------------------------------------- */
+
+/* "0,1": CPU numbers. Returns how many, or -EINVAL. */
+static int parse_cpus(char *text, struct watch *watches)
+{
+	int count = 0;
+	char *rest = NULL;
+
+	for (char *word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+		uint64_t cpu;
+		int rc = plx_parse_uint("--cpus", word, 0, CPU_SETSIZE - 1, &cpu);
+
+		if (rc)
+			return rc;
+		if (count == CPUS_MAX)
+			return plx_fail(EINVAL, "--cpus: more than %d", CPUS_MAX);
+		watches[count++].cpu = (unsigned)cpu;
+	}
+	return count ? count : plx_fail(EINVAL, "--cpus: no CPU given");
+}
+
+static int allowed_cpus(struct watch *watches)
+{
+	cpu_set_t set;
+	int count = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return plx_fail(errno, "cannot tell the allowed CPUs: %s", strerror(errno));
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			watches[count++].cpu = cpu;
+	return count;
+}
+
+static void print_help(void)
+{
+	printf("Usage: hiccup [--cpus N,N...] [--duration S] [--json FILE]\n"
+	       "Spin on the clock and report who else took the CPUs.\n"
+	       "  --cpus N,...   CPUs to watch (all that are allowed)\n"
+	       "  --duration S   for how long (2)\n"
+	       "  --json FILE    write the figures there too\n");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {{"cpus", required_argument, NULL, 'c'},
+						{"duration", required_argument, NULL, 'd'},
+						{"json", required_argument, NULL, 'j'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	static struct watch watches[CPUS_MAX];
+	const char *json = NULL;
+	uint64_t duration_ns = DURATION_NS;
+	int count = 0, rc = 0, which;
+
+	while (rc >= 0 && (which = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (which) {
+		case 'c':
+			rc = count = parse_cpus(optarg, watches);
+			break;
+		case 'd':
+			rc = plx_parse_duration("--duration", optarg, PLX_NS_PER_MS,
+						3600 * PLX_NS_PER_S, &duration_ns);
+			break;
+		case 'j':
+			json = optarg;
+			break;
+		case 'h':
+			print_help();
+			return 0;
+		default:
+			rc = plx_fail(EINVAL, "see --help");
+		}
+	}
+	if (rc >= 0 && optind < argc)
+		rc = plx_fail(EINVAL, "'%s' is no option; see --help", argv[optind]);
+	if (rc < 0) {
+		fprintf(stderr, "hiccup: %s\n", plx_error());
+		return 2;
+	}
+
+	plx_clock_init();
+	if (!count)
+		rc = count = allowed_cpus(watches);
+	for (int i = 0; i < count; i++)
+		watches[i].duration_ns = duration_ns;
+	if (rc >= 0)
+		rc = watch_all(watches, (unsigned)count);
+	if (!rc) {
+		print_text(watches, (unsigned)count);
+		rc = json ? write_json(watches, (unsigned)count, json) : 0;
+	}
+	if (rc)
+		fprintf(stderr, "hiccup: %s\n", plx_error());
+	return rc ? 1 : 0;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Round trips over plain TCP sockets, both sides spinning on recv: the least that the kernel's TCP
+ * can do, and so the floor of every provider that stands on it. */
+#include "raw_common.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define RETRY_US 20000
+
+static int resolve(const struct raw_options *options, struct addrinfo **list_out)
+{
+	struct addrinfo hints = {
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = options->listen ? AI_PASSIVE : 0,
+	};
+	int rc = getaddrinfo(*options->host ? options->host : NULL, options->port, &hints,
+			     list_out);
+
+	if (rc)
+		return plx_fail(EINVAL, "%s: %s", options->address, gai_strerror(rc));
+	return 0;
+}
+
+static int tune(int fd)
+{
+	int on = 1;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ||
+	    fcntl(fd, F_SETFL, O_NONBLOCK))
+		return plx_fail(errno, "cannot set up the socket: %s", strerror(errno));
+	return 0;
+}
+
+/* Returns the number of bytes moved, all of them; 0 where the peer closed; -errno. */
+static ssize_t receive_all(int fd, uint8_t *buffer, size_t size)
+{
+	struct raw_wait wait = {0};
+	size_t got = 0;
+
+	while (got < size) {
+		ssize_t n = recv(fd, buffer + got, size - got, 0);
+
+		if (plx_likely(n > 0)) {
+			got += (size_t)n;
+			continue;
+		}
+		if (n == 0)
+			return 0;
+		if (errno != EAGAIN && errno != EINTR)
+			return plx_fail(errno, "the peer is gone: %s", strerror(errno));
+		int rc = raw_wait_over(&wait, RAW_PEER_NS, "a message from the peer");
+		if (rc)
+			return rc;
+	}
+	return (ssize_t)got;
+}
+
+static int send_all(int fd, const uint8_t *buffer, size_t size)
+{
+	struct raw_wait wait = {0};
+	size_t put = 0;
+
+	while (put < size) {
+		ssize_t n = send(fd, buffer + put, size - put, MSG_NOSIGNAL);
+
+		if (plx_likely(n >= 0)) {
+			put += (size_t)n;
+			continue;
+		}
+		if (errno != EAGAIN && errno != EINTR)
+			return plx_fail(errno, "cannot send, the peer is gone: %s",
+					strerror(errno));
+		int rc = raw_wait_over(&wait, RAW_PEER_NS, "room to send");
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Server ----------------------------------------------------------------------------------- */
+
+static int open_listener(const struct raw_options *options, int *fd_out)
+{
+	struct addrinfo *list;
+	int on = 1;
+	int rc = resolve(options, &list);
+
+	if (rc)
+		return rc;
+	int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    bind(fd, list->ai_addr, list->ai_addrlen) || listen(fd, 1)) {
+		rc = plx_fail(errno, "cannot listen on %s: %s", options->address, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+	}
+	freeaddrinfo(list);
+	if (!rc)
+		*fd_out = fd;
+	return rc;
+}
+
+static void say_where(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (!getsockname(fd, (struct sockaddr *)&address, &length) &&
+	    !getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), port,
+			 sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+		raw_say_listening(host, port);
+}
+
+static int accept_one(const struct raw_options *options, int listener, int *fd_out)
+{
+	struct pollfd ready = {.fd = listener, .events = POLLIN};
+	int n = poll(&ready, 1, (int)(options->wait_ns / PLX_NS_PER_MS));
+
+	if (n == 0)
+		return plx_fail(ETIMEDOUT, "no client came to %s within %.0f s", options->address,
+				(double)options->wait_ns / (double)PLX_NS_PER_S);
+	int fd = n < 0 ? -1 : accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0)
+		return plx_fail(errno, "cannot accept: %s", strerror(errno));
+	*fd_out = fd;
+	return tune(fd);
+}
+
+static int echo(int fd)
+{
+	uint64_t size;
+	ssize_t n = receive_all(fd, (uint8_t *)&size, sizeof(size));
+
+	if (n <= 0)
+		return n < 0 ? (int)n : plx_fail(EPIPE, "the client left before it began");
+	if (!size || size > RAW_SIZE_MAX)
+		return plx_fail(EPROTO, "the client asks for messages of %llu B",
+				(unsigned long long)size);
+
+	uint8_t *buffer = raw_buffer(size);
+	if (!buffer)
+		return -ENOMEM;
+	int rc = 0;
+	while (!rc && (n = receive_all(fd, buffer, size)) > 0)
+		rc = send_all(fd, buffer, size);
+	free(buffer);
+	return rc ? rc : (int)n;
+}
+
+static int serve(const struct raw_options *options)
+{
+	int listener = -1, fd = -1;
+	int rc = open_listener(options, &listener);
+
+	if (rc)
+		return rc;
+	raw_catch_signals();
+	say_where(listener);
+	rc = accept_one(options, listener, &fd);
+	if (!rc)
+		rc = echo(fd);
+	if (fd >= 0)
+		close(fd);
+	close(listener);
+	return rc;
+}
+
+/* Client ----------------------------------------------------------------------------------- */
+
+static int try_connect(const struct addrinfo *to, int *fd_out)
+{
+	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, to->ai_addr, to->ai_addrlen)) {
+		int err = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return -err;
+	}
+	*fd_out = fd;
+	return 0;
+}
+
+static int open_connection(const struct raw_options *options, int *fd_out)
+{
+	uint64_t deadline_ns = plx_now_ns() + RAW_CONNECT_NS;
+	struct addrinfo *list;
+	int rc = resolve(options, &list);
+
+	if (rc)
+		return rc;
+	do {
+		rc = try_connect(list, fd_out);
+		if (rc == -ECONNREFUSED)
+			usleep(RETRY_US);
+	} while (rc == -ECONNREFUSED && plx_now_ns() < deadline_ns);
+	freeaddrinfo(list);
+	return rc ? plx_fail(-rc, "cannot connect to %s: %s", options->address, strerror(-rc)) : 0;
+}
+
+static int trips(int fd, const uint8_t *message, uint8_t *answer, size_t size, struct raw_run *run)
+{
+	bool more;
+
+	do {
+		uint64_t sent = plx_tsc();
+		int rc = send_all(fd, message, size);
+		if (plx_unlikely(rc))
+			return rc;
+		ssize_t n = receive_all(fd, answer, size);
+		uint64_t seen = plx_tsc();
+		if (plx_unlikely(n <= 0))
+			return n < 0 ? (int)n : plx_fail(EPIPE, "the server closed");
+		more = raw_run_add(run, sent, seen);
+	} while (more);
+	return raw_check_echo(message, answer, size);
+}
+
+static int ping(const struct raw_options *options, struct raw_run *run)
+{
+	uint8_t *message = raw_buffer(options->size);
+	uint8_t *answer = raw_buffer(options->size);
+	int fd = -1;
+	int rc = message && answer ? open_connection(options, &fd) : -ENOMEM;
+
+	raw_catch_signals();
+	if (!rc)
+		rc = tune(fd);
+	if (!rc)
+		rc = send_all(fd, (const uint8_t *)&options->size, sizeof(options->size));
+	if (!rc)
+		rc = trips(fd, message, answer, options->size, run);
+	if (fd >= 0)
+		close(fd);
+	free(answer);
+	free(message);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct raw_program program = {
+		.name = "raw-tcp",
+		.provider = "kernel",
+		.idle = "poll",
+		.address = "HOST:PORT",
+		.serve = serve,
+		.ping = ping,
+	};
+
+	return raw_main(argc, argv, &program);
+}

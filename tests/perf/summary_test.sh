@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The bench's judgement: medians, ratios, bars and validity, on runs that are made up; and what its
+# command line refuses.
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+failed=0
+
+# run ROW SIZE ROUND P50_NS: a single run as bench.sh writes it down.
+run()
+{
+	jq -nc --arg row "$1" --argjson size "$2" --argjson round "$3" --argjson p50 "$4" '{
+		row: $row, round: $round, run: "runs/\($row)-\($size)-\($round)", name: $row,
+		provider: "net", idle: "poll", size_bytes: $size, count: 100000, min_ns: ($p50 - 1000),
+		p50_ns: $p50, p90_ns: ($p50 + 100), p99_ns: ($p50 + 200),
+		p99_9_ns: (if $round == 1 then 9000 else null end), p99_99_ns: null,
+		max_ns: (90000 + $round), mean_ns: ($p50 + 50), elapsed_ns: 1000000000, valid: true}'
+}
+
+# summary FI_PROVIDER: of the runs on standard input.
+summary()
+{
+	jq -s --argjson environment '[{"kernel": "k"}]' --argjson failures '[[]]' --arg fi_provider "$1" \
+		--argjson hiccups '[{"duration_ns": 1000, "cpus": [{"gap_total_ns": 20}, {"gap_total_ns": 5}]}]' \
+		-f "$root/scripts/bench/summary.jq"
+}
+
+# check TEXT JSON FILTER: the filter must be true of the summary.
+check()
+{
+	if jq -e "$3" <<<"$2" >/dev/null; then
+		echo "ok: $1"
+	else
+		echo "FAILED: $1: $3"
+		jq -c "{valid, reason, bars, platform_lost, runs}" <<<"$2"
+		failed=1
+	fi
+}
+
+good=$(
+	for round in 1 2 3; do
+		run tcp-poll 64 $round $((7500 + round * 100))
+		run raw-tcp 64 $round $((6000 + round * 10))
+		run raw-fi-tcp 64 $round 7000
+		run raw-fi-tcp 65536 $round 30000
+		run tcp-poll 65536 $round 36001
+	done
+)
+sum=$(summary net <<<"$good")
+check 'the median of the rounds is the figure' "$sum" \
+	'.runs[] | select(.name == "tcp-poll" and .size_bytes == 64) | .p50_ns == 7700 and .rounds == 3'
+check '... with the least and the greatest beside it' "$sum" \
+	'.runs[] | select(.name == "tcp-poll" and .size_bytes == 64) |
+		.p50_least_ns == 7600 and .p50_greatest_ns == 7800 and .min_ns == 6600 and .max_ns == 90003'
+check 'the median run stands for the plots' "$sum" \
+	'.runs[] | select(.name == "tcp-poll" and .size_bytes == 64) | .run == "runs/tcp-poll-64-2"'
+check 'counts add up' "$sum" '.runs[0] | .count == 300000 and .elapsed_ns == 3000000000'
+check 'what most rounds could not tell is not told' "$sum" 'all(.runs[]; .p99_9_ns == null)'
+check 'rows have their order' "$sum" \
+	'.runs | map(.name) == ["raw-tcp", "raw-fi-tcp", "tcp-poll", "raw-fi-tcp", "tcp-poll"]'
+check 'ratios are over raw-fi-tcp' "$sum" \
+	'.runs[] | select(.name == "tcp-poll" and .size_bytes == 64) | .ratio_to_raw == 1.1'
+check '... and its own over raw-tcp' "$sum" \
+	'.runs[] | select(.name == "raw-fi-tcp" and .size_bytes == 64) | .ratio_to_raw == 1.163'
+check 'a bar that is just reached is reached' "$sum" \
+	'.bars[] | select(.over == "raw-fi-tcp" and .size_bytes == 64) | .ok and .limit == 1.1'
+check 'a bar that is just missed is missed' "$sum" \
+	'.bars[] | select(.size_bytes == 65536) | (.ok | not) and .gates'
+check '64 B is held against plain sockets too' "$sum" \
+	'.bars[] | select(.over == "raw-tcp") | .ok and .limit == 1.4'
+check 'sizes that were not measured have no bar' "$sum" '.bars | length == 3'
+check 'a good baseline is valid' "$sum" '.valid and .reason == null and .baseline_checked'
+check 'the share that others had is the worst CPU'"'"'s' "$sum" '.platform_lost == 0.02'
+
+sum=$(summary tcp <<<"$good")
+check 'on libfabric'"'"'s tcp bars are shown, and gate nothing' "$sum" 'all(.bars[]; .gates | not)'
+
+sum=$({ run raw-tcp 64 1 6000; run raw-fi-tcp 64 1 7800; } | summary net)
+check 'a baseline at 1.30 times raw-tcp is valid' "$sum" '.valid'
+sum=$({ run raw-tcp 64 1 6000; run raw-fi-tcp 64 1 7801; } | summary net)
+check 'a baseline above it is not, and says why' "$sum" \
+	'(.valid | not) and (.reason | contains("is 7801 ns, above 1.30 times that of raw-tcp, 6000 ns"))'
+sum=$(run tcp-poll 1024 1 8000 | summary net)
+check 'without a baseline nothing is checked, and that is said' "$sum" \
+	'.valid and (.baseline_checked | not) and .bars == [] and .runs[0].ratio_to_raw == null'
+
+# refuses WORDS OPTION...: status 2 and a text with these words, before anything is built.
+refuses()
+{
+	local words=$1 text status
+
+	shift
+	text=$(timeout 10 "$root/scripts/bench.sh" "$@" 2>&1)
+	status=$?
+	if ((status == 2)) && [[ $text == *"$words"* ]]; then
+		echo "ok: bench.sh $* is refused"
+	else
+		echo "FAILED: bench.sh $*: status $status: $text"
+		failed=1
+	fi
+}
+
+refuses "unknown option '--bogus'" --bogus
+refuses 'there is no such part; there is rtt' --only verbs
+refuses "'0' is no size from 1 to 16M" --sizes 64,0
+refuses "'17M' is no size" --sizes 17M
+refuses 'there are tcp, net and fi:tcp' --provider sockets
+refuses 'HOST:PORT is needed' --connect host
+refuses 'there is no summary.json' --compare /nonexistent
+refuses 'a whole number from 1' --rounds x
+refuses 'needs a value' --out
+
+exit $failed
