@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An application that does nothing but start: every kind of option, a line for each lcore, the end.
+ * cli_test looks at what it prints. */
+#include "plx_app.h"
+#include "plx_lcore.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char *const colours[] = {"red", "green", "blue", NULL};
+
+static uint64_t count = 1, size_bytes = 64, pause_ns;
+static const char *listen_address, *text;
+static unsigned colour;
+static bool hold, hang, verbose;
+
+static const struct plx_app_option options[] = {
+	{"listen", "ADDR", "an address (default: none)", PLX_APP_STRING, &listen_address,
+	 .given = NULL},
+	{"text", "TEXT", "any text (default: none)", PLX_APP_STRING, &text, .given = NULL},
+	{"count", "N", "a number, 1 to 1000 (default: 1)", PLX_APP_UINT, &count, .min = 1,
+	 .max = 1000},
+	{"size", "BYTES", "a size up to 1M (default: 64)", PLX_APP_SIZE, &size_bytes,
+	 .max = 1 << 20},
+	{"pause", "TIME", "a duration, 1ms to 10s (default: none)", PLX_APP_DURATION, &pause_ns,
+	 .min = PLX_NS_PER_MS, .max = 10 * PLX_NS_PER_S},
+	{"colour", "NAME", "red, green or blue (default: red)", PLX_APP_CHOICE, &colour,
+	 .choices = colours},
+	{"hold", NULL, "run until a signal comes", PLX_APP_FLAG, &hold, .given = NULL},
+	{"hang", NULL, "let the workers never return", PLX_APP_FLAG, &hang, .given = NULL},
+	{"verbose", NULL, "print the options", PLX_APP_FLAG, &verbose, .given = NULL},
+	{.name = NULL},
+};
+
+static int check(void)
+{
+	if (hold && hang)
+		return plx_fail(EINVAL, "--hold and --hang: give one of them");
+	return 0;
+}
+
+static const struct plx_app app = {
+	.name = "cli-probe",
+	.summary = "starts, says where, and ends",
+	.usage = "  cli-probe [EAL options] [--] [options]\n",
+	.options = options,
+	.check = check,
+};
+
+static int run_worker(void *arg)
+{
+	while (hang)
+		plx_pause();
+	return plx_loop_run();
+}
+
+static void print_options(void)
+{
+	printf("listen %s text %s count %" PRIu64 " size %" PRIu64 " pause %" PRIu64 " colour %s\n",
+	       listen_address ? listen_address : "-", text ? text : "-", count, size_bytes,
+	       pause_ns, colours[colour]);
+}
+
+int main(int argc, char **argv)
+{
+	int status = plx_app_start(argc, argv, &app);
+
+	if (status != PLX_APP_RUN)
+		return status;
+	if (verbose)
+		print_options();
+	PLX_LCORE_FOREACH (id)
+		printf("lcore %u cpu %u%s\n", id, plx_lcore_cpu(id),
+		       id == plx_lcore_main() ? " main" : "");
+	fflush(stdout);
+	PLX_LCORE_FOREACH_WORKER (id) {
+		if (plx_lcore_launch(id, run_worker, NULL))
+			return plx_app_fail(&app);
+	}
+	if (hold && plx_loop_run())
+		return plx_app_fail(&app);
+	return plx_app_finish(&app, 0);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Command lines of real programs: status, and words that must be in what they print. In the words
+ * of a row %cpu is the first CPU that this process may use, and %dir a folder with the files below.
+ */
+#include "plx_test.h"
+#include "plx_topo.h"
+#include "process.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIMIT_MS  10000
+#define WORDS_MAX 12
+#define TEXTS_MAX 4
+#define TRIES     20
+#define BATCH     8 /* processes at once: most of their time libfabric sleeps as it loads */
+
+#define PROBE     "tests/apps/cli_probe"
+#define TRY       "\ntry cli-probe --help\n"
+
+static const struct {
+	const char *name, *text;
+} files[] = {
+	{"good.conf", "lcores = \"0@%cpu\";\nlog_level = [\"warning\", \"eal:notice\"];\n"},
+	{"syntax.conf", "lcores = \"0\";\nhuge = ;\n"},
+	{"key.conf", "# comment\n\nlcore = \"0\";\n"},
+	{"type.conf", "huge = \"2M\";\nlcores = 0;\n"},
+	{"lcores.conf", "\nlcores = \"0-\";\n"},
+	{"cpu.conf", "lcores = \"0@4095\";\n"},
+	{"level.conf", "log_level = [\"info\", \"loud\"];\n"},
+	{"include.conf", "@include \"good.conf\"\n"},
+};
+
+static char dir[32];
+static unsigned first_cpu;
+
+struct row {
+	const char *argv[WORDS_MAX]; /* a program below the build folder, then its words */
+	int status;
+	const char *out[TEXTS_MAX]; /* each must be in the standard output; none: it is empty */
+	const char *err[TEXTS_MAX];
+};
+
+/* clang-format off */
+static const struct row rows[] = {
+	/* help, version */
+	{{PROBE, "--help"}, 0,
+	 {"Usage:\n  cli-probe [EAL options]", "\n  --listen ADDR ", "\n  -l, --lcores LIST ",
+	  "(default: lcore 0 on the first free CPU)"}, {0}},
+	{{PROBE, "-h"}, 0, {"Usage:"}, {0}},
+	{{PROBE, "--", "--help"}, 0, {"Usage:"}, {0}},
+	{{PROBE, "-l", "nonsense", "--", "--count", "3", "-h"}, 0, {"Usage:"}, {0}},
+	{{PROBE, "--help", "--nonsense"}, 0, {"Usage:"}, {0}},
+	{{PROBE, "--version"}, 0, {"cli-probe (Pollux) ", ", libfabric 1."}, {0}},
+	{{PROBE, "-V"}, 0, {"cli-probe (Pollux) "}, {0}},
+	{{PROBE, "--count", "3", "--version"}, 0, {"cli-probe (Pollux) "}, {0}},
+
+	/* what runs */
+	{{PROBE, "-l", "0@%cpu"}, 0, {"lcore 0 cpu %cpu main\n"}, {0}},
+	{{PROBE, "-l0@%cpu", "--"}, 0, {"lcore 0 cpu %cpu main\n"}, {0}},
+	{{PROBE, "--lcores=7@%cpu", "--verbose", "--count", "9"}, 0,
+	 {"lcore 7 cpu %cpu main\n", " count 9 "}, {0}},
+	{{PROBE, "--lcores", "7@%cpu", "--", "--verbose", "--size=1M", "--colour", "blue"}, 0,
+	 {"lcore 7 cpu %cpu main\n", " size 1048576 ", " colour blue"}, {0}},
+	{{PROBE, "--verbose", "--pause", "1.5s"}, 0, {" pause 1500000000 "}, {0}},
+	{{PROBE, "-l", "(1,4)@%cpu", "--main-lcore", "4"}, 0,
+	 {"lcore 1 cpu %cpu\n", "lcore 4 cpu %cpu main\n"},
+	 {"eal: warning: lcores 1,4 share CPU %cpu: "}},
+	{{PROBE, "-l", "(1,4)@%cpu", "--log-level", "error"}, 0, {"lcore 1 cpu %cpu main\n"}, {0}},
+	{{PROBE, "--config", "%dir/good.conf"}, 0, {"lcore 0 cpu %cpu main\n"}, {0}},
+	{{PROBE, "--config=%dir/cpu.conf", "-l", "5@%cpu"}, 0, {"lcore 5 cpu %cpu main\n"}, {0}},
+	{{PROBE, "--huge", "none", "--numa", "any", "--socket-mem", "1"}, 0, {"lcore 0 cpu "}, {0}},
+
+	/* dry runs */
+	{{PROBE, "--dry-run", "-l", "(2-3)@%cpu", "--main-lcore", "3", "--huge", "1G", "--numa",
+	  "strict", "--log-level=error"}, 0,
+	 {"lcore 2: CPU %cpu, NUMA node ", "\nlcore 3: CPU %cpu, ", ", main\n",
+	  "memory: 1G pages, numa strict, taken when needed\n"}, {0}},
+	{{PROBE, "--dry-run", "--socket-mem", "2", "--provider", "tcp"}, 0,
+	 {"2048 KiB at start on node 0\n", "links: provider tcp\n"}, {0}},
+	{{PROBE, "--dry-run", "-l", "0@4095"}, 2, {0}, {"cli-probe: -l 0@4095: CPU 4095 ", TRY}},
+	{{PROBE, "--dry-run", "--provider", "x"}, 2, {0}, {"--provider x: unknown provider", TRY}},
+
+	/* core lists and masks */
+	{{PROBE, "-l", "0-"}, 2, {0}, {"cli-probe: -l 0-: column 3: ", TRY}},
+	{{PROBE, "--lcores", "0,,1"}, 2, {0}, {"--lcores 0,,1: column 3: "}},
+	{{PROBE, "-l", "abc"}, 2, {0}, {"-l abc: column 1: "}},
+	{{PROBE, "-l", "0@4095"}, 2, {0}, {"-l 0@4095: CPU 4095 ", "(allowed: ", "); give "}},
+	{{PROBE, "-l", "9999@%cpu"}, 2, {0}, {"-l 9999@%cpu: column 1: "}},
+	{{PROBE, "-c", "0xg"}, 2, {0}, {"-c 0xg: column 3: "}},
+	{{PROBE, "--coremask=0"}, 2, {0}, {"--coremask 0: "}},
+	{{PROBE, "-l", "0", "-c", "1"}, 2, {0}, {"-l 0 and -c 1: give one of them"}},
+	{{PROBE, "-l", "0", "--lcores=1"}, 2, {0}, {"--lcores 1: given before as -l 0"}},
+	{{PROBE, "-l", "0@%cpu", "--main-lcore", "1"}, 2, {0},
+	 {"--main-lcore 1: not one of the lcores (0)"}},
+	{{PROBE, "--main-lcore", "first"}, 2, {0}, {"--main-lcore first: not an lcore id"}},
+
+	/* memory, provider, log */
+	{{PROBE, "--huge", "4K"}, 2, {0}, {"--huge 4K: unknown value", "give 2M, 1G or none"}},
+	{{PROBE, "--numa", "local"}, 2, {0}, {"--numa local: unknown value; give strict, prefer or "
+	  "any"}},
+	{{PROBE, "--socket-mem", "lots"}, 2, {0}, {"--socket-mem lots: 'lots' is no amount of memory; "
+	  "give MB per NUMA node"}},
+	{{PROBE, "--socket-mem", "9999999999"}, 2, {0}, {"more memory than this host has"}},
+	{{PROBE, "--socket-mem", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
+	  "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}, 2, {0}, {"NUMA node"}},
+	{{PROBE, "--provider", "tpc"}, 2, {0}, {"--provider tpc: unknown provider; give a driver (tcp"}},
+	{{PROBE, "--provider", "fi:nonsense"}, 2, {0}, {"--provider fi:nonsense: unknown provider"}},
+	{{PROBE, "--log-level", "loud"}, 2, {0}, {"--log-level loud: unknown level; give error, "}},
+	{{PROBE, "--log-level", "x:info"}, 2, {0}, {"unknown component 'x'; there are: ", "eal"}},
+
+	/* options */
+	{{PROBE, "--lcore-list", "0"}, 2, {0},
+	 {"cli-probe: --lcore-list: unknown option; did you mean --lcores? (--help lists all)" TRY}},
+	{{PROBE, "-listen", "x"}, 2, {0}, {"-listen: a long option has two dashes; give --listen"}},
+	{{PROBE, "--lissen", "x"}, 2, {0}, {"--lissen: unknown option; did you mean --listen?"}},
+	{{PROBE, "--frobnicate", "--"}, 2, {0}, {"--frobnicate: unknown option (--help lists all)"}},
+	{{PROBE, "--lissen", "x", "--"}, 2, {0}, {"--lissen: unknown option; did you mean --listen?"}},
+	{{PROBE, "--listen", "x", "--"}, 2, {0},
+	 {"--listen: an option of cli-probe itself; give it behind '--'"}},
+	{{PROBE, "--", "--lcores", "0"}, 2, {0},
+	 {"--lcores: an EAL option; those come first, before '--' and cli-probe's own"}},
+	{{PROBE, "--listen", "x", "-l", "0"}, 2, {0}, {"-l: an EAL option; those come first"}},
+	{{PROBE, "-l"}, 2, {0}, {"-l: a value is missing; give -l LIST" TRY}},
+	{{PROBE, "-l", "--"}, 2, {0}, {"-l: a value is missing; give -l LIST"}},
+	{{PROBE, "--huge", "--dry-run"}, 2, {0}, {"--huge: a value is missing", "'--dry-run' follows"}},
+	{{PROBE, "--numa="}, 2, {0}, {"--numa: a value is missing"}},
+	{{PROBE, "--dry-run=1"}, 2, {0}, {"--dry-run=1: takes no value; give --dry-run alone"}},
+	{{PROBE, "listen"}, 2, {0}, {"listen: not an option; did you mean --listen?"}},
+	{{PROBE, "word", "--"}, 2, {0}, {"word: not an option"}},
+	{{PROBE, ""}, 2, {0}, {": not an option"}},
+	{{PROBE, "--co", "1"}, 2, {0}, {"--co: ambiguous; give --count or --colour"}},
+	{{PROBE, "--co", "1", "--"}, 2, {0}, {"--co: "}},
+	{{PROBE, "--count", "0"}, 2, {0}, {"--count 0: out of range; give 1 to 1000"}},
+	{{PROBE, "--size", "2M"}, 2, {0}, {"--size 2M: out of range; give 0 to 1M"}},
+	{{PROBE, "--pause", "11"}, 2, {0}, {"--pause 11: out of range; give 1ms to 10s"}},
+	{{PROBE, "--colour", "pink"}, 2, {0}, {"--colour pink: unknown value; give one of: red, "}},
+	{{PROBE, "--hold", "--hang"}, 2, {0}, {"--hold and --hang: give one of them" TRY}},
+
+	/* configuration files */
+	{{PROBE, "--config", "%dir/none.conf"}, 2, {0}, {"--config %dir/none.conf: no such file", TRY}},
+	{{PROBE, "--config", "%dir"}, 2, {0}, {"--config %dir: a directory; give the path of a file"}},
+	{{PROBE, "--config", "/dev/zero"}, 2, {0}, {"--config /dev/zero: not a regular file"}},
+	{{PROBE, "--config", "%dir/syntax.conf"}, 2, {0}, {"%dir/syntax.conf:2: syntax error"}},
+	{{PROBE, "--config", "%dir/key.conf"}, 2, {0},
+	 {"%dir/key.conf:3: lcore: unknown setting; did you mean lcores?"}},
+	{{PROBE, "--config", "%dir/type.conf"}, 2, {0}, {"%dir/type.conf:2: lcores is a number"}},
+	{{PROBE, "--config", "%dir/lcores.conf"}, 2, {0}, {"lcores in %dir/lcores.conf:2 0-: column 3: "}},
+	{{PROBE, "--config", "%dir/cpu.conf"}, 2, {0}, {"lcores in %dir/cpu.conf:1 0@4095: CPU 4095 "}},
+	{{PROBE, "--config", "%dir/level.conf"}, 2, {0}, {"log_level in %dir/level.conf:1 loud: "}},
+	{{PROBE, "--config", "%dir/include.conf"}, 2, {0}, {":1: @include is not supported"}},
+	{{PROBE, "--config", "%dir/good.conf", "-c", "zz"}, 2, {0}, {"-c zz: column 1: "}},
+};
+/* clang-format on */
+
+/* Copy with %cpu and %dir filled in. */
+static char *expand(const char *text)
+{
+	char *out = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&out, &size);
+
+	assert_non_null(stream);
+	while (*text) {
+		if (strncmp(text, "%cpu", 4) == 0) {
+			fprintf(stream, "%u", first_cpu);
+			text += 4;
+		} else if (strncmp(text, "%dir", 4) == 0) {
+			fputs(dir, stream);
+			text += 4;
+		} else {
+			fputc(*text++, stream);
+		}
+	}
+	fclose(stream);
+	return out;
+}
+
+static void start(struct process *process, const char *const *words)
+{
+	char path[512], *argv[WORDS_MAX + 1] = {0};
+	int rc;
+
+	argv[0] = (char *)process_path(words[0], path, sizeof(path));
+	for (int i = 1; i < WORDS_MAX && words[i]; i++)
+		argv[i] = expand(words[i]);
+	rc = process_start(process, argv);
+	for (int i = 1; argv[i]; i++)
+		free(argv[i]);
+	assert_int_equal(rc, 0);
+}
+
+static unsigned missing(const char *name, const char *text, const char *const *parts)
+{
+	unsigned count = 0;
+
+	if (!parts[0] && text[0]) {
+		print_error("%s should be empty\n", name);
+		count++;
+	}
+	for (int i = 0; i < TEXTS_MAX && parts[i]; i++) {
+		char *part = expand(parts[i]);
+
+		if (!strstr(text, part)) {
+			print_error("%s lacks '%s'\n", name, part);
+			count++;
+		}
+		free(part);
+	}
+	return count;
+}
+
+/* Wait for the row's process and look at what it did. Frees it. */
+static unsigned check_row(const struct row *row, struct process *process)
+{
+	unsigned wrong = 0;
+	int status = process_wait(process, LIMIT_MS);
+
+	if (status != row->status) {
+		print_error("status is %d, not %d\n", status, row->status);
+		wrong++;
+	}
+	wrong += missing("stdout", process_out(process), row->out);
+	/* Another process may poll on our CPU: that is told, and is no concern of a row. */
+	if (row->err[0] || !strstr(process_err(process), "eal: warning: "))
+		wrong += missing("stderr", process_err(process), row->err);
+	if (wrong) {
+		print_error("of:");
+		for (int i = 0; i < WORDS_MAX && row->argv[i]; i++)
+			print_error(" '%s'", row->argv[i]);
+		print_error("\nstdout:\n%s\nstderr:\n%s\n", process_out(process),
+			    process_err(process));
+	}
+	process_free(process);
+	return wrong;
+}
+
+static void command_lines_do_what_the_table_says(void **state)
+{
+	struct process batch[BATCH];
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i += BATCH) {
+		size_t end = i + BATCH < PLX_ARRAY_LEN(rows) ? i + BATCH : PLX_ARRAY_LEN(rows);
+
+		for (size_t j = i; j < end; j++)
+			start(&batch[j - i], rows[j].argv);
+		for (size_t j = i; j < end; j++)
+			wrong += check_row(&rows[j], &batch[j - i]);
+	}
+	assert_int_equal(wrong, 0);
+}
+
+static unsigned probe_cpu(struct process *probe)
+{
+	const char *line = process_line(probe, LIMIT_MS);
+	unsigned cpu;
+
+	if (!line)
+		fail_msg("no line; stderr: %s", process_err(probe));
+	assert_int_equal(sscanf(line, "lcore 0 cpu %u main", &cpu), 1);
+	return cpu;
+}
+
+/* Where others have all CPUs but one, or all, one of the two says so. */
+static void two_processes_without_options_take_different_cpus(void **state)
+{
+	const char *const words[WORDS_MAX] = {PROBE, "--hold"};
+	struct process first, second;
+	unsigned a, b;
+
+	start(&first, words);
+	a = probe_cpu(&first);
+	start(&second, words);
+	b = probe_cpu(&second);
+	if (a == b && !strstr(process_err(&first), "with -l"))
+		assert_true(process_err_has(&second, "with -l", LIMIT_MS));
+	process_signal(&first, SIGTERM);
+	process_signal(&second, SIGINT);
+	assert_int_equal(process_wait(&first, LIMIT_MS), 0);
+	assert_int_equal(process_wait(&second, LIMIT_MS), 0);
+	process_free(&first);
+	process_free(&second);
+}
+
+/* Claim every CPU that is free, in fds from count on. Returns the new count. */
+static int claim_free(const struct plx_topo *topo, int fds[PLX_CPU_MAX], int count)
+{
+	PLX_CPUSET_FOREACH (cpu, plx_topo_allowed(topo))
+		if (plx_cpu_claim(cpu, &fds[count], NULL) == 0)
+			count++;
+	return count;
+}
+
+/* A CPU that another process held may come free just before the probe looks: then again. */
+static void occupied_host_is_one_warning(void **state)
+{
+	const char *const words[WORDS_MAX] = {PROBE};
+	struct plx_topo *topo;
+	struct process probe;
+	const char *warning = NULL;
+	int fds[PLX_CPU_MAX], count = 0;
+	unsigned cpu = PLX_CPU_MAX;
+
+	assert_int_equal(plx_topo_open(NULL, &topo), 0);
+	for (int i = 0; i < TRIES && !warning; i++) {
+		count = claim_free(topo, fds, count);
+		start(&probe, words);
+		cpu = probe_cpu(&probe);
+		assert_int_equal(process_wait(&probe, LIMIT_MS), 0);
+		warning = strstr(process_err(&probe), "eal: warning: no CPU is free of other "
+						      "Pollux processes (allowed: ");
+		if (!warning)
+			process_free(&probe);
+	}
+	assert_non_null(warning);
+	assert_int_equal(cpu, first_cpu);
+	assert_non_null(strstr(warning, "with -l\n"));
+	assert_null(strstr(strchr(warning, '\n'), "warning:"));
+	process_free(&probe);
+	while (count)
+		close(fds[--count]);
+	plx_topo_close(topo);
+}
+
+static void hanging_lcore_is_told(void **state)
+{
+	const char *const words[WORDS_MAX] = {PROBE, "-l", "(0-1)@%cpu", "--hang"};
+	struct process probe;
+
+	start(&probe, words);
+	assert_int_equal(process_wait(&probe, 2 * LIMIT_MS), 1);
+	assert_non_null(strstr(process_err(&probe), "cli-probe: lcore 1 on CPU "));
+	assert_non_null(strstr(process_err(&probe), "still runs 5 s after it was asked to stop"));
+	process_free(&probe);
+}
+
+static int make_files(void **state)
+{
+	cpu_set_t allowed;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+	while (!CPU_ISSET(first_cpu, &allowed))
+		first_cpu++;
+	snprintf(dir, sizeof(dir), "/tmp/plx_cli_XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(files); i++) {
+		char path[64], *text = expand(files[i].text);
+
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
+		FILE *file = fopen(path, "w");
+		assert_non_null(file);
+		fputs(text, file);
+		fclose(file);
+		free(text);
+	}
+	return 0;
+}
+
+static int remove_files(void **state)
+{
+	for (size_t i = 0; i < PLX_ARRAY_LEN(files); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
+		unlink(path);
+	}
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(command_lines_do_what_the_table_says),
+		cmocka_unit_test(two_processes_without_options_take_different_cpus),
+		cmocka_unit_test(occupied_host_is_one_warning),
+		cmocka_unit_test(hanging_lcore_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, make_files, remove_files);
+}
