@@ -35,7 +35,8 @@ usage()
 	  -h, --help            this text
 
 	Rows: raw-tcp (plain sockets), raw-fi-tcp (libfabric alone), raw-fi-shm (libfabric's shared
-	memory), raw-zmq (ZeroMQ), tcp-poll (Pollux: plx-ping). Server and client run on the first two
+	memory), raw-zmq (ZeroMQ), tcp-poll (Pollux: plx-ping), tcp-poll-idle (the same while the server
+	has 1000 more links that are idle; 64 B only). Server and client run on the first two
 	CPUs that this process may use.
 
 	Exit status:
@@ -145,6 +146,7 @@ fi
 # Ending ---------------------------------------------------------------------------------------
 
 children=() # by process id; nothing else is ever signalled
+idle_holder='' # the one of them that is stopped
 
 # End the children that are there, with a moment of grace.
 end_children()
@@ -154,6 +156,8 @@ end_children()
 	for pid in "${children[@]}"; do
 		kill -TERM "$pid" 2>/dev/null
 	done
+	[[ -z $idle_holder ]] || kill -CONT "$idle_holder" 2>/dev/null
+	idle_holder=''
 	for pid in "${children[@]}"; do
 		for _ in {1..60}; do
 			kill -0 "$pid" 2>/dev/null || break
@@ -240,11 +244,18 @@ last_words()
 
 part_rtt()
 {
-	local total=$((rounds * ${#size_list[@]} * ${#rows[@]})) done=0 round size row
+	local total=0 done=0 round size row
+
+	for size in "${size_list[@]}"; do
+		for row in "${rows[@]}"; do
+			[[ $row == tcp-poll-idle && $size != "$idle_size" ]] || total=$((total + rounds))
+		done
+	done
 
 	for ((round = 1; round <= rounds; round++)); do
 		for size in "${size_list[@]}"; do
 			for row in "${rows[@]}"; do
+				[[ $row != tcp-poll-idle || $size == "$idle_size" ]] || continue
 				done=$((done + 1))
 				say "[$done/$total] round $round, $size B, $row"
 				measure "$row" "$size" "$round"

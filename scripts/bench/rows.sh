@@ -8,11 +8,15 @@ declare -A program # by name: path of the executable
 targets=()         # what ninja is to build
 
 # name of the program of each row, in the order of a round
-all_rows=(raw-tcp raw-fi-tcp raw-fi-shm raw-zmq tcp-poll)
+all_rows=(raw-tcp raw-fi-tcp raw-fi-shm raw-zmq tcp-poll tcp-poll-idle)
 declare -A row_program=(
 	[raw-tcp]=raw-tcp [raw-fi-tcp]=raw-fi [raw-fi-shm]=raw-fi-shm [raw-zmq]=raw-zmq
-	[tcp-poll]=plx-ping
+	[tcp-poll]=plx-ping [tcp-poll-idle]=plx-ping
 )
+
+# tcp-poll-idle is tcp-poll while the server has that many more links on which nothing happens.
+idle_links=1000
+idle_size=64
 
 find_programs()
 {
@@ -25,7 +29,7 @@ find_programs()
 		targets+=("${path#"$PWD/$build/"}")
 	done < <(meson introspect --targets "$build" 2>>"$build/bench-build.log" |
 		jq -r '.[] | select(.type == "executable") |
-			select(.name | IN("raw-tcp", "raw-fi", "raw-fi-shm", "raw-zmq", "hiccup", "plx-ping")) |
+			select(.name | IN("raw-tcp", "raw-fi", "raw-fi-shm", "raw-zmq", "hiccup", "plx-ping", "many_links")) |
 			"\(.name) \(.filename[0])"')
 	((${#targets[@]}))
 }
@@ -85,6 +89,8 @@ choose_rows()
 		name=${row_program[$row]}
 		if [[ $mode != local && $row == raw-fi-shm ]]; then
 			say 'note: raw-fi-shm is for one host; left out'
+		elif [[ $mode != local && $row == tcp-poll-idle ]]; then
+			: # its links come from this host
 		elif [[ -z ${program[$name]-} ]]; then
 			missing_row "$row" "$name"
 		else
@@ -120,7 +126,7 @@ server_command()
 	local path=${program[${row_program[$1]}]}
 
 	case $1 in
-	tcp-poll)
+	tcp-poll*)
 		command=("$path" -l "0@$cpu_plx_server" --provider "$eal_provider"
 			-- --listen "$2" --size "$3")
 		;;
@@ -139,7 +145,7 @@ client_command()
 	tail=(--connect "$2" --size "$3" --duration "$duration" --warmup "$(warmup_for "$3")"
 		--out "$4" --name "$1")
 	case $1 in
-	tcp-poll)
+	tcp-poll*)
 		command=("$path" -l "1@$cpu_client" --provider "$eal_provider" -- "${tail[@]}")
 		;;
 	raw-fi-tcp)
@@ -180,6 +186,27 @@ client_limit()
 	echo $((${duration%.*} + 40))
 }
 
+# hold_idle_links ADDRESS DIR: open them, and stop the process that holds them, so that it costs no CPU.
+hold_idle_links()
+{
+	local holder
+
+	"${program[many_links]}" -l "0@$cpu_client" --provider "$eal_provider" \
+		-- --connect "$1" --links "$idle_links" >"$2/idle.log" 2>&1 </dev/null &
+	holder=$!
+	children+=("$holder")
+	for _ in {1..300}; do
+		if grep -q "^echoed $idle_links" "$2/idle.log"; then
+			kill -STOP "$holder"
+			idle_holder=$holder
+			return 0
+		fi
+		kill -0 "$holder" 2>/dev/null || break
+		sleep 0.1
+	done
+	return 1
+}
+
 # run_row ROW SIZE DIR: returns the client's status; 1 where the server does not come up.
 run_row()
 {
@@ -197,6 +224,7 @@ run_row()
 		children+=($!)
 		address=$(wait_listening "$dir/server.log" $!) || return 1
 	fi
+	[[ $row != tcp-poll-idle ]] || hold_idle_links "$address" "$dir" || return 1
 	client_command "$row" "$address" "$size" "$dir"
 	printf '%q ' "${command[@]}" >"$dir/command"
 	timeout -k 3 "$limit" "${command[@]}" >"$dir/client.log" 2>&1 </dev/null &

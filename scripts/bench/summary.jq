@@ -10,7 +10,7 @@ def median: sort | if length == 0 then null
 def median_of(f): length as $n | [.[] | f | select(. != null)]
 	| if length * 2 > $n then median else null end;
 
-def rows: ["raw-tcp", "raw-fi-tcp", "raw-fi-shm", "raw-zmq", "tcp-poll"];
+def rows: ["raw-tcp", "raw-fi-tcp", "raw-fi-shm", "raw-zmq", "tcp-poll", "tcp-poll-idle"];
 def rank: . as $row | (rows | index($row)) // 99;
 def round3: . * 1000 | round / 1000;
 
@@ -46,17 +46,20 @@ def with_ratio($runs):
 	| . + {ratio_to_raw: (if .name == "raw-tcp" and ($p50 == null) then null
 		elif $p50 and .p50_ns then .p50_ns / $p50 | round3 else null end)};
 
-def bar($runs; $base; $size; $limit):
-	p50_of($runs; "tcp-poll"; $size) as $p50
+def bar($runs; $row; $base; $size; $limit):
+	p50_of($runs; $row; $size) as $p50
 	| p50_of($runs; $base; $size) as $raw
 	| select($p50 and $raw)
-	| {row: "tcp-poll", over: $base, size_bytes: $size, limit: $limit,
+	| {row: $row, over: $base, size_bytes: $size, limit: $limit,
 	   ratio: ($p50 / $raw | round3), ok: ($p50 <= $raw * $limit), gates: ($fi_provider == "net")};
 
 def bars($runs): [
-	bar($runs; "raw-fi-tcp"; 64; 1.10), bar($runs; "raw-fi-tcp"; 1024; 1.10),
-	bar($runs; "raw-fi-tcp"; 65536; 1.20), bar($runs; "raw-fi-tcp"; 1048576; 1.30),
-	bar($runs; "raw-tcp"; 64; 1.40)];
+	bar($runs; "tcp-poll"; "raw-fi-tcp"; 64; 1.10),
+	bar($runs; "tcp-poll"; "raw-fi-tcp"; 1024; 1.10),
+	bar($runs; "tcp-poll"; "raw-fi-tcp"; 65536; 1.20),
+	bar($runs; "tcp-poll"; "raw-fi-tcp"; 1048576; 1.30),
+	bar($runs; "tcp-poll"; "raw-tcp"; 64; 1.40),
+	bar($runs; "tcp-poll-idle"; "tcp-poll"; 64; 1.10)];
 
 def why_invalid($runs):
 	p50_of($runs; "raw-tcp"; 64) as $tcp
