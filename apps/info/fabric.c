@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What libfabric offers here, and what of it each driver would use. */
+#include "info.h"
+#include "plx_fabric_driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Add a word to a list of words, once. A list that is full ends in "...". */
+static void add_word(char *list, size_t size, const char *word)
+{
+	size_t used = strlen(list), len = strlen(word);
+
+	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word)) {
+		if ((at == list || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
+			return;
+	}
+	if (used + len + sizeof("  ...") <= size)
+		snprintf(list + used, size - used, "%s%s", used ? " " : "", word);
+	else if (used < 3 || strcmp(list + used - 3, "...") != 0)
+		snprintf(list + used, size - used, " ...");
+}
+
+static struct info_provider *provider_named(struct info_fabric *fabric, const char *name)
+{
+	for (unsigned i = 0; i < fabric->provider_count; i++) {
+		if (strcmp(fabric->providers[i].name, name) == 0)
+			return &fabric->providers[i];
+	}
+	if (fabric->provider_count == INFO_PROVIDERS_MAX)
+		return NULL;
+	struct info_provider *provider = &fabric->providers[fabric->provider_count++];
+	snprintf(provider->name, sizeof(provider->name), "%s", name);
+	return provider;
+}
+
+static void add_provider(struct info_fabric *fabric, const struct fi_info *info)
+{
+	struct info_provider *provider = provider_named(fabric, info->fabric_attr->prov_name);
+
+	if (!provider)
+		return;
+	provider->version = info->fabric_attr->prov_version;
+	provider->msg |= info->ep_attr->type == FI_EP_MSG;
+	provider->rdm |= info->ep_attr->type == FI_EP_RDM;
+	provider->dgram |= info->ep_attr->type == FI_EP_DGRAM;
+	if (info->domain_attr->name)
+		add_word(provider->domains, sizeof(provider->domains), info->domain_attr->name);
+}
+
+static void gather_providers(struct info_fabric *fabric)
+{
+	struct fi_info *list = NULL;
+
+	if (fi_getinfo(FI_VERSION(1, 14), NULL, NULL, 0, NULL, &list) != 0)
+		return;
+	for (const struct fi_info *info = list; info; info = info->next)
+		add_provider(fabric, info);
+	fi_freeinfo(list);
+}
+
+/* Ask for what a link asks for: connected endpoints of that very provider. */
+static void look_for_endpoints(const struct plx_fabric_driver *driver, struct info_driver *entry)
+{
+	struct fi_info *list = NULL, *hints = fi_allocinfo();
+
+	if (!hints)
+		return;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->caps = FI_MSG;
+	hints->mode = ~UINT64_C(0);
+	hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+	hints->fabric_attr->prov_name = strdup(entry->provider);
+	if ((driver->getinfo ? driver->getinfo : fi_getinfo)(FI_VERSION(1, 14), NULL, NULL, 0,
+							     hints, &list) == 0) {
+		entry->available = list != NULL;
+		for (const struct fi_info *info = list; info; info = info->next)
+			add_word(entry->domains, sizeof(entry->domains), info->domain_attr->name);
+		fi_freeinfo(list);
+	}
+	fi_freeinfo(hints);
+}
+
+static void gather_driver(const struct plx_fabric_driver *driver, struct info_fabric *fabric)
+{
+	struct info_driver *entry = &fabric->drivers[fabric->driver_count++];
+	const char *provider = driver->provider(driver->name, false, fi_version());
+
+	entry->name = driver->name;
+	entry->summary = driver->summary;
+	snprintf(entry->provider, sizeof(entry->provider), "%s", provider ? provider : "");
+	if (provider)
+		look_for_endpoints(driver, entry);
+}
+
+void info_gather_fabric(const struct plx_fabric_driver *const *drivers, struct info_fabric *fabric)
+{
+	memset(fabric, 0, sizeof(*fabric));
+	fabric->version = fi_version();
+	gather_providers(fabric);
+	for (; *drivers && fabric->driver_count < INFO_DRIVERS_MAX; drivers++)
+		gather_driver(*drivers, fabric);
+}

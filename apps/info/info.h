@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What plx-info gathers, how it judges that, and how it shows it. Whatever is read from /proc and
+ * /sys is read below a root, "" for this host, so that tests give it a made-up host. */
+#ifndef PLX_INFO_H
+#define PLX_INFO_H
+
+#include "plx_base.h"
+#include "plx_topo.h"
+
+#include <stdio.h>
+
+struct plx_fabric_driver;
+
+#define INFO_NODES_MAX     64
+#define INFO_POOLS_MAX     (4 * INFO_NODES_MAX)
+#define INFO_CLAIMS_MAX    256
+#define INFO_PROVIDERS_MAX 48
+#define INFO_DRIVERS_MAX   8
+#define INFO_DEVICES_MAX   32
+#define INFO_PORTS_MAX     4
+#define INFO_FINDINGS_MAX  32
+
+/* Texts of /proc and /sys (text.c) ---------------------------------------------------------- */
+
+/** Read a small file, without the white space at its end. path: made from format.
+ * Returns false, and out is "", where there is no such file or it does not fit. */
+bool info_read(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4);
+
+/** The first number in a file; fallback where there is none. */
+uint64_t info_read_number(uint64_t fallback, const char *format, ...) PLX_PRINTF(2, 3);
+
+/** The kernel's list format, "0-3,8". Returns false, and the empty set, for anything else. */
+bool info_parse_cpulist(const char *text, struct plx_cpuset *cpus_out);
+
+/** The value of `name` in "name: value" or "name=value" text, up to the end of the line or, where
+ * blank_ends, the next blank. Returns false, and out is "", where there is no such name. */
+bool info_find_value(const char *text, const char *name, bool blank_ends, char *out, size_t size);
+
+/* CPUs (cpus.c, claims.c) ------------------------------------------------------------------- */
+
+struct info_node {
+	int id;
+	struct plx_cpuset cpus;
+	uint64_t total_bytes, free_bytes;
+};
+
+struct info_claim {
+	unsigned cpu;
+	uint64_t inode;   /* of the claim's socket */
+	pid_t pid;        /* 0: belongs to somebody whose descriptors we may not see */
+	char command[32]; /* "" likewise */
+};
+
+struct info_cpus {
+	char model[128];
+	struct plx_cpuset online, allowed;
+	struct plx_cpuset isolated;     /* kernel: isolcpus= or a cpuset partition */
+	struct plx_cpuset nohz_full;    /* kernel: no timer tick while one thread runs */
+	struct plx_cpuset rcu_nocbs;    /* kernel: RCU work done elsewhere */
+	struct plx_cpuset one_per_core; /* of the allowed ones, without SMT siblings */
+	struct plx_cpuset not_governed; /* of the allowed ones: governor is not "performance" */
+	char governor[32];              /* "" no frequency control, "mixed" they differ */
+	unsigned package_count;
+	unsigned core_count;
+	struct info_node nodes[INFO_NODES_MAX];
+	unsigned node_count;
+	struct info_claim claims[INFO_CLAIMS_MAX];
+	unsigned claim_count;
+};
+
+void info_gather_cpus(const char *root, const struct plx_topo *topo, struct info_cpus *cpus);
+
+/** Find the claims (plx_cpu_claim) in the text of /proc/net/unix. Returns how many. */
+unsigned info_parse_claims(const char *text, struct info_claim *claims, unsigned max);
+
+/** All claims and who holds them, without taking or asking for any. */
+void info_gather_claims(const char *root, struct info_cpus *cpus);
+
+/* Memory (memory.c) ------------------------------------------------------------------------- */
+
+struct info_pool {
+	int node_id;
+	uint64_t page_bytes;
+	uint64_t total, free; /* pages */
+};
+
+struct info_memory {
+	uint64_t total_bytes, available_bytes;
+	struct info_pool pools[INFO_POOLS_MAX];
+	unsigned pool_count;
+	char thp[16];           /* transparent huge pages: "always", "madvise", "never" or "" */
+	bool numa_balancing;    /* the kernel moves pages between nodes on its own */
+	uint64_t memlock_bytes; /* RLIMIT_MEMLOCK, soft; UINT64_MAX unlimited */
+	uint64_t nofile;        /* RLIMIT_NOFILE, soft; likewise */
+};
+
+void info_gather_memory(const char *root, struct info_memory *memory);
+
+/* Kernel and clock (kernel.c) --------------------------------------------------------------- */
+
+struct info_kernel {
+	char release[136];
+	char machine[72];
+	bool guest;          /* runs in a virtual machine */
+	char hypervisor[16]; /* its name as CPUID tells it, or "" */
+	double steal;      /* share of CPU time since boot that went to other guests; <0 unknown */
+	double quota_cpus; /* cpu.max of the cgroup, in CPUs; 0 none */
+	double period_ms;  /* of that quota */
+	char quota_path[256]; /* file that says so, below the root */
+	char clocksource[32];
+	char clocksources[96]; /* that the kernel has, by blanks */
+	struct plx_clock_info clock;
+};
+
+void info_gather_kernel(const char *root, struct info_kernel *kernel);
+
+/* libfabric and RDMA (fabric.c, rdma.c) ----------------------------------------------------- */
+
+struct info_provider {
+	char name[64];
+	uint32_t version;
+	bool msg, rdm, dgram; /* endpoint types that it offers here */
+	char domains[256];    /* by blanks, each once */
+};
+
+struct info_driver {
+	const char *name;
+	const char *summary;
+	char provider[64]; /* what links of this driver use */
+	bool available;    /* that provider has connected endpoints (FI_EP_MSG) on this host */
+	char domains[256];
+};
+
+struct info_fabric {
+	uint32_t version; /* of libfabric, FI_MAJOR and FI_MINOR */
+	struct info_provider providers[INFO_PROVIDERS_MAX];
+	unsigned provider_count;
+	struct info_driver drivers[INFO_DRIVERS_MAX];
+	unsigned driver_count;
+};
+
+/** drivers: ended by NULL. Takes about 100 ms: libfabric looks at every provider. */
+void info_gather_fabric(const struct plx_fabric_driver *const *drivers, struct info_fabric *fabric);
+
+struct info_port {
+	unsigned number;
+	bool active;
+	char state[32];      /* "4: ACTIVE" */
+	char link_layer[16]; /* "InfiniBand", "Ethernet" */
+	char rate[48];       /* "100 Gb/sec (4X EDR)" */
+};
+
+struct info_device {
+	char name[64];
+	int node_id; /* -1 unknown */
+	bool usable; /* libibverbs has a driver for it */
+	struct info_port ports[INFO_PORTS_MAX];
+	unsigned port_count;
+};
+
+struct info_rdma {
+	struct info_device devices[INFO_DEVICES_MAX];
+	unsigned device_count;
+};
+
+/** What the kernel shows below root. */
+void info_gather_rdma(const char *root, struct info_rdma *rdma);
+
+/** Mark the devices that libibverbs can use. */
+void info_mark_usable(struct info_rdma *rdma);
+
+/* All of it, and what to change (doctor.c) --------------------------------------------------- */
+
+struct info {
+	struct info_cpus cpus;
+	struct info_memory memory;
+	struct info_kernel kernel;
+	struct info_fabric fabric;
+	struct info_rdma rdma;
+};
+
+enum info_severity {
+	INFO_PROBLEM, /* something will not work, or be slow beyond use */
+	INFO_ADVICE,  /* costs latency, or a tail */
+	INFO_NOTE,    /* good to know */
+};
+
+struct info_finding {
+	enum info_severity severity;
+	const char *id; /* stable, for scripts: "hugepages" */
+	char seen[256];
+	const char *why;
+	char command[256]; /* "" where there is nothing to type */
+};
+
+const char *info_severity_name(enum info_severity severity);
+
+/** Judge a host; the gravest findings first. Returns how many. */
+unsigned info_doctor(const struct info *info, struct info_finding *findings, unsigned max);
+
+/* Showing it (print.c, json.c) --------------------------------------------------------------- */
+
+#define INFO_JSON_SCHEMA 1
+
+void info_print(const struct info *info, FILE *out);
+void info_print_findings(const struct info_finding *findings, unsigned count, FILE *out);
+
+/** One JSON object and a newline. Return: 0; -ENOMEM; -EIO. */
+int info_print_json(const struct info *info, const struct info_finding *findings, unsigned count,
+		    FILE *out);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The kernel, its clock, the hypervisor under it, and the cgroup's CPU quota. */
+#include "info.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#ifdef __x86_64__
+#include <cpuid.h>
+
+/* CPUID 1 ECX bit 31 is set in guests; leaf 40000000h names the hypervisor. */
+static bool ask_cpu(char *name, size_t size)
+{
+	unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+	unsigned words[4] = {0};
+
+	if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & 1u << 31))
+		return false;
+	__cpuid(0x40000000, eax, words[0], words[1], words[2]);
+	snprintf(name, size, "%.12s", (const char *)words);
+	return true;
+}
+#else
+static bool ask_cpu(char *name, size_t size)
+{
+	return false;
+}
+#endif
+
+/* The names that people know, for those that hypervisors give themselves. */
+static const char *known_name(const char *name)
+{
+	static const char *const names[][2] = {
+		{"KVMKVMKVM", "KVM"},    {"Microsoft Hv", "Hyper-V"}, {"VMwareVMware", "VMware"},
+		{"XenVMMXenVMM", "Xen"}, {"TCGTCGTCGTCG", "QEMU"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++) {
+		if (strcmp(names[i][0], name) == 0)
+			return names[i][1];
+	}
+	return name;
+}
+
+/* The first line of /proc/stat: user nice system idle iowait irq softirq steal, in ticks. guest and
+ * guest_nice, which follow, are in user and nice already. */
+static double read_steal(const char *root)
+{
+	char path[256];
+	unsigned long long ticks[8], total = 0;
+	int got = 0;
+
+	snprintf(path, sizeof(path), "%s/proc/stat", root);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return -1;
+	got = fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &ticks[0], &ticks[1],
+		     &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]);
+	fclose(file);
+	if (got != 8)
+		return -1;
+	for (int i = 0; i < 8; i++)
+		total += ticks[i];
+	return total ? (double)ticks[7] / (double)total : 0;
+}
+
+static void take_quota(struct info_kernel *kernel, double quota, double period, const char *path)
+{
+	if (quota <= 0 || period <= 0)
+		return;
+	if (kernel->quota_cpus > 0 && kernel->quota_cpus <= quota / period)
+		return;
+	kernel->quota_cpus = quota / period;
+	kernel->period_ms = period / 1000;
+	snprintf(kernel->quota_path, sizeof(kernel->quota_path), "%s", path);
+}
+
+/* cgroup v2: "max 100000" or "50000 100000" at every level up to the root; the least one counts. */
+static void read_quota_v2(const char *root, char *group, struct info_kernel *kernel)
+{
+	char text[64], path[sizeof(kernel->quota_path)], *slash;
+
+	for (;;) {
+		double quota, period;
+
+		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group);
+		info_read(text, sizeof(text), "%s%s", root, path);
+		if (sscanf(text, "%lf %lf", &quota, &period) == 2)
+			take_quota(kernel, quota, period, path);
+		slash = strrchr(group, '/');
+		if (!slash)
+			return;
+		*slash = '\0';
+	}
+}
+
+static void read_quota_v1(const char *root, const char *group, struct info_kernel *kernel)
+{
+	char path[sizeof(kernel->quota_path)];
+
+	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us",
+		 strcmp(group, "/") == 0 ? "" : group);
+	/* -1, no quota, does not fit the number; it is read as a huge one, and left out. */
+	uint64_t quota = info_read_number(0, "%s%s", root, path);
+	uint64_t period = info_read_number(100000, "%s/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", root,
+					   strcmp(group, "/") == 0 ? "" : group);
+	if (quota < INT64_MAX)
+		take_quota(kernel, (double)quota, (double)period, path);
+}
+
+/* Lines of /proc/self/cgroup: "0::/path" (v2) or "N:cpu,cpuacct:/path" (v1). */
+static void read_quota(const char *root, struct info_kernel *kernel)
+{
+	char text[4096], *save = NULL;
+
+	info_read(text, sizeof(text), "%s/proc/self/cgroup", root);
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *controllers = strchr(line, ':');
+		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+
+		if (!group)
+			continue;
+		*group++ = '\0';
+		if (controllers[1] == '\0')
+			read_quota_v2(root, group, kernel);
+		else if (strcmp(controllers, ":cpu") == 0 || strncmp(controllers, ":cpu,", 5) == 0)
+			read_quota_v1(root, group, kernel);
+	}
+}
+
+void info_gather_kernel(const char *root, struct info_kernel *kernel)
+{
+	static const char clocks[] = "/sys/devices/system/clocksource/clocksource0";
+	char hypervisor[sizeof(kernel->hypervisor)] = "";
+	struct utsname name;
+
+	memset(kernel, 0, sizeof(*kernel));
+	if (uname(&name) == 0) {
+		snprintf(kernel->release, sizeof(kernel->release), "%s %s", name.sysname,
+			 name.release);
+		snprintf(kernel->machine, sizeof(kernel->machine), "%s", name.machine);
+	}
+	kernel->guest = ask_cpu(hypervisor, sizeof(hypervisor));
+	snprintf(kernel->hypervisor, sizeof(kernel->hypervisor), "%s", known_name(hypervisor));
+	kernel->steal = read_steal(root);
+	read_quota(root, kernel);
+	info_read(kernel->clocksource, sizeof(kernel->clocksource), "%s%s/current_clocksource",
+		  root, clocks);
+	info_read(kernel->clocksources, sizeof(kernel->clocksources), "%s%s/available_clocksource",
+		  root, clocks);
+	kernel->clock = *plx_clock_info();
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What this host offers to Pollux, and what to change. It looks only: no lcore is started and no
+ * CPU claimed, so it can run beside anything. */
+#include "info.h"
+#include "plx_app.h"
+#include "plx_fabric_driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool as_json, doctor_only, show_help, show_version;
+
+static const struct plx_app_option options[] = {
+	{.name = "json",
+	 .help = "one JSON object instead of text",
+	 .kind = PLX_APP_FLAG,
+	 .value = &as_json},
+	{.name = "doctor",
+	 .help = "only what to change",
+	 .kind = PLX_APP_FLAG,
+	 .value = &doctor_only},
+	{.name = "help", .help = "this text, also -h", .kind = PLX_APP_FLAG, .value = &show_help},
+	{.name = "version",
+	 .help = "the version, also -V",
+	 .kind = PLX_APP_FLAG,
+	 .value = &show_version},
+	{.name = NULL},
+};
+
+static const struct plx_app app = {
+	.name = "plx-info",
+	.summary = "what this host offers, and what to change for low latency",
+	.usage = "  plx-info [--json] [--doctor]",
+	.options = options,
+};
+
+static int print_help(void)
+{
+	printf("%s: %s\n\nUsage:\n%s\n\nOptions:\n", app.name, app.summary, app.usage);
+	for (const struct plx_app_option *option = options; option->name; option++)
+		printf("  --%-10s %s\n", option->name, option->help);
+	return 0;
+}
+
+static int print_version(void)
+{
+	uint32_t fabric = fi_version();
+
+	printf("%s (Pollux) %s, libfabric %u.%u\n", app.name, plx_version(), FI_MAJOR(fabric),
+	       FI_MINOR(fabric));
+	return 0;
+}
+
+static int gather(struct info *info)
+{
+	struct plx_topo *topo;
+	int err = plx_topo_open(NULL, &topo);
+
+	if (err)
+		return err;
+	info_gather_cpus("", topo, &info->cpus);
+	plx_topo_close(topo);
+	info_gather_kernel("", &info->kernel);
+	info_gather_memory("", &info->memory);
+	info_gather_rdma("", &info->rdma);
+	info_mark_usable(&info->rdma);
+	info_gather_fabric(plx_drivers, &info->fabric);
+	return 0;
+}
+
+static int show(const struct info *info)
+{
+	struct info_finding findings[INFO_FINDINGS_MAX];
+	unsigned count = info_doctor(info, findings, INFO_FINDINGS_MAX);
+
+	if (as_json)
+		return info_print_json(info, findings, count, stdout);
+	if (!doctor_only)
+		info_print(info, stdout);
+	info_print_findings(findings, count, stdout);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return plx_fail(EIO, "standard output cannot be written to");
+	return 0;
+}
+
+/* The short forms that every Pollux application has. */
+static void lengthen(int argc, char **argv)
+{
+	static char help[] = "--help", version[] = "--version";
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "-h") == 0)
+			argv[i] = help;
+		else if (strcmp(argv[i], "-V") == 0)
+			argv[i] = version;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	lengthen(argc, argv);
+	if (plx_app_parse(argc - 1, argv + 1, &app) != 0) {
+		plx_app_fail(&app);
+		return 2;
+	}
+	if (show_help)
+		return print_help();
+	if (show_version)
+		return print_version();
+
+	struct info *info = calloc(1, sizeof(*info));
+	int err = info ? gather(info) : plx_fail(ENOMEM, "no memory for the report");
+
+	if (!err)
+		err = show(info);
+	free(info);
+	return err ? plx_app_fail(&app) : 0;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* For people: one fact a line, under a heading. */
+#include "info.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define LIST_BYTES   256
+#define WRAP_COLUMNS 92
+
+static const char *const severity_marks[] = {"!!", "! ", "- "};
+
+static void heading(FILE *out, const char *text)
+{
+	fprintf(out, "\n%s\n", text);
+}
+
+PLX_PRINTF(3, 4) static void fact(FILE *out, const char *label, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(out, "  %-15s ", label);
+	va_start(args, format);
+	vfprintf(out, format, args);
+	va_end(args);
+	fputc('\n', out);
+}
+
+static void cpus_fact(FILE *out, const char *label, const struct plx_cpuset *set)
+{
+	char list[LIST_BYTES];
+	unsigned count = plx_cpuset_count(set);
+
+	if (count == 0)
+		fact(out, label, "none");
+	else
+		fact(out, label, "%s (%u)", plx_cpuset_format(set, list, sizeof(list)), count);
+}
+
+static const char *size_text(uint64_t bytes, char *out, size_t size)
+{
+	if (bytes == UINT64_MAX)
+		snprintf(out, size, "unlimited");
+	else if (bytes >= UINT64_C(10) << 30 || bytes == UINT64_C(1) << 30)
+		snprintf(out, size, "%" PRIu64 " GiB", bytes >> 30);
+	else if (bytes >= UINT64_C(1) << 20)
+		snprintf(out, size, "%" PRIu64 " MiB", bytes >> 20);
+	else
+		snprintf(out, size, "%" PRIu64 " KiB", bytes >> 10);
+	return out;
+}
+
+static void print_host(const struct info_kernel *kernel, FILE *out)
+{
+	heading(out, "Host");
+	fact(out, "kernel", "%s %s", kernel->release, kernel->machine);
+	if (!kernel->guest)
+		fact(out, "hypervisor", "none seen");
+	else
+		fact(out, "hypervisor", "%s",
+		     kernel->hypervisor[0] ? kernel->hypervisor : "yes, it does not say which");
+	if (kernel->steal >= 0)
+		fact(out, "stolen time", "%.2f %% since boot", kernel->steal * 100);
+	fact(out, "clock", "%s, %s, %.3f MHz %s to %.1f ppm", kernel->clock.source,
+	     kernel->clock.invariant ? "invariant" : "not invariant", kernel->clock.hz / 1e6,
+	     kernel->clock.frequency, kernel->clock.residual_ppm);
+	fact(out, "kernel's clock", "%s (has: %s)",
+	     kernel->clocksource[0] ? kernel->clocksource : "unknown", kernel->clocksources);
+}
+
+static void print_claims(const struct info_cpus *cpus, FILE *out)
+{
+	if (cpus->claim_count == 0)
+		fact(out, "claimed", "none by Pollux processes");
+	for (unsigned i = 0; i < cpus->claim_count; i++) {
+		const struct info_claim *claim = &cpus->claims[i];
+
+		if (claim->pid)
+			fact(out, i ? "" : "claimed", "%u by %s (pid %d)", claim->cpu,
+			     claim->command, (int)claim->pid);
+		else
+			fact(out, i ? "" : "claimed", "%u by a process of another user",
+			     claim->cpu);
+	}
+}
+
+static void print_cpus(const struct info_cpus *cpus, const struct info_kernel *kernel, FILE *out)
+{
+	char list[LIST_BYTES], total[32], available[32];
+
+	heading(out, "CPUs");
+	fact(out, "model", "%s", cpus->model[0] ? cpus->model : "unknown");
+	cpus_fact(out, "online", &cpus->online);
+	cpus_fact(out, "allowed", &cpus->allowed);
+	print_claims(cpus, out);
+	fact(out, "cores", "%u in %u package%s", cpus->core_count, cpus->package_count,
+	     cpus->package_count == 1 ? "" : "s");
+	for (unsigned i = 0; i < cpus->node_count; i++) {
+		const struct info_node *node = &cpus->nodes[i];
+
+		fact(out, i ? "" : "NUMA nodes", "%d: CPUs %s; %s, %s free", node->id,
+		     plx_cpuset_format(&node->cpus, list, sizeof(list)),
+		     size_text(node->total_bytes, total, sizeof(total)),
+		     size_text(node->free_bytes, available, sizeof(available)));
+	}
+	fact(out, "governor", "%s", cpus->governor[0] ? cpus->governor : "no frequency control");
+	cpus_fact(out, "isolated", &cpus->isolated);
+	cpus_fact(out, "nohz_full", &cpus->nohz_full);
+	if (kernel->quota_cpus > 0)
+		fact(out, "quota", "%.2f CPUs in every %.0f ms (%s)", kernel->quota_cpus,
+		     kernel->period_ms, kernel->quota_path);
+	else
+		fact(out, "quota", "none");
+}
+
+static void print_memory(const struct info_memory *memory, FILE *out)
+{
+	char one[32], two[32];
+
+	heading(out, "Memory");
+	fact(out, "in all", "%s, %s available", size_text(memory->total_bytes, one, sizeof(one)),
+	     size_text(memory->available_bytes, two, sizeof(two)));
+	if (memory->pool_count == 0)
+		fact(out, "huge pages", "this kernel has none");
+	for (unsigned i = 0; i < memory->pool_count; i++) {
+		const struct info_pool *pool = &memory->pools[i];
+
+		fact(out, i ? "" : "huge pages",
+		     "node %d, %s each: %" PRIu64 " reserved, %" PRIu64 " free", pool->node_id,
+		     size_text(pool->page_bytes, one, sizeof(one)), pool->total, pool->free);
+	}
+	fact(out, "transparent", "%s", memory->thp[0] ? memory->thp : "not in this kernel");
+	fact(out, "locked memory", "limit %s", size_text(memory->memlock_bytes, one, sizeof(one)));
+	if (memory->nofile == UINT64_MAX)
+		fact(out, "descriptors", "no limit");
+	else
+		fact(out, "descriptors", "limit %" PRIu64, memory->nofile);
+}
+
+static void print_fabric(const struct info_fabric *fabric, FILE *out)
+{
+	char label[96];
+
+	snprintf(label, sizeof(label), "libfabric %u.%u", fabric->version >> 16,
+		 fabric->version & 0xffff);
+	heading(out, label);
+	for (unsigned i = 0; i < fabric->driver_count; i++) {
+		const struct info_driver *driver = &fabric->drivers[i];
+
+		snprintf(label, sizeof(label), "driver %s", driver->name);
+		if (driver->available)
+			fact(out, label, "uses '%s' on %s", driver->provider, driver->domains);
+		else
+			fact(out, label, "not here: no '%s' with connected endpoints",
+			     driver->provider);
+		fact(out, "", "%s", driver->summary);
+	}
+	for (unsigned i = 0; i < fabric->provider_count; i++) {
+		const struct info_provider *provider = &fabric->providers[i];
+
+		fact(out, i ? "" : "providers", "%-16s %s%s%s on %s", provider->name,
+		     provider->msg ? "MSG " : "    ", provider->rdm ? "RDM " : "    ",
+		     provider->dgram ? "DGRAM" : "     ", provider->domains);
+	}
+}
+
+static void print_rdma(const struct info_rdma *rdma, FILE *out)
+{
+	heading(out, "RDMA");
+	if (rdma->device_count == 0)
+		fact(out, "devices", "none");
+	for (unsigned i = 0; i < rdma->device_count; i++) {
+		const struct info_device *device = &rdma->devices[i];
+
+		fact(out, device->name, "node %d%s", device->node_id,
+		     device->usable ? "" : ", not usable by libibverbs");
+		for (unsigned k = 0; k < device->port_count; k++) {
+			const struct info_port *port = &device->ports[k];
+
+			fact(out, "", "port %u: %s, %s, %s", port->number, port->state,
+			     port->link_layer, port->rate);
+		}
+	}
+}
+
+void info_print(const struct info *info, FILE *out)
+{
+	fprintf(out, "Pollux %s\n", plx_version());
+	print_host(&info->kernel, out);
+	print_cpus(&info->cpus, &info->kernel, out);
+	print_memory(&info->memory, out);
+	print_fabric(&info->fabric, out);
+	print_rdma(&info->rdma, out);
+}
+
+/* Text after a label, broken at blanks; further lines are indented alike. */
+static void wrapped(FILE *out, const char *label, const char *text)
+{
+	const size_t room = WRAP_COLUMNS - 12;
+
+	while (*text) {
+		size_t len = strlen(text);
+
+		if (len > room) {
+			len = room;
+			while (len > 1 && text[len] != ' ')
+				len--;
+		}
+		fprintf(out, "%12s%.*s\n", label, (int)len, text);
+		text += len + strspn(text + len, " ");
+		label = "";
+	}
+}
+
+void info_print_findings(const struct info_finding *findings, unsigned count, FILE *out)
+{
+	heading(out, "Doctor");
+	if (count == 0)
+		fprintf(out, "  nothing to change\n");
+	for (unsigned i = 0; i < count; i++) {
+		const struct info_finding *finding = &findings[i];
+
+		fprintf(out, "  %s %s: %s\n", severity_marks[finding->severity],
+			info_severity_name(finding->severity), finding->seen);
+		wrapped(out, "why: ", finding->why);
+		/* Not wrapped: it is to be copied. */
+		if (finding->command[0])
+			fprintf(out, "%12s%s\n", "do: ", finding->command);
+	}
+}

@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Show, reserve and release huge pages.
+set -euo pipefail
+
+nodes_dir=${PLX_SYSFS:-/sys}/devices/system/node
+
+usage()
+{
+	cat <<-END
+	Usage: scripts/hugepages.sh [show]
+	       scripts/hugepages.sh reserve MIB [--node N] [--size 2M|1G]
+	       scripts/hugepages.sh release [--node N] [--size 2M|1G]
+	  show     what is reserved and free on each NUMA node
+	  reserve  make it MIB mebibytes in all on each node (or on node N alone)
+	  release  give the pages back that nobody uses
+	Lasts until the next start; config/90-pollux-hugepages.conf is for longer. The last two need root.
+	END
+}
+
+fail()
+{
+	printf 'hugepages.sh: %s\n' "$1" >&2
+	exit "${2:-1}"
+}
+
+# node_ids: the ids of the wanted NUMA nodes.
+node_ids()
+{
+	local path id
+
+	for path in "$nodes_dir"/node[0-9]*; do
+		id=${path##*/node}
+		[[ -z $node || $node == "$id" ]] && printf '%s\n' "$id"
+	done
+	return 0
+}
+
+# pool NODE KIB: the folder of a node's pages of that size.
+pool()
+{
+	printf '%s' "$nodes_dir/node$1/hugepages/hugepages-${2}kB"
+}
+
+mib_of()
+{
+	printf '%s' $(($1 * $2 / 1024))
+}
+
+show()
+{
+	local id dir kib total free
+
+	printf '%-6s %-10s %12s %12s %12s\n' node 'page size' reserved 'in use' free
+	for id in $(node_ids); do
+		for dir in "$nodes_dir/node$id"/hugepages/hugepages-*kB; do
+			[[ -d $dir ]] || continue
+			kib=${dir##*-}
+			kib=${kib%kB}
+			total=$(<"$dir/nr_hugepages")
+			free=$(<"$dir/free_hugepages")
+			printf '%-6s %-10s %8s MiB %8s MiB %8s MiB\n' "$id" "$((kib / 1024)) MiB" \
+				"$(mib_of "$total" "$kib")" "$(mib_of $((total - free)) "$kib")" \
+				"$(mib_of "$free" "$kib")"
+		done
+	done
+}
+
+# node_total NODE: the mebibytes of memory that it has.
+node_total()
+{
+	local line
+
+	line=$(grep MemTotal: "$nodes_dir/node$1/meminfo")
+	line=${line##*MemTotal:}
+	printf '%s' $((${line%kB} / 1024))
+}
+
+# resize NODE PAGES: ask for so many pages on a node, and tell what came of it.
+resize()
+{
+	local dir before got used asked
+
+	dir=$(pool "$1" "$page_kib")
+	[[ -d $dir ]] || fail "node $1 has no pages of $size; see: scripts/hugepages.sh show"
+	asked=$(mib_of "$2" "$page_kib")
+	((asked <= $(node_total "$1") * 9 / 10)) ||
+		fail "node $1: $asked MiB would leave nothing for anything else, it has $(node_total "$1") MiB in all" 2
+	[[ -w $dir/nr_hugepages ]] ||
+		fail "changing the pool of node $1 needs root: run it with sudo, outside of a container"
+	before=$(<"$dir/nr_hugepages")
+	printf '%s' "$2" >"$dir/nr_hugepages" ||
+		fail "the kernel refused $2 pages of $size on node $1"
+	got=$(<"$dir/nr_hugepages")
+	if ((got < $2)); then
+		printf '%s' "$before" >"$dir/nr_hugepages"
+		fail "node $1: asked for $asked MiB, could have $(mib_of "$got" "$page_kib"): no more memory in pieces of
+  $size. The pool is as it was. Free some memory (as root: sync; echo 3 >/proc/sys/vm/drop_caches;
+  echo 1 >/proc/sys/vm/compact_memory) and ask again, or reserve at boot:
+  config/90-pollux-hugepages.conf"
+	fi
+	used=$((got - $(<"$dir/free_hugepages")))
+	echo "node $1: $(mib_of "$got" "$page_kib") MiB reserved in pages of $size, $(mib_of "$used" "$page_kib") MiB of it in use"
+	((got == $2)) ||
+		fail "node $1: more than $asked MiB are in use; end the programs that use them, then ask again"
+}
+
+command=show
+if (($#)) && [[ $1 != --* ]]; then
+	command=$1
+	shift
+fi
+mib='' node='' size=2M
+if [[ $command == reserve ]]; then
+	mib=${1-}
+	[[ $mib =~ ^[1-9][0-9]{0,8}$ ]] || fail "reserve '$mib': give the mebibytes to reserve on each node, such as 512" 2
+	shift
+fi
+while (($#)); do
+	case $1 in
+	--node) node=${2-} ;;
+	--size) size=${2-} ;;
+	-h | --help)
+		usage
+		exit 0
+		;;
+	*)
+		usage >&2
+		fail "unknown option '$1'" 2
+		;;
+	esac
+	shift
+	(($#)) && shift
+done
+
+case $size in
+2M) page_kib=2048 ;;
+1G) page_kib=1048576 ;;
+*) fail "--size '$size': give 2M or 1G" 2 ;;
+esac
+[[ -d $nodes_dir ]] || fail "this kernel shows no NUMA nodes ($nodes_dir is missing)"
+mapfile -t ids < <(node_ids)
+((${#ids[@]})) || fail "--node '$node': no such NUMA node; see: scripts/hugepages.sh show" 2
+
+case $command in
+show) show ;;
+reserve)
+	pages=$(((mib * 1024 + page_kib - 1) / page_kib))
+	for id in "${ids[@]}"; do
+		resize "$id" "$pages"
+	done
+	;;
+release)
+	for id in "${ids[@]}"; do
+		resize "$id" 0
+	done
+	;;
+help)
+	usage
+	;;
+*)
+	usage >&2
+	fail "unknown command '$command'; there are show, reserve and release" 2
+	;;
+esac

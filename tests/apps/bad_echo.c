@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An echo that is not to be trusted: what plx-ping must notice. */
+#include "plx_app.h"
+#include "plx_fabric.h"
+
+enum fault { FLIP, SHORTEN, REFUSE, HANG };
+
+static const char *const faults[] = {"flip", "shorten", "refuse", "hang", NULL};
+static const char *listen_address;
+static unsigned fault;
+static uint64_t after;
+static uint64_t answered;
+
+static const struct plx_app_option options[] = {
+	{"listen", "ADDR", "host:port", PLX_APP_STRING, &listen_address, .given = NULL},
+	{"fault", "KIND",
+	 "flip one bit of a message, shorten it, refuse links, or hang in the loop", PLX_APP_CHOICE,
+	 &fault, .choices = faults},
+	{"after", "N", "good answers before it (default 0)", PLX_APP_UINT, &after, .min = 0},
+	{.name = NULL},
+};
+
+static const struct plx_app app = {
+	.name = "bad-echo",
+	.summary = "answers wrongly",
+	.usage = "  bad-echo [EAL options] -- --listen ADDR --fault KIND [--after N]\n",
+	.options = options,
+};
+
+static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	uint32_t len = message->len;
+
+	if (answered++ == after) {
+		if (fault == HANG)
+			plx_app_say("hanging");
+		while (fault == HANG)
+			plx_pause();
+		if (fault == FLIP)
+			message->data[len - 1] ^= 1;
+		else
+			len--;
+	}
+	if (plx_link_send(link, message->data, len) != 0)
+		plx_link_abort(link);
+}
+
+static uint32_t place(struct plx_listener *listener, void *arg)
+{
+	return fault == REFUSE ? PLX_LCORE_NONE : plx_lcore_id();
+}
+
+static const struct plx_link_events events = {.on_message = on_message};
+
+int main(int argc, char **argv)
+{
+	struct plx_listen_attr attr = {.link.events = &events, .place = place};
+	struct plx_listener *listener;
+	int status = plx_app_start(argc, argv, &app);
+
+	if (status != PLX_APP_RUN)
+		return status;
+	if (!listen_address || plx_link_listen(listen_address, &attr, &listener))
+		return plx_app_finish(&app, plx_app_fail(&app));
+	plx_app_say("listening on %s", plx_listener_address(listener));
+	plx_loop_run();
+	return plx_app_finish(&app, 0);
+}

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs the build into a temporary folder and builds a program against that with pkg-config alone,
+# as a user of the library would.
+set -euo pipefail
+
+sanitizer=${1:-none}
+if [[ $sanitizer != none ]]; then
+	echo "a program without the sanitizer cannot load a library with it ($sanitizer)"
+	exit 77
+fi
+
+fail()
+{
+	printf 'install_test: %s\n' "$1" >&2
+	exit 1
+}
+
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+
+meson install -C "$PLX_BUILD_ROOT" --no-rebuild --quiet --destdir "$temp"
+pc=$(find "$temp" -name pollux.pc)
+[[ -n $pc ]] || fail 'pollux.pc is not installed'
+lib_dir=$(cd "$(dirname "$pc")/.." && pwd)
+# The prefix that it was configured with, seen in the temporary folder.
+prefix=$temp$(sed -n 's/^prefix=//p' "$pc")
+sed -i "s|^prefix=.*|prefix=$prefix|" "$pc"
+export PKG_CONFIG_PATH=$lib_dir/pkgconfig
+
+for header in "$PLX_SOURCE_ROOT"/lib/*/plx_*.h; do
+	header=${header##*/}
+	[[ $header == *_priv.h || -f $prefix/include/pollux/$header ]] ||
+		fail "$header is not in $prefix/include/pollux"
+done
+for app in plx-ping plx-echo plx-info; do
+	[[ -x $prefix/bin/$app ]] || fail "$app is not installed"
+	[[ -f $prefix/share/man/man1/$app.1 ]] || fail "the man page of $app is not installed"
+	LD_LIBRARY_PATH=$lib_dir "$prefix/bin/$app" --version >/dev/null </dev/null ||
+		fail "$app --version fails"
+done
+
+cat >"$temp/user.c" <<'END'
+#include <plx_eal.h>
+#include <plx_fabric.h>
+#include <plx_stats.h>
+
+#include <stdio.h>
+
+int main(void)
+{
+	struct plx_eal_conf conf = {.huge = "none"};
+
+	if (plx_eal_init(&conf) != 0) {
+		fprintf(stderr, "%s\n", plx_error());
+		return 1;
+	}
+	printf("%s, %s\n", plx_version(), plx_link_reason_name(PLX_LINK_CLOSED));
+	return plx_eal_fini() != 0;
+}
+END
+# Words are meant to be split: a compiler may come with options, and pkg-config prints several.
+# shellcheck disable=SC2046,SC2086
+${CC:-cc} -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags pollux) "$temp/user.c" \
+	$(pkg-config --libs pollux) -o "$temp/user" ||
+	fail 'a program does not build with what pkg-config says'
+said=$(LD_LIBRARY_PATH=$lib_dir "$temp/user") || fail 'the program fails'
+[[ $said == "$(pkg-config --modversion pollux), closed" ]] || fail "the program said '$said'"
+echo "install_test: $said"

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes that end in the middle: killed, asked to stop, frozen, or gone right after their last
+ * message. */
+#include "fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+/* A client that runs against the server, with messages on their way. */
+static struct process *launch_running(const struct server *server, const char *provider,
+				      const char *options)
+{
+	struct process *client = launch_ping(server, provider, "%s", options);
+
+	expect_out(server->process, " connected over ");
+	nap_ms(200);
+	assert_int_equal(process_signal(client, 0), 0);
+	return client;
+}
+
+static void client_of_a_killed_server_ends_at_once(void **state)
+{
+	static const char *const loads[] = {"--duration 60s", "--duration 60s --rate 1000",
+					    "--duration 60s --size 1M --rx-buf 4K"};
+
+	FOREACH_PROVIDER(provider)
+	{
+		for (size_t i = 0; i < PLX_ARRAY_LEN(loads); i++) {
+			struct server server = serve_echo(*provider);
+			struct process *client = launch_running(&server, *provider, loads[i]);
+			uint64_t killed_ms = now_ms();
+
+			process_signal(server.process, SIGKILL);
+			expect_status(client, 1);
+			assert_in_range(now_ms() - killed_ms, 0, 2000);
+			expect_err(client, "plx-ping: 127.0.0.1:");
+			expect_err(client, " went away without closing\n");
+			assert_string_equal(process_out(client), "");
+		}
+		end_all(NULL);
+	}
+}
+
+static void server_outlives_a_killed_client(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+
+		for (int i = 0; i < 3; i++) {
+			struct process *client = launch_running(&server, *provider,
+								i == 1 ? "--duration 60s --size 1M"
+								       : "--duration 60s");
+			const char *line = process_line(server.process, LIMIT_MS);
+
+			assert_non_null(
+				strstr(line ? line : "", " connected over tcp (libfabric "));
+			process_signal(client, SIGKILL);
+			line = process_line(server.process, LIMIT_MS);
+			assert_non_null(strstr(line ? line : "", " gone: 127.0.0.1:"));
+			assert_non_null(strstr(line ? line : "", " went away without closing"));
+			process_wait(client, LIMIT_MS);
+			ping(&server, *provider, "--count 50 --warmup 5 --verify");
+			process_line(server.process, LIMIT_MS);
+			line = process_line(server.process, LIMIT_MS);
+			assert_non_null(strstr(line ? line : "", " gone: closed"));
+		}
+		end_server(&server);
+		end_all(NULL);
+	}
+}
+
+static void stopped_server_ends_well_and_its_client_is_told(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+		struct process *client = launch_running(&server, *provider, "--duration 60s");
+		uint64_t stopped_ms = now_ms();
+
+		end_server(&server);
+		expect_status(client, 1);
+		assert_in_range(now_ms() - stopped_ms, 0, 5000);
+		expect_err(client, "plx-ping: ");
+		print_message("client of a stopped server: %s", process_err(client));
+	}
+}
+
+static void frozen_server_is_given_up(void **state)
+{
+	if (!is_soak()) {
+		print_message("skipped: takes 20 s; set PLX_TEST_SOAK=1\n");
+		skip();
+	}
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+		struct process *client = launch_running(&server, *provider, "--duration 60s");
+		uint64_t frozen_ms = now_ms();
+
+		process_signal(server.process, SIGSTOP);
+		expect_status(client, 1);
+		assert_in_range(now_ms() - frozen_ms, 8000, 14000);
+		expect_err(client, "plx-ping: the peer has not answered for 10 s\n");
+		process_signal(server.process, SIGCONT);
+		ping(&server, *provider, "--count 20 --warmup 0 --verify");
+		end_server(&server);
+	}
+}
+
+/* What was measured so far is not thrown away. */
+static void interrupted_client_says_so_and_ends(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+		struct process *client = launch_running(&server, *provider,
+							"--duration 60s --warmup 10");
+		uint64_t stopped_ms = now_ms();
+
+		process_signal(client, SIGINT);
+		expect_end(client, 1u << 0 | 1u << 1 | 1u << 3);
+		assert_in_range(now_ms() - stopped_ms, 0, 5000);
+		if (!strstr(process_out(client), " full round trips of 64 B in "))
+			expect_err(client, "plx-ping: ");
+		expect_out(server.process, " gone: ");
+		ping(&server, *provider, "--count 20 --warmup 0 --verify");
+		end_server(&server);
+	}
+}
+
+/* An lcore that never comes back to its loop: the first signal can do nothing. */
+static void second_signal_ends_a_process_that_hangs(void **state)
+{
+	static const int signals[][2] = {{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGTERM, SIGINT}};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(signals); i++) {
+		struct server server = serve("tests/apps/bad_echo", providers[0],
+					     "--listen 127.0.0.1:0 --fault hang");
+		struct process *client = launch_ping(&server, providers[0],
+						     "--count 100 --warmup 0");
+
+		expect_out(server.process, "hanging\n");
+		process_signal(server.process, signals[i][0]);
+		assert_int_equal(process_wait(server.process, 500), -ETIMEDOUT);
+		process_signal(server.process, signals[i][1]);
+		assert_int_equal(process_wait(server.process, LIMIT_MS), 128 + signals[i][1]);
+		expect_status(client, 1);
+	}
+}
+
+/* Last messages ---------------------------------------------------------------------------- */
+
+#define SENDERS          10
+#define ROUNDS_OF_SENDER 5 /* 50 in all, for each provider */
+
+static void last_message_before_a_close_arrives(void **state)
+{
+	static const unsigned counts[SENDERS] = {1, 2, 7, 8, 9, 10, 40, 100, 3, 1};
+
+	FOREACH_PROVIDER(provider)
+	{
+		static const char *const sizes[] = {"64", "100000", "0", "4096"};
+		unsigned round = 0;
+
+		for (unsigned size = 0; size < PLX_ARRAY_LEN(sizes); size++) {
+			char options[96], expected[128];
+			struct server server;
+
+			snprintf(options, sizeof(options), "--listen 127.0.0.1:0 --size %s",
+				 sizes[size]);
+			server = serve("tests/apps/last_message", *provider, options);
+			for (unsigned i = size, in_server = 0; i < SENDERS;
+			     i += PLX_ARRAY_LEN(sizes)) {
+				struct process *sender = launch(
+					"tests/apps/last_message -l 0@%u --huge none --provider %s "
+					"-- --connect %s --size %s --count %u --rounds %u",
+					client_cpu, *provider, server.address, sizes[size],
+					counts[i], ROUNDS_OF_SENDER);
+
+				expect_status(sender, 0);
+				for (int k = 0; k < ROUNDS_OF_SENDER; k++, round++) {
+					snprintf(expected, sizeof(expected),
+						 "round %u: %u messages, 0 wrong, closed",
+						 ++in_server, counts[i]);
+					assert_string_equal(process_line(server.process, LIMIT_MS),
+							    expected);
+				}
+			}
+			end_server(&server);
+			end_all(NULL);
+		}
+		assert_int_equal(round, SENDERS * ROUNDS_OF_SENDER);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		process_test(client_of_a_killed_server_ends_at_once),
+		process_test(server_outlives_a_killed_client),
+		process_test(stopped_server_ends_well_and_its_client_is_told),
+		process_test(frozen_server_is_given_up),
+		process_test(interrupted_client_says_so_and_ends),
+		process_test(second_signal_ends_a_process_that_hangs),
+		process_test(last_message_before_a_close_arrives),
+	};
+
+	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two processes that exchange messages: sizes, loads, addresses, and what goes wrong at once. */
+#include "fixture.h"
+#include "plx_topo.h"
+
+#include <arpa/inet.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* CPUs ------------------------------------------------------------------------------------- */
+
+/* CPUs that a poller could claim now. */
+static unsigned count_free_cpus(void)
+{
+	struct plx_topo *topo;
+	unsigned count = 0;
+
+	assert_int_equal(plx_topo_open(NULL, &topo), 0);
+	PLX_CPUSET_FOREACH (cpu, plx_topo_allowed(topo)) {
+		int fd;
+
+		if (plx_cpu_claim(cpu, &fd, NULL) == 0) {
+			count++;
+			close(fd);
+		}
+	}
+	plx_topo_close(topo);
+	return count;
+}
+
+/* The one CPU that a process runs on. */
+static unsigned cpu_of(const struct process *process)
+{
+	cpu_set_t cpus;
+	unsigned cpu = 0;
+
+	assert_int_equal(sched_getaffinity(process->pid, sizeof(cpus), &cpus), 0);
+	assert_int_equal(CPU_COUNT(&cpus), 1);
+	while (!CPU_ISSET(cpu, &cpus))
+		cpu++;
+	return cpu;
+}
+
+/* Whether each end had a CPU of its own; if not, another's poller must have come between. */
+static bool run_without_options(void)
+{
+	struct process *server = launch("apps/plx-ping --listen 127.0.0.1:0"), *client;
+	char address[64];
+	bool differ;
+
+	expect_out(server, "listening on 127.0.0.1:");
+	assert_int_equal(sscanf(process_out(server), "listening on %63s", address), 1);
+	client = launch("apps/plx-ping --connect %s --duration 500ms", address);
+	expect_out(server, " connected over tcp (libfabric ");
+	differ = cpu_of(server) != cpu_of(client);
+	expect_end(client, 1u << 0 | 1u << 3);
+	expect_out(client, " full round trips of 64 B in ");
+	expect_out(server, " gone: closed");
+	process_signal(server, SIGTERM);
+	expect_status(server, 0);
+	if (strstr(process_err(server), "no CPU is free"))
+		return false;
+	if (!strstr(process_err(client), "no CPU is free"))
+		assert_true(differ);
+	return differ;
+}
+
+static void both_ends_without_options_take_different_cpus(void **state)
+{
+	bool differ = false;
+
+	for (int tries = 0; tries < 5 && !differ; tries++) {
+		for (int i = 0; i < 50 && count_free_cpus() < 2; i++)
+			nap_ms(100);
+		if (count_free_cpus() < 2) {
+			print_message("skipped: it takes two CPUs that no other poller has\n");
+			skip();
+		}
+		differ = run_without_options();
+	}
+	assert_true(differ);
+}
+
+/* Sizes and loads -------------------------------------------------------------------------- */
+
+/* What stands in the first line of plx-ping's results. */
+static void expect_count(struct process *client, unsigned count, const char *size)
+{
+	char line[96];
+
+	snprintf(line, sizeof(line), "plx-ping: %u full round trips of %s B in ", count, size);
+	expect_out(client, line);
+}
+
+static void messages_of_every_size_come_back_unchanged(void **state)
+{
+	static const struct {
+		const char *given, *bytes;
+		unsigned count;
+	} rows[] = {
+		{"0", "0", 300},       {"1", "1", 300},       {"64", "64", 300},
+		{"112", "112", 300},   {"113", "113", 300},   {"1K", "1024", 300},
+		{"1025", "1025", 300}, {"4K", "4096", 300},   {"5000", "5000", 300},
+		{"64K", "65536", 100}, {"1M", "1048576", 10},
+	};
+
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+
+		for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+			expect_count(ping(&server, *provider,
+					  "--size %s --count %u --warmup 5 --verify", rows[i].given,
+					  rows[i].count),
+				     rows[i].count, rows[i].bytes);
+		end_server(&server);
+		end_all(NULL);
+	}
+}
+
+static void long_messages_are_cut_on_both_ways(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve("apps/plx-ping", *provider,
+					     "--listen 127.0.0.1:0 --rx-buf 4K");
+
+		expect_count(ping(&server, *provider,
+				  "--size 64K --count 100 --warmup 5 --verify --rx-buf 4K"),
+			     100, "65536");
+		expect_count(ping(&server, *provider,
+				  "--size 1M --count 10 --warmup 5 --verify --rx-buf 4K"),
+			     10, "1048576");
+		expect_count(ping(&server, *provider,
+				  "--size 64K --count 20 --warmup 5 --verify --rx-buf 256"),
+			     20, "65536");
+		end_server(&server);
+		end_all(NULL);
+	}
+}
+
+/* Others have so much to do here that no schedule can be kept. */
+static bool is_host_busy(void)
+{
+	double load = 0;
+
+	return getloadavg(&load, 1) == 1 && load > 1.5 * (double)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static int run_open_loop(const struct server *server, const char *provider, const char *arrival,
+			 unsigned seed)
+{
+	struct process *client = launch_ping(server, provider,
+					     "--rate 1000 --arrival %s --seed %u --duration 500ms "
+					     "--warmup 10 --verify",
+					     arrival, seed);
+	char text[64];
+	int status = expect_end(client, 1u << 0 | 1u << 3);
+
+	snprintf(text, sizeof(text), "open loop at 1000/s (%s)", arrival);
+	expect_out(client, text);
+	if (status == 3)
+		print_message("%s, %s, seed %u: %s", provider, arrival, seed, process_err(client));
+	return status;
+}
+
+/* How many messages a Poisson process has in half a second is chance, and no seed is a bad one. */
+static void open_loop_keeps_its_rate(void **state)
+{
+	static const struct {
+		const char *arrival;
+		unsigned seed;
+	} rows[] = {{"fixed", 1}, {"poisson", 1}, {"poisson", 2}, {"poisson", 3}};
+
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+
+		for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+			int status = 3;
+
+			for (int tries = 0; tries < 3 && status; tries++)
+				status = run_open_loop(&server, *provider, rows[i].arrival,
+						       rows[i].seed);
+			if (status && is_host_busy())
+				print_message("not held against it: this host is busy\n");
+			else
+				assert_int_equal(status, 0);
+		}
+		end_server(&server);
+		end_all(NULL);
+	}
+}
+
+static void missed_rate_is_status_3(void **state)
+{
+	struct server server = serve_echo(providers[0]);
+	struct process *client = launch_ping(&server, providers[0],
+					     "--rate 10000000 --duration 200ms");
+
+	expect_status(client, 3);
+	expect_err(client, "plx-ping: achieved ");
+	expect_err(client,
+		   " of 10000000 requests per second (99.9 % needed): ask for a lower rate");
+	expect_out(client, "NOT VALID: achieved ");
+	end_server(&server);
+}
+
+static void changed_answers_are_noticed(void **state)
+{
+	static const char *const faults[] = {"flip", "shorten"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(faults); i++) {
+		char options[96];
+		struct server server;
+		struct process *client;
+
+		snprintf(options, sizeof(options), "--listen 127.0.0.1:0 --fault %s --after 30",
+			 faults[i]);
+		server = serve("tests/apps/bad_echo", providers[0], options);
+		client = launch_ping(&server, providers[0], "--count 100 --warmup 10 --verify");
+		expect_status(client, 1);
+		expect_err(client, "plx-ping: message 30 came back changed\n");
+		end_server(&server);
+	}
+}
+
+/* Addresses -------------------------------------------------------------------------------- */
+
+static bool has_ipv6(void)
+{
+	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool has = fd >= 0 && bind(fd, (const struct sockaddr *)&loopback, sizeof(loopback)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+static void ipv6_works(void **state)
+{
+	if (!has_ipv6()) {
+		print_message("skipped: this host has no ::1\n");
+		skip();
+	}
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve("apps/plx-echo", *provider, "--listen [::1]:0");
+
+		assert_int_equal(strncmp(server.address, "[::1]:", 6), 0);
+		assert_string_not_equal(server.address, "[::1]:0");
+		expect_count(ping(&server, *provider, "--count 100 --warmup 5 --verify"), 100,
+			     "64");
+		expect_out(server.process, "[::1]:");
+		end_server(&server);
+	}
+}
+
+static void busy_port_is_told(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+		struct process *second = launch("apps/plx-echo -l 0@%u --huge none --provider %s "
+						"-- --listen %s",
+						client_cpu, *provider, server.address);
+		char text[128];
+
+		expect_status(second, 1);
+		snprintf(text, sizeof(text), "plx-echo: listen on %s: the port is in use; give ",
+			 server.address);
+		expect_err(second, text);
+		end_server(&server);
+	}
+}
+
+/* A socket that is bound and does not listen: its port refuses, and nobody else can take it. */
+static int hold_closed_port(char *address, size_t size)
+{
+	struct sockaddr_in bound = {.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(bound);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)&bound, sizeof(bound)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&bound, &len), 0);
+	snprintf(address, size, "127.0.0.1:%u", ntohs(bound.sin_port));
+	return fd;
+}
+
+static void closed_port_refuses(void **state)
+{
+	struct server nobody = {0};
+	int fd = hold_closed_port(nobody.address, sizeof(nobody.address));
+
+	FOREACH_PROVIDER(provider)
+	{
+		uint64_t start_ms = now_ms();
+		struct process *client = launch_ping(&nobody, *provider, "--count 10");
+		char text[128];
+
+		expect_status(client, 1);
+		snprintf(text, sizeof(text), "plx-ping: %s refused the connection", nobody.address);
+		expect_err(client, text);
+		assert_true(now_ms() - start_ms < 5000);
+	}
+	close(fd);
+}
+
+static void refusing_listener_is_told(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve("tests/apps/bad_echo", *provider,
+					     "--listen 127.0.0.1:0 --fault refuse");
+		struct process *client = launch_ping(&server, *provider, "--count 10");
+
+		expect_status(client, 1);
+		expect_err(client, " refused the connection");
+		end_server(&server);
+	}
+}
+
+static void bad_addresses_are_told(void **state)
+{
+	static const struct {
+		const char *words, *text;
+	} rows[] = {
+		{"apps/plx-ping --connect localhost", "connect to localhost: there is no port"},
+		{"apps/plx-ping --connect 127.0.0.1:99999",
+		 "connect to 127.0.0.1:99999: bad port; give HOST:PORT"},
+		{"apps/plx-ping --connect 127.0.0.1:x", "connect to 127.0.0.1:x: bad port"},
+		{"apps/plx-ping --connect [::1:7", "connect to [::1:7: "},
+		{"apps/plx-ping --connect no.such.host.invalid:7000", "no.such.host.invalid:7000"},
+		{"apps/plx-echo --listen 7000", "listen on 7000: there is no port"},
+		{"apps/plx-echo --listen 192.0.2.7:0",
+		 "listen on 192.0.2.7:0: that address is not this host's"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct process *process = launch("%s", rows[i].words);
+
+		expect_end(process, 1u << 1 | 1u << 2);
+		expect_err(process, rows[i].text);
+	}
+}
+
+static void usage_errors_are_status_2(void **state)
+{
+	static const struct {
+		const char *words, *text;
+	} rows[] = {
+		{"apps/plx-ping", "give either --listen ADDR or --connect ADDR"},
+		{"apps/plx-ping --listen *:0 --connect a:1", "give either --listen ADDR or "},
+		{"apps/plx-ping --connect a:1 --count 1 --duration 1", "exclude each other"},
+		{"apps/plx-ping --connect a:1 --arrival poisson", "give --rate R too"},
+		{"apps/plx-ping --connect a:1 --size 17M", "--size 17M"},
+		{"apps/plx-ping --connect a:1 --cuont 3", "--count"},
+		{"apps/plx-echo", "--listen ADDR is missing"},
+		{"apps/plx-echo --listen 127.0.0.1:0 --rx-buf 255", "--rx-buf 255"},
+		{"apps/plx-echo --provider udp -- --listen 127.0.0.1:0", "--provider udp"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct process *process = launch("%s", rows[i].words);
+
+		expect_status(process, 2);
+		expect_err(process, rows[i].text);
+		assert_string_equal(process_out(process), "");
+	}
+}
+
+/* Strangers -------------------------------------------------------------------------------- */
+
+static int connect_raw(const char *address)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	to.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
+	assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+static void strangers_do_not_disturb_a_client(void **state)
+{
+	static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	enum { SOCKETS = 12 };
+
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+		struct process *client = launch_ping(&server, *provider,
+						     "--duration 1500ms --verify");
+		int fds[SOCKETS];
+
+		expect_out(server.process, "connected over");
+		for (int i = 0; i < SOCKETS; i++) {
+			fds[i] = connect_raw(server.address);
+			if (i % 3 == 0)
+				send(fds[i], http, strlen(http), MSG_NOSIGNAL);
+			else if (i % 3 == 1)
+				send(fds[i], "\0\xff\x01", 3,
+				     MSG_NOSIGNAL); /* less than a header */
+			nap_ms(40);
+			if (i % 2)
+				close(fds[i]);
+		}
+		expect_end(client, 1u << 0 | 1u << 3);
+		assert_null(strstr(process_err(client), "changed"));
+		expect_out(client, " full round trips of 64 B in ");
+		ping(&server, *provider, "--count 20 --warmup 0 --verify");
+		for (int i = 0; i < SOCKETS; i += 2)
+			close(fds[i]);
+		end_server(&server);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		process_test(both_ends_without_options_take_different_cpus),
+		process_test(messages_of_every_size_come_back_unchanged),
+		process_test(long_messages_are_cut_on_both_ways),
+		process_test(open_loop_keeps_its_rate),
+		process_test(missed_rate_is_status_3),
+		process_test(changed_answers_are_noticed),
+		process_test(ipv6_works),
+		process_test(busy_port_is_told),
+		process_test(closed_port_refuses),
+		process_test(refusing_listener_is_told),
+		process_test(bad_addresses_are_told),
+		process_test(usage_errors_are_status_2),
+		process_test(strangers_do_not_disturb_a_client),
+	};
+
+	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_test.h"
+
+#include <math.h>
+
+#define INTERVAL_NS   (50 * PLX_NS_PER_MS)
+#define ALLOWED_PPM   200.0
+#define ATTEMPTS      5 /* the host may take the CPU away in the middle of one */
+#define BRACKET_TRIES 100
+
+struct pair {
+	uint64_t clock_ns, raw_ns;
+};
+
+static uint64_t raw_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
+	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+/* Both clocks at one moment: the tightest of many looks. */
+static struct pair look(void)
+{
+	struct pair best = {0};
+	uint64_t width = UINT64_MAX;
+
+	for (int i = 0; i < BRACKET_TRIES; i++) {
+		uint64_t before = plx_now_ns();
+		uint64_t raw = raw_ns();
+		uint64_t after = plx_now_ns();
+
+		if (after - before < width) {
+			width = after - before;
+			best = (struct pair){before + width / 2, raw};
+		}
+	}
+	return best;
+}
+
+static void nap(uint64_t ns)
+{
+	struct timespec ts = {.tv_nsec = (long)ns};
+
+	nanosleep(&ts, NULL);
+}
+
+static double ppm_over_interval(void)
+{
+	struct pair from = look(), to;
+
+	nap(INTERVAL_NS);
+	to = look();
+	double elapsed = (double)(to.raw_ns - from.raw_ns);
+
+	return ((double)(to.clock_ns - from.clock_ns) - elapsed) / elapsed * 1e6;
+}
+
+static void clock_runs_with_monotonic_raw(void **state)
+{
+	double best = INFINITY;
+
+	for (int i = 0; i < ATTEMPTS && best > ALLOWED_PPM; i++)
+		best = fmin(best, fabs(ppm_over_interval()));
+	if (best > ALLOWED_PPM)
+		fail_msg("%.1f ppm off", best);
+}
+
+static void clock_never_goes_back(void **state)
+{
+	uint64_t last = plx_now_ns();
+
+	for (int i = 0; i < 200000; i++) {
+		uint64_t now = plx_now_ns();
+
+		assert_true(now >= last);
+		last = now;
+	}
+}
+
+static void conversion_is_monotone_and_in_scale(void **state)
+{
+	uint64_t second = (uint64_t)plx_clock_info()->hz, last = 0;
+
+	assert_int_equal(plx_tsc_to_ns(0), 0);
+	assert_in_range(plx_tsc_to_ns(second), PLX_NS_PER_S - 1000, PLX_NS_PER_S + 1000);
+	/* A year: far beyond what 64 bits of counts times 32 bits of fraction could hold. */
+	assert_in_range(plx_tsc_to_ns(second * 86400 * 365) / PLX_NS_PER_S, 86400 * 365 - 40,
+			86400 * 365 + 40);
+	for (uint64_t step = 1; step < UINT64_C(1) << 40; step *= 3) {
+		for (uint64_t i = 0; i < 1000; i++) {
+			uint64_t ns = plx_tsc_to_ns(step + i);
+
+			assert_true(ns >= last || i == 0);
+			last = ns;
+		}
+	}
+}
+
+static void info_says_what_the_clock_is(void **state)
+{
+	const struct plx_clock_info *info = plx_clock_info();
+
+#if defined(__x86_64__)
+	assert_string_equal(info->source, "tsc");
+#endif
+	assert_non_null(info->frequency);
+	assert_true(info->hz > 1e6 && info->hz < 1e11);
+	assert_true(info->residual_ppm >= 0 && info->residual_ppm < 1000);
+	/* hz and the multiplier are one figure. */
+	assert_true(fabs(info->hz * (double)plx_clock_mult / 4294967296.0 / 1e9 - 1) < 1e-6);
+}
+
+static void later_init_changes_nothing(void **state)
+{
+	uint64_t mult = plx_clock_mult, quickest = UINT64_MAX;
+
+	for (int i = 0; i < 10; i++) {
+		uint64_t before = raw_ns();
+
+		plx_clock_init();
+		uint64_t took = raw_ns() - before;
+
+		quickest = took < quickest ? took : quickest;
+		assert_int_equal(plx_clock_mult, mult);
+	}
+	assert_true(quickest < PLX_NS_PER_MS);
+}
+
+static void drift_is_small(void **state)
+{
+	double best = INFINITY;
+
+	for (int i = 0; i < ATTEMPTS && best > ALLOWED_PPM; i++) {
+		nap(INTERVAL_NS);
+		best = fmin(best, fabs(plx_clock_drift_ppm()));
+	}
+	if (best > ALLOWED_PPM)
+		fail_msg("%.1f ppm", best);
+}
+
+/* A clock that is made to run fast by a known amount. */
+static void drift_tells_a_wrong_rate(void **state)
+{
+	uint64_t mult = plx_clock_mult;
+	double fast, slow;
+
+	nap(INTERVAL_NS);
+	plx_clock_mult = mult + mult / 100;
+	fast = plx_clock_drift_ppm();
+	plx_clock_mult = mult - mult / 100;
+	slow = plx_clock_drift_ppm();
+	plx_clock_mult = mult;
+	assert_true(fast > 9000 && fast < 11000);
+	assert_true(slow < -9000 && slow > -11000);
+}
+
+static int init_clock(void **state)
+{
+	assert_int_equal(plx_clock_mult, UINT64_C(1) << 32); /* one count is one ns until then */
+	plx_clock_init();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clock_runs_with_monotonic_raw),
+		cmocka_unit_test(clock_never_goes_back),
+		cmocka_unit_test(conversion_is_monotone_and_in_scale),
+		cmocka_unit_test(info_says_what_the_clock_is),
+		cmocka_unit_test(later_init_changes_nothing),
+		cmocka_unit_test(drift_is_small),
+		cmocka_unit_test(drift_tells_a_wrong_rate),
+	};
+
+	return cmocka_run_group_tests(tests, init_clock, NULL);
+}

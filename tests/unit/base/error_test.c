@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_test.h"
+
+#include <pthread.h>
+
+#define TEXT_MAX 1023 /* what fits, without the NUL */
+
+static void *look_and_fail(void *arg)
+{
+	char *before = arg;
+
+	strcpy(before, plx_error());
+	plx_fail(EIO, "of the other thread");
+	return strstr(plx_error(), "other") ? arg : NULL;
+}
+
+static void each_thread_has_its_own_text(void **state)
+{
+	char before[64] = "untouched";
+	pthread_t thread;
+	void *result;
+
+	plx_fail(EINVAL, "of this thread");
+	assert_int_equal(pthread_create(&thread, NULL, look_and_fail, before), 0);
+	pthread_join(thread, &result);
+	assert_ptr_equal(result, before);
+	assert_string_equal(before, "");
+	assert_string_equal(plx_error(), "of this thread");
+}
+
+static void fail_returns_the_negated_error_and_formats(void **state)
+{
+	assert_int_equal(plx_fail(ENOENT, "%s %d: no such lcore", "-l", 7), -ENOENT);
+	assert_string_equal(plx_error(), "-l 7: no such lcore");
+	assert_int_equal(plx_fail(EBUSY, "taken"), -EBUSY);
+	assert_string_equal(plx_error(), "taken");
+}
+
+static void the_old_text_may_be_an_argument(void **state)
+{
+	plx_fail(EINVAL, "inner");
+	plx_fail(EINVAL, "outer (%s), again (%s)", plx_error(), plx_error());
+	assert_string_equal(plx_error(), "outer (inner), again (inner)");
+	plx_fail_in(-EINVAL, "[%s] ", plx_error());
+	assert_string_equal(plx_error(),
+			    "[outer (inner), again (inner)] outer (inner), again (inner)");
+}
+
+static void fail_in_puts_text_in_front_and_keeps_the_error(void **state)
+{
+	int rc = plx_fail(ENOENT, "no such file");
+
+	assert_int_equal(plx_fail_in(rc, "%s:%d: ", "a.conf", 3), -ENOENT);
+	assert_string_equal(plx_error(), "a.conf:3: no such file");
+	assert_int_equal(plx_fail_in(rc, "--config: "), -ENOENT);
+	assert_string_equal(plx_error(), "--config: a.conf:3: no such file");
+}
+
+static void long_texts_are_cut(void **state)
+{
+	char text[5000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(plx_fail(EINVAL, "%s", text), -EINVAL);
+	assert_int_equal(strlen(plx_error()), TEXT_MAX);
+
+	plx_fail_in(-EINVAL, "prefix ");
+	assert_int_equal(strlen(plx_error()), TEXT_MAX);
+	assert_int_equal(strncmp(plx_error(), "prefix xxx", 10), 0);
+}
+
+/* The text says what went wrong; a prefix only where. */
+static void prefix_that_leaves_no_room_is_dropped(void **state)
+{
+	char prefix[5000];
+
+	memset(prefix, 'p', sizeof(prefix) - 1);
+	prefix[sizeof(prefix) - 1] = '\0';
+	plx_fail(EINVAL, "the reason");
+	assert_int_equal(plx_fail_in(-EINVAL, "%s", prefix), -EINVAL);
+	assert_string_equal(plx_error(), "the reason");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_thread_has_its_own_text),
+		cmocka_unit_test(fail_returns_the_negated_error_and_formats),
+		cmocka_unit_test(the_old_text_may_be_an_argument),
+		cmocka_unit_test(fail_in_puts_text_in_front_and_keeps_the_error),
+		cmocka_unit_test(long_texts_are_cut),
+		cmocka_unit_test(prefix_that_leaves_no_room_is_dropped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define OPTION "--log-level"
+
+PLX_LOG_COMPONENT(alpha, "alpha");
+PLX_LOG_COMPONENT(beta, "beta");
+
+static struct {
+	unsigned count;
+	enum plx_log_level level;
+	char component[32], line[4096];
+} heard;
+
+static void hear(enum plx_log_level level, const char *component, const char *line, void *arg)
+{
+	assert_ptr_equal(arg, &heard);
+	heard.count++;
+	heard.level = level;
+	snprintf(heard.component, sizeof(heard.component), "%s", component);
+	snprintf(heard.line, sizeof(heard.line), "%s", line);
+}
+
+static int set_up(void **state)
+{
+	memset(&heard, 0, sizeof(heard));
+	alpha.level = beta.level = PLX_LOG_NOTICE;
+	plx_log_set_sink(hear, &heard);
+	return 0;
+}
+
+/* Sinks ------------------------------------------------------------------------------------ */
+
+static void message_reaches_the_sink_whole(void **state)
+{
+	plx_log(&alpha, PLX_LOG_WARNING, "%u of %s", 3, "four");
+	assert_int_equal(heard.count, 1);
+	assert_int_equal(heard.level, PLX_LOG_WARNING);
+	assert_string_equal(heard.component, "alpha");
+	assert_string_equal(heard.line, "3 of four");
+}
+
+static void without_a_sink_messages_are_dropped(void **state)
+{
+	plx_log_set_sink(NULL, NULL);
+	plx_log(&alpha, PLX_LOG_ERROR, "nobody hears this");
+	assert_int_equal(heard.count, 0);
+}
+
+static void long_line_is_cut(void **state)
+{
+	char text[3000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	plx_log(&alpha, PLX_LOG_ERROR, "%s", text);
+	assert_int_equal(heard.count, 1);
+	assert_int_equal(strlen(heard.line), 1023);
+}
+
+/* What `line` looks like on standard error. */
+static void write_to_stderr(const char *line, char *out, size_t size)
+{
+	int saved = dup(STDERR_FILENO), ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], STDERR_FILENO);
+	plx_log_to_stderr(PLX_LOG_WARNING, "alpha", line, NULL);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(ends[1]);
+
+	ssize_t n = read(ends[0], out, size - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	close(ends[0]);
+}
+
+static void stderr_sink_writes_component_level_text(void **state)
+{
+	char out[2048], text[1024];
+
+	write_to_stderr("low on credit", out, sizeof(out));
+	assert_string_equal(out, "alpha: warning: low on credit\n");
+
+	memset(text, 'x', sizeof(text) - 1); /* the longest line that a sink is given */
+	text[sizeof(text) - 1] = '\0';
+	write_to_stderr(text, out, sizeof(out));
+	assert_int_equal(strlen(out), strlen("alpha: warning: \n") + sizeof(text) - 1);
+	assert_int_equal(out[strlen(out) - 1], '\n');
+}
+
+/* Levels ----------------------------------------------------------------------------------- */
+
+static void notice_passes_and_info_does_not_at_first(void **state)
+{
+	plx_log(&alpha, PLX_LOG_NOTICE, "passes");
+	plx_log(&alpha, PLX_LOG_INFO, "does not");
+	assert_int_equal(heard.count, 1);
+	assert_string_equal(heard.line, "passes");
+}
+
+static int expensive_calls;
+
+static int expensive(void)
+{
+	return ++expensive_calls;
+}
+
+static void arguments_of_a_dropped_message_are_not_evaluated(void **state)
+{
+	plx_log(&alpha, PLX_LOG_DEBUG, "%d", expensive());
+	assert_int_equal(expensive_calls, 0);
+	plx_log(&alpha, PLX_LOG_ERROR, "%d", expensive());
+	assert_int_equal(expensive_calls, 1);
+}
+
+static void level_is_set_for_one_component(void **state)
+{
+	assert_int_equal(plx_log_configure(OPTION, "alpha:debug"), 0);
+	plx_log(&alpha, PLX_LOG_DEBUG, "alpha's");
+	plx_log(&beta, PLX_LOG_INFO, "beta's");
+	assert_int_equal(heard.count, 1);
+	assert_string_equal(heard.component, "alpha");
+	assert_int_equal(beta.level, PLX_LOG_NOTICE);
+
+	assert_int_equal(plx_log_configure(OPTION, "alpha:error"), 0);
+	plx_log(&alpha, PLX_LOG_WARNING, "no more");
+	assert_int_equal(heard.count, 1);
+}
+
+static void level_is_set_for_all(void **state)
+{
+	static const char *const names[] = {"error", "warning", "notice", "info", "debug"};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(names); i++) {
+		char digit[2] = {(char)('0' + i), '\0'};
+
+		assert_int_equal(plx_log_configure(OPTION, names[i]), 0);
+		assert_int_equal(alpha.level, i);
+		assert_int_equal(beta.level, i);
+		alpha.level = beta.level = PLX_LOG_NOTICE;
+		assert_int_equal(plx_log_configure(OPTION, digit), 0);
+		assert_int_equal(alpha.level, i);
+		assert_int_equal(beta.level, i);
+	}
+}
+
+static void bad_level_lists_the_levels(void **state)
+{
+	static const char *const bad[] = {"loud", "5",     "-1",     "",    "alpha:",
+					  "01",   "Debug", "debugx", "deb", "alpha:beta:debug"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
+		char start[64];
+
+		assert_int_equal(plx_log_configure(OPTION, bad[i]), -EINVAL);
+		snprintf(start, sizeof(start), OPTION " %s: unknown level; give ", bad[i]);
+		assert_error_has(start);
+		assert_error_has("error, warning, notice, info, debug or 0 to 4");
+	}
+	assert_int_equal(alpha.level, PLX_LOG_NOTICE);
+	assert_int_equal(beta.level, PLX_LOG_NOTICE);
+}
+
+static void bad_component_lists_the_components(void **state)
+{
+	static const char *const bad[] = {"gamma", "alph", "alphab", ""};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
+		char text[64], part[128];
+
+		snprintf(text, sizeof(text), "%s:debug", bad[i]);
+		assert_int_equal(plx_log_configure(OPTION, text), -EINVAL);
+		snprintf(part, sizeof(part),
+			 OPTION " %s: unknown component '%s'; there are: ", text, bad[i]);
+		assert_error_has(part);
+		assert_error_has("alpha");
+		assert_error_has("beta");
+	}
+	assert_int_equal(alpha.level, PLX_LOG_NOTICE);
+	assert_int_equal(beta.level, PLX_LOG_NOTICE);
+}
+
+/* Limits ----------------------------------------------------------------------------------- */
+
+static unsigned passed_of(struct plx_log_limit *limit, unsigned tries, uint64_t now_ns)
+{
+	unsigned passed = 0;
+
+	while (tries--)
+		passed += plx_log_allowed(limit, now_ns);
+	return passed;
+}
+
+static void ten_messages_a_second_pass_by_default(void **state)
+{
+	struct plx_log_limit limit = {0};
+
+	assert_int_equal(passed_of(&limit, 25, 5 * PLX_NS_PER_S), 10);
+	assert_int_equal(limit.suppressed, 15);
+	assert_int_equal(passed_of(&limit, 1, 6 * PLX_NS_PER_S - 1), 0);
+	assert_int_equal(passed_of(&limit, 25, 6 * PLX_NS_PER_S), 10);
+	assert_int_equal(limit.suppressed, 31);
+}
+
+static void burst_sets_how_many_pass(void **state)
+{
+	struct plx_log_limit limit = {.burst = 2};
+
+	assert_int_equal(passed_of(&limit, 5, 0), 2);
+	assert_int_equal(passed_of(&limit, 5, 100 * PLX_NS_PER_S), 2);
+	assert_int_equal(limit.suppressed, 6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(message_reaches_the_sink_whole, set_up),
+		cmocka_unit_test_setup(without_a_sink_messages_are_dropped, set_up),
+		cmocka_unit_test_setup(long_line_is_cut, set_up),
+		cmocka_unit_test_setup(stderr_sink_writes_component_level_text, set_up),
+		cmocka_unit_test_setup(notice_passes_and_info_does_not_at_first, set_up),
+		cmocka_unit_test_setup(arguments_of_a_dropped_message_are_not_evaluated, set_up),
+		cmocka_unit_test_setup(level_is_set_for_one_component, set_up),
+		cmocka_unit_test_setup(level_is_set_for_all, set_up),
+		cmocka_unit_test_setup(bad_level_lists_the_levels, set_up),
+		cmocka_unit_test_setup(bad_component_lists_the_components, set_up),
+		cmocka_unit_test_setup(ten_messages_a_second_pass_by_default, set_up),
+		cmocka_unit_test_setup(burst_sets_how_many_pass, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
