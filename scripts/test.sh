@@ -24,7 +24,7 @@ while (($#)); do
 	--soak)
 		limit_s=0
 		select=()
-		export PLX_SOAK=1
+		export PLX_TEST_SOAK=1
 		;;
 	-h | --help)
 		usage

@@ -33,7 +33,8 @@ static const struct plx_app_option options[] = {
 
 static int check(void)
 {
-	return listen_address ? 0 : plx_fail(EINVAL, "--listen ADDR is missing");
+	return listen_address ? plx_address_check("--listen", listen_address)
+			      : plx_fail(EINVAL, "--listen ADDR is missing");
 }
 
 static const struct plx_app app = {

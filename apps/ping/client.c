@@ -5,6 +5,7 @@
  * Closed loop: one message out, the next when it is back. Open loop: messages leave on a schedule
  * that does not wait for answers, and each is measured from its *intended* time, so that a stall is
  * charged to every message that it delayed (no coordinated omission). */
+#include "../echo/service.h"
 #include "ping.h"
 #include "plx_app.h"
 #include "plx_lcore.h"
@@ -19,6 +20,7 @@
 #define HIGHEST_NS    (10 * PLX_NS_PER_S) /* longest round trip that keeps its digits */
 #define DIGITS        3
 #define DRAIN_NS      (2 * PLX_NS_PER_S) /* for the last answers of an open loop */
+#define CLOSE_NS      PLX_NS_PER_S       /* for the peer to agree to the end */
 #define IN_FLIGHT_MAX 65536              /* of an open loop; a power of two */
 #define BURST_MAX     16                 /* sends of an open loop in one turn */
 #define COPY_MAX      1024               /* longer messages are sent by reference */
@@ -41,10 +43,12 @@ struct client {
 	struct plx_pool *pool; /* of messages too long to copy */
 	uint8_t *payload;
 	struct flight *flights;
-	uint64_t sent, answered;      /* warm-up included; sent - answered are in flight */
-	uint64_t first_tsc, last_tsc; /* of the measured part */
-	uint64_t stop_tsc;            /* closed by duration: no more sends after it */
-	double next_tsc, gap_tsc;     /* open loop's schedule */
+	uint64_t sent, answered;           /* warm-up included; sent - answered are in flight */
+	uint64_t first_tsc, last_tsc;      /* of the measured part */
+	uint64_t last_intended, last_sent; /* of an open loop's sends */
+	uint64_t stop_tsc;        /* by duration: what is intended from then on is not sent */
+	bool blocked;             /* the next message found no room once already */
+	double next_tsc, gap_tsc; /* open loop's schedule */
 	uint64_t random;
 	struct plx_timer deadline, progress, watch;
 	uint64_t answered_before; /* when the watch looked last */
@@ -68,7 +72,7 @@ uint32_t ping_rx_buf_count(const struct ping_conf *conf)
 {
 	/* 4: an echo sends a message back from its receive buffer, so that its credit comes with
 	 * the answer after that one. */
-	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 4 : 8;
+	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 4 : ECHO_WINDOW;
 }
 
 /* Payload: every byte depends on the message's number and its place. */
@@ -142,13 +146,16 @@ static int send_next(struct client *client, uint64_t intended)
 		rc = plx_link_send(client->link, client->payload, client->conf->size_bytes);
 	}
 	if (plx_unlikely(rc)) {
-		if (rc == -EAGAIN)
-			client->outcome->again++;
-		else
+		if (rc != -EAGAIN)
 			fail(client, plx_error());
+		client->outcome->again += !client->blocked;
+		client->blocked = true;
 		return rc;
 	}
+	client->blocked = false;
 	flight->intended = intended ? intended : flight->sent;
+	client->last_intended = flight->intended;
+	client->last_sent = flight->sent;
 	if (plx_unlikely(client->sent == client->conf->warmup)) {
 		client->first_tsc = flight->intended;
 		client->stop_tsc = flight->intended + (uint64_t)((double)client->conf->duration_ns /
@@ -198,8 +205,8 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		send_next(client, 0); /* on -EAGAIN, on_writable does */
 	if (is_measured(client, seq))
 		record(client, &flight, now_tsc);
-	if (plx_unlikely(client->answered == client->sent && !client->stopped &&
-			 is_enough(client, now_tsc)))
+	if (plx_unlikely(!client->conf->rate && client->answered == client->sent &&
+			 !client->stopped && is_enough(client, now_tsc)))
 		stop(client);
 }
 
@@ -225,7 +232,23 @@ static void schedule_next(struct client *client)
 	client->next_tsc += gap;
 }
 
-/* Open loop: whatever is due leaves now, with the time that it should have left as its stamp. */
+/* The host cannot keep the rate: what is still to be sent would take longer than anybody waits. */
+static bool is_hopeless(const struct client *client, uint64_t now_tsc)
+{
+	return !client->conf->count && client->stop_tsc && now_tsc > client->stop_tsc &&
+	       plx_tsc_to_ns(now_tsc - client->stop_tsc) > DRAIN_NS;
+}
+
+static void end_open_loop(struct client *client)
+{
+	if (client->answered == client->sent)
+		stop(client);
+	else if (!plx_timer_running(&client->deadline))
+		plx_timer_start(&client->deadline, DRAIN_NS);
+}
+
+/* Open loop: whatever is due leaves now, with the time that it should have left as its stamp. The
+ * end goes by the schedule too: what a stall delayed past the end is still sent, and measured. */
 static int send_due(void *arg, uint64_t now_ns)
 {
 	struct client *client = arg;
@@ -236,16 +259,16 @@ static int send_due(void *arg, uint64_t now_ns)
 	for (; work < BURST_MAX; work++) {
 		uint64_t now_tsc = plx_tsc();
 
-		if (is_enough(client, now_tsc)) {
-			if (client->answered == client->sent)
-				stop(client);
-			else if (!plx_timer_running(&client->deadline))
-				plx_timer_start(&client->deadline, DRAIN_NS);
+		if (is_enough(client, (uint64_t)client->next_tsc) || is_hopeless(client, now_tsc)) {
+			end_open_loop(client);
 			break;
 		}
 		if ((double)now_tsc < client->next_tsc ||
 		    client->sent - client->answered >= IN_FLIGHT_MAX)
 			break;
+		/* A backlog of the warm-up is not the measurement's. */
+		if (client->sent == client->conf->warmup && !client->blocked)
+			client->next_tsc = (double)now_tsc;
 		if (send_next(client, (uint64_t)client->next_tsc) != 0)
 			break;
 		schedule_next(client);
@@ -325,7 +348,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	client->link = NULL;
 	client->open = false;
 	if (!client->stopped)
-		fail(client, text);
+		fail(client, reason == PLX_LINK_CLOSED ? "the peer closed the link" : text);
 	plx_loop_quit();
 }
 
@@ -392,11 +415,13 @@ static int run(struct client *client)
 		fputc('\n', stderr);
 	plx_timer_stop(&client->progress);
 	plx_poller_remove(sender);
-	if (client->link)
-		plx_link_abort(client->link);
-	client->outcome->elapsed_ns = client->last_tsc
-					    ? plx_tsc_to_ns(client->last_tsc - client->first_tsc)
-					    : 0;
+	client->stopped = true; /* also by a signal */
+	if (client->last_tsc) {
+		client->outcome->elapsed_ns = plx_tsc_to_ns(client->last_tsc - client->first_tsc);
+		client->outcome->scheduled_ns =
+			plx_tsc_to_ns(client->last_intended - client->first_tsc);
+		client->outcome->sending_ns = plx_tsc_to_ns(client->last_sent - client->first_tsc);
+	}
 	return client->failed ? plx_fail(EIO, "%s", client->error) : 0;
 }
 
@@ -407,7 +432,10 @@ int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
 
 	if (rc == 0)
 		rc = run(&client);
-	/* Nothing of the client may be called any more: one turn buries an aborted link. */
+	/* In order, where the peer agrees; whatever is left then may not call a client that is
+	 * gone. */
+	if (plx_fabric_drain(CLOSE_NS) != 0 && client.link)
+		plx_link_abort(client.link);
 	for (int i = 0; i < 1000 && plx_fabric_open_count(); i++)
 		plx_loop_turn();
 	plx_pool_destroy(client.pool);

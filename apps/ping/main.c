@@ -104,6 +104,9 @@ static int check(void)
 {
 	if (!conf.listen == !conf.connect)
 		return plx_fail(EINVAL, "give either --listen ADDR or --connect ADDR");
+	if (plx_address_check(conf.listen ? "--listen" : "--connect",
+			      conf.listen ? conf.listen : conf.connect) != 0)
+		return -EINVAL;
 	if (count_given && duration_given)
 		return plx_fail(EINVAL, "--count and --duration exclude each other");
 	if (arrival_given && !conf.rate)
@@ -150,6 +153,9 @@ static int report(const struct ping_outcome *outcome)
 		.elapsed_ns = outcome->elapsed_ns,
 		.lost = outcome->lost,
 		.rate = (double)conf.rate,
+		.scheduled_ns = outcome->scheduled_ns,
+		.sending_ns = outcome->sending_ns,
+		.verified = conf.verify,
 		.arrival = conf.rate ? arrivals[conf.arrival] : NULL,
 		.seed = conf.seed,
 		.clock_drift_ppm = plx_clock_drift_ppm(),

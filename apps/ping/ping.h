@@ -28,8 +28,9 @@ struct ping_outcome {
 		rtt_ns; /**< closed loop: from the send; open loop: from the intended time */
 	struct plx_hist service_ns; /**< open loop: from the true send */
 	uint64_t elapsed_ns;
-	uint64_t lost;  /**< requests that nobody answered in time */
-	uint64_t again; /**< sends that found no room, and were tried again */
+	uint64_t scheduled_ns, sending_ns; /**< as in struct plx_result */
+	uint64_t lost;                     /**< requests that nobody answered in time */
+	uint64_t again;                    /**< sends that found no room, and were tried again */
 	char provider[32];
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plx_base.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,15 @@ void plx_log_set_sink(plx_log_sink sink, void *arg)
 	log_sink_arg = arg;
 }
 
+void plx_write_or_drop(int fd, const char *text, size_t len)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLOUT};
+
+	/* A pipe that is ready takes PIPE_BUF (4096) bytes at once, and whole: lines do not mix. */
+	if (poll(&ready, 1, 0) == 1 && write(fd, text, len) < 0)
+		return;
+}
+
 void plx_log_to_stderr(enum plx_log_level level, const char *component, const char *line, void *arg)
 {
 	char out[LOG_LINE_BYTES + 64];
@@ -33,9 +43,7 @@ void plx_log_to_stderr(enum plx_log_level level, const char *component, const ch
 
 	if (len > (int)sizeof(out) - 1)
 		len = (int)sizeof(out) - 1;
-	/* One write, so that lines of several lcores do not mix. A full pipe loses the line. */
-	if (write(STDERR_FILENO, out, (size_t)len) < 0)
-		return;
+	plx_write_or_drop(STDERR_FILENO, out, (size_t)len);
 }
 
 void plx_log_write(enum plx_log_level level, const struct plx_log_component *component,

@@ -28,6 +28,13 @@
 #define PLX_END_DECLS   _Pragma("GCC visibility pop")
 #endif
 
+/* A field that this library accesses atomically, and its users through functions alone. */
+#ifdef __cplusplus
+#define PLX_ATOMIC(type) type
+#else
+#define PLX_ATOMIC(type) _Atomic(type)
+#endif
+
 #define PLX_CACHE_LINE                      64
 #define PLX_ALIGNED_LINE                    __attribute__((aligned(PLX_CACHE_LINE)))
 #define PLX_PRINTF(f, a)                    __attribute__((format(printf, f, a)))
@@ -83,6 +90,10 @@ void plx_log_set_sink(plx_log_sink sink, void *arg);
 /** A sink that writes "component: level: text" lines to standard error. */
 void plx_log_to_stderr(enum plx_log_level level, const char *component, const char *line,
 		       void *arg);
+
+/** Write text to a descriptor if it takes it now, and lose it if not: a lcore must not wait for
+ * whoever reads its output. Thread: any. */
+void plx_write_or_drop(int fd, const char *text, size_t len);
 
 /** Apply "[component:]level": level is error, warning, notice, info, debug or 0 to 4.
  * option: how the user named the setting, for the error text.

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define STOP_LIMIT_S  5
+#define DRAIN_NS      (500 * PLX_NS_PER_MS)
 #define STOP_LIMIT_NS (STOP_LIMIT_S * PLX_NS_PER_S)
 
 struct plx_log_component eal_log = {.name = "eal", .level = PLX_LOG_NOTICE};
@@ -198,6 +199,7 @@ int plx_eal_fini(void)
 		return 0;
 	if (!eal.dry) {
 		plx_stop();
+		plx_fabric_drain(DRAIN_NS); /* peers hear of an orderly end, where they listen */
 		rc = join_workers();
 		if (rc)
 			return rc;

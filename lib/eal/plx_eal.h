@@ -70,8 +70,9 @@ void plx_eal_conf_fini(struct plx_eal_conf *conf);
  * left running. */
 int plx_eal_init(struct plx_eal_conf *conf);
 
-/** Stop the loops, wait for the workers (5 s), close links, free memory. Thread: main.
- * Return: 0; -ETIMEDOUT an lcore hangs; nothing before init. */
+/** Stop the loops, close the main lcore's links without loss (0.5 s), wait for the workers (5 s),
+ * close links, free memory. Thread: main. Return: 0; -ETIMEDOUT an lcore hangs; nothing before
+ * init. */
 int plx_eal_fini(void);
 
 /** The topology in use; NULL before init. */

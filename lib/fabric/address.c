@@ -53,6 +53,13 @@ int address_split(const char *what, const char *address, char *host_out, char *p
 	return 0;
 }
 
+int plx_address_check(const char *option, const char *address)
+{
+	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
+
+	return address_split(option, address, host, port);
+}
+
 void address_format(const struct sockaddr *address, char *out, size_t size)
 {
 	char host[NI_MAXHOST];
@@ -67,6 +74,12 @@ void address_format(const struct sockaddr *address, char *out, size_t size)
 	} else if (address->sa_family == AF_INET6) {
 		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
 
+		/* An IPv4 peer of a socket for both is written as what it is. */
+		if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+			inet_ntop(AF_INET, &in6->sin6_addr.s6_addr[12], host, sizeof(host));
+			snprintf(out, size, "%s:%u", host, ntohs(in6->sin6_port));
+			return;
+		}
 		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
 		snprintf(out, size, "[%s]:%u", host, ntohs(in6->sin6_port));
 	} else {

@@ -83,7 +83,7 @@ int send_control(struct plx_link *link)
 					    is_fin && link->peer_fin ? FRAME_FLAG_ACK : 0);
 		if (rc)
 			return rc;
-		link->want &= (uint8_t)~order[i].want;
+		link->want &= (uint16_t)~order[i].want;
 		if (is_fin) {
 			link->fin_sent = true;
 			link->fin_carried_ack = link->peer_fin;

@@ -171,6 +171,32 @@ uint32_t plx_fabric_open_count(void)
 	return count;
 }
 
+int plx_fabric_drain(uint64_t timeout_ns)
+{
+	uint32_t id = plx_lcore_id();
+	uint64_t limit_ns = plx_now_ns() + timeout_ns;
+
+	if (id == PLX_LCORE_NONE)
+		return plx_fail(ENOENT, "links belong to lcores, and this thread is none");
+	if (!lcores[id])
+		return 0;
+	while (lcores[id]->listeners)
+		plx_listener_close(lcores[id]->listeners);
+	for (struct plx_link *link = lcores[id]->links; link; link = link->next) {
+		if (link->state < LINK_CLOSING)
+			plx_link_close(link);
+	}
+	while (lcores[id]->links && plx_now_ns() < limit_ns) {
+		if (plx_loop_turn() < 0)
+			return plx_fail(EBUSY, "lcore %u is inside its loop", id);
+	}
+	return lcores[id]->links ? plx_fail(ETIMEDOUT,
+					    "lcore %u: some peers did not agree to "
+					    "close",
+					    id)
+				 : 0;
+}
+
 static void close_here(struct plx_fabric_lcore *home)
 {
 	uint64_t limit_ns = plx_now_ns() + PLX_NS_PER_S;

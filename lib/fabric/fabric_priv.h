@@ -33,13 +33,13 @@
 #define LINK_RX_BUF_BYTES_DEFAULT 4096
 #define LINK_RX_BUF_BYTES_MIN     256
 #define LINK_RX_BUF_BYTES_MAX     (16u << 20)
-#define LINK_RX_BUF_COUNT_DEFAULT 8
+#define LINK_RX_BUF_COUNT_DEFAULT 6
 #define LINK_RX_BUF_COUNT_MIN     2
 #define LINK_RX_BUF_COUNT_MAX     200
 #define LINK_RX_CONTROL           2 /* receive buffers kept for control frames */
 #define LINK_MESSAGE_MAX_DEFAULT  (UINT64_C(16) << 20)
 #define LINK_MESSAGE_MAX_LIMIT    ((UINT64_C(1) << 30) - 1)
-#define LINK_TX_OPS               64 /* operations in flight per link, the local window */
+#define LINK_TX_OPS               32 /* operations in flight per link, the local window */
 #define LINK_TX_CONTROL           4  /* and those that only control frames may take */
 #define LINK_IOV_MAX              4
 #define LINK_WINDOW_BYTES_MAX     (UINT32_C(1) << 30) /* so that grants compare mod 2^32 */
@@ -63,7 +63,7 @@ struct plx_op {
 	struct plx_buf *buf;
 	struct plx_op *next;     /* in the link's free list */
 	struct plx_buf *bounced; /* sent instead of buf, where the provider needs other memory */
-	plx_link_sent_fn sent; /* with the last frame of a message sent by reference */
+	plx_link_sent_fn sent;   /* with the last frame of a message sent by reference */
 	void *sent_arg;
 	uint8_t kind;
 	uint8_t header[FRAME_HEADER_BYTES + FRAME_TOTAL_BYTES];

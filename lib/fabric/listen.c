@@ -307,15 +307,34 @@ static int listen_with(struct plx_set *set, const char *address, struct fi_info 
 	return 0;
 }
 
+static int listen_on(struct plx_fabric_lcore *home, const char *address, const char *host,
+		     const char *port, const struct plx_listen_attr *attr,
+		     struct plx_listener **listener_out)
+{
+	const struct plx_fabric_driver *driver;
+	const char *provider;
+	struct fi_info *info;
+	int rc = driver_find("provider", attr->link.provider, &driver, &provider);
+
+	if (rc)
+		return rc;
+	rc = driver_getinfo(driver, provider, host, port, FI_SOURCE, &info);
+	if (rc)
+		return rc;
+
+	struct plx_set *set = set_get(home, driver, provider, info);
+
+	rc = set ? listen_with(set, address, info, attr, listener_out) : -EIO;
+	fi_freeinfo(info);
+	return rc;
+}
+
 int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 		    struct plx_listener **listener_out)
 {
 	struct plx_fabric_lcore *home = fabric_here();
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
-	const struct plx_fabric_driver *driver;
-	const char *provider;
 	struct plx_listen_attr checked = *attr;
-	struct fi_info *info;
 
 	if (!home)
 		return plx_lcore_id() == PLX_LCORE_NONE ? -ENOENT : -ENOMEM;
@@ -326,17 +345,12 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 	rc = address_split("listen on", address, host, port);
 	if (rc)
 		return rc;
-	rc = driver_find("provider", checked.link.provider, &driver, &provider);
-	if (rc)
-		return rc;
-	rc = driver_getinfo(driver, provider, host[0] ? host : NULL, port, FI_SOURCE, &info);
-	if (rc)
-		return rc;
-
-	struct plx_set *set = set_get(home, driver, provider, info);
-
-	rc = set ? listen_with(set, address, info, &checked, listener_out) : -EIO;
-	fi_freeinfo(info);
+	if (host[0] != '\0')
+		return listen_on(home, address, host, port, &checked, listener_out);
+	/* Every address: IPv6's takes IPv4 as well; a host without IPv6 has only the other. */
+	rc = listen_on(home, address, "::", port, &checked, listener_out);
+	if (rc && rc != -EADDRINUSE && rc != -EACCES)
+		rc = listen_on(home, address, "0.0.0.0", port, &checked, listener_out);
 	return rc;
 }
 

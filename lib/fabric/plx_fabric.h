@@ -37,9 +37,15 @@ int plx_fabric_init(const struct plx_fabric_conf *conf);
  * Thread: main, after the lcores' functions returned and before plx_lcores_fini. */
 void plx_fabric_fini(void);
 
+/** Close all listeners of the calling lcore, and all its links without loss (plx_link_close),
+ * turning the loop until they are gone: for an lcore whose loop was stopped. Their callbacks run
+ * meanwhile. plx_eal_fini does it for the main lcore. Thread: an lcore, outside its loop. Return:
+ * 0; -ETIMEDOUT some links are left, and plx_fabric_fini will abort them; -ENOENT. */
+int plx_fabric_drain(uint64_t timeout_ns);
+
 /** Check a provider's name against a table of drivers. Return: 0; -EINVAL with the names there are.
  */
-int plx_fabric_check_provider(const struct plx_fabric_driver *const *drivers, const char *option,
+int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
 			      const char *name);
 
 /* Links ------------------------------------------------------------------------------------ */
@@ -61,7 +67,8 @@ enum plx_link_reason {
 /** One word or two for people: "closed", "refused", ... */
 const char *plx_link_reason_name(enum plx_link_reason reason);
 
-/** Callbacks, each on the link's lcore, none inside another call into the link. Any may be NULL. */
+/** Callbacks, each on the link's lcore, none inside another call into the link. Any may be NULL.
+ * Links that are still open at plx_fabric_fini end there, on the main thread. */
 struct plx_link_events {
 	/** Both sides have said HELLO: messages may be sent. */
 	void (*on_open)(struct plx_link *link, void *user);
@@ -89,7 +96,7 @@ struct plx_link_attr {
 	uint32_t rx_buf_bytes; /**< of each receive buffer, frame header included: 256 to 16 MiB;
 				    default 4 KiB. A page link takes its page size plus
 				    PLX_LINK_OVERHEAD, so that a page is one frame. */
-	uint32_t rx_buf_count; /**< receive buffers for messages: 2 to 200; default 8. Two more
+	uint32_t rx_buf_count; /**< receive buffers for messages: 2 to 200; default 6. Two more
 				    are kept for control frames. */
 	uint64_t message_max_bytes;  /**< longest message accepted from the peer; default 16 MiB,
 					limit  1 GiB - 1 */
@@ -100,6 +107,10 @@ struct plx_link_attr {
 
 /** Bytes of a receive buffer that are not payload of a message sent in one frame. */
 #define PLX_LINK_OVERHEAD 16
+
+/** Check the form of "host:port"; nothing is looked up. option: how the user named it, for the
+ * text. Thread: any. Return: 0; -EINVAL. */
+int plx_address_check(const char *option, const char *address);
 
 /** Longest address text, with its NUL. */
 #define PLX_ADDRESS_MAX 300

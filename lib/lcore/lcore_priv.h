@@ -23,7 +23,7 @@ struct pollers {
 };
 
 /* Add one whose first call is due at due_ns. Return: 0; -EINVAL; -ENOMEM. */
-int pollers_add(struct pollers *pollers, const struct plx_poller *poller,
+int pollers_add(struct pollers *pollers, const struct plx_poller *model,
 		struct plx_poller **poller_out);
 
 /* Call each one that is due. Returns the work they did. */
@@ -200,7 +200,7 @@ struct lcore *lcore_get(uint32_t id);
 const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES]);
 
 /* Make the calling thread that lcore: pin it, and give it a loop. Return: 0; -errno. */
-int lcore_enter(struct lcore *lcore, const struct plx_topo *topo);
+int lcore_enter(struct lcore *lcore, const struct plx_topo *on);
 
 /* Fail with -ENOENT as `what` was called on a thread that is no lcore. */
 int lcore_fail_foreign(const char *what);

@@ -247,6 +247,8 @@ static void classify_private(const struct mem_ask *ask, struct mem_block *block,
 	block->page_bytes = all_huge ? MEM_2M : MEM_4K;
 }
 
+#define REMEDY_2M_PAGES 256 /* 512 MiB, as plx-info advises */
+
 /* What makes reserved pages come true next time. */
 static void format_remedy(const struct mem_ask *ask, char *out, size_t size)
 {
@@ -256,6 +258,8 @@ static void format_remedy(const struct mem_ask *ask, char *out, size_t size)
 	uint64_t unused = mem_hugepages(page_bytes, "free_hugepages");
 	unsigned long long target = total + (needed > unused ? needed - unused : 0);
 
+	if (page_bytes == MEM_2M && target < REMEDY_2M_PAGES)
+		target = REMEDY_2M_PAGES; /* more processes come, and pools grow */
 	if (page_bytes == MEM_2M)
 		snprintf(out, size, "sysctl vm.nr_hugepages=%llu", target);
 	else

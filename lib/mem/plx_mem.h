@@ -143,13 +143,13 @@ struct plx_buf {
 	uint32_t len;
 	uint32_t room; /**< bytes at base */
 	uint8_t *base;
-	struct plx_buf *next;    /**< the rest of the message, or NULL */
-	_Atomic uint32_t refs;   /**< references; use plx_buf_ref and plx_buf_unref */
-	uint32_t zone_index;     /**< of the zone base lies in, or PLX_ZONE_NONE */
-	uint32_t owner;          /**< lcore whose pool it came from, or PLX_LCORE_NONE */
-	uint32_t start;          /**< of the data of an empty one, from base */
-	struct plx_pool *pool;   /**< where it goes back to; NULL: the heap */
-	plx_buf_free_fn free_fn; /**< for external memory; NULL for a pool's own */
+	struct plx_buf *next;      /**< the rest of the message, or NULL */
+	PLX_ATOMIC(uint32_t) refs; /**< references; use plx_buf_ref and plx_buf_unref */
+	uint32_t zone_index;       /**< of the zone base lies in, or PLX_ZONE_NONE */
+	uint32_t owner;            /**< lcore whose pool it came from, or PLX_LCORE_NONE */
+	uint32_t start;            /**< of the data of an empty one, from base */
+	struct plx_pool *pool;     /**< where it goes back to; NULL: the heap */
+	plx_buf_free_fn free_fn;   /**< for external memory; NULL for a pool's own */
 	void *free_arg;
 };
 

@@ -135,6 +135,7 @@ static void json_tells_everything_of_an_open_loop(void **state)
 	f->result.arrival = "poisson";
 	f->result.seed = 77;
 	f->result.elapsed_ns = PLX_NS_PER_S;
+	f->result.scheduled_ns = f->result.sending_ns = 9999 * (PLX_NS_PER_S / 10000);
 	json_t *object = written_json(f, "");
 	assert_true(json_real_value(json_object_get(object, "rate")) == 10000);
 	assert_true(json_real_value(json_object_get(object, "achieved_rate")) == 10000);
@@ -256,11 +257,34 @@ static void an_open_loop_reaches_its_rate(void **state)
 
 	fill(f, 1000);
 	f->result.rate = 1000;
-	f->result.elapsed_ns = PLX_NS_PER_S;
+	f->result.scheduled_ns = 999 * PLX_NS_PER_MS; /* between the first and the last of 1000 */
+	f->result.sending_ns = f->result.scheduled_ns + PLX_NS_PER_MS;
 	assert_int_equal(plx_result_check(&f->result), 0);
-	f->result.elapsed_ns = PLX_NS_PER_S * 1002 / 1000;
+	f->result.sending_ns = f->result.scheduled_ns + 3 * PLX_NS_PER_MS;
 	assert_int_equal(plx_result_check(&f->result), -ERANGE);
-	assert_error_has("achieved 998 of 1000 requests per second");
+	assert_error_has("achieved 997 of 1000 scheduled requests per second");
+}
+
+/* A Poisson schedule has more or fewer arrivals than its rate says, by chance. */
+static void an_open_loop_is_held_against_its_own_schedule(void **state)
+{
+	struct fixture *f = *state;
+
+	fill(f, 1000);
+	f->result.rate = 1100;
+	f->result.scheduled_ns = f->result.sending_ns = PLX_NS_PER_S;
+	assert_int_equal(plx_result_check(&f->result), 0);
+}
+
+static void verified_closed_loops_may_take_time_between_trips(void **state)
+{
+	struct fixture *f = *state;
+
+	fill(f, 1000);
+	f->result.elapsed_ns *= 2;
+	assert_int_equal(plx_result_check(&f->result), -ERANGE);
+	f->result.verified = true;
+	assert_int_equal(plx_result_check(&f->result), 0);
 }
 
 static void a_lost_request_makes_a_run_invalid(void **state)
@@ -411,9 +435,11 @@ static void an_open_loop_shows_both_times_and_what_is_wrong(void **state)
 	f->result.rate = 2000;
 	f->result.arrival = "poisson";
 	f->result.elapsed_ns = PLX_NS_PER_S;
+	f->result.scheduled_ns = 999 * PLX_NS_PER_MS / 2;
+	f->result.sending_ns = 999 * PLX_NS_PER_MS;
 	char *text = printed(f, 80);
 	assert_has(text, "open loop at 2000/s (poisson)");
-	assert_has(text, "NOT VALID: achieved 1000 of 2000 requests per second");
+	assert_has(text, "NOT VALID: achieved 1000 of 2000 scheduled requests per second");
 	assert_has(text, "  from intended      6.00");
 	assert_has(text, "  from sent          5.00");
 	free(text);
@@ -434,6 +460,8 @@ int main(void)
 		RESULT_TEST(a_name_with_a_slash_is_refused),
 		RESULT_TEST(a_closed_loop_accounts_for_97_percent_of_its_time),
 		RESULT_TEST(an_open_loop_reaches_its_rate),
+		RESULT_TEST(an_open_loop_is_held_against_its_own_schedule),
+		RESULT_TEST(verified_closed_loops_may_take_time_between_trips),
 		RESULT_TEST(a_lost_request_makes_a_run_invalid),
 		RESULT_TEST(a_run_without_round_trips_is_invalid),
 		RESULT_TEST(header_says_full_round_trips),
