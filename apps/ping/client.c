@@ -418,8 +418,8 @@ static int run(struct client *client)
 	client->stopped = true; /* also by a signal */
 	if (client->last_tsc) {
 		client->outcome->elapsed_ns = plx_tsc_to_ns(client->last_tsc - client->first_tsc);
-		client->outcome->scheduled_ns =
-			plx_tsc_to_ns(client->last_intended - client->first_tsc);
+		client->outcome->scheduled_ns = plx_tsc_to_ns(client->last_intended -
+							      client->first_tsc);
 		client->outcome->sending_ns = plx_tsc_to_ns(client->last_sent - client->first_tsc);
 	}
 	return client->failed ? plx_fail(EIO, "%s", client->error) : 0;

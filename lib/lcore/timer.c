@@ -53,6 +53,7 @@ static void unlink_timer(struct plx_timer *timer)
 	struct wheel_slot *slot = &wheel->slots[timer->slot];
 	uint64_t *occupied = &wheel->occupied[timer->slot / WHEEL_SLOTS];
 
+	assert(plx_timer_running(timer));
 	*timer->prev_next = timer->next;
 	if (timer->next)
 		timer->next->prev_next = timer->prev_next;

@@ -65,9 +65,8 @@ void plx_hist_reset(struct plx_hist *hist)
 /* By how many bits the values of bucket `index` are shifted to give its place. */
 static unsigned bucket_shift(const struct plx_hist *hist, size_t index)
 {
-	size_t half = (size_t)1 << (hist->sub_bits - 1);
-
-	return index < 2 * half ? 0 : (unsigned)(index / half) - 1;
+	/* index / half - 1, half being a power of two */
+	return index >> hist->sub_bits ? (unsigned)(index >> (hist->sub_bits - 1)) - 1 : 0;
 }
 
 uint64_t plx_hist_bucket_low(const struct plx_hist *hist, size_t index)
