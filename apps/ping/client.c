@@ -1,61 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The measuring side. Stamps are raw TSC reads, immediately before the send and first thing in the
  * receive callback: the turn's own clock is older than the provider's work.
- *
- * Closed loop: one message out, the next when it is back. Open loop: messages leave on a schedule
- * that does not wait for answers, and each is measured from its *intended* time, so that a stall is
- * charged to every message that it delayed (no coordinated omission). */
+ * Closed loop: one message out, the next when it is back. The open loop's schedule is in
+ * open_loop.c. */
+#include "client.h"
+
 #include "../echo/service.h"
-#include "ping.h"
 #include "plx_app.h"
 #include "plx_lcore.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define HIGHEST_NS    (10 * PLX_NS_PER_S) /* longest round trip that keeps its digits */
-#define DIGITS        3
-#define DRAIN_NS      (2 * PLX_NS_PER_S) /* for the last answers of an open loop */
-#define CLOSE_NS      PLX_NS_PER_S       /* for the peer to agree to the end */
-#define IN_FLIGHT_MAX 65536              /* of an open loop; a power of two */
-#define BURST_MAX     16                 /* sends of an open loop in one turn */
-#define COPY_MAX      1024               /* longer messages are sent by reference */
-#define PAGE_LINK_BYTES                                                           \
-	65536 /* receive buffers beyond it: fewer, so that they stay in the cache \
-	       */
-#define TX_BUFS   16
-#define SILENCE_S 10 /* without any answer: the peer is given up */
-
-/* A message on its way. Answers come in order, so that a queue finds its own. */
-struct flight {
-	uint64_t intended, sent; /* TSC */
-	uint64_t seq;
-};
-
-struct client {
-	const struct ping_conf *conf;
-	struct ping_outcome *outcome;
-	struct plx_link *link;
-	struct plx_pool *pool; /* of messages too long to copy */
-	uint8_t *payload;
-	struct flight *flights;
-	uint64_t sent, answered;           /* warm-up included; sent - answered are in flight */
-	uint64_t first_tsc, last_tsc;      /* of the measured part */
-	uint64_t last_intended, last_sent; /* of an open loop's sends */
-	uint64_t stop_tsc;        /* by duration: what is intended from then on is not sent */
-	bool blocked;             /* the next message found no room once already */
-	double next_tsc, gap_tsc; /* open loop's schedule */
-	uint64_t random;
-	struct plx_timer deadline, progress, watch;
-	uint64_t answered_before; /* when the watch looked last */
-	unsigned silent_s;
-	bool stopped, failed, open;
-	char error[512];
-};
+#define HIGHEST_NS (10 * PLX_NS_PER_S) /* longest round trip that keeps its digits */
+#define DIGITS     3
+#define CLOSE_NS   PLX_NS_PER_S /* for the peer to agree to the end */
+#define COPY_MAX   1024         /* longer messages are sent by reference */
+/* Receive buffers longer than this: fewer, so that they stay in the cache. */
+#define PAGE_LINK_BYTES 65536
+#define TX_BUFS         16
+#define SILENCE_S       10 /* without any answer: the peer is given up */
 
 uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
 {
@@ -90,7 +57,7 @@ static void fail(struct client *client, const char *text)
 	plx_loop_quit();
 }
 
-static void stop(struct client *client)
+void client_stop(struct client *client)
 {
 	client->stopped = true;
 	if (client->open && plx_link_close(client->link) == 0)
@@ -104,7 +71,7 @@ static bool is_measured(const struct client *client, uint64_t seq)
 }
 
 /* Whether no further message shall leave. */
-static bool is_enough(const struct client *client, uint64_t now_tsc)
+bool client_is_enough(const struct client *client, uint64_t now_tsc)
 {
 	if (client->conf->count)
 		return client->sent >= client->conf->warmup + client->conf->count;
@@ -131,7 +98,7 @@ static int send_by_reference(struct client *client)
 }
 
 /* Send the next message. intended: 0 in a closed loop. Return: 0; -EAGAIN; other: failed. */
-static int send_next(struct client *client, uint64_t intended)
+int client_send_next(struct client *client, uint64_t intended)
 {
 	struct flight *flight = &client->flights[client->sent % IN_FLIGHT_MAX];
 	int rc;
@@ -201,79 +168,13 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		return;
 	}
 	client->answered++;
-	if (!client->conf->rate && !is_enough(client, now_tsc) && !client->stopped)
-		send_next(client, 0); /* on -EAGAIN, on_writable does */
+	if (!client->conf->rate && !client_is_enough(client, now_tsc) && !client->stopped)
+		client_send_next(client, 0); /* on -EAGAIN, on_writable does */
 	if (is_measured(client, seq))
 		record(client, &flight, now_tsc);
 	if (plx_unlikely(!client->conf->rate && client->answered == client->sent &&
-			 !client->stopped && is_enough(client, now_tsc)))
-		stop(client);
-}
-
-static uint64_t next_random(struct client *client)
-{
-	/* splitmix64 (Steele, Lea, Flood 2014): fine for gaps, and a seed of 0 is too. */
-	uint64_t z = client->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
-static void schedule_next(struct client *client)
-{
-	double gap = client->gap_tsc;
-
-	if (client->conf->arrival == PING_POISSON) {
-		double uniform = ((double)(next_random(client) >> 11) + 0.5) / 9007199254740992.0;
-
-		gap *= -log(uniform);
-	}
-	client->next_tsc += gap;
-}
-
-/* The host cannot keep the rate: what is still to be sent would take longer than anybody waits. */
-static bool is_hopeless(const struct client *client, uint64_t now_tsc)
-{
-	return !client->conf->count && client->stop_tsc && now_tsc > client->stop_tsc &&
-	       plx_tsc_to_ns(now_tsc - client->stop_tsc) > DRAIN_NS;
-}
-
-static void end_open_loop(struct client *client)
-{
-	if (client->answered == client->sent)
-		stop(client);
-	else if (!plx_timer_running(&client->deadline))
-		plx_timer_start(&client->deadline, DRAIN_NS);
-}
-
-/* Open loop: whatever is due leaves now, with the time that it should have left as its stamp. The
- * end goes by the schedule too: what a stall delayed past the end is still sent, and measured. */
-static int send_due(void *arg, uint64_t now_ns)
-{
-	struct client *client = arg;
-	int work = 0;
-
-	if (!client->open || client->stopped)
-		return 0;
-	for (; work < BURST_MAX; work++) {
-		uint64_t now_tsc = plx_tsc();
-
-		if (is_enough(client, (uint64_t)client->next_tsc) || is_hopeless(client, now_tsc)) {
-			end_open_loop(client);
-			break;
-		}
-		if ((double)now_tsc < client->next_tsc ||
-		    client->sent - client->answered >= IN_FLIGHT_MAX)
-			break;
-		/* A backlog of the warm-up is not the measurement's. */
-		if (client->sent == client->conf->warmup && !client->blocked)
-			client->next_tsc = (double)now_tsc;
-		if (send_next(client, (uint64_t)client->next_tsc) != 0)
-			break;
-		schedule_next(client);
-	}
-	return work;
+			 !client->stopped && client_is_enough(client, now_tsc)))
+		client_stop(client);
 }
 
 /* The time after which nothing more is waited for. */
@@ -283,7 +184,7 @@ static void on_deadline(struct plx_timer *timer, void *arg)
 
 	if (client->conf->rate)
 		client->outcome->lost = client->sent - client->answered;
-	stop(client);
+	client_stop(client);
 }
 
 static void on_watch(struct plx_timer *timer, void *arg)
@@ -328,7 +229,7 @@ static void on_open(struct plx_link *link, void *user)
 	plx_timer_start_periodic(&client->watch, PLX_NS_PER_S);
 	client->next_tsc = (double)plx_tsc();
 	if (!client->conf->rate)
-		send_next(client, 0);
+		client_send_next(client, 0);
 }
 
 /* A closed loop that found no room goes on; an open one tries again each turn anyway. */
@@ -337,7 +238,7 @@ static void on_writable(struct plx_link *link, void *user)
 	struct client *client = user;
 
 	if (!client->conf->rate && !client->stopped && client->sent == client->answered)
-		send_next(client, 0);
+		client_send_next(client, 0);
 }
 
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
@@ -404,7 +305,7 @@ static int run(struct client *client)
 	plx_timer_init(&client->watch, on_watch, client);
 	if (conf->rate) {
 		client->gap_tsc = plx_clock_info()->hz / (double)conf->rate;
-		rc = plx_poller_add("open loop", send_due, client, 0, &sender);
+		rc = plx_poller_add("open loop", open_loop_poll, client, 0, &sender);
 		if (rc)
 			return rc;
 	}

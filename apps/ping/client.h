@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the measuring side share. */
+#ifndef PING_CLIENT_H
+#define PING_CLIENT_H
+
+#include "ping.h"
+#include "plx_lcore.h"
+
+#define IN_FLIGHT_MAX 65536              /* of an open loop; a power of two */
+#define DRAIN_NS      (2 * PLX_NS_PER_S) /* for the last answers of an open loop */
+
+/* A message on its way. Answers come in order, so that a queue finds its own. */
+struct flight {
+	uint64_t intended, sent; /* TSC */
+};
+
+struct client {
+	const struct ping_conf *conf;
+	struct ping_outcome *outcome;
+	struct plx_link *link;
+	struct plx_pool *pool; /* of messages too long to copy */
+	uint8_t *payload;
+	struct flight *flights;
+	uint64_t sent, answered;           /* warm-up included; sent - answered are in flight */
+	uint64_t first_tsc, last_tsc;      /* of the measured part */
+	uint64_t last_intended, last_sent; /* of an open loop's sends */
+	uint64_t stop_tsc;        /* by duration: what is intended from then on is not sent */
+	bool blocked;             /* the next message found no room once already */
+	double next_tsc, gap_tsc; /* open loop's schedule */
+	uint64_t random;
+	struct plx_timer deadline, progress, watch;
+	uint64_t answered_before; /* when the watch looked last */
+	unsigned silent_s;
+	bool stopped, failed, open;
+	char error[512];
+};
+
+/** Send the next message. intended: TSC; 0 in a closed loop. Return: 0; -EAGAIN; other: failed. */
+int client_send_next(struct client *client, uint64_t intended);
+
+/** Whether no message that is intended for tsc shall leave any more. */
+bool client_is_enough(const struct client *client, uint64_t tsc);
+
+/** Close the link, and end the loop with it. */
+void client_stop(struct client *client);
+
+/** A poller: send what an open loop has due. */
+int open_loop_poll(void *arg, uint64_t now_ns);
+
+#endif
