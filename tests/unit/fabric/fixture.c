@@ -11,7 +11,7 @@ static struct plx_topo *topo;
 static unsigned descriptors_before;
 static bool looked_before;
 
-static unsigned open_descriptors(void)
+unsigned open_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	unsigned count = 0;

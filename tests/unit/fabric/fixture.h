@@ -56,6 +56,9 @@ struct plx_listener *fixture_listen(const char *address, const struct plx_link_a
 /** Connect `client` and wait until both sides are open; fails the test if they do not get there. */
 void fixture_connect(struct plx_listener *listener, const struct plx_link_attr *attr);
 
+/** Descriptors of this process. */
+unsigned open_descriptors(void);
+
 /** Let go of what the side keeps. */
 void side_release(struct side *side, unsigned count);
 

@@ -5,7 +5,6 @@
 #include "rogue.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -298,17 +297,6 @@ static void nobody_answers_a_close(void **state)
 	plx_link_close(server.link);
 	expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 2000 ms");
 	rogue_close(rogue);
-}
-
-static unsigned open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
 }
 
 static void raw_sockets_with_garbage_come_and_go(void **state)
