@@ -28,25 +28,37 @@ static int answer(struct plx_link *link, struct plx_buf *message)
 	return rc;
 }
 
+/* No room is no failure: the message waits. Anything else is the end of this link. */
+static void give_up(struct plx_link *link)
+{
+	plx_app_say("%s: %s", plx_link_peer(link), plx_error());
+	plx_link_abort(link);
+}
+
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	struct client *client = user;
+	int rc = client->count ? -EAGAIN : answer(link, message);
 
-	if (client->count == 0 && answer(link, message) == 0)
-		return;
-	client->waiting[client->count++] = plx_buf_ref(message);
+	if (rc == -EAGAIN)
+		client->waiting[client->count++] = plx_buf_ref(message);
+	else if (rc != 0 && rc != -ENOTCONN) /* closing already: its end is told */
+		give_up(link);
 }
 
 static void on_writable(struct plx_link *link, void *user)
 {
 	struct client *client = user;
 	unsigned sent = 0;
+	int rc = 0;
 
-	while (sent < client->count && answer(link, client->waiting[sent]) == 0)
+	while (sent < client->count && (rc = answer(link, client->waiting[sent])) == 0)
 		plx_buf_unref(client->waiting[sent++]);
 	client->count -= sent;
 	for (unsigned i = 0; i < client->count; i++)
 		client->waiting[i] = client->waiting[i + sent];
+	if (rc != 0 && rc != -EAGAIN)
+		give_up(link);
 }
 
 static void on_open(struct plx_link *link, void *user)

@@ -194,8 +194,10 @@ static void on_watch(struct plx_timer *timer, void *arg)
 
 	client->answered_before = client->answered;
 	client->silent_s = moved || client->answered == client->sent ? 0 : client->silent_s + 1;
-	if (client->silent_s == SILENCE_S)
-		fail(client, "the peer has not answered for 10 s");
+	if (client->silent_s < SILENCE_S)
+		return;
+	fail(client, "the peer has not answered for 10 s");
+	plx_link_abort(client->link); /* it would not answer a close either */
 }
 
 static void on_progress(struct plx_timer *timer, void *arg)
@@ -323,7 +325,7 @@ static int run(struct client *client)
 							      client->first_tsc);
 		client->outcome->sending_ns = plx_tsc_to_ns(client->last_sent - client->first_tsc);
 	}
-	return client->failed ? plx_fail(EIO, "%s", client->error) : 0;
+	return 0;
 }
 
 int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
@@ -339,6 +341,8 @@ int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
 		plx_link_abort(client.link);
 	for (int i = 0; i < 1000 && plx_fabric_open_count(); i++)
 		plx_loop_turn();
+	if (rc == 0 && client.failed) /* the first cause, whatever went wrong after it */
+		rc = plx_fail(EIO, "%s", client.error);
 	plx_pool_destroy(client.pool);
 	free(client.payload);
 	free(client.flights);

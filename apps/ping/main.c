@@ -13,7 +13,7 @@ static struct ping_conf conf = {
 	.seed = 1,
 	.name = "plx-ping",
 };
-static bool count_given, duration_given, arrival_given;
+static bool count_given, duration_given, warmup_given, arrival_given;
 
 static const char *const arrivals[] = {"fixed", "poisson", NULL};
 
@@ -53,10 +53,11 @@ static const struct plx_app_option options[] = {
 	 .given = &duration_given},
 	{.name = "warmup",
 	 .placeholder = "N",
-	 .help = "messages before the measured ones (default 1000)",
+	 .help = "messages before the measured ones (default 1000; in an open loop at most 1 s)",
 	 .kind = PLX_APP_UINT,
 	 .value = &conf.warmup,
-	 .max = 1000000000},
+	 .max = 1000000000,
+	 .given = &warmup_given},
 	{.name = "rate",
 	 .placeholder = "R",
 	 .help = "open loop: send R messages a second, whatever comes back (default: closed loop)",
@@ -109,6 +110,15 @@ static int check(void)
 		return -EINVAL;
 	if (count_given && duration_given)
 		return plx_fail(EINVAL, "--count and --duration exclude each other");
+	if (conf.listen && (count_given || duration_given || warmup_given || conf.rate ||
+			    conf.verify || conf.out_dir))
+		return plx_fail(EINVAL,
+				"--listen answers until it is stopped; --count, --duration, "
+				"--warmup, --rate, --verify and --out are for --connect");
+	if (conf.out_dir && plx_result_prepare(conf.name, conf.out_dir) != 0)
+		return -EINVAL;
+	if (!warmup_given && conf.rate && conf.rate < conf.warmup)
+		conf.warmup = conf.rate;
 	if (arrival_given && !conf.rate)
 		return plx_fail(EINVAL, "--arrival is for an open loop; give --rate R too");
 	return 0;

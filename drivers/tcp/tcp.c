@@ -81,6 +81,8 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.tx_size = 256, /* both are the providers' own defaults; only the second is enforced */
 	.rx_size = 256,
 	.cq_entries = 1024, /* they spill into a list beyond it, and never overrun */
+	.signal_every =
+		32, /* with the local window, at most 1 024 frames pile up for a silent peer */
 	.eq_every_turns = 256,
 	.eq_pending_turns = 16, /* an accept's answer leaves when the EQ is read */
 };

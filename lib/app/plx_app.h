@@ -107,6 +107,10 @@ void plx_result_print(const struct plx_result *result, FILE *out, unsigned colum
  * Return: 0; -ERANGE, the text saying what. */
 int plx_result_check(const struct plx_result *result);
 
+/** Check, before a long run, that its results can be written: make directory `dir` if missing, and
+ * see that files named `name` may be made there. Return: 0; -errno with the path. */
+int plx_result_prepare(const char *name, const char *dir);
+
 /** Write NAME.json, NAME.hgrm and NAME.csv into directory `dir`, made if missing.
  * JSON keys: name provider idle size_bytes count min_ns p50_ns p90_ns p99_ns p99_9_ns p99_99_ns
  * max_ns mean_ns elapsed_ns valid and, as far as they apply, lost rate arrival achieved_rate seed

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MEAN_TOLERANCE 0.03  /* of a closed loop, against elapsed / count */
 #define RATE_LEAST     0.999 /* of the target of an open loop */
@@ -198,14 +199,24 @@ static int write_file(const struct plx_result *result, const char *dir, const ch
 	return rc ? plx_fail_in(rc, "%s: ", path) : 0;
 }
 
-int plx_result_write(const struct plx_result *result, const char *dir)
+int plx_result_prepare(const char *name, const char *dir)
 {
-	if (!*result->name || strchr(result->name, '/'))
+	if (!*name || strchr(name, '/'))
 		return plx_fail(EINVAL,
 				"result name '%s': give one without '/', it names files in %s",
-				result->name, dir);
+				name, dir);
 
 	int rc = make_directory(dir);
+
+	if (rc == 0 && access(dir, W_OK | X_OK) != 0)
+		rc = plx_fail(errno, "cannot write into directory %s: %s", dir, strerror(errno));
+	return rc;
+}
+
+int plx_result_write(const struct plx_result *result, const char *dir)
+{
+	int rc = plx_result_prepare(result->name, dir);
+
 	if (!rc)
 		rc = write_file(result, dir, "json", write_json);
 	if (!rc)

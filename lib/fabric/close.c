@@ -46,6 +46,7 @@ static void begin_burial(struct plx_link *link)
 {
 	plx_timer_stop(&link->timer);
 	link->state = LINK_DEAD;
+	link->want = 0;
 	link->dead_since_ns = plx_loop_now_ns();
 	if (link->ep)
 		fi_shutdown(link->ep, 0); /* verbs returns posted receives only after this */
@@ -211,6 +212,7 @@ bool close_bury(struct plx_link *link, uint64_t now_ns)
 	if (!link->ep_closed) {
 		cq_drain(link->set);
 		link->ep_closed = true;
+		link->dead_since_ns = now_ns;
 		if (link->ep)
 			fi_close(&link->ep->fid);
 	}

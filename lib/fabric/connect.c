@@ -49,7 +49,7 @@ int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 	struct fi_info *info;
 
 	if (!home)
-		return plx_lcore_id() == PLX_LCORE_NONE ? -ENOENT : -ENOMEM;
+		return fabric_missing();
 
 	int rc = link_check_attr(attr, &checked);
 	if (rc)

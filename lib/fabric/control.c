@@ -4,17 +4,16 @@
 #include "fabric_priv.h"
 
 /* Send a frame of header and payload that is already put together: injected, or from a buffer of
- * the lcore. Return: 0; -EAGAIN. */
-static int send_small(struct plx_link *link, const uint8_t *frame, uint32_t length,
-		      uint32_t reserve)
+ * the lcore; signalled: so that the link knows when it has left. Return: 0; -EAGAIN. */
+static int send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled)
 {
-	int rc = tx_inject(link, frame, length);
+	int rc = signalled ? -EMSGSIZE : tx_inject(link, frame, length);
 
 	if (plx_likely(rc != -EMSGSIZE))
 		return rc;
 
 	struct plx_buf *buf = plx_buf_get(link->set->home->tx_pool);
-	struct plx_op *op = buf ? tx_take_op(link, reserve) : NULL;
+	struct plx_op *op = buf ? tx_take_op(link, 0) : NULL;
 
 	if (!op) {
 		plx_buf_unref(buf);
@@ -52,7 +51,7 @@ static int send_control_frame(struct plx_link *link, uint8_t type, uint8_t flags
 	}
 	tx_write_header(link, frame, type, flags, length);
 
-	int rc = send_small(link, frame, FRAME_HEADER_BYTES + length, 0);
+	int rc = send_small(link, frame, FRAME_HEADER_BYTES + length, type == FRAME_FIN_ACK);
 
 	if (rc == 0)
 		tx_header_sent(link);

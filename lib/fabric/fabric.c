@@ -9,6 +9,7 @@ struct plx_log_component fabric_log = {.name = "fabric", .level = PLX_LOG_NOTICE
 uint64_t fabric_incarnation;
 
 static bool ready;
+static bool closing; /* plx_fabric_fini is under way: nothing new is opened */
 static struct plx_fabric_lcore *lcores[PLX_LCORE_MAX]; /* each entry: its lcore's; fini: main's */
 
 __attribute__((constructor)) static void register_log(void)
@@ -73,7 +74,7 @@ static int poll_sets(void *arg, uint64_t now_ns)
 			set->last_work_ns = now_ns;
 		work += done;
 	}
-	if (home->attended)
+	if (home->attended || plx_unlikely(home->orphan_count))
 		work += link_look_after(home);
 	return work;
 }
@@ -115,11 +116,25 @@ struct plx_fabric_lcore *fabric_here(void)
 		plx_fail(EINVAL, "the fabric is not set up; call plx_fabric_init first");
 		return NULL;
 	}
+	if (closing || (id != PLX_LCORE_NONE && lcores[id] && lcores[id]->draining)) {
+		plx_fail(ESHUTDOWN, "the links of this lcore are being closed");
+		return NULL;
+	}
 	if (id == PLX_LCORE_NONE) {
 		plx_fail(ENOENT, "links belong to lcores, and this thread is none");
 		return NULL;
 	}
 	return lcores[id] ? lcores[id] : open_here(id);
+}
+
+/* Why fabric_here gave nothing, as an error. */
+int fabric_missing(void)
+{
+	uint32_t id = plx_lcore_id();
+
+	if (id == PLX_LCORE_NONE)
+		return -ENOENT;
+	return closing || (lcores[id] && lcores[id]->draining) ? -ESHUTDOWN : -ENOMEM;
 }
 
 /* A link has gone, but the user still holds buffers of its pool: remember the pool until they are
@@ -139,18 +154,30 @@ int fabric_adopt_orphan(struct plx_fabric_lcore *home, struct plx_pool *pool)
 	return 0;
 }
 
-static bool pool_is_whole(struct plx_pool *pool)
+/* Whether all objects are back: each is taken in hand, as a count may run ahead of an object that
+ * another thread is still putting. */
+static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *pool)
 {
+	void *objects[LINK_RX_BUF_COUNT_MAX + LINK_RX_CONTROL];
 	struct plx_pool_stats stats;
+	uint32_t count = 0;
 
 	plx_pool_stats(pool, &stats);
-	return stats.available == stats.object_count;
+	if (stats.available < stats.object_count)
+		return false;
+	if (plx_lcore_id() != home->id) /* plx_fabric_fini, when no lcore runs any more */
+		return true;
+	while (count < stats.object_count && (objects[count] = plx_pool_get(pool)) != NULL)
+		count++;
+	for (uint32_t i = count; i > 0; i--)
+		plx_pool_put(pool, objects[i - 1]);
+	return count == stats.object_count;
 }
 
 void fabric_reap_orphans(struct plx_fabric_lcore *home)
 {
 	for (uint32_t i = 0; i < home->orphan_count;) {
-		if (pool_is_whole(home->orphans[i])) {
+		if (pool_is_whole(home, home->orphans[i])) {
 			plx_pool_destroy(home->orphans[i]);
 			home->orphans[i] = home->orphans[--home->orphan_count];
 		} else {
@@ -182,19 +209,21 @@ int plx_fabric_drain(uint64_t timeout_ns)
 		return 0;
 	while (lcores[id]->listeners)
 		plx_listener_close(lcores[id]->listeners);
+	lcores[id]->draining = true;
 	for (struct plx_link *link = lcores[id]->links; link; link = link->next) {
 		if (link->state < LINK_CLOSING)
 			plx_link_close(link);
 	}
-	while (lcores[id]->links && plx_now_ns() < limit_ns) {
-		if (plx_loop_turn() < 0)
-			return plx_fail(EBUSY, "lcore %u is inside its loop", id);
+	int rc = 0;
+
+	while (lcores[id]->links && rc == 0) {
+		if (plx_now_ns() >= limit_ns)
+			rc = plx_fail(ETIMEDOUT, "lcore %u: some peers did not agree to close", id);
+		else if (plx_loop_turn() < 0)
+			rc = plx_fail(EBUSY, "lcore %u is inside its loop", id);
 	}
-	return lcores[id]->links ? plx_fail(ETIMEDOUT,
-					    "lcore %u: some peers did not agree to "
-					    "close",
-					    id)
-				 : 0;
+	lcores[id]->draining = false;
+	return rc;
 }
 
 static void close_here(struct plx_fabric_lcore *home)
@@ -233,11 +262,13 @@ void plx_fabric_fini(void)
 {
 	if (!ready)
 		return;
+	closing = true;
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
 		if (lcores[id])
 			close_here(lcores[id]);
 		lcores[id] = NULL;
 	}
 	driver_set_table(NULL, NULL);
+	closing = false;
 	ready = false;
 }

@@ -203,6 +203,7 @@ struct plx_set {
 
 struct plx_fabric_lcore {
 	uint32_t id;
+	bool draining; /* its links are being closed: no new ones */
 	uint64_t turn;
 	struct plx_set *sets;
 	struct plx_link *links;
@@ -221,6 +222,7 @@ extern struct plx_log_component fabric_log;
 extern uint64_t fabric_incarnation;         /* random, of this process; constant after init */
 struct plx_fabric_lcore *fabric_here(void); /* opens it; NULL with an error text */
 int fabric_adopt_orphan(struct plx_fabric_lcore *home, struct plx_pool *pool);
+int fabric_missing(void);
 void fabric_reap_orphans(struct plx_fabric_lcore *home);
 
 /* driver.c */
@@ -264,6 +266,7 @@ void link_attend(struct plx_link *link, uint16_t want);
 int link_look_after(struct plx_fabric_lcore *home);
 void link_connected(struct plx_link *link);
 void link_opened(struct plx_link *link);
+void link_try_open(struct plx_link *link);
 
 /* listen.c */
 void listen_request(struct plx_listener *listener, struct fi_info *info);
@@ -297,6 +300,7 @@ int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
 	      int count);
 int tx_inject(struct plx_link *link, const uint8_t *frame, uint32_t length);
 void send_done(struct plx_op *op, int status);
+void send_fail_op(struct plx_op *op);
 
 /* control.c */
 int send_control(struct plx_link *link); /* what link->want asks for; 0 or -EAGAIN */

@@ -225,8 +225,13 @@ void link_abandon(struct plx_link *link)
 		"is "
 		"given up",
 		link->peer, link->set->label, link->rx_posted, link->tx_inflight);
+	for (uint32_t i = 0; i < LINK_TX_OPS + LINK_TX_CONTROL; i++)
+		send_fail_op(&link->ops[link->rx_buf_count + LINK_RX_CONTROL + i]);
+	send_fail_current(link);
 	close_tell(link);
 	delist(link);
+	link->prev_next = NULL;
+	link->want = 0;
 }
 
 /* The loop looks at it ------------------------------------------------------------------------- */
@@ -253,6 +258,7 @@ static bool look_after(struct plx_link *link)
 		receive_refill(link);
 	if (link->want & WANT_CONTROL) {
 		send_control(link);
+		link_try_open(link);
 		close_step(link);
 	}
 	if (link->want & WANT_TX)
@@ -305,7 +311,13 @@ void link_connected(struct plx_link *link)
 	link->want |= WANT_HELLO;
 	if (send_control(link) != 0)
 		link_attend(link, WANT_HELLO);
-	if (link->hello_received)
+	link_try_open(link);
+}
+
+/* Once the peer's HELLO is here and ours has left: nothing may overtake it. */
+void link_try_open(struct plx_link *link)
+{
+	if (link->connected && link->hello_received && !(link->want & WANT_HELLO))
 		link_opened(link);
 }
 

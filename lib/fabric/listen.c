@@ -217,22 +217,26 @@ static void hand_over(struct plx_listener *listener, uint32_t target, struct fi_
 void listen_request(struct plx_listener *listener, struct fi_info *info)
 {
 	uint32_t here = listener->set->home->id;
-	uint32_t target = listener->attr.place
-				? listener->attr.place(listener, listener->attr.place_arg)
-				: here;
+	uint32_t target = here;
 
 	count(&listener->shared->requests);
-	if (target != here) {
+	listener->handed_over++; /* so that the listener outlives its own callback */
+	if (listener->attr.place && !listener->closed)
+		target = listener->attr.place(listener, listener->attr.place_arg);
+	if (listener->closed) {
+		refuse(listener, info, "the listener is closed");
+		fi_freeinfo(info);
+	} else if (target != here) {
 		hand_over(listener, target, info);
-		return;
+	} else {
+		struct request *request = make_request(listener, here, info);
+
+		if (!request || take_request(request) != 0)
+			refuse(listener, info, request ? plx_error() : "out of memory");
+		fi_freeinfo(info);
+		free(request);
 	}
-
-	struct request *request = make_request(listener, here, info);
-
-	if (!request || take_request(request) != 0)
-		refuse(listener, info, request ? plx_error() : "out of memory");
-	fi_freeinfo(info);
-	free(request);
+	release(listener);
 }
 
 /* Listening ----------------------------------------------------------------------------------- */
@@ -337,7 +341,7 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 	struct plx_listen_attr checked = *attr;
 
 	if (!home)
-		return plx_lcore_id() == PLX_LCORE_NONE ? -ENOENT : -ENOMEM;
+		return fabric_missing();
 
 	int rc = link_check_attr(&attr->link, &checked.link);
 	if (rc)

@@ -62,8 +62,9 @@ struct plx_fabric_driver {
 	size_t rx_size;        /**< receives posted per link at most */
 	size_t cq_entries;     /**< completion queue; at least what all links can have posted where
 				    the provider can overrun it */
-	uint32_t signal_every; /**< ask for a completion of every n-th injected frame, where the
-				    provider hides a failed one; 0: never */
+	uint32_t signal_every; /**< at least every n-th frame asks for its completion, where the
+				    provider queues injected ones without end, or hides that one
+				    failed; 0: never */
 	uint32_t eq_every_turns; /**< how often the EQ is read while nothing is expected from it */
 	uint32_t eq_pending_turns; /**< ... and while a connection is being made */
 	bool needs_mr;             /**< zones are registered, and their descriptors used */

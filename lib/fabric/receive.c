@@ -192,6 +192,8 @@ static bool take_grants(struct plx_link *link, const struct frame_header *header
 	}
 	link->tx_frames_granted = header->granted_frames;
 	link->tx_bytes_granted = header->granted_bytes;
+	if (plx_unlikely(link->state == LINK_CLOSING && !link->fin_sent)) /* slow, but not silent */
+		plx_timer_start(&link->timer, link->attr.close_timeout_ns);
 	if (link->want & (WANT_TX | WANT_WRITABLE))
 		link_attend(link, link->want);
 	return true;
@@ -303,9 +305,10 @@ static void hello_frame(struct plx_link *link, const struct plx_buf *buf,
 	}
 	link->hello_received = true;
 	link->peer_frame_max = hello.rx_buf_bytes - FRAME_HEADER_BYTES;
-	link->peer_message_max = hello.message_max;
-	if (link->connected)
-		link_opened(link);
+	link->peer_message_max = hello.message_max < LINK_MESSAGE_MAX_LIMIT
+				       ? hello.message_max
+				       : LINK_MESSAGE_MAX_LIMIT;
+	link_try_open(link);
 }
 
 static void control_frame(struct plx_op *op, const struct frame_header *header)

@@ -76,8 +76,9 @@ static int send_frame(struct plx_link *link, struct tx_message *m)
 	}
 
 	uint8_t *header = op->header;
-	bool in_place = !first && count == 2 && headroom_is_ours(link, m->head) &&
-			before.segment == m->head && before.offset == 0;
+	bool in_place = !first && count == 2 && iov[1].iov_base == m->head->data &&
+			headroom_is_ours(link, m->head) && before.segment == m->head &&
+			before.offset == 0;
 
 	if (in_place)
 		header = m->head->data - FRAME_HEADER_BYTES;

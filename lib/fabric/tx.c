@@ -108,6 +108,17 @@ void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn se
 	plx_buf_unref(buf);
 }
 
+/* The provider will never tell of this operation, if it is out at all: its message has failed. */
+void send_fail_op(struct plx_op *op)
+{
+	struct plx_buf *buf = op->buf;
+
+	op->buf = NULL;
+	if (buf && op->sent)
+		op->sent(op->link, buf, -ECONNRESET, op->sent_arg);
+	/* The buffer itself is given up: the provider may still read it. */
+}
+
 /* The provider has completed a send. status: 0 or -errno. */
 void send_done(struct plx_op *op, int status)
 {
@@ -121,6 +132,8 @@ void send_done(struct plx_op *op, int status)
 	tx_give_op(link, op);
 	if (buf)
 		tx_finished(link, buf, sent, op->sent_arg, status);
+	if (plx_unlikely(link->state == LINK_DEAD)) /* it is being buried: nothing else counts */
+		return;
 	if (plx_unlikely(link->want & (WANT_TX | WANT_WRITABLE | WANT_CONTROL)))
 		link_attend(link, link->want);
 	if (plx_unlikely(link->state == LINK_CLOSING))
@@ -138,6 +151,7 @@ int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
 
 	if (plx_likely(rc == 0)) {
 		link->tx_inflight++;
+		link->unsignalled = 0;
 		return 0;
 	}
 	if (rc == -FI_EAGAIN)
@@ -154,15 +168,16 @@ int tx_inject(struct plx_link *link, const uint8_t *frame, uint32_t length)
 
 	if (length > link->inject_max)
 		return -EMSGSIZE;
-	/* A provider that hides the failure of an injected frame is asked about every n-th: that
-	 * one goes the way of the longer ones. */
-	if (driver->signal_every && ++link->unsignalled >= driver->signal_every) {
-		link->unsignalled = 0;
+	/* Every n-th frame goes the way of the longer ones, which ask for their completion: it
+	 * bounds what a peer that does not read can make pile up in a provider that never refuses,
+	 * and shows the failure of injected frames where a provider hides it. */
+	if (driver->signal_every && link->unsignalled + 1 >= driver->signal_every)
 		return -EMSGSIZE;
-	}
 	rc = fi_inject(link->ep, frame, length, 0);
-	if (plx_likely(rc == 0))
+	if (plx_likely(rc == 0)) {
+		link->unsignalled++;
 		return 0;
+	}
 	if (rc == -FI_EAGAIN)
 		return would_block_here(link);
 	link_end(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));

@@ -299,6 +299,37 @@ static void nobody_answers_a_close(void **state)
 	rogue_close(rogue);
 }
 
+/* It never reads, but grants more and more: what piles up for it is bounded all the same. */
+static void credit_without_reading_does_not_grow_the_process(void **state)
+{
+	struct rogue *rogue = open_rogue();
+	unsigned accepted = 0;
+
+	for (uint32_t grant = 1; grant <= 20; grant++) {
+		rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 8 + grant * 30000,
+							      8 * 4080 + grant * 3000000});
+		for (int i = 0; i < 30000 && server.link; i++)
+			accepted += plx_link_send(server.link, "0123456789", 10) == 0;
+		pump_ms(1);
+	}
+	assert_true(accepted < 200000); /* of 600 000: the kernel's own buffers take some too */
+	rogue_close(rogue);
+}
+
+/* Whatever its HELLO says it takes, no message is longer than lengths can say. */
+static void a_hello_that_accepts_everything_is_not_believed(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct frame_hello hello = rogue_good_hello();
+
+	hello.message_max = UINT64_MAX;
+	rogue_send_hello_like(rogue, &hello);
+	assert_true(pump_until(&server.opened, 1, 2000));
+	assert_int_equal(plx_link_message_max(server.link), (1u << 30) - 1);
+	assert_int_equal(plx_link_send(server.link, "", (UINT64_C(1) << 32) + 100), -EMSGSIZE);
+	rogue_close(rogue);
+}
+
 static void raw_sockets_with_garbage_come_and_go(void **state)
 {
 	unsigned port = (unsigned)atoi(strrchr(plx_listener_address(listener), ':') + 1);
@@ -356,6 +387,8 @@ int main(void)
 		WITH_HONEST(an_acknowledgement_of_no_fin),
 		WITH_HONEST(a_message_after_fin),
 		WITH_HONEST(nobody_answers_a_close),
+		WITH_HONEST(credit_without_reading_does_not_grow_the_process),
+		WITH_HONEST(a_hello_that_accepts_everything_is_not_believed),
 		WITH_HONEST(raw_sockets_with_garbage_come_and_go),
 	};
 

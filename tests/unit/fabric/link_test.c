@@ -450,6 +450,47 @@ static void a_buffer_kept_past_the_link_is_safe(void **state)
 	assert_memory_equal(server.kept[0]->data, "keep me", 7);
 }
 
+static void an_empty_first_buffer_sends_nothing_of_its_own(void **state)
+{
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_buf *head = plx_buf_alloc(64), *tail = plx_buf_alloc(64);
+
+	fixture_connect(listener, NULL);
+	memset(head->data, 'S', 64);
+	memcpy(plx_buf_append(tail, 5), "hello", 5);
+	plx_buf_chain(head, tail);
+	assert_int_equal(plx_link_send_buf(client.link, head, NULL, NULL), 0);
+	assert_true(pump_until(&server.messages, 1, 2000));
+	assert_int_equal(server.last_len, 5);
+	assert_memory_equal(server.last, "hello", 5);
+}
+
+/* -EAGAIN, sends in flight, and then the end: the completions come while the link is buried. */
+static void a_blocked_link_is_aborted_with_sends_in_flight(void **state)
+{
+	struct plx_link_attr attr = {.rx_buf_bytes = 1 << 20};
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &attr);
+	unsigned accepted = 0;
+
+	sent_ok = sent_failed = 0;
+	fixture_connect(listener, &attr);
+	for (;;) {
+		struct plx_buf *buf = plx_buf_alloc(1000000);
+
+		plx_buf_append(buf, 1000000);
+		if (plx_link_send_buf(client.link, buf, count_sent, &sent_ok) == 0) {
+			accepted++;
+			continue;
+		}
+		plx_buf_unref(buf);
+		break;
+	}
+	plx_link_abort(client.link);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	pump_ms(20);
+	assert_int_equal(sent_ok + sent_failed, accepted);
+}
+
 #define BOTH(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int main(void)
@@ -473,6 +514,8 @@ int main(void)
 		BOTH(bad_addresses_and_attributes_are_named),
 		BOTH(a_message_longer_than_the_peer_accepts_is_refused_here),
 		BOTH(a_buffer_kept_past_the_link_is_safe),
+		BOTH(an_empty_first_buffer_sends_nothing_of_its_own),
+		BOTH(a_blocked_link_is_aborted_with_sends_in_flight),
 	};
 	int failed = cmocka_run_group_tests_name("links over the driver's choice", tests, NULL,
 						 NULL);

@@ -307,6 +307,60 @@ static void setting_up_and_down_again_and_again_leaks_nothing(void **state)
 	}
 }
 
+static struct plx_listener *reconnect_to;
+static unsigned reconnects;
+
+static void reconnect(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		      void *user)
+{
+	static const struct plx_link_events again = {.on_close = reconnect};
+	struct plx_link_attr attr = {.events = &again};
+	struct plx_link *next;
+
+	reconnects += plx_link_connect(plx_listener_address(reconnect_to), &attr, &next) == 0;
+}
+
+static void a_link_that_reconnects_for_ever_does_not_keep_the_process(void **state)
+{
+	static const struct plx_link_events again = {.on_close = reconnect};
+
+	fixture_start(NULL, false);
+
+	struct plx_link_attr attr = {.events = &again};
+	struct plx_link *link;
+
+	reconnect_to = fixture_listen("127.0.0.1:0", NULL);
+	assert_int_equal(plx_link_connect(plx_listener_address(reconnect_to), &attr, &link), 0);
+	assert_true(pump_until(&server.opened, 1, 2000));
+	plx_link_abort(link);
+	pump_ms(50);
+	assert_true(reconnects > 0);
+	reconnects = 0;
+	reconnect_to = fixture_listen("127.0.0.1:0", NULL);
+	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
+	assert_int_equal(reconnects, 0);
+	fixture_stop();
+}
+
+static uint32_t close_it(struct plx_listener *listener, void *arg)
+{
+	plx_listener_close(listener);
+	return 0;
+}
+
+static void a_listener_may_be_closed_where_it_places_a_link(void **state)
+{
+	fixture_start(NULL, false);
+
+	struct plx_listener *listener = listen_placed(close_it);
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	fixture_stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +374,8 @@ int main(void)
 		cmocka_unit_test(a_cold_set_wakes_up_at_once),
 		cmocka_unit_test(a_link_lives_on_the_lcore_it_is_placed_on),
 		cmocka_unit_test(a_link_placed_on_no_lcore_is_refused),
+		cmocka_unit_test(a_link_that_reconnects_for_ever_does_not_keep_the_process),
+		cmocka_unit_test(a_listener_may_be_closed_where_it_places_a_link),
 		cmocka_unit_test(setting_up_and_down_again_and_again_leaks_nothing),
 	};
 
