@@ -299,20 +299,21 @@ static void nobody_answers_a_close(void **state)
 	rogue_close(rogue);
 }
 
-/* It never reads, but grants more and more: what piles up for it is bounded all the same. */
+/* It never reads, but grants more and more: what piles up for it is bounded. Its grants then run
+ * ahead of all that was sent, which ends the link. */
 static void credit_without_reading_does_not_grow_the_process(void **state)
 {
 	struct rogue *rogue = open_rogue();
 	unsigned accepted = 0;
 
-	for (uint32_t grant = 1; grant <= 20; grant++) {
+	for (uint32_t grant = 1; grant <= 10 && !server.closed; grant++) {
 		rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 8 + grant * 30000,
 							      8 * 4080 + grant * 3000000});
+		pump_ms(20);
 		for (int i = 0; i < 30000 && server.link; i++)
 			accepted += plx_link_send(server.link, "0123456789", 10) == 0;
-		pump_ms(1);
 	}
-	assert_true(accepted < 200000); /* of 600 000: the kernel's own buffers take some too */
+	assert_in_range(accepted, 100, 50000); /* of 300 000; the kernel's buffers take some */
 	rogue_close(rogue);
 }
 
