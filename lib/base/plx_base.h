@@ -28,12 +28,21 @@
 #define PLX_END_DECLS   _Pragma("GCC visibility pop")
 #endif
 
-/* A field that this library accesses atomically, and its users through functions alone. */
+/* A field that is accessed atomically by this library, and by its inline functions: those use
+ * plx_atomic_load and plx_atomic_store, which C++ understands too, with these orders. */
 #ifdef __cplusplus
-#define PLX_ATOMIC(type) type
+#define PLX_ATOMIC(type)                       type
+#define plx_atomic_load(object, order)         __atomic_load_n((object), (order))
+#define plx_atomic_store(object, value, order) __atomic_store_n((object), (value), (order))
 #else
-#define PLX_ATOMIC(type) _Atomic(type)
+#include <stdatomic.h>
+#define PLX_ATOMIC(type)                       _Atomic(type)
+#define plx_atomic_load(object, order)         atomic_load_explicit((object), (order))
+#define plx_atomic_store(object, value, order) atomic_store_explicit((object), (value), (order))
 #endif
+#define PLX_RELAXED                         __ATOMIC_RELAXED
+#define PLX_ACQUIRE                         __ATOMIC_ACQUIRE
+#define PLX_RELEASE                         __ATOMIC_RELEASE
 
 #define PLX_CACHE_LINE                      64
 #define PLX_ALIGNED_LINE                    __attribute__((aligned(PLX_CACHE_LINE)))
@@ -45,9 +54,19 @@
 
 #define plx_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-#define PLX_NS_PER_US                       UINT64_C(1000)
-#define PLX_NS_PER_MS                       UINT64_C(1000000)
-#define PLX_NS_PER_S                        UINT64_C(1000000000)
+/* Fetch the line of p into the cache, to read it soon, or (write) to own it: no other cache has it
+ * then. Never faults. gcc knows PREFETCHW only where the target is told to have it; every x86-64
+ * processor takes the instruction, some older ones as one that does nothing (Intel SDM, 2B). */
+#define plx_prefetch_read(p) __builtin_prefetch((p), 0)
+#ifdef __x86_64__
+#define plx_prefetch_write(p) __asm__ volatile("prefetchw %0" : : "m"(*(const char *)(p)))
+#else
+#define plx_prefetch_write(p) __builtin_prefetch((p), 1)
+#endif
+
+#define PLX_NS_PER_US UINT64_C(1000)
+#define PLX_NS_PER_MS UINT64_C(1000000)
+#define PLX_NS_PER_S  UINT64_C(1000000000)
 
 PLX_BEGIN_DECLS
 

@@ -9,6 +9,7 @@
 
 #include "plx_base.h"
 #include "plx_mem.h"
+#include "plx_topo.h"
 
 #include <sys/uio.h>
 
@@ -190,11 +191,23 @@ void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_ou
 
 /* Listeners -------------------------------------------------------------------------------- */
 
+/** Which lcore gets the next link of a listener; its callbacks run there. */
+enum plx_spread {
+	PLX_SPREAD_NONE,        /**< the listener's own */
+	PLX_SPREAD_ROUND_ROBIN, /**< each in turn, by ascending id */
+	PLX_SPREAD_HASH,     /**< by the peer's IP address: all links of a host meet on one lcore */
+	PLX_SPREAD_CALLBACK, /**< the one that `place` returns */
+};
+
 struct plx_listen_attr {
 	struct plx_link_attr link; /**< of every link it accepts */
-	/** Which lcore gets the next link; its callbacks run there. NULL: the listener's own. An id
+	enum plx_spread spread;
+	/** For round-robin and hash: the lcores to choose from, bit id % 64 of word id / 64. All
+	 * zero: every lcore that runs its loop (plx_loop_is_running). */
+	uint64_t lcores[PLX_LCORE_MAX / 64];
+	/** For PLX_SPREAD_CALLBACK: called on the listener's lcore; peer is "192.0.2.1:7000". An id
 	 * that is no lcore refuses the connection. */
-	uint32_t (*place)(struct plx_listener *listener, void *arg);
+	uint32_t (*place)(struct plx_listener *listener, const char *peer, void *arg);
 	void *place_arg;
 };
 

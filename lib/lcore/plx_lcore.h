@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
  * Lcores: threads pinned to CPUs, the loop that each of them runs, what the loop calls (pollers and
- * timers), and messages between them.
+ * timers), messages between them, and variables of which each has its own.
  *
  * One turn of the loop reads the clock once, takes messages from other threads, calls every poller,
  * and then the timers that are due. User code runs inside those calls, to completion, and must not
@@ -102,6 +102,9 @@ int plx_stop_signal(void);
  * Return: 0; -ENOENT not an lcore; -EBUSY inside a loop already. */
 int plx_loop_run(void);
 
+/** Whether lcore id is inside plx_loop_run, so that messages to it are taken soon. Thread: any. */
+bool plx_loop_is_running(uint32_t id);
+
 /** Let the calling lcore's loop return after this turn. Thread: an lcore. */
 void plx_loop_quit(void);
 
@@ -187,13 +190,92 @@ static inline bool plx_timer_running(const struct plx_timer *timer)
 
 /* Messages --------------------------------------------------------------------------------- */
 
+/* Each ordered pair of lcores has a lane: a ring of PLX_LANE_SLOTS messages with one sender and one
+ * receiver, made on the receiver's NUMA node when it is first used (which needs plx_mem_init
+ * before, and takes a lock). All threads that are no lcores share one lane more to each receiver,
+ * with as many slots. A doorbell of one cache line tells an lcore which of its lanes to look into.
+ */
+
+#define PLX_LANE_SLOTS    256
+#define PLX_MESSAGE_BYTES 48 /**< that a message carries itself */
+
 typedef void (*plx_message_fn)(void *arg);
 
-/** Call fn(arg) on lcore id, from inside its loop. Messages of one sender keep their order; a loop
- * that is not running keeps them until it does. Thread: any, between init and fini.
- * Return: 0; -EAGAIN its queue (1024) is full (counted, no error text), try later; -ENOENT no such
- * lcore. */
+/** Call fn(arg) on lcore id, from inside its loop; it may be the calling one, whose next turn it is
+ * then. Messages of one sender keep their order; a loop that is not running keeps them until it
+ * does. Thread: any, between init and fini.
+ * Return: 0; -EAGAIN the lane is full (counted, no error text), try later; -ENOENT no such lcore;
+ * -ENOMEM no memory for the lane. */
 int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg);
+
+/** data: a copy of what was sent, aligned to 8 bytes; valid during the call only. */
+typedef void (*plx_message_data_fn)(const void *data, size_t size_bytes);
+
+/** The same with a copy of up to PLX_MESSAGE_BYTES bytes in the message itself: nobody has to keep
+ * or free anything. Thread and return: as plx_lcore_send; -EMSGSIZE longer. */
+int plx_lcore_send_data(uint32_t id, plx_message_data_fn fn, const void *data, size_t size_bytes);
+
+/** plx_lcore_send_data of one value: one that does not fit does not
+ * compile (a division by zero). value: an lvalue. */
+#define PLX_LCORE_SEND_VALUE(id, fn, value)       \
+	plx_lcore_send_data((id), (fn), &(value), \
+			    sizeof(value) / (sizeof(value) <= PLX_MESSAGE_BYTES))
+
+/** Call fn(arg) on every lcore but the calling one: all of them or, where a lane is full, none.
+ * Thread: an lcore. Return: 0; -EAGAIN; -ENOENT not an lcore; -ENOMEM. */
+int plx_lcore_broadcast(plx_message_fn fn, void *arg);
+
+struct plx_call;
+
+/** Runs on the lcore that was called. Returns the result. */
+typedef int (*plx_call_fn)(struct plx_call *call, void *arg);
+
+/** Runs on the lcore that called, once. */
+typedef void (*plx_call_done_fn)(struct plx_call *call, int result, void *arg);
+
+/** A request to another lcore and its response, embedded in its user's struct. Set fn, done and
+ * arg; the rest is private. It must stay untouched until done is called, which may use it again. */
+struct plx_call {
+	plx_call_fn fn;
+	plx_call_done_fn done;
+	void *arg;
+	int result;
+	uint32_t from;
+	struct plx_call *next;
+};
+
+/** Run call->fn on lcore id, and then call->done here with its result. A response is never lost for
+ * want of room: it waits on the lcore that was called. Where the lcores end first, done is not
+ * called. Thread: an lcore. Return: as plx_lcore_send; -ENOENT also: not an lcore. */
+int plx_lcore_call(uint32_t id, struct plx_call *call);
+
+/* Per-lcore variables ---------------------------------------------------------------------- */
+
+/** A variable of which every lcore has a copy of its own, zeroed at plx_lcores_init, in memory that
+ * no other lcore's copies share a line with, on the node of the lcore that first writes to it. */
+struct plx_lcore_var {
+	uint32_t offset; /* private; 0: none */
+};
+
+#define PLX_LCORE_VAR_BYTES 32768 /**< for the variables of one lcore, all together */
+
+/** Reserve size_bytes (aligned to align_bytes, a power of two up to 64; 0: 8) on every lcore. There
+ * is no giving back. Thread: setup, before or after plx_lcores_init. Return: 0; -EINVAL; -ENOMEM
+ * all PLX_LCORE_VAR_BYTES are taken. */
+int plx_lcore_var_create(size_t size_bytes, size_t align_bytes, struct plx_lcore_var *var_out);
+
+/** The copy of lcore id, between init and fini. Thread: any; what it holds is between the lcores.
+ * Return: NULL no such lcore. */
+void *plx_lcore_var_of(struct plx_lcore_var var, uint32_t id);
+
+/** Where this lcore's copies begin; NULL on other threads. Set by lib/lcore alone. */
+extern __thread char *plx_lcore_vars_tls __attribute__((tls_model("initial-exec")));
+
+/** The calling lcore's copy. Thread: an lcore. */
+static inline void *plx_lcore_var_mine(struct plx_lcore_var var)
+{
+	return plx_lcore_vars_tls + var.offset;
+}
 
 /* Statistics ------------------------------------------------------------------------------- */
 
@@ -205,7 +287,8 @@ struct plx_lcore_stats {
 	uint64_t busy_cycles;   /**< spent in turns that did something */
 	uint64_t idle_cycles;   /**< spent in turns that did nothing */
 	uint64_t messages;      /**< received */
-	uint64_t messages_full; /**< that found this lcore's queue full */
+	uint64_t messages_full; /**< to this lcore that found their lane full */
+	uint32_t lanes;         /**< to this lcore, of other lcores and itself */
 	uint64_t timers;        /**< fired */
 	uint64_t longest_turn_cycles;
 };

@@ -89,6 +89,13 @@ const char *plx_mem_describe(char *out, size_t size);
 
 /* Pools ------------------------------------------------------------------------------------ */
 
+/* Two kinds, by `owner`. The pool of an lcore is for that lcore to get from: any thread may put,
+ * and what others put goes back to the owner. A shared pool is for every thread: each lcore has a
+ * cache of it, made on its own node when it first uses the pool, and refilled from and spilled to a
+ * ring that all share, half a cache at a time; other threads use the ring itself. What lies in the
+ * cache of one lcore no other one can get: a shared pool wants object_count well above lcores *
+ * cache_count. */
+
 struct plx_pool;
 
 struct plx_pool_attr {
@@ -96,14 +103,25 @@ struct plx_pool_attr {
 	size_t object_bytes;   /**< of each; rounded up to a cache line */
 	uint32_t object_count; /**< how many; at least 1 */
 	int node;              /**< NUMA node id or PLX_NODE_ANY */
-	uint32_t owner;        /**< lcore that gets from it, or PLX_LCORE_NONE: see plx_pool_get */
+	uint32_t owner;        /**< the lcore that gets from it, or PLX_LCORE_NONE: shared by all */
+	uint32_t cache_count;  /**< shared pools: objects that each lcore may keep aside, up to
+				    PLX_POOL_CACHE_MAX; 0: the default, a quarter of the objects and
+				    at most 256. PLX_POOL_CACHE_NONE: no caches */
 };
+
+#define PLX_POOL_CACHE_MAX  512
+#define PLX_POOL_CACHE_NONE UINT32_MAX
 
 struct plx_pool_stats {
 	uint32_t object_count;
 	uint32_t available; /**< free just now, as the owner sees it */
-	uint32_t low_water; /**< least ever available */
+	uint32_t low_water; /**< least ever available; shared pools: as seen when a cache was filled
+			     */
 	uint64_t empty;     /**< gets that found nothing */
+	uint32_t in_caches; /**< shared pools: of those available, how many lie in lcores' caches */
+	uint64_t refills;   /**< caches filled from what is shared: a measure of a cache's size */
+	uint64_t spills;    /**< caches that gave back to it */
+	size_t cache_bytes; /**< memory of all caches */
 };
 
 /** Ownership: destroy with plx_pool_destroy. Thread: setup, or the owner.
@@ -114,13 +132,21 @@ int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out
 void plx_pool_destroy(struct plx_pool *pool);
 
 /** Take an object, its content undefined; the one put back last comes first, as it is still in the
- * cache. Thread: the owner lcore; a pool whose owner is PLX_LCORE_NONE: one thread at a time.
+ * cache. Thread: the owner lcore; any, where the pool is shared.
  * Return: the object; NULL when the pool is empty, which is counted: the caller decides. */
 void *plx_pool_get(struct plx_pool *pool);
 
-/** Put an object back. A plain store on the owner lcore; from any other thread it is pushed on a
- * lock-free list that the owner takes as a whole when it runs out. Thread: any. */
+/** Put an object back. A plain store on the owner lcore, or into the cache of a shared pool; from
+ * any other thread it is pushed on a lock-free list that the owner takes as a whole when it runs
+ * out, or on the shared ring. Thread: any. */
 void plx_pool_put(struct plx_pool *pool, void *object);
+
+/** Take `count` objects or none; a shared pool has at most PLX_RING_BURST_MAX to give at once.
+ * Thread: as plx_pool_get. Return: count; 0, counted as empty. */
+uint32_t plx_pool_get_bulk(struct plx_pool *pool, void **objects, uint32_t count);
+
+/** Put `count` objects back. Thread: any. */
+void plx_pool_put_bulk(struct plx_pool *pool, void *const *objects, uint32_t count);
 
 void plx_pool_stats(struct plx_pool *pool, struct plx_pool_stats *stats_out);
 

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rings with many producers, and one or many consumers.
+ *
+ * Positions run freely; position p is slot p & mask. A push does three things:
+ *
+ *   claim   advance push_claim over the positions it will fill, by one compare-and-swap
+ *   copy    write the elements
+ *   mark    store in the mark of its first position: "from here on, n are filled"
+ *
+ * and a pop the same with pop_claim, and a mark that says "from here on, n are empty". So marks
+ * form a chain: behind the n positions of one mark the next mark stands, and a consumer that knows
+ * up to where all is filled looks only there for more. What it has found and did not take yet
+ * stands beside the position in the claim word itself (the run), so that the next pop need not look
+ * again, whoever makes it. Producers follow the chain of the consumers' marks, one lap behind, in
+ * the same way.
+ *
+ * One mark per push instead of one per element is what makes bursts cheap; compare Vyukov's bounded
+ * queue (1024cores.net), which has a sequence number in each slot. And there is no common tail that
+ * pushes must publish in turn, as in rings of DPDK's kind: one that is taken off its CPU between
+ * claim and mark holds up the consumers at its position, and nobody else.
+ *
+ *   claim word: position << 17 | run                             run < 2^17
+ *   mark:       position << 17 | EMPTY or 0 | length             length < 2^16
+ *
+ * Positions have 47 bits. A stale mark is taken for a new one only where 2^47 elements went through
+ * while nobody marked that slot: at 10^9 a second that is 39 hours, to the element. */
+#include "ring_priv.h"
+
+#include <stdatomic.h>
+
+#define POSITION_SHIFT 17
+#define POSITION_MASK  (UINT64_MAX >> POSITION_SHIFT)
+#define RUN_MASK       ((UINT64_C(1) << POSITION_SHIFT) - 1)
+#define MARK_EMPTY     (UINT64_C(1) << 16)
+#define MARK_LENGTH    (MARK_EMPTY - 1)
+
+#define MARK_AHEAD     64  /* slots ahead whose mark a consumer makes its own */
+#define DEPTH_EVERY    256 /* elements between two looks of the consumers at the depth */
+
+_Static_assert(PLX_RING_BURST_MAX <= MARK_LENGTH, "a mark holds the length of a burst");
+_Static_assert(PLX_RING_BURST_MAX + MARK_LENGTH <= RUN_MASK,
+	       "a run grows by one mark past a burst");
+
+static inline uint64_t make_word(uint64_t position, uint64_t rest)
+{
+	return position << POSITION_SHIFT | rest;
+}
+
+static inline _Atomic uint64_t *mark_of(const struct plx_ring *ring, uint64_t position)
+{
+	return &ring->marks[position & ring->mask];
+}
+
+void multi_init(struct plx_ring *ring, uint64_t start)
+{
+	/* As if a consumer had just emptied it. */
+	for (uint64_t left = ring->capacity; left > 0;) {
+		uint64_t length = left < MARK_LENGTH ? left : MARK_LENGTH;
+		uint64_t position = start - left;
+
+		atomic_init(mark_of(ring, position), make_word(position, MARK_EMPTY | length));
+		left -= length;
+	}
+	atomic_init(&ring->push_claim, make_word(start, 0));
+	atomic_init(&ring->pop_claim, make_word(start, 0));
+}
+
+uint32_t multi_depth(const struct plx_ring *ring)
+{
+	/* Relaxed: a figure of a moment. The pop first, so that it does not pass the push. */
+	uint64_t popped = atomic_load_explicit(&ring->pop_claim, memory_order_relaxed);
+	uint64_t pushed = atomic_load_explicit(&ring->push_claim, memory_order_relaxed);
+	uint64_t depth = ((pushed >> POSITION_SHIFT) - (popped >> POSITION_SHIFT)) & POSITION_MASK;
+
+	return depth <= ring->capacity ? (uint32_t)depth : ring->capacity;
+}
+
+/* Follow the marks from position + run on, until the run is `count` long or the next mark is not
+ * there yet. Returns the run. */
+static inline uint64_t follow(const struct plx_ring *ring, uint64_t position, uint64_t run,
+			      uint32_t count, uint64_t kind)
+{
+	while (run < count) {
+		/* M2 <- M1: what the other side did to those slots is visible. */
+		uint64_t mark = atomic_load_explicit(mark_of(ring, position + run),
+						     memory_order_acquire);
+
+		if ((mark & ~MARK_LENGTH) != make_word(position + run, kind))
+			break;
+		run += mark & MARK_LENGTH;
+	}
+	return run;
+}
+
+struct claim {
+	uint64_t position;
+	uint32_t count;
+};
+
+/* Claim up to count positions (bulk: all or none) whose marks, `behind` positions before them, are
+ * of that kind. sole: nobody else claims from that word. */
+static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, uint64_t behind,
+				 uint64_t kind, uint32_t count, bool bulk, bool sole)
+{
+	/* C2 <- C1: the run in the word was found by another thread, and with it comes what that
+	 * thread saw at M2. */
+	uint64_t old = atomic_load_explicit(word, memory_order_acquire);
+
+	for (;;) {
+		uint64_t position = old >> POSITION_SHIFT;
+		uint64_t run = old & RUN_MASK;
+		uint32_t taken;
+
+		if (run < count)
+			run = follow(ring, position - behind, run, count, kind);
+		taken = run < count ? (uint32_t)run : count;
+		if (plx_unlikely(taken == 0 || (bulk && taken < count))) {
+			/* Others may have gone round the ring since: then the marks that were
+			 * looked at are not of this lap. */
+			uint64_t now = atomic_load_explicit(word, memory_order_acquire);
+
+			if (now == old)
+				return (struct claim){position, 0};
+			old = now;
+			continue;
+		}
+
+		uint64_t new = make_word(position + taken, run - taken);
+		if (sole) {
+			/* Relaxed: written and read by one thread alone. */
+			atomic_store_explicit(word, new, memory_order_relaxed);
+			return (struct claim){position, taken};
+		}
+		/* C1 -> C2 */
+		if (atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_acq_rel,
+							  memory_order_acquire))
+			return (struct claim){position, taken};
+	}
+}
+
+static inline void mark(struct plx_ring *ring, struct claim claim, uint64_t kind)
+{
+	/* M1 -> M2 */
+	atomic_store_explicit(mark_of(ring, claim.position),
+			      make_word(claim.position, kind | claim.count), memory_order_release);
+}
+
+/* Statistics are relaxed: nothing else is read through them. That a greater depth may be
+ * overwritten by another thread's is the price of a plain store. */
+static inline void note_depth(_Atomic uint32_t *greatest, uint32_t depth)
+{
+	if (depth > atomic_load_explicit(greatest, memory_order_relaxed))
+		atomic_store_explicit(greatest, depth, memory_order_relaxed);
+}
+
+static __attribute__((noinline)) uint32_t note_full(struct plx_ring *ring)
+{
+	/* Many write it, on a path that has nothing better to do. */
+	atomic_fetch_add_explicit(&ring->full, 1, memory_order_relaxed);
+	note_depth(&ring->push_depth, multi_depth(ring));
+	return 0;
+}
+
+/* Make the lines that will be written soon this CPU's own: see plx_ring_push_prefetch. */
+static inline void prefetch(struct plx_ring *ring, uint32_t words, uint64_t position,
+			    uint32_t count)
+{
+	uint32_t start = (uint32_t)position & ring->mask;
+
+	plx_prefetch_write(&ring->marks[start]);
+	if (plx_unlikely(start + count > ring->mask + 1))
+		return;
+	for (uint32_t word = 0; word < count * words; word += 8)
+		plx_prefetch_write(ring->slots + (size_t)start * words + word);
+}
+
+static inline uint32_t push(struct plx_ring *ring, uint32_t words, const void *elements,
+			    uint32_t count, bool bulk)
+{
+	struct claim mine = claim(ring, &ring->push_claim, ring->capacity, MARK_EMPTY, count, bulk,
+				  false);
+
+	if (plx_unlikely(mine.count == 0))
+		return note_full(ring);
+	if (plx_unlikely(mine.count < count))
+		note_full(ring);
+	plx_ring_copy_in(ring, words, (uint32_t)mine.position, elements, mine.count);
+	prefetch(ring, words, mine.position + ring->push_ahead, mine.count);
+	mark(ring, mine, 0);
+	return mine.count;
+}
+
+/* Bring a count into what one claim can do. Returns false where nothing is to be done. */
+static inline bool bound(uint32_t *count, bool bulk)
+{
+	if (plx_likely(*count - 1 < PLX_RING_BURST_MAX))
+		return true;
+	if (*count == 0 || bulk)
+		return false;
+	*count = PLX_RING_BURST_MAX;
+	return true;
+}
+
+uint32_t plx_ring_multi_push(struct plx_ring *ring, const void *elements, uint32_t count, bool bulk)
+{
+	if (plx_unlikely(!bound(&count, bulk)))
+		return 0;
+	if (plx_likely(ring->words == 1))
+		return push(ring, 1, elements, count, bulk);
+	return push(ring, ring->words, elements, count, bulk);
+}
+
+uint32_t plx_ring_multi_push_one(struct plx_ring *ring, const void *element)
+{
+	if (plx_likely(ring->words == 1))
+		return push(ring, 1, element, 1, false);
+	return plx_ring_multi_push(ring, element, 1, false);
+}
+
+static inline uint32_t pop(struct plx_ring *ring, uint32_t words, void *elements, uint32_t count,
+			   bool bulk, bool sole)
+{
+	struct claim mine = claim(ring, &ring->pop_claim, 0, 0, count, bulk, sole);
+
+	if (mine.count == 0)
+		return 0;
+	plx_ring_copy_out(ring, words, (uint32_t)mine.position, elements, mine.count);
+	plx_prefetch_write(mark_of(ring, mine.position + MARK_AHEAD));
+	mark(ring, mine, MARK_EMPTY);
+	if (plx_unlikely((mine.position ^ (mine.position + mine.count)) >= DEPTH_EVERY))
+		note_depth(&ring->pop_depth, multi_depth(ring) + mine.count);
+	return mine.count;
+}
+
+uint32_t plx_ring_multi_pop(struct plx_ring *ring, void *elements, uint32_t count, bool bulk)
+{
+	bool sole = ring->kind == PLX_RING_MPSC;
+
+	if (plx_unlikely(!bound(&count, bulk)))
+		return 0;
+	if (plx_unlikely(ring->words != 1))
+		return pop(ring, ring->words, elements, count, bulk, sole);
+	return sole ? pop(ring, 1, elements, count, bulk, true)
+		    : pop(ring, 1, elements, count, bulk, false);
+}
+
+uint32_t plx_ring_multi_pop_one(struct plx_ring *ring, void *element)
+{
+	if (plx_likely(ring->words == 1 && ring->kind == PLX_RING_MPMC))
+		return pop(ring, 1, element, 1, false, false);
+	return plx_ring_multi_pop(ring, element, 1, false);
+}

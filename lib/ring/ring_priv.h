@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of lib/ring, and the tests of its indices, know of a ring. */
+#ifndef RING_PRIV_H
+#define RING_PRIV_H
+
+#include "plx_ring.h"
+
+/* plx_ring_init for an empty ring that has moved `start` elements already: so that tests need not
+ * wait for the indices to wrap. */
+int ring_init_at(void *memory, const struct plx_ring_attr *attr, uint64_t start,
+		 struct plx_ring **ring_out);
+
+/* Set up claims and marks at position `start`. */
+void multi_init(struct plx_ring *ring, uint64_t start);
+
+/* Elements in an MPSC or MPMC ring. */
+uint32_t multi_depth(const struct plx_ring *ring);
+
+#endif
