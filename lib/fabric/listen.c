@@ -221,8 +221,12 @@ void listen_request(struct plx_listener *listener, struct fi_info *info)
 
 	count(&listener->shared->requests);
 	listener->handed_over++; /* so that the listener outlives its own callback */
-	if (listener->attr.place && !listener->closed)
-		target = listener->attr.place(listener, listener->attr.place_arg);
+	if (listener->attr.spread == PLX_SPREAD_CALLBACK && !listener->closed) {
+		char peer[PLX_ADDRESS_MAX];
+
+		address_format(info->dest_addr, peer, sizeof(peer));
+		target = listener->attr.place(listener, peer, listener->attr.place_arg);
+	}
 	if (listener->closed) {
 		refuse(listener, info, "the listener is closed");
 		fi_freeinfo(info);

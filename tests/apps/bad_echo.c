@@ -45,7 +45,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		plx_link_abort(link);
 }
 
-static uint32_t place(struct plx_listener *listener, void *arg)
+static uint32_t place(struct plx_listener *listener, const char *peer, void *arg)
 {
 	return fault == REFUSE ? PLX_LCORE_NONE : plx_lcore_id();
 }
@@ -54,7 +54,8 @@ static const struct plx_link_events events = {.on_message = on_message};
 
 int main(int argc, char **argv)
 {
-	struct plx_listen_attr attr = {.link.events = &events, .place = place};
+	struct plx_listen_attr attr = {
+		.link.events = &events, .spread = PLX_SPREAD_CALLBACK, .place = place};
 	struct plx_listener *listener;
 	int status = plx_app_start(argc, argv, &app);
 

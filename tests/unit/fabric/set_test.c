@@ -244,6 +244,7 @@ static int run_loop(void *arg)
 static struct plx_listener *listen_placed(uint32_t (*place)(struct plx_listener *, void *))
 {
 	struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server},
+				       .spread = PLX_SPREAD_CALLBACK,
 				       .place = place};
 	struct plx_listener *listener;
 
