@@ -37,6 +37,11 @@
 #define MARK_AHEAD     64  /* slots ahead whose mark a consumer makes its own */
 #define DEPTH_EVERY    256 /* elements between two looks of the consumers at the depth */
 
+/* Tests stop or delay a thread at these steps of a push or pop: looked, claimed, copied. */
+#ifndef RING_STEP
+#define RING_STEP(where) ((void)0)
+#endif
+
 _Static_assert(PLX_RING_BURST_MAX <= MARK_LENGTH, "a mark holds the length of a burst");
 _Static_assert(PLX_RING_BURST_MAX + MARK_LENGTH <= RUN_MASK,
 	       "a run grows by one mark past a burst");
@@ -53,6 +58,10 @@ static inline _Atomic uint64_t *mark_of(const struct plx_ring *ring, uint64_t po
 
 void multi_init(struct plx_ring *ring, uint64_t start)
 {
+	/* No mark yet: slot i is never that of position i ^ 1, but where there is one slot alone,
+	 * whose mark is set below. */
+	for (uint64_t i = 0; i <= ring->mask; i++)
+		atomic_init(&ring->marks[i], make_word(i ^ 1, 0));
 	/* As if a consumer had just emptied it. */
 	for (uint64_t left = ring->capacity; left > 0;) {
 		uint64_t length = left < MARK_LENGTH ? left : MARK_LENGTH;
@@ -111,6 +120,7 @@ static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, 
 		uint64_t run = old & RUN_MASK;
 		uint32_t taken;
 
+		RING_STEP(looked);
 		if (run < count)
 			run = follow(ring, position - behind, run, count, kind);
 		taken = run < count ? (uint32_t)run : count;
@@ -184,7 +194,9 @@ static inline uint32_t push(struct plx_ring *ring, uint32_t words, const void *e
 		return note_full(ring);
 	if (plx_unlikely(mine.count < count))
 		note_full(ring);
+	RING_STEP(claimed);
 	plx_ring_copy_in(ring, words, (uint32_t)mine.position, elements, mine.count);
+	RING_STEP(copied);
 	prefetch(ring, words, mine.position + ring->push_ahead, mine.count);
 	mark(ring, mine, 0);
 	return mine.count;
@@ -224,7 +236,9 @@ static inline uint32_t pop(struct plx_ring *ring, uint32_t words, void *elements
 
 	if (mine.count == 0)
 		return 0;
+	RING_STEP(claimed);
 	plx_ring_copy_out(ring, words, (uint32_t)mine.position, elements, mine.count);
+	RING_STEP(copied);
 	plx_prefetch_write(mark_of(ring, mine.position + MARK_AHEAD));
 	mark(ring, mine, MARK_EMPTY);
 	if (plx_unlikely((mine.position ^ (mine.position + mine.count)) >= DEPTH_EVERY))

@@ -91,11 +91,13 @@ void plx_ring_destroy(struct plx_ring *ring);
 
 struct plx_ring_stats {
 	uint32_t capacity;
-	uint32_t depth;      /**< elements in it just now */
-	uint32_t high_water; /**< the greatest depth that a side saw, or this call: a lower bound,
-				as an SPSC ring's sides look at each other only when it seems full
-				or empty, and the others' once in 256 elements and when full */
-	uint64_t full;       /**< pushes that did not get all of their elements in */
+	uint32_t depth; /**< elements in it just now */
+	/** The greatest depth that was seen, a lower bound: an SPSC ring's producer looks when the
+	 * ring seems full, its consumer when it gets fewer than it asked for or has more than 64
+	 * (or a quarter of the capacity) left; the others look once in 256 elements, and when full.
+	 */
+	uint32_t high_water;
+	uint64_t full; /**< pushes that did not get all of their elements in */
 };
 
 /** Elements in the ring: exact where nobody pushes or pops, else of a moment ago. Thread: any. */
@@ -130,12 +132,15 @@ PLX_RING_NOPLT uint32_t plx_ring_multi_push(struct plx_ring *ring, const void *e
 PLX_RING_NOPLT uint32_t plx_ring_multi_pop(struct plx_ring *ring, void *elements, uint32_t count,
 					   bool bulk);
 
-/* Private. Where the inline functions take `words`, those for elements of 8 bytes say 1, so that
- * the compiler knows. */
-
 /** Private: the same for one element. */
 PLX_RING_NOPLT uint32_t plx_ring_multi_push_one(struct plx_ring *ring, const void *element);
 PLX_RING_NOPLT uint32_t plx_ring_multi_pop_one(struct plx_ring *ring, void *element);
+
+/* Private. Where the inline functions take `words`, those for elements of 8 bytes say 1, so that
+ * the compiler knows. */
+
+/** Private. Whether the compiler knows that the count is 1. */
+#define plx_ring_is_one(count) (__builtin_constant_p(count) && (count) == 1)
 
 /** Private. Copy elements of 8 bytes. By hand, as what the compiler makes of a plain loop is a call
  * of memmove, which costs as much as a burst of 8. */
@@ -163,7 +168,7 @@ static inline void plx_ring_copy_in(const struct plx_ring *ring, uint32_t words,
 	const uint64_t *from = (const uint64_t *)elements;
 	uint32_t start = at & ring->mask;
 
-	if (words == 1 && plx_likely(count <= ring->mask + 1 - start)) {
+	if (words == 1 && (plx_ring_is_one(count) || plx_likely(count <= ring->mask + 1 - start))) {
 		plx_ring_copy_words(ring->slots + start, from, count);
 		return;
 	}
@@ -183,7 +188,7 @@ static inline void plx_ring_copy_out(const struct plx_ring *ring, uint32_t words
 	uint64_t *to = (uint64_t *)elements;
 	uint32_t start = at & ring->mask;
 
-	if (words == 1 && plx_likely(count <= ring->mask + 1 - start)) {
+	if (words == 1 && (plx_ring_is_one(count) || plx_likely(count <= ring->mask + 1 - start))) {
 		plx_ring_copy_words(to, ring->slots + start, count);
 		return;
 	}
@@ -223,11 +228,7 @@ static inline uint32_t plx_ring_filled(struct plx_ring *ring, uint32_t head, uin
 		return filled;
 	/* T2 <- T1: the elements are visible before the tail that covers them. */
 	ring->tail_seen = plx_atomic_load(&ring->tail, PLX_ACQUIRE);
-	filled = ring->tail_seen - head;
-	/* Relaxed: statistics, and the consumer's own. */
-	if (filled > plx_atomic_load(&ring->pop_depth, PLX_RELAXED))
-		plx_atomic_store(&ring->pop_depth, filled, PLX_RELAXED);
-	return filled;
+	return ring->tail_seen - head;
 }
 
 /** Private. Make the lines that will be written soon the producer's own, as far as it knows them to
@@ -248,13 +249,17 @@ static inline void plx_ring_push_prefetch(const struct plx_ring *ring, uint32_t 
 		plx_prefetch_write(ring->slots + (size_t)start * words + word);
 }
 
-/** Private. Fetch the lines that will be read soon, as far as they are known to be written. */
-static inline void plx_ring_pop_prefetch(const struct plx_ring *ring, uint32_t words, uint32_t head,
+/** Private. Fetch the lines that will be read soon, as far as they are known to be written; and
+ * note how many elements those are, as this is a place that is seldom come to. */
+static inline void plx_ring_pop_prefetch(struct plx_ring *ring, uint32_t words, uint32_t head,
 					 uint32_t count, uint32_t filled)
 {
 	if (plx_likely(words == 1 && (head + count) % 8 >= count) ||
 	    filled <= ring->pop_ahead + count)
 		return;
+	/* Relaxed: statistics, and the consumer's own. */
+	if (filled > plx_atomic_load(&ring->pop_depth, PLX_RELAXED))
+		plx_atomic_store(&ring->pop_depth, filled, PLX_RELAXED);
 
 	uint32_t start = (head + ring->pop_ahead) & ring->mask;
 
@@ -276,9 +281,9 @@ static inline uint32_t plx_ring_plain_push(struct plx_ring *ring, const void *el
 	if (plx_unlikely(room < count))
 		return plx_ring_spsc_push_part(ring, elements, room, bulk);
 	plx_ring_copy_in(ring, 1, tail, elements, count);
-	plx_ring_push_prefetch(ring, 1, tail, count, room);
 	/* T1 -> T2 */
 	plx_atomic_store(&ring->tail, tail + count, PLX_RELEASE);
+	plx_ring_push_prefetch(ring, 1, tail, count, room);
 	return count;
 }
 
@@ -292,10 +297,10 @@ static inline uint32_t plx_ring_plain_pop(struct plx_ring *ring, void *elements,
 
 	if (plx_unlikely(filled < count))
 		return plx_ring_spsc_pop_part(ring, elements, filled, bulk);
-	plx_ring_pop_prefetch(ring, 1, head, count, filled);
 	plx_ring_copy_out(ring, 1, head, elements, count);
 	/* H1 -> H2 */
 	plx_atomic_store(&ring->head, head + count, PLX_RELEASE);
+	plx_ring_pop_prefetch(ring, 1, head, count, filled);
 	return count;
 }
 
@@ -303,7 +308,7 @@ static inline uint32_t plx_ring_plain_pop(struct plx_ring *ring, void *elements,
 static inline uint32_t plx_ring_many_push(struct plx_ring *ring, const void *elements,
 					  uint32_t count, bool bulk)
 {
-	if (__builtin_constant_p(count) && count == 1)
+	if (plx_ring_is_one(count))
 		return plx_ring_multi_push_one(ring, elements);
 	return plx_ring_multi_push(ring, elements, count, bulk);
 }
@@ -312,7 +317,7 @@ static inline uint32_t plx_ring_many_push(struct plx_ring *ring, const void *ele
 static inline uint32_t plx_ring_many_pop(struct plx_ring *ring, void *elements, uint32_t count,
 					 bool bulk)
 {
-	if (__builtin_constant_p(count) && count == 1)
+	if (plx_ring_is_one(count))
 		return plx_ring_multi_pop_one(ring, elements);
 	return plx_ring_multi_pop(ring, elements, count, bulk);
 }

@@ -107,7 +107,6 @@ int ring_init_at(void *memory, const struct plx_ring_attr *attr, uint64_t start,
 	atomic_init(&ring->head, (uint32_t)start);
 	if (attr->kind != PLX_RING_SPSC) {
 		ring->marks = (_Atomic uint64_t *)((char *)ring->slots + slots_bytes(attr));
-		memset((void *)ring->marks, 0, marks_bytes(attr));
 		multi_init(ring, start);
 	}
 	*ring_out = ring;
@@ -201,6 +200,8 @@ uint32_t plx_ring_spsc_pop_part(struct plx_ring *ring, void *elements, uint32_t 
 {
 	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
+	if (filled > atomic_load_explicit(&ring->pop_depth, memory_order_relaxed))
+		atomic_store_explicit(&ring->pop_depth, filled, memory_order_relaxed);
 	return bulk || filled == 0 ? 0 : spsc_pop(ring, head, elements, filled, filled);
 }
 
