@@ -171,6 +171,13 @@ static __attribute__((noinline)) uint32_t note_full(struct plx_ring *ring)
 	return 0;
 }
 
+/* Whether those positions are the last ones in a line of marks, and of 8-byte slots: what is done
+ * once a line is done then. */
+static inline bool ends_line(struct claim claim)
+{
+	return (claim.position + claim.count) % 8 < claim.count;
+}
+
 /* Make the lines that will be written soon this CPU's own: see plx_ring_push_prefetch. */
 static inline void prefetch(struct plx_ring *ring, uint32_t words, uint64_t position,
 			    uint32_t count)
@@ -197,7 +204,8 @@ static inline uint32_t push(struct plx_ring *ring, uint32_t words, const void *e
 	RING_STEP(claimed);
 	plx_ring_copy_in(ring, words, (uint32_t)mine.position, elements, mine.count);
 	RING_STEP(copied);
-	prefetch(ring, words, mine.position + ring->push_ahead, mine.count);
+	if (words != 1 || plx_unlikely(ends_line(mine)))
+		prefetch(ring, words, mine.position + ring->push_ahead, mine.count);
 	mark(ring, mine, 0);
 	return mine.count;
 }
@@ -239,7 +247,8 @@ static inline uint32_t pop(struct plx_ring *ring, uint32_t words, void *elements
 	RING_STEP(claimed);
 	plx_ring_copy_out(ring, words, (uint32_t)mine.position, elements, mine.count);
 	RING_STEP(copied);
-	plx_prefetch_write(mark_of(ring, mine.position + MARK_AHEAD));
+	if (plx_unlikely(ends_line(mine)))
+		plx_prefetch_write(mark_of(ring, mine.position + MARK_AHEAD));
 	mark(ring, mine, MARK_EMPTY);
 	if (plx_unlikely((mine.position ^ (mine.position + mine.count)) >= DEPTH_EVERY))
 		note_depth(&ring->pop_depth, multi_depth(ring) + mine.count);
