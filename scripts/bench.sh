@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The main job: how long a message takes to another process and back, through Pollux and through
-# what it stands on, in one interleaved run. Does all set-up by itself.
+# The main job: what messages cost, in parts. rtt: to another process and back, through Pollux and
+# through what it stands on. rings: between lcores, beside DPDK's own. Does all set-up by itself.
 set -uo pipefail
 
 started_in=$PWD
@@ -11,30 +11,38 @@ here=$root/scripts/bench
 . "$here/environment.sh"
 # shellcheck source=scripts/bench/rows.sh
 . "$here/rows.sh"
+# shellcheck source=scripts/bench/part-rtt.sh
+. "$here/part-rtt.sh"
+# shellcheck source=scripts/bench/part-rings.sh
+. "$here/part-rings.sh"
 # shellcheck source=scripts/bench/report.sh
 . "$here/report.sh"
+
+all_parts=(rtt rings)
 
 usage()
 {
 	cat <<-'END'
 	Usage: scripts/bench.sh [OPTION]...
-	Measure full round trips of messages between two processes and write tables, plots and a report.
-	  --quick               three short rounds, about two minutes (default: five longer ones, about
-	                        twelve minutes)
+	Measure full round trips of messages between two processes, and what rings, pools and messages
+	between lcores cost; write tables, plots and a report.
+	  --quick               short rounds, about two and a half minutes (default: more and longer
+	                        ones, about thirteen minutes)
 	  --rounds N, --duration S
-	                        other figures than those: rounds, and seconds of each run
+	                        other figures than those: rounds, and seconds of each run of rtt
 	  --out DIR             where results go (default: bench-out-DATE-TIME)
 	  --provider P          for Pollux and the raw-fi-tcp row: tcp, net or fi:tcp (default: tcp, the
 	                        driver's own choice of libfabric's two)
 	  --sizes N,N,...       message sizes, with K or M (default: 64,1K,64K,1M)
-	  --only PART           run one part; there is rtt
+	  --only PART           run one part: rtt (round trips) or rings (rings, pools, hops; 15 s
+	                        with --quick, else 1.5 minutes)
 	  --compare DIR         print the ratio of each row to that of an earlier run in DIR
 	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C
 	  --connect HOST:PORT   measure against such servers; PORT is the first of four
 	  --listen HOST:PORT    where --serve listens (default 0.0.0.0:17300)
 	  -h, --help            this text
 
-	Rows: raw-tcp (plain sockets), raw-fi-tcp (libfabric alone), raw-fi-shm (libfabric's shared
+	Rows of rtt: raw-tcp (plain sockets), raw-fi-tcp (libfabric alone), raw-fi-shm (libfabric's shared
 	memory), raw-zmq (ZeroMQ), tcp-poll (Pollux: plx-ping), tcp-poll-idle (the same while the server
 	has 1000 more links that are idle; 64 B only). Server and client run on the first two
 	CPUs that this process may use.
@@ -62,7 +70,7 @@ say()
 
 # Options --------------------------------------------------------------------------------------
 
-quick=0 out='' provider='' sizes='64,1K,64K,1M' only=rtt compare='' mode=local
+quick=0 out='' provider='' sizes='64,1K,64K,1M' only='' compare='' mode=local
 peer='' listen='0.0.0.0:17300' rounds='' duration=''
 
 # 64, 1K, 1M as bytes.
@@ -109,7 +117,16 @@ while (($#)); do
 	shift
 done
 
-[[ $only == rtt ]] || die "--only $only: there is no such part; there is rtt" 2
+parts=("${all_parts[@]}")
+if [[ -n $only ]]; then
+	[[ " ${all_parts[*]} " == *" $only "* ]] ||
+		die "--only $only: there is no such part; there are ${all_parts[*]}" 2
+	parts=("$only")
+fi
+if [[ $mode != local ]]; then
+	[[ -z $only || $only == rtt ]] || die "--only $only: that part is of one host; leave --$mode out" 2
+	parts=(rtt)
+fi
 [[ -z $provider || $provider =~ ^(tcp|net|fi:tcp|fi:net)$ ]] ||
 	die "--provider $provider: there are tcp, net and fi:tcp" 2
 size_list=()
@@ -137,6 +154,7 @@ if [[ -n $compare ]]; then
 fi
 cd "$root" || die "cannot go to $root"
 
+rounds_given=$rounds
 if ((quick)); then
 	rounds=${rounds:-3} duration=${duration:-0.7}
 else
@@ -148,7 +166,8 @@ fi
 children=() # by process id; nothing else is ever signalled
 idle_holder='' # the one of them that is stopped
 
-# End the children that are there, with a moment of grace.
+# End the children that are there, with a moment of grace. By the trap, and by the parts.
+# shellcheck disable=SC2317
 end_children()
 {
 	local pid
@@ -197,6 +216,10 @@ set_up()
 			{ tail -20 "$log" >&2; die "meson setup failed; the whole of it is in $log"; }
 	fi
 	find_programs || die "meson does not tell its programs; see $log"
+	# What was installed since the folder was made.
+	if [[ -z ${program[plx-perf-dpdk]-} ]] && pkg-config --exists libdpdk; then
+		timeout 300 meson setup --reconfigure "$build" >"$log" 2>&1 && find_programs
+	fi
 	timeout 1500 ninja -C "$build" "${targets[@]}" >"$log" 2>&1 ||
 		{ tail -30 "$log" >&2; die "the build failed; the whole of it is in $log"; }
 	# The tree may have changed since, and with it what meson knows of.
@@ -206,63 +229,6 @@ set_up()
 # Measuring ------------------------------------------------------------------------------------
 
 failures=()
-
-# measure ROW SIZE ROUND: one run, with a second try where the first did not account for its time.
-measure()
-{
-	local row=$1 size=$2 round=$3 dir=$out/runs/$1-$2-$3 status
-
-	mkdir -p "$dir"
-	for try in 1 2; do
-		run_row "$row" "$size" "$dir"
-		status=$?
-		end_children
-		((status == 3 && try == 1)) || break
-		say "    did not account for its time; once more"
-	done
-	if ((status != 0)); then
-		((status != 124)) || status='124 (took too long)'
-		failures+=("$row, $size B, round $round: status $status: $(last_words "$dir")")
-		say "    FAILED: ${failures[-1]}"
-		return
-	fi
-	jq -c --arg row "$row" --argjson round "$round" --arg run "runs/${dir##*/}" \
-		'. + {row: $row, round: $round, run: $run}' "$dir/$row.json" >>"$out/runs/all.ndjson"
-	jq -r '"    p50 \(if .p50_ns then .p50_ns / 1000 else "n/a" end) us, \(.count) round trips"' \
-		"$dir/$row.json"
-}
-
-last_words()
-{
-	local log
-
-	for log in "$1"/client.log "$1"/server.log; do
-		[[ -s $log ]] && tail -n 1 "$log" && return
-	done
-	echo 'it said nothing'
-}
-
-part_rtt()
-{
-	local total=0 done=0 round size row
-
-	for size in "${size_list[@]}"; do
-		for row in "${rows[@]}"; do
-			[[ $row == tcp-poll-idle && $size != "$idle_size" ]] || total=$((total + rounds))
-		done
-	done
-
-	for ((round = 1; round <= rounds; round++)); do
-		for size in "${size_list[@]}"; do
-			for row in "${rows[@]}"; do
-				[[ $row != tcp-poll-idle || $size == "$idle_size" ]] || continue
-				done=$((done + 1))
-				say "[$done/$total] round $round, $size B, $row"
-				measure "$row" "$size" "$round"
-			done
-		done
-	done
-}
 
 watch_platform()
 {
@@ -277,8 +243,7 @@ watch_platform()
 
 choose_cpus
 set_up
-choose_provider
-choose_rows
+in_parts begin
 
 if [[ $mode == serve ]]; then
 	serve_rows
@@ -287,20 +252,19 @@ fi
 
 mkdir -p "$out/runs" || die "cannot make $out"
 : >"$out/runs/all.ndjson"
-say "server on CPU $cpu_server, client on CPU $cpu_client, libfabric's $fi_provider for tcp"
 environment_begin
 watch_platform
-part_rtt
+in_parts run
 environment_end >"$out/environment.json"
 
 printf '%s\n' "${failures[@]}" | jq -Rs 'split("\n") | map(select(. != ""))' >"$out/failures.json"
-summarize || die "cannot sum up the runs in $out/runs/all.ndjson"
+summarize || die "cannot sum up the runs in $out/runs"
 late=()
 plot_all || late+=("plots: see $out/plots/gnuplot.log")
 write_report || late+=('the report could not be written')
 rm -f "$out/environment.json" "$out/failures.json"
 print_summary
-[[ -z $compare ]] || print_comparison "$compare"
+[[ -z $compare ]] || in_parts compare
 say
 say "report: $out/report.html"
 

@@ -6,7 +6,7 @@ set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-stages=(format static gcc clang asan tsan fuzz)
+stages=(format static gcc clang numa asan tsan mutants fuzz)
 fuzz_s=${PLX_FUZZ_SECONDS:-10}
 
 usage()
@@ -17,8 +17,10 @@ usage()
 	  static  shellcheck, cppcheck, clang-tidy
 	  gcc     everything built with gcc, warnings are errors; each public header alone; the API reference
 	  clang   the same with clang
+	  numa    the tests of where memory lies, in a guest that has two NUMA nodes
 	  asan    unit, stress, command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	  tsan    unit and stress tests under ThreadSanitizer
+	  mutants each memory order and step of the rings taken away in turn: the stress tests must notice
 	  fuzz    each fuzz target for $fuzz_s s (PLX_FUZZ_SECONDS)
 	END
 }
@@ -102,6 +104,17 @@ stage_clang()
 	build build-check-clang clang -Dwerror=true && headers_alone clang
 }
 
+# What test.sh skips where there can be no guest is an error here: not to look is not to pass.
+stage_numa()
+{
+	CC=gcc configure build-check-gcc -Dwerror=true || return 1
+	# It builds what its tests need.
+	meson test -C build-check-gcc --verbose --suite guest </dev/null || return 1
+	count_tests build-check-gcc && ((passed && !skipped)) && return 0
+	echo 'check.sh: the guest did not run; its reason is above'
+	return 1
+}
+
 # sanitized DIR TEST...: run tests of a build with a sanitizer; a report fails its test.
 sanitized()
 {
@@ -141,6 +154,11 @@ stage_tsan()
 	TSAN_OPTIONS+=:second_deadlock_stack=1:external_symbolizer_path=$symbolizer
 	build build-check-tsan clang -Dwerror=true -Db_sanitize=thread -Db_lundef=false &&
 		sanitized build-check-tsan --suite unit --suite stress
+}
+
+stage_mutants()
+{
+	CC=clang tests/mutate/ring_orders.sh
 }
 
 # A target is an executable tests/fuzz/fuzz_NAME; its corpus, if it has one, tests/fuzz/corpus/NAME.

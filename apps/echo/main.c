@@ -2,7 +2,8 @@
 /* plx-echo: sends every message back to where it came from. The smallest useful service on Pollux,
  * and the file to read first. How a message travels:
  *
- *   main            here, brings the lcores up, listens, and runs the loop of this lcore
+ *   main            here, brings the lcores up, listens, and lets every lcore run its loop
+ *   the listener    (lib/fabric/handover.c) gives each new link to one of them
  *   the loop        (lib/lcore/loop.c) polls; when the provider has a message it calls
  *   on_message      (service.c) on the lcore that owns the link, which answers at once
  *
@@ -10,10 +11,21 @@
  *          plx-ping --connect 127.0.0.1:7000 */
 #include "plx_app.h"
 #include "plx_fabric.h"
+#include "plx_lcore.h"
 #include "service.h"
+
+#include <inttypes.h>
+
+#define DRAIN_NS (500 * PLX_NS_PER_MS)
+#define JOIN_NS  (5 * PLX_NS_PER_S)
 
 static const char *listen_address;
 static uint64_t rx_buf_bytes = 4096;
+static unsigned spread = PLX_SPREAD_ROUND_ROBIN;
+static struct plx_lcore_var counts; /* struct echo_counts */
+
+/* In the order of enum plx_spread. */
+static const char *const spreads[] = {"none", "round-robin", "hash", NULL};
 
 static const struct plx_app_option options[] = {
 	{.name = "listen",
@@ -28,6 +40,13 @@ static const struct plx_app_option options[] = {
 	 .value = &rx_buf_bytes,
 	 .min = 256,
 	 .max = 16 << 20},
+	{.name = "spread",
+	 .placeholder = "HOW",
+	 .help = "links to lcores: round-robin, hash (of the peer's host), none (default "
+		 "round-robin)",
+	 .kind = PLX_APP_CHOICE,
+	 .value = &spread,
+	 .choices = spreads},
 	{.name = NULL},
 };
 
@@ -45,6 +64,36 @@ static const struct plx_app app = {
 	.check = check,
 };
 
+/* Run by every lcore that serves, until SIGINT or SIGTERM; what was accepted is answered. */
+static int serve(void *arg)
+{
+	plx_loop_run();
+	plx_fabric_drain(DRAIN_NS);
+	return 0;
+}
+
+static void serve_all(void)
+{
+	if (spread == PLX_SPREAD_NONE) {
+		serve(NULL);
+		return;
+	}
+	plx_lcore_launch_all(serve, NULL, NULL);
+	PLX_LCORE_FOREACH_WORKER (id)
+		plx_lcore_join(id, JOIN_NS, NULL);
+}
+
+static void report(void)
+{
+	PLX_LCORE_FOREACH (id) {
+		const struct echo_counts *of = plx_lcore_var_of(counts, id);
+
+		plx_app_say("lcore %" PRIu32 ": %" PRIu64 " links, %" PRIu64 " messages, %" PRIu64
+			    " bytes",
+			    id, of->links, of->messages, of->bytes);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int status = plx_app_start(argc, argv, &app);
@@ -54,14 +103,18 @@ int main(int argc, char **argv)
 
 	struct plx_listen_attr attr = {
 		.link = {.events = &echo_service,
+			 .user = &counts,
 			 .rx_buf_bytes = (uint32_t)rx_buf_bytes,
 			 .rx_buf_count = ECHO_WINDOW},
+		.spread = (enum plx_spread)spread,
 	};
 	struct plx_listener *listener;
 
-	if (plx_link_listen(listen_address, &attr, &listener) != 0)
+	if (plx_lcore_var_create(sizeof(struct echo_counts), 0, &counts) != 0 ||
+	    plx_link_listen(listen_address, &attr, &listener) != 0)
 		return plx_app_finish(&app, plx_app_fail(&app));
 	plx_app_say("listening on %s", plx_listener_address(listener));
-	plx_loop_run(); /* until SIGINT or SIGTERM */
+	serve_all();
+	report();
 	return plx_app_finish(&app, 0);
 }

@@ -12,6 +12,7 @@
 struct client {
 	struct plx_buf *waiting[ECHO_WINDOW];
 	unsigned count;
+	struct echo_counts *counts; /* of this lcore, which no other one writes to */
 };
 
 /* The message goes back from its own receive buffer: one more reference keeps it there until it is
@@ -40,6 +41,8 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	struct client *client = user;
 	int rc = client->count ? -EAGAIN : answer(link, message);
 
+	client->counts->messages++;
+	client->counts->bytes += message->len;
 	if (rc == -EAGAIN)
 		client->waiting[client->count++] = plx_buf_ref(message);
 	else if (rc != 0 && rc != -ENOTCONN) /* closing already: its end is told */
@@ -63,11 +66,17 @@ static void on_writable(struct plx_link *link, void *user)
 
 static void on_open(struct plx_link *link, void *user)
 {
+	static __thread struct echo_counts nobodys;
+	const struct plx_lcore_var *counts = user;
 	struct client *client = calloc(1, sizeof(*client));
 
 	plx_link_set_user(link, client);
-	if (!client)
+	if (!client) {
 		plx_link_abort(link);
+		return;
+	}
+	client->counts = counts ? plx_lcore_var_mine(*counts) : &nobodys;
+	client->counts->links++;
 	plx_app_say("%s connected over %s", plx_link_peer(link), plx_link_provider(link));
 }
 

@@ -3,12 +3,19 @@
 #define ECHO_SERVICE_H
 
 #include "plx_fabric.h"
+#include "plx_lcore.h"
 
 /** Receive buffers of a link, and so the most answers that can wait on it: its listener has to ask
  * for this rx_buf_count. */
 #define ECHO_WINDOW 6
 
-/** Sends every message back on the link that it came from. */
+/** What an lcore has taken. */
+struct echo_counts {
+	uint64_t links, messages, bytes;
+};
+
+/** Sends every message back on the link that it came from. The `user` of its listener's links is a
+ * struct plx_lcore_var of struct echo_counts, where each lcore counts, or NULL. */
 extern const struct plx_link_events echo_service;
 
 #endif

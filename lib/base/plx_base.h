@@ -220,6 +220,8 @@ static inline void plx_pause(void)
 
 /* The calling lcore ------------------------------------------------------------------------ */
 
+/** Lcore ids are 0 to PLX_LCORE_MAX - 1. */
+#define PLX_LCORE_MAX  256
 #define PLX_LCORE_NONE UINT32_MAX
 
 /** The id of the calling lcore, or PLX_LCORE_NONE on any other thread. Set by lib/lcore alone.

@@ -59,7 +59,7 @@ static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_en
 	if (!entry->fid || !entry->fid->context)
 		return;
 	if (event == FI_CONNREQ) {
-		listen_request((struct plx_listener *)entry->fid->context, entry->info);
+		handover_request((struct plx_listener *)entry->fid->context, entry->info);
 		return;
 	}
 	if (event_source(entry->fid) != FID_LINK)

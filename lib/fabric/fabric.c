@@ -3,6 +3,7 @@
 #include "fabric_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 struct plx_log_component fabric_log = {.name = "fabric", .level = PLX_LOG_NOTICE};
@@ -137,55 +138,6 @@ int fabric_missing(void)
 	return closing || (lcores[id] && lcores[id]->draining) ? -ESHUTDOWN : -ENOMEM;
 }
 
-/* A link has gone, but the user still holds buffers of its pool: remember the pool until they are
- * back. Return: 0; -ENOMEM. */
-int fabric_adopt_orphan(struct plx_fabric_lcore *home, struct plx_pool *pool)
-{
-	if (home->orphan_count == home->orphan_room) {
-		uint32_t room = home->orphan_room ? 2 * home->orphan_room : 8;
-		struct plx_pool **more = realloc(home->orphans, room * sizeof(*more));
-
-		if (!more)
-			return plx_fail(ENOMEM, "out of memory");
-		home->orphans = more;
-		home->orphan_room = room;
-	}
-	home->orphans[home->orphan_count++] = pool;
-	return 0;
-}
-
-/* Whether all objects are back: each is taken in hand, as a count may run ahead of an object that
- * another thread is still putting. */
-static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *pool)
-{
-	void *objects[LINK_RX_BUF_COUNT_MAX + LINK_RX_CONTROL];
-	struct plx_pool_stats stats;
-	uint32_t count = 0;
-
-	plx_pool_stats(pool, &stats);
-	if (stats.available < stats.object_count)
-		return false;
-	if (plx_lcore_id() != home->id) /* plx_fabric_fini, when no lcore runs any more */
-		return true;
-	while (count < stats.object_count && (objects[count] = plx_pool_get(pool)) != NULL)
-		count++;
-	for (uint32_t i = count; i > 0; i--)
-		plx_pool_put(pool, objects[i - 1]);
-	return count == stats.object_count;
-}
-
-void fabric_reap_orphans(struct plx_fabric_lcore *home)
-{
-	for (uint32_t i = 0; i < home->orphan_count;) {
-		if (pool_is_whole(home, home->orphans[i])) {
-			plx_pool_destroy(home->orphans[i]);
-			home->orphans[i] = home->orphans[--home->orphan_count];
-		} else {
-			i++;
-		}
-	}
-}
-
 uint32_t plx_fabric_open_count(void)
 {
 	uint32_t id = plx_lcore_id();
@@ -198,6 +150,14 @@ uint32_t plx_fabric_open_count(void)
 	return count;
 }
 
+static void close_listeners(struct plx_fabric_lcore *home)
+{
+	for (struct plx_listener *listener = home->listeners, *next; listener; listener = next) {
+		next = listener->next;
+		plx_listener_close(listener);
+	}
+}
+
 int plx_fabric_drain(uint64_t timeout_ns)
 {
 	uint32_t id = plx_lcore_id();
@@ -207,8 +167,7 @@ int plx_fabric_drain(uint64_t timeout_ns)
 		return plx_fail(ENOENT, "links belong to lcores, and this thread is none");
 	if (!lcores[id])
 		return 0;
-	while (lcores[id]->listeners)
-		plx_listener_close(lcores[id]->listeners);
+	close_listeners(lcores[id]);
 	lcores[id]->draining = true;
 	for (struct plx_link *link = lcores[id]->links; link; link = link->next) {
 		if (link->state < LINK_CLOSING)
@@ -226,21 +185,61 @@ int plx_fabric_drain(uint64_t timeout_ns)
 	return rc;
 }
 
-static void close_here(struct plx_fabric_lcore *home)
+/* Down ---------------------------------------------------------------------------------------- */
+
+/* Only here, when no lcore runs any more, is one lcore's state touched by another thread: main's.
+ * Each step is made on every lcore before the next one, as a link of one lcore may be sending a
+ * buffer of another, and a request of one may have become a link of another. */
+static void each_home(void (*step)(struct plx_fabric_lcore *home))
+{
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		if (lcores[id])
+			step(lcores[id]);
+	}
+}
+
+static void end_links(struct plx_fabric_lcore *home)
+{
+	while (home->listeners)
+		listener_free(home->listeners);
+	for (struct plx_link *link = home->links; link; link = link->next)
+		link_end(link, PLX_LINK_ABORTED, "the process is shutting down");
+}
+
+static void bury_links(struct plx_fabric_lcore *home)
+{
+	for (struct plx_set *set = home->sets; set; set = set->next)
+		cq_drain(set);
+	link_look_after(home);
+}
+
+/* The provider kept operations: only leaking them is safe. */
+static void abandon_links(struct plx_fabric_lcore *home)
+{
+	while (home->links)
+		link_abandon(home->links);
+}
+
+static bool any_links(void)
+{
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		if (lcores[id] && lcores[id]->links)
+			return true;
+	}
+	return false;
+}
+
+static void bury_all_links(void)
 {
 	uint64_t limit_ns = plx_now_ns() + PLX_NS_PER_S;
 
-	while (home->listeners)
-		plx_listener_close(home->listeners);
-	for (struct plx_link *link = home->links; link; link = link->next)
-		link_end(link, PLX_LINK_ABORTED, "the process is shutting down");
-	while (home->links && plx_now_ns() < limit_ns) {
-		for (struct plx_set *set = home->sets; set; set = set->next)
-			cq_drain(set);
-		link_look_after(home);
-	}
-	while (home->links) /* the provider kept operations: only leaking them is safe */
-		link_abandon(home->links);
+	while (any_links() && plx_now_ns() < limit_ns)
+		each_home(bury_links);
+	each_home(abandon_links);
+}
+
+static void close_sets(struct plx_fabric_lcore *home)
+{
 	while (home->sets) {
 		struct plx_set *set = home->sets;
 
@@ -248,7 +247,11 @@ static void close_here(struct plx_fabric_lcore *home)
 		set_close(set);
 	}
 	plx_poller_remove(home->poller);
-	fabric_reap_orphans(home);
+}
+
+static void free_home(struct plx_fabric_lcore *home)
+{
+	orphan_reap(home);
 	if (home->orphan_count)
 		plx_log(&fabric_log, PLX_LOG_WARNING,
 			"lcore %u: buffers of %u closed links are still referenced", home->id,
@@ -263,11 +266,11 @@ void plx_fabric_fini(void)
 	if (!ready)
 		return;
 	closing = true;
-	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		if (lcores[id])
-			close_here(lcores[id]);
-		lcores[id] = NULL;
-	}
+	each_home(end_links);
+	bury_all_links();
+	each_home(close_sets);
+	each_home(free_home);
+	memset(lcores, 0, sizeof(lcores));
 	driver_set_table(NULL, NULL);
 	closing = false;
 	ready = false;

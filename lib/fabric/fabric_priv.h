@@ -54,6 +54,7 @@
 
 struct plx_set;
 struct plx_fabric_lcore;
+struct request;
 
 enum op_kind { OP_RECV, OP_SEND };
 
@@ -180,8 +181,10 @@ struct plx_listener {
 	struct plx_listen_attr attr;
 	struct listener_shared *shared;
 	struct plx_listener *next;
-	uint32_t handed_over; /* requests that another lcore is answering */
-	bool closed;
+	struct request *requests; /* on their way to another lcore, and back: see handover.c */
+	uint32_t turn;            /* round-robin: the least lcore that is next */
+	bool placing;             /* inside a callback that chooses an lcore */
+	bool closed;              /* by the user; in the list until its requests are answered */
 	char address[PLX_ADDRESS_MAX];
 	uint16_t port;
 };
@@ -221,9 +224,11 @@ struct plx_fabric_lcore {
 extern struct plx_log_component fabric_log;
 extern uint64_t fabric_incarnation;         /* random, of this process; constant after init */
 struct plx_fabric_lcore *fabric_here(void); /* opens it; NULL with an error text */
-int fabric_adopt_orphan(struct plx_fabric_lcore *home, struct plx_pool *pool);
 int fabric_missing(void);
-void fabric_reap_orphans(struct plx_fabric_lcore *home);
+
+/* orphan.c */
+int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool);
+void orphan_reap(struct plx_fabric_lcore *home);
 
 /* driver.c */
 void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider);
@@ -269,12 +274,24 @@ void link_opened(struct plx_link *link);
 void link_try_open(struct plx_link *link);
 
 /* listen.c */
-void listen_request(struct plx_listener *listener, struct fi_info *info);
 void listener_free(struct plx_listener *listener);
+void listener_release(struct plx_listener *listener);
+void listener_ref(struct listener_shared *shared);
+void listener_requested(struct listener_shared *shared);
+void listener_refused(struct listener_shared *shared);
 void listener_opened(struct listener_shared *shared);
 void listener_failed(struct listener_shared *shared, struct plx_set *set, const char *peer,
 		     const char *text);
 void listener_unref(struct listener_shared *shared);
+
+/* handover.c */
+void handover_request(struct plx_listener *listener, struct fi_info *info);
+void handover_drop_all(struct plx_listener *listener);
+
+/* spread.c */
+int spread_check(const struct plx_listen_attr *attr);
+uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *peer);
+uint64_t spread_weight(const struct sockaddr *peer, uint32_t lcore);
 
 /* receive.c */
 int receive_post_all(struct plx_link *link);

@@ -167,7 +167,8 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 		goto destroy;
 	rc = open_endpoint(link, info);
 	if (rc) {
-		plx_fail(EIO, "%s: opening an endpoint failed: %s", set->label, fi_strerror(-rc));
+		rc = plx_fail(EIO, "%s: opening an endpoint failed: %s", set->label,
+			      fi_strerror(-rc));
 		goto destroy;
 	}
 	rc = receive_post_all(link);
@@ -178,11 +179,14 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	return 0;
 
 destroy:
-	if (link->ep) {
-		fi_close(&link->ep->fid);
-		cq_drain(set); /* returns what was posted */
+	if (!link->ep) {
+		link_destroy(link);
+		return rc;
 	}
-	link_destroy(link);
+	/* The provider may have receives of it, which come back with others' completions: the loop
+	 * buries it, as callbacks must not run inside this call. */
+	enlist(link);
+	link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
 	return rc;
 }
 
@@ -207,7 +211,7 @@ void link_destroy(struct plx_link *link)
 	while (link->rx_long_kept)
 		plx_buf_unref(link->rx_long[--link->rx_long_kept]);
 	free(link->rx_long);
-	if (link->rx_kept && fabric_adopt_orphan(home, link->rx_pool) == 0)
+	if (link->rx_kept && orphan_adopt(home, link->rx_pool) == 0)
 		link->rx_pool = NULL;
 	if (!link->rx_kept)
 		plx_pool_destroy(link->rx_pool);
@@ -292,7 +296,7 @@ int link_look_after(struct plx_fabric_lcore *home)
 			link_attend(link, 0);
 	}
 	if (home->orphan_count)
-		fabric_reap_orphans(home);
+		orphan_reap(home);
 	return count;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listeners, and what becomes of a connection request: the listener's lcore reads it and asks where
- * the link shall live; that lcore opens an endpoint for it in its own domain, and accepts. Only the
- * listener's lcore may touch the passive endpoint, so a refusal goes back there. */
+/* Listeners: passive endpoints, and what is counted of them. What comes in is handover.c's. */
 #include "fabric_priv.h"
 
 #include <stdio.h>
@@ -20,7 +18,7 @@ static struct listener_shared *shared_create(void)
 	return shared;
 }
 
-static void shared_ref(struct listener_shared *shared)
+void listener_ref(struct listener_shared *shared)
 {
 	/* Relaxed: whoever copies a reference holds one. */
 	atomic_fetch_add_explicit(&shared->refs, 1, memory_order_relaxed);
@@ -40,6 +38,16 @@ void listener_unref(struct listener_shared *shared)
 static void count(_Atomic uint64_t *counter)
 {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+void listener_requested(struct listener_shared *shared)
+{
+	count(&shared->requests);
+}
+
+void listener_refused(struct listener_shared *shared)
+{
+	count(&shared->refused);
 }
 
 void listener_opened(struct listener_shared *shared)
@@ -70,177 +78,6 @@ void plx_listener_stats(const struct plx_listener *listener, struct plx_listener
 	pthread_mutex_lock(&shared->lock);
 	memcpy(stats_out->last_failure, shared->last_failure, sizeof(stats_out->last_failure));
 	pthread_mutex_unlock(&shared->lock);
-}
-
-/* Requests ------------------------------------------------------------------------------------ */
-
-/* A request on its way to the lcore that its link shall live on, and back if it cannot. */
-struct request {
-	struct plx_listener *listener;
-	uint32_t home, target;
-	const struct plx_fabric_driver *driver;
-	char provider[32];
-	struct plx_link_attr attr;
-	struct listener_shared *shared;
-	struct fi_info *info;
-	uint16_t port;
-};
-
-static void refuse(struct plx_listener *listener, struct fi_info *info, const char *why)
-{
-	char peer[PLX_ADDRESS_MAX];
-
-	address_format(info->dest_addr, peer, sizeof(peer));
-	count(&listener->shared->refused);
-	if (info->handle) /* else an endpoint took it, and closing that dropped it */
-		fi_reject(listener->pep, info->handle, NULL, 0);
-	if (plx_log_allowed(&listener->set->log_limit, plx_loop_now_ns()))
-		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s refused: %s", peer, why);
-}
-
-static void release(struct plx_listener *listener)
-{
-	if (--listener->handed_over == 0 && listener->closed)
-		listener_free(listener);
-}
-
-/* On the listener's lcore: another lcore has taken the request over, or could not. */
-static void request_answered(void *arg)
-{
-	struct request *request = arg;
-
-	if (request->info) {
-		refuse(request->listener, request->info, "no memory or descriptors for it");
-		fi_freeinfo(request->info);
-	}
-	release(request->listener);
-	free(request);
-}
-
-static void on_answer_blocked(void *arg);
-
-/* Tell the listener's lcore. Its queue may be full: then this lcore tries again each turn. */
-static void answer(struct request *request)
-{
-	if (plx_lcore_send(request->home, request_answered, request) == -EAGAIN)
-		plx_lcore_send(request->target, on_answer_blocked, request);
-}
-
-static void on_answer_blocked(void *arg)
-{
-	answer(arg);
-}
-
-static int accept_link(struct plx_link *link)
-{
-	int rc = fi_accept(link->ep, NULL, 0);
-
-	if (rc)
-		return plx_fail(EIO, "accepting %s failed: %s", link->peer, fi_strerror(-rc));
-	return plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
-}
-
-/* Open an endpoint for the request here and accept. Return: 0; -errno while the request can still
- * be refused; a failure past that point ends the link by itself. */
-static int take_request(const struct request *request)
-{
-	struct plx_fabric_lcore *here = fabric_here();
-	struct plx_set *set = here ? set_get(here, request->driver, request->provider,
-					     request->info)
-				   : NULL;
-	struct plx_link *link;
-
-	if (!set)
-		return -ENOMEM;
-
-	int rc = link_create(set, &request->attr, request->info, &link);
-	if (rc)
-		return rc;
-	address_format(request->info->dest_addr, link->peer, sizeof(link->peer));
-	shared_ref(request->shared);
-	link->from = request->shared;
-	hygiene_close_on_exec_port(request->port);
-	if (accept_link(link) != 0)
-		link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
-	return 0;
-}
-
-static void on_request(void *arg)
-{
-	struct request *request = arg;
-
-	if (take_request(request) == 0) {
-		fi_freeinfo(request->info);
-		request->info = NULL;
-	}
-	answer(request);
-}
-
-static struct request *make_request(struct plx_listener *listener, uint32_t target,
-				    struct fi_info *info)
-{
-	struct request *request = malloc(sizeof(*request));
-
-	if (!request)
-		return NULL;
-	*request = (struct request){
-		.listener = listener,
-		.home = listener->set->home->id,
-		.target = target,
-		.driver = listener->set->driver,
-		.attr = listener->attr.link,
-		.shared = listener->shared,
-		.info = info,
-		.port = listener->port,
-	};
-	memcpy(request->provider, listener->set->provider, sizeof(request->provider));
-	return request;
-}
-
-static void hand_over(struct plx_listener *listener, uint32_t target, struct fi_info *info)
-{
-	struct request *request = make_request(listener, target, info);
-	int rc = request ? plx_lcore_send(target, on_request, request) : -ENOMEM;
-
-	if (rc == 0) {
-		listener->handed_over++;
-		return;
-	}
-	refuse(listener, info,
-	       rc == -ENOENT ? "placed on an lcore that does not exist"
-			     : "the lcore it was placed on is too busy");
-	fi_freeinfo(info);
-	free(request);
-}
-
-/* FI_CONNREQ. info is ours. */
-void listen_request(struct plx_listener *listener, struct fi_info *info)
-{
-	uint32_t here = listener->set->home->id;
-	uint32_t target = here;
-
-	count(&listener->shared->requests);
-	listener->handed_over++; /* so that the listener outlives its own callback */
-	if (listener->attr.spread == PLX_SPREAD_CALLBACK && !listener->closed) {
-		char peer[PLX_ADDRESS_MAX];
-
-		address_format(info->dest_addr, peer, sizeof(peer));
-		target = listener->attr.place(listener, peer, listener->attr.place_arg);
-	}
-	if (listener->closed) {
-		refuse(listener, info, "the listener is closed");
-		fi_freeinfo(info);
-	} else if (target != here) {
-		hand_over(listener, target, info);
-	} else {
-		struct request *request = make_request(listener, here, info);
-
-		if (!request || take_request(request) != 0)
-			refuse(listener, info, request ? plx_error() : "out of memory");
-		fi_freeinfo(info);
-		free(request);
-	}
-	release(listener);
 }
 
 /* Listening ----------------------------------------------------------------------------------- */
@@ -348,6 +185,8 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 		return fabric_missing();
 
 	int rc = link_check_attr(&attr->link, &checked.link);
+	if (rc == 0)
+		rc = spread_check(attr);
 	if (rc)
 		return rc;
 	rc = address_split("listen on", address, host, port);
@@ -367,26 +206,39 @@ const char *plx_listener_address(const struct plx_listener *listener)
 	return listener->address;
 }
 
+static void delist(struct plx_listener *listener)
+{
+	struct plx_listener **at = &listener->set->home->listeners;
+
+	while (*at && *at != listener)
+		at = &(*at)->next;
+	if (*at)
+		*at = listener->next;
+}
+
+/* Requests that are on their way are refused. */
 void listener_free(struct plx_listener *listener)
 {
+	handover_drop_all(listener);
+	delist(listener);
 	if (listener->pep)
 		fi_close(&listener->pep->fid);
 	listener_unref(listener->shared);
 	free(listener);
 }
 
+/* Free it if it is closed, and nothing needs it any more. */
+void listener_release(struct plx_listener *listener)
+{
+	if (listener->closed && !listener->placing && !listener->requests)
+		listener_free(listener);
+}
+
 void plx_listener_close(struct plx_listener *listener)
 {
-	if (!listener)
+	if (!listener || listener->closed)
 		return;
-	for (struct plx_listener **at = &listener->set->home->listeners; *at; at = &(*at)->next) {
-		if (*at == listener) {
-			*at = listener->next;
-			break;
-		}
-	}
 	listener->set->listeners--;
 	listener->closed = true;
-	if (listener->handed_over == 0)
-		listener_free(listener);
+	listener_release(listener);
 }

@@ -34,8 +34,10 @@ struct plx_fabric_conf {
  * Thread: setup. Return: 0; -EALREADY; -EINVAL unknown provider; -ENODEV not on this host. */
 int plx_fabric_init(const struct plx_fabric_conf *conf);
 
-/** Close what is still open, on every lcore: none may be running its loop.
- * Thread: main, after the lcores' functions returned and before plx_lcores_fini. */
+/** Close what is still open, on every lcore. Connection requests on their way between lcores are
+ * refused.
+ * Thread: main, after the lcores' functions returned; plx_lcores_fini follows, with no turn of any
+ * loop in between. */
 void plx_fabric_fini(void);
 
 /** Close all listeners of the calling lcore, and all its links without loss (plx_link_close),
@@ -101,7 +103,7 @@ struct plx_link_attr {
 				    are kept for control frames. */
 	uint64_t message_max_bytes;  /**< longest message accepted from the peer; default 16 MiB,
 					limit  1 GiB - 1 */
-	uint64_t connect_timeout_ns; /**< default 5 s */
+	uint64_t connect_timeout_ns; /**< default 5 s; of a listener: from the request on */
 	uint64_t hello_timeout_ns;   /**< for the peer's HELLO once connected; default 2 s */
 	uint64_t close_timeout_ns;   /**< for the peer's answer to a close; default 2 s */
 };
@@ -191,7 +193,9 @@ void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_ou
 
 /* Listeners -------------------------------------------------------------------------------- */
 
-/** Which lcore gets the next link of a listener; its callbacks run there. */
+/** Which lcore gets the next link of a listener; its callbacks run there. Round-robin and hash
+ * choose among lcores that run their loop (plx_loop_is_running) and, if it is among those named,
+ * the listener's own; where there is none it is the listener's own all the same. */
 enum plx_spread {
 	PLX_SPREAD_NONE,        /**< the listener's own */
 	PLX_SPREAD_ROUND_ROBIN, /**< each in turn, by ascending id */
@@ -203,17 +207,19 @@ struct plx_listen_attr {
 	struct plx_link_attr link; /**< of every link it accepts */
 	enum plx_spread spread;
 	/** For round-robin and hash: the lcores to choose from, bit id % 64 of word id / 64. All
-	 * zero: every lcore that runs its loop (plx_loop_is_running). */
+	 * zero: every lcore. */
 	uint64_t lcores[PLX_LCORE_MAX / 64];
 	/** For PLX_SPREAD_CALLBACK: called on the listener's lcore; peer is "192.0.2.1:7000". An id
-	 * that is no lcore refuses the connection. */
+	 * that is no lcore refuses the connection; an lcore that does not take it within
+	 * link.connect_timeout_ns, as it does not run its loop or its lane is full, does so too. */
 	uint32_t (*place)(struct plx_listener *listener, const char *peer, void *arg);
 	void *place_arg;
 };
 
 /** Listen on "host:port"; "*:port" is every address; port 0 takes a free one.
  * Ownership: close with plx_listener_close. Thread: an lcore.
- * Return: 0; -EADDRINUSE; -EADDRNOTAVAIL; -EINVAL; ... */
+ * Return: 0; -EADDRINUSE; -EADDRNOTAVAIL; -EINVAL address or attribute, or an lcore was named that
+ * does not exist; ... */
 int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 		    struct plx_listener **listener_out);
 
@@ -230,7 +236,8 @@ struct plx_listener_stats {
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);
 
-/** Stop listening; links stay. Thread: owner. Accepts NULL. */
+/** Stop listening; links stay, and requests that another lcore has been asked to take still become
+ * links. Allowed inside `place`. Thread: owner. Accepts NULL. */
 void plx_listener_close(struct plx_listener *listener);
 
 /** The links and listeners that are open on the calling lcore. Thread: an lcore. */

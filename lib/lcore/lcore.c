@@ -24,15 +24,24 @@ static struct plx_cpuset old_cpus; /* of the main thread, before it was pinned *
 
 /* Fresh pages, first written by the lcore that they are for: that puts them on its own NUMA node
  * without asking anyone (the default policy of the kernel, set_mempolicy(2)). */
+static size_t loop_bytes(void)
+{
+	return sizeof(struct loop) + others_size();
+}
+
 static struct loop *loop_create(void)
 {
-	struct loop *loop = mmap(NULL, sizeof(*loop), PROT_READ | PROT_WRITE,
+	struct loop *loop = mmap(NULL, loop_bytes(), PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (loop == MAP_FAILED)
 		return NULL;
+	/* Loops that lie side by side are not to be made one huge page, on one node. May fail where
+	 * there are none. */
+	madvise(loop, loop_bytes(), MADV_NOHUGEPAGE);
 	loop->share = &loop->counts.idle;
-	mailbox_init(&loop->mailbox);
+	memset(loop + 1, 0, others_size()); /* its slots would lie with whoever sends first */
+	others_init(loop, loop + 1);        /* cannot fail: constants */
 	wheel_init(&loop->wheel, plx_now_ns());
 	return loop;
 }
@@ -41,7 +50,7 @@ static void loop_destroy(struct loop *loop)
 {
 	pollers_fini(&loop->pollers);
 	wheel_fini(&loop->wheel);
-	munmap(loop, sizeof(*loop));
+	munmap(loop, loop_bytes());
 }
 
 /* One lcore -------------------------------------------------------------------------------- */
@@ -79,11 +88,13 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 
 	if (err)
 		return plx_fail_in(err, "%s: ", lcore_text(lcore, text));
+	lcore_settle(lcore->node);
 	loop = loop_create();
 	if (!loop)
 		return plx_fail(ENOMEM, "%s: no memory for its loop (%zu bytes)",
-				lcore_text(lcore, text), sizeof(*loop));
+				lcore_text(lcore, text), loop_bytes());
 	loop_self = loop;
+	plx_lcore_vars_tls = loop->vars;
 	plx_lcore_id_tls = lcore->id;
 	/* L1 -> L2: who finds the loop finds it, and its lcore's id, CPUs and node, complete. */
 	atomic_store_explicit(&lcore->loop, loop, memory_order_release);
@@ -94,7 +105,7 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 static void lcore_clear(struct lcore *lcore)
 {
 	struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_relaxed); /* own */
-	uint64_t unread = counter_get(&loop->mailbox.tail) - loop->mailbox.head;
+	uint64_t unread = messages_fini(loop);
 
 	if (unread)
 		plx_log(&log_lcore, PLX_LOG_WARNING,
@@ -155,6 +166,7 @@ static void leave_main(void)
 
 	loop_self = NULL;
 	plx_lcore_id_tls = PLX_LCORE_NONE;
+	plx_lcore_vars_tls = NULL;
 	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
 	lcore_clear(&lcores[id]);
 	if (plx_topo_pin(topo, &old_cpus))
@@ -322,6 +334,24 @@ int plx_lcore_node(uint32_t id)
 	return lcore ? lcore->node : -1;
 }
 
+/* What its senders counted, and how many they are. */
+static void count_lanes(const struct loop *loop, struct plx_lcore_stats *stats)
+{
+	struct plx_ring_stats others;
+
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		/* N2 of lane.c */
+		const struct lane *lane = atomic_load_explicit(&loop->in[id], memory_order_acquire);
+
+		if (!lane)
+			continue;
+		stats->lanes++;
+		stats->messages_full += counter_get(&lane->full);
+	}
+	plx_ring_stats(loop->others, &others);
+	stats->messages_full += others.full;
+}
+
 int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out)
 {
 	struct lcore *lcore = lcore_get(id);
@@ -339,9 +369,9 @@ int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out)
 		.busy_cycles = counter_get(&counts->busy.cycles),
 		.idle_cycles = counter_get(&counts->idle.cycles),
 		.messages = counter_get(&counts->messages),
-		.messages_full = counter_get(&loop->mailbox.full),
 		.timers = counter_get(&counts->timers),
 		.longest_turn_cycles = counter_get(&counts->longest_turn_cycles),
 	};
+	count_lanes(loop, stats_out);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #define LCORE_PRIV_H
 
 #include "plx_lcore.h"
+#include "plx_ring.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -85,33 +86,121 @@ void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
  * the rest is left for the next call (next_ns stays <= now_ns). Returns how many were. */
 unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns);
 
-/* Messages: message.c ---------------------------------------------------------------------- */
+/* Messages: message.c, call.c, and lane.c -------------------------------------------------- */
 
-#define MAILBOX_SLOTS    1024
-#define MAILBOX_TURN_MAX 16 /* messages received in one turn */
+#define LANE_SLOTS        PLX_LANE_SLOTS
+#define MESSAGES_TURN_MAX 16 /* messages received in one turn */
 
-struct mailbox_slot {
-	_Atomic uint64_t sequence;
-	plx_message_fn fn;
-	void *arg;
-	uint64_t unused; /* two slots to a line, none across two */
+/* Empty looks in a row after which a lane's bell is cleared; the stress test takes a few. */
+#ifndef LANE_COLD_LOOKS
+#define LANE_COLD_LOOKS 256
+#endif
+
+#define MESSAGE_ARG UINT32_MAX /* as a size: it is a function with one argument */
+
+/* One line: a slot of a lane, or an element of the ring that other threads use. */
+struct message {
+	union {
+		plx_message_fn arg;
+		plx_message_data_fn data;
+	} fn;
+	union {
+		void *arg;
+		alignas(8) char data[PLX_MESSAGE_BYTES];
+	};
+	uint32_t size_bytes;       /* of data, or MESSAGE_ARG */
+	_Atomic uint32_t sequence; /* lanes: position + 1 of the message that is in it */
 };
 
-struct mailbox {
-	/* Written by senders. */
-	alignas(PLX_CACHE_LINE) _Atomic uint64_t tail; /* the next place to claim */
-	_Atomic uint64_t full;                         /* messages that found no room */
-	/* Written by the receiver. */
-	alignas(PLX_CACHE_LINE) uint64_t head; /* the next place to receive from */
-	/* Written by both in turn. */
-	alignas(PLX_CACHE_LINE) struct mailbox_slot slots[MAILBOX_SLOTS];
+static_assert(sizeof(struct message) == PLX_CACHE_LINE, "a hop moves one line");
+
+/* All but the sequence. */
+void message_copy(struct message *to, const struct message *from);
+void message_deliver(const struct message *message);
+
+/* Written by: */
+struct lane {
+	/* the sender */
+	alignas(2 * PLX_CACHE_LINE) uint32_t tail; /* positions run freely */
+	uint32_t limit;              /* of the tail, when the head was last looked at */
+	_Atomic uint64_t full;       /* messages that found no room */
+	struct plx_call *replies;    /* that wait for room */
+	struct plx_call *last_reply; /* of those */
+	struct lane *next_waiting;   /* of the same sender, with such replies too */
+	/* the receiver */
+	alignas(2 * PLX_CACHE_LINE) _Atomic uint32_t head; /* slots before it may be used again */
+	uint32_t next;                                     /* where the next message will be */
+	uint32_t empty_looks;                              /* in a row */
+	/* the sender */
+	alignas(2 * PLX_CACHE_LINE) struct message slots[LANE_SLOTS];
 };
 
-void mailbox_init(struct mailbox *box);
-int mailbox_send(struct mailbox *box, plx_message_fn fn, void *arg);
+#define BELL_WORDS (PLX_LCORE_MAX / 64)
 
-/* Receive up to `max` messages. Returns how many. */
-unsigned mailbox_receive(struct mailbox *box, unsigned max);
+/* What an idle lcore looks at: one line, however many lcores there are. */
+struct bell {
+	alignas(PLX_CACHE_LINE) _Atomic uint64_t lanes[BELL_WORDS]; /* a bit for each sender's id */
+	_Atomic uint64_t others; /* 1: some thread that is no lcore has sent something */
+	struct lane *waiting;    /* the receiver's own: lanes that it has responses for, but that
+				    had no room */
+};
+
+static_assert(sizeof(struct bell) == PLX_CACHE_LINE, "a bell is one line");
+
+struct loop;
+struct lcore;
+
+/* An empty lane whose next position is `start`. */
+void lane_init(struct lane *lane, uint32_t start);
+
+/* The lane between two lcores, made if it is not there. Return: NULL with the error text. */
+struct lane *lane_open(struct lcore *from, struct lcore *to);
+
+/* How many messages there is room for: exact once it has been 0, at least that many else. Sender.
+ */
+uint32_t lane_room(struct lane *lane);
+
+/* Return: 0; -EAGAIN, counted. Sender. */
+int lane_send(struct lane *lane, struct bell *bell, uint32_t sender, const struct message *message);
+
+/* Receive up to `max` messages. Returns how many. Receiver. */
+unsigned lane_receive(struct lane *lane, unsigned max);
+
+/* Receive up to `max` messages from all lanes whose bit is set. Returns how many. Receiver. */
+unsigned lanes_receive(struct loop *loop, unsigned max);
+
+/* Free the lanes to this loop. Returns how many messages were in them. */
+uint64_t lanes_fini(struct loop *loop);
+
+/* The ring of threads that are no lcores: how much memory it takes, and make it there. */
+size_t others_size(void);
+int others_init(struct loop *loop, void *memory);
+
+/* Nothing to receive, and no response that waits: all that an idle turn asks. */
+static inline bool bell_is_silent(const struct bell *bell)
+{
+	uint64_t any = atomic_load_explicit(&bell->others, memory_order_relaxed);
+
+	/* Relaxed: what a bit stands for is looked at with acquire where it is taken. */
+	for (unsigned i = 0; i < BELL_WORDS; i++)
+		any |= atomic_load_explicit(&bell->lanes[i], memory_order_relaxed);
+	return !any && !bell->waiting;
+}
+
+/* Receive up to MESSAGES_TURN_MAX messages. Returns how many. */
+unsigned messages_receive(struct loop *loop);
+
+/* Free what messages_receive receives from. Returns how many messages were left. */
+uint64_t messages_fini(struct loop *loop);
+
+/* The lane from the calling lcore. Return: NULL with the error text. */
+struct lane *lane_to(struct lcore *to);
+
+/* Send from the calling thread. Return: 0; -EAGAIN, counted; -ENOMEM no lane. */
+int message_send(struct lcore *lcore, const struct message *message);
+
+/* Try once more to send the responses that found no room. */
+void replies_retry(struct loop *loop);
 
 /* The loop: loop.c ------------------------------------------------------------------------- */
 
@@ -135,20 +224,26 @@ struct loop {
 	uint64_t now_ns;                           /* the same in ns */
 	struct loop_share *share; /* that the turn before is charged to: busy or idle */
 	struct pollers pollers;
-	bool entered; /* a turn is running: user code finds itself inside the loop */
+	uint32_t first_lane; /* where the next look into the lanes begins */
+	bool entered;        /* a turn is running: user code finds itself inside the loop */
 	bool quit;
 	/* Written by the lcore, read by any thread. */
 	alignas(PLX_CACHE_LINE) struct loop_counts counts;
-	/* Their own lines, as they say above. */
-	struct mailbox mailbox;
+	struct bell bell; /* written by senders, and seldom by the lcore */
+	/* Written when a lane is made. */
+	alignas(PLX_CACHE_LINE) _Atomic(struct lane *) in[PLX_LCORE_MAX]; /* by the sender's id */
+	struct plx_ring *others; /* of threads that are no lcores */
+	_Atomic bool running;    /* inside plx_loop_run */
+	/* The lcore's own. */
 	alignas(PLX_CACHE_LINE) struct plx_timer_wheel wheel;
+	struct lane *out[PLX_LCORE_MAX]; /* by the receiver's id: what this lcore sends on */
+	alignas(4096) char vars[PLX_LCORE_VAR_BYTES]; /* plx_lcore_var: not touched before it is
+							 used */
 };
 
 static_assert(offsetof(struct loop, counts) == PLX_CACHE_LINE, "the lcore's own block: one line");
 static_assert(sizeof(struct loop_counts) <= PLX_CACHE_LINE, "statistics: one line");
-static_assert(offsetof(struct loop, mailbox) == 2 * PLX_CACHE_LINE, "senders write elsewhere");
-static_assert(offsetof(struct mailbox, head) == PLX_CACHE_LINE, "senders and receiver: apart");
-static_assert(sizeof(struct mailbox_slot) == 32, "two slots to a line");
+static_assert(offsetof(struct loop, bell) == 2 * PLX_CACHE_LINE, "senders write elsewhere");
 static_assert(sizeof(struct loop) % PLX_CACHE_LINE == 0, "loops do not share lines");
 
 /* The calling lcore's loop; NULL on any other thread. */
@@ -201,6 +296,10 @@ const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES]);
 
 /* Make the calling thread that lcore: pin it, and give it a loop. Return: 0; -errno. */
 int lcore_enter(struct lcore *lcore, const struct plx_topo *on);
+
+/* Move what the calling thread has used so far of its stack and its thread-local variables to the
+ * node; -1: nowhere. */
+void lcore_settle(int node);
 
 /* Fail with -ENOENT as `what` was called on a thread that is no lcore. */
 int lcore_fail_foreign(const char *what);

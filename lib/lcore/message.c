@@ -1,96 +1,190 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The mailbox of an lcore: a bounded queue from many senders to one receiver, after D. Vyukov's
- * bounded MPMC queue (1024cores.net). Each slot has a sequence that tells whose turn it is: `place`
- * a sender's that has claimed that place, `place + 1` the receiver's, `place + MAILBOX_SLOTS` that
- * of the sender one lap later. A sender that claimed a place and was then taken off its CPU holds
- * up the messages behind it until it runs again; nobody spins for it. */
+/* Messages to an lcore: from other lcores by lanes (lane.c), from all other threads by one ring
+ * that they share.
+ *
+ * Whoever pushes on that ring sets its bit of the doorbell, every time; the receiver clears the bit
+ * and then empties the ring. Both are read-modify-writes of one word, so one comes first: if the
+ * sender's does, the receiver's reads from it, and sees the push (B1 -> B2); if the receiver's
+ * does, the bit stays set. So this bell needs no more than acquire and release. */
 #include "lcore_priv.h"
 
-void mailbox_init(struct mailbox *box)
+#include <string.h>
+
+/* One message -------------------------------------------------------------------------------- */
+
+/* Most messages are a function and an argument: then that is all that is moved. */
+void message_copy(struct message *to, const struct message *from)
 {
-	/* Relaxed: the box is not known to any other thread yet. */
-	atomic_store_explicit(&box->tail, 0, memory_order_relaxed);
-	atomic_store_explicit(&box->full, 0, memory_order_relaxed);
-	box->head = 0;
-	for (uint64_t i = 0; i < MAILBOX_SLOTS; i++)
-		atomic_store_explicit(&box->slots[i].sequence, i, memory_order_relaxed);
+	to->fn = from->fn;
+	to->size_bytes = from->size_bytes;
+	if (from->size_bytes == MESSAGE_ARG)
+		to->arg = from->arg;
+	else
+		memcpy(to->data, from->data, sizeof(to->data));
 }
 
-/* Claim the next place. Returns its slot; NULL if the box is full. */
-static struct mailbox_slot *claim(struct mailbox *box, uint64_t *place_out)
+void message_deliver(const struct message *message)
 {
-	/* Relaxed throughout: the tail only shares out places, and the slot's sequence says whether
-	 * the place may be written to. */
-	uint64_t place = atomic_load_explicit(&box->tail, memory_order_relaxed);
-
-	for (;;) {
-		struct mailbox_slot *slot = &box->slots[place % MAILBOX_SLOTS];
-		/* B2 <- B1: the receiver has read what was there before it is overwritten. */
-		uint64_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
-
-		if ((int64_t)(sequence - place) < 0)
-			return NULL;
-		if (sequence != place) /* another sender was faster */
-			place = atomic_load_explicit(&box->tail, memory_order_relaxed);
-		else if (atomic_compare_exchange_weak_explicit(&box->tail, &place, place + 1,
-							       memory_order_relaxed,
-							       memory_order_relaxed)) {
-			*place_out = place;
-			return slot;
-		}
-	}
+	if (plx_likely(message->size_bytes == MESSAGE_ARG))
+		message->fn.arg(message->arg);
+	else
+		message->fn.data(message->data, message->size_bytes);
 }
 
-int mailbox_send(struct mailbox *box, plx_message_fn fn, void *arg)
-{
-	uint64_t place;
-	struct mailbox_slot *slot = claim(box, &place);
+/* Threads that are no lcores ----------------------------------------------------------------- */
 
-	if (!slot) {
-		/* Relaxed: a statistic; many write it, so it takes a real addition. */
-		atomic_fetch_add_explicit(&box->full, 1, memory_order_relaxed);
-		return -EAGAIN;
-	}
-	slot->fn = fn;
-	slot->arg = arg;
-	/* A1 -> A2: the message, and all that its sender wrote before, is visible to the receiver.
-	 */
-	atomic_store_explicit(&slot->sequence, place + 1, memory_order_release);
+static const struct plx_ring_attr others_attr = {
+	.kind = PLX_RING_MPSC,
+	.capacity = LANE_SLOTS,
+	.element_bytes = sizeof(struct message),
+};
+
+size_t others_size(void)
+{
+	size_t size_bytes = 0;
+
+	plx_ring_size(&others_attr, &size_bytes); /* cannot fail: a constant */
+	return size_bytes;
+}
+
+int others_init(struct loop *loop, void *memory)
+{
+	return plx_ring_init(memory, &others_attr, &loop->others);
+}
+
+static int others_send(struct loop *loop, const struct message *message)
+{
+	if (!plx_ring_push(loop->others, message))
+		return -EAGAIN; /* the ring counts it */
+	/* B1 -> B2 */
+	atomic_fetch_or_explicit(&loop->bell.others, 1, memory_order_release);
 	return 0;
 }
 
-unsigned mailbox_receive(struct mailbox *box, unsigned max)
+static unsigned others_receive(struct loop *loop, unsigned max)
 {
 	unsigned received = 0;
+	struct message message;
 
-	while (received < max) {
-		struct mailbox_slot *slot = &box->slots[box->head % MAILBOX_SLOTS];
-		/* A2 <- A1 */
-		uint64_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
-
-		if (sequence != box->head + 1)
-			break;
-
-		plx_message_fn fn = slot->fn;
-		void *arg = slot->arg;
-
-		/* B1 -> B2: the slot was read before a sender may write to it again. */
-		atomic_store_explicit(&slot->sequence, box->head + MAILBOX_SLOTS,
-				      memory_order_release);
-		box->head++;
+	/* B2 <- B1 */
+	atomic_exchange_explicit(&loop->bell.others, 0, memory_order_acquire);
+	while (received < max && plx_ring_pop(loop->others, &message)) {
 		received++;
-		fn(arg);
+		message_deliver(&message);
 	}
+	if (received == max) /* there may be more; relaxed: the next look is ours again */
+		atomic_fetch_or_explicit(&loop->bell.others, 1, memory_order_relaxed);
 	return received;
+}
+
+/* Receiving ---------------------------------------------------------------------------------- */
+
+unsigned messages_receive(struct loop *loop)
+{
+	struct bell *bell = &loop->bell;
+	unsigned received = 0;
+
+	if (bell->waiting)
+		replies_retry(loop);
+	/* Relaxed: others_receive looks at it again. */
+	if (atomic_load_explicit(&bell->others, memory_order_relaxed))
+		received = others_receive(loop, MESSAGES_TURN_MAX / 2);
+	return received + lanes_receive(loop, MESSAGES_TURN_MAX - received);
+}
+
+uint64_t messages_fini(struct loop *loop)
+{
+	return lanes_fini(loop) + plx_ring_depth(loop->others);
+}
+
+/* Sending ------------------------------------------------------------------------------------ */
+
+struct lane *lane_to(struct lcore *to)
+{
+	struct lane *lane = loop_self->out[to->id];
+
+	if (plx_unlikely(!lane)) {
+		lane = lane_open(lcore_get(plx_lcore_id()), to);
+		loop_self->out[to->id] = lane;
+	}
+	return lane;
+}
+
+int message_send(struct lcore *lcore, const struct message *message)
+{
+	/* L2 of lcore.c */
+	struct loop *to = atomic_load_explicit(&lcore->loop, memory_order_acquire);
+	struct lane *lane;
+
+	if (plx_unlikely(!loop_self))
+		return others_send(to, message);
+	lane = lane_to(lcore);
+	if (plx_unlikely(!lane))
+		return -ENOMEM;
+	return lane_send(lane, &to->bell, plx_lcore_id(), message);
+}
+
+static int fail_missing(const char *what, uint32_t id)
+{
+	return plx_fail(ENOENT, "%s: there is no lcore %u", what, id);
 }
 
 int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg)
 {
 	struct lcore *lcore = lcore_get(id);
+	struct message message = {.fn.arg = fn, .size_bytes = MESSAGE_ARG, .arg = arg};
 
-	if (!lcore)
-		return plx_fail(ENOENT, "plx_lcore_send: there is no lcore %u", id);
-	/* L2 of lcore.c */
-	return mailbox_send(&atomic_load_explicit(&lcore->loop, memory_order_acquire)->mailbox, fn,
-			    arg);
+	if (plx_unlikely(!lcore))
+		return fail_missing("plx_lcore_send", id);
+	return message_send(lcore, &message);
+}
+
+int plx_lcore_send_data(uint32_t id, plx_message_data_fn fn, const void *data, size_t size_bytes)
+{
+	struct lcore *lcore = lcore_get(id);
+	struct message message = {.fn.data = fn, .size_bytes = (uint32_t)size_bytes};
+
+	if (plx_unlikely(!lcore))
+		return fail_missing("plx_lcore_send_data", id);
+	if (plx_unlikely(size_bytes > PLX_MESSAGE_BYTES))
+		return plx_fail(EMSGSIZE,
+				"plx_lcore_send_data: %zu bytes: a message carries at most %d; "
+				"send a pointer to them",
+				size_bytes, PLX_MESSAGE_BYTES);
+	if (size_bytes)
+		memcpy(message.data, data, size_bytes);
+	return message_send(lcore, &message);
+}
+
+/* Return: 0, there is room for one message; -EAGAIN, counted; -ENOMEM. */
+static int check_room(struct lcore *lcore)
+{
+	struct lane *lane = lane_to(lcore);
+
+	if (!lane)
+		return -ENOMEM;
+	if (lane_room(lane) > 0)
+		return 0;
+	counter_add(&lane->full, 1);
+	return -EAGAIN;
+}
+
+int plx_lcore_broadcast(plx_message_fn fn, void *arg)
+{
+	struct message message = {.fn.arg = fn, .size_bytes = MESSAGE_ARG, .arg = arg};
+
+	if (!loop_self)
+		return lcore_fail_foreign("plx_lcore_broadcast");
+	/* Nobody else sends on this lcore's lanes: what room there is now stays. */
+	PLX_LCORE_FOREACH (id) {
+		int err = id == plx_lcore_id() ? 0 : check_room(lcore_get(id));
+
+		if (err)
+			return err;
+	}
+	PLX_LCORE_FOREACH (id) {
+		if (id != plx_lcore_id())
+			message_send(lcore_get(id), &message);
+	}
+	return 0;
 }

@@ -201,11 +201,11 @@ static inline bool plx_timer_running(const struct plx_timer *timer)
 
 typedef void (*plx_message_fn)(void *arg);
 
-/** Call fn(arg) on lcore id, from inside its loop; it may be the calling one, whose next turn it is
- * then. Messages of one sender keep their order; a loop that is not running keeps them until it
- * does. Thread: any, between init and fini.
- * Return: 0; -EAGAIN the lane is full (counted, no error text), try later; -ENOENT no such lcore;
- * -ENOMEM no memory for the lane. */
+/** Call fn(arg) on lcore id, from inside its loop; it may be the calling one, and is called by its
+ * loop then, too, never by this function. Messages of one sender keep their order; a loop that is
+ * not running keeps them until it does. Thread: any, between init and fini. Return: 0; -EAGAIN the
+ * lane is full (counted, no error text), try later; -ENOENT no such lcore; -ENOMEM no memory for
+ * the lane. */
 int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg);
 
 /** data: a copy of what was sent, aligned to 8 bytes; valid during the call only. */
@@ -215,11 +215,12 @@ typedef void (*plx_message_data_fn)(const void *data, size_t size_bytes);
  * or free anything. Thread and return: as plx_lcore_send; -EMSGSIZE longer. */
 int plx_lcore_send_data(uint32_t id, plx_message_data_fn fn, const void *data, size_t size_bytes);
 
-/** plx_lcore_send_data of one value: one that does not fit does not
- * compile (a division by zero). value: an lvalue. */
+/** plx_lcore_send_data of one value: one that does not fit does not compile (an array of a negative
+ * size). value: an lvalue. */
 #define PLX_LCORE_SEND_VALUE(id, fn, value)       \
 	plx_lcore_send_data((id), (fn), &(value), \
-			    sizeof(value) / (sizeof(value) <= PLX_MESSAGE_BYTES))
+			    sizeof(value) *       \
+				    sizeof(char[sizeof(value) <= PLX_MESSAGE_BYTES ? 1 : -1]))
 
 /** Call fn(arg) on every lcore but the calling one: all of them or, where a lane is full, none.
  * Thread: an lcore. Return: 0; -EAGAIN; -ENOENT not an lcore; -ENOMEM. */
@@ -287,7 +288,8 @@ struct plx_lcore_stats {
 	uint64_t busy_cycles;   /**< spent in turns that did something */
 	uint64_t idle_cycles;   /**< spent in turns that did nothing */
 	uint64_t messages;      /**< received */
-	uint64_t messages_full; /**< to this lcore that found their lane full */
+	uint64_t messages_full; /**< to this lcore that found their lane full; a response that had
+				     to wait counts once */
 	uint32_t lanes;         /**< to this lcore, of other lcores and itself */
 	uint64_t timers;        /**< fired */
 	uint64_t longest_turn_cycles;

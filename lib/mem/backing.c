@@ -56,11 +56,11 @@ bool mem_lies_on(const void *base, size_t size_bytes, int node)
 {
 	void *pages[SAMPLES];
 	int status[SAMPLES];
+	size_t last = (size_bytes - 1) / MEM_4K;
 
+	/* The last page is one of them: what a node has no room for is the end of a zone. */
 	for (size_t i = 0; i < SAMPLES; i++) {
-		size_t offset = size_bytes / SAMPLES * i / MEM_4K * MEM_4K;
-
-		pages[i] = (char *)base + offset;
+		pages[i] = (char *)base + last * i / (SAMPLES - 1) * MEM_4K;
 		status[i] = node;
 	}
 	if (move_pages(0, SAMPLES, pages, NULL, status, 0) != 0)

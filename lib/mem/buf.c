@@ -125,7 +125,8 @@ struct plx_buf *plx_buf_alloc(uint32_t room_bytes)
 struct plx_buf *plx_buf_ref(struct plx_buf *buf)
 {
 	/* Relaxed: the caller has a reference, so the buffer stays, and passing the new one on to
-	 * another thread orders it. */
+	 * another thread orders it. Never a plain store, as for a count of one in drop: of the one
+	 * reference of something that threads share, two of them may make more at once. */
 	atomic_fetch_add_explicit(&buf->refs, 1, memory_order_relaxed);
 	return buf;
 }

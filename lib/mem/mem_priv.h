@@ -5,6 +5,10 @@
 #define MEM_PRIV_H
 
 #include "plx_mem.h"
+#include "plx_ring.h"
+
+#include <stdatomic.h>
+#include <string.h>
 
 #define MEM_4K ((size_t)4 << 10)
 #define MEM_2M ((size_t)2 << 20)
@@ -115,7 +119,7 @@ int mem_smaps_read(const void *base, struct mem_smaps *smaps_out);
 /** "2 MiB", "1.5 GiB". Returns out. */
 const char *mem_format_bytes(char *out, size_t size, uint64_t bytes);
 
-/* Zones and pools. */
+/* Zones. */
 
 /** plx_mem_alloc with its errno. */
 int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_zone **zone_out,
@@ -123,6 +127,155 @@ int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_
 
 /** The index of the zone that all those bytes lie in, or PLX_ZONE_NONE. Thread: any. */
 uint32_t mem_zone_index(const void *memory, size_t size_bytes);
+
+/* Pools. pool.c makes them and looks at them. pool_use.c gets and puts where the inline functions
+ * of plx_mem.h do not get on, with pool_owned.c and pool_shared.c for the two kinds. pool_list.c
+ * has the list that both put on what cannot go where it should. */
+
+#ifdef NDEBUG
+#define POOL_CHECKED 0
+#else
+#define POOL_CHECKED 1 /* marks per object, and a canary behind each */
+#endif
+#define POOL_CANARY_BYTES (POOL_CHECKED ? sizeof(uint64_t) : 0)
+
+/* Whether something is done to each object that leaves a pool or comes back. */
+#if POOL_CHECKED || defined(MEM_ASAN)
+#define POOL_WATCHED 1
+#else
+#define POOL_WATCHED 0
+#endif
+
+/** What lies at the start of an object while it is on the list. */
+struct pool_returned {
+	struct pool_returned *next;
+};
+
+/** What an lcore has at hand: a cache of a shared pool, or all that its own pool has. Atomic is
+ * what others add up for statistics; relaxed, as a figure may be a moment old and nothing else is
+ * read through it. */
+struct pool_cache {
+	struct plx_pool_cache pub;
+	bool is_dry; /* shared: the last get found nothing */
+	_Atomic uint64_t empty;
+
+	/* Of an owned pool. */
+	_Atomic uint32_t low_water;
+	_Atomic uint32_t collected;  /* of listed_count, how many came to the stack */
+	struct pool_returned *taken; /* off the list, not yet in the stack */
+
+	/* Of a shared one. */
+	_Atomic uint64_t refills;
+	_Atomic uint64_t spills;
+	struct pool_cache *next; /* of the pool's */
+};
+
+_Static_assert(sizeof(struct pool_cache) <= PLX_CACHE_LINE, "the stack begins at the next line");
+
+struct pool {
+	/* Constant. */
+	struct plx_pool pub;
+	uint32_t lcore_count; /* as pub.lcore_count, where that is not 0 for the sake of checks */
+	uint32_t owner;
+	uint32_t object_count;
+	uint32_t cache_count;   /* objects of one cache of a shared pool */
+	struct pool_cache *own; /* of an owned pool */
+	struct plx_ring *ring;  /* of a shared pool: what lies free and in no cache */
+	PLX_ALIGNED_LINE char *objects;
+	size_t stride_bytes;
+	size_t object_bytes;
+	_Atomic uint8_t *marks; /* one per object; NULL in release builds */
+	const struct plx_zone *zone;
+	struct pool *next;
+
+	/* Written by any thread. */
+	PLX_ALIGNED_LINE _Atomic(struct pool_returned *) list;
+	_Atomic uint32_t listed_count; /* owned: that ever were on it; shared: that are */
+	_Atomic uint32_t low_water;    /* shared */
+	_Atomic uint64_t empty;        /* shared: for threads without a cache */
+	_Atomic(struct pool_cache *) first_cache;
+
+	char name[32];
+};
+
+static inline struct pool *pool_of(struct plx_pool *pub)
+{
+	return plx_container_of(pub, struct pool, pub);
+}
+
+static inline bool pool_is_shared(const struct pool *pool)
+{
+	return pool->owner == PLX_LCORE_NONE;
+}
+
+/* The caches of a shared pool, by next. */
+static inline struct pool_cache *pool_first_cache(const struct pool *pool)
+{
+	/* C2 <- C1: a cache is filled in before others see it. */
+	return atomic_load_explicit(&pool->first_cache, memory_order_acquire);
+}
+
+/* Relaxed: a cache is its lcore's own. */
+static inline uint32_t pool_cached(const struct pool_cache *cache)
+{
+	return atomic_load_explicit(&cache->pub.count, memory_order_relaxed);
+}
+
+static inline void pool_set_cached(struct pool_cache *cache, uint32_t count)
+{
+	atomic_store_explicit(&cache->pub.count, count, memory_order_relaxed);
+}
+
+/** Add one to a counter that only the calling thread writes. */
+static inline void pool_count_one(_Atomic uint64_t *counter)
+{
+	/* Relaxed: for statistics only. */
+	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
+
+	atomic_store_explicit(counter, value + 1, memory_order_relaxed);
+}
+
+/** Mark what lies free, but for the link. */
+static inline void pool_poison(const struct pool *pool, void *object)
+{
+	mem_poison((char *)object + sizeof(struct pool_returned),
+		   pool->object_bytes - sizeof(struct pool_returned));
+}
+
+/** Objects that are free just now. */
+uint32_t pool_available(const struct pool *pool);
+
+/** The checks of debug builds on an object that leaves a pool, and on one that comes back. */
+void pool_check_get(struct pool *pool, const void *object);
+void pool_check_put(struct pool *pool, const void *object);
+void pool_put_canary(const struct pool *pool, void *object);
+
+/** Put objects on the list. Thread: any. */
+void pool_list_push(struct pool *pool, void *const *objects, uint32_t count);
+
+/** Take the whole list: links, or NULL. Thread: the owner; any, where the pool is shared. */
+struct pool_returned *pool_list_take(struct pool *pool);
+
+/** Put back the rest of what was taken, which is not NULL. Thread: as pool_list_take. */
+void pool_list_untake(struct pool *pool, struct pool_returned *rest);
+
+/** Get where the stack holds too few, or there may be a new low-water mark. Thread: the owner. */
+uint32_t pool_owned_get(struct pool *pool, void **objects, uint32_t count);
+
+/** The cache of all who have none: always empty, always full. */
+extern struct pool_cache pool_no_cache;
+
+/** Get where the cache holds too few, and put where it has too little room. */
+uint32_t pool_shared_get(struct pool *pool, struct pool_cache *cache, void **objects,
+			 uint32_t count);
+void pool_shared_put(struct pool *pool, struct pool_cache *cache, void *const *objects,
+		     uint32_t count);
+
+/** Objects in all caches. Thread: any. */
+uint32_t pool_shared_in_caches(const struct pool *pool);
+
+/** Bytes of one cache, or of the stack of an owned pool, with the lines that are its alone. */
+size_t pool_cache_bytes(uint32_t object_count);
 
 /** Log the name of each pool that is left, and forget them. */
 void mem_pools_forget(void);

@@ -37,7 +37,7 @@
 #define MARK_AHEAD     64  /* slots ahead whose mark a consumer makes its own */
 #define DEPTH_EVERY    256 /* elements between two looks of the consumers at the depth */
 
-/* Tests stop or delay a thread at these steps of a push or pop: looked, claimed, copied. */
+/* Tests stop or delay a thread at these steps: looked, claimed, copied, counting. */
 #ifndef RING_STEP
 #define RING_STEP(where) ((void)0)
 #endif
@@ -76,11 +76,16 @@ void multi_init(struct plx_ring *ring, uint64_t start)
 
 uint32_t multi_depth(const struct plx_ring *ring)
 {
-	/* Relaxed: a figure of a moment. The pop first, so that it does not pass the push. */
+	/* Relaxed: a figure of a moment. The two are not read at once, so it may come out above the
+	 * capacity and, where the processor turns them round, below 0. */
+	RING_STEP(counting);
+
 	uint64_t popped = atomic_load_explicit(&ring->pop_claim, memory_order_relaxed);
 	uint64_t pushed = atomic_load_explicit(&ring->push_claim, memory_order_relaxed);
 	uint64_t depth = ((pushed >> POSITION_SHIFT) - (popped >> POSITION_SHIFT)) & POSITION_MASK;
 
+	if (depth > POSITION_MASK / 2)
+		return 0;
 	return depth <= ring->capacity ? (uint32_t)depth : ring->capacity;
 }
 
@@ -249,9 +254,10 @@ static inline uint32_t pop(struct plx_ring *ring, uint32_t words, void *elements
 	RING_STEP(copied);
 	if (plx_unlikely(ends_line(mine)))
 		plx_prefetch_write(mark_of(ring, mine.position + MARK_AHEAD));
-	mark(ring, mine, MARK_EMPTY);
+	/* Before the mark: after it producers may have filled what is counted here. */
 	if (plx_unlikely((mine.position ^ (mine.position + mine.count)) >= DEPTH_EVERY))
 		note_depth(&ring->pop_depth, multi_depth(ring) + mine.count);
+	mark(ring, mine, MARK_EMPTY);
 	return mine.count;
 }
 
@@ -269,7 +275,8 @@ uint32_t plx_ring_multi_pop(struct plx_ring *ring, void *elements, uint32_t coun
 
 uint32_t plx_ring_multi_pop_one(struct plx_ring *ring, void *element)
 {
-	if (plx_likely(ring->words == 1 && ring->kind == PLX_RING_MPMC))
-		return pop(ring, 1, element, 1, false, false);
-	return plx_ring_multi_pop(ring, element, 1, false);
+	if (plx_unlikely(ring->words != 1))
+		return plx_ring_multi_pop(ring, element, 1, false);
+	return ring->kind == PLX_RING_MPSC ? pop(ring, 1, element, 1, false, true)
+					   : pop(ring, 1, element, 1, false, false);
 }

@@ -103,9 +103,6 @@ int plx_topo_pinned(const struct plx_topo *topo, struct plx_cpuset *cpus_out);
 
 /* Core lists and masks --------------------------------------------------------------------- */
 
-/** Lcore ids are 0 to PLX_LCORE_MAX - 1. */
-#define PLX_LCORE_MAX 256
-
 /** One lcore and the CPUs it may run on: one by custom; of several the system chooses. */
 struct plx_lcore_place {
 	uint32_t lcore_id;

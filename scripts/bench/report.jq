@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The tables of the report, as HTML, from summary.json.
+# What all parts share of the report, as HTML, from summary.json: $which is "top" or "bottom".
 
-def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostring
-	else . / 10 | round | "\(. / 100 | floor).\(. % 100 + 100 | tostring | .[1:])" end;
 def size: if . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"
 	elif . >= 1024 and . % 1024 == 0 then "\(. / 1024) KiB" else "\(.) B" end;
 def cells: map("<td>\(tostring | @html)</td>") | join("");
@@ -12,25 +10,14 @@ def verdict:
 	 else "<p class=\"bad\">Others had \(.platform_lost * 1000 | round / 10) % of a CPU before the runs began: " +
 		"this host was busy, and these figures tell of that.</p>" end),
 	(if .valid then empty else "<p class=\"bad\">Invalid: \(.reason | @html)</p>" end),
-	(if .baseline_checked then empty
+	(if .baseline_checked or .runs == [] then empty
 	 else "<p>raw-fi-tcp was not checked against raw-tcp: 64 B was not measured with both.</p>" end),
 	(.failures[] | "<p class=\"bad\">Failed: \(@html)</p>");
-
-def figures:
-	"<table><tr><th>row</th><th>min</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>p99.99</th>" +
-	"<th>max</th><th>p50 over rounds</th><th>round trips</th><th>x raw</th></tr>",
-	(.runs | group_by(.size_bytes)[]
-		| "<tr class=\"size\"><th colspan=\"11\">\(.[0].size_bytes | size)</th></tr>",
-		  (.[] | "<tr\(if .name == "tcp-poll" then " class=\"own\"" else "" end)>" +
-			([.name, (.min_ns, .p50_ns, .p90_ns, .p99_ns, .p99_9_ns, .p99_99_ns, .max_ns | us),
-			  "\(.p50_least_ns | us) – \(.p50_greatest_ns | us)", .count, (.ratio_to_raw // "–")]
-			 | cells) + "</tr>")),
-	"</table>";
 
 def bars:
 	if .bars == [] then empty else
 	"<h2>Bars</h2><table><tr><th>what</th><th>ratio</th><th>at most</th><th></th></tr>",
-	(.bars[] | "<tr>" + ([ "\(.row) over \(.over), \(.size_bytes | size)", .ratio, .limit] | cells) +
+	(.bars[] | "<tr>" + ([(.what // "\(.row) over \(.over), \(.size_bytes | size)"), .ratio, .limit] | cells) +
 		(if .ok then "<td class=\"good\">reached</td>"
 		 elif .gates then "<td class=\"bad\">missed</td>"
 		 else "<td>above (a bar for net)</td>" end) + "</tr>"),
@@ -53,4 +40,4 @@ def environment:
 		  "\(.value | if type == "array" then join(", ") else tostring end | @html)</td></tr>"),
 	"</table>";
 
-verdict, figures, bars, hiccups, environment
+if $which == "top" then verdict, bars else hiccups, environment end

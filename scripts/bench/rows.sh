@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The rows of the bench: which programs they are, and how one run of them is made. Sourced by
+# The programs of the bench, the rows of the part rtt, and how one run of them is made. Sourced by
 # bench.sh, whose variables these functions use and set.
 # shellcheck disable=SC2034,SC2154
 
 declare -A program # by name: path of the executable
 targets=()         # what ninja is to build
+wanted=(raw-tcp raw-fi raw-fi-shm raw-zmq hiccup plx-ping many_links) # parts add theirs
 
 # name of the program of each row, in the order of a round
 all_rows=(raw-tcp raw-fi-tcp raw-fi-shm raw-zmq tcp-poll tcp-poll-idle)
@@ -28,9 +29,8 @@ find_programs()
 		program[$name]=$path
 		targets+=("${path#"$PWD/$build/"}")
 	done < <(meson introspect --targets "$build" 2>>"$build/bench-build.log" |
-		jq -r '.[] | select(.type == "executable") |
-			select(.name | IN("raw-tcp", "raw-fi", "raw-fi-shm", "raw-zmq", "hiccup", "plx-ping", "many_links")) |
-			"\(.name) \(.filename[0])"')
+		jq -r '.[] | select(.type == "executable") | select(.name | IN($ARGS.positional[])) |
+			"\(.name) \(.filename[0])"' --args "${wanted[@]}")
 	((${#targets[@]}))
 }
 

@@ -33,7 +33,7 @@ for header in "$PLX_SOURCE_ROOT"/lib/*/plx_*.h; do
 	[[ $header == *_priv.h || -f $prefix/include/pollux/$header ]] ||
 		fail "$header is not in $prefix/include/pollux"
 done
-for app in plx-ping plx-echo plx-info; do
+for app in plx-ping plx-echo plx-info plx-perf; do
 	[[ -x $prefix/bin/$app ]] || fail "$app is not installed"
 	[[ -f $prefix/share/man/man1/$app.1 ]] || fail "the man page of $app is not installed"
 	LD_LIBRARY_PATH=$lib_dir "$prefix/bin/$app" --version >/dev/null </dev/null ||

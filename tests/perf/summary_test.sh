@@ -85,6 +85,46 @@ sum=$(run tcp-poll 1024 1 8000 | summary net)
 check 'without a baseline nothing is checked, and that is said' "$sum" \
 	'.valid and (.baseline_checked | not) and .bars == [] and .runs[0].ratio_to_raw == null'
 
+# The part rings: its bars, from results that are made up.
+# ring VARIANT LCORES BURST RATIO: a row of plx-perf ring.
+ring()
+{
+	jq -nc --arg variant "$1" --argjson lcores "$2" --argjson burst "$3" --argjson ratio "$4" '{
+		name: "ring", variant: $variant, lcores: $lcores, burst: $burst, cycles_per_elem: 10,
+		peer: "rte_ring", peer_cycles_per_elem: (10 / $ratio), ratio: $ratio}'
+}
+rows=$({
+	ring spsc 2 1 0.3
+	ring spsc 2 8 0.651
+	ring mpmc 1 8 1.5
+	ring mpsc 2 1 9
+	ring spsc 2 256 9
+} | jq -sc '{rows: .}')
+rings()
+{
+	jq -n -f "$root/scripts/bench/rings.jq"
+}
+sum=$(rings <<<"$rows")
+check 'a bar of a ring that is just reached is reached' "$sum" \
+	'.bars[] | select(.what | startswith("spsc ring, two lcores, burst 1,")) | .ok and .limit == 0.3 and .gates'
+check '... and just missed is missed' "$sum" \
+	'.bars[] | select(.what | startswith("spsc ring, two lcores, burst 8,")) | .ok | not'
+check 'one lcore has limits of its own' "$sum" \
+	'.bars[] | select(.what | startswith("mpmc ring, one lcore, burst 8,")) | .ok and .limit == 1.5'
+check 'other rows have none' "$sum" '(.bars | length == 3) and (.rows | length == 5)'
+sum=$(jq -c '{rows: [.rows[] | del(.ratio, .peer, .peer_cycles_per_elem)]}' <<<"$rows" | rings)
+check 'without DPDK nothing is held against it' "$sum" '.bars == []'
+hop='{"hop": {"bare_ns": 100, "gap_us": 20, "hot": {"p50_ns": 140, "ratio": 1.4},
+	"quiet": {"p50_ns": 271, "ratio": 2.71}, "idle-tcp": {"p50_ns": 170, "ratio": 1.7, "cold_poll_wait_ns": 30}}}'
+sum=$(rings <<<"$hop")
+check 'hops are held against the bare line' "$sum" '.bars | map(.ok) == [true, false, true]'
+check '... beside tcp less what its polls take' "$sum" '.bars[2].ratio == 1.4'
+sum=$(rings <<<'{"caches": {"lcores": 2, "bytes": 12288}}')
+check 'caches are taken for four lcores' "$sum" '.bars == [{what: "caches of a pool at 4 lcores, KiB", ratio: 24,
+	limit: 24, ok: true, gates: true}]'
+sum=$(rings </dev/null)
+check 'nothing measured, nothing said' "$sum" '.rows == [] and .bars == [] and .hop == null'
+
 # refuses WORDS OPTION...: status 2 and a text with these words, before anything is built.
 refuses()
 {
@@ -102,7 +142,8 @@ refuses()
 }
 
 refuses "unknown option '--bogus'" --bogus
-refuses 'there is no such part; there is rtt' --only verbs
+refuses 'there is no such part; there are rtt rings' --only verbs
+refuses 'that part is of one host' --only rings --serve
 refuses "'0' is no size from 1 to 16M" --sizes 64,0
 refuses "'17M' is no size" --sizes 17M
 refuses 'there are tcp, net and fi:tcp' --provider sockets

@@ -137,9 +137,9 @@ void fixture_stop(void)
 	side_release(&server, UINT32_MAX);
 	side_release(&client, UINT32_MAX);
 	plx_fabric_fini();
+	assert_int_equal(plx_lcores_fini(5 * PLX_NS_PER_S), 0);
 	plx_mem_stats(&stats);
 	assert_int_equal(stats.bytes_used, 0);
-	assert_int_equal(plx_lcores_fini(5 * PLX_NS_PER_S), 0);
 	plx_mem_fini();
 	plx_topo_close(topo);
 	free(server.last);
@@ -165,6 +165,58 @@ void pump_ms(unsigned ms)
 
 	pump_until(&never, 1, ms);
 }
+
+/* Lcore 1 --------------------------------------------------------------------------------------
+ */
+
+static int run_loop(void *arg)
+{
+	return plx_loop_run();
+}
+
+void worker_start(void)
+{
+	assert_int_equal(plx_lcore_launch(1, run_loop, NULL), 0);
+	for (int i = 0; i < 2000 && !plx_loop_is_running(1); i++)
+		pump_ms(1);
+	assert_true(plx_loop_is_running(1));
+}
+
+static void quit(void *arg)
+{
+	plx_loop_quit();
+}
+
+void worker_stop(void)
+{
+	assert_int_equal(plx_lcore_send(1, quit, NULL), 0);
+	assert_int_equal(plx_lcore_join(1, 5 * PLX_NS_PER_S, NULL), 0);
+}
+
+struct errand {
+	plx_message_fn fn;
+	void *arg;
+	_Atomic unsigned done;
+};
+
+static void run_errand(void *arg)
+{
+	struct errand *errand = arg;
+
+	errand->fn(errand->arg);
+	errand->done = 1;
+}
+
+void worker_call(plx_message_fn fn, void *arg)
+{
+	struct errand errand = {.fn = fn, .arg = arg};
+
+	assert_int_equal(plx_lcore_send(1, run_errand, &errand), 0);
+	assert_true(pump_until(&errand.done, 1, 5000));
+}
+
+/* Links ----------------------------------------------------------------------------------------
+ */
 
 struct plx_listener *fixture_listen(const char *address, const struct plx_link_attr *attr)
 {

@@ -56,6 +56,13 @@ struct plx_listener *fixture_listen(const char *address, const struct plx_link_a
 /** Connect `client` and wait until both sides are open; fails the test if they do not get there. */
 void fixture_connect(struct plx_listener *listener, const struct plx_link_attr *attr);
 
+/** Let lcore 1 run its loop, and end that. */
+void worker_start(void);
+void worker_stop(void);
+
+/** Run fn(arg) on lcore 1, which runs its loop, and turn this loop until it has returned. */
+void worker_call(plx_message_fn fn, void *arg);
+
 /** Descriptors of this process. */
 unsigned open_descriptors(void);
 

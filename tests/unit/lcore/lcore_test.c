@@ -204,6 +204,7 @@ static void fini_names_the_one_that_does_not_come_back(void **state)
 	assert_int_equal(plx_lcores_fini(FOREVER), 0);
 	assert_int_equal(plx_lcore_count(), 0);
 	sem_destroy(&gate);
+	plx_mem_fini();
 	plx_topo_close(lcores.topo);
 	lcores_up(&lcores, 3);
 }

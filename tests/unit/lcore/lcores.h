@@ -5,6 +5,7 @@
 #define LCORES_H
 
 #include "plx_lcore.h"
+#include "plx_mem.h"
 #include "plx_test.h"
 
 #include <stdlib.h>
@@ -38,7 +39,11 @@ static inline void lcores_prepare(struct lcores *lcores, uint32_t count)
 
 static inline void lcores_up(struct lcores *lcores, uint32_t count)
 {
+	const struct plx_mem_conf memory = {.huge = PLX_HUGE_NONE}; /* for lanes */
+
 	lcores_prepare(lcores, count);
+	if (plx_mem_init(&memory))
+		fail_msg("%s", plx_error());
 	if (plx_lcores_init(&lcores->conf))
 		fail_msg("%s", plx_error());
 }
@@ -47,6 +52,7 @@ static inline void lcores_down(struct lcores *lcores)
 {
 	if (plx_lcores_fini(10 * PLX_NS_PER_S))
 		fail_msg("%s", plx_error());
+	plx_mem_fini();
 	plx_topo_close(lcores->topo);
 }
 

@@ -160,10 +160,10 @@ static void a_turn_takes_messages_then_pollers_then_timers(void **state)
 
 static void messages_of_a_turn_are_bounded(void **state)
 {
-	for (unsigned i = 0; i < 2 * MAILBOX_TURN_MAX + 3; i++)
+	for (unsigned i = 0; i < 2 * MESSAGES_TURN_MAX + 3; i++)
 		assert_int_equal(plx_lcore_send(0, message, NULL), 0);
-	assert_int_equal(plx_loop_turn(), MAILBOX_TURN_MAX);
-	assert_int_equal(plx_loop_turn(), MAILBOX_TURN_MAX);
+	assert_int_equal(plx_loop_turn(), MESSAGES_TURN_MAX);
+	assert_int_equal(plx_loop_turn(), MESSAGES_TURN_MAX);
 	assert_int_equal(plx_loop_turn(), 3);
 	assert_int_equal(plx_loop_turn(), 0);
 }
@@ -287,10 +287,14 @@ static void a_worker_runs_until_stop(void **state)
 	struct plx_lcore_stats before, after;
 	int result = -1;
 
+	assert_false(plx_loop_is_running(10));
+	assert_false(plx_loop_is_running(11));
 	assert_int_equal(plx_lcore_launch(10, run_loop, NULL), 0);
 	do {
 		plx_lcore_stats(10, &before);
 	} while (before.turns < 1000);
+	assert_true(plx_loop_is_running(10));
+	assert_false(plx_loop_is_running(0)); /* RUNNING, but not its loop */
 	do {
 		plx_lcore_stats(10, &after);
 	} while (after.turns < before.turns + 1000);
@@ -299,6 +303,7 @@ static void a_worker_runs_until_stop(void **state)
 	plx_stop();
 	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
 	assert_int_equal(result, 0);
+	assert_false(plx_loop_is_running(10));
 	assert_int_equal(plx_lcore_stats(11, &after), -ENOENT);
 	assert_error_has("there is no lcore 11");
 }

@@ -4,88 +4,90 @@
 
 #include <stdio.h>
 
-static struct mailbox box;
-static uintptr_t received[2 * MAILBOX_SLOTS];
-static unsigned received_count;
+static struct lcores lcores;
+static uintptr_t received[4 * LANE_SLOTS];
+static _Atomic unsigned received_count;
 
 static void take(void *arg)
 {
-	assert_true(received_count < PLX_ARRAY_LEN(received));
-	received[received_count++] = (uintptr_t)arg;
+	unsigned i = atomic_fetch_add(&received_count, 1);
+
+	if (i < PLX_ARRAY_LEN(received))
+		received[i] = (uintptr_t)arg;
 }
 
-static int set_up(void **state)
+static int up(uint32_t count)
 {
-	received_count = 0;
-	mailbox_init(&box);
+	atomic_store(&received_count, 0);
+	lcores_up(&lcores, count);
 	return 0;
 }
 
-static void keeps_order_over_many_laps(void **state)
+static int one_lcore(void **state)
 {
-	uintptr_t sent = 0;
-
-	for (unsigned lap = 0; lap < 5 * MAILBOX_SLOTS / 700; lap++) {
-		received_count = 0;
-		for (unsigned i = 0; i < 700; i++)
-			assert_int_equal(mailbox_send(&box, take, (void *)sent++), 0);
-		while (mailbox_receive(&box, 16))
-			continue;
-		assert_int_equal(received_count, 700);
-		for (unsigned i = 0; i < 700; i++)
-			assert_int_equal(received[i], sent - 700 + i);
-	}
+	return up(1);
 }
 
-static void full_is_refused_and_counted(void **state)
+static int three_lcores(void **state)
 {
-	for (uintptr_t i = 0; i < MAILBOX_SLOTS; i++)
-		assert_int_equal(mailbox_send(&box, take, (void *)i), 0);
-	for (unsigned i = 1; i <= 3; i++) {
-		assert_int_equal(mailbox_send(&box, take, NULL), -EAGAIN);
-		assert_int_equal(counter_get(&box.full), i);
-	}
-	assert_int_equal(mailbox_receive(&box, 1), 1);
-	assert_int_equal(mailbox_send(&box, take, (void *)MAILBOX_SLOTS), 0);
-	assert_int_equal(mailbox_send(&box, take, NULL), -EAGAIN);
-	while (mailbox_receive(&box, 16))
-		continue;
-	for (uintptr_t i = 0; i <= MAILBOX_SLOTS; i++)
-		assert_int_equal(received[i], i);
+	return up(3);
 }
 
-static void receives_no_more_than_asked_for(void **state)
+static int tear_down(void **state)
 {
-	for (uintptr_t i = 0; i < 20; i++)
-		mailbox_send(&box, take, (void *)i);
-	assert_int_equal(mailbox_receive(&box, 16), 16);
-	assert_int_equal(mailbox_receive(&box, 16), 4);
-	assert_int_equal(mailbox_receive(&box, 16), 0);
+	lcores_down(&lcores);
+	return 0;
 }
 
-static void send_again(void *arg)
+/* Run fn on a worker, and wait for it. */
+static int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
 {
-	received_count++;
-	mailbox_send(&box, send_again, NULL);
+	int result = -1;
+
+	assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
+	assert_int_equal(plx_lcore_join(id, UINT64_MAX, &result), 0);
+	return result;
 }
 
-static void one_that_sends_to_itself_does_not_keep_the_turn(void **state)
+static int turns_until_idle(void *arg)
 {
-	mailbox_send(&box, send_again, NULL);
-	assert_int_equal(mailbox_receive(&box, 16), 16);
-	assert_int_equal(received_count, 16);
+	int work = 0, done;
+
+	do {
+		done = plx_loop_turn();
+		work += done;
+	} while (done > 0);
+	return work;
 }
+
+static struct plx_lcore_stats stats_of(uint32_t id)
+{
+	struct plx_lcore_stats stats;
+
+	assert_int_equal(plx_lcore_stats(id, &stats), 0);
+	return stats;
+}
+
+/* Between lcores ----------------------------------------------------------------------------- */
 
 static void errors_name_the_lcore(void **state)
 {
-	struct lcores lcores;
-
+	assert_int_equal(plx_lcore_send(7, take, NULL), -ENOENT);
+	assert_error_has("plx_lcore_send: there is no lcore 7");
+	assert_int_equal(plx_lcore_send(PLX_LCORE_NONE, take, NULL), -ENOENT);
+	lcores_down(&lcores);
 	assert_int_equal(plx_lcore_send(0, take, NULL), -ENOENT);
 	assert_error_has("there is no lcore 0");
-	lcores_up(&lcores, 1);
-	assert_int_equal(plx_lcore_send(7, take, NULL), -ENOENT);
-	assert_error_has("there is no lcore 7");
-	assert_int_equal(plx_lcore_send(PLX_LCORE_NONE, take, NULL), -ENOENT);
+	up(1);
+}
+
+static void without_memory_there_is_no_lane(void **state)
+{
+	lcores_prepare(&lcores, 1);
+	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
+	assert_int_equal(plx_lcore_send(0, take, NULL), -ENOMEM);
+	assert_error_has("plx_mem_init");
+	assert_int_equal(stats_of(0).lanes, 0);
 	lcores_down(&lcores);
 }
 
@@ -104,20 +106,114 @@ static int run_loop(void *arg)
 
 static void waits_for_a_loop_that_does_not_run_yet(void **state)
 {
-	struct plx_lcore_stats stats;
-	struct lcores lcores;
-	int result = -1;
-
-	lcores_up(&lcores, 2);
 	atomic_store(&ran_on, PLX_LCORE_NONE);
 	assert_int_equal(plx_lcore_send(10, stop_there, NULL), 0);
-	assert_int_equal(plx_lcore_launch(10, run_loop, NULL), 0);
-	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
-	assert_int_equal(result, 0);
+	assert_int_equal(run_on(10, run_loop, NULL), 0);
 	assert_int_equal(atomic_load(&ran_on), 10);
-	assert_int_equal(plx_lcore_stats(10, &stats), 0);
-	assert_int_equal(stats.messages, 1);
-	assert_int_equal(stats.messages_full, 0);
+	assert_int_equal(stats_of(10).messages, 1);
+	assert_int_equal(stats_of(10).messages_full, 0);
+}
+
+static void one_sent_to_oneself_is_not_called_at_once(void **state)
+{
+	assert_int_equal(plx_lcore_send(0, take, NULL), 0);
+	assert_int_equal(received_count, 0);
+	assert_int_equal(plx_loop_turn(), 1);
+	assert_int_equal(received_count, 1);
+	assert_int_equal(plx_loop_turn(), 0);
+}
+
+static void send_myself(void *arg)
+{
+	take(arg);
+	plx_lcore_send(0, send_myself, arg);
+}
+
+static void one_that_sends_to_itself_lets_the_turn_end(void **state)
+{
+	plx_lcore_send(0, send_myself, NULL);
+	assert_int_equal(plx_loop_turn(), MESSAGES_TURN_MAX);
+	assert_int_equal(plx_loop_turn(), MESSAGES_TURN_MAX);
+	assert_int_equal(received_count, 2 * MESSAGES_TURN_MAX);
+}
+
+static int fill_lane_to_0(void *arg)
+{
+	int sent = 0;
+
+	while (plx_lcore_send(0, take, arg) == 0)
+		sent++;
+	return sent;
+}
+
+static void a_full_lane_is_its_senders_alone(void **state)
+{
+	assert_int_equal(run_on(10, fill_lane_to_0, NULL), PLX_LANE_SLOTS);
+	assert_int_equal(stats_of(0).messages_full, 1);
+	assert_int_equal(run_on(20, fill_lane_to_0, NULL), PLX_LANE_SLOTS);
+	assert_int_equal(stats_of(0).messages_full, 2);
+	assert_int_equal(stats_of(0).lanes, 2);
+	assert_int_equal(turns_until_idle(NULL), 2 * PLX_LANE_SLOTS);
+	assert_int_equal(stats_of(0).messages, 2 * PLX_LANE_SLOTS);
+	assert_int_equal(run_on(10, fill_lane_to_0, NULL), PLX_LANE_SLOTS);
+}
+
+static void a_lane_is_made_when_it_is_first_used(void **state)
+{
+	assert_int_equal(stats_of(0).lanes, 0);
+	plx_lcore_send(0, take, NULL);
+	plx_lcore_send(0, take, NULL);
+	assert_int_equal(stats_of(0).lanes, 1);
+	assert_int_equal(stats_of(10).lanes, 0);
+	run_on(10, fill_lane_to_0, NULL);
+	assert_int_equal(stats_of(0).lanes, 2);
+	assert_int_equal(stats_of(10).lanes, 0);
+	plx_lcore_send(10, take, NULL);
+	assert_int_equal(stats_of(10).lanes, 1);
+}
+
+static const struct plx_zone *zone_of(const void *memory)
+{
+	for (uint32_t i = 0; i < plx_zone_count(); i++) {
+		const struct plx_zone *zone = plx_zone_get(i);
+		uintptr_t offset = (uintptr_t)memory - (uintptr_t)zone->base;
+
+		if (offset < zone->size_bytes)
+			return zone;
+	}
+	return NULL;
+}
+
+static void a_lane_lies_on_its_receivers_node(void **state)
+{
+	struct plx_mem_stats memory;
+	const struct lane *lane;
+
+	plx_lcore_send(10, take, NULL);
+	lane = atomic_load(&atomic_load(&lcore_get(10)->loop)->in[0]);
+	assert_non_null(lane);
+	assert_int_equal((uintptr_t)lane % 128, 0);
+	assert_non_null(zone_of(lane));
+	assert_int_equal(zone_of(lane)->node, plx_lcore_node(10));
+	plx_mem_stats(&memory);
+	assert_true(memory.bytes_used >= sizeof(*lane));
+}
+
+static void lanes_are_given_back(void **state)
+{
+	struct plx_mem_stats before, after;
+
+	lcores_prepare(&lcores, 2);
+	assert_int_equal(plx_mem_init(NULL), 0);
+	plx_mem_stats(&before);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(plx_lcores_init(&lcores.conf), 0);
+		assert_int_equal(plx_lcore_send(10, take, NULL), 0);
+		run_on(10, fill_lane_to_0, NULL);
+		assert_int_equal(plx_lcores_fini(UINT64_MAX), 0);
+		plx_mem_stats(&after);
+		assert_int_equal(after.bytes_used, before.bytes_used);
+	}
 	lcores_down(&lcores);
 }
 
@@ -128,31 +224,282 @@ static void keep_log(enum plx_log_level level, const char *component, const char
 	snprintf(logged, sizeof(logged), "%s: %s", component, line);
 }
 
+static void *send_two(void *arg)
+{
+	plx_lcore_send(10, take, NULL);
+	plx_lcore_send(10, take, NULL);
+	return NULL;
+}
+
 static void those_never_received_are_told_of(void **state)
 {
-	struct lcores lcores;
+	pthread_t thread;
 
+	up(2);
+	send_two(NULL);
+	plx_lcore_send(10, take, NULL);
+	assert_int_equal(run_on(10, turns_until_idle, NULL), 3); /* these are */
+	send_two(NULL);
+	assert_int_equal(pthread_create(&thread, NULL, send_two, NULL), 0);
+	pthread_join(thread, NULL);
 	logged[0] = '\0';
 	plx_log_set_sink(keep_log, NULL);
-	lcores_up(&lcores, 2);
-	plx_lcore_send(10, take, NULL);
-	plx_lcore_send(10, take, NULL);
 	lcores_down(&lcores);
 	plx_log_set_sink(NULL, NULL);
-	assert_int_equal(received_count, 0);
-	assert_string_equal(logged, "lcore: lcore 10 ended with 2 messages that it never received");
+	assert_int_equal(received_count, 3);
+	assert_string_equal(logged, "lcore: lcore 10 ended with 4 messages that it never received");
+}
+
+/* Payload ------------------------------------------------------------------------------------ */
+
+static char taken[PLX_MESSAGE_BYTES + 1];
+static size_t taken_bytes;
+static bool taken_aligned;
+
+static void take_data(const void *data, size_t size_bytes)
+{
+	taken_bytes = size_bytes;
+	taken_aligned = (uintptr_t)data % 8 == 0;
+	memcpy(taken, data, size_bytes);
+}
+
+static void a_message_carries_up_to_48_bytes(void **state)
+{
+	char data[PLX_MESSAGE_BYTES + 1], sent[sizeof(data)];
+
+	for (size_t size = 0; size <= PLX_MESSAGE_BYTES; size++) {
+		memset(taken, 0, sizeof(taken));
+		for (size_t i = 0; i < sizeof(data); i++)
+			sent[i] = data[i] = (char)(size * 3 + i + 1);
+		assert_int_equal(plx_lcore_send_data(0, take_data, data, size), 0);
+		memset(data, 0, sizeof(data)); /* the caller's again */
+		assert_int_equal(plx_loop_turn(), 1);
+		assert_int_equal(taken_bytes, size);
+		assert_true(taken_aligned);
+		assert_memory_equal(taken, sent, size);
+	}
+	assert_int_equal(plx_lcore_send_data(0, take_data, NULL, 0), 0);
+	assert_int_equal(plx_loop_turn(), 1);
+	assert_int_equal(taken_bytes, 0);
+}
+
+static void longer_ones_are_refused(void **state)
+{
+	char data[PLX_MESSAGE_BYTES + 1] = {0};
+
+	assert_int_equal(plx_lcore_send_data(0, take_data, data, sizeof(data)), -EMSGSIZE);
+	assert_error_has("49 bytes: a message carries at most 48; send a pointer");
+	assert_int_equal(plx_lcore_send_data(0, take_data, data, MESSAGE_ARG), -EMSGSIZE);
+	assert_int_equal(plx_lcore_send_data(0, take_data, data, SIZE_MAX), -EMSGSIZE);
+	assert_int_equal(plx_lcore_send_data(1, take_data, data, 1), -ENOENT);
+	assert_error_has("plx_lcore_send_data: there is no lcore 1");
+	assert_int_equal(plx_loop_turn(), 0);
+}
+
+static void a_value_is_sent_by_its_name(void **state)
+{
+	struct {
+		uint64_t a;
+		double b;
+		char c[32];
+	} value = {7, 0.5, "forty-eight bytes"}, back;
+
+	assert_int_equal(PLX_LCORE_SEND_VALUE(0, take_data, value), 0);
+	assert_int_equal(plx_loop_turn(), 1);
+	assert_int_equal(taken_bytes, 48);
+	memcpy(&back, taken, sizeof(back));
+	assert_memory_equal(&back, &value, sizeof(value));
+}
+
+static void both_kinds_keep_their_order(void **state)
+{
+	for (uintptr_t i = 0; i < 3 * LANE_SLOTS; i++) {
+		uintptr_t value = 1000 + i;
+
+		assert_int_equal(plx_lcore_send(0, take, (void *)i), 0);
+		assert_int_equal(PLX_LCORE_SEND_VALUE(0, take_data, value), 0);
+		assert_int_equal(plx_loop_turn(), 2);
+		assert_int_equal(received[i], i);
+		assert_int_equal(taken_bytes, sizeof(value));
+		assert_memory_equal(taken, &value, sizeof(value));
+	}
+}
+
+/* Broadcast ---------------------------------------------------------------------------------- */
+
+static _Atomic uint32_t had_it[3];
+
+static void have_it(void *arg)
+{
+	atomic_fetch_add(&had_it[plx_lcore_id() / 10], 1);
+}
+
+static void a_broadcast_reaches_all_others(void **state)
+{
+	memset(had_it, 0, sizeof(had_it));
+	assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
+	assert_int_equal(plx_loop_turn(), 0);
+	for (uint32_t id = 10; id <= 20; id += 10)
+		assert_int_equal(run_on(id, turns_until_idle, NULL), 1);
+	assert_int_equal(had_it[0], 0);
+	assert_int_equal(had_it[1], 1);
+	assert_int_equal(had_it[2], 1);
+}
+
+static void a_broadcast_is_for_all_or_none(void **state)
+{
+	/* The full one first, and last. */
+	for (uint32_t full = 10; full <= 20; full += 10) {
+		uint64_t counted = stats_of(full).messages_full;
+
+		for (unsigned i = 0; i < PLX_LANE_SLOTS; i++)
+			assert_int_equal(plx_lcore_send(full, take, NULL), 0);
+		assert_int_equal(plx_lcore_broadcast(have_it, NULL), -EAGAIN);
+		assert_int_equal(stats_of(full).messages_full, counted + 1);
+		assert_int_equal(run_on(30 - full, turns_until_idle, NULL), 0);
+		assert_int_equal(run_on(full, turns_until_idle, NULL), PLX_LANE_SLOTS);
+		assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
+		assert_int_equal(run_on(10, turns_until_idle, NULL), 1);
+		assert_int_equal(run_on(20, turns_until_idle, NULL), 1);
+	}
+}
+
+static void *broadcast_from_here(void *arg)
+{
+	*(int *)arg = plx_lcore_broadcast(have_it, NULL);
+	return strstr(plx_error(), "plx_lcore_broadcast: this thread is not an lcore") ? arg : NULL;
+}
+
+static void a_broadcast_is_for_lcores(void **state)
+{
+	pthread_t thread;
+	void *text_is_right;
+	int result = 0;
+
+	assert_int_equal(pthread_create(&thread, NULL, broadcast_from_here, &result), 0);
+	pthread_join(thread, &text_is_right);
+	assert_int_equal(result, -ENOENT);
+	assert_non_null(text_is_right);
+	lcores_down(&lcores);
+	up(1); /* alone, it is for nobody */
+	assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
+	assert_int_equal(plx_loop_turn(), 0);
+}
+
+/* Threads that are no lcores ----------------------------------------------------------------- */
+
+struct foreigner {
+	unsigned count;
+	unsigned sent;
+	int err;
+};
+
+static void *send_some(void *arg)
+{
+	struct foreigner *foreigner = arg;
+
+	while (foreigner->sent < foreigner->count && !foreigner->err) {
+		foreigner->err = plx_lcore_send(0, take, (void *)(uintptr_t)foreigner->sent);
+		foreigner->sent += !foreigner->err;
+	}
+	return NULL;
+}
+
+static struct foreigner send_from_thread(unsigned count)
+{
+	struct foreigner foreigner = {.count = count};
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, send_some, &foreigner), 0);
+	pthread_join(thread, NULL);
+	return foreigner;
+}
+
+static void any_thread_may_send(void **state)
+{
+	assert_int_equal(send_from_thread(3).sent, 3);
+	assert_int_equal(turns_until_idle(NULL), 3);
+	assert_int_equal(send_from_thread(100).sent, 100);
+	assert_int_equal(turns_until_idle(NULL), 100);
+	for (uintptr_t i = 0; i < 100; i++)
+		assert_int_equal(received[3 + i], i);
+	assert_int_equal(stats_of(0).messages, 103);
+	assert_int_equal(stats_of(0).lanes, 0);
+	assert_true(bell_is_silent(&loop_self->bell));
+}
+
+static void their_lane_has_an_end_too(void **state)
+{
+	struct foreigner foreigner = send_from_thread(UINT32_MAX);
+
+	assert_int_equal(foreigner.err, -EAGAIN);
+	assert_int_equal(foreigner.sent, PLX_LANE_SLOTS);
+	assert_int_equal(stats_of(0).messages_full, 1);
+	assert_int_equal(turns_until_idle(NULL), PLX_LANE_SLOTS);
+	assert_int_equal(send_from_thread(1).sent, 1);
+}
+
+static void they_and_the_lanes_share_a_turn(void **state)
+{
+	send_from_thread(100);
+	for (uintptr_t i = 0; i < 100; i++)
+		plx_lcore_send(0, take, (void *)(1000 + i));
+	assert_int_equal(plx_loop_turn(), MESSAGES_TURN_MAX);
+	for (uintptr_t i = 0; i < MESSAGES_TURN_MAX / 2; i++) {
+		assert_int_equal(received[i], i);
+		assert_int_equal(received[MESSAGES_TURN_MAX / 2 + i], 1000 + i);
+	}
+	assert_int_equal(turns_until_idle(NULL), 200 - MESSAGES_TURN_MAX);
+}
+
+static void *send_value(void *arg)
+{
+	uint64_t value = 77;
+
+	*(int *)arg = PLX_LCORE_SEND_VALUE(0, take_data, value);
+	return NULL;
+}
+
+static void they_send_data_too(void **state)
+{
+	uint64_t value = 77;
+	pthread_t thread;
+	int err = -1;
+
+	assert_int_equal(pthread_create(&thread, NULL, send_value, &err), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(err, 0);
+	assert_int_equal(plx_loop_turn(), 1);
+	assert_int_equal(taken_bytes, sizeof(value));
+	assert_memory_equal(taken, &value, sizeof(value));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(keeps_order_over_many_laps, set_up),
-		cmocka_unit_test_setup(full_is_refused_and_counted, set_up),
-		cmocka_unit_test_setup(receives_no_more_than_asked_for, set_up),
-		cmocka_unit_test_setup(one_that_sends_to_itself_does_not_keep_the_turn, set_up),
-		cmocka_unit_test(errors_name_the_lcore),
-		cmocka_unit_test(waits_for_a_loop_that_does_not_run_yet),
-		cmocka_unit_test_setup(those_never_received_are_told_of, set_up),
+#define ONE(test)   cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
+#define THREE(test) cmocka_unit_test_setup_teardown(test, three_lcores, tear_down)
+		ONE(errors_name_the_lcore),
+		cmocka_unit_test(without_memory_there_is_no_lane),
+		THREE(waits_for_a_loop_that_does_not_run_yet),
+		ONE(one_sent_to_oneself_is_not_called_at_once),
+		ONE(one_that_sends_to_itself_lets_the_turn_end),
+		THREE(a_full_lane_is_its_senders_alone),
+		THREE(a_lane_is_made_when_it_is_first_used),
+		THREE(a_lane_lies_on_its_receivers_node),
+		cmocka_unit_test(lanes_are_given_back),
+		cmocka_unit_test(those_never_received_are_told_of),
+		ONE(a_message_carries_up_to_48_bytes),
+		ONE(longer_ones_are_refused),
+		ONE(a_value_is_sent_by_its_name),
+		ONE(both_kinds_keep_their_order),
+		THREE(a_broadcast_reaches_all_others),
+		THREE(a_broadcast_is_for_all_or_none),
+		THREE(a_broadcast_is_for_lcores),
+		ONE(any_thread_may_send),
+		ONE(their_lane_has_an_end_too),
+		ONE(they_and_the_lanes_share_a_turn),
+		ONE(they_send_data_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

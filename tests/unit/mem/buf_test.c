@@ -16,7 +16,7 @@ static struct plx_pool *pool;
 
 static int setup(void **state)
 {
-	const struct plx_pool_attr attr = {"bufs", 0, 8, 0, OWNER};
+	const struct plx_pool_attr attr = {.name = "bufs", .object_count = 8, .owner = OWNER};
 
 	plx_lcore_id_tls = OWNER;
 	if (plx_mem_init(&ordinary))
@@ -284,7 +284,7 @@ static void heap_buffers_work_without_a_pool(void **state)
 
 static void bad_pools_are_refused(void **state)
 {
-	struct plx_pool_attr attr = {"large", 0, 1, 0, OWNER};
+	struct plx_pool_attr attr = {.name = "large", .object_count = 1, .owner = OWNER};
 	struct plx_pool *large;
 
 	assert_int_equal(plx_buf_pool_create(&attr, UINT32_MAX, &large), -EINVAL);
@@ -292,6 +292,65 @@ static void bad_pools_are_refused(void **state)
 	attr.object_count = 0;
 	assert_int_equal(plx_buf_pool_create(&attr, 64, &large), -EINVAL);
 	assert_error_has("pool large: object_count 0");
+}
+
+/* A count of one is the caller's own: it is dropped by a load alone, and so nothing is stored. */
+static void the_only_reference_is_dropped_without_an_atomic_operation(void **state)
+{
+	struct plx_buf *buf = plx_buf_get(pool);
+
+	plx_buf_unref(buf);
+	mem_unpoison(buf, sizeof(*buf));
+	assert_int_equal(atomic_load(&buf->refs), 1);
+	buf = plx_buf_get(pool);
+	plx_buf_unref(plx_buf_ref(buf));
+	assert_int_equal(atomic_load(&buf->refs), 1);
+	plx_buf_unref(buf);
+}
+
+static void what_another_lcore_frees_returns_to_the_owner(void **state)
+{
+	struct plx_buf *bufs[8];
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 8; i++)
+			assert_non_null(bufs[i] = text_buf("far"));
+		assert_null(plx_buf_get(pool));
+		plx_lcore_id_tls = OWNER + 1;
+		for (int i = 0; i < 8; i++)
+			plx_buf_unref(bufs[i]);
+		plx_lcore_id_tls = OWNER;
+		assert_int_equal(available(), 8);
+	}
+}
+
+static void a_shared_pool_gives_buffers_to_all(void **state)
+{
+	const struct plx_pool_attr attr = {
+		.name = "shared", .object_count = 8, .owner = PLX_LCORE_NONE, .cache_count = 2};
+	struct plx_pool *shared;
+	struct plx_buf *bufs[3];
+
+	assert_int_equal(plx_buf_pool_create(&attr, ROOM, &shared), 0);
+	for (uint32_t round = 0; round < 30; round++) {
+		for (uint32_t i = 0; i < 3; i++) {
+			plx_lcore_id_tls = i < 2 ? i : PLX_LCORE_NONE;
+			assert_non_null(bufs[i] = plx_buf_get(shared));
+			assert_int_equal(bufs[i]->owner, PLX_LCORE_NONE);
+			assert_int_equal(bufs[i]->zone_index, plx_pool_zone(shared)->index);
+			assert_int_equal(bufs[i]->len, 0);
+			assert_int_equal(plx_buf_tailroom(bufs[i]), ROOM);
+			with_text(bufs[i], "shared");
+		}
+		/* Freed by another than got it. */
+		for (uint32_t i = 0; i < 3; i++) {
+			plx_lcore_id_tls = i ? i - 1 : PLX_LCORE_NONE;
+			assert_memory_equal(bufs[i]->data, "shared", 6);
+			plx_buf_unref(bufs[i]);
+		}
+	}
+	plx_lcore_id_tls = OWNER;
+	plx_pool_destroy(shared); /* asserts that all are back */
 }
 
 /* Two holders on two threads write their halves and let go; the owner then reuses the buffer. */
@@ -362,6 +421,9 @@ int main(void)
 		TEST(wrapped_memory_of_a_zone_knows_its_zone),
 		TEST(heap_buffers_work_without_a_pool),
 		TEST(bad_pools_are_refused),
+		TEST(the_only_reference_is_dropped_without_an_atomic_operation),
+		TEST(what_another_lcore_frees_returns_to_the_owner),
+		TEST(a_shared_pool_gives_buffers_to_all),
 		TEST(the_last_of_two_threads_gives_it_back),
 	};
 

@@ -1,70 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "child.h"
-#include "mem_priv.h"
+#include "pools.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
-#ifdef NDEBUG
-#define CHECKED 0
-#else
-#define CHECKED 1
-#endif
-
-#ifdef MEM_ASAN
-#define POISONED 1
-#else
-#define POISONED 0
-#endif
-
-#define OWNER 3
-
-static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
-
-static int setup(void **state)
-{
-	plx_lcore_id_tls = OWNER;
-	return plx_mem_init(&ordinary);
-}
-
-static int teardown(void **state)
-{
-	plx_lcore_id_tls = PLX_LCORE_NONE;
-	plx_mem_fini();
-	return 0;
-}
-
-static struct plx_pool *make(uint32_t owner, uint32_t count, size_t bytes)
-{
-	const struct plx_pool_attr attr = {"test", bytes, count, PLX_NODE_ANY, owner};
-	struct plx_pool *pool = NULL;
-
-	assert_int_equal(plx_pool_create(&attr, &pool), 0);
-	return pool;
-}
-
-static struct plx_pool_stats stats_of(struct plx_pool *pool)
-{
-	struct plx_pool_stats stats;
-
-	plx_pool_stats(pool, &stats);
-	return stats;
-}
-
-/* Put from a thread that is no lcore. */
-static void put_as_stranger(struct plx_pool *pool, void *object)
-{
-	uint32_t id = plx_lcore_id_tls;
-
-	plx_lcore_id_tls = PLX_LCORE_NONE;
-	plx_pool_put(pool, object);
-	plx_lcore_id_tls = id;
-}
-
 static void bad_attributes_are_refused(void **state)
 {
-	struct plx_pool_attr attr = {NULL, 64, 4, PLX_NODE_ANY, OWNER};
+	struct plx_pool_attr attr = {
+		.object_bytes = 64, .object_count = 4, .node = PLX_NODE_ANY, .owner = OWNER};
 	struct plx_pool *pool;
 
 	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
@@ -220,69 +164,125 @@ static void low_water_counts_what_strangers_put(void **state)
 	plx_pool_destroy(pool);
 }
 
+static void a_bulk_is_taken_whole_or_not_at_all(void **state)
+{
+	struct plx_pool *pool = make(OWNER, 100, 64);
+	void *objects[101];
+
+	assert_int_equal(plx_pool_get_bulk(pool, objects, 101), 0);
+	assert_int_equal(plx_pool_get_bulk(pool, objects, UINT32_MAX), 0);
+	assert_int_equal(plx_pool_get_bulk(pool, objects, 0), 0);
+	assert_int_equal(stats_of(pool).empty, 2);
+	assert_int_equal(stats_of(pool).low_water, 100);
+	assert_int_equal(plx_pool_get_bulk(pool, objects, 60), 60);
+	assert_int_equal(plx_pool_get_bulk(pool, objects + 60, 40), 40);
+	for (int i = 0; i < 100; i++) {
+		for (int k = 0; k < i; k++)
+			assert_ptr_not_equal(objects[i], objects[k]);
+	}
+	assert_int_equal(stats_of(pool).low_water, 0);
+
+	/* More than one refill takes over, from bulks of others. */
+	plx_lcore_id_tls = PLX_LCORE_NONE;
+	plx_pool_put_bulk(pool, objects, 0);
+	plx_pool_put_bulk(pool, objects, 70);
+	plx_pool_put_bulk(pool, objects + 70, 1);
+	plx_lcore_id_tls = OWNER;
+	plx_pool_put_bulk(pool, objects + 71, 29);
+	assert_int_equal(stats_of(pool).available, 100);
+	assert_int_equal(plx_pool_get_bulk(pool, objects, 100), 100);
+	plx_pool_put_bulk(pool, objects, 100);
+	assert_int_equal(stats_of(pool).empty, 2);
+	plx_pool_destroy(pool);
+}
+
+/* It took over what others had put, so the stack alone says less than it did. */
+static void low_water_is_seen_after_a_bulk_in_vain(void **state)
+{
+	struct plx_pool *pool = make(OWNER, 100, 64);
+	void *objects[101];
+
+	for (int i = 0; i < 50; i++)
+		objects[i] = plx_pool_get(pool);
+	for (int i = 0; i < 50; i++)
+		put_as_stranger(pool, objects[i]);
+	objects[0] = plx_pool_get(pool);
+	assert_int_equal(stats_of(pool).low_water, 50);
+	assert_int_equal(plx_pool_get_bulk(pool, objects + 1, 100), 0);
+	for (int i = 1; i < 80; i++)
+		objects[i] = plx_pool_get(pool);
+	assert_int_equal(stats_of(pool).low_water, 20);
+	plx_pool_put_bulk(pool, objects, 80);
+	plx_pool_destroy(pool);
+}
+
 /* A model that knows each figure, against every order of gets and puts that chance gives. */
+
+enum { COUNT = 90, BULK = 40 };
+
+struct model {
+	struct plx_pool *pool;
+	void *out[COUNT + BULK];
+	uint32_t out_count;
+	uint32_t low;
+	uint64_t empty;
+};
+
+static void get_some(struct model *model, uint32_t count)
+{
+	void **objects = model->out + model->out_count;
+	bool is_there = model->out_count + count <= COUNT;
+
+	if (count == 1) {
+		objects[0] = plx_pool_get(model->pool);
+		assert_int_equal(objects[0] != NULL, is_there);
+	} else {
+		assert_int_equal(plx_pool_get_bulk(model->pool, objects, count),
+				 is_there ? count : 0);
+	}
+	model->empty += !is_there;
+	model->out_count += is_there ? count : 0;
+	if (COUNT - model->out_count < model->low)
+		model->low = COUNT - model->out_count;
+}
+
+static void put_some(struct model *model, uint32_t count, bool as_stranger)
+{
+	if (count > model->out_count)
+		count = model->out_count;
+	model->out_count -= count;
+	if (as_stranger)
+		plx_lcore_id_tls = PLX_LCORE_NONE;
+	if (count == 1)
+		plx_pool_put(model->pool, model->out[model->out_count]);
+	else
+		plx_pool_put_bulk(model->pool, model->out + model->out_count, count);
+	plx_lcore_id_tls = OWNER;
+}
+
 static void figures_agree_with_a_model(void **state)
 {
-	enum { COUNT = 90 };
-	struct plx_pool *pool = make(OWNER, COUNT, 32);
-	void *out[COUNT];
-	uint32_t out_count = 0;
-	uint32_t low = COUNT;
-	uint64_t empty = 0;
+	struct model model = {.pool = make(OWNER, COUNT, 32), .low = COUNT};
 	uint32_t seed = 99;
 
 	for (int turn = 0; turn < 100000; turn++) {
 		seed = seed * 1664525u + 1013904223u;
 
+		uint32_t count = turn / 10000 % 2 && seed & 0x400000 ? 1 + (seed >> 8) % BULK : 1;
+
 		/* Long tides, so that it runs both full and empty. */
-		bool get = (seed >> 24) < (turn / 500 % 2 ? 160u : 96u);
-		if (get) {
-			void *object = plx_pool_get(pool);
-
-			assert_int_equal(object == NULL, out_count == COUNT);
-			empty += !object;
-			if (object)
-				out[out_count++] = object;
-			if (COUNT - out_count < low)
-				low = COUNT - out_count;
-		} else if (out_count) {
-			void *object = out[--out_count];
-
-			if (seed & 0x10000)
-				put_as_stranger(pool, object);
-			else
-				plx_pool_put(pool, object);
-		}
-		assert_int_equal(stats_of(pool).available, COUNT - out_count);
-		assert_int_equal(stats_of(pool).low_water, low);
-		assert_int_equal(stats_of(pool).empty, empty);
+		if ((seed >> 24) < (turn / 500 % 2 ? 160u : 96u))
+			get_some(&model, count);
+		else
+			put_some(&model, count, seed & 0x10000);
+		assert_int_equal(stats_of(model.pool).available, COUNT - model.out_count);
+		assert_int_equal(stats_of(model.pool).low_water, model.low);
+		assert_int_equal(stats_of(model.pool).empty, model.empty);
 	}
-	assert_int_equal(low, 0);
-	assert_true(empty > 0);
-	while (out_count)
-		plx_pool_put(pool, out[--out_count]);
-	plx_pool_destroy(pool);
-}
-
-static void a_pool_without_owner_serves_any_thread(void **state)
-{
-	struct plx_pool *pool = make(PLX_LCORE_NONE, 3, 64);
-
-	for (uint32_t id = 0; id < 50; id++) {
-		void *a;
-		void *b;
-
-		plx_lcore_id_tls = id % 2 ? id : PLX_LCORE_NONE;
-		a = plx_pool_get(pool);
-		b = plx_pool_get(pool);
-		assert_non_null(a);
-		assert_non_null(b);
-		assert_ptr_not_equal(a, b);
-		plx_pool_put(pool, a);
-		plx_pool_put(pool, b);
-	}
-	assert_int_equal(stats_of(pool).available, 3);
-	plx_pool_destroy(pool);
+	assert_int_equal(model.low, 0);
+	assert_true(model.empty > 0);
+	put_some(&model, model.out_count, false);
+	plx_pool_destroy(model.pool);
 }
 
 /* Threads ---------------------------------------------------------------------------------- */
@@ -416,7 +416,7 @@ static void other_threads_put_while_the_owner_gets(void **state)
 	pass_objects_round(OWNER);
 }
 
-static void a_pool_without_owner_takes_puts_from_all(void **state)
+static void lcores_and_others_share_a_pool(void **state)
 {
 	pass_objects_round(PLX_LCORE_NONE);
 }
@@ -545,21 +545,26 @@ static void use_after_put_is_caught_by_asan(void **state)
 	assert_child_said(&end, "use-after-poison");
 }
 
+static struct plx_pool *make_named(const char *name, uint32_t owner)
+{
+	return make_pool(&(struct plx_pool_attr){.name = name,
+						 .object_bytes = 64,
+						 .object_count = 8,
+						 .node = PLX_NODE_ANY,
+						 .owner = owner});
+}
+
 static int leave_pools(void)
 {
-	const struct plx_pool_attr attrs[] = {
-		{"receive lcore 3", 64, 8, PLX_NODE_ANY, OWNER},
-		{"gone", 64, 8, PLX_NODE_ANY, OWNER},
-		{"send lcore 3", 64, 8, PLX_NODE_ANY, OWNER},
-	};
-	struct plx_pool *pools[3];
+	make_named("receive lcore 3", OWNER);
+	struct plx_pool *gone = make_named("gone", OWNER);
+	struct plx_pool *send = make_named("send lcore 3", OWNER);
+	struct plx_pool *shared = make_named("all lcores", PLX_LCORE_NONE);
 
-	for (int i = 0; i < 3; i++) {
-		if (plx_pool_create(&attrs[i], &pools[i]))
-			return 1;
-	}
-	plx_pool_get(pools[2]);
-	plx_pool_destroy(pools[1]);
+	plx_pool_get(send);
+	plx_pool_put(shared, plx_pool_get(shared));
+	plx_pool_get(shared);
+	plx_pool_destroy(gone);
 	plx_mem_fini();
 	plx_mem_fini(); /* they are told of once */
 	return 0;
@@ -574,10 +579,9 @@ static void fini_names_the_pools_that_are_left(void **state)
 	assert_child_said(&end, "mem: warning: plx_mem_fini: pool receive lcore 3 is left (8 "
 				"objects, 0 of them out)");
 	assert_child_said(&end, "pool send lcore 3 is left (8 objects, 1 of them out)");
-	assert_int_equal(child_line_count(&end), 2);
+	assert_child_said(&end, "pool all lcores is left (8 objects, 1 of them out)");
+	assert_int_equal(child_line_count(&end), 3);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
@@ -589,10 +593,11 @@ int main(void)
 		TEST(low_water_is_the_least_ever),
 		TEST(what_strangers_put_comes_back),
 		TEST(low_water_counts_what_strangers_put),
+		TEST(a_bulk_is_taken_whole_or_not_at_all),
+		TEST(low_water_is_seen_after_a_bulk_in_vain),
 		TEST(figures_agree_with_a_model),
-		TEST(a_pool_without_owner_serves_any_thread),
 		TEST(other_threads_put_while_the_owner_gets),
-		TEST(a_pool_without_owner_takes_puts_from_all),
+		TEST(lcores_and_others_share_a_pool),
 		TEST(misuse_is_caught_in_debug_builds),
 		TEST(use_after_put_is_caught_by_asan),
 		TEST(fini_names_the_pools_that_are_left),

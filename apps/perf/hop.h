@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of `plx-perf hop` share. */
+#ifndef PERF_HOP_H
+#define PERF_HOP_H
+
+#include "perf.h"
+
+#define BARE_PAIRS 16 /* of cache lines, a round */
+
+enum hop_row_id { HOP_BARE, HOP_HOT, HOP_QUIET, HOP_IDLE_TCP, HOP_ROWS };
+
+struct hop_row {
+	const char *name;
+	struct plx_hist all;                               /**< of all rounds */
+	double p50[PERF_ROUNDS_MAX], p99[PERF_ROUNDS_MAX]; /**< by round */
+};
+
+struct hop_results {
+	const struct perf_conf *conf;
+	unsigned cpus[2];
+	struct hop_row rows[HOP_ROWS]; /**< all.count 0: not measured */
+	double turn_ns[PERF_ROUNDS_MAX], turn_idle_tcp_ns[PERF_ROUNDS_MAX];
+};
+
+/** Print them, and write what files were asked for. Return: 0; -EIO; -errno of a path. */
+int hop_report(const struct hop_results *results);
+
+/** The floor: bounce a cache line between this lcore and lcore `away`, on BARE_PAIRS pairs of lines
+ * at random places of arena, one line for each direction. Which slice of the cache a line belongs
+ * to makes a third of its cost, so what counts is the median pair, each in the quicker one of two
+ * ways to spin.
+ * hist: of all trips, is added to. p50_ns_out: of the median pair. Return: 0; -errno. */
+int bare_run(uint32_t away, uint64_t duration_ns, struct plx_hist *hist, double *p50_ns_out);
+
+/** An idle link over tcp between the loops of the main lcore and lcore away, and its listener. */
+struct idle_tcp {
+	uint32_t away;
+	struct plx_listener *listener;
+	struct plx_link *link; /* of lcore away */
+	bool accepted, connected, failed;
+	unsigned closed;
+	char error[256];
+};
+
+/** Thread: the main lcore, outside its loop, while that of lcore away runs. Return: 0; -errno. */
+int idle_tcp_open(struct idle_tcp *tcp, uint32_t away);
+int idle_tcp_close(struct idle_tcp *tcp);
+
+#endif

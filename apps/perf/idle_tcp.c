@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A link over tcp between two lcores of this process on which nothing is sent: it makes both of
+ * them poll the provider. The main lcore owns struct idle_tcp; the other one tells it by messages.
+ */
+#include "hop.h"
+
+#include "plx_fabric.h"
+#include "plx_lcore.h"
+
+#include <string.h>
+
+#define PATIENCE_NS (5 * PLX_NS_PER_S)
+
+static void told_connected(void *arg)
+{
+	((struct idle_tcp *)arg)->connected = true;
+}
+
+static void told_failed(void *arg)
+{
+	((struct idle_tcp *)arg)->failed = true;
+}
+
+static void told_closed(void *arg)
+{
+	((struct idle_tcp *)arg)->closed++;
+}
+
+/* The side that connects: lcore away ------------------------------------------------------- */
+
+static void on_connected(struct plx_link *link, void *user)
+{
+	plx_lcore_send(plx_lcore_main(), told_connected, user);
+}
+
+static void on_away_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+			  void *user)
+{
+	struct idle_tcp *tcp = user;
+
+	tcp->link = NULL;
+	if (reason != PLX_LINK_CLOSED) {
+		snprintf(tcp->error, sizeof(tcp->error), "%s", text);
+		plx_lcore_send(plx_lcore_main(), told_failed, tcp);
+	}
+	plx_lcore_send(plx_lcore_main(), told_closed, tcp);
+}
+
+static const struct plx_link_events away_events = {
+	.on_open = on_connected,
+	.on_close = on_away_close,
+};
+
+static void do_connect(void *arg)
+{
+	struct idle_tcp *tcp = arg;
+	struct plx_link_attr attr = {.events = &away_events, .user = tcp};
+
+	if (plx_link_connect(plx_listener_address(tcp->listener), &attr, &tcp->link) == 0)
+		return;
+	snprintf(tcp->error, sizeof(tcp->error), "%s", plx_error());
+	plx_lcore_send(plx_lcore_main(), told_failed, tcp);
+}
+
+static void do_close(void *arg)
+{
+	struct idle_tcp *tcp = arg;
+
+	if (tcp->link)
+		plx_link_close(tcp->link);
+}
+
+/* The side that listens: the main lcore ---------------------------------------------------- */
+
+static void on_accepted(struct plx_link *link, void *user)
+{
+	((struct idle_tcp *)user)->accepted = true;
+}
+
+static void on_home_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+			  void *user)
+{
+	told_closed(user);
+}
+
+static const struct plx_link_events home_events = {
+	.on_open = on_accepted,
+	.on_close = on_home_close,
+};
+
+static bool is_open(const struct idle_tcp *tcp)
+{
+	return tcp->accepted && tcp->connected;
+}
+
+static bool is_closed(const struct idle_tcp *tcp)
+{
+	return tcp->closed == 2;
+}
+
+/* Turn this lcore's loop until it is so. */
+static int turn_until(struct idle_tcp *tcp, bool (*done)(const struct idle_tcp *tcp))
+{
+	uint64_t deadline_ns = plx_now_ns() + PATIENCE_NS;
+
+	while (!done(tcp)) {
+		plx_loop_turn();
+		if (plx_stopping())
+			return plx_fail(EINTR, "interrupted");
+		if (tcp->failed)
+			return plx_fail(EIO, "the idle link failed: %s", tcp->error);
+		if (plx_now_ns() > deadline_ns)
+			return plx_fail(ETIMEDOUT, "the idle link did not open or close in time");
+	}
+	return 0;
+}
+
+int idle_tcp_open(struct idle_tcp *tcp, uint32_t away)
+{
+	struct plx_listen_attr attr = {
+		.link = {.events = &home_events, .user = tcp, .provider = "tcp"}};
+	int rc;
+
+	*tcp = (struct idle_tcp){.away = away};
+	rc = plx_link_listen("127.0.0.1:0", &attr, &tcp->listener);
+	if (rc == 0)
+		rc = plx_lcore_send(away, do_connect, tcp);
+	return rc ? rc : turn_until(tcp, is_open);
+}
+
+int idle_tcp_close(struct idle_tcp *tcp)
+{
+	int rc = plx_lcore_send(tcp->away, do_close, tcp);
+
+	if (rc == 0)
+		rc = turn_until(tcp, is_closed);
+	plx_listener_close(tcp->listener);
+	tcp->listener = NULL;
+	return rc;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two lcores: most of what is measured is between them. */
+#include "perf.h"
+#include "plx_lcore.h"
+
+#include <sched.h>
+#include <string.h>
+
+/* Whether a word is the EAL option that says which lcores there are, or may say. */
+static bool chooses_lcores(const char *word)
+{
+	size_t count;
+	const char *const *names = plx_eal_option_names(&count);
+	int i;
+
+	if (word[0] != '-' || !plx_eal_option_words(word))
+		return false;
+	if (word[1] != '-')
+		return word[1] == 'l' || word[1] == 'c';
+	i = plx_option_find(word, names, count);
+	return i >= 0 && (strcmp(names[i], "lcores") == 0 || strcmp(names[i], "coremask") == 0 ||
+			  strcmp(names[i], "config") == 0);
+}
+
+const char *perf_two_lcores(char *out, size_t size)
+{
+	cpu_set_t set;
+	int found[2], count = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		return NULL;
+	for (int cpu = 0; cpu < CPU_SETSIZE && count < 2; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			found[count++] = cpu;
+	if (count < 2)
+		return NULL;
+	snprintf(out, size, "0@%d,1@%d", found[0], found[1]);
+	return out;
+}
+
+bool perf_lcores_chosen(int count, char **words)
+{
+	for (int i = 0; i < count; i++)
+		if (chooses_lcores(words[i]))
+			return true;
+	return false;
+}
+
+int perf_second_lcore(const struct perf_conf *conf, uint32_t *id_out)
+{
+	const char *advice = conf->mode == PERF_RING ? ", or --on one" : "";
+	uint32_t home = plx_lcore_main();
+
+	PLX_LCORE_FOREACH_WORKER (id) {
+		if (plx_lcore_cpu(id) == plx_lcore_cpu(home))
+			return plx_fail(
+				EINVAL,
+				"lcores %u and %u are both on CPU %u, where one waits while the "
+				"other spins; give -l two CPUs%s",
+				home, id, plx_lcore_cpu(id), advice);
+		*id_out = id;
+		return 0;
+	}
+	return plx_fail(EINVAL, "two lcores are needed, and there is one; give -l two CPUs%s",
+			advice);
+}

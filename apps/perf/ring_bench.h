@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The measuring loops of `plx-perf ring`. Whoever is measured includes this and gives its own push
+ * and pop, which the compiler puts in place with the burst as a constant: so both sides of a
+ * comparison run the same loops, as their own users would write them. */
+#ifndef PERF_RING_BENCH_H
+#define PERF_RING_BENCH_H
+
+#include "perf.h"
+#include "plx_ring.h"
+
+#define BENCH_INLINE   static inline __attribute__((always_inline))
+#define BENCH_NOINLINE static __attribute__((noinline))
+
+/** One measurement, as one of its sides sees it. Element i has the value i. */
+struct ring_side {
+	void *ring;
+	uint64_t next;  /**< the element to be pushed or popped next */
+	uint64_t end;   /**< the first that is not */
+	uint64_t wrong; /**< popped elements that were not the next one */
+	uint32_t waits;
+	bool gave_up;
+};
+
+typedef void (*ring_loop_fn)(struct ring_side *side);
+
+/** One ring of one maker: how to make it, and its loops by burst. */
+struct ring_maker {
+	const char *name;
+	int (*size)(enum plx_ring_kind kind, uint32_t capacity, size_t *bytes_out);
+	int (*init)(void *memory, enum plx_ring_kind kind, uint32_t capacity, void **ring_out);
+	ring_loop_fn push[PERF_BURSTS], pop[PERF_BURSTS];
+	ring_loop_fn both[PERF_BURSTS]; /**< push and pop in turn, on one thread */
+};
+
+/** By enum plx_ring_kind. */
+extern const struct ring_maker ring_plx[PERF_KINDS];
+
+/** DPDK's, and its version. NULL: this program was built without it. */
+const struct ring_maker *ring_dpdk(void);
+const char *perf_dpdk_version(void);
+
+/** Called where nothing could be moved. Return: false, give up: nothing has moved for long. */
+bool ring_wait(struct ring_side *side);
+
+BENCH_INLINE void bench_push(struct ring_side *side,
+			     uint32_t (*push)(void *ring, uint64_t *elements, uint32_t count),
+			     const uint32_t burst)
+{
+	uint64_t elements[256], end = side->end;
+	void *ring = side->ring;
+
+	for (uint64_t i = side->next; i < end; i += burst) {
+		for (uint32_t j = 0; j < burst; j++)
+			elements[j] = i + j;
+
+		uint32_t done = push(ring, elements, burst);
+
+		while (plx_unlikely(done < burst)) {
+			uint32_t more = push(ring, elements + done, burst - done);
+
+			if (!more && !ring_wait(side))
+				return;
+			done += more;
+		}
+	}
+	side->next = end;
+}
+
+BENCH_INLINE void bench_pop(struct ring_side *side,
+			    uint32_t (*pop)(void *ring, uint64_t *elements, uint32_t count),
+			    const uint32_t burst)
+{
+	uint64_t elements[256], wrong = 0, i = side->next, end = side->end;
+	void *ring = side->ring;
+
+	while (i < end) {
+		uint32_t count = pop(ring, elements, burst);
+
+		if (!count && !ring_wait(side))
+			break;
+		for (uint32_t j = 0; j < count; j++)
+			wrong += elements[j] != i + j;
+		i += count;
+	}
+	side->next = i;
+	side->wrong += wrong;
+}
+
+/* Elements keep their values here: what is filled in and looked at costs as much as the ring. */
+BENCH_INLINE void bench_both(struct ring_side *side,
+			     uint32_t (*push)(void *ring, uint64_t *elements, uint32_t count),
+			     uint32_t (*pop)(void *ring, uint64_t *elements, uint32_t count),
+			     const uint32_t burst)
+{
+	uint64_t elements[256] = {0}, lost = 0, end = side->end;
+	void *ring = side->ring;
+
+	for (uint64_t i = side->next; i < end; i += burst) {
+		lost += burst - push(ring, elements, burst);
+		lost += burst - pop(ring, elements, burst);
+	}
+	side->next = end;
+	side->wrong += lost;
+}
+
+#define RING_LOOPS_OF(name, push, pop, burst)                        \
+	BENCH_NOINLINE void name##_push_##burst(struct ring_side *s) \
+	{                                                            \
+		bench_push(s, push, burst);                          \
+	}                                                            \
+	BENCH_NOINLINE void name##_pop_##burst(struct ring_side *s)  \
+	{                                                            \
+		bench_pop(s, pop, burst);                            \
+	}                                                            \
+	BENCH_NOINLINE void name##_both_##burst(struct ring_side *s) \
+	{                                                            \
+		bench_both(s, push, pop, burst);                     \
+	}
+
+/** Define the loops of one push and pop, for RING_LOOPS. */
+#define DEFINE_RING_LOOPS(name, push, pop) \
+	RING_LOOPS_OF(name, push, pop, 1)  \
+	RING_LOOPS_OF(name, push, pop, 8)  \
+	RING_LOOPS_OF(name, push, pop, 32) \
+	RING_LOOPS_OF(name, push, pop, 256)
+
+#define RING_LOOPS(name)                                                         \
+	.push = {name##_push_1, name##_push_8, name##_push_32, name##_push_256}, \
+	.pop = {name##_pop_1, name##_pop_8, name##_pop_32, name##_pop_256},      \
+	.both = {name##_both_1, name##_both_8, name##_both_32, name##_both_256}
+
+#endif

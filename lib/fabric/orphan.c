@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Receive pools of links that have gone while the user still held messages, here or on another
+ * lcore: they go when all their buffers are back. */
+#include "fabric_priv.h"
+
+#include <stdlib.h>
+
+/* A link has gone, but the user still holds buffers of its pool: remember the pool until they are
+ * back. Return: 0; -ENOMEM. */
+int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool)
+{
+	if (home->orphan_count == home->orphan_room) {
+		uint32_t room = home->orphan_room ? 2 * home->orphan_room : 8;
+		struct plx_pool **more = realloc(home->orphans, room * sizeof(*more));
+
+		if (!more)
+			return plx_fail(ENOMEM, "out of memory");
+		home->orphans = more;
+		home->orphan_room = room;
+	}
+	home->orphans[home->orphan_count++] = pool;
+	return 0;
+}
+
+/* Whether all objects are back: each is taken in hand, as a count may run ahead of an object that
+ * another thread is still putting. */
+static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *pool)
+{
+	void *objects[LINK_RX_BUF_COUNT_MAX + LINK_RX_CONTROL];
+	struct plx_pool_stats stats;
+	uint32_t count = 0;
+
+	plx_pool_stats(pool, &stats);
+	if (stats.available < stats.object_count)
+		return false;
+	if (plx_lcore_id() != home->id) /* plx_fabric_fini, when no lcore runs any more */
+		return true;
+	while (count < stats.object_count && (objects[count] = plx_pool_get(pool)) != NULL)
+		count++;
+	for (uint32_t i = count; i > 0; i--)
+		plx_pool_put(pool, objects[i - 1]);
+	return count == stats.object_count;
+}
+
+void orphan_reap(struct plx_fabric_lcore *home)
+{
+	for (uint32_t i = 0; i < home->orphan_count;) {
+		if (pool_is_whole(home, home->orphans[i])) {
+			plx_pool_destroy(home->orphans[i]);
+			home->orphans[i] = home->orphans[--home->orphan_count];
+		} else {
+			i++;
+		}
+	}
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which lcore gets the next link of a listener. */
+#include "fabric_priv.h"
+
+/* By hash ------------------------------------------------------------------------------------- */
+
+/* The finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
+ * Generators", OOPSLA 2014), constants by D. Stafford: each bit of x changes each bit of the result
+ * with a probability close to one half. */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+/* The host's address as IPv6 writes it, so that a host is one and the same to a listener for IPv4
+ * and to one for both; all addresses of other families are one host. */
+static struct in6_addr host_of(const struct sockaddr *peer)
+{
+	struct in6_addr host = {0};
+
+	if (peer && peer->sa_family == AF_INET6) {
+		host = ((const struct sockaddr_in6 *)peer)->sin6_addr;
+	} else if (peer && peer->sa_family == AF_INET) {
+		host.s6_addr[10] = host.s6_addr[11] = 0xff;
+		memcpy(&host.s6_addr[12], &((const struct sockaddr_in *)peer)->sin_addr, 4);
+	}
+	return host;
+}
+
+/* The lcore of the highest weight gets the link: rendezvous hashing (Thaler, Ravishankar, "Using
+ * Name-Based Mappings to Increase Hit Rates", IEEE/ACM ToN 6(1), 1998). One more of n lcores moves
+ * one in n + 1 hosts, and those to itself alone. */
+uint64_t spread_weight(const struct sockaddr *peer, uint32_t lcore)
+{
+	struct in6_addr host = host_of(peer);
+	uint64_t words[2];
+
+	memcpy(words, &host, sizeof(words));
+	return mix(mix(mix(words[0]) ^ words[1]) + lcore * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* Candidates ---------------------------------------------------------------------------------- */
+
+static bool is_named(const uint64_t *lcores, uint32_t id)
+{
+	return lcores[id / 64] >> id % 64 & 1;
+}
+
+static bool names_any(const uint64_t *lcores)
+{
+	for (uint32_t i = 0; i < PLX_LCORE_MAX / 64; i++) {
+		if (lcores[i])
+			return true;
+	}
+	return false;
+}
+
+/* Whether that lcore may get a link now: it runs its loop, or is the listener's own, which is
+ * asking. */
+static bool is_candidate(const struct plx_listener *listener, uint32_t id)
+{
+	const uint64_t *lcores = listener->attr.lcores;
+
+	if (names_any(lcores) && !is_named(lcores, id))
+		return false;
+	return id == listener->set->home->id || plx_loop_is_running(id);
+}
+
+/* The least candidate from `from` on, or PLX_LCORE_NONE. */
+static uint32_t next_candidate(const struct plx_listener *listener, uint32_t from)
+{
+	uint32_t id = plx_lcore_next(from);
+
+	while (id != PLX_LCORE_NONE && !is_candidate(listener, id))
+		id = plx_lcore_next(id + 1);
+	return id;
+}
+
+static uint32_t choose_in_turn(struct plx_listener *listener)
+{
+	uint32_t id = next_candidate(listener, listener->turn);
+
+	if (id == PLX_LCORE_NONE)
+		id = next_candidate(listener, 0);
+	listener->turn = id != PLX_LCORE_NONE ? id + 1 : 0;
+	return id;
+}
+
+static uint32_t choose_by_hash(const struct plx_listener *listener, const struct sockaddr *peer)
+{
+	uint32_t best = next_candidate(listener, 0);
+	uint32_t id = best;
+
+	while (id != PLX_LCORE_NONE) {
+		if (spread_weight(peer, id) > spread_weight(peer, best))
+			best = id;
+		id = next_candidate(listener, id + 1);
+	}
+	return best;
+}
+
+/* Choosing ------------------------------------------------------------------------------------ */
+
+static uint32_t ask(struct plx_listener *listener, const struct sockaddr *peer)
+{
+	char text[PLX_ADDRESS_MAX];
+
+	address_format(peer, text, sizeof(text));
+	return listener->attr.place(listener, text, listener->attr.place_arg);
+}
+
+/* The lcore for a link with that peer. PLX_SPREAD_CALLBACK may return one that does not exist, and
+ * may close the listener meanwhile. */
+uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *peer)
+{
+	uint32_t id = PLX_LCORE_NONE;
+
+	switch (listener->attr.spread) {
+	case PLX_SPREAD_CALLBACK:
+		return ask(listener, peer);
+	case PLX_SPREAD_ROUND_ROBIN:
+		id = choose_in_turn(listener);
+		break;
+	case PLX_SPREAD_HASH:
+		id = choose_by_hash(listener, peer);
+		break;
+	default:
+		break;
+	}
+	return id != PLX_LCORE_NONE ? id : listener->set->home->id;
+}
+
+/* Return: 0; -EINVAL. */
+int spread_check(const struct plx_listen_attr *attr)
+{
+	if ((unsigned)attr->spread > PLX_SPREAD_CALLBACK)
+		return plx_fail(EINVAL, "spread %u is none of enum plx_spread",
+				(unsigned)attr->spread);
+	if (attr->spread == PLX_SPREAD_CALLBACK && !attr->place)
+		return plx_fail(EINVAL, "PLX_SPREAD_CALLBACK needs a callback; set place");
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		if (is_named(attr->lcores, id) && plx_lcore_next(id) != id)
+			return plx_fail(EINVAL,
+					"lcores of a listener: there is no lcore %u; name those "
+					"that were started, or none for all that run their loop",
+					id);
+	}
+	return 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lanes, and the doorbell that says which of them to look into.
+ *
+ * A lane has one sender and one receiver. A message takes a slot of one cache line, which carries
+ * its own sequence: the slot of position p holds a message when that is p + 1. So the receiver
+ * looks at the slot and nowhere else, and a hop moves one line. The receiver says how far it has
+ * come (head) once a drain, in a line that the sender reads only when the lane looks full.
+ *
+ * The doorbell has a bit for each sender. It is sticky: the sender sets it when it finds it clear,
+ * and the receiver clears it only after LANE_COLD_LOOKS empty looks in a row. While it stands it is
+ * read by both and moves nowhere. Two races, one argument:
+ *
+ *     sender                                    receiver
+ *     D1 store the slot's sequence              D3 clear the bit
+ *     D2 load the bell; ring if clear           D4 look at the slot once more
+ *
+ * All four are sequentially consistent. Either D2 comes after D3 in their common order, and the
+ * sender rings; or D1, D2, D3, D4 come in this order, and the receiver sees the message. The model
+ * is tests/model/lane.pml. */
+#include "lcore_priv.h"
+
+#include "plx_mem.h"
+
+#include <string.h>
+
+static_assert((LANE_SLOTS & (LANE_SLOTS - 1)) == 0, "positions wrap at 2^32");
+
+/* Making one ------------------------------------------------------------------------------- */
+
+void lane_init(struct lane *lane, uint32_t start)
+{
+	/* Relaxed: nobody else knows of the lane yet. */
+	memset(lane, 0, sizeof(*lane));
+	lane->tail = start;
+	lane->limit = start + LANE_SLOTS;
+	lane->next = start;
+	atomic_store_explicit(&lane->head, start, memory_order_relaxed);
+	for (uint32_t i = 0; i < LANE_SLOTS; i++)
+		/* What it held a lap ago. */
+		atomic_store_explicit(&lane->slots[(start + i) % LANE_SLOTS].sequence,
+				      start + i + 1 - LANE_SLOTS, memory_order_relaxed);
+}
+
+/* Making a lane is rare, and two lcores may want the same one: the sender, and a caller that wants
+ * the way back to be there. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+struct lane *lane_open(struct lcore *from, struct lcore *to)
+{
+	/* L2 of lcore.c */
+	struct loop *receiver = atomic_load_explicit(&to->loop, memory_order_acquire);
+	/* N2 <- N1 */
+	struct lane *lane = atomic_load_explicit(&receiver->in[from->id], memory_order_acquire);
+
+	if (plx_likely(lane))
+		return lane;
+	pthread_mutex_lock(&making);
+	/* Relaxed: the lock orders it. */
+	lane = atomic_load_explicit(&receiver->in[from->id], memory_order_relaxed);
+	if (!lane) {
+		lane = plx_mem_alloc(sizeof(*lane), alignof(struct lane), to->node, NULL);
+		if (lane) {
+			lane_init(lane, 0);
+			/* N1 -> N2: who finds the lane finds it set up. */
+			atomic_store_explicit(&receiver->in[from->id], lane, memory_order_release);
+		}
+	}
+	pthread_mutex_unlock(&making);
+	return lane;
+}
+
+/* Sending ---------------------------------------------------------------------------------- */
+
+uint32_t lane_room(struct lane *lane)
+{
+	if (lane->tail == lane->limit) {
+		/* H2 <- H1: the message was taken out of the slot before it is written again. */
+		lane->limit = atomic_load_explicit(&lane->head, memory_order_acquire) + LANE_SLOTS;
+	}
+	return lane->limit - lane->tail;
+}
+
+/* Ring, if the bit is not set. */
+static void ring(struct bell *bell, uint32_t sender)
+{
+	_Atomic uint64_t *word = &bell->lanes[sender / 64];
+	uint64_t bit = UINT64_C(1) << sender % 64;
+
+	/* D2 */
+	if (plx_unlikely(!(atomic_load_explicit(word, memory_order_seq_cst) & bit)))
+		atomic_fetch_or_explicit(word, bit, memory_order_seq_cst);
+}
+
+int lane_send(struct lane *lane, struct bell *bell, uint32_t sender, const struct message *message)
+{
+	struct message *slot;
+
+	if (plx_unlikely(lane_room(lane) == 0)) {
+		counter_add(&lane->full, 1);
+		return -EAGAIN;
+	}
+	slot = &lane->slots[lane->tail % LANE_SLOTS];
+	message_copy(slot, message);
+	lane->tail++;
+	/* D1; and A1 -> A2: the message, and all that its sender wrote before, is visible to the
+	 * receiver. */
+	atomic_store_explicit(&slot->sequence, lane->tail, memory_order_seq_cst);
+	ring(bell, sender);
+	return 0;
+}
+
+/* Receiving -------------------------------------------------------------------------------- */
+
+unsigned lane_receive(struct lane *lane, unsigned max)
+{
+	unsigned received = 0;
+
+	while (received < max) {
+		struct message *slot = &lane->slots[lane->next % LANE_SLOTS];
+
+		/* A2 <- A1 */
+		if (atomic_load_explicit(&slot->sequence, memory_order_acquire) != lane->next + 1)
+			break;
+		lane->next++;
+		received++;
+		message_deliver(slot);
+	}
+	if (received) {
+		/* H1 -> H2 */
+		atomic_store_explicit(&lane->head, lane->next, memory_order_release);
+		lane->empty_looks = 0;
+	}
+	return received;
+}
+
+/* The lane was empty. After many such looks take its bit off the bell, and look once more. */
+static void grow_cold(struct lane *lane, _Atomic uint64_t *word, uint64_t bit)
+{
+	struct message *slot = &lane->slots[lane->next % LANE_SLOTS];
+
+	if (++lane->empty_looks < LANE_COLD_LOOKS)
+		return;
+	lane->empty_looks = 0;
+	atomic_fetch_and_explicit(word, ~bit, memory_order_seq_cst); /* D3 */
+	/* D4; the message itself is taken in the next turn. */
+	if (atomic_load_explicit(&slot->sequence, memory_order_seq_cst) == lane->next + 1)
+		atomic_fetch_or_explicit(word, bit, memory_order_seq_cst);
+}
+
+/* Look into the lanes of one word of the bell, those in `mask`. */
+static unsigned receive_word(struct loop *loop, unsigned index, uint64_t mask, unsigned max)
+{
+	_Atomic uint64_t *word = &loop->bell.lanes[index];
+	/* N2 <- N1, by way of the bit: a lane is there before its bell rings. */
+	uint64_t bits = atomic_load_explicit(word, memory_order_acquire) & mask;
+	unsigned received = 0;
+
+	for (; bits && received < max; bits &= bits - 1) {
+		unsigned at = (unsigned)__builtin_ctzll(bits);
+		struct lane *lane = atomic_load_explicit(&loop->in[index * 64 + at],
+							 memory_order_acquire);
+		unsigned count = lane_receive(lane, max - received);
+
+		if (count == 0)
+			grow_cold(lane, word, UINT64_C(1) << at);
+		else
+			loop->first_lane = (index * 64 + at + 1) % PLX_LCORE_MAX;
+		received += count;
+	}
+	return received;
+}
+
+unsigned lanes_receive(struct loop *loop, unsigned max)
+{
+	unsigned first = loop->first_lane;
+	uint64_t behind = UINT64_MAX << first % 64;
+	unsigned received = 0;
+
+	/* Begin behind the lane that was served last, so that each one has its turn however full
+	 * the others are. The word that this is in the middle of comes first and last. */
+	for (unsigned i = 0; i <= BELL_WORDS && received < max; i++) {
+		uint64_t mask = i == 0 ? behind : i == BELL_WORDS ? ~behind : UINT64_MAX;
+
+		received += receive_word(loop, (first / 64 + i) % BELL_WORDS, mask, max - received);
+	}
+	return received;
+}
+
+/* Ending ----------------------------------------------------------------------------------- */
+
+uint64_t lanes_fini(struct loop *loop)
+{
+	uint64_t unread = 0;
+
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		/* Relaxed: the lcores have ended, or wait; joining them ordered it. */
+		struct lane *lane = atomic_load_explicit(&loop->in[id], memory_order_relaxed);
+
+		if (!lane)
+			continue;
+		unread += lane->tail - lane->next;
+		atomic_store_explicit(&loop->in[id], NULL, memory_order_relaxed);
+		plx_mem_free(lane);
+	}
+	return unread;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A list of free objects, linked through the objects themselves, that any thread may push on at any
+ * time without waiting. It is only ever taken as a whole, so it needs no protection against ABA.
+ *
+ * On the list of an owned pool is what threads other than the owner put. On that of a shared pool
+ * is what did not fit into its ring, which has a place for every object, but may not have it free
+ * while a thread stands in the middle of a pop. */
+#include "mem_priv.h"
+
+/* Put a chain in front of the list. */
+static void push_chain(struct pool *pool, struct pool_returned *first, struct pool_returned *last)
+{
+	/* Relaxed: the value is only compared and stored, never looked through. */
+	struct pool_returned *head = atomic_load_explicit(&pool->list, memory_order_relaxed);
+
+	do {
+		last->next = head;
+		/* P1 -> P2: the links, and all that was done to the objects, come before their get.
+		 * Later pushes are read-modify-writes and so carry this one along. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&pool->list, &head, first, memory_order_release, memory_order_relaxed));
+}
+
+void pool_list_push(struct pool *pool, void *const *objects, uint32_t count)
+{
+	for (uint32_t i = 0; i + 1 < count; i++)
+		((struct pool_returned *)objects[i])->next = objects[i + 1];
+	/* Counted before they can be taken, so that what is taken never passes it; relaxed, as the
+	 * push orders it. */
+	atomic_fetch_add_explicit(&pool->listed_count, count, memory_order_relaxed);
+	push_chain(pool, objects[0], objects[count - 1]);
+}
+
+struct pool_returned *pool_list_take(struct pool *pool)
+{
+	/* P2 <- P1 */
+	return atomic_exchange_explicit(&pool->list, NULL, memory_order_acquire);
+}
+
+void pool_list_untake(struct pool *pool, struct pool_returned *rest)
+{
+	struct pool_returned *none = NULL;
+
+	/* P1. To walk the rest would take long; what was pushed meanwhile is short. */
+	while (!atomic_compare_exchange_strong_explicit(
+		&pool->list, &none, rest, memory_order_release, memory_order_relaxed)) {
+		struct pool_returned *more = pool_list_take(pool);
+		struct pool_returned *last = more;
+
+		none = NULL;
+		if (!more)
+			continue;
+		while (last->next)
+			last = last->next;
+		last->next = rest;
+		rest = more;
+	}
+}

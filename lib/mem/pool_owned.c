@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pool of one lcore. It works on a stack of pointers with plain loads and stores. What other
+ * threads put waits on the list, which the owner takes as a whole when the stack runs out. */
+#include "mem_priv.h"
+
+/* A bound on the work of one get: a long list of returned objects is taken over in parts. */
+#define REFILL_MAX 32
+
+/* Move up to REFILL_MAX returned objects on the stack. Returns how many. */
+static uint32_t refill(struct pool *pool, struct pool_cache *own)
+{
+	void **stack = plx_pool_stack(&own->pub);
+	uint32_t cached = pool_cached(own);
+	uint32_t count = 0;
+
+	if (!own->taken)
+		own->taken = pool_list_take(pool);
+	while (own->taken && count < REFILL_MAX) {
+		stack[cached + count++] = own->taken;
+		own->taken = own->taken->next;
+	}
+	/* Relaxed: for the owner itself and for statistics. */
+	uint32_t collected = atomic_load_explicit(&own->collected, memory_order_relaxed);
+	atomic_store_explicit(&own->collected, collected + count, memory_order_relaxed);
+	pool_set_cached(own, cached + count);
+	return count;
+}
+
+/* Set the marks, now that `count` of the objects in the stack are about to go. */
+static void set_marks(struct pool *pool, struct pool_cache *own, uint32_t count)
+{
+	uint32_t left = pool_available(pool);
+	/* Relaxed: for statistics only. */
+	uint32_t low_water = atomic_load_explicit(&own->low_water, memory_order_relaxed);
+
+	if (left - count < low_water) {
+		low_water = left - count;
+		atomic_store_explicit(&own->low_water, low_water, memory_order_relaxed);
+	}
+	/* What waits outside the stack only grows until the next refill, so the low-water mark
+	 * cannot sink while the stack holds more than this. */
+	uint32_t outside = left - pool_cached(own);
+	own->pub.floor = low_water > outside ? low_water - outside : 0;
+}
+
+uint32_t pool_owned_get(struct pool *pool, void **objects, uint32_t count)
+{
+	struct pool_cache *own = pool->own;
+
+	while (pool_cached(own) < count && refill(pool, own) > 0)
+		continue;
+
+	uint32_t cached = pool_cached(own);
+	if (cached < count) {
+		pool_count_one(&own->empty);
+		set_marks(pool, own, 0);
+		return 0;
+	}
+	set_marks(pool, own, count);
+	plx_pool_copy(objects, plx_pool_stack(&own->pub) + cached - count, count);
+	pool_set_cached(own, cached - count);
+	return count;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared pools: what is done when the cache of an lcore has too little in it, or no room. Objects
+ * then go from the ring to the cache or back, half a cache at a time by one pop or push. The
+ * objects that go back are the bottom half of the stack: those untouched for longest.
+ *
+ * What the ring does not take goes on the list: it has places enough, but those that a thread is
+ * about to empty, which was taken off its CPU in the middle, are not free yet. Whoever finds the
+ * ring empty takes from the list. */
+#include "mem_priv.h"
+
+#include <sched.h>
+
+/* Tests yield at this step. */
+#ifndef POOL_STEP
+#define POOL_STEP() ((void)0)
+#endif
+
+struct pool_cache pool_no_cache;
+
+/* Of an lcore for whose cache there was no memory. As above; it is not tried again. */
+static struct pool_cache refused_cache;
+
+/* Caches ----------------------------------------------------------------------------------- */
+
+static int node_of_this_cpu(void)
+{
+	unsigned cpu;
+	unsigned node;
+
+	if (getcpu(&cpu, &node) != 0 || !mem_node_exists((int)node))
+		return PLX_NODE_ANY;
+	return (int)node;
+}
+
+/* For the lcore itself: nobody else looks there. */
+static struct pool_cache *publish(struct pool *pool, uint32_t id, struct pool_cache *cache)
+{
+	pool->pub.caches[id] = &cache->pub;
+	return cache;
+}
+
+static struct pool_cache *make_cache(struct pool *pool, uint32_t id)
+{
+	size_t size_bytes = pool_cache_bytes(pool->cache_count);
+	const struct plx_zone *zone;
+	void *memory;
+
+	if (mem_alloc(size_bytes, 2 * PLX_CACHE_LINE, node_of_this_cpu(), &zone, &memory)) {
+		plx_log(mem_log, PLX_LOG_WARNING,
+			"pool %s: lcore %u works without a cache, slower: %s", pool->name, id,
+			plx_error());
+		return publish(pool, id, &refused_cache);
+	}
+
+	struct pool_cache *cache = memory;
+	cache->pub.size = pool->cache_count;
+	/* Relaxed: the value is only stored and compared. */
+	cache->next = atomic_load_explicit(&pool->first_cache, memory_order_relaxed);
+	/* C1 -> C2: a cache is filled in before others see it. */
+	while (!atomic_compare_exchange_weak_explicit(&pool->first_cache, &cache->next, cache,
+						      memory_order_release, memory_order_relaxed))
+		continue;
+	return publish(pool, id, cache);
+}
+
+/* The cache to go on with, where the one that was found cannot serve: made now, at the first time.
+ */
+static struct pool_cache *settle(struct pool *pool, struct pool_cache *cache)
+{
+	uint32_t id = plx_lcore_id();
+
+	if (plx_unlikely(cache == &pool_no_cache && id < pool->lcore_count))
+		return make_cache(pool, id);
+	return cache;
+}
+
+/* What goes to a cache or leaves it at a time: 0 where there is none. */
+static uint32_t half_of(const struct pool_cache *cache)
+{
+	return (cache->pub.size + 1) / 2;
+}
+
+/* Figures ---------------------------------------------------------------------------------- */
+
+uint32_t pool_shared_in_caches(const struct pool *pool)
+{
+	uint32_t sum = 0;
+
+	for (struct pool_cache *cache = pool_first_cache(pool); cache; cache = cache->next)
+		sum += pool_cached(cache);
+	return sum;
+}
+
+/* Lower the low-water mark, if it has to be. Relaxed: statistics, of which all that counts is that
+ * the least is kept. Others' caches are only looked at when the ring alone does not tell. */
+static void note_low_water(struct pool *pool)
+{
+	uint32_t low = atomic_load_explicit(&pool->low_water, memory_order_relaxed);
+
+	if (plx_likely(plx_ring_depth(pool->ring) >= low))
+		return;
+
+	uint32_t left = pool_available(pool);
+	while (left < low &&
+	       !atomic_compare_exchange_weak_explicit(&pool->low_water, &low, left,
+						      memory_order_relaxed, memory_order_relaxed))
+		continue;
+}
+
+static uint32_t note_empty(struct pool *pool, struct pool_cache *cache)
+{
+	if (cache->pub.size == 0) {
+		/* Relaxed: for statistics only. */
+		atomic_fetch_add_explicit(&pool->empty, 1, memory_order_relaxed);
+		note_low_water(pool);
+		return 0;
+	}
+	pool_count_one(&cache->empty);
+	/* Once, however often it asks again: looking slows down the others. */
+	if (!cache->is_dry)
+		note_low_water(pool);
+	cache->is_dry = true;
+	return 0;
+}
+
+/* The ring and the list -------------------------------------------------------------------- */
+
+static bool is_listed(const struct pool *pool)
+{
+	/* Relaxed: a look; what is on the list is read behind P2. */
+	return atomic_load_explicit(&pool->list, memory_order_relaxed) != NULL;
+}
+
+static uint32_t take_listed(struct pool *pool, void **objects, uint32_t count)
+{
+	struct pool_returned *node = pool_list_take(pool);
+	uint32_t got = 0;
+
+	for (; node && got < count; node = node->next)
+		objects[got++] = node;
+	POOL_STEP();
+	if (node)
+		pool_list_untake(pool, node);
+	/* Relaxed: for statistics only. */
+	atomic_fetch_sub_explicit(&pool->listed_count, got, memory_order_relaxed);
+	return got;
+}
+
+/* Take up to `count`. Returns how many. */
+static uint32_t take(struct pool *pool, void **objects, uint32_t count)
+{
+	uint32_t got = plx_ring_pop_burst(pool->ring, objects, count);
+
+	if (plx_unlikely(got < count && is_listed(pool)))
+		got += take_listed(pool, objects + got, count - got);
+	return got;
+}
+
+static void give(struct pool *pool, void *const *objects, uint32_t count)
+{
+	uint32_t given = 0;
+	uint32_t more;
+
+	/* More than once only where there are more than PLX_RING_BURST_MAX. */
+	do {
+		more = plx_ring_push_burst(pool->ring, objects + given, count - given);
+		given += more;
+	} while (more > 0 && given < count);
+	if (plx_unlikely(given < count))
+		pool_list_push(pool, objects + given, count - given);
+}
+
+/* Take `count` or none. Returns count or 0. */
+static uint32_t take_all(struct pool *pool, void **objects, uint32_t count)
+{
+	uint32_t got = plx_ring_pop_bulk(pool->ring, objects, count);
+
+	if (plx_likely(got == count) || !is_listed(pool))
+		return got;
+	got = take(pool, objects, count);
+	if (got == count)
+		return count;
+	give(pool, objects, got);
+	return 0;
+}
+
+/* Get -------------------------------------------------------------------------------------- */
+
+/* Many at once would empty a cache each time: they come from the ring, and from the cache only what
+ * it has. */
+static uint32_t get_past_cache(struct pool *pool, struct pool_cache *cache, void **objects,
+			       uint32_t count)
+{
+	uint32_t cached = pool_cached(cache);
+	uint32_t rest = count - cached;
+
+	if (take_all(pool, objects + cached, rest) < rest)
+		return note_empty(pool, cache);
+	if (cached > 0) {
+		plx_pool_copy(objects, plx_pool_stack(&cache->pub), cached);
+		pool_set_cached(cache, 0);
+	}
+	if (cache->is_dry)
+		cache->is_dry = false;
+	note_low_water(pool);
+	return count;
+}
+
+static uint32_t get_refilled(struct pool *pool, struct pool_cache *cache, void **objects,
+			     uint32_t count)
+{
+	void **stack = plx_pool_stack(&cache->pub);
+	uint32_t cached = pool_cached(cache);
+	uint32_t got = take(pool, stack + cached, half_of(cache));
+
+	POOL_STEP();
+	if (got > 0)
+		pool_count_one(&cache->refills);
+	cached += got;
+	if (cached < count) {
+		pool_set_cached(cache, cached);
+		return note_empty(pool, cache);
+	}
+	plx_pool_copy(objects, stack + cached - count, count);
+	pool_set_cached(cache, cached - count);
+	cache->is_dry = false;
+	note_low_water(pool);
+	return count;
+}
+
+uint32_t pool_shared_get(struct pool *pool, struct pool_cache *cache, void **objects,
+			 uint32_t count)
+{
+	cache = settle(pool, cache);
+	if (count > half_of(cache))
+		return get_past_cache(pool, cache, objects, count);
+	return get_refilled(pool, cache, objects, count);
+}
+
+/* Put -------------------------------------------------------------------------------------- */
+
+static void spill(struct pool *pool, struct pool_cache *cache)
+{
+	void **stack = plx_pool_stack(&cache->pub);
+	uint32_t half = half_of(cache);
+	uint32_t left = pool_cached(cache) - half;
+
+	give(pool, stack, half);
+	POOL_STEP();
+	memmove(stack, stack + half, left * sizeof(*stack));
+	pool_set_cached(cache, left);
+	pool_count_one(&cache->spills);
+}
+
+void pool_shared_put(struct pool *pool, struct pool_cache *cache, void *const *objects,
+		     uint32_t count)
+{
+	cache = settle(pool, cache);
+	if (count > half_of(cache)) {
+		give(pool, objects, count);
+		return;
+	}
+	/* There is room in a new one; else there is more than half in it. */
+	if (cache->pub.size - pool_cached(cache) < count)
+		spill(pool, cache);
+	plx_pool_cache_give(&cache->pub, objects, count);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Get and put where the inline functions of plx_mem.h do not get on: what is at hand does not do,
+ * or each object is to be looked at. */
+#include "mem_priv.h"
+
+#include <assert.h>
+
+/* What is done to every object that leaves a pool, and to every one that comes back. */
+static void hand_out(struct pool *pool, void *const *objects, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (POOL_CHECKED)
+			pool_check_get(pool, objects[i]);
+		mem_unpoison(objects[i], pool->object_bytes);
+	}
+}
+
+static void take_back(struct pool *pool, void *const *objects, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (POOL_CHECKED)
+			pool_check_put(pool, objects[i]);
+		pool_poison(pool, objects[i]);
+	}
+}
+
+/* As plx_pool_my_cache, but never NULL. */
+static struct pool_cache *my_cache(const struct pool *pool)
+{
+	uint32_t i = plx_lcore_id() - pool->pub.lcore_first;
+
+	if (i >= pool->lcore_count)
+		return &pool_no_cache;
+	return plx_container_of(pool->pub.caches[i], struct pool_cache, pub);
+}
+
+uint32_t plx_pool_get_bulk_slowly(struct plx_pool *pub, void **objects, uint32_t count)
+{
+	struct pool *pool = pool_of(pub);
+	struct pool_cache *cache = my_cache(pool);
+	bool is_allowed = pool_is_shared(pool) || cache == pool->own;
+
+	assert(is_allowed && "a pool used by an lcore that does not own it");
+	if (!is_allowed || count == 0)
+		return 0;
+	/* Where objects are looked at, this is the first try. */
+	if (!POOL_WATCHED || !plx_pool_cache_take(&cache->pub, objects, count))
+		count = pool_is_shared(pool) ? pool_shared_get(pool, cache, objects, count)
+					     : pool_owned_get(pool, objects, count);
+	hand_out(pool, objects, count);
+	return count;
+}
+
+void *plx_pool_get_slowly(struct plx_pool *pub)
+{
+	void *object;
+
+	return plx_pool_get_bulk_slowly(pub, &object, 1) ? object : NULL;
+}
+
+void plx_pool_put_bulk_slowly(struct plx_pool *pub, void *const *objects, uint32_t count)
+{
+	struct pool *pool = pool_of(pub);
+	struct pool_cache *cache = my_cache(pool);
+
+	if (count == 0)
+		return;
+	take_back(pool, objects, count);
+	if (POOL_WATCHED && plx_pool_cache_give(&cache->pub, objects, count))
+		return;
+	if (pool_is_shared(pool))
+		pool_shared_put(pool, cache, objects, count);
+	else
+		pool_list_push(pool, objects, count);
+}
+
+void plx_pool_put_slowly(struct plx_pool *pub, void *object)
+{
+	plx_pool_put_bulk_slowly(pub, &object, 1);
+}

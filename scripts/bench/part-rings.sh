@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# The part rings: what rings, pools and messages between lcores cost, by plx-perf, beside DPDK's own
+# where the build found it. Sourced by bench.sh.
+# shellcheck disable=SC2154
+
+wanted+=(plx-perf plx-perf-dpdk)
+
+rings_begin()
+{
+	rings_lcores=0@$cpu_server,1@$cpu_client
+	# Caches are weighed with four lcores; the last two only use the pool once, and sleep.
+	pool_lcores=$rings_lcores,2@$cpu_server,3@$cpu_client
+	local few=5 many=15 # rounds
+
+	if [[ -n $rounds_given ]]; then
+		few=$((rounds_given < 101 ? rounds_given : 101)) many=$few
+	fi
+	if ((quick)); then
+		rings_options=(--rounds "$few" --duration 10ms)
+		hop_options=(--rounds "$few" --duration 100ms)
+	else
+		rings_options=(--rounds "$many" --duration 40ms)
+		hop_options=(--rounds "$many" --duration 500ms)
+	fi
+	perf_program=${program[plx-perf-dpdk]-} peers=(--compare dpdk)
+	if [[ -z $perf_program ]]; then
+		perf_program=${program[plx-perf]-} peers=()
+		say "note: no rows of DPDK's own, as libdpdk-dev was not there when the build folder was made"
+	fi
+	[[ -n $perf_program ]] || failures+=('rings: the build has no program plx-perf')
+}
+
+# run_perf MODE LCORES OPTION...
+run_perf()
+{
+	local mode=$1 lcores=$2 log=$out/runs/rings-$1.log pid
+
+	shift 2
+	say "rings: plx-perf $mode"
+	# Lcores that share a CPU are meant here: no warning.
+	timeout -k 3 300 "$perf_program" "$mode" -l "$lcores" --log-level error -- "$@" \
+		--json "$out/runs/$mode.json" >"$log" 2>&1 </dev/null &
+	pid=$!
+	children+=("$pid")
+	if ! wait "$pid"; then
+		failures+=("plx-perf $mode: $(tail -n 1 "$log")")
+		say "    FAILED: ${failures[-1]}"
+	fi
+	children=()
+}
+
+rings_run()
+{
+	rm -f "$out"/runs/{ring,pool,hop}.json
+	[[ -n $perf_program ]] || return 0
+	run_perf ring "$rings_lcores" "${peers[@]}" "${rings_options[@]}"
+	run_perf pool "$pool_lcores" "${peers[@]}" "${rings_options[@]}"
+	run_perf hop "$rings_lcores" "${hop_options[@]}" --with-idle-tcp --histogram "$out/runs/hop.hgrm"
+}
+
+# rings.json; the summary takes it whole, and its bars among the others.
+rings_sum()
+{
+	local file found=()
+
+	for file in "$out"/runs/{ring,pool,hop}.json; do
+		[[ ! -s $file ]] || found+=("$file")
+	done
+	jq -n -f "$here/rings.jq" "${found[@]}" >"$out/rings.json" &&
+		jq --slurpfile rings "$out/rings.json" '.rings = $rings[0] | .bars += $rings[0].bars' \
+			"$out/summary.json" >"$out/summary.json.new" &&
+		mv "$out/summary.json.new" "$out/summary.json"
+}
+
+# One picture: cycles by burst, on one lcore and between two.
+rings_plot()
+{
+	local data=$out/plots/data lcores variant format status=0
+
+	jq -e '[.rows[] | select(.name == "ring")] != []' "$out/rings.json" >/dev/null || return 0
+	mkdir -p "$data"
+	for lcores in 1 2; do
+		for variant in spsc mpsc mpmc; do
+			jq -r --argjson lcores $lcores --arg variant $variant '.rows[]
+				| select(.name == "ring" and .lcores == $lcores and .variant == $variant)
+				| "\(.burst) \(.cycles_per_elem) \(.peer_cycles_per_elem // "NaN")"' \
+				"$out/rings.json" >"$data/$variant.$lcores"
+		done
+	done
+	for format in svg png; do
+		timeout 60 gnuplot -e "data='$data'; format='$format'; target='$out/plots/rings.$format'" \
+			"$here/rings.gp" </dev/null >>"$out/plots/gnuplot.log" 2>&1 || status=1
+	done
+	rm -rf "$data"
+	return $status
+}
+
+rings_print()
+{
+	local mode
+
+	for mode in ring pool hop; do
+		[[ -s $out/runs/$mode.json ]] || continue
+		say
+		cat "$out/runs/rings-$mode.log"
+	done
+}
+
+# Cycles of every row over those of an earlier run.
+rings_compare()
+{
+	local format='%-14s %6s %6s  %9s %9s %7s\n' cells
+
+	jq -e '.rings' "$compare/summary.json" >/dev/null || return 0
+	say
+	say "Compared with $compare: cycles per element before and now; hop: p50, ns"
+	# shellcheck disable=SC2059
+	printf "$format" row lcores burst before now ratio
+	while read -r cells; do
+		# shellcheck disable=SC2059,SC2086
+		printf "$format" $cells
+	done < <(jq -r --slurpfile before "$compare/summary.json" '
+		def line(name; was; now): select(was and now)
+			| "\(name) \(was) \(now) \(now / was * 1000 | round / 1000)";
+		def short: . * 100 | round / 100;
+		($before[0].rings // {}) as $old
+		| (.rows[] | . as $now | $old.rows[]?
+			| select(.name == $now.name and .variant == $now.variant and .burst == $now.burst and
+				.lcores == $now.lcores)
+			| line("\(.name)-\(.variant) \(.lcores) \(.burst)"; .cycles_per_elem | short;
+				$now.cycles_per_elem | short)),
+		  (.hop | objects | to_entries[] | select(.value | type == "object") | . as $now
+			| line("hop-\($now.key) 2 -"; $old.hop[$now.key].p50_ns; $now.value.p50_ns))' \
+		"$out/rings.json")
+}
+
+rings_html()
+{
+	jq -r -f "$here/part-rings.jq" "$out/rings.json"
+	inline_svg "$out/plots/rings.svg"
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The table of round trips of the report, as HTML, from summary.json.
+
+def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostring
+	else . / 10 | round | "\(. / 100 | floor).\(. % 100 + 100 | tostring | .[1:])" end;
+def size: if . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"
+	elif . >= 1024 and . % 1024 == 0 then "\(. / 1024) KiB" else "\(.) B" end;
+def cells: map("<td>\(tostring | @html)</td>") | join("");
+
+def figures:
+	"<table><tr><th>row</th><th>min</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>p99.99</th>" +
+	"<th>max</th><th>p50 over rounds</th><th>round trips</th><th>x raw</th></tr>",
+	(.runs | group_by(.size_bytes)[]
+		| "<tr class=\"size\"><th colspan=\"11\">\(.[0].size_bytes | size)</th></tr>",
+		  (.[] | "<tr\(if .name == "tcp-poll" then " class=\"own\"" else "" end)>" +
+			([.name, (.min_ns, .p50_ns, .p90_ns, .p99_ns, .p99_9_ns, .p99_99_ns, .max_ns | us),
+			  "\(.p50_least_ns | us) – \(.p50_greatest_ns | us)", .count, (.ratio_to_raw // "–")]
+			 | cells) + "</tr>")),
+	"</table>";
+
+"<h2>Round trips of messages between two processes</h2>" +
+"<p>All times are <b>full round trips in microseconds</b>: from immediately before the send call to the " +
+"first moment at which the answer is seen. Percentiles are medians over the interleaved rounds; " +
+"<i>n/a</i> means too few samples. <i>x raw</i> is p50 over that of raw-fi-tcp, libfabric alone on the " +
+"same provider (for raw-fi-tcp itself: over raw-tcp, plain sockets).</p>",
+figures

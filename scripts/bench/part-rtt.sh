@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# The part rtt: full round trips of messages between two processes. Its rows are in rows.sh. Sourced
+# by bench.sh.
+# shellcheck disable=SC2154
+
+# Measuring ------------------------------------------------------------------------------------
+
+rtt_begin()
+{
+	choose_provider
+	choose_rows
+	[[ $mode == serve ]] || say "server on CPU $cpu_server, client on CPU $cpu_client, libfabric's $fi_provider for tcp"
+}
+
+# measure ROW SIZE ROUND: one run, with a second try where the first did not account for its time.
+measure()
+{
+	local row=$1 size=$2 round=$3 dir=$out/runs/$1-$2-$3 status
+
+	mkdir -p "$dir"
+	for try in 1 2; do
+		run_row "$row" "$size" "$dir"
+		status=$?
+		end_children
+		((status == 3 && try == 1)) || break
+		say "    did not account for its time; once more"
+	done
+	if ((status != 0)); then
+		((status != 124)) || status='124 (took too long)'
+		failures+=("$row, $size B, round $round: status $status: $(last_words "$dir")")
+		say "    FAILED: ${failures[-1]}"
+		return
+	fi
+	jq -c --arg row "$row" --argjson round "$round" --arg run "runs/${dir##*/}" \
+		'. + {row: $row, round: $round, run: $run}' "$dir/$row.json" >>"$out/runs/all.ndjson"
+	jq -r '"    p50 \(if .p50_ns then .p50_ns / 1000 else "n/a" end) us, \(.count) round trips"' \
+		"$dir/$row.json"
+}
+
+last_words()
+{
+	local log
+
+	for log in "$1"/client.log "$1"/server.log; do
+		[[ -s $log ]] && tail -n 1 "$log" && return
+	done
+	echo 'it said nothing'
+}
+
+rtt_run()
+{
+	local total=0 done=0 round size row
+
+	for size in "${size_list[@]}"; do
+		for row in "${rows[@]}"; do
+			[[ $row == tcp-poll-idle && $size != "$idle_size" ]] || total=$((total + rounds))
+		done
+	done
+
+	for ((round = 1; round <= rounds; round++)); do
+		for size in "${size_list[@]}"; do
+			for row in "${rows[@]}"; do
+				[[ $row != tcp-poll-idle || $size == "$idle_size" ]] || continue
+				done=$((done + 1))
+				say "[$done/$total] round $round, $size B, $row"
+				measure "$row" "$size" "$round"
+			done
+		done
+	done
+}
+
+# Sum ------------------------------------------------------------------------------------------
+
+# rtt.json: this part's share of the summary, with every single run beside the medians.
+rtt_sum()
+{
+	jq --slurpfile every "$out/runs/all.ndjson" \
+		'{schema, part: "rtt", unit, valid, reason, failures, bars, runs, every_run: $every}' \
+		"$out/summary.json" >"$out/rtt.json"
+}
+
+# 65536 -> 64 KiB
+size_words()
+{
+	if (($1 >= 1 << 20 && $1 % (1 << 20) == 0)); then
+		echo "$(($1 >> 20)) MiB"
+	elif (($1 >= 1024 && $1 % 1024 == 0)); then
+		echo "$(($1 >> 10)) KiB"
+	else
+		echo "$1 B"
+	fi
+}
+
+# Plots ----------------------------------------------------------------------------------------
+
+# The points of a .hgrm: 1/(1-p) and microseconds.
+percentile_points()
+{
+	awk 'NF == 4 && $1 + 0 == $1 { print $4, $1 }' "$1"
+}
+
+# A histogram's CSV gathered into bins 2 % wide, so that all sizes of bucket look alike: the bin's
+# middle in microseconds, and its share in per cent. The last half per cent, which may lie a
+# thousand times further out, is for the percentile plot.
+histogram_points()
+{
+	awk -F, 'NR > 1 {
+			bin = int(log(($1 + $2) / 2 + 1) / log(1.02))
+			sum[bin] += $3
+			total += $3
+			if (least == "" || bin < least) least = bin
+			if (bin > greatest) greatest = bin
+		}
+		END {
+			for (bin = least - 1; bin <= greatest + 1 && seen <= total * 0.995; bin++) {
+				print exp((bin + 0.5) * log(1.02)) / 1000, sum[bin] / total * 100
+				seen += sum[bin]
+			}
+		}' "$1"
+}
+
+# One percentile plot and one histogram for a size.
+plot_size()
+{
+	local size=$1 data=$out/plots/data row run words kind format status=0
+
+	words=$(size_words "$size")
+	mkdir -p "$data"
+	rm -f "$data"/*
+	while read -r row run; do
+		percentile_points "$out/$run/$row.hgrm" >"$data/percentiles.$row"
+		histogram_points "$out/$run/$row.csv" >"$data/histogram.$row"
+	done < <(jq -r --argjson size "$size" \
+		'.runs[] | select(.size_bytes == $size) | "\(.name) \(.run)"' "$out/summary.json")
+	for kind in percentiles histogram; do
+		for format in svg png; do
+			timeout 60 gnuplot -e "data='$data'; size='$words'; bytes='$size'; format='$format'" \
+				-e "target='$out/plots/$kind-$size.$format'" "$here/$kind.gp" \
+				</dev/null >>"$out/plots/gnuplot.log" 2>&1 || status=1
+		done
+	done
+	rm -rf "$data"
+	return $status
+}
+
+rtt_plot()
+{
+	local size status=0
+
+	while read -r size; do
+		plot_size "$size" || status=1
+	done < <(jq '.runs | map(.size_bytes) | unique[]' "$out/summary.json")
+	return $status
+}
+
+# The terminal ---------------------------------------------------------------------------------
+
+print_table()
+{
+	local format='%-11s %9s %9s %9s %9s %9s %9s  %-17s %6s\n' last='' size row cells
+
+	while read -r size row cells; do
+		if [[ $size != "$last" ]]; then
+			say
+			# shellcheck disable=SC2059
+			printf "$format" "$(size_words "$size")" min p50 p90 p99 p99.9 max 'p50 over rounds' 'x raw'
+			last=$size
+		fi
+		# shellcheck disable=SC2059,SC2086
+		printf "$format" "$row" $cells
+	done < <(jq -r '
+		def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostring
+			else . / 10 | round | "\(. / 100 | floor).\(. % 100 + 100 | tostring | .[1:])" end;
+		.runs[] | "\(.size_bytes) \(.name) \(.min_ns | us) \(.p50_ns | us) \(.p90_ns | us) " +
+			"\(.p99_ns | us) \(.p99_9_ns | us) \(.max_ns | us) " +
+			"\(.p50_least_ns | us)..\(.p50_greatest_ns | us) \(.ratio_to_raw // "-")"' "$out/summary.json")
+}
+
+rtt_print()
+{
+	say
+	say "Full round trips, us; medians over $rounds rounds. x raw: p50 over raw-fi-tcp's (its own: over raw-tcp's)."
+	print_table
+}
+
+# p50 and p99 of every row over those of an earlier run.
+rtt_compare()
+{
+	local format='%-11s %9s  %9s %9s %7s  %9s %9s %7s\n'
+
+	jq -e '.runs != []' "$compare/summary.json" >/dev/null || return 0
+	say
+	say "Compared with $compare: p50 and p99 before and now, us"
+	# shellcheck disable=SC2059
+	printf "$format" row size 'p50 then' now ratio 'p99 then' now ratio
+	while read -r row size cells; do
+		# shellcheck disable=SC2059,SC2086
+		printf "$format" "$row" "$(size_words "$size" | tr -d ' ')" $cells
+	done < <(jq -r --slurpfile before "$compare/summary.json" '
+		def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostring
+			else . / 10 | round | "\(. / 100 | floor).\(. % 100 + 100 | tostring | .[1:])" end;
+		def over(b): if . and b then . / b * 1000 | round / 1000 else "n/a" end;
+		.runs[] | . as $now
+		| $before[0].runs[] | select(.name == $now.name and .size_bytes == $now.size_bytes) | . as $was
+		| "\(.name) \(.size_bytes) \($was.p50_ns | us) \($now.p50_ns | us) " +
+		  "\(($now.p50_ns) | over($was.p50_ns)) \($was.p99_ns | us) \($now.p99_ns | us) " +
+		  "\(($now.p99_ns) | over($was.p99_ns))"' "$out/summary.json")
+}
+
+# The report -----------------------------------------------------------------------------------
+
+rtt_html()
+{
+	local size
+
+	jq -r -f "$here/part-rtt.jq" "$out/summary.json"
+	while read -r size; do
+		printf '<h3>%s</h3>\n' "$(size_words "$size")"
+		inline_svg "$out/plots/percentiles-$size.svg"
+		inline_svg "$out/plots/histogram-$size.svg"
+	done < <(jq '.runs | map(.size_bytes) | unique[]' "$out/summary.json")
+}

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# From the results of plx-perf ring, pool and hop, each a file or missing, to rings.json. Run with -n.
+
+def round3: . * 1000 | round / 1000;
+
+def bar($what; $ratio; $limit):
+	select($ratio != null) | {what: $what, ratio: ($ratio | round3), limit: $limit, ok: ($ratio <= $limit), gates: true};
+
+# A row over DPDK's.
+def row_bar($rows; $name; $variant; $lcores; $burst; $limit):
+	[$rows[] | select(.name == $name and .variant == $variant and .lcores == $lcores and .burst == $burst)][0]
+	| select(. and .ratio)
+	| bar("\($variant) \($name), \(if $lcores == 2 then "two lcores" else "one lcore" end), burst \($burst), over \(.peer)";
+		.ratio; $limit);
+
+def ring_bars($rows; $variant; $lcores; $limits):
+	row_bar($rows; "ring"; $variant; $lcores; 1; $limits[0]),
+	row_bar($rows; "ring"; $variant; $lcores; 8; $limits[1]),
+	row_bar($rows; "ring"; $variant; $lcores; 32; $limits[2]);
+
+# With tcp polled, less what a message waits for the polls themselves.
+def hop_bars:
+	.bare_ns as $bare
+	| bar("hop, hot, over a bare cache line"; .hot.ratio; 1.4),
+	  bar("hop, first after quiet, over a bare cache line"; .quiet.ratio; 2.7),
+	  (.["idle-tcp"] | select(.)
+		| bar("hop beside an idle tcp link, less \(.cold_poll_wait_ns | round) ns in its polls, over a bare cache line";
+			(.p50_ns - .cold_poll_wait_ns) / $bare; 1.4));
+
+# Of four lcores.
+def cache_bar:
+	select(.bytes > 0)
+	| bar("caches of a pool at 4 lcores, KiB"; .bytes / .lcores * 4 / 1024; 24);
+
+[inputs] as $files
+| ($files | map(.rows // []) | add // []) as $rows
+| ($files | map(.hop | values)[0]) as $hop
+| ($files | map(.caches | values)[0]) as $caches
+| {
+	schema: "pollux-bench/1",
+	part: "rings",
+	unit: "cycles of the clock per element; hop: nanoseconds of a round trip; medians over the rounds",
+	environment: ($files[0].environment // null),
+	rows: $rows,
+	hop: $hop,
+	caches: $caches,
+	bars: [
+		ring_bars($rows; "spsc"; 2; [0.3, 0.65, 0.65]),
+		ring_bars($rows; "mpmc"; 2; [0.25, 0.6, 0.6]),
+		ring_bars($rows; "spsc"; 1; [1, 1, 1]),
+		ring_bars($rows; "mpmc"; 1; [1.25, 1.5, 1.25]),
+		row_bar($rows; "pool"; "shared"; 1; 1; 0.7),
+		row_bar($rows; "pool"; "shared"; 1; 32; 0.7),
+		($caches | values | cache_bar),
+		($hop | values | hop_bars)]
+}

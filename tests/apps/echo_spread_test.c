@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plx-echo on two lcores: which of them serves which links. */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PINGS 4
+
+/* An echo on lcores 0 and 1; on a host with one CPU they share it. */
+static struct server serve_on_two(const char *spread)
+{
+	struct server server;
+
+	server.process = launch("apps/plx-echo -l 0@%u,1@%u --huge none --provider %s -- "
+				"--listen 127.0.0.1:0%s%s",
+				server_cpu, client_cpu, providers[0], *spread ? " --spread " : "",
+				spread);
+	expect_out(server.process, "listening on 127.0.0.1:");
+	assert_int_equal(sscanf(process_out(server.process), "listening on %63s", server.address),
+			 1);
+	return server;
+}
+
+static void expect_served(const char *spread, unsigned links_of_0, unsigned links_of_1)
+{
+	struct server server = serve_on_two(spread);
+	const unsigned links[] = {links_of_0, links_of_1};
+
+	for (int i = 0; i < PINGS; i++)
+		ping(&server, providers[0], "--size 100 --count 10 --warmup 10 --verify");
+	end_server(&server);
+	for (unsigned id = 0; id < 2; id++) {
+		char text[96];
+
+		snprintf(text, sizeof(text), "lcore %u: %u links, %u messages, %u bytes\n", id,
+			 links[id], links[id] * 20, links[id] * 2000);
+		expect_out(server.process, text);
+	}
+	assert_string_equal(process_err(server.process), "");
+}
+
+static void all_lcores_serve_in_turn(void **state)
+{
+	expect_served("round-robin", PINGS / 2, PINGS / 2);
+}
+
+static void that_is_the_default(void **state)
+{
+	expect_served("", PINGS / 2, PINGS / 2);
+}
+
+static void none_leaves_the_others_asleep(void **state)
+{
+	expect_served("none", PINGS, 0);
+}
+
+/* The hash of 127.0.0.1 among lcores 0 and 1; see spread_test.c. */
+static void hash_keeps_a_host_on_one_lcore(void **state)
+{
+	expect_served("hash", 0, PINGS);
+}
+
+static unsigned count_of(const char *text, const char *part)
+{
+	unsigned count = 0;
+
+	while ((text = strstr(text, part)) != NULL) {
+		text += strlen(part);
+		count++;
+	}
+	return count;
+}
+
+static void links_on_every_lcore_end_in_order(void **state)
+{
+	struct server server = serve_on_two("round-robin");
+	struct process *process = server.process;
+
+	for (int i = 0; i < 2; i++)
+		launch_ping(&server, providers[0], "--duration 20s --warmup 0");
+	for (int i = 0; i < 100 && count_of(process_out(process), "connected over") < 2; i++)
+		process_out_has(process, "nothing that it says", 100); /* reads */
+	end_server(&server);
+	assert_int_equal(count_of(process_out(process), "connected over"), 2);
+	assert_int_equal(count_of(process_out(process), "gone: closed\n"), 2);
+	expect_out(process, "lcore 0: 1 links");
+	expect_out(process, "lcore 1: 1 links");
+}
+
+static void an_unknown_way_is_named(void **state)
+{
+	struct process *process = launch("apps/plx-echo --listen 127.0.0.1:0 --spread roundrobin");
+
+	expect_status(process, 2);
+	expect_err(process, "--spread roundrobin");
+	expect_err(process, "round-robin");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		process_test(all_lcores_serve_in_turn),
+		process_test(that_is_the_default),
+		process_test(none_leaves_the_others_asleep),
+		process_test(hash_keeps_a_host_on_one_lcore),
+		process_test(links_on_every_lcore_end_in_order),
+		process_test(an_unknown_way_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Idle turns of one lcore in a set of many:
+ *
+ *     idle_turn_cost LCORES TURNS [spin]
+ *
+ * Every other lcore has sent one message before, so that its lane is there; then the turns are made
+ * by count_turns, whose instructions a profiler can count. Prints the cycles that one of them took
+ * in the fastest of many stretches. With `spin` the other lcores run their loops meanwhile. */
+#include "plx_lcore.h"
+#include "plx_mem.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_STEP      4 /* ids 0, 4, 8, ...: 64 lcores spread over all of them */
+#define LCORES_MAX   (PLX_LCORE_MAX / ID_STEP)
+#define STRETCH      100  /* turns that are timed together */
+#define COLD_TURNS   2000 /* enough for all doorbells to have fallen silent */
+#define FINI_TIME_NS (20 * PLX_NS_PER_S)
+
+void count_turns(unsigned turns); /* not static: it must keep its name */
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "idle_turn_cost: %s: %s\n", what, plx_error());
+	return 1;
+}
+
+/* The set ---------------------------------------------------------------------------------- */
+
+static struct plx_lcore_place places[LCORES_MAX];
+
+static int start(struct plx_topo *topo, uint32_t count)
+{
+	struct plx_mem_conf mem = {.huge = PLX_HUGE_NONE, .numa = PLX_NUMA_ANY};
+	struct plx_lcore_map map = {.count = count, .places = places};
+	struct plx_lcore_conf conf = {.topo = topo, .map = &map, .main_lcore = 0};
+	const struct plx_cpuset *cpus = plx_topo_allowed(topo);
+	unsigned cpu = PLX_CPU_MAX;
+	int err = plx_mem_init(&mem);
+
+	for (uint32_t i = 0; i < count; i++) {
+		cpu = plx_cpuset_next(cpus, cpu + 1);
+		if (cpu >= PLX_CPU_MAX)
+			cpu = plx_cpuset_next(cpus, 0);
+		places[i].lcore_id = i * ID_STEP;
+		plx_cpuset_add(&places[i].cpus, cpu);
+	}
+	return err ? err : plx_lcores_init(&conf);
+}
+
+static void nothing(void *arg)
+{
+}
+
+static int send_one(void *arg)
+{
+	return plx_lcore_send(plx_lcore_main(), nothing, NULL);
+}
+
+/* Make the lane of each lcore to this one. */
+static int send_from_all(void)
+{
+	PLX_LCORE_FOREACH_WORKER (id) {
+		int result = 0;
+		int err = plx_lcore_launch(id, send_one, NULL);
+
+		if (!err)
+			err = plx_lcore_join(id, UINT64_MAX, &result);
+		if (err || result)
+			return err ? err : result;
+	}
+	return 0;
+}
+
+/* More lcores than CPUs: let each other run. */
+static int give_way(void *arg, uint64_t now_ns)
+{
+	sched_yield();
+	return 0;
+}
+
+static int spin(void *arg)
+{
+	int err = plx_poller_add("give way", give_way, NULL, 0, NULL);
+
+	return err ? err : plx_loop_run();
+}
+
+static int spin_all(void)
+{
+	PLX_LCORE_FOREACH_WORKER (id) {
+		int err = plx_lcore_launch(id, spin, NULL);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The turns -------------------------------------------------------------------------------- */
+
+__attribute__((noinline)) void count_turns(unsigned turns)
+{
+	for (unsigned i = 0; i < turns; i++)
+		plx_loop_turn();
+}
+
+static double fastest_turn(unsigned turns)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned done = 0; done < turns; done += STRETCH) {
+		uint64_t began = plx_tsc();
+		uint64_t cycles;
+
+		count_turns(STRETCH);
+		cycles = plx_tsc() - began;
+		if (cycles < least)
+			least = cycles;
+	}
+	return (double)least / STRETCH;
+}
+
+/* What was measured were idle turns, of an lcore that has all those lanes. */
+static int check(const struct plx_lcore_stats *before, uint32_t count, unsigned turns)
+{
+	struct plx_lcore_stats after;
+
+	if (plx_lcore_stats(0, &after))
+		return fail("statistics");
+	if (before->messages == count - 1 && before->lanes == count - 1 &&
+	    after.idle_turns - before->idle_turns == turns && after.turns - before->turns == turns)
+		return 0;
+	fprintf(stderr, "idle_turn_cost: %u lanes, %llu messages, %llu idle turns of %u\n",
+		before->lanes, (unsigned long long)before->messages,
+		(unsigned long long)(after.idle_turns - before->idle_turns), turns);
+	return 1;
+}
+
+static int measure(uint32_t count, unsigned turns, bool spinning)
+{
+	struct plx_lcore_stats before;
+	double cycles;
+
+	if (send_from_all())
+		return fail("a message from each lcore");
+	for (unsigned i = 0; i < COLD_TURNS; i++)
+		plx_loop_turn();
+	if (spinning && spin_all())
+		return fail("loops on all lcores");
+	plx_lcore_stats(0, &before);
+	cycles = fastest_turn(turns);
+	printf("lcores %u turns %u cycles_per_turn %.1f\n", count, turns, cycles);
+	return check(&before, count, turns);
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t count = argc > 2 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
+	unsigned turns = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) / STRETCH * STRETCH : 0;
+	struct plx_topo *topo;
+	int status;
+
+	if (count < 1 || count > LCORES_MAX || turns == 0) {
+		fprintf(stderr,
+			"usage: idle_turn_cost LCORES TURNS [spin]; lcores 1 to %d, turns "
+			"at least %d\n",
+			LCORES_MAX, STRETCH);
+		return 2;
+	}
+	if (plx_topo_open(NULL, &topo) || start(topo, count))
+		return fail("start");
+	status = measure(count, turns, argc > 3 && strcmp(argv[3], "spin") == 0);
+	if (plx_lcores_fini(FINI_TIME_NS))
+		return fail("end");
+	plx_mem_fini();
+	plx_topo_close(topo);
+	return status;
+}

@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# plx-perf: that every mode runs and says what it should, not how fast anything is.
+# Arguments: plx-perf, and plx-perf-dpdk where there is one.
+set -uo pipefail
+
+program=$1 dpdk=${2-}
+failed=0
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+
+# All at once, where the test may use two CPUs; else what one is enough for.
+read -ra cpus < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
+	awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) printf "%d ", i }')
+one=0@${cpus[0]}
+short=(--rounds 2 --duration 200us)
+
+report()
+{
+	if (($1 == 0)); then
+		echo "ok: $2"
+	else
+		echo "FAILED: $2: ${3-}"
+		failed=1
+	fi
+}
+
+# run PROGRAM MODE OPTION...: it ends well; its JSON is in $temp/json.
+run()
+{
+	local text
+
+	rm -f "$temp/json"
+	text=$(timeout 60 "$1" "$2" --log-level error "${@:3}" --json "$temp/json" 2>&1 </dev/null)
+	report $? "${1##*/} ${*:2}" "$text"
+}
+
+# has TEXT FILTER: the filter is true of the JSON.
+has()
+{
+	jq -e "$2" "$temp/json" >/dev/null 2>&1
+	report $? "$1" "$(jq -c . "$temp/json" 2>&1 | head -c 600)"
+}
+
+# refuses STATUS WORDS OPTION...: that status, and a text with these words.
+refuses()
+{
+	local text status
+
+	text=$(timeout 60 "$program" "${@:3}" 2>&1 </dev/null)
+	status=$?
+	[[ $status == "$1" && $text == *"$2"* ]]
+	report $? "plx-perf ${*:3} is refused" "status $status: $text"
+}
+
+# The command line.
+refuses 2 'what to measure comes first' --rounds 1
+refuses 2 'not an option' rings
+refuses 2 "'spmc' is none of spsc, mpsc, mpmc" ring --kinds spsc,spmc
+refuses 2 "'2' is none of 1, 8, 32, 256" ring --bursts 2
+refuses 2 "'' is none of" ring --bursts 8,
+refuses 2 'a burst of 256 needs more' ring --capacity 256
+refuses 2 '--kinds: not for plx-perf hop' hop --kinds spsc
+refuses 2 '--histogram: not for plx-perf ring' ring --histogram x
+refuses 2 'out of range; give 1 to 101' ring --rounds 0
+refuses 2 'unknown value; give one of: dpdk' ring --compare spdk
+refuses 2 'install libdpdk-dev' ring --compare dpdk
+refuses 2 'two lcores are needed' hop -l "$one"
+refuses 2 'or --on one' ring -l "$one"
+refuses 2 "are both on CPU ${cpus[0]}" ring -l "$one,1@${cpus[0]}"
+refuses 2 '--json /nonexistent/x: cannot be written' pool --json /nonexistent/x
+refuses 2 '--histogram /: cannot be written' hop --histogram /
+
+# One lcore.
+run "$program" ring -l "$one" --on one --kinds mpmc --bursts 8,256 --capacity 300 "${short[@]}"
+has 'there are the rows that were asked for' \
+	'.rows | map([.name, .variant, .lcores, .burst]) == [["ring", "mpmc", 1, 8], ["ring", "mpmc", 1, 256]]'
+has 'environment and capacity are told' '.environment | .capacity == 300 and .rounds == 2 and .clock_hz > 0'
+run "$program" pool -l "$one" "${short[@]}"
+has 'pools of both kinds, at bursts 1 and 32' \
+	'.rows | map("\(.variant) \(.burst)") == ["shared 1", "shared 32", "owned 1", "owned 32"]'
+has 'every figure is positive' 'all(.rows[]; .cycles_least > 0 and .cycles_per_elem >= .cycles_least and
+	.cycles_greatest >= .cycles_per_elem and .rounds == 2)'
+has 'caches are weighed' '.caches | .lcores == 1 and .bytes > 0 and .objects > 0'
+has 'nothing is compared' 'all(.rows[]; has("peer") or has("ratio") | not)'
+
+if ((${#cpus[@]} >= 2)); then
+	run "$program" ring "${short[@]}"
+	has 'every kind, burst and place has a row' '.rows | length == 24 and
+		(map("\(.variant) \(.burst) \(.lcores)") | unique | length) == 24'
+	has 'every figure is positive' 'all(.rows[]; .cycles_least > 0)'
+	run "$program" hop --rounds 2 --duration 2ms --with-idle-tcp --histogram "$temp/hgrm"
+	has 'each row has its round trips' '.hop | [.bare, .hot, .quiet, .["idle-tcp"]] |
+		all(.[]; .count >= 200 and .p50_ns >= .min_ns and .p50_ns <= .max_ns)'
+	has 'ratios are over the bare line' \
+		'.hop | .bare_ns == .bare.p50_ns and (.hot.ratio - .hot.p50_ns / .bare_ns | fabs) < 0.01'
+	has 'a cold poll is priced' '.hop["idle-tcp"] | .turn_ns > 0 and .cold_poll_ns != null'
+	[[ $(grep -c '^ *[0-9]' "$temp/hgrm") -gt 5 ]]
+	report $? 'the histogram has its percentiles' "$(cat "$temp/hgrm" 2>&1)"
+
+	timeout -s INT 1 "$program" ring --log-level error --rounds 101 --duration 50ms >"$temp/text" 2>&1
+	grep -q 'plx-perf: interrupted' "$temp/text"
+	report $? 'it can be interrupted' "$(cat "$temp/text")"
+fi
+
+# DPDK's rows, and that nothing which is installed needs them.
+if [[ -n $dpdk ]]; then
+	run "$dpdk" ring -l "$one" --on one --compare dpdk --bursts 1,32 "${short[@]}"
+	has 'every ring has its peer' '.rows | length == 6 and all(.[]; .peer_cycles_per_elem > 0 and
+		(.ratio - .cycles_per_elem / .peer_cycles_per_elem | fabs) < 0.01 * .ratio)'
+	has 'each kind has its own' '.rows | map(.peer) | unique ==
+		["rte_ring MP/MC", "rte_ring MP/SC", "rte_ring SP/SC"]'
+	run "$dpdk" pool -l "$one" --compare dpdk "${short[@]}"
+	has 'every pool has its peer' 'all(.rows[]; .peer == "rte_mempool" and .peer_cycles_per_elem > 0) and
+		.caches.peer_bytes > 0 and (.environment.peer_version | startswith("DPDK"))'
+fi
+! ldd "$program" | grep librte
+report $? 'plx-perf itself does not load DPDK' 'see above'
+
+exit $failed

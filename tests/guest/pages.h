@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where pages lie: asked of the system page by page (move_pages(2)), so that nothing is taken from
+ * what the library believes. */
+#ifndef PAGES_H
+#define PAGES_H
+
+#include "plx_test.h"
+
+#include <errno.h>
+#include <numa.h>
+#include <numaif.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define PAGE_BYTES  ((size_t)4096)
+#define SKIP_STATUS 77 /* meson's */
+
+/** How many nodes the guest has, as it says itself; 0: this is no guest. */
+static inline int guest_nodes(void)
+{
+	const char *nodes = getenv("PLX_GUEST_NODES");
+
+	return nodes ? atoi(nodes) : 0;
+}
+
+/** The node that the page lies on, or -errno: -ENOENT and -EFAULT where there is none yet. */
+static inline int page_node(const void *address)
+{
+	void *page = (void *)((uintptr_t)address / PAGE_BYTES * PAGE_BYTES);
+	int status = -EIO;
+
+	return move_pages(0, 1, &page, NULL, &status, 0) == 0 ? status : -errno;
+}
+
+/** Whether this host tells where pages lie: some containers deny it. */
+static inline bool pages_can_be_seen(void)
+{
+	int here;
+
+	return page_node(&here) >= 0;
+}
+
+struct pages_seen {
+	size_t present;
+	size_t elsewhere;   /* of those present, not on the node */
+	size_t first_wrong; /* offset of the first of them */
+	int wrong_node;     /* that it lies on */
+};
+
+static inline struct pages_seen pages_look(const void *base, size_t size_bytes, int node)
+{
+	const char *start = (const char *)((uintptr_t)base / PAGE_BYTES * PAGE_BYTES);
+	struct pages_seen seen = {0};
+
+	for (const char *at = start; at < (const char *)base + size_bytes; at += PAGE_BYTES) {
+		int is_on = page_node(at);
+
+		seen.present += is_on >= 0;
+		if (is_on < 0 || is_on == node)
+			continue;
+		if (seen.elsewhere++ == 0) {
+			seen.first_wrong = (size_t)(at - start);
+			seen.wrong_node = is_on;
+		}
+	}
+	return seen;
+}
+
+/** Fail unless every page that is there lies on the node, and one is there. what: for the text. */
+static inline void assert_lies_on(const char *what, const void *base, size_t size_bytes, int node)
+{
+	struct pages_seen seen = pages_look(base, size_bytes, node);
+
+	if (seen.present == 0)
+		fail_msg("%s: none of its %zu bytes is there", what, size_bytes);
+	if (seen.elsewhere)
+		fail_msg("%s: %zu of %zu pages do not lie on node %d; the first, %zu bytes from "
+			 "its start, lies on node %d",
+			 what, seen.elsewhere, seen.present, node, seen.first_wrong,
+			 seen.wrong_node);
+}
+
+/** Fail unless every page is there, and on the node. */
+static inline void assert_populated_on(const char *what, const void *base, size_t size_bytes,
+				       int node)
+{
+	size_t first = (uintptr_t)base / PAGE_BYTES;
+	size_t last = ((uintptr_t)base + size_bytes - 1) / PAGE_BYTES;
+
+	assert_lies_on(what, base, size_bytes, node);
+	if (pages_look(base, size_bytes, node).present != last - first + 1)
+		fail_msg("%s: pages are missing", what);
+}
+
+/** Free huge pages of 2 MiB on the node. */
+static inline size_t node_free_huge(int node)
+{
+	char path[128];
+	size_t count = 0;
+
+	snprintf(path, sizeof(path),
+		 "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/free_hugepages", node);
+	FILE *file = fopen(path, "re");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%zu", &count), 1);
+	fclose(file);
+	return count;
+}
+
+/** Take all huge pages of the node but `leave`. size_out: for munmap. Returns what was taken. */
+static inline void *node_fill_huge(int node, size_t leave, size_t *size_out)
+{
+	unsigned long nodes = 1ul << node;
+	size_t count = node_free_huge(node);
+
+	assert_true(count > leave);
+	*size_out = (count - leave) << 21;
+	void *taken = mmap(NULL, *size_out, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	assert_ptr_not_equal(taken, MAP_FAILED);
+	assert_int_equal(mbind(taken, *size_out, MPOL_BIND, &nodes, 8 * sizeof(nodes), 0), 0);
+	memset(taken, 1, *size_out);
+	assert_int_equal(node_free_huge(node), leave);
+	return taken;
+}
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What belongs to an lcore lies on the lcore's node, whoever made it. On a host of one node that is
+ * easily true; scripts/numa-vm.sh runs it where it is not. */
+#include "lcore_priv.h"
+#include "lcores.h"
+#include "mem_priv.h"
+#include "pages.h"
+#include "plx_ring.h"
+
+#include <sched.h>
+
+#define WORKER       10 /* lcores.h: ids 0 and 10, in the guest on CPUs 0 and 1 */
+#define DEEP_BYTES   ((size_t)512 << 10)
+#define OBJECTS      3000
+#define OBJECT_BYTES 200
+#define VAR_BYTES    10000
+
+static struct lcores set;
+
+/* An lcore of each node, as far as there are nodes; the main one is the one given. */
+static void up(uint32_t main_lcore)
+{
+	assert_int_equal(plx_mem_init(NULL), 0);
+	lcores_prepare(&set, 2);
+	set.conf.main_lcore = main_lcore;
+	if (plx_lcores_init(&set.conf))
+		fail_msg("%s", plx_error());
+	if (guest_nodes())
+		assert_int_not_equal(plx_lcore_node(0), plx_lcore_node(WORKER));
+}
+
+static int teardown(void **state)
+{
+	if (plx_lcore_count())
+		lcores_down(&set);
+	plx_mem_fini();
+	return 0;
+}
+
+/* Run fn(arg) on both lcores, one after the other: the worker sleeps while pages are looked at. */
+static void on_each(plx_lcore_fn fn, void *arg)
+{
+	fn(arg);
+	PLX_LCORE_FOREACH_WORKER (id) {
+		assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
+		assert_int_equal(plx_lcore_join(id, UINT64_MAX, NULL), 0);
+	}
+}
+
+static struct loop *loop_of(uint32_t id)
+{
+	return atomic_load_explicit(&lcore_get(id)->loop, memory_order_acquire);
+}
+
+/* Topology --------------------------------------------------------------------------------- */
+
+/* Against what libnuma reads, which is not where the library asks. */
+static void cpus_have_the_nodes_that_the_system_says(void **state)
+{
+	struct plx_topo *topo;
+
+	assert_int_equal(plx_topo_open(NULL, &topo), 0);
+	PLX_CPUSET_FOREACH (cpu, plx_topo_cpus(topo))
+		assert_int_equal(plx_topo_cpu_node(topo, cpu), numa_node_of_cpu((int)cpu));
+	if (guest_nodes()) {
+		assert_int_equal(plx_topo_node_count(topo), guest_nodes());
+		assert_int_equal(plx_topo_cpu_node(topo, 0), 0);
+		assert_int_equal(plx_topo_cpu_node(topo, 1), 1);
+	}
+	plx_topo_close(topo);
+}
+
+static void lcores_have_the_nodes_of_their_cpus(void **state)
+{
+	up(0);
+	PLX_LCORE_FOREACH (id)
+		assert_int_equal(plx_lcore_node(id), numa_node_of_cpu((int)plx_lcore_cpu(id)));
+}
+
+/* Threads ---------------------------------------------------------------------------------- */
+
+struct own {
+	const void *stack;
+	size_t stack_bytes;
+	const void *tls;
+};
+
+/* By lcore id. */
+static struct own owns[WORKER + 1];
+
+static __attribute__((noinline)) void go_deep(void)
+{
+	_Alignas(PLX_CACHE_LINE) char frame[DEEP_BYTES];
+
+	memset(frame, 1, sizeof(frame));
+	__asm__ volatile("" : : "r"(frame) : "memory");
+}
+
+static int tell_own(void *arg)
+{
+	struct own *own = &owns[plx_lcore_id()];
+	pthread_attr_t attr;
+	void *stack;
+
+	go_deep();
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstack(&attr, &stack, &own->stack_bytes);
+	pthread_attr_destroy(&attr);
+	own->stack = stack;
+	own->tls = &loop_self;
+	return 0;
+}
+
+static void stacks_and_loops_lie_right(uint32_t main_lcore)
+{
+	up(main_lcore);
+	on_each(tell_own, NULL);
+	PLX_LCORE_FOREACH (id) {
+		const struct own *own = &owns[id];
+		int node = plx_lcore_node(id);
+
+		assert_lies_on("the loop", loop_of(id), sizeof(struct loop), node);
+		assert_lies_on("the stack", own->stack, own->stack_bytes, node);
+		assert_lies_on("thread-local memory", own->tls, sizeof(loop_self), node);
+	}
+}
+
+static void stack_and_loop_lie_on_the_lcores_node(void **state)
+{
+	stacks_and_loops_lie_right(0);
+}
+
+/* The process began where the other lcore is now. */
+static void the_main_lcore_moves_its_stack_along(void **state)
+{
+	cpu_set_t before, first;
+
+	CPU_ZERO(&first);
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	for (size_t cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&first); cpu++) {
+		if (CPU_ISSET(cpu, &before))
+			CPU_SET(cpu, &first);
+	}
+	assert_int_equal(sched_setaffinity(0, sizeof(first), &first), 0);
+	go_deep();
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	stacks_and_loops_lie_right(WORKER);
+}
+
+/* Memory ----------------------------------------------------------------------------------- */
+
+static void rings_lie_where_their_memory_was_asked_for(void **state)
+{
+	struct plx_ring_attr attr = {.kind = PLX_RING_MPMC, .capacity = 3000};
+	struct plx_ring *ring;
+	size_t size_bytes;
+
+	up(0);
+	assert_int_equal(plx_ring_size(&attr, &size_bytes), 0);
+	PLX_LCORE_FOREACH (id) {
+		int node = plx_lcore_node(id);
+		void *memory = plx_mem_alloc(size_bytes, 2 * PLX_CACHE_LINE, node, NULL);
+
+		assert_non_null(memory);
+		assert_int_equal(plx_ring_init(memory, &attr, &ring), 0);
+		assert_populated_on("the ring", memory, size_bytes, node);
+		assert_populated_on("its slots", ring->slots, attr.capacity * sizeof(*ring->slots),
+				    node);
+		assert_populated_on("its marks", (void *)ring->marks,
+				    attr.capacity * sizeof(*ring->marks), node);
+	}
+}
+
+static void check_objects(struct plx_pool *pool, int node)
+{
+	const char *first = mem_pool_object(pool, 0);
+	const char *last = mem_pool_object(pool, OBJECTS - 1);
+
+	assert_int_equal(plx_pool_zone(pool)->node, node);
+	assert_populated_on("the pool", pool, 2 * PLX_CACHE_LINE, node);
+	assert_populated_on("its objects", first, (size_t)(last - first) + OBJECT_BYTES, node);
+}
+
+static void pools_lie_where_they_were_asked_for(void **state)
+{
+	up(0);
+	PLX_LCORE_FOREACH (id) {
+		struct plx_pool_attr attr = {.name = "owned",
+					     .object_bytes = OBJECT_BYTES,
+					     .object_count = OBJECTS,
+					     .node = plx_lcore_node(id),
+					     .owner = id};
+		struct plx_pool *pool;
+
+		assert_int_equal(plx_pool_create(&attr, &pool), 0);
+		check_objects(pool, attr.node);
+		plx_pool_destroy(pool);
+		attr.owner = PLX_LCORE_NONE;
+		assert_int_equal(plx_pool_create(&attr, &pool), 0);
+		check_objects(pool, attr.node);
+		plx_pool_destroy(pool);
+	}
+}
+
+static int use_pool(void *arg)
+{
+	void *object = plx_pool_get(arg);
+
+	if (object)
+		plx_pool_put(arg, object);
+	return 0;
+}
+
+/* Wherever the pool itself is. */
+static void caches_lie_with_their_lcores(void **state)
+{
+	struct plx_pool_attr attr = {.name = "shared",
+				     .object_bytes = OBJECT_BYTES,
+				     .object_count = OBJECTS,
+				     .owner = PLX_LCORE_NONE};
+	struct plx_pool *pool;
+
+	up(0);
+	assert_int_equal(plx_pool_create(&attr, &pool), 0);
+	on_each(use_pool, pool);
+	PLX_LCORE_FOREACH (id)
+		assert_populated_on("the cache", pool->caches[id - pool->lcore_first],
+				    pool_cache_bytes(pool_of(pool)->cache_count),
+				    plx_lcore_node(id));
+	plx_pool_destroy(pool);
+}
+
+/* Messages --------------------------------------------------------------------------------- */
+
+static void ignore(void *arg)
+{
+}
+
+static int send_to_all(void *arg)
+{
+	PLX_LCORE_FOREACH (id) {
+		if (plx_lcore_send(id, ignore, NULL))
+			return 1;
+	}
+	return 0;
+}
+
+/* Every slot, so that every page is there. */
+static void *fill_from_outside(void *arg)
+{
+	for (int i = 0; i < PLX_LANE_SLOTS; i++)
+		send_to_all(NULL);
+	return NULL;
+}
+
+static int take_messages(void *arg)
+{
+	while (plx_loop_turn() > 0)
+		;
+	return 0;
+}
+
+/* A lane is made by whoever sends first, and lies with the receiver. */
+static void lanes_lie_with_their_receivers(void **state)
+{
+	up(0);
+	on_each(send_to_all, NULL);
+	PLX_LCORE_FOREACH (to) {
+		PLX_LCORE_FOREACH (from) {
+			struct lane *lane = loop_of(to)->in[from];
+
+			assert_non_null(lane);
+			assert_populated_on("the lane", lane, sizeof(*lane), plx_lcore_node(to));
+		}
+		assert_lies_on("the loop", loop_of(to), sizeof(struct loop), plx_lcore_node(to));
+	}
+	on_each(take_messages, NULL);
+}
+
+/* The thread runs where the main lcore does, and writes to the worker's first. */
+static void the_lane_of_other_threads_lies_with_its_receiver(void **state)
+{
+	pthread_t thread;
+
+	up(0);
+	assert_int_equal(pthread_create(&thread, NULL, fill_from_outside, NULL), 0);
+	pthread_join(thread, NULL);
+	PLX_LCORE_FOREACH (id) {
+		struct plx_ring *ring = loop_of(id)->others;
+		int node = plx_lcore_node(id);
+
+		assert_non_null(ring);
+		assert_populated_on("the ring", ring, sizeof(*ring), node);
+		assert_populated_on("its slots", ring->slots, PLX_LANE_SLOTS * 8 * ring->words,
+				    node);
+	}
+	on_each(take_messages, NULL);
+}
+
+/* Per-lcore variables ---------------------------------------------------------------------- */
+
+static int write_var(void *arg)
+{
+	memset(plx_lcore_var_mine(*(struct plx_lcore_var *)arg), 1, VAR_BYTES);
+	return 0;
+}
+
+static void variables_lie_with_the_lcore_that_writes_them(void **state)
+{
+	struct plx_lcore_var var;
+
+	up(0);
+	assert_int_equal(plx_lcore_var_create(VAR_BYTES, 0, &var), 0);
+	on_each(write_var, &var);
+	PLX_LCORE_FOREACH (id)
+		assert_populated_on("the variable", plx_lcore_var_of(var, id), VAR_BYTES,
+				    plx_lcore_node(id));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(cpus_have_the_nodes_that_the_system_says, teardown),
+		cmocka_unit_test_teardown(lcores_have_the_nodes_of_their_cpus, teardown),
+		cmocka_unit_test_teardown(stack_and_loop_lie_on_the_lcores_node, teardown),
+		cmocka_unit_test_teardown(the_main_lcore_moves_its_stack_along, teardown),
+		cmocka_unit_test_teardown(rings_lie_where_their_memory_was_asked_for, teardown),
+		cmocka_unit_test_teardown(pools_lie_where_they_were_asked_for, teardown),
+		cmocka_unit_test_teardown(caches_lie_with_their_lcores, teardown),
+		cmocka_unit_test_teardown(lanes_lie_with_their_receivers, teardown),
+		cmocka_unit_test_teardown(the_lane_of_other_threads_lies_with_its_receiver,
+					  teardown),
+		cmocka_unit_test_teardown(variables_lie_with_the_lcore_that_writes_them, teardown),
+	};
+
+	if (numa_available() < 0 || !pages_can_be_seen()) {
+		puts("skipped: this host does not tell where pages lie");
+		return guest_nodes() ? 1 : SKIP_STATUS;
+	}
+	return cmocka_run_group_tests_name("numa/place", tests, NULL, NULL);
+}

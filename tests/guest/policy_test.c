@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What --numa strict, prefer and any do where a node is full. */
+#include "pages.h"
+#include "plx_mem.h"
+
+#include <sched.h>
+
+#define HUGE_BYTES ((size_t)2 << 20)
+#define GIANT_NODE 1 /* the guest has one page of 1 GiB, there */
+
+static void *taken;
+static size_t taken_bytes;
+
+static void use(enum plx_huge huge, enum plx_numa numa)
+{
+	struct plx_mem_conf conf = {.huge = huge, .numa = numa};
+
+	if (plx_mem_init(&conf))
+		fail_msg("%s", plx_error());
+}
+
+static void fill(int node, size_t leave)
+{
+	taken = node_fill_huge(node, leave, &taken_bytes);
+}
+
+static int teardown(void **state)
+{
+	plx_mem_fini();
+	if (taken)
+		munmap(taken, taken_bytes);
+	taken = NULL;
+	return 0;
+}
+
+static void *take(size_t size_bytes, int node, const struct plx_zone **zone_out)
+{
+	void *memory = plx_mem_alloc(size_bytes, 0, node, zone_out);
+
+	if (!memory)
+		fail_msg("%s", plx_error());
+	return memory;
+}
+
+static uint64_t node_fallbacks(void)
+{
+	struct plx_mem_stats stats;
+
+	plx_mem_stats(&stats);
+	return stats.node_fallbacks;
+}
+
+static uint64_t page_fallbacks(void)
+{
+	struct plx_mem_stats stats;
+
+	plx_mem_stats(&stats);
+	return stats.page_fallbacks;
+}
+
+static size_t node_free_bytes(int node)
+{
+	long long free_bytes;
+
+	assert_true(numa_node_size64(node, &free_bytes) > 0);
+	return (size_t)free_bytes;
+}
+
+/* More than the node has, less than all have. */
+static size_t more_than_free(int node)
+{
+	size_t size_bytes = node_free_bytes(node) + 32 * HUGE_BYTES;
+
+	assert_true(node_free_bytes(!node) > 2 * size_bytes);
+	return size_bytes;
+}
+
+/* Room everywhere -------------------------------------------------------------------------- */
+
+static void zones_lie_where_they_were_asked_for(enum plx_huge huge, enum plx_numa numa)
+{
+	use(huge, numa);
+	for (int node = 0; node < 2; node++) {
+		const struct plx_zone *zone;
+
+		take(3 * HUGE_BYTES + 1, node, &zone);
+		assert_int_equal(zone->node, node);
+		assert_int_equal(zone->backing == PLX_BACKING_HUGETLB, huge == PLX_HUGE_2M);
+		assert_populated_on("the zone", zone->base, zone->size_bytes, node);
+	}
+	assert_int_equal(plx_zone_count(), 2);
+	assert_int_equal(node_fallbacks(), 0);
+	assert_int_equal(page_fallbacks(), 0);
+}
+
+static void huge_pages_lie_on_their_node(void **state)
+{
+	zones_lie_where_they_were_asked_for(PLX_HUGE_2M, PLX_NUMA_PREFER);
+	plx_mem_fini();
+	zones_lie_where_they_were_asked_for(PLX_HUGE_2M, PLX_NUMA_STRICT);
+}
+
+static void ordinary_pages_lie_on_their_node(void **state)
+{
+	zones_lie_where_they_were_asked_for(PLX_HUGE_NONE, PLX_NUMA_PREFER);
+	plx_mem_fini();
+	zones_lie_where_they_were_asked_for(PLX_HUGE_NONE, PLX_NUMA_STRICT);
+}
+
+static void memory_taken_at_init_lies_on_its_node(void **state)
+{
+	static const size_t node_bytes[] = {2 * HUGE_BYTES, 3 * HUGE_BYTES};
+	struct plx_mem_conf conf = {
+		.numa = PLX_NUMA_STRICT, .node_bytes = node_bytes, .node_count = 2};
+
+	assert_int_equal(plx_mem_init(&conf), 0);
+	assert_int_equal(plx_zone_count(), 2);
+	for (int node = 0; node < 2; node++) {
+		const struct plx_zone *zone = plx_zone_get((uint32_t)node);
+
+		assert_int_equal(zone->size_bytes, node_bytes[node]);
+		assert_populated_on("memory taken at init", zone->base, zone->size_bytes, node);
+	}
+}
+
+static void a_page_of_1_gib_lies_on_its_node(void **state)
+{
+	const struct plx_zone *zone;
+
+	use(PLX_HUGE_1G, PLX_NUMA_STRICT);
+	take(HUGE_BYTES, GIANT_NODE, &zone);
+	assert_int_equal(zone->backing, PLX_BACKING_HUGETLB);
+	assert_int_equal(zone->page_bytes, (size_t)1 << 30);
+	assert_populated_on("the page of 1 GiB", (char *)zone->base + zone->size_bytes - PAGE_BYTES,
+			    PAGE_BYTES, GIANT_NODE);
+	assert_populated_on("the page of 1 GiB", zone->base, PAGE_BYTES, GIANT_NODE);
+}
+
+/* A full node ------------------------------------------------------------------------------ */
+
+static void strict_takes_smaller_pages_before_another_node(void **state)
+{
+	const struct plx_zone *zone;
+
+	use(PLX_HUGE_2M, PLX_NUMA_STRICT);
+	fill(0, 1);
+	take(2 * HUGE_BYTES, 0, &zone);
+	assert_int_not_equal(zone->backing, PLX_BACKING_HUGETLB);
+	assert_populated_on("strict", zone->base, zone->size_bytes, 0);
+	assert_int_equal(page_fallbacks(), 1);
+	assert_int_equal(node_fallbacks(), 0);
+}
+
+static void strict_fails_where_the_node_has_no_room(void **state)
+{
+	use(PLX_HUGE_NONE, PLX_NUMA_STRICT);
+	assert_null(plx_mem_alloc(more_than_free(0), 0, 0, NULL));
+	assert_error_has("not enough memory on node 0: ");
+	assert_error_has(" asked for, ");
+	assert_error_has(" available; ask for less (--socket-mem, or smaller pools), or use --numa "
+			 "prefer");
+	assert_int_equal(plx_zone_count(), 0);
+}
+
+static void strict_at_init_fails_where_the_node_has_no_room(void **state)
+{
+	size_t node_bytes[] = {more_than_free(0), HUGE_BYTES};
+	struct plx_mem_conf conf = {
+		.numa = PLX_NUMA_STRICT, .node_bytes = node_bytes, .node_count = 2};
+
+	assert_int_equal(plx_mem_init(&conf), -ENOMEM);
+	assert_error_has("not enough memory on node 0: ");
+	assert_int_equal(plx_zone_count(), 0);
+}
+
+static void prefer_takes_huge_pages_of_another_node_and_counts_it(void **state)
+{
+	const struct plx_zone *zone;
+
+	use(PLX_HUGE_2M, PLX_NUMA_PREFER);
+	fill(1, 0);
+	take(HUGE_BYTES, 1, &zone);
+	assert_int_equal(zone->backing, PLX_BACKING_HUGETLB);
+	assert_int_equal(zone->node, 1);
+	assert_populated_on("prefer, node 1 full", zone->base, zone->size_bytes, 0);
+	assert_int_equal(node_fallbacks(), 1);
+	assert_int_equal(page_fallbacks(), 0);
+}
+
+/* The node has room for all of a zone but its last page. */
+static void prefer_counts_a_zone_that_lies_on_another_node_in_part(void **state)
+{
+	const struct plx_zone *zone;
+	size_t room = 19;
+
+	use(PLX_HUGE_2M, PLX_NUMA_PREFER);
+	fill(0, room);
+	take((room + 1) * HUGE_BYTES, 0, &zone);
+	assert_populated_on("what fits", zone->base, room * HUGE_BYTES, 0);
+	assert_populated_on("the rest", (char *)zone->base + room * HUGE_BYTES, HUGE_BYTES, 1);
+	assert_int_equal(node_fallbacks(), 1);
+}
+
+static void prefer_goes_to_another_node_with_ordinary_pages_too(void **state)
+{
+	const struct plx_zone *zone;
+
+	use(PLX_HUGE_NONE, PLX_NUMA_PREFER);
+	take(more_than_free(0), 0, &zone);
+	assert_int_equal(node_fallbacks(), 1);
+	assert_populated_on("its start", zone->base, HUGE_BYTES, 0);
+	assert_populated_on("its end", (char *)zone->base + zone->size_bytes - HUGE_BYTES,
+			    HUGE_BYTES, 1);
+}
+
+/* Any -------------------------------------------------------------------------------------- */
+
+/* CPU n of the guest is on node n: what the system does by itself is to stay there. */
+static void run_on_node(int node)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET((size_t)node, &cpus);
+	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
+}
+
+static void any_leaves_the_place_to_the_system(void **state)
+{
+	use(PLX_HUGE_2M, PLX_NUMA_ANY);
+	for (int node = 0; node < 2; node++) {
+		const struct plx_zone *zone;
+
+		run_on_node(node);
+		/* Not in the zone that is there, though that is for any node, too. */
+		take((size_t)(node + 1) * HUGE_BYTES, !node, &zone);
+		assert_int_equal(zone->node, PLX_NODE_ANY);
+		assert_populated_on("any", zone->base, zone->size_bytes, node);
+	}
+	assert_int_equal(plx_zone_count(), 2);
+	assert_int_equal(node_fallbacks(), 0);
+}
+
+static void any_is_content_with_a_full_node(void **state)
+{
+	const struct plx_zone *zone;
+
+	run_on_node(0);
+	use(PLX_HUGE_2M, PLX_NUMA_ANY);
+	fill(0, 0);
+	take(HUGE_BYTES, 0, &zone);
+	assert_int_equal(zone->backing, PLX_BACKING_HUGETLB);
+	assert_populated_on("any", zone->base, zone->size_bytes, 1);
+	assert_int_equal(node_fallbacks(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(huge_pages_lie_on_their_node, teardown),
+		cmocka_unit_test_teardown(ordinary_pages_lie_on_their_node, teardown),
+		cmocka_unit_test_teardown(memory_taken_at_init_lies_on_its_node, teardown),
+		cmocka_unit_test_teardown(a_page_of_1_gib_lies_on_its_node, teardown),
+		cmocka_unit_test_teardown(strict_takes_smaller_pages_before_another_node, teardown),
+		cmocka_unit_test_teardown(strict_fails_where_the_node_has_no_room, teardown),
+		cmocka_unit_test_teardown(strict_at_init_fails_where_the_node_has_no_room,
+					  teardown),
+		cmocka_unit_test_teardown(prefer_takes_huge_pages_of_another_node_and_counts_it,
+					  teardown),
+		cmocka_unit_test_teardown(prefer_counts_a_zone_that_lies_on_another_node_in_part,
+					  teardown),
+		cmocka_unit_test_teardown(prefer_goes_to_another_node_with_ordinary_pages_too,
+					  teardown),
+		cmocka_unit_test_teardown(any_leaves_the_place_to_the_system, teardown),
+		cmocka_unit_test_teardown(any_is_content_with_a_full_node, teardown),
+	};
+
+	if (guest_nodes() != 2) {
+		puts("skipped: this fills the nodes of a host that has two; scripts/numa-vm.sh has "
+		     "a guest for it");
+		return SKIP_STATUS;
+	}
+	assert_int_equal(numa_max_node(), 1);
+	return cmocka_run_group_tests_name("numa/policy", tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pools under more threads than there are CPUs, lcores and others, which yield inside their gets
+ * and puts. No object has two holders at once, none is lost, what its last holder wrote is seen
+ * whole, and every figure is right in the end. */
+#include "plx_test.h"
+
+#include "mem_priv.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void yield_at_times(void);
+#define RING_STEP(where) yield_at_times()
+#include "multi.c" /* copies of their own, with the steps */
+#define POOL_STEP() yield_at_times()
+#include "pool_shared.c"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MEM_ASAN)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+#define THREADS     9
+#define LCORES      5 /* of them */
+#define BULK_MAX    6
+#define BOXES       4
+#define OBJECTS_MAX 64
+#define OWNER       40
+
+struct object {
+	void *link; /* the pool's, while it is free */
+	_Atomic uint32_t holder;
+	uint64_t number, inverse;
+};
+
+struct mix {
+	const char *name;
+	uint32_t object_count, cache_count;
+	bool owned; /* the first thread gets, all put */
+};
+
+struct user {
+	PLX_ALIGNED_LINE pthread_t thread;
+	const struct mix *mix;
+	uint32_t id; /* from 1 on */
+	uint64_t missed, got, wrong;
+};
+
+static struct plx_pool *pool;
+static uint32_t turns;
+/* Where objects change hands: gets and puts of one are by different threads. */
+static _Atomic(struct object *) boxes[BOXES];
+
+static __thread uint64_t dice_state;
+
+static uint32_t dice(uint32_t sides)
+{
+	dice_state = dice_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)((dice_state >> 32) * sides >> 32);
+}
+
+static void yield_at_times(void)
+{
+	if (dice(24) == 0)
+		sched_yield();
+}
+
+/* It has no holder, and what the last one wrote is whole. Relaxed: the pool orders it. */
+static void hold(struct user *me, struct object *object)
+{
+	if (atomic_exchange_explicit(&object->holder, me->id, memory_order_relaxed) != 0)
+		me->wrong++;
+	if (object->number != ~object->inverse)
+		me->wrong++;
+	object->number = (uint64_t)me->id << 56 | me->got;
+	object->inverse = ~object->number;
+	me->got++;
+}
+
+static void let_go(struct user *me, struct object *object)
+{
+	if (object->number != ~object->inverse)
+		me->wrong++;
+	if (atomic_exchange_explicit(&object->holder, 0, memory_order_relaxed) != me->id)
+		me->wrong++;
+}
+
+/* Leave one for others, and take what was left. Returns that, or NULL. */
+static struct object *swap(struct user *me, struct object *object)
+{
+	/* X1 -> X2, both: what the one that left it wrote is seen by the one that takes it. */
+	struct object *other = atomic_exchange_explicit(&boxes[dice(BOXES)], object,
+							memory_order_acq_rel);
+
+	if (other)
+		atomic_store_explicit(&other->holder, me->id, memory_order_relaxed);
+	return other;
+}
+
+static uint32_t get_some(struct user *me, void **objects)
+{
+	uint32_t wanted = dice(3) ? 1 : 1 + dice(BULK_MAX);
+	uint32_t got;
+
+	if (me->mix->owned && me->id != 1)
+		return 0;
+	if (wanted == 1) {
+		objects[0] = plx_pool_get(pool);
+		got = objects[0] != NULL;
+	} else {
+		got = plx_pool_get_bulk(pool, objects, wanted);
+	}
+	if (got == 0)
+		me->missed++;
+	for (uint32_t i = 0; i < got; i++)
+		hold(me, objects[i]);
+	return got;
+}
+
+static void put_some(struct user *me, void **objects, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		let_go(me, objects[i]);
+	if (count == 1 || dice(2)) {
+		for (uint32_t i = 0; i < count; i++)
+			plx_pool_put(pool, objects[i]);
+	} else {
+		plx_pool_put_bulk(pool, objects, count);
+	}
+}
+
+/* Figures may be a moment old, but never impossible. */
+static void look(struct user *me)
+{
+	struct plx_pool_stats stats;
+
+	plx_pool_stats(pool, &stats);
+	if (stats.available > me->mix->object_count || stats.low_water > me->mix->object_count)
+		me->wrong++;
+}
+
+static void *use(void *arg)
+{
+	struct user *me = arg;
+
+	dice_state = me->id;
+	if (me->mix->owned)
+		plx_lcore_id_tls = me->id == 1 ? OWNER : PLX_LCORE_NONE;
+	else
+		plx_lcore_id_tls = me->id <= LCORES ? me->id * 11 : PLX_LCORE_NONE;
+	for (uint32_t turn = 0; turn < turns; turn++) {
+		void *objects[BULK_MAX + 1];
+		uint32_t count = get_some(me, objects);
+
+		yield_at_times();
+		if (count == 0 || dice(2)) {
+			struct object *other = swap(me, count ? objects[--count] : NULL);
+
+			if (other)
+				objects[count++] = other;
+		}
+		put_some(me, objects, count);
+		if (dice(64) == 0)
+			look(me);
+	}
+	return NULL;
+}
+
+static void make(const struct mix *mix)
+{
+	struct plx_pool_attr attr = {.name = mix->name,
+				     .object_bytes = sizeof(struct object),
+				     .object_count = mix->object_count,
+				     .node = PLX_NODE_ANY,
+				     .owner = mix->owned ? OWNER : PLX_LCORE_NONE,
+				     .cache_count = mix->cache_count};
+	void *objects[OBJECTS_MAX];
+
+	assert_int_equal(plx_pool_create(&attr, &pool), 0);
+	plx_lcore_id_tls = attr.owner;
+	assert_int_equal(plx_pool_get_bulk(pool, objects, mix->object_count), mix->object_count);
+	for (uint32_t i = 0; i < mix->object_count; i++) {
+		struct object *object = objects[i];
+
+		*object = (struct object){.inverse = ~UINT64_C(0)};
+	}
+	plx_pool_put_bulk(pool, objects, mix->object_count);
+	plx_lcore_id_tls = PLX_LCORE_NONE;
+}
+
+static void empty_boxes(void)
+{
+	for (uint32_t i = 0; i < BOXES; i++) {
+		struct object *object = atomic_exchange(&boxes[i], NULL);
+
+		if (object)
+			plx_pool_put(pool, object);
+	}
+}
+
+static void run(const struct mix *mix)
+{
+	static struct user users[THREADS];
+	struct plx_pool_stats stats;
+	uint64_t missed = 0, got = 0;
+
+	make(mix);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		users[i] = (struct user){.mix = mix, .id = i + 1};
+		assert_int_equal(pthread_create(&users[i].thread, NULL, use, &users[i]), 0);
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(users[i].thread, NULL), 0);
+		assert_int_equal(users[i].wrong, 0);
+		missed += users[i].missed;
+		got += users[i].got;
+	}
+	assert_true(got > turns / 16);
+	empty_boxes();
+	plx_pool_stats(pool, &stats);
+	assert_int_equal(stats.available, mix->object_count);
+	assert_int_equal(stats.empty, missed);
+	plx_pool_destroy(pool);
+}
+
+static void no_object_has_two_holders_or_is_lost(void **state)
+{
+	static const struct mix mixes[] = {
+		{"tiny", 8, 2, false},
+		{"least caches", 3, 1, false},
+		{"no caches", 8, PLX_POOL_CACHE_NONE, false},
+		{"one object", 1, PLX_POOL_CACHE_NONE, false},
+		{"larger than all holds", 64, 8, false},
+		{"caches for all", 64, 64, false},
+		{"owned", 8, 0, true},
+		{"owned, larger", 64, 0, true},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(mixes); i++)
+		run(&mixes[i]);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_object_has_two_holders_or_is_lost),
+	};
+	const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
+
+	turns = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : SANITIZED ? 10000 : 120000;
+	alarm(100);
+	if (plx_mem_init(&ordinary))
+		return 1;
+
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	plx_mem_fini();
+	return failed;
+}

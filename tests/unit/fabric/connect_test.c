@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connecting that fails on this side, through a driver whose provider takes few receives. */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+extern const struct plx_fabric_driver plx_driver_tcp;
+
+#define FEW 4
+
+static struct side other_server, other_client;
+static bool inside, nested;
+static int result;
+
+static void connect_in_vain(struct side *side, struct plx_buf *message)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client, .rx_buf_count = FEW};
+	struct plx_link *link;
+
+	inside = true;
+	assert_int_equal(plx_link_send(other_client.link, "x", 1), 0); /* it may arrive at once */
+	result = plx_link_connect("127.0.0.1:1", &attr, &link);
+	inside = false;
+}
+
+static void note_nesting(struct side *side, struct plx_buf *message)
+{
+	nested |= inside;
+}
+
+static void open_other(struct plx_listener *listener, const struct plx_link_attr *sizes)
+{
+	struct plx_link_attr attr = *sizes;
+
+	other_server = (struct side){.on_message = note_nesting};
+	other_client = (struct side){.name = "other"};
+	attr.events = &side_events;
+	attr.user = &other_client;
+	server.opened = 0;
+	assert_int_equal(
+		plx_link_connect(plx_listener_address(listener), &attr, &other_client.link), 0);
+	assert_true(pump_until(&server.opened, 1, 2000));
+	assert_true(pump_until(&other_client.opened, 1, 2000));
+	plx_link_set_user(server.link, &other_server);
+}
+
+static void a_connect_that_fails_in_a_callback_runs_no_other_callback(void **state)
+{
+	static struct plx_fabric_driver sparing;
+	static const struct plx_fabric_driver *table[] = {&sparing, NULL};
+	struct plx_link_attr few = {.rx_buf_count = FEW - 2};
+	struct plx_link *first;
+
+	sparing = plx_driver_tcp;
+	sparing.rx_size = FEW;
+	fixture_start_with(table, false);
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &few);
+
+	fixture_connect(listener, &few);
+	first = server.link;
+	open_other(listener, &few);
+	server.link = first;
+	server.on_message = connect_in_vain;
+
+	uint32_t open = plx_fabric_open_count();
+
+	assert_int_equal(plx_link_send(client.link, "go", 2), 0);
+	assert_true(pump_until(&server.messages, 1, 2000));
+	assert_int_equal(result, -EIO);
+	assert_error_has("posting receives failed");
+	assert_true(pump_until(&other_server.messages, 1, 2000));
+	assert_false(nested);
+	for (int i = 0; i < 2000 && plx_fabric_open_count() > open; i++)
+		pump_ms(1);
+	assert_int_equal(plx_fabric_open_count(), open); /* nothing is left of it */
+	assert_int_equal(client.closed, 0);              /* and nobody was told */
+	fixture_stop();
+	free(other_server.last);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_connect_that_fails_in_a_callback_runs_no_other_callback),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

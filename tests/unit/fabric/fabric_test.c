@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fabric as a whole: up, down, and what may be under way then. */
+#include "fixture.h"
+
+#include <sched.h>
+
+static void setting_up_and_down_again_and_again_leaks_nothing(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		fixture_start(i % 2 ? "fi:tcp" : NULL, false);
+
+		struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+		fixture_connect(listener, NULL);
+		if (i % 3 == 0)
+			plx_listener_close(listener);
+		fixture_stop(); /* which counts memory and descriptors */
+		assert_int_equal(client.reason, PLX_LINK_ABORTED);
+	}
+}
+
+static struct plx_listener *reconnect_to;
+static unsigned reconnects;
+
+static void reconnect(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		      void *user)
+{
+	static const struct plx_link_events again = {.on_close = reconnect};
+	struct plx_link_attr attr = {.events = &again};
+	struct plx_link *next;
+
+	reconnects += plx_link_connect(plx_listener_address(reconnect_to), &attr, &next) == 0;
+}
+
+static void a_link_that_reconnects_for_ever_does_not_keep_the_process(void **state)
+{
+	static const struct plx_link_events again = {.on_close = reconnect};
+
+	fixture_start(NULL, false);
+
+	struct plx_link_attr attr = {.events = &again};
+	struct plx_link *link;
+
+	reconnect_to = fixture_listen("127.0.0.1:0", NULL);
+	assert_int_equal(plx_link_connect(plx_listener_address(reconnect_to), &attr, &link), 0);
+	assert_true(pump_until(&server.opened, 1, 2000));
+	plx_link_abort(link);
+	pump_ms(50);
+	assert_true(reconnects > 0);
+	reconnects = 0;
+	reconnect_to = fixture_listen("127.0.0.1:0", NULL);
+	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
+	assert_int_equal(reconnects, 0);
+	fixture_stop();
+}
+
+/* Down, with a buffer of one lcore on a link of the other ------------------------------------- */
+
+static struct side far;
+static struct plx_buf *foreign; /* received on lcore 0, sent on lcore 1 */
+static _Atomic bool is_sent;
+static _Atomic int send_result, sent_status;
+
+static void connect_far(void *arg)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &far};
+
+	send_result = plx_link_connect(plx_listener_address(arg), &attr, &far.link);
+}
+
+static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+{
+	sent_status = status;
+}
+
+/* Longer than the credit there is, so that it stays until the end. */
+static void send_foreign(void *arg)
+{
+	struct plx_buf *head = plx_buf_alloc(200000);
+
+	plx_buf_append(head, 200000);
+	plx_buf_chain(head, foreign);
+	send_result = plx_link_send_buf(far.link, head, on_sent, NULL);
+	is_sent = true;
+}
+
+static void a_buffer_may_be_on_a_link_of_another_lcore_at_the_end(void **state)
+{
+	fixture_start(NULL, true);
+	far = (struct side){.name = "far"};
+	is_sent = false;
+	sent_status = 1;
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+	fixture_connect(listener, NULL);
+	server.keep = 1;
+	assert_int_equal(plx_link_send(client.link, "of lcore 0", 10), 0);
+	assert_true(pump_until(&server.messages, 1, 2000));
+	foreign = plx_buf_ref(server.kept[0]);
+	worker_start();
+	worker_call(connect_far, listener);
+	assert_int_equal(send_result, 0);
+	assert_true(pump_until(&far.opened, 1, 2000));
+	assert_int_equal(plx_lcore_send(1, send_foreign, NULL), 0);
+	while (!is_sent) /* this loop stands still: it would grant more */
+		sched_yield();
+	assert_int_equal(send_result, 0);
+	worker_stop();
+	fixture_stop(); /* which counts memory */
+	assert_int_equal(sent_status, -ECONNRESET);
+	assert_int_equal(far.reason, PLX_LINK_ABORTED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(setting_up_and_down_again_and_again_leaks_nothing),
+		cmocka_unit_test(a_link_that_reconnects_for_ever_does_not_keep_the_process),
+		cmocka_unit_test(a_buffer_may_be_on_a_link_of_another_lcore_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages that outlive their link, dropped on the lcore that received them or on another one: the
+ * pool they came from goes when the last is back, and not before. */
+#include "fabric_priv.h"
+#include "fixture.h"
+
+#define KEPT 3
+
+static struct plx_listener *listener;
+
+static size_t bytes_used(void)
+{
+	struct plx_mem_stats stats;
+
+	plx_mem_stats(&stats);
+	return stats.bytes_used;
+}
+
+static struct plx_fabric_lcore *home_of_server(void)
+{
+	return server.link->set->home;
+}
+
+/* Messages of a link that has ended lie in server.kept. */
+static void outlive_a_link(struct plx_fabric_lcore **home_out)
+{
+	server.keep = KEPT;
+	server.kept_count = 0;
+	server.opened = server.closed = server.messages = client.opened = client.closed = 0;
+	fixture_connect(listener, NULL);
+	*home_out = home_of_server();
+	for (unsigned i = 0; i < KEPT; i++)
+		assert_int_equal(plx_link_send(client.link, "keep me", 7), 0);
+	assert_true(pump_until(&server.messages, KEPT, 2000));
+	plx_link_abort(client.link);
+	assert_true(pump_until(&server.closed, 1, 2000));
+	assert_true(pump_until(&client.closed, 1, 2000));
+	for (int i = 0; i < 2000 && (*home_out)->links; i++)
+		pump_ms(1);
+	assert_null((*home_out)->links);
+}
+
+static bool reaped_within(const struct plx_fabric_lcore *home, unsigned limit_ms)
+{
+	for (unsigned i = 0; i < limit_ms && home->orphan_count; i++)
+		pump_ms(1);
+	return home->orphan_count == 0;
+}
+
+static void drop_one(void *arg)
+{
+	side_release(&server, 1);
+}
+
+static void a_pool_goes_with_the_last_of_its_buffers(void **state)
+{
+	struct plx_fabric_lcore *home;
+	size_t before;
+
+	outlive_a_link(&home);
+	assert_int_equal(home->orphan_count, 1);
+	before = bytes_used();
+	for (unsigned i = 0; i < KEPT; i++) {
+		assert_false(reaped_within(home, 3));
+		assert_int_equal(bytes_used(), before);
+		assert_memory_equal(server.kept[0]->data, "keep me", 7);
+		drop_one(NULL);
+	}
+	assert_true(reaped_within(home, 1000));
+	assert_true(bytes_used() + KEPT * 4096 < before);
+}
+
+static void nothing(void *arg)
+{
+}
+
+static void another_lcore_may_drop_them(void **state)
+{
+	struct plx_fabric_lcore *home;
+	size_t before;
+
+	worker_start();
+	worker_call(nothing, NULL); /* makes the lanes */
+	outlive_a_link(&home);
+	before = bytes_used();
+	for (unsigned i = 0; i < KEPT; i++) {
+		assert_int_equal(home->orphan_count, 1);
+		assert_memory_equal(server.kept[0]->data, "keep me", 7);
+		worker_call(drop_one, NULL);
+	}
+	assert_true(reaped_within(home, 1000));
+	assert_true(bytes_used() + KEPT * 4096 < before);
+	worker_stop();
+}
+
+/* The last one is dropped while the owner looks for it. */
+static void a_pool_is_not_taken_from_under_the_lcore_that_drops(void **state)
+{
+	worker_start();
+	for (int round = 0; round < 200; round++) {
+		struct plx_fabric_lcore *home;
+
+		outlive_a_link(&home);
+		for (unsigned i = 0; i < KEPT; i++)
+			assert_int_equal(plx_lcore_send(1, drop_one, NULL), 0);
+		assert_true(reaped_within(home, 2000));
+	}
+	worker_stop();
+}
+
+/* Nobody turns a loop any more: plx_fabric_fini finds them. The fixture counts the memory. */
+static void they_may_come_back_after_the_last_turn(void **state)
+{
+	struct plx_fabric_lcore *home;
+
+	outlive_a_link(&home);
+	assert_int_equal(home->orphan_count, 1);
+	side_release(&server, KEPT);
+}
+
+static int start(void **state)
+{
+	fixture_start(NULL, true);
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_pool_goes_with_the_last_of_its_buffers),
+		TEST(another_lcore_may_drop_them),
+		TEST(a_pool_is_not_taken_from_under_the_lcore_that_drops),
+		TEST(they_may_come_back_after_the_last_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

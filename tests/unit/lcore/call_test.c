@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lcore_priv.h"
+#include "lcores.h"
+
+static struct lcores lcores;
+
+/* A call, and what became of it. */
+struct request {
+	struct plx_call call;
+	int question;
+	int answer;
+	uint32_t ran_on, ended_on;
+	unsigned runs, ends;
+	unsigned order; /* in which it ended */
+	unsigned again; /* times to call once more when it ends */
+};
+
+static unsigned ended;
+
+static int run_request(struct plx_call *call, void *arg)
+{
+	struct request *request = arg;
+
+	request->ran_on = plx_lcore_id();
+	request->runs++;
+	return 2 * request->question;
+}
+
+static void end_request(struct plx_call *call, int result, void *arg)
+{
+	struct request *request = arg;
+
+	request->answer = result;
+	request->ended_on = plx_lcore_id();
+	request->ends++;
+	request->order = ended++;
+	if (request->again) {
+		request->again--;
+		request->question = result;
+		if (plx_lcore_call(request->ran_on, call))
+			request->answer = -1;
+	}
+}
+
+static void make(struct request *request, int question)
+{
+	*request = (struct request){
+		.call = {.fn = run_request, .done = end_request, .arg = request},
+		.question = question,
+		.ran_on = PLX_LCORE_NONE,
+		.ended_on = PLX_LCORE_NONE,
+	};
+}
+
+static int three_lcores(void **state)
+{
+	ended = 0;
+	lcores_up(&lcores, 3);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	lcores_down(&lcores);
+	return 0;
+}
+
+/* Run fn on a worker, and wait for it. */
+static int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
+{
+	int result = -1;
+
+	assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
+	assert_int_equal(plx_lcore_join(id, UINT64_MAX, &result), 0);
+	return result;
+}
+
+static int turns_until_idle(void *arg)
+{
+	int work = 0, done;
+
+	do {
+		done = plx_loop_turn();
+		work += done;
+	} while (done > 0);
+	return work;
+}
+
+static uint64_t full_count(uint32_t id)
+{
+	struct plx_lcore_stats stats;
+
+	assert_int_equal(plx_lcore_stats(id, &stats), 0);
+	return stats.messages_full;
+}
+
+static void a_call_goes_there_and_back(void **state)
+{
+	struct request request;
+
+	make(&request, 21);
+	assert_int_equal(plx_lcore_call(10, &request.call), 0);
+	assert_int_equal(turns_until_idle(NULL), 0);
+	assert_int_equal(run_on(10, turns_until_idle, NULL), 1);
+	assert_int_equal(request.ran_on, 10);
+	assert_int_equal(request.ends, 0);
+	assert_int_equal(turns_until_idle(NULL), 1);
+	assert_int_equal(request.ended_on, 0);
+	assert_int_equal(request.answer, 42);
+	assert_int_equal(request.runs, 1);
+	assert_int_equal(request.ends, 1);
+}
+
+static void one_may_call_oneself(void **state)
+{
+	struct request request;
+
+	make(&request, 4);
+	assert_int_equal(plx_lcore_call(0, &request.call), 0);
+	assert_int_equal(request.runs, 0);
+	assert_int_equal(turns_until_idle(NULL), 2);
+	assert_int_equal(request.answer, 8);
+	assert_int_equal(request.ran_on, 0);
+	assert_int_equal(request.ended_on, 0);
+}
+
+static void a_call_that_ended_may_be_made_again(void **state)
+{
+	struct request request;
+
+	make(&request, 1);
+	request.again = 3;
+	assert_int_equal(plx_lcore_call(10, &request.call), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(run_on(10, turns_until_idle, NULL), 1);
+		assert_int_equal(turns_until_idle(NULL), 1);
+	}
+	assert_int_equal(request.answer, 16);
+	assert_int_equal(request.ends, 4);
+}
+
+static void a_full_lane_refuses_the_call(void **state)
+{
+	struct request request;
+
+	make(&request, 1);
+	for (unsigned i = 0; i < PLX_LANE_SLOTS; i++)
+		assert_int_equal(plx_lcore_call(10, &request.call), 0);
+	assert_int_equal(plx_lcore_call(10, &request.call), -EAGAIN);
+	assert_int_equal(full_count(10), 1);
+}
+
+static void *call_from_here(void *arg)
+{
+	struct request *request = arg;
+
+	request->answer = plx_lcore_call(0, &request->call);
+	return strstr(plx_error(), "plx_lcore_call: this thread is not an lcore") ? arg : NULL;
+}
+
+static void errors_say_what_is_missing(void **state)
+{
+	struct request request;
+	void *text_is_right;
+	pthread_t thread;
+
+	make(&request, 1);
+	assert_int_equal(plx_lcore_call(7, &request.call), -ENOENT);
+	assert_error_has("plx_lcore_call: there is no lcore 7");
+	assert_int_equal(pthread_create(&thread, NULL, call_from_here, &request), 0);
+	pthread_join(thread, &text_is_right);
+	assert_int_equal(request.answer, -ENOENT);
+	assert_non_null(text_is_right);
+	assert_int_equal(turns_until_idle(NULL), 0);
+}
+
+/* Without room for the response ---------------------------------------------------------------- */
+
+static void ignore(void *arg)
+{
+}
+
+static int fill_lane(void *arg)
+{
+	int sent = 0;
+
+	while (plx_lcore_send((uint32_t)(uintptr_t)arg, ignore, NULL) == 0)
+		sent++;
+	return sent;
+}
+
+static int one_turn(void *arg)
+{
+	return plx_loop_turn();
+}
+
+static bool responses_wait(uint32_t id)
+{
+	return atomic_load(&lcore_get(id)->loop)->bell.waiting;
+}
+
+static void responses_wait_for_room_in_their_order(void **state)
+{
+	struct request requests[3];
+
+	assert_int_equal(run_on(10, fill_lane, (void *)0), PLX_LANE_SLOTS);
+	assert_int_equal(full_count(0), 1);
+	for (unsigned i = 0; i < 3; i++) {
+		make(&requests[i], (int)i);
+		assert_int_equal(plx_lcore_call(10, &requests[i].call), 0);
+	}
+	assert_int_equal(run_on(10, one_turn, NULL), 3);
+	assert_int_equal(requests[2].runs, 1);
+	/* Each counts once, however long it waits. */
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(run_on(10, one_turn, NULL), 0);
+	assert_int_equal(full_count(0), 4);
+	assert_int_equal(turns_until_idle(NULL), PLX_LANE_SLOTS);
+	assert_int_equal(ended, 0);
+	assert_true(responses_wait(10));
+	run_on(10, one_turn, NULL);
+	assert_false(responses_wait(10));
+	assert_int_equal(turns_until_idle(NULL), 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(requests[i].answer, 2 * i);
+		assert_int_equal(requests[i].ends, 1);
+		assert_int_equal(requests[i].order, i);
+	}
+	run_on(10, one_turn, NULL);
+	assert_int_equal(turns_until_idle(NULL), 0);
+}
+
+static int take_one(void *arg)
+{
+	struct loop *loop = loop_self;
+
+	return (int)lanes_receive(loop, 1);
+}
+
+static void a_later_response_does_not_overtake(void **state)
+{
+	struct request requests[2];
+
+	run_on(10, fill_lane, (void *)0);
+	make(&requests[0], 1);
+	make(&requests[1], 2);
+	plx_lcore_call(10, &requests[0].call);
+	assert_int_equal(run_on(10, take_one, NULL), 1);
+	assert_int_equal(plx_loop_turn(), MESSAGES_TURN_MAX); /* now there is room for both */
+	plx_lcore_call(10, &requests[1].call);
+	assert_int_equal(run_on(10, take_one, NULL), 1); /* the first one is not tried again yet */
+	assert_int_equal(run_on(10, one_turn, NULL), 0);
+	turns_until_idle(NULL);
+	assert_int_equal(requests[0].ends, 1);
+	assert_int_equal(requests[1].ends, 1);
+	assert_int_equal(requests[0].order, 0);
+	assert_int_equal(requests[1].order, 1);
+}
+
+static int make_call_to_10(void *arg)
+{
+	return plx_lcore_call(10, arg);
+}
+
+/* Lcore 20 does not take its messages; lcore 0 does. */
+static void one_callers_full_lane_holds_up_nobody_else(void **state)
+{
+	struct request stuck, other;
+
+	for (unsigned stuck_last = 0; stuck_last < 2; stuck_last++) {
+		make(&stuck, 1);
+		make(&other, 2);
+		run_on(10, fill_lane, (void *)20);
+		run_on(10, fill_lane, (void *)0);
+		if (!stuck_last)
+			assert_int_equal(run_on(20, make_call_to_10, &stuck.call), 0);
+		run_on(10, one_turn, NULL);
+		assert_int_equal(plx_lcore_call(10, &other.call), 0);
+		run_on(10, one_turn, NULL);
+		if (stuck_last)
+			assert_int_equal(run_on(20, make_call_to_10, &stuck.call), 0);
+		run_on(10, one_turn, NULL);
+		assert_int_equal(stuck.runs + other.runs, 2);
+		turns_until_idle(NULL);
+		run_on(10, one_turn, NULL);
+		turns_until_idle(NULL);
+		assert_int_equal(other.ends, 1);
+		assert_int_equal(stuck.ends, 0);
+		assert_int_equal(run_on(20, turns_until_idle, NULL), PLX_LANE_SLOTS);
+		run_on(10, one_turn, NULL);
+		assert_int_equal(run_on(20, turns_until_idle, NULL), 1);
+		assert_int_equal(stuck.ends, 1);
+		assert_int_equal(stuck.ended_on, 20);
+		assert_false(responses_wait(10));
+	}
+}
+
+static void many_may_wait(void **state)
+{
+	static struct request requests[3 * PLX_LANE_SLOTS];
+	unsigned made = 0;
+
+	run_on(10, fill_lane, (void *)0);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(requests); i++)
+		make(&requests[i], 1);
+	while (made < PLX_ARRAY_LEN(requests)) {
+		if (plx_lcore_call(10, &requests[made].call) == 0)
+			made++;
+		else
+			run_on(10, turns_until_idle, NULL);
+	}
+	while (ended < made) {
+		run_on(10, turns_until_idle, NULL);
+		turns_until_idle(NULL);
+	}
+	for (unsigned i = 0; i < made; i++) {
+		assert_int_equal(requests[i].ends, 1);
+		assert_int_equal(requests[i].order, i);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(test) cmocka_unit_test_setup_teardown(test, three_lcores, tear_down)
+		TEST(a_call_goes_there_and_back),
+		TEST(one_may_call_oneself),
+		TEST(a_call_that_ended_may_be_made_again),
+		TEST(a_full_lane_refuses_the_call),
+		TEST(errors_say_what_is_missing),
+		TEST(responses_wait_for_room_in_their_order),
+		TEST(a_later_response_does_not_overtake),
+		TEST(one_callers_full_lane_holds_up_nobody_else),
+		TEST(many_may_wait),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lcore_priv.h"
+#include "lcores.h"
+
+/* A receiver without a thread, and lanes to it. */
+static struct loop loop;
+static struct lane lanes[3];
+static const uint32_t senders[3] = {5, 10, 70}; /* two words of the bell */
+
+static uintptr_t received[4 * LANE_SLOTS];
+static unsigned received_count;
+
+static void take(void *arg)
+{
+	assert_true(received_count < PLX_ARRAY_LEN(received));
+	received[received_count++] = (uintptr_t)arg;
+}
+
+static int set_up(void **state)
+{
+	received_count = 0;
+	memset(&loop, 0, sizeof(loop));
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(lanes); i++) {
+		lane_init(&lanes[i], 0);
+		loop.in[senders[i]] = &lanes[i];
+	}
+	return 0;
+}
+
+static int send_fn(unsigned lane, plx_message_fn fn, uintptr_t arg)
+{
+	struct message message = {.fn.arg = fn, .size_bytes = MESSAGE_ARG, .arg = (void *)arg};
+
+	return lane_send(&lanes[lane], &loop.bell, senders[lane], &message);
+}
+
+static int send_to(unsigned lane, uintptr_t arg)
+{
+	return send_fn(lane, take, arg);
+}
+
+static bool rings(uint32_t sender)
+{
+	return atomic_load(&loop.bell.lanes[sender / 64]) >> sender % 64 & 1;
+}
+
+/* One lane ----------------------------------------------------------------------------------- */
+
+static void a_hop_touches_one_line(void **state)
+{
+	assert_int_equal(sizeof(struct message), PLX_CACHE_LINE);
+	assert_int_equal((uintptr_t)lanes[0].slots % PLX_CACHE_LINE, 0);
+	/* What the receiver writes shares no pair of lines with what the sender does. */
+	assert_true(offsetof(struct lane, head) - offsetof(struct lane, tail) >= 128);
+	assert_true(offsetof(struct lane, slots) - offsetof(struct lane, head) >= 128);
+}
+
+static void full_is_refused_and_counted(void **state)
+{
+	for (uintptr_t i = 0; i < LANE_SLOTS; i++)
+		assert_int_equal(send_to(0, i), 0);
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_int_equal(send_to(0, 0), -EAGAIN);
+		assert_int_equal(counter_get(&lanes[0].full), i);
+	}
+	assert_int_equal(lane_receive(&lanes[0], 1), 1);
+	assert_int_equal(send_to(0, LANE_SLOTS), 0);
+	assert_int_equal(send_to(0, 0), -EAGAIN);
+	while (lane_receive(&lanes[0], 16))
+		continue;
+	assert_int_equal(received_count, LANE_SLOTS + 1);
+	for (uintptr_t i = 0; i <= LANE_SLOTS; i++)
+		assert_int_equal(received[i], i);
+}
+
+static void room_is_exact_once_it_was_none(void **state)
+{
+	assert_int_equal(lane_room(&lanes[0]), LANE_SLOTS);
+	while (send_to(0, 0) == 0)
+		continue;
+	assert_int_equal(lane_room(&lanes[0]), 0);
+	assert_int_equal(lane_receive(&lanes[0], 7), 7);
+	assert_int_equal(lane_room(&lanes[0]), 7);
+}
+
+/* Bursts of 1, 2, ... through a lane whose first position is `start`. */
+static void pass_many(uint32_t start)
+{
+	uintptr_t sent = 0, seen = 0;
+
+	lane_init(&lanes[0], start);
+	assert_int_equal(lane_receive(&lanes[0], 16), 0);
+	for (unsigned burst = 1; burst <= LANE_SLOTS; burst++) {
+		received_count = 0;
+		for (unsigned i = 0; i < burst; i++)
+			assert_int_equal(send_to(0, sent++), 0);
+		while (lane_receive(&lanes[0], 16))
+			continue;
+		assert_int_equal(received_count, burst);
+		for (unsigned i = 0; i < burst; i++)
+			assert_int_equal(received[i], seen++);
+	}
+	assert_int_equal(counter_get(&lanes[0].full), 0);
+}
+
+static void keeps_order_over_many_laps(void **state)
+{
+	pass_many(0);
+	pass_many(1);
+	pass_many(LANE_SLOTS - 1);
+}
+
+static void positions_wrap(void **state)
+{
+	for (uint32_t before = 0; before <= LANE_SLOTS; before += 16)
+		pass_many(UINT32_MAX - before);
+}
+
+static void a_full_lane_wraps(void **state)
+{
+	lane_init(&lanes[0], UINT32_MAX - 3);
+	for (uintptr_t lap = 0; lap < 3; lap++) {
+		received_count = 0;
+		for (uintptr_t i = 0; i < LANE_SLOTS; i++)
+			assert_int_equal(send_to(0, i), 0);
+		assert_int_equal(send_to(0, 0), -EAGAIN);
+		assert_int_equal(lane_receive(&lanes[0], 2 * LANE_SLOTS), LANE_SLOTS);
+		for (uintptr_t i = 0; i < LANE_SLOTS; i++)
+			assert_int_equal(received[i], i);
+	}
+}
+
+static void receives_no_more_than_asked_for(void **state)
+{
+	for (uintptr_t i = 0; i < 20; i++)
+		send_to(0, i);
+	assert_int_equal(lane_receive(&lanes[0], 16), 16);
+	assert_int_equal(received_count, 16);
+	assert_int_equal(lane_receive(&lanes[0], 16), 4);
+	assert_int_equal(lane_receive(&lanes[0], 16), 0);
+}
+
+static void send_again(void *arg)
+{
+	received_count++;
+	send_fn(0, send_again, 0);
+}
+
+static void one_that_sends_to_itself_does_not_keep_the_turn(void **state)
+{
+	send_fn(0, send_again, 0);
+	assert_int_equal(lanes_receive(&loop, 16), 16);
+	assert_int_equal(received_count, 16);
+}
+
+/* The slot that runs is still its message's: nothing overwrites it before its function returns. */
+static void fill_and_look(void *arg)
+{
+	struct message *slot = arg;
+	struct message before = *slot;
+	unsigned sent = 0;
+
+	while (send_to(0, sent) == 0)
+		sent++;
+	assert_int_equal(sent, LANE_SLOTS - 1);
+	assert_memory_equal(slot, &before, sizeof(before));
+	received_count++;
+}
+
+static void a_message_stays_while_its_function_runs(void **state)
+{
+	send_fn(0, fill_and_look, (uintptr_t)&lanes[0].slots[0]);
+	assert_int_equal(lane_receive(&lanes[0], 1), 1);
+	assert_int_equal(received_count, 1);
+}
+
+/* The bell ----------------------------------------------------------------------------------- */
+
+static void each_sender_has_its_bit(void **state)
+{
+	assert_true(bell_is_silent(&loop.bell));
+	send_to(2, 0);
+	assert_false(bell_is_silent(&loop.bell));
+	assert_int_equal(atomic_load(&loop.bell.lanes[1]), UINT64_C(1) << 6);
+	send_to(0, 0);
+	assert_int_equal(atomic_load(&loop.bell.lanes[0]), UINT64_C(1) << 5);
+	assert_int_equal(lanes_receive(&loop, 16), 2);
+}
+
+static void every_word_of_the_bell_is_heard(void **state)
+{
+	for (unsigned i = 0; i < BELL_WORDS; i++) {
+		atomic_store(&loop.bell.lanes[i], UINT64_C(1) << 63);
+		assert_false(bell_is_silent(&loop.bell));
+		atomic_store(&loop.bell.lanes[i], 0);
+	}
+	atomic_store(&loop.bell.others, 1);
+	assert_false(bell_is_silent(&loop.bell));
+	atomic_store(&loop.bell.others, 0);
+	loop.bell.waiting = &lanes[0];
+	assert_false(bell_is_silent(&loop.bell));
+	loop.bell.waiting = NULL;
+	assert_true(bell_is_silent(&loop.bell));
+}
+
+static void a_bit_stays_until_the_lane_is_cold(void **state)
+{
+	send_to(0, 1);
+	send_to(1, 1);
+	assert_int_equal(lanes_receive(&loop, 16), 2);
+	for (unsigned i = 1; i < LANE_COLD_LOOKS; i++) {
+		assert_int_equal(lanes_receive(&loop, 16), 0);
+		assert_true(rings(5));
+	}
+	send_to(1, 2); /* this one is warm again */
+	assert_int_equal(lanes_receive(&loop, 16), 1);
+	assert_false(rings(5));
+	assert_true(rings(10));
+	for (unsigned i = 0; i < LANE_COLD_LOOKS; i++) {
+		assert_true(rings(10));
+		lanes_receive(&loop, 16);
+	}
+	assert_true(bell_is_silent(&loop.bell));
+}
+
+static void a_cold_lane_rings_again(void **state)
+{
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_int_equal(send_to(2, i), 0);
+		assert_true(rings(70));
+		assert_int_equal(lanes_receive(&loop, 16), 1);
+		assert_int_equal(received[received_count - 1], i);
+		while (!bell_is_silent(&loop.bell))
+			assert_int_equal(lanes_receive(&loop, 16), 0);
+	}
+}
+
+/* What the sender does between the receiver's last empty look and the clearing of the bit: it finds
+ * the bit set, and does not ring. That the receiver looks once more is for real threads to test. */
+static void a_message_in_a_lane_with_its_bit_set_does_not_ring(void **state)
+{
+	atomic_store(&loop.bell.lanes[0], UINT64_C(1) << 5 | UINT64_C(1) << 10);
+	send_to(0, 1);
+	assert_int_equal(atomic_load(&loop.bell.lanes[0]), UINT64_C(1) << 5 | UINT64_C(1) << 10);
+}
+
+/* Who comes first ---------------------------------------------------------------------------- */
+
+static void full_lanes_take_turns(void **state)
+{
+	unsigned count[3] = {0};
+
+	for (unsigned lane = 0; lane < 3; lane++)
+		while (send_to(lane, lane) == 0)
+			continue;
+	for (unsigned turn = 0; turn < 9; turn++) {
+		received_count = 0;
+		assert_int_equal(lanes_receive(&loop, 16), 16);
+		for (unsigned i = 0; i < 16; i++)
+			count[received[i]]++;
+	}
+	for (unsigned lane = 0; lane < 3; lane++)
+		assert_int_equal(count[lane], 3 * 16);
+}
+
+static void one_message_gets_past_full_lanes(void **state)
+{
+	for (unsigned busy = 0; busy < 3; busy++) {
+		unsigned late = (busy + 1) % 3;
+
+		set_up(state);
+		while (send_to(busy, 1) == 0)
+			continue;
+		assert_int_equal(lanes_receive(&loop, 16), 16);
+		send_to(late, 2);
+		assert_int_equal(lanes_receive(&loop, 16), 16);
+		assert_int_equal(received[16], 2);
+	}
+}
+
+static void what_one_leaves_of_the_maximum_is_the_next_ones(void **state)
+{
+	for (unsigned i = 0; i < 10; i++) {
+		send_to(0, 0);
+		send_to(1, 1);
+		send_to(2, 2);
+	}
+	assert_int_equal(lanes_receive(&loop, 16), 16);
+	assert_int_equal(lanes_receive(&loop, 16), 14);
+	assert_int_equal(lanes_receive(&loop, 16), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(test) cmocka_unit_test_setup(test, set_up)
+		TEST(a_hop_touches_one_line),
+		TEST(full_is_refused_and_counted),
+		TEST(room_is_exact_once_it_was_none),
+		TEST(keeps_order_over_many_laps),
+		TEST(positions_wrap),
+		TEST(a_full_lane_wraps),
+		TEST(receives_no_more_than_asked_for),
+		TEST(one_that_sends_to_itself_does_not_keep_the_turn),
+		TEST(a_message_stays_while_its_function_runs),
+		TEST(each_sender_has_its_bit),
+		TEST(every_word_of_the_bell_is_heard),
+		TEST(a_bit_stays_until_the_lane_is_cold),
+		TEST(a_cold_lane_rings_again),
+		TEST(a_message_in_a_lane_with_its_bit_set_does_not_ring),
+		TEST(full_lanes_take_turns),
+		TEST(one_message_gets_past_full_lanes),
+		TEST(what_one_leaves_of_the_maximum_is_the_next_ones),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

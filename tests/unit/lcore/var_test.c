@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lcore_priv.h"
+#include "lcores.h"
+
+static struct lcores lcores;
+
+static int two_lcores(void **state)
+{
+	lcores_up(&lcores, 2);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	lcores_down(&lcores);
+	return 0;
+}
+
+static int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
+{
+	int result = -1;
+
+	assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
+	assert_int_equal(plx_lcore_join(id, UINT64_MAX, &result), 0);
+	return result;
+}
+
+static struct plx_lcore_var create(size_t size_bytes, size_t align_bytes)
+{
+	struct plx_lcore_var var = {0};
+
+	if (plx_lcore_var_create(size_bytes, align_bytes, &var))
+		fail_msg("%s", plx_error());
+	assert_int_not_equal(var.offset, 0);
+	return var;
+}
+
+static int write_mine(void *arg)
+{
+	int *mine = plx_lcore_var_mine(*(struct plx_lcore_var *)arg);
+
+	*mine += (int)plx_lcore_id() + 1;
+	return *mine;
+}
+
+static void each_lcore_has_its_own(void **state)
+{
+	struct plx_lcore_var var = create(sizeof(int), 0); /* after init, too */
+
+	assert_int_equal(write_mine(&var), 1);
+	assert_int_equal(run_on(10, write_mine, &var), 11);
+	assert_int_equal(run_on(10, write_mine, &var), 22);
+	assert_int_equal(*(int *)plx_lcore_var_of(var, 0), 1);
+	assert_int_equal(*(int *)plx_lcore_var_of(var, 10), 22);
+	assert_ptr_equal(plx_lcore_var_of(var, 0), plx_lcore_var_mine(var));
+	assert_null(plx_lcore_var_of(var, 7));
+	assert_null(plx_lcore_var_of(var, PLX_LCORE_NONE));
+}
+
+static void they_are_zero_after_every_init(void **state)
+{
+	struct plx_lcore_var var = create(sizeof(int), 0); /* before init */
+
+	for (unsigned i = 0; i < 3; i++) {
+		lcores_up(&lcores, 2);
+		assert_int_equal(*(int *)plx_lcore_var_of(var, 10), 0);
+		assert_int_equal(write_mine(&var), 1);
+		assert_int_equal(run_on(10, write_mine, &var), 11);
+		lcores_down(&lcores);
+		assert_null(plx_lcore_var_of(var, 0));
+	}
+}
+
+static void they_are_aligned_and_apart(void **state)
+{
+	static const size_t aligns[] = {0, 1, 2, 4, 8, 16, 32, 64};
+	uintptr_t end = 0;
+
+	for (unsigned i = 0; i < 3 * PLX_ARRAY_LEN(aligns); i++) {
+		size_t align = aligns[i % PLX_ARRAY_LEN(aligns)], size = 1 + 5 * i;
+		struct plx_lcore_var var = create(size, align);
+
+		for (uint32_t id = 0; id <= 10; id += 10) {
+			uintptr_t at = (uintptr_t)plx_lcore_var_of(var, id);
+
+			assert_int_equal(at % (align ? align : 8), 0);
+			if (id == 0) {
+				assert_true(at >= end);
+				end = at + size;
+			}
+		}
+	}
+}
+
+static void no_line_has_two_lcores_copies(void **state)
+{
+	for (uint32_t id = 0; id <= 10; id += 10) {
+		struct plx_lcore_var first = {PLX_CACHE_LINE}, last = {PLX_LCORE_VAR_BYTES};
+
+		/* Whole pages: the system puts those where they are first written. */
+		assert_int_equal((uintptr_t)plx_lcore_var_of(first, id) % 4096, PLX_CACHE_LINE);
+		assert_int_equal((uintptr_t)plx_lcore_var_of(last, id) % 4096, 0);
+	}
+}
+
+static void *look_from_here(void *arg)
+{
+	return plx_lcore_vars_tls;
+}
+
+static void other_threads_have_none(void **state)
+{
+	pthread_t thread;
+	void *found = &thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, look_from_here, NULL), 0);
+	pthread_join(thread, &found);
+	assert_null(found);
+	assert_non_null(plx_lcore_vars_tls);
+	lcores_down(&lcores);
+	assert_null(plx_lcore_vars_tls);
+	lcores_up(&lcores, 2);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+	struct plx_lcore_var var = {77};
+
+	assert_int_equal(plx_lcore_var_create(0, 0, &var), -EINVAL);
+	assert_error_has("0 bytes aligned to 8: give at least 1, and a power of two up to 64");
+	assert_int_equal(plx_lcore_var_create(8, 3, &var), -EINVAL);
+	assert_int_equal(plx_lcore_var_create(8, 128, &var), -EINVAL);
+	assert_error_has("8 bytes aligned to 128");
+	assert_int_equal(plx_lcore_var_create(PLX_LCORE_VAR_BYTES, 0, &var), -ENOMEM);
+	assert_error_has("of 32768 are taken; keep a pointer");
+	assert_int_equal(plx_lcore_var_create(SIZE_MAX, 0, &var), -ENOMEM);
+	assert_int_equal(var.offset, 77);
+}
+
+/* The last one: there is no giving back. */
+static void there_is_room_to_the_last_byte(void **state)
+{
+	struct plx_lcore_var var, last = {0};
+	unsigned count = 0;
+
+	while (plx_lcore_var_create(64, 64, &var) == 0) {
+		last = var;
+		count++;
+	}
+	assert_true(count > PLX_LCORE_VAR_BYTES / 64 / 2);
+	assert_int_equal(last.offset, PLX_LCORE_VAR_BYTES - 64);
+	assert_error_has("64 bytes: 32768 of 32768 are taken");
+	assert_int_equal(plx_lcore_var_create(1, 1, &var), -ENOMEM);
+	memset(plx_lcore_var_mine(last), 0xff, 64);
+	assert_int_equal(plx_loop_turn(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(test) cmocka_unit_test_setup_teardown(test, two_lcores, tear_down)
+		TEST(each_lcore_has_its_own),
+		cmocka_unit_test(they_are_zero_after_every_init),
+		TEST(they_are_aligned_and_apart),
+		TEST(no_line_has_two_lcores_copies),
+		TEST(other_threads_have_none),
+		TEST(what_makes_no_sense_is_refused),
+		TEST(there_is_room_to_the_last_byte),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared pools on one thread, which takes the part of several lcores. Ring and caches are copies of
+ * their own: so a test may do something in the middle of a pop, and refuse memory for a cache. */
+#include "pools.h"
+
+#include <pthread.h>
+
+static void step(const char *where);
+#define RING_STEP(where) step(#where)
+#include "multi.c"
+
+static int alloc_or_refuse(size_t size_bytes, size_t align_bytes, int node,
+			   const struct plx_zone **zone_out, void **memory_out);
+#define mem_alloc alloc_or_refuse
+#include "pool_shared.c"
+#undef mem_alloc
+
+/* Done once, at the next step of that name. */
+static const char *stop_at;
+static void (*at_stop)(void);
+
+static void step(const char *where)
+{
+	if (!stop_at || strcmp(stop_at, where))
+		return;
+	stop_at = NULL;
+	at_stop();
+}
+
+static bool refuses;
+static unsigned asked;
+static int asked_node;
+
+static int alloc_or_refuse(size_t size_bytes, size_t align_bytes, int node,
+			   const struct plx_zone **zone_out, void **memory_out)
+{
+	asked++;
+	asked_node = node;
+	if (refuses)
+		return plx_fail(ENOMEM, "as the test wants");
+	return mem_alloc(size_bytes, align_bytes, node, zone_out, memory_out);
+}
+
+static uint32_t depth_of(struct plx_pool *pool)
+{
+	return plx_ring_depth(pool_of(pool)->ring);
+}
+
+static uint32_t listed_in(struct plx_pool *pool)
+{
+	return atomic_load(&pool_of(pool)->listed_count);
+}
+
+/* Caches ----------------------------------------------------------------------------------- */
+
+static void bad_attributes_are_refused(void **state)
+{
+	struct plx_pool_attr attr = {.name = "odd",
+				     .object_bytes = 8,
+				     .object_count = 8,
+				     .node = PLX_NODE_ANY,
+				     .owner = PLX_LCORE_NONE,
+				     .cache_count = PLX_POOL_CACHE_MAX + 1};
+	struct plx_pool *pool;
+
+	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
+	assert_error_has("pool odd: cache_count 513: give 1 to 512, 0 for the default");
+	attr.cache_count = 0;
+	attr.object_count = PLX_RING_CAPACITY_MAX + 1;
+	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
+	assert_error_has("pool odd: object_count 1073741825: give 1 to 1073741824");
+}
+
+/* What the first use of a pool takes for its cache. */
+static uint32_t size_of_cache(uint32_t object_count, uint32_t cache_count)
+{
+	struct plx_pool *pool = make_shared(object_count, cache_count);
+
+	plx_pool_put(pool, plx_pool_get(pool));
+	struct pool_cache *cache = atomic_load(&pool_of(pool)->first_cache);
+	uint32_t size = cache ? cache->pub.size : 0;
+	plx_pool_destroy(pool);
+	return size;
+}
+
+static void a_cache_is_a_quarter_of_the_objects_or_as_asked(void **state)
+{
+	assert_int_equal(size_of_cache(3, 0), 0);
+	assert_int_equal(size_of_cache(40, 0), 10);
+	assert_int_equal(size_of_cache(1024, 0), 256);
+	assert_int_equal(size_of_cache(100000, 0), 256);
+	assert_int_equal(size_of_cache(100000, PLX_POOL_CACHE_MAX), 512);
+	assert_int_equal(size_of_cache(8, 1), 1);
+	assert_int_equal(size_of_cache(8, PLX_POOL_CACHE_NONE), 0);
+}
+
+static void each_lcore_that_comes_gets_a_cache_and_no_more(void **state)
+{
+	struct plx_pool *pool = make_shared(8192, 0);
+	size_t table_bytes = stats_of(pool).cache_bytes;
+
+	put_as_stranger(pool, get_as(PLX_LCORE_NONE, pool));
+	assert_int_equal(stats_of(pool).cache_bytes, table_bytes);
+	for (int round = 0; round < 3; round++) {
+		for (uint32_t id = 0; id < 4; id++)
+			put_as(id, pool, get_as(id, pool));
+	}
+	assert_int_equal(stats_of(pool).cache_bytes, table_bytes + 4 * pool_cache_bytes(256));
+	assert_true(stats_of(pool).cache_bytes < 24 << 10);
+	put_as(PLX_LCORE_MAX - 1, pool, get_as(PLX_LCORE_MAX - 1, pool));
+	assert_int_equal(stats_of(pool).cache_bytes, table_bytes + 5 * pool_cache_bytes(256));
+	plx_pool_destroy(pool);
+}
+
+static void a_cache_is_asked_for_on_the_node_of_the_cpu(void **state)
+{
+	struct plx_pool *pool = make_shared(64, 0);
+	unsigned node;
+
+	assert_int_equal(getcpu(NULL, &node), 0);
+	asked = 0;
+	plx_pool_put(pool, plx_pool_get(pool));
+	assert_int_equal(asked, 1);
+	assert_int_equal(asked_node, node);
+	plx_pool_destroy(pool);
+}
+
+static void half_a_cache_is_fetched_at_once(void **state)
+{
+	struct plx_pool *pool = make_shared(32, 8);
+	void *objects[5];
+
+	for (int i = 0; i < 4; i++)
+		objects[i] = plx_pool_get(pool);
+	assert_int_equal(stats_of(pool).refills, 1);
+	assert_int_equal(depth_of(pool), 28);
+	objects[4] = plx_pool_get(pool);
+	assert_int_equal(stats_of(pool).refills, 2);
+	assert_int_equal(stats_of(pool).in_caches, 3);
+	assert_int_equal(stats_of(pool).available, 27);
+	assert_int_equal(stats_of(pool).low_water, 27);
+	plx_pool_put_bulk(pool, objects, 5);
+	assert_int_equal(stats_of(pool).spills, 0);
+	assert_int_equal(stats_of(pool).in_caches, 8);
+	plx_pool_destroy(pool);
+}
+
+static void the_half_untouched_for_longest_is_given_back(void **state)
+{
+	struct plx_pool *pool = make_shared(32, 8);
+	void *objects[32];
+
+	for (int i = 0; i < 32; i++)
+		objects[i] = get_as(PLX_LCORE_NONE, pool);
+	for (int i = 0; i < 8; i++)
+		plx_pool_put(pool, objects[i]);
+	assert_int_equal(stats_of(pool).spills, 0);
+	plx_pool_put(pool, objects[8]);
+	assert_int_equal(stats_of(pool).spills, 1);
+	assert_int_equal(depth_of(pool), 4);
+
+	/* At hand: the last ones, the latest first. In the ring: the others. */
+	for (int i = 8; i >= 4; i--)
+		assert_ptr_equal(plx_pool_get(pool), objects[i]);
+	for (int i = 0; i < 4; i++)
+		assert_ptr_equal(get_as(PLX_LCORE_NONE, pool), objects[i]);
+	assert_null(plx_pool_get(pool));
+	plx_pool_put_bulk(pool, objects, 32);
+	plx_pool_destroy(pool);
+}
+
+static void nobody_gets_what_lies_in_anothers_cache(void **state)
+{
+	struct plx_pool *pool = make_shared(8, 8);
+	void *objects[4];
+
+	put_as(1, pool, get_as(1, pool));
+	for (int i = 0; i < 4; i++)
+		assert_non_null(objects[i] = get_as(2, pool));
+	assert_null(get_as(2, pool));
+	assert_null(get_as(PLX_LCORE_NONE, pool));
+	assert_int_equal(stats_of(pool).empty, 2);
+	assert_int_equal(stats_of(pool).available, 4);
+	assert_int_equal(stats_of(pool).in_caches, 4);
+	assert_int_equal(stats_of(pool).low_water, 4);
+	/* What is put is there for all only where the cache has no room for it. */
+	put_as(2, pool, objects[0]);
+	assert_null(get_as(PLX_LCORE_NONE, pool));
+	put_as_stranger(pool, objects[1]);
+	assert_ptr_equal(get_as(PLX_LCORE_NONE, pool), objects[1]);
+	for (int i = 1; i < 4; i++)
+		put_as(1, pool, objects[i]);
+	assert_int_equal(stats_of(pool).in_caches, 8);
+	plx_pool_destroy(pool);
+}
+
+static void *use_as_seven(void *arg)
+{
+	plx_lcore_id_tls = 7;
+	for (int i = 0; i < 1000; i++)
+		plx_pool_put(arg, plx_pool_get(arg));
+	return NULL;
+}
+
+static void a_thread_that_takes_an_id_over_takes_the_cache_over(void **state)
+{
+	struct plx_pool *pool = make_shared(64, 8);
+	pthread_t thread;
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, use_as_seven, pool), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(stats_of(pool).refills, 1);
+	}
+	assert_int_equal(stats_of(pool).in_caches, 4);
+	plx_pool_destroy(pool);
+}
+
+static unsigned warnings;
+
+static void count_warning(enum plx_log_level level, const char *component, const char *line,
+			  void *arg)
+{
+	warnings += strstr(line, "pool test: lcore 3 works without a cache, slower: "
+				 "as the test wants") != NULL;
+}
+
+static void without_memory_for_a_cache_it_works_on(void **state)
+{
+	struct plx_pool *pool = make_shared(8, 4);
+	void *objects[8];
+
+	refuses = true;
+	asked = 0;
+	plx_log_set_sink(count_warning, NULL);
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < 8; i++)
+			assert_non_null(objects[i] = plx_pool_get(pool));
+		assert_null(plx_pool_get(pool));
+		for (int i = 0; i < 4; i++)
+			plx_pool_put(pool, objects[i]);
+		plx_pool_put_bulk(pool, objects + 4, 4);
+		assert_int_equal(depth_of(pool), 8);
+		assert_int_equal(plx_pool_get_bulk(pool, objects, 8), 8);
+		plx_pool_put_bulk(pool, objects, 8);
+	}
+	plx_log_set_sink(NULL, NULL);
+	refuses = false;
+	assert_int_equal(asked, 1);
+	assert_int_equal(warnings, 1);
+	assert_int_equal(stats_of(pool).empty, 10);
+	plx_pool_destroy(pool);
+}
+
+/* Bulks ------------------------------------------------------------------------------------ */
+
+static void a_bulk_is_taken_whole_or_not_at_all(void **state)
+{
+	struct plx_pool *pool = make_shared(32, 8);
+	void *objects[33];
+
+	assert_int_equal(plx_pool_get_bulk(pool, objects, 0), 0);
+	assert_int_equal(plx_pool_get_bulk(pool, objects, 33), 0);
+	assert_int_equal(stats_of(pool).empty, 1);
+	assert_int_equal(stats_of(pool).available, 32);
+	/* Of the cache; then past it, with what it has; then what is left, by way of it. */
+	assert_int_equal(plx_pool_get_bulk(pool, objects, 3), 3);
+	assert_int_equal(stats_of(pool).in_caches, 1);
+	assert_int_equal(plx_pool_get_bulk(pool, objects + 3, 21), 21);
+	assert_int_equal(stats_of(pool).in_caches, 0);
+	assert_int_equal(stats_of(pool).refills, 1);
+	assert_int_equal(plx_pool_get_bulk(pool, objects + 24, 9), 0);
+	assert_int_equal(stats_of(pool).available, 8);
+	assert_int_equal(plx_pool_get_bulk(pool, objects + 24, 4), 4);
+	assert_int_equal(plx_pool_get_bulk(pool, objects + 28, 4), 4);
+	assert_int_equal(plx_pool_get_bulk(pool, objects, 1), 0);
+	assert_int_equal(stats_of(pool).low_water, 0);
+	for (int i = 0; i < 32; i++) {
+		for (int k = 0; k < i; k++)
+			assert_ptr_not_equal(objects[i], objects[k]);
+	}
+	/* Into the cache; into the cache after a spill; past it. */
+	plx_pool_put_bulk(pool, objects, 6);
+	assert_int_equal(stats_of(pool).in_caches, 6);
+	plx_pool_put_bulk(pool, objects + 6, 4);
+	assert_int_equal(stats_of(pool).in_caches, 6);
+	assert_int_equal(stats_of(pool).spills, 1);
+	plx_pool_put_bulk(pool, objects + 10, 22);
+	assert_int_equal(stats_of(pool).in_caches, 6);
+	assert_int_equal(stats_of(pool).available, 32);
+	plx_pool_destroy(pool);
+}
+
+static void bulks_are_bounded_by_the_ring_only_when_taken(void **state)
+{
+	enum { COUNT = 40000 };
+	static void *objects[COUNT];
+	struct plx_pool *pool = make_shared(COUNT, 0);
+
+	assert_int_equal(plx_pool_get_bulk(pool, objects, COUNT), 0);
+	assert_int_equal(plx_pool_get_bulk(pool, objects, COUNT / 2), COUNT / 2);
+	assert_int_equal(plx_pool_get_bulk(pool, objects + COUNT / 2, COUNT / 2), COUNT / 2);
+	plx_pool_put_bulk(pool, objects, COUNT);
+	assert_int_equal(depth_of(pool), COUNT);
+	plx_pool_destroy(pool);
+}
+
+/* A pop that was stopped ------------------------------------------------------------------- */
+
+static struct plx_pool *stopped;
+
+/* The ring has a place that is claimed, and not yet free. */
+static void use_the_others(void)
+{
+	void *objects[7];
+
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < 7; i++)
+			assert_non_null(objects[i] = get_as(PLX_LCORE_NONE, stopped));
+		assert_null(get_as(PLX_LCORE_NONE, stopped));
+		for (int i = 0; i < 5; i++)
+			put_as_stranger(stopped, objects[i]);
+		plx_pool_put_bulk(stopped, objects + 5, 2);
+		assert_int_equal(listed_in(stopped), 7);
+		assert_int_equal(stats_of(stopped).available, 7);
+
+		/* A part of the list, one short of too many, all of it. */
+		assert_int_equal(plx_pool_get_bulk(stopped, objects, 3), 3);
+		assert_int_equal(plx_pool_get_bulk(stopped, objects + 3, 5), 0);
+		assert_int_equal(stats_of(stopped).available, 4);
+		assert_int_equal(plx_pool_get_bulk(stopped, objects + 3, 4), 4);
+		plx_pool_put_bulk(stopped, objects, 7);
+	}
+}
+
+static void puts_go_on_behind_a_pop_that_does_not(void **state)
+{
+	void *objects[8];
+
+	stopped = make_shared(8, PLX_POOL_CACHE_NONE);
+	at_stop = use_the_others;
+	stop_at = "claimed";
+	objects[0] = plx_pool_get(stopped);
+	assert_null(stop_at);
+	for (int i = 1; i < 8; i++)
+		assert_non_null(objects[i] = plx_pool_get(stopped));
+	assert_null(plx_pool_get(stopped));
+	assert_int_equal(listed_in(stopped), 0);
+	for (int i = 0; i < 8; i++) {
+		for (int k = 0; k < i; k++)
+			assert_ptr_not_equal(objects[i], objects[k]);
+		plx_pool_put(stopped, objects[i]);
+	}
+	assert_int_equal(depth_of(stopped), 8);
+	plx_pool_destroy(stopped);
+}
+
+/* What was pushed while part of the list was out must not be lost, nor the rest of it. */
+static void the_rest_of_a_list_goes_back_before_what_came_since(void **state)
+{
+	struct plx_pool *pub = make_shared(8, PLX_POOL_CACHE_NONE);
+	struct pool *pool = pool_of(pub);
+	void *objects[8];
+
+	assert_int_equal(plx_pool_get_bulk(pub, objects, 8), 8);
+	for (int i = 0; i < 8; i++)
+		mem_unpoison(objects[i], 8);
+	pool_list_push(pool, objects, 5);
+	struct pool_returned *rest = pool_list_take(pool);
+	pool_list_push(pool, objects + 5, 1);
+	pool_list_push(pool, objects + 6, 2);
+	pool_list_untake(pool, rest);
+
+	uint32_t seen = 0;
+	for (struct pool_returned *node = pool_list_take(pool); node; node = node->next) {
+		for (int i = 0; i < 8; i++)
+			seen += node == objects[i] ? 1u << (4 * i) : 0;
+	}
+	assert_int_equal(seen, 0x11111111);
+	atomic_store(&pool->listed_count, 0);
+	plx_pool_put_bulk(pub, objects, 8);
+	plx_pool_destroy(pub);
+}
+
+/* All together ----------------------------------------------------------------------------- */
+
+enum { COUNT = 60, IDS = 5, BULK = 12 };
+
+static const uint32_t ids[IDS] = {0, 3, 9, 200, PLX_LCORE_NONE};
+
+struct model {
+	struct plx_pool *pool;
+	void *out[COUNT];
+	uint32_t out_count;
+	uint32_t low;
+	uint64_t empty;
+	uint32_t seed;
+};
+
+static uint32_t dice(struct model *model, uint32_t sides)
+{
+	model->seed = model->seed * 1664525u + 1013904223u;
+	return (uint32_t)((uint64_t)model->seed * sides >> 32);
+}
+
+/* Nobody has it already, and it is marked as this holder's. */
+static void receive(struct model *model, void *object)
+{
+	for (uint32_t i = 0; i < model->out_count; i++)
+		assert_ptr_not_equal(model->out[i], object);
+	model->out[model->out_count++] = object;
+}
+
+static void get_some(struct model *model, uint32_t count)
+{
+	void *objects[BULK];
+	uint32_t id = plx_lcore_id();
+	uint32_t reachable = depth_of(model->pool);
+
+	if (id < pool_of(model->pool)->lcore_count)
+		reachable += atomic_load(&pool_of(model->pool)->pub.caches[id]->count);
+	if (count == 1) {
+		objects[0] = plx_pool_get(model->pool);
+		count = objects[0] != NULL;
+		assert_int_equal(count, reachable >= 1);
+	} else {
+		uint32_t got = plx_pool_get_bulk(model->pool, objects, count);
+
+		assert_int_equal(got, reachable >= count ? count : 0);
+		count = got;
+	}
+	model->empty += count == 0;
+	for (uint32_t i = 0; i < count; i++)
+		receive(model, objects[i]);
+	if (COUNT - model->out_count < model->low)
+		model->low = COUNT - model->out_count;
+}
+
+static void put_some(struct model *model, uint32_t count)
+{
+	if (count > model->out_count)
+		count = model->out_count;
+	model->out_count -= count;
+	if (count == 1)
+		plx_pool_put(model->pool, model->out[model->out_count]);
+	else
+		plx_pool_put_bulk(model->pool, model->out + model->out_count, count);
+}
+
+static void run_model(uint32_t cache_count)
+{
+	struct model model = {.pool = make_shared(COUNT, cache_count), .low = COUNT, .seed = 7};
+
+	for (int turn = 0; turn < 50000; turn++) {
+		uint32_t count = dice(&model, 2) ? 1 : 1 + dice(&model, BULK);
+
+		plx_lcore_id_tls = ids[dice(&model, IDS)];
+		/* Long tides, so that it runs both full and empty. */
+		if (dice(&model, 256) < (turn / 500 % 2 ? 160u : 96u))
+			get_some(&model, count);
+		else
+			put_some(&model, count);
+
+		struct plx_pool_stats stats = stats_of(model.pool);
+		assert_int_equal(stats.available, COUNT - model.out_count);
+		assert_int_equal(stats.empty, model.empty);
+		assert_true(stats.low_water >= model.low);
+		assert_int_equal(stats.in_caches,
+				 stats.available - depth_of(model.pool) - listed_in(model.pool));
+	}
+	assert_true(model.empty > 0);
+	/* Near the truth: caches are not looked at between two refills. */
+	uint32_t most = (cache_count == PLX_POOL_CACHE_NONE ? 0 : cache_count) * (IDS - 1);
+	assert_true(stats_of(model.pool).low_water <= model.low + most);
+	plx_lcore_id_tls = OWNER;
+	put_some(&model, model.out_count);
+	plx_pool_destroy(model.pool);
+}
+
+static void figures_agree_with_a_model(void **state)
+{
+	static const uint32_t cache_counts[] = {1, 2, 3, 8, 15, 60, PLX_POOL_CACHE_NONE};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cache_counts); i++)
+		run_model(cache_counts[i]);
+}
+
+/* The tests' own setup is the first round. */
+static void nothing_is_left_by_rounds_of_init_and_fini(void **state)
+{
+	struct plx_mem_stats stats;
+	void *objects[40];
+
+	for (int round = 0; round < 50; round++) {
+		struct plx_pool *pool = make_shared(64, 16);
+		struct plx_pool *other = make_shared(64, 0);
+
+		for (uint32_t id = 0; id < 8; id++) {
+			plx_lcore_id_tls = id;
+			assert_int_equal(plx_pool_get_bulk(pool, objects, 3), 3);
+			plx_pool_put(other, plx_pool_get(other));
+			plx_lcore_id_tls = id ^ 1;
+			plx_pool_put_bulk(pool, objects, 3);
+		}
+		plx_pool_destroy(pool);
+		plx_pool_destroy(other);
+		plx_mem_stats(&stats);
+		assert_int_equal(stats.bytes_used, 0);
+		plx_mem_fini();
+		plx_mem_stats(&stats);
+		assert_int_equal(stats.bytes, 0);
+		assert_int_equal(setup(state), 0);
+	}
+}
+
+/* Misuse ----------------------------------------------------------------------------------- */
+
+static int put_twice(void)
+{
+	struct plx_pool *pool = make_shared(8, 4);
+	void *object = plx_pool_get(pool);
+
+	plx_pool_put(pool, object);
+	plx_pool_put(pool, object);
+	return 0;
+}
+
+static int put_twice_by_two(void)
+{
+	struct plx_pool *pool = make_shared(8, 4);
+	void *object = plx_pool_get(pool);
+
+	put_as(1, pool, object);
+	put_as(2, pool, object);
+	return 0;
+}
+
+static int put_twice_in_a_bulk(void)
+{
+	struct plx_pool *pool = make_shared(8, 4);
+	void *objects[3];
+
+	plx_pool_get_bulk(pool, objects, 3);
+	objects[2] = objects[0];
+	plx_pool_put_bulk(pool, objects, 3);
+	return 0;
+}
+
+static int put_a_foreign_one_in_a_bulk(void)
+{
+	struct plx_pool *pool = make_shared(8, 4);
+	struct plx_pool *other = make_shared(8, 4);
+	void *objects[3];
+
+	plx_pool_get_bulk(pool, objects, 3);
+	objects[1] = plx_pool_get(other);
+	plx_pool_put_bulk(pool, objects, 3);
+	return 0;
+}
+
+static int write_past_the_end(void)
+{
+	struct plx_pool *pool = make_shared(8, 4);
+	char *object = plx_pool_get(pool);
+
+	object[64] = 1;
+	put_as_stranger(pool, object);
+	return 0;
+}
+
+static int destroy_with_objects_out(void)
+{
+	struct plx_pool *pool = make_shared(8, 4);
+
+	plx_pool_get(pool);
+	plx_pool_destroy(pool);
+	return 0;
+}
+
+static void misuse_is_caught_in_debug_builds(void **state)
+{
+	static const struct {
+		int (*fn)(void);
+		const char *text;
+	} cases[] = {
+		{put_twice, "an object put twice"},
+		{put_twice_by_two, "an object put twice"},
+		{put_twice_in_a_bulk, "an object put twice"},
+		{put_a_foreign_one_in_a_bulk, "a pool it is not of"},
+		{write_past_the_end, "past the end of an object"},
+		{destroy_with_objects_out, "pool test is destroyed with 1 of 8 objects out"},
+		{destroy_with_objects_out, "a pool destroyed with objects out"},
+	};
+	struct child_end end;
+
+	if (!CHECKED)
+		skip();
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		child_run(cases[i].fn, &end);
+		assert_true(WIFSIGNALED(end.status));
+		assert_int_equal(WTERMSIG(end.status), SIGABRT);
+		assert_child_said(&end, cases[i].text);
+	}
+}
+
+static int use_after_put(void)
+{
+	struct plx_pool *pool = make_shared(8, 4);
+	char *object = plx_pool_get(pool);
+
+	plx_pool_put(pool, object);
+	object[20] = 1;
+	return 0;
+}
+
+static int use_after_bulk_put(void)
+{
+	struct plx_pool *pool = make_shared(8, 4);
+	void *objects[8];
+
+	plx_pool_get_bulk(pool, objects, 8);
+	plx_pool_put_bulk(pool, objects, 8);
+	((char *)objects[7])[20] = 1;
+	return 0;
+}
+
+static void use_after_put_is_caught_by_asan(void **state)
+{
+	struct child_end end;
+
+	if (!POISONED)
+		skip();
+	child_run(use_after_put, &end);
+	assert_int_not_equal(end.status, 0);
+	assert_child_said(&end, "use-after-poison");
+	child_run(use_after_bulk_put, &end);
+	assert_int_not_equal(end.status, 0);
+	assert_child_said(&end, "use-after-poison");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(bad_attributes_are_refused),
+		TEST(a_cache_is_a_quarter_of_the_objects_or_as_asked),
+		TEST(each_lcore_that_comes_gets_a_cache_and_no_more),
+		TEST(a_cache_is_asked_for_on_the_node_of_the_cpu),
+		TEST(half_a_cache_is_fetched_at_once),
+		TEST(the_half_untouched_for_longest_is_given_back),
+		TEST(nobody_gets_what_lies_in_anothers_cache),
+		TEST(a_thread_that_takes_an_id_over_takes_the_cache_over),
+		TEST(without_memory_for_a_cache_it_works_on),
+		TEST(a_bulk_is_taken_whole_or_not_at_all),
+		TEST(bulks_are_bounded_by_the_ring_only_when_taken),
+		TEST(puts_go_on_behind_a_pop_that_does_not),
+		TEST(the_rest_of_a_list_goes_back_before_what_came_since),
+		TEST(figures_agree_with_a_model),
+		TEST(nothing_is_left_by_rounds_of_init_and_fini),
+		TEST(misuse_is_caught_in_debug_builds),
+		TEST(use_after_put_is_caught_by_asan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the tests of pools share. */
+#ifndef POOLS_H
+#define POOLS_H
+
+#include "child.h"
+#include "mem_priv.h"
+
+#define CHECKED POOL_CHECKED
+
+#ifdef MEM_ASAN
+#define POISONED 1
+#else
+#define POISONED 0
+#endif
+
+#define OWNER 3
+
+static inline int setup(void **state)
+{
+	static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
+
+	plx_lcore_id_tls = OWNER;
+	return plx_mem_init(&ordinary);
+}
+
+static inline int teardown(void **state)
+{
+	plx_lcore_id_tls = PLX_LCORE_NONE;
+	plx_mem_fini();
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static inline struct plx_pool *make_pool(const struct plx_pool_attr *attr)
+{
+	struct plx_pool *pool = NULL;
+
+	assert_int_equal(plx_pool_create(attr, &pool), 0);
+	return pool;
+}
+
+static inline struct plx_pool *make(uint32_t owner, uint32_t count, size_t bytes)
+{
+	return make_pool(&(struct plx_pool_attr){.name = "test",
+						 .object_bytes = bytes,
+						 .object_count = count,
+						 .node = PLX_NODE_ANY,
+						 .owner = owner});
+}
+
+static inline struct plx_pool *make_shared(uint32_t count, uint32_t cache_count)
+{
+	return make_pool(&(struct plx_pool_attr){.name = "test",
+						 .object_bytes = 64,
+						 .object_count = count,
+						 .node = PLX_NODE_ANY,
+						 .owner = PLX_LCORE_NONE,
+						 .cache_count = cache_count});
+}
+
+static inline struct plx_pool_stats stats_of(struct plx_pool *pool)
+{
+	struct plx_pool_stats stats;
+
+	plx_pool_stats(pool, &stats);
+	return stats;
+}
+
+/** Get and put as another lcore, or (PLX_LCORE_NONE) from a thread that is none. */
+static inline void *get_as(uint32_t id, struct plx_pool *pool)
+{
+	uint32_t before = plx_lcore_id_tls;
+
+	plx_lcore_id_tls = id;
+	void *object = plx_pool_get(pool);
+	plx_lcore_id_tls = before;
+	return object;
+}
+
+static inline void put_as(uint32_t id, struct plx_pool *pool, void *object)
+{
+	uint32_t before = plx_lcore_id_tls;
+
+	plx_lcore_id_tls = id;
+	plx_pool_put(pool, object);
+	plx_lcore_id_tls = before;
+}
+
+static inline void put_as_stranger(struct plx_pool *pool, void *object)
+{
+	put_as(PLX_LCORE_NONE, pool, object);
+}
+
+#endif

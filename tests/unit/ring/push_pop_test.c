@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What every kind of ring does alike: how much goes in and comes out, and in which order. */
+#include "rings.h"
+
+static void holds_its_capacity(struct rings *rings)
+{
+	uint32_t capacity = rings->attr.capacity;
+
+	for (enum rings_how how = RINGS_ONE; how < RINGS_HOWS; how++) {
+		assert_ring(rings, rings_push(rings, capacity, how) == capacity);
+		assert_ring(rings, rings_push(rings, 1, how) == 0);
+		assert_ring(rings, rings_pop(rings, capacity, how) == capacity);
+		assert_ring(rings, rings_pop(rings, 1, how) == 0);
+	}
+}
+
+static void a_ring_holds_exactly_its_capacity(void **state)
+{
+	rings_every(holds_its_capacity);
+}
+
+static void bursts_in_part(struct rings *rings)
+{
+	uint32_t capacity = rings->attr.capacity;
+
+	for (uint32_t filled = 0; filled <= capacity; filled += 1 + capacity / 7) {
+		assert_ring(rings, rings_push(rings, filled, RINGS_BURST) == filled);
+		assert_ring(rings,
+			    rings_push(rings, capacity + 1, RINGS_BURST) == capacity - filled);
+		assert_ring(rings, rings_pop(rings, filled, RINGS_BURST) == filled);
+		assert_ring(rings,
+			    rings_pop(rings, capacity + 1, RINGS_BURST) == capacity - filled);
+	}
+}
+
+static void a_burst_moves_as_many_as_it_can(void **state)
+{
+	rings_every(bursts_in_part);
+}
+
+static void bulks_whole(struct rings *rings)
+{
+	uint32_t capacity = rings->attr.capacity;
+
+	assert_ring(rings, rings_push(rings, capacity + 1, RINGS_BULK) == 0);
+	for (uint32_t filled = 1; filled <= capacity; filled += 1 + capacity / 7) {
+		uint32_t room = capacity - filled;
+
+		assert_ring(rings, rings_push(rings, filled, RINGS_BULK) == filled);
+		assert_ring(rings, rings_push(rings, room + 1, RINGS_BULK) == 0);
+		assert_ring(rings, rings_pop(rings, filled + 1, RINGS_BULK) == 0);
+		assert_ring(rings, plx_ring_depth(rings->ring) == filled);
+		assert_ring(rings, rings_push(rings, room, RINGS_BULK) == room);
+		assert_ring(rings, rings_pop(rings, capacity, RINGS_BULK) == capacity);
+	}
+	assert_ring(rings, rings_pop(rings, 1, RINGS_BULK) == 0);
+}
+
+static void a_bulk_moves_all_or_nothing(void **state)
+{
+	rings_every(bulks_whole);
+}
+
+static void zero_moves_nothing(struct rings *rings)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t depth = plx_ring_depth(rings->ring);
+
+		for (enum rings_how how = RINGS_BURST; how < RINGS_HOWS; how++) {
+			assert_ring(rings, rings_push(rings, 0, how) == 0);
+			assert_ring(rings, rings_pop(rings, 0, how) == 0);
+		}
+		assert_ring(rings, plx_ring_depth(rings->ring) == depth);
+		assert_ring(rings, rings->ring->full == 0);
+		rings_push(rings, rings->attr.capacity, RINGS_BURST); /* and again when full */
+	}
+}
+
+static void a_count_of_zero_is_no_failure(void **state)
+{
+	rings_every(zero_moves_nothing);
+}
+
+static uint32_t random_below(uint32_t bound)
+{
+	static uint64_t seed = 1;
+
+	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)((seed >> 32) * bound >> 32);
+}
+
+static uint32_t expected(uint32_t wanted, uint32_t there, enum rings_how how)
+{
+	if (how == RINGS_BULK)
+		return wanted <= there ? wanted : 0;
+	return wanted < there ? wanted : there;
+}
+
+/* Every length at every place of the ring, its end in the middle of many. */
+static void mixed(struct rings *rings)
+{
+	uint32_t capacity = rings->attr.capacity;
+	uint32_t longest = capacity + 2 < 40 ? capacity + 2 : 40;
+
+	for (unsigned i = 0; i < 3000; i++) {
+		uint32_t depth = (uint32_t)(rings->pushed - rings->popped);
+		uint32_t count = i % 100 == 0 ? capacity : 1 + random_below(longest);
+		enum rings_how how = (enum rings_how)random_below(RINGS_HOWS);
+
+		assert_ring(rings, plx_ring_depth(rings->ring) == depth);
+		if (random_below(2))
+			assert_ring(rings, rings_push(rings, count, how) ==
+						   expected(count, capacity - depth, how));
+		else
+			assert_ring(rings,
+				    rings_pop(rings, count, how) == expected(count, depth, how));
+	}
+}
+
+static void all_ways_of_pushing_and_popping_can_be_mixed(void **state)
+{
+	rings_every(mixed);
+}
+
+static void long_moves(enum plx_ring_kind kind, uint32_t burst)
+{
+	const struct plx_ring_attr attr = {kind, 3 * PLX_RING_BURST_MAX + 5, 8};
+	const uint32_t count = PLX_RING_BURST_MAX + 1;
+	const uint32_t bulk = burst == count ? count : 0;
+	struct rings rings;
+
+	rings_open(&rings, &attr, 0);
+	for (unsigned lap = 0; lap < 5; lap++) {
+		assert_ring(&rings, rings_push(&rings, count, RINGS_BURST) == burst);
+		assert_ring(&rings, rings_push(&rings, 9, RINGS_BULK) == 9);
+		assert_ring(&rings, rings_pop(&rings, count, RINGS_BULK) == bulk);
+		assert_ring(&rings, rings_push(&rings, count, RINGS_BULK) == bulk);
+		assert_ring(&rings, rings_push(&rings, PLX_RING_BURST_MAX, RINGS_BULK) ==
+					    PLX_RING_BURST_MAX);
+		while (rings_pop(&rings, count, RINGS_BURST))
+			;
+		assert_ring(&rings, rings.popped == rings.pushed);
+	}
+	assert_ring(&rings, rings.ring->full == 0);
+	rings_close(&rings);
+}
+
+static void long_bursts_are_cut_and_long_bulks_refused_with_many_producers(void **state)
+{
+	long_moves(PLX_RING_SPSC, PLX_RING_BURST_MAX + 1);
+	long_moves(PLX_RING_MPSC, PLX_RING_BURST_MAX);
+	long_moves(PLX_RING_MPMC, PLX_RING_BURST_MAX);
+}
+
+/* Many short pushes make a chain of marks that one long pop follows, and the other way round. */
+static void chains(struct rings *rings)
+{
+	uint32_t capacity = rings->attr.capacity;
+
+	for (unsigned lap = 0; lap < 4; lap++) {
+		assert_ring(rings, rings_push(rings, capacity, RINGS_ONE) == capacity);
+		assert_ring(rings, rings_pop(rings, capacity, RINGS_BULK) == capacity);
+		assert_ring(rings, rings_push(rings, capacity, RINGS_BULK) == capacity);
+		assert_ring(rings, rings_pop(rings, capacity, RINGS_ONE) == capacity);
+	}
+}
+
+static void long_pops_take_what_short_pushes_left_and_the_other_way_round(void **state)
+{
+	rings_every(chains);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_ring_holds_exactly_its_capacity),
+		cmocka_unit_test(a_burst_moves_as_many_as_it_can),
+		cmocka_unit_test(a_bulk_moves_all_or_nothing),
+		cmocka_unit_test(a_count_of_zero_is_no_failure),
+		cmocka_unit_test(all_ways_of_pushing_and_popping_can_be_mixed),
+		cmocka_unit_test(long_bursts_are_cut_and_long_bulks_refused_with_many_producers),
+		cmocka_unit_test(long_pops_take_what_short_pushes_left_and_the_other_way_round),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

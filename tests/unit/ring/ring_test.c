@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Making rings, and looking at them. */
+#include "rings.h"
+
+#define OTHER ((struct plx_ring *)&other)
+
+static char other;
+
+static void refused(const struct plx_ring_attr *attr, const char *given)
+{
+	static PLX_RING_BLOCK char memory[65536];
+	struct plx_ring *ring = OTHER;
+	size_t size_bytes = 7;
+
+	assert_int_equal(plx_ring_size(attr, &size_bytes), -EINVAL);
+	assert_error_has(given);
+	assert_int_equal(size_bytes, 7);
+	assert_int_equal(plx_ring_init(memory, attr, &ring), -EINVAL);
+	assert_error_has(given);
+	assert_int_equal(plx_ring_create(attr, &ring), -EINVAL);
+	assert_error_has(given);
+	assert_ptr_equal(ring, OTHER);
+}
+
+static void what_is_no_ring_is_refused_with_what_is_allowed(void **state)
+{
+	refused(&(struct plx_ring_attr){(enum plx_ring_kind)3, 8, 8}, "kind 3: give one of");
+	refused(&(struct plx_ring_attr){(enum plx_ring_kind) - 1, 8, 8}, "kind -1: give one of");
+	refused(&(struct plx_ring_attr){PLX_RING_SPSC, 0, 8}, "0 elements: give 1 to 1073741824");
+	refused(&(struct plx_ring_attr){PLX_RING_MPMC, PLX_RING_CAPACITY_MAX + 1, 8},
+		"1073741825 elements: give 1 to");
+	refused(&(struct plx_ring_attr){PLX_RING_MPSC, UINT32_MAX, 8}, "4294967295 elements");
+	refused(&(struct plx_ring_attr){PLX_RING_SPSC, 8, 4}, "4 bytes: give a multiple of 8");
+	refused(&(struct plx_ring_attr){PLX_RING_MPSC, 8, 12}, "12 bytes: give a multiple of 8");
+	refused(&(struct plx_ring_attr){PLX_RING_MPMC, 8, 264}, "264 bytes: give a multiple of 8");
+}
+
+static void memory_must_be_aligned(void **state)
+{
+	static PLX_RING_BLOCK char memory[4096];
+	const struct plx_ring_attr attr = {PLX_RING_MPMC, 8, 8};
+	struct plx_ring *ring = OTHER;
+
+	assert_int_equal(plx_ring_init(memory + 64, &attr, &ring), -EINVAL);
+	assert_error_has("aligned to 128 bytes");
+	assert_int_equal(plx_ring_init(NULL, &attr, &ring), -EINVAL);
+	assert_ptr_equal(ring, OTHER);
+	assert_int_equal(plx_ring_init(memory + 128, &attr, &ring), 0);
+	assert_ptr_equal(ring, memory + 128);
+}
+
+static size_t size_of(enum plx_ring_kind kind, uint32_t capacity, uint32_t element_bytes)
+{
+	const struct plx_ring_attr attr = {kind, capacity, element_bytes};
+	size_t size_bytes = 0;
+
+	assert_int_equal(plx_ring_size(&attr, &size_bytes), 0);
+	return size_bytes;
+}
+
+/* The header, the slots and, but for SPSC, a mark of 8 bytes for each slot. */
+static void the_size_is_that_of_the_slots(void **state)
+{
+	const size_t header = sizeof(struct plx_ring);
+	const size_t most = PLX_RING_CAPACITY_MAX;
+
+	assert_int_equal(size_of(PLX_RING_SPSC, 1024, 8), header + 8192);
+	assert_int_equal(size_of(PLX_RING_SPSC, 1000, 8), header + 8192);
+	assert_int_equal(size_of(PLX_RING_SPSC, 1025, 8), header + 16384);
+	assert_int_equal(size_of(PLX_RING_SPSC, 1, 8), header + 128);
+	assert_int_equal(size_of(PLX_RING_MPSC, 1024, 24), header + 24576 + 8192);
+	assert_int_equal(size_of(PLX_RING_MPMC, 1, 256), header + 256 + 128);
+	assert_true(size_of(PLX_RING_MPMC, PLX_RING_CAPACITY_MAX, 256) == header + most * 264);
+	assert_int_equal(size_of(PLX_RING_SPSC, 64, 0), size_of(PLX_RING_SPSC, 64, 8));
+}
+
+/* Nothing beyond is used: rings_close looks there after every case. */
+static void the_size_is_used_to_the_end(void **state)
+{
+	const unsigned char unused[8] = {RINGS_FILL, RINGS_FILL, RINGS_FILL, RINGS_FILL,
+					 RINGS_FILL, RINGS_FILL, RINGS_FILL, RINGS_FILL};
+	struct plx_ring_attr attr = {.capacity = 64, .element_bytes = 24};
+	struct rings rings;
+
+	for (attr.kind = PLX_RING_SPSC; attr.kind <= PLX_RING_MPMC; attr.kind++) {
+		rings_open(&rings, &attr, 0);
+		assert_int_equal(rings_push(&rings, 64, RINGS_ONE), 64);
+		assert_memory_not_equal(rings.memory + RINGS_GUARD + rings.size_bytes - 8, unused,
+					8);
+		rings_close(&rings);
+	}
+}
+
+static void pops_nothing(struct rings *rings)
+{
+	assert_ring(rings, plx_ring_depth(rings->ring) == 0);
+	assert_ring(rings, rings_pop(rings, 1, RINGS_ONE) == 0);
+	assert_ring(rings, rings_pop(rings, 3, RINGS_BURST) == 0);
+	assert_ring(rings, rings_pop(rings, 1, RINGS_BULK) == 0);
+}
+
+static void a_new_ring_is_empty(void **state)
+{
+	rings_every(pops_nothing);
+}
+
+static void memory_may_be_a_ring_again(struct rings *rings)
+{
+	rings_push(rings, rings->attr.capacity, RINGS_BURST);
+	rings_pop(rings, rings->attr.capacity / 2, RINGS_BURST);
+	assert_ring(rings, plx_ring_init(rings->ring, &rings->attr, &rings->ring) == 0);
+	rings->pushed = rings->popped = 0;
+	pops_nothing(rings);
+	assert_ring(rings,
+		    rings_push(rings, rings->attr.capacity, RINGS_BURST) == rings->attr.capacity);
+	assert_ring(rings,
+		    rings_pop(rings, rings->attr.capacity, RINGS_BULK) == rings->attr.capacity);
+}
+
+static void init_forgets_what_was_in_the_memory(void **state)
+{
+	rings_every(memory_may_be_a_ring_again);
+}
+
+static void create_makes_one_on_the_heap(void **state)
+{
+	struct plx_ring_attr attr = {.capacity = 3};
+	struct plx_ring *ring;
+	uint64_t out;
+
+	for (attr.kind = PLX_RING_SPSC; attr.kind <= PLX_RING_MPMC; attr.kind++) {
+		assert_int_equal(plx_ring_create(&attr, &ring), 0);
+		for (uint64_t i = 0; i < 4; i++)
+			assert_int_equal(plx_ring_push(ring, &i), i < 3);
+		assert_true(plx_ring_pop(ring, &out));
+		assert_int_equal(out, 0);
+		plx_ring_destroy(ring);
+	}
+	plx_ring_destroy(NULL);
+}
+
+static void depth_follows(struct rings *rings)
+{
+	for (uint32_t i = 1; i <= rings->attr.capacity; i++) {
+		rings_push(rings, 1, RINGS_ONE);
+		assert_ring(rings, plx_ring_depth(rings->ring) == i);
+	}
+	for (uint32_t i = rings->attr.capacity; i > 0; i--) {
+		assert_ring(rings, plx_ring_depth(rings->ring) == i);
+		rings_pop(rings, 1, RINGS_ONE);
+	}
+	assert_ring(rings, plx_ring_depth(rings->ring) == 0);
+}
+
+static void depth_is_what_was_pushed_and_not_popped(void **state)
+{
+	rings_every(depth_follows);
+}
+
+/* As a thread sees it that reads what was pushed, is taken off its CPU, and reads what was popped;
+ * or, with marks, the other way round. */
+static void depth_bounded(struct rings *rings)
+{
+	struct plx_ring *ring = rings->ring;
+	uint32_t tail = atomic_load(&ring->tail);
+	uint64_t push_claim = atomic_load(&ring->push_claim);
+	uint64_t pop_claim = atomic_load(&ring->pop_claim);
+
+	for (uint32_t i = 0; i <= rings->attr.capacity; i++) {
+		rings_push(rings, 1, RINGS_ONE);
+		rings_pop(rings, 1, RINGS_ONE);
+	}
+	if (rings->attr.kind != PLX_RING_SPSC) {
+		atomic_store(&ring->pop_claim, pop_claim);
+		assert_ring(rings, plx_ring_depth(ring) == rings->attr.capacity);
+		atomic_store(&ring->pop_claim, atomic_load(&ring->push_claim));
+	}
+	atomic_store(&ring->tail, tail);
+	atomic_store(&ring->push_claim, push_claim);
+	assert_ring(rings, plx_ring_depth(ring) == 0);
+}
+
+static void depth_is_between_0_and_the_capacity_at_any_rate(void **state)
+{
+	rings_every(depth_bounded);
+}
+
+static struct plx_ring_stats stats_of(const struct rings *rings)
+{
+	struct plx_ring_stats stats;
+
+	plx_ring_stats(rings->ring, &stats);
+	return stats;
+}
+
+static void fulls_counted(struct rings *rings)
+{
+	uint32_t capacity = rings->attr.capacity;
+
+	assert_ring(rings, stats_of(rings).capacity == capacity);
+	rings_push(rings, capacity, RINGS_BULK);
+	assert_ring(rings, stats_of(rings).full == 0); /* all went in */
+	rings_push(rings, 1, RINGS_ONE);
+	rings_push(rings, 2, RINGS_BURST);
+	rings_push(rings, 1, RINGS_BULK);
+	assert_ring(rings, stats_of(rings).full == 3); /* none */
+	rings_pop(rings, 1, RINGS_ONE);
+	rings_push(rings, 2, RINGS_BURST);
+	assert_ring(rings, stats_of(rings).full == 4); /* a part */
+	assert_ring(rings, stats_of(rings).depth == capacity);
+}
+
+static void pushes_that_did_not_get_all_in_are_counted(void **state)
+{
+	rings_every(fulls_counted);
+}
+
+static void high_water_kept(struct rings *rings)
+{
+	uint32_t capacity = rings->attr.capacity;
+
+	assert_ring(rings, stats_of(rings).high_water == 0);
+	rings_push(rings, capacity, RINGS_BURST);
+	assert_ring(rings, stats_of(rings).high_water == capacity);
+	rings_push(rings, 1, RINGS_ONE); /* seen by a producer */
+	rings_pop(rings, capacity, RINGS_BURST);
+	assert_ring(rings, stats_of(rings).depth == 0);
+	assert_ring(rings, stats_of(rings).high_water == capacity);
+}
+
+static void high_water_is_the_greatest_depth_that_was_seen(void **state)
+{
+	rings_every(high_water_kept);
+}
+
+/* Without a full ring, and nobody asking: within 256 elements a consumer notices. */
+static void high_water_is_seen_by_consumers(void **state)
+{
+	struct plx_ring_attr attr = {.capacity = 4096};
+	struct rings rings;
+
+	for (attr.kind = PLX_RING_SPSC; attr.kind <= PLX_RING_MPMC; attr.kind++) {
+		rings_open(&rings, &attr, 0);
+		rings_push(&rings, 1024, RINGS_BURST);
+		while (rings_pop(&rings, 1, RINGS_ONE))
+			;
+		assert_ring(&rings, stats_of(&rings).high_water >= 1024 - 256);
+		assert_ring(&rings, stats_of(&rings).high_water <= 1024);
+		rings_close(&rings);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_no_ring_is_refused_with_what_is_allowed),
+		cmocka_unit_test(memory_must_be_aligned),
+		cmocka_unit_test(the_size_is_that_of_the_slots),
+		cmocka_unit_test(the_size_is_used_to_the_end),
+		cmocka_unit_test(a_new_ring_is_empty),
+		cmocka_unit_test(init_forgets_what_was_in_the_memory),
+		cmocka_unit_test(create_makes_one_on_the_heap),
+		cmocka_unit_test(depth_is_what_was_pushed_and_not_popped),
+		cmocka_unit_test(depth_is_between_0_and_the_capacity_at_any_rate),
+		cmocka_unit_test(pushes_that_did_not_get_all_in_are_counted),
+		cmocka_unit_test(high_water_is_the_greatest_depth_that_was_seen),
+		cmocka_unit_test(high_water_is_seen_by_consumers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
