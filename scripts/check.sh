@@ -6,7 +6,7 @@ set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-stages=(format static gcc clang numa asan tsan mutants fuzz)
+stages=(format static gcc clang numa model asan tsan mutants fuzz)
 fuzz_s=${PLX_FUZZ_SECONDS:-10}
 
 usage()
@@ -18,6 +18,7 @@ usage()
 	  gcc     everything built with gcc, warnings are errors; each public header alone; the API reference
 	  clang   the same with clang
 	  numa    the tests of where memory lies, in a guest that has two NUMA nodes
+	  model   the Spin models of the rings and the lanes, and each of their steps taken out in turn
 	  asan    unit, stress, command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	  tsan    unit and stress tests under ThreadSanitizer
 	  mutants each memory order and step of the rings taken away in turn: the stress tests must notice
@@ -113,6 +114,11 @@ stage_numa()
 	count_tests build-check-gcc && ((passed && !skipped)) && return 0
 	echo 'check.sh: the guest did not run; its reason is above'
 	return 1
+}
+
+stage_model()
+{
+	tests/model/mutate.sh
 }
 
 # sanitized DIR TEST...: run tests of a build with a sanitizer; a report fails its test.

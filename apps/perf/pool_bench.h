@@ -36,10 +36,14 @@ static inline __attribute__((always_inline)) uint64_t bench_pool(
 {
 	void *objects[256];
 	uint64_t failed = 0;
+	uint32_t size = burst;
 
+	/* A burst is what there was to do, which no compiler knows: one object it may know of. */
+	if (burst > 1)
+		__asm__("" : "+r"(size));
 	for (uint64_t i = 0; i < count; i += burst) {
-		if (plx_likely(get(pool, objects, burst)))
-			put(pool, objects, burst);
+		if (plx_likely(get(pool, objects, size)))
+			put(pool, objects, size);
 		else
 			failed += burst;
 	}

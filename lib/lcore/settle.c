@@ -29,13 +29,14 @@ static void move_pages_at(const void *base, size_t count, int node)
 static void move_stack(int node)
 {
 	const size_t step_bytes = PAGES_MAX * PAGE_BYTES;
+	size_t size_bytes = 0;
+	void *stack = NULL;
 	pthread_attr_t attr;
-	size_t size_bytes;
-	void *stack;
 
 	if (pthread_getattr_np(pthread_self(), &attr))
 		return;
-	pthread_attr_getstack(&attr, &stack, &size_bytes);
+	if (pthread_attr_getstack(&attr, &stack, &size_bytes))
+		size_bytes = 0;
 	pthread_attr_destroy(&attr);
 	for (size_t up = step_bytes; up <= STACK_BYTES && up <= size_bytes; up += step_bytes)
 		move_pages_at((char *)stack + size_bytes - up, PAGES_MAX, node);

@@ -215,21 +215,21 @@ static void free_caches(struct pool *pool)
 	}
 }
 
-void plx_pool_destroy(struct plx_pool *pub)
+void plx_pool_destroy(struct plx_pool *pool)
 {
-	if (!pub)
+	if (!pool)
 		return;
 
-	struct pool *pool = pool_of(pub);
-	uint32_t missing = pool->object_count - pool_available(pool);
+	struct pool *priv = pool_of(pool);
+	uint32_t missing = priv->object_count - pool_available(priv);
 	if (missing)
 		plx_log(mem_log, PLX_LOG_WARNING, "pool %s is destroyed with %u of %u objects out",
-			pool->name, missing, pool->object_count);
+			priv->name, missing, priv->object_count);
 	assert(!missing && "a pool destroyed with objects out");
-	unlist(pool);
-	free_caches(pool);
-	mem_unpoison(pool->objects, pool->stride_bytes * pool->object_count);
-	plx_mem_free(pool);
+	unlist(priv);
+	free_caches(priv);
+	mem_unpoison(priv->objects, priv->stride_bytes * priv->object_count);
+	plx_mem_free(priv);
 }
 
 void mem_pools_forget(void)
@@ -291,26 +291,26 @@ static void add_cache_stats(const struct pool *pool, struct plx_pool_stats *stat
 	}
 }
 
-void plx_pool_stats(struct plx_pool *pub, struct plx_pool_stats *stats_out)
+void plx_pool_stats(struct plx_pool *pool, struct plx_pool_stats *stats_out)
 {
-	struct pool *pool = pool_of(pub);
-	bool is_shared = pool_is_shared(pool);
+	struct pool *priv = pool_of(pool);
+	bool is_shared = pool_is_shared(priv);
 
 	/* Relaxed: figures of different moments when asked for from another thread. */
 	*stats_out = (struct plx_pool_stats){
-		.object_count = pool->object_count,
-		.available = pool_available(pool),
+		.object_count = priv->object_count,
+		.available = pool_available(priv),
 		.low_water = atomic_load_explicit(
-			is_shared ? &pool->low_water : &pool->own->low_water, memory_order_relaxed),
-		.empty = load(is_shared ? &pool->empty : &pool->own->empty),
+			is_shared ? &priv->low_water : &priv->own->low_water, memory_order_relaxed),
+		.empty = load(is_shared ? &priv->empty : &priv->own->empty),
 	};
 	if (is_shared)
-		add_cache_stats(pool, stats_out);
+		add_cache_stats(priv, stats_out);
 }
 
-const struct plx_zone *plx_pool_zone(const struct plx_pool *pub)
+const struct plx_zone *plx_pool_zone(const struct plx_pool *pool)
 {
-	return plx_container_of(pub, struct pool, pub)->zone;
+	return plx_container_of(pool, struct pool, pub)->zone;
 }
 
 size_t pool_cache_bytes(uint32_t object_count)
@@ -320,9 +320,9 @@ size_t pool_cache_bytes(uint32_t object_count)
 			    2 * (size_t)PLX_CACHE_LINE);
 }
 
-void *mem_pool_object(const struct plx_pool *pub, uint32_t i)
+void *mem_pool_object(const struct plx_pool *pool, uint32_t i)
 {
-	const struct pool *pool = plx_container_of(pub, struct pool, pub);
+	const struct pool *priv = plx_container_of(pool, struct pool, pub);
 
-	return pool->objects + (size_t)i * pool->stride_bytes;
+	return priv->objects + (size_t)i * priv->stride_bytes;
 }

@@ -34,47 +34,47 @@ static struct pool_cache *my_cache(const struct pool *pool)
 	return plx_container_of(pool->pub.caches[i], struct pool_cache, pub);
 }
 
-uint32_t plx_pool_get_bulk_slowly(struct plx_pool *pub, void **objects, uint32_t count)
+uint32_t plx_pool_get_bulk_slowly(struct plx_pool *pool, void **objects, uint32_t count)
 {
-	struct pool *pool = pool_of(pub);
-	struct pool_cache *cache = my_cache(pool);
-	bool is_allowed = pool_is_shared(pool) || cache == pool->own;
+	struct pool *priv = pool_of(pool);
+	struct pool_cache *cache = my_cache(priv);
+	bool is_allowed = pool_is_shared(priv) || cache == priv->own;
 
 	assert(is_allowed && "a pool used by an lcore that does not own it");
 	if (!is_allowed || count == 0)
 		return 0;
 	/* Where objects are looked at, this is the first try. */
 	if (!POOL_WATCHED || !plx_pool_cache_take(&cache->pub, objects, count))
-		count = pool_is_shared(pool) ? pool_shared_get(pool, cache, objects, count)
-					     : pool_owned_get(pool, objects, count);
-	hand_out(pool, objects, count);
+		count = pool_is_shared(priv) ? pool_shared_get(priv, cache, objects, count)
+					     : pool_owned_get(priv, objects, count);
+	hand_out(priv, objects, count);
 	return count;
 }
 
-void *plx_pool_get_slowly(struct plx_pool *pub)
+void *plx_pool_get_slowly(struct plx_pool *pool)
 {
 	void *object;
 
-	return plx_pool_get_bulk_slowly(pub, &object, 1) ? object : NULL;
+	return plx_pool_get_bulk_slowly(pool, &object, 1) ? object : NULL;
 }
 
-void plx_pool_put_bulk_slowly(struct plx_pool *pub, void *const *objects, uint32_t count)
+void plx_pool_put_bulk_slowly(struct plx_pool *pool, void *const *objects, uint32_t count)
 {
-	struct pool *pool = pool_of(pub);
-	struct pool_cache *cache = my_cache(pool);
+	struct pool *priv = pool_of(pool);
+	struct pool_cache *cache = my_cache(priv);
 
 	if (count == 0)
 		return;
-	take_back(pool, objects, count);
+	take_back(priv, objects, count);
 	if (POOL_WATCHED && plx_pool_cache_give(&cache->pub, objects, count))
 		return;
-	if (pool_is_shared(pool))
-		pool_shared_put(pool, cache, objects, count);
+	if (pool_is_shared(priv))
+		pool_shared_put(priv, cache, objects, count);
 	else
-		pool_list_push(pool, objects, count);
+		pool_list_push(priv, objects, count);
 }
 
-void plx_pool_put_slowly(struct plx_pool *pub, void *object)
+void plx_pool_put_slowly(struct plx_pool *pool, void *object)
 {
-	plx_pool_put_bulk_slowly(pub, &object, 1);
+	plx_pool_put_bulk_slowly(pool, &object, 1);
 }

@@ -147,7 +147,7 @@ PLX_RING_NOPLT uint32_t plx_ring_multi_pop_one(struct plx_ring *ring, void *elem
 static inline void plx_ring_copy_words(uint64_t *to, const uint64_t *from, uint32_t count)
 {
 	if (count == 1) {
-		*to = *from;
+		memcpy(to, from, 8); /* whatever type the caller's elements are of */
 		return;
 	}
 	for (; count >= 4; count -= 4, to += 4, from += 4)
@@ -158,7 +158,7 @@ static inline void plx_ring_copy_words(uint64_t *to, const uint64_t *from, uint3
 		from += 2;
 	}
 	if (count & 1)
-		*to = *from;
+		memcpy(to, from, 8);
 }
 
 /** Private. Copy `count` elements from an array into the slots from `at` on, round the end. */

@@ -312,7 +312,7 @@ static struct plx_pool *stopped;
 /* The ring has a place that is claimed, and not yet free. */
 static void use_the_others(void)
 {
-	void *objects[7];
+	void *objects[8];
 
 	for (int round = 0; round < 5; round++) {
 		for (int i = 0; i < 7; i++)

@@ -1,0 +1,167 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Verifies the models of this folder with Spin. Then takes out their steps, one at a time: without it
+# the property that it is there for must have a counterexample. So must each claim that some place of
+# a model is never reached. Needs spin and gcc, up to 4 GiB, and about two minutes.
+#   tests/model/mutate.sh [WORD]    only the searches that WORD is part of
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 1
+word=${1-}
+at_once=2      # searches
+memory_mb=1900 # of each, at most
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+: >"$work/results"
+
+# How each model is searched: of steps whose order makes no difference one order is enough (which is
+# Spin's default), but not where `timeout` counts.
+declare -A options=([ring]=REDUCE [lane]=NOREDUCE)
+
+# A property, and how a search names it that finds a counterexample.
+declare -A names=(
+	[refusal]='violated lacking'           # full or empty is said only when it is so
+	[slot]='violated  !(busy['             # one thread in a slot
+	[element]='(slots['                    # no element is lost, overwritten, or popped twice
+	[order]='(position+taken)>'            # a claim never goes back
+	[early]='(pop_claim>>4)<='             # no pop before its push
+	[capacity]='(pop_claim>>4))<='         # no more elements than fit
+	[waits]='invalid end state'            # nobody waits for a thread that stopped
+	[forgotten]='received=='               # all are idle: then all messages were received
+	[message]='message['                   # no message is torn, overwritten, or received twice
+	[witness]='|| !('                      # that place is never reached
+)
+
+# verdict LOG: what came of a search.
+verdict()
+{
+	local name
+
+	if grep -q 'errors: 0$' "$1" && grep -q '^Full statespace search' "$1" &&
+		! grep -qiE 'not completed|too small|out of memory|MEMLIM|truncated' "$1"; then
+		echo verified
+		return
+	fi
+	for name in "${!names[@]}"; do
+		grep -q 'errors: 1$' "$1" && grep '^pan:1:' "$1" | grep -qF -- "${names[$name]}" &&
+			echo "$name" && return
+	done
+	echo 'no result'
+}
+
+# search WANTED MODEL MACRO...: one search, one line.
+search()
+{
+	local wanted=$1 model=$2 dir got states optimize=-O0 # for most are short
+
+	shift 2
+	[[ $wanted != verified ]] || optimize=-O2
+	dir=$(mktemp -d "$work/XXXXXX") || return
+	(
+		cd "$dir" && spin -a "${@/#/-D}" "$here/$model.pml" &&
+			gcc -w $optimize -DSAFETY -DMEMLIM=$memory_mb "-D${options[$model]}" -o pan pan.c &&
+			./pan -n -m50000
+	) >"$dir/log" 2>&1
+	got=$(verdict "$dir/log")
+	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$dir/log")
+	if [[ $got == "$wanted" ]]; then
+		printf '%s\n' good >>"$work/results"
+		printf '%-9s %s %s (%s states)\n' "$got" "$model" "$*" "$states"
+	else
+		printf '%s\n' bad >>"$work/results"
+		printf 'WRONG     %s %s: %s, expected %s\n' "$model" "$*" "$got" "$wanted"
+		grep -E '^(pan|spin|.*rror)' "$dir/log" | head -5
+	fi
+	rm -rf "$dir"
+}
+
+# expect WANTED MODEL MACRO...: the same in the background, a few at once.
+expect()
+{
+	[[ "$*" == *"$word"* ]] || return 0
+	(($(jobs -rp | wc -l) < at_once)) || wait -n
+	search "$@" &
+}
+
+# MPMC rings. The modes are those of the first and the second thread of each side.
+exact=(ring CONSUMERS=2 MODES_A=ONE MODES_B=BURST CAPACITY=3 SLOTS=4 ITEMS=4)
+bursts=(ring CONSUMERS=2 MODES_A=BURST MODES_B=BURST CAPACITY=3 SLOTS=4 ITEMS=4)
+two=(ring CONSUMERS=2 MODES_A=ONE MODES_B=BURST CAPACITY=2 SLOTS=2 ITEMS=4)
+bulks=(ring CONSUMERS=2 MODES_A=ONE MODES_B=ANY CAPACITY=2 SLOTS=2 ITEMS=3)
+one=(ring CONSUMERS=2 MODES_A=ONE MODES_B=MIXED CAPACITY=1 SLOTS=1 ITEMS=4)
+# MPSC rings. (To one consumer the two kinds are the same: its compare-and-swap never fails.)
+mpsc=(ring CONSUMERS=1 MODES_A=ANY MODES_B=ANY CAPACITY=2 SLOTS=2 ITEMS=4 SOLE)
+long=(ring CONSUMERS=1 MODES_A=MIXED MODES_B=MIXED CAPACITY=3 SLOTS=4 ITEMS=5 SOLE)
+
+expect verified "${exact[@]}"
+expect verified "${bulks[@]}"
+expect verified "${bursts[@]}"
+expect verified "${two[@]}"
+expect verified "${one[@]}"
+expect verified "${mpsc[@]}"
+expect verified "${long[@]}"
+
+expect capacity "${exact[@]}" MUT_BEHIND_SLOTS
+expect capacity "${exact[@]}" MUT_NO_LAP
+expect capacity "${exact[@]}" MUT_NO_KIND
+expect early "${exact[@]}" MUT_NO_FOLLOW
+expect refusal "${exact[@]}" MUT_LENGTH_ONE
+expect capacity "${exact[@]}" MUT_FOLLOW_AGAIN
+expect refusal "${exact[@]}" MUT_RUN_NOT_CARRIED
+expect capacity "${exact[@]}" MUT_RUN_KEPT_WHOLE
+expect refusal "${exact[@]}" MUT_NO_RECHECK
+expect order "${exact[@]}" MUT_CLAIM_NOT_ATOMIC
+expect order "${two[@]}" SOLE # an MPSC ring with two consumers
+expect element "${exact[@]}" MUT_NO_COPY
+expect slot "${exact[@]}" MUT_PUSH_MARK_FIRST
+expect slot "${exact[@]}" MUT_POP_MARK_FIRST
+expect refusal "${exact[@]}" MUT_NO_PUSH_MARK
+expect refusal "${exact[@]}" MUT_NO_POP_MARK
+expect waits "${exact[@]}" MUT_PUSH_IN_ORDER
+expect waits "${two[@]}" MUT_POP_IN_ORDER
+
+for place in AT_MOVED_ON AT_CARRIED AT_BULK_MISSED AT_FULL AT_ALL_POPPED AT_LEFT_BEHIND; do
+	expect witness "${mpsc[@]}" WITNESS=$place
+done
+
+# Lanes and the others' ring, each alone, and together.
+lanes=(lane SENDERS=2 OTHERS=0 MESSAGES=3)
+others=(lane SENDERS=0 OTHERS=2 MESSAGES=3)
+both=(lane SENDERS=1 OTHERS=2 MESSAGES=2)
+
+expect verified "${lanes[@]}"
+expect verified "${others[@]}"
+expect verified "${both[@]}"
+expect verified lane SENDERS=1 OTHERS=0 MESSAGES=6
+
+expect forgotten "${lanes[@]}" MUT_PLAIN_STORE
+expect forgotten "${lanes[@]}" MUT_LOOK_FIRST
+expect forgotten "${lanes[@]}" MUT_NO_RING
+expect forgotten "${lanes[@]}" MUT_RING_NOT_ATOMIC
+expect forgotten "${lanes[@]}" MUT_CLEAR_NOT_ATOMIC
+expect forgotten lane SENDERS=1 OTHERS=0 MESSAGES=3 MUT_PLAIN_CLEAR
+expect forgotten "${lanes[@]}" MUT_NO_SECOND_LOOK
+expect forgotten "${lanes[@]}" MUT_SECOND_LOOK_FIRST
+expect forgotten "${lanes[@]}" MUT_NOT_SET_AGAIN
+expect forgotten "${lanes[@]}" MUT_NO_HEAD
+expect message "${lanes[@]}" MUT_SEQUENCE_FIRST
+expect message "${lanes[@]}" MUT_HEAD_FIRST
+expect message "${lanes[@]}" MUT_NO_ROOM_CHECK
+expect message "${lanes[@]}" MUT_NO_LAP
+expect forgotten "${others[@]}" MUT_OTHERS_STICKY
+expect forgotten "${others[@]}" MUT_OTHERS_RING_FIRST
+expect forgotten "${others[@]}" MUT_OTHERS_CLEAR_LAST
+expect forgotten "${others[@]}" MUT_OTHERS_PLAIN_CLEAR
+expect forgotten "${others[@]}" MUT_OTHERS_NOT_AGAIN
+
+for place in AT_FULL AT_LATE AT_COLD AT_RECEIVED; do
+	expect witness "${lanes[@]}" WITNESS=$place
+done
+for place in AT_MORE AT_STALLED; do
+	expect witness "${others[@]}" WITNESS=$place
+done
+
+wait
+good=$(grep -c good "$work/results") bad=$(grep -c bad "$work/results")
+echo "models: $good searches ended as expected, $bad did not"
+((good > 0 && bad == 0))
