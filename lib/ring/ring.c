@@ -8,7 +8,7 @@
 
 /* Distances in elements, for both of which figures stand in doc/design/rings.md. */
 #define PUSH_AHEAD  256
-#define POP_AHEAD   64
+#define POP_AHEAD   128
 
 #define BLOCK_BYTES (2 * (size_t)PLX_CACHE_LINE)
 
