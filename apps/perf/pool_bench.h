@@ -34,7 +34,7 @@ static inline __attribute__((always_inline)) uint64_t bench_pool(
 	void (*put)(void *pool, void **objects, uint32_t count), uint64_t count,
 	const uint32_t burst)
 {
-	void *objects[256];
+	void *objects[256] = {NULL};
 	uint64_t failed = 0;
 	uint32_t size = burst;
 
