@@ -83,6 +83,9 @@ int plx_lcore_call(uint32_t id, struct plx_call *call)
 		return lcore_fail_foreign("plx_lcore_call");
 	if (!to)
 		return plx_fail(ENOENT, "plx_lcore_call: there is no lcore %u", id);
+	if (!call->fn || !call->done)
+		return plx_fail(EINVAL, "plx_lcore_call: no %s: give both functions",
+				call->fn ? "done" : "fn");
 	/* The lane back is made here, where there is somebody to tell if it cannot be. */
 	if (!lane_open(to, lcore_get(plx_lcore_id())))
 		return -ENOMEM;

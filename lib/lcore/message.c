@@ -126,7 +126,13 @@ int message_send(struct lcore *lcore, const struct message *message)
 
 static int fail_missing(const char *what, uint32_t id)
 {
-	return plx_fail(ENOENT, "%s: there is no lcore %u", what, id);
+	return plx_fail(ENOENT, "%s: there is no lcore %u%s", what, id,
+			plx_lcore_count() ? "" : "; plx_lcores_init was not called");
+}
+
+static int fail_function(const char *what)
+{
+	return plx_fail(EINVAL, "%s: no function to call: give one", what);
 }
 
 int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg)
@@ -136,6 +142,8 @@ int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg)
 
 	if (plx_unlikely(!lcore))
 		return fail_missing("plx_lcore_send", id);
+	if (plx_unlikely(!fn))
+		return fail_function("plx_lcore_send");
 	return message_send(lcore, &message);
 }
 
@@ -146,6 +154,8 @@ int plx_lcore_send_data(uint32_t id, plx_message_data_fn fn, const void *data, s
 
 	if (plx_unlikely(!lcore))
 		return fail_missing("plx_lcore_send_data", id);
+	if (plx_unlikely(!fn))
+		return fail_function("plx_lcore_send_data");
 	if (plx_unlikely(size_bytes > PLX_MESSAGE_BYTES))
 		return plx_fail(EMSGSIZE,
 				"plx_lcore_send_data: %zu bytes: a message carries at most %d; "
@@ -175,6 +185,8 @@ int plx_lcore_broadcast(plx_message_fn fn, void *arg)
 
 	if (!loop_self)
 		return lcore_fail_foreign("plx_lcore_broadcast");
+	if (!fn)
+		return fail_function("plx_lcore_broadcast");
 	/* Nobody else sends on this lcore's lanes: what room there is now stays. */
 	PLX_LCORE_FOREACH (id) {
 		int err = id == plx_lcore_id() ? 0 : check_room(lcore_get(id));

@@ -204,8 +204,8 @@ typedef void (*plx_message_fn)(void *arg);
 /** Call fn(arg) on lcore id, from inside its loop; it may be the calling one, and is called by its
  * loop then, too, never by this function. Messages of one sender keep their order; a loop that is
  * not running keeps them until it does. Thread: any, between init and fini. Return: 0; -EAGAIN the
- * lane is full (counted, no error text), try later; -ENOENT no such lcore; -ENOMEM no memory for
- * the lane. */
+ * lane is full (counted, no error text), try later; -ENOENT no such lcore; -EINVAL no function;
+ * -ENOMEM no memory for the lane. */
 int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg);
 
 /** data: a copy of what was sent, aligned to 8 bytes; valid during the call only. */
@@ -223,7 +223,7 @@ int plx_lcore_send_data(uint32_t id, plx_message_data_fn fn, const void *data, s
 				    sizeof(char[sizeof(value) <= PLX_MESSAGE_BYTES ? 1 : -1]))
 
 /** Call fn(arg) on every lcore but the calling one: all of them or, where a lane is full, none.
- * Thread: an lcore. Return: 0; -EAGAIN; -ENOENT not an lcore; -ENOMEM. */
+ * Thread: an lcore. Return: 0; -EAGAIN; -ENOENT not an lcore; -EINVAL no function; -ENOMEM. */
 int plx_lcore_broadcast(plx_message_fn fn, void *arg);
 
 struct plx_call;

@@ -97,7 +97,7 @@ struct plx_ring_stats {
 	 * (or a quarter of the capacity) left; the others look once in 256 elements, and when full.
 	 */
 	uint32_t high_water;
-	uint64_t full; /**< pushes that did not get all of their elements in */
+	uint64_t full; /**< pushes and reserves that did not get room for all of their elements */
 };
 
 /** Elements in the ring: exact where nobody pushes or pops, else of a moment ago. Thread: any. */
@@ -407,23 +407,29 @@ static inline void plx_ring_span_set(const struct plx_ring *ring, uint32_t at, u
 	span_out->parts[1].count = count - part;
 }
 
-/** Find up to `count` free slots to build elements in. Nothing is pushed before plx_ring_commit;
- * a second reserve finds the same slots. Thread: the producer. Return: how many there are. */
+/** Find up to `count` free slots to build elements in. Nothing is pushed before plx_ring_commit; a
+ * second reserve finds the same slots. Thread: the producer. Return: how many there are; 0 on a
+ * ring of another kind. */
 static inline uint32_t plx_ring_reserve(struct plx_ring *ring, uint32_t count,
 					struct plx_ring_span *span_out)
 {
 	/* Relaxed: the producer's own. */
 	uint32_t tail = plx_atomic_load(&ring->tail, PLX_RELAXED);
-	uint32_t room = plx_ring_room(ring, tail, count);
+	uint32_t room = ring->kind == PLX_RING_SPSC ? plx_ring_room(ring, tail, count) : 0;
 
-	if (count > room)
+	if (plx_unlikely(count > room)) {
+		/* Relaxed: statistics, and the producer's own. */
+		plx_atomic_store(&ring->full, plx_atomic_load(&ring->full, PLX_RELAXED) + 1,
+				 PLX_RELAXED);
 		count = room;
+	}
 	plx_ring_span_set(ring, tail, count, span_out);
 	plx_ring_push_prefetch(ring, ring->words, tail, count, room);
 	return count;
 }
 
-/** Push the first `count` of the slots that were reserved. Thread: the producer. */
+/** Push the first `count` of the slots that were reserved, and no more: that is not checked.
+ * Thread: the producer. */
 static inline void plx_ring_commit(struct plx_ring *ring, uint32_t count)
 {
 	/* Relaxed: the producer's own. T1 -> T2 */
@@ -432,13 +438,13 @@ static inline void plx_ring_commit(struct plx_ring *ring, uint32_t count)
 }
 
 /** Find up to `count` elements and leave them where they are, until plx_ring_release. Thread: the
- * consumer. Return: how many there are. */
+ * consumer. Return: how many there are; 0 on a ring of another kind. */
 static inline uint32_t plx_ring_peek(struct plx_ring *ring, uint32_t count,
 				     struct plx_ring_span *span_out)
 {
 	/* Relaxed: the consumer's own. */
 	uint32_t head = plx_atomic_load(&ring->head, PLX_RELAXED);
-	uint32_t filled = plx_ring_filled(ring, head, count);
+	uint32_t filled = ring->kind == PLX_RING_SPSC ? plx_ring_filled(ring, head, count) : 0;
 
 	if (count > filled)
 		count = filled;
@@ -447,7 +453,8 @@ static inline uint32_t plx_ring_peek(struct plx_ring *ring, uint32_t count,
 	return count;
 }
 
-/** Pop the first `count` elements that were peeked at. Thread: the consumer. */
+/** Pop the first `count` elements that were peeked at, and no more: that is not checked.
+ * Thread: the consumer. */
 static inline void plx_ring_release(struct plx_ring *ring, uint32_t count)
 {
 	/* Relaxed: the consumer's own. H2 <- H1 */

@@ -134,6 +134,7 @@ static uint32_t build_some(struct side *me, uint64_t number, uint32_t count)
 	uint32_t room = plx_ring_reserve(ring, count, &span);
 	uint32_t done = room ? 1 + dice(room) : 0;
 
+	me->refused += room < count;
 	for (uint32_t i = 0; i < done; i++) {
 		build(slot_of(&span, i), me->id, number + i, 0);
 		yield_at_times();

@@ -167,6 +167,10 @@ static void errors_say_what_is_missing(void **state)
 	make(&request, 1);
 	assert_int_equal(plx_lcore_call(7, &request.call), -ENOENT);
 	assert_error_has("plx_lcore_call: there is no lcore 7");
+	request.call.done = NULL;
+	assert_int_equal(plx_lcore_call(0, &request.call), -EINVAL);
+	assert_error_has("plx_lcore_call: no done: give both functions");
+	make(&request, 1);
 	assert_int_equal(pthread_create(&thread, NULL, call_from_here, &request), 0);
 	pthread_join(thread, &text_is_right);
 	assert_int_equal(request.answer, -ENOENT);

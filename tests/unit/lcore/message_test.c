@@ -296,6 +296,16 @@ static void longer_ones_are_refused(void **state)
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
+static void no_function_is_refused(void **state)
+{
+	assert_int_equal(plx_lcore_send(0, NULL, NULL), -EINVAL);
+	assert_error_has("plx_lcore_send: no function to call");
+	assert_int_equal(plx_lcore_send_data(0, NULL, "", 1), -EINVAL);
+	assert_error_has("plx_lcore_send_data: no function to call");
+	assert_int_equal(plx_lcore_broadcast(NULL, NULL), -EINVAL);
+	assert_int_equal(plx_loop_turn(), 0);
+}
+
 static void a_value_is_sent_by_its_name(void **state)
 {
 	struct {
@@ -491,6 +501,7 @@ int main(void)
 		cmocka_unit_test(those_never_received_are_told_of),
 		ONE(a_message_carries_up_to_48_bytes),
 		ONE(longer_ones_are_refused),
+		ONE(no_function_is_refused),
 		ONE(a_value_is_sent_by_its_name),
 		ONE(both_kinds_keep_their_order),
 		THREE(a_broadcast_reaches_all_others),

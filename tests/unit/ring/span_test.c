@@ -157,12 +157,28 @@ static void nothing_of_nothing(struct rings *rings)
 	rings_push(rings, rings->attr.capacity, RINGS_BURST);
 	assert_ring(rings, reserve(rings, 1, &span) == 0);
 	assert_ring(rings, peek(rings, 0, &span) == 0);
-	assert_ring(rings, rings->ring->full == 0); /* to look for room is not to push */
+	assert_ring(rings, rings->ring->full == 1); /* the one that found no room */
 }
 
 static void empty_spans_are_found_where_there_is_nothing(void **state)
 {
 	rings_each(nothing_of_nothing, PLX_RING_SPSC, PLX_RING_SPSC, 0);
+}
+
+static void other_kinds_have_no_spans(void **state)
+{
+	struct plx_ring_attr attr = {.kind = PLX_RING_MPMC, .capacity = 4};
+	struct plx_ring_span span;
+	struct plx_ring *ring;
+	uint64_t element = 1;
+
+	assert_int_equal(plx_ring_create(&attr, &ring), 0);
+	assert_true(plx_ring_push(ring, &element));
+	assert_int_equal(plx_ring_reserve(ring, 2, &span), 0);
+	assert_int_equal(span.parts[0].count + span.parts[1].count, 0);
+	assert_int_equal(plx_ring_peek(ring, 1, &span), 0);
+	assert_int_equal(plx_ring_depth(ring), 1);
+	plx_ring_destroy(ring);
 }
 
 int main(void)
@@ -173,6 +189,7 @@ int main(void)
 		cmocka_unit_test(less_may_be_committed_than_was_reserved),
 		cmocka_unit_test(less_may_be_released_than_was_peeked_at),
 		cmocka_unit_test(empty_spans_are_found_where_there_is_nothing),
+		cmocka_unit_test(other_kinds_have_no_spans),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
