@@ -93,7 +93,7 @@ struct plx_ring_stats {
 	uint32_t capacity;
 	uint32_t depth; /**< elements in it just now */
 	/** The greatest depth that was seen, a lower bound: an SPSC ring's producer looks when the
-	 * ring seems full, its consumer when it gets fewer than it asked for or has more than 64
+	 * ring seems full, its consumer when it gets fewer than it asked for or has more than 128
 	 * (or a quarter of the capacity) left; the others look once in 256 elements, and when full.
 	 */
 	uint32_t high_water;
@@ -415,14 +415,16 @@ static inline uint32_t plx_ring_reserve(struct plx_ring *ring, uint32_t count,
 {
 	/* Relaxed: the producer's own. */
 	uint32_t tail = plx_atomic_load(&ring->tail, PLX_RELAXED);
-	uint32_t room = ring->kind == PLX_RING_SPSC ? plx_ring_room(ring, tail, count) : 0;
+	bool is_ours = ring->kind == PLX_RING_SPSC;
+	uint32_t room = is_ours ? plx_ring_room(ring, tail, count) : 0;
 
-	if (plx_unlikely(count > room)) {
+	if (plx_unlikely(count > room && is_ours)) {
 		/* Relaxed: statistics, and the producer's own. */
 		plx_atomic_store(&ring->full, plx_atomic_load(&ring->full, PLX_RELAXED) + 1,
 				 PLX_RELAXED);
-		count = room;
 	}
+	if (count > room)
+		count = room;
 	plx_ring_span_set(ring, tail, count, span_out);
 	plx_ring_push_prefetch(ring, ring->words, tail, count, room);
 	return count;
@@ -457,7 +459,7 @@ static inline uint32_t plx_ring_peek(struct plx_ring *ring, uint32_t count,
  * Thread: the consumer. */
 static inline void plx_ring_release(struct plx_ring *ring, uint32_t count)
 {
-	/* Relaxed: the consumer's own. H2 <- H1 */
+	/* Relaxed: the consumer's own. H1 -> H2 */
 	plx_atomic_store(&ring->head, plx_atomic_load(&ring->head, PLX_RELAXED) + count,
 			 PLX_RELEASE);
 }
