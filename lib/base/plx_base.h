@@ -208,6 +208,12 @@ static inline uint64_t plx_now_ns(void)
 	return plx_tsc_to_ns(plx_tsc());
 }
 
+/** delay_ns after time_ns; UINT64_MAX, which never comes, where the sum would be beyond it. */
+static inline uint64_t plx_time_add(uint64_t time_ns, uint64_t delay_ns)
+{
+	return delay_ns < UINT64_MAX - time_ns ? time_ns + delay_ns : UINT64_MAX;
+}
+
 /** Tell the CPU that this is a spin-wait loop. */
 static inline void plx_pause(void)
 {

@@ -133,6 +133,8 @@ int fabric_missing(void)
 {
 	uint32_t id = plx_lcore_id();
 
+	if (!ready)
+		return -EINVAL;
 	if (id == PLX_LCORE_NONE)
 		return -ENOENT;
 	return closing || (lcores[id] && lcores[id]->draining) ? -ESHUTDOWN : -ENOMEM;
@@ -161,7 +163,7 @@ static void close_listeners(struct plx_fabric_lcore *home)
 int plx_fabric_drain(uint64_t timeout_ns)
 {
 	uint32_t id = plx_lcore_id();
-	uint64_t limit_ns = plx_now_ns() + timeout_ns;
+	uint64_t limit_ns = plx_time_add(plx_now_ns(), timeout_ns);
 
 	if (id == PLX_LCORE_NONE)
 		return plx_fail(ENOENT, "links belong to lcores, and this thread is none");

@@ -155,14 +155,6 @@ static void on_retry(struct plx_timer *timer, void *arg)
 	listener_release(listener);
 }
 
-/* timeout_ns from now on; a time out that is not in this boot never comes. */
-static uint64_t deadline(uint64_t timeout_ns)
-{
-	uint64_t now_ns = plx_loop_now_ns();
-
-	return timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
-}
-
 static struct request *make_request(struct plx_listener *listener, uint32_t target,
 				    struct fi_info *info)
 {
@@ -175,7 +167,8 @@ static struct request *make_request(struct plx_listener *listener, uint32_t targ
 		.next = listener->requests,
 		.prev_next = &listener->requests,
 		.info = info,
-		.deadline_ns = deadline(listener->attr.link.connect_timeout_ns),
+		.deadline_ns = plx_time_add(plx_loop_now_ns(),
+					    listener->attr.link.connect_timeout_ns),
 		.target = target,
 	};
 	request->call = (struct plx_call){.fn = take, .done = answered, .arg = request};

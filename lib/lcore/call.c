@@ -20,29 +20,30 @@ static void respond(struct plx_call *call)
 	message_send(lcore_get(call->from), &message);
 }
 
-/* Returns whether some still wait. */
-static bool respond_waiting(struct lane *lane)
-{
-	for (unsigned i = 0; i < MESSAGES_TURN_MAX && lane->replies && lane_room(lane); i++) {
-		/* Once it is sent the call is its caller's again. */
-		struct plx_call *next = lane->replies->next;
-
-		respond(lane->replies);
-		lane->replies = next;
-	}
-	return lane->replies;
-}
-
-void replies_retry(struct loop *loop)
+/* One response for each lane that has room again, so that no turn sends more than there are lcores.
+ */
+unsigned replies_retry(struct loop *loop)
 {
 	struct lane **at = &loop->bell.waiting;
+	unsigned sent = 0;
 
 	while (*at) {
-		if (respond_waiting(*at))
-			at = &(*at)->next_waiting;
+		struct lane *lane = *at;
+
+		if (lane_room(lane)) {
+			/* Once it is sent the call is its caller's again. */
+			struct plx_call *next = lane->replies->next;
+
+			respond(lane->replies);
+			lane->replies = next;
+			sent++;
+		}
+		if (lane->replies)
+			at = &lane->next_waiting;
 		else
-			*at = (*at)->next_waiting;
+			*at = lane->next_waiting;
 	}
+	return sent;
 }
 
 static void let_wait(struct lane *lane, struct plx_call *call)

@@ -199,8 +199,8 @@ struct lane *lane_to(struct lcore *to);
 /* Send from the calling thread. Return: 0; -EAGAIN, counted; -ENOMEM no lane. */
 int message_send(struct lcore *lcore, const struct message *message);
 
-/* Try once more to send the responses that found no room. */
-void replies_retry(struct loop *loop);
+/* Send some of the responses that found no room. Returns how many. */
+unsigned replies_retry(struct loop *loop);
 
 /* The loop: loop.c ------------------------------------------------------------------------- */
 

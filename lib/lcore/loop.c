@@ -2,7 +2,8 @@
 /* The loop that every lcore runs. One turn:
  *
  *     now = clock                            read once, passed down
- *     work  = messages from other threads    at most MESSAGES_TURN_MAX
+ *     work  = responses that found no room   at most one to each lcore
+ *     work += messages from other threads    at most MESSAGES_TURN_MAX
  *     work += every poller                   each bounds itself
  *     work += timers that are due            at most WHEEL_TURN_MAX
  *
@@ -37,14 +38,17 @@ static uint64_t fire_timers(struct loop *loop)
 
 static uint64_t receive_messages(struct loop *loop)
 {
+	unsigned sent = 0;
 	unsigned received;
 
 	if (plx_likely(bell_is_silent(&loop->bell)))
 		return 0;
+	if (plx_unlikely(loop->bell.waiting))
+		sent = replies_retry(loop);
 	received = messages_receive(loop);
 	if (received)
 		counter_add(&loop->counts.messages, received);
-	return received;
+	return sent + received;
 }
 
 static uint64_t turn(struct loop *loop)

@@ -84,8 +84,6 @@ unsigned messages_receive(struct loop *loop)
 	struct bell *bell = &loop->bell;
 	unsigned received = 0;
 
-	if (bell->waiting)
-		replies_retry(loop);
 	/* Relaxed: others_receive looks at it again. */
 	if (atomic_load_explicit(&bell->others, memory_order_relaxed))
 		received = others_receive(loop, MESSAGES_TURN_MAX / 2);

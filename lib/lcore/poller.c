@@ -25,13 +25,21 @@ static int call_timed(struct plx_poller *poller, uint64_t now_ns)
 	return work;
 }
 
+/* Before POLLER_REMOVED, which is the end of all times. */
+static uint64_t due_after(uint64_t now_ns, uint64_t period_ns)
+{
+	uint64_t due_ns = plx_time_add(now_ns, period_ns);
+
+	return due_ns < POLLER_REMOVED ? due_ns : POLLER_REMOVED - 1;
+}
+
 static uint64_t call(struct plx_poller *poller, uint64_t now_ns)
 {
 	int work;
 
 	/* Before the call, in which it may be removed. */
 	if (poller->period_ns)
-		poller->due_ns = now_ns + poller->period_ns;
+		poller->due_ns = due_after(now_ns, poller->period_ns);
 	poller->calls++;
 	if (plx_unlikely(--poller->until_timed == 0))
 		work = call_timed(poller, now_ns);
@@ -124,7 +132,7 @@ int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t perio
 	if (!name || !fn)
 		return plx_fail(EINVAL, "plx_poller_add: a poller has a name and a function");
 	if (period_ns)
-		poller.due_ns = plx_loop_now_ns() + period_ns;
+		poller.due_ns = due_after(plx_loop_now_ns(), period_ns);
 	return pollers_add(&loop_self->pollers, &poller, poller_out);
 }
 

@@ -122,11 +122,6 @@ static uint64_t expiry_tick(const struct plx_timer_wheel *wheel, uint64_t now_ns
 	return tick < TICK_MAX ? tick : TICK_MAX;
 }
 
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
 void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns,
 		 uint64_t expiry_ns)
 {
@@ -154,7 +149,7 @@ static void start_next_period(struct plx_timer_wheel *wheel, struct plx_timer *t
 	uint64_t missed = (now_ns - timer->expiry_ns) / timer->period_ns * timer->period_ns;
 
 	wheel_start(wheel, timer, now_ns,
-		    add_saturated(timer->expiry_ns + missed, timer->period_ns));
+		    plx_time_add(timer->expiry_ns + missed, timer->period_ns));
 }
 
 /* The timer is its user's again before fn runs, which may start it, stop it, or free it. */
@@ -214,7 +209,7 @@ static int start(const char *what, struct plx_timer *timer, uint64_t delay_ns, u
 		return plx_fail(EINVAL, "%s: the timer has no function; call plx_timer_init first",
 				what);
 	timer->period_ns = period_ns;
-	wheel_start(&loop_self->wheel, timer, now_ns, add_saturated(now_ns, delay_ns));
+	wheel_start(&loop_self->wheel, timer, now_ns, plx_time_add(now_ns, delay_ns));
 	return 0;
 }
 

@@ -65,7 +65,8 @@ struct plx_mem_stats {
  * shows. Thread: setup. Return: 0; -EALREADY; -EINVAL no such node; -ENOMEM. */
 int plx_mem_init(const struct plx_mem_conf *conf);
 
-/** Give everything back. All pools must be gone: those left are named in the log.
+/** Give everything back. All pools must be gone: those left are named in the log. After
+ * plx_lcores_fini, as lanes between lcores are in zones (plx_eal_fini does both).
  * Thread: setup. Does nothing before init. */
 void plx_mem_fini(void);
 

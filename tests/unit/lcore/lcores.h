@@ -56,4 +56,26 @@ static inline void lcores_down(struct lcores *lcores)
 	plx_topo_close(lcores->topo);
 }
 
+/* Run fn on a worker, and wait for it. */
+static inline int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
+{
+	int result = -1;
+
+	assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
+	assert_int_equal(plx_lcore_join(id, UINT64_MAX, &result), 0);
+	return result;
+}
+
+/* To be launched. Returns the work that was done. */
+static inline int turns_until_idle(void *arg)
+{
+	int work = 0, done;
+
+	do {
+		done = plx_loop_turn();
+		work += done;
+	} while (done > 0);
+	return work;
+}
+
 #endif

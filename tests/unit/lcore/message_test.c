@@ -39,27 +39,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Run fn on a worker, and wait for it. */
-static int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
-{
-	int result = -1;
-
-	assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
-	assert_int_equal(plx_lcore_join(id, UINT64_MAX, &result), 0);
-	return result;
-}
-
-static int turns_until_idle(void *arg)
-{
-	int work = 0, done;
-
-	do {
-		done = plx_loop_turn();
-		work += done;
-	} while (done > 0);
-	return work;
-}
-
 static struct plx_lcore_stats stats_of(uint32_t id)
 {
 	struct plx_lcore_stats stats;

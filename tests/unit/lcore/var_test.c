@@ -16,15 +16,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
-{
-	int result = -1;
-
-	assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
-	assert_int_equal(plx_lcore_join(id, UINT64_MAX, &result), 0);
-	return result;
-}
-
 static struct plx_lcore_var create(size_t size_bytes, size_t align_bytes)
 {
 	struct plx_lcore_var var = {0};

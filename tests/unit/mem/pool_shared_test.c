@@ -579,10 +579,7 @@ static int destroy_with_objects_out(void)
 
 static void misuse_is_caught_in_debug_builds(void **state)
 {
-	static const struct {
-		int (*fn)(void);
-		const char *text;
-	} cases[] = {
+	static const struct fatal_case cases[] = {
 		{put_twice, "an object put twice"},
 		{put_twice_by_two, "an object put twice"},
 		{put_twice_in_a_bulk, "an object put twice"},
@@ -591,16 +588,8 @@ static void misuse_is_caught_in_debug_builds(void **state)
 		{destroy_with_objects_out, "pool test is destroyed with 1 of 8 objects out"},
 		{destroy_with_objects_out, "a pool destroyed with objects out"},
 	};
-	struct child_end end;
 
-	if (!CHECKED)
-		skip();
-	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		child_run(cases[i].fn, &end);
-		assert_true(WIFSIGNALED(end.status));
-		assert_int_equal(WTERMSIG(end.status), SIGABRT);
-		assert_child_said(&end, cases[i].text);
-	}
+	assert_fatal(cases, PLX_ARRAY_LEN(cases));
 }
 
 static int use_after_put(void)

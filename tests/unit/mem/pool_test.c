@@ -498,10 +498,7 @@ static int free_twice(void)
 
 static void misuse_is_caught_in_debug_builds(void **state)
 {
-	static const struct {
-		int (*fn)(void);
-		const char *text;
-	} cases[] = {
+	static const struct fatal_case cases[] = {
 		{put_twice, "an object put twice"},
 		{put_twice_elsewhere, "an object put twice"},
 		{put_into_another_pool, "a pool it is not of"},
@@ -512,16 +509,8 @@ static void misuse_is_caught_in_debug_builds(void **state)
 		{destroy_with_objects_out, "a pool destroyed with objects out"},
 		{free_twice, "freed twice"},
 	};
-	struct child_end end;
 
-	if (!CHECKED)
-		skip();
-	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		child_run(cases[i].fn, &end);
-		assert_true(WIFSIGNALED(end.status));
-		assert_int_equal(WTERMSIG(end.status), SIGABRT);
-		assert_child_said(&end, cases[i].text);
-	}
+	assert_fatal(cases, PLX_ARRAY_LEN(cases));
 }
 
 static int use_after_put(void)
