@@ -200,8 +200,11 @@ static void responses_wait_for_room_in_their_order(void **state)
 	assert_int_equal(full_count(0), 4);
 	assert_int_equal(turns_until_idle(NULL), PLX_LANE_SLOTS);
 	assert_int_equal(ended, 0);
-	assert_true(responses_wait(10));
-	run_on(10, one_turn, NULL);
+	/* One a turn, and each is work of its turn. */
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(responses_wait(10));
+		assert_int_equal(run_on(10, one_turn, NULL), 1);
+	}
 	assert_false(responses_wait(10));
 	assert_int_equal(turns_until_idle(NULL), 3);
 	for (unsigned i = 0; i < 3; i++) {
@@ -232,7 +235,8 @@ static void a_later_response_does_not_overtake(void **state)
 	assert_int_equal(plx_loop_turn(), MESSAGES_TURN_MAX); /* now there is room for both */
 	plx_lcore_call(10, &requests[1].call);
 	assert_int_equal(run_on(10, take_one, NULL), 1); /* the first one is not tried again yet */
-	assert_int_equal(run_on(10, one_turn, NULL), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(run_on(10, one_turn, NULL), 1);
 	turns_until_idle(NULL);
 	assert_int_equal(requests[0].ends, 1);
 	assert_int_equal(requests[1].ends, 1);
