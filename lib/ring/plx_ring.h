@@ -94,8 +94,8 @@ struct plx_ring_stats {
 	uint32_t depth; /**< elements in it just now */
 	/** The greatest depth that was seen, a lower bound: an SPSC ring's producer looks when the
 	 * ring seems full, its consumer when it gets fewer than it asked for or has more than 128
-	 * (or a quarter of the capacity) left; the others look once in 256 elements, and when full.
-	 */
+	 * (or a quarter of the capacity) left; the others look once in 256 elements, and when full
+	 * (then what is just being popped counts as in it). */
 	uint32_t high_water;
 	uint64_t full; /**< pushes and reserves that did not get room for all of their elements */
 };

@@ -233,6 +233,24 @@ static void high_water_is_the_greatest_depth_that_was_seen(void **state)
 	rings_every(high_water_kept);
 }
 
+static void refused_bulk_noted(struct rings *rings)
+{
+	uint32_t capacity = rings->attr.capacity;
+
+	if (capacity == 1)
+		return;
+	rings_push(rings, capacity - 1, RINGS_BURST);
+	assert_ring(rings, rings_push(rings, 2, RINGS_BULK) == 0);
+	while (rings_pop(rings, 1, RINGS_ONE))
+		;
+	assert_ring(rings, stats_of(rings).high_water == capacity - 1);
+}
+
+static void a_refused_bulk_notes_what_is_in_the_ring(void **state)
+{
+	rings_every(refused_bulk_noted);
+}
+
 /* Without a full ring, and nobody asking: within 256 elements a consumer notices. */
 static void high_water_is_seen_by_consumers(void **state)
 {
@@ -264,6 +282,7 @@ int main(void)
 		cmocka_unit_test(depth_is_between_0_and_the_capacity_at_any_rate),
 		cmocka_unit_test(pushes_that_did_not_get_all_in_are_counted),
 		cmocka_unit_test(high_water_is_the_greatest_depth_that_was_seen),
+		cmocka_unit_test(a_refused_bulk_notes_what_is_in_the_ring),
 		cmocka_unit_test(high_water_is_seen_by_consumers),
 	};
 
