@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Run programs in a small guest that has two NUMA nodes, for hosts that have one.
+# Run programs in a small guest that has two NUMA nodes with memory, and one without, for hosts that
+# have one.
 #
 # The guest is a kernel and an initramfs made for the occasion: busybox, the programs and the
 # libraries they need; no disk, no network, no kernel module. It is emulated, also where /dev/kvm
@@ -11,11 +12,13 @@ limit_s=${PLX_GUEST_SECONDS:-120}
 accel=${PLX_GUEST_ACCEL:-tcg,thread=multi}
 cache=${XDG_CACHE_HOME:-~/.cache}/pollux-guest
 
-# CPU n is on node n. Both have huge pages of 2 MiB, and node 1 one of 1 GiB. What the kernel does
-# later about pages on the wrong node would hide who put them there: numa_balancing is off.
-nodes=(-m 3G -smp 2
+# CPU n is on node n. Nodes 0 and 1 have huge pages of 2 MiB, and node 1 one of 1 GiB; node 2 has no
+# memory at all. What the kernel does later about pages on the wrong node would hide who put them
+# there: numa_balancing is off.
+nodes=(-m 3G -smp 3
 	-object "memory-backend-ram,id=ram0,size=512M" -numa "node,nodeid=0,cpus=0,memdev=ram0"
-	-object "memory-backend-ram,id=ram1,size=2560M" -numa "node,nodeid=1,cpus=1,memdev=ram1")
+	-object "memory-backend-ram,id=ram1,size=2560M" -numa "node,nodeid=1,cpus=1,memdev=ram1"
+	-numa "node,nodeid=2,cpus=2")
 append='console=ttyS0 loglevel=4 panic=-1 nokaslr mitigations=off numa_balancing=disable
 	hugepagesz=1G hugepages=1:1 hugepagesz=2M hugepages=0:32,1:32'
 
@@ -23,7 +26,7 @@ usage()
 {
 	cat <<-END
 	Usage: scripts/numa-vm.sh PROGRAM...
-	Runs each program in a guest of two NUMA nodes; status 0 if all ended with 0, 77 if there can
+	Runs each program in a guest of two NUMA nodes and a third without memory; status 0 if all ended with 0, 77 if there can
 	be no guest here.
 	  PLX_GUEST_KERNEL   the kernel; default: a Debian one of /boot, or else downloaded
 	  PLX_GUEST_SECONDS  for all (default $limit_s)
@@ -129,7 +132,7 @@ write_init()
 {
 	cat <<-'END'
 	#!/bin/busybox sh
-	export PATH=/bin PLX_GUEST_NODES=2
+	export PATH=/bin PLX_GUEST_NODES=2 PLX_GUEST_BARE_NODE=2
 	/bin/busybox --install -s /bin
 	mount -t proc proc /proc
 	mount -t sysfs sys /sys

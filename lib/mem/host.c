@@ -62,12 +62,20 @@ static int highest_node(void)
 	return node;
 }
 
-bool mem_node_exists(int node)
+bool mem_node_usable(int node)
 {
 	if (node < 0 || node >= MEM_NODE_MAX)
 		return false;
 	/* A system that tells of no nodes has one. */
 	return node_is_usable(node) || (node == 0 && highest_node() < 0);
+}
+
+bool mem_node_exists(int node)
+{
+	if (node < 0 || node >= MEM_NODE_MAX)
+		return false;
+	return mem_node_usable(node) ||
+	       (numa_nodes_ptr && numa_bitmask_isbitset(numa_nodes_ptr, (unsigned)node));
 }
 
 const char *mem_nodes_format(char *out, size_t size)

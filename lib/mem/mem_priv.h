@@ -92,10 +92,13 @@ bool mem_lies_on(const void *base, size_t size_bytes, int node);
 /** Node ids are below it, as in the kernel's largest configuration. */
 #define MEM_NODE_MAX 1024
 
-/** Whether the node has memory that this process may use. */
+/** Whether this host has the node: be it without memory, or with memory for others alone. */
 bool mem_node_exists(int node);
 
-/** Write the nodes that exist as "0, 1". Returns out. */
+/** Whether the node has memory that this process may use. */
+bool mem_node_usable(int node);
+
+/** Write the usable nodes as "0, 1". Returns out. */
 const char *mem_nodes_format(char *out, size_t size);
 
 /** Bytes that can be populated without driving the host, or this process' cgroup, out of memory:
@@ -129,8 +132,8 @@ int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_
 uint32_t mem_zone_index(const void *memory, size_t size_bytes);
 
 /* Pools. pool.c makes them and looks at them. pool_use.c gets and puts where the inline functions
- * of plx_mem.h do not get on, with pool_owned.c and pool_shared.c for the two kinds. pool_list.c
- * has the list that both put on what cannot go where it should. */
+ * of plx_mem.h do not get on, with pool_owned.c and pool_shared.c for the two kinds. Each has a
+ * place for what cannot go where it should: pool_list.c and pool_spare.c. */
 
 #ifdef NDEBUG
 #define POOL_CHECKED 0
@@ -146,7 +149,7 @@ uint32_t mem_zone_index(const void *memory, size_t size_bytes);
 #define POOL_WATCHED 0
 #endif
 
-/** What lies at the start of an object while it is on the list. */
+/** What lies at the start of an object of an owned pool while it is on the list. */
 struct pool_returned {
 	struct pool_returned *next;
 };
@@ -184,13 +187,15 @@ struct pool {
 	PLX_ALIGNED_LINE char *objects;
 	size_t stride_bytes;
 	size_t object_bytes;
-	_Atomic uint8_t *marks; /* one per object; NULL in release builds */
+	_Atomic uint8_t *marks;        /* one per object; NULL in release builds */
+	_Atomic uint32_t *spare_links; /* shared: one per object */
 	const struct plx_zone *zone;
 	struct pool *next;
 
 	/* Written by any thread. */
-	PLX_ALIGNED_LINE _Atomic(struct pool_returned *) list;
-	_Atomic uint32_t listed_count; /* owned: that ever were on it; shared: that are */
+	PLX_ALIGNED_LINE _Atomic(struct pool_returned *) list; /* owned */
+	_Atomic uint64_t spare;                                /* shared: see pool_spare.c */
+	_Atomic uint32_t listed_count; /* owned: that ever were on the list; shared: spare ones */
 	_Atomic uint32_t low_water;    /* shared */
 	_Atomic uint64_t empty;        /* shared: for threads without a cache */
 	_Atomic(struct pool_cache *) first_cache;
@@ -226,6 +231,12 @@ static inline void pool_set_cached(struct pool_cache *cache, uint32_t count)
 	atomic_store_explicit(&cache->pub.count, count, memory_order_relaxed);
 }
 
+/** Which object it is, counted from 0. */
+static inline uint32_t pool_number(const struct pool *pool, const void *object)
+{
+	return (uint32_t)((size_t)((const char *)object - pool->objects) / pool->stride_bytes);
+}
+
 /** Add one to a counter that only the calling thread writes. */
 static inline void pool_count_one(_Atomic uint64_t *counter)
 {
@@ -250,14 +261,17 @@ void pool_check_get(struct pool *pool, const void *object);
 void pool_check_put(struct pool *pool, const void *object);
 void pool_put_canary(const struct pool *pool, void *object);
 
-/** Put objects on the list. Thread: any. */
+/** Put objects on the list of an owned pool. Thread: any. */
 void pool_list_push(struct pool *pool, void *const *objects, uint32_t count);
 
-/** Take the whole list: links, or NULL. Thread: the owner; any, where the pool is shared. */
+/** Take the whole list: links, or NULL. Thread: the owner. */
 struct pool_returned *pool_list_take(struct pool *pool);
 
-/** Put back the rest of what was taken, which is not NULL. Thread: as pool_list_take. */
-void pool_list_untake(struct pool *pool, struct pool_returned *rest);
+/** Put at least one object on the spare ones of a shared pool. Thread: any. */
+void pool_spare_push(struct pool *pool, void *const *objects, uint32_t count);
+
+/** Take up to `count` of them. Returns how many. Thread: any. */
+uint32_t pool_spare_pop(struct pool *pool, void **objects, uint32_t count);
 
 /** Get where the stack holds too few, or there may be a new low-water mark. Thread: the owner. */
 uint32_t pool_owned_get(struct pool *pool, void **objects, uint32_t count);

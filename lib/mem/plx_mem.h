@@ -23,9 +23,10 @@ enum plx_huge {
 };
 
 enum plx_numa {
-	PLX_NUMA_PREFER, /**< the lcore's node; another one, counted, where that has no room */
-	PLX_NUMA_STRICT, /**< the lcore's node or -ENOMEM */
-	PLX_NUMA_ANY,    /**< wherever the system puts it */
+	PLX_NUMA_PREFER, /**< the node asked for; another one, counted, where that has no room, or
+			      no memory for this process (none at all, or not in its cpuset) */
+	PLX_NUMA_STRICT, /**< the node asked for or -ENOMEM */
+	PLX_NUMA_ANY,    /**< wherever the system puts it: node ids are not even looked at */
 };
 
 /** What a zone really got. */
@@ -47,22 +48,25 @@ struct plx_zone {
 	void *base;
 	size_t size_bytes;
 	size_t page_bytes; /**< smaller than asked for after a fallback */
-	int node;          /**< asked for, or PLX_NODE_ANY */
+	int node;          /**< asked for and usable, or PLX_NODE_ANY */
 	uint32_t index; /**< 0 to PLX_ZONE_MAX - 1; a fabric domain keeps its registration there */
 	enum plx_backing backing;
 };
 
 struct plx_mem_stats {
 	uint64_t zones;
-	uint64_t bytes;          /**< in zones */
-	uint64_t bytes_used;     /**< handed out of them */
-	uint64_t node_fallbacks; /**< zones that lie on another node than asked for (prefer) */
+	uint64_t bytes;      /**< in zones */
+	uint64_t bytes_used; /**< handed out of them */
+	/** prefer: zones that lie on another node than asked for, and requests for a node that has
+	 * no memory for this process. */
+	uint64_t node_fallbacks;
 	uint64_t page_fallbacks; /**< zones on smaller pages than asked for */
 };
 
 /** Set up memory for this process. conf NULL: 2 MiB pages, prefer, on demand. Falls back from huge
  * pages to transparent ones to ordinary ones, and says so in one log line that tells what smaps
- * shows. Thread: setup. Return: 0; -EALREADY; -EINVAL no such node; -ENOMEM. */
+ * shows. Thread: setup. Return: 0; -EALREADY; -EINVAL no such node (prefer, strict), or no such
+ * policy; -ENOMEM no room, or strict: no memory for this process on the node. */
 int plx_mem_init(const struct plx_mem_conf *conf);
 
 /** Give everything back. All pools must be gone: those left are named in the log. After
@@ -77,7 +81,9 @@ uint32_t plx_zone_count(void);
 const struct plx_zone *plx_zone_get(uint32_t index);
 
 /** Allocate size bytes on a node (an id, or PLX_NODE_ANY), aligned to a power of two (0: a cache
- * line), zeroed, from a zone, adding one where none has room. zone_out may be NULL.
+ * line), zeroed, from a zone, adding one where none has room. zone_out may be NULL. What the policy
+ * makes of a node without room or memory is said at enum plx_numa; under prefer and strict, a node
+ * that this host does not have is refused.
  * Thread: any, but it locks: set-up work. Return: the memory, or NULL with plx_error() telling. */
 void *plx_mem_alloc(size_t size_bytes, size_t align_bytes, int node,
 		    const struct plx_zone **zone_out);
@@ -95,9 +101,20 @@ const char *plx_mem_describe(char *out, size_t size);
 /* Two kinds, by `owner`. The pool of an lcore is for that lcore to get from: any thread may put,
  * and what others put goes back to the owner. A shared pool is for every thread: each lcore has a
  * cache of it, made on its own node when it first uses the pool, and refilled from and spilled to a
- * ring that all share, half a cache at a time; other threads use the ring itself. What lies in the
- * cache of one lcore no other one can get: a shared pool wants object_count well above lcores *
- * cache_count. */
+ * ring that all share, half a cache at a time; other threads use the ring itself.
+ *
+ * What lies in the cache of one lcore no other one can get. So let object_count of a shared pool be
+ * at least what is in use at once, and cache_count for each lcore id that ever used the pool. Then
+ * a get of one object gives NULL only while another thread is in the middle of a get or put of that
+ * pool: what was put since a put that stands still began is had when that goes on, which is a
+ * moment unless its thread was taken off its CPU. That counts as empty, nothing is lost, and the
+ * next get may succeed. A get that stands still keeps from others what it takes itself, and no
+ * more; a bulk of more than half a cache that comes to nothing then may hold what there is for a
+ * moment.
+ *
+ * A cache belongs to an lcore id for as long as the pool lives. Where lcores are set up anew
+ * without that id, what lies in its cache stays there: free, counted in available and in in_caches,
+ * no obstacle to plx_pool_destroy, and at hand for the next lcore of that id. */
 
 struct plx_pool;
 
@@ -121,7 +138,8 @@ struct plx_pool_stats {
 	uint32_t low_water; /**< least ever available; shared pools: as seen when a cache was
 			       filled, or the pool found empty */
 	uint64_t empty;     /**< gets that found nothing */
-	uint32_t in_caches; /**< shared pools: of those available, how many lie in lcores' caches */
+	uint32_t in_caches; /**< shared pools: of those available, how many lie in caches, also in
+			       those of lcore ids that are gone */
 	uint64_t refills;   /**< caches filled from what is shared: a measure of a cache's size */
 	uint64_t spills;    /**< caches that gave back to it */
 	size_t cache_bytes; /**< shared pools: memory of all caches, and of the table of them */
@@ -218,7 +236,8 @@ static inline bool plx_pool_cache_give(struct plx_pool_cache *cache, void *const
 /** Take an object, its content undefined; of those that this lcore has at hand, the one put back
  * last, as it is still in the processor's cache. Thread: the owner lcore; any, where the pool is
  * shared.
- * Return: the object; NULL when the pool is empty, which is counted: the caller decides. */
+ * Return: the object; NULL when the pool is empty (a shared one: or seems so, see above), which is
+ * counted: the caller decides. */
 static inline void *plx_pool_get(struct plx_pool *pool)
 {
 	struct plx_pool_cache *cache = plx_pool_my_cache(pool);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pools of equal objects: making them, and looking at them. One allocation holds it all: the pool,
- * the stack (owned) or the ring and the table of caches (shared), the objects. The caches are
- * allocated by the lcores that use them. */
+ * the stack (owned) or the ring, the table of caches and the links of spare objects (shared), the
+ * objects. The caches are allocated by the lcores that use them. */
 #include "mem_priv.h"
 
 #include <assert.h>
@@ -61,6 +61,7 @@ struct layout {
 	size_t own;
 	size_t ring;
 	size_t caches;
+	size_t links;
 	size_t marks;
 	size_t objects;
 	size_t total;
@@ -80,7 +81,8 @@ static int lay_out(const struct plx_pool_attr *attr, struct layout *at)
 	at->own = mem_round_up(sizeof(struct pool), ALIGN);
 	at->ring = at->own + (is_shared ? 0 : pool_cache_bytes(attr->object_count));
 	at->caches = at->ring + ring_bytes;
-	at->marks = at->caches + (is_shared ? caches_bytes : sizeof(void *));
+	at->links = at->caches + (is_shared ? caches_bytes : sizeof(void *));
+	at->marks = at->links + (is_shared ? count * sizeof(uint32_t) : 0);
 	at->objects = mem_round_up(at->marks + (POOL_CHECKED ? count : 0), PLX_CACHE_LINE);
 	at->total = at->objects + count * at->stride_bytes;
 	return err;
@@ -113,6 +115,7 @@ static int init_shared(struct pool *pool, const struct plx_pool_attr *attr, char
 
 	if (err)
 		return err;
+	pool->spare_links = (_Atomic uint32_t *)(memory + at->links);
 	pool->cache_count = cache_count_of(attr);
 	pool->lcore_count = pool->cache_count ? PLX_LCORE_MAX : 0;
 	for (uint32_t id = 0; id < pool->lcore_count; id++)
@@ -245,7 +248,7 @@ void mem_pools_forget(void)
 
 /* Looking ---------------------------------------------------------------------------------- */
 
-/* On the list, taken off it by an owner, or in the ring. */
+/* On the list, taken off it by an owner, spare, or in the ring. */
 static uint32_t available_outside(const struct pool *pool)
 {
 	/* Relaxed: exact where nobody moves objects, and for an owner; near else. */

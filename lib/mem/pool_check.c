@@ -8,11 +8,6 @@
 
 enum { MARK_FREE, MARK_USED };
 
-static uint32_t object_index(const struct pool *pool, const void *object)
-{
-	return (uint32_t)((size_t)((const char *)object - pool->objects) / pool->stride_bytes);
-}
-
 static bool is_object_of(const struct pool *pool, const void *object)
 {
 	uintptr_t offset = (uintptr_t)object - (uintptr_t)pool->objects;
@@ -39,7 +34,7 @@ void pool_check_get(struct pool *pool, const void *object)
 {
 	/* Relaxed: whoever gets an object has its last put before it, by way of the list or ring.
 	 */
-	atomic_store_explicit(&pool->marks[object_index(pool, object)], MARK_USED,
+	atomic_store_explicit(&pool->marks[pool_number(pool, object)], MARK_USED,
 			      memory_order_relaxed);
 }
 
@@ -52,7 +47,7 @@ void pool_check_put(struct pool *pool, const void *object)
 	assert(is_whole && "written past the end of an object");
 
 	/* Relaxed: only the exchange itself counts, one of two puts must see the other. */
-	uint8_t mark = atomic_exchange_explicit(&pool->marks[object_index(pool, object)], MARK_FREE,
+	uint8_t mark = atomic_exchange_explicit(&pool->marks[pool_number(pool, object)], MARK_FREE,
 						memory_order_relaxed);
 	assert(mark == MARK_USED && "an object put twice");
 	(void)is_whole;

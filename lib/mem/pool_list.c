@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A list of free objects, linked through the objects themselves, that any thread may push on at any
- * time without waiting. It is only ever taken as a whole, so it needs no protection against ABA.
- *
- * On the list of an owned pool is what threads other than the owner put. On that of a shared pool
- * is what did not fit into its ring, which has a place for every object, but may not have it free
- * while a thread stands in the middle of a pop. */
+/* What threads other than the owner put into an owned pool: a list of free objects, linked through
+ * the objects themselves, that any thread may push on at any time without waiting. It is only ever
+ * taken as a whole, by the owner, so it needs no protection against ABA. */
 #include "mem_priv.h"
 
 /* Put a chain in front of the list. */
@@ -35,24 +32,4 @@ struct pool_returned *pool_list_take(struct pool *pool)
 {
 	/* P2 <- P1 */
 	return atomic_exchange_explicit(&pool->list, NULL, memory_order_acquire);
-}
-
-void pool_list_untake(struct pool *pool, struct pool_returned *rest)
-{
-	struct pool_returned *none = NULL;
-
-	/* P1. To walk the rest would take long; what was pushed meanwhile is short. */
-	while (!atomic_compare_exchange_strong_explicit(
-		&pool->list, &none, rest, memory_order_release, memory_order_relaxed)) {
-		struct pool_returned *more = pool_list_take(pool);
-		struct pool_returned *last = more;
-
-		none = NULL;
-		if (!more)
-			continue;
-		while (last->next)
-			last = last->next;
-		last->next = rest;
-		rest = more;
-	}
 }

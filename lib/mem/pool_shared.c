@@ -3,9 +3,9 @@
  * then go from the ring to the cache or back, half a cache at a time by one pop or push. The
  * objects that go back are the bottom half of the stack: those untouched for longest.
  *
- * What the ring does not take goes on the list: it has places enough, but those that a thread is
- * about to empty, which was taken off its CPU in the middle, are not free yet. Whoever finds the
- * ring empty takes from the list. */
+ * What the ring does not take goes to the spare ones: it has places enough, but those that a thread
+ * is about to empty, which was taken off its CPU in the middle, are not free yet. Whoever finds the
+ * ring empty takes a spare one. */
 #include "mem_priv.h"
 
 #include <sched.h>
@@ -27,7 +27,7 @@ static int node_of_this_cpu(void)
 	unsigned cpu;
 	unsigned node;
 
-	if (getcpu(&cpu, &node) != 0 || !mem_node_exists((int)node))
+	if (getcpu(&cpu, &node) != 0 || !mem_node_usable((int)node))
 		return PLX_NODE_ANY;
 	return (int)node;
 }
@@ -123,27 +123,12 @@ static uint32_t note_empty(struct pool *pool, struct pool_cache *cache)
 	return 0;
 }
 
-/* The ring and the list -------------------------------------------------------------------- */
+/* The ring and the spare ones -------------------------------------------------------------- */
 
-static bool is_listed(const struct pool *pool)
+static bool has_spare(const struct pool *pool)
 {
-	/* Relaxed: a look; what is on the list is read behind P2. */
-	return atomic_load_explicit(&pool->list, memory_order_relaxed) != NULL;
-}
-
-static uint32_t take_listed(struct pool *pool, void **objects, uint32_t count)
-{
-	struct pool_returned *node = pool_list_take(pool);
-	uint32_t got = 0;
-
-	for (; node && got < count; node = node->next)
-		objects[got++] = node;
-	POOL_STEP();
-	if (node)
-		pool_list_untake(pool, node);
-	/* Relaxed: for statistics only. */
-	atomic_fetch_sub_explicit(&pool->listed_count, got, memory_order_relaxed);
-	return got;
+	/* Relaxed: a look. Each one is counted from before its push until after its pop. */
+	return atomic_load_explicit(&pool->listed_count, memory_order_relaxed) != 0;
 }
 
 /* Take up to `count`. Returns how many. */
@@ -151,8 +136,8 @@ static uint32_t take(struct pool *pool, void **objects, uint32_t count)
 {
 	uint32_t got = plx_ring_pop_burst(pool->ring, objects, count);
 
-	if (plx_unlikely(got < count && is_listed(pool)))
-		got += take_listed(pool, objects + got, count - got);
+	if (plx_unlikely(got < count && has_spare(pool)))
+		got += pool_spare_pop(pool, objects + got, count - got);
 	return got;
 }
 
@@ -167,7 +152,7 @@ static void give(struct pool *pool, void *const *objects, uint32_t count)
 		given += more;
 	} while (more > 0 && given < count);
 	if (plx_unlikely(given < count))
-		pool_list_push(pool, objects + given, count - given);
+		pool_spare_push(pool, objects + given, count - given);
 }
 
 /* Take `count` or none. Returns count or 0. */
@@ -175,7 +160,7 @@ static uint32_t take_all(struct pool *pool, void **objects, uint32_t count)
 {
 	uint32_t got = plx_ring_pop_bulk(pool->ring, objects, count);
 
-	if (plx_likely(got == count) || !is_listed(pool))
+	if (plx_likely(got == count) || !has_spare(pool))
 		return got;
 	got = take(pool, objects, count);
 	if (got == count)

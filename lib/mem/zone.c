@@ -68,16 +68,51 @@ uint32_t mem_zone_index(const void *memory, size_t size_bytes)
 	return PLX_ZONE_NONE;
 }
 
-static int check_node_id(int node)
-{
-	char known[256];
+/* Nodes ------------------------------------------------------------------------------------ */
 
-	if (node == PLX_NODE_ANY || mem_node_exists(node))
+/* Find the node to take memory of, where `asked` is asked for. */
+static int choose_node(int asked, int *node_out)
+{
+	char usable[256];
+
+	*node_out = PLX_NODE_ANY;
+	if (asked == PLX_NODE_ANY || numa == PLX_NUMA_ANY)
 		return 0;
-	return plx_fail(EINVAL,
-			"NUMA node %d has no memory for this process (there are: %s); give one of "
-			"those",
-			node, mem_nodes_format(known, sizeof(known)));
+	if (mem_node_usable(asked)) {
+		*node_out = asked;
+		return 0;
+	}
+	mem_nodes_format(usable, sizeof(usable));
+	if (!mem_node_exists(asked))
+		return plx_fail(
+			EINVAL,
+			"NUMA node %d is not on this host; give one that has memory for this "
+			"process (%s), or PLX_NODE_ANY",
+			asked, usable);
+	if (numa == PLX_NUMA_STRICT)
+		return plx_fail(ENOMEM,
+				"--numa strict: NUMA node %d has no memory for this process "
+				"(allowed: %s); ask for one of those, widen the cpuset "
+				"(cpuset.mems), or use --numa prefer",
+				asked, usable);
+	return 0;
+}
+
+/* Memory that was asked for on one node was taken of another. */
+static void note_other_node(int asked, int node)
+{
+	static bool told;
+	char usable[256];
+
+	if (numa != PLX_NUMA_PREFER || asked == node)
+		return;
+	node_fallbacks++;
+	if (!told)
+		plx_log(mem_log, PLX_LOG_NOTICE,
+			"NUMA node %d has no memory for this process (allowed: %s): the system "
+			"places what is asked for there",
+			asked, mem_nodes_format(usable, sizeof(usable)));
+	told = true;
 }
 
 /* Growing ---------------------------------------------------------------------------------- */
@@ -137,18 +172,22 @@ static void remove_zones(void)
 
 static int take_at_init(const struct plx_mem_conf *conf)
 {
+	int node;
+
 	for (unsigned i = 0; i < conf->node_count; i++) {
-		int err = conf->node_bytes[i] ? check_node_id((int)i) : 0;
+		int err = conf->node_bytes[i] ? choose_node((int)i, &node) : 0;
 
 		if (err)
 			return err;
 	}
 	for (unsigned i = 0; i < conf->node_count; i++) {
-		int node = numa == PLX_NUMA_ANY ? PLX_NODE_ANY : (int)i;
-		int err = conf->node_bytes[i] ? add_zone(conf->node_bytes[i], node, NULL) : 0;
-
+		if (!conf->node_bytes[i])
+			continue;
+		choose_node((int)i, &node);
+		int err = add_zone(conf->node_bytes[i], node, NULL);
 		if (err)
 			return err;
+		note_other_node((int)i, node);
 	}
 	return 0;
 }
@@ -214,17 +253,17 @@ static void *take_from(struct zone *zone, size_t size_bytes, size_t align_bytes,
 	return memory;
 }
 
-static int alloc_locked(size_t size_bytes, size_t align_bytes, int node,
+static int alloc_locked(size_t size_bytes, size_t align_bytes, int asked,
 			const struct plx_zone **zone_out, void **memory_out, size_t *dirty_out)
 {
+	int node;
+
 	if (!ready)
 		return plx_fail(EINVAL, "no memory is set up: call plx_mem_init first");
 
-	int err = check_node_id(node);
+	int err = choose_node(asked, &node);
 	if (err)
 		return err;
-	if (numa == PLX_NUMA_ANY)
-		node = PLX_NODE_ANY;
 
 	struct zone *zone = NULL;
 	void *memory = NULL;
@@ -244,6 +283,7 @@ static int alloc_locked(size_t size_bytes, size_t align_bytes, int node,
 	}
 	if (!memory)
 		return plx_fail(ENOMEM, "no heap memory to keep account of a zone");
+	note_other_node(asked, node);
 	*zone_out = &zone->pub;
 	*memory_out = memory;
 	return 0;

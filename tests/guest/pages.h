@@ -17,12 +17,20 @@
 #define PAGE_BYTES  ((size_t)4096)
 #define SKIP_STATUS 77 /* meson's */
 
-/** How many nodes the guest has, as it says itself; 0: this is no guest. */
+/** How many nodes with memory the guest has, as it says itself; 0: this is no guest. */
 static inline int guest_nodes(void)
 {
 	const char *nodes = getenv("PLX_GUEST_NODES");
 
 	return nodes ? atoi(nodes) : 0;
+}
+
+/** The node of the guest that has a CPU and no memory; -1: this is no guest. */
+static inline int guest_bare_node(void)
+{
+	const char *node = getenv("PLX_GUEST_BARE_NODE");
+
+	return node ? atoi(node) : -1;
 }
 
 /** The node that the page lies on, or -errno: -ENOENT and -EFAULT where there is none yet. */

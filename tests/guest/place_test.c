@@ -63,9 +63,10 @@ static void cpus_have_the_nodes_that_the_system_says(void **state)
 	PLX_CPUSET_FOREACH (cpu, plx_topo_cpus(topo))
 		assert_int_equal(plx_topo_cpu_node(topo, cpu), numa_node_of_cpu((int)cpu));
 	if (guest_nodes()) {
-		assert_int_equal(plx_topo_node_count(topo), guest_nodes());
+		assert_int_equal(plx_topo_node_count(topo), numa_max_node() + 1);
 		assert_int_equal(plx_topo_cpu_node(topo, 0), 0);
 		assert_int_equal(plx_topo_cpu_node(topo, 1), 1);
+		assert_int_equal(plx_topo_cpu_node(topo, 2), guest_bare_node());
 	}
 	plx_topo_close(topo);
 }

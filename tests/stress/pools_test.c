@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 static void yield_at_times(void);
-#define RING_STEP(where) yield_at_times()
+static void ring_step(const char *where);
+#define RING_STEP(where) ring_step(#where)
 #include "multi.c" /* copies of their own, with the steps */
 #define POOL_STEP() yield_at_times()
 #include "pool_shared.c"
+#include "pool_spare.c"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MEM_ASAN)
 #define SANITIZED 1
@@ -71,6 +73,21 @@ static void yield_at_times(void)
 {
 	if (dice(24) == 0)
 		sched_yield();
+}
+
+/* Called in the middle of this thread's next pop or push of a ring. */
+static __thread void (*in_the_middle)(void);
+
+static void ring_step(const char *where)
+{
+	void (*fn)(void) = in_the_middle;
+
+	if (fn && !strcmp(where, "claimed")) {
+		in_the_middle = NULL;
+		fn();
+	} else {
+		yield_at_times();
+	}
 }
 
 /* It has no holder, and what the last one wrote is whole. Relaxed: the pool orders it. */
@@ -248,10 +265,85 @@ static void no_object_has_two_holders_or_is_lost(void **state)
 		run(&mixes[i]);
 }
 
+/* Enough for all ---------------------------------------------------------------------------- */
+
+#define HELD_MAX 3
+
+/* As many objects as all threads hold at once, and as lie in the caches: every get finds one. */
+static void *take_and_give(void *arg)
+{
+	struct user *me = arg;
+
+	dice_state = me->id;
+	plx_lcore_id_tls = me->id <= LCORES ? me->id * 11 : PLX_LCORE_NONE;
+	for (uint32_t turn = 0; turn < turns / 2; turn++) {
+		void *objects[HELD_MAX];
+		uint32_t wanted = 1 + dice(HELD_MAX);
+		uint32_t count = 0;
+
+		while (count < wanted) {
+			objects[count] = plx_pool_get(pool);
+			if (!objects[count]) {
+				me->missed++;
+				break;
+			}
+			hold(me, objects[count++]);
+		}
+		yield_at_times();
+		put_some(me, objects, count);
+	}
+	return NULL;
+}
+
+static struct user takers[THREADS];
+
+static void run_takers(void)
+{
+	for (uint32_t i = 0; i < THREADS; i++) {
+		takers[i].id = i + 1;
+		assert_int_equal(pthread_create(&takers[i].thread, NULL, take_and_give, &takers[i]),
+				 0);
+	}
+	for (uint32_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(takers[i].thread, NULL), 0);
+}
+
+/* This thread stands in the middle of a pop all the time: the ring takes nothing back, and what the
+ * others put and get goes by beside it. */
+static void none_is_missed_beside_a_pop_that_stands_still(void **state)
+{
+	static const uint32_t cache_counts[] = {PLX_POOL_CACHE_NONE, 1, 4};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cache_counts); i++) {
+		uint32_t cached = cache_counts[i] == PLX_POOL_CACHE_NONE ? 0 : cache_counts[i];
+		struct mix mix = {.name = "enough",
+				  .object_count = 1 + THREADS * HELD_MAX + LCORES * cached,
+				  .cache_count = cache_counts[i]};
+		struct plx_pool_stats stats;
+
+		make(&mix);
+		memset(takers, 0, sizeof(takers));
+		in_the_middle = run_takers;
+		void *mine = plx_pool_get(pool);
+		assert_non_null(mine);
+		assert_null(in_the_middle);
+		plx_pool_put(pool, mine);
+		for (uint32_t k = 0; k < THREADS; k++) {
+			assert_int_equal(takers[k].missed, 0);
+			assert_int_equal(takers[k].wrong, 0);
+		}
+		plx_pool_stats(pool, &stats);
+		assert_int_equal(stats.available, mix.object_count);
+		assert_int_equal(stats.empty, 0);
+		plx_pool_destroy(pool);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_object_has_two_holders_or_is_lost),
+		cmocka_unit_test(none_is_missed_beside_a_pop_that_stands_still),
 	};
 	const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
 

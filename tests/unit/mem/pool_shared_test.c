@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared pools on one thread, which takes the part of several lcores. Ring and caches are copies of
- * their own: so a test may do something in the middle of a pop, and refuse memory for a cache. */
+/* Shared pools on one thread, which takes the part of several lcores. Ring, caches and spare
+ * objects are copies of their own: so a test may do something in the middle of a push or a pop, and
+ * refuse memory for a cache. */
 #include "pools.h"
 
 #include <pthread.h>
@@ -14,6 +15,9 @@ static int alloc_or_refuse(size_t size_bytes, size_t align_bytes, int node,
 #define mem_alloc alloc_or_refuse
 #include "pool_shared.c"
 #undef mem_alloc
+#undef POOL_STEP
+#define POOL_STEP() step("spare")
+#include "pool_spare.c"
 
 /* Done once, at the next step of that name. */
 static const char *stop_at;
@@ -216,6 +220,36 @@ static void a_thread_that_takes_an_id_over_takes_the_cache_over(void **state)
 	plx_pool_destroy(pool);
 }
 
+/* Lcores were set up anew, without the ids 1 and 2. */
+static void what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it(void **state)
+{
+	struct plx_pool *pool = make_shared(16, 4);
+	void *objects[16];
+
+	for (uint32_t id = 1; id <= 2; id++) {
+		for (int i = 0; i < 4; i++)
+			objects[i] = get_as(id, pool);
+		for (int i = 0; i < 4; i++)
+			put_as(id, pool, objects[i]);
+	}
+	assert_int_equal(stats_of(pool).in_caches, 8);
+	for (int i = 0; i < 8; i++)
+		assert_non_null(objects[i] = get_as(i % 2 ? 3 : PLX_LCORE_NONE, pool));
+	assert_null(get_as(3, pool));
+	assert_int_equal(stats_of(pool).in_caches, 8);
+	assert_int_equal(stats_of(pool).available, 8);
+	/* An lcore of that id has them at hand again. */
+	for (int i = 8; i < 12; i++)
+		assert_non_null(objects[i] = get_as(2, pool));
+	assert_int_equal(stats_of(pool).available, 4);
+	for (int i = 0; i < 12; i++)
+		put_as_stranger(pool, objects[i]);
+	assert_int_equal(stats_of(pool).available, 16);
+	/* Those of the other id are neither missing nor out. */
+	assert_int_equal(stats_of(pool).in_caches, 4);
+	plx_pool_destroy(pool);
+}
+
 static unsigned warnings;
 
 static void count_warning(enum plx_log_level level, const char *component, const char *line,
@@ -355,31 +389,119 @@ static void puts_go_on_behind_a_pop_that_does_not(void **state)
 	plx_pool_destroy(stopped);
 }
 
-/* What was pushed while part of the list was out must not be lost, nor the rest of it. */
-static void the_rest_of_a_list_goes_back_before_what_came_since(void **state)
+/* What is put behind a put that stands still is free, but in nobody's reach until that goes on. */
+static void put_and_get_behind_it(void)
 {
-	struct plx_pool *pub = make_shared(8, PLX_POOL_CACHE_NONE);
-	struct pool *pool = pool_of(pub);
+	void *objects[4];
+
+	for (int i = 0; i < 4; i++)
+		assert_non_null(objects[i] = get_as(PLX_LCORE_NONE, stopped));
+	for (int i = 0; i < 4; i++)
+		put_as_stranger(stopped, objects[i]);
+	for (int i = 0; i < 3; i++)
+		assert_non_null(objects[i] = get_as(PLX_LCORE_NONE, stopped));
+	assert_null(get_as(PLX_LCORE_NONE, stopped));
+	assert_true(stats_of(stopped).available >= 4);
+	for (int i = 0; i < 3; i++)
+		put_as_stranger(stopped, objects[i]);
+}
+
+static void puts_behind_one_that_stands_still_come_out_after_it(void **state)
+{
 	void *objects[8];
 
-	assert_int_equal(plx_pool_get_bulk(pub, objects, 8), 8);
-	for (int i = 0; i < 8; i++)
-		mem_unpoison(objects[i], 8);
-	pool_list_push(pool, objects, 5);
-	struct pool_returned *rest = pool_list_take(pool);
-	pool_list_push(pool, objects + 5, 1);
-	pool_list_push(pool, objects + 6, 2);
-	pool_list_untake(pool, rest);
+	stopped = make_shared(8, PLX_POOL_CACHE_NONE);
+	objects[0] = plx_pool_get(stopped);
+	at_stop = put_and_get_behind_it;
+	stop_at = "claimed";
+	plx_pool_put(stopped, objects[0]);
+	assert_null(stop_at);
+	assert_int_equal(plx_pool_get_bulk(stopped, objects, 8), 8);
+	assert_int_equal(stats_of(stopped).empty, 1);
+	plx_pool_put_bulk(stopped, objects, 8);
+	plx_pool_destroy(stopped);
+}
 
-	uint32_t seen = 0;
-	for (struct pool_returned *node = pool_list_take(pool); node; node = node->next) {
-		for (int i = 0; i < 8; i++)
-			seen += node == objects[i] ? 1u << (4 * i) : 0;
-	}
-	assert_int_equal(seen, 0x11111111);
-	atomic_store(&pool->listed_count, 0);
-	plx_pool_put_bulk(pub, objects, 8);
-	plx_pool_destroy(pub);
+/* Spare objects ---------------------------------------------------------------------------- */
+
+static void *spares[8];
+
+/* All of its objects are spare, the last one on top. */
+static void make_spare(void)
+{
+	stopped = make_shared(8, PLX_POOL_CACHE_NONE);
+	assert_int_equal(plx_pool_get_bulk(stopped, spares, 8), 8);
+	for (int i = 7; i >= 0; i--)
+		pool_spare_push(pool_of(stopped), &spares[i], 1);
+}
+
+static void destroy_spare(void)
+{
+	plx_pool_put_bulk(stopped, spares, 8);
+	plx_pool_destroy(stopped);
+}
+
+/* Meanwhile the topmost is taken, the next one too, and the topmost put back. */
+static void turn_the_top_round(void)
+{
+	void *two[2];
+
+	assert_int_equal(pool_spare_pop(pool_of(stopped), two, 2), 2);
+	pool_spare_push(pool_of(stopped), two, 1);
+	assert_ptr_equal(two[1], spares[1]);
+}
+
+static void a_pop_takes_nothing_that_was_taken_meanwhile(void **state)
+{
+	void *popped[8];
+
+	make_spare();
+	at_stop = turn_the_top_round;
+	stop_at = "spare";
+	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 3), 3);
+	assert_null(stop_at);
+	assert_ptr_equal(popped[0], spares[0]);
+	assert_ptr_equal(popped[1], spares[2]);
+	assert_ptr_equal(popped[2], spares[3]);
+	assert_int_equal(listed_in(stopped), 4);
+	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 8), 4);
+	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 8), 0);
+	destroy_spare();
+}
+
+static void take_another(void)
+{
+	void *object = NULL;
+
+	assert_int_equal(pool_spare_pop(pool_of(stopped), &object, 1), 1);
+	assert_ptr_equal(object, spares[0]);
+}
+
+/* However much the one that stands still was about to take. */
+static void a_pop_that_stands_still_hides_nothing(void **state)
+{
+	void *popped[8];
+
+	make_spare();
+	at_stop = take_another;
+	stop_at = "spare";
+	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 8), 7);
+	assert_null(stop_at);
+	for (int i = 0; i < 7; i++)
+		assert_ptr_equal(popped[i], spares[i + 1]);
+	destroy_spare();
+}
+
+static void spare_objects_pushed_at_once_keep_their_order(void **state)
+{
+	void *popped[8];
+
+	make_spare();
+	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 5), 5);
+	pool_spare_push(pool_of(stopped), popped, 5);
+	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 8), 8);
+	assert_memory_equal(popped, spares, sizeof(spares));
+	destroy_spare();
 }
 
 /* All together ----------------------------------------------------------------------------- */
@@ -638,11 +760,15 @@ int main(void)
 		TEST(the_half_untouched_for_longest_is_given_back),
 		TEST(nobody_gets_what_lies_in_anothers_cache),
 		TEST(a_thread_that_takes_an_id_over_takes_the_cache_over),
+		TEST(what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it),
 		TEST(without_memory_for_a_cache_it_works_on),
 		TEST(a_bulk_is_taken_whole_or_not_at_all),
 		TEST(bulks_are_bounded_by_the_ring_only_when_taken),
 		TEST(puts_go_on_behind_a_pop_that_does_not),
-		TEST(the_rest_of_a_list_goes_back_before_what_came_since),
+		TEST(puts_behind_one_that_stands_still_come_out_after_it),
+		TEST(a_pop_takes_nothing_that_was_taken_meanwhile),
+		TEST(a_pop_that_stands_still_hides_nothing),
+		TEST(spare_objects_pushed_at_once_keep_their_order),
 		TEST(figures_agree_with_a_model),
 		TEST(nothing_is_left_by_rounds_of_init_and_fini),
 		TEST(misuse_is_caught_in_debug_builds),

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A node that has a CPU and no memory: what is asked for there, and an lcore that runs there. */
+#include "lcores.h"
+#include "pages.h"
+
+#define BYTES ((size_t)1 << 20)
+
+static int teardown(void **state)
+{
+	plx_mem_fini();
+	return 0;
+}
+
+static void use(enum plx_huge huge, enum plx_numa numa)
+{
+	struct plx_mem_conf conf = {.huge = huge, .numa = numa};
+
+	if (plx_mem_init(&conf))
+		fail_msg("%s", plx_error());
+}
+
+static uint64_t node_fallbacks(void)
+{
+	struct plx_mem_stats stats;
+
+	plx_mem_stats(&stats);
+	return stats.node_fallbacks;
+}
+
+static void is_where_memory_is(const struct plx_zone *zone)
+{
+	int node = page_node(zone->base);
+
+	assert_in_range(node, 0, guest_nodes() - 1);
+	assert_int_equal(zone->node, PLX_NODE_ANY);
+}
+
+static void prefer_goes_elsewhere_with_all_kinds_of_pages(void **state)
+{
+	static const enum plx_huge kinds[] = {PLX_HUGE_2M, PLX_HUGE_NONE};
+	const struct plx_zone *zone;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(kinds); i++) {
+		use(kinds[i], PLX_NUMA_PREFER);
+		if (!plx_mem_alloc(BYTES, 0, guest_bare_node(), &zone))
+			fail_msg("%s", plx_error());
+		is_where_memory_is(zone);
+		assert_int_equal(zone->backing == PLX_BACKING_HUGETLB, kinds[i] == PLX_HUGE_2M);
+		assert_int_equal(node_fallbacks(), 1);
+		plx_mem_fini();
+	}
+}
+
+static void strict_says_where_there_is_memory(void **state)
+{
+	use(PLX_HUGE_2M, PLX_NUMA_STRICT);
+	assert_null(plx_mem_alloc(BYTES, 0, guest_bare_node(), NULL));
+	assert_error_has("NUMA node 2 has no memory for this process (allowed: 0, 1)");
+}
+
+static void any_leaves_it_to_the_system(void **state)
+{
+	const struct plx_zone *zone;
+
+	use(PLX_HUGE_2M, PLX_NUMA_ANY);
+	assert_non_null(plx_mem_alloc(BYTES, 0, guest_bare_node(), &zone));
+	is_where_memory_is(zone);
+	assert_int_equal(node_fallbacks(), 0);
+}
+
+/* An lcore on it ---------------------------------------------------------------------------- */
+
+#define BARE 20 /* lcores.h: on the third CPU */
+
+static unsigned answers;
+
+static void answered(void *arg)
+{
+	answers++;
+}
+
+static int use_it_all(void *arg)
+{
+	void *memory = plx_mem_alloc(BYTES, 0, plx_lcore_node(plx_lcore_id()), NULL);
+	void *object = plx_pool_get(arg);
+
+	if (!memory || !object)
+		return 1;
+	plx_mem_free(memory);
+	plx_pool_put(arg, object);
+	return plx_lcore_send(0, answered, NULL);
+}
+
+static void an_lcore_runs_there(void **state)
+{
+	struct plx_pool_attr attr = {.name = "shared",
+				     .object_bytes = 64,
+				     .object_count = 100,
+				     .node = guest_bare_node(),
+				     .owner = PLX_LCORE_NONE};
+	struct plx_pool *pool;
+	struct lcores set;
+
+	lcores_up(&set, 3);
+	assert_int_equal(plx_lcore_node(BARE), guest_bare_node());
+	assert_int_equal(plx_pool_create(&attr, &pool), 0);
+	assert_int_equal(run_on(BARE, use_it_all, pool), 0);
+	turns_until_idle(NULL);
+	assert_int_equal(answers, 1);
+	assert_true(node_fallbacks() > 0);
+	plx_pool_destroy(pool);
+	lcores_down(&set);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(prefer_goes_elsewhere_with_all_kinds_of_pages, teardown),
+		cmocka_unit_test_teardown(strict_says_where_there_is_memory, teardown),
+		cmocka_unit_test_teardown(any_leaves_it_to_the_system, teardown),
+		cmocka_unit_test_teardown(an_lcore_runs_there, teardown),
+	};
+
+	if (guest_bare_node() < 0) {
+		puts("skipped: this needs a node without memory; scripts/numa-vm.sh has a guest "
+		     "with one");
+		return SKIP_STATUS;
+	}
+	return cmocka_run_group_tests_name("numa/bare", tests, NULL, NULL);
+}

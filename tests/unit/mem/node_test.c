@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the NUMA policies make of a node that is there, but has no memory for this process. */
+#include "child.h"
+#include "mem_priv.h"
+
+#include <numa.h>
+
+static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
+
+#define BARE_NODE 63
+
+/* What libnuma read from the system, with one node more: it has no memory, or none that the cpuset
+ * allows, which is the same to a process. */
+static int with_bare_node(void **state)
+{
+	numa_bitmask_setbit(numa_nodes_ptr, BARE_NODE);
+	return 0;
+}
+
+static int without_bare_node(void **state)
+{
+	numa_bitmask_clearbit(numa_nodes_ptr, BARE_NODE);
+	plx_mem_fini();
+	return 0;
+}
+
+static uint64_t fallbacks(void)
+{
+	struct plx_mem_stats stats;
+
+	plx_mem_stats(&stats);
+	return stats.node_fallbacks;
+}
+
+static void init_with(enum plx_numa numa)
+{
+	const struct plx_mem_conf conf = {.huge = PLX_HUGE_NONE, .numa = numa};
+
+	assert_int_equal(plx_mem_init(&conf), 0);
+}
+
+static void strict_names_the_nodes_that_have_memory(void **state)
+{
+	struct plx_pool_attr attr = {.name = "bare",
+				     .object_bytes = 64,
+				     .object_count = 8,
+				     .node = BARE_NODE,
+				     .owner = PLX_LCORE_NONE};
+	struct plx_pool *pool;
+
+	init_with(PLX_NUMA_STRICT);
+	assert_null(plx_mem_alloc(64, 0, BARE_NODE, NULL));
+	assert_error_has("--numa strict: NUMA node 63 has no memory for this process (allowed: 0");
+	assert_error_has("or use --numa prefer");
+	assert_int_equal(plx_pool_create(&attr, &pool), -ENOMEM);
+	assert_int_equal(plx_zone_count(), 0);
+	/* One that is not there at all is a mistake, and no shortage. */
+	attr.node = BARE_NODE - 1;
+	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
+	assert_error_has("NUMA node 62 is not on this host");
+}
+
+static void prefer_takes_memory_elsewhere_and_counts_it(void **state)
+{
+	const struct plx_zone *zone;
+
+	init_with(PLX_NUMA_PREFER);
+	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, &zone));
+	assert_int_equal(zone->node, PLX_NODE_ANY);
+	assert_int_equal(fallbacks(), 1);
+	/* Each such request counts, also where it needs no zone of its own. */
+	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, NULL));
+	assert_int_equal(plx_zone_count(), 1);
+	assert_int_equal(fallbacks(), 2);
+	assert_non_null(plx_mem_alloc(4096, 0, PLX_NODE_ANY, NULL));
+	assert_int_equal(fallbacks(), 2);
+	assert_null(plx_mem_alloc(4096, 0, BARE_NODE - 1, NULL));
+}
+
+static void any_does_not_look_at_the_node(void **state)
+{
+	init_with(PLX_NUMA_ANY);
+	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, NULL));
+	assert_int_equal(fallbacks(), 0);
+}
+
+static void memory_at_init_follows_the_policy_too(void **state)
+{
+	size_t bytes[BARE_NODE + 1] = {0};
+	struct plx_mem_conf conf = ordinary;
+
+	bytes[BARE_NODE] = MEM_2M;
+	conf.node_bytes = bytes;
+	conf.node_count = BARE_NODE + 1;
+	conf.numa = PLX_NUMA_STRICT;
+	assert_int_equal(plx_mem_init(&conf), -ENOMEM);
+	assert_error_has("node 63 has no memory for this process");
+	conf.numa = PLX_NUMA_PREFER;
+	assert_int_equal(plx_mem_init(&conf), 0);
+	assert_int_equal(plx_zone_count(), 1);
+	assert_int_equal(plx_zone_get(0)->node, PLX_NODE_ANY);
+	assert_int_equal(fallbacks(), 1);
+	plx_mem_fini();
+	conf.numa = PLX_NUMA_ANY;
+	assert_int_equal(plx_mem_init(&conf), 0);
+	assert_int_equal(fallbacks(), 0);
+}
+
+static int ask_for_a_bare_node(void)
+{
+	if (plx_mem_init(&ordinary) || !plx_mem_alloc(64, 0, BARE_NODE, NULL) ||
+	    !plx_mem_alloc(64, 0, BARE_NODE, NULL))
+		return 1;
+	plx_mem_fini();
+	return 0;
+}
+
+static void a_node_without_memory_is_told_once(void **state)
+{
+	struct child_end end;
+
+	child_run(ask_for_a_bare_node, &end);
+	assert_int_equal(end.status, 0);
+	assert_child_said(&end, "mem: notice: NUMA node 63 has no memory for this process (allowed:"
+				" 0");
+	assert_int_equal(child_line_count(&end), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, with_bare_node, without_bare_node)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		/* Told once per process: while this one has told nothing. */
+		TEST(a_node_without_memory_is_told_once),
+		TEST(strict_names_the_nodes_that_have_memory),
+		TEST(prefer_takes_memory_elsewhere_and_counts_it),
+		TEST(any_does_not_look_at_the_node),
+		TEST(memory_at_init_follows_the_policy_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
