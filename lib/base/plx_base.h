@@ -76,7 +76,10 @@ const char *plx_version(void);
 /* Errors ----------------------------------------------------------------------------------- */
 
 /** The text of this thread's last failed call into Pollux: what was given, what is allowed, what to
- * do. Valid until the next failing call on this thread; "" before the first. Thread: any. */
+ * do. Valid until the next failing call on this thread; "" before the first. Back-pressure is no
+ * failure, and leaves the text as it is, so that it costs nothing: -EAGAIN from what sends, NULL
+ * from a pool that is empty, and less than was asked for from a ring. An older call's text is not
+ * theirs: ask for it after other errors only. Thread: any. */
 const char *plx_error(void);
 
 /** Set this thread's error text and return -err, so that a function can `return plx_fail(...)`.

@@ -213,6 +213,7 @@ bool close_bury(struct plx_link *link, uint64_t now_ns)
 		cq_drain(link->set);
 		link->ep_closed = true;
 		link->dead_since_ns = now_ns;
+		hygiene_forget(link->fd);
 		if (link->ep)
 			fi_close(&link->ep->fid);
 	}

@@ -204,6 +204,7 @@ static void end_links(struct plx_fabric_lcore *home)
 {
 	while (home->listeners)
 		listener_free(home->listeners);
+	handover_forget_all(home);
 	for (struct plx_link *link = home->links; link; link = link->next)
 		link_end(link, PLX_LINK_ABORTED, "the process is shutting down");
 }
@@ -253,7 +254,7 @@ static void close_sets(struct plx_fabric_lcore *home)
 
 static void free_home(struct plx_fabric_lcore *home)
 {
-	orphan_reap(home);
+	orphan_reap_all(home);
 	if (home->orphan_count)
 		plx_log(&fabric_log, PLX_LOG_WARNING,
 			"lcore %u: buffers of %u closed links are still referenced", home->id,

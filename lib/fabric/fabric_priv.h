@@ -52,6 +52,10 @@
 
 #define LINGER_NS       (500 * PLX_NS_PER_MS)
 
+/* Descriptors that are looked at for one accepted connection: less than a millisecond at the very
+ * worst. */
+#define ACCEPT_LOOKS_MAX 4096
+
 struct plx_set;
 struct plx_fabric_lcore;
 struct request;
@@ -121,6 +125,7 @@ struct plx_link {
 	bool fin_wanted, fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
 
 	struct fid_ep *ep;
+	int fd; /* of an accepted connection, for hygiene_forget; -1: not known */
 	struct plx_set *set;
 	const struct plx_link_events *events;
 	void *user;
@@ -212,12 +217,13 @@ struct plx_fabric_lcore {
 	struct plx_link *links;
 	struct plx_link *attended;
 	struct plx_listener *listeners;
+	struct request *given_up;   /* still in another lcore's lane: see handover.c */
 	struct plx_buf *delivering; /* inside on_message: that message */
 	struct plx_pool *tx_pool;
 	struct plx_poller *poller;
 	struct plx_pool *
 		*orphans; /* receive pools of gone links whose buffers the user still has */
-	uint32_t orphan_count, orphan_room;
+	uint32_t orphan_count, orphan_room, orphan_next;
 };
 
 /* fabric.c */
@@ -229,6 +235,7 @@ int fabric_missing(void);
 /* orphan.c */
 int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool);
 void orphan_reap(struct plx_fabric_lcore *home);
+void orphan_reap_all(struct plx_fabric_lcore *home);
 
 /* driver.c */
 void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider);
@@ -247,7 +254,10 @@ void hygiene_signals(void);
 struct fd_mark;
 struct fd_mark *hygiene_mark(void);
 void hygiene_close_on_exec_since(struct fd_mark *mark);
-void hygiene_close_on_exec_port(uint16_t port);
+void hygiene_close_on_exec_listener(const struct sockaddr *address, size_t address_len);
+int hygiene_close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,
+				   unsigned looks_max);
+void hygiene_forget(int fd);
 
 /* set.c */
 struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
@@ -287,6 +297,7 @@ void listener_unref(struct listener_shared *shared);
 /* handover.c */
 void handover_request(struct plx_listener *listener, struct fi_info *info);
 void handover_drop_all(struct plx_listener *listener);
+void handover_forget_all(struct plx_fabric_lcore *home);
 
 /* spread.c */
 int spread_check(const struct plx_listen_attr *attr);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What becomes of a connection request. The listener's lcore reads it and chooses where the link
- * shall live; that lcore opens an endpoint for it in its own domain, and accepts. Only the
- * listener's lcore may touch the passive endpoint, so a refusal goes back there.
+ * shall live; that lcore, its target, opens an endpoint for it in its own domain, and accepts. Only
+ * the listener's lcore may touch the passive endpoint, so a refusal goes back there.
  *
  * A request is on its listener's list as long as it is on its way, and belongs to the listener's
- * lcore but for the time between plx_lcore_call and its answer. So plx_fabric_fini, when no lcore
- * runs any more, finds all of them, wherever they are. */
+ * lcore but for the time between plx_lcore_call and its answer. In that time whoever takes it first
+ * decides: the target, which opens a link, or the listener's lcore, which gives up when the target
+ * has not come to it in time. Nothing comes back out of a lane, so one that was given up keeps its
+ * memory, on a list of its lcore and without its listener, until the target has looked at it.
+ * plx_fabric_fini, when no lcore runs any more, finds all of them on these two lists. */
 #include "fabric_priv.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,14 +20,42 @@
 
 struct request {
 	struct plx_call call;
-	struct plx_timer retry;
-	struct plx_listener *listener;
-	struct request *next, **prev_next; /* of the listener */
+	struct plx_timer timer;        /* to try a full lane again; from the lane on, to give up */
+	struct plx_listener *listener; /* NULL: given up */
+	struct request *next, **prev_next; /* of the listener, or of those its lcore gave up */
 	struct fi_info *info;
 	uint64_t deadline_ns; /* the peer does not wait for ever */
 	uint32_t target;
+	int fd; /* see struct plx_link */
+	_Atomic bool taken;
 	char why[160]; /* it could not be taken */
 };
+
+/* Return: whether the caller is the first: then what the request asks for, and its answer, are the
+ * caller's. Its list and its timer are the listener's lcore's all the time. */
+static bool take_first(struct request *request)
+{
+	/* Relaxed: nothing is handed over here, all that counts is who comes first. What the target
+	 * reads was written before the request went into its lane, and the listener's lcore frees
+	 * it after the answer has come out of the lane back: A1 -> A2 of lib/lcore both ways. */
+	return !atomic_exchange_explicit(&request->taken, true, memory_order_relaxed);
+}
+
+static void enlist(struct request *request, struct request **list)
+{
+	request->next = *list;
+	request->prev_next = list;
+	if (request->next)
+		request->next->prev_next = &request->next;
+	*list = request;
+}
+
+static void delist(struct request *request)
+{
+	*request->prev_next = request->next;
+	if (request->next)
+		request->next->prev_next = request->prev_next;
+}
 
 static void refuse(struct plx_listener *listener, struct fi_info *info, const char *why)
 {
@@ -37,15 +69,19 @@ static void refuse(struct plx_listener *listener, struct fi_info *info, const ch
 		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s refused: %s", peer, why);
 }
 
+static void refuse_request(struct request *request, const char *why)
+{
+	hygiene_forget(request->fd);
+	refuse(request->listener, request->info, why);
+}
+
 /* The end of a request. why: NULL where it was taken. */
 static void finish(struct request *request, const char *why)
 {
 	if (why)
-		refuse(request->listener, request->info, why);
-	plx_timer_stop(&request->retry);
-	*request->prev_next = request->next;
-	if (request->next)
-		request->next->prev_next = request->prev_next;
+		refuse_request(request, why);
+	plx_timer_stop(&request->timer);
+	delist(request);
 	fi_freeinfo(request->info);
 	free(request);
 }
@@ -56,6 +92,13 @@ void handover_drop_all(struct plx_listener *listener)
 		next = request->next;
 		finish(request, "the process is shutting down");
 	}
+}
+
+/* No lcore runs any more. */
+void handover_forget_all(struct plx_fabric_lcore *home)
+{
+	while (home->given_up)
+		finish(home->given_up, NULL);
 }
 
 /* On the lcore that gets the link ------------------------------------------------------------- */
@@ -81,15 +124,20 @@ static int open_link(const struct request *request, struct plx_link **link_out)
 }
 
 /* Open an endpoint for the request here and accept. Of the listener only what never changes is
- * looked at. Return: 0; -errno while the request can still be refused; a failure past that point
- * ends the link by itself. */
+ * looked at, and nothing before the request is ours. Return: 0; -errno while the request can still
+ * be refused; a failure past that point ends the link by itself. */
 static int take(struct plx_call *call, void *arg)
 {
 	struct request *request = arg;
+
+	if (!take_first(request))
+		return -ECANCELED;
+
 	const struct plx_listener *listener = request->listener;
 	struct plx_link *link;
 	int rc = 0;
 
+	/* The listener's lcore may be late itself. */
 	if (plx_loop_now_ns() > request->deadline_ns)
 		rc = plx_fail(ETIMEDOUT, "lcore %u came to it too late", request->target);
 	if (rc == 0)
@@ -101,7 +149,7 @@ static int take(struct plx_call *call, void *arg)
 	address_format(request->info->dest_addr, link->peer, sizeof(link->peer));
 	listener_ref(listener->shared);
 	link->from = listener->shared;
-	hygiene_close_on_exec_port(listener->port);
+	link->fd = request->fd;
 	if (accept_link(link) != 0)
 		link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
 	return 0;
@@ -114,8 +162,38 @@ static void answered(struct plx_call *call, int result, void *arg)
 	struct request *request = arg;
 	struct plx_listener *listener = request->listener;
 
+	if (!listener) { /* given up: refused and counted long ago */
+		finish(request, NULL);
+		return;
+	}
 	finish(request, result ? request->why : NULL);
 	listener_release(listener);
+}
+
+/* The target has not come to it in time: the peer is refused now. */
+static void give_up(struct request *request)
+{
+	struct plx_listener *listener = request->listener;
+
+	snprintf(request->why, sizeof(request->why),
+		 "lcore %u, which it was placed on, did not take it within %" PRIu64 " ms",
+		 request->target, listener->attr.link.connect_timeout_ns / PLX_NS_PER_MS);
+	refuse_request(request, request->why);
+	fi_freeinfo(request->info);
+	request->info = NULL;
+	request->listener = NULL;
+	delist(request);
+	enlist(request, &listener->set->home->given_up);
+	listener_release(listener);
+}
+
+static void on_deadline(struct plx_timer *timer, void *arg)
+{
+	struct request *request = arg;
+
+	if (take_first(request))
+		give_up(request);
+	/* else its answer is on the way */
 }
 
 /* Why it cannot go to its lcore, as that said `rc`. */
@@ -132,14 +210,26 @@ static const char *why_not(struct request *request, int rc)
 	return request->why;
 }
 
+/* The target may never run its loop. */
+static void wait_for_answer(struct request *request)
+{
+	uint64_t now_ns = plx_loop_now_ns();
+	uint64_t left_ns = request->deadline_ns > now_ns ? request->deadline_ns - now_ns : 0;
+
+	plx_timer_init(&request->timer, on_deadline, request);
+	plx_timer_start(&request->timer, left_ns);
+}
+
 /* A full lane is nothing that the peer should hear of: try again, as long as the peer may wait. */
 static void hand_over(struct request *request)
 {
 	int rc = plx_lcore_call(request->target, &request->call);
 
-	if (rc == -EAGAIN && plx_loop_now_ns() < request->deadline_ns)
-		plx_timer_start(&request->retry, RETRY_NS);
-	else if (rc)
+	if (rc == 0)
+		wait_for_answer(request);
+	else if (rc == -EAGAIN && plx_loop_now_ns() < request->deadline_ns)
+		plx_timer_start(&request->timer, RETRY_NS);
+	else
 		finish(request, why_not(request, rc));
 }
 
@@ -155,8 +245,7 @@ static void on_retry(struct plx_timer *timer, void *arg)
 	listener_release(listener);
 }
 
-static struct request *make_request(struct plx_listener *listener, uint32_t target,
-				    struct fi_info *info)
+static struct request *make_request(struct plx_listener *listener, struct fi_info *info)
 {
 	struct request *request = malloc(sizeof(*request));
 
@@ -164,41 +253,27 @@ static struct request *make_request(struct plx_listener *listener, uint32_t targ
 		return NULL;
 	*request = (struct request){
 		.listener = listener,
-		.next = listener->requests,
-		.prev_next = &listener->requests,
 		.info = info,
 		.deadline_ns = plx_time_add(plx_loop_now_ns(),
 					    listener->attr.link.connect_timeout_ns),
-		.target = target,
+		/* Here, where nobody else has the connection yet. */
+		.fd = hygiene_close_on_exec_accepted(listener->port, info->dest_addr,
+						     info->dest_addrlen, ACCEPT_LOOKS_MAX),
 	};
 	request->call = (struct plx_call){.fn = take, .done = answered, .arg = request};
-	plx_timer_init(&request->retry, on_retry, request);
-	if (request->next)
-		request->next->prev_next = &request->next;
-	listener->requests = request;
+	plx_timer_init(&request->timer, on_retry, request);
+	enlist(request, &listener->requests);
 	return request;
 }
 
-static void drop(struct plx_listener *listener, struct fi_info *info, const char *why)
+static void place(struct request *request)
 {
-	refuse(listener, info, why);
-	fi_freeinfo(info);
-}
+	struct plx_listener *listener = request->listener;
 
-static void place(struct plx_listener *listener, struct fi_info *info)
-{
-	uint32_t target = spread_choose(listener, info->dest_addr);
-
-	if (listener->closed) { /* by its own callback */
-		drop(listener, info, "the listener is closed");
-		return;
-	}
-
-	struct request *request = make_request(listener, target, info);
-
-	if (!request)
-		drop(listener, info, "out of memory");
-	else if (target == listener->set->home->id)
+	request->target = spread_choose(listener, request->info->dest_addr);
+	if (listener->closed) /* by its own callback */
+		finish(request, "the listener is closed");
+	else if (request->target == listener->set->home->id)
 		finish(request, take(&request->call, request) ? request->why : NULL);
 	else
 		hand_over(request);
@@ -207,13 +282,20 @@ static void place(struct plx_listener *listener, struct fi_info *info)
 /* FI_CONNREQ. info is ours. */
 void handover_request(struct plx_listener *listener, struct fi_info *info)
 {
+	struct request *request = make_request(listener, info);
+
 	listener_requested(listener->shared);
+	if (!request) {
+		refuse(listener, info, "out of memory");
+		fi_freeinfo(info);
+		return;
+	}
 	if (listener->closed) { /* it waits for earlier requests */
-		drop(listener, info, "the listener is closed");
+		finish(request, "the listener is closed");
 		return;
 	}
 	listener->placing = true; /* so that it outlives its own callback */
-	place(listener, info);
+	place(request);
 	listener->placing = false;
 	listener_release(listener);
 }

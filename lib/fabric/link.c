@@ -143,6 +143,7 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	if (!link)
 		return plx_fail(ENOMEM, "out of memory");
 	link->kind = FID_LINK;
+	link->fd = -1;
 	link->set = set;
 	link->attr = *attr;
 	link->events = attr->events;

@@ -123,7 +123,7 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 		return listen_failed(address, rc);
 	address_format((struct sockaddr *)&name, listener->address, sizeof(listener->address));
 	listener->port = address_port((struct sockaddr *)&name);
-	hygiene_close_on_exec_port(listener->port);
+	hygiene_close_on_exec_listener((struct sockaddr *)&name, len);
 	return 0;
 }
 
@@ -206,14 +206,17 @@ const char *plx_listener_address(const struct plx_listener *listener)
 	return listener->address;
 }
 
+/* One that failed to listen is not in the list. */
 static void delist(struct plx_listener *listener)
 {
 	struct plx_listener **at = &listener->set->home->listeners;
 
 	while (*at && *at != listener)
 		at = &(*at)->next;
-	if (*at)
-		*at = listener->next;
+	if (!*at)
+		return;
+	*at = listener->next;
+	listener->set->listeners--;
 }
 
 /* Requests that are on their way are refused. */
@@ -238,7 +241,6 @@ void plx_listener_close(struct plx_listener *listener)
 {
 	if (!listener || listener->closed)
 		return;
-	listener->set->listeners--;
 	listener->closed = true;
 	listener_release(listener);
 }

@@ -42,14 +42,28 @@ static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *
 	return count == stats.object_count;
 }
 
+/* Look at one, and at the next one the next time: a turn costs the same however many there are. A
+ * pool that is whole goes within as many turns as there are orphans. */
 void orphan_reap(struct plx_fabric_lcore *home)
 {
-	for (uint32_t i = 0; i < home->orphan_count;) {
-		if (pool_is_whole(home, home->orphans[i])) {
-			plx_pool_destroy(home->orphans[i]);
-			home->orphans[i] = home->orphans[--home->orphan_count];
-		} else {
-			i++;
-		}
+	uint32_t at = home->orphan_next;
+
+	if (at >= home->orphan_count)
+		at = 0;
+	if (at == home->orphan_count)
+		return;
+	if (pool_is_whole(home, home->orphans[at])) {
+		plx_pool_destroy(home->orphans[at]);
+		home->orphans[at] = home->orphans[--home->orphan_count]; /* it is next */
+	} else {
+		at++;
 	}
+	home->orphan_next = at;
+}
+
+/* Look at all there are, when nothing turns any more. */
+void orphan_reap_all(struct plx_fabric_lcore *home)
+{
+	for (uint32_t left = home->orphan_count; left > 0; left--)
+		orphan_reap(home);
 }

@@ -103,7 +103,8 @@ struct plx_link_attr {
 				    are kept for control frames. */
 	uint64_t message_max_bytes;  /**< longest message accepted from the peer; default 16 MiB,
 					limit  1 GiB - 1 */
-	uint64_t connect_timeout_ns; /**< default 5 s; of a listener: from the request on */
+	uint64_t connect_timeout_ns; /**< default 5 s; of a listener: from the request on.
+					  UINT64_MAX: never, as in the next two */
 	uint64_t hello_timeout_ns;   /**< for the peer's HELLO once connected; default 2 s */
 	uint64_t close_timeout_ns;   /**< for the peer's answer to a close; default 2 s */
 };
@@ -210,8 +211,9 @@ struct plx_listen_attr {
 	 * zero: every lcore. */
 	uint64_t lcores[PLX_LCORE_MAX / 64];
 	/** For PLX_SPREAD_CALLBACK: called on the listener's lcore; peer is "192.0.2.1:7000". An id
-	 * that is no lcore refuses the connection; an lcore that does not take it within
-	 * link.connect_timeout_ns, as it does not run its loop or its lane is full, does so too. */
+	 * that is no lcore refuses the connection. So does the listener's lcore where the one that
+	 * was returned has not taken it after link.connect_timeout_ns, as it does not run its loop
+	 * or its lane is full. */
 	uint32_t (*place)(struct plx_listener *listener, const char *peer, void *arg);
 	void *place_arg;
 };
@@ -237,10 +239,13 @@ struct plx_listener_stats {
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);
 
 /** Stop listening; links stay, and requests that another lcore has been asked to take still become
- * links. Allowed inside `place`. Thread: owner. Accepts NULL. */
+ * links. Port and memory are released when these are answered or refused: at once if there
+ * are none, and link.connect_timeout_ns after the last one came at the latest, if the loop turns;
+ * new requests are refused meanwhile. Allowed inside `place`. Thread: owner. Accepts NULL. */
 void plx_listener_close(struct plx_listener *listener);
 
-/** The links and listeners that are open on the calling lcore. Thread: an lcore. */
+/** The links and listeners of the calling lcore; closed ones count until all that they hold is
+ * released. Thread: an lcore. */
 uint32_t plx_fabric_open_count(void);
 
 PLX_END_DECLS

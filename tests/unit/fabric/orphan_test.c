@@ -118,6 +118,69 @@ static void they_may_come_back_after_the_last_turn(void **state)
 	side_release(&server, KEPT);
 }
 
+/* Many ---------------------------------------------------------------------------------------- */
+
+#define MANY 20
+
+static struct plx_pool *pools[MANY];
+static struct plx_buf *held[MANY]; /* one of each */
+
+/* Orphans of lcore 0, by themselves: what a turn does is done by hand here. */
+static struct plx_fabric_lcore *make_many(void)
+{
+	struct plx_fabric_lcore *home = listener->set->home;
+	struct plx_pool_attr attr = {.name = "orphan", .object_count = 4, .node = PLX_NODE_ANY};
+
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(plx_buf_pool_create(&attr, 64, &pools[i]), 0);
+		held[i] = plx_buf_get(pools[i]);
+		assert_int_equal(orphan_adopt(home, pools[i]), 0);
+	}
+	return home;
+}
+
+static void a_turn_looks_at_one_however_many_there_are(void **state)
+{
+	struct plx_fabric_lcore *home = make_many();
+
+	plx_buf_unref(held[MANY - 1]);
+	for (int i = 0; i < MANY - 1; i++)
+		orphan_reap(home);
+	assert_int_equal(home->orphan_count, MANY);
+	orphan_reap(home);
+	assert_int_equal(home->orphan_count, MANY - 1);
+	for (int i = 0; i < MANY - 1; i++)
+		plx_buf_unref(held[i]);
+	orphan_reap(home);
+	assert_int_equal(home->orphan_count, MANY - 2);
+	for (int i = 0; i < MANY - 2; i++)
+		orphan_reap(home);
+	assert_int_equal(home->orphan_count, 0);
+	orphan_reap(home);
+	assert_int_equal(home->orphan_count, 0);
+}
+
+/* Wherever the look is, and whatever took the places of those that went. */
+static void each_is_found_within_as_many_turns_as_there_are(void **state)
+{
+	struct plx_fabric_lcore *home = make_many();
+
+	for (uint32_t left = MANY; left > 0; left--) {
+		plx_buf_unref(held[(MANY - left) * 7 % MANY]); /* 7: each of 20 once */
+		for (uint32_t i = 0; i < left; i++)
+			orphan_reap(home);
+		assert_int_equal(home->orphan_count, left - 1);
+	}
+}
+
+static void all_that_came_back_go_at_the_end(void **state)
+{
+	make_many();
+	orphan_reap(listener->set->home);
+	for (int i = 0; i < MANY; i++)
+		plx_buf_unref(held[i]);
+}
+
 static int start(void **state)
 {
 	fixture_start(NULL, true);
@@ -140,6 +203,9 @@ int main(void)
 		TEST(another_lcore_may_drop_them),
 		TEST(a_pool_is_not_taken_from_under_the_lcore_that_drops),
 		TEST(they_may_come_back_after_the_last_turn),
+		TEST(a_turn_looks_at_one_however_many_there_are),
+		TEST(each_is_found_within_as_many_turns_as_there_are),
+		TEST(all_that_came_back_go_at_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

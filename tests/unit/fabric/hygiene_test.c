@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Descriptors that a program started by this one would inherit: none of libfabric's, and of the
+ * application's all that it wants. */
+#include "fabric_priv.h"
+#include "fixture.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define FD_MAX 2048
+
+static bool is_inheritable(int fd)
+{
+	int flags = fcntl(fd, F_GETFD);
+
+	return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
+static unsigned inheritable(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < FD_MAX; fd++)
+		count += is_inheritable(fd);
+	return count;
+}
+
+/* Sockets of the test's own: inheritable, as libfabric's are ---------------------------------- */
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				    .sin_port = htons(port)};
+}
+
+static int listen_raw(uint16_t *port_out)
+{
+	struct sockaddr_in address = loopback(0);
+	socklen_t len = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	*port_out = ntohs(address.sin_port);
+	return fd;
+}
+
+/* One end of a connection, and the other, which is put out of the way: its number is at least
+ * far_min. */
+struct raw {
+	int accepted, far;
+	struct sockaddr_in peer; /* of accepted */
+};
+
+static struct raw connect_raw(int listener, uint16_t port, int far_min)
+{
+	struct sockaddr_in address = loopback(port);
+	int near = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(address);
+	struct raw raw;
+
+	assert_int_equal(connect(near, (struct sockaddr *)&address, len), 0);
+	raw.far = fcntl(near, F_DUPFD_CLOEXEC, far_min);
+	assert_true(raw.far >= far_min);
+	close(near);
+	raw.accepted = accept(listener, (struct sockaddr *)&raw.peer, &len);
+	assert_true(raw.accepted >= 0);
+	return raw;
+}
+
+static void close_raw(const struct raw *raw)
+{
+	hygiene_forget(raw->accepted);
+	close(raw->accepted);
+	close(raw->far);
+}
+
+static int find(const struct raw *raw, uint16_t port, unsigned looks_max)
+{
+	return hygiene_close_on_exec_accepted(port, (const struct sockaddr *)&raw->peer,
+					      sizeof(raw->peer), looks_max);
+}
+
+/* Links --------------------------------------------------------------------------------------- */
+
+static void nothing_of_a_link_is_inherited(void **state)
+{
+	unsigned before = inheritable();
+
+	fixture_start(NULL, true);
+	worker_start();
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+	assert_int_equal(inheritable(), before);
+	fixture_connect(listener, NULL);
+	assert_int_equal(inheritable(), before);
+	worker_stop();
+	fixture_stop();
+}
+
+static uint32_t on_lcore_1(struct plx_listener *at, const char *peer, void *arg)
+{
+	return 1;
+}
+
+/* Also by a listener for IPv6 and IPv4, which sees an IPv4 peer by another address. */
+static void nothing_of_a_link_on_another_lcore_is_inherited(void **state)
+{
+	struct plx_listen_attr listen = {.link = {.events = &side_events, .user = &server},
+					 .spread = PLX_SPREAD_CALLBACK,
+					 .place = on_lcore_1};
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+	unsigned before = inheritable();
+	struct plx_listener *listener;
+	char address[64];
+
+	fixture_start(NULL, true);
+	worker_start();
+	assert_int_equal(plx_link_listen("*:0", &listen, &listener), 0);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", listener->port);
+	assert_int_equal(plx_link_connect(address, &attr, &client.link), 0);
+	assert_true(pump_until(&client.opened, 1, 3000));
+	assert_true(pump_until(&server.opened, 1, 3000));
+	assert_int_equal(inheritable(), before);
+	worker_stop();
+	fixture_stop();
+}
+
+/* Links come and go, and each takes the number of one before it. */
+static void a_number_that_is_used_again_is_found_again(void **state)
+{
+	fixture_start(NULL, false);
+
+	unsigned before = inheritable();
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+	for (int i = 0; i < 5; i++) {
+		client.opened = server.opened = client.closed = server.closed = 0;
+		fixture_connect(listener, NULL);
+		assert_true(server.link->fd >= 0);
+		assert_int_equal(inheritable(), before);
+		plx_link_abort(client.link);
+		assert_true(pump_until(&client.closed, 1, 2000));
+		assert_true(pump_until(&server.closed, 1, 2000));
+	}
+	fixture_stop();
+}
+
+static bool refuses;
+
+static uint32_t on_no_lcore_if_told(struct plx_listener *at, const char *peer, void *arg)
+{
+	return refuses ? PLX_LCORE_NONE : 0;
+}
+
+static void the_number_of_a_refused_connection_is_found_again(void **state)
+{
+	struct plx_listen_attr listen = {.link = {.events = &side_events, .user = &server},
+					 .spread = PLX_SPREAD_CALLBACK,
+					 .place = on_no_lcore_if_told};
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+	struct plx_listener *listener;
+
+	fixture_start(NULL, false);
+
+	unsigned before = inheritable();
+
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &listener), 0);
+	refuses = true;
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	assert_true(pump_until(&client.closed, 1, 2000));
+	refuses = false;
+	fixture_connect(listener, NULL);
+	assert_int_equal(inheritable(), before);
+	fixture_stop();
+}
+
+/* What the first listener accepted has the second one's address, and a lower number. */
+static void a_listener_that_follows_another_is_not_inherited(void **state)
+{
+	char address[PLX_ADDRESS_MAX];
+
+	fixture_start(NULL, false);
+
+	unsigned before = inheritable();
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+	fixture_connect(listener, NULL);
+	strcpy(address, plx_listener_address(listener));
+	plx_listener_close(listener);
+
+	int plug = open("/dev/null", O_RDONLY | O_CLOEXEC); /* takes the number of the first */
+
+	fixture_listen(address, NULL);
+	assert_int_equal(inheritable(), before);
+	close(plug);
+	fixture_stop();
+}
+
+static void the_applications_own_stay_inheritable(void **state)
+{
+	uint16_t port;
+	int own = listen_raw(&port);
+	struct raw raw = connect_raw(own, port, 0);
+	char address[64];
+
+	snprintf(address, sizeof(address), "127.0.0.2:%u", port);
+	fixture_start(NULL, false);
+	fixture_connect(fixture_listen(address, NULL), NULL);
+	assert_true(is_inheritable(own));
+	assert_true(is_inheritable(raw.accepted));
+	fixture_stop();
+	close_raw(&raw);
+	close(own);
+}
+
+/* The search ---------------------------------------------------------------------------------- */
+
+#define MANY    200
+#define FAR_MIN 600
+
+static void the_search_passes_over_the_connections_it_knows(void **state)
+{
+	static struct raw raws[MANY];
+	uint16_t port;
+	int listener = listen_raw(&port);
+	unsigned budget = open_descriptors(); /* what else there is, and some */
+
+	assert_true(budget < MANY / 2);
+	for (int i = 0; i < MANY; i++) {
+		raws[i] = connect_raw(listener, port, FAR_MIN);
+		assert_int_equal(find(&raws[i], port, budget), raws[i].accepted);
+		assert_false(is_inheritable(raws[i].accepted));
+	}
+	for (int i = 0; i < MANY; i += 3) { /* places in between */
+		int number = raws[i].accepted;
+
+		close_raw(&raws[i]);
+		raws[i] = connect_raw(listener, port, FAR_MIN);
+		assert_int_equal(raws[i].accepted, number);
+		assert_int_equal(find(&raws[i], port, budget), number);
+	}
+	for (int i = 0; i < MANY; i++)
+		close_raw(&raws[i]);
+	close(listener);
+}
+
+static void the_search_has_an_end(void **state)
+{
+	uint16_t port;
+	int listener = listen_raw(&port);
+	struct raw raw = connect_raw(listener, port, FAR_MIN);
+
+	assert_int_equal(find(&raw, port, (unsigned)raw.accepted), -1);
+	assert_true(is_inheritable(raw.accepted));
+	assert_int_equal(find(&raw, port, (unsigned)raw.accepted + 1), raw.accepted);
+	assert_false(is_inheritable(raw.accepted));
+	close_raw(&raw);
+	close(listener);
+}
+
+static void a_connection_to_another_port_is_another(void **state)
+{
+	uint16_t port;
+	int listener = listen_raw(&port);
+	struct raw raw = connect_raw(listener, port, FAR_MIN);
+
+	assert_int_equal(find(&raw, (uint16_t)(port + 1), FD_MAX), -1);
+	assert_true(is_inheritable(raw.accepted));
+	close_raw(&raw);
+	close(listener);
+}
+
+#define ROUNDS 1000
+
+static int shared_listener;
+static uint16_t shared_port;
+
+static void *find_many(void *arg)
+{
+	unsigned *found = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct raw raw = connect_raw(shared_listener, shared_port, 0);
+
+		*found += find(&raw, shared_port, FD_MAX) == raw.accepted;
+		close_raw(&raw);
+	}
+	return NULL;
+}
+
+/* Each number goes from one to the other again and again. */
+static void lcores_find_their_own_at_the_same_time(void **state)
+{
+	unsigned found[2] = {0};
+	pthread_t threads[2];
+
+	shared_listener = listen_raw(&shared_port);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, find_many, &found[i]), 0);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(found[i], ROUNDS);
+	}
+	close(shared_listener);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_of_a_link_is_inherited),
+		cmocka_unit_test(nothing_of_a_link_on_another_lcore_is_inherited),
+		cmocka_unit_test(a_number_that_is_used_again_is_found_again),
+		cmocka_unit_test(the_number_of_a_refused_connection_is_found_again),
+		cmocka_unit_test(a_listener_that_follows_another_is_not_inherited),
+		cmocka_unit_test(the_applications_own_stay_inheritable),
+		cmocka_unit_test(the_search_passes_over_the_connections_it_knows),
+		cmocka_unit_test(the_search_has_an_end),
+		cmocka_unit_test(a_connection_to_another_port_is_another),
+		cmocka_unit_test(lcores_find_their_own_at_the_same_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
