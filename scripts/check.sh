@@ -17,7 +17,7 @@ usage()
 	  static  shellcheck, cppcheck, clang-tidy
 	  gcc     everything built with gcc, warnings are errors; each public header alone; the API reference
 	  clang   the same with clang
-	  numa    the tests of where memory lies, in a guest that has two NUMA nodes
+	  numa    the tests of where memory lies, in a guest that has NUMA nodes
 	  model   the Spin models of the rings and the lanes, and each of their steps taken out in turn
 	  asan    unit, stress, command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	  tsan    unit and stress tests under ThreadSanitizer

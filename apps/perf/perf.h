@@ -10,6 +10,10 @@
 
 enum perf_mode { PERF_NONE, PERF_RING, PERF_POOL, PERF_HOP };
 
+#define PERF_MODES 3
+
+extern const char *const perf_mode_names[]; /**< by enum perf_mode; ended by NULL */
+
 #define PERF_BURSTS     4 /* the loops are compiled for these alone: see perf_bursts */
 #define PERF_KINDS      3
 #define PERF_ROUNDS_MAX 101
@@ -19,9 +23,10 @@ extern const uint32_t perf_bursts[PERF_BURSTS]; /* 1, 8, 32, 256 */
 /** What the command line asked for. */
 struct perf_conf {
 	enum perf_mode mode;
-	unsigned kinds;  /**< bit n: enum plx_ring_kind n */
-	unsigned bursts; /**< bit n: perf_bursts[n] */
-	unsigned on;     /**< enum perf_on */
+	const char *mode_word; /**< that stands where the mode belongs; NULL: none */
+	unsigned kinds;        /**< bit n: enum plx_ring_kind n */
+	unsigned bursts;       /**< bit n: perf_bursts[n] */
+	unsigned on;           /**< enum perf_on */
 	uint64_t capacity;
 	uint64_t rounds;
 	uint64_t duration_ns; /**< of one measurement; of hop: of one round of one row */
@@ -32,6 +37,12 @@ struct perf_conf {
 };
 
 enum perf_on { PERF_ON_BOTH, PERF_ON_ONE, PERF_ON_TWO };
+
+extern struct perf_conf perf_conf;
+extern const struct plx_app_option perf_options[];
+
+/** Check what the options say together. Return: 0; -EINVAL. */
+int perf_check(void);
 
 /** One line of the results: ours and, where there is one, its peer, each round of both. */
 struct perf_row {

@@ -77,14 +77,17 @@ int plx_ring_size(const struct plx_ring_attr *attr, size_t *size_bytes_out);
 
 /** Make a ring in memory of plx_ring_size bytes, aligned to 128: from plx_mem_alloc, say, on the
  * node of the lcore that pops. Ownership: the memory stays the caller's and is the ring until it is
- * used for something else; there is no fini. Thread: setup. Return: 0; -EINVAL. */
+ * used for something else; there is no fini. Thread: any, in memory that nobody else uses; the
+ * others get to know the ring by what orders it before their use of it: the start of their thread,
+ * a message, a join. Return: 0; -EINVAL. */
 int plx_ring_init(void *memory, const struct plx_ring_attr *attr, struct plx_ring **ring_out);
 
-/** The same in memory from the heap. Ownership: destroy with plx_ring_destroy. Thread: setup.
- * Return: 0; -EINVAL; -ENOMEM. */
+/** The same in memory from the heap. Ownership: destroy with plx_ring_destroy. Thread: any, as
+ * plx_ring_init; but malloc may lock: set-up work on an lcore. Return: 0; -EINVAL; -ENOMEM. */
 int plx_ring_create(const struct plx_ring_attr *attr, struct plx_ring **ring_out);
 
-/** Elements that are in it are lost. Nobody may use it any more. Accepts NULL. Thread: setup. */
+/** Elements that are in it are lost. Nobody may use it any more. Accepts NULL. Thread: any, after
+ * the last use by others (a join, a message). */
 void plx_ring_destroy(struct plx_ring *ring);
 
 /* Looking ---------------------------------------------------------------------------------- */
@@ -384,7 +387,10 @@ static inline bool plx_ring_pop(struct plx_ring *ring, void *element)
 /* In place: SPSC rings alone --------------------------------------------------------------- */
 
 /** Slots of a ring, in order: those of parts[0], then those of parts[1], which is empty unless the
- * stretch goes round the end of the ring. */
+ * stretch goes round the end of the ring. The first slot of a ring is aligned to 128 bytes and they
+ * stand without gaps, so each element is aligned to the greatest power of two that divides
+ * element_bytes, at most 128: to 8 where that is 24, to 32 where it is 96. A type that wants more
+ * (of vectors, or alignas of a cache line) wants an element size that is a multiple of it. */
 struct plx_ring_span {
 	struct {
 		void *elements;

@@ -33,6 +33,14 @@ for header in "$PLX_SOURCE_ROOT"/lib/*/plx_*.h; do
 	[[ $header == *_priv.h || -f $prefix/include/pollux/$header ]] ||
 		fail "$header is not in $prefix/include/pollux"
 done
+# Each one alone, in C and in C++: it includes what it needs.
+for header in "$prefix"/include/pollux/*.h; do
+	for language in c c++; do
+		# shellcheck disable=SC2046,SC2086
+		${CC:-cc} -x $language -fsyntax-only -Wall -Wextra -Werror $(pkg-config --cflags pollux) \
+			-include "$header" /dev/null || fail "${header##*/} alone is no good $language"
+	done
+done
 for app in plx-ping plx-echo plx-info plx-perf; do
 	[[ -x $prefix/bin/$app ]] || fail "$app is not installed"
 	[[ -f $prefix/share/man/man1/$app.1 ]] || fail "the man page of $app is not installed"

@@ -55,7 +55,11 @@ refuses()
 
 # The command line.
 refuses 2 'what to measure comes first' --rounds 1
-refuses 2 'not an option' rings
+for word in rings rnig RING; do
+	refuses 2 "$word: nothing that plx-perf measures; did you mean ring? (give ring, pool or hop)" "$word"
+done
+refuses 2 'did you mean hop? (give ring, pool or hop)' hpo --rounds 1
+refuses 2 'latency: nothing that plx-perf measures; give ring, pool or hop' latency
 refuses 2 "'spmc' is none of spsc, mpsc, mpmc" ring --kinds spsc,spmc
 refuses 2 "'2' is none of 1, 8, 32, 256" ring --bursts 2
 refuses 2 "'' is none of" ring --bursts 8,
@@ -68,8 +72,19 @@ refuses 2 'install libdpdk-dev' ring --compare dpdk
 refuses 2 'two lcores are needed' hop -l "$one"
 refuses 2 'or --on one' ring -l "$one"
 refuses 2 "are both on CPU ${cpus[0]}" ring -l "$one,1@${cpus[0]}"
-refuses 2 '--json /nonexistent/x: cannot be written' pool --json /nonexistent/x
-refuses 2 '--histogram /: cannot be written' hop --histogram /
+# Files are looked at before anything is measured: an hour is not over within the limit of refuses.
+refuses 2 '--json /nonexistent/x: cannot be written: No such file' pool --json /nonexistent/x \
+	--rounds 101 --duration 10s
+refuses 2 '--histogram /nonexistent/x: cannot be written: No such file' hop --histogram /nonexistent/x \
+	--rounds 101 --duration 10s
+refuses 2 '--histogram /: cannot be written: Is a directory' hop --histogram /
+refuses 2 'two lcores are needed' hop -l "$one" --json "$temp/early" --histogram "$temp/early"
+[[ ! -e $temp/early ]]
+report $? 'what measures nothing leaves no file' "$(ls -l "$temp")"
+echo kept >"$temp/kept"
+refuses 2 'two lcores are needed' hop -l "$one" --json "$temp/kept"
+[[ $(<"$temp/kept") == kept ]]
+report $? 'what measures nothing leaves a file as it is' "$(cat "$temp/kept")"
 
 # One lcore.
 run "$program" ring -l "$one" --on one --kinds mpmc --bursts 8,256 --capacity 300 "${short[@]}"

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The options of plx-perf, and whether they go together. */
+#include "perf.h"
+#include "plx_ring.h"
+#include "ring_bench.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const uint32_t perf_bursts[PERF_BURSTS] = {1, 8, 32, 256};
+
+struct perf_conf perf_conf = {
+	.capacity = 4096,
+	.rounds = 7,
+	.duration_ns = 30 * PLX_NS_PER_MS,
+	.gap_us = 20,
+};
+static const char *kinds_text, *bursts_text;
+static bool kinds_given, bursts_given, on_given, capacity_given, gap_given;
+
+static const char *const places[] = {"both", "one", "two", NULL};
+static const char *const peers[] = {"dpdk", NULL};
+static unsigned peer;
+
+const struct plx_app_option perf_options[] = {
+	{.name = "rounds",
+	 .placeholder = "N",
+	 .help = "measure everything that often, in turn, and take medians (default 7)",
+	 .kind = PLX_APP_UINT,
+	 .value = &perf_conf.rounds,
+	 .min = 1,
+	 .max = PERF_ROUNDS_MAX},
+	{.name = "duration",
+	 .placeholder = "S",
+	 .help = "of one measurement in a round (default 30ms)",
+	 .kind = PLX_APP_DURATION,
+	 .value = &perf_conf.duration_ns,
+	 .min = 100 * PLX_NS_PER_US,
+	 .max = 10 * PLX_NS_PER_S},
+	{.name = "compare",
+	 .placeholder = "dpdk",
+	 .help = "ring, pool: a row of DPDK's own beside each; where built with it",
+	 .kind = PLX_APP_CHOICE,
+	 .value = &peer,
+	 .choices = peers,
+	 .given = &perf_conf.compare},
+	{.name = "bursts",
+	 .placeholder = "N,N,...",
+	 .help = "ring, pool: of 1, 8, 32 and 256 (default all; pool: 1,32)",
+	 .kind = PLX_APP_STRING,
+	 .value = &bursts_text,
+	 .given = &bursts_given},
+	{.name = "kinds",
+	 .placeholder = "KIND,...",
+	 .help = "ring: of spsc, mpsc and mpmc (default all)",
+	 .kind = PLX_APP_STRING,
+	 .value = &kinds_text,
+	 .given = &kinds_given},
+	{.name = "on",
+	 .placeholder = "one|two|both",
+	 .help = "ring: on one lcore, from one to another, or both (default)",
+	 .kind = PLX_APP_CHOICE,
+	 .value = &perf_conf.on,
+	 .choices = places,
+	 .given = &on_given},
+	{.name = "capacity",
+	 .placeholder = "N",
+	 .help = "ring: elements of each (default 4096)",
+	 .kind = PLX_APP_UINT,
+	 .value = &perf_conf.capacity,
+	 .min = 2,
+	 .max = 1 << 24,
+	 .given = &capacity_given},
+	{.name = "gap-us",
+	 .placeholder = "N",
+	 .help = "hop: microseconds of quiet before a message to a cold lane (default 20)",
+	 .kind = PLX_APP_UINT,
+	 .value = &perf_conf.gap_us,
+	 .min = 1,
+	 .max = 1000000,
+	 .given = &gap_given},
+	{.name = "with-idle-tcp",
+	 .help = "hop: one more row, while both lcores poll an idle link over tcp",
+	 .kind = PLX_APP_FLAG,
+	 .value = &perf_conf.with_idle_tcp},
+	{.name = "histogram",
+	 .placeholder = "FILE",
+	 .help = "hop: write the percentiles there, in HdrHistogram's format",
+	 .kind = PLX_APP_STRING,
+	 .value = &perf_conf.histogram_path},
+	{.name = "json",
+	 .placeholder = "FILE",
+	 .help = "write the results there",
+	 .kind = PLX_APP_STRING,
+	 .value = &perf_conf.json_path},
+	{.name = NULL},
+};
+
+/* Checks ----------------------------------------------------------------------------------- */
+
+/* A list of names, or of numbers, as bits. */
+static int parse_list(const char *option, const char *text, const char *const *names,
+		      unsigned count, const char *allowed, unsigned *bits_out)
+{
+	const char *word = text;
+
+	*bits_out = 0;
+	for (;;) {
+		size_t len = strcspn(word, ",");
+		unsigned i = 0;
+
+		while (i < count && (strlen(names[i]) != len || strncmp(word, names[i], len) != 0))
+			i++;
+		if (i == count)
+			return plx_fail(EINVAL, "%s %s: '%.*s' is none of %s", option, text,
+					(int)len, word, allowed);
+		*bits_out |= 1U << i;
+		if (!word[len])
+			return 0;
+		word += len + 1;
+	}
+}
+
+static int check_lists(void)
+{
+	static const char *const kinds[] = {"spsc", "mpsc", "mpmc"};
+	static const char *const bursts[] = {"1", "8", "32", "256"};
+	int rc = 0;
+
+	perf_conf.kinds = (1U << PERF_KINDS) - 1;
+	perf_conf.bursts = perf_conf.mode == PERF_POOL ? 1 << 0 | 1 << 2 : (1U << PERF_BURSTS) - 1;
+	if (kinds_given)
+		rc = parse_list("--kinds", kinds_text, kinds, PERF_KINDS, "spsc, mpsc, mpmc",
+				&perf_conf.kinds);
+	if (rc == 0 && bursts_given)
+		rc = parse_list("--bursts", bursts_text, bursts, PERF_BURSTS,
+				"1, 8, 32, 256, which this program is compiled for",
+				&perf_conf.bursts);
+	return rc;
+}
+
+/* Each option is for some modes. */
+static int check_mode(void)
+{
+	const struct {
+		const char *option;
+		bool given;
+		unsigned modes;
+	} uses[] = {
+		{"--compare", perf_conf.compare, 1 << PERF_RING | 1 << PERF_POOL},
+		{"--bursts", bursts_given, 1 << PERF_RING | 1 << PERF_POOL},
+		{"--kinds", kinds_given, 1 << PERF_RING},
+		{"--on", on_given, 1 << PERF_RING},
+		{"--capacity", capacity_given, 1 << PERF_RING},
+		{"--gap-us", gap_given, 1 << PERF_HOP},
+		{"--with-idle-tcp", perf_conf.with_idle_tcp, 1 << PERF_HOP},
+		{"--histogram", perf_conf.histogram_path != NULL, 1 << PERF_HOP},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(uses); i++)
+		if (uses[i].given && !(uses[i].modes >> perf_conf.mode & 1))
+			return plx_fail(EINVAL,
+					"%s: not for plx-perf %s; --help tells what it is for",
+					uses[i].option, perf_mode_names[perf_conf.mode]);
+	return 0;
+}
+
+static int check_bursts(void)
+{
+	for (unsigned i = 0; i < PERF_BURSTS && perf_conf.mode == PERF_RING; i++)
+		if (perf_conf.bursts >> i & 1 && perf_bursts[i] >= perf_conf.capacity)
+			return plx_fail(
+				EINVAL,
+				"--capacity %llu: a burst of %u needs more; give a greater one, "
+				"or --bursts without %u",
+				(unsigned long long)perf_conf.capacity, perf_bursts[i],
+				perf_bursts[i]);
+	return 0;
+}
+
+/* Make it, and take it away again. */
+static int try_to_make(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	unlink(path);
+	return 0;
+}
+
+/* Before a long run, that what it finds can be kept. What is there is not opened: it may be a pipe,
+ * whose reader would take that for the end. */
+static int check_file(const char *option, const char *path)
+{
+	struct stat status;
+	int rc = 0;
+
+	if (!path)
+		return 0;
+	if (stat(path, &status) != 0)
+		rc = try_to_make(path);
+	else if (S_ISDIR(status.st_mode))
+		rc = -EISDIR;
+	else if (access(path, W_OK) != 0)
+		rc = -errno;
+	if (rc != 0)
+		return plx_fail(EINVAL, "%s %s: cannot be written: %s", option, path,
+				strerror(-rc));
+	return 0;
+}
+
+/* The word where a mode belongs. */
+static int check_mode_word(void)
+{
+	const char *word = perf_conf.mode_word;
+	const char *nearest = word ? plx_suggest(word, perf_mode_names + PERF_RING, PERF_MODES)
+				   : NULL;
+
+	if (perf_conf.mode != PERF_NONE)
+		return 0;
+	if (nearest)
+		return plx_fail(EINVAL,
+				"%s: nothing that plx-perf measures; did you mean %s? (give ring, "
+				"pool or hop)",
+				word, nearest);
+	if (word)
+		return plx_fail(EINVAL,
+				"%s: nothing that plx-perf measures; give ring, pool or hop", word);
+	return plx_fail(EINVAL, "what to measure comes first: plx-perf ring, pool or hop");
+}
+
+int perf_check(void)
+{
+	int rc = check_mode_word();
+
+	if (rc == 0)
+		rc = check_mode();
+	if (rc == 0)
+		rc = check_lists();
+	if (rc == 0)
+		rc = check_bursts();
+	if (rc == 0 && perf_conf.compare && !ring_dpdk())
+		rc = plx_fail(EINVAL,
+			      "--compare dpdk: this program was built without DPDK; install "
+			      "libdpdk-dev, configure the build again (meson setup --reconfigure), "
+			      "and run apps/plx-perf-dpdk of the build folder");
+	if (rc == 0)
+		rc = check_file("--json", perf_conf.json_path);
+	if (rc == 0)
+		rc = check_file("--histogram", perf_conf.histogram_path);
+	return rc;
+}
