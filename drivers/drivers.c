@@ -2,9 +2,11 @@
 /* The table of drivers: a new one is declared and listed here, nowhere else. */
 #include "plx_fabric_driver.h"
 
+extern const struct plx_fabric_driver plx_driver_shm;
 extern const struct plx_fabric_driver plx_driver_tcp;
 
 const struct plx_fabric_driver *const plx_drivers[] = {
 	&plx_driver_tcp,
+	&plx_driver_shm,
 	NULL,
 };

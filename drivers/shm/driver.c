@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The same host: the provider plx_shm, which is part of Pollux. Messages go through rings in memory
+ * that two processes share; see doc/design/shm.md. */
+#include "plx_fabric_driver.h"
+#include "shm.h"
+
+extern const struct plx_fabric_driver plx_driver_shm;
+
+static const char *shm_provider(const char *asked, bool exact, uint32_t version)
+{
+	if (strcmp(asked, SHM_NAME) == 0 || (!exact && strcmp(asked, "shm") == 0))
+		return SHM_NAME;
+	return NULL;
+}
+
+static int shm_open_queues(struct plx_fabric_fids *fids, const char *provider, size_t cq_entries)
+{
+	struct fi_cq_attr cq_attr = {
+		.size = cq_entries,
+		.format = FI_CQ_FORMAT_MSG,
+		.wait_obj = FI_WAIT_FD,
+	};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
+	int rc = fi_cq_open(fids->domain, &cq_attr, &fids->cq, NULL);
+
+	rc = rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
+	rc = rc ? rc : fi_control(&fids->cq->fid, FI_GETWAIT, &fids->wait_fd);
+	return rc ? rc : fi_control(&fids->eq->fid, FI_GETWAIT, &fids->eq_fd);
+}
+
+static int shm_arm(struct plx_fabric_fids *fids)
+{
+	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
+
+	return fi_trywait(fids->fabric, both, 2);
+}
+
+const struct plx_fabric_driver plx_driver_shm = {
+	.name = "shm",
+	.summary = "the same host: rings in shared memory (plx_shm, Pollux' own provider)",
+	.provider = shm_provider,
+	.getinfo = shm_getinfo,
+	.fabric = shm_fabric_open,
+	.open_queues = shm_open_queues,
+	.arm = shm_arm,
+	.tx_size = SHM_TX_SIZE,
+	.rx_size = SHM_RX_SIZE,
+	.cq_entries = SHM_CQ_SIZE,
+	.signal_every = 0, /* a full ring refuses */
+	.eq_every_turns = 256,
+	.eq_pending_turns = 16,
+};

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: how they are made, bound, enabled, asked about and closed. */
+#include "shm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define DIRECTION (FI_TRANSMIT | FI_RECV)
+
+static struct shm_ep *ep_of(struct fid *fid)
+{
+	return (struct shm_ep *)fid;
+}
+
+/* Binding ---------------------------------------------------------------------------------- */
+
+static int bind_eq(struct shm_ep *ep, struct shm_eq *eq)
+{
+	if (ep->eq || eq->fabric != ep->domain->fabric)
+		return -FI_EINVAL;
+	ep->eq = eq;
+	eq->refs++;
+	return 0;
+}
+
+static int check_cq(const struct shm_ep *ep, const struct shm_cq *cq, uint64_t flags)
+{
+	if (flags & ~(DIRECTION | FI_SELECTIVE_COMPLETION) || !(flags & DIRECTION))
+		return -FI_EBADFLAGS;
+	if (cq->domain != ep->domain)
+		return -FI_EDOMAIN;
+	if ((flags & FI_TRANSMIT && ep->tx_cq) || (flags & FI_RECV && ep->rx_cq))
+		return -FI_EINVAL;
+	return 0;
+}
+
+/* All that it can have posted may fail at once. */
+static int bind_cq(struct shm_ep *ep, struct shm_cq *cq, uint64_t flags)
+{
+	bool selective = flags & FI_SELECTIVE_COMPLETION;
+	uint32_t room = (flags & FI_TRANSMIT ? ep->tx_size : 0) +
+			(flags & FI_RECV ? ep->rx_size : 0);
+	int rc = check_cq(ep, cq, flags);
+
+	rc = rc ? rc : cq_reserve(cq, room);
+	if (rc)
+		return rc;
+	if (flags & FI_TRANSMIT) {
+		ep->tx_cq = cq;
+		ep->tx_selective = selective;
+		cq->refs++;
+	}
+	if (flags & FI_RECV) {
+		ep->rx_cq = cq;
+		ep->rx_selective = selective;
+		cq->refs++;
+	}
+	return 0;
+}
+
+static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
+{
+	struct shm_ep *ep = ep_of(fid);
+
+	if (ep->enabled)
+		return -FI_EOPBADSTATE;
+	switch (bound->fclass) {
+	case FI_CLASS_EQ:
+		return bind_eq(ep, (struct shm_eq *)bound);
+	case FI_CLASS_CQ:
+		return bind_cq(ep, (struct shm_cq *)bound, flags);
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static void unbind(struct shm_ep *ep)
+{
+	if (ep->tx_cq) {
+		cq_unreserve(ep->tx_cq, ep->tx_size);
+		ep->tx_cq->refs--;
+	}
+	if (ep->rx_cq) {
+		cq_unreserve(ep->rx_cq, ep->rx_size);
+		ep->rx_cq->refs--;
+	}
+	if (ep->eq) {
+		eq_forget(ep->eq, &ep->fid.fid);
+		ep->eq->refs--;
+	}
+}
+
+/* Enabling --------------------------------------------------------------------------------- */
+
+/* The ring that it receives by. Nobody but who can read our memory may know what the probe is. */
+static int make_ring(struct shm_ep *ep)
+{
+	struct segment segment;
+	int rc;
+
+	if (getrandom(&ep->probe, sizeof(ep->probe), GRND_NONBLOCK) != sizeof(ep->probe))
+		return -errno;
+	rc = segment_create(shm_params.ring_bytes, &segment, &ep->segment_fd);
+	if (rc == 0)
+		ring_reader_init(&ep->reader, &segment);
+	return rc;
+}
+
+static void drop_rings(struct shm_ep *ep)
+{
+	segment_unmap(&ep->reader.segment);
+	segment_unmap(&ep->writer.segment);
+	bell_unmap(ep->peer_bell);
+	if (ep->segment_fd >= 0)
+		close(ep->segment_fd);
+	ep->segment_fd = -1;
+}
+
+static int make_queues(struct shm_ep *ep)
+{
+	int rc = receive_init(ep);
+
+	if (rc)
+		return rc;
+	rc = send_init(ep);
+	if (rc)
+		receive_fini(ep);
+	return rc;
+}
+
+int ep_enable(struct shm_ep *ep)
+{
+	int rc;
+
+	if (ep->state == EP_DRAINING || ep->state == EP_DEAD)
+		return -FI_EOPBADSTATE;
+	if (ep->enabled)
+		return 0;
+	if (!ep->eq)
+		return -FI_ENOEQ;
+	if (!ep->rx_cq || !ep->tx_cq)
+		return -FI_ENOCQ;
+	rc = make_ring(ep);
+	rc = rc ? rc : make_queues(ep);
+	if (rc) {
+		drop_rings(ep);
+		return rc;
+	}
+	cq_attach(ep->rx_cq, ep);
+	ep->enabled = true;
+	return 0;
+}
+
+/* Options ---------------------------------------------------------------------------------- */
+
+static int get_op_flags(const struct shm_ep *ep, uint64_t *flags)
+{
+	switch (*flags & DIRECTION) {
+	case FI_TRANSMIT:
+		*flags = ep->tx_flags;
+		return 0;
+	case FI_RECV:
+		*flags = ep->rx_flags;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int set_op_flags(struct shm_ep *ep, uint64_t flags)
+{
+	uint64_t wanted = flags & ~DIRECTION;
+
+	switch (flags & DIRECTION) {
+	case FI_TRANSMIT:
+		if (wanted & ~shm_info_most.tx_attr->op_flags)
+			return -FI_EBADFLAGS;
+		ep->tx_flags = wanted;
+		return 0;
+	case FI_RECV:
+		if (wanted & ~shm_info_most.rx_attr->op_flags)
+			return -FI_EBADFLAGS;
+		ep->rx_flags = wanted;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	switch (command) {
+	case FI_ENABLE:
+		return ep_enable(ep_of(fid));
+	case FI_GETOPSFLAG:
+		return get_op_flags(ep_of(fid), arg);
+	case FI_SETOPSFLAG:
+		return set_op_flags(ep_of(fid), *(uint64_t *)arg);
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	struct shm_ep *ep = ep_of(fid);
+
+	return ep->enabled ? receive_cancel(ep, context) : -FI_EOPBADSTATE;
+}
+
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *bytes)
+{
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
+		return -FI_ENOPROTOOPT;
+	if (*bytes < sizeof(size_t)) {
+		*bytes = sizeof(size_t);
+		return -FI_ETOOSMALL;
+	}
+	*(size_t *)value = SHM_CM_DATA_MAX;
+	*bytes = sizeof(size_t);
+	return 0;
+}
+
+static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t bytes)
+{
+	return -FI_ENOPROTOOPT;
+}
+
+static int no_tx_context(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
+			 struct fid_ep **out, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_rx_context(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
+			 struct fid_ep **out, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t ep_rx_left(struct fid_ep *fid)
+{
+	const struct shm_ep *ep = ep_of(&fid->fid);
+
+	return ep->enabled ? (ssize_t)(ep->rx_size - (ep->rx_tail - ep->rx_head)) : -FI_EOPBADSTATE;
+}
+
+static ssize_t ep_tx_left(struct fid_ep *fid)
+{
+	const struct shm_ep *ep = ep_of(&fid->fid);
+
+	return ep->enabled ? (ssize_t)(ep->tx_size - (ep->tx_tail - ep->tx_head)) : -FI_EOPBADSTATE;
+}
+
+/* Making and closing ----------------------------------------------------------------------- */
+
+static void disable(struct shm_ep *ep)
+{
+	progress_end(ep);
+	receive_flush(ep, FI_ECANCELED);
+	send_flush(ep, FI_ECANCELED);
+	receive_fini(ep);
+	send_fini(ep);
+}
+
+static void ep_free(struct shm_ep *ep)
+{
+	drop_rings(ep);
+	fi_freeinfo(ep->info);
+	free(ep);
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct shm_ep *ep = ep_of(fid);
+
+	ep_disconnect(ep);
+	if (ep->request)
+		request_free(ep->request);
+	if (ep->enabled)
+		disable(ep);
+	unbind(ep);
+	ep->domain->refs--;
+	ep_free(ep);
+	return 0;
+}
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
+	.ops_open = shm_no_ops_open,
+};
+
+static struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.tx_ctx = no_tx_context,
+	.rx_ctx = no_rx_context,
+	.rx_size_left = ep_rx_left,
+	.tx_size_left = ep_tx_left,
+};
+
+static int check_attr(const struct fi_info *info)
+{
+	const struct fi_tx_attr *tx = info->tx_attr;
+	const struct fi_rx_attr *rx = info->rx_attr;
+
+	if (info->ep_attr && info->ep_attr->type != FI_EP_UNSPEC &&
+	    info->ep_attr->type != FI_EP_MSG)
+		return -FI_EINVAL;
+	if (tx && (tx->size > SHM_TX_SIZE_MAX || tx->op_flags & ~shm_info_most.tx_attr->op_flags))
+		return -FI_EINVAL;
+	if (rx && (rx->size > SHM_RX_SIZE_MAX || rx->op_flags & ~shm_info_most.rx_attr->op_flags))
+		return -FI_EINVAL;
+	return 0;
+}
+
+static void take_attr(struct shm_ep *ep, const struct fi_info *info)
+{
+	const struct fi_tx_attr *tx = info->tx_attr;
+	const struct fi_rx_attr *rx = info->rx_attr;
+
+	ep->tx_size = tx && tx->size ? (uint32_t)tx->size : SHM_TX_SIZE;
+	ep->rx_size = rx && rx->size ? (uint32_t)rx->size : SHM_RX_SIZE;
+	ep->tx_flags = tx ? tx->op_flags : 0;
+	ep->rx_flags = rx ? rx->op_flags : 0;
+}
+
+/* What it is made from: a request becomes its own, a passive endpoint lends its address. */
+static int take_handle(struct shm_ep *ep, struct fid *handle)
+{
+	struct shm_request *request = (struct shm_request *)handle;
+
+	switch (handle ? handle->fclass : FI_CLASS_UNSPEC) {
+	case FI_CLASS_UNSPEC:
+		return handle ? -FI_EINVAL : 0;
+	case FI_CLASS_PEP:
+		ep->local = ((struct shm_pep *)handle)->address;
+		return 0;
+	case FI_CLASS_CONNREQ:
+		if (!request->pep) /* another's already */
+			return -FI_EINVAL;
+		ep->local = request->pep->address;
+		request_take(request);
+		ep->request = request;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int ep_init(struct shm_ep *ep, const struct fi_info *info)
+{
+	int rc = 0;
+
+	ep->segment_fd = -1;
+	ep->source = (struct shm_source){.kind = SOURCE_EP, .fd = -1};
+	take_attr(ep, info);
+	ep->info = fi_dupinfo(info);
+	if (!ep->info)
+		return -FI_ENOMEM;
+	if (info->src_addr)
+		rc = address_take(info->src_addr, info->src_addrlen, &ep->local);
+	return rc ? rc : take_handle(ep, info->handle);
+}
+
+int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
+		void *context)
+{
+	struct shm_ep *ep;
+	int rc = info ? check_attr(info) : -FI_EINVAL;
+
+	if (rc)
+		return rc;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	rc = ep_init(ep, info);
+	if (rc) {
+		ep_free(ep);
+		return rc;
+	}
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = &ep_fid_ops;
+	ep->fid.ops = &ep_ops;
+	ep->fid.cm = &shm_ep_cm_ops;
+	ep->fid.msg = &shm_msg_ops;
+	ep->domain = (struct shm_domain *)domain;
+	ep->domain->refs++;
+	*ep_out = &ep->fid;
+	return 0;
+}

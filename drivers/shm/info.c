@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fi_getinfo: one answer for each pair of addresses. attr.c says what is answered besides. */
+#include "shm.h"
+
+#include <netdb.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+/* Set where libfabric asks on behalf of another of its providers, which would lay itself over this
+ * one. That has its own way to be used, and messages alone would not do. */
+#define FLAG_LAYERED (UINT64_C(1) << 59)
+
+/* One call: what was asked, and the answers. */
+struct query {
+	uint32_t version;
+	uint64_t flags;
+	uint32_t format; /* of addresses: FI_FORMAT_UNSPEC for any */
+	const struct fi_info *hints;
+	struct sockaddr_storage source, dest; /* that hints have a say in; ss_family 0: none */
+	struct fi_info *first, **last;
+};
+
+static bool is_set(const struct sockaddr_storage *address)
+{
+	return address->ss_family != AF_UNSPEC;
+}
+
+static int family_of(uint32_t format)
+{
+	return format == FI_SOCKADDR_IN  ? AF_INET
+	     : format == FI_SOCKADDR_IN6 ? AF_INET6
+					 : AF_UNSPEC;
+}
+
+static uint32_t format_of(int family)
+{
+	return family == AF_INET ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
+}
+
+/* Answers ---------------------------------------------------------------------------------- */
+
+static int copy_address(const struct sockaddr *address, void **copy_out, size_t *length_out)
+{
+	size_t length = shm_address_bytes(address);
+	void *copy = malloc(length);
+
+	if (!copy)
+		return -FI_ENOMEM;
+	memcpy(copy, address, length);
+	free(*copy_out);
+	*copy_out = copy;
+	*length_out = length;
+	return 0;
+}
+
+static int set_addresses(struct fi_info *info, const struct sockaddr *source,
+			 const struct sockaddr *dest)
+{
+	int rc = copy_address(source, &info->src_addr, &info->src_addrlen);
+
+	return rc || !dest ? rc : copy_address(dest, &info->dest_addr, &info->dest_addrlen);
+}
+
+static int append_answer(struct query *query, const struct sockaddr_storage *source,
+			 const struct sockaddr_storage *dest)
+{
+	struct fi_info *info = fi_dupinfo(&shm_info_most);
+
+	if (!info)
+		return -FI_ENOMEM;
+	*query->last = info;
+	query->last = &info->next;
+	shm_info_narrow(info, query->hints);
+	info->fabric_attr->api_version = query->version;
+	if (query->format != FI_SOCKADDR)
+		info->addr_format = format_of(source->ss_family);
+	return set_addresses(info, (const struct sockaddr *)source,
+			     is_set(dest) ? (const struct sockaddr *)dest : NULL);
+}
+
+/* As TCP does on one host, a connection comes from the address that it goes to. */
+static void choose_source(const struct query *query, const struct sockaddr_storage *dest,
+			  struct sockaddr_storage *source_out)
+{
+	if (is_set(dest)) {
+		*source_out = *dest;
+		shm_address_set_port((struct sockaddr *)source_out, 0);
+		return;
+	}
+	memset(source_out, 0, sizeof(*source_out));
+	source_out->ss_family = query->format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+}
+
+/* resolved: from node and service; NULL where there were none. What cannot be had is left out. */
+static int answer(struct query *query, const struct sockaddr_storage *resolved)
+{
+	struct sockaddr_storage source = query->source, dest = query->dest;
+
+	if (resolved)
+		*(query->flags & FI_SOURCE ? &source : &dest) = *resolved;
+	if (!is_set(&source))
+		choose_source(query, &dest, &source);
+	if ((is_set(&dest) && dest.ss_family != source.ss_family) ||
+	    (is_set(&dest) && !shm_address_is_local((struct sockaddr *)&dest)) ||
+	    !shm_address_is_local((struct sockaddr *)&source))
+		return 0;
+	return append_answer(query, &source, &dest);
+}
+
+/* Addresses -------------------------------------------------------------------------------- */
+
+static int error_of(int eai)
+{
+	if (eai == EAI_MEMORY)
+		return -FI_ENOMEM;
+	shm_log(FI_LOG_INFO, "an address is not found: %s", gai_strerror(eai));
+	return -FI_ENODATA;
+}
+
+static int answer_names(struct query *query, const char *node, const char *service)
+{
+	struct addrinfo *found;
+	struct addrinfo wanted = {
+		.ai_family = family_of(query->format),
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = (query->flags & FI_SOURCE ? AI_PASSIVE : 0) |
+			    (query->flags & FI_NUMERICHOST ? AI_NUMERICHOST : 0),
+	};
+	int rc = getaddrinfo(node, service, &wanted, &found);
+
+	if (rc)
+		return error_of(rc);
+	for (struct addrinfo *one = found; one && rc == 0; one = one->ai_next) {
+		struct sockaddr_storage resolved = {.ss_family = AF_UNSPEC};
+
+		memcpy(&resolved, one->ai_addr, shm_address_bytes(one->ai_addr));
+		rc = is_set(&resolved) ? answer(query, &resolved) : 0;
+	}
+	freeaddrinfo(found);
+	return rc;
+}
+
+/* An address of the hints, checked. */
+static bool read_address(const struct query *query, const void *address, size_t length,
+			 struct sockaddr_storage *out)
+{
+	int wanted = family_of(query->format);
+
+	if (!address)
+		return true;
+	if (address_take(address, length, out) == 0 &&
+	    (wanted == AF_UNSPEC || wanted == out->ss_family))
+		return true;
+	shm_log(FI_LOG_INFO, "asked for an address that is no IPv4 or IPv6 one of that format");
+	return false;
+}
+
+/* Node and service stand above hints; which of the two addresses they are is FI_SOURCE's to say. */
+static bool read_addresses(struct query *query, bool named)
+{
+	const struct fi_info *hints = query->hints;
+	bool is_source = query->flags & FI_SOURCE;
+
+	if (!hints)
+		return true;
+	query->format = hints->addr_format;
+	return (is_source ||
+		read_address(query, hints->src_addr, hints->src_addrlen, &query->source)) &&
+	       ((named && !is_source) ||
+		read_address(query, hints->dest_addr, hints->dest_addrlen, &query->dest));
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+/* FI_PROV_ATTR_ONLY: that there is such a provider, and no more. */
+static int answer_name(struct fi_info **info_out)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	if (!info)
+		return -FI_ENOMEM;
+	info->fabric_attr->prov_version = SHM_VERSION;
+	info->fabric_attr->prov_name = strdup(SHM_NAME);
+	if (!info->fabric_attr->prov_name) {
+		fi_freeinfo(info);
+		return -FI_ENOMEM;
+	}
+	*info_out = info;
+	return 0;
+}
+
+static int check_version(uint32_t version)
+{
+	if (FI_VERSION_LT(shm_prov.fi_version, version))
+		return -FI_ENOSYS;
+	if (FI_VERSION_GE(version, SHM_API_VERSION))
+		return 0;
+	shm_log(FI_LOG_INFO, "asked for version %u.%u of libfabric's interface; %u.%u is the least",
+		FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(SHM_API_VERSION),
+		FI_MINOR(SHM_API_VERSION));
+	return -FI_ENODATA;
+}
+
+int shm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info_out)
+{
+	struct query query = {.version = version, .flags = flags, .hints = hints};
+	bool named = node || service;
+	int rc;
+
+	shm_begin();
+	if (flags & FI_PROV_ATTR_ONLY)
+		return answer_name(info_out);
+	if (flags & FI_SOURCE && !named)
+		return -FI_EINVAL;
+	rc = check_version(version);
+	if (rc)
+		return rc;
+	if (flags & FLAG_LAYERED || (hints && !shm_hints_fit(hints)) ||
+	    !read_addresses(&query, named))
+		return -FI_ENODATA;
+
+	query.last = &query.first;
+	rc = named ? answer_names(&query, node, service) : answer(&query, NULL);
+	if (rc == 0 && !query.first)
+		rc = -FI_ENODATA;
+	if (rc)
+		fi_freeinfo(query.first);
+	else
+		*info_out = query.first;
+	return rc;
+}
+
+/* The families differ where IPv4 comes to a listener on ::. */
+struct fi_info *shm_info_of_request(const struct shm_pep *pep, const struct sockaddr *peer,
+				    struct fid *handle)
+{
+	const struct sockaddr *local = (const struct sockaddr *)&pep->address;
+	struct fi_info *info = fi_dupinfo(pep->info);
+
+	if (!info)
+		return NULL;
+	if (set_addresses(info, local, peer) != 0) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	info->handle = handle;
+	if (local->sa_family != peer->sa_family)
+		info->addr_format = FI_SOCKADDR;
+	return info;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a read of a completion queue does first: look at endpoints, continue sends, see who hung up.
+ *
+ * A poll costs the same with any number of idle connections. Endpoints where something came in
+ * lately are looked at every time (active); the others ask to be called (enum shm_call), by a bit
+ * in the queue's bell, of which one word tells whether any is set. As every peer of the queue can
+ * write its bell, the bits are not trusted: each SWEEP_EVERY polls one more endpoint is looked at
+ * whether it rang or not. */
+#include "shm.h"
+
+#include <poll.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <time.h>
+
+/* An endpoint is active until so many looks at the queue's active ones found nothing: alone it is
+ * for that many polls, and the more there are the sooner it must ask to be called. */
+#define IDLE_LOOKS  8192
+#define BELLS_MAX   16 /* calls answered in one poll */
+#define SWEEP_EVERY 64 /* polls */
+#define CLOCK_EVERY 16 /* polls between two looks at the clock */
+
+static struct shm_ep *of_link(struct shm_list *link)
+{
+	return (struct shm_ep *)((char *)link - offsetof(struct shm_ep, link));
+}
+
+static struct shm_ep *of_send_link(struct shm_list *link)
+{
+	return (struct shm_ep *)((char *)link - offsetof(struct shm_ep, send_link));
+}
+
+/* Lists -------------------------------------------------------------------------------------- */
+
+static void unlist(struct shm_ep *ep)
+{
+	if (ep->listed == LISTED_ACTIVE)
+		ep->rx_cq->active_count--;
+	if (ep->listed != LISTED_NOT)
+		list_remove(&ep->link);
+	ep->listed = LISTED_NOT;
+}
+
+static void set_call(struct shm_ep *ep, enum shm_call call)
+{
+	/* C3; for CALL_NONE it only spares the peer calls. */
+	atomic_store_explicit(&ep->reader.segment.control->call, call, memory_order_seq_cst);
+}
+
+static bool is_read(const struct shm_ep *ep)
+{
+	return ep->state == EP_CONNECTED || ep->state == EP_DRAINING;
+}
+
+void progress_activate(struct shm_ep *ep)
+{
+	if (!is_read(ep))
+		return;
+	ep->idle_looks = 0;
+	ep->starved = false;
+	if (ep->listed == LISTED_ACTIVE)
+		return;
+	unlist(ep);
+	set_call(ep, CALL_NONE);
+	list_append(&ep->rx_cq->active, &ep->link);
+	ep->listed = LISTED_ACTIVE;
+	ep->rx_cq->active_count++;
+}
+
+/* Nothing came for long: from here on it calls. */
+static void quieten(struct shm_ep *ep)
+{
+	unlist(ep);
+	set_call(ep, CALL_BELL);
+	if (ring_look(&ep->reader)) { /* C4 */
+		progress_activate(ep);
+		return;
+	}
+	list_append(&ep->rx_cq->belled, &ep->link);
+	ep->listed = LISTED_BELLED;
+}
+
+void progress_begin(struct shm_ep *ep)
+{
+	ep->inline_max = shm_params.inline_max;
+	if (ep->inline_max > ring_payload_max(&ep->writer.segment))
+		ep->inline_max = ring_payload_max(&ep->writer.segment);
+	progress_activate(ep);
+}
+
+void progress_end(struct shm_ep *ep)
+{
+	unlist(ep);
+	if (ep->is_sending)
+		list_remove(&ep->send_link);
+	ep->is_sending = false;
+	cq_detach(ep->rx_cq, ep);
+}
+
+void progress_send_later(struct shm_ep *ep)
+{
+	if (ep->is_sending)
+		return;
+	list_append(&ep->domain->sending, &ep->send_link);
+	ep->is_sending = true;
+}
+
+/* Hanging up --------------------------------------------------------------------------------- */
+
+static void finish(struct shm_ep *ep)
+{
+	ep->state = EP_DEAD;
+	unlist(ep);
+	receive_flush(ep, FI_ECANCELED);
+	send_flush(ep, FI_ECANCELED);
+	eq_push(ep->eq, FI_SHUTDOWN, &ep->fid.fid, NULL, NULL, 0);
+}
+
+/* Nothing more comes from the peer. What it sent is delivered first, as far as there are receives;
+ * who posts none waits for its FI_SHUTDOWN until it does, or closes. */
+static bool is_drained(struct shm_ep *ep)
+{
+	return ep->broken || !ring_look(&ep->reader);
+}
+
+void progress_hang_up(struct shm_ep *ep)
+{
+	if (ep->state != EP_CONNECTED)
+		return;
+	ep->state = EP_DRAINING;
+	progress_activate(ep);
+	while (receive_poll(ep, SHM_POLL_RECORDS))
+		;
+	if (ep->state == EP_DRAINING && (ep->shut_down || is_drained(ep)))
+		finish(ep);
+}
+
+bool progress_peer_is_there(const struct shm_ep *ep)
+{
+	struct pollfd pollfd = {.fd = ep->source.fd, .events = POLLRDHUP};
+
+	return poll(&pollfd, 1, 0) == 0;
+}
+
+void progress_broken(struct shm_ep *ep)
+{
+	if (!ep->broken && progress_peer_is_there(ep))
+		shm_log(FI_LOG_WARN,
+			"pid %d wrote what cannot be into a ring it shares; its connection is "
+			"ended",
+			(int)ep->peer_pid);
+	ep->broken = true;
+	shutdown(ep->source.fd, SHUT_RDWR);
+	progress_hang_up(ep);
+}
+
+/* Polling ------------------------------------------------------------------------------------ */
+
+static uint32_t look(struct shm_ep *ep, uint32_t max)
+{
+	uint32_t taken = receive_poll(ep, max);
+
+	if (plx_unlikely(ep->starved)) {
+		unlist(ep); /* a posted receive brings it back */
+	} else if (plx_unlikely(ep->state != EP_CONNECTED)) {
+		if (ep->state == EP_DRAINING && is_drained(ep))
+			finish(ep);
+	} else if (taken) {
+		ep->idle_looks = 0;
+	} else {
+		ep->idle_looks += ep->rx_cq->active_count;
+		if (plx_unlikely(ep->idle_looks > IDLE_LOOKS))
+			quieten(ep);
+	}
+	return taken;
+}
+
+static void poll_active(struct shm_cq *cq)
+{
+	uint32_t left = SHM_POLL_RECORDS;
+
+	for (uint32_t i = cq->active_count; i > 0 && left > 0; i--) {
+		struct shm_list *first = cq->active.next;
+
+		if (plx_unlikely(first->next != &cq->active)) { /* the next poll begins behind it */
+			list_remove(first);
+			list_append(&cq->active, first);
+		}
+		left -= look(of_link(first), left);
+		if (list_is_empty(&cq->active))
+			break;
+	}
+}
+
+static void answer(struct shm_cq *cq, uint32_t slot)
+{
+	for (struct shm_ep *ep = cq->slots[slot], *next; ep; ep = next) {
+		next = ep->next_slot;
+		if (!ep->starved)
+			progress_activate(ep);
+	}
+}
+
+/* Answer calls, some of them: a word that is not done is left for the next poll. */
+static __attribute__((noinline)) void take_bells(struct shm_cq *cq)
+{
+	/* Bits of the summary are cleared before their words, and set after them. */
+	uint64_t summary = atomic_exchange_explicit(&cq->bell->summary, 0, memory_order_seq_cst);
+	uint32_t answered = 0;
+
+	while (summary && answered < BELLS_MAX) {
+		uint32_t index = (uint32_t)__builtin_ctzll(summary);
+		uint64_t bits = atomic_exchange_explicit(&cq->bell->words[index], 0,
+							 memory_order_seq_cst);
+
+		summary &= summary - 1;
+		for (; bits; bits &= bits - 1, answered++)
+			answer(cq, index * 64 + (uint32_t)__builtin_ctzll(bits));
+	}
+	if (summary)
+		atomic_fetch_or_explicit(&cq->bell->summary, summary, memory_order_relaxed);
+}
+
+static __attribute__((noinline)) void sweep(struct shm_cq *cq)
+{
+	struct shm_ep *ep = cq->slots_used ? cq->slots[cq->sweep++ % cq->slots_used] : NULL;
+
+	for (; ep; ep = ep->next_slot) {
+		if (ep->listed != LISTED_ACTIVE && !ep->starved && is_read(ep) &&
+		    ring_look(&ep->reader))
+			progress_activate(ep);
+	}
+}
+
+/* Of a few milliseconds, and cheap. */
+static uint64_t coarse_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static __attribute__((noinline)) void look_for_hang_ups(struct shm_domain *domain)
+{
+	uint64_t now_ns = coarse_now_ns();
+
+	if (now_ns == domain->looked_ns)
+		return;
+	domain->looked_ns = now_ns;
+	for (struct shm_eq *eq = domain->fabric->eqs; eq; eq = eq->next)
+		eq_progress(eq);
+}
+
+static __attribute__((noinline)) bool continue_sends(struct shm_domain *domain)
+{
+	bool moved = false;
+
+	for (struct shm_list *link = domain->sending.next, *next; link != &domain->sending;
+	     link = next) {
+		struct shm_ep *ep = of_send_link(link);
+
+		next = link->next;
+		moved |= send_go_on(ep);
+		if (ep->tx_head == ep->tx_tail && ep->is_sending) {
+			list_remove(&ep->send_link);
+			ep->is_sending = false;
+		}
+	}
+	return moved;
+}
+
+void progress_poll(struct shm_cq *cq)
+{
+	poll_active(cq);
+	/* Relaxed: take_bells looks again. */
+	if (plx_unlikely(atomic_load_explicit(&cq->bell->summary, memory_order_relaxed)))
+		take_bells(cq);
+	if (plx_unlikely(!list_is_empty(&cq->domain->sending)))
+		continue_sends(cq->domain);
+	if (plx_unlikely(++cq->polls % CLOCK_EVERY == 0)) {
+		look_for_hang_ups(cq->domain);
+		if (cq->polls % SWEEP_EVERY == 0)
+			sweep(cq);
+	}
+}
+
+/* Going to sleep ----------------------------------------------------------------------------- */
+
+/* Returns whether one had something after all. */
+static bool arm_list(struct shm_list *list)
+{
+	while (!list_is_empty(list)) {
+		struct shm_ep *ep = of_link(list->next);
+
+		if (ep->state == EP_DRAINING)
+			return true;
+		unlist(ep);
+		set_call(ep, CALL_WAKE);
+		if (ring_look(&ep->reader)) { /* C4 */
+			progress_activate(ep);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Sends that wait for the peer: it wakes us when it has read on. */
+static bool arm_sends(struct shm_cq *cq)
+{
+	for (struct shm_list *link = cq->domain->sending.next; link != &cq->domain->sending;
+	     link = link->next) {
+		struct shm_ep *ep = of_send_link(link);
+
+		/* E3 */
+		atomic_store_explicit(&ep->writer.segment.control->space_call, CALL_WAKE,
+				      memory_order_seq_cst);
+	}
+	return continue_sends(cq->domain); /* E4 */
+}
+
+bool progress_arm(struct shm_cq *cq)
+{
+	if (arm_list(&cq->active) || arm_list(&cq->belled))
+		return false;
+	return !arm_sends(cq);
+}

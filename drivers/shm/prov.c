@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The provider as libfabric knows it, its parameters, and its log. There may be two copies in a
+ * process: one is linked in, called directly and never registered; the other is the module that
+ * libfabric loads (module.c). They share nothing. */
+#include "shm.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <grp.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define INLINE_MAX   (UINT64_C(16) << 10)
+#define GROUP_BYTES  (64u << 10) /* of a group's entry, with all its members */
+#define LOG_LINE_MAX 512
+
+static pthread_once_t begun = PTHREAD_ONCE_INIT;
+
+struct shm_params shm_params = {
+	.ring_bytes = SHM_RING_BYTES,
+	.inline_max = INLINE_MAX,
+	.cma = true,
+};
+
+/* Log -------------------------------------------------------------------------------------- */
+
+/* libfabric's log writes nothing until its first call has read FI_LOG_LEVEL. */
+void shm_log(enum fi_log_level level, const char *format, ...)
+{
+	char line[LOG_LINE_MAX];
+	int saved_errno = errno;
+	va_list args;
+
+	if (!fi_log_enabled(&shm_prov, level, FI_LOG_CORE))
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fi_log(&shm_prov, level, FI_LOG_CORE, __func__, __LINE__, "%s\n", line);
+	errno = saved_errno;
+}
+
+/* Parameters ------------------------------------------------------------------------------- */
+
+static void define_params(void)
+{
+	fi_param_define(&shm_prov, "ring_bytes", FI_PARAM_STRING,
+			"Bytes of the ring that each connection receives through: a power of two "
+			"from 64k to 64m (default: 256k)");
+	fi_param_define(&shm_prov, "inline_max", FI_PARAM_STRING,
+			"Longest message that is copied through the ring as a whole: from %d to a "
+			"quarter of ring_bytes less 64 (default: 16k, or that quarter)",
+			SHM_INJECT_MAX);
+	fi_param_define(&shm_prov, "cma", FI_PARAM_BOOL,
+			"Whether longer messages are read from the sender's memory, where the "
+			"system lets one process read the other (default: yes)");
+	fi_param_define(&shm_prov, "group", FI_PARAM_STRING,
+			"Group, by name or number, whose members may connect too (default: none, "
+			"the same user only)");
+}
+
+/* Text of a parameter; NULL: it is not set. */
+static const char *get_text(const char *name)
+{
+	char *text = NULL;
+
+	return fi_param_get_str(&shm_prov, name, &text) ? NULL : text;
+}
+
+/* A number, decimal, or hexadecimal after 0x, and k or m for so many KiB or MiB. */
+static bool parse_bytes(const char *text, uint64_t *bytes_out)
+{
+	unsigned shift;
+	uint64_t number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(text, &end, 0);
+	shift = *end == 'k' || *end == 'K' ? 10 : *end == 'm' || *end == 'M' ? 20 : 0;
+	if (!isdigit((unsigned char)text[0]) || errno || end[shift != 0] != '\0' ||
+	    number > UINT64_MAX >> shift)
+		return false;
+	*bytes_out = number << shift;
+	return true;
+}
+
+static void read_ring_bytes(void)
+{
+	const char *text = get_text("ring_bytes");
+	uint64_t bytes;
+
+	if (!text)
+		return;
+	if (parse_bytes(text, &bytes) && bytes >= SEGMENT_RING_BYTES_MIN &&
+	    bytes <= SEGMENT_RING_BYTES_MAX && (bytes & (bytes - 1)) == 0)
+		shm_params.ring_bytes = (uint32_t)bytes;
+	else
+		shm_log(FI_LOG_WARN,
+			"FI_PLX_SHM_RING_BYTES=%s is refused, %uk is used; give a power of two "
+			"from %uk to %um",
+			text, SHM_RING_BYTES >> 10, SEGMENT_RING_BYTES_MIN >> 10,
+			SEGMENT_RING_BYTES_MAX >> 20);
+}
+
+/* Not below what can be injected: that must be on its way when the call returns. */
+static void read_inline_max(void)
+{
+	uint64_t most = shm_params.ring_bytes / 4 - 64;
+	const char *text = get_text("inline_max");
+	uint64_t bytes;
+
+	shm_params.inline_max = INLINE_MAX < most ? INLINE_MAX : most;
+	if (!text)
+		return;
+	if (parse_bytes(text, &bytes) && bytes >= SHM_INJECT_MAX && bytes <= most)
+		shm_params.inline_max = bytes;
+	else
+		shm_log(FI_LOG_WARN,
+			"FI_PLX_SHM_INLINE_MAX=%s is refused, %llu is used; give %d to %llu", text,
+			(unsigned long long)shm_params.inline_max, SHM_INJECT_MAX,
+			(unsigned long long)most);
+}
+
+static void read_cma(void)
+{
+	int wanted;
+	int rc = fi_param_get_bool(&shm_prov, "cma", &wanted);
+
+	if (rc == 0)
+		shm_params.cma = wanted;
+	else if (rc == -FI_EINVAL)
+		shm_log(FI_LOG_WARN, "FI_PLX_SHM_CMA is refused, yes is used; give yes or no");
+}
+
+/* -1 is no group: chown(2) takes it for "leave it". */
+static bool parse_gid(const char *text, uint32_t *gid_out)
+{
+	unsigned long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	*gid_out = (uint32_t)number;
+	return isdigit((unsigned char)text[0]) && !errno && *end == '\0' && number < UINT32_MAX;
+}
+
+static bool find_group(const char *name, uint32_t *gid_out)
+{
+	struct group entry, *found = NULL;
+	char *room = malloc(GROUP_BYTES);
+
+	if (room && getgrnam_r(name, &entry, room, GROUP_BYTES, &found) == 0 && found)
+		*gid_out = entry.gr_gid;
+	free(room);
+	return found;
+}
+
+static void read_group(void)
+{
+	const char *text = get_text("group");
+
+	if (!text)
+		return;
+	shm_params.has_group = find_group(text, &shm_params.group) ||
+			       parse_gid(text, &shm_params.group);
+	if (!shm_params.has_group)
+		shm_log(FI_LOG_WARN,
+			"FI_PLX_SHM_GROUP=%s is refused, only the same user may connect; give a "
+			"group of this host, by name or number",
+			text);
+}
+
+static void read_params(void)
+{
+	define_params();
+	read_ring_bytes();
+	read_inline_max();
+	read_cma();
+	read_group();
+}
+
+/* libfabric forgets what was defined before its own start, which any of its calls brings about. */
+static void start_libfabric(void)
+{
+	struct fi_param *params = NULL;
+	int count;
+
+	if (fi_getparams(&params, &count) == 0 && params)
+		fi_freeparams(params);
+	read_params();
+}
+
+void shm_begin(void)
+{
+	pthread_once(&begun, start_libfabric);
+}
+
+void shm_begin_loading(void)
+{
+	pthread_once(&begun, read_params);
+}
+
+/* Provider --------------------------------------------------------------------------------- */
+
+/* libfabric puts the provider's name behind the one that it finds. */
+static int getinfo_for_libfabric(uint32_t version, const char *node, const char *service,
+				 uint64_t flags, const struct fi_info *hints,
+				 struct fi_info **info_out)
+{
+	int rc = shm_getinfo(version, node, service, flags, hints, info_out);
+
+	for (struct fi_info *info = rc ? NULL : *info_out; info; info = info->next) {
+		free(info->fabric_attr->prov_name);
+		info->fabric_attr->prov_name = NULL;
+	}
+	return rc;
+}
+
+/* All that there is belongs to objects, and the application closes those. */
+static void clean_up(void)
+{
+}
+
+struct fi_provider shm_prov = {
+	.version = SHM_VERSION,
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.name = SHM_NAME,
+	.getinfo = getinfo_for_libfabric,
+	.fabric = shm_fabric_open,
+	.cleanup = clean_up,
+};

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory that is shared with a peer. It is made of ordinary pages: of huge ones a peer could punch
+ * holes although the memfd is sealed, and the next access would be SIGBUS where none are left. */
+#include "shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
+#endif
+
+/* Who could change the size would make us touch what is not there. */
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static int create_memfd(const char *name)
+{
+	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create(name, flags) : fd;
+}
+
+/* Populated, so that the first messages do not pay for page faults; whose mapping is the first
+ * decides on which node the pages are. */
+static void *map(int fd, size_t bytes)
+{
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+
+	return base == MAP_FAILED ? NULL : base;
+}
+
+static int create(const char *name, size_t bytes, void **base_out, int *fd_out)
+{
+	int fd = create_memfd(name);
+	void *base = NULL;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+		base = map(fd, bytes);
+	if (!base) {
+		int err = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return -err;
+	}
+	*base_out = base;
+	*fd_out = fd;
+	return 0;
+}
+
+/* Return: what is wrong with it, or NULL. */
+static const char *check(int fd, size_t bytes)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
+	struct stat st;
+
+	if (seals < 0)
+		return "is not a memfd";
+	if ((seals & SEALS) != SEALS)
+		return "may change its size";
+	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
+		return "is not of ordinary pages";
+	if (fstat(fd, &st) || st.st_size != (off_t)bytes)
+		return "has another size than was said";
+	return NULL;
+}
+
+static int map_checked(int fd, size_t bytes, void **base_out)
+{
+	const char *wrong = check(fd, bytes);
+
+	if (wrong) {
+		shm_log(FI_LOG_WARN, "memory of a peer is refused: it %s", wrong);
+		return -FI_EINVAL;
+	}
+	*base_out = map(fd, bytes);
+	if (*base_out)
+		return 0;
+	int err = errno;
+	shm_log(FI_LOG_WARN, "memory of a peer cannot be mapped: %s", strerror(err));
+	return err == ENOMEM ? -FI_ENOMEM : -FI_EINVAL;
+}
+
+static size_t segment_bytes(uint32_t ring_bytes)
+{
+	return SEGMENT_CONTROL_BYTES + (size_t)ring_bytes;
+}
+
+static struct segment segment_at(void *base, uint32_t ring_bytes)
+{
+	return (struct segment){
+		.control = base,
+		.ring = (uint8_t *)base + SEGMENT_CONTROL_BYTES,
+		.ring_bytes = ring_bytes,
+	};
+}
+
+int segment_create(uint32_t ring_bytes, struct segment *segment_out, int *fd_out)
+{
+	void *base;
+	int rc = create("plx_shm ring", segment_bytes(ring_bytes), &base, fd_out);
+
+	if (rc == 0)
+		*segment_out = segment_at(base, ring_bytes);
+	return rc;
+}
+
+int segment_map(int fd, uint32_t ring_bytes, struct segment *segment_out)
+{
+	void *base;
+	int rc;
+
+	if (ring_bytes < SEGMENT_RING_BYTES_MIN || ring_bytes > SEGMENT_RING_BYTES_MAX ||
+	    ring_bytes & (ring_bytes - 1)) {
+		shm_log(FI_LOG_WARN, "a ring of %u bytes is refused: a power of two from %u to %u",
+			ring_bytes, SEGMENT_RING_BYTES_MIN, SEGMENT_RING_BYTES_MAX);
+		return -FI_EINVAL;
+	}
+	rc = map_checked(fd, segment_bytes(ring_bytes), &base);
+	if (rc == 0)
+		*segment_out = segment_at(base, ring_bytes);
+	return rc;
+}
+
+void segment_unmap(struct segment *segment)
+{
+	if (segment->control)
+		munmap(segment->control, segment_bytes(segment->ring_bytes));
+	*segment = (struct segment){0};
+}
+
+int bell_create(struct bell **bell_out, int *fd_out)
+{
+	void *base;
+	int rc = create("plx_shm bell", BELL_BYTES, &base, fd_out);
+
+	if (rc == 0)
+		*bell_out = base;
+	return rc;
+}
+
+int bell_map(int fd, struct bell **bell_out)
+{
+	void *base;
+	int rc = map_checked(fd, BELL_BYTES, &base);
+
+	if (rc == 0)
+		*bell_out = base;
+	return rc;
+}
+
+void bell_unmap(struct bell *bell)
+{
+	if (bell)
+		munmap(bell, BELL_BYTES);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sending. A message up to shm_params.inline_max is copied into the peer's ring and is done. A
+ * larger one the peer reads out of our memory, or it goes through the ring in parts where the peer
+ * cannot: both are under way until continue_sends (progress.c) finds them done. Where there is no
+ * room -FI_EAGAIN is returned: nothing is queued without bound. */
+#include "shm.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+int send_init(struct shm_ep *ep)
+{
+	uint32_t capacity = 1;
+
+	while (capacity < ep->tx_size)
+		capacity *= 2;
+	ep->tx_mask = capacity - 1;
+	ep->sends = calloc(capacity, sizeof(*ep->sends));
+	return ep->sends ? 0 : -FI_ENOMEM;
+}
+
+void send_fini(struct shm_ep *ep)
+{
+	free(ep->sends);
+	ep->sends = NULL;
+}
+
+/* Calling the peer --------------------------------------------------------------------------- */
+
+void ep_wake_peer(struct shm_ep *ep)
+{
+	char byte = 0;
+
+	/* Where there is no room in the socket, it has bytes to be woken by. */
+	if (send(ep->source.fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return;
+}
+
+static __attribute__((noinline)) void call(struct shm_ep *ep, enum shm_call how)
+{
+	struct bell *bell = ep->peer_bell;
+	uint32_t word = ep->peer_bell_bit / 64;
+
+	/* The word before the summary: see struct bell. */
+	atomic_fetch_or_explicit(&bell->words[word], UINT64_C(1) << ep->peer_bell_bit % 64,
+				 memory_order_seq_cst);
+	atomic_fetch_or_explicit(&bell->summary, UINT64_C(1) << word, memory_order_seq_cst);
+	if (how == CALL_WAKE)
+		ep_wake_peer(ep);
+}
+
+static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flags, uint32_t length,
+			  uint32_t bytes)
+{
+	enum shm_call how;
+
+	ring_commit(&ep->writer, kind, flags, length, bytes);
+	how = ring_call(&ep->writer);
+	if (plx_unlikely(how != CALL_NONE))
+		call(ep, how);
+}
+
+/* One message -------------------------------------------------------------------------------- */
+
+struct message {
+	const struct iovec *iov;
+	size_t count;
+	uint64_t length;
+	uint64_t data;
+	void *context;
+	uint64_t flags; /* of the operation */
+	bool has_data;
+	bool wants_completion;
+};
+
+static void push_done(struct shm_ep *ep, void *context, int err)
+{
+	struct shm_completion completion = {
+		.context = context,
+		.flags = FI_SEND | FI_MSG,
+		.err = err,
+	};
+
+	cq_push(ep->tx_cq, &completion);
+}
+
+static ssize_t no_room(struct shm_ep *ep)
+{
+	if (plx_unlikely(ep->writer.broken)) {
+		progress_broken(ep);
+		return -FI_ENOTCONN;
+	}
+	return -FI_EAGAIN;
+}
+
+static bool is_full(const struct shm_ep *ep)
+{
+	return ep->tx_tail - ep->tx_head >= ep->tx_size;
+}
+
+/* Remember it as one that is under way. */
+static struct shm_send *keep(struct shm_ep *ep, const struct message *message)
+{
+	struct shm_send *kept = &ep->sends[ep->tx_tail++ & ep->tx_mask];
+
+	*kept = (struct shm_send){
+		.context = message->context,
+		.flags = message->flags,
+		.wants_completion = message->wants_completion,
+		.data = message->data,
+		.has_data = message->has_data,
+		.total = message->length,
+		.piece_count = (uint32_t)message->count,
+	};
+	memcpy(kept->pieces, message->iov, message->count * sizeof(struct iovec));
+	progress_send_later(ep);
+	return kept;
+}
+
+static inline ssize_t send_small(struct shm_ep *ep, const struct message *message)
+{
+	bool waits = message->flags & FI_DELIVERY_COMPLETE && message->wants_completion;
+	uint8_t flags = (message->has_data ? RECORD_HAS_DATA : 0) | (waits ? RECORD_ACK : 0);
+	uint32_t bytes = record_bytes(message->length, flags);
+	uint8_t *record, *payload;
+
+	if (plx_unlikely(waits && is_full(ep)))
+		return -FI_EAGAIN;
+	record = ring_claim(&ep->writer, bytes);
+	if (plx_unlikely(!record))
+		return no_room(ep);
+	payload = ring_payload(record, flags, message->data);
+	for (size_t i = 0; i < message->count; i++) {
+		if (plx_likely(message->iov[i].iov_len))
+			memcpy(payload, message->iov[i].iov_base, message->iov[i].iov_len);
+		payload += message->iov[i].iov_len;
+	}
+	commit(ep, RECORD_MESSAGE, flags, (uint32_t)message->length, bytes);
+	if (plx_unlikely(waits)) {
+		struct shm_send *kept = keep(ep, message);
+
+		kept->written = kept->total;
+		kept->end = ep->writer.tail;
+	} else if (message->wants_completion) {
+		push_done(ep, message->context, 0);
+	}
+	return 0;
+}
+
+/* Tell the peer where it is. */
+static ssize_t send_by_reading(struct shm_ep *ep, const struct message *message)
+{
+	struct record_piece pieces[SHM_IOV_MAX];
+	uint8_t flags = RECORD_ACK | (message->has_data ? RECORD_HAS_DATA : 0);
+	uint32_t length = (uint32_t)(message->count * sizeof(*pieces));
+	uint32_t bytes = record_bytes(length, flags);
+	uint8_t *record = ring_claim(&ep->writer, bytes);
+	struct shm_send *kept;
+
+	if (!record)
+		return no_room(ep);
+	for (size_t i = 0; i < message->count; i++)
+		pieces[i] = (struct record_piece){(uintptr_t)message->iov[i].iov_base,
+						  message->iov[i].iov_len};
+	memcpy(ring_payload(record, flags, message->data), pieces, length);
+	commit(ep, RECORD_READ, flags, length, bytes);
+	kept = keep(ep, message);
+	kept->written = kept->total;
+	kept->end = ep->writer.tail;
+	return 0;
+}
+
+static ssize_t send_large(struct shm_ep *ep, const struct message *message)
+{
+	if (message->length > SHM_MESSAGE_MAX)
+		return -FI_EMSGSIZE;
+	if (is_full(ep))
+		return -FI_EAGAIN;
+	/* Acquire: nothing comes with it, but it is read here alone. */
+	if (atomic_load_explicit(&ep->writer.segment.control->can_read, memory_order_acquire))
+		return send_by_reading(ep, message);
+	keep(ep, message);
+	send_go_on(ep);
+	return 0;
+}
+
+static ssize_t cannot_send(const struct shm_ep *ep)
+{
+	return ep->enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
+}
+
+/* Whether a message is being written in parts: nothing may come between them. */
+static bool is_writing(const struct shm_ep *ep)
+{
+	const struct shm_send *last = &ep->sends[(ep->tx_tail - 1) & ep->tx_mask];
+
+	return ep->tx_tail != ep->tx_head && last->written < last->total;
+}
+
+static inline ssize_t send_message(struct shm_ep *ep, const struct message *message)
+{
+	if (plx_unlikely(ep->state != EP_CONNECTED))
+		return cannot_send(ep);
+	if (plx_unlikely(is_writing(ep) || (message->wants_completion && !cq_has_room(ep->tx_cq))))
+		return -FI_EAGAIN;
+	if (plx_likely(message->length <= ep->inline_max))
+		return send_small(ep, message);
+	return send_large(ep, message);
+}
+
+/* What is under way -------------------------------------------------------------------------- */
+
+static void copy_part(struct shm_send *kept, uint8_t *to, uint64_t length)
+{
+	while (length > 0) {
+		const struct iovec *piece = &kept->pieces[kept->piece];
+		size_t bytes = piece->iov_len - kept->offset;
+
+		bytes = bytes < length ? bytes : length;
+		memcpy(to, (char *)piece->iov_base + kept->offset, bytes);
+		to += bytes;
+		length -= bytes;
+		kept->offset += bytes;
+		if (kept->offset == piece->iov_len) {
+			kept->piece++;
+			kept->offset = 0;
+		}
+	}
+}
+
+/* Write one more part. Return: whether there was room. */
+static bool write_part(struct shm_ep *ep, struct shm_send *kept)
+{
+	bool first = kept->written == 0;
+	uint64_t most = ep->writer.segment.ring_bytes / 8 - 4 * RECORD_UNIT;
+	uint64_t part = kept->total - kept->written < most ? kept->total - kept->written : most;
+	bool waits = kept->flags & FI_DELIVERY_COMPLETE && part == kept->total - kept->written;
+	uint8_t flags = (first && kept->has_data ? RECORD_HAS_DATA : 0) | (waits ? RECORD_ACK : 0);
+	uint32_t length = (uint32_t)part + (first ? (uint32_t)sizeof(kept->total) : 0);
+	uint32_t bytes = record_bytes(length, flags);
+	uint8_t *at = ring_claim(&ep->writer, bytes);
+
+	if (!at)
+		return false;
+	at = ring_payload(at, flags, kept->data);
+	if (first) {
+		memcpy(at, &kept->total, sizeof(kept->total));
+		at += sizeof(kept->total);
+	}
+	copy_part(kept, at, part);
+	kept->written += part;
+	commit(ep, first ? RECORD_FIRST : RECORD_NEXT, flags, length, bytes);
+	kept->end = waits ? ep->writer.tail : 0;
+	return true;
+}
+
+/* Complete the oldest ones that are done. */
+static bool complete_oldest(struct shm_ep *ep)
+{
+	bool moved = false;
+
+	ring_refresh(&ep->writer);
+	while (ep->tx_head != ep->tx_tail) {
+		struct shm_send *kept = &ep->sends[ep->tx_head & ep->tx_mask];
+
+		if (kept->written < kept->total || ep->writer.head < kept->end)
+			break;
+		if (kept->wants_completion)
+			push_done(ep, kept->context, 0);
+		ep->tx_head++;
+		moved = true;
+	}
+	return moved;
+}
+
+bool send_go_on(struct shm_ep *ep)
+{
+	struct shm_send *last = &ep->sends[(ep->tx_tail - 1) & ep->tx_mask];
+	bool moved = false;
+
+	if (ep->tx_head == ep->tx_tail)
+		return false;
+	while (last->written < last->total && write_part(ep, last))
+		moved = true;
+	moved |= complete_oldest(ep);
+	if (plx_unlikely(ep->writer.broken))
+		progress_broken(ep);
+	return moved;
+}
+
+void send_flush(struct shm_ep *ep, int err)
+{
+	for (; ep->tx_head != ep->tx_tail; ep->tx_head++)
+		push_done(ep, ep->sends[ep->tx_head & ep->tx_mask].context, err);
+}
+
+/* libfabric's calls -------------------------------------------------------------------------- */
+
+static struct shm_ep *ep_of(struct fid_ep *fid)
+{
+	return (struct shm_ep *)fid;
+}
+
+/* Where no flags are given, the endpoint's own hold. */
+static inline bool completes(const struct shm_ep *ep, uint64_t flags)
+{
+	return !ep->tx_selective || flags & FI_COMPLETION;
+}
+
+static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
+			fi_addr_t destination, void *context)
+{
+	struct shm_ep *ep = ep_of(fid);
+	struct iovec iov = {(void *)(uintptr_t)buf, length};
+	struct message message = {
+		.iov = &iov,
+		.count = 1,
+		.length = length,
+		.context = context,
+		.flags = ep->tx_flags,
+		.wants_completion = completes(ep, ep->tx_flags),
+	};
+
+	return send_message(ep, &message);
+}
+
+static ssize_t send_data(struct fid_ep *fid, const void *buf, size_t length, void *desc,
+			 uint64_t data, fi_addr_t destination, void *context)
+{
+	struct shm_ep *ep = ep_of(fid);
+	struct iovec iov = {(void *)(uintptr_t)buf, length};
+	struct message message = {
+		.iov = &iov,
+		.count = 1,
+		.length = length,
+		.data = data,
+		.has_data = true,
+		.context = context,
+		.flags = ep->tx_flags,
+		.wants_completion = completes(ep, ep->tx_flags),
+	};
+
+	return send_message(ep, &message);
+}
+
+static ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct shm_ep *ep = ep_of(fid);
+	struct message message = {
+		.iov = msg->msg_iov,
+		.count = msg->iov_count,
+		.data = msg->data,
+		.has_data = flags & FI_REMOTE_CQ_DATA,
+		.context = msg->context,
+		.flags = flags,
+		.wants_completion = completes(ep, flags),
+	};
+
+	if (msg->iov_count > SHM_IOV_MAX)
+		return -FI_EINVAL;
+	for (size_t i = 0; i < msg->iov_count; i++)
+		message.length += msg->msg_iov[i].iov_len;
+	if (flags & FI_INJECT && message.length > SHM_INJECT_MAX)
+		return -FI_EINVAL;
+	return send_message(ep, &message);
+}
+
+static ssize_t send_pieces(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			   fi_addr_t destination, void *context)
+{
+	struct fi_msg msg = {.msg_iov = iov, .iov_count = count, .context = context};
+
+	return send_msg(fid, &msg, ep_of(fid)->tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
+}
+
+static ssize_t inject(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, length};
+	struct message message = {.iov = &iov, .count = 1, .length = length};
+
+	if (plx_unlikely(length > SHM_INJECT_MAX))
+		return -FI_EINVAL;
+	return send_message(ep_of(fid), &message);
+}
+
+static ssize_t inject_data(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
+			   fi_addr_t destination)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, length};
+	struct message message = {
+		.iov = &iov, .count = 1, .length = length, .data = data, .has_data = true};
+
+	if (length > SHM_INJECT_MAX)
+		return -FI_EINVAL;
+	return send_message(ep_of(fid), &message);
+}
+
+struct fi_ops_msg shm_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = shm_receive_post,
+	.recvv = shm_receive_postv,
+	.recvmsg = shm_receive_postmsg,
+	.send = send_one,
+	.sendv = send_pieces,
+	.sendmsg = send_msg,
+	.inject = inject,
+	.senddata = send_data,
+	.injectdata = inject_data,
+};

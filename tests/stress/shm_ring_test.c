@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two threads at the ends of a small ring of records. Both go to sleep whenever there is nothing
+ * for them to do: a record or room that nobody is woken for is a wake-up lost for ever. */
+#include "plx_test.h"
+#include "ring.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define RING_BYTES 4096 /* a quarter is the greatest record */
+#define LOST_MS    3000
+
+struct end {
+	int doorbell;
+	uint64_t sleeps, random;
+	const char *failed;
+};
+
+struct both {
+	struct ring_writer writer;
+	struct ring_reader reader;
+	struct end sender, receiver;
+	uint32_t looks_max; /* before an end goes to sleep: up to so many, at random */
+	bool in_turn;       /* the sender waits for each record to be read: a lost call stops all */
+	uint32_t records;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static uint64_t looks(struct both *both, struct end *end)
+{
+	return next_random(&end->random) % (both->looks_max + 1);
+}
+
+static void ring_doorbell(struct end *end)
+{
+	uint64_t one = 1;
+
+	assert_int_equal(write(end->doorbell, &one, sizeof(one)), sizeof(one));
+}
+
+/* Return: whether somebody rang. */
+static bool sleep_on(struct end *end)
+{
+	struct pollfd pollfd = {.fd = end->doorbell, .events = POLLIN};
+	uint64_t value;
+
+	end->sleeps++;
+	if (poll(&pollfd, 1, LOST_MS) != 1)
+		return false;
+	return read(end->doorbell, &value, sizeof(value)) == sizeof(value);
+}
+
+static uint32_t length_of(uint64_t *random)
+{
+	uint64_t value = next_random(random);
+
+	return value % 16 ? (uint32_t)(value >> 8) % 120
+			  : (uint32_t)(value >> 8) % (RING_BYTES / 4 - 16);
+}
+
+/* Wait, as a sender, until `try` gives something. */
+static uint8_t *wait_for_room(struct both *both, uint8_t *(*try)(struct both *, uint32_t),
+			      uint32_t bytes)
+{
+	_Atomic uint32_t *space_call = &both->writer.segment.control->space_call;
+	uint8_t *at;
+
+	for (;;) {
+		for (uint64_t left = looks(both, &both->sender); left > 0; left--) {
+			at = try(both, bytes);
+			if (at)
+				return at;
+		}
+		/* E3, E4 */
+		atomic_store_explicit(space_call, CALL_WAKE, memory_order_seq_cst);
+		at = try(both, bytes);
+		if (at)
+			return at;
+		if (!sleep_on(&both->sender)) {
+			both->sender.failed = "there was room, and nobody said so";
+			return NULL;
+		}
+	}
+}
+
+static uint8_t *try_claim(struct both *both, uint32_t bytes)
+{
+	return ring_claim(&both->writer, bytes);
+}
+
+static uint8_t *try_read(struct both *both, uint32_t bytes)
+{
+	ring_refresh(&both->writer);
+	return both->writer.head == both->writer.tail ? both->writer.segment.ring : NULL;
+}
+
+static void *send_all(void *arg)
+{
+	struct both *both = arg;
+	uint64_t random = 1;
+
+	for (uint32_t i = 0; i < both->records; i++) {
+		uint32_t length = length_of(&random);
+		uint8_t flags = (i % 7 == 0 ? RECORD_HAS_DATA : 0) |
+				(both->in_turn || i % 11 == 0 ? RECORD_ACK : 0);
+		uint32_t bytes = record_bytes(length, flags);
+		uint8_t *at;
+
+		at = wait_for_room(both, try_claim, bytes);
+		if (!at)
+			break;
+		memset(ring_payload(at, flags, i), (uint8_t)i, length);
+		ring_commit(&both->writer, RECORD_MESSAGE, flags, length, bytes);
+		if (ring_call(&both->writer) == CALL_WAKE)
+			ring_doorbell(&both->receiver);
+		if (both->in_turn && !wait_for_room(both, try_read, 0))
+			break;
+		if (next_random(&both->sender.random) % 64 == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static bool wait_for_record(struct both *both)
+{
+	_Atomic uint32_t *call = &both->reader.segment.control->call;
+
+	for (;;) {
+		for (uint64_t left = looks(both, &both->receiver); left > 0; left--) {
+			if (ring_look(&both->reader))
+				return true;
+		}
+		/* C3, C4 */
+		atomic_store_explicit(call, CALL_WAKE, memory_order_seq_cst);
+		if (ring_look(&both->reader))
+			return true;
+		if (!sleep_on(&both->receiver))
+			return false;
+	}
+}
+
+static const char *check(const struct record *record, uint32_t i, uint64_t *random)
+{
+	if (record->length != length_of(random))
+		return "a record of another length";
+	if (record->flags & RECORD_HAS_DATA && record->data != i)
+		return "other data";
+	for (uint32_t j = 0; j < record->length; j++) {
+		if (record->payload[j] != (uint8_t)i)
+			return "another payload";
+	}
+	return NULL;
+}
+
+static const char *receive_all(struct both *both)
+{
+	uint64_t random = 1;
+
+	for (uint32_t i = 0; i < both->records; i++) {
+		struct record record;
+		const char *wrong;
+
+		if (!wait_for_record(both))
+			return "there was a record, and nobody said so";
+		if (ring_peek(&both->reader, &record) == 0) {
+			i--; /* it was a skip */
+			continue;
+		}
+		wrong = check(&record, i, &random);
+		if (wrong)
+			return wrong;
+		if (ring_advance(&both->reader, &record))
+			ring_doorbell(&both->sender);
+		if (next_random(&both->receiver.random) % 64 == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void run(uint32_t records, bool in_turn, uint32_t looks_max)
+{
+	struct segment segment = {.ring_bytes = RING_BYTES};
+	struct both both = {.records = records, .in_turn = in_turn, .looks_max = looks_max};
+	pthread_t thread;
+
+	segment.control = aligned_alloc(4096, SEGMENT_CONTROL_BYTES + RING_BYTES);
+	memset(segment.control, 0, SEGMENT_CONTROL_BYTES + RING_BYTES);
+	segment.ring = (uint8_t *)segment.control + SEGMENT_CONTROL_BYTES;
+	ring_writer_init(&both.writer, &segment);
+	ring_reader_init(&both.reader, &segment);
+	both.sender = (struct end){.doorbell = eventfd(0, EFD_CLOEXEC), .random = 77};
+	both.receiver = (struct end){.doorbell = eventfd(0, EFD_CLOEXEC), .random = 99};
+
+	assert_int_equal(pthread_create(&thread, NULL, send_all, &both), 0);
+	both.receiver.failed = receive_all(&both);
+	if (both.receiver.failed)
+		fail_msg("%s", both.receiver.failed);
+	pthread_join(thread, NULL);
+	assert_null(both.sender.failed);
+	assert_false(both.writer.broken);
+	assert_true(both.receiver.sleeps > 0);
+	print_message("%s, up to %u looks: %llu and %llu sleeps\n", in_turn ? "in turn" : "at once",
+		      looks_max, (unsigned long long)both.sender.sleeps,
+		      (unsigned long long)both.receiver.sleeps);
+	close(both.sender.doorbell);
+	close(both.receiver.doorbell);
+	free(segment.control);
+}
+
+static void nothing_is_lost_or_torn_by_ends_that_sleep_at_once(void **state)
+{
+	run(400000, false, 0);
+}
+
+static void nothing_is_lost_or_torn_by_ends_that_spin_a_little(void **state)
+{
+	run(400000, false, 20);
+}
+
+/* Looks that take about as long as a turn of the other end: so that one goes to sleep while the
+ * other publishes. */
+static void no_call_is_lost_where_nothing_follows(void **state)
+{
+	run(50000, true, 0);
+	run(400000, true, 100);
+	run(400000, true, 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_lost_or_torn_by_ends_that_sleep_at_once),
+		cmocka_unit_test(nothing_is_lost_or_torn_by_ends_that_spin_a_little),
+		cmocka_unit_test(no_call_is_lost_where_nothing_follows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

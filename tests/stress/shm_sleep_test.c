@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ends of a connection, each in a thread that goes to sleep on its completion queue after a few
+ * looks, so that messages come while the other end is about to sleep, asleep, or waking. A message
+ * that nobody is woken for ends the test. */
+#include "pair.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#define LOST_MS 5000
+#define BYTES   64
+
+struct end {
+	struct side *side;
+	uint64_t trips, random, sleeps;
+	uint64_t looks_max;
+	bool descriptor; /* sleeps by fi_trywait and poll(2), else by fi_cq_sread */
+	bool begins;
+	const char *failed;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* fi_trywait, then the descriptor. */
+static ssize_t sleep_on_descriptor(struct end *end, struct fi_cq_data_entry *entry)
+{
+	struct fid *fid = &end->side->rx_cq->fid;
+	struct pollfd pollfd = {.events = POLLIN};
+	int rc;
+
+	fi_control(fid, FI_GETWAIT, &pollfd.fd);
+	rc = fi_trywait(end->side->fabric, &fid, 1);
+	if (rc == 0) {
+		end->sleeps++;
+		if (poll(&pollfd, 1, LOST_MS) == 0)
+			return -FI_ETIMEDOUT;
+	} else if (rc != -FI_EAGAIN) {
+		return rc;
+	}
+	return fi_cq_read(end->side->rx_cq, entry, 1);
+}
+
+static ssize_t sleep_in_read(struct end *end, struct fi_cq_data_entry *entry)
+{
+	ssize_t got = fi_cq_sread(end->side->rx_cq, entry, 1, NULL, LOST_MS);
+
+	end->sleeps++;
+	return got == -FI_EAGAIN ? -FI_ETIMEDOUT : got;
+}
+
+static bool wait_for_one(struct end *end)
+{
+	struct fi_cq_data_entry entry;
+	ssize_t got = -FI_EAGAIN;
+
+	for (uint64_t left = next_random(&end->random) % (end->looks_max + 1);
+	     left > 0 && got == -FI_EAGAIN; left--)
+		got = fi_cq_read(end->side->rx_cq, &entry, 1);
+	while (got == -FI_EAGAIN)
+		got = end->descriptor ? sleep_on_descriptor(end, &entry)
+				      : sleep_in_read(end, &entry);
+	if (got == 1 && entry.flags & FI_RECV)
+		return true;
+	end->failed = got == -FI_ETIMEDOUT ? "a message came and nobody was woken"
+					   : "a read failed";
+	return false;
+}
+
+static bool send_one(struct end *end, const uint8_t *bytes)
+{
+	ssize_t rc = fi_inject(end->side->ep, bytes, BYTES, 0);
+
+	if (rc)
+		end->failed = "a send failed";
+	return rc == 0;
+}
+
+static void *run_end(void *arg)
+{
+	struct end *end = arg;
+	static uint8_t in[2][BYTES];
+	uint8_t *mine = in[end->begins], out[BYTES] = {0};
+
+	for (uint64_t i = 0; i < end->trips; i++) {
+		fi_recv(end->side->ep, mine, BYTES, NULL, 0, NULL);
+		if (end->begins && !send_one(end, out))
+			break;
+		if (!wait_for_one(end))
+			break;
+		if (!end->begins && !send_one(end, out))
+			break;
+	}
+	return NULL;
+}
+
+static uint64_t trips_of(uint64_t usual)
+{
+	return getenv("PLX_TEST_SOAK") ? 50 * usual : usual;
+}
+
+static void run(bool descriptor, uint64_t looks_max, uint64_t trips)
+{
+	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct pair pair;
+	pthread_t thread;
+
+	pair_open(&pair, &attr);
+
+	struct end a = {.side = &pair.a, .random = 3, .begins = true},
+		   b = {.side = &pair.b, .random = 5};
+
+	a.trips = b.trips = trips_of(trips);
+	a.looks_max = b.looks_max = looks_max;
+	a.descriptor = b.descriptor = descriptor;
+	assert_int_equal(pthread_create(&thread, NULL, run_end, &b), 0);
+	run_end(&a);
+	if (a.failed)
+		fail_msg("%s", a.failed);
+	pthread_join(thread, NULL);
+	assert_null(b.failed);
+	assert_true(a.sleeps > 0 && b.sleeps > 0);
+	print_message("up to %llu looks: %llu and %llu sleeps\n", (unsigned long long)looks_max,
+		      (unsigned long long)a.sleeps, (unsigned long long)b.sleeps);
+	pair_close(&pair);
+}
+
+static void no_message_is_slept_through_on_the_descriptor(void **state)
+{
+	run(true, 0, 20000);
+	run(true, 30, 60000);
+	run(true, 300, 60000);
+}
+
+static void no_message_is_slept_through_in_a_read(void **state)
+{
+	run(false, 0, 20000);
+	run(false, 30, 60000);
+	run(false, 300, 60000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_message_is_slept_through_on_the_descriptor),
+		cmocka_unit_test(no_message_is_slept_through_in_a_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers that are killed, stopped, or go: every receive that was posted comes back, after all that
+ * was sent, and before the end is told. */
+#include "pair.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define POSTED 32
+#define BYTES  1000
+
+static struct pair pair; /* here: b, which listens */
+static uint8_t in[POSTED][BYTES];
+
+/* The peer: connects, runs `fn`, and then waits to be killed. */
+static void be_peer(const char *port, void (*fn)(struct side *side))
+{
+	struct fi_eq_cm_entry entry;
+	struct side side = {0};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	side.info = pair_info("127.0.0.1", port, 0, &pair.attr);
+	side_open_fabric(&side);
+	side_open_ep(&side, side.info, &pair.attr);
+	fi_connect(side.ep, side.info->dest_addr, NULL, 0);
+	side_event(&side, FI_CONNECTED, &entry, sizeof(entry));
+	fn(&side);
+	for (;;)
+		pause();
+}
+
+static pid_t start_peer(void (*fn)(struct side *side))
+{
+	uint8_t buf[sizeof(struct fi_eq_cm_entry) + 256];
+	struct fi_eq_cm_entry *entry = (struct fi_eq_cm_entry *)buf;
+	char port[8];
+	uint32_t event;
+	pid_t pid;
+
+	pair = (struct pair){.attr = pair.attr};
+	pair_listen(&pair, port);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		be_peer(port, fn);
+	while (fi_eq_read(pair.b.eq, &event, entry, sizeof(buf), 0) == -FI_EAGAIN)
+		usleep(100);
+	assert_int_equal(event, FI_CONNREQ);
+	side_open_ep(&pair.b, entry->info, &pair.attr);
+	fi_freeinfo(entry->info);
+	for (uintptr_t i = 0; i < POSTED; i++)
+		assert_int_equal(fi_recv(pair.b.ep, in[i], BYTES, NULL, 0, (void *)i), 0);
+	assert_int_equal(fi_accept(pair.b.ep, NULL, 0), 0);
+	side_event(&pair.b, FI_CONNECTED, entry, sizeof(buf));
+	return pid;
+}
+
+static void kill_peer(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void close_here(void)
+{
+	side_close_ep(&pair.b);
+	assert_int_equal(fi_close(&pair.pep->fid), 0);
+	side_close(&pair.b);
+}
+
+struct account {
+	unsigned posted, received, flushed;
+	uint64_t ended_ns; /* FI_SHUTDOWN */
+};
+
+/* It is refused once the end was told of, at the latest. */
+static void post_again(uintptr_t i, struct account *account)
+{
+	if (fi_recv(pair.b.ep, in[i], BYTES, NULL, 0, (void *)i) == 0)
+		account->posted++;
+}
+
+/* Take all completions there are. Each that came is posted again. */
+static void read_queue(struct account *account)
+{
+	struct fi_cq_data_entry entry;
+	struct fi_cq_err_entry error = {0};
+	ssize_t got;
+
+	while ((got = fi_cq_read(pair.b.rx_cq, &entry, 1)) != -FI_EAGAIN) {
+		if (got == 1) {
+			assert_int_equal(account->flushed, 0); /* messages come first, in order */
+			assert_ptr_equal(entry.op_context,
+					 (void *)(uintptr_t)(account->received % POSTED));
+			account->received++;
+			post_again((uintptr_t)entry.op_context, account);
+		} else {
+			assert_int_equal(got, -FI_EAVAIL);
+			assert_int_equal(fi_cq_readerr(pair.b.rx_cq, &error, 0), 1);
+			assert_int_equal(error.err, FI_ECANCELED);
+			account->flushed++;
+		}
+	}
+}
+
+/* Read until the end is told; whatever came before it is in the queue by then. */
+static struct account read_to_the_end(void)
+{
+	struct account account = {.posted = POSTED};
+	uint64_t limit_ns = plx_now_ns() + 5 * PLX_NS_PER_S;
+	struct fi_eq_cm_entry cm;
+	uint32_t event;
+
+	do {
+		read_queue(&account);
+		assert_true(plx_now_ns() < limit_ns);
+	} while (fi_eq_read(pair.b.eq, &event, &cm, sizeof(cm), 0) == -FI_EAGAIN);
+	assert_int_equal(event, FI_SHUTDOWN);
+	assert_ptr_equal(cm.fid, &pair.b.ep->fid);
+	account.ended_ns = plx_now_ns();
+	read_queue(&account);
+	return account;
+}
+
+static void send_nothing(struct side *side)
+{
+}
+
+static void send_ten(struct side *side)
+{
+	char text[BYTES] = "";
+
+	for (int i = 0; i < 10; i++)
+		fi_inject(side->ep, text, BYTES, 0);
+}
+
+static void die_having_sent_ten(struct side *side)
+{
+	send_ten(side);
+	kill(getpid(), SIGKILL);
+}
+
+static void shut_down_having_sent_ten(struct side *side)
+{
+	send_ten(side);
+	fi_shutdown(side->ep, 0);
+}
+
+static void close_having_sent_ten(struct side *side)
+{
+	send_ten(side);
+	fi_close(&side->ep->fid);
+}
+
+/* The receiver cannot read this any more when it comes to it. */
+static void die_having_sent_a_large_one(struct side *side)
+{
+	static uint8_t large[1 << 20];
+
+	send_ten(side);
+	fi_send(side->ep, large, sizeof(large), NULL, 0, NULL);
+	kill(getpid(), SIGKILL);
+}
+
+static void a_killed_peer_is_noticed_within_milliseconds(void **state)
+{
+	uint64_t begin_ns, took_ns, least_ns = UINT64_MAX;
+
+	for (int i = 0; i < 5; i++) {
+		pid_t pid = start_peer(send_nothing);
+		struct account account;
+
+		begin_ns = plx_now_ns();
+		kill_peer(pid);
+		account = read_to_the_end();
+		took_ns = account.ended_ns - begin_ns;
+		least_ns = took_ns < least_ns ? took_ns : least_ns;
+		assert_int_equal(account.received + account.flushed, account.posted);
+		close_here();
+	}
+	print_message("noticed after %.1f ms\n", (double)least_ns / 1e6);
+	assert_true(least_ns < 50 * PLX_NS_PER_MS);
+}
+
+static void what_was_sent_comes_before_the_end(void **state)
+{
+	void (*ends[])(struct side *) = {die_having_sent_ten, shut_down_having_sent_ten,
+					 close_having_sent_ten};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(ends); i++) {
+		pid_t pid = start_peer(ends[i]);
+		struct account account;
+
+		usleep(20000);
+		account = read_to_the_end();
+		assert_int_equal(account.received, 10);
+		assert_int_equal(account.received + account.flushed, account.posted);
+		kill_peer(pid);
+		close_here();
+	}
+}
+
+static void what_can_no_longer_be_read_is_not_made_up(void **state)
+{
+	pid_t pid = start_peer(die_having_sent_a_large_one);
+	struct account account;
+
+	usleep(20000);
+	account = read_to_the_end();
+	assert_int_equal(account.received, 10);
+	assert_int_equal(account.received + account.flushed, account.posted);
+	kill_peer(pid);
+	close_here();
+}
+
+/* Who sends to a peer that does not read is refused, and goes on. */
+static void a_stopped_peer_stops_nobody(void **state)
+{
+	pid_t pid = start_peer(send_nothing);
+	char text[BYTES] = "";
+	unsigned sent = 0;
+
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	while (fi_inject(pair.b.ep, text, BYTES, 0) == 0)
+		sent++;
+	assert_true(sent > 10);
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(fi_inject(pair.b.ep, text, BYTES, 0), -FI_EAGAIN);
+		assert_empty(pair.b.rx_cq);
+	}
+	kill_peer(pid);
+	assert_int_equal(read_to_the_end().flushed, POSTED);
+	assert_int_equal(fi_inject(pair.b.ep, text, BYTES, 0), -FI_ENOTCONN);
+	assert_int_equal(fi_recv(pair.b.ep, text, BYTES, NULL, 0, NULL), -FI_ENOTCONN);
+	close_here();
+}
+
+/* Also sends that wait for the peer come back. */
+static void sends_under_way_come_back(void **state)
+{
+	static uint8_t large[1 << 20];
+	pid_t pid = start_peer(send_nothing);
+	struct fi_cq_err_entry error;
+
+	assert_int_equal(fi_send(pair.b.ep, large, sizeof(large), NULL, 0, large), 0);
+	kill_peer(pid);
+	for (int i = 0; i < POSTED; i++)
+		assert_int_equal(cq_wait_error(pair.b.rx_cq, NULL).flags, FI_RECV | FI_MSG);
+	error = cq_wait_error(pair.b.rx_cq, NULL);
+	assert_int_equal(error.flags, FI_SEND | FI_MSG);
+	assert_ptr_equal(error.op_context, large);
+	close_here();
+}
+
+static void send_for_ever(struct side *side)
+{
+	char text[BYTES] = "";
+
+	for (;;)
+		fi_inject(side->ep, text, (size_t)rand() % BYTES, 0);
+}
+
+static void wherever_it_is_killed_every_receive_comes_back(void **state)
+{
+	uint64_t received = 0;
+
+	for (int round = 0; round < 40; round++) {
+		pid_t pid = start_peer(send_for_ever);
+		struct account account;
+
+		usleep((useconds_t)(rand() % 3000));
+		if (round % 2)
+			kill(pid, SIGSTOP);
+		kill_peer(pid);
+		account = read_to_the_end();
+		assert_int_equal(account.received + account.flushed, account.posted);
+		received += account.received;
+		close_here();
+	}
+	assert_true(received > 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_killed_peer_is_noticed_within_milliseconds),
+		cmocka_unit_test(what_was_sent_comes_before_the_end),
+		cmocka_unit_test(what_can_no_longer_be_read_is_not_made_up),
+		cmocka_unit_test(a_stopped_peer_stops_nobody),
+		cmocka_unit_test(sends_under_way_come_back),
+		cmocka_unit_test(wherever_it_is_killed_every_receive_comes_back),
+	};
+
+	plx_clock_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records between two ends of a ring, in one process and memory of its own. */
+#include "plx_test.h"
+#include "ring.h"
+
+#include <stdlib.h>
+
+#define RING_BYTES SEGMENT_RING_BYTES_MIN
+
+struct fixture {
+	struct segment segment;
+	struct ring_writer writer;
+	struct ring_reader reader;
+};
+
+static int set_up(void **state)
+{
+	static struct fixture fixture;
+	struct segment *segment = &fixture.segment;
+
+	segment->ring_bytes = RING_BYTES;
+	segment->control = aligned_alloc(4096, SEGMENT_CONTROL_BYTES + RING_BYTES);
+	assert_non_null(segment->control);
+	memset(segment->control, 0, SEGMENT_CONTROL_BYTES + RING_BYTES);
+	segment->ring = (uint8_t *)segment->control + SEGMENT_CONTROL_BYTES;
+	ring_writer_init(&fixture.writer, segment);
+	ring_reader_init(&fixture.reader, segment);
+	*state = &fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	free(((struct fixture *)*state)->segment.control);
+	return 0;
+}
+
+static bool write_record(struct fixture *f, uint32_t length, uint8_t flags, uint8_t fill)
+{
+	uint32_t bytes = record_bytes(length, flags);
+	uint8_t *at = ring_claim(&f->writer, bytes);
+
+	if (!at)
+		return false;
+	memset(ring_payload(at, flags, UINT64_C(0x1122334455667788)), fill, length);
+	ring_commit(&f->writer, RECORD_MESSAGE, flags, length, bytes);
+	return true;
+}
+
+static void expect_record(struct fixture *f, uint32_t length, uint8_t flags, uint8_t fill)
+{
+	struct record record;
+
+	assert_int_equal(ring_peek(&f->reader, &record), 1);
+	assert_int_equal(record.kind, RECORD_MESSAGE);
+	assert_int_equal(record.flags, flags);
+	assert_int_equal(record.length, length);
+	assert_int_equal(record.data, flags & RECORD_HAS_DATA ? UINT64_C(0x1122334455667788) : 0);
+	for (uint32_t i = 0; i < length; i++)
+		assert_int_equal(record.payload[i], fill);
+	ring_advance(&f->reader, &record);
+}
+
+static void a_record_comes_out_as_it_went_in(void **state)
+{
+	struct fixture *f = *state;
+	static const uint32_t lengths[] = {0, 1, 48, 56, 57, 64, 1000, 4096};
+	struct record record;
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		assert_true(write_record(f, lengths[i], 0, (uint8_t)i));
+		assert_true(write_record(f, lengths[i], RECORD_HAS_DATA, (uint8_t)~i));
+		assert_true(ring_look(&f->reader));
+		expect_record(f, lengths[i], 0, (uint8_t)i);
+		expect_record(f, lengths[i], RECORD_HAS_DATA, (uint8_t)~i);
+		assert_false(ring_look(&f->reader));
+		assert_int_equal(ring_peek(&f->reader, &record), 0);
+	}
+}
+
+/* Filled with words that would pass for a record: none of them may be taken for one. */
+static void what_was_payload_is_never_taken_for_a_record(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t word = 8 | (uint64_t)RECORD_MESSAGE << 32;
+	struct record record;
+
+	for (uint32_t lap = 0; lap < 3 * RING_BYTES / 64; lap++) {
+		uint32_t length = 8 * (1 + lap * 7 % 200);
+		uint32_t bytes = record_bytes(length, 0);
+		uint8_t *at = ring_claim(&f->writer, bytes);
+
+		assert_non_null(at);
+		at = ring_payload(at, 0, 0);
+		for (uint32_t i = 0; i < length; i += 8)
+			memcpy(at + i, &word, 8);
+		ring_commit(&f->writer, RECORD_MESSAGE, 0, length, bytes);
+		assert_int_equal(ring_peek(&f->reader, &record), 1);
+		assert_int_equal(record.length, length);
+		ring_advance(&f->reader, &record);
+		assert_int_equal(ring_peek(&f->reader, &record), 0);
+	}
+}
+
+static void a_full_ring_refuses_and_takes_again_when_it_was_read(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t lengths[] = {40, 1000, ring_payload_max(&f->segment)};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		uint32_t count = 0;
+
+		while (write_record(f, lengths[i], 0, (uint8_t)count))
+			count++;
+		assert_true(count >= RING_BYTES / record_bytes(lengths[i], 0) - 2);
+		assert_false(write_record(f, lengths[i], 0, 0));
+		for (uint32_t j = 0; j < count; j++)
+			expect_record(f, lengths[i], 0, (uint8_t)j);
+		assert_false(ring_look(&f->reader));
+		assert_true(write_record(f, lengths[i], 0, 77));
+		expect_record(f, lengths[i], 0, 77);
+	}
+}
+
+/* Wherever it stands, also with an eighth that the reader has not told of. */
+static void the_greatest_record_always_fits_into_a_ring_that_was_read(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t most = ring_payload_max(&f->segment);
+
+	for (uint32_t i = 0; i < 4 * RING_BYTES / RECORD_UNIT; i++) {
+		assert_true(write_record(f, most, RECORD_HAS_DATA, (uint8_t)i));
+		expect_record(f, most, RECORD_HAS_DATA, (uint8_t)i);
+		assert_true(write_record(f, 1, 0, 1));
+		expect_record(f, 1, 0, 1);
+	}
+	assert_false(f->writer.broken);
+}
+
+static void the_head_is_told_now_and_then_and_at_once_when_asked_for(void **state)
+{
+	struct fixture *f = *state;
+	_Atomic uint64_t *head = &f->segment.control->head;
+
+	write_record(f, 56, 0, 1);
+	expect_record(f, 56, 0, 1);
+	assert_int_equal(atomic_load(head), 0);
+	write_record(f, 56, RECORD_ACK, 1);
+	expect_record(f, 56, RECORD_ACK, 1);
+	assert_int_equal(atomic_load(head), 128);
+	for (uint32_t i = 0; i < RING_BYTES / 8 / 64; i++) {
+		write_record(f, 56, 0, 1);
+		expect_record(f, 56, 0, 1);
+	}
+	assert_int_equal(atomic_load(head), 128 + RING_BYTES / 8);
+}
+
+static void whoever_wants_to_be_called_is_called_once(void **state)
+{
+	struct fixture *f = *state;
+	struct record record;
+
+	write_record(f, 8, 0, 1);
+	assert_int_equal(ring_call(&f->writer), CALL_NONE);
+	atomic_store(&f->segment.control->call, CALL_WAKE);
+	assert_int_equal(ring_call(&f->writer), CALL_WAKE);
+	assert_int_equal(ring_call(&f->writer), CALL_NONE);
+
+	atomic_store(&f->segment.control->space_call, CALL_WAKE);
+	assert_int_equal(ring_peek(&f->reader, &record), 1);
+	assert_false(ring_advance(&f->reader, &record));
+	assert_true(ring_tell(&f->reader));
+	assert_false(ring_tell(&f->reader));
+}
+
+/* A hostile sender: any word at all. */
+static void a_word_that_cannot_be_is_found_out(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t most = ring_payload_max(&f->segment);
+	uint64_t message = (uint64_t)RECORD_MESSAGE << 32;
+	const uint64_t words[] = {
+		1,                           /* no kind */
+		(uint64_t)6 << 32,           /* nor that */
+		(uint64_t)0xff << 32,        /* */
+		message | (most + 1),        /* too long */
+		message | UINT32_MAX,        /* */
+		message | UINT64_C(4) << 40, /* an unknown flag */
+		message | UINT64_C(1) << 48, /* what must be 0 */
+		(uint64_t)RECORD_SKIP << 32, /* at the beginning */
+		UINT64_MAX,
+	};
+	struct record record;
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(words); i++) {
+		atomic_store(ring_word(&f->segment, 0), words[i]);
+		assert_int_equal(ring_peek(&f->reader, &record), -1);
+		assert_int_equal(f->reader.head, 0);
+	}
+}
+
+static void a_record_past_the_end_is_found_out(void **state)
+{
+	struct fixture *f = *state;
+	struct record record;
+
+	f->reader.head = RING_BYTES - 64;
+	atomic_store(ring_word(&f->segment, f->reader.head), 57 | (uint64_t)RECORD_MESSAGE << 32);
+	assert_int_equal(ring_peek(&f->reader, &record), -1);
+	atomic_store(ring_word(&f->segment, f->reader.head), 56 | (uint64_t)RECORD_MESSAGE << 32);
+	assert_int_equal(ring_peek(&f->reader, &record), 1);
+	/* Skips all the way round are no way to make it look for ever. */
+	atomic_store(ring_word(&f->segment, f->reader.head), (uint64_t)RECORD_SKIP << 32);
+	atomic_store(ring_word(&f->segment, 0), (uint64_t)RECORD_SKIP << 32);
+	assert_int_equal(ring_peek(&f->reader, &record), -1);
+}
+
+static void a_head_that_cannot_be_is_found_out(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t heads[] = {64 * 1000, 65, UINT64_MAX, (uint64_t)-64};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(heads); i++) {
+		f->writer.broken = false;
+		write_record(f, 56, 0, 1);
+		atomic_store(&f->segment.control->head, heads[i]);
+		ring_refresh(&f->writer);
+		assert_true(f->writer.broken);
+		assert_int_equal(f->writer.head, 0);
+	}
+	f->writer.broken = false;
+	atomic_store(&f->segment.control->head, 64);
+	ring_refresh(&f->writer);
+	assert_int_equal(f->writer.head, 64);
+	atomic_store(&f->segment.control->head, 0); /* back again */
+	ring_refresh(&f->writer);
+	assert_true(f->writer.broken);
+}
+
+#define RING_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RING_TEST(a_record_comes_out_as_it_went_in),
+		RING_TEST(what_was_payload_is_never_taken_for_a_record),
+		RING_TEST(a_full_ring_refuses_and_takes_again_when_it_was_read),
+		RING_TEST(the_greatest_record_always_fits_into_a_ring_that_was_read),
+		RING_TEST(the_head_is_told_now_and_then_and_at_once_when_asked_for),
+		RING_TEST(whoever_wants_to_be_called_is_called_once),
+		RING_TEST(a_word_that_cannot_be_is_found_out),
+		RING_TEST(a_record_past_the_end_is_found_out),
+		RING_TEST(a_head_that_cannot_be_is_found_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

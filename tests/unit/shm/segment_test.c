@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory that is shared with a peer: what is made for it, and what is taken of it. */
+#include "count.h"
+#include "shm.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RING  SEGMENT_RING_BYTES_MIN
+#define BYTES (SEGMENT_CONTROL_BYTES + RING)
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static int make_memfd(size_t bytes, int seals)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+/* Closes fd. */
+static void expect_refused(int fd, uint32_t ring_bytes)
+{
+	int before = count_mappings();
+	struct segment segment = {0};
+
+	assert_int_equal(segment_map(fd, ring_bytes, &segment), -FI_EINVAL);
+	assert_null(segment.control);
+	assert_int_equal(count_mappings(), before);
+	close(fd);
+}
+
+static void both_sides_see_one_ring(void **state)
+{
+	struct segment ours, theirs;
+	int fd;
+
+	assert_int_equal(segment_create(RING, &ours, &fd), 0);
+	assert_int_equal(segment_map(fd, RING, &theirs), 0);
+	close(fd);
+	assert_ptr_not_equal(ours.control, theirs.control);
+	assert_int_equal(theirs.ring_bytes, RING);
+	ours.ring[RING - 1] = 7;
+	assert_int_equal(theirs.ring[RING - 1], 7);
+	atomic_store(&theirs.control->head, 64);
+	assert_int_equal(atomic_load(&ours.control->head), 64);
+	segment_unmap(&ours);
+	segment_unmap(&theirs);
+}
+
+static void both_sides_see_one_bell(void **state)
+{
+	struct bell *ours, *theirs;
+	int fd;
+
+	assert_int_equal(bell_create(&ours, &fd), 0);
+	assert_int_equal(bell_map(fd, &theirs), 0);
+	close(fd);
+	atomic_store(&ours->words[63], 1);
+	assert_int_equal(atomic_load(&theirs->words[63]), 1);
+	bell_unmap(ours);
+	bell_unmap(theirs);
+}
+
+static void a_peer_cannot_change_the_size(void **state)
+{
+	struct segment segment;
+	struct stat st;
+	int fd;
+
+	assert_int_equal(segment_create(RING, &segment, &fd), 0);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, 2 * BYTES), -1);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, BYTES);
+	close(fd);
+	segment_unmap(&segment);
+}
+
+/* A page that is not there yet would be taken from the node of whoever touches it first. */
+static void all_pages_are_there_at_once(void **state)
+{
+	struct segment segment;
+	struct stat st;
+	int fd;
+
+	assert_int_equal(segment_create(RING, &segment, &fd), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_true(st.st_blocks * 512 >= (blkcnt_t)BYTES);
+	close(fd);
+	segment_unmap(&segment);
+}
+
+static void what_may_change_its_size_is_refused(void **state)
+{
+	expect_refused(make_memfd(BYTES, 0), RING);
+	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_SHRINK), RING);
+	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_GROW), RING);
+	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_SEAL), RING);
+}
+
+static void another_size_than_was_said_is_refused(void **state)
+{
+	expect_refused(make_memfd(0, SEALS), RING);
+	expect_refused(make_memfd(BYTES - 1, SEALS), RING);
+	expect_refused(make_memfd(BYTES + 1, SEALS), RING);
+	expect_refused(make_memfd(BYTES + RING, SEALS), RING);
+}
+
+static void a_ring_of_a_size_that_cannot_be_is_refused(void **state)
+{
+	static const uint32_t sizes[] = {
+		0, 1, 4096, RING - 1, RING + 64, 3 * RING, UINT32_MAX, 2 * SEGMENT_RING_BYTES_MAX};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++)
+		expect_refused(make_memfd(SEGMENT_CONTROL_BYTES + (size_t)sizes[i], SEALS),
+			       sizes[i]);
+}
+
+static void what_cannot_be_written_is_refused(void **state)
+{
+	int fd = make_memfd(BYTES, SEALS);
+	char path[64];
+
+	expect_refused(make_memfd(BYTES, SEALS | F_SEAL_WRITE), RING);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	expect_refused(open(path, O_RDONLY | O_CLOEXEC), RING);
+	close(fd);
+}
+
+static void what_is_no_memfd_is_refused(void **state)
+{
+	int pair[2], fd;
+
+	assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
+	expect_refused(pair[0], RING);
+	expect_refused(pair[1], RING);
+	expect_refused(open("/dev/zero", O_RDWR | O_CLOEXEC), RING);
+	fd = open("/dev/shm", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	expect_refused(fd, RING);
+}
+
+static void a_bell_is_checked_too(void **state)
+{
+	int fd = make_memfd(BELL_BYTES - 1, SEALS);
+	struct bell *bell = NULL;
+
+	assert_int_equal(bell_map(fd, &bell), -FI_EINVAL);
+	assert_null(bell);
+	close(fd);
+}
+
+static void nothing_stays_mapped(void **state)
+{
+	int before = count_mappings();
+	struct segment segment;
+	struct bell *bell;
+	int fd;
+
+	assert_int_equal(segment_create(RING, &segment, &fd), 0);
+	close(fd);
+	assert_int_equal(bell_create(&bell, &fd), 0);
+	close(fd);
+	assert_true(count_mappings() > before);
+	segment_unmap(&segment);
+	segment_unmap(&segment);
+	bell_unmap(bell);
+	bell_unmap(NULL);
+	assert_int_equal(count_mappings(), before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_sides_see_one_ring),
+		cmocka_unit_test(both_sides_see_one_bell),
+		cmocka_unit_test(a_peer_cannot_change_the_size),
+		cmocka_unit_test(all_pages_are_there_at_once),
+		cmocka_unit_test(what_may_change_its_size_is_refused),
+		cmocka_unit_test(another_size_than_was_said_is_refused),
+		cmocka_unit_test(a_ring_of_a_size_that_cannot_be_is_refused),
+		cmocka_unit_test(what_cannot_be_written_is_refused),
+		cmocka_unit_test(what_is_no_memfd_is_refused),
+		cmocka_unit_test(a_bell_is_checked_too),
+		cmocka_unit_test(nothing_stays_mapped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages of the handshake: as they should be, and as an enemy would have them. */
+#include "count.h"
+#include "shm.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RING SEGMENT_RING_BYTES_MIN
+
+/* Where the fields of a message are. */
+enum {
+	AT_MAGIC = 0,
+	AT_VERSION = 4,
+	AT_KIND = 6,
+	AT_DATA_BYTES = 8,
+	AT_RING_BYTES = 12,
+	AT_BELL_BIT = 16,
+	AT_ADDRESS_BYTES = 20,
+	AT_ADDRESS = 40,
+	MESSAGE_BYTES = 72,
+};
+
+static int ends[2]; /* of a pair of sockets: what is sent on the first comes from the second */
+static struct segment segment;
+static struct bell *bell;
+static struct wire_half half;
+static struct shm_offer offer;
+static uint8_t data[SHM_CM_DATA_MAX];
+static uint32_t length;
+static enum wire_kind kind;
+static int descriptors, mappings;
+
+static int setup(void **state)
+{
+	struct sockaddr_in *address = (struct sockaddr_in *)&half.address;
+
+	shm_params.has_group = false;
+	descriptors = count_descriptors();
+	mappings = count_mappings();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(segment_create(RING, &segment, &half.segment_fd), 0);
+	assert_int_equal(bell_create(&bell, &half.bell_fd), 0);
+	half.ring_bytes = RING;
+	half.bell_bit = 17;
+	half.probe_address = 0x1234;
+	half.probe_value = 0x5678;
+	address->sin_family = AF_INET;
+	address->sin_port = htons(4711);
+	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return 0;
+}
+
+/* What was made is put away, and then there must be as much as before. */
+static int teardown(void **state)
+{
+	close(ends[0]);
+	if (ends[1] >= 0)
+		close(ends[1]);
+	close(half.segment_fd);
+	close(half.bell_fd);
+	segment_unmap(&segment);
+	bell_unmap(bell);
+	assert_int_equal(count_descriptors(), descriptors);
+	assert_int_equal(count_mappings(), mappings);
+	return 0;
+}
+
+static int receive(void)
+{
+	return wire_receive(ends[1], &kind, &offer, data, &length);
+}
+
+/* As it should be --------------------------------------------------------------------------- */
+
+static void a_half_arrives(void **state)
+{
+	assert_int_equal(wire_send(ends[0], WIRE_CONNECT, &half, NULL, 0), 0);
+	assert_int_equal(receive(), 0);
+	assert_int_equal(kind, WIRE_CONNECT);
+	assert_int_equal(length, 0);
+	assert_int_equal(offer.bell_bit, 17);
+	assert_int_equal(offer.probe_address, 0x1234);
+	assert_int_equal(offer.probe_value, 0x5678);
+	assert_int_equal(offer.pid, getpid());
+	assert_memory_equal(&offer.address, &half.address, sizeof(half.address));
+	assert_int_equal(offer.segment.ring_bytes, RING);
+	offer.segment.ring[5] = 9;
+	assert_int_equal(segment.ring[5], 9);
+	atomic_store(&offer.bell->summary, 1);
+	assert_int_equal(atomic_load(&bell->summary), 1);
+	offer_release(&offer);
+}
+
+static void private_data_arrives(void **state)
+{
+	static const size_t lengths[] = {1, 255, SHM_CM_DATA_MAX};
+	uint8_t sent[SHM_CM_DATA_MAX];
+
+	for (size_t i = 0; i < sizeof(sent); i++)
+		sent[i] = (uint8_t)(i * 7);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		assert_int_equal(wire_send(ends[0], WIRE_ACCEPT, &half, sent, lengths[i]), 0);
+		assert_int_equal(receive(), 0);
+		assert_int_equal(kind, WIRE_ACCEPT);
+		assert_int_equal(length, lengths[i]);
+		assert_memory_equal(data, sent, lengths[i]);
+		offer_release(&offer);
+	}
+	assert_int_equal(wire_send(ends[0], WIRE_ACCEPT, &half, sent, SHM_CM_DATA_MAX + 1),
+			 -FI_EINVAL);
+}
+
+static void a_refusal_brings_data_and_nothing_else(void **state)
+{
+	assert_int_equal(wire_send(ends[0], WIRE_REJECT, NULL, "no", 2), 0);
+	assert_int_equal(receive(), 0);
+	assert_int_equal(kind, WIRE_REJECT);
+	assert_int_equal(length, 2);
+	assert_memory_equal(data, "no", 2);
+	assert_null(offer.segment.control);
+	assert_null(offer.bell);
+}
+
+static void an_address_of_ipv6_arrives(void **state)
+{
+	struct sockaddr_in6 *address = (struct sockaddr_in6 *)&half.address;
+
+	*address = (struct sockaddr_in6){
+		.sin6_family = AF_INET6, .sin6_port = htons(1), .sin6_addr = in6addr_loopback};
+	assert_int_equal(wire_send(ends[0], WIRE_CONNECT, &half, NULL, 0), 0);
+	assert_int_equal(receive(), 0);
+	assert_memory_equal(&offer.address, address, sizeof(*address));
+	offer_release(&offer);
+	memset(&half.address, 0, sizeof(half.address));
+}
+
+static void nothing_there_is_to_be_tried_again(void **state)
+{
+	assert_int_equal(receive(), -FI_EAGAIN);
+}
+
+static void an_end_is_told(void **state)
+{
+	shutdown(ends[0], SHUT_RDWR);
+	assert_int_equal(receive(), -FI_ENOTCONN);
+	assert_int_equal(wire_send(ends[1], WIRE_REJECT, NULL, NULL, 0), -FI_ENOTCONN);
+}
+
+static void a_full_socket_is_to_be_tried_again(void **state)
+{
+	int rc;
+
+	do {
+		rc = wire_send(ends[0], WIRE_REJECT, NULL, data, sizeof(data));
+	} while (rc == 0);
+	assert_int_equal(rc, -FI_EAGAIN);
+}
+
+/* As an enemy would have it ----------------------------------------------------------------- */
+
+static uint8_t good[MESSAGE_BYTES + SHM_CM_DATA_MAX];
+
+/* A message that would be taken, to be spoilt. */
+static size_t make_good(void)
+{
+	ssize_t bytes;
+
+	assert_int_equal(wire_send(ends[0], WIRE_CONNECT, &half, "data", 4), 0);
+	bytes = recv(ends[1], good, sizeof(good), 0);
+	assert_int_equal(bytes, MESSAGE_BYTES + 4);
+	return (size_t)bytes;
+}
+
+static void send_raw(const void *message, size_t bytes, const int *fds, size_t count)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t room[CMSG_SPACE(8 * sizeof(int))];
+	} control = {.room = {0}};
+	struct iovec part = {(void *)message, bytes};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (count) {
+		header.msg_control = &control;
+		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
+	}
+	assert_int_equal(sendmsg(ends[0], &header, 0), bytes);
+}
+
+static void send_good_as(size_t bytes, size_t fd_count)
+{
+	const int fds[8] = {half.segment_fd, half.bell_fd, half.bell_fd, half.bell_fd,
+			    half.bell_fd,    half.bell_fd, half.bell_fd, half.bell_fd};
+
+	send_raw(good, bytes, fds, fd_count);
+}
+
+/* Refused, and all that came with it is put away at once. */
+static void expect(int err)
+{
+	int before = count_descriptors(), mapped = count_mappings();
+
+	assert_int_equal(receive(), -err);
+	assert_int_equal(count_descriptors(), before);
+	assert_int_equal(count_mappings(), mapped);
+	assert_null(offer.segment.control);
+	assert_null(offer.bell);
+}
+
+static void the_message_to_be_spoilt_is_good(void **state)
+{
+	send_good_as(make_good(), 2);
+	assert_int_equal(receive(), 0);
+	offer_release(&offer);
+}
+
+static void spoil(size_t at, uint64_t value, size_t width)
+{
+	size_t bytes = make_good();
+
+	memcpy(good + at, &value, width);
+	send_good_as(bytes, 2);
+	expect(FI_EINVAL);
+}
+
+static void a_field_that_cannot_be_is_refused(void **state)
+{
+	spoil(AT_MAGIC, 0, 4);
+	spoil(AT_VERSION, 0, 2);
+	spoil(AT_VERSION, 2, 2);
+	spoil(AT_KIND, 0, 2);
+	spoil(AT_KIND, 4, 2);
+	spoil(AT_KIND, 0xffff, 2);
+	spoil(AT_DATA_BYTES, 3, 4);
+	spoil(AT_DATA_BYTES, 5, 4);
+	spoil(AT_DATA_BYTES, UINT32_MAX, 4);
+	spoil(AT_RING_BYTES, 0, 4);
+	spoil(AT_RING_BYTES, 2 * RING, 4);
+	spoil(AT_RING_BYTES, RING + 1, 4);
+	spoil(AT_RING_BYTES, UINT32_MAX, 4);
+	spoil(AT_BELL_BIT, BELL_BITS, 4);
+	spoil(AT_BELL_BIT, UINT32_MAX, 4);
+	spoil(AT_ADDRESS_BYTES, 0, 4);
+	spoil(AT_ADDRESS_BYTES, sizeof(struct sockaddr_in6), 4);
+	spoil(AT_ADDRESS_BYTES, UINT32_MAX, 4);
+	spoil(AT_ADDRESS, AF_UNIX, 2);
+	spoil(AT_ADDRESS, AF_INET6, 2);
+}
+
+static void one_that_is_too_short_is_refused(void **state)
+{
+	size_t bytes = make_good();
+
+	for (size_t i = 1; i < bytes; i++) {
+		send_good_as(i, 2);
+		expect(FI_EINVAL);
+	}
+}
+
+static void one_that_is_too_long_is_refused(void **state)
+{
+	uint8_t huge[MESSAGE_BYTES + SHM_CM_DATA_MAX + 1] = {0};
+	const uint32_t data_bytes = SHM_CM_DATA_MAX + 1;
+	const int fds[] = {half.segment_fd, half.bell_fd};
+
+	memcpy(huge, good, make_good());
+	memcpy(huge + AT_DATA_BYTES, &data_bytes, sizeof(data_bytes));
+	send_raw(huge, sizeof(huge), fds, 2);
+	expect(FI_EINVAL);
+	send_raw(huge, sizeof(huge) - 1, fds, 2);
+	expect(FI_EINVAL);
+}
+
+static void too_few_or_too_many_descriptors_are_refused(void **state)
+{
+	size_t bytes = make_good();
+
+	for (size_t count = 0; count <= 8; count++) {
+		if (count == 2)
+			continue;
+		send_good_as(bytes, count);
+		expect(FI_EINVAL);
+	}
+}
+
+static void a_refusal_with_descriptors_is_refused(void **state)
+{
+	size_t bytes = make_good();
+
+	good[AT_KIND] = WIRE_REJECT;
+	send_good_as(bytes, 2);
+	expect(FI_EINVAL);
+}
+
+/* It looks as the end of the connection does. */
+static void an_empty_message_with_descriptors_leaves_none(void **state)
+{
+	send_good_as(0, 2);
+	expect(FI_ENOTCONN);
+}
+
+static void expect_fds_refused(int first, int second)
+{
+	const int fds[] = {first, second};
+
+	send_raw(good, make_good(), fds, 2);
+	expect(FI_EINVAL);
+}
+
+static void descriptors_of_something_else_are_refused(void **state)
+{
+	int unsealed = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int pipes[2];
+
+	assert_int_equal(ftruncate(unsealed, SEGMENT_CONTROL_BYTES + RING), 0);
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	expect_fds_refused(unsealed, half.bell_fd);
+	expect_fds_refused(pipes[0], half.bell_fd);
+	expect_fds_refused(half.bell_fd, half.segment_fd);
+	expect_fds_refused(half.segment_fd, pipes[1]); /* the ring is unmapped again */
+	expect_fds_refused(half.segment_fd, half.segment_fd);
+	expect_fds_refused(half.segment_fd, ends[0]);
+	close(unsealed);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void what_is_left_unread_is_closed_with_the_socket(void **state)
+{
+	send_good_as(make_good(), 2);
+	close(ends[1]); /* teardown counts */
+	ends[1] = -1;
+}
+
+/* Another user ------------------------------------------------------------------------------ */
+
+static const struct sockaddr_un stranger_name = {.sun_family = AF_UNIX, .sun_path = "\0plx_test"};
+
+/* Never returns: a process of another user that sends a good message. */
+static void be_stranger(gid_t group)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (setgroups(1, &group) || setgid(65534) || setuid(65534) ||
+	    connect(fd, (const struct sockaddr *)&stranger_name, sizeof(stranger_name)) ||
+	    wire_send(fd, WIRE_CONNECT, &half, NULL, 0))
+		_exit(1);
+	pause();
+	_exit(1);
+}
+
+/* What wire_receive says of a message that a process of another user sent. */
+static int hear_stranger(gid_t group)
+{
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	pid_t stranger;
+	int fd, rc;
+
+	assert_int_equal(
+		bind(listener, (const struct sockaddr *)&stranger_name, sizeof(stranger_name)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	stranger = fork();
+	if (stranger == 0)
+		be_stranger(group);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(fd >= 0);
+	do {
+		rc = wire_receive(fd, &kind, &offer, data, &length);
+	} while (rc == -FI_EAGAIN);
+	kill(stranger, SIGKILL);
+	waitpid(stranger, NULL, 0);
+	close(fd);
+	close(listener);
+	return rc;
+}
+
+static void another_user_is_refused(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(hear_stranger(4242), -FI_EACCES);
+	shm_params.has_group = true;
+	shm_params.group = 4243;
+	assert_int_equal(hear_stranger(4242), -FI_EACCES);
+}
+
+static void a_member_of_the_group_is_let_in(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	shm_params.has_group = true;
+	shm_params.group = 4242;
+	assert_int_equal(hear_stranger(4242), 0);
+	offer_release(&offer);
+	shm_params.group = 65534; /* its primary one */
+	assert_int_equal(hear_stranger(4242), 0);
+	offer_release(&offer);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_half_arrives),
+		TEST(private_data_arrives),
+		TEST(a_refusal_brings_data_and_nothing_else),
+		TEST(an_address_of_ipv6_arrives),
+		TEST(nothing_there_is_to_be_tried_again),
+		TEST(an_end_is_told),
+		TEST(a_full_socket_is_to_be_tried_again),
+		TEST(the_message_to_be_spoilt_is_good),
+		TEST(a_field_that_cannot_be_is_refused),
+		TEST(one_that_is_too_short_is_refused),
+		TEST(one_that_is_too_long_is_refused),
+		TEST(too_few_or_too_many_descriptors_are_refused),
+		TEST(a_refusal_with_descriptors_is_refused),
+		TEST(an_empty_message_with_descriptors_leaves_none),
+		TEST(descriptors_of_something_else_are_refused),
+		TEST(what_is_left_unread_is_closed_with_the_socket),
+		TEST(another_user_is_refused),
+		TEST(a_member_of_the_group_is_let_in),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
