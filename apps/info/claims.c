@@ -125,10 +125,12 @@ void info_gather_claims(const char *root, struct info_cpus *cpus)
 {
 	char *text = malloc(UNIX_TEXT_MAX);
 
-	cpus->claim_count = 0;
+	cpus->claim_count = cpus->sharer_count = 0;
 	if (text && info_read(text, UNIX_TEXT_MAX, "%s/proc/net/unix", root))
 		cpus->claim_count = info_parse_claims(text, cpus->claims, INFO_CLAIMS_MAX);
 	free(text);
-	if (cpus->claim_count)
-		find_holders(root, cpus);
+	if (cpus->claim_count == 0)
+		return;
+	find_holders(root, cpus);
+	info_gather_sharers(root, cpus);
 }

@@ -14,6 +14,7 @@ struct plx_fabric_driver;
 #define INFO_NODES_MAX     64
 #define INFO_POOLS_MAX     (4 * INFO_NODES_MAX)
 #define INFO_CLAIMS_MAX    256
+#define INFO_SHARERS_MAX   256
 #define INFO_PROVIDERS_MAX 48
 #define INFO_DRIVERS_MAX   8
 #define INFO_DEVICES_MAX   32
@@ -36,7 +37,7 @@ bool info_parse_cpulist(const char *text, struct plx_cpuset *cpus_out);
  * blank_ends, the next blank. Returns false, and out is "", where there is no such name. */
 bool info_find_value(const char *text, const char *name, bool blank_ends, char *out, size_t size);
 
-/* CPUs (cpus.c, claims.c) ------------------------------------------------------------------- */
+/* CPUs (cpus.c, claims.c, sharers.c) -------------------------------------------------------- */
 
 struct info_node {
 	int id;
@@ -49,6 +50,13 @@ struct info_claim {
 	uint64_t inode;   /* of the claim's socket */
 	pid_t pid;        /* 0: belongs to somebody whose descriptors we may not see */
 	char command[32]; /* "" likewise */
+};
+
+/* A process with an lcore on a CPU that another one has claimed. */
+struct info_sharer {
+	unsigned cpu;
+	pid_t pid;
+	char command[32];
 };
 
 struct info_cpus {
@@ -66,6 +74,8 @@ struct info_cpus {
 	unsigned node_count;
 	struct info_claim claims[INFO_CLAIMS_MAX];
 	unsigned claim_count;
+	struct info_sharer sharers[INFO_SHARERS_MAX]; /* by CPU, then by pid */
+	unsigned sharer_count;
 };
 
 void info_gather_cpus(const char *root, const struct plx_topo *topo, struct info_cpus *cpus);
@@ -73,8 +83,12 @@ void info_gather_cpus(const char *root, const struct plx_topo *topo, struct info
 /** Find the claims (plx_cpu_claim) in the text of /proc/net/unix. Returns how many. */
 unsigned info_parse_claims(const char *text, struct info_claim *claims, unsigned max);
 
-/** All claims and who holds them, without taking or asking for any. */
+/** All claims and who holds them, without taking or asking for any; then the sharers. */
 void info_gather_claims(const char *root, struct info_cpus *cpus);
+
+/** Who else has an lcore on a CPU of cpus->claims, without a claim of its own: programs that link
+ * to the shared library, and whose /proc this user may read. Not this process. */
+void info_gather_sharers(const char *root, struct info_cpus *cpus);
 
 /* Memory (memory.c) ------------------------------------------------------------------------- */
 
@@ -169,7 +183,7 @@ void info_gather_rdma(const char *root, struct info_rdma *rdma);
 /** Mark the devices that libibverbs can use. */
 void info_mark_usable(struct info_rdma *rdma);
 
-/* All of it, and what to change (doctor.c) --------------------------------------------------- */
+/* All of it, and what to change (doctor.c, doctor_*.c) --------------------------------------- */
 
 struct info {
 	struct info_cpus cpus;

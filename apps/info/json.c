@@ -42,6 +42,21 @@ static json_t *nodes_json(const struct info_cpus *cpus)
 	return array;
 }
 
+static json_t *sharers_json(const struct info_cpus *cpus, unsigned cpu)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < cpus->sharer_count; i++) {
+		const struct info_sharer *sharer = &cpus->sharers[i];
+
+		if (sharer->cpu == cpu)
+			json_array_append_new(array,
+					      json_pack("{s:i, s:o}", "pid", (int)sharer->pid,
+							"command", text(sharer->command)));
+	}
+	return array;
+}
+
 static json_t *claims_json(const struct info_cpus *cpus)
 {
 	json_t *array = json_array();
@@ -49,10 +64,11 @@ static json_t *claims_json(const struct info_cpus *cpus)
 	for (unsigned i = 0; i < cpus->claim_count; i++) {
 		const struct info_claim *claim = &cpus->claims[i];
 
-		json_array_append_new(array,
-				      json_pack("{s:i, s:o, s:o}", "cpu", (int)claim->cpu, "pid",
-						claim->pid ? json_integer(claim->pid) : json_null(),
-						"command", text(claim->command)));
+		json_array_append_new(
+			array,
+			json_pack("{s:i, s:o, s:o, s:o}", "cpu", (int)claim->cpu, "pid",
+				  claim->pid ? json_integer(claim->pid) : json_null(), "command",
+				  text(claim->command), "sharers", sharers_json(cpus, claim->cpu)));
 	}
 	return array;
 }

@@ -69,6 +69,17 @@ static void print_host(const struct info_kernel *kernel, FILE *out)
 	     kernel->clocksource[0] ? kernel->clocksource : "unknown", kernel->clocksources);
 }
 
+static void print_sharers(const struct info_cpus *cpus, unsigned cpu, FILE *out)
+{
+	for (unsigned i = 0; i < cpus->sharer_count; i++) {
+		const struct info_sharer *sharer = &cpus->sharers[i];
+
+		if (sharer->cpu == cpu)
+			fact(out, "", "%u by %s (pid %d) too: they take turns", cpu,
+			     sharer->command, (int)sharer->pid);
+	}
+}
+
 static void print_claims(const struct info_cpus *cpus, FILE *out)
 {
 	if (cpus->claim_count == 0)
@@ -82,6 +93,7 @@ static void print_claims(const struct info_cpus *cpus, FILE *out)
 		else
 			fact(out, i ? "" : "claimed", "%u by a process of another user",
 			     claim->cpu);
+		print_sharers(cpus, claim->cpu, out);
 	}
 }
 

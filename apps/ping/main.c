@@ -4,7 +4,7 @@
 #include "ping.h"
 #include "plx_app.h"
 
-#include <stdio.h>
+#include <errno.h>
 
 static struct ping_conf conf = {
 	.size_bytes = 64,
@@ -14,8 +14,6 @@ static struct ping_conf conf = {
 	.name = "plx-ping",
 };
 static bool count_given, duration_given, warmup_given, arrival_given;
-
-static const char *const arrivals[] = {"fixed", "poisson", NULL};
 
 static const struct plx_app_option options[] = {
 	{.name = "listen",
@@ -70,7 +68,7 @@ static const struct plx_app_option options[] = {
 	 .help = "gaps of an open loop: fixed or poisson (default fixed)",
 	 .kind = PLX_APP_CHOICE,
 	 .value = &conf.arrival,
-	 .choices = arrivals,
+	 .choices = ping_arrivals,
 	 .given = &arrival_given},
 	{.name = "seed",
 	 .placeholder = "N",
@@ -152,45 +150,20 @@ static int serve(void)
 	return 0;
 }
 
-/* Status 3: it ran, but its figures are not what they claim to be. */
-static int report(const struct ping_outcome *outcome)
-{
-	struct plx_result result = {
-		.name = conf.name,
-		.provider = outcome->provider,
-		.idle = "poll",
-		.size_bytes = conf.size_bytes,
-		.elapsed_ns = outcome->elapsed_ns,
-		.lost = outcome->lost,
-		.rate = (double)conf.rate,
-		.scheduled_ns = outcome->scheduled_ns,
-		.sending_ns = outcome->sending_ns,
-		.verified = conf.verify,
-		.arrival = conf.rate ? arrivals[conf.arrival] : NULL,
-		.seed = conf.seed,
-		.clock_drift_ppm = plx_clock_drift_ppm(),
-		.rtt_ns = &outcome->rtt_ns,
-		.service_ns = conf.rate ? &outcome->service_ns : NULL,
-	};
-
-	plx_result_print(&result, stdout, 0);
-	if (outcome->again)
-		plx_app_say("%llu sends found no room and waited",
-			    (unsigned long long)outcome->again);
-	if (conf.out_dir && plx_result_write(&result, conf.out_dir) != 0)
-		return plx_app_fail(&app);
-	if (plx_result_check(&result) != 0) {
-		plx_app_fail(&app);
-		return 3;
-	}
-	return 0;
-}
-
 static int measure(void)
 {
 	struct ping_outcome outcome = {0};
-	int status = ping_run(&conf, &outcome) == 0 ? report(&outcome) : plx_app_fail(&app);
+	int status;
 
+	if (ping_run(&conf, &outcome) == 0) {
+		status = ping_report(&app, &conf, &outcome);
+	} else {
+		if (outcome.interrupted[0]) {
+			ping_report(&app, &conf, &outcome);
+			plx_fail(EIO, "%s", outcome.interrupted);
+		}
+		status = plx_app_fail(&app);
+	}
 	plx_hist_fini(&outcome.rtt_ns);
 	plx_hist_fini(&outcome.service_ns);
 	return status;

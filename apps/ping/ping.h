@@ -2,8 +2,11 @@
 #ifndef PING_H
 #define PING_H
 
+#include "plx_app.h"
 #include "plx_fabric.h"
 #include "plx_stats.h"
+
+#define PING_WARNINGS_MAX 4
 
 /** What the command line asked for. */
 struct ping_conf {
@@ -32,12 +35,27 @@ struct ping_outcome {
 	uint64_t lost;                     /**< requests that nobody answered in time */
 	uint64_t again;                    /**< sends that found no room, and were tried again */
 	char provider[32];
+	char interrupted[512]; /**< why it failed, with a part measured; "" otherwise */
+	char warnings[PING_WARNINGS_MAX][256]; /**< why the figures may be worth nothing */
+	unsigned warning_count;
 };
 
 /** Measure until count, duration or a signal. Thread: the main lcore.
- * Return: 0; -errno with a text where it failed; the outcome's histograms must be freed either way.
- */
+ * Return: 0; -errno with a text where it failed; the outcome's histograms must be freed either way,
+ * and hold what had been measured where outcome->interrupted says so. */
 int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome);
+
+/** Add a warning for each CPU of the calling lcore that another process has claimed. */
+void ping_look_for_pollers(struct ping_outcome *outcome);
+
+/** The names of enum ping_arrival, ended by NULL. */
+extern const char *const ping_arrivals[];
+
+/** Print what was measured, and write the files that were asked for. Prints its errors. Returns the
+ * status to exit with: 0; 1 a file could not be written; 3 it ran, but its figures are not what
+ * they claim to be. */
+int ping_report(const struct plx_app *app, const struct ping_conf *conf,
+		const struct ping_outcome *outcome);
 
 /** Receive buffers that hold a message of that size in one frame. */
 uint32_t ping_rx_buf_bytes(const struct ping_conf *conf);

@@ -222,6 +222,70 @@ static void names_the_holder_of_a_claim(void **state)
 	free(cpus);
 }
 
+/* A thread of a made-up process; maps is a line of the process' own. */
+static void put_thread(unsigned pid, unsigned tid, const char *name, const char *cpus,
+		       const char *maps)
+{
+	char path[128], text[128];
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", pid, tid);
+	put(path, name);
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/status", pid, tid);
+	snprintf(text, sizeof(text), "Name:\t%s\nCpus_allowed:\tf\nCpus_allowed_list:\t%s\n", name,
+		 cpus);
+	put(path, text);
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	put(path, maps);
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	put(path, name);
+}
+
+#define MAPS_POLLUX \
+	"7f00-7f01 r--p 0 00:1 9 /lib/libc.so.6\n7f02-7f03 r-xp 0 00:1 9 /lib/libpollux.so.0\n"
+#define MAPS_OTHER "7f00-7f01 r--p 0 00:1 9 /lib/libc.so.6\n"
+
+/* Pids that no kernel gives: this very process is left out. */
+static void names_all_who_share_a_claimed_cpu(void **state)
+{
+	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
+	char path[512];
+
+	assert_non_null(cpus);
+	info_parse_cpulist("0-3", &cpus->allowed);
+	put("/proc/net/unix", "head\n0: 00000002 00000000 00010000 0001 01 77 @pollux/cpu/1\n"
+			      "1: 00000002 00000000 00010000 0001 01 78 @pollux/cpu/2\n");
+	put_thread(5000001, 5000001, "holder", "1-2", MAPS_POLLUX);
+	put("/proc/5000001/fd/0", "");
+	for (unsigned i = 0; i < 2; i++) {
+		char target[32];
+
+		snprintf(path, sizeof(path), "%s/proc/5000001/fd/%u", root, 5 + i);
+		snprintf(target, sizeof(target), "socket:[%u]", 77 + i);
+		assert_int_equal(symlink(target, path), 0);
+	}
+	put_thread(5000003, 5000003, "late", "1", MAPS_POLLUX);
+	put_thread(5000002, 5000002, "early", "1", MAPS_POLLUX);
+	put_thread(5000002, 5000009, "plx-lcore-4", "2", MAPS_POLLUX);
+	put_thread(5000004, 5000004, "stranger", "1", MAPS_OTHER);
+	put_thread(5000005, 5000005, "elsewhere", "1,3", MAPS_POLLUX);
+	put_thread(5000006, 5000006, "anywhere", "0-3", MAPS_POLLUX);
+	put_thread(5000006, 5000007, "logger", "1", MAPS_POLLUX);
+	put("/proc/5000002/comm", "early");
+	info_gather_claims(root, cpus);
+	static const struct {
+		unsigned cpu, pid;
+		const char *command;
+	} wanted[] = {{1, 5000002, "early"}, {1, 5000003, "late"}, {2, 5000002, "early"}};
+	assert_int_equal(cpus->claim_count, 2);
+	assert_int_equal(cpus->sharer_count, PLX_ARRAY_LEN(wanted));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(wanted); i++) {
+		assert_int_equal(cpus->sharers[i].cpu, wanted[i].cpu);
+		assert_int_equal(cpus->sharers[i].pid, wanted[i].pid);
+		assert_string_equal(cpus->sharers[i].command, wanted[i].command);
+	}
+	free(cpus);
+}
+
 static void sees_a_claim_of_this_very_process(void **state)
 {
 	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
@@ -526,16 +590,51 @@ static void writes_one_json_object_with_a_schema(void **state)
 	free(info);
 }
 
+/* CPU 1 has a holder and two more; CPU 2 has a holder of another user. */
+static struct info *shared_host(void)
+{
+	struct info *info = sound_host();
+
+	info->cpus.claims[0] = (struct info_claim){.cpu = 1, .pid = 99, .command = "plx-ping"};
+	info->cpus.claims[1] = (struct info_claim){.cpu = 2};
+	info->cpus.claim_count = 2;
+	info->cpus.sharers[0] = (struct info_sharer){.cpu = 1, .pid = 41, .command = "plx-echo"};
+	info->cpus.sharers[1] = (struct info_sharer){.cpu = 1, .pid = 42, .command = "plx-perf"};
+	info->cpus.sharer_count = 2;
+	return info;
+}
+
+static void json_of_a_claim_lists_its_sharers(void **state)
+{
+	struct info *info = shared_host();
+	json_t *json = as_json(info, NULL, 0);
+	json_t *claims = json_object_get(json_object_get(json, "cpus"), "claims");
+	json_t *claim = json_array_get(claims, 0);
+	json_t *sharers = json_object_get(claim, "sharers");
+
+	assert_int_equal(json_array_size(claims), 2);
+	assert_int_equal(json_integer_value(json_object_get(claim, "cpu")), 1);
+	assert_int_equal(json_integer_value(json_object_get(claim, "pid")), 99);
+	assert_string_equal(json_string_value(json_object_get(claim, "command")), "plx-ping");
+	assert_int_equal(json_array_size(sharers), 2);
+	claim = json_array_get(sharers, 1);
+	assert_int_equal(json_integer_value(json_object_get(claim, "pid")), 42);
+	assert_string_equal(json_string_value(json_object_get(claim, "command")), "plx-perf");
+	sharers = json_object_get(json_array_get(claims, 1), "sharers");
+	assert_true(json_is_array(sharers));
+	assert_int_equal(json_array_size(sharers), 0);
+	json_decref(json);
+	free(info);
+}
+
 static void prints_every_section(void **state)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	struct info *info = sound_host();
+	struct info *info = shared_host();
 
 	assert_non_null(out);
-	info->cpus.claims[0] = (struct info_claim){.cpu = 1, .pid = 99, .command = "plx-ping"};
-	info->cpus.claim_count = 1;
 	info_print(info, out);
 	info_print_findings(NULL, 0, out);
 	fclose(out);
@@ -545,7 +644,10 @@ static void prints_every_section(void **state)
 					    "\nRDMA\n",
 					    "\nDoctor\n  nothing to change\n",
 					    "0-3 (4)",
-					    "1 by plx-ping (pid 99)",
+					    "claimed         1 by plx-ping (pid 99)\n",
+					    "\n                  1 by plx-echo (pid 41) too",
+					    "\n                  1 by plx-perf (pid 42) too",
+					    "\n                  2 by a process of another user\n",
 					    "64 free",
 					    "uses 'net'"};
 	for (size_t i = 0; i < PLX_ARRAY_LEN(parts); i++) {
@@ -567,6 +669,8 @@ int main(void)
 		cmocka_unit_test(reads_claims_from_the_list_of_sockets),
 		cmocka_unit_test_setup_teardown(names_the_holder_of_a_claim, make_root,
 						remove_root),
+		cmocka_unit_test_setup_teardown(names_all_who_share_a_claimed_cpu, make_root,
+						remove_root),
 		cmocka_unit_test(sees_a_claim_of_this_very_process),
 		cmocka_unit_test_setup_teardown(reads_huge_pages_by_node_and_size, make_root,
 						remove_root),
@@ -581,6 +685,7 @@ int main(void)
 		cmocka_unit_test(the_doctor_on_the_transport),
 		cmocka_unit_test(the_gravest_findings_come_first),
 		cmocka_unit_test(writes_one_json_object_with_a_schema),
+		cmocka_unit_test(json_of_a_claim_lists_its_sharers),
 		cmocka_unit_test(prints_every_section),
 	};
 

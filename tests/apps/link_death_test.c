@@ -5,6 +5,8 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 /* A client that runs against the server, with messages on their way. */
 static struct process *launch_running(const struct server *server, const char *provider,
@@ -18,10 +20,12 @@ static struct process *launch_running(const struct server *server, const char *p
 	return client;
 }
 
+/* Still in the warm-up, so that there is nothing to print. */
 static void client_of_a_killed_server_ends_at_once(void **state)
 {
-	static const char *const loads[] = {"--duration 60s", "--duration 60s --rate 1000",
-					    "--duration 60s --size 1M --rx-buf 4K"};
+	static const char *const loads[] = {"--warmup 1000000000",
+					    "--warmup 1000000000 --rate 1000",
+					    "--warmup 1000000000 --size 1M --rx-buf 4K"};
 
 	FOREACH_PROVIDER(provider)
 	{
@@ -36,6 +40,79 @@ static void client_of_a_killed_server_ends_at_once(void **state)
 			expect_err(client, "plx-ping: 127.0.0.1:");
 			expect_err(client, " went away without closing\n");
 			assert_string_equal(process_out(client), "");
+		}
+		end_all(NULL);
+	}
+}
+
+static void expect_in_file(const char *path, const char *text)
+{
+	static char content[65536];
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	content[fread(content, 1, sizeof(content) - 1, file)] = '\0';
+	fclose(file);
+	if (!strstr(content, text))
+		fail_msg("'%s' is not in %s:\n%s", text, path, content);
+}
+
+/* Both say that it was cut short, by what, and how much was asked for. */
+static void expect_partial_figures(struct process *client, const char *json, const char *planned,
+				   const char *planned_key)
+{
+	expect_out(client, "INTERRUPTED after ");
+	expect_out(client, planned);
+	expect_out(client, " went away without closing\nplx-ping: ");
+	expect_out(client, " full round trips of 64 B in ");
+	expect_in_file(json, "\"interrupted\": \"127.0.0.1:");
+	expect_in_file(json, " went away without closing\",\n");
+	expect_in_file(json, planned_key);
+	expect_in_file(json, "\"valid\": false");
+	expect_in_file(json, "\"warnings\": [");
+	expect_in_file(json, "\n}\n");
+}
+
+static void remove_results(const char *dir)
+{
+	static const char *const suffixes[] = {"json", "hgrm", "csv"};
+	char path[96];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(suffixes); i++) {
+		snprintf(path, sizeof(path), "%s/plx-ping.%s", dir, suffixes[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void figures_until_the_server_was_killed_are_kept(void **state)
+{
+	static const struct {
+		const char *options, *planned, *key;
+	} rows[] = {
+		{"--duration 60s", " of 60.00 s: 127.0.0.1:", "\"planned_ns\": 60000000000"},
+		{"--count 100000000",
+		 " of 100000000 round trips: 127.0.0.1:", "\"planned_count\": 100000000"},
+		{"--duration 60s --rate 1000", " of 60.00 s: 127.0.0.1:", "\"rate\": 1000.0"},
+	};
+
+	FOREACH_PROVIDER(provider)
+	{
+		for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+			char dir[] = "/tmp/plx_death_XXXXXX", options[128], json[64];
+			struct server server = serve_echo(*provider);
+			struct process *client;
+
+			assert_non_null(mkdtemp(dir));
+			snprintf(options, sizeof(options), "%s --warmup 0 --out %s",
+				 rows[i].options, dir);
+			snprintf(json, sizeof(json), "%s/plx-ping.json", dir);
+			client = launch_running(&server, *provider, options);
+			process_signal(server.process, SIGKILL);
+			expect_status(client, 1);
+			expect_err(client, " went away without closing\n");
+			expect_partial_figures(client, json, rows[i].planned, rows[i].key);
+			remove_results(dir);
 		}
 		end_all(NULL);
 	}
@@ -197,6 +274,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		process_test(client_of_a_killed_server_ends_at_once),
+		process_test(figures_until_the_server_was_killed_are_kept),
 		process_test(server_outlives_a_killed_client),
 		process_test(stopped_server_ends_well_and_its_client_is_told),
 		process_test(frozen_server_is_given_up),

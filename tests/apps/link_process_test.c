@@ -85,6 +85,124 @@ static void both_ends_without_options_take_different_cpus(void **state)
 	assert_true(differ);
 }
 
+/* Take the claim of a CPU, so that whoever comes is the second one there; -1: another poller does
+ * not go. */
+static int occupy(unsigned cpu)
+{
+	int fd;
+
+	for (int i = 0; i < 100; i++) {
+		if (plx_cpu_claim(cpu, &fd, NULL) == 0)
+			return fd;
+		nap_ms(100);
+	}
+	print_message("skipped: it takes a CPU that no other poller has\n");
+	return -1;
+}
+
+static void expect_in_result(const char *dir, const char *text)
+{
+	char path[64], content[8192];
+
+	snprintf(path, sizeof(path), "%s/plx-ping.json", dir);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	content[fread(content, 1, sizeof(content) - 1, file)] = '\0';
+	fclose(file);
+	if (!strstr(content, text))
+		fail_msg("'%s' is not in %s:\n%s", text, path, content);
+}
+
+static void remove_results(const char *dir)
+{
+	static const char *const suffixes[] = {"json", "hgrm", "csv"};
+	char path[64];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(suffixes); i++) {
+		snprintf(path, sizeof(path), "%s/plx-ping.%s", dir, suffixes[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(rmdir(dir), 0);
+}
+
+/* Figures of a CPU that has two pollers are of turns of the scheduler, and have to say so even
+ * where the log does not. */
+static void result_of_a_shared_cpu_carries_a_warning(void **state)
+{
+	int claim = occupy(client_cpu);
+	char dir[] = "/tmp/plx_shared_XXXXXX", text[128];
+
+	if (claim < 0)
+		skip();
+	assert_non_null(mkdtemp(dir));
+	struct server server = serve_echo(providers[0]);
+	struct process *client = launch("apps/plx-ping -l 0@%u --huge none --log-level error "
+					"--provider %s -- --connect %s --count 20 --warmup 0 "
+					"--out %s",
+					client_cpu, providers[0], server.address, dir);
+	expect_end(client, 1u << 0 | 1u << 3);
+	close(claim);
+	snprintf(text, sizeof(text), "WARNING: CPU %u is polled by process %d too: ", client_cpu,
+		 (int)getpid());
+	expect_out(client, text);
+	snprintf(text, sizeof(text),
+		 "\"warnings\": [\n    \"CPU %u is polled by process %d too: ", client_cpu,
+		 (int)getpid());
+	expect_in_result(dir, text);
+	expect_in_result(dir, "\"interrupted\": null");
+	remove_results(dir);
+	end_server(&server);
+}
+
+static void result_of_a_cpu_of_its_own_carries_none(void **state)
+{
+	int claim = client_cpu == server_cpu ? -1 : occupy(client_cpu);
+	char dir[] = "/tmp/plx_alone_XXXXXX";
+
+	if (claim < 0)
+		skip();
+	assert_non_null(mkdtemp(dir));
+	struct server server = serve_echo(providers[0]);
+	close(claim);
+	struct process *client = launch_ping(&server, providers[0],
+					     "--count 20 --warmup 0 --out %s", dir);
+	expect_end(client, 1u << 0 | 1u << 3);
+	/* The log tells of another poller that came in between. */
+	if (!strstr(process_err(client), " is polled by ")) {
+		assert_null(strstr(process_out(client), "WARNING"));
+		expect_in_result(dir, "\"warnings\": []");
+	}
+	remove_results(dir);
+	end_server(&server);
+}
+
+static void plx_info_names_all_pollers_of_a_cpu(void **state)
+{
+	int claim = occupy(server_cpu);
+	struct server servers[3];
+	struct process *text, *json;
+	char wanted[64];
+
+	if (claim < 0)
+		skip();
+	for (size_t i = 0; i < PLX_ARRAY_LEN(servers); i++)
+		servers[i] = serve_echo(providers[0]);
+	text = launch("apps/plx-info");
+	json = launch("apps/plx-info --json");
+	expect_status(text, 0);
+	expect_status(json, 0);
+	close(claim);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(servers); i++) {
+		int pid = (int)servers[i].process->pid;
+
+		snprintf(wanted, sizeof(wanted), " %u by plx-echo (pid %d) too", server_cpu, pid);
+		expect_out(text, wanted);
+		snprintf(wanted, sizeof(wanted), "\"pid\": %d,", pid);
+		expect_out(json, wanted);
+		end_server(&servers[i]);
+	}
+}
+
 /* Sizes and loads -------------------------------------------------------------------------- */
 
 /* What stands in the first line of plx-ping's results. */
@@ -224,6 +342,8 @@ static void changed_answers_are_noticed(void **state)
 		client = launch_ping(&server, providers[0], "--count 100 --warmup 10 --verify");
 		expect_status(client, 1);
 		expect_err(client, "plx-ping: message 30 came back changed\n");
+		expect_out(client, "INTERRUPTED after 20 of 100 round trips: message 30 came back "
+				   "changed\n");
 		end_server(&server);
 	}
 }
@@ -427,6 +547,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		process_test(both_ends_without_options_take_different_cpus),
+		process_test(result_of_a_shared_cpu_carries_a_warning),
+		process_test(result_of_a_cpu_of_its_own_carries_none),
+		process_test(plx_info_names_all_pollers_of_a_cpu),
 		process_test(messages_of_every_size_come_back_unchanged),
 		process_test(long_messages_are_cut_on_both_ways),
 		process_test(open_loop_keeps_its_rate),

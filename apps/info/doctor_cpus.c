@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which CPUs there are for pollers, and who takes time on them. */
+#include "doctor_priv.h"
+
+#include <string.h>
+
+#define LIST_BYTES 64 /* of a list of CPUs in a text */
+
+static struct plx_cpuset without(const struct plx_cpuset *set, const struct plx_cpuset *minus)
+{
+	struct plx_cpuset left = *set;
+
+	PLX_CPUSET_FOREACH (cpu, minus)
+		plx_cpuset_remove(&left, cpu);
+	return left;
+}
+
+static bool is_empty(const struct plx_cpuset *set)
+{
+	return plx_cpuset_next(set, 0) == PLX_CPU_MAX;
+}
+
+void doctor_check_cpu_count(struct report *report)
+{
+	const struct info_cpus *cpus = &report->info->cpus;
+	char allowed[LIST_BYTES], online[LIST_BYTES];
+
+	if (plx_cpuset_count(&cpus->allowed) > 1)
+		return;
+	doctor_find(report, INFO_PROBLEM, "one-cpu",
+		    "two pollers on one CPU take turns by the scheduler's tick: a round trip takes "
+		    "milliseconds instead of microseconds",
+		    "this process may use CPU %s alone",
+		    plx_cpuset_format(&cpus->allowed, allowed, sizeof(allowed)));
+	if (plx_cpuset_count(&cpus->online) > 1)
+		doctor_suggest(report, "taskset -c %s plx-info   # or widen the cgroup's cpuset",
+			       plx_cpuset_format(&cpus->online, online, sizeof(online)));
+}
+
+void doctor_check_quota(struct report *report)
+{
+	const struct info_kernel *kernel = &report->info->kernel;
+
+	if (kernel->quota_cpus <= 0 ||
+	    kernel->quota_cpus >= plx_cpuset_count(&report->info->cpus.allowed))
+		return;
+	doctor_find(report, INFO_PROBLEM, "cpu-quota",
+		    "a poller uses its CPU all the time, so the quota stops it dead for the rest "
+		    "of each "
+		    "period",
+		    "%s grants %.2f CPUs in every %.0f ms", kernel->quota_path, kernel->quota_cpus,
+		    kernel->period_ms);
+	if (strstr(kernel->quota_path, "cpu.max"))
+		doctor_suggest(report, "echo max | sudo tee %s", kernel->quota_path);
+	else
+		doctor_suggest(report, "echo -1 | sudo tee %s", kernel->quota_path);
+}
+
+void doctor_check_governor(struct report *report)
+{
+	const struct info_cpus *cpus = &report->info->cpus;
+	char list[LIST_BYTES];
+
+	if (is_empty(&cpus->not_governed))
+		return;
+	doctor_find(report, INFO_ADVICE, "governor",
+		    "a CPU whose frequency follows the load is slow just when a message arrives "
+		    "after a "
+		    "quiet time",
+		    "the frequency governor of CPUs %s is not 'performance' (%s)",
+		    plx_cpuset_format(&cpus->not_governed, list, sizeof(list)), cpus->governor);
+	doctor_suggest(report, "sudo cpupower --cpu %s frequency-set -g performance", list);
+}
+
+/* Isolated CPUs are taken out of every process' mask at boot, so that one must ask for them. */
+void doctor_check_isolation(struct report *report)
+{
+	const struct info_cpus *cpus = &report->info->cpus;
+	struct plx_cpuset hidden = without(&cpus->isolated, &cpus->allowed);
+	char list[LIST_BYTES];
+
+	if (!is_empty(&hidden)) {
+		doctor_find(
+			report, INFO_ADVICE, "isolated-cpus",
+			"the CPUs that are best for pollers are not used unless they are asked for",
+			"CPUs %s are isolated, and not in this process' affinity",
+			plx_cpuset_format(&hidden, list, sizeof(list)));
+		doctor_suggest(report, "taskset -c %s plx-echo -l %s ...", list, list);
+	}
+	if (!is_empty(&cpus->isolated) || plx_cpuset_count(&cpus->online) < 2)
+		return;
+	struct plx_cpuset pollers = cpus->online;
+	plx_cpuset_remove(&pollers, plx_cpuset_next(&pollers, 0));
+	plx_cpuset_format(&pollers, list, sizeof(list));
+	doctor_find(
+		report, INFO_NOTE, "isolation",
+		"other programs, interrupts and the timer tick interrupt pollers: it is the tail "
+		"(p99.9 and beyond) that gains",
+		"no CPU is isolated (isolcpus, nohz_full, rcu_nocbs)");
+	doctor_suggest(report,
+		       "boot with: isolcpus=managed_irq,domain,%s nohz_full=%s rcu_nocbs=%s", list,
+		       list, list);
+}
+
+void doctor_check_siblings(struct report *report)
+{
+	const struct info_cpus *cpus = &report->info->cpus;
+	char list[LIST_BYTES];
+
+	if (plx_cpuset_equal(&cpus->one_per_core, &cpus->allowed))
+		return;
+	doctor_find(report, INFO_NOTE, "smt",
+		    "two pollers on siblings share one core's units and take them from each other",
+		    "the allowed CPUs are SMT siblings: %u CPUs on %u cores",
+		    plx_cpuset_count(&cpus->allowed), plx_cpuset_count(&cpus->one_per_core));
+	doctor_suggest(report, "-l %s   # one CPU of each core",
+		       plx_cpuset_format(&cpus->one_per_core, list, sizeof(list)));
+}
+
+void doctor_check_claims(struct report *report)
+{
+	const struct info_cpus *cpus = &report->info->cpus;
+	struct plx_cpuset left = cpus->allowed;
+
+	for (unsigned i = 0; i < cpus->claim_count; i++)
+		plx_cpuset_remove(&left, cpus->claims[i].cpu);
+	if (cpus->claim_count == 0 || !is_empty(&left))
+		return;
+	doctor_find(report, INFO_ADVICE, "all-claimed",
+		    "the next program shares a CPU with one of them, and both are slow",
+		    "Pollux processes poll on every allowed CPU");
+	doctor_suggest(report, "end one of them, or choose with -l which one to share");
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The clock that times are read from, and time that the hypervisor takes. */
+#include "doctor_priv.h"
+
+#include <string.h>
+
+#define STEAL_TOO_MUCH    0.005
+#define CLOCK_PPM_DOUBTED 50.0
+
+void doctor_check_clock(struct report *report)
+{
+	const struct info_kernel *kernel = &report->info->kernel;
+	bool tsc = strcmp(kernel->clock.source, "tsc") == 0;
+
+	if (tsc && !kernel->clock.invariant)
+		doctor_find(
+			report, INFO_PROBLEM, "tsc",
+			"the counter that all times are read from may change its rate or differ "
+			"between CPUs; figures cannot be trusted",
+			"this CPU does not promise an invariant TSC");
+	if (tsc && kernel->clocksource[0] && strcmp(kernel->clocksource, "tsc") != 0) {
+		bool has_tsc = strstr(kernel->clocksources, "tsc") != NULL;
+
+		doctor_find(report, INFO_ADVICE, "clocksource",
+			    "the kernel may have found the TSC unstable, which Pollux reads; and "
+			    "clock_gettime is slower by this source",
+			    "the kernel's clock is '%s', not 'tsc'", kernel->clocksource);
+		if (has_tsc)
+			doctor_suggest(report,
+				       "echo tsc | sudo tee /sys/devices/system/clocksource/"
+				       "clocksource0/current_clocksource");
+		else
+			doctor_suggest(report, "sudo dmesg | grep -i tsc   # why it was given up");
+	}
+	if (kernel->clock.residual_ppm > CLOCK_PPM_DOUBTED)
+		doctor_find(report, INFO_NOTE, "clock-calibration",
+			    "times are wrong by that much; a busy host does it: run plx-info again",
+			    "the clock's frequency is known to %.0f ppm only",
+			    kernel->clock.residual_ppm);
+}
+
+void doctor_check_steal(struct report *report)
+{
+	const struct info_kernel *kernel = &report->info->kernel;
+
+	if (kernel->steal < STEAL_TOO_MUCH)
+		return;
+	doctor_find(report, INFO_ADVICE, "steal",
+		    "while the hypervisor runs another guest a poller stands still, for "
+		    "milliseconds at a "
+		    "time",
+		    "%.1f %% of the CPU time since boot went to other guests of the host",
+		    kernel->steal * 100);
+	doctor_suggest(report,
+		       "on the hypervisor: pin this guest's CPUs (virsh vcpupin), and do not "
+		       "overcommit them");
+}

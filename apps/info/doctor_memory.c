@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pages, limits, and what the kernel does to pages on its own. */
+#include "doctor_priv.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MIB            (UINT64_C(1) << 20)
+#define MEMLOCK_ENOUGH (64 * MIB)
+#define NOFILE_ENOUGH  4096
+
+void doctor_check_hugepages(struct report *report)
+{
+	const struct info_memory *memory = &report->info->memory;
+	struct {
+		int node_id;
+		uint64_t free;
+	} nodes[INFO_NODES_MAX];
+	unsigned node_count = 0, empty = 0;
+
+	for (unsigned i = 0; i < memory->pool_count; i++) {
+		const struct info_pool *pool = &memory->pools[i];
+
+		if (node_count == 0 || nodes[node_count - 1].node_id != pool->node_id) {
+			if (node_count == INFO_NODES_MAX)
+				break;
+			nodes[node_count].node_id = pool->node_id;
+			nodes[node_count++].free = 0;
+		}
+		nodes[node_count - 1].free += pool->free;
+	}
+	for (unsigned i = 0; i < node_count; i++)
+		empty += nodes[i].free == 0;
+	if (node_count && !empty)
+		return;
+	doctor_find(
+		report, INFO_ADVICE, "hugepages",
+		"buffers then lie on small pages, or on huge ones only if the kernel has some at "
+		"hand: "
+		"more TLB misses, longer registration with RDMA devices",
+		node_count && empty < node_count ? "%u of %u NUMA nodes have no free huge page"
+						 : "no huge page is free (%u of %u NUMA nodes)",
+		empty, node_count);
+	doctor_suggest(report,
+		       "sudo sysctl vm.nr_hugepages=256   # 512 MiB over all nodes; per node: "
+		       "scripts/hugepages.sh reserve 512");
+}
+
+void doctor_check_thp(struct report *report)
+{
+	if (strcmp(report->info->memory.thp, "never") != 0)
+		return;
+	doctor_find(report, INFO_NOTE, "thp",
+		    "where huge pages run out, memory falls back to pages of 4 KiB at once",
+		    "transparent huge pages are switched off");
+	doctor_suggest(report,
+		       "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled");
+}
+
+void doctor_check_memlock(struct report *report)
+{
+	uint64_t limit = report->info->memory.memlock_bytes;
+	bool rdma = report->info->rdma.device_count > 0;
+
+	if (limit >= MEMLOCK_ENOUGH)
+		return;
+	doctor_find(
+		report, rdma ? INFO_PROBLEM : INFO_NOTE, "memlock",
+		rdma ? "memory that is registered with an RDMA device is locked: links over verbs "
+		       "fail "
+		       "beyond the limit"
+		     : "RDMA devices, once there are some, need their buffers locked",
+		"the limit of locked memory is %" PRIu64 " KiB", limit / 1024);
+	doctor_suggest(report, "ulimit -l unlimited   # for good: 'USER - memlock unlimited' in "
+			       "/etc/security/limits.d/pollux.conf, or LimitMEMLOCK=infinity");
+}
+
+void doctor_check_nofile(struct report *report)
+{
+	if (report->info->memory.nofile >= NOFILE_ENOUGH)
+		return;
+	doctor_find(report, INFO_NOTE, "nofile",
+		    "each link takes a descriptor or more; a server runs out of them at that many",
+		    "the limit of open descriptors is %" PRIu64, report->info->memory.nofile);
+	doctor_suggest(report, "ulimit -n 65536   # for good: LimitNOFILE=65536, or "
+			       "/etc/security/limits.d/pollux.conf");
+}
+
+void doctor_check_balancing(struct report *report)
+{
+	if (!report->info->memory.numa_balancing || report->info->cpus.node_count < 2)
+		return;
+	doctor_find(
+		report, INFO_ADVICE, "numa-balancing",
+		"the kernel unmaps pages now and then to learn who uses them: page faults on the "
+		"message path",
+		"automatic NUMA balancing is on, on %u nodes", report->info->cpus.node_count);
+	doctor_suggest(report, "sudo sysctl kernel.numa_balancing=0");
+}

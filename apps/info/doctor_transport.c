@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether links can be made, and over what. */
+#include "doctor_priv.h"
+
+void doctor_check_drivers(struct report *report)
+{
+	const struct info_fabric *fabric = &report->info->fabric;
+
+	for (unsigned i = 0; i < fabric->driver_count; i++) {
+		const struct info_driver *driver = &fabric->drivers[i];
+
+		/* The first is the default; the others need hardware that a host may lack. */
+		if (driver->available || i > 0)
+			continue;
+		doctor_find(
+			report, INFO_PROBLEM, "no-provider",
+			"no link can be made without --provider naming another driver",
+			"driver %s: libfabric %u.%u has no connected endpoints with provider '%s' "
+			"here",
+			driver->name, fabric->version >> 16, fabric->version & 0xffff,
+			driver->provider);
+		doctor_suggest(report, "fi_info -l   # is it there? and is FI_PROVIDER set in the "
+				       "environment?");
+	}
+}
+
+void doctor_check_rdma(struct report *report)
+{
+	const struct info_rdma *rdma = &report->info->rdma;
+
+	for (unsigned i = 0; i < rdma->device_count; i++) {
+		const struct info_device *device = &rdma->devices[i];
+		bool active = false;
+
+		for (unsigned k = 0; k < device->port_count; k++)
+			active |= device->ports[k].active;
+		if (!device->usable) {
+			doctor_find(
+				report, INFO_PROBLEM, "rdma-driver",
+				"without it the device cannot be used, and messages take the way "
+				"over "
+				"tcp",
+				"RDMA device %s has no user-space driver, or /dev/infiniband is "
+				"closed",
+				device->name);
+			doctor_suggest(report,
+				       "sudo apt-get install ibverbs-providers && ibv_devinfo");
+		}
+		if (!active) {
+			doctor_find(report, INFO_ADVICE, "rdma-port",
+				    "the device is there and cannot be reached",
+				    "no port of %s is active", device->name);
+			doctor_suggest(
+				report,
+				"ibv_devinfo -d %s   # then: ip link set DEV up, or the cable",
+				device->name);
+		}
+	}
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who polls on a claimed CPU without the claim: the second one to come has only a warning. It
+ * leaves no name behind, so it is known by what an lcore is: a thread of a process that has mapped
+ * the library, kept to CPUs which are all claimed. */
+#include "info.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY      "/libpollux.so"
+#define WORKER_NAME  "plx-lcore-" /* of every lcore but the main thread */
+#define STATUS_BYTES 16384
+
+/* Takes the same rights as to look at its descriptors: a holder that could not be found is not
+ * taken for a sharer here. */
+static bool has_library(const char *root, long pid)
+{
+	char path[256];
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "%s/proc/%ld/maps", root, pid);
+	FILE *maps = fopen(path, "re");
+	if (!maps)
+		return false;
+	while (!found && getline(&line, &size, maps) > 0)
+		found = strstr(line, LIBRARY) != NULL;
+	free(line);
+	fclose(maps);
+	return found;
+}
+
+static bool is_lcore(const char *root, long pid, long tid)
+{
+	char name[32];
+
+	if (tid == pid)
+		return true;
+	info_read(name, sizeof(name), "%s/proc/%ld/task/%ld/comm", root, pid, tid);
+	return strncmp(name, WORKER_NAME, strlen(WORKER_NAME)) == 0;
+}
+
+static bool read_affinity(const char *root, long pid, long tid, struct plx_cpuset *out)
+{
+	char text[STATUS_BYTES], list[4096];
+
+	info_read(text, sizeof(text), "%s/proc/%ld/task/%ld/status", root, pid, tid);
+	info_find_value(text, "Cpus_allowed_list", false, list, sizeof(list));
+	return info_parse_cpulist(list, out);
+}
+
+/* The index of a CPU's claim; claim_count where there is none. */
+static unsigned find_claim(const struct info_cpus *cpus, unsigned cpu)
+{
+	unsigned i = 0;
+
+	while (i < cpus->claim_count && cpus->claims[i].cpu != cpu)
+		i++;
+	return i;
+}
+
+/* An lcore's CPUs have all been claimed, by its process or before it came. A thread that may run
+ * anywhere is kept to none. */
+static bool is_kept_to_claims(const struct info_cpus *cpus, const struct plx_cpuset *affinity)
+{
+	if (plx_cpuset_count(affinity) > 1 && plx_cpuset_equal(affinity, &cpus->allowed))
+		return false;
+	PLX_CPUSET_FOREACH (cpu, affinity)
+		if (find_claim(cpus, cpu) == cpus->claim_count)
+			return false;
+	return true;
+}
+
+/* The CPUs that the process' lcores are kept to, if it is a program of Pollux. */
+static struct plx_cpuset polled_by(const char *root, long pid, const struct info_cpus *cpus)
+{
+	struct plx_cpuset polled = {0}, affinity;
+	char path[256];
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "%s/proc/%ld/task", root, pid);
+	DIR *dir = opendir(path);
+	if (!dir)
+		return polled;
+	while ((entry = readdir(dir))) {
+		long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid <= 0 || !read_affinity(root, pid, tid, &affinity) ||
+		    !is_kept_to_claims(cpus, &affinity) || !is_lcore(root, pid, tid))
+			continue;
+		PLX_CPUSET_FOREACH (cpu, &affinity)
+			plx_cpuset_add(&polled, cpu);
+	}
+	closedir(dir);
+	return polled;
+}
+
+static void note_sharer(const char *root, long pid, unsigned cpu, struct info_cpus *cpus)
+{
+	if (cpus->claims[find_claim(cpus, cpu)].pid == pid ||
+	    cpus->sharer_count == INFO_SHARERS_MAX)
+		return;
+	struct info_sharer *sharer = &cpus->sharers[cpus->sharer_count++];
+	*sharer = (struct info_sharer){.cpu = cpu, .pid = (pid_t)pid};
+	info_read(sharer->command, sizeof(sharer->command), "%s/proc/%ld/comm", root, pid);
+}
+
+static void look_at_process(const char *root, long pid, struct info_cpus *cpus)
+{
+	struct plx_cpuset polled = polled_by(root, pid, cpus);
+
+	if (plx_cpuset_count(&polled) == 0 || !has_library(root, pid))
+		return;
+	PLX_CPUSET_FOREACH (cpu, &polled)
+		note_sharer(root, pid, cpu, cpus);
+}
+
+static int by_cpu_and_pid(const void *a, const void *b)
+{
+	const struct info_sharer *left = a, *right = b;
+
+	if (left->cpu != right->cpu)
+		return left->cpu < right->cpu ? -1 : 1;
+	return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+void info_gather_sharers(const char *root, struct info_cpus *cpus)
+{
+	char path[256];
+	struct dirent *entry;
+
+	cpus->sharer_count = 0;
+	snprintf(path, sizeof(path), "%s/proc", root);
+	DIR *dir = opendir(path);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		long pid = strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && pid != getpid())
+			look_at_process(root, pid, cpus);
+	}
+	closedir(dir);
+	qsort(cpus->sharers, cpus->sharer_count, sizeof(cpus->sharers[0]), by_cpu_and_pid);
+}

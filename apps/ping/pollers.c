@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who else polls on the CPU that is measured on. */
+#include "ping.h"
+#include "plx_topo.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void warn(struct ping_outcome *outcome, unsigned cpu, pid_t holder)
+{
+	char who[64] = "another process";
+
+	if (outcome->warning_count == PING_WARNINGS_MAX)
+		return;
+	if (holder > 0)
+		snprintf(who, sizeof(who), "process %ld", (long)holder);
+	snprintf(outcome->warnings[outcome->warning_count++], sizeof(outcome->warnings[0]),
+		 "CPU %u is polled by %s too: both take turns of milliseconds, and these figures "
+		 "measure the turns; give each process CPUs of its own with -l",
+		 cpu, who);
+}
+
+/* By its claim, and not by the EAL's warning, which --log-level may hide. */
+void ping_look_for_pollers(struct ping_outcome *outcome)
+{
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
+		return;
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		pid_t holder = 0;
+		int fd;
+
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		int rc = plx_cpu_claim(cpu, &fd, &holder);
+
+		if (rc == 0)
+			close(fd);
+		else if (rc == -EBUSY && holder != getpid())
+			warn(outcome, cpu, holder);
+	}
+}

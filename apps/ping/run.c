@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One run of the measuring side: what it needs, the timers beside it, the loop, and the end. */
+#include "client.h"
+
+#include "../echo/service.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HIGHEST_NS (10 * PLX_NS_PER_S) /* longest round trip that keeps its digits */
+#define DIGITS     3
+#define CLOSE_NS   PLX_NS_PER_S /* for the peer to agree to the end */
+/* Receive buffers longer than this: fewer, so that they stay in the cache. */
+#define PAGE_LINK_BYTES 65536
+#define TX_BUFS         16
+#define SILENCE_S       10 /* without any answer: the peer is given up */
+
+uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
+{
+	uint64_t fits = (conf->size_bytes + PLX_LINK_OVERHEAD + 63) & ~UINT64_C(63);
+
+	if (conf->rx_buf_bytes)
+		return (uint32_t)conf->rx_buf_bytes;
+	if (fits > 16 << 20)
+		fits = 16 << 20;
+	return fits < 4096 ? 4096 : (uint32_t)fits;
+}
+
+uint32_t ping_rx_buf_count(const struct ping_conf *conf)
+{
+	/* 4: an echo sends a message back from its receive buffer, so that its credit comes with
+	 * the answer after that one. */
+	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 4 : ECHO_WINDOW;
+}
+
+/* The time after which nothing more is waited for. */
+static void on_deadline(struct plx_timer *timer, void *arg)
+{
+	struct client *client = arg;
+
+	if (client->conf->rate)
+		client->outcome->lost = client->sent - client->answered;
+	client_stop(client);
+}
+
+static void on_watch(struct plx_timer *timer, void *arg)
+{
+	struct client *client = arg;
+	bool moved = client->answered != client->answered_before;
+
+	client->answered_before = client->answered;
+	client->silent_s = moved || client->answered == client->sent ? 0 : client->silent_s + 1;
+	if (client->silent_s < SILENCE_S)
+		return;
+	client_fail(client, "the peer has not answered for 10 s");
+	plx_link_abort(client->link); /* it would not answer a close either */
+}
+
+static void on_progress(struct plx_timer *timer, void *arg)
+{
+	struct client *client = arg;
+	const struct plx_hist *hist = &client->outcome->rtt_ns;
+
+	fprintf(stderr, "\r%" PRIu64 " round trips, p50 %.2f us, p99 %.2f us   ", hist->count,
+		(double)plx_hist_quantile(hist, 0.5) / 1e3,
+		(double)plx_hist_quantile(hist, 0.99) / 1e3);
+}
+
+static int prepare(struct client *client)
+{
+	const struct ping_conf *conf = client->conf;
+	struct plx_pool_attr attr = {
+		.name = "ping messages",
+		.object_count = TX_BUFS,
+		.node = plx_lcore_node(plx_lcore_id()),
+		.owner = plx_lcore_id(),
+	};
+	int rc = plx_hist_init(&client->outcome->rtt_ns, HIGHEST_NS, DIGITS);
+
+	if (rc == 0)
+		rc = plx_hist_init(&client->outcome->service_ns, HIGHEST_NS, DIGITS);
+	if (rc)
+		return plx_fail(ENOMEM, "out of memory");
+	client->payload = malloc(conf->size_bytes + 1);
+	client->flights = calloc(IN_FLIGHT_MAX, sizeof(*client->flights));
+	if (!client->payload || !client->flights)
+		return plx_fail(ENOMEM, "out of memory");
+	client_fill(client->payload, conf->size_bytes, 0);
+	memset(client->flights, 0, IN_FLIGHT_MAX * sizeof(*client->flights));
+	if (conf->size_bytes > COPY_MAX)
+		return plx_buf_pool_create(&attr, conf->size_bytes, &client->pool);
+	return 0;
+}
+
+/* The times of the measured part. */
+static void sum_up(struct client *client)
+{
+	struct ping_outcome *outcome = client->outcome;
+
+	if (!client->last_tsc)
+		return;
+	outcome->elapsed_ns = plx_tsc_to_ns(client->last_tsc - client->first_tsc);
+	outcome->scheduled_ns = plx_tsc_to_ns(client->last_intended - client->first_tsc);
+	outcome->sending_ns = plx_tsc_to_ns(client->last_sent - client->first_tsc);
+}
+
+static int run(struct client *client)
+{
+	const struct ping_conf *conf = client->conf;
+	struct plx_link_attr attr = {
+		.events = &client_events,
+		.user = client,
+		.rx_buf_bytes = ping_rx_buf_bytes(conf),
+		.rx_buf_count = ping_rx_buf_count(conf),
+	};
+	struct plx_poller *sender = NULL;
+	int rc = plx_link_connect(conf->connect, &attr, &client->link);
+
+	if (rc)
+		return rc;
+	plx_timer_init(&client->deadline, on_deadline, client);
+	plx_timer_init(&client->progress, on_progress, client);
+	plx_timer_init(&client->watch, on_watch, client);
+	if (conf->rate) {
+		client->gap_tsc = plx_clock_info()->hz / (double)conf->rate;
+		rc = plx_poller_add("open loop", open_loop_poll, client, 0, &sender);
+		if (rc)
+			return rc;
+	}
+	plx_loop_run();
+	plx_timer_stop(&client->deadline);
+	plx_timer_stop(&client->watch);
+	if (plx_timer_running(&client->progress))
+		fputc('\n', stderr);
+	plx_timer_stop(&client->progress);
+	plx_poller_remove(sender);
+	client->stopped = true; /* also by a signal */
+	sum_up(client);
+	return 0;
+}
+
+/* What failed in the middle has measured something: what it was, and why it is not all. */
+static void note_interruption(struct client *client)
+{
+	struct ping_outcome *outcome = client->outcome;
+
+	if (outcome->rtt_ns.count == 0)
+		return;
+	snprintf(outcome->interrupted, sizeof(outcome->interrupted), "%s", client->error);
+	if (client->conf->rate)
+		outcome->lost = client->sent - client->answered;
+}
+
+int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
+{
+	struct client client = {.conf = conf, .outcome = outcome, .random = conf->seed};
+	int rc = prepare(&client);
+
+	if (rc == 0) {
+		ping_look_for_pollers(outcome);
+		rc = run(&client);
+	}
+	/* In order, where the peer agrees; whatever is left then may not call a client that is
+	 * gone. */
+	if (plx_fabric_drain(CLOSE_NS) != 0 && client.link)
+		plx_link_abort(client.link);
+	for (int i = 0; i < 1000 && plx_fabric_open_count(); i++)
+		plx_loop_turn();
+	if (rc == 0 && client.failed) { /* the first cause, whatever went wrong after it */
+		note_interruption(&client);
+		rc = plx_fail(EIO, "%s", client.error);
+	}
+	plx_pool_destroy(client.pool);
+	free(client.payload);
+	free(client.flights);
+	return rc;
+}
