@@ -306,8 +306,8 @@ struct shm_ep {
 	struct shm_eq *eq;
 	struct fi_info *info;
 	struct shm_request *request; /* it was made from, until fi_accept */
-	struct shm_later *later;     /* the peer's backlog is full: source is a timer, to try again */
-	int segment_fd;              /* of the receiving ring, until it is sent; else -1 */
+	struct shm_later *later; /* the peer's backlog is full: source is a timer, to try again */
+	int segment_fd;          /* of the receiving ring, until it is sent; else -1 */
 	struct sockaddr_storage local, peer;
 	uint64_t probe; /* a word that the peer reads to see whether it can */
 };
@@ -440,7 +440,7 @@ int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 extern struct fi_ops_cm shm_ep_cm_ops;
 int ep_enable(struct shm_ep *ep);      /* unless it is enabled already */
 void ep_disconnect(struct shm_ep *ep); /* closes its socket; accepts one that has none */
-void ep_incoming(struct shm_ep *ep); /* its socket has something, or hung up */
+void ep_incoming(struct shm_ep *ep);   /* its socket has something, or hung up */
 /* Both halves are there: rings and bell are set, the data path may begin. */
 int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer);
 

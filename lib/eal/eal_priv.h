@@ -28,7 +28,7 @@
 	  "is room, or wherever (default: prefer)") \
 	X(STRING, PROVIDER, 0, "provider", "NAME", provider, "provider", LINKS, \
 	  "what links run on: a driver, or fi:NAME for one of\n" \
-	  "libfabric's providers (default: tcp)") \
+	  "libfabric's providers (default: auto)") \
 	X(STRING, CONFIG, 0, "config", "FILE", config, NULL, GENERAL, \
 	  "read options from FILE; the command line wins") \
 	X(LEVELS, LOG_LEVEL, 0, "log-level", "[PART:]LEVEL", log_levels, "log_level", GENERAL, \

@@ -37,6 +37,12 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	}
 }
 
+void close_refused(struct plx_link *link)
+{
+	link_end(link, PLX_LINK_REFUSED, "%s refused the connection: is anything listening there?",
+		 link->peer);
+}
+
 void close_timer_init(struct plx_link *link)
 {
 	plx_timer_init(&link->timer, on_timer, link);

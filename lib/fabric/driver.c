@@ -44,9 +44,14 @@ static int find(const struct plx_fabric_driver *const *table, const char *option
 	}
 	list_names(table, known, sizeof(known));
 	return plx_fail(EINVAL,
-			"%s %s: unknown provider; give a driver (%s), or fi:NAME for one of "
+			"%s %s: unknown provider; give auto, a driver (%s), or fi:NAME for one of "
 			"libfabric's providers that a driver covers",
 			option, name, known);
+}
+
+static bool is_auto(const char *name)
+{
+	return strcmp(name, "auto") == 0;
 }
 
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
@@ -55,23 +60,46 @@ int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, cons
 	const struct plx_fabric_driver *driver;
 	const char *provider;
 
-	return find(table, option, name, &driver, &provider);
+	return is_auto(name) ? 0 : find(table, option, name, &driver, &provider);
 }
 
-/* name NULL: the process' default. */
-int driver_find(const char *option, const char *name, const struct plx_fabric_driver **driver_out,
-		const char **provider_out)
+static int choose_all(struct driver_choice *choices)
 {
+	const struct plx_fabric_driver *other = NULL;
+	int count = 0;
+
+	for (const struct plx_fabric_driver *const *d = drivers; *d; d++) {
+		if (!(*d)->same_host)
+			other = other ? other : *d;
+		else if (count < DRIVER_CHOICES_MAX - 1)
+			choices[count++].driver = *d;
+	}
+	if (other)
+		choices[count++].driver = other;
+	for (int i = 0; i < count; i++)
+		choices[i].provider = choices[i].driver->provider(choices[i].driver->name, false,
+								  fi_version());
+	return count;
+}
+
+int driver_choose(const char *option, const char *name, struct driver_choice *choices)
+{
+	int rc;
+
 	if (!drivers)
 		return plx_fail(EINVAL, "%s: the fabric is not set up; call plx_fabric_init first",
 				option);
 	if (!name)
-		name = default_name ? default_name : drivers[0]->name;
-	return find(drivers, option, name, driver_out, provider_out);
+		name = default_name ? default_name : "auto";
+	if (is_auto(name))
+		return choose_all(choices);
+	rc = find(drivers, option, name, &choices[0].driver, &choices[0].provider);
+	return rc ? rc : 1;
 }
 
-static struct fi_info *make_hints(const struct plx_fabric_driver *driver, const char *provider)
+static struct fi_info *make_hints(const struct driver_choice *choice)
 {
+	const struct plx_fabric_driver *driver = choice->driver;
 	struct fi_info *hints = fi_allocinfo();
 
 	if (!hints)
@@ -87,7 +115,7 @@ static struct fi_info *make_hints(const struct plx_fabric_driver *driver, const 
 				      FI_MR_PROV_KEY;
 	hints->tx_attr->size = driver->tx_size;
 	hints->rx_attr->size = driver->rx_size;
-	hints->fabric_attr->prov_name = strdup(provider);
+	hints->fabric_attr->prov_name = strdup(choice->provider);
 	if (!hints->fabric_attr->prov_name) {
 		fi_freeinfo(hints);
 		return NULL;
@@ -98,10 +126,11 @@ static struct fi_info *make_hints(const struct plx_fabric_driver *driver, const 
 }
 
 /* Ownership: free *info_out with fi_freeinfo. Return: 0; -ENODEV; -EHOSTUNREACH; -ENOMEM. */
-int driver_getinfo(const struct plx_fabric_driver *driver, const char *provider, const char *node,
-		   const char *service, uint64_t flags, struct fi_info **info_out)
+int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
+		   uint64_t flags, struct fi_info **info_out)
 {
-	struct fi_info *hints = make_hints(driver, provider);
+	const struct plx_fabric_driver *driver = choice->driver;
+	struct fi_info *hints = make_hints(choice);
 	int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
 		       struct fi_info **) = driver->getinfo ? driver->getinfo : fi_getinfo;
 
@@ -118,12 +147,12 @@ int driver_getinfo(const struct plx_fabric_driver *driver, const char *provider,
 			EHOSTUNREACH,
 			"%s:%s: libfabric's %s cannot reach that address from this host; is "
 			"the name right, and does an interface have a route to it?",
-			node, service, provider);
+			node, service, choice->provider);
 	if (rc == -FI_ENODATA || rc == -FI_ENOSYS)
 		return plx_fail(
 			ENODEV,
 			"driver %s: libfabric has no provider '%s' on this host; `plx-info` "
 			"shows what there is",
-			driver->name, provider);
+			driver->name, choice->provider);
 	return plx_fail(EIO, "driver %s: fi_getinfo failed: %s", driver->name, fi_strerror(-rc));
 }

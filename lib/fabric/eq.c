@@ -17,10 +17,7 @@ static void connection_failed(struct plx_link *link, int err)
 	case FI_ECONNREFUSED:
 	case FI_ECONNRESET:
 	case FI_ECONNABORTED:
-		link_end(link, PLX_LINK_REFUSED,
-			 "%s refused the connection: is anything listening "
-			 "there?",
-			 link->peer);
+		close_refused(link);
 		break;
 	case FI_ETIMEDOUT:
 	case FI_EHOSTUNREACH:

@@ -20,8 +20,7 @@ __attribute__((constructor)) static void register_log(void)
 
 int plx_fabric_init(const struct plx_fabric_conf *conf)
 {
-	const struct plx_fabric_driver *driver;
-	const char *provider;
+	struct driver_choice choices[DRIVER_CHOICES_MAX];
 	struct fi_info *info;
 
 	if (ready)
@@ -30,14 +29,15 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	hygiene_signals();
 	driver_set_table(conf->drivers, conf->provider);
 
-	int rc = driver_find("--provider", NULL, &driver, &provider);
-	if (rc)
-		return rc;
+	int count = driver_choose("--provider", NULL, choices);
+	if (count < 0)
+		return count;
 
 	struct fd_mark *mark = hygiene_mark();
 
 	/* libfabric looks for all its providers at the first call; not later, inside a loop. */
-	rc = driver_getinfo(driver, provider, NULL, NULL, 0, &info);
+	int rc = driver_getinfo(&choices[count - 1], NULL, NULL, 0, &info);
+
 	hygiene_close_on_exec_since(mark);
 	if (rc)
 		return rc;
@@ -148,7 +148,10 @@ uint32_t plx_fabric_open_count(void)
 	if (id == PLX_LCORE_NONE || !lcores[id])
 		return 0;
 	for (struct plx_set *set = lcores[id]->sets; set; set = set->next)
-		count += set->links + set->listeners;
+		count += set->links;
+	for (struct plx_listener *listener = lcores[id]->listeners; listener;
+	     listener = listener->next)
+		count += listener->front == listener;
 	return count;
 }
 

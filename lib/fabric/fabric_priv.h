@@ -164,6 +164,7 @@ struct plx_link {
 	struct plx_timer timer; /* connect, HELLO, close or linger: one at a time */
 	struct plx_link_attr attr;
 	struct listener_shared *from; /* counters of the listener that accepted it */
+	const char *choice;           /* why that provider; constant text */
 	struct plx_link_stats stats;
 	enum plx_link_reason reason;
 	uint64_t dead_since_ns;
@@ -186,10 +187,12 @@ struct plx_listener {
 	struct plx_listen_attr attr;
 	struct listener_shared *shared;
 	struct plx_listener *next;
-	struct request *requests; /* on their way to another lcore, and back: see handover.c */
-	uint32_t turn;            /* round-robin: the least lcore that is next */
-	bool placing;             /* inside a callback that chooses an lcore */
-	bool closed;              /* by the user; in the list until its requests are answered */
+	struct plx_listener *also;  /* at the same address, by a driver of this host; or NULL */
+	struct plx_listener *front; /* the one that the user has: itself, or whose `also` it is */
+	struct request *requests;   /* on their way to another lcore, and back: see handover.c */
+	uint32_t turn;              /* round-robin: the least lcore that is next */
+	bool placing;               /* inside a callback that chooses an lcore */
+	bool closed;                /* by the user; in the list until its requests are answered */
 	char address[PLX_ADDRESS_MAX];
 	uint16_t port;
 };
@@ -239,10 +242,18 @@ void orphan_reap_all(struct plx_fabric_lcore *home);
 
 /* driver.c */
 void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider);
-int driver_find(const char *option, const char *name, const struct plx_fabric_driver **driver_out,
-		const char **provider_out);
-int driver_getinfo(const struct plx_fabric_driver *driver, const char *provider, const char *node,
-		   const char *service, uint64_t flags, struct fi_info **info_out);
+struct driver_choice {
+	const struct plx_fabric_driver *driver;
+	const char *provider; /* libfabric's name */
+};
+
+#define DRIVER_CHOICES_MAX 4
+
+/* What `name` stands for, in the order in which they are tried: one; or, where the choice is left
+ * to us, those of this host and then the default for others. Returns how many; -EINVAL. */
+int driver_choose(const char *option, const char *name, struct driver_choice *choices);
+int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
+		   uint64_t flags, struct fi_info **info_out);
 
 /* address.c */
 int address_split(const char *what, const char *address, char *host_out, char *port_out);
@@ -341,6 +352,7 @@ bool send_has_room(const struct plx_link *link);
 /* close.c */
 void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 	PLX_PRINTF(3, 4);
+void close_refused(struct plx_link *link);
 void close_timer_init(struct plx_link *link);
 void close_tell(struct plx_link *link);
 void close_agreed(struct plx_link *link);

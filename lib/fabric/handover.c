@@ -149,6 +149,7 @@ static int take(struct plx_call *call, void *arg)
 	address_format(request->info->dest_addr, link->peer, sizeof(link->peer));
 	listener_ref(listener->shared);
 	link->from = listener->shared;
+	link->choice = "the peer chose it";
 	link->fd = request->fd;
 	if (accept_link(link) != 0)
 		link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
@@ -252,14 +253,16 @@ static struct request *make_request(struct plx_listener *listener, struct fi_inf
 	if (!request)
 		return NULL;
 	*request = (struct request){
+		.fd = -1,
 		.listener = listener,
 		.info = info,
 		.deadline_ns = plx_time_add(plx_loop_now_ns(),
 					    listener->attr.link.connect_timeout_ns),
-		/* Here, where nobody else has the connection yet. */
-		.fd = hygiene_close_on_exec_accepted(listener->port, info->dest_addr,
-						     info->dest_addrlen, ACCEPT_LOOKS_MAX),
 	};
+	if (!listener->set->driver->closes_on_exec)
+		/* Here, where nobody else has the connection yet. */
+		request->fd = hygiene_close_on_exec_accepted(listener->port, info->dest_addr,
+							     info->dest_addrlen, ACCEPT_LOOKS_MAX);
 	request->call = (struct plx_call){.fn = take, .done = answered, .arg = request};
 	plx_timer_init(&request->timer, on_retry, request);
 	enlist(request, &listener->requests);

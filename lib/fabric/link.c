@@ -375,6 +375,11 @@ const char *plx_link_provider(const struct plx_link *link)
 	return link->set->label;
 }
 
+const char *plx_link_choice(const struct plx_link *link)
+{
+	return link->choice;
+}
+
 const char *plx_link_fi_provider(const struct plx_link *link)
 {
 	return link->set->provider;

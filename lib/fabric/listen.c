@@ -123,12 +123,15 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 		return listen_failed(address, rc);
 	address_format((struct sockaddr *)&name, listener->address, sizeof(listener->address));
 	listener->port = address_port((struct sockaddr *)&name);
-	hygiene_close_on_exec_listener((struct sockaddr *)&name, len);
+	if (!listener->set->driver->closes_on_exec)
+		hygiene_close_on_exec_listener((struct sockaddr *)&name, len);
 	return 0;
 }
 
+/* front: NULL, or the listener of the user that this one belongs to. */
 static int listen_with(struct plx_set *set, const char *address, struct fi_info *info,
-		       const struct plx_listen_attr *attr, struct plx_listener **listener_out)
+		       const struct plx_listen_attr *attr, struct plx_listener *front,
+		       struct plx_listener **listener_out)
 {
 	struct plx_listener *listener = calloc(1, sizeof(*listener));
 	int rc;
@@ -138,7 +141,10 @@ static int listen_with(struct plx_set *set, const char *address, struct fi_info 
 	listener->kind = FID_LISTENER;
 	listener->set = set;
 	listener->attr = *attr;
-	listener->shared = shared_create();
+	listener->front = front ? front : listener;
+	listener->shared = front ? front->shared : shared_create();
+	if (front)
+		listener_ref(front->shared);
 	rc = listener->shared ? open_passive(listener, address, info)
 			      : plx_fail(ENOMEM, "out of memory");
 	if (rc) {
@@ -152,25 +158,60 @@ static int listen_with(struct plx_set *set, const char *address, struct fi_info 
 	return 0;
 }
 
-static int listen_on(struct plx_fabric_lcore *home, const char *address, const char *host,
-		     const char *port, const struct plx_listen_attr *attr,
-		     struct plx_listener **listener_out)
+/* An address, taken apart. */
+struct place {
+	const char *address; /* as it was given */
+	const char *host, *port;
+};
+
+static int listen_by(struct plx_fabric_lcore *home, const struct driver_choice *choice,
+		     const struct place *place, const struct plx_listen_attr *attr,
+		     struct plx_listener *front, struct plx_listener **listener_out)
 {
-	const struct plx_fabric_driver *driver;
-	const char *provider;
 	struct fi_info *info;
-	int rc = driver_find("provider", attr->link.provider, &driver, &provider);
+	int rc = driver_getinfo(choice, place->host, place->port, FI_SOURCE, &info);
 
 	if (rc)
 		return rc;
-	rc = driver_getinfo(driver, provider, host, port, FI_SOURCE, &info);
-	if (rc)
-		return rc;
 
-	struct plx_set *set = set_get(home, driver, provider, info);
+	struct plx_set *set = set_get(home, choice->driver, choice->provider, info);
 
-	rc = set ? listen_with(set, address, info, attr, listener_out) : -EIO;
+	rc = set ? listen_with(set, place->address, info, attr, front, listener_out) : -EIO;
 	fi_freeinfo(info);
+	return rc;
+}
+
+/* Offer a driver of this host at the same address. That it cannot be is no reason not to listen. */
+static void listen_also(struct plx_fabric_lcore *home, const struct driver_choice *choice,
+			const struct place *place, struct plx_listener *front)
+{
+	char port[8];
+	struct place same = {place->address, place->host, port};
+	struct plx_listener *also;
+
+	snprintf(port, sizeof(port), "%u", front->port);
+	if (listen_by(home, choice, &same, &front->attr, front, &also) != 0) {
+		plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered: %s", choice->driver->name,
+			plx_error());
+		return;
+	}
+	also->also = front->also;
+	front->also = also;
+}
+
+/* The last choice is the one that is to be; those before it are of this host. */
+static int listen_on(struct plx_fabric_lcore *home, const struct place *place,
+		     const struct plx_listen_attr *attr, struct plx_listener **listener_out)
+{
+	struct driver_choice choices[DRIVER_CHOICES_MAX];
+	int count = driver_choose("provider", attr->link.provider, choices);
+	int rc;
+
+	if (count < 0)
+		return count;
+	rc = listen_by(home, &choices[count - 1], place, attr, NULL, listener_out);
+	for (int i = 0; i < count - 1 && rc == 0; i++)
+		listen_also(home, &choices[i], place, *listener_out);
 	return rc;
 }
 
@@ -180,6 +221,7 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 	struct plx_fabric_lcore *home = fabric_here();
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
 	struct plx_listen_attr checked = *attr;
+	struct place place = {address, host, port};
 
 	if (!home)
 		return fabric_missing();
@@ -193,11 +235,13 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 	if (rc)
 		return rc;
 	if (host[0] != '\0')
-		return listen_on(home, address, host, port, &checked, listener_out);
+		return listen_on(home, &place, &checked, listener_out);
 	/* Every address: IPv6's takes IPv4 as well; a host without IPv6 has only the other. */
-	rc = listen_on(home, address, "::", port, &checked, listener_out);
+	place.host = "::";
+	rc = listen_on(home, &place, &checked, listener_out);
+	place.host = "0.0.0.0";
 	if (rc && rc != -EADDRINUSE && rc != -EACCES)
-		rc = listen_on(home, address, "0.0.0.0", port, &checked, listener_out);
+		rc = listen_on(home, &place, &checked, listener_out);
 	return rc;
 }
 
@@ -241,6 +285,7 @@ void plx_listener_close(struct plx_listener *listener)
 {
 	if (!listener || listener->closed)
 		return;
+	plx_listener_close(listener->also);
 	listener->closed = true;
 	listener_release(listener);
 }

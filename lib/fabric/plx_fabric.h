@@ -24,8 +24,10 @@ struct plx_listener;
 struct plx_fabric_conf {
 	/** The drivers there are, ended by NULL; plx_drivers is the product's own table. */
 	const struct plx_fabric_driver *const *drivers;
-	/** What links use that name none: a driver ("tcp"), one of its libfabric providers ("net"),
-	 * or "fi:PROVIDER". NULL: the first driver of the table. */
+	/** What links use that name none: a driver ("tcp", "shm"), one of its libfabric providers
+	 * ("net"), or "fi:PROVIDER". NULL or "auto": for each link the one that is best for its
+	 * peer, which plx_link_choice tells: shm where the peer is on this host and offers it, else
+	 * tcp. A listener listens on all of them at one address. */
 	const char *provider;
 };
 
@@ -174,6 +176,9 @@ const char *plx_link_peer(const struct plx_link *link);
 
 /** "tcp (libfabric net)": driver and provider; valid as long as the link. */
 const char *plx_link_provider(const struct plx_link *link);
+
+/** Why it is that one, in words: "the peer is on this host and offers shm". */
+const char *plx_link_choice(const struct plx_link *link);
 
 /** libfabric's name of the provider alone, "net"; valid as long as the link. */
 const char *plx_link_fi_provider(const struct plx_link *link);

@@ -45,6 +45,13 @@ struct plx_fabric_driver {
 		       const struct fi_info *hints, struct fi_info **info_out);
 	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context);
 
+	/** It reaches this host alone. Where the choice is left to us it is tried first for an
+	 * address of this host, and a listener listens on it besides. */
+	bool same_host;
+
+	/** Nothing that it opens is inherited across exec. */
+	bool closes_on_exec;
+
 	/** Complete the hints that lib/fabric made (FI_EP_MSG, FI_MSG, FI_THREAD_DOMAIN, manual
 	 * progress, provider's name, sizes below). May be NULL. */
 	void (*hints)(struct fi_info *hints);
@@ -70,7 +77,8 @@ struct plx_fabric_driver {
 	bool needs_mr;             /**< zones are registered, and their descriptors used */
 };
 
-/** The drivers of this build, ended by NULL; the first one is the default. */
+/** The drivers of this build, ended by NULL. The first one that reaches other hosts is the default
+ * for them. */
 extern const struct plx_fabric_driver *const plx_drivers[];
 
 PLX_END_DECLS

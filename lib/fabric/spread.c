@@ -80,11 +80,11 @@ static uint32_t next_candidate(const struct plx_listener *listener, uint32_t fro
 
 static uint32_t choose_in_turn(struct plx_listener *listener)
 {
-	uint32_t id = next_candidate(listener, listener->turn);
+	uint32_t id = next_candidate(listener, listener->front->turn);
 
 	if (id == PLX_LCORE_NONE)
 		id = next_candidate(listener, 0);
-	listener->turn = id != PLX_LCORE_NONE ? id + 1 : 0;
+	listener->front->turn = id != PLX_LCORE_NONE ? id + 1 : 0;
 	return id;
 }
 
@@ -108,7 +108,7 @@ static uint32_t ask(struct plx_listener *listener, const struct sockaddr *peer)
 	char text[PLX_ADDRESS_MAX];
 
 	address_format(peer, text, sizeof(text));
-	return listener->attr.place(listener, text, listener->attr.place_arg);
+	return listener->attr.place(listener->front, text, listener->attr.place_arg);
 }
 
 /* The lcore for a link with that peer. PLX_SPREAD_CALLBACK may return one that does not exist, and

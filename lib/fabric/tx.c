@@ -140,6 +140,16 @@ void send_done(struct plx_op *op, int status)
 		close_step(link);
 }
 
+/* A connection that the provider knows to be gone is as one that takes nothing: what arrived before
+ * is still to be read, and its end will be told. */
+static int not_sent(struct plx_link *link, ssize_t rc)
+{
+	if (plx_likely(rc == -FI_EAGAIN || rc == -FI_ENOTCONN))
+		return would_block_here(link);
+	link_end(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
+	return -ENOTCONN;
+}
+
 /* Hand a frame to the provider by reference. Return: 0; -EAGAIN its queue is full; a link whose
  * provider fails ends, and the operation counts as taken. */
 int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov, void **desc,
@@ -154,10 +164,7 @@ int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
 		link->unsignalled = 0;
 		return 0;
 	}
-	if (rc == -FI_EAGAIN)
-		return would_block_here(link);
-	link_end(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
-	return -ENOTCONN;
+	return not_sent(link, rc);
 }
 
 /* Copy a frame into the provider. Return: 0; -EAGAIN; -EMSGSIZE it does not take so much. */
@@ -178,8 +185,5 @@ int tx_inject(struct plx_link *link, const uint8_t *frame, uint32_t length)
 		link->unsignalled++;
 		return 0;
 	}
-	if (rc == -FI_EAGAIN)
-		return would_block_here(link);
-	link_end(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
-	return -ENOTCONN;
+	return not_sent(link, rc);
 }

@@ -108,7 +108,7 @@ static const struct row rows[] = {
 	{{PROBE, "--socket-mem", "9999999999"}, 2, {0}, {"more memory than this host has"}},
 	{{PROBE, "--socket-mem", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
 	  "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}, 2, {0}, {"NUMA node"}},
-	{{PROBE, "--provider", "tpc"}, 2, {0}, {"--provider tpc: unknown provider; give a driver (tcp"}},
+	{{PROBE, "--provider", "tpc"}, 2, {0}, {"--provider tpc: unknown provider; give auto, a driver (tcp, shm"}},
 	{{PROBE, "--provider", "fi:nonsense"}, 2, {0}, {"--provider fi:nonsense: unknown provider"}},
 	{{PROBE, "--log-level", "loud"}, 2, {0}, {"--log-level loud: unknown level; give error, "}},
 	{{PROBE, "--log-level", "x:info"}, 2, {0}, {"unknown component 'x'; there are: ", "eal"}},

@@ -18,7 +18,7 @@ static struct process processes[PROCESSES_MAX];
 static unsigned process_count;
 
 unsigned server_cpu, client_cpu;
-const char *providers[3];
+const char *providers[4];
 
 uint64_t now_ms(void)
 {
@@ -261,6 +261,7 @@ static void find_providers(void)
 	assert_int_equal(sscanf(fabric, "libfabric %u.%u", &major, &minor), 2);
 	if (major == 1 && minor < 18)
 		providers[count++] = "net"; /* it is fi:tcp from 1.18 on */
+	providers[count++] = "shm";
 	providers[count] = "fi:tcp";
 }
 

@@ -14,7 +14,7 @@
 extern unsigned server_cpu, client_cpu;
 
 /** libfabric's two tcp providers, or the one that there is from 1.18 on; ended by NULL. */
-extern const char *providers[3];
+extern const char *providers[4];
 
 #define FOREACH_PROVIDER(p) for (const char *const *p = providers; *p; p++)
 

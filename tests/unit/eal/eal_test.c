@@ -180,7 +180,7 @@ static void dry_run_checks_and_starts_nothing(void **state)
 	assert_int_equal(strstr(text, ", main\n") > strstr(text, "lcore 5"), 1);
 	assert_non_null(
 		strstr(text, "memory: 1G pages, numa prefer, 65536 KiB at start on node 0"));
-	assert_non_null(strstr(text, "links: provider tcp\n"));
+	assert_non_null(strstr(text, "links: provider auto\n"));
 	assert_int_equal(plx_eal_fini(), 0);
 }
 

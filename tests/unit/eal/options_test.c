@@ -191,8 +191,7 @@ static void help_tells_of_every_option(void **state)
 			 option->placeholder ? option->placeholder : "");
 		assert_non_null(strstr(help, wanted));
 	}
-	snprintf(wanted, sizeof(wanted), "(default: %s)", plx_drivers[0]->name);
-	assert_non_null(strstr(help, wanted));
+	assert_non_null(strstr(help, "(default: auto)"));
 	assert_ptr_equal(plx_eal_options_help(), help);
 }
 

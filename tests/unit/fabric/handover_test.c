@@ -481,7 +481,7 @@ static void the_process_may_end_with_answers_on_their_way(void **state)
 
 static int start(void **state)
 {
-	fixture_start(NULL, true);
+	fixture_start("tcp", true);
 	return 0;
 }
 

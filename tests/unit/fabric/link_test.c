@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static const char *provider = "tcp";
+static const char *provider = "tcp"; /* then shm, then fi:tcp: see main */
 
 static int start(void **state)
 {
@@ -520,6 +520,8 @@ int main(void)
 	int failed = cmocka_run_group_tests_name("links over the driver's choice", tests, NULL,
 						 NULL);
 
+	provider = "shm";
+	failed += cmocka_run_group_tests_name("links on this host", tests, NULL, NULL);
 	provider = "fi:tcp";
 	return failed + cmocka_run_group_tests_name("links over libfabric tcp", tests, NULL, NULL);
 }

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which addresses are of this host, and which listeners and connectors meet. */
+#include "plx_test.h"
+#include "shm.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static struct sockaddr_storage address(const char *text, uint16_t port)
+{
+	struct sockaddr_storage storage = {.ss_family = strchr(text, ':') ? AF_INET6 : AF_INET};
+	void *to = storage.ss_family == AF_INET
+			 ? (void *)&((struct sockaddr_in *)&storage)->sin_addr
+			 : (void *)&((struct sockaddr_in6 *)&storage)->sin6_addr;
+
+	assert_int_equal(inet_pton(storage.ss_family, text, to), 1);
+	shm_address_set_port((struct sockaddr *)&storage, port);
+	return storage;
+}
+
+static bool is_local(const char *text)
+{
+	struct sockaddr_storage storage = address(text, 7000);
+
+	return shm_address_is_local((struct sockaddr *)&storage);
+}
+
+/* Names ------------------------------------------------------------------------------------ */
+
+static void expect_names(const struct sockaddr_storage *storage, int count,
+			 const char *const *expected)
+{
+	struct sockaddr_un names[3];
+	socklen_t lengths[3];
+
+	assert_int_equal(shm_address_names((const struct sockaddr *)storage, names, lengths),
+			 count);
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(names[i].sun_family, AF_UNIX);
+		assert_int_equal(names[i].sun_path[0], '\0');
+		assert_string_equal(names[i].sun_path + 1, expected[i]);
+		assert_int_equal(lengths[i],
+				 offsetof(struct sockaddr_un, sun_path) + 1 + strlen(expected[i]));
+	}
+}
+
+static void address_comes_before_the_wildcards_that_cover_it(void **state)
+{
+	struct sockaddr_storage four = address("127.0.0.1", 7000);
+	struct sockaddr_storage six = address("2001:db8::1", 7000);
+
+	expect_names(&four, 3,
+		     (const char *[]){"plx_shm:127.0.0.1:7000", "plx_shm:0.0.0.0:7000",
+				      "plx_shm:[::]:7000"});
+	expect_names(&six, 2, (const char *[]){"plx_shm:[2001:db8::1]:7000", "plx_shm:[::]:7000"});
+}
+
+static void wildcard_is_named_once(void **state)
+{
+	struct sockaddr_storage four = address("0.0.0.0", 7000), six = address("::", 7000);
+
+	expect_names(&four, 2, (const char *[]){"plx_shm:0.0.0.0:7000", "plx_shm:[::]:7000"});
+	expect_names(&six, 1, (const char *[]){"plx_shm:[::]:7000"});
+}
+
+static void mapped_address_is_the_ipv4_one(void **state)
+{
+	struct sockaddr_storage mapped = address("::ffff:10.1.2.3", 80);
+
+	expect_names(
+		&mapped, 3,
+		(const char *[]){"plx_shm:10.1.2.3:80", "plx_shm:0.0.0.0:80", "plx_shm:[::]:80"});
+}
+
+static void link_local_addresses_of_two_interfaces_differ(void **state)
+{
+	struct sockaddr_storage six = address("fe80::1", 7000);
+
+	((struct sockaddr_in6 *)&six)->sin6_scope_id = 4;
+	expect_names(&six, 2, (const char *[]){"plx_shm:[fe80::1%4]:7000", "plx_shm:[::]:7000"});
+}
+
+static void other_families_have_no_name(void **state)
+{
+	struct sockaddr_storage other = {.ss_family = AF_UNIX};
+
+	expect_names(&other, 0, NULL);
+	assert_int_equal(shm_address_bytes((struct sockaddr *)&other), 0);
+}
+
+static void port_is_set_and_read_in_host_order(void **state)
+{
+	struct sockaddr_storage four = address("127.0.0.1", 258), six = address("::1", 258);
+
+	assert_int_equal(((struct sockaddr_in *)&four)->sin_port, htons(258));
+	assert_int_equal(((struct sockaddr_in6 *)&six)->sin6_port, htons(258));
+	assert_int_equal(shm_address_port((struct sockaddr *)&four), 258);
+	assert_int_equal(shm_address_port((struct sockaddr *)&six), 258);
+}
+
+/* Meeting ---------------------------------------------------------------------------------- */
+
+static int listen_at(const struct sockaddr_storage *storage)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un names[3];
+	socklen_t lengths[3];
+
+	assert_true(shm_address_names((const struct sockaddr *)storage, names, lengths) >= 1);
+	assert_return_code(bind(fd, (struct sockaddr *)&names[0], lengths[0]), 0);
+	assert_return_code(listen(fd, 4), 0);
+	return fd;
+}
+
+static bool connects_to(const struct sockaddr_storage *storage)
+{
+	struct sockaddr_un names[3];
+	socklen_t lengths[3];
+	int count = shm_address_names((const struct sockaddr *)storage, names, lengths);
+	bool met = false;
+
+	for (int i = 0; i < count && !met; i++) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+		met = connect(fd, (struct sockaddr *)&names[i], lengths[i]) == 0;
+		close(fd);
+	}
+	return met;
+}
+
+static bool meets(const char *listener, const char *connector, uint16_t connector_port)
+{
+	/* Other processes of the host, maybe this test twice, have their own. */
+	uint16_t port = (uint16_t)(20000 + getpid() % 20000);
+	struct sockaddr_storage from = address(listener, port);
+	struct sockaddr_storage to = address(connector, connector_port ? connector_port : port);
+	int fd = listen_at(&from);
+	bool met = connects_to(&to);
+
+	close(fd);
+	assert_false(connects_to(&to));
+	return met;
+}
+
+static void listener_is_met_at_its_address(void **state)
+{
+	assert_true(meets("127.0.0.1", "127.0.0.1", 0));
+	assert_true(meets("::1", "::1", 0));
+	assert_true(meets("::ffff:127.0.0.1", "127.0.0.1", 0));
+}
+
+static void listener_on_a_wildcard_is_met_at_what_it_covers(void **state)
+{
+	assert_true(meets("0.0.0.0", "127.0.0.1", 0));
+	assert_true(meets("0.0.0.0", "10.1.2.3", 0));
+	assert_true(meets("::", "::1", 0));
+	assert_true(meets("::", "127.0.0.1", 0));
+}
+
+static void listener_is_not_met_elsewhere(void **state)
+{
+	assert_false(meets("127.0.0.1", "127.0.0.2", 0));
+	assert_false(meets("0.0.0.0", "::1", 0));
+	assert_false(meets("127.0.0.1", "0.0.0.0", 0));
+	assert_false(meets("127.0.0.1", "127.0.0.1", 7));
+}
+
+/* Local ------------------------------------------------------------------------------------ */
+
+static void addresses_of_this_host_are_local(void **state)
+{
+	assert_true(is_local("127.0.0.1"));
+	assert_true(is_local("127.3.2.1"));
+	assert_true(is_local("0.0.0.0"));
+	assert_true(is_local("::ffff:127.0.0.1"));
+}
+
+static void ipv6_addresses_of_this_host_are_local(void **state)
+{
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	if (fd < 0)
+		skip();
+	close(fd);
+	assert_true(is_local("::"));
+	assert_int_equal(is_local("::1"), if_nametoindex("lo") != 0);
+}
+
+static void other_addresses_are_foreign(void **state)
+{
+	struct sockaddr_storage other = {.ss_family = AF_UNIX};
+
+	assert_false(is_local("192.0.2.1"));
+	assert_false(is_local("::ffff:192.0.2.1"));
+	assert_false(is_local("2001:db8::1"));
+	assert_false(shm_address_is_local((struct sockaddr *)&other));
+}
+
+static void addresses_of_many_are_foreign(void **state)
+{
+	assert_false(is_local("224.0.0.1"));
+	assert_false(is_local("255.255.255.255"));
+	assert_false(is_local("ff0e::1"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(address_comes_before_the_wildcards_that_cover_it),
+		cmocka_unit_test(wildcard_is_named_once),
+		cmocka_unit_test(mapped_address_is_the_ipv4_one),
+		cmocka_unit_test(link_local_addresses_of_two_interfaces_differ),
+		cmocka_unit_test(other_families_have_no_name),
+		cmocka_unit_test(port_is_set_and_read_in_host_order),
+		cmocka_unit_test(listener_is_met_at_its_address),
+		cmocka_unit_test(listener_on_a_wildcard_is_met_at_what_it_covers),
+		cmocka_unit_test(listener_is_not_met_elsewhere),
+		cmocka_unit_test(addresses_of_this_host_are_local),
+		cmocka_unit_test(ipv6_addresses_of_this_host_are_local),
+		cmocka_unit_test(other_addresses_are_foreign),
+		cmocka_unit_test(addresses_of_many_are_foreign),
+	};
+
+	return cmocka_run_group_tests_name("shm/address", tests, NULL, NULL);
+}

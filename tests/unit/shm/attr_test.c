@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What fi_getinfo answers, and to which hints. */
+#include "ask.h"
+
+#include <stdlib.h>
+
+/* What there is ------------------------------------------------------------------------------ */
+
+static void without_hints_there_is_one_endpoint_of_messages(void **state)
+{
+	struct fi_info *info = ask(NULL);
+
+	assert_null(info->next);
+	assert_int_equal(info->caps, FI_MSG | FI_SEND | FI_RECV | FI_LOCAL_COMM);
+	assert_int_equal(info->mode, 0);
+	assert_null(info->dest_addr);
+	assert_null(info->handle);
+	assert_int_equal(info->ep_attr->type, FI_EP_MSG);
+	assert_true(info->ep_attr->protocol & FI_PROV_SPECIFIC);
+	assert_int_equal(info->ep_attr->max_msg_size, SHM_MESSAGE_MAX);
+	assert_int_equal(info->domain_attr->threading, FI_THREAD_DOMAIN);
+	assert_int_equal(info->domain_attr->control_progress, FI_PROGRESS_MANUAL);
+	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
+	assert_int_equal(info->domain_attr->resource_mgmt, FI_RM_ENABLED);
+	assert_int_equal(info->domain_attr->mr_mode, 0);
+	assert_int_equal(info->domain_attr->cq_data_size, 8);
+	assert_int_equal(info->domain_attr->caps, FI_LOCAL_COMM);
+	assert_string_equal(info->domain_attr->name, SHM_NAME);
+	assert_string_equal(info->fabric_attr->name, SHM_NAME);
+	assert_string_equal(info->fabric_attr->prov_name, SHM_NAME);
+	assert_int_equal(info->fabric_attr->prov_version, SHM_VERSION);
+	assert_int_equal(info->fabric_attr->api_version, VERSION);
+	fi_freeinfo(info);
+}
+
+static void contexts_have_their_defaults(void **state)
+{
+	struct fi_info *info = ask(NULL);
+
+	assert_int_equal(info->tx_attr->caps, FI_MSG | FI_SEND);
+	assert_int_equal(info->tx_attr->op_flags, 0);
+	assert_int_equal(info->tx_attr->msg_order, FI_ORDER_SAS);
+	assert_int_equal(info->tx_attr->comp_order, FI_ORDER_NONE);
+	assert_int_equal(info->tx_attr->inject_size, SHM_INJECT_MAX);
+	assert_int_equal(info->tx_attr->size, SHM_TX_SIZE);
+	assert_int_equal(info->tx_attr->iov_limit, SHM_IOV_MAX);
+	assert_int_equal(info->tx_attr->rma_iov_limit, 0);
+	assert_int_equal(info->rx_attr->caps, FI_MSG | FI_RECV);
+	assert_int_equal(info->rx_attr->op_flags, 0);
+	assert_int_equal(info->rx_attr->msg_order, FI_ORDER_SAS);
+	assert_int_equal(info->rx_attr->comp_order, FI_ORDER_STRICT);
+	assert_int_equal(info->rx_attr->size, SHM_RX_SIZE);
+	assert_int_equal(info->rx_attr->iov_limit, SHM_IOV_MAX);
+	fi_freeinfo(info);
+}
+
+static void asked_sizes_and_flags_are_given(void **state)
+{
+	struct fi_info *hints = *state, *info;
+
+	hints->tx_attr->size = 17;
+	hints->rx_attr->size = SHM_RX_SIZE_MAX;
+	hints->tx_attr->inject_size = 1;
+	hints->tx_attr->op_flags = FI_INJECT_COMPLETE;
+	hints->rx_attr->op_flags = FI_COMPLETION;
+	hints->domain_attr->av_type = FI_AV_TABLE;
+	info = ask(hints);
+	assert_int_equal(info->tx_attr->size, 17);
+	assert_int_equal(info->rx_attr->size, SHM_RX_SIZE_MAX);
+	assert_int_equal(info->tx_attr->inject_size, SHM_INJECT_MAX);
+	assert_int_equal(info->tx_attr->op_flags, FI_INJECT_COMPLETE);
+	assert_int_equal(info->rx_attr->op_flags, FI_COMPLETION);
+	assert_int_equal(info->domain_attr->av_type, FI_AV_TABLE);
+	fi_freeinfo(info);
+}
+
+static void capabilities_are_those_asked_for(void **state)
+{
+	struct fi_info *hints = *state, *info;
+
+	hints->caps = FI_MSG;
+	info = ask(hints);
+	assert_int_equal(info->caps, FI_MSG | FI_SEND | FI_RECV | FI_LOCAL_COMM);
+	fi_freeinfo(info);
+
+	hints->caps = FI_MSG | FI_SEND;
+	info = ask(hints);
+	assert_int_equal(info->caps, FI_MSG | FI_SEND | FI_LOCAL_COMM);
+	assert_int_equal(info->tx_attr->caps, FI_MSG | FI_SEND);
+	assert_int_equal(info->rx_attr->caps, FI_MSG);
+	fi_freeinfo(info);
+}
+
+static void registration_mode_is_none_or_one_of_old(void **state)
+{
+	static const int modes[][2] = {
+		{FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY, 0},
+		{FI_MR_BASIC, FI_MR_BASIC},
+		{FI_MR_SCALABLE, FI_MR_SCALABLE},
+	};
+	struct fi_info *hints = *state;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(modes); i++) {
+		hints->domain_attr->mr_mode = modes[i][0];
+
+		struct fi_info *info = ask(hints);
+
+		assert_int_equal(info->domain_attr->mr_mode, modes[i][1]);
+		fi_freeinfo(info);
+	}
+}
+
+static void hints_may_be_bare(void **state)
+{
+	struct fi_info hints = {.caps = FI_MSG, .mode = ~UINT64_C(0)};
+	struct fi_info *info = ask(&hints);
+
+	assert_int_equal(info->mode, 0);
+	fi_freeinfo(info);
+}
+
+static void an_answer_is_good_as_hints(void **state)
+{
+	struct fi_info *hints = ask(NULL), *info = ask(hints);
+
+	assert_int_equal(info->caps, hints->caps);
+	assert_int_equal(info->tx_attr->size, hints->tx_attr->size);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+static void passive_endpoint_is_handed_on_and_other_handles_are_not(void **state)
+{
+	struct fid pep = {.fclass = FI_CLASS_PEP}, request = {.fclass = FI_CLASS_CONNREQ};
+	struct fi_info *hints = *state, *info;
+
+	hints->handle = &pep;
+	info = ask(hints);
+	assert_ptr_equal(info->handle, &pep);
+	fi_freeinfo(info);
+	hints->handle = &request;
+	info = ask(hints);
+	assert_null(info->handle);
+	fi_freeinfo(info);
+}
+
+/* Hints that fit, and those that do not ------------------------------------------------------- */
+
+struct hint {
+	const char *what;
+	size_t part;   /* offset of the attributes in struct fi_info; 0: itself */
+	size_t offset; /* of the member in them */
+	size_t bytes;
+	uint64_t value;
+};
+
+#define IN_INFO(member, v)                                         \
+	{                                                          \
+#member, 0, offsetof(struct fi_info, member),      \
+			sizeof(((struct fi_info *)0)->member), (v) \
+	}
+#define IN_ATTR(attr, member, v)                                            \
+	{                                                                   \
+#attr " " #member, offsetof(struct fi_info, attr##_attr),   \
+			offsetof(struct fi_##attr##_attr, member),          \
+			sizeof(((struct fi_##attr##_attr *)0)->member), (v) \
+	}
+
+static int answer_to(const struct hint *hint)
+{
+	struct fi_info *hints = fi_allocinfo();
+	char *part = (char *)hints;
+	int rc;
+
+	if (hint->part)
+		memcpy(&part, (char *)hints + hint->part, sizeof(part));
+	memcpy(part + hint->offset, &hint->value, hint->bytes);
+	rc = refusal(NULL, NULL, 0, hints);
+	fi_freeinfo(hints);
+	return rc;
+}
+
+static void what_there_is_is_granted(void **state)
+{
+	static const struct hint good[] = {
+		IN_INFO(caps, FI_MSG | FI_RECV),
+		IN_INFO(caps, FI_LOCAL_COMM),
+		IN_INFO(mode, FI_CONTEXT | FI_RX_CQ_DATA),
+		IN_INFO(addr_format, FI_SOCKADDR),
+		IN_INFO(addr_format, FI_SOCKADDR_IN),
+		IN_ATTR(ep, type, FI_EP_MSG),
+		IN_ATTR(ep, max_msg_size, SHM_MESSAGE_MAX),
+		IN_ATTR(ep, tx_ctx_cnt, 1),
+		IN_ATTR(ep, rx_ctx_cnt, 1),
+		IN_ATTR(tx, caps, FI_MSG | FI_SEND),
+		IN_ATTR(tx, caps, FI_MSG | FI_MULTI_RECV),
+		IN_ATTR(tx, op_flags, FI_COMPLETION | FI_INJECT),
+		IN_ATTR(tx, op_flags,
+			FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE),
+		IN_ATTR(tx, msg_order, FI_ORDER_SAS),
+		IN_ATTR(tx, inject_size, SHM_INJECT_MAX),
+		IN_ATTR(tx, size, SHM_TX_SIZE_MAX),
+		IN_ATTR(tx, iov_limit, SHM_IOV_MAX),
+		IN_ATTR(tx, tclass, FI_TC_LOW_LATENCY),
+		IN_ATTR(rx, caps, FI_MSG | FI_RECV),
+		IN_ATTR(rx, msg_order, FI_ORDER_SAS),
+		IN_ATTR(rx, comp_order, FI_ORDER_STRICT),
+		IN_ATTR(rx, total_buffered_recv, 1 << 20),
+		IN_ATTR(rx, iov_limit, SHM_IOV_MAX),
+		IN_ATTR(domain, threading, FI_THREAD_DOMAIN),
+		IN_ATTR(domain, control_progress, FI_PROGRESS_MANUAL),
+		IN_ATTR(domain, data_progress, FI_PROGRESS_MANUAL),
+		IN_ATTR(domain, resource_mgmt, FI_RM_DISABLED),
+		IN_ATTR(domain, av_type, FI_AV_MAP),
+		IN_ATTR(domain, cq_data_size, 8),
+		IN_ATTR(domain, ep_cnt, 100000),
+		IN_ATTR(domain, caps, FI_LOCAL_COMM),
+		IN_ATTR(domain, max_err_data, SHM_CM_DATA_MAX),
+		IN_ATTR(fabric, prov_version, SHM_VERSION),
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(good); i++)
+		if (answer_to(&good[i]) != 0)
+			fail_msg("%s 0x%llx is refused", good[i].what,
+				 (unsigned long long)good[i].value);
+}
+
+static void what_there_is_not_is_refused(void **state)
+{
+	static const struct hint bad[] = {
+		IN_INFO(caps, FI_MSG | FI_REMOTE_COMM),
+		IN_INFO(caps, FI_MSG | FI_RMA),
+		IN_INFO(caps, FI_TAGGED),
+		IN_INFO(caps, FI_MSG | FI_MULTI_RECV),
+		IN_INFO(caps, FI_MSG | FI_SOURCE),
+		IN_INFO(addr_format, FI_SOCKADDR_IB),
+		IN_INFO(addr_format, FI_ADDR_STR),
+		IN_ATTR(ep, type, FI_EP_RDM),
+		IN_ATTR(ep, type, FI_EP_DGRAM),
+		IN_ATTR(ep, protocol, FI_PROTO_SOCK_TCP),
+		IN_ATTR(ep, protocol_version, 1000),
+		IN_ATTR(ep, max_msg_size, SHM_MESSAGE_MAX + 1),
+		IN_ATTR(ep, tx_ctx_cnt, 2),
+		IN_ATTR(ep, rx_ctx_cnt, FI_SHARED_CONTEXT),
+		IN_ATTR(ep, auth_key_size, 16),
+		IN_ATTR(tx, caps, FI_MSG | FI_RMA),
+		IN_ATTR(tx, op_flags, FI_COMMIT_COMPLETE),
+		IN_ATTR(tx, msg_order, FI_ORDER_SAS | FI_ORDER_RAW),
+		IN_ATTR(tx, comp_order, FI_ORDER_STRICT),
+		IN_ATTR(tx, inject_size, SHM_INJECT_MAX + 1),
+		IN_ATTR(tx, size, SHM_TX_SIZE_MAX + 1),
+		IN_ATTR(tx, iov_limit, SHM_IOV_MAX + 1),
+		IN_ATTR(tx, rma_iov_limit, 1),
+		IN_ATTR(rx, caps, FI_MSG | FI_MULTI_RECV),
+		IN_ATTR(rx, op_flags, FI_MULTI_RECV),
+		IN_ATTR(rx, msg_order, FI_ORDER_RAR),
+		IN_ATTR(rx, comp_order, FI_ORDER_DATA),
+		IN_ATTR(rx, size, SHM_RX_SIZE_MAX + 1),
+		IN_ATTR(rx, iov_limit, SHM_IOV_MAX + 1),
+		IN_ATTR(domain, threading, FI_THREAD_SAFE),
+		IN_ATTR(domain, threading, FI_THREAD_FID),
+		IN_ATTR(domain, threading, FI_THREAD_ENDPOINT),
+		IN_ATTR(domain, threading, FI_THREAD_COMPLETION),
+		IN_ATTR(domain, control_progress, FI_PROGRESS_AUTO),
+		IN_ATTR(domain, data_progress, FI_PROGRESS_AUTO),
+		IN_ATTR(domain, mr_mode, FI_MR_BASIC | FI_MR_LOCAL),
+		IN_ATTR(domain, mr_mode, FI_MR_BASIC | FI_MR_SCALABLE),
+		IN_ATTR(domain, mr_key_size, 16),
+		IN_ATTR(domain, cq_data_size, 9),
+		IN_ATTR(domain, max_ep_tx_ctx, 2),
+		IN_ATTR(domain, max_ep_srx_ctx, 1),
+		IN_ATTR(domain, cntr_cnt, 1),
+		IN_ATTR(domain, mr_iov_limit, SHM_IOV_MAX + 1),
+		IN_ATTR(domain, caps, FI_REMOTE_COMM),
+		IN_ATTR(domain, caps, FI_SHARED_AV),
+		IN_ATTR(domain, max_err_data, SHM_CM_DATA_MAX + 1),
+		IN_ATTR(fabric, prov_version, SHM_VERSION + 1),
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++)
+		if (answer_to(&bad[i]) != -FI_ENODATA)
+			fail_msg("%s 0x%llx is not refused", bad[i].what,
+				 (unsigned long long)bad[i].value);
+}
+
+static void direction_of_a_context_is_one_of_the_endpoint(void **state)
+{
+	struct fi_info *hints = *state;
+
+	hints->caps = FI_MSG | FI_RECV;
+	hints->tx_attr->caps = FI_MSG | FI_SEND;
+	assert_int_equal(refusal(NULL, NULL, 0, hints), -FI_ENODATA);
+	hints->tx_attr->caps = FI_MSG;
+	assert_int_equal(refusal(NULL, NULL, 0, hints), 0);
+}
+
+static int answer_to_name(char **name, const struct fi_info *hints, const char *text)
+{
+	int rc;
+
+	*name = strdup(text);
+	rc = refusal(NULL, NULL, 0, hints);
+	free(*name);
+	*name = NULL;
+	return rc;
+}
+
+static void names_choose(void **state)
+{
+	struct fi_info *hints = *state;
+
+	assert_int_equal(answer_to_name(&hints->fabric_attr->name, hints, SHM_NAME), 0);
+	assert_int_equal(answer_to_name(&hints->fabric_attr->name, hints, "net"), -FI_ENODATA);
+	assert_int_equal(answer_to_name(&hints->domain_attr->name, hints, SHM_NAME), 0);
+	assert_int_equal(answer_to_name(&hints->domain_attr->name, hints, "lo"), -FI_ENODATA);
+}
+
+static void provider_is_named_alone_or_with_others_left_out(void **state)
+{
+	static const struct {
+		const char *names;
+		int rc;
+	} cases[] = {
+		{"plx_shm", 0},
+		{"PLX_SHM", 0},
+		{"plx_shm;^ofi_rxm", 0},
+		{"^ofi_rxm", 0},
+		{"tcp", -FI_ENODATA},
+		{"shm", -FI_ENODATA},
+		{"plx_shm2", -FI_ENODATA},
+		{"plx", -FI_ENODATA},
+		{"", 0},
+		{"^plx_shm", -FI_ENODATA},
+		{"plx_shm;ofi_rxm", -FI_ENODATA},
+	};
+	struct fi_info *hints = *state;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++)
+		if (answer_to_name(&hints->fabric_attr->prov_name, hints, cases[i].names) !=
+		    cases[i].rc)
+			fail_msg("provider %s is answered otherwise", cases[i].names);
+}
+
+static void objects_of_other_providers_are_refused(void **state)
+{
+	struct fi_info *hints = *state;
+	struct fid_fabric fabric = {.ops = NULL};
+	struct fid_domain domain = {.ops = NULL};
+
+	hints->fabric_attr->fabric = &fabric;
+	assert_int_equal(refusal(NULL, NULL, 0, hints), -FI_ENODATA);
+	hints->fabric_attr->fabric = NULL;
+	hints->domain_attr->domain = &domain;
+	assert_int_equal(refusal(NULL, NULL, 0, hints), -FI_ENODATA);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(without_hints_there_is_one_endpoint_of_messages),
+		TEST(contexts_have_their_defaults),
+		TEST(asked_sizes_and_flags_are_given),
+		TEST(capabilities_are_those_asked_for),
+		TEST(registration_mode_is_none_or_one_of_old),
+		TEST(hints_may_be_bare),
+		TEST(an_answer_is_good_as_hints),
+		TEST(passive_endpoint_is_handed_on_and_other_handles_are_not),
+		TEST(what_there_is_is_granted),
+		TEST(what_there_is_not_is_refused),
+		TEST(direction_of_a_context_is_one_of_the_endpoint),
+		TEST(names_choose),
+		TEST(provider_is_named_alone_or_with_others_left_out),
+		TEST(objects_of_other_providers_are_refused),
+	};
+
+	return cmocka_run_group_tests_name("shm/attr", tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parameters from the environment. They are read once in a process, so each case has one of its
+ * own, which prints what was read, behind what the log says of it. */
+#include "plx_test.h"
+#include "shm.h"
+
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char self[4096];
+
+struct outcome {
+	struct shm_params params;
+	char log[8192];
+};
+
+static void print_params(void)
+{
+	shm_begin();
+	printf("params %u %llu %d %d %u\n", shm_params.ring_bytes,
+	       (unsigned long long)shm_params.inline_max, shm_params.cma, shm_params.has_group,
+	       shm_params.group);
+}
+
+static void parse_params(const char *line, struct shm_params *params)
+{
+	unsigned long long inline_max;
+	int cma, has_group;
+
+	assert_int_equal(sscanf(line, "params %u %llu %d %d %u", &params->ring_bytes, &inline_max,
+				&cma, &has_group, &params->group),
+			 5);
+	params->inline_max = inline_max;
+	params->cma = cma;
+	params->has_group = has_group;
+}
+
+static struct outcome read_outcome(FILE *output)
+{
+	struct outcome outcome = {.log = ""};
+	bool found = false;
+	char line[1024];
+
+	assert_non_null(output);
+	while (fgets(line, sizeof(line), output)) {
+		if (strncmp(line, "params ", 7) == 0) {
+			parse_params(line, &outcome.params);
+			found = true;
+		} else if (strlen(outcome.log) + strlen(line) < sizeof(outcome.log)) {
+			strcat(outcome.log, line);
+		}
+	}
+	assert_true(found);
+	return outcome;
+}
+
+/* setting: NAME=value, or "". */
+static struct outcome run(const char *setting)
+{
+	struct outcome outcome;
+	int ends[2], status;
+	FILE *output;
+	pid_t child;
+
+	assert_return_code(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		dup2(ends[1], STDERR_FILENO);
+		if (*setting)
+			putenv(strdup(setting));
+		print_params();
+		fflush(stdout);
+		_exit(0);
+	}
+	close(ends[1]);
+	output = fdopen(ends[0], "r");
+	outcome = read_outcome(output);
+	fclose(output);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	return outcome;
+}
+
+static void expect_log(const struct outcome *outcome, const char *part)
+{
+	if (!strstr(outcome->log, part))
+		fail_msg("the log '%s' lacks '%s'", outcome->log, part);
+}
+
+static void defaults_are_used_without_a_word(void **state)
+{
+	struct outcome outcome = run("");
+
+	assert_int_equal(outcome.params.ring_bytes, SHM_RING_BYTES);
+	assert_int_equal(outcome.params.inline_max, 16384);
+	assert_true(outcome.params.cma);
+	assert_false(outcome.params.has_group);
+	assert_string_equal(outcome.log, "");
+}
+
+static void ring_bytes_are_a_number_with_or_without_unit(void **state)
+{
+	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=65536").params.ring_bytes, 65536);
+	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=0x20000").params.ring_bytes, 131072);
+	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=512k").params.ring_bytes, 512 << 10);
+	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=64M").params.ring_bytes, 64 << 20);
+}
+
+static void bad_ring_bytes_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"",       "100000", "32k", "128m", "-65536",
+		"+65536", "64kb",   "k",   "ten",  "18014398509481985024k"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
+		char settings[128];
+		struct outcome outcome;
+
+		snprintf(settings, sizeof(settings), "FI_PLX_SHM_RING_BYTES=%s", bad[i]);
+		outcome = run(settings);
+		assert_int_equal(outcome.params.ring_bytes, SHM_RING_BYTES);
+		expect_log(&outcome, "FI_PLX_SHM_RING_BYTES=");
+		expect_log(&outcome, "is refused, 256k is used; give a power of two from 64k to "
+				     "64m");
+	}
+}
+
+static void inline_max_may_be_a_quarter_of_the_ring(void **state)
+{
+	struct outcome most = run("FI_PLX_SHM_INLINE_MAX=65472");
+	struct outcome more = run("FI_PLX_SHM_INLINE_MAX=65473");
+
+	assert_int_equal(most.params.inline_max, 65472);
+	assert_string_equal(most.log, "");
+	assert_int_equal(more.params.inline_max, 16384);
+	expect_log(&more, "FI_PLX_SHM_INLINE_MAX=65473 is refused, 16384 is used; give 4096 to "
+			  "65472");
+}
+
+static void inline_max_holds_what_is_injected(void **state)
+{
+	assert_int_equal(run("FI_PLX_SHM_INLINE_MAX=4k").params.inline_max, SHM_INJECT_MAX);
+	assert_int_equal(run("FI_PLX_SHM_INLINE_MAX=4095").params.inline_max, 16384);
+}
+
+static void inline_max_follows_a_small_ring(void **state)
+{
+	struct outcome outcome = run("FI_PLX_SHM_RING_BYTES=64k");
+
+	assert_int_equal(outcome.params.inline_max, 16384 - 64);
+	assert_string_equal(outcome.log, "");
+}
+
+static void cma_is_yes_or_no(void **state)
+{
+	struct outcome bad = run("FI_PLX_SHM_CMA=maybe");
+
+	assert_false(run("FI_PLX_SHM_CMA=no").params.cma);
+	assert_true(run("FI_PLX_SHM_CMA=1").params.cma);
+	assert_true(bad.params.cma);
+	expect_log(&bad, "FI_PLX_SHM_CMA is refused, yes is used; give yes or no");
+}
+
+static void group_is_a_number_or_a_name(void **state)
+{
+	struct outcome number = run("FI_PLX_SHM_GROUP=4711");
+	char settings[256];
+
+	assert_true(number.params.has_group);
+	assert_int_equal(number.params.group, 4711);
+
+	struct group *known = getgrent();
+
+	while (known && known->gr_gid == 0)
+		known = getgrent();
+	if (!known)
+		skip();
+	snprintf(settings, sizeof(settings), "FI_PLX_SHM_GROUP=%s", known->gr_name);
+
+	struct outcome name = run(settings);
+
+	assert_true(name.params.has_group);
+	assert_int_equal(name.params.group, known->gr_gid);
+	endgrent();
+}
+
+static void unknown_group_lets_nobody_in(void **state)
+{
+	static const char *const bad[] = {"no-such-group", "", "-1", "4294967295", "12x"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
+		char settings[128];
+		struct outcome outcome;
+
+		snprintf(settings, sizeof(settings), "FI_PLX_SHM_GROUP=%s", bad[i]);
+		outcome = run(settings);
+		assert_false(outcome.params.has_group);
+		expect_log(&outcome, "is refused, only the same user may connect");
+	}
+}
+
+/* Where nothing of libfabric was called before, its log is as it is set all the same. */
+static void first_call_of_the_process_reads_them_too(void **state)
+{
+	char line[sizeof(self) + 64];
+	struct outcome outcome;
+	FILE *output;
+
+	snprintf(line, sizeof(line), "FI_PLX_SHM_RING_BYTES=1 '%s' print 2>&1", self);
+	output = popen(line, "r");
+	outcome = read_outcome(output);
+	assert_int_equal(pclose(output), 0);
+	assert_int_equal(outcome.params.ring_bytes, SHM_RING_BYTES);
+	expect_log(&outcome, "FI_PLX_SHM_RING_BYTES=1 is refused");
+}
+
+/* libfabric's own start takes long: once, and not in each of the processes. */
+static void start_libfabric(void)
+{
+	struct fi_param *params;
+	int count;
+
+	setenv("FI_LOG_LEVEL", "warn", 1);
+	setenv("FI_LOG_PROV", SHM_NAME, 1);
+	if (fi_getparams(&params, &count) == 0 && params)
+		fi_freeparams(params);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_used_without_a_word),
+		cmocka_unit_test(ring_bytes_are_a_number_with_or_without_unit),
+		cmocka_unit_test(bad_ring_bytes_are_refused),
+		cmocka_unit_test(inline_max_may_be_a_quarter_of_the_ring),
+		cmocka_unit_test(inline_max_holds_what_is_injected),
+		cmocka_unit_test(inline_max_follows_a_small_ring),
+		cmocka_unit_test(cma_is_yes_or_no),
+		cmocka_unit_test(group_is_a_number_or_a_name),
+		cmocka_unit_test(unknown_group_lets_nobody_in),
+		cmocka_unit_test(first_call_of_the_process_reads_them_too),
+	};
+
+	if (argc > 1) {
+		print_params();
+		return 0;
+	}
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		return 1;
+	start_libfabric();
+	return cmocka_run_group_tests_name("shm/params", tests, NULL, NULL);
+}
