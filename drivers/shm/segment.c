@@ -6,14 +6,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
 #endif
+
+#define PAGE_BYTES    4096
+#define TOUCHED_BYTES (SEGMENT_CONTROL_BYTES + 4 * PAGE_BYTES)
 
 /* Who could change the size would make us touch what is not there. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -26,13 +31,34 @@ static int create_memfd(const char *name)
 	return fd < 0 && errno == EINVAL ? memfd_create(name, flags) : fd;
 }
 
-/* Populated, so that the first messages do not pay for page faults; whose mapping is the first
- * decides on which node the pages are. */
-static void *map(int fd, size_t bytes)
+/* Whoever is the first to touch a page, it is to lie on the node of the receiver, who calls this.
+ * Where that cannot be had it lies elsewhere. */
+static void place_here(void *base, size_t bytes)
 {
-	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	unsigned cpu, node;
+	unsigned long nodes[16] = {0};
 
-	return base == MAP_FAILED ? NULL : base;
+	if (syscall(SYS_getcpu, &cpu, &node, NULL) || node >= sizeof(nodes) * 8)
+		return;
+	nodes[node / (8 * sizeof(*nodes))] |= 1UL << node % (8 * sizeof(*nodes));
+	syscall(SYS_mbind, base, bytes, MPOL_PREFERRED, nodes, sizeof(nodes) * 8, 0);
+}
+
+/* The first pages are touched here, so that the first messages do not pay for page faults; the rest
+ * when they are needed, so that a connection which is idle takes little memory. */
+static void *map(int fd, size_t bytes, bool is_receiver)
+{
+	uint8_t *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	size_t first = bytes < TOUCHED_BYTES ? bytes : TOUCHED_BYTES;
+
+	if (base == MAP_FAILED)
+		return NULL;
+	if (is_receiver)
+		place_here(base, bytes);
+	for (size_t at = 0; at < first; at += PAGE_BYTES)
+		/* A write that changes nothing, as the peer may have written there already. */
+		atomic_fetch_or_explicit((_Atomic uint8_t *)base + at, 0, memory_order_relaxed);
+	return base;
 }
 
 static int create(const char *name, size_t bytes, void **base_out, int *fd_out)
@@ -41,7 +67,7 @@ static int create(const char *name, size_t bytes, void **base_out, int *fd_out)
 	void *base = NULL;
 
 	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
-		base = map(fd, bytes);
+		base = map(fd, bytes, true);
 	if (!base) {
 		int err = errno;
 
@@ -80,7 +106,7 @@ static int map_checked(int fd, size_t bytes, void **base_out)
 		shm_log(FI_LOG_WARN, "memory of a peer is refused: it %s", wrong);
 		return -FI_EINVAL;
 	}
-	*base_out = map(fd, bytes);
+	*base_out = map(fd, bytes, false);
 	if (*base_out)
 		return 0;
 	int err = errno;

@@ -262,7 +262,6 @@ const char *plx_eal_describe(char *out, size_t size)
 	}
 	add_lcores(&text);
 	add_memory(&text);
-	eal_text_add(&text, "links: provider %s\n",
-		     eal.provider ? eal.provider : "auto");
+	eal_text_add(&text, "links: provider %s\n", eal.provider ? eal.provider : "auto");
 	return out;
 }

@@ -9,10 +9,11 @@ targets=()         # what ninja is to build
 wanted=(raw-tcp raw-fi raw-fi-shm raw-zmq hiccup plx-ping many_links) # parts add theirs
 
 # name of the program of each row, in the order of a round
-all_rows=(raw-tcp raw-fi-tcp raw-fi-shm raw-zmq tcp-poll tcp-poll-idle)
+all_rows=(raw-tcp raw-fi-tcp raw-fi-shm raw-fi-plxshm raw-zmq tcp-poll tcp-poll-idle shm-poll)
 declare -A row_program=(
 	[raw-tcp]=raw-tcp [raw-fi-tcp]=raw-fi [raw-fi-shm]=raw-fi-shm [raw-zmq]=raw-zmq
 	[tcp-poll]=plx-ping [tcp-poll-idle]=plx-ping
+	[raw-fi-plxshm]=raw-fi [shm-poll]=plx-ping
 )
 
 # tcp-poll-idle is tcp-poll while the server has that many more links on which nothing happens.
@@ -87,8 +88,8 @@ choose_rows()
 	rows=()
 	for row in "${all_rows[@]}"; do
 		name=${row_program[$row]}
-		if [[ $mode != local && $row == raw-fi-shm ]]; then
-			say 'note: raw-fi-shm is for one host; left out'
+		if [[ $mode != local && $row == *shm* ]]; then
+			say "note: $row is for one host; left out"
 		elif [[ $mode != local && $row == tcp-poll-idle ]]; then
 			: # its links come from this host
 		elif [[ -z ${program[$name]-} ]]; then
@@ -120,15 +121,24 @@ warmup_for()
 	fi
 }
 
+# provider_of ROW: what a row of plx-ping gives as its --provider.
+provider_of()
+{
+	[[ $1 == shm-poll ]] && echo shm || echo "$eal_provider"
+}
+
 # server_command ROW ADDRESS SIZE: sets `command`.
 server_command()
 {
 	local path=${program[${row_program[$1]}]}
 
 	case $1 in
-	tcp-poll*)
-		command=("$path" -l "0@$cpu_plx_server" --provider "$eal_provider"
+	tcp-poll* | shm-poll)
+		command=("$path" -l "0@$cpu_plx_server" --provider "$(provider_of "$1")"
 			-- --listen "$2" --size "$3")
+		;;
+	raw-fi-plxshm)
+		command=("$path" --listen "$2" --provider plx_shm --cpu "$cpu_server")
 		;;
 	raw-fi-tcp)
 		command=("$path" --listen "$2" --provider "$fi_provider" --cq "$fi_cq" --cpu "$cpu_server")
@@ -145,8 +155,11 @@ client_command()
 	tail=(--connect "$2" --size "$3" --duration "$duration" --warmup "$(warmup_for "$3")"
 		--out "$4" --name "$1")
 	case $1 in
-	tcp-poll*)
-		command=("$path" -l "1@$cpu_client" --provider "$eal_provider" -- "${tail[@]}")
+	tcp-poll* | shm-poll)
+		command=("$path" -l "1@$cpu_client" --provider "$(provider_of "$1")" -- "${tail[@]}")
+		;;
+	raw-fi-plxshm)
+		command=("$path" "${tail[@]}" --provider plx_shm --cpu "$cpu_client")
 		;;
 	raw-fi-tcp)
 		command=("$path" "${tail[@]}" --provider "$fi_provider" --cq "$fi_cq" --cpu "$cpu_client")
