@@ -43,8 +43,9 @@ usage()
 	  -h, --help            this text
 
 	Rows of rtt: raw-tcp (plain sockets), raw-fi-tcp (libfabric alone), raw-fi-shm (libfabric's shared
-	memory), raw-zmq (ZeroMQ), tcp-poll (Pollux: plx-ping), tcp-poll-idle (the same while the server
-	has 1000 more links that are idle; 64 B only). Server and client run on the first two
+	memory), raw-fi-plxshm (libfabric alone over Pollux' provider plx_shm), raw-zmq (ZeroMQ),
+	tcp-poll (Pollux: plx-ping), tcp-poll-idle (the same while the server has 1000 more links that
+	are idle; 64 B only), shm-poll (plx-ping over shm). Server and client run on the first two
 	CPUs that this process may use.
 
 	Exit status:

@@ -21,12 +21,16 @@
 
 #include <string.h>
 
+/* Bytes behind the tail that are cleared in one go. */
+#define CLEAR_AHEAD 1024
+
 /* The sender's end. */
 struct ring_writer {
 	struct segment segment;
-	uint64_t tail; /* bytes written, free-running */
-	uint64_t head; /* as last read, checked */
-	bool broken;   /* head was not what it may be: the peer scribbles */
+	uint64_t tail;    /* bytes written, free-running */
+	uint64_t head;    /* as last read, checked */
+	uint64_t cleared; /* what could be a word is 0 from behind the tail up to here */
+	bool broken;      /* head was not what it may be: the peer scribbles */
 };
 
 /* The receiver's end. */
@@ -115,19 +119,41 @@ static inline uint8_t *ring_payload(uint8_t *record, uint8_t flags, uint64_t dat
 	return record;
 }
 
+/* Clear what could be words up to there, but no record that was not read. */
+static inline void ring_clear(struct ring_writer *writer, uint64_t end)
+{
+	/* Relaxed: the next W1 makes it visible. */
+	for (; writer->cleared < end; writer->cleared += RECORD_UNIT)
+		atomic_store_explicit(ring_word(&writer->segment, writer->cleared), 0,
+				      memory_order_relaxed);
+}
+
+/* After a record, when nobody waits: clear for the next ones, so that their lines are this CPU's by
+ * then. */
+static inline void ring_clear_ahead(struct ring_writer *writer)
+{
+	uint64_t room = writer->head + writer->segment.ring_bytes;
+	uint64_t end = writer->tail + CLEAR_AHEAD;
+
+	if (plx_unlikely(writer->cleared < writer->tail + CLEAR_AHEAD / 2))
+		ring_clear(writer, end < room ? end : room);
+}
+
 /* Publish a claimed record. */
 static inline void ring_commit(struct ring_writer *writer, enum record_kind kind, uint8_t flags,
 			       uint32_t length, uint32_t bytes)
 {
 	uint64_t word = length | (uint64_t)kind << 32 | (uint64_t)flags << 40;
+	uint64_t next = writer->tail + bytes;
 
-	/* Relaxed: W1 makes it visible. */
-	atomic_store_explicit(ring_word(&writer->segment, writer->tail + bytes), 0,
-			      memory_order_relaxed);
+	if (plx_unlikely(writer->cleared <= next)) {
+		writer->cleared = next;
+		ring_clear(writer, next + RECORD_UNIT);
+	}
 	/* W1 -> W2; C1 */
 	atomic_store_explicit(ring_word(&writer->segment, writer->tail), word,
 			      memory_order_seq_cst);
-	writer->tail += bytes;
+	writer->tail = next;
 }
 
 /* How the receiver wants to be called for what was just published. Whoever takes the wish away
@@ -159,11 +185,27 @@ int ring_parse(struct ring_reader *reader, uint64_t word, struct record *record_
 /* The next record. Return: 1; 0 there is none; -1 the peer scribbles. */
 static inline int ring_peek(struct ring_reader *reader, struct record *record_out)
 {
+	const struct segment *segment = &reader->segment;
+	uint32_t offset = (uint32_t)reader->head & (segment->ring_bytes - 1);
 	/* W2 <- W1 */
-	uint64_t word = atomic_load_explicit(ring_word(&reader->segment, reader->head),
+	uint64_t word = atomic_load_explicit(ring_word(segment, reader->head),
 					     memory_order_acquire);
+	uint32_t bytes = record_bytes((uint32_t)word, 0);
 
-	return plx_likely(word == 0) ? 0 : ring_parse(reader, word, record_out);
+	if (plx_likely(word == 0))
+		return 0;
+	/* What most records are, checked as ring_parse does. */
+	if (plx_unlikely(word >> 32 != RECORD_MESSAGE ||
+			 (uint32_t)word > ring_payload_max(segment) ||
+			 bytes > segment->ring_bytes - offset))
+		return ring_parse(reader, word, record_out);
+	*record_out = (struct record){
+		.kind = RECORD_MESSAGE,
+		.length = (uint32_t)word,
+		.payload = segment->ring + offset + RECORD_WORD_BYTES,
+		.bytes = bytes,
+	};
+	return 1;
 }
 
 /* Say how far we have come. Returns whether the sender wants to be woken for it. */

@@ -58,6 +58,7 @@ static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flag
 	how = ring_call(&ep->writer);
 	if (plx_unlikely(how != CALL_NONE))
 		call(ep, how);
+	ring_clear_ahead(&ep->writer);
 }
 
 /* One message -------------------------------------------------------------------------------- */

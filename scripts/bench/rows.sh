@@ -6,7 +6,8 @@
 
 declare -A program # by name: path of the executable
 targets=()         # what ninja is to build
-wanted=(raw-tcp raw-fi raw-fi-shm raw-zmq hiccup plx-ping many_links) # parts add theirs
+module_dir=''      # of the provider plx_shm, for programs of libfabric's
+wanted=(raw-tcp raw-fi raw-fi-shm raw-zmq hiccup plx-ping many_links plx_shm-fi) # parts add theirs
 
 # name of the program of each row, in the order of a round
 all_rows=(raw-tcp raw-fi-tcp raw-fi-shm raw-fi-plxshm raw-zmq tcp-poll tcp-poll-idle shm-poll)
@@ -30,8 +31,10 @@ find_programs()
 		program[$name]=$path
 		targets+=("${path#"$PWD/$build/"}")
 	done < <(meson introspect --targets "$build" 2>>"$build/bench-build.log" |
-		jq -r '.[] | select(.type == "executable") | select(.name | IN($ARGS.positional[])) |
+		jq -r '.[] | select(.type == "executable" or .type == "shared module") |
+			select(.name | IN($ARGS.positional[])) |
 			"\(.name) \(.filename[0])"' --args "${wanted[@]}")
+	module_dir=$(dirname "${program[plx_shm-fi]-}")
 	((${#targets[@]}))
 }
 
@@ -138,7 +141,8 @@ server_command()
 			-- --listen "$2" --size "$3")
 		;;
 	raw-fi-plxshm)
-		command=("$path" --listen "$2" --provider plx_shm --cpu "$cpu_server")
+		command=(env "FI_PROVIDER_PATH=$module_dir" "$path" --listen "$2" --provider plx_shm
+			--cpu "$cpu_server")
 		;;
 	raw-fi-tcp)
 		command=("$path" --listen "$2" --provider "$fi_provider" --cq "$fi_cq" --cpu "$cpu_server")
@@ -159,7 +163,8 @@ client_command()
 		command=("$path" -l "1@$cpu_client" --provider "$(provider_of "$1")" -- "${tail[@]}")
 		;;
 	raw-fi-plxshm)
-		command=("$path" "${tail[@]}" --provider plx_shm --cpu "$cpu_client")
+		command=(env "FI_PROVIDER_PATH=$module_dir" "$path" "${tail[@]}" --provider plx_shm
+			--cpu "$cpu_client")
 		;;
 	raw-fi-tcp)
 		command=("$path" "${tail[@]}" --provider "$fi_provider" --cq "$fi_cq" --cpu "$cpu_client")

@@ -44,6 +44,8 @@ static bool write_record(struct fixture *f, uint32_t length, uint8_t flags, uint
 		return false;
 	memset(ring_payload(at, flags, UINT64_C(0x1122334455667788)), fill, length);
 	ring_commit(&f->writer, RECORD_MESSAGE, flags, length, bytes);
+	if (fill % 2)
+		ring_clear_ahead(&f->writer);
 	return true;
 }
 
@@ -95,6 +97,8 @@ static void what_was_payload_is_never_taken_for_a_record(void **state)
 		for (uint32_t i = 0; i < length; i += 8)
 			memcpy(at + i, &word, 8);
 		ring_commit(&f->writer, RECORD_MESSAGE, 0, length, bytes);
+		if (lap % 3 == 0)
+			ring_clear_ahead(&f->writer);
 		assert_int_equal(ring_peek(&f->reader, &record), 1);
 		assert_int_equal(record.length, length);
 		ring_advance(&f->reader, &record);

@@ -82,7 +82,7 @@ static void a_peer_cannot_change_the_size(void **state)
 	segment_unmap(&segment);
 }
 
-/* A page that is not there yet would be taken from the node of whoever touches it first. */
+/* The others are placed by the policy of the memfd, whoever touches them first. */
 static void few_pages_are_touched_at_first(void **state)
 {
 	struct segment segment;
