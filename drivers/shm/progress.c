@@ -25,6 +25,11 @@ static struct shm_ep *of_link(struct shm_list *link)
 	return (struct shm_ep *)((char *)link - offsetof(struct shm_ep, link));
 }
 
+static struct shm_cq *of_cq_link(struct shm_list *link)
+{
+	return (struct shm_cq *)((char *)link - offsetof(struct shm_cq, link));
+}
+
 static struct shm_ep *of_send_link(struct shm_list *link)
 {
 	return (struct shm_ep *)((char *)link - offsetof(struct shm_ep, send_link));
@@ -117,19 +122,21 @@ static void finish(struct shm_ep *ep)
 }
 
 /* Nothing more comes from the peer. What it sent is delivered first, as far as there are receives;
- * who posts none waits for its FI_SHUTDOWN until it does, or closes. */
+ * who posts none waits for its FI_SHUTDOWN until it does, or closes. It sent no more than the ring
+ * holds: a peer that writes on, or wrote what leads round and round, is not followed. */
 static bool is_drained(struct shm_ep *ep)
 {
-	return ep->broken || !ring_look(&ep->reader);
+	return ep->broken || ep->reader.head >= ep->drain_end || !ring_look(&ep->reader);
 }
 
 void progress_hang_up(struct shm_ep *ep)
 {
-	if (ep->state != EP_CONNECTED)
+	if (ep->state != EP_CONNECTED && !(ep->state == EP_DRAINING && ep->shut_down))
 		return;
 	ep->state = EP_DRAINING;
+	ep->drain_end = ep->reader.head + ep->reader.segment.ring_bytes;
 	progress_activate(ep);
-	while (receive_poll(ep, SHM_POLL_RECORDS))
+	while (!is_drained(ep) && receive_poll(ep, SHM_POLL_RECORDS))
 		;
 	if (ep->state == EP_DRAINING && (ep->shut_down || is_drained(ep)))
 		finish(ep);
@@ -270,16 +277,32 @@ static __attribute__((noinline)) bool continue_sends(struct shm_domain *domain)
 	return moved;
 }
 
-void progress_poll(struct shm_cq *cq)
+static inline void poll_one(struct shm_cq *cq)
 {
 	poll_active(cq);
 	/* Relaxed: take_bells looks again. */
 	if (plx_unlikely(atomic_load_explicit(&cq->bell->summary, memory_order_relaxed)))
 		take_bells(cq);
-	if (plx_unlikely(!list_is_empty(&cq->domain->sending)))
-		continue_sends(cq->domain);
+}
+
+/* A read of one queue moves all of its domain: who waits for a send to be delivered may read the
+ * queue of its sends alone, and its peer waits for the same. */
+void progress_poll(struct shm_cq *cq)
+{
+	struct shm_domain *domain = cq->domain;
+
+	poll_one(cq);
+	if (plx_unlikely(cq->link.next != cq->link.prev)) {
+		for (struct shm_list *link = domain->cqs.next; link != &domain->cqs;
+		     link = link->next) {
+			if (link != &cq->link)
+				poll_one(of_cq_link(link));
+		}
+	}
+	if (plx_unlikely(!list_is_empty(&domain->sending)))
+		continue_sends(domain);
 	if (plx_unlikely(++cq->polls % CLOCK_EVERY == 0)) {
-		look_for_hang_ups(cq->domain);
+		look_for_hang_ups(domain);
 		if (cq->polls % SWEEP_EVERY == 0)
 			sweep(cq);
 	}
@@ -287,28 +310,36 @@ void progress_poll(struct shm_cq *cq)
 
 /* Going to sleep ----------------------------------------------------------------------------- */
 
-/* Returns whether one had something after all. */
+/* Returns whether it has something after all. What finds no room in its queue is not meant: that
+ * queue is read before. */
+static bool arm(struct shm_ep *ep)
+{
+	if (!cq_has_room(ep->rx_cq))
+		return false;
+	if (ep->state == EP_DRAINING)
+		return true;
+	unlist(ep);
+	set_call(ep, CALL_WAKE);
+	if (!ring_look(&ep->reader)) /* C4 */
+		return false;
+	progress_activate(ep);
+	return true;
+}
+
 static bool arm_list(struct shm_list *list)
 {
-	while (!list_is_empty(list)) {
-		struct shm_ep *ep = of_link(list->next);
-
-		if (ep->state == EP_DRAINING)
+	for (struct shm_list *link = list->next, *next; link != list; link = next) {
+		next = link->next;
+		if (arm(of_link(link)))
 			return true;
-		unlist(ep);
-		set_call(ep, CALL_WAKE);
-		if (ring_look(&ep->reader)) { /* C4 */
-			progress_activate(ep);
-			return true;
-		}
 	}
 	return false;
 }
 
 /* Sends that wait for the peer: it wakes us when it has read on. */
-static bool arm_sends(struct shm_cq *cq)
+static bool arm_sends(struct shm_domain *domain)
 {
-	for (struct shm_list *link = cq->domain->sending.next; link != &cq->domain->sending;
+	for (struct shm_list *link = domain->sending.next; link != &domain->sending;
 	     link = link->next) {
 		struct shm_ep *ep = of_send_link(link);
 
@@ -316,12 +347,18 @@ static bool arm_sends(struct shm_cq *cq)
 		atomic_store_explicit(&ep->writer.segment.control->space_call, CALL_WAKE,
 				      memory_order_seq_cst);
 	}
-	return continue_sends(cq->domain); /* E4 */
+	return continue_sends(domain); /* E4 */
 }
 
 bool progress_arm(struct shm_cq *cq)
 {
-	if (arm_list(&cq->active) || arm_list(&cq->belled))
-		return false;
-	return !arm_sends(cq);
+	struct shm_domain *domain = cq->domain;
+
+	for (struct shm_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {
+		struct shm_cq *each = of_cq_link(link);
+
+		if (arm_list(&each->active) || arm_list(&each->belled))
+			return false;
+	}
+	return !arm_sends(domain);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#define PARTS 8 /* of a ring: a message is cut to that size */
+
 int send_init(struct shm_ep *ep)
 {
 	uint32_t capacity = 1;
@@ -233,7 +235,7 @@ static void copy_part(struct shm_send *kept, uint8_t *to, uint64_t length)
 static bool write_part(struct shm_ep *ep, struct shm_send *kept)
 {
 	bool first = kept->written == 0;
-	uint64_t most = ep->writer.segment.ring_bytes / 8 - 4 * RECORD_UNIT;
+	uint64_t most = ep->writer.segment.ring_bytes / PARTS - 4 * RECORD_UNIT;
 	uint64_t part = kept->total - kept->written < most ? kept->total - kept->written : most;
 	bool waits = kept->flags & FI_DELIVERY_COMPLETE && part == kept->total - kept->written;
 	uint8_t flags = (first && kept->has_data ? RECORD_HAS_DATA : 0) | (waits ? RECORD_ACK : 0);
@@ -281,7 +283,8 @@ bool send_go_on(struct shm_ep *ep)
 
 	if (ep->tx_head == ep->tx_tail)
 		return false;
-	while (last->written < last->total && write_part(ep, last))
+	/* A ring at most: a peer that reads as fast as we write does not keep us here. */
+	for (int i = 0; i < PARTS && last->written < last->total && write_part(ep, last); i++)
 		moved = true;
 	moved |= complete_oldest(ep);
 	if (plx_unlikely(ep->writer.broken))

@@ -104,7 +104,8 @@ struct shm_fabric {
 struct shm_domain {
 	struct fid_domain fid;
 	struct shm_fabric *fabric;
-	struct shm_list sending; /* endpoints with sends under way; to be set up by list_init */
+	struct shm_list sending; /* endpoints with sends under way */
+	struct shm_list cqs;     /* all of its completion queues */
 	uint32_t refs;           /* CQs, endpoints, MRs */
 	void *mrs;               /* registrations by key, for tsearch(3) */
 	uint64_t next_key;       /* where chooses_keys */
@@ -127,6 +128,7 @@ enum shm_listed { LISTED_NOT, LISTED_ACTIVE, LISTED_BELLED };
 
 struct shm_cq {
 	struct fid_cq fid;
+	struct shm_list link; /* in the domain's list */
 	struct shm_domain *domain;
 	enum fi_cq_format format;
 	/* Free-running. Receives and sends stop at `size`; what failed or was cancelled comes on
@@ -275,6 +277,7 @@ struct shm_ep {
 
 	/* Receiving. */
 	struct ring_reader reader;
+	uint64_t drain_end; /* where the head can be at most, once the peer hung up */
 	struct shm_receive *receives;
 	uint32_t rx_head, rx_tail, rx_mask, rx_size; /* free-running */
 	uint32_t idle_looks;

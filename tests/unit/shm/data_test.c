@@ -37,6 +37,12 @@ static int set_up_delivery(void **state)
 	return open_with((struct pair_attr){.op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE});
 }
 
+static int set_up_delivery_two_cqs(void **state)
+{
+	return open_with((struct pair_attr){.two_cqs = true,
+					    .op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE});
+}
+
 /* Messages that do not fit a record go through the ring in parts. */
 static int set_up_without_reading(void **state)
 {
@@ -317,6 +323,21 @@ static void delivery_complete_waits_for_the_receiver(void **state)
 	}
 }
 
+/* Each side reads the queue of its sends alone. */
+static void two_that_wait_for_delivery_do_not_wait_for_each_other(void **state)
+{
+	char in_a[8], in_b[8];
+
+	post(&pair.a, in_a, 8, 1);
+	post(&pair.b, in_b, 8, 2);
+	assert_int_equal(fi_send(pair.a.ep, "to b", 5, NULL, 0, CONTEXT(3)), 0);
+	assert_int_equal(fi_send(pair.b.ep, "to a", 5, NULL, 0, CONTEXT(4)), 0);
+	assert_ptr_equal(cq_wait(pair.a.tx_cq, pair.b.tx_cq).op_context, CONTEXT(3));
+	assert_ptr_equal(cq_wait(pair.b.tx_cq, pair.a.tx_cq).op_context, CONTEXT(4));
+	assert_ptr_equal(cq_wait(pair.a.rx_cq, NULL).op_context, CONTEXT(1));
+	assert_ptr_equal(cq_wait(pair.b.rx_cq, NULL).op_context, CONTEXT(2));
+}
+
 static void a_receive_can_be_cancelled(void **state)
 {
 	char in[3][8];
@@ -413,6 +434,8 @@ int main(void)
 		DATA_TEST(limits_are_kept, set_up_small),
 		DATA_TEST(large_ones_are_bounded_too, set_up_small),
 		DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery),
+		DATA_TEST(two_that_wait_for_delivery_do_not_wait_for_each_other,
+			  set_up_delivery_two_cqs),
 		DATA_TEST(a_receive_can_be_cancelled, set_up),
 		DATA_TEST(order_is_kept_over_kinds_of_messages, set_up),
 		DATA_TEST(order_is_kept_over_kinds_of_messages, set_up_without_reading),

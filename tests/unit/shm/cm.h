@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A listening side and connecting ones, each with a fabric of its own, in one process. */
+#ifndef SHM_TEST_CM_H
+#define SHM_TEST_CM_H
+
+#include "count.h"
+#include "shm.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define LOOKS_MAX 1000000 /* at an event queue */
+
+struct party {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *eq;
+	struct fid_cq *cq;
+};
+
+/* An event and its private data. */
+union cm_event {
+	struct fi_eq_cm_entry cm;
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + SHM_CM_DATA_MAX];
+};
+
+static inline struct fi_info *cm_info(const char *host, const char *port, uint64_t flags)
+{
+	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+
+	hints->caps = FI_MSG;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->tx_attr->size = 16;
+	hints->rx_attr->size = 16;
+	assert_int_equal(shm_getinfo(FI_VERSION(1, 17), host, port, flags, hints, &info), 0);
+	fi_freeinfo(hints);
+	return info;
+}
+
+/* info becomes the party's. */
+static inline void party_open(struct party *party, struct fi_info *info)
+{
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
+	struct fi_cq_attr cq_attr = {.wait_obj = FI_WAIT_FD, .format = FI_CQ_FORMAT_DATA};
+
+	*party = (struct party){.info = info};
+	assert_int_equal(shm_fabric_open(info->fabric_attr, &party->fabric, NULL), 0);
+	assert_int_equal(fi_domain(party->fabric, info, &party->domain, NULL), 0);
+	assert_int_equal(fi_eq_open(party->fabric, &eq_attr, &party->eq, NULL), 0);
+	assert_int_equal(fi_cq_open(party->domain, &cq_attr, &party->cq, NULL), 0);
+}
+
+static inline void party_close(struct party *party)
+{
+	assert_int_equal(fi_close(&party->cq->fid), 0);
+	assert_int_equal(fi_close(&party->eq->fid), 0);
+	assert_int_equal(fi_close(&party->domain->fid), 0);
+	assert_int_equal(fi_close(&party->fabric->fid), 0);
+	fi_freeinfo(party->info);
+}
+
+static inline struct fid_ep *party_ep(struct party *party, struct fi_info *info)
+{
+	struct fid_ep *ep;
+
+	assert_int_equal(fi_endpoint(party->domain, info, &ep, &party->info), 0);
+	assert_int_equal(fi_ep_bind(ep, &party->eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &party->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	return ep;
+}
+
+/* A passive endpoint that does not listen yet. */
+static inline struct fid_pep *party_pep(struct party *party)
+{
+	struct fid_pep *pep;
+
+	assert_int_equal(fi_passive_ep(party->fabric, party->info, &pep, NULL), 0);
+	assert_int_equal(fi_pep_bind(pep, &party->eq->fid, 0), 0);
+	return pep;
+}
+
+static inline struct sockaddr_storage cm_name(struct fid *fid)
+{
+	struct sockaddr_storage name = {0};
+	size_t bytes = sizeof(name);
+
+	assert_int_equal(fi_getname(fid, &name, &bytes), 0);
+	assert_int_equal(bytes, shm_address_bytes((struct sockaddr *)&name));
+	return name;
+}
+
+/* Return: the length of an event of that kind and of its data; of an error, 0. */
+static inline ssize_t cm_wait(struct fid_eq *eq, uint32_t wanted, union cm_event *event)
+{
+	for (int i = 0; i < LOOKS_MAX; i++) {
+		uint32_t number;
+		ssize_t got = fi_eq_read(eq, &number, event, sizeof(*event), 0);
+
+		if (got == -FI_EAGAIN)
+			continue;
+		assert_true(got >= (ssize_t)sizeof(event->cm));
+		assert_int_equal(number, wanted);
+		return got - (ssize_t)sizeof(event->cm);
+	}
+	fail_msg("no event %u", wanted);
+	return -1;
+}
+
+static inline struct fi_eq_err_entry cm_wait_error(struct fid_eq *eq)
+{
+	struct fi_eq_err_entry error = {0};
+	union cm_event event;
+	ssize_t got = -FI_EAGAIN;
+	uint32_t number;
+
+	for (int i = 0; i < LOOKS_MAX && got == -FI_EAGAIN; i++)
+		got = fi_eq_read(eq, &number, &event, sizeof(event), 0);
+	assert_int_equal(got, -FI_EAVAIL);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	return error;
+}
+
+static inline void cm_expect_nothing(struct fid_eq *eq)
+{
+	union cm_event event;
+	uint32_t number;
+
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(fi_eq_read(eq, &number, &event, sizeof(event), 0), -FI_EAGAIN);
+}
+
+/* The name that connectors look for behind an address. */
+static inline socklen_t cm_socket_name(const struct sockaddr_storage *address,
+				       struct sockaddr_un *name_out)
+{
+	struct sockaddr_un names[3];
+	socklen_t lengths[3];
+
+	assert_true(shm_address_names((const struct sockaddr *)address, names, lengths) > 0);
+	*name_out = names[0];
+	return lengths[0];
+}
+
+#endif

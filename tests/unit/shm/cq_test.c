@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waiting on a completion queue: it ends when it should, and no peer can make it go on. */
+#include "pair.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int socket_of(const struct side *side)
+{
+	return ((struct shm_ep *)side->ep)->source.fd;
+}
+
+static void *ring_later(void *side)
+{
+	usleep(40000);
+	send(socket_of(side), "", 1, MSG_DONTWAIT);
+	return NULL;
+}
+
+/* Nobody has set up the clock of lib/base, as in a program that loads the module. */
+static void a_read_waits_as_long_as_it_may(void **state)
+{
+	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct fi_cq_data_entry entry;
+	struct pair pair;
+	pthread_t thread;
+	int64_t begin_ms;
+
+	pair_open(&pair, &attr);
+	begin_ms = now_ms();
+	assert_int_equal(pthread_create(&thread, NULL, ring_later, &pair.a), 0);
+	assert_int_equal(fi_cq_sread(pair.b.rx_cq, &entry, 1, NULL, 100), -FI_EAGAIN);
+	assert_in_range(now_ms() - begin_ms, 99, 2000);
+	pthread_join(thread, NULL);
+	assert_int_equal(fi_cq_sread(pair.b.rx_cq, &entry, 1, NULL, 0), -FI_EAGAIN);
+	pair_close(&pair);
+}
+
+/* How many it has sent that were not taken. */
+static int bytes_left(int fd)
+{
+	char byte;
+	int count = 0;
+
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) > 0)
+		count++;
+	return count;
+}
+
+static void a_peer_that_rings_on_is_answered_some_of_it(void **state)
+{
+	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct pair pair;
+	struct fid *fid;
+	int rung = 0;
+
+	pair_open(&pair, &attr);
+	fid = &pair.b.rx_cq->fid;
+	while (send(socket_of(&pair.a), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+		rung++;
+	assert_true(rung > 100);
+	fi_trywait(pair.b.fabric, &fid, 1);
+	assert_true(bytes_left(socket_of(&pair.b)) > rung / 2);
+	pair_close(&pair);
+}
+
+/* Until all of it was taken the descriptor is readable. */
+static void what_it_rang_wakes_until_it_is_taken(void **state)
+{
+	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct pollfd pollfd = {.events = POLLIN};
+	struct pair pair;
+	struct fid *fid;
+
+	pair_open(&pair, &attr);
+	fid = &pair.b.rx_cq->fid;
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &pollfd.fd), 0);
+	assert_int_equal(fi_trywait(pair.b.fabric, &fid, 1), 0);
+	assert_int_equal(poll(&pollfd, 1, 0), 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(send(socket_of(&pair.a), "", 1, MSG_DONTWAIT), 1);
+	assert_int_equal(poll(&pollfd, 1, 0), 1);
+	for (int i = 0; i < 100 && poll(&pollfd, 1, 0); i++)
+		assert_int_equal(fi_trywait(pair.b.fabric, &fid, 1), 0);
+	assert_int_equal(poll(&pollfd, 1, 0), 0);
+	assert_int_equal(bytes_left(socket_of(&pair.b)), 0);
+	pair_close(&pair);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_read_waits_as_long_as_it_may),
+		cmocka_unit_test(a_peer_that_rings_on_is_answered_some_of_it),
+		cmocka_unit_test(what_it_rang_wakes_until_it_is_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

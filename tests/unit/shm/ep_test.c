@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints that are not used as they should be, and what they tell of themselves. */
+#include "cm.h"
+
+#include <rdma/fi_endpoint.h>
+
+static struct party party, other;
+static struct fid_pep *pep;
+static struct fid_ep *ep; /* bound to all it needs */
+static struct sockaddr_storage address;
+static int descriptors, mappings;
+
+static int setup(void **state)
+{
+	shm_params.ring_bytes = SEGMENT_RING_BYTES_MIN;
+	descriptors = count_descriptors();
+	mappings = count_mappings();
+	party_open(&party, cm_info("127.0.0.1", NULL, FI_SOURCE));
+	party_open(&other, cm_info("127.0.0.1", NULL, FI_SOURCE));
+	pep = party_pep(&party);
+	assert_int_equal(fi_listen(pep), 0);
+	address = cm_name(&pep->fid);
+	ep = party_ep(&party, party.info);
+	return 0;
+}
+
+/* Whatever state it is in. */
+static int teardown(void **state)
+{
+	assert_int_equal(fi_close(&ep->fid), 0);
+	assert_int_equal(fi_close(&pep->fid), 0);
+	party_close(&party);
+	party_close(&other);
+	assert_int_equal(count_descriptors(), descriptors);
+	assert_int_equal(count_mappings(), mappings);
+	return 0;
+}
+
+static struct fid_ep *make_bare(void)
+{
+	struct fid_ep *bare;
+
+	assert_int_equal(fi_endpoint(party.domain, party.info, &bare, NULL), 0);
+	return bare;
+}
+
+/* Binding ------------------------------------------------------------------------------------- */
+
+static void an_endpoint_needs_its_queues(void **state)
+{
+	struct fid_ep *bare = make_bare();
+
+	assert_int_equal(fi_enable(bare), -FI_ENOEQ);
+	assert_int_equal(fi_connect(bare, &address, NULL, 0), -FI_ENOEQ);
+	assert_int_equal(fi_ep_bind(bare, &party.eq->fid, 0), 0);
+	assert_int_equal(fi_enable(bare), -FI_ENOCQ);
+	assert_int_equal(fi_ep_bind(bare, &party.cq->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_enable(bare), -FI_ENOCQ);
+	assert_int_equal(fi_ep_bind(bare, &party.cq->fid, FI_RECV | FI_SELECTIVE_COMPLETION), 0);
+	assert_int_equal(fi_enable(bare), 0);
+	assert_int_equal(fi_enable(bare), 0);
+	assert_int_equal(fi_ep_bind(bare, &party.eq->fid, 0), -FI_EOPBADSTATE);
+	assert_int_equal(fi_close(&party.cq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&party.eq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&party.domain->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&bare->fid), 0);
+}
+
+static void what_cannot_be_bound_is_refused(void **state)
+{
+	struct fid_ep *bare = make_bare();
+	struct fid counter = {.fclass = FI_CLASS_CNTR}, table = {.fclass = FI_CLASS_AV};
+
+	assert_int_equal(fi_ep_bind(bare, &counter, FI_SEND), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(bare, &table, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(bare, &party.cq->fid, 0), -FI_EBADFLAGS);
+	assert_int_equal(fi_ep_bind(bare, &party.cq->fid, FI_SELECTIVE_COMPLETION), -FI_EBADFLAGS);
+	assert_int_equal(fi_ep_bind(bare, &party.cq->fid, FI_RECV | FI_READ), -FI_EBADFLAGS);
+	assert_int_equal(fi_ep_bind(bare, &other.cq->fid, FI_RECV), -FI_EDOMAIN);
+	assert_int_equal(fi_ep_bind(bare, &other.eq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(bare, &party.eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(bare, &party.eq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(bare, &party.cq->fid, FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(bare, &party.cq->fid, FI_RECV | FI_TRANSMIT), -FI_EINVAL);
+	assert_int_equal(fi_close(&bare->fid), 0);
+}
+
+static void a_passive_endpoint_needs_its_queue(void **state)
+{
+	struct fid_pep *bare;
+
+	assert_int_equal(fi_passive_ep(party.fabric, party.info, &bare, NULL), 0);
+	assert_int_equal(fi_listen(bare), -FI_ENOEQ);
+	assert_int_equal(fi_pep_bind(bare, &party.cq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_pep_bind(bare, &other.eq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_pep_bind(bare, &party.eq->fid, FI_RECV), -FI_EBADFLAGS);
+	assert_int_equal(fi_pep_bind(bare, &party.eq->fid, 0), 0);
+	assert_int_equal(fi_pep_bind(bare, &party.eq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_listen(bare), 0);
+	assert_int_equal(fi_listen(bare), -FI_EOPBADSTATE);
+	assert_int_equal(fi_close(&bare->fid), 0);
+}
+
+/* Attributes ---------------------------------------------------------------------------------- */
+
+static void attributes_that_cannot_be_are_refused(void **state)
+{
+	struct fi_info *info = fi_dupinfo(party.info);
+	struct fid_ep *none;
+
+	info->tx_attr->size = SHM_TX_SIZE_MAX + 1;
+	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
+	info->tx_attr->size = 0;
+	info->rx_attr->size = SHM_RX_SIZE_MAX + 1;
+	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
+	info->rx_attr->size = 0;
+	info->ep_attr->type = FI_EP_RDM;
+	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
+	info->ep_attr->type = FI_EP_MSG;
+	info->tx_attr->op_flags = FI_COMMIT_COMPLETE;
+	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
+	info->tx_attr->op_flags = 0;
+	info->handle = &party.domain->fid;
+	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
+	fi_freeinfo(info);
+}
+
+static void room_for_operations_is_told(void **state)
+{
+	char room[8];
+
+	assert_int_equal(ep->ops->rx_size_left(ep), -FI_EOPBADSTATE);
+	assert_int_equal(ep->ops->tx_size_left(ep), -FI_EOPBADSTATE);
+	assert_int_equal(fi_cancel(&ep->fid, room), -FI_EOPBADSTATE);
+	assert_int_equal(fi_enable(ep), 0);
+	assert_int_equal(ep->ops->rx_size_left(ep), 16);
+	assert_int_equal(ep->ops->tx_size_left(ep), 16);
+	assert_int_equal(fi_recv(ep, room, sizeof(room), NULL, 0, room), 0);
+	assert_int_equal(ep->ops->rx_size_left(ep), 15);
+}
+
+static void operation_flags_are_kept_for_each_direction(void **state)
+{
+	uint64_t flags = FI_TRANSMIT | FI_COMPLETION;
+
+	assert_int_equal(fi_control(&ep->fid, FI_SETOPSFLAG, &flags), 0);
+	flags = FI_RECV;
+	assert_int_equal(fi_control(&ep->fid, FI_GETOPSFLAG, &flags), 0);
+	assert_int_equal(flags, 0);
+	flags = FI_TRANSMIT;
+	assert_int_equal(fi_control(&ep->fid, FI_GETOPSFLAG, &flags), 0);
+	assert_int_equal(flags, FI_COMPLETION);
+	flags = FI_TRANSMIT | FI_RECV;
+	assert_int_equal(fi_control(&ep->fid, FI_GETOPSFLAG, &flags), -FI_EINVAL);
+	assert_int_equal(fi_control(&ep->fid, FI_SETOPSFLAG, &flags), -FI_EINVAL);
+	flags = FI_RECV | FI_INJECT;
+	assert_int_equal(fi_control(&ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+	flags = FI_TRANSMIT | FI_COMMIT_COMPLETE;
+	assert_int_equal(fi_control(&ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+}
+
+static void expect_cm_data_size(struct fid *fid)
+{
+	size_t value = 0, bytes = sizeof(value) - 1;
+
+	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, &bytes),
+			 -FI_ETOOSMALL);
+	assert_int_equal(bytes, sizeof(value));
+	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, &bytes), 0);
+	assert_int_equal(value, SHM_CM_DATA_MAX);
+	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &bytes),
+			 -FI_ENOPROTOOPT);
+	assert_int_equal(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, bytes),
+			 -FI_ENOPROTOOPT);
+}
+
+static void the_length_of_private_data_can_be_asked_for(void **state)
+{
+	expect_cm_data_size(&ep->fid);
+	expect_cm_data_size(&pep->fid);
+}
+
+static void what_there_is_not_is_refused(void **state)
+{
+	struct fid_ep *none;
+
+	assert_int_equal(fi_ep_alias(ep, &none, FI_TRANSMIT), -FI_ENOSYS);
+	assert_int_equal(fi_tx_context(ep, 0, NULL, &none, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_rx_context(ep, 0, NULL, &none, NULL), -FI_ENOSYS);
+}
+
+/* States -------------------------------------------------------------------------------------- */
+
+static void an_endpoint_without_connection_has_no_peer(void **state)
+{
+	struct sockaddr_storage name;
+	size_t bytes = sizeof(name);
+
+	assert_int_equal(fi_getpeer(ep, &name, &bytes), -FI_ENOTCONN);
+	assert_int_equal(fi_shutdown(ep, 0), -FI_ENOTCONN);
+	assert_int_equal(fi_accept(ep, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
+	assert_int_equal(fi_shutdown(ep, 0), -FI_ENOTCONN);
+	assert_int_equal(fi_getpeer(ep, &name, &bytes), -FI_ENOTCONN);
+}
+
+static void an_endpoint_connects_once(void **state)
+{
+	struct fi_eq_err_entry error;
+	union cm_event event;
+
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), -FI_EALREADY);
+	assert_int_equal(fi_accept(ep, NULL, 0), -FI_EOPBADSTATE);
+	assert_int_equal(fi_setname(&ep->fid, &address, sizeof(address)), -FI_EOPBADSTATE);
+	cm_wait(party.eq, FI_CONNREQ, &event);
+	assert_int_equal(fi_reject(pep, event.cm.info->handle, NULL, 0), 0);
+	fi_freeinfo(event.cm.info);
+	error = cm_wait_error(party.eq);
+	assert_ptr_equal(error.fid, &ep->fid);
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), -FI_EOPBADSTATE);
+	assert_int_equal(fi_enable(ep), -FI_EOPBADSTATE);
+	assert_int_equal(fi_shutdown(ep, 0), 0);
+}
+
+static void an_address_that_cannot_be_is_not_connected_to(void **state)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+	assert_int_equal(fi_connect(ep, &none, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_connect(ep, NULL, NULL, 0), -FI_EINVAL); /* nor is there one in info */
+}
+
+static void a_request_is_answered_once(void **state)
+{
+	struct fid_ep *one, *none;
+	struct fi_info *info;
+	union cm_event event;
+
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
+	cm_wait(party.eq, FI_CONNREQ, &event);
+	info = event.cm.info;
+	assert_int_equal(fi_reject(pep, NULL, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_reject(pep, &pep->fid, NULL, 0), -FI_EINVAL);
+	one = party_ep(&party, info);
+	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
+	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_connect(one, &address, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_accept(one, NULL, 0), 0);
+	assert_int_equal(fi_accept(one, NULL, 0), -FI_EOPBADSTATE);
+	fi_freeinfo(info);
+	assert_int_equal(fi_close(&one->fid), 0);
+}
+
+/* A request is not lost by an endpoint that could not be made from it. */
+static void a_request_outlives_an_endpoint_that_cannot_be(void **state)
+{
+	struct fi_info *info;
+	union cm_event event;
+	struct fid_ep *none;
+	size_t size;
+
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
+	cm_wait(party.eq, FI_CONNREQ, &event);
+	info = event.cm.info;
+	size = info->rx_attr->size;
+	info->rx_attr->size = SHM_RX_SIZE_MAX + 1;
+	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
+	info->rx_attr->size = size;
+	none = party_ep(&party, info);
+	fi_freeinfo(info);
+	assert_int_equal(fi_accept(none, NULL, 0), 0);
+	assert_int_equal(fi_close(&none->fid), 0);
+}
+
+/* Closing ------------------------------------------------------------------------------------- */
+
+static void what_was_posted_comes_back_after_closing(void **state)
+{
+	struct fi_cq_err_entry error = {0};
+	struct fi_cq_data_entry entry;
+	struct fid_ep *extra = party_ep(&party, party.info);
+	char room[16];
+
+	assert_int_equal(fi_enable(extra), 0);
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(fi_recv(extra, room, 1, NULL, 0, room + i), 0);
+	assert_int_equal(fi_close(&extra->fid), 0);
+	for (int i = 0; i < 16; i++) {
+		assert_int_equal(fi_cq_read(party.cq, &entry, 1), -FI_EAVAIL);
+		assert_int_equal(fi_cq_readerr(party.cq, &error, 0), 1);
+		assert_int_equal(error.err, FI_ECANCELED);
+		assert_ptr_equal(error.op_context, room + i);
+	}
+	assert_int_equal(fi_cq_read(party.cq, &entry, 1), -FI_EAGAIN);
+}
+
+static void a_posted_receive_can_be_cancelled(void **state)
+{
+	struct fi_cq_err_entry error = {0};
+	char room[8];
+
+	assert_int_equal(fi_enable(ep), 0);
+	assert_int_equal(fi_recv(ep, room, sizeof(room), NULL, 0, room), 0);
+	assert_int_equal(fi_cancel(&ep->fid, room), 0);
+	assert_int_equal(fi_cq_readerr(party.cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_ECANCELED);
+	assert_ptr_equal(error.op_context, room);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_endpoint_needs_its_queues),
+		TEST(what_cannot_be_bound_is_refused),
+		TEST(a_passive_endpoint_needs_its_queue),
+		TEST(attributes_that_cannot_be_are_refused),
+		TEST(room_for_operations_is_told),
+		TEST(operation_flags_are_kept_for_each_direction),
+		TEST(the_length_of_private_data_can_be_asked_for),
+		TEST(what_there_is_not_is_refused),
+		TEST(an_endpoint_without_connection_has_no_peer),
+		TEST(an_endpoint_connects_once),
+		TEST(an_address_that_cannot_be_is_not_connected_to),
+		TEST(a_request_is_answered_once),
+		TEST(a_request_outlives_an_endpoint_that_cannot_be),
+		TEST(what_was_posted_comes_back_after_closing),
+		TEST(a_posted_receive_can_be_cancelled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The event queue: what is written to it, read from it, and what wakes who waits for it. */
+#include "count.h"
+#include "shm.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct fi_info *info;
+static struct fid_fabric *fabric;
+static struct fid_eq *eq;
+static struct shm_eq *inner;
+static struct fid source = {.fclass = FI_CLASS_EP, .context = &source};
+static struct fid other = {.fclass = FI_CLASS_EP, .context = &other};
+static int descriptors;
+
+static union {
+	struct fi_eq_cm_entry cm;
+	struct fi_eq_entry entry;
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + SHM_CM_DATA_MAX];
+} buf;
+static uint32_t event;
+
+static void open_eq(enum fi_wait_obj wait_obj, uint64_t flags)
+{
+	struct fi_eq_attr attr = {.wait_obj = wait_obj, .flags = flags};
+
+	assert_int_equal(fi_eq_open(fabric, &attr, &eq, &eq), 0);
+	inner = (struct shm_eq *)eq;
+}
+
+static int setup(void **state)
+{
+	assert_int_equal(shm_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info), 0);
+	assert_int_equal(shm_fabric_open(info->fabric_attr, &fabric, NULL), 0);
+	descriptors = count_descriptors();
+	eq = NULL;
+	memset(&buf, 0, sizeof(buf));
+	event = UINT32_MAX;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (eq)
+		assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(count_descriptors(), descriptors);
+	assert_int_equal(fi_close(&fabric->fid), 0);
+	fi_freeinfo(info);
+	return 0;
+}
+
+static ssize_t read_event(size_t size, uint64_t flags)
+{
+	return fi_eq_read(eq, &event, &buf, size, flags);
+}
+
+static void push(uint32_t number, fid_t fid)
+{
+	assert_int_equal(eq_push(inner, number, fid, NULL, NULL, 0), 0);
+}
+
+/* Whether who waits on its descriptor would be woken. */
+static bool is_readable(void)
+{
+	struct pollfd pollfd = {.events = POLLIN};
+
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &pollfd.fd), 0);
+	return poll(&pollfd, 1, 0) == 1;
+}
+
+static int arm(void)
+{
+	struct fid *fids[] = {&eq->fid};
+
+	return fi_trywait(fabric, fids, 1);
+}
+
+/* Reading ------------------------------------------------------------------------------------- */
+
+static void an_empty_queue_is_to_be_tried_again(void **state)
+{
+	struct fi_eq_err_entry error = {0};
+
+	open_eq(FI_WAIT_NONE, 0);
+	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), -FI_EAGAIN);
+	assert_int_equal(event, UINT32_MAX);
+}
+
+static void events_come_in_order_with_their_data(void **state)
+{
+	open_eq(FI_WAIT_NONE, 0);
+	assert_int_equal(eq_push(inner, FI_CONNECTED, &source, NULL, "abc", 3), 0);
+	push(FI_SHUTDOWN, &other);
+	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm) + 3);
+	assert_int_equal(event, FI_CONNECTED);
+	assert_ptr_equal(buf.cm.fid, &source);
+	assert_null(buf.cm.info);
+	assert_memory_equal(buf.cm.data, "abc", 3);
+	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
+	assert_int_equal(event, FI_SHUTDOWN);
+	assert_ptr_equal(buf.cm.fid, &other);
+	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+}
+
+static void a_peek_leaves_the_event(void **state)
+{
+	open_eq(FI_WAIT_FD, 0);
+	push(FI_SHUTDOWN, &source);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(read_event(sizeof(buf), FI_PEEK), sizeof(buf.cm));
+		assert_int_equal(event, FI_SHUTDOWN);
+		assert_true(is_readable());
+	}
+	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
+	assert_int_equal(read_event(sizeof(buf), FI_PEEK), -FI_EAGAIN);
+}
+
+static void a_short_buffer_leaves_the_event(void **state)
+{
+	uint8_t data[SHM_CM_DATA_MAX] = {[255] = 5};
+
+	open_eq(FI_WAIT_NONE, 0);
+	assert_int_equal(eq_push(inner, FI_CONNECTED, &source, NULL, data, sizeof(data)), 0);
+	for (size_t size = 0; size < sizeof(buf.cm) + SHM_CM_DATA_MAX; size++)
+		assert_int_equal(read_event(size, 0), -FI_ETOOSMALL);
+	assert_null(buf.cm.fid);
+	assert_int_equal(read_event(sizeof(buf.cm) + SHM_CM_DATA_MAX, 0),
+			 sizeof(buf.cm) + SHM_CM_DATA_MAX);
+	assert_int_equal(buf.cm.data[255], 5);
+}
+
+static void forgotten_events_do_not_come(void **state)
+{
+	open_eq(FI_WAIT_FD, 0);
+	push(FI_CONNECTED, &source);
+	push(FI_CONNECTED, &other);
+	assert_int_equal(eq_push_error(inner, &source, FI_ECONNREFUSED, NULL, 0), 0);
+	push(FI_SHUTDOWN, &source);
+	eq_forget(inner, &source);
+	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
+	assert_ptr_equal(buf.cm.fid, &other);
+	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+	push(FI_SHUTDOWN, &source);
+	eq_forget(inner, &source);
+	assert_false(is_readable());
+	push(FI_SHUTDOWN, &other); /* the queue's end is where it should be */
+	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
+}
+
+static void unread_events_go_with_the_queue(void **state)
+{
+	open_eq(FI_WAIT_FD, 0);
+	push(FI_SHUTDOWN, &source);
+	assert_int_equal(eq_push(inner, FI_CONNREQ, &other, fi_dupinfo(info), NULL, 0), 0);
+	assert_int_equal(eq_push_error(inner, &source, FI_EIO, NULL, 0), 0);
+}
+
+/* Errors -------------------------------------------------------------------------------------- */
+
+static void an_error_is_read_by_itself_and_in_its_turn(void **state)
+{
+	struct fi_eq_err_entry error = {0};
+
+	open_eq(FI_WAIT_FD, 0);
+	push(FI_CONNECTED, &other);
+	assert_int_equal(eq_push_error(inner, &source, FI_ECONNREFUSED, "no", 2), 0);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), -FI_EAGAIN);
+	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
+	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAVAIL);
+	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAVAIL);
+	assert_true(is_readable());
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	assert_ptr_equal(error.fid, &source);
+	assert_ptr_equal(error.context, &source);
+	assert_int_equal(error.err, FI_ECONNREFUSED);
+	assert_int_equal(error.err_data_size, 2);
+	assert_memory_equal(error.err_data, "no", 2);
+	assert_false(is_readable());
+	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+}
+
+static void error_data_goes_into_a_buffer_of_the_caller(void **state)
+{
+	char own[4] = "....";
+	struct fi_eq_err_entry error = {.err_data = own, .err_data_size = sizeof(own)};
+
+	open_eq(FI_WAIT_NONE, 0);
+	assert_int_equal(eq_push_error(inner, &source, FI_ECONNREFUSED, "no", 2), 0);
+	assert_int_equal(eq_push_error(inner, &source, FI_ECONNREFUSED, "never", 5), 0);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	assert_ptr_equal(error.err_data, own);
+	assert_int_equal(error.err_data_size, 2);
+	assert_memory_equal(own, "no..", 4);
+	error.err_data_size = sizeof(own);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	assert_int_equal(error.err_data_size, 4);
+	assert_memory_equal(own, "neve", 4);
+}
+
+static void an_error_has_a_text(void **state)
+{
+	char text[8];
+
+	open_eq(FI_WAIT_NONE, 0);
+	assert_string_equal(fi_eq_strerror(eq, FI_ECONNREFUSED, NULL, NULL, 0),
+			    fi_strerror(FI_ECONNREFUSED));
+	fi_eq_strerror(eq, FI_ECONNREFUSED, NULL, text, sizeof(text));
+	assert_int_equal(strlen(text), sizeof(text) - 1);
+}
+
+/* Writing ------------------------------------------------------------------------------------- */
+
+static void a_written_event_is_read_as_it_was(void **state)
+{
+	struct fi_eq_entry entry = {.fid = &source, .context = &other, .data = 77};
+
+	open_eq(FI_WAIT_FD, FI_WRITE);
+	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
+	assert_true(is_readable());
+	eq_forget(inner, &eq->fid); /* it is of no endpoint */
+	assert_int_equal(read_event(sizeof(entry) - 1, 0), -FI_ETOOSMALL);
+	assert_int_equal(read_event(sizeof(buf), 0), sizeof(entry));
+	assert_int_equal(event, FI_NOTIFY);
+	assert_memory_equal(&buf.entry, &entry, sizeof(entry));
+	assert_false(is_readable());
+}
+
+static void writing_must_be_asked_for(void **state)
+{
+	open_eq(FI_WAIT_NONE, 0);
+	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, sizeof(buf.entry), 0), -FI_EINVAL);
+	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+}
+
+static void what_is_too_long_is_not_written(void **state)
+{
+	open_eq(FI_WAIT_NONE, FI_WRITE);
+	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, SHM_CM_DATA_MAX + 1, 0), -FI_EINVAL);
+	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, SHM_CM_DATA_MAX, 0), SHM_CM_DATA_MAX);
+}
+
+/* Waiting ------------------------------------------------------------------------------------- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void a_queued_event_wakes_until_all_are_read(void **state)
+{
+	open_eq(FI_WAIT_FD, 0);
+	assert_int_equal(arm(), 0);
+	assert_false(is_readable());
+	push(FI_CONNECTED, &source);
+	push(FI_SHUTDOWN, &source);
+	assert_int_equal(arm(), -FI_EAGAIN);
+	assert_true(is_readable());
+	read_event(sizeof(buf), 0);
+	assert_true(is_readable());
+	read_event(sizeof(buf), 0);
+	assert_false(is_readable());
+	assert_int_equal(arm(), 0);
+}
+
+/* Progress that is made for a completion queue must not swallow what wakes the event queue. */
+static void progress_leaves_the_signal(void **state)
+{
+	open_eq(FI_WAIT_FD, 0);
+	push(FI_SHUTDOWN, &source);
+	assert_int_equal(eq_progress(inner), 0);
+	assert_true(is_readable());
+}
+
+static void a_read_waits_as_long_as_it_may(void **state)
+{
+	uint64_t begin_ms = now_ms();
+
+	open_eq(FI_WAIT_UNSPEC, 0);
+	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), 30, 0), -FI_EAGAIN);
+	assert_true(now_ms() - begin_ms >= 29);
+	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), 0, 0), -FI_EAGAIN);
+	push(FI_SHUTDOWN, &source);
+	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), -1, 0), sizeof(buf.cm));
+}
+
+static void on_signal(int number)
+{
+}
+
+static void *interrupt(void *thread)
+{
+	for (int i = 0; i < 20; i++) {
+		usleep(20000);
+		pthread_kill(*(pthread_t *)thread, SIGUSR1);
+	}
+	return NULL;
+}
+
+static void a_signal_ends_the_wait(void **state)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	pthread_t self = pthread_self(), thread;
+
+	open_eq(FI_WAIT_FD, 0);
+	sigaction(SIGUSR1, &action, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, interrupt, &self), 0);
+	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), -1, 0), -FI_EAGAIN);
+	pthread_join(thread, NULL);
+}
+
+static void a_queue_without_wait_object_cannot_be_waited_for(void **state)
+{
+	int fd;
+
+	open_eq(FI_WAIT_NONE, 0);
+	push(FI_SHUTDOWN, &source);
+	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), 0, 0), -FI_EINVAL);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &fd), -FI_ENODATA);
+	assert_int_equal(arm(), -FI_EINVAL);
+	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
+}
+
+/* Opening ------------------------------------------------------------------------------------- */
+
+static void wait_objects_that_there_are_not_are_refused(void **state)
+{
+	static const enum fi_wait_obj none[] = {FI_WAIT_SET, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD,
+						FI_WAIT_POLLFD};
+	struct fi_eq_attr attr = {0};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(none); i++) {
+		attr.wait_obj = none[i];
+		assert_int_equal(fi_eq_open(fabric, &attr, &eq, NULL), -FI_ENOSYS);
+	}
+	attr = (struct fi_eq_attr){.flags = FI_SEND};
+	assert_int_equal(fi_eq_open(fabric, &attr, &eq, NULL), -FI_EBADFLAGS);
+	assert_null(eq);
+}
+
+static void the_wait_object_is_told(void **state)
+{
+	enum fi_wait_obj wait_obj = FI_WAIT_NONE;
+
+	open_eq(FI_WAIT_UNSPEC, 0);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAITOBJ, &wait_obj), 0);
+	assert_int_equal(wait_obj, FI_WAIT_FD);
+	assert_ptr_equal(eq->fid.context, &eq);
+}
+
+static void a_queue_in_use_stays(void **state)
+{
+	struct fid_pep *pep;
+
+	open_eq(FI_WAIT_NONE, 0);
+	assert_int_equal(fi_passive_ep(fabric, info, &pep, NULL), 0);
+	assert_int_equal(fi_pep_bind(pep, &eq->fid, 0), 0);
+	assert_int_equal(fi_close(&eq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&fabric->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&pep->fid), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_empty_queue_is_to_be_tried_again),
+		TEST(events_come_in_order_with_their_data),
+		TEST(a_peek_leaves_the_event),
+		TEST(a_short_buffer_leaves_the_event),
+		TEST(forgotten_events_do_not_come),
+		TEST(unread_events_go_with_the_queue),
+		TEST(an_error_is_read_by_itself_and_in_its_turn),
+		TEST(error_data_goes_into_a_buffer_of_the_caller),
+		TEST(an_error_has_a_text),
+		TEST(a_written_event_is_read_as_it_was),
+		TEST(writing_must_be_asked_for),
+		TEST(what_is_too_long_is_not_written),
+		TEST(a_queued_event_wakes_until_all_are_read),
+		TEST(progress_leaves_the_signal),
+		TEST(a_read_waits_as_long_as_it_may),
+		TEST(a_signal_ends_the_wait),
+		TEST(a_queue_without_wait_object_cannot_be_waited_for),
+		TEST(wait_objects_that_there_are_not_are_refused),
+		TEST(the_wait_object_is_told),
+		TEST(a_queue_in_use_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes that know where a listener or a connector is to be found, and mean it no good: what
+ * they do costs nobody else a connection, and leaves nothing behind. */
+#include "cm.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+static struct party server, client;
+static struct fid_pep *pep;
+static struct sockaddr_storage address; /* of pep */
+static union cm_event event;
+static int descriptors, mappings;
+
+static int setup(void **state)
+{
+	shm_params.ring_bytes = SEGMENT_RING_BYTES_MIN;
+	descriptors = count_descriptors();
+	mappings = count_mappings();
+	party_open(&server, cm_info("127.0.0.1", NULL, FI_SOURCE));
+	party_open(&client, cm_info("127.0.0.1", "1", 0));
+	pep = party_pep(&server);
+	assert_int_equal(fi_listen(pep), 0);
+	address = cm_name(&pep->fid);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (pep)
+		assert_int_equal(fi_close(&pep->fid), 0);
+	party_close(&client);
+	party_close(&server);
+	assert_int_equal(count_descriptors(), descriptors);
+	assert_int_equal(count_mappings(), mappings);
+	return 0;
+}
+
+static struct shm_pep *listener(void)
+{
+	return (struct shm_pep *)pep;
+}
+
+/* A socket of our own that is connected to the listener. */
+static int connect_raw(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name;
+	socklen_t bytes = cm_socket_name(&address, &name);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&name, bytes), 0);
+	return fd;
+}
+
+/* A socket of our own that listens where a connector will look; the passive endpoint is closed. */
+static int listen_raw(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name;
+	socklen_t bytes = cm_socket_name(&address, &name);
+
+	assert_int_equal(fi_close(&pep->fid), 0);
+	pep = NULL;
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, bytes), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+/* What a good peer would send, to be spoilt by who calls. */
+struct raw_half {
+	struct wire_half half;
+	struct segment segment;
+	struct bell *bell;
+};
+
+static void raw_open(struct raw_half *raw)
+{
+	*raw = (struct raw_half){.half = {.ring_bytes = SEGMENT_RING_BYTES_MIN, .bell_bit = 1}};
+	raw->half.address = address;
+	assert_int_equal(
+		segment_create(SEGMENT_RING_BYTES_MIN, &raw->segment, &raw->half.segment_fd), 0);
+	assert_int_equal(bell_create(&raw->bell, &raw->half.bell_fd), 0);
+}
+
+static void raw_close(struct raw_half *raw)
+{
+	segment_unmap(&raw->segment);
+	bell_unmap(raw->bell);
+	close(raw->half.segment_fd);
+	close(raw->half.bell_fd);
+}
+
+static bool has_ended(int fd)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&pollfd, 1, 0) == 1 && pollfd.revents & POLLRDHUP;
+}
+
+/* The listener still does what it is there for. */
+static void expect_connection(void)
+{
+	struct fid_ep *one = party_ep(&client, client.info), *two;
+
+	assert_int_equal(fi_connect(one, &address, NULL, 0), 0);
+	cm_wait(server.eq, FI_CONNREQ, &event);
+	two = party_ep(&server, event.cm.info);
+	fi_freeinfo(event.cm.info);
+	assert_int_equal(fi_accept(two, NULL, 0), 0);
+	cm_wait(server.eq, FI_CONNECTED, &event);
+	cm_wait(client.eq, FI_CONNECTED, &event);
+	assert_int_equal(fi_close(&one->fid), 0);
+	cm_wait(server.eq, FI_SHUTDOWN, &event);
+	assert_int_equal(fi_close(&two->fid), 0);
+}
+
+/* Nothing is told of it, and its socket is closed. */
+static void expect_dropped(int fd)
+{
+	cm_expect_nothing(server.eq);
+	assert_true(has_ended(fd));
+	assert_int_equal(listener()->request_count, 0);
+	close(fd);
+}
+
+/* Against a listener -------------------------------------------------------------------------- */
+
+static void garbage_is_dropped(void **state)
+{
+	static const size_t lengths[] = {1, 71, 72, 73, 4096};
+	uint8_t garbage[4096];
+
+	memset(garbage, 0x5a, sizeof(garbage));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		int fd = connect_raw();
+
+		assert_int_equal(send(fd, garbage, lengths[i], 0), lengths[i]);
+		expect_dropped(fd);
+	}
+	expect_connection();
+}
+
+static void who_hangs_up_before_a_word_is_forgotten(void **state)
+{
+	for (int i = 0; i < 40; i++)
+		close(connect_raw());
+	for (int i = 0; i < 10; i++)
+		cm_expect_nothing(server.eq);
+	assert_int_equal(listener()->request_count, 0);
+	expect_connection();
+}
+
+static void messages_of_another_kind_are_dropped(void **state)
+{
+	struct raw_half raw;
+	int fd = connect_raw();
+
+	raw_open(&raw);
+	assert_int_equal(wire_send(fd, WIRE_ACCEPT, &raw.half, NULL, 0), 0);
+	expect_dropped(fd);
+	fd = connect_raw();
+	assert_int_equal(wire_send(fd, WIRE_REJECT, NULL, NULL, 0), 0);
+	expect_dropped(fd);
+	raw_close(&raw);
+	expect_connection();
+}
+
+static void memory_that_can_shrink_is_dropped(void **state)
+{
+	struct raw_half raw;
+	int fd = connect_raw();
+
+	raw_open(&raw);
+	close(raw.half.segment_fd);
+	raw.half.segment_fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(
+		ftruncate(raw.half.segment_fd, SEGMENT_CONTROL_BYTES + SEGMENT_RING_BYTES_MIN), 0);
+	assert_int_equal(wire_send(fd, WIRE_CONNECT, &raw.half, NULL, 0), 0);
+	expect_dropped(fd);
+	raw_close(&raw);
+}
+
+/* Let the listener's timer expire now. */
+static void tick(void)
+{
+	struct itimerspec now = {.it_value.tv_nsec = 1};
+
+	assert_true(listener()->ticking);
+	assert_int_equal(timerfd_settime(listener()->timer.fd, 0, &now, NULL), 0);
+	listener()->ticking = false; /* as it is not periodic any more */
+	usleep(1000);
+	cm_expect_nothing(server.eq);
+}
+
+static void who_says_nothing_is_dropped_in_time(void **state)
+{
+	int fds[3];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
+		fds[i] = connect_raw();
+	cm_expect_nothing(server.eq);
+	assert_int_equal(listener()->request_count, PLX_ARRAY_LEN(fds));
+	for (int i = 0; i < 5; i++)
+		tick();
+	assert_int_equal(listener()->request_count, PLX_ARRAY_LEN(fds));
+	tick();
+	assert_int_equal(listener()->request_count, 0);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++) {
+		assert_true(has_ended(fds[i]));
+		close(fds[i]);
+	}
+	expect_connection();
+}
+
+/* However late the application answers, its request is there. */
+static void who_waits_for_an_answer_is_not_dropped(void **state)
+{
+	struct fid_ep *ep = party_ep(&client, client.info);
+	int silent = connect_raw();
+	struct fi_info *info;
+
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
+	cm_wait(server.eq, FI_CONNREQ, &event);
+	info = event.cm.info;
+	for (int i = 0; i < 6; i++)
+		tick();
+	assert_int_equal(listener()->request_count, 1);
+	assert_false(listener()->ticking);
+	assert_int_equal(fi_reject(pep, info->handle, "late", 4), 0);
+	fi_freeinfo(info);
+	assert_int_equal(cm_wait_error(client.eq).err_data_size, 4);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	close(silent);
+}
+
+static void the_silent_fill_the_backlog_for_a_while_only(void **state)
+{
+	int backlog = 2, fds[2];
+
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), 0);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
+		fds[i] = connect_raw();
+	cm_expect_nothing(server.eq);
+	assert_true(eq_arm((struct shm_eq *)server.eq) == 0);
+	for (int i = 0; i < 6; i++)
+		tick();
+	expect_connection();
+	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
+		close(fds[i]);
+}
+
+/* A listener that cannot accept must not spin; it goes on as soon as it can. */
+static void descriptors_that_run_out_are_waited_for(void **state)
+{
+	int fd = connect_raw(), lowest = dup(fd);
+	struct rlimit before, none;
+
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = (rlim_t)lowest;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(eq_progress((struct shm_eq *)server.eq), 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(listener()->paused);
+	assert_int_equal(eq_arm((struct shm_eq *)server.eq), 0);
+	tick();
+	assert_false(listener()->paused);
+	assert_int_equal(listener()->request_count, 1);
+	close(fd);
+	expect_connection();
+}
+
+/* Against a connector ------------------------------------------------------------------------- */
+
+static struct fid_ep *dial(void)
+{
+	struct fid_ep *ep = party_ep(&client, client.info);
+
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
+	return ep;
+}
+
+static void expect_failure(struct fid_ep *ep, int err)
+{
+	struct fi_eq_err_entry error = cm_wait_error(client.eq);
+
+	assert_ptr_equal(error.fid, &ep->fid);
+	assert_int_equal(error.err, err);
+	cm_expect_nothing(client.eq);
+	assert_int_equal(fi_close(&ep->fid), 0);
+}
+
+static void a_listener_that_hangs_up_has_refused(void **state)
+{
+	int fd = listen_raw();
+	struct fid_ep *ep = dial(), *second = dial();
+
+	close(accept4(fd, NULL, NULL, SOCK_CLOEXEC)); /* with what was sent unread */
+	assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	close(fd);
+	expect_failure(second, FI_ECONNREFUSED);
+}
+
+static void an_answer_that_cannot_be_ends_the_attempt(void **state)
+{
+	struct raw_half raw;
+	int fd = listen_raw(), peer;
+	struct fid_ep *ep = dial();
+
+	raw_open(&raw);
+	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	assert_int_equal(send(peer, "hello", 5, 0), 5);
+	expect_failure(ep, FI_EINVAL);
+	close(peer);
+	ep = dial();
+	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	assert_int_equal(wire_send(peer, WIRE_CONNECT, &raw.half, NULL, 0), 0);
+	expect_failure(ep, FI_ECONNABORTED);
+	close(peer);
+	raw_close(&raw);
+	close(fd);
+}
+
+static void bytes_behind_an_answer_are_calls(void **state)
+{
+	struct raw_half raw;
+	int fd = listen_raw(), peer;
+	struct fid_ep *ep = dial();
+
+	raw_open(&raw);
+	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	assert_int_equal(wire_send(peer, WIRE_ACCEPT, &raw.half, NULL, 0), 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(send(peer, "x", 1, 0), 1);
+	assert_int_equal(cm_wait(client.eq, FI_CONNECTED, &event), 0);
+	cm_expect_nothing(client.eq);
+	close(peer);
+	cm_wait(client.eq, FI_SHUTDOWN, &event);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	raw_close(&raw);
+	close(fd);
+}
+
+static void who_never_answers_can_be_left(void **state)
+{
+	int fd = listen_raw();
+	struct fid_ep *ep = dial();
+
+	cm_expect_nothing(client.eq);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	close(fd);
+}
+
+/* Another user -------------------------------------------------------------------------------- */
+
+static void become_stranger(void)
+{
+	gid_t group = 65534;
+
+	if (setgroups(1, &group) || setgid(group) || setuid(65534))
+		_exit(1);
+}
+
+static void a_request_of_another_user_is_not_told(void **state)
+{
+	pid_t stranger;
+	int status;
+
+	if (geteuid() != 0)
+		skip();
+	stranger = fork();
+	if (stranger == 0) {
+		int fd;
+
+		become_stranger();
+		fd = connect_raw();
+		/* The listener hangs up, with nothing said. */
+		_exit(recv(fd, &status, sizeof(status), 0) == 0 ? 0 : 2);
+	}
+	do {
+		cm_expect_nothing(server.eq);
+		assert_int_equal(listener()->request_count, 0);
+	} while (waitpid(stranger, &status, WNOHANG) == 0);
+	assert_int_equal(status, 0);
+	expect_connection();
+}
+
+static void a_listener_of_another_user_is_told_nothing(void **state)
+{
+	struct fid_ep *ep = party_ep(&client, client.info);
+	int ready[2], fd;
+	pid_t stranger;
+	char byte;
+
+	if (geteuid() != 0) {
+		assert_int_equal(fi_close(&ep->fid), 0);
+		skip();
+	}
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	fd = listen_raw();
+	stranger = fork();
+	if (stranger == 0) {
+		become_stranger();
+		listen(fd, 8); /* from here on it is that user's */
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+		_exit(recv(fd, &byte, 1, 0) == 0 ? 0 : 2);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), -FI_EACCES);
+	int status;
+	assert_int_equal(waitpid(stranger, &status, 0), stranger);
+	assert_int_equal(status, 0);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	close(ready[0]);
+	close(ready[1]);
+	close(fd);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(garbage_is_dropped),
+		TEST(who_hangs_up_before_a_word_is_forgotten),
+		TEST(messages_of_another_kind_are_dropped),
+		TEST(memory_that_can_shrink_is_dropped),
+		TEST(who_says_nothing_is_dropped_in_time),
+		TEST(who_waits_for_an_answer_is_not_dropped),
+		TEST(the_silent_fill_the_backlog_for_a_while_only),
+		TEST(descriptors_that_run_out_are_waited_for),
+		TEST(a_listener_that_hangs_up_has_refused),
+		TEST(an_answer_that_cannot_be_ends_the_attempt),
+		TEST(bytes_behind_an_answer_are_calls),
+		TEST(who_never_answers_can_be_left),
+		TEST(a_request_of_another_user_is_not_told),
+		TEST(a_listener_of_another_user_is_told_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
