@@ -45,7 +45,7 @@ static int domain_close(struct fid *fid)
 
 	if (domain->refs)
 		return -FI_EBUSY;
-	domain->fabric->refs--;
+	fabric_unref(domain->fabric);
 	free(domain);
 	return 0;
 }
@@ -69,6 +69,39 @@ static struct fi_ops_domain domain_ops = {
 	.stx_ctx = no_shared_tx,
 	.srx_ctx = no_shared_rx,
 };
+
+static struct shm_watch **find_watch(struct shm_domain *domain, const struct shm_eq *eq)
+{
+	struct shm_watch **at = &domain->watches;
+
+	while (*at && (*at)->eq != eq)
+		at = &(*at)->next;
+	return at;
+}
+
+int domain_watch(struct shm_domain *domain, struct shm_eq *eq)
+{
+	struct shm_watch **at = find_watch(domain, eq);
+
+	if (!*at)
+		*at = calloc(1, sizeof(**at));
+	if (!*at)
+		return -FI_ENOMEM;
+	(*at)->eq = eq;
+	(*at)->endpoints++;
+	return 0;
+}
+
+void domain_unwatch(struct shm_domain *domain, struct shm_eq *eq)
+{
+	struct shm_watch **at = find_watch(domain, eq);
+	struct shm_watch *watch = *at;
+
+	if (!watch || --watch->endpoints)
+		return;
+	*at = watch->next;
+	free(watch);
+}
 
 bool shm_is_domain(const struct fid_domain *fid)
 {
@@ -94,7 +127,7 @@ int shm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 	list_init(&domain->sending);
 	list_init(&domain->cqs);
 	domain->fabric = (struct shm_fabric *)fabric;
-	domain->fabric->refs++;
+	fabric_ref(domain->fabric);
 	*domain_out = &domain->fid;
 	return 0;
 }

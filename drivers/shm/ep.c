@@ -18,8 +18,13 @@ static struct shm_ep *ep_of(struct fid *fid)
 
 static int bind_eq(struct shm_ep *ep, struct shm_eq *eq)
 {
+	int rc;
+
 	if (ep->eq || eq->fabric != ep->domain->fabric)
 		return -FI_EINVAL;
+	rc = domain_watch(ep->domain, eq);
+	if (rc)
+		return rc;
 	ep->eq = eq;
 	eq->refs++;
 	return 0;
@@ -88,6 +93,7 @@ static void unbind(struct shm_ep *ep)
 	}
 	if (ep->eq) {
 		eq_forget(ep->eq, &ep->fid.fid);
+		domain_unwatch(ep->domain, ep->eq);
 		ep->eq->refs--;
 	}
 }

@@ -354,14 +354,10 @@ static void eq_free(struct shm_eq *eq)
 static int eq_close(struct fid *fid)
 {
 	struct shm_eq *eq = (struct shm_eq *)fid;
-	struct shm_eq **at = &eq->fabric->eqs;
 
 	if (eq->refs)
 		return -FI_EBUSY;
-	while (*at != eq)
-		at = &(*at)->next;
-	*at = eq->next;
-	eq->fabric->refs--;
+	fabric_unref(eq->fabric);
 	eq_free(eq);
 	return 0;
 }
@@ -444,9 +440,7 @@ int shm_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct f
 		eq_free(eq);
 		return rc;
 	}
-	eq->next = fabric->eqs;
-	fabric->eqs = eq;
-	fabric->refs++;
+	fabric_ref(fabric);
 	*eq_out = &eq->fid;
 	return 0;
 }

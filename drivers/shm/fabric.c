@@ -52,7 +52,7 @@ static int fabric_close(struct fid *fid)
 {
 	struct shm_fabric *fabric = (struct shm_fabric *)fid;
 
-	if (fabric->refs)
+	if (atomic_load_explicit(&fabric->refs, memory_order_relaxed))
 		return -FI_EBUSY;
 	free(fabric);
 	return 0;

@@ -427,7 +427,7 @@ static int pep_close(struct fid *fid)
 		eq_forget(pep->eq, fid);
 		pep->eq->refs--;
 	}
-	pep->fabric->refs--;
+	fabric_unref(pep->fabric);
 	pep_free(pep);
 	return 0;
 }
@@ -492,7 +492,7 @@ int shm_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 	pep->address = address;
 	pep->backlog = SHM_BACKLOG;
 	pep->fabric = fabric;
-	fabric->refs++;
+	fabric_ref(fabric);
 	*pep_out = &pep->fid;
 	return 0;
 }

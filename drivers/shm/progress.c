@@ -255,8 +255,10 @@ static __attribute__((noinline)) void look_for_hang_ups(struct shm_domain *domai
 	if (now_ns == domain->looked_ns)
 		return;
 	domain->looked_ns = now_ns;
-	for (struct shm_eq *eq = domain->fabric->eqs; eq; eq = eq->next)
-		eq_progress(eq);
+	for (struct shm_watch *watch = domain->watches, *next; watch; watch = next) {
+		next = watch->next;
+		eq_progress(watch->eq);
+	}
 }
 
 static __attribute__((noinline)) bool continue_sends(struct shm_domain *domain)

@@ -96,21 +96,40 @@ static inline void list_remove(struct shm_list *link)
 
 struct shm_fabric {
 	struct fid_fabric fid;
-	struct shm_eq *eqs; /* by next */
-	uint32_t refs;      /* domains, EQs, PEPs: fi_close is -FI_EBUSY while there are any */
+	/* Domains, EQs and PEPs, which threads of their own may open: fi_close is -FI_EBUSY while
+	 * there are any. Relaxed throughout: nothing is read through it. */
+	_Atomic uint32_t refs;
 	uint32_t api_version;
+};
+
+static inline void fabric_ref(struct shm_fabric *fabric)
+{
+	atomic_fetch_add_explicit(&fabric->refs, 1, memory_order_relaxed);
+}
+
+static inline void fabric_unref(struct shm_fabric *fabric)
+{
+	atomic_fetch_sub_explicit(&fabric->refs, 1, memory_order_relaxed);
+}
+
+/* An EQ that endpoints of a domain are bound to: how many. */
+struct shm_watch {
+	struct shm_watch *next;
+	struct shm_eq *eq;
+	uint32_t endpoints;
 };
 
 struct shm_domain {
 	struct fid_domain fid;
 	struct shm_fabric *fabric;
-	struct shm_list sending; /* endpoints with sends under way */
-	struct shm_list cqs;     /* all of its completion queues */
-	uint32_t refs;           /* CQs, endpoints, MRs */
-	void *mrs;               /* registrations by key, for tsearch(3) */
-	uint64_t next_key;       /* where chooses_keys */
-	bool chooses_keys;       /* FI_MR_BASIC */
-	uint64_t looked_ns;      /* when a poll last looked for peers that hung up */
+	struct shm_list sending;   /* endpoints with sends under way */
+	struct shm_list cqs;       /* all of its completion queues */
+	struct shm_watch *watches; /* the EQs of its endpoints */
+	uint32_t refs;             /* CQs, endpoints, MRs */
+	void *mrs;                 /* registrations by key, for tsearch(3) */
+	uint64_t next_key;         /* where chooses_keys */
+	bool chooses_keys;         /* FI_MR_BASIC */
+	uint64_t looked_ns;        /* when a poll last looked for peers that hung up */
 };
 
 /* A completion that waits to be read. err: 0, or it is one for fi_cq_readerr. */
@@ -170,7 +189,6 @@ struct shm_event {
 struct shm_eq {
 	struct fid_eq fid;
 	struct shm_fabric *fabric;
-	struct shm_eq *next;
 	struct shm_event *first, **last;
 	uint8_t err_data[SHM_CM_DATA_MAX]; /* valid until the next read */
 	uint32_t refs;
@@ -365,6 +383,9 @@ bool shm_is_fabric(const struct fid_fabric *fid);
 bool shm_is_domain(const struct fid_domain *fid);
 int shm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_out,
 		    void *context);
+/* An endpoint of the domain is, or is no longer, bound to that EQ. */
+int domain_watch(struct shm_domain *domain, struct shm_eq *eq);
+void domain_unwatch(struct shm_domain *domain, struct shm_eq *eq);
 extern struct fi_ops_mr shm_mr_ops;
 
 /* Entries for what the provider does not have. */
