@@ -130,7 +130,7 @@ static struct segment segment_at(void *base, uint32_t ring_bytes)
 
 int segment_create(uint32_t ring_bytes, struct segment *segment_out, int *fd_out)
 {
-	void *base;
+	void *base = NULL;
 	int rc = create("plx_shm ring", segment_bytes(ring_bytes), &base, fd_out);
 
 	if (rc == 0)
@@ -140,7 +140,7 @@ int segment_create(uint32_t ring_bytes, struct segment *segment_out, int *fd_out
 
 int segment_map(int fd, uint32_t ring_bytes, struct segment *segment_out)
 {
-	void *base;
+	void *base = NULL;
 	int rc;
 
 	if (ring_bytes < SEGMENT_RING_BYTES_MIN || ring_bytes > SEGMENT_RING_BYTES_MAX ||
@@ -164,7 +164,7 @@ void segment_unmap(struct segment *segment)
 
 int bell_create(struct bell **bell_out, int *fd_out)
 {
-	void *base;
+	void *base = NULL;
 	int rc = create("plx_shm bell", BELL_BYTES, &base, fd_out);
 
 	if (rc == 0)
@@ -174,7 +174,7 @@ int bell_create(struct bell **bell_out, int *fd_out)
 
 int bell_map(int fd, struct bell **bell_out)
 {
-	void *base;
+	void *base = NULL;
 	int rc = map_checked(fd, BELL_BYTES, &base);
 
 	if (rc == 0)

@@ -322,15 +322,54 @@ void receive_refill(struct plx_link *link);
 void receive_take_back(struct plx_op *op);
 
 /* tx.c */
-uint32_t tx_frames_left(const struct plx_link *link);
-uint32_t tx_bytes_left(const struct plx_link *link);
+static inline uint32_t tx_frames_left(const struct plx_link *link)
+{
+	return link->tx_frames_granted - link->tx_frames;
+}
+
+static inline uint32_t tx_bytes_left(const struct plx_link *link)
+{
+	return link->tx_bytes_granted - link->tx_bytes;
+}
+
+/* The header of the next frame. Every one of them carries what this side grants. */
+static inline void tx_write_header(struct plx_link *link, uint8_t *out, uint8_t type, uint8_t flags,
+				   uint32_t length)
+{
+	struct frame_header header = {
+		.type = type,
+		.flags = flags,
+		.length = length,
+		.granted_frames = link->rx_frames_granted,
+		.granted_bytes = link->rx_bytes_granted,
+	};
+
+	frame_write(out, &header);
+}
+
+/* A frame has left, and its grants with it. */
+static inline void tx_header_sent(struct plx_link *link)
+{
+	link->rx_frames_told = link->rx_frames_granted;
+	link->want &= (uint16_t)~WANT_CREDIT;
+	link->stats.frames_sent++;
+}
+
+static inline void tx_count_frame(struct plx_link *link, uint32_t length)
+{
+	link->tx_frames++;
+	link->tx_bytes += length;
+	tx_header_sent(link);
+}
+
+static inline void tx_count_message(struct plx_link *link, uint64_t length)
+{
+	link->stats.messages_sent++;
+	link->stats.bytes_sent += length;
+}
+
 int tx_would_block(struct plx_link *link);
 int tx_check_sendable(const struct plx_link *link, uint64_t length);
-void tx_write_header(struct plx_link *link, uint8_t *out, uint8_t type, uint8_t flags,
-		     uint32_t length);
-void tx_header_sent(struct plx_link *link);
-void tx_count_frame(struct plx_link *link, uint32_t length);
-void tx_count_message(struct plx_link *link, uint64_t length);
 struct plx_op *tx_take_op(struct plx_link *link, uint32_t reserve);
 void tx_give_op(struct plx_link *link, struct plx_op *op);
 void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg,

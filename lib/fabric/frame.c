@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "frame.h"
 
-#include <endian.h>
-#include <string.h>
-
 /* memcpy, as a frame may begin at any address; compilers make one move of it. */
 static void put16(uint8_t *out, uint16_t value)
 {
@@ -47,16 +44,6 @@ static uint64_t get64(const uint8_t *in)
 	return le64toh(value);
 }
 
-void frame_write(uint8_t *out, const struct frame_header *header)
-{
-	out[0] = header->type;
-	out[1] = header->flags;
-	put16(out + 2, 0);
-	put32(out + 4, header->length);
-	put32(out + 8, header->granted_frames);
-	put32(out + 12, header->granted_bytes);
-}
-
 static const char *check_type(const struct frame_header *header)
 {
 	switch (header->type) {
@@ -88,7 +75,7 @@ static const char *check_type(const struct frame_header *header)
 	}
 }
 
-const char *frame_read(const uint8_t *in, size_t received, struct frame_header *header_out)
+const char *frame_read_any(const uint8_t *in, size_t received, struct frame_header *header_out)
 {
 	struct frame_header header;
 

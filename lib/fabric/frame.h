@@ -6,6 +6,9 @@
 
 #include "plx_base.h"
 
+#include <endian.h>
+#include <string.h>
+
 #define FRAME_HEADER_BYTES 16
 #define FRAME_TOTAL_BYTES  8 /* a DATA_FIRST frame's payload begins with the message's length */
 #define HELLO_BYTES        48
@@ -45,10 +48,40 @@ struct frame_hello {
 };
 
 /** Write a header: FRAME_HEADER_BYTES at out. */
-void frame_write(uint8_t *out, const struct frame_header *header);
+static inline void frame_write(uint8_t *out, const struct frame_header *header)
+{
+	uint64_t words[2] = {
+		htole64(header->type | (uint64_t)header->flags << 8 |
+			(uint64_t)header->length << 32),
+		htole64(header->granted_frames | (uint64_t)header->granted_bytes << 32),
+	};
+
+	memcpy(out, words, sizeof(words));
+}
+
+/** Private: frame_read of any frame. */
+const char *frame_read_any(const uint8_t *in, size_t received, struct frame_header *header_out);
 
 /** Read and check what `received` bytes at `in` say they are. Return: NULL, or what is wrong. */
-const char *frame_read(const uint8_t *in, size_t received, struct frame_header *header_out);
+static inline const char *frame_read(const uint8_t *in, size_t received,
+				     struct frame_header *header_out)
+{
+	uint64_t words[2];
+
+	if (plx_unlikely(received < FRAME_HEADER_BYTES))
+		return frame_read_any(in, received, header_out);
+	memcpy(words, in, sizeof(words));
+	/* A whole message without flags, which most are. */
+	if (plx_unlikely(le64toh(words[0]) !=
+			 (FRAME_DATA | (uint64_t)(received - FRAME_HEADER_BYTES) << 32)))
+		return frame_read_any(in, received, header_out);
+	header_out->type = FRAME_DATA;
+	header_out->flags = 0;
+	header_out->length = (uint32_t)(received - FRAME_HEADER_BYTES);
+	header_out->granted_frames = (uint32_t)le64toh(words[1]);
+	header_out->granted_bytes = (uint32_t)(le64toh(words[1]) >> 32);
+	return NULL;
+}
 
 /** Write a HELLO's payload: HELLO_BYTES at out. */
 void hello_write(uint8_t *out, const struct frame_hello *hello);

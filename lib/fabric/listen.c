@@ -187,7 +187,7 @@ static void listen_also(struct plx_fabric_lcore *home, const struct driver_choic
 {
 	char port[8];
 	struct place same = {place->address, place->host, port};
-	struct plx_listener *also;
+	struct plx_listener *also = NULL;
 
 	snprintf(port, sizeof(port), "%u", front->port);
 	if (listen_by(home, choice, &same, &front->attr, front, &also) != 0) {

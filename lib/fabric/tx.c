@@ -4,58 +4,12 @@
  * operations in flight. */
 #include "fabric_priv.h"
 
-uint32_t tx_frames_left(const struct plx_link *link)
-{
-	return link->tx_frames_granted - link->tx_frames;
-}
-
-uint32_t tx_bytes_left(const struct plx_link *link)
-{
-	return link->tx_bytes_granted - link->tx_bytes;
-}
-
 /* No credit, or no operation: a frame or a completion will tell when there is room. */
 int tx_would_block(struct plx_link *link)
 {
 	link->stats.again++;
 	link->want |= WANT_WRITABLE;
 	return -EAGAIN;
-}
-
-/* The header of the next frame. Every one of them carries what this side grants. */
-void tx_write_header(struct plx_link *link, uint8_t *out, uint8_t type, uint8_t flags,
-		     uint32_t length)
-{
-	struct frame_header header = {
-		.type = type,
-		.flags = flags,
-		.length = length,
-		.granted_frames = link->rx_frames_granted,
-		.granted_bytes = link->rx_bytes_granted,
-	};
-
-	frame_write(out, &header);
-}
-
-/* A frame has left, and its grants with it. */
-void tx_header_sent(struct plx_link *link)
-{
-	link->rx_frames_told = link->rx_frames_granted;
-	link->want &= (uint16_t)~WANT_CREDIT;
-	link->stats.frames_sent++;
-}
-
-void tx_count_frame(struct plx_link *link, uint32_t length)
-{
-	link->tx_frames++;
-	link->tx_bytes += length;
-	tx_header_sent(link);
-}
-
-void tx_count_message(struct plx_link *link, uint64_t length)
-{
-	link->stats.messages_sent++;
-	link->stats.bytes_sent += length;
 }
 
 /* No room in something that nobody tells of: the loop looks again each turn. */
