@@ -48,7 +48,7 @@ print_summary()
 		(.bars[] | "\(if .ok then "reached" elif .gates then "MISSED " else "above  " end)  " +
 			(if .what then "\(.what): \(.ratio)"
 			 else "\(.row) at \(.size_bytes) B is \(.ratio) x \(.over)" end) +
-			" (at most \(.limit)\(if .gates then "" else "; a bar for net, shown only" end))"),
+			" (at most \(.limit)\(if .gates then "" else "; shown only" end))"),
 		(if (.platform_lost // 0) <= 0.01 then empty
 		 else "\nnote: others had \(.platform_lost * 1000 | round / 10) % of a CPU before the runs began: " +
 			"this host is busy, and these figures tell of that" end),
