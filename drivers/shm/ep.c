@@ -398,6 +398,10 @@ int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	ep->fid.ops = &ep_ops;
 	ep->fid.cm = &shm_ep_cm_ops;
 	ep->fid.msg = &shm_msg_ops;
+	ep->fid.rma = &shm_no_rma;
+	ep->fid.tagged = &shm_no_tagged;
+	ep->fid.atomic = &shm_no_atomic;
+	ep->fid.collective = &shm_no_collective;
 	ep->domain = (struct shm_domain *)domain;
 	ep->domain->refs++;
 	*ep_out = &ep->fid;

@@ -403,6 +403,12 @@ static int pep_setopt(fid_t fid, int level, int name, const void *value, size_t 
 	return -FI_ENOPROTOOPT;
 }
 
+/* fi_cancel takes any object, and this one has nothing under way. */
+static ssize_t pep_cancel(fid_t fid, void *context)
+{
+	return -FI_ENOSYS;
+}
+
 static void pep_free(struct shm_pep *pep)
 {
 	if (pep->source.fd >= 0)
@@ -442,6 +448,7 @@ static struct fi_ops pep_fid_ops = {
 
 static struct fi_ops_ep pep_ops = {
 	.size = sizeof(struct fi_ops_ep),
+	.cancel = pep_cancel,
 	.getopt = pep_getopt,
 	.setopt = pep_setopt,
 };

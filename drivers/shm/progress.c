@@ -167,12 +167,11 @@ static uint32_t look(struct shm_ep *ep, uint32_t max)
 {
 	uint32_t taken = receive_poll(ep, max);
 
-	if (plx_unlikely(ep->starved)) {
+	if (plx_unlikely(ep->state == EP_DRAINING && is_drained(ep))) {
+		finish(ep);
+	} else if (plx_unlikely(ep->starved)) {
 		unlist(ep); /* a posted receive brings it back */
-	} else if (plx_unlikely(ep->state != EP_CONNECTED)) {
-		if (ep->state == EP_DRAINING && is_drained(ep))
-			finish(ep);
-	} else if (taken) {
+	} else if (taken || plx_unlikely(ep->state != EP_CONNECTED)) {
 		ep->idle_looks = 0;
 	} else {
 		ep->idle_looks += ep->rx_cq->active_count;

@@ -525,4 +525,11 @@ ssize_t shm_receive_post(struct fid_ep *fid, void *buf, size_t length, void *des
 			 void *context);
 ssize_t receive_cancel(struct shm_ep *ep, void *context);
 
+/* refuse.c: what endpoints do not have ------------------------------------------------------ */
+
+extern struct fi_ops_rma shm_no_rma;
+extern struct fi_ops_tagged shm_no_tagged;
+extern struct fi_ops_atomic shm_no_atomic;
+extern struct fi_ops_collective shm_no_collective;
+
 #endif

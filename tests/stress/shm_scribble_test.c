@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A connection to a peer that means no good, beside one to a peer that does, on one completion
+ * queue. Whatever the first one does, the second loses nothing and waits for nothing, and of the
+ * first one every operation that was posted comes back. */
+#include "shm_scribbler.h"
+
+#include "count.h"
+#include "memory.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LINES      8 /* connections to the scribbler that have not ended yet */
+#define POSTED     16
+#define BAD_BYTES  3000
+#define GOOD_BYTES 65536
+#define GROWTH_KIB (32 << 10)
+#define LARGE      (200 << 10)
+#define ENDLESS    (SIZE_MAX >> 30) /* 16 GiB: seconds, to copy it */
+
+struct line;
+struct operation {
+	struct line *line;
+	uint8_t in[BAD_BYTES];
+};
+
+/* A connection to the scribbler. */
+struct line {
+	struct fid_ep *ep;     /* NULL: none */
+	bool is_open;          /* FI_CONNECTED was told */
+	uint64_t posted, back; /* operations */
+	uint64_t turns;
+	struct operation receives[POSTED], send;
+};
+
+static struct {
+	struct pair pair; /* the listener's fabric and event queue, in b */
+	struct fid_domain *domain;
+	struct fid_cq *cq;
+	struct line lines[LINES];
+	uint64_t accepted, ended, messages, failures;
+	struct scribble_report *report;
+	pid_t scribbler, friend;
+	int descriptors, mappings; /* without connections to the scribbler */
+	long memory_kib;
+	uint8_t *large; /* the largest message that the scribbler is sent */
+	size_t large_bytes;
+} test;
+
+/* The good connection: messages go to and fro, one at a time. */
+static struct {
+	struct fid_ep *ep;
+	bool waits, is_sent; /* for the answer; the message left */
+	uint64_t trips, sent_ns, longest_ns, random;
+	size_t bytes;
+	uint8_t out[GOOD_BYTES], in[GOOD_BYTES];
+} good;
+
+/* The friend --------------------------------------------------------------------------------- */
+
+/* Send everything back. It sleeps meanwhile. */
+static void answer(struct side *side)
+{
+	static uint8_t bytes[GOOD_BYTES];
+	struct fi_cq_data_entry entry;
+
+	fi_recv(side->ep, bytes, sizeof(bytes), NULL, 0, NULL);
+	for (;;) {
+		if (fi_cq_sread(side->rx_cq, &entry, 1, NULL, -1) != 1)
+			continue;
+		if (entry.flags & FI_SEND)
+			fi_recv(side->ep, bytes, sizeof(bytes), NULL, 0, NULL);
+		else
+			fi_send(side->ep, bytes, entry.len, NULL, 0, NULL);
+	}
+}
+
+static void be_friend(const char *port)
+{
+	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct side side = {.info = pair_info("127.0.0.1", port, 0, &attr)};
+	struct fi_eq_cm_entry entry;
+
+	side_open_fabric(&side);
+	side_open_ep(&side, side.info, &attr);
+	fi_connect(side.ep, side.info->dest_addr, NULL, 0);
+	side_event(&side, FI_CONNECTED, &entry, sizeof(entry));
+	answer(&side);
+}
+
+static uint64_t next_random(void)
+{
+	good.random ^= good.random << 13;
+	good.random ^= good.random >> 7;
+	good.random ^= good.random << 17;
+	return good.random;
+}
+
+static void send_good(void)
+{
+	uint64_t word = next_random();
+	ssize_t rc;
+
+	good.bytes = 8 + (next_random() % 8 ? next_random() % 200 : next_random() % 60000);
+	for (size_t i = 0; i < good.bytes; i += sizeof(word), word = word * 5 + 1)
+		memcpy(good.out + i, &word, sizeof(word));
+	memset(good.in, 0, good.bytes);
+	assert_int_equal(fi_recv(good.ep, good.in, GOOD_BYTES, NULL, 0, &good), 0);
+	good.sent_ns = plx_now_ns();
+	good.waits = true;
+	good.is_sent = false;
+	do {
+		rc = fi_send(good.ep, good.out, good.bytes, NULL, 0, &good);
+	} while (rc == -FI_EAGAIN);
+	assert_int_equal(rc, 0);
+}
+
+static void take_good(const struct fi_cq_data_entry *entry)
+{
+	uint64_t took_ns = plx_now_ns() - good.sent_ns;
+
+	if (entry->flags & FI_SEND) {
+		good.is_sent = true;
+		return;
+	}
+	assert_int_equal(entry->len, good.bytes);
+	assert_memory_equal(good.in, good.out, good.bytes);
+	good.longest_ns = took_ns > good.longest_ns ? took_ns : good.longest_ns;
+	good.trips++;
+	good.waits = false;
+}
+
+static void go_on_with_good(void)
+{
+	if (!good.waits && good.is_sent)
+		send_good();
+	else
+		assert_true(plx_now_ns() - good.sent_ns < PLX_NS_PER_S);
+}
+
+/* The scribbler's connections ------------------------------------------------------------------ */
+
+static void post(struct line *line, struct operation *operation)
+{
+	line->posted += fi_recv(line->ep, operation->in, BAD_BYTES, NULL, 0, operation) == 0;
+}
+
+static void take_bad(const struct fi_cq_data_entry *entry)
+{
+	struct operation *operation = entry->op_context;
+	struct line *line = operation->line;
+
+	line->back++;
+	if (operation == &line->send)
+		return;
+	test.messages++;
+	assert_true(entry->len <= BAD_BYTES);
+	post(line, operation);
+}
+
+static void take_failure(void)
+{
+	struct fi_cq_err_entry error = {0};
+	struct operation *operation;
+
+	assert_int_equal(fi_cq_readerr(test.cq, &error, 0), 1);
+	assert_ptr_not_equal(error.op_context, &good);
+	assert_true(error.err == FI_ECANCELED || error.err == FI_ETRUNC);
+	operation = error.op_context;
+	operation->line->back++;
+	test.failures++;
+	if (error.err == FI_ETRUNC && operation->line->ep)
+		post(operation->line, operation);
+}
+
+static void read_queue(void)
+{
+	struct fi_cq_data_entry entries[16];
+	ssize_t got = fi_cq_read(test.cq, entries, PLX_ARRAY_LEN(entries));
+
+	for (ssize_t i = 0; i < got; i++) {
+		if (entries[i].op_context == &good)
+			take_good(&entries[i]);
+		else
+			take_bad(&entries[i]);
+	}
+	if (got == -FI_EAVAIL)
+		take_failure();
+	else
+		assert_true(got > 0 || got == -FI_EAGAIN);
+}
+
+/* Now and then something is sent: small, large, and with an answer that is waited for. */
+static void send_bad(struct line *line)
+{
+	uint8_t *bytes = test.large;
+	struct iovec iov = {bytes, 100};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = &line->send};
+
+	fi_inject(line->ep, bytes, next_random() % 4000, 0);
+	if (line->turns % 64 == 0)
+		line->posted += fi_send(line->ep, bytes, test.large_bytes, NULL, 0, &line->send) ==
+				0;
+	else if (line->turns % 32 == 0)
+		line->posted += fi_sendmsg(line->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE) ==
+				0;
+}
+
+/* All that is there by now. */
+static void drain(void)
+{
+	const struct shm_cq *cq = (struct shm_cq *)test.cq;
+	uint32_t end = cq->tail;
+
+	while ((int32_t)(end - cq->head) > 0)
+		read_queue();
+}
+
+static void close_line(struct line *line)
+{
+	assert_int_equal(fi_close(&line->ep->fid), 0);
+	line->ep = NULL;
+	drain();
+	assert_int_equal(line->back, line->posted);
+	test.ended++;
+}
+
+/* By the time that it is told of, all is in the queue. */
+static void line_ended(struct line *line)
+{
+	drain();
+	assert_int_equal(line->back, line->posted);
+	close_line(line);
+}
+
+static struct fid_ep *make_ep(struct fi_info *info, void *context)
+{
+	struct fid_ep *ep;
+
+	assert_int_equal(fi_endpoint(test.domain, info, &ep, context), 0);
+	assert_int_equal(fi_ep_bind(ep, &test.pair.b.eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &test.cq->fid, FI_SEND | FI_RECV), 0);
+	assert_int_equal(fi_enable(ep), 0);
+	return ep;
+}
+
+static void accept_line(struct fi_info *info)
+{
+	struct line *line = test.lines;
+
+	while (line < test.lines + LINES && line->ep)
+		line++;
+	if (line == test.lines + LINES)
+		fail_msg("the connections to the scribbler do not end");
+	*line = (struct line){.send.line = line};
+	line->ep = make_ep(info, line);
+	for (int i = 0; i < POSTED; i++) {
+		line->receives[i].line = line;
+		post(line, &line->receives[i]);
+	}
+	test.accepted++;
+	if (fi_accept(line->ep, NULL, 0))
+		close_line(line);
+}
+
+/* Connection events -------------------------------------------------------------------------- */
+
+static void read_events(void)
+{
+	uint8_t buf[sizeof(struct fi_eq_cm_entry) + 256];
+	struct fi_eq_cm_entry *entry = (struct fi_eq_cm_entry *)buf;
+	struct line *line;
+	uint32_t event;
+	ssize_t got = fi_eq_read(test.pair.b.eq, &event, buf, sizeof(buf), 0);
+
+	if (got == -FI_EAGAIN)
+		return;
+	assert_true(got > 0);
+	if (event == FI_CONNREQ) {
+		if (got > (ssize_t)sizeof(*entry))
+			accept_line(entry->info);
+		else
+			good.ep = make_ep(entry->info, NULL);
+		fi_freeinfo(entry->info);
+		return;
+	}
+	line = entry->fid->context;
+	if (event == FI_CONNECTED && line)
+		line->is_open = true;
+	else if (event == FI_SHUTDOWN && line)
+		line_ended(line);
+	else
+		assert_int_equal(event, FI_CONNECTED); /* of the good one, which does not end */
+}
+
+static void sleep_a_little(void)
+{
+	struct fid *fids[] = {&test.cq->fid, &test.pair.b.eq->fid};
+	struct pollfd pollfds[2] = {{.events = POLLIN}, {.events = POLLIN}};
+
+	fi_control(fids[0], FI_GETWAIT, &pollfds[0].fd);
+	fi_control(fids[1], FI_GETWAIT, &pollfds[1].fd);
+	if (fi_trywait(test.pair.b.fabric, fids, 2) == 0)
+		poll(pollfds, 2, 1);
+}
+
+static void turn(void)
+{
+	static uint64_t turns;
+
+	if (++turns % 50 == 0)
+		sleep_a_little();
+	read_queue();
+	read_events();
+	for (int i = 0; i < LINES; i++) {
+		if (test.lines[i].is_open && test.lines[i].ep && ++test.lines[i].turns % 8 == 0)
+			send_bad(&test.lines[i]);
+	}
+}
+
+/* Running it ----------------------------------------------------------------------------------- */
+
+static pid_t start(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+static void open_here(char *port)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD};
+
+	pair_listen(&test.pair, port);
+	assert_int_equal(fi_domain(test.pair.b.fabric, test.pair.b.info, &test.domain, NULL), 0);
+	assert_int_equal(fi_cq_open(test.domain, &attr, &test.cq, NULL), 0);
+}
+
+static void meet_friend(const char *port)
+{
+	test.friend = start();
+	if (test.friend == 0)
+		be_friend(port);
+	while (!good.ep)
+		read_events();
+	assert_int_equal(fi_accept(good.ep, NULL, 0), 0);
+	test.descriptors = count_descriptors();
+	test.mappings = count_mappings();
+	send_good();
+}
+
+/* Of zeros, which take no memory. */
+static void make_large(size_t bytes)
+{
+	test.large_bytes = bytes;
+	test.large = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			  0);
+	assert_ptr_not_equal(test.large, MAP_FAILED);
+}
+
+static int setup(void **state)
+{
+	static char port[8];
+
+	memset(&test, 0, sizeof(test));
+	memset(&good, 0, sizeof(good));
+	good.random = 7;
+	test.report = mmap(NULL, sizeof(*test.report), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(test.report, MAP_FAILED);
+	make_large(LARGE);
+	open_here(port);
+	*state = port;
+	return 0;
+}
+
+static void stop(pid_t pid)
+{
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* it did not fall over itself */
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Also what was on its way to become a connection. */
+static bool all_ended(void)
+{
+	if (count_descriptors() > test.descriptors)
+		return false;
+	for (int i = 0; i < LINES; i++) {
+		if (test.lines[i].ep)
+			return false;
+	}
+	return true;
+}
+
+static void run(const char *port, scribble_fn fn, uint64_t ns)
+{
+	uint64_t end_ns;
+
+	meet_friend(port);
+	test.scribbler = start();
+	if (test.scribbler == 0)
+		scribble_for_ever(port, fn, test.report);
+	for (end_ns = plx_now_ns() + ns; plx_now_ns() < end_ns;) {
+		turn();
+		go_on_with_good();
+		if (test.ended == 20 && !test.memory_kib)
+			test.memory_kib = memory_kib();
+	}
+	stop(test.scribbler);
+	for (end_ns = plx_now_ns() + PLX_NS_PER_S; !all_ended() && plx_now_ns() < end_ns;) {
+		turn();
+		go_on_with_good();
+	}
+	assert_true(all_ended());
+	stop(test.friend);
+	print_message("%llu connections, %llu messages of theirs, %llu failures; %llu good round "
+		      "trips, the longest %.1f ms\n",
+		      (unsigned long long)test.ended, (unsigned long long)test.messages,
+		      (unsigned long long)test.failures, (unsigned long long)good.trips,
+		      (double)good.longest_ns / 1e6);
+	assert_true(good.longest_ns < PLX_NS_PER_S);
+	assert_int_equal(test.report->resized, 0);
+	assert_int_equal(count_descriptors(), test.descriptors);
+	assert_int_equal(count_mappings(), test.mappings);
+}
+
+static int teardown(void **state)
+{
+	assert_int_equal(fi_close(&good.ep->fid), 0);
+	assert_int_equal(fi_close(&test.pair.pep->fid), 0);
+	assert_int_equal(fi_close(&test.cq->fid), 0);
+	assert_int_equal(fi_close(&test.domain->fid), 0);
+	test.pair.b.domain = NULL;
+	side_close(&test.pair.b);
+	munmap(test.large, test.large_bytes);
+	munmap(test.report, sizeof(*test.report));
+	return 0;
+}
+
+static void whatever_a_peer_writes_hurts_itself_alone(void **state)
+{
+	run(*state, scribble_at_random,
+	    getenv("PLX_TEST_SOAK") ? 120 * PLX_NS_PER_S : 2 * PLX_NS_PER_S);
+	assert_true(good.trips > 100);
+	assert_true(test.ended > 20 && test.messages > 1000);
+	assert_true(!MEMORY_IS_TOLD || memory_kib() - test.memory_kib < GROWTH_KIB);
+}
+
+static void a_message_without_end_ends_with_its_sender(void **state)
+{
+	run(*state, scribble_without_end, PLX_NS_PER_S / 2);
+	assert_true(test.ended > 5);
+}
+
+static void messages_without_end_end_with_their_sender(void **state)
+{
+	run(*state, scribble_round_and_round, PLX_NS_PER_S / 2);
+	assert_true(test.ended > 5);
+}
+
+static void who_rings_all_the_time_keeps_nobody_awake_for_long(void **state)
+{
+	run(*state, scribble_on_the_socket, PLX_NS_PER_S);
+}
+
+static void a_head_that_runs_with_the_tail_stops_nobody(void **state)
+{
+	munmap(test.large, test.large_bytes);
+	make_large(ENDLESS);
+	run(*state, scribble_on_the_head, PLX_NS_PER_S);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(whatever_a_peer_writes_hurts_itself_alone),
+		TEST(a_message_without_end_ends_with_its_sender),
+		TEST(messages_without_end_end_with_their_sender),
+		TEST(who_rings_all_the_time_keeps_nobody_awake_for_long),
+		TEST(a_head_that_runs_with_the_tail_stops_nobody),
+	};
+
+	plx_clock_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Very many connections on one completion queue: those that are idle cost nothing, and are heard
+ * all the same. */
+#include "cm.h"
+#include "memory.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+#define POLLS       100000 /* of an empty queue, to take their time */
+#define SWEEP_EVERY 64     /* polls to one look that no call asked for: see progress.c */
+#define SHARING     100    /* connections beyond the bits of a bell */
+#define MOST        (BELL_BITS + SHARING)
+#define GROWTH_KIB  1024
+
+/* near listens and far connects; index by index they are pairs. */
+static struct party near, far;
+static struct fid_pep *pep;
+static struct fid_ep *near_eps[MOST], *far_eps[MOST];
+static unsigned heard[MOST]; /* messages from each */
+static unsigned count, heard_all;
+
+static void post(unsigned i)
+{
+	assert_int_equal(fi_recv(near_eps[i], NULL, 0, NULL, 0, &heard[i]), 0);
+}
+
+static void connect_one(unsigned i)
+{
+	struct sockaddr_storage address = cm_name(&pep->fid);
+	union cm_event event;
+
+	far_eps[i] = party_ep(&far, far.info);
+	assert_int_equal(fi_connect(far_eps[i], &address, NULL, 0), 0);
+	cm_wait(near.eq, FI_CONNREQ, &event);
+	near_eps[i] = party_ep(&near, event.cm.info);
+	fi_freeinfo(event.cm.info);
+	assert_int_equal(fi_accept(near_eps[i], NULL, 0), 0);
+	cm_wait(near.eq, FI_CONNECTED, &event);
+	cm_wait(far.eq, FI_CONNECTED, &event);
+	post(i);
+}
+
+static void connect_up_to(unsigned wanted)
+{
+	while (count < wanted)
+		connect_one(count++);
+}
+
+static void close_one(unsigned i)
+{
+	if (!near_eps[i])
+		return;
+	assert_int_equal(fi_close(&near_eps[i]->fid), 0);
+	assert_int_equal(fi_close(&far_eps[i]->fid), 0);
+	near_eps[i] = far_eps[i] = NULL;
+}
+
+static int setup(void **state)
+{
+	shm_params.ring_bytes = SEGMENT_RING_BYTES_MIN;
+	party_open(&near, cm_info("127.0.0.1", NULL, FI_SOURCE));
+	party_open(&far, cm_info("127.0.0.1", "1", 0));
+	pep = party_pep(&near);
+	assert_int_equal(fi_listen(pep), 0);
+	count = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (unsigned i = 0; i < count; i++)
+		close_one(i);
+	assert_int_equal(fi_close(&pep->fid), 0);
+	party_close(&far);
+	party_close(&near);
+	return 0;
+}
+
+/* Polling -------------------------------------------------------------------------------------- */
+
+/* Of a connection that was closed. */
+static void take_error(void)
+{
+	struct fi_cq_err_entry error = {0};
+
+	assert_int_equal(fi_cq_readerr(near.cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_ECANCELED);
+}
+
+static void poll_once(void)
+{
+	struct fi_cq_data_entry entries[64];
+	ssize_t got = fi_cq_read(near.cq, entries, PLX_ARRAY_LEN(entries));
+
+	for (ssize_t i = 0; i < got; i++) {
+		unsigned *from = entries[i].op_context;
+
+		++*from;
+		heard_all++;
+		if (near_eps[from - heard])
+			post((unsigned)(from - heard));
+	}
+	if (got == -FI_EAVAIL)
+		take_error();
+	else
+		assert_true(got > 0 || got == -FI_EAGAIN);
+}
+
+static bool all_call(void)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (near_eps[i] && ((struct shm_ep *)near_eps[i])->listed != LISTED_BELLED)
+			return false;
+	}
+	return true;
+}
+
+/* Until nothing is looked at any more without a call. */
+static void grow_quiet(void)
+{
+	for (int i = 0; i < 10 && !all_call(); i++) {
+		for (int k = 0; k < 10000; k++)
+			poll_once();
+	}
+	assert_true(all_call());
+	memset(heard, 0, sizeof(heard));
+	heard_all = 0;
+}
+
+static unsigned speak_all(void)
+{
+	unsigned spoke = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (far_eps[i]) {
+			assert_int_equal(fi_inject(far_eps[i], NULL, 0, 0), 0);
+			spoke++;
+		}
+	}
+	return spoke;
+}
+
+/* Returns how many polls it took. */
+static unsigned hear_all(unsigned wanted, unsigned polls_max)
+{
+	unsigned polls = 0;
+
+	while (heard_all < wanted && polls < polls_max) {
+		poll_once();
+		polls++;
+	}
+	assert_int_equal(heard_all, wanted);
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(heard[i], near_eps[i] != NULL);
+	return polls;
+}
+
+/* Cost ----------------------------------------------------------------------------------------- */
+
+static int compare(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* Of this thread alone: others may have the CPU meanwhile. */
+static uint64_t cpu_time_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * PLX_NS_PER_S + (uint64_t)used.tv_nsec;
+}
+
+/* Of so many polls of an empty queue, beside one connection that was in use. */
+static uint64_t time_of_polls(void)
+{
+	uint64_t times[5];
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(times); i++) {
+		assert_int_equal(fi_inject(far_eps[0], NULL, 0, 0), 0);
+		poll_once();
+
+		uint64_t begin_ns = cpu_time_ns();
+
+		for (int k = 0; k < POLLS; k++)
+			poll_once();
+		times[i] = cpu_time_ns() - begin_ns;
+	}
+	qsort(times, PLX_ARRAY_LEN(times), sizeof(*times), compare);
+	return times[PLX_ARRAY_LEN(times) / 2];
+}
+
+static void idle_connections_cost_a_poll_nothing(void **state)
+{
+	static const unsigned numbers[] = {1, 100, 1000};
+	uint64_t alone_ns = 0;
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(numbers); i++) {
+		uint64_t ns;
+
+		connect_up_to(numbers[i]);
+		grow_quiet();
+		ns = time_of_polls();
+		alone_ns = alone_ns ? alone_ns : ns;
+		print_message("%4u connections: %.1f ns an empty poll\n", numbers[i],
+			      (double)ns / POLLS);
+		assert_true(ns < 3 * alone_ns);
+	}
+}
+
+/* Calls ---------------------------------------------------------------------------------------- */
+
+static void all_are_heard_after_long_quiet(void **state)
+{
+	connect_up_to(1000);
+	for (int round = 0; round < 5; round++) {
+		grow_quiet();
+		hear_all(speak_all(), 200);
+	}
+}
+
+static void erase_bell(void)
+{
+	struct bell *bell = ((struct shm_cq *)near.cq)->bell;
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bell->words); i++)
+		atomic_store(&bell->words[i], 0);
+	atomic_store(&bell->summary, 0);
+}
+
+static void who_was_not_heard_is_looked_at_in_turn(void **state)
+{
+	unsigned spoke, polls;
+
+	connect_up_to(1000);
+	grow_quiet();
+	spoke = speak_all();
+	erase_bell();
+	polls = hear_all(spoke, SWEEP_EVERY * (1000 + 2));
+	assert_true(polls > SWEEP_EVERY * 900);
+	grow_quiet();
+	hear_all(speak_all(), 200); /* and their next call is heard */
+}
+
+static void raise_descriptors(unsigned wanted)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_cur >= wanted)
+		return;
+	if (limit.rlim_max < wanted) {
+		print_message("skipped: needs %u descriptors\n", wanted);
+		skip();
+	}
+	limit.rlim_cur = wanted;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void connections_beyond_the_bits_share_them(void **state)
+{
+	raise_descriptors(2 * MOST + 100);
+	connect_up_to(MOST);
+	grow_quiet();
+	hear_all(speak_all(), 1000);
+	for (unsigned i = 0; i < MOST; i += 1 + i % 2)
+		close_one(i);
+	grow_quiet();
+	hear_all(speak_all(), 1000);
+}
+
+/* What is left -----------------------------------------------------------------------------------
+ */
+
+static void come_and_go(unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		connect_one(0);
+		assert_int_equal(fi_inject(far_eps[0], NULL, 0, 0), 0);
+		close_one(0);
+		poll_once();
+	}
+}
+
+static void who_came_and_went_takes_no_memory(void **state)
+{
+	int descriptors, mappings;
+	long kib;
+
+	come_and_go(1000);
+	kib = memory_kib();
+	descriptors = count_descriptors();
+	mappings = count_mappings();
+	come_and_go(9000);
+	assert_int_equal(count_descriptors(), descriptors);
+	assert_int_equal(count_mappings(), mappings);
+	print_message("%ld KiB, then %ld KiB\n", kib, memory_kib());
+	assert_true(!MEMORY_IS_TOLD || memory_kib() - kib < GROWTH_KIB);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(idle_connections_cost_a_poll_nothing),
+		TEST(all_are_heard_after_long_quiet),
+		TEST(who_was_not_heard_is_looked_at_in_turn),
+		TEST(connections_beyond_the_bits_share_them),
+		TEST(who_came_and_went_takes_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

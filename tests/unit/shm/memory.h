@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How much memory a process takes: to see that it does not grow. */
+#ifndef SHM_TEST_MEMORY_H
+#define SHM_TEST_MEMORY_H
+
+#include "plx_test.h"
+
+#include <stdio.h>
+
+/* Sanitizers keep what was freed, so what they take says nothing. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MEMORY_IS_TOLD 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MEMORY_IS_TOLD 0
+#endif
+#endif
+#ifndef MEMORY_IS_TOLD
+#define MEMORY_IS_TOLD 1
+#endif
+
+static inline long memory_kib(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	char line[256];
+	long kib = -1;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) && sscanf(line, "VmRSS: %ld", &kib) != 1)
+		;
+	fclose(file);
+	return kib;
+}
+
+#endif
