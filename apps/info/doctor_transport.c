@@ -2,26 +2,32 @@
 /* Whether links can be made, and over what. */
 #include "doctor_priv.h"
 
+/* What links to other hosts run on by default. Drivers behind it need hardware that a host may
+ * lack. */
+static const struct info_driver *default_driver(const struct info_fabric *fabric)
+{
+	for (unsigned i = 0; i < fabric->driver_count; i++) {
+		if (!fabric->drivers[i].same_host)
+			return &fabric->drivers[i];
+	}
+	return NULL;
+}
+
 void doctor_check_drivers(struct report *report)
 {
 	const struct info_fabric *fabric = &report->info->fabric;
+	const struct info_driver *driver = default_driver(fabric);
 
-	for (unsigned i = 0; i < fabric->driver_count; i++) {
-		const struct info_driver *driver = &fabric->drivers[i];
-
-		/* The first is the default; the others need hardware that a host may lack. */
-		if (driver->available || i > 0)
-			continue;
-		doctor_find(
-			report, INFO_PROBLEM, "no-provider",
-			"no link can be made without --provider naming another driver",
-			"driver %s: libfabric %u.%u has no connected endpoints with provider '%s' "
-			"here",
-			driver->name, fabric->version >> 16, fabric->version & 0xffff,
-			driver->provider);
-		doctor_suggest(report, "fi_info -l   # is it there? and is FI_PROVIDER set in the "
-				       "environment?");
-	}
+	if (!driver || driver->available)
+		return;
+	doctor_find(
+		report, INFO_PROBLEM, "no-provider",
+		"no program starts without --provider naming another driver, such as shm, which "
+		"reaches this host alone",
+		"driver %s: libfabric %u.%u has no connected endpoints with provider '%s' here",
+		driver->name, fabric->version >> 16, fabric->version & 0xffff, driver->provider);
+	doctor_suggest(report,
+		       "fi_info -l   # is it there? and is FI_PROVIDER set in the environment?");
 }
 
 void doctor_check_rdma(struct report *report)

@@ -88,6 +88,7 @@ static void gather_driver(const struct plx_fabric_driver *driver, struct info_fa
 
 	entry->name = driver->name;
 	entry->summary = driver->summary;
+	entry->same_host = driver->same_host;
 	snprintf(entry->provider, sizeof(entry->provider), "%s", provider ? provider : "");
 	if (provider)
 		look_for_endpoints(driver, entry);

@@ -142,6 +142,7 @@ struct info_driver {
 	const char *summary;
 	char provider[64]; /* what links of this driver use */
 	bool available;    /* that provider has connected endpoints (FI_EP_MSG) on this host */
+	bool same_host;    /* it reaches no other host */
 	char domains[256];
 };
 

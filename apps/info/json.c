@@ -145,11 +145,11 @@ static json_t *fabric_json(const struct info_fabric *fabric)
 	for (unsigned i = 0; i < fabric->driver_count; i++) {
 		const struct info_driver *driver = &fabric->drivers[i];
 
-		json_array_append_new(drivers, json_pack("{s:s, s:s, s:s, s:b, s:s}", "name",
-							 driver->name, "summary", driver->summary,
-							 "provider", driver->provider, "available",
-							 (int)driver->available, "domains",
-							 driver->domains));
+		json_array_append_new(
+			drivers, json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name", driver->name,
+					   "summary", driver->summary, "provider", driver->provider,
+					   "available", (int)driver->available, "same_host",
+					   (int)driver->same_host, "domains", driver->domains));
 	}
 	snprintf(version, sizeof(version), "%u.%u", fabric->version >> 16,
 		 fabric->version & 0xffff);

@@ -153,6 +153,8 @@ static void on_open(struct plx_link *link, void *user)
 	client->open = true;
 	snprintf(client->outcome->provider, sizeof(client->outcome->provider), "%s",
 		 plx_link_fi_provider(link));
+	snprintf(client->outcome->provider_choice, sizeof(client->outcome->provider_choice), "%s",
+		 plx_link_choice(link));
 	if (client->conf->size_bytes > plx_link_message_max(link)) {
 		char text[128];
 

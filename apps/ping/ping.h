@@ -35,7 +35,8 @@ struct ping_outcome {
 	uint64_t lost;                     /**< requests that nobody answered in time */
 	uint64_t again;                    /**< sends that found no room, and were tried again */
 	char provider[32];
-	char interrupted[512]; /**< why it failed, with a part measured; "" otherwise */
+	char provider_choice[128]; /**< why it is that one */
+	char interrupted[512];     /**< why it failed, with a part measured; "" otherwise */
 	char warnings[PING_WARNINGS_MAX][256]; /**< why the figures may be worth nothing */
 	unsigned warning_count;
 };

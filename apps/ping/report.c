@@ -81,6 +81,7 @@ static int add_own_keys(const struct ping_conf *conf, const struct ping_outcome 
 	json_t *object = json_load_file(path, 0, &error);
 	if (!object)
 		return plx_fail(EIO, "%s: cannot be read back: %s", path, error.text);
+	json_object_set_new(object, "provider_choice", json_string(outcome->provider_choice));
 	set_interrupted(object, conf, outcome);
 	json_object_set_new(object, "warnings", warnings_json(outcome));
 	rc = write_json(object, path);
@@ -113,6 +114,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 
 	say_doubts(conf, outcome);
 	plx_result_print(&result, stdout, 0);
+	plx_app_say("provider %s: %s", outcome->provider, outcome->provider_choice);
 	if (outcome->again)
 		plx_app_say("%llu sends found no room and waited",
 			    (unsigned long long)outcome->again);

@@ -20,7 +20,7 @@ def bars:
 	(.bars[] | "<tr>" + ([(.what // "\(.row) over \(.over), \(.size_bytes | size)"), .ratio, .limit] | cells) +
 		(if .ok then "<td class=\"good\">reached</td>"
 		 elif .gates then "<td class=\"bad\">missed</td>"
-		 else "<td>above (a bar for net)</td>" end) + "</tr>"),
+		 else "<td>above (shown only)</td>" end) + "</tr>"),
 	"</table>" end;
 
 def hiccups:

@@ -136,6 +136,17 @@ void expect_err(struct process *process, const char *text)
 
 /* Servers and clients ---------------------------------------------------------------------- */
 
+bool is_tcp(const char *provider)
+{
+	return strcmp(provider, "shm") != 0;
+}
+
+const char *connected_over(const char *provider)
+{
+	return is_tcp(provider) ? " connected over tcp (libfabric "
+				: " connected over shm (libfabric plx_shm)";
+}
+
 struct server serve(const char *program, const char *provider, const char *options)
 {
 	static const char start[] = "listening on ";
@@ -261,8 +272,8 @@ static void find_providers(void)
 	assert_int_equal(sscanf(fabric, "libfabric %u.%u", &major, &minor), 2);
 	if (major == 1 && minor < 18)
 		providers[count++] = "net"; /* it is fi:tcp from 1.18 on */
-	providers[count++] = "shm";
-	providers[count] = "fi:tcp";
+	providers[count++] = "fi:tcp";
+	providers[count] = "shm";
 }
 
 int group_set_up(void **state)

@@ -13,8 +13,14 @@
 /** Where a server and its client run: the first two CPUs allowed, or twice the only one. */
 extern unsigned server_cpu, client_cpu;
 
-/** libfabric's two tcp providers, or the one that there is from 1.18 on; ended by NULL. */
+/** libfabric's two tcp providers, or the one that there is from 1.18 on, and then shm; ended by
+ * NULL. */
 extern const char *providers[4];
+
+bool is_tcp(const char *provider);
+
+/** What plx-echo says of a link over that provider. */
+const char *connected_over(const char *provider);
 
 #define FOREACH_PROVIDER(p) for (const char *const *p = providers; *p; p++)
 

@@ -3,6 +3,7 @@
 #include "plx_test.h"
 
 #include "info.h"
+#include "plx_fabric_driver.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -80,7 +81,13 @@ static struct info *sound_host(void)
 	info->memory.memlock_bytes = info->memory.nofile = UINT64_MAX;
 	info->fabric.drivers[0] = (struct info_driver){
 		.name = "tcp", .summary = "tcp", .provider = "net", .available = true};
-	info->fabric.driver_count = 1;
+	info->fabric.drivers[1] = (struct info_driver){.name = "shm",
+						       .summary = "the same host",
+						       .provider = "plx_shm",
+						       .domains = "plx_shm",
+						       .available = true,
+						       .same_host = true};
+	info->fabric.driver_count = 2;
 	return info;
 }
 
@@ -511,6 +518,13 @@ static void the_doctor_on_the_transport(void **state)
 	info->fabric.version = 1 << 16 | 17;
 	assert_only_finding(info, "no-provider", INFO_PROBLEM, "libfabric 1.17", "fi_info");
 
+	info = sound_host(); /* in whichever order they stand */
+	info->fabric.drivers[2] = info->fabric.drivers[0];
+	info->fabric.drivers[0] = info->fabric.drivers[1];
+	info->fabric.drivers[1] = info->fabric.drivers[2];
+	info->fabric.drivers[1].available = false;
+	assert_only_finding(info, "no-provider", INFO_PROBLEM, "driver tcp:", "fi_info");
+
 	info = sound_host();
 	info->rdma.device_count = 1;
 	info->rdma.devices[0] = (struct info_device){
@@ -627,6 +641,39 @@ static void json_of_a_claim_lists_its_sharers(void **state)
 	free(info);
 }
 
+/* With nothing of libfabric's: the provider is part of the library. libfabric looks for its own
+ * once in a process, and no other test here does. */
+static void the_driver_of_this_host_is_always_there(void **state)
+{
+	struct info *info = sound_host();
+	const struct info_driver *shm = NULL;
+	json_t *json, *driver;
+
+	assert_int_equal(setenv("FI_PROVIDER", "psm3", 1), 0);
+	info_gather_fabric(plx_drivers, &info->fabric);
+	assert_int_equal(unsetenv("FI_PROVIDER"), 0);
+	assert_int_equal(info->fabric.provider_count, 0);
+	for (unsigned i = 0; i < info->fabric.driver_count; i++) {
+		if (strcmp(info->fabric.drivers[i].name, "shm") == 0)
+			shm = &info->fabric.drivers[i];
+		else
+			assert_false(info->fabric.drivers[i].available);
+	}
+	assert_non_null(shm);
+	assert_true(shm->available && shm->same_host);
+	assert_string_equal(shm->provider, "plx_shm");
+	assert_string_equal(shm->domains, "plx_shm");
+	assert_non_null(strstr(shm->summary, "shared memory"));
+	json = as_json(info, NULL, 0);
+	driver = json_array_get(json_object_get(json_object_get(json, "fabric"), "drivers"),
+				(size_t)(shm - info->fabric.drivers));
+	assert_string_equal(json_string_value(json_object_get(driver, "name")), "shm");
+	assert_true(json_is_true(json_object_get(driver, "available")));
+	assert_true(json_is_true(json_object_get(driver, "same_host")));
+	json_decref(json);
+	free(info);
+}
+
 static void prints_every_section(void **state)
 {
 	char *text = NULL;
@@ -649,7 +696,9 @@ static void prints_every_section(void **state)
 					    "\n                  1 by plx-perf (pid 42) too",
 					    "\n                  2 by a process of another user\n",
 					    "64 free",
-					    "uses 'net'"};
+					    "driver tcp      uses 'net'",
+					    "driver shm      uses 'plx_shm' on plx_shm\n"
+					    "                  the same host\n"};
 	for (size_t i = 0; i < PLX_ARRAY_LEN(parts); i++) {
 		if (!strstr(text, parts[i]))
 			fail_msg("'%s' is missing in:\n%s", parts[i], text);
@@ -686,6 +735,7 @@ int main(void)
 		cmocka_unit_test(the_gravest_findings_come_first),
 		cmocka_unit_test(writes_one_json_object_with_a_schema),
 		cmocka_unit_test(json_of_a_claim_lists_its_sharers),
+		cmocka_unit_test(the_driver_of_this_host_is_always_there),
 		cmocka_unit_test(prints_every_section),
 	};
 

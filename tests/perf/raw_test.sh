@@ -5,6 +5,7 @@
 set -uo pipefail
 
 programs=$1
+module_dir=$PLX_BUILD_ROOT/drivers/shm # of the provider plx_shm, which raw-fi has to load
 work=$(mktemp -d)
 server=
 failed=0
@@ -74,11 +75,13 @@ for size in 1 65536 1048576; do
 	exchange raw-tcp 127.0.0.1:0 $size
 	exchange raw-fi 127.0.0.1:0 $size --provider net
 	exchange raw-fi 127.0.0.1:0 $size --provider tcp --cq none
+	FI_PROVIDER_PATH=$module_dir exchange raw-fi 127.0.0.1:0 $size --provider plx_shm
 	exchange raw-fi-shm "pollux-test-$$" $size
 	[[ ! -x $programs/raw-zmq ]] || exchange raw-zmq 127.0.0.1:0 $size
 done
 exchange raw-tcp '[::1]:0' 64
 exchange raw-fi '[::1]:0' 64 --provider net
+FI_PROVIDER_PATH=$module_dir exchange raw-fi '[::1]:0' 64 --provider plx_shm
 check 'nothing stays in /dev/shm' test -z "$(find /dev/shm -name "*pollux-test-$$*")"
 
 says 2 'give --listen HOST:PORT or --connect HOST:PORT' "$programs/raw-tcp"
