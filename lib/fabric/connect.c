@@ -11,13 +11,16 @@ struct place {
 	const char *host, *port;
 };
 
-/* Return: 0; -ECONNREFUSED known at once, without a text; else -errno. */
+/* Return: 0; -ECONNREFUSED known at once, without a text; -EACCES; else -errno. */
 static int start(struct plx_link *link, struct fi_info *info)
 {
 	int rc = fi_connect(link->ep, info->dest_addr, NULL, 0);
 
 	if (rc == -FI_ECONNREFUSED)
 		return -ECONNREFUSED;
+	if (rc == -FI_EACCES)
+		return plx_fail(EACCES, "%s is of another user, with whom no memory is shared",
+				link->peer);
 	if (rc)
 		return plx_fail(EHOSTUNREACH, "connecting to %s failed: %s", link->peer,
 				fi_strerror(-rc));
@@ -87,6 +90,8 @@ static const char *why_not(int rc)
 		return "the peer is on another host";
 	case -ECONNREFUSED:
 		return "the peer is on this host, but offers nothing quicker there";
+	case -EACCES:
+		return "the peer is on this host, but of another user";
 	default:
 		return "the peer is on this host, but what is quicker failed";
 	}

@@ -263,21 +263,52 @@ static void delist(struct plx_listener *listener)
 	listener->set->listeners--;
 }
 
+/* The user's listener outlives those that belong to it, so that they can name it. */
+static void part_from_front(struct plx_listener *listener)
+{
+	struct plx_listener **at = &listener->front->also;
+
+	while (*at && *at != listener)
+		at = &(*at)->also;
+	if (*at)
+		*at = listener->also;
+}
+
+/* But for plx_fabric_fini, which ends all of them in any order. */
+static void part_from_all(struct plx_listener *front)
+{
+	for (struct plx_listener *also = front->also, *next; also; also = next) {
+		next = also->also;
+		also->also = NULL;
+		also->front = also;
+	}
+}
+
 /* Requests that are on their way are refused. */
 void listener_free(struct plx_listener *listener)
 {
+	struct plx_listener *front = listener->front;
+
 	handover_drop_all(listener);
 	delist(listener);
+	if (front != listener)
+		part_from_front(listener);
+	else
+		part_from_all(listener);
 	if (listener->pep)
 		fi_close(&listener->pep->fid);
 	listener_unref(listener->shared);
 	free(listener);
+	if (front != listener)
+		listener_release(front);
 }
 
 /* Free it if it is closed, and nothing needs it any more. */
 void listener_release(struct plx_listener *listener)
 {
-	if (listener->closed && !listener->placing && !listener->requests)
+	bool named = listener->front == listener && listener->also;
+
+	if (listener->closed && !listener->placing && !listener->requests && !named)
 		listener_free(listener);
 }
 

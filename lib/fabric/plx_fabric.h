@@ -125,7 +125,7 @@ int plx_address_check(const char *option, const char *address);
  * A host name (not a number) is looked up here, which may block: set-up work.
  * Ownership: the link is the library's; the pointer is valid until on_close returns.
  * Thread: an lcore. Return: 0; -EINVAL address or attribute; -ENODEV no such provider here;
- * -ENOENT not an lcore; -EHOSTUNREACH; -ENOMEM; ... */
+ * -ENOENT not an lcore; -EHOSTUNREACH; -EACCES shm to another user; -ENOMEM; ... */
 int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 		     struct plx_link **link_out);
 
@@ -177,7 +177,7 @@ const char *plx_link_peer(const struct plx_link *link);
 /** "tcp (libfabric net)": driver and provider; valid as long as the link. */
 const char *plx_link_provider(const struct plx_link *link);
 
-/** Why it is that one, in words: "the peer is on this host and offers shm". */
+/** Why it is that one, in words: "the peer is on this host and offers it". */
 const char *plx_link_choice(const struct plx_link *link);
 
 /** libfabric's name of the provider alone, "net"; valid as long as the link. */

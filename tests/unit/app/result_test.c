@@ -233,6 +233,18 @@ static void a_name_with_a_slash_is_refused(void **state)
 	assert_error_has("result name '../x': give one without '/'");
 }
 
+static void a_closed_loop_may_take_50_ns_between_its_trips(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 1000; i++)
+		plx_hist_record(&f->rtt, 500);
+	f->result.elapsed_ns = (uint64_t)f->rtt.sum + 49 * 1000;
+	assert_int_equal(plx_result_check(&f->result), 0);
+	f->result.elapsed_ns = (uint64_t)f->rtt.sum + 51 * 1000;
+	assert_int_equal(plx_result_check(&f->result), -ERANGE);
+}
+
 static void a_closed_loop_accounts_for_97_percent_of_its_time(void **state)
 {
 	struct fixture *f = *state;
@@ -458,6 +470,7 @@ int main(void)
 		RESULT_TEST(histogram_files_lie_beside),
 		RESULT_TEST(a_directory_that_cannot_be_is_named),
 		RESULT_TEST(a_name_with_a_slash_is_refused),
+		RESULT_TEST(a_closed_loop_may_take_50_ns_between_its_trips),
 		RESULT_TEST(a_closed_loop_accounts_for_97_percent_of_its_time),
 		RESULT_TEST(an_open_loop_reaches_its_rate),
 		RESULT_TEST(an_open_loop_is_held_against_its_own_schedule),

@@ -57,7 +57,7 @@ static void close_in_order(void)
 
 static bool on_its_way(void)
 {
-	return listener->requests != NULL;
+	return listener->requests || (listener->also && listener->also->requests);
 }
 
 static void pump_until_on_its_way(void)
@@ -485,6 +485,13 @@ static int start(void **state)
 	return 0;
 }
 
+/* The request comes in by shm, at the listener that belongs to the user's. */
+static int start_auto(void **state)
+{
+	fixture_start("auto", true);
+	return 0;
+}
+
 static int stop(void **state)
 {
 	fixture_stop();
@@ -492,6 +499,10 @@ static int stop(void **state)
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define TEST_AUTO(test)                                       \
+	{                                                     \
+#test " (auto)", test, start_auto, stop, NULL \
+	}
 
 int main(void)
 {
@@ -519,6 +530,12 @@ int main(void)
 		TEST(the_process_may_end_with_requests_that_were_given_up),
 		TEST(the_process_may_end_with_requests_that_wait),
 		TEST(the_process_may_end_with_answers_on_their_way),
+		TEST_AUTO(a_link_lives_on_the_lcore_it_is_placed_on),
+		TEST_AUTO(a_closed_listener_counts_once_and_until_it_is_gone),
+		TEST_AUTO(a_request_that_waits_hears_of_the_close),
+		TEST_AUTO(the_process_may_end_with_requests_on_their_way),
+		TEST_AUTO(the_process_may_end_with_requests_that_wait),
+		TEST_AUTO(the_process_may_end_with_answers_on_their_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
