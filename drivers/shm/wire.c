@@ -120,11 +120,11 @@ static bool has_group(const gid_t *groups, size_t count, gid_t group)
 static bool is_member(int fd, gid_t group)
 {
 	socklen_t bytes = 0;
-	gid_t *groups;
+	gid_t none, *groups;
 	bool found;
 
 	/* Asked with no room, it tells how much is needed. */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &bytes) == 0 || errno != ERANGE)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, &none, &bytes) == 0 || errno != ERANGE)
 		return false;
 	groups = malloc(bytes);
 	if (!groups)

@@ -91,10 +91,12 @@ int driver_choose(const char *option, const char *name, struct driver_choice *ch
 				option);
 	if (!name)
 		name = default_name ? default_name : "auto";
-	if (is_auto(name))
-		return choose_all(choices);
-	rc = find(drivers, option, name, &choices[0].driver, &choices[0].provider);
-	return rc ? rc : 1;
+	if (!is_auto(name)) {
+		rc = find(drivers, option, name, &choices[0].driver, &choices[0].provider);
+		return rc ? rc : 1;
+	}
+	rc = choose_all(choices);
+	return rc ? rc : plx_fail(ENODEV, "%s: no driver was given to plx_fabric_init", option);
 }
 
 static struct fi_info *make_hints(const struct driver_choice *choice)

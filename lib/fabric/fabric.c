@@ -30,7 +30,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	driver_set_table(conf->drivers, conf->provider);
 
 	int count = driver_choose("--provider", NULL, choices);
-	if (count < 0)
+	if (count < 1)
 		return count;
 
 	struct fd_mark *mark = hygiene_mark();

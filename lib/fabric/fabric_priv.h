@@ -250,7 +250,8 @@ struct driver_choice {
 #define DRIVER_CHOICES_MAX 4
 
 /* What `name` stands for, in the order in which they are tried: one; or, where the choice is left
- * to us, those of this host and then the default for others. Returns how many; -EINVAL. */
+ * to us, those of this host and then the default for others. Returns how many; -EINVAL; -ENODEV
+ * there are none. */
 int driver_choose(const char *option, const char *name, struct driver_choice *choices);
 int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
 		   uint64_t flags, struct fi_info **info_out);

@@ -207,7 +207,7 @@ static int listen_on(struct plx_fabric_lcore *home, const struct place *place,
 	int count = driver_choose("provider", attr->link.provider, choices);
 	int rc;
 
-	if (count < 0)
+	if (count < 1)
 		return count;
 	rc = listen_by(home, &choices[count - 1], place, attr, NULL, listener_out);
 	for (int i = 0; i < count - 1 && rc == 0; i++)
