@@ -76,7 +76,7 @@ static struct fi_fabric_attr fabric_most = {
 };
 
 const struct fi_info shm_info_most = {
-	.caps = TX_CAPS | RX_CAPS | FI_LOCAL_COMM,
+	.caps = TX_CAPS | FI_RECV | FI_LOCAL_COMM,
 	.addr_format = FI_SOCKADDR,
 	.tx_attr = &tx_most,
 	.rx_attr = &rx_most,

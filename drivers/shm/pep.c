@@ -430,8 +430,10 @@ static int pep_close(struct fid *fid)
 		eq_unwatch(pep->eq, &pep->source);
 		eq_unwatch(pep->eq, &pep->timer);
 		pep->paused = false;
-		while (pep->requests)
-			request_free(pep->requests);
+		for (struct shm_request *request = pep->requests, *next; request; request = next) {
+			next = request->next;
+			request_free(request);
+		}
 		eq_forget(pep->eq, fid);
 		pep->eq->refs--;
 	}

@@ -97,8 +97,10 @@ void handover_drop_all(struct plx_listener *listener)
 /* No lcore runs any more. */
 void handover_forget_all(struct plx_fabric_lcore *home)
 {
-	while (home->given_up)
-		finish(home->given_up, NULL);
+	for (struct request *request = home->given_up, *next; request; request = next) {
+		next = request->next;
+		finish(request, NULL);
+	}
 }
 
 /* On the lcore that gets the link ------------------------------------------------------------- */

@@ -697,8 +697,8 @@ static void prints_every_section(void **state)
 					    "\n                  2 by a process of another user\n",
 					    "64 free",
 					    "driver tcp      uses 'net'",
-					    "driver shm      uses 'plx_shm' on plx_shm\n"
-					    "                  the same host\n"};
+					    "driver shm      uses 'plx_shm' on plx_shm\n",
+					    "\n                  the same host\n"};
 	for (size_t i = 0; i < PLX_ARRAY_LEN(parts); i++) {
 		if (!strstr(text, parts[i]))
 			fail_msg("'%s' is missing in:\n%s", parts[i], text);
