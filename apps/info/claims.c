@@ -4,7 +4,6 @@
  * would fill the socket's queue. */
 #include "info.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,40 +84,28 @@ static void note_holder(const char *root, pid_t pid, uint64_t inode, struct info
 	}
 }
 
-static void look_at_process(const char *root, pid_t pid, struct info_cpus *cpus)
+static void find_claims_of(const char *root, pid_t pid, struct info_cpus *cpus)
 {
-	char path[256];
-	struct dirent *entry;
+	DIR *fds = info_open_dir("%s/proc/%d/fd", root, (int)pid);
+	const char *name;
 
-	snprintf(path, sizeof(path), "%s/proc/%d/fd", root, (int)pid);
-	DIR *dir = opendir(path);
-	if (!dir)
-		return;
-	while ((entry = readdir(dir))) {
-		uint64_t inode = socket_inode(dirfd(dir), entry->d_name);
+	while ((name = info_next_name(fds))) {
+		uint64_t inode = socket_inode(dirfd(fds), name);
 
 		if (inode)
 			note_holder(root, pid, inode, cpus);
 	}
-	closedir(dir);
+	info_close_dir(fds);
 }
 
 static void find_holders(const char *root, struct info_cpus *cpus)
 {
-	char path[256];
-	struct dirent *entry;
+	DIR *processes = info_open_dir("%s/proc", root);
+	pid_t pid;
 
-	snprintf(path, sizeof(path), "%s/proc", root);
-	DIR *dir = opendir(path);
-	if (!dir)
-		return;
-	while ((entry = readdir(dir))) {
-		long pid = strtol(entry->d_name, NULL, 10);
-
-		if (pid > 0)
-			look_at_process(root, (pid_t)pid, cpus);
-	}
-	closedir(dir);
+	while ((pid = info_next_number(processes)))
+		find_claims_of(root, pid, cpus);
+	info_close_dir(processes);
 }
 
 void info_gather_claims(const char *root, struct info_cpus *cpus)

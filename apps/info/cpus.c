@@ -96,16 +96,6 @@ static void count_cores(const struct plx_topo *topo, struct info_cpus *cpus)
 	}
 }
 
-/* "Node 0 MemTotal:  131889 kB" */
-static uint64_t node_bytes(const char *meminfo, const char *name)
-{
-	char value[64];
-
-	if (!info_find_value(meminfo, name, false, value, sizeof(value)))
-		return 0;
-	return strtoull(value, NULL, 10) * 1024;
-}
-
 static void read_nodes(const char *root, const struct plx_topo *topo, struct info_cpus *cpus)
 {
 	char meminfo[8192];
@@ -115,10 +105,11 @@ static void read_nodes(const char *root, const struct plx_topo *topo, struct inf
 
 		node->id = plx_topo_node_id(topo, i);
 		node->cpus = plx_topo_node_cpus(topo, node->id);
+		/* "Node 0 MemTotal:  131889 kB" */
 		info_read(meminfo, sizeof(meminfo), "%s/sys/devices/system/node/node%d/meminfo",
 			  root, node->id);
-		node->total_bytes = node_bytes(meminfo, "MemTotal");
-		node->free_bytes = node_bytes(meminfo, "MemFree");
+		node->total_bytes = info_find_bytes(meminfo, "MemTotal");
+		node->free_bytes = info_find_bytes(meminfo, "MemFree");
 	}
 }
 

@@ -46,8 +46,7 @@ void doctor_check_quota(struct report *report)
 		return;
 	doctor_find(report, INFO_PROBLEM, "cpu-quota",
 		    "a poller uses its CPU all the time, so the quota stops it dead for the rest "
-		    "of each "
-		    "period",
+		    "of each period",
 		    "%s grants %.2f CPUs in every %.0f ms", kernel->quota_path, kernel->quota_cpus,
 		    kernel->period_ms);
 	if (strstr(kernel->quota_path, "cpu.max"))
@@ -65,31 +64,36 @@ void doctor_check_governor(struct report *report)
 		return;
 	doctor_find(report, INFO_ADVICE, "governor",
 		    "a CPU whose frequency follows the load is slow just when a message arrives "
-		    "after a "
-		    "quiet time",
+		    "after a quiet time",
 		    "the frequency governor of CPUs %s is not 'performance' (%s)",
 		    plx_cpuset_format(&cpus->not_governed, list, sizeof(list)), cpus->governor);
 	doctor_suggest(report, "sudo cpupower --cpu %s frequency-set -g performance", list);
 }
 
 /* Isolated CPUs are taken out of every process' mask at boot, so that one must ask for them. */
-void doctor_check_isolation(struct report *report)
+void doctor_check_isolated(struct report *report)
 {
 	const struct info_cpus *cpus = &report->info->cpus;
 	struct plx_cpuset hidden = without(&cpus->isolated, &cpus->allowed);
 	char list[LIST_BYTES];
 
-	if (!is_empty(&hidden)) {
-		doctor_find(
-			report, INFO_ADVICE, "isolated-cpus",
-			"the CPUs that are best for pollers are not used unless they are asked for",
-			"CPUs %s are isolated, and not in this process' affinity",
-			plx_cpuset_format(&hidden, list, sizeof(list)));
-		doctor_suggest(report, "taskset -c %s plx-echo -l %s ...", list, list);
-	}
+	if (is_empty(&hidden))
+		return;
+	doctor_find(report, INFO_ADVICE, "isolated-cpus",
+		    "the CPUs that are best for pollers are not used unless they are asked for",
+		    "CPUs %s are isolated, and not in this process' affinity",
+		    plx_cpuset_format(&hidden, list, sizeof(list)));
+	doctor_suggest(report, "taskset -c %s plx-echo -l %s ...", list, list);
+}
+
+void doctor_check_isolation(struct report *report)
+{
+	const struct info_cpus *cpus = &report->info->cpus;
+	struct plx_cpuset pollers = cpus->online;
+	char list[LIST_BYTES];
+
 	if (!is_empty(&cpus->isolated) || plx_cpuset_count(&cpus->online) < 2)
 		return;
-	struct plx_cpuset pollers = cpus->online;
 	plx_cpuset_remove(&pollers, plx_cpuset_next(&pollers, 0));
 	plx_cpuset_format(&pollers, list, sizeof(list));
 	doctor_find(

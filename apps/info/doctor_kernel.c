@@ -7,36 +7,50 @@
 #define STEAL_TOO_MUCH    0.005
 #define CLOCK_PPM_DOUBTED 50.0
 
-void doctor_check_clock(struct report *report)
+static bool reads_tsc(const struct info_kernel *kernel)
+{
+	return strcmp(kernel->clock.source, "tsc") == 0;
+}
+
+void doctor_check_tsc(struct report *report)
 {
 	const struct info_kernel *kernel = &report->info->kernel;
-	bool tsc = strcmp(kernel->clock.source, "tsc") == 0;
 
-	if (tsc && !kernel->clock.invariant)
-		doctor_find(
-			report, INFO_PROBLEM, "tsc",
-			"the counter that all times are read from may change its rate or differ "
-			"between CPUs; figures cannot be trusted",
-			"this CPU does not promise an invariant TSC");
-	if (tsc && kernel->clocksource[0] && strcmp(kernel->clocksource, "tsc") != 0) {
-		bool has_tsc = strstr(kernel->clocksources, "tsc") != NULL;
+	if (!reads_tsc(kernel) || kernel->clock.invariant)
+		return;
+	doctor_find(report, INFO_PROBLEM, "tsc",
+		    "the counter that all times are read from may change its rate or differ "
+		    "between CPUs; figures cannot be trusted",
+		    "this CPU does not promise an invariant TSC");
+}
 
-		doctor_find(report, INFO_ADVICE, "clocksource",
-			    "the kernel may have found the TSC unstable, which Pollux reads; and "
-			    "clock_gettime is slower by this source",
-			    "the kernel's clock is '%s', not 'tsc'", kernel->clocksource);
-		if (has_tsc)
-			doctor_suggest(report,
-				       "echo tsc | sudo tee /sys/devices/system/clocksource/"
+void doctor_check_clocksource(struct report *report)
+{
+	const struct info_kernel *kernel = &report->info->kernel;
+
+	if (!reads_tsc(kernel) || !kernel->clocksource[0] ||
+	    strcmp(kernel->clocksource, "tsc") == 0)
+		return;
+	doctor_find(report, INFO_ADVICE, "clocksource",
+		    "the kernel may have found the TSC unstable, which Pollux reads; and "
+		    "clock_gettime is slower by this source",
+		    "the kernel's clock is '%s', not 'tsc'", kernel->clocksource);
+	if (strstr(kernel->clocksources, "tsc"))
+		doctor_suggest(report, "echo tsc | sudo tee /sys/devices/system/clocksource/"
 				       "clocksource0/current_clocksource");
-		else
-			doctor_suggest(report, "sudo dmesg | grep -i tsc   # why it was given up");
-	}
-	if (kernel->clock.residual_ppm > CLOCK_PPM_DOUBTED)
-		doctor_find(report, INFO_NOTE, "clock-calibration",
-			    "times are wrong by that much; a busy host does it: run plx-info again",
-			    "the clock's frequency is known to %.0f ppm only",
-			    kernel->clock.residual_ppm);
+	else
+		doctor_suggest(report, "sudo dmesg | grep -i tsc   # why it was given up");
+}
+
+void doctor_check_calibration(struct report *report)
+{
+	const struct info_kernel *kernel = &report->info->kernel;
+
+	if (kernel->clock.residual_ppm <= CLOCK_PPM_DOUBTED)
+		return;
+	doctor_find(report, INFO_NOTE, "clock-calibration",
+		    "times are wrong by that much; a busy host does it: run plx-info again",
+		    "the clock's frequency is known to %.0f ppm only", kernel->clock.residual_ppm);
 }
 
 void doctor_check_steal(struct report *report)
@@ -47,8 +61,7 @@ void doctor_check_steal(struct report *report)
 		return;
 	doctor_find(report, INFO_ADVICE, "steal",
 		    "while the hypervisor runs another guest a poller stands still, for "
-		    "milliseconds at a "
-		    "time",
+		    "milliseconds at a time",
 		    "%.1f %% of the CPU time since boot went to other guests of the host",
 		    kernel->steal * 100);
 	doctor_suggest(report,

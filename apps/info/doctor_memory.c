@@ -9,35 +9,33 @@
 #define MEMLOCK_ENOUGH (64 * MIB)
 #define NOFILE_ENOUGH  4096
 
+/* Nodes that have pools, and those of them where no huge page of any size is free. The pools of a
+ * node stand together. */
+static void count_nodes(const struct info_memory *memory, unsigned *nodes_out, unsigned *empty_out)
+{
+	*nodes_out = *empty_out = 0;
+	for (unsigned i = 0; i < memory->pool_count;) {
+		int node_id = memory->pools[i].node_id;
+		uint64_t free = 0;
+
+		for (; i < memory->pool_count && memory->pools[i].node_id == node_id; i++)
+			free += memory->pools[i].free;
+		*nodes_out += 1;
+		*empty_out += free == 0;
+	}
+}
+
 void doctor_check_hugepages(struct report *report)
 {
-	const struct info_memory *memory = &report->info->memory;
-	struct {
-		int node_id;
-		uint64_t free;
-	} nodes[INFO_NODES_MAX];
-	unsigned node_count = 0, empty = 0;
+	unsigned node_count, empty;
 
-	for (unsigned i = 0; i < memory->pool_count; i++) {
-		const struct info_pool *pool = &memory->pools[i];
-
-		if (node_count == 0 || nodes[node_count - 1].node_id != pool->node_id) {
-			if (node_count == INFO_NODES_MAX)
-				break;
-			nodes[node_count].node_id = pool->node_id;
-			nodes[node_count++].free = 0;
-		}
-		nodes[node_count - 1].free += pool->free;
-	}
-	for (unsigned i = 0; i < node_count; i++)
-		empty += nodes[i].free == 0;
+	count_nodes(&report->info->memory, &node_count, &empty);
 	if (node_count && !empty)
 		return;
 	doctor_find(
 		report, INFO_ADVICE, "hugepages",
 		"buffers then lie on small pages, or on huge ones only if the kernel has some at "
-		"hand: "
-		"more TLB misses, longer registration with RDMA devices",
+		"hand: more TLB misses, longer registration with RDMA devices",
 		node_count && empty < node_count ? "%u of %u NUMA nodes have no free huge page"
 						 : "no huge page is free (%u of %u NUMA nodes)",
 		empty, node_count);
@@ -67,8 +65,7 @@ void doctor_check_memlock(struct report *report)
 	doctor_find(
 		report, rdma ? INFO_PROBLEM : INFO_NOTE, "memlock",
 		rdma ? "memory that is registered with an RDMA device is locked: links over verbs "
-		       "fail "
-		       "beyond the limit"
+		       "fail beyond the limit"
 		     : "RDMA devices, once there are some, need their buffers locked",
 		"the limit of locked memory is %" PRIu64 " KiB", limit / 1024);
 	doctor_suggest(report, "ulimit -l unlimited   # for good: 'USER - memlock unlimited' in "

@@ -25,12 +25,15 @@ void doctor_suggest(struct report *report, const char *format, ...) PLX_PRINTF(2
 void doctor_check_cpu_count(struct report *report);
 void doctor_check_quota(struct report *report);
 void doctor_check_governor(struct report *report);
+void doctor_check_isolated(struct report *report);
 void doctor_check_isolation(struct report *report);
 void doctor_check_siblings(struct report *report);
 void doctor_check_claims(struct report *report);
 
 /* doctor_kernel.c */
-void doctor_check_clock(struct report *report);
+void doctor_check_tsc(struct report *report);
+void doctor_check_clocksource(struct report *report);
+void doctor_check_calibration(struct report *report);
 void doctor_check_steal(struct report *report);
 
 /* doctor_memory.c */

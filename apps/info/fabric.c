@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define API_VERSION FI_VERSION(1, 14)
+
 /* Add a word to a list of words, once. A list that is full ends in "...". */
 static void add_word(char *list, size_t size, const char *word)
 {
@@ -52,7 +54,7 @@ static void gather_providers(struct info_fabric *fabric)
 {
 	struct fi_info *list = NULL;
 
-	if (fi_getinfo(FI_VERSION(1, 14), NULL, NULL, 0, NULL, &list) != 0)
+	if (fi_getinfo(API_VERSION, NULL, NULL, 0, NULL, &list) != 0)
 		return;
 	for (const struct fi_info *info = list; info; info = info->next)
 		add_provider(fabric, info);
@@ -71,8 +73,8 @@ static void look_for_endpoints(const struct plx_fabric_driver *driver, struct in
 	hints->mode = ~UINT64_C(0);
 	hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
 	hints->fabric_attr->prov_name = strdup(entry->provider);
-	if ((driver->getinfo ? driver->getinfo : fi_getinfo)(FI_VERSION(1, 14), NULL, NULL, 0,
-							     hints, &list) == 0) {
+	if ((driver->getinfo ? driver->getinfo : fi_getinfo)(API_VERSION, NULL, NULL, 0, hints,
+							     &list) == 0) {
 		entry->available = list != NULL;
 		for (const struct fi_info *info = list; info; info = info->next)
 			add_word(entry->domains, sizeof(entry->domains), info->domain_attr->name);

@@ -7,6 +7,7 @@
 #include "plx_base.h"
 #include "plx_topo.h"
 
+#include <dirent.h>
 #include <stdio.h>
 
 struct plx_fabric_driver;
@@ -36,6 +37,23 @@ bool info_parse_cpulist(const char *text, struct plx_cpuset *cpus_out);
 /** The value of `name` in "name: value" or "name=value" text, up to the end of the line or, where
  * blank_ends, the next blank. Returns false, and out is "", where there is no such name. */
 bool info_find_value(const char *text, const char *name, bool blank_ends, char *out, size_t size);
+
+/** The value of `name` in a text of lines "name: N kB", as /proc/meminfo; 0 where it is not there.
+ */
+uint64_t info_find_bytes(const char *text, const char *name);
+
+/* Directories of /proc and /sys (dir.c) ------------------------------------------------------ */
+
+/** Open a directory, whose names come in no order. path: made from format. Returns NULL where there
+ * is none, or it may not be read; the functions below take that for an empty one. */
+DIR *info_open_dir(const char *format, ...) PLX_PRINTF(1, 2);
+void info_close_dir(DIR *dir);
+
+/** The next name that does not begin with a dot, valid until the next call; NULL at the end. */
+const char *info_next_name(DIR *dir);
+
+/** The next name that is a whole number above 0, such as a process id; 0 at the end. */
+int info_next_number(DIR *dir);
 
 /* CPUs (cpus.c, claims.c, sharers.c) -------------------------------------------------------- */
 

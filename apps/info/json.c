@@ -4,10 +4,11 @@
 #include "info.h"
 
 #include <jansson.h>
+#include <rdma/fabric.h>
 
 #define LIST_BYTES 4096
 
-/* jansson refuses what is not UTF-8, as the kernel's texts might be. */
+/* NULL, which fails the whole, where it is not UTF-8, as a text of the kernel's might not be. */
 static json_t *text(const char *value)
 {
 	return value[0] ? json_string(value) : json_null();
@@ -151,8 +152,8 @@ static json_t *fabric_json(const struct info_fabric *fabric)
 					   "available", (int)driver->available, "same_host",
 					   (int)driver->same_host, "domains", driver->domains));
 	}
-	snprintf(version, sizeof(version), "%u.%u", fabric->version >> 16,
-		 fabric->version & 0xffff);
+	snprintf(version, sizeof(version), "%u.%u", FI_MAJOR(fabric->version),
+		 FI_MINOR(fabric->version));
 	return json_pack("{s:s, s:o, s:o}", "version", version, "drivers", drivers, "providers",
 			 providers_json(fabric));
 }

@@ -99,12 +99,13 @@ static void read_quota_v1(const char *root, const char *group, struct info_kerne
 {
 	char path[sizeof(kernel->quota_path)];
 
-	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us",
-		 strcmp(group, "/") == 0 ? "" : group);
+	if (strcmp(group, "/") == 0)
+		group = "";
+	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
 	/* -1, no quota, does not fit the number; it is read as a huge one, and left out. */
 	uint64_t quota = info_read_number(0, "%s%s", root, path);
 	uint64_t period = info_read_number(100000, "%s/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", root,
-					   strcmp(group, "/") == 0 ? "" : group);
+					   group);
 	if (quota < INT64_MAX)
 		take_quota(kernel, (double)quota, (double)period, path);
 }

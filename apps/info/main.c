@@ -8,15 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STATUS_USAGE 2
+
 static bool as_json, doctor_only, show_help, show_version;
 
 static const struct plx_app_option options[] = {
 	{.name = "json",
-	 .help = "one JSON object instead of text",
+	 .help = "everything as one JSON object",
 	 .kind = PLX_APP_FLAG,
 	 .value = &as_json},
 	{.name = "doctor",
-	 .help = "only what to change",
+	 .help = "only what to change; with --json still everything",
 	 .kind = PLX_APP_FLAG,
 	 .value = &doctor_only},
 	{.name = "help", .help = "this text, also -h", .kind = PLX_APP_FLAG, .value = &show_help},
@@ -101,7 +103,7 @@ int main(int argc, char **argv)
 	lengthen(argc, argv);
 	if (plx_app_parse(argc - 1, argv + 1, &app) != 0) {
 		plx_app_fail(&app);
-		return 2;
+		return STATUS_USAGE;
 	}
 	if (show_help)
 		return print_help();

@@ -3,6 +3,7 @@
 #include "info.h"
 
 #include <inttypes.h>
+#include <rdma/fabric.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ static void cpus_fact(FILE *out, const char *label, const struct plx_cpuset *set
 		fact(out, label, "%s (%u)", plx_cpuset_format(set, list, sizeof(list)), count);
 }
 
+/* In whole units that lose nothing to speak of: GiB from 10 on, and for the page of 1 GiB. */
 static const char *size_text(uint64_t bytes, char *out, size_t size)
 {
 	if (bytes == UINT64_MAX)
@@ -154,8 +156,8 @@ static void print_fabric(const struct info_fabric *fabric, FILE *out)
 {
 	char label[96];
 
-	snprintf(label, sizeof(label), "libfabric %u.%u", fabric->version >> 16,
-		 fabric->version & 0xffff);
+	snprintf(label, sizeof(label), "libfabric %u.%u", FI_MAJOR(fabric->version),
+		 FI_MINOR(fabric->version));
 	heading(out, label);
 	for (unsigned i = 0; i < fabric->driver_count; i++) {
 		const struct info_driver *driver = &fabric->drivers[i];

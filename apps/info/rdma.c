@@ -2,7 +2,6 @@
 /* RDMA devices: what the kernel has, and what user space can do with it. */
 #include "info.h"
 
-#include <dirent.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,21 +34,13 @@ static void read_port(const char *root, const char *device, unsigned number, str
 
 static void read_ports(const char *root, struct info_device *device)
 {
-	char path[256];
-	struct dirent *entry;
+	DIR *ports = info_open_dir("%s" CLASS_DIR "/%s/ports", root, device->name);
+	int number;
 
-	snprintf(path, sizeof(path), "%s" CLASS_DIR "/%s/ports", root, device->name);
-	DIR *dir = opendir(path);
-	if (!dir)
-		return;
-	while ((entry = readdir(dir)) && device->port_count < INFO_PORTS_MAX) {
-		unsigned long number = strtoul(entry->d_name, NULL, 10);
-
-		if (number > 0)
-			read_port(root, device->name, (unsigned)number,
-				  &device->ports[device->port_count++]);
-	}
-	closedir(dir);
+	while (device->port_count < INFO_PORTS_MAX && (number = info_next_number(ports)))
+		read_port(root, device->name, (unsigned)number,
+			  &device->ports[device->port_count++]);
+	info_close_dir(ports);
 	qsort(device->ports, device->port_count, sizeof(device->ports[0]), by_number);
 }
 
@@ -65,19 +56,13 @@ static void read_device(const char *root, const char *name, struct info_device *
 
 void info_gather_rdma(const char *root, struct info_rdma *rdma)
 {
-	char path[256];
-	struct dirent *entry;
+	DIR *devices = info_open_dir("%s" CLASS_DIR, root);
+	const char *name;
 
 	memset(rdma, 0, sizeof(*rdma));
-	snprintf(path, sizeof(path), "%s" CLASS_DIR, root);
-	DIR *dir = opendir(path);
-	if (!dir)
-		return;
-	while ((entry = readdir(dir)) && rdma->device_count < INFO_DEVICES_MAX) {
-		if (entry->d_name[0] != '.')
-			read_device(root, entry->d_name, &rdma->devices[rdma->device_count++]);
-	}
-	closedir(dir);
+	while (rdma->device_count < INFO_DEVICES_MAX && (name = info_next_name(devices)))
+		read_device(root, name, &rdma->devices[rdma->device_count++]);
+	info_close_dir(devices);
 	qsort(rdma->devices, rdma->device_count, sizeof(rdma->devices[0]), by_name);
 }
 

@@ -4,7 +4,6 @@
  * the library, kept to CPUs which are all claimed. */
 #include "info.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,14 +14,14 @@
 
 /* Takes the same rights as to look at its descriptors: a holder that could not be found is not
  * taken for a sharer here. */
-static bool has_library(const char *root, long pid)
+static bool has_library(const char *root, pid_t pid)
 {
 	char path[256];
 	char *line = NULL;
 	size_t size = 0;
 	bool found = false;
 
-	snprintf(path, sizeof(path), "%s/proc/%ld/maps", root, pid);
+	snprintf(path, sizeof(path), "%s/proc/%d/maps", root, (int)pid);
 	FILE *maps = fopen(path, "re");
 	if (!maps)
 		return false;
@@ -33,21 +32,21 @@ static bool has_library(const char *root, long pid)
 	return found;
 }
 
-static bool is_lcore(const char *root, long pid, long tid)
+static bool is_lcore(const char *root, pid_t pid, pid_t tid)
 {
 	char name[32];
 
 	if (tid == pid)
 		return true;
-	info_read(name, sizeof(name), "%s/proc/%ld/task/%ld/comm", root, pid, tid);
+	info_read(name, sizeof(name), "%s/proc/%d/task/%d/comm", root, (int)pid, (int)tid);
 	return strncmp(name, WORKER_NAME, strlen(WORKER_NAME)) == 0;
 }
 
-static bool read_affinity(const char *root, long pid, long tid, struct plx_cpuset *out)
+static bool read_affinity(const char *root, pid_t pid, pid_t tid, struct plx_cpuset *out)
 {
 	char text[STATUS_BYTES], list[4096];
 
-	info_read(text, sizeof(text), "%s/proc/%ld/task/%ld/status", root, pid, tid);
+	info_read(text, sizeof(text), "%s/proc/%d/task/%d/status", root, (int)pid, (int)tid);
 	info_find_value(text, "Cpus_allowed_list", false, list, sizeof(list));
 	return info_parse_cpulist(list, out);
 }
@@ -75,40 +74,34 @@ static bool is_kept_to_claims(const struct info_cpus *cpus, const struct plx_cpu
 }
 
 /* The CPUs that the process' lcores are kept to, if it is a program of Pollux. */
-static struct plx_cpuset polled_by(const char *root, long pid, const struct info_cpus *cpus)
+static struct plx_cpuset polled_by(const char *root, pid_t pid, const struct info_cpus *cpus)
 {
+	DIR *threads = info_open_dir("%s/proc/%d/task", root, (int)pid);
 	struct plx_cpuset polled = {0}, affinity;
-	char path[256];
-	struct dirent *entry;
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "%s/proc/%ld/task", root, pid);
-	DIR *dir = opendir(path);
-	if (!dir)
-		return polled;
-	while ((entry = readdir(dir))) {
-		long tid = strtol(entry->d_name, NULL, 10);
-
-		if (tid <= 0 || !read_affinity(root, pid, tid, &affinity) ||
+	while ((tid = info_next_number(threads))) {
+		if (!read_affinity(root, pid, tid, &affinity) ||
 		    !is_kept_to_claims(cpus, &affinity) || !is_lcore(root, pid, tid))
 			continue;
 		PLX_CPUSET_FOREACH (cpu, &affinity)
 			plx_cpuset_add(&polled, cpu);
 	}
-	closedir(dir);
+	info_close_dir(threads);
 	return polled;
 }
 
-static void note_sharer(const char *root, long pid, unsigned cpu, struct info_cpus *cpus)
+static void note_sharer(const char *root, pid_t pid, unsigned cpu, struct info_cpus *cpus)
 {
 	if (cpus->claims[find_claim(cpus, cpu)].pid == pid ||
 	    cpus->sharer_count == INFO_SHARERS_MAX)
 		return;
 	struct info_sharer *sharer = &cpus->sharers[cpus->sharer_count++];
-	*sharer = (struct info_sharer){.cpu = cpu, .pid = (pid_t)pid};
-	info_read(sharer->command, sizeof(sharer->command), "%s/proc/%ld/comm", root, pid);
+	*sharer = (struct info_sharer){.cpu = cpu, .pid = pid};
+	info_read(sharer->command, sizeof(sharer->command), "%s/proc/%d/comm", root, (int)pid);
 }
 
-static void look_at_process(const char *root, long pid, struct info_cpus *cpus)
+static void find_shared_by(const char *root, pid_t pid, struct info_cpus *cpus)
 {
 	struct plx_cpuset polled = polled_by(root, pid, cpus);
 
@@ -129,20 +122,14 @@ static int by_cpu_and_pid(const void *a, const void *b)
 
 void info_gather_sharers(const char *root, struct info_cpus *cpus)
 {
-	char path[256];
-	struct dirent *entry;
+	DIR *processes = info_open_dir("%s/proc", root);
+	pid_t pid;
 
 	cpus->sharer_count = 0;
-	snprintf(path, sizeof(path), "%s/proc", root);
-	DIR *dir = opendir(path);
-	if (!dir)
-		return;
-	while ((entry = readdir(dir))) {
-		long pid = strtol(entry->d_name, NULL, 10);
-
-		if (pid > 0 && pid != getpid())
-			look_at_process(root, pid, cpus);
+	while ((pid = info_next_number(processes))) {
+		if (pid != getpid())
+			find_shared_by(root, pid, cpus);
 	}
-	closedir(dir);
+	info_close_dir(processes);
 	qsort(cpus->sharers, cpus->sharer_count, sizeof(cpus->sharers[0]), by_cpu_and_pid);
 }

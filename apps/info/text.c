@@ -117,3 +117,12 @@ bool info_find_value(const char *text, const char *name, bool blank_ends, char *
 	snprintf(out, size, "%.*s", (int)strcspn(value, blank_ends ? " \t\n" : "\n"), value);
 	return true;
 }
+
+uint64_t info_find_bytes(const char *text, const char *name)
+{
+	char value[64];
+
+	if (!info_find_value(text, name, false, value, sizeof(value)))
+		return 0;
+	return strtoull(value, NULL, 10) * 1024;
+}

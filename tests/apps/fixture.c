@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fixture.h"
 
-#include <dirent.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PROCESSES_MAX 64
 #define WORDS_MAX     40
 #define LINE_BYTES    1024
-#define SHM_NAMES_MAX 64
+#define RESULT_BYTES  65536
 
 static struct process processes[PROCESSES_MAX];
 static unsigned process_count;
-
-unsigned server_cpu, client_cpu;
-const char *providers[4];
 
 uint64_t now_ms(void)
 {
@@ -136,17 +131,6 @@ void expect_err(struct process *process, const char *text)
 
 /* Servers and clients ---------------------------------------------------------------------- */
 
-bool is_tcp(const char *provider)
-{
-	return strcmp(provider, "shm") != 0;
-}
-
-const char *connected_over(const char *provider)
-{
-	return is_tcp(provider) ? " connected over tcp (libfabric "
-				: " connected over shm (libfabric plx_shm)";
-}
-
 struct server serve(const char *program, const char *provider, const char *options)
 {
 	static const char start[] = "listening on ";
@@ -212,94 +196,38 @@ struct process *ping(const struct server *server, const char *provider, const ch
 	return process;
 }
 
-/* The group -------------------------------------------------------------------------------- */
+/* Results ---------------------------------------------------------------------------------- */
 
-static char shm_before[SHM_NAMES_MAX][256];
-static unsigned shm_before_count;
-
-static bool was_in_shm(const char *name)
+void expect_round_trips(struct process *client, unsigned count, const char *size)
 {
-	for (unsigned i = 0; i < shm_before_count; i++)
-		if (strcmp(shm_before[i], name) == 0)
-			return true;
-	return false;
+	char line[96];
+
+	snprintf(line, sizeof(line), "plx-ping: %u full round trips of %s B in ", count, size);
+	expect_out(client, line);
 }
 
-/* Names in /dev/shm that were not there before; the first of them in out. */
-static unsigned count_new_in_shm(bool remember, char *out, size_t size)
+void expect_in_results(const char *dir, const char *text)
 {
-	DIR *dir = opendir("/dev/shm");
-	unsigned count = 0;
+	static char content[RESULT_BYTES];
+	char path[96];
 
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		if (was_in_shm(entry->d_name))
-			continue;
-		if (count++ == 0)
-			snprintf(out, size, "%s", entry->d_name);
-		if (remember && shm_before_count < SHM_NAMES_MAX)
-			snprintf(shm_before[shm_before_count++], sizeof(shm_before[0]), "%s",
-				 entry->d_name);
+	snprintf(path, sizeof(path), "%s/plx-ping.json", dir);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	content[fread(content, 1, sizeof(content) - 1, file)] = '\0';
+	fclose(file);
+	if (!strstr(content, text))
+		fail_msg("'%s' is not in %s:\n%s", text, path, content);
+}
+
+void remove_results(const char *dir)
+{
+	static const char *const suffixes[] = {"json", "hgrm", "csv"};
+	char path[96];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(suffixes); i++) {
+		snprintf(path, sizeof(path), "%s/plx-ping.%s", dir, suffixes[i]);
+		assert_int_equal(unlink(path), 0);
 	}
-	if (dir)
-		closedir(dir);
-	return count;
-}
-
-static void find_cpus(void)
-{
-	cpu_set_t allowed;
-	unsigned count = 0;
-
-	assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE && count < 2; cpu++) {
-		if (!CPU_ISSET(cpu, &allowed))
-			continue;
-		client_cpu = cpu;
-		if (count++ == 0)
-			server_cpu = cpu;
-	}
-}
-
-static void find_providers(void)
-{
-	struct process *version = launch("apps/plx-echo --version");
-	unsigned major = 0, minor = 0, count = 0;
-	const char *fabric;
-
-	expect_status(version, 0);
-	fabric = strstr(process_out(version), "libfabric ");
-	assert_non_null(fabric);
-	assert_int_equal(sscanf(fabric, "libfabric %u.%u", &major, &minor), 2);
-	if (major == 1 && minor < 18)
-		providers[count++] = "net"; /* it is fi:tcp from 1.18 on */
-	providers[count++] = "fi:tcp";
-	providers[count] = "shm";
-}
-
-int group_set_up(void **state)
-{
-	struct rlimit files;
-	char name[256];
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	count_new_in_shm(true, name, sizeof(name));
-	find_cpus();
-	find_providers();
-	return end_all(state);
-}
-
-int group_tear_down(void **state)
-{
-	char name[256] = "";
-
-	/* What others have there comes and goes. */
-	for (int i = 0; i < 20 && count_new_in_shm(false, name, sizeof(name)); i++)
-		nap_ms(100);
-	if (!count_new_in_shm(false, name, sizeof(name)))
-		return 0;
-	fprintf(stderr, "/dev/shm/%s was left behind\n", name);
-	return -1;
+	assert_int_equal(rmdir(dir), 0);
 }

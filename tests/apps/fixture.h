@@ -24,7 +24,8 @@ const char *connected_over(const char *provider);
 
 #define FOREACH_PROVIDER(p) for (const char *const *p = providers; *p; p++)
 
-/** For cmocka_run_group_tests: finds CPUs and providers; /dev/shm must be as it was in the end. */
+/** For cmocka_run_group_tests: finds CPUs and providers; in the end the program fails where its
+ * tests left something in /dev/shm. */
 int group_set_up(void **state);
 int group_tear_down(void **state);
 
@@ -74,6 +75,16 @@ struct process *launch_ping(const struct server *server, const char *provider, c
  * not what they claim to be) is nothing against the messages, and busy hosts cause it. */
 struct process *ping(const struct server *server, const char *provider, const char *format, ...)
 	PLX_PRINTF(3, 4);
+
+/** Fail unless plx-ping says in the first line of its figures how many round trips it made, of how
+ * many bytes. */
+void expect_round_trips(struct process *client, unsigned count, const char *size);
+
+/** Fail unless text is in the plx-ping.json of an --out directory; shows what there is. */
+void expect_in_results(const char *dir, const char *text);
+
+/** Remove the three files of a result, which must be there, and the directory. */
+void remove_results(const char *dir);
 
 uint64_t now_ms(void);
 void nap_ms(unsigned ms);

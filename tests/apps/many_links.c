@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens many links to one plx-echo, sends a message of its own on each, checks what comes back,
- * holds them until SIGTERM, and closes them all. link_cost_test looks at the server meanwhile. */
+ * holds them until SIGTERM, and closes them all. link_memory_test looks at the server meanwhile. */
 #include "plx_app.h"
 #include "plx_fabric.h"
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whom plx-info sees polling on which CPU. */
+#include "info_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void reads_claims_from_the_list_of_sockets(void **state)
+{
+	struct info_claim claims[4];
+	static const char text[] =
+		"Num       RefCount Protocol Flags    Type St Inode Path\n"
+		"0000000000000001: 00000003 00000000 00000000 0001 03  1056\n"
+		"0000000000000002: 00000002 00000000 00010000 0001 01 222 @pollux/cpu/11\n"
+		"0000000000000003: 00000002 00000000 00010000 0001 01 333 @pollux/cpu/3\n"
+		"0000000000000004: 00000002 00000000 00000000 0001 03 444 @pollux/cpu/4\n"
+		"0000000000000005: 00000002 00000000 00010000 0001 01 555 @pollux/cpu/x\n"
+		"0000000000000006: 00000002 00000000 00010000 0001 01 666 /run/pollux/cpu/7\n";
+
+	assert_int_equal(info_parse_claims(text, claims, PLX_ARRAY_LEN(claims)), 2);
+	assert_int_equal(claims[0].cpu, 3);
+	assert_int_equal(claims[0].inode, 333);
+	assert_int_equal(claims[1].cpu, 11);
+	assert_int_equal(info_parse_claims(text, claims, 1), 1);
+	assert_int_equal(info_parse_claims("", claims, 4), 0);
+}
+
+static void names_the_holder_of_a_claim(void **state)
+{
+	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
+	char path[512];
+
+	assert_non_null(cpus);
+	put("/proc/net/unix", "head\n0: 00000002 00000000 00010000 0001 01 77 @pollux/cpu/1\n");
+	put("/proc/4321/comm", "plx-echo\n");
+	put("/proc/4321/fd/0", "");
+	snprintf(path, sizeof(path), "%s/proc/4321/fd/5", root);
+	assert_int_equal(symlink("socket:[77]", path), 0);
+	info_gather_claims(root, cpus);
+	assert_int_equal(cpus->claim_count, 1);
+	assert_int_equal(cpus->claims[0].pid, 4321);
+	assert_string_equal(cpus->claims[0].command, "plx-echo");
+	free(cpus);
+}
+
+/* A thread of a made-up process; maps is a line of the process' own. */
+static void put_thread(unsigned pid, unsigned tid, const char *name, const char *cpus,
+		       const char *maps)
+{
+	char path[128], text[128];
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", pid, tid);
+	put(path, name);
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/status", pid, tid);
+	snprintf(text, sizeof(text), "Name:\t%s\nCpus_allowed:\tf\nCpus_allowed_list:\t%s\n", name,
+		 cpus);
+	put(path, text);
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	put(path, maps);
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	put(path, name);
+}
+
+#define MAPS_POLLUX \
+	"7f00-7f01 r--p 0 00:1 9 /lib/libc.so.6\n7f02-7f03 r-xp 0 00:1 9 /lib/libpollux.so.0\n"
+#define MAPS_OTHER "7f00-7f01 r--p 0 00:1 9 /lib/libc.so.6\n"
+
+/* Pids that no kernel gives: this very process is left out. */
+static void names_all_who_share_a_claimed_cpu(void **state)
+{
+	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
+	char path[512];
+
+	assert_non_null(cpus);
+	info_parse_cpulist("0-3", &cpus->allowed);
+	put("/proc/net/unix", "head\n0: 00000002 00000000 00010000 0001 01 77 @pollux/cpu/1\n"
+			      "1: 00000002 00000000 00010000 0001 01 78 @pollux/cpu/2\n");
+	put_thread(5000001, 5000001, "holder", "1-2", MAPS_POLLUX);
+	put("/proc/5000001/fd/0", "");
+	for (unsigned i = 0; i < 2; i++) {
+		char target[32];
+
+		snprintf(path, sizeof(path), "%s/proc/5000001/fd/%u", root, 5 + i);
+		snprintf(target, sizeof(target), "socket:[%u]", 77 + i);
+		assert_int_equal(symlink(target, path), 0);
+	}
+	put_thread(5000003, 5000003, "late", "1", MAPS_POLLUX);
+	put_thread(5000002, 5000002, "early", "1", MAPS_POLLUX);
+	put_thread(5000002, 5000009, "plx-lcore-4", "2", MAPS_POLLUX);
+	put_thread(5000004, 5000004, "stranger", "1", MAPS_OTHER);
+	put_thread(5000005, 5000005, "elsewhere", "1,3", MAPS_POLLUX);
+	put_thread(5000006, 5000006, "anywhere", "0-3", MAPS_POLLUX);
+	put_thread(5000006, 5000007, "logger", "1", MAPS_POLLUX);
+	put("/proc/5000002/comm", "early");
+	info_gather_claims(root, cpus);
+	static const struct {
+		unsigned cpu, pid;
+		const char *command;
+	} wanted[] = {{1, 5000002, "early"}, {1, 5000003, "late"}, {2, 5000002, "early"}};
+	assert_int_equal(cpus->claim_count, 2);
+	assert_int_equal(cpus->sharer_count, PLX_ARRAY_LEN(wanted));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(wanted); i++) {
+		assert_int_equal(cpus->sharers[i].cpu, wanted[i].cpu);
+		assert_int_equal(cpus->sharers[i].pid, wanted[i].pid);
+		assert_string_equal(cpus->sharers[i].command, wanted[i].command);
+	}
+	free(cpus);
+}
+
+static void sees_a_claim_of_this_very_process(void **state)
+{
+	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
+	const unsigned cpu = PLX_CPU_MAX - 7; /* no host of today has it */
+	int claim = -1;
+
+	assert_non_null(cpus);
+	assert_int_equal(plx_cpu_claim(cpu, &claim, NULL), 0);
+	info_gather_claims("", cpus);
+	bool found = false;
+	for (unsigned i = 0; i < cpus->claim_count; i++)
+		found |= cpus->claims[i].cpu == cpu && cpus->claims[i].pid == getpid();
+	close(claim);
+	free(cpus);
+	assert_true(found);
+}
+
+int info_claims_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_claims_from_the_list_of_sockets),
+		made_up_test(names_the_holder_of_a_claim),
+		made_up_test(names_all_who_share_a_claimed_cpu),
+		cmocka_unit_test(sees_a_claim_of_this_very_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What plx-info tells to change: each rule on a host that is sound but for one thing. */
+#include "info_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The doctor must find exactly this, besides nothing. Frees info. */
+static void assert_only_finding(struct info *info, const char *id, enum info_severity severity,
+				const char *seen_part, const char *command_part)
+{
+	struct info_finding findings[INFO_FINDINGS_MAX];
+	unsigned count = info_doctor(info, findings, INFO_FINDINGS_MAX);
+
+	if (count != 1)
+		fail_msg("%u findings instead of one, '%s'; the first is '%s'", count, id,
+			 count ? findings[0].id : "");
+	assert_string_equal(findings[0].id, id);
+	assert_int_equal(findings[0].severity, severity);
+	if (!strstr(findings[0].seen, seen_part))
+		fail_msg("'%s' lacks '%s'", findings[0].seen, seen_part);
+	if (!strstr(findings[0].command, command_part))
+		fail_msg("'%s' lacks '%s'", findings[0].command, command_part);
+	assert_true(strlen(findings[0].why) > 20);
+	free(info);
+}
+
+static void the_doctor_leaves_a_sound_host_alone(void **state)
+{
+	struct info_finding findings[INFO_FINDINGS_MAX];
+	struct info *info = sound_host();
+
+	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
+	free(info);
+}
+
+static void the_doctor_on_cpus(void **state)
+{
+	struct info *info = sound_host();
+
+	info_parse_cpulist("2", &info->cpus.allowed);
+	info->cpus.one_per_core = info->cpus.isolated = info->cpus.allowed;
+	assert_only_finding(info, "one-cpu", INFO_PROBLEM, "CPU 2 alone", "taskset -c 0-3");
+
+	info = sound_host();
+	info_parse_cpulist("0-1", &info->cpus.allowed);
+	info->cpus.one_per_core = info->cpus.allowed;
+	assert_only_finding(info, "isolated-cpus", INFO_ADVICE, "CPUs 2-3 are isolated",
+			    "taskset -c 2-3 plx-echo -l 2-3");
+
+	info = sound_host();
+	memset(&info->cpus.isolated, 0, sizeof(info->cpus.isolated));
+	assert_only_finding(info, "isolation", INFO_NOTE, "no CPU is isolated",
+			    "isolcpus=managed_irq,domain,1-3 nohz_full=1-3");
+
+	info = sound_host();
+	info_parse_cpulist("0,2", &info->cpus.one_per_core);
+	assert_only_finding(info, "smt", INFO_NOTE, "4 CPUs on 2 cores", "-l 0,2");
+
+	info = sound_host();
+	info_parse_cpulist("1,3", &info->cpus.not_governed);
+	snprintf(info->cpus.governor, sizeof(info->cpus.governor), "powersave");
+	assert_only_finding(info, "governor", INFO_ADVICE, "powersave",
+			    "cpupower --cpu 1,3 frequency-set -g performance");
+
+	info = sound_host();
+	for (unsigned cpu = 0; cpu < 4; cpu++)
+		info->cpus.claims[info->cpus.claim_count++] = (struct info_claim){.cpu = cpu};
+	assert_only_finding(info, "all-claimed", INFO_ADVICE, "every allowed CPU", "-l");
+}
+
+static void the_doctor_on_the_kernel(void **state)
+{
+	struct info *info = sound_host();
+
+	info->kernel.quota_cpus = 1.5;
+	info->kernel.period_ms = 100;
+	snprintf(info->kernel.quota_path, sizeof(info->kernel.quota_path),
+		 "/sys/fs/cgroup/a/cpu.max");
+	assert_only_finding(info, "cpu-quota", INFO_PROBLEM, "1.50 CPUs in every 100 ms",
+			    "tee /sys/fs/cgroup/a/cpu.max");
+
+	info = sound_host();
+	info->kernel.clock.invariant = false;
+	assert_only_finding(info, "tsc", INFO_PROBLEM, "invariant", "");
+
+	info = sound_host();
+	snprintf(info->kernel.clocksource, sizeof(info->kernel.clocksource), "hpet");
+	assert_only_finding(info, "clocksource", INFO_ADVICE, "'hpet'", "current_clocksource");
+
+	info = sound_host();
+	info->kernel.clock.residual_ppm = 80;
+	assert_only_finding(info, "clock-calibration", INFO_NOTE, "80 ppm", "");
+
+	info = sound_host();
+	info->kernel.steal = 0.02;
+	assert_only_finding(info, "steal", INFO_ADVICE, "2.0 %", "vcpupin");
+}
+
+static void the_doctor_on_memory(void **state)
+{
+	struct info *info = sound_host();
+
+	info->memory.pools[0].free = 0;
+	assert_only_finding(info, "hugepages", INFO_ADVICE, "no huge page is free",
+			    "sysctl vm.nr_hugepages=256");
+
+	info = sound_host();
+	info->memory.pools[1] = (struct info_pool){1, 2 << 20, 64, 0};
+	info->memory.pools[2] = (struct info_pool){1, 1 << 30, 0, 0};
+	info->memory.pool_count = 3;
+	assert_only_finding(info, "hugepages", INFO_ADVICE, "1 of 2 NUMA nodes", "hugepages.sh");
+
+	info = sound_host();
+	snprintf(info->memory.thp, sizeof(info->memory.thp), "never");
+	assert_only_finding(info, "thp", INFO_NOTE, "switched off", "madvise");
+
+	info = sound_host();
+	info->memory.memlock_bytes = 8192 * 1024;
+	assert_only_finding(info, "memlock", INFO_NOTE, "8192 KiB", "ulimit -l unlimited");
+
+	info = sound_host();
+	info->memory.nofile = 1024;
+	assert_only_finding(info, "nofile", INFO_NOTE, "1024", "ulimit -n 65536");
+
+	info = sound_host();
+	info->memory.numa_balancing = true;
+	info->cpus.node_count = 2;
+	assert_only_finding(info, "numa-balancing", INFO_ADVICE, "2 nodes",
+			    "sysctl kernel.numa_balancing=0");
+}
+
+static void the_doctor_on_the_transport(void **state)
+{
+	struct info *info = sound_host();
+
+	info->fabric.drivers[0].available = false;
+	info->fabric.version = 1 << 16 | 17;
+	assert_only_finding(info, "no-provider", INFO_PROBLEM, "libfabric 1.17", "fi_info");
+
+	info = sound_host(); /* in whichever order they stand */
+	info->fabric.drivers[2] = info->fabric.drivers[0];
+	info->fabric.drivers[0] = info->fabric.drivers[1];
+	info->fabric.drivers[1] = info->fabric.drivers[2];
+	info->fabric.drivers[1].available = false;
+	assert_only_finding(info, "no-provider", INFO_PROBLEM, "driver tcp:", "fi_info");
+
+	info = sound_host();
+	info->rdma.device_count = 1;
+	info->rdma.devices[0] = (struct info_device){
+		.name = "mlx5_0", .port_count = 1, .ports[0].active = true};
+	assert_only_finding(info, "rdma-driver", INFO_PROBLEM, "mlx5_0", "ibverbs-providers");
+
+	info = sound_host();
+	info->rdma.device_count = 1;
+	info->rdma.devices[0] = (struct info_device){
+		.name = "mlx5_0", .usable = true, .port_count = 1};
+	assert_only_finding(info, "rdma-port", INFO_ADVICE, "no port of mlx5_0",
+			    "ibv_devinfo -d mlx5_0");
+
+	info = sound_host();
+	info->rdma.device_count = 1;
+	info->rdma.devices[0] = (struct info_device){
+		.name = "mlx5_0", .usable = true, .port_count = 1, .ports[0].active = true};
+	info->memory.memlock_bytes = 8192 * 1024;
+	assert_only_finding(info, "memlock", INFO_PROBLEM, "8192 KiB", "ulimit -l");
+}
+
+static void the_gravest_findings_come_first(void **state)
+{
+	struct info_finding findings[INFO_FINDINGS_MAX];
+	struct info *info = sound_host();
+
+	info->memory.nofile = 1024;
+	info->kernel.steal = 0.5;
+	info->kernel.clock.invariant = false;
+	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 3);
+	assert_string_equal(findings[0].id, "tsc");
+	assert_string_equal(findings[1].id, "steal");
+	assert_string_equal(findings[2].id, "nofile");
+	assert_int_equal(info_doctor(info, findings, 2), 2);
+	free(info);
+}
+
+int info_doctor_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_doctor_leaves_a_sound_host_alone),
+		cmocka_unit_test(the_doctor_on_cpus),
+		cmocka_unit_test(the_doctor_on_the_kernel),
+		cmocka_unit_test(the_doctor_on_memory),
+		cmocka_unit_test(the_doctor_on_the_transport),
+		cmocka_unit_test(the_gravest_findings_come_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

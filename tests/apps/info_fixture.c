@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "info_fixture.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+char root[64];
+
+int make_root(void **state)
+{
+	snprintf(root, sizeof(root), "/tmp/plx-info-test-XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *at)
+{
+	return remove(path);
+}
+
+int remove_root(void **state)
+{
+	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void make_parents(char *path)
+{
+	for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		if (mkdir(path, 0700) != 0)
+			assert_int_equal(errno, EEXIST);
+		*slash = '/';
+	}
+}
+
+void put(const char *name, const char *text)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	make_parents(path);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+struct info *sound_host(void)
+{
+	struct info *info = calloc(1, sizeof(*info));
+
+	assert_non_null(info);
+	info_parse_cpulist("0-3", &info->cpus.online);
+	info->cpus.allowed = info->cpus.one_per_core = info->cpus.online;
+	info_parse_cpulist("2-3", &info->cpus.isolated);
+	info->cpus.node_count = 1;
+	snprintf(info->kernel.clocksource, sizeof(info->kernel.clocksource), "tsc");
+	snprintf(info->kernel.clocksources, sizeof(info->kernel.clocksources), "tsc hpet");
+	info->kernel.clock = (struct plx_clock_info){
+		.source = "tsc", .frequency = "measured", .hz = 2e9, .invariant = true};
+	info->memory.pools[0] = (struct info_pool){0, 2 << 20, 64, 64};
+	info->memory.pool_count = 1;
+	snprintf(info->memory.thp, sizeof(info->memory.thp), "madvise");
+	info->memory.memlock_bytes = info->memory.nofile = UINT64_MAX;
+	info->fabric.drivers[0] = (struct info_driver){
+		.name = "tcp", .summary = "tcp", .provider = "net", .available = true};
+	info->fabric.drivers[1] = (struct info_driver){.name = "shm",
+						       .summary = "the same host",
+						       .provider = "plx_shm",
+						       .domains = "plx_shm",
+						       .available = true,
+						       .same_host = true};
+	info->fabric.driver_count = 2;
+	return info;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hosts that are made up: files below a temporary folder, and a host with nothing to change. */
+#ifndef APPS_INFO_FIXTURE_H
+#define APPS_INFO_FIXTURE_H
+
+#include "plx_test.h"
+
+#include "info.h"
+
+/** The folder that stands for "/", while a made_up_test runs. */
+extern char root[64];
+
+int make_root(void **state);
+int remove_root(void **state);
+
+#define made_up_test(function) cmocka_unit_test_setup_teardown(function, make_root, remove_root)
+
+/** Write a file below the root, and the folders above it. name: "/proc/stat". */
+void put(const char *name, const char *text);
+
+/** A host with nothing to change: each test spoils one thing. To be freed. */
+struct info *sound_host(void);
+
+/* The groups of tests, one in each file. Return: how many failed. */
+int info_gather_tests(void);
+int info_claims_tests(void);
+int info_doctor_tests(void);
+int info_show_tests(void);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What plx-info reads of CPUs, memory, the kernel and RDMA devices. */
+#include "info_fixture.h"
+
+#include <stdlib.h>
+
+static void assert_cpus(const struct plx_cpuset *set, const char *list)
+{
+	char text[256];
+
+	assert_string_equal(plx_cpuset_format(set, text, sizeof(text)), list);
+}
+
+static void reads_lists_of_cpus(void **state)
+{
+	struct plx_cpuset set;
+
+	assert_true(info_parse_cpulist("0-2,5,7-8", &set));
+	assert_cpus(&set, "0-2,5,7-8");
+	assert_true(info_parse_cpulist("4095", &set));
+	static const char *const bad[] = {"",     "x",      "1-",  "3-1", "1,",
+					  "1,,2", "0-4096", "1 2", "-1"};
+	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
+		if (info_parse_cpulist(bad[i], &set))
+			fail_msg("'%s' was taken for a list of CPUs", bad[i]);
+		assert_int_equal(plx_cpuset_count(&set), 0);
+	}
+}
+
+static void finds_values_by_whole_names(void **state)
+{
+	char value[32];
+
+	assert_true(info_find_value("xMemFree: 1\nMemFree:   22 kB\n", "MemFree", false, value,
+				    sizeof(value)));
+	assert_string_equal(value, "22 kB");
+	assert_true(
+		info_find_value("a quiet isolcpus=1-3 b", "isolcpus", true, value, sizeof(value)));
+	assert_string_equal(value, "1-3");
+	assert_false(info_find_value("isolcpus_not=1", "isolcpus", true, value, sizeof(value)));
+	assert_string_equal(value, "");
+}
+
+static void a_missing_or_long_file_reads_as_empty(void **state)
+{
+	char text[8];
+
+	assert_false(info_read(text, sizeof(text), "%s/none", root));
+	assert_string_equal(text, "");
+	put("/long", "12345678");
+	assert_false(info_read(text, sizeof(text), "%s/long", root));
+	assert_string_equal(text, "");
+	put("/fits", "123456\n");
+	assert_true(info_read(text, sizeof(text), "%s/fits", root));
+	assert_string_equal(text, "123456");
+	put("/words", "none");
+	assert_int_equal(info_read_number(7, "%s/words", root), 7);
+}
+
+static void walks_through_names_and_numbers(void **state)
+{
+	const char *name;
+	unsigned names = 0;
+	int sum = 0, number;
+	DIR *dir;
+
+	put("/d/12", "");
+	put("/d/3/file", "");
+	put("/d/4x", "");
+	put("/d/-5", "");
+	put("/d/0", "");
+	put("/d/99999999999", "");
+	put("/d/.6", "");
+	dir = info_open_dir("%s/d", root);
+	assert_non_null(dir);
+	while ((name = info_next_name(dir))) {
+		assert_int_not_equal(name[0], '.');
+		names++;
+	}
+	assert_int_equal(names, 6);
+	rewinddir(dir);
+	while ((number = info_next_number(dir)))
+		sum += number;
+	assert_int_equal(sum, 12 + 3);
+	info_close_dir(dir);
+}
+
+static void a_missing_folder_is_empty(void **state)
+{
+	DIR *dir = info_open_dir("%s/none", root);
+
+	assert_null(dir);
+	assert_null(info_next_name(dir));
+	assert_int_equal(info_next_number(dir), 0);
+	info_close_dir(dir);
+}
+
+static void sees_cpus_cores_and_nodes(void **state)
+{
+	struct plx_topo *topo;
+	struct info_cpus *cpus = malloc(sizeof(*cpus));
+
+	assert_non_null(cpus);
+	put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Made Up 9000\nflags\t: fpu tsc\n");
+	put("/proc/cmdline", "quiet isolcpus=managed_irq,domain,2-3 nohz_full=3 rcu_nocbs=2-3\n");
+	put("/sys/devices/system/node/node1/meminfo",
+	    "Node 1 MemTotal:        2048 kB\nNode 1 MemFree:         1024 kB\n");
+	put("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+	put("/sys/devices/system/cpu/cpu5/cpufreq/scaling_governor", "powersave\n");
+	assert_int_equal(plx_topo_open("synthetic:package:2 numa:1 core:2 pu:2", &topo), 0);
+	info_gather_cpus(root, topo, cpus);
+
+	assert_string_equal(cpus->model, "Made Up 9000");
+	assert_cpus(&cpus->online, "0-7");
+	assert_int_equal(cpus->core_count, 4);
+	assert_int_equal(cpus->package_count, 2);
+	assert_cpus(&cpus->one_per_core, "0,2,4,6");
+	assert_cpus(&cpus->isolated, "2-3");
+	assert_cpus(&cpus->nohz_full, "3");
+	assert_cpus(&cpus->rcu_nocbs, "2-3");
+	assert_int_equal(cpus->node_count, 2);
+	assert_int_equal(cpus->nodes[1].total_bytes, 2048 * 1024);
+	assert_int_equal(cpus->nodes[1].free_bytes, 1024 * 1024);
+	assert_cpus(&cpus->nodes[1].cpus, "4-7");
+	assert_cpus(&cpus->not_governed, "5");
+	assert_string_equal(cpus->governor, "mixed");
+	assert_int_equal(cpus->claim_count, 0);
+	plx_topo_close(topo);
+	free(cpus);
+}
+
+static void reads_huge_pages_by_node_and_size(void **state)
+{
+	struct info_memory *memory = malloc(sizeof(*memory));
+
+	assert_non_null(memory);
+	put("/proc/meminfo", "MemTotal:       4096 kB\nMemAvailable:   2048 kB\n");
+	put("/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "8\n");
+	put("/sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages", "5\n");
+	put("/sys/devices/system/node/node0/hugepages/hugepages-1048576kB/nr_hugepages", "1\n");
+	put("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "0\n");
+	put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+	put("/proc/sys/kernel/numa_balancing", "1\n");
+	info_gather_memory(root, memory);
+
+	assert_int_equal(memory->total_bytes, 4 << 20);
+	assert_int_equal(memory->available_bytes, 2 << 20);
+	assert_int_equal(memory->pool_count, 3);
+	assert_int_equal(memory->pools[0].node_id, 0);
+	assert_int_equal(memory->pools[0].page_bytes, 2 << 20);
+	assert_int_equal(memory->pools[1].page_bytes, 1 << 30);
+	assert_int_equal(memory->pools[1].total, 1);
+	assert_int_equal(memory->pools[2].node_id, 1);
+	assert_int_equal(memory->pools[2].total, 8);
+	assert_int_equal(memory->pools[2].free, 5);
+	assert_string_equal(memory->thp, "madvise");
+	assert_true(memory->numa_balancing);
+	free(memory);
+}
+
+static void reads_steal_and_clock(void **state)
+{
+	struct info_kernel kernel;
+
+	put("/proc/stat", "cpu  50 0 0 40 0 0 0 10 5 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
+	put("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
+	put("/sys/devices/system/clocksource/clocksource0/available_clocksource",
+	    "hpet acpi_pm \n");
+	info_gather_kernel(root, &kernel);
+	assert_true(kernel.steal > 0.0999 && kernel.steal < 0.1001);
+	assert_string_equal(kernel.clocksource, "hpet");
+	assert_string_equal(kernel.clocksources, "hpet acpi_pm");
+	assert_true(kernel.clock.hz > 1e6);
+	assert_true(kernel.quota_cpus == 0);
+}
+
+static void finds_the_least_quota_of_nested_cgroups(void **state)
+{
+	struct info_kernel kernel;
+
+	put("/proc/self/cgroup", "0::/a/b\n");
+	put("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+	put("/sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
+	info_gather_kernel(root, &kernel);
+	assert_true(kernel.quota_cpus == 0.5);
+	assert_true(kernel.period_ms == 100);
+	assert_string_equal(kernel.quota_path, "/sys/fs/cgroup/a/cpu.max");
+
+	put("/sys/fs/cgroup/a/cpu.max", "max 100000\n");
+	info_gather_kernel(root, &kernel);
+	assert_true(kernel.quota_cpus == 1.5);
+
+	put("/proc/self/cgroup", "3:cpu,cpuacct:/x\n1:name=systemd:/\n");
+	put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1\n");
+	info_gather_kernel(root, &kernel);
+	assert_true(kernel.quota_cpus == 0);
+	put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "20000\n");
+	put("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "10000\n");
+	info_gather_kernel(root, &kernel);
+	assert_true(kernel.quota_cpus == 2);
+}
+
+static void reads_rdma_devices(void **state)
+{
+	struct info_rdma *rdma = malloc(sizeof(*rdma));
+
+	assert_non_null(rdma);
+	info_gather_rdma(root, rdma);
+	assert_int_equal(rdma->device_count, 0);
+
+	put("/sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN\n");
+	put("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+	put("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
+	put("/sys/class/infiniband/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)\n");
+	put("/sys/class/infiniband/mlx5_0/device/numa_node", "1\n");
+	info_gather_rdma(root, rdma);
+	assert_int_equal(rdma->device_count, 2);
+	assert_string_equal(rdma->devices[0].name, "mlx5_0");
+	assert_int_equal(rdma->devices[0].node_id, 1);
+	assert_true(rdma->devices[0].ports[0].active);
+	assert_string_equal(rdma->devices[0].ports[0].link_layer, "Ethernet");
+	assert_int_equal(rdma->devices[1].node_id, -1);
+	assert_false(rdma->devices[1].ports[0].active);
+	free(rdma);
+}
+
+int info_gather_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_lists_of_cpus),
+		cmocka_unit_test(finds_values_by_whole_names),
+		made_up_test(a_missing_or_long_file_reads_as_empty),
+		made_up_test(walks_through_names_and_numbers),
+		made_up_test(a_missing_folder_is_empty),
+		made_up_test(sees_cpus_cores_and_nodes),
+		made_up_test(reads_huge_pages_by_node_and_size),
+		made_up_test(reads_steal_and_clock),
+		made_up_test(finds_the_least_quota_of_nested_cgroups),
+		made_up_test(reads_rdma_devices),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

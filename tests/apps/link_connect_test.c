@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a link comes about, or does not: addresses, ports, command lines, and strangers at the
+ * door. */
+#include "fixture.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool has_ipv6(void)
+{
+	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool has = fd >= 0 && bind(fd, (const struct sockaddr *)&loopback, sizeof(loopback)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+static void ipv6_works(void **state)
+{
+	if (!has_ipv6()) {
+		print_message("skipped: this host has no ::1\n");
+		skip();
+	}
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve("apps/plx-echo", *provider, "--listen [::1]:0");
+
+		assert_int_equal(strncmp(server.address, "[::1]:", 6), 0);
+		assert_string_not_equal(server.address, "[::1]:0");
+		expect_round_trips(ping(&server, *provider, "--count 100 --warmup 5 --verify"), 100,
+				   "64");
+		expect_out(server.process, "[::1]:");
+		end_server(&server);
+	}
+}
+
+static void busy_port_is_told(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+		struct process *second = launch("apps/plx-echo -l 0@%u --huge none --provider %s "
+						"-- --listen %s",
+						client_cpu, *provider, server.address);
+		char text[128];
+
+		expect_status(second, 1);
+		snprintf(text, sizeof(text), "plx-echo: listen on %s: the port is in use; give ",
+			 server.address);
+		expect_err(second, text);
+		end_server(&server);
+	}
+}
+
+/* A socket that is bound and does not listen: its port refuses, and nobody else can take it. */
+static int hold_closed_port(char *address, size_t size)
+{
+	struct sockaddr_in bound = {.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(bound);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)&bound, sizeof(bound)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&bound, &len), 0);
+	snprintf(address, size, "127.0.0.1:%u", ntohs(bound.sin_port));
+	return fd;
+}
+
+static void closed_port_refuses(void **state)
+{
+	struct server nobody = {0};
+	int fd = hold_closed_port(nobody.address, sizeof(nobody.address));
+
+	FOREACH_PROVIDER(provider)
+	{
+		uint64_t start_ms = now_ms();
+		struct process *client = launch_ping(&nobody, *provider, "--count 10");
+		char text[128];
+
+		expect_status(client, 1);
+		snprintf(text, sizeof(text), "plx-ping: %s refused the connection", nobody.address);
+		expect_err(client, text);
+		assert_true(now_ms() - start_ms < 5000);
+	}
+	close(fd);
+}
+
+static void refusing_listener_is_told(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve("tests/apps/bad_echo", *provider,
+					     "--listen 127.0.0.1:0 --fault refuse");
+		struct process *client = launch_ping(&server, *provider, "--count 10");
+
+		expect_status(client, 1);
+		expect_err(client, " refused the connection");
+		end_server(&server);
+	}
+}
+
+static void bad_addresses_are_told(void **state)
+{
+	static const struct {
+		const char *words;
+		int status;
+		const char *text;
+	} rows[] = {
+		{"apps/plx-ping --connect localhost", 2, "--connect localhost: there is no port"},
+		{"apps/plx-ping --connect 127.0.0.1:99999", 2,
+		 "--connect 127.0.0.1:99999: bad port; give HOST:PORT"},
+		{"apps/plx-ping --connect 127.0.0.1:x", 2, "--connect 127.0.0.1:x: bad port"},
+		{"apps/plx-ping --connect [::1:7", 2, "--connect [::1:7: "},
+		{"apps/plx-ping --connect no.such.host.invalid:7000", 1,
+		 "no.such.host.invalid:7000"},
+		{"apps/plx-echo --listen 7000", 2, "--listen 7000: there is no port"},
+		{"apps/plx-echo --listen 192.0.2.7:0", 1,
+		 "listen on 192.0.2.7:0: that address is not this host's"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct process *process = launch("%s", rows[i].words);
+
+		expect_status(process, rows[i].status);
+		expect_err(process, rows[i].text);
+	}
+}
+
+static void usage_errors_are_status_2(void **state)
+{
+	static const struct {
+		const char *words, *text;
+	} rows[] = {
+		{"apps/plx-ping", "give either --listen ADDR or --connect ADDR"},
+		{"apps/plx-ping --listen *:0 --connect a:1", "give either --listen ADDR or "},
+		{"apps/plx-ping --connect a:1 --count 1 --duration 1", "exclude each other"},
+		{"apps/plx-ping --connect a:1 --arrival poisson", "give --rate R too"},
+		{"apps/plx-ping --connect a:1 --size 17M", "--size 17M"},
+		{"apps/plx-ping --connect a:1 --cuont 3", "--count"},
+		{"apps/plx-echo", "--listen ADDR is missing"},
+		{"apps/plx-echo --listen 127.0.0.1:0 --rx-buf 255", "--rx-buf 255"},
+		{"apps/plx-echo --provider udp -- --listen 127.0.0.1:0",
+		 "--provider udp: unknown provider; give auto, a driver ("},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct process *process = launch("%s", rows[i].words);
+
+		expect_status(process, 2);
+		expect_err(process, rows[i].text);
+		assert_string_equal(process_out(process), "");
+	}
+}
+
+/* Strangers -------------------------------------------------------------------------------- */
+
+static int connect_raw(const char *address)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	to.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
+	assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+/* Strangers come by TCP alone. */
+static void strangers_do_not_disturb_a_client(void **state)
+{
+	static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	enum { SOCKETS = 12 };
+
+	FOREACH_PROVIDER(provider)
+	{
+		if (!is_tcp(*provider))
+			continue;
+
+		struct server server = serve_echo(*provider);
+		struct process *client = launch_ping(&server, *provider,
+						     "--duration 1500ms --verify");
+		int fds[SOCKETS];
+
+		expect_out(server.process, "connected over");
+		for (int i = 0; i < SOCKETS; i++) {
+			fds[i] = connect_raw(server.address);
+			if (i % 3 == 0)
+				send(fds[i], http, strlen(http), MSG_NOSIGNAL);
+			else if (i % 3 == 1)
+				send(fds[i], "\0\xff\x01", 3,
+				     MSG_NOSIGNAL); /* less than a header */
+			nap_ms(40);
+			if (i % 2)
+				close(fds[i]);
+		}
+		expect_end(client, 1u << 0 | 1u << 3);
+		assert_null(strstr(process_err(client), "changed"));
+		expect_out(client, " full round trips of 64 B in ");
+		ping(&server, *provider, "--count 20 --warmup 0 --verify");
+		for (int i = 0; i < SOCKETS; i += 2)
+			close(fds[i]);
+		end_server(&server);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		process_test(ipv6_works),
+		process_test(busy_port_is_told),
+		process_test(closed_port_refuses),
+		process_test(refusing_listener_is_told),
+		process_test(bad_addresses_are_told),
+		process_test(usage_errors_are_status_2),
+		process_test(strangers_do_not_disturb_a_client),
+	};
+
+	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}

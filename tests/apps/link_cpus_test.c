@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which CPUs pollers run on, and that those who share one are told so. */
+#include "fixture.h"
+#include "plx_topo.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* CPUs that a poller could claim now. */
+static unsigned count_free_cpus(void)
+{
+	struct plx_topo *topo;
+	unsigned count = 0;
+
+	assert_int_equal(plx_topo_open(NULL, &topo), 0);
+	PLX_CPUSET_FOREACH (cpu, plx_topo_allowed(topo)) {
+		int fd;
+
+		if (plx_cpu_claim(cpu, &fd, NULL) == 0) {
+			count++;
+			close(fd);
+		}
+	}
+	plx_topo_close(topo);
+	return count;
+}
+
+/* The one CPU that a process runs on. */
+static unsigned cpu_of(const struct process *process)
+{
+	cpu_set_t cpus;
+	unsigned cpu = 0;
+
+	assert_int_equal(sched_getaffinity(process->pid, sizeof(cpus), &cpus), 0);
+	assert_int_equal(CPU_COUNT(&cpus), 1);
+	while (!CPU_ISSET(cpu, &cpus))
+		cpu++;
+	return cpu;
+}
+
+/* Whether each end had a CPU of its own; if not, another's poller must have come between. */
+static bool run_without_options(void)
+{
+	struct process *server = launch("apps/plx-ping --listen 127.0.0.1:0"), *client;
+	char address[64];
+	bool differ;
+
+	expect_out(server, "listening on 127.0.0.1:");
+	assert_int_equal(sscanf(process_out(server), "listening on %63s", address), 1);
+	client = launch("apps/plx-ping --connect %s --duration 500ms", address);
+	expect_out(server, connected_over("shm"));
+	differ = cpu_of(server) != cpu_of(client);
+	expect_end(client, 1u << 0 | 1u << 3);
+	expect_out(client, " full round trips of 64 B in ");
+	expect_out(server, " gone: closed");
+	process_signal(server, SIGTERM);
+	expect_status(server, 0);
+	if (strstr(process_err(server), "no CPU is free"))
+		return false;
+	if (!strstr(process_err(client), "no CPU is free"))
+		assert_true(differ);
+	return differ;
+}
+
+static void both_ends_without_options_take_different_cpus(void **state)
+{
+	bool differ = false;
+
+	for (int tries = 0; tries < 5 && !differ; tries++) {
+		for (int i = 0; i < 50 && count_free_cpus() < 2; i++)
+			nap_ms(100);
+		if (count_free_cpus() < 2) {
+			print_message("skipped: it takes two CPUs that no other poller has\n");
+			skip();
+		}
+		differ = run_without_options();
+	}
+	assert_true(differ);
+}
+
+/* Take the claim of a CPU, so that whoever comes is the second one there; -1: another poller does
+ * not go. */
+static int occupy(unsigned cpu)
+{
+	int fd;
+
+	for (int i = 0; i < 100; i++) {
+		if (plx_cpu_claim(cpu, &fd, NULL) == 0)
+			return fd;
+		nap_ms(100);
+	}
+	print_message("skipped: it takes a CPU that no other poller has\n");
+	return -1;
+}
+
+/* Figures of a CPU that has two pollers are of turns of the scheduler, and have to say so even
+ * where the log does not. */
+static void result_of_a_shared_cpu_carries_a_warning(void **state)
+{
+	int claim = occupy(client_cpu);
+	char dir[] = "/tmp/plx_shared_XXXXXX", text[128];
+
+	if (claim < 0)
+		skip();
+	assert_non_null(mkdtemp(dir));
+	struct server server = serve_echo(providers[0]);
+	struct process *client = launch("apps/plx-ping -l 0@%u --huge none --log-level error "
+					"--provider %s -- --connect %s --count 20 --warmup 0 "
+					"--out %s",
+					client_cpu, providers[0], server.address, dir);
+	expect_end(client, 1u << 0 | 1u << 3);
+	close(claim);
+	snprintf(text, sizeof(text), "WARNING: CPU %u is polled by process %d too: ", client_cpu,
+		 (int)getpid());
+	expect_out(client, text);
+	snprintf(text, sizeof(text),
+		 "\"warnings\": [\n    \"CPU %u is polled by process %d too: ", client_cpu,
+		 (int)getpid());
+	expect_in_results(dir, text);
+	expect_in_results(dir, "\"interrupted\": null");
+	remove_results(dir);
+	end_server(&server);
+}
+
+static void result_of_a_cpu_of_its_own_carries_none(void **state)
+{
+	int claim = client_cpu == server_cpu ? -1 : occupy(client_cpu);
+	char dir[] = "/tmp/plx_alone_XXXXXX";
+
+	if (claim < 0)
+		skip();
+	assert_non_null(mkdtemp(dir));
+	struct server server = serve_echo(providers[0]);
+	close(claim);
+	struct process *client = launch_ping(&server, providers[0],
+					     "--count 20 --warmup 0 --out %s", dir);
+	expect_end(client, 1u << 0 | 1u << 3);
+	/* The log tells of another poller that came in between. */
+	if (!strstr(process_err(client), " is polled by ")) {
+		assert_null(strstr(process_out(client), "WARNING"));
+		expect_in_results(dir, "\"warnings\": []");
+	}
+	remove_results(dir);
+	end_server(&server);
+}
+
+static void plx_info_names_all_pollers_of_a_cpu(void **state)
+{
+	int claim = occupy(server_cpu);
+	struct server servers[3];
+	struct process *text, *json;
+	char wanted[64];
+
+	if (claim < 0)
+		skip();
+	for (size_t i = 0; i < PLX_ARRAY_LEN(servers); i++)
+		servers[i] = serve_echo(providers[0]);
+	text = launch("apps/plx-info");
+	json = launch("apps/plx-info --json");
+	expect_status(text, 0);
+	expect_status(json, 0);
+	close(claim);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(servers); i++) {
+		int pid = (int)servers[i].process->pid;
+
+		snprintf(wanted, sizeof(wanted), " %u by plx-echo (pid %d) too", server_cpu, pid);
+		expect_out(text, wanted);
+		snprintf(wanted, sizeof(wanted), "\"pid\": %d,", pid);
+		expect_out(json, wanted);
+		end_server(&servers[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		process_test(both_ends_without_options_take_different_cpus),
+		process_test(result_of_a_shared_cpu_carries_a_warning),
+		process_test(result_of_a_cpu_of_its_own_carries_none),
+		process_test(plx_info_names_all_pollers_of_a_cpu),
+	};
+
+	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}

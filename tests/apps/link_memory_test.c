@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What links take of memory and descriptors, and give back. */
+#include "fixture.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Of server memory, for each link: ten buffers of 4 KiB, and the provider's own. With shm that is
+ * the first pages of two rings, which both sides count, and room for what may be posted, all of it
+ * touched where malloc fills what it gives (MALLOC_PERTURB_). */
+#define TCP_LINK_KIB_MAX 100
+#define SHM_LINK_KIB_MAX 180
+#define FIXED_KIB_MAX    2048 /* pools grow in steps */
+
+static long resident_kib(const struct process *process)
+{
+	char path[64];
+	long total, resident = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)process->pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%ld %ld", &total, &resident), 2);
+	fclose(file);
+	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* Sanitizers keep memory of their own for each piece, and what was freed. */
+static void limit_memory(long grown_kib, long limit_kib)
+{
+	if (!PLX_SANITIZED)
+		assert_in_range(grown_kib, 0, limit_kib + FIXED_KIB_MAX);
+}
+
+static unsigned count_descriptors(const struct process *process)
+{
+	char path[64];
+	unsigned count = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)process->pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static struct process *open_links(const struct server *server, const char *provider, unsigned count)
+{
+	struct process *client = launch("tests/apps/many_links -l 0@%u --huge none --provider %s "
+					"-- --connect %s --links %u",
+					client_cpu, provider, server->address, count);
+	char text[64];
+
+	snprintf(text, sizeof(text), "echoed %u\n", count);
+	expect_out(client, text);
+	return client;
+}
+
+static void close_links(struct process *client, unsigned count)
+{
+	char text[64];
+
+	process_signal(client, SIGTERM);
+	snprintf(text, sizeof(text), "closed %u of %u, lost 0\n", count, count);
+	expect_out(client, text);
+	expect_status(client, 0);
+}
+
+static void many_links_cost_little_and_give_it_back(void **state)
+{
+	unsigned count = is_soak() ? 1000 : 200;
+
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+		unsigned descriptors;
+		long before_kib, grown_kib;
+		struct process *client;
+
+		ping(&server, *provider, "--count 20 --warmup 0 --verify"); /* all is opened once */
+		expect_out(server.process, " gone: closed");
+		nap_ms(100);
+		descriptors = count_descriptors(server.process);
+		before_kib = resident_kib(server.process);
+		client = open_links(&server, *provider, count);
+		grown_kib = resident_kib(server.process) - before_kib;
+		print_message("%s: %u idle links: %ld KiB, %.1f KiB a link, %u descriptors\n",
+			      *provider, count, grown_kib, (double)grown_kib / count,
+			      count_descriptors(server.process) - descriptors);
+		limit_memory(grown_kib, (long)count * (is_tcp(*provider) ? TCP_LINK_KIB_MAX
+									 : SHM_LINK_KIB_MAX));
+		ping(&server, *provider, "--count 50 --warmup 5 --verify");
+		close_links(client, count);
+		/* It says a line for each link: read on, or a full pipe stops it. */
+		for (int i = 0; i < 50 && count_descriptors(server.process) > descriptors; i++)
+			process_wait(server.process, 100);
+		assert_in_range(count_descriptors(server.process), 0, descriptors);
+
+		/* Once more: what the first ones left is used again. */
+		client = open_links(&server, *provider, count);
+		print_message("%s: the same again: %ld KiB\n", *provider,
+			      resident_kib(server.process) - before_kib);
+		limit_memory(resident_kib(server.process) - before_kib, grown_kib + grown_kib / 10);
+		close_links(client, count);
+		end_server(&server);
+		end_all(NULL);
+	}
+}
+
+/* Every stage that a process told of shows the descriptors that it was given. */
+static void expect_same_descriptors(struct process *process, const char *const *stages)
+{
+	char given[512], expected[600];
+
+	expect_out(process, "given:");
+	assert_int_equal(sscanf(process_out(process), "given:%511[^\n]", given), 1);
+	assert_int_equal(strncmp(given, " 0 1 2", 6), 0);
+	for (; *stages; stages++) {
+		snprintf(expected, sizeof(expected), "%s:%s\n", *stages, given);
+		expect_out(process, expected);
+	}
+}
+
+static void fork_and_exec_inherit_nothing(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve("tests/apps/inherit", *provider,
+					     "--listen 127.0.0.1:0");
+		struct process *client = launch("tests/apps/inherit -l 0@%u --huge none "
+						"--provider %s -- --connect %s",
+						client_cpu, *provider, server.address);
+		static const char *const at_client[] = {"started", "connecting", "open", "closed",
+							NULL};
+		static const char *const at_server[] = {"started", "listening", "open", "closed",
+							NULL};
+
+		expect_status(client, 0);
+		expect_status(server.process, 0);
+		expect_same_descriptors(client, at_client);
+		expect_same_descriptors(server.process, at_server);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		process_test(many_links_cost_little_and_give_it_back),
+		process_test(fork_and_exec_inherit_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}

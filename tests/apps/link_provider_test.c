@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which provider two processes meet over. */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The result, and its file, say what it ran on, and why. */
+static void expect_choice(struct process *client, const char *dir, bool tcp, const char *why)
+{
+	const char *name = !tcp ? "plx_shm" : strcmp(providers[0], "net") == 0 ? "net" : "tcp";
+	char text[160];
+
+	expect_end(client, 1u << 0 | 1u << 3);
+	snprintf(text, sizeof(text), "\nprovider %s: %s\n", name, why);
+	expect_out(client, text);
+	snprintf(text, sizeof(text), "\"provider\": \"%s\"", name);
+	expect_in_results(dir, text);
+	snprintf(text, sizeof(text), "\"provider_choice\": \"%s\"", why);
+	expect_in_results(dir, text);
+	remove_results(dir);
+}
+
+static void provider_is_chosen_for_each_peer(void **state)
+{
+	static const char offers[] = "the peer is on this host and offers it";
+	static const char asked[] = "it was asked for";
+	static const struct {
+		const char *server, *client;
+		bool tcp;
+		const char *why;
+	} rows[] = {
+		{"auto", "auto", false, offers},
+		{"shm", "auto", false, offers},
+		{"tcp", "auto", true, "the peer is on this host, but offers nothing quicker there"},
+		{"auto", "shm", false, asked},
+		{"auto", "tcp", true, asked},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		char dir[] = "/tmp/plx_choice_XXXXXX";
+		struct server server = serve_echo(rows[i].server);
+
+		assert_non_null(mkdtemp(dir));
+		expect_choice(launch_ping(&server, rows[i].client,
+					  "--count 20 --warmup 0 --verify --out %s", dir),
+			      dir, rows[i].tcp, rows[i].why);
+		expect_out(server.process, connected_over(rows[i].tcp ? "tcp" : "shm"));
+		end_server(&server);
+	}
+}
+
+/* Shared memory is for one user, or one group. Only root can be two users. The client's group is
+ * the server's to allow, and the other way round. */
+static void expect_of_two_users(const char *group_of_client, const char *group_of_server,
+				const char *provider)
+{
+	const char *build = getenv("PLX_BUILD_ROOT");
+	struct process *client;
+	struct server server;
+	char program[512];
+
+	snprintf(program, sizeof(program), "/usr/bin/env FI_PLX_SHM_GROUP=%s %s/apps/plx-echo",
+		 group_of_client, build);
+	server = serve(program, "auto", "--listen 127.0.0.1:0");
+	client = launch("/usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups "
+			"/usr/bin/env FI_PLX_SHM_GROUP=%s %s/apps/plx-ping -l 0@%u --huge none -- "
+			"--connect %s --count 20",
+			group_of_server, build, client_cpu, server.address);
+	expect_end(client, 1u << 0 | 1u << 3);
+	expect_out(client, " full round trips of 64 B in ");
+	expect_out(server.process, connected_over(provider));
+	end_server(&server);
+}
+
+static void two_users_meet_over_tcp_unless_a_group_lets_them_in(void **state)
+{
+	if (geteuid() != 0 || access("/usr/bin/setpriv", X_OK) != 0) {
+		print_message("skipped: it takes root, and setpriv\n");
+		skip();
+	}
+	expect_of_two_users("1", "1", "tcp");
+	expect_of_two_users("65534", "0", "shm");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		process_test(provider_is_chosen_for_each_peer),
+		process_test(two_users_meet_over_tcp_unless_a_group_lets_them_in),
+	};
+
+	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}

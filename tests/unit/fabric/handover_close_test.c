@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connection requests that are on their way when their listener is closed, or the process ends. */
+#include "handover_fixture.h"
+
+#include <sched.h>
+
+static uint32_t close_it(struct plx_listener *at, const char *peer, void *arg)
+{
+	plx_listener_close(at);
+	return 0;
+}
+
+static void a_listener_may_be_closed_where_it_places_a_link(void **state)
+{
+	listen_placed(close_it, 0);
+	connect_only();
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	assert_int_equal(plx_fabric_open_count(), 0);
+}
+
+static void a_closed_listener_waits_for_its_requests(void **state)
+{
+	struct plx_fabric_lcore *home;
+
+	listen_placed(on_lcore_1, 0);
+	home = listener->set->home;
+	connect_only();
+	pump_until_on_its_way();
+	plx_listener_close(listener);
+	assert_non_null(home->listeners);
+	worker_start();
+	expect_open(); /* it came before the close */
+	assert_null(home->listeners);
+	close_in_order();
+	worker_stop();
+}
+
+static void a_closed_listener_gives_its_port_back_in_time(void **state)
+{
+	struct plx_listen_attr again = {.link = {.events = &side_events, .user = &server}};
+	struct plx_fabric_lcore *home;
+	char address[PLX_ADDRESS_MAX];
+
+	listen_placed(on_lcore_1, 50 * PLX_NS_PER_MS);
+	home = listener->set->home;
+	strcpy(address, plx_listener_address(listener));
+	connect_only();
+	pump_until_on_its_way();
+	plx_listener_close(listener);
+	assert_int_equal(plx_link_listen(address, &again, &listener), -EADDRINUSE);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	assert_null(home->listeners);
+	assert_int_equal(plx_link_listen(address, &again, &listener), 0);
+	fixture_connect(listener, NULL);
+}
+
+/* The other end is on a provider of its own: but for the listener nothing is open on this one. */
+static void a_closed_listener_answers_while_it_waits_for_its_requests(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "fi:tcp"};
+	struct side late = {.name = "late"};
+	char address[PLX_ADDRESS_MAX];
+
+	listen_placed(on_lcore_1, PLX_NS_PER_S);
+	strcpy(address, plx_listener_address(listener));
+	assert_int_equal(plx_link_connect(address, &attr, &client.link), 0);
+	pump_until_on_its_way();
+	plx_listener_close(listener);
+	attr.user = &late;
+	assert_int_equal(plx_link_connect(address, &attr, &late.link), 0);
+	assert_true(pump_until(&late.closed, 1, 500));
+	assert_int_equal(late.reason, PLX_LINK_REFUSED);
+	assert_int_equal(client.closed, 0);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+}
+
+static void a_closed_listener_counts_once_and_until_it_is_gone(void **state)
+{
+	listen_placed(on_lcore_1, 50 * PLX_NS_PER_MS);
+	connect_only();
+	pump_until_on_its_way();
+	plx_listener_close(listener);
+	plx_link_abort(client.link);
+	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
+	assert_int_equal(plx_fabric_open_count(), 1);
+	for (int i = 0; i < 3000 && plx_fabric_open_count(); i++)
+		pump_ms(1);
+	assert_int_equal(plx_fabric_open_count(), 0);
+}
+
+static void a_request_that_waits_hears_of_the_close(void **state)
+{
+	listen_placed(on_lcore_1, 0);
+	fill_lane_to(1);
+	connect_only();
+	pump_until_on_its_way();
+	plx_listener_close(listener);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+}
+
+/* At the end the fixture counts memory and descriptors. */
+static void the_process_may_end_with_requests_on_their_way(void **state)
+{
+	listen_placed(on_lcore_1, 0);
+	connect_only();
+	pump_until_on_its_way();
+}
+
+static void the_process_may_end_with_requests_that_were_given_up(void **state)
+{
+	listen_placed(on_lcore_1, 20 * PLX_NS_PER_MS);
+	connect_only();
+	expect_refused();
+	plx_listener_close(listener);
+}
+
+static void the_process_may_end_with_requests_that_wait(void **state)
+{
+	listen_placed(on_lcore_1, 0);
+	fill_lane_to(1);
+	connect_only();
+	pump_until_on_its_way();
+}
+
+static void the_process_may_end_with_answers_on_their_way(void **state)
+{
+	listen_placed(on_lcore_1, 0);
+	connect_only();
+	pump_until_on_its_way();
+	assert_int_equal(plx_lcore_launch(1, block_then_run, NULL), 0);
+	for (int i = 0; i < 3000 && !plx_loop_is_running(1); i++)
+		sched_yield();
+	worker_stop();
+	assert_true(on_its_way());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		handover_test(a_listener_may_be_closed_where_it_places_a_link),
+		handover_test(a_closed_listener_waits_for_its_requests),
+		handover_test(a_closed_listener_gives_its_port_back_in_time),
+		handover_test(a_closed_listener_answers_while_it_waits_for_its_requests),
+		handover_test(a_closed_listener_counts_once_and_until_it_is_gone),
+		handover_test(a_request_that_waits_hears_of_the_close),
+		handover_test(the_process_may_end_with_requests_on_their_way),
+		handover_test(the_process_may_end_with_requests_that_were_given_up),
+		handover_test(the_process_may_end_with_requests_that_wait),
+		handover_test(the_process_may_end_with_answers_on_their_way),
+		handover_test_auto(a_closed_listener_counts_once_and_until_it_is_gone),
+		handover_test_auto(a_request_that_waits_hears_of_the_close),
+		handover_test_auto(the_process_may_end_with_requests_on_their_way),
+		handover_test_auto(the_process_may_end_with_requests_that_wait),
+		handover_test_auto(the_process_may_end_with_answers_on_their_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "handover_fixture.h"
+
+struct plx_listener *listener;
+
+uint32_t on_lcore_1(struct plx_listener *at, const char *peer, void *arg)
+{
+	return 1;
+}
+
+void listen_placed(uint32_t (*place)(struct plx_listener *, const char *, void *),
+		   uint64_t timeout_ns)
+{
+	struct plx_listen_attr attr = {
+		.link = {.events = &side_events, .user = &server, .connect_timeout_ns = timeout_ns},
+		.spread = PLX_SPREAD_CALLBACK,
+		.place = place};
+
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &listener), 0);
+}
+
+void connect_only(void)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+}
+
+bool on_its_way(void)
+{
+	return listener->requests || (listener->also && listener->also->requests);
+}
+
+void pump_until_on_its_way(void)
+{
+	for (int i = 0; i < 3000 && !on_its_way(); i++)
+		pump_ms(1);
+	assert_true(on_its_way());
+}
+
+void expect_still_on_its_way(void)
+{
+	pump_ms(20);
+	assert_true(on_its_way());
+	assert_int_equal(client.closed, 0);
+}
+
+void expect_refused(void)
+{
+	struct plx_listener_stats stats;
+
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	plx_listener_stats(listener, &stats);
+	assert_int_equal(stats.refused, 1);
+	assert_int_equal(stats.opened, 0);
+}
+
+void expect_open(void)
+{
+	assert_true(pump_until(&client.opened, 1, 3000));
+	assert_true(pump_until(&server.opened, 1, 3000));
+}
+
+void close_in_order(void)
+{
+	assert_int_equal(plx_link_close(client.link), 0);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_CLOSED);
+	assert_true(pump_until(&server.closed, 1, 3000));
+}
+
+void serve_and_close(void)
+{
+	worker_start();
+	expect_open();
+	close_in_order();
+	worker_stop();
+}
+
+static void nothing(void *arg)
+{
+}
+
+void fill_lane_to(uint32_t id)
+{
+	while (plx_lcore_send(id, nothing, NULL) == 0)
+		;
+}
+
+int block_then_run(void *arg)
+{
+	fill_lane_to(0);
+	return plx_loop_run();
+}
+
+int handover_start(void **state)
+{
+	fixture_start("tcp", true);
+	return 0;
+}
+
+int handover_start_auto(void **state)
+{
+	fixture_start("auto", true);
+	return 0;
+}
+
+int handover_stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}

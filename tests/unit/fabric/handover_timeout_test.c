@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connection requests that do not arrive in time: they find a lane full, or an lcore that does not
+ * come, comes too late, or in that very moment. */
+#include "handover_fixture.h"
+
+#include <sched.h>
+
+static void a_lane_that_stays_full_refuses_in_the_end(void **state)
+{
+	uint64_t start_ns = plx_now_ns();
+
+	listen_placed(on_lcore_1, 50 * PLX_NS_PER_MS);
+	fill_lane_to(1);
+	connect_only();
+	expect_refused();
+	assert_true(plx_now_ns() - start_ns >= 50 * PLX_NS_PER_MS);
+}
+
+static void an_lcore_that_never_comes_does_not_keep_the_peer_waiting(void **state)
+{
+	uint64_t start_ns = plx_now_ns();
+
+	listen_placed(on_lcore_1, 50 * PLX_NS_PER_MS);
+	connect_only();
+	expect_refused();
+	assert_true(plx_now_ns() - start_ns >= 50 * PLX_NS_PER_MS);
+	assert_false(on_its_way());
+}
+
+static void a_request_that_was_given_up_makes_no_link_when_its_lcore_comes(void **state)
+{
+	struct plx_fabric_lcore *home;
+
+	listen_placed(on_lcore_1, 20 * PLX_NS_PER_MS);
+	home = listener->set->home;
+	connect_only();
+	expect_refused();
+	assert_non_null(home->given_up);
+	worker_start();
+	for (int i = 0; i < 3000 && home->given_up; i++)
+		pump_ms(1);
+	assert_null(home->given_up);
+	expect_refused(); /* once */
+	assert_int_equal(server.opened, 0);
+	worker_stop();
+}
+
+static void stand_still_ms(unsigned ms)
+{
+	for (uint64_t end_ns = plx_now_ns() + ms * PLX_NS_PER_MS; plx_now_ns() < end_ns;)
+		sched_yield();
+}
+
+static int run(void *arg)
+{
+	return plx_loop_run();
+}
+
+/* The listener's lcore is late itself, and cannot give up. */
+static void an_lcore_that_comes_too_late_refuses(void **state)
+{
+	listen_placed(on_lcore_1, 20 * PLX_NS_PER_MS);
+	connect_only();
+	pump_until_on_its_way();
+	stand_still_ms(40);
+	assert_int_equal(plx_lcore_launch(1, run, NULL), 0);
+	while (!plx_loop_is_running(1))
+		sched_yield();
+	stand_still_ms(40);
+	expect_refused();
+	assert_null(listener->set->home->given_up);
+	worker_stop();
+}
+
+static void a_timeout_may_be_never(void **state)
+{
+	listen_placed(on_lcore_1, UINT64_MAX);
+	connect_only();
+	pump_until_on_its_way();
+	expect_still_on_its_way();
+	serve_and_close();
+}
+
+static void a_timeout_may_be_never_in_front_of_a_full_lane(void **state)
+{
+	listen_placed(on_lcore_1, UINT64_MAX);
+	fill_lane_to(1);
+	connect_only();
+	pump_until_on_its_way();
+	expect_still_on_its_way();
+}
+
+static void a_connect_may_wait_for_ever(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events,
+				     .user = &client,
+				     .connect_timeout_ns = UINT64_MAX,
+				     .hello_timeout_ns = UINT64_MAX,
+				     .close_timeout_ns = UINT64_MAX};
+
+	listen_placed(on_lcore_1, 0);
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	pump_until_on_its_way();
+	expect_still_on_its_way();
+	serve_and_close();
+}
+
+/* Both at the same time ----------------------------------------------------------------------- */
+
+#define RACES           100
+#define RACE_TIMEOUT_NS (2 * PLX_NS_PER_MS)
+
+static void be_busy(void *arg)
+{
+	uint64_t end_ns = plx_now_ns() + *(const uint64_t *)arg;
+
+	while (plx_now_ns() < end_ns)
+		;
+}
+
+static uint64_t ended(struct plx_listener_stats *stats)
+{
+	plx_listener_stats(listener, stats);
+	return stats->opened + stats->refused + stats->failed;
+}
+
+/* Lcore 1 comes to the request when it has been busy for a while: before the listener's lcore gives
+ * up, after it, or in that moment. */
+static void race(uint64_t busy_ns)
+{
+	struct plx_listener_stats stats;
+	uint64_t before = ended(&stats), opened = stats.opened;
+
+	client.closed = client.opened = server.closed = server.opened = 0;
+	assert_int_equal(plx_lcore_send(1, be_busy, &busy_ns), 0);
+	connect_only();
+	for (int i = 0; i < 3000 && ended(&stats) == before; i++)
+		pump_ms(1);
+	assert_int_equal(ended(&stats), before + 1);
+	if (stats.opened > opened) {
+		plx_link_abort(client.link);
+		assert_true(pump_until(&server.closed, 1, 3000));
+	}
+	assert_true(pump_until(&client.closed, 1, 3000));
+	for (int i = 0; i < 3000 && (on_its_way() || listener->set->home->given_up); i++)
+		pump_ms(1);
+	assert_false(on_its_way());
+	assert_null(listener->set->home->given_up);
+}
+
+static void a_request_is_taken_or_given_up_and_never_both(void **state)
+{
+	struct plx_listener_stats stats;
+
+	listen_placed(on_lcore_1, RACE_TIMEOUT_NS);
+	worker_start();
+	for (uint64_t i = 0; i < RACES; i++)
+		race(2 * RACE_TIMEOUT_NS * i / RACES);
+	assert_int_equal(ended(&stats), RACES);
+	assert_int_equal(stats.requests, RACES);
+	assert_true(stats.opened > 0);
+	assert_true(stats.refused > 0);
+	worker_stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		handover_test(a_lane_that_stays_full_refuses_in_the_end),
+		handover_test(an_lcore_that_never_comes_does_not_keep_the_peer_waiting),
+		handover_test(a_request_that_was_given_up_makes_no_link_when_its_lcore_comes),
+		handover_test(an_lcore_that_comes_too_late_refuses),
+		handover_test(a_timeout_may_be_never),
+		handover_test(a_timeout_may_be_never_in_front_of_a_full_lane),
+		handover_test(a_connect_may_wait_for_ever),
+		handover_test(a_request_is_taken_or_given_up_and_never_both),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
