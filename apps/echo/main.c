@@ -21,6 +21,8 @@
 
 static const char *listen_address;
 static uint64_t rx_buf_bytes = 4096;
+static uint64_t rx_buf_count; /* 0: what the service asks for */
+static bool sink;
 static unsigned spread = PLX_SPREAD_ROUND_ROBIN;
 static struct plx_lcore_var counts; /* struct echo_counts */
 
@@ -47,11 +49,27 @@ static const struct plx_app_option options[] = {
 	 .kind = PLX_APP_CHOICE,
 	 .value = &spread,
 	 .choices = spreads},
+	{.name = "sink",
+	 .help = "answer nothing: count messages and drop them, for plx-ping --one-way",
+	 .kind = PLX_APP_FLAG,
+	 .value = &sink},
+	{.name = "rx-bufs",
+	 .placeholder = "N",
+	 .help = "with --sink: receive buffers of each link, the window of its sender (default: "
+		 "as many as 8M hold, 4 to 64)",
+	 .kind = PLX_APP_UINT,
+	 .value = &rx_buf_count,
+	 .min = 2,
+	 .max = 200},
 	{.name = NULL},
 };
 
 static int check(void)
 {
+	if (rx_buf_count && !sink)
+		return plx_fail(EINVAL,
+				"--rx-bufs is for --sink; an echo has %d receive buffers a link",
+				ECHO_WINDOW);
 	return listen_address ? plx_address_check("--listen", listen_address)
 			      : plx_fail(EINVAL, "--listen ADDR is missing");
 }
@@ -59,7 +77,7 @@ static int check(void)
 static const struct plx_app app = {
 	.name = "plx-echo",
 	.summary = "Send every message back to where it came from.",
-	.usage = "  plx-echo [EAL options] -- --listen ADDR",
+	.usage = "  plx-echo [EAL options] -- --listen ADDR [--sink]",
 	.options = options,
 	.check = check,
 };
@@ -94,6 +112,13 @@ static void report(void)
 	}
 }
 
+static uint32_t window(void)
+{
+	if (!sink)
+		return ECHO_WINDOW;
+	return rx_buf_count ? (uint32_t)rx_buf_count : sink_window((uint32_t)rx_buf_bytes);
+}
+
 int main(int argc, char **argv)
 {
 	int status = plx_app_start(argc, argv, &app);
@@ -102,10 +127,10 @@ int main(int argc, char **argv)
 		return status;
 
 	struct plx_listen_attr attr = {
-		.link = {.events = &echo_service,
+		.link = {.events = sink ? &sink_service : &echo_service,
 			 .user = &counts,
 			 .rx_buf_bytes = (uint32_t)rx_buf_bytes,
-			 .rx_buf_count = ECHO_WINDOW},
+			 .rx_buf_count = window()},
 		.spread = (enum plx_spread)spread,
 	};
 	struct plx_listener *listener;

@@ -64,10 +64,15 @@ static void on_writable(struct plx_link *link, void *user)
 		give_up(link);
 }
 
-static void on_open(struct plx_link *link, void *user)
+struct echo_counts *echo_counts_here(const struct plx_lcore_var *counts)
 {
 	static __thread struct echo_counts nobodys;
-	const struct plx_lcore_var *counts = user;
+
+	return counts ? plx_lcore_var_mine(*counts) : &nobodys;
+}
+
+static void on_open(struct plx_link *link, void *user)
+{
 	struct client *client = calloc(1, sizeof(*client));
 
 	plx_link_set_user(link, client);
@@ -75,7 +80,7 @@ static void on_open(struct plx_link *link, void *user)
 		plx_link_abort(link);
 		return;
 	}
-	client->counts = counts ? plx_lcore_var_mine(*counts) : &nobodys;
+	client->counts = echo_counts_here(user);
 	client->counts->links++;
 	plx_app_say("%s connected over %s", plx_link_peer(link), plx_link_provider(link));
 }

@@ -11,13 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Payload: every byte depends on the message's number and its place. */
-void client_fill(uint8_t *out, uint64_t size, uint64_t seq)
-{
-	for (uint64_t i = 0; i < size; i++)
-		out[i] = (uint8_t)((seq + i) * 167 + (i >> 8));
-}
-
 void client_fail(struct client *client, const char *text)
 {
 	if (!client->failed)
@@ -57,7 +50,7 @@ static int send_by_reference(struct client *client)
 	uint8_t *data = plx_buf_append(buf, (uint32_t)client->conf->size_bytes);
 
 	if (client->conf->verify)
-		client_fill(data, client->conf->size_bytes, client->sent);
+		ping_fill(data, client->conf->size_bytes, client->sent);
 
 	int rc = plx_link_send_buf(client->link, buf, NULL, NULL);
 
@@ -72,12 +65,12 @@ int client_send_next(struct client *client, uint64_t intended)
 	struct flight *flight = &client->flights[client->sent % IN_FLIGHT_MAX];
 	int rc;
 
-	if (client->conf->size_bytes > COPY_MAX) {
+	if (client->conf->size_bytes > PING_COPY_MAX) {
 		flight->sent = plx_tsc();
 		rc = send_by_reference(client);
 	} else {
 		if (client->conf->verify)
-			client_fill(client->payload, client->conf->size_bytes, client->sent);
+			ping_fill(client->payload, client->conf->size_bytes, client->sent);
 		flight->sent = plx_tsc();
 		rc = plx_link_send(client->link, client->payload, client->conf->size_bytes);
 	}
@@ -109,7 +102,7 @@ static bool verified(struct client *client, const struct plx_buf *message)
 		return false;
 	if (!client->conf->verify)
 		return true;
-	client_fill(client->payload, size, client->answered);
+	ping_fill(client->payload, size, client->answered);
 	return memcmp(client->payload, message->data, size) == 0;
 }
 
@@ -151,17 +144,8 @@ static void on_open(struct plx_link *link, void *user)
 	struct client *client = user;
 
 	client->open = true;
-	snprintf(client->outcome->provider, sizeof(client->outcome->provider), "%s",
-		 plx_link_fi_provider(link));
-	snprintf(client->outcome->provider_choice, sizeof(client->outcome->provider_choice), "%s",
-		 plx_link_choice(link));
-	if (client->conf->size_bytes > plx_link_message_max(link)) {
-		char text[128];
-
-		snprintf(text, sizeof(text),
-			 "--size %" PRIu64 ": the peer accepts at most %" PRIu64,
-			 client->conf->size_bytes, plx_link_message_max(link));
-		client_fail(client, text);
+	if (ping_meet(client->conf, client->outcome, link) != 0) {
+		client_fail(client, plx_error());
 		return;
 	}
 	if (isatty(STDERR_FILENO))

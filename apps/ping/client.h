@@ -8,7 +8,6 @@
 
 #define IN_FLIGHT_MAX 65536              /* of an open loop; a power of two */
 #define DRAIN_NS      (2 * PLX_NS_PER_S) /* for the last answers of an open loop */
-#define COPY_MAX      1024               /* longer messages are sent by reference */
 
 /* A message on its way. Answers come in order, so that a queue finds its own. */
 struct flight {
@@ -41,9 +40,6 @@ int client_send_next(struct client *client, uint64_t intended);
 
 /** What the client's link calls. Its user is the struct client. */
 extern const struct plx_link_events client_events;
-
-/** Fill a payload: every byte depends on the message's number and its place. */
-void client_fill(uint8_t *out, uint64_t size, uint64_t seq);
 
 /** End the run: text, unless it has failed before, is the reason. */
 void client_fail(struct client *client, const char *text);

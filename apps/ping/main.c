@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-ping: how long a message takes to another process and back. */
+/* plx-ping: how long a message takes to another process and back, or how many of them a link
+ * carries one way. */
 #include "../echo/service.h"
 #include "ping.h"
 #include "plx_app.h"
@@ -56,6 +57,22 @@ static const struct plx_app_option options[] = {
 	 .value = &conf.warmup,
 	 .max = 1000000000,
 	 .given = &warmup_given},
+	{.name = "one-way",
+	 .help = "message rate and bandwidth: send as fast as the link takes it, to a --sink",
+	 .kind = PLX_APP_FLAG,
+	 .value = &conf.one_way},
+	{.name = "sink",
+	 .help = "with --listen: answer nothing; count messages and drop them, for --one-way",
+	 .kind = PLX_APP_FLAG,
+	 .value = &conf.sink},
+	{.name = "rx-bufs",
+	 .placeholder = "N",
+	 .help = "with --sink: receive buffers of each link, the window of its sender (default: "
+		 "as many as 8M hold, 4 to 64)",
+	 .kind = PLX_APP_UINT,
+	 .value = &conf.rx_bufs,
+	 .min = 2,
+	 .max = 200},
 	{.name = "rate",
 	 .placeholder = "R",
 	 .help = "open loop: send R messages a second, whatever comes back (default: closed loop)",
@@ -99,6 +116,44 @@ static const struct plx_app_option options[] = {
 	{.name = NULL},
 };
 
+static int check_server(void)
+{
+	if (count_given || duration_given || warmup_given || conf.rate || conf.verify ||
+	    conf.out_dir || conf.one_way)
+		return plx_fail(EINVAL,
+				"--listen answers until it is stopped; --count, --duration, "
+				"--warmup, --rate, --verify, --one-way and --out are for "
+				"--connect");
+	if (conf.rx_bufs && !conf.sink)
+		return plx_fail(EINVAL,
+				"--rx-bufs is for --sink; who answers has %d receive buffers a "
+				"link, or fewer",
+				ECHO_WINDOW);
+	return 0;
+}
+
+/* What needs an answer, or is the receiver's to say. */
+static int check_one_way(void)
+{
+	if (conf.verify)
+		return plx_fail(EINVAL, "--verify compares what comes back, and with --one-way "
+					"nothing does; leave one of them out");
+	if (conf.rate)
+		return plx_fail(EINVAL, "--rate is for round trips; --one-way sends as fast as "
+					"the link takes it; leave one of them out");
+	if (conf.rx_buf_bytes)
+		return plx_fail(EINVAL, "--rx-buf: with --one-way it is the server that receives; "
+					"give it to that one");
+	return 0;
+}
+
+static int check_client(void)
+{
+	if (conf.sink || conf.rx_bufs)
+		return plx_fail(EINVAL, "--sink and --rx-bufs are for --listen");
+	return conf.one_way ? check_one_way() : 0;
+}
+
 static int check(void)
 {
 	if (!conf.listen == !conf.connect)
@@ -108,11 +163,8 @@ static int check(void)
 		return -EINVAL;
 	if (count_given && duration_given)
 		return plx_fail(EINVAL, "--count and --duration exclude each other");
-	if (conf.listen && (count_given || duration_given || warmup_given || conf.rate ||
-			    conf.verify || conf.out_dir))
-		return plx_fail(EINVAL,
-				"--listen answers until it is stopped; --count, --duration, "
-				"--warmup, --rate, --verify and --out are for --connect");
+	if (conf.listen ? check_server() : check_client())
+		return -EINVAL;
 	if (conf.out_dir && plx_result_prepare(conf.name, conf.out_dir) != 0)
 		return -EINVAL;
 	if (!warmup_given && conf.rate && conf.rate < conf.warmup)
@@ -124,12 +176,15 @@ static int check(void)
 
 static const struct plx_app app = {
 	.name = "plx-ping",
-	.summary = "Measure the round trip of messages between two processes.",
+	.summary =
+		"Measure the round trip of messages between two processes, or their rate one way.",
 	.usage =
-		"  plx-ping [EAL options] -- --listen ADDR\n"
+		"  plx-ping [EAL options] -- --listen ADDR [--sink]\n"
 		"  plx-ping [EAL options] -- --connect ADDR [--size N] [--count N | --duration S]\n"
 		"           [--warmup N] [--rate R [--arrival fixed|poisson]] [--verify] [--out "
-		"DIR]",
+		"DIR]\n"
+		"  plx-ping [EAL options] -- --connect ADDR --one-way [--size N]\n"
+		"           [--count N | --duration S] [--warmup N] [--out DIR]",
 	.options = options,
 	.check = check,
 };
@@ -137,7 +192,7 @@ static const struct plx_app app = {
 static int serve(void)
 {
 	struct plx_listen_attr attr = {
-		.link = {.events = &echo_service,
+		.link = {.events = conf.sink ? &sink_service : &echo_service,
 			 .rx_buf_bytes = ping_rx_buf_bytes(&conf),
 			 .rx_buf_count = ping_rx_buf_count(&conf)},
 	};
@@ -152,14 +207,19 @@ static int serve(void)
 
 static int measure(void)
 {
+	int (*run)(const struct ping_conf *,
+		   struct ping_outcome *) = conf.one_way ? ping_run_one_way : ping_run;
+	int (*report)(const struct plx_app *, const struct ping_conf *,
+		      const struct ping_outcome *) = conf.one_way ? ping_report_one_way
+								  : ping_report;
 	struct ping_outcome outcome = {0};
 	int status;
 
-	if (ping_run(&conf, &outcome) == 0) {
-		status = ping_report(&app, &conf, &outcome);
+	if (run(&conf, &outcome) == 0) {
+		status = report(&app, &conf, &outcome);
 	} else {
 		if (outcome.interrupted[0]) {
-			ping_report(&app, &conf, &outcome);
+			report(&app, &conf, &outcome);
 			plx_fail(EIO, "%s", outcome.interrupted);
 		}
 		status = plx_app_fail(&app);

@@ -7,6 +7,7 @@
 #include "plx_stats.h"
 
 #define PING_WARNINGS_MAX 4
+#define PING_COPY_MAX     1024 /* longer messages are sent by reference */
 
 /** What the command line asked for. */
 struct ping_conf {
@@ -20,6 +21,9 @@ struct ping_conf {
 	uint64_t seed;
 	uint64_t rx_buf_bytes; /**< 0: so that a message of size_bytes is one frame */
 	bool verify;
+	bool one_way;     /**< send, and wait for no answers */
+	bool sink;        /**< with listen: drop messages */
+	uint64_t rx_bufs; /**< with sink: receive buffers of a link; 0: sink_window */
 	const char *out_dir, *name;
 };
 
@@ -34,6 +38,7 @@ struct ping_outcome {
 	uint64_t scheduled_ns, sending_ns; /**< as in struct plx_result */
 	uint64_t lost;                     /**< requests that nobody answered in time */
 	uint64_t again;                    /**< sends that found no room, and were tried again */
+	uint64_t one_way_count;            /**< measured messages of a one-way run */
 	char provider[32];
 	char provider_choice[128]; /**< why it is that one */
 	char interrupted[512];     /**< why it failed, with a part measured; "" otherwise */
@@ -45,6 +50,22 @@ struct ping_outcome {
  * Return: 0; -errno with a text where it failed; the outcome's histograms must be freed either way,
  * and hold what had been measured where outcome->interrupted says so. */
 int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome);
+
+/** The same for messages one way, to a server that drops them: one_way_count, elapsed_ns and again
+ * are what it measures, and the histograms stay empty. */
+int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome);
+
+/** A link is open: note its provider, and check that the peer takes messages of that size.
+ * Return: 0; -EMSGSIZE. */
+int ping_meet(const struct ping_conf *conf, struct ping_outcome *outcome,
+	      const struct plx_link *link);
+
+/** Abort what did not close (or NULL), and turn the loop until nothing is left that could call the
+ * run. Thread: the main lcore, outside its loop. */
+void ping_abort(struct plx_link *link);
+
+/** Fill a payload: every byte depends on the message's number and its place. */
+void ping_fill(uint8_t *out, uint64_t size, uint64_t seq);
 
 /** Add a warning for each CPU of the calling lcore that another process has claimed. */
 void ping_look_for_pollers(struct ping_outcome *outcome);
@@ -58,10 +79,14 @@ extern const char *const ping_arrivals[];
 int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		const struct ping_outcome *outcome);
 
+/** The same for a one-way run. */
+int ping_report_one_way(const struct plx_app *app, const struct ping_conf *conf,
+			const struct ping_outcome *outcome);
+
 /** Receive buffers that hold a message of that size in one frame. */
 uint32_t ping_rx_buf_bytes(const struct ping_conf *conf);
 
-/** How many of them: at most ECHO_WINDOW. */
+/** How many of them. */
 uint32_t ping_rx_buf_count(const struct ping_conf *conf);
 
 #endif

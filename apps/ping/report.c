@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What was measured: on standard output, and as files. */
-#include "ping.h"
+#include "report.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-#define PATH_BYTES     4096
 #define REAL_PRECISION 12 /* as plx_result_write */
-#define STATUS_DOUBTED 3
 
 const char *const ping_arrivals[] = {"fixed", "poisson", NULL};
 
-/* On top: whoever reads the figures has to know first. */
-static void say_doubts(const struct ping_conf *conf, const struct ping_outcome *outcome)
+void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outcome, uint64_t count,
+		   const char *what)
 {
 	for (unsigned i = 0; i < outcome->warning_count; i++)
 		plx_app_say("WARNING: %s", outcome->warnings[i]);
 	if (!outcome->interrupted[0])
 		return;
 	if (conf->count)
-		plx_app_say("INTERRUPTED after %" PRIu64 " of %" PRIu64 " round trips: %s",
-			    outcome->rtt_ns.count, conf->count, outcome->interrupted);
+		plx_app_say("INTERRUPTED after %" PRIu64 " of %" PRIu64 " %s: %s", count,
+			    conf->count, what, outcome->interrupted);
 	else
 		plx_app_say("INTERRUPTED after %.2f of %.2f s: %s",
 			    (double)outcome->elapsed_ns / (double)PLX_NS_PER_S,
@@ -57,7 +54,7 @@ static void set_interrupted(json_t *object, const struct ping_conf *conf,
 				    json_integer((json_int_t)conf->duration_ns));
 }
 
-static int write_json(const json_t *object, const char *path)
+int report_write_json(const json_t *object, const char *path)
 {
 	FILE *file = fopen(path, "we");
 	int rc;
@@ -70,21 +67,32 @@ static int write_json(const json_t *object, const char *path)
 	return rc ? plx_fail(EIO, "cannot write %s", path) : 0;
 }
 
-/* What every measurement has is there; these keys are plx-ping's own. */
-static int add_own_keys(const struct ping_conf *conf, const struct ping_outcome *outcome)
+const char *report_path(const struct ping_conf *conf, char *out, size_t size)
 {
-	char path[PATH_BYTES];
-	json_error_t error;
-	int rc;
+	snprintf(out, size, "%s/%s.json", conf->out_dir, conf->name);
+	return out;
+}
 
-	snprintf(path, sizeof(path), "%s/%s.json", conf->out_dir, conf->name);
-	json_t *object = json_load_file(path, 0, &error);
-	if (!object)
-		return plx_fail(EIO, "%s: cannot be read back: %s", path, error.text);
+void report_set_own(json_t *object, const struct ping_conf *conf,
+		    const struct ping_outcome *outcome)
+{
 	json_object_set_new(object, "provider_choice", json_string(outcome->provider_choice));
 	set_interrupted(object, conf, outcome);
 	json_object_set_new(object, "warnings", warnings_json(outcome));
-	rc = write_json(object, path);
+}
+
+/* What every measurement has is there already. */
+static int add_own_keys(const struct ping_conf *conf, const struct ping_outcome *outcome)
+{
+	char path[PING_PATH_BYTES];
+	json_error_t error;
+	int rc;
+
+	json_t *object = json_load_file(report_path(conf, path, sizeof(path)), 0, &error);
+	if (!object)
+		return plx_fail(EIO, "%s: cannot be read back: %s", path, error.text);
+	report_set_own(object, conf, outcome);
+	rc = report_write_json(object, path);
 	json_decref(object);
 	return rc;
 }
@@ -112,7 +120,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		.service_ns = conf->rate ? &outcome->service_ns : NULL,
 	};
 
-	say_doubts(conf, outcome);
+	report_doubts(conf, outcome, outcome->rtt_ns.count, "round trips");
 	plx_result_print(&result, stdout, 0);
 	plx_app_say("provider %s: %s", outcome->provider, outcome->provider_choice);
 	if (outcome->again)
@@ -123,7 +131,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		return plx_app_fail(app);
 	if (!outcome->interrupted[0] && plx_result_check(&result) != 0) {
 		plx_app_fail(app);
-		return STATUS_DOUBTED;
+		return PING_STATUS_DOUBTED;
 	}
 	return 0;
 }

@@ -30,6 +30,9 @@ uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
 
 uint32_t ping_rx_buf_count(const struct ping_conf *conf)
 {
+	if (conf->sink)
+		return conf->rx_bufs ? (uint32_t)conf->rx_bufs
+				     : sink_window(ping_rx_buf_bytes(conf));
 	/* 4: an echo sends a message back from its receive buffer, so that its credit comes with
 	 * the answer after that one. */
 	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 4 : ECHO_WINDOW;
@@ -54,7 +57,9 @@ static void on_watch(struct plx_timer *timer, void *arg)
 	client->silent_s = moved || client->answered == client->sent ? 0 : client->silent_s + 1;
 	if (client->silent_s < SILENCE_S)
 		return;
-	client_fail(client, "the peer has not answered for 10 s");
+	client_fail(client, client->answered ? "the peer has not answered for 10 s"
+					     : "the peer has not answered for 10 s; a server with "
+					       "--sink never does");
 	plx_link_abort(client->link); /* it would not answer a close either */
 }
 
@@ -87,9 +92,9 @@ static int prepare(struct client *client)
 	client->flights = calloc(IN_FLIGHT_MAX, sizeof(*client->flights));
 	if (!client->payload || !client->flights)
 		return plx_fail(ENOMEM, "out of memory");
-	client_fill(client->payload, conf->size_bytes, 0);
+	ping_fill(client->payload, conf->size_bytes, 0);
 	memset(client->flights, 0, IN_FLIGHT_MAX * sizeof(*client->flights));
-	if (conf->size_bytes > COPY_MAX)
+	if (conf->size_bytes > PING_COPY_MAX)
 		return plx_buf_pool_create(&attr, conf->size_bytes, &client->pool);
 	return 0;
 }
@@ -162,12 +167,8 @@ int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
 		ping_look_for_pollers(outcome);
 		rc = run(&client);
 	}
-	/* In order, where the peer agrees; whatever is left then may not call a client that is
-	 * gone. */
-	if (plx_fabric_drain(CLOSE_NS) != 0 && client.link)
-		plx_link_abort(client.link);
-	for (int i = 0; i < 1000 && plx_fabric_open_count(); i++)
-		plx_loop_turn();
+	plx_fabric_drain(CLOSE_NS); /* in order, where the peer agrees */
+	ping_abort(client.link);
 	if (rc == 0 && client.failed) { /* the first cause, whatever went wrong after it */
 		note_interruption(&client);
 		rc = plx_fail(EIO, "%s", client.error);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What every kind of run does with its link. */
+#include "ping.h"
+#include "plx_lcore.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void ping_fill(uint8_t *out, uint64_t size, uint64_t seq)
+{
+	for (uint64_t i = 0; i < size; i++)
+		out[i] = (uint8_t)((seq + i) * 167 + (i >> 8));
+}
+
+int ping_meet(const struct ping_conf *conf, struct ping_outcome *outcome,
+	      const struct plx_link *link)
+{
+	snprintf(outcome->provider, sizeof(outcome->provider), "%s", plx_link_fi_provider(link));
+	snprintf(outcome->provider_choice, sizeof(outcome->provider_choice), "%s",
+		 plx_link_choice(link));
+	if (conf->size_bytes > plx_link_message_max(link))
+		return plx_fail(EMSGSIZE, "--size %" PRIu64 ": the peer accepts at most %" PRIu64,
+				conf->size_bytes, plx_link_message_max(link));
+	return 0;
+}
+
+void ping_abort(struct plx_link *link)
+{
+	if (link)
+		plx_link_abort(link);
+	for (int i = 0; i < 1000 && plx_fabric_open_count(); i++)
+		plx_loop_turn();
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One way: messages leave as fast as the link takes them, and nobody answers.
+ *
+ * What counts is what the other side has received. A link never takes a message that its receiver
+ * has not granted room for, so that the sender is ahead by a window at most; and the clock stops
+ * only when the link has closed in order, as its FIN stands behind the last message and the answer
+ * says that all of them are there. An answer of the server's own to a last, marked message would
+ * say the same, but a message of 0 bytes has no room for a mark.
+ *
+ * The clock starts with the first message after the warm-up. The receiver may have a window of the
+ * warm-up before it, and the close takes a round trip: the figures err to the low side by that. */
+#include "ping.h"
+#include "plx_lcore.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Sends in one turn: enough to make the rest of a turn cheap, and few enough that news of room is
+ * read while there still is some. */
+#define BURST_MAX 64
+
+/* Without room for a message: the peer is given up. The close, which waits for a whole window to be
+ * read, has as long. */
+#define SILENCE_S 10
+
+struct one_way {
+	const struct ping_conf *conf;
+	struct ping_outcome *outcome;
+	struct plx_link *link;
+	struct plx_poller *sender;
+	struct plx_pool *pool;
+	struct plx_buf *message; /* sent again and again by reference; NULL: payload is copied */
+	uint8_t *payload;
+	uint64_t sent;              /* warm-up included */
+	uint64_t limit;             /* of sent */
+	uint64_t first_ns, last_ns; /* of the measured part; first_ns is 0 before it */
+	uint64_t stop_ns;           /* by duration; UINT64_MAX: not known yet, or by count */
+	uint64_t again_before;      /* refused in the warm-up */
+	uint64_t sent_before;       /* when the watch looked last */
+	unsigned silent_s;
+	bool blocked; /* the link refused a message, and has not told of room yet */
+	bool open, stopped, failed;
+	struct plx_timer progress, watch;
+	char error[512];
+};
+
+/* Ends --------------------------------------------------------------------------------------- */
+
+static void fail(struct one_way *run, const char *text)
+{
+	if (!run->failed)
+		snprintf(run->error, sizeof(run->error), "%s", text);
+	run->failed = run->stopped = true;
+	plx_loop_quit();
+}
+
+/* Close the link behind the last message; on_close ends the loop. */
+static void stop(struct one_way *run)
+{
+	run->stopped = true;
+	plx_link_close(run->link);
+}
+
+/* Sending ------------------------------------------------------------------------------------ */
+
+static int send_message(struct one_way *run)
+{
+	if (!run->message)
+		return plx_link_send(run->link, run->payload, run->conf->size_bytes);
+
+	int rc = plx_link_send_buf(run->link, plx_buf_ref(run->message), NULL, NULL);
+
+	if (rc)
+		plx_buf_unref(run->message);
+	return rc;
+}
+
+/* Send up to BURST_MAX messages, none of them beyond the warm-up's last or the run's. Return: how
+ * many. */
+static unsigned send_burst(struct one_way *run)
+{
+	uint64_t end = run->sent < run->conf->warmup ? run->conf->warmup : run->limit;
+	unsigned room = end - run->sent < BURST_MAX ? (unsigned)(end - run->sent) : BURST_MAX;
+	unsigned count = 0;
+	int rc = 0;
+
+	while (count < room && (rc = send_message(run)) == 0)
+		count++;
+	run->sent += count;
+	if (rc) {
+		run->blocked = true; /* until on_writable; or on_close, where it is closing */
+		if (rc != -EAGAIN && rc != -ENOTCONN)
+			fail(run, plx_error());
+	}
+	return count;
+}
+
+static void start_clock(struct one_way *run, uint64_t now_ns)
+{
+	run->first_ns = now_ns;
+	if (!run->conf->count)
+		run->stop_ns = plx_time_add(now_ns, run->conf->duration_ns);
+}
+
+static uint64_t refused(const struct one_way *run)
+{
+	struct plx_link_stats stats;
+
+	plx_link_stats(run->link, &stats);
+	return stats.again;
+}
+
+static unsigned send_measured(struct one_way *run)
+{
+	uint64_t begin_ns = run->first_ns ? 0 : plx_now_ns();
+	uint64_t again = run->first_ns ? 0 : refused(run);
+	unsigned count = send_burst(run);
+
+	if (count && !run->first_ns) {
+		start_clock(run, begin_ns);
+		run->again_before = again;
+	}
+	if (count)
+		run->last_ns = plx_now_ns();
+	return count;
+}
+
+/* A poller, which stands behind that of the links: what that has read of room is used in the same
+ * turn. */
+static int send_in_bursts(void *arg, uint64_t now_ns)
+{
+	struct one_way *run = arg;
+	unsigned count = 0;
+
+	if (!run->open || run->stopped)
+		return 0;
+	if (!run->blocked && now_ns < run->stop_ns)
+		count = run->sent < run->conf->warmup ? send_burst(run) : send_measured(run);
+	if (run->open && !run->stopped && (run->sent == run->limit || now_ns >= run->stop_ns))
+		stop(run);
+	return (int)count;
+}
+
+/* The link ----------------------------------------------------------------------------------- */
+
+static void on_open(struct plx_link *link, void *user)
+{
+	struct one_way *run = user;
+
+	run->open = true;
+	if (ping_meet(run->conf, run->outcome, link) != 0) {
+		fail(run, plx_error());
+		return;
+	}
+	if (isatty(STDERR_FILENO))
+		plx_timer_start_periodic(&run->progress, PLX_NS_PER_S);
+	plx_timer_start_periodic(&run->watch, PLX_NS_PER_S);
+}
+
+static void on_writable(struct plx_link *link, void *user)
+{
+	struct one_way *run = user;
+
+	run->blocked = false;
+}
+
+/* What it sends back takes its time: that would be no figure of one way. */
+static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	struct one_way *run = user;
+
+	fail(run, "--one-way: the server sends messages back; start it with --sink, as "
+		  "plx-ping --listen ADDR --sink or plx-echo --listen ADDR --sink");
+	run->first_ns = 0;
+	plx_link_abort(link);
+}
+
+static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		     void *user)
+{
+	uint64_t now_ns = plx_now_ns();
+	struct one_way *run = user;
+
+	if (run->first_ns) {
+		run->outcome->again = refused(run) - run->again_before;
+		if (reason == PLX_LINK_CLOSED) /* all of it has arrived, by now */
+			run->last_ns = now_ns;
+	}
+	if (!run->stopped)
+		fail(run, reason == PLX_LINK_CLOSED ? "the peer closed the link" : text);
+	else if (run->open && reason != PLX_LINK_CLOSED)
+		fail(run, text);
+	run->link = NULL;
+	run->open = false;
+	plx_loop_quit();
+}
+
+static const struct plx_link_events events = {
+	.on_open = on_open,
+	.on_message = on_message,
+	.on_writable = on_writable,
+	.on_close = on_close,
+};
+
+/* Timers ------------------------------------------------------------------------------------- */
+
+static void on_watch(struct plx_timer *timer, void *arg)
+{
+	struct one_way *run = arg;
+	bool moved = run->sent != run->sent_before;
+
+	run->sent_before = run->sent;
+	run->silent_s = moved || run->stopped ? 0 : run->silent_s + 1;
+	if (run->silent_s < SILENCE_S)
+		return;
+	fail(run, "the peer has taken no message for 10 s");
+	plx_link_abort(run->link); /* it would not answer a close either */
+}
+
+static void on_progress(struct plx_timer *timer, void *arg)
+{
+	const struct one_way *run = arg;
+
+	fprintf(stderr, "\r%" PRIu64 " messages sent   ", run->sent);
+}
+
+/* The run ------------------------------------------------------------------------------------ */
+
+static int prepare(struct one_way *run)
+{
+	uint64_t size = run->conf->size_bytes;
+	struct plx_pool_attr attr = {
+		.name = "ping message",
+		.object_count = 1,
+		.node = plx_lcore_node(plx_lcore_id()),
+		.owner = plx_lcore_id(),
+	};
+
+	if (size <= PING_COPY_MAX) {
+		run->payload = malloc(size + 1);
+		if (!run->payload)
+			return plx_fail(ENOMEM, "out of memory");
+		ping_fill(run->payload, size, 0);
+		return 0;
+	}
+	if (plx_buf_pool_create(&attr, size, &run->pool) != 0)
+		return -ENOMEM;
+	run->message = plx_buf_get(run->pool);
+	if (!run->message)
+		return plx_fail(ENOMEM, "out of memory");
+	ping_fill(plx_buf_append(run->message, (uint32_t)size), size, 0);
+	return 0;
+}
+
+static int measure(struct one_way *run)
+{
+	struct plx_link_attr attr = {
+		.events = &events,
+		.user = run,
+		.close_timeout_ns = SILENCE_S * PLX_NS_PER_S,
+	};
+	int rc = plx_link_connect(run->conf->connect, &attr, &run->link);
+
+	if (rc == 0)
+		rc = plx_poller_add("one way", send_in_bursts, run, 0, &run->sender);
+	if (rc)
+		return rc;
+	plx_timer_init(&run->progress, on_progress, run);
+	plx_timer_init(&run->watch, on_watch, run);
+	plx_loop_run();
+	plx_timer_stop(&run->watch);
+	if (plx_timer_running(&run->progress))
+		fputc('\n', stderr);
+	plx_timer_stop(&run->progress);
+	run->stopped = true; /* also by a signal */
+	return 0;
+}
+
+static void sum_up(struct one_way *run)
+{
+	if (!run->first_ns)
+		return;
+	run->outcome->one_way_count = run->sent - run->conf->warmup;
+	run->outcome->elapsed_ns = run->last_ns - run->first_ns;
+	if (run->failed)
+		snprintf(run->outcome->interrupted, sizeof(run->outcome->interrupted), "%s",
+			 run->error);
+}
+
+int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome)
+{
+	struct one_way run = {
+		.conf = conf,
+		.outcome = outcome,
+		.limit = conf->count ? conf->warmup + conf->count : UINT64_MAX,
+		.stop_ns = UINT64_MAX,
+	};
+	int rc = prepare(&run);
+
+	if (rc == 0) {
+		ping_look_for_pollers(outcome);
+		rc = measure(&run);
+	}
+	/* Longer than the link's own patience, whose text says more. */
+	if (plx_fabric_drain((SILENCE_S + 1) * PLX_NS_PER_S) != 0)
+		fail(&run, plx_error());
+	ping_abort(run.link);
+	plx_poller_remove(run.sender);
+	if (rc == 0) {
+		sum_up(&run);
+		if (run.failed)
+			rc = plx_fail(EIO, "%s", run.error);
+	}
+	plx_buf_unref(run.message);
+	plx_pool_destroy(run.pool);
+	free(run.payload);
+	return rc;
+}

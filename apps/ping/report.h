@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the reports of round trips and of one-way runs share. */
+#ifndef PING_REPORT_H
+#define PING_REPORT_H
+
+#include "ping.h"
+
+#include <jansson.h>
+
+#define PING_PATH_BYTES 4096
+
+/** To exit with where a run came to its end, and its figures are not what they claim to be. */
+#define PING_STATUS_DOUBTED 3
+
+/** Print what makes the figures doubtful, for the top: whoever reads them has to know first. count:
+ * how far the run came, in `what` ("round trips"). */
+void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outcome, uint64_t count,
+		   const char *what);
+
+/** Set the keys that plx-ping adds to those of any measurement. */
+void report_set_own(json_t *object, const struct ping_conf *conf,
+		    const struct ping_outcome *outcome);
+
+/** The path of the run's JSON file, in out. Returns out. */
+const char *report_path(const struct ping_conf *conf, char *out, size_t size);
+
+/** Return: 0; -errno with the path. */
+int report_write_json(const json_t *object, const char *path);
+
+#endif

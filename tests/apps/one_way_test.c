@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages one way: plx-ping --one-way counts what a --sink has received, no more and no less. */
+#include "fixture.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WARMUP 10
+
+/* Results ---------------------------------------------------------------------------------- */
+
+static char dir[] = "/tmp/plx_one_way_XXXXXX";
+static char text[4096]; /* of plx-ping's JSON file */
+
+static int make_dir(void **state)
+{
+	strcpy(dir, "/tmp/plx_one_way_XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int end_all_and_remove_dir(void **state)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/plx-ping.json", dir);
+	unlink(path);
+	rmdir(dir);
+	return end_all(state);
+}
+
+#define one_way_test(function) \
+	cmocka_unit_test_setup_teardown(function, make_dir, end_all_and_remove_dir)
+
+static void read_result(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/plx-ping.json", dir);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+}
+
+static void expect_key(const char *key_and_value)
+{
+	if (!strstr(text, key_and_value))
+		fail_msg("'%s' is not in %s", key_and_value, text);
+}
+
+static double number(const char *key)
+{
+	char quoted[64];
+	const char *at;
+
+	snprintf(quoted, sizeof(quoted), "\"%s\": ", key);
+	at = strstr(text, quoted);
+	if (!at)
+		fail_msg("%s is not in %s", key, text);
+	return strtod(at + strlen(quoted), NULL);
+}
+
+static void assert_near(double value, double expected)
+{
+	if (value < expected * 0.999999 || value > expected * 1.000001)
+		fail_msg("%f is not %f", value, expected);
+}
+
+static void expect_rates(double size)
+{
+	double per_s = number("count") / number("elapsed_ns") * 1e9;
+
+	assert_near(number("size_bytes"), size);
+	assert_near(number("messages_per_s"), per_s);
+	assert_near(number("bytes_per_s"), per_s * size);
+}
+
+/* Processes -------------------------------------------------------------------------------- */
+
+static struct server serve_sink(const char *provider, const char *options)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "--listen 127.0.0.1:0 --sink %s", options);
+	return serve("apps/plx-echo", provider, line);
+}
+
+static struct process *one_way(const struct server *server, const char *provider,
+			       const char *options)
+{
+	return launch_ping(server, provider, " --one-way --out %s --warmup %d %s", dir, WARMUP,
+			   options);
+}
+
+/* The server has taken so many messages on its last link, and the link has closed in order. */
+static void expect_received(struct process *server, double messages, double size)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), " gone: closed; %.0f messages, %.0f bytes\n", messages,
+		 messages * size);
+	expect_out(server, line);
+}
+
+/* A client in the middle of its run. */
+static struct process *launch_running(const struct server *server, const char *provider,
+				      const char *options)
+{
+	struct process *client = one_way(server, provider, options);
+
+	expect_out(server->process, connected_over(provider));
+	nap_ms(1000);
+	return client;
+}
+
+/* Figures ---------------------------------------------------------------------------------- */
+
+static void each_message_is_counted_once_on_both_sides(void **state)
+{
+	static const struct {
+		const char *size, *shown;
+		double bytes, count;
+	} rows[] = {
+		{"0", "0 B", 0, 500},
+		{"64", "64 B", 64, 500},
+		{"1M", "1048576 B", 1 << 20, 20},
+	};
+
+	FOREACH_PROVIDER(provider)
+	{
+		for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+			struct server server = serve_sink(*provider, "");
+			char options[64], line[96];
+
+			snprintf(options, sizeof(options), "--size %s --count %.0f", rows[i].size,
+				 rows[i].count);
+			struct process *client = one_way(&server, *provider, options);
+
+			expect_status(client, 0);
+			snprintf(line, sizeof(line), "plx-ping: %.0f messages of %s one way in ",
+				 rows[i].count, rows[i].shown);
+			expect_out(client, line);
+			expect_received(server.process, rows[i].count + WARMUP, rows[i].bytes);
+			read_result();
+			assert_near(number("count"), rows[i].count);
+			expect_rates(rows[i].bytes);
+			expect_key("\"one_way\": true");
+			expect_key("\"valid\": true");
+			expect_key("\"interrupted\": null");
+			end_server(&server);
+			snprintf(line, sizeof(line), "\nlcore 0: 1 links, %.0f messages, ",
+				 rows[i].count + WARMUP);
+			expect_out(server.process, line);
+		}
+		end_all(NULL);
+	}
+}
+
+static void duration_is_kept_and_all_that_left_has_arrived(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve("apps/plx-ping", *provider,
+					     "--listen 127.0.0.1:0 --sink --size 64K");
+		struct process *client = one_way(&server, *provider, "--size 64K --duration 200ms");
+
+		expect_status(client, 0);
+		read_result();
+		assert_in_range((uint64_t)number("elapsed_ns"), 200000000, 5000000000);
+		expect_rates(65536);
+		expect_received(server.process, number("count") + WARMUP, 65536);
+		end_server(&server);
+	}
+}
+
+/* News of room is read between bursts alone, so that a window of 2 stops each of them. */
+static void window_of_the_sink_is_what_it_was_asked_for(void **state)
+{
+	static const struct {
+		const char *sink, *client;
+		double least, most;
+	} rows[] = {
+		{"", "--count 64", 0, 0},
+		{"--rx-bufs 200", "--count 128", 0, 0},
+		{"--rx-bufs 2", "--count 128", 63, 1e9},
+		{"--rx-buf 1M", "--count 64", 1, 1e9}, /* 8 of them */
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct server server = serve_sink("shm", rows[i].sink);
+
+		expect_status(launch_ping(&server, "shm", " --one-way --out %s --warmup 0 %s", dir,
+					  rows[i].client),
+			      0);
+		read_result();
+		if (number("again") < rows[i].least || number("again") > rows[i].most)
+			fail_msg("'%s': refused %.0f times", rows[i].sink, number("again"));
+		end_server(&server);
+	}
+}
+
+/* Ends ------------------------------------------------------------------------------------- */
+
+static void interrupted_client_reports_what_has_arrived(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_sink(*provider, "");
+		struct process *client = launch_running(&server, *provider, "--duration 60s");
+
+		process_signal(client, SIGINT);
+		expect_status(client, 0);
+		expect_out(client, " messages of 64 B one way in ");
+		read_result();
+		assert_true(number("count") > 0);
+		expect_rates(64);
+		expect_key("\"valid\": true");
+		expect_received(server.process, number("count") + WARMUP, 64);
+		end_server(&server);
+	}
+}
+
+static void stopped_server_has_received_what_is_reported(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_sink(*provider, "");
+		struct process *client = launch_running(&server, *provider, "--count 1000000000");
+
+		end_server(&server);
+		expect_status(client, 1);
+		expect_err(client, "plx-ping: the peer closed the link\n");
+		expect_out(client, "INTERRUPTED after ");
+		expect_out(client, " of 1000000000 messages: the peer closed the link\n");
+		read_result();
+		expect_key("\"valid\": false");
+		expect_key("\"interrupted\": \"the peer closed the link\"");
+		assert_near(number("planned_count"), 1e9);
+		expect_received(server.process, number("count") + WARMUP, 64);
+	}
+}
+
+static void killed_server_leaves_a_run_that_says_so(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_sink(*provider, "");
+		struct process *client = launch_running(&server, *provider, "--duration 60s");
+
+		process_signal(server.process, SIGKILL);
+		expect_status(client, 1);
+		expect_err(client, " went away without closing\n");
+		expect_out(client, "INTERRUPTED after ");
+		read_result();
+		expect_key("\"valid\": false");
+		assert_true(number("count") > 0);
+		expect_rates(64);
+	}
+}
+
+static void server_that_answers_is_refused(void **state)
+{
+	static const char *const options[] = {
+		"--count 1 --size 0",
+		"--count 1000 --size 64",
+		"--duration 60s --size 1M",
+	};
+
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+
+		for (size_t i = 0; i < PLX_ARRAY_LEN(options); i++) {
+			struct process *client = one_way(&server, *provider, options[i]);
+
+			expect_status(client, 1);
+			expect_err(client, "plx-ping: --one-way: the server sends messages back; "
+					   "start it with --sink, ");
+			assert_string_equal(process_out(client), "");
+		}
+		end_server(&server);
+	}
+}
+
+static void peer_that_takes_nothing_is_given_up(void **state)
+{
+	if (!is_soak()) {
+		print_message("skipped: takes 20 s; set PLX_TEST_SOAK=1\n");
+		skip();
+	}
+
+	struct server server = serve_sink("shm", "");
+	struct process *client = launch_running(&server, "shm", "--duration 60s");
+
+	process_signal(server.process, SIGSTOP);
+	expect_status(client, 1);
+	expect_err(client, "plx-ping: the peer has taken no message for 10 s\n");
+	process_signal(server.process, SIGCONT);
+	client = launch_ping(&server, "shm", " --count 1");
+	expect_status(client, 1);
+	expect_err(client, "the peer has not answered for 10 s; a server with --sink never does\n");
+	end_server(&server);
+}
+
+/* Options ---------------------------------------------------------------------------------- */
+
+static void options_that_do_not_go_together_are_refused(void **state)
+{
+	static const char listen[] = "--listen 127.0.0.1:0", connect[] = "--connect 127.0.0.1:1";
+	static const struct {
+		const char *program, *address, *options, *error;
+	} rows[] = {
+		{"plx-ping", listen, "--one-way", "--listen answers until it is stopped; "},
+		{"plx-ping", listen, "--rx-bufs 9", "--rx-bufs is for --sink; "},
+		{"plx-ping", listen, "--sink --rx-bufs 1", "--rx-bufs 1: "},
+		{"plx-ping", connect, "--sink", "--sink and --rx-bufs are for --listen"},
+		{"plx-ping", connect, "--one-way --rate 9", "--rate is for round trips; "},
+		{"plx-ping", connect, "--one-way --verify", "--verify compares what comes back, "},
+		{"plx-ping", connect, "--one-way --rx-buf 4K", "--rx-buf: with --one-way it is "},
+		{"plx-echo", listen, "--rx-bufs 9", "--rx-bufs is for --sink; "},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct process *process = launch("apps/%s %s %s", rows[i].program, rows[i].address,
+						 rows[i].options);
+
+		expect_status(process, 2);
+		expect_err(process, rows[i].error);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		one_way_test(each_message_is_counted_once_on_both_sides),
+		one_way_test(duration_is_kept_and_all_that_left_has_arrived),
+		one_way_test(window_of_the_sink_is_what_it_was_asked_for),
+		one_way_test(interrupted_client_reports_what_has_arrived),
+		one_way_test(stopped_server_has_received_what_is_reported),
+		one_way_test(killed_server_leaves_a_run_that_says_so),
+		one_way_test(server_that_answers_is_refused),
+		one_way_test(peer_that_takes_nothing_is_given_up),
+		process_test(options_that_do_not_go_together_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}
