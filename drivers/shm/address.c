@@ -163,3 +163,50 @@ int shm_address_names(const struct sockaddr *address, struct sockaddr_un *names_
 	} while (widen(&covering));
 	return count;
 }
+
+/* The kernel finds it; what it gives two callers, one soon after the other, may be the same. */
+int address_find_port(struct sockaddr_storage *address)
+{
+	struct sockaddr_storage found = *address;
+	socklen_t bytes = shm_address_bytes((struct sockaddr *)&found);
+	int fd = socket(found.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	shm_address_set_port((struct sockaddr *)&found, 0);
+	if (bind(fd, (struct sockaddr *)&found, bytes) ||
+	    getsockname(fd, (struct sockaddr *)&found, &bytes))
+		rc = -errno;
+	close(fd);
+	if (rc == 0)
+		shm_address_set_port((struct sockaddr *)address,
+				     shm_address_port((struct sockaddr *)&found));
+	return rc;
+}
+
+/* Of callers ------------------------------------------------------------------------------- */
+
+int address_give(const struct sockaddr_storage *address, void *out, size_t *bytes)
+{
+	size_t needed = shm_address_bytes((const struct sockaddr *)address);
+	size_t room = *bytes;
+
+	*bytes = needed;
+	if (room)
+		memcpy(out, address, room < needed ? room : needed);
+	return room < needed ? -FI_ETOOSMALL : 0;
+}
+
+int address_take(const void *address, size_t bytes, struct sockaddr_storage *out)
+{
+	const struct sockaddr *from = address;
+
+	if (!from || bytes < sizeof(from->sa_family) ||
+	    (from->sa_family != AF_INET && from->sa_family != AF_INET6) ||
+	    bytes < shm_address_bytes(from))
+		return -FI_EINVAL;
+	memset(out, 0, sizeof(*out));
+	memcpy(out, from, shm_address_bytes(from));
+	return 0;
+}

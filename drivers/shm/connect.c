@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an endpoint comes to a connection and loses it.
- *
- * The connector sends its half on a socket to the listener and waits for the other's; the acceptor
- * has both once fi_accept sent its own. From there on the socket carries nothing but bytes that
- * wake, and its end says that the peer is gone. */
+/* How an endpoint asks for a connection: its half is sent to the listener on a socket, which
+ * answers with its own, or not. */
 #include "shm.h"
 
 #include <errno.h>
@@ -11,7 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -23,36 +19,7 @@ struct shm_later {
 	uint8_t data[SHM_CM_DATA_MAX];
 };
 
-static struct shm_ep *ep_of(struct fid_ep *fid)
-{
-	return (struct shm_ep *)fid;
-}
-
-/* Addresses -------------------------------------------------------------------------------- */
-
-int address_give(const struct sockaddr_storage *address, void *out, size_t *bytes)
-{
-	size_t needed = shm_address_bytes((const struct sockaddr *)address);
-	size_t room = *bytes;
-
-	*bytes = needed;
-	if (room)
-		memcpy(out, address, room < needed ? room : needed);
-	return room < needed ? -FI_ETOOSMALL : 0;
-}
-
-int address_take(const void *address, size_t bytes, struct sockaddr_storage *out)
-{
-	const struct sockaddr *from = address;
-
-	if (!from || bytes < sizeof(from->sa_family) ||
-	    (from->sa_family != AF_INET && from->sa_family != AF_INET6) ||
-	    bytes < shm_address_bytes(from))
-		return -FI_EINVAL;
-	memset(out, 0, sizeof(*out));
-	memcpy(out, from, shm_address_bytes(from));
-	return 0;
-}
+/* Our own address ---------------------------------------------------------------------------- */
 
 /* One that was never said, or the wildcard. */
 static bool is_open_address(const struct sockaddr_storage *address)
@@ -67,102 +34,19 @@ static bool is_open_address(const struct sockaddr_storage *address)
 	}
 }
 
-/* From a host to itself, both sides have the same address. */
+/* From a host to itself, both sides have the same address. The port is for the peer to tell our
+ * connections apart by: nobody connects to it, and nothing holds it, so that two may have the same.
+ * To find it takes some 5 us. Where there is none to be found, it stays 0. */
 static void choose_local(struct shm_ep *ep)
 {
-	uint16_t port = ep->local.ss_family ? shm_address_port((struct sockaddr *)&ep->local) : 0;
+	uint16_t port = shm_address_port((struct sockaddr *)&ep->local);
 
-	if (!is_open_address(&ep->local))
-		return;
-	ep->local = ep->peer;
-	shm_address_set_port((struct sockaddr *)&ep->local, port);
-}
-
-/* Both halves ------------------------------------------------------------------------------ */
-
-static int send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length)
-{
-	struct wire_half half = {
-		.ring_bytes = ep->reader.segment.ring_bytes,
-		.bell_bit = ep->slot,
-		.probe_address = (uintptr_t)&ep->probe,
-		.probe_value = ep->probe,
-		.address = ep->local,
-		.segment_fd = ep->segment_fd,
-		.bell_fd = ep->rx_cq->bell_fd,
-	};
-	int rc = wire_send(ep->source.fd, kind, &half, data, length);
-
-	if (rc)
-		return rc;
-	close(ep->segment_fd);
-	ep->segment_fd = -1;
-	return 0;
-}
-
-/* See whether the peer's memory can be read: if so, the word is there that it told. */
-static bool can_read_memory(const struct shm_offer *offer)
-{
-	uint64_t value;
-	struct iovec local = {&value, sizeof(value)};
-	struct iovec remote = {(void *)(uintptr_t)offer->probe_address, sizeof(value)};
-
-	return shm_params.cma && offer->pid > 0 &&
-	       process_vm_readv(offer->pid, &local, 1, &remote, 1, 0) == sizeof(value) &&
-	       value == offer->probe_value;
-}
-
-static int watch(struct shm_ep *ep)
-{
-	int rc = eq_watch(ep->eq, &ep->source, EPOLLRDHUP);
-
-	rc = rc ? rc : cq_watch(ep->rx_cq, ep);
-	if (rc == 0 && ep->tx_cq != ep->rx_cq)
-		rc = cq_watch(ep->tx_cq, ep);
-	return rc;
-}
-
-static void unwatch(struct shm_ep *ep)
-{
-	eq_unwatch(ep->eq, &ep->source);
-	cq_unwatch(ep->rx_cq, ep);
-	if (ep->tx_cq != ep->rx_cq)
-		cq_unwatch(ep->tx_cq, ep);
-}
-
-int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer)
-{
-	int rc = watch(ep);
-
-	if (rc)
-		return rc;
-	if (can_read_memory(offer))
-		/* Release: nothing goes with it but the peer's right to use it. */
-		atomic_store_explicit(&ep->reader.segment.control->can_read, 1,
-				      memory_order_release);
-	ring_writer_init(&ep->writer, &offer->segment);
-	ep->peer_bell = offer->bell;
-	ep->peer_bell_bit = offer->bell_bit;
-	ep->peer_pid = offer->pid;
-	if (!ep->peer.ss_family)
-		ep->peer = offer->address;
-	*offer = (struct shm_offer){0};
-	ep->state = EP_CONNECTED;
-	progress_begin(ep);
-	return 0;
-}
-
-void ep_disconnect(struct shm_ep *ep)
-{
-	free(ep->later);
-	ep->later = NULL;
-	if (ep->source.fd < 0)
-		return;
-	unwatch(ep);
-	/* A child of this process may still have it. */
-	shutdown(ep->source.fd, SHUT_RDWR);
-	close(ep->source.fd);
-	ep->source.fd = -1;
+	if (is_open_address(&ep->local)) {
+		ep->local = ep->peer;
+		shm_address_set_port((struct sockaddr *)&ep->local, port);
+	}
+	if (port == 0)
+		address_find_port(&ep->local);
 }
 
 /* Connecting ------------------------------------------------------------------------------- */
@@ -213,7 +97,7 @@ static int introduce(struct shm_ep *ep, int fd, const void *data, size_t length)
 
 	ep->source.fd = fd;
 	rc = eq_watch(ep->eq, &ep->source, EPOLLIN | EPOLLRDHUP);
-	rc = rc ? rc : send_half(ep, WIRE_CONNECT, data, length);
+	rc = rc ? rc : ep_send_half(ep, WIRE_CONNECT, data, length);
 	if (rc) {
 		ep_disconnect(ep);
 		return rc == -FI_ENOTCONN ? -FI_ECONNREFUSED : rc;
@@ -267,9 +151,9 @@ static int take_peer(struct shm_ep *ep, const void *address)
 	return address_take(peer, peer ? shm_address_bytes(peer) : 0, &ep->peer);
 }
 
-static int ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
+int shm_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
 {
-	struct shm_ep *ep = ep_of(fid);
+	struct shm_ep *ep = (struct shm_ep *)fid;
 	int rc = check_connect(ep, length);
 	int fd;
 
@@ -277,11 +161,11 @@ static int ep_connect(struct fid_ep *fid, const void *address, const void *data,
 	rc = rc ? rc : ep_enable(ep);
 	if (rc)
 		return rc;
-	choose_local(ep);
 	fd = dial(&ep->peer);
-	if (fd == -FI_EAGAIN)
-		return connect_later(ep, data, length);
-	return fd < 0 ? fd : introduce(ep, fd, data, length);
+	if (fd < 0 && fd != -FI_EAGAIN)
+		return fd;
+	choose_local(ep);
+	return fd < 0 ? connect_later(ep, data, length) : introduce(ep, fd, data, length);
 }
 
 /* What comes of it ------------------------------------------------------------------------- */
@@ -291,10 +175,10 @@ static void fail(struct shm_ep *ep, int err, const void *data, uint32_t length)
 	ep_disconnect(ep);
 	ep->state = EP_DEAD;
 	receive_flush(ep, FI_ECANCELED);
-	eq_push_error(ep->eq, &ep->fid.fid, err, data, length);
+	ep_tell_error(ep, err, data, length);
 }
 
-static void retry(struct shm_ep *ep)
+void ep_retry(struct shm_ep *ep)
 {
 	struct shm_later later = *ep->later;
 	uint64_t expired;
@@ -321,10 +205,10 @@ static void accepted(struct shm_ep *ep, struct shm_offer *offer, const void *dat
 		fail(ep, -rc, NULL, 0);
 		return;
 	}
-	eq_push(ep->eq, FI_CONNECTED, &ep->fid.fid, NULL, data, length);
+	ep_tell(ep, FI_CONNECTED, data, length);
 }
 
-static void answered(struct shm_ep *ep)
+void ep_answered(struct shm_ep *ep)
 {
 	uint8_t data[SHM_CM_DATA_MAX];
 	struct shm_offer offer;
@@ -345,118 +229,3 @@ static void answered(struct shm_ep *ep)
 		fail(ep, FI_ECONNABORTED, NULL, 0);
 	}
 }
-
-/* Of a connected one, the event queue hears of its end alone. */
-void ep_incoming(struct shm_ep *ep)
-{
-	if (ep->later) {
-		retry(ep);
-	} else if (ep->state == EP_CONNECTING) {
-		answered(ep);
-	} else {
-		unwatch(ep);
-		progress_hang_up(ep);
-	}
-}
-
-/* Accepting -------------------------------------------------------------------------------- */
-
-static int check_accept(const struct shm_ep *ep, size_t length)
-{
-	if (ep->state != EP_IDLE)
-		return -FI_EOPBADSTATE;
-	return !ep->request || length > SHM_CM_DATA_MAX ? -FI_EINVAL : 0;
-}
-
-/* Past the answer there is no way back: what fails then ends the connection. */
-static int answer(struct shm_ep *ep, const void *data, size_t length)
-{
-	struct shm_request *request = ep->request;
-	int rc;
-
-	ep->source.fd = request->source.fd;
-	request->source.fd = -1;
-	rc = send_half(ep, WIRE_ACCEPT, data, length);
-	rc = rc ? rc : ep_take_offer(ep, &request->offer);
-	rc = rc ? rc : eq_push(ep->eq, FI_CONNECTED, &ep->fid.fid, NULL, NULL, 0);
-	request_free(request);
-	ep->request = NULL;
-	if (rc == 0)
-		return 0;
-	ep_disconnect(ep);
-	ep->state = EP_DEAD;
-	return rc == -FI_ENOTCONN ? -FI_ECONNABORTED : rc;
-}
-
-static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
-{
-	struct shm_ep *ep = ep_of(fid);
-	int rc = check_accept(ep, length);
-
-	rc = rc ? rc : ep_enable(ep);
-	return rc ? rc : answer(ep, data, length);
-}
-
-/* Ending it -------------------------------------------------------------------------------- */
-
-static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
-{
-	struct shm_ep *ep = ep_of(fid);
-
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (ep->state < EP_CONNECTED)
-		return -FI_ENOTCONN;
-	ep->shut_down = true;
-	shutdown(ep->source.fd, SHUT_RDWR);
-	unwatch(ep);
-	progress_hang_up(ep);
-	return 0;
-}
-
-/* Names ------------------------------------------------------------------------------------ */
-
-static int ep_setname(fid_t fid, void *address, size_t bytes)
-{
-	struct shm_ep *ep = (struct shm_ep *)fid;
-
-	if (ep->state != EP_IDLE || ep->request)
-		return -FI_EOPBADSTATE;
-	return address_take(address, bytes, &ep->local);
-}
-
-static int ep_getname(fid_t fid, void *address, size_t *bytes)
-{
-	const struct shm_ep *ep = (struct shm_ep *)fid;
-
-	return ep->local.ss_family ? address_give(&ep->local, address, bytes) : -FI_EADDRNOTAVAIL;
-}
-
-static int ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
-{
-	const struct shm_ep *ep = ep_of(fid);
-
-	return ep->state < EP_CONNECTED ? -FI_ENOTCONN : address_give(&ep->peer, address, bytes);
-}
-
-static int no_listen(struct fid_pep *pep)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length)
-{
-	return -FI_ENOSYS;
-}
-
-struct fi_ops_cm shm_ep_cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
-	.setname = ep_setname,
-	.getname = ep_getname,
-	.getpeer = ep_getpeer,
-	.connect = ep_connect,
-	.listen = no_listen,
-	.accept = ep_accept,
-	.reject = no_reject,
-	.shutdown = ep_shutdown,
-};

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues: the queue itself, what it sleeps on, and the places of its endpoints. What
- * fills it is progress.c. */
+/* Completion queues: the queue itself, and the places of its endpoints. What fills it is
+ * progress.c. */
 #include "shm.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
-
-#define WOKEN_AT_ONCE 16 /* sockets that one look at the epoll brings */
-#define BYTES_AT_ONCE 16 /* taken from one of them */
 
 static struct shm_cq *cq_of(struct fid_cq *fid)
 {
@@ -63,7 +54,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return plx_likely(done) ? (ssize_t)done : -FI_EAGAIN;
 }
 
-static ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
+ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
 {
 	ssize_t done = cq_read(fid, buf, count);
 
@@ -96,131 +87,7 @@ static ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, 
 static const char *cq_error_text(struct fid_cq *fid, int prov_errno, const void *err_data,
 				 char *buf, size_t size)
 {
-	const char *text = fi_strerror(prov_errno);
-
-	if (buf && size) {
-		strncpy(buf, text, size - 1);
-		buf[size - 1] = '\0';
-	}
-	return text;
-}
-
-/* Sleeping --------------------------------------------------------------------------------- */
-
-static int cq_signal(struct fid_cq *fid)
-{
-	struct shm_cq *cq = cq_of(fid);
-	uint64_t one = 1;
-
-	if (!cq->can_sleep)
-		return -FI_ENOSYS;
-	return write(cq->signal_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;
-}
-
-/* Take away the bytes that woke us, or some of them: the rest wakes us again. */
-static void clear_doorbell(struct shm_ep *ep)
-{
-	char bytes[256];
-	ssize_t got = 1;
-
-	for (int i = 0; i < BYTES_AT_ONCE && got > 0; i++)
-		got = recv(ep->source.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-	if (got > 0 || (got < 0 && errno == EAGAIN))
-		progress_activate(ep);
-	else
-		ep_incoming(ep);
-}
-
-/* See what has woken, or would wake, the queue. Returns whether it was fi_cq_signal. */
-static bool clear_wakes(struct shm_cq *cq)
-{
-	struct epoll_event events[WOKEN_AT_ONCE];
-	int count = epoll_wait(cq->epoll_fd, events, WOKEN_AT_ONCE, 0);
-	bool signalled = false;
-	uint64_t value;
-
-	for (int i = 0; i < count; i++) {
-		if (events[i].data.ptr)
-			clear_doorbell(events[i].data.ptr);
-		else
-			signalled |= read(cq->signal_fd, &value, sizeof(value)) > 0;
-	}
-	return signalled;
-}
-
-int cq_arm(struct shm_cq *cq)
-{
-	if (!cq->can_sleep)
-		return -FI_EINVAL;
-	if (clear_wakes(cq) || cq->head != cq->tail)
-		return -FI_EAGAIN;
-	return progress_arm(cq) ? 0 : -FI_EAGAIN;
-}
-
-/* Not plx_now_ns(): nobody sets up that clock in a program that loads the module. */
-static uint64_t slow_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-static int left_ms(uint64_t end_ns)
-{
-	uint64_t now_ns;
-
-	if (end_ns == UINT64_MAX)
-		return -1;
-	now_ns = slow_now_ns();
-	return now_ns < end_ns ? (int)((end_ns - now_ns + PLX_NS_PER_MS - 1) / PLX_NS_PER_MS) : 0;
-}
-
-static ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source,
-				  const void *condition, int timeout_ms)
-{
-	struct shm_cq *cq = cq_of(fid);
-	uint64_t end_ns = timeout_ms < 0 ? UINT64_MAX
-					 : slow_now_ns() + (uint64_t)timeout_ms * PLX_NS_PER_MS;
-	struct pollfd pollfd = {.fd = cq->epoll_fd, .events = POLLIN};
-
-	if (!cq->can_sleep)
-		return -FI_ENOSYS;
-	for (;;) {
-		ssize_t done = cq_read_from(fid, buf, count, source);
-		int wait_ms = left_ms(end_ns);
-
-		if (done != -FI_EAGAIN || wait_ms == 0)
-			return done;
-		if (clear_wakes(cq))
-			return -FI_EAGAIN; /* fi_cq_signal */
-		if (cq->head == cq->tail && progress_arm(cq) && poll(&pollfd, 1, wait_ms) < 0)
-			return -errno;
-	}
-}
-
-static ssize_t cq_sleep_read(struct fid_cq *fid, void *buf, size_t count, const void *condition,
-			     int timeout_ms)
-{
-	return cq_sleep_read_from(fid, buf, count, NULL, condition, timeout_ms);
-}
-
-static int cq_control(struct fid *fid, int command, void *arg)
-{
-	struct shm_cq *cq = (struct shm_cq *)fid;
-
-	switch (command) {
-	case FI_GETWAIT:
-		if (!cq->can_sleep)
-			return -FI_ENODATA;
-		*(int *)arg = cq->epoll_fd;
-		return 0;
-	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *)arg = cq->can_sleep ? FI_WAIT_FD : FI_WAIT_NONE;
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	return queue_error_text(prov_errno, buf, size);
 }
 
 /* Endpoints -------------------------------------------------------------------------------- */
@@ -302,29 +169,11 @@ void cq_detach(struct shm_cq *cq, struct shm_ep *ep)
 		*at = ep->next_slot;
 }
 
-int cq_watch(struct shm_cq *cq, struct shm_ep *ep)
-{
-	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = ep};
-
-	if (!cq->can_sleep)
-		return 0;
-	return epoll_ctl(cq->epoll_fd, EPOLL_CTL_ADD, ep->source.fd, &event) ? -errno : 0;
-}
-
-void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep)
-{
-	if (cq->can_sleep && ep->source.fd >= 0)
-		epoll_ctl(cq->epoll_fd, EPOLL_CTL_DEL, ep->source.fd, NULL);
-}
-
 /* Opening and closing ---------------------------------------------------------------------- */
 
 static void cq_free(struct shm_cq *cq)
 {
-	if (cq->epoll_fd >= 0)
-		close(cq->epoll_fd);
-	if (cq->signal_fd >= 0)
-		close(cq->signal_fd);
+	queue_close_wait(&cq->wait);
 	if (cq->bell_fd >= 0)
 		close(cq->bell_fd);
 	bell_unmap(cq->bell);
@@ -343,6 +192,11 @@ static int cq_close(struct fid *fid)
 	list_remove(&cq->link);
 	cq_free(cq);
 	return 0;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	return queue_control(&((struct shm_cq *)fid)->wait, command, arg);
 }
 
 static struct fi_ops cq_fid_ops = {
@@ -364,31 +218,11 @@ static struct fi_ops_cq cq_ops = {
 	.strerror = cq_error_text,
 };
 
-static int open_wait(struct shm_cq *cq)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	cq->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	cq->signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (cq->epoll_fd < 0 || cq->signal_fd < 0 ||
-	    epoll_ctl(cq->epoll_fd, EPOLL_CTL_ADD, cq->signal_fd, &event))
-		return -errno;
-	cq->can_sleep = true;
-	return 0;
-}
-
 static int check_attr(const struct fi_cq_attr *attr)
 {
 	if (attr->size > SHM_CQ_SIZE_MAX || attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_EINVAL;
-	switch (attr->wait_obj) {
-	case FI_WAIT_NONE:
-	case FI_WAIT_UNSPEC:
-	case FI_WAIT_FD:
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	return queue_check_wait(attr->wait_obj);
 }
 
 static int cq_init(struct shm_cq *cq, const struct fi_cq_attr *attr)
@@ -398,14 +232,15 @@ static int cq_init(struct shm_cq *cq, const struct fi_cq_attr *attr)
 
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
 	cq->size = size;
-	cq->epoll_fd = cq->signal_fd = cq->bell_fd = -1;
+	cq->wait = (struct queue_wait){.epoll_fd = -1, .signal_fd = -1};
+	cq->bell_fd = -1;
 	list_init(&cq->active);
 	list_init(&cq->belled);
 	cq->slots = calloc(BELL_BITS, sizeof(struct shm_ep *));
 	rc = cq->slots ? resize(cq, power_of_two(size)) : -FI_ENOMEM;
 	rc = rc ? rc : bell_create(&cq->bell, &cq->bell_fd);
 	if (rc == 0 && attr->wait_obj != FI_WAIT_NONE)
-		rc = open_wait(cq);
+		rc = queue_open_wait(&cq->wait, true);
 	return rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: how they are made, bound, enabled, asked about and closed. */
+/* Endpoints: how they are made, bound, enabled and closed. */
 #include "shm.h"
 
 #include <errno.h>
@@ -159,107 +159,6 @@ int ep_enable(struct shm_ep *ep)
 	return 0;
 }
 
-/* Options ---------------------------------------------------------------------------------- */
-
-static int get_op_flags(const struct shm_ep *ep, uint64_t *flags)
-{
-	switch (*flags & DIRECTION) {
-	case FI_TRANSMIT:
-		*flags = ep->tx_flags;
-		return 0;
-	case FI_RECV:
-		*flags = ep->rx_flags;
-		return 0;
-	default:
-		return -FI_EINVAL;
-	}
-}
-
-static int set_op_flags(struct shm_ep *ep, uint64_t flags)
-{
-	uint64_t wanted = flags & ~DIRECTION;
-
-	switch (flags & DIRECTION) {
-	case FI_TRANSMIT:
-		if (wanted & ~shm_info_most.tx_attr->op_flags)
-			return -FI_EBADFLAGS;
-		ep->tx_flags = wanted;
-		return 0;
-	case FI_RECV:
-		if (wanted & ~shm_info_most.rx_attr->op_flags)
-			return -FI_EBADFLAGS;
-		ep->rx_flags = wanted;
-		return 0;
-	default:
-		return -FI_EINVAL;
-	}
-}
-
-static int ep_control(struct fid *fid, int command, void *arg)
-{
-	switch (command) {
-	case FI_ENABLE:
-		return ep_enable(ep_of(fid));
-	case FI_GETOPSFLAG:
-		return get_op_flags(ep_of(fid), arg);
-	case FI_SETOPSFLAG:
-		return set_op_flags(ep_of(fid), *(uint64_t *)arg);
-	default:
-		return -FI_ENOSYS;
-	}
-}
-
-static ssize_t ep_cancel(fid_t fid, void *context)
-{
-	struct shm_ep *ep = ep_of(fid);
-
-	return ep->enabled ? receive_cancel(ep, context) : -FI_EOPBADSTATE;
-}
-
-static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *bytes)
-{
-	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
-		return -FI_ENOPROTOOPT;
-	if (*bytes < sizeof(size_t)) {
-		*bytes = sizeof(size_t);
-		return -FI_ETOOSMALL;
-	}
-	*(size_t *)value = SHM_CM_DATA_MAX;
-	*bytes = sizeof(size_t);
-	return 0;
-}
-
-static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t bytes)
-{
-	return -FI_ENOPROTOOPT;
-}
-
-static int no_tx_context(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
-			 struct fid_ep **out, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_rx_context(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
-			 struct fid_ep **out, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t ep_rx_left(struct fid_ep *fid)
-{
-	const struct shm_ep *ep = ep_of(&fid->fid);
-
-	return ep->enabled ? (ssize_t)(ep->rx_size - (ep->rx_tail - ep->rx_head)) : -FI_EOPBADSTATE;
-}
-
-static ssize_t ep_tx_left(struct fid_ep *fid)
-{
-	const struct shm_ep *ep = ep_of(&fid->fid);
-
-	return ep->enabled ? (ssize_t)(ep->tx_size - (ep->tx_tail - ep->tx_head)) : -FI_EOPBADSTATE;
-}
-
 /* Making and closing ----------------------------------------------------------------------- */
 
 static void disable(struct shm_ep *ep)
@@ -293,23 +192,26 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	switch (command) {
+	case FI_ENABLE:
+		return ep_enable(ep_of(fid));
+	case FI_GETOPSFLAG:
+		return ep_get_op_flags(ep_of(fid), arg);
+	case FI_SETOPSFLAG:
+		return ep_set_op_flags(ep_of(fid), *(uint64_t *)arg);
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
 static struct fi_ops ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
 	.ops_open = shm_no_ops_open,
-};
-
-static struct fi_ops_ep ep_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	.cancel = ep_cancel,
-	.getopt = ep_getopt,
-	.setopt = ep_setopt,
-	.tx_ctx = no_tx_context,
-	.rx_ctx = no_rx_context,
-	.rx_size_left = ep_rx_left,
-	.tx_size_left = ep_tx_left,
 };
 
 static int check_attr(const struct fi_info *info)
@@ -395,7 +297,7 @@ int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;
 	ep->fid.fid.ops = &ep_fid_ops;
-	ep->fid.ops = &ep_ops;
+	ep->fid.ops = &shm_ep_ops;
 	ep->fid.cm = &shm_ep_cm_ops;
 	ep->fid.msg = &shm_msg_ops;
 	ep->fid.rma = &shm_no_rma;

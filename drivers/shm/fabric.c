@@ -94,7 +94,7 @@ int shm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out,
 	fabric->fid.fid.context = context;
 	fabric->fid.fid.ops = &fabric_fid_ops;
 	fabric->fid.ops = &fabric_ops;
-	fabric->fid.api_version = fabric->api_version = attr->api_version;
+	fabric->fid.api_version = attr->api_version;
 	*fabric_out = &fabric->fid;
 	return 0;
 }

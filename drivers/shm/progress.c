@@ -118,7 +118,7 @@ static void finish(struct shm_ep *ep)
 	unlist(ep);
 	receive_flush(ep, FI_ECANCELED);
 	send_flush(ep, FI_ECANCELED);
-	eq_push(ep->eq, FI_SHUTDOWN, &ep->fid.fid, NULL, NULL, 0);
+	ep_tell(ep, FI_SHUTDOWN, NULL, 0);
 }
 
 /* Nothing more comes from the peer. What it sent is delivered first, as far as there are receives;

@@ -1,139 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receiving: posted receives, and what records become completions of them. Hot path: receive_poll
- * with one message in one record and one buffer. */
+/* Receiving: what records become completions of posted receives. Hot path: receive_poll with one
+ * message in one record and one buffer. */
 #include "shm.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/uio.h>
 
 #define READ_MAX (UINT64_C(1) << 20) /* bytes read from the peer's memory in one poll */
-
-/* Posting ------------------------------------------------------------------------------------ */
-
-int receive_init(struct shm_ep *ep)
-{
-	uint32_t capacity = 1;
-
-	while (capacity < ep->rx_size)
-		capacity *= 2;
-	ep->rx_mask = capacity - 1;
-	ep->receives = calloc(capacity, sizeof(*ep->receives));
-	return ep->receives ? 0 : -FI_ENOMEM;
-}
-
-void receive_fini(struct shm_ep *ep)
-{
-	free(ep->receives);
-	free(ep->pieces);
-	ep->receives = NULL;
-	ep->pieces = NULL;
-}
-
-static struct iovec *pieces_of(const struct shm_ep *ep, uint32_t index)
-{
-	return &ep->pieces[(size_t)(index & ep->rx_mask) * SHM_IOV_MAX];
-}
-
-/* The next free place. Return: NULL where all are taken. */
-static struct shm_receive *take_place(struct shm_ep *ep)
-{
-	if (plx_unlikely(ep->rx_tail - ep->rx_head >= ep->rx_size))
-		return NULL;
-	return &ep->receives[ep->rx_tail & ep->rx_mask];
-}
-
-static ssize_t posted(struct shm_ep *ep)
-{
-	ep->rx_tail++;
-	if (plx_unlikely(ep->starved))
-		progress_activate(ep);
-	return 0;
-}
-
-static ssize_t cannot_post(const struct shm_ep *ep)
-{
-	return ep->enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
-}
-
-static inline bool may_post(const struct shm_ep *ep)
-{
-	return ep->enabled && ep->state != EP_DEAD;
-}
-
-static uint64_t wanted(const struct shm_ep *ep, uint64_t flags)
-{
-	return !ep->rx_selective || flags & FI_COMPLETION ? FI_COMPLETION : 0;
-}
-
-ssize_t shm_receive_post(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
-			 void *context)
-{
-	struct shm_ep *ep = (struct shm_ep *)fid;
-	struct shm_receive *receive = take_place(ep);
-
-	if (plx_unlikely(!may_post(ep)))
-		return cannot_post(ep);
-	if (plx_unlikely(!receive))
-		return -FI_EAGAIN;
-	*receive = (struct shm_receive){
-		.buf = buf,
-		.length = length,
-		.context = context,
-		.flags = wanted(ep, ep->rx_flags),
-		.total = length,
-		.pieces = 1,
-	};
-	return posted(ep);
-}
-
-static ssize_t post_pieces(struct shm_ep *ep, const struct iovec *iov, size_t count, void *context,
-			   uint64_t flags)
-{
-	struct shm_receive *receive = take_place(ep);
-	size_t total = 0;
-
-	if (!may_post(ep))
-		return cannot_post(ep);
-	if (!receive)
-		return -FI_EAGAIN;
-	if (!ep->pieces)
-		ep->pieces = calloc((size_t)ep->rx_mask + 1, SHM_IOV_MAX * sizeof(struct iovec));
-	if (!ep->pieces)
-		return -FI_ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		pieces_of(ep, ep->rx_tail)[i] = iov[i];
-		total += iov[i].iov_len;
-	}
-	*receive = (struct shm_receive){
-		.buf = iov[0].iov_base,
-		.length = iov[0].iov_len,
-		.context = context,
-		.flags = wanted(ep, flags),
-		.total = total,
-		.pieces = (uint32_t)count,
-	};
-	return posted(ep);
-}
-
-ssize_t shm_receive_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	struct iovec none = {0};
-
-	if (msg->iov_count > SHM_IOV_MAX)
-		return -FI_EINVAL;
-	if (msg->iov_count == 0)
-		return post_pieces((struct shm_ep *)fid, &none, 1, msg->context, flags);
-	return post_pieces((struct shm_ep *)fid, msg->msg_iov, msg->iov_count, msg->context, flags);
-}
-
-ssize_t shm_receive_postv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			  fi_addr_t source, void *context)
-{
-	struct fi_msg msg = {.msg_iov = iov, .iov_count = count, .context = context};
-
-	return shm_receive_postmsg(fid, &msg, ((struct shm_ep *)fid)->rx_flags);
-}
 
 /* Completing --------------------------------------------------------------------------------- */
 
@@ -158,53 +31,6 @@ static void complete(struct shm_ep *ep, const struct shm_receive *receive, uint6
 	cq_push(ep->rx_cq, &completion);
 }
 
-static void fail(struct shm_ep *ep, const struct shm_receive *receive, int err)
-{
-	struct shm_completion completion = {
-		.context = receive->context,
-		.flags = FI_RECV | FI_MSG,
-		.buf = receive->buf,
-		.err = err,
-	};
-
-	cq_push(ep->rx_cq, &completion);
-}
-
-/* Those that were cancelled have told so. */
-static void drop_cancelled(struct shm_ep *ep)
-{
-	while (ep->rx_head != ep->rx_tail && ep->receives[ep->rx_head & ep->rx_mask].cancelled)
-		ep->rx_head++;
-}
-
-void receive_flush(struct shm_ep *ep, int err)
-{
-	for (; ep->rx_head != ep->rx_tail; ep->rx_head++) {
-		struct shm_receive *receive = &ep->receives[ep->rx_head & ep->rx_mask];
-
-		if (!receive->cancelled)
-			fail(ep, receive, err);
-	}
-	ep->part_kind = 0;
-}
-
-/* The oldest with that context; not one that a message is being put into. */
-ssize_t receive_cancel(struct shm_ep *ep, void *context)
-{
-	for (uint32_t i = ep->rx_head + (ep->part_kind != 0); i != ep->rx_tail; i++) {
-		struct shm_receive *receive = &ep->receives[i & ep->rx_mask];
-
-		if (receive->context == context && !receive->cancelled) {
-			receive->cancelled = true;
-			fail(ep, receive, FI_ECANCELED);
-			if (!ep->part_kind)
-				drop_cancelled(ep);
-			return 0;
-		}
-	}
-	return -FI_ENOENT;
-}
-
 /* Records ------------------------------------------------------------------------------------ */
 
 /* What of a receive's pieces is behind `skip` bytes. Returns how many. */
@@ -212,7 +38,7 @@ static int pieces_from(const struct shm_ep *ep, const struct shm_receive *receiv
 		       struct iovec *out)
 {
 	struct iovec whole = {.iov_base = receive->buf, .iov_len = receive->length};
-	const struct iovec *from = receive->pieces == 1 ? &whole : pieces_of(ep, ep->rx_head);
+	const struct iovec *from = receive->pieces == 1 ? &whole : receive_pieces(ep, ep->rx_head);
 	int count = 0;
 
 	for (uint32_t i = 0; i < receive->pieces; i++) {
@@ -276,24 +102,11 @@ static void end_part(struct shm_ep *ep, const struct shm_receive *receive)
 	ep->rx_head++;
 }
 
-/* RECORD_FIRST, RECORD_NEXT. Return: whether it may be one. */
-static bool receive_part(struct shm_ep *ep, const struct shm_receive *receive,
-			 const struct record *record)
+/* Take what a part brings of its message. Return: whether that may be. */
+static bool take_part(struct shm_ep *ep, const struct shm_receive *receive,
+		      const struct record *record, const uint8_t *payload, uint64_t length)
 {
-	const uint8_t *payload = record->payload;
-	uint64_t length = record->length, total;
-
-	if (record->kind == RECORD_FIRST) {
-		if (ep->part_kind || length < sizeof(total))
-			return false;
-		memcpy(&total, payload, sizeof(total));
-		payload += sizeof(total);
-		length -= sizeof(total);
-		if (total > SHM_MESSAGE_MAX)
-			return false;
-		begin_part(ep, record, total);
-	}
-	if (ep->part_kind != RECORD_FIRST || length == 0 || length > ep->part_total - ep->part_done)
+	if (length == 0 || length > ep->part_total - ep->part_done)
 		return false;
 	copy_pieces(ep, receive, ep->part_done, payload, length);
 	ep->part_done += length;
@@ -303,9 +116,33 @@ static bool receive_part(struct shm_ep *ep, const struct shm_receive *receive,
 	return true;
 }
 
+/* RECORD_FIRST: the total, and the first bytes. */
+static bool receive_first(struct shm_ep *ep, const struct shm_receive *receive,
+			  const struct record *record)
+{
+	uint64_t total;
+
+	if (ep->part_kind || record->length < sizeof(total))
+		return false;
+	memcpy(&total, record->payload, sizeof(total));
+	if (total > SHM_MESSAGE_MAX)
+		return false;
+	begin_part(ep, record, total);
+	return take_part(ep, receive, record, record->payload + sizeof(total),
+			 record->length - sizeof(total));
+}
+
+/* RECORD_NEXT: more of what a RECORD_FIRST began. */
+static bool receive_next(struct shm_ep *ep, const struct shm_receive *receive,
+			 const struct record *record)
+{
+	return ep->part_kind == RECORD_FIRST &&
+	       take_part(ep, receive, record, record->payload, record->length);
+}
+
 /* Reading from the sender's memory ----------------------------------------------------------- */
 
-/* RECORD_READ: remember where the message is. */
+/* Remember where the message is. */
 static bool begin_read(struct shm_ep *ep, const struct record *record)
 {
 	uint32_t count = record->length / sizeof(struct record_piece);
@@ -367,7 +204,7 @@ static ssize_t read_some(struct shm_ep *ep, const struct shm_receive *receive)
 	return progress_peer_is_there(ep) ? got : -ESRCH;
 }
 
-/* Go on with a RECORD_READ. Return: whether all went well. */
+/* Return: whether all went well. */
 static bool continue_read(struct shm_ep *ep, const struct shm_receive *receive,
 			  const struct record *record)
 {
@@ -386,14 +223,29 @@ static bool continue_read(struct shm_ep *ep, const struct shm_receive *receive,
 
 /* Polling ------------------------------------------------------------------------------------ */
 
-static bool receive_other(struct shm_ep *ep, const struct shm_receive *receive,
-			  const struct record *record)
+/* RECORD_READ: it stays where it is until all was read. */
+static bool receive_read(struct shm_ep *ep, const struct shm_receive *receive,
+			 const struct record *record)
 {
-	if (record->kind != RECORD_READ)
-		return receive_part(ep, receive, record);
 	if (!ep->part_kind && !begin_read(ep, record))
 		return false;
 	return ep->part_kind == RECORD_READ && continue_read(ep, receive, record);
+}
+
+/* What is not a message that begins and ends here. Return: whether it may be where it is. */
+static bool receive_other(struct shm_ep *ep, const struct shm_receive *receive,
+			  const struct record *record)
+{
+	switch (record->kind) {
+	case RECORD_FIRST:
+		return receive_first(ep, receive, record);
+	case RECORD_NEXT:
+		return receive_next(ep, receive, record);
+	case RECORD_READ:
+		return receive_read(ep, receive, record);
+	default: /* RECORD_MESSAGE inside of another */
+		return false;
+	}
 }
 
 /* Take one record. Return: 1; 0 there is none, or it must wait; -1 the peer is gone, or scribbles.
@@ -418,7 +270,7 @@ static inline int take(struct shm_ep *ep)
 	else if (!receive_other(ep, receive, &record))
 		return -1;
 	if (plx_unlikely(!ep->part_kind && ep->rx_head != ep->rx_tail))
-		drop_cancelled(ep);
+		receive_drop_cancelled(ep);
 	return 1;
 }
 

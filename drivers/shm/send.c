@@ -311,15 +311,16 @@ static inline bool completes(const struct shm_ep *ep, uint64_t flags)
 	return !ep->tx_selective || flags & FI_COMPLETION;
 }
 
-static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
-			fi_addr_t destination, void *context)
+static inline ssize_t send_buffer(struct shm_ep *ep, const void *buf, size_t length, bool has_data,
+				  uint64_t data, void *context)
 {
-	struct shm_ep *ep = ep_of(fid);
 	struct iovec iov = {(void *)(uintptr_t)buf, length};
 	struct message message = {
 		.iov = &iov,
 		.count = 1,
 		.length = length,
+		.data = data,
+		.has_data = has_data,
 		.context = context,
 		.flags = ep->tx_flags,
 		.wants_completion = completes(ep, ep->tx_flags),
@@ -328,23 +329,16 @@ static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t length, void
 	return send_message(ep, &message);
 }
 
+static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
+			fi_addr_t destination, void *context)
+{
+	return send_buffer(ep_of(fid), buf, length, false, 0, context);
+}
+
 static ssize_t send_data(struct fid_ep *fid, const void *buf, size_t length, void *desc,
 			 uint64_t data, fi_addr_t destination, void *context)
 {
-	struct shm_ep *ep = ep_of(fid);
-	struct iovec iov = {(void *)(uintptr_t)buf, length};
-	struct message message = {
-		.iov = &iov,
-		.count = 1,
-		.length = length,
-		.data = data,
-		.has_data = true,
-		.context = context,
-		.flags = ep->tx_flags,
-		.wants_completion = completes(ep, ep->tx_flags),
-	};
-
-	return send_message(ep, &message);
+	return send_buffer(ep_of(fid), buf, length, true, data, context);
 }
 
 static ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -377,26 +371,30 @@ static ssize_t send_pieces(struct fid_ep *fid, const struct iovec *iov, void **d
 	return send_msg(fid, &msg, ep_of(fid)->tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
 }
 
-static ssize_t inject(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination)
+static inline ssize_t inject_buffer(struct shm_ep *ep, const void *buf, size_t length,
+				    bool has_data, uint64_t data)
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, length};
 	struct message message = {.iov = &iov, .count = 1, .length = length};
 
+	if (has_data) {
+		message.has_data = true;
+		message.data = data;
+	}
 	if (plx_unlikely(length > SHM_INJECT_MAX))
 		return -FI_EINVAL;
-	return send_message(ep_of(fid), &message);
+	return send_message(ep, &message);
+}
+
+static ssize_t inject(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination)
+{
+	return inject_buffer(ep_of(fid), buf, length, false, 0);
 }
 
 static ssize_t inject_data(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
 			   fi_addr_t destination)
 {
-	struct iovec iov = {(void *)(uintptr_t)buf, length};
-	struct message message = {
-		.iov = &iov, .count = 1, .length = length, .data = data, .has_data = true};
-
-	if (length > SHM_INJECT_MAX)
-		return -FI_EINVAL;
-	return send_message(ep_of(fid), &message);
+	return inject_buffer(ep_of(fid), buf, length, true, data);
 }
 
 struct fi_ops_msg shm_msg_ops = {

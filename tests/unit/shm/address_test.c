@@ -206,6 +206,35 @@ static void addresses_of_many_are_foreign(void **state)
 	assert_false(is_local("ff0e::1"));
 }
 
+/* Finding a port --------------------------------------------------------------------------- */
+
+/* Whatever port it had before, and whoever has that. */
+static void a_port_is_found_that_nobody_has(void **state)
+{
+	struct sockaddr_storage mine = address("127.0.0.1", 0), found;
+	socklen_t bytes = sizeof(mine);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&mine, sizeof(struct sockaddr_in)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&mine, &bytes), 0);
+	found = mine;
+	assert_int_equal(address_find_port(&found), 0);
+	assert_int_not_equal(shm_address_port((struct sockaddr *)&found), 0);
+	assert_int_not_equal(shm_address_port((struct sockaddr *)&found),
+			     shm_address_port((struct sockaddr *)&mine));
+	shm_address_set_port((struct sockaddr *)&found, shm_address_port((struct sockaddr *)&mine));
+	assert_memory_equal(&found, &mine, sizeof(mine));
+	close(fd);
+}
+
+static void no_port_is_found_elsewhere(void **state)
+{
+	struct sockaddr_storage other = address("192.0.2.1", 7000);
+
+	assert_int_equal(address_find_port(&other), -FI_EADDRNOTAVAIL);
+	assert_int_equal(shm_address_port((struct sockaddr *)&other), 7000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +251,8 @@ int main(void)
 		cmocka_unit_test(ipv6_addresses_of_this_host_are_local),
 		cmocka_unit_test(other_addresses_are_foreign),
 		cmocka_unit_test(addresses_of_many_are_foreign),
+		cmocka_unit_test(a_port_is_found_that_nobody_has),
+		cmocka_unit_test(no_port_is_found_elsewhere),
 	};
 
 	return cmocka_run_group_tests_name("shm/address", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that know where a listener or a connector is to be found, and mean it no good: what
  * they do costs nobody else a connection, and leaves nothing behind. */
-#include "cm.h"
+#include "meet.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -10,36 +10,6 @@
 #include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-
-static struct party server, client;
-static struct fid_pep *pep;
-static struct sockaddr_storage address; /* of pep */
-static union cm_event event;
-static int descriptors, mappings;
-
-static int setup(void **state)
-{
-	shm_params.ring_bytes = SEGMENT_RING_BYTES_MIN;
-	descriptors = count_descriptors();
-	mappings = count_mappings();
-	party_open(&server, cm_info("127.0.0.1", NULL, FI_SOURCE));
-	party_open(&client, cm_info("127.0.0.1", "1", 0));
-	pep = party_pep(&server);
-	assert_int_equal(fi_listen(pep), 0);
-	address = cm_name(&pep->fid);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	if (pep)
-		assert_int_equal(fi_close(&pep->fid), 0);
-	party_close(&client);
-	party_close(&server);
-	assert_int_equal(count_descriptors(), descriptors);
-	assert_int_equal(count_mappings(), mappings);
-	return 0;
-}
 
 static struct shm_pep *listener(void)
 {
@@ -278,14 +248,6 @@ static void descriptors_that_run_out_are_waited_for(void **state)
 
 /* Against a connector ------------------------------------------------------------------------- */
 
-static struct fid_ep *dial(void)
-{
-	struct fid_ep *ep = party_ep(&client, client.info);
-
-	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
-	return ep;
-}
-
 static void expect_failure(struct fid_ep *ep, int err)
 {
 	struct fi_eq_err_entry error = cm_wait_error(client.eq);
@@ -299,7 +261,7 @@ static void expect_failure(struct fid_ep *ep, int err)
 static void a_listener_that_hangs_up_has_refused(void **state)
 {
 	int fd = listen_raw();
-	struct fid_ep *ep = dial(), *second = dial();
+	struct fid_ep *ep = dial(NULL, 0), *second = dial(NULL, 0);
 
 	close(accept4(fd, NULL, NULL, SOCK_CLOEXEC)); /* with what was sent unread */
 	assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
@@ -312,14 +274,14 @@ static void an_answer_that_cannot_be_ends_the_attempt(void **state)
 {
 	struct raw_half raw;
 	int fd = listen_raw(), peer;
-	struct fid_ep *ep = dial();
+	struct fid_ep *ep = dial(NULL, 0);
 
 	raw_open(&raw);
 	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	assert_int_equal(send(peer, "hello", 5, 0), 5);
 	expect_failure(ep, FI_EINVAL);
 	close(peer);
-	ep = dial();
+	ep = dial(NULL, 0);
 	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	assert_int_equal(wire_send(peer, WIRE_CONNECT, &raw.half, NULL, 0), 0);
 	expect_failure(ep, FI_ECONNABORTED);
@@ -332,7 +294,7 @@ static void bytes_behind_an_answer_are_calls(void **state)
 {
 	struct raw_half raw;
 	int fd = listen_raw(), peer;
-	struct fid_ep *ep = dial();
+	struct fid_ep *ep = dial(NULL, 0);
 
 	raw_open(&raw);
 	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
@@ -351,7 +313,7 @@ static void bytes_behind_an_answer_are_calls(void **state)
 static void who_never_answers_can_be_left(void **state)
 {
 	int fd = listen_raw();
-	struct fid_ep *ep = dial();
+	struct fid_ep *ep = dial(NULL, 0);
 
 	cm_expect_nothing(client.eq);
 	assert_int_equal(fi_close(&ep->fid), 0);

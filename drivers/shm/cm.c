@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A connection, as both sides have it: how it begins once each has the other's half, how it is
+ * accepted, told of, and lost. From where both halves are there the socket carries nothing but
+ * bytes that wake, and its end says that the peer is gone. */
+#include "shm.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static struct shm_ep *ep_of(struct fid_ep *fid)
+{
+	return (struct shm_ep *)fid;
+}
+
+/* Events ------------------------------------------------------------------------------------ */
+
+/* Each state is come to once, so it cannot have more to tell. */
+static struct shm_event *next_event(struct shm_ep *ep)
+{
+	assert(ep->told < PLX_ARRAY_LEN(ep->events));
+	return &ep->events[ep->told++];
+}
+
+void ep_tell(struct shm_ep *ep, uint32_t event, const void *data, uint32_t length)
+{
+	eq_push(ep->eq, next_event(ep), event, &ep->fid.fid, data, length);
+}
+
+void ep_tell_error(struct shm_ep *ep, int err, const void *data, uint32_t length)
+{
+	eq_push_error(ep->eq, next_event(ep), &ep->fid.fid, err, data, length);
+}
+
+/* Both halves ------------------------------------------------------------------------------ */
+
+int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length)
+{
+	struct wire_half half = {
+		.ring_bytes = ep->reader.segment.ring_bytes,
+		.bell_bit = ep->slot,
+		.probe_address = (uintptr_t)&ep->probe,
+		.probe_value = ep->probe,
+		.address = ep->local,
+		.segment_fd = ep->segment_fd,
+		.bell_fd = ep->rx_cq->bell_fd,
+	};
+	int rc = wire_send(ep->source.fd, kind, &half, data, length);
+
+	if (rc)
+		return rc;
+	close(ep->segment_fd);
+	ep->segment_fd = -1;
+	return 0;
+}
+
+/* See whether the peer's memory can be read: if so, the word is there that it told. */
+static bool can_read_memory(const struct shm_offer *offer)
+{
+	uint64_t value;
+	struct iovec local = {&value, sizeof(value)};
+	struct iovec remote = {(void *)(uintptr_t)offer->probe_address, sizeof(value)};
+
+	return shm_params.cma && offer->pid > 0 &&
+	       process_vm_readv(offer->pid, &local, 1, &remote, 1, 0) == sizeof(value) &&
+	       value == offer->probe_value;
+}
+
+static int watch(struct shm_ep *ep)
+{
+	int rc = eq_watch(ep->eq, &ep->source, EPOLLRDHUP);
+
+	rc = rc ? rc : cq_watch(ep->rx_cq, ep);
+	if (rc == 0 && ep->tx_cq != ep->rx_cq)
+		rc = cq_watch(ep->tx_cq, ep);
+	return rc;
+}
+
+static void unwatch(struct shm_ep *ep)
+{
+	eq_unwatch(ep->eq, &ep->source);
+	cq_unwatch(ep->rx_cq, ep);
+	if (ep->tx_cq != ep->rx_cq)
+		cq_unwatch(ep->tx_cq, ep);
+}
+
+int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer)
+{
+	int rc = watch(ep);
+
+	if (rc)
+		return rc;
+	if (can_read_memory(offer))
+		/* Release: nothing goes with it but the peer's right to use it. */
+		atomic_store_explicit(&ep->reader.segment.control->can_read, 1,
+				      memory_order_release);
+	ring_writer_init(&ep->writer, &offer->segment);
+	ep->peer_bell = offer->bell;
+	ep->peer_bell_bit = offer->bell_bit;
+	ep->peer_pid = offer->pid;
+	if (!ep->peer.ss_family)
+		ep->peer = offer->address;
+	*offer = (struct shm_offer){0};
+	ep->state = EP_CONNECTED;
+	progress_begin(ep);
+	return 0;
+}
+
+void ep_disconnect(struct shm_ep *ep)
+{
+	free(ep->later);
+	ep->later = NULL;
+	if (ep->source.fd < 0)
+		return;
+	unwatch(ep);
+	/* A child of this process may still have it. */
+	shutdown(ep->source.fd, SHUT_RDWR);
+	close(ep->source.fd);
+	ep->source.fd = -1;
+}
+
+/* Accepting -------------------------------------------------------------------------------- */
+
+static int check_accept(const struct shm_ep *ep, size_t length)
+{
+	if (ep->state != EP_IDLE)
+		return -FI_EOPBADSTATE;
+	return !ep->request || length > SHM_CM_DATA_MAX ? -FI_EINVAL : 0;
+}
+
+/* Past the answer there is no way back: what fails then ends the connection. */
+static int answer(struct shm_ep *ep, const void *data, size_t length)
+{
+	struct shm_request *request = ep->request;
+	int rc;
+
+	ep->source.fd = request->source.fd;
+	request->source.fd = -1;
+	rc = ep_send_half(ep, WIRE_ACCEPT, data, length);
+	rc = rc ? rc : ep_take_offer(ep, &request->offer);
+	request_free(request);
+	ep->request = NULL;
+	if (rc == 0) {
+		ep_tell(ep, FI_CONNECTED, NULL, 0);
+		return 0;
+	}
+	ep_disconnect(ep);
+	ep->state = EP_DEAD;
+	return rc == -FI_ENOTCONN ? -FI_ECONNABORTED : rc;
+}
+
+static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
+{
+	struct shm_ep *ep = ep_of(fid);
+	int rc = check_accept(ep, length);
+
+	rc = rc ? rc : ep_enable(ep);
+	return rc ? rc : answer(ep, data, length);
+}
+
+/* Ending it -------------------------------------------------------------------------------- */
+
+/* Of a connected one, the event queue hears of its end alone. */
+void ep_incoming(struct shm_ep *ep)
+{
+	if (ep->later) {
+		ep_retry(ep);
+	} else if (ep->state == EP_CONNECTING) {
+		ep_answered(ep);
+	} else {
+		unwatch(ep);
+		progress_hang_up(ep);
+	}
+}
+
+static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
+{
+	struct shm_ep *ep = ep_of(fid);
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (ep->state < EP_CONNECTED)
+		return -FI_ENOTCONN;
+	ep->shut_down = true;
+	shutdown(ep->source.fd, SHUT_RDWR);
+	unwatch(ep);
+	progress_hang_up(ep);
+	return 0;
+}
+
+/* Names ------------------------------------------------------------------------------------ */
+
+static int ep_setname(fid_t fid, void *address, size_t bytes)
+{
+	struct shm_ep *ep = (struct shm_ep *)fid;
+
+	if (ep->state != EP_IDLE || ep->request)
+		return -FI_EOPBADSTATE;
+	return address_take(address, bytes, &ep->local);
+}
+
+static int ep_getname(fid_t fid, void *address, size_t *bytes)
+{
+	const struct shm_ep *ep = (struct shm_ep *)fid;
+
+	return ep->local.ss_family ? address_give(&ep->local, address, bytes) : -FI_EADDRNOTAVAIL;
+}
+
+static int ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
+{
+	const struct shm_ep *ep = ep_of(fid);
+
+	return ep->state < EP_CONNECTED ? -FI_ENOTCONN : address_give(&ep->peer, address, bytes);
+}
+
+static int no_listen(struct fid_pep *pep)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length)
+{
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_cm shm_ep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = ep_getname,
+	.getpeer = ep_getpeer,
+	.connect = shm_ep_connect,
+	.listen = no_listen,
+	.accept = ep_accept,
+	.reject = no_reject,
+	.shutdown = ep_shutdown,
+};

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: one is a connection, or is to become one. */
+#ifndef SHM_EP_H
+#define SHM_EP_H
+
+#include "eq.h"
+#include "list.h"
+#include "ring.h"
+#include "wire.h"
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+
+#define SHM_IOV_MAX      4
+#define SHM_TX_SIZE      256
+#define SHM_TX_SIZE_MAX  4096
+#define SHM_RX_SIZE      256
+#define SHM_RX_SIZE_MAX  4096
+#define SHM_INJECT_MAX   4096
+#define SHM_MESSAGE_MAX  (UINT64_C(1) << 40)
+#define SHM_POLL_RECORDS 64 /* records taken in one poll, at most */
+
+struct shm_cq;
+struct shm_domain;
+struct shm_request;
+
+enum shm_listed { LISTED_NOT, LISTED_ACTIVE, LISTED_BELLED };
+
+enum shm_ep_state {
+	EP_IDLE,       /* made, maybe enabled; receives may be posted */
+	EP_CONNECTING, /* our half was sent */
+	EP_CONNECTED,
+	EP_DRAINING, /* the peer hung up or we shut down: what it sent is still delivered */
+	EP_DEAD,     /* all flushed */
+};
+
+/* A posted receive. More pieces than one: in the endpoint's `pieces`, at its own index. */
+struct shm_receive {
+	void *buf; /* the first piece */
+	size_t length;
+	void *context;
+	uint64_t flags; /* FI_COMPLETION: wanted */
+	size_t total;   /* of all pieces */
+	uint32_t pieces;
+	bool cancelled; /* its completion was queued already */
+};
+
+/* A send that is not done when fi_send returns: parts are still to be written, or the peer still
+ * has to read it. */
+struct shm_send {
+	void *context;
+	uint64_t flags; /* of the operation */
+	uint64_t data;
+	uint64_t total, written; /* written == total: only waits for the head */
+	uint64_t end;            /* it is done when the head is here */
+	struct iovec pieces[SHM_IOV_MAX];
+	uint32_t piece_count, piece;
+	size_t offset; /* in that piece */
+	bool has_data, wants_completion;
+};
+
+struct shm_ep {
+	struct fid_ep fid;
+	uint8_t state;  /* enum shm_ep_state */
+	uint8_t listed; /* enum shm_listed: in which list of rx_cq */
+	bool enabled, tx_selective, rx_selective;
+	bool shut_down;  /* by fi_shutdown here */
+	bool starved;    /* a record is there, and no receive posted for it */
+	bool broken;     /* the peer wrote what cannot be: nothing more is read */
+	bool is_sending; /* in the domain's list */
+	struct shm_cq *rx_cq, *tx_cq;
+	struct shm_domain *domain;
+
+	/* Receiving. */
+	struct ring_reader reader;
+	uint64_t drain_end; /* where the head can be at most, once the peer hung up */
+	struct shm_receive *receives;
+	uint32_t rx_head, rx_tail, rx_mask, rx_size; /* free-running */
+	uint32_t idle_looks;
+	uint64_t rx_flags; /* default operation flags */
+	struct shm_list link;
+	/* A message that comes in parts, by records or by reads; part_kind 0: none. */
+	uint8_t part_kind; /* RECORD_FIRST or RECORD_READ */
+	bool part_has_data;
+	uint64_t part_total, part_done, part_data;
+	struct record_piece sources[SHM_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
+	uint32_t source_count;
+	pid_t peer_pid;
+	struct iovec *pieces; /* SHM_IOV_MAX for each posted receive; NULL: none ever had two */
+	uint32_t slot;        /* in rx_cq->slots */
+	struct shm_ep *next_slot;
+
+	/* Sending. */
+	struct ring_writer writer;
+	uint64_t inline_max; /* longer messages do not go through the ring in one record */
+	struct bell *peer_bell;
+	uint32_t peer_bell_bit;
+	struct shm_send *sends;
+	uint32_t tx_head, tx_tail, tx_mask, tx_size; /* free-running */
+	uint64_t tx_flags;
+	struct shm_list send_link;
+
+	/* Connection. */
+	struct shm_source source; /* the socket */
+	struct shm_eq *eq;
+	struct fi_info *info;
+	struct shm_request *request; /* it was made from, until fi_accept */
+	struct shm_later *later; /* the peer's backlog is full: source is a timer, to try again */
+	int segment_fd;          /* of the receiving ring, until it is sent; else -1 */
+	struct sockaddr_storage local, peer;
+	uint64_t probe; /* a word that the peer reads to see whether it can */
+	/* What it has told: FI_CONNECTED and FI_SHUTDOWN, or why it is not connected. */
+	struct shm_event events[2];
+	uint32_t told;
+};
+
+/* ep.c ------------------------------------------------------------------------------------- */
+
+int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
+		void *context);
+int ep_enable(struct shm_ep *ep); /* unless it is enabled already */
+
+/* option.c: what endpoints are asked and told, besides what they are for --------------------- */
+
+extern struct fi_ops_ep shm_ep_ops;
+int shm_getopt(fid_t fid, int level, int name, void *value, size_t *bytes);
+int shm_setopt(fid_t fid, int level, int name, const void *value, size_t bytes);
+int ep_get_op_flags(const struct shm_ep *ep, uint64_t *flags);
+int ep_set_op_flags(struct shm_ep *ep, uint64_t flags);
+
+/* cm.c: being connected ---------------------------------------------------------------------- */
+
+extern struct fi_ops_cm shm_ep_cm_ops;
+/* Tell the application. data: private data, or NULL. */
+void ep_tell(struct shm_ep *ep, uint32_t event, const void *data, uint32_t length);
+void ep_tell_error(struct shm_ep *ep, int err, const void *data, uint32_t length);
+int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length);
+/* Both halves are there: rings and bell are set, the data path may begin. */
+int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer);
+void ep_disconnect(struct shm_ep *ep); /* closes its socket; accepts one that has none */
+void ep_incoming(struct shm_ep *ep);   /* its socket has something, or hung up */
+
+/* connect.c: the way there, for the side that asks ------------------------------------------- */
+
+int shm_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length);
+void ep_retry(struct shm_ep *ep);    /* of ep->later: its timer expired */
+void ep_answered(struct shm_ep *ep); /* the listener said something, or hung up */
+
+/* progress.c ------------------------------------------------------------------------------- */
+
+void progress_begin(struct shm_ep *ep);   /* connected: from here on it is polled */
+void progress_end(struct shm_ep *ep);     /* closed */
+void progress_hang_up(struct shm_ep *ep); /* the peer is gone: deliver, flush, tell */
+void progress_broken(struct shm_ep *ep);  /* the peer, or what it wrote, is of no use */
+bool progress_peer_is_there(const struct shm_ep *ep);
+void progress_send_later(struct shm_ep *ep); /* it has sends under way */
+void progress_poll(struct shm_cq *cq);       /* what one read of the queue does before it looks */
+void progress_activate(struct shm_ep *ep);
+bool progress_arm(struct shm_cq *cq); /* returns whether there is nothing to do: it may sleep */
+
+/* send.c ----------------------------------------------------------------------------------- */
+
+extern struct fi_ops_msg shm_msg_ops;
+int send_init(struct shm_ep *ep);
+void send_fini(struct shm_ep *ep);
+bool send_go_on(struct shm_ep *ep); /* returns whether something was written or completed */
+void send_flush(struct shm_ep *ep, int err);
+void ep_wake_peer(struct shm_ep *ep); /* one byte on the socket */
+
+/* post.c: posted receives ------------------------------------------------------------------- */
+
+int receive_init(struct shm_ep *ep);
+void receive_fini(struct shm_ep *ep);
+ssize_t shm_receive_post(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
+			 void *context);
+ssize_t shm_receive_postv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			  fi_addr_t source, void *context);
+ssize_t shm_receive_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags);
+ssize_t receive_cancel(struct shm_ep *ep, void *context);
+void receive_flush(struct shm_ep *ep, int err);
+void receive_drop_cancelled(struct shm_ep *ep); /* from the front */
+
+/* The pieces of a posted receive that has several. */
+static inline struct iovec *receive_pieces(const struct shm_ep *ep, uint32_t index)
+{
+	return &ep->pieces[(size_t)(index & ep->rx_mask) * SHM_IOV_MAX];
+}
+
+/* receive.c -------------------------------------------------------------------------------- */
+
+uint32_t receive_poll(struct shm_ep *ep, uint32_t max); /* records taken */
+
+/* refuse.c: what endpoints do not have ------------------------------------------------------ */
+
+extern struct fi_ops_rma shm_no_rma;
+extern struct fi_ops_tagged shm_no_tagged;
+extern struct fi_ops_atomic shm_no_atomic;
+extern struct fi_ops_collective shm_no_collective;
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the two kinds of queue have in common: see queue.h. */
+#include "shm.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The wait object -------------------------------------------------------------------------- */
+
+int queue_check_wait(enum fi_wait_obj wait_obj)
+{
+	switch (wait_obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+int queue_open_wait(struct queue_wait *wait, bool with_signal)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	wait->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (wait->epoll_fd < 0)
+		return -errno;
+	if (!with_signal)
+		return 0;
+	wait->signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wait->signal_fd < 0 ||
+	    epoll_ctl(wait->epoll_fd, EPOLL_CTL_ADD, wait->signal_fd, &event))
+		return -errno;
+	return 0;
+}
+
+void queue_close_wait(struct queue_wait *wait)
+{
+	if (wait->signal_fd >= 0)
+		close(wait->signal_fd);
+	if (wait->epoll_fd >= 0)
+		close(wait->epoll_fd);
+}
+
+int queue_control(const struct queue_wait *wait, int command, void *arg)
+{
+	switch (command) {
+	case FI_GETWAIT:
+		if (!queue_can_sleep(wait))
+			return -FI_ENODATA;
+		*(int *)arg = wait->epoll_fd;
+		return 0;
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = queue_can_sleep(wait) ? FI_WAIT_FD : FI_WAIT_NONE;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+/* Time ------------------------------------------------------------------------------------- */
+
+/* Not plx_now_ns(): nobody sets up that clock in a program that loads the module. */
+static uint64_t slow_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+uint64_t queue_end_ns(int timeout_ms)
+{
+	return timeout_ms < 0 ? UINT64_MAX : slow_now_ns() + (uint64_t)timeout_ms * PLX_NS_PER_MS;
+}
+
+int queue_left_ms(uint64_t end_ns)
+{
+	uint64_t now_ns;
+
+	if (end_ns == UINT64_MAX)
+		return -1;
+	now_ns = slow_now_ns();
+	return now_ns < end_ns ? (int)((end_ns - now_ns + PLX_NS_PER_MS - 1) / PLX_NS_PER_MS) : 0;
+}
+
+/* Errors ----------------------------------------------------------------------------------- */
+
+const char *queue_error_text(int err, char *buf, size_t size)
+{
+	const char *text = fi_strerror(err);
+
+	if (buf && size) {
+		strncpy(buf, text, size - 1);
+		buf[size - 1] = '\0';
+	}
+	return text;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How connections end, and that nothing is left of them. */
+#include "meet.h"
+
+#include <poll.h>
+
+static void a_closed_peer_is_told_once(void **state)
+{
+	struct fid_ep *one, *two;
+
+	make_pair(&one, &two);
+	close_ep(two);
+	cm_wait(client.eq, FI_SHUTDOWN, &event);
+	assert_ptr_equal(event.cm.fid, &one->fid);
+	cm_expect_nothing(client.eq);
+	close_ep(one);
+}
+
+static bool is_readable(struct fid *fid)
+{
+	struct pollfd pollfd = {.events = POLLIN};
+
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &pollfd.fd), 0);
+	return poll(&pollfd, 1, 0) != 0;
+}
+
+/* Its socket has ended for good, and would wake for ever. */
+static void an_end_wakes_once(void **state)
+{
+	struct fid_ep *one, *two;
+
+	make_pair(&one, &two);
+	close_ep(two);
+	assert_true(is_readable(&client.eq->fid));
+	cm_wait(client.eq, FI_SHUTDOWN, &event);
+	assert_false(is_readable(&client.eq->fid));
+	assert_false(is_readable(&client.cq->fid));
+	close_ep(one);
+}
+
+static void both_sides_hear_of_a_shutdown_once(void **state)
+{
+	struct fid_ep *one, *two;
+
+	make_pair(&one, &two);
+	assert_int_equal(fi_shutdown(one, 1), -FI_EBADFLAGS);
+	assert_int_equal(fi_shutdown(one, 0), 0);
+	cm_wait(client.eq, FI_SHUTDOWN, &event);
+	assert_ptr_equal(event.cm.fid, &one->fid);
+	cm_wait(server.eq, FI_SHUTDOWN, &event);
+	assert_ptr_equal(event.cm.fid, &two->fid);
+	assert_int_equal(fi_shutdown(one, 0), 0);
+	assert_int_equal(fi_shutdown(two, 0), 0);
+	cm_expect_nothing(client.eq);
+	cm_expect_nothing(server.eq);
+	close_ep(one);
+	close_ep(two);
+}
+
+/* What is flushed is seen when fi_shutdown returns (fi_cm.3). */
+static void a_shutdown_flushes_before_it_returns(void **state)
+{
+	struct fi_cq_err_entry error = {0};
+	struct fid_ep *one, *two;
+	char room[8];
+
+	make_pair(&one, &two);
+	assert_int_equal(fi_recv(one, room, sizeof(room), NULL, 0, room), 0);
+	assert_int_equal(fi_shutdown(one, 0), 0);
+	assert_int_equal(fi_cq_readerr(client.cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_ECANCELED);
+	close_ep(one);
+	close_ep(two);
+}
+
+static void events_of_a_closed_endpoint_do_not_come(void **state)
+{
+	struct fid_ep *one, *two;
+
+	make_pair(&one, &two);
+	close_ep(two);
+	while (!((struct shm_eq *)client.eq)->first)
+		eq_progress((struct shm_eq *)client.eq);
+	close_ep(one);
+	cm_expect_nothing(client.eq);
+}
+
+static void a_pair(void)
+{
+	struct fid_ep *one, *two;
+
+	make_pair(&one, &two);
+	close_ep(one);
+	cm_wait(server.eq, FI_SHUTDOWN, &event);
+	close_ep(two);
+}
+
+static void many_connections_leave_nothing_behind(void **state)
+{
+	int fds, maps;
+
+	for (int i = 0; i < 100; i++)
+		a_pair();
+	fds = count_descriptors();
+	maps = count_mappings();
+	for (int i = 0; i < 10000; i++)
+		a_pair();
+	assert_int_equal(count_descriptors(), fds);
+	assert_int_equal(count_mappings(), maps);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_closed_peer_is_told_once),
+		TEST(an_end_wakes_once),
+		TEST(both_sides_hear_of_a_shutdown_once),
+		TEST(a_shutdown_flushes_before_it_returns),
+		TEST(events_of_a_closed_endpoint_do_not_come),
+		TEST(many_connections_leave_nothing_behind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names of endpoints: who has which, who meets whom, and what cannot be one. */
+#include "meet.h"
+
+static void assert_same(const void *one, const void *two)
+{
+	assert_memory_equal(one, two, shm_address_bytes(two));
+}
+
+static void both_sides_know_their_peer(void **state)
+{
+	struct sockaddr_storage name = {0}, local;
+	size_t bytes = sizeof(name);
+	struct fid_ep *one, *two;
+
+	make_pair(&one, &two);
+	assert_int_equal(fi_getpeer(one, &name, &bytes), 0);
+	assert_same(&name, &address);
+	local = cm_name(&one->fid);
+	assert_int_not_equal(shm_address_port((struct sockaddr *)&local), 0);
+	assert_int_equal(fi_getpeer(two, &name, &bytes), 0);
+	assert_same(&name, &local);
+	local = cm_name(&two->fid);
+	assert_same(&local, &address);
+	close_ep(one);
+	close_ep(two);
+}
+
+static void a_request_tells_both_addresses(void **state)
+{
+	struct fid_ep *ep = dial(NULL, 0);
+	struct fi_info *info = next_request();
+	struct sockaddr_storage local = cm_name(&ep->fid);
+
+	assert_same(info->src_addr, &address);
+	assert_same(info->dest_addr, &local);
+	assert_int_not_equal(shm_address_port(info->dest_addr), 0);
+	fi_freeinfo(info);
+	close_ep(ep);
+}
+
+static void a_connector_may_choose_its_port(void **state)
+{
+	struct fid_ep *ep = party_ep(&client, client.info);
+	struct sockaddr_storage wanted = address;
+	struct fi_info *info;
+
+	shm_address_set_port((struct sockaddr *)&wanted, 4321);
+	assert_int_equal(fi_setname(&ep->fid, &wanted, sizeof(wanted)), 0);
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
+	info = next_request();
+	assert_same(info->dest_addr, &wanted);
+	fi_freeinfo(info);
+	close_ep(ep);
+}
+
+static void who_was_refused_at_once_keeps_its_name(void **state)
+{
+	struct fid_ep *ep = party_ep(&client, client.info);
+	struct sockaddr_storage before = cm_name(&ep->fid), after;
+
+	assert_int_equal(fi_close(&pep->fid), 0);
+	pep = NULL;
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), -FI_ECONNREFUSED);
+	after = cm_name(&ep->fid);
+	assert_same(&after, &before);
+	close_ep(ep);
+}
+
+static void a_buffer_too_small_for_a_name_is_told_the_length(void **state)
+{
+	struct sockaddr_in name;
+	size_t bytes = 4;
+
+	memset(&name, 0xee, sizeof(name));
+	assert_int_equal(fi_getname(&pep->fid, &name, &bytes), -FI_ETOOSMALL);
+	assert_int_equal(bytes, sizeof(name));
+	assert_memory_equal(&name, &address, 4);
+	assert_int_equal(name.sin_addr.s_addr, 0xeeeeeeee);
+	bytes = 0;
+	assert_int_equal(fi_getname(&pep->fid, NULL, &bytes), -FI_ETOOSMALL);
+	assert_int_equal(bytes, sizeof(name));
+}
+
+static void a_port_is_found_for_who_gives_none(void **state)
+{
+	struct sockaddr_storage other, wanted = address;
+	struct fid_pep *second = party_pep(&server);
+
+	assert_int_not_equal(shm_address_port((struct sockaddr *)&address), 0);
+	shm_address_set_port((struct sockaddr *)&wanted, 0);
+	assert_int_equal(fi_setname(&second->fid, &wanted, sizeof(wanted)), 0);
+	other = cm_name(&second->fid);
+	assert_int_not_equal(shm_address_port((struct sockaddr *)&other), 0);
+	assert_int_not_equal(shm_address_port((struct sockaddr *)&other),
+			     shm_address_port((struct sockaddr *)&address));
+	assert_int_equal(fi_listen(second), 0);
+	wanted = cm_name(&second->fid);
+	assert_same(&wanted, &other);
+	assert_int_equal(fi_close(&second->fid), 0);
+}
+
+static void an_address_is_used_once(void **state)
+{
+	struct fid_pep *second = party_pep(&server);
+
+	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), -FI_EADDRINUSE);
+	assert_int_equal(fi_close(&pep->fid), 0);
+	pep = NULL;
+	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), 0);
+	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), 0);
+	assert_int_equal(fi_close(&second->fid), 0);
+}
+
+static void a_name_that_cannot_be_is_refused(void **state)
+{
+	struct sockaddr_in far = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x08080808)};
+	struct sockaddr_un path = {.sun_family = AF_UNIX};
+	struct fid_pep *second = party_pep(&server);
+
+	assert_int_equal(fi_setname(&second->fid, &path, sizeof(path)), -FI_EINVAL);
+	assert_int_equal(fi_setname(&second->fid, &address, 4), -FI_EINVAL);
+	assert_int_equal(fi_setname(&second->fid, &far, sizeof(far)), -FI_EADDRNOTAVAIL);
+	far.sin_port = htons(7000);
+	assert_int_equal(fi_setname(&second->fid, &far, sizeof(far)), -FI_EADDRNOTAVAIL);
+	assert_int_equal(fi_close(&second->fid), 0);
+	assert_int_equal(fi_setname(&pep->fid, &address, sizeof(address)), -FI_EOPBADSTATE);
+}
+
+/* A listener at one address, a connector at another, and both meet. */
+static void meet(const char *listener, const char *connector)
+{
+	struct fid_ep *one, *two;
+	uint16_t port;
+
+	close_all();
+	listen_at(listener);
+	port = shm_address_port((struct sockaddr *)&address);
+	fi_freeinfo(client.info);
+	client.info = cm_info(connector, "1", 0);
+	memcpy(&address, client.info->dest_addr, client.info->dest_addrlen);
+	shm_address_set_port((struct sockaddr *)&address, port);
+	make_pair(&one, &two);
+	close_ep(one);
+	close_ep(two);
+}
+
+static void wildcards_are_met_at_every_address(void **state)
+{
+	meet("0.0.0.0", "127.0.0.1");
+	meet("0.0.0.0", "127.1.2.3");
+	meet("127.1.2.3", "127.1.2.3");
+}
+
+static void ipv6_is_met_too(void **state)
+{
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+	bool there = fd >= 0 && bind(fd, (struct sockaddr *)&loopback, sizeof(loopback)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	if (!there)
+		skip();
+	meet("::1", "::1");
+	meet("::", "::1");
+	meet("::", "127.0.0.1");
+}
+
+static void an_endpoint_may_take_the_name_of_a_passive_one(void **state)
+{
+	struct fi_info *info = fi_dupinfo(client.info);
+	struct sockaddr_storage name;
+	struct fid_ep *ep;
+
+	info->handle = &pep->fid;
+	ep = party_ep(&client, info);
+	fi_freeinfo(info);
+	name = cm_name(&ep->fid);
+	assert_same(&name, &address);
+	close_ep(ep);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(both_sides_know_their_peer),
+		TEST(a_request_tells_both_addresses),
+		TEST(a_connector_may_choose_its_port),
+		TEST(who_was_refused_at_once_keeps_its_name),
+		TEST(a_buffer_too_small_for_a_name_is_told_the_length),
+		TEST(a_port_is_found_for_who_gives_none),
+		TEST(an_address_is_used_once),
+		TEST(a_name_that_cannot_be_is_refused),
+		TEST(wildcards_are_met_at_every_address),
+		TEST(ipv6_is_met_too),
+		TEST(an_endpoint_may_take_the_name_of_a_passive_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an application cannot do without comes also when there is no memory left. */
+#include "meet.h"
+
+static bool runs_out;
+static unsigned left; /* allocations that still succeed */
+
+/* What the provider calls in place of malloc(3) and calloc(3): see meson.build. */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+static bool may_allocate(void)
+{
+	return !runs_out || (left > 0 && left--);
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return may_allocate() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return may_allocate() ? __real_calloc(count, size) : NULL;
+}
+
+static void allow(unsigned allocations)
+{
+	runs_out = true;
+	left = allocations;
+}
+
+static void allow_all(void)
+{
+	runs_out = false;
+}
+
+/* Also of a test that failed. */
+static int recover(void **state)
+{
+	allow_all();
+	return teardown(state);
+}
+
+static void connections_begin_and_end_without_memory(void **state)
+{
+	struct fid_ep *one = dial("question", 8), *two;
+	struct fi_info *info;
+
+	assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), 8);
+	info = event.cm.info;
+	two = party_ep(&server, info);
+	fi_freeinfo(info);
+	assert_int_equal(fi_enable(two), 0);
+	allow(0);
+	assert_int_equal(fi_accept(two, "answer", 6), 0);
+	cm_wait(server.eq, FI_CONNECTED, &event);
+	assert_ptr_equal(event.cm.fid, &two->fid);
+	assert_int_equal(cm_wait(client.eq, FI_CONNECTED, &event), 6);
+	assert_ptr_equal(event.cm.fid, &one->fid);
+	assert_memory_equal(event.cm.data, "answer", 6);
+	assert_int_equal(fi_shutdown(two, 0), 0);
+	cm_wait(server.eq, FI_SHUTDOWN, &event);
+	assert_ptr_equal(event.cm.fid, &two->fid);
+	cm_wait(client.eq, FI_SHUTDOWN, &event);
+	assert_ptr_equal(event.cm.fid, &one->fid);
+	allow_all();
+	close_ep(one);
+	close_ep(two);
+}
+
+static void beginning_and_end_may_wait_to_be_read(void **state)
+{
+	struct fid_ep *one = dial(NULL, 0), *two = accept_next();
+
+	allow(0);
+	eq_progress((struct shm_eq *)client.eq);
+	close_ep(two);
+	eq_progress((struct shm_eq *)client.eq);
+	cm_wait(client.eq, FI_CONNECTED, &event);
+	cm_wait(client.eq, FI_SHUTDOWN, &event);
+	cm_expect_nothing(client.eq);
+	allow_all();
+	close_ep(one);
+}
+
+static void a_refusal_is_told_without_memory(void **state)
+{
+	struct fid_ep *ep = dial(NULL, 0);
+	struct fi_info *info = next_request();
+	struct fi_eq_err_entry error;
+
+	allow(0);
+	assert_int_equal(fi_reject(pep, info->handle, "no", 2), 0);
+	error = cm_wait_error(client.eq);
+	allow_all();
+	assert_ptr_equal(error.fid, &ep->fid);
+	assert_int_equal(error.err, FI_ECONNREFUSED);
+	assert_int_equal(error.err_data_size, 2);
+	assert_memory_equal(error.err_data, "no", 2);
+	fi_freeinfo(info);
+	close_ep(ep);
+}
+
+/* Returns whether the request was told of. */
+static bool ask(unsigned allocations)
+{
+	struct fid_ep *ep = dial(NULL, 0);
+	bool told;
+
+	allow(allocations);
+	eq_progress((struct shm_eq *)server.eq);
+	allow_all();
+	told = ((struct shm_eq *)server.eq)->first;
+	if (told) {
+		struct fi_info *info = next_request();
+
+		assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
+		fi_freeinfo(info);
+	}
+	expect_refused(ep);
+	close_ep(ep);
+	return told;
+}
+
+static void a_request_that_finds_no_memory_is_refused(void **state)
+{
+	unsigned allocations = 0;
+
+	while (!ask(allocations))
+		allocations++;
+	assert_in_range(allocations, 2, 8); /* the request, and its event */
+	assert_int_equal(((struct shm_pep *)pep)->request_count, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, recover)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(connections_begin_and_end_without_memory),
+		TEST(beginning_and_end_may_wait_to_be_read),
+		TEST(a_refusal_is_told_without_memory),
+		TEST(a_request_that_finds_no_memory_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that wait for an answer: how many there may be, and on which thread they are answered.
+ */
+#include "meet.h"
+
+#include <pthread.h>
+
+/* Backlog ------------------------------------------------------------------------------------- */
+
+static void set_backlog(int backlog)
+{
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), 0);
+}
+
+static void more_than_the_backlog_wait_for_their_turn(void **state)
+{
+	struct fid_ep *eps[12];
+	int none = 0;
+
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &none), -FI_EINVAL);
+	set_backlog(2);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		eps[i] = dial("data", 4);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++) {
+		while (!((struct shm_eq *)server.eq)->first) { /* who waits tries again */
+			eq_progress((struct shm_eq *)server.eq);
+			eq_progress((struct shm_eq *)client.eq);
+		}
+		assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), 4);
+		assert_true(((struct shm_pep *)pep)->request_count <= 2);
+		assert_int_equal(fi_reject(pep, event.cm.info->handle, NULL, 0), 0);
+		fi_freeinfo(event.cm.info);
+		assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
+	}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		close_ep(eps[i]);
+}
+
+static void unanswered_requests_stop_at_the_backlog(void **state)
+{
+	struct fid_ep *eps[5];
+	struct fi_info *infos[2];
+
+	set_backlog(2);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		eps[i] = dial(NULL, 0);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(infos); i++)
+		infos[i] = next_request();
+	cm_expect_nothing(server.eq);
+	set_backlog(3);
+	fi_freeinfo(next_request());
+	cm_expect_nothing(server.eq);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(infos); i++)
+		fi_freeinfo(infos[i]);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		close_ep(eps[i]);
+}
+
+/* Fill what the kernel keeps for a listener, so that the next ones must wait. */
+static void fill_backlog(struct fid_ep **eps, size_t count)
+{
+	set_backlog(1);
+	for (size_t i = 0; i < count; i++)
+		eps[i] = dial(NULL, 0);
+	assert_non_null(((struct shm_ep *)eps[count - 1])->later);
+}
+
+static void who_waits_for_a_backlog_can_be_closed(void **state)
+{
+	struct fid_ep *eps[6];
+
+	fill_backlog(eps, PLX_ARRAY_LEN(eps));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		close_ep(eps[i]);
+}
+
+static void who_waits_for_a_backlog_hears_that_the_listener_went(void **state)
+{
+	struct fid_ep *eps[6];
+
+	fill_backlog(eps, PLX_ARRAY_LEN(eps));
+	assert_int_equal(fi_close(&pep->fid), 0);
+	pep = NULL;
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		close_ep(eps[i]);
+}
+
+/* Threads ------------------------------------------------------------------------------------- */
+
+#define HANDED 300
+
+static struct party worker;
+static _Atomic(struct fi_info *) handed;
+
+static void *accept_handed(void *arg)
+{
+	union cm_event own;
+
+	for (int i = 0; i < HANDED; i++) {
+		struct fi_info *info;
+		struct fid_ep *ep;
+
+		while (!(info = atomic_exchange(&handed, NULL)))
+			;
+		ep = party_ep(&worker, info);
+		fi_freeinfo(info);
+		if (i % 3) {
+			assert_int_equal(fi_accept(ep, NULL, 0), 0);
+			cm_wait(worker.eq, FI_CONNECTED, &own);
+		}
+		close_ep(ep);
+	}
+	return NULL;
+}
+
+/* While its passive endpoint goes on here, with more than the backlog waiting. */
+static void a_request_may_be_accepted_on_another_thread(void **state)
+{
+	pthread_t thread;
+
+	set_backlog(2);
+	party_open(&worker, cm_info("127.0.0.1", NULL, FI_SOURCE));
+	assert_int_equal(pthread_create(&thread, NULL, accept_handed, NULL), 0);
+	for (int i = 0; i < HANDED; i++) {
+		struct fid_ep *ep = dial(NULL, 0);
+		struct fi_info *info = next_request();
+		struct fi_info *taken;
+
+		do {
+			taken = NULL;
+		} while (!atomic_compare_exchange_weak(&handed, &taken, info));
+		if (i % 3) {
+			cm_wait(client.eq, FI_CONNECTED, &event);
+			cm_wait(client.eq, FI_SHUTDOWN, &event);
+		} else {
+			expect_refused(ep);
+		}
+		close_ep(ep);
+	}
+	pthread_join(thread, NULL);
+	party_close(&worker);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(more_than_the_backlog_wait_for_their_turn),
+		TEST(unanswered_requests_stop_at_the_backlog),
+		TEST(who_waits_for_a_backlog_can_be_closed),
+		TEST(who_waits_for_a_backlog_hears_that_the_listener_went),
+		TEST(a_request_may_be_accepted_on_another_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

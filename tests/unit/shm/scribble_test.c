@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A peer that writes records of a good form where they do not belong: nothing is made of them, and
+ * its connection ends. */
+#include "meet.h"
+
+#define HALF 8 /* bytes of a message that comes in two parts */
+
+static struct fid_ep *writer, *reader;
+static char in[64];
+
+/* Write a record past what libfabric's calls would. */
+static void write_record(enum record_kind kind, const void *payload, uint32_t length)
+{
+	struct ring_writer *ring = &((struct shm_ep *)writer)->writer;
+	uint32_t bytes = record_bytes(length, 0);
+	uint8_t *at = ring_claim(ring, bytes);
+
+	assert_non_null(at);
+	memcpy(ring_payload(at, 0, 0), payload, length);
+	ring_commit(ring, kind, 0, length, bytes);
+}
+
+static void write_first(uint64_t total)
+{
+	uint8_t payload[sizeof(total) + HALF] = "........12345678";
+
+	memcpy(payload, &total, sizeof(total));
+	write_record(RECORD_FIRST, payload, sizeof(payload));
+}
+
+static void meet(void)
+{
+	make_pair(&writer, &reader);
+	memset(in, 0, sizeof(in));
+	assert_int_equal(fi_recv(reader, in, sizeof(in), NULL, 0, in), 0);
+}
+
+static void part(void)
+{
+	close_ep(writer);
+	close_ep(reader);
+}
+
+static void expect_ended(void)
+{
+	struct fi_cq_data_entry entry;
+	struct fi_cq_err_entry error = {0};
+
+	assert_int_equal(fi_cq_read(server.cq, &entry, 1), -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(server.cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_ECANCELED);
+	assert_ptr_equal(error.op_context, in);
+	assert_int_equal(fi_cq_read(server.cq, &entry, 1), -FI_EAGAIN);
+	cm_wait(server.eq, FI_SHUTDOWN, &event);
+	cm_wait(client.eq, FI_SHUTDOWN, &event);
+}
+
+static void two_parts_make_a_message(void **state)
+{
+	struct fi_cq_data_entry entry;
+
+	meet();
+	write_first(2 * HALF);
+	assert_int_equal(fi_cq_read(server.cq, &entry, 1), -FI_EAGAIN);
+	write_record(RECORD_NEXT, "abcdefgh", HALF);
+	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
+	assert_int_equal(entry.len, 2 * HALF);
+	assert_memory_equal(in, "12345678abcdefgh", 2 * HALF);
+	part();
+}
+
+static void a_message_inside_of_another_ends_the_connection(void **state)
+{
+	meet();
+	write_first(2 * HALF);
+	write_record(RECORD_MESSAGE, "abcdefgh", HALF);
+	expect_ended();
+	part();
+}
+
+static void a_message_that_begins_inside_of_another_ends_the_connection(void **state)
+{
+	meet();
+	write_first(4 * HALF);
+	write_first(2 * HALF);
+	expect_ended();
+	part();
+}
+
+static void a_message_to_be_read_inside_of_another_ends_the_connection(void **state)
+{
+	struct record_piece piece = {(uintptr_t) "abcdefgh", HALF};
+
+	meet();
+	write_first(2 * HALF);
+	write_record(RECORD_READ, &piece, sizeof(piece));
+	expect_ended();
+	part();
+}
+
+static void a_part_of_nothing_ends_the_connection(void **state)
+{
+	meet();
+	write_record(RECORD_NEXT, "abcdefgh", HALF);
+	expect_ended();
+	part();
+}
+
+/* A large message is read in several polls, in which its record stays where it is. */
+static void change_what_is_being_read(enum record_kind kind)
+{
+	static char from[2 << 20], to[2 << 20];
+	struct record_piece piece = {(uintptr_t)from, sizeof(from)};
+	struct ring_writer *ring;
+	struct fi_cq_data_entry entry;
+	uint64_t begin;
+
+	make_pair(&writer, &reader);
+	assert_int_equal(fi_recv(reader, to, sizeof(to), NULL, 0, in), 0);
+	ring = &((struct shm_ep *)writer)->writer;
+	begin = ring->tail;
+	write_record(RECORD_READ, &piece, sizeof(piece));
+	assert_int_equal(fi_cq_read(server.cq, &entry, 1), -FI_EAGAIN);
+	atomic_store(ring_word(&ring->segment, begin), HALF | (uint64_t)kind << 32);
+	expect_ended();
+	part();
+}
+
+static void what_is_being_read_stays_what_it_is(void **state)
+{
+	change_what_is_being_read(RECORD_MESSAGE);
+	change_what_is_being_read(RECORD_FIRST);
+	change_what_is_being_read(RECORD_NEXT);
+}
+
+/* More than the total, or none of it. */
+static void a_part_of_another_length_ends_the_connection(void **state)
+{
+	meet();
+	write_first(2 * HALF);
+	write_record(RECORD_NEXT, "abcdefghi", HALF + 1);
+	expect_ended();
+	part();
+	meet();
+	write_first(2 * HALF);
+	write_record(RECORD_NEXT, "", 0);
+	expect_ended();
+	part();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(two_parts_make_a_message),
+		TEST(a_message_inside_of_another_ends_the_connection),
+		TEST(a_message_that_begins_inside_of_another_ends_the_connection),
+		TEST(a_message_to_be_read_inside_of_another_ends_the_connection),
+		TEST(a_part_of_nothing_ends_the_connection),
+		TEST(what_is_being_read_stays_what_it_is),
+		TEST(a_part_of_another_length_ends_the_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
