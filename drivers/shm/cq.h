@@ -18,12 +18,12 @@ struct shm_ep;
 /* A completion that waits to be read. err: 0, or it is one for fi_cq_readerr. */
 struct shm_completion {
 	void *context;
-	uint64_t flags;
+	uint32_t flags; /* those of libfabric's that it can have are below 2^32 */
+	int err;
 	size_t length;
 	void *buf;
 	uint64_t data;
 	size_t overlong; /* olen */
-	int err;
 };
 
 struct shm_cq {
@@ -68,10 +68,12 @@ static inline bool cq_has_room(const struct shm_cq *cq)
 	return cq->tail - cq->head < cq->size;
 }
 
-/* Also beyond the size, for what was reserved. */
-static inline void cq_push(struct shm_cq *cq, const struct shm_completion *completion)
+/* The place of one more completion, also beyond the size for what was reserved. Who takes it sets
+ * every field: one that is put together elsewhere and copied is loaded in wider pieces than it was
+ * stored in, and waits for that. */
+static inline struct shm_completion *cq_push(struct shm_cq *cq)
 {
-	cq->queue[cq->tail++ & cq->mask] = *completion;
+	return &cq->queue[cq->tail++ & cq->mask];
 }
 
 /* cq_sleep.c ------------------------------------------------------------------------------- */

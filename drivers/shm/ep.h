@@ -166,6 +166,9 @@ void send_fini(struct shm_ep *ep);
 bool send_go_on(struct shm_ep *ep); /* returns whether something was written or completed */
 void send_flush(struct shm_ep *ep, int err);
 void ep_wake_peer(struct shm_ep *ep); /* one byte on the socket */
+/* For Pollux' own links: see claim and commit in plx_fabric_driver.h. */
+void *send_claim(struct fid_ep *fid, size_t length);
+void send_commit(struct fid_ep *fid, size_t length);
 
 /* post.c: posted receives ------------------------------------------------------------------- */
 

@@ -130,14 +130,12 @@ ssize_t shm_receive_postv(struct fid_ep *fid, const struct iovec *iov, void **de
 
 static void fail(struct shm_ep *ep, const struct shm_receive *receive, int err)
 {
-	struct shm_completion completion = {
+	*cq_push(ep->rx_cq) = (struct shm_completion){
 		.context = receive->context,
 		.flags = FI_RECV | FI_MSG,
 		.buf = receive->buf,
 		.err = err,
 	};
-
-	cq_push(ep->rx_cq, &completion);
 }
 
 /* Those that were cancelled have told so. */

@@ -13,22 +13,19 @@
 static void complete(struct shm_ep *ep, const struct shm_receive *receive, uint64_t length,
 		     bool has_data, uint64_t data)
 {
-	struct shm_completion completion = {
-		.context = receive->context,
-		.flags = FI_RECV | FI_MSG | (has_data ? FI_REMOTE_CQ_DATA : 0),
-		.length = length,
-		.buf = receive->buf,
-		.data = data,
-	};
+	bool fits = length <= receive->total;
+	struct shm_completion *completion;
 
-	if (plx_unlikely(length > receive->total)) {
-		completion.err = FI_ETRUNC;
-		completion.length = receive->total;
-		completion.overlong = length - receive->total;
-	} else if (plx_unlikely(!receive->flags)) {
+	if (plx_unlikely(!receive->flags && fits))
 		return;
-	}
-	cq_push(ep->rx_cq, &completion);
+	completion = cq_push(ep->rx_cq);
+	completion->context = receive->context;
+	completion->flags = FI_RECV | FI_MSG | (has_data ? FI_REMOTE_CQ_DATA : 0);
+	completion->err = fits ? 0 : FI_ETRUNC;
+	completion->length = fits ? length : receive->total;
+	completion->buf = receive->buf;
+	completion->data = data;
+	completion->overlong = fits ? 0 : length - receive->total;
 }
 
 /* Records ------------------------------------------------------------------------------------ */

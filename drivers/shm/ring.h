@@ -6,7 +6,7 @@
  *     H1 -> H2   the record was copied out, before its place is written again
  *
  * Publishing and asking to be called are four steps on two words; the argument is that of a lane
- * (lib/lcore/lane.c), and all four are sequentially consistent:
+ * (lib/lcore/lane.c). C2 to C4 are sequentially consistent, and so is the fence behind C1:
  *
  *     sender                             receiver
  *     C1 store the record's word (W1)    C3 store how it wants to be called
@@ -150,9 +150,12 @@ static inline void ring_commit(struct ring_writer *writer, enum record_kind kind
 		writer->cleared = next;
 		ring_clear(writer, next + RECORD_UNIT);
 	}
-	/* W1 -> W2; C1 */
+	/* W1 -> W2; C1. Not an exchange, which is what a sequentially consistent store is compiled
+	 * to: it begins when all stores before it are done, and the receiver, who reads the word's
+	 * line all the time, has taken the line away by then. */
 	atomic_store_explicit(ring_word(&writer->segment, writer->tail), word,
-			      memory_order_seq_cst);
+			      memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
 	writer->tail = next;
 }
 
@@ -192,8 +195,12 @@ static inline int ring_peek(struct ring_reader *reader, struct record *record_ou
 					     memory_order_acquire);
 	uint32_t bytes = record_bytes((uint32_t)word, 0);
 
-	if (plx_likely(word == 0))
+	if (plx_likely(word == 0)) {
+		/* Most records reach into the line behind that of their word. Asked for now, it
+		 * comes together with the word's, not after it. */
+		plx_prefetch_read(ring_word(segment, reader->head + PLX_CACHE_LINE));
 		return 0;
+	}
 	/* What most records are, checked as ring_parse does. */
 	if (plx_unlikely(word >> 32 != RECORD_MESSAGE ||
 			 (uint32_t)word > ring_payload_max(segment) ||

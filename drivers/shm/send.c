@@ -78,13 +78,15 @@ struct message {
 
 static void push_done(struct shm_ep *ep, void *context, int err)
 {
-	struct shm_completion completion = {
-		.context = context,
-		.flags = FI_SEND | FI_MSG,
-		.err = err,
-	};
+	struct shm_completion *completion = cq_push(ep->tx_cq);
 
-	cq_push(ep->tx_cq, &completion);
+	completion->context = context;
+	completion->flags = FI_SEND | FI_MSG;
+	completion->err = err;
+	completion->length = 0;
+	completion->buf = NULL;
+	completion->data = 0;
+	completion->overlong = 0;
 }
 
 static ssize_t no_room(struct shm_ep *ep)
@@ -395,6 +397,22 @@ static ssize_t inject_data(struct fid_ep *fid, const void *buf, size_t length, u
 			   fi_addr_t destination)
 {
 	return inject_buffer(ep_of(fid), buf, length, true, data);
+}
+
+void *send_claim(struct fid_ep *fid, size_t length)
+{
+	struct shm_ep *ep = ep_of(fid);
+	uint8_t *record;
+
+	if (plx_unlikely(ep->state != EP_CONNECTED || is_writing(ep) || length > ep->inline_max))
+		return NULL;
+	record = ring_claim(&ep->writer, record_bytes(length, 0));
+	return plx_likely(record != NULL) ? ring_payload(record, 0, 0) : NULL;
+}
+
+void send_commit(struct fid_ep *fid, size_t length)
+{
+	commit(ep_of(fid), RECORD_MESSAGE, 0, (uint32_t)length, record_bytes(length, 0));
 }
 
 struct fi_ops_msg shm_msg_ops = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages sent by copy: hot path. The small ones are injected, and cost no buffer and no
- * completion. */
+/* Messages sent by copy: hot path. The small ones cost no buffer and no completion. */
 #include "fabric_priv.h"
 
 static void copy_in(uint8_t *to, const struct iovec *iov, int count)
@@ -12,18 +11,28 @@ static void copy_in(uint8_t *to, const struct iovec *iov, int count)
 	}
 }
 
-/* Small enough to inject: header and payload side by side on the stack. */
-static int send_injected(struct plx_link *link, const struct iovec *iov, int count, uint32_t length)
+/* As one frame, without a buffer and without a completion: written where the driver sends it from,
+ * or put together on the stack and injected. The header comes last: it lies in the line that the
+ * peer is looking at, which is written in one go then. Return: 0; -EAGAIN; -ENOTCONN; -EMSGSIZE it
+ * is too long for that. */
+static int send_at_once(struct plx_link *link, const struct iovec *iov, int count, uint32_t length)
 {
-	uint8_t frame[FRAME_HEADER_BYTES + INJECT_COPY_MAX];
+	uint8_t copy[FRAME_HEADER_BYTES + INJECT_COPY_MAX];
+	uint8_t *place, *frame;
+	int rc = 0;
 
 	if (tx_frames_left(link) == 0 || tx_bytes_left(link) < length || link->tx_current.head)
 		return tx_would_block(link);
-	tx_write_header(link, frame, FRAME_DATA, 0, length);
+	place = tx_claim(link, FRAME_HEADER_BYTES + length);
+	if (plx_unlikely(!place && length > INJECT_COPY_MAX))
+		return -EMSGSIZE;
+	frame = place ? place : copy;
 	copy_in(frame + FRAME_HEADER_BYTES, iov, count);
-
-	int rc = tx_inject(link, frame, FRAME_HEADER_BYTES + length);
-
+	tx_write_header(link, frame, FRAME_DATA, 0, length);
+	if (place)
+		tx_commit(link, FRAME_HEADER_BYTES + length);
+	else
+		rc = tx_inject(link, frame, FRAME_HEADER_BYTES + length);
 	if (plx_likely(rc == 0)) {
 		tx_count_frame(link, length);
 		tx_count_message(link, length);
@@ -31,6 +40,14 @@ static int send_injected(struct plx_link *link, const struct iovec *iov, int cou
 		tx_would_block(link);
 	}
 	return rc;
+}
+
+/* Whether to try that. */
+static bool may_go_at_once(const struct plx_link *link, size_t length)
+{
+	return length <= link->peer_frame_max &&
+	       (link->set->driver->claim ||
+		(length <= INJECT_COPY_MAX && FRAME_HEADER_BYTES + length <= link->inject_max));
 }
 
 struct plx_buf *plx_link_buf(struct plx_link *link, uint32_t room_bytes)
@@ -67,9 +84,8 @@ static int send_copy(struct plx_link *link, const struct iovec *iov, int count, 
 
 	if (plx_unlikely(rc))
 		return rc;
-	if (length <= INJECT_COPY_MAX && length <= link->peer_frame_max &&
-	    FRAME_HEADER_BYTES + length <= link->inject_max) {
-		rc = send_injected(link, iov, count, (uint32_t)length);
+	if (may_go_at_once(link, length)) {
+		rc = send_at_once(link, iov, count, (uint32_t)length);
 		if (plx_likely(rc != -EMSGSIZE))
 			return rc;
 	}

@@ -369,6 +369,19 @@ static inline void tx_count_message(struct plx_link *link, uint64_t length)
 	link->stats.bytes_sent += length;
 }
 
+/* See struct plx_fabric_driver. Returns NULL where the driver cannot. */
+static inline uint8_t *tx_claim(const struct plx_link *link, size_t bytes)
+{
+	const struct plx_fabric_driver *driver = link->set->driver;
+
+	return driver->claim ? driver->claim(link->ep, bytes) : NULL;
+}
+
+static inline void tx_commit(struct plx_link *link, size_t bytes)
+{
+	link->set->driver->commit(link->ep, bytes);
+}
+
 int tx_would_block(struct plx_link *link);
 int tx_check_sendable(const struct plx_link *link, uint64_t length);
 struct plx_op *tx_take_op(struct plx_link *link, uint32_t reserve);

@@ -65,6 +65,14 @@ struct plx_fabric_driver {
 	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work. */
 	int (*arm)(struct plx_fabric_fids *fids);
 
+	/** A frame that is written where it is sent from, for a driver whose own provider can show
+	 * where that is. claim: room for `bytes` on the endpoint, all of which is written before
+	 * commit sends them, with nothing else sent between; NULL where there is none now, or never
+	 * for so many, and the frame goes another way. No completion comes of it. What is claimed
+	 * and not committed is as if it had not been. Both may be NULL. */
+	void *(*claim)(struct fid_ep *ep, size_t bytes);
+	void (*commit)(struct fid_ep *ep, size_t bytes);
+
 	size_t tx_size;        /**< operations in flight per link */
 	size_t rx_size;        /**< receives posted per link at most */
 	size_t cq_entries;     /**< completion queue; at least what all links can have posted where
