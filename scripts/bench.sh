@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The main job: what messages cost, in parts. rtt: to another process and back, through Pollux and
-# through what it stands on. rings: between lcores, beside DPDK's own. Does all set-up by itself.
+# through what it stands on. stream: to another process, as fast as it takes them. rings: between
+# lcores, beside DPDK's own. Does all set-up by itself.
 set -uo pipefail
 
 started_in=$PWD
@@ -11,31 +12,36 @@ here=$root/scripts/bench
 . "$here/environment.sh"
 # shellcheck source=scripts/bench/rows.sh
 . "$here/rows.sh"
+# shellcheck source=scripts/bench/serve.sh
+. "$here/serve.sh"
 # shellcheck source=scripts/bench/part-rtt.sh
 . "$here/part-rtt.sh"
+# shellcheck source=scripts/bench/part-stream.sh
+. "$here/part-stream.sh"
 # shellcheck source=scripts/bench/part-rings.sh
 . "$here/part-rings.sh"
 # shellcheck source=scripts/bench/report.sh
 . "$here/report.sh"
 
-all_parts=(rtt rings)
+all_parts=(rtt stream rings)
 
 usage()
 {
 	cat <<-'END'
 	Usage: scripts/bench.sh [OPTION]...
-	Measure full round trips of messages between two processes, and what rings, pools and messages
-	between lcores cost; write tables, plots and a report.
-	  --quick               short rounds, about two and a half minutes (default: more and longer
-	                        ones, about thirteen minutes)
+	Measure full round trips of messages between two processes, how many go one way, and what rings,
+	pools and messages between lcores cost; write tables, plots and a report.
+	  --quick               short rounds, about three and a half minutes (default: more and longer
+	                        ones, about nineteen minutes)
 	  --rounds N, --duration S
-	                        other figures than those: rounds, and seconds of each run of rtt
+	                        other figures than those: rounds, and seconds of each run of rtt and
+	                        stream
 	  --out DIR             where results go (default: bench-out-DATE-TIME)
 	  --provider P          for Pollux and the raw-fi-tcp row: tcp, net or fi:tcp (default: tcp, the
 	                        driver's own choice of libfabric's two)
-	  --sizes N,N,...       message sizes, with K or M (default: 64,1K,64K,1M)
-	  --only PART           run one part: rtt (round trips) or rings (rings, pools, hops; 15 s
-	                        with --quick, else 1.5 minutes)
+	  --sizes N,N,...       message sizes, with K or M (default: 64,1K,64K,1M; stream: 64,4K,64K,1M)
+	  --only PART           run one part: rtt (round trips), stream (messages one way) or rings
+	                        (rings, pools, hops)
 	  --compare DIR         print the ratio of each row to that of an earlier run in DIR
 	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C
 	  --connect HOST:PORT   measure against such servers; PORT is the first of four
@@ -44,9 +50,13 @@ usage()
 
 	Rows of rtt: raw-tcp (plain sockets), raw-fi-tcp (libfabric alone), raw-fi-shm (libfabric's shared
 	memory), raw-fi-plxshm (libfabric alone over Pollux' provider plx_shm), raw-zmq (ZeroMQ),
-	tcp-poll (Pollux: plx-ping), tcp-poll-idle (the same while the server has 1000 more links that
-	are idle; 64 B only), shm-poll (plx-ping over shm). Server and client run on the first two
-	CPUs that this process may use.
+	tcp-poll (Pollux: plx-ping), shm-poll (plx-ping over shm). At 64 B also: bare (a cache line
+	between two processes), raw-eventfd (two processes that sleep), raw-fi-plxshm-event (plx_shm slept
+	on), tcp-poll-idle (tcp-poll while the server has 1000 more links that are idle), shm-poll-tcp
+	(shm-poll while the server has an idle link over tcp).
+	Rows of stream: raw-fi-plxshm, raw-fi-shm, each also -nocma (no process reads the other's memory),
+	shm-stream (plx-ping --one-way over shm).
+	Server and client run on the first two CPUs that this process may use.
 
 	Exit status:
 	  0  everything ran and reached its bars
@@ -71,7 +81,7 @@ say()
 
 # Options --------------------------------------------------------------------------------------
 
-quick=0 out='' provider='' sizes='64,1K,64K,1M' only='' compare='' mode=local
+quick=0 out='' provider='' sizes='64,1K,64K,1M' sizes_given=0 only='' compare='' mode=local
 peer='' listen='0.0.0.0:17300' rounds='' duration=''
 
 # 64, 1K, 1M as bytes.
@@ -103,7 +113,7 @@ while (($#)); do
 		case $1 in
 		--out) out=$2 ;;
 		--provider) provider=$2 ;;
-		--sizes) sizes=$2 ;;
+		--sizes) sizes=$2 sizes_given=1 ;;
 		--only) only=$2 ;;
 		--compare) compare=$2 ;;
 		--connect) mode=connect peer=$2 ;;
@@ -155,7 +165,7 @@ if [[ -n $compare ]]; then
 fi
 cd "$root" || die "cannot go to $root"
 
-rounds_given=$rounds
+rounds_given=$rounds duration_given=$duration
 if ((quick)); then
 	rounds=${rounds:-3} duration=${duration:-0.7}
 else

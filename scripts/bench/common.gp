@@ -10,9 +10,9 @@ set border 3 linecolor '#555555'
 set tics nomirror
 set grid xtics ytics linetype 1 linewidth 1 linecolor '#dddddd'
 set key outside right top
-rows = 'raw-tcp raw-fi-tcp raw-fi-shm raw-fi-plxshm raw-zmq tcp-poll shm-poll'
-array colour[7] = ['#7f7f7f', '#1f77b4', '#2ca02c', '#17becf', '#9467bd', '#d62728', '#e6550d']
-array width[7] = [2, 2, 2, 2, 2, 3, 3]
+rows = 'raw-tcp raw-fi-tcp raw-fi-shm bare raw-fi-plxshm raw-eventfd raw-fi-plxshm-event raw-zmq tcp-poll shm-poll'
+array colour[10] = ['#7f7f7f', '#1f77b4', '#2ca02c', '#000000', '#17becf', '#bcbd22', '#8c564b', '#9467bd', '#d62728', \
+	'#e6550d']
+array width[10] = [2, 2, 2, 2, 2, 2, 2, 2, 3, 3]
 have(kind) = system(sprintf("cd '%s' && for row in %s; do test -s %s.$row && echo $row; done", data, rows, kind))
-index_of(row) = row eq 'raw-tcp' ? 1 : row eq 'raw-fi-tcp' ? 2 : row eq 'raw-fi-shm' ? 3 : \
-	row eq 'raw-fi-plxshm' ? 4 : row eq 'raw-zmq' ? 5 : row eq 'tcp-poll' ? 6 : 7
+index_of(row) = sum [i=1:words(rows)] (word(rows, i) eq row ? i : 0)

@@ -27,9 +27,7 @@ measure()
 		say "    did not account for its time; once more"
 	done
 	if ((status != 0)); then
-		((status != 124)) || status='124 (took too long)'
-		failures+=("$row, $size B, round $round: status $status: $(last_words "$dir")")
-		say "    FAILED: ${failures[-1]}"
+		note_failure "$row" "$size" "$round" "$status" "$dir"
 		return
 	fi
 	jq -c --arg row "$row" --argjson round "$round" --arg run "runs/${dir##*/}" \
@@ -38,30 +36,20 @@ measure()
 		"$dir/$row.json"
 }
 
-last_words()
-{
-	local log
-
-	for log in "$1"/client.log "$1"/server.log; do
-		[[ -s $log ]] && tail -n 1 "$log" && return
-	done
-	echo 'it said nothing'
-}
-
 rtt_run()
 {
 	local total=0 done=0 round size row
 
 	for size in "${size_list[@]}"; do
 		for row in "${rows[@]}"; do
-			[[ $row == tcp-poll-idle && $size != "$idle_size" ]] || total=$((total + rounds))
+			! has_size "$row" "$size" || total=$((total + rounds))
 		done
 	done
 
 	for ((round = 1; round <= rounds; round++)); do
 		for size in "${size_list[@]}"; do
 			for row in "${rows[@]}"; do
-				[[ $row != tcp-poll-idle || $size == "$idle_size" ]] || continue
+				has_size "$row" "$size" || continue
 				done=$((done + 1))
 				say "[$done/$total] round $round, $size B, $row"
 				measure "$row" "$size" "$round"
@@ -78,18 +66,6 @@ rtt_sum()
 	jq --slurpfile every "$out/runs/all.ndjson" \
 		'{schema, part: "rtt", unit, valid, reason, failures, bars, runs, every_run: $every}' \
 		"$out/summary.json" >"$out/rtt.json"
-}
-
-# 65536 -> 64 KiB
-size_words()
-{
-	if (($1 >= 1 << 20 && $1 % (1 << 20) == 0)); then
-		echo "$(($1 >> 20)) MiB"
-	elif (($1 >= 1024 && $1 % 1024 == 0)); then
-		echo "$(($1 >> 10)) KiB"
-	else
-		echo "$1 B"
-	fi
 }
 
 # Plots ----------------------------------------------------------------------------------------
@@ -158,7 +134,7 @@ rtt_plot()
 
 print_table()
 {
-	local format='%-11s %9s %9s %9s %9s %9s %9s  %-17s %6s\n' last='' size row cells
+	local format='%-19s %9s %9s %9s %9s %9s %9s  %-17s %6s\n' last='' size row cells
 
 	while read -r size row cells; do
 		if [[ $size != "$last" ]]; then
@@ -180,14 +156,14 @@ print_table()
 rtt_print()
 {
 	say
-	say "Full round trips, us; medians over $rounds rounds. x raw: p50 over raw-fi-tcp's (its own: over raw-tcp's)."
+	say "Full round trips, us; medians over $rounds rounds. x raw: p50 over that of what a row stands on."
 	print_table
 }
 
 # p50 and p99 of every row over those of an earlier run.
 rtt_compare()
 {
-	local format='%-11s %9s  %9s %9s %7s  %9s %9s %7s\n'
+	local format='%-19s %9s  %9s %9s %7s  %9s %9s %7s\n'
 
 	jq -e '.runs != []' "$compare/summary.json" >/dev/null || return 0
 	say

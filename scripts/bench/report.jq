@@ -16,11 +16,12 @@ def verdict:
 
 def bars:
 	if .bars == [] then empty else
-	"<h2>Bars</h2><table><tr><th>what</th><th>ratio</th><th>at most</th><th></th></tr>",
-	(.bars[] | "<tr>" + ([(.what // "\(.row) over \(.over), \(.size_bytes | size)"), .ratio, .limit] | cells) +
+	"<h2>Bars</h2><table><tr><th>what</th><th>ratio</th><th>limit</th><th></th></tr>",
+	(.bars[] | "<tr>" + ([(.what // "\(.row) over \(.over), \(.size_bytes | size)"), .ratio,
+		"at \(if .least then "least" else "most" end) \(.limit)"] | cells) +
 		(if .ok then "<td class=\"good\">reached</td>"
 		 elif .gates then "<td class=\"bad\">missed</td>"
-		 else "<td>above (shown only)</td>" end) + "</tr>"),
+		 else "<td>\(if .least then "below" else "above" end) (shown only)</td>" end) + "</tr>"),
 	"</table>" end;
 
 def hiccups:

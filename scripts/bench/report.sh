@@ -45,10 +45,10 @@ print_summary()
 	cat "$out/hiccups.txt"
 	say
 	jq -r '
-		(.bars[] | "\(if .ok then "reached" elif .gates then "MISSED " else "above  " end)  " +
+		(.bars[] | "\(if .ok then "reached" elif .gates then "MISSED " elif .least then "below  " else "above  " end)  " +
 			(if .what then "\(.what): \(.ratio)"
 			 else "\(.row) at \(.size_bytes) B is \(.ratio) x \(.over)" end) +
-			" (at most \(.limit)\(if .gates then "" else "; shown only" end))"),
+			" (at \(if .least then "least" else "most" end) \(.limit)\(if .gates then "" else "; shown only" end))"),
 		(if (.platform_lost // 0) <= 0.01 then empty
 		 else "\nnote: others had \(.platform_lost * 1000 | round / 10) % of a CPU before the runs began: " +
 			"this host is busy, and these figures tell of that" end),
@@ -56,6 +56,18 @@ print_summary()
 		(if .baseline_checked or .runs == [] then empty
 		 else "\nnote: raw-fi-tcp was not checked against raw-tcp, as 64 B was not measured with both" end),
 		(.failures[] | "\nFAILED: \(.)")' "$out/summary.json"
+}
+
+# 65536 -> 64 KiB
+size_words()
+{
+	if (($1 >= 1 << 20 && $1 % (1 << 20) == 0)); then
+		echo "$(($1 >> 20)) MiB"
+	elif (($1 >= 1024 && $1 % 1024 == 0)); then
+		echo "$(($1 >> 10)) KiB"
+	else
+		echo "$1 B"
+	fi
 }
 
 # A plot's SVG without the lines that only a file of its own has.

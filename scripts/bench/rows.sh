@@ -7,19 +7,35 @@
 declare -A program # by name: path of the executable
 targets=()         # what ninja is to build
 module_dir=''      # of the provider plx_shm, for programs of libfabric's
-wanted=(raw-tcp raw-fi raw-fi-shm raw-zmq hiccup plx-ping many_links plx_shm-fi) # parts add theirs
+wanted=(raw-tcp raw-fi raw-fi-shm raw-bare raw-eventfd raw-zmq
+	hiccup plx-ping many_links plx_shm-fi) # parts add theirs
 
-# name of the program of each row, in the order of a round
-all_rows=(raw-tcp raw-fi-tcp raw-fi-shm raw-fi-plxshm raw-zmq tcp-poll tcp-poll-idle shm-poll)
+# name of the program of each row, in the order of a round: what is compared is near each other
+all_rows=(raw-tcp raw-fi-tcp raw-fi-shm bare raw-fi-plxshm raw-eventfd raw-fi-plxshm-event raw-zmq
+	tcp-poll tcp-poll-idle shm-poll shm-poll-tcp)
 declare -A row_program=(
 	[raw-tcp]=raw-tcp [raw-fi-tcp]=raw-fi [raw-fi-shm]=raw-fi-shm [raw-zmq]=raw-zmq
-	[tcp-poll]=plx-ping [tcp-poll-idle]=plx-ping
-	[raw-fi-plxshm]=raw-fi [shm-poll]=plx-ping
+	[bare]=raw-bare [raw-eventfd]=raw-eventfd
+	[raw-fi-plxshm]=raw-fi [raw-fi-plxshm-event]=raw-fi
+	[tcp-poll]=plx-ping [tcp-poll-idle]=plx-ping [shm-poll]=plx-ping [shm-poll-tcp]=plx-ping
 )
 
-# tcp-poll-idle is tcp-poll while the server has that many more links on which nothing happens.
-idle_links=1000
-idle_size=64
+# These two are tcp-poll and shm-poll while the server has so many more links over tcp on which
+# nothing happens.
+declare -A idle_links=([tcp-poll-idle]=1000 [shm-poll-tcp]=1)
+
+# has_size ROW SIZE: some rows are of one size.
+has_size()
+{
+	case $1 in
+	bare | raw-eventfd | raw-fi-plxshm-event | tcp-poll-idle | shm-poll-tcp) (($2 == 64)) ;;
+	esac
+}
+
+is_of_one_host()
+{
+	[[ $1 == *shm* || $1 == bare || $1 == raw-eventfd || $1 == tcp-poll-idle ]]
+}
 
 find_programs()
 {
@@ -89,12 +105,11 @@ choose_rows()
 	local row name
 
 	rows=()
+	[[ $mode == local ]] || say 'note: rows that are for one host are left out'
 	for row in "${all_rows[@]}"; do
 		name=${row_program[$row]}
-		if [[ $mode != local && $row == *shm* ]]; then
-			say "note: $row is for one host; left out"
-		elif [[ $mode != local && $row == tcp-poll-idle ]]; then
-			: # its links come from this host
+		if [[ $mode != local ]] && is_of_one_host "$row"; then
+			:
 		elif [[ -z ${program[$name]-} ]]; then
 			missing_row "$row" "$name"
 		else
@@ -124,10 +139,19 @@ warmup_for()
 	fi
 }
 
-# provider_of ROW: what a row of plx-ping gives as its --provider.
+# provider_of ROW SIDE: what a row of plx-ping gives as its --provider.
 provider_of()
 {
-	[[ $1 == shm-poll ]] && echo shm || echo "$eal_provider"
+	case $1-$2 in
+	shm-poll-tcp-server) echo auto ;; # listens on both
+	shm-poll*) echo shm ;;
+	*) echo "$eal_provider" ;;
+	esac
+}
+
+idle_of()
+{
+	[[ $1 == *-event ]] && echo event || echo poll
 }
 
 # server_command ROW ADDRESS SIZE: sets `command`.
@@ -136,13 +160,13 @@ server_command()
 	local path=${program[${row_program[$1]}]}
 
 	case $1 in
-	tcp-poll* | shm-poll)
-		command=("$path" -l "0@$cpu_plx_server" --provider "$(provider_of "$1")"
+	tcp-poll* | shm-poll*)
+		command=("$path" -l "0@$cpu_plx_server" --provider "$(provider_of "$1" server)"
 			-- --listen "$2" --size "$3")
 		;;
-	raw-fi-plxshm)
+	raw-fi-plxshm*)
 		command=(env "FI_PROVIDER_PATH=$module_dir" "$path" --listen "$2" --provider plx_shm
-			--cpu "$cpu_server")
+			--idle "$(idle_of "$1")" --cpu "$cpu_server")
 		;;
 	raw-fi-tcp)
 		command=("$path" --listen "$2" --provider "$fi_provider" --cq "$fi_cq" --cpu "$cpu_server")
@@ -159,12 +183,12 @@ client_command()
 	tail=(--connect "$2" --size "$3" --duration "$duration" --warmup "$(warmup_for "$3")"
 		--out "$4" --name "$1")
 	case $1 in
-	tcp-poll* | shm-poll)
-		command=("$path" -l "1@$cpu_client" --provider "$(provider_of "$1")" -- "${tail[@]}")
+	tcp-poll* | shm-poll*)
+		command=("$path" -l "1@$cpu_client" --provider "$(provider_of "$1" client)" -- "${tail[@]}")
 		;;
-	raw-fi-plxshm)
+	raw-fi-plxshm*)
 		command=(env "FI_PROVIDER_PATH=$module_dir" "$path" "${tail[@]}" --provider plx_shm
-			--cpu "$cpu_client")
+			--idle "$(idle_of "$1")" --cpu "$cpu_client")
 		;;
 	raw-fi-tcp)
 		command=("$path" "${tail[@]}" --provider "$fi_provider" --cq "$fi_cq" --cpu "$cpu_client")
@@ -190,31 +214,28 @@ wait_listening()
 	return 1
 }
 
-# Where the server of a row is, on another host: ports one after the other.
-declare -A port_offset=([raw-tcp]=0 [raw-fi-tcp]=1 [raw-zmq]=2 [tcp-poll]=3)
-
-address_of()
-{
-	echo "${2%:*}:$((${2##*:} + port_offset[$1]))"
-}
-
-# Whole seconds that a client may take at most: its warm-up, the measurement, its own limits.
+# client_limit DURATION: whole seconds that a client may take at most: its warm-up, the measurement,
+# its own limits.
 client_limit()
 {
-	echo $((${duration%.*} + 40))
+	local whole=${1%.*}
+
+	echo $((10#${whole:-0} + 40))
 }
 
-# hold_idle_links ADDRESS DIR: open them, and stop the process that holds them, so that it costs no CPU.
+# hold_idle_links ROW ADDRESS DIR: open them, and stop the process that holds them, so that it costs
+# no CPU.
 hold_idle_links()
 {
-	local holder
+	local count=${idle_links[$1]} provider=$eal_provider holder
 
-	"${program[many_links]}" -l "0@$cpu_client" --provider "$eal_provider" \
-		-- --connect "$1" --links "$idle_links" >"$2/idle.log" 2>&1 </dev/null &
+	[[ $1 != shm-poll-tcp ]] || provider=tcp
+	"${program[many_links]}" -l "0@$cpu_client" --provider "$provider" \
+		-- --connect "$2" --links "$count" >"$3/idle.log" 2>&1 </dev/null &
 	holder=$!
 	children+=("$holder")
 	for _ in {1..300}; do
-		if grep -q "^echoed $idle_links" "$2/idle.log"; then
+		if grep -q "^echoed $count" "$3/idle.log"; then
 			kill -STOP "$holder"
 			idle_holder=$holder
 			return 0
@@ -225,73 +246,69 @@ hold_idle_links()
 	return 1
 }
 
+# run_server DIR LIMIT: start `command`, and set `address` to where it says it listens.
+run_server()
+{
+	timeout -k 3 $(($2 + 15)) "${command[@]}" >"$1/server.log" 2>&1 </dev/null &
+	children+=($!)
+	address=$(wait_listening "$1/server.log" $!)
+}
+
+# run_client DIR LIMIT: `command`, to its end; returns its status.
+run_client()
+{
+	local client
+
+	printf '%q ' "${command[@]}" >"$1/command"
+	timeout -k 3 "$2" "${command[@]}" >"$1/client.log" 2>&1 </dev/null &
+	client=$!
+	children+=("$client")
+	wait "$client"
+}
+
+# Where the server of a row is to listen: names are for those that have no addresses.
+where_to_listen()
+{
+	case $1 in
+	raw-fi-shm* | bare | raw-eventfd) echo "pollux-bench-$$" ;;
+	*) echo 127.0.0.1:0 ;;
+	esac
+}
+
 # run_row ROW SIZE DIR: returns the client's status; 1 where the server does not come up.
 run_row()
 {
 	local row=$1 size=$2 dir=$3 address limit command=()
 
-	limit=$(client_limit)
+	limit=$(client_limit "$duration")
 	cpu_plx_server=$cpu_server
 	if [[ $mode == connect ]]; then
 		address=$(address_of "$row" "$peer")
 	else
-		address=127.0.0.1:0
-		[[ $row != raw-fi-shm ]] || address=pollux-bench-$$
-		server_command "$row" "$address" "$size"
-		timeout -k 3 $((limit + 15)) "${command[@]}" >"$dir/server.log" 2>&1 </dev/null &
-		children+=($!)
-		address=$(wait_listening "$dir/server.log" $!) || return 1
+		server_command "$row" "$(where_to_listen "$row")" "$size"
+		run_server "$dir" "$limit" || return 1
 	fi
-	[[ $row != tcp-poll-idle ]] || hold_idle_links "$address" "$dir" || return 1
+	[[ -z ${idle_links[$row]-} ]] || hold_idle_links "$row" "$address" "$dir" || return 1
 	client_command "$row" "$address" "$size" "$dir"
-	printf '%q ' "${command[@]}" >"$dir/command"
-	timeout -k 3 "$limit" "${command[@]}" >"$dir/client.log" 2>&1 </dev/null &
-	local client=$!
-	children+=("$client")
-	wait "$client"
+	run_client "$dir" "$limit"
 }
 
-# Servers for a bench.sh --connect elsewhere, each started again when its client has gone. Those of
-# the raw rows sleep until one comes; plx-ping's spins, and so has the other CPU.
-serve_rows()
+last_words()
 {
-	local row pid largest=0 size command=()
-	declare -A row_of
+	local log
 
-	cpu_plx_server=$cpu_client
-	for size in "${size_list[@]}"; do
-		((size <= largest)) || largest=$size
+	for log in "$1"/client.log "$1"/server.log; do
+		[[ -s $log ]] && tail -n 1 "$log" && return
 	done
-	mkdir -p "$build/serve"
-	((${#failures[@]} == 0)) || die "${failures[0]}"
-	say "serving on ${listen%:*}, ports ${listen##*:} to $((${listen##*:} + 3)); end with Ctrl-C"
-	for row in "${rows[@]}"; do
-		serve_one "$row" "$largest"
-		row_of[$pid]=$row
-	done
-	while wait -n -p pid; [[ -n ${pid-} ]]; do
-		row=${row_of[$pid]}
-		unset "row_of[$pid]"
-		kept=()
-		for child in "${children[@]}"; do
-			[[ $child == "$pid" ]] || kept+=("$child")
-		done
-		children=("${kept[@]}")
-		sleep 0.2 # a server that cannot start is not started in a spin
-		serve_one "$row" "$largest"
-		row_of[$pid]=$row
-	done
+	echo 'it said nothing'
 }
 
-# serve_one ROW SIZE: sets `pid`.
-serve_one()
+# note_failure WHAT SIZE ROUND STATUS DIR
+note_failure()
 {
-	local log=$build/serve/$1.log
+	local status=$4
 
-	server_command "$1" "$(address_of "$1" "$listen")" "$2"
-	[[ $1 == tcp-poll ]] || command+=(--wait 86400)
-	"${command[@]}" >"$log" 2>&1 </dev/null &
-	pid=$!
-	children+=("$pid")
-	wait_listening "$log" "$pid" >/dev/null || say "$1: not up: $(tail -n 1 "$log")"
+	((status != 124)) || status='124 (took too long)'
+	failures+=("$1, $2 B, round $3: status $status: $(last_words "$5")")
+	say "    FAILED: ${failures[-1]}"
 }

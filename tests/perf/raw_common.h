@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the raw baselines share: their command line, waits that end, and the record of round trips.
- * A baseline stamps immediately before its send call and first thing after it has seen the answer,
- * as plx-ping does, so that what is compared is the path between the two stamps. */
+/* What the raw baselines share: their command line, waits that end, and the record of round trips
+ * or of a stream. A baseline of round trips stamps immediately before its send call and first thing
+ * after it has seen the answer, as plx-ping does, so that what is compared is the path between the
+ * two stamps. One of streams stops its clock when the receiver has said that it got all. */
 #ifndef RAW_COMMON_H
 #define RAW_COMMON_H
 
@@ -9,16 +10,19 @@
 #include "plx_stats.h"
 
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/types.h>
 
 #define RAW_SIZE_MAX    ((uint64_t)64 << 20)
 #define RAW_PEER_NS     (5 * PLX_NS_PER_S)  /* silence of a connected peer that ends the program */
 #define RAW_CONNECT_NS  (10 * PLX_NS_PER_S) /* how long a client tries to reach its server */
 #define RAW_SPINS_CHECK 4096                /* spins between two looks at the clock */
+#define RAW_POSTED_MAX  512                 /* receives that are posted at a time */
 
 struct raw_options {
 	const char *name;
 	const char *provider;
+	const char *idle;
 	const char *address; /* as given */
 	char host[256];
 	char port[16];
@@ -29,8 +33,11 @@ struct raw_options {
 	uint64_t warmup;
 	uint64_t wait_ns; /* how long a server waits for its client */
 	uint64_t cpu;     /* RAW_CPU_ANY: not pinned */
+	uint64_t window;  /* of a stream: sends under way; 0: by size */
+	uint64_t posted;  /* of a stream: receives posted ahead; 0: by size */
 	bool listen;
 	bool cq_cannot_sleep; /* libfabric's FI_WAIT_NONE: on its tcp 1.17 quicker for one link */
+	bool sleeps;          /* on the completion queue's descriptor, instead of spinning */
 };
 
 #define RAW_CPU_ANY UINT64_MAX
@@ -45,19 +52,40 @@ struct raw_run {
 	uint64_t last_tsc;
 };
 
-/* What one baseline is. serve and ping return 0 or -errno with the text in plx_error(). */
+/* The measured part of a stream. */
+struct raw_flow {
+	uint64_t count; /* of messages that the receiver got */
+	uint64_t elapsed_tsc;
+	uint64_t again;        /* how often there was no room for one */
+	uint64_t duration_tsc; /* 0: the count of the options decides */
+};
+
+/* What one baseline is: of round trips (ping) or of streams (stream). All return 0 or -errno with
+ * the text in plx_error(). */
 struct raw_program {
 	const char *name;
 	const char *provider;
 	const char *idle;
 	const char *address;    /* "HOST:PORT", or what stands for it */
-	bool choose_provider;   /* has --provider and --cq */
+	uint64_t fixed_size;    /* the one that there is; 0: any */
+	bool choose_provider;   /* has --provider */
+	bool choose_waiting;    /* has --cq and --idle */
 	bool address_is_a_name; /* not to be split at the colon */
 	int (*serve)(const struct raw_options *options);
 	int (*ping)(const struct raw_options *options, struct raw_run *run);
+	int (*stream)(const struct raw_options *options, struct raw_flow *flow);
 };
 
-/* Parse, pin, run serve or ping, print and write the result. Returns the exit status. */
+/* raw_options.c: returns 0, 1 after --help, or -EINVAL. */
+int raw_parse(int argc, char **argv, const struct raw_program *program,
+	      struct raw_options *options);
+
+/* raw_report.c: print what was measured, write it where --out says, and judge it. Return: 0;
+ * -ERANGE: the figures are not what they claim; -errno. */
+int raw_report_run(const struct raw_options *options, const struct raw_run *run);
+int raw_report_flow(const struct raw_options *options, const struct raw_flow *flow);
+
+/* Parse, pin, run serve, ping or stream, print and write the result. Returns the exit status. */
 int raw_main(int argc, char **argv, const struct raw_program *program);
 
 /* Print "listening on ADDRESS" for scripts that wait for it. */
@@ -69,11 +97,39 @@ void raw_catch_signals(void);
 
 extern atomic_bool raw_stop;
 
-/* A page-aligned, touched buffer with a pattern in it. NULL and an error text where none is. */
+/* A page-aligned, touched buffer: of zeros, to receive in, or with the pattern that all messages
+ * are. NULL and an error text where there is no memory. */
 uint8_t *raw_buffer(size_t size);
+uint8_t *raw_message(size_t size);
 
-/* Whether the answer to the pattern is the pattern. Return: 0; -EBADMSG. */
-int raw_check_echo(const uint8_t *sent, const uint8_t *received, size_t size);
+/* Whether what was received is what was sent; `what` is for the text. Return: 0; -EBADMSG. */
+int raw_check_message(const uint8_t *sent, const uint8_t *received, size_t size, const char *what);
+
+/* Write the number of a trip into a message, and look for it in the answer, both outside of the
+ * stamps: an answer to an earlier message would be there at once, and look like a quick one. Of
+ * messages below 8 bytes the number is the first byte. */
+static inline void raw_number(uint8_t *message, size_t size, uint64_t number)
+{
+	if (plx_likely(size >= sizeof(number)))
+		memcpy(message, &number, sizeof(number));
+	else
+		message[0] = (uint8_t)number;
+}
+
+/* Return: 0; -EBADMSG. */
+static inline int raw_check_number(const uint8_t *received, size_t size, uint64_t number)
+{
+	uint64_t got = received[0];
+
+	if (plx_likely(size >= sizeof(got)))
+		memcpy(&got, received, sizeof(got));
+	else
+		number = (uint8_t)number;
+	return plx_likely(got == number)
+		     ? 0
+		     : plx_fail(EBADMSG, "the answer to message %llu is that to %llu",
+				(unsigned long long)number, (unsigned long long)got);
+}
 
 /* A wait that ends. */
 struct raw_wait {

@@ -223,12 +223,12 @@ static int trips(int fd, const uint8_t *message, uint8_t *answer, size_t size, s
 			return n < 0 ? (int)n : plx_fail(EPIPE, "the server closed");
 		more = raw_run_add(run, sent, seen);
 	} while (more);
-	return raw_check_echo(message, answer, size);
+	return raw_check_message(message, answer, size, "the last answer");
 }
 
 static int ping(const struct raw_options *options, struct raw_run *run)
 {
-	uint8_t *message = raw_buffer(options->size);
+	uint8_t *message = raw_message(options->size);
 	uint8_t *answer = raw_buffer(options->size);
 	int fd = -1;
 	int rc = message && answer ? open_connection(options, &fd) : -ENOMEM;

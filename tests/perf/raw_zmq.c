@@ -131,12 +131,12 @@ static int trips(struct side *side, const uint8_t *message, uint8_t *answer, siz
 			return n < 0 ? n : plx_fail(EPROTO, "an answer of %d B came", n);
 		more = raw_run_add(run, sent, seen);
 	} while (more);
-	return raw_check_echo(message, answer, size);
+	return raw_check_message(message, answer, size, "the last answer");
 }
 
 static int ping(const struct raw_options *options, struct raw_run *run)
 {
-	uint8_t *message = raw_buffer(options->size);
+	uint8_t *message = raw_message(options->size);
 	uint8_t *answer = raw_buffer(options->size);
 	struct side side = {0};
 	int rc = message && answer ? open_side(options, &side) : -ENOMEM;

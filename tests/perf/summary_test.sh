@@ -85,6 +85,68 @@ sum=$(run tcp-poll 1024 1 8000 | summary net)
 check 'without a baseline nothing is checked, and that is said' "$sum" \
 	'.valid and (.baseline_checked | not) and .bars == [] and .runs[0].ratio_to_raw == null'
 
+# Rows of shared memory: what each is held against.
+sum=$({
+	run bare 64 1 300
+	run raw-fi-shm 64 1 1500
+	run raw-fi-plxshm 64 1 630
+	run raw-eventfd 64 1 10000
+	run raw-fi-plxshm-event 64 1 11001
+	run shm-poll 64 1 800
+	run shm-poll-tcp 64 1 1000
+} | summary tcp)
+check 'libfabric over plx_shm is held against a bare line' "$sum" \
+	'.bars[] | select(.row == "raw-fi-plxshm" and .over == "bare") | .ok and .limit == 2.1 and .ratio == 2.1 and .gates'
+check '... and asleep against an eventfd, as an aim' "$sum" \
+	'.bars[] | select(.row == "raw-fi-plxshm-event") | .over == "raw-eventfd" and (.ok | not) and (.gates | not)'
+check '... and a link beside tcp against one without' "$sum" \
+	'.runs[] | select(.name == "shm-poll-tcp") | .ratio_to_raw == 1.25'
+check 'what stands on nothing has no ratio' "$sum" \
+	'all(.runs[] | select(.name == "bare" or .name == "raw-eventfd"); .ratio_to_raw == null)'
+sum=$({ run raw-fi-plxshm 64 1 631; run bare 64 1 300; } | summary net)
+check '... and just missed is missed' "$sum" '.bars | map(.ok) == [false]'
+
+# The part stream: medians, ratios and bars, of runs that are made up.
+# flow ROW SIZE ROUND MESSAGES_A_SECOND
+flow()
+{
+	jq -nc --arg row "$1" --argjson size "$2" --argjson round "$3" --argjson rate "$4" '{
+		row: $row, round: $round, run: "runs/stream-\($row)-\($size)-\($round)", name: $row, provider: "p",
+		size_bytes: $size, count: 1000, elapsed_ns: 1000000, messages_per_s: $rate,
+		bytes_per_s: ($rate * $size), valid: true}'
+}
+streams()
+{
+	jq -s -f "$root/scripts/bench/stream.jq"
+}
+sum=$({
+	for round in 1 2 3; do
+		flow raw-fi-plxshm 64 $round $((15000000 + round - 2))
+		flow shm-stream 64 $round 9000000
+		flow raw-fi-shm 1048576 $round 1000
+		flow raw-fi-plxshm 1048576 $round $((1000 * round - 1000))
+		flow raw-fi-shm-nocma 1048576 $round 1000
+		flow raw-fi-plxshm-nocma 1048576 $round 1499
+	done
+} | streams)
+check 'the median of the rounds is the rate of a stream' "$sum" \
+	'.rows[] | select(.name == "raw-fi-plxshm" and .size_bytes == 1048576) | .messages_per_s == 1000 and
+		.bytes_per_s == 1048576000 and .messages_per_s_least == 0 and .messages_per_s_greatest == 2000 and
+		.count == 3000 and .rounds == 3 and .ratio == 1'
+check 'a least rate that is just reached is reached' "$sum" \
+	'.bars[] | select(.what | startswith("one way, raw-fi-plxshm over")) | .ok and .least and .gates'
+check '... and just missed is missed' "$sum" \
+	'.bars[] | select(.what | startswith("one way, raw-fi-plxshm-nocma over")) | (.ok | not) and .gates and .limit == 1.5'
+check 'absolute rates are aims' "$sum" \
+	'[.bars[] | select(.what | contains("million")) | [.ok, .gates]] == [[true, false], [false, false]]'
+check 'links are held against libfabric alone' "$sum" \
+	'.bars[] | select(.what | startswith("one way, shm-stream over")) | .ratio == 0.6 and (.ok | not) and (.gates | not)'
+check 'rows of streams have their order' "$sum" \
+	'.rows | map(.name) == ["raw-fi-plxshm", "shm-stream", "raw-fi-plxshm", "raw-fi-plxshm-nocma", "raw-fi-shm",
+		"raw-fi-shm-nocma"]'
+sum=$(streams </dev/null)
+check 'no stream measured, none told' "$sum" '.rows == [] and .bars == []'
+
 # The part rings: its bars, from results that are made up.
 # ring VARIANT LCORES BURST RATIO: a row of plx-perf ring.
 ring()
@@ -142,8 +204,9 @@ refuses()
 }
 
 refuses "unknown option '--bogus'" --bogus
-refuses 'there is no such part; there are rtt rings' --only verbs
+refuses 'there is no such part; there are rtt stream rings' --only verbs
 refuses 'that part is of one host' --only rings --serve
+refuses 'that part is of one host' --only stream --connect host:1
 refuses "'0' is no size from 1 to 16M" --sizes 64,0
 refuses "'17M' is no size" --sizes 17M
 refuses 'there are tcp, net and fi:tcp' --provider sockets

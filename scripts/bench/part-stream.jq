@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The table of streams of the report, as HTML, from stream.json.
+
+def size: if . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"
+	elif . >= 1024 and . % 1024 == 0 then "\(. / 1024) KiB" else "\(.) B" end;
+def cells: map("<td>\(tostring | @html)</td>") | join("");
+def short: . * 1000 | round / 1000;
+
+def figures:
+	"<table><tr><th>row</th><th>messages/s</th><th>over rounds</th><th>GB/s</th><th>messages</th>" +
+	"<th>x base</th></tr>",
+	(.rows | group_by(.size_bytes)[]
+		| "<tr class=\"size\"><th colspan=\"6\">\(.[0].size_bytes | size)</th></tr>",
+		  (.[] | "<tr\(if .name == "shm-stream" then " class=\"own\"" else "" end)>" +
+			([.name, (.messages_per_s | round),
+			  "\(.messages_per_s_least | round) – \(.messages_per_s_greatest | round)",
+			  (.bytes_per_s / 1e9 | short), .count, (.ratio // "–")] | cells) + "</tr>")),
+	"</table>";
+
+"<h2>Messages one way between two processes</h2>" +
+"<p>As fast as the receiver takes them; what counts is what it has received. Medians over the interleaved rounds; " +
+"1 GB is 10<sup>9</sup> bytes. Rows <i>-nocma</i> are those of hosts where no process may read another's memory. " +
+"<i>x base</i> is the rate over that of raw-fi-shm, for shm-stream over that of raw-fi-plxshm.</p>",
+figures

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The round trip of a bare cache line between two processes: the other side writes 56 bytes and,
+ * last, the word that says so, into one line of shared memory, and this one spins on that word.
+ * No message between these two CPUs can be quicker.
+ *
+ * What a line costs depends on where in memory it lies, so that the trips go over many of them. Who
+ * waits pauses between two looks: without that it asks for the line also while the other side is
+ * about to write to it, and a trip takes longer. */
+#include "raw_local.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAIRS         16
+#define TRIPS_A_PAIR  512 /* before the next one's turn */
+#define APART         (RAW_LOCAL_BYTES / PAIRS / 2)
+#define PAYLOAD_BYTES (RAW_LOCAL_SIZE - sizeof(uint64_t))
+
+struct line {
+	_Alignas(RAW_LOCAL_SIZE) uint8_t payload[PAYLOAD_BYTES];
+	_Atomic uint64_t number; /* of the message; 0: none yet */
+};
+
+static_assert(sizeof(struct line) == RAW_LOCAL_SIZE, "a message is one cache line");
+
+/* Those of there and back are pages apart, and each has another place in its page. */
+static struct line *line_of(const struct raw_local *local, uint64_t trip, unsigned back)
+{
+	uint64_t which = trip / TRIPS_A_PAIR % PAIRS * 2 + back;
+
+	return (struct line *)(local->shared + which * APART + which * 2 * RAW_LOCAL_SIZE);
+}
+
+/* Release and acquire: who sees the number sees the payload. */
+static inline void write_line(struct line *line, const uint8_t *payload, uint64_t number)
+{
+	memcpy(line->payload, payload, PAYLOAD_BYTES);
+	atomic_store_explicit(&line->number, number, memory_order_release);
+}
+
+/* Returns its number; 0 with an error text where none came. */
+static inline uint64_t read_line(struct line *line, uint64_t before, uint8_t *payload)
+{
+	struct raw_wait wait = {0};
+	uint64_t number;
+
+	while ((number = atomic_load_explicit(&line->number, memory_order_acquire)) == before) {
+		if (raw_wait_over(&wait, RAW_PEER_NS, "a message from the peer"))
+			return 0;
+		plx_pause();
+	}
+	memcpy(payload, line->payload, PAYLOAD_BYTES);
+	return number;
+}
+
+/* The number that was in the line of that trip before. */
+static uint64_t number_before(uint64_t trip)
+{
+	uint64_t round = (uint64_t)TRIPS_A_PAIR * PAIRS;
+
+	if (trip % TRIPS_A_PAIR)
+		return trip;
+	return trip >= round ? trip - round + TRIPS_A_PAIR : 0;
+}
+
+static int serve(const struct raw_options *options)
+{
+	uint8_t payload[PAYLOAD_BYTES];
+	struct raw_local local;
+	uint64_t number = 0;
+	int rc = raw_local_listen(options, &local);
+
+	for (uint64_t trip = 0; !rc && number != RAW_LOCAL_END; trip++) {
+		number = read_line(line_of(&local, trip, 0), number_before(trip), payload);
+		if (plx_likely(number))
+			write_line(line_of(&local, trip, 1), payload, number);
+		else
+			rc = -ETIMEDOUT;
+	}
+	raw_local_close(&local);
+	return rc;
+}
+
+static int trips(const struct raw_local *local, const uint8_t *message, struct raw_run *run)
+{
+	uint8_t answer[PAYLOAD_BYTES] = {0};
+	uint64_t trip = 0;
+	bool more;
+
+	do {
+		struct line *there = line_of(local, trip, 0), *back = line_of(local, trip, 1);
+		uint64_t before = number_before(trip++);
+
+		uint64_t sent = plx_tsc();
+		write_line(there, message, trip);
+		uint64_t number = read_line(back, before, answer);
+		uint64_t seen = plx_tsc();
+		if (plx_unlikely(number != trip))
+			return number ? plx_fail(EPROTO, "an answer came twice") : -ETIMEDOUT;
+		more = raw_run_add(run, sent, seen);
+	} while (more);
+	write_line(line_of(local, trip, 0), message, RAW_LOCAL_END);
+	return raw_check_message(message, answer, PAYLOAD_BYTES, "the last answer");
+}
+
+static int ping(const struct raw_options *options, struct raw_run *run)
+{
+	uint8_t *message = raw_message(RAW_LOCAL_SIZE);
+	struct raw_local local;
+
+	if (!message)
+		return -ENOMEM;
+	int rc = raw_local_connect(options, &local);
+	if (!rc)
+		rc = trips(&local, message, run);
+	raw_local_close(&local);
+	free(message);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct raw_program program = {
+		.name = "raw-bare",
+		.provider = "memory",
+		.idle = "poll",
+		.address = "NAME",
+		.address_is_a_name = true,
+		.fixed_size = RAW_LOCAL_SIZE,
+		.serve = serve,
+		.ping = ping,
+	};
+
+	return raw_main(argc, argv, &program);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "raw_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BURST           64                  /* entries of a read of the queue */
+#define WINDOW_BYTES    (UINT64_C(4) << 20) /* under way, and posted: they stay in a cache */
+#define DEPTH_LEAST     4
+#define DEPTH_MOST      128
+#define MESSAGES_A_LOOK 16         /* between two looks at the clock */
+#define END             UINT64_MAX /* a mark with it is the last one */
+
+struct mark {
+	uint64_t count; /* of messages since the mark before; back: that were received */
+	uint64_t unused;
+};
+
+static size_t mark_bytes(uint64_t size)
+{
+	return size == sizeof(uint64_t) ? sizeof(struct mark) : sizeof(uint64_t);
+}
+
+/* Of the window, and of receives: by size, where it is not chosen. */
+static uint64_t depth(uint64_t chosen, uint64_t size)
+{
+	uint64_t fit = WINDOW_BYTES / size;
+
+	if (chosen)
+		return chosen;
+	return fit < DEPTH_LEAST ? DEPTH_LEAST : fit > DEPTH_MOST ? DEPTH_MOST : fit;
+}
+
+int raw_stream_prepare(const struct raw_options *options, struct raw_endpoint *at, uint64_t size)
+{
+	if (!options->listen)
+		return raw_endpoint_post_few(at, sizeof(struct mark));
+	return raw_endpoint_post_all(at, (unsigned)depth(options->posted, size),
+				     size > sizeof(struct mark) ? size : sizeof(struct mark));
+}
+
+/* Receiving -------------------------------------------------------------------------------- */
+
+struct receiver {
+	struct raw_endpoint *at;
+	uint8_t *sent; /* what every message is */
+	uint64_t size;
+	uint64_t got;      /* since the last mark */
+	uint64_t expected; /* of them; END: not told yet, as a mark may overtake what it counts */
+	bool ended;
+};
+
+static int take_mark(struct receiver *receiver, const struct fi_cq_msg_entry *entry)
+{
+	unsigned index = raw_endpoint_index(receiver->at, entry->op_context);
+
+	if (entry->len != mark_bytes(receiver->size))
+		return plx_fail(EPROTO, "a message of %zu B came, not %llu", entry->len,
+				(unsigned long long)receiver->size);
+	memcpy(&receiver->expected, receiver->at->buffers[index], sizeof(receiver->expected));
+	receiver->ended = receiver->expected == END;
+	return 0;
+}
+
+/* One after the other, so that a receive is there again as soon as it can be. */
+static int take(struct receiver *receiver, const struct fi_cq_msg_entry *entries, ssize_t count)
+{
+	int rc = 0;
+
+	for (ssize_t i = 0; i < count && !rc; i++) {
+		unsigned index = raw_endpoint_index(receiver->at, entries[i].op_context);
+
+		if (plx_unlikely(entries[i].len != receiver->size))
+			rc = take_mark(receiver, &entries[i]);
+		else if (plx_unlikely(receiver->got++ == 0))
+			rc = raw_check_message(receiver->sent, receiver->at->buffers[index],
+					       receiver->size, "the first message");
+		if (plx_likely(!rc && !receiver->ended))
+			rc = raw_endpoint_post(receiver->at, index);
+	}
+	return rc;
+}
+
+static int answer_mark(struct receiver *receiver)
+{
+	struct mark mark = {.count = receiver->got};
+
+	receiver->got = 0;
+	receiver->expected = END;
+	ssize_t sent = fi_inject(receiver->at->ep, &mark, mark_bytes(receiver->size),
+				 receiver->at->peer);
+	return sent ? raw_failed(sent, "cannot answer") : 0;
+}
+
+int raw_stream_receive(struct raw_endpoint *at, uint64_t size)
+{
+	struct receiver receiver = {
+		.at = at, .sent = raw_message(size), .size = size, .expected = END};
+	struct fi_cq_msg_entry entries[BURST];
+	struct raw_wait wait = {0};
+	int rc = receiver.sent ? 0 : -ENOMEM;
+
+	while (!rc && !receiver.ended) {
+		ssize_t n = fi_cq_read(at->cq, entries, BURST);
+
+		if (plx_likely(n > 0)) {
+			wait = (struct raw_wait){0};
+			rc = take(&receiver, entries, n);
+			if (plx_unlikely(!rc && receiver.expected == receiver.got))
+				rc = answer_mark(&receiver);
+		} else {
+			rc = n == -FI_EAGAIN
+				   ? raw_wait_over(&wait, RAW_PEER_NS, "a message from the peer")
+				   : raw_endpoint_error(at, n);
+		}
+	}
+	free(receiver.sent);
+	return rc;
+}
+
+/* Sending ---------------------------------------------------------------------------------- */
+
+struct sender {
+	struct raw_endpoint *at;
+	uint8_t *message;
+	uint64_t size;
+	uint64_t window;
+	uint64_t batch;     /* one completion for so many sends */
+	uint64_t under_way; /* sends that no completion has covered */
+	uint64_t number;    /* of sends since the last one with a completion */
+	uint64_t again;
+	bool inject;
+	bool answered; /* a mark came back */
+	struct mark answer;
+};
+
+static void take_answer(struct sender *sender, const struct fi_cq_msg_entry *entry)
+{
+	unsigned index = raw_endpoint_index(sender->at, entry->op_context);
+
+	memcpy(&sender->answer, sender->at->buffers[index], sizeof(sender->answer));
+	sender->answered = true;
+}
+
+/* Let the provider move on. Return: 0; -errno, also where nothing has moved for too long. */
+static int look(struct sender *sender, struct raw_wait *wait, const char *what)
+{
+	struct fi_cq_msg_entry entries[BURST];
+	ssize_t n = fi_cq_read(sender->at->cq, entries, BURST);
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (!(entries[i].flags & FI_RECV)) {
+			sender->under_way -= sender->batch;
+			continue;
+		}
+		take_answer(sender, &entries[i]);
+		int rc = raw_endpoint_post(sender->at,
+					   raw_endpoint_index(sender->at, entries[i].op_context));
+		if (rc)
+			return rc;
+	}
+	if (n < 0 && n != -FI_EAGAIN)
+		return raw_endpoint_error(sender->at, n);
+	return raw_wait_over(wait, RAW_PEER_NS, what);
+}
+
+/* Every batch-th send has a completion, which covers those before it. */
+static ssize_t try_send_large(struct sender *sender)
+{
+	struct iovec iov = {sender->message, sender->size};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = sender->at->peer};
+	bool last = sender->number + 1 == sender->batch;
+
+	if (sender->under_way >= sender->window)
+		return -FI_EAGAIN;
+	ssize_t rc = fi_sendmsg(sender->at->ep, &msg, last ? FI_COMPLETION : 0);
+	if (!rc) {
+		sender->number = last ? 0 : sender->number + 1;
+		sender->under_way++;
+	}
+	return rc;
+}
+
+static inline ssize_t try_send(struct sender *sender)
+{
+	if (sender->inject)
+		return fi_inject(sender->at->ep, sender->message, sender->size, sender->at->peer);
+	return try_send_large(sender);
+}
+
+static int wait_for_room(struct sender *sender)
+{
+	struct raw_wait wait = {0};
+	ssize_t sent;
+
+	sender->again++;
+	do {
+		int rc = look(sender, &wait, "the peer to take a message");
+		if (rc)
+			return rc;
+		sent = try_send(sender);
+	} while (sent == -FI_EAGAIN);
+	return sent ? raw_failed(sent, "cannot send") : 0;
+}
+
+static int send_some(struct sender *sender, uint64_t count)
+{
+	int rc = 0;
+
+	for (uint64_t i = 0; i < count && plx_likely(!rc); i++) {
+		ssize_t sent = try_send(sender);
+
+		if (plx_unlikely(sent))
+			rc = sent == -FI_EAGAIN ? wait_for_room(sender)
+						: raw_failed(sent, "cannot send");
+	}
+	/* Relaxed: see raw_run_add. */
+	if (!rc && atomic_load_explicit(&raw_stop, memory_order_relaxed))
+		return plx_fail(EINTR, "stopped while sending");
+	return rc;
+}
+
+static int send_mark(struct sender *sender, uint64_t count)
+{
+	struct mark mark = {.count = count};
+	struct raw_wait wait = {0};
+	ssize_t sent;
+	int rc = 0;
+
+	while ((sent = fi_inject(sender->at->ep, &mark, mark_bytes(sender->size),
+				 sender->at->peer)) == -FI_EAGAIN &&
+	       !rc)
+		rc = look(sender, &wait, "the peer to take a mark");
+	return sent && !rc ? raw_failed(sent, "cannot send") : rc;
+}
+
+/* Until the server has got all of them. */
+static int settle(struct sender *sender, uint64_t count)
+{
+	struct raw_wait wait = {0};
+	int rc = send_mark(sender, count);
+
+	while (!rc && !sender->answered)
+		rc = look(sender, &wait, "the server's count");
+	if (!rc && sender->answer.count != count)
+		rc = plx_fail(EBADMSG, "the server got %llu messages of %llu",
+			      (unsigned long long)sender->answer.count, (unsigned long long)count);
+	sender->answered = false;
+	return rc;
+}
+
+static int send_measured(const struct raw_options *options, struct sender *sender,
+			 struct raw_flow *flow)
+{
+	uint64_t begin = plx_tsc();
+	uint64_t count = 0;
+	int rc = 0;
+
+	while (!rc && (flow->duration_tsc ? plx_tsc() - begin < flow->duration_tsc
+					  : count < options->count)) {
+		uint64_t left = flow->duration_tsc ? MESSAGES_A_LOOK : options->count - count;
+		uint64_t some = left < MESSAGES_A_LOOK ? left : MESSAGES_A_LOOK;
+
+		rc = send_some(sender, some);
+		count += some;
+	}
+	if (!rc)
+		rc = settle(sender, count);
+	flow->count = count;
+	flow->elapsed_tsc = plx_tsc() - begin;
+	return rc;
+}
+
+int raw_stream_send(const struct raw_options *options, struct raw_endpoint *at,
+		    struct raw_flow *flow)
+{
+	uint64_t window = depth(options->window, options->size);
+	struct sender sender = {
+		.at = at,
+		.message = raw_message(options->size),
+		.size = options->size,
+		.window = window,
+		.batch = window >= DEPTH_LEAST ? window / DEPTH_LEAST : 1,
+		.inject = options->size <= at->inject_size,
+	};
+	int rc = sender.message ? send_some(&sender, options->warmup) : -ENOMEM;
+
+	if (!rc)
+		rc = settle(&sender, options->warmup);
+	sender.again = 0;
+	if (!rc)
+		rc = send_measured(options, &sender, flow);
+	flow->again = sender.again;
+	if (!rc)
+		rc = send_mark(&sender, END);
+	free(sender.message);
+	return rc;
+}
