@@ -18,10 +18,10 @@ usage()
 	  gcc     everything built with gcc, warnings are errors; each public header alone; the API reference
 	  clang   the same with clang
 	  numa    the tests of where memory lies, in a guest that has NUMA nodes
-	  model   the Spin models of the rings and the lanes, and each of their steps taken out in turn
+	  model   the Spin models of rings, lanes and calls, and each of their steps taken out in turn
 	  asan    unit, stress, command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	  tsan    unit and stress tests under ThreadSanitizer
-	  mutants each memory order and step of the rings taken away in turn: the stress tests must notice
+	  mutants each memory order and step of rings, lanes, pools, shm taken away in turn: tests must notice
 	  fuzz    each fuzz target for $fuzz_s s (PLX_FUZZ_SECONDS)
 	END
 }
@@ -164,7 +164,12 @@ stage_tsan()
 
 stage_mutants()
 {
-	CC=clang tests/mutate/ring_orders.sh
+	local subject status=0
+
+	for subject in tests/mutate/*_orders.sh; do
+		CC=clang "$subject" || status=1
+	done
+	return $status
 }
 
 # A target is an executable tests/fuzz/fuzz_NAME; its corpus, if it has one, tests/fuzz/corpus/NAME.

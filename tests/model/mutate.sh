@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Verifies the models of this folder with Spin. Then takes out their steps, one at a time: without it
 # the property that it is there for must have a counterexample. So must each claim that some place of
-# a model is never reached. Needs spin and gcc, up to 4 GiB, and about two minutes.
+# a model is never reached. Needs spin and gcc, up to 4 GiB, and two to three minutes.
 #   tests/model/mutate.sh [WORD]    only the searches that WORD is part of
 set -uo pipefail
 
@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 
 # How each model is searched: of steps whose order makes no difference one order is enough (which is
 # Spin's default), but not where `timeout` counts.
-declare -A options=([ring]=REDUCE [lane]=NOREDUCE)
+declare -A options=([ring]=REDUCE [lane]=NOREDUCE [shm_call]=NOREDUCE)
 
 # A property, and how a search names it that finds a counterexample.
 declare -A names=(
@@ -29,6 +29,7 @@ declare -A names=(
 	[waits]='invalid end state'            # nobody waits for a thread that stopped
 	[forgotten]='received=='               # all are idle: then all messages were received
 	[message]='message['                   # no message is torn, overwritten, or received twice
+	[called]='wish['                       # nobody is called for a wish that was taken before
 	[witness]='|| !('                      # that place is never reached
 )
 
@@ -159,6 +160,51 @@ for place in AT_FULL AT_LATE AT_COLD AT_RECEIVED; do
 done
 for place in AT_MORE AT_STALLED; do
 	expect witness "${others[@]}" WITNESS=$place
+done
+
+# Rings of two records, and of one, whose sender waits for each to be read; and two connections,
+# whose bits share a word of the bell or not.
+ring_of_two=(shm_call SENDERS=1 BELL_WORDS=1 SLOTS=3 RECORDS=4 SLEEPS=3)
+in_turn=(shm_call SENDERS=1 BELL_WORDS=1 SLOTS=2 RECORDS=4 SLEEPS=2)
+shared=(shm_call SENDERS=2 BELL_WORDS=1 SLOTS=2 RECORDS=1 SLEEPS=2)
+apart=(shm_call SENDERS=2 BELL_WORDS=2 SLOTS=2 RECORDS=1 SLEEPS=1)
+
+expect verified "${ring_of_two[@]}"
+expect verified "${in_turn[@]}"
+expect verified "${shared[@]}"
+expect verified "${apart[@]}"
+
+expect forgotten "${ring_of_two[@]}" MUT_NO_FENCE
+expect forgotten "${ring_of_two[@]}" MUT_LOOK_FIRST
+expect forgotten "${ring_of_two[@]}" MUT_NO_CALL
+expect forgotten "${ring_of_two[@]}" MUT_PLAIN_WISH
+expect forgotten "${ring_of_two[@]}" MUT_NO_SECOND_LOOK
+expect forgotten "${ring_of_two[@]}" MUT_SECOND_LOOK_FIRST
+expect forgotten "${ring_of_two[@]}" MUT_WISH_NOT_ATOMIC
+expect forgotten "${ring_of_two[@]}" MUT_AS_FOUND
+expect called "${ring_of_two[@]}" MUT_WISH_KEPT
+expect forgotten "${ring_of_two[@]}" MUT_SUMMARY_FIRST
+expect forgotten "${ring_of_two[@]}" MUT_SUMMARY_LAST
+expect forgotten "${ring_of_two[@]}" MUT_WORD_NOT_ATOMIC
+expect forgotten "${shared[@]}" MUT_BELL_NOT_ATOMIC
+expect forgotten "${apart[@]}" MUT_SUMMARY_NOT_ATOMIC
+expect forgotten "${ring_of_two[@]}" MUT_NO_WAKE
+expect forgotten "${ring_of_two[@]}" MUT_WAKE_IS_NO_BELL
+expect forgotten "${in_turn[@]}" MUT_PLAIN_HEAD
+expect forgotten "${in_turn[@]}" MUT_SPACE_CALL_FIRST
+expect forgotten "${ring_of_two[@]}" MUT_NO_SPACE_CALL
+expect forgotten "${ring_of_two[@]}" MUT_PLAIN_SPACE_WISH
+expect forgotten "${ring_of_two[@]}" MUT_NO_SPACE_LOOK
+expect forgotten "${ring_of_two[@]}" MUT_SPACE_LOOK_FIRST
+expect message "${ring_of_two[@]}" MUT_WORD_FIRST
+expect message "${ring_of_two[@]}" MUT_CLEAR_LAST
+expect message "${ring_of_two[@]}" MUT_NO_CLEAR
+expect message "${ring_of_two[@]}" MUT_CLEAR_TOO_FAR
+expect message "${ring_of_two[@]}" MUT_NO_WORD_BEHIND
+expect message "${ring_of_two[@]}" MUT_HEAD_FIRST
+
+for place in AT_FULL AT_LATE AT_CHANGED AT_SLEPT AT_STALE AT_RECEIVED; do
+	expect witness "${ring_of_two[@]}" WITNESS=$place
 done
 
 wait

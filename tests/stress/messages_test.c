@@ -11,16 +11,17 @@
 
 #define LCORES  6
 #define THREADS 4
-#define STILL_S 20 /* without progress, and the test has failed */
 
 static struct lcores lcores;
 static uint32_t messages_each; /* from each sender to each lcore */
+static uint64_t still_max_s;   /* without progress, and the test has failed */
 
 /* Relaxed throughout: numbers to look at; what is exact is looked at when all threads have ended.
  */
 static _Atomic uint64_t progress;
 static _Atomic uint32_t unfinished; /* parts of the test; the last one stops the loops */
 static _Atomic bool stands_still;
+static uint32_t stops; /* written before plx_stop: whoever sees the stop sees it */
 
 static void make_progress(void)
 {
@@ -29,8 +30,10 @@ static void make_progress(void)
 
 static void finish(void)
 {
-	if (atomic_fetch_sub_explicit(&unfinished, 1, memory_order_relaxed) == 1)
-		plx_stop();
+	if (atomic_fetch_sub_explicit(&unfinished, 1, memory_order_relaxed) != 1)
+		return;
+	stops++;
+	plx_stop();
 }
 
 static void look_after(struct plx_timer *timer, void *arg)
@@ -40,7 +43,7 @@ static void look_after(struct plx_timer *timer, void *arg)
 
 	still_s = now == seen ? still_s + 1 : 0;
 	seen = now;
-	if (still_s < STILL_S)
+	if (still_s < still_max_s)
 		return;
 	atomic_store_explicit(&stands_still, true, memory_order_relaxed);
 	plx_stop();
@@ -71,8 +74,12 @@ static void run_all(uint32_t lcore_count, uint32_t parts, plx_lcore_fn on_lcore,
 		assert_int_equal(pthread_create(&threads[i], NULL, on_thread, (void *)i), 0);
 	assert_int_equal(plx_lcore_launch_all(on_lcore, NULL, &result), 0);
 	assert_int_equal(result, 0);
-	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i < THREADS; i++) {
+		void *wrong;
+
+		assert_int_equal(pthread_join(threads[i], &wrong), 0);
+		assert_null(wrong);
+	}
 	PLX_LCORE_FOREACH_WORKER (id) {
 		assert_int_equal(plx_lcore_join(id, 10 * PLX_NS_PER_S, &result), 0);
 		assert_int_equal(result, 0);
@@ -420,13 +427,89 @@ static void no_message_is_left_unheard(void **state)
 	lcores_down(&lcores);
 }
 
+/* Lanes that two want at once ----------------------------------------------------------------- */
+
+/* All lcores begin at the same moment, and have no lanes yet. Each calls all the others, so that
+ * the lane between two is made by its sender or by who wants an answer. Where they are two, one
+ * comes late: it finds both lanes, and has nothing but them to tell it that they are set up. */
+static struct plx_call meetings[PAIRED][PAIRED];
+static _Atomic uint32_t arrived; /* twice each; relaxed: it must order nothing */
+static uint32_t meeting_count, present;
+
+static void on_met(struct plx_call *call, int result, void *arg)
+{
+	make_progress();
+	finish();
+}
+
+static void greet(void *arg)
+{
+	make_progress();
+}
+
+static int give_way(void *arg, uint64_t now_ns)
+{
+	sched_yield(); /* there may be more lcores than CPUs */
+	return 0;
+}
+
+static void wait_for(uint32_t count)
+{
+	while (atomic_load_explicit(&arrived, memory_order_relaxed) < count)
+		sched_yield();
+}
+
+static int meet(void *arg)
+{
+	uint32_t me = plx_lcore_id() / 10;
+	bool is_late = present == 2 && me == 1;
+
+	if (plx_poller_add("give way", give_way, NULL, 0, NULL))
+		return -1;
+	atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed);
+	wait_for(is_late ? present + 1 : present);
+	if (is_late && plx_lcore_send(0, greet, NULL))
+		return -1;
+	for (uint32_t i = 1; i < present; i++) {
+		uint32_t to = (me + i) % present;
+
+		meetings[me][to] = (struct plx_call){.fn = nothing, .done = on_met};
+		if (plx_lcore_call(to * 10, &meetings[me][to]))
+			return -1;
+	}
+	atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed);
+	if (plx_loop_run())
+		return -1;
+	return stops == meeting_count ? 0 : -1;
+}
+
+static void *wait_for_stop(void *arg)
+{
+	while (arg == NULL && !plx_stopping())
+		sched_yield();
+	return arg || stops == meeting_count ? NULL : &stops;
+}
+
+static void a_lane_that_two_want_at_once_is_one(void **state)
+{
+	stops = 0;
+	for (meeting_count = 1; meeting_count <= 12; meeting_count++) {
+		present = meeting_count % 2 ? 2 : PAIRED;
+		atomic_store(&arrived, 0);
+		run_all(present, present * (present - 1), meet, wait_for_stop);
+		lcores_down(&lcores);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_messages_arrive_once_and_in_order),
 		cmocka_unit_test(no_message_is_left_unheard),
+		cmocka_unit_test(a_lane_that_two_want_at_once_is_one),
 	};
 
 	messages_each = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 20000;
+	still_max_s = argc > 2 ? strtoul(argv[2], NULL, 10) : 20;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

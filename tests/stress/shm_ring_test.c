@@ -2,17 +2,34 @@
 /* Two threads at the ends of a small ring of records. Both go to sleep whenever there is nothing
  * for them to do: a record or room that nobody is woken for is a wake-up lost for ever. */
 #include "plx_test.h"
-#include "ring.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* Between seeing that the other end wants to be called and taking the wish away: the other end may
+ * change it there. */
+static __thread uint64_t exchanges;
+
+static inline uint32_t exchange_late(_Atomic uint32_t *word, uint32_t value, memory_order order)
+{
+	if (++exchanges % 8 == 0)
+		sched_yield();
+	return atomic_exchange_explicit(word, value, order);
+}
+
+#undef atomic_exchange_explicit
+#define atomic_exchange_explicit(word, value, order) exchange_late(word, value, order)
+#include "ring.h" /* with that step */
+
 #define RING_BYTES 4096 /* a quarter is the greatest record */
 #define LOST_MS    3000
+
+static uint32_t records_max = 400000;
 
 struct end {
 	int doorbell;
@@ -24,6 +41,7 @@ struct both {
 	struct ring_writer writer;
 	struct ring_reader reader;
 	struct end sender, receiver;
+	_Atomic bool bell;  /* of the receiver; relaxed: what it looks at then is the ring */
 	uint32_t looks_max; /* before an end goes to sleep: up to so many, at random */
 	bool in_turn;       /* the sender waits for each record to be read: a lost call stops all */
 	uint32_t records;
@@ -105,6 +123,16 @@ static uint8_t *try_read(struct both *both, uint32_t bytes)
 	return both->writer.head == both->writer.tail ? both->writer.segment.ring : NULL;
 }
 
+/* As the receiver wanted to be called when the wish was taken away. */
+static void call(struct both *both, enum shm_call how)
+{
+	if (how == CALL_NONE)
+		return;
+	atomic_store_explicit(&both->bell, true, memory_order_relaxed);
+	if (how == CALL_WAKE)
+		ring_doorbell(&both->receiver);
+}
+
 static void *send_all(void *arg)
 {
 	struct both *both = arg;
@@ -122,8 +150,7 @@ static void *send_all(void *arg)
 			break;
 		memset(ring_payload(at, flags, i), (uint8_t)i, length);
 		ring_commit(&both->writer, RECORD_MESSAGE, flags, length, bytes);
-		if (ring_call(&both->writer) == CALL_WAKE)
-			ring_doorbell(&both->receiver);
+		call(both, ring_call(&both->writer));
 		if (i % 4)
 			ring_clear_ahead(&both->writer);
 		if (both->in_turn && !wait_for_room(both, try_read, 0))
@@ -134,18 +161,38 @@ static void *send_all(void *arg)
 	return NULL;
 }
 
+/* Returns whether there is something already. */
+static bool ask_for(struct both *both, enum shm_call how)
+{
+	/* C3, C4 */
+	atomic_store_explicit(&both->reader.segment.control->call, how, memory_order_seq_cst);
+	return ring_look(&both->reader);
+}
+
+/* Wait for the bell a little: whoever goes to sleep after that changes what was asked for. */
+static bool wait_for_bell(struct both *both)
+{
+	atomic_store_explicit(&both->bell, false, memory_order_relaxed);
+	if (ask_for(both, CALL_BELL))
+		return true;
+	for (uint64_t left = looks(both, &both->receiver); left > 0; left--) {
+		if (atomic_load_explicit(&both->bell, memory_order_relaxed) &&
+		    ring_look(&both->reader))
+			return true;
+	}
+	return false;
+}
+
 static bool wait_for_record(struct both *both)
 {
-	_Atomic uint32_t *call = &both->reader.segment.control->call;
-
 	for (;;) {
 		for (uint64_t left = looks(both, &both->receiver); left > 0; left--) {
 			if (ring_look(&both->reader))
 				return true;
 		}
-		/* C3, C4 */
-		atomic_store_explicit(call, CALL_WAKE, memory_order_seq_cst);
-		if (ring_look(&both->reader))
+		if (next_random(&both->receiver.random) % 2 && wait_for_bell(both))
+			return true;
+		if (ask_for(both, CALL_WAKE))
 			return true;
 		if (!sleep_on(&both->receiver))
 			return false;
@@ -222,24 +269,24 @@ static void run(uint32_t records, bool in_turn, uint32_t looks_max)
 
 static void nothing_is_lost_or_torn_by_ends_that_sleep_at_once(void **state)
 {
-	run(400000, false, 0);
+	run(records_max, false, 0);
 }
 
 static void nothing_is_lost_or_torn_by_ends_that_spin_a_little(void **state)
 {
-	run(400000, false, 20);
+	run(records_max, false, 20);
 }
 
 /* Looks that take about as long as a turn of the other end: so that one goes to sleep while the
  * other publishes. */
 static void no_call_is_lost_where_nothing_follows(void **state)
 {
-	run(50000, true, 0);
-	run(400000, true, 100);
-	run(400000, true, 1000);
+	run(records_max / 8, true, 0);
+	run(records_max, true, 100);
+	run(records_max, true, 1000);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_lost_or_torn_by_ends_that_sleep_at_once),
@@ -247,5 +294,7 @@ int main(void)
 		cmocka_unit_test(no_call_is_lost_where_nothing_follows),
 	};
 
+	if (argc > 1)
+		records_max = (uint32_t)strtoul(argv[1], NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,7 +353,8 @@ static void a_shared_pool_gives_buffers_to_all(void **state)
 	plx_pool_destroy(shared); /* asserts that all are back */
 }
 
-/* Two holders on two threads write their halves and let go; the owner then reuses the buffer. */
+/* Two holders on two threads write their halves and let go; the owner then reuses the buffer. At
+ * times the one holder waits until it is the only one, and then writes the other's half too. */
 
 #ifdef __SANITIZE_THREAD__
 #define ROUNDS 50000u
@@ -397,6 +398,11 @@ static void the_last_of_two_threads_gives_it_back(void **state)
 		/* H2: see hold_elsewhere. */
 		atomic_store_explicit(&handed, buf, memory_order_release);
 		buf->data[0] = (uint8_t)i;
+		if (i % 64 == 0) {
+			while (!plx_buf_unshared(buf))
+				sched_yield();
+			buf->data[1] = 0;
+		}
 		plx_buf_unref(buf);
 	}
 	assert_int_equal(pthread_join(thread, NULL), 0);

@@ -157,6 +157,9 @@ static void the_head_is_told_now_and_then_and_at_once_when_asked_for(void **stat
 		expect_record(f, 56, 0, 1);
 	}
 	assert_int_equal(atomic_load(head), 128 + RING_BYTES / 8);
+	write_record(f, 56, 0, 1);
+	expect_record(f, 56, 0, 1);
+	assert_int_equal(atomic_load(head), 128 + RING_BYTES / 8);
 }
 
 static void whoever_wants_to_be_called_is_called_once(void **state)
