@@ -226,6 +226,9 @@ set_up()
 		timeout 300 meson setup "$build" -Dbuildtype=release >"$log" 2>&1 ||
 			{ tail -20 "$log" >&2; die "meson setup failed; the whole of it is in $log"; }
 	fi
+	# The tree may have changed since the folder was made, and with it what there is to build.
+	timeout 300 ninja -C "$build" build.ninja >"$log" 2>&1 ||
+		{ tail -20 "$log" >&2; die "meson cannot set the folder up again; see $log"; }
 	find_programs || die "meson does not tell its programs; see $log"
 	# What was installed since the folder was made.
 	if [[ -z ${program[plx-perf-dpdk]-} ]] && pkg-config --exists libdpdk; then
@@ -233,8 +236,6 @@ set_up()
 	fi
 	timeout 1500 ninja -C "$build" "${targets[@]}" >"$log" 2>&1 ||
 		{ tail -30 "$log" >&2; die "the build failed; the whole of it is in $log"; }
-	# The tree may have changed since, and with it what meson knows of.
-	find_programs || die "meson does not tell its programs; see $log"
 }
 
 # Measuring ------------------------------------------------------------------------------------
