@@ -117,7 +117,7 @@ static void record(struct client *client, const struct flight *flight, uint64_t 
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
-	uint64_t now_tsc = plx_tsc();
+	uint64_t now_tsc = plx_tsc_after_loads();
 	struct client *client = user;
 	uint64_t seq = client->answered;
 	struct flight flight = client->flights[seq % IN_FLIGHT_MAX];

@@ -95,7 +95,7 @@ static int trips(const struct raw_local *local, const uint8_t *message, struct r
 		uint64_t sent = plx_tsc();
 		write_line(there, message, trip);
 		uint64_t number = read_line(back, before, answer);
-		uint64_t seen = plx_tsc();
+		uint64_t seen = plx_tsc_after_loads();
 		if (plx_unlikely(number != trip))
 			return number ? plx_fail(EPROTO, "an answer came twice") : -ETIMEDOUT;
 		more = raw_run_add(run, sent, seen);

@@ -114,7 +114,7 @@ static int trips(struct side *side, const uint8_t *message, struct raw_run *run)
 		int rc = transmit(side, message, number + 1);
 		if (plx_likely(!rc))
 			rc = receive(side, number, answer, &got);
-		uint64_t seen = plx_tsc();
+		uint64_t seen = plx_tsc_after_loads();
 		if (plx_unlikely(rc))
 			return rc;
 		if (plx_unlikely(got != ++number))

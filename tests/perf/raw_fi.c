@@ -125,7 +125,7 @@ static int trips(struct side *side, uint8_t *message, struct raw_run *run)
 		if (!rc && last >= 0)
 			rc = raw_endpoint_post(at, (unsigned)last);
 		last = plx_likely(!rc) ? receive(side) : rc;
-		uint64_t seen = plx_tsc();
+		uint64_t seen = plx_tsc_after_loads();
 		rc = plx_likely(last >= 0) ? raw_check_number(at->buffers[last], side->size, number)
 					   : last;
 		if (plx_unlikely(rc))

@@ -82,7 +82,7 @@ static int trips(struct side *side, uint8_t *message, struct raw_run *run)
 		if (plx_likely(!rc))
 			rc = raw_rdm_receive(&side->rdm, RAW_PEER_NS, "an answer from the server",
 					     &entry);
-		uint64_t seen = plx_tsc();
+		uint64_t seen = plx_tsc_after_loads();
 		if (plx_unlikely(rc))
 			return rc;
 		if (plx_unlikely(entry.len != side->size))

@@ -218,7 +218,7 @@ static int trips(int fd, const uint8_t *message, uint8_t *answer, size_t size, s
 		if (plx_unlikely(rc))
 			return rc;
 		ssize_t n = receive_all(fd, answer, size);
-		uint64_t seen = plx_tsc();
+		uint64_t seen = plx_tsc_after_loads();
 		if (plx_unlikely(n <= 0))
 			return n < 0 ? (int)n : plx_fail(EPIPE, "the server closed");
 		more = raw_run_add(run, sent, seen);

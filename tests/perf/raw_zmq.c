@@ -126,7 +126,7 @@ static int trips(struct side *side, const uint8_t *message, uint8_t *answer, siz
 		if (plx_unlikely(rc))
 			return rc;
 		int n = receive(side, answer, size, RAW_PEER_NS, "an answer from the server");
-		uint64_t seen = plx_tsc();
+		uint64_t seen = plx_tsc_after_loads();
 		if (plx_unlikely(n != (int)size))
 			return n < 0 ? n : plx_fail(EPROTO, "an answer of %d B came", n);
 		more = raw_run_add(run, sent, seen);
