@@ -31,7 +31,7 @@ usage()
 	Usage: scripts/bench.sh [OPTION]...
 	Measure full round trips of messages between two processes, how many go one way, and what rings,
 	pools and messages between lcores cost; write tables, plots and a report.
-	  --quick               short rounds, about three and a half minutes (default: more and longer
+	  --quick               short rounds, about four minutes (default: more and longer
 	                        ones, about nineteen minutes)
 	  --rounds N, --duration S
 	                        other figures than those: rounds, and seconds of each run of rtt and

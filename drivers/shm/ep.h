@@ -76,6 +76,7 @@ struct shm_ep {
 	uint64_t drain_end; /* where the head can be at most, once the peer hung up */
 	struct shm_receive *receives;
 	uint32_t rx_head, rx_tail, rx_mask, rx_size; /* free-running */
+	uint32_t rx_cancelled;                       /* of those between head and tail */
 	uint32_t idle_looks;
 	uint64_t rx_flags; /* default operation flags */
 	struct shm_list link;

@@ -141,8 +141,10 @@ static void fail(struct shm_ep *ep, const struct shm_receive *receive, int err)
 /* Those that were cancelled have told so. */
 void receive_drop_cancelled(struct shm_ep *ep)
 {
-	while (ep->rx_head != ep->rx_tail && ep->receives[ep->rx_head & ep->rx_mask].cancelled)
+	while (ep->rx_cancelled && ep->receives[ep->rx_head & ep->rx_mask].cancelled) {
 		ep->rx_head++;
+		ep->rx_cancelled--;
+	}
 }
 
 void receive_flush(struct shm_ep *ep, int err)
@@ -153,6 +155,7 @@ void receive_flush(struct shm_ep *ep, int err)
 		if (!receive->cancelled)
 			fail(ep, receive, err);
 	}
+	ep->rx_cancelled = 0;
 	ep->part_kind = 0;
 }
 
@@ -164,6 +167,7 @@ ssize_t receive_cancel(struct shm_ep *ep, void *context)
 
 		if (receive->context == context && !receive->cancelled) {
 			receive->cancelled = true;
+			ep->rx_cancelled++;
 			fail(ep, receive, FI_ECANCELED);
 			if (!ep->part_kind)
 				receive_drop_cancelled(ep);

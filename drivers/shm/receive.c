@@ -10,8 +10,8 @@
 
 /* Completing --------------------------------------------------------------------------------- */
 
-static void complete(struct shm_ep *ep, const struct shm_receive *receive, uint64_t length,
-		     bool has_data, uint64_t data)
+static inline void complete(struct shm_ep *ep, const struct shm_receive *receive, uint64_t length,
+			    bool has_data, uint64_t data)
 {
 	bool fits = length <= receive->total;
 	struct shm_completion *completion;
@@ -266,7 +266,7 @@ static inline int take(struct shm_ep *ep)
 		receive_message(ep, receive, &record);
 	else if (!receive_other(ep, receive, &record))
 		return -1;
-	if (plx_unlikely(!ep->part_kind && ep->rx_head != ep->rx_tail))
+	if (plx_unlikely(ep->rx_cancelled && !ep->part_kind))
 		receive_drop_cancelled(ep);
 	return 1;
 }

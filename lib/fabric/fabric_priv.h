@@ -275,7 +275,15 @@ void hygiene_forget(int fd);
 struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
 			const char *provider, const struct fi_info *info);
 void set_close(struct plx_set *set);
-void *set_desc(struct plx_set *set, uint32_t zone_index);
+void *set_find_desc(struct plx_set *set, uint32_t zone_index);
+
+/* The descriptor that the provider wants for memory in that zone: NULL where it wants none, or
+ * where the zone could not be registered. */
+static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
+{
+	return set->driver->needs_mr ? set_find_desc(set, zone_index) : NULL;
+}
+
 void set_register_new_zones(struct plx_set *set);
 
 /* cq.c, eq.c */

@@ -124,12 +124,10 @@ void set_register_new_zones(struct plx_set *set)
 	}
 }
 
-/* The descriptor that the provider wants for memory in that zone: NULL where it wants none, or
- * where the zone could not be registered. A zone so new that the set has not seen it is registered
- * here. */
-void *set_desc(struct plx_set *set, uint32_t zone_index)
+/* A zone so new that the set has not seen it is registered here. */
+void *set_find_desc(struct plx_set *set, uint32_t zone_index)
 {
-	if (!set->driver->needs_mr || zone_index >= PLX_ZONE_MAX)
+	if (zone_index >= PLX_ZONE_MAX)
 		return NULL;
 	if (plx_unlikely(!set->mr[zone_index]))
 		set_register_new_zones(set);

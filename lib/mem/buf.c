@@ -165,23 +165,7 @@ void plx_buf_unref(struct plx_buf *buf)
 	}
 }
 
-bool plx_buf_unshared(const struct plx_buf *buf)
-{
-	/* B2: the caller may write into it now, after all that other holders did. */
-	return atomic_load_explicit(&buf->refs, memory_order_acquire) == 1;
-}
-
 /* Content ---------------------------------------------------------------------------------- */
-
-void plx_buf_reset(struct plx_buf *buf)
-{
-	struct plx_buf *rest = buf->next;
-
-	buf->data = buf->base + buf->start;
-	buf->len = 0;
-	buf->next = NULL;
-	plx_buf_unref(rest);
-}
 
 void *plx_buf_append(struct plx_buf *buf, uint32_t len)
 {

@@ -345,10 +345,23 @@ struct plx_buf *plx_buf_ref(struct plx_buf *buf);
 void plx_buf_unref(struct plx_buf *buf);
 
 /** Whether the caller holds the only reference. Thread: a holder. */
-bool plx_buf_unshared(const struct plx_buf *buf);
+static inline bool plx_buf_unshared(const struct plx_buf *buf)
+{
+	/* B2 of buf.c: the caller may write into it now, after all that other holders did. */
+	return plx_atomic_load(&buf->refs, PLX_ACQUIRE) == 1;
+}
 
 /** Empty it again: len 0, data behind the headroom, no chain (which is unreferenced). */
-void plx_buf_reset(struct plx_buf *buf);
+static inline void plx_buf_reset(struct plx_buf *buf)
+{
+	struct plx_buf *rest = buf->next;
+
+	buf->data = buf->base + buf->start;
+	buf->len = 0;
+	buf->next = NULL;
+	if (plx_unlikely(rest != NULL))
+		plx_buf_unref(rest);
+}
 
 /** Bytes free before data. */
 static inline uint32_t plx_buf_headroom(const struct plx_buf *buf)

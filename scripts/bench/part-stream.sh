@@ -187,7 +187,7 @@ stream_compare()
 	say
 	say "Compared with $compare: one way, messages/s before and now"
 	# shellcheck disable=SC2059
-	printf "$format" row size then now ratio
+	printf "$format" row size 'then' now ratio
 	while read -r row size cells; do
 		# shellcheck disable=SC2059,SC2086
 		printf "$format" "$row" "$(size_words "$size" | tr -d ' ')" $cells
