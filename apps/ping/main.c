@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#define WARMUP_BYTES (UINT64_C(64) << 20) /* one way */
+
 static struct ping_conf conf = {
 	.size_bytes = 64,
 	.duration_ns = 5 * PLX_NS_PER_S,
@@ -14,7 +16,7 @@ static struct ping_conf conf = {
 	.seed = 1,
 	.name = "plx-ping",
 };
-static bool count_given, duration_given, warmup_given, arrival_given;
+static bool count_given, duration_given, warmup_given, arrival_given, seed_given;
 
 static const struct plx_app_option options[] = {
 	{.name = "listen",
@@ -52,7 +54,8 @@ static const struct plx_app_option options[] = {
 	 .given = &duration_given},
 	{.name = "warmup",
 	 .placeholder = "N",
-	 .help = "messages before the measured ones (default 1000; in an open loop at most 1 s)",
+	 .help = "messages before the measured ones (default 1000; in an open loop at most 1 s, "
+		 "one way at most 64M)",
 	 .kind = PLX_APP_UINT,
 	 .value = &conf.warmup,
 	 .max = 1000000000,
@@ -91,7 +94,8 @@ static const struct plx_app_option options[] = {
 	 .placeholder = "N",
 	 .help = "of the poisson gaps (default 1)",
 	 .kind = PLX_APP_UINT,
-	 .value = &conf.seed},
+	 .value = &conf.seed,
+	 .given = &seed_given},
 	{.name = "verify",
 	 .help = "fill each message and compare what comes back",
 	 .kind = PLX_APP_FLAG,
@@ -138,9 +142,9 @@ static int check_one_way(void)
 	if (conf.verify)
 		return plx_fail(EINVAL, "--verify compares what comes back, and with --one-way "
 					"nothing does; leave one of them out");
-	if (conf.rate)
-		return plx_fail(EINVAL, "--rate is for round trips; --one-way sends as fast as "
-					"the link takes it; leave one of them out");
+	if (conf.rate || arrival_given || seed_given)
+		return plx_fail(EINVAL, "--rate, --arrival and --seed are for round trips; "
+					"--one-way sends as fast as the link takes it");
 	if (conf.rx_buf_bytes)
 		return plx_fail(EINVAL, "--rx-buf: with --one-way it is the server that receives; "
 					"give it to that one");
@@ -152,6 +156,19 @@ static int check_client(void)
 	if (conf.sink || conf.rx_bufs)
 		return plx_fail(EINVAL, "--sink and --rx-bufs are for --listen");
 	return conf.one_way ? check_one_way() : 0;
+}
+
+/* A second of an open loop, or so much one way, is enough, and more would take long. */
+static void limit_warmup(void)
+{
+	uint64_t most = conf.warmup;
+
+	if (conf.rate)
+		most = conf.rate;
+	else if (conf.one_way && conf.size_bytes)
+		most = WARMUP_BYTES / conf.size_bytes;
+	if (most < conf.warmup)
+		conf.warmup = most;
 }
 
 static int check(void)
@@ -167,8 +184,8 @@ static int check(void)
 		return -EINVAL;
 	if (conf.out_dir && plx_result_prepare(conf.name, conf.out_dir) != 0)
 		return -EINVAL;
-	if (!warmup_given && conf.rate && conf.rate < conf.warmup)
-		conf.warmup = conf.rate;
+	if (!warmup_given)
+		limit_warmup();
 	if (arrival_given && !conf.rate)
 		return plx_fail(EINVAL, "--arrival is for an open loop; give --rate R too");
 	return 0;

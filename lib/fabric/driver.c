@@ -127,6 +127,22 @@ static struct fi_info *make_hints(const struct driver_choice *choice)
 	return hints;
 }
 
+static int fail_missing(const struct driver_choice *choice)
+{
+	const char *only = getenv("FI_PROVIDER"); /* libfabric's own: it hides all others */
+
+	if (only && !choice->driver->getinfo)
+		return plx_fail(ENODEV,
+				"driver %s: libfabric shows no provider '%s': FI_PROVIDER is '%s' "
+				"in the environment, and hides others; unset it, or give "
+				"--provider",
+				choice->driver->name, choice->provider, only);
+	return plx_fail(ENODEV,
+			"driver %s: libfabric has no provider '%s' on this host; `plx-info` "
+			"shows what there is",
+			choice->driver->name, choice->provider);
+}
+
 /* Ownership: free *info_out with fi_freeinfo. Return: 0; -ENODEV; -EHOSTUNREACH; -ENOMEM. */
 int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
 		   uint64_t flags, struct fi_info **info_out)
@@ -151,10 +167,6 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 			"the name right, and does an interface have a route to it?",
 			node, service, choice->provider);
 	if (rc == -FI_ENODATA || rc == -FI_ENOSYS)
-		return plx_fail(
-			ENODEV,
-			"driver %s: libfabric has no provider '%s' on this host; `plx-info` "
-			"shows what there is",
-			driver->name, choice->provider);
+		return fail_missing(choice);
 	return plx_fail(EIO, "driver %s: fi_getinfo failed: %s", driver->name, fi_strerror(-rc));
 }

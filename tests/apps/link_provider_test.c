@@ -84,11 +84,23 @@ static void two_users_meet_over_tcp_unless_a_group_lets_them_in(void **state)
 	expect_of_two_users("65534", "0", "shm");
 }
 
+/* FI_PROVIDER is libfabric's, and hides all providers but one. */
+static void hidden_provider_is_named_with_what_hides_it(void **state)
+{
+	struct process *server = launch("/usr/bin/env FI_PROVIDER=plx_shm %s/apps/plx-echo "
+					"--huge none -- --listen 127.0.0.1:0",
+					getenv("PLX_BUILD_ROOT"));
+
+	expect_status(server, 1);
+	expect_err(server, "FI_PROVIDER is 'plx_shm' in the environment, and hides others; ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		process_test(provider_is_chosen_for_each_peer),
 		process_test(two_users_meet_over_tcp_unless_a_group_lets_them_in),
+		process_test(hidden_provider_is_named_with_what_hides_it),
 	};
 
 	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
