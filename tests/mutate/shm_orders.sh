@@ -23,6 +23,8 @@ modelled 'ring.c ring_refresh 1 seq_cst to acquire' shm_call MUT_SPACE_LOOK_FIRS
 modelled 'ring.c ring_tell 1 seq_cst to release' shm_call MUT_PLAIN_HEAD
 modelled 'ring.c ring_tell 2 seq_cst to acquire' shm_call MUT_SPACE_CALL_FIRST
 modelled 'ring.c ring_tell 2 seq_cst to relaxed' shm_call MUT_SPACE_CALL_FIRST
+# Stress sees it most times, but not each time.
+modelled 'the wish for room is looked at before the head is told' shm_call MUT_SPACE_CALL_FIRST
 for order in acq_rel relaxed; do
 	spare "ring.h ring_call 2 seq_cst to $order" 'the look is C2; this only takes the wish away'
 	spare "ring.c ring_tell 3 seq_cst to $order" 'the look is E2; this only takes the wish away'
