@@ -57,7 +57,8 @@ def aim($rows; $row; $millions):
 	unit: "messages and bytes per second that the other process received; medians over the rounds",
 	rows: ($rows | map(with_ratio($rows))),
 	bars: [
-		ratio_bar($rows; "raw-fi-plxshm"; "raw-fi-shm"; 1048576; "1 MiB"; 1; true),
+		# both are one process_vm_readv: 0.86 to 1.15 from run to run, so it does not gate
+		ratio_bar($rows; "raw-fi-plxshm"; "raw-fi-shm"; 1048576; "1 MiB"; 1; false),
 		ratio_bar($rows; "raw-fi-plxshm-nocma"; "raw-fi-shm-nocma"; 1048576; "1 MiB"; 1.5; true),
 		# the two aims below, as a ratio
 		ratio_bar($rows; "shm-stream"; "raw-fi-plxshm"; 64; "64 B"; 0.667; false),
