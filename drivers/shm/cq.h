@@ -7,6 +7,7 @@
 #include "queue.h"
 #include "segment.h"
 
+#include <assert.h>
 #include <rdma/fi_domain.h>
 
 #define SHM_CQ_SIZE     1024
@@ -15,10 +16,12 @@
 struct shm_domain;
 struct shm_ep;
 
+static_assert(((FI_REMOTE_CQ_DATA | FI_SEND | FI_RECV | FI_MSG) >> 32) == 0, "in 32 bits of flags");
+
 /* A completion that waits to be read. err: 0, or it is one for fi_cq_readerr. */
 struct shm_completion {
 	void *context;
-	uint32_t flags; /* those of libfabric's that it can have are below 2^32 */
+	uint32_t flags;
 	int err;
 	size_t length;
 	void *buf;

@@ -134,9 +134,9 @@ static int fail_missing(const struct driver_choice *choice)
 	if (only && !choice->driver->getinfo)
 		return plx_fail(ENODEV,
 				"driver %s: libfabric shows no provider '%s': FI_PROVIDER is '%s' "
-				"in the environment, and hides others; unset it, or give "
-				"--provider",
-				choice->driver->name, choice->provider, only);
+				"in the environment, and hides others; unset it, or add "
+				"',%s' to it",
+				choice->driver->name, choice->provider, only, choice->provider);
 	return plx_fail(ENODEV,
 			"driver %s: libfabric has no provider '%s' on this host; `plx-info` "
 			"shows what there is",

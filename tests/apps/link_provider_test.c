@@ -92,7 +92,8 @@ static void hidden_provider_is_named_with_what_hides_it(void **state)
 					getenv("PLX_BUILD_ROOT"));
 
 	expect_status(server, 1);
-	expect_err(server, "FI_PROVIDER is 'plx_shm' in the environment, and hides others; ");
+	expect_err(server, "FI_PROVIDER is 'plx_shm' in the environment, and hides others; unset "
+			   "it, or add ',");
 }
 
 int main(void)
