@@ -8,10 +8,10 @@
 
 #define WINDOW_BYTES (UINT32_C(8) << 20) /* of large buffers: few, so that they stay in a cache */
 #define WINDOW_MIN   4
-#define WINDOW_MAX   64
+#define WINDOW_MAX   128
 
-/* The sender is told of room when it has used half of the window: 64 small buffers make bursts of
- * 32 messages, and one frame of news for each of them. */
+/* The sender is told of room when it has used half of the window: 128 small buffers make bursts of
+ * 64 messages, and one frame of news for each of them. */
 uint32_t sink_window(uint32_t rx_buf_bytes)
 {
 	uint32_t fit = WINDOW_BYTES / rx_buf_bytes;

@@ -41,9 +41,8 @@ struct shm_cq {
 	uint32_t reserved; /* by endpoints */
 	uint32_t refs;     /* bound endpoints */
 
-	/* Receiving endpoints: those that are looked at every poll, and all. */
-	struct shm_list active; /* those that are looked at every poll: CALL_NONE */
-	struct shm_list belled; /* CALL_BELL; endpoints in neither have CALL_WAKE, or are starved */
+	/* Receiving endpoints. */
+	struct shm_list active, belled; /* enum shm_listed */
 	uint32_t active_count;
 	struct shm_ep **slots; /* by bell bit; those beyond BELL_BITS by next_slot */
 	uint32_t next_slot;    /* where to look for a free one */

@@ -24,7 +24,12 @@ struct shm_cq;
 struct shm_domain;
 struct shm_request;
 
-enum shm_listed { LISTED_NOT, LISTED_ACTIVE, LISTED_BELLED };
+/* In which list of its queue an endpoint is, and so how it asks to be called. */
+enum shm_listed {
+	LISTED_NOT,    /* CALL_BELL and CALL_WAKE; or starved, or not connected */
+	LISTED_ACTIVE, /* looked at every poll; CALL_WAKE where is_armed */
+	LISTED_BELLED, /* CALL_BELL */
+};
 
 enum shm_ep_state {
 	EP_IDLE,       /* made, maybe enabled; receives may be posted */
@@ -64,10 +69,12 @@ struct shm_ep {
 	uint8_t state;  /* enum shm_ep_state */
 	uint8_t listed; /* enum shm_listed: in which list of rx_cq */
 	bool enabled, tx_selective, rx_selective;
-	bool shut_down;  /* by fi_shutdown here */
-	bool starved;    /* a record is there, and no receive posted for it */
-	bool broken;     /* the peer wrote what cannot be: nothing more is read */
-	bool is_sending; /* in the domain's list */
+	bool shut_down;   /* by fi_shutdown here */
+	bool is_armed;    /* active, and asked to be woken; nothing has come since */
+	bool starved;     /* a record is there, and no receive posted for it */
+	bool broken;      /* the peer wrote what cannot be: nothing more is read */
+	bool is_sending;  /* in the domain's list */
+	bool calls_later; /* records were published without a look that is sure (ring_call) */
 	struct shm_cq *rx_cq, *tx_cq;
 	struct shm_domain *domain;
 
@@ -100,6 +107,7 @@ struct shm_ep {
 	uint32_t tx_head, tx_tail, tx_mask, tx_size; /* free-running */
 	uint64_t tx_flags;
 	struct shm_list send_link;
+	struct shm_ep *next_caller; /* in the domain's list, where calls_later */
 
 	/* Connection. */
 	struct shm_source source; /* the socket */
@@ -166,7 +174,8 @@ int send_init(struct shm_ep *ep);
 void send_fini(struct shm_ep *ep);
 bool send_go_on(struct shm_ep *ep); /* returns whether something was written or completed */
 void send_flush(struct shm_ep *ep, int err);
-void ep_wake_peer(struct shm_ep *ep); /* one byte on the socket */
+void ep_wake_peer(struct shm_ep *ep);            /* one byte on the socket */
+void send_call_peers(struct shm_domain *domain); /* those whose endpoints are to call later */
 /* For Pollux' own links: see claim and commit in plx_fabric_driver.h. */
 void *send_claim(struct fid_ep *fid, size_t length);
 void send_commit(struct fid_ep *fid, size_t length);

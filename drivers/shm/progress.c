@@ -44,9 +44,10 @@ static void unlist(struct shm_ep *ep)
 	if (ep->listed != LISTED_NOT)
 		list_remove(&ep->link);
 	ep->listed = LISTED_NOT;
+	ep->is_armed = false;
 }
 
-static void set_call(struct shm_ep *ep, enum shm_call call)
+static void set_call(struct shm_ep *ep, uint32_t call)
 {
 	/* C3; for CALL_NONE it only spares the peer calls. */
 	atomic_store_explicit(&ep->reader.segment.control->call, call, memory_order_seq_cst);
@@ -63,6 +64,7 @@ void progress_activate(struct shm_ep *ep)
 		return;
 	ep->idle_looks = 0;
 	ep->starved = false;
+	ep->is_armed = false; /* the peer may have taken the wish away */
 	if (ep->listed == LISTED_ACTIVE)
 		return;
 	unlist(ep);
@@ -95,6 +97,8 @@ void progress_begin(struct shm_ep *ep)
 
 void progress_end(struct shm_ep *ep)
 {
+	if (ep->calls_later)
+		send_call_peers(ep->domain);
 	unlist(ep);
 	if (ep->is_sending)
 		list_remove(&ep->send_link);
@@ -173,6 +177,7 @@ static uint32_t look(struct shm_ep *ep, uint32_t max)
 		unlist(ep); /* a posted receive brings it back */
 	} else if (taken || plx_unlikely(ep->state != EP_CONNECTED)) {
 		ep->idle_looks = 0;
+		ep->is_armed = false;
 	} else {
 		ep->idle_looks += ep->rx_cq->active_count;
 		if (plx_unlikely(ep->idle_looks > IDLE_LOOKS))
@@ -292,6 +297,8 @@ void progress_poll(struct shm_cq *cq)
 {
 	struct shm_domain *domain = cq->domain;
 
+	if (domain->callers)
+		send_call_peers(domain);
 	poll_one(cq);
 	if (plx_unlikely(cq->link.next != cq->link.prev)) {
 		for (struct shm_list *link = domain->cqs.next; link != &domain->cqs;
@@ -311,18 +318,31 @@ void progress_poll(struct shm_cq *cq)
 
 /* Going to sleep ----------------------------------------------------------------------------- */
 
+/* An active endpoint stays so: who wakes us need not ring. It stays armed until something comes,
+ * which may have taken the wish away, and going to sleep again costs nothing for it. */
+static void ask_to_be_woken(struct shm_ep *ep)
+{
+	if (ep->listed == LISTED_ACTIVE) {
+		set_call(ep, CALL_WAKE);
+		ep->is_armed = true;
+	} else {
+		unlist(ep);
+		set_call(ep, CALL_BELL | CALL_WAKE);
+	}
+}
+
 /* Returns whether it has something after all. What finds no room in its queue is not meant: that
  * queue is read before. */
 static bool arm(struct shm_ep *ep)
 {
-	if (!cq_has_room(ep->rx_cq))
+	if (ep->is_armed || !cq_has_room(ep->rx_cq))
 		return false;
 	if (ep->state == EP_DRAINING)
 		return true;
-	unlist(ep);
-	set_call(ep, CALL_WAKE);
+	ask_to_be_woken(ep);
 	if (!ring_look(&ep->reader)) /* C4 */
 		return false;
+	unlist(ep);
 	progress_activate(ep);
 	return true;
 }
@@ -355,6 +375,7 @@ bool progress_arm(struct shm_cq *cq)
 {
 	struct shm_domain *domain = cq->domain;
 
+	send_call_peers(domain);
 	for (struct shm_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {
 		struct shm_cq *each = of_cq_link(link);
 

@@ -6,7 +6,8 @@
  *     H1 -> H2   the record was copied out, before its place is written again
  *
  * Publishing and asking to be called are four steps on two words; the argument is that of a lane
- * (lib/lcore/lane.c). C2 to C4 are sequentially consistent, and so is the fence behind C1:
+ * (lib/lcore/lane.c). C2 to C4 are sequentially consistent, and so is the fence between C1 and C2,
+ * of which one is enough for many records:
  *
  *     sender                             receiver
  *     C1 store the record's word (W1)    C3 store how it wants to be called
@@ -139,7 +140,7 @@ static inline void ring_clear_ahead(struct ring_writer *writer)
 		ring_clear(writer, end < room ? end : room);
 }
 
-/* Publish a claimed record. */
+/* Publish a claimed record. ring_call has to follow, sooner or later. */
 static inline void ring_commit(struct ring_writer *writer, enum record_kind kind, uint8_t flags,
 			       uint32_t length, uint32_t bytes)
 {
@@ -155,13 +156,13 @@ static inline void ring_commit(struct ring_writer *writer, enum record_kind kind
 	 * line all the time, has taken the line away by then. */
 	atomic_store_explicit(ring_word(&writer->segment, writer->tail), word,
 			      memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
 	writer->tail = next;
 }
 
-/* How the receiver wants to be called for what was just published. Whoever takes the wish away
- * calls. */
-static inline enum shm_call ring_call(struct ring_writer *writer)
+/* How the receiver wants to be called, as far as can be seen at once: it may be asking for it right
+ * now, before it can see the last records. Whoever takes the wish away calls. Returns bits of
+ * enum shm_call, and whatever else the peer put there. */
+static inline uint32_t ring_call_early(struct ring_writer *writer)
 {
 	_Atomic uint32_t *call = &writer->segment.control->call;
 
@@ -169,6 +170,14 @@ static inline enum shm_call ring_call(struct ring_writer *writer)
 	if (plx_likely(atomic_load_explicit(call, memory_order_seq_cst) == CALL_NONE))
 		return CALL_NONE;
 	return atomic_exchange_explicit(call, CALL_NONE, memory_order_seq_cst);
+}
+
+/* The same, for all that was published, once the receiver can see it: it is not asleep on any of
+ * it. This waits until the lines that were written are here, a cache miss or two. */
+static inline uint32_t ring_call(struct ring_writer *writer)
+{
+	atomic_thread_fence(memory_order_seq_cst); /* between C1 and C2 */
+	return ring_call_early(writer);
 }
 
 /* Reading ---------------------------------------------------------------------------------- */

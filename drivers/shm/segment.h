@@ -47,11 +47,11 @@ struct record_piece {
 	uint64_t address, length;
 };
 
-/* How a side wants to be called when there is something for it. */
+/* How a side wants to be called when there is something for it: none of these, one, or both. */
 enum shm_call {
-	CALL_NONE = 0, /* it looks by itself */
-	CALL_BELL = 1, /* set the bit in its bell */
-	CALL_WAKE = 2, /* that, and send a byte on the socket, as it may be asleep */
+	CALL_NONE = 0,      /* it looks by itself */
+	CALL_BELL = 1 << 0, /* set the bit in its bell: it does not look */
+	CALL_WAKE = 1 << 1, /* send a byte on the socket: it may be asleep */
 };
 
 /* Each block has one writer; two lines each, as the processor fetches lines in pairs. */
@@ -62,7 +62,7 @@ struct segment_control {
 	/* Receiver: how far it has come, in bytes, free-running; a multiple of RECORD_UNIT. Told
 	 * after a part of the ring, or at once for RECORD_ACK. */
 	alignas(2 * PLX_CACHE_LINE) _Atomic uint64_t head;
-	/* Sender: how it wants to be called when head moved. CALL_BELL is not used. */
+	/* Sender: how it wants to be called when head moved: CALL_WAKE, or not. */
 	alignas(2 * PLX_CACHE_LINE) _Atomic uint32_t space_call;
 };
 

@@ -38,29 +38,64 @@ void ep_wake_peer(struct shm_ep *ep)
 		return;
 }
 
-static __attribute__((noinline)) void call(struct shm_ep *ep, enum shm_call how)
+static void ring_bell(struct bell *bell, uint32_t bit)
 {
-	struct bell *bell = ep->peer_bell;
-	uint32_t word = ep->peer_bell_bit / 64;
-
 	/* The word before the summary: see struct bell. */
-	atomic_fetch_or_explicit(&bell->words[word], UINT64_C(1) << ep->peer_bell_bit % 64,
+	atomic_fetch_or_explicit(&bell->words[bit / 64], UINT64_C(1) << bit % 64,
 				 memory_order_seq_cst);
-	atomic_fetch_or_explicit(&bell->summary, UINT64_C(1) << word, memory_order_seq_cst);
-	if (how == CALL_WAKE)
+	atomic_fetch_or_explicit(&bell->summary, UINT64_C(1) << bit / 64, memory_order_seq_cst);
+}
+
+static __attribute__((noinline)) void call(struct shm_ep *ep, uint32_t how)
+{
+	if (how & CALL_BELL)
+		ring_bell(ep->peer_bell, ep->peer_bell_bit);
+	if (how & CALL_WAKE)
 		ep_wake_peer(ep);
 }
 
 static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flags, uint32_t length,
 			  uint32_t bytes)
 {
-	enum shm_call how;
+	uint32_t how;
 
 	ring_commit(&ep->writer, kind, flags, length, bytes);
 	how = ring_call(&ep->writer);
 	if (plx_unlikely(how != CALL_NONE))
 		call(ep, how);
 	ring_clear_ahead(&ep->writer);
+}
+
+/* A record that more are to follow, or a poll: what the fence of ring_call waits for is waited for
+ * once, then. A peer that asked to be called before is called here. */
+static inline void commit_early(struct shm_ep *ep, uint8_t flags, uint32_t length, uint32_t bytes)
+{
+	uint32_t how;
+
+	ring_commit(&ep->writer, RECORD_MESSAGE, flags, length, bytes);
+	how = ring_call_early(&ep->writer);
+	if (plx_unlikely(how != CALL_NONE))
+		call(ep, how);
+	ring_clear_ahead(&ep->writer);
+	if (!ep->calls_later) {
+		ep->calls_later = true;
+		ep->next_caller = ep->domain->callers;
+		ep->domain->callers = ep;
+	}
+}
+
+void send_call_peers(struct shm_domain *domain)
+{
+	struct shm_ep *ep = domain->callers;
+
+	domain->callers = NULL;
+	for (; ep; ep = ep->next_caller) {
+		uint32_t how = ring_call(&ep->writer);
+
+		ep->calls_later = false;
+		if (plx_unlikely(how != CALL_NONE))
+			call(ep, how);
+	}
 }
 
 /* One message -------------------------------------------------------------------------------- */
@@ -140,7 +175,10 @@ static inline ssize_t send_small(struct shm_ep *ep, const struct message *messag
 			memcpy(payload, message->iov[i].iov_base, message->iov[i].iov_len);
 		payload += message->iov[i].iov_len;
 	}
-	commit(ep, RECORD_MESSAGE, flags, (uint32_t)message->length, bytes);
+	if (message->flags & FI_MORE)
+		commit_early(ep, flags, (uint32_t)message->length, bytes);
+	else
+		commit(ep, RECORD_MESSAGE, flags, (uint32_t)message->length, bytes);
 	if (plx_unlikely(waits)) {
 		struct shm_send *kept = keep(ep, message);
 
@@ -412,7 +450,7 @@ void *send_claim(struct fid_ep *fid, size_t length)
 
 void send_commit(struct fid_ep *fid, size_t length)
 {
-	commit(ep_of(fid), RECORD_MESSAGE, 0, (uint32_t)length, record_bytes(length, 0));
+	commit_early(ep_of(fid), 0, (uint32_t)length, record_bytes(length, 0));
 }
 
 struct fi_ops_msg shm_msg_ops = {

@@ -102,8 +102,9 @@ struct shm_watch {
 struct shm_domain {
 	struct fid_domain fid;
 	struct shm_fabric *fabric;
-	struct shm_list sending;   /* endpoints with sends under way */
-	struct shm_list cqs;       /* all of its completion queues */
+	struct shm_list sending; /* endpoints with sends under way */
+	struct shm_ep *callers;  /* endpoints that call their peers in the next poll, if need be */
+	struct shm_list cqs;     /* all of its completion queues */
 	struct shm_watch *watches; /* the EQs of its endpoints */
 	uint32_t refs;             /* CQs, endpoints, MRs */
 	void *mrs;                 /* registrations by key, for tsearch(3) */

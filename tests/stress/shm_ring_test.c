@@ -87,6 +87,15 @@ static uint32_t length_of(uint64_t *random)
 			  : (uint32_t)(value >> 8) % (RING_BYTES / 4 - 16);
 }
 
+/* As the receiver wanted to be called when the wish was taken away. */
+static void call(struct both *both, uint32_t how)
+{
+	if (how & CALL_BELL)
+		atomic_store_explicit(&both->bell, true, memory_order_relaxed);
+	if (how & CALL_WAKE)
+		ring_doorbell(&both->receiver);
+}
+
 /* Wait, as a sender, until `try` gives something. */
 static uint8_t *wait_for_room(struct both *both, uint8_t *(*try)(struct both *, uint32_t),
 			      uint32_t bytes)
@@ -100,6 +109,7 @@ static uint8_t *wait_for_room(struct both *both, uint8_t *(*try)(struct both *, 
 			if (at)
 				return at;
 		}
+		call(both, ring_call(&both->writer)); /* it may have looked too early */
 		/* E3, E4 */
 		atomic_store_explicit(space_call, CALL_WAKE, memory_order_seq_cst);
 		at = try(both, bytes);
@@ -123,16 +133,6 @@ static uint8_t *try_read(struct both *both, uint32_t bytes)
 	return both->writer.head == both->writer.tail ? both->writer.segment.ring : NULL;
 }
 
-/* As the receiver wanted to be called when the wish was taken away. */
-static void call(struct both *both, enum shm_call how)
-{
-	if (how == CALL_NONE)
-		return;
-	atomic_store_explicit(&both->bell, true, memory_order_relaxed);
-	if (how == CALL_WAKE)
-		ring_doorbell(&both->receiver);
-}
-
 static void *send_all(void *arg)
 {
 	struct both *both = arg;
@@ -150,7 +150,7 @@ static void *send_all(void *arg)
 			break;
 		memset(ring_payload(at, flags, i), (uint8_t)i, length);
 		ring_commit(&both->writer, RECORD_MESSAGE, flags, length, bytes);
-		call(both, ring_call(&both->writer));
+		call(both, i % 3 ? ring_call_early(&both->writer) : ring_call(&both->writer));
 		if (i % 4)
 			ring_clear_ahead(&both->writer);
 		if (both->in_turn && !wait_for_room(both, try_read, 0))
@@ -158,11 +158,12 @@ static void *send_all(void *arg)
 		if (next_random(&both->sender.random) % 64 == 0)
 			sched_yield();
 	}
+	call(both, ring_call(&both->writer));
 	return NULL;
 }
 
 /* Returns whether there is something already. */
-static bool ask_for(struct both *both, enum shm_call how)
+static bool ask_for(struct both *both, uint32_t how)
 {
 	/* C3, C4 */
 	atomic_store_explicit(&both->reader.segment.control->call, how, memory_order_seq_cst);
@@ -192,7 +193,8 @@ static bool wait_for_record(struct both *both)
 		}
 		if (next_random(&both->receiver.random) % 2 && wait_for_bell(both))
 			return true;
-		if (ask_for(both, CALL_WAKE))
+		if (ask_for(both, next_random(&both->receiver.random) % 2 ? CALL_WAKE
+									  : CALL_BELL | CALL_WAKE))
 			return true;
 		if (!sleep_on(&both->receiver))
 			return false;
