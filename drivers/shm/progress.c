@@ -64,7 +64,7 @@ void progress_activate(struct shm_ep *ep)
 		return;
 	ep->idle_looks = 0;
 	ep->starved = false;
-	ep->is_armed = false; /* the peer may have taken the wish away */
+	ep->is_armed = false; /* who took the wish away has sent a byte */
 	if (ep->listed == LISTED_ACTIVE)
 		return;
 	unlist(ep);
@@ -177,7 +177,6 @@ static uint32_t look(struct shm_ep *ep, uint32_t max)
 		unlist(ep); /* a posted receive brings it back */
 	} else if (taken || plx_unlikely(ep->state != EP_CONNECTED)) {
 		ep->idle_looks = 0;
-		ep->is_armed = false;
 	} else {
 		ep->idle_looks += ep->rx_cq->active_count;
 		if (plx_unlikely(ep->idle_looks > IDLE_LOOKS))
@@ -318,8 +317,8 @@ void progress_poll(struct shm_cq *cq)
 
 /* Going to sleep ----------------------------------------------------------------------------- */
 
-/* An active endpoint stays so: who wakes us need not ring. It stays armed until something comes,
- * which may have taken the wish away, and going to sleep again costs nothing for it. */
+/* An active endpoint stays so: who wakes us need not ring. It stays armed until the byte comes of
+ * who took the wish away, and going to sleep again costs nothing for it until then. */
 static void ask_to_be_woken(struct shm_ep *ep)
 {
 	if (ep->listed == LISTED_ACTIVE) {

@@ -163,11 +163,12 @@ for place in AT_MORE AT_STALLED; do
 done
 
 # Rings of two records, and of one, whose sender waits for each to be read; and two connections,
-# whose bits share a word of the bell or not.
-ring_of_two=(shm_call SENDERS=1 BELL_WORDS=1 SLOTS=3 RECORDS=4 SLEEPS=3)
-in_turn=(shm_call SENDERS=1 BELL_WORDS=1 SLOTS=2 RECORDS=4 SLEEPS=2)
-shared=(shm_call SENDERS=2 BELL_WORDS=1 SLOTS=2 RECORDS=1 SLEEPS=2)
-apart=(shm_call SENDERS=2 BELL_WORDS=2 SLOTS=2 RECORDS=1 SLEEPS=1)
+# whose bits share a word of the bell or not. Of these, which have many more states, one sender or
+# none looks early.
+ring_of_two=(shm_call SENDERS=1 BELL_WORDS=1 SLOTS=3 RECORDS=4 EARLY=1 SLEEPS=3)
+in_turn=(shm_call SENDERS=1 BELL_WORDS=1 SLOTS=2 RECORDS=4 EARLY=1 SLEEPS=2)
+shared=(shm_call SENDERS=2 BELL_WORDS=1 SLOTS=2 RECORDS=1 EARLY=0 SLEEPS=2)
+apart=(shm_call SENDERS=2 BELL_WORDS=2 SLOTS=2 RECORDS=1 EARLY=1 SLEEPS=1)
 
 expect verified "${ring_of_two[@]}"
 expect verified "${in_turn[@]}"
@@ -175,6 +176,10 @@ expect verified "${shared[@]}"
 expect verified "${apart[@]}"
 
 expect forgotten "${ring_of_two[@]}" MUT_NO_FENCE
+expect forgotten "${ring_of_two[@]}" MUT_NO_LATER_FENCE
+expect forgotten "${ring_of_two[@]}" MUT_NO_LATER_LOOK
+expect forgotten "${in_turn[@]}" MUT_SLEEPS_OWING
+expect forgotten "${ring_of_two[@]}" MUT_EARLY_UNCALLED
 expect forgotten "${ring_of_two[@]}" MUT_LOOK_FIRST
 expect forgotten "${ring_of_two[@]}" MUT_NO_CALL
 expect forgotten "${ring_of_two[@]}" MUT_PLAIN_WISH
@@ -190,12 +195,18 @@ expect forgotten "${shared[@]}" MUT_BELL_NOT_ATOMIC
 expect forgotten "${apart[@]}" MUT_SUMMARY_NOT_ATOMIC
 expect forgotten "${ring_of_two[@]}" MUT_NO_WAKE
 expect forgotten "${ring_of_two[@]}" MUT_WAKE_IS_NO_BELL
+expect forgotten "${ring_of_two[@]}" MUT_BELL_IS_NO_WAKE
+expect forgotten "${ring_of_two[@]}" MUT_NO_BELL_ASLEEP
+expect forgotten "${in_turn[@]}" MUT_WAKE_UNLISTED
+expect forgotten "${ring_of_two[@]}" MUT_ARMED_BEHIND_BYTE
+expect forgotten "${ring_of_two[@]}" MUT_ARMED_AND_BELLED
+expect forgotten "${ring_of_two[@]}" MUT_ARMED_LAST
 expect forgotten "${in_turn[@]}" MUT_PLAIN_HEAD
 expect forgotten "${in_turn[@]}" MUT_SPACE_CALL_FIRST
-expect forgotten "${ring_of_two[@]}" MUT_NO_SPACE_CALL
-expect forgotten "${ring_of_two[@]}" MUT_PLAIN_SPACE_WISH
-expect forgotten "${ring_of_two[@]}" MUT_NO_SPACE_LOOK
-expect forgotten "${ring_of_two[@]}" MUT_SPACE_LOOK_FIRST
+expect forgotten "${in_turn[@]}" MUT_NO_SPACE_CALL
+expect forgotten "${in_turn[@]}" MUT_PLAIN_SPACE_WISH
+expect forgotten "${in_turn[@]}" MUT_NO_SPACE_LOOK
+expect forgotten "${in_turn[@]}" MUT_SPACE_LOOK_FIRST
 expect message "${ring_of_two[@]}" MUT_WORD_FIRST
 expect message "${ring_of_two[@]}" MUT_CLEAR_LAST
 expect message "${ring_of_two[@]}" MUT_NO_CLEAR
@@ -203,7 +214,8 @@ expect message "${ring_of_two[@]}" MUT_CLEAR_TOO_FAR
 expect message "${ring_of_two[@]}" MUT_NO_WORD_BEHIND
 expect message "${ring_of_two[@]}" MUT_HEAD_FIRST
 
-for place in AT_FULL AT_LATE AT_CHANGED AT_SLEPT AT_STALE AT_RECEIVED; do
+expect witness "${in_turn[@]}" WITNESS=AT_FULL
+for place in AT_LATE AT_CHANGED AT_SLEPT AT_STALE AT_RECEIVED AT_OWED AT_ARMED AT_TWO; do
 	expect witness "${ring_of_two[@]}" WITNESS=$place
 done
 

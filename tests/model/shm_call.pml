@@ -2,13 +2,18 @@
 /* The rings, wishes and bell of drivers/shm: nobody sleeps on a record, or on room for one.
  *
  *   here             in the source
- *   sender           send.c: commit; ring.h: ring_claim, ring_commit (W1, C1), ring_clear_ahead
- *   ring_call        ring.h: ring_call (C2); send.c: call
- *   wait_for_room    ring.c: ring_refresh (H2, E4); progress.c: arm_sends (E3)
+ *   sender           send.c: commit, commit_early; ring.h: ring_claim, ring_commit (W1, C1),
+ *                    ring_clear_ahead
+ *   ring_call        ring.h: ring_call, ring_call_early (C2); send.c: call
+ *   call_later       send.c: send_call_peers, of one connection
+ *   wait_for_room    ring.c: ring_refresh (H2, E4); progress.c: progress_arm, arm_sends (E3)
  *   take             receive.c; ring.h: ring_advance; ring.c: ring_tell (H1, E1, E2)
  *   quieten          progress.c: quieten (C3, C4)
  *   take_bells       progress.c: take_bells, answer, progress_activate
- *   go_to_sleep      progress.c: progress_arm (C3, C4); cq_sleep.c
+ *   clear_wakes      cq_sleep.c: clear_wakes; progress.c: progress_activate
+ *   arm              progress.c: progress_arm, arm, ask_to_be_woken (C3, C4)
+ *   is_active        ep.h: LISTED_ACTIVE
+ *   is_armed         ep.h: is_armed, of one that is active; or LISTED_NOT
  *   memory           what empties the store buffers, some time later
  *
  * Differs from a lane: who takes a wish away calls, and by what it took, which the receiver may
@@ -17,17 +22,26 @@
  *
  * Store buffers are those of lane.pml: a plain store waits in one while its thread goes on to load,
  * and sequentially consistent stores, fences, read-modify-writes and system calls wait until it is
- * empty. A buffer holds one store. What a record holds needs none: it is stored before its word.
+ * empty. A buffer holds three stores, in their order: two words, where there was no fence between
+ * them, and what was cleared for the second. What a record holds needs none: it is stored before
+ * its word.
  *
- * A poll that finds nothing changes nothing and waits here. Left out are the sweep of progress.c,
- * which is there for peers that scribble, and that a poll answers no more than BELLS_MAX calls. So
- * a call that is lost ends in a state in which nobody goes on, and that is where `init` looks.
+ * Behind each record the sender looks whether to call: behind a fence, or early, without one. Then
+ * it owes a look behind a fence, which comes at any time, and at the latest before it sleeps, or
+ * after its last record.
+ *
+ * A poll that finds nothing leaves a connection active, or asks for the bell. With none active it
+ * changes nothing, and waits here. A sleep may also end by itself, as by a timeout. Left out are
+ * the sweep of progress.c, which is there for peers that scribble, and that a poll answers no more
+ * than BELLS_MAX calls. So a call that is lost ends in a state in which nobody goes on, and that
+ * is where `init` looks.
  *
  * Given are SENDERS (connections of one queue), BELL_WORDS that their bits lie in, SLOTS of each
- * ring (one of them for the word behind the last record), how many RECORDS each sends, and how
- * often the receiver may go to sleep (SLEEPS): from then on it polls. A MUT_ macro takes out a
- * step; WITNESS names a place and claims that it is never reached. mutate.sh expects a
- * counterexample for each. */
+ * ring (one of them for the word behind the last record), how many RECORDS each sends, how many
+ * of the senders may look early (EARLY), and how often the receiver may go to sleep (SLEEPS): from
+ * then on it polls. A MUT_ macro takes out a step; WITNESS names a place and claims that it is
+ * never reached. mutate.sh expects a counterexample for each, and none where a step is taken out
+ * that is not needed (SPARE_). */
 
 #define START    SLOTS /* the first position: none is below 0 */
 #define RECEIVER SENDERS
@@ -43,10 +57,13 @@
 #define AT_SLEPT    4 /* the receiver was woken */
 #define AT_STALE    5 /* the bell rang for what was received already */
 #define AT_RECEIVED 6 /* all came to the end */
+#define AT_OWED     7 /* an early look missed the wish; the one behind a fence found it */
+#define AT_ARMED    8 /* an active connection slept again, and did not ask again */
+#define AT_TWO      9 /* the looks behind two records came before either was in memory */
 
 #define CALL_NONE 0
 #define CALL_BELL 1
-#define CALL_WAKE 2
+#define CALL_WAKE 2 /* a bit, as CALL_BELL */
 
 /* Memory ------------------------------------------------------------------------------------ */
 
@@ -56,12 +73,14 @@
 #define SPACE_CALL(ring)     (CALL(SENDERS) + (ring))
 #define BELL(index)          (SPACE_CALL(SENDERS) + (index))
 #define SUMMARY              BELL(BELL_WORDS)
+#define STORES               3 /* in a buffer */
 #define BIT(ring)            (1 << (ring))
 #define INDEX(ring)          ((ring) % BELL_WORDS)
 
 byte cell[SUMMARY + 1];
-byte stored_at[SENDERS + 1]; /* the cell of a store that is not in memory yet, + 1; 0: none */
-byte stored[SENDERS + 1];
+/* Stores that are not in memory yet, the oldest first: the cell, + 1; 0: none. */
+byte stored_at[(SENDERS + 1) * STORES];
+byte stored[(SENDERS + 1) * STORES];
 bool to_receiver[SENDERS]; /* there are bytes in the socket */
 bool to_sender[SENDERS];
 
@@ -71,12 +90,30 @@ bool busy[SENDERS * SLOTS];    /* the receiver reads that slot */
 bool wish[SENDERS];            /* to be called, and nobody was since */
 byte received;
 
-#define LOAD(at) (stored_at[me] == (at) + 1 -> stored[me] : cell[at])
-#define DRAINED  (stored_at[me] == 0)
+#define STORE(nth) (me * STORES + (nth))
+#define OF(nth)    stored_at[STORE(nth)]
+#define DRAINED    (OF(0) == 0)
+
+/* A thread sees the last of its own stores. */
+#define FIRST(at)  (OF(0) == (at) + 1 -> stored[STORE(0)] : cell[at])
+#define SECOND(at) (OF(1) == (at) + 1 -> stored[STORE(1)] : FIRST(at))
+#define LOAD(at)   (OF(2) == (at) + 1 -> stored[STORE(2)] : SECOND(at))
+
+inline store_as(nth, at, value)
+{
+	OF(nth) = at + 1;
+	stored[STORE(nth)] = value
+}
 
 inline store(at, value)
 {
-	atomic { DRAINED -> stored_at[me] = at + 1; stored[me] = value }
+	atomic {
+		if
+		:: OF(0) == 0 -> store_as(0, at, value)
+		:: OF(0) != 0 && OF(1) == 0 -> store_as(1, at, value)
+		:: OF(1) != 0 && OF(2) == 0 -> store_as(2, at, value)
+		fi
+	}
 }
 
 /* A read-modify-write, whose result is `value`, or a sequentially consistent store of it. */
@@ -91,25 +128,45 @@ inline exchange(at, value, old)
 	atomic { DRAINED -> old = cell[at]; cell[at] = value }
 }
 
-proctype memory(byte thread)
+inline follow(nth, before)
+{
+	OF(before) = OF(nth);
+	stored[STORE(before)] = stored[STORE(nth)];
+	OF(nth) = 0;
+	stored[STORE(nth)] = 0
+}
+
+proctype memory(byte me)
 {
 end:
 	do
 	:: d_step {
-		stored_at[thread] != 0 ->
-		cell[stored_at[thread] - 1] = stored[thread];
-		stored_at[thread] = 0;
-		stored[thread] = 0
+		!DRAINED ->
+		cell[OF(0) - 1] = stored[STORE(0)];
+		follow(1, 0);
+		follow(2, 1)
 	}
 	od
 }
 
 /* Mutations --------------------------------------------------------------------------------- */
 
-#ifdef MUT_NO_FENCE /* behind C1 */
+#ifdef MUT_NO_FENCE /* between C1 and C2 */
 #define FENCE true
 #else
 #define FENCE DRAINED
+#endif
+
+#if defined(MUT_NO_FENCE) || defined(MUT_NO_LATER_FENCE)
+#define LATER_FENCE true
+#else
+#define LATER_FENCE DRAINED
+#endif
+
+#ifdef MUT_EARLY_UNCALLED /* it takes the wish away, and leaves the call to the later look */
+#define EARLY_CALLS false
+#else
+#define EARLY_CALLS true
 #endif
 
 #ifdef MUT_PLAIN_WISH /* C3 */
@@ -168,7 +225,7 @@ inline clear_behind()
 {
 	if
 #ifndef MUT_NO_CLEAR
-	:: cleared <= tail + 1 -> clear(tail + 1)
+	:: atomic { cleared <= tail + 1 -> clear(tail + 1) }
 #endif
 	:: else
 	fi
@@ -177,26 +234,20 @@ inline clear_behind()
 inline clear_ahead()
 {
 	if
-	:: cleared == tail + 1 && ROOM_AHEAD -> clear(tail + 1)
+	:: atomic { cleared == tail + 1 && ROOM_AHEAD -> clear(tail + 1) }
 	:: else
 	fi
 }
 
 inline publish()
 {
-	store(WORD(me, tail), 1);
-	FENCE
+	store(WORD(me, tail), 1)
 }
 
-inline call()
+inline ring_bell()
 {
 #ifdef MUT_SUMMARY_FIRST
 	store_now(SUMMARY, cell[SUMMARY] | BIT(INDEX(me)));
-#endif
-#ifdef MUT_WAKE_IS_NO_BELL
-	if
-	:: how == CALL_WAKE
-	:: else ->
 #endif
 #ifdef MUT_BELL_NOT_ATOMIC
 	how = how | LOAD(BELL(INDEX(me))) << 2;
@@ -206,15 +257,32 @@ inline call()
 	store_now(BELL(INDEX(me)), cell[BELL(INDEX(me))] | BIT(me));
 #endif
 #ifndef MUT_SUMMARY_FIRST
-	store_now(SUMMARY, cell[SUMMARY] | BIT(INDEX(me)));
+	store_now(SUMMARY, cell[SUMMARY] | BIT(INDEX(me)))
 #endif
+}
+
 #ifdef MUT_WAKE_IS_NO_BELL
-	fi;
+#define IS_RUNG (how == CALL_BELL)
+#else
+#define IS_RUNG (how & CALL_BELL)
 #endif
+
+#if defined(MUT_NO_WAKE)
+#define IS_WAKE false
+#elif defined(MUT_BELL_IS_NO_WAKE)
+#define IS_WAKE (how == CALL_WAKE)
+#else
+#define IS_WAKE (how & CALL_WAKE)
+#endif
+
+inline call()
+{
 	if
-#ifndef MUT_NO_WAKE
-	:: how == CALL_WAKE -> atomic { DRAINED -> to_receiver[me] = true }
-#endif
+	:: IS_RUNG -> ring_bell()
+	:: else
+	fi;
+	if
+	:: IS_WAKE -> atomic { DRAINED -> to_receiver[me] = true }
 	:: else
 	fi
 }
@@ -223,7 +291,9 @@ inline call()
 inline note_taken()
 {
 	NEVER(AT_CHANGED, taken != how);
+#ifndef MUT_PLAIN_WISH /* then a wish may be taken before, and come to memory behind that */
 	assert(wish[me] || taken == CALL_NONE);
+#endif
 	wish[me] = false
 }
 
@@ -242,20 +312,49 @@ inline take_wish()
 	taken = 0
 }
 
+/* Once `sure` holds. */
+inline look_and_call(sure, is_called)
+{
+	if
+	:: sure && LOAD(CALL(me)) == CALL_NONE
+#ifdef MUT_NO_CALL
+	:: sure && LOAD(CALL(me)) != CALL_NONE
+#else
+	:: atomic { sure && LOAD(CALL(me)) != CALL_NONE -> how = LOAD(CALL(me)) };
+		take_wish();
+		if
+		:: how != CALL_NONE && is_called -> call()
+		:: else
+		fi;
+		how = 0
+#endif
+	fi
+}
+
+/* For one record. */
 inline ring_call()
 {
 	if
-#ifndef MUT_NO_CALL
-	:: how != CALL_NONE ->
-		take_wish();
-		if
-		:: how != CALL_NONE -> call()
-		:: else
-		fi
+	:: me < EARLY ->
+		owes = true;
+		look_and_call(true, EARLY_CALLS);
+		NEVER(AT_TWO, OF(2) != 0 && stored[STORE(0)] == 1 && stored[STORE(2)] == 1)
+	:: look_and_call(FENCE, true)
+	fi
+}
+
+/* For all before. */
+inline call_later()
+{
+	if
+	:: owes ->
+#ifndef MUT_NO_LATER_LOOK
+		NEVER(AT_OWED, LATER_FENCE && LOAD(CALL(me)) != CALL_NONE);
+		look_and_call(LATER_FENCE, true);
 #endif
+		owes = false
 	:: else
-	fi;
-	how = 0
+	fi
 }
 
 #define HAS_ROOM (tail + NEED <= head + SLOTS)
@@ -273,6 +372,9 @@ inline wait_for_room()
 	:: !HAS_ROOM && LOAD(HEAD(me)) != head -> refresh()
 	/* It goes to sleep. */
 	:: !HAS_ROOM ->
+#ifndef MUT_SLEEPS_OWING
+		call_later();
+#endif
 #if defined(MUT_NO_SPACE_LOOK)
 		STORE_SPACE_WISH(SPACE_CALL(me));
 #elif defined(MUT_SPACE_LOOK_FIRST)
@@ -295,6 +397,7 @@ inline wait_for_room()
 proctype sender(byte me)
 {
 	byte tail = START, head = START, cleared = START, how, taken;
+	bool owes;
 
 	do
 	:: tail < START + RECORDS ->
@@ -303,27 +406,28 @@ proctype sender(byte me)
 		publish();
 		copy_message();
 		clear_behind();
-		how = LOAD(CALL(me));
+		ring_call();
 #elif defined(MUT_CLEAR_LAST)
 		copy_message();
 		publish();
 		clear_behind();
-		how = LOAD(CALL(me));
+		ring_call();
 #elif defined(MUT_LOOK_FIRST)
 		copy_message();
 		clear_behind();
-		how = LOAD(CALL(me));
+		ring_call();
 		publish();
 #else
 		copy_message();
 		clear_behind();
 		publish();
-		how = LOAD(CALL(me));
+		ring_call();
 #endif
 		tail++;
-		ring_call();
 		clear_ahead()
-	:: tail == START + RECORDS -> break
+	/* A poll. */
+	:: owes -> call_later()
+	:: tail == START + RECORDS && !owes -> break
 	od
 }
 
@@ -347,11 +451,11 @@ inline tell(ring)
 		if
 		:: how == CALL_WAKE -> atomic { DRAINED -> to_sender[ring] = true }
 		:: else
-		fi
+		fi;
+		how = 0
 #endif
 	:: else
-	fi;
-	how = 0
+	fi
 }
 
 inline copy_out(ring)
@@ -376,11 +480,13 @@ inline take(ring)
 
 inline wish_for(ring, value)
 {
-	atomic {
-		STORE_WISH(CALL(ring), value);
-		wish[ring] = true;
-		is_active[ring] = false
-	}
+	atomic { STORE_WISH(CALL(ring), value); wish[ring] = true }
+}
+
+inline unlist(ring)
+{
+	is_active[ring] = false;
+	is_armed[ring] = false
 }
 
 inline activate(ring)
@@ -388,8 +494,11 @@ inline activate(ring)
 	if
 	:: !is_active[ring] ->
 		store_now(CALL(ring), CALL_NONE);
-		atomic { is_active[ring] = true; is_asleep[ring] = false }
+		atomic { is_active[ring] = true; is_armed[ring] = false }
 	:: else
+#ifndef MUT_ARMED_BEHIND_BYTE
+		-> is_armed[ring] = false
+#endif
 	fi
 }
 
@@ -414,9 +523,20 @@ inline ask_for(ring, value)
 	look_again(ring);
 #endif
 	if
-	:: is_late -> activate(ring)
+	:: is_late -> unlist(ring); activate(ring)
 	:: else
 	fi
+}
+
+inline quieten()
+{
+#ifdef MUT_ARMED_AND_BELLED
+	is_active[ring] = false;
+#else
+	unlist(ring);
+#endif
+	ask_for(ring, CALL_BELL);
+	is_late = false
 }
 
 inline poll_active()
@@ -426,8 +546,9 @@ inline poll_active()
 	:: ring < SENDERS && is_active[ring] ->
 		if
 		:: atomic { IS_THERE(ring) -> busy[WORD(ring, next[ring])] = true };
-			take(ring)
-		:: !IS_THERE(ring) -> ask_for(ring, CALL_BELL); is_late = false
+			take(ring) /* still armed: whoever took the wish away wakes */
+		:: !IS_THERE(ring) /* it stays active */
+		:: !IS_THERE(ring) -> quieten()
 		fi;
 		ring++
 	:: ring < SENDERS && !is_active[ring] -> ring++
@@ -482,8 +603,7 @@ inline clear_wakes()
 {
 	ring = 0;
 	do
-	:: ring < SENDERS && to_receiver[ring] ->
-		atomic { DRAINED -> to_receiver[ring] = false };
+	:: atomic { ring < SENDERS && to_receiver[ring] && DRAINED -> to_receiver[ring] = false };
 		activate(ring);
 		ring++
 	:: ring < SENDERS && !to_receiver[ring] -> ring++
@@ -491,16 +611,37 @@ inline clear_wakes()
 	od
 }
 
-/* Those that are asleep already stay so. */
+#ifdef MUT_NO_BELL_ASLEEP
+#define CALL_ASLEEP CALL_WAKE
+#else
+#define CALL_ASLEEP (CALL_BELL | CALL_WAKE)
+#endif
+
+inline ask_to_be_woken()
+{
+#ifndef MUT_ARMED_LAST
+	is_armed[ring] = true;
+#endif
+	how = (is_active[ring] -> CALL_WAKE : CALL_ASLEEP);
+#ifdef MUT_WAKE_UNLISTED
+	is_active[ring] = false;
+#endif
+	ask_for(ring, how);
+#ifdef MUT_ARMED_LAST
+	is_armed[ring] = true;
+#endif
+	how = 0
+}
+
+/* Those that are armed already stay so. */
 inline arm()
 {
 	ring = 0;
 	do
-	:: ring < SENDERS && !is_asleep[ring] && !is_late ->
-		is_asleep[ring] = true;
-		ask_for(ring, CALL_WAKE);
+	:: ring < SENDERS && !is_armed[ring] && !is_late -> ask_to_be_woken(); ring++
+	:: ring < SENDERS && (is_armed[ring] || is_late) ->
+		NEVER(AT_ARMED, is_active[ring] && is_armed[ring]);
 		ring++
-	:: ring < SENDERS && (is_asleep[ring] || is_late) -> ring++
 	:: ring == SENDERS -> ring = 0; break
 	od
 }
@@ -510,7 +651,7 @@ inline arm()
 proctype receiver(byte me)
 {
 	byte next[SENDERS] = START;
-	bool is_active[SENDERS] = true, is_asleep[SENDERS];
+	bool is_active[SENDERS] = true, is_armed[SENDERS];
 	byte ring, index, summary, bits, how, sleeps;
 	bool is_late;
 
@@ -529,9 +670,13 @@ end:
 		if
 		:: is_late -> is_late = false
 		:: !is_late ->
+			if
+			:: true ->
 end_asleep:
-			IS_WOKEN;
-			NEVER(AT_SLEPT, true)
+				IS_WOKEN;
+				NEVER(AT_SLEPT, true)
+			:: true /* something else wakes it */
+			fi
 		fi
 	od
 }
