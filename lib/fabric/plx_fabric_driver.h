@@ -69,7 +69,9 @@ struct plx_fabric_driver {
 	 * where that is. claim: room for `bytes` on the endpoint, all of which is written before
 	 * commit sends them, with nothing else sent between; NULL where there is none now, or never
 	 * for so many, and the frame goes another way. No completion comes of it. What is claimed
-	 * and not committed is as if it had not been. Both may be NULL. */
+	 * and not committed is as if it had not been. A peer that falls asleep at that very moment
+	 * may be called only by the next read or arm of the queue, which follows in every turn of
+	 * the loop. Both may be NULL. */
 	void *(*claim)(struct fid_ep *ep, size_t bytes);
 	void (*commit)(struct fid_ep *ep, size_t bytes);
 
