@@ -10,6 +10,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 here=$root/scripts/bench
 # shellcheck source=scripts/bench/environment.sh
 . "$here/environment.sh"
+# shellcheck source=scripts/bench/common.sh
+. "$here/common.sh"
 # shellcheck source=scripts/bench/rows.sh
 . "$here/rows.sh"
 # shellcheck source=scripts/bench/serve.sh

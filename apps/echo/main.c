@@ -56,7 +56,7 @@ static const struct plx_app_option options[] = {
 	{.name = "rx-bufs",
 	 .placeholder = "N",
 	 .help = "with --sink: receive buffers of each link, the window of its sender (default: "
-		 "as many as 8M hold, 4 to 64)",
+		 "as many as 8M hold, 4 to 128)",
 	 .kind = PLX_APP_UINT,
 	 .value = &rx_buf_count,
 	 .min = 2,
@@ -77,7 +77,8 @@ static int check(void)
 static const struct plx_app app = {
 	.name = "plx-echo",
 	.summary = "Send every message back to where it came from.",
-	.usage = "  plx-echo [EAL options] -- --listen ADDR [--sink]",
+	.usage = "  plx-echo [EAL options] -- --listen ADDR [--rx-buf SIZE] [--spread HOW]\n"
+		 "           [--sink [--rx-bufs N]]",
 	.options = options,
 	.check = check,
 };

@@ -21,7 +21,7 @@ extern const struct plx_link_events echo_service;
 /** Drops every message. Its `user` is that of echo_service; any rx_buf_count will do. */
 extern const struct plx_link_events sink_service;
 
-/** Receive buffers of a link to the sink, unless somebody says otherwise: 64, or as many as 8 MiB
+/** Receive buffers of a link to the sink, unless somebody says otherwise: 128, or as many as 8 MiB
  * hold, but 4 at least. */
 uint32_t sink_window(uint32_t rx_buf_bytes);
 

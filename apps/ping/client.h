@@ -32,6 +32,7 @@ struct client {
 	uint64_t answered_before; /* when the watch looked last */
 	unsigned silent_s;
 	bool stopped, failed, open;
+	bool signalled; /* neither stopped nor failed when the loop ended */
 	char error[512];
 };
 

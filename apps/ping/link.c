@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every kind of run does with its link. */
+/* What every kind of run does with its link, and how it ends. */
 #include "ping.h"
 #include "plx_lcore.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 
 void ping_fill(uint8_t *out, uint64_t size, uint64_t seq)
@@ -30,4 +31,22 @@ void ping_abort(struct plx_link *link)
 		plx_link_abort(link);
 	for (int i = 0; i < 1000 && plx_fabric_open_count(); i++)
 		plx_loop_turn();
+}
+
+int ping_end(struct ping_outcome *outcome, uint64_t measured, const char *failure, bool signalled)
+{
+	const char *signal_name = plx_stop_signal() == SIGTERM ? "SIGTERM" : "SIGINT";
+
+	if (failure && measured) {
+		outcome->failed = true;
+		snprintf(outcome->interrupted, sizeof(outcome->interrupted), "%s", failure);
+	}
+	if (failure)
+		return plx_fail(EIO, "%s", failure);
+	if (!signalled)
+		return 0;
+	if (!measured)
+		return plx_fail(EINTR, "%s came before anything was measured", signal_name);
+	snprintf(outcome->interrupted, sizeof(outcome->interrupted), "%s", signal_name);
+	return 0;
 }

@@ -42,6 +42,7 @@ struct one_way {
 	unsigned silent_s;
 	bool blocked; /* the link refused a message, and has not told of room yet */
 	bool open, stopped, failed;
+	bool signalled; /* neither stopped nor failed when the loop ended */
 	struct plx_timer progress, watch;
 	char error[512];
 };
@@ -274,19 +275,21 @@ static int measure(struct one_way *run)
 	if (plx_timer_running(&run->progress))
 		fputc('\n', stderr);
 	plx_timer_stop(&run->progress);
-	run->stopped = true; /* also by a signal */
+	run->signalled = !run->stopped;
+	run->stopped = true;
 	return 0;
 }
 
-static void sum_up(struct one_way *run)
+static int end(struct one_way *run)
 {
-	if (!run->first_ns)
-		return;
-	run->outcome->one_way_count = run->sent - run->conf->warmup;
-	run->outcome->elapsed_ns = run->last_ns - run->first_ns;
-	if (run->failed)
-		snprintf(run->outcome->interrupted, sizeof(run->outcome->interrupted), "%s",
-			 run->error);
+	struct ping_outcome *outcome = run->outcome;
+
+	if (run->first_ns) {
+		outcome->one_way_count = run->sent - run->conf->warmup;
+		outcome->elapsed_ns = run->last_ns - run->first_ns;
+	}
+	return ping_end(outcome, outcome->one_way_count, run->failed ? run->error : NULL,
+			run->signalled);
 }
 
 int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome)
@@ -308,11 +311,8 @@ int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome)
 		fail(&run, plx_error());
 	ping_abort(run.link);
 	plx_poller_remove(run.sender);
-	if (rc == 0) {
-		sum_up(&run);
-		if (run.failed)
-			rc = plx_fail(EIO, "%s", run.error);
-	}
+	if (rc == 0)
+		rc = end(&run);
 	plx_buf_unref(run.message);
 	plx_pool_destroy(run.pool);
 	free(run.payload);

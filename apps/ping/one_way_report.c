@@ -73,9 +73,8 @@ static json_t *result_json(const struct ping_conf *conf, const struct ping_outco
 
 static int write_result(const struct ping_conf *conf, const struct ping_outcome *outcome)
 {
-	char path[PING_PATH_BYTES];
 	json_t *object = result_json(conf, outcome);
-	int rc = report_write_json(object, report_path(conf, path, sizeof(path)));
+	int rc = report_write_json(conf, object);
 
 	json_decref(object);
 	return rc;
@@ -88,7 +87,7 @@ int ping_report_one_way(const struct plx_app *app, const struct ping_conf *conf,
 	print(conf, outcome);
 	if (conf->out_dir && write_result(conf, outcome) != 0)
 		return plx_app_fail(app);
-	if (!outcome->interrupted[0] && check(outcome) != 0) {
+	if (!outcome->failed && check(outcome) != 0) {
 		plx_app_fail(app);
 		return PING_STATUS_DOUBTED;
 	}

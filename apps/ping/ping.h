@@ -9,6 +9,9 @@
 #define PING_WARNINGS_MAX 4
 #define PING_COPY_MAX     1024 /* longer messages are sent by reference */
 
+/** To exit with where a run came to its end, and its figures are not what they claim to be. */
+#define PING_STATUS_DOUBTED 3
+
 /** What the command line asked for. */
 struct ping_conf {
 	const char *listen, *connect;
@@ -29,6 +32,13 @@ struct ping_conf {
 
 enum ping_arrival { PING_FIXED, PING_POISSON };
 
+/** The names of enum ping_arrival, ended by NULL. */
+extern const char *const ping_arrivals[];
+
+/** The command line, and what it asked for once plx_app_start has run. */
+extern const struct plx_app ping_app;
+extern const struct ping_conf *const ping_asked;
+
 /** What was measured. Zero it, then ping_run. */
 struct ping_outcome {
 	struct plx_hist
@@ -41,14 +51,18 @@ struct ping_outcome {
 	uint64_t one_way_count;            /**< measured messages of a one-way run */
 	char provider[32];
 	char provider_choice[128]; /**< why it is that one */
-	char interrupted[512];     /**< why it failed, with a part measured; "" otherwise */
+	/** What ended it with a part measured: "SIGINT" or "SIGTERM", or why it failed. "":
+	 * nothing, it came to its end, or had not measured anything. */
+	char interrupted[512];
+	bool failed;                           /**< interrupted is why it failed */
 	char warnings[PING_WARNINGS_MAX][256]; /**< why the figures may be worth nothing */
 	unsigned warning_count;
 };
 
 /** Measure until count, duration or a signal. Thread: the main lcore.
- * Return: 0; -errno with a text where it failed; the outcome's histograms must be freed either way,
- * and hold what had been measured where outcome->interrupted says so. */
+ * Return: 0; -EINTR a signal came before anything was measured; other -errno with a text where it
+ * failed. The outcome's histograms must be freed either way, and hold what had been measured where
+ * outcome->failed says so. */
 int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome);
 
 /** The same for messages one way, to a server that drops them: one_way_count, elapsed_ns and again
@@ -60,6 +74,10 @@ int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome)
 int ping_meet(const struct ping_conf *conf, struct ping_outcome *outcome,
 	      const struct plx_link *link);
 
+/** Note how a run ended, of which `measured` messages count. failure: why it failed, or NULL.
+ * signalled: a signal ended it. Return: 0; -EIO and -EINTR as ping_run. */
+int ping_end(struct ping_outcome *outcome, uint64_t measured, const char *failure, bool signalled);
+
 /** Abort what did not close (or NULL), and turn the loop until nothing is left that could call the
  * run. Thread: the main lcore, outside its loop. */
 void ping_abort(struct plx_link *link);
@@ -70,8 +88,9 @@ void ping_fill(uint8_t *out, uint64_t size, uint64_t seq);
 /** Add a warning for each CPU of the calling lcore that another process has claimed. */
 void ping_look_for_pollers(struct ping_outcome *outcome);
 
-/** The names of enum ping_arrival, ended by NULL. */
-extern const char *const ping_arrivals[];
+/** Remove the files that an earlier run of the same name left in --out, so that whatever this one
+ * comes to, they are not taken for its own. Return: 0, also without --out; -errno with the path. */
+int ping_forget(const struct ping_conf *conf);
 
 /** Print what was measured, and write the files that were asked for. Prints its errors. Returns the
  * status to exit with: 0; 1 a file could not be written; 3 it ran, but its figures are not what

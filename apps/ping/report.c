@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#define PATH_BYTES     4096
 #define REAL_PRECISION 12 /* as plx_result_write */
 
 const char *const ping_arrivals[] = {"fixed", "poisson", NULL};
@@ -25,6 +27,37 @@ void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outc
 		plx_app_say("INTERRUPTED after %.2f of %.2f s: %s",
 			    (double)outcome->elapsed_ns / (double)PLX_NS_PER_S,
 			    (double)conf->duration_ns / (double)PLX_NS_PER_S, outcome->interrupted);
+}
+
+/* Files ------------------------------------------------------------------------------------ */
+
+static int path_of(const struct ping_conf *conf, const char *suffix, char out[PATH_BYTES])
+{
+	if (snprintf(out, PATH_BYTES, "%s/%s.%s", conf->out_dir, conf->name, suffix) < PATH_BYTES)
+		return 0;
+	return plx_fail(ENAMETOOLONG, "%.40s.../%.40s...: the name is too long", conf->out_dir,
+			conf->name);
+}
+
+static int forget_file(const struct ping_conf *conf, const char *suffix)
+{
+	char path[PATH_BYTES];
+	int rc = path_of(conf, suffix, path);
+
+	if (rc || unlink(path) == 0 || errno == ENOENT)
+		return rc;
+	return plx_fail(errno, "cannot remove %s of an earlier run: %s; give another --name", path,
+			strerror(errno));
+}
+
+int ping_forget(const struct ping_conf *conf)
+{
+	static const char *const suffixes[] = {"json", "hgrm", "csv"};
+	int rc = 0;
+
+	for (size_t i = 0; conf->out_dir && !rc && i < PLX_ARRAY_LEN(suffixes); i++)
+		rc = forget_file(conf, suffixes[i]);
+	return rc;
 }
 
 /* JSON ------------------------------------------------------------------------------------- */
@@ -46,7 +79,8 @@ static void set_interrupted(json_t *object, const struct ping_conf *conf,
 		return;
 	}
 	json_object_set_new(object, "interrupted", json_string(outcome->interrupted));
-	json_object_set_new(object, "valid", json_false());
+	if (outcome->failed)
+		json_object_set_new(object, "valid", json_false());
 	if (conf->count)
 		json_object_set_new(object, "planned_count", json_integer((json_int_t)conf->count));
 	else
@@ -54,23 +88,21 @@ static void set_interrupted(json_t *object, const struct ping_conf *conf,
 				    json_integer((json_int_t)conf->duration_ns));
 }
 
-int report_write_json(const json_t *object, const char *path)
+int report_write_json(const struct ping_conf *conf, const json_t *object)
 {
-	FILE *file = fopen(path, "we");
-	int rc;
+	char path[PATH_BYTES];
+	int rc = path_of(conf, "json", path);
+	FILE *file;
 
+	if (rc)
+		return rc;
+	file = fopen(path, "we");
 	if (!file)
 		return plx_fail(errno, "cannot write %s: %s", path, strerror(errno));
 	rc = json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_PRECISION));
 	rc |= fputc('\n', file) == EOF;
 	rc |= fclose(file);
 	return rc ? plx_fail(EIO, "cannot write %s", path) : 0;
-}
-
-const char *report_path(const struct ping_conf *conf, char *out, size_t size)
-{
-	snprintf(out, size, "%s/%s.json", conf->out_dir, conf->name);
-	return out;
 }
 
 void report_set_own(json_t *object, const struct ping_conf *conf,
@@ -84,15 +116,18 @@ void report_set_own(json_t *object, const struct ping_conf *conf,
 /* What every measurement has is there already. */
 static int add_own_keys(const struct ping_conf *conf, const struct ping_outcome *outcome)
 {
-	char path[PING_PATH_BYTES];
+	char path[PATH_BYTES];
 	json_error_t error;
-	int rc;
+	json_t *object;
+	int rc = path_of(conf, "json", path);
 
-	json_t *object = json_load_file(report_path(conf, path, sizeof(path)), 0, &error);
+	if (rc)
+		return rc;
+	object = json_load_file(path, 0, &error);
 	if (!object)
 		return plx_fail(EIO, "%s: cannot be read back: %s", path, error.text);
 	report_set_own(object, conf, outcome);
-	rc = report_write_json(object, path);
+	rc = report_write_json(conf, object);
 	json_decref(object);
 	return rc;
 }
@@ -129,7 +164,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 	if (conf->out_dir &&
 	    (plx_result_write(&result, conf->out_dir) != 0 || add_own_keys(conf, outcome) != 0))
 		return plx_app_fail(app);
-	if (!outcome->interrupted[0] && plx_result_check(&result) != 0) {
+	if (!outcome->failed && plx_result_check(&result) != 0) {
 		plx_app_fail(app);
 		return PING_STATUS_DOUBTED;
 	}

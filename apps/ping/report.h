@@ -7,11 +7,6 @@
 
 #include <jansson.h>
 
-#define PING_PATH_BYTES 4096
-
-/** To exit with where a run came to its end, and its figures are not what they claim to be. */
-#define PING_STATUS_DOUBTED 3
-
 /** Print what makes the figures doubtful, for the top: whoever reads them has to know first. count:
  * how far the run came, in `what` ("round trips"). */
 void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outcome, uint64_t count,
@@ -21,10 +16,7 @@ void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outc
 void report_set_own(json_t *object, const struct ping_conf *conf,
 		    const struct ping_outcome *outcome);
 
-/** The path of the run's JSON file, in out. Returns out. */
-const char *report_path(const struct ping_conf *conf, char *out, size_t size);
-
-/** Return: 0; -errno with the path. */
-int report_write_json(const json_t *object, const char *path);
+/** Write the run's JSON file. Return: 0; -errno with the path. */
+int report_write_json(const struct ping_conf *conf, const json_t *object);
 
 #endif

@@ -141,21 +141,21 @@ static int run(struct client *client)
 		fputc('\n', stderr);
 	plx_timer_stop(&client->progress);
 	plx_poller_remove(sender);
-	client->stopped = true; /* also by a signal */
+	client->signalled = !client->stopped && !client->failed;
+	client->stopped = true;
 	sum_up(client);
 	return 0;
 }
 
-/* What failed in the middle has measured something: what it was, and why it is not all. */
-static void note_interruption(struct client *client)
+/* The first cause counts, whatever went wrong after it. */
+static int end(struct client *client)
 {
 	struct ping_outcome *outcome = client->outcome;
 
-	if (outcome->rtt_ns.count == 0)
-		return;
-	snprintf(outcome->interrupted, sizeof(outcome->interrupted), "%s", client->error);
-	if (client->conf->rate)
+	if (client->failed && client->conf->rate && outcome->rtt_ns.count)
 		outcome->lost = client->sent - client->answered;
+	return ping_end(outcome, outcome->rtt_ns.count, client->failed ? client->error : NULL,
+			client->signalled);
 }
 
 int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
@@ -169,10 +169,8 @@ int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
 	}
 	plx_fabric_drain(CLOSE_NS); /* in order, where the peer agrees */
 	ping_abort(client.link);
-	if (rc == 0 && client.failed) { /* the first cause, whatever went wrong after it */
-		note_interruption(&client);
-		rc = plx_fail(EIO, "%s", client.error);
-	}
+	if (rc == 0)
+		rc = end(&client);
 	plx_pool_destroy(client.pool);
 	free(client.payload);
 	free(client.flights);

@@ -3,6 +3,7 @@
 #include "app_priv.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #define OPTIONS_MAX 64
@@ -134,6 +135,12 @@ struct reader {
 	uint64_t seen; /* bit n: option n of the table */
 };
 
+/* "-1" is a value, of which its option says that it is out of range. */
+static bool is_value(const char *word)
+{
+	return word && *word && (word[0] != '-' || !word[1] || isdigit((unsigned char)word[1]));
+}
+
 /* The option's value: behind "=", or the next word. NULL: it is missing. */
 static const char *take_value(struct reader *reader, const char *word)
 {
@@ -142,7 +149,7 @@ static const char *take_value(struct reader *reader, const char *word)
 
 	if (equals)
 		return equals[1] ? equals + 1 : NULL;
-	if (!next || !*next || (next[0] == '-' && next[1]))
+	if (!is_value(next))
 		return NULL;
 	reader->at++;
 	return next;

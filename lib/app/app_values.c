@@ -115,6 +115,8 @@ static int parse(const struct notation *notation, const char *option, const char
 	uint64_t value = 0, factor;
 	bool fits = true;
 
+	if (text[0] == '-' && digits_at(text + 1))
+		return fail_range(notation, option, text, min, max);
 	if (notation->fractions && whole && *behind == '.') {
 		fraction = behind + 1;
 		part = digits_at(fraction);

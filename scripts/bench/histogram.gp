@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 plot = 'histogram'
-load ARG0[1:strlen(ARG0) - strlen('histogram.gp')].'common.gp'
+load here.'common.gp'
 set title sprintf('Histogram of round trips of %s messages', size)
 set xlabel 'full round trip, µs (logarithmic; bins 2 % wide; each row up to its p99.5)'
 set ylabel 'share of round trips, %'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The tables of rings, pools and hops of the report, as HTML, from rings.json.
 
-def cells: map("<td>\(tostring | @html)</td>") | join("");
+include "words";
 def figure: if . == null then "–" else . * 100 | round / 100 end;
 
 def rows:

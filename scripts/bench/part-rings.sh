@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The part rings: what rings, pools and messages between lcores cost, by plx-perf, beside DPDK's own
 # where the build found it. Sourced by bench.sh.
-# shellcheck disable=SC2154
+# shellcheck disable=SC2016,SC2154
 
 wanted+=(plx-perf plx-perf-dpdk)
 
@@ -68,15 +68,13 @@ rings_sum()
 		[[ ! -s $file ]] || found+=("$file")
 	done
 	jq -n -f "$here/rings.jq" "${found[@]}" >"$out/rings.json" &&
-		jq --slurpfile rings "$out/rings.json" '.rings = $rings[0] | .bars += $rings[0].bars' \
-			"$out/summary.json" >"$out/summary.json.new" &&
-		mv "$out/summary.json.new" "$out/summary.json"
+		add_to_summary rings '.rings = $part | .bars += $part.bars'
 }
 
 # One picture: cycles by burst, on one lcore and between two.
 rings_plot()
 {
-	local data=$out/plots/data lcores variant format status=0
+	local data=$out/plots/data lcores variant status=0
 
 	jq -e '[.rows[] | select(.name == "ring")] != []' "$out/rings.json" >/dev/null || return 0
 	mkdir -p "$data"
@@ -88,10 +86,7 @@ rings_plot()
 				"$out/rings.json" >"$data/$variant.$lcores"
 		done
 	done
-	for format in svg png; do
-		timeout 60 gnuplot -e "data='$data'; format='$format'; target='$out/plots/rings.$format'" \
-			"$here/rings.gp" </dev/null >>"$out/plots/gnuplot.log" 2>&1 || status=1
-	done
+	draw rings rings '' || status=1
 	rm -rf "$data"
 	return $status
 }
@@ -137,6 +132,6 @@ rings_compare()
 
 rings_html()
 {
-	jq -r -f "$here/part-rings.jq" "$out/rings.json"
+	jq -r -L "$here" -f "$here/part-rings.jq" "$out/rings.json"
 	inline_svg "$out/plots/rings.svg"
 }

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The table of round trips of the report, as HTML, from summary.json.
 
-def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostring
-	else . / 10 | round | "\(. / 100 | floor).\(. % 100 + 100 | tostring | .[1:])" end;
-def size: if . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"
-	elif . >= 1024 and . % 1024 == 0 then "\(. / 1024) KiB" else "\(.) B" end;
-def cells: map("<td>\(tostring | @html)</td>") | join("");
+include "words";
 
 def figures:
 	"<table><tr><th>row</th><th>min</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>p99.99</th>" +

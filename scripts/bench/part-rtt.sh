@@ -13,10 +13,10 @@ rtt_begin()
 	[[ $mode == serve ]] || say "server on CPU $cpu_server, client on CPU $cpu_client, libfabric's $fi_provider for tcp"
 }
 
-# measure ROW SIZE ROUND: one run, with a second try where the first did not account for its time.
-measure()
+# rtt_measure ROW SIZE ROUND: one run, with a second try where the first did not account for its time.
+rtt_measure()
 {
-	local row=$1 size=$2 round=$3 dir=$out/runs/$1-$2-$3 status
+	local row=$1 size=$2 round=$3 dir=$out/runs/$1-$2-$3 try status
 
 	mkdir -p "$dir"
 	for try in 1 2; do
@@ -26,36 +26,13 @@ measure()
 		((status == 3 && try == 1)) || break
 		say "    did not account for its time; once more"
 	done
-	if ((status != 0)); then
-		note_failure "$row" "$size" "$round" "$status" "$dir"
-		return
-	fi
-	jq -c --arg row "$row" --argjson round "$round" --arg run "runs/${dir##*/}" \
-		'. + {row: $row, round: $round, run: $run}' "$dir/$row.json" >>"$out/runs/all.ndjson"
-	jq -r '"    p50 \(if .p50_ns then .p50_ns / 1000 else "n/a" end) us, \(.count) round trips"' \
-		"$dir/$row.json"
+	keep_run '' "$row" "$size" "$round" "$status" "$dir" "$out/runs/all.ndjson" \
+		'"    p50 \(if .p50_ns then .p50_ns / 1000 else "n/a" end) us, \(.count) round trips"'
 }
 
 rtt_run()
 {
-	local total=0 done=0 round size row
-
-	for size in "${size_list[@]}"; do
-		for row in "${rows[@]}"; do
-			! has_size "$row" "$size" || total=$((total + rounds))
-		done
-	done
-
-	for ((round = 1; round <= rounds; round++)); do
-		for size in "${size_list[@]}"; do
-			for row in "${rows[@]}"; do
-				has_size "$row" "$size" || continue
-				done=$((done + 1))
-				say "[$done/$total] round $round, $size B, $row"
-				measure "$row" "$size" "$round"
-			done
-		done
-	done
+	in_rounds rtt '' size_list rows
 }
 
 # Sum ------------------------------------------------------------------------------------------
@@ -99,7 +76,7 @@ histogram_points()
 # One percentile plot and one histogram for a size.
 plot_size()
 {
-	local size=$1 data=$out/plots/data row run words kind format status=0
+	local size=$1 data=$out/plots/data row run words kind status=0
 
 	words=$(size_words "$size")
 	mkdir -p "$data"
@@ -110,11 +87,7 @@ plot_size()
 	done < <(jq -r --argjson size "$size" \
 		'.runs[] | select(.size_bytes == $size) | "\(.name) \(.run)"' "$out/summary.json")
 	for kind in percentiles histogram; do
-		for format in svg png; do
-			timeout 60 gnuplot -e "data='$data'; size='$words'; bytes='$size'; format='$format'" \
-				-e "target='$out/plots/$kind-$size.$format'" "$here/$kind.gp" \
-				</dev/null >>"$out/plots/gnuplot.log" 2>&1 || status=1
-		done
+		draw "$kind-$size" "$kind" "size='$words'; bytes='$size'" || status=1
 	done
 	rm -rf "$data"
 	return $status
@@ -132,56 +105,29 @@ rtt_plot()
 
 # The terminal ---------------------------------------------------------------------------------
 
-print_table()
+rtt_print()
 {
-	local format='%-19s %9s %9s %9s %9s %9s %9s  %-17s %6s\n' last='' size row cells
-
-	while read -r size row cells; do
-		if [[ $size != "$last" ]]; then
-			say
-			# shellcheck disable=SC2059
-			printf "$format" "$(size_words "$size")" min p50 p90 p99 p99.9 max 'p50 over rounds' 'x raw'
-			last=$size
-		fi
-		# shellcheck disable=SC2059,SC2086
-		printf "$format" "$row" $cells
-	done < <(jq -r '
-		def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostring
-			else . / 10 | round | "\(. / 100 | floor).\(. % 100 + 100 | tostring | .[1:])" end;
+	say
+	say "Full round trips, us; medians over $rounds rounds. x raw: p50 over that of what a row stands on."
+	table_of_sizes '%-19s %9s %9s %9s %9s %9s %9s  %-17s %6s\n' \
+		min p50 p90 p99 p99.9 max 'p50 over rounds' 'x raw' < <(jq -r -L "$here" 'include "words";
 		.runs[] | "\(.size_bytes) \(.name) \(.min_ns | us) \(.p50_ns | us) \(.p90_ns | us) " +
 			"\(.p99_ns | us) \(.p99_9_ns | us) \(.max_ns | us) " +
 			"\(.p50_least_ns | us)..\(.p50_greatest_ns | us) \(.ratio_to_raw // "-")"' "$out/summary.json")
 }
 
-rtt_print()
-{
-	say
-	say "Full round trips, us; medians over $rounds rounds. x raw: p50 over that of what a row stands on."
-	print_table
-}
-
 # p50 and p99 of every row over those of an earlier run.
 rtt_compare()
 {
-	local format='%-19s %9s  %9s %9s %7s  %9s %9s %7s\n'
-
 	jq -e '.runs != []' "$compare/summary.json" >/dev/null || return 0
-	say
-	say "Compared with $compare: p50 and p99 before and now, us"
-	# shellcheck disable=SC2059
-	printf "$format" row size 'p50 then' now ratio 'p99 then' now ratio
-	while read -r row size cells; do
-		# shellcheck disable=SC2059,SC2086
-		printf "$format" "$row" "$(size_words "$size" | tr -d ' ')" $cells
-	done < <(jq -r --slurpfile before "$compare/summary.json" '
-		def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostring
-			else . / 10 | round | "\(. / 100 | floor).\(. % 100 + 100 | tostring | .[1:])" end;
-		def over(b): if . and b then . / b * 1000 | round / 1000 else "n/a" end;
-		.runs[] | . as $now
-		| $before[0].runs[] | select(.name == $now.name and .size_bytes == $now.size_bytes) | . as $was
-		| "\(.name) \(.size_bytes) \($was.p50_ns | us) \($now.p50_ns | us) " +
-		  "\(($now.p50_ns) | over($was.p50_ns)) \($was.p99_ns | us) \($now.p99_ns | us) " +
-		  "\(($now.p99_ns) | over($was.p99_ns))"' "$out/summary.json")
+	table_beside '%-19s %9s  %9s %9s %7s  %9s %9s %7s\n' 'p50 and p99 before and now, us' \
+		'p50 then' now ratio 'p99 then' now ratio < <(
+		jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
+			.runs[] | . as $now
+			| $before[0].runs[] | select(.name == $now.name and .size_bytes == $now.size_bytes) | . as $was
+			| "\(.name) \(.size_bytes) \($was.p50_ns | us) \($now.p50_ns | us) " +
+			  "\(($now.p50_ns) | over($was.p50_ns)) \($was.p99_ns | us) \($now.p99_ns | us) " +
+			  "\(($now.p99_ns) | over($was.p99_ns))"' "$out/summary.json")
 }
 
 # The report -----------------------------------------------------------------------------------
@@ -190,7 +136,7 @@ rtt_html()
 {
 	local size
 
-	jq -r -f "$here/part-rtt.jq" "$out/summary.json"
+	jq -r -L "$here" -f "$here/part-rtt.jq" "$out/summary.json"
 	while read -r size; do
 		printf '<h3>%s</h3>\n' "$(size_words "$size")"
 		inline_svg "$out/plots/percentiles-$size.svg"

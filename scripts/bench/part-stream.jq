@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The table of streams of the report, as HTML, from stream.json.
 
-def size: if . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"
-	elif . >= 1024 and . % 1024 == 0 then "\(. / 1024) KiB" else "\(.) B" end;
-def cells: map("<td>\(tostring | @html)</td>") | join("");
-def short: . * 1000 | round / 1000;
+include "words";
 
 def figures:
 	"<table><tr><th>row</th><th>messages/s</th><th>over rounds</th><th>GB/s</th><th>messages</th>" +

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The part stream: messages one way between two processes of this host, as fast as they are taken.
 # Sourced by bench.sh.
-# shellcheck disable=SC2034,SC2154
+# shellcheck disable=SC2016,SC2034,SC2154
 
 wanted+=(raw-fi-stream raw-fi-shm-stream)
 
@@ -91,36 +91,14 @@ stream_measure()
 	stream_run_row "$row" "$size" "$dir"
 	status=$?
 	end_children
-	if ((status != 0)); then
-		note_failure "stream, $row" "$size" "$round" "$status" "$dir"
-		return
-	fi
-	jq -c --arg row "$row" --argjson round "$round" --arg run "runs/${dir##*/}" \
-		'. + {row: $row, round: $round, run: $run}' "$dir/$row.json" >>"$out/runs/stream.ndjson"
-	jq -r '"    \(.messages_per_s | round) messages/s, \(.bytes_per_s / 1e7 | round / 100) GB/s"' \
-		"$dir/$row.json"
+	keep_run 'stream, ' "$row" "$size" "$round" "$status" "$dir" "$out/runs/stream.ndjson" \
+		'"    \(.messages_per_s | round) messages/s, \(.bytes_per_s / 1e7 | round / 100) GB/s"'
 }
 
 stream_run()
 {
-	local total=0 done=0 round size row
-
 	: >"$out/runs/stream.ndjson"
-	for size in "${stream_sizes[@]}"; do
-		for row in "${stream_rows[@]}"; do
-			! stream_has "$row" "$size" || total=$((total + rounds))
-		done
-	done
-	for ((round = 1; round <= rounds; round++)); do
-		for size in "${stream_sizes[@]}"; do
-			for row in "${stream_rows[@]}"; do
-				stream_has "$row" "$size" || continue
-				done=$((done + 1))
-				say "[$done/$total] stream, round $round, $size B, $row"
-				stream_measure "$row" "$size" "$round"
-			done
-		done
-	done
+	in_rounds stream 'stream, ' stream_sizes stream_rows
 }
 
 # Sum ------------------------------------------------------------------------------------------
@@ -129,15 +107,13 @@ stream_run()
 stream_sum()
 {
 	jq -s -f "$here/stream.jq" "$out/runs/stream.ndjson" >"$out/stream.json" &&
-		jq --slurpfile stream "$out/stream.json" '.stream = ($stream[0] | del(.every_run))
-			| .bars += $stream[0].bars' "$out/summary.json" >"$out/summary.json.new" &&
-		mv "$out/summary.json.new" "$out/summary.json"
+		add_to_summary stream '.stream = ($part | del(.every_run)) | .bars += $part.bars'
 }
 
 # One picture: messages and bytes a second, by size.
 stream_plot()
 {
-	local data=$out/plots/data row format status=0
+	local data=$out/plots/data row status=0
 
 	jq -e '.rows != []' "$out/stream.json" >/dev/null || return 0
 	mkdir -p "$data"
@@ -146,10 +122,7 @@ stream_plot()
 			| "\(.size_bytes) \(.messages_per_s / 1e6) \(.bytes_per_s / 1e9)"' \
 			"$out/stream.json" >"$data/$row"
 	done
-	for format in svg png; do
-		timeout 60 gnuplot -e "data='$data'; format='$format'; target='$out/plots/stream.$format'" \
-			"$here/stream.gp" </dev/null >>"$out/plots/gnuplot.log" 2>&1 || status=1
-	done
+	draw stream stream '' || status=1
 	rm -rf "$data"
 	return $status
 }
@@ -158,49 +131,30 @@ stream_plot()
 
 stream_print()
 {
-	local format='%-19s %12s %20s %9s %7s\n' last='' size row cells
-
 	say
 	say "One way; medians over $rounds rounds. x base: bytes/s over those of what the row is held against."
-	while read -r size row cells; do
-		if [[ $size != "$last" ]]; then
-			say
-			# shellcheck disable=SC2059
-			printf "$format" "$(size_words "$size")" messages/s 'over rounds' GB/s 'x base'
-			last=$size
-		fi
-		# shellcheck disable=SC2059,SC2086
-		printf "$format" "$row" $cells
-	done < <(jq -r '
-		def short: . * 1000 | round / 1000;
-		.rows[] | "\(.size_bytes) \(.name) \(.messages_per_s | round) " +
-			"\(.messages_per_s_least | round)..\(.messages_per_s_greatest | round) " +
-			"\(.bytes_per_s / 1e9 | short) \(.ratio // "-")"' "$out/stream.json")
+	table_of_sizes '%-19s %12s %20s %9s %7s\n' messages/s 'over rounds' GB/s 'x base' < <(
+		jq -r -L "$here" 'include "words";
+			.rows[] | "\(.size_bytes) \(.name) \(.messages_per_s | round) " +
+				"\(.messages_per_s_least | round)..\(.messages_per_s_greatest | round) " +
+				"\(.bytes_per_s / 1e9 | short) \(.ratio // "-")"' "$out/stream.json")
 }
 
 # Messages a second of every row over those of an earlier run.
 stream_compare()
 {
-	local format='%-19s %9s  %12s %12s %7s\n' row size cells
-
 	jq -e '.stream' "$compare/summary.json" >/dev/null || return 0
-	say
-	say "Compared with $compare: one way, messages/s before and now"
-	# shellcheck disable=SC2059
-	printf "$format" row size 'then' now ratio
-	while read -r row size cells; do
-		# shellcheck disable=SC2059,SC2086
-		printf "$format" "$row" "$(size_words "$size" | tr -d ' ')" $cells
-	done < <(jq -r --slurpfile before "$compare/summary.json" '
-		def short: . * 1000 | round / 1000;
-		.rows[] | . as $now
-		| $before[0].stream.rows[] | select(.name == $now.name and .size_bytes == $now.size_bytes)
-		| "\(.name) \(.size_bytes) \(.messages_per_s | round) \($now.messages_per_s | round) " +
-			"\($now.messages_per_s / .messages_per_s | short)"' "$out/stream.json")
+	table_beside '%-19s %9s  %12s %12s %7s\n' 'one way, messages/s before and now' 'then' now ratio < <(
+		jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
+			.rows[] | . as $now
+			| $before[0].stream.rows[] | select(.name == $now.name and .size_bytes == $now.size_bytes)
+			| .messages_per_s as $was
+			| "\(.name) \(.size_bytes) \($was | round) \($now.messages_per_s | round) " +
+				"\($now.messages_per_s | over($was))"' "$out/stream.json")
 }
 
 stream_html()
 {
-	jq -r -f "$here/part-stream.jq" "$out/stream.json"
+	jq -r -L "$here" -f "$here/part-stream.jq" "$out/stream.json"
 	inline_svg "$out/plots/stream.svg"
 }

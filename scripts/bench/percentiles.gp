@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 plot = 'percentiles'
-load ARG0[1:strlen(ARG0) - strlen('percentiles.gp')].'common.gp'
+load here.'common.gp'
 set title sprintf('Round trip of %s messages by percentile', size)
 set xlabel 'percentile (axis: 1 / (1 - p), logarithmic)'
 set ylabel 'full round trip, µs'

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What all parts share of the report, as HTML, from summary.json: $which is "top" or "bottom".
 
-def size: if . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"
-	elif . >= 1024 and . % 1024 == 0 then "\(. / 1024) KiB" else "\(.) B" end;
-def cells: map("<td>\(tostring | @html)</td>") | join("");
+include "words";
 
 def verdict:
 	(if (.platform_lost // 0) <= 0.01 then empty

@@ -58,32 +58,13 @@ print_summary()
 		(.failures[] | "\nFAILED: \(.)")' "$out/summary.json"
 }
 
-# 65536 -> 64 KiB
-size_words()
-{
-	if (($1 >= 1 << 20 && $1 % (1 << 20) == 0)); then
-		echo "$(($1 >> 20)) MiB"
-	elif (($1 >= 1024 && $1 % 1024 == 0)); then
-		echo "$(($1 >> 10)) KiB"
-	else
-		echo "$1 B"
-	fi
-}
-
-# A plot's SVG without the lines that only a file of its own has.
-inline_svg()
-{
-	[[ -r $1 ]] || return 0
-	sed -e '/^<?xml/d' -e '/^<!DOCTYPE/,/>$/d' "$1"
-}
-
 write_report()
 {
 	{
 		cat "$here/report-head.html"
-		jq -r --arg which top -f "$here/report.jq" "$out/summary.json"
+		jq -r -L "$here" --arg which top -f "$here/report.jq" "$out/summary.json"
 		in_parts html
-		jq -r --arg which bottom -f "$here/report.jq" "$out/summary.json"
+		jq -r -L "$here" --arg which bottom -f "$here/report.jq" "$out/summary.json"
 		printf '</body>\n</html>\n'
 	} >"$out/report.html"
 }

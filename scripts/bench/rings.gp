@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Cycles per element by burst. Variables: data (folder of points), format, target.
-if (format eq 'svg') {
-	set terminal svg size 960,480 font 'DejaVu Sans,13' background '#ffffff' name 'rings'
-} else {
-	set terminal pngcairo size 1200,600 font 'DejaVu Sans,11'
-}
-set output target
-set border 3 linecolor '#555555'
-set tics nomirror
-set grid xtics ytics linetype 1 linewidth 1 linecolor '#dddddd'
+# Cycles per element by burst. Variables: here (this folder), data (folder of points), format, target.
+frame = 'rings'
+height = 480
+load here.'frame.gp'
 set logscale xy
 set xtics (1, 8, 32, 256)
 set xrange [0.8:320]

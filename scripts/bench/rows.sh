@@ -24,8 +24,8 @@ declare -A row_program=(
 # nothing happens.
 declare -A idle_links=([tcp-poll-idle]=1000 [shm-poll-tcp]=1)
 
-# has_size ROW SIZE: some rows are of one size.
-has_size()
+# rtt_has ROW SIZE: some rows are of one size.
+rtt_has()
 {
 	case $1 in
 	bare | raw-eventfd | raw-fi-plxshm-event | tcp-poll-idle | shm-poll-tcp) (($2 == 64)) ;;
@@ -291,24 +291,4 @@ run_row()
 	[[ -z ${idle_links[$row]-} ]] || hold_idle_links "$row" "$address" "$dir" || return 1
 	client_command "$row" "$address" "$size" "$dir"
 	run_client "$dir" "$limit"
-}
-
-last_words()
-{
-	local log
-
-	for log in "$1"/client.log "$1"/server.log; do
-		[[ -s $log ]] && tail -n 1 "$log" && return
-	done
-	echo 'it said nothing'
-}
-
-# note_failure WHAT SIZE ROUND STATUS DIR
-note_failure()
-{
-	local status=$4
-
-	((status != 124)) || status='124 (took too long)'
-	failures+=("$1, $2 B, round $3: status $status: $(last_words "$5")")
-	say "    FAILED: ${failures[-1]}"
 }

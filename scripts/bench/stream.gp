@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Messages and bytes a second, by size. Variables: data (folder of points), format, target.
-if (format eq 'svg') {
-	set terminal svg size 960,480 font 'DejaVu Sans,13' background '#ffffff' name 'stream'
-} else {
-	set terminal pngcairo size 1200,600 font 'DejaVu Sans,11'
-}
-set output target
-set border 3 linecolor '#555555'
-set tics nomirror
-set grid xtics ytics linetype 1 linewidth 1 linecolor '#dddddd'
+# Messages and bytes a second, by size. Variables: here (this folder), data (folder of points), format, target.
+frame = 'stream'
+height = 480
+load here.'frame.gp'
 set logscale xy
 set xtics ('64 B' 64, '1 KiB' 1024, '4 KiB' 4096, '64 KiB' 65536, '1 MiB' 1048576)
 set xlabel 'message'

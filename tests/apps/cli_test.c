@@ -20,6 +20,7 @@
 #define BATCH     8 /* processes at once: most of their time libfabric sleeps as it loads */
 
 #define PROBE     "tests/apps/cli_probe"
+#define INFO      "apps/plx-info"
 #define TRY       "\ntry cli-probe --help\n"
 
 static const struct {
@@ -154,6 +155,15 @@ static const struct row rows[] = {
 	{{PROBE, "--config", "%dir/level.conf"}, 2, {0}, {"log_level in %dir/level.conf:1 loud: "}},
 	{{PROBE, "--config", "%dir/include.conf"}, 2, {0}, {":1: @include is not supported"}},
 	{{PROBE, "--config", "%dir/good.conf", "-c", "zz"}, 2, {0}, {"-c zz: column 1: "}},
+
+	/* plx-info, which has no lcores */
+	{{INFO, "-h"}, 0, {"\n  --json ", "\nIt takes no EAL options"}, {0}},
+	{{INFO, "--hel"}, 0, {"Usage:"}, {0}},
+	{{INFO, "-V"}, 0, {"plx-info (Pollux) "}, {0}},
+	{{INFO, "--doc", "--js"}, 0, {"\"schema\": 1,"}, {0}},
+	{{INFO, "-l", "0"}, 2, {0}, {"plx-info: -l: an EAL option; plx-info takes none\n"}},
+	{{INFO, "--json", "--provider=tcp"}, 2, {0}, {"--provider=tcp: an EAL option; "}},
+	{{INFO, "--jason"}, 2, {0}, {"--jason: unknown option; did you mean --json?"}},
 };
 /* clang-format on */
 

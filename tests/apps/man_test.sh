@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Each option that `APP --help` shows stands in its man page, or among the common ones in pollux(7);
-# and its page names no option that there is not.
+# and its page names no option that there is not. The usage has all that are its own.
 set -uo pipefail
 
 program=$1
@@ -38,4 +38,17 @@ while read -r option; do
 		status=1
 	}
 done < <(sed -n '/^\.SH OPTIONS/,/^\.SH [^O]/p' "$page" | grep -A1 '^\.TP' | long_options)
+# part HEADING: of the help, up to an empty line.
+part()
+{
+	sed -n "/^$1/,/^\$/p" <<<"$help"
+}
+
+usage=$(part Usage: | long_options)
+while read -r option; do
+	[[ $option =~ ^--(help|version)$ ]] || grep -qxF -- "$option" <<<"$usage" || {
+		echo "$name --help: $option is not in the usage"
+		status=1
+	}
+done < <(part Options | grep -oE '^  --[a-z-]+' | long_options)
 exit $status

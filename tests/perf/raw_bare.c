@@ -9,7 +9,6 @@
 #include "raw_local.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PAIRS         16
@@ -104,18 +103,14 @@ static int trips(const struct raw_local *local, const uint8_t *message, struct r
 	return raw_check_message(message, answer, PAYLOAD_BYTES, "the last answer");
 }
 
-static int ping(const struct raw_options *options, struct raw_run *run)
+static int ping(const struct raw_options *options, uint8_t *message, struct raw_run *run)
 {
-	uint8_t *message = raw_message(RAW_LOCAL_SIZE);
 	struct raw_local local;
-
-	if (!message)
-		return -ENOMEM;
 	int rc = raw_local_connect(options, &local);
+
 	if (!rc)
 		rc = trips(&local, message, run);
 	raw_local_close(&local);
-	free(message);
 	return rc;
 }
 

@@ -49,6 +49,16 @@ int raw_wait_check(struct raw_wait *wait, uint64_t limit_ns, const char *what)
 	return 0;
 }
 
+int raw_open_epoll(int fd, uint32_t events, const char *what, int *epoll_out)
+{
+	struct epoll_event event = {.events = events};
+
+	*epoll_out = epoll_create1(EPOLL_CLOEXEC);
+	if (*epoll_out < 0 || epoll_ctl(*epoll_out, EPOLL_CTL_ADD, fd, &event))
+		return plx_fail(errno, "cannot sleep on %s: %s", what, strerror(errno));
+	return 0;
+}
+
 void raw_say_listening(const char *host, const char *port)
 {
 	printf("listening on %s%s%s\n", host, *port ? ":" : "", port);
@@ -117,14 +127,15 @@ static int measure_trips(const struct raw_program *program, const struct raw_opt
 		.count_left = options->count,
 		.duration_tsc = duration_tsc(options),
 	};
-	int rc = plx_hist_init(&run.hist, HIGHEST_NS, DIGITS);
+	uint8_t *message = raw_message(options->size);
+	int rc = message ? plx_hist_init(&run.hist, HIGHEST_NS, DIGITS) : -ENOMEM;
 
-	if (rc)
-		return rc;
-	rc = program->ping(options, &run);
+	if (!rc)
+		rc = program->ping(options, message, &run);
 	if (!rc)
 		rc = raw_report_run(options, &run);
 	plx_hist_fini(&run.hist);
+	free(message);
 	return rc;
 }
 

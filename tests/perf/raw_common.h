@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/types.h>
 
 #define RAW_SIZE_MAX    ((uint64_t)64 << 20)
@@ -60,7 +61,8 @@ struct raw_flow {
 	uint64_t duration_tsc; /* 0: the count of the options decides */
 };
 
-/* What one baseline is: of round trips (ping) or of streams (stream). All return 0 or -errno with
+/* What one baseline is: of round trips (ping) or of streams (stream). message is what it sends, of
+ * the size that was asked for, with the pattern that all messages are. All return 0 or -errno with
  * the text in plx_error(). */
 struct raw_program {
 	const char *name;
@@ -72,7 +74,7 @@ struct raw_program {
 	bool choose_waiting;    /* has --cq and --idle */
 	bool address_is_a_name; /* not to be split at the colon */
 	int (*serve)(const struct raw_options *options);
-	int (*ping)(const struct raw_options *options, struct raw_run *run);
+	int (*ping)(const struct raw_options *options, uint8_t *message, struct raw_run *run);
 	int (*stream)(const struct raw_options *options, struct raw_flow *flow);
 };
 
@@ -147,6 +149,10 @@ static inline int raw_wait_over(struct raw_wait *wait, uint64_t limit_ns, const 
 		return 0;
 	return raw_wait_check(wait, limit_ns, what);
 }
+
+/* An epoll with that descriptor alone, in *epoll_out. Return: 0; -errno with a text naming `what`.
+ */
+int raw_open_epoll(int fd, uint32_t events, const char *what, int *epoll_out);
 
 /* Take in one round trip. Returns whether another is due. */
 static inline bool raw_run_add(struct raw_run *run, uint64_t sent_tsc, uint64_t seen_tsc)

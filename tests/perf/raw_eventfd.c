@@ -6,9 +6,7 @@
  * The epoll is edge-triggered: each write is an edge, so that no eventfd has to be read. */
 #include "raw_local.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 struct message {
@@ -25,14 +23,10 @@ struct side {
 static int open_side(struct side *side, bool server)
 {
 	struct message *messages = (struct message *)side->local.shared;
-	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 
 	side->out = &messages[server];
 	side->in = &messages[!server];
-	side->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (side->epoll < 0 || epoll_ctl(side->epoll, EPOLL_CTL_ADD, side->local.own_event, &event))
-		return plx_fail(errno, "cannot sleep on an eventfd: %s", strerror(errno));
-	return 0;
+	return raw_open_epoll(side->local.own_event, EPOLLIN | EPOLLET, "an eventfd", &side->epoll);
 }
 
 static void close_side(struct side *side)
@@ -124,14 +118,11 @@ static int trips(struct side *side, const uint8_t *message, struct raw_run *run)
 	return raw_check_message(message, answer, RAW_LOCAL_SIZE, "the last answer");
 }
 
-static int ping(const struct raw_options *options, struct raw_run *run)
+static int ping(const struct raw_options *options, uint8_t *message, struct raw_run *run)
 {
-	uint8_t *message = raw_message(RAW_LOCAL_SIZE);
 	struct side side = {.epoll = -1};
-
-	if (!message)
-		return -ENOMEM;
 	int rc = raw_local_connect(options, &side.local);
+
 	if (!rc)
 		rc = open_side(&side, false);
 	if (!rc)
@@ -139,7 +130,6 @@ static int ping(const struct raw_options *options, struct raw_run *run)
 	if (!rc)
 		rc = transmit(&side, message, RAW_LOCAL_END);
 	close_side(&side);
-	free(message);
 	return rc;
 }
 

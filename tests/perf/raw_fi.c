@@ -8,9 +8,7 @@
  * is there, for that side answers only what it has got in full. */
 #include "raw_msg.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 struct side {
@@ -24,16 +22,12 @@ struct side {
 
 static int open_epoll(struct side *side)
 {
-	struct epoll_event event = {.events = EPOLLIN};
 	int fd = -1;
 	int rc = fi_control(&side->msg.at.cq->fid, FI_GETWAIT, &fd);
 
 	if (rc)
 		return raw_failed(rc, "the completion queue has no descriptor");
-	side->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (side->epoll < 0 || epoll_ctl(side->epoll, EPOLL_CTL_ADD, fd, &event))
-		return plx_fail(errno, "cannot sleep on the completion queue: %s", strerror(errno));
-	return 0;
+	return raw_open_epoll(fd, EPOLLIN, "the completion queue", &side->epoll);
 }
 
 /* Until something may be in the queue. */
@@ -168,20 +162,16 @@ static int serve(const struct raw_options *options)
 	return rc;
 }
 
-static int ping(const struct raw_options *options, struct raw_run *run)
+static int ping(const struct raw_options *options, uint8_t *message, struct raw_run *run)
 {
-	uint8_t *message = raw_message(options->size);
 	struct side side = {.epoll = -1};
-
-	if (!message)
-		return -ENOMEM;
 	int rc = raw_msg_connect(options, &side.msg);
+
 	if (!rc)
 		rc = prepare(options, &side, options->size);
 	if (!rc)
 		rc = trips(&side, message, run);
 	close_side(&side);
-	free(message);
 	return rc;
 }
 

@@ -3,8 +3,6 @@
  * processes of one host can be. The client ends with a message of no bytes. */
 #include "raw_rdm.h"
 
-#include <stdlib.h>
-
 struct side {
 	struct raw_rdm rdm;
 	size_t size;
@@ -97,14 +95,11 @@ static int trips(struct side *side, uint8_t *message, struct raw_run *run)
 	return raw_check_message(message, at->buffers[last], side->size, "the last answer");
 }
 
-static int ping(const struct raw_options *options, struct raw_run *run)
+static int ping(const struct raw_options *options, uint8_t *message, struct raw_run *run)
 {
-	uint8_t *message = raw_message(options->size);
 	struct side side = {0};
-
-	if (!message)
-		return -ENOMEM;
 	int rc = raw_rdm_connect(options, &side.rdm);
+
 	if (!rc)
 		rc = prepare(&side, options->size);
 	if (!rc) {
@@ -113,7 +108,6 @@ static int ping(const struct raw_options *options, struct raw_run *run)
 		raw_rdm_transmit(&side.rdm, "", 0, true);
 	}
 	raw_rdm_close(&side.rdm);
-	free(message);
 	return rc;
 }
 

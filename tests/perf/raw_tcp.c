@@ -226,12 +226,11 @@ static int trips(int fd, const uint8_t *message, uint8_t *answer, size_t size, s
 	return raw_check_message(message, answer, size, "the last answer");
 }
 
-static int ping(const struct raw_options *options, struct raw_run *run)
+static int ping(const struct raw_options *options, uint8_t *message, struct raw_run *run)
 {
-	uint8_t *message = raw_message(options->size);
 	uint8_t *answer = raw_buffer(options->size);
 	int fd = -1;
-	int rc = message && answer ? open_connection(options, &fd) : -ENOMEM;
+	int rc = answer ? open_connection(options, &fd) : -ENOMEM;
 
 	raw_catch_signals();
 	if (!rc)
@@ -243,7 +242,6 @@ static int ping(const struct raw_options *options, struct raw_run *run)
 	if (fd >= 0)
 		close(fd);
 	free(answer);
-	free(message);
 	return rc;
 }
 

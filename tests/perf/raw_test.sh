@@ -52,6 +52,12 @@ start_server()
 	: >"$work/server"
 	"$programs/$name" --listen "$2" "${@:3}" >"$work/server" 2>&1 &
 	server=$!
+	wait_listening
+}
+
+# Sets `address` to where the server says that it listens.
+wait_listening()
+{
 	for _ in {1..500}; do
 		address=$(sed -n 's/^listening on //p' "$work/server")
 		[[ -z $address ]] || break
@@ -154,6 +160,27 @@ says 1 'provider nosuch has no FI_EP_MSG endpoint' "$programs/raw-fi" --connect 
 says 2 '--cpus' "$programs/hiccup" --cpus x
 check 'hiccup tells of every CPU' timeout 20 "$programs/hiccup" --duration 100ms --json "$work/h.json"
 check '... in JSON too' jq -e --argjson cpus "$(nproc)" '.cpus | length == $cpus' "$work/h.json"
+
+# An answer that is not the one to this message would be there early, and look like a quick one.
+# misnumber PROGRAM THERE BACK NUMBER WORDS
+misnumber()
+{
+	local name=$1 address=
+
+	: >"$work/server"
+	"$programs/raw-wrong-number" "pollux-test-$$" "$2" "$3" "$4" >"$work/server" 2>&1 &
+	server=$!
+	wait_listening
+	says 1 "$5" "$programs/$name" --connect "$address" --count 30
+	wait "$server"
+	check "$name: ... and it was a wrong number that it got ($(tail -n 1 "$work/server"))" test $? = 0
+	server=
+}
+
+# The first message is in the first line, its answer in one of another page; of raw-eventfd they are
+# side by side, numbers behind 64 bytes.
+misnumber raw-bare 56 $((8192 + 128 + 56)) 2 'an answer came twice'
+misnumber raw-eventfd 64 $((128 + 64)) 2 'an answer was lost'
 
 # A peer that vanishes ends a program within seconds.
 vanish()

@@ -134,12 +134,11 @@ static int trips(struct side *side, const uint8_t *message, uint8_t *answer, siz
 	return raw_check_message(message, answer, size, "the last answer");
 }
 
-static int ping(const struct raw_options *options, struct raw_run *run)
+static int ping(const struct raw_options *options, uint8_t *message, struct raw_run *run)
 {
-	uint8_t *message = raw_message(options->size);
 	uint8_t *answer = raw_buffer(options->size);
 	struct side side = {0};
-	int rc = message && answer ? open_side(options, &side) : -ENOMEM;
+	int rc = answer ? open_side(options, &side) : -ENOMEM;
 
 	if (!rc)
 		rc = trips(&side, message, answer, options->size, run);
@@ -147,7 +146,6 @@ static int ping(const struct raw_options *options, struct raw_run *run)
 		rc = transmit(&side, message, 0);
 	close_side(&side);
 	free(answer);
-	free(message);
 	return rc;
 }
 

@@ -187,6 +187,61 @@ check 'caches are taken for four lcores' "$sum" '.bars == [{what: "caches of a p
 sum=$(rings </dev/null)
 check 'nothing measured, nothing said' "$sum" '.rows == [] and .bars == [] and .hop == null'
 
+# in_words FILTER TEXT JSON: a table of the report, or of the terminal, has the text.
+in_words()
+{
+	local got
+
+	got=$(jq -r -L "$root/scripts/bench" "${@:4}" "$1" <<<"$3")
+	if grep -qF -- "$2" <<<"$got"; then
+		echo "ok: '$2'"
+	else
+		echo "FAILED: '$2' is not in: $got"
+		failed=1
+	fi
+}
+sum=$({ run raw-tcp 65536 1 12345; run raw-tcp 64 1 1234567; } | summary net)
+html=$root/scripts/bench
+in_words "$(<"$html/part-rtt.jq")" '<th colspan="11">64 KiB</th>' "$sum"
+in_words "$(<"$html/part-rtt.jq")" '<td>12.35</td>' "$sum" # microseconds, of three digits or more
+in_words "$(<"$html/part-rtt.jq")" '<td>1235</td>' "$sum"
+in_words "$(<"$html/part-rtt.jq")" '<td>n/a</td>' "$sum"
+in_words "$(<"$html/part-stream.jq")" '<td>0.096</td>' "$(flow raw-fi-shm 64 1 1500000 | streams)" # GB/s
+in_words "$(<"$html/part-rings.jq")" '<td>ring spsc</td>' "$(rings <<<"$rows")"
+in_words "$(<"$html/report.jq")" 'raw-fi-tcp was not checked' "$sum" --arg which top
+in_words 'include "words"; [(6, null) | over(4)] | tostring' '[1.5,"n/a"]' null
+
+# The rounds of a part, with runs that are made up.
+# shellcheck disable=SC2034,SC2317 # common.sh uses the variables, and calls the functions
+rounds()
+(
+	here=$root/scripts/bench out=$work rounds=2 failures=() sizes=(64 1024) rows=(first second)
+	say() { printf '%s\n' "$*"; }
+	# shellcheck source=scripts/bench/common.sh
+	. "$here/common.sh"
+	part_has() { [[ $1-$2 != second-1024 ]]; }
+	part_measure()
+	{
+		echo '{"figure": 7}' >"$work/$1.json"
+		echo 'last words' >"$work/client.log"
+		keep_run 'part, ' "$1" "$2" "$3" $((${#1} > 5 ? 124 : 0)) "$work" "$work/all" '"figure \(.figure)"'
+	}
+	in_rounds part 'part, ' sizes rows
+	printf '%s\n' "${failures[@]}"
+)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+text=$(rounds)
+kept=$(jq -sc --arg text "$text" '{text: ($text | split("\n")), kept: map([.row, .round, .figure])}' "$work/all")
+check 'every row of every size is run in each round' "$kept" \
+	'.text | map(select(startswith("["))) == ["[1/6] part, round 1, 64 B, first", "[2/6] part, round 1, 64 B, second",
+		"[3/6] part, round 1, 1024 B, first", "[4/6] part, round 2, 64 B, first",
+		"[5/6] part, round 2, 64 B, second", "[6/6] part, round 2, 1024 B, first"]'
+check 'what a good run wrote is kept, with its row and round' "$kept" \
+	'.kept == [["first", 1, 7], ["first", 1, 7], ["first", 2, 7], ["first", 2, 7]]'
+check 'a failure is told with its last words' "$kept" \
+	'.text[-1] == "part, second, 64 B, round 2: status 124 (took too long): last words"'
+
 # refuses WORDS OPTION...: status 2 and a text with these words, before anything is built.
 refuses()
 {

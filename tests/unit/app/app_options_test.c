@@ -151,6 +151,11 @@ static void wrong_words_are_told(void **state)
 		{{"--count=0"}, "--count 0: out of range; give 1 to 1000"},
 		{{"--cou=1001"}, "--count 1001: out of range; give 1 to 1000"},
 		{{"--size=2M"}, "--size 2M: out of range; give 0 to 1M"},
+		{{"--size", "-1"}, "--size -1: out of range; give 0 to 1M"},
+		{{"--size=-4K"}, "--size -4K: out of range; give 0 to 1M"},
+		{{"--count", "-1"}, "--count -1: out of range; give 1 to 1000"},
+		{{"--pause", "-1.5s"}, "--pause -1.5s: out of range; give 1ms to 90s"},
+		{{"--count", "-x"}, "--count: a value is missing; give --count N"},
 		{{"--pause=1us"}, "--pause 1us: out of range; give 1ms to 90s"},
 		{{"--help"}, "--help: an EAL option"}, /* plx_app_start sees to it */
 	};

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What the parts have in common: rounds, the results of single runs, tables and pictures. Sourced by
+# bench.sh.
+# shellcheck disable=SC2154
+
+# Measuring ------------------------------------------------------------------------------------
+
+# in_rounds PART LABEL SIZES ROWS: PART_measure ROW SIZE ROUND for each round, size and row, as far as
+# PART_has ROW SIZE. SIZES and ROWS are names of arrays.
+in_rounds()
+{
+	local part=$1 label=$2 total=0 done=0 round size row
+	local -n sizes_of=$3 rows_of=$4
+
+	for size in "${sizes_of[@]}"; do
+		for row in "${rows_of[@]}"; do
+			! "${part}_has" "$row" "$size" || total=$((total + rounds))
+		done
+	done
+	for ((round = 1; round <= rounds; round++)); do
+		for size in "${sizes_of[@]}"; do
+			for row in "${rows_of[@]}"; do
+				"${part}_has" "$row" "$size" || continue
+				done=$((done + 1))
+				say "[$done/$total] ${label}round $round, $size B, $row"
+				"${part}_measure" "$row" "$size" "$round"
+			done
+		done
+	done
+}
+
+last_words()
+{
+	local log
+
+	for log in "$1"/client.log "$1"/server.log; do
+		[[ -s $log ]] && tail -n 1 "$log" && return
+	done
+	echo 'it said nothing'
+}
+
+# keep_run LABEL ROW SIZE ROUND STATUS DIR FILE WORDS: what the row wrote into DIR goes into FILE, and
+# what the filter WORDS makes of it to the terminal; or its failure does.
+keep_run()
+{
+	local label=$1 row=$2 size=$3 round=$4 status=$5 dir=$6 file=$7 words=$8
+
+	if ((status == 0)); then
+		jq -c --arg row "$row" --argjson round "$round" --arg run "runs/${dir##*/}" \
+			'. + {row: $row, round: $round, run: $run}' "$dir/$row.json" >>"$file"
+		jq -r "$words" "$dir/$row.json"
+		return
+	fi
+	((status != 124)) || status='124 (took too long)'
+	failures+=("$label$row, $size B, round $round: status $status: $(last_words "$dir")")
+	say "    FAILED: ${failures[-1]}"
+}
+
+# Sums -----------------------------------------------------------------------------------------
+
+# add_to_summary PART FILTER: FILTER makes the new summary of the old one and $part, the PART's file.
+add_to_summary()
+{
+	jq --slurpfile parts "$out/$1.json" "\$parts[0] as \$part | $2" "$out/summary.json" \
+		>"$out/summary.json.new" && mv "$out/summary.json.new" "$out/summary.json"
+}
+
+# Pictures -------------------------------------------------------------------------------------
+
+# draw NAME SCRIPT SETTINGS: plots/NAME.svg and .png, by SCRIPT.gp, of the points in plots/data.
+draw()
+{
+	local format status=0
+
+	for format in svg png; do
+		timeout 60 gnuplot -e "here='$here/'; data='$out/plots/data'; format='$format'" \
+			-e "target='$out/plots/$1.$format'; $3" "$here/$2.gp" \
+			</dev/null >>"$out/plots/gnuplot.log" 2>&1 || status=1
+	done
+	return $status
+}
+
+# Tables ---------------------------------------------------------------------------------------
+
+# 65536 -> 64 KiB
+size_words()
+{
+	if (($1 >= 1 << 20 && $1 % (1 << 20) == 0)); then
+		echo "$(($1 >> 20)) MiB"
+	elif (($1 >= 1024 && $1 % 1024 == 0)); then
+		echo "$(($1 >> 10)) KiB"
+	else
+		echo "$1 B"
+	fi
+}
+
+# table_of_sizes FORMAT HEAD...: of lines "SIZE ROW CELL...", with the size and HEAD above each size.
+table_of_sizes()
+{
+	local format=$1 last='' size row cells
+
+	shift
+	while read -r size row cells; do
+		if [[ $size != "$last" ]]; then
+			say
+			# shellcheck disable=SC2059
+			printf "$format" "$(size_words "$size")" "$@"
+			last=$size
+		fi
+		# shellcheck disable=SC2059,SC2086
+		printf "$format" "$row" $cells
+	done
+}
+
+# table_beside FORMAT WHAT HEAD...: of lines "ROW SIZE CELL...", this run beside an earlier one.
+table_beside()
+{
+	local format=$1 row size cells
+
+	say
+	say "Compared with $compare: $2"
+	shift 2
+	# shellcheck disable=SC2059
+	printf "$format" row size "$@"
+	while read -r row size cells; do
+		# shellcheck disable=SC2059,SC2086
+		printf "$format" "$row" "$(size_words "$size" | tr -d ' ')" $cells
+	done
+}
+
+# A plot's SVG without the lines that only a file of its own has.
+inline_svg()
+{
+	[[ -r $1 ]] || return 0
+	sed -e '/^<?xml/d' -e '/^<!DOCTYPE/,/>$/d' "$1"
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a script finds where plx-ping --out has written: only what this run has measured, and how
+ * the run ended. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OLD "of an earlier run\n"
+
+static const char *const suffixes[] = {"json", "hgrm", "csv"};
+static char dir[32];
+
+/* Files ------------------------------------------------------------------------------------ */
+
+static const char *path_of(const char *suffix)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "%s/plx-ping.%s", dir, suffix);
+	return path;
+}
+
+static void write_old_files(void)
+{
+	for (size_t i = 0; i < PLX_ARRAY_LEN(suffixes); i++) {
+		FILE *file = fopen(path_of(suffixes[i]), "w");
+
+		assert_non_null(file);
+		fputs(OLD, file);
+		assert_int_equal(fclose(file), 0);
+	}
+}
+
+static bool is_old(const char *suffix)
+{
+	char text[sizeof(OLD) + 1] = {0};
+	FILE *file = fopen(path_of(suffix), "r");
+
+	if (!file)
+		return false;
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	return strcmp(text, OLD) == 0;
+}
+
+static void expect_no_file(const char *suffix)
+{
+	if (access(path_of(suffix), F_OK) == 0 || errno != ENOENT)
+		fail_msg("%s is there", path_of(suffix));
+}
+
+static void expect_no_files(void)
+{
+	for (size_t i = 0; i < PLX_ARRAY_LEN(suffixes); i++)
+		expect_no_file(suffixes[i]);
+}
+
+static int make_dir(void **state)
+{
+	strcpy(dir, "/tmp/plx_files_XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int end_all_and_remove_dir(void **state)
+{
+	for (size_t i = 0; i < PLX_ARRAY_LEN(suffixes); i++)
+		remove(path_of(suffixes[i]));
+	rmdir(dir);
+	return end_all(state);
+}
+
+#define files_test(function) \
+	cmocka_unit_test_setup_teardown(function, make_dir, end_all_and_remove_dir)
+
+/* Processes -------------------------------------------------------------------------------- */
+
+static struct process *launch_alone(const char *options)
+{
+	return launch("apps/plx-ping -l 0@%u --huge none --provider shm %s --out %s", client_cpu,
+		      options, dir);
+}
+
+/* A client with messages on their way. */
+static struct process *launch_running(const struct server *server, const char *options)
+{
+	struct process *client = launch_ping(server, "shm", " --out %s %s", dir, options);
+
+	expect_out(server->process, connected_over("shm"));
+	nap_ms(500);
+	return client;
+}
+
+static struct server serve_kind(bool one_way)
+{
+	return serve("apps/plx-echo", "shm",
+		     one_way ? "--listen 127.0.0.1:0 --sink" : "--listen 127.0.0.1:0");
+}
+
+/* Earlier files ---------------------------------------------------------------------------- */
+
+static void run_that_fails_leaves_no_files_of_an_earlier_one(void **state)
+{
+	static char too_much_memory[96];
+	/* Nobody listens there. */
+	const char *const options[] = {
+		"-- --connect 127.0.0.1:1",
+		"-- --connect 127.0.0.1:1 --one-way",
+		"-- --connect 127.0.0.1:1 --rate 100",
+		too_much_memory,
+	};
+	uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES) * 99 / 100;
+
+	snprintf(too_much_memory, sizeof(too_much_memory),
+		 "--numa strict --socket-mem %" PRIu64 " -- --connect 127.0.0.1:1",
+		 pages * (uint64_t)sysconf(_SC_PAGESIZE) >> 20);
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(options); i++) {
+		write_old_files();
+		expect_status(launch_alone(options[i]), 1);
+		expect_no_files();
+	}
+}
+
+static void run_that_is_killed_leaves_no_files_of_an_earlier_one(void **state)
+{
+	struct server server = serve_kind(false);
+	struct process *client;
+
+	write_old_files();
+	client = launch_running(&server, "--duration 60s");
+	process_signal(client, SIGKILL);
+	process_wait(client, LIMIT_MS);
+	expect_no_files();
+	end_server(&server);
+}
+
+/* Where figures of round trips stand beside those of one way, they look like theirs. */
+static void run_one_way_leaves_its_own_file_alone(void **state)
+{
+	struct server server = serve_kind(true);
+
+	write_old_files();
+	expect_status(launch_ping(&server, "shm", " --one-way --out %s --count 100", dir), 0);
+	expect_in_results(dir, "\"one_way\": true");
+	expect_no_file("hgrm");
+	expect_no_file("csv");
+	end_server(&server);
+}
+
+static void command_line_that_starts_no_run_touches_no_file(void **state)
+{
+	static const struct {
+		const char *options;
+		int status;
+	} rows[] = {
+		{"--dry-run -- --connect 127.0.0.1:1", 0},
+		{"-- --connect 127.0.0.1:1 --count 0", 2},
+		{"-- --connect 127.0.0.1:1 --arrival poisson", 2},
+		{"-- --help", 0},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		write_old_files();
+		expect_status(launch_alone(rows[i].options), rows[i].status);
+		for (size_t k = 0; k < PLX_ARRAY_LEN(suffixes); k++)
+			assert_true(is_old(suffixes[k]));
+	}
+}
+
+static void file_that_cannot_be_removed_is_told_before_the_run(void **state)
+{
+	char text[128];
+	struct process *client;
+
+	assert_int_equal(mkdir(path_of("json"), 0700), 0);
+	client = launch_alone("-- --connect 127.0.0.1:1");
+	snprintf(text, sizeof(text),
+		 "plx-ping: cannot remove %s of an earlier run: ", path_of("json"));
+	expect_status(client, 1);
+	expect_err(client, text);
+}
+
+/* Signals ---------------------------------------------------------------------------------- */
+
+static void signal_that_ended_a_run_is_in_its_results(void **state)
+{
+	static const struct {
+		const char *options;
+		int number;
+		const char *shown, *planned;
+	} rows[] = {
+		{"--duration 60s", SIGINT, " of 60.00 s: SIGINT\n", "\"planned_ns\": 60000000000"},
+		{"--count 1000000000 --rate 1000", SIGTERM, " of 1000000000 round trips: SIGTERM\n",
+		 "\"planned_count\": 1000000000"},
+		{"--one-way --duration 60s", SIGINT, " of 60.00 s: SIGINT\n",
+		 "\"planned_ns\": 60000000000"},
+		{"--one-way --count 1000000000", SIGTERM, " of 1000000000 messages: SIGTERM\n",
+		 "\"planned_count\": 1000000000"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		bool one_way = strstr(rows[i].options, "--one-way");
+		struct server server = serve_kind(one_way);
+		struct process *client;
+		char options[64];
+
+		snprintf(options, sizeof(options), "--warmup 1 %s", rows[i].options);
+		client = launch_running(&server, options);
+		process_signal(client, rows[i].number);
+		/* 3: busy hosts make round trips that do not add up */
+		if (expect_end(client, one_way ? 1u << 0 : 1u << 0 | 1u << 3) == 0)
+			expect_in_results(dir, "\"valid\": true");
+		expect_out(client, "INTERRUPTED after ");
+		expect_out(client, rows[i].shown);
+		expect_in_results(dir, rows[i].planned);
+		expect_in_results(dir, rows[i].number == SIGINT ? "\"interrupted\": \"SIGINT\""
+								: "\"interrupted\": \"SIGTERM\"");
+		end_server(&server);
+	}
+}
+
+static void signal_in_the_warm_up_says_that_nothing_was_measured(void **state)
+{
+	static const char *const options[] = {
+		"--warmup 1000000000",
+		"--warmup 1000000000 --rate 1000",
+		"--warmup 1000000000 --one-way",
+		"--warmup 1000000000 --one-way --size 64K",
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(options); i++) {
+		struct server server = serve_kind(strstr(options[i], "--one-way"));
+		struct process *client;
+
+		write_old_files();
+		client = launch_running(&server, options[i]);
+		process_signal(client, SIGINT);
+		expect_status(client, 3);
+		expect_err(client, "plx-ping: SIGINT came before anything was measured\n");
+		assert_string_equal(process_out(client), "");
+		expect_no_files();
+		end_server(&server);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		files_test(run_that_fails_leaves_no_files_of_an_earlier_one),
+		files_test(run_that_is_killed_leaves_no_files_of_an_earlier_one),
+		files_test(run_one_way_leaves_its_own_file_alone),
+		files_test(command_line_that_starts_no_run_touches_no_file),
+		files_test(file_that_cannot_be_removed_is_told_before_the_run),
+		files_test(signal_that_ended_a_run_is_in_its_results),
+		files_test(signal_in_the_warm_up_says_that_nothing_was_measured),
+	};
+
+	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}
