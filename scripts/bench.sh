@@ -208,6 +208,8 @@ trap 'exit 143' TERM
 # Setting up -----------------------------------------------------------------------------------
 
 build='build-bench'
+# Much of a message's way are small functions of several files: link-time optimization joins them.
+build_options=(-Dbuildtype=release -Db_lto=true)
 
 set_up()
 {
@@ -224,10 +226,10 @@ set_up()
 	mkdir -p "$build"
 	local log=$build/bench-build.log
 	say "building in $build ..."
-	if [[ ! -f $build/build.ninja ]]; then
-		timeout 300 meson setup "$build" -Dbuildtype=release >"$log" 2>&1 ||
-			{ tail -20 "$log" >&2; die "meson setup failed; the whole of it is in $log"; }
-	fi
+	local configure=setup
+	[[ ! -f $build/build.ninja ]] || configure=configure
+	timeout 300 meson $configure "$build" "${build_options[@]}" >"$log" 2>&1 ||
+		{ tail -20 "$log" >&2; die "meson cannot set up $build; the whole of it is in $log"; }
 	# The tree may have changed since the folder was made, and with it what there is to build.
 	timeout 300 ninja -C "$build" build.ninja >"$log" 2>&1 ||
 		{ tail -20 "$log" >&2; die "meson cannot set the folder up again; see $log"; }
