@@ -206,7 +206,7 @@ void expect_round_trips(struct process *client, unsigned count, const char *size
 	expect_out(client, line);
 }
 
-void expect_in_results(const char *dir, const char *text)
+const char *read_results(const char *dir)
 {
 	static char content[RESULT_BYTES];
 	char path[96];
@@ -216,8 +216,15 @@ void expect_in_results(const char *dir, const char *text)
 	assert_non_null(file);
 	content[fread(content, 1, sizeof(content) - 1, file)] = '\0';
 	fclose(file);
+	return content;
+}
+
+void expect_in_results(const char *dir, const char *text)
+{
+	const char *content = read_results(dir);
+
 	if (!strstr(content, text))
-		fail_msg("'%s' is not in %s:\n%s", text, path, content);
+		fail_msg("'%s' is not in %s/plx-ping.json:\n%s", text, dir, content);
 }
 
 void remove_results(const char *dir)

@@ -80,7 +80,10 @@ struct process *ping(const struct server *server, const char *provider, const ch
  * many bytes. */
 void expect_round_trips(struct process *client, unsigned count, const char *size);
 
-/** Fail unless text is in the plx-ping.json of an --out directory; shows what there is. */
+/** The plx-ping.json of an --out directory, which must be there; until the next call. */
+const char *read_results(const char *dir);
+
+/** Fail unless text is in it; shows what there is. */
 void expect_in_results(const char *dir, const char *text);
 
 /** Remove the three files of a result, which must be there, and the directory. */

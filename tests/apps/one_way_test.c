@@ -14,7 +14,6 @@
 /* Results ---------------------------------------------------------------------------------- */
 
 static char dir[] = "/tmp/plx_one_way_XXXXXX";
-static char text[4096]; /* of plx-ping's JSON file */
 
 static int make_dir(void **state)
 {
@@ -35,27 +34,10 @@ static int end_all_and_remove_dir(void **state)
 #define one_way_test(function) \
 	cmocka_unit_test_setup_teardown(function, make_dir, end_all_and_remove_dir)
 
-static void read_result(void)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "%s/plx-ping.json", dir);
-	FILE *file = fopen(path, "r");
-	assert_non_null(file);
-	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-	fclose(file);
-}
-
-static void expect_key(const char *key_and_value)
-{
-	if (!strstr(text, key_and_value))
-		fail_msg("'%s' is not in %s", key_and_value, text);
-}
-
 static double number(const char *key)
 {
+	const char *text = read_results(dir), *at;
 	char quoted[64];
-	const char *at;
 
 	snprintf(quoted, sizeof(quoted), "\"%s\": ", key);
 	at = strstr(text, quoted);
@@ -145,12 +127,11 @@ static void each_message_is_counted_once_on_both_sides(void **state)
 				 rows[i].count, rows[i].shown);
 			expect_out(client, line);
 			expect_received(server.process, rows[i].count + WARMUP, rows[i].bytes);
-			read_result();
 			assert_near(number("count"), rows[i].count);
 			expect_rates(rows[i].bytes);
-			expect_key("\"one_way\": true");
-			expect_key("\"valid\": true");
-			expect_key("\"interrupted\": null");
+			expect_in_results(dir, "\"one_way\": true");
+			expect_in_results(dir, "\"valid\": true");
+			expect_in_results(dir, "\"interrupted\": null");
 			end_server(&server);
 			snprintf(line, sizeof(line), "\nlcore 0: 1 links, %.0f messages, ",
 				 rows[i].count + WARMUP);
@@ -169,7 +150,6 @@ static void duration_is_kept_and_all_that_left_has_arrived(void **state)
 		struct process *client = one_way(&server, *provider, "--size 64K --duration 200ms");
 
 		expect_status(client, 0);
-		read_result();
 		assert_in_range((uint64_t)number("elapsed_ns"), 200000000, 5000000000);
 		expect_rates(65536);
 		expect_received(server.process, number("count") + WARMUP, 65536);
@@ -196,7 +176,6 @@ static void window_of_the_sink_is_what_it_was_asked_for(void **state)
 		expect_status(launch_ping(&server, "shm", " --one-way --out %s --warmup 0 %s", dir,
 					  rows[i].client),
 			      0);
-		read_result();
 		if (number("again") < rows[i].least || number("again") > rows[i].most)
 			fail_msg("'%s': refused %.0f times", rows[i].sink, number("again"));
 		end_server(&server);
@@ -215,10 +194,9 @@ static void interrupted_client_reports_what_has_arrived(void **state)
 		process_signal(client, SIGINT);
 		expect_status(client, 0);
 		expect_out(client, " messages of 64 B one way in ");
-		read_result();
 		assert_true(number("count") > 0);
 		expect_rates(64);
-		expect_key("\"valid\": true");
+		expect_in_results(dir, "\"valid\": true");
 		expect_received(server.process, number("count") + WARMUP, 64);
 		end_server(&server);
 	}
@@ -236,9 +214,8 @@ static void stopped_server_has_received_what_is_reported(void **state)
 		expect_err(client, "plx-ping: the peer closed the link\n");
 		expect_out(client, "INTERRUPTED after ");
 		expect_out(client, " of 1000000000 messages: the peer closed the link\n");
-		read_result();
-		expect_key("\"valid\": false");
-		expect_key("\"interrupted\": \"the peer closed the link\"");
+		expect_in_results(dir, "\"valid\": false");
+		expect_in_results(dir, "\"interrupted\": \"the peer closed the link\"");
 		assert_near(number("planned_count"), 1e9);
 		expect_received(server.process, number("count") + WARMUP, 64);
 	}
@@ -255,8 +232,7 @@ static void killed_server_leaves_a_run_that_says_so(void **state)
 		expect_status(client, 1);
 		expect_err(client, " went away without closing\n");
 		expect_out(client, "INTERRUPTED after ");
-		read_result();
-		expect_key("\"valid\": false");
+		expect_in_results(dir, "\"valid\": false");
 		assert_true(number("count") > 0);
 		expect_rates(64);
 	}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A window that is wider than the ring of shared memory: the ring refuses while there is credit
+ * left, and says when there is room again; nothing is lost by it. Both ends live on one lcore, so
+ * that nothing is received until its loop turns. */
+#include "fabric_priv.h"
+#include "fixture.h"
+
+#define WINDOW 200  /* receive buffers of 4 KiB: more than three rings */
+#define LONG   3500 /* sent from a buffer where the ring has no room; 73 fill it */
+#define SHORT  480  /* injected then */
+#define SOME   60   /* long ones that leave room for short ones */
+#define ROUNDS 50
+
+static uint64_t sent, received;
+static unsigned spoilt;
+
+static uint8_t byte_of(uint64_t number, size_t at)
+{
+	return (uint8_t)(number * 7 + at * 31);
+}
+
+static void check(struct side *side, struct plx_buf *message)
+{
+	for (uint32_t i = sizeof(received); i < message->len; i++)
+		spoilt += message->data[i] != byte_of(received, i);
+	received++;
+}
+
+static void fill_in(uint8_t *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		bytes[i] = byte_of(sent, i);
+	memcpy(bytes, &sent, sizeof(sent));
+}
+
+static int send_one(size_t length)
+{
+	uint8_t bytes[LONG];
+	int rc;
+
+	fill_in(bytes, length);
+	rc = plx_link_send(client.link, bytes, length);
+	sent += rc == 0;
+	return rc;
+}
+
+/* Send until it is refused, which takes no credit and leaves some. */
+static void send_until_full(size_t length)
+{
+	uint32_t credit;
+	int rc;
+
+	do {
+		credit = tx_frames_left(client.link);
+		rc = send_one(length);
+	} while (rc == 0);
+	assert_int_equal(rc, -EAGAIN);
+	assert_true(credit > 0);
+	assert_int_equal(tx_frames_left(client.link), credit);
+	assert_true(tx_bytes_left(client.link) >= length);
+}
+
+static int start(void **state)
+{
+	static const struct plx_link_attr attr = {.rx_buf_count = WINDOW};
+
+	fixture_start("shm", false);
+	sent = received = 0;
+	spoilt = 0;
+	fixture_connect(fixture_listen("127.0.0.1:0", &attr), NULL);
+	server.sequenced = true;
+	server.on_message = check;
+	return 0;
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+static void expect_all(void)
+{
+	assert_true(pump_until(&server.messages, (unsigned)sent, 3000));
+	pump_ms(0);
+	assert_int_equal(server.messages, sent);
+	assert_int_equal(server.sequence_errors, 0);
+	assert_int_equal(spoilt, 0);
+}
+
+/* Every frame carries it. */
+static void take_credit(void)
+{
+	unsigned before = client.messages;
+
+	assert_int_equal(plx_link_send(server.link, "credit", 6), 0);
+	assert_true(pump_until(&client.messages, before + 1, 3000));
+}
+
+static void expect_room(unsigned round)
+{
+	assert_true(pump_until(&client.writable, round, 2000));
+	expect_all();
+	assert_int_equal(client.writable, round);
+	take_credit();
+}
+
+/* So few messages bring no news of credit: the loop itself finds that there is room. */
+static void a_full_ring_refuses_and_tells_once_of_room(void **state)
+{
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		send_until_full(LONG);
+		assert_int_equal(send_one(LONG), -EAGAIN);
+		expect_room(round);
+	}
+}
+
+static void short_messages_are_refused_alike(void **state)
+{
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		for (int i = 0; i < SOME; i++)
+			assert_int_equal(send_one(LONG), 0);
+		send_until_full(SHORT);
+		expect_room(round);
+	}
+}
+
+static void a_refused_buffer_stays_its_owners(void **state)
+{
+	struct plx_buf *buf = plx_buf_alloc(LONG);
+	struct plx_link_stats stats;
+
+	send_until_full(LONG);
+	fill_in(plx_buf_append(buf, LONG), LONG);
+	assert_int_equal(plx_link_send_buf(client.link, buf, NULL, NULL), -EAGAIN);
+	assert_true(plx_buf_unshared(buf));
+	plx_link_stats(client.link, &stats);
+	assert_int_equal(stats.again, 2);
+	assert_int_equal(stats.tx_inflight, 0);
+	assert_int_equal(stats.tx_queued, 0);
+	expect_all();
+	assert_int_equal(plx_link_send_buf(client.link, buf, NULL, NULL), 0);
+	sent++;
+	expect_all();
+}
+
+static void a_close_behind_a_full_ring_loses_nothing(void **state)
+{
+	send_until_full(LONG);
+	send_until_full(SHORT);
+	assert_int_equal(plx_link_close(client.link), 0);
+	expect_all();
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_true(pump_until(&server.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_CLOSED);
+	assert_int_equal(server.reason, PLX_LINK_CLOSED);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_full_ring_refuses_and_tells_once_of_room),
+		TEST(short_messages_are_refused_alike),
+		TEST(a_refused_buffer_stays_its_owners),
+		TEST(a_close_behind_a_full_ring_loses_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calling the peer, for what it asked before a message was sent: at once; and for what it asks
+ * while the message is on its way: by the next poll, where the sender looks too early to see it.
+ * The wish is set in the middle of that, so that the race is met each time. */
+#include "calls.h"
+
+/* Ways to send ------------------------------------------------------------------------------ */
+
+static ssize_t send_flagged(struct fid_ep *ep, const void *buf, size_t length, uint64_t flags,
+			    void *context)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, length};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = context, .data = 0x1234};
+
+	return fi_sendmsg(ep, &msg, flags);
+}
+
+/* Its completion is taken, which is there, so that this read of the queue is no poll. */
+static void send_with_more(struct fid_ep *ep)
+{
+	struct fi_cq_data_entry entry;
+
+	assert_int_equal(send_flagged(ep, "more", 5, FI_MORE | FI_COMPLETION, NULL), 0);
+	assert_int_equal(fi_cq_read(client.cq, &entry, 1), 1);
+}
+
+static void send_in_place(struct fid_ep *ep)
+{
+	void *place = send_claim(ep, 5);
+
+	assert_non_null(place);
+	memcpy(place, "place", 5);
+	send_commit(ep, 5);
+}
+
+static void send_alone(struct fid_ep *ep)
+{
+	assert_int_equal(fi_inject(ep, "alone", 5, 0), 0);
+}
+
+/* Those that look early. */
+static void (*const early[])(struct fid_ep *) = {send_with_more, send_in_place};
+
+#define FOREACH_EARLY(way) \
+	for (void (*const *way)(struct fid_ep *) = early; way < early + PLX_ARRAY_LEN(early); way++)
+
+/* When ---------------------------------------------------------------------------------------- */
+
+static void who_asked_before_is_called_at_once(void **state)
+{
+	FOREACH_EARLY(send_early)
+	{
+		for (uint32_t how = CALL_BELL; how <= BOTH; how++) {
+			set_wish(b, how);
+			(*send_early)(a);
+			assert_int_equal(take_call(b), how);
+			assert_int_equal(wish(b), CALL_NONE);
+		}
+	}
+}
+
+static void who_asks_behind_the_look_is_called_by_the_next_poll(void **state)
+{
+	FOREACH_EARLY(send_early)
+	{
+		for (uint32_t how = CALL_BELL; how <= BOTH; how++) {
+			(*send_early)(a);
+			set_wish(b, how);
+			assert_int_equal(take_call(b), CALL_NONE);
+			poll_once(&client);
+			assert_int_equal(take_call(b), how);
+			assert_int_equal(wish(b), CALL_NONE);
+		}
+	}
+}
+
+static void who_asks_behind_the_look_is_called_before_the_sender_sleeps(void **state)
+{
+	FOREACH_EARLY(send_early)
+	{
+		(*send_early)(a);
+		set_wish(b, CALL_WAKE);
+		assert_int_equal(trywait(&client), 0);
+		assert_int_equal(take_call(b), CALL_WAKE);
+		assert_int_equal(wish(b), CALL_NONE);
+	}
+}
+
+static void who_asks_behind_the_look_is_called_by_the_last_of_many(void **state)
+{
+	FOREACH_EARLY(send_early)
+	{
+		(*send_early)(a);
+		(*send_early)(a);
+		set_wish(b, CALL_WAKE);
+		send_alone(a);
+		assert_int_equal(take_call(b), CALL_WAKE);
+	}
+}
+
+static void nothing_is_owed_behind_the_poll(void **state)
+{
+	FOREACH_EARLY(send_early)
+	{
+		(*send_early)(a);
+		(*send_early)(a);
+		poll_once(&client);
+		set_wish(b, CALL_WAKE);
+		for (int i = 0; i < 200; i++)
+			poll_once(&client);
+		assert_int_equal(trywait(&client), 0);
+		assert_int_equal(take_call(b), CALL_NONE);
+		assert_int_equal(wish(b), CALL_WAKE);
+		set_wish(b, CALL_NONE);
+	}
+}
+
+/* Many ---------------------------------------------------------------------------------------- */
+
+#define PAIRS 3
+
+static struct fid_ep *senders[PAIRS], *receivers[PAIRS];
+
+static void make_pairs(void)
+{
+	for (int i = 0; i < PAIRS; i++)
+		make_pair(&senders[i], &receivers[i]);
+}
+
+static void all_send_early(void)
+{
+	for (int i = 0; i < PAIRS; i++) {
+		for (size_t way = 0; way < PLX_ARRAY_LEN(early); way++)
+			early[way](senders[i]);
+		set_wish(receivers[i], CALL_WAKE);
+	}
+}
+
+static void close_pair(int i)
+{
+	if (senders[i])
+		close_ep(senders[i]);
+	close_ep(receivers[i]);
+	senders[i] = receivers[i] = NULL;
+}
+
+static void one_poll_calls_all(void **state)
+{
+	make_pairs();
+	for (int round = 0; round < 3; round++) {
+		all_send_early();
+		poll_once(&client);
+		for (int i = 0; i < PAIRS; i++)
+			assert_int_equal(take_call(receivers[i]), CALL_WAKE);
+	}
+	for (int i = 0; i < PAIRS; i++)
+		close_pair(i);
+}
+
+static void expect_forgotten(const struct fid_ep *closed)
+{
+	const struct shm_ep *ep = ((struct shm_domain *)client.domain)->callers;
+
+	for (; ep; ep = ep->next_caller)
+		assert_ptr_not_equal(&ep->fid, closed);
+}
+
+/* Wherever in the list it was, the others are called, each once. */
+static void one_that_owes_may_be_closed(void **state)
+{
+	for (int which = 0; which < PAIRS; which++) {
+		struct fid_ep *closed;
+
+		make_pairs();
+		all_send_early();
+		closed = senders[which];
+		close_ep(closed);
+		senders[which] = NULL;
+		expect_forgotten(closed);
+		poll_once(&client);
+		for (int i = 0; i < PAIRS; i++) {
+			if (i != which)
+				assert_int_equal(take_call(receivers[i]), CALL_WAKE);
+			close_pair(i);
+		}
+	}
+}
+
+/* Messages ------------------------------------------------------------------------------------ */
+
+static void expect_received(const char *in, const char *text)
+{
+	struct fi_cq_data_entry entry;
+
+	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
+	assert_int_equal(entry.len, 5);
+	assert_memory_equal(in, text, 5);
+}
+
+static void what_looks_early_is_there_at_once(void **state)
+{
+	static const char *const texts[] = {"more", "place"};
+	char in[8];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(early); i++) {
+		assert_int_equal(fi_recv(b, in, sizeof(in), NULL, 0, in), 0);
+		early[i](a);
+		expect_received(in, texts[i]);
+	}
+}
+
+static void what_has_more_behind_it_carries_data_and_completes(void **state)
+{
+	struct fi_cq_data_entry entry;
+	char in[8];
+
+	assert_int_equal(fi_recv(b, in, sizeof(in), NULL, 0, in), 0);
+	assert_int_equal(
+		send_flagged(a, "data!", 5, FI_MORE | FI_REMOTE_CQ_DATA | FI_COMPLETION, a), 0);
+	assert_int_equal(fi_cq_read(client.cq, &entry, 1), 1);
+	assert_ptr_equal(entry.op_context, a);
+	assert_int_equal(entry.flags, FI_SEND | FI_MSG);
+	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
+	assert_int_equal(entry.flags, FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA);
+	assert_int_equal(entry.data, 0x1234);
+	assert_int_equal(entry.len, 5);
+	assert_memory_equal(in, "data!", 5);
+}
+
+static void what_has_more_behind_it_completes_when_it_is_delivered(void **state)
+{
+	static const uint64_t flags = FI_MORE | FI_DELIVERY_COMPLETE | FI_COMPLETION;
+	struct fi_cq_data_entry entry;
+	char in[8];
+
+	assert_int_equal(fi_recv(b, in, sizeof(in), NULL, 0, in), 0);
+	assert_int_equal(send_flagged(a, "there", 5, flags, a), 0);
+	set_wish(b, CALL_WAKE);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(fi_cq_read(client.cq, &entry, 1), -FI_EAGAIN);
+	assert_int_equal(take_call(b), CALL_WAKE);
+	expect_received(in, "there");
+	assert_int_equal(fi_cq_read(client.cq, &entry, 1), 1);
+	assert_ptr_equal(entry.op_context, a);
+}
+
+/* A long one is read by the peer, or goes in parts, and looks behind a fence at once. */
+static void short_and_long_ones_stay_in_order(void **state)
+{
+	static const size_t lengths[] = {0, 100, 40000, 1, 16000, 40000, 100};
+	static uint8_t out[40000], in[PLX_ARRAY_LEN(lengths)][sizeof(out)];
+	struct fi_cq_data_entry entry;
+	size_t received = 0;
+
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i * 31 + i / 251);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		assert_int_equal(fi_recv(b, in[i], sizeof(out), NULL, 0, in[i]), 0);
+		assert_int_equal(send_flagged(a, out, lengths[i], FI_MORE | FI_COMPLETION, a), 0);
+	}
+	for (int i = 0; i < LOOKS_MAX && received < PLX_ARRAY_LEN(lengths); i++) {
+		if (fi_cq_read(server.cq, &entry, 1) == 1) {
+			assert_ptr_equal(entry.op_context, in[received]);
+			assert_int_equal(entry.len, lengths[received]);
+			assert_memory_equal(in[received], out, lengths[received]);
+			received++;
+		}
+		poll_once(&client);
+	}
+	assert_int_equal(received, PLX_ARRAY_LEN(lengths));
+}
+
+/* A peer that asks for what there is not ------------------------------------------------------ */
+
+static void whatever_it_asks_for_is_a_call_and_no_more(void **state)
+{
+	static const uint32_t wishes[] = {UINT32_MAX, 4, 4 | CALL_WAKE, 4 | CALL_BELL,
+					  UINT32_C(1) << 31};
+	for (size_t i = 0; i < PLX_ARRAY_LEN(wishes); i++) {
+		set_wish(b, wishes[i]);
+		send_alone(a);
+		assert_int_equal(take_call(b), wishes[i] & BOTH);
+		assert_int_equal(wish(b), CALL_NONE);
+		set_wish(b, wishes[i]);
+		send_in_place(a);
+		assert_int_equal(take_call(b), wishes[i] & BOTH);
+		assert_int_equal(wish(b), CALL_NONE);
+		send_in_place(a);
+		set_wish(b, wishes[i]);
+		poll_once(&client);
+		assert_int_equal(take_call(b), wishes[i] & BOTH);
+		assert_int_equal(wish(b), CALL_NONE);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_pair, teardown_pair)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_asked_before_is_called_at_once),
+		TEST(who_asks_behind_the_look_is_called_by_the_next_poll),
+		TEST(who_asks_behind_the_look_is_called_before_the_sender_sleeps),
+		TEST(who_asks_behind_the_look_is_called_by_the_last_of_many),
+		TEST(nothing_is_owed_behind_the_poll),
+		TEST(one_poll_calls_all),
+		TEST(one_that_owes_may_be_closed),
+		TEST(what_looks_early_is_there_at_once),
+		TEST(what_has_more_behind_it_carries_data_and_completes),
+		TEST(what_has_more_behind_it_completes_when_it_is_delivered),
+		TEST(short_and_long_ones_stay_in_order),
+		TEST(whatever_it_asks_for_is_a_call_and_no_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

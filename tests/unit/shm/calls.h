@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How an endpoint asks to be called, and how it was: seen, and set, where its peer would. */
+#ifndef SHM_TEST_CALLS_H
+#define SHM_TEST_CALLS_H
+
+#include "meet.h"
+
+#define BOTH (CALL_BELL | CALL_WAKE)
+
+static struct fid_ep *a, *b; /* a connection: of the client, and of the server */
+
+static inline int setup_pair(void **state)
+{
+	setup(state);
+	make_pair(&a, &b);
+	return 0;
+}
+
+static inline int teardown_pair(void **state)
+{
+	close_ep(a);
+	close_ep(b);
+	return teardown(state);
+}
+
+static inline uint32_t wish(struct fid_ep *fid)
+{
+	return atomic_load(&((struct shm_ep *)fid)->reader.segment.control->call);
+}
+
+static inline void set_wish(struct fid_ep *fid, uint32_t how)
+{
+	atomic_store(&((struct shm_ep *)fid)->reader.segment.control->call, how);
+}
+
+/* Whether its bit is set; it is taken. */
+static inline bool take_bell(struct fid_ep *fid)
+{
+	const struct shm_ep *ep = (struct shm_ep *)fid;
+	struct bell *bell = ep->rx_cq->bell;
+	uint32_t word = ep->slot / 64;
+	uint64_t bit = UINT64_C(1) << ep->slot % 64;
+
+	if (!(atomic_fetch_and(&bell->words[word], ~bit) & bit))
+		return false;
+	assert_true(atomic_fetch_and(&bell->summary, ~(UINT64_C(1) << word)) >> word & 1);
+	return true;
+}
+
+/* How it was called since the last time: bits of enum shm_call. One call is one byte at most. */
+static inline uint32_t take_call(struct fid_ep *fid)
+{
+	uint32_t how = take_bell(fid) ? CALL_BELL : 0, bytes = 0;
+	char byte;
+
+	while (recv(((struct shm_ep *)fid)->source.fd, &byte, 1, MSG_DONTWAIT) > 0)
+		bytes++;
+	assert_in_range(bytes, 0, 1);
+	return how | (bytes ? CALL_WAKE : 0);
+}
+
+/* A poll that takes no completion. */
+static inline void poll_once(struct party *party)
+{
+	assert_int_equal(fi_cq_read(party->cq, NULL, 0), -FI_EAGAIN);
+}
+
+static inline int trywait(struct party *party)
+{
+	struct fid *fid = &party->cq->fid;
+
+	return fi_trywait(party->fabric, &fid, 1);
+}
+
+#endif

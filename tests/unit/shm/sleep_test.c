@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Going to sleep on a completion queue: which endpoints ask to be called for it, how, and when they
+ * need not ask again. */
+#include "calls.h"
+
+#include <poll.h>
+
+#define MARK        UINT32_C(0x40) /* a wish that nobody has: whether it was written over */
+#define QUIET_POLLS 100000
+
+static char in[16];
+
+static void post(struct fid_ep *ep)
+{
+	assert_int_equal(fi_recv(ep, in, sizeof(in), NULL, 0, ep), 0);
+}
+
+static int setup_receiver(void **state)
+{
+	setup_pair(state);
+	post(b);
+	return 0;
+}
+
+static void go_to_sleep(void)
+{
+	assert_int_equal(trywait(&server), 0);
+}
+
+static bool is_woken(void)
+{
+	struct pollfd pollfd = {.events = POLLIN};
+
+	assert_int_equal(fi_control(&server.cq->fid, FI_GETWAIT, &pollfd.fd), 0);
+	return poll(&pollfd, 1, 0) == 1;
+}
+
+static void speak(struct fid_ep *ep)
+{
+	assert_int_equal(fi_inject(ep, "hear me", 8, 0), 0);
+}
+
+/* A message that nobody is called for. */
+static void whisper(struct fid_ep *ep)
+{
+	struct ring_writer *ring = &((struct shm_ep *)ep)->writer;
+	uint8_t *at = ring_claim(ring, RECORD_UNIT);
+
+	assert_non_null(at);
+	memcpy(ring_payload(at, 0, 0), "hear me", 8);
+	ring_commit(ring, RECORD_MESSAGE, 0, 8, RECORD_UNIT);
+}
+
+static void send_byte(struct fid_ep *ep)
+{
+	assert_int_equal(send(((struct shm_ep *)ep)->source.fd, "", 1, MSG_DONTWAIT), 1);
+}
+
+/* By the very next poll. */
+static void expect_heard(struct fid_ep *ep)
+{
+	struct fi_cq_data_entry entry;
+
+	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
+	assert_ptr_equal(entry.op_context, ep);
+	assert_string_equal(in, "hear me");
+	memset(in, 0, sizeof(in));
+	post(ep);
+}
+
+/* The poll that sees its bell looks at it from the next one on. */
+static void expect_heard_by_bell(struct fid_ep *ep)
+{
+	poll_once(&server);
+	expect_heard(ep);
+}
+
+/* Poll until it asks for its bell. */
+static void grow_quiet(struct fid_ep *ep)
+{
+	for (int i = 0; i < QUIET_POLLS && !(wish(ep) & CALL_BELL); i++)
+		poll_once(&server);
+	assert_int_equal(wish(ep), CALL_BELL);
+}
+
+/* Active endpoints --------------------------------------------------------------------------- */
+
+static void who_is_looked_at_anyway_is_woken_without_its_bell(void **state)
+{
+	assert_int_equal(wish(b), CALL_NONE);
+	go_to_sleep();
+	assert_int_equal(wish(b), CALL_WAKE);
+	assert_false(is_woken());
+	speak(a);
+	assert_true(is_woken());
+	assert_int_equal(wish(b), CALL_NONE);
+	assert_false(take_bell(b));
+	expect_heard(b);
+}
+
+static void nothing_come_is_nothing_asked_again(void **state)
+{
+	go_to_sleep();
+	set_wish(b, MARK);
+	for (int i = 0; i < 10; i++) {
+		poll_once(&server);
+		go_to_sleep();
+		assert_int_equal(wish(b), MARK);
+	}
+}
+
+/* Who takes the wish away sends a byte; a message alone may have come without. */
+static void who_got_a_byte_asks_again(void **state)
+{
+	go_to_sleep();
+	whisper(a);
+	expect_heard(b);
+	set_wish(b, MARK);
+	go_to_sleep();
+	assert_int_equal(wish(b), MARK);
+	send_byte(a);
+	assert_true(is_woken());
+	go_to_sleep();
+	assert_int_equal(wish(b), CALL_WAKE);
+	assert_false(is_woken());
+}
+
+/* In whatever order the two are seen. */
+static void who_took_a_message_before_its_byte_is_woken_by_the_next(void **state)
+{
+	go_to_sleep();
+	for (int i = 0; i < 3; i++) {
+		set_wish(b, CALL_NONE);
+		whisper(a);
+		expect_heard(b);
+		go_to_sleep();
+		send_byte(a);
+		assert_true(is_woken());
+		go_to_sleep();
+		assert_false(is_woken());
+		speak(a);
+		assert_true(is_woken());
+		expect_heard(b);
+		go_to_sleep();
+	}
+}
+
+static void a_message_that_came_before_it_asked_keeps_it_awake(void **state)
+{
+	whisper(a);
+	assert_int_equal(trywait(&server), -FI_EAGAIN);
+	assert_int_equal(wish(b), CALL_NONE);
+	expect_heard(b);
+	go_to_sleep();
+	assert_int_equal(wish(b), CALL_WAKE);
+}
+
+static void many_sleeps_lose_no_message(void **state)
+{
+	for (int i = 0; i < 100; i++) {
+		for (int k = 0; k <= i % 3; k++)
+			go_to_sleep();
+		speak(a);
+		assert_true(is_woken());
+		expect_heard(b);
+	}
+}
+
+/* Others -------------------------------------------------------------------------------------- */
+
+static void who_is_not_looked_at_asks_for_both(void **state)
+{
+	grow_quiet(b);
+	go_to_sleep();
+	assert_int_equal(wish(b), BOTH);
+	set_wish(b, MARK);
+	go_to_sleep();
+	assert_int_equal(wish(b), MARK);
+	set_wish(b, BOTH);
+	speak(a);
+	assert_true(is_woken());
+	expect_heard_by_bell(b); /* the byte is not taken by a poll */
+	go_to_sleep();
+	assert_int_equal(wish(b), CALL_WAKE);
+}
+
+static void who_grows_quiet_after_it_asked_asks_for_the_bell(void **state)
+{
+	go_to_sleep();
+	assert_int_equal(wish(b), CALL_WAKE);
+	grow_quiet(b);
+	speak(a);
+	assert_false(is_woken());
+	expect_heard_by_bell(b);
+	go_to_sleep();
+	grow_quiet(b);
+	go_to_sleep();
+	assert_int_equal(wish(b), BOTH);
+}
+
+static void who_is_woken_by_one_is_still_woken_by_the_other(void **state)
+{
+	struct fid_ep *other_a, *other_b;
+
+	make_pair(&other_a, &other_b);
+	post(other_b);
+	go_to_sleep();
+	for (int i = 0; i < 3; i++) {
+		speak(other_a);
+		assert_true(is_woken());
+		expect_heard(other_b);
+		go_to_sleep();
+		assert_int_equal(wish(b), CALL_WAKE);
+		assert_int_equal(wish(other_b), CALL_WAKE);
+		assert_false(is_woken());
+	}
+	speak(a);
+	assert_true(is_woken());
+	expect_heard(b);
+	close_ep(other_a);
+	close_ep(other_b);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_receiver, teardown_pair)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_is_looked_at_anyway_is_woken_without_its_bell),
+		TEST(nothing_come_is_nothing_asked_again),
+		TEST(who_got_a_byte_asks_again),
+		TEST(who_took_a_message_before_its_byte_is_woken_by_the_next),
+		TEST(a_message_that_came_before_it_asked_keeps_it_awake),
+		TEST(many_sleeps_lose_no_message),
+		TEST(who_is_not_looked_at_asks_for_both),
+		TEST(who_grows_quiet_after_it_asked_asks_for_the_bell),
+		TEST(who_is_woken_by_one_is_still_woken_by_the_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
