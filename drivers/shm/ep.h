@@ -70,7 +70,7 @@ struct shm_ep {
 	uint8_t listed; /* enum shm_listed: in which list of rx_cq */
 	bool enabled, tx_selective, rx_selective;
 	bool shut_down;   /* by fi_shutdown here */
-	bool is_armed;    /* active, and asked to be woken; no byte has come since */
+	bool is_armed;    /* active, and asked to be woken; nothing has come since */
 	bool starved;     /* a record is there, and no receive posted for it */
 	bool broken;      /* the peer wrote what cannot be: nothing more is read */
 	bool is_sending;  /* in the domain's list */

@@ -177,6 +177,7 @@ static uint32_t look(struct shm_ep *ep, uint32_t max)
 		unlist(ep); /* a posted receive brings it back */
 	} else if (taken || plx_unlikely(ep->state != EP_CONNECTED)) {
 		ep->idle_looks = 0;
+		ep->is_armed = false; /* should the peer have had no memory for the byte */
 	} else {
 		ep->idle_looks += ep->rx_cq->active_count;
 		if (plx_unlikely(ep->idle_looks > IDLE_LOOKS))
@@ -317,8 +318,9 @@ void progress_poll(struct shm_cq *cq)
 
 /* Going to sleep ----------------------------------------------------------------------------- */
 
-/* An active endpoint stays so: who wakes us need not ring. It stays armed until the byte comes of
- * who took the wish away, and going to sleep again costs nothing for it until then. */
+/* An active endpoint stays so: who wakes us need not ring. It stays armed until a message comes,
+ * or the byte of who took the wish away, and going to sleep again costs nothing for it until then.
+ */
 static void ask_to_be_woken(struct shm_ep *ep)
 {
 	if (ep->listed == LISTED_ACTIVE) {

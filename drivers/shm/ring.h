@@ -159,25 +159,28 @@ static inline void ring_commit(struct ring_writer *writer, enum record_kind kind
 	writer->tail = next;
 }
 
-/* How the receiver wants to be called, as far as can be seen at once: it may be asking for it right
- * now, before it can see the last records. Whoever takes the wish away calls. Returns bits of
- * enum shm_call, and whatever else the peer put there. */
-static inline uint32_t ring_call_early(struct ring_writer *writer)
+/* Whether the receiver asks to be called, as far as can be seen at once: it may be asking now, and
+ * be asleep before it can see the last records. */
+static inline bool ring_asks(const struct ring_writer *writer)
+{
+	/* Relaxed: who sees a wish looks again, by ring_call, and so does in time who sees none. */
+	return atomic_load_explicit(&writer->segment.control->call, memory_order_relaxed) !=
+	       CALL_NONE;
+}
+
+/* How the receiver wants to be called, for all that was published, once the receiver can see it: it
+ * is not asleep on any of it. Whoever takes the wish away calls. This waits until the lines that
+ * were written are here, a cache miss or two. Returns bits of enum shm_call, and whatever else the
+ * peer put there. */
+static inline uint32_t ring_call(struct ring_writer *writer)
 {
 	_Atomic uint32_t *call = &writer->segment.control->call;
 
+	atomic_thread_fence(memory_order_seq_cst); /* between C1 and C2 */
 	/* C2 */
 	if (plx_likely(atomic_load_explicit(call, memory_order_seq_cst) == CALL_NONE))
 		return CALL_NONE;
 	return atomic_exchange_explicit(call, CALL_NONE, memory_order_seq_cst);
-}
-
-/* The same, for all that was published, once the receiver can see it: it is not asleep on any of
- * it. This waits until the lines that were written are here, a cache miss or two. */
-static inline uint32_t ring_call(struct ring_writer *writer)
-{
-	atomic_thread_fence(memory_order_seq_cst); /* between C1 and C2 */
-	return ring_call_early(writer);
 }
 
 /* Reading ---------------------------------------------------------------------------------- */

@@ -67,21 +67,19 @@ static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flag
 }
 
 /* A record that more are to follow, or a poll: what the fence of ring_call waits for is waited for
- * once, then. A peer that asked to be called before is called here. */
+ * once, then. A peer that asked to be called before is called here, behind a fence, and nothing is
+ * owed to it: a later look would wake it again where it has gone back to sleep meanwhile. */
 static inline void commit_early(struct shm_ep *ep, uint8_t flags, uint32_t length, uint32_t bytes)
 {
-	uint32_t how;
-
 	ring_commit(&ep->writer, RECORD_MESSAGE, flags, length, bytes);
-	how = ring_call_early(&ep->writer);
-	if (plx_unlikely(how != CALL_NONE))
-		call(ep, how);
-	ring_clear_ahead(&ep->writer);
-	if (!ep->calls_later) {
+	if (plx_unlikely(ring_asks(&ep->writer))) {
+		call(ep, ring_call(&ep->writer));
+	} else if (!ep->calls_later) {
 		ep->calls_later = true;
 		ep->next_caller = ep->domain->callers;
 		ep->domain->callers = ep;
 	}
+	ring_clear_ahead(&ep->writer);
 }
 
 void send_call_peers(struct shm_domain *domain)

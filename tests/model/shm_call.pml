@@ -4,7 +4,7 @@
  *   here             in the source
  *   sender           send.c: commit, commit_early; ring.h: ring_claim, ring_commit (W1, C1),
  *                    ring_clear_ahead
- *   ring_call        ring.h: ring_call, ring_call_early (C2); send.c: call
+ *   ring_call        ring.h: ring_asks, ring_call (C2); send.c: call
  *   call_later       send.c: send_call_peers, of one connection
  *   wait_for_room    ring.c: ring_refresh (H2, E4); progress.c: progress_arm, arm_sends (E3)
  *   take             receive.c; ring.h: ring_advance; ring.c: ring_tell (H1, E1, E2)
@@ -163,12 +163,6 @@ end:
 #define LATER_FENCE DRAINED
 #endif
 
-#ifdef MUT_EARLY_UNCALLED /* it takes the wish away, and leaves the call to the later look */
-#define EARLY_CALLS false
-#else
-#define EARLY_CALLS true
-#endif
-
 #ifdef MUT_PLAIN_WISH /* C3 */
 #define STORE_WISH(at, value) store(at, value)
 #else
@@ -313,7 +307,7 @@ inline take_wish()
 }
 
 /* Once `sure` holds. */
-inline look_and_call(sure, is_called)
+inline look_and_call(sure)
 {
 	if
 	:: sure && LOAD(CALL(me)) == CALL_NONE
@@ -323,7 +317,7 @@ inline look_and_call(sure, is_called)
 	:: atomic { sure && LOAD(CALL(me)) != CALL_NONE -> how = LOAD(CALL(me)) };
 		take_wish();
 		if
-		:: how != CALL_NONE && is_called -> call()
+		:: how != CALL_NONE -> call()
 		:: else
 		fi;
 		how = 0
@@ -336,10 +330,16 @@ inline ring_call()
 {
 	if
 	:: me < EARLY ->
-		owes = true;
-		look_and_call(true, EARLY_CALLS);
+		if
+		:: LOAD(CALL(me)) == CALL_NONE -> owes = true
+#ifdef MUT_EARLY_UNCALLED
+		:: LOAD(CALL(me)) != CALL_NONE
+#else
+		:: LOAD(CALL(me)) != CALL_NONE -> look_and_call(FENCE)
+#endif
+		fi;
 		NEVER(AT_TWO, OF(2) != 0 && stored[STORE(0)] == 1 && stored[STORE(2)] == 1)
-	:: look_and_call(FENCE, true)
+	:: look_and_call(FENCE)
 	fi
 }
 
@@ -350,7 +350,7 @@ inline call_later()
 	:: owes ->
 #ifndef MUT_NO_LATER_LOOK
 		NEVER(AT_OWED, LATER_FENCE && LOAD(CALL(me)) != CALL_NONE);
-		look_and_call(LATER_FENCE, true);
+		look_and_call(LATER_FENCE);
 #endif
 		owes = false
 	:: else
@@ -546,7 +546,8 @@ inline poll_active()
 	:: ring < SENDERS && is_active[ring] ->
 		if
 		:: atomic { IS_THERE(ring) -> busy[WORD(ring, next[ring])] = true };
-			take(ring) /* still armed: whoever took the wish away wakes */
+			take(ring);
+			is_armed[ring] = false
 		:: !IS_THERE(ring) /* it stays active */
 		:: !IS_THERE(ring) -> quieten()
 		fi;

@@ -16,8 +16,8 @@ program stress/shm_ring_test.c 60 '-fsanitize=thread @/ring.c' 20000
 order_mutants ring.h ring.c
 modelled 'ring.h ring_call 1 seq_cst to acq_rel' shm_call MUT_NO_FENCE
 modelled 'ring.h ring_call 1 seq_cst to relaxed' shm_call MUT_NO_FENCE
-modelled 'ring.h ring_call_early 1 seq_cst to acquire' shm_call MUT_LOOK_FIRST
-modelled 'ring.h ring_call_early 1 seq_cst to relaxed' shm_call MUT_LOOK_FIRST
+modelled 'ring.h ring_call 2 seq_cst to acquire' shm_call MUT_LOOK_FIRST
+modelled 'ring.h ring_call 2 seq_cst to relaxed' shm_call MUT_LOOK_FIRST
 modelled 'ring.h ring_look 1 seq_cst to acquire' shm_call MUT_SECOND_LOOK_FIRST
 modelled 'ring.h ring_look 1 seq_cst to relaxed' shm_call MUT_SECOND_LOOK_FIRST
 modelled 'ring.c ring_refresh 1 seq_cst to acquire' shm_call MUT_SPACE_LOOK_FIRST
@@ -27,7 +27,7 @@ modelled 'ring.c ring_tell 2 seq_cst to relaxed' shm_call MUT_SPACE_CALL_FIRST
 # Stress sees it most times, but not each time.
 modelled 'the wish for room is looked at before the head is told' shm_call MUT_SPACE_CALL_FIRST
 for order in acq_rel relaxed; do
-	spare "ring.h ring_call_early 2 seq_cst to $order" 'the look is C2; this only takes the wish away'
+	spare "ring.h ring_call 3 seq_cst to $order" 'the look is C2; this only takes the wish away'
 	spare "ring.c ring_tell 3 seq_cst to $order" 'the look is E2; this only takes the wish away'
 done
 
@@ -52,10 +52,6 @@ mutant 'nobody is called' ring.h 's/seq_cst) == CALL_NONE))/seq_cst) != UINT32_M
 mutant 'a wish is kept' ring.h 's/atomic_exchange_explicit(call, CALL_NONE, /atomic_load_explicit(call, /'
 mutant 'a wish counts as it was found' ring.h \
 	'/^\treturn atomic_exchange_explicit(call/{s/return/enum shm_call found = atomic_load(call);/;s/$/ return found;/}'
-mutant 'no look is sure' ring.h '/^\tatomic_thread_fence/,/^}/s/return ring_call_early(writer);/return CALL_NONE;/'
-mutant 'an early look takes the wish away and does not call' ring.h \
-	'/^static inline uint32_t ring_call_early/s/_early/_found/;s/return ring_call_early(writer);/return ring_call_found(writer);/
-	/^\/\* Reading -/i\static inline uint32_t ring_call_early(struct ring_writer *writer) { return ring_call_found(writer), CALL_NONE; }'
 mutant 'who is asleep hears a bell alone' ring.h \
 	's/^\treturn atomic_exchange_explicit(call, .*)/& \& CALL_BELL/'
 

@@ -59,6 +59,22 @@ static void who_asked_before_is_called_at_once(void **state)
 	}
 }
 
+/* It may have taken the message, and have gone to sleep again, before the next poll. */
+static void who_was_called_is_not_called_again(void **state)
+{
+	FOREACH_EARLY(send_early)
+	{
+		set_wish(b, CALL_WAKE);
+		(*send_early)(a);
+		assert_int_equal(take_call(b), CALL_WAKE);
+		set_wish(b, CALL_WAKE);
+		poll_once(&client);
+		assert_int_equal(trywait(&client), 0);
+		assert_int_equal(take_call(b), CALL_NONE);
+		assert_int_equal(wish(b), CALL_WAKE);
+	}
+}
+
 static void who_asks_behind_the_look_is_called_by_the_next_poll(void **state)
 {
 	FOREACH_EARLY(send_early)
@@ -299,6 +315,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(who_asked_before_is_called_at_once),
+		TEST(who_was_called_is_not_called_again),
 		TEST(who_asks_behind_the_look_is_called_by_the_next_poll),
 		TEST(who_asks_behind_the_look_is_called_before_the_sender_sleeps),
 		TEST(who_asks_behind_the_look_is_called_by_the_last_of_many),

@@ -109,15 +109,22 @@ static void nothing_come_is_nothing_asked_again(void **state)
 	}
 }
 
-/* Who takes the wish away sends a byte; a message alone may have come without. */
+/* Its peer may have taken the wish away, and have had no memory for the byte. */
+static void who_took_a_message_asks_again(void **state)
+{
+	go_to_sleep();
+	set_wish(b, CALL_NONE);
+	whisper(a);
+	expect_heard(b);
+	go_to_sleep();
+	assert_int_equal(wish(b), CALL_WAKE);
+}
+
+/* Who takes the wish away sends a byte. */
 static void who_got_a_byte_asks_again(void **state)
 {
 	go_to_sleep();
-	whisper(a);
-	expect_heard(b);
 	set_wish(b, MARK);
-	go_to_sleep();
-	assert_int_equal(wish(b), MARK);
 	send_byte(a);
 	assert_true(is_woken());
 	go_to_sleep();
@@ -228,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(who_is_looked_at_anyway_is_woken_without_its_bell),
 		TEST(nothing_come_is_nothing_asked_again),
+		TEST(who_took_a_message_asks_again),
 		TEST(who_got_a_byte_asks_again),
 		TEST(who_took_a_message_before_its_byte_is_woken_by_the_next),
 		TEST(a_message_that_came_before_it_asked_keeps_it_awake),
