@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_BYTES     4096
@@ -39,25 +40,39 @@ static int path_of(const struct ping_conf *conf, const char *suffix, char out[PA
 			conf->name);
 }
 
+/* A link, a pipe or a device is somebody's way to get at the results: it is written through. */
+static bool is_forgotten(mode_t mode)
+{
+	return S_ISREG(mode) || S_ISDIR(mode); /* a directory refuses, before the run */
+}
+
+/* Return: 1 it was there; 0 it was not; -errno. */
 static int forget_file(const struct ping_conf *conf, const char *suffix)
 {
 	char path[PATH_BYTES];
+	struct stat found;
 	int rc = path_of(conf, suffix, path);
 
-	if (rc || unlink(path) == 0 || errno == ENOENT)
+	if (rc || lstat(path, &found) != 0)
 		return rc;
+	if (!is_forgotten(found.st_mode) || unlink(path) == 0)
+		return 1;
 	return plx_fail(errno, "cannot remove %s of an earlier run: %s; give another --name", path,
 			strerror(errno));
 }
 
+/* A run one way writes the first alone: without that one, the others are nothing of ours. */
 int ping_forget(const struct ping_conf *conf)
 {
 	static const char *const suffixes[] = {"json", "hgrm", "csv"};
-	int rc = 0;
+	int rc = 1;
 
-	for (size_t i = 0; conf->out_dir && !rc && i < PLX_ARRAY_LEN(suffixes); i++)
+	for (size_t i = 0; conf->out_dir && i < PLX_ARRAY_LEN(suffixes); i++) {
 		rc = forget_file(conf, suffixes[i]);
-	return rc;
+		if (rc < 0 || (rc == 0 && conf->one_way))
+			break;
+	}
+	return rc < 0 ? rc : 0;
 }
 
 /* JSON ------------------------------------------------------------------------------------- */

@@ -74,7 +74,8 @@ struct shm_ep {
 	bool starved;     /* a record is there, and no receive posted for it */
 	bool broken;      /* the peer wrote what cannot be: nothing more is read */
 	bool is_sending;  /* in the domain's list */
-	bool calls_later; /* records were published without a look that is sure (ring_call) */
+	bool calls_later; /* in the domain's list of callers */
+	bool owes_call;   /* records were published without a look that is sure (ring_call) */
 	struct shm_cq *rx_cq, *tx_cq;
 	struct shm_domain *domain;
 

@@ -16,6 +16,7 @@
 /* An endpoint is active until so many looks at the queue's active ones found nothing: alone it is
  * for that many polls, and the more there are the sooner it must ask to be called. */
 #define IDLE_LOOKS  8192
+#define AWAKE_MAX   4  /* endpoints that stay active while their queue sleeps */
 #define BELLS_MAX   16 /* calls answered in one poll */
 #define SWEEP_EVERY 64 /* polls */
 #define CLOCK_EVERY 16 /* polls between two looks at the clock */
@@ -64,7 +65,7 @@ void progress_activate(struct shm_ep *ep)
 		return;
 	ep->idle_looks = 0;
 	ep->starved = false;
-	ep->is_armed = false; /* who took the wish away has sent a byte */
+	ep->is_armed = false; /* the peer may have taken the wish: the next sleep asks anew */
 	if (ep->listed == LISTED_ACTIVE)
 		return;
 	unlist(ep);
@@ -318,12 +319,13 @@ void progress_poll(struct shm_cq *cq)
 
 /* Going to sleep ----------------------------------------------------------------------------- */
 
-/* An active endpoint stays so: who wakes us need not ring. It stays armed until a message comes,
- * or the byte of who took the wish away, and going to sleep again costs nothing for it until then.
- */
-static void ask_to_be_woken(struct shm_ep *ep)
+/* A few active endpoints stay so: who wakes us need not ring. They stay armed until a message
+ * comes, or the byte of who took the wish away, and going to sleep again costs nothing for them
+ * until then. Of more, those that became active first ask for the bell: else each wake-up would
+ * look at all. */
+static void ask_to_be_woken(struct shm_ep *ep, bool stays_active)
 {
-	if (ep->listed == LISTED_ACTIVE) {
+	if (stays_active) {
 		set_call(ep, CALL_WAKE);
 		ep->is_armed = true;
 	} else {
@@ -336,14 +338,16 @@ static void ask_to_be_woken(struct shm_ep *ep)
  * queue is read before. */
 static bool arm(struct shm_ep *ep)
 {
-	if (ep->is_armed || !cq_has_room(ep->rx_cq))
+	bool stays_active = ep->listed == LISTED_ACTIVE && ep->rx_cq->active_count <= AWAKE_MAX;
+
+	if ((ep->is_armed && stays_active) || !cq_has_room(ep->rx_cq))
 		return false;
 	if (ep->state == EP_DRAINING)
 		return true;
-	ask_to_be_woken(ep);
+	ask_to_be_woken(ep, stays_active);
 	if (!ring_look(&ep->reader)) /* C4 */
 		return false;
-	unlist(ep);
+	unlist(ep); /* so that the wish is taken back */
 	progress_activate(ep);
 	return true;
 }

@@ -61,9 +61,17 @@ static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flag
 
 	ring_commit(&ep->writer, kind, flags, length, bytes);
 	how = ring_call(&ep->writer);
+	ep->owes_call = false;
 	if (plx_unlikely(how != CALL_NONE))
 		call(ep, how);
 	ring_clear_ahead(&ep->writer);
+}
+
+static void call_later(struct shm_ep *ep)
+{
+	ep->calls_later = true;
+	ep->next_caller = ep->domain->callers;
+	ep->domain->callers = ep;
 }
 
 /* A record that more are to follow, or a poll: what the fence of ring_call waits for is waited for
@@ -72,13 +80,11 @@ static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flag
 static inline void commit_early(struct shm_ep *ep, uint8_t flags, uint32_t length, uint32_t bytes)
 {
 	ring_commit(&ep->writer, RECORD_MESSAGE, flags, length, bytes);
-	if (plx_unlikely(ring_asks(&ep->writer))) {
+	ep->owes_call = !ring_asks(&ep->writer);
+	if (plx_unlikely(!ep->owes_call))
 		call(ep, ring_call(&ep->writer));
-	} else if (!ep->calls_later) {
-		ep->calls_later = true;
-		ep->next_caller = ep->domain->callers;
-		ep->domain->callers = ep;
-	}
+	else if (!ep->calls_later)
+		call_later(ep);
 	ring_clear_ahead(&ep->writer);
 }
 
@@ -88,9 +94,9 @@ void send_call_peers(struct shm_domain *domain)
 
 	domain->callers = NULL;
 	for (; ep; ep = ep->next_caller) {
-		uint32_t how = ring_call(&ep->writer);
+		uint32_t how = ep->owes_call ? ring_call(&ep->writer) : CALL_NONE;
 
-		ep->calls_later = false;
+		ep->calls_later = ep->owes_call = false;
 		if (plx_unlikely(how != CALL_NONE))
 			call(ep, how);
 	}

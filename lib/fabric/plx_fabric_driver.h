@@ -70,8 +70,8 @@ struct plx_fabric_driver {
 	 * commit sends them, with nothing else sent between; NULL where there is none now, or never
 	 * for so many, and the frame goes another way. No completion comes of it. What is claimed
 	 * and not committed is as if it had not been. A peer that falls asleep at that very moment
-	 * may be called only by the next read or arm of the queue, which follows in every turn of
-	 * the loop. Both may be NULL. */
+	 * may be called only by the next read or arm of the queue: a turn of the loop later, or 16
+	 * where nothing came to the queue for long. Both may be NULL. */
 	void *(*claim)(struct fid_ep *ep, size_t bytes);
 	void (*commit)(struct fid_ep *ep, size_t bytes);
 

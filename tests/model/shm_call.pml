@@ -335,11 +335,11 @@ inline ring_call()
 #ifdef MUT_EARLY_UNCALLED
 		:: LOAD(CALL(me)) != CALL_NONE
 #else
-		:: LOAD(CALL(me)) != CALL_NONE -> look_and_call(FENCE)
+		:: LOAD(CALL(me)) != CALL_NONE -> look_and_call(FENCE); owes = false
 #endif
 		fi;
 		NEVER(AT_TWO, OF(2) != 0 && stored[STORE(0)] == 1 && stored[STORE(2)] == 1)
-	:: look_and_call(FENCE)
+	:: look_and_call(FENCE); owes = false
 	fi
 }
 
@@ -623,6 +623,10 @@ inline ask_to_be_woken()
 #ifndef MUT_ARMED_LAST
 	is_armed[ring] = true;
 #endif
+	if
+	:: is_active[ring]
+	:: is_active[ring] = false /* there are too many */
+	fi;
 	how = (is_active[ring] -> CALL_WAKE : CALL_ASLEEP);
 #ifdef MUT_WAKE_UNLISTED
 	is_active[ring] = false;

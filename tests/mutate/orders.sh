@@ -22,6 +22,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 compiler=${CC:-clang}
+TRIES_MAX=3
 self=$(basename "$0")
 flags=(-std=gnu11 -O1 -g -w -D_GNU_SOURCE)
 orders='memory_order_(acquire|release|acq_rel|seq_cst)|PLX_(ACQUIRE|RELEASE)'
@@ -222,10 +223,11 @@ try()
 	return 1
 }
 
-# look NUMBER: make one mutant, try it, and write what came of it in one line, and its first word.
+# look NUMBER: make one mutant, try it, and write what came of it in one line, and its first word. On
+# a busy host a race may be missed once: what survives is tried again.
 look()
 {
-	local name=${names[$1]} file=${files[$1]} dir=$work/$1 status=0 why
+	local name=${names[$1]} file=${files[$1]} dir=$work/$1 status why tries
 
 	cp -r "$root/$folder" "$dir"
 	sed -i -e "${edits[$1]}" "$dir/$file"
@@ -233,7 +235,11 @@ look()
 		printf 'missing   %s: the text that it changes is not in %s\n' "$name" "$file"
 		return
 	fi
-	why=$(try "$dir" "$file" 2>"$dir/errors") || status=$?
+	for ((tries = 0; tries < TRIES_MAX; tries++)); do
+		status=0
+		why=$(try "$dir" "$file" 2>"$dir/errors") || status=$?
+		((status == 1)) || break
+	done
 	case $status in
 	0) printf 'killed    %s (%s)\n' "$name" "$why" ;;
 	1) printf 'SURVIVED  %s\n' "$name" ;;

@@ -64,6 +64,8 @@ static void who_was_called_is_not_called_again(void **state)
 {
 	FOREACH_EARLY(send_early)
 	{
+		set_wish(b, CALL_NONE);
+		(*send_early)(a);
 		set_wish(b, CALL_WAKE);
 		(*send_early)(a);
 		assert_int_equal(take_call(b), CALL_WAKE);
@@ -110,6 +112,25 @@ static void who_asks_behind_the_look_is_called_by_the_last_of_many(void **state)
 		(*send_early)(a);
 		set_wish(b, CALL_WAKE);
 		send_alone(a);
+		assert_int_equal(take_call(b), CALL_WAKE);
+	}
+}
+
+/* It looked for those before it too. */
+static void nothing_is_owed_behind_a_send_without_more(void **state)
+{
+	FOREACH_EARLY(send_early)
+	{
+		(*send_early)(a);
+		send_alone(a);
+		set_wish(b, CALL_WAKE);
+		poll_once(&client);
+		assert_int_equal(trywait(&client), 0);
+		assert_int_equal(take_call(b), CALL_NONE);
+		set_wish(b, CALL_NONE);
+		(*send_early)(a);
+		set_wish(b, CALL_WAKE);
+		poll_once(&client);
 		assert_int_equal(take_call(b), CALL_WAKE);
 	}
 }
@@ -319,6 +340,7 @@ int main(void)
 		TEST(who_asks_behind_the_look_is_called_by_the_next_poll),
 		TEST(who_asks_behind_the_look_is_called_before_the_sender_sleeps),
 		TEST(who_asks_behind_the_look_is_called_by_the_last_of_many),
+		TEST(nothing_is_owed_behind_a_send_without_more),
 		TEST(nothing_is_owed_behind_the_poll),
 		TEST(one_poll_calls_all),
 		TEST(one_that_owes_may_be_closed),

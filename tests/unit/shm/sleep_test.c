@@ -228,6 +228,41 @@ static void who_is_woken_by_one_is_still_woken_by_the_other(void **state)
 	close_ep(other_b);
 }
 
+/* Else each wake-up would look at all that ever were active. */
+static void of_many_all_but_a_few_ask_for_their_bells(void **state)
+{
+	enum { MANY = 9, FEW = 4 };
+	struct fid_ep *many_a[MANY], *many_b[MANY];
+	int without_bell = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		make_pair(&many_a[i], &many_b[i]);
+		post(many_b[i]);
+	}
+	go_to_sleep();
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(wish(many_b[i]) & CALL_WAKE, CALL_WAKE);
+		without_bell += wish(many_b[i]) == CALL_WAKE;
+	}
+	assert_in_range(without_bell, 1, FEW);
+	for (int i = 0; i < MANY; i++) {
+		bool rings = wish(many_b[i]) & CALL_BELL;
+
+		speak(many_a[i]);
+		assert_true(is_woken());
+		if (rings)
+			expect_heard_by_bell(many_b[i]);
+		else
+			expect_heard(many_b[i]);
+		go_to_sleep();
+		assert_false(is_woken());
+	}
+	for (int i = 0; i < MANY; i++) {
+		close_ep(many_a[i]);
+		close_ep(many_b[i]);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_receiver, teardown_pair)
 
 int main(void)
@@ -243,6 +278,7 @@ int main(void)
 		TEST(who_is_not_looked_at_asks_for_both),
 		TEST(who_grows_quiet_after_it_asked_asks_for_the_bell),
 		TEST(who_is_woken_by_one_is_still_woken_by_the_other),
+		TEST(of_many_all_but_a_few_ask_for_their_bells),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
