@@ -64,7 +64,8 @@ int main(int argc, char **argv)
 
 	if (status == PLX_APP_RUN)
 		return plx_app_finish(&ping_app, conf->listen ? serve(conf) : measure(conf));
-	if (status == STATUS_FAILED) /* the options are in order: this would have been a run */
-		ping_forget(conf);
+	/* The options are in order: this would have been a run. */
+	if (status == STATUS_FAILED && ping_forget(conf) != 0)
+		plx_app_fail(&ping_app);
 	return status;
 }

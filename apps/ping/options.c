@@ -183,12 +183,12 @@ static int check(void)
 		return plx_fail(EINVAL, "--count and --duration exclude each other");
 	if (conf.listen ? check_server() : check_client())
 		return -EINVAL;
+	if (arrival_given && !conf.rate)
+		return plx_fail(EINVAL, "--arrival is for an open loop; give --rate R too");
 	if (conf.out_dir && plx_result_prepare(conf.name, conf.out_dir) != 0)
 		return -EINVAL;
 	if (!warmup_given)
 		limit_warmup();
-	if (arrival_given && !conf.rate)
-		return plx_fail(EINVAL, "--arrival is for an open loop; give --rate R too");
 	return 0;
 }
 

@@ -53,10 +53,12 @@ static int forget_file(const struct ping_conf *conf, const char *suffix)
 	struct stat found;
 	int rc = path_of(conf, suffix, path);
 
-	if (rc || lstat(path, &found) != 0)
+	if (rc)
 		return rc;
-	if (!is_forgotten(found.st_mode) || unlink(path) == 0)
+	if (lstat(path, &found) == 0 && (!is_forgotten(found.st_mode) || unlink(path) == 0))
 		return 1;
+	if (errno == ENOENT)
+		return 0;
 	return plx_fail(errno, "cannot remove %s of an earlier run: %s; give another --name", path,
 			strerror(errno));
 }

@@ -152,7 +152,7 @@ static int end(struct client *client)
 {
 	struct ping_outcome *outcome = client->outcome;
 
-	if (client->failed && client->conf->rate && outcome->rtt_ns.count)
+	if ((client->failed || client->signalled) && client->conf->rate && outcome->rtt_ns.count)
 		outcome->lost = client->sent - client->answered;
 	return ping_end(outcome, outcome->rtt_ns.count, client->failed ? client->error : NULL,
 			client->signalled);

@@ -187,6 +187,33 @@ static void file_that_cannot_be_removed_is_told_before_the_run(void **state)
 	expect_err(client, text);
 }
 
+/* It is somebody's way to get at the results. */
+static void link_of_that_name_is_written_through(void **state)
+{
+	struct server server = serve_kind(false);
+	char target[64];
+
+	snprintf(target, sizeof(target), "%s/elsewhere", dir);
+	assert_int_equal(symlink(target, path_of("json")), 0);
+	expect_end(launch_ping(&server, "shm", " --out %s --count 100", dir), 1u << 0 | 1u << 3);
+	assert_int_equal(access(target, F_OK), 0);
+	assert_int_equal(remove(target), 0);
+	end_server(&server);
+}
+
+/* What --one-way does not write is an earlier run's only beside what each run writes. */
+static void run_one_way_leaves_files_that_no_run_has_written(void **state)
+{
+	struct server server = serve_kind(true);
+
+	write_old_files();
+	assert_int_equal(remove(path_of("json")), 0);
+	expect_status(launch_ping(&server, "shm", " --one-way --out %s --count 100", dir), 0);
+	assert_true(is_old("hgrm"));
+	assert_true(is_old("csv"));
+	end_server(&server);
+}
+
 /* Signals ---------------------------------------------------------------------------------- */
 
 static void signal_that_ended_a_run_is_in_its_results(void **state)
@@ -250,6 +277,23 @@ static void signal_in_the_warm_up_says_that_nothing_was_measured(void **state)
 	}
 }
 
+/* As is what a server that stands still has not answered: it would be left out of the percentiles.
+ */
+static void signal_does_not_hide_what_was_lost(void **state)
+{
+	struct server server = serve_kind(false);
+	struct process *client = launch_running(&server, "--warmup 1 --rate 1000 --duration 60s");
+
+	process_signal(server.process, SIGSTOP);
+	nap_ms(500);
+	process_signal(client, SIGINT);
+	expect_status(client, 3);
+	expect_in_results(dir, "\"valid\": false");
+	expect_in_results(dir, "\"interrupted\": \"SIGINT\"");
+	process_signal(server.process, SIGCONT);
+	end_server(&server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,8 +302,11 @@ int main(void)
 		files_test(run_one_way_leaves_its_own_file_alone),
 		files_test(command_line_that_starts_no_run_touches_no_file),
 		files_test(file_that_cannot_be_removed_is_told_before_the_run),
+		files_test(link_of_that_name_is_written_through),
+		files_test(run_one_way_leaves_files_that_no_run_has_written),
 		files_test(signal_that_ended_a_run_is_in_its_results),
 		files_test(signal_in_the_warm_up_says_that_nothing_was_measured),
+		files_test(signal_does_not_hide_what_was_lost),
 	};
 
 	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
