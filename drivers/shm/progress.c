@@ -15,9 +15,8 @@
 
 /* An endpoint is active until so many looks at the queue's active ones found nothing: alone it is
  * for that many polls, and the more there are the sooner it must ask to be called. */
-#define IDLE_LOOKS 8192
-#define AWAKE_MAX  4 /* endpoints that stay active while their queue sleeps; chosen, not measured \
-		      */
+#define IDLE_LOOKS  8192
+#define AWAKE_MAX   4  /* endpoints that stay active in a sleep: a few; not measured */
 #define BELLS_MAX   16 /* calls answered in one poll */
 #define SWEEP_EVERY 64 /* polls */
 #define CLOCK_EVERY 16 /* polls between two looks at the clock */
