@@ -56,8 +56,8 @@ usage()
 	between two processes), raw-eventfd (two processes that sleep), raw-fi-plxshm-event (plx_shm slept
 	on), tcp-poll-idle (tcp-poll while the server has 1000 more links that are idle), shm-poll-tcp
 	(shm-poll while the server has an idle link over tcp).
-	Rows of stream: raw-fi-plxshm, raw-fi-shm, each also -nocma (no process reads the other's memory),
-	shm-stream (plx-ping --one-way over shm).
+	Rows of stream: raw-fi-plxshm, raw-fi-plxshm-cma (the receiver reads large messages out of the
+	sender's memory), raw-fi-shm, raw-fi-shm-nocma (it does not), shm-stream (plx-ping --one-way over shm).
 	Server and client run on the first two CPUs that this process may use.
 
 	Exit status:

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #define INLINE_MAX   (UINT64_C(16) << 10)
+#define COPY_MAX     (UINT64_C(16) << 20)
 #define GROUP_BYTES  (64u << 10) /* of a group's entry, with all its members */
 #define LOG_LINE_MAX 512
 
@@ -21,6 +22,7 @@ static pthread_once_t begun = PTHREAD_ONCE_INIT;
 struct shm_params shm_params = {
 	.ring_bytes = SHM_RING_BYTES,
 	.inline_max = INLINE_MAX,
+	.copy_max = COPY_MAX,
 	.cma = true,
 };
 
@@ -59,9 +61,13 @@ static void define_params(void)
 			"Longest message that is copied through the ring as a whole: from %d to a "
 			"quarter of ring_bytes less 64 (default: 16k, or that quarter)",
 			SHM_INJECT_MAX);
+	fi_param_define(
+		&shm_prov, "copy_max", FI_PARAM_STRING,
+		"Longest message that both sides copy, through the ring in parts; longer "
+		"ones the receiver alone copies, out of the sender's memory (default: 16m)");
 	fi_param_define(&shm_prov, "cma", FI_PARAM_BOOL,
-			"Whether longer messages are read from the sender's memory, where the "
-			"system lets one process read the other (default: yes)");
+			"Whether messages are read from the sender's memory, where the system lets "
+			"one process read the other; else all go through the ring (default: yes)");
 	fi_param_define(&shm_prov, "group", FI_PARAM_STRING,
 			"Group, by name or number, whose members may connect too (default: none, "
 			"the same user only)");
@@ -129,6 +135,17 @@ static void read_inline_max(void)
 			(unsigned long long)most);
 }
 
+static void read_copy_max(void)
+{
+	const char *text = get_text("copy_max");
+
+	if (text && !parse_bytes(text, &shm_params.copy_max))
+		shm_log(FI_LOG_WARN,
+			"FI_PLX_SHM_COPY_MAX=%s is refused, %llum is used; give a number of bytes, "
+			"with k or m behind it for KiB or MiB",
+			text, (unsigned long long)(COPY_MAX >> 20));
+}
+
 static void read_cma(void)
 {
 	int wanted;
@@ -183,6 +200,7 @@ static void read_params(void)
 	define_params();
 	read_ring_bytes();
 	read_inline_max();
+	read_copy_max();
 	read_cma();
 	read_group();
 }

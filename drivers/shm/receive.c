@@ -100,13 +100,16 @@ static void end_part(struct shm_ep *ep, const struct shm_receive *receive)
 }
 
 /* Take what a part brings of its message. Return: whether that may be. */
-static bool take_part(struct shm_ep *ep, const struct shm_receive *receive,
-		      const struct record *record, const uint8_t *payload, uint64_t length)
+static bool take_part(struct shm_ep *ep, const struct shm_receive *receive, struct record *record)
 {
-	if (length == 0 || length > ep->part_total - ep->part_done)
+	uint32_t header = ring_part_header(record->flags);
+	uint32_t length = record->length - header;
+
+	if (record->length <= header || length > ep->part_total - ep->part_done)
 		return false;
-	copy_pieces(ep, receive, ep->part_done, payload, length);
+	copy_pieces(ep, receive, ep->part_done, record->payload + header, length);
 	ep->part_done += length;
+	record->flags |= RECORD_ACK; /* the sender writes the next one there while we copy on */
 	advance(ep, record);
 	if (ep->part_done == ep->part_total)
 		end_part(ep, receive);
@@ -115,7 +118,7 @@ static bool take_part(struct shm_ep *ep, const struct shm_receive *receive,
 
 /* RECORD_FIRST: the total, and the first bytes. */
 static bool receive_first(struct shm_ep *ep, const struct shm_receive *receive,
-			  const struct record *record)
+			  struct record *record)
 {
 	uint64_t total;
 
@@ -125,16 +128,14 @@ static bool receive_first(struct shm_ep *ep, const struct shm_receive *receive,
 	if (total > SHM_MESSAGE_MAX)
 		return false;
 	begin_part(ep, record, total);
-	return take_part(ep, receive, record, record->payload + sizeof(total),
-			 record->length - sizeof(total));
+	return take_part(ep, receive, record);
 }
 
 /* RECORD_NEXT: more of what a RECORD_FIRST began. */
 static bool receive_next(struct shm_ep *ep, const struct shm_receive *receive,
-			 const struct record *record)
+			 struct record *record)
 {
-	return ep->part_kind == RECORD_FIRST &&
-	       take_part(ep, receive, record, record->payload, record->length);
+	return ep->part_kind == RECORD_FIRST && take_part(ep, receive, record);
 }
 
 /* Reading from the sender's memory ----------------------------------------------------------- */
@@ -231,7 +232,7 @@ static bool receive_read(struct shm_ep *ep, const struct shm_receive *receive,
 
 /* What is not a message that begins and ends here. Return: whether it may be where it is. */
 static bool receive_other(struct shm_ep *ep, const struct shm_receive *receive,
-			  const struct record *record)
+			  struct record *record)
 {
 	switch (record->kind) {
 	case RECORD_FIRST:

@@ -59,6 +59,12 @@ static inline uint32_t record_bytes(uint64_t length, uint8_t flags)
 	return (uint32_t)((bytes + RECORD_UNIT - 1) & ~(uint64_t)(RECORD_UNIT - 1));
 }
 
+/* Of the payload of a part, the bytes before those of its message: see segment.h. */
+static inline uint32_t ring_part_header(uint8_t flags)
+{
+	return RECORD_UNIT - RECORD_WORD_BYTES - (flags & RECORD_HAS_DATA ? RECORD_DATA_BYTES : 0);
+}
+
 void ring_writer_init(struct ring_writer *writer, const struct segment *segment);
 void ring_reader_init(struct ring_reader *reader, const struct segment *segment);
 

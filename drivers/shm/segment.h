@@ -10,7 +10,8 @@
  *
  * The sender writes a record, clears the word behind it, and publishes it by its own word; so the
  * receiver looks at one word, and a small message moves as few cache lines as it can. A record does
- * not wrap: where it does not fit before the end, a RECORD_SKIP fills the rest.
+ * not wrap: where it does not fit before the end, a RECORD_SKIP fills the rest. The bytes of a part
+ * begin at a RECORD_UNIT of their own, behind its word: whole lines are copied quicker.
  *
  * Who reads a word that the other side may write reads it once, and checks it before use. */
 #ifndef SHM_SEGMENT_H
@@ -35,7 +36,7 @@ enum record_kind {
 	RECORD_SKIP = 2,    /* nothing up to the end of the ring */
 	RECORD_READ = 3,    /* where in the sender's memory it is: struct record_piece, at most 4 */
 	RECORD_FIRST = 4,   /* the first part of one that needs several records: u64 total, bytes */
-	RECORD_NEXT = 5,    /* a further part: the total tells which is the last */
+	RECORD_NEXT = 5,    /* a further part: bytes; the total tells which is the last */
 };
 
 enum record_flag {

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sending. A message up to shm_params.inline_max is copied into the peer's ring and is done. A
- * larger one the peer reads out of our memory, or it goes through the ring in parts where the peer
- * cannot: both are under way until continue_sends (progress.c) finds them done. Where there is no
- * room -FI_EAGAIN is returned: nothing is queued without bound. */
+ * larger one goes through the ring in parts, so that both sides copy at the same time; one beyond
+ * copy_max the peer reads out of our memory, where it can. Both are under way until continue_sends
+ * (progress.c) finds them done. Where there is no room -FI_EAGAIN is returned: nothing is queued
+ * without bound. */
 #include "shm.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define PARTS 8 /* of a ring: a message is cut to that size */
+/* A part of a message, with its header, takes that much of the ring, or an eighth of a small ring:
+ * half of it was slower one way, twice of it on a round trip (doc/design/shm.md). */
+#define PART_BYTES (UINT32_C(32) << 10)
+#define PART_LEAST (UINT32_C(4) << 10) /* with less before the ring's end, that is skipped */
+#define PARTS      8 /* written in one poll, at most: the peer may read as fast as we write */
 
 int send_init(struct shm_ep *ep)
 {
@@ -224,7 +229,8 @@ static ssize_t send_large(struct shm_ep *ep, const struct message *message)
 	if (is_full(ep))
 		return -FI_EAGAIN;
 	/* Acquire: nothing comes with it, but it is read here alone. */
-	if (atomic_load_explicit(&ep->writer.segment.control->can_read, memory_order_acquire))
+	if (message->length > shm_params.copy_max &&
+	    atomic_load_explicit(&ep->writer.segment.control->can_read, memory_order_acquire))
 		return send_by_reading(ep, message);
 	keep(ep, message);
 	send_go_on(ep);
@@ -275,26 +281,39 @@ static void copy_part(struct shm_send *kept, uint8_t *to, uint64_t length)
 	}
 }
 
+/* Bytes of the next part: up to the ring's end where that comes first, so that the next ones begin
+ * at multiples of a part. What would be little of a last one goes along. */
+static uint32_t part_length(const struct ring_writer *writer, uint64_t rest)
+{
+	uint32_t ring_bytes = writer->segment.ring_bytes;
+	uint32_t most = ring_bytes / 8 < PART_BYTES ? ring_bytes / 8 : PART_BYTES;
+	uint32_t left = ring_bytes - ((uint32_t)writer->tail & (ring_bytes - 1));
+
+	if (left >= PART_LEAST && left < most)
+		most = left;
+	else if (left >= most + most / 4 && rest <= most + most / 4 - RECORD_UNIT)
+		return (uint32_t)rest;
+	most -= RECORD_UNIT;
+	return rest < most ? (uint32_t)rest : most;
+}
+
 /* Write one more part. Return: whether there was room. */
 static bool write_part(struct shm_ep *ep, struct shm_send *kept)
 {
 	bool first = kept->written == 0;
-	uint64_t most = ep->writer.segment.ring_bytes / PARTS - 4 * RECORD_UNIT;
-	uint64_t part = kept->total - kept->written < most ? kept->total - kept->written : most;
+	uint32_t part = part_length(&ep->writer, kept->total - kept->written);
 	bool waits = kept->flags & FI_DELIVERY_COMPLETE && part == kept->total - kept->written;
 	uint8_t flags = (first && kept->has_data ? RECORD_HAS_DATA : 0) | (waits ? RECORD_ACK : 0);
-	uint32_t length = (uint32_t)part + (first ? (uint32_t)sizeof(kept->total) : 0);
+	uint32_t length = ring_part_header(flags) + part;
 	uint32_t bytes = record_bytes(length, flags);
 	uint8_t *at = ring_claim(&ep->writer, bytes);
 
 	if (!at)
 		return false;
 	at = ring_payload(at, flags, kept->data);
-	if (first) {
+	if (first)
 		memcpy(at, &kept->total, sizeof(kept->total));
-		at += sizeof(kept->total);
-	}
-	copy_part(kept, at, part);
+	copy_part(kept, at + ring_part_header(flags), part);
 	kept->written += part;
 	commit(ep, first ? RECORD_FIRST : RECORD_NEXT, flags, length, bytes);
 	kept->end = waits ? ep->writer.tail : 0;
@@ -327,7 +346,6 @@ bool send_go_on(struct shm_ep *ep)
 
 	if (ep->tx_head == ep->tx_tail)
 		return false;
-	/* A ring at most: a peer that reads as fast as we write does not keep us here. */
 	for (int i = 0; i < PARTS && last->written < last->total && write_part(ep, last); i++)
 		moved = true;
 	moved |= complete_oldest(ep);

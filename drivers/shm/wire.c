@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define WIRE_MAGIC   UINT32_C(0x53584c50) /* "PLXS" */
-#define WIRE_VERSION 1                    /* of this and of segment.h */
+#define WIRE_VERSION 2                    /* of this and of segment.h */
 #define FDS          2                    /* segment, bell */
 
 struct wire_message {

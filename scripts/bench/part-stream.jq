@@ -16,6 +16,7 @@ def figures:
 
 "<h2>Messages one way between two processes</h2>" +
 "<p>As fast as the receiver takes them; what counts is what it has received. Medians over the interleaved rounds; " +
-"1 GB is 10<sup>9</sup> bytes. Rows <i>-nocma</i> are those of hosts where no process may read another's memory. " +
+"1 GB is 10<sup>9</sup> bytes. In the row <i>-cma</i> the receiver reads large messages out of the sender's memory, as it does in " +
+"raw-fi-shm; in <i>-nocma</i> no process may read another's memory. " +
 "<i>x base</i> is the rate over that of raw-fi-shm, for shm-stream over that of raw-fi-plxshm.</p>",
 figures

@@ -6,10 +6,11 @@
 
 wanted+=(raw-fi-stream raw-fi-shm-stream)
 
-# nocma: large messages go through the shared memory, as where no process may read another's.
-stream_rows=(raw-fi-plxshm raw-fi-plxshm-nocma raw-fi-shm raw-fi-shm-nocma shm-stream)
+# cma: the receiver reads large messages out of the sender's memory; nocma: it does not, as where no
+# process may read another's.
+stream_rows=(raw-fi-plxshm raw-fi-plxshm-cma raw-fi-shm raw-fi-shm-nocma shm-stream)
 declare -A stream_program=(
-	[raw-fi-plxshm]=raw-fi-stream [raw-fi-plxshm-nocma]=raw-fi-stream
+	[raw-fi-plxshm]=raw-fi-stream [raw-fi-plxshm-cma]=raw-fi-stream
 	[raw-fi-shm]=raw-fi-shm-stream [raw-fi-shm-nocma]=raw-fi-shm-stream [shm-stream]=plx-ping
 )
 stream_copied_bytes=16384 # messages up to it never are read by the other process
@@ -33,7 +34,7 @@ stream_begin()
 stream_has()
 {
 	[[ -n ${program[${stream_program[$1]}]-} ]] || return 1
-	[[ $1 != *-nocma ]] || (($2 > stream_copied_bytes))
+	[[ $1 != *cma ]] || (($2 > stream_copied_bytes))
 }
 
 # How many messages before the measured ones: for some 10 ms.
@@ -57,8 +58,9 @@ stream_command()
 	case $row in
 	shm-stream) command=("$path" -l "$lcore@$cpu" --provider shm -- "$@") ;;
 	raw-fi-plxshm) command=(env "FI_PROVIDER_PATH=$module_dir" "$path" --provider plx_shm) ;;
-	raw-fi-plxshm-nocma)
-		command=(env "FI_PROVIDER_PATH=$module_dir" FI_PLX_SHM_CMA=0 "$path" --provider plx_shm)
+	raw-fi-plxshm-cma)
+		command=(env "FI_PROVIDER_PATH=$module_dir" "FI_PLX_SHM_COPY_MAX=$stream_copied_bytes"
+			"$path" --provider plx_shm)
 		;;
 	raw-fi-shm) command=("$path") ;;
 	raw-fi-shm-nocma) command=(env FI_SHM_DISABLE_CMA=1 "$path") ;;

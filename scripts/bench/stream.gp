@@ -6,7 +6,7 @@ load here.'frame.gp'
 set logscale xy
 set xtics ('64 B' 64, '1 KiB' 1024, '4 KiB' 4096, '64 KiB' 65536, '1 MiB' 1048576)
 set xlabel 'message'
-rows = 'raw-fi-plxshm raw-fi-plxshm-nocma raw-fi-shm raw-fi-shm-nocma shm-stream'
+rows = 'raw-fi-plxshm raw-fi-plxshm-cma raw-fi-shm raw-fi-shm-nocma shm-stream'
 array colour[5] = ['#17becf', '#17becf', '#2ca02c', '#2ca02c', '#e6550d']
 array dash[5] = [1, 2, 1, 2, 1]
 have = system(sprintf("cd '%s' && for row in %s; do test -s $row && echo $row; done", data, rows))

@@ -126,7 +126,7 @@ for size in 1 8 64 4096 65536; do
 	FI_PROVIDER_PATH=$module_dir stream raw-fi-stream 127.0.0.1:0 $size --provider plx_shm
 	stream raw-fi-shm-stream "pollux-test-$$" $size
 done
-FI_PROVIDER_PATH=$module_dir FI_PLX_SHM_CMA=0 stream raw-fi-stream 127.0.0.1:0 65536 --provider plx_shm
+FI_PROVIDER_PATH=$module_dir FI_PLX_SHM_COPY_MAX=16k stream raw-fi-stream 127.0.0.1:0 65536 --provider plx_shm
 FI_SHM_DISABLE_CMA=1 stream raw-fi-shm-stream "pollux-test-$$" 65536
 stream raw-fi-stream 127.0.0.1:0 65536 --provider net --window 3 --posted 2
 stream raw-fi-stream 127.0.0.1:0 64 --provider tcp --window 1 --posted 1

@@ -125,8 +125,8 @@ sum=$({
 		flow shm-stream 64 $round 9000000
 		flow raw-fi-shm 1048576 $round 1000
 		flow raw-fi-plxshm 1048576 $round $((1000 * round - 1000))
-		flow raw-fi-shm-nocma 1048576 $round 1000
-		flow raw-fi-plxshm-nocma 1048576 $round 1499
+		flow raw-fi-shm-nocma 1048576 $round 667
+		flow raw-fi-plxshm-cma 1048576 $round 900
 	done
 } | streams)
 check 'the median of the rounds is the rate of a stream' "$sum" \
@@ -134,15 +134,16 @@ check 'the median of the rounds is the rate of a stream' "$sum" \
 		.bytes_per_s == 1048576000 and .messages_per_s_least == 0 and .messages_per_s_greatest == 2000 and
 		.count == 3000 and .rounds == 3 and .ratio == 1'
 check 'a least rate that is just reached is reached' "$sum" \
-	'.bars[] | select(.what | startswith("one way, raw-fi-plxshm over")) | .ok and .least and (.gates | not)'
+	'.bars[] | select(.what | startswith("one way, raw-fi-plxshm over raw-fi-shm,")) | .ok and .least and (.gates | not)'
 check '... and just missed is missed' "$sum" \
-	'.bars[] | select(.what | startswith("one way, raw-fi-plxshm-nocma over")) | (.ok | not) and .gates and .limit == 1.5'
+	'.bars[] | select(.what | startswith("one way, raw-fi-plxshm over raw-fi-shm-nocma,")) |
+		(.ok | not) and .gates and .limit == 1.5'
 check 'absolute rates are aims' "$sum" \
 	'[.bars[] | select(.what | contains("million")) | [.ok, .gates]] == [[true, false], [false, false]]'
 check 'links are held against libfabric alone' "$sum" \
 	'.bars[] | select(.what | startswith("one way, shm-stream over")) | .ratio == 0.6 and (.ok | not) and (.gates | not)'
 check 'rows of streams have their order' "$sum" \
-	'.rows | map(.name) == ["raw-fi-plxshm", "shm-stream", "raw-fi-plxshm", "raw-fi-plxshm-nocma", "raw-fi-shm",
+	'.rows | map(.name) == ["raw-fi-plxshm", "shm-stream", "raw-fi-plxshm", "raw-fi-plxshm-cma", "raw-fi-shm",
 		"raw-fi-shm-nocma"]'
 sum=$(streams </dev/null)
 check 'no stream measured, none told' "$sum" '.rows == [] and .bars == []'

@@ -201,6 +201,7 @@ static void send_bad(struct line *line)
 	struct iovec iov = {bytes, 100};
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = &line->send};
 
+	shm_params.copy_max = next_random() % 2 ? 0 : UINT64_MAX; /* to be read, or in parts */
 	fi_inject(line->ep, bytes, next_random() % 4000, 0);
 	if (line->turns % 64 == 0)
 		line->posted += fi_send(line->ep, bytes, test.large_bytes, NULL, 0, &line->send) ==

@@ -139,11 +139,11 @@ static void edge_records(struct scribbler *scribbler)
 
 static void part_record(struct scribbler *scribbler)
 {
-	uint64_t total = below(scribbler, 2) ? wild(scribbler) : below(scribbler, 2000);
+	uint64_t first[10] = {below(scribbler, 2) ? wild(scribbler) : below(scribbler, 2000)};
 
 	if (below(scribbler, 3) == 0)
-		publish(scribbler, RECORD_FIRST, (uint8_t)below(scribbler, 4), &total,
-			sizeof(total));
+		publish(scribbler, RECORD_FIRST, (uint8_t)below(scribbler, 4), first,
+			(uint32_t)below(scribbler, sizeof(first)));
 	publish(scribbler, RECORD_NEXT, 0, NULL, (uint32_t)below(scribbler, 2000));
 }
 
@@ -361,12 +361,12 @@ static void fill_ring(struct scribbler *scribbler, uint64_t word)
 
 void scribble_without_end(struct scribbler *scribbler)
 {
-	uint64_t first[] = {SHM_MESSAGE_MAX, 0};
+	uint64_t first[RECORD_UNIT / sizeof(uint64_t)] = {SHM_MESSAGE_MAX};
 
 	publish(scribbler, RECORD_FIRST, RECORD_ACK, first, sizeof(first));
 	while (atomic_load(&ring_of_peer(scribbler)->control->head) == 0 && !has_ended(scribbler))
 		;
-	fill_ring(scribbler, 1 | (uint64_t)RECORD_NEXT << 32);
+	fill_ring(scribbler, (ring_part_header(0) + 1) | (uint64_t)RECORD_NEXT << 32);
 }
 
 void scribble_round_and_round(struct scribbler *scribbler)

@@ -219,6 +219,15 @@ static void what_was_sent_comes_before_the_end(void **state)
 
 static void what_can_no_longer_be_read_is_not_made_up(void **state)
 {
+	uint64_t copy_max = shm_params.copy_max;
+
+	shm_params.copy_max = 0;
+	ten_come_before_the_end(die_having_sent_a_large_one);
+	shm_params.copy_max = copy_max;
+}
+
+static void of_what_came_in_part_nothing_is_made(void **state)
+{
 	ten_come_before_the_end(die_having_sent_a_large_one);
 }
 
@@ -295,6 +304,7 @@ int main(void)
 		cmocka_unit_test(a_killed_peer_is_noticed_within_milliseconds),
 		cmocka_unit_test(what_was_sent_comes_before_the_end),
 		cmocka_unit_test(what_can_no_longer_be_read_is_not_made_up),
+		cmocka_unit_test(of_what_came_in_part_nothing_is_made),
 		cmocka_unit_test(a_stopped_peer_stops_nobody),
 		cmocka_unit_test(sends_under_way_come_back),
 		cmocka_unit_test(wherever_it_is_killed_every_receive_comes_back),

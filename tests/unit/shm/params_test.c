@@ -20,20 +20,21 @@ struct outcome {
 static void print_params(void)
 {
 	shm_begin();
-	printf("params %u %llu %d %d %u\n", shm_params.ring_bytes,
-	       (unsigned long long)shm_params.inline_max, shm_params.cma, shm_params.has_group,
-	       shm_params.group);
+	printf("params %u %llu %llu %d %d %u\n", shm_params.ring_bytes,
+	       (unsigned long long)shm_params.inline_max, (unsigned long long)shm_params.copy_max,
+	       shm_params.cma, shm_params.has_group, shm_params.group);
 }
 
 static void parse_params(const char *line, struct shm_params *params)
 {
-	unsigned long long inline_max;
+	unsigned long long inline_max, copy_max;
 	int cma, has_group;
 
-	assert_int_equal(sscanf(line, "params %u %llu %d %d %u", &params->ring_bytes, &inline_max,
-				&cma, &has_group, &params->group),
-			 5);
+	assert_int_equal(sscanf(line, "params %u %llu %llu %d %d %u", &params->ring_bytes,
+				&inline_max, &copy_max, &cma, &has_group, &params->group),
+			 6);
 	params->inline_max = inline_max;
+	params->copy_max = copy_max;
 	params->cma = cma;
 	params->has_group = has_group;
 }
@@ -97,6 +98,7 @@ static void defaults_are_used_without_a_word(void **state)
 
 	assert_int_equal(outcome.params.ring_bytes, SHM_RING_BYTES);
 	assert_int_equal(outcome.params.inline_max, 16384);
+	assert_int_equal(outcome.params.copy_max, 16 << 20);
 	assert_true(outcome.params.cma);
 	assert_false(outcome.params.has_group);
 	assert_string_equal(outcome.log, "");
@@ -153,6 +155,18 @@ static void inline_max_follows_a_small_ring(void **state)
 
 	assert_int_equal(outcome.params.inline_max, 16384 - 64);
 	assert_string_equal(outcome.log, "");
+}
+
+static void copy_max_is_a_number_of_bytes(void **state)
+{
+	struct outcome bad = run("FI_PLX_SHM_COPY_MAX=lots");
+
+	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=0").params.copy_max, 0);
+	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=100000").params.copy_max, 100000);
+	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=1M").params.copy_max, 1 << 20);
+	assert_int_equal(bad.params.copy_max, 16 << 20);
+	expect_log(&bad, "FI_PLX_SHM_COPY_MAX=lots is refused, 16m is used; give a number of "
+			 "bytes");
 }
 
 static void cma_is_yes_or_no(void **state)
@@ -239,6 +253,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(inline_max_may_be_a_quarter_of_the_ring),
 		cmocka_unit_test(inline_max_holds_what_is_injected),
 		cmocka_unit_test(inline_max_follows_a_small_ring),
+		cmocka_unit_test(copy_max_is_a_number_of_bytes),
 		cmocka_unit_test(cma_is_yes_or_no),
 		cmocka_unit_test(group_is_a_number_or_a_name),
 		cmocka_unit_test(unknown_group_lets_nobody_in),

@@ -20,12 +20,24 @@ static void write_record(enum record_kind kind, const void *payload, uint32_t le
 	ring_commit(ring, kind, 0, length, bytes);
 }
 
-static void write_first(uint64_t total)
+static void write_part(enum record_kind kind, uint64_t total, const char *bytes, uint32_t length)
 {
-	uint8_t payload[sizeof(total) + HALF] = "........12345678";
+	uint8_t payload[RECORD_UNIT + 2 * HALF] = {0};
+	uint32_t header = ring_part_header(0);
 
 	memcpy(payload, &total, sizeof(total));
-	write_record(RECORD_FIRST, payload, sizeof(payload));
+	memcpy(payload + header, bytes, length);
+	write_record(kind, payload, header + length);
+}
+
+static void write_first(uint64_t total)
+{
+	write_part(RECORD_FIRST, total, "12345678", HALF);
+}
+
+static void write_next(const char *bytes, uint32_t length)
+{
+	write_part(RECORD_NEXT, 0, bytes, length);
 }
 
 static void meet(void)
@@ -62,7 +74,7 @@ static void two_parts_make_a_message(void **state)
 	meet();
 	write_first(2 * HALF);
 	assert_int_equal(fi_cq_read(server.cq, &entry, 1), -FI_EAGAIN);
-	write_record(RECORD_NEXT, "abcdefgh", HALF);
+	write_next("abcdefgh", HALF);
 	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
 	assert_int_equal(entry.len, 2 * HALF);
 	assert_memory_equal(in, "12345678abcdefgh", 2 * HALF);
@@ -101,7 +113,7 @@ static void a_message_to_be_read_inside_of_another_ends_the_connection(void **st
 static void a_part_of_nothing_ends_the_connection(void **state)
 {
 	meet();
-	write_record(RECORD_NEXT, "abcdefgh", HALF);
+	write_next("abcdefgh", HALF);
 	expect_ended();
 	part();
 }
@@ -138,12 +150,32 @@ static void a_part_of_another_length_ends_the_connection(void **state)
 {
 	meet();
 	write_first(2 * HALF);
-	write_record(RECORD_NEXT, "abcdefghi", HALF + 1);
+	write_next("abcdefghi", HALF + 1);
 	expect_ended();
 	part();
 	meet();
 	write_first(2 * HALF);
-	write_record(RECORD_NEXT, "", 0);
+	write_next("", 0);
+	expect_ended();
+	part();
+}
+
+/* A part that ends inside of what stands before its bytes. */
+static void a_part_without_its_header_ends_the_connection(void **state)
+{
+	uint64_t total = 2 * HALF;
+
+	meet();
+	write_record(RECORD_FIRST, &total, sizeof(total) - 1);
+	expect_ended();
+	part();
+	meet();
+	write_record(RECORD_FIRST, &total, sizeof(total));
+	expect_ended();
+	part();
+	meet();
+	write_first(2 * HALF);
+	write_record(RECORD_NEXT, "abcdefgh", HALF);
 	expect_ended();
 	part();
 }
@@ -160,6 +192,7 @@ int main(void)
 		TEST(a_part_of_nothing_ends_the_connection),
 		TEST(what_is_being_read_stays_what_it_is),
 		TEST(a_part_of_another_length_ends_the_connection),
+		TEST(a_part_without_its_header_ends_the_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

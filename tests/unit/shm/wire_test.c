@@ -237,7 +237,8 @@ static void a_field_that_cannot_be_is_refused(void **state)
 {
 	spoil(AT_MAGIC, 0, 4);
 	spoil(AT_VERSION, 0, 2);
-	spoil(AT_VERSION, 2, 2);
+	spoil(AT_VERSION, 1, 2);
+	spoil(AT_VERSION, 3, 2);
 	spoil(AT_KIND, 0, 2);
 	spoil(AT_KIND, 4, 2);
 	spoil(AT_KIND, 0xffff, 2);
