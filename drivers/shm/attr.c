@@ -5,11 +5,10 @@
 
 #include <strings.h>
 
-#define PROTOCOL         (FI_PROV_SPECIFIC | UINT32_C(0x706c78)) /* "plx" */
-#define PROTOCOL_VERSION 1
+#define PROTOCOL (FI_PROV_SPECIFIC | UINT32_C(0x706c78)) /* "plx" */
 
-#define TX_CAPS          (FI_MSG | FI_SEND)
-#define RX_CAPS          (FI_MSG | FI_RECV)
+#define TX_CAPS  (FI_MSG | FI_SEND)
+#define RX_CAPS  (FI_MSG | FI_RECV)
 #define TX_OP_FLAGS                                                              \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE)
@@ -42,7 +41,7 @@ static struct fi_rx_attr rx_most = {
 static struct fi_ep_attr ep_most = {
 	.type = FI_EP_MSG,
 	.protocol = PROTOCOL,
-	.protocol_version = PROTOCOL_VERSION,
+	.protocol_version = WIRE_VERSION,
 	.max_msg_size = SHM_MESSAGE_MAX,
 	.tx_ctx_cnt = 1,
 	.rx_ctx_cnt = 1,

@@ -19,6 +19,7 @@
 #define SHM_INJECT_MAX   4096
 #define SHM_MESSAGE_MAX  (UINT64_C(1) << 40)
 #define SHM_POLL_RECORDS 64 /* records taken in one poll, at most */
+#define SHM_POLL_PARTS   8  /* of large messages, written in one poll, at most */
 
 struct shm_cq;
 struct shm_domain;
@@ -173,7 +174,9 @@ bool progress_arm(struct shm_cq *cq); /* returns whether there is nothing to do:
 extern struct fi_ops_msg shm_msg_ops;
 int send_init(struct shm_ep *ep);
 void send_fini(struct shm_ep *ep);
-bool send_go_on(struct shm_ep *ep); /* returns whether something was written or completed */
+/* Writes at most *parts, which it counts down. Returns whether something was written or completed.
+ */
+bool send_go_on(struct shm_ep *ep, uint32_t *parts);
 void send_flush(struct shm_ep *ep, int err);
 void ep_wake_peer(struct shm_ep *ep);            /* one byte on the socket */
 void send_call_peers(struct shm_domain *domain); /* those whose endpoints are to call later */

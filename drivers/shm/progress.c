@@ -266,8 +266,11 @@ static __attribute__((noinline)) void look_for_hang_ups(struct shm_domain *domai
 	}
 }
 
+/* The peers may read as fast as we write: so many parts, and then it is another endpoint's turn. */
 static __attribute__((noinline)) bool continue_sends(struct shm_domain *domain)
 {
+	struct shm_list *first = domain->sending.next;
+	uint32_t parts = SHM_POLL_PARTS;
 	bool moved = false;
 
 	for (struct shm_list *link = domain->sending.next, *next; link != &domain->sending;
@@ -275,11 +278,15 @@ static __attribute__((noinline)) bool continue_sends(struct shm_domain *domain)
 		struct shm_ep *ep = of_send_link(link);
 
 		next = link->next;
-		moved |= send_go_on(ep);
+		moved |= send_go_on(ep, &parts);
 		if (ep->tx_head == ep->tx_tail && ep->is_sending) {
 			list_remove(&ep->send_link);
 			ep->is_sending = false;
 		}
+	}
+	if (first == domain->sending.next && first != &domain->sending) {
+		list_remove(first);
+		list_append(&domain->sending, first);
 	}
 	return moved;
 }

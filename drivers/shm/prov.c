@@ -66,8 +66,8 @@ static void define_params(void)
 		"Longest message that both sides copy, through the ring in parts; longer "
 		"ones the receiver alone copies, out of the sender's memory (default: 16m)");
 	fi_param_define(&shm_prov, "cma", FI_PARAM_BOOL,
-			"Whether messages are read from the sender's memory, where the system lets "
-			"one process read the other; else all go through the ring (default: yes)");
+			"Whether memory of peers is read at all, where the system lets this process "
+			"do so; else all that they send goes through the ring (default: yes)");
 	fi_param_define(&shm_prov, "group", FI_PARAM_STRING,
 			"Group, by name or number, whose members may connect too (default: none, "
 			"the same user only)");

@@ -61,7 +61,7 @@ struct segment_control {
 	alignas(2 * PLX_CACHE_LINE) _Atomic uint32_t call; /* when a record was published */
 	_Atomic uint32_t can_read; /* it can read the sender's memory: RECORD_READ is understood */
 	/* Receiver: how far it has come, in bytes, free-running; a multiple of RECORD_UNIT. Told
-	 * after a part of the ring, or at once for RECORD_ACK. */
+	 * after an eighth of the ring; at once for RECORD_ACK, and after each part of a message. */
 	alignas(2 * PLX_CACHE_LINE) _Atomic uint64_t head;
 	/* Sender: how it wants to be called when head moved: CALL_WAKE, or not. */
 	alignas(2 * PLX_CACHE_LINE) _Atomic uint32_t space_call;

@@ -13,7 +13,6 @@
  * half of it was slower one way, twice of it on a round trip (doc/design/shm.md). */
 #define PART_BYTES (UINT32_C(32) << 10)
 #define PART_LEAST (UINT32_C(4) << 10) /* with less before the ring's end, that is skipped */
-#define PARTS      8 /* written in one poll, at most: the peer may read as fast as we write */
 
 int send_init(struct shm_ep *ep)
 {
@@ -224,6 +223,8 @@ static ssize_t send_by_reading(struct shm_ep *ep, const struct message *message)
 
 static ssize_t send_large(struct shm_ep *ep, const struct message *message)
 {
+	uint32_t parts = SHM_POLL_PARTS;
+
 	if (message->length > SHM_MESSAGE_MAX)
 		return -FI_EMSGSIZE;
 	if (is_full(ep))
@@ -233,7 +234,7 @@ static ssize_t send_large(struct shm_ep *ep, const struct message *message)
 	    atomic_load_explicit(&ep->writer.segment.control->can_read, memory_order_acquire))
 		return send_by_reading(ep, message);
 	keep(ep, message);
-	send_go_on(ep);
+	send_go_on(ep, &parts);
 	return 0;
 }
 
@@ -339,14 +340,14 @@ static bool complete_oldest(struct shm_ep *ep)
 	return moved;
 }
 
-bool send_go_on(struct shm_ep *ep)
+bool send_go_on(struct shm_ep *ep, uint32_t *parts)
 {
 	struct shm_send *last = &ep->sends[(ep->tx_tail - 1) & ep->tx_mask];
 	bool moved = false;
 
 	if (ep->tx_head == ep->tx_tail)
 		return false;
-	for (int i = 0; i < PARTS && last->written < last->total && write_part(ep, last); i++)
+	for (; *parts > 0 && last->written < last->total && write_part(ep, last); --*parts)
 		moved = true;
 	moved |= complete_oldest(ep);
 	if (plx_unlikely(ep->writer.broken))

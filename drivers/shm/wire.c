@@ -10,9 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define WIRE_MAGIC   UINT32_C(0x53584c50) /* "PLXS" */
-#define WIRE_VERSION 2                    /* of this and of segment.h */
-#define FDS          2                    /* segment, bell */
+#define WIRE_MAGIC UINT32_C(0x53584c50) /* "PLXS" */
+#define FDS        2                    /* segment, bell */
 
 struct wire_message {
 	uint32_t magic;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #define SHM_CM_DATA_MAX 256 /* private data of connect, accept and reject */
+#define WIRE_VERSION    2   /* of the handshake and of segment.h; both sides have the same */
 
 /* segment.c: memory shared with a peer ------------------------------------------------------ */
 

@@ -59,7 +59,8 @@ static int poll_sets(void *arg, uint64_t now_ns)
 	for (struct plx_set *set = home->sets; set; set = set->next) {
 		if (set->links + set->listeners == 0)
 			continue;
-		if (now_ns - set->last_work_ns > COLD_AFTER_NS && home->turn % COLD_TURNS)
+		if (now_ns - set->last_work_ns > COLD_AFTER_NS && home->turn % COLD_TURNS &&
+		    !set->tx_inflight)
 			continue;
 
 		int done = set->links ? cq_poll(set) : 0;

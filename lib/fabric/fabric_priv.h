@@ -26,7 +26,8 @@
 /* Completions read at once; 32 to 128 cost least on tcp, see doc/design/links.md. */
 #define CQ_BURST 64
 
-/* A set without a completion for this long is polled every COLD_TURNS-th turn only. */
+/* A set without a completion for this long, and with none due, is polled every COLD_TURNS-th turn
+ * only. */
 #define COLD_AFTER_NS             PLX_NS_PER_MS
 #define COLD_TURNS                16
 
@@ -203,6 +204,7 @@ struct plx_set {
 	const struct plx_fabric_driver *driver;
 	struct plx_fabric_fids fids;
 	uint32_t links, listeners, connecting;
+	uint32_t tx_inflight; /* of all its links */
 	uint32_t polls;
 	uint64_t last_work_ns;
 	struct plx_log_limit log_limit;

@@ -12,10 +12,12 @@ int tx_would_block(struct plx_link *link)
 	return -EAGAIN;
 }
 
-/* No room in something that nobody tells of: the loop looks again each turn. */
+/* No room in the provider: the next completion tells of some; where none is due nobody does, and
+ * the loop looks again each turn. */
 static int would_block_here(struct plx_link *link)
 {
-	link_attend(link, 0);
+	if (!link->tx_inflight)
+		link_attend(link, 0);
 	return -EAGAIN;
 }
 
@@ -81,6 +83,7 @@ void send_done(struct plx_op *op, int status)
 	plx_link_sent_fn sent = op->sent;
 
 	link->tx_inflight--;
+	link->set->tx_inflight--;
 	if (plx_unlikely(op->bounced != NULL))
 		plx_buf_unref(op->bounced);
 	tx_give_op(link, op);
@@ -115,6 +118,7 @@ int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
 
 	if (plx_likely(rc == 0)) {
 		link->tx_inflight++;
+		link->set->tx_inflight++;
 		link->unsignalled = 0;
 		return 0;
 	}

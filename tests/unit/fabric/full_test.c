@@ -10,6 +10,7 @@
 #define SHORT  480  /* injected then */
 #define SOME   60   /* long ones that leave room for short ones */
 #define ROUNDS 50
+#define PAGE   (1 << 20) /* goes through the ring in parts, one page at a time */
 
 static uint64_t sent, received;
 static unsigned spoilt;
@@ -70,6 +71,15 @@ static int start(void **state)
 	fixture_connect(fixture_listen("127.0.0.1:0", &attr), NULL);
 	server.sequenced = true;
 	server.on_message = check;
+	return 0;
+}
+
+static int start_with_pages(void **state)
+{
+	static const struct plx_link_attr attr = {.rx_buf_bytes = PAGE + 64, .rx_buf_count = 4};
+
+	fixture_start("shm", false);
+	fixture_connect(fixture_listen("127.0.0.1:0", &attr), NULL);
 	return 0;
 }
 
@@ -144,6 +154,28 @@ static void a_refused_buffer_stays_its_owners(void **state)
 	expect_all();
 }
 
+/* Not each turn in which it is still being written. */
+static void room_behind_a_page_is_told_of_when_there_is_some(void **state)
+{
+	struct plx_buf *pages[3];
+
+	for (int i = 0; i < 3; i++) {
+		pages[i] = plx_buf_alloc(PAGE);
+		memset(plx_buf_append(pages[i], PAGE), i, PAGE);
+	}
+	assert_int_equal(plx_link_send_buf(client.link, pages[0], NULL, NULL), 0);
+	for (unsigned i = 1; i < 3; i++) {
+		assert_int_equal(plx_link_send_buf(client.link, pages[i], NULL, NULL), -EAGAIN);
+		assert_true(pump_until(&client.writable, i, 3000));
+		assert_int_equal(plx_link_send_buf(client.link, pages[i], NULL, NULL), 0);
+	}
+	assert_true(pump_until(&server.messages, 3, 3000));
+	pump_ms(1);
+	assert_int_equal(client.writable, 2);
+	assert_int_equal(server.last_len, PAGE);
+	assert_int_equal(server.last[0] + server.last[PAGE - 1], 2 + 2);
+}
+
 static void a_close_behind_a_full_ring_loses_nothing(void **state)
 {
 	send_until_full(LONG);
@@ -164,6 +196,8 @@ int main(void)
 		TEST(a_full_ring_refuses_and_tells_once_of_room),
 		TEST(short_messages_are_refused_alike),
 		TEST(a_refused_buffer_stays_its_owners),
+		cmocka_unit_test_setup_teardown(room_behind_a_page_is_told_of_when_there_is_some,
+						start_with_pages, stop),
 		TEST(a_close_behind_a_full_ring_loses_nothing),
 	};
 

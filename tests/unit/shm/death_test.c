@@ -254,7 +254,7 @@ static void a_stopped_peer_stops_nobody(void **state)
 }
 
 /* Also sends that wait for the peer come back. */
-static void sends_under_way_come_back(void **state)
+static void a_send_under_way_comes_back(void)
 {
 	static uint8_t large[1 << 20];
 	pid_t pid = start_peer(send_nothing);
@@ -268,6 +268,16 @@ static void sends_under_way_come_back(void **state)
 	assert_int_equal(error.flags, FI_SEND | FI_MSG);
 	assert_ptr_equal(error.op_context, large);
 	close_here();
+}
+
+static void sends_under_way_come_back(void **state)
+{
+	uint64_t copy_max = shm_params.copy_max;
+
+	a_send_under_way_comes_back();
+	shm_params.copy_max = 0;
+	a_send_under_way_comes_back();
+	shm_params.copy_max = copy_max;
 }
 
 static void send_for_ever(struct side *side)

@@ -67,6 +67,14 @@ static void expect_ended(void)
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
 }
 
+/* The sender writes the next one there while the last one is copied. */
+static void expect_told_of_all(void)
+{
+	const struct ring_writer *ring = &((struct shm_ep *)writer)->writer;
+
+	assert_int_equal(atomic_load(&ring->segment.control->head), ring->tail);
+}
+
 static void two_parts_make_a_message(void **state)
 {
 	struct fi_cq_data_entry entry;
@@ -74,8 +82,10 @@ static void two_parts_make_a_message(void **state)
 	meet();
 	write_first(2 * HALF);
 	assert_int_equal(fi_cq_read(server.cq, &entry, 1), -FI_EAGAIN);
+	expect_told_of_all();
 	write_next("abcdefgh", HALF);
 	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
+	expect_told_of_all();
 	assert_int_equal(entry.len, 2 * HALF);
 	assert_memory_equal(in, "12345678abcdefgh", 2 * HALF);
 	part();

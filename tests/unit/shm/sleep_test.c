@@ -83,6 +83,45 @@ static void grow_quiet(struct fid_ep *ep)
 	assert_int_equal(wish(ep), CALL_BELL);
 }
 
+/* Sending ------------------------------------------------------------------------------------- */
+
+static bool client_is_woken(void)
+{
+	struct pollfd pollfd = {.events = POLLIN};
+
+	assert_int_equal(fi_control(&client.cq->fid, FI_GETWAIT, &pollfd.fd), 0);
+	return poll(&pollfd, 1, 0) == 1;
+}
+
+/* It is longer than the ring: its sender sleeps until there is room, again and again. */
+static void who_sleeps_inside_a_long_message_is_woken_to_go_on(void **state)
+{
+	static uint8_t out[1 << 20], long_in[sizeof(out)];
+	struct fi_cq_data_entry entry;
+	unsigned sleeps = 0;
+	bool received = false;
+
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i * 31 + i / 251);
+	assert_int_equal(fi_recv(b, long_in, sizeof(long_in), NULL, 0, b), 0);
+	assert_int_equal(fi_send(a, out, sizeof(out), NULL, 0, a), 0);
+	while (fi_cq_read(client.cq, &entry, 1) == -FI_EAGAIN) {
+		assert_true(sleeps < 1000);
+		if (trywait(&client) == -FI_EAGAIN)
+			continue;
+		sleeps++;
+		assert_false(client_is_woken());
+		received |= fi_cq_read(server.cq, &entry, 1) == 1;
+		assert_true(client_is_woken());
+	}
+	assert_ptr_equal(entry.op_context, a);
+	assert_true(sleeps > sizeof(out) / SEGMENT_RING_BYTES_MIN / 2);
+	for (int i = 0; i < 100 && !received; i++)
+		received = fi_cq_read(server.cq, &entry, 1) == 1;
+	assert_true(received);
+	assert_memory_equal(long_in, out, sizeof(out));
+}
+
 /* Active endpoints --------------------------------------------------------------------------- */
 
 static void who_is_looked_at_anyway_is_woken_without_its_bell(void **state)
@@ -268,6 +307,8 @@ static void of_many_all_but_a_few_ask_for_their_bells(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(who_sleeps_inside_a_long_message_is_woken_to_go_on,
+						setup_pair, teardown_pair),
 		TEST(who_is_looked_at_anyway_is_woken_without_its_bell),
 		TEST(nothing_come_is_nothing_asked_again),
 		TEST(who_took_a_message_asks_again),
