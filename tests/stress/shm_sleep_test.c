@@ -144,9 +144,10 @@ static void *run_end(void *arg)
 	return NULL;
 }
 
+/* A soak has more than ten million sleeps. */
 static uint64_t trips_of(uint64_t usual)
 {
-	return getenv("PLX_TEST_SOAK") ? 50 * usual : usual;
+	return getenv("PLX_TEST_SOAK") ? 150 * usual : usual;
 }
 
 static void run(bool descriptor, uint64_t looks_max_a, uint64_t looks_max_b, uint64_t trips)
