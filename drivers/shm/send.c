@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 /* A part of a message, with its header, takes that much of the ring, or an eighth of a small ring:
- * half of it was slower one way, twice of it on a round trip (doc/design/shm.md). */
+ * half of it was slower one way, twice of it on a round trip (doc/design/shm-large.md). */
 #define PART_BYTES (UINT32_C(32) << 10)
 #define PART_LEAST (UINT32_C(4) << 10) /* with less before the ring's end, that is skipped */
 
