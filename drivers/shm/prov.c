@@ -65,9 +65,10 @@ static void define_params(void)
 		&shm_prov, "copy_max", FI_PARAM_STRING,
 		"Longest message that both sides copy, through the ring in parts; longer "
 		"ones the receiver alone copies, out of the sender's memory (default: 16m)");
-	fi_param_define(&shm_prov, "cma", FI_PARAM_BOOL,
-			"Whether memory of peers is read at all, where the system lets this process "
-			"do so; else all that they send goes through the ring (default: yes)");
+	fi_param_define(
+		&shm_prov, "cma", FI_PARAM_BOOL,
+		"Whether memory of peers is read at all, where the system lets this process "
+		"do so; else all that they send goes through the ring (default: yes)");
 	fi_param_define(&shm_prov, "group", FI_PARAM_STRING,
 			"Group, by name or number, whose members may connect too (default: none, "
 			"the same user only)");

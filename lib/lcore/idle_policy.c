@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "idle_policy.h"
+
+#define FIRST_TOP_NS   UINT64_C(512)
+#define FIRST_TOP_LOG2 9
+#define KNOWN_LEAST    64          /* idle periods, before they are believed */
+#define CHOOSE_EVERY   16          /* periods */
+#define FADE           (64.0 / 63) /* a period counts 63/64 of the next one */
+#define WEIGHT_MAX     1e100       /* then all are made small again */
+#define SQRT_2         1.41421356237309505
+
+/* Where a bucket ends. */
+static double top_ns(unsigned bucket)
+{
+	double octave = (double)(FIRST_TOP_NS << bucket / 2);
+
+	return bucket % 2 ? octave * SQRT_2 : octave;
+}
+
+static double middle_ns(unsigned bucket)
+{
+	return (top_ns(bucket) + (bucket ? top_ns(bucket - 1) : 0)) / 2;
+}
+
+static unsigned bucket_of(uint64_t gap_ns)
+{
+	unsigned log2, bucket;
+
+	if (gap_ns <= FIRST_TOP_NS)
+		return 0;
+	if (gap_ns > (FIRST_TOP_NS << IDLE_BUCKETS / 2))
+		return IDLE_BUCKETS;
+	log2 = 63 - (unsigned)__builtin_clzll(gap_ns - 1); /* 2^log2 < gap_ns <= 2^(log2 + 1) */
+	bucket = 2 * (log2 - FIRST_TOP_LOG2) + 1;
+	/* The upper half begins at 2^(log2 + 1/2). */
+	return bucket + (gap_ns * gap_ns > UINT64_C(1) << (2 * log2 + 1));
+}
+
+/* Choosing ----------------------------------------------------------------------------------- */
+
+/* When polling has cost as much as a sleep. */
+static double even_ns(const struct idle_costs *costs)
+{
+	return (double)costs->sleep_ns + (double)costs->wake_ns / costs->alpha;
+}
+
+/* The end of a bucket, or 0, that would have cost least over what was learned. */
+static double cheapest_ns(const struct idle_policy *policy)
+{
+	const struct idle_costs *costs = &policy->costs;
+	double polled = 0, slept = 0; /* cost of shorter periods, weight of longer ones */
+	double best_ns = 0, best;
+
+	for (unsigned i = 0; i <= IDLE_BUCKETS; i++)
+		slept += policy->gaps[i];
+	best = slept * (costs->alpha * (double)costs->sleep_ns + (double)costs->wake_ns);
+	for (unsigned i = 0; i < IDLE_BUCKETS && top_ns(i) <= (double)policy->spin_max_ns; i++) {
+		double cost;
+
+		polled += policy->gaps[i] * costs->alpha * middle_ns(i);
+		slept -= policy->gaps[i];
+		cost = polled + slept * (costs->alpha * (top_ns(i) + (double)costs->sleep_ns) +
+					 (double)costs->wake_ns);
+		if (cost < best) {
+			best = cost;
+			best_ns = top_ns(i);
+		}
+	}
+	return best_ns;
+}
+
+static void choose(struct idle_policy *policy)
+{
+	double spin_ns = policy->algorithm == IDLE_LEARNED && policy->known >= KNOWN_LEAST
+			       ? cheapest_ns(policy)
+			       : even_ns(&policy->costs);
+
+	policy->spin_ns = spin_ns < (double)policy->spin_max_ns ? (uint64_t)spin_ns
+								: policy->spin_max_ns;
+}
+
+/* Learning ----------------------------------------------------------------------------------- */
+
+static void make_small(struct idle_policy *policy)
+{
+	for (unsigned i = 0; i <= IDLE_BUCKETS; i++)
+		policy->gaps[i] /= policy->weight;
+	policy->weight = 1;
+}
+
+void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns)
+{
+	if (policy->algorithm != IDLE_LEARNED)
+		return;
+	/* To fade all that is there is to let what comes count more. */
+	policy->weight *= FADE;
+	if (policy->weight > WEIGHT_MAX)
+		make_small(policy);
+	policy->gaps[bucket_of(gap_ns)] += policy->weight;
+	if (++policy->known % CHOOSE_EVERY == 0)
+		choose(policy);
+}
+
+void idle_policy_init(struct idle_policy *policy, enum idle_algorithm algorithm,
+		      const struct idle_costs *costs, uint64_t spin_max_ns)
+{
+	*policy = (struct idle_policy){
+		.algorithm = algorithm,
+		.costs = *costs,
+		.spin_max_ns = spin_max_ns,
+		.weight = 1,
+	};
+	choose(policy);
+}
+
+void idle_policy_set_costs(struct idle_policy *policy, const struct idle_costs *costs)
+{
+	policy->costs = *costs;
+	choose(policy);
+}

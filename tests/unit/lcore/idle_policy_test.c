@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The choice of how long to poll, on traces of arrivals in simulated time: what it costs against
+ * who knows when the next message comes. */
+#include "idle_policy.h"
+#include "plx_test.h"
+
+#include <math.h>
+
+#define US         UINT64_C(1000)
+#define MS         UINT64_C(1000000)
+#define SERVICE_NS US /* of one message */
+#define SEED       UINT64_C(20261121)
+
+/* Arrivals ----------------------------------------------------------------------------------- */
+
+struct source {
+	uint64_t random;
+	uint64_t number; /* of arrivals before */
+};
+
+/* splitmix64, G. Steele et al., "Fast Splittable Pseudorandom Number Generators", 2014. */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static uint64_t exponential_ns(struct source *source, double mean_ns)
+{
+	double uniform = (double)(next_random(&source->random) >> 11) / 9007199254740992.0;
+
+	return (uint64_t)(-log(1 - uniform) * mean_ns);
+}
+
+/* From one arrival to the next. */
+
+static uint64_t poisson_10(struct source *source)
+{
+	return exponential_ns(source, 100e6);
+}
+
+static uint64_t poisson_1k(struct source *source)
+{
+	return exponential_ns(source, 1e6);
+}
+
+static uint64_t poisson_10k(struct source *source)
+{
+	return exponential_ns(source, 100e3);
+}
+
+static uint64_t poisson_100k(struct source *source)
+{
+	return exponential_ns(source, 10e3);
+}
+
+static uint64_t periodic_1k(struct source *source)
+{
+	return MS;
+}
+
+static uint64_t bursts(struct source *source)
+{
+	return source->number % 100 ? 10 * US : 100 * MS;
+}
+
+static uint64_t chains(struct source *source)
+{
+	return source->number % 4 ? 20 * US : exponential_ns(source, 2e6);
+}
+
+/* 50 000 a second for 100 ms, and 20 a second for one second. */
+static uint64_t switching(struct source *source)
+{
+	return exponential_ns(source, source->number % 5020 < 5000 ? 20e3 : 50e6);
+}
+
+static const struct trace {
+	const char *name;
+	uint64_t (*next_ns)(struct source *source);
+	uint64_t arrivals;
+} traces[] = {
+	{"Poisson, 10 a second", poisson_10, 3000},
+	{"Poisson, 1 000 a second", poisson_1k, 30000},
+	{"Poisson, 10 000 a second", poisson_10k, 100000},
+	{"Poisson, 100 000 a second", poisson_100k, 200000},
+	{"every millisecond", periodic_1k, 30000},
+	{"100 at 10 us, every 100 ms", bursts, 30000},
+	{"4 at 20 us, every 2 ms", chains, 30000},
+	{"50 000 a second, and 20", switching, 100400},
+};
+
+/* Simulation --------------------------------------------------------------------------------- */
+
+static const struct host {
+	const char *name;
+	uint64_t wake_ns, sleep_ns, spin_max_ns;
+} hosts[] = {
+	{"metal", 2400, 3 * US, 200 * US},
+	{"virtual", 20 * US, 10 * US, 2 * MS},
+};
+static const double alphas[] = {0.02, 0.1, 1};
+
+struct bill {
+	double paid, least; /* what was paid, and what who knows the future would have */
+	double waited_ns;   /* CPU time without work */
+	double end_ns;
+};
+
+/* Returns when work begins. */
+static uint64_t idle(struct idle_policy *policy, uint64_t gap_ns, struct bill *bill)
+{
+	const struct idle_costs *costs = &policy->costs;
+	double sleep = costs->alpha * (double)costs->sleep_ns + (double)costs->wake_ns;
+	double polled = costs->alpha * (double)gap_ns;
+	bool sleeps = gap_ns > policy->spin_ns;
+
+	bill->least += fmin(polled, sleep);
+	bill->paid += sleeps ? costs->alpha * (double)policy->spin_ns + sleep : polled;
+	bill->waited_ns += (double)(sleeps ? policy->spin_ns + costs->sleep_ns : gap_ns);
+	idle_policy_learn(policy, gap_ns);
+	return gap_ns + (sleeps ? costs->wake_ns : 0);
+}
+
+static struct bill run(struct idle_policy *policy, const struct trace *trace)
+{
+	struct source source = {.random = SEED};
+	struct bill bill = {0};
+	uint64_t arrival_ns = 0, now_ns = 0;
+
+	for (; source.number < trace->arrivals; source.number++) {
+		arrival_ns += trace->next_ns(&source);
+		if (arrival_ns > now_ns)
+			now_ns += idle(policy, arrival_ns - now_ns, &bill);
+		now_ns += SERVICE_NS;
+	}
+	bill.end_ns = (double)now_ns;
+	return bill;
+}
+
+/* Returns the greatest of paid / least. */
+static double worst(enum idle_algorithm algorithm)
+{
+	double most = 0;
+
+	for (size_t h = 0; h < PLX_ARRAY_LEN(hosts); h++) {
+		for (size_t a = 0; a < PLX_ARRAY_LEN(alphas); a++) {
+			struct idle_costs costs = {hosts[h].wake_ns, hosts[h].sleep_ns, alphas[a]};
+
+			for (size_t t = 0; t < PLX_ARRAY_LEN(traces); t++) {
+				struct idle_policy policy;
+				struct bill bill;
+
+				idle_policy_init(&policy, algorithm, &costs, hosts[h].spin_max_ns);
+				bill = run(&policy, &traces[t]);
+				print_message("%s, alpha %.2f, %s: %.2f times the least, CPU waits "
+					      "%.1f %%\n",
+					      hosts[h].name, alphas[a], traces[t].name,
+					      bill.paid / bill.least,
+					      100 * bill.waited_ns / bill.end_ns);
+				most = fmax(most, bill.paid / bill.least);
+			}
+		}
+	}
+	return most;
+}
+
+static void the_fixed_one_never_costs_more_than_twice_the_least(void **state)
+{
+	assert_true(worst(IDLE_FIXED) <= 2.05);
+}
+
+static void the_learned_one_costs_less(void **state)
+{
+	assert_true(worst(IDLE_LEARNED) <= 1.65);
+}
+
+/* Single choices ------------------------------------------------------------------------------ */
+
+static const struct idle_costs even_100_us = {.wake_ns = 9 * US, .sleep_ns = 10 * US, .alpha = 0.1};
+
+static struct idle_policy learned_from(uint64_t gap_ns, unsigned count)
+{
+	struct idle_policy policy;
+
+	idle_policy_init(&policy, IDLE_LEARNED, &even_100_us, MS);
+	while (count-- > 0)
+		idle_policy_learn(&policy, gap_ns);
+	return policy;
+}
+
+static void it_polls_until_that_has_cost_a_sleep(void **state)
+{
+	struct idle_policy policy;
+
+	idle_policy_init(&policy, IDLE_FIXED, &even_100_us, MS);
+	assert_int_equal(policy.spin_ns, 100 * US);
+	for (int i = 0; i < 1000; i++)
+		idle_policy_learn(&policy, 30 * US);
+	assert_int_equal(policy.spin_ns, 100 * US);
+	idle_policy_init(&policy, IDLE_FIXED, &even_100_us, 50 * US);
+	assert_int_equal(policy.spin_ns, 50 * US);
+}
+
+static void it_believes_no_few_periods(void **state)
+{
+	assert_int_equal(learned_from(10 * MS, 63).spin_ns, 100 * US);
+	assert_int_equal(learned_from(10 * MS, 64).spin_ns, 0);
+}
+
+/* To the end of their bucket, at most 1.42 times as long. */
+static void it_polls_through_periods_that_are_short(void **state)
+{
+	for (uint64_t gap_ns = 100; gap_ns < 70 * US; gap_ns += gap_ns / 7 + 1) {
+		uint64_t spin_ns = learned_from(gap_ns, 64).spin_ns;
+
+		assert_true(spin_ns >= gap_ns);
+		assert_true(spin_ns <= 512 || (double)spin_ns < 1.42 * (double)gap_ns);
+	}
+}
+
+static void it_sleeps_at_once_where_they_are_long(void **state)
+{
+	for (uint64_t gap_ns = 130 * US; gap_ns < UINT64_C(1) << 62; gap_ns *= 2)
+		assert_int_equal(learned_from(gap_ns, 64).spin_ns, 0);
+}
+
+static void it_forgets(void **state)
+{
+	struct idle_policy policy = learned_from(10 * US, 100000);
+	unsigned count = 0;
+
+	for (; policy.spin_ns != 0; count++) {
+		assert_true(count < 500);
+		idle_policy_learn(&policy, 10 * MS);
+	}
+	assert_true(count > 16); /* but not for one that was long */
+}
+
+static void it_learns_for_ever(void **state)
+{
+	struct idle_policy policy = learned_from(10 * US, 2000000); /* weights begin anew often */
+
+	assert_true(policy.spin_ns >= 10 * US && policy.spin_ns < 15 * US);
+}
+
+static void new_costs_are_a_new_choice(void **state)
+{
+	struct idle_policy policy = learned_from(50 * US, 64);
+	struct idle_costs cheaper = {.wake_ns = US, .sleep_ns = 10 * US, .alpha = 0.1};
+
+	assert_true(policy.spin_ns >= 50 * US);
+	idle_policy_set_costs(&policy, &cheaper);
+	assert_int_equal(policy.spin_ns, 0);
+	idle_policy_set_costs(&policy, &even_100_us);
+	assert_true(policy.spin_ns >= 50 * US);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_fixed_one_never_costs_more_than_twice_the_least),
+		cmocka_unit_test(the_learned_one_costs_less),
+		cmocka_unit_test(it_polls_until_that_has_cost_a_sleep),
+		cmocka_unit_test(it_believes_no_few_periods),
+		cmocka_unit_test(it_polls_through_periods_that_are_short),
+		cmocka_unit_test(it_sleeps_at_once_where_they_are_long),
+		cmocka_unit_test(it_forgets),
+		cmocka_unit_test(it_learns_for_ever),
+		cmocka_unit_test(new_costs_are_a_new_choice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
