@@ -18,7 +18,7 @@ usage()
 	  gcc     everything built with gcc, warnings are errors; each public header alone; the API reference
 	  clang   the same with clang
 	  numa    the tests of where memory lies, in a guest that has NUMA nodes
-	  model   the Spin models of rings, lanes and calls, and each of their steps taken out in turn
+	  model   the Spin models of rings, lanes, calls and sleep, and each of their steps taken out in turn
 	  asan    unit, stress, command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	  tsan    unit and stress tests under ThreadSanitizer
 	  mutants each memory order and step of rings, lanes, pools, shm taken away in turn: tests must notice

@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 
 # How each model is searched: of steps whose order makes no difference one order is enough (which is
 # Spin's default), but not where `timeout` counts.
-declare -A options=([ring]=REDUCE [lane]=NOREDUCE [shm_call]=NOREDUCE)
+declare -A options=([ring]=REDUCE [lane]=NOREDUCE [shm_call]=NOREDUCE [sleep]=NOREDUCE)
 
 # A property, and how a search names it that finds a counterexample.
 declare -A names=(
@@ -28,6 +28,7 @@ declare -A names=(
 	[capacity]='(pop_claim>>4))<='         # no more elements than fit
 	[waits]='invalid end state'            # nobody waits for a thread that stopped
 	[forgotten]='received=='               # all are idle: then all messages were received
+	[slept]='(received==('                 # and no timer runs: nothing is slept through
 	[message]='message['                   # no message is torn, overwritten, or received twice
 	[called]='wish['                       # nobody is called for a wish that was taken before
 	[witness]='|| !('                      # that place is never reached
@@ -217,6 +218,37 @@ expect message "${ring_of_two[@]}" MUT_HEAD_FIRST
 expect witness "${in_turn[@]}" WITNESS=AT_FULL
 for place in AT_LATE AT_CHANGED AT_SLEPT AT_STALE AT_RECEIVED AT_OWED AT_ARMED AT_TWO; do
 	expect witness "${ring_of_two[@]}" WITNESS=$place
+done
+
+# An lcore that sleeps: two lanes; a lane and a thread that is no lcore; a lane and a provider.
+lanes=(sleep SENDERS=2 OTHERS=0 PEERS=0 MESSAGES=2)
+thread=(sleep SENDERS=1 OTHERS=1 PEERS=0 MESSAGES=2)
+provider=(sleep SENDERS=1 OTHERS=0 PEERS=1 MESSAGES=2)
+
+expect verified "${lanes[@]}"
+expect verified "${thread[@]}"
+expect verified "${provider[@]}"
+expect verified sleep SENDERS=1 OTHERS=0 PEERS=0 MESSAGES=5
+
+expect slept "${lanes[@]}" MUT_PLAIN_PUBLISH
+expect slept "${lanes[@]}" MUT_LOOK_FIRST
+expect slept "${lanes[@]}" MUT_NO_WRITE
+expect slept "${lanes[@]}" MUT_WRITE_FIRST
+expect slept "${lanes[@]}" MUT_PLAIN_SLEEPING
+expect slept "${lanes[@]}" MUT_NO_SECOND_LOOK
+expect slept "${lanes[@]}" MUT_SECOND_LOOK_FIRST
+expect slept "${lanes[@]}" MUT_READ_BEHIND_LOOK
+expect slept "${lanes[@]}" MUT_NO_EVENTFD
+expect slept "${lanes[@]}" MUT_NO_TIMER
+expect slept "${thread[@]}" MUT_OTHERS_PLAIN_RING
+expect slept "${provider[@]}" MUT_NO_ARM
+expect slept "${provider[@]}" MUT_REFUSAL_IGNORED
+
+for place in AT_LATE AT_WOKEN AT_TIMER AT_STALE AT_RECEIVED; do
+	expect witness "${lanes[@]}" WITNESS=$place
+done
+for place in AT_REFUSED AT_SIGNAL; do
+	expect witness "${provider[@]}" WITNESS=$place
 done
 
 wait
