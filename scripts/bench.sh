@@ -57,7 +57,8 @@ usage()
 	on), tcp-poll-idle (tcp-poll while the server has 1000 more links that are idle), shm-poll-tcp
 	(shm-poll while the server has an idle link over tcp).
 	Rows of stream: raw-fi-plxshm, raw-fi-plxshm-cma (the receiver reads large messages out of the
-	sender's memory), raw-fi-shm, raw-fi-shm-nocma (it does not), shm-stream (plx-ping --one-way over shm).
+	sender's memory), raw-fi-shm (it reads too), raw-fi-shm-nocma (it does not), shm-stream (plx-ping
+	--one-way over shm).
 	Server and client run on the first two CPUs that this process may use.
 
 	Exit status:

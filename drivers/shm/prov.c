@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #define INLINE_MAX   (UINT64_C(16) << 10)
 #define COPY_MAX     (UINT64_C(16) << 20)
@@ -90,7 +91,7 @@ static bool parse_bytes(const char *text, uint64_t *bytes_out)
 	char *end;
 
 	errno = 0;
-	number = strtoull(text, &end, 0);
+	number = strtoull(text, &end, strncasecmp(text, "0x", 2) == 0 ? 16 : 10);
 	shift = *end == 'k' || *end == 'K' ? 10 : *end == 'm' || *end == 'M' ? 20 : 0;
 	if (!isdigit((unsigned char)text[0]) || errno || end[shift != 0] != '\0' ||
 	    number > UINT64_MAX >> shift)

@@ -28,7 +28,7 @@ declare -A names=(
 	[capacity]='(pop_claim>>4))<='         # no more elements than fit
 	[waits]='invalid end state'            # nobody waits for a thread that stopped
 	[forgotten]='received=='               # all are idle: then all messages were received
-	[slept]='(received==('                 # and no timer runs: nothing is slept through
+	[slept]='heard=='                      # nothing is slept through, and no timer
 	[message]='message['                   # no message is torn, overwritten, or received twice
 	[called]='wish['                       # nobody is called for a wish that was taken before
 	[witness]='|| !('                      # that place is never reached

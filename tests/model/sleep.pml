@@ -61,7 +61,7 @@ byte stored[SLEEPER + 1];
 bool eventfd, signalled;
 
 /* Ghosts, and what is the sleeper's own. */
-byte received;
+byte heard;
 bool timer, expired; /* one runs; it is due */
 bool blocked;
 
@@ -220,7 +220,7 @@ inline take(who)
 {
 	atomic {
 		taken[who]++;
-		received++;
+		heard++;
 		if
 		:: IS_LANE(who) -> timer = true; expired = false
 		:: else
@@ -375,6 +375,6 @@ init {
 		i = 0
 	};
 	/* Nobody can go on. */
-	timeout -> assert(received == ALL && !timer); /* nothing is slept through */
+	timeout -> assert(heard == ALL && !timer); /* nothing is slept through */
 	NEVER(AT_RECEIVED, true)
 }

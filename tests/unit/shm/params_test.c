@@ -164,6 +164,7 @@ static void copy_max_is_a_number_of_bytes(void **state)
 	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=0").params.copy_max, 0);
 	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=100000").params.copy_max, 100000);
 	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=1M").params.copy_max, 1 << 20);
+	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=0100k").params.copy_max, 100 << 10);
 	assert_int_equal(bad.params.copy_max, 16 << 20);
 	expect_log(&bad, "FI_PLX_SHM_COPY_MAX=lots is refused, 16m is used; give a number of "
 			 "bytes");
