@@ -42,11 +42,10 @@
 struct shm_params {
 	uint32_t ring_bytes; /* of each receiving ring: a power of two */
 	uint64_t inline_max; /* messages up to it go through the ring in one record */
-	uint64_t
-		copy_max; /* up to it in parts; longer ones are read where cma and the peer allow */
-	bool cma;         /* read from the sender's memory */
-	bool has_group;   /* members of this group may connect too */
-	uint32_t group;   /* gid */
+	uint64_t copy_max;   /* up to it in parts; longer ones are read, where the peer can */
+	bool cma;            /* read from senders' memory */
+	bool has_group;      /* members of this group may connect too */
+	uint32_t group;      /* gid */
 };
 extern struct shm_params shm_params;
 extern struct fi_provider shm_prov;

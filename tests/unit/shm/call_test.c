@@ -317,6 +317,39 @@ static void short_and_long_ones_stay_in_order(void **state)
 	shm_params.copy_max = copy_max;
 }
 
+static uint64_t written(struct fid_ep *ep)
+{
+	return ((struct shm_ep *)ep)->writer.tail;
+}
+
+/* Both have all the room they want. */
+static void one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn(void **state)
+{
+	static uint8_t out[1 << 20], in[2][sizeof(out)];
+	uint64_t most = SHM_POLL_PARTS * (SEGMENT_RING_BYTES_MIN / 8 * 5 / 4);
+	struct fid_ep *other_a, *other_b;
+	uint64_t first, second;
+
+	make_pair(&other_a, &other_b);
+	assert_int_equal(fi_recv(b, in[0], sizeof(out), NULL, 0, NULL), 0);
+	assert_int_equal(fi_recv(other_b, in[1], sizeof(out), NULL, 0, NULL), 0);
+	assert_int_equal(fi_send(a, out, sizeof(out), NULL, 0, NULL), 0);
+	assert_int_equal(fi_send(other_a, out, sizeof(out), NULL, 0, NULL), 0);
+	first = written(a);
+	second = written(other_a);
+	for (int i = 0; i < 4; i++) {
+		uint64_t before = written(a) + written(other_a);
+
+		for (int look = 0; look < 10; look++)
+			poll_once(&server);
+		poll_once(&client);
+		assert_in_range(written(a) + written(other_a) - before, 1, most);
+	}
+	assert_true(written(a) > first && written(other_a) > second);
+	close_ep(other_a);
+	close_ep(other_b);
+}
+
 /* A peer that asks for what there is not ------------------------------------------------------ */
 
 static void whatever_it_asks_for_is_a_call_and_no_more(void **state)
@@ -358,6 +391,7 @@ int main(void)
 		TEST(what_has_more_behind_it_carries_data_and_completes),
 		TEST(what_has_more_behind_it_completes_when_it_is_delivered),
 		TEST(short_and_long_ones_stay_in_order),
+		TEST(one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn),
 		TEST(whatever_it_asks_for_is_a_call_and_no_more),
 	};
 
