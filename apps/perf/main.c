@@ -11,6 +11,7 @@ const char *const perf_mode_names[] = {"", "ring", "pool", "hop", NULL};
 static const struct plx_app app = {
 	.name = "plx-perf",
 	.summary = "Measure rings, pools, and messages between lcores.",
+	.idle = "poll",
 	.usage =
 		"  plx-perf ring [EAL options] [--kinds LIST] [--bursts LIST] [--on one|two|both]\n"
 		"           [--capacity N] [--compare dpdk] [--rounds N] [--duration S] [--json "

@@ -53,5 +53,6 @@ void client_stop(struct client *client);
 
 /** A poller: send what an open loop has due. */
 int open_loop_poll(void *arg, uint64_t now_ns);
+int open_loop_arm(void *arg, struct plx_sleep *sleep);
 
 #endif

@@ -17,6 +17,10 @@ int ping_meet(const struct ping_conf *conf, struct ping_outcome *outcome,
 	      const struct plx_link *link)
 {
 	snprintf(outcome->provider, sizeof(outcome->provider), "%s", plx_link_fi_provider(link));
+	struct plx_idle_conf idle = {0};
+
+	plx_idle_get(plx_lcore_id(), &idle); /* cannot fail: this lcore */
+	plx_idle_format(&idle, outcome->idle, sizeof(outcome->idle));
 	snprintf(outcome->provider_choice, sizeof(outcome->provider_choice), "%s",
 		 plx_link_choice(link));
 	if (conf->size_bytes > plx_link_message_max(link))

@@ -144,6 +144,15 @@ static int send_in_bursts(void *arg, uint64_t now_ns)
 	return (int)count;
 }
 
+/* What it waits for the link tells: that it is open, writable, or closed. */
+static int arm_sender(void *arg, struct plx_sleep *sleep)
+{
+	const struct one_way *run = arg;
+
+	plx_sleep_until(sleep, run->stop_ns);
+	return run->open && !run->stopped && !run->blocked ? -EAGAIN : 0;
+}
+
 /* The link ----------------------------------------------------------------------------------- */
 
 static void on_open(struct plx_link *link, void *user)
@@ -268,6 +277,7 @@ static int measure(struct one_way *run)
 		rc = plx_poller_add("one way", send_in_bursts, run, 0, &run->sender);
 	if (rc)
 		return rc;
+	plx_poller_set_arm(run->sender, arm_sender, NULL);
 	plx_timer_init(&run->progress, on_progress, run);
 	plx_timer_init(&run->watch, on_watch, run);
 	plx_loop_run();

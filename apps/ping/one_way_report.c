@@ -32,9 +32,10 @@ static void print(const struct ping_conf *conf, const struct ping_outcome *outco
 	double bytes = bytes_per_s(conf, outcome), messages = messages_per_s(outcome);
 
 	plx_app_say("%s: %" PRIu64 " messages of %" PRIu64 " B one way in %.2f s, provider %s, "
-		    "idle poll\n",
+		    "idle %s\n",
 		    conf->name, outcome->one_way_count, conf->size_bytes,
-		    (double)outcome->elapsed_ns / (double)PLX_NS_PER_S, outcome->provider);
+		    (double)outcome->elapsed_ns / (double)PLX_NS_PER_S, outcome->provider,
+		    outcome->idle);
 	plx_app_say("message rate  %.0f messages/s, %.1f ns each", messages,
 		    messages > 0 ? (double)PLX_NS_PER_S / messages : 0);
 	plx_app_say("bandwidth     %.1f MB/s = %.3f GiB/s = %.2f Gbit/s", bytes / MEGA,
@@ -55,7 +56,7 @@ static json_t *result_json(const struct ping_conf *conf, const struct ping_outco
 
 	json_object_set_new(object, "name", json_string(conf->name));
 	json_object_set_new(object, "provider", json_string(outcome->provider));
-	json_object_set_new(object, "idle", json_string("poll"));
+	json_object_set_new(object, "idle", json_string(outcome->idle));
 	json_object_set_new(object, "one_way", json_true());
 	set_count(object, "size_bytes", conf->size_bytes);
 	set_count(object, "count", outcome->one_way_count);

@@ -74,3 +74,21 @@ int open_loop_poll(void *arg, uint64_t now_ns)
 	}
 	return work;
 }
+
+/* Nothing tells of the next one but its time; nothing is due before the link is open, or once the
+ * end is waited for. */
+int open_loop_arm(void *arg, struct plx_sleep *sleep)
+{
+	const struct client *client = arg;
+	uint64_t tsc = plx_tsc();
+
+	if (!client->open || client->stopped || plx_timer_running(&client->deadline))
+		return 0;
+	if (client->sent - client->answered >= IN_FLIGHT_MAX)
+		return 0; /* an answer tells */
+	if (client->next_tsc <= (double)tsc)
+		plx_sleep_nap(sleep); /* it found no room */
+	else
+		plx_sleep_until(sleep, plx_tsc_to_ns((uint64_t)client->next_tsc));
+	return 0;
+}

@@ -49,6 +49,7 @@ struct ping_outcome {
 	uint64_t lost;                     /**< requests that nobody answered in time */
 	uint64_t again;                    /**< sends that found no room, and were tried again */
 	uint64_t one_way_count;            /**< measured messages of a one-way run */
+	char idle[64];                     /**< policy of the lcore */
 	char provider[32];
 	char provider_choice[128]; /**< why it is that one */
 	/** What ended it with a part measured: "SIGINT" or "SIGTERM", or why it failed. "":

@@ -157,7 +157,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 	struct plx_result result = {
 		.name = conf->name,
 		.provider = outcome->provider,
-		.idle = "poll",
+		.idle = outcome->idle,
 		.size_bytes = conf->size_bytes,
 		.elapsed_ns = outcome->elapsed_ns,
 		.lost = outcome->lost,

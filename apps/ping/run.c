@@ -133,6 +133,7 @@ static int run(struct client *client)
 		rc = plx_poller_add("open loop", open_loop_poll, client, 0, &sender);
 		if (rc)
 			return rc;
+		plx_poller_set_arm(sender, open_loop_arm, NULL);
 	}
 	plx_loop_run();
 	plx_timer_stop(&client->deadline);

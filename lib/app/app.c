@@ -131,7 +131,7 @@ static int bring_up(const struct plx_app *app, struct plx_eal_conf *conf)
 
 int plx_app_start(int argc, char **argv, const struct plx_app *app)
 {
-	struct plx_eal_conf conf = {0};
+	struct plx_eal_conf conf = {.idle = app->idle};
 	struct app_asked asked = {0};
 	int status = 0;
 

@@ -40,6 +40,7 @@ struct plx_app {
 	const char *summary; /**< one line */
 	const char *usage;   /**< lines for "Usage:", each "  plx-ping [EAL options] -- ..." */
 	const struct plx_app_option *options;
+	const char *idle; /**< --idle where the user does not give it; NULL: the EAL's default */
 	/** Check what the options say together; may be NULL. Return 0 or plx_fail(EINVAL, ...). */
 	int (*check)(void);
 };
@@ -80,7 +81,7 @@ int plx_parse_duration(const char *option, const char *text, uint64_t min_ns, ui
 struct plx_result {
 	const char *name;     /**< of the run: "tcp-poll" */
 	const char *provider; /**< "net" */
-	const char *idle;     /**< "poll" */
+	const char *idle;     /**< policy of the lcore that measured: "poll" */
 	uint64_t size_bytes;
 	uint64_t elapsed_ns;   /**< of the measured part */
 	uint64_t lost;         /**< requests without an answer */

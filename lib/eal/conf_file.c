@@ -191,7 +191,7 @@ static int fail_key(const struct source *source, const config_setting_t *setting
 {
 	const char *keys[OPT_COUNT], *key = config_setting_name(setting), *nearest;
 	unsigned line = config_setting_source_line(setting);
-	char all[256] = "";
+	char all[512] = "";
 	size_t count = 0, used = 0;
 
 	for (size_t i = 0; i < OPT_COUNT; i++)

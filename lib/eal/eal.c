@@ -26,7 +26,8 @@ static struct eal {
 	struct plx_lcore_map map;
 	struct eal_claims claims;
 	uint32_t main_lcore;
-	char *provider; /* NULL: the default */
+	struct plx_idle_conf *idle; /* of each place of the map */
+	char *provider;             /* NULL: the default */
 	enum plx_huge huge;
 	enum plx_numa numa;
 	size_t node_bytes[PLX_EAL_NODES_MAX];
@@ -62,6 +63,16 @@ static int check_provider(const struct plx_eal_conf *conf)
 	return eal.provider ? 0 : plx_fail(ENOMEM, "out of memory");
 }
 
+static int check_idle(const struct plx_eal_conf *conf)
+{
+	eal.idle = calloc(eal.map.count, sizeof(*eal.idle));
+	if (!eal.idle)
+		return plx_fail(ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < eal.map.count; i++)
+		eal.idle[i].crowded = eal_is_contested(&eal.map.places[i], &eal.claims);
+	return eal_idle_value(conf, &eal.map, eal.idle);
+}
+
 /* Everything that can be found wrong before anything is started. */
 static int check_all(const struct plx_eal_conf *conf)
 {
@@ -77,6 +88,8 @@ static int check_all(const struct plx_eal_conf *conf)
 		rc = eal_place(conf, eal.topo, !conf->dry_run, &eal.map, &eal.claims);
 	if (rc == 0)
 		rc = eal_main_lcore_value(conf, &eal.map, &eal.main_lcore);
+	if (rc == 0)
+		rc = check_idle(conf);
 	return rc;
 }
 
@@ -86,6 +99,7 @@ static void forget_all(void)
 	plx_lcore_map_fini(&eal.map);
 	plx_topo_close(eal.topo);
 	free(eal.provider);
+	free(eal.idle);
 	eal = (struct eal){0};
 }
 
@@ -112,7 +126,11 @@ static int start_lcores(bool catch_signals)
 		.catch_signals = catch_signals,
 	};
 
-	return plx_lcores_init(&conf);
+	int rc = plx_lcores_init(&conf);
+
+	for (uint32_t i = 0; rc == 0 && i < eal.map.count; i++)
+		plx_idle_set(eal.map.places[i].lcore_id, &eal.idle[i]); /* checked before */
+	return rc;
 }
 
 static int start_fabric(void)
@@ -224,12 +242,13 @@ static void add_lcores(struct eal_text *text)
 {
 	for (uint32_t i = 0; i < eal.map.count; i++) {
 		const struct plx_lcore_place *place = &eal.map.places[i];
-		char cpus[128];
+		char cpus[128], policy[64];
 
-		eal_text_add(text, "lcore %u: CPU %s, NUMA node %d%s\n", place->lcore_id,
+		eal_text_add(text, "lcore %u: CPU %s, NUMA node %d%s, idle %s\n", place->lcore_id,
 			     plx_cpuset_format(&place->cpus, cpus, sizeof(cpus)),
 			     plx_topo_cpu_node(eal.topo, plx_cpuset_next(&place->cpus, 0)),
-			     place->lcore_id == eal.main_lcore ? ", main" : "");
+			     place->lcore_id == eal.main_lcore ? ", main" : "",
+			     plx_idle_format(&eal.idle[i], policy, sizeof(policy)));
 	}
 }
 

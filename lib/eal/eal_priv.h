@@ -17,6 +17,11 @@
 	  "the same as a hexadecimal mask of CPUs: 0xf") \
 	X(STRING, MAIN_LCORE, 0, "main-lcore", "ID", main_lcore, "main_lcore", LCORES, \
 	  "the main thread's lcore (default: the least id)") \
+	X(STRING, IDLE, 0, "idle", "POLICY", idle, "idle", LCORES, \
+	  "what an lcore does that has nothing to do: poll,\n" \
+	  "event (sleep), adaptive[:latency|:balanced|:eco]\n" \
+	  "(poll, then sleep), or for each: 0:poll,1-3:event\n" \
+	  "(default: adaptive:balanced)") \
 	X(STRING, SOCKET_MEM, 0, "socket-mem", "MB,...", socket_mem, "socket_mem", MEMORY, \
 	  "memory to take at start on NUMA node 0, 1, ...;\n" \
 	  "K, M or G behind a number is its unit (default:\n" \
@@ -102,6 +107,11 @@ int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out);
 int eal_socket_mem_value(const struct plx_eal_conf *conf, const struct plx_topo *topo,
 			 size_t bytes[PLX_EAL_NODES_MAX], unsigned *count_out);
 
+/** idle.c: the policy of each of the map's lcores, in its order. idle_out: one for each place; what
+ * it says of the CPU stays. */
+int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
+		   struct plx_idle_conf *idle_out);
+
 /** One of the map's lcores; the least where the option is not set. */
 int eal_main_lcore_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
 			 uint32_t *lcore_out);
@@ -112,7 +122,11 @@ int eal_main_lcore_value(const struct plx_eal_conf *conf, const struct plx_lcore
 struct eal_claims {
 	int *fds;
 	unsigned count;
+	struct plx_cpuset contested; /* CPUs that another process has, or that lcores share */
 };
+
+/** Whether the lcore has no CPU to itself. */
+bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_claims *claims);
 
 /** Work out the lcores from conf and check them. Without --lcores and --coremask, one on a free
  * CPU. Claims the CPUs, and warns of those that another process has, or that lcores share.

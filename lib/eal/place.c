@@ -26,7 +26,8 @@ void eal_claims_drop(struct eal_claims *claims)
 	for (unsigned i = 0; i < claims->count; i++)
 		close(claims->fds[i]);
 	free(claims->fds);
-	*claims = (struct eal_claims){0};
+	claims->fds = NULL;
+	claims->count = 0;
 }
 
 static const char *name_holder(pid_t holder, char *out, size_t size)
@@ -87,6 +88,7 @@ static int place_one(const struct plx_topo *topo, struct plx_lcore_map *map_out,
 	if (first >= PLX_CPU_MAX)
 		return plx_fail(EINVAL, "no CPU is available to this process; widen its cpuset");
 	warn_none_free(allowed, first, first_holder);
+	plx_cpuset_add(&claims->contested, first);
 	return plx_lcore_map_single(first, map_out);
 }
 
@@ -115,13 +117,18 @@ static void warn_held(unsigned cpu, pid_t holder)
 		cpu, name_holder(holder, who, sizeof(who)));
 }
 
+static void add_all(struct plx_cpuset *to, const struct plx_cpuset *from)
+{
+	for (size_t w = 0; w < PLX_ARRAY_LEN(to->words); w++)
+		to->words[w] |= from->words[w];
+}
+
 static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
 {
 	struct plx_cpuset all = {0};
 
 	for (uint32_t i = 0; i < map->count; i++)
-		for (size_t w = 0; w < PLX_ARRAY_LEN(all.words); w++)
-			all.words[w] |= map->places[i].cpus.words[w];
+		add_all(&all, &map->places[i].cpus);
 	PLX_CPUSET_FOREACH (cpu, &all) {
 		pid_t holder = 0;
 		int fd;
@@ -129,8 +136,10 @@ static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
 
 		if (rc == 0)
 			rc = hold(claims, fd);
-		else if (rc == -EBUSY)
+		else if (rc == -EBUSY) {
 			warn_held(cpu, holder);
+			plx_cpuset_add(&claims->contested, cpu);
+		}
 		if (rc == -ENOMEM)
 			return rc;
 		if (rc && rc != -EBUSY) {
@@ -149,8 +158,13 @@ static bool is_within(const struct plx_cpuset *part, const struct plx_cpuset *wh
 	return true;
 }
 
+bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_claims *claims)
+{
+	return is_within(&place->cpus, &claims->contested);
+}
+
 /* Lcores share where a place's CPUs are fewer than the lcores that may run nowhere else. */
-static void warn_shared(const struct plx_lcore_map *map)
+static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *contested)
 {
 	for (uint32_t i = 0; i < map->count; i++) {
 		const struct plx_cpuset *cpus = &map->places[i].cpus;
@@ -167,6 +181,7 @@ static void warn_shared(const struct plx_lcore_map *map)
 			"at a time; give each lcore a CPU of its own",
 			plx_cpuset_format(&ids, lcores, sizeof(lcores)),
 			plx_cpuset_format(cpus, list, sizeof(list)));
+		add_all(contested, cpus);
 		return;
 	}
 }
@@ -191,7 +206,7 @@ int eal_place(const struct plx_eal_conf *conf, const struct plx_topo *topo, bool
 		plx_lcore_map_fini(&map);
 		return rc;
 	}
-	warn_shared(&map);
+	warn_shared(&map, &claims.contested);
 	*map_out = map;
 	*claims_out = claims;
 	return 0;

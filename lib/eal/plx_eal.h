@@ -22,6 +22,7 @@ struct plx_eal_conf {
 	const char *lcores;     /**< core list as for plx_lcore_map_parse_list; NULL: see init */
 	const char *coremask;   /**< hexadecimal mask instead of a list */
 	const char *main_lcore; /**< lcore id; NULL: the least */
+	const char *idle;       /**< "POLICY", or "LCORES:POLICY,...", as for plx_idle_parse */
 	const char *socket_mem; /**< "MB,MB,..." per NUMA node, or with K, M, G suffixes */
 	const char *huge;       /**< "2M", "1G" or "none" */
 	const char *numa;       /**< "strict", "prefer" or "any" */

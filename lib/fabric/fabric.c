@@ -49,31 +49,48 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	return 0;
 }
 
+static bool is_cold(const struct plx_set *set, uint64_t now_ns)
+{
+	return now_ns - set->last_work_ns > COLD_AFTER_NS && !set->tx_inflight;
+}
+
+/* all: the EQ too, whether it is time for it or not. */
+static int poll_set(struct plx_set *set, uint64_t now_ns, bool all)
+{
+	int done = set->links ? cq_poll(set) : 0;
+	uint32_t every = set->connecting ? set->driver->eq_pending_turns
+					 : set->driver->eq_every_turns;
+
+	if (++set->polls >= every || plx_unlikely(all)) {
+		set->polls = 0;
+		done += eq_poll(set);
+		set_register_new_zones(set);
+	}
+	if (done)
+		set->last_work_ns = now_ns;
+	return done;
+}
+
 /* Hot path: one call a turn. */
 static int poll_sets(void *arg, uint64_t now_ns)
 {
 	struct plx_fabric_lcore *home = arg;
+	bool all = plx_loop_falls_asleep();
 	int work = 0;
 
 	home->turn++;
 	for (struct plx_set *set = home->sets; set; set = set->next) {
+		bool woke = set->woke != WOKE_NOT;
+
 		if (set->links + set->listeners == 0)
 			continue;
-		if (now_ns - set->last_work_ns > COLD_AFTER_NS && home->turn % COLD_TURNS &&
-		    !set->tx_inflight)
+		if (is_cold(set, now_ns) && home->turn % COLD_TURNS && !all && !woke)
 			continue;
 
-		int done = set->links ? cq_poll(set) : 0;
-		uint32_t every = set->connecting ? set->driver->eq_pending_turns
-						 : set->driver->eq_every_turns;
+		int done = poll_set(set, now_ns, all || woke);
 
-		if (++set->polls >= every) {
-			set->polls = 0;
-			done += eq_poll(set);
-			set_register_new_zones(set);
-		}
-		if (done)
-			set->last_work_ns = now_ns;
+		if (plx_unlikely(woke))
+			fabric_judge(set, done, now_ns);
 		work += done;
 	}
 	if (home->attended || plx_unlikely(home->orphan_count))
@@ -100,6 +117,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 		goto free_home;
 	if (plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0)
 		goto destroy_pool;
+	plx_poller_set_arm(home->poller, fabric_arm, fabric_woke);
 	lcores[id] = home;
 	return home;
 

@@ -198,6 +198,9 @@ struct plx_listener {
 	uint16_t port;
 };
 
+/* What ended a sleep, as one set sees it. */
+enum set_woke { WOKE_NOT, WOKE_BY_IT, WOKE_BY_TIME, WOKE_OTHERWISE };
+
 struct plx_set {
 	struct plx_set *next;
 	struct plx_fabric_lcore *home;
@@ -207,6 +210,13 @@ struct plx_set {
 	uint32_t tx_inflight; /* of all its links */
 	uint32_t polls;
 	uint64_t last_work_ns;
+	enum set_woke woke;    /* sleep.c: how the last sleep ended, not judged yet */
+	bool armed;            /* the lcore sleeps on it */
+	bool liar;             /* its wait object is not to be believed */
+	uint32_t rescues;      /* less what it has told of since */
+	uint32_t spurious_now; /* since spurious_from_ns */
+	uint64_t spurious_from_ns;
+	uint64_t spurious; /* ever */
 	struct plx_log_limit log_limit;
 	uint32_t zones_registered; /* zones below this index were looked at */
 	struct fid_mr *mr[PLX_ZONE_MAX];
@@ -236,6 +246,12 @@ extern struct plx_log_component fabric_log;
 extern uint64_t fabric_incarnation;         /* random, of this process; constant after init */
 struct plx_fabric_lcore *fabric_here(void); /* opens it; NULL with an error text */
 int fabric_missing(void);
+
+/* sleep.c */
+int fabric_arm(void *arg, struct plx_sleep *sleep);
+void fabric_woke(void *arg, const struct plx_sleep *sleep);
+void fabric_judge(struct plx_set *set, int found, uint64_t now_ns);
+void fabric_distrust(struct plx_set *set, const char *why);
 
 /* orphan.c */
 int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool);

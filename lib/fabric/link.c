@@ -280,7 +280,7 @@ static bool look_after(struct plx_link *link)
 	return true;
 }
 
-/* Look at every link that asked for it. Return: how many. */
+/* Look at every link that asked for it. Return: for how many that changed something. */
 int link_look_after(struct plx_fabric_lcore *home)
 {
 	struct plx_link *list = home->attended;
@@ -290,11 +290,17 @@ int link_look_after(struct plx_fabric_lcore *home)
 	while (list) {
 		struct plx_link *link = list;
 
+		uint16_t wanted = link->want;
+
 		list = link->next_attended;
 		link->attended = false;
-		count++;
-		if (look_after(link) && (link->want & WANT_EVERY_TURN))
+		if (!look_after(link)) {
+			count++;
+			continue;
+		}
+		if (link->want & WANT_EVERY_TURN)
 			link_attend(link, 0);
+		count += !link->attended || link->want != wanted;
 	}
 	if (home->orphan_count)
 		orphan_reap(home);

@@ -17,12 +17,17 @@ static double top_ns(unsigned bucket)
 	return bucket % 2 ? octave * SQRT_2 : octave;
 }
 
+uint64_t idle_bucket_top_ns(unsigned bucket)
+{
+	return (uint64_t)top_ns(bucket);
+}
+
 static double middle_ns(unsigned bucket)
 {
 	return (top_ns(bucket) + (bucket ? top_ns(bucket - 1) : 0)) / 2;
 }
 
-static unsigned bucket_of(uint64_t gap_ns)
+unsigned idle_bucket_of(uint64_t gap_ns)
 {
 	unsigned log2, bucket;
 
@@ -79,6 +84,42 @@ static void choose(struct idle_policy *policy)
 								: policy->spin_max_ns;
 }
 
+double idle_policy_even_ns(const struct idle_policy *policy)
+{
+	return even_ns(&policy->costs);
+}
+
+/* The budget --------------------------------------------------------------------------------- */
+
+/* Time that was not used is kept for so long. */
+#define BUDGET_OVER_NS 1e7
+
+void idle_policy_set_budget(struct idle_policy *policy, double share)
+{
+	policy->budget = share;
+	policy->tokens_ns = share * BUDGET_OVER_NS;
+}
+
+uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns)
+{
+	double least = (double)(policy->costs.wake_ns + policy->costs.sleep_ns);
+	double allowed;
+
+	if (policy->budget >= 1)
+		return policy->spin_ns;
+	policy->tokens_ns += policy->budget * (double)(now_ns - policy->spun_from_ns);
+	policy->spun_from_ns = now_ns;
+	if (policy->tokens_ns > policy->budget * BUDGET_OVER_NS)
+		policy->tokens_ns = policy->budget * BUDGET_OVER_NS;
+	allowed = policy->tokens_ns > least ? policy->tokens_ns : least;
+	return (double)policy->spin_ns < allowed ? policy->spin_ns : (uint64_t)allowed;
+}
+
+void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns)
+{
+	policy->tokens_ns -= (double)polled_ns;
+}
+
 /* Learning ----------------------------------------------------------------------------------- */
 
 static void make_small(struct idle_policy *policy)
@@ -96,7 +137,7 @@ void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns)
 	policy->weight *= FADE;
 	if (policy->weight > WEIGHT_MAX)
 		make_small(policy);
-	policy->gaps[bucket_of(gap_ns)] += policy->weight;
+	policy->gaps[idle_bucket_of(gap_ns)] += policy->weight;
 	if (++policy->known % CHOOSE_EVERY == 0)
 		choose(policy);
 }
@@ -108,6 +149,7 @@ void idle_policy_init(struct idle_policy *policy, enum idle_algorithm algorithm,
 		.algorithm = algorithm,
 		.costs = *costs,
 		.spin_max_ns = spin_max_ns,
+		.budget = 1,
 		.weight = 1,
 	};
 	choose(policy);

@@ -35,6 +35,9 @@ struct idle_policy {
 	enum idle_algorithm algorithm;
 	struct idle_costs costs;
 	uint64_t spin_max_ns;
+	double budget;                 /* share of the time that may be polled; 1: all of it */
+	double tokens_ns;              /* of that, what is left over */
+	uint64_t spun_from_ns;         /* the last period began; 0: none did */
 	uint64_t known;                /* periods that were learned */
 	double weight;                 /* of the next one: older ones fade */
 	double gaps[IDLE_BUCKETS + 1]; /* weights of those of each length */
@@ -43,6 +46,23 @@ struct idle_policy {
 /* spin_max_ns: T is not longer. Forgets what was learned. */
 void idle_policy_init(struct idle_policy *policy, enum idle_algorithm algorithm,
 		      const struct idle_costs *costs, uint64_t spin_max_ns);
+
+/* share: 0 to 1, of the time, may be spent on polling, over some 10 ms; no budget by itself. One
+ * period may always poll for W + K. */
+void idle_policy_set_budget(struct idle_policy *policy, double share);
+
+/* An idle period begins. Returns for how long it may be polled: T, or less by the budget. */
+uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns);
+
+/* So much of the period was polled: taken from the budget, which may be overdrawn by W + K. */
+void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns);
+
+/* K + W / alpha: polling for longer than that costs more than a sleep. */
+double idle_policy_even_ns(const struct idle_policy *policy);
+
+/* The half octaves. */
+unsigned idle_bucket_of(uint64_t gap_ns);
+uint64_t idle_bucket_top_ns(unsigned bucket);
 
 /* The costs have changed, as measured: choose T anew. Keeps what was learned. */
 void idle_policy_set_costs(struct idle_policy *policy, const struct idle_costs *costs);

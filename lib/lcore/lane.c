@@ -105,7 +105,9 @@ int lane_send(struct lane *lane, struct bell *bell, uint32_t sender, const struc
 	/* D1; and A1 -> A2: the message, and all that its sender wrote before, is visible to the
 	 * receiver. */
 	atomic_store_explicit(&slot->sequence, lane->tail, memory_order_seq_cst);
+	LCORE_STEP();
 	ring(bell, sender);
+	wake_if_asleep(bell); /* behind S1, which is D1 */
 	return 0;
 }
 
@@ -184,6 +186,29 @@ unsigned lanes_receive(struct loop *loop, unsigned max)
 		received += receive_word(loop, (first / 64 + i) % BELL_WORDS, mask, max - received);
 	}
 	return received;
+}
+
+/* Sleeping --------------------------------------------------------------------------------- */
+
+/* Which bits stand tells nothing: they stay so. Who sets one just now rings before S2. */
+bool lanes_wait(struct loop *loop)
+{
+	for (unsigned i = 0; i < BELL_WORDS; i++) {
+		/* S4; and N2, as in receive_word. */
+		uint64_t bits = atomic_load_explicit(&loop->bell.lanes[i], memory_order_seq_cst);
+
+		for (; bits; bits &= bits - 1) {
+			unsigned at = (unsigned)__builtin_ctzll(bits);
+			struct lane *lane = atomic_load_explicit(&loop->in[i * 64 + at],
+								 memory_order_acquire);
+			struct message *slot = &lane->slots[lane->next % LANE_SLOTS];
+
+			if (atomic_load_explicit(&slot->sequence, memory_order_seq_cst) ==
+			    lane->next + 1)
+				return true;
+		}
+	}
+	return false;
 }
 
 /* Ending ----------------------------------------------------------------------------------- */

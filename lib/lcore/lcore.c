@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+
+#define TIMER_SLACK_NS 1UL /* sleeps end on time */
 
 PLX_LOG_COMPONENT(log_lcore, "lcore");
 
@@ -19,6 +22,7 @@ static _Atomic uint32_t main_id = PLX_LCORE_NONE;
 /* Main thread alone. */
 static const struct plx_topo *topo;
 static struct plx_cpuset old_cpus; /* of the main thread, before it was pinned */
+static unsigned long old_slack_ns; /* the same */
 
 /* Loops ------------------------------------------------------------------------------------ */
 
@@ -29,7 +33,7 @@ static size_t loop_bytes(void)
 	return sizeof(struct loop) + others_size();
 }
 
-static struct loop *loop_create(void)
+static struct loop *loop_create(int eventfd)
 {
 	struct loop *loop = mmap(NULL, loop_bytes(), PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -43,11 +47,14 @@ static struct loop *loop_create(void)
 	memset(loop + 1, 0, others_size()); /* its slots would lie with whoever sends first */
 	others_init(loop, loop + 1);        /* cannot fail: constants */
 	wheel_init(&loop->wheel, plx_now_ns());
+	loop->bell.eventfd = eventfd;
+	idle_init(loop);
 	return loop;
 }
 
 static void loop_destroy(struct loop *loop)
 {
+	fds_fini(loop);
 	pollers_fini(&loop->pollers);
 	wheel_fini(&loop->wheel);
 	munmap(loop, loop_bytes());
@@ -84,12 +91,16 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 {
 	char text[LCORE_TEXT_BYTES];
 	struct loop *loop;
-	int err = plx_topo_pin(on, &lcore->cpus);
+	int err = plx_topo_pin(on, &lcore->cpus), eventfd;
 
 	if (err)
 		return plx_fail_in(err, "%s: ", lcore_text(lcore, text));
 	lcore_settle(lcore->node);
-	loop = loop_create();
+	eventfd = wake_open(lcore->id);
+	if (eventfd < 0)
+		return eventfd;
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* cannot fail; by default 50 us */
+	loop = loop_create(eventfd);
 	if (!loop)
 		return plx_fail(ENOMEM, "%s: no memory for its loop (%zu bytes)",
 				lcore_text(lcore, text), loop_bytes());
@@ -169,6 +180,7 @@ static void leave_main(void)
 	plx_lcore_vars_tls = NULL;
 	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
 	lcore_clear(&lcores[id]);
+	prctl(PR_SET_TIMERSLACK, old_slack_ns);
 	if (plx_topo_pin(topo, &old_cpus))
 		plx_log(&log_lcore, PLX_LOG_WARNING,
 			"the main thread did not get its old CPUs back: %s", plx_error());
@@ -189,6 +201,19 @@ static int enter_main(uint32_t id)
 	atomic_store_explicit(&lcores[id].state, PLX_LCORE_RUNNING, memory_order_relaxed);
 	atomic_store_explicit(&main_id, id, memory_order_relaxed);
 	return 0;
+}
+
+/* On the main lcore's CPU, woken from another one; where there is none it is guessed. */
+static void measure_wake_cost(const struct lcore *lcore)
+{
+	struct plx_cpuset others = old_cpus;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(others.words); i++)
+		others.words[i] &= ~lcore->cpus.words[i];
+	if (plx_cpuset_count(&others) == 0)
+		return;
+	wake_cost_measure(topo, &others);
+	idle_init(loop_self);
 }
 
 static void end_workers(void)
@@ -231,16 +256,18 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	err = plx_topo_pinned(topo, &old_cpus);
 	if (err)
 		return err;
+	old_slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
 	for (uint32_t i = 0; i < conf->map->count; i++)
 		set_up(&conf->map->places[i]);
 	err = enter_main(id);
 	if (err)
 		return err;
+	measure_wake_cost(&lcores[id]);
 	err = start_workers(conf->map);
 	if (err)
 		goto undo_main;
 	if (conf->catch_signals)
-		signals_catch();
+		stop_catch_signals();
 	atomic_store_explicit(&lcore_count, conf->map->count, memory_order_relaxed);
 	return 0;
 
@@ -294,7 +321,7 @@ int plx_lcores_fini(uint64_t timeout_ns)
 		return err;
 	end_workers();
 	leave_main();
-	signals_release();
+	stop_release_signals();
 	atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
 	return 0;
 }

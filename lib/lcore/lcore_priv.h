@@ -5,13 +5,20 @@
 #ifndef LCORE_PRIV_H
 #define LCORE_PRIV_H
 
+#include "idle_policy.h"
 #include "plx_lcore.h"
 #include "plx_ring.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
+
+/* Between two steps of a protocol: tests/stress/sleep_test.c delays there. */
+#ifndef LCORE_STEP
+#define LCORE_STEP() ((void)0)
+#endif
 
 /* Pollers: poller.c ------------------------------------------------------------------------ */
 
@@ -32,6 +39,18 @@ uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns);
 
 void pollers_fini(struct pollers *pollers);
 
+/* Ask each one without a period what an lcore that is about to sleep must wait for. anyway: go on
+ * where one refuses. Returns whether all were asked. *unsure_out: the last one that refused, or
+ * that cannot be asked, and so cannot be waited for; NULL: none. */
+bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway,
+		 struct plx_poller **unsure_out);
+
+/* When the next one with a period is due; UINT64_MAX: there is none. */
+uint64_t pollers_due_ns(const struct pollers *pollers);
+
+/* Tell all that were armed that the sleep is over. */
+void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep);
+
 struct plx_poller {
 	plx_poller_fn fn;
 	void *arg;
@@ -45,6 +64,9 @@ struct plx_poller {
 	struct pollers *owner;
 	uint64_t random;      /* for the distance between two calls that are timed */
 	uint32_t until_timed; /* calls until one is timed */
+	plx_poller_arm_fn arm;
+	plx_poller_woke_fn woke;
+	uint64_t looked_calls, looked_busy; /* idle_watch.c: what calls and busy_calls were */
 };
 
 /* Never due: one comparison serves "not yet" and "not any more". */
@@ -140,10 +162,17 @@ struct lane {
 /* What an idle lcore looks at: one line, however many lcores there are. */
 struct bell {
 	alignas(PLX_CACHE_LINE) _Atomic uint64_t lanes[BELL_WORDS]; /* a bit for each sender's id */
-	_Atomic uint64_t others; /* 1: some thread that is no lcore has sent something */
-	struct lane *waiting;    /* the receiver's own: lanes that it has responses for, but that
-				    had no room */
+	_Atomic uint64_t others;   /* OTHERS_RING, OTHERS_SIGNALS */
+	struct lane *waiting;      /* the receiver's own: lanes that it has responses for, but that
+				      had no room */
+	_Atomic uint32_t sleeping; /* 1: whoever sends, and takes that away, writes the eventfd */
+	int eventfd;               /* constant */
+	_Atomic uint64_t rung_tsc; /* when it was written */
 };
+
+/* Some thread that is no lcore has sent something; has fired a signal. */
+#define OTHERS_RING    1
+#define OTHERS_SIGNALS 2
 
 static_assert(sizeof(struct bell) == PLX_CACHE_LINE, "a bell is one line");
 
@@ -187,8 +216,25 @@ static inline bool bell_is_silent(const struct bell *bell)
 	return !any && !bell->waiting;
 }
 
-/* Receive up to MESSAGES_TURN_MAX messages. Returns how many. */
+/* Receive up to MESSAGES_TURN_MAX messages and signals. Returns how many. */
 unsigned messages_receive(struct loop *loop);
+
+/* Whether there is a message in some lane whose bit is set, or the others' bell was rung: what an
+ * lcore that has said that it sleeps looks at once more. */
+bool messages_wait(struct loop *loop);
+bool lanes_wait(struct loop *loop);
+
+/* Signals: signal.c ------------------------------------------------------------------------ */
+
+#define SIGNALS_TURN_MAX 16
+
+struct signals {
+	_Atomic(struct plx_signal *) fired; /* a stack; whoever fires pushes */
+	struct plx_signal *first;           /* the lcore's own: taken from it, in order */
+};
+
+/* Call the functions of up to SIGNALS_TURN_MAX signals. Returns how many. */
+unsigned signals_run(struct loop *loop);
 
 /* Free what messages_receive receives from. Returns how many messages were left. */
 uint64_t messages_fini(struct loop *loop);
@@ -218,10 +264,143 @@ struct loop_counts {
 	_Atomic uint64_t longest_turn_cycles;
 };
 
+/* Idle: idle.c, sleep.c, idle_watch.c, and wake_cost.c ----------------------------------------- */
+
+#define SLEEP_FDS_MAX 32
+
+/* What a sleep waits for. The first descriptor is the eventfd. */
+struct plx_sleep {
+	uint64_t until_ns;
+	enum plx_wake_cause limited_by; /* what until_ns is: TIMER, CAP or NAP */
+	bool unsure;                    /* something in it cannot be waited for */
+	int ready;                      /* descriptors; what ppoll returned */
+	uint32_t count;
+	struct pollfd fds[SLEEP_FDS_MAX];
+	struct plx_poller *whose[SLEEP_FDS_MAX];
+	struct plx_poller *arming; /* that adds to it now */
+};
+
+/* Written by the lcore, read by any thread. */
+struct idle_counts {
+	_Atomic uint64_t periods; /* turns without work in a row */
+	_Atomic uint64_t sleeps;
+	_Atomic uint64_t naps; /* of those */
+	_Atomic uint64_t wakes[PLX_WAKE_CAUSES];
+	_Atomic uint64_t late;     /* sleeps given up: a message came meanwhile */
+	_Atomic uint64_t refused;  /* ... a poller had work, or could not be waited for */
+	_Atomic uint64_t spurious; /* woken, and there was nothing */
+	_Atomic uint64_t rescues;  /* not woken, and there was work */
+	_Atomic uint64_t asleep_ns;
+	_Atomic uint64_t wake_ns[PLX_WAKE_BUCKETS];            /* so many wake-ups took so long */
+	_Atomic uint64_t spin_ns, cost_wake_ns, cost_sleep_ns; /* of the policy now */
+	_Atomic(const char *) awake_by; /* a poller that lets the lcore never sleep; or NULL */
+	_Atomic bool crowded;
+};
+
+/* idle_watch.c: what it saw when it looked last. */
+struct idle_watch {
+	uint64_t at_ns, cpu_ns, awake_cycles;
+	uint64_t named_at_ns, sleeps;
+	uint64_t crowded_until_ns;
+	unsigned crowded_looks; /* in a row */
+	bool told;              /* in the log */
+};
+
+struct idle {
+	alignas(PLX_CACHE_LINE) struct idle_counts counts;
+	/* The lcore's own. */
+	struct plx_idle_conf conf; /* without zeroes, but for the costs */
+	struct idle_policy policy;
+	uint64_t wake_ns, sleep_ns; /* what the policy reckons with */
+	uint64_t wake_first_ns;     /* as given, or measured at start */
+	uint32_t followed;          /* wake-ups since, that it was corrected by */
+	uint64_t began_ns;          /* of the present idle period */
+	uint64_t expect_ns;         /* work is expected at about this time */
+	uint64_t polled_ns;         /* of it, before it was slept */
+	uint64_t gap_ns;            /* of the last idle period: to be learned when there is time */
+	uint64_t nap_ns;            /* of the next one */
+	uint32_t refusals;          /* in a row */
+	bool slept;                 /* in this idle period */
+	bool gap_known;
+	bool crowded;
+	struct plx_poller *unsure; /* that cannot be waited for, when last asked; or NULL */
+	uint64_t look_at_ns;       /* next */
+	struct idle_watch watch;
+};
+
+#define IDLE_NEVER UINT64_MAX
+
+/* The default policy. */
+void idle_init(struct loop *loop);
+
+/* Set a policy that was checked. */
+void idle_apply(struct loop *loop, const struct plx_idle_conf *conf);
+
+/* What the policy reckons with has changed. */
+void idle_costs_changed(struct idle *idle);
+
+/* Call it every so many turns. Now and then it looks: is somebody else on the lcore's CPU, and what
+ * keeps it awake? idle_watch.c */
+void idle_look(struct loop *loop);
+
+/* A turn without work, and the first one of an idle period, or one that is late enough to sleep. */
+void idle_turn(struct loop *loop);
+
+/* The idle period has ended with work. */
+void idle_end(struct loop *loop);
+
+/* Measure what it costs to sleep and to wake, once in a process. on: CPUs for a thread that helps.
+ */
+void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on);
+void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out);
+
+/* sleep.c: sleep until there is work, until_ns, or the cap. Returns the work of the turn behind it;
+ * 0 also where it did not come to that. */
+uint64_t sleep_until_work(struct loop *loop);
+
+/* One turn: loop.c. */
+uint64_t loop_turn(struct loop *loop);
+/* The time between the two belongs to no turn: the lcore slept. */
+void loop_skip_time(struct loop *loop, uint64_t from_tsc, uint64_t to_tsc);
+bool loop_asked_to_stop(const struct loop *loop);
+
+/* wake.c: eventfds are of the process, and stay. Return: the one of lcore id; -errno with text. */
+int wake_open(uint32_t id);
+void wake_clear(int eventfd);
+void wake_all(void); /* Thread: any + signal handlers */
+void wake_write(struct bell *bell);
+
+/* Descriptors: fd.c ------------------------------------------------------------------------ */
+
+struct fds {
+	int epoll;
+	uint32_t until_look; /* turns */
+	struct plx_poller *poller;
+	struct plx_fd *first;
+	struct epoll_event *events; /* of the look that goes on */
+	unsigned event_count;       /* 0: none does */
+};
+
+void fds_fini(struct loop *loop);
+
+static inline bool fds_is_poller(const struct fds *fds, const struct plx_poller *poller)
+{
+	return fds && fds->poller == poller;
+}
+
+/* Behind a message: S2 of sleep.c. */
+static inline void wake_if_asleep(struct bell *bell)
+{
+	LCORE_STEP();
+	if (plx_unlikely(atomic_load_explicit(&bell->sleeping, memory_order_seq_cst)))
+		wake_write(bell);
+}
+
 struct loop {
 	/* Written and read by the lcore alone. */
 	alignas(PLX_CACHE_LINE) uint64_t turn_tsc; /* when the turn began; 0: none did */
 	uint64_t now_ns;                           /* the same in ns */
+	uint64_t sleep_at_ns;     /* of this idle period; 0: there is none; IDLE_NEVER: poll */
 	struct loop_share *share; /* that the turn before is charged to: busy or idle */
 	struct pollers pollers;
 	uint32_t first_lane; /* where the next look into the lanes begins */
@@ -233,8 +412,11 @@ struct loop {
 	/* Written when a lane is made. */
 	alignas(PLX_CACHE_LINE) _Atomic(struct lane *) in[PLX_LCORE_MAX]; /* by the sender's id */
 	struct plx_ring *others; /* of threads that are no lcores */
-	_Atomic bool running;    /* inside plx_loop_run */
+	struct signals signals;
+	struct fds *fds;      /* NULL: none yet */
+	_Atomic bool running; /* inside plx_loop_run */
 	/* The lcore's own. */
+	struct idle idle;
 	alignas(PLX_CACHE_LINE) struct plx_timer_wheel wheel;
 	struct lane *out[PLX_LCORE_MAX]; /* by the receiver's id: what this lcore sends on */
 	alignas(4096) char vars[PLX_LCORE_VAR_BYTES]; /* plx_lcore_var: not touched before it is
@@ -317,7 +499,7 @@ int lcore_wait_idle(struct lcore *lcore, const struct timespec *deadline);
 /* timeout_ns from now on. Returns deadline_out, or NULL for one that never comes. */
 const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *deadline_out);
 
-/* Stopping: signals.c ---------------------------------------------------------------------- */
+/* Stopping: stop.c ---------------------------------------------------------------------- */
 
 /* Written once or twice in all, and read by every loop in every turn: a line of its own. */
 extern struct stop_line {
@@ -326,9 +508,9 @@ extern struct stop_line {
 } lcore_stop;
 
 /* Catch SIGINT and SIGTERM. */
-void signals_catch(void);
+void stop_catch_signals(void);
 
-/* Give back what signals_catch took, if it did, and forget that a stop was asked for. */
-void signals_release(void);
+/* Give back what stop_catch_signals took, if it did, and forget that a stop was asked for. */
+void stop_release_signals(void);
 
 #endif

@@ -6,6 +6,7 @@
  *     work += messages from other threads    at most MESSAGES_TURN_MAX
  *     work += every poller                   each bounds itself
  *     work += timers that are due            at most WHEEL_TURN_MAX
+ *     idle(work)                             nothing for long: idle.c, and sleep.c
  *
  * A turn that does nothing is made of one clock reading, a look at the doorbell's line, one
  * comparison for all timers, and two counters, however many lcores there are. Nothing in it
@@ -14,6 +15,8 @@
 #include "lcore_priv.h"
 
 #include <limits.h>
+
+#define LOOK_TURNS 4096 /* for whether it is time to look at how the lcore fares */
 
 /* The time from the start of one turn to that of the next one belongs to the first: so one clock
  * reading per turn is enough to know all of it. */
@@ -39,19 +42,15 @@ static uint64_t fire_timers(struct loop *loop)
 static uint64_t receive_messages(struct loop *loop)
 {
 	unsigned sent = 0;
-	unsigned received;
 
 	if (plx_likely(bell_is_silent(&loop->bell)))
 		return 0;
 	if (plx_unlikely(loop->bell.waiting))
 		sent = replies_retry(loop);
-	received = messages_receive(loop);
-	if (received)
-		counter_add(&loop->counts.messages, received);
-	return sent + received;
+	return sent + messages_receive(loop);
 }
 
-static uint64_t turn(struct loop *loop)
+uint64_t loop_turn(struct loop *loop)
 {
 	uint64_t tsc = plx_tsc();
 	uint64_t work;
@@ -77,9 +76,15 @@ static void enter(struct loop *loop)
 		loop->turn_tsc = plx_tsc();
 }
 
-static bool asked_to_stop(const struct loop *loop)
+void loop_skip_time(struct loop *loop, uint64_t from_tsc, uint64_t to_tsc)
 {
-	/* S2 <- S1 of signals.c */
+	charge_last_turn(loop, from_tsc);
+	loop->turn_tsc = to_tsc;
+}
+
+bool loop_asked_to_stop(const struct loop *loop)
+{
+	/* S2 <- S1 of stop.c */
 	return loop->quit || atomic_load_explicit(&lcore_stop.asked, memory_order_acquire);
 }
 
@@ -98,8 +103,16 @@ int plx_loop_run(void)
 	enter(loop);
 	/* Relaxed: a hint for other threads. */
 	atomic_store_explicit(&loop->running, true, memory_order_relaxed);
-	while (!asked_to_stop(loop))
-		turn(loop); /* idle(work): this loop spins, whatever turn() says it did */
+	for (uint32_t turns = 1; !loop_asked_to_stop(loop); turns++) {
+		bool worked = loop_turn(loop) > 0;
+
+		if (plx_unlikely(turns % LOOK_TURNS == 0))
+			idle_look(loop);
+		if (worked && loop->sleep_at_ns && loop->sleep_at_ns != IDLE_NEVER)
+			idle_end(loop);
+		if (!worked && plx_unlikely(loop->now_ns >= loop->sleep_at_ns) && !loop->quit)
+			idle_turn(loop);
+	}
 	atomic_store_explicit(&loop->running, false, memory_order_relaxed);
 	charge_last_turn(loop, plx_tsc());
 	loop->turn_tsc = 0; /* what comes until the next run is nobody's turn */
@@ -130,7 +143,7 @@ int plx_loop_turn(void)
 				"from the callback instead",
 				plx_lcore_id());
 	enter(loop);
-	work = turn(loop);
+	work = loop_turn(loop);
 	loop->entered = false;
 	return work > INT_MAX ? INT_MAX : (int)work;
 }

@@ -5,7 +5,8 @@
  * Whoever pushes on that ring sets its bit of the doorbell, every time; the receiver clears the bit
  * and then empties the ring. Both are read-modify-writes of one word, so one comes first: if the
  * sender's does, the receiver's reads from it, and sees the push (B1 -> B2); if the receiver's
- * does, the bit stays set. So this bell needs no more than acquire and release. */
+ * does, the bit stays set. So this bell needs no more than acquire and release. That the receiver
+ * is not asleep behind it is another matter: there setting the bit is S1 of sleep.c. */
 #include "lcore_priv.h"
 
 #include <string.h>
@@ -56,8 +57,10 @@ static int others_send(struct loop *loop, const struct message *message)
 {
 	if (!plx_ring_push(loop->others, message))
 		return -EAGAIN; /* the ring counts it */
-	/* B1 -> B2 */
-	atomic_fetch_or_explicit(&loop->bell.others, 1, memory_order_release);
+	LCORE_STEP();
+	/* B1 -> B2, and S1 */
+	atomic_fetch_or_explicit(&loop->bell.others, OTHERS_RING, memory_order_seq_cst);
+	wake_if_asleep(&loop->bell);
 	return 0;
 }
 
@@ -66,14 +69,12 @@ static unsigned others_receive(struct loop *loop, unsigned max)
 	unsigned received = 0;
 	struct message message;
 
-	/* B2 <- B1 */
-	atomic_exchange_explicit(&loop->bell.others, 0, memory_order_acquire);
 	while (received < max && plx_ring_pop(loop->others, &message)) {
 		received++;
 		message_deliver(&message);
 	}
 	if (received == max) /* there may be more; relaxed: the next look is ours again */
-		atomic_fetch_or_explicit(&loop->bell.others, 1, memory_order_relaxed);
+		atomic_fetch_or_explicit(&loop->bell.others, OTHERS_RING, memory_order_relaxed);
 	return received;
 }
 
@@ -82,12 +83,28 @@ static unsigned others_receive(struct loop *loop, unsigned max)
 unsigned messages_receive(struct loop *loop)
 {
 	struct bell *bell = &loop->bell;
-	unsigned received = 0;
+	unsigned received = 0, signals = 0;
 
-	/* Relaxed: others_receive looks at it again. */
-	if (atomic_load_explicit(&bell->others, memory_order_relaxed))
-		received = others_receive(loop, MESSAGES_TURN_MAX / 2);
-	return received + lanes_receive(loop, MESSAGES_TURN_MAX - received);
+	/* Relaxed: it is looked at again. */
+	if (atomic_load_explicit(&bell->others, memory_order_relaxed)) {
+		/* B2 <- B1 */
+		uint64_t rung = atomic_exchange_explicit(&bell->others, 0, memory_order_acquire);
+
+		if (rung & OTHERS_SIGNALS)
+			signals = signals_run(loop);
+		if (rung & OTHERS_RING)
+			received = others_receive(loop, MESSAGES_TURN_MAX / 2);
+	}
+	received += lanes_receive(loop, MESSAGES_TURN_MAX - received);
+	if (received)
+		counter_add(&loop->counts.messages, received);
+	return received + signals;
+}
+
+bool messages_wait(struct loop *loop)
+{
+	/* S4 */
+	return atomic_load_explicit(&loop->bell.others, memory_order_seq_cst) || lanes_wait(loop);
 }
 
 uint64_t messages_fini(struct loop *loop)

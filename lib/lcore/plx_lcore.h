@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * Lcores: threads pinned to CPUs, the loop that each of them runs, what the loop calls (pollers and
- * timers), messages between them, and variables of which each has its own.
+ * Lcores: threads pinned to CPUs, the loop that each of them runs, what the loop calls (pollers,
+ * timers, descriptors and signals), messages between them, how long they poll before they sleep,
+ * and variables of which each has its own.
  *
  * One turn of the loop reads the clock once, takes messages from other threads, calls every poller,
  * and then the timers that are due. User code runs inside those calls, to completion, and must not
- * block.
+ * block. Where turns find nothing, plx_loop_run sleeps as its idle policy says.
  */
 #ifndef PLX_LCORE_H
 #define PLX_LCORE_H
@@ -98,7 +99,8 @@ int plx_stop_signal(void);
 
 /* Loop ------------------------------------------------------------------------------------- */
 
-/** Run the calling lcore's loop until plx_stop or plx_loop_quit. Thread: an lcore.
+/** Run the calling lcore's loop until plx_stop or plx_loop_quit. It sleeps where there is nothing
+ * to do, if the lcore's idle policy says so: see plx_idle_set. Thread: an lcore.
  * Return: 0; -ENOENT not an lcore; -EBUSY inside a loop already. */
 int plx_loop_run(void);
 
@@ -108,7 +110,7 @@ bool plx_loop_is_running(uint32_t id);
 /** Let the calling lcore's loop return after this turn. Thread: an lcore. */
 void plx_loop_quit(void);
 
-/** One turn, for an lcore that has a loop of its own. Thread: an lcore.
+/** One turn, for an lcore that has a loop of its own. Never sleeps. Thread: an lcore.
  * Return: how much work was done; 0 idle; -ENOENT not an lcore; -EBUSY inside a turn already. */
 int plx_loop_turn(void);
 
@@ -116,8 +118,9 @@ int plx_loop_turn(void);
  * threads, plx_now_ns(). Thread: any. */
 uint64_t plx_loop_now_ns(void);
 
-/** Called each turn. Does a bounded amount of work and returns how much: 0 only if there was none,
- * as the busy time and (later) sleeping depend on it. */
+/** Called each turn. Does a bounded amount of work and returns how much: 0 if, and only if, there
+ * was none, as the busy time and sleeping depend on it. One that says that it worked where it did
+ * not keeps its lcore awake; plx_idle_stats names it. */
 typedef int (*plx_poller_fn)(void *arg, uint64_t now_ns);
 
 struct plx_poller;
@@ -143,8 +146,200 @@ struct plx_poller_stats {
 	uint64_t cycles;     /**< estimate: one call in 64, at random, is timed */
 };
 
+/* A poller and an lcore that sleeps. One without a period has to say what its work will be told
+ * by; where it says nothing the lcore only takes naps: sleeps of 50 us to 1 ms, the longer the less
+ * there is to do. One with a period needs nothing: the lcore wakes when it is due. */
+
+struct plx_sleep;
+
+/** The lcore is about to sleep. Say with plx_sleep_on and plx_sleep_until what ends the sleep, and
+ * make sure that it will: what comes from now on must do so. Return: 0; -EAGAIN there is work, or
+ * sleeping is not safe. After several such refusals without any work the lcore naps. */
+typedef int (*plx_poller_arm_fn)(void *arg, struct plx_sleep *sleep);
+
+/** The sleep that arm was asked for is over; the poller is called next. */
+typedef void (*plx_poller_woke_fn)(void *arg, const struct plx_sleep *sleep);
+
+/** Whether the sleep ended since it was time, and no descriptor was ready. In woke. */
+bool plx_sleep_ended_by_time(const struct plx_sleep *sleep);
+
+/** Let the lcore sleep when that poller has nothing to do. woke may be NULL. Thread: its lcore. */
+void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_poller_woke_fn woke);
+
+/** Set by lib/lcore alone. */
+extern __thread bool plx_loop_falls_asleep_tls __attribute__((tls_model("initial-exec")));
+
+/** Whether this turn is the last one before the lcore sleeps, if nothing is found: a poller that
+ * looks into some places only now and then looks into all of them. Thread: an lcore. */
+static inline bool plx_loop_falls_asleep(void)
+{
+	return plx_loop_falls_asleep_tls;
+}
+
+/** There is something that nothing will tell of: let the lcore nap. In arm. */
+void plx_sleep_nap(struct plx_sleep *sleep);
+
+/** End the sleep when fd is readable. In arm. */
+void plx_sleep_on(struct plx_sleep *sleep, int fd);
+
+/** End the sleep at that time. In arm. */
+void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns);
+
+/** Whether fd ended the sleep, or was ready when it ended. In woke. */
+bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd);
+
 /** Statistics of the calling lcore's i-th poller. Return: 0; -ENOENT. Thread: the lcore. */
 int plx_poller_stats(uint32_t i, struct plx_poller_stats *stats_out);
+
+/* Idle ------------------------------------------------------------------------------------- */
+
+/** What plx_loop_run does while turns find nothing. */
+enum plx_idle_mode {
+	PLX_IDLE_ADAPTIVE, /**< polls as long as that is worth its CPU time, then sleeps */
+	PLX_IDLE_POLL,     /**< polls, always */
+	PLX_IDLE_EVENT,    /**< sleeps as soon as a turn did nothing */
+};
+
+/** How long ADAPTIVE polls. lib/lcore/idle_policy.h has the arithmetic. */
+enum plx_idle_algorithm {
+	PLX_IDLE_LEARNED, /**< what would have cost least in the idle periods before */
+	PLX_IDLE_FIXED,   /**< until polling has cost as much as a sleep: at most twice the best */
+};
+
+/** ns of latency that 1 ns of CPU time is worth. */
+#define PLX_IDLE_LATENCY  0.02
+#define PLX_IDLE_BALANCED 0.1
+#define PLX_IDLE_ECO      1.0
+
+/** A zero stands for the default. */
+struct plx_idle_conf {
+	enum plx_idle_mode mode;
+	enum plx_idle_algorithm algorithm;
+	double alpha;          /**< 0.001 to 1000; default: PLX_IDLE_BALANCED */
+	double budget;         /**< share of the CPU that polling for nothing may take, on average:
+				    0.001 to 1; default: 1 */
+	uint64_t spin_max_ns;  /**< polls no longer; default: 2 ms */
+	uint64_t sleep_max_ns; /**< looks at everything after so long, whatever happened; default: 1
+				    s; UINT64_MAX: never */
+	uint64_t wake_ns;      /**< until a sleeping lcore runs; default: measured, and followed */
+	uint64_t sleep_ns;     /**< CPU time of falling asleep and waking; default: measured */
+	bool crowded;          /**< the lcore's CPU is known not to be its own: begin as if that had
+				    been noticed */
+};
+
+/** Set the policy of lcore id; by default all zeroes. Thread: that lcore; or the main thread while
+ * that one runs nothing. Return: 0; -ENOENT no such lcore; -EINVAL out of range. */
+int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf);
+
+/** The policy of lcore id as it was set. Thread: as plx_idle_set. Return: 0; -ENOENT. */
+int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out);
+
+/** "poll", "event", or "adaptive", behind which may stand ":latency", ":balanced" or ":eco",
+ * ":learned" or ":fixed", and a budget such as ":20%", in any order. option: for the error text.
+ * Return: 0; -EINVAL. */
+int plx_idle_parse(const char *option, const char *text, struct plx_idle_conf *conf_out);
+
+/** The same for people: "adaptive:balanced:learned". Returns out. */
+const char *plx_idle_format(const struct plx_idle_conf *conf, char *out, size_t size);
+
+/** Work is expected at about time_ns, such as the reply to a request: an lcore that is ADAPTIVE
+ * stays awake until then, and half as long again, if polling up to there costs less than to sleep.
+ * Only the last call counts, and any work ends it. Thread: an lcore. */
+void plx_loop_expect(uint64_t time_ns);
+
+/** What ended a sleep. */
+enum plx_wake_cause {
+	PLX_WAKE_MESSAGE, /**< a message, a signal, or plx_stop */
+	PLX_WAKE_POLLER,  /**< a descriptor of a poller: completions and events of links */
+	PLX_WAKE_FD,      /**< one of plx_fd_add */
+	PLX_WAKE_TIMER,   /**< a timer, or a poller with a period */
+	PLX_WAKE_CAP,     /**< sleep_max_ns */
+	PLX_WAKE_NAP,     /**< the end of a nap */
+	PLX_WAKE_CAUSES,
+};
+
+/** Bucket i: up to 512 ns * 2^(i / 2); the last one: longer. */
+#define PLX_WAKE_BUCKETS 25
+
+/** Of all time since plx_lcores_init. */
+struct plx_idle_stats {
+	uint64_t periods; /**< runs of turns without work */
+	uint64_t sleeps;  /**< naps are among them */
+	uint64_t naps;    /**< timed: some poller cannot be waited for */
+	uint64_t wakes[PLX_WAKE_CAUSES];
+	uint64_t late;     /**< sleeps given up, as a message came just then */
+	uint64_t refused;  /**< sleeps given up, as a poller had work, or did not know */
+	uint64_t spurious; /**< woken by a message or a descriptor, with nothing to do behind it */
+	uint64_t rescues; /**< not woken, and there was work: what should have woken it is broken */
+	uint64_t asleep_ns;
+	uint64_t wake_hist[PLX_WAKE_BUCKETS]; /**< wake-ups by messages and timers: from the event
+						   to the loop */
+	uint64_t spin_ns;                     /**< polls so long now */
+	uint64_t wake_ns;                     /**< what the policy reckons with */
+	uint64_t sleep_ns;
+	const char *awake_by; /**< the poller that kept the lcore from sleeping for the last
+				   second, by work or by what it said in arm; NULL: none */
+	bool crowded;         /**< somebody else runs on its CPU: it sleeps early */
+};
+
+/** A snapshot, as plx_lcore_stats. Return: 0; -ENOENT. Thread: any. */
+int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out);
+
+/** The upper end of a bucket of wake_hist; UINT64_MAX: of the last. */
+uint64_t plx_wake_bucket_ns(unsigned bucket);
+
+/* Descriptors ------------------------------------------------------------------------------ */
+
+struct plx_fd;
+
+/** events: of epoll(7), those that are there. Runs on the lcore. */
+typedef void (*plx_fd_fn)(int fd, uint32_t events, void *arg);
+
+/** Let the calling lcore's loop call fn when one of `events` (EPOLLIN, EPOLLOUT, EPOLLRDHUP,
+ * EPOLLPRI; with EPOLLET only when it comes up, with EPOLLONESHOT once) is there. A loop that is
+ * awake looks every 64 turns; one that sleeps is woken. fd stays the caller's, and must stay open
+ * until plx_fd_remove. Thread: an lcore. Return: 0; -ENOENT not an lcore; -EINVAL no function, or
+ * other events; -EEXIST; -EPERM a descriptor that epoll cannot watch, such as a file; -EBADF;
+ * -ENOMEM; -ENOSPC; -EMFILE. */
+int plx_fd_add(int fd, uint32_t events, plx_fd_fn fn, void *arg, struct plx_fd **fd_out);
+
+/** Other events; also arms a EPOLLONESHOT one again. Thread: its lcore. Return: 0; -EINVAL;
+ * -ENOMEM.
+ */
+int plx_fd_modify(struct plx_fd *fd, uint32_t events);
+
+/** fn is not called any more. Allowed inside fn. Accepts NULL. Thread: its lcore, or the main
+ * thread while that one runs nothing. */
+void plx_fd_remove(struct plx_fd *fd);
+
+/* Signals ---------------------------------------------------------------------------------- */
+
+struct plx_signal;
+
+/** fires: how often it was fired since the last call; at least 1. */
+typedef void (*plx_signal_fn)(struct plx_signal *signal, uint64_t fires, void *arg);
+
+/** Something that any thread, and a signal handler, may fire without memory or room, and that is
+ * heard on one lcore. Embedded in its user's struct; the fields are private. */
+struct plx_signal {
+	plx_signal_fn fn;
+	void *arg;
+	void *loop;
+	struct plx_signal *next;
+	uint64_t fired; /* atomic */
+};
+
+/** fn runs on lcore id. Thread: setup, or any lcore. Return: 0; -ENOENT no such lcore; -EINVAL no
+ * function. */
+int plx_signal_init(struct plx_signal *signal, uint32_t id, plx_signal_fn fn, void *arg);
+
+/** Let fn be called in the lcore's loop, once for this call and all others before it. Between
+ * plx_signal_init and plx_signal_fini. Thread: any + signal handlers. */
+void plx_signal_fire(struct plx_signal *signal);
+
+/** fn is not called any more, also for what was fired before. Nobody may fire any more. Thread: the
+ * lcore, or the main thread while that one runs nothing. Also before plx_lcores_fini. */
+void plx_signal_fini(struct plx_signal *signal);
 
 /* Timers ----------------------------------------------------------------------------------- */
 

@@ -85,6 +85,54 @@ uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns)
 	return work;
 }
 
+bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway,
+		 struct plx_poller **unsure_out)
+{
+	bool all = true;
+
+	*unsure_out = NULL;
+	pollers->running = true;
+	for (uint32_t i = 0; i < pollers->count && all; i++) {
+		struct plx_poller *poller = pollers->list[i];
+		uint32_t descriptors = sleep->count;
+
+		if (poller->due_ns) /* has a period, or was removed */
+			continue;
+		sleep->arming = poller;
+		if (poller->arm && poller->arm(poller->arg, sleep) == 0)
+			continue;
+		/* What it waits for would end the sleep at once, or never. */
+		sleep->count = descriptors;
+		*unsure_out = poller;
+		all = anyway || !poller->arm;
+	}
+	pollers->running = false;
+	return all;
+}
+
+void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep)
+{
+	for (uint32_t i = 0; i < pollers->count; i++) {
+		struct plx_poller *poller = pollers->list[i];
+
+		if (poller->woke && poller->due_ns != POLLER_REMOVED)
+			poller->woke(poller->arg, sleep);
+	}
+}
+
+uint64_t pollers_due_ns(const struct pollers *pollers)
+{
+	uint64_t due_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < pollers->count; i++) {
+		uint64_t one_ns = pollers->list[i]->due_ns;
+
+		if (one_ns && one_ns < due_ns) /* POLLER_REMOVED is the greatest */
+			due_ns = one_ns;
+	}
+	return due_ns;
+}
+
 static int make_room(struct pollers *pollers)
 {
 	uint32_t room = pollers->room ? pollers->room * 2 : FIRST_ROOM;
@@ -134,6 +182,12 @@ int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t perio
 	if (period_ns)
 		poller.due_ns = due_after(plx_loop_now_ns(), period_ns);
 	return pollers_add(&loop_self->pollers, &poller, poller_out);
+}
+
+void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_poller_woke_fn woke)
+{
+	poller->arm = arm;
+	poller->woke = woke;
 }
 
 void plx_poller_remove(struct plx_poller *poller)

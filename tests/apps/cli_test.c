@@ -79,10 +79,16 @@ static const struct row rows[] = {
 	/* dry runs */
 	{{PROBE, "--dry-run", "-l", "(2-3)@%cpu", "--main-lcore", "3", "--huge", "1G", "--numa",
 	  "strict", "--log-level=error"}, 0,
-	 {"lcore 2: CPU %cpu, NUMA node ", "\nlcore 3: CPU %cpu, ", ", main\n",
+	 {"lcore 2: CPU %cpu, NUMA node ", "\nlcore 3: CPU %cpu, ", ", main, idle adaptive:balanced:learned\n",
 	  "memory: 1G pages, numa strict, taken when needed\n"}, {0}},
 	{{PROBE, "--dry-run", "--socket-mem", "2", "--provider", "tcp"}, 0,
 	 {"2048 KiB at start on node 0\n", "links: provider tcp\n"}, {0}},
+	{{PROBE, "--dry-run", "-l", "(2-5)@%cpu", "--idle", "2,4-5:event,adaptive:eco:10%",
+	  "--log-level=error"}, 0,
+	 {"main, idle event\n", "lcore 3: CPU %cpu, ", ", idle adaptive:eco:learned:10%\n",
+	  "idle event\nmemory"}, {0}},
+	{{PROBE, "--dry-run", "--idle", "sleep"}, 2, {0},
+	 {"--idle sleep: 'sleep' is no way to be idle; give poll, event or adaptive", TRY}},
 	{{PROBE, "--dry-run", "-l", "0@4095"}, 2, {0}, {"cli-probe: -l 0@4095: CPU 4095 ", TRY}},
 	{{PROBE, "--dry-run", "--provider", "x"}, 2, {0}, {"--provider x: unknown provider", TRY}},
 

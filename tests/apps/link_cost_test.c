@@ -62,7 +62,7 @@ static void trace(const char *provider, unsigned messages, struct calls *calls)
 	assert_true(fd >= 0);
 	client = launch(
 		"/usr/bin/strace -f -c -o /proc/%d/fd/%d %s/apps/plx-ping -l 0@%u --huge none "
-		"--provider %s -- --connect %s --warmup 0 --count %u",
+		"--idle poll --provider %s -- --connect %s --warmup 0 --count %u",
 		(int)getpid(), fd, getenv("PLX_BUILD_ROOT"), client_cpu, provider, server.address,
 		messages);
 	expect_end(client, 1u << 0 | 1u << 3);

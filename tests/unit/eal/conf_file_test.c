@@ -66,12 +66,14 @@ static void every_setting_is_read(void **state)
 
 	assert_int_equal(read_text(f, "lcores = \"0@1,1@0\";\nmain_lcore = \"1\";\n"
 				      "# a comment\nsocket_mem = \"64,64\"; huge = \"1G\";\n"
+				      "idle = \"0:event,1:poll\";\n"
 				      "numa : \"any\";\nprovider = \"net\";\n"
 				      "log_level = [\"info\", \"eal:debug\"];\n"),
 			 0);
 	assert_string_equal(c->lcores, "0@1,1@0");
 	assert_string_equal(c->main_lcore, "1");
 	assert_string_equal(c->socket_mem, "64,64");
+	assert_string_equal(c->idle, "0:event,1:poll");
 	assert_string_equal(c->huge, "1G");
 	assert_string_equal(c->numa, "any");
 	assert_string_equal(c->provider, "net");
@@ -163,7 +165,7 @@ static void wrong_content_is_told_with_its_line(void **state)
 		{"\n\nmain-lcore = \"0\";", ":3: main-lcore: unknown setting; did you mean "
 					    "main_lcore?"},
 		{"frobnicate = 1;",
-		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, "
+		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, idle, "
 		 "socket_mem, huge, numa, provider, log_level"},
 		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},
 		{"\nlcores = 3;", ":2: lcores is a number; it must be a string, in double quotes"},
@@ -237,7 +239,7 @@ static void example_file_is_right_in_every_line(void **state)
 	fclose(file);
 	if (read_text(f, text))
 		fail_msg("%s", plx_error());
-	assert_true(c->lcores && c->main_lcore && c->socket_mem && c->huge && c->numa &&
+	assert_true(c->lcores && c->main_lcore && c->idle && c->socket_mem && c->huge && c->numa &&
 		    c->provider && c->log_level_count);
 }
 

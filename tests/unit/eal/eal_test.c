@@ -177,7 +177,9 @@ static void dry_run_checks_and_starts_nothing(void **state)
 	plx_eal_describe(text, sizeof(text));
 	snprintf(wanted, sizeof(wanted), "lcore 5: CPU %u, NUMA node ", first_cpu);
 	assert_non_null(strstr(text, wanted));
-	assert_int_equal(strstr(text, ", main\n") > strstr(text, "lcore 5"), 1);
+	assert_int_equal(strstr(text, ", main, idle adaptive:balanced:learned\n") >
+				 strstr(text, "lcore 5"),
+			 1);
 	assert_non_null(
 		strstr(text, "memory: 1G pages, numa prefer, 65536 KiB at start on node 0"));
 	assert_non_null(strstr(text, "links: provider auto\n"));

@@ -290,6 +290,7 @@ static void a_worker_runs_until_stop(void **state)
 
 	assert_false(plx_loop_is_running(10));
 	assert_false(plx_loop_is_running(11));
+	assert_int_equal(plx_idle_set(10, &(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0);
 	assert_int_equal(plx_lcore_launch(10, run_loop, NULL), 0);
 	do {
 		plx_lcore_stats(10, &before);

@@ -32,7 +32,7 @@ static void on_signal(int signal_number)
 	raise(signal_number);
 }
 
-void signals_catch(void)
+void stop_catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 
@@ -43,7 +43,7 @@ void signals_catch(void)
 	catching = true;
 }
 
-void signals_release(void)
+void stop_release_signals(void)
 {
 	for (size_t i = 0; catching && i < PLX_ARRAY_LEN(caught); i++)
 		sigaction(caught[i], &old_actions[i], NULL);
@@ -58,6 +58,7 @@ void plx_stop(void)
 	/* S1 -> S2: who sees the flag also sees the signal, and what was written before plx_stop.
 	 */
 	atomic_store_explicit(&lcore_stop.asked, true, memory_order_release);
+	wake_all();
 }
 
 bool plx_stopping(void)

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --idle: one policy for all lcores, or "0:poll,1-3:adaptive:eco", or both: the one without lcores
+ * is for those that are not named. */
+#include "eal_priv.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct parse {
+	const char *option, *text;
+	const struct plx_lcore_map *map;
+	struct plx_idle_conf *policies; /* one for each place of the map */
+	struct plx_cpuset all;          /* lcores */
+	struct plx_cpuset named;        /* those that have one */
+	struct plx_cpuset pending;      /* lcores in front of the next ":" */
+	bool has_default;
+	struct plx_idle_conf by_default;
+};
+
+static int fail_form(const struct parse *parse, const char *at, size_t len)
+{
+	return plx_fail(
+		EINVAL,
+		"%s %s: '%.*s' has no policy; give one for all lcores, such as adaptive, or "
+		"lcores in front of it: 0:poll,1-3:adaptive:eco",
+		parse->option, parse->text, (int)len, at);
+}
+
+static int add_lcore(struct parse *parse, unsigned long id)
+{
+	char list[128];
+
+	if (id >= PLX_LCORE_MAX || !plx_cpuset_has(&parse->all, (unsigned)id))
+		return plx_fail(EINVAL, "%s %s: lcore %lu is not one of the lcores (%s)",
+				parse->option, parse->text, id,
+				plx_cpuset_format(&parse->all, list, sizeof(list)));
+	if (plx_cpuset_has(&parse->named, (unsigned)id) ||
+	    plx_cpuset_has(&parse->pending, (unsigned)id))
+		return plx_fail(EINVAL, "%s %s: lcore %lu stands there twice", parse->option,
+				parse->text, id);
+	plx_cpuset_add(&parse->pending, (unsigned)id);
+	return 0;
+}
+
+/* "3" or "1-3" up to len. */
+static int take_lcores(struct parse *parse, const char *at, size_t len)
+{
+	char *end;
+	unsigned long first = strtoul(at, &end, 10), last = first;
+
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		last = strtoul(end + 1, &end, 10);
+	if (end != at + len || last < first)
+		return plx_fail(EINVAL, "%s %s: '%.*s' is no lcore, and no range of them",
+				parse->option, parse->text, (int)len, at);
+	for (unsigned long id = first;; id++) {
+		int rc = add_lcore(parse, id); /* fails soon where the range is a long one */
+
+		if (rc || id == last)
+			return rc;
+	}
+}
+
+/* What is known of its CPU stays. */
+static void set_policy(struct plx_idle_conf *to, const struct plx_idle_conf *policy)
+{
+	bool crowded = to->crowded;
+
+	*to = *policy;
+	to->crowded = crowded;
+}
+
+static int take_policy(struct parse *parse, const char *at, size_t len)
+{
+	bool for_all = plx_cpuset_count(&parse->pending) == 0;
+	struct plx_idle_conf policy;
+	char *copy = strndup(at, len);
+	int rc;
+
+	if (!copy)
+		return plx_fail(ENOMEM, "out of memory");
+	rc = plx_idle_parse(parse->option, copy, &policy);
+	free(copy);
+	if (rc)
+		return rc;
+	if (for_all && parse->has_default)
+		return plx_fail(EINVAL, "%s %s: there are two policies without lcores",
+				parse->option, parse->text);
+	if (for_all) {
+		parse->has_default = true;
+		parse->by_default = policy;
+		return 0;
+	}
+	for (uint32_t i = 0; i < parse->map->count; i++) {
+		uint32_t id = parse->map->places[i].lcore_id;
+
+		if (!plx_cpuset_has(&parse->pending, id))
+			continue;
+		set_policy(&parse->policies[i], &policy);
+		plx_cpuset_add(&parse->named, id);
+	}
+	parse->pending = (struct plx_cpuset){0};
+	return 0;
+}
+
+static int take_item(struct parse *parse, const char *at, size_t len)
+{
+	size_t ids = 0;
+	int rc = 0;
+
+	if (len && isdigit((unsigned char)*at)) {
+		const char *colon = memchr(at, ':', len);
+
+		ids = colon ? (size_t)(colon - at) : len;
+		rc = take_lcores(parse, at, ids);
+		if (rc || ids == len)
+			return rc; /* those of "0,2:poll" wait for the policy */
+		ids++;
+	} else if (plx_cpuset_count(&parse->pending)) {
+		return fail_form(parse, parse->text, strlen(parse->text));
+	}
+	if (ids == len)
+		return fail_form(parse, at, len);
+	return take_policy(parse, at + ids, len - ids);
+}
+
+int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
+		   struct plx_idle_conf *idle_out)
+{
+	struct parse parse = {
+		.option = eal_conf_origin(conf, OPT_IDLE),
+		.text = conf->idle,
+		.map = map,
+		.policies = idle_out,
+	};
+	int rc = 0;
+
+	for (uint32_t i = 0; i < map->count; i++)
+		plx_cpuset_add(&parse.all, map->places[i].lcore_id);
+	for (const char *at = conf->idle; at && rc == 0;) {
+		size_t len = strcspn(at, ",");
+
+		rc = take_item(&parse, at, len);
+		at = at[len] ? at + len + 1 : NULL;
+	}
+	if (rc == 0 && plx_cpuset_count(&parse.pending))
+		rc = fail_form(&parse, parse.text, strlen(parse.text));
+	for (uint32_t i = 0; i < map->count && rc == 0; i++) {
+		if (!plx_cpuset_has(&parse.named, map->places[i].lcore_id))
+			set_policy(&idle_out[i], &parse.by_default);
+	}
+	return rc;
+}

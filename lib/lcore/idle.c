@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An lcore's idle periods: runs of turns that find nothing. Each one is polled through for as long
+ * as the policy says, and then slept through (sleep.c).
+ *
+ *     sleep_at_ns   0           a period begins with the next turn without work
+ *                   IDLE_NEVER  PLX_IDLE_POLL: no turn is looked at
+ *                   else        this period is polled until then */
+#include "lcore_priv.h"
+
+#define SPIN_MAX_NS  (2 * PLX_NS_PER_MS)
+#define SLEEP_MAX_NS PLX_NS_PER_S
+
+#define NAP_MIN_NS   (50 * PLX_NS_PER_US)
+
+/* The policy -------------------------------------------------------------------------------- */
+
+static struct idle_costs costs_of(const struct idle *idle)
+{
+	double alpha = idle->conf.alpha;
+
+	if (idle->crowded && alpha < PLX_IDLE_ECO)
+		alpha = PLX_IDLE_ECO;
+	return (struct idle_costs){
+		.wake_ns = idle->wake_ns,
+		.sleep_ns = idle->sleep_ns,
+		.alpha = alpha,
+	};
+}
+
+/* For those that look on. Relaxed: see counter_add. */
+static void tell(struct idle *idle)
+{
+	struct idle_counts *counts = &idle->counts;
+	bool adapts = idle->conf.mode == PLX_IDLE_ADAPTIVE;
+
+	atomic_store_explicit(&counts->spin_ns, adapts ? idle->policy.spin_ns : 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&counts->cost_wake_ns, idle->wake_ns, memory_order_relaxed);
+	atomic_store_explicit(&counts->cost_sleep_ns, idle->sleep_ns, memory_order_relaxed);
+	atomic_store_explicit(&counts->crowded, idle->crowded, memory_order_relaxed);
+}
+
+void idle_costs_changed(struct idle *idle)
+{
+	struct idle_costs costs = costs_of(idle);
+
+	idle_policy_set_costs(&idle->policy, &costs);
+	tell(idle);
+}
+
+void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
+{
+	struct idle *idle = &loop->idle;
+	struct plx_idle_conf full = *conf;
+	struct idle_costs costs;
+
+	full.alpha = full.alpha > 0 ? full.alpha : PLX_IDLE_BALANCED;
+	full.budget = full.budget > 0 ? full.budget : 1;
+	full.spin_max_ns = full.spin_max_ns ? full.spin_max_ns : SPIN_MAX_NS;
+	full.sleep_max_ns = full.sleep_max_ns ? full.sleep_max_ns : SLEEP_MAX_NS;
+	idle->conf = full;
+	idle->crowded = full.crowded;
+	wake_cost_get(&idle->wake_ns, &idle->sleep_ns);
+	idle->wake_ns = full.wake_ns ? full.wake_ns : idle->wake_ns;
+	idle->sleep_ns = full.sleep_ns ? full.sleep_ns : idle->sleep_ns;
+	idle->wake_first_ns = idle->wake_ns;
+	idle->gap_known = false;
+	idle->nap_ns = NAP_MIN_NS;
+	costs = costs_of(idle);
+	idle_policy_init(&idle->policy,
+			 full.algorithm == PLX_IDLE_FIXED ? IDLE_FIXED : IDLE_LEARNED, &costs,
+			 full.spin_max_ns);
+	idle_policy_set_budget(&idle->policy, full.budget);
+	loop->sleep_at_ns = full.mode == PLX_IDLE_POLL ? IDLE_NEVER : 0;
+	tell(idle);
+}
+
+void idle_init(struct loop *loop)
+{
+	const struct plx_idle_conf conf = {0};
+
+	idle_apply(loop, &conf);
+}
+
+/* Periods ----------------------------------------------------------------------------------- */
+
+/* An answer that is on its way: polling up to there is worth it where it costs less than a sleep
+ * would. It may be half as late again. */
+static uint64_t expected_ns(const struct idle *idle, uint64_t now_ns)
+{
+	uint64_t wait_ns;
+
+	if (idle->expect_ns <= now_ns)
+		return 0;
+	wait_ns = idle->expect_ns - now_ns;
+	if ((double)wait_ns > idle_policy_even_ns(&idle->policy))
+		return 0;
+	return wait_ns + wait_ns / 2;
+}
+
+/* Here is the time for what the end of the last period had none for. */
+static void begin(struct loop *loop)
+{
+	struct idle *idle = &loop->idle;
+	uint64_t spin_ns = 0;
+
+	counter_add(&idle->counts.periods, 1);
+	if (idle->conf.mode == PLX_IDLE_ADAPTIVE) {
+		uint64_t expected;
+
+		if (idle->gap_known) {
+			idle_policy_learn(&idle->policy, idle->gap_ns);
+			atomic_store_explicit(&idle->counts.spin_ns, idle->policy.spin_ns,
+					      memory_order_relaxed); /* relaxed: see counter_add */
+		}
+		spin_ns = idle_policy_spin(&idle->policy, loop->now_ns);
+		expected = expected_ns(idle, loop->now_ns);
+		if (expected > spin_ns)
+			spin_ns = expected;
+	}
+	idle->gap_known = false;
+	idle->slept = false;
+	idle->began_ns = loop->now_ns;
+	loop->sleep_at_ns = plx_time_add(loop->now_ns, spin_ns);
+}
+
+void idle_end(struct loop *loop)
+{
+	struct idle *idle = &loop->idle;
+
+	idle->gap_ns = loop->now_ns - idle->began_ns;
+	if (idle->conf.budget < 1)
+		idle_policy_spent(&idle->policy, idle->slept ? idle->polled_ns : idle->gap_ns);
+	/* It took that long to hear of what ended it. */
+	if (idle->slept)
+		idle->gap_ns -= idle->gap_ns < idle->wake_ns ? idle->gap_ns : idle->wake_ns;
+	idle->gap_known = true;
+	idle->refusals = 0;
+	idle->nap_ns = NAP_MIN_NS;
+	loop->sleep_at_ns = 0;
+}
+
+void idle_turn(struct loop *loop)
+{
+	struct idle *idle = &loop->idle;
+
+	if (!loop->sleep_at_ns) {
+		begin(loop);
+		if (loop->now_ns < loop->sleep_at_ns)
+			return;
+	}
+	if (!idle->slept)
+		idle->polled_ns = loop->now_ns - idle->began_ns;
+	if (sleep_until_work(loop))
+		idle_end(loop);
+}
+
+void plx_loop_expect(uint64_t time_ns)
+{
+	struct loop *loop = loop_self;
+	uint64_t spin_ns;
+
+	if (!loop)
+		return;
+	loop->idle.expect_ns = time_ns;
+	if (loop->sleep_at_ns == 0 || loop->sleep_at_ns == IDLE_NEVER ||
+	    loop->idle.conf.mode != PLX_IDLE_ADAPTIVE)
+		return;
+	/* Inside a period, in a callback whose poller did no work by its own account. */
+	spin_ns = expected_ns(&loop->idle, loop->now_ns);
+	if (loop->now_ns + spin_ns > loop->sleep_at_ns)
+		loop->sleep_at_ns = loop->now_ns + spin_ns;
+}
+
+/* Setting and asking ------------------------------------------------------------------------- */
+
+static int check(const struct plx_idle_conf *conf)
+{
+	if (conf->mode > PLX_IDLE_EVENT || conf->algorithm > PLX_IDLE_FIXED)
+		return plx_fail(EINVAL, "plx_idle_set: mode %d, algorithm %d: no such thing",
+				(int)conf->mode, (int)conf->algorithm);
+	if (conf->alpha != 0 && !(conf->alpha >= 0.001 && conf->alpha <= 1000))
+		return plx_fail(EINVAL,
+				"plx_idle_set: alpha %g: give 0.001 to 1000 ns of latency for 1 ns "
+				"of CPU time, or 0 for the default",
+				conf->alpha);
+	if (conf->budget != 0 && !(conf->budget >= 0.001 && conf->budget <= 1))
+		return plx_fail(EINVAL,
+				"plx_idle_set: budget %g: give 0.001 to 1 of the CPU, or 0 for the "
+				"default",
+				conf->budget);
+	return 0;
+}
+
+static struct loop *find_loop(const char *what, uint32_t id)
+{
+	struct lcore *lcore = lcore_get(id);
+
+	if (lcore)
+		return atomic_load_explicit(&lcore->loop, memory_order_acquire); /* L2 */
+	plx_fail(ENOENT, "%s: there is no lcore %u", what, id);
+	return NULL;
+}
+
+int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf)
+{
+	struct loop *loop = find_loop("plx_idle_set", id);
+	int err;
+
+	if (!loop)
+		return -ENOENT;
+	err = check(conf);
+	if (err == 0)
+		idle_apply(loop, conf);
+	return err;
+}
+
+int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out)
+{
+	const struct loop *loop = find_loop("plx_idle_get", id);
+
+	if (!loop)
+		return -ENOENT;
+	*conf_out = loop->idle.conf;
+	return 0;
+}
+
+int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
+{
+	const struct loop *loop = find_loop("plx_idle_stats", id);
+	const struct idle_counts *counts;
+
+	if (!loop)
+		return -ENOENT;
+	counts = &loop->idle.counts;
+
+	*stats_out = (struct plx_idle_stats){
+		.periods = counter_get(&counts->periods),
+		.sleeps = counter_get(&counts->sleeps),
+		.naps = counter_get(&counts->naps),
+		.late = counter_get(&counts->late),
+		.refused = counter_get(&counts->refused),
+		.spurious = counter_get(&counts->spurious),
+		.rescues = counter_get(&counts->rescues),
+		.asleep_ns = counter_get(&counts->asleep_ns),
+		.spin_ns = counter_get(&counts->spin_ns),
+		.wake_ns = counter_get(&counts->cost_wake_ns),
+		.sleep_ns = counter_get(&counts->cost_sleep_ns),
+		/* Relaxed: constant text, or as alive as its poller. */
+		.awake_by = atomic_load_explicit(&counts->awake_by, memory_order_relaxed),
+		.crowded = atomic_load_explicit(&counts->crowded, memory_order_relaxed),
+	};
+	for (unsigned i = 0; i < PLX_WAKE_CAUSES; i++)
+		stats_out->wakes[i] = counter_get(&counts->wakes[i]);
+	for (unsigned i = 0; i < PLX_WAKE_BUCKETS; i++)
+		stats_out->wake_hist[i] = counter_get(&counts->wake_ns[i]);
+	return 0;
+}
+
+uint64_t plx_wake_bucket_ns(unsigned bucket)
+{
+	return bucket + 1 < PLX_WAKE_BUCKETS ? idle_bucket_top_ns(bucket) : UINT64_MAX;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What goes wrong with idle lcores, looked for ten times a second while they are awake: somebody
+ * else runs on the CPU, so that polling takes it from both; and a poller that always has work, or
+ * cannot be waited for, so that nothing is ever slept. */
+#include "lcore_priv.h"
+
+#include <time.h>
+
+PLX_LOG_COMPONENT(log_idle, "idle");
+
+#define LOOK_EVERY_NS (100 * PLX_NS_PER_MS)
+#define NAME_EVERY_NS PLX_NS_PER_S
+
+/* Of the time that an lcore is awake it should have its CPU for all but what the kernel takes. In
+ * so many looks in a row it had less than that: somebody else runs there, or a quota throttles it.
+ */
+#define CPU_SHARE_LEAST 0.75
+#define CROWDED_LOOKS   3
+#define AWAKE_LEAST_NS  (20 * PLX_NS_PER_MS) /* in one look, to be judged by */
+#define CROWDED_NS      (30 * PLX_NS_PER_S)  /* then it is tried again */
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * PLX_NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t awake_cycles(const struct loop *loop)
+{
+	return counter_get(&loop->counts.busy.cycles) + counter_get(&loop->counts.idle.cycles);
+}
+
+static void set_crowded(struct loop *loop, bool crowded)
+{
+	loop->idle.crowded = crowded;
+	idle_costs_changed(&loop->idle);
+}
+
+static void found_crowded(struct loop *loop, double share)
+{
+	struct idle_watch *watch = &loop->idle.watch;
+
+	watch->crowded_until_ns = loop->now_ns + CROWDED_NS;
+	if (!loop->idle.crowded)
+		set_crowded(loop, true);
+	if (watch->told)
+		return;
+	watch->told = true;
+	plx_log(&log_idle, PLX_LOG_WARNING,
+		"lcore %u has CPU %u for only %.0f %% of the time that it is awake: another thread "
+		"runs there, or a CPU quota ends; %s. Give it a CPU of its own with -l",
+		plx_lcore_id(), plx_lcore_cpu(plx_lcore_id()), share * 100,
+		loop->idle.conf.mode == PLX_IDLE_POLL ? "it polls on, as --idle poll says"
+						      : "from now on it sleeps early");
+}
+
+static void look_for_crowd(struct loop *loop)
+{
+	struct idle_watch *watch = &loop->idle.watch;
+	uint64_t cpu_ns = thread_cpu_ns(), cycles = awake_cycles(loop);
+	uint64_t had_ns = cpu_ns - watch->cpu_ns;
+	uint64_t awake_ns = plx_tsc_to_ns(cycles - watch->awake_cycles);
+	bool first = watch->cpu_ns == 0;
+
+	watch->cpu_ns = cpu_ns;
+	watch->awake_cycles = cycles;
+	if (loop->idle.crowded && !loop->idle.conf.crowded &&
+	    loop->now_ns >= watch->crowded_until_ns)
+		set_crowded(loop, false);
+	if (first || awake_ns < AWAKE_LEAST_NS)
+		return;
+	if ((double)had_ns >= CPU_SHARE_LEAST * (double)awake_ns)
+		watch->crowded_looks = 0;
+	else if (++watch->crowded_looks >= CROWDED_LOOKS)
+		found_crowded(loop, (double)had_ns / (double)awake_ns);
+}
+
+/* The one that had work in the greatest part of its calls. */
+static const struct plx_poller *busiest(struct pollers *pollers)
+{
+	const struct plx_poller *most = NULL;
+	uint64_t most_busy = 0;
+
+	for (uint32_t i = 0; i < pollers->count; i++) {
+		struct plx_poller *poller = pollers->list[i];
+		uint64_t calls = poller->calls - poller->looked_calls;
+		uint64_t busy = poller->busy_calls - poller->looked_busy;
+
+		poller->looked_calls = poller->calls;
+		poller->looked_busy = poller->busy_calls;
+		if (poller->due_ns == POLLER_REMOVED || busy <= most_busy)
+			continue;
+		most = poller;
+		most_busy = busy;
+		if (busy == calls && calls > 1000)
+			plx_log(&log_idle, PLX_LOG_DEBUG,
+				"lcore %u: poller %s said that it worked in each of its last %llu "
+				"calls; while it does nobody sleeps here",
+				plx_lcore_id(), poller->name, (unsigned long long)calls);
+	}
+	return most;
+}
+
+static void name_who_keeps_awake(struct loop *loop)
+{
+	struct idle *idle = &loop->idle;
+	uint64_t sleeps = counter_get(&idle->counts.sleeps) - counter_get(&idle->counts.naps);
+	const struct plx_poller *poller = busiest(&loop->pollers);
+
+	if (sleeps != idle->watch.sleeps || idle->conf.mode == PLX_IDLE_POLL)
+		poller = NULL;
+	else if (idle->unsure)
+		poller = idle->unsure;
+	idle->watch.sleeps = sleeps;
+	/* Relaxed: see plx_idle_stats. */
+	atomic_store_explicit(&idle->counts.awake_by, poller ? poller->name : NULL,
+			      memory_order_relaxed);
+}
+
+void idle_look(struct loop *loop)
+{
+	struct idle_watch *watch = &loop->idle.watch;
+
+	if (loop->now_ns < loop->idle.look_at_ns)
+		return;
+	loop->idle.look_at_ns = loop->now_ns + LOOK_EVERY_NS;
+	look_for_crowd(loop);
+	if (loop->now_ns < watch->named_at_ns)
+		return;
+	watch->named_at_ns = loop->now_ns + NAME_EVERY_NS;
+	name_who_keeps_awake(loop);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Signals: a count of fires, and a stack of those that are not 0, which is taken as a whole. Who
+ * raises a count from 0 pushes, so that each signal is in it at most once, and firing needs no
+ * memory, no room and no lock: it may be done in a signal handler.
+ *
+ *     who fires                              the lcore
+ *     G1 add to the count                    G3 take the stack
+ *     G2 if it was 0: push                   G4 of each: take the next one, then the count
+ *
+ * A fire before G4 is in the count that G4 takes; one behind it finds 0, and pushes again. The next
+ * one is read before the count is taken, as the signal may be in the stack again behind it. */
+#include "lcore_priv.h"
+
+static_assert(ATOMIC_POINTER_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2,
+	      "used in signal handlers");
+
+/* Headers for C++ cannot say _Atomic. */
+static _Atomic uint64_t *fired(struct plx_signal *signal)
+{
+	static_assert(sizeof(_Atomic uint64_t) == sizeof(uint64_t), "the same, but for its type");
+	return (_Atomic uint64_t *)&signal->fired;
+}
+
+int plx_signal_init(struct plx_signal *signal, uint32_t id, plx_signal_fn fn, void *arg)
+{
+	struct lcore *lcore = lcore_get(id);
+
+	if (!lcore)
+		return plx_fail(ENOENT, "plx_signal_init: there is no lcore %u", id);
+	if (!fn)
+		return plx_fail(EINVAL, "plx_signal_init: no function to call: give one");
+	*signal = (struct plx_signal){
+		.fn = fn,
+		.arg = arg,
+		.loop = atomic_load_explicit(&lcore->loop, memory_order_acquire), /* L2 */
+	};
+	return 0;
+}
+
+void plx_signal_fire(struct plx_signal *signal)
+{
+	struct loop *loop = signal->loop;
+	struct plx_signal *top;
+
+	/* G1 -> G4: what was written before a fire is visible to the function that hears of it. */
+	if (atomic_fetch_add_explicit(fired(signal), 1, memory_order_acq_rel) != 0)
+		return;
+	/* Relaxed: whether it is still the top, the exchange tells. */
+	top = atomic_load_explicit(&loop->signals.fired, memory_order_relaxed);
+	do {
+		signal->next = top;
+		/* G2 -> G3: the link is visible to who takes the stack. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&loop->signals.fired, &top, signal, memory_order_release, memory_order_relaxed));
+	LCORE_STEP();
+	/* B1 -> B2 of message.c, and S1 */
+	atomic_fetch_or_explicit(&loop->bell.others, OTHERS_SIGNALS, memory_order_seq_cst);
+	wake_if_asleep(&loop->bell);
+}
+
+/* Move what was fired behind what is there, the oldest first. */
+static void take_fired(struct signals *signals)
+{
+	/* G3 <- G2 */
+	struct plx_signal *top = atomic_exchange_explicit(&signals->fired, NULL,
+							  memory_order_acquire);
+	struct plx_signal *oldest = NULL, **end = &signals->first;
+
+	while (top) {
+		struct plx_signal *next = top->next;
+
+		top->next = oldest;
+		oldest = top;
+		top = next;
+	}
+	while (*end)
+		end = &(*end)->next;
+	*end = oldest;
+}
+
+unsigned signals_run(struct loop *loop)
+{
+	struct signals *signals = &loop->signals;
+	unsigned count = 0;
+
+	take_fired(signals);
+	while (signals->first && count < SIGNALS_TURN_MAX) {
+		struct plx_signal *signal = signals->first;
+		uint64_t fires;
+
+		signals->first = signal->next;
+		/* G4 <- G1 */
+		fires = atomic_exchange_explicit(fired(signal), 0, memory_order_acq_rel);
+		signal->fn(signal, fires, signal->arg);
+		count++;
+	}
+	if (signals->first) /* relaxed: the next look is ours again */
+		atomic_fetch_or_explicit(&loop->bell.others, OTHERS_SIGNALS, memory_order_relaxed);
+	return count;
+}
+
+void plx_signal_fini(struct plx_signal *signal)
+{
+	struct loop *loop = signal->loop;
+
+	if (!loop)
+		return;
+	take_fired(&loop->signals);
+	for (struct plx_signal **at = &loop->signals.first; *at; at = &(*at)->next) {
+		if (*at == signal) {
+			*at = signal->next;
+			break;
+		}
+	}
+	if (loop->signals.first) /* relaxed: as above */
+		atomic_fetch_or_explicit(&loop->bell.others, OTHERS_SIGNALS, memory_order_relaxed);
+	*signal = (struct plx_signal){0};
+}

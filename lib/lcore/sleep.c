@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The way to sleep, and back. Nothing that is sent to an lcore is slept through:
+ *
+ *     who sends                               who sleeps
+ *     S1 publish the message                  S3 say that it sleeps
+ *     S2 look whether the lcore sleeps:       S4 look for messages once more
+ *        take that away, write its eventfd
+ *
+ * All four are sequentially consistent: either S2 sees S3, or S4 sees S1. Then the pollers say what
+ * they wait for, and the lcore blocks on that, its eventfd and the next timer. The eventfd is read
+ * behind that, before the turn that follows, and never between S4 and blocking. The model is
+ * tests/model/sleep.pml; doc/design/idle.md says more.
+ *
+ * ppoll, and not an epoll set: the descriptors are few, their order tells whose they are, those of
+ * a provider that cannot be trusted are left out by leaving them out, and its time is in ns. */
+#include "lcore_priv.h"
+
+#define NAP_MAX_NS   PLX_NS_PER_MS
+#define REFUSALS_MAX 4  /* in a row, before the lcore naps */
+#define FOLLOW_EVERY 16 /* wake-ups by messages: then the policy hears what they took */
+
+__thread bool plx_loop_falls_asleep_tls;
+
+/* What pollers say --------------------------------------------------------------------------- */
+
+static void limit(struct plx_sleep *sleep, uint64_t time_ns, enum plx_wake_cause cause)
+{
+	if (time_ns < sleep->until_ns) {
+		sleep->until_ns = time_ns;
+		sleep->limited_by = cause;
+	}
+}
+
+void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns)
+{
+	limit(sleep, time_ns, PLX_WAKE_TIMER);
+}
+
+void plx_sleep_on(struct plx_sleep *sleep, int fd)
+{
+	if (sleep->count == SLEEP_FDS_MAX) {
+		plx_sleep_nap(sleep);
+		return;
+	}
+	sleep->whose[sleep->count] = sleep->arming;
+	sleep->fds[sleep->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+void plx_sleep_nap(struct plx_sleep *sleep)
+{
+	sleep->unsure = true;
+}
+
+bool plx_sleep_ended_by_time(const struct plx_sleep *sleep)
+{
+	return sleep->ready == 0;
+}
+
+bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd)
+{
+	for (uint32_t i = 1; i < sleep->count; i++) {
+		if (sleep->fds[i].fd == fd && sleep->fds[i].revents)
+			return true;
+	}
+	return false;
+}
+
+/* Going to sleep ----------------------------------------------------------------------------- */
+
+/* Let every poller say what ends the sleep. Return: whether it may be slept. */
+static bool arm(struct loop *loop, struct plx_sleep *sleep)
+{
+	struct idle *idle = &loop->idle;
+	bool nap = idle->refusals >= REFUSALS_MAX;
+	struct plx_poller *unsure;
+
+	if (!pollers_arm(&loop->pollers, sleep, nap, &unsure)) {
+		idle->refusals++;
+		counter_add(&idle->counts.refused, 1);
+		idle->unsure = unsure;
+		return false;
+	}
+	idle->unsure = unsure;
+	/* Nobody tells when there is room for responses that wait. */
+	if (unsure || sleep->unsure || loop->bell.waiting) {
+		limit(sleep, plx_time_add(loop->now_ns, idle->nap_ns), PLX_WAKE_NAP);
+		idle->nap_ns = idle->nap_ns * 2 < NAP_MAX_NS ? idle->nap_ns * 2 : NAP_MAX_NS;
+	} else {
+		idle->refusals = 0;
+	}
+	return true;
+}
+
+/* An adaptive lcore wakes so much before a timer that it is on time. */
+static uint64_t lead_ns(const struct idle *idle)
+{
+	return idle->conf.mode == PLX_IDLE_ADAPTIVE ? idle->wake_ns : 0;
+}
+
+/* The next timer or poller with a period. */
+static uint64_t next_due_ns(const struct loop *loop)
+{
+	uint64_t due_ns = pollers_due_ns(&loop->pollers);
+
+	return due_ns < loop->wheel.next_ns ? due_ns : loop->wheel.next_ns;
+}
+
+/* Too near to sleep until then: go on polling. */
+static bool due_soon(struct loop *loop)
+{
+	const struct idle *idle = &loop->idle;
+	uint64_t due_ns = next_due_ns(loop);
+
+	if (idle->conf.mode != PLX_IDLE_ADAPTIVE ||
+	    due_ns > plx_time_add(loop->now_ns, idle->wake_ns + idle->sleep_ns))
+		return false;
+	loop->sleep_at_ns = due_ns + 1;
+	return true;
+}
+
+static void set_limit(struct loop *loop, struct plx_sleep *sleep)
+{
+	uint64_t due_ns = next_due_ns(loop), lead = lead_ns(&loop->idle);
+
+	limit(sleep, due_ns > lead ? due_ns - lead : 0, PLX_WAKE_TIMER);
+}
+
+/* ppoll until it is time. */
+static void block(struct plx_sleep *sleep, uint64_t now_ns)
+{
+	uint64_t wait_ns = sleep->until_ns > now_ns ? sleep->until_ns - now_ns : 0;
+	struct timespec timeout = {
+		.tv_sec = (time_t)(wait_ns / PLX_NS_PER_S),
+		.tv_nsec = (long)(wait_ns % PLX_NS_PER_S),
+	};
+	/* Fails when a signal handler ran: then it was woken, too. */
+	sleep->ready = ppoll(sleep->fds, sleep->count,
+			     sleep->until_ns == UINT64_MAX ? NULL : &timeout, NULL);
+	if (sleep->ready < 0) {
+		for (uint32_t i = 0; i < sleep->count; i++)
+			sleep->fds[i].revents = 0;
+	}
+}
+
+/* Awake -------------------------------------------------------------------------------------- */
+
+static enum plx_wake_cause cause_of(const struct loop *loop, const struct plx_sleep *sleep)
+{
+	if (sleep->fds[0].revents || sleep->ready < 0)
+		return PLX_WAKE_MESSAGE;
+	for (uint32_t i = 1; i < sleep->count; i++) {
+		if (sleep->fds[i].revents)
+			return fds_is_poller(loop->fds, sleep->whose[i]) ? PLX_WAKE_FD
+									 : PLX_WAKE_POLLER;
+	}
+	return sleep->limited_by;
+}
+
+/* A wake-up has taken so long. The estimate walks towards the median, a 64th at a time. */
+static void follow(struct idle *idle, uint64_t took_ns)
+{
+	uint64_t step = idle->wake_first_ns / 64 + 1;
+
+	if (idle->conf.wake_ns)
+		return;
+	if (took_ns > idle->wake_ns && idle->wake_ns < idle->wake_first_ns * 8)
+		idle->wake_ns += step;
+	else if (took_ns < idle->wake_ns && idle->wake_ns > idle->wake_first_ns / 4 + step)
+		idle->wake_ns -= step;
+	if (++idle->followed % FOLLOW_EVERY == 0)
+		idle_costs_changed(idle);
+}
+
+static void measure(struct loop *loop, enum plx_wake_cause cause, uint64_t until_ns, uint64_t tsc)
+{
+	struct idle *idle = &loop->idle;
+	uint64_t took_ns;
+
+	if (cause == PLX_WAKE_MESSAGE) {
+		/* Relaxed: see wake_write. Not every writer tells: plx_stop does not. */
+		uint64_t rung = atomic_exchange_explicit(&loop->bell.rung_tsc, 0,
+							 memory_order_relaxed);
+
+		if (!rung || rung > tsc)
+			return;
+		took_ns = plx_tsc_to_ns(tsc - rung);
+		follow(idle, took_ns);
+	} else if (cause == PLX_WAKE_TIMER) {
+		uint64_t now_ns = plx_tsc_to_ns(tsc);
+
+		took_ns = now_ns > until_ns ? now_ns - until_ns : 0;
+	} else {
+		return;
+	}
+	counter_add(&idle->counts.wake_ns[idle_bucket_of(took_ns)], 1);
+}
+
+/* Whether what should have woken it did, now that the turn behind it has been. */
+static void judge(struct idle *idle, enum plx_wake_cause cause, uint64_t work)
+{
+	bool told = cause == PLX_WAKE_MESSAGE || cause == PLX_WAKE_POLLER || cause == PLX_WAKE_FD;
+
+	if (told && !work)
+		counter_add(&idle->counts.spurious, 1);
+	if (cause == PLX_WAKE_CAP && work)
+		counter_add(&idle->counts.rescues, 1);
+}
+
+static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
+{
+	struct idle *idle = &loop->idle;
+	uint64_t fell_tsc = plx_tsc();
+	uint64_t woke_tsc, work;
+	enum plx_wake_cause cause;
+
+	LCORE_STEP();
+	block(sleep, plx_tsc_to_ns(fell_tsc));
+	LCORE_STEP();
+	woke_tsc = plx_tsc();
+	cause = cause_of(loop, sleep);
+	if (sleep->fds[0].revents)
+		wake_clear(loop->bell.eventfd);
+	LCORE_STEP();
+	/* Relaxed: who takes it away now writes for nothing, and the next sleep is a short one. */
+	atomic_store_explicit(&loop->bell.sleeping, 0, memory_order_relaxed);
+	measure(loop, cause, sleep->until_ns, woke_tsc);
+	counter_add(&idle->counts.sleeps, 1);
+	counter_add(&idle->counts.naps, sleep->limited_by == PLX_WAKE_NAP);
+	counter_add(&idle->counts.wakes[cause], 1);
+	counter_add(&idle->counts.asleep_ns, plx_tsc_to_ns(woke_tsc) - plx_tsc_to_ns(fell_tsc));
+	idle->slept = true;
+	loop_skip_time(loop, fell_tsc, woke_tsc);
+	pollers_woke(&loop->pollers, sleep);
+	if (cause == PLX_WAKE_NAP)
+		idle_look(loop);
+	if (loop_asked_to_stop(loop))
+		return 0;
+	work = loop_turn(loop);
+	judge(idle, cause, work);
+	return work;
+}
+
+/* The last look before: pollers that look into some places only now and then look into all. */
+static uint64_t look_everywhere(struct loop *loop)
+{
+	uint64_t work;
+
+	plx_loop_falls_asleep_tls = true;
+	work = loop_turn(loop);
+	plx_loop_falls_asleep_tls = false;
+	return work;
+}
+
+uint64_t sleep_until_work(struct loop *loop)
+{
+	struct plx_sleep sleep;
+	struct bell *bell = &loop->bell;
+	uint64_t work;
+
+	if (due_soon(loop))
+		return 0;
+	work = look_everywhere(loop);
+	if (work)
+		return work;
+	sleep.until_ns = plx_time_add(loop->now_ns, loop->idle.conf.sleep_max_ns);
+	sleep.limited_by = PLX_WAKE_CAP;
+	sleep.unsure = false;
+	sleep.count = 1;
+	sleep.fds[0] = (struct pollfd){.fd = bell->eventfd, .events = POLLIN};
+
+	LCORE_STEP();
+	atomic_store_explicit(&bell->sleeping, 1, memory_order_seq_cst); /* S3 */
+	LCORE_STEP();
+	if (messages_wait(loop)) /* S4 */
+		counter_add(&loop->idle.counts.late, 1);
+	else if (arm(loop, &sleep)) {
+		set_limit(loop, &sleep); /* timers that were started just now, too */
+		/* Acts on a stop that came before S3; one behind it writes the eventfd. */
+		if (!loop_asked_to_stop(loop))
+			return sleep_now(loop, &sleep);
+	}
+	atomic_store_explicit(&bell->sleeping, 0, memory_order_relaxed); /* as in sleep_now */
+	return 0;
+}

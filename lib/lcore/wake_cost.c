@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What it costs to sleep and be woken here: a thread on another CPU writes to an eventfd that the
+ * calling thread sleeps on. A lower bound for what comes from a network card, whose interrupt adds
+ * to it. */
+#include "lcore_priv.h"
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SAMPLES  64
+#define LEAST    16                   /* that are believed */
+#define QUIET_NS (50 * PLX_NS_PER_US) /* until the sleeper sleeps for certain */
+#define LIMIT_NS (20 * PLX_NS_PER_MS) /* of all samples together */
+#define GIVE_UP  (10 * PLX_NS_PER_MS) /* of one */
+
+/* Where it cannot be measured: a virtual machine's, to be on the side of polling. */
+#define WAKE_NS_GUESS  20000
+#define SLEEP_NS_GUESS 10000
+
+static uint64_t cost_wake_ns = WAKE_NS_GUESS, cost_sleep_ns = SLEEP_NS_GUESS;
+static bool measured;
+
+struct helper {
+	const struct plx_topo *topo;
+	const struct plx_cpuset *cpus;
+	int fd;
+	_Atomic uint32_t asked;    /* samples */
+	_Atomic uint64_t rung_tsc; /* of the last one */
+};
+
+static void pass(uint64_t ns)
+{
+	uint64_t start_ns = plx_now_ns();
+
+	while (plx_now_ns() - start_ns < ns)
+		plx_pause();
+}
+
+static void *help(void *arg)
+{
+	struct helper *helper = arg;
+	uint32_t done = 0;
+
+	plx_topo_pin(helper->topo, helper->cpus); /* may fail: then it is measured less well */
+	for (;;) {
+		/* K2 <- K1 */
+		uint32_t asked = atomic_load_explicit(&helper->asked, memory_order_acquire);
+		uint64_t one = 1;
+
+		if (asked == UINT32_MAX)
+			return NULL;
+		if (asked == done) {
+			plx_pause();
+			continue;
+		}
+		done = asked;
+		pass(QUIET_NS);
+		/* Relaxed: the eventfd orders it. */
+		atomic_store_explicit(&helper->rung_tsc, plx_tsc(), memory_order_relaxed);
+		if (write(helper->fd, &one, sizeof(one)) < 0)
+			return NULL; /* the sleeper gives up by itself */
+	}
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * PLX_NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Sleep once. Return: how long the wake-up took in ns; 0: nobody came. */
+static uint64_t sleep_once(struct helper *helper, uint32_t number)
+{
+	const struct timespec limit = {.tv_nsec = GIVE_UP};
+	struct pollfd fd = {.fd = helper->fd, .events = POLLIN};
+	uint64_t count, tsc;
+	ssize_t bytes;
+
+	/* K1 -> K2 */
+	atomic_store_explicit(&helper->asked, number, memory_order_release);
+	if (ppoll(&fd, 1, &limit, NULL) <= 0)
+		return 0;
+	tsc = plx_tsc();
+	bytes = read(helper->fd, &count, sizeof(count));
+	if (bytes != sizeof(count))
+		return 0;
+	/* Relaxed: see help(). */
+	return plx_tsc_to_ns(tsc - atomic_load_explicit(&helper->rung_tsc, memory_order_relaxed));
+}
+
+static void take_samples(struct helper *helper)
+{
+	uint64_t samples[SAMPLES], start_ns = plx_now_ns(), cpu_ns;
+	uint32_t count = 0;
+
+	sleep_once(helper, 1); /* the helper has to come up first */
+	cpu_ns = thread_cpu_ns();
+	while (count < SAMPLES && plx_now_ns() - start_ns < LIMIT_NS) {
+		samples[count] = sleep_once(helper, count + 2);
+		if (!samples[count])
+			break;
+		count++;
+	}
+	if (count < LEAST)
+		return;
+	cost_sleep_ns = (thread_cpu_ns() - cpu_ns) / count + 1;
+	qsort(samples, count, sizeof(samples[0]), by_size);
+	cost_wake_ns = samples[count / 2] + 1;
+}
+
+/* With one CPU for both, who spins would keep the other one from it. */
+void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on)
+{
+	struct helper helper = {.topo = topo, .cpus = on};
+	pthread_t thread;
+
+	if (measured)
+		return;
+	measured = true;
+	helper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (helper.fd < 0)
+		return;
+	if (pthread_create(&thread, NULL, help, &helper) == 0) {
+		take_samples(&helper);
+		atomic_store_explicit(&helper.asked, UINT32_MAX, memory_order_release); /* K1 */
+		pthread_join(thread, NULL);
+	}
+	close(helper.fd);
+}
+
+void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out)
+{
+	*wake_ns_out = cost_wake_ns;
+	*sleep_ns_out = cost_sleep_ns;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eal_priv.h"
+#include "plx_test.h"
+
+/* Lcores 0 to 3, and 8. */
+static struct plx_lcore_place places[] = {
+	{.lcore_id = 0}, {.lcore_id = 1}, {.lcore_id = 2}, {.lcore_id = 3}, {.lcore_id = 8}};
+static const struct plx_lcore_map map = {PLX_ARRAY_LEN(places), places};
+
+static int parse(const char *text, struct plx_idle_conf *idle)
+{
+	struct plx_eal_conf conf = {.idle = text};
+
+	memset(idle, 0, PLX_ARRAY_LEN(places) * sizeof(*idle));
+	idle[1].crowded = true;
+	return eal_idle_value(&conf, &map, idle);
+}
+
+/* A letter for each lcore's mode: a, p or e. */
+static void expect(const char *text, const char *modes)
+{
+	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
+
+	if (parse(text, idle))
+		fail_msg("%s", plx_error());
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(places); i++) {
+		assert_int_equal("ape"[idle[i].mode], modes[i]);
+		assert_int_equal(idle[i].crowded, i == 1);
+	}
+}
+
+static void each_lcore_has_its_policy(void **state)
+{
+	expect(NULL, "aaaaa");
+	expect("poll", "ppppp");
+	expect("0:poll", "paaaa");
+	expect("0:poll,1-3:event", "peeea");
+	expect("0:poll,event", "peeee");
+	expect("event,0:poll", "peeee");
+	expect("0,2,8:poll,event", "pepep");
+	expect("0-3:adaptive:eco:20%,8:poll", "aaaap");
+}
+
+static void what_stands_behind_is_kept(void **state)
+{
+	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
+
+	assert_int_equal(parse("0:adaptive:eco:fixed,adaptive:latency:20%", idle), 0);
+	assert_true(idle[0].alpha > 0.9 && idle[1].alpha < 0.1);
+	assert_int_equal(idle[0].algorithm, PLX_IDLE_FIXED);
+	assert_true(idle[0].budget <= 0 && idle[4].budget > 0.19);
+}
+
+static void wrong_ones_are_refused(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} rows[] = {
+		{"", "'' has no policy"},
+		{"pol", "idle pol: 'pol' is no way to be idle"},
+		{"0:poll,", "'' has no policy"},
+		{"0", "'0' has no policy; give one for all lcores"},
+		{"0-3", "has no policy"},
+		{"0:", "'0:' has no policy"},
+		{"0,poll", "'0,poll' has no policy"},
+		{"4:poll", "lcore 4 is not one of the lcores (0-3,8)"},
+		{"0-4:poll", "lcore 4 is not one of"},
+		{"0-99999999999999999999:poll", "lcore 4 is not one of"},
+		{"99999999999999999999:poll", "is not one of"},
+		{"3-1:poll", "'3-1' is no lcore, and no range of them"},
+		{"0x1:poll", "'0x1' is no lcore"},
+		{"0-:poll", "'0-' is no lcore"},
+		{"0:poll,0:event", "lcore 0 stands there twice"},
+		{"0,0:event", "lcore 0 stands there twice"},
+		{"poll,event", "there are two policies without lcores"},
+		{"0:adaptive:fast", "'fast' is unknown or one too many"},
+	};
+	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		assert_int_equal(parse(rows[i].text, idle), -EINVAL);
+		assert_error_has(rows[i].error);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_lcore_has_its_policy),
+		cmocka_unit_test(what_stands_behind_is_kept),
+		cmocka_unit_test(wrong_ones_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lcore_priv.h"
+#include "lcores.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define LOOKS 70 /* turns in which there is at least one look */
+
+static struct lcores lcores;
+
+static int one_lcore(void **state)
+{
+	lcores_up(&lcores, 1);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	lcores_down(&lcores);
+	return 0;
+}
+
+/* A descriptor, and what was told of it. */
+struct watch {
+	int fd;
+	struct plx_fd *handle;
+	uint32_t events;
+	unsigned calls;
+	bool drains, quits;
+	struct watch *removes; /* in its callback */
+};
+
+static void on_fd(int fd, uint32_t events, void *arg)
+{
+	struct watch *watch = arg;
+	uint64_t count;
+
+	assert_int_equal(fd, watch->fd);
+	watch->calls++;
+	watch->events = events;
+	if (watch->drains)
+		assert_int_equal(eventfd_read(fd, &count), 0);
+	if (watch->quits)
+		plx_loop_quit();
+	if (watch->removes) {
+		plx_fd_remove(watch->removes->handle);
+		watch->removes->handle = NULL;
+	}
+}
+
+static void add(struct watch *watch, uint32_t events)
+{
+	watch->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	assert_true(watch->fd >= 0);
+	if (plx_fd_add(watch->fd, events, on_fd, watch, &watch->handle))
+		fail_msg("%s", plx_error());
+}
+
+static void done(struct watch *watch)
+{
+	plx_fd_remove(watch->handle);
+	close(watch->fd);
+}
+
+static void ring(const struct watch *watch)
+{
+	assert_int_equal(eventfd_write(watch->fd, 1), 0);
+}
+
+static unsigned turns(unsigned count)
+{
+	unsigned work = 0;
+
+	while (count--)
+		work += (unsigned)plx_loop_turn();
+	return work;
+}
+
+static void a_loop_that_polls_looks_now_and_then(void **state)
+{
+	struct watch watch = {.drains = true};
+
+	add(&watch, EPOLLIN);
+	assert_int_equal(turns(10 * LOOKS), 0);
+	assert_int_equal(watch.calls, 0);
+	ring(&watch);
+	assert_int_equal(turns(LOOKS), 1);
+	assert_int_equal(watch.calls, 1);
+	assert_int_equal(watch.events, EPOLLIN);
+	assert_int_equal(turns(LOOKS), 0);
+	done(&watch);
+}
+
+static void level_tells_until_it_is_read_and_edge_once(void **state)
+{
+	struct watch level = {0}, edge = {0};
+
+	add(&level, EPOLLIN);
+	add(&edge, EPOLLIN | EPOLLET);
+	ring(&level);
+	ring(&edge);
+	turns(5 * LOOKS);
+	assert_in_range(level.calls, 5, 10);
+	assert_int_equal(edge.calls, 1);
+	ring(&edge);
+	turns(LOOKS);
+	assert_int_equal(edge.calls, 2);
+	done(&level);
+	done(&edge);
+}
+
+static void oneshot_is_armed_again_by_modify(void **state)
+{
+	struct watch watch = {0};
+
+	add(&watch, EPOLLIN | EPOLLONESHOT);
+	ring(&watch);
+	turns(5 * LOOKS);
+	assert_int_equal(watch.calls, 1);
+	assert_int_equal(plx_fd_modify(watch.handle, EPOLLOUT), 0);
+	turns(LOOKS);
+	assert_true(watch.calls > 1);
+	assert_int_equal(watch.events, EPOLLOUT);
+	done(&watch);
+}
+
+static void one_may_remove_another_that_is_due(void **state)
+{
+	struct watch first = {0}, second = {0};
+
+	first.removes = &second;
+	second.removes = &first;
+	add(&first, EPOLLIN);
+	add(&second, EPOLLIN);
+	ring(&first);
+	ring(&second);
+	turns(LOOKS);
+	assert_int_equal(first.calls + second.calls, 1);
+	done(&first);
+	done(&second);
+}
+
+static void one_may_remove_itself(void **state)
+{
+	struct watch watch = {0};
+
+	watch.removes = &watch;
+	add(&watch, EPOLLIN);
+	ring(&watch);
+	turns(3 * LOOKS);
+	assert_int_equal(watch.calls, 1);
+	assert_null(watch.handle);
+	close(watch.fd);
+}
+
+static void *ring_when_asleep(void *arg)
+{
+	struct loop *loop = atomic_load(&lcore_get(0)->loop);
+
+	while (!atomic_load(&loop->bell.sleeping))
+		usleep(100);
+	usleep(5000);
+	ring(arg);
+	return NULL;
+}
+
+static void wake_by(uint32_t events)
+{
+	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX};
+	struct watch watch = {.drains = true, .quits = true};
+	struct plx_idle_stats stats;
+	pthread_t thread;
+
+	assert_int_equal(plx_idle_set(0, &conf), 0);
+	add(&watch, events);
+	assert_int_equal(pthread_create(&thread, NULL, ring_when_asleep, &watch), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(watch.calls, 1);
+	assert_int_equal(plx_idle_stats(0, &stats), 0);
+	assert_int_equal(stats.wakes[PLX_WAKE_FD], 1);
+	assert_int_equal(stats.spurious, 0);
+	done(&watch);
+}
+
+static void a_loop_that_sleeps_is_woken(void **state)
+{
+	wake_by(EPOLLIN);
+}
+
+static void also_by_an_edge(void **state)
+{
+	wake_by(EPOLLIN | EPOLLET);
+}
+
+static void wrong_ones_are_refused(void **state)
+{
+	struct watch watch = {0};
+	struct plx_fd *fd;
+	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	add(&watch, EPOLLIN);
+	assert_int_equal(plx_fd_add(watch.fd, EPOLLIN, on_fd, NULL, &fd), -EEXIST);
+	assert_error_has("watched already; use plx_fd_modify");
+	assert_int_equal(plx_fd_add(file, EPOLLIN, on_fd, NULL, &fd), -EPERM);
+	assert_error_has("epoll cannot watch it");
+	assert_int_equal(plx_fd_add(-1, EPOLLIN, on_fd, NULL, &fd), -EBADF);
+	assert_int_equal(plx_fd_add(watch.fd, EPOLLEXCLUSIVE, on_fd, NULL, &fd), -EINVAL);
+	assert_error_has("those that may be asked for are EPOLLIN");
+	assert_int_equal(plx_fd_add(watch.fd, EPOLLIN, NULL, NULL, &fd), -EINVAL);
+	assert_error_has("no function to call");
+	assert_int_equal(plx_fd_modify(watch.handle, 1u << 20), -EINVAL);
+	close(file);
+	done(&watch);
+}
+
+static void needs_an_lcore(void **state)
+{
+	assert_int_equal(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL), -ENOENT);
+	assert_error_has("plx_fd_add: this thread is not an lcore");
+	plx_fd_remove(NULL);
+}
+
+/* What is left is given up with the lcore: no leak, and the descriptor stays its user's. */
+static void what_is_left_ends_with_the_lcore(void **state)
+{
+	struct watch watch = {0};
+
+	add(&watch, EPOLLIN);
+	lcores_down(&lcores);
+	ring(&watch);
+	close(watch.fd);
+	lcores_up(&lcores, 1);
+	assert_int_equal(turns(LOOKS), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(needs_an_lcore),
+#define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
+		ONE(a_loop_that_polls_looks_now_and_then),
+		ONE(level_tells_until_it_is_read_and_edge_once),
+		ONE(oneshot_is_armed_again_by_modify),
+		ONE(one_may_remove_another_that_is_due),
+		ONE(one_may_remove_itself),
+		ONE(a_loop_that_sleeps_is_woken),
+		ONE(also_by_an_edge),
+		ONE(wrong_ones_are_refused),
+		ONE(what_is_left_ends_with_the_lcore),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

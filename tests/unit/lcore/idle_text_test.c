@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_lcore.h"
+#include "plx_test.h"
+
+static void policies_are_read_and_written(void **state)
+{
+	static const struct {
+		const char *text, *full;
+	} rows[] = {
+		{"poll", "poll"},
+		{"event", "event"},
+		{"adaptive", "adaptive:balanced:learned"},
+		{"adaptive:latency", "adaptive:latency:learned"},
+		{"adaptive:fixed:eco", "adaptive:eco:fixed"},
+		{"adaptive:20%", "adaptive:balanced:learned:20%"},
+		{"adaptive:1%:learned:balanced", "adaptive:balanced:learned:1%"},
+		{"adaptive:100%", "adaptive:balanced:learned"},
+	};
+	struct plx_idle_conf conf;
+	char out[64];
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		if (plx_idle_parse("--idle", rows[i].text, &conf))
+			fail_msg("%s", plx_error());
+		assert_string_equal(plx_idle_format(&conf, out, sizeof(out)), rows[i].full);
+	}
+	conf = (struct plx_idle_conf){.alpha = 0.5, .budget = 0.125};
+	assert_string_equal(plx_idle_format(&conf, out, sizeof(out)),
+			    "adaptive:alpha=0.5:learned:12.5%");
+	assert_string_equal(plx_idle_format(&conf, out, 8), "adaptiv");
+}
+
+static void wrong_ones_are_refused(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} rows[] = {
+		{"", "--idle : '' is no way to be idle; give poll, event or adaptive"},
+		{"sleep", "--idle sleep: 'sleep' is no way to be idle"},
+		{"Poll", "'Poll' is no way to be idle"},
+		{"poll:eco", "--idle poll:eco: poll takes nothing behind it"},
+		{"event:", "event takes nothing behind it"},
+		{"adaptive:", "'' is unknown or one too many"},
+		{"adaptive:fast",
+		 "'fast' is unknown or one too many; give poll, event or adaptive, "
+		 "behind which may stand :latency, :balanced or :eco, :learned or "
+		 ":fixed, and a share of the CPU such as :20%"},
+		{"adaptive:eco:latency", "'latency' is unknown or one too many"},
+		{"adaptive:fixed:learned", "'learned' is unknown or one too many"},
+		{"adaptive:10%:20%", "'20%' is unknown or one too many"},
+		{"adaptive:0%", "'0%' is"},
+		{"adaptive:101%", "'101%' is"},
+		{"adaptive:4294967297%", "'4294967297%' is"},
+		{"adaptive:%", "'%' is"},
+		{"adaptive:2x%", "'2x%' is"},
+	};
+	struct plx_idle_conf conf = {.alpha = 7};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		assert_int_equal(plx_idle_parse("--idle", rows[i].text, &conf), -EINVAL);
+		assert_error_has(rows[i].error);
+		assert_true(conf.alpha > 6); /* untouched */
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(policies_are_read_and_written),
+		cmocka_unit_test(wrong_ones_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sleeping, and what ends it. The cap is off wherever something else is to end the sleep: what is
+ * missed hangs, and the time limit of the test tells. */
+#include "lcore_priv.h"
+#include "lcores.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define GAP_NS (5 * PLX_NS_PER_MS)
+
+static struct lcores lcores;
+
+static const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX};
+
+static int one_lcore(void **state)
+{
+	lcores_up(&lcores, 1);
+	assert_int_equal(plx_idle_set(0, &event), 0);
+	return 0;
+}
+
+static int two_lcores(void **state)
+{
+	lcores_up(&lcores, 2);
+	assert_int_equal(plx_idle_set(0, &event), 0);
+	assert_int_equal(plx_idle_set(10, &event), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	lcores_down(&lcores);
+	return 0;
+}
+
+static struct plx_idle_stats stats_of(uint32_t id)
+{
+	struct plx_idle_stats stats;
+
+	assert_int_equal(plx_idle_stats(id, &stats), 0);
+	return stats;
+}
+
+static void quit(void *arg)
+{
+	plx_loop_quit();
+}
+
+/* Wait until lcore id sleeps, and some more. */
+static void wait_until_asleep(uint32_t id)
+{
+	struct loop *loop = atomic_load(&lcore_get(id)->loop);
+
+	while (!atomic_load(&loop->bell.sleeping))
+		usleep(100);
+	usleep(GAP_NS / 1000);
+}
+
+/* Threads that end the main lcore's loop --------------------------------------------------------
+ */
+
+static void *send_quit(void *arg)
+{
+	wait_until_asleep(0);
+	assert_int_equal(plx_lcore_send(0, quit, NULL), 0);
+	return NULL;
+}
+
+static void *stop(void *arg)
+{
+	wait_until_asleep(0);
+	plx_stop();
+	return NULL;
+}
+
+static void *raise_signal(void *arg)
+{
+	wait_until_asleep(0);
+	kill(getpid(), SIGTERM);
+	return NULL;
+}
+
+/* Run the main lcore's loop until that thread ends it. Returns for how long. */
+static uint64_t run_until(void *(*fn)(void *), void *arg)
+{
+	uint64_t begin_ns = plx_now_ns();
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	pthread_join(thread, NULL);
+	return plx_now_ns() - begin_ns;
+}
+
+/* Messages ---------------------------------------------------------------------------------------
+ */
+
+static void a_message_of_another_thread_wakes(void **state)
+{
+	struct plx_idle_stats stats;
+	uint64_t took_ns = run_until(send_quit, NULL), wakes = 0;
+
+	stats = stats_of(0);
+	assert_in_range(stats.sleeps, 1, 20); /* it does not poll */
+	assert_int_not_equal(stats.wakes[PLX_WAKE_MESSAGE], 0);
+	assert_int_equal(stats.wakes[PLX_WAKE_CAP] + stats.wakes[PLX_WAKE_TIMER], 0);
+	assert_in_range(stats.asleep_ns, GAP_NS, took_ns);
+	for (unsigned i = 0; i < PLX_WAKE_BUCKETS; i++)
+		wakes += stats.wake_hist[i];
+	assert_in_range(wakes, 1, stats.wakes[PLX_WAKE_MESSAGE]);
+}
+
+static int sleep_and_send(void *arg)
+{
+	wait_until_asleep(0);
+	return plx_lcore_send(0, quit, NULL);
+}
+
+static void a_message_of_another_lcore_wakes(void **state)
+{
+	int result = -1;
+
+	assert_int_equal(plx_lcore_launch(10, sleep_and_send, NULL), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
+	assert_int_equal(result, 0);
+	assert_int_not_equal(stats_of(0).wakes[PLX_WAKE_MESSAGE], 0);
+}
+
+/* The bit of the lane stands from the first message on, and tells nothing of the second. */
+static void nothing(void *arg)
+{
+}
+
+static int send_twice(void *arg)
+{
+	int err = plx_lcore_send(0, nothing, NULL);
+
+	wait_until_asleep(0);
+	return err ? err : plx_lcore_send(0, quit, NULL);
+}
+
+static void a_lane_whose_bit_stands_wakes_again(void **state)
+{
+	int result = -1;
+
+	assert_int_equal(plx_lcore_launch(10, send_twice, NULL), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
+	assert_int_equal(result, 0);
+}
+
+static void a_message_to_itself_keeps_awake(void **state)
+{
+	assert_int_equal(plx_lcore_send(0, quit, NULL), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(stats_of(0).sleeps, 0);
+}
+
+/* Stopping ---------------------------------------------------------------------------------------
+ */
+
+static void stopping_wakes(void **state)
+{
+	run_until(stop, NULL);
+	assert_int_not_equal(stats_of(0).sleeps, 0);
+}
+
+static int run_loop(void *arg)
+{
+	return plx_loop_run();
+}
+
+static void stopping_wakes_all(void **state)
+{
+	int result = -1;
+
+	assert_int_equal(plx_lcore_launch(10, run_loop, NULL), 0);
+	wait_until_asleep(10);
+	run_until(stop, NULL);
+	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
+	assert_int_equal(result, 0);
+}
+
+static void a_signal_that_stops_wakes(void **state)
+{
+	lcores_down(&lcores);
+	lcores_prepare(&lcores, 1);
+	lcores.conf.catch_signals = true;
+	assert_int_equal(plx_mem_init(&(struct plx_mem_conf){.huge = PLX_HUGE_NONE}), 0);
+	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
+	assert_int_equal(plx_idle_set(0, &event), 0);
+	run_until(raise_signal, NULL);
+	assert_int_equal(plx_stop_signal(), SIGTERM);
+}
+
+/* Timers -----------------------------------------------------------------------------------------
+ */
+
+static void quit_timer(struct plx_timer *timer, void *arg)
+{
+	*(uint64_t *)arg = plx_now_ns();
+	plx_loop_quit();
+}
+
+static void a_timer_ends_it(void **state)
+{
+	uint64_t fired_ns = 0, begin_ns = plx_now_ns();
+	struct plx_idle_stats stats;
+	struct plx_timer timer;
+
+	plx_timer_init(&timer, quit_timer, &fired_ns);
+	assert_int_equal(plx_timer_start(&timer, GAP_NS), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_true(fired_ns - begin_ns >= GAP_NS);
+	stats = stats_of(0);
+	assert_in_range(stats.sleeps, 1, 10);
+	assert_in_range(stats.wakes[PLX_WAKE_TIMER], 1, 10);
+	assert_true(stats.asleep_ns > GAP_NS / 2);
+	/* Time that was slept belongs to no turn. */
+	struct plx_lcore_stats turns;
+
+	plx_lcore_stats(0, &turns);
+	assert_true(plx_tsc_to_ns(turns.idle_cycles + turns.busy_cycles) + stats.asleep_ns <=
+		    plx_now_ns() - begin_ns);
+	assert_true(plx_tsc_to_ns(turns.longest_turn_cycles) < GAP_NS * 2);
+}
+
+static int quit_period(void *arg, uint64_t now_ns)
+{
+	plx_loop_quit();
+	return 1;
+}
+
+static void a_poller_with_a_period_ends_it(void **state)
+{
+	uint64_t begin_ns = plx_now_ns();
+
+	assert_int_equal(plx_poller_add("period", quit_period, NULL, GAP_NS, NULL), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_true(plx_now_ns() - begin_ns >= GAP_NS);
+	assert_in_range(stats_of(0).wakes[PLX_WAKE_TIMER], 1, 10);
+	assert_int_equal(stats_of(0).naps, 0);
+}
+
+/* An adaptive lcore is up before its timer. */
+static void an_adaptive_lcore_is_on_time(void **state)
+{
+	const struct plx_idle_conf early = {.algorithm = PLX_IDLE_FIXED,
+					    .alpha = 1,
+					    .wake_ns = 2 * PLX_NS_PER_MS,
+					    .sleep_ns = 1};
+	uint64_t fired_ns = 0;
+	struct plx_timer timer;
+
+	assert_int_equal(plx_idle_set(0, &early), 0);
+	plx_timer_init(&timer, quit_timer, &fired_ns);
+	assert_int_equal(plx_timer_start(&timer, 20 * PLX_NS_PER_MS), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	/* Slept from 2 ms on until 18, and polled the rest. */
+	assert_in_range(stats_of(0).asleep_ns, PLX_NS_PER_MS, 17 * PLX_NS_PER_MS);
+}
+
+/* Policies ---------------------------------------------------------------------------------------
+ */
+
+static void polling_never_sleeps(void **state)
+{
+	uint64_t fired_ns = 0;
+	struct plx_timer timer;
+
+	assert_int_equal(plx_idle_set(0, &(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0);
+	plx_timer_init(&timer, quit_timer, &fired_ns);
+	assert_int_equal(plx_timer_start(&timer, GAP_NS), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(stats_of(0).sleeps, 0);
+	assert_int_equal(stats_of(0).periods, 0);
+}
+
+static void an_adaptive_lcore_polls_first(void **state)
+{
+	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,
+					   .alpha = 0.01,
+					   .wake_ns = 100000,
+					   .sleep_ns = 1000,
+					   .spin_max_ns = PLX_NS_PER_S,
+					   .sleep_max_ns = UINT64_MAX};
+	struct plx_idle_stats stats;
+	struct plx_lcore_stats turns;
+
+	assert_int_equal(plx_idle_set(0, &conf), 0);
+	run_until(send_quit, NULL);
+	stats = stats_of(0);
+	plx_lcore_stats(0, &turns);
+	assert_int_equal(stats.spin_ns, 1000 + 100000 * 100);
+	assert_int_not_equal(stats.sleeps, 0);
+	assert_true(plx_tsc_to_ns(turns.idle_cycles) >= 10 * PLX_NS_PER_MS);
+}
+
+static void on_message(void *arg)
+{
+	plx_loop_expect(plx_loop_now_ns() + *(uint64_t *)arg);
+}
+
+static void *send_and_quit_later(void *arg)
+{
+	wait_until_asleep(0);
+	assert_int_equal(plx_lcore_send(0, on_message, arg), 0);
+	usleep(10000);
+	assert_int_equal(plx_lcore_send(0, quit, NULL), 0);
+	return NULL;
+}
+
+static uint64_t idle_ns_when_expected_in(uint64_t expect_ns)
+{
+	struct plx_lcore_stats before, after;
+
+	plx_lcore_stats(0, &before);
+	run_until(send_and_quit_later, &expect_ns);
+	plx_lcore_stats(0, &after);
+	return plx_tsc_to_ns(after.idle_cycles - before.idle_cycles);
+}
+
+/* It polls 2 ms for what comes in 4 ms only if that is told, and for nothing that comes later than
+ * a sleep costs, which is 11 ms here. */
+static void what_is_expected_keeps_awake(void **state)
+{
+	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,
+					   .alpha = 0.01,
+					   .wake_ns = 100000,
+					   .sleep_ns = PLX_NS_PER_MS,
+					   .spin_max_ns = 100000,
+					   .sleep_max_ns = UINT64_MAX};
+
+	assert_int_equal(plx_idle_set(0, &conf), 0);
+	assert_true(idle_ns_when_expected_in(4 * PLX_NS_PER_MS) >= 5 * PLX_NS_PER_MS);
+	assert_true(idle_ns_when_expected_in(100 * PLX_NS_PER_MS) < 4 * PLX_NS_PER_MS);
+}
+
+static void wrong_policies_are_refused(void **state)
+{
+	struct plx_idle_conf conf = {.alpha = -1};
+	struct plx_idle_stats stats;
+
+	assert_int_equal(plx_idle_set(0, &conf), -EINVAL);
+	assert_error_has("plx_idle_set: alpha -1: give 0.001 to 1000");
+	conf = (struct plx_idle_conf){.budget = 1.5};
+	assert_int_equal(plx_idle_set(0, &conf), -EINVAL);
+	assert_error_has("plx_idle_set: budget 1.5: give 0.001 to 1");
+	conf = (struct plx_idle_conf){.mode = (enum plx_idle_mode)7};
+	assert_int_equal(plx_idle_set(0, &conf), -EINVAL);
+	assert_int_equal(plx_idle_set(3, &event), -ENOENT);
+	assert_error_has("plx_idle_set: there is no lcore 3");
+	assert_int_equal(plx_idle_get(3, &conf), -ENOENT);
+	assert_int_equal(plx_idle_stats(3, &stats), -ENOENT);
+	assert_int_equal(plx_idle_get(0, &conf), 0);
+	assert_int_equal(conf.mode, PLX_IDLE_EVENT);
+}
+
+/* Pollers ----------------------------------------------------------------------------------------
+ */
+
+/* A poller that has work when its descriptor is readable, or when it is told to. */
+struct source {
+	int fd;
+	bool work; /* without the descriptor's knowing */
+	bool refuses;
+	bool silent;        /* does not wait for the descriptor */
+	bool always_worked; /* or says so */
+	bool lies;          /* leaves the descriptor readable */
+	unsigned calls, arms, wokes, told;
+	unsigned quit_after; /* pieces of work, or naps */
+};
+
+static int poll_source(void *arg, uint64_t now_ns)
+{
+	struct source *source = arg;
+	uint64_t count;
+	bool found = source->work;
+
+	source->calls++;
+	if (!source->lies && read(source->fd, &count, sizeof(count)) == sizeof(count))
+		found = true;
+	source->work = false;
+	if (found && --source->quit_after == 0)
+		plx_loop_quit();
+	return found || source->always_worked;
+}
+
+static int arm_source(void *arg, struct plx_sleep *sleep)
+{
+	struct source *source = arg;
+
+	source->arms++;
+	if (!source->silent)
+		plx_sleep_on(sleep, source->fd);
+	return source->refuses ? -EAGAIN : 0;
+}
+
+static void woke_source(void *arg, const struct plx_sleep *sleep)
+{
+	struct source *source = arg;
+
+	source->wokes++;
+	source->told += plx_sleep_ended_by(sleep, source->fd);
+}
+
+static struct plx_poller *add_source(struct source *source, bool armed)
+{
+	struct plx_poller *poller;
+
+	source->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	assert_true(source->fd >= 0);
+	assert_int_equal(plx_poller_add("source", poll_source, source, 0, &poller), 0);
+	if (armed)
+		plx_poller_set_arm(poller, arm_source, woke_source);
+	return poller;
+}
+
+static void *write_fd(void *arg)
+{
+	wait_until_asleep(0);
+	assert_int_equal(eventfd_write(((struct source *)arg)->fd, 1), 0);
+	return NULL;
+}
+
+static void a_pollers_descriptor_wakes(void **state)
+{
+	struct source source = {.quit_after = 1};
+
+	add_source(&source, true);
+	run_until(write_fd, &source);
+	assert_in_range(stats_of(0).sleeps, 1, 3);
+	assert_int_equal(stats_of(0).wakes[PLX_WAKE_POLLER], 1);
+	assert_int_equal(stats_of(0).spurious, 0);
+	assert_int_equal(stats_of(0).naps, 0);
+	assert_int_equal(source.told, 1);
+	assert_int_not_equal(source.arms, 0);
+	close(source.fd);
+}
+
+static void *quit_later(void *arg)
+{
+	usleep(1200000);
+	assert_int_equal(plx_lcore_send(0, quit, NULL), 0);
+	return NULL;
+}
+
+static void a_poller_that_says_nothing_lets_nap(void **state)
+{
+	struct source source = {0};
+	struct plx_idle_stats stats;
+
+	add_source(&source, false);
+	run_until(quit_later, NULL);
+	stats = stats_of(0);
+	assert_int_equal(stats.naps, stats.sleeps);
+	/* 50 us, and twice as long each time up to 1 ms. */
+	assert_in_range(stats.naps, 300, 1300);
+	assert_in_range(source.calls, stats.naps, 4 * stats.naps + 10);
+	assert_non_null(stats.awake_by);
+	assert_string_equal(stats.awake_by, "source");
+	close(source.fd);
+}
+
+static void a_poller_that_refuses_for_ever_lets_nap(void **state)
+{
+	struct source source = {.refuses = true};
+	struct plx_idle_stats stats;
+
+	add_source(&source, true);
+	run_until(quit_later, NULL);
+	stats = stats_of(0);
+	assert_int_equal(stats.refused, 4);
+	assert_int_equal(stats.naps, stats.sleeps);
+	assert_in_range(stats.naps, 300, 1300);
+	assert_string_equal(stats.awake_by, "source");
+	close(source.fd);
+}
+
+static void a_poller_that_always_works_is_named(void **state)
+{
+	struct source source = {.always_worked = true};
+
+	add_source(&source, true);
+	run_until(quit_later, NULL);
+	assert_int_equal(stats_of(0).sleeps, 0);
+	assert_non_null(stats_of(0).awake_by);
+	assert_string_equal(stats_of(0).awake_by, "source");
+	close(source.fd);
+}
+
+static void *make_work(void *arg)
+{
+	wait_until_asleep(0);
+	((struct source *)arg)->work = true;
+	return NULL;
+}
+
+/* Its descriptor stays silent: the cap finds what is there. */
+static void a_missed_wake_is_a_rescue(void **state)
+{
+	const struct plx_idle_conf capped = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = 4 * GAP_NS};
+	struct source source = {.quit_after = 1};
+
+	assert_int_equal(plx_idle_set(0, &capped), 0);
+	add_source(&source, true);
+	run_until(make_work, &source);
+	assert_int_not_equal(stats_of(0).wakes[PLX_WAKE_CAP], 0);
+	assert_int_equal(stats_of(0).rescues, 1);
+	assert_int_equal(stats_of(0).spurious, 0);
+	close(source.fd);
+}
+
+static void waking_for_nothing_is_counted(void **state)
+{
+	struct source source = {.lies = true};
+	struct plx_idle_stats stats;
+
+	add_source(&source, true);
+	eventfd_write(source.fd, 1);
+	run_until(quit_later, NULL);
+	stats = stats_of(0);
+	assert_true(stats.spurious > 1000);
+	assert_in_range(stats.spurious, stats.wakes[PLX_WAKE_POLLER] - 1,
+			stats.wakes[PLX_WAKE_POLLER]);
+	close(source.fd);
+}
+
+static void a_removed_poller_is_not_waited_for(void **state)
+{
+	struct source source = {0};
+
+	plx_poller_remove(add_source(&source, false));
+	run_until(send_quit, NULL);
+	assert_int_equal(stats_of(0).naps, 0);
+	close(source.fd);
+}
+
+/* A crowd ----------------------------------------------------------------------------------------
+ */
+
+static int spin_until(void *arg)
+{
+	while (!atomic_load((_Atomic bool *)arg))
+		continue;
+	return 0;
+}
+
+static void *spin_thread(void *arg)
+{
+	spin_until(arg);
+	return NULL;
+}
+
+/* Somebody else polls on its CPU, too. */
+static void who_has_no_cpu_to_itself_sleeps_early(void **state)
+{
+	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,
+					   .alpha = 0.001,
+					   .wake_ns = PLX_NS_PER_MS,
+					   .sleep_ns = 1000,
+					   .spin_max_ns = PLX_NS_PER_S};
+	uint64_t begin_ns = plx_now_ns();
+	_Atomic bool end = false;
+	pthread_t thread;
+
+	assert_int_equal(plx_idle_set(0, &conf), 0);
+	/* It inherits the lcore's CPU. */
+	assert_int_equal(pthread_create(&thread, NULL, spin_thread, &end), 0);
+	while (!stats_of(0).crowded && plx_now_ns() - begin_ns < 20 * PLX_NS_PER_S) {
+		uint64_t fired_ns;
+		struct plx_timer timer;
+
+		plx_timer_init(&timer, quit_timer, &fired_ns);
+		plx_timer_start(&timer, 50 * PLX_NS_PER_MS);
+		plx_loop_run();
+	}
+	atomic_store(&end, true);
+	pthread_join(thread, NULL);
+	assert_true(stats_of(0).crowded);
+	assert_int_equal(stats_of(0).spin_ns, PLX_NS_PER_MS + 1000); /* alpha is 1 */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
+#define TWO(test) cmocka_unit_test_setup_teardown(test, two_lcores, tear_down)
+		ONE(a_message_of_another_thread_wakes),
+		TWO(a_message_of_another_lcore_wakes),
+		TWO(a_lane_whose_bit_stands_wakes_again),
+		ONE(a_message_to_itself_keeps_awake),
+		ONE(stopping_wakes),
+		TWO(stopping_wakes_all),
+		ONE(a_signal_that_stops_wakes),
+		ONE(a_timer_ends_it),
+		ONE(a_poller_with_a_period_ends_it),
+		ONE(an_adaptive_lcore_is_on_time),
+		ONE(polling_never_sleeps),
+		ONE(an_adaptive_lcore_polls_first),
+		ONE(what_is_expected_keeps_awake),
+		ONE(wrong_policies_are_refused),
+		ONE(a_pollers_descriptor_wakes),
+		ONE(a_poller_that_says_nothing_lets_nap),
+		ONE(a_poller_that_refuses_for_ever_lets_nap),
+		ONE(a_poller_that_always_works_is_named),
+		ONE(a_missed_wake_is_a_rescue),
+		ONE(waking_for_nothing_is_counted),
+		ONE(a_removed_poller_is_not_waited_for),
+		ONE(who_has_no_cpu_to_itself_sleeps_early),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
