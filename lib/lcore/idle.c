@@ -48,6 +48,17 @@ void idle_costs_changed(struct idle *idle)
 	tell(idle);
 }
 
+/* As given, or as known so far. */
+static void set_costs(struct idle *idle)
+{
+	wake_cost_get(&idle->wake_ns, &idle->sleep_ns);
+	if (idle->conf.wake_ns)
+		idle->wake_ns = idle->conf.wake_ns;
+	if (idle->conf.sleep_ns)
+		idle->sleep_ns = idle->conf.sleep_ns;
+	idle->wake_first_ns = idle->wake_ns;
+}
+
 void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
 {
 	struct idle *idle = &loop->idle;
@@ -60,10 +71,8 @@ void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
 	full.sleep_max_ns = full.sleep_max_ns ? full.sleep_max_ns : SLEEP_MAX_NS;
 	idle->conf = full;
 	idle->crowded = full.crowded;
-	wake_cost_get(&idle->wake_ns, &idle->sleep_ns);
-	idle->wake_ns = full.wake_ns ? full.wake_ns : idle->wake_ns;
-	idle->sleep_ns = full.sleep_ns ? full.sleep_ns : idle->sleep_ns;
-	idle->wake_first_ns = idle->wake_ns;
+	set_costs(idle);
+	idle->costs_known = full.wake_ns && full.sleep_ns;
 	idle->gap_known = false;
 	idle->nap_ns = NAP_MIN_NS;
 	costs = costs_of(idle);
@@ -80,6 +89,18 @@ void idle_init(struct loop *loop)
 	const struct plx_idle_conf conf = {0};
 
 	idle_apply(loop, &conf);
+}
+
+void idle_start(struct loop *loop)
+{
+	struct idle *idle = &loop->idle;
+
+	if (idle->conf.mode != PLX_IDLE_ADAPTIVE || idle->costs_known)
+		return;
+	lcore_know_wake_cost();
+	set_costs(idle);
+	idle->costs_known = true;
+	idle_costs_changed(idle);
 }
 
 /* Periods ----------------------------------------------------------------------------------- */

@@ -203,19 +203,6 @@ static int enter_main(uint32_t id)
 	return 0;
 }
 
-/* On the main lcore's CPU, woken from another one; where there is none it is guessed. */
-static void measure_wake_cost(const struct lcore *lcore)
-{
-	struct plx_cpuset others = old_cpus;
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(others.words); i++)
-		others.words[i] &= ~lcore->cpus.words[i];
-	if (plx_cpuset_count(&others) == 0)
-		return;
-	wake_cost_measure(topo, &others);
-	idle_init(loop_self);
-}
-
 static void end_workers(void)
 {
 	PLX_LCORE_FOREACH_WORKER (id) {
@@ -262,7 +249,6 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	err = enter_main(id);
 	if (err)
 		return err;
-	measure_wake_cost(&lcores[id]);
 	err = start_workers(conf->map);
 	if (err)
 		goto undo_main;
@@ -324,6 +310,26 @@ int plx_lcores_fini(uint64_t timeout_ns)
 	stop_release_signals();
 	atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
 	return 0;
+}
+
+/* The calling lcore, woken from a CPU that is not its own; where there is none it is guessed: with
+ * one for both, who spins would keep the other one from it. */
+static void measure_wake_cost(void)
+{
+	struct plx_cpuset others = old_cpus;
+	const struct lcore *self = &lcores[plx_lcore_id()];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(others.words); i++)
+		others.words[i] &= ~self->cpus.words[i];
+	if (plx_cpuset_count(&others) > 0)
+		wake_cost_measure(topo, &others);
+}
+
+void lcore_know_wake_cost(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, measure_wake_cost);
 }
 
 /* Questions -------------------------------------------------------------------------------- */

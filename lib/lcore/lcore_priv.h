@@ -322,6 +322,7 @@ struct idle {
 	uint32_t refusals;          /* in a row */
 	bool slept;                 /* in this idle period */
 	bool gap_known;
+	bool costs_known; /* else the costs are a guess still */
 	bool crowded;
 	struct plx_poller *unsure; /* that cannot be waited for, when last asked; or NULL */
 	uint64_t look_at_ns;       /* next */
@@ -343,14 +344,16 @@ void idle_costs_changed(struct idle *idle);
  * keeps it awake? idle_watch.c */
 void idle_look(struct loop *loop);
 
+/* The loop begins to run. */
+void idle_start(struct loop *loop);
+
 /* A turn without work, and the first one of an idle period, or one that is late enough to sleep. */
 void idle_turn(struct loop *loop);
 
 /* The idle period has ended with work. */
 void idle_end(struct loop *loop);
 
-/* Measure what it costs to sleep and to wake, once in a process. on: CPUs for a thread that helps.
- */
+/* Measure what it costs to sleep and to wake. on: CPUs for a thread that helps. */
 void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on);
 void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out);
 
@@ -482,6 +485,10 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on);
 /* Move what the calling thread has used so far of its stack and its thread-local variables to the
  * node; -1: nowhere. */
 void lcore_settle(int node);
+
+/* Let wake_cost_get tell what was measured: once in a process, some milliseconds of the calling
+ * lcore's. */
+void lcore_know_wake_cost(void);
 
 /* Fail with -ENOENT as `what` was called on a thread that is no lcore. */
 int lcore_fail_foreign(const char *what);

@@ -100,6 +100,7 @@ int plx_loop_run(void)
 				"from the callback instead",
 				plx_lcore_id());
 	loop->quit = false;
+	idle_start(loop);
 	enter(loop);
 	/* Relaxed: a hint for other threads. */
 	atomic_store_explicit(&loop->running, true, memory_order_relaxed);

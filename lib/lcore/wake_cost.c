@@ -19,8 +19,8 @@
 #define WAKE_NS_GUESS  20000
 #define SLEEP_NS_GUESS 10000
 
-static uint64_t cost_wake_ns = WAKE_NS_GUESS, cost_sleep_ns = SLEEP_NS_GUESS;
-static bool measured;
+/* Relaxed throughout: one lcore may measure while another one is given a policy. */
+static _Atomic uint64_t cost_wake_ns = WAKE_NS_GUESS, cost_sleep_ns = SLEEP_NS_GUESS;
 
 struct helper {
 	const struct plx_topo *topo;
@@ -114,20 +114,17 @@ static void take_samples(struct helper *helper)
 	}
 	if (count < LEAST)
 		return;
-	cost_sleep_ns = (thread_cpu_ns() - cpu_ns) / count + 1;
+	atomic_store_explicit(&cost_sleep_ns, (thread_cpu_ns() - cpu_ns) / count + 1,
+			      memory_order_relaxed);
 	qsort(samples, count, sizeof(samples[0]), by_size);
-	cost_wake_ns = samples[count / 2] + 1;
+	atomic_store_explicit(&cost_wake_ns, samples[count / 2] + 1, memory_order_relaxed);
 }
 
-/* With one CPU for both, who spins would keep the other one from it. */
 void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on)
 {
 	struct helper helper = {.topo = topo, .cpus = on};
 	pthread_t thread;
 
-	if (measured)
-		return;
-	measured = true;
 	helper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (helper.fd < 0)
 		return;
@@ -141,6 +138,6 @@ void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on)
 
 void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out)
 {
-	*wake_ns_out = cost_wake_ns;
-	*sleep_ns_out = cost_sleep_ns;
+	*wake_ns_out = atomic_load_explicit(&cost_wake_ns, memory_order_relaxed);
+	*sleep_ns_out = atomic_load_explicit(&cost_sleep_ns, memory_order_relaxed);
 }

@@ -12,6 +12,7 @@
 #define MANY        10000
 #define OTHERS_MORE 20   /* calls that time, not messages, may cause */
 #define SLEEPS_MORE 1000 /* libinfinipath, loaded by libfabric, sleeps until it knows the clock */
+#define CLOCKS_MORE 500
 #define MEMORY_MORE 2
 
 struct call {
@@ -78,6 +79,9 @@ static void trace(const char *provider, unsigned messages, struct calls *calls)
 
 static long more_allowed(const char *name)
 {
+	/* Ten times a second an lcore that is awake asks how much of its CPU it had. */
+	if (strcmp(name, "clock_gettime") == 0)
+		return CLOCKS_MORE;
 	return strcmp(name, "clock_nanosleep") == 0 ? SLEEPS_MORE : OTHERS_MORE;
 }
 
