@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The main job: what messages cost, in parts. rtt: to another process and back, through Pollux and
 # through what it stands on. stream: to another process, as fast as it takes them. rings: between
-# lcores, beside DPDK's own. Does all set-up by itself.
+# lcores, beside DPDK's own. idle: what a server costs that has little to do. Does all set-up by itself.
 set -uo pipefail
 
 started_in=$PWD
@@ -22,17 +22,20 @@ here=$root/scripts/bench
 . "$here/part-stream.sh"
 # shellcheck source=scripts/bench/part-rings.sh
 . "$here/part-rings.sh"
+# shellcheck source=scripts/bench/part-idle.sh
+. "$here/part-idle.sh"
 # shellcheck source=scripts/bench/report.sh
 . "$here/report.sh"
 
-all_parts=(rtt stream rings)
+all_parts=(rtt stream rings idle)
 
 usage()
 {
 	cat <<-'END'
 	Usage: scripts/bench.sh [OPTION]...
-	Measure full round trips of messages between two processes, how many go one way, and what rings,
-	pools and messages between lcores cost; write tables, plots and a report.
+	Measure full round trips of messages between two processes, how many go one way, what rings,
+	pools and messages between lcores cost, and what a server costs that has little to do; write
+	tables, plots and a report.
 	  --quick               short rounds, about four minutes (default: more and longer
 	                        ones, about nineteen minutes)
 	  --rounds N, --duration S
@@ -42,8 +45,8 @@ usage()
 	  --provider P          for Pollux and the raw-fi-tcp row: tcp, net or fi:tcp (default: tcp, the
 	                        driver's own choice of libfabric's two)
 	  --sizes N,N,...       message sizes, with K or M (default: 64,1K,64K,1M; stream: 64,4K,64K,1M)
-	  --only PART           run one part: rtt (round trips), stream (messages one way) or rings
-	                        (rings, pools, hops)
+	  --only PART           run one part: rtt (round trips), stream (messages one way), rings
+	                        (rings, pools, hops) or idle (CPU against latency)
 	  --compare DIR         print the ratio of each row to that of an earlier run in DIR
 	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C
 	  --connect HOST:PORT   measure against such servers; PORT is the first of four
@@ -59,6 +62,9 @@ usage()
 	Rows of stream: raw-fi-plxshm, raw-fi-plxshm-cma (the receiver reads large messages out of the
 	sender's memory), raw-fi-shm (it reads too), raw-fi-shm-nocma (it does not), shm-stream (plx-ping
 	--one-way over shm).
+	Rows of idle: idle policies of a server (poll, event; adaptive: latency, balanced, and fixed), over
+	tcp and shm, with nobody there, a silent peer, and messages at several rates; raw-fi-event and
+	event-closed (libfabric alone, and plx-ping, both ends asleep over libfabric's tcp).
 	Server and client run on the first two CPUs that this process may use.
 
 	Exit status:

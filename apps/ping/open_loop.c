@@ -8,6 +8,10 @@
 
 #define BURST_MAX 16 /* sends in one turn */
 
+/* PING_BURST */
+#define BURST_LENGTH 100
+#define BURST_GAP_NS (10 * PLX_NS_PER_US)
+
 static uint64_t next_random(struct client *client)
 {
 	/* splitmix64 (Steele, Lea, Flood 2014): fine for gaps, and a seed of 0 is too. */
@@ -18,6 +22,16 @@ static uint64_t next_random(struct client *client)
 	return z ^ (z >> 31);
 }
 
+/* So long a pause behind a burst that the rate is kept. */
+static double burst_gap(const struct client *client)
+{
+	double inside = (double)BURST_GAP_NS / 1e9 * plx_clock_info()->hz;
+
+	if (client->sent % BURST_LENGTH)
+		return inside;
+	return client->gap_tsc * BURST_LENGTH - inside * (BURST_LENGTH - 1);
+}
+
 static void schedule_next(struct client *client)
 {
 	double gap = client->gap_tsc;
@@ -26,6 +40,8 @@ static void schedule_next(struct client *client)
 		double uniform = ((double)(next_random(client) >> 11) + 0.5) / 9007199254740992.0;
 
 		gap *= -log(uniform);
+	} else if (client->conf->arrival == PING_BURST) {
+		gap = burst_gap(client);
 	}
 	client->next_tsc += gap;
 }

@@ -6,7 +6,8 @@
 
 #include <errno.h>
 
-#define WARMUP_BYTES (UINT64_C(64) << 20) /* one way */
+#define BURST_RATE_MAX 100000
+#define WARMUP_BYTES   (UINT64_C(64) << 20) /* one way */
 
 static struct ping_conf conf = {
 	.size_bytes = 64,
@@ -16,6 +17,7 @@ static struct ping_conf conf = {
 	.name = "plx-ping",
 };
 static bool count_given, duration_given, warmup_given, arrival_given, seed_given;
+static bool interval_given;
 
 const struct ping_conf *const ping_asked = &conf;
 
@@ -84,9 +86,18 @@ static const struct plx_app_option options[] = {
 	 .value = &conf.rate,
 	 .min = 1,
 	 .max = 10000000},
+	{.name = "interval",
+	 .placeholder = "S",
+	 .help = "the same for messages that are rare: one every S",
+	 .kind = PLX_APP_DURATION,
+	 .value = &conf.interval_ns,
+	 .min = PLX_NS_PER_MS,
+	 .max = 3600 * PLX_NS_PER_S,
+	 .given = &interval_given},
 	{.name = "arrival",
 	 .placeholder = "KIND",
-	 .help = "gaps of an open loop: fixed or poisson (default fixed)",
+	 .help = "gaps of an open loop: fixed, poisson, or burst: 100 at 10 us, and a pause "
+		 "(default fixed)",
 	 .kind = PLX_APP_CHOICE,
 	 .value = &conf.arrival,
 	 .choices = ping_arrivals,
@@ -181,10 +192,20 @@ static int check(void)
 		return -EINVAL;
 	if (count_given && duration_given)
 		return plx_fail(EINVAL, "--count and --duration exclude each other");
+	if (conf.rate && interval_given)
+		return plx_fail(EINVAL, "--rate and --interval exclude each other");
+	if (interval_given)
+		conf.rate = 1; /* an open loop; its gaps are those of the interval */
 	if (conf.listen ? check_server() : check_client())
 		return -EINVAL;
 	if (arrival_given && !conf.rate)
 		return plx_fail(EINVAL, "--arrival is for an open loop; give --rate R too");
+	if (conf.arrival == PING_BURST && conf.rate > BURST_RATE_MAX)
+		return plx_fail(
+			EINVAL,
+			"--arrival burst: inside a burst there are %d a second; give --rate "
+			"up to that",
+			BURST_RATE_MAX);
 	if (conf.out_dir && plx_result_prepare(conf.name, conf.out_dir) != 0)
 		return -EINVAL;
 	if (!warmup_given)
@@ -200,7 +221,8 @@ const struct plx_app ping_app = {
 		"  plx-ping [EAL options] -- --listen ADDR [--size N] [--rx-buf SIZE]\n"
 		"           [--sink [--rx-bufs N]]\n"
 		"  plx-ping [EAL options] -- --connect ADDR [--size N] [--count N | --duration S]\n"
-		"           [--warmup N] [--rate R [--arrival fixed|poisson] [--seed N]]\n"
+		"           [--warmup N] [--rate R | --interval S]\n"
+		"           [--arrival fixed|poisson|burst] [--seed N]\n"
 		"           [--verify] [--rx-buf SIZE] [--out DIR] [--name NAME]\n"
 		"  plx-ping [EAL options] -- --connect ADDR --one-way [--size N]\n"
 		"           [--count N | --duration S] [--warmup N] [--out DIR] [--name NAME]",

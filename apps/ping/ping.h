@@ -18,9 +18,10 @@ struct ping_conf {
 	uint64_t size_bytes;
 	uint64_t count; /**< measured messages; 0: duration_ns decides */
 	uint64_t duration_ns;
-	uint64_t warmup;  /**< messages before the measured ones */
-	uint64_t rate;    /**< messages a second of an open loop; 0: closed loop */
-	unsigned arrival; /**< enum ping_arrival */
+	uint64_t warmup;      /**< messages before the measured ones */
+	uint64_t rate;        /**< messages a second of an open loop; 0: closed loop */
+	uint64_t interval_ns; /**< between them, where they are rarer than one a second; 0: rate */
+	unsigned arrival;     /**< enum ping_arrival */
 	uint64_t seed;
 	uint64_t rx_buf_bytes; /**< 0: so that a message of size_bytes is one frame */
 	bool verify;
@@ -30,7 +31,7 @@ struct ping_conf {
 	const char *out_dir, *name;
 };
 
-enum ping_arrival { PING_FIXED, PING_POISSON };
+enum ping_arrival { PING_FIXED, PING_POISSON, PING_BURST };
 
 /** The names of enum ping_arrival, ended by NULL. */
 extern const char *const ping_arrivals[];
@@ -102,6 +103,9 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 /** The same for a one-way run. */
 int ping_report_one_way(const struct plx_app *app, const struct ping_conf *conf,
 			const struct ping_outcome *outcome);
+
+/** Messages a second of an open loop. */
+double ping_rate(const struct ping_conf *conf);
 
 /** Receive buffers that hold a message of that size in one frame. */
 uint32_t ping_rx_buf_bytes(const struct ping_conf *conf);

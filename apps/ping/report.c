@@ -12,7 +12,7 @@
 #define PATH_BYTES     4096
 #define REAL_PRECISION 12 /* as plx_result_write */
 
-const char *const ping_arrivals[] = {"fixed", "poisson", NULL};
+const char *const ping_arrivals[] = {"fixed", "poisson", "burst", NULL};
 
 void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outcome, uint64_t count,
 		   const char *what)
@@ -161,7 +161,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		.size_bytes = conf->size_bytes,
 		.elapsed_ns = outcome->elapsed_ns,
 		.lost = outcome->lost,
-		.rate = (double)conf->rate,
+		.rate = ping_rate(conf),
 		.scheduled_ns = outcome->scheduled_ns,
 		.sending_ns = outcome->sending_ns,
 		.verified = conf->verify,

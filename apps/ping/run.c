@@ -38,6 +38,11 @@ uint32_t ping_rx_buf_count(const struct ping_conf *conf)
 	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 4 : ECHO_WINDOW;
 }
 
+double ping_rate(const struct ping_conf *conf)
+{
+	return conf->interval_ns ? 1e9 / (double)conf->interval_ns : (double)conf->rate;
+}
+
 /* The time after which nothing more is waited for. */
 static void on_deadline(struct plx_timer *timer, void *arg)
 {
@@ -129,7 +134,7 @@ static int run(struct client *client)
 	plx_timer_init(&client->progress, on_progress, client);
 	plx_timer_init(&client->watch, on_watch, client);
 	if (conf->rate) {
-		client->gap_tsc = plx_clock_info()->hz / (double)conf->rate;
+		client->gap_tsc = plx_clock_info()->hz / ping_rate(conf);
 		rc = plx_poller_add("open loop", open_loop_poll, client, 0, &sender);
 		if (rc)
 			return rc;

@@ -188,7 +188,7 @@ static void print_title(FILE *out, const struct plx_result *result)
 		(unsigned long long)result->size_bytes,
 		(double)result->elapsed_ns / (double)PLX_NS_PER_S, result->provider, result->idle);
 	if (result->rate > 0)
-		fprintf(out, ", open loop at %.0f/s (%s)", result->rate,
+		fprintf(out, ", open loop at %.9g/s (%s)", result->rate,
 			result->arrival ? result->arrival : "fixed");
 	fputs("\n\n", out);
 }

@@ -56,7 +56,7 @@ stream_command()
 
 	shift 3
 	case $row in
-	shm-stream) command=("$path" -l "$lcore@$cpu" --provider shm -- "$@") ;;
+	shm-stream) command=("$path" -l "$lcore@$cpu" --idle poll --provider shm -- "$@") ;;
 	raw-fi-plxshm) command=(env "FI_PROVIDER_PATH=$module_dir" "$path" --provider plx_shm) ;;
 	raw-fi-plxshm-cma)
 		command=(env "FI_PROVIDER_PATH=$module_dir" "FI_PLX_SHM_COPY_MAX=$stream_copied_bytes"

@@ -161,7 +161,7 @@ server_command()
 
 	case $1 in
 	tcp-poll* | shm-poll*)
-		command=("$path" -l "0@$cpu_plx_server" --provider "$(provider_of "$1" server)"
+		command=("$path" -l "0@$cpu_plx_server" --idle poll --provider "$(provider_of "$1" server)"
 			-- --listen "$2" --size "$3")
 		;;
 	raw-fi-plxshm*)
@@ -184,7 +184,8 @@ client_command()
 		--out "$4" --name "$1")
 	case $1 in
 	tcp-poll* | shm-poll*)
-		command=("$path" -l "1@$cpu_client" --provider "$(provider_of "$1" client)" -- "${tail[@]}")
+		command=("$path" -l "1@$cpu_client" --idle poll --provider "$(provider_of "$1" client)"
+			-- "${tail[@]}")
 		;;
 	raw-fi-plxshm*)
 		command=(env "FI_PROVIDER_PATH=$module_dir" "$path" "${tail[@]}" --provider plx_shm

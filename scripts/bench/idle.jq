@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# From all single runs of the part idle (-s) to idle.json: of every figure the median over the rounds.
+
+def median: map(select(. != null)) | sort | if length == 0 then null
+	elif length % 2 == 1 then .[length / 2 | floor]
+	else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+def round3: if . == null then null else . * 1000 | round / 1000 end;
+
+def policies: ["poll", "event", "latency", "balanced", "fixed", "raw-fi-event", "event-closed"];
+def arrivals: ["none", "peer", "silence", "fixed", "poisson", "burst", "closed"];
+def rank: . as $row | [.provider, (arrivals | index($row.arrival)), .rate, (policies | index($row.policy))];
+
+def combined: {
+	policy: .[0].policy,
+	provider: .[0].provider,
+	arrival: .[0].arrival,
+	rate: .[0].rate,
+	rounds: length,
+	cpu_percent: (map(.cpu_percent) | median | round3),
+	wakes_per_s: (map(.wakes_per_s) | median | round3),
+	p50_ns: (map(.p50_ns) | median),
+	p99_ns: (map(.p99_ns) | median)
+} + if .[0].arrival == "closed" then {sleeps_each: (map(.sleeps_each) | median | round3)} else {} end;
+
+def row_of($rows; $policy; $provider; $arrival; $rate):
+	[$rows[] | select(.policy == $policy and .provider == $provider and .arrival == $arrival and .rate == $rate)][0];
+
+def bar($what; $ratio; $limit):
+	{what: $what, ratio: ($ratio | round3), limit: $limit, ok: ($ratio <= $limit), gates: true};
+
+# One figure of one row.
+def most($rows; $policy; $provider; $arrival; $rate; $field; $words; $limit):
+	row_of($rows; $policy; $provider; $arrival; $rate)
+	| select(. and .[$field] != null)
+	| bar("idle, \($provider), \($policy), \($words)"; .[$field]; $limit);
+
+# The median round trip over that of another policy.
+def over($rows; $policy; $base; $provider; $arrival; $rate; $words; $limit):
+	row_of($rows; $policy; $provider; $arrival; $rate) as $row
+	| row_of($rows; $base; $provider; $arrival; $rate) as $other
+	| select($row and $other and $row.p50_ns and $other.p50_ns)
+	| bar("idle, \($provider), \($policy) over \($base), p50, \($words)"; $row.p50_ns / $other.p50_ns; $limit);
+
+# A row of who sleeps counts only where it slept.
+def slept: select(. and .sleeps_each >= 0.9);
+
+. as $every
+| (group_by(rank) | map(combined)) as $rows
+| {
+	schema: "pollux-bench/1",
+	part: "idle",
+	unit: "CPU time of the server in per cent of one CPU; how often it slept; round trips in nanoseconds; medians over the rounds",
+	rows: $rows,
+	bars: [
+		("tcp", "shm" | (
+			most($rows; "balanced"; .; "none"; 0; "wakes_per_s"; "wakes/s with nobody there"; 2),
+			most($rows; "balanced"; .; "none"; 0; "cpu_percent"; "CPU % with nobody there"; 0.5),
+			most($rows; "balanced"; .; "peer"; 0; "wakes_per_s"; "wakes/s with a silent peer"; 25),
+			most($rows; "balanced"; .; "peer"; 0; "cpu_percent"; "CPU % with a silent peer"; 0.5),
+			over($rows; "balanced"; "event"; .; "silence"; 0; "first message after silence"; 1.2),
+			over($rows; "latency"; "poll"; .; "fixed"; 100000; "100 000/s"; 1.15),
+			over($rows; "balanced"; "event"; .; "poisson"; 1000; "1 000/s, Poisson"; 1.1),
+			most($rows; "balanced"; .; "poisson"; 1000; "cpu_percent"; "CPU % at 1 000/s, Poisson"; 10),
+			over($rows; "balanced"; "poll"; .; "burst"; 1000; "bursts of 100"; 1.15))),
+		((row_of($rows; "raw-fi-event"; "fi:tcp"; "closed"; 0) | slept) as $raw
+			| (row_of($rows; "event-closed"; "fi:tcp"; "closed"; 0) | slept) as $own
+			| bar("idle, fi:tcp, event over raw-fi-event, p50"; $own.p50_ns / $raw.p50_ns; 1.15))],
+	every_run: $every
+}

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# The part idle: what a server costs that has little to do, by idle policy, provider and load: its CPU
+# time and how often it wakes, and the round trips that a client sees, which itself polls. Sourced by
+# bench.sh.
+# shellcheck disable=SC2016,SC2034,SC2154
+
+# name of a policy: --idle of the server
+declare -A idle_policy=(
+	[poll]=poll [event]=event [latency]=adaptive:latency:learned
+	[balanced]=adaptive:balanced:learned [fixed]=adaptive:balanced:fixed
+)
+idle_policies=(poll event latency balanced fixed)
+idle_providers=(tcp shm)
+
+# Loads: none (nobody is connected), peer (somebody is, and says nothing), closed (one round trip
+# after the other), silence (a message now and then), or ARRIVAL-RATE.
+idle_loads=(none peer silence fixed-100 poisson-1000 poisson-10000 burst-1000 fixed-100000)
+
+# What the bars are made of: all that a quick run measures.
+idle_needed=(
+	none/balanced peer/balanced silence/event silence/balanced poisson-1000/event
+	poisson-1000/balanced burst-1000/poll burst-1000/balanced fixed-100000/poll
+	fixed-100000/latency
+)
+
+idle_begin()
+{
+	idle_seconds=2.5 idle_silence=10s idle_silences=9
+	if ((quick)); then
+		idle_seconds=1.1 idle_silence=1s idle_silences=3
+	fi
+	idle_seconds=${duration_given:-$idle_seconds}
+	[[ -n ${program[plx-ping]-} && -n ${program[raw-fi]-} && -n ${program[many_links]-} ]] ||
+		failures+=('idle: the build lacks plx-ping, raw-fi or many_links')
+}
+
+# Measuring ------------------------------------------------------------------------------------
+
+# idle_usage PID: CPU time in ns, and how often it went to sleep, so far.
+idle_usage()
+{
+	cat "/proc/$1"/task/*/schedstat "/proc/$1"/task/*/status 2>/dev/null |
+		awk 'NF == 3 && $1 ~ /^[0-9]+$/ { ns += $1 } /^voluntary/ { sleeps += $2 }
+			END { printf "%.0f %d\n", ns, sleeps }'
+}
+
+# The process below the `timeout` that run_server has started.
+idle_server_pid()
+{
+	local pid=''
+
+	read -r pid _ <"/proc/${children[0]}/task/${children[0]}/children"
+	echo "$pid"
+}
+
+# idle_watch PID: sets cpu_percent and wakes_per_s of what comes until idle_watched.
+idle_watch()
+{
+	watched=$1 watch_begin=$(date +%s%N)
+	read -r watch_ns watch_sleeps < <(idle_usage "$1")
+}
+
+idle_watched()
+{
+	local ns sleeps end
+
+	end=$(date +%s%N)
+	read -r ns sleeps < <(idle_usage "$watched")
+	cpu_percent=$(jq -n "($ns - $watch_ns) * 100 / ($end - $watch_begin)")
+	wakes_per_s=$(jq -n "($sleeps - $watch_sleeps) * 1e9 / ($end - $watch_begin)")
+}
+
+# Seconds that a load is watched for: sleeps of a second are to be seen.
+idle_quiet_seconds()
+{
+	((quick)) && echo 3 || echo 10
+}
+
+# idle_client LOAD ADDRESS DIR PROVIDER: sets `command`.
+idle_client()
+{
+	local ping=("${program[plx-ping]}" -l "1@$cpu_client" --idle poll --provider "$4"
+		-- --connect "$2" --out "$3" --name client)
+
+	case $1 in
+	peer)
+		command=("${program[many_links]}" -l "1@$cpu_client" --provider "$4"
+			-- --connect "$2" --links 1)
+		;;
+	closed) command=("${ping[@]}" --duration "$idle_seconds" --warmup 100) ;;
+	silence)
+		command=("${ping[@]}" --interval "$idle_silence" --count "$idle_silences" --warmup 1)
+		;;
+	*)
+		command=("${ping[@]}" --rate "${1#*-}" --arrival "${1%-*}" --duration "$idle_seconds"
+			--warmup $((${1#*-} / 2)))
+		;;
+	esac
+}
+
+# The middle one of a few round trips, for which plx-ping tells no percentile. CSV: low, high, count.
+idle_median()
+{
+	awk -F, 'NR > 1 { for (i = 0; i < $3; i++) all[n++] = ($1 + $2) / 2 }
+		END { if (n) print all[int((n - 1) / 2)]; else print "null" }' "$1"
+}
+
+# The client is there, and past its warm-up; watch until it ends, or for idle_quiet_seconds.
+idle_load()
+{
+	local load=$1 address=$2 dir=$3 provider=$4 server client command=()
+
+	server=$(idle_server_pid)
+	if [[ $load == none ]]; then
+		idle_watch "$server"
+		sleep "$(idle_quiet_seconds)"
+		idle_watched
+		return 0
+	fi
+	idle_client "$load" "$address" "$dir" "$provider"
+	printf '%q ' "${command[@]}" >"$dir/command"
+	timeout -k 3 300 "${command[@]}" >"$dir/client.log" 2>&1 </dev/null &
+	client=$!
+	children+=("$client")
+	case $load in
+	peer) sleep 1 ;;
+	closed) sleep 0.2 ;;
+	silence) sleep 0.5 ;;
+	*) sleep 0.8 ;; # half a second of warm-up
+	esac
+	idle_watch "$server"
+	if [[ $load == peer ]]; then
+		sleep "$(idle_quiet_seconds)"
+		idle_watched
+		kill -0 "$client"
+		return
+	fi
+	while kill -0 "$client" 2>/dev/null; do
+		idle_watched # the last time shortly before it ends
+		sleep 0.1
+	done
+	wait "$client"
+}
+
+# idle_measure LOAD POLICY PROVIDER ROUND
+idle_measure()
+{
+	local load=$1 policy=$2 provider=$3 round=$4 dir=$out/runs/idle-$1-$2-$3-$4 address status=1
+	local cpu_percent=null wakes_per_s=null command median=null tries
+
+	mkdir -p "$dir"
+	# 3: the host held the client up, so that it did not keep its rate.
+	for tries in 1 2 3; do
+		command=("${program[plx-ping]}" -l "0@$cpu_server" --idle "${idle_policy[$policy]}"
+			--provider "$provider" -- --listen 127.0.0.1:0)
+		if run_server "$dir" 400; then
+			idle_load "$load" "$address" "$dir" "$provider"
+			status=$?
+		fi
+		end_children
+		((status == 3)) || break
+	done
+	if ((status)); then
+		failures+=("idle, $policy, $provider, $load, round $round: status $status: $(last_words "$dir")")
+		say "    FAILED: ${failures[-1]}"
+		return
+	fi
+	[[ -s $dir/client.json ]] || echo '{}' >"$dir/client.json"
+	[[ $load != silence ]] || median=$(idle_median "$dir/client.csv")
+	jq -c --argjson median "${median-null}" --arg policy "$policy" --arg provider "$provider" --arg load "$load" \
+		--argjson round "$round" --argjson cpu "$cpu_percent" --argjson wakes "$wakes_per_s" \
+		'{policy: $policy, provider: $provider, arrival: ($load | split("-")[0]),
+		rate: ($load | split("-")[1] // "0" | tonumber), round: $round, cpu_percent: $cpu,
+		wakes_per_s: $wakes, p50_ns: (.p50_ns // $median), p99_ns, count}' "$dir/client.json" >>"$out/runs/idle.ndjson"
+	tail -n 1 "$out/runs/idle.ndjson" | jq -r '"    \(.cpu_percent * 100 | round / 100) % of a CPU, " +
+		"\(.wakes_per_s | round) wakes/s, p50 \((.p50_ns // 0) / 10 | round / 100) us"'
+}
+
+# Both ends sleep: Pollux, and libfabric alone with the same provider and fi_trywait. net 1.17 never
+# sleeps behind that, so it is its tcp.
+idle_measure_event()
+{
+	local who=$1 round=$2 dir=$out/runs/idle-event-$1-$2 address status=1 command
+	local cpu_percent=null wakes_per_s=null ends
+
+	mkdir -p "$dir"
+	for ends in server client; do
+		local cpu=$cpu_server own=(--listen 127.0.0.1:0)
+
+		[[ $ends == server ]] || cpu=$cpu_client own=(--connect "${address-}"
+			--duration "$idle_seconds" --warmup 100 --out "$dir" --name client)
+		if [[ $who == raw-fi-event ]]; then
+			command=("${program[raw-fi]}" "${own[@]}" --provider tcp --cq fd --idle event --cpu "$cpu")
+		else
+			command=("${program[plx-ping]}" -l "0@$cpu" --idle event --provider fi:tcp -- "${own[@]}")
+		fi
+		if [[ $ends == server ]]; then
+			run_server "$dir" 60 || break
+			idle_watch "$(idle_server_pid)"
+			continue
+		fi
+		timeout -k 3 60 "${command[@]}" >"$dir/client.log" 2>&1 </dev/null &
+		children+=($!)
+		local client=$!
+		while kill -0 "$client" 2>/dev/null; do
+			idle_watched
+			sleep 0.05
+		done
+		wait "$client"
+		status=$?
+	done
+	end_children
+	if ((status)) || [[ ! -s $dir/client.json ]]; then
+		failures+=("idle, $who, round $round: status $status: $(last_words "$dir")")
+		say "    FAILED: ${failures[-1]}"
+		return
+	fi
+	jq -c --arg policy "$who" --argjson round "$round" --argjson cpu "$cpu_percent" \
+		--argjson wakes "$wakes_per_s" \
+		'{policy: $policy, provider: "fi:tcp", arrival: "closed", rate: 0, round: $round,
+		cpu_percent: $cpu, wakes_per_s: $wakes, p50_ns, p99_ns, count,
+		sleeps_each: ($wakes * .elapsed_ns / 1e9 / .count)}' "$dir/client.json" >>"$out/runs/idle.ndjson"
+	tail -n 1 "$out/runs/idle.ndjson" | jq -r '"    p50 \(.p50_ns / 10 | round / 100) us, " +
+		"\(.sleeps_each * 100 | round / 100) sleeps a message"'
+}
+
+idle_wants()
+{
+	local pair
+
+	((quick)) || return 0
+	for pair in "${idle_needed[@]}"; do
+		[[ $pair != "$1/$2" ]] || return 0
+	done
+	return 1
+}
+
+idle_run()
+{
+	local round load policy provider who
+
+	: >"$out/runs/idle.ndjson"
+	for ((round = 1; round <= rounds; round++)); do
+		for load in "${idle_loads[@]}"; do
+			# Nine silences of ten seconds are a median by themselves.
+			[[ $load != silence ]] || ((round == 1)) || continue
+			for policy in "${idle_policies[@]}"; do
+				idle_wants "$load" "$policy" || continue
+				for provider in "${idle_providers[@]}"; do
+					say "idle, round $round of $rounds, $load, $policy, $provider"
+					idle_measure "$load" "$policy" "$provider" "$round"
+				done
+			done
+		done
+		for who in raw-fi-event event-closed; do
+			say "idle, round $round of $rounds, $who"
+			idle_measure_event "$who" "$round"
+		done
+	done
+}
+
+# Sum ------------------------------------------------------------------------------------------
+
+idle_sum()
+{
+	jq -s -f "$here/idle.jq" "$out/runs/idle.ndjson" >"$out/idle.json" &&
+		add_to_summary idle '.idle = ($part | del(.every_run)) | .bars += $part.bars'
+}
+
+# One picture for each provider: CPU and round trip by rate, a line for each policy.
+idle_plot()
+{
+	local data=$out/plots/data provider policy status=0
+
+	for provider in "${idle_providers[@]}"; do
+		mkdir -p "$data"
+		for policy in "${idle_policies[@]}"; do
+			jq -r --arg policy "$policy" --arg provider "$provider" '[.rows[]
+				| select(.policy == $policy and .provider == $provider and .rate > 0
+					and .arrival != "burst" and .p50_ns)] | sort_by(.rate)[]
+				| [.rate, .cpu_percent // "-", .p50_ns / 1e3,
+					(if .p99_ns then .p99_ns / 1e3 else "-" end)] | map(tostring) | join(" ")' \
+				"$out/idle.json" >"$data/$policy"
+		done
+		if [[ -n $(cat "$data"/* 2>/dev/null) ]]; then
+			draw "idle-$provider" idle "provider='$provider'" || status=1
+		fi
+		rm -rf "$data"
+	done
+	return $status
+}
+
+# The terminal and the report ------------------------------------------------------------------
+
+idle_print()
+{
+	say
+	say "A server with little to do; medians over $rounds rounds. The client polls."
+	jq -r -L "$here" 'include "words";
+		def figure: if . == null then "n/a" else short end;
+		(["provider", "load", "policy", "CPU %", "wakes/s", "p50 us", "p99 us"] | @tsv),
+		(.rows[] | [.provider, "\(.arrival)\(if .rate > 0 then " \(.rate)" else "" end)", .policy,
+			(.cpu_percent | figure), (.wakes_per_s | figure), (.p50_ns | us), (.p99_ns | us)] | @tsv)' \
+		"$out/idle.json" | column -t -s $'\t'
+}
+
+# CPU time of every row over that of an earlier run.
+idle_compare()
+{
+	jq -e '.idle' "$compare/summary.json" >/dev/null || return 0
+	say
+	say "Compared with $compare: idle, p50 us and CPU % before and now"
+	jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
+		.rows[] | . as $now
+		| $before[0].idle.rows[]
+		| select(.policy == $now.policy and .provider == $now.provider and .arrival == $now.arrival
+			and .rate == $now.rate)
+		| [.provider, .arrival, .rate, .policy, (.p50_ns | us), ($now.p50_ns | us),
+			(.cpu_percent | short), ($now.cpu_percent | short)] | @tsv' "$out/idle.json" |
+		column -t -s $'\t'
+}
+
+idle_html()
+{
+	local provider
+
+	jq -r -L "$here" -f "$here/part-idle.jq" "$out/idle.json"
+	for provider in "${idle_providers[@]}"; do
+		inline_svg "$out/plots/idle-$provider.svg"
+	done
+}
