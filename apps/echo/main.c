@@ -110,6 +110,7 @@ static void report(void)
 		plx_app_say("lcore %" PRIu32 ": %" PRIu64 " links, %" PRIu64 " messages, %" PRIu64
 			    " bytes",
 			    id, of->links, of->messages, of->bytes);
+		plx_app_say_idle(id);
 	}
 }
 

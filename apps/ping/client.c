@@ -115,6 +115,14 @@ static void record(struct client *client, const struct flight *flight, uint64_t 
 	client->last_tsc = now_tsc;
 }
 
+/* The next answer is expected when the last ones came: an adaptive lcore does not sleep over it. */
+static void expect_answer(struct client *client, uint64_t trip_tsc)
+{
+	client->trip_tsc += ((int64_t)trip_tsc - client->trip_tsc) / 8;
+	if (client->conf->rate == 0)
+		plx_loop_expect(plx_loop_now_ns() + plx_tsc_to_ns((uint64_t)client->trip_tsc));
+}
+
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	uint64_t now_tsc = plx_tsc_after_loads();
@@ -130,6 +138,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		return;
 	}
 	client->answered++;
+	expect_answer(client, now_tsc - flight.sent);
 	if (!client->conf->rate && !client_is_enough(client, now_tsc) && !client->stopped)
 		client_send_next(client, 0); /* on -EAGAIN, on_writable does */
 	if (is_measured(client, seq))

@@ -28,6 +28,7 @@ struct client {
 	bool blocked;             /* the next message found no room once already */
 	double next_tsc, gap_tsc; /* open loop's schedule */
 	uint64_t random;
+	int64_t trip_tsc; /* of the last answers, smoothed */
 	struct plx_timer deadline, progress, watch;
 	uint64_t answered_before; /* when the watch looked last */
 	unsigned silent_s;

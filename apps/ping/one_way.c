@@ -149,8 +149,10 @@ static int arm_sender(void *arg, struct plx_sleep *sleep)
 {
 	const struct one_way *run = arg;
 
+	if (!run->open || run->stopped)
+		return 0;
 	plx_sleep_until(sleep, run->stop_ns);
-	return run->open && !run->stopped && !run->blocked ? -EAGAIN : 0;
+	return run->blocked ? 0 : -EAGAIN;
 }
 
 /* The link ----------------------------------------------------------------------------------- */

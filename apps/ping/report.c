@@ -14,6 +14,11 @@
 
 const char *const ping_arrivals[] = {"fixed", "poisson", "burst", NULL};
 
+static void set_count(json_t *object, const char *key, uint64_t value)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
 void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outcome, uint64_t count,
 		   const char *what)
 {
@@ -122,12 +127,47 @@ int report_write_json(const struct ping_conf *conf, const json_t *object)
 	return rc ? plx_fail(EIO, "cannot write %s", path) : 0;
 }
 
+/* How idle the measuring lcore was. */
+static json_t *lcore_json(void)
+{
+	static const char *const causes[PLX_WAKE_CAUSES] = {
+		[PLX_WAKE_MESSAGE] = "wakes_message", [PLX_WAKE_POLLER] = "wakes_link",
+		[PLX_WAKE_FD] = "wakes_fd",           [PLX_WAKE_TIMER] = "wakes_timer",
+		[PLX_WAKE_CAP] = "wakes_cap",         [PLX_WAKE_NAP] = "wakes_nap",
+	};
+	json_t *object = json_object();
+	struct plx_lcore_stats turns = {0};
+	struct plx_idle_stats idle = {0};
+
+	plx_lcore_stats(plx_lcore_id(), &turns); /* cannot fail: this lcore */
+	plx_idle_stats(plx_lcore_id(), &idle);
+	set_count(object, "turns", turns.turns);
+	set_count(object, "idle_turns", turns.idle_turns);
+	set_count(object, "idle_periods", idle.periods);
+	set_count(object, "sleeps", idle.sleeps);
+	set_count(object, "naps", idle.naps);
+	for (unsigned i = 0; i < PLX_WAKE_CAUSES; i++)
+		set_count(object, causes[i], idle.wakes[i]);
+	set_count(object, "sleeps_late", idle.late);
+	set_count(object, "sleeps_refused", idle.refused);
+	set_count(object, "wakes_spurious", idle.spurious);
+	set_count(object, "rescues", idle.rescues);
+	set_count(object, "asleep_ns", idle.asleep_ns);
+	set_count(object, "spin_ns", idle.spin_ns);
+	set_count(object, "wake_ns", idle.wake_ns);
+	set_count(object, "sleep_ns", idle.sleep_ns);
+	json_object_set_new(object, "awake_by",
+			    idle.awake_by ? json_string(idle.awake_by) : json_null());
+	return object;
+}
+
 void report_set_own(json_t *object, const struct ping_conf *conf,
 		    const struct ping_outcome *outcome)
 {
 	json_object_set_new(object, "provider_choice", json_string(outcome->provider_choice));
 	set_interrupted(object, conf, outcome);
 	json_object_set_new(object, "warnings", warnings_json(outcome));
+	json_object_set_new(object, "lcore", lcore_json());
 }
 
 /* What every measurement has is there already. */
@@ -175,6 +215,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 	report_doubts(conf, outcome, outcome->rtt_ns.count, "round trips");
 	plx_result_print(&result, stdout, 0);
 	plx_app_say("provider %s: %s", outcome->provider, outcome->provider_choice);
+	plx_app_say_idle(plx_lcore_id());
 	if (outcome->again)
 		plx_app_say("%llu sends found no room and waited",
 			    (unsigned long long)outcome->again);

@@ -61,6 +61,10 @@ int plx_app_parse(int argc, char **argv, const struct plx_app *app);
  * nobody takes it from a full pipe it is lost: an lcore does not wait for readers. */
 void plx_app_say(const char *format, ...) PLX_PRINTF(1, 2);
 
+/** Print how often the lcore slept, and what woke it, on standard output; nothing where it never
+ * slept. Thread: any, before plx_app_finish. */
+void plx_app_say_idle(uint32_t id);
+
 /** Print "NAME: text" of the last error on standard error and return 1, for `return`. */
 int plx_app_fail(const struct plx_app *app);
 

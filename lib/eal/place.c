@@ -166,6 +166,8 @@ bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_clai
 /* Lcores share where a place's CPUs are fewer than the lcores that may run nowhere else. */
 static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *contested)
 {
+	bool told = false;
+
 	for (uint32_t i = 0; i < map->count; i++) {
 		const struct plx_cpuset *cpus = &map->places[i].cpus;
 		struct plx_cpuset ids = {0};
@@ -176,13 +178,15 @@ static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *cont
 				plx_cpuset_add(&ids, map->places[j].lcore_id);
 		if (plx_cpuset_count(&ids) <= plx_cpuset_count(cpus))
 			continue;
+		add_all(contested, cpus);
+		if (told)
+			continue;
+		told = true;
 		plx_log(&eal_log, PLX_LOG_WARNING,
 			"lcores %s share CPU %s: while one polls the others wait, for milliseconds "
 			"at a time; give each lcore a CPU of its own",
 			plx_cpuset_format(&ids, lcores, sizeof(lcores)),
 			plx_cpuset_format(cpus, list, sizeof(list)));
-		add_all(contested, cpus);
-		return;
 	}
 }
 

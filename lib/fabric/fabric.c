@@ -57,7 +57,7 @@ static bool is_cold(const struct plx_set *set, uint64_t now_ns)
 /* all: the EQ too, whether it is time for it or not. */
 static int poll_set(struct plx_set *set, uint64_t now_ns, bool all)
 {
-	int done = set->links ? cq_poll(set) : 0;
+	int done = set->links || plx_unlikely(all) ? cq_poll(set) : 0;
 	uint32_t every = set->connecting ? set->driver->eq_pending_turns
 					 : set->driver->eq_every_turns;
 
@@ -90,7 +90,7 @@ static int poll_sets(void *arg, uint64_t now_ns)
 		int done = poll_set(set, now_ns, all || woke);
 
 		if (plx_unlikely(woke))
-			fabric_judge(set, done, now_ns);
+			fabric_judge(set, done);
 		work += done;
 	}
 	if (home->attended || plx_unlikely(home->orphan_count))

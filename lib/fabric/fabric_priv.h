@@ -199,7 +199,7 @@ struct plx_listener {
 };
 
 /* What ended a sleep, as one set sees it. */
-enum set_woke { WOKE_NOT, WOKE_BY_IT, WOKE_BY_TIME, WOKE_OTHERWISE };
+enum set_woke { WOKE_NOT, WOKE_BY_IT, WOKE_AT_ONCE, WOKE_BY_TIME, WOKE_OTHERWISE };
 
 struct plx_set {
 	struct plx_set *next;
@@ -210,13 +210,11 @@ struct plx_set {
 	uint32_t tx_inflight; /* of all its links */
 	uint32_t polls;
 	uint64_t last_work_ns;
-	enum set_woke woke;    /* sleep.c: how the last sleep ended, not judged yet */
-	bool armed;            /* the lcore sleeps on it */
-	bool liar;             /* its wait object is not to be believed */
-	uint32_t rescues;      /* less what it has told of since */
-	uint32_t spurious_now; /* since spurious_from_ns */
-	uint64_t spurious_from_ns;
-	uint64_t spurious; /* ever */
+	enum set_woke woke; /* sleep.c: how the last sleep ended, not judged yet */
+	bool armed;         /* the lcore sleeps on it */
+	bool liar;          /* its wait object is not to be believed */
+	uint32_t rescues;   /* in a row: there was work, and it did not wake the lcore */
+	uint32_t spurious;  /* in a row: it woke the lcore at once, and there was none */
 	struct plx_log_limit log_limit;
 	uint32_t zones_registered; /* zones below this index were looked at */
 	struct fid_mr *mr[PLX_ZONE_MAX];
@@ -250,7 +248,7 @@ int fabric_missing(void);
 /* sleep.c */
 int fabric_arm(void *arg, struct plx_sleep *sleep);
 void fabric_woke(void *arg, const struct plx_sleep *sleep);
-void fabric_judge(struct plx_set *set, int found, uint64_t now_ns);
+void fabric_judge(struct plx_set *set, int found);
 void fabric_distrust(struct plx_set *set, const char *why);
 
 /* orphan.c */

@@ -280,6 +280,24 @@ static bool look_after(struct plx_link *link)
 	return true;
 }
 
+/* What a look at a link may change. */
+struct look {
+	uint16_t want;
+	uint32_t rx_posted;
+	uint64_t frames_sent;
+};
+
+static struct look look_of(const struct plx_link *link)
+{
+	return (struct look){link->want, link->rx_posted, link->stats.frames_sent};
+}
+
+static bool has_changed(const struct plx_link *link, const struct look *before)
+{
+	return link->want != before->want || link->rx_posted != before->rx_posted ||
+	       link->stats.frames_sent != before->frames_sent;
+}
+
 /* Look at every link that asked for it. Return: for how many that changed something. */
 int link_look_after(struct plx_fabric_lcore *home)
 {
@@ -290,7 +308,7 @@ int link_look_after(struct plx_fabric_lcore *home)
 	while (list) {
 		struct plx_link *link = list;
 
-		uint16_t wanted = link->want;
+		struct look before = look_of(link);
 
 		list = link->next_attended;
 		link->attended = false;
@@ -300,7 +318,7 @@ int link_look_after(struct plx_fabric_lcore *home)
 		}
 		if (link->want & WANT_EVERY_TURN)
 			link_attend(link, 0);
-		count += !link->attended || link->want != wanted;
+		count += !link->attended || has_changed(link, &before);
 	}
 	if (home->orphan_count)
 		orphan_reap(home);

@@ -6,8 +6,16 @@
  * is compared with what is found, and who lies is not asked any more: then the lcore naps. */
 #include "fabric_priv.h"
 
-#define SPURIOUS_MAX     1000 /* wakes for nothing in one second */
-#define RESCUES_MAX      4    /* times that it slept though there was work */
+/* One that is readable for ever is readable at once: wakes for nothing count where the lcore slept
+ * for less than that, so many in a row. What comes in parts wakes it for nothing, too, but later.
+ */
+#define SPURIOUS_NS  (20 * PLX_NS_PER_US)
+#define SPURIOUS_MAX 1000
+
+/* Times in a row that the lcore slept until it was time and then found something. What comes in the
+ * moment between looks the same, but not again and again. */
+#define RESCUES_MAX      8
+
 #define ORPHANS_EVERY_NS (100 * PLX_NS_PER_MS)
 
 static bool in_use(const struct plx_set *set)
@@ -41,9 +49,9 @@ static bool all_will_be_told(const struct plx_fabric_lcore *home)
 
 /* Arming ------------------------------------------------------------------------------------ */
 
+/* Return: 0; -EAGAIN. */
 static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
 {
-	set->armed = false;
 	if (set->liar || set->fids.wait_fd < 0) {
 		plx_sleep_nap(sleep);
 		return 0;
@@ -65,20 +73,29 @@ static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
 	return 0;
 }
 
+static void disarm_all(struct plx_fabric_lcore *home)
+{
+	for (struct plx_set *set = home->sets; set; set = set->next)
+		set->armed = false;
+}
+
 int fabric_arm(void *arg, struct plx_sleep *sleep)
 {
 	struct plx_fabric_lcore *home = arg;
 
+	disarm_all(home);
 	for (struct plx_set *set = home->sets; set; set = set->next) {
 		int rc = in_use(set) ? arm_set(set, sleep) : 0;
 
-		if (rc)
+		if (rc) {
+			disarm_all(home); /* nothing is waited for now */
 			return rc;
+		}
 	}
 	if (!all_will_be_told(home))
 		plx_sleep_nap(sleep);
 	if (home->orphan_count)
-		plx_sleep_until(sleep, plx_loop_now_ns() + ORPHANS_EVERY_NS);
+		plx_sleep_until(sleep, plx_time_add(plx_loop_now_ns(), ORPHANS_EVERY_NS));
 	return 0;
 }
 
@@ -99,7 +116,8 @@ void fabric_woke(void *arg, const struct plx_sleep *sleep)
 			continue;
 		set->armed = false;
 		if (is_ready(set, sleep))
-			set->woke = WOKE_BY_IT;
+			set->woke = plx_sleep_lasted_ns(sleep) < SPURIOUS_NS ? WOKE_AT_ONCE
+									     : WOKE_BY_IT;
 		else if (plx_sleep_ended_by_time(sleep))
 			set->woke = WOKE_BY_TIME;
 		else
@@ -118,28 +136,17 @@ void fabric_distrust(struct plx_set *set, const char *why)
 		set->home->id, set->label, why);
 }
 
-static void woke_for_nothing(struct plx_set *set, uint64_t now_ns)
-{
-	set->spurious++;
-	if (now_ns - set->spurious_from_ns > PLX_NS_PER_S) {
-		set->spurious_from_ns = now_ns;
-		set->spurious_now = 0;
-	}
-	if (++set->spurious_now > SPURIOUS_MAX)
-		fabric_distrust(set, "it wakes the lcore for nothing");
-}
-
 /* The turn behind a sleep has found so much on the set. */
-void fabric_judge(struct plx_set *set, int found, uint64_t now_ns)
+void fabric_judge(struct plx_set *set, int found)
 {
 	enum set_woke woke = set->woke;
+	bool told = woke == WOKE_BY_IT || woke == WOKE_AT_ONCE;
 
 	set->woke = WOKE_NOT;
-	if (woke == WOKE_BY_IT && !found)
-		woke_for_nothing(set, now_ns);
-	if (woke == WOKE_BY_IT && found)
-		set->rescues -= set->rescues > 0;
-	/* What comes in the moment between looks the same, now and then. */
+	if (told && found)
+		set->rescues = set->spurious = 0;
+	if (woke == WOKE_AT_ONCE && !found && ++set->spurious >= SPURIOUS_MAX)
+		fabric_distrust(set, "it wakes the lcore for nothing");
 	if (woke == WOKE_BY_TIME && found && ++set->rescues >= RESCUES_MAX)
 		fabric_distrust(set, "it does not wake the lcore for what is there");
 }

@@ -7,10 +7,13 @@
  *                   else        this period is polled until then */
 #include "lcore_priv.h"
 
-#define SPIN_MAX_NS  (2 * PLX_NS_PER_MS)
-#define SLEEP_MAX_NS PLX_NS_PER_S
+#define SPIN_MAX_NS   (2 * PLX_NS_PER_MS)
+#define SLEEP_MAX_NS  PLX_NS_PER_S
 
-#define NAP_MIN_NS   (50 * PLX_NS_PER_US)
+#define COST_MAX_NS   PLX_NS_PER_S
+#define SPIN_LIMIT_NS (3600 * PLX_NS_PER_S)
+
+#define NAP_MIN_NS    (50 * PLX_NS_PER_US)
 
 /* The policy -------------------------------------------------------------------------------- */
 
@@ -95,6 +98,8 @@ void idle_start(struct loop *loop)
 {
 	struct idle *idle = &loop->idle;
 
+	if (loop->sleep_at_ns != IDLE_NEVER)
+		loop->sleep_at_ns = 0; /* a period that the last run was left in */
 	if (idle->conf.mode != PLX_IDLE_ADAPTIVE || idle->costs_known)
 		return;
 	lcore_know_wake_cost();
@@ -149,6 +154,8 @@ void idle_end(struct loop *loop)
 {
 	struct idle *idle = &loop->idle;
 
+	if (loop->sleep_at_ns == IDLE_NEVER) /* set in that very turn */
+		return;
 	idle->gap_ns = loop->now_ns - idle->began_ns;
 	if (idle->conf.budget < 1)
 		idle_policy_spent(&idle->policy, idle->slept ? idle->polled_ns : idle->gap_ns);
@@ -210,6 +217,14 @@ static int check(const struct plx_idle_conf *conf)
 				"plx_idle_set: budget %g: give 0.001 to 1 of the CPU, or 0 for the "
 				"default",
 				conf->budget);
+	if (conf->wake_ns > COST_MAX_NS || conf->sleep_ns > COST_MAX_NS ||
+	    conf->spin_max_ns > SPIN_LIMIT_NS)
+		return plx_fail(EINVAL,
+				"plx_idle_set: wake_ns %llu, sleep_ns %llu, spin_max_ns %llu: give "
+				"at most 1 s for each cost, and 1 h to poll",
+				(unsigned long long)conf->wake_ns,
+				(unsigned long long)conf->sleep_ns,
+				(unsigned long long)conf->spin_max_ns);
 	return 0;
 }
 

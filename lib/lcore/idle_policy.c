@@ -117,7 +117,12 @@ uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns)
 
 void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns)
 {
+	double least = -(double)(policy->costs.wake_ns + policy->costs.sleep_ns);
+
+	/* Time in which the lcore did not have its CPU is not counted against it. */
 	policy->tokens_ns -= (double)polled_ns;
+	if (policy->tokens_ns < least)
+		policy->tokens_ns = least;
 }
 
 /* Learning ----------------------------------------------------------------------------------- */

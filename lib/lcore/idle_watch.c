@@ -77,10 +77,10 @@ static void look_for_crowd(struct loop *loop)
 		found_crowded(loop, (double)had_ns / (double)awake_ns);
 }
 
-/* The one that had work in the greatest part of its calls. */
-static const struct plx_poller *busiest(struct pollers *pollers)
+/* One that cannot be waited for; else the one that had work in most of its calls. */
+static const struct plx_poller *find_who_keeps_awake(struct pollers *pollers)
 {
-	const struct plx_poller *most = NULL;
+	const struct plx_poller *most = NULL, *unsure = NULL;
 	uint64_t most_busy = 0;
 
 	for (uint32_t i = 0; i < pollers->count; i++) {
@@ -90,6 +90,9 @@ static const struct plx_poller *busiest(struct pollers *pollers)
 
 		poller->looked_calls = poller->calls;
 		poller->looked_busy = poller->busy_calls;
+		if (poller->unsure && poller->due_ns != POLLER_REMOVED)
+			unsure = poller;
+		poller->unsure = false; /* until it is asked again */
 		if (poller->due_ns == POLLER_REMOVED || busy <= most_busy)
 			continue;
 		most = poller;
@@ -100,19 +103,17 @@ static const struct plx_poller *busiest(struct pollers *pollers)
 				"calls; while it does nobody sleeps here",
 				plx_lcore_id(), poller->name, (unsigned long long)calls);
 	}
-	return most;
+	return unsure ? unsure : most;
 }
 
 static void name_who_keeps_awake(struct loop *loop)
 {
 	struct idle *idle = &loop->idle;
 	uint64_t sleeps = counter_get(&idle->counts.sleeps) - counter_get(&idle->counts.naps);
-	const struct plx_poller *poller = busiest(&loop->pollers);
+	const struct plx_poller *poller = find_who_keeps_awake(&loop->pollers);
 
 	if (sleeps != idle->watch.sleeps || idle->conf.mode == PLX_IDLE_POLL)
 		poller = NULL;
-	else if (idle->unsure)
-		poller = idle->unsure;
 	idle->watch.sleeps = sleeps;
 	/* Relaxed: see plx_idle_stats. */
 	atomic_store_explicit(&idle->counts.awake_by, poller ? poller->name : NULL,

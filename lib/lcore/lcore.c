@@ -196,6 +196,7 @@ static int enter_main(uint32_t id)
 		/* Half pinned, perhaps; the text must tell of what came first. */
 		snprintf(text, sizeof(text), "%s", plx_error());
 		plx_topo_pin(topo, &old_cpus);
+		prctl(PR_SET_TIMERSLACK, old_slack_ns);
 		return plx_fail(-err, "%s", text);
 	}
 	atomic_store_explicit(&lcores[id].state, PLX_LCORE_RUNNING, memory_order_relaxed);

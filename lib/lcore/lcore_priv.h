@@ -40,10 +40,9 @@ uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns);
 void pollers_fini(struct pollers *pollers);
 
 /* Ask each one without a period what an lcore that is about to sleep must wait for. anyway: go on
- * where one refuses. Returns whether all were asked. *unsure_out: the last one that refused, or
- * that cannot be asked, and so cannot be waited for; NULL: none. */
-bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway,
-		 struct plx_poller **unsure_out);
+ * where one refuses. Returns whether all were asked. Those that refused, cannot be asked, or ask
+ * for a nap are `unsure` from then on. */
+bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway);
 
 /* When the next one with a period is due; UINT64_MAX: there is none. */
 uint64_t pollers_due_ns(const struct pollers *pollers);
@@ -64,6 +63,7 @@ struct plx_poller {
 	struct pollers *owner;
 	uint64_t random;      /* for the distance between two calls that are timed */
 	uint32_t until_timed; /* calls until one is timed */
+	bool unsure;          /* cannot be waited for, when it was asked last */
 	plx_poller_arm_fn arm;
 	plx_poller_woke_fn woke;
 	uint64_t looked_calls, looked_busy; /* idle_watch.c: what calls and busy_calls were */
@@ -274,6 +274,7 @@ struct plx_sleep {
 	enum plx_wake_cause limited_by; /* what until_ns is: TIMER, CAP or NAP */
 	bool unsure;                    /* something in it cannot be waited for */
 	int ready;                      /* descriptors; what ppoll returned */
+	uint64_t lasted_ns;
 	uint32_t count;
 	struct pollfd fds[SLEEP_FDS_MAX];
 	struct plx_poller *whose[SLEEP_FDS_MAX];
@@ -324,8 +325,7 @@ struct idle {
 	bool gap_known;
 	bool costs_known; /* else the costs are a guess still */
 	bool crowded;
-	struct plx_poller *unsure; /* that cannot be waited for, when last asked; or NULL */
-	uint64_t look_at_ns;       /* next */
+	uint64_t look_at_ns; /* next */
 	struct idle_watch watch;
 };
 

@@ -127,7 +127,7 @@ struct plx_poller;
 
 /** Let the calling lcore's loop call fn every turn, or every period_ns where that is not 0, the
  * first time one period from now. Pollers are called in the order they were added; one that is
- * added inside a turn, from the next on. name: static, or alive as long as the poller. Thread: the
+ * added inside a turn, from the next on. name: static, or alive until plx_lcores_fini. Thread: the
  * lcore (or the main thread before launch, for itself). Return: 0; -ENOENT not an lcore; -EINVAL no
  * name or function; -ENOMEM. poller_out may be NULL. */
 int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t period_ns,
@@ -162,6 +162,9 @@ typedef void (*plx_poller_woke_fn)(void *arg, const struct plx_sleep *sleep);
 
 /** Whether the sleep ended since it was time, and no descriptor was ready. In woke. */
 bool plx_sleep_ended_by_time(const struct plx_sleep *sleep);
+
+/** How long it was slept; 0: it was time already. In woke. */
+uint64_t plx_sleep_lasted_ns(const struct plx_sleep *sleep);
 
 /** Let the lcore sleep when that poller has nothing to do. woke may be NULL. Thread: its lcore. */
 void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_poller_woke_fn woke);
@@ -218,11 +221,13 @@ struct plx_idle_conf {
 	double alpha;          /**< 0.001 to 1000; default: PLX_IDLE_BALANCED */
 	double budget;         /**< share of the CPU that polling for nothing may take, on average:
 				    0.001 to 1; default: 1 */
-	uint64_t spin_max_ns;  /**< polls no longer; default: 2 ms */
+	uint64_t spin_max_ns;  /**< polls no longer; up to 1 h; default: 2 ms */
 	uint64_t sleep_max_ns; /**< looks at everything after so long, whatever happened; default: 1
 				    s; UINT64_MAX: never */
-	uint64_t wake_ns;      /**< until a sleeping lcore runs; default: measured, and followed */
-	uint64_t sleep_ns;     /**< CPU time of falling asleep and waking; default: measured */
+	uint64_t wake_ns;      /**< until a sleeping lcore runs, up to 1 s; default: measured when
+				    plx_loop_run begins (until then 20 us), and followed */
+	uint64_t sleep_ns;     /**< CPU time of falling asleep and waking, up to 1 s; default:
+				    measured then, too (10 us) */
 	bool crowded;          /**< the lcore's CPU is known not to be its own: begin as if that had
 				    been noticed */
 };
@@ -231,7 +236,8 @@ struct plx_idle_conf {
  * that one runs nothing. Return: 0; -ENOENT no such lcore; -EINVAL out of range. */
 int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf);
 
-/** The policy of lcore id as it was set. Thread: as plx_idle_set. Return: 0; -ENOENT. */
+/** The policy of lcore id, with the defaults for zeroes. Thread: as plx_idle_set. Return: 0;
+ * -ENOENT. */
 int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out);
 
 /** "poll", "event", or "adaptive", behind which may stand ":latency", ":balanced" or ":eco",
@@ -244,7 +250,7 @@ const char *plx_idle_format(const struct plx_idle_conf *conf, char *out, size_t 
 
 /** Work is expected at about time_ns, such as the reply to a request: an lcore that is ADAPTIVE
  * stays awake until then, and half as long again, if polling up to there costs less than to sleep.
- * Only the last call counts, and any work ends it. Thread: an lcore. */
+ * Only the last call counts. 0: nothing is expected any more. Thread: an lcore. */
 void plx_loop_expect(uint64_t time_ns);
 
 /** What ended a sleep. */

@@ -85,39 +85,55 @@ uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns)
 	return work;
 }
 
-bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway,
-		 struct plx_poller **unsure_out)
+/* What the poller waits for is in *sleep. Return: 0; -EAGAIN it refuses, or cannot be asked. */
+static int ask(struct plx_poller *poller, struct plx_sleep *sleep)
 {
-	bool all = true;
+	uint32_t descriptors = sleep->count;
 
-	*unsure_out = NULL;
+	sleep->arming = poller;
+	if (poller->arm && poller->arm(poller->arg, sleep) == 0)
+		return 0;
+	/* What it waits for would end the sleep at once, or never. */
+	sleep->count = descriptors;
+	plx_sleep_nap(sleep);
+	return -EAGAIN;
+}
+
+bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway)
+{
+	bool all = true, unsure = false;
+
 	pollers->running = true;
 	for (uint32_t i = 0; i < pollers->count && all; i++) {
 		struct plx_poller *poller = pollers->list[i];
-		uint32_t descriptors = sleep->count;
 
 		if (poller->due_ns) /* has a period, or was removed */
 			continue;
-		sleep->arming = poller;
-		if (poller->arm && poller->arm(poller->arg, sleep) == 0)
-			continue;
-		/* What it waits for would end the sleep at once, or never. */
-		sleep->count = descriptors;
-		*unsure_out = poller;
-		all = anyway || !poller->arm;
+		sleep->unsure = false;
+		if (ask(poller, sleep))
+			all = anyway || !poller->arm;
+		poller->unsure = sleep->unsure;
+		unsure |= sleep->unsure;
 	}
+	sleep->unsure = unsure;
 	pollers->running = false;
+	if (plx_unlikely(pollers->removed))
+		compact(pollers);
 	return all;
 }
 
 void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep)
 {
+	pollers->running = true;
 	for (uint32_t i = 0; i < pollers->count; i++) {
 		struct plx_poller *poller = pollers->list[i];
 
-		if (poller->woke && poller->due_ns != POLLER_REMOVED)
+		if (poller->woke && !poller->due_ns)
 			poller->woke(poller->arg, sleep);
 	}
+	pollers->running = false;
+	if (plx_unlikely(pollers->removed))
+		compact(pollers);
 }
 
 uint64_t pollers_due_ns(const struct pollers *pollers)

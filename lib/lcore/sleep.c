@@ -53,7 +53,12 @@ void plx_sleep_nap(struct plx_sleep *sleep)
 
 bool plx_sleep_ended_by_time(const struct plx_sleep *sleep)
 {
-	return sleep->ready == 0;
+	return sleep->ready == 0 && sleep->lasted_ns > 0;
+}
+
+uint64_t plx_sleep_lasted_ns(const struct plx_sleep *sleep)
+{
+	return sleep->lasted_ns;
 }
 
 bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd)
@@ -71,30 +76,21 @@ bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd)
 static bool arm(struct loop *loop, struct plx_sleep *sleep)
 {
 	struct idle *idle = &loop->idle;
-	bool nap = idle->refusals >= REFUSALS_MAX;
-	struct plx_poller *unsure;
 
-	if (!pollers_arm(&loop->pollers, sleep, nap, &unsure)) {
+	if (!pollers_arm(&loop->pollers, sleep, idle->refusals >= REFUSALS_MAX)) {
 		idle->refusals++;
 		counter_add(&idle->counts.refused, 1);
-		idle->unsure = unsure;
 		return false;
 	}
-	idle->unsure = unsure;
-	/* Nobody tells when there is room for responses that wait. */
-	if (unsure || sleep->unsure || loop->bell.waiting) {
+	if (loop->bell.waiting) /* nobody tells when there is room for those responses */
+		plx_sleep_nap(sleep);
+	if (sleep->unsure) {
 		limit(sleep, plx_time_add(loop->now_ns, idle->nap_ns), PLX_WAKE_NAP);
 		idle->nap_ns = idle->nap_ns * 2 < NAP_MAX_NS ? idle->nap_ns * 2 : NAP_MAX_NS;
 	} else {
 		idle->refusals = 0;
 	}
 	return true;
-}
-
-/* An adaptive lcore wakes so much before a timer that it is on time. */
-static uint64_t lead_ns(const struct idle *idle)
-{
-	return idle->conf.mode == PLX_IDLE_ADAPTIVE ? idle->wake_ns : 0;
 }
 
 /* The next timer or poller with a period. */
@@ -105,27 +101,34 @@ static uint64_t next_due_ns(const struct loop *loop)
 	return due_ns < loop->wheel.next_ns ? due_ns : loop->wheel.next_ns;
 }
 
-/* Too near to sleep until then: go on polling. */
-static bool due_soon(struct loop *loop)
+/* An adaptive lcore does not sleep for what is nearer than a sleep is worth: it polls up to there.
+ */
+static bool due_soon(struct loop *loop, uint64_t due_ns)
 {
 	const struct idle *idle = &loop->idle;
-	uint64_t due_ns = next_due_ns(loop);
 
 	if (idle->conf.mode != PLX_IDLE_ADAPTIVE ||
 	    due_ns > plx_time_add(loop->now_ns, idle->wake_ns + idle->sleep_ns))
 		return false;
-	loop->sleep_at_ns = due_ns + 1;
+	loop->sleep_at_ns = plx_time_add(due_ns, 1);
 	return true;
 }
 
-static void set_limit(struct loop *loop, struct plx_sleep *sleep)
+/* An adaptive lcore wakes so much before a time that it is on time. Return: whether to sleep. */
+static bool set_limit(struct loop *loop, struct plx_sleep *sleep)
 {
-	uint64_t due_ns = next_due_ns(loop), lead = lead_ns(&loop->idle);
+	const struct idle *idle = &loop->idle;
 
-	limit(sleep, due_ns > lead ? due_ns - lead : 0, PLX_WAKE_TIMER);
+	plx_sleep_until(sleep, next_due_ns(loop));
+	if (sleep->limited_by != PLX_WAKE_TIMER || idle->conf.mode != PLX_IDLE_ADAPTIVE)
+		return true;
+	if (due_soon(loop, sleep->until_ns))
+		return false;
+	sleep->until_ns -= idle->wake_ns;
+	return true;
 }
 
-/* ppoll until it is time. */
+/* ppoll until it is time. A sleep that was over before it began has lasted 0 ns. */
 static void block(struct plx_sleep *sleep, uint64_t now_ns)
 {
 	uint64_t wait_ns = sleep->until_ns > now_ns ? sleep->until_ns - now_ns : 0;
@@ -217,6 +220,8 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 	block(sleep, plx_tsc_to_ns(fell_tsc));
 	LCORE_STEP();
 	woke_tsc = plx_tsc();
+	if (sleep->until_ns > plx_tsc_to_ns(fell_tsc))
+		sleep->lasted_ns = plx_tsc_to_ns(woke_tsc) - plx_tsc_to_ns(fell_tsc);
 	cause = cause_of(loop, sleep);
 	if (sleep->fds[0].revents)
 		wake_clear(loop->bell.eventfd);
@@ -225,14 +230,13 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 	atomic_store_explicit(&loop->bell.sleeping, 0, memory_order_relaxed);
 	measure(loop, cause, sleep->until_ns, woke_tsc);
 	counter_add(&idle->counts.sleeps, 1);
-	counter_add(&idle->counts.naps, sleep->limited_by == PLX_WAKE_NAP);
+	counter_add(&idle->counts.naps, sleep->unsure);
 	counter_add(&idle->counts.wakes[cause], 1);
-	counter_add(&idle->counts.asleep_ns, plx_tsc_to_ns(woke_tsc) - plx_tsc_to_ns(fell_tsc));
+	counter_add(&idle->counts.asleep_ns, sleep->lasted_ns);
 	idle->slept = true;
 	loop_skip_time(loop, fell_tsc, woke_tsc);
 	pollers_woke(&loop->pollers, sleep);
-	if (cause == PLX_WAKE_NAP)
-		idle_look(loop);
+	idle_look(loop);
 	if (loop_asked_to_stop(loop))
 		return 0;
 	work = loop_turn(loop);
@@ -257,28 +261,29 @@ uint64_t sleep_until_work(struct loop *loop)
 	struct bell *bell = &loop->bell;
 	uint64_t work;
 
-	if (due_soon(loop))
+	if (due_soon(loop, next_due_ns(loop)))
 		return 0;
 	work = look_everywhere(loop);
-	if (work)
+	if (work || loop->sleep_at_ns == IDLE_NEVER) /* it was told to poll just now */
 		return work;
 	sleep.until_ns = plx_time_add(loop->now_ns, loop->idle.conf.sleep_max_ns);
 	sleep.limited_by = PLX_WAKE_CAP;
 	sleep.unsure = false;
+	sleep.lasted_ns = 0;
 	sleep.count = 1;
 	sleep.fds[0] = (struct pollfd){.fd = bell->eventfd, .events = POLLIN};
 
+	/* Relaxed: a ring behind the last sleep is none of this one's. */
+	atomic_store_explicit(&bell->rung_tsc, 0, memory_order_relaxed);
 	LCORE_STEP();
 	atomic_store_explicit(&bell->sleeping, 1, memory_order_seq_cst); /* S3 */
 	LCORE_STEP();
 	if (messages_wait(loop)) /* S4 */
 		counter_add(&loop->idle.counts.late, 1);
-	else if (arm(loop, &sleep)) {
-		set_limit(loop, &sleep); /* timers that were started just now, too */
-		/* Acts on a stop that came before S3; one behind it writes the eventfd. */
-		if (!loop_asked_to_stop(loop))
-			return sleep_now(loop, &sleep);
-	}
+	/* Timers that were started in arm count. A stop that came before S3 is seen; one behind it
+	 * writes the eventfd. */
+	else if (arm(loop, &sleep) && set_limit(loop, &sleep) && !loop_asked_to_stop(loop))
+		return sleep_now(loop, &sleep);
 	atomic_store_explicit(&bell->sleeping, 0, memory_order_relaxed); /* as in sleep_now */
 	return 0;
 }

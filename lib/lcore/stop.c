@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How loops are asked to stop. Worker threads keep the signal mask that they inherit: whichever
- * thread takes a signal, the handler does no more than set two atomics, so there is nothing to gain
- * from choosing one, and an application that wants signals for itself blocks them before
- * plx_lcores_init. */
+ * thread takes a signal, the handler sets two atomics and writes to the lcores' eventfds, so there
+ * is nothing to gain from choosing one, and an application that wants signals for itself blocks
+ * them before plx_lcores_init. */
 #include "lcore_priv.h"
 
 #include <signal.h>
@@ -57,7 +57,7 @@ void plx_stop(void)
 {
 	/* S1 -> S2: who sees the flag also sees the signal, and what was written before plx_stop.
 	 */
-	atomic_store_explicit(&lcore_stop.asked, true, memory_order_release);
+	atomic_store_explicit(&lcore_stop.asked, true, memory_order_seq_cst); /* see wake_all */
 	wake_all();
 }
 

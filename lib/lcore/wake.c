@@ -26,7 +26,7 @@ int wake_open(uint32_t id)
 	if (fd < 0)
 		return plx_fail(errno, "lcore %u: no eventfd to wake it by: %s; look at ulimit -n",
 				id, strerror(errno));
-	atomic_store_explicit(&eventfds[id], fd + 1, memory_order_relaxed);
+	atomic_store_explicit(&eventfds[id], fd + 1, memory_order_seq_cst); /* see wake_all */
 	return fd;
 }
 
@@ -64,9 +64,9 @@ void wake_write(struct bell *bell)
 void wake_all(void)
 {
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		/* Relaxed: an lcore whose eventfd is not there yet has not looked for a stop yet.
-		 */
-		int fd = atomic_load_explicit(&eventfds[id], memory_order_relaxed) - 1;
+		/* With the store of what is told, and with wake_open, sequentially consistent: an
+		 * lcore whose eventfd is not there yet looks for a stop later. */
+		int fd = atomic_load_explicit(&eventfds[id], memory_order_seq_cst) - 1;
 
 		if (fd >= 0)
 			ring(fd);

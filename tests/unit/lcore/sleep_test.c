@@ -340,6 +340,34 @@ static void what_is_expected_keeps_awake(void **state)
 	assert_true(idle_ns_when_expected_in(100 * PLX_NS_PER_MS) < 4 * PLX_NS_PER_MS);
 }
 
+static void poll_from_now_on(void *arg)
+{
+	assert_int_equal(plx_idle_set(0, &(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0);
+}
+
+static void *change_to_poll(void *arg)
+{
+	uint64_t *sleeps = arg;
+
+	wait_until_asleep(0);
+	assert_int_equal(plx_lcore_send(0, poll_from_now_on, NULL), 0);
+	usleep(5000);
+	*sleeps = stats_of(0).sleeps;
+	usleep(10000);
+	*sleeps = stats_of(0).sleeps - *sleeps;
+	assert_int_equal(plx_lcore_send(0, quit, NULL), 0);
+	return NULL;
+}
+
+/* In the very turn behind a sleep. */
+static void a_policy_may_be_set_in_a_callback(void **state)
+{
+	uint64_t sleeps = 1;
+
+	run_until(change_to_poll, &sleeps);
+	assert_int_equal(sleeps, 0);
+}
+
 static void wrong_policies_are_refused(void **state)
 {
 	struct plx_idle_conf conf = {.alpha = -1};
@@ -350,6 +378,9 @@ static void wrong_policies_are_refused(void **state)
 	conf = (struct plx_idle_conf){.budget = 1.5};
 	assert_int_equal(plx_idle_set(0, &conf), -EINVAL);
 	assert_error_has("plx_idle_set: budget 1.5: give 0.001 to 1");
+	conf = (struct plx_idle_conf){.wake_ns = 2 * PLX_NS_PER_S};
+	assert_int_equal(plx_idle_set(0, &conf), -EINVAL);
+	assert_error_has("wake_ns 2000000000, sleep_ns 0, spin_max_ns 0: give at most 1 s");
 	conf = (struct plx_idle_conf){.mode = (enum plx_idle_mode)7};
 	assert_int_equal(plx_idle_set(0, &conf), -EINVAL);
 	assert_int_equal(plx_idle_set(3, &event), -ENOENT);
@@ -530,6 +561,68 @@ static void waking_for_nothing_is_counted(void **state)
 	close(source.fd);
 }
 
+/* A timer that is started in woke counts from then, and not from before the sleep. */
+struct waker {
+	struct source source;
+	struct plx_timer timer;
+	uint64_t started_ns, fired_ns;
+};
+
+static void woke_starts_timer(void *arg, const struct plx_sleep *sleep)
+{
+	struct waker *waker = arg;
+
+	if (plx_timer_running(&waker->timer) || !plx_sleep_ended_by(sleep, waker->source.fd))
+		return;
+	assert_true(plx_sleep_lasted_ns(sleep) > 0);
+	assert_false(plx_sleep_ended_by_time(sleep));
+	waker->started_ns = plx_now_ns();
+	plx_timer_start(&waker->timer, GAP_NS / 2);
+}
+
+static void a_timer_started_in_woke_is_not_early(void **state)
+{
+	struct waker waker = {0};
+
+	plx_timer_init(&waker.timer, quit_timer, &waker.fired_ns);
+	plx_poller_set_arm(add_source(&waker.source, true), arm_source, woke_starts_timer);
+	run_until(write_fd, &waker.source);
+	assert_true(waker.fired_ns - waker.started_ns >= GAP_NS / 2);
+	close(waker.source.fd);
+}
+
+static void remove_poller(void *arg)
+{
+	plx_poller_remove(arg);
+}
+
+static void *remove_and_quit(void *arg)
+{
+	usleep(1200000);
+	assert_int_equal(plx_lcore_send(0, remove_poller, arg), 0);
+	usleep(1200000);
+	assert_int_equal(plx_lcore_send(0, quit, NULL), 0);
+	return NULL;
+}
+
+static int busy_now_and_then(void *arg, uint64_t now_ns)
+{
+	return 1;
+}
+
+/* It is gone while the lcore is too busy to ask anybody again. */
+static void a_poller_that_was_unsure_may_be_removed(void **state)
+{
+	struct source source = {0};
+
+	assert_int_equal(
+		plx_poller_add("period", busy_now_and_then, NULL, 10 * PLX_NS_PER_MS, NULL), 0);
+	run_until(remove_and_quit, add_source(&source, false));
+	assert_int_not_equal(stats_of(0).naps, 0);
+	assert_null(stats_of(0).awake_by);
+	close(source.fd);
+}
+
 static void a_removed_poller_is_not_waited_for(void **state)
 {
 	struct source source = {0};
@@ -603,6 +696,7 @@ int main(void)
 		ONE(polling_never_sleeps),
 		ONE(an_adaptive_lcore_polls_first),
 		ONE(what_is_expected_keeps_awake),
+		ONE(a_policy_may_be_set_in_a_callback),
 		ONE(wrong_policies_are_refused),
 		ONE(a_pollers_descriptor_wakes),
 		ONE(a_poller_that_says_nothing_lets_nap),
@@ -610,6 +704,8 @@ int main(void)
 		ONE(a_poller_that_always_works_is_named),
 		ONE(a_missed_wake_is_a_rescue),
 		ONE(waking_for_nothing_is_counted),
+		ONE(a_timer_started_in_woke_is_not_early),
+		ONE(a_poller_that_was_unsure_may_be_removed),
 		ONE(a_removed_poller_is_not_waited_for),
 		ONE(who_has_no_cpu_to_itself_sleeps_early),
 	};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an lcore did when there was nothing to do, in a line. */
+#include "plx_app.h"
+#include "plx_lcore.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define LINE_BYTES 512
+
+static void add(char line[LINE_BYTES], size_t *used, const char *what, uint64_t count)
+{
+	if (!count || *used >= LINE_BYTES)
+		return;
+	*used += (size_t)snprintf(line + *used, LINE_BYTES - *used, ", %" PRIu64 " %s", count,
+				  what);
+}
+
+void plx_app_say_idle(uint32_t id)
+{
+	struct plx_idle_stats stats;
+	char line[LINE_BYTES] = "";
+	size_t used = 0;
+
+	if (plx_idle_stats(id, &stats) || !stats.sleeps)
+		return;
+	add(line, &used, "times by messages", stats.wakes[PLX_WAKE_MESSAGE]);
+	add(line, &used, "by links", stats.wakes[PLX_WAKE_POLLER]);
+	add(line, &used, "by descriptors", stats.wakes[PLX_WAKE_FD]);
+	add(line, &used, "by timers", stats.wakes[PLX_WAKE_TIMER]);
+	add(line, &used, "by the cap", stats.wakes[PLX_WAKE_CAP]);
+	add(line, &used, "naps", stats.naps);
+	add(line, &used, "for nothing", stats.spurious);
+	add(line, &used, "rescues", stats.rescues);
+	plx_app_say("lcore %" PRIu32 ": slept %" PRIu64 " times, %.3f s%s%s", id, stats.sleeps,
+		    (double)stats.asleep_ns / (double)PLX_NS_PER_S, used ? "; woken" : "",
+		    used ? line + 1 : "");
+	if (stats.awake_by)
+		plx_app_say("lcore %" PRIu32 ": poller %s keeps it from sleeping", id,
+			    stats.awake_by);
+}
