@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An lcore with links that sleeps: every provider, and wait objects that lie. Lcore 1 sleeps and
+ * sends back; lcore 0 turns its loop, and so never sleeps. */
+#include "../eal/log_capture.h"
+#include "fixture.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define CAP_NS (20 * PLX_NS_PER_MS)
+
+/* libfabric's tcp, with another descriptor than its own. */
+static struct plx_fabric_driver liar;
+static const struct plx_fabric_driver *liars[] = {&liar, NULL};
+static const struct plx_fabric_driver *honest;
+static int lie; /* the descriptor */
+
+static int open_queues(struct plx_fabric_fids *fids, const char *provider, size_t cq_entries)
+{
+	int rc = honest->open_queues(fids, provider, cq_entries);
+
+	fids->wait_fd = lie;
+	fids->eq_fd = -1;
+	return rc;
+}
+
+static int arm_always(struct plx_fabric_fids *fids)
+{
+	return 0;
+}
+
+static int arm_never(struct plx_fabric_fids *fids)
+{
+	return -EAGAIN;
+}
+
+static void make_liar(int (*arm)(struct plx_fabric_fids *fids), bool readable)
+{
+	for (unsigned i = 0; plx_drivers[i]; i++) {
+		if (strcmp(plx_drivers[i]->name, "tcp") == 0)
+			honest = plx_drivers[i];
+	}
+	liar = *honest;
+	liar.open_queues = open_queues;
+	liar.arm = arm;
+	lie = eventfd(readable, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(lie >= 0);
+}
+
+static struct plx_listener *listener;
+
+static void listen_there(void *arg)
+{
+	listener = fixture_listen("127.0.0.1:0", NULL);
+}
+
+static void close_there(void *arg)
+{
+	plx_listener_close(listener);
+	if (server.link)
+		plx_link_abort(server.link);
+}
+
+static struct plx_idle_stats idle_stats(void)
+{
+	struct plx_idle_stats stats;
+
+	assert_int_equal(plx_idle_stats(1, &stats), 0);
+	return stats;
+}
+
+static void begin(uint64_t cap_ns)
+{
+	const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = cap_ns};
+
+	assert_int_equal(plx_idle_set(1, &event), 0);
+	server.echo = true;
+	worker_start();
+	worker_call(listen_there, NULL);
+	fixture_connect(listener, NULL);
+}
+
+static void end(void)
+{
+	plx_link_abort(client.link);
+	worker_call(close_there, NULL);
+	pump_ms(20);
+	worker_stop();
+}
+
+/* A message there and back. Returns how long it took. */
+static uint64_t one_trip(void)
+{
+	uint64_t begin_ns = plx_now_ns();
+
+	assert_int_equal(plx_link_send(client.link, "", 1), 0);
+	assert_true(pump_until(&client.messages, client.messages + 1, 5000));
+	return plx_now_ns() - begin_ns;
+}
+
+/* Without a cap. */
+static void sleeps_and_is_woken(const char *provider)
+{
+	struct plx_idle_stats stats;
+
+	fixture_start(provider, true);
+	begin(UINT64_MAX);
+	for (unsigned i = 0; i < 50; i++) {
+		pump_ms(2);
+		one_trip();
+	}
+	stats = idle_stats();
+	assert_true(stats.wakes[PLX_WAKE_POLLER] >= 50);
+	assert_int_equal(stats.naps, 0);
+	assert_int_equal(stats.rescues, 0);
+	end();
+	fixture_stop();
+}
+
+static void net_wakes(void **state)
+{
+	sleeps_and_is_woken("net");
+}
+
+static void tcp_wakes(void **state)
+{
+	sleeps_and_is_woken("fi:tcp");
+}
+
+static void shm_wakes(void **state)
+{
+	sleeps_and_is_woken("shm");
+}
+
+static void one_that_stays_silent_is_found_out(void **state)
+{
+	uint64_t longest_ns = 0;
+
+	make_liar(arm_always, false);
+	fixture_start_with(liars, true);
+	log_capture();
+	begin(CAP_NS);
+	for (unsigned i = 0; i < 12; i++) {
+		pump_ms(CAP_NS / PLX_NS_PER_MS / 4);
+		one_trip();
+	}
+	assert_int_equal(log_count("it does not wake the lcore for what is there"), 1);
+	assert_int_not_equal(idle_stats().rescues, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		uint64_t trip_ns;
+
+		pump_ms(10);
+		trip_ns = one_trip();
+		longest_ns = i == 0 || trip_ns < longest_ns ? trip_ns : longest_ns;
+	}
+	assert_true(longest_ns < CAP_NS / 2); /* it naps, and does not wait for the cap */
+	assert_int_not_equal(idle_stats().naps, 0);
+	end();
+	fixture_stop();
+	close(lie);
+}
+
+static void one_that_always_wakes_is_found_out(void **state)
+{
+	uint64_t naps;
+
+	make_liar(arm_always, true);
+	fixture_start_with(liars, true);
+	log_capture();
+	begin(CAP_NS);
+	pump_ms(500);
+	assert_int_equal(log_count("it wakes the lcore for nothing"), 1);
+	assert_true(idle_stats().spurious >= 1000);
+	naps = idle_stats().naps;
+	pump_ms(100);
+	assert_in_range(idle_stats().naps - naps, 20, 130); /* one each ms */
+	one_trip();
+	end();
+	fixture_stop();
+	close(lie);
+}
+
+/* As libfabric's tcp does while receive buffers are withheld. */
+static void one_that_never_can_be_armed_lets_nap(void **state)
+{
+	uint64_t naps;
+
+	make_liar(arm_never, false);
+	fixture_start_with(liars, true);
+	log_capture();
+	begin(CAP_NS);
+	pump_ms(50);
+	naps = idle_stats().naps;
+	pump_ms(100);
+	assert_in_range(idle_stats().naps - naps, 20, 130);
+	assert_int_equal(log_count("cannot be slept on"), 0);
+	one_trip();
+	end();
+	fixture_stop();
+	close(lie);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(net_wakes),
+		cmocka_unit_test(tcp_wakes),
+		cmocka_unit_test(shm_wakes),
+		cmocka_unit_test(one_that_stays_silent_is_found_out),
+		cmocka_unit_test(one_that_always_wakes_is_found_out),
+		cmocka_unit_test(one_that_never_can_be_armed_lets_nap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
