@@ -18,10 +18,11 @@ with="-fsanitize=thread $includes -Itests/unit/lcore @@ %below -lnuma -lhwloc"
 program unit/lcore/lane_test.c 10 "$with"
 program stress/messages_test.c 120 "-DLANE_COLD_LOOKS=3 @/lane.c $with" '1500 4'
 program unit/lcore/message_test.c 20 "$with"
+program unit/lcore/sleep_test.c 60 "$with"
 
 
 
-order_mutants lane.c message.c loop.c signals.c launch.c
+order_mutants lane.c message.c loop.c stop.c launch.c
 
 for name in 'lane.c lane_open' 'message.c message_send' 'loop.c plx_loop_is_running'; do
 	spare "$name 1 acquire to relaxed" 'lcore_get has acquired the loop'
@@ -33,8 +34,17 @@ modelled 'lane.c grow_cold 1 seq_cst to acq_rel' lane MUT_PLAIN_CLEAR
 modelled 'lane.c grow_cold 1 seq_cst to relaxed' lane MUT_PLAIN_CLEAR
 modelled 'lane.c grow_cold 2 seq_cst to acquire' lane MUT_SECOND_LOOK_FIRST
 modelled 'lane.c grow_cold 2 seq_cst to relaxed' lane MUT_SECOND_LOOK_FIRST
-modelled 'message.c others_send 1 release to relaxed' lane MUT_OTHERS_RING_FIRST
-modelled 'message.c others_receive 1 acquire to relaxed' lane MUT_OTHERS_PLAIN_CLEAR
+modelled 'message.c others_send 1 seq_cst to relaxed' lane MUT_OTHERS_RING_FIRST
+modelled 'message.c others_send 1 seq_cst to acq_rel' sleep MUT_OTHERS_PLAIN_RING
+modelled 'message.c messages_receive 2 acquire to relaxed' lane MUT_OTHERS_PLAIN_CLEAR
+# The second look of an lcore that goes to sleep.
+for name in 'message.c messages_wait 1' 'lane.c lanes_wait 1' 'lane.c lanes_wait 3'; do
+	modelled "$name seq_cst to acquire" sleep MUT_SECOND_LOOK_FIRST
+	modelled "$name seq_cst to relaxed" sleep MUT_SECOND_LOOK_FIRST
+done
+spare 'lane.c lanes_wait 2 acquire to relaxed' 'the bit is acquired before'
+spare 'stop.c plx_stop 1 seq_cst to release' \
+	'the eventfds of all lcores are written to, and each one looks behind that'
 spare 'lane.c ring 2 seq_cst to acq_rel' 'the load before it is D2; this one sets the bit'
 spare 'lane.c grow_cold 3 seq_cst to acq_rel' 'who puts the bit back is who looks at it next'
 spare 'lane.c grow_cold 3 seq_cst to relaxed' 'who puts the bit back is who looks at it next'
@@ -86,7 +96,11 @@ mutant 'others do not ring' message.c '/^\t\/\* B1 -> B2/{n;d}'
 mutant 'others ring before they push' message.c \
 	's/^\tif (!plx_ring_push(loop->others, message))/\tatomic_fetch_or(\&loop->bell.others, 1);\n&/;/^\t\/\* B1 -> B2/{n;d}'
 mutant 'the bell of others is cleared last' message.c \
-	'/^\tatomic_exchange_explicit(&loop->bell.others, 0/{h;d};/^\tif (received == max)/{x;p;x}'
+	's/^\t\tuint64_t rung = atomic_exchange_explicit(&bell->others, 0, /\t\tuint64_t rung = atomic_load_explicit(\&bell->others, /;/^\treceived += lanes_receive/i\	atomic_store(\&bell->others, 0);
+'
+mutant 'nobody looks once more before sleeping' message.c '/^bool messages_wait/,/^}/s/return .*/return false;/'
+mutant 'others wake nobody' message.c '/^\twake_if_asleep(&loop->bell);/d'
+mutant 'senders wake nobody' lane.c '/^\twake_if_asleep(bell);/d'
 mutant 'what others sent beyond a turn is not rung for' message.c '/^\tif (received == max)/,/;/d'
 
 try_all
