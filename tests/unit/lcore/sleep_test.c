@@ -397,7 +397,7 @@ static void wrong_policies_are_refused(void **state)
 /* A poller that has work when its descriptor is readable, or when it is told to. */
 struct source {
 	int fd;
-	bool work; /* without the descriptor's knowing */
+	_Atomic bool work; /* without the descriptor's knowing */
 	bool refuses;
 	bool silent;        /* does not wait for the descriptor */
 	bool always_worked; /* or says so */
@@ -410,12 +410,11 @@ static int poll_source(void *arg, uint64_t now_ns)
 {
 	struct source *source = arg;
 	uint64_t count;
-	bool found = source->work;
+	bool found = atomic_exchange(&source->work, false);
 
 	source->calls++;
 	if (!source->lies && read(source->fd, &count, sizeof(count)) == sizeof(count))
 		found = true;
-	source->work = false;
 	if (found && --source->quit_after == 0)
 		plx_loop_quit();
 	return found || source->always_worked;
@@ -527,7 +526,7 @@ static void a_poller_that_always_works_is_named(void **state)
 static void *make_work(void *arg)
 {
 	wait_until_asleep(0);
-	((struct source *)arg)->work = true;
+	atomic_store(&((struct source *)arg)->work, true);
 	return NULL;
 }
 
