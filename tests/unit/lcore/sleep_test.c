@@ -575,17 +575,19 @@ static void woke_starts_timer(void *arg, const struct plx_sleep *sleep)
 		return;
 	assert_true(plx_sleep_lasted_ns(sleep) > 0);
 	assert_false(plx_sleep_ended_by_time(sleep));
-	waker->started_ns = plx_now_ns();
+	waker->started_ns = plx_loop_now_ns();
 	plx_timer_start(&waker->timer, GAP_NS / 2);
 }
 
 static void a_timer_started_in_woke_is_not_early(void **state)
 {
 	struct waker waker = {0};
+	uint64_t begin_ns = plx_now_ns();
 
 	plx_timer_init(&waker.timer, quit_timer, &waker.fired_ns);
 	plx_poller_set_arm(add_source(&waker.source, true), arm_source, woke_starts_timer);
 	run_until(write_fd, &waker.source);
+	assert_true(waker.started_ns - begin_ns >= GAP_NS);
 	assert_true(waker.fired_ns - waker.started_ns >= GAP_NS / 2);
 	close(waker.source.fd);
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A server that sleeps: what it costs with nobody there and with a silent peer, and what it
+ * survives. The limits are generous: it is the bench that measures. */
+#include "fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#define QUIET_MS   3000
+#define CPU_MS_MAX 60 /* in that time; a lcore that polls takes all of it */
+#define WAKES_MAX  40
+#define STOPPED_MS 700
+
+/* Of a process: CPU time of all threads, and how often they went to sleep. */
+struct usage {
+	double cpu_ms;
+	long sleeps;
+};
+
+static struct usage usage_of(const struct process *process)
+{
+	struct usage usage = {0};
+	char path[64], line[256];
+	unsigned long long ns = 0;
+	long count;
+	FILE *file;
+
+	/* The main thread is the only lcore. */
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)process->pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%llu", &ns), 1);
+	fclose(file);
+	usage.cpu_ms = (double)ns / 1e6;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)process->pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "voluntary_ctxt_switches: %ld", &count) == 1)
+			usage.sleeps = count;
+	}
+	fclose(file);
+	return usage;
+}
+
+static void expect_quiet(const struct process *process)
+{
+	struct usage before = usage_of(process), after;
+
+	nap_ms(QUIET_MS);
+	after = usage_of(process);
+	if (after.cpu_ms - before.cpu_ms > CPU_MS_MAX || after.sleeps - before.sleeps > WAKES_MAX)
+		fail_msg("%.1f ms of CPU time and %ld sleeps in %d ms",
+			 after.cpu_ms - before.cpu_ms, after.sleeps - before.sleeps, QUIET_MS);
+}
+
+static void a_server_with_nothing_to_do_sleeps(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+		struct process *peer;
+
+		nap_ms(500); /* it begins with some sleeps, to know what they cost */
+		expect_quiet(server.process);
+		peer = launch("apps/plx-ping -l 0@%u --huge none --idle poll --provider %s -- "
+			      "--connect %s --interval 60s --count 1 --warmup 1",
+			      client_cpu, *provider, server.address);
+		expect_out(server.process, connected_over(*provider));
+		nap_ms(200);
+		expect_quiet(server.process);
+		process_signal(peer, SIGTERM);
+		process_wait(peer, LIMIT_MS);
+		/* And it answers as ever. */
+		ping(&server, *provider, "--count 1000 --verify");
+		end_server(&server);
+		expect_out(server.process, "lcore 0: slept ");
+		end_all(NULL);
+	}
+}
+
+static void one_that_polls_does_not(void **state)
+{
+	struct server server = serve("apps/plx-echo --idle poll", "shm", "--listen 127.0.0.1:0");
+	struct usage before = usage_of(server.process), after;
+
+	nap_ms(1000);
+	after = usage_of(server.process);
+	assert_true(after.cpu_ms - before.cpu_ms > 200); /* of 1 000; others may want the CPU */
+	end_server(&server);
+	assert_null(strstr(process_out(server.process), "slept"));
+}
+
+/* Stopped in the middle of sleeping and waking, by SIGSTOP: nothing is lost. */
+static void one_that_is_stopped_goes_on(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve("apps/plx-echo --idle event", *provider,
+					     "--listen 127.0.0.1:0");
+		struct process *client = launch_ping(
+			&server, *provider,
+			"--rate 500 --arrival poisson --duration 3 --warmup 10");
+
+		for (unsigned i = 0; i < 2; i++) {
+			nap_ms(400);
+			process_signal(server.process, SIGSTOP);
+			nap_ms(STOPPED_MS);
+			process_signal(server.process, SIGCONT);
+		}
+		expect_end(client, 1u << 0 | 1u << 3);
+		assert_null(strstr(process_out(client), "lost"));
+		end_server(&server);
+		end_all(NULL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		process_test(a_server_with_nothing_to_do_sleeps),
+		process_test(one_that_polls_does_not),
+		process_test(one_that_is_stopped_goes_on),
+	};
+
+	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
+}
