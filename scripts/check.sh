@@ -21,7 +21,7 @@ usage()
 	  model   the Spin models of rings, lanes, calls and sleep, and each of their steps taken out in turn
 	  asan    unit, stress, command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	  tsan    unit and stress tests under ThreadSanitizer
-	  mutants each memory order and step of rings, lanes, pools, shm taken away in turn: tests must notice
+	  mutants each memory order and step of rings, lanes, sleep, pools, shm taken away: tests must notice
 	  fuzz    each fuzz target for $fuzz_s s (PLX_FUZZ_SECONDS)
 	END
 }

@@ -94,6 +94,8 @@ static void gather_driver(const struct plx_fabric_driver *driver, struct info_fa
 	snprintf(entry->provider, sizeof(entry->provider), "%s", provider ? provider : "");
 	if (provider)
 		look_for_endpoints(driver, entry);
+	if (entry->available)
+		entry->sleepless = plx_fabric_probe_sleep(driver, provider);
 }
 
 void info_gather_fabric(const struct plx_fabric_driver *const *drivers, struct info_fabric *fabric)

@@ -249,6 +249,7 @@ int fabric_missing(void);
 int fabric_arm(void *arg, struct plx_sleep *sleep);
 void fabric_woke(void *arg, const struct plx_sleep *sleep);
 void fabric_judge(struct plx_set *set, int found);
+void fabric_first_look(struct plx_set *set);
 void fabric_distrust(struct plx_set *set, const char *why);
 
 /* orphan.c */

@@ -87,6 +87,11 @@ struct plx_fabric_driver {
 	bool needs_mr;             /**< zones are registered, and their descriptors used */
 };
 
+/** Try out whether an lcore can sleep on that provider: a connection of the process to itself, and
+ * a message, in well under a second. provider: libfabric's name. Thread: setup. Returns NULL where
+ * it can; else what is wrong, a constant text that goes on "it ...". */
+const char *plx_fabric_probe_sleep(const struct plx_fabric_driver *driver, const char *provider);
+
 /** The drivers of this build, ended by NULL. The first one that reaches other hosts is the default
  * for them. */
 extern const struct plx_fabric_driver *const plx_drivers[];

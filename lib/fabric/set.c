@@ -69,6 +69,7 @@ static int set_open(struct plx_fabric_lcore *home, const struct plx_fabric_drive
 		set_close(set);
 		return rc;
 	}
+	fabric_first_look(set);
 	set_register_new_zones(set);
 	*set_out = set;
 	return 0;

@@ -6,6 +6,8 @@
  * is compared with what is found, and who lies is not asked any more: then the lcore naps. */
 #include "fabric_priv.h"
 
+#include <poll.h>
+
 /* One that is readable for ever is readable at once: wakes for nothing count where the lcore slept
  * for less than that, so many in a row. What comes in parts wakes it for nothing, too, but later.
  */
@@ -97,6 +99,18 @@ int fabric_arm(void *arg, struct plx_sleep *sleep)
 	if (home->orphan_count)
 		plx_sleep_until(sleep, plx_time_add(plx_loop_now_ns(), ORPHANS_EVERY_NS));
 	return 0;
+}
+
+/* At the start there is nothing: one that is ready then will always be. */
+void fabric_first_look(struct plx_set *set)
+{
+	struct pollfd fds[] = {
+		{.fd = set->fids.wait_fd, .events = POLLIN},
+		{.fd = set->fids.eq_fd, .events = POLLIN}, /* negative: left out */
+	};
+
+	if (set->fids.wait_fd >= 0 && set->driver->arm(&set->fids) == 0 && poll(fds, 2, 0) > 0)
+		fabric_distrust(set, "it is ready where nothing has come");
 }
 
 /* Awake ------------------------------------------------------------------------------------- */

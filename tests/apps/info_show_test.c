@@ -132,20 +132,21 @@ static void prints_every_section(void **state)
 	info_print(info, out);
 	info_print_findings(NULL, 0, out);
 	fclose(out);
-	static const char *const parts[] = {"\nHost\n",
-					    "\nCPUs\n",
-					    "\nMemory\n",
-					    "\nRDMA\n",
-					    "\nDoctor\n  nothing to change\n",
-					    "0-3 (4)",
-					    "claimed         1 by plx-ping (pid 99)\n",
-					    "\n                  1 by plx-echo (pid 41) too",
-					    "\n                  1 by plx-perf (pid 42) too",
-					    "\n                  2 by a process of another user\n",
-					    "64 free",
-					    "driver tcp      uses 'net'",
-					    "driver shm      uses 'plx_shm' on plx_shm\n",
-					    "\n                  the same host\n"};
+	static const char *const parts[] = {
+		"\nHost\n",
+		"\nCPUs\n",
+		"\nMemory\n",
+		"\nRDMA\n",
+		"\nDoctor\n  nothing to change\n",
+		"0-3 (4)",
+		"claimed         1 by plx-ping (pid 99)\n",
+		"\n                  1 by plx-echo (pid 41) too",
+		"\n                  1 by plx-perf (pid 42) too",
+		"\n                  2 by a process of another user\n",
+		"64 free",
+		"driver tcp      uses 'net'",
+		"driver shm      uses 'plx_shm' on plx_shm; an idle lcore sleeps on it\n",
+		"\n                  the same host\n"};
 	for (size_t i = 0; i < PLX_ARRAY_LEN(parts); i++) {
 		if (!strstr(text, parts[i]))
 			fail_msg("'%s' is missing in:\n%s", parts[i], text);

@@ -165,10 +165,11 @@ static void one_that_always_wakes_is_found_out(void **state)
 {
 	uint64_t naps;
 
-	make_liar(arm_always, true);
+	make_liar(arm_always, false);
 	fixture_start_with(liars, true);
 	log_capture();
 	begin(CAP_NS);
+	assert_int_equal(eventfd_write(lie, 1), 0);
 	pump_ms(500);
 	assert_int_equal(log_count("it wakes the lcore for nothing"), 1);
 	assert_true(idle_stats().spurious >= 1000);
@@ -179,6 +180,67 @@ static void one_that_always_wakes_is_found_out(void **state)
 	end();
 	fixture_stop();
 	close(lie);
+}
+
+static void one_that_is_ready_at_the_start_is_not_asked(void **state)
+{
+	make_liar(arm_always, true);
+	fixture_start_with(liars, true);
+	log_capture();
+	begin(CAP_NS);
+	assert_int_equal(log_count("it is ready where nothing has come"), 2); /* for each lcore */
+	pump_ms(100);
+	assert_int_equal(idle_stats().spurious, 0);
+	assert_int_not_equal(idle_stats().naps, 0);
+	one_trip();
+	end();
+	fixture_stop();
+	close(lie);
+}
+
+/* What plx-info shows. */
+static void providers_are_tried_out(void **state)
+{
+	fixture_start("tcp", false);
+	for (unsigned i = 0; plx_drivers[i]; i++) {
+		const char *provider = plx_drivers[i]->provider(plx_drivers[i]->name, false,
+								fi_version());
+
+		assert_null(plx_fabric_probe_sleep(plx_drivers[i], provider));
+	}
+	make_liar(arm_always, true);
+	assert_string_equal(plx_fabric_probe_sleep(&liar, "net"), "it wakes for nothing");
+	close(lie);
+	make_liar(arm_always, false);
+	assert_string_equal(plx_fabric_probe_sleep(&liar, "net"), "a message does not wake");
+	close(lie);
+	make_liar(arm_never, false);
+	assert_string_equal(plx_fabric_probe_sleep(&liar, "net"),
+			    "it does not let itself be armed");
+	close(lie);
+	assert_string_equal(plx_fabric_probe_sleep(honest, "nosuch"), "it cannot be opened");
+	fixture_stop();
+}
+
+/* libfabric's net before 1.18 as its documentation would have it: by fi_trywait. */
+static int open_queues_by_the_book(struct plx_fabric_fids *fids, const char *provider,
+				   size_t cq_entries)
+{
+	return honest->open_queues(fids, "tcp", cq_entries);
+}
+
+static void net_lies_behind_fi_trywait(void **state)
+{
+	if (FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
+		skip();
+	fixture_start("tcp", false);
+	make_liar(NULL, false);
+	liar.arm = honest->arm;
+	liar.open_queues = open_queues_by_the_book;
+	/* Behind the first message, or behind the connection already. */
+	assert_non_null(strstr(plx_fabric_probe_sleep(&liar, "net"), "it wakes for nothing"));
+	close(lie);
+	fixture_stop();
 }
 
 /* As libfabric's tcp does while receive buffers are withheld. */
@@ -209,7 +271,10 @@ int main(void)
 		cmocka_unit_test(shm_wakes),
 		cmocka_unit_test(one_that_stays_silent_is_found_out),
 		cmocka_unit_test(one_that_always_wakes_is_found_out),
+		cmocka_unit_test(one_that_is_ready_at_the_start_is_not_asked),
 		cmocka_unit_test(one_that_never_can_be_armed_lets_nap),
+		cmocka_unit_test(providers_are_tried_out),
+		cmocka_unit_test(net_lies_behind_fi_trywait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,6 +259,52 @@ static void new_costs_are_a_new_choice(void **state)
 	assert_true(policy.spin_ns >= 50 * US);
 }
 
+/* Idle periods of gap_ns, one after the other for a second, each polled to its end or as long as
+ * the policy lets. Returns the share of the time that was polled. */
+static double polled_share(double budget, uint64_t gap_ns)
+{
+	struct idle_policy policy = learned_from(gap_ns, 64);
+	uint64_t polled_ns = 0, now_ns = 1000 * MS;
+
+	idle_policy_set_budget(&policy, budget);
+	for (uint64_t end_ns = now_ns + 1000 * MS; now_ns < end_ns; now_ns += gap_ns) {
+		uint64_t spin_ns = idle_policy_spin(&policy, now_ns);
+
+		spin_ns = spin_ns < gap_ns ? spin_ns : gap_ns;
+		idle_policy_spent(&policy, spin_ns);
+		polled_ns += spin_ns;
+	}
+	return (double)polled_ns / 1e9;
+}
+
+static void a_budget_is_kept(void **state)
+{
+	double least = (double)(even_100_us.wake_ns + even_100_us.sleep_ns);
+
+	assert_true(polled_share(1, 50 * US) > 0.99);
+	/* W + K may be polled of each period whatever there is left. */
+	for (int percent = 5; percent < 100; percent += 15) {
+		double share = polled_share(percent / 100.0, 50 * US);
+		double most = percent / 100.0 > least / 50e3 ? percent / 100.0 : least / 50e3;
+
+		assert_true(share < most + 0.02);
+		assert_true(share > percent / 100.0 - 0.02);
+	}
+}
+
+/* A process that was stopped in the middle does not pay for that afterwards. */
+static void a_budget_is_not_overdrawn(void **state)
+{
+	struct idle_policy policy = learned_from(50 * US, 64);
+	uint64_t now_ns = 1000 * MS;
+
+	idle_policy_set_budget(&policy, 0.2);
+	idle_policy_spin(&policy, now_ns);
+	idle_policy_spent(&policy, 60000 * MS);
+	now_ns += 10 * MS;
+	assert_true(idle_policy_spin(&policy, now_ns) >= 50 * US);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +317,8 @@ int main(void)
 		cmocka_unit_test(it_forgets),
 		cmocka_unit_test(it_learns_for_ever),
 		cmocka_unit_test(new_costs_are_a_new_choice),
+		cmocka_unit_test(a_budget_is_kept),
+		cmocka_unit_test(a_budget_is_not_overdrawn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

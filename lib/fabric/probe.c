@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether a provider's wait object tells the truth, tried out: a connection to itself, and a
+ * message.
+ *
+ *     nothing is there       armed, and the descriptors are silent
+ *     a message comes        one of them is ready
+ *     it has been taken      armed again, and they are silent again
+ *
+ * The last step is where libfabric's net 1.17 fails behind fi_trywait. Each step has a limit, and
+ * what is opened is closed. For plx-info; a process that has links watches what they do (sleep.c).
+ */
+#include "fabric_priv.h"
+
+#include <poll.h>
+#include <stdio.h>
+
+#define CONNECT_NS (2 * PLX_NS_PER_S)
+#define SETTLE_NS  (20 * PLX_NS_PER_MS) /* until what the connection has left is read */
+#define WAKE_MS    500
+#define ARM_TRIES  1000
+
+struct probe {
+	struct driver_choice choice;
+	struct plx_fabric_fids fids;
+	struct fi_info *info;
+	struct fid_pep *pep;
+	struct fid_ep *ends[2]; /* who connects, who accepts */
+	unsigned connected, received;
+	char out[64], in[64];
+	struct fi_context context;
+};
+
+/* Opening ------------------------------------------------------------------------------------ */
+
+static int open_fids(struct probe *probe)
+{
+	const struct plx_fabric_driver *driver = probe->choice.driver;
+	int rc = driver_getinfo(&probe->choice, "127.0.0.1", "0", FI_SOURCE, &probe->info);
+
+	if (rc)
+		return rc;
+	rc = driver->fabric ? driver->fabric(probe->info->fabric_attr, &probe->fids.fabric, NULL)
+			    : fi_fabric(probe->info->fabric_attr, &probe->fids.fabric, NULL);
+	rc = rc ? rc : fi_domain(probe->fids.fabric, probe->info, &probe->fids.domain, NULL);
+	return rc ? rc
+		  : driver->open_queues(&probe->fids, probe->choice.provider, driver->cq_entries);
+}
+
+static int open_end(struct probe *probe, struct fi_info *info, struct fid_ep **end)
+{
+	struct fid_ep *ep;
+	int rc = fi_endpoint(probe->fids.domain, info, &ep, NULL);
+
+	if (rc)
+		return rc;
+	*end = ep;
+	rc = fi_ep_bind(ep, &probe->fids.eq->fid, 0);
+	rc = rc ? rc : fi_ep_bind(ep, &probe->fids.cq->fid, FI_TRANSMIT);
+	rc = rc ? rc : fi_ep_bind(ep, &probe->fids.cq->fid, FI_RECV);
+	return rc ? rc : fi_enable(ep);
+}
+
+static int listen_here(struct probe *probe, struct sockaddr_storage *name)
+{
+	size_t len = sizeof(*name);
+	int rc = fi_passive_ep(probe->fids.fabric, probe->info, &probe->pep, NULL);
+
+	if (rc) {
+		probe->pep = NULL;
+		return rc;
+	}
+	rc = fi_pep_bind(probe->pep, &probe->fids.eq->fid, 0);
+	rc = rc ? rc : fi_listen(probe->pep);
+	return rc ? rc : fi_getname(&probe->pep->fid, name, &len);
+}
+
+static int connect_to(struct probe *probe, const struct sockaddr_storage *name)
+{
+	char port[16];
+	struct fi_info *info;
+	int rc;
+
+	snprintf(port, sizeof(port), "%u", address_port((const struct sockaddr *)name));
+	rc = driver_getinfo(&probe->choice, "127.0.0.1", port, 0, &info);
+	if (rc)
+		return rc;
+	rc = open_end(probe, info, &probe->ends[0]);
+	rc = rc ? rc : fi_connect(probe->ends[0], info->dest_addr, NULL, 0);
+	fi_freeinfo(info);
+	return rc;
+}
+
+/* Everything that has come ------------------------------------------------------------------- */
+
+static int accept_end(struct probe *probe, struct fi_info *info)
+{
+	int rc = open_end(probe, info, &probe->ends[1]);
+
+	info->handle = NULL;
+	rc = rc ? rc
+		: fi_recv(probe->ends[1], probe->in, sizeof(probe->in), NULL, 0, &probe->context);
+	rc = rc ? rc : fi_accept(probe->ends[1], NULL, 0);
+	fi_freeinfo(info);
+	return rc;
+}
+
+/* Return: how many events and completions; a libfabric error. */
+static int take_all(struct probe *probe)
+{
+	struct fi_cq_msg_entry done;
+	struct fi_eq_cm_entry cm;
+	uint32_t event;
+	int count = 0;
+	ssize_t rc;
+
+	while ((rc = fi_cq_read(probe->fids.cq, &done, 1)) == 1) {
+		probe->received += (done.flags & FI_RECV) != 0;
+		count++;
+	}
+	if (rc != -FI_EAGAIN)
+		return (int)rc;
+	while ((rc = fi_eq_read(probe->fids.eq, &event, &cm, sizeof(cm), 0)) >=
+	       (ssize_t)sizeof(cm)) {
+		if (event == FI_CONNREQ)
+			rc = accept_end(probe, cm.info);
+		if (rc < 0)
+			return (int)rc;
+		probe->connected += event == FI_CONNECTED;
+		count++;
+	}
+	return rc == -FI_EAGAIN ? count : (int)rc;
+}
+
+/* Until *value is target, and for settle_ns more. Return: 0; -FI_ETIMEDOUT; an error. */
+static int take_until(struct probe *probe, const unsigned *value, unsigned target,
+		      uint64_t settle_ns)
+{
+	uint64_t limit_ns = plx_now_ns() + CONNECT_NS, settled_ns = 0;
+
+	for (;;) {
+		uint64_t now_ns = plx_now_ns();
+		int rc = take_all(probe);
+
+		if (rc < 0)
+			return rc;
+		if (*value >= target && !settled_ns)
+			settled_ns = now_ns + settle_ns;
+		if (settled_ns && now_ns >= settled_ns)
+			return 0;
+		if (now_ns >= limit_ns)
+			return -FI_ETIMEDOUT;
+	}
+}
+
+/* The steps ---------------------------------------------------------------------------------- */
+
+static int is_ready(const struct probe *probe, int timeout_ms)
+{
+	struct pollfd fds[] = {
+		{.fd = probe->fids.wait_fd, .events = POLLIN},
+		{.fd = probe->fids.eq_fd, .events = POLLIN}, /* negative: left out */
+	};
+
+	return poll(fds, 2, timeout_ms);
+}
+
+static int arm(struct probe *probe)
+{
+	for (unsigned i = 0; i < ARM_TRIES; i++) {
+		int rc = probe->choice.driver->arm(&probe->fids);
+
+		if (rc != -FI_EAGAIN)
+			return rc;
+		rc = take_all(probe);
+		if (rc < 0)
+			return rc;
+	}
+	return -FI_EAGAIN;
+}
+
+static const char *expect_silence(struct probe *probe, const char *else_text)
+{
+	if (arm(probe) != 0)
+		return "it does not let itself be armed";
+	return is_ready(probe, 0) ? else_text : NULL;
+}
+
+static const char *expect_wake(struct probe *probe)
+{
+	if (fi_inject(probe->ends[0], probe->out, sizeof(probe->out), 0) != 0)
+		return "a message to itself does not leave";
+	return is_ready(probe, WAKE_MS) > 0 ? NULL : "a message does not wake";
+}
+
+static const char *try_all_steps(struct probe *probe)
+{
+	struct sockaddr_storage name;
+	const char *wrong;
+
+	if (probe->fids.wait_fd < 0)
+		return "it has no descriptor";
+	if (listen_here(probe, &name) != 0 || connect_to(probe, &name) != 0 ||
+	    take_until(probe, &probe->connected, 2, SETTLE_NS) != 0)
+		return "it does not connect to itself";
+	wrong = expect_silence(probe, "it wakes for nothing");
+	if (!wrong)
+		wrong = expect_wake(probe);
+	if (!wrong && take_until(probe, &probe->received, 1, SETTLE_NS) != 0)
+		wrong = "a message to itself does not arrive";
+	return wrong ? wrong : expect_silence(probe, "it wakes for nothing behind a message");
+}
+
+static void close_all(struct probe *probe)
+{
+	struct fid *fids[] = {
+		probe->ends[0] ? &probe->ends[0]->fid : NULL,
+		probe->ends[1] ? &probe->ends[1]->fid : NULL,
+		probe->pep ? &probe->pep->fid : NULL,
+		probe->fids.cq ? &probe->fids.cq->fid : NULL,
+		probe->fids.domain ? &probe->fids.domain->fid : NULL,
+		probe->fids.eq ? &probe->fids.eq->fid : NULL,
+		probe->fids.wait ? &probe->fids.wait->fid : NULL,
+		probe->fids.fabric ? &probe->fids.fabric->fid : NULL,
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(fids); i++) {
+		if (fids[i])
+			fi_close(fids[i]);
+	}
+	if (probe->info)
+		fi_freeinfo(probe->info);
+}
+
+const char *plx_fabric_probe_sleep(const struct plx_fabric_driver *driver, const char *provider)
+{
+	struct probe probe = {
+		.choice = {.driver = driver, .provider = provider},
+		.fids = {.wait_fd = -1, .eq_fd = -1},
+	};
+	const char *wrong;
+
+	plx_clock_init();
+	wrong = open_fids(&probe) == 0 ? try_all_steps(&probe) : "it cannot be opened";
+	close_all(&probe);
+	return wrong;
+}

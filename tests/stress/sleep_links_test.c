@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Nothing that comes on a link is slept through, whatever carries it. */
+#include "plx_fabric.h"
+#include "plx_fabric_driver.h"
+#include "sleepers.h"
+
+/* Links ------------------------------------------------------------------------------------------
+ */
+
+static char address[PLX_ADDRESS_MAX];
+
+static void send_on(struct plx_link *link)
+{
+	static const char bytes[64];
+
+	if (plx_link_send(link, bytes, sizeof(bytes)) != 0)
+		atomic_store(&stands_still, true);
+}
+
+static void link_open(struct plx_link *link, void *user)
+{
+	if (user)
+		send_on(link);
+}
+
+static void link_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	went_on();
+	if (atomic_load_explicit(&progress, memory_order_relaxed) < rounds)
+		send_on(link);
+	else
+		plx_stop();
+}
+
+static const struct plx_link_events events = {.on_open = link_open, .on_message = link_message};
+
+static void connect_there(void *arg)
+{
+	struct plx_link_attr attr = {.events = &events, .user = address};
+	struct plx_link *link;
+
+	if (plx_link_connect(address, &attr, &link) != 0)
+		atomic_store(&stands_still, true);
+}
+
+static void nothing_on_a_link_is_slept_through(const char *provider)
+{
+	const struct plx_fabric_conf fabric = {.drivers = plx_drivers, .provider = provider};
+	struct plx_listen_attr attr = {.link = {.events = &events}};
+	struct plx_listener *listener;
+
+	if (plx_fabric_init(&fabric))
+		fail_msg("%s", plx_error());
+	if (plx_link_listen("127.0.0.1:0", &attr, &listener))
+		fail_msg("%s", plx_error());
+	snprintf(address, sizeof(address), "%s", plx_listener_address(listener));
+	assert_int_equal(plx_lcore_send(10, connect_there, NULL), 0);
+	run_all(NULL);
+	plx_fabric_fini();
+}
+
+static void nothing_on_tcp_is_slept_through(void **state)
+{
+	nothing_on_a_link_is_slept_through("fi:tcp");
+}
+
+static void nothing_on_net_is_slept_through(void **state)
+{
+	nothing_on_a_link_is_slept_through("net");
+}
+
+static void nothing_on_shm_is_slept_through(void **state)
+{
+	nothing_on_a_link_is_slept_through("shm");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(nothing_on_tcp_is_slept_through, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nothing_on_net_is_slept_through, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nothing_on_shm_is_slept_through, set_up, tear_down),
+	};
+
+	choose_rounds(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

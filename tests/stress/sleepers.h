@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lcores that sleep at every opportunity, with no cap, and one message at a time that goes round
+ * among them: nothing else is there that could wake who missed it, so that one lost wake-up stops
+ * everything. The files of lib/lcore that have part in it are built with a delay at each step, at
+ * random. */
+#ifndef SLEEPERS_H
+#define SLEEPERS_H
+
+#include "lcore_priv.h"
+#include "lcores.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define LCORES      3
+#define SPIN_MAX_NS 3000
+#define STILL_MAX_S 20 /* without progress, and the test has failed */
+
+static struct lcores lcores;
+static uint64_t rounds; /* of each test */
+
+/* Relaxed throughout: numbers to look at. */
+static _Atomic uint64_t progress;
+static _Atomic bool stands_still;
+
+/* Delays -----------------------------------------------------------------------------------------
+ */
+
+static __thread uint64_t dice;
+
+static uint32_t roll(void)
+{
+	/* xorshift (Marsaglia, Journal of Statistical Software 8, 2003) */
+	if (!dice)
+		dice = (uint64_t)(uintptr_t)&dice | 1;
+	dice ^= dice << 13;
+	dice ^= dice >> 7;
+	dice ^= dice << 17;
+	return (uint32_t)(dice >> 32);
+}
+
+/* LCORE_STEP of the files under test. */
+void stress_step(void)
+{
+	uint32_t random = roll();
+
+	if (random % 64 == 0)
+		usleep(random >> 8 & 31);
+	else if (random % 8 == 0)
+		sched_yield();
+	else if (random % 4 == 1)
+		for (uint32_t i = random >> 8 & 1023; i > 0; i--)
+			plx_pause();
+}
+
+/* A watch, that wakes nobody ---------------------------------------------------------------------
+ */
+
+static sem_t watch_ends;
+
+static void *watch(void *arg)
+{
+	uint64_t seen = 0;
+	unsigned still_s = 0;
+
+	for (;;) {
+		struct timespec limit;
+
+		clock_gettime(CLOCK_REALTIME, &limit);
+		limit.tv_sec++;
+		if (sem_timedwait(&watch_ends, &limit) == 0)
+			return NULL;
+
+		uint64_t now = atomic_load_explicit(&progress, memory_order_relaxed);
+
+		still_s = now == seen ? still_s + 1 : 0;
+		seen = now;
+		if (still_s < STILL_MAX_S)
+			continue;
+		atomic_store(&stands_still, true);
+		plx_stop(); /* so that it ends; it has failed */
+		return NULL;
+	}
+}
+
+static void went_on(void)
+{
+	atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
+}
+
+/* Policies that hardly ever poll, of all kinds. */
+static void set_policies(void)
+{
+	PLX_LCORE_FOREACH (id) {
+		const struct plx_idle_conf confs[] = {
+			{.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX},
+			{.algorithm = PLX_IDLE_LEARNED,
+			 .spin_max_ns = SPIN_MAX_NS,
+			 .sleep_max_ns = UINT64_MAX},
+			{.algorithm = PLX_IDLE_FIXED,
+			 .spin_max_ns = SPIN_MAX_NS,
+			 .sleep_max_ns = UINT64_MAX},
+		};
+
+		assert_int_equal(plx_idle_set(id, &confs[id / 10 % PLX_ARRAY_LEN(confs)]), 0);
+	}
+}
+
+static uint64_t sleeps(void)
+{
+	uint64_t sum = 0;
+
+	PLX_LCORE_FOREACH (id) {
+		struct plx_idle_stats stats;
+
+		assert_int_equal(plx_idle_stats(id, &stats), 0);
+		sum += stats.sleeps;
+		assert_int_equal(stats.wakes[PLX_WAKE_CAP], 0);
+		assert_int_equal(stats.wakes[PLX_WAKE_NAP], 0);
+		assert_int_equal(stats.rescues, 0);
+	}
+	return sum;
+}
+
+static int run_loop(void *arg)
+{
+	return plx_loop_run();
+}
+
+/* Run all lcores until somebody stops them. fn: in a thread that is no lcore; or NULL. */
+static void run_all(void *(*fn)(void *))
+{
+	pthread_t watcher, thread;
+	int result = -1;
+
+	assert_int_equal(sem_init(&watch_ends, 0, 0), 0);
+	assert_int_equal(pthread_create(&watcher, NULL, watch, NULL), 0);
+	if (fn)
+		assert_int_equal(pthread_create(&thread, NULL, fn, NULL), 0);
+	assert_int_equal(plx_lcore_launch_all(run_loop, NULL, &result), 0);
+	assert_int_equal(result, 0);
+	PLX_LCORE_FOREACH_WORKER (id) {
+		assert_int_equal(plx_lcore_join(id, 10 * PLX_NS_PER_S, &result), 0);
+		assert_int_equal(result, 0);
+	}
+	if (fn)
+		pthread_join(thread, NULL);
+	sem_post(&watch_ends);
+	pthread_join(watcher, NULL);
+	sem_destroy(&watch_ends);
+	assert_false(atomic_load(&stands_still));
+	printf("%llu rounds, %llu sleeps\n", (unsigned long long)rounds,
+	       (unsigned long long)sleeps());
+	/* The way to sleep was taken again and again, if not each time. */
+	assert_true(sleeps() > rounds / 8);
+}
+
+static int set_up(void **state)
+{
+	atomic_store(&progress, 0);
+	lcores_up(&lcores, LCORES);
+	set_policies();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	lcores_down(&lcores);
+	return 0;
+}
+
+/* How many rounds a test is asked for: by its first argument; millions of a soak. */
+static inline void choose_rounds(int argc, char **argv)
+{
+	rounds = getenv("PLX_TEST_SOAK") ? 3000000 : 20000;
+	if (argc > 1)
+		rounds = strtoull(argv[1], NULL, 10);
+}
+
+#endif
