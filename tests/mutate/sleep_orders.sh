@@ -32,6 +32,11 @@ for name in 'wake_open 1 seq_cst to release' 'wake_open 1 seq_cst to relaxed' \
 done
 spare 'signal.c plx_signal_init 1 acquire to relaxed' 'lcore_get has acquired the loop'
 modelled 'signal.c plx_signal_fire 3 seq_cst to acq_rel' sleep MUT_OTHERS_PLAIN_RING
+modelled 'signal.c plx_signal_fire 3 seq_cst to relaxed' sleep MUT_OTHERS_PLAIN_RING
+unseen 'signal.c plx_signal_fire 2 release to relaxed' \
+	'the bell is rung behind it, with release; else stores are seen in their order, on x86 anyway'
+unseen 'signal.c take_fired 1 acquire to relaxed' \
+	'the bell is acquired before; what is pushed just then is loaded behind its pusher, on x86 anyway'
 
 # Falling asleep
 mutant 'it does not say that it sleeps' sleep.c \
@@ -46,8 +51,6 @@ mutant 'what pollers wait for does not end it' sleep.c \
 	's/^\tsleep->fds\[sleep->count++\] = .*/\t;/'
 mutant 'the eventfd is never read' sleep.c '/^\t\twake_clear(loop->bell.eventfd);/s/.*/\t\t;/'
 mutant 'it sleeps whatever its pollers say' sleep.c 's/^\t\tidle->refusals++;/\t\treturn true;/'
-mutant 'what it was woken for is not looked for' sleep.c \
-	's/^\twork = loop_turn(loop);\n\tjudge/\twork = 0;\n\tjudge/'
 
 # Waking
 mutant 'who takes the word away does not write' wake.c '/^\tring(bell->eventfd);/d'

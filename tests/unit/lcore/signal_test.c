@@ -143,11 +143,32 @@ static void after_fini_nothing_comes(void **state)
 	plx_signal_fini(&c.signal);
 }
 
+/* Written before each fire: whoever hears of them all sees it all. */
+static bool written[THREADS][FIRES];
+static _Atomic unsigned threads_begun;
+
 static void *fire(void *arg)
 {
-	for (unsigned i = 0; i < FIRES; i++)
+	bool *mine = written[atomic_fetch_add(&threads_begun, 1)];
+
+	for (unsigned i = 0; i < FIRES; i++) {
+		mine[i] = true;
 		plx_signal_fire(arg);
+	}
 	return NULL;
+}
+
+static void on_many(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	struct heard *heard = arg;
+
+	heard->fires += fires;
+	if (heard->fires < (uint64_t)THREADS * FIRES)
+		return;
+	for (unsigned i = 0; i < THREADS; i++)
+		for (unsigned j = 0; j < FIRES; j++)
+			heard->calls += written[i][j];
+	plx_loop_quit();
 }
 
 /* The loop sleeps in between, with no cap. */
@@ -158,15 +179,15 @@ static void every_fire_of_every_thread_counts(void **state)
 	struct heard heard;
 
 	assert_int_equal(plx_idle_set(0, &conf), 0);
-	init(&heard, 'a');
-	heard.mark = '\0';
-	heard.quit_at = THREADS * FIRES;
+	heard = (struct heard){0};
+	assert_int_equal(plx_signal_init(&heard.signal, 0, on_many, &heard), 0);
 	for (unsigned i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, fire, &heard.signal), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(heard.fires, THREADS * FIRES);
+	assert_int_equal(heard.calls, THREADS * FIRES);
 	plx_signal_fini(&heard.signal);
 }
 
