@@ -138,8 +138,8 @@ static int check_server(void)
 	    conf.out_dir || conf.one_way)
 		return plx_fail(EINVAL,
 				"--listen answers until it is stopped; --count, --duration, "
-				"--warmup, --rate, --verify, --one-way and --out are for "
-				"--connect");
+				"--warmup, --rate, --interval, --verify, --one-way and --out "
+				"are for --connect");
 	if (conf.rx_bufs && !conf.sink)
 		return plx_fail(EINVAL,
 				"--rx-bufs is for --sink; who answers has %d receive buffers a "
@@ -155,8 +155,8 @@ static int check_one_way(void)
 		return plx_fail(EINVAL, "--verify compares what comes back, and with --one-way "
 					"nothing does; leave one of them out");
 	if (conf.rate || arrival_given || seed_given)
-		return plx_fail(EINVAL, "--rate, --arrival and --seed are for round trips; "
-					"--one-way sends as fast as the link takes it");
+		return plx_fail(EINVAL, "--rate, --interval, --arrival and --seed are for round "
+					"trips; --one-way sends as fast as the link takes it");
 	if (conf.rx_buf_bytes)
 		return plx_fail(EINVAL, "--rx-buf: with --one-way it is the server that receives; "
 					"give it to that one");

@@ -125,6 +125,21 @@ static int take_item(struct parse *parse, const char *at, size_t len)
 	return take_policy(parse, at + ids, len - ids);
 }
 
+static int take_all(struct parse *parse, const char *text)
+{
+	int rc = 0;
+
+	for (const char *at = text; at && rc == 0;) {
+		size_t len = strcspn(at, ",");
+
+		rc = take_item(parse, at, len);
+		at = at[len] ? at + len + 1 : NULL;
+	}
+	if (rc == 0 && plx_cpuset_count(&parse->pending))
+		rc = fail_form(parse, text, strlen(text));
+	return rc;
+}
+
 int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
 		   struct plx_idle_conf *idle_out)
 {
@@ -138,14 +153,8 @@ int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *
 
 	for (uint32_t i = 0; i < map->count; i++)
 		plx_cpuset_add(&parse.all, map->places[i].lcore_id);
-	for (const char *at = conf->idle; at && rc == 0;) {
-		size_t len = strcspn(at, ",");
-
-		rc = take_item(&parse, at, len);
-		at = at[len] ? at + len + 1 : NULL;
-	}
-	if (rc == 0 && plx_cpuset_count(&parse.pending))
-		rc = fail_form(&parse, parse.text, strlen(parse.text));
+	if (conf->idle)
+		rc = take_all(&parse, conf->idle);
 	for (uint32_t i = 0; i < map->count && rc == 0; i++) {
 		if (!plx_cpuset_has(&parse.named, map->places[i].lcore_id))
 			set_policy(&idle_out[i], &parse.by_default);

@@ -37,8 +37,8 @@ static int open_fids(struct probe *probe)
 	const struct plx_fabric_driver *driver = probe->choice.driver;
 	int rc = driver_getinfo(&probe->choice, "127.0.0.1", "0", FI_SOURCE, &probe->info);
 
-	if (rc)
-		return rc;
+	if (rc || !probe->info)
+		return rc ? rc : -FI_ENODATA;
 	rc = driver->fabric ? driver->fabric(probe->info->fabric_attr, &probe->fids.fabric, NULL)
 			    : fi_fabric(probe->info->fabric_attr, &probe->fids.fabric, NULL);
 	rc = rc ? rc : fi_domain(probe->fids.fabric, probe->info, &probe->fids.domain, NULL);

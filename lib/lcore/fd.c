@@ -61,34 +61,39 @@ static void woke_fds(void *arg, const struct plx_sleep *sleep)
 		fds->until_look = 1;
 }
 
-static int open_here(struct loop *loop)
+/* The lcore's set, made if it is not there. Return: NULL, and *err. */
+static struct fds *fds_here(struct loop *loop, int *err)
 {
-	struct fds *fds = calloc(1, sizeof(*fds));
-	int err;
+	struct fds *fds = loop->fds;
 
-	if (!fds)
-		return plx_fail(ENOMEM, "plx_fd_add: out of memory");
+	if (fds)
+		return fds;
+	fds = calloc(1, sizeof(*fds));
+	if (!fds) {
+		*err = plx_fail(ENOMEM, "plx_fd_add: out of memory");
+		return NULL;
+	}
 	fds->until_look = LOOK_TURNS;
 	fds->events = calloc(BURST, sizeof(*fds->events));
 	fds->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (!fds->events || fds->epoll < 0) {
-		err = fds->events ? plx_fail(errno, "plx_fd_add: no epoll: %s", strerror(errno))
-				  : plx_fail(ENOMEM, "plx_fd_add: out of memory");
+		*err = fds->events ? plx_fail(errno, "plx_fd_add: no epoll: %s", strerror(errno))
+				   : plx_fail(ENOMEM, "plx_fd_add: out of memory");
 		goto undo;
 	}
-	err = plx_poller_add("descriptors", poll_fds, fds, 0, &fds->poller);
-	if (err)
+	*err = plx_poller_add("descriptors", poll_fds, fds, 0, &fds->poller);
+	if (*err)
 		goto undo;
 	plx_poller_set_arm(fds->poller, arm_fds, woke_fds);
 	loop->fds = fds;
-	return 0;
+	return fds;
 
 undo:
 	if (fds->epoll >= 0)
 		close(fds->epoll);
 	free(fds->events);
 	free(fds);
-	return err;
+	return NULL;
 }
 
 static int control(struct plx_fd *fd, int what, uint32_t events, const char *caller)
@@ -114,29 +119,30 @@ int plx_fd_add(int fd, uint32_t events, plx_fd_fn fn, void *arg, struct plx_fd *
 {
 	struct loop *loop = loop_self;
 	struct plx_fd *added;
-	int err;
+	struct fds *fds;
+	int err = 0;
 
 	if (!loop)
 		return lcore_fail_foreign("plx_fd_add");
 	if (!fn)
 		return plx_fail(EINVAL, "plx_fd_add: no function to call: give one");
-	err = loop->fds ? 0 : open_here(loop);
-	if (err)
+	fds = fds_here(loop, &err);
+	if (!fds)
 		return err;
 	added = malloc(sizeof(*added));
 	if (!added)
 		return plx_fail(ENOMEM, "plx_fd_add: out of memory");
-	*added = (struct plx_fd){.fd = fd, .fn = fn, .arg = arg, .owner = loop->fds};
+	*added = (struct plx_fd){.fd = fd, .fn = fn, .arg = arg, .owner = fds};
 	err = control(added, EPOLL_CTL_ADD, events, "plx_fd_add");
 	if (err) {
 		free(added);
 		return err;
 	}
-	added->next = loop->fds->first;
-	added->prev_next = &loop->fds->first;
+	added->next = fds->first;
+	added->prev_next = &fds->first;
 	if (added->next)
 		added->next->prev_next = &added->next;
-	loop->fds->first = added;
+	fds->first = added;
 	if (fd_out)
 		*fd_out = added;
 	return 0;
@@ -172,8 +178,10 @@ void fds_fini(struct loop *loop)
 
 	if (!fds)
 		return;
-	while (fds->first)
-		plx_fd_remove(fds->first);
+	for (struct plx_fd *fd = fds->first, *next; fd; fd = next) {
+		next = fd->next;
+		free(fd);
+	}
 	plx_poller_remove(fds->poller);
 	close(fds->epoll);
 	free(fds->events);

@@ -182,7 +182,8 @@ static inline bool plx_loop_falls_asleep(void)
 /** There is something that nothing will tell of: let the lcore nap. In arm. */
 void plx_sleep_nap(struct plx_sleep *sleep);
 
-/** End the sleep when fd is readable. In arm. */
+/** End the sleep when fd is readable. At most 31 of all pollers; with more the lcore naps. In arm.
+ */
 void plx_sleep_on(struct plx_sleep *sleep, int fd);
 
 /** End the sleep at that time. In arm. */
@@ -221,7 +222,8 @@ struct plx_idle_conf {
 	double alpha;          /**< 0.001 to 1000; default: PLX_IDLE_BALANCED */
 	double budget;         /**< share of the CPU that polling for nothing may take, on average:
 				    0.001 to 1; default: 1 */
-	uint64_t spin_max_ns;  /**< polls no longer; up to 1 h; default: 2 ms */
+	uint64_t spin_max_ns;  /**< polls no longer; up to 1 h (LEARNED: 1.48 ms at
+				    most, whatever stands here); default: 2 ms */
 	uint64_t sleep_max_ns; /**< looks at everything after so long, whatever happened; default: 1
 				    s; UINT64_MAX: never */
 	uint64_t wake_ns;      /**< until a sleeping lcore runs, up to 1 s; default: measured when
@@ -335,8 +337,8 @@ struct plx_signal {
 	uint64_t fired; /* atomic */
 };
 
-/** fn runs on lcore id. Thread: setup, or any lcore. Return: 0; -ENOENT no such lcore; -EINVAL no
- * function. */
+/** fn runs on lcore id. Between plx_lcores_init and plx_lcores_fini. Thread: main, or any lcore.
+ * Return: 0; -ENOENT no such lcore; -EINVAL no function. */
 int plx_signal_init(struct plx_signal *signal, uint32_t id, plx_signal_fn fn, void *arg);
 
 /** Let fn be called in the lcore's loop, once for this call and all others before it. Between
@@ -353,9 +355,11 @@ struct plx_timer;
 typedef void (*plx_timer_fn)(struct plx_timer *timer, void *arg);
 
 /** A timer, embedded in its user's struct. Zero it or use plx_timer_init; the fields are private.
- * Expiry is never early and at most one tick (1.024 us) and one turn late, where no more than 64
- * timers are due in that turn. Timers of one turn fire in the order of their ticks. Its memory must
- * stay until it has fired, was stopped, or plx_lcores_fini stopped it; fn may free it. */
+ * Expiry is never early and at most one tick (1.024 us) and one turn late on an lcore that is
+ * awake, where no more than 64 timers are due in that turn. One that slept may be late by what its
+ * wake-up took beyond the usual; under PLX_IDLE_EVENT by all of it. Timers of one turn fire in the
+ * order of their ticks. Its memory must stay until it has fired, was stopped, or plx_lcores_fini
+ * stopped it; fn may free it. */
 struct plx_timer {
 	struct plx_timer *next;
 	struct plx_timer **prev_next; /**< NULL: not running */

@@ -42,6 +42,8 @@ void plx_signal_fire(struct plx_signal *signal)
 	struct loop *loop = signal->loop;
 	struct plx_signal *top;
 
+	if (plx_unlikely(!loop)) /* not set up, or not any more */
+		return;
 	/* G1 -> G4: what was written before a fire is visible to the function that hears of it. */
 	if (atomic_fetch_add_explicit(fired(signal), 1, memory_order_acq_rel) != 0)
 		return;

@@ -43,6 +43,9 @@ mutant 'it does not say that it sleeps' sleep.c \
 	's/^\tatomic_store_explicit(&bell->sleeping, 1, .*/\t;/'
 mutant 'it looks once more before it says so' sleep.c \
 	'/^\tatomic_store_explicit(&bell->sleeping, 1,/{h;d};s/^\tif (messages_wait(loop)).*/\tbool waits = messages_wait(loop); stress_step_or_not(); atomic_store(\&bell->sleeping, 1); if (waits)/;1i void stress_step_or_not(void) __attribute__((weak));\nvoid stress_step_or_not(void) { for (volatile int i = 0; i < 2000; i++); }'
+mutant 'nobody looks once more before sleeping' message.c '/^bool messages_wait/,/^}/s/return .*/return false;/'
+mutant 'nobody looks into the lanes once more' lane.c \
+	'/^bool lanes_wait/,/^}/s/\t\t\t\treturn true;/\t\t\t\treturn false;/'
 mutant 'the eventfd is read behind the second look' sleep.c \
 	's/^\tblock(sleep, /\twake_clear(loop->bell.eventfd);\n&/'
 mutant 'the eventfd is not waited for' sleep.c 's/{.fd = bell->eventfd, .events/{.fd = -1, .events/'
