@@ -37,7 +37,7 @@ usage()
 	pools and messages between lcores cost, and what a server costs that has little to do; write
 	tables, plots and a report.
 	  --quick               short rounds, about eight minutes (default: more and longer
-	                        ones, about 45 minutes)
+	                        ones, about 50 minutes)
 	  --rounds N, --duration S
 	                        other figures than those: rounds, and seconds of each run of rtt and
 	                        stream

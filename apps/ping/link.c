@@ -13,16 +13,21 @@ void ping_fill(uint8_t *out, uint64_t size, uint64_t seq)
 		out[i] = (uint8_t)((seq + i) * 167 + (i >> 8));
 }
 
-int ping_meet(const struct ping_conf *conf, struct ping_outcome *outcome,
-	      const struct plx_link *link)
+static void note_policy(struct ping_outcome *outcome)
 {
-	snprintf(outcome->provider, sizeof(outcome->provider), "%s", plx_link_fi_provider(link));
 	struct plx_idle_conf idle = {0};
 
 	plx_idle_get(plx_lcore_id(), &idle); /* cannot fail: this lcore */
 	plx_idle_format(&idle, outcome->idle, sizeof(outcome->idle));
+}
+
+int ping_meet(const struct ping_conf *conf, struct ping_outcome *outcome,
+	      const struct plx_link *link)
+{
+	snprintf(outcome->provider, sizeof(outcome->provider), "%s", plx_link_fi_provider(link));
 	snprintf(outcome->provider_choice, sizeof(outcome->provider_choice), "%s",
 		 plx_link_choice(link));
+	note_policy(outcome);
 	if (conf->size_bytes > plx_link_message_max(link))
 		return plx_fail(EMSGSIZE, "--size %" PRIu64 ": the peer accepts at most %" PRIu64,
 				conf->size_bytes, plx_link_message_max(link));

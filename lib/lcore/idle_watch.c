@@ -19,7 +19,7 @@ PLX_LOG_COMPONENT(log_idle, "idle");
 #define AWAKE_LEAST_NS  (20 * PLX_NS_PER_MS) /* in one look, to be judged by */
 #define CROWDED_NS      (30 * PLX_NS_PER_S)  /* then it is tried again */
 
-static uint64_t thread_cpu_ns(void)
+uint64_t idle_cpu_ns(void)
 {
 	struct timespec time;
 
@@ -59,7 +59,7 @@ static void found_crowded(struct loop *loop, double share)
 static void look_for_crowd(struct loop *loop)
 {
 	struct idle_watch *watch = &loop->idle.watch;
-	uint64_t cpu_ns = thread_cpu_ns(), cycles = awake_cycles(loop);
+	uint64_t cpu_ns = idle_cpu_ns(), cycles = awake_cycles(loop);
 	uint64_t had_ns = cpu_ns - watch->cpu_ns;
 	uint64_t awake_ns = plx_tsc_to_ns(cycles - watch->awake_cycles);
 	bool first = watch->cpu_ns == 0;

@@ -5,12 +5,11 @@
 #ifndef LCORE_PRIV_H
 #define LCORE_PRIV_H
 
-#include "idle_policy.h"
+#include "idle.h"
 #include "plx_lcore.h"
 #include "plx_ring.h"
 
 #include <assert.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -224,18 +223,6 @@ unsigned messages_receive(struct loop *loop);
 bool messages_wait(struct loop *loop);
 bool lanes_wait(struct loop *loop);
 
-/* Signals: signal.c ------------------------------------------------------------------------ */
-
-#define SIGNALS_TURN_MAX 16
-
-struct signals {
-	_Atomic(struct plx_signal *) fired; /* a stack; whoever fires pushes */
-	struct plx_signal *first;           /* the lcore's own: taken from it, in order */
-};
-
-/* Call the functions of up to SIGNALS_TURN_MAX signals. Returns how many. */
-unsigned signals_run(struct loop *loop);
-
 /* Free what messages_receive receives from. Returns how many messages were left. */
 uint64_t messages_fini(struct loop *loop);
 
@@ -247,6 +234,18 @@ int message_send(struct lcore *lcore, const struct message *message);
 
 /* Send some of the responses that found no room. Returns how many. */
 unsigned replies_retry(struct loop *loop);
+
+/* Signals: signal.c ------------------------------------------------------------------------ */
+
+#define SIGNALS_TURN_MAX 16
+
+struct signals {
+	_Atomic(struct plx_signal *) fired; /* a stack; whoever fires pushes */
+	struct plx_signal *first;           /* the lcore's own: taken from it, in order */
+};
+
+/* Call the functions of up to SIGNALS_TURN_MAX signals. Returns how many. */
+unsigned signals_run(struct loop *loop);
 
 /* The loop: loop.c ------------------------------------------------------------------------- */
 
@@ -264,103 +263,6 @@ struct loop_counts {
 	_Atomic uint64_t longest_turn_cycles;
 };
 
-/* Idle: idle.c, sleep.c, idle_watch.c, and wake_cost.c ----------------------------------------- */
-
-#define SLEEP_FDS_MAX 32
-
-/* What a sleep waits for. The first descriptor is the eventfd. */
-struct plx_sleep {
-	uint64_t until_ns;
-	enum plx_wake_cause limited_by; /* what until_ns is: TIMER, CAP or NAP */
-	bool unsure;                    /* something in it cannot be waited for */
-	int ready;                      /* descriptors; what ppoll returned */
-	uint64_t lasted_ns;
-	uint32_t count;
-	struct pollfd fds[SLEEP_FDS_MAX];
-	struct plx_poller *whose[SLEEP_FDS_MAX];
-	struct plx_poller *arming; /* that adds to it now */
-};
-
-/* Written by the lcore, read by any thread. */
-struct idle_counts {
-	_Atomic uint64_t periods; /* turns without work in a row */
-	_Atomic uint64_t sleeps;
-	_Atomic uint64_t naps; /* of those */
-	_Atomic uint64_t wakes[PLX_WAKE_CAUSES];
-	_Atomic uint64_t late;     /* sleeps given up: a message came meanwhile */
-	_Atomic uint64_t refused;  /* ... a poller had work, or could not be waited for */
-	_Atomic uint64_t spurious; /* woken, and there was nothing */
-	_Atomic uint64_t rescues;  /* not woken, and there was work */
-	_Atomic uint64_t asleep_ns;
-	_Atomic uint64_t wake_ns[PLX_WAKE_BUCKETS];            /* so many wake-ups took so long */
-	_Atomic uint64_t spin_ns, cost_wake_ns, cost_sleep_ns; /* of the policy now */
-	_Atomic(const char *) awake_by; /* a poller that lets the lcore never sleep; or NULL */
-	_Atomic bool crowded;
-};
-
-/* idle_watch.c: what it saw when it looked last. */
-struct idle_watch {
-	uint64_t at_ns, cpu_ns, awake_cycles;
-	uint64_t named_at_ns, sleeps;
-	uint64_t crowded_until_ns;
-	unsigned crowded_looks; /* in a row */
-	bool told;              /* in the log */
-};
-
-struct idle {
-	alignas(PLX_CACHE_LINE) struct idle_counts counts;
-	/* The lcore's own. */
-	struct plx_idle_conf conf; /* without zeroes, but for the costs */
-	struct idle_policy policy;
-	uint64_t wake_ns, sleep_ns; /* what the policy reckons with */
-	uint64_t wake_first_ns;     /* as given, or measured at start */
-	uint32_t followed;          /* wake-ups since, that it was corrected by */
-	uint64_t began_ns;          /* of the present idle period */
-	uint64_t expect_ns;         /* work is expected at about this time */
-	uint64_t polled_ns;         /* of it, before it was slept */
-	uint64_t gap_ns;            /* of the last idle period: to be learned when there is time */
-	uint64_t nap_ns;            /* of the next one */
-	uint32_t refusals;          /* in a row */
-	bool slept;                 /* in this idle period */
-	bool gap_known;
-	bool costs_known; /* else the costs are a guess still */
-	bool crowded;
-	uint64_t look_at_ns; /* next */
-	struct idle_watch watch;
-};
-
-#define IDLE_NEVER UINT64_MAX
-
-/* The default policy. */
-void idle_init(struct loop *loop);
-
-/* Set a policy that was checked. */
-void idle_apply(struct loop *loop, const struct plx_idle_conf *conf);
-
-/* What the policy reckons with has changed. */
-void idle_costs_changed(struct idle *idle);
-
-/* Call it every so many turns. Now and then it looks: is somebody else on the lcore's CPU, and what
- * keeps it awake? idle_watch.c */
-void idle_look(struct loop *loop);
-
-/* The loop begins to run. */
-void idle_start(struct loop *loop);
-
-/* A turn without work, and the first one of an idle period, or one that is late enough to sleep. */
-void idle_turn(struct loop *loop);
-
-/* The idle period has ended with work. */
-void idle_end(struct loop *loop);
-
-/* Measure what it costs to sleep and to wake. on: CPUs for a thread that helps. */
-void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on);
-void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out);
-
-/* sleep.c: sleep until there is work, until_ns, or the cap. Returns the work of the turn behind it;
- * 0 also where it did not come to that. */
-uint64_t sleep_until_work(struct loop *loop);
-
 /* One turn: loop.c. */
 uint64_t loop_turn(struct loop *loop);
 /* The time between the two belongs to no turn: the lcore slept. */
@@ -372,24 +274,6 @@ int wake_open(uint32_t id);
 void wake_clear(int eventfd);
 void wake_all(void); /* Thread: any + signal handlers */
 void wake_write(struct bell *bell);
-
-/* Descriptors: fd.c ------------------------------------------------------------------------ */
-
-struct fds {
-	int epoll;
-	uint32_t until_look; /* turns */
-	struct plx_poller *poller;
-	struct plx_fd *first;
-	struct epoll_event *events; /* of the look that goes on */
-	unsigned event_count;       /* 0: none does */
-};
-
-void fds_fini(struct loop *loop);
-
-static inline bool fds_is_poller(const struct fds *fds, const struct plx_poller *poller)
-{
-	return fds && fds->poller == poller;
-}
 
 /* Behind a message: S2 of sleep.c. */
 static inline void wake_if_asleep(struct bell *bell)
@@ -415,9 +299,10 @@ struct loop {
 	/* Written when a lane is made. */
 	alignas(PLX_CACHE_LINE) _Atomic(struct lane *) in[PLX_LCORE_MAX]; /* by the sender's id */
 	struct plx_ring *others; /* of threads that are no lcores */
-	struct signals signals;
-	struct fds *fds;      /* NULL: none yet */
-	_Atomic bool running; /* inside plx_loop_run */
+	struct fds *fds;         /* NULL: none yet */
+	_Atomic bool running;    /* inside plx_loop_run */
+	/* Written by whoever fires one. */
+	alignas(PLX_CACHE_LINE) struct signals signals;
 	/* The lcore's own. */
 	struct idle idle;
 	alignas(PLX_CACHE_LINE) struct plx_timer_wheel wheel;
@@ -506,7 +391,7 @@ int lcore_wait_idle(struct lcore *lcore, const struct timespec *deadline);
 /* timeout_ns from now on. Returns deadline_out, or NULL for one that never comes. */
 const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *deadline_out);
 
-/* Stopping: stop.c ---------------------------------------------------------------------- */
+/* Stopping: stop.c ------------------------------------------------------------------------- */
 
 /* Written once or twice in all, and read by every loop in every turn: a line of its own. */
 extern struct stop_line {

@@ -64,14 +64,6 @@ static void *help(void *arg)
 	}
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * PLX_NS_PER_S + (uint64_t)time.tv_nsec;
-}
-
 static int by_size(const void *a, const void *b)
 {
 	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
@@ -105,7 +97,7 @@ static void take_samples(struct helper *helper)
 	uint32_t count = 0;
 
 	sleep_once(helper, 1); /* the helper has to come up first */
-	cpu_ns = thread_cpu_ns();
+	cpu_ns = idle_cpu_ns();
 	while (count < SAMPLES && plx_now_ns() - start_ns < LIMIT_NS) {
 		samples[count] = sleep_once(helper, count + 2);
 		if (!samples[count])
@@ -114,7 +106,7 @@ static void take_samples(struct helper *helper)
 	}
 	if (count < LEAST)
 		return;
-	atomic_store_explicit(&cost_sleep_ns, (thread_cpu_ns() - cpu_ns) / count + 1,
+	atomic_store_explicit(&cost_sleep_ns, (idle_cpu_ns() - cpu_ns) / count + 1,
 			      memory_order_relaxed);
 	qsort(samples, count, sizeof(samples[0]), by_size);
 	atomic_store_explicit(&cost_wake_ns, samples[count / 2] + 1, memory_order_relaxed);

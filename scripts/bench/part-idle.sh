@@ -232,7 +232,7 @@ idle_wants()
 {
 	local pair
 
-	((quick)) || return 0
+	((quick)) || [[ $1 == silence ]] || return 0
 	for pair in "${idle_needed[@]}"; do
 		[[ $pair != "$1/$2" ]] || return 0
 	done
@@ -246,8 +246,9 @@ idle_run()
 	: >"$out/runs/idle.ndjson"
 	for ((round = 1; round <= rounds; round++)); do
 		for load in "${idle_loads[@]}"; do
-			# Nine silences of ten seconds are a median by themselves.
-			[[ $load != silence ]] || ((round == 1)) || continue
+			# Nine silences of ten seconds are a median by themselves, and ten seconds of nothing
+			# are the same each time.
+			[[ $load != @(silence|none|peer) ]] || ((round == 1)) || continue
 			for policy in "${idle_policies[@]}"; do
 				idle_wants "$load" "$policy" || continue
 				for provider in "${idle_providers[@]}"; do

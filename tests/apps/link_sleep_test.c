@@ -110,7 +110,7 @@ static void one_that_is_stopped_goes_on(void **state)
 			process_signal(server.process, SIGCONT);
 		}
 		expect_end(client, 1u << 0 | 1u << 3);
-		assert_null(strstr(process_out(client), "lost"));
+		assert_null(strstr(process_out(client), "had no answer"));
 		end_server(&server);
 		end_all(NULL);
 	}

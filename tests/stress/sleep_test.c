@@ -60,6 +60,17 @@ static void on_signal(struct plx_signal *signal, uint64_t fires, void *arg)
 	answer(NULL);
 }
 
+/* Until it is there, or the watch has given up. */
+static void wait_for_answer(void)
+{
+	struct timespec limit;
+
+	do {
+		clock_gettime(CLOCK_REALTIME, &limit);
+		limit.tv_sec++;
+	} while (sem_timedwait(&answered, &limit) != 0 && !plx_stopping());
+}
+
 static void *ask(void *arg)
 {
 	for (uint64_t i = 0; i < rounds && !plx_stopping(); i++) {
@@ -69,8 +80,7 @@ static void *ask(void *arg)
 			plx_signal_fire(&signals[to]);
 		else
 			plx_lcore_send(to * 10, answer, NULL);
-		while (sem_wait(&answered) != 0)
-			continue;
+		wait_for_answer();
 	}
 	plx_stop();
 	return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lcore_priv.h"
+#include "asleep.h"
 #include "lcores.h"
 
 #include <fcntl.h>
@@ -159,11 +159,7 @@ static void one_may_remove_itself(void **state)
 
 static void *ring_when_asleep(void *arg)
 {
-	struct loop *loop = atomic_load(&lcore_get(0)->loop);
-
-	while (!atomic_load(&loop->bell.sleeping))
-		usleep(100);
-	usleep(5000);
+	wait_until_asleep(0);
 	ring(arg);
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lcore_priv.h"
+#include "asleep.h"
 #include "lcores.h"
 
 #include <pthread.h>
@@ -200,11 +200,7 @@ static void handler(int number)
 
 static void *raise_when_asleep(void *arg)
 {
-	struct loop *loop = atomic_load(&lcore_get(0)->loop);
-
-	while (!atomic_load(&loop->bell.sleeping))
-		usleep(100);
-	usleep(2000);
+	wait_until_asleep(0);
 	kill(getpid(), SIGUSR1);
 	return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sleeping, and what ends it. The cap is off wherever something else is to end the sleep: what is
  * missed hangs, and the time limit of the test tells. */
-#include "lcore_priv.h"
+#include "asleep.h"
 #include "lcores.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define GAP_NS (5 * PLX_NS_PER_MS)
+#define GAP_NS ASLEEP_GAP_NS
 
 static struct lcores lcores;
 
@@ -47,16 +47,6 @@ static struct plx_idle_stats stats_of(uint32_t id)
 static void quit(void *arg)
 {
 	plx_loop_quit();
-}
-
-/* Wait until lcore id sleeps, and some more. */
-static void wait_until_asleep(uint32_t id)
-{
-	struct loop *loop = atomic_load(&lcore_get(id)->loop);
-
-	while (!atomic_load(&loop->bell.sleeping))
-		usleep(100);
-	usleep(GAP_NS / 1000);
 }
 
 /* Threads that end the main lcore's loop --------------------------------------------------------
