@@ -71,14 +71,6 @@ int plx_app_fail(const struct plx_app *app);
 /** End it: plx_eal_fini. Returns `status`, or 1 where an lcore hangs. */
 int plx_app_finish(const struct plx_app *app, int status);
 
-/** Parse one value as the option kinds do. Return: 0; -EINVAL, the text naming `option`. */
-int plx_parse_uint(const char *option, const char *text, uint64_t min, uint64_t max,
-		   uint64_t *value_out);
-int plx_parse_size(const char *option, const char *text, uint64_t min, uint64_t max,
-		   uint64_t *value_out);
-int plx_parse_duration(const char *option, const char *text, uint64_t min_ns, uint64_t max_ns,
-		       uint64_t *value_out);
-
 /* Results ---------------------------------------------------------------------------------- */
 
 /** One measurement of round-trip times. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plx_app.h"
+#include "plx_base.h"
 #include "plx_test.h"
 
 #include <stdio.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values of options: numbers, sizes and durations, and their ranges in the unit of the option. */
-#include "app_priv.h"
+/* Values as people write them: numbers, sizes and durations, and their ranges in the unit of the
+ * option. */
+#include "plx_base.h"
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 struct unit {
