@@ -26,8 +26,9 @@ static struct eal {
 	struct plx_lcore_map map;
 	struct eal_claims claims;
 	uint32_t main_lcore;
-	struct plx_idle_conf *idle; /* of each place of the map */
-	char *provider;             /* NULL: the default */
+	struct plx_idle_conf *idle;           /* of each place of the map */
+	char *provider;                       /* NULL: the default */
+	uint64_t heartbeat_ns, dead_after_ns; /* as for the fabric */
 	enum plx_huge huge;
 	enum plx_numa numa;
 	size_t node_bytes[PLX_EAL_NODES_MAX];
@@ -78,6 +79,8 @@ static int check_all(const struct plx_eal_conf *conf)
 {
 	int rc = check_provider(conf);
 
+	if (rc == 0)
+		rc = eal_heartbeat_value(conf, &eal.heartbeat_ns, &eal.dead_after_ns);
 	if (rc == 0)
 		rc = eal_huge_value(conf, &eal.huge);
 	if (rc == 0)
@@ -135,7 +138,12 @@ static int start_lcores(bool catch_signals)
 
 static int start_fabric(void)
 {
-	const struct plx_fabric_conf conf = {.drivers = plx_drivers, .provider = eal.provider};
+	const struct plx_fabric_conf conf = {
+		.drivers = plx_drivers,
+		.provider = eal.provider,
+		.heartbeat_ns = eal.heartbeat_ns,
+		.dead_after_ns = eal.dead_after_ns,
+	};
 
 	return plx_fabric_init(&conf);
 }
@@ -269,6 +277,17 @@ static void add_memory(struct eal_text *text)
 		eal_text_add(text, "memory taken: %s\n", plx_mem_describe(got, sizeof(got)));
 }
 
+static void add_links(struct eal_text *text)
+{
+	eal_text_add(text, "links: provider %s, ", eal.provider ? eal.provider : "auto");
+	if (eal.heartbeat_ns == UINT64_MAX)
+		eal_text_add(text, "no heartbeats\n");
+	else
+		eal_text_add(text, "heartbeat %llu ms, dead after %llu ms\n",
+			     (unsigned long long)(eal.heartbeat_ns / PLX_NS_PER_MS),
+			     (unsigned long long)(eal.dead_after_ns / PLX_NS_PER_MS));
+}
+
 const char *plx_eal_describe(char *out, size_t size)
 {
 	struct eal_text text = {.out = out, .size = size};
@@ -281,6 +300,6 @@ const char *plx_eal_describe(char *out, size_t size)
 	}
 	add_lcores(&text);
 	add_memory(&text);
-	eal_text_add(&text, "links: provider %s\n", eal.provider ? eal.provider : "auto");
+	add_links(&text);
 	return out;
 }

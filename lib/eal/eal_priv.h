@@ -34,6 +34,10 @@
 	X(STRING, PROVIDER, 0, "provider", "NAME", provider, "provider", LINKS, \
 	  "what links run on: a driver, or fi:NAME for one of\n" \
 	  "libfabric's providers (default: auto)") \
+	X(STRING, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat, "heartbeat", LINKS, \
+	  "how often idle peers hear from each other, and the\n" \
+	  "silence after which one is taken for dead\n" \
+	  "(default: 100ms:500ms)") \
 	X(STRING, CONFIG, 0, "config", "FILE", config, NULL, GENERAL, \
 	  "read options from FILE; the command line wins") \
 	X(LEVELS, LOG_LEVEL, 0, "log-level", "[PART:]LEVEL", log_levels, "log_level", GENERAL, \
@@ -102,6 +106,10 @@ int eal_conf_check_pair(const struct plx_eal_conf *conf);
 
 int eal_huge_value(const struct plx_eal_conf *conf, enum plx_huge *huge_out);
 int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out);
+
+/** As struct plx_fabric_conf has them. */
+int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_out,
+			uint64_t *dead_after_ns_out);
 
 /** Bytes for node 0, 1, ...; *count_out is 0 where the option is not set. */
 int eal_socket_mem_value(const struct plx_eal_conf *conf, const struct plx_topo *topo,

@@ -27,6 +27,7 @@ struct plx_eal_conf {
 	const char *huge;       /**< "2M", "1G" or "none" */
 	const char *numa;       /**< "strict", "prefer" or "any" */
 	const char *provider;   /**< "tcp", "net", "fi:tcp", ...; NULL: chosen */
+	const char *heartbeat;  /**< "TIME", "TIME:TIME" (see plx_fabric_conf) or "off" */
 	const char *config;     /**< path of a libconfig file */
 	const char *log_levels[PLX_EAL_LEVELS_MAX]; /**< "[component:]level" */
 	uint32_t log_level_count;

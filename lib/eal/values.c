@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the strings of the options mean, each checked before anything is started. */
 #include "eal_priv.h"
+#include "plx_fabric.h"
 
 #include <assert.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,6 +54,38 @@ int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out)
 		return value;
 	*numa_out = (enum plx_numa)value;
 	return 0;
+}
+
+/* Links ------------------------------------------------------------------------------------ */
+
+int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_out,
+			uint64_t *dead_after_ns_out)
+{
+	const char *text = conf->heartbeat, *origin = eal_conf_origin(conf, OPT_HEARTBEAT);
+	const char *colon = text ? strchr(text, ':') : NULL;
+	uint64_t period_ns = PLX_HEARTBEAT_NS_DEFAULT, dead_ns = 0;
+	char what[128], *period;
+	int rc = 0;
+
+	if (text && strcmp(text, "off") == 0) {
+		*heartbeat_ns_out = *dead_after_ns_out = UINT64_MAX;
+		return 0;
+	}
+	if (text) {
+		period = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
+		if (!period)
+			return plx_fail(ENOMEM, "out of memory");
+		rc = plx_parse_duration(origin, period, PLX_HEARTBEAT_NS_MIN, PLX_HEARTBEAT_NS_MAX,
+					&period_ns);
+		free(period);
+	}
+	snprintf(what, sizeof(what), "%s, silence", origin);
+	if (rc == 0 && colon)
+		rc = plx_parse_duration(what, colon + 1, PLX_DEAD_AFTER_MIN * period_ns,
+					PLX_DEAD_AFTER_NS_MAX, &dead_ns);
+	*heartbeat_ns_out = period_ns;
+	*dead_after_ns_out = dead_ns ? dead_ns : PLX_DEAD_AFTER_DEFAULT * period_ns;
+	return rc;
 }
 
 /* Memory ----------------------------------------------------------------------------------- */

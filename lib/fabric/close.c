@@ -51,6 +51,7 @@ void close_timer_init(struct plx_link *link)
 static void begin_burial(struct plx_link *link)
 {
 	plx_timer_stop(&link->timer);
+	liveness_leave(link);
 	link->state = LINK_DEAD;
 	link->want = 0;
 	link->dead_since_ns = plx_loop_now_ns();
@@ -101,6 +102,7 @@ static void agreed(struct plx_link *link)
 		begin_burial(link);
 		return;
 	}
+	liveness_leave(link);
 	link->state = LINK_LINGER;
 	plx_timer_start(&link->timer, LINGER_NS);
 	close_tell(link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames that are not messages: HELLO, CREDIT, FIN and its answer. They need no credit; the peer
- * keeps LINK_RX_CONTROL receives for them. */
+/* Frames that are not messages: HELLO, CREDIT, FIN and its answer, HEARTBEAT. They need no credit;
+ * the peer keeps LINK_RX_CONTROL receives for them. */
 #include "fabric_priv.h"
 
 /* Send a frame of header and payload that is already put together: injected, or from a buffer of
@@ -41,12 +41,12 @@ static int send_control_frame(struct plx_link *link, uint8_t type, uint8_t flags
 		struct frame_hello hello = {
 			.version_min = WIRE_VERSION_MIN,
 			.version_max = WIRE_VERSION_MAX,
-			.incarnation = fabric_incarnation,
 			.rx_buf_bytes = link->rx_buf_bytes,
 			.rx_buf_count = link->rx_buf_count,
 			.message_max = link->message_max,
 		};
 
+		liveness_offer(link, &hello);
 		hello_write(frame + FRAME_HEADER_BYTES, &hello);
 	}
 	tx_write_header(link, frame, type, flags, length);
@@ -90,4 +90,13 @@ int send_control(struct plx_link *link)
 		link->stats.credit_frames += order[i].type == FRAME_CREDIT;
 	}
 	return 0;
+}
+
+/* Return: 0; -EAGAIN, or the link has ended. */
+int send_heartbeat(struct plx_link *link)
+{
+	int rc = send_control_frame(link, FRAME_HEARTBEAT, 0);
+
+	link->stats.heartbeats_sent += rc == 0;
+	return rc;
 }

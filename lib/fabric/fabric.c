@@ -33,10 +33,14 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	if (count < 1)
 		return count;
 
+	int rc = liveness_init(conf);
+	if (rc)
+		return rc;
+
 	struct fd_mark *mark = hygiene_mark();
 
 	/* libfabric looks for all its providers at the first call; not later, inside a loop. */
-	int rc = driver_getinfo(&choices[count - 1], NULL, NULL, 0, &info);
+	rc = driver_getinfo(&choices[count - 1], NULL, NULL, 0, &info);
 
 	hygiene_close_on_exec_since(mark);
 	if (rc)
@@ -79,6 +83,8 @@ static int poll_sets(void *arg, uint64_t now_ns)
 	int work = 0;
 
 	home->turn++;
+	/* V1: what the turns before this one have heard is seen by whoever sees this. */
+	atomic_store_explicit(&home->turn_ns, now_ns, memory_order_release);
 	for (struct plx_set *set = home->sets; set; set = set->next) {
 		bool woke = set->woke != WOKE_NOT;
 
@@ -100,7 +106,7 @@ static int poll_sets(void *arg, uint64_t now_ns)
 
 static struct plx_fabric_lcore *open_here(uint32_t id)
 {
-	struct plx_fabric_lcore *home = calloc(1, sizeof(*home));
+	struct plx_fabric_lcore *home = aligned_alloc(PLX_CACHE_LINE, sizeof(*home));
 	struct plx_pool_attr attr = {
 		.name = "fabric tx",
 		.object_count = TX_BUF_COUNT,
@@ -112,7 +118,8 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 		plx_fail(ENOMEM, "out of memory");
 		return NULL;
 	}
-	home->id = id;
+	*home = (struct plx_fabric_lcore){.id = id};
+	liveness_home_init(home);
 	if (plx_buf_pool_create(&attr, TX_BUF_BYTES, &home->tx_pool) != 0)
 		goto free_home;
 	if (plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0)

@@ -11,6 +11,7 @@
 #define PLX_FABRIC_PRIV_H
 
 #include "frame.h"
+#include "liveness.h"
 #include "plx_fabric.h"
 #include "plx_fabric_driver.h"
 #include "plx_lcore.h"
@@ -162,6 +163,7 @@ struct plx_link {
 	uint32_t ops_zone;
 	struct plx_link *next, **prev_next; /* in the lcore's list of all links */
 	struct plx_link *next_attended;
+	struct liveness live;
 	struct plx_timer timer; /* connect, HELLO, close or linger: one at a time */
 	struct plx_link_attr attr;
 	struct listener_shared *from; /* counters of the listener that accepted it */
@@ -226,6 +228,7 @@ struct plx_fabric_lcore {
 	uint32_t id;
 	bool draining; /* its links are being closed: no new ones */
 	uint64_t turn;
+	_Atomic uint64_t turn_ns; /* the present turn's clock; V1 */
 	struct plx_set *sets;
 	struct plx_link *links;
 	struct plx_link *attended;
@@ -237,6 +240,7 @@ struct plx_fabric_lcore {
 	struct plx_pool *
 		*orphans; /* receive pools of gone links whose buffers the user still has */
 	uint32_t orphan_count, orphan_room, orphan_next;
+	struct pulse pulse;
 };
 
 /* fabric.c */
@@ -347,6 +351,27 @@ void receive_done(struct plx_op *op, size_t length);
 void receive_refill(struct plx_link *link);
 void receive_take_back(struct plx_op *op);
 
+/* liveness.c: what is called with each frame. Relaxed: each stands for itself, but for V1. */
+static inline uint64_t liveness_turn_ns(const struct presence *presence)
+{
+	return atomic_load_explicit(&presence->home->turn_ns, memory_order_relaxed);
+}
+
+static inline void liveness_heard(const struct plx_link *link)
+{
+	struct presence *presence = link->live.presence;
+
+	atomic_store_explicit(&presence->heard_ns, liveness_turn_ns(presence),
+			      memory_order_relaxed);
+}
+
+static inline void liveness_sent(const struct plx_link *link)
+{
+	struct presence *presence = link->live.presence;
+
+	presence->sent_ns = liveness_turn_ns(presence);
+}
+
 /* tx.c */
 static inline uint32_t tx_frames_left(const struct plx_link *link)
 {
@@ -379,6 +404,7 @@ static inline void tx_header_sent(struct plx_link *link)
 	link->rx_frames_told = link->rx_frames_granted;
 	link->want &= (uint16_t)~WANT_CREDIT;
 	link->stats.frames_sent++;
+	liveness_sent(link);
 }
 
 static inline void tx_count_frame(struct plx_link *link, uint32_t length)
@@ -421,6 +447,7 @@ void send_fail_op(struct plx_op *op);
 
 /* control.c */
 int send_control(struct plx_link *link); /* what link->want asks for; 0 or -EAGAIN */
+int send_heartbeat(struct plx_link *link);
 
 /* send.c */
 void send_continue(struct plx_link *link);

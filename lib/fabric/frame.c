@@ -67,6 +67,7 @@ static const char *check_type(const struct frame_header *header)
 		return header->length ? "control frame with data" : NULL;
 	case FRAME_CREDIT:
 	case FRAME_FIN_ACK:
+	case FRAME_HEARTBEAT:
 		if (header->flags)
 			return "unknown flags";
 		return header->length ? "control frame with data" : NULL;
@@ -106,7 +107,21 @@ void hello_write(uint8_t *out, const struct frame_hello *hello)
 	put32(out + 32, hello->rx_buf_count);
 	put32(out + 36, hello->heartbeat_ms);
 	put32(out + 40, hello->dead_after_ms);
-	put32(out + 44, 0);
+	put32(out + 44, hello->path);
+}
+
+/* A period without an end means nothing, nor the other way round; and a peer that is given up
+ * before its next heartbeat is due is never alive. */
+static const char *check_times(const struct frame_hello *hello)
+{
+	if (!hello->heartbeat_ms && !hello->dead_after_ms)
+		return NULL;
+	if (hello->heartbeat_ms < HEARTBEAT_MS_MIN || hello->heartbeat_ms > HEARTBEAT_MS_MAX)
+		return "heartbeat period out of range";
+	if (hello->dead_after_ms < 2 * (uint64_t)hello->heartbeat_ms ||
+	    hello->dead_after_ms > DEAD_AFTER_MS_MAX)
+		return "silence to bear out of range";
+	return NULL;
 }
 
 const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hello_out)
@@ -126,6 +141,7 @@ const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hel
 	hello.rx_buf_count = get32(in + 32);
 	hello.heartbeat_ms = get32(in + 36);
 	hello.dead_after_ms = get32(in + 40);
+	hello.path = get32(in + 44);
 	*hello_out = hello;
 	if (hello.version_min > hello.version_max || hello.version_min == 0)
 		return "broken version range";
@@ -135,7 +151,7 @@ const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hel
 		return "receive buffer size out of range";
 	if (hello.rx_buf_count < 2 || hello.rx_buf_count > 65536)
 		return "receive buffer count out of range";
-	return NULL;
+	return check_times(&hello);
 }
 
 uint64_t frame_total_read(const uint8_t *in)

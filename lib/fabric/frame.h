@@ -13,8 +13,12 @@
 #define FRAME_TOTAL_BYTES  8 /* a DATA_FIRST frame's payload begins with the message's length */
 #define HELLO_BYTES        48
 #define HELLO_MAGIC        UINT32_C(0x504c5831) /* "PLX1" */
-#define WIRE_VERSION_MIN   1
-#define WIRE_VERSION_MAX   1
+/* Where there are heartbeats. */
+#define HEARTBEAT_MS_MIN  UINT64_C(10)
+#define HEARTBEAT_MS_MAX  UINT64_C(3600000)  /* an hour */
+#define DEAD_AFTER_MS_MAX UINT64_C(86400000) /* a day */
+#define WIRE_VERSION_MIN  1
+#define WIRE_VERSION_MAX  1
 
 enum frame_type {
 	FRAME_HELLO = 1,
@@ -24,6 +28,7 @@ enum frame_type {
 	FRAME_CREDIT = 5,     /* only the grants of its header */
 	FRAME_FIN = 6,        /* the sender has sent its last message */
 	FRAME_FIN_ACK = 7,    /* and the other side has received it */
+	FRAME_HEARTBEAT = 8,  /* the sender is alive, and had nothing else to say */
 };
 
 #define FRAME_FLAG_ACK 0x01 /* of a FIN: it acknowledges the peer's FIN as well */
@@ -45,6 +50,7 @@ struct frame_hello {
 	uint64_t message_max;   /* longest message it accepts */
 	uint32_t heartbeat_ms;  /* how often it would like to hear something; 0: no heartbeats */
 	uint32_t dead_after_ms; /* silence after which it gives the peer up; 0: never */
+	uint32_t path;          /* of a connector: links of one number go by one path */
 };
 
 /** Write a header: FRAME_HEADER_BYTES at out. */

@@ -12,7 +12,7 @@ const char *plx_link_reason_name(enum plx_link_reason reason)
 		[PLX_LINK_UNREACHABLE] = "unreachable", [PLX_LINK_HELLO] = "bad hello",
 		[PLX_LINK_PROTOCOL] = "protocol error", [PLX_LINK_PEER_DOWN] = "peer down",
 		[PLX_LINK_ABORTED] = "aborted",         [PLX_LINK_TIMEOUT] = "timed out",
-		[PLX_LINK_LOCAL] = "local failure",
+		[PLX_LINK_SILENT] = "silent",           [PLX_LINK_LOCAL] = "local failure",
 	};
 
 	return (unsigned)reason < PLX_LINK_REASON_COUNT ? names[reason] : "unknown";
@@ -146,6 +146,7 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	link->fd = -1;
 	link->set = set;
 	link->attr = *attr;
+	link->live.presence = &set->home->pulse.nobody;
 	link->events = attr->events;
 	link->user = attr->user;
 	link->rx_buf_bytes = attr->rx_buf_bytes;
@@ -358,6 +359,7 @@ void link_opened(struct plx_link *link)
 	plx_timer_stop(&link->timer);
 	link->state = LINK_OPEN;
 	link->told = true;
+	liveness_join(link);
 	if (link->from)
 		listener_opened(link->from);
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: link with %s over %s is open",

@@ -21,6 +21,13 @@ struct plx_listener;
 
 /* Set-up ----------------------------------------------------------------------------------- */
 
+#define PLX_HEARTBEAT_NS_DEFAULT (100 * PLX_NS_PER_MS)
+#define PLX_HEARTBEAT_NS_MIN     (10 * PLX_NS_PER_MS)
+#define PLX_HEARTBEAT_NS_MAX     (3600 * PLX_NS_PER_S)
+#define PLX_DEAD_AFTER_DEFAULT   5 /**< heartbeats */
+#define PLX_DEAD_AFTER_MIN       4 /**< heartbeats */
+#define PLX_DEAD_AFTER_NS_MAX    (24 * 3600 * PLX_NS_PER_S)
+
 struct plx_fabric_conf {
 	/** The drivers there are, ended by NULL; plx_drivers is the product's own table. */
 	const struct plx_fabric_driver *const *drivers;
@@ -29,11 +36,22 @@ struct plx_fabric_conf {
 	 * peer, which plx_link_choice tells: shm where the peer is on this host and offers it, else
 	 * tcp. A listener listens on all of them at one address. */
 	const char *provider;
+	/** A peer process that this one has links with hears from it at least so often, and the
+	 * other way round: by heartbeats where there is nothing else to send, one for each peer and
+	 * path to it however many links there are. 10 ms to 1 h; 0: 100 ms; UINT64_MAX: none. */
+	uint64_t heartbeat_ns;
+	/** Silence after which a peer is taken for dead, and its links end with PLX_LINK_SILENT: 4
+	 * heartbeats to 24 h; 0: 5 heartbeats. After half of it the peer is suspect. Both sides of
+	 * a link say what they want, and the longer time counts for both; where one wants no
+	 * heartbeats there are none. What this process itself was late by in the last seconds, as
+	 * it was stopped or a callback took long, is added. */
+	uint64_t dead_after_ns;
 };
 
 /** Look for the drivers' providers (libfabric's own first look takes some 80 ms) and put right what
  * loading libfabric did to this process' signal handlers. Nothing else is opened until a link is.
- * Thread: setup. Return: 0; -EALREADY; -EINVAL unknown provider; -ENODEV not on this host. */
+ * Thread: setup. Return: 0; -EALREADY; -EINVAL unknown provider, or a time out of range; -ENODEV
+ * not on this host. */
 int plx_fabric_init(const struct plx_fabric_conf *conf);
 
 /** Close what is still open, on every lcore. Connection requests on their way between lcores are
@@ -63,6 +81,7 @@ enum plx_link_reason {
 	PLX_LINK_HELLO,       /**< the peer's first frame was missing, late, broken or too new */
 	PLX_LINK_PROTOCOL,    /**< the peer broke the protocol later */
 	PLX_LINK_PEER_DOWN,   /**< the peer went away without closing */
+	PLX_LINK_SILENT,      /**< nothing was heard of the peer's process for too long */
 	PLX_LINK_ABORTED,     /**< plx_link_abort, or the process is shutting down */
 	PLX_LINK_TIMEOUT,     /**< the peer did not answer plx_link_close in time */
 	PLX_LINK_LOCAL,       /**< a failure on this side: memory, descriptors, the provider */
@@ -171,6 +190,10 @@ void plx_link_set_user(struct plx_link *link, void *user);
 void *plx_link_user(const struct plx_link *link);
 bool plx_link_is_open(const struct plx_link *link);
 
+/** Whether the peer's process was not heard for half of the time after which it is given up.
+ * Thread: owner. */
+bool plx_link_is_suspect(const struct plx_link *link);
+
 /** The peer's address, "192.0.2.1:7000"; valid as long as the link. */
 const char *plx_link_peer(const struct plx_link *link);
 
@@ -187,12 +210,13 @@ struct plx_link_stats {
 	uint64_t messages_sent, messages_received;
 	uint64_t bytes_sent, bytes_received; /**< of messages */
 	uint64_t frames_sent, frames_received;
-	uint64_t again;         /**< sends refused with -EAGAIN */
-	uint64_t credit_frames; /**< frames sent only to grant credit */
-	uint32_t tx_queued;     /**< messages accepted and not yet given to the provider */
-	uint32_t tx_inflight;   /**< operations that the provider has and will complete */
-	uint32_t rx_posted;     /**< receive buffers that the provider has */
-	uint32_t rx_kept;       /**< receive buffers that the user has */
+	uint64_t again;                                /**< sends refused with -EAGAIN */
+	uint64_t credit_frames;                        /**< frames sent only to grant credit */
+	uint64_t heartbeats_sent, heartbeats_received; /**< frames that only say: I am alive */
+	uint32_t tx_queued;   /**< messages accepted and not yet given to the provider */
+	uint32_t tx_inflight; /**< operations that the provider has and will complete */
+	uint32_t rx_posted;   /**< receive buffers that the provider has */
+	uint32_t rx_kept;     /**< receive buffers that the user has */
 };
 
 void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out);

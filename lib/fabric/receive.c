@@ -308,6 +308,7 @@ static void hello_frame(struct plx_link *link, const struct plx_buf *buf,
 	link->peer_message_max = hello.message_max < LINK_MESSAGE_MAX_LIMIT
 				       ? hello.message_max
 				       : LINK_MESSAGE_MAX_LIMIT;
+	liveness_agree(link, &hello);
 	link_try_open(link);
 }
 
@@ -325,6 +326,9 @@ static void control_frame(struct plx_op *op, const struct frame_header *header)
 	case FRAME_FIN_ACK:
 		close_on_fin_ack(link);
 		break;
+	case FRAME_HEARTBEAT:
+		link->stats.heartbeats_received++;
+		break;
 	default: /* FRAME_CREDIT is done: its grants were taken */
 		break;
 	}
@@ -339,6 +343,7 @@ void receive_done(struct plx_op *op, size_t length)
 
 	link->rx_posted--;
 	link->stats.frames_received++;
+	liveness_heard(link);
 	if (plx_unlikely(link->state == LINK_DEAD)) {
 		finish(op, 0, 0);
 		return;

@@ -96,9 +96,9 @@ static bool arm(struct loop *loop, struct plx_sleep *sleep)
 /* The next timer or poller with a period. */
 static uint64_t next_due_ns(const struct loop *loop)
 {
-	uint64_t due_ns = pollers_due_ns(&loop->pollers);
+	uint64_t due_ns = pollers_due_ns(&loop->pollers), timer_ns = wheel_due_ns(&loop->wheel);
 
-	return due_ns < loop->wheel.next_ns ? due_ns : loop->wheel.next_ns;
+	return due_ns < timer_ns ? due_ns : timer_ns;
 }
 
 /* An adaptive lcore does not sleep for what is nearer than a sleep is worth: it polls up to there.

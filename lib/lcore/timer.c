@@ -194,6 +194,26 @@ unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns)
 	return done;
 }
 
+/* Timers of a slot that are looked at: each may be a cache miss, on the way to a sleep. */
+#define DUE_LOOKS_MAX 8
+
+uint64_t wheel_due_ns(const struct plx_timer_wheel *wheel)
+{
+	const struct plx_timer *first = first_timer(wheel);
+	uint64_t tick = TICK_MAX;
+	unsigned looks = 0;
+
+	if (!first)
+		return UINT64_MAX;
+	for (const struct plx_timer *timer = first; timer; timer = timer->next) {
+		if (++looks > DUE_LOOKS_MAX)
+			return slot_tick(first) << WHEEL_TICK_SHIFT;
+		if (timer->expiry_tick < tick)
+			tick = timer->expiry_tick;
+	}
+	return tick << WHEEL_TICK_SHIFT;
+}
+
 void plx_timer_init(struct plx_timer *timer, plx_timer_fn fn, void *arg)
 {
 	*timer = (struct plx_timer){.fn = fn, .arg = arg};

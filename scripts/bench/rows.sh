@@ -225,14 +225,14 @@ client_limit()
 }
 
 # hold_idle_links ROW ADDRESS DIR: open them, and stop the process that holds them, so that it costs
-# no CPU.
+# no CPU. Without heartbeats, or the server would find it dead.
 hold_idle_links()
 {
 	local count=${idle_links[$1]} provider=$eal_provider holder
 
 	[[ $1 != shm-poll-tcp ]] || provider=tcp
 	"${program[many_links]}" -l "0@$cpu_client" --provider "$provider" \
-		-- --connect "$2" --links "$count" >"$3/idle.log" 2>&1 </dev/null &
+		--heartbeat off -- --connect "$2" --links "$count" >"$3/idle.log" 2>&1 </dev/null &
 	holder=$!
 	children+=("$holder")
 	for _ in {1..300}; do

@@ -82,7 +82,7 @@ static const struct row rows[] = {
 	 {"lcore 2: CPU %cpu, NUMA node ", "\nlcore 3: CPU %cpu, ", ", main, idle adaptive:balanced:learned\n",
 	  "memory: 1G pages, numa strict, taken when needed\n"}, {0}},
 	{{PROBE, "--dry-run", "--socket-mem", "2", "--provider", "tcp"}, 0,
-	 {"2048 KiB at start on node 0\n", "links: provider tcp\n"}, {0}},
+	 {"2048 KiB at start on node 0\n", "links: provider tcp, heartbeat"}, {0}},
 	{{PROBE, "--dry-run", "-l", "(2-5)@%cpu", "--idle", "2,4-5:event,adaptive:eco:10%",
 	  "--log-level=error"}, 0,
 	 {"main, idle event\n", "lcore 3: CPU %cpu, ", ", idle adaptive:eco:learned:10%\n",

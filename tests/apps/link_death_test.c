@@ -139,7 +139,44 @@ static void stopped_server_ends_well_and_its_client_is_told(void **state)
 	}
 }
 
-static void frozen_server_is_given_up(void **state)
+/* The server, when it goes on, is told by the transport that the client has left. */
+static void frozen_server_is_found_dead(void **state)
+{
+	FOREACH_PROVIDER(provider)
+	{
+		struct server server = serve_echo(*provider);
+		struct process *client = launch_running(&server, *provider, "--duration 60s");
+		uint64_t frozen_ms = now_ms();
+
+		process_signal(server.process, SIGSTOP);
+		expect_status(client, 1);
+		assert_in_range(now_ms() - frozen_ms, 400, 3000);
+		expect_err(client, "plx-ping: 127.0.0.1:");
+		expect_err(client, " has said nothing for ");
+		process_signal(server.process, SIGCONT);
+		expect_out(server.process, " gone: 127.0.0.1:");
+		ping(&server, *provider, "--count 20 --warmup 0 --verify");
+		end_server(&server);
+	}
+}
+
+/* The server says how much patience is wanted with it. */
+static void frozen_client_keeps_its_link_where_it_asked_for_patience(void **state)
+{
+	struct server server = serve("apps/plx-echo --heartbeat 100ms:20s", "shm",
+				     "--listen 127.0.0.1:0");
+	struct process *client = launch_running(&server, "shm", "--duration 2 --rate 100");
+
+	process_signal(client, SIGSTOP);
+	nap_ms(1000);
+	process_signal(client, SIGCONT);
+	expect_end(client, 1u << 0 | 1u << 3); /* its figures are those of a stopped one */
+	expect_out(server.process, " gone: closed\n");
+	end_server(&server);
+}
+
+/* A process that lives, and does not answer: here without heartbeats, so that it may be stopped. */
+static void server_that_does_not_answer_is_given_up(void **state)
 {
 	if (!is_soak()) {
 		print_message("skipped: takes 20 s; set PLX_TEST_SOAK=1\n");
@@ -147,7 +184,8 @@ static void frozen_server_is_given_up(void **state)
 	}
 	FOREACH_PROVIDER(provider)
 	{
-		struct server server = serve_echo(*provider);
+		struct server server = serve("apps/plx-echo --heartbeat off", *provider,
+					     "--listen 127.0.0.1:0");
 		struct process *client = launch_running(&server, *provider, "--duration 60s");
 		uint64_t frozen_ms = now_ms();
 
@@ -280,7 +318,9 @@ int main(void)
 		process_test(figures_until_the_server_was_killed_are_kept),
 		process_test(server_outlives_a_killed_client),
 		process_test(stopped_server_ends_well_and_its_client_is_told),
-		process_test(frozen_server_is_given_up),
+		process_test(frozen_server_is_found_dead),
+		process_test(frozen_client_keeps_its_link_where_it_asked_for_patience),
+		process_test(server_that_does_not_answer_is_given_up),
 		process_test(interrupted_client_says_so_and_ends),
 		process_test(second_signal_ends_a_process_that_hangs),
 		process_test(last_message_before_a_close_arrives),

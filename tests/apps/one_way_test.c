@@ -269,7 +269,8 @@ static void peer_that_takes_nothing_is_given_up(void **state)
 		skip();
 	}
 
-	struct server server = serve_sink("shm", "");
+	struct server server = serve("apps/plx-echo --heartbeat off", "shm",
+				     "--listen 127.0.0.1:0 --sink");
 	struct process *client = launch_running(&server, "shm", "--duration 60s");
 
 	process_signal(server.process, SIGSTOP);

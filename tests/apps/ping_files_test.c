@@ -285,7 +285,7 @@ static void signal_does_not_hide_what_was_lost(void **state)
 	struct process *client = launch_running(&server, "--warmup 1 --rate 1000 --duration 60s");
 
 	process_signal(server.process, SIGSTOP);
-	nap_ms(500);
+	nap_ms(250); /* not long enough to be taken for dead */
 	process_signal(client, SIGINT);
 	expect_status(client, 3);
 	expect_in_results(dir, "\"valid\": false");

@@ -164,6 +164,52 @@ static void main_lcore_is_one_of_the_map(void **state)
 	plx_lcore_map_fini(&map);
 }
 
+static void heartbeats_have_two_times(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t heartbeat_ms, dead_after_ms;
+	} good[] = {
+		{NULL, 100, 500},        {"100ms", 100, 500}, {"20ms:80ms", 20, 80},
+		{"1s:10s", 1000, 10000}, {"10ms", 10, 50},    {"3600:86400", 3600000, 86400000},
+	};
+	static const struct {
+		const char *text, *error;
+	} bad[] = {
+		{"9ms", "heartbeat 9ms: out of range; give 10ms to 3600s"},
+		{"3601", "heartbeat 3601: out of range; give 10ms to 3600s"},
+		{"100ms:399ms", "heartbeat, silence 399ms: out of range; give 400ms to 86400s"},
+		{"100ms:", "heartbeat, silence : not a duration"},
+		{":500ms", "heartbeat : not a duration"},
+		{"", "heartbeat : not a duration"},
+		{"1h", "heartbeat 1h: not a duration"},
+		{"on", "heartbeat on: not a duration"},
+		{"100ms:off", "heartbeat, silence off: not a duration"},
+		{"10000000000000000000000000000000000000ms", "out of range"},
+	};
+	uint64_t heartbeat_ns, dead_after_ns;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(good); i++) {
+		struct plx_eal_conf conf = {.heartbeat = good[i].text};
+
+		assert_int_equal(eal_heartbeat_value(&conf, &heartbeat_ns, &dead_after_ns), 0);
+		assert_int_equal(heartbeat_ns, good[i].heartbeat_ms * PLX_NS_PER_MS);
+		assert_int_equal(dead_after_ns, good[i].dead_after_ms * PLX_NS_PER_MS);
+	}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
+		struct plx_eal_conf conf = {.heartbeat = bad[i].text};
+
+		assert_int_equal(eal_heartbeat_value(&conf, &heartbeat_ns, &dead_after_ns),
+				 -EINVAL);
+		assert_error_has(bad[i].error);
+	}
+
+	struct plx_eal_conf off = {.heartbeat = "off"};
+
+	assert_int_equal(eal_heartbeat_value(&off, &heartbeat_ns, &dead_after_ns), 0);
+	assert_true(heartbeat_ns == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +219,7 @@ int main(void)
 		cmocka_unit_test(wrong_memory_is_refused),
 		cmocka_unit_test(more_nodes_than_there_can_be_are_refused),
 		cmocka_unit_test(main_lcore_is_one_of_the_map),
+		cmocka_unit_test(heartbeats_have_two_times),
 	};
 
 	return cmocka_run_group_tests(tests, open_topo, close_topo);

@@ -140,6 +140,15 @@ void fixture_start(const char *provider, bool two_lcores)
 	start(&(struct plx_fabric_conf){.drivers = plx_drivers, .provider = provider}, two_lcores);
 }
 
+void fixture_start_beating(uint64_t heartbeat_ns, uint64_t dead_after_ns, bool two_lcores)
+{
+	start(&(struct plx_fabric_conf){.drivers = plx_drivers,
+					.provider = "tcp",
+					.heartbeat_ns = heartbeat_ns,
+					.dead_after_ns = dead_after_ns},
+	      two_lcores);
+}
+
 void fixture_start_with(const struct plx_fabric_driver *const *drivers, bool two_lcores)
 {
 	start(&(struct plx_fabric_conf){.drivers = drivers}, two_lcores);

@@ -40,6 +40,9 @@ extern struct side client;
 void fixture_start(const char *provider, bool two_lcores);
 void fixture_start_with(const struct plx_fabric_driver *const *drivers, bool two_lcores);
 
+/** On tcp, with these times. */
+void fixture_start_beating(uint64_t heartbeat_ns, uint64_t dead_after_ns, bool two_lcores);
+
 /** Everything down again; fails if a pool or a link is left. */
 void fixture_stop(void);
 

@@ -40,12 +40,14 @@ static void broken_headers_are_named(void **state)
 		{{FRAME_DATA, 0, UINT32_MAX, 0, 0}, 24, "length differs"},
 		{{FRAME_DATA, 2, 8, 0, 0}, 24, "unknown flags"},
 		{{0, 0, 8, 0, 0}, 24, "unknown frame type"},
-		{{8, 0, 8, 0, 0}, 24, "unknown frame type"},
+		{{9, 0, 8, 0, 0}, 24, "unknown frame type"},
 		{{FRAME_CREDIT, 0, 8, 0, 0}, 24, "control frame with data"},
 		{{FRAME_CREDIT, 1, 0, 0, 0}, 16, "unknown flags"},
 		{{FRAME_FIN, 2, 0, 0, 0}, 16, "unknown flags"},
 		{{FRAME_FIN, 0, 8, 0, 0}, 24, "control frame with data"},
 		{{FRAME_FIN_ACK, 0, 8, 0, 0}, 24, "control frame with data"},
+		{{FRAME_HEARTBEAT, 0, 8, 0, 0}, 24, "control frame with data"},
+		{{FRAME_HEARTBEAT, 1, 0, 0, 0}, 16, "unknown flags"},
 		{{FRAME_DATA_FIRST, 0, 8, 0, 0}, 24, "without data"},
 		{{FRAME_DATA_NEXT, 0, 0, 0, 0}, 16, "empty part"},
 		{{FRAME_HELLO, 0, 8, 0, 0}, 24, "HELLO too short"},
@@ -85,6 +87,7 @@ static const struct frame_hello good_hello = {
 	.message_max = 1 << 20,
 	.heartbeat_ms = 100,
 	.dead_after_ms = 500,
+	.path = 0xcafe,
 };
 
 static void hello_survives_the_wire(void **state)
@@ -102,6 +105,7 @@ static void hello_survives_the_wire(void **state)
 	assert_int_equal(out.message_max, 1 << 20);
 	assert_int_equal(out.heartbeat_ms, 100);
 	assert_int_equal(out.dead_after_ms, 500);
+	assert_int_equal(out.path, 0xcafe);
 	assert_null(hello_read(bytes, HELLO_BYTES + 8, &out)); /* a later version may append */
 }
 
@@ -117,6 +121,12 @@ static void broken_hellos_are_named(void **state)
 		{good_hello, "buffer size"},
 		{good_hello, "buffer size"},
 		{good_hello, "buffer count"},
+		{good_hello, "heartbeat period"},
+		{good_hello, "heartbeat period"},
+		{good_hello, "heartbeat period"},
+		{good_hello, "silence to bear"},
+		{good_hello, "silence to bear"},
+		{good_hello, "silence to bear"},
 	};
 	uint8_t bytes[HELLO_BYTES];
 	struct frame_hello out;
@@ -127,6 +137,12 @@ static void broken_hellos_are_named(void **state)
 	rows[3].hello.rx_buf_bytes = 255;
 	rows[4].hello.rx_buf_bytes = UINT32_MAX;
 	rows[5].hello.rx_buf_count = 1;
+	rows[6].hello.heartbeat_ms = 9;
+	rows[7].hello.heartbeat_ms = HEARTBEAT_MS_MAX + 1;
+	rows[8].hello.heartbeat_ms = 0;
+	rows[9].hello.dead_after_ms = 199;
+	rows[10].hello.dead_after_ms = DEAD_AFTER_MS_MAX + 1;
+	rows[11].hello.dead_after_ms = 0;
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		hello_write(bytes, &rows[i].hello);
 

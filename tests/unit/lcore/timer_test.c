@@ -337,6 +337,36 @@ static void fini_stops_all(void **state)
 		assert_false(plx_timer_running(&timers[i]));
 }
 
+/* A sleeper wakes for what fires, not for what moves from level to level. */
+static void tells_when_it_fires_next(void **state)
+{
+	static const uint64_t delays[] = {1, 65 * TICK, PLX_NS_PER_S / 10, 3 * DAY,
+					  3 * DAY + 9 * TICK};
+	struct plx_timer timers[5] = {0}, crowd[20] = {0};
+
+	assert_true(wheel_due_ns(&wheel) == UINT64_MAX);
+	for (unsigned i = 5; i-- > 0;) {
+		uint64_t due = now + delays[i];
+
+		start(&timers[i], delays[i]);
+		assert_in_range(wheel_due_ns(&wheel), due, due + TICK - 1);
+	}
+	for (unsigned i = 0; i < 5; i++) {
+		uint64_t due = wheel_due_ns(&wheel);
+
+		turns_at(due - 1);
+		assert_int_equal(log_count, i);
+		turns_at(due);
+		assert_int_equal(log_count, i + 1);
+	}
+	/* With many in one slot it may be early, and never late. */
+	for (unsigned i = 0; i < 20; i++)
+		start(&crowd[i], PLX_NS_PER_S + i * TICK);
+	assert_true(wheel_due_ns(&wheel) <= now + PLX_NS_PER_S + TICK);
+	assert_true(wheel_due_ns(&wheel) > now + PLX_NS_PER_S / 2);
+	wheel_fini(&wheel);
+}
+
 /* Random starts, moves, stops and jumps in time, beside a model that only keeps a list. -------- */
 
 #define MODEL_TIMERS 200
@@ -380,6 +410,16 @@ static struct model *model_next(void)
 			next = m;
 	}
 	return next;
+}
+
+static uint64_t model_due_ns(void)
+{
+	uint64_t due_ns = UINT64_MAX;
+
+	for (unsigned i = 0; i < MODEL_TIMERS; i++)
+		if (models[i].running && models[i].tick * TICK < due_ns)
+			due_ns = models[i].tick * TICK;
+	return due_ns;
 }
 
 static void model_start(struct model *m)
@@ -442,6 +482,7 @@ static void behaves_like_a_sorted_list(void **state)
 			if (random_below(2))
 				turns_at(now + random_time() / (1 + random_below(1000)));
 			assert_null(model_next());
+			assert_true(wheel_due_ns(&wheel) <= model_due_ns());
 			assert_int_equal(m->running, plx_timer_running(&m->timer));
 		}
 		assert_true(log_count > 1000);
@@ -477,6 +518,7 @@ int main(void)
 		cmocka_unit_test_setup(periods_do_not_drift, set_up),
 		cmocka_unit_test_setup(missed_periods_are_skipped, set_up),
 		cmocka_unit_test_setup(far_times_do_not_wrap, set_up),
+		cmocka_unit_test_setup(tells_when_it_fires_next, set_up),
 		cmocka_unit_test_setup(fini_stops_all, set_up),
 		cmocka_unit_test(behaves_like_a_sorted_list),
 		cmocka_unit_test(needs_an_lcore_and_a_function),

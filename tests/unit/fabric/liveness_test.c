@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether peers are alive: another process, that can be stopped, and rogues, that say or keep
+ * silent what a test likes. */
+#include "fixture.h"
+#include "rogue.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PERIOD_MS 100
+#define DEAD_MS   500
+#define MANY      1000
+/* Hosts are late; how far a test that waits for a death lets it be. */
+#define LATE_MS 1500
+
+/* Another process ---------------------------------------------------------------------------- */
+
+static pid_t peer;
+static char peer_address[PLX_ADDRESS_MAX];
+
+static void on_open_of_peer(struct plx_link *link, void *user)
+{
+}
+
+/* Listens, says where, and turns its loop until it is killed. */
+static void be_the_peer(int out)
+{
+	static const struct plx_link_events events = {.on_open = on_open_of_peer};
+	struct plx_listen_attr attr = {.link = {.events = &events}};
+	struct plx_listener *listener;
+
+	fixture_start_beating(0, 0, false);
+	if (plx_link_listen("127.0.0.1:0", &attr, &listener) != 0)
+		_exit(1);
+
+	const char *address = plx_listener_address(listener);
+
+	if (write(out, address, strlen(address) + 1) < 0)
+		_exit(1);
+	while (plx_loop_turn() >= 0)
+		;
+	_exit(1);
+}
+
+/* Before this process has threads. */
+static void start_peer(void)
+{
+	int pipe_fds[2];
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	peer = fork();
+	assert_true(peer >= 0);
+	if (peer == 0)
+		be_the_peer(pipe_fds[1]);
+	assert_true(read(pipe_fds[0], peer_address, sizeof(peer_address)) > 0);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+static void end_peer(void)
+{
+	if (!peer)
+		return;
+	kill(peer, SIGKILL);
+	waitpid(peer, NULL, 0);
+	peer = 0;
+}
+
+/* Links to it -------------------------------------------------------------------------------- */
+
+static struct side sides[MANY];
+
+static void connect_to_peer(unsigned count)
+{
+	struct plx_link_attr attr = {.events = &side_events, .rx_buf_count = 2};
+
+	for (unsigned i = 0; i < count; i++) {
+		sides[i] = (struct side){.name = "one"};
+		attr.user = &sides[i];
+		if (plx_link_connect(peer_address, &attr, &sides[i].link) != 0)
+			fail_msg("%s", plx_error());
+		/* A few at a time: the peer's queue of connections is short. */
+		if ((i % 32 == 31 || i == count - 1) && !pump_until(&sides[i].opened, 1, 5000))
+			fail_msg("link %u: %s", i, sides[i].text);
+	}
+	for (unsigned i = 0; i < count; i++)
+		assert_true(pump_until(&sides[i].opened, 1, 5000));
+}
+
+static struct plx_link_stats stats_of_all(unsigned count)
+{
+	struct plx_link_stats sum = {0}, one;
+
+	for (unsigned i = 0; i < count; i++) {
+		plx_link_stats(sides[i].link, &one);
+		sum.heartbeats_sent += one.heartbeats_sent;
+		sum.heartbeats_received += one.heartbeats_received;
+		sum.frames_sent += one.frames_sent;
+		sum.frames_received += one.frames_received;
+	}
+	return sum;
+}
+
+static unsigned ended(unsigned count)
+{
+	unsigned ended = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		ended += sides[i].closed;
+	return ended;
+}
+
+static int with_peer(void **state)
+{
+	start_peer();
+	fixture_start_beating(0, 0, false);
+	return 0;
+}
+
+static int without_peer(void **state)
+{
+	end_peer();
+	pump_ms(50);
+	fixture_stop();
+	for (unsigned i = 0; i < MANY; i++)
+		free(sides[i].last);
+	memset(sides, 0, sizeof(sides));
+	return 0;
+}
+
+/* 1 000 ms are ten periods; one more or less where they begin and end. */
+static void idle_links_beat(unsigned count)
+{
+	struct plx_link_stats before, after;
+
+	connect_to_peer(count);
+	pump_ms(2 * PERIOD_MS);
+	before = stats_of_all(count);
+	pump_ms(10 * PERIOD_MS);
+	after = stats_of_all(count);
+	assert_in_range(after.heartbeats_sent - before.heartbeats_sent, 7, 11);
+	assert_in_range(after.heartbeats_received - before.heartbeats_received, 7, 11);
+	assert_int_equal(after.heartbeats_sent - before.heartbeats_sent,
+			 after.frames_sent - before.frames_sent);
+	assert_int_equal(ended(count), 0);
+}
+
+static void one_link_beats_once_a_period(void **state)
+{
+	idle_links_beat(1);
+}
+
+static void a_thousand_links_beat_as_one(void **state)
+{
+	idle_links_beat(MANY);
+}
+
+static void who_talks_need_not_beat(void **state)
+{
+	connect_to_peer(2);
+	pump_ms(2 * PERIOD_MS);
+
+	struct plx_link_stats before = stats_of_all(2), after;
+
+	for (unsigned i = 0; i < 50; i++) {
+		plx_link_send(sides[0].link, "x", 1);
+		pump_ms(20);
+	}
+	after = stats_of_all(2);
+	assert_in_range(after.heartbeats_sent - before.heartbeats_sent, 0, 1);
+	/* Nor does the peer: its grants of credit say as much. */
+	assert_true(after.frames_received - before.frames_received >= 7);
+}
+
+/* Return: for how long. */
+static unsigned pump_until_all_ended(unsigned count)
+{
+	uint64_t begin_ns = plx_now_ns();
+
+	while (ended(count) < count && plx_now_ns() < begin_ns + 10 * PLX_NS_PER_S)
+		plx_loop_turn();
+	assert_int_equal(ended(count), count);
+	return (unsigned)((plx_now_ns() - begin_ns) / PLX_NS_PER_MS);
+}
+
+static void a_stopped_peer_is_found_dead(void **state)
+{
+	connect_to_peer(10);
+	pump_ms(3 * PERIOD_MS);
+	kill(peer, SIGSTOP);
+	assert_false(plx_link_is_suspect(sides[0].link));
+
+	uint64_t begin_ns = plx_now_ns();
+
+	while (!plx_link_is_suspect(sides[3].link) && ended(10) == 0)
+		plx_loop_turn();
+
+	unsigned suspect_ms = (unsigned)((plx_now_ns() - begin_ns) / PLX_NS_PER_MS);
+
+	assert_int_equal(ended(10), 0);
+	/* What it said last it may have said a period before it was stopped. */
+	assert_in_range(suspect_ms, DEAD_MS / 2 - PERIOD_MS - 50, DEAD_MS / 2 + LATE_MS);
+
+	unsigned dead_ms = suspect_ms + pump_until_all_ended(10);
+
+	assert_in_range(dead_ms, DEAD_MS - PERIOD_MS - 50, DEAD_MS + LATE_MS);
+	for (unsigned i = 0; i < 10; i++) {
+		assert_int_equal(sides[i].reason, PLX_LINK_SILENT);
+		assert_non_null(strstr(sides[i].text, "has said nothing for "));
+	}
+}
+
+static void a_peer_that_comes_back_in_time_is_not_suspect_any_more(void **state)
+{
+	connect_to_peer(1);
+	pump_ms(2 * PERIOD_MS);
+	kill(peer, SIGSTOP);
+	for (unsigned i = 0; i < 1000 && !plx_link_is_suspect(sides[0].link); i++)
+		pump_ms(1);
+	kill(peer, SIGCONT);
+	assert_true(plx_link_is_suspect(sides[0].link));
+	for (unsigned i = 0; i < 1000 && plx_link_is_suspect(sides[0].link); i++)
+		pump_ms(1);
+	assert_false(plx_link_is_suspect(sides[0].link));
+	pump_ms(2 * DEAD_MS);
+	assert_int_equal(ended(1), 0);
+}
+
+/* Rogues ------------------------------------------------------------------------------------- */
+
+static struct plx_listener *listener;
+static struct side others[4]; /* what the server was, one after the other */
+static unsigned other_count;
+
+static int with_listener(uint64_t heartbeat_ns, bool two_lcores)
+{
+	fixture_start_beating(heartbeat_ns, 0, two_lcores);
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	return 0;
+}
+
+static int alone(void **state)
+{
+	return with_listener(0, false);
+}
+
+static int alone_without_heartbeats(void **state)
+{
+	return with_listener(UINT64_MAX, false);
+}
+
+static int two_alone(void **state)
+{
+	fixture_start_beating(0, 0, true);
+	worker_start();
+	return 0;
+}
+
+static int all_down(void **state)
+{
+	fixture_stop();
+	for (unsigned i = 0; i < other_count; i++)
+		free(others[i].last);
+	memset(others, 0, sizeof(others));
+	other_count = 0;
+	return 0;
+}
+
+static struct frame_hello hello_with(uint32_t heartbeat_ms, uint32_t dead_after_ms)
+{
+	struct frame_hello hello = rogue_good_hello();
+
+	hello.heartbeat_ms = heartbeat_ms;
+	hello.dead_after_ms = dead_after_ms;
+	return hello;
+}
+
+static struct rogue *open_rogue_like(struct frame_hello hello)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), "tcp");
+
+	rogue_send_hello_like(rogue, &hello);
+	assert_true(pump_until(&server.opened, 1, 2000));
+	return rogue;
+}
+
+/* The side of the last rogue moves, so that the next one is `server`. */
+static struct side *keep_server(void)
+{
+	struct side *side = &others[other_count++];
+
+	*side = server;
+	plx_link_set_user(side->link, side);
+	memset(&server, 0, sizeof(server));
+	return side;
+}
+
+static void beat(struct rogue *rogue)
+{
+	rogue_send_frame(rogue, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8, 8 * 4080});
+}
+
+/* Beat for so long, every 50 ms. */
+static void beat_ms(struct rogue *rogue, unsigned ms)
+{
+	for (unsigned i = 0; i < ms / 50; i++) {
+		beat(rogue);
+		pump_ms(50);
+	}
+}
+
+static uint64_t heartbeats_to(const struct side *side)
+{
+	struct plx_link_stats stats;
+
+	plx_link_stats(side->link, &stats);
+	return stats.heartbeats_sent;
+}
+
+static void who_only_beats_is_alive_until_it_stops(void **state)
+{
+	struct rogue *rogue = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct plx_link_stats stats;
+
+	beat_ms(rogue, 2 * DEAD_MS);
+	assert_int_equal(server.closed, 0);
+	assert_false(plx_link_is_suspect(server.link));
+	plx_link_stats(server.link, &stats);
+	assert_in_range(stats.heartbeats_received, 15, 20);
+	assert_true(pump_until(&server.closed, 1, DEAD_MS + LATE_MS));
+	assert_int_equal(server.reason, PLX_LINK_SILENT);
+	rogue_close(rogue);
+}
+
+static void who_wants_no_heartbeats_gets_none(void **state)
+{
+	struct rogue *rogue = open_rogue_like(hello_with(0, 0));
+
+	pump_ms(3 * DEAD_MS);
+	assert_int_equal(server.closed, 0);
+	assert_int_equal(heartbeats_to(&server), 0);
+	assert_false(plx_link_is_suspect(server.link));
+	rogue_close(rogue);
+}
+
+static void nor_does_who_speaks_with_one_that_sends_none(void **state)
+{
+	who_wants_no_heartbeats_gets_none(state);
+}
+
+static void the_more_patient_side_decides(void **state)
+{
+	struct rogue *rogue = open_rogue_like(hello_with(4 * PERIOD_MS, 4 * DEAD_MS));
+	uint64_t begin_ns = plx_now_ns();
+
+	pump_ms(2 * DEAD_MS - 2 * PERIOD_MS); /* 800 ms: two periods */
+	assert_false(plx_link_is_suspect(server.link));
+	assert_in_range(heartbeats_to(&server), 1, 2);
+	assert_true(pump_until(&server.closed, 1, 4 * DEAD_MS + LATE_MS));
+	assert_true(plx_now_ns() - begin_ns >= 4 * DEAD_MS * PLX_NS_PER_MS - 50 * PLX_NS_PER_MS);
+	assert_int_equal(server.reason, PLX_LINK_SILENT);
+	rogue_close(rogue);
+}
+
+static void one_link_speaks_for_all_of_its_process(void **state)
+{
+	struct rogue *silent = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct side *silent_side = keep_server();
+	struct rogue *beating = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+
+	beat_ms(beating, 2 * DEAD_MS);
+	assert_int_equal(silent_side->closed + server.closed, 0);
+	assert_true(pump_until(&server.closed, 1, DEAD_MS + LATE_MS));
+	assert_true(pump_until(&silent_side->closed, 1, PERIOD_MS));
+	rogue_close(silent);
+	rogue_close(beating);
+}
+
+/* Of another process, or by another path: nobody speaks for it. */
+static void others_do_not(struct frame_hello hello)
+{
+	struct rogue *silent = open_rogue_like(hello);
+	struct side *silent_side = keep_server();
+	struct rogue *beating = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+
+	beat_ms(beating, DEAD_MS + LATE_MS);
+	assert_int_equal(silent_side->closed, 1);
+	assert_int_equal(silent_side->reason, PLX_LINK_SILENT);
+	assert_int_equal(server.closed, 0);
+	rogue_close(silent);
+	rogue_close(beating);
+}
+
+static void but_not_for_another_process(void **state)
+{
+	struct frame_hello hello = hello_with(PERIOD_MS, DEAD_MS);
+
+	hello.incarnation++;
+	others_do_not(hello);
+}
+
+static void nor_for_another_path(void **state)
+{
+	struct frame_hello hello = hello_with(PERIOD_MS, DEAD_MS);
+
+	hello.path++;
+	others_do_not(hello);
+}
+
+/* What this process lost is not the peer's silence. */
+static void who_was_stopped_itself_kills_nobody(void **state)
+{
+	struct rogue *rogue = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+
+	beat_ms(rogue, 2 * PERIOD_MS);
+	usleep((DEAD_MS + 3 * PERIOD_MS) * 1000);
+	for (unsigned i = 0; i < 100; i++)
+		plx_loop_turn();
+	assert_int_equal(server.closed, 0);
+	assert_false(plx_link_is_suspect(server.link));
+	beat_ms(rogue, 2 * PERIOD_MS);
+	assert_int_equal(server.closed, 0);
+
+	/* It is borne for longer now, but not for ever. */
+	uint64_t begin_ns = plx_now_ns();
+
+	assert_true(pump_until(&server.closed, 1, 3 * DEAD_MS + LATE_MS));
+	assert_true(plx_now_ns() - begin_ns > (DEAD_MS + PERIOD_MS) * PLX_NS_PER_MS);
+	rogue_close(rogue);
+}
+
+/* Two lcores --------------------------------------------------------------------------------- */
+
+static void listen_there(void *arg)
+{
+	listener = fixture_listen("127.0.0.1:0", NULL);
+}
+
+static void stand_still(void *arg)
+{
+	usleep((DEAD_MS + 5 * PERIOD_MS) * 1000);
+}
+
+static void close_there(void *arg)
+{
+	plx_listener_close(listener);
+}
+
+/* A silent link here, and one there by which its process is heard. */
+static void another_lcore_that_stands_still_may_have_heard_it(void **state)
+{
+	struct plx_listener *here = fixture_listen("127.0.0.1:0", NULL);
+
+	listener = here;
+
+	struct rogue *silent = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct side *silent_side = keep_server();
+
+	worker_call(listen_there, NULL);
+
+	struct rogue *beating = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+
+	beat_ms(beating, 2 * DEAD_MS);
+	assert_int_equal(silent_side->closed + server.closed, 0);
+
+	assert_int_equal(plx_lcore_send(1, stand_still, NULL), 0);
+	beat_ms(beating, DEAD_MS + 4 * PERIOD_MS);
+	assert_int_equal(silent_side->closed, 0);
+	beat_ms(beating, 3 * PERIOD_MS);
+	assert_int_equal(silent_side->closed + server.closed, 0);
+
+	assert_true(pump_until(&silent_side->closed, 1, 4 * DEAD_MS + LATE_MS));
+	assert_true(pump_until(&server.closed, 1, 4 * DEAD_MS + LATE_MS));
+	assert_int_equal(silent_side->reason, PLX_LINK_SILENT);
+	assert_int_equal(server.reason, PLX_LINK_SILENT);
+	worker_call(close_there, NULL);
+	worker_stop();
+	rogue_close(silent);
+	rogue_close(beating);
+}
+
+/* Set-up --------------------------------------------------------------------------------------- */
+
+static int refuses(uint64_t heartbeat_ns, uint64_t dead_after_ns)
+{
+	struct plx_fabric_conf conf = {.drivers = plx_drivers,
+				       .heartbeat_ns = heartbeat_ns,
+				       .dead_after_ns = dead_after_ns};
+
+	return plx_fabric_init(&conf);
+}
+
+static void times_out_of_range_are_refused(void **state)
+{
+	assert_int_equal(refuses(PLX_HEARTBEAT_NS_MIN - 1, 0), -EINVAL);
+	assert_string_equal(plx_error(),
+			    "a heartbeat of 9 ms is out of range; give 10 ms to 3600000 ms");
+	assert_int_equal(refuses(PLX_HEARTBEAT_NS_MAX + PLX_NS_PER_MS, 0), -EINVAL);
+	assert_int_equal(refuses(PLX_HEARTBEAT_NS_MIN, 39 * PLX_NS_PER_MS), -EINVAL);
+	assert_string_equal(plx_error(),
+			    "silence of 39 ms is out of range; give 40 ms to 86400000 ms");
+	assert_int_equal(refuses(0, PLX_DEAD_AFTER_NS_MAX + PLX_NS_PER_MS), -EINVAL);
+}
+
+static void more_descriptors(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int main(void)
+{
+#define WITH_PEER(test) cmocka_unit_test_setup_teardown(test, with_peer, without_peer)
+#define ALONE(test)     cmocka_unit_test_setup_teardown(test, alone, all_down)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_out_of_range_are_refused),
+		WITH_PEER(one_link_beats_once_a_period),
+		WITH_PEER(a_thousand_links_beat_as_one),
+		WITH_PEER(who_talks_need_not_beat),
+		WITH_PEER(a_stopped_peer_is_found_dead),
+		WITH_PEER(a_peer_that_comes_back_in_time_is_not_suspect_any_more),
+		ALONE(who_only_beats_is_alive_until_it_stops),
+		ALONE(who_wants_no_heartbeats_gets_none),
+		cmocka_unit_test_setup_teardown(nor_does_who_speaks_with_one_that_sends_none,
+						alone_without_heartbeats, all_down),
+		ALONE(the_more_patient_side_decides),
+		ALONE(one_link_speaks_for_all_of_its_process),
+		ALONE(but_not_for_another_process),
+		ALONE(nor_for_another_path),
+		ALONE(who_was_stopped_itself_kills_nobody),
+		cmocka_unit_test_setup_teardown(another_lcore_that_stands_still_may_have_heard_it,
+						two_alone, all_down),
+	};
+
+	more_descriptors();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
