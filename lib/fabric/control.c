@@ -3,14 +3,33 @@
  * the peer keeps LINK_RX_CONTROL receives for them. */
 #include "fabric_priv.h"
 
-/* Send a frame of header and payload that is already put together: injected, or from a buffer of
- * the lcore; signalled: so that the link knows when it has left. Return: 0; -EAGAIN. */
+/* A frame that is no longer than an operation has room for needs no buffer. Return: 0; -EAGAIN. */
+static int send_from_op(struct plx_link *link, const uint8_t *frame, uint32_t length)
+{
+	struct plx_op *op = tx_take_op(link, 0);
+
+	if (!op)
+		return -EAGAIN;
+	memcpy(op->header, frame, length);
+
+	void *desc = set_desc(link->set, link->ops_zone);
+	int rc = tx_submit(link, op, &(struct iovec){op->header, length}, &desc, 1);
+
+	if (rc)
+		tx_give_op(link, op);
+	return rc;
+}
+
+/* Send a frame of header and payload that is already put together: injected, or by reference;
+ * signalled: so that the link knows when it has left. Return: 0; -EAGAIN. */
 static int send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled)
 {
 	int rc = signalled ? -EMSGSIZE : tx_inject(link, frame, length);
 
 	if (plx_likely(rc != -EMSGSIZE))
 		return rc;
+	if (length <= sizeof(((struct plx_op *)0)->header))
+		return send_from_op(link, frame, length);
 
 	struct plx_buf *buf = plx_buf_get(link->set->home->tx_pool);
 	struct plx_op *op = buf ? tx_take_op(link, 0) : NULL;

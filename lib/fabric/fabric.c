@@ -58,6 +58,24 @@ static bool is_cold(const struct plx_set *set, uint64_t now_ns)
 	return now_ns - set->last_work_ns > COLD_AFTER_NS && !set->tx_inflight;
 }
 
+/* Up to which time nothing is left in the set: where a poll takes less than it could, until now;
+ * else, once as many completions were taken as the queue has room for, until the first of them. */
+static void note_emptied(struct plx_set *set, int done, uint64_t now_ns)
+{
+	if (plx_likely(done < CQ_BURST)) {
+		set->emptied_ns = now_ns;
+		set->full_count = 0;
+		return;
+	}
+	if (!set->full_count)
+		set->full_since_ns = now_ns;
+	set->full_count += (uint32_t)done;
+	if (set->full_count < set->driver->cq_entries)
+		return;
+	set->emptied_ns = set->full_since_ns;
+	set->full_count = 0;
+}
+
 /* all: the EQ too, whether it is time for it or not. */
 static int poll_set(struct plx_set *set, uint64_t now_ns, bool all)
 {
@@ -70,6 +88,7 @@ static int poll_set(struct plx_set *set, uint64_t now_ns, bool all)
 		done += eq_poll(set);
 		set_register_new_zones(set);
 	}
+	note_emptied(set, done, now_ns);
 	if (done)
 		set->last_work_ns = now_ns;
 	return done;
@@ -83,8 +102,7 @@ static int poll_sets(void *arg, uint64_t now_ns)
 	int work = 0;
 
 	home->turn++;
-	/* V1: what the turns before this one have heard is seen by whoever sees this. */
-	atomic_store_explicit(&home->turn_ns, now_ns, memory_order_release);
+	home->turn_ns = now_ns;
 	for (struct plx_set *set = home->sets; set; set = set->next) {
 		bool woke = set->woke != WOKE_NOT;
 

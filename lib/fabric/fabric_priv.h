@@ -129,6 +129,7 @@ struct plx_link {
 	struct fid_ep *ep;
 	int fd; /* of an accepted connection, for hygiene_forget; -1: not known */
 	struct plx_set *set;
+	struct presence *presence; /* never NULL; nobody's where the link is not open */
 	const struct plx_link_events *events;
 	void *user;
 
@@ -164,6 +165,7 @@ struct plx_link {
 	struct plx_link *next, **prev_next; /* in the lcore's list of all links */
 	struct plx_link *next_attended;
 	struct liveness live;
+	struct plx_link *group_next, **group_prev_next; /* in presence->links */
 	struct plx_timer timer; /* connect, HELLO, close or linger: one at a time */
 	struct plx_link_attr attr;
 	struct listener_shared *from; /* counters of the listener that accepted it */
@@ -212,6 +214,9 @@ struct plx_set {
 	uint32_t tx_inflight; /* of all its links */
 	uint32_t polls;
 	uint64_t last_work_ns;
+	uint64_t emptied_ns;    /* completions of all that had come until then were taken */
+	uint64_t full_since_ns; /* polls have given CQ_BURST since; how much that was */
+	uint32_t full_count;
 	enum set_woke woke; /* sleep.c: how the last sleep ended, not judged yet */
 	bool armed;         /* the lcore sleeps on it */
 	bool liar;          /* its wait object is not to be believed */
@@ -228,7 +233,7 @@ struct plx_fabric_lcore {
 	uint32_t id;
 	bool draining; /* its links are being closed: no new ones */
 	uint64_t turn;
-	_Atomic uint64_t turn_ns; /* the present turn's clock; V1 */
+	uint64_t turn_ns; /* the present turn's clock */
 	struct plx_set *sets;
 	struct plx_link *links;
 	struct plx_link *attended;
@@ -351,25 +356,19 @@ void receive_done(struct plx_op *op, size_t length);
 void receive_refill(struct plx_link *link);
 void receive_take_back(struct plx_op *op);
 
-/* liveness.c: what is called with each frame. Relaxed: each stands for itself, but for V1. */
-static inline uint64_t liveness_turn_ns(const struct presence *presence)
-{
-	return atomic_load_explicit(&presence->home->turn_ns, memory_order_relaxed);
-}
-
+/* liveness.c: what is called with each frame. Relaxed: V1 orders it where that matters. */
 static inline void liveness_heard(const struct plx_link *link)
 {
-	struct presence *presence = link->live.presence;
+	struct presence *presence = link->presence;
 
-	atomic_store_explicit(&presence->heard_ns, liveness_turn_ns(presence),
-			      memory_order_relaxed);
+	atomic_store_explicit(&presence->heard_ns, presence->home->turn_ns, memory_order_relaxed);
 }
 
 static inline void liveness_sent(const struct plx_link *link)
 {
-	struct presence *presence = link->live.presence;
+	struct presence *presence = link->presence;
 
-	presence->sent_ns = liveness_turn_ns(presence);
+	presence->sent_ns = presence->home->turn_ns;
 }
 
 /* tx.c */

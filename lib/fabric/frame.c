@@ -110,15 +110,15 @@ void hello_write(uint8_t *out, const struct frame_hello *hello)
 	put32(out + 44, hello->path);
 }
 
-/* A period without an end means nothing, nor the other way round; and a peer that is given up
- * before its next heartbeat is due is never alive. */
+/* A period without an end means nothing, nor the other way round; and where the end is too near, a
+ * peer that is well would be suspect. */
 static const char *check_times(const struct frame_hello *hello)
 {
 	if (!hello->heartbeat_ms && !hello->dead_after_ms)
 		return NULL;
 	if (hello->heartbeat_ms < HEARTBEAT_MS_MIN || hello->heartbeat_ms > HEARTBEAT_MS_MAX)
 		return "heartbeat period out of range";
-	if (hello->dead_after_ms < 2 * (uint64_t)hello->heartbeat_ms ||
+	if (hello->dead_after_ms < DEAD_AFTER_HEARTBEATS_MIN * (uint64_t)hello->heartbeat_ms ||
 	    hello->dead_after_ms > DEAD_AFTER_MS_MAX)
 		return "silence to bear out of range";
 	return NULL;

@@ -14,11 +14,12 @@
 #define HELLO_BYTES        48
 #define HELLO_MAGIC        UINT32_C(0x504c5831) /* "PLX1" */
 /* Where there are heartbeats. */
-#define HEARTBEAT_MS_MIN  UINT64_C(10)
-#define HEARTBEAT_MS_MAX  UINT64_C(3600000)  /* an hour */
-#define DEAD_AFTER_MS_MAX UINT64_C(86400000) /* a day */
-#define WIRE_VERSION_MIN  1
-#define WIRE_VERSION_MAX  1
+#define HEARTBEAT_MS_MIN          UINT64_C(10)
+#define HEARTBEAT_MS_MAX          UINT64_C(3600000) /* an hour */
+#define DEAD_AFTER_HEARTBEATS_MIN 4
+#define DEAD_AFTER_MS_MAX         UINT64_C(86400000) /* a day */
+#define WIRE_VERSION_MIN          1
+#define WIRE_VERSION_MAX          1
 
 enum frame_type {
 	FRAME_HELLO = 1,

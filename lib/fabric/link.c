@@ -146,7 +146,7 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	link->fd = -1;
 	link->set = set;
 	link->attr = *attr;
-	link->live.presence = &set->home->pulse.nobody;
+	link->presence = &set->home->pulse.nobody;
 	link->events = attr->events;
 	link->user = attr->user;
 	link->rx_buf_bytes = attr->rx_buf_bytes;

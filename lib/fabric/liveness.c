@@ -16,45 +16,37 @@
 #include "fabric_priv.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 static_assert(PLX_HEARTBEAT_NS_MIN == HEARTBEAT_MS_MIN * PLX_NS_PER_MS, "as on the wire");
 static_assert(PLX_HEARTBEAT_NS_MAX == HEARTBEAT_MS_MAX * PLX_NS_PER_MS, "as on the wire");
 static_assert(PLX_DEAD_AFTER_NS_MAX == DEAD_AFTER_MS_MAX * PLX_NS_PER_MS, "as on the wire");
+static_assert(PLX_DEAD_AFTER_MIN == DEAD_AFTER_HEARTBEATS_MIN, "as on the wire");
 /* A frame that left just behind a look is 1.5 periods before the next one at worst, see beat(); a
  * peer is suspect after half of the time. */
-static_assert(PLX_DEAD_AFTER_MIN > 2 * 1.5, "who is alive is never suspect");
+static_assert(PLX_DEAD_AFTER_MIN > 3, "who is alive is never suspect");
 
-/* An lcore that cannot judge yet, as another one has not looked, asks again so soon. */
-#define ASK_AGAIN_NS (10 * PLX_NS_PER_MS)
+/* An lcore that cannot judge yet, as another one has not looked, asks again so soon; and one that
+ * found no link that takes a heartbeat tries again. */
+#define AGAIN_NS (10 * PLX_NS_PER_MS)
 
 /* Having been late counts for one to two of these. */
 #define LATE_WINDOW_NS (10 * PLX_NS_PER_S)
 
-/* Links that a heartbeat is tried on: one that takes none has frames waiting to leave, which will
- * do as well. */
-#define TRIES_MAX    8
+/* An lcore that has not looked for so many times the silence is not waited for any more. */
+#define STUCK_AFTER 10
 
-#define PEER_BUCKETS 256
+/* Presences looked at, and links ended, in one turn. */
+#define LOOKS_MAX 32
 
-/* Another process, by one path: as long as any lcore has a link with it. */
-struct peer {
-	struct peer *next; /* in its bucket; under the lock */
-	uint64_t incarnation;
-	uint32_t path;
-	uint64_t period_ns, dead_after_ns;
-	struct presence *presences; /* under the lock */
-	_Atomic uint64_t heard_ns;  /* by any lcore, as of its last look */
-	_Atomic uint64_t sent_ns;   /* the same; or when an lcore took it on to send a heartbeat */
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct peer *peers[PEER_BUCKETS]; /* under the lock */
+/* Links that a heartbeat is tried on. */
+#define TRIES_MAX 8
 
 /* What this process asks for; constant after init. */
 static uint64_t own_period_ns, own_dead_after_ns; /* 0: no heartbeats */
+static uint32_t path_seed;
 
 static void look(struct plx_timer *timer, void *arg);
 
@@ -68,10 +60,17 @@ static int out_of_range(const char *what, uint64_t value_ns, uint64_t min_ns, ui
 			(unsigned long long)(max_ns / PLX_NS_PER_MS));
 }
 
+static uint64_t whole_ms(uint64_t ns)
+{
+	return ns - ns % PLX_NS_PER_MS;
+}
+
 int liveness_init(const struct plx_fabric_conf *conf)
 {
-	uint64_t period_ns = conf->heartbeat_ns ? conf->heartbeat_ns : PLX_HEARTBEAT_NS_DEFAULT;
-	uint64_t dead_ns = conf->dead_after_ns;
+	uint64_t period_ns = whole_ms(conf->heartbeat_ns ? conf->heartbeat_ns
+							 : PLX_HEARTBEAT_NS_DEFAULT);
+	uint64_t dead_ns = whole_ms(conf->dead_after_ns ? conf->dead_after_ns
+							: PLX_DEAD_AFTER_DEFAULT * period_ns);
 
 	own_period_ns = own_dead_after_ns = 0;
 	if (conf->heartbeat_ns == UINT64_MAX)
@@ -79,11 +78,11 @@ int liveness_init(const struct plx_fabric_conf *conf)
 	if (period_ns < PLX_HEARTBEAT_NS_MIN || period_ns > PLX_HEARTBEAT_NS_MAX)
 		return out_of_range("a heartbeat", period_ns, PLX_HEARTBEAT_NS_MIN,
 				    PLX_HEARTBEAT_NS_MAX);
-	if (!dead_ns)
-		dead_ns = PLX_DEAD_AFTER_DEFAULT * period_ns;
 	if (dead_ns < PLX_DEAD_AFTER_MIN * period_ns || dead_ns > PLX_DEAD_AFTER_NS_MAX)
 		return out_of_range("silence", dead_ns, PLX_DEAD_AFTER_MIN * period_ns,
 				    PLX_DEAD_AFTER_NS_MAX);
+	if (getrandom(&path_seed, sizeof(path_seed), 0) < 0)
+		path_seed = (uint32_t)plx_tsc();
 	own_period_ns = period_ns;
 	own_dead_after_ns = dead_ns;
 	return 0;
@@ -91,16 +90,14 @@ int liveness_init(const struct plx_fabric_conf *conf)
 
 void liveness_home_init(struct plx_fabric_lcore *home)
 {
-	struct pulse *pulse = &home->pulse;
-
-	plx_timer_init(&pulse->timer, look, home);
-	pulse->nobody.home = home;
+	plx_timer_init(&home->pulse.timer, look, home);
+	home->pulse.nobody.home = home;
 }
 
 /* HELLO ------------------------------------------------------------------------------------ */
 
 /* FNV-1a, 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint32_t hash(uint32_t hash, const char *text, size_t len)
+static uint32_t fnv(uint32_t hash, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		hash = (hash ^ (uint8_t)text[i]) * UINT32_C(16777619);
@@ -108,14 +105,15 @@ static uint32_t hash(uint32_t hash, const char *text, size_t len)
 }
 
 /* The connector names the path, by what it knows of it: two networks between a pair of processes
- * are two paths, and what is heard by one says nothing of the other. */
+ * are two paths, and what is heard by one says nothing of the other. The number is one of this
+ * process, so that others do not come upon it. */
 static uint32_t path_of(const struct plx_link *link)
 {
 	const char *name = link->set->driver->name;
 	const char *port = strrchr(link->peer, ':');
-	uint32_t path = hash(UINT32_C(2166136261), name, strlen(name) + 1);
+	uint32_t path = fnv(UINT32_C(2166136261) ^ path_seed, name, strlen(name) + 1);
 
-	return hash(path, link->peer, port ? (size_t)(port - link->peer) : strlen(link->peer));
+	return fnv(path, link->peer, port ? (size_t)(port - link->peer) : strlen(link->peer));
 }
 
 void liveness_offer(const struct plx_link *link, struct frame_hello *hello)
@@ -126,7 +124,7 @@ void liveness_offer(const struct plx_link *link, struct frame_hello *hello)
 	hello->path = link->connector ? path_of(link) : 0;
 }
 
-static uint32_t longer(uint64_t own_ns, uint32_t peers_ms)
+static uint32_t longer_ms(uint64_t own_ns, uint32_t peers_ms)
 {
 	uint32_t own_ms = (uint32_t)(own_ns / PLX_NS_PER_MS);
 
@@ -142,114 +140,11 @@ void liveness_agree(struct plx_link *link, const struct frame_hello *hello)
 	live->path = link->connector ? path_of(link) : hello->path;
 	if (!own_period_ns || !hello->heartbeat_ms)
 		return;
-	live->heartbeat_ms = longer(own_period_ns, hello->heartbeat_ms);
-	live->dead_after_ms = longer(own_dead_after_ns, hello->dead_after_ms);
+	live->heartbeat_ms = longer_ms(own_period_ns, hello->heartbeat_ms);
+	live->dead_after_ms = longer_ms(own_dead_after_ns, hello->dead_after_ms);
 }
 
-/* Peers ------------------------------------------------------------------------------------ */
-
-static struct peer **bucket_of(const struct liveness *live)
-{
-	return &peers[(live->incarnation ^ live->path) % PEER_BUCKETS];
-}
-
-/* The lock is held by who calls these. */
-static struct peer *peer_get(const struct liveness *live)
-{
-	struct peer **bucket = bucket_of(live), *peer = *bucket;
-
-	while (peer && (peer->incarnation != live->incarnation || peer->path != live->path))
-		peer = peer->next;
-	if (peer)
-		return peer;
-	peer = calloc(1, sizeof(*peer));
-	if (!peer)
-		return NULL;
-	peer->incarnation = live->incarnation;
-	peer->path = live->path;
-	peer->period_ns = live->heartbeat_ms * PLX_NS_PER_MS;
-	peer->dead_after_ns = live->dead_after_ms * PLX_NS_PER_MS;
-	peer->next = *bucket;
-	*bucket = peer;
-	return peer;
-}
-
-static void peer_put(struct peer *peer, const struct liveness *live)
-{
-	struct peer **at = bucket_of(live);
-
-	if (peer->presences)
-		return;
-	while (*at != peer)
-		at = &(*at)->next;
-	*at = peer->next;
-	free(peer);
-}
-
-static struct presence *presence_on(struct peer *peer, const struct plx_fabric_lcore *home)
-{
-	struct presence *presence = peer->presences;
-
-	while (presence && presence->home != home)
-		presence = presence->next_of_peer;
-	return presence;
-}
-
-static struct presence *presence_add(struct peer *peer, struct plx_fabric_lcore *home)
-{
-	struct presence *presence = aligned_alloc(PLX_CACHE_LINE, sizeof(*presence));
-
-	if (!presence)
-		return NULL;
-	*presence = (struct presence){
-		.home = home,
-		.peer = peer,
-		.next = home->pulse.presences,
-		.prev_next = &home->pulse.presences,
-		.next_of_peer = peer->presences,
-	};
-	if (presence->next)
-		presence->next->prev_next = &presence->next;
-	home->pulse.presences = peer->presences = presence;
-	return presence;
-}
-
-static void presence_drop(struct presence *presence)
-{
-	struct presence **at = &presence->peer->presences;
-
-	while (*at != presence)
-		at = &(*at)->next_of_peer;
-	*at = presence->next_of_peer;
-	*presence->prev_next = presence->next;
-	if (presence->next)
-		presence->next->prev_next = presence->prev_next;
-	free(presence);
-}
-
-static struct presence *presence_get(struct plx_link *link)
-{
-	struct presence *presence = NULL;
-	struct peer *peer;
-
-	pthread_mutex_lock(&lock);
-	peer = peer_get(&link->live);
-	if (peer) {
-		presence = presence_on(peer, link->set->home);
-		presence = presence ? presence : presence_add(peer, link->set->home);
-		peer_put(peer, &link->live);
-	}
-	pthread_mutex_unlock(&lock);
-	return presence;
-}
-
-/* A later time; another lcore's that is lost now comes again with its next look. Relaxed: it stands
- * for itself. */
-static void raise_to(_Atomic uint64_t *time, uint64_t time_ns)
-{
-	if (atomic_load_explicit(time, memory_order_relaxed) < time_ns)
-		atomic_store_explicit(time, time_ns, memory_order_relaxed);
-}
+/* Joining ---------------------------------------------------------------------------------- */
 
 static uint64_t host_ns(void)
 {
@@ -262,72 +157,55 @@ static uint64_t host_ns(void)
 /* At the next multiple of the period, by a clock that all processes of the host share: lcores look
  * together, and one that wakes to send its heartbeat finds those of its neighbours. earlier_ns: or
  * then. */
-static void look_again(struct plx_fabric_lcore *home, uint64_t now_ns, uint64_t earlier_ns)
+static void look_again(struct pulse *pulse, uint64_t earlier_ns)
 {
-	uint64_t next_ns = plx_now_ns() + own_period_ns - host_ns() % own_period_ns;
+	uint64_t now_ns = plx_now_ns();
+	uint64_t next_ns = now_ns + own_period_ns - host_ns() % own_period_ns;
 
-	home->pulse.due_ns = next_ns < earlier_ns ? next_ns : earlier_ns;
-	plx_timer_start(&home->pulse.timer, home->pulse.due_ns - now_ns);
+	pulse->on_time = next_ns <= earlier_ns;
+	pulse->due_ns = pulse->on_time ? next_ns : earlier_ns;
+	plx_timer_start(&pulse->timer,
+			pulse->due_ns > plx_loop_now_ns() ? pulse->due_ns - plx_loop_now_ns() : 0);
 }
 
 void liveness_join(struct plx_link *link)
 {
-	struct plx_fabric_lcore *home = link->set->home;
-	struct liveness *live = &link->live;
+	struct pulse *pulse = &link->set->home->pulse;
 	uint64_t now_ns = plx_loop_now_ns();
+	struct presence *presence;
 
 	/* A link with oneself: whoever could ask whether this process is alive knows. */
-	if (!live->heartbeat_ms || live->incarnation == fabric_incarnation)
+	if (!link->live.heartbeat_ms || link->live.incarnation == fabric_incarnation)
 		return;
-
-	struct presence *presence = presence_get(link);
-
-	if (!presence) {
+	if (peer_join(link) != 0) {
 		plx_log(&fabric_log, PLX_LOG_WARNING,
 			"link with %s: no memory to watch whether it is alive", link->peer);
 		return;
 	}
-	live->presence = presence;
-	live->next = presence->links;
-	live->prev_next = &presence->links;
-	if (live->next)
-		live->next->live.prev_next = &live->next;
-	presence->links = link;
-	/* Its HELLO has just come, and ours has left. */
+	presence = link->presence;
+	/* Its HELLO has just come, and ours has left. Relaxed: as with each frame. */
 	atomic_store_explicit(&presence->heard_ns, now_ns, memory_order_relaxed);
 	presence->sent_ns = now_ns;
-	raise_to(&presence->peer->heard_ns, now_ns);
-	raise_to(&presence->peer->sent_ns, now_ns);
-	if (!plx_timer_running(&home->pulse.timer))
-		look_again(home, now_ns, UINT64_MAX);
+	peer_raise(&presence->peer->heard_ns, now_ns);
+	peer_raise(&presence->peer->sent_ns, now_ns);
+	if (plx_timer_running(&pulse->timer))
+		return;
+	peer_raise(&pulse->looked_ns, now_ns);
+	look_again(pulse, UINT64_MAX);
 }
 
 void liveness_leave(struct plx_link *link)
 {
-	struct plx_fabric_lcore *home = link->set->home;
-	struct liveness *live = &link->live;
-	struct presence *presence = live->presence;
+	struct pulse *pulse = &link->set->home->pulse;
 
-	if (!presence->peer)
+	if (!link->presence->peer)
 		return;
-	live->presence = &home->pulse.nobody;
-	*live->prev_next = live->next;
-	if (live->next)
-		live->next->live.prev_next = live->prev_next;
-	if (presence->links)
-		return;
-	pthread_mutex_lock(&lock);
-
-	struct peer *peer = presence->peer;
-
-	presence_drop(presence);
-	peer_put(peer, live);
-	pthread_mutex_unlock(&lock);
-	if (!home->pulse.presences)
-		plx_timer_stop(&home->pulse.timer);
+	peer_leave(link);
+	if (!pulse->presences)
+		plx_timer_stop(&pulse->timer);
 }
 
-/* Looking ---------------------------------------------------------------------------------- */
+/* Hearing ---------------------------------------------------------------------------------- */
 
 static uint64_t greater(uint64_t a, uint64_t b)
 {
@@ -336,37 +214,43 @@ static uint64_t greater(uint64_t a, uint64_t b)
 
 /* What all lcores together know of a peer. */
 struct silence {
+	uint64_t now_ns, stuck_ns;
 	uint64_t heard_ns;  /* last */
 	uint64_t looked_ns; /* until then nothing more had come */
 	uint64_t margin_ns;
+	uint32_t stuck; /* an lcore that does not look; PLX_LCORE_NONE */
 };
 
-static void ask_lcore(const struct presence *presence, struct silence *silence)
+static void ask_lcore(const struct presence *presence, void *arg)
 {
 	const struct plx_fabric_lcore *home = presence->home;
+	struct silence *silence = arg;
 
-	/* V1 -> V2: what had come before that turn is seen below. */
-	uint64_t turn_ns = atomic_load_explicit(&home->turn_ns, memory_order_acquire);
+	/* V2 <- V1: what had come until then is seen below. */
+	uint64_t looked_ns = atomic_load_explicit(&home->pulse.looked_ns, memory_order_acquire);
 
-	if (turn_ns < silence->looked_ns)
-		silence->looked_ns = turn_ns;
 	silence->heard_ns = greater(
 		silence->heard_ns, atomic_load_explicit(&presence->heard_ns, memory_order_relaxed));
+	if (silence->now_ns > plx_time_add(looked_ns, silence->stuck_ns)) {
+		silence->stuck = home->id;
+		return;
+	}
+	if (looked_ns < silence->looked_ns)
+		silence->looked_ns = looked_ns;
 	silence->margin_ns = greater(
 		silence->margin_ns,
 		atomic_load_explicit(&home->pulse.late_ns, memory_order_relaxed));
 }
 
-static struct silence ask_all(const struct peer *peer, uint64_t now_ns)
+static void tell_stuck(const struct presence *presence, uint32_t stuck)
 {
-	struct silence silence = {.looked_ns = now_ns};
+	struct plx_link *link = presence->links;
 
-	pthread_mutex_lock(&lock);
-	for (const struct presence *presence = peer->presences; presence;
-	     presence = presence->next_of_peer)
-		ask_lcore(presence, &silence);
-	pthread_mutex_unlock(&lock);
-	return silence;
+	if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
+		plx_log(&fabric_log, PLX_LOG_WARNING,
+			"%s is silent, and lcore %u, which may have heard it, does not turn its "
+			"loop: its links go unheard",
+			link->peer, stuck);
 }
 
 static void set_suspect(struct presence *presence, bool suspect, uint64_t silent_ns)
@@ -379,50 +263,61 @@ static void set_suspect(struct presence *presence, bool suspect, uint64_t silent
 		(unsigned long long)(silent_ns / PLX_NS_PER_MS));
 }
 
-/* Its links end; with the last of this lcore the presence is gone, and may be the peer. */
-static void give_up(struct presence *presence, uint64_t silent_ns)
+/* End some of its links: with the last one of this lcore the presence is gone, and may be the peer.
+ * Return: how many were ended. */
+static unsigned give_up(struct presence *presence, uint64_t silent_ns)
 {
 	struct plx_link *link = presence->links;
+	unsigned count = 0;
 
-	plx_log(&fabric_log, PLX_LOG_NOTICE,
-		"lcore %u: %s has said nothing for %llu ms: its links end", presence->home->id,
-		link->peer, (unsigned long long)(silent_ns / PLX_NS_PER_MS));
-	for (struct plx_link *next; link; link = next) {
-		next = link->live.next;
+	for (struct plx_link *next; link && count < LOOKS_MAX; link = next, count++) {
+		next = link->group_next;
 		link_end(link, PLX_LINK_SILENT, "%s has said nothing for %llu ms", link->peer,
 			 (unsigned long long)(silent_ns / PLX_NS_PER_MS));
 	}
+	return count;
 }
 
-/* Nothing was heard for so long that it may be dead. Return: when to look at it again; 0: it was
- * given up, and is gone. */
+/* Nothing was heard for so long that it may be dead. Return: when to ask again; 0: it is dead. */
 static uint64_t judge(struct presence *presence, uint64_t now_ns)
 {
-	struct silence silence = ask_all(presence->peer, now_ns);
-	uint64_t dead_ns = presence->peer->dead_after_ns + silence.margin_ns;
-	uint64_t suspect_ns = presence->peer->dead_after_ns / 2 + silence.margin_ns;
+	struct peer *peer = presence->peer;
+	struct silence silence = {
+		.now_ns = now_ns,
+		.stuck_ns = STUCK_AFTER * peer->dead_after_ns,
+		.looked_ns = now_ns,
+		.stuck = PLX_LCORE_NONE,
+	};
+
+	peer_ask(peer, ask_lcore, &silence);
+
+	uint64_t dead_ns = peer->dead_after_ns + silence.margin_ns;
+	uint64_t suspect_ns = peer->dead_after_ns / 2 + silence.margin_ns;
 	uint64_t silent_ns = silence.looked_ns > silence.heard_ns
 				   ? silence.looked_ns - silence.heard_ns
 				   : 0;
 
-	raise_to(&presence->peer->heard_ns, silence.heard_ns);
-	if (silent_ns >= dead_ns) {
-		give_up(presence, silent_ns);
-		return 0;
-	}
-	set_suspect(presence, silent_ns >= suspect_ns, silent_ns);
-	return greater(silence.heard_ns + (presence->suspect ? dead_ns : suspect_ns),
-		       now_ns + ASK_AGAIN_NS);
+	peer_raise(&peer->heard_ns, silence.heard_ns);
+	if (silent_ns >= suspect_ns)
+		set_suspect(presence, true, silent_ns);
+	if (silent_ns < dead_ns)
+		return greater(silence.heard_ns + (presence->suspect ? dead_ns : suspect_ns),
+			       now_ns + AGAIN_NS);
+	if (silence.stuck != PLX_LCORE_NONE)
+		tell_stuck(presence, silence.stuck);
+	/* Relaxed: the number is all. */
+	atomic_store_explicit(&peer->silent_ns, silent_ns, memory_order_relaxed);
+	return 0;
 }
 
-/* Return: when to look again; 0: it is gone. */
+/* Return: when to listen again; 0: it is dead. */
 static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
 {
 	struct peer *peer = presence->peer;
 	uint64_t own_ns = atomic_load_explicit(&presence->heard_ns, memory_order_relaxed);
 	uint64_t suspect_ns = peer->dead_after_ns / 2, heard_ns;
 
-	raise_to(&peer->heard_ns, own_ns);
+	peer_raise(&peer->heard_ns, own_ns);
 	heard_ns = greater(own_ns, atomic_load_explicit(&peer->heard_ns, memory_order_relaxed));
 	if (now_ns >= heard_ns + suspect_ns)
 		return judge(presence, now_ns);
@@ -430,72 +325,148 @@ static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
 	return heard_ns + suspect_ns;
 }
 
+/* Saying ----------------------------------------------------------------------------------- */
+
+/* On one link after the other, so that each is in use now and then, and all that lie between two
+ * hosts know that it is. Return: 0; -EAGAIN none takes it; -ENOTCONN the last one tried has ended,
+ * and the presence may be gone. */
+static int say_alive(struct presence *presence)
+{
+	struct plx_link *link = presence->beats_next ? presence->beats_next : presence->links;
+	int rc = -EAGAIN;
+
+	for (unsigned tries = 0; link && rc && tries < TRIES_MAX; tries++) {
+		struct plx_link *next = link->group_next;
+
+		presence->beats_next = next;
+		rc = send_heartbeat(link);
+		link = next;
+	}
+	return rc;
+}
+
 /* Say that this process is alive, if nothing else has said so lately: what left in the half period
  * before a look has, and what left earlier is followed by a heartbeat now, as it would be 1.5
- * periods old at the next look. */
-static void beat(struct presence *presence, uint64_t now_ns)
+ * periods old at the next look. Return: when to try again. */
+static uint64_t beat(struct presence *presence, uint64_t now_ns)
 {
 	struct peer *peer = presence->peer;
 	uint64_t sent_ns = atomic_load_explicit(&peer->sent_ns, memory_order_relaxed);
-	struct plx_link *link = presence->links;
 	uint64_t fresh_ns = peer->period_ns - own_period_ns / 2;
 
 	if (presence->sent_ns > sent_ns) {
-		raise_to(&peer->sent_ns, presence->sent_ns);
+		peer_raise(&peer->sent_ns, presence->sent_ns);
 		sent_ns = presence->sent_ns;
 	}
 	if (now_ns < sent_ns + fresh_ns)
-		return;
+		return UINT64_MAX;
 	/* Relaxed: whoever swaps sends it. */
 	if (!atomic_compare_exchange_strong_explicit(&peer->sent_ns, &sent_ns, now_ns,
 						     memory_order_relaxed, memory_order_relaxed))
-		return;
-	for (unsigned tries = 0; link && tries < TRIES_MAX; tries++) {
-		struct plx_link *next = link->live.next; /* sending may end the link */
+		return UINT64_MAX;
+	presence->unsaid = false;
+	if (say_alive(presence) != -EAGAIN)
+		return UINT64_MAX;
+	/* Not sent after all: the next one may try, this lcore in a while. */
+	presence->unsaid = true;
+	atomic_store_explicit(&peer->sent_ns, sent_ns, memory_order_relaxed);
+	return now_ns + AGAIN_NS;
+}
 
-		if (send_heartbeat(link) == 0)
-			break;
-		link = next;
+/* Looking ---------------------------------------------------------------------------------- */
+
+/* What had come until then, this lcore has heard: the set that is furthest behind tells. */
+static uint64_t heard_all_until(const struct plx_fabric_lcore *home, uint64_t now_ns)
+{
+	uint64_t until_ns = now_ns;
+
+	for (const struct plx_set *set = home->sets; set; set = set->next) {
+		if (set->links && set->emptied_ns < until_ns)
+			until_ns = set->emptied_ns;
 	}
+	return until_ns;
+}
+
+/* This lcore did not run for so long: before its look was due, or since this turn began. */
+static uint64_t late_by(const struct pulse *pulse, uint64_t now_ns)
+{
+	uint64_t late_ns = now_ns > pulse->due_ns ? now_ns - pulse->due_ns : 0;
+
+	return greater(late_ns, plx_now_ns() - now_ns);
 }
 
 static void note_lateness(struct pulse *pulse, uint64_t now_ns)
 {
-	uint64_t late_ns = now_ns > pulse->due_ns ? now_ns - pulse->due_ns : 0;
-
 	if (now_ns - pulse->window_ns >= LATE_WINDOW_NS) {
 		pulse->window_ns = now_ns;
 		pulse->late_before_ns = pulse->late_now_ns;
 		pulse->late_now_ns = 0;
 	}
-	pulse->late_now_ns = greater(pulse->late_now_ns, late_ns);
+	pulse->late_now_ns = greater(pulse->late_now_ns, late_by(pulse, now_ns));
 	/* Relaxed: it stands for itself. */
 	atomic_store_explicit(&pulse->late_ns, greater(pulse->late_now_ns, pulse->late_before_ns),
 			      memory_order_relaxed);
 }
 
+static void begin_look(struct plx_fabric_lcore *home, uint64_t now_ns)
+{
+	struct pulse *pulse = &home->pulse;
+
+	note_lateness(pulse, now_ns);
+	/* V1: the frames of these turns are seen by whoever sees this. */
+	atomic_store_explicit(&pulse->looked_ns, heard_all_until(home, now_ns),
+			      memory_order_release);
+	pulse->looking = pulse->presences;
+	pulse->again_ns = UINT64_MAX;
+}
+
+static void look_at_again(struct pulse *pulse, uint64_t again_ns)
+{
+	if (again_ns < pulse->again_ns)
+		pulse->again_ns = again_ns;
+}
+
+/* pulse->looking goes on to the next one, but where links are left to be ended. Return: what it has
+ * cost, in LOOKS_MAX. */
+static unsigned look_at(struct pulse *pulse, uint64_t now_ns)
+{
+	struct presence *presence = pulse->looking;
+	/* Relaxed: the number is all. */
+	uint64_t silent_ns = atomic_load_explicit(&presence->peer->silent_ns, memory_order_relaxed);
+
+	if (!silent_ns) {
+		uint64_t again_ns = listen_to(presence, now_ns);
+
+		if (again_ns) {
+			pulse->looking = presence->next;
+			look_at_again(pulse, again_ns);
+			if (pulse->on_time || presence->unsaid)
+				look_at_again(pulse, beat(presence, now_ns));
+			return 1;
+		}
+		silent_ns = atomic_load_explicit(&presence->peer->silent_ns, memory_order_relaxed);
+	}
+	return give_up(presence, silent_ns);
+}
+
 static void look(struct plx_timer *timer, void *arg)
 {
 	struct plx_fabric_lcore *home = arg;
-	uint64_t now_ns = plx_loop_now_ns(), next_ns = UINT64_MAX;
+	struct pulse *pulse = &home->pulse;
+	uint64_t now_ns = plx_loop_now_ns();
+	unsigned done = 0;
 
-	note_lateness(&home->pulse, now_ns);
-	for (struct presence *presence = home->pulse.presences, *next; presence; presence = next) {
-		next = presence->next;
-
-		uint64_t again_ns = listen_to(presence, now_ns);
-
-		if (!again_ns)
-			continue;
-		if (again_ns < next_ns)
-			next_ns = again_ns;
-		beat(presence, now_ns);
-	}
-	if (home->pulse.presences)
-		look_again(home, now_ns, next_ns);
+	if (!pulse->looking)
+		begin_look(home, now_ns);
+	while (pulse->looking && done < LOOKS_MAX)
+		done += look_at(pulse, now_ns);
+	if (pulse->looking)
+		plx_timer_start(&pulse->timer, 0);
+	else if (pulse->presences)
+		look_again(pulse, pulse->again_ns);
 }
 
 bool plx_link_is_suspect(const struct plx_link *link)
 {
-	return link->live.presence->suspect;
+	return link->presence->suspect;
 }

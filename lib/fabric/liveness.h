@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the processes that this one has links with are alive: liveness.c. It stands below
- * fabric_priv.h, whose struct plx_fabric_lcore has one struct pulse. */
+/* Whether the processes that this one has links with are alive: liveness.c says and listens, peer.c
+ * knows who they are. It stands below fabric_priv.h, whose struct plx_fabric_lcore has one struct
+ * pulse. */
 #ifndef FABRIC_LIVENESS_H
 #define FABRIC_LIVENESS_H
 
@@ -10,12 +11,30 @@
 #include <stdatomic.h>
 
 struct frame_hello;
-struct peer;
 struct plx_fabric_conf;
 struct plx_fabric_lcore;
 struct plx_link;
 
-/* What one lcore knows of a peer process: the one at the other end of these links. */
+/* What two HELLOs agreed on. Links that differ in nothing of it form a group: they live and die
+ * together. */
+struct liveness {
+	uint64_t incarnation; /* of the peer */
+	uint32_t path;
+	uint32_t heartbeat_ms, dead_after_ms; /* 0: there are no heartbeats */
+};
+
+/* Another process, by one path: as long as any lcore has a link of that group. */
+struct peer {
+	struct peer *next; /* in its bucket; under the lock */
+	struct liveness key;
+	uint64_t period_ns, dead_after_ns;
+	struct presence *presences; /* under the lock */
+	_Atomic uint64_t heard_ns;  /* by any lcore, as of its last look */
+	_Atomic uint64_t sent_ns;   /* the same; or when an lcore took it on to send a heartbeat */
+	_Atomic uint64_t silent_ns; /* the verdict: dead, after so long; 0: alive */
+};
+
+/* What one lcore knows of a peer. */
 struct presence {
 	/* The turn that a frame came in last, on any of the links, and the one that one left in.
 	 * The lcore writes both with each frame, plainly; other lcores read heard_ns where they
@@ -23,33 +42,30 @@ struct presence {
 	alignas(PLX_CACHE_LINE) _Atomic uint64_t heard_ns;
 	uint64_t sent_ns;
 	struct plx_fabric_lcore *home;
-	struct plx_link *links; /* open or closing */
-	struct peer *peer;      /* NULL: there are no heartbeats */
-	bool suspect;
+	struct peer *peer;                  /* NULL: nobody's */
+	struct plx_link *links;             /* open or closing */
+	struct plx_link *beats_next;        /* of those; NULL: the first */
 	struct presence *next, **prev_next; /* of the lcore */
-	struct presence *next_of_peer;      /* of the peer: on other lcores; under the lock */
+	struct presence *next_of_peer;      /* on other lcores; under the lock */
+	bool suspect;
+	bool unsaid; /* no link took the last heartbeat */
 };
 
 /* Of one lcore: when it looks at its presences. */
 struct pulse {
 	struct plx_timer timer;
 	uint64_t due_ns; /* when it is to look next */
+	bool on_time;    /* that is a multiple of the period, and not for a doubt in between */
 	struct presence *presences;
-	struct presence nobody;   /* of the links that have no other */
-	_Atomic uint64_t late_ns; /* most that it was late, in this window and the one before */
+	struct presence *looking;   /* inside a look that takes several turns: the next one */
+	uint64_t again_ns;          /* in it: when the first of those before is to be looked at */
+	struct presence nobody;     /* of the links that have no other */
+	_Atomic uint64_t looked_ns; /* what had come until then was heard; V1 */
+	_Atomic uint64_t late_ns;   /* most that it was late, in this window and the one before */
 	uint64_t late_now_ns, late_before_ns, window_ns;
 };
 
-/* Of one link: what its HELLOs agreed on. */
-struct liveness {
-	uint64_t incarnation; /* of the peer */
-	uint32_t path;
-	uint32_t heartbeat_ms, dead_after_ms; /* 0: none */
-	struct presence *presence;            /* never NULL; nobody's where the link is not open */
-	struct plx_link *next, **prev_next;   /* in presence->links */
-};
-
-/* What this process asks for. Return: 0; -EINVAL. */
+/* liveness.c: what this process asks for. Return: 0; -EINVAL. */
 int liveness_init(const struct plx_fabric_conf *conf);
 
 void liveness_home_init(struct plx_fabric_lcore *home);
@@ -61,5 +77,21 @@ void liveness_agree(struct plx_link *link, const struct frame_hello *hello);
 /* The link is open, and it is not any more. */
 void liveness_join(struct plx_link *link);
 void liveness_leave(struct plx_link *link);
+
+/* peer.c: put the link into its group, and take it out. Return: 0; -ENOMEM. */
+int peer_join(struct plx_link *link);
+void peer_leave(struct plx_link *link);
+
+/* Call fn for what each lcore knows of the peer. */
+void peer_ask(const struct peer *peer, void (*fn)(const struct presence *presence, void *arg),
+	      void *arg);
+
+/* A later time; another lcore's that is lost now comes again with its next look. Relaxed: it stands
+ * for itself. */
+static inline void peer_raise(_Atomic uint64_t *time, uint64_t time_ns)
+{
+	if (atomic_load_explicit(time, memory_order_relaxed) < time_ns)
+		atomic_store_explicit(time, time_ns, memory_order_relaxed);
+}
 
 #endif

@@ -36,9 +36,10 @@ struct plx_fabric_conf {
 	 * peer, which plx_link_choice tells: shm where the peer is on this host and offers it, else
 	 * tcp. A listener listens on all of them at one address. */
 	const char *provider;
-	/** A peer process that this one has links with hears from it at least so often, and the
-	 * other way round: by heartbeats where there is nothing else to send, one for each peer and
-	 * path to it however many links there are. 10 ms to 1 h; 0: 100 ms; UINT64_MAX: none. */
+	/** A peer process that this one has links with hears from it so often, or half as much
+	 * later, and the other way round: by heartbeats where there is nothing else to send, one
+	 * for each peer and path to it however many links there are. 10 ms to 1 h; 0: 100 ms;
+	 * UINT64_MAX: none. */
 	uint64_t heartbeat_ns;
 	/** Silence after which a peer is taken for dead, and its links end with PLX_LINK_SILENT: 4
 	 * heartbeats to 24 h; 0: 5 heartbeats. After half of it the peer is suspect. Both sides of

@@ -31,9 +31,14 @@ static void charge_last_turn(struct loop *loop, uint64_t tsc)
 				      memory_order_relaxed); /* relaxed: see counter_add */
 }
 
+/* One that is moved to a lower level is not work: an idle period goes on. But it is where more are
+ * to be moved, as then nobody may sleep. */
 static uint64_t fire_timers(struct loop *loop)
 {
-	uint64_t work = wheel_expire(&loop->wheel, loop->now_ns);
+	uint64_t before = loop->wheel.fired, work;
+
+	wheel_expire(&loop->wheel, loop->now_ns);
+	work = loop->wheel.fired - before + (loop->wheel.next_ns <= loop->now_ns);
 
 	atomic_store_explicit(&loop->counts.timers, loop->wheel.fired,
 			      memory_order_relaxed); /* relaxed: see counter_add */

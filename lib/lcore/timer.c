@@ -205,6 +205,8 @@ uint64_t wheel_due_ns(const struct plx_timer_wheel *wheel)
 
 	if (!first)
 		return UINT64_MAX;
+	if (wheel->cascading) /* what it has moved may come before what is left */
+		return wheel->next_ns;
 	for (const struct plx_timer *timer = first; timer; timer = timer->next) {
 		if (++looks > DUE_LOOKS_MAX)
 			return slot_tick(first) << WHEEL_TICK_SHIFT;

@@ -89,7 +89,8 @@ idle_client()
 			-- --connect "$2" --links 1)
 		;;
 	closed) command=("${ping[@]}" --duration "$idle_seconds" --warmup 100) ;;
-	silence)
+	silence) # of heartbeats, too
+		ping=("${program[plx-ping]}" --heartbeat off "${ping[@]:1}")
 		command=("${ping[@]}" --interval "$idle_silence" --count "$idle_silences" --warmup 1)
 		;;
 	*)

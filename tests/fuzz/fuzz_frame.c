@@ -28,7 +28,11 @@ static void check_hello(const uint8_t *payload, size_t length)
 	must(hello.rx_buf_bytes >= 256 && hello.rx_buf_count >= 2);
 	hello_write(bytes, &hello);
 	must(hello_read(bytes, sizeof(bytes), &again) == NULL);
-	must(memcmp(bytes, payload, HELLO_BYTES - 4) == 0);
+	must(memcmp(bytes, payload, HELLO_BYTES) == 0);
+	must(!hello.heartbeat_ms == !hello.dead_after_ms);
+	must(!hello.heartbeat_ms || hello.heartbeat_ms >= HEARTBEAT_MS_MIN);
+	must(hello.dead_after_ms >= DEAD_AFTER_HEARTBEATS_MIN * (uint64_t)hello.heartbeat_ms);
+	must(hello.dead_after_ms <= DEAD_AFTER_MS_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -42,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	must(header.length == size - FRAME_HEADER_BYTES);
-	must(header.type >= FRAME_HELLO && header.type <= FRAME_FIN_ACK);
+	must(header.type >= FRAME_HELLO && header.type <= FRAME_HEARTBEAT);
 	frame_write(bytes, &header);
 	must(memcmp(bytes, data, sizeof(bytes)) == 0);
 	if (header.type == FRAME_HELLO)

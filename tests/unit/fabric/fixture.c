@@ -70,10 +70,10 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 {
 	struct side *side = user;
 
-	side->closed++;
 	side->reason = reason;
 	snprintf(side->text, sizeof(side->text), "%s", text);
 	side->link = NULL;
+	side->closed++; /* last: who sees it on another lcore sees the rest */
 }
 
 const struct plx_link_events side_events = {

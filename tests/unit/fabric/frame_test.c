@@ -140,7 +140,7 @@ static void broken_hellos_are_named(void **state)
 	rows[6].hello.heartbeat_ms = 9;
 	rows[7].hello.heartbeat_ms = HEARTBEAT_MS_MAX + 1;
 	rows[8].hello.heartbeat_ms = 0;
-	rows[9].hello.dead_after_ms = 199;
+	rows[9].hello.dead_after_ms = 399;
 	rows[10].hello.dead_after_ms = DEAD_AFTER_MS_MAX + 1;
 	rows[11].hello.dead_after_ms = 0;
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {

@@ -127,6 +127,15 @@ void rogue_send_hello(struct rogue *rogue)
 	rogue_send_hello_like(rogue, &hello);
 }
 
+const uint8_t *rogue_first_frame(struct rogue *rogue)
+{
+	for (unsigned i = 0; i < 2000 && rogue->received[0][0] != FRAME_HELLO; i++) {
+		rogue_progress(rogue);
+		pump_ms(1);
+	}
+	return rogue->received[0];
+}
+
 void rogue_progress(struct rogue *rogue)
 {
 	struct fi_cq_msg_entry entry;

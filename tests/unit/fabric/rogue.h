@@ -25,6 +25,10 @@ void rogue_send_hello(struct rogue *rogue);
 void rogue_send_hello_like(struct rogue *rogue, const struct frame_hello *hello);
 struct frame_hello rogue_good_hello(void);
 
+/** The first frame that came, after HELLO of the other side was waited for; valid until it is
+ * closed. */
+const uint8_t *rogue_first_frame(struct rogue *rogue);
+
 /** Let the rogue's side make progress. */
 void rogue_progress(struct rogue *rogue);
 
