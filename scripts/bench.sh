@@ -63,7 +63,7 @@ usage()
 	sender's memory), raw-fi-shm (it reads too), raw-fi-shm-nocma (it does not), shm-stream (plx-ping
 	--one-way over shm).
 	Rows of idle: idle policies of a server (poll, event; adaptive: latency, balanced, and fixed), over
-	tcp and shm, with nobody there, a silent peer, and messages at several rates; raw-fi-event and
+	tcp and shm, with nobody there, an idle peer, and messages at several rates; raw-fi-event and
 	event-closed (libfabric alone, and plx-ping, both ends asleep over libfabric's tcp).
 	Server and client run on the first two CPUs that this process may use.
 

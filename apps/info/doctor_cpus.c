@@ -41,18 +41,18 @@ void doctor_check_quota(struct report *report)
 {
 	const struct info_kernel *kernel = &report->info->kernel;
 
-	if (kernel->quota_cpus <= 0 ||
-	    kernel->quota_cpus >= plx_cpuset_count(&report->info->cpus.allowed))
+	if (kernel->quota.cpus <= 0 ||
+	    kernel->quota.cpus >= plx_cpuset_count(&report->info->cpus.allowed))
 		return;
 	doctor_find(report, INFO_PROBLEM, "cpu-quota",
 		    "a poller uses its CPU all the time, so the quota stops it dead for the rest "
 		    "of each period",
-		    "%s grants %.2f CPUs in every %.0f ms", kernel->quota_path, kernel->quota_cpus,
-		    kernel->period_ms);
-	if (strstr(kernel->quota_path, "cpu.max"))
-		doctor_suggest(report, "echo max | sudo tee %s", kernel->quota_path);
+		    "%s grants %.2f CPUs in every %.0f ms", kernel->quota.path, kernel->quota.cpus,
+		    kernel->quota.period_ms);
+	if (strstr(kernel->quota.path, "cpu.max"))
+		doctor_suggest(report, "echo max | sudo tee %s", kernel->quota.path);
 	else
-		doctor_suggest(report, "echo -1 | sudo tee %s", kernel->quota_path);
+		doctor_suggest(report, "echo -1 | sudo tee %s", kernel->quota.path);
 }
 
 void doctor_check_governor(struct report *report)

@@ -135,10 +135,8 @@ struct info_kernel {
 	char machine[72];
 	bool guest;          /* runs in a virtual machine */
 	char hypervisor[16]; /* its name as CPUID tells it, or "" */
-	double steal;      /* share of CPU time since boot that went to other guests; <0 unknown */
-	double quota_cpus; /* cpu.max of the cgroup, in CPUs; 0 none */
-	double period_ms;  /* of that quota */
-	char quota_path[256]; /* file that says so, below the root */
+	double steal; /* share of CPU time since boot that went to other guests; <0 unknown */
+	struct plx_cpu_quota quota;
 	char clocksource[32];
 	char clocksources[96]; /* that the kernel has, by blanks */
 	struct plx_clock_info clock;

@@ -111,9 +111,9 @@ static json_t *kernel_json(const struct info_kernel *kernel)
 	const struct plx_clock_info *clock = &kernel->clock;
 	json_t *quota = json_null();
 
-	if (kernel->quota_cpus > 0)
-		quota = json_pack("{s:f, s:f, s:s}", "cpus", kernel->quota_cpus, "period_ms",
-				  kernel->period_ms, "file", kernel->quota_path);
+	if (kernel->quota.cpus > 0)
+		quota = json_pack("{s:f, s:f, s:s}", "cpus", kernel->quota.cpus, "period_ms",
+				  kernel->quota.period_ms, "file", kernel->quota.path);
 	return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:{s:s, s:s, s:f, s:f, s:b}}",
 			 "release", kernel->release, "machine", kernel->machine, "guest",
 			 (int)kernel->guest, "hypervisor", text(kernel->hypervisor), "steal",

@@ -65,71 +65,6 @@ static double read_steal(const char *root)
 	return total ? (double)ticks[7] / (double)total : 0;
 }
 
-static void take_quota(struct info_kernel *kernel, double quota, double period, const char *path)
-{
-	if (quota <= 0 || period <= 0)
-		return;
-	if (kernel->quota_cpus > 0 && kernel->quota_cpus <= quota / period)
-		return;
-	kernel->quota_cpus = quota / period;
-	kernel->period_ms = period / 1000;
-	snprintf(kernel->quota_path, sizeof(kernel->quota_path), "%s", path);
-}
-
-/* cgroup v2: "max 100000" or "50000 100000" at every level up to the root; the least one counts. */
-static void read_quota_v2(const char *root, char *group, struct info_kernel *kernel)
-{
-	char text[64], path[sizeof(kernel->quota_path)], *slash;
-
-	for (;;) {
-		double quota, period;
-
-		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group);
-		info_read(text, sizeof(text), "%s%s", root, path);
-		if (sscanf(text, "%lf %lf", &quota, &period) == 2)
-			take_quota(kernel, quota, period, path);
-		slash = strrchr(group, '/');
-		if (!slash)
-			return;
-		*slash = '\0';
-	}
-}
-
-static void read_quota_v1(const char *root, const char *group, struct info_kernel *kernel)
-{
-	char path[sizeof(kernel->quota_path)];
-
-	if (strcmp(group, "/") == 0)
-		group = "";
-	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
-	/* -1, no quota, does not fit the number; it is read as a huge one, and left out. */
-	uint64_t quota = info_read_number(0, "%s%s", root, path);
-	uint64_t period = info_read_number(100000, "%s/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", root,
-					   group);
-	if (quota < INT64_MAX)
-		take_quota(kernel, (double)quota, (double)period, path);
-}
-
-/* Lines of /proc/self/cgroup: "0::/path" (v2) or "N:cpu,cpuacct:/path" (v1). */
-static void read_quota(const char *root, struct info_kernel *kernel)
-{
-	char text[4096], *save = NULL;
-
-	info_read(text, sizeof(text), "%s/proc/self/cgroup", root);
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *controllers = strchr(line, ':');
-		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-
-		if (!group)
-			continue;
-		*group++ = '\0';
-		if (controllers[1] == '\0')
-			read_quota_v2(root, group, kernel);
-		else if (strcmp(controllers, ":cpu") == 0 || strncmp(controllers, ":cpu,", 5) == 0)
-			read_quota_v1(root, group, kernel);
-	}
-}
-
 void info_gather_kernel(const char *root, struct info_kernel *kernel)
 {
 	static const char clocks[] = "/sys/devices/system/clocksource/clocksource0";
@@ -145,7 +80,7 @@ void info_gather_kernel(const char *root, struct info_kernel *kernel)
 	kernel->guest = ask_cpu(hypervisor, sizeof(hypervisor));
 	snprintf(kernel->hypervisor, sizeof(kernel->hypervisor), "%s", known_name(hypervisor));
 	kernel->steal = read_steal(root);
-	read_quota(root, kernel);
+	plx_cpu_quota(root, &kernel->quota);
 	info_read(kernel->clocksource, sizeof(kernel->clocksource), "%s%s/current_clocksource",
 		  root, clocks);
 	info_read(kernel->clocksources, sizeof(kernel->clocksources), "%s%s/available_clocksource",

@@ -121,9 +121,9 @@ static void print_cpus(const struct info_cpus *cpus, const struct info_kernel *k
 	fact(out, "governor", "%s", cpus->governor[0] ? cpus->governor : "no frequency control");
 	cpus_fact(out, "isolated", &cpus->isolated);
 	cpus_fact(out, "nohz_full", &cpus->nohz_full);
-	if (kernel->quota_cpus > 0)
-		fact(out, "quota", "%.2f CPUs in every %.0f ms (%s)", kernel->quota_cpus,
-		     kernel->period_ms, kernel->quota_path);
+	if (kernel->quota.cpus > 0)
+		fact(out, "quota", "%.2f CPUs in every %.0f ms (%s)", kernel->quota.cpus,
+		     kernel->quota.period_ms, kernel->quota.path);
 	else
 		fact(out, "quota", "none");
 }

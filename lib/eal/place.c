@@ -190,6 +190,25 @@ static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *cont
 	}
 }
 
+/* An lcore that polls takes a whole CPU, and where the quota is less than that for all of them the
+ * kernel stops them, in the middle of anything, until the period is over. */
+static void warn_quota(const struct plx_lcore_map *map, struct plx_cpuset *contested)
+{
+	struct plx_cpu_quota quota;
+
+	plx_cpu_quota(NULL, &quota);
+	if (quota.cpus <= 0 || quota.cpus >= map->count)
+		return;
+	for (uint32_t i = 0; i < map->count; i++)
+		add_all(contested, &map->places[i].cpus);
+	plx_log(&eal_log, PLX_LOG_WARNING,
+		"%s grants %.2f CPUs in every %.0f ms, which is less than %u lcore%s that poll%s; "
+		"adaptive ones sleep early, and who uses it up stands still for the rest of the "
+		"period. Raise the quota, or give fewer lcores",
+		quota.path, quota.cpus, quota.period_ms, map->count, map->count == 1 ? "" : "s",
+		map->count == 1 ? "s" : "");
+}
+
 int eal_place(const struct plx_eal_conf *conf, const struct plx_topo *topo, bool keep,
 	      struct plx_lcore_map *map_out, struct eal_claims *claims_out)
 {
@@ -211,6 +230,7 @@ int eal_place(const struct plx_eal_conf *conf, const struct plx_topo *topo, bool
 		return rc;
 	}
 	warn_shared(&map, &claims.contested);
+	warn_quota(&map, &claims.contested);
 	*map_out = map;
 	*claims_out = claims;
 	return 0;

@@ -59,7 +59,7 @@ static bool is_cold(const struct plx_set *set, uint64_t now_ns)
 }
 
 /* Up to which time nothing is left in the set: where a poll takes less than it could, until now;
- * else, once as many completions were taken as the queue has room for, until the first of them. */
+ * else, once as many completions were taken as there are operations, until the first of them. */
 static void note_emptied(struct plx_set *set, int done, uint64_t now_ns)
 {
 	if (plx_likely(done < CQ_BURST)) {
@@ -70,7 +70,7 @@ static void note_emptied(struct plx_set *set, int done, uint64_t now_ns)
 	if (!set->full_count)
 		set->full_since_ns = now_ns;
 	set->full_count += (uint32_t)done;
-	if (set->full_count < set->driver->cq_entries)
+	if (set->full_count < set->op_count)
 		return;
 	set->emptied_ns = set->full_since_ns;
 	set->full_count = 0;

@@ -211,6 +211,7 @@ struct plx_set {
 	const struct plx_fabric_driver *driver;
 	struct plx_fabric_fids fids;
 	uint32_t links, listeners, connecting;
+	uint32_t op_count;    /* of all its links: no more completions can wait */
 	uint32_t tx_inflight; /* of all its links */
 	uint32_t polls;
 	uint64_t last_work_ns;

@@ -120,6 +120,11 @@ static int open_endpoint(struct plx_link *link, struct fi_info *info)
 	return rc ? rc : fi_enable(link->ep);
 }
 
+static uint32_t op_count(const struct plx_link *link)
+{
+	return link->rx_buf_count + LINK_RX_CONTROL + LINK_TX_OPS + LINK_TX_CONTROL;
+}
+
 static void enlist(struct plx_link *link)
 {
 	struct plx_fabric_lcore *home = link->set->home;
@@ -129,7 +134,9 @@ static void enlist(struct plx_link *link)
 	if (link->next)
 		link->next->prev_next = &link->next;
 	home->links = link;
-	link->set->links++;
+	if (!link->set->links++) /* nothing can have come before */
+		link->set->emptied_ns = plx_loop_now_ns();
+	link->set->op_count += op_count(link);
 	link->set->connecting++;
 }
 
@@ -200,6 +207,7 @@ static void delist(struct plx_link *link)
 	if (link->next)
 		link->next->prev_next = link->prev_next;
 	link->set->links--;
+	link->set->op_count -= op_count(link);
 }
 
 /* Free a link whose endpoint is closed and whose operations have all come back. */

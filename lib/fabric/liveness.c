@@ -35,9 +35,6 @@ static_assert(PLX_DEAD_AFTER_MIN > 3, "who is alive is never suspect");
 /* Having been late counts for one to two of these. */
 #define LATE_WINDOW_NS (10 * PLX_NS_PER_S)
 
-/* An lcore that has not looked for so many times the silence is not waited for any more. */
-#define STUCK_AFTER 10
-
 /* Presences looked at, and links ended, in one turn. */
 #define LOOKS_MAX 32
 
@@ -160,10 +157,9 @@ static uint64_t host_ns(void)
 static void look_again(struct pulse *pulse, uint64_t earlier_ns)
 {
 	uint64_t now_ns = plx_now_ns();
-	uint64_t next_ns = now_ns + own_period_ns - host_ns() % own_period_ns;
 
-	pulse->on_time = next_ns <= earlier_ns;
-	pulse->due_ns = pulse->on_time ? next_ns : earlier_ns;
+	pulse->multiple_ns = now_ns + own_period_ns - host_ns() % own_period_ns;
+	pulse->due_ns = earlier_ns < pulse->multiple_ns ? earlier_ns : pulse->multiple_ns;
 	plx_timer_start(&pulse->timer,
 			pulse->due_ns > plx_loop_now_ns() ? pulse->due_ns - plx_loop_now_ns() : 0);
 }
@@ -172,22 +168,16 @@ void liveness_join(struct plx_link *link)
 {
 	struct pulse *pulse = &link->set->home->pulse;
 	uint64_t now_ns = plx_loop_now_ns();
-	struct presence *presence;
 
 	/* A link with oneself: whoever could ask whether this process is alive knows. */
 	if (!link->live.heartbeat_ms || link->live.incarnation == fabric_incarnation)
 		return;
-	if (peer_join(link) != 0) {
+	/* Its HELLO has just come, and ours has left. */
+	if (peer_join(link, now_ns) != 0) {
 		plx_log(&fabric_log, PLX_LOG_WARNING,
 			"link with %s: no memory to watch whether it is alive", link->peer);
 		return;
 	}
-	presence = link->presence;
-	/* Its HELLO has just come, and ours has left. Relaxed: as with each frame. */
-	atomic_store_explicit(&presence->heard_ns, now_ns, memory_order_relaxed);
-	presence->sent_ns = now_ns;
-	peer_raise(&presence->peer->heard_ns, now_ns);
-	peer_raise(&presence->peer->sent_ns, now_ns);
 	if (plx_timer_running(&pulse->timer))
 		return;
 	peer_raise(&pulse->looked_ns, now_ns);
@@ -210,36 +200,6 @@ void liveness_leave(struct plx_link *link)
 static uint64_t greater(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
-}
-
-/* What all lcores together know of a peer. */
-struct silence {
-	uint64_t now_ns, stuck_ns;
-	uint64_t heard_ns;  /* last */
-	uint64_t looked_ns; /* until then nothing more had come */
-	uint64_t margin_ns;
-	uint32_t stuck; /* an lcore that does not look; PLX_LCORE_NONE */
-};
-
-static void ask_lcore(const struct presence *presence, void *arg)
-{
-	const struct plx_fabric_lcore *home = presence->home;
-	struct silence *silence = arg;
-
-	/* V2 <- V1: what had come until then is seen below. */
-	uint64_t looked_ns = atomic_load_explicit(&home->pulse.looked_ns, memory_order_acquire);
-
-	silence->heard_ns = greater(
-		silence->heard_ns, atomic_load_explicit(&presence->heard_ns, memory_order_relaxed));
-	if (silence->now_ns > plx_time_add(looked_ns, silence->stuck_ns)) {
-		silence->stuck = home->id;
-		return;
-	}
-	if (looked_ns < silence->looked_ns)
-		silence->looked_ns = looked_ns;
-	silence->margin_ns = greater(
-		silence->margin_ns,
-		atomic_load_explicit(&home->pulse.late_ns, memory_order_relaxed));
 }
 
 static void tell_stuck(const struct presence *presence, uint32_t stuck)
@@ -282,31 +242,20 @@ static unsigned give_up(struct presence *presence, uint64_t silent_ns)
 static uint64_t judge(struct presence *presence, uint64_t now_ns)
 {
 	struct peer *peer = presence->peer;
-	struct silence silence = {
-		.now_ns = now_ns,
-		.stuck_ns = STUCK_AFTER * peer->dead_after_ns,
-		.looked_ns = now_ns,
-		.stuck = PLX_LCORE_NONE,
-	};
+	struct silence silence;
 
-	peer_ask(peer, ask_lcore, &silence);
+	peer_ask(peer, presence->home, now_ns, &silence);
 
 	uint64_t dead_ns = peer->dead_after_ns + silence.margin_ns;
 	uint64_t suspect_ns = peer->dead_after_ns / 2 + silence.margin_ns;
-	uint64_t silent_ns = silence.looked_ns > silence.heard_ns
-				   ? silence.looked_ns - silence.heard_ns
-				   : 0;
 
-	peer_raise(&peer->heard_ns, silence.heard_ns);
-	if (silent_ns >= suspect_ns)
-		set_suspect(presence, true, silent_ns);
-	if (silent_ns < dead_ns)
+	if (silence.ns >= suspect_ns)
+		set_suspect(presence, true, silence.ns);
+	if (silence.ns < dead_ns)
 		return greater(silence.heard_ns + (presence->suspect ? dead_ns : suspect_ns),
 			       now_ns + AGAIN_NS);
 	if (silence.stuck != PLX_LCORE_NONE)
 		tell_stuck(presence, silence.stuck);
-	/* Relaxed: the number is all. */
-	atomic_store_explicit(&peer->silent_ns, silent_ns, memory_order_relaxed);
 	return 0;
 }
 
@@ -413,6 +362,7 @@ static void begin_look(struct plx_fabric_lcore *home, uint64_t now_ns)
 	struct pulse *pulse = &home->pulse;
 
 	note_lateness(pulse, now_ns);
+	pulse->on_time = now_ns >= pulse->multiple_ns;
 	/* V1: the frames of these turns are seen by whoever sees this. */
 	atomic_store_explicit(&pulse->looked_ns, heard_all_until(home, now_ns),
 			      memory_order_release);

@@ -54,8 +54,9 @@ struct presence {
 /* Of one lcore: when it looks at its presences. */
 struct pulse {
 	struct plx_timer timer;
-	uint64_t due_ns; /* when it is to look next */
-	bool on_time;    /* that is a multiple of the period, and not for a doubt in between */
+	uint64_t due_ns;      /* when it is to look next */
+	uint64_t multiple_ns; /* of the period: the next one */
+	bool on_time;         /* this look is of a multiple, and not for a doubt in between */
 	struct presence *presences;
 	struct presence *looking;   /* inside a look that takes several turns: the next one */
 	uint64_t again_ns;          /* in it: when the first of those before is to be looked at */
@@ -78,13 +79,22 @@ void liveness_agree(struct plx_link *link, const struct frame_hello *hello);
 void liveness_join(struct plx_link *link);
 void liveness_leave(struct plx_link *link);
 
-/* peer.c: put the link into its group, and take it out. Return: 0; -ENOMEM. */
-int peer_join(struct plx_link *link);
+/* peer.c: put the link into its group, of which something was heard and said at now_ns, and take it
+ * out. Return: 0; -ENOMEM. */
+int peer_join(struct plx_link *link, uint64_t now_ns);
 void peer_leave(struct plx_link *link);
 
-/* Call fn for what each lcore knows of the peer. */
-void peer_ask(const struct peer *peer, void (*fn)(const struct presence *presence, void *arg),
-	      void *arg);
+/* What all lcores together know of a peer that says nothing. */
+struct silence {
+	uint64_t heard_ns; /* last */
+	uint64_t ns;       /* so long nothing had come, as far as all have looked */
+	uint64_t margin_ns;
+	uint32_t stuck; /* an lcore that does not look; PLX_LCORE_NONE */
+};
+
+/* Ask them, and give the verdict, if it is time: peer->silent_ns. */
+void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t now_ns,
+	      struct silence *silence_out);
 
 /* A later time; another lcore's that is lost now comes again with its next look. Relaxed: it stands
  * for itself. */

@@ -9,6 +9,9 @@
 
 #define BUCKETS 256
 
+/* Another lcore that has heard no further for so many times the silence is not waited for. */
+#define STUCK_AFTER 10
+
 static_assert(sizeof(struct presence) <= 2 * PLX_CACHE_LINE, "two lines: one is of each frame");
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -106,26 +109,61 @@ static void presence_drop(struct presence *presence)
 	free(presence);
 }
 
-static struct presence *presence_get(const struct liveness *key, struct plx_fabric_lcore *home)
+static struct presence *presence_get(const struct liveness *key, struct plx_fabric_lcore *home,
+				     uint64_t now_ns)
 {
 	struct peer *peer = peer_get(key);
 	struct presence *presence = peer ? presence_on(peer, home) : NULL;
 
 	if (peer && !presence)
 		presence = presence_add(peer, home);
+	if (presence) {
+		/* Relaxed: as with each frame. */
+		atomic_store_explicit(&presence->heard_ns, now_ns, memory_order_relaxed);
+		presence->sent_ns = now_ns;
+		peer_raise(&peer->heard_ns, now_ns);
+		peer_raise(&peer->sent_ns, now_ns);
+	}
 	if (peer)
 		peer_put(peer);
 	return presence;
 }
 
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Return: up to when that lcore has heard all there was; UINT64_MAX: it does not count. */
+static uint64_t ask_lcore(const struct presence *presence, const struct plx_fabric_lcore *asking,
+			  uint64_t now_ns, struct silence *silence)
+{
+	const struct plx_fabric_lcore *home = presence->home;
+
+	/* V2 <- V1: what had come until then is seen below. */
+	uint64_t looked_ns = atomic_load_explicit(&home->pulse.looked_ns, memory_order_acquire);
+
+	silence->heard_ns = greater(
+		silence->heard_ns, atomic_load_explicit(&presence->heard_ns, memory_order_relaxed));
+	if (home != asking &&
+	    now_ns > plx_time_add(looked_ns, STUCK_AFTER * presence->peer->dead_after_ns)) {
+		silence->stuck = home->id;
+		return UINT64_MAX;
+	}
+	silence->margin_ns = greater(
+		silence->margin_ns,
+		atomic_load_explicit(&home->pulse.late_ns, memory_order_relaxed));
+	return looked_ns;
+}
+
 /* -------------------------------------------------------------------------------------------- */
 
-int peer_join(struct plx_link *link)
+int peer_join(struct plx_link *link, uint64_t now_ns)
 {
 	struct presence *presence;
 
 	pthread_mutex_lock(&table_lock);
-	presence = presence_get(&link->live, link->set->home);
+	presence = presence_get(&link->live, link->set->home, now_ns);
 	pthread_mutex_unlock(&table_lock);
 	if (!presence)
 		return plx_fail(ENOMEM, "out of memory");
@@ -161,12 +199,25 @@ void peer_leave(struct plx_link *link)
 	pthread_mutex_unlock(&table_lock);
 }
 
-void peer_ask(const struct peer *peer, void (*fn)(const struct presence *presence, void *arg),
-	      void *arg)
+/* The lock: none joins a peer while it is given up. */
+void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t now_ns,
+	      struct silence *silence_out)
 {
+	struct silence silence = {.stuck = PLX_LCORE_NONE};
+	uint64_t looked_ns = now_ns;
+
 	pthread_mutex_lock(&table_lock);
 	for (const struct presence *presence = peer->presences; presence;
-	     presence = presence->next_of_peer)
-		fn(presence, arg);
+	     presence = presence->next_of_peer) {
+		uint64_t until_ns = ask_lcore(presence, asking, now_ns, &silence);
+
+		looked_ns = until_ns < looked_ns ? until_ns : looked_ns;
+	}
+	silence.ns = looked_ns > silence.heard_ns ? looked_ns - silence.heard_ns : 0;
+	peer_raise(&peer->heard_ns, silence.heard_ns);
+	/* Relaxed: the number is all. */
+	if (silence.ns >= peer->dead_after_ns + silence.margin_ns)
+		atomic_store_explicit(&peer->silent_ns, silence.ns, memory_order_relaxed);
 	pthread_mutex_unlock(&table_lock);
+	*silence_out = silence;
 }

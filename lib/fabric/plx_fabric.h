@@ -36,16 +36,16 @@ struct plx_fabric_conf {
 	 * peer, which plx_link_choice tells: shm where the peer is on this host and offers it, else
 	 * tcp. A listener listens on all of them at one address. */
 	const char *provider;
-	/** A peer process that this one has links with hears from it so often, or half as much
-	 * later, and the other way round: by heartbeats where there is nothing else to send, one
+	/** A peer process that this one has links with hears from it at least once in 1.5
+	 * times this, and the other way round: by heartbeats where there is nothing else to send, one
 	 * for each peer and path to it however many links there are. 10 ms to 1 h; 0: 100 ms;
 	 * UINT64_MAX: none. */
 	uint64_t heartbeat_ns;
 	/** Silence after which a peer is taken for dead, and its links end with PLX_LINK_SILENT: 4
 	 * heartbeats to 24 h; 0: 5 heartbeats. After half of it the peer is suspect. Both sides of
 	 * a link say what they want, and the longer time counts for both; where one wants no
-	 * heartbeats there are none. What this process itself was late by in the last seconds, as
-	 * it was stopped or a callback took long, is added. */
+	 * heartbeats there are none. The most that its lcores were late by in the last 10 to 20 s,
+	 * as the process was stopped or a callback took long, is added. */
 	uint64_t dead_after_ns;
 };
 
@@ -81,7 +81,7 @@ enum plx_link_reason {
 	PLX_LINK_UNREACHABLE, /**< no route, or no answer */
 	PLX_LINK_HELLO,       /**< the peer's first frame was missing, late, broken or too new */
 	PLX_LINK_PROTOCOL,    /**< the peer broke the protocol later */
-	PLX_LINK_PEER_DOWN,   /**< the peer went away without closing */
+	PLX_LINK_PEER_DOWN,   /**< the peer went away without closing, or gave this process up */
 	PLX_LINK_SILENT,      /**< nothing was heard of the peer's process for too long */
 	PLX_LINK_ABORTED,     /**< plx_link_abort, or the process is shutting down */
 	PLX_LINK_TIMEOUT,     /**< the peer did not answer plx_link_close in time */
@@ -191,7 +191,8 @@ void plx_link_set_user(struct plx_link *link, void *user);
 void *plx_link_user(const struct plx_link *link);
 bool plx_link_is_open(const struct plx_link *link);
 
-/** Whether the peer's process was not heard for half of the time after which it is given up.
+/** Whether the peer's process was not heard, by this link's path, for half of the time after which it is
+ * given up, as of the lcore's last look; false where there are no heartbeats.
  * Thread: owner. */
 bool plx_link_is_suspect(const struct plx_link *link);
 

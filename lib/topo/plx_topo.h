@@ -166,6 +166,18 @@ void plx_lcore_map_fini(struct plx_lcore_map *map);
  * -EMFILE and its like. */
 int plx_cpu_claim(unsigned cpu, int *claim_out, pid_t *holder_out);
 
+/** How much CPU time this process may have: of all control groups that it is in, the one that
+ * grants least. */
+struct plx_cpu_quota {
+	double cpus;      /**< CPU time in a period, as so many CPUs; 0: there is no quota */
+	double period_ms; /**< who has used it up stands still until the period is over */
+	char path[256];   /**< the file that says so, below root */
+};
+
+/** Read it. root: a directory that stands for "/" (of a container, of a test); NULL or "": "/"
+ * itself. What cannot be read is no quota. Thread: any. */
+void plx_cpu_quota(const char *root, struct plx_cpu_quota *quota_out);
+
 PLX_END_DECLS
 
 #endif

@@ -59,8 +59,8 @@ def slept($least): select(. and .sleeps_each >= $least);
 		("tcp", "shm" | (
 			most($rows; "balanced"; .; "none"; 0; "wakes_per_s"; "wakes/s with nobody there"; 2),
 			most($rows; "balanced"; .; "none"; 0; "cpu_percent"; "CPU % with nobody there"; 0.5),
-			most($rows; "balanced"; .; "peer"; 0; "wakes_per_s"; "wakes/s with a silent peer"; 25),
-			most($rows; "balanced"; .; "peer"; 0; "cpu_percent"; "CPU % with a silent peer"; 0.5),
+			most($rows; "balanced"; .; "peer"; 0; "wakes_per_s"; "wakes/s with an idle peer"; 25),
+			most($rows; "balanced"; .; "peer"; 0; "cpu_percent"; "CPU % with an idle peer"; 0.5),
 			over($rows; "balanced"; "event"; .; "silence"; 0; "first message after silence"; 1.2),
 			over($rows; "latency"; "poll"; .; "fixed"; 100000; "100 000/s"; 1.15),
 			over($rows; "balanced"; "event"; .; "poisson"; 1000; "1 000/s, Poisson"; 1.1),

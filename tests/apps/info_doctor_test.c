@@ -73,9 +73,9 @@ static void the_doctor_on_the_kernel(void **state)
 {
 	struct info *info = sound_host();
 
-	info->kernel.quota_cpus = 1.5;
-	info->kernel.period_ms = 100;
-	snprintf(info->kernel.quota_path, sizeof(info->kernel.quota_path),
+	info->kernel.quota.cpus = 1.5;
+	info->kernel.quota.period_ms = 100;
+	snprintf(info->kernel.quota.path, sizeof(info->kernel.quota.path),
 		 "/sys/fs/cgroup/a/cpu.max");
 	assert_only_finding(info, "cpu-quota", INFO_PROBLEM, "1.50 CPUs in every 100 ms",
 			    "tee /sys/fs/cgroup/a/cpu.max");

@@ -171,7 +171,7 @@ static void reads_steal_and_clock(void **state)
 	assert_string_equal(kernel.clocksource, "hpet");
 	assert_string_equal(kernel.clocksources, "hpet acpi_pm");
 	assert_true(kernel.clock.hz > 1e6);
-	assert_true(kernel.quota_cpus == 0);
+	assert_true(kernel.quota.cpus == 0);
 }
 
 static void finds_the_least_quota_of_nested_cgroups(void **state)
@@ -182,22 +182,22 @@ static void finds_the_least_quota_of_nested_cgroups(void **state)
 	put("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
 	put("/sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
 	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota_cpus == 0.5);
-	assert_true(kernel.period_ms == 100);
-	assert_string_equal(kernel.quota_path, "/sys/fs/cgroup/a/cpu.max");
+	assert_true(kernel.quota.cpus == 0.5);
+	assert_true(kernel.quota.period_ms == 100);
+	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/a/cpu.max");
 
 	put("/sys/fs/cgroup/a/cpu.max", "max 100000\n");
 	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota_cpus == 1.5);
+	assert_true(kernel.quota.cpus == 1.5);
 
 	put("/proc/self/cgroup", "3:cpu,cpuacct:/x\n1:name=systemd:/\n");
 	put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1\n");
 	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota_cpus == 0);
+	assert_true(kernel.quota.cpus == 0);
 	put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "20000\n");
 	put("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "10000\n");
 	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota_cpus == 2);
+	assert_true(kernel.quota.cpus == 2);
 }
 
 static void reads_rdma_devices(void **state)

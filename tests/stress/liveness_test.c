@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ static void be_the_peer(int out)
 				       .spread = PLX_SPREAD_ROUND_ROBIN};
 	struct plx_listener *listener;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where the test crashes */
 	fixture_start_beating(HEARTBEAT_NS, 0, true);
 	worker_start();
 	if (plx_link_listen("127.0.0.1:0", &attr, &listener) != 0)

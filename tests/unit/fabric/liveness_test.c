@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@ static void be_the_peer(int out)
 	struct plx_listen_attr attr = {.link = {.events = &events}};
 	struct plx_listener *listener;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where the test crashes */
 	fixture_start_beating(0, 0, false);
 	if (plx_link_listen("127.0.0.1:0", &attr, &listener) != 0)
 		_exit(1);
@@ -278,6 +280,11 @@ static int alone_without_heartbeats(void **state)
 	return with_listener(UINT64_MAX, false);
 }
 
+static int alone_and_quick(void **state)
+{
+	return with_listener(10 * PLX_NS_PER_MS, false);
+}
+
 static int two_alone(void **state)
 {
 	fixture_start_beating(0, 0, true);
@@ -512,6 +519,39 @@ static void who_was_stopped_itself_kills_nobody(void **state)
 	rogue_close(rogue);
 }
 
+/* Both were, for longer than an lcore is waited for: as where the host of both is suspended. Right
+ * after it nothing is heard, and the sets, cold by then, are not all looked into. */
+static void however_long_it_was(void **state)
+{
+	struct rogue *rogue = open_rogue_like(hello_with(10, QUICK_MS));
+
+	beat_ms(rogue, 100);
+	usleep(12 * QUICK_MS * 1000);
+	for (unsigned i = 0; i < 100; i++)
+		plx_loop_turn();
+	assert_int_equal(server.closed, 0);
+	beat_ms(rogue, 200);
+	assert_int_equal(server.closed, 0);
+	rogue_close(rogue);
+}
+
+/* A link over a provider that this lcore had no other of, in a turn that takes long: the set knows
+ * nothing yet, and the others what they knew. */
+static void a_new_set_kills_nobody(void **state)
+{
+	struct rogue *rogue = open_rogue_like(hello_with(10, QUICK_MS));
+	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "shm"};
+
+	beat_ms(rogue, 100);
+	beat(rogue);
+	usleep(2 * QUICK_MS * 1000);
+	plx_link_connect("127.0.0.1:1", &attr, &client.link);
+	for (unsigned i = 0; i < 100; i++)
+		plx_loop_turn();
+	assert_int_equal(server.closed, 0);
+	rogue_close(rogue);
+}
+
 /* Two lcores --------------------------------------------------------------------------------- */
 
 static void listen_there(void *arg)
@@ -693,6 +733,8 @@ int main(void)
 		ALONE(nor_for_one_that_agreed_on_other_times),
 		ALONE(nor_for_another_path),
 		ALONE(who_was_stopped_itself_kills_nobody),
+		cmocka_unit_test_setup_teardown(however_long_it_was, alone_and_quick, all_down),
+		cmocka_unit_test_setup_teardown(a_new_set_kills_nobody, alone_and_quick, all_down),
 		cmocka_unit_test_setup_teardown(another_lcore_that_stands_still_may_have_heard_it,
 						two_alone, all_down),
 		cmocka_unit_test_setup_teardown(but_is_not_waited_for_for_ever, two_quick,

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The CPU quota of this process' control group: version 2 (Documentation/admin-guide/cgroup-v2.rst,
+ * cpu.max) and version 1 (Documentation/scheduler/sched-bwc.rst). */
+#include "topo_priv.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first bytes of a file below root. Return: whether there are any. */
+static bool read_file(const char *root, const char *path, char *out, size_t size)
+{
+	char whole[PATH_MAX];
+	FILE *file;
+	size_t used;
+
+	out[0] = '\0';
+	if ((size_t)snprintf(whole, sizeof(whole), "%s%s", root, path) >= sizeof(whole))
+		return false;
+	file = fopen(whole, "re");
+	if (!file)
+		return false;
+	used = fread(out, 1, size - 1, file);
+	out[used] = '\0';
+	fclose(file);
+	return used > 0;
+}
+
+/* The least one counts. */
+static void take(struct plx_cpu_quota *least, double quota_us, double period_us, const char *path)
+{
+	if (!(quota_us > 0) || !(period_us > 0))
+		return;
+	if (least->cpus > 0 && least->cpus <= quota_us / period_us)
+		return;
+	least->cpus = quota_us / period_us;
+	least->period_ms = period_us / 1000;
+	snprintf(least->path, sizeof(least->path), "%s", path);
+}
+
+/* "max 100000" or "50000 100000", at every level up to the root. group is cut shorter. */
+static void read_v2(const char *root, char *group, struct plx_cpu_quota *least)
+{
+	char text[64], path[sizeof(least->path)], *slash;
+
+	for (;;) {
+		double quota, period;
+
+		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group);
+		if (read_file(root, path, text, sizeof(text)) &&
+		    sscanf(text, "%lf %lf", &quota, &period) == 2)
+			take(least, quota, period, path);
+		slash = strrchr(group, '/');
+		if (!slash)
+			return;
+		*slash = '\0';
+	}
+}
+
+/* A quota of -1 is none. */
+static void read_v1(const char *root, const char *group, struct plx_cpu_quota *least)
+{
+	char text[64], path[sizeof(least->path)];
+	double quota, period = 100000; /* the kernel's default */
+
+	if (strcmp(group, "/") == 0)
+		group = "";
+	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", group);
+	if (read_file(root, path, text, sizeof(text)))
+		period = strtod(text, NULL);
+	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
+	if (!read_file(root, path, text, sizeof(text)))
+		return;
+	quota = strtod(text, NULL);
+	take(least, quota, period, path);
+}
+
+/* Lines of /proc/self/cgroup: "0::/path" (v2) or "N:cpu,cpuacct:/path" (v1). */
+void plx_cpu_quota(const char *root, struct plx_cpu_quota *quota_out)
+{
+	char text[4096], *save = NULL;
+
+	*quota_out = (struct plx_cpu_quota){0};
+	root = root ? root : "";
+	read_file(root, "/proc/self/cgroup", text, sizeof(text));
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *controllers = strchr(line, ':');
+		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+
+		if (!group)
+			continue;
+		*group++ = '\0';
+		if (controllers[1] == '\0')
+			read_v2(root, group, quota_out);
+		else if (strcmp(controllers, ":cpu") == 0 || strncmp(controllers, ":cpu,", 5) == 0)
+			read_v1(root, group, quota_out);
+	}
+}

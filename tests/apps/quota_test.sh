@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A CPU quota that is less than the lcores is told at the start. Needs a control group of its own: 77,
+# skipped, where none can be made.
+#
+#     quota_test.sh PLX-ECHO
+set -u
+echo_program=$1
+group=
+
+fail()
+{
+	echo "quota_test.sh: $*" >&2
+	exit 1
+}
+
+# Version 1, then version 2. One CPU.
+make_group()
+{
+	local base
+
+	for base in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
+		group=$base/plx-test-$$
+		mkdir "$group" 2>/dev/null || continue
+		if { echo 100000 >"$group/cpu.cfs_quota_us"; } 2>/dev/null ||
+			{ echo '100000 100000' >"$group/cpu.max"; } 2>/dev/null; then
+			return 0
+		fi
+		rmdir "$group"
+	done
+	return 1
+}
+
+make_group || exit 77
+trap 'rmdir "$group"' EXIT
+
+# in_group ARGS: what plx-echo says there.
+in_group()
+{
+	(
+		echo $BASHPID >"$group/cgroup.procs" || exit
+		exec "$echo_program" "$@" --dry-run --listen 127.0.0.1:0 2>&1
+	)
+}
+
+said=$(in_group -l '0@0,1@0')
+[[ $said == *"grants 1.00 CPUs in every 100 ms, which is less than 2 lcores that poll;"* ]] ||
+	fail "not told of the quota: $said"
+said=$(in_group -l '0@0')
+[[ $said != *grants* ]] || fail "told of a quota that is enough: $said"
+said=$("$echo_program" -l '0@0,1@0' --dry-run --listen 127.0.0.1:0 2>&1)
+[[ $said != *grants* ]] || echo "note: this process has a quota of its own: $said"
