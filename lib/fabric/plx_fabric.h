@@ -37,8 +37,8 @@ struct plx_fabric_conf {
 	 * tcp. A listener listens on all of them at one address. */
 	const char *provider;
 	/** A peer process that this one has links with hears from it at least once in 1.5
-	 * times this, and the other way round: by heartbeats where there is nothing else to send, one
-	 * for each peer and path to it however many links there are. 10 ms to 1 h; 0: 100 ms;
+	 * times this, and the other way round: by heartbeats where there is nothing else to send,
+	 * one for each peer and path to it however many links there are. 10 ms to 1 h; 0: 100 ms;
 	 * UINT64_MAX: none. */
 	uint64_t heartbeat_ns;
 	/** Silence after which a peer is taken for dead, and its links end with PLX_LINK_SILENT: 4
@@ -191,9 +191,9 @@ void plx_link_set_user(struct plx_link *link, void *user);
 void *plx_link_user(const struct plx_link *link);
 bool plx_link_is_open(const struct plx_link *link);
 
-/** Whether the peer's process was not heard, by this link's path, for half of the time after which it is
- * given up, as of the lcore's last look; false where there are no heartbeats.
- * Thread: owner. */
+/** Whether the peer's process was not heard, by this link's path, for half of the time after which
+ * it is given up, as of the lcore's last look; false where there are no heartbeats. Thread: owner.
+ */
 bool plx_link_is_suspect(const struct plx_link *link);
 
 /** The peer's address, "192.0.2.1:7000"; valid as long as the link. */
