@@ -180,7 +180,7 @@ void liveness_join(struct plx_link *link)
 	}
 	if (plx_timer_running(&pulse->timer))
 		return;
-	peer_raise(&pulse->looked_ns, now_ns);
+	time_raise(&pulse->looked_ns, now_ns);
 	look_again(pulse, UINT64_MAX);
 }
 
@@ -196,11 +196,6 @@ void liveness_leave(struct plx_link *link)
 }
 
 /* Hearing ---------------------------------------------------------------------------------- */
-
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 static void tell_stuck(const struct presence *presence, uint32_t stuck)
 {
@@ -266,7 +261,7 @@ static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
 	uint64_t own_ns = atomic_load_explicit(&presence->heard_ns, memory_order_relaxed);
 	uint64_t suspect_ns = peer->dead_after_ns / 2, heard_ns;
 
-	peer_raise(&peer->heard_ns, own_ns);
+	time_raise(&peer->heard_ns, own_ns);
 	heard_ns = greater(own_ns, atomic_load_explicit(&peer->heard_ns, memory_order_relaxed));
 	if (now_ns >= heard_ns + suspect_ns)
 		return judge(presence, now_ns);
@@ -304,7 +299,7 @@ static uint64_t beat(struct presence *presence, uint64_t now_ns)
 	uint64_t fresh_ns = peer->period_ns - own_period_ns / 2;
 
 	if (presence->sent_ns > sent_ns) {
-		peer_raise(&peer->sent_ns, presence->sent_ns);
+		time_raise(&peer->sent_ns, presence->sent_ns);
 		sent_ns = presence->sent_ns;
 	}
 	if (now_ns < sent_ns + fresh_ns)

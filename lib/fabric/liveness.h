@@ -96,9 +96,14 @@ struct silence {
 void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t now_ns,
 	      struct silence *silence_out);
 
+static inline uint64_t greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* A later time; another lcore's that is lost now comes again with its next look. Relaxed: it stands
  * for itself. */
-static inline void peer_raise(_Atomic uint64_t *time, uint64_t time_ns)
+static inline void time_raise(_Atomic uint64_t *time, uint64_t time_ns)
 {
 	if (atomic_load_explicit(time, memory_order_relaxed) < time_ns)
 		atomic_store_explicit(time, time_ns, memory_order_relaxed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The peer processes that this one has links with, by incarnation and path, and which lcores have
- * such links. Links open and close under a lock; what is asked and told with each frame, and ten
- * times a second, needs none. */
+/* The peer processes that this one has links with, by incarnation, path and the times that were
+ * agreed on, and which lcores have such links. Links open and close under a lock; what is asked and
+ * told with each frame, and ten times a second, needs none. */
 #include "fabric_priv.h"
 
 #include <assert.h>
@@ -121,17 +121,12 @@ static struct presence *presence_get(const struct liveness *key, struct plx_fabr
 		/* Relaxed: as with each frame. */
 		atomic_store_explicit(&presence->heard_ns, now_ns, memory_order_relaxed);
 		presence->sent_ns = now_ns;
-		peer_raise(&peer->heard_ns, now_ns);
-		peer_raise(&peer->sent_ns, now_ns);
+		time_raise(&peer->heard_ns, now_ns);
+		time_raise(&peer->sent_ns, now_ns);
 	}
 	if (peer)
 		peer_put(peer);
 	return presence;
-}
-
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* Return: up to when that lcore has heard all there was; UINT64_MAX: it does not count. */
@@ -190,10 +185,10 @@ void peer_leave(struct plx_link *link)
 	if (presence->links)
 		return;
 	pthread_mutex_lock(&table_lock);
-	/* What it knew the others know now. Relaxed: see peer_raise. */
-	peer_raise(&peer->heard_ns,
+	/* What it knew the others know now. Relaxed: see time_raise. */
+	time_raise(&peer->heard_ns,
 		   atomic_load_explicit(&presence->heard_ns, memory_order_relaxed));
-	peer_raise(&peer->sent_ns, presence->sent_ns);
+	time_raise(&peer->sent_ns, presence->sent_ns);
 	presence_drop(presence);
 	peer_put(peer);
 	pthread_mutex_unlock(&table_lock);
@@ -214,7 +209,7 @@ void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t
 		looked_ns = until_ns < looked_ns ? until_ns : looked_ns;
 	}
 	silence.ns = looked_ns > silence.heard_ns ? looked_ns - silence.heard_ns : 0;
-	peer_raise(&peer->heard_ns, silence.heard_ns);
+	time_raise(&peer->heard_ns, silence.heard_ns);
 	/* Relaxed: the number is all. */
 	if (silence.ns >= peer->dead_after_ns + silence.margin_ns)
 		atomic_store_explicit(&peer->silent_ns, silence.ns, memory_order_relaxed);

@@ -50,7 +50,8 @@ static void found_crowded(struct loop *loop, double share)
 	watch->told = true;
 	plx_log(&log_idle, PLX_LOG_WARNING,
 		"lcore %u has CPU %u for only %.0f %% of the time that it is awake: another thread "
-		"runs there, or a CPU quota ends; %s. Give it a CPU of its own with -l",
+		"runs there, a CPU quota ends, or a hypervisor takes it; %s. Give it a CPU of "
+		"its own with -l",
 		plx_lcore_id(), plx_lcore_cpu(plx_lcore_id()), share * 100,
 		loop->idle.conf.mode == PLX_IDLE_POLL ? "it polls on, as --idle poll says"
 						      : "from now on it sleeps early");

@@ -139,25 +139,29 @@ static void stopped_server_ends_well_and_its_client_is_told(void **state)
 	}
 }
 
-/* The server, when it goes on, is told by the transport that the client has left. */
+/* A client gives up a server that is stopped, within so long, and says why; the server, when it
+ * goes on, serves the next one. */
+static void expect_given_up(const char *command, const char *provider, uint64_t min_ms,
+			    uint64_t max_ms, const char *why)
+{
+	struct server server = serve(command, provider, "--listen 127.0.0.1:0");
+	struct process *client = launch_running(&server, provider, "--duration 60s");
+	uint64_t frozen_ms = now_ms();
+
+	process_signal(server.process, SIGSTOP);
+	expect_status(client, 1);
+	assert_in_range(now_ms() - frozen_ms, min_ms, max_ms);
+	expect_err(client, why);
+	process_signal(server.process, SIGCONT);
+	expect_out(server.process, " gone: ");
+	ping(&server, provider, "--count 20 --warmup 0 --verify");
+	end_server(&server);
+}
+
 static void frozen_server_is_found_dead(void **state)
 {
 	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve_echo(*provider);
-		struct process *client = launch_running(&server, *provider, "--duration 60s");
-		uint64_t frozen_ms = now_ms();
-
-		process_signal(server.process, SIGSTOP);
-		expect_status(client, 1);
-		assert_in_range(now_ms() - frozen_ms, 400, 3000);
-		expect_err(client, "plx-ping: 127.0.0.1:");
-		expect_err(client, " has said nothing for ");
-		process_signal(server.process, SIGCONT);
-		expect_out(server.process, " gone: 127.0.0.1:");
-		ping(&server, *provider, "--count 20 --warmup 0 --verify");
-		end_server(&server);
-	}
+	expect_given_up("apps/plx-echo", *provider, 400, 3000, " has said nothing for ");
 }
 
 /* The server says how much patience is wanted with it. */
@@ -183,20 +187,8 @@ static void server_that_does_not_answer_is_given_up(void **state)
 		skip();
 	}
 	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve("apps/plx-echo --heartbeat off", *provider,
-					     "--listen 127.0.0.1:0");
-		struct process *client = launch_running(&server, *provider, "--duration 60s");
-		uint64_t frozen_ms = now_ms();
-
-		process_signal(server.process, SIGSTOP);
-		expect_status(client, 1);
-		assert_in_range(now_ms() - frozen_ms, 8000, 14000);
-		expect_err(client, "plx-ping: the peer has not answered for 10 s\n");
-		process_signal(server.process, SIGCONT);
-		ping(&server, *provider, "--count 20 --warmup 0 --verify");
-		end_server(&server);
-	}
+	expect_given_up("apps/plx-echo --heartbeat off", *provider, 8000, 14000,
+			"plx-ping: the peer has not answered for 10 s\n");
 }
 
 /* What was measured so far is not thrown away. */
