@@ -6,10 +6,10 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define QUIET_MS       3000
-#define CPU_MS_MAX     60 /* in that time; an lcore that polls takes all of it */
-#define WAKES_MAX      40 /* with nobody there */
-#define PEER_WAKES_MAX 75 /* an idle peer says ten times a second that it lives */
+#define QUIET_MS       2000
+#define CPU_MS_MAX     40 /* in that time; an lcore that polls takes all of it */
+#define WAKES_MAX      27 /* with nobody there */
+#define PEER_WAKES_MAX 50 /* an idle peer says ten times a second that it lives */
 #define STOPPED_MS     700
 
 /* Of a process: CPU time of all threads, and how often they went to sleep. */
@@ -66,7 +66,7 @@ static void a_server_with_nothing_to_do_sleeps(void **state)
 		nap_ms(500); /* it begins with some sleeps, to know what they cost */
 		expect_quiet(server.process, WAKES_MAX);
 		/* Long gaps, from which it learns to go to sleep at once. */
-		ping(&server, *provider, "--rate 100 --count 100");
+		ping(&server, *provider, "--rate 100 --count 100 --warmup 0");
 		peer = launch("apps/plx-ping -l 0@%u --huge none --idle poll --provider %s -- "
 			      "--connect %s --interval 60s --count 1 --warmup 1",
 			      client_cpu, *provider, server.address);
