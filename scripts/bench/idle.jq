@@ -66,8 +66,8 @@ def slept($least): select(. and .sleeps_each >= $least);
 			over($rows; "balanced"; "event"; .; "poisson"; 1000; "1 000/s, Poisson"; 1.1),
 			most($rows; "balanced"; .; "poisson"; 1000; "cpu_percent"; "CPU % at 1 000/s, Poisson"; 10),
 			over($rows; "balanced"; "poll"; .; "burst"; 1000; "bursts of 100"; 1.15))),
-		((row_of($rows; "raw-fi-event"; "fi:tcp"; "closed"; 0) | slept(0.8)) as $raw
-			| (row_of($rows; "event-closed"; "fi:tcp"; "closed"; 0) | slept(0.5)) as $own
+		((row_of($rows; "raw-fi-event"; "fi:tcp"; "closed"; 0) | slept(0.9)) as $raw
+			| (row_of($rows; "event-closed"; "fi:tcp"; "closed"; 0) | slept(0.9)) as $own
 			| bar("idle, fi:tcp, event over raw-fi-event, p50"; $own.p50_ns / $raw.p50_ns; 1.15; false))],
 	every_run: $every
 }

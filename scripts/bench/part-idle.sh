@@ -37,12 +37,21 @@ idle_begin()
 
 # Measuring ------------------------------------------------------------------------------------
 
-# idle_usage PID: CPU time in ns, and how often it went to sleep, so far.
+# idle_usage PID: sets usage_ns, its CPU time so far, and usage_sleeps, how often it went to sleep. Forks
+# nothing: it is asked while the CPUs are measured.
 idle_usage()
 {
-	cat "/proc/$1"/task/*/schedstat "/proc/$1"/task/*/status 2>/dev/null |
-		awk 'NF == 3 && $1 ~ /^[0-9]+$/ { ns += $1 } /^voluntary/ { sleeps += $2 }
-			END { printf "%.0f %d\n", ns, sleeps }'
+	local task words ns=0 sleeps=0
+
+	for task in "/proc/$1/task"/*; do
+		read -r -a words <"$task/schedstat" || return
+		((ns += words[0]))
+		while read -r -a words; do
+			[[ ${words[0]} != voluntary_ctxt_switches: ]] || ((sleeps += words[1]))
+		done <"$task/status" || return
+	done 2>/dev/null
+	((sleeps)) || return # it has ended
+	usage_ns=$ns usage_sleeps=$sleeps
 }
 
 # The process below the `timeout` that run_server has started.
@@ -54,22 +63,26 @@ idle_server_pid()
 	echo "$pid"
 }
 
-# idle_watch PID: sets cpu_percent and wakes_per_s of what comes until idle_watched.
+# idle_watch PID: sets cpu_ns and wakes, of watched_us, of what comes until idle_watched.
 idle_watch()
 {
-	watched=$1 watch_begin=$(date +%s%N)
-	read -r watch_ns watch_sleeps < <(idle_usage "$1")
+	watched=$1 watch_begin=${EPOCHREALTIME/[.,]/}
+	idle_usage "$1" || return
+	watch_ns=$usage_ns watch_sleeps=$usage_sleeps
 }
 
+# What was seen last of a process that has ended stands.
 idle_watched()
 {
-	local ns sleeps end
+	local end=${EPOCHREALTIME/[.,]/}
 
-	end=$(date +%s%N)
-	read -r ns sleeps < <(idle_usage "$watched")
-	cpu_percent=$(jq -n "($ns - $watch_ns) * 100 / ($end - $watch_begin)")
-	wakes_per_s=$(jq -n "($sleeps - $watch_sleeps) * 1e9 / ($end - $watch_begin)")
+	idle_usage "$watched" || return 0
+	cpu_ns=$((usage_ns - watch_ns)) wakes=$((usage_sleeps - watch_sleeps))
+	watched_us=$((end - watch_begin))
 }
+
+# Of what was watched, for a row.
+idle_rates='cpu_percent: ($cpu_ns / 10 / $watched_us), wakes_per_s: ($wakes * 1e6 / $watched_us)'
 
 # Seconds that a load is watched for: sleeps of a second are to be seen.
 idle_quiet_seconds()
@@ -148,7 +161,7 @@ idle_load()
 idle_measure()
 {
 	local load=$1 policy=$2 provider=$3 round=$4 dir=$out/runs/idle-$1-$2-$3-$4 address status=1
-	local cpu_percent=null wakes_per_s=null command median=null tries
+	local cpu_ns=0 wakes=0 watched_us=1 command median=null tries
 
 	mkdir -p "$dir"
 	# 3: the host held the client up, so that it did not keep its rate. After three tries that is what
@@ -172,10 +185,11 @@ idle_measure()
 	[[ -s $dir/client.json ]] || echo '{}' >"$dir/client.json"
 	[[ $load != silence ]] || median=$(idle_median "$dir/client.csv")
 	jq -c --argjson median "$median" --argjson doubted $((status == 3)) --arg policy "$policy" --arg provider "$provider" --arg load "$load" \
-		--argjson round "$round" --argjson cpu "$cpu_percent" --argjson wakes "$wakes_per_s" \
+		--argjson round "$round" --argjson cpu_ns "$cpu_ns" --argjson wakes "$wakes" \
+		--argjson watched_us "$watched_us" \
 		'{policy: $policy, provider: $provider, arrival: ($load | split("-")[0]),
-		rate: ($load | split("-")[1] // "0" | tonumber), round: $round, cpu_percent: $cpu,
-		wakes_per_s: $wakes, p50_ns: (.p50_ns // $median), p99_ns, count,
+		rate: ($load | split("-")[1] // "0" | tonumber), round: $round, '"$idle_rates"',
+		p50_ns: (.p50_ns // $median), p99_ns, count,
 		doubted: ($doubted == 1)}' "$dir/client.json" >>"$out/runs/idle.ndjson"
 	tail -n 1 "$out/runs/idle.ndjson" | jq -r '"    \(.cpu_percent * 100 | round / 100) % of a CPU, " +
 		"\(.wakes_per_s | round) wakes/s, p50 \((.p50_ns // 0) / 10 | round / 100) us"'
@@ -186,14 +200,14 @@ idle_measure()
 idle_measure_event()
 {
 	local who=$1 round=$2 dir=$out/runs/idle-event-$1-$2 address status=1 command
-	local cpu_percent=null wakes_per_s=null ends
+	local cpu_ns=0 wakes=0 watched_us=1 warmup=100 ends
 
 	mkdir -p "$dir"
 	for ends in server client; do
 		local cpu=$cpu_server own=(--listen 127.0.0.1:0)
 
 		[[ $ends == server ]] || cpu=$cpu_client own=(--connect "${address-}"
-			--duration "$idle_seconds" --warmup 100 --out "$dir" --name client)
+			--duration "$idle_seconds" --warmup "$warmup" --out "$dir" --name client)
 		if [[ $who == raw-fi-event ]]; then
 			command=("${program[raw-fi]}" "${own[@]}" --provider tcp --cq fd --idle event --cpu "$cpu")
 		else
@@ -208,8 +222,8 @@ idle_measure_event()
 		children+=($!)
 		local client=$!
 		while kill -0 "$client" 2>/dev/null; do
-			idle_watched
-			sleep 0.05
+			idle_watched # the server ends with its client: the last look is what counts
+			sleep 0.02
 		done
 		wait "$client"
 		status=$?
@@ -220,11 +234,11 @@ idle_measure_event()
 		say "    FAILED: ${failures[-1]}"
 		return
 	fi
-	jq -c --arg policy "$who" --argjson round "$round" --argjson cpu "$cpu_percent" \
-		--argjson wakes "$wakes_per_s" \
+	jq -c --arg policy "$who" --argjson round "$round" --argjson cpu_ns "$cpu_ns" \
+		--argjson wakes "$wakes" --argjson watched_us "$watched_us" --argjson warmup "$warmup" \
 		'{policy: $policy, provider: "fi:tcp", arrival: "closed", rate: 0, round: $round,
-		cpu_percent: $cpu, wakes_per_s: $wakes, p50_ns, p99_ns, count,
-		sleeps_each: ($wakes * .elapsed_ns / 1e9 / .count)}' "$dir/client.json" >>"$out/runs/idle.ndjson"
+		'"$idle_rates"', p50_ns, p99_ns, count,
+		sleeps_each: ($wakes / (.count + $warmup))}' "$dir/client.json" >>"$out/runs/idle.ndjson"
 	tail -n 1 "$out/runs/idle.ndjson" | jq -r '"    p50 \(.p50_ns / 10 | round / 100) us, " +
 		"\(.sleeps_each * 100 | round / 100) sleeps a message"'
 }

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Links where the clocks that the kernel keeps jump by hours, to and fro, as when somebody sets the
+ * time. What matters is measured by the counter, which does not. */
+#include "fixture.h"
+#include "rogue.h"
+
+#include <stdatomic.h>
+
+#define PERIOD_MS 100
+#define DEAD_MS   500
+#define LATE_MS   1500
+#define HOUR_NS   (3600 * (int64_t)PLX_NS_PER_S)
+
+static _Atomic int64_t jumped_ns;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	int rc = __real_clock_gettime(clock, time);
+
+	if (clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME) {
+		int64_t ns = time->tv_sec * (int64_t)PLX_NS_PER_S + time->tv_nsec + jumped_ns;
+
+		time->tv_sec = ns / (int64_t)PLX_NS_PER_S;
+		time->tv_nsec = ns % (int64_t)PLX_NS_PER_S;
+	}
+	return rc;
+}
+
+static struct plx_listener *listener;
+
+static int up(void **state)
+{
+	struct timespec before, after;
+
+	fixture_start_beating(0, 0, false);
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	/* Else this proves nothing. */
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	jumped_ns = HOUR_NS;
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	assert_true((after.tv_sec - before.tv_sec) * (int64_t)PLX_NS_PER_S >= HOUR_NS);
+	return 0;
+}
+
+static int down(void **state)
+{
+	fixture_stop();
+	jumped_ns = 0;
+	return 0;
+}
+
+static struct rogue *open_rogue(void)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener), "tcp");
+	struct frame_hello hello = rogue_good_hello();
+
+	hello.heartbeat_ms = PERIOD_MS;
+	hello.dead_after_ms = DEAD_MS;
+	rogue_send_hello_like(rogue, &hello);
+	assert_true(pump_until(&server.opened, 1, 2000));
+	return rogue;
+}
+
+/* Not by whole periods, so that the multiples lie elsewhere each time. */
+static void jump(unsigned i)
+{
+	jumped_ns = i % 2 ? 0 : (int64_t)(i + 1) * (HOUR_NS + 37 * (int64_t)PLX_NS_PER_MS);
+}
+
+static void neither_side_is_silent(void **state)
+{
+	struct rogue *rogue = open_rogue();
+	struct plx_link_stats stats;
+
+	for (unsigned i = 0; i < 3 * DEAD_MS / 50; i++) {
+		jump(i);
+		rogue_send_frame(rogue, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8, 8 * 4080});
+		pump_ms(50);
+		assert_int_equal(server.closed, 0);
+		assert_false(plx_link_is_suspect(server.link));
+	}
+	plx_link_stats(server.link, &stats);
+	assert_in_range(stats.heartbeats_sent, 3 * DEAD_MS / PERIOD_MS / 3, 3 * DEAD_MS / 50);
+	rogue_close(rogue);
+}
+
+static void who_is_silent_is_found_dead(void **state)
+{
+	struct rogue *rogue = open_rogue();
+	uint64_t begin_ns = plx_now_ns();
+
+	for (unsigned i = 0; i < (DEAD_MS + LATE_MS) / 20 && !server.closed; i++) {
+		jump(i);
+		pump_ms(20);
+	}
+	assert_int_equal(server.closed, 1);
+	assert_int_equal(server.reason, PLX_LINK_SILENT);
+	assert_true(plx_now_ns() - begin_ns > (DEAD_MS - PERIOD_MS) * PLX_NS_PER_MS);
+	rogue_close(rogue);
+}
+
+#define TICKS   10
+#define TICK_MS 20
+
+static void tick(struct plx_timer *timer, void *arg)
+{
+	unsigned *ticks = arg;
+
+	jump(*ticks);
+	if (++*ticks == TICKS)
+		plx_loop_quit();
+}
+
+static void sleeps_end_in_time(void **state)
+{
+	struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT};
+	struct rogue *rogue = open_rogue();
+	struct plx_timer timer;
+	unsigned ticks = 0;
+	uint64_t begin_ns = plx_now_ns();
+
+	assert_int_equal(plx_idle_set(plx_lcore_id(), &event), 0);
+	plx_timer_init(&timer, tick, &ticks);
+	assert_int_equal(plx_timer_start_periodic(&timer, TICK_MS * PLX_NS_PER_MS), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(ticks, TICKS);
+	assert_in_range((plx_now_ns() - begin_ns) / PLX_NS_PER_MS, TICKS * TICK_MS - 1,
+			TICKS * TICK_MS + LATE_MS);
+	assert_int_equal(server.closed, 0);
+	plx_timer_stop(&timer);
+	rogue_close(rogue);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+	const struct CMUnitTest tests[] = {
+		TEST(neither_side_is_silent),
+		TEST(who_is_silent_is_found_dead),
+		TEST(sleeps_end_in_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
