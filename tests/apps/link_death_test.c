@@ -140,12 +140,12 @@ static void stopped_server_ends_well_and_its_client_is_told(void **state)
 }
 
 /* A client gives up a server that is stopped, within so long, and says why; the server, when it
- * goes on, serves the next one. */
+ * goes on, finds messages, and that the client has gone, and serves the next one. */
 static void expect_given_up(const char *command, const char *provider, uint64_t min_ms,
 			    uint64_t max_ms, const char *why)
 {
 	struct server server = serve(command, provider, "--listen 127.0.0.1:0");
-	struct process *client = launch_running(&server, provider, "--duration 60s");
+	struct process *client = launch_running(&server, provider, "--duration 60s --rate 2000");
 	uint64_t frozen_ms = now_ms();
 
 	process_signal(server.process, SIGSTOP);
@@ -153,7 +153,7 @@ static void expect_given_up(const char *command, const char *provider, uint64_t 
 	assert_in_range(now_ms() - frozen_ms, min_ms, max_ms);
 	expect_err(client, why);
 	process_signal(server.process, SIGCONT);
-	expect_out(server.process, " gone: ");
+	expect_out(server.process, " went away ");
 	ping(&server, provider, "--count 20 --warmup 0 --verify");
 	end_server(&server);
 }
