@@ -19,7 +19,7 @@ enum plx_app_kind {
 	PLX_APP_STRING,   /**< const char ** */
 	PLX_APP_UINT,     /**< uint64_t *, decimal, min to max */
 	PLX_APP_SIZE,     /**< uint64_t *, bytes: 64, 4K, 1M, 2G; min to max */
-	PLX_APP_DURATION, /**< uint64_t *, nanoseconds: 10 (seconds), 1.5s, 500ms, 20us, 100ns */
+	PLX_APP_DURATION, /**< uint64_t *, nanoseconds: 10 (seconds), 1.5s, 500ms, 20us, 1h */
 	PLX_APP_CHOICE,   /**< unsigned *, index of one of `choices` */
 };
 

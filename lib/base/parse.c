@@ -32,6 +32,9 @@ static const struct unit size_units[] = {
 	{"", 1},
 };
 static const struct unit time_units[] = {
+	{"d", 86400 * PLX_NS_PER_S},
+	{"h", 3600 * PLX_NS_PER_S},
+	{"min", 60 * PLX_NS_PER_S},
 	{"s", PLX_NS_PER_S},
 	{"ms", PLX_NS_PER_MS},
 	{"us", PLX_NS_PER_US},
@@ -47,9 +50,12 @@ static const struct notation size_notation = {
 	1,          false,
 };
 static const struct notation time_notation = {
-	"a duration", "seconds or a unit behind the number: 10, 1.5s, 500ms, 20us, 100ns",
-	time_units,   PLX_ARRAY_LEN(time_units),
-	PLX_NS_PER_S, true,
+	"a duration",
+	"seconds or a unit behind the number: 10, 1.5s, 500ms, 20us, 100ns, 5min, 1h, 1d",
+	time_units,
+	PLX_ARRAY_LEN(time_units),
+	PLX_NS_PER_S,
+	true,
 };
 
 /* In the largest unit that needs no fraction. */

@@ -158,8 +158,8 @@ bool plx_log_allowed(struct plx_log_limit *limit, uint64_t now_ns);
 /* Values --------------------------------------------------------------------------------------- */
 
 /** Parse a whole number ("7"), a size ("64", "4K", "1M", "2G"; bytes), or a duration ("1.5s",
- * "20us"; seconds where there is no unit). max 0: there is none. option: how the user named it, for
- * the text. Thread: any. Return: 0; -EINVAL, saying what is allowed. */
+ * "20us", "5min", "1h", "1d"; seconds where there is no unit). max 0: there is none. option: how
+ * the user named it, for the text. Thread: any. Return: 0; -EINVAL, saying what is allowed. */
 int plx_parse_uint(const char *option, const char *text, uint64_t min, uint64_t max,
 		   uint64_t *value_out);
 int plx_parse_size(const char *option, const char *text, uint64_t min, uint64_t max,

@@ -32,13 +32,14 @@ static int add_lcore(struct parse *parse, unsigned long id)
 	char list[128];
 
 	if (id >= PLX_LCORE_MAX || !plx_cpuset_has(&parse->all, (unsigned)id))
-		return plx_fail(EINVAL, "%s %s: lcore %lu is not one of the lcores (%s)",
+		return plx_fail(EINVAL,
+				"%s %s: lcore %lu is not one of the lcores; give some of %s",
 				parse->option, parse->text, id,
 				plx_cpuset_format(&parse->all, list, sizeof(list)));
 	if (plx_cpuset_has(&parse->named, (unsigned)id) ||
 	    plx_cpuset_has(&parse->pending, (unsigned)id))
-		return plx_fail(EINVAL, "%s %s: lcore %lu stands there twice", parse->option,
-				parse->text, id);
+		return plx_fail(EINVAL, "%s %s: lcore %lu stands there twice; give each one policy",
+				parse->option, parse->text, id);
 	plx_cpuset_add(&parse->pending, (unsigned)id);
 	return 0;
 }
@@ -52,7 +53,9 @@ static int take_lcores(struct parse *parse, const char *at, size_t len)
 	if (*end == '-' && isdigit((unsigned char)end[1]))
 		last = strtoul(end + 1, &end, 10);
 	if (end != at + len || last < first)
-		return plx_fail(EINVAL, "%s %s: '%.*s' is no lcore, and no range of them",
+		return plx_fail(EINVAL,
+				"%s %s: '%.*s' is no lcore, and no range of them; give such as 0 "
+				"or 1-3",
 				parse->option, parse->text, (int)len, at);
 	for (unsigned long id = first;; id++) {
 		int rc = add_lcore(parse, id); /* fails soon where the range is a long one */
@@ -85,7 +88,9 @@ static int take_policy(struct parse *parse, const char *at, size_t len)
 	if (rc)
 		return rc;
 	if (for_all && parse->has_default)
-		return plx_fail(EINVAL, "%s %s: there are two policies without lcores",
+		return plx_fail(EINVAL,
+				"%s %s: there are two policies without lcores; give one, which "
+				"is for all that are not named",
 				parse->option, parse->text);
 	if (for_all) {
 		parse->has_default = true;

@@ -55,7 +55,7 @@ static void warn_none_free(const struct plx_cpuset *allowed, unsigned cpu, pid_t
 
 	plx_log(&eal_log, PLX_LOG_WARNING,
 		"no CPU is free of other Pollux processes (allowed: %s), so lcore 0 shares CPU %u "
-		"with %s; two pollers on one CPU answer in milliseconds instead of microseconds: "
+		"with %s; while one of them polls the other waits, for milliseconds at a time: "
 		"give each process CPUs of its own with -l",
 		plx_cpuset_format(allowed, list, sizeof(list)), cpu,
 		name_holder(holder, who, sizeof(who)));
@@ -112,8 +112,8 @@ static void warn_held(unsigned cpu, pid_t holder)
 	char who[64];
 
 	plx_log(&eal_log, PLX_LOG_WARNING,
-		"CPU %u is polled by %s too; two pollers on one CPU answer in milliseconds instead "
-		"of microseconds: give each process CPUs of its own with -l",
+		"CPU %u is polled by %s too; while one of them polls the other waits, for "
+		"milliseconds at a time: give each process CPUs of its own with -l",
 		cpu, name_holder(holder, who, sizeof(who)));
 }
 

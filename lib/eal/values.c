@@ -79,6 +79,12 @@ int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_
 					&period_ns);
 		free(period);
 	}
+	if (rc == -EINVAL) {
+		char error[256];
+
+		snprintf(error, sizeof(error), "%s", plx_error());
+		return plx_fail(EINVAL, "%s, or off", error);
+	}
 	snprintf(what, sizeof(what), "%s, silence", origin);
 	if (rc == 0 && colon)
 		rc = plx_parse_duration(what, colon + 1, PLX_DEAD_AFTER_MIN * period_ns,

@@ -157,8 +157,8 @@ static void finish(struct plx_op *op, uint32_t frames, uint32_t bytes)
 
 	if (plx_unlikely(rc)) {
 		retire(op);
-		/* A connection that the provider knows to be gone: its end will be told, behind what
-		 * had arrived. See not_sent. */
+		/* A connection that the provider knows to be gone: its end will be told, behind
+		 * what had arrived. See not_sent. */
 		if (rc != -FI_ENOTCONN)
 			link_end(link, PLX_LINK_LOCAL, "posting a receive failed: %s",
 				 fi_strerror(-rc));

@@ -8,7 +8,7 @@
 
 #define ALLOWED                                                                              \
 	"give poll, event or adaptive, behind which may stand :latency, :balanced or :eco, " \
-	":learned or :fixed, and a share of the CPU such as :20%%"
+	":learned or :fixed, and what polling for nothing may take of the CPU, :1%% to :100%%"
 
 static const char *const modes[] = {
 	[PLX_IDLE_ADAPTIVE] = "adaptive",
@@ -100,9 +100,10 @@ int plx_idle_parse(const char *option, const char *text, struct plx_idle_conf *c
 			return plx_fail(EINVAL, "%s %s: %s takes nothing behind it; " ALLOWED,
 					option, text, modes[conf.mode]);
 		if (!take_word(at, len, &conf, &algorithm_given))
-			return plx_fail(EINVAL,
-					"%s %s: '%.*s' is unknown or one too many; " ALLOWED,
-					option, text, (int)len, at);
+			return plx_fail(
+				EINVAL,
+				"%s %s: '%.*s' is unknown, or the second of its kind; " ALLOWED,
+				option, text, (int)len, at);
 	}
 	*conf_out = conf;
 	return 0;

@@ -38,9 +38,21 @@ static void set_crowded(struct loop *loop, bool crowded)
 	idle_costs_changed(&loop->idle);
 }
 
+/* What becomes of an lcore that is crowded, where that is something new. */
+static const char *outcome_of(const struct idle *idle)
+{
+	if (idle->conf.mode == PLX_IDLE_POLL)
+		return "; it polls on, as --idle poll says";
+	if (idle->conf.mode == PLX_IDLE_ADAPTIVE && !idle->crowded &&
+	    idle->conf.alpha < PLX_IDLE_ECO)
+		return "; from now on it sleeps early";
+	return "";
+}
+
 static void found_crowded(struct loop *loop, double share)
 {
 	struct idle_watch *watch = &loop->idle.watch;
+	const char *outcome = outcome_of(&loop->idle);
 
 	watch->crowded_until_ns = loop->now_ns + CROWDED_NS;
 	if (!loop->idle.crowded)
@@ -50,11 +62,9 @@ static void found_crowded(struct loop *loop, double share)
 	watch->told = true;
 	plx_log(&log_idle, PLX_LOG_WARNING,
 		"lcore %u has CPU %u for only %.0f %% of the time that it is awake: another thread "
-		"runs there, a CPU quota ends, or a hypervisor takes it; %s. Give it a CPU of "
+		"runs there, a CPU quota ends, or a hypervisor takes it%s. Give it a CPU of "
 		"its own with -l",
-		plx_lcore_id(), plx_lcore_cpu(plx_lcore_id()), share * 100,
-		loop->idle.conf.mode == PLX_IDLE_POLL ? "it polls on, as --idle poll says"
-						      : "from now on it sleeps early");
+		plx_lcore_id(), plx_lcore_cpu(plx_lcore_id()), share * 100, outcome);
 }
 
 static void look_for_crowd(struct loop *loop)

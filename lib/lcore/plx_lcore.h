@@ -204,7 +204,7 @@ enum plx_idle_mode {
 	PLX_IDLE_EVENT,    /**< sleeps as soon as a turn did nothing */
 };
 
-/** How long ADAPTIVE polls. lib/lcore/idle_policy.h has the arithmetic. */
+/** How long ADAPTIVE polls. The guide's "CPU against latency" has the arithmetic. */
 enum plx_idle_algorithm {
 	PLX_IDLE_LEARNED, /**< what would have cost least in the idle periods before */
 	PLX_IDLE_FIXED,   /**< until polling has cost as much as a sleep: at most twice the best */
@@ -227,7 +227,8 @@ struct plx_idle_conf {
 	uint64_t sleep_max_ns; /**< looks at everything after so long, whatever happened; default: 1
 				    s; UINT64_MAX: never */
 	uint64_t wake_ns;      /**< until a sleeping lcore runs, up to 1 s; default: measured when
-				    plx_loop_run begins (until then 20 us), and followed */
+				    plx_loop_run begins (until then 20 us), and followed where
+				    messages and signals wake it */
 	uint64_t sleep_ns;     /**< CPU time of falling asleep and waking, up to 1 s; default:
 				    measured then, too (10 us) */
 	bool crowded;          /**< the lcore's CPU is known not to be its own: begin as if that had
@@ -238,8 +239,8 @@ struct plx_idle_conf {
  * that one runs nothing. Return: 0; -ENOENT no such lcore; -EINVAL out of range. */
 int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf);
 
-/** The policy of lcore id, with the defaults for zeroes. Thread: as plx_idle_set. Return: 0;
- * -ENOENT. */
+/** The policy of lcore id, with the defaults for zeroes, but for wake_ns and sleep_ns: what was
+ * measured for those plx_idle_stats tells. Thread: as plx_idle_set. Return: 0; -ENOENT. */
 int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out);
 
 /** "poll", "event", or "adaptive", behind which may stand ":latency", ":balanced" or ":eco",
@@ -286,7 +287,8 @@ struct plx_idle_stats {
 	uint64_t wake_ns;                     /**< what the policy reckons with */
 	uint64_t sleep_ns;
 	const char *awake_by; /**< the poller that kept the lcore from sleeping for the last
-				   second, by work or by what it said in arm; NULL: none */
+				   second (naps are no sleeps), by work or by what it said in arm;
+				   NULL: none */
 	bool crowded;         /**< somebody else runs on its CPU: it sleeps early */
 };
 
@@ -304,7 +306,8 @@ struct plx_fd;
 typedef void (*plx_fd_fn)(int fd, uint32_t events, void *arg);
 
 /** Let the calling lcore's loop call fn when one of `events` (EPOLLIN, EPOLLOUT, EPOLLRDHUP,
- * EPOLLPRI; with EPOLLET only when it comes up, with EPOLLONESHOT once) is there. A loop that is
+ * EPOLLPRI; with EPOLLET only when it comes up, with EPOLLONESHOT once) is there; 0: EPOLLERR and
+ * EPOLLHUP, which always count, alone. A loop that is
  * awake looks every 64 turns; one that sleeps is woken. fd stays the caller's, and must stay open
  * until plx_fd_remove. Thread: an lcore. Return: 0; -ENOENT not an lcore; -EINVAL no function, or
  * other events; -EEXIST; -EPERM a descriptor that epoll cannot watch, such as a file; -EBADF;

@@ -123,6 +123,9 @@ static void durations_are_read(void **state)
 		{"1.123456789s", 1123456789},
 		{"1.1234567899s", 1123456789}, /* finer than 1 ns: cut off */
 		{"1.9ns", 1},
+		{"5min", 300 * PLX_NS_PER_S},
+		{"1.5h", 5400 * PLX_NS_PER_S},
+		{"2d", 172800 * PLX_NS_PER_S},
 	};
 
 	all_good(plx_parse_duration, rows, PLX_ARRAY_LEN(rows));
@@ -130,8 +133,9 @@ static void durations_are_read(void **state)
 
 static void other_durations_are_refused(void **state)
 {
-#define NOT_TIME \
-	": not a duration; give seconds or a unit behind the number: 10, 1.5s, 500ms, 20us, 100ns"
+#define NOT_TIME                                                                              \
+	": not a duration; give seconds or a unit behind the number: 10, 1.5s, 500ms, 20us, " \
+	"100ns, 5min, 1h, 1d"
 	static const struct bad rows[] = {
 		{"", 0, 0, "--x " NOT_TIME},
 		{"s", 0, 0, "--x s" NOT_TIME},
@@ -146,6 +150,8 @@ static void other_durations_are_refused(void **state)
 		 "--x 0.5ms: out of range; give 1ms to 10s"},
 		{"11", 500 * PLX_NS_PER_MS, 10 * PLX_NS_PER_S,
 		 "--x 11: out of range; give 500ms to 10s"},
+		{"1", 2 * 3600 * PLX_NS_PER_S, 172800 * PLX_NS_PER_S,
+		 "--x 1: out of range; give 2h to 2d"},
 		{"1ns", 1500, 2500, "--x 1ns: out of range; give 1500ns to 2500ns"},
 		{"18446744074s", 0, PLX_NS_PER_S, "--x 18446744074s: out of range; give 0ns to 1s"},
 	};

@@ -63,7 +63,7 @@ static void wrong_ones_are_refused(void **state)
 		{"0-3", "has no policy"},
 		{"0:", "'0:' has no policy"},
 		{"0,poll", "'0,poll' has no policy"},
-		{"4:poll", "lcore 4 is not one of the lcores (0-3,8)"},
+		{"4:poll", "lcore 4 is not one of the lcores; give some of 0-3,8"},
 		{"0-4:poll", "lcore 4 is not one of"},
 		{"0-99999999999999999999:poll", "lcore 4 is not one of"},
 		{"99999999999999999999:poll", "is not one of"},
@@ -73,7 +73,7 @@ static void wrong_ones_are_refused(void **state)
 		{"0:poll,0:event", "lcore 0 stands there twice"},
 		{"0,0:event", "lcore 0 stands there twice"},
 		{"poll,event", "there are two policies without lcores"},
-		{"0:adaptive:fast", "'fast' is unknown or one too many"},
+		{"0:adaptive:fast", "'fast' is unknown, or the second of its kind"},
 	};
 	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
 

@@ -106,7 +106,7 @@ static void without_a_free_cpu_one_warning_names_the_option(void **state)
 	assert_int_equal(log_count("eal:1: "), 1);
 	assert_non_null(
 		strstr(log_text, "no CPU is free of other Pollux processes (allowed: 0-7)"));
-	assert_non_null(strstr(log_text, "milliseconds instead of microseconds"));
+	assert_non_null(strstr(log_text, "the other waits, for milliseconds at a time"));
 	assert_non_null(strstr(log_text, "with -l"));
 }
 

@@ -171,18 +171,18 @@ static void heartbeats_have_two_times(void **state)
 		uint64_t heartbeat_ms, dead_after_ms;
 	} good[] = {
 		{NULL, 100, 500},        {"100ms", 100, 500}, {"20ms:80ms", 20, 80},
-		{"1s:10s", 1000, 10000}, {"10ms", 10, 50},    {"3600:86400", 3600000, 86400000},
+		{"1s:10s", 1000, 10000}, {"10ms", 10, 50},    {"1h:1d", 3600000, 86400000},
 	};
 	static const struct {
 		const char *text, *error;
 	} bad[] = {
-		{"9ms", "heartbeat 9ms: out of range; give 10ms to 3600s"},
-		{"3601", "heartbeat 3601: out of range; give 10ms to 3600s"},
-		{"100ms:399ms", "heartbeat, silence 399ms: out of range; give 400ms to 86400s"},
+		{"9ms", "heartbeat 9ms: out of range; give 10ms to 1h, or off"},
+		{"3601", "heartbeat 3601: out of range; give 10ms to 1h, or off"},
+		{"100ms:399ms", "heartbeat, silence 399ms: out of range; give 400ms to 1d"},
 		{"100ms:", "heartbeat, silence : not a duration"},
 		{":500ms", "heartbeat : not a duration"},
 		{"", "heartbeat : not a duration"},
-		{"1h", "heartbeat 1h: not a duration"},
+		{"1x", "heartbeat 1x: not a duration"},
 		{"on", "heartbeat on: not a duration"},
 		{"100ms:off", "heartbeat, silence off: not a duration"},
 		{"10000000000000000000000000000000000000ms", "out of range"},

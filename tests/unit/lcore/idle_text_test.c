@@ -40,14 +40,14 @@ static void wrong_ones_are_refused(void **state)
 		{"Poll", "'Poll' is no way to be idle"},
 		{"poll:eco", "--idle poll:eco: poll takes nothing behind it"},
 		{"event:", "event takes nothing behind it"},
-		{"adaptive:", "'' is unknown or one too many"},
+		{"adaptive:", "'' is unknown, or the second of its kind"},
 		{"adaptive:fast",
-		 "'fast' is unknown or one too many; give poll, event or adaptive, "
+		 "'fast' is unknown, or the second of its kind; give poll, event or adaptive, "
 		 "behind which may stand :latency, :balanced or :eco, :learned or "
-		 ":fixed, and a share of the CPU such as :20%"},
-		{"adaptive:eco:latency", "'latency' is unknown or one too many"},
-		{"adaptive:fixed:learned", "'learned' is unknown or one too many"},
-		{"adaptive:10%:20%", "'20%' is unknown or one too many"},
+		 ":fixed, and what polling for nothing may take of the CPU, :1% to :100%"},
+		{"adaptive:eco:latency", "'latency' is unknown, or the second of its kind"},
+		{"adaptive:fixed:learned", "'learned' is unknown, or the second of its kind"},
+		{"adaptive:10%:20%", "'20%' is unknown, or the second of its kind"},
 		{"adaptive:0%", "'0%' is"},
 		{"adaptive:101%", "'101%' is"},
 		{"adaptive:4294967297%", "'4294967297%' is"},
