@@ -41,16 +41,17 @@ idle_begin()
 # nothing: it is asked while the CPUs are measured.
 idle_usage()
 {
-	local task words ns=0 sleeps=0
+	local task words found ns=0 sleeps=0
 
 	for task in "/proc/$1/task"/*; do
-		read -r -a words <"$task/schedstat" || return
-		((ns += words[0]))
+		# What ends meanwhile reads as empty.
+		read -r -a words <"$task/schedstat" && [[ ${words[0]-} ]] || return
+		((ns += words[0], found = 0))
 		while read -r -a words; do
-			[[ ${words[0]} != voluntary_ctxt_switches: ]] || ((sleeps += words[1]))
-		done <"$task/status" || return
+			[[ ${words[0]-} != voluntary_ctxt_switches: ]] || ((sleeps += words[1], ++found))
+		done <"$task/status"
+		((found)) || return
 	done 2>/dev/null
-	((sleeps)) || return # it has ended
 	usage_ns=$ns usage_sleeps=$sleeps
 }
 
