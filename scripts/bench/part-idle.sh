@@ -128,6 +128,7 @@ idle_load()
 
 	server=$(idle_server_pid)
 	if [[ $load == none ]]; then
+		sleep 0.5 # an adaptive lcore begins with measuring what sleeps cost
 		idle_watch "$server"
 		sleep "$(idle_quiet_seconds)"
 		idle_watched
