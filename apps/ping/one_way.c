@@ -9,150 +9,25 @@
  *
  * The clock starts with the first message after the warm-up. The receiver may have a window of the
  * warm-up before it, and the close takes a round trip: the figures err to the low side by that. */
-#include "ping.h"
-#include "plx_lcore.h"
+#include "one_way.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Sends in one turn: enough to make the rest of a turn cheap, and few enough that news of room is
- * read while there still is some. */
-#define BURST_MAX 64
-
 /* Without room for a message: the peer is given up. The close, which waits for a whole window to be
  * read, has as long. */
 #define SILENCE_S 10
 
-struct one_way {
-	const struct ping_conf *conf;
-	struct ping_outcome *outcome;
-	struct plx_link *link;
-	struct plx_poller *sender;
-	struct plx_pool *pool;
-	struct plx_buf *message; /* sent again and again by reference; NULL: payload is copied */
-	uint8_t *payload;
-	uint64_t sent;              /* warm-up included */
-	uint64_t limit;             /* of sent */
-	uint64_t first_ns, last_ns; /* of the measured part; first_ns is 0 before it */
-	uint64_t stop_ns;           /* by duration; UINT64_MAX: not known yet, or by count */
-	uint64_t again_before;      /* refused in the warm-up */
-	uint64_t sent_before;       /* when the watch looked last */
-	unsigned silent_s;
-	bool blocked; /* the link refused a message, and has not told of room yet */
-	bool open, stopped, failed;
-	bool signalled; /* neither stopped nor failed when the loop ended */
-	struct plx_timer progress, watch;
-	char error[512];
-};
-
 /* Ends --------------------------------------------------------------------------------------- */
 
-static void fail(struct one_way *run, const char *text)
+void one_way_fail(struct one_way *run, const char *text)
 {
 	if (!run->failed)
 		snprintf(run->error, sizeof(run->error), "%s", text);
 	run->failed = run->stopped = true;
 	plx_loop_quit();
-}
-
-/* Close the link behind the last message; on_close ends the loop. */
-static void stop(struct one_way *run)
-{
-	run->stopped = true;
-	plx_link_close(run->link);
-}
-
-/* Sending ------------------------------------------------------------------------------------ */
-
-static int send_message(struct one_way *run)
-{
-	if (!run->message)
-		return plx_link_send(run->link, run->payload, run->conf->size_bytes);
-
-	int rc = plx_link_send_buf(run->link, plx_buf_ref(run->message), NULL, NULL);
-
-	if (rc)
-		plx_buf_unref(run->message);
-	return rc;
-}
-
-/* Send up to BURST_MAX messages, none of them beyond the warm-up's last or the run's. Return: how
- * many. */
-static unsigned send_burst(struct one_way *run)
-{
-	uint64_t end = run->sent < run->conf->warmup ? run->conf->warmup : run->limit;
-	unsigned room = end - run->sent < BURST_MAX ? (unsigned)(end - run->sent) : BURST_MAX;
-	unsigned count = 0;
-	int rc = 0;
-
-	while (count < room && (rc = send_message(run)) == 0)
-		count++;
-	run->sent += count;
-	if (rc) {
-		run->blocked = true; /* until on_writable; or on_close, where it is closing */
-		if (rc != -EAGAIN && rc != -ENOTCONN)
-			fail(run, plx_error());
-	}
-	return count;
-}
-
-static void start_clock(struct one_way *run, uint64_t now_ns)
-{
-	run->first_ns = now_ns;
-	if (!run->conf->count)
-		run->stop_ns = plx_time_add(now_ns, run->conf->duration_ns);
-}
-
-static uint64_t refused(const struct one_way *run)
-{
-	struct plx_link_stats stats;
-
-	plx_link_stats(run->link, &stats);
-	return stats.again;
-}
-
-static unsigned send_measured(struct one_way *run)
-{
-	uint64_t begin_ns = run->first_ns ? 0 : plx_now_ns();
-	uint64_t again = run->first_ns ? 0 : refused(run);
-	unsigned count = send_burst(run);
-
-	if (count && !run->first_ns) {
-		start_clock(run, begin_ns);
-		run->again_before = again;
-	}
-	if (count)
-		run->last_ns = plx_now_ns();
-	return count;
-}
-
-/* A poller, which stands behind that of the links: what that has read of room is used in the same
- * turn. */
-static int send_in_bursts(void *arg, uint64_t now_ns)
-{
-	struct one_way *run = arg;
-	unsigned count = 0;
-
-	if (!run->open || run->stopped)
-		return 0;
-	if (!run->blocked && now_ns < run->stop_ns)
-		count = run->sent < run->conf->warmup ? send_burst(run) : send_measured(run);
-	if (run->open && !run->stopped && (run->sent == run->limit || now_ns >= run->stop_ns))
-		stop(run);
-	return (int)count;
-}
-
-/* What it waits for the link tells: that it is open, writable, or closed. */
-static int arm_sender(void *arg, struct plx_sleep *sleep)
-{
-	const struct one_way *run = arg;
-
-	if (!run->open || run->stopped)
-		return 0;
-	plx_sleep_until(sleep, run->stop_ns);
-	return run->blocked ? 0 : -EAGAIN;
 }
 
 /* The link ----------------------------------------------------------------------------------- */
@@ -163,7 +38,7 @@ static void on_open(struct plx_link *link, void *user)
 
 	run->open = true;
 	if (ping_meet(run->conf, run->outcome, link) != 0) {
-		fail(run, plx_error());
+		one_way_fail(run, plx_error());
 		return;
 	}
 	if (isatty(STDERR_FILENO))
@@ -183,8 +58,8 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 {
 	struct one_way *run = user;
 
-	fail(run, "--one-way: the server sends messages back; start it with --sink, as "
-		  "plx-ping --listen ADDR --sink or plx-echo --listen ADDR --sink");
+	one_way_fail(run, "--one-way: the server sends messages back; start it with --sink, as "
+			  "plx-ping --listen ADDR --sink or plx-echo --listen ADDR --sink");
 	run->first_ns = 0;
 	plx_link_abort(link);
 }
@@ -196,14 +71,14 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	struct one_way *run = user;
 
 	if (run->first_ns) {
-		run->outcome->again = refused(run) - run->again_before;
+		run->outcome->again = one_way_refused(run) - run->again_before;
 		if (reason == PLX_LINK_CLOSED) /* all of it has arrived, by now */
 			run->last_ns = now_ns;
 	}
 	if (!run->stopped)
-		fail(run, reason == PLX_LINK_CLOSED ? "the peer closed the link" : text);
+		one_way_fail(run, reason == PLX_LINK_CLOSED ? "the peer closed the link" : text);
 	else if (run->open && reason != PLX_LINK_CLOSED)
-		fail(run, text);
+		one_way_fail(run, text);
 	run->link = NULL;
 	run->open = false;
 	plx_loop_quit();
@@ -227,7 +102,7 @@ static void on_watch(struct plx_timer *timer, void *arg)
 	run->silent_s = moved || run->stopped ? 0 : run->silent_s + 1;
 	if (run->silent_s < SILENCE_S)
 		return;
-	fail(run, "the peer has taken no message for 10 s");
+	one_way_fail(run, "the peer has taken no message for 10 s");
 	plx_link_abort(run->link); /* it would not answer a close either */
 }
 
@@ -276,10 +151,9 @@ static int measure(struct one_way *run)
 	int rc = plx_link_connect(run->conf->connect, &attr, &run->link);
 
 	if (rc == 0)
-		rc = plx_poller_add("one way", send_in_bursts, run, 0, &run->sender);
+		rc = one_way_start_sender(run);
 	if (rc)
 		return rc;
-	plx_poller_set_arm(run->sender, arm_sender, NULL);
 	plx_timer_init(&run->progress, on_progress, run);
 	plx_timer_init(&run->watch, on_watch, run);
 	plx_loop_run();
@@ -320,7 +194,7 @@ int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome)
 	}
 	/* Longer than the link's own patience, whose text says more. */
 	if (plx_fabric_drain((SILENCE_S + 1) * PLX_NS_PER_S) != 0)
-		fail(&run, plx_error());
+		one_way_fail(&run, plx_error());
 	ping_abort(run.link);
 	plx_poller_remove(run.sender);
 	if (rc == 0)
