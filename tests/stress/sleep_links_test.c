@@ -23,9 +23,21 @@ static void link_open(struct plx_link *link, void *user)
 		send_on(link);
 }
 
+/* Now and then the peer is left alone long enough to begin its way to sleep, or to be through with
+ * it: over shared memory, and with a CPU each, two would else answer within SPIN_MAX_NS for ever.
+ */
+static void dawdle(void)
+{
+	uint32_t random = roll();
+
+	if (random % 4 == 0)
+		usleep(random >> 8 & 63);
+}
+
 static void link_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	went_on();
+	dawdle();
 	if (atomic_load_explicit(&progress, memory_order_relaxed) < rounds)
 		send_on(link);
 	else
