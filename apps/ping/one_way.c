@@ -156,6 +156,8 @@ static int measure(struct one_way *run)
 		return rc;
 	plx_timer_init(&run->progress, on_progress, run);
 	plx_timer_init(&run->watch, on_watch, run);
+	plx_timer_set_lax(&run->progress, true);
+	plx_timer_set_lax(&run->watch, true);
 	plx_loop_run();
 	plx_timer_stop(&run->watch);
 	if (plx_timer_running(&run->progress))

@@ -133,6 +133,9 @@ static int run(struct client *client)
 	plx_timer_init(&client->deadline, on_deadline, client);
 	plx_timer_init(&client->progress, on_progress, client);
 	plx_timer_init(&client->watch, on_watch, client);
+	plx_timer_set_lax(&client->deadline, true);
+	plx_timer_set_lax(&client->progress, true);
+	plx_timer_set_lax(&client->watch, true);
 	if (conf->rate) {
 		client->gap_tsc = plx_clock_info()->hz / ping_rate(conf);
 		rc = plx_poller_add("open loop", open_loop_poll, client, 0, &sender);

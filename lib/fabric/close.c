@@ -46,6 +46,7 @@ void close_refused(struct plx_link *link)
 void close_timer_init(struct plx_link *link)
 {
 	plx_timer_init(&link->timer, on_timer, link);
+	plx_timer_set_lax(&link->timer, true);
 }
 
 static void begin_burial(struct plx_link *link)

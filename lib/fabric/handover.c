@@ -220,6 +220,7 @@ static void wait_for_answer(struct request *request)
 	uint64_t left_ns = request->deadline_ns > now_ns ? request->deadline_ns - now_ns : 0;
 
 	plx_timer_init(&request->timer, on_deadline, request);
+	plx_timer_set_lax(&request->timer, true);
 	plx_timer_start(&request->timer, left_ns);
 }
 
@@ -267,6 +268,7 @@ static struct request *make_request(struct plx_listener *listener, struct fi_inf
 							     info->dest_addrlen, ACCEPT_LOOKS_MAX);
 	request->call = (struct plx_call){.fn = take, .done = answered, .arg = request};
 	plx_timer_init(&request->timer, on_retry, request);
+	plx_timer_set_lax(&request->timer, true);
 	enlist(request, &listener->requests);
 	return request;
 }

@@ -88,6 +88,7 @@ int liveness_init(const struct plx_fabric_conf *conf)
 void liveness_home_init(struct plx_fabric_lcore *home)
 {
 	plx_timer_init(&home->pulse.timer, look, home);
+	plx_timer_set_lax(&home->pulse.timer, true);
 	home->pulse.nobody.home = home;
 }
 

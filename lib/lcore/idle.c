@@ -40,6 +40,7 @@ static void tell(struct idle *idle)
 			      memory_order_relaxed);
 	atomic_store_explicit(&counts->cost_wake_ns, idle->wake_ns, memory_order_relaxed);
 	atomic_store_explicit(&counts->cost_sleep_ns, idle->sleep_ns, memory_order_relaxed);
+	atomic_store_explicit(&counts->early_ns, adapts ? idle->early_ns : 0, memory_order_relaxed);
 	atomic_store_explicit(&counts->crowded, idle->crowded, memory_order_relaxed);
 }
 
@@ -59,7 +60,7 @@ static void set_costs(struct idle *idle)
 		idle->wake_ns = idle->conf.wake_ns;
 	if (idle->conf.sleep_ns)
 		idle->sleep_ns = idle->conf.sleep_ns;
-	idle->wake_first_ns = idle->wake_ns;
+	idle->wake_first_ns = idle->early_ns = idle->wake_ns;
 }
 
 void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
@@ -282,6 +283,7 @@ int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
 		.spin_ns = counter_get(&counts->spin_ns),
 		.wake_ns = counter_get(&counts->cost_wake_ns),
 		.sleep_ns = counter_get(&counts->cost_sleep_ns),
+		.early_ns = counter_get(&counts->early_ns),
 		/* Relaxed: constant text, or as alive as its poller. */
 		.awake_by = atomic_load_explicit(&counts->awake_by, memory_order_relaxed),
 		.crowded = atomic_load_explicit(&counts->crowded, memory_order_relaxed),

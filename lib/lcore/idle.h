@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files share by which an lcore is idle: idle.c (periods and their policy), sleep.c (the
- * way to sleep), idle_watch.c (what goes wrong), wake_cost.c, and fd.c. It stands below
- * lcore_priv.h, whose struct loop has one of each. */
+ * way to sleep), idle_follow.c (what waking takes), idle_watch.c (what goes wrong), wake_cost.c,
+ * and fd.c. It stands below lcore_priv.h, whose struct loop has one of each. */
 #ifndef LCORE_IDLE_H
 #define LCORE_IDLE_H
 
@@ -24,6 +24,7 @@ struct plx_sleep {
 	enum plx_wake_cause limited_by; /* what until_ns is: TIMER, CAP or NAP */
 	bool unsure;                    /* something in it cannot be waited for */
 	int ready;                      /* descriptors; what ppoll returned */
+	uint64_t early_ns; /* so much before the time that is waited for; 0: it may be late */
 	uint64_t lasted_ns;
 	uint32_t count;
 	struct pollfd fds[SLEEP_FDS_MAX];
@@ -46,6 +47,7 @@ struct idle_counts {
 	_Atomic uint64_t asleep_ns;
 	_Atomic uint64_t wake_ns[PLX_WAKE_BUCKETS];            /* so many wake-ups took so long */
 	_Atomic uint64_t spin_ns, cost_wake_ns, cost_sleep_ns; /* of the policy now */
+	_Atomic uint64_t early_ns;
 	_Atomic(const char *) awake_by; /* a poller that lets the lcore never sleep; or NULL */
 	_Atomic bool crowded;
 };
@@ -67,6 +69,7 @@ struct idle {
 	uint64_t wake_ns, sleep_ns; /* what the policy reckons with */
 	uint64_t wake_first_ns;     /* as given, or measured at start */
 	uint32_t followed;          /* wake-ups since, that it was corrected by */
+	uint64_t early_ns;          /* wake so much before a time */
 	uint64_t began_ns;          /* of the present idle period */
 	uint64_t expect_ns;         /* work is expected at about this time */
 	uint64_t polled_ns;         /* of it, before it was slept */
@@ -91,6 +94,19 @@ void idle_apply(struct loop *loop, const struct plx_idle_conf *conf);
 
 /* What the policy reckons with has changed. */
 void idle_costs_changed(struct idle *idle);
+
+/* A wake-up by a message has taken so long: W walks towards the median, a 64th at a time.
+ * idle_follow.c */
+void idle_follow_wake(struct idle *idle, uint64_t took_ns);
+
+/* Wake so much before a time that is wait_ns away. */
+uint64_t idle_early_ns(const struct idle *idle, uint64_t wait_ns);
+
+/* A wake-up before a time has taken so long. */
+void idle_follow_timer(struct idle *idle, uint64_t took_ns);
+
+/* The lcore was awake early enough, and polled up to the time. */
+void idle_polled_to_timer(struct idle *idle);
 
 /* Call it every so many turns. Now and then it looks: is somebody else on the lcore's CPU, and what
  * keeps it awake? idle_watch.c */

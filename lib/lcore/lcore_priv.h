@@ -109,8 +109,8 @@ unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns);
 
 /* When the next timer fires, for one who sleeps until then: next_ns is also when one moves from
  * level to level. Where many timers lie close together it may be as early as next_ns. UINT64_MAX:
- * there is none. */
-uint64_t wheel_due_ns(const struct plx_timer_wheel *wheel);
+ * there is none. lax_out: all that fire then may be late. */
+uint64_t wheel_due_ns(const struct plx_timer_wheel *wheel, bool *lax_out);
 
 /* Messages: message.c, call.c, and lane.c -------------------------------------------------- */
 

@@ -40,8 +40,8 @@ struct plx_idle_conf {
 	uint64_t sleep_max_ns; /**< looks at everything after so long, whatever happened; default: 1
 				    s; UINT64_MAX: never */
 	uint64_t wake_ns;      /**< until a sleeping lcore runs, up to 1 s; default: measured when
-				    plx_loop_run begins (until then 20 us), and followed where
-				    messages and signals wake it */
+				    plx_loop_run begins (until then 20 us), and followed: apart
+				    for what messages and signals wake, and for timers */
 	uint64_t sleep_ns;     /**< CPU time of falling asleep and waking, up to 1 s; default:
 				    measured then, too (10 us) */
 	bool crowded;          /**< the lcore's CPU is known not to be its own: begin as if that had
@@ -99,6 +99,7 @@ struct plx_idle_stats {
 	uint64_t spin_ns;                     /**< polls so long now */
 	uint64_t wake_ns;                     /**< what the policy reckons with */
 	uint64_t sleep_ns;
+	uint64_t early_ns; /**< wakes so much before a timer, and polls the rest; 0: not at all */
 	const char *awake_by; /**< the poller that kept the lcore from sleeping for the last
 				   second (naps are no sleeps), by work or by what it said in arm;
 				   NULL: none */

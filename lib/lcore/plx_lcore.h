@@ -257,10 +257,11 @@ typedef void (*plx_timer_fn)(struct plx_timer *timer, void *arg);
 
 /** A timer, embedded in its user's struct. Zero it or use plx_timer_init; the fields are private.
  * Expiry is never early and at most one tick (1.024 us) and one turn late on an lcore that is
- * awake, where no more than 64 timers are due in that turn. One that slept may be late by what its
- * wake-up took beyond the usual; under PLX_IDLE_EVENT by all of it. Timers of one turn fire in the
- * order of their ticks. Its memory must stay until it has fired, was stopped, or plx_lcores_fini
- * stopped it; fn may free it. */
+ * awake, where no more than 64 timers are due in that turn. One that sleeps wakes before it, by
+ * what most of its last wake-ups took, and polls the rest; it is late where this one takes longer,
+ * and under PLX_IDLE_EVENT by all that a wake-up takes. Timers of one turn fire in the order of
+ * their ticks. Its memory must stay until it has fired, was stopped, or plx_lcores_fini stopped it;
+ * fn may free it. */
 struct plx_timer {
 	struct plx_timer *next;
 	struct plx_timer **prev_next; /**< NULL: not running */
@@ -271,6 +272,7 @@ struct plx_timer {
 	void *arg;
 	struct plx_timer_wheel *wheel;
 	uint32_t slot;
+	bool lax;
 };
 
 void plx_timer_init(struct plx_timer *timer, plx_timer_fn fn, void *arg);
@@ -284,6 +286,12 @@ int plx_timer_start(struct plx_timer *timer, uint64_t delay_ns);
 /** Call fn every period_ns (at least 1), without drift; periods missed by a long turn are skipped.
  * Thread: an lcore. Return: 0; -ENOENT; -EINVAL. */
 int plx_timer_start_periodic(struct plx_timer *timer, uint64_t period_ns);
+
+/** lax: nobody minds if it is late by a wake-up, as with most time-outs: an lcore that sleeps does
+ * not wake before it to poll. Default: false, also behind plx_timer_init. Thread: the timer's
+ * lcore.
+ */
+void plx_timer_set_lax(struct plx_timer *timer, bool lax);
 
 /** After it returns fn is not called any more. Does nothing to one that is not running; allowed
  * inside fn. Thread: the timer's lcore, or the main thread while that lcore runs nothing. */

@@ -16,8 +16,7 @@
 #include "lcore_priv.h"
 
 #define NAP_MAX_NS   PLX_NS_PER_MS
-#define REFUSALS_MAX 4  /* in a row, before the lcore naps */
-#define FOLLOW_EVERY 16 /* wake-ups by messages: then the policy hears what they took */
+#define REFUSALS_MAX 4 /* in a row, before the lcore naps */
 
 __thread bool plx_loop_falls_asleep_tls;
 
@@ -93,38 +92,57 @@ static bool arm(struct loop *loop, struct plx_sleep *sleep)
 	return true;
 }
 
-/* The next timer or poller with a period. */
-static uint64_t next_due_ns(const struct loop *loop)
+/* The next timer or poller with a period. lax_out: it may be late. */
+static uint64_t next_due_ns(const struct loop *loop, bool *lax_out)
 {
-	uint64_t due_ns = pollers_due_ns(&loop->pollers), timer_ns = wheel_due_ns(&loop->wheel);
+	uint64_t due_ns = pollers_due_ns(&loop->pollers);
+	uint64_t timer_ns = wheel_due_ns(&loop->wheel, lax_out);
 
-	return due_ns < timer_ns ? due_ns : timer_ns;
+	if (timer_ns < due_ns)
+		return timer_ns;
+	*lax_out = false;
+	return due_ns;
+}
+
+/* So much before a time does the lcore wake, to be there on time. */
+static uint64_t early_for(const struct loop *loop, uint64_t due_ns, bool lax)
+{
+	if (lax || loop->idle.conf.mode != PLX_IDLE_ADAPTIVE || due_ns <= loop->now_ns)
+		return 0;
+	return idle_early_ns(&loop->idle, due_ns - loop->now_ns);
 }
 
 /* An adaptive lcore does not sleep for what is nearer than a sleep is worth: it polls up to there.
  */
-static bool due_soon(struct loop *loop, uint64_t due_ns)
+static bool due_soon(struct loop *loop, uint64_t due_ns, uint64_t early_ns)
 {
-	const struct idle *idle = &loop->idle;
+	struct idle *idle = &loop->idle;
 
 	if (idle->conf.mode != PLX_IDLE_ADAPTIVE ||
-	    due_ns > plx_time_add(loop->now_ns, idle->wake_ns + idle->sleep_ns))
+	    due_ns > plx_time_add(loop->now_ns, early_ns + idle->sleep_ns))
 		return false;
+	/* Else an estimate that is too high would never be put to the test again. */
+	if (early_ns && !idle->slept)
+		idle_polled_to_timer(idle);
 	loop->sleep_at_ns = plx_time_add(due_ns, 1);
 	return true;
 }
 
-/* An adaptive lcore wakes so much before a time that it is on time. Return: whether to sleep. */
+/* Until the next time that somebody waits for. Return: whether to sleep. */
 static bool set_limit(struct loop *loop, struct plx_sleep *sleep)
 {
-	const struct idle *idle = &loop->idle;
+	bool lax;
+	uint64_t due_ns = next_due_ns(loop, &lax);
 
-	plx_sleep_until(sleep, next_due_ns(loop));
-	if (sleep->limited_by != PLX_WAKE_TIMER || idle->conf.mode != PLX_IDLE_ADAPTIVE)
+	if (due_ns >= sleep->until_ns)
+		lax = false;
+	limit(sleep, due_ns, PLX_WAKE_TIMER);
+	if (sleep->limited_by != PLX_WAKE_TIMER)
 		return true;
-	if (due_soon(loop, sleep->until_ns))
+	sleep->early_ns = early_for(loop, sleep->until_ns, lax);
+	if (due_soon(loop, sleep->until_ns, sleep->early_ns))
 		return false;
-	sleep->until_ns -= idle->wake_ns;
+	sleep->until_ns -= sleep->early_ns;
 	return true;
 }
 
@@ -159,22 +177,8 @@ static enum plx_wake_cause cause_of(const struct loop *loop, const struct plx_sl
 	return sleep->limited_by;
 }
 
-/* A wake-up has taken so long. The estimate walks towards the median, a 64th at a time. */
-static void follow(struct idle *idle, uint64_t took_ns)
-{
-	uint64_t step = idle->wake_first_ns / 64 + 1;
-
-	if (idle->conf.wake_ns)
-		return;
-	if (took_ns > idle->wake_ns && idle->wake_ns < idle->wake_first_ns * 8)
-		idle->wake_ns += step;
-	else if (took_ns < idle->wake_ns && idle->wake_ns > idle->wake_first_ns / 4 + step)
-		idle->wake_ns -= step;
-	if (++idle->followed % FOLLOW_EVERY == 0)
-		idle_costs_changed(idle);
-}
-
-static void measure(struct loop *loop, enum plx_wake_cause cause, uint64_t until_ns, uint64_t tsc)
+static void measure(struct loop *loop, enum plx_wake_cause cause, const struct plx_sleep *sleep,
+		    uint64_t tsc)
 {
 	struct idle *idle = &loop->idle;
 	uint64_t took_ns;
@@ -187,11 +191,13 @@ static void measure(struct loop *loop, enum plx_wake_cause cause, uint64_t until
 		if (!rung || rung > tsc)
 			return;
 		took_ns = plx_tsc_to_ns(tsc - rung);
-		follow(idle, took_ns);
+		idle_follow_wake(idle, took_ns);
 	} else if (cause == PLX_WAKE_TIMER) {
 		uint64_t now_ns = plx_tsc_to_ns(tsc);
 
-		took_ns = now_ns > until_ns ? now_ns - until_ns : 0;
+		took_ns = now_ns > sleep->until_ns ? now_ns - sleep->until_ns : 0;
+		if (sleep->early_ns && sleep->lasted_ns)
+			idle_follow_timer(idle, took_ns);
 	} else {
 		return;
 	}
@@ -228,7 +234,7 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 	LCORE_STEP();
 	/* Relaxed: who takes it away now writes for nothing, and the next sleep is a short one. */
 	atomic_store_explicit(&loop->bell.sleeping, 0, memory_order_relaxed);
-	measure(loop, cause, sleep->until_ns, woke_tsc);
+	measure(loop, cause, sleep, woke_tsc);
 	counter_add(&idle->counts.sleeps, 1);
 	counter_add(&idle->counts.naps, sleep->unsure);
 	counter_add(&idle->counts.wakes[cause], 1);
@@ -259,9 +265,11 @@ uint64_t sleep_until_work(struct loop *loop)
 {
 	struct plx_sleep sleep;
 	struct bell *bell = &loop->bell;
-	uint64_t work;
+	uint64_t work, due_ns;
+	bool lax;
 
-	if (due_soon(loop, next_due_ns(loop)))
+	due_ns = next_due_ns(loop, &lax);
+	if (due_soon(loop, due_ns, early_for(loop, due_ns, lax)))
 		return 0;
 	work = look_everywhere(loop);
 	if (work || loop->sleep_at_ns == IDLE_NEVER) /* it was told to poll just now */
@@ -269,6 +277,7 @@ uint64_t sleep_until_work(struct loop *loop)
 	sleep.until_ns = plx_time_add(loop->now_ns, loop->idle.conf.sleep_max_ns);
 	sleep.limited_by = PLX_WAKE_CAP;
 	sleep.unsure = false;
+	sleep.early_ns = 0;
 	sleep.lasted_ns = 0;
 	sleep.count = 1;
 	sleep.fds[0] = (struct pollfd){.fd = bell->eventfd, .events = POLLIN};

@@ -197,21 +197,26 @@ unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns)
 /* Timers of a slot that are looked at: each may be a cache miss, on the way to a sleep. */
 #define DUE_LOOKS_MAX 8
 
-uint64_t wheel_due_ns(const struct plx_timer_wheel *wheel)
+uint64_t wheel_due_ns(const struct plx_timer_wheel *wheel, bool *lax_out)
 {
 	const struct plx_timer *first = first_timer(wheel);
 	uint64_t tick = TICK_MAX;
 	unsigned looks = 0;
 
+	*lax_out = false;
 	if (!first)
 		return UINT64_MAX;
 	if (wheel->cascading) /* what it has moved may come before what is left */
 		return wheel->next_ns;
 	for (const struct plx_timer *timer = first; timer; timer = timer->next) {
-		if (++looks > DUE_LOOKS_MAX)
+		if (++looks > DUE_LOOKS_MAX) {
+			*lax_out = false;
 			return slot_tick(first) << WHEEL_TICK_SHIFT;
-		if (timer->expiry_tick < tick)
-			tick = timer->expiry_tick;
+		}
+		if (timer->expiry_tick > tick)
+			continue;
+		*lax_out = timer->lax && (timer->expiry_tick < tick || *lax_out);
+		tick = timer->expiry_tick;
 	}
 	return tick << WHEEL_TICK_SHIFT;
 }
@@ -219,6 +224,11 @@ uint64_t wheel_due_ns(const struct plx_timer_wheel *wheel)
 void plx_timer_init(struct plx_timer *timer, plx_timer_fn fn, void *arg)
 {
 	*timer = (struct plx_timer){.fn = fn, .arg = arg};
+}
+
+void plx_timer_set_lax(struct plx_timer *timer, bool lax)
+{
+	timer->lax = lax;
 }
 
 static int start(const char *what, struct plx_timer *timer, uint64_t delay_ns, uint64_t period_ns)

@@ -256,6 +256,63 @@ static void an_adaptive_lcore_is_on_time(void **state)
 	assert_in_range(stats_of(0).asleep_ns, 50 * PLX_NS_PER_MS, 190 * PLX_NS_PER_MS);
 }
 
+/* But not before one that may be late. */
+static void nobody_is_early_for_a_lax_timer(void **state)
+{
+	const struct plx_idle_conf early = {
+		.algorithm = PLX_IDLE_FIXED,
+		.alpha = 50,
+		.wake_ns = 50 * PLX_NS_PER_MS,
+		.sleep_ns = 1,
+	};
+	uint64_t fired_ns = 0;
+	struct plx_timer timer;
+
+	assert_int_equal(plx_idle_set(0, &early), 0);
+	plx_timer_init(&timer, quit_timer, &fired_ns);
+	plx_timer_set_lax(&timer, true);
+	assert_int_equal(plx_timer_start(&timer, 200 * PLX_NS_PER_MS), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_true(stats_of(0).asleep_ns > 190 * PLX_NS_PER_MS);
+}
+
+struct ticks {
+	struct plx_timer timer;
+	unsigned left;
+};
+
+static void tick(struct plx_timer *timer, void *arg)
+{
+	struct ticks *ticks = arg;
+
+	if (--ticks->left == 0)
+		plx_loop_quit();
+}
+
+static void run_ticks(unsigned count, uint64_t period_ns)
+{
+	struct ticks ticks = {.left = count};
+
+	plx_timer_init(&ticks.timer, tick, &ticks);
+	assert_int_equal(plx_timer_start_periodic(&ticks.timer, period_ns), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	plx_timer_stop(&ticks.timer);
+}
+
+/* It does not go on polling to timers that are closer than that, for ever. */
+static void an_estimate_too_high_is_put_to_the_test_again(void **state)
+{
+	struct idle *idle = &loop_self->idle;
+
+	assert_int_equal(plx_idle_set(0, &(struct plx_idle_conf){.alpha = 1}), 0);
+	run_ticks(1, PLX_NS_PER_MS); /* the costs are measured at first */
+	idle->early_ns = PLX_NS_PER_MS;
+	run_ticks(200, PLX_NS_PER_MS / 2);
+	assert_true(idle->early_ns < PLX_NS_PER_MS / 2);
+	assert_int_equal(stats_of(0).early_ns, idle->early_ns);
+	assert_int_not_equal(stats_of(0).wakes[PLX_WAKE_TIMER], 0);
+}
+
 /* Policies ---------------------------------------------------------------------------------------
  */
 
@@ -686,6 +743,8 @@ int main(void)
 		ONE(a_timer_ends_it),
 		ONE(a_poller_with_a_period_ends_it),
 		ONE(an_adaptive_lcore_is_on_time),
+		ONE(nobody_is_early_for_a_lax_timer),
+		ONE(an_estimate_too_high_is_put_to_the_test_again),
 		ONE(polling_never_sleeps),
 		ONE(an_adaptive_lcore_polls_first),
 		ONE(what_is_expected_keeps_awake),

@@ -337,6 +337,13 @@ static void fini_stops_all(void **state)
 		assert_false(plx_timer_running(&timers[i]));
 }
 
+static uint64_t due_ns(void)
+{
+	bool lax;
+
+	return wheel_due_ns(&wheel, &lax);
+}
+
 /* A sleeper wakes for what fires, not for what moves from level to level. */
 static void tells_when_it_fires_next(void **state)
 {
@@ -344,15 +351,15 @@ static void tells_when_it_fires_next(void **state)
 					  3 * DAY + 9 * TICK};
 	struct plx_timer timers[5] = {0}, crowd[20] = {0};
 
-	assert_true(wheel_due_ns(&wheel) == UINT64_MAX);
+	assert_true(due_ns() == UINT64_MAX);
 	for (unsigned i = 5; i-- > 0;) {
 		uint64_t due = now + delays[i];
 
 		start(&timers[i], delays[i]);
-		assert_in_range(wheel_due_ns(&wheel), due, due + TICK - 1);
+		assert_in_range(due_ns(), due, due + TICK - 1);
 	}
 	for (unsigned i = 0; i < 5; i++) {
-		uint64_t due = wheel_due_ns(&wheel);
+		uint64_t due = due_ns();
 
 		turns_at(due - 1);
 		assert_int_equal(log_count, i);
@@ -362,8 +369,48 @@ static void tells_when_it_fires_next(void **state)
 	/* With many in one slot it may be early, and never late. */
 	for (unsigned i = 0; i < 20; i++)
 		start(&crowd[i], PLX_NS_PER_S + i * TICK);
-	assert_true(wheel_due_ns(&wheel) <= now + PLX_NS_PER_S + TICK);
-	assert_true(wheel_due_ns(&wheel) > now + PLX_NS_PER_S / 2);
+	assert_true(due_ns() <= now + PLX_NS_PER_S + TICK);
+	assert_true(due_ns() > now + PLX_NS_PER_S / 2);
+	wheel_fini(&wheel);
+}
+
+static bool next_is_lax(void)
+{
+	bool lax;
+
+	wheel_due_ns(&wheel, &lax);
+	return lax;
+}
+
+/* Only where all that fire next may be late. */
+static void tells_whether_it_may_be_late(void **state)
+{
+	struct plx_timer first = {0}, same = {0}, later = {0}, crowd[20] = {0};
+	const uint64_t at = PLX_NS_PER_S;
+
+	assert_false(next_is_lax());
+	start(&later, at + 10 * TICK);
+	assert_false(next_is_lax());
+	plx_timer_init(&first, note, NULL);
+	plx_timer_set_lax(&first, true);
+	start(&first, at);
+	assert_true(next_is_lax());
+	start(&same, at);
+	assert_false(next_is_lax());
+	plx_timer_set_lax(&same, true);
+	assert_true(next_is_lax());
+	plx_timer_stop(&first);
+	start(&first, at); /* the other way round in its slot */
+	plx_timer_set_lax(&same, false);
+	assert_false(next_is_lax());
+	/* With many in one slot nobody has looked at all of them. */
+	plx_timer_set_lax(&same, true);
+	for (unsigned i = 0; i < 20; i++) {
+		plx_timer_init(&crowd[i], note, NULL);
+		plx_timer_set_lax(&crowd[i], true);
+		start(&crowd[i], at + i * TICK);
+	}
+	assert_false(next_is_lax());
 	wheel_fini(&wheel);
 }
 
@@ -482,7 +529,7 @@ static void behaves_like_a_sorted_list(void **state)
 			if (random_below(2))
 				turns_at(now + random_time() / (1 + random_below(1000)));
 			assert_null(model_next());
-			assert_true(wheel_due_ns(&wheel) <= model_due_ns());
+			assert_true(due_ns() <= model_due_ns());
 			assert_int_equal(m->running, plx_timer_running(&m->timer));
 		}
 		assert_true(log_count > 1000);
@@ -519,6 +566,7 @@ int main(void)
 		cmocka_unit_test_setup(missed_periods_are_skipped, set_up),
 		cmocka_unit_test_setup(far_times_do_not_wrap, set_up),
 		cmocka_unit_test_setup(tells_when_it_fires_next, set_up),
+		cmocka_unit_test_setup(tells_whether_it_may_be_late, set_up),
 		cmocka_unit_test_setup(fini_stops_all, set_up),
 		cmocka_unit_test(behaves_like_a_sorted_list),
 		cmocka_unit_test(needs_an_lcore_and_a_function),

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How early an lcore wakes for its timers, by what the wake-ups before took. */
+#include "lcore_priv.h"
+#include "plx_test.h"
+
+#define FIRST_NS 6000
+
+static struct idle idle;
+
+static void begin(double alpha)
+{
+	const struct idle_costs costs = {.wake_ns = FIRST_NS, .sleep_ns = 1000, .alpha = alpha};
+
+	idle = (struct idle){.conf.budget = 1, .wake_ns = FIRST_NS, .early_ns = FIRST_NS};
+	idle_policy_init(&idle.policy, IDLE_LEARNED, &costs, PLX_NS_PER_MS);
+}
+
+/* Wake-ups of 100 to 200 us, each length as often: the average of the estimates behind the first
+ * 100 of them. */
+static double follow_some(unsigned count)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < 100 + count; i++) {
+		/* All residues of 101, in an order that jumps. */
+		idle_follow_timer(&idle, 100000 + i * 37 % 101 * 1000);
+		if (i >= 100)
+			sum += (double)idle.early_ns;
+	}
+	return sum / count;
+}
+
+/* A share of alpha / (1 + alpha) of the wake-ups may be too late. */
+static void is_early_enough_for_as_many_as_is_worth_it(void **state)
+{
+	static const struct {
+		double alpha, at_least, at_most;
+	} cases[] = {
+		{PLX_IDLE_LATENCY, 185000, 225000},  /* 98 of 100: 198 us, and steps of 12 % */
+		{PLX_IDLE_BALANCED, 175000, 210000}, /* 91 */
+		{PLX_IDLE_ECO, 135000, 165000},      /* half of them */
+		{20, 90000, 120000},                 /* 5 */
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		double mean;
+
+		begin(cases[i].alpha);
+		mean = follow_some(5050);
+		print_message("alpha %g: %.0f ns\n", cases[i].alpha, mean);
+		assert_true(mean >= cases[i].at_least && mean <= cases[i].at_most);
+	}
+}
+
+/* One that took a second is one that was late. */
+static void goes_by_steps(void **state)
+{
+	begin(PLX_IDLE_BALANCED);
+	idle_follow_timer(&idle, PLX_NS_PER_S);
+	assert_in_range(idle.early_ns, FIRST_NS + 1, FIRST_NS * 9 / 8);
+}
+
+static void stays_within_limits(void **state)
+{
+	begin(PLX_IDLE_BALANCED);
+	for (unsigned i = 0; i < 1000; i++)
+		idle_follow_timer(&idle, PLX_NS_PER_S);
+	assert_int_equal(idle.early_ns, PLX_NS_PER_MS);
+	for (unsigned i = 0; i < 10000; i++)
+		idle_follow_timer(&idle, 0);
+	assert_int_equal(idle.early_ns, PLX_NS_PER_US);
+	/* And comes back from there. */
+	for (unsigned i = 0; i < 1000; i++)
+		idle_follow_timer(&idle, 50000);
+	assert_in_range(idle.early_ns, 40000, 60000);
+}
+
+static void leaves_what_was_given(void **state)
+{
+	begin(PLX_IDLE_BALANCED);
+	idle.conf.wake_ns = FIRST_NS;
+	follow_some(100);
+	assert_int_equal(idle.early_ns, FIRST_NS);
+}
+
+/* Polling before timers is within the budget, too. */
+static void takes_no_more_than_the_budget(void **state)
+{
+	begin(PLX_IDLE_BALANCED);
+	assert_int_equal(idle_early_ns(&idle, FIRST_NS), FIRST_NS);
+	idle.conf.budget = 0.1;
+	assert_int_equal(idle_early_ns(&idle, FIRST_NS), FIRST_NS / 10);
+	assert_int_equal(idle_early_ns(&idle, PLX_NS_PER_MS), FIRST_NS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(is_early_enough_for_as_many_as_is_worth_it),
+		cmocka_unit_test(goes_by_steps),
+		cmocka_unit_test(stays_within_limits),
+		cmocka_unit_test(leaves_what_was_given),
+		cmocka_unit_test(takes_no_more_than_the_budget),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
