@@ -20,7 +20,7 @@ idle_loads=(none peer silence fixed-100 poisson-1000 poisson-10000 burst-1000 fi
 # What the bars are made of: all that a quick run measures.
 idle_needed=(
 	none/balanced peer/balanced silence/event silence/balanced poisson-1000/event
-	poisson-1000/balanced burst-1000/poll burst-1000/balanced fixed-100000/poll
+	poisson-1000/balanced poisson-1000/poll burst-1000/poll burst-1000/balanced fixed-100000/poll
 	fixed-100000/latency
 )
 
