@@ -36,8 +36,8 @@ usage()
 	Measure full round trips of messages between two processes, how many go one way, what rings,
 	pools and messages between lcores cost, and what a server costs that has little to do; write
 	tables, plots and a report.
-	  --quick               short rounds, about eight minutes (default: more and longer
-	                        ones, about 50 minutes)
+	  --quick               short rounds, about nine minutes (default: more and longer
+	                        ones, about 55 minutes)
 	  --rounds N, --duration S
 	                        other figures than those: rounds, and seconds of each run of rtt and
 	                        stream

@@ -70,6 +70,7 @@ def slept($least): select(. and .sleeps_each >= $least);
 			most($rows; "balanced"; .; "peer"; 0; "wakes_per_s"; "wakes/s with an idle peer"; 25),
 			most($rows; "balanced"; .; "peer"; 0; "cpu_percent"; "CPU % with an idle peer"; 0.5),
 			over($rows; "balanced"; "event"; .; "silence"; 0; "first message after silence"; 1.2),
+			over($rows; "latency"; "poll"; .; "fixed"; 50000; "50 000/s"; 1.15),
 			over($rows; "latency"; "poll"; .; "fixed"; 100000; "100 000/s" + strained($rows; .; "fixed"; 100000); 1.15),
 			over($rows; "balanced"; "event"; .; "poisson"; 1000; "1 000/s, Poisson"; 1.1),
 			most($rows; "balanced"; .; "poisson"; 1000; "cpu_percent"; "CPU % at 1 000/s, Poisson"; 10),
