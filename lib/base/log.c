@@ -17,8 +17,13 @@ static void *log_sink_arg;
 
 void plx_log_register(struct plx_log_component *component)
 {
-	component->next = components;
-	components = component;
+	struct plx_log_component **at = &components;
+
+	/* By name: that is how they are listed. */
+	while (*at && strcmp((*at)->name, component->name) < 0)
+		at = &(*at)->next;
+	component->next = *at;
+	*at = component;
 }
 
 void plx_log_set_sink(plx_log_sink sink, void *arg)

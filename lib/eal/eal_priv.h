@@ -19,9 +19,10 @@
 	  "the main thread's lcore (default: the least id)") \
 	X(STRING, IDLE, 0, "idle", "POLICY", idle, "idle", LCORES, \
 	  "what an lcore does that has nothing to do: poll,\n" \
-	  "event (sleep), adaptive[:latency|:balanced|:eco]\n" \
-	  "(poll, then sleep), or for each: 0:poll,1-3:event\n" \
-	  "(default: adaptive:balanced)") \
+	  "event (sleep), or adaptive (poll, then sleep) with\n" \
+	  "[:latency|:balanced|:eco][:learned|:fixed][:N%]\n" \
+	  "behind it; or for each lcore: 0:poll,1-3:event\n" \
+	  "(default: adaptive:balanced:learned)") \
 	X(STRING, SOCKET_MEM, 0, "socket-mem", "MB,...", socket_mem, "socket_mem", MEMORY, \
 	  "memory to take at start on NUMA node 0, 1, ...;\n" \
 	  "K, M or G behind a number is its unit (default:\n" \

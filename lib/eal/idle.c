@@ -4,6 +4,7 @@
 #include "eal_priv.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,12 +79,14 @@ static int take_policy(struct parse *parse, const char *at, size_t len)
 {
 	bool for_all = plx_cpuset_count(&parse->pending) == 0;
 	struct plx_idle_conf policy;
-	char *copy = strndup(at, len);
+	char *copy = strndup(at, len), where[256];
 	int rc;
 
 	if (!copy)
 		return plx_fail(ENOMEM, "out of memory");
-	rc = plx_idle_parse(parse->option, copy, &policy);
+	/* Of many policies the text names all, and the one. */
+	snprintf(where, sizeof(where), "%s %s:", parse->option, parse->text);
+	rc = plx_idle_parse(strcmp(copy, parse->text) == 0 ? parse->option : where, copy, &policy);
 	free(copy);
 	if (rc)
 		return rc;

@@ -73,6 +73,7 @@ static void wrong_ones_are_refused(void **state)
 		{"0:poll,0:event", "lcore 0 stands there twice"},
 		{"0,0:event", "lcore 0 stands there twice"},
 		{"poll,event", "there are two policies without lcores"},
+		{"0:poll,1:off", "idle 0:poll,1:off: off: 'off' is no way to be idle"},
 		{"0:adaptive:fast", "'fast' is unknown, or the second of its kind"},
 	};
 	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
