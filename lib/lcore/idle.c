@@ -95,18 +95,22 @@ void idle_init(struct loop *loop)
 	idle_apply(loop, &conf);
 }
 
-void idle_start(struct loop *loop)
+/* Measured once in a process. */
+static void know_costs(struct idle *idle)
 {
-	struct idle *idle = &loop->idle;
-
-	if (loop->sleep_at_ns != IDLE_NEVER)
-		loop->sleep_at_ns = 0; /* a period that the last run was left in */
 	if (idle->conf.mode != PLX_IDLE_ADAPTIVE || idle->costs_known)
 		return;
 	lcore_know_wake_cost();
 	set_costs(idle);
 	idle->costs_known = true;
 	idle_costs_changed(idle);
+}
+
+void idle_start(struct loop *loop)
+{
+	if (loop->sleep_at_ns != IDLE_NEVER)
+		loop->sleep_at_ns = 0; /* a period that the last run was left in */
+	know_costs(&loop->idle);
 }
 
 /* Periods ----------------------------------------------------------------------------------- */
@@ -247,9 +251,13 @@ int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf)
 	if (!loop)
 		return -ENOENT;
 	err = check(conf);
-	if (err == 0)
-		idle_apply(loop, conf);
-	return err;
+	if (err)
+		return err;
+	idle_apply(loop, conf);
+	/* Else the loop does it as it begins. */
+	if (loop == loop_self && loop->entered)
+		know_costs(&loop->idle);
+	return 0;
 }
 
 int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out)

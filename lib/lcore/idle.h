@@ -112,6 +112,9 @@ void idle_polled_to_timer(struct idle *idle);
  * keeps it awake? idle_watch.c */
 void idle_look(struct loop *loop);
 
+/* Say in the log that this poller makes the lcore nap. idle_watch.c */
+void idle_tell_unarmed(const struct plx_poller *poller);
+
 /* The loop begins to run. */
 void idle_start(struct loop *loop);
 

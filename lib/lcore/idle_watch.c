@@ -27,6 +27,15 @@ uint64_t idle_cpu_ns(void)
 	return (uint64_t)time.tv_sec * PLX_NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
+void idle_tell_unarmed(const struct plx_poller *poller)
+{
+	plx_log(&log_idle, PLX_LOG_NOTICE,
+		"lcore %u: poller %s does not say what it waits for: the lcore naps, for up to 1 "
+		"ms, where it could sleep. Say it with plx_poller_set_arm, or poll with --idle "
+		"poll",
+		plx_lcore_id(), poller->name);
+}
+
 static uint64_t awake_cycles(const struct loop *loop)
 {
 	return counter_get(&loop->counts.busy.cycles) + counter_get(&loop->counts.idle.cycles);

@@ -63,6 +63,7 @@ struct plx_poller {
 	uint64_t random;      /* for the distance between two calls that are timed */
 	uint32_t until_timed; /* calls until one is timed */
 	bool unsure;          /* cannot be waited for, when it was asked last */
+	bool told;            /* in the log, that it never says */
 	plx_poller_arm_fn arm;
 	plx_poller_woke_fn woke;
 	uint64_t looked_calls, looked_busy; /* idle_watch.c: what calls and busy_calls were */

@@ -48,8 +48,10 @@ struct plx_idle_conf {
 				    been noticed */
 };
 
-/** Set the policy of lcore id; by default all zeroes. Thread: that lcore; or the main thread while
- * that one runs nothing. Return: 0; -ENOENT no such lcore; -EINVAL out of range. */
+/** Set the policy of lcore id; by default all zeroes. What a sleep costs is measured when the first
+ * ADAPTIVE one of the process runs: where that is this lcore, in a callback, the call takes some
+ * ms. Thread: that lcore; or the main thread while that one runs nothing. Return: 0; -ENOENT no
+ * such lcore; -EINVAL out of range. */
 int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf);
 
 /** The policy of lcore id, with the defaults for zeroes, but for wake_ns and sleep_ns: what was

@@ -93,6 +93,10 @@ static int ask(struct plx_poller *poller, struct plx_sleep *sleep)
 	sleep->arming = poller;
 	if (poller->arm && poller->arm(poller->arg, sleep) == 0)
 		return 0;
+	if (!poller->arm && !poller->told) {
+		poller->told = true;
+		idle_tell_unarmed(poller);
+	}
 	/* What it waits for would end the sleep at once, or never. */
 	sleep->count = descriptors;
 	plx_sleep_nap(sleep);

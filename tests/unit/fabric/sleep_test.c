@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An lcore with links that sleeps: every provider, and wait objects that lie. Lcore 1 sleeps and
  * sends back; lcore 0 turns its loop, and so never sleeps. */
-#include "../eal/log_capture.h"
 #include "fixture.h"
+#include "log_capture.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>

@@ -3,6 +3,7 @@
  * missed hangs, and the time limit of the test tells. */
 #include "asleep.h"
 #include "lcores.h"
+#include "log_capture.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -329,6 +330,26 @@ static void polling_never_sleeps(void **state)
 	assert_int_equal(stats_of(0).periods, 0);
 }
 
+static void adapt(void *arg)
+{
+	assert_int_equal(plx_idle_set(0, &(struct plx_idle_conf){0}), 0);
+	assert_true(loop_self->idle.costs_known);
+	plx_loop_quit();
+}
+
+/* Its costs are measured, as those of one that begins so. */
+static void one_that_polled_may_adapt(void **state)
+{
+	uint64_t wake_ns, sleep_ns;
+
+	assert_int_equal(plx_idle_set(0, &(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0);
+	assert_int_equal(plx_lcore_send(0, adapt, NULL), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	wake_cost_get(&wake_ns, &sleep_ns);
+	assert_int_equal(stats_of(0).wake_ns, wake_ns);
+	assert_int_equal(stats_of(0).sleep_ns, sleep_ns);
+}
+
 static void an_adaptive_lcore_polls_first(void **state)
 {
 	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,
@@ -533,8 +554,11 @@ static void a_poller_that_says_nothing_lets_nap(void **state)
 	struct source source = {0};
 	struct plx_idle_stats stats;
 
+	log_capture();
 	add_source(&source, false);
 	run_until(quit_later, NULL);
+	plx_log_set_sink(NULL, NULL);
+	assert_int_equal(log_count("poller source does not say what it waits for"), 1);
 	stats = stats_of(0);
 	assert_int_equal(stats.naps, stats.sleeps);
 	/* 50 us, and twice as long each time up to 1 ms. */
@@ -746,6 +770,7 @@ int main(void)
 		ONE(nobody_is_early_for_a_lax_timer),
 		ONE(an_estimate_too_high_is_put_to_the_test_again),
 		ONE(polling_never_sleeps),
+		ONE(one_that_polled_may_adapt),
 		ONE(an_adaptive_lcore_polls_first),
 		ONE(what_is_expected_keeps_awake),
 		ONE(a_policy_may_be_set_in_a_callback),
