@@ -32,6 +32,11 @@ void plx_log_set_sink(plx_log_sink sink, void *arg)
 	log_sink_arg = arg;
 }
 
+bool plx_log_has_sink(void)
+{
+	return log_sink;
+}
+
 void plx_write_or_drop(int fd, const char *text, size_t len)
 {
 	struct pollfd ready = {.fd = fd, .events = POLLOUT};

@@ -122,6 +122,9 @@ void plx_write_or_drop(int fd, const char *text, size_t len);
  * Thread: setup. Return: 0; -EINVAL unknown level or component (the text lists what there is). */
 int plx_log_configure(const char *option, const char *text);
 
+/** Whether there is one. */
+bool plx_log_has_sink(void);
+
 /** Make a component known to plx_log_configure. PLX_LOG_COMPONENT calls it before main. */
 void plx_log_register(struct plx_log_component *component);
 

@@ -5,7 +5,7 @@
 set -uo pipefail
 
 sanitizer=${1:-none}
-least=3 # so many there are
+least=4 # so many there are
 failed=0
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
@@ -35,7 +35,7 @@ if ((${#found[@]} < least)); then
 	failed=1
 fi
 
-headers=("$PLX_SOURCE_ROOT"/lib/*/)
+headers=("$PLX_SOURCE_ROOT"/lib/ "$PLX_SOURCE_ROOT"/lib/*/)
 flags=(-Wall -Wextra -Werror -Wno-unused-parameter "${headers[@]/#/-I}")
 # A program without the sanitizer cannot be linked with a library that has one.
 if [[ $sanitizer == none ]]; then

@@ -34,7 +34,8 @@ for header in "$PLX_SOURCE_ROOT"/lib/*/plx_*.h; do
 		fail "$header is not in $prefix/include/pollux"
 done
 # Each one alone, in C and in C++: it includes what it needs.
-for header in "$prefix"/include/pollux/*.h; do
+[[ -f $prefix/include/pollux/netio/netio.h ]] || fail 'netio/netio.h is not installed'
+for header in "$prefix"/include/pollux/*.h "$prefix"/include/pollux/netio/*.h; do
 	for language in c c++; do
 		# shellcheck disable=SC2046,SC2086
 		${CC:-cc} -x $language -fsyntax-only -Wall -Wextra -Werror $(pkg-config --cflags pollux) \
@@ -72,6 +73,17 @@ END
 ${CC:-cc} -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags pollux) "$temp/user.c" \
 	$(pkg-config --libs pollux) -o "$temp/user" ||
 	fail 'a program does not build with what pkg-config says'
+for header in netio.h netio/netio.h; do
+	cat >"$temp/netio.c" <<-END
+	#include <$header>
+	static struct netio_context signal; /* no <signal.h> comes with it */
+	int main(void) { return netio_fini(&signal); }
+	END
+	# shellcheck disable=SC2046,SC2086
+	${CC:-cc} -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags pollux) "$temp/netio.c" \
+		$(pkg-config --libs pollux) -o "$temp/netio" || fail "a program with $header does not build"
+	LD_LIBRARY_PATH=$lib_dir "$temp/netio" || fail "a program with $header fails"
+done
 said=$(LD_LIBRARY_PATH=$lib_dir "$temp/user") || fail 'the program fails'
 [[ $said == "$(pkg-config --modversion pollux), closed" ]] || fail "the program said '$said'"
 echo "install_test: $said"

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ten readings of a "sensor", five a second: the shortest program that has a timer. */
+#include "netio/netio.h"
+
+#include <stdio.h>
+
+struct sensor {
+	struct netio_context ctx;
+	struct netio_timer timer;
+	unsigned readings;
+};
+
+static void on_timer(void *data)
+{
+	struct sensor *sensor = data;
+
+	printf("reading %u\n", ++sensor->readings);
+	if (sensor->readings == 10)
+		netio_terminate(&sensor->ctx.evloop);
+}
+
+int main(void)
+{
+	static struct sensor sensor;
+	int rc = netio_init(&sensor.ctx); /* says in the log what went wrong */
+
+	if (rc)
+		return 1;
+	netio_timer_init(&sensor.ctx.evloop, &sensor.timer);
+	sensor.timer.cb = on_timer;
+	sensor.timer.data = &sensor;
+	netio_timer_start_ms(&sensor.timer, 200);
+	rc = netio_run(&sensor.ctx.evloop);
+	netio_timer_stop(&sensor.timer);
+	return netio_fini(&sensor.ctx) || rc;
+}

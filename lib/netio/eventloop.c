@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The event loop: the lcore's, with a beginning and an end as NetIO has them. */
+#include "netio_priv.h"
+
+PLX_LOG_COMPONENT(log_netio, "netio");
+
+int netio_fail(int rc)
+{
+	plx_log(&log_netio, PLX_LOG_ERROR, "%s", plx_error());
+	return rc;
+}
+
+int netio_check(const struct netio_eventloop *evloop, const char *what)
+{
+	if (!evloop || !evloop->ready)
+		return netio_fail(plx_fail(EINVAL,
+					   "%s: the event loop is not set up; call netio_init, and "
+					   "see whether it gives 0",
+					   what));
+	if (plx_lcore_id() != evloop->lcore_id)
+		return netio_fail(plx_fail(EPERM,
+					   "%s: the event loop is lcore %u's; call it on the "
+					   "thread that has set it up, by netio_post if need be",
+					   what, evloop->lcore_id));
+	return 0;
+}
+
+/* netio_terminate of another thread. */
+static void on_terminate(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	struct netio_eventloop *evloop = arg;
+
+	evloop->terminated = true;
+	plx_loop_quit();
+}
+
+static int init(struct netio_eventloop *evloop, const struct plx_eal_conf *conf)
+{
+	int rc;
+
+	*evloop = (struct netio_eventloop){.lcore_id = PLX_LCORE_NONE};
+	rc = netio_process_enter(conf);
+	if (rc)
+		return netio_fail(rc);
+	if (plx_lcore_id() == PLX_LCORE_NONE) {
+		rc = plx_fail(ENOENT, "netio_init: this thread is no lcore; call it inside a "
+				      "function that plx_lcore_launch has started");
+	} else {
+		evloop->lcore_id = plx_lcore_id();
+		rc = plx_signal_init(&evloop->terminate, evloop->lcore_id, on_terminate, evloop);
+	}
+	if (rc) {
+		netio_fail(rc);
+		netio_process_leave();
+		return rc;
+	}
+	evloop->ready = true;
+	return 0;
+}
+
+int netio_eventloop_init(struct netio_eventloop *evloop)
+{
+	return init(evloop, NULL);
+}
+
+int netio_init(struct netio_context *ctx)
+{
+	return init(&ctx->evloop, NULL);
+}
+
+int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
+{
+	return init(&ctx->evloop, conf);
+}
+
+int netio_eventloop_fini(struct netio_eventloop *evloop)
+{
+	int rc;
+
+	if (!evloop->ready)
+		return 0;
+	rc = netio_check(evloop, "netio_fini");
+	if (rc)
+		return rc;
+	if (evloop->running)
+		return netio_fail(plx_fail(EBUSY, "netio_fini: inside netio_run; call "
+						  "netio_terminate, and do it behind netio_run"));
+	plx_signal_fini(&evloop->terminate);
+	evloop->ready = false;
+	return netio_process_leave();
+}
+
+int netio_fini(struct netio_context *ctx)
+{
+	return netio_eventloop_fini(&ctx->evloop);
+}
+
+int netio_run(struct netio_eventloop *evloop)
+{
+	int rc = netio_check(evloop, "netio_run");
+
+	if (rc)
+		return rc;
+	if (evloop->running)
+		return netio_fail(plx_fail(EBUSY, "netio_run: it runs already; return from the "
+						  "callback instead"));
+	evloop->running = true;
+	if (evloop->cb_init)
+		evloop->cb_init();
+	if (!evloop->terminated) {
+		rc = plx_loop_run();
+		if (rc)
+			netio_fail(rc);
+	}
+	evloop->running = false;
+	evloop->terminated = false;
+	return rc;
+}
+
+void netio_terminate(struct netio_eventloop *evloop)
+{
+	if (!evloop->ready)
+		return;
+	if (plx_lcore_id() == evloop->lcore_id)
+		on_terminate(NULL, 1, evloop);
+	else
+		plx_signal_fire(&evloop->terminate);
+}
+
+int netio_post(struct netio_eventloop *evloop, void (*fn)(void *arg), void *arg)
+{
+	int rc;
+
+	if (!evloop || !evloop->ready)
+		return netio_check(evloop, "netio_post");
+	rc = plx_lcore_send(evloop->lcore_id, fn, arg);
+	return rc && rc != -EAGAIN ? netio_fail(rc) : rc;
+}

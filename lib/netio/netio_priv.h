@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of NetIO share. */
+#ifndef NETIO_PRIV_H
+#define NETIO_PRIV_H
+
+#include "netio.h"
+
+/* Log plx_error(), for those who do not look at what is returned. Return: rc. */
+int netio_fail(int rc);
+
+/* Whether the calling thread is the loop's. what: the function that asks, for the error text.
+ * Return: 0; -EINVAL not set up; -EPERM; both logged. */
+int netio_check(const struct netio_eventloop *evloop, const char *what);
+
+/* Lcores for a process that has none; a second call counts only. Return: 0, or what plx_eal_init
+ * gave. conf: may be NULL. process.c */
+int netio_process_enter(const struct plx_eal_conf *conf);
+
+/* As often as entered; the last one ends what the first one has set up. Return: 0; -ETIMEDOUT. */
+int netio_process_leave(void);
+
+#endif

@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The examples of NetIO say what they should. And where NETIO_SEEDS is a folder that has the published
+# documents on NetIO (or they lie beside the tree, in ../shared/seeds), the programs printed there
+# build as they are, and say what the text says.
+set -uo pipefail
+
+sanitizer=${1:-none}
+seeds=${NETIO_SEEDS:-$PLX_SOURCE_ROOT/../shared/seeds}
+failed=0
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+export NETIO_OPTIONS='--huge none'
+
+# expect NAME TEXT: what the program of that name has said, in $temp/NAME.out.
+expect()
+{
+	local said
+
+	said=$(cat "$temp/$1.out")
+	if [[ $said == "$2" ]]; then
+		echo "ok: $1"
+	else
+		printf 'FAILED: %s said:\n%s\n' "$1" "$said"
+		failed=1
+	fi
+}
+
+# run NAME PROGRAM: in the background.
+run()
+{
+	timeout 60 "$2" >"$temp/$1.out" 2>&1 </dev/null || echo "status $?" >>"$temp/$1.out"
+}
+
+# numbered FILE N: the N-th of the programs whose lines have numbers in front.
+numbered()
+{
+	awk -v wanted="$2" '
+		match($0, /^ *[0-9]+/) && (substr($0, 1, RLENGTH) + 0 == line + 1 || substr($0, 1, RLENGTH) + 0 == 1) {
+			line = substr($0, 1, RLENGTH) + 0
+			program += line == 1
+			if (program == wanted)
+				print substr($0, RLENGTH + 1)
+		}' "$1"
+}
+
+# first_program FILE: from its first include to the end of main.
+first_program()
+{
+	awk '/^#include/ { inside = 1 }
+		inside { print }
+		inside && /^int main/ { in_main = 1 }
+		in_main && /^}/ { exit }' "$1"
+}
+
+# build NAME: $temp/NAME.c, with an empty header of a program that is none of NetIO's.
+build()
+{
+	local headers=("$PLX_SOURCE_ROOT"/lib/ "$PLX_SOURCE_ROOT"/lib/*/ "$temp")
+
+	: >"$temp/felixtag.h"
+	# A compiler may come with options.
+	# shellcheck disable=SC2086
+	${CC:-cc} -Wall "${headers[@]/#/-I}" "$temp/$1.c" "$PLX_BUILD_ROOT/libpollux.so" \
+		"-Wl,-rpath,$PLX_BUILD_ROOT" -o "$temp/$1" 2>&1
+}
+
+examples=$PLX_BUILD_ROOT/apps/examples
+run hello "$examples/netio_hello"
+if [[ ! $(cat "$temp/hello.out") =~ ^the\ loop\ runs\ on\ lcore\ 0,\ CPU\ [0-9]+$ ]]; then
+	expect hello 'the loop runs on lcore 0, CPU ...'
+fi
+run signal "$examples/netio_signal"
+expect signal $'piece 0: 0\npiece 1: 1\npiece 2: 4\npiece 3: 9\npiece 4: 16'
+run timer "$examples/netio_timer"
+expect timer "$(printf 'reading %d\n' {1..10})"
+
+if [[ $sanitizer != none || ! -f $seeds/netio-next-architecture.txt || ! -f $seeds/netio-talk.txt ]]; then
+	echo 'the published programs are not at hand, or this build has a sanitizer: left out'
+	exit $failed
+fi
+for i in 1 2 3; do
+	numbered "$seeds/netio-next-architecture.txt" $i >"$temp/next$i.c"
+done
+first_program "$seeds/netio-talk.txt" >"$temp/talk.c"
+for name in next1 next2 next3 talk; do
+	said=$(build $name)
+	if [[ $said ]]; then
+		printf 'FAILED: %s does not build without a word:\n%s\n' $name "$said"
+		failed=1
+	fi
+	[[ ! -x $temp/$name ]] || run $name "$temp/$name" &
+done
+wait
+expect next1 'Hello, NetIO!'
+expect next2 $'on_init()\non_signal()\nthe signal has been fired'
+expect next3 "$(printf '%d\n' {10..1})"
+expect talk "$(printf '%d\n' {10..1})"
+exit $failed

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netio_fixture.h"
+
+static char said[64]; /* a letter for each thing that happened */
+
+static void say(const char *letter)
+{
+	strncat(said, letter, sizeof(said) - strlen(said) - 1);
+}
+
+static int up(void **state)
+{
+	said[0] = '\0';
+	return netio_up(state);
+}
+
+static void begin(void)
+{
+	say("b");
+}
+
+static void begin_and_end(void)
+{
+	say("b");
+	netio_terminate(&ctx.evloop);
+}
+
+static void letter(void *arg)
+{
+	say(arg);
+}
+
+static void cb_init_comes_first(void **state)
+{
+	ctx.evloop.cb_init = begin;
+	assert_int_equal(netio_post(&ctx.evloop, letter, "p"), 0);
+	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
+	run();
+	assert_string_equal(said, "bp");
+}
+
+static void cb_init_may_end_it(void **state)
+{
+	ctx.evloop.cb_init = begin_and_end;
+	assert_int_equal(netio_post(&ctx.evloop, letter, "p"), 0);
+	run();
+	assert_string_equal(said, "b"); /* no turn was made */
+	run();
+	assert_string_equal(said, "bb");
+}
+
+static void it_runs_again(void **state)
+{
+	ctx.evloop.cb_init = begin;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
+		run();
+	}
+	assert_string_equal(said, "bbb");
+}
+
+static void *terminate_later(void *arg)
+{
+	usleep(50000); /* it sleeps by then, or not: both are to be seen */
+	netio_terminate(&ctx.evloop);
+	return NULL;
+}
+
+static void another_thread_ends_it(void **state)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, terminate_later, NULL), 0);
+	run();
+	pthread_join(thread, NULL);
+}
+
+static void *terminate_now(void *arg)
+{
+	netio_terminate(&ctx.evloop);
+	return NULL;
+}
+
+static void what_ends_before_it_runs_ends_it_then(void **state)
+{
+	ctx.evloop.cb_init = begin;
+	netio_terminate(&ctx.evloop);
+	run();
+	elsewhere(terminate_now, NULL);
+	run();
+	assert_string_equal(said, "bb");
+}
+
+static pthread_t posted_on;
+
+static void note_thread(void *arg)
+{
+	posted_on = pthread_self();
+	terminate(NULL);
+}
+
+static void *post(void *arg)
+{
+	assert_int_equal(netio_post(&ctx.evloop, note_thread, NULL), 0);
+	return NULL;
+}
+
+static void a_post_runs_on_the_loop(void **state)
+{
+	elsewhere(post, NULL);
+	run();
+	assert_true(pthread_equal(posted_on, pthread_self()));
+	assert_int_equal(netio_post(&ctx.evloop, NULL, NULL), -EINVAL);
+}
+
+static void nothing(void *arg)
+{
+}
+
+static void too_many_posts_are_told_of(void **state)
+{
+	unsigned count = 0;
+	int rc;
+
+	while ((rc = netio_post(&ctx.evloop, nothing, NULL)) == 0)
+		assert_true(++count < 1000000);
+	assert_int_equal(rc, -EAGAIN);
+	assert_int_equal(log_count("netio:"), 0);
+	netio_terminate(&ctx.evloop);
+	run();
+}
+
+static void *run_elsewhere(void *arg)
+{
+	*(int *)arg = netio_run(&ctx.evloop);
+	return NULL;
+}
+
+static void only_its_thread_runs_it(void **state)
+{
+	int rc = 0;
+
+	elsewhere(run_elsewhere, &rc);
+	assert_int_equal(rc, -EPERM);
+	assert_int_equal(log_count("netio_run: the event loop is lcore 0's"), 1);
+}
+
+static void run_and_end_inside(void *arg)
+{
+	assert_int_equal(netio_run(&ctx.evloop), -EBUSY);
+	assert_int_equal(netio_fini(&ctx), -EBUSY);
+	terminate(NULL);
+}
+
+static void inside_it_cannot_run_or_be_ended(void **state)
+{
+	assert_int_equal(netio_post(&ctx.evloop, run_and_end_inside, NULL), 0);
+	run();
+	assert_int_equal(log_count("netio_run: it runs already"), 1);
+	assert_int_equal(log_count("netio_fini: inside netio_run"), 1);
+}
+
+static void one_that_is_not_set_up_is_refused(void **state)
+{
+	struct netio_eventloop none = {0};
+	struct netio_signal signal;
+	struct netio_timer timer;
+	struct netio_fd watch = {0};
+
+	assert_int_equal(netio_run(&none), -EINVAL);
+	assert_int_equal(netio_post(&none, nothing, NULL), -EINVAL);
+	assert_int_equal(netio_signal_init(&none, &signal), -EINVAL);
+	netio_signal_fire(&signal);
+	netio_signal_fini(&signal);
+	assert_int_equal(netio_timer_init(&none, &timer), -EINVAL);
+	assert_int_equal(netio_timer_start_s(&timer, 1), -EINVAL);
+	netio_timer_stop(&timer);
+	assert_int_equal(netio_fd_init(&none, &watch, 0, 0), -EINVAL);
+	netio_fd_fini(&watch);
+	netio_terminate(&none);
+	assert_int_equal(netio_eventloop_fini(&none), 0);
+	assert_int_equal(log_count("the event loop is not set up"), 6);
+}
+
+/* A second loop of the thread: one runs behind the other. */
+static void two_loops_of_a_thread_share_its_lcore(void **state)
+{
+	struct netio_eventloop second;
+
+	assert_int_equal(netio_eventloop_init(&second), 0);
+	second.cb_init = begin;
+	netio_terminate(&second);
+	assert_int_equal(netio_run(&second), 0);
+	assert_int_equal(netio_eventloop_fini(&second), 0);
+	assert_int_equal(plx_lcore_count(), 1); /* the first one's */
+	ctx.evloop.cb_init = begin_and_end;
+	run();
+	assert_string_equal(said, "bb");
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, up, netio_down)
+	const struct CMUnitTest tests[] = {
+		TEST(cb_init_comes_first),
+		TEST(cb_init_may_end_it),
+		TEST(it_runs_again),
+		TEST(another_thread_ends_it),
+		TEST(what_ends_before_it_runs_ends_it_then),
+		TEST(a_post_runs_on_the_loop),
+		TEST(too_many_posts_are_told_of),
+		TEST(only_its_thread_runs_it),
+		TEST(inside_it_cannot_run_or_be_ended),
+		TEST(one_that_is_not_set_up_is_refused),
+		TEST(two_loops_of_a_thread_share_its_lcore),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

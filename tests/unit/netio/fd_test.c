@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netio_fixture.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static struct netio_fd watch;
+static int fd;
+static unsigned calls;
+static uint32_t seen;
+
+static int up(void **state)
+{
+	watch = (struct netio_fd){0};
+	calls = seen = 0;
+	fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	assert_true(fd >= 0);
+	return netio_up(state);
+}
+
+static int down(void **state)
+{
+	netio_fd_fini(&watch);
+	close(fd);
+	return netio_down(state);
+}
+
+static void note(int from, uint32_t events, void *data)
+{
+	uint64_t value;
+
+	assert_int_equal(from, fd);
+	assert_ptr_equal(data, &calls);
+	calls++;
+	seen = events;
+	if (events & EPOLLIN)
+		assert_int_equal(read(fd, &value, sizeof(value)), sizeof(value));
+	netio_terminate(&ctx.evloop);
+}
+
+static void begin(uint32_t events)
+{
+	watch.cb = note;
+	watch.data = &calls;
+	assert_int_equal(netio_fd_init(&ctx.evloop, &watch, fd, events), 0);
+}
+
+static void *write_later(void *arg)
+{
+	uint64_t one = 1;
+
+	usleep(20000);
+	assert_int_equal(write(fd, &one, sizeof(one)), sizeof(one));
+	return NULL;
+}
+
+static void it_is_called_when_there_is_something(void **state)
+{
+	pthread_t thread;
+
+	begin(EPOLLIN);
+	assert_int_equal(pthread_create(&thread, NULL, write_later, NULL), 0);
+	run();
+	pthread_join(thread, NULL);
+	assert_int_equal(calls, 1);
+	assert_int_equal(seen, EPOLLIN);
+}
+
+static void other_events_may_be_asked_for(void **state)
+{
+	begin(EPOLLIN);
+	assert_int_equal(netio_fd_modify(&watch, EPOLLOUT), 0);
+	run();
+	assert_int_equal(seen, EPOLLOUT);
+}
+
+static void end_it(int from, uint32_t events, void *data)
+{
+	calls++;
+	netio_fd_fini(&watch);
+	netio_post(&ctx.evloop, terminate, NULL);
+}
+
+static void it_may_end_inside(void **state)
+{
+	begin(EPOLLOUT); /* always there */
+	watch.cb = end_it;
+	run();
+	assert_int_equal(calls, 1);
+}
+
+static void *init_elsewhere(void *arg)
+{
+	*(int *)arg = netio_fd_init(&ctx.evloop, &watch, fd, EPOLLIN);
+	return NULL;
+}
+
+static void wrong_ones_are_refused(void **state)
+{
+	int rc = 0;
+
+	assert_int_equal(netio_fd_init(&ctx.evloop, &watch, -1, EPOLLIN), -EBADF);
+	assert_int_equal(netio_fd_init(&ctx.evloop, &watch, fd, 1u << 27), -EINVAL);
+	assert_int_equal(netio_fd_modify(&watch, EPOLLIN), -EINVAL);
+	elsewhere(init_elsewhere, &rc);
+	assert_int_equal(rc, -EPERM);
+	begin(EPOLLIN);
+	assert_int_equal(netio_fd_modify(&watch, 1u << 27), -EINVAL);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, up, down)
+	const struct CMUnitTest tests[] = {
+		TEST(it_is_called_when_there_is_something),
+		TEST(other_events_may_be_asked_for),
+		TEST(it_may_end_inside),
+		TEST(wrong_ones_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

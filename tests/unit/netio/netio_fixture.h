@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A context for each test, of a process that has no lcores before and none behind. */
+#ifndef NETIO_FIXTURE_H
+#define NETIO_FIXTURE_H
+
+#include "log_capture.h"
+#include "netio.h"
+#include "plx_test.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct netio_context ctx;
+
+static inline int netio_up(void **state)
+{
+	log_capture();
+	setenv("NETIO_OPTIONS", "--huge none --provider tcp", 1);
+	if (netio_init(&ctx))
+		fail_msg("%s", plx_error());
+	return 0;
+}
+
+static inline int netio_down(void **state)
+{
+	assert_int_equal(netio_fini(&ctx), 0);
+	assert_int_equal(plx_lcore_count(), 0);
+	plx_log_set_sink(NULL, NULL);
+	unsetenv("NETIO_OPTIONS");
+	return 0;
+}
+
+static inline void run(void)
+{
+	if (netio_run(&ctx.evloop))
+		fail_msg("%s", plx_error());
+}
+
+static inline void terminate(void *data)
+{
+	netio_terminate(&ctx.evloop);
+}
+
+/* Call fn(arg) on another thread, and wait for it. */
+static inline void elsewhere(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+#define NETIO_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, netio_down)
+
+#endif

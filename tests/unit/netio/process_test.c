@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lcores of a process that has none, and of one that has. */
+#include "netio_fixture.h"
+#include "plx_eal.h"
+
+static int options(const char *value)
+{
+	log_capture();
+	setenv("NETIO_OPTIONS", value, 1);
+	return 0;
+}
+
+static enum plx_idle_mode idle_mode(void)
+{
+	struct plx_idle_conf conf;
+
+	assert_int_equal(plx_idle_get(plx_lcore_id(), &conf), 0);
+	return conf.mode;
+}
+
+static void the_environment_sets_it_up(void **state)
+{
+	options(" --huge none\t-l 3@0,7@0  --idle 3:event,poll\n");
+	assert_int_equal(netio_init(&ctx), 0);
+	assert_int_equal(plx_lcore_count(), 2);
+	assert_int_equal(plx_lcore_id(), 3);
+	assert_int_equal(idle_mode(), PLX_IDLE_EVENT);
+	netio_down(NULL);
+}
+
+static void the_program_may_too_and_the_environment_wins(void **state)
+{
+	char *argv[] = {"test", "--huge", "none", "--idle", "event"};
+	struct plx_eal_conf conf = {0};
+
+	assert_int_equal(plx_eal_parse(5, argv, &conf), 4);
+	unsetenv("NETIO_OPTIONS");
+	log_capture();
+	assert_int_equal(netio_init_conf(&ctx, &conf), 0);
+	assert_int_equal(idle_mode(), PLX_IDLE_EVENT);
+	netio_down(NULL);
+	options("--idle poll");
+	assert_int_equal(netio_init_conf(&ctx, &conf), 0);
+	assert_int_equal(idle_mode(), PLX_IDLE_POLL);
+	netio_down(NULL);
+	plx_eal_conf_fini(&conf);
+}
+
+static void wrong_options_are_refused(void **state)
+{
+	static const struct {
+		const char *options, *error;
+	} rows[] = {
+		{"--lcore-s 1", "NETIO_OPTIONS='--lcore-s 1': "},
+		{"--idle sometimes", "'sometimes' is no way to be idle"},
+		{"-l", "-l"},
+		{"--huge none fast", "'fast' is no option"},
+		{"--huge none -- fast", "'fast' is no option"},
+		{"--help", "--help"},
+		{"--huge none --huge 2M", "--huge"},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		options(rows[i].options);
+		assert_int_equal(netio_init(&ctx), -EINVAL);
+		assert_error_has("NETIO_OPTIONS='");
+		assert_error_has(rows[i].error);
+		assert_int_equal(log_count("netio:0: NETIO_OPTIONS='"), 1);
+		assert_int_equal(plx_lcore_count(), 0);
+		/* As a program would go on that does not look. */
+		assert_int_equal(netio_run(&ctx.evloop), -EINVAL);
+		assert_int_equal(netio_fini(&ctx), 0);
+	}
+}
+
+static void too_many_words_are_refused(void **state)
+{
+	char many[1000] = "";
+
+	for (unsigned i = 0; i < 100; i++)
+		strcat(many, "-l 0 ");
+	options(many);
+	assert_int_equal(netio_init(&ctx), -EINVAL);
+	assert_error_has("more than 63 words");
+}
+
+static int netio_on_worker(void *arg)
+{
+	struct netio_eventloop evloop;
+
+	assert_int_equal(netio_eventloop_init(&evloop), 0);
+	assert_int_equal(evloop.lcore_id, plx_lcore_id());
+	netio_terminate(&evloop);
+	assert_int_equal(netio_run(&evloop), 0);
+	assert_int_equal(netio_eventloop_fini(&evloop), 0);
+	return 0;
+}
+
+static void *init_here(void *arg)
+{
+	*(int *)arg = netio_init(&ctx);
+	return NULL;
+}
+
+/* One loop for each lcore; they are not NetIO's to end. */
+static void lcores_that_are_there_are_taken(void **state)
+{
+	struct plx_eal_conf conf = {.lcores = "0@0,1@0", .huge = "none"};
+	int result = -1, rc = 0;
+
+	options("--idle no-such"); /* not looked at */
+	assert_int_equal(plx_eal_init(&conf), 0);
+	assert_int_equal(plx_lcore_launch(1, netio_on_worker, NULL), 0);
+	assert_int_equal(plx_lcore_join(1, 10 * PLX_NS_PER_S, &result), 0);
+	assert_int_equal(result, 0);
+	assert_int_equal(netio_init(&ctx), 0);
+	assert_int_equal(netio_fini(&ctx), 0);
+	assert_int_equal(plx_lcore_count(), 2);
+	elsewhere(init_here, &rc);
+	assert_int_equal(rc, -ENOENT);
+	assert_int_equal(plx_eal_fini(), 0);
+	plx_eal_conf_fini(&conf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_environment_sets_it_up),
+		cmocka_unit_test(the_program_may_too_and_the_environment_wins),
+		cmocka_unit_test(wrong_options_are_refused),
+		cmocka_unit_test(too_many_words_are_refused),
+		cmocka_unit_test(lcores_that_are_there_are_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

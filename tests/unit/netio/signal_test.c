@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netio_fixture.h"
+
+#include <signal.h>
+
+#define THREADS 4
+#define FIRES   1000
+
+static struct netio_signal bell;
+static uint64_t calls, until;
+
+static void count(void *data)
+{
+	assert_ptr_equal(data, &calls);
+	if (++calls == until)
+		netio_terminate(&ctx.evloop);
+}
+
+static void begin(void (*cb)(void *), uint64_t end)
+{
+	calls = 0;
+	until = end;
+	assert_int_equal(netio_signal_init(&ctx.evloop, &bell), 0);
+	bell.cb = cb;
+	bell.data = &calls;
+}
+
+static void it_is_called_in_the_loop(void **state)
+{
+	begin(count, 1);
+	netio_signal_fire(&bell);
+	assert_int_equal(calls, 0);
+	run();
+	assert_int_equal(calls, 1);
+	netio_signal_fini(&bell);
+}
+
+static void *fire_often(void *arg)
+{
+	for (unsigned i = 0; i < FIRES; i++)
+		netio_signal_fire(&bell);
+	return NULL;
+}
+
+static void each_fire_of_each_thread_is_one_call(void **state)
+{
+	pthread_t threads[THREADS];
+
+	begin(count, THREADS * FIRES);
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, fire_often, NULL), 0);
+	run();
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(calls, THREADS * FIRES);
+	/* And none is left over. */
+	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
+	run();
+	assert_int_equal(calls, THREADS * FIRES);
+	netio_signal_fini(&bell);
+}
+
+static struct netio_signal other;
+static unsigned others;
+
+static void count_other(void *data)
+{
+	others++;
+}
+
+static void fire_again(void *data)
+{
+	if (++calls == until)
+		netio_terminate(&ctx.evloop);
+	else
+		netio_signal_fire(&bell);
+	netio_signal_fire(&other);
+}
+
+/* That is how one polls here: whatever else there is has its turn. */
+static void one_that_fires_itself_lets_others_in(void **state)
+{
+	begin(fire_again, 100);
+	assert_int_equal(netio_signal_init(&ctx.evloop, &other), 0);
+	other.cb = count_other;
+	others = 0;
+	netio_signal_fire(&bell);
+	run();
+	assert_int_equal(calls, 100);
+	assert_in_range(others, 98, 99);
+	netio_signal_fini(&bell);
+	netio_signal_fini(&other);
+}
+
+static uint64_t calls_at_timer;
+
+static void note_calls(void *data)
+{
+	calls_at_timer = calls;
+	netio_terminate(&ctx.evloop);
+}
+
+/* A hundred thousand of them are no reason to keep a timer waiting. */
+static void many_fires_are_spread_over_turns(void **state)
+{
+	struct netio_timer timer;
+
+	begin(count, 0);
+	for (unsigned i = 0; i < 100000; i++)
+		netio_signal_fire(&bell);
+	assert_int_equal(netio_timer_init(&ctx.evloop, &timer), 0);
+	timer.cb = note_calls;
+	assert_int_equal(netio_timer_start_us(&timer, 1), 0);
+	run();
+	netio_timer_stop(&timer);
+	assert_in_range(calls_at_timer, 1, 99999);
+	assert_in_range(calls, 64, 99999);
+	/* The rest comes when it runs again. */
+	until = 100000;
+	run();
+	assert_int_equal(calls, 100000);
+	netio_signal_fini(&bell);
+}
+
+static void nothing_is_called_behind_terminate(void **state)
+{
+	begin(count, 3);
+	for (unsigned i = 0; i < 10; i++)
+		netio_signal_fire(&bell);
+	run();
+	assert_int_equal(calls, 3);
+	until = 10;
+	run();
+	assert_int_equal(calls, 10);
+	netio_signal_fini(&bell);
+}
+
+static void end_itself(void *data)
+{
+	struct netio_signal *signal = data;
+
+	calls++;
+	netio_signal_fini(signal);
+	free(signal);
+	netio_post(&ctx.evloop, terminate, NULL);
+}
+
+static void it_may_be_freed_inside(void **state)
+{
+	struct netio_signal *signal = malloc(sizeof(*signal));
+
+	calls = 0;
+	assert_int_equal(netio_signal_init(&ctx.evloop, signal), 0);
+	signal->cb = end_itself;
+	signal->data = signal;
+	for (unsigned i = 0; i < 200; i++)
+		netio_signal_fire(signal);
+	run();
+	assert_int_equal(calls, 1);
+}
+
+static void what_was_fired_dies_with_it(void **state)
+{
+	begin(count, 0);
+	netio_signal_fire(&bell);
+	netio_signal_fini(&bell);
+	netio_signal_fire(&bell); /* does nothing */
+	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
+	run();
+	assert_int_equal(calls, 0);
+	netio_signal_fini(&bell);
+}
+
+static void one_without_a_callback_is_heard_by_nobody(void **state)
+{
+	begin(NULL, 0);
+	netio_signal_fire(&bell);
+	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
+	run();
+	netio_signal_fini(&bell);
+}
+
+static void on_usr1(int number)
+{
+	netio_signal_fire(&bell);
+}
+
+static void *raise_usr1(void *arg)
+{
+	usleep(20000);
+	pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	return NULL;
+}
+
+static void a_signal_handler_may_fire(void **state)
+{
+	pthread_t self = pthread_self(), thread;
+
+	begin(count, 1);
+	signal(SIGUSR1, on_usr1);
+	assert_int_equal(pthread_create(&thread, NULL, raise_usr1, &self), 0);
+	run();
+	pthread_join(thread, NULL);
+	signal(SIGUSR1, SIG_DFL);
+	assert_int_equal(calls, 1);
+	netio_signal_fini(&bell);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NETIO_TEST(it_is_called_in_the_loop),
+		NETIO_TEST(each_fire_of_each_thread_is_one_call),
+		NETIO_TEST(one_that_fires_itself_lets_others_in),
+		NETIO_TEST(many_fires_are_spread_over_turns),
+		NETIO_TEST(nothing_is_called_behind_terminate),
+		NETIO_TEST(it_may_be_freed_inside),
+		NETIO_TEST(what_was_fired_dies_with_it),
+		NETIO_TEST(one_without_a_callback_is_heard_by_nobody),
+		NETIO_TEST(a_signal_handler_may_fire),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

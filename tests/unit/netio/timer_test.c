@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netio_fixture.h"
+
+static struct netio_timer timer;
+static unsigned calls, until;
+
+static void count(void *data)
+{
+	assert_ptr_equal(data, &calls);
+	if (++calls == until)
+		netio_terminate(&ctx.evloop);
+}
+
+static void begin(void (*cb)(void *), unsigned end)
+{
+	calls = 0;
+	until = end;
+	assert_int_equal(netio_timer_init(&ctx.evloop, &timer), 0);
+	timer.cb = cb;
+	timer.data = &calls;
+}
+
+/* Run for `end` calls. Returns how long that took. */
+static uint64_t run_calls(unsigned end)
+{
+	uint64_t begin_ns = plx_now_ns();
+
+	calls = 0;
+	until = end;
+	run();
+	assert_int_equal(calls, end);
+	return plx_now_ns() - begin_ns;
+}
+
+static void it_comes_again_and_again(void **state)
+{
+	static const struct {
+		int (*start)(struct netio_timer *, unsigned long long);
+		unsigned long long count;
+		unsigned times;
+		uint64_t all_ns;
+	} rows[] = {
+		{netio_timer_start_s, 1, 1, PLX_NS_PER_S},
+		{netio_timer_start_ms, 20, 5, 100 * PLX_NS_PER_MS},
+		{netio_timer_start_us, 500, 40, 20 * PLX_NS_PER_MS},
+		{netio_timer_start_ns, 100000, 100, 10 * PLX_NS_PER_MS},
+	};
+
+	begin(count, 0);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		uint64_t ns;
+
+		assert_int_equal(rows[i].start(&timer, rows[i].count), 0);
+		ns = run_calls(rows[i].times);
+		/* Never early; what a busy host adds it adds. */
+		assert_in_range(ns, rows[i].all_ns, rows[i].all_ns + 2 * PLX_NS_PER_S);
+	}
+	netio_timer_stop(&timer);
+}
+
+static void a_stopped_one_is_silent_until_it_is_started(void **state)
+{
+	struct netio_timer end;
+
+	begin(count, 0);
+	assert_int_equal(netio_timer_start_ms(&timer, 1), 0);
+	netio_timer_stop(&timer);
+	netio_timer_stop(&timer);
+	assert_int_equal(netio_timer_init(&ctx.evloop, &end), 0);
+	end.cb = terminate;
+	assert_int_equal(netio_timer_start_ms(&end, 20), 0);
+	run();
+	assert_int_equal(calls, 0);
+	netio_timer_stop(&end);
+	assert_int_equal(netio_timer_start_ms(&timer, 1), 0);
+	run_calls(3);
+	netio_timer_stop(&timer);
+}
+
+static void stop_and_end(void *data)
+{
+	calls++;
+	netio_timer_stop(&timer);
+	netio_post(&ctx.evloop, terminate, NULL);
+}
+
+static void it_may_be_stopped_inside(void **state)
+{
+	begin(stop_and_end, 0);
+	assert_int_equal(netio_timer_start_us(&timer, 1), 0);
+	run();
+	assert_int_equal(calls, 1);
+}
+
+static void free_and_end(void *data)
+{
+	netio_timer_stop(data);
+	free(data);
+	netio_post(&ctx.evloop, terminate, NULL);
+}
+
+static void it_may_be_freed_inside(void **state)
+{
+	struct netio_timer *one = malloc(sizeof(*one));
+
+	assert_int_equal(netio_timer_init(&ctx.evloop, one), 0);
+	one->cb = free_and_end;
+	one->data = one;
+	assert_int_equal(netio_timer_start_us(one, 1), 0);
+	run();
+}
+
+static void one_that_runs_begins_anew(void **state)
+{
+	begin(count, 0);
+	assert_int_equal(netio_timer_start_ns(&timer, ~0ull), 0);
+	assert_int_equal(netio_timer_start_ms(&timer, 1), 0);
+	run_calls(2);
+	netio_timer_stop(&timer);
+}
+
+static void what_is_too_long_is_the_longest(void **state)
+{
+	begin(count, 0);
+	assert_int_equal(netio_timer_start_s(&timer, ~0ull), 0);
+	assert_int_equal(netio_timer_start_ms(&timer, ~0ull), 0);
+	assert_int_equal(netio_timer_start_us(&timer, ~0ull / 999), 0);
+	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
+	run();
+	assert_int_equal(calls, 0);
+	netio_timer_stop(&timer);
+}
+
+static void *start_elsewhere(void *arg)
+{
+	*(int *)arg = netio_timer_start_s(&timer, 1);
+	return NULL;
+}
+
+static void wrong_ones_are_refused(void **state)
+{
+	int rc = 0;
+
+	begin(count, 0);
+	assert_int_equal(netio_timer_start_ms(&timer, 0), -EINVAL);
+	assert_int_equal(log_count("netio_timer_start: a period of 0"), 1);
+	elsewhere(start_elsewhere, &rc);
+	assert_int_equal(rc, -EPERM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NETIO_TEST(it_comes_again_and_again),
+		NETIO_TEST(a_stopped_one_is_silent_until_it_is_started),
+		NETIO_TEST(it_may_be_stopped_inside),
+		NETIO_TEST(it_may_be_freed_inside),
+		NETIO_TEST(one_that_runs_begins_anew),
+		NETIO_TEST(what_is_too_long_is_the_longest),
+		NETIO_TEST(wrong_ones_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
