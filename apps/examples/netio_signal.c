@@ -32,7 +32,7 @@ static void *work(void *arg)
 
 int main(void)
 {
-	unsigned heard = 0;
+	static unsigned heard;
 	pthread_t thread;
 	int rc;
 

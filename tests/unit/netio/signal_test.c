@@ -194,10 +194,11 @@ static void *raise_usr1(void *arg)
 
 static void a_signal_handler_may_fire(void **state)
 {
+	const struct sigaction action = {.sa_handler = on_usr1};
 	pthread_t self = pthread_self(), thread;
 
 	begin(count, 1);
-	signal(SIGUSR1, on_usr1);
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 	assert_int_equal(pthread_create(&thread, NULL, raise_usr1, &self), 0);
 	run();
 	pthread_join(thread, NULL);
