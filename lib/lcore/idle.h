@@ -24,7 +24,8 @@ struct plx_sleep {
 	enum plx_wake_cause limited_by; /* what until_ns is: TIMER, CAP or NAP */
 	bool unsure;                    /* something in it cannot be waited for */
 	int ready;                      /* descriptors; what ppoll returned */
-	uint64_t early_ns; /* so much before the time that is waited for; 0: it may be late */
+	uint64_t exact_ns;              /* a time that may not be slept through; UINT64_MAX: none */
+	uint64_t early_ns;              /* until_ns is so much before it; 0: it is not */
 	uint64_t lasted_ns;
 	uint32_t count;
 	struct pollfd fds[SLEEP_FDS_MAX];
@@ -70,6 +71,7 @@ struct idle {
 	uint64_t wake_first_ns;     /* as given, or measured at start */
 	uint32_t followed;          /* wake-ups since, that it was corrected by */
 	uint64_t early_ns;          /* wake so much before a time */
+	uint64_t awake_for_ns;      /* a time that it has woken for, or stayed awake for */
 	uint64_t began_ns;          /* of the present idle period */
 	uint64_t expect_ns;         /* work is expected at about this time */
 	uint64_t polled_ns;         /* of it, before it was slept */

@@ -108,10 +108,15 @@ void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
  * the rest is left for the next call (next_ns stays <= now_ns). Returns how many were. */
 unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns);
 
-/* When the next timer fires, for one who sleeps until then: next_ns is also when one moves from
- * level to level. Where many timers lie close together it may be as early as next_ns. UINT64_MAX:
- * there is none. lax_out: all that fire then may be late. */
-uint64_t wheel_due_ns(const struct plx_timer_wheel *wheel, bool *lax_out);
+/* For one who sleeps. UINT64_MAX: never. */
+struct due {
+	uint64_t next_ns;  /* when something is to be done */
+	uint64_t exact_ns; /* when something is that may not be late */
+};
+
+/* When the next timers fire: wheel->next_ns is also when one moves from level to level. Where many
+ * lie close together it may be as early as the slot that they are in. */
+struct due wheel_due(const struct plx_timer_wheel *wheel);
 
 /* Messages: message.c, call.c, and lane.c -------------------------------------------------- */
 

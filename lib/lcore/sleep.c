@@ -22,17 +22,20 @@ __thread bool plx_loop_falls_asleep_tls;
 
 /* What pollers say --------------------------------------------------------------------------- */
 
-static void limit(struct plx_sleep *sleep, uint64_t time_ns, enum plx_wake_cause cause)
+/* Return: whether that is the nearest one so far. */
+static bool limit(struct plx_sleep *sleep, uint64_t time_ns, enum plx_wake_cause cause)
 {
-	if (time_ns < sleep->until_ns) {
-		sleep->until_ns = time_ns;
-		sleep->limited_by = cause;
-	}
+	if (time_ns >= sleep->until_ns)
+		return false;
+	sleep->until_ns = time_ns;
+	sleep->limited_by = cause;
+	return true;
 }
 
 void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns)
 {
-	limit(sleep, time_ns, PLX_WAKE_TIMER);
+	if (time_ns < sleep->exact_ns)
+		sleep->exact_ns = time_ns;
 }
 
 void plx_sleep_on(struct plx_sleep *sleep, int fd)
@@ -92,57 +95,62 @@ static bool arm(struct loop *loop, struct plx_sleep *sleep)
 	return true;
 }
 
-/* The next timer or poller with a period. lax_out: it may be late. */
-static uint64_t next_due_ns(const struct loop *loop, bool *lax_out)
+/* Timers, pollers with a period, and what pollers have said in arm. */
+static struct due next_due(const struct loop *loop, const struct plx_sleep *sleep)
 {
-	uint64_t due_ns = pollers_due_ns(&loop->pollers);
-	uint64_t timer_ns = wheel_due_ns(&loop->wheel, lax_out);
+	struct due due = wheel_due(&loop->wheel);
+	uint64_t exact_ns = pollers_due_ns(&loop->pollers);
 
-	if (timer_ns < due_ns)
-		return timer_ns;
-	*lax_out = false;
-	return due_ns;
+	if (sleep->exact_ns < exact_ns)
+		exact_ns = sleep->exact_ns;
+	if (exact_ns < due.exact_ns)
+		due.exact_ns = exact_ns;
+	if (due.exact_ns < due.next_ns)
+		due.next_ns = due.exact_ns;
+	return due;
 }
 
-/* So much before a time does the lcore wake, to be there on time. */
-static uint64_t early_for(const struct loop *loop, uint64_t due_ns, bool lax)
+/* So much before it does the lcore wake for what may not be late. */
+static uint64_t early_for(const struct loop *loop, const struct due *due)
 {
-	if (lax || loop->idle.conf.mode != PLX_IDLE_ADAPTIVE || due_ns <= loop->now_ns)
+	if (loop->idle.conf.mode != PLX_IDLE_ADAPTIVE || due->exact_ns == UINT64_MAX ||
+	    due->exact_ns <= loop->now_ns)
 		return 0;
-	return idle_early_ns(&loop->idle, due_ns - loop->now_ns);
+	return idle_early_ns(&loop->idle, due->exact_ns - loop->now_ns);
 }
 
-/* An adaptive lcore does not sleep for what is nearer than a sleep is worth: it polls up to there.
- */
-static bool due_soon(struct loop *loop, uint64_t due_ns, uint64_t early_ns)
+/* An adaptive lcore does not sleep for what is nearer than a sleep is worth, nor for what it has
+ * woken for: it polls up to there. */
+static bool due_soon(struct loop *loop, const struct due *due)
 {
 	struct idle *idle = &loop->idle;
+	uint64_t near_ns = plx_time_add(loop->now_ns, idle->sleep_ns);
+	bool exact_is_near = due->exact_ns <= plx_time_add(near_ns, early_for(loop, due)) ||
+			     due->exact_ns == idle->awake_for_ns;
 
-	if (idle->conf.mode != PLX_IDLE_ADAPTIVE ||
-	    due_ns > plx_time_add(loop->now_ns, early_ns + idle->sleep_ns))
+	if (idle->conf.mode != PLX_IDLE_ADAPTIVE || (!exact_is_near && due->next_ns > near_ns))
 		return false;
-	/* Else an estimate that is too high would never be put to the test again. */
-	if (early_ns && !idle->slept)
+	/* An estimate that is too high would never be put to the test again. */
+	if (exact_is_near && due->exact_ns != idle->awake_for_ns) {
+		idle->awake_for_ns = due->exact_ns;
 		idle_polled_to_timer(idle);
-	loop->sleep_at_ns = plx_time_add(due_ns, 1);
+	}
+	loop->sleep_at_ns = plx_time_add(exact_is_near ? due->exact_ns : due->next_ns, 1);
 	return true;
 }
 
 /* Until the next time that somebody waits for. Return: whether to sleep. */
 static bool set_limit(struct loop *loop, struct plx_sleep *sleep)
 {
-	bool lax;
-	uint64_t due_ns = next_due_ns(loop, &lax);
+	struct due due = next_due(loop, sleep);
+	uint64_t early_ns = early_for(loop, &due);
 
-	if (due_ns >= sleep->until_ns)
-		lax = false;
-	limit(sleep, due_ns, PLX_WAKE_TIMER);
-	if (sleep->limited_by != PLX_WAKE_TIMER)
-		return true;
-	sleep->early_ns = early_for(loop, sleep->until_ns, lax);
-	if (due_soon(loop, sleep->until_ns, sleep->early_ns))
+	if (due_soon(loop, &due))
 		return false;
-	sleep->until_ns -= sleep->early_ns;
+	sleep->exact_ns = due.exact_ns;
+	limit(sleep, due.next_ns, PLX_WAKE_TIMER);
+	if (limit(sleep, due.exact_ns - early_ns, PLX_WAKE_TIMER))
+		sleep->early_ns = early_ns;
 	return true;
 }
 
@@ -196,8 +204,11 @@ static void measure(struct loop *loop, enum plx_wake_cause cause, const struct p
 		uint64_t now_ns = plx_tsc_to_ns(tsc);
 
 		took_ns = now_ns > sleep->until_ns ? now_ns - sleep->until_ns : 0;
-		if (sleep->early_ns && sleep->lasted_ns)
-			idle_follow_timer(idle, took_ns);
+		if (sleep->early_ns) {
+			idle->awake_for_ns = sleep->exact_ns;
+			if (sleep->lasted_ns)
+				idle_follow_timer(idle, took_ns);
+		}
 	} else {
 		return;
 	}
@@ -265,11 +276,12 @@ uint64_t sleep_until_work(struct loop *loop)
 {
 	struct plx_sleep sleep;
 	struct bell *bell = &loop->bell;
-	uint64_t work, due_ns;
-	bool lax;
+	struct due due;
+	uint64_t work;
 
-	due_ns = next_due_ns(loop, &lax);
-	if (due_soon(loop, due_ns, early_for(loop, due_ns, lax)))
+	sleep.exact_ns = UINT64_MAX; /* nobody was asked */
+	due = next_due(loop, &sleep);
+	if (due_soon(loop, &due))
 		return 0;
 	work = look_everywhere(loop);
 	if (work || loop->sleep_at_ns == IDLE_NEVER) /* it was told to poll just now */

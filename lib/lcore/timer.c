@@ -194,31 +194,60 @@ unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns)
 	return done;
 }
 
-/* Timers of a slot that are looked at: each may be a cache miss, on the way to a sleep. */
+/* Timers that are looked at: each may be a cache miss, on the way to a sleep. */
 #define DUE_LOOKS_MAX 8
 
-uint64_t wheel_due_ns(const struct plx_timer_wheel *wheel, bool *lax_out)
-{
-	const struct plx_timer *first = first_timer(wheel);
-	uint64_t tick = TICK_MAX;
-	unsigned looks = 0;
+struct due_ticks {
+	uint64_t next, exact; /* UINT64_MAX: none */
+	unsigned looks;
+};
 
-	*lax_out = false;
-	if (!first)
-		return UINT64_MAX;
-	if (wheel->cascading) /* what it has moved may come before what is left */
-		return wheel->next_ns;
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What lies in a slot. Return: whether it was looked at to its end. */
+static bool look_into(const struct plx_timer *first, struct due_ticks *due)
+{
 	for (const struct plx_timer *timer = first; timer; timer = timer->next) {
-		if (++looks > DUE_LOOKS_MAX) {
-			*lax_out = false;
-			return slot_tick(first) << WHEEL_TICK_SHIFT;
+		if (++due->looks > DUE_LOOKS_MAX) {
+			due->next = earlier(due->next, slot_tick(first));
+			due->exact = earlier(due->exact, slot_tick(first));
+			return false;
 		}
-		if (timer->expiry_tick > tick)
-			continue;
-		*lax_out = timer->lax && (timer->expiry_tick < tick || *lax_out);
-		tick = timer->expiry_tick;
+		due->next = earlier(due->next, timer->expiry_tick);
+		if (!timer->lax)
+			due->exact = earlier(due->exact, timer->expiry_tick);
 	}
-	return tick << WHEEL_TICK_SHIFT;
+	return true;
+}
+
+static uint64_t ns_of(uint64_t tick)
+{
+	return tick == UINT64_MAX ? UINT64_MAX : tick << WHEEL_TICK_SHIFT;
+}
+
+struct due wheel_due(const struct plx_timer_wheel *wheel)
+{
+	struct due_ticks due = {UINT64_MAX, UINT64_MAX, 0};
+	bool goes_on = true;
+
+	if (wheel->cascading) /* what it has moved may come before what is left */
+		return (struct due){wheel->next_ns, wheel->next_ns};
+	/* Slot by slot, in the order of time, until one has a timer that is not lax. */
+	for (uint32_t levels = wheel->levels; levels && goes_on; levels &= levels - 1) {
+		unsigned level = (unsigned)__builtin_ctz(levels);
+
+		for (uint64_t slots = wheel->occupied[level]; slots && goes_on;
+		     slots &= slots - 1) {
+			unsigned slot = (unsigned)__builtin_ctzll(slots);
+
+			goes_on = look_into(wheel->slots[level * WHEEL_SLOTS + slot].first, &due) &&
+				  due.exact == UINT64_MAX;
+		}
+	}
+	return (struct due){ns_of(due.next), ns_of(due.exact)};
 }
 
 void plx_timer_init(struct plx_timer *timer, plx_timer_fn fn, void *arg)

@@ -237,58 +237,94 @@ static void a_poller_with_a_period_ends_it(void **state)
 	assert_int_equal(stats_of(0).naps, 0);
 }
 
-/* For how long an adaptive lcore sleeps before a timer of 200 ms: here it polls for 1 ms at first,
- * and would be up 50 ms before. */
-static uint64_t sleeps_before(bool lax)
+static void expire(struct plx_timer *timer, void *arg)
 {
-	const struct plx_idle_conf early = {
-		.algorithm = PLX_IDLE_FIXED,
-		.alpha = 50,
-		.wake_ns = 50 * PLX_NS_PER_MS,
-		.sleep_ns = 1,
-	};
-	uint64_t fired_ns = 0;
-	struct plx_timer timer;
+}
 
-	assert_int_equal(plx_idle_set(0, &early), 0);
+/* For how long an adaptive lcore sleeps that polls for 1 ms at first, and is up 50 ms before what
+ * may not be late: here a timer of 200 ms. other_ms: of a lax one; or 0. */
+static uint64_t sleeps_before(struct plx_idle_conf conf, bool lax, uint64_t other_ms)
+{
+	uint64_t fired_ns = 0;
+	struct plx_timer timer, other;
+
+	conf.algorithm = PLX_IDLE_FIXED;
+	conf.alpha = 50;
+	conf.wake_ns = 50 * PLX_NS_PER_MS;
+	conf.sleep_ns = 1;
+	assert_int_equal(plx_idle_set(0, &conf), 0);
 	plx_timer_init(&timer, quit_timer, &fired_ns);
+	plx_timer_init(&other, expire, NULL);
 	plx_timer_set_lax(&timer, lax);
+	plx_timer_set_lax(&other, true);
 	assert_int_equal(plx_timer_start(&timer, 200 * PLX_NS_PER_MS), 0);
+	if (other_ms)
+		assert_int_equal(plx_timer_start(&other, other_ms * PLX_NS_PER_MS), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	return stats_of(0).asleep_ns;
 }
 
+#define EARLY_MS 175 /* it slept for 150, and not up to 200 */
+
 static void an_adaptive_lcore_is_on_time(void **state)
 {
-	assert_in_range(sleeps_before(false), 50 * PLX_NS_PER_MS, 190 * PLX_NS_PER_MS);
+	assert_in_range(sleeps_before((struct plx_idle_conf){0}, false, 0), 50 * PLX_NS_PER_MS,
+			EARLY_MS * PLX_NS_PER_MS);
 }
 
 static void nobody_is_early_for_a_lax_timer(void **state)
 {
-	assert_true(sleeps_before(true) > 190 * PLX_NS_PER_MS);
+	assert_true(sleeps_before((struct plx_idle_conf){0}, true, 0) > EARLY_MS * PLX_NS_PER_MS);
+}
+
+/* What ends a sleep between that time and the timer does not make it late. */
+static void a_cap_does_not_make_it_late(void **state)
+{
+	const struct plx_idle_conf conf = {.sleep_max_ns = 185 * PLX_NS_PER_MS};
+
+	assert_in_range(sleeps_before(conf, false, 0), 0, EARLY_MS * PLX_NS_PER_MS);
+}
+
+static void a_lax_timer_does_not_make_it_late(void **state)
+{
+	assert_in_range(sleeps_before((struct plx_idle_conf){0}, false, 190), 0,
+			EARLY_MS * PLX_NS_PER_MS);
+}
+
+/* With half of the CPU to spend it is up a quarter of the time before. */
+static void a_budget_does_not_make_it_late(void **state)
+{
+	const struct plx_idle_conf conf = {.budget = 0.5};
+
+	assert_in_range(sleeps_before(conf, false, 0), 0, EARLY_MS * PLX_NS_PER_MS);
 }
 
 struct ticks {
 	struct plx_timer timer;
 	unsigned left;
+	uint64_t least_ns; /* of the estimates that were seen */
 };
 
 static void tick(struct plx_timer *timer, void *arg)
 {
 	struct ticks *ticks = arg;
 
+	if (loop_self->idle.early_ns < ticks->least_ns)
+		ticks->least_ns = loop_self->idle.early_ns;
 	if (--ticks->left == 0)
 		plx_loop_quit();
 }
 
-static void run_ticks(unsigned count, uint64_t period_ns)
+/* Returns the least estimate on the way. */
+static uint64_t run_ticks(unsigned count, uint64_t period_ns)
 {
-	struct ticks ticks = {.left = count};
+	struct ticks ticks = {.left = count, .least_ns = UINT64_MAX};
 
 	plx_timer_init(&ticks.timer, tick, &ticks);
 	assert_int_equal(plx_timer_start_periodic(&ticks.timer, period_ns), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	plx_timer_stop(&ticks.timer);
+	return ticks.least_ns;
 }
 
 /* It does not go on polling to timers that are closer than that, for ever. */
@@ -299,8 +335,7 @@ static void an_estimate_too_high_is_put_to_the_test_again(void **state)
 	assert_int_equal(plx_idle_set(0, &(struct plx_idle_conf){.alpha = 1}), 0);
 	run_ticks(1, PLX_NS_PER_MS); /* the costs are measured at first */
 	idle->early_ns = PLX_NS_PER_MS;
-	run_ticks(200, PLX_NS_PER_MS / 2);
-	assert_true(idle->early_ns < PLX_NS_PER_MS / 2);
+	assert_true(run_ticks(200, PLX_NS_PER_MS / 2) < PLX_NS_PER_MS / 2);
 	assert_int_equal(stats_of(0).early_ns, idle->early_ns);
 	assert_int_not_equal(stats_of(0).wakes[PLX_WAKE_TIMER], 0);
 }
@@ -759,6 +794,9 @@ int main(void)
 		ONE(a_poller_with_a_period_ends_it),
 		ONE(an_adaptive_lcore_is_on_time),
 		ONE(nobody_is_early_for_a_lax_timer),
+		ONE(a_cap_does_not_make_it_late),
+		ONE(a_lax_timer_does_not_make_it_late),
+		ONE(a_budget_does_not_make_it_late),
 		ONE(an_estimate_too_high_is_put_to_the_test_again),
 		ONE(polling_never_sleeps),
 		ONE(one_that_polled_may_adapt),

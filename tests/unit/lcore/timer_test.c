@@ -339,9 +339,7 @@ static void fini_stops_all(void **state)
 
 static uint64_t due_ns(void)
 {
-	bool lax;
-
-	return wheel_due_ns(&wheel, &lax);
+	return wheel_due(&wheel).next_ns;
 }
 
 /* A sleeper wakes for what fires, not for what moves from level to level. */
@@ -374,43 +372,44 @@ static void tells_when_it_fires_next(void **state)
 	wheel_fini(&wheel);
 }
 
-static bool next_is_lax(void)
+static uint64_t exact_ns(void)
 {
-	bool lax;
-
-	wheel_due_ns(&wheel, &lax);
-	return lax;
+	return wheel_due(&wheel).exact_ns;
 }
 
-/* Only where all that fire next may be late. */
-static void tells_whether_it_may_be_late(void **state)
+static void start_lax(struct plx_timer *timer, uint64_t delay_ns)
 {
-	struct plx_timer first = {0}, same = {0}, later = {0}, crowd[20] = {0};
-	const uint64_t at = PLX_NS_PER_S;
+	plx_timer_stop(timer);
+	plx_timer_init(timer, note, NULL);
+	plx_timer_set_lax(timer, true);
+	start(timer, delay_ns);
+}
 
-	assert_false(next_is_lax());
-	start(&later, at + 10 * TICK);
-	assert_false(next_is_lax());
-	plx_timer_init(&first, note, NULL);
-	plx_timer_set_lax(&first, true);
-	start(&first, at);
-	assert_true(next_is_lax());
-	start(&same, at);
-	assert_false(next_is_lax());
-	plx_timer_set_lax(&same, true);
-	assert_true(next_is_lax());
-	plx_timer_stop(&first);
-	start(&first, at); /* the other way round in its slot */
-	plx_timer_set_lax(&same, false);
-	assert_false(next_is_lax());
-	/* With many in one slot nobody has looked at all of them. */
-	plx_timer_set_lax(&same, true);
-	for (unsigned i = 0; i < 20; i++) {
-		plx_timer_init(&crowd[i], note, NULL);
-		plx_timer_set_lax(&crowd[i], true);
-		start(&crowd[i], at + i * TICK);
-	}
-	assert_false(next_is_lax());
+/* The first one that may not be late, whatever lies before it. */
+static void tells_when_it_must_be_on_time(void **state)
+{
+	struct plx_timer first = {0}, exact = {0}, crowd[20] = {0};
+	const uint64_t at = PLX_NS_PER_S;
+	uint64_t due = now + at;
+
+	assert_true(exact_ns() == UINT64_MAX);
+	start_lax(&first, at / 2);
+	assert_true(exact_ns() == UINT64_MAX);
+	start(&exact, at); /* in another slot, or level */
+	assert_in_range(exact_ns(), due, due + TICK - 1);
+	assert_in_range(due_ns(), now + at / 2, now + at / 2 + TICK - 1);
+	start_lax(&first, at - 20 * TICK);
+	assert_in_range(exact_ns(), due, due + TICK - 1);
+	start_lax(&first, at + 3);
+	assert_in_range(exact_ns(), due, due + TICK - 1);
+	plx_timer_set_lax(&exact, true);
+	assert_true(exact_ns() == UINT64_MAX);
+	/* With many before it nobody looks at all of them: it may be early. */
+	for (unsigned i = 0; i < 20; i++)
+		start_lax(&crowd[i], at / 2 + i * TICK);
+	plx_timer_set_lax(&exact, false);
+	assert_true(exact_ns() <= due + TICK - 1);
+	assert_true(exact_ns() >= now);
 	wheel_fini(&wheel);
 }
 
@@ -459,12 +458,13 @@ static struct model *model_next(void)
 	return next;
 }
 
-static uint64_t model_due_ns(void)
+static uint64_t model_due_ns(bool lax_too)
 {
 	uint64_t due_ns = UINT64_MAX;
 
 	for (unsigned i = 0; i < MODEL_TIMERS; i++)
-		if (models[i].running && models[i].tick * TICK < due_ns)
+		if (models[i].running && models[i].tick * TICK < due_ns &&
+		    (lax_too || !models[i].timer.lax))
 			due_ns = models[i].tick * TICK;
 	return due_ns;
 }
@@ -517,6 +517,7 @@ static void behaves_like_a_sorted_list(void **state)
 		wheel_init(&wheel, now);
 		for (unsigned i = 0; i < MODEL_TIMERS; i++) {
 			plx_timer_init(&models[i].timer, model_fired, &models[i]);
+			plx_timer_set_lax(&models[i].timer, i % 3 == 0);
 			models[i].running = false;
 		}
 		for (unsigned step = 0; step < 3000; step++) {
@@ -529,7 +530,9 @@ static void behaves_like_a_sorted_list(void **state)
 			if (random_below(2))
 				turns_at(now + random_time() / (1 + random_below(1000)));
 			assert_null(model_next());
-			assert_true(due_ns() <= model_due_ns());
+			assert_true(due_ns() <= model_due_ns(true));
+			assert_true(exact_ns() <= model_due_ns(false));
+			assert_true(exact_ns() >= due_ns());
 			assert_int_equal(m->running, plx_timer_running(&m->timer));
 		}
 		assert_true(log_count > 1000);
@@ -566,7 +569,7 @@ int main(void)
 		cmocka_unit_test_setup(missed_periods_are_skipped, set_up),
 		cmocka_unit_test_setup(far_times_do_not_wrap, set_up),
 		cmocka_unit_test_setup(tells_when_it_fires_next, set_up),
-		cmocka_unit_test_setup(tells_whether_it_may_be_late, set_up),
+		cmocka_unit_test_setup(tells_when_it_must_be_on_time, set_up),
 		cmocka_unit_test_setup(fini_stops_all, set_up),
 		cmocka_unit_test(behaves_like_a_sorted_list),
 		cmocka_unit_test(needs_an_lcore_and_a_function),
