@@ -47,10 +47,12 @@ def over($rows; $policy; $base; $provider; $arrival; $rate; $words; $limit):
 # At 100 000/s, which bursts are inside, who polls may be late himself: then every wake-up is paid by
 # all that comes behind it, and the ratio is the queue's. Against round trips with gaps between.
 def strained($rows; $provider; $arrival; $rate):
-	row_of($rows; "poll"; $provider; $arrival; $rate) as $row
+	. as $bar
+	| row_of($rows; "poll"; $provider; $arrival; $rate) as $row
 	| row_of($rows; "poll"; $provider; "poisson"; 1000) as $calm
 	| if $row.p50_ns and $calm.p50_ns and $row.p50_ns > 1.5 * $calm.p50_ns
-	then " (poll itself: \($row.p50_ns / $calm.p50_ns * 10 | round / 10) times its p50 at 1 000/s)" else "" end;
+	then $bar + {note: "poll itself: \($row.p50_ns / $calm.p50_ns * 10 | round / 10) times its p50 at 1 000/s"}
+	else $bar end;
 
 # A row of who sleeps counts only where it slept: libfabric's net never does behind fi_trywait. Some find
 # their message before they come to block.
@@ -64,17 +66,19 @@ def slept($least): select(. and .sleeps_each >= $least);
 	unit: "CPU time of the server in per cent of one CPU; how often it slept; round trips in nanoseconds; medians over the rounds",
 	rows: $rows,
 	bars: [
-		("tcp", "shm" | (
+		("tcp", "shm" | . as $provider | (
 			most($rows; "balanced"; .; "none"; 0; "wakes_per_s"; "wakes/s with nobody there"; 2),
 			most($rows; "balanced"; .; "none"; 0; "cpu_percent"; "CPU % with nobody there"; 0.5),
 			most($rows; "balanced"; .; "peer"; 0; "wakes_per_s"; "wakes/s with an idle peer"; 25),
 			most($rows; "balanced"; .; "peer"; 0; "cpu_percent"; "CPU % with an idle peer"; 0.5),
 			over($rows; "balanced"; "event"; .; "silence"; 0; "first message after silence"; 1.2),
 			over($rows; "latency"; "poll"; .; "fixed"; 50000; "50 000/s"; 1.15),
-			over($rows; "latency"; "poll"; .; "fixed"; 100000; "100 000/s" + strained($rows; .; "fixed"; 100000); 1.15),
+			over($rows; "latency"; "poll"; .; "fixed"; 100000; "100 000/s"; 1.15)
+				| strained($rows; $provider; "fixed"; 100000),
 			over($rows; "balanced"; "event"; .; "poisson"; 1000; "1 000/s, Poisson"; 1.1),
 			most($rows; "balanced"; .; "poisson"; 1000; "cpu_percent"; "CPU % at 1 000/s, Poisson"; 10),
-			over($rows; "balanced"; "poll"; .; "burst"; 1000; "bursts of 100" + strained($rows; .; "burst"; 1000); 1.15))),
+			over($rows; "balanced"; "poll"; .; "burst"; 1000; "bursts of 100"; 1.15)
+				| strained($rows; $provider; "burst"; 1000))),
 		((row_of($rows; "raw-fi-event"; "fi:tcp"; "closed"; 0) | slept(0.9)) as $raw
 			| (row_of($rows; "event-closed"; "fi:tcp"; "closed"; 0) | slept(0.9)) as $own
 			| bar("idle, fi:tcp, event over raw-fi-event, p50"; $own.p50_ns / $raw.p50_ns; 1.15; false))],

@@ -15,7 +15,7 @@ def verdict:
 def bars:
 	if .bars == [] then empty else
 	"<h2>Bars</h2><table><tr><th>what</th><th>ratio</th><th>limit</th><th></th></tr>",
-	(.bars[] | "<tr>" + ([(.what // "\(.row) over \(.over), \(.size_bytes | size)"), .ratio,
+	(.bars[] | "<tr>" + ([(.what // "\(.row) over \(.over), \(.size_bytes | size)") + (if .note then " (\(.note))" else "" end), .ratio,
 		"at \(if .least then "least" else "most" end) \(.limit)"] | cells) +
 		(if .ok then "<td class=\"good\">reached</td>"
 		 elif .gates then "<td class=\"bad\">missed</td>"

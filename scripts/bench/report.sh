@@ -48,7 +48,8 @@ print_summary()
 		(.bars[] | "\(if .ok then "reached" elif .gates then "MISSED " elif .least then "below  " else "above  " end)  " +
 			(if .what then "\(.what): \(.ratio)"
 			 else "\(.row) at \(.size_bytes) B is \(.ratio) x \(.over)" end) +
-			" (at \(if .least then "least" else "most" end) \(.limit)\(if .gates then "" else "; shown only" end))"),
+			" (at \(if .least then "least" else "most" end) \(.limit)\(if .gates then "" else "; shown only" end)" +
+			"\(if .note then "; \(.note)" else "" end))"),
 		(if (.platform_lost // 0) <= 0.01 then empty
 		 else "\nnote: others had \(.platform_lost * 1000 | round / 10) % of a CPU before the runs began: " +
 			"this host is busy, and these figures tell of that" end),
