@@ -25,13 +25,14 @@ int netio_check(const struct netio_eventloop *evloop, const char *what)
 	return 0;
 }
 
-/* netio_terminate of another thread. */
+/* Also netio_terminate of another thread. */
 static void on_terminate(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct netio_eventloop *evloop = arg;
 
 	evloop->terminated = true;
-	plx_loop_quit();
+	if (evloop->running) /* else it is another one that runs on this lcore */
+		plx_loop_quit();
 }
 
 static int init(struct netio_eventloop *evloop, const struct plx_eal_conf *conf)
@@ -42,18 +43,9 @@ static int init(struct netio_eventloop *evloop, const struct plx_eal_conf *conf)
 	rc = netio_process_enter(conf);
 	if (rc)
 		return netio_fail(rc);
-	if (plx_lcore_id() == PLX_LCORE_NONE) {
-		rc = plx_fail(ENOENT, "netio_init: this thread is no lcore; call it inside a "
-				      "function that plx_lcore_launch has started");
-	} else {
-		evloop->lcore_id = plx_lcore_id();
-		rc = plx_signal_init(&evloop->terminate, evloop->lcore_id, on_terminate, evloop);
-	}
-	if (rc) {
-		netio_fail(rc);
-		netio_process_leave();
-		return rc;
-	}
+	evloop->lcore_id = plx_lcore_id();
+	/* It cannot fail: that is this lcore. */
+	plx_signal_init(&evloop->terminate, evloop->lcore_id, on_terminate, evloop);
 	evloop->ready = true;
 	return 0;
 }
@@ -86,8 +78,11 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 		return netio_fail(plx_fail(EBUSY, "netio_fini: inside netio_run; call "
 						  "netio_terminate, and do it behind netio_run"));
 	plx_signal_fini(&evloop->terminate);
+	rc = netio_process_leave();
+	if (rc)
+		return netio_fail(rc);
 	evloop->ready = false;
-	return netio_process_leave();
+	return 0;
 }
 
 int netio_fini(struct netio_context *ctx)

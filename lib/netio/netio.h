@@ -38,19 +38,20 @@ struct netio_context {
 /** Set up a context and its event loop. The calling thread is the one that runs it. If it is an
  * lcore already (plx_eal_init, plx_lcore_launch), the loop is that lcore's. If the process has no
  * lcores, the thread becomes one, pinned to a CPU, with the EAL options (pollux(7): -l 2 --idle
- * poll ...) that the environment variable NETIO_OPTIONS holds, words between blanks; that is
- * undone by netio_fini, or when the process ends.
+ * poll ...) that the environment variable NETIO_OPTIONS holds, words between blanks, until
+ * netio_fini. Set evloop.cb_init behind it. Not between two calls of getopt.
  * Return: 0; -EINVAL an option; -ENOENT the thread is none of the lcores that there are; or what
  * plx_eal_init gave. */
 int netio_init(struct netio_context *ctx);
 
 /** The same with what the program wants where NETIO_OPTIONS says nothing (plx_eal.h): conf as for
- * plx_eal_init; NULL: the defaults. */
+ * plx_eal_init, whatever is in it counting as set by the program; NULL: the defaults. */
 int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf);
 
-/** Give back what netio_init took. Signals, timers and descriptors of the loop end before. Not
- * inside netio_run. Accepts a context that is zeroed or whose set-up failed. Return: 0; -EBUSY
- * inside its loop; -ETIMEDOUT an lcore does not end. */
+/** Give back what netio_init took. Signals, timers and descriptors of the loop end before; a
+ * process that ends without it is as one that died: the links' peers are not told. Accepts a
+ * context that is zeroed or whose set-up failed. Return: 0; -EPERM another thread's; -EBUSY inside
+ * its loop; -ETIMEDOUT an lcore does not end: it may be called again. */
 int netio_fini(struct netio_context *ctx);
 
 /** What netio_init and netio_fini do to ctx->evloop, for loops without a context. */
@@ -58,16 +59,20 @@ int netio_eventloop_init(struct netio_eventloop *evloop);
 int netio_eventloop_fini(struct netio_eventloop *evloop);
 
 /** Call cb_init, and then be the loop, until netio_terminate, plx_stop, or, where NetIO has set up
- * the lcores, SIGINT or SIGTERM. May be called again behind it.
+ * the lcores, SIGINT or SIGTERM. May be called again; behind all but netio_terminate it returns at
+ * once until the lcores are set up anew.
  * Return: 0; -EINVAL not set up; -EPERM another thread's; -EBUSY inside it. */
 int netio_run(struct netio_eventloop *evloop);
 
-/** Let netio_run return when the callback that runs has ended; where none does, the next netio_run
- * returns behind cb_init. Thread: any, but no signal handler: fire a signal there. */
+/** Let netio_run return at the end of this turn. Other callbacks of the turn may come before that;
+ * what is posted and fired, and not yet called, waits for the next netio_run. Where the loop does
+ * not run, the next netio_run returns behind cb_init. Thread: any, before netio_fini begins; no
+ * signal handler: fire a signal there. */
 void netio_terminate(struct netio_eventloop *evloop);
 
-/** Call fn(arg) in the loop. Thread: any. Return: 0; -EAGAIN too many wait already (no error text,
- * no log): try later; -EINVAL no function, or a loop that was not set up. */
+/** Call fn(arg) in the loop. Thread: any, before netio_fini begins. Return: 0; -EAGAIN too many
+ * wait already (no error text, no log): try later; -EINVAL no function, or a loop that was not set
+ * up; -ENOMEM the first one from another lcore has no memory for its lane. */
 int netio_post(struct netio_eventloop *evloop, void (*fn)(void *arg), void *arg);
 
 /* Signals ---------------------------------------------------------------------------------- */

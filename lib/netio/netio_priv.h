@@ -12,11 +12,12 @@ int netio_fail(int rc);
  * Return: 0; -EINVAL not set up; -EPERM; both logged. */
 int netio_check(const struct netio_eventloop *evloop, const char *what);
 
-/* Lcores for a process that has none; a second call counts only. Return: 0, or what plx_eal_init
- * gave. conf: may be NULL. process.c */
+/* Lcores for a process that has none; conf: may be NULL. Return: 0; -ENOENT there are some, and
+ * this thread is none; or what plx_eal_init gave. process.c */
 int netio_process_enter(const struct plx_eal_conf *conf);
 
-/* As often as entered; the last one ends what the first one has set up. Return: 0; -ETIMEDOUT. */
+/* As often as entered; on the thread that set up the lcores the last one ends them. Return: 0;
+ * -ETIMEDOUT. */
 int netio_process_leave(void);
 
 #endif

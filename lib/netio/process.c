@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lcores for a process that has none: a plain main() that calls netio_init becomes one, and need
- * not end what it never saw begin. */
+/* Lcores for a process that has none: a plain main() that calls netio_init becomes one. All of this
+ * is that thread's. Nothing is done when the process ends: what it holds of Pollux dies with it. */
 #include "netio_priv.h"
 #include "plx_eal.h"
 
-#include <pthread.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +12,18 @@
 #define WORDS_MAX   64
 #define BLANKS      " \t\n"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned entered; /* loops that there are */
-static bool ours;        /* the lcores were set up here */
+static unsigned entered; /* loops of the thread that set up the lcores; 0: nobody did here */
+
+/* plx_eal_parse, for a program that is to find getopt as it was. */
+static int parse_words(int count, char **words, struct plx_eal_conf *conf)
+{
+	int old_optind = optind, old_opterr = opterr;
+	int rc = plx_eal_parse(count, words, conf);
+
+	optind = old_optind > 1 ? old_optind : 0; /* 0: glibc begins anew, with argv[1] */
+	opterr = old_opterr;
+	return rc;
+}
 
 /* Options as of a command line. conf points into text, which is changed. */
 static int parse(char *text, struct plx_eal_conf *conf)
@@ -28,7 +37,7 @@ static int parse(char *text, struct plx_eal_conf *conf)
 			return plx_fail(EINVAL, "more than %d words", WORDS_MAX - 1);
 		words[count++] = word;
 	}
-	used = plx_eal_parse(count, words, conf);
+	used = parse_words(count, words, conf);
 	if (used < 0)
 		return used;
 	if (conf->show_help || conf->show_version || conf->dry_run)
@@ -40,18 +49,10 @@ static int parse(char *text, struct plx_eal_conf *conf)
 	return 0;
 }
 
-static void end_at_exit(void)
-{
-	if (ours)
-		plx_eal_fini();
-	ours = false;
-}
-
 static int set_up(const struct plx_eal_conf *wanted)
 {
-	static bool at_exit;
 	struct plx_eal_conf conf = {0};
-	const char *value = getenv(ENVIRONMENT);
+	const char *value = getenv(ENVIRONMENT), *file;
 	char *text = strdup(value ? value : "");
 	int rc;
 
@@ -62,46 +63,52 @@ static int set_up(const struct plx_eal_conf *wanted)
 	memset(conf.origin, 0, sizeof(conf.origin));
 	memset(conf.level_origins, 0, sizeof(conf.level_origins));
 	conf.owned_count = 0;
+	file = conf.config;
 	rc = parse(text, &conf);
+	if (conf.config != file)
+		conf.config_read = false;
 	if (rc == 0)
 		rc = plx_eal_init(&conf);
 	if (rc && value)
 		plx_fail_in(rc, ENVIRONMENT "='%s': ", value);
 	plx_eal_conf_fini(&conf);
 	free(text);
-	if (rc)
-		return rc;
-	if (!at_exit && atexit(end_at_exit) == 0)
-		at_exit = true;
-	ours = true;
-	return 0;
+	return rc;
+}
+
+static bool is_ours(void)
+{
+	return entered && plx_lcore_id() == plx_lcore_main();
 }
 
 int netio_process_enter(const struct plx_eal_conf *conf)
 {
-	int rc = 0;
-
-	pthread_mutex_lock(&lock);
 	if (plx_lcore_count() == 0) {
+		int rc;
+
 		if (!plx_log_has_sink())
 			plx_log_set_sink(plx_log_to_stderr, NULL);
 		rc = set_up(conf);
+		if (rc)
+			return rc;
+		entered = 1;
+	} else if (plx_lcore_id() == PLX_LCORE_NONE) {
+		return plx_fail(ENOENT, "netio_init: this thread is none of the lcores that there "
+					"are; call it in a function that plx_lcore_launch started");
+	} else if (is_ours()) {
+		entered++;
 	}
-	entered += rc == 0;
-	pthread_mutex_unlock(&lock);
-	return rc;
+	return 0;
 }
 
 int netio_process_leave(void)
 {
-	int rc = 0;
+	int rc;
 
-	pthread_mutex_lock(&lock);
-	entered--;
-	if (ours && !entered) {
-		rc = plx_eal_fini();
-		ours = rc != 0; /* it hangs: the end of the process tries again */
-	}
-	pthread_mutex_unlock(&lock);
+	if (!is_ours() || --entered > 0)
+		return 0;
+	rc = plx_eal_fini();
+	if (rc)
+		entered = 1; /* it may be tried again */
 	return rc;
 }

@@ -7,11 +7,14 @@
 static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
 {
 	struct netio_signal *signal = arg;
+	const struct netio_eventloop *evloop = signal->evloop;
 	uint64_t left = signal->backlog + fires - (signal->backlog > 0);
 	bool gone = false;
 
 	signal->gone = &gone;
-	for (unsigned i = 0; i < CALLS_TURN_MAX && left > 0 && !signal->evloop->terminated; i++) {
+	for (unsigned i = 0; i < CALLS_TURN_MAX && left > 0; i++) {
+		if (evloop->running && evloop->terminated)
+			break;
 		left--;
 		if (signal->cb)
 			signal->cb(signal->data);
@@ -26,11 +29,13 @@ static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
 
 int netio_signal_init(struct netio_eventloop *evloop, struct netio_signal *signal)
 {
+	int rc;
+
 	*signal = (struct netio_signal){.evloop = evloop};
 	if (!evloop->ready)
 		return netio_check(evloop, "netio_signal_init");
-	/* It cannot fail: there is that lcore. */
-	return plx_signal_init(&signal->fired, evloop->lcore_id, on_fired, signal);
+	rc = plx_signal_init(&signal->fired, evloop->lcore_id, on_fired, signal);
+	return rc ? netio_fail(rc) : 0;
 }
 
 void netio_signal_fire(struct netio_signal *signal)

@@ -28,7 +28,8 @@ static int start(struct netio_timer *timer, unsigned long long count, uint64_t u
 					   "netio_timer_start: a period of 0; give at least "
 					   "1, or stop it with netio_timer_stop"));
 	period_ns = count > UINT64_MAX / unit_ns ? UINT64_MAX : count * unit_ns;
-	return plx_timer_start_periodic(&timer->timer, period_ns);
+	rc = plx_timer_start_periodic(&timer->timer, period_ns);
+	return rc ? netio_fail(rc) : 0;
 }
 
 int netio_timer_start_s(struct netio_timer *timer, unsigned long long seconds)

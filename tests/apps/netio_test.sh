@@ -26,10 +26,12 @@ expect()
 	fi
 }
 
-# run NAME PROGRAM: in the background.
+# run NAME PROGRAM
 run()
 {
-	timeout 60 "$2" >"$temp/$1.out" 2>&1 </dev/null || echo "status $?" >>"$temp/$1.out"
+	# What the host is warned of is not what the program says.
+	timeout 60 "$2" >"$temp/$1.out" 2>"$temp/$1.err" </dev/null ||
+		{ echo "status $?" && cat "$temp/$1.err"; } >>"$temp/$1.out"
 }
 
 # numbered FILE N: the N-th of the programs whose lines have numbers in front.

@@ -3,6 +3,8 @@
 #include "netio_fixture.h"
 #include "plx_eal.h"
 
+#include <getopt.h>
+
 static int options(const char *value)
 {
 	log_capture();
@@ -97,6 +99,36 @@ static int netio_on_worker(void *arg)
 	return 0;
 }
 
+/* The thread that set them up ends them; a worker's loop is its own. */
+static void a_worker_may_have_a_loop_too(void **state)
+{
+	int result = -1;
+
+	options("--huge none -l 0@0,1@0");
+	assert_int_equal(netio_init(&ctx), 0);
+	assert_int_equal(plx_lcore_launch(1, netio_on_worker, NULL), 0);
+	assert_int_equal(plx_lcore_join(1, 10 * PLX_NS_PER_S, &result), 0);
+	assert_int_equal(result, 0);
+	assert_int_equal(plx_lcore_count(), 2);
+	netio_down(NULL);
+}
+
+/* The options of the environment are not those that getopt is at. */
+static void getopt_is_left_alone(void **state)
+{
+	char *argv[] = {"test", "-a", "word", "-b", NULL};
+
+	options("--huge none -l 0@0");
+	optind = opterr = 1;
+	assert_int_equal(netio_init(&ctx), 0);
+	assert_int_equal(opterr, 1);
+	assert_int_equal(getopt(4, argv, "ab"), 'a');
+	assert_int_equal(getopt(4, argv, "ab"), 'b');
+	assert_int_equal(getopt(4, argv, "ab"), -1);
+	assert_string_equal(argv[optind], "word");
+	netio_down(NULL);
+}
+
 static void *init_here(void *arg)
 {
 	*(int *)arg = netio_init(&ctx);
@@ -130,6 +162,8 @@ int main(void)
 		cmocka_unit_test(the_program_may_too_and_the_environment_wins),
 		cmocka_unit_test(wrong_options_are_refused),
 		cmocka_unit_test(too_many_words_are_refused),
+		cmocka_unit_test(a_worker_may_have_a_loop_too),
+		cmocka_unit_test(getopt_is_left_alone),
 		cmocka_unit_test(lcores_that_are_there_are_taken),
 	};
 
