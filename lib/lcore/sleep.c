@@ -95,16 +95,16 @@ static bool arm(struct loop *loop, struct plx_sleep *sleep)
 	return true;
 }
 
-/* Timers, pollers with a period, and what pollers have said in arm. */
-static struct due next_due(const struct loop *loop, const struct plx_sleep *sleep)
+/* Timers, pollers with a period, and said_ns: what pollers have said in arm. */
+static struct due next_due(const struct loop *loop, uint64_t said_ns)
 {
 	struct due due = wheel_due(&loop->wheel);
-	uint64_t exact_ns = pollers_due_ns(&loop->pollers);
+	uint64_t period_ns = pollers_due_ns(&loop->pollers);
 
-	if (sleep->exact_ns < exact_ns)
-		exact_ns = sleep->exact_ns;
-	if (exact_ns < due.exact_ns)
-		due.exact_ns = exact_ns;
+	if (said_ns < due.exact_ns)
+		due.exact_ns = said_ns;
+	if (period_ns < due.exact_ns)
+		due.exact_ns = period_ns;
 	if (due.exact_ns < due.next_ns)
 		due.next_ns = due.exact_ns;
 	return due;
@@ -142,7 +142,7 @@ static bool due_soon(struct loop *loop, const struct due *due)
 /* Until the next time that somebody waits for. Return: whether to sleep. */
 static bool set_limit(struct loop *loop, struct plx_sleep *sleep)
 {
-	struct due due = next_due(loop, sleep);
+	struct due due = next_due(loop, sleep->exact_ns);
 	uint64_t early_ns = early_for(loop, &due);
 
 	if (due_soon(loop, &due))
@@ -279,8 +279,7 @@ uint64_t sleep_until_work(struct loop *loop)
 	struct due due;
 	uint64_t work;
 
-	sleep.exact_ns = UINT64_MAX; /* nobody was asked */
-	due = next_due(loop, &sleep);
+	due = next_due(loop, UINT64_MAX); /* nobody was asked yet */
 	if (due_soon(loop, &due))
 		return 0;
 	work = look_everywhere(loop);
@@ -289,6 +288,7 @@ uint64_t sleep_until_work(struct loop *loop)
 	sleep.until_ns = plx_time_add(loop->now_ns, loop->idle.conf.sleep_max_ns);
 	sleep.limited_by = PLX_WAKE_CAP;
 	sleep.unsure = false;
+	sleep.exact_ns = UINT64_MAX;
 	sleep.early_ns = 0;
 	sleep.lasted_ns = 0;
 	sleep.count = 1;
