@@ -34,7 +34,7 @@ void plx_log_set_sink(plx_log_sink sink, void *arg)
 
 bool plx_log_has_sink(void)
 {
-	return log_sink;
+	return log_sink != NULL;
 }
 
 void plx_write_or_drop(int fd, const char *text, size_t len)

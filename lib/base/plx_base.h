@@ -109,6 +109,9 @@ typedef void (*plx_log_sink)(enum plx_log_level level, const char *component, co
  * print by itself. Thread: setup. */
 void plx_log_set_sink(plx_log_sink sink, void *arg);
 
+/** Whether a sink is set. Thread: setup. */
+bool plx_log_has_sink(void);
+
 /** A sink that writes "component: level: text" lines to standard error. */
 void plx_log_to_stderr(enum plx_log_level level, const char *component, const char *line,
 		       void *arg);
@@ -121,9 +124,6 @@ void plx_write_or_drop(int fd, const char *text, size_t len);
  * option: how the user named the setting, for the error text.
  * Thread: setup. Return: 0; -EINVAL unknown level or component (the text lists what there is). */
 int plx_log_configure(const char *option, const char *text);
-
-/** Whether there is one. */
-bool plx_log_has_sink(void);
 
 /** Make a component known to plx_log_configure. PLX_LOG_COMPONENT calls it before main. */
 void plx_log_register(struct plx_log_component *component);

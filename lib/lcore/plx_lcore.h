@@ -187,7 +187,7 @@ void plx_sleep_nap(struct plx_sleep *sleep);
  */
 void plx_sleep_on(struct plx_sleep *sleep, int fd);
 
-/** End the sleep at that time. In arm. */
+/** End the sleep at that time, or so much earlier that an adaptive lcore is awake then. In arm. */
 void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns);
 
 /** Whether fd ended the sleep, or was ready when it ended. In woke. */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #define QUIET_MS       2000
-#define QUIET_TRIES    3 /* for a host that disturbs; what is awake for no reason is so each time */
 #define CPU_MS_MAX     40 /* in that time; an lcore that polls takes all of it */
 #define WAKES_MAX      27 /* with nobody there */
 #define PEER_WAKES_MAX 50 /* an idle peer says ten times a second that it lives */
@@ -48,21 +47,26 @@ static struct usage usage_of(const struct process *process)
 
 static void expect_quiet(const struct process *process, long wakes_max)
 {
-	struct usage before = usage_of(process), after;
+	/* Two of three, where the first one is not: a host that disturbs once is no failure. */
+	unsigned quiet = 0, loud = 0;
 
-	for (unsigned i = 0; i < QUIET_TRIES; i++) {
+	do {
+		struct usage before = usage_of(process), after;
+
 		nap_ms(QUIET_MS);
 		after = usage_of(process);
 		double cpu_ms = after.cpu_ms - before.cpu_ms;
 		long sleeps = after.sleeps - before.sleeps;
-		if (cpu_ms <= CPU_MS_MAX && sleeps <= wakes_max)
-			return;
+		if (cpu_ms <= CPU_MS_MAX && sleeps <= wakes_max) {
+			quiet++;
+			continue;
+		}
+		loud++;
 		print_message("%.1f ms of CPU time and %ld sleeps in %d ms\n", cpu_ms, sleeps,
 			      QUIET_MS);
-		before = after;
-	}
-	fail_msg("awake %d times out of %d, with limits of %d ms and %ld sleeps", QUIET_TRIES,
-		 QUIET_TRIES, CPU_MS_MAX, wakes_max);
+	} while (loud == 1 && quiet < 2);
+	if (loud > 1)
+		fail_msg("awake twice, with limits of %d ms and %ld sleeps", CPU_MS_MAX, wakes_max);
 }
 
 static void a_server_with_nothing_to_do_sleeps(void **state)

@@ -8,7 +8,7 @@
 
 #define PERIOD_MS 100
 #define DEAD_MS   500
-#define LATE_MS   3000
+#define LATE_MS   1500
 #define HOUR_NS   (3600 * (int64_t)PLX_NS_PER_S)
 
 static _Atomic int64_t jumped_ns;
