@@ -13,6 +13,18 @@
 
 #include "plx_base.h"
 
+/* AddressSanitizer or ThreadSanitizer: all is slower, and what was freed is kept. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PLX_TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PLX_TEST_SANITIZED 1
+#endif
+#endif
+#ifndef PLX_TEST_SANITIZED
+#define PLX_TEST_SANITIZED 0
+#endif
+
 /** Fail unless the last error's text has `part` in it; shows the whole text. */
 #define assert_error_has(part)                                                       \
 	do {                                                                         \

@@ -8,16 +8,7 @@
 #include <stdio.h>
 
 /* Sanitizers keep what was freed, so what they take says nothing. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEMORY_IS_TOLD 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MEMORY_IS_TOLD 0
-#endif
-#endif
-#ifndef MEMORY_IS_TOLD
-#define MEMORY_IS_TOLD 1
-#endif
+#define MEMORY_IS_TOLD (!PLX_TEST_SANITIZED)
 
 static inline long memory_kib(void)
 {
