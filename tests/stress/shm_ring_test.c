@@ -29,6 +29,10 @@ static inline uint32_t exchange_late(_Atomic uint32_t *word, uint32_t value, mem
 #define RING_BYTES 4096 /* a quarter is the greatest record */
 #define LOST_MS    3000
 
+/* The sender waits now and then, so that a slower receiver, too, has nothing left to do. */
+#define DAWDLE_EVERY 500 /* records */
+#define DAWDLE_US    200
+
 static uint32_t records_max = 400000;
 
 struct end {
@@ -158,6 +162,8 @@ static void *send_all(void *arg)
 			break;
 		if (next_random(&both->sender.random) % 64 == 0)
 			sched_yield();
+		if (i % DAWDLE_EVERY == DAWDLE_EVERY - 1)
+			usleep(DAWDLE_US);
 	}
 	call(both, ring_call(&both->writer));
 	return NULL;
