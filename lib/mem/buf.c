@@ -101,6 +101,28 @@ struct plx_buf *plx_buf_wrap(void *memory, uint32_t headroom, uint32_t len, plx_
 	return buf;
 }
 
+int plx_buf_view_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out)
+{
+	struct plx_pool_attr object = *attr;
+
+	object.object_bytes = HEADER_BYTES;
+	return plx_pool_create(&object, pool_out);
+}
+
+struct plx_buf *plx_buf_view(struct plx_pool *pool, const void *memory, uint32_t len)
+{
+	struct plx_buf *buf = plx_pool_get(pool);
+
+	if (!buf)
+		return NULL;
+	/* Nobody writes into what is sent. */
+	set_up(buf, (uint8_t *)memory, 0, len);
+	buf->len = len;
+	buf->zone_index = mem_zone_index(memory, len);
+	buf->pool = pool;
+	return buf;
+}
+
 struct plx_buf *plx_buf_alloc(uint32_t room_bytes)
 {
 	if (room_bytes > ROOM_MAX) {

@@ -333,6 +333,15 @@ struct plx_buf *plx_buf_get(struct plx_pool *pool);
 struct plx_buf *plx_buf_wrap(void *memory, uint32_t headroom, uint32_t len, plx_buf_free_fn free_fn,
 			     void *arg);
 
+/** Make a pool of buffers over memory of their users, to be taken with plx_buf_view alone: of
+ * headers, that is. Otherwise as plx_pool_create, whose object_bytes is ignored. */
+int plx_buf_view_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out);
+
+/** Take one of these for len bytes at memory, which must stay as it is until the last reference is
+ * dropped: plx_buf_wrap without the heap, and without a call at the end. Thread: as plx_pool_get.
+ * Return: the buffer; NULL when the pool is empty. */
+struct plx_buf *plx_buf_view(struct plx_pool *pool, const void *memory, uint32_t len);
+
 /** Make a buffer of room_bytes with PLX_BUF_HEADROOM from the heap: set-up and rare large messages.
  * Return: the buffer; NULL with plx_error(). */
 struct plx_buf *plx_buf_alloc(uint32_t room_bytes);

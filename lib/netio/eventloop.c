@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The event loop: the lcore's, with a beginning and an end as NetIO has them. */
-#include "netio_priv.h"
+#include "connection.h"
+#include "listener.h"
 
-PLX_LOG_COMPONENT(log_netio, "netio");
+struct plx_log_component netio_log = {.name = "netio", .level = PLX_LOG_NOTICE};
+
+__attribute__((constructor)) static void register_log(void)
+{
+	plx_log_register(&netio_log);
+}
 
 int netio_fail(int rc)
 {
-	plx_log(&log_netio, PLX_LOG_ERROR, "%s", plx_error());
+	plx_log(&netio_log, PLX_LOG_ERROR, "%s", plx_error());
 	return rc;
 }
 
@@ -78,6 +84,8 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 		return netio_fail(plx_fail(EBUSY, "netio_fini: inside netio_run; call "
 						  "netio_terminate, and do it behind netio_run"));
 	plx_signal_fini(&evloop->terminate);
+	connection_release_all(evloop);
+	listener_release_all(evloop);
 	rc = netio_process_leave();
 	if (rc)
 		return netio_fail(rc);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * NetIO: an event loop with signals, timers and descriptors, in the manner of CERN's NetIO-next.
+ * NetIO: an event loop with signals, timers, descriptors and sockets, in the manner of CERN's
+ * NetIO-next.
  * The loop is that of the lcore that runs it (plx_lcore.h): it polls and sleeps as the idle policy
  * says, and carries links, pollers and timers of Pollux' own as well.
  *
@@ -13,10 +14,15 @@
 #ifndef NETIO_H
 #define NETIO_H
 
+#include "plx_fabric.h"
 #include "plx_lcore.h"
+
+#include <errno.h>
 
 PLX_BEGIN_DECLS
 
+struct netio_connection;
+struct netio_listener;
 struct plx_eal_conf;
 
 /* The event loop --------------------------------------------------------------------------- */
@@ -29,6 +35,7 @@ struct netio_eventloop {
 	bool ready;
 	bool running;
 	bool terminated;
+	struct netio_connection *connections;
 };
 
 struct netio_context {
@@ -48,8 +55,9 @@ int netio_init(struct netio_context *ctx);
  * plx_eal_init, whatever is in it counting as set by the program; NULL: the defaults. */
 int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf);
 
-/** Give back what netio_init took. Signals, timers and descriptors of the loop end before; a
- * process that ends without it is as one that died: the links' peers are not told. Accepts a
+/** Give back what netio_init took. Signals, timers and descriptors of the loop end before, sockets
+ * before or with it, as by their own _fini; a process that ends without it is as one that died: the
+ * peers of its sockets are not told. Accepts a
  * context that is zeroed or whose set-up failed. Return: 0; -EPERM another thread's; -EBUSY inside
  * its loop; -ETIMEDOUT an lcore does not end: it may be called again. */
 int netio_fini(struct netio_context *ctx);
@@ -146,6 +154,249 @@ int netio_fd_modify(struct netio_fd *watch, uint32_t events);
 
 /** cb is not called any more. Allowed inside cb. Accepts one that is zeroed. */
 void netio_fd_fini(struct netio_fd *watch);
+
+/* Sockets ---------------------------------------------------------------------------------- */
+
+/* A send socket connects to a listening one, and sends it messages: an unbuffered one each by
+ * itself and at once, a buffered one many in a page. A listening socket takes both. Messages arrive
+ * whole and in the order in which they were sent. Whom they come from may be answered.
+ *
+ * Sockets belong to the thread of their loop, which their callbacks come on, and no callback comes
+ * inside a call into a socket. Set the callbacks behind _init; each may be NULL. Every function of
+ * a socket may be called in its callbacks. */
+
+typedef uint64_t netio_tag_t;
+
+/** What sending gives. None of it is written to the log. */
+enum netio_status {
+	NETIO_STATUS_OK = 0,
+	NETIO_STATUS_AGAIN = -EAGAIN,     /**< no room now, and nothing of the message was taken:
+					       cb_buffers_available follows */
+	NETIO_STATUS_TOO_BIG = -EMSGSIZE, /**< longer than the peer accepts, or than the pages of
+					       a buffered socket hold together */
+	NETIO_STATUS_NOT_CONNECTED = -ENOTCONN,
+};
+
+#define NETIO_IOV_MAX 63 /**< pieces of one message that is sent */
+
+/** A message that was received. */
+struct netio_msg {
+	const void *data; /**< aligned to 8 bytes */
+	size_t len;
+	netio_tag_t tag;     /**< 0 where none was sent */
+	uint64_t source;     /**< number of the connection that it came on: netio_recv_socket.id */
+	struct plx_buf *buf; /**< private */
+};
+
+/** Keep a message beyond its callback: data stays where it is until netio_msg_release of a copy of
+ * *msg. What is kept takes its place out of those that the sender may fill, so that it has to wait
+ * in the end. Thread: the loop's. */
+void netio_msg_keep(const struct netio_msg *msg);
+
+/** Let go of a message that was kept, or that netio_recv gave. Thread: any. */
+void netio_msg_release(const struct netio_msg *msg);
+
+/** 0 or NULL in any field: the default. */
+struct netio_connect_attr {
+	const char *provider;        /**< as plx_link_attr.provider */
+	uint64_t connect_timeout_ns; /**< default 5 s */
+	uint64_t reconnect_min_ns;   /**< default 10 ms; UINT64_MAX: never try again */
+	uint64_t reconnect_max_ns;   /**< default 2 s */
+	uint64_t message_max_bytes;  /**< longest answer that is accepted: 256 to 1 GiB - 4 KiB;
+					  default 16 MiB */
+};
+
+/* Unbuffered: low latency ------------------------------------------------------------------ */
+
+/** Sends each message at once. */
+struct netio_send_socket {
+	/** Messages may be sent. */
+	void (*cb_connection_established)(struct netio_send_socket *socket);
+	/** An attempt to connect came to nothing; why: for people. Unless reconnect_min_ns says
+	 * never, the next one follows after a time between 0 and reconnect_min_ns * 2^attempts, at
+	 * random, reconnect_max_ns at most. */
+	void (*cb_connection_refused)(struct netio_send_socket *socket, enum plx_link_reason reason,
+				      const char *why);
+	/** The connection ended. Unless that was by netio_disconnect, it is tried to connect anew,
+	 * as above. */
+	void (*cb_connection_closed)(struct netio_send_socket *socket, enum plx_link_reason reason,
+				     const char *why);
+	/** After NETIO_STATUS_AGAIN, once: there is room. */
+	void (*cb_buffers_available)(struct netio_send_socket *socket);
+	/** What was sent by reference with that key is not needed any more; once for each, and
+	 * before cb_connection_closed. status: 0 the transport has taken it; -ECONNRESET, ...: the
+	 * connection ended, and it may have arrived or not. */
+	void (*cb_send_completed)(struct netio_send_socket *socket, uint64_t key, int status);
+	/** An answer (netio_reply). */
+	void (*cb_msg_received)(struct netio_send_socket *socket, const struct netio_msg *msg);
+	void *data;                          /**< the user's */
+	struct netio_connection *connection; /**< private */
+};
+
+/** attr: NULL for the defaults. Return: 0; -EINVAL; -ENOMEM; -EPERM another thread's loop. */
+int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_socket *socket,
+			   const struct netio_connect_attr *attr);
+
+/** Connect to a listening socket. Returns at once; cb_connection_established or _refused follows. A
+ * name (not a number) is looked up, which may block, now and each time that it is tried again.
+ * Return: 0; -EINVAL an address that cannot be; -EALREADY it is connected, or about to be. */
+int netio_connect(struct netio_send_socket *socket, const char *host, unsigned port);
+
+/** Close the connection without loss: cb_connection_closed follows. Return: 0; -ENOTCONN. */
+int netio_disconnect(struct netio_send_socket *socket);
+
+/** No callback comes any more. A connection is closed without loss, behind the socket's back; what
+ * was sent by reference must stay until netio_fini: netio_disconnect first where that matters.
+ * Accepts a socket that is zeroed. */
+void netio_send_socket_fini(struct netio_send_socket *socket);
+
+/** Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. */
+int netio_send(struct netio_send_socket *socket, const void *data, size_t len);
+int netio_sendv(struct netio_send_socket *socket, const struct iovec *iov, size_t count);
+int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
+		       size_t count);
+
+/** Send a message without copying it: it must stay as it is until cb_send_completed gives the key.
+ * Over verbs, memory that is not of plx_mem_alloc is copied all the same.
+ * Return: as netio_send. */
+int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
+		    size_t count, uint64_t key);
+
+/* Buffered: high throughput ---------------------------------------------------------------- */
+
+#define NETIO_PAGE_BYTES_MIN 256
+#define NETIO_PAGE_BYTES_MAX (8u << 20)
+#define NETIO_PAGE_COUNT_MAX 65536
+
+/** 0 in any field: the default. */
+struct netio_buffered_attr {
+	struct netio_connect_attr connect;
+	uint32_t page_bytes;      /**< of messages in a page: 256 to 8 MiB; default 64 KiB */
+	uint32_t page_count;      /**< 2 to 65536; default 256 */
+	uint32_t watermark_bytes; /**< a page with so much in it leaves; default page_bytes: when
+				       the next message does not fit */
+	uint64_t timeout_ns;      /**< one that began so long ago leaves; default 2 s; UINT64_MAX:
+				       never */
+};
+
+/** Pages as NetIO used to have them: 1 MiB, 128 of them, 2 s. */
+#define NETIO_BUFFERED_ATTR_1M                            \
+	{                                                 \
+		.page_bytes = 1u << 20, .page_count = 128 \
+	}
+
+/** Copies messages into pages, which leave when they are full, at the watermark, by
+ * netio_buffered_flush, or after a time. */
+struct netio_buffered_send_socket {
+	/* As of struct netio_send_socket. What of the accepted messages was not sent when a
+	 * connection ends is lost, and counted. */
+	void (*cb_connection_established)(struct netio_buffered_send_socket *socket);
+	void (*cb_connection_refused)(struct netio_buffered_send_socket *socket,
+				      enum plx_link_reason reason, const char *why);
+	void (*cb_connection_closed)(struct netio_buffered_send_socket *socket,
+				     enum plx_link_reason reason, const char *why);
+	void (*cb_buffers_available)(struct netio_buffered_send_socket *socket);
+	void (*cb_msg_received)(struct netio_buffered_send_socket *socket,
+				const struct netio_msg *msg);
+	void *data;
+	struct netio_connection *connection; /**< private */
+};
+
+/** As netio_send_socket_init. */
+int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
+				    struct netio_buffered_send_socket *socket,
+				    const struct netio_buffered_attr *attr);
+int netio_buffered_connect(struct netio_buffered_send_socket *socket, const char *host,
+			   unsigned port);
+int netio_buffered_disconnect(struct netio_buffered_send_socket *socket);
+void netio_buffered_send_socket_fini(struct netio_buffered_send_socket *socket);
+
+/** Copy a message into the page. One that is longer than a page goes into several, of which all
+ * must be free. Return: enum netio_status; -EINVAL. */
+int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *data, size_t len);
+int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec *iov, size_t num);
+int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio_tag_t tag,
+				const struct iovec *iov, size_t count);
+
+/** Let the page leave. Return: NETIO_STATUS_OK, also where it is empty;
+ * NETIO_STATUS_NOT_CONNECTED. */
+int netio_buffered_flush(struct netio_buffered_send_socket *socket);
+
+struct netio_buffered_stats {
+	uint64_t messages;      /**< accepted */
+	uint64_t pages;         /**< that left */
+	uint64_t again;         /**< sends that found no room */
+	uint64_t messages_lost; /**< accepted, and in pages that the transport had not taken when
+				     the connection ended */
+	uint32_t pages_free;
+};
+
+void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
+			  struct netio_buffered_stats *stats_out);
+
+/* Receiving -------------------------------------------------------------------------------- */
+
+/** 0 or NULL in any field: the default. */
+struct netio_listen_attr {
+	const char *provider;       /**< as plx_link_attr.provider */
+	uint32_t buffer_bytes;      /**< what arrives in one piece, of each connection: 256 to
+					 8 MiB; default 64 KiB. What is longer is put together,
+					 by copying. Let it be the senders' page_bytes */
+	uint32_t buffer_count;      /**< of each connection: 2 to 200; default 8 */
+	uint64_t message_max_bytes; /**< longest message: 256 to 1 GiB - 4 KiB; default 16 MiB */
+	uint32_t queue_count;       /**< 0: messages come by cb_msg_received. Else they wait for
+					 netio_recv, so many at most (up to 2^24) */
+};
+
+/** One connection of a listening socket; from cb_connection_established until
+ * cb_connection_closed returns. */
+struct netio_recv_socket {
+	struct netio_listen_socket *listen_socket;
+	uint64_t id;      /**< counts up from 1 */
+	const char *peer; /**< its address, "192.0.2.1:40312" */
+	void *data;       /**< the user's */
+};
+
+struct netio_listen_socket {
+	void (*cb_connection_established)(struct netio_recv_socket *socket);
+	void (*cb_connection_closed)(struct netio_recv_socket *socket, enum plx_link_reason reason,
+				     const char *why);
+	/** A message; valid until it returns, unless it is kept (netio_msg_keep). */
+	void (*cb_msg_received)(struct netio_recv_socket *socket, const struct netio_msg *msg);
+	/** After NETIO_STATUS_AGAIN of netio_reply. */
+	void (*cb_buffers_available)(struct netio_recv_socket *socket);
+	void *data;                      /**< the user's */
+	struct netio_listener *listener; /**< private */
+};
+
+/** As netio_send_socket_init. */
+int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen_socket *socket,
+			     const struct netio_listen_attr *attr);
+
+/** Take connections at that address: a number, a name, or "*" for all of this host; port 0 takes a
+ * free one. Return: 0; -EADDRINUSE; -EADDRNOTAVAIL; -EINVAL; -EALREADY; ... */
+int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned port);
+
+/** The port that it listens at; 0: it does not. */
+unsigned netio_listen_socket_port(const struct netio_listen_socket *socket);
+
+/** No callback comes any more; connections are closed without loss of what was sent on them from
+ * here. Messages that were kept stay, those of the queue do not. Accepts a socket that is zeroed.
+ */
+void netio_listen_socket_fini(struct netio_listen_socket *socket);
+
+/** Close one connection, without loss; cb_connection_closed follows. */
+void netio_recv_socket_close(struct netio_recv_socket *socket);
+
+/** Answer on a connection. Return: as netio_send. */
+int netio_reply(struct netio_recv_socket *socket, const void *data, size_t len);
+int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const struct iovec *iov,
+			size_t count);
+
+/** Take the next message of a listening socket with a queue; netio_msg_release gives it back. While
+ * the queue is full, senders wait. Thread: one, any. Return: 0; -EAGAIN there is none; -EINVAL no
+ * queue. */
+int netio_recv(struct netio_listen_socket *socket, struct netio_msg *msg_out);
 
 PLX_END_DECLS
 

@@ -5,6 +5,8 @@
 
 #include "netio.h"
 
+extern struct plx_log_component netio_log;
+
 /* Log plx_error(), for those who do not look at what is returned. Return: rc. */
 int netio_fail(int rc);
 
@@ -19,5 +21,9 @@ int netio_process_enter(const struct plx_eal_conf *conf);
 /* As often as entered; on the thread that set up the lcores the last one ends them. Return: 0;
  * -ETIMEDOUT. */
 int netio_process_leave(void);
+
+/* plx_pool_destroy, but for a pool that still lacks buffers, as a provider did not give them back:
+ * that one stays, and is named in the log. message.c */
+void netio_pool_destroy(struct plx_pool *pool);
 
 #endif

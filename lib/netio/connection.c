@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "connection.h"
+
+#include "wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CONNECT_NS_DEFAULT       (5 * PLX_NS_PER_S)
+#define WELCOME_NS               (2 * PLX_NS_PER_S)
+#define SETTLE_NS                (2 * PLX_NS_PER_S)
+#define RECONNECT_MIN_NS_DEFAULT (10 * PLX_NS_PER_MS)
+#define RECONNECT_MAX_NS_DEFAULT (2 * PLX_NS_PER_S)
+#define MESSAGE_MAX_DEFAULT      (UINT64_C(16) << 20)
+
+static void ended(struct netio_connection *connection, enum plx_link_reason reason,
+		  const char *why);
+
+int connection_check_attr(const struct netio_connect_attr *attr, struct netio_connect_attr *out)
+{
+	*out = attr ? *attr : (struct netio_connect_attr){0};
+	if (out->message_max_bytes == 0)
+		out->message_max_bytes = MESSAGE_MAX_DEFAULT;
+	if (out->connect_timeout_ns == 0)
+		out->connect_timeout_ns = CONNECT_NS_DEFAULT;
+	if (out->reconnect_min_ns == 0)
+		out->reconnect_min_ns = RECONNECT_MIN_NS_DEFAULT;
+	if (out->reconnect_max_ns == 0)
+		out->reconnect_max_ns = out->reconnect_min_ns > RECONNECT_MAX_NS_DEFAULT
+					      ? out->reconnect_min_ns
+					      : RECONNECT_MAX_NS_DEFAULT;
+	if (out->message_max_bytes < WIRE_MESSAGE_MAX_LEAST ||
+	    out->message_max_bytes > WIRE_MESSAGE_MAX_LIMIT)
+		return plx_fail(EINVAL, "message_max_bytes %llu: give %d to %llu",
+				(unsigned long long)out->message_max_bytes, WIRE_MESSAGE_MAX_LEAST,
+				(unsigned long long)WIRE_MESSAGE_MAX_LIMIT);
+	if (out->reconnect_min_ns != UINT64_MAX && out->reconnect_min_ns > out->reconnect_max_ns)
+		return plx_fail(EINVAL, "reconnect_min_ns %llu is more than reconnect_max_ns %llu",
+				(unsigned long long)out->reconnect_min_ns,
+				(unsigned long long)out->reconnect_max_ns);
+	return 0;
+}
+
+int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX])
+{
+	bool is_ipv6 = host && strchr(host, ':') && host[0] != '[';
+
+	if (!host || !*host)
+		return plx_fail(EINVAL, "%s: no host; give an address or a name", what);
+	if (port > 65535)
+		return plx_fail(EINVAL, "%s %s: port %u; give 0 to 65535", what, host, port);
+	if (snprintf(out, PLX_ADDRESS_MAX, is_ipv6 ? "[%s]:%u" : "%s:%u", host, port) >=
+	    PLX_ADDRESS_MAX)
+		return plx_fail(EINVAL, "%s: a host of %zu characters; at most %d", what,
+				strlen(host), PLX_ADDRESS_MAX - 8);
+	return plx_address_check(what, out);
+}
+
+/* Trying again --------------------------------------------------------------------------------- */
+
+/* xorshift64, of Marsaglia, "Xorshift RNGs" (2003). */
+static uint64_t next_random(struct netio_connection *connection)
+{
+	uint64_t value = connection->random;
+
+	value ^= value << 13;
+	value ^= value >> 7;
+	value ^= value << 17;
+	return connection->random = value;
+}
+
+/* Exponential back-off with full jitter: many that lost the same peer do not come back together.
+ * Brooker, "Exponential Backoff And Jitter" (2015). */
+static uint64_t back_off_ns(struct netio_connection *connection)
+{
+	const struct netio_connect_attr *attr = &connection->attr;
+	uint64_t range_ns = attr->reconnect_min_ns;
+
+	for (unsigned i = 0; i < connection->attempts && range_ns < attr->reconnect_max_ns; i++)
+		range_ns *= 2;
+	if (range_ns > attr->reconnect_max_ns)
+		range_ns = attr->reconnect_max_ns;
+	return next_random(connection) % (range_ns + 1);
+}
+
+static void wait_for_next(struct netio_connection *connection)
+{
+	connection->state = CONNECTION_IDLE;
+	if (connection->quit || connection->attr.reconnect_min_ns == UINT64_MAX)
+		return;
+	connection->state = CONNECTION_WAITING;
+	plx_timer_start(&connection->timer, back_off_ns(connection));
+	connection->attempts++;
+}
+
+/* Take it out of its loop's list. */
+static void leave(struct netio_connection *connection)
+{
+	if (!connection->prev_next)
+		return;
+	*connection->prev_next = connection->next;
+	if (connection->next)
+		connection->next->prev_next = connection->prev_next;
+	connection->prev_next = NULL;
+}
+
+static void free_it(struct netio_connection *connection)
+{
+	plx_timer_stop(&connection->timer);
+	leave(connection);
+	connection->owner->free(connection);
+}
+
+/* The link ---------------------------------------------------------------------------------- */
+
+static void on_open(struct plx_link *link, void *user)
+{
+	struct netio_connection *connection = user;
+	uint8_t hello[WIRE_GREETING_BYTES];
+	int rc;
+
+	wire_greeting_write(hello, &(struct wire_greeting){
+					   .type = WIRE_HELLO,
+					   .version_min = WIRE_VERSION_MIN,
+					   .version_max = WIRE_VERSION_MAX,
+					   .role = WIRE_SENDER,
+					   .message_max = connection->attr.message_max_bytes,
+				   });
+	rc = plx_link_send(link, hello, sizeof(hello));
+	if (rc) /* nothing was sent before it: there is room */
+		plx_link_abort(link);
+	plx_timer_start(&connection->timer, WELCOME_NS);
+}
+
+static void give_up(struct netio_connection *connection, const char *why)
+{
+	struct plx_link *link = connection->opening;
+
+	plx_link_set_user(link, NULL);
+	plx_link_abort(link);
+	ended(connection, PLX_LINK_HELLO, why);
+}
+
+static void welcomed(struct netio_connection *connection, const struct plx_buf *message)
+{
+	struct wire_greeting welcome;
+	const char *wrong = wire_greeting_read(message->data, message->len, WIRE_WELCOME, &welcome);
+	char why[PLX_ADDRESS_MAX + 100];
+
+	if (wrong) {
+		snprintf(why, sizeof(why), "%s is no listening socket of NetIO: %s",
+			 connection->address, wrong);
+		give_up(connection, why);
+		return;
+	}
+	plx_timer_stop(&connection->timer);
+	connection->attempts = 0;
+	connection->message_max = welcome.message_max;
+	connection->link = connection->opening;
+	connection->opening = NULL;
+	connection->state = CONNECTION_ESTABLISHED;
+	connection->owner->established(connection);
+}
+
+static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	struct netio_connection *connection = user;
+	struct netio_msg msg;
+
+	if (!connection || !connection->socket)
+		return;
+	if (connection->state == CONNECTION_OPENING) {
+		welcomed(connection, message);
+		return;
+	}
+	if (wire_message_read(message->data, message->len, &msg.tag)) {
+		plx_link_abort(link);
+		return;
+	}
+	msg.data = message->data + WIRE_MESSAGE_BYTES;
+	msg.len = message->len - WIRE_MESSAGE_BYTES;
+	msg.source = 0;
+	msg.buf = message;
+	connection->owner->received(connection, &msg);
+}
+
+static void on_writable(struct plx_link *link, void *user)
+{
+	struct netio_connection *connection = user;
+
+	if (connection)
+		connection->owner->writable(connection);
+}
+
+/* The last of a link, or of an attempt to open one. */
+static void ended(struct netio_connection *connection, enum plx_link_reason reason, const char *why)
+{
+	bool was_open = connection->state != CONNECTION_OPENING;
+
+	plx_timer_stop(&connection->timer);
+	connection->link = connection->opening = NULL;
+	if (connection->owner->ended)
+		connection->owner->ended(connection);
+	if (!connection->socket) {
+		free_it(connection);
+		return;
+	}
+	wait_for_next(connection);
+	if (was_open)
+		connection->owner->closed(connection, reason, why);
+	else
+		connection->owner->refused(connection, reason, why);
+}
+
+static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		     void *user)
+{
+	if (user)
+		ended(user, reason, text);
+}
+
+static const struct plx_link_events events = {
+	.on_open = on_open,
+	.on_message = on_message,
+	.on_writable = on_writable,
+	.on_close = on_close,
+};
+
+/* Opening ------------------------------------------------------------------------------------- */
+
+static int try_to_open(struct netio_connection *connection)
+{
+	struct plx_link_attr attr = {
+		.events = &events,
+		.user = connection,
+		.provider = connection->attr.provider,
+		.message_max_bytes = connection->attr.message_max_bytes + WIRE_MESSAGE_BYTES,
+		.connect_timeout_ns = connection->attr.connect_timeout_ns,
+	};
+	int rc;
+
+	connection->state = CONNECTION_OPENING;
+	rc = plx_link_connect(connection->address, &attr, &connection->opening);
+	if (rc)
+		connection->state = CONNECTION_IDLE;
+	return rc;
+}
+
+static void on_timer(struct plx_timer *timer, void *arg)
+{
+	struct netio_connection *connection = arg;
+	char why[PLX_ADDRESS_MAX + 100];
+
+	switch (connection->state) {
+	case CONNECTION_WAITING:
+		if (try_to_open(connection) == 0)
+			return;
+		snprintf(why, sizeof(why), "%s", plx_error());
+		wait_for_next(connection);
+		connection->owner->refused(connection, PLX_LINK_LOCAL, why);
+		break;
+	case CONNECTION_OPENING:
+		snprintf(why, sizeof(why), "%s did not greet within %llu ms: is it NetIO?",
+			 connection->address, (unsigned long long)(WELCOME_NS / PLX_NS_PER_MS));
+		give_up(connection, why);
+		break;
+	case CONNECTION_SETTLING:
+		plx_link_abort(connection->link);
+		break;
+	default:
+		break;
+	}
+}
+
+void connection_init(struct netio_connection *connection, struct netio_eventloop *evloop,
+		     void *socket, const struct connection_owner *owner,
+		     const struct netio_connect_attr *attr)
+{
+	*connection = (struct netio_connection){
+		.socket = socket,
+		.owner = owner,
+		.attr = *attr,
+		.random = plx_now_ns() ^ (uintptr_t)connection,
+		.next = evloop->connections,
+		.prev_next = &evloop->connections,
+	};
+	if (connection->random == 0)
+		connection->random = 1;
+	if (connection->next)
+		connection->next->prev_next = &connection->next;
+	evloop->connections = connection;
+	plx_timer_init(&connection->timer, on_timer, connection);
+	plx_timer_set_lax(&connection->timer, true);
+}
+
+int connection_open(struct netio_connection *connection, const char *host, unsigned port)
+{
+	char address[PLX_ADDRESS_MAX];
+	int rc;
+
+	if (!connection)
+		return netio_fail(plx_fail(EINVAL, "netio_connect: the socket is not set up"));
+	if (connection->state != CONNECTION_IDLE && connection->state != CONNECTION_WAITING)
+		return netio_fail(plx_fail(EALREADY,
+					   "netio_connect: it is connected to %s, or about to be; "
+					   "call netio_disconnect, and wait until it is closed",
+					   connection->address));
+	rc = netio_address("netio_connect", host, port, address);
+	if (rc)
+		return netio_fail(rc);
+	plx_timer_stop(&connection->timer);
+	memcpy(connection->address, address, sizeof(address));
+	connection->attempts = 0;
+	connection->quit = false;
+	rc = try_to_open(connection);
+	return rc ? netio_fail(rc) : 0;
+}
+
+/* Closing ------------------------------------------------------------------------------------- */
+
+static void close_link(struct netio_connection *connection)
+{
+	struct plx_link *link = connection->link;
+
+	plx_timer_stop(&connection->timer);
+	connection->state = CONNECTION_CLOSING;
+	connection->link = NULL;
+	plx_link_close(link); /* that it is ending already comes to the same */
+}
+
+static void start_closing(struct netio_connection *connection)
+{
+	const struct connection_owner *owner = connection->owner;
+
+	connection->state = CONNECTION_SETTLING;
+	if (!owner->settle || owner->settle(connection))
+		close_link(connection);
+	else
+		plx_timer_start(&connection->timer, SETTLE_NS);
+}
+
+void connection_settled(struct netio_connection *connection)
+{
+	if (connection->state == CONNECTION_SETTLING)
+		close_link(connection);
+}
+
+int connection_close(struct netio_connection *connection)
+{
+	if (!connection)
+		return netio_fail(plx_fail(EINVAL, "netio_disconnect: the socket is not set up"));
+	if (connection->state == CONNECTION_IDLE)
+		return netio_fail(plx_fail(ENOTCONN, "netio_disconnect: it is not connected"));
+	connection->quit = true;
+	switch (connection->state) {
+	case CONNECTION_WAITING:
+		plx_timer_stop(&connection->timer);
+		connection->state = CONNECTION_IDLE;
+		break;
+	case CONNECTION_OPENING:
+		plx_link_abort(connection->opening);
+		break;
+	case CONNECTION_ESTABLISHED:
+		start_closing(connection);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+void connection_release(struct netio_connection *connection)
+{
+	if (!connection)
+		return;
+	connection->socket = NULL;
+	if (connection->state != CONNECTION_IDLE)
+		connection_close(connection);
+	if (connection->state == CONNECTION_IDLE)
+		free_it(connection);
+}
+
+void connection_release_all(struct netio_eventloop *evloop)
+{
+	while (evloop->connections) {
+		struct netio_connection *connection = evloop->connections;
+
+		leave(connection); /* it may be there for longer than the loop */
+		connection_release(connection);
+	}
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The connecting end of a link that carries NetIO: greeted, tried again when it ends, and closed
+ * behind the back of a socket that is gone. What stands in front of a struct netio_connection in a
+ * greater struct is its owner's. */
+#ifndef NETIO_CONNECTION_H
+#define NETIO_CONNECTION_H
+
+#include "netio_priv.h"
+
+struct netio_connection;
+
+/* What its owner is told. All but settle and free only while the socket is there. */
+struct connection_owner {
+	void (*established)(struct netio_connection *connection);
+	void (*refused)(struct netio_connection *connection, enum plx_link_reason reason,
+			const char *why);
+	void (*closed)(struct netio_connection *connection, enum plx_link_reason reason,
+		       const char *why);
+	void (*received)(struct netio_connection *connection, const struct netio_msg *msg);
+	void (*writable)(struct netio_connection *connection);
+	/* Before it closes: send what waits. Return: whether there is nothing left; else
+	 * connection_settled follows. NULL: there never is. */
+	bool (*settle)(struct netio_connection *connection);
+	/* The link has ended, and all that was sent has come back. Before refused and closed. */
+	void (*ended)(struct netio_connection *connection);
+	/* Nothing refers to it any more. */
+	void (*free)(struct netio_connection *connection);
+};
+
+enum connection_state {
+	CONNECTION_IDLE,
+	CONNECTION_OPENING,     /* until the peer's WELCOME */
+	CONNECTION_ESTABLISHED, /* link may be sent on */
+	CONNECTION_SETTLING,    /* to be closed when all that waits is sent */
+	CONNECTION_CLOSING,
+	CONNECTION_WAITING, /* to be opened again */
+};
+
+struct netio_connection {
+	struct plx_link *link; /* NULL: not to be sent on; established or settling */
+	void *socket;          /* NULL: gone */
+	uint64_t message_max;  /* that the peer accepts */
+	const struct connection_owner *owner;
+	enum connection_state state;
+	bool quit; /* closed by the user: not to be opened again */
+	struct plx_link *opening;
+	struct netio_connect_attr attr;
+	struct plx_timer timer; /* for the greeting, or for the next attempt */
+	unsigned attempts;      /* in vain, in a row */
+	uint64_t random;
+	struct netio_connection *next, **prev_next; /* of the loop's */
+	char address[PLX_ADDRESS_MAX];
+};
+
+/* Check attr and fill in what is left out. Return: 0; -EINVAL. */
+int connection_check_attr(const struct netio_connect_attr *attr, struct netio_connect_attr *out);
+
+/* attr: checked. */
+void connection_init(struct netio_connection *connection, struct netio_eventloop *evloop,
+		     void *socket, const struct connection_owner *owner,
+		     const struct netio_connect_attr *attr);
+
+/* Return: 0; -EINVAL; -EALREADY; -ENOTCONN; logged. */
+int connection_open(struct netio_connection *connection, const char *host, unsigned port);
+int connection_close(struct netio_connection *connection);
+
+/* The socket is gone: close without loss, and free it then. */
+void connection_release(struct netio_connection *connection);
+
+/* What settle waited for is sent. */
+void connection_settled(struct netio_connection *connection);
+
+/* All of a loop that ends. */
+void connection_release_all(struct netio_eventloop *evloop);
+
+/* "host:port" of what the user gave. what: the function, for the error text. Return: 0; -EINVAL. */
+int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);
+
+/* Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. send.c */
+int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
+		  const struct iovec *iov, size_t count);
+
+/* The bytes of all pieces. Return: 0; -EINVAL; NETIO_STATUS_TOO_BIG. */
+int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
+		    uint64_t *length_out);
+
+#endif

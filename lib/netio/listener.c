@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The listening socket, and the connections that it has. */
+#include "listener.h"
+
+#include "connection.h"
+#include "wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BUFFER_BYTES_DEFAULT 65536
+#define BUFFER_COUNT_DEFAULT 8
+#define BUFFER_COUNT_MAX     200
+#define QUEUE_COUNT_MAX      (1u << 24)
+#define MESSAGE_MAX_DEFAULT  (UINT64_C(16) << 20)
+#define HELLO_NS             (2 * PLX_NS_PER_S)
+
+/* Of this lcore. A link that is accepted has the number of its listener until it is open, as the
+ * listener may be gone by then. */
+static __thread struct netio_listener *listeners;
+static __thread uintptr_t last_number;
+
+static struct netio_listener *listener_find(uintptr_t number)
+{
+	struct netio_listener *listener = listeners;
+
+	while (listener && listener->number != number)
+		listener = listener->next;
+	return listener;
+}
+
+/* Connections --------------------------------------------------------------------------------- */
+
+static struct receiver *receiver_of(struct netio_recv_socket *socket)
+{
+	return (struct receiver *)socket;
+}
+
+static void note_end(struct receiver *receiver, enum plx_link_reason reason, const char *text)
+{
+	receiver->reason = receiver->failure ? PLX_LINK_PROTOCOL : reason;
+	snprintf(receiver->why, sizeof(receiver->why), "%s%s",
+		 receiver->failure ? "the peer broke the protocol: " : "",
+		 receiver->failure ? receiver->failure : text);
+}
+
+/* This side ends it; the link tells when. */
+static void fail(struct receiver *receiver, const char *why)
+{
+	if (receiver->failure)
+		return;
+	receiver->failure = why;
+	if (receiver->link)
+		plx_link_abort(receiver->link);
+	else
+		note_end(receiver, PLX_LINK_PROTOCOL, why);
+}
+
+static void on_hello_timeout(struct plx_timer *timer, void *arg)
+{
+	fail(arg, "it did not greet within 2 s");
+}
+
+static bool receiver_create(struct netio_listener *listener, struct plx_link *link)
+{
+	struct receiver *receiver = calloc(1, sizeof(*receiver));
+
+	if (!receiver)
+		return false;
+	/* Buffers of the link, and the long messages that hold back its credit. */
+	receiver->held_max = 2 * listener->attr.buffer_count;
+	if (listener->queue) {
+		receiver->held = calloc(receiver->held_max, sizeof(*receiver->held));
+		if (!receiver->held) {
+			free(receiver);
+			return false;
+		}
+	}
+	receiver->pub = (struct netio_recv_socket){
+		.listen_socket = listener->socket,
+		.id = ++listener->next_id,
+		.peer = receiver->peer,
+	};
+	snprintf(receiver->peer, sizeof(receiver->peer), "%s", plx_link_peer(link));
+	receiver->link = link;
+	receiver->listener = listener;
+	receiver->next = listener->receivers;
+	receiver->prev_next = &listener->receivers;
+	if (receiver->next)
+		receiver->next->prev_next = &receiver->next;
+	listener->receivers = receiver;
+	plx_timer_init(&receiver->timer, on_hello_timeout, receiver);
+	plx_timer_set_lax(&receiver->timer, true);
+	plx_timer_start(&receiver->timer, HELLO_NS);
+	plx_link_set_user(link, receiver);
+	return true;
+}
+
+/* Return: the listener is gone, too. */
+static void receiver_destroy(struct receiver *receiver)
+{
+	plx_timer_stop(&receiver->timer);
+	receiver_drop(receiver);
+	*receiver->prev_next = receiver->next;
+	if (receiver->next)
+		receiver->next->prev_next = receiver->prev_next;
+	free(receiver->held);
+	free(receiver);
+}
+
+static void listener_free_if_done(struct netio_listener *listener)
+{
+	if (listener->socket || listener->receivers)
+		return;
+	free(listener);
+}
+
+static void on_open(struct plx_link *link, void *user)
+{
+	struct netio_listener *listener = listener_find((uintptr_t)user);
+
+	if (!listener || !receiver_create(listener, link)) {
+		plx_link_set_user(link, NULL);
+		plx_link_abort(link);
+	}
+}
+
+static void greeted(struct receiver *receiver, const struct plx_buf *message)
+{
+	struct netio_listener *listener = receiver->listener;
+	struct wire_greeting hello;
+	const char *wrong = wire_greeting_read(message->data, message->len, WIRE_HELLO, &hello);
+	uint8_t welcome[WIRE_GREETING_BYTES];
+
+	if (wrong) {
+		fail(receiver, wrong);
+		return;
+	}
+	wire_greeting_write(welcome, &(struct wire_greeting){
+					     .type = WIRE_WELCOME,
+					     .version_min = WIRE_VERSION_MIN,
+					     .version_max = WIRE_VERSION_MAX,
+					     .role = WIRE_SENDER,
+					     .message_max = listener->attr.message_max_bytes,
+				     });
+	if (plx_link_send(receiver->link, welcome, sizeof(welcome)) != 0) {
+		fail(receiver, "there was no room for the first answer");
+		return;
+	}
+	plx_timer_stop(&receiver->timer);
+	receiver->message_max = hello.message_max;
+	receiver->established = true;
+	if (listener->socket->cb_connection_established)
+		listener->socket->cb_connection_established(&receiver->pub);
+}
+
+static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	struct receiver *receiver = user;
+	const char *wrong;
+
+	if (plx_unlikely(!receiver || !receiver->listener->socket || receiver->failure))
+		return;
+	if (plx_unlikely(!receiver->established))
+		greeted(receiver, message);
+	else if (plx_unlikely(receiver_take(receiver, message, &wrong) == -EPROTO))
+		fail(receiver, wrong);
+}
+
+static void on_writable(struct plx_link *link, void *user)
+{
+	struct receiver *receiver = user;
+
+	if (receiver && receiver->established && receiver->listener->socket &&
+	    receiver->listener->socket->cb_buffers_available)
+		receiver->listener->socket->cb_buffers_available(&receiver->pub);
+}
+
+static void tell_end(struct receiver *receiver)
+{
+	struct netio_listener *listener = receiver->listener;
+
+	if (receiver->established) {
+		if (listener->socket->cb_connection_closed)
+			listener->socket->cb_connection_closed(&receiver->pub, receiver->reason,
+							       receiver->why);
+	} else if (plx_log_allowed(&listener->log_limit, plx_loop_now_ns())) {
+		plx_log(&netio_log, PLX_LOG_NOTICE, "%s connected, and was refused: %s",
+			receiver->peer, receiver->why);
+	}
+}
+
+/* The last of a connection. Return: whether the listening socket is still there. */
+static bool finish(struct receiver *receiver)
+{
+	struct netio_listener *listener = receiver->listener;
+	bool is_there;
+
+	receiver->finishing = true;
+	if (listener->socket)
+		tell_end(receiver);
+	is_there = listener->socket != NULL;
+	receiver_destroy(receiver);
+	listener_free_if_done(listener);
+	return is_there;
+}
+
+static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		     void *user)
+{
+	struct receiver *receiver = user;
+
+	if (!receiver)
+		return;
+	receiver->link = NULL;
+	note_end(receiver, reason, text);
+	/* What had arrived is delivered, but for what is behind a fault. */
+	if (receiver->failure)
+		receiver_drop_held(receiver);
+	if (receiver->held_count == 0)
+		finish(receiver);
+}
+
+static const struct plx_link_events events = {
+	.on_open = on_open,
+	.on_message = on_message,
+	.on_writable = on_writable,
+	.on_close = on_close,
+};
+
+void netio_recv_socket_close(struct netio_recv_socket *socket)
+{
+	if (receiver_of(socket)->link)
+		plx_link_close(receiver_of(socket)->link); /* closing already: the same */
+}
+
+int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const struct iovec *iov,
+			size_t count)
+{
+	const struct receiver *receiver = receiver_of(socket);
+
+	return message_sendv(receiver->link, receiver->message_max, tag, iov, count);
+}
+
+int netio_reply(struct netio_recv_socket *socket, const void *data, size_t len)
+{
+	return netio_replyv_tagged(socket, 0, &(struct iovec){(void *)data, len}, 1);
+}
+
+/* The queue ----------------------------------------------------------------------------------- */
+
+static int poll_held(void *arg, uint64_t now_ns)
+{
+	struct netio_listener *listener = arg;
+	struct receiver *receiver, *next;
+	int work = 0;
+
+	if (plx_likely(listener->holding == 0))
+		return 0;
+	for (receiver = listener->receivers; receiver; receiver = next) {
+		const char *wrong;
+		int rc = receiver_go_on(receiver, &wrong);
+
+		next = receiver->next;
+		if (rc > 0)
+			work += rc;
+		else if (rc < 0)
+			fail(receiver, wrong);
+		if (!receiver->link && (receiver->failure || receiver->held_count == 0) &&
+		    !finish(receiver))
+			break;
+	}
+	return work;
+}
+
+/* Nobody tells when somebody has taken from the queue. */
+static int arm_held(void *arg, struct plx_sleep *sleep)
+{
+	const struct netio_listener *listener = arg;
+
+	if (listener->holding)
+		plx_sleep_nap(sleep);
+	return 0;
+}
+
+static int queue_create(struct netio_listener *listener)
+{
+	struct plx_ring_attr attr = {
+		.kind = PLX_RING_SPSC,
+		.capacity = listener->attr.queue_count,
+		.element_bytes = sizeof(struct netio_msg),
+	};
+	int rc = plx_ring_create(&attr, &listener->queue);
+
+	if (rc)
+		return rc;
+	rc = plx_poller_add("netio queue", poll_held, listener, 0, &listener->poller);
+	if (rc) {
+		plx_ring_destroy(listener->queue);
+		return rc;
+	}
+	plx_poller_set_arm(listener->poller, arm_held, NULL);
+	return 0;
+}
+
+static void queue_destroy(struct netio_listener *listener)
+{
+	struct netio_msg msg;
+
+	if (!listener->queue)
+		return;
+	plx_poller_remove(listener->poller);
+	while (plx_ring_pop(listener->queue, &msg))
+		netio_msg_release(&msg);
+	plx_ring_destroy(listener->queue);
+	listener->queue = NULL;
+}
+
+int netio_recv(struct netio_listen_socket *socket, struct netio_msg *msg_out)
+{
+	const struct netio_listener *listener = socket->listener;
+
+	if (plx_unlikely(!listener || !listener->queue))
+		return plx_fail(EINVAL, "netio_recv: the socket has no queue; set queue_count");
+	return plx_ring_pop(listener->queue, msg_out) ? 0 : -EAGAIN;
+}
+
+/* The socket ---------------------------------------------------------------------------------- */
+
+static int check_attr(const struct netio_listen_attr *attr, struct netio_listen_attr *out)
+{
+	*out = attr ? *attr : (struct netio_listen_attr){0};
+	if (out->buffer_bytes == 0)
+		out->buffer_bytes = BUFFER_BYTES_DEFAULT;
+	if (out->buffer_count == 0)
+		out->buffer_count = BUFFER_COUNT_DEFAULT;
+	if (out->message_max_bytes == 0)
+		out->message_max_bytes = MESSAGE_MAX_DEFAULT;
+	if (out->buffer_bytes < NETIO_PAGE_BYTES_MIN || out->buffer_bytes > NETIO_PAGE_BYTES_MAX)
+		return plx_fail(EINVAL, "buffer_bytes %u: give %d to %u", out->buffer_bytes,
+				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
+	if (out->buffer_count < 2 || out->buffer_count > BUFFER_COUNT_MAX)
+		return plx_fail(EINVAL, "buffer_count %u: give 2 to %d", out->buffer_count,
+				BUFFER_COUNT_MAX);
+	if (out->message_max_bytes < WIRE_MESSAGE_MAX_LEAST ||
+	    out->message_max_bytes > WIRE_MESSAGE_MAX_LIMIT)
+		return plx_fail(EINVAL, "message_max_bytes %llu: give %d to %llu",
+				(unsigned long long)out->message_max_bytes, WIRE_MESSAGE_MAX_LEAST,
+				(unsigned long long)WIRE_MESSAGE_MAX_LIMIT);
+	if (out->queue_count > QUEUE_COUNT_MAX)
+		return plx_fail(EINVAL, "queue_count %u: give at most %u", out->queue_count,
+				QUEUE_COUNT_MAX);
+	return 0;
+}
+
+int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen_socket *socket,
+			     const struct netio_listen_attr *attr)
+{
+	struct netio_listener *listener;
+	struct netio_listen_attr checked;
+	int rc;
+
+	*socket = (struct netio_listen_socket){0};
+	rc = netio_check(evloop, "netio_listen_socket_init");
+	if (rc)
+		return rc;
+	rc = check_attr(attr, &checked);
+	if (rc)
+		return netio_fail(rc);
+	listener = calloc(1, sizeof(*listener));
+	if (!listener)
+		return netio_fail(plx_fail(ENOMEM, "netio_listen_socket_init: out of memory"));
+	listener->attr = checked;
+	listener->socket = socket;
+	if (checked.queue_count) {
+		rc = queue_create(listener);
+		if (rc) {
+			free(listener);
+			return netio_fail(rc);
+		}
+	}
+	listener->evloop = evloop;
+	listener->number = ++last_number;
+	listener->next = listeners;
+	listener->prev_next = &listeners;
+	if (listener->next)
+		listener->next->prev_next = &listener->next;
+	listeners = listener;
+	socket->listener = listener;
+	return 0;
+}
+
+/* Pages and messages alike come in one piece where they fit into a buffer. */
+static int start(struct netio_listener *listener, const char *address)
+{
+	uint64_t page_max = listener->attr.buffer_bytes + WIRE_PAGE_OVERHEAD;
+	uint64_t message_max = listener->attr.message_max_bytes + WIRE_MESSAGE_BYTES;
+	struct plx_listen_attr attr = {
+		.link.events = &events,
+		.link.user = (void *)listener->number,
+		.link.provider = listener->attr.provider,
+		.link.rx_buf_bytes = (uint32_t)page_max + PLX_LINK_OVERHEAD,
+		.link.rx_buf_count = listener->attr.buffer_count,
+		.link.message_max_bytes = page_max > message_max ? page_max : message_max,
+	};
+	int rc = plx_link_listen(address, &attr, &listener->listener);
+	const char *colon;
+
+	if (rc)
+		return rc;
+	colon = strrchr(plx_listener_address(listener->listener), ':');
+	listener->port = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+	return 0;
+}
+
+int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned port)
+{
+	char address[PLX_ADDRESS_MAX];
+	int rc;
+
+	if (!socket->listener)
+		return netio_fail(plx_fail(EINVAL, "netio_listen: the socket is not set up"));
+	if (socket->listener->listener)
+		return netio_fail(plx_fail(EALREADY, "netio_listen: it listens at %s already",
+					   plx_listener_address(socket->listener->listener)));
+	rc = netio_address("netio_listen", host, port, address);
+	if (rc == 0)
+		rc = start(socket->listener, address);
+	return rc ? netio_fail(rc) : 0;
+}
+
+unsigned netio_listen_socket_port(const struct netio_listen_socket *socket)
+{
+	return socket->listener ? socket->listener->port : 0;
+}
+
+static void leave(struct netio_listener *listener)
+{
+	*listener->prev_next = listener->next;
+	if (listener->next)
+		listener->next->prev_next = listener->prev_next;
+}
+
+void netio_listen_socket_fini(struct netio_listen_socket *socket)
+{
+	struct netio_listener *listener = socket->listener;
+	struct receiver *receiver, *next;
+
+	socket->listener = NULL;
+	if (!listener)
+		return;
+	leave(listener);
+	plx_listener_close(listener->listener);
+	queue_destroy(listener);
+	listener->socket = NULL;
+	for (receiver = listener->receivers; receiver; receiver = next) {
+		next = receiver->next;
+		plx_timer_stop(&receiver->timer);
+		receiver_drop_held(receiver);
+		if (receiver->link)
+			plx_link_close(receiver->link);
+		else if (!receiver->finishing)
+			receiver_destroy(receiver);
+	}
+	listener_free_if_done(listener);
+}
+
+void listener_release_all(struct netio_eventloop *evloop)
+{
+	struct netio_listener *listener = listeners, *next;
+
+	for (; listener; listener = next) {
+		next = listener->next;
+		if (listener->evloop == evloop)
+			netio_listen_socket_fini(listener->socket);
+	}
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The unbuffered send socket: each message is one of the link. */
+#include "connection.h"
+
+#include "wire.h"
+
+#include <stdlib.h>
+
+#define VIEWS 256 /* pieces that are sent by reference at once; more come from the heap */
+
+struct sender {
+	struct netio_connection connection; /* first */
+	struct plx_pool *views;             /* NULL: nothing was sent by reference yet */
+};
+
+/* Messages ------------------------------------------------------------------------------------ */
+
+static int bad_count(size_t count)
+{
+	return plx_fail(EINVAL, "a message of %zu pieces: give at most %d", count, NETIO_IOV_MAX);
+}
+
+int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
+		    uint64_t *length_out)
+{
+	uint64_t length = 0;
+
+	if (plx_unlikely(count > NETIO_IOV_MAX))
+		return bad_count(count);
+	for (size_t i = 0; i < count; i++) {
+		if (plx_unlikely(iov[i].iov_len > message_max))
+			length = message_max;
+		length += iov[i].iov_len;
+	}
+	*length_out = length;
+	if (plx_likely(length <= message_max))
+		return 0;
+	return plx_fail(EMSGSIZE, "%llu bytes or more: the peer accepts messages of at most %llu",
+			(unsigned long long)length, (unsigned long long)message_max);
+}
+
+static int not_connected(void)
+{
+	return plx_fail(ENOTCONN, "the socket is not connected");
+}
+
+int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
+		  const struct iovec *iov, size_t count)
+{
+	uint8_t header[WIRE_MESSAGE_BYTES];
+	struct iovec pieces[1 + NETIO_IOV_MAX];
+	uint64_t length;
+	int rc;
+
+	if (plx_unlikely(!link))
+		return not_connected();
+	rc = message_measure(iov, count, message_max, &length);
+	if (plx_unlikely(rc))
+		return rc;
+	wire_message_write(header, tag);
+	pieces[0] = (struct iovec){header, sizeof(header)};
+	for (size_t i = 0; i < count; i++)
+		pieces[1 + i] = iov[i];
+	return plx_link_sendv(link, pieces, 1 + (int)count);
+}
+
+int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
+		       size_t count)
+{
+	const struct netio_connection *connection = socket->connection;
+
+	if (plx_unlikely(!connection))
+		return not_connected();
+	return message_sendv(connection->link, connection->message_max, tag, iov, count);
+}
+
+int netio_sendv(struct netio_send_socket *socket, const struct iovec *iov, size_t count)
+{
+	return netio_sendv_tagged(socket, 0, iov, count);
+}
+
+int netio_send(struct netio_send_socket *socket, const void *data, size_t len)
+{
+	return netio_sendv_tagged(socket, 0, &(struct iovec){(void *)data, len}, 1);
+}
+
+/* By reference -------------------------------------------------------------------------------- */
+
+static int make_views(struct sender *sender)
+{
+	struct plx_pool_attr attr = {
+		.name = "netio views",
+		.object_count = VIEWS,
+		.node = plx_lcore_node(plx_lcore_id()),
+		.owner = plx_lcore_id(),
+	};
+
+	return plx_buf_view_pool_create(&attr, &sender->views);
+}
+
+static struct plx_buf *view(struct sender *sender, const struct iovec *piece)
+{
+	struct plx_buf *buf = plx_buf_view(sender->views, piece->iov_base,
+					   (uint32_t)piece->iov_len);
+
+	return buf ? buf : plx_buf_wrap(piece->iov_base, 0, (uint32_t)piece->iov_len, NULL, NULL);
+}
+
+/* The header, and behind it what the user has. The key lies in the headroom, where nobody looks
+ * before the message is sent. Return: 0; -EAGAIN; -ENOMEM. */
+static int assemble(struct sender *sender, netio_tag_t tag, const struct iovec *iov, size_t count,
+		    uint64_t key, struct plx_buf **message_out)
+{
+	struct plx_buf *head = plx_link_buf(sender->connection.link, WIRE_MESSAGE_BYTES);
+	struct plx_buf *last = head;
+
+	if (!head)
+		return -ENOMEM;
+	memcpy(head->base, &key, sizeof(key));
+	wire_message_write(plx_buf_append(head, WIRE_MESSAGE_BYTES), tag);
+	for (size_t i = 0; i < count; i++) {
+		if (iov[i].iov_len == 0)
+			continue;
+		last->next = view(sender, &iov[i]);
+		last = last->next;
+		if (!last) {
+			plx_buf_unref(head);
+			return -ENOMEM;
+		}
+	}
+	*message_out = head;
+	return 0;
+}
+
+static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+{
+	struct sender *sender = arg;
+	struct netio_send_socket *socket = sender->connection.socket;
+	uint64_t key;
+
+	if (!socket || !socket->cb_send_completed)
+		return;
+	memcpy(&key, buf->base, sizeof(key));
+	socket->cb_send_completed(socket, key, status);
+}
+
+int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
+		    size_t count, uint64_t key)
+{
+	struct sender *sender = (struct sender *)socket->connection;
+	struct plx_buf *message;
+	uint64_t length;
+	int rc;
+
+	if (plx_unlikely(!sender || !sender->connection.link))
+		return not_connected();
+	rc = message_measure(iov, count, sender->connection.message_max, &length);
+	if (plx_unlikely(rc))
+		return rc;
+	if (plx_unlikely(!sender->views)) {
+		rc = make_views(sender);
+		if (rc)
+			return rc;
+	}
+	rc = assemble(sender, tag, iov, count, key, &message);
+	if (plx_unlikely(rc))
+		return rc;
+	rc = plx_link_send_buf(sender->connection.link, message, on_sent, sender);
+	if (plx_unlikely(rc))
+		plx_buf_unref(message);
+	return rc;
+}
+
+/* The socket ---------------------------------------------------------------------------------- */
+
+static void on_established(struct netio_connection *connection)
+{
+	struct netio_send_socket *socket = connection->socket;
+
+	if (socket->cb_connection_established)
+		socket->cb_connection_established(socket);
+}
+
+static void on_refused(struct netio_connection *connection, enum plx_link_reason reason,
+		       const char *why)
+{
+	struct netio_send_socket *socket = connection->socket;
+
+	if (socket->cb_connection_refused)
+		socket->cb_connection_refused(socket, reason, why);
+}
+
+static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,
+		      const char *why)
+{
+	struct netio_send_socket *socket = connection->socket;
+
+	if (socket->cb_connection_closed)
+		socket->cb_connection_closed(socket, reason, why);
+}
+
+static void on_received(struct netio_connection *connection, const struct netio_msg *msg)
+{
+	struct netio_send_socket *socket = connection->socket;
+
+	if (socket->cb_msg_received)
+		socket->cb_msg_received(socket, msg);
+}
+
+static void on_writable(struct netio_connection *connection)
+{
+	struct netio_send_socket *socket = connection->socket;
+
+	if (socket && socket->cb_buffers_available)
+		socket->cb_buffers_available(socket);
+}
+
+static void on_free(struct netio_connection *connection)
+{
+	struct sender *sender = (struct sender *)connection;
+
+	netio_pool_destroy(sender->views);
+	free(sender);
+}
+
+static const struct connection_owner owner = {
+	.established = on_established,
+	.refused = on_refused,
+	.closed = on_closed,
+	.received = on_received,
+	.writable = on_writable,
+	.free = on_free,
+};
+
+int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_socket *socket,
+			   const struct netio_connect_attr *attr)
+{
+	struct netio_connect_attr checked;
+	struct sender *sender;
+	int rc;
+
+	*socket = (struct netio_send_socket){0};
+	rc = netio_check(evloop, "netio_send_socket_init");
+	if (rc)
+		return rc;
+	rc = connection_check_attr(attr, &checked);
+	if (rc)
+		return netio_fail(rc);
+	sender = malloc(sizeof(*sender));
+	if (!sender)
+		return netio_fail(plx_fail(ENOMEM, "netio_send_socket_init: out of memory"));
+	sender->views = NULL;
+	connection_init(&sender->connection, evloop, socket, &owner, &checked);
+	socket->connection = &sender->connection;
+	return 0;
+}
+
+int netio_connect(struct netio_send_socket *socket, const char *host, unsigned port)
+{
+	return connection_open(socket->connection, host, port);
+}
+
+int netio_disconnect(struct netio_send_socket *socket)
+{
+	return connection_close(socket->connection);
+}
+
+void netio_send_socket_fini(struct netio_send_socket *socket)
+{
+	connection_release(socket->connection);
+	socket->connection = NULL;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What NetIO says over a link. All numbers are little-endian; doc/design/netio-wire.md tells why.
+ * Each message of the link begins with one of these:
+ *
+ *     greeting   0 type, 1 least and 2 greatest version, 3 role, 4 "NtIO",
+ *                8 longest message accepted (64 bits)
+ *     message    0 type, 1 to 7 zero, 8 tag (64 bits), 16 payload
+ *     page       0 type, 1 to 7 zero, 8 entries, each at a multiple of 8
+ *     entry      0 length (32 bits), 4 flags, 5 to 7 zero, [tag], [total], payload, padding to a
+ *                multiple of 8
+ *
+ * The side that connects greets first (HELLO), the other one answers (WELCOME), and messages and
+ * pages come behind that. A message that is longer than a page is split: an entry with FIRST and
+ * the total, and others with NEXT. */
+#ifndef NETIO_WIRE_H
+#define NETIO_WIRE_H
+
+#include "plx_base.h"
+
+#include <endian.h>
+#include <string.h>
+
+#define WIRE_VERSION_MIN     1
+#define WIRE_VERSION_MAX     1
+
+#define WIRE_GREETING_BYTES  16
+#define WIRE_MESSAGE_BYTES   16 /* of the header */
+#define WIRE_PAGE_BYTES      8
+#define WIRE_ENTRY_BYTES     8
+#define WIRE_ENTRY_BYTES_MAX (WIRE_ENTRY_BYTES + 8 + 8)
+/* A message of a page's size fits into one, whatever stands before it. */
+#define WIRE_PAGE_OVERHEAD     (WIRE_PAGE_BYTES + WIRE_ENTRY_BYTES_MAX)
+
+#define WIRE_MESSAGE_MAX_LEAST 256                          /* that a side may say it accepts */
+#define WIRE_MESSAGE_MAX_LIMIT ((UINT64_C(1) << 30) - 4096) /* so that links take the rest, too */
+
+enum wire_type { WIRE_HELLO = 1, WIRE_WELCOME, WIRE_MESSAGE, WIRE_PAGE };
+
+/* What the side that connects is there for. */
+enum wire_role { WIRE_SENDER = 1 };
+
+enum wire_entry_flag {
+	WIRE_TAG = 1,   /* a tag stands behind the header */
+	WIRE_FIRST = 2, /* the first piece of a message; its length stands behind the header */
+	WIRE_NEXT = 4,  /* another piece */
+	WIRE_FLAGS = WIRE_TAG | WIRE_FIRST | WIRE_NEXT,
+};
+
+struct wire_greeting {
+	uint8_t type, version_min, version_max, role;
+	uint64_t message_max;
+};
+
+void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_greeting *greeting);
+
+/* Return: NULL; or what is wrong with it. */
+const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type type,
+			       struct wire_greeting *out);
+
+/* Messages ----------------------------------------------------------------------------------- */
+
+static inline void wire_put64(uint8_t *out, uint64_t value)
+{
+	value = htole64(value);
+	memcpy(out, &value, sizeof(value));
+}
+
+static inline uint64_t wire_get64(const uint8_t *in)
+{
+	uint64_t value;
+
+	memcpy(&value, in, sizeof(value));
+	return le64toh(value);
+}
+
+static inline void wire_message_write(uint8_t out[WIRE_MESSAGE_BYTES], uint64_t tag)
+{
+	wire_put64(out, WIRE_MESSAGE); /* seven bytes of zero with it */
+	wire_put64(out + 8, tag);
+}
+
+/* Return: NULL; or what is wrong with it. */
+const char *wire_message_read(const uint8_t *in, size_t size, uint64_t *tag_out);
+
+/* Pages -------------------------------------------------------------------------------------- */
+
+static inline uint64_t wire_round_up(uint64_t bytes)
+{
+	return (bytes + 7) & ~UINT64_C(7);
+}
+
+/* Bytes in front of an entry's payload. */
+static inline uint32_t wire_entry_header_bytes(uint8_t flags)
+{
+	return WIRE_ENTRY_BYTES + (flags & WIRE_TAG ? 8 : 0) + (flags & WIRE_FIRST ? 8 : 0);
+}
+
+/* Bytes of a page that an entry takes. */
+static inline uint64_t wire_entry_bytes(uint64_t length, uint8_t flags)
+{
+	return wire_entry_header_bytes(flags) + wire_round_up(length);
+}
+
+/* Write an entry's header and its padding. Return: where the payload goes. */
+static inline uint8_t *wire_entry_write(uint8_t *out, uint32_t length, uint8_t flags, uint64_t tag,
+					uint64_t total)
+{
+	wire_put64(out, length | (uint64_t)flags << 32);
+	out += WIRE_ENTRY_BYTES;
+	if (flags & WIRE_TAG) {
+		wire_put64(out, tag);
+		out += 8;
+	}
+	if (flags & WIRE_FIRST) {
+		wire_put64(out, total);
+		out += 8;
+	}
+	/* What lay there before is nobody's business. */
+	if (length % 8)
+		wire_put64(out + length / 8 * 8, 0);
+	return out;
+}
+
+struct wire_entry {
+	const uint8_t *payload;
+	uint32_t length;
+	uint8_t flags;
+	uint64_t tag, total; /* 0 where they are not there */
+};
+
+/* Read the entry at *at, which is before end, and move *at behind it. Return: NULL; or what is
+ * wrong with it. */
+static inline const char *wire_entry_read(const uint8_t **at, const uint8_t *end,
+					  struct wire_entry *out)
+{
+	size_t left = (size_t)(end - *at);
+	const uint8_t *in = *at;
+	uint64_t word;
+	uint8_t flags;
+
+	if (plx_unlikely(left < WIRE_ENTRY_BYTES))
+		return "an entry without a header";
+	word = wire_get64(in);
+	flags = (uint8_t)(word >> 32);
+	if (plx_unlikely(word >> 32 & ~(uint64_t)WIRE_FLAGS))
+		return "an entry with unknown flags";
+	if (plx_unlikely(flags & WIRE_NEXT && flags != WIRE_NEXT))
+		return "an entry that begins a message and goes on with one";
+	if (plx_unlikely(wire_entry_bytes((uint32_t)word, flags) > left))
+		return "an entry that is longer than its page";
+	*out = (struct wire_entry){.length = (uint32_t)word, .flags = flags};
+	in += WIRE_ENTRY_BYTES;
+	if (flags & WIRE_TAG) {
+		out->tag = wire_get64(in);
+		in += 8;
+	}
+	if (flags & WIRE_FIRST) {
+		out->total = wire_get64(in);
+		in += 8;
+		if (out->total <= out->length)
+			return "a piece of a message that is all of it";
+	}
+	if (plx_unlikely(flags & (WIRE_FIRST | WIRE_NEXT) && out->length == 0))
+		return "an empty piece of a message";
+	out->payload = in;
+	*at = in + wire_round_up(out->length);
+	return NULL;
+}
+
+static inline void wire_page_write(uint8_t out[WIRE_PAGE_BYTES])
+{
+	wire_put64(out, WIRE_PAGE);
+}
+
+/* Return: NULL; or what is wrong with the beginning of a page. */
+const char *wire_page_read(const uint8_t *in, size_t size);
+
+#endif

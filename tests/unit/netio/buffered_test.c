@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "socket_fixture.h"
+
+#include "listener.h"
+
+#define BIG (4u << 20)
+
+static struct netio_buffered_send_socket sender;
+static unsigned established, refused, closed, available, answers;
+static uint64_t sent;
+static uint8_t bytes[BIG];
+
+static void on_established(struct netio_buffered_send_socket *socket)
+{
+	established++;
+}
+
+static void on_refused(struct netio_buffered_send_socket *socket, enum plx_link_reason reason,
+		       const char *why)
+{
+	refused++;
+}
+
+static void on_closed(struct netio_buffered_send_socket *socket, enum plx_link_reason reason,
+		      const char *why)
+{
+	closed++;
+}
+
+static void on_available(struct netio_buffered_send_socket *socket)
+{
+	available++;
+}
+
+static void on_answer(struct netio_buffered_send_socket *socket, const struct netio_msg *msg)
+{
+	answers++;
+}
+
+static void begin_with(const struct netio_listen_attr *listen, struct netio_buffered_attr attr)
+{
+	established = refused = closed = available = answers = 0;
+	sent = 0;
+	listen_with(listen);
+	assert_int_equal(netio_buffered_send_socket_init(&ctx.evloop, &sender, &attr), 0);
+	sender.cb_connection_established = on_established;
+	sender.cb_connection_refused = on_refused;
+	sender.cb_connection_closed = on_closed;
+	sender.cb_buffers_available = on_available;
+	sender.cb_msg_received = on_answer;
+	assert_int_equal(
+		netio_buffered_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+		0);
+	TURN_UNTIL(established == 1 && heard.established == 1);
+}
+
+static struct netio_buffered_stats stats(void)
+{
+	struct netio_buffered_stats now;
+
+	netio_buffered_stats(&sender, &now);
+	return now;
+}
+
+/* The next message of that length. Return: its status. */
+static int send_next(size_t len)
+{
+	int rc;
+
+	fill(bytes, sent, len);
+	rc = netio_buffered_send(&sender, bytes, len);
+	sent += rc == 0;
+	return rc;
+}
+
+static void send_surely(size_t len)
+{
+	int rc;
+
+	while ((rc = send_next(len)) == NETIO_STATUS_AGAIN)
+		plx_loop_turn();
+	assert_int_equal(rc, 0);
+}
+
+static void end(void)
+{
+	netio_buffered_send_socket_fini(&sender);
+	netio_buffered_send_socket_fini(&sender);
+}
+
+static void many_small_messages_share_a_page(void **state)
+{
+	begin_with(NULL, (struct netio_buffered_attr){0});
+	for (unsigned i = 0; i < 20000; i++)
+		send_surely(8 + i % 100);
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.messages == sent);
+	assert_int_equal(heard.wrong, 0);
+	assert_int_equal(stats().messages, sent);
+	assert_in_range(stats().pages, 15, 30); /* 20 000 of some 72 bytes in pages of 64 KiB */
+	assert_int_equal(netio_buffered_flush(&sender), 0); /* an empty one */
+	assert_int_equal(stats().messages_lost, 0);
+	end();
+}
+
+static void a_page_leaves_when_it_should(void **state)
+{
+	uint64_t began_ns;
+
+	begin_with(NULL, (struct netio_buffered_attr){.page_bytes = 4096,
+						      .watermark_bytes = 1000,
+						      .timeout_ns = 300 * PLX_NS_PER_MS});
+	/* By time. */
+	began_ns = plx_now_ns();
+	send_surely(64);
+	turn_ms(100);
+	assert_int_equal(heard.messages, 0);
+	assert_int_equal(stats().pages, 0);
+	TURN_UNTIL(heard.messages == 1);
+	assert_in_range(plx_now_ns() - began_ns, 295 * PLX_NS_PER_MS, 5 * PLX_NS_PER_S);
+
+	/* On request; and the time begins anew with the next page. */
+	send_surely(64);
+	turn_ms(200);
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.messages == 2);
+	began_ns = plx_now_ns();
+	send_surely(64);
+	TURN_UNTIL(heard.messages == 3);
+	assert_in_range(plx_now_ns() - began_ns, 295 * PLX_NS_PER_MS, 5 * PLX_NS_PER_S);
+
+	/* At the watermark. */
+	for (unsigned i = 0; i < 13; i++)
+		send_surely(64);
+	turn_ms(30);
+	assert_int_equal(heard.messages, 3); /* 13 entries of 72 bytes */
+	send_surely(64);
+	TURN_UNTIL(heard.messages == 17);
+
+	/* When the next one does not fit: that one begins another. */
+	send_surely(800);
+	send_surely(3600);
+	TURN_UNTIL(heard.messages == 19);
+	assert_int_equal(stats().pages, 6);
+	assert_int_equal(heard.wrong, 0);
+	end();
+}
+
+static void a_message_longer_than_a_page_is_put_together(void **state)
+{
+	static const size_t around[] = {512, 1024, 1536, 2048, 5120};
+	struct iovec pieces[3];
+
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 512},
+		   (struct netio_buffered_attr){.page_bytes = 512, .page_count = 16});
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(around); i++) {
+		for (size_t len = around[i] - 80; len < around[i] + 80; len++) {
+			send_surely(len);
+			if (len % 3 == 0)
+				send_surely(8 + len % 50);
+			if (len % 5 == 0)
+				assert_int_equal(netio_buffered_flush(&sender), 0);
+		}
+	}
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.messages == sent);
+	assert_int_equal(heard.wrong, 0);
+
+	/* In pieces, with a tag, and kept while the next one comes. */
+	fill(bytes, sent++, 3000);
+	pieces[0] = (struct iovec){bytes, 1};
+	pieces[1] = (struct iovec){bytes + 1, 2001};
+	pieces[2] = (struct iovec){bytes + 2002, 998};
+	heard.keep = 2;
+	TURN_UNTIL(netio_buffered_sendv_tagged(&sender, 42, pieces, 3) == 0);
+	send_surely(3001);
+	send_surely(20);
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.messages == sent);
+	assert_int_equal(heard.wrong, 0);
+	assert_int_equal(heard.kept[0].len, 3000);
+	assert_int_equal(heard.kept[0].tag, 42);
+	assert_int_equal(((const uint8_t *)heard.kept[0].data)[2999], (uint8_t)(sent - 3));
+	assert_int_equal(heard.tag, 0);
+	end();
+}
+
+static void a_message_of_a_page_fits_into_one(void **state)
+{
+	begin_with(NULL, (struct netio_buffered_attr){0});
+	fill(bytes, 0, 65536);
+	assert_int_equal(netio_buffered_sendv_tagged(&sender, 1, &(struct iovec){bytes, 65536}, 1),
+			 0);
+	TURN_UNTIL(heard.messages == 1);
+	assert_int_equal(stats().pages, 1);
+	assert_int_equal(heard.len, 65536);
+	end();
+}
+
+static void what_is_too_big_is_refused(void **state)
+{
+	assert_int_equal(netio_buffered_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
+	begin_with(&(struct netio_listen_attr){.message_max_bytes = 20000},
+		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 4});
+	assert_int_equal(netio_buffered_send(&sender, bytes, 20001), NETIO_STATUS_TOO_BIG);
+	assert_int_equal(netio_buffered_send(&sender, bytes, SIZE_MAX), NETIO_STATUS_TOO_BIG);
+	assert_int_equal(netio_buffered_send(&sender, bytes, 4200), NETIO_STATUS_TOO_BIG);
+	assert_non_null(strstr(plx_error(), "4 pages"));
+	send_surely(4050); /* all of them */
+	send_surely(10);
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.messages == 2);
+	assert_int_equal(heard.wrong, 0);
+	end();
+}
+
+static void bad_values_are_refused(void **state)
+{
+	static const struct netio_buffered_attr bad[] = {
+		{.page_bytes = 255},
+		{.page_bytes = NETIO_PAGE_BYTES_MAX + 1},
+		{.page_count = 1},
+		{.page_count = NETIO_PAGE_COUNT_MAX + 1},
+		{.page_bytes = 1024, .watermark_bytes = 1025},
+		{.connect.message_max_bytes = 1},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++)
+		assert_int_equal(netio_buffered_send_socket_init(&ctx.evloop, &sender, &bad[i]),
+				 -EINVAL);
+	assert_int_equal(
+		netio_buffered_send_socket_init(
+			&ctx.evloop, &sender, &(struct netio_buffered_attr)NETIO_BUFFERED_ATTR_1M),
+		0);
+	assert_int_equal(stats().pages_free, 128);
+	assert_int_equal(netio_buffered_flush(&sender), NETIO_STATUS_NOT_CONNECTED);
+	end();
+}
+
+/* Where the receiver keeps what it gets, the pages run out; one call tells that there are some. */
+static void who_is_too_fast_is_told_when_there_is_room(void **state)
+{
+	uint64_t limit_ns = plx_now_ns() + LIMIT_NS;
+	uint64_t stuck;
+
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
+		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 4});
+	heard.keep = 500;
+	while (send_next(500) == 0 || stats().pages_free) {
+		turn_ms(1);
+		assert_true(plx_now_ns() < limit_ns);
+	}
+	turn_ms(20);
+	stuck = sent;
+	assert_int_equal(available, 0);
+	assert_int_equal(send_next(500), NETIO_STATUS_AGAIN);
+	heard.keep = 0;
+	release_kept();
+	TURN_UNTIL(available == 1);
+	turn_ms(20);
+	assert_int_equal(available, 1);
+	send_surely(500);
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.messages == stuck + 1);
+	assert_int_equal(heard.wrong, 0);
+	assert_true(stats().again >= 2);
+	assert_int_equal(stats().messages_lost, 0);
+	end();
+}
+
+/* One that wants several pages is told when there are as many. */
+static void who_wants_many_pages_is_told_when_there_are_as_many(void **state)
+{
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
+		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 4});
+	heard.keep = 500;
+	while (stats().pages_free) {
+		send_next(900);
+		turn_ms(1);
+	}
+	assert_int_equal(send_next(4000), NETIO_STATUS_AGAIN);
+	heard.keep = 0;
+	release_kept();
+	TURN_UNTIL(available == 1);
+	assert_int_equal(stats().pages_free, 4);
+	assert_int_equal(send_next(4000), 0);
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.messages == sent);
+	assert_int_equal(heard.wrong, 0);
+	end();
+}
+
+/* However the socket ends, what it took arrives. */
+static void what_waits_is_sent_before_it_closes(void **state)
+{
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
+		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 64});
+	for (unsigned i = 0; i < 300; i++)
+		assert_int_equal(send_next(100), 0);
+	assert_int_equal(netio_buffered_disconnect(&sender), 0);
+	assert_int_equal(send_next(100), NETIO_STATUS_NOT_CONNECTED);
+	assert_int_equal(netio_buffered_flush(&sender), NETIO_STATUS_NOT_CONNECTED);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(heard.messages, 300);
+	assert_int_equal(stats().messages_lost, 0);
+	assert_int_equal(
+		netio_buffered_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+		0);
+	TURN_UNTIL(established == 2);
+	for (unsigned i = 0; i < 300; i++)
+		assert_int_equal(send_next(100), 0);
+	end();
+	TURN_UNTIL(heard.closed == 2);
+	assert_int_equal(heard.messages, 600);
+	assert_int_equal(heard.wrong, 0);
+}
+
+/* And where the peer takes nothing any more, it ends all the same, and what was lost is counted. */
+static void a_peer_that_reads_nothing_does_not_hold_the_end_up(void **state)
+{
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
+		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 64});
+	heard.keep = 500;
+	for (unsigned i = 0; i < 300; i++)
+		assert_int_equal(send_next(100), 0);
+	assert_int_equal(netio_buffered_disconnect(&sender), 0);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(stats().messages, 300);
+	assert_true(stats().messages_lost > 0);
+	assert_true(heard.messages + stats().messages_lost >= 300);
+	assert_int_equal(stats().pages_free, 64);
+	end();
+}
+
+static void what_is_lost_when_the_peer_dies_is_counted(void **state)
+{
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
+		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 16});
+	heard.keep = 500;
+	while (stats().pages_free) {
+		send_next(100);
+		turn_ms(1);
+	}
+	plx_link_abort(((struct receiver *)heard.from)->link);
+	TURN_UNTIL(closed == 1);
+	assert_true(stats().messages_lost > 0);
+	assert_true(heard.messages + stats().messages_lost >= stats().messages);
+	assert_int_equal(stats().pages_free, 16);
+	/* It comes back, and begins with a whole message. */
+	heard.keep = 0;
+	release_kept();
+	TURN_UNTIL(established == 2);
+	heard.next = sent;
+	send_surely(3000);
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.len == 3000);
+	assert_int_equal(heard.wrong, 0);
+	end();
+}
+
+static void an_answer_comes_back(void **state)
+{
+	begin_with(NULL, (struct netio_buffered_attr){0});
+	assert_int_equal(netio_reply(heard.from, "pong", 4), 0);
+	TURN_UNTIL(answers == 1);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SOCKET_TEST(many_small_messages_share_a_page),
+		SOCKET_TEST(a_page_leaves_when_it_should),
+		SOCKET_TEST(a_message_longer_than_a_page_is_put_together),
+		SOCKET_TEST(a_message_of_a_page_fits_into_one),
+		SOCKET_TEST(what_is_too_big_is_refused),
+		SOCKET_TEST(bad_values_are_refused),
+		SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room),
+		SOCKET_TEST(who_wants_many_pages_is_told_when_there_are_as_many),
+		SOCKET_TEST(what_waits_is_sent_before_it_closes),
+		SOCKET_TEST(a_peer_that_reads_nothing_does_not_hold_the_end_up),
+		SOCKET_TEST(what_is_lost_when_the_peer_dies_is_counted),
+		SOCKET_TEST(an_answer_comes_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

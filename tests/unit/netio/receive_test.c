@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a listening socket makes of peers that do not keep to the rules, and its queue. */
+#include "socket_fixture.h"
+
+#include "wire.h"
+
+#include <sched.h>
+
+static struct plx_link *raw;
+static unsigned raw_closed, welcomes;
+
+static void raw_open(struct plx_link *link, void *user)
+{
+	raw = link;
+}
+
+static void raw_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	welcomes++;
+}
+
+static void raw_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		      void *user)
+{
+	raw_closed++;
+	raw = NULL;
+}
+
+static const struct plx_link_events raw_events = {
+	.on_open = raw_open,
+	.on_message = raw_message,
+	.on_close = raw_close,
+};
+
+static void connect_raw(void)
+{
+	struct plx_link_attr attr = {.events = &raw_events};
+	struct plx_link *link;
+	char address[64];
+
+	raw = NULL;
+	raw_closed = 0;
+	snprintf(address, sizeof(address), "127.0.0.1:%u", netio_listen_socket_port(&listening));
+	assert_int_equal(plx_link_connect(address, &attr, &link), 0);
+	TURN_UNTIL(raw != NULL);
+}
+
+static const struct wire_greeting good = {WIRE_HELLO, 1, 1, WIRE_SENDER, 4096};
+
+static void greet(const struct wire_greeting *greeting)
+{
+	uint8_t hello[WIRE_GREETING_BYTES];
+
+	wire_greeting_write(hello, greeting);
+	assert_int_equal(plx_link_send(raw, hello, sizeof(hello)), 0);
+}
+
+static void connect_greeted(void)
+{
+	unsigned before = heard.established;
+
+	connect_raw();
+	greet(&good);
+	TURN_UNTIL(heard.established == before + 1);
+}
+
+/* Greetings ----------------------------------------------------------------------------------- */
+
+static void who_greets_wrong_is_never_heard_of(void **state)
+{
+	static const struct wire_greeting bad[] = {
+		{WIRE_WELCOME, 1, 1, WIRE_SENDER, 4096},
+		{WIRE_HELLO, 2, 3, WIRE_SENDER, 4096},
+		{WIRE_HELLO, 0, 0, WIRE_SENDER, 4096},
+		{WIRE_HELLO, 2, 1, WIRE_SENDER, 4096},
+		{WIRE_HELLO, 1, 1, 77, 4096},
+		{WIRE_HELLO, 1, 1, WIRE_SENDER, 255},
+		{WIRE_HELLO, 1, 1, WIRE_SENDER, UINT64_MAX},
+	};
+
+	listen_with(NULL);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++) {
+		connect_raw();
+		greet(&bad[i]);
+		TURN_UNTIL(raw_closed == 1);
+	}
+	connect_raw();
+	assert_int_equal(plx_link_send(raw, "GET / HTTP/1.1", 14), 0);
+	TURN_UNTIL(raw_closed == 1);
+	connect_raw();
+	assert_int_equal(plx_link_send(raw, "", 0), 0);
+	TURN_UNTIL(raw_closed == 1);
+	assert_int_equal(heard.established, 0);
+	assert_int_equal(heard.closed, 0);
+
+	/* One of a later version that speaks this one, too. */
+	connect_raw();
+	greet(&(struct wire_greeting){WIRE_HELLO, 1, 9, WIRE_SENDER, 4096});
+	TURN_UNTIL(heard.established == 1 && welcomes == 1);
+	plx_link_close(raw);
+	TURN_UNTIL(heard.closed == 1);
+}
+
+static void who_does_not_greet_is_not_waited_for(void **state)
+{
+	listen_with(NULL);
+	connect_raw();
+	TURN_UNTIL(raw_closed == 1);
+	assert_int_equal(heard.established, 0);
+}
+
+/* Pages --------------------------------------------------------------------------------------- */
+
+#define PAGE_HEAD            WIRE_PAGE, 0, 0, 0, 0, 0, 0, 0
+#define ENTRY(length, flags) (length), 0, 0, 0, (flags), 0, 0, 0
+#define WORD(value)          (value), 0, 0, 0, 0, 0, 0, 0
+
+static const struct {
+	uint8_t bytes[64];
+	size_t len;
+	const char *why;
+} broken[] = {
+	{.bytes = {0}, .len = 0, .why = "neither a message nor a page"},
+	{.bytes = {9}, .len = 64, .why = "neither a message nor a page"},
+	{.bytes = {WIRE_HELLO}, .len = 16, .why = "neither a message nor a page"},
+	{.bytes = {WIRE_MESSAGE}, .len = 15, .why = "without a header"},
+	{.bytes = {WIRE_MESSAGE, 1}, .len = 16, .why = "unknown flags"},
+	{.bytes = {WIRE_PAGE}, .len = 1, .why = "without entries"},
+	{.bytes = {PAGE_HEAD}, .len = 8, .why = "without entries"},
+	{.bytes = {WIRE_PAGE, 0, 1}, .len = 16, .why = "unknown flags"},
+	{.bytes = {PAGE_HEAD, 1, 0, 0, 0}, .len = 12, .why = "without a header"},
+	{.bytes = {PAGE_HEAD, ENTRY(1, 0)}, .len = 16, .why = "longer than its page"},
+	{.bytes = {PAGE_HEAD, ENTRY(9, 0), WORD(0)}, .len = 24, .why = "longer than its page"},
+	{.bytes = {PAGE_HEAD, 255, 255, 255, 255, 0, 0, 0, 0, WORD(0)},
+	 .len = 24,
+	 .why = "longer than its page"},
+	{.bytes = {PAGE_HEAD, ENTRY(8, 8), WORD(0)}, .len = 24, .why = "unknown flags"},
+	{.bytes = {PAGE_HEAD, 8, 0, 0, 0, 0, 1, 0, 0, WORD(0)}, .len = 24, .why = "unknown flags"},
+	{.bytes = {PAGE_HEAD, ENTRY(0, WIRE_TAG)}, .len = 16, .why = "longer than its page"},
+	{.bytes = {PAGE_HEAD, ENTRY(8, WIRE_NEXT), WORD(0)}, .len = 24, .why = "does not fit"},
+	{.bytes = {PAGE_HEAD, ENTRY(8, WIRE_NEXT | WIRE_TAG), WORD(0), WORD(0)},
+	 .len = 32,
+	 .why = "begins a message and goes on"},
+	{.bytes = {PAGE_HEAD, ENTRY(8, WIRE_FIRST), WORD(8), WORD(0)},
+	 .len = 32,
+	 .why = "that is all of it"},
+	{.bytes = {PAGE_HEAD, ENTRY(0, WIRE_FIRST), WORD(8)}, .len = 24, .why = "empty piece"},
+	{.bytes = {PAGE_HEAD, ENTRY(8, WIRE_FIRST), 0, 0, 0, 0, 0, 0, 0, 128, WORD(0)},
+	 .len = 32,
+	 .why = "longer than it may be"},
+	{.bytes = {PAGE_HEAD, ENTRY(8, WIRE_FIRST), WORD(16), WORD(0), ENTRY(8, 0), WORD(0)},
+	 .len = 48,
+	 .why = "inside another"},
+	{.bytes = {PAGE_HEAD, ENTRY(8, WIRE_FIRST), WORD(9), WORD(0), ENTRY(2, WIRE_NEXT), WORD(0)},
+	 .len = 48,
+	 .why = "does not fit"},
+	{.bytes = {PAGE_HEAD, ENTRY(1, WIRE_FIRST), WORD(9), WORD(0), ENTRY(1, WIRE_FIRST), WORD(9),
+		   WORD(0)},
+	 .len = 56,
+	 .why = "begins inside another"},
+};
+
+/* Each ends its own connection, with a reason, and no other. */
+static void what_is_broken_ends_its_connection(void **state)
+{
+	struct netio_send_socket sender;
+	unsigned messages = 0;
+
+	listen_with(NULL);
+	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, NULL), 0);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+			 0);
+	TURN_UNTIL(heard.established == 1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(broken); i++) {
+		connect_greeted();
+		assert_int_equal(plx_link_send(raw, broken[i].bytes, broken[i].len), 0);
+		TURN_UNTIL(heard.closed == i + 1 && raw_closed == 1);
+		assert_int_equal(heard.reason, PLX_LINK_PROTOCOL);
+		if (!strstr(heard.why, broken[i].why))
+			fail_msg("%u: %s", i, heard.why);
+		messages = heard.messages;
+		assert_int_equal(netio_send(&sender, "x", 1), 0);
+		TURN_UNTIL(heard.messages == messages + 1);
+	}
+	netio_send_socket_fini(&sender);
+}
+
+/* A message that begins and never goes on is not waited for when its peer ends. */
+static void a_peer_may_end_inside_a_message(void **state)
+{
+	static const uint8_t begin[] = {PAGE_HEAD, ENTRY(8, WIRE_FIRST), WORD(100), WORD(0)};
+
+	listen_with(NULL);
+	connect_greeted();
+	assert_int_equal(plx_link_send(raw, begin, sizeof(begin)), 0);
+	turn_ms(20);
+	plx_link_abort(raw);
+	TURN_UNTIL(heard.closed == 1);
+	assert_int_equal(heard.messages, 0);
+}
+
+/* The queue ----------------------------------------------------------------------------------- */
+
+#define QUEUED 30000
+
+struct taker {
+	unsigned taken, wrong, slow;
+	uint64_t next;
+};
+
+static void *take_all(void *arg)
+{
+	struct taker *taker = arg;
+	cpu_set_t every;
+	uint64_t limit_ns = plx_now_ns() + LIMIT_NS;
+
+	/* It was made on a thread that is pinned, and would share its CPU. */
+	memset(&every, 0xff, sizeof(every));
+	sched_setaffinity(0, sizeof(every), &every);
+	while (taker->taken < QUEUED && plx_now_ns() < limit_ns) {
+		struct netio_msg msg;
+		uint64_t number;
+
+		if (netio_recv(&listening, &msg) != 0)
+			continue;
+		memcpy(&number, msg.data, sizeof(number));
+		taker->wrong += number != taker->next++;
+		for (size_t i = sizeof(number); i < msg.len; i++)
+			taker->wrong += ((const uint8_t *)msg.data)[i] != (uint8_t)number;
+		taker->taken++;
+		netio_msg_release(&msg);
+		if (taker->slow && taker->taken % taker->slow == 0)
+			usleep(100);
+	}
+	return NULL;
+}
+
+/* Messages of all lengths: several in a page, and several pages. */
+static size_t length_of(uint64_t number)
+{
+	return number % 100 == 7 ? 5000 : 8 + number % 200;
+}
+
+static void buffered_to_another_thread(uint32_t queue_count, unsigned slow)
+{
+	struct netio_listen_attr attr = {
+		.buffer_bytes = 2048, .buffer_count = 4, .queue_count = queue_count};
+	struct netio_buffered_send_socket sender;
+	struct taker taker = {.slow = slow};
+	static uint8_t bytes[5000];
+	pthread_t thread;
+
+	listen_with(&attr);
+	assert_int_equal(
+		netio_buffered_send_socket_init(
+			&ctx.evloop, &sender,
+			&(struct netio_buffered_attr){.page_bytes = 2048, .page_count = 16}),
+		0);
+	assert_int_equal(
+		netio_buffered_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+		0);
+	TURN_UNTIL(heard.established == 1);
+	TURN_UNTIL(netio_buffered_flush(&sender) == 0);
+	assert_int_equal(pthread_create(&thread, NULL, take_all, &taker), 0);
+	for (uint64_t number = 0; number < QUEUED; number++) {
+		fill(bytes, number, length_of(number));
+		TURN_UNTIL(netio_buffered_send(&sender, bytes, length_of(number)) == 0);
+	}
+	netio_buffered_send_socket_fini(&sender);
+	TURN_UNTIL(heard.closed == 1);
+	pthread_join(thread, NULL);
+	assert_int_equal(taker.taken, QUEUED);
+	assert_int_equal(taker.wrong, 0);
+	assert_int_equal(heard.messages, 0);
+}
+
+static void another_thread_receives_all_in_order(void **state)
+{
+	buffered_to_another_thread(4096, 0);
+}
+
+static void a_full_queue_makes_the_sender_wait(void **state)
+{
+	buffered_to_another_thread(3, 300);
+}
+
+static void messages_of_the_queue_may_outlive_their_connection(void **state)
+{
+	struct netio_msg msg, more;
+	struct netio_send_socket sender;
+
+	listen_with(&(struct netio_listen_attr){.queue_count = 2});
+	assert_int_equal(netio_recv(&listening, &msg), -EAGAIN);
+	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, NULL), 0);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+			 0);
+	TURN_UNTIL(netio_send(&sender, "one", 3) == 0);
+	assert_int_equal(netio_send(&sender, "two", 3), 0);
+	assert_int_equal(netio_send(&sender, "three", 5), 0); /* no room */
+	turn_ms(20);
+	netio_send_socket_fini(&sender);
+	turn_ms(20);
+	assert_int_equal(netio_recv(&listening, &msg), 0);
+	assert_memory_equal(msg.data, "one", 3);
+	TURN_UNTIL(heard.closed == 1);
+	assert_int_equal(netio_recv(&listening, &more), 0);
+	assert_memory_equal(more.data, "two", 3);
+	assert_int_equal(more.source, 1);
+	netio_msg_release(&more);
+	/* The socket ends with one in the queue and one that is out. */
+	netio_listen_socket_fini(&listening);
+	turn_ms(5);
+	assert_memory_equal(msg.data, "one", 3);
+	netio_msg_release(&msg);
+	assert_int_equal(netio_recv(&listening, &more), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SOCKET_TEST(who_greets_wrong_is_never_heard_of),
+		SOCKET_TEST(who_does_not_greet_is_not_waited_for),
+		SOCKET_TEST(what_is_broken_ends_its_connection),
+		SOCKET_TEST(a_peer_may_end_inside_a_message),
+		SOCKET_TEST(another_thread_receives_all_in_order),
+		SOCKET_TEST(a_full_queue_makes_the_sender_wait),
+		SOCKET_TEST(messages_of_the_queue_may_outlive_their_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "socket_fixture.h"
+
+#include "listener.h"
+
+#define BIG (1u << 20)
+
+static struct netio_send_socket sender;
+static unsigned established, refused, closed, available, completed, answers;
+static enum plx_link_reason reason;
+static char why[256];
+static uint64_t keys[1024];
+static int status;
+static struct netio_msg answer;
+static uint8_t bytes[BIG];
+
+static void on_established(struct netio_send_socket *socket)
+{
+	assert_ptr_equal(socket, &sender);
+	established++;
+}
+
+static void on_refused(struct netio_send_socket *socket, enum plx_link_reason why_not,
+		       const char *text)
+{
+	refused++;
+	reason = why_not;
+	snprintf(why, sizeof(why), "%s", text);
+}
+
+static void on_closed(struct netio_send_socket *socket, enum plx_link_reason why_not,
+		      const char *text)
+{
+	closed++;
+	reason = why_not;
+	snprintf(why, sizeof(why), "%s", text);
+}
+
+static void on_available(struct netio_send_socket *socket)
+{
+	available++;
+}
+
+static void on_completed(struct netio_send_socket *socket, uint64_t key, int how)
+{
+	keys[completed++ % 1024] = key;
+	status = how;
+}
+
+static void on_answer(struct netio_send_socket *socket, const struct netio_msg *msg)
+{
+	answers++;
+	answer = *msg;
+}
+
+static void make_sender(const struct netio_connect_attr *attr)
+{
+	established = refused = closed = available = completed = answers = 0;
+	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, attr), 0);
+	sender.cb_connection_established = on_established;
+	sender.cb_connection_refused = on_refused;
+	sender.cb_connection_closed = on_closed;
+	sender.cb_buffers_available = on_available;
+	sender.cb_send_completed = on_completed;
+	sender.cb_msg_received = on_answer;
+}
+
+static void connect_with(const struct netio_connect_attr *attr)
+{
+	make_sender(attr);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+			 0);
+	TURN_UNTIL(established == 1 && heard.established == 1);
+}
+
+static void begin(void)
+{
+	listen_with(NULL);
+	connect_with(NULL);
+}
+
+static void end(void)
+{
+	netio_send_socket_fini(&sender);
+	netio_send_socket_fini(&sender);
+}
+
+static void a_message_arrives_whole(void **state)
+{
+	static const size_t lengths[] = {0, 1, 7, 8, 64, 4096, 65536, 65537, 200000, BIG};
+	struct iovec pieces[3];
+
+	begin();
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		fill(bytes, heard.next, lengths[i]);
+		assert_int_equal(netio_send(&sender, bytes, lengths[i]), NETIO_STATUS_OK);
+		TURN_UNTIL(heard.messages == i + 1);
+		assert_int_equal(heard.len, lengths[i]);
+		assert_int_equal(heard.tag, 0);
+		assert_int_equal(heard.wrong, 0);
+		assert_memory_equal(heard.bytes, bytes, lengths[i]);
+	}
+	pieces[0] = (struct iovec){"one ", 4};
+	pieces[1] = (struct iovec){NULL, 0};
+	pieces[2] = (struct iovec){"two", 3};
+	assert_int_equal(netio_sendv_tagged(&sender, UINT64_MAX - 1, pieces, 3), 0);
+	TURN_UNTIL(heard.len == 7);
+	assert_memory_equal(heard.bytes, "one two", 7);
+	assert_true(heard.tag == UINT64_MAX - 1);
+	assert_int_equal(heard.source, 1);
+	end();
+	TURN_UNTIL(heard.closed == 1);
+	assert_int_equal(heard.reason, PLX_LINK_CLOSED);
+	assert_int_equal(closed, 0); /* the socket was gone */
+}
+
+static void by_reference_each_key_comes_once(void **state)
+{
+	struct iovec pieces[NETIO_IOV_MAX];
+	uint64_t number;
+
+	begin();
+	for (number = 0; number < 100; number++) {
+		int rc;
+
+		fill(bytes + number * 1000, number, 1000);
+		pieces[0] = (struct iovec){bytes + number * 1000, 400};
+		pieces[1] = (struct iovec){bytes + number * 1000 + 400, 600};
+		while ((rc = netio_sendv_ref(&sender, 7, pieces, 2, 1000 + number)) ==
+		       NETIO_STATUS_AGAIN)
+			plx_loop_turn();
+		assert_int_equal(rc, 0);
+	}
+	TURN_UNTIL(completed == 100 && heard.messages == 100);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(keys[i], 1000 + i);
+	assert_int_equal(status, 0);
+	assert_int_equal(heard.wrong, 0);
+	assert_int_equal(heard.tag, 7);
+
+	/* As many pieces as there may be; and a long one. */
+	fill(bytes, heard.next, NETIO_IOV_MAX * 8);
+	for (unsigned i = 0; i < NETIO_IOV_MAX; i++)
+		pieces[i] = (struct iovec){bytes + i * 8, 8};
+	assert_int_equal(netio_sendv_ref(&sender, 0, pieces, NETIO_IOV_MAX, 5), 0);
+	TURN_UNTIL(heard.messages == 101 && completed == 101);
+	assert_int_equal(heard.len, NETIO_IOV_MAX * 8);
+	fill(bytes, heard.next, BIG);
+	pieces[0] = (struct iovec){bytes, BIG};
+	assert_int_equal(netio_sendv_ref(&sender, 0, pieces, 1, 6), 0);
+	TURN_UNTIL(heard.messages == 102 && completed == 102);
+	assert_int_equal(keys[101], 6);
+	assert_int_equal(heard.len, BIG);
+	assert_int_equal(heard.wrong, 0);
+	end();
+}
+
+/* The peer dies while it reads nothing: each key comes all the same, and before the end is told. */
+static void by_reference_each_key_comes_once_when_the_peer_dies(void **state)
+{
+	struct iovec piece = {bytes, BIG};
+	unsigned accepted = 0;
+
+	begin();
+	heard.keep = 64;
+	while (netio_sendv_ref(&sender, 0, &piece, 1, accepted) == 0)
+		accepted++;
+	assert_true(accepted > 0);
+	plx_link_abort(((struct receiver *)heard.from)->link);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(completed, accepted);
+	for (unsigned i = 0; i < accepted; i++)
+		assert_int_equal(keys[i], i);
+	assert_int_not_equal(status, 0);
+	assert_int_equal(reason, PLX_LINK_PEER_DOWN);
+	end();
+}
+
+/* What the receiver keeps holds the sender up; it is told once when it may go on. */
+static void who_is_too_fast_is_told_when_there_is_room(void **state)
+{
+	uint64_t sent = 0;
+	uint64_t end_ns;
+
+	begin();
+	heard.keep = 500;
+	end_ns = plx_now_ns() + LIMIT_NS;
+	for (;;) {
+		fill(bytes, sent, 64);
+		if (netio_send(&sender, bytes, 64) == NETIO_STATUS_AGAIN)
+			break;
+		sent++;
+		turn_ms(1);
+		assert_true(plx_now_ns() < end_ns);
+	}
+	turn_ms(20);
+	assert_int_equal(available, 0);
+	assert_true(heard.messages <= sent && heard.kept_count > 0);
+	heard.keep = 0;
+	release_kept();
+	TURN_UNTIL(available == 1);
+	fill(bytes, sent, 64);
+	assert_int_equal(netio_send(&sender, bytes, 64), 0);
+	TURN_UNTIL(heard.messages == sent + 1);
+	assert_int_equal(available, 1);
+	assert_int_equal(heard.wrong, 0);
+	end();
+}
+
+static void what_cannot_be_sent_is_refused(void **state)
+{
+	struct iovec pieces[NETIO_IOV_MAX + 1] = {{0}};
+
+	assert_int_equal(netio_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
+	listen_with(&(struct netio_listen_attr){.message_max_bytes = 1000});
+	make_sender(NULL);
+	assert_int_equal(netio_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
+	assert_int_equal(netio_disconnect(&sender), -ENOTCONN);
+	connect_with(NULL);
+	assert_int_equal(netio_send(&sender, bytes, 1001), NETIO_STATUS_TOO_BIG);
+	assert_non_null(strstr(plx_error(), "1000"));
+	pieces[0] = (struct iovec){bytes, SIZE_MAX};
+	pieces[1] = (struct iovec){bytes, 2};
+	assert_int_equal(netio_sendv(&sender, pieces, 2), NETIO_STATUS_TOO_BIG);
+	assert_int_equal(netio_sendv_ref(&sender, 0, pieces, 2, 1), NETIO_STATUS_TOO_BIG);
+	assert_int_equal(netio_sendv(&sender, pieces, NETIO_IOV_MAX + 1), -EINVAL);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EALREADY);
+	fill(bytes, 0, 1000);
+	assert_int_equal(netio_send(&sender, bytes, 1000), 0);
+	TURN_UNTIL(heard.messages == 1);
+	assert_int_equal(completed, 0);
+	end();
+}
+
+static void bad_values_are_refused(void **state)
+{
+	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender,
+						&(struct netio_connect_attr){
+							.message_max_bytes = UINT64_C(1) << 40}),
+			 -EINVAL);
+	assert_int_equal(
+		netio_send_socket_init(
+			&ctx.evloop, &sender,
+			&(struct netio_connect_attr){.reconnect_min_ns = 2, .reconnect_max_ns = 1}),
+		-EINVAL);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EINVAL); /* not set up */
+	make_sender(NULL);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 65536), -EINVAL);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 0), -EINVAL);
+	assert_int_equal(netio_connect(&sender, "", 1), -EINVAL);
+	assert_int_equal(netio_connect(&sender, NULL, 1), -EINVAL);
+	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening,
+						  &(struct netio_listen_attr){.buffer_count = 1}),
+			 -EINVAL);
+	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening,
+						  &(struct netio_listen_attr){.buffer_bytes = 1}),
+			 -EINVAL);
+	assert_int_equal(netio_listen_socket_port(&listening), 0);
+	listen_with(NULL);
+	assert_int_equal(netio_listen(&listening, "127.0.0.1", 0), -EALREADY);
+	end();
+}
+
+static void an_answer_comes_back(void **state)
+{
+	begin();
+	assert_int_equal(netio_reply(heard.from, "pong", 4), 0);
+	TURN_UNTIL(answers == 1);
+	assert_int_equal(answer.len, 4);
+	assert_int_equal(netio_replyv_tagged(heard.from, 9, &(struct iovec){"!", 1}, 1), 0);
+	TURN_UNTIL(answers == 2);
+	assert_int_equal(answer.tag, 9);
+	end();
+}
+
+/* Life ---------------------------------------------------------------------------------------- */
+
+static void it_is_tried_until_somebody_listens(void **state)
+{
+	unsigned port;
+
+	listen_with(NULL);
+	port = netio_listen_socket_port(&listening);
+	netio_listen_socket_fini(&listening);
+	make_sender(NULL);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
+	TURN_UNTIL(refused >= 3);
+	assert_int_equal(reason, PLX_LINK_REFUSED);
+	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening, NULL), 0);
+	listening.cb_connection_established = hear_established;
+	assert_int_equal(netio_listen(&listening, "127.0.0.1", port), 0);
+	TURN_UNTIL(established == 1);
+	assert_int_equal(netio_send(&sender, "x", 1), 0);
+
+	/* And again when the peer has gone. */
+	netio_listen_socket_fini(&listening);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(reason, PLX_LINK_CLOSED);
+	assert_int_equal(netio_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
+	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening, NULL), 0);
+	assert_int_equal(netio_listen(&listening, "127.0.0.1", port), 0);
+	TURN_UNTIL(established == 2);
+	end();
+}
+
+static void it_is_tried_once_where_that_is_asked_for(void **state)
+{
+	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = UINT64_MAX});
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
+	TURN_UNTIL(refused == 1);
+	turn_ms(50);
+	assert_int_equal(refused, 1);
+	/* By hand, then. */
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
+	TURN_UNTIL(refused == 2);
+	end();
+}
+
+/* Full jitter: all times between 0 and the range, which doubles. */
+static void it_is_tried_less_and_less_often(void **state)
+{
+	uint64_t begin_ns;
+
+	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NS_PER_MS,
+						 .reconnect_max_ns = 32 * PLX_NS_PER_MS});
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
+	TURN_UNTIL(refused >= 10);
+	begin_ns = plx_now_ns();
+	refused = 0;
+	TURN_UNTIL(refused >= 40);
+	/* 16 ms each, on average; never more than 32. */
+	assert_in_range(plx_now_ns() - begin_ns, 200 * PLX_NS_PER_MS, 5 * PLX_NS_PER_S);
+	assert_int_equal(netio_disconnect(&sender), 0);
+	refused = 0;
+	turn_ms(100);
+	assert_in_range(refused, 0, 1); /* one may have been on its way */
+	end();
+}
+
+static void disconnected_is_disconnected(void **state)
+{
+	begin();
+	fill(bytes, 0, 100);
+	assert_int_equal(netio_send(&sender, bytes, 100), 0);
+	assert_int_equal(netio_disconnect(&sender), 0);
+	assert_int_equal(netio_send(&sender, bytes, 100), NETIO_STATUS_NOT_CONNECTED);
+	TURN_UNTIL(closed == 1 && heard.closed == 1);
+	assert_int_equal(reason, PLX_LINK_CLOSED);
+	assert_int_equal(heard.messages, 1);
+	turn_ms(50);
+	assert_int_equal(established, 1);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+			 0);
+	TURN_UNTIL(established == 2);
+	netio_recv_socket_close(heard.from);
+	TURN_UNTIL(closed == 2 && established == 3); /* the peer closed it: it comes again */
+	end();
+}
+
+/* The end of a socket in each of its callbacks. */
+static struct netio_send_socket *ends, lonely;
+
+static void end_when_established(struct netio_send_socket *socket)
+{
+	netio_send_socket_fini(socket);
+	ends = NULL;
+}
+
+static void end_when_told(struct netio_send_socket *socket, enum plx_link_reason why_not,
+			  const char *text)
+{
+	end_when_established(socket);
+}
+
+static void end_when_completed(struct netio_send_socket *socket, uint64_t key, int how)
+{
+	end_when_established(socket);
+}
+
+static void end_when_answered(struct netio_send_socket *socket, const struct netio_msg *msg)
+{
+	end_when_established(socket);
+}
+
+static void a_socket_may_end_in_its_callbacks(void **state)
+{
+	listen_with(NULL);
+	for (unsigned i = 0; i < 5; i++) {
+		struct netio_send_socket *socket = malloc(sizeof(*socket));
+		unsigned before = heard.established;
+
+		assert_int_equal(netio_send_socket_init(&ctx.evloop, socket, NULL), 0);
+		ends = socket;
+		if (i == 0)
+			socket->cb_connection_established = end_when_established;
+		socket->cb_connection_refused = end_when_told;
+		socket->cb_connection_closed = end_when_told;
+		socket->cb_send_completed = end_when_completed;
+		socket->cb_msg_received = end_when_answered;
+		assert_int_equal(netio_connect(socket, "127.0.0.1",
+					       i == 1 ? 1 : netio_listen_socket_port(&listening)),
+				 0);
+		if (i > 1)
+			TURN_UNTIL(heard.established == before + 1);
+		if (i == 2)
+			netio_recv_socket_close(heard.from);
+		if (i == 3)
+			TURN_UNTIL(netio_sendv_ref(socket, 0, &(struct iovec){bytes, 5000}, 1, 1) ==
+				   0);
+		if (i == 4)
+			assert_int_equal(netio_reply(heard.from, "x", 1), 0);
+		TURN_UNTIL(!ends);
+		free(socket);
+	}
+	/* The context ends with a socket that is connected, and one that tries to be. */
+	heard.established = 0;
+	connect_with(NULL);
+	assert_int_equal(netio_send_socket_init(&ctx.evloop, &lonely, NULL), 0);
+	assert_int_equal(netio_connect(&lonely, "127.0.0.1", 1), 0);
+	turn_ms(5);
+}
+
+/* Others -------------------------------------------------------------------------------------- */
+
+static struct plx_link *raw;
+static unsigned raw_closed;
+static bool raw_echoes;
+
+static void raw_open(struct plx_link *link, void *user)
+{
+	raw = link;
+}
+
+static void raw_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	if (raw_echoes)
+		plx_link_send(link, message->data, message->len);
+}
+
+static void raw_close(struct plx_link *link, enum plx_link_reason why_not, const char *text,
+		      void *user)
+{
+	raw_closed++;
+	raw = NULL;
+}
+
+static const struct plx_link_events raw_events = {
+	.on_open = raw_open,
+	.on_message = raw_message,
+	.on_close = raw_close,
+};
+
+/* Somebody listens, and it is not NetIO: what comes back is no greeting, or nothing does. */
+static void who_does_not_speak_netio_is_named(void **state)
+{
+	struct plx_listen_attr attr = {.link.events = &raw_events};
+	struct plx_listener *listener;
+	unsigned port;
+
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &listener), 0);
+	port = (unsigned)atoi(strrchr(plx_listener_address(listener), ':') + 1);
+	raw_echoes = true;
+	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = UINT64_MAX});
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
+	TURN_UNTIL(refused == 1);
+	assert_int_equal(reason, PLX_LINK_HELLO);
+	assert_non_null(strstr(why, "does not speak NetIO"));
+	raw_echoes = false;
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
+	TURN_UNTIL(refused == 2);
+	assert_non_null(strstr(why, "did not greet"));
+	assert_int_equal(established, 0);
+	end();
+	plx_listener_close(listener);
+}
+
+#define FEW_CYCLES 300
+
+static void many_come_and_go(void **state)
+{
+	listen_with(&(struct netio_listen_attr){.buffer_bytes = 4096, .buffer_count = 2});
+	for (unsigned i = 0; i < FEW_CYCLES; i++) {
+		heard.established = 0;
+		connect_with(NULL);
+		fill(bytes, heard.next, 16);
+		assert_int_equal(netio_send(&sender, bytes, 16), 0);
+		end();
+	}
+	TURN_UNTIL(heard.closed == FEW_CYCLES && plx_fabric_open_count() <= 2);
+	assert_int_equal(heard.messages, FEW_CYCLES);
+	assert_int_equal(heard.wrong, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SOCKET_TEST(a_message_arrives_whole),
+		SOCKET_TEST(by_reference_each_key_comes_once),
+		SOCKET_TEST(by_reference_each_key_comes_once_when_the_peer_dies),
+		SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room),
+		SOCKET_TEST(what_cannot_be_sent_is_refused),
+		SOCKET_TEST(bad_values_are_refused),
+		SOCKET_TEST(an_answer_comes_back),
+		SOCKET_TEST(it_is_tried_until_somebody_listens),
+		SOCKET_TEST(it_is_tried_once_where_that_is_asked_for),
+		SOCKET_TEST(it_is_tried_less_and_less_often),
+		SOCKET_TEST(disconnected_is_disconnected),
+		SOCKET_TEST(a_socket_may_end_in_its_callbacks),
+		SOCKET_TEST(who_does_not_speak_netio_is_named),
+		SOCKET_TEST(many_come_and_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

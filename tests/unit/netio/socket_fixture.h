@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A listening socket and what it was told, on the loop of the test, which turns it. */
+#ifndef SOCKET_FIXTURE_H
+#define SOCKET_FIXTURE_H
+
+#include "netio_fixture.h"
+
+#include <string.h>
+
+#define LIMIT_NS (20 * PLX_NS_PER_S)
+
+/* Turn the loop until cond holds; fail where it never does. */
+#define TURN_UNTIL(cond)                                                 \
+	do {                                                             \
+		uint64_t turn_limit_ns = plx_now_ns() + LIMIT_NS;        \
+		while (!(cond)) {                                        \
+			plx_loop_turn();                                 \
+			if (plx_now_ns() > turn_limit_ns)                \
+				fail_msg("it never came to: %s", #cond); \
+		}                                                        \
+	} while (0)
+
+static inline void turn_ms(unsigned ms)
+{
+	uint64_t end_ns = plx_now_ns() + ms * PLX_NS_PER_MS;
+
+	while (plx_now_ns() < end_ns)
+		plx_loop_turn();
+}
+
+struct heard {
+	struct netio_recv_socket *from; /* the newest connection; NULL: it has ended */
+	unsigned established, closed, messages;
+	enum plx_link_reason reason;
+	char why[256];
+	size_t len; /* of the newest message */
+	netio_tag_t tag;
+	uint64_t source;
+	uint8_t *bytes; /* a copy */
+	uint64_t next;  /* of messages that begin with their number: the one expected */
+	unsigned wrong;
+	unsigned keep; /* so many more are kept */
+	struct netio_msg kept[512];
+	unsigned kept_count;
+};
+
+static struct netio_listen_socket listening;
+static struct heard heard;
+
+static inline void hear_established(struct netio_recv_socket *socket)
+{
+	assert_ptr_equal(socket->listen_socket, &listening);
+	heard.from = socket;
+	heard.established++;
+}
+
+static inline void hear_closed(struct netio_recv_socket *socket, enum plx_link_reason reason,
+			       const char *why)
+{
+	if (heard.from == socket)
+		heard.from = NULL;
+	heard.closed++;
+	heard.reason = reason;
+	snprintf(heard.why, sizeof(heard.why), "%s", why);
+}
+
+/* Messages of 8 bytes and more begin with their number; their bytes are that number's lowest. */
+static inline void note_message(const struct netio_msg *msg)
+{
+	uint64_t number;
+
+	assert_int_equal((uintptr_t)msg->data % 8, 0);
+	heard.messages++;
+	heard.len = msg->len;
+	heard.tag = msg->tag;
+	heard.source = msg->source;
+	free(heard.bytes);
+	heard.bytes = malloc(msg->len + 1);
+	assert_non_null(heard.bytes);
+	memcpy(heard.bytes, msg->data, msg->len);
+	if (msg->len < sizeof(number))
+		return;
+	memcpy(&number, msg->data, sizeof(number));
+	heard.wrong += number != heard.next++;
+	for (size_t i = sizeof(number); i < msg->len; i++)
+		heard.wrong += heard.bytes[i] != (uint8_t)number;
+}
+
+static inline void hear_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	note_message(msg);
+	if (heard.keep == 0)
+		return;
+	heard.keep--;
+	netio_msg_keep(msg);
+	heard.kept[heard.kept_count++] = *msg;
+}
+
+static inline void release_kept(void)
+{
+	while (heard.kept_count)
+		netio_msg_release(&heard.kept[--heard.kept_count]);
+}
+
+static inline void listen_with(const struct netio_listen_attr *attr)
+{
+	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening, attr), 0);
+	listening.cb_connection_established = hear_established;
+	listening.cb_connection_closed = hear_closed;
+	listening.cb_msg_received = hear_message;
+	assert_int_equal(netio_listen(&listening, "127.0.0.1", 0), 0);
+}
+
+/* The loop goes on between the sockets and netio_fini, or not: both must do. */
+static inline int sockets_down(void **state)
+{
+	release_kept();
+	free(heard.bytes);
+	heard = (struct heard){0};
+	netio_listen_socket_fini(&listening);
+	return netio_down(state);
+}
+
+/* A message with a number. */
+static inline void fill(void *to, uint64_t number, size_t len)
+{
+	memset(to, (uint8_t)number, len);
+	if (len >= sizeof(number))
+		memcpy(to, &number, sizeof(number));
+}
+
+#define SOCKET_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, sockets_down)
+
+#endif
