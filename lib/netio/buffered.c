@@ -13,9 +13,17 @@
 
 struct pages {
 	struct netio_connection connection; /* first */
-	struct plx_buf *page;               /* being filled; NULL: none, or not connected */
-	uint32_t limit;                     /* of its length */
-	uint32_t leaves_at;                 /* with that length it leaves */
+
+	/* Of the page that is being filled; all NULL where there is none, or no connection. */
+	PLX_ALIGNED_LINE uint8_t *at; /* of its next entry */
+	uint8_t *end;                 /* no entry goes beyond */
+	uint8_t *leave_at;            /* from here on it leaves */
+	uint64_t message_max;         /* that the peer accepts */
+	uint32_t messages;            /* that end in it */
+	struct plx_buf *page;
+
+	uint32_t limit;     /* of a page's length */
+	uint32_t leaves_at; /* with that length it leaves */
 	struct plx_buf **free;
 	uint32_t free_count, count;
 	uint32_t wanted;          /* pages that must be free for who saw AGAIN; 0: nobody did */
@@ -36,7 +44,7 @@ static struct pages *pages_of(const struct netio_buffered_send_socket *socket)
 
 /* A page ------------------------------------------------------------------------------------- */
 
-/* How many messages end in a page is written in its headroom. */
+/* How many messages end in a page that is full is written in its headroom. */
 static uint32_t messages_in(const struct plx_buf *page)
 {
 	uint32_t count;
@@ -45,25 +53,33 @@ static uint32_t messages_in(const struct plx_buf *page)
 	return count;
 }
 
-static void count_message(struct pages *pages)
-{
-	uint32_t count = messages_in(pages->page) + 1;
-
-	memcpy(pages->page->base, &count, sizeof(count));
-	pages->stats.messages++;
-}
-
 static void begin_page(struct pages *pages)
 {
 	struct plx_buf *page = pages->free[--pages->free_count];
 
 	plx_buf_reset(page);
-	memset(page->base, 0, sizeof(uint32_t));
-	wire_page_write(plx_buf_append(page, WIRE_PAGE_BYTES));
+	wire_page_write(page->data);
 	pages->page = page;
+	pages->messages = 0;
+	pages->at = page->data + WIRE_PAGE_BYTES;
+	pages->end = page->data + pages->limit;
+	pages->leave_at = page->data + pages->leaves_at;
 	pages->began_ns = plx_loop_now_ns();
 	if (!plx_timer_running(&pages->timer) && pages->timeout_ns != UINT64_MAX)
 		plx_timer_start(&pages->timer, pages->timeout_ns);
+}
+
+/* Nothing more goes into it. */
+static struct plx_buf *close_page(struct pages *pages)
+{
+	struct plx_buf *page = pages->page;
+
+	page->len = (uint32_t)(pages->at - page->data);
+	memcpy(page->base, &pages->messages, sizeof(pages->messages));
+	pages->stats.messages += pages->messages;
+	pages->page = NULL;
+	pages->at = pages->end = pages->leave_at = NULL;
+	return page;
 }
 
 /* One that is sent, or never will be, and has no other references but those that are dropped now.
@@ -110,9 +126,8 @@ static void send_waiting(struct pages *pages)
 /* The page leaves: now, or when the link takes it. */
 static void leave(struct pages *pages)
 {
-	struct plx_buf *page = pages->page;
+	struct plx_buf *page = close_page(pages);
 
-	pages->page = NULL;
 	if (plx_likely(pages->waiting_count == 0) && plx_likely(send_page(pages, page)))
 		return;
 	pages->waiting[(pages->waiting_first + pages->waiting_count) % pages->count] = page;
@@ -159,15 +174,21 @@ static void copy_from(struct source *source, uint8_t *to, size_t length)
 	}
 }
 
-/* An entry in the page that is being filled, which has room for it. */
-static void put(struct pages *pages, uint32_t length, uint8_t flags, netio_tag_t tag,
-		uint64_t total, struct source *source)
+/* Bytes of an entry's payload, where it may go. The page has room for it. */
+static inline uint8_t *put(struct pages *pages, uint32_t length, uint8_t flags, netio_tag_t tag,
+			   uint64_t total)
 {
-	struct plx_buf *page = pages->page;
-	uint8_t *at = page->data + page->len;
+	uint8_t *at = pages->at;
 
-	page->len += (uint32_t)wire_entry_bytes(length, flags);
-	copy_from(source, wire_entry_write(at, length, flags, tag, total), length);
+	pages->at = at + wire_entry_bytes(length, flags);
+	return wire_entry_write(at, length, flags, tag, total);
+}
+
+static inline void message_ended(struct pages *pages)
+{
+	pages->messages++;
+	if (plx_unlikely(pages->at >= pages->leave_at))
+		leave(pages);
 }
 
 static int again(struct pages *pages, uint32_t wanted)
@@ -208,13 +229,11 @@ static int split(struct pages *pages, netio_tag_t tag, uint64_t length, struct s
 		if (pages->page)
 			leave(pages);
 		begin_page(pages);
-		put(pages, piece, flags, tag, length, source);
+		copy_from(source, put(pages, piece, flags, tag, length), piece);
 		flags = WIRE_NEXT;
 		left -= piece;
 	}
-	count_message(pages);
-	if (pages->page->len >= pages->leaves_at)
-		leave(pages);
+	message_ended(pages);
 	return NETIO_STATUS_OK;
 }
 
@@ -236,26 +255,16 @@ static int put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, str
 	if (pages->free_count == 0)
 		return again(pages, 1);
 	begin_page(pages);
-	put(pages, (uint32_t)length, flags, tag, 0, source);
-	count_message(pages);
-	if (pages->page->len >= pages->leaves_at)
-		leave(pages);
+	copy_from(source, put(pages, (uint32_t)length, flags, tag, 0), length);
+	message_ended(pages);
 	return NETIO_STATUS_OK;
 }
 
-static int send_one(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source)
+/* Whether there is room for a whole message in the page. length: any. */
+static inline bool fits(const struct pages *pages, uint64_t length, uint8_t flags)
 {
-	uint8_t flags = tag ? WIRE_TAG : 0;
-	struct plx_buf *page = pages->page;
-
-	if (plx_unlikely(!page || page->len + wire_entry_bytes(length, flags) > pages->limit ||
-			 length > pages->connection.message_max))
-		return put_slowly(pages, tag, length, source);
-	put(pages, (uint32_t)length, flags, tag, 0, source);
-	count_message(pages);
-	if (plx_unlikely(page->len >= pages->leaves_at))
-		leave(pages);
-	return NETIO_STATUS_OK;
+	return length <= pages->message_max &&
+	       wire_entry_bytes(length, flags) <= (uint64_t)(pages->end - pages->at);
 }
 
 int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio_tag_t tag,
@@ -269,7 +278,13 @@ int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio
 	if (plx_unlikely(!pages))
 		return plx_fail(ENOTCONN, "the socket is not set up");
 	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &length);
-	return plx_unlikely(rc) ? rc : send_one(pages, tag, length, &source);
+	if (plx_unlikely(rc))
+		return rc;
+	if (plx_unlikely(!fits(pages, length, tag ? WIRE_TAG : 0)))
+		return put_slowly(pages, tag, length, &source);
+	copy_from(&source, put(pages, (uint32_t)length, tag ? WIRE_TAG : 0, tag, 0), length);
+	message_ended(pages);
+	return NETIO_STATUS_OK;
 }
 
 int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec *iov, size_t num)
@@ -279,13 +294,20 @@ int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec
 
 int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *data, size_t len)
 {
-	struct iovec iov = {(void *)data, len};
-	struct source source = {.iov = &iov};
 	struct pages *pages = pages_of(socket);
 
 	if (plx_unlikely(!pages))
 		return plx_fail(ENOTCONN, "the socket is not set up");
-	return send_one(pages, 0, len, &source);
+	if (plx_unlikely(!fits(pages, len, 0)))
+		return put_slowly(pages, 0, len,
+				  &(struct source){.iov = &(struct iovec){(void *)data, len}});
+
+	uint8_t *at = put(pages, (uint32_t)len, 0, 0, 0);
+
+	if (plx_likely(len > 0)) /* else data may be NULL */
+		memcpy(at, data, len);
+	message_ended(pages);
+	return NETIO_STATUS_OK;
 }
 
 int netio_buffered_flush(struct netio_buffered_send_socket *socket)
@@ -304,8 +326,13 @@ void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
 {
 	const struct pages *pages = pages_of(socket);
 
-	*stats_out = pages ? pages->stats : (struct netio_buffered_stats){0};
-	stats_out->pages_free = pages ? pages->free_count : 0;
+	*stats_out = (struct netio_buffered_stats){0};
+	if (!pages)
+		return;
+	*stats_out = pages->stats;
+	stats_out->pages_free = pages->free_count;
+	if (pages->page)
+		stats_out->messages += pages->messages;
 }
 
 /* The connection ------------------------------------------------------------------------------ */
@@ -321,6 +348,7 @@ static void on_established(struct netio_connection *connection)
 	if (pages->limit > accepted)
 		pages->limit = (uint32_t)accepted;
 	pages->leaves_at = pages->watermark_bytes + WIRE_PAGE_BYTES;
+	pages->message_max = connection->message_max;
 	if (socket->cb_connection_established)
 		socket->cb_connection_established(socket);
 }
@@ -377,8 +405,7 @@ static void on_ended(struct netio_connection *connection)
 	plx_timer_stop(&pages->timer);
 	pages->wanted = 0;
 	if (pages->page)
-		end_page(pages, pages->page, false);
-	pages->page = NULL;
+		end_page(pages, close_page(pages), false);
 	for (; pages->waiting_count; pages->waiting_count--) {
 		end_page(pages, pages->waiting[pages->waiting_first], false);
 		pages->waiting_first = (pages->waiting_first + 1) % pages->count;
@@ -459,7 +486,7 @@ static int take_pages(struct pages *pages)
 
 static int create(const struct netio_buffered_attr *attr, struct pages **pages_out)
 {
-	struct pages *pages = malloc(sizeof(*pages));
+	struct pages *pages = aligned_alloc(PLX_CACHE_LINE, sizeof(*pages));
 	int rc;
 
 	if (!pages)

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* netio-recv: counts the messages that NetIO sockets send it, buffered or not. A listening socket
+ * with callbacks, and the far end of netio-throughput.
+ *
+ * Try it:  netio-recv --listen 127.0.0.1:12345
+ *          netio-throughput --connect 127.0.0.1:12345 */
+#include "bench.h"
+#include "plx_app.h"
+#include "plx_eal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *listen_address;
+static uint64_t buffer_bytes = 65536;
+static uint64_t buffer_count = 8;
+static uint64_t message_max_bytes = 16 << 20;
+
+static const struct plx_app_option options[] = {
+	{.name = "listen",
+	 .placeholder = "ADDR",
+	 .help = "host:port to listen on; *:port is every address, port 0 a free one",
+	 .kind = PLX_APP_STRING,
+	 .value = &listen_address},
+	{.name = "buffer",
+	 .placeholder = "SIZE",
+	 .help = "what arrives in one piece: the senders' page (default 64K)",
+	 .kind = PLX_APP_SIZE,
+	 .value = &buffer_bytes,
+	 .min = NETIO_PAGE_BYTES_MIN,
+	 .max = NETIO_PAGE_BYTES_MAX},
+	{.name = "buffers",
+	 .placeholder = "N",
+	 .help = "such buffers of each connection (default 8)",
+	 .kind = PLX_APP_UINT,
+	 .value = &buffer_count,
+	 .min = 2,
+	 .max = 200},
+	{.name = "message-max",
+	 .placeholder = "SIZE",
+	 .help = "longest message (default 16M)",
+	 .kind = PLX_APP_SIZE,
+	 .value = &message_max_bytes,
+	 .min = 256,
+	 .max = 1 << 29},
+	{.name = NULL},
+};
+
+static int check(void)
+{
+	return listen_address ? plx_address_check("--listen", listen_address)
+			      : plx_fail(EINVAL, "--listen ADDR is missing");
+}
+
+static const struct plx_app app = {
+	.name = "netio-recv",
+	.summary = "Count the messages that NetIO sockets send.",
+	.usage = "  netio-recv [EAL options] -- --listen ADDR [--buffer SIZE] [--buffers N]\n"
+		 "           [--message-max SIZE]",
+	.options = options,
+	.check = check,
+};
+
+struct peer {
+	struct bench_count count;
+	struct netio_msg asked; /* a question that there was no room to answer; tag 0: none */
+};
+
+static void on_established(struct netio_recv_socket *socket)
+{
+	socket->data = calloc(1, sizeof(struct peer));
+	if (!socket->data) {
+		netio_recv_socket_close(socket);
+		return;
+	}
+	plx_app_say("%s connected", socket->peer);
+}
+
+static void on_closed(struct netio_recv_socket *socket, enum plx_link_reason reason,
+		      const char *why)
+{
+	struct peer *peer = socket->data;
+
+	if (!peer)
+		return;
+	plx_app_say("%s gone: %s; %" PRIu64 " messages, %" PRIu64 " bytes", socket->peer, why,
+		    peer->count.messages, peer->count.bytes);
+	if (peer->asked.tag)
+		netio_msg_release(&peer->asked);
+	free(peer);
+}
+
+static int answer(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	struct peer *peer = socket->data;
+
+	if (msg->tag == BENCH_TAG_ECHO)
+		return netio_reply(socket, msg->data, msg->len);
+	peer->count.now_ns = plx_now_ns();
+	return netio_reply(socket, &peer->count, sizeof(peer->count));
+}
+
+/* Who asks waits for the answer before the next question; another one is left out. */
+static void asked(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	struct peer *peer = socket->data;
+
+	if (peer->asked.tag || answer(socket, msg) != NETIO_STATUS_AGAIN)
+		return;
+	peer->asked = *msg;
+	netio_msg_keep(msg);
+}
+
+static void on_available(struct netio_recv_socket *socket)
+{
+	struct peer *peer = socket->data;
+
+	if (!peer || !peer->asked.tag || answer(socket, &peer->asked) == NETIO_STATUS_AGAIN)
+		return;
+	netio_msg_release(&peer->asked);
+	peer->asked.tag = 0;
+}
+
+static void on_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	struct peer *peer = socket->data;
+
+	if (plx_unlikely(!peer))
+		return;
+	if (plx_unlikely(msg->tag)) {
+		asked(socket, msg);
+		return;
+	}
+	peer->count.messages++;
+	peer->count.bytes += msg->len;
+}
+
+static int serve(void)
+{
+	struct netio_listen_attr attr = {
+		.buffer_bytes = (uint32_t)buffer_bytes,
+		.buffer_count = (uint32_t)buffer_count,
+		.message_max_bytes = message_max_bytes,
+	};
+	struct netio_listen_socket socket;
+	struct netio_context ctx;
+	const char *colon = strrchr(listen_address, ':');
+	char host[PLX_ADDRESS_MAX];
+
+	snprintf(host, sizeof(host), "%.*s", (int)(colon - listen_address), listen_address);
+	if (netio_init(&ctx) != 0 || netio_listen_socket_init(&ctx.evloop, &socket, &attr) != 0)
+		return 1;
+	socket.cb_connection_established = on_established;
+	socket.cb_connection_closed = on_closed;
+	socket.cb_msg_received = on_message;
+	socket.cb_buffers_available = on_available;
+	if (netio_listen(&socket, host, (unsigned)atoi(colon + 1)) != 0)
+		return 1;
+	plx_app_say("listening on %s:%u", host, netio_listen_socket_port(&socket));
+	netio_run(&ctx.evloop);
+	return netio_fini(&ctx) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	int status = plx_app_start(argc, argv, &app);
+
+	return status == PLX_APP_RUN ? plx_app_finish(&app, serve()) : status;
+}

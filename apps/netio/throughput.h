@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of netio-throughput share. */
+#ifndef NETIO_THROUGHPUT_H
+#define NETIO_THROUGHPUT_H
+
+#include "bench.h"
+#include "plx_app.h"
+
+#define THROUGHPUT_SIZES_MAX 32
+
+enum throughput_mode { MODE_BUFFERED, MODE_UNBUFFERED, MODE_REFERENCE, MODE_PING };
+
+/** What the command line asked for. */
+struct throughput_conf {
+	const char *connect;
+	const char *sizes_text, *json_path;
+	uint64_t sizes[THROUGHPUT_SIZES_MAX];
+	unsigned size_count;
+	unsigned mode; /**< enum throughput_mode */
+	uint64_t duration_ns;
+	uint64_t page_bytes, page_count;
+};
+
+extern struct throughput_conf throughput_conf;
+extern const struct plx_app throughput_app;
+
+struct throughput_row {
+	uint64_t size_bytes;
+	uint64_t messages, bytes; /**< that the receiver counted */
+	uint64_t elapsed_ns;      /**< between its two counts */
+	const struct plx_hist *rtt_ns;
+};
+
+/** Print a row, and keep it for throughput_write. */
+void throughput_print(const struct throughput_row *row);
+
+/** Write the rows to the file that was asked for, if one was. Return: 0; -EIO. */
+int throughput_write(void);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of netio-throughput, and what it prints and writes. */
+#include "throughput.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GIGA 1e9
+#define MEGA 1e6
+
+struct throughput_conf throughput_conf = {
+	.sizes_text = "64,1K,64K,1M",
+	.duration_ns = PLX_NS_PER_S,
+	.page_bytes = 65536,
+	.page_count = 256,
+};
+static bool page_given, pages_given;
+static json_t *rows;
+
+static const char *const modes[] = {"buffered", "unbuffered", "reference", "ping", NULL};
+
+static const struct plx_app_option options[] = {
+	{.name = "connect",
+	 .placeholder = "ADDR",
+	 .help = "the netio-recv at host:port",
+	 .kind = PLX_APP_STRING,
+	 .value = &throughput_conf.connect},
+	{.name = "mode",
+	 .placeholder = "MODE",
+	 .help = "buffered (in pages), unbuffered (each at once), reference (the same without a "
+		 "copy), ping (round trips, unbuffered); default buffered",
+	 .kind = PLX_APP_CHOICE,
+	 .value = &throughput_conf.mode,
+	 .choices = modes},
+	{.name = "sizes",
+	 .placeholder = "N,N,...",
+	 .help = "bytes in a message, one row each (default 64,1K,64K,1M)",
+	 .kind = PLX_APP_STRING,
+	 .value = &throughput_conf.sizes_text},
+	{.name = "duration",
+	 .placeholder = "S",
+	 .help = "of each row (default 1s)",
+	 .kind = PLX_APP_DURATION,
+	 .value = &throughput_conf.duration_ns,
+	 .min = PLX_NS_PER_MS,
+	 .max = 3600 * PLX_NS_PER_S},
+	{.name = "page",
+	 .placeholder = "SIZE",
+	 .help = "buffered: bytes of a page (default 64K)",
+	 .kind = PLX_APP_SIZE,
+	 .value = &throughput_conf.page_bytes,
+	 .min = NETIO_PAGE_BYTES_MIN,
+	 .max = NETIO_PAGE_BYTES_MAX,
+	 .given = &page_given},
+	{.name = "pages",
+	 .placeholder = "N",
+	 .help = "buffered: how many (default 256)",
+	 .kind = PLX_APP_UINT,
+	 .value = &throughput_conf.page_count,
+	 .min = 2,
+	 .max = NETIO_PAGE_COUNT_MAX,
+	 .given = &pages_given},
+	{.name = "json",
+	 .placeholder = "FILE",
+	 .help = "write the rows there, too",
+	 .kind = PLX_APP_STRING,
+	 .value = &throughput_conf.json_path},
+	{.name = NULL},
+};
+
+static int parse_sizes(void)
+{
+	char text[256], *rest, *word;
+
+	if (snprintf(text, sizeof(text), "%s", throughput_conf.sizes_text) >= (int)sizeof(text))
+		return plx_fail(EINVAL, "--sizes: too long; give at most %d sizes",
+				THROUGHPUT_SIZES_MAX);
+	for (word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+		int rc;
+
+		if (throughput_conf.size_count == THROUGHPUT_SIZES_MAX)
+			return plx_fail(EINVAL, "--sizes %s: give at most %d",
+					throughput_conf.sizes_text, THROUGHPUT_SIZES_MAX);
+		rc = plx_parse_size("--sizes", word, 1, 16 << 20,
+				    &throughput_conf.sizes[throughput_conf.size_count]);
+		if (rc)
+			return rc;
+		throughput_conf.size_count++;
+	}
+	return throughput_conf.size_count
+		     ? 0
+		     : plx_fail(EINVAL, "--sizes: none; give sizes such as 64,1K,64K");
+}
+
+static int check(void)
+{
+	if (!throughput_conf.connect)
+		return plx_fail(EINVAL, "--connect ADDR is missing");
+	if ((page_given || pages_given) && throughput_conf.mode != MODE_BUFFERED)
+		return plx_fail(EINVAL,
+				"--page and --pages are for --mode buffered; leave them "
+				"out with --mode %s",
+				modes[throughput_conf.mode]);
+	if (plx_address_check("--connect", throughput_conf.connect) != 0)
+		return -EINVAL;
+	return parse_sizes();
+}
+
+const struct plx_app throughput_app = {
+	.name = "netio-throughput",
+	.summary = "Measure how many messages a second a NetIO socket carries.",
+	.usage = "  netio-throughput [EAL options] -- --connect ADDR [--mode MODE]\n"
+		 "           [--sizes N,N,...] [--duration S] [--page SIZE] [--pages N]\n"
+		 "           [--json FILE]",
+	.options = options,
+	.check = check,
+};
+
+static void print_rtt(const struct throughput_row *row)
+{
+	plx_app_say("%9" PRIu64 " B  %10" PRIu64 " round trips  p50 %.2f us  p99 %.2f us",
+		    row->size_bytes, row->rtt_ns->count,
+		    (double)plx_hist_quantile(row->rtt_ns, 0.5) / 1000,
+		    (double)plx_hist_quantile(row->rtt_ns, 0.99) / 1000);
+}
+
+static json_t *row_json(const struct throughput_row *row, double messages_per_s, double gbit_per_s)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "mode", json_string(modes[throughput_conf.mode]));
+	json_object_set_new(object, "size_bytes", json_integer((json_int_t)row->size_bytes));
+	if (throughput_conf.mode == MODE_PING) {
+		json_object_set_new(object, "round_trips",
+				    json_integer((json_int_t)row->rtt_ns->count));
+		json_object_set_new(object, "p50_ns",
+				    json_integer((json_int_t)plx_hist_quantile(row->rtt_ns, 0.5)));
+		json_object_set_new(object, "p99_ns",
+				    json_integer((json_int_t)plx_hist_quantile(row->rtt_ns, 0.99)));
+		return object;
+	}
+	json_object_set_new(object, "messages", json_integer((json_int_t)row->messages));
+	json_object_set_new(object, "elapsed_ns", json_integer((json_int_t)row->elapsed_ns));
+	json_object_set_new(object, "mmsg_per_s", json_real(messages_per_s / MEGA));
+	json_object_set_new(object, "gbit_per_s", json_real(gbit_per_s));
+	return object;
+}
+
+void throughput_print(const struct throughput_row *row)
+{
+	double seconds = (double)row->elapsed_ns / (double)PLX_NS_PER_S;
+	double messages_per_s = seconds > 0 ? (double)row->messages / seconds : 0;
+	double gbit_per_s = seconds > 0 ? (double)row->bytes * 8 / seconds / GIGA : 0;
+
+	if (!rows)
+		rows = json_array();
+	json_array_append_new(rows, row_json(row, messages_per_s, gbit_per_s));
+	if (throughput_conf.mode == MODE_PING)
+		print_rtt(row);
+	else
+		plx_app_say("%9" PRIu64 " B  %10.3f Mmsg/s  %8.2f Gbit/s", row->size_bytes,
+			    messages_per_s / MEGA, gbit_per_s);
+}
+
+int throughput_write(void)
+{
+	int rc = 0;
+
+	if (throughput_conf.json_path &&
+	    json_dump_file(rows, throughput_conf.json_path, JSON_INDENT(2)) != 0)
+		rc = plx_fail(EIO, "%s cannot be written", throughput_conf.json_path);
+	json_decref(rows);
+	rows = NULL;
+	return rc;
+}

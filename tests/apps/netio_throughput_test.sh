@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# netio-throughput against netio-recv: each mode over tcp and shm brings figures, and what was asked
+# for wrongly is refused.
+set -uo pipefail
+
+apps=$1
+failed=0
+temp=$(mktemp -d)
+server=''
+trap '[[ -z $server ]] || kill "$server" 2>/dev/null; rm -rf "$temp"' EXIT
+
+check()
+{
+	if eval "$2"; then
+		echo "ok: $1"
+	else
+		echo "FAILED: $1"
+		failed=1
+	fi
+}
+
+# serve PROVIDER: a netio-recv; sets `address`.
+serve()
+{
+	"$apps/netio-recv" --huge none --provider "$1" -- --listen 127.0.0.1:0 >"$temp/recv" 2>"$temp/recv.err" &
+	server=$!
+	for _ in {1..200}; do
+		address=$(sed -n 's/^listening on //p' "$temp/recv")
+		[[ -z $address ]] || return 0
+		sleep 0.05
+	done
+	cat "$temp/recv.err"
+	exit 1
+}
+
+end_server()
+{
+	kill "$server"
+	wait "$server"
+	check "netio-recv ends with 0" "(($? == 0))"
+	server=''
+}
+
+# measure PROVIDER OPTION...: output in $temp/out; returns the status.
+measure()
+{
+	local provider=$1
+
+	shift
+	timeout 60 "$apps/netio-throughput" --huge none --provider "$provider" -- "$@" \
+		>"$temp/out" 2>"$temp/err" </dev/null
+}
+
+for provider in tcp shm; do
+	serve "$provider"
+	for mode in buffered unbuffered reference ping; do
+		measure "$provider" --connect "$address" --mode "$mode" --sizes 1,64,70000,1M --duration 100ms \
+			--json "$temp/rows.json"
+		check "$provider $mode: status 0" "(($? == 0))"
+		cat "$temp/err"
+		check "$provider $mode: four rows" "(($(grep -c ' B  ' "$temp/out") == 4))"
+		check "$provider $mode: each has figures" \
+			"jq -e 'length == 4 and all(.[]; (.messages // .round_trips) > 0)' '$temp/rows.json' >'$temp/jq'"
+	done
+	check "$provider: every connection ended in order" \
+		"sleep 0.3; (($(grep -c 'gone: closed; ' "$temp/recv") == 4))"
+	end_server
+done
+
+serve tcp
+measure tcp --connect "$address" --mode buffered --page 1K --pages 4 --sizes 64K --duration 100ms
+check 'a message that no pages hold ends with 1' "(($? == 1)) && grep -q 'do not hold it' '$temp/err'"
+measure tcp --connect "$address" --mode ping --page 1K
+check '--page without buffered ends with 2' "(($? == 2)) && grep -q 'for --mode buffered' '$temp/err'"
+measure tcp --connect "$address" --sizes 64,,0
+check 'a size of 0 ends with 2' "(($? == 2)) && grep -q -- --sizes '$temp/err'"
+end_server
+measure tcp --connect "$address" --duration 100ms
+check 'nobody there ends with 1' "(($? == 1)) && grep -q 'refused' '$temp/err'"
+exit $failed

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a listening socket makes of a peer's messages: any bytes, taken as a sequence of messages of
+ * the link, each behind its length in two bytes. Whatever is delivered lies within what came, or is
+ * as long as was announced; what is refused is named; and nothing is left behind. */
+#include "listener.h"
+#include "wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE_MAX 65536
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct plx_buf *current;
+static uint64_t sum;
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void on_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	const uint8_t *bytes = msg->data;
+
+	must(msg->len <= MESSAGE_MAX);
+	must((uintptr_t)bytes % 8 == 0);
+	if (msg->buf == current)
+		must(bytes >= current->data && bytes + msg->len <= current->data + current->len);
+	for (size_t i = 0; i < msg->len; i++) /* AddressSanitizer sees each byte looked at */
+		sum += bytes[i];
+}
+
+/* What is accepted as a greeting survives being written and read again. */
+static void check_greeting(const uint8_t *data, size_t size)
+{
+	struct wire_greeting greeting, again;
+	uint8_t bytes[WIRE_GREETING_BYTES];
+
+	for (enum wire_type type = WIRE_HELLO; type <= WIRE_WELCOME; type++) {
+		if (wire_greeting_read(data, size, type, &greeting))
+			continue;
+		wire_greeting_write(bytes, &greeting);
+		must(memcmp(bytes, data, sizeof(bytes)) == 0);
+		must(!wire_greeting_read(bytes, sizeof(bytes), type, &again));
+	}
+}
+
+static int take(struct receiver *receiver, const uint8_t *data, size_t size)
+{
+	struct plx_buf *buf = plx_buf_alloc((uint32_t)size);
+	const char *wrong = NULL;
+	int rc;
+
+	must(buf != NULL);
+	memcpy(plx_buf_append(buf, (uint32_t)size), data, size);
+	current = buf;
+	rc = receiver_take(receiver, buf, &wrong);
+	must(rc == 0 || (rc == -EPROTO && wrong && wrong[0]));
+	must(plx_buf_unshared(buf));
+	plx_buf_unref(buf);
+	return rc;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct netio_listen_socket socket = {.cb_msg_received = on_message};
+	struct netio_listener listener = {.socket = &socket, .attr.message_max_bytes = MESSAGE_MAX};
+	struct receiver receiver = {.listener = &listener, .established = true};
+
+	check_greeting(data, size);
+	while (size >= 2) {
+		size_t length = data[0] | (size_t)data[1] << 8;
+
+		data += 2;
+		size -= 2;
+		if (length > size)
+			length = size;
+		if (take(&receiver, data, length))
+			break;
+		data += length;
+		size -= length;
+	}
+	receiver_drop(&receiver);
+	return 0;
+}
