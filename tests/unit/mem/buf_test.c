@@ -263,6 +263,44 @@ static void wrapped_memory_of_a_zone_knows_its_zone(void **state)
 	plx_mem_free(memory);
 }
 
+/* Nothing of the memory is written to, and a header that was used serves other memory as well. */
+static void a_view_stands_for_bytes_elsewhere(void **state)
+{
+	const struct plx_pool_attr attr = {.name = "views", .object_count = 1, .owner = OWNER};
+	static const char text[] = "hello";
+	const struct plx_zone *zone;
+	char *memory = plx_mem_alloc(MEM_2M, 0, 0, &zone);
+	struct plx_pool *views;
+	struct plx_pool_stats stats;
+	struct plx_buf *view;
+
+	assert_int_equal(plx_buf_view_pool_create(&attr, &views), 0);
+	view = plx_buf_view(views, memory + 8, 100);
+	assert_non_null(view);
+	assert_ptr_equal(view->data, memory + 8);
+	assert_int_equal(view->len, 100);
+	assert_int_equal(plx_buf_headroom(view), 0);
+	assert_int_equal(plx_buf_tailroom(view), 0);
+	assert_int_equal(view->zone_index, zone->index);
+	assert_true(plx_buf_unshared(view));
+	assert_null(plx_buf_view(views, text, 1));
+	plx_buf_ref(view);
+	plx_buf_unref(view);
+	assert_null(plx_buf_view(views, text, 1));
+	plx_buf_unref(view);
+
+	view = plx_buf_view(views, text, 5);
+	assert_non_null(view);
+	assert_int_equal(view->zone_index, PLX_ZONE_NONE);
+	assert_int_equal(plx_buf_total(view), 5);
+	assert_null(view->next);
+	plx_buf_unref(view);
+	plx_pool_stats(views, &stats);
+	assert_int_equal(stats.available, 1);
+	plx_pool_destroy(views);
+	plx_mem_free(memory);
+}
+
 static void heap_buffers_work_without_a_pool(void **state)
 {
 	struct plx_buf *buf = plx_buf_alloc(100000);
@@ -425,6 +463,7 @@ int main(void)
 		TEST(reset_drops_the_rest_of_the_chain),
 		TEST(wrapped_memory_is_given_back_once),
 		TEST(wrapped_memory_of_a_zone_knows_its_zone),
+		TEST(a_view_stands_for_bytes_elsewhere),
 		TEST(heap_buffers_work_without_a_pool),
 		TEST(bad_pools_are_refused),
 		TEST(the_only_reference_is_dropped_without_an_atomic_operation),
