@@ -99,7 +99,9 @@ static void agreed(struct plx_link *link)
 
 	link->reason = PLX_LINK_CLOSED;
 	snprintf(link->text, sizeof(link->text), "closed");
-	if (may_take_down) {
+	/* A connection that is gone already may have sends that are not: the end is told behind
+	 * them. */
+	if (may_take_down || link->tx_inflight) {
 		begin_burial(link);
 		return;
 	}

@@ -71,7 +71,7 @@ void send_fail_op(struct plx_op *op)
 
 	op->buf = NULL;
 	if (buf && op->sent)
-		op->sent(op->link, buf, -ECONNRESET, op->sent_arg);
+		op->sent(op->link, buf, -ETIMEDOUT, op->sent_arg);
 	/* The buffer itself is given up: the provider may still read it. */
 }
 

@@ -7,14 +7,17 @@
 #include <stdlib.h>
 
 #define CONNECT_NS_DEFAULT       (5 * PLX_NS_PER_S)
-#define WELCOME_NS               (2 * PLX_NS_PER_S)
-#define SETTLE_NS                (2 * PLX_NS_PER_S)
+#define WELCOME_NS               (2 * PLX_NS_PER_S) /* as on_timer says */
+#define SETTLE_NS                (2 * PLX_NS_PER_S) /* the same */
 #define RECONNECT_MIN_NS_DEFAULT (10 * PLX_NS_PER_MS)
 #define RECONNECT_MAX_NS_DEFAULT (2 * PLX_NS_PER_S)
 #define MESSAGE_MAX_DEFAULT      (UINT64_C(16) << 20)
 
 static void ended(struct netio_connection *connection, enum plx_link_reason reason,
 		  const char *why);
+
+/* Of this lcore: those whose socket is gone. */
+static __thread struct netio_connection *closing;
 
 int connection_check_attr(const struct netio_connect_attr *attr, struct netio_connect_attr *out)
 {
@@ -29,6 +32,9 @@ int connection_check_attr(const struct netio_connect_attr *attr, struct netio_co
 		out->reconnect_max_ns = out->reconnect_min_ns > RECONNECT_MAX_NS_DEFAULT
 					      ? out->reconnect_min_ns
 					      : RECONNECT_MAX_NS_DEFAULT;
+	if (out->provider &&
+	    strlen(out->provider) >= sizeof(((struct netio_connection *)0)->provider))
+		return plx_fail(EINVAL, "provider '%s': there is none of that name", out->provider);
 	if (out->message_max_bytes < WIRE_MESSAGE_MAX_LEAST ||
 	    out->message_max_bytes > WIRE_MESSAGE_MAX_LIMIT)
 		return plx_fail(EINVAL, "message_max_bytes %llu: give %d to %llu",
@@ -93,15 +99,21 @@ static void wait_for_next(struct netio_connection *connection)
 	connection->attempts++;
 }
 
-/* Take it out of its loop's list. */
+static void join(struct netio_connection *connection, struct netio_connection **list)
+{
+	connection->next = *list;
+	connection->prev_next = list;
+	if (connection->next)
+		connection->next->prev_next = &connection->next;
+	*list = connection;
+}
+
+/* Take it out of its list. */
 static void leave(struct netio_connection *connection)
 {
-	if (!connection->prev_next)
-		return;
 	*connection->prev_next = connection->next;
 	if (connection->next)
 		connection->next->prev_next = connection->prev_next;
-	connection->prev_next = NULL;
 }
 
 static void free_it(struct netio_connection *connection)
@@ -132,29 +144,39 @@ static void on_open(struct plx_link *link, void *user)
 	plx_timer_start(&connection->timer, WELCOME_NS);
 }
 
-static void give_up(struct netio_connection *connection, const char *why)
+/* This side ends it; the link tells when. */
+static void fail(struct netio_connection *connection, struct plx_link *link,
+		 enum plx_link_reason reason, const char *why)
 {
-	struct plx_link *link = connection->opening;
-
-	plx_link_set_user(link, NULL);
+	connection->failure = why;
+	connection->failed_as = reason;
 	plx_link_abort(link);
-	ended(connection, PLX_LINK_HELLO, why);
+}
+
+/* Pages and messages of what it says it accepts must be messages that its link does. */
+static const char *check_welcome(struct plx_link *link, const struct plx_buf *message,
+				 struct wire_greeting *welcome)
+{
+	const char *wrong = wire_greeting_read(message->data, message->len, WIRE_WELCOME, welcome);
+	uint64_t accepted = plx_link_message_max(link);
+
+	if (!wrong && (accepted < welcome->message_max + WIRE_MESSAGE_BYTES ||
+		       accepted < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD))
+		wrong = "it accepts longer messages than its link does";
+	return wrong;
 }
 
 static void welcomed(struct netio_connection *connection, const struct plx_buf *message)
 {
 	struct wire_greeting welcome;
-	const char *wrong = wire_greeting_read(message->data, message->len, WIRE_WELCOME, &welcome);
-	char why[PLX_ADDRESS_MAX + 100];
+	const char *wrong = check_welcome(connection->opening, message, &welcome);
 
 	if (wrong) {
-		snprintf(why, sizeof(why), "%s is no listening socket of NetIO: %s",
-			 connection->address, wrong);
-		give_up(connection, why);
+		fail(connection, connection->opening, PLX_LINK_HELLO, wrong);
 		return;
 	}
 	plx_timer_stop(&connection->timer);
-	connection->attempts = 0;
+	connection->established_ns = plx_loop_now_ns();
 	connection->message_max = welcome.message_max;
 	connection->link = connection->opening;
 	connection->opening = NULL;
@@ -166,15 +188,17 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 {
 	struct netio_connection *connection = user;
 	struct netio_msg msg;
+	const char *wrong;
 
-	if (!connection || !connection->socket)
+	if (!connection->socket || connection->failure)
 		return;
 	if (connection->state == CONNECTION_OPENING) {
 		welcomed(connection, message);
 		return;
 	}
-	if (wire_message_read(message->data, message->len, &msg.tag)) {
-		plx_link_abort(link);
+	wrong = wire_message_read(message->data, message->len, &msg.tag);
+	if (wrong) {
+		fail(connection, link, PLX_LINK_PROTOCOL, wrong);
 		return;
 	}
 	msg.data = message->data + WIRE_MESSAGE_BYTES;
@@ -188,17 +212,20 @@ static void on_writable(struct plx_link *link, void *user)
 {
 	struct netio_connection *connection = user;
 
-	if (connection)
-		connection->owner->writable(connection);
+	connection->owner->writable(connection);
 }
 
 /* The last of a link, or of an attempt to open one. */
 static void ended(struct netio_connection *connection, enum plx_link_reason reason, const char *why)
 {
-	bool was_open = connection->state != CONNECTION_OPENING;
+	bool is_closed = connection->state != CONNECTION_OPENING || connection->quit;
 
 	plx_timer_stop(&connection->timer);
+	if (connection->link &&
+	    plx_loop_now_ns() - connection->established_ns >= connection->attr.reconnect_max_ns)
+		connection->attempts = 0;
 	connection->link = connection->opening = NULL;
+	connection->failure = NULL;
 	if (connection->owner->ended)
 		connection->owner->ended(connection);
 	if (!connection->socket) {
@@ -206,7 +233,7 @@ static void ended(struct netio_connection *connection, enum plx_link_reason reas
 		return;
 	}
 	wait_for_next(connection);
-	if (was_open)
+	if (is_closed)
 		connection->owner->closed(connection, reason, why);
 	else
 		connection->owner->refused(connection, reason, why);
@@ -215,8 +242,15 @@ static void ended(struct netio_connection *connection, enum plx_link_reason reas
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		     void *user)
 {
-	if (user)
-		ended(user, reason, text);
+	struct netio_connection *connection = user;
+	char why[PLX_ADDRESS_MAX + 120];
+
+	if (!connection->failure) {
+		ended(connection, reason, text);
+		return;
+	}
+	snprintf(why, sizeof(why), "%s: %s", connection->address, connection->failure);
+	ended(connection, connection->failed_as, why);
 }
 
 static const struct plx_link_events events = {
@@ -246,26 +280,35 @@ static int try_to_open(struct netio_connection *connection)
 	return rc;
 }
 
+static void try_again(struct netio_connection *connection)
+{
+	char why[PLX_ADDRESS_MAX + 100];
+
+	if (try_to_open(connection) == 0)
+		return;
+	snprintf(why, sizeof(why), "%s", plx_error());
+	wait_for_next(connection);
+	connection->owner->refused(connection, PLX_LINK_LOCAL, why);
+}
+
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct netio_connection *connection = arg;
-	char why[PLX_ADDRESS_MAX + 100];
 
 	switch (connection->state) {
 	case CONNECTION_WAITING:
-		if (try_to_open(connection) == 0)
-			return;
-		snprintf(why, sizeof(why), "%s", plx_error());
-		wait_for_next(connection);
-		connection->owner->refused(connection, PLX_LINK_LOCAL, why);
+		if (connection->quit)
+			ended(connection, PLX_LINK_ABORTED, "closed before it was open");
+		else
+			try_again(connection);
 		break;
 	case CONNECTION_OPENING:
-		snprintf(why, sizeof(why), "%s did not greet within %llu ms: is it NetIO?",
-			 connection->address, (unsigned long long)(WELCOME_NS / PLX_NS_PER_MS));
-		give_up(connection, why);
+		fail(connection, connection->opening, PLX_LINK_HELLO,
+		     "it did not greet within 2 s: is it NetIO?");
 		break;
 	case CONNECTION_SETTLING:
-		plx_link_abort(connection->link);
+		fail(connection, connection->link, PLX_LINK_TIMEOUT,
+		     "it took nothing more for 2 s; what it had not taken is lost");
 		break;
 	default:
 		break;
@@ -281,14 +324,13 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 		.owner = owner,
 		.attr = *attr,
 		.random = plx_now_ns() ^ (uintptr_t)connection,
-		.next = evloop->connections,
-		.prev_next = &evloop->connections,
 	};
 	if (connection->random == 0)
 		connection->random = 1;
-	if (connection->next)
-		connection->next->prev_next = &connection->next;
-	evloop->connections = connection;
+	if (attr->provider)
+		snprintf(connection->provider, sizeof(connection->provider), "%s", attr->provider);
+	connection->attr.provider = attr->provider ? connection->provider : NULL;
+	join(connection, &evloop->connections);
 	plx_timer_init(&connection->timer, on_timer, connection);
 	plx_timer_set_lax(&connection->timer, true);
 }
@@ -339,6 +381,12 @@ static void start_closing(struct netio_connection *connection)
 		plx_timer_start(&connection->timer, SETTLE_NS);
 }
 
+void connection_settles(struct netio_connection *connection)
+{
+	if (connection->state == CONNECTION_SETTLING)
+		plx_timer_start(&connection->timer, SETTLE_NS);
+}
+
 void connection_settled(struct netio_connection *connection)
 {
 	if (connection->state == CONNECTION_SETTLING)
@@ -353,9 +401,8 @@ int connection_close(struct netio_connection *connection)
 		return netio_fail(plx_fail(ENOTCONN, "netio_disconnect: it is not connected"));
 	connection->quit = true;
 	switch (connection->state) {
-	case CONNECTION_WAITING:
-		plx_timer_stop(&connection->timer);
-		connection->state = CONNECTION_IDLE;
+	case CONNECTION_WAITING: /* told from the loop */
+		plx_timer_start(&connection->timer, 0);
 		break;
 	case CONNECTION_OPENING:
 		plx_link_abort(connection->opening);
@@ -374,18 +421,21 @@ void connection_release(struct netio_connection *connection)
 	if (!connection)
 		return;
 	connection->socket = NULL;
-	if (connection->state != CONNECTION_IDLE)
-		connection_close(connection);
-	if (connection->state == CONNECTION_IDLE)
+	leave(connection);
+	join(connection, &closing);
+	if (connection->state == CONNECTION_IDLE || connection->state == CONNECTION_WAITING)
 		free_it(connection);
+	else
+		connection_close(connection);
 }
 
 void connection_release_all(struct netio_eventloop *evloop)
 {
-	while (evloop->connections) {
-		struct netio_connection *connection = evloop->connections;
+	while (evloop->connections)
+		connection_release(evloop->connections);
+}
 
-		leave(connection); /* it may be there for longer than the loop */
-		connection_release(connection);
-	}
+bool connection_any_closing(void)
+{
+	return closing != NULL;
 }

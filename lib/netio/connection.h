@@ -43,12 +43,17 @@ struct netio_connection {
 	const struct connection_owner *owner;
 	enum connection_state state;
 	bool quit; /* closed by the user: not to be opened again */
+	const char
+		*failure; /* why this side ended it, and as what; constant text; NULL: it did not */
+	enum plx_link_reason failed_as;
 	struct plx_link *opening;
 	struct netio_connect_attr attr;
-	struct plx_timer timer; /* for the greeting, or for the next attempt */
-	unsigned attempts;      /* in vain, in a row */
+	struct plx_timer timer; /* for the greeting, the next attempt, or pages to be taken */
+	unsigned attempts;      /* in a row, of which none has lasted */
+	uint64_t established_ns;
 	uint64_t random;
-	struct netio_connection *next, **prev_next; /* of the loop's */
+	struct netio_connection *next, **prev_next; /* of the loop's; of this lcore's that close */
+	char provider[64];
 	char address[PLX_ADDRESS_MAX];
 };
 
@@ -67,11 +72,15 @@ int connection_close(struct netio_connection *connection);
 /* The socket is gone: close without loss, and free it then. */
 void connection_release(struct netio_connection *connection);
 
-/* What settle waited for is sent. */
+/* Some of what settle waits for is sent; all of it. */
+void connection_settles(struct netio_connection *connection);
 void connection_settled(struct netio_connection *connection);
 
 /* All of a loop that ends. */
 void connection_release_all(struct netio_eventloop *evloop);
+
+/* Whether some of this lcore's are still to be closed. */
+bool connection_any_closing(void);
 
 /* "host:port" of what the user gave. what: the function, for the error text. Return: 0; -EINVAL. */
 int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);

@@ -3,6 +3,8 @@
 #include "connection.h"
 #include "listener.h"
 
+#define CLOSING_NS (10 * PLX_NS_PER_S)
+
 struct plx_log_component netio_log = {.name = "netio", .level = PLX_LOG_NOTICE};
 
 __attribute__((constructor)) static void register_log(void)
@@ -71,6 +73,16 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
 	return init(&ctx->evloop, conf);
 }
 
+/* Sockets that are gone close without loss, which takes turns of the loop. */
+static void finish_closing(void)
+{
+	uint64_t limit_ns = plx_now_ns() + CLOSING_NS;
+
+	while ((connection_any_closing() || listener_any_closing()) && plx_now_ns() < limit_ns &&
+	       plx_loop_turn() >= 0)
+		;
+}
+
 int netio_eventloop_fini(struct netio_eventloop *evloop)
 {
 	int rc;
@@ -86,6 +98,7 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 	plx_signal_fini(&evloop->terminate);
 	connection_release_all(evloop);
 	listener_release_all(evloop);
+	finish_closing();
 	rc = netio_process_leave();
 	if (rc)
 		return netio_fail(rc);

@@ -14,6 +14,7 @@
 #define QUEUE_COUNT_MAX      (1u << 24)
 #define MESSAGE_MAX_DEFAULT  (UINT64_C(16) << 20)
 #define HELLO_NS             (2 * PLX_NS_PER_S)
+#define ENDED_MAX            64 /* connections that have ended, and whose messages wait for the queue */
 
 /* Of this lcore. A link that is accepted has the number of its listener until it is open, as the
  * listener may be gone by then. */
@@ -24,7 +25,7 @@ static struct netio_listener *listener_find(uintptr_t number)
 {
 	struct netio_listener *listener = listeners;
 
-	while (listener && listener->number != number)
+	while (listener && (listener->number != number || !listener->socket))
 		listener = listener->next;
 	return listener;
 }
@@ -50,6 +51,7 @@ static void fail(struct receiver *receiver, const char *why)
 	if (receiver->failure)
 		return;
 	receiver->failure = why;
+	receiver_drop_held(receiver); /* what is behind the fault */
 	if (receiver->link)
 		plx_link_abort(receiver->link);
 	else
@@ -112,6 +114,9 @@ static void listener_free_if_done(struct netio_listener *listener)
 {
 	if (listener->socket || listener->receivers)
 		return;
+	*listener->prev_next = listener->next;
+	if (listener->next)
+		listener->next->prev_next = listener->prev_next;
 	free(listener);
 }
 
@@ -119,7 +124,7 @@ static void on_open(struct plx_link *link, void *user)
 {
 	struct netio_listener *listener = listener_find((uintptr_t)user);
 
-	if (!listener || !receiver_create(listener, link)) {
+	if (!listener || listener->ended >= ENDED_MAX || !receiver_create(listener, link)) {
 		plx_link_set_user(link, NULL);
 		plx_link_abort(link);
 	}
@@ -214,11 +219,10 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 		return;
 	receiver->link = NULL;
 	note_end(receiver, reason, text);
-	/* What had arrived is delivered, but for what is behind a fault. */
-	if (receiver->failure)
-		receiver_drop_held(receiver);
 	if (receiver->held_count == 0)
 		finish(receiver);
+	else
+		receiver->listener->ended++;
 }
 
 static const struct plx_link_events events = {
@@ -266,9 +270,11 @@ static int poll_held(void *arg, uint64_t now_ns)
 			work += rc;
 		else if (rc < 0)
 			fail(receiver, wrong);
-		if (!receiver->link && (receiver->failure || receiver->held_count == 0) &&
-		    !finish(receiver))
-			break;
+		if (!receiver->link && receiver->held_count == 0) {
+			listener->ended--;
+			if (!finish(receiver))
+				break;
+		}
 	}
 	return work;
 }
@@ -347,6 +353,9 @@ static int check_attr(const struct netio_listen_attr *attr, struct netio_listen_
 		return plx_fail(EINVAL, "message_max_bytes %llu: give %d to %llu",
 				(unsigned long long)out->message_max_bytes, WIRE_MESSAGE_MAX_LEAST,
 				(unsigned long long)WIRE_MESSAGE_MAX_LIMIT);
+	if (out->provider &&
+	    strlen(out->provider) >= sizeof(((struct netio_listener *)0)->provider))
+		return plx_fail(EINVAL, "provider '%s': there is none of that name", out->provider);
 	if (out->queue_count > QUEUE_COUNT_MAX)
 		return plx_fail(EINVAL, "queue_count %u: give at most %u", out->queue_count,
 				QUEUE_COUNT_MAX);
@@ -371,6 +380,9 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 	if (!listener)
 		return netio_fail(plx_fail(ENOMEM, "netio_listen_socket_init: out of memory"));
 	listener->attr = checked;
+	if (checked.provider)
+		snprintf(listener->provider, sizeof(listener->provider), "%s", checked.provider);
+	listener->attr.provider = checked.provider ? listener->provider : NULL;
 	listener->socket = socket;
 	if (checked.queue_count) {
 		rc = queue_create(listener);
@@ -434,13 +446,6 @@ unsigned netio_listen_socket_port(const struct netio_listen_socket *socket)
 	return socket->listener ? socket->listener->port : 0;
 }
 
-static void leave(struct netio_listener *listener)
-{
-	*listener->prev_next = listener->next;
-	if (listener->next)
-		listener->next->prev_next = listener->prev_next;
-}
-
 void netio_listen_socket_fini(struct netio_listen_socket *socket)
 {
 	struct netio_listener *listener = socket->listener;
@@ -449,7 +454,6 @@ void netio_listen_socket_fini(struct netio_listen_socket *socket)
 	socket->listener = NULL;
 	if (!listener)
 		return;
-	leave(listener);
 	plx_listener_close(listener->listener);
 	queue_destroy(listener);
 	listener->socket = NULL;
@@ -467,11 +471,22 @@ void netio_listen_socket_fini(struct netio_listen_socket *socket)
 
 void listener_release_all(struct netio_eventloop *evloop)
 {
-	struct netio_listener *listener = listeners, *next;
+	struct netio_listener *listener = listeners;
 
-	for (; listener; listener = next) {
-		next = listener->next;
-		if (listener->evloop == evloop)
+	while (listener) {
+		struct netio_listener *next = listener->next;
+
+		if (listener->evloop == evloop && listener->socket)
 			netio_listen_socket_fini(listener->socket);
+		listener = next;
 	}
+}
+
+bool listener_any_closing(void)
+{
+	const struct netio_listener *listener = listeners;
+
+	while (listener && listener->socket)
+		listener = listener->next;
+	return listener != NULL;
 }

@@ -20,6 +20,8 @@ struct netio_listener {
 	struct plx_ring *queue;    /* of struct netio_msg; NULL: they go to the callback */
 	struct plx_poller *poller; /* tries again what the queue had no room for */
 	uint32_t holding;          /* receivers with such */
+	uint32_t ended;            /* of these, those without a link */
+	char provider[64];
 	struct plx_log_limit log_limit;
 	struct netio_listener *next, **prev_next; /* of the lcore's */
 };
@@ -70,5 +72,8 @@ void receiver_drop(struct receiver *receiver);
 
 /* All of a loop that ends. */
 void listener_release_all(struct netio_eventloop *evloop);
+
+/* Whether connections of sockets that are gone are still to be closed, on this lcore. */
+bool listener_any_closing(void);
 
 #endif

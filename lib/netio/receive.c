@@ -59,20 +59,31 @@ static const char *partial_add(struct receiver *receiver, const struct wire_entr
 	return NULL;
 }
 
-static bool give_whole(struct receiver *receiver)
+/* last: the page that it ended in. Whoever keeps the message keeps that, too, which the sender may
+ * not fill again before it is back: so what waits is bounded by what may be under way. */
+static bool give_whole(struct receiver *receiver, struct plx_buf *last)
 {
+	struct plx_buf *partial = receiver->partial;
 	struct netio_msg msg = {
-		.data = receiver->partial->data,
-		.len = receiver->partial->len,
+		.data = partial->data,
+		.len = partial->len,
 		.tag = receiver->partial_tag,
 		.source = receiver->pub.id,
-		.buf = receiver->partial,
+		.buf = partial,
 	};
 
+	if (!partial->next)
+		partial->next = plx_buf_ref(last);
 	if (!give(receiver, &msg))
 		return false;
 	receiver->partial_whole = false;
 	receiver->partial_total = 0;
+	if (plx_buf_unshared(partial)) {
+		plx_buf_reset(partial);
+	} else {
+		plx_buf_unref(partial);
+		receiver->partial = NULL;
+	}
 	return true;
 }
 
@@ -99,7 +110,7 @@ static int take_entries(struct receiver *receiver, struct held *held, const char
 
 	for (;;) {
 		held->at = at;
-		if (plx_unlikely(receiver->partial_whole) && !give_whole(receiver))
+		if (plx_unlikely(receiver->partial_whole) && !give_whole(receiver, held->buf))
 			return -EAGAIN;
 		if (at == end)
 			return 0;

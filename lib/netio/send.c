@@ -6,11 +6,13 @@
 
 #include <stdlib.h>
 
-#define VIEWS 256 /* pieces that are sent by reference at once; more come from the heap */
+/* Of messages that are sent by reference at once; a link has fewer under way. */
+#define HEADS 64
+#define VIEWS 256 /* of their pieces; more come from the heap */
 
 struct sender {
 	struct netio_connection connection; /* first */
-	struct plx_pool *views;             /* NULL: nothing was sent by reference yet */
+	struct plx_pool *heads, *views;     /* NULL: nothing was sent by reference yet */
 };
 
 /* Messages ------------------------------------------------------------------------------------ */
@@ -28,15 +30,14 @@ int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
 	if (plx_unlikely(count > NETIO_IOV_MAX))
 		return bad_count(count);
 	for (size_t i = 0; i < count; i++) {
-		if (plx_unlikely(iov[i].iov_len > message_max))
-			length = message_max;
+		if (plx_unlikely(iov[i].iov_len > message_max - length))
+			return plx_fail(EMSGSIZE,
+					"longer than %llu bytes, the most that is accepted",
+					(unsigned long long)message_max);
 		length += iov[i].iov_len;
 	}
 	*length_out = length;
-	if (plx_likely(length <= message_max))
-		return 0;
-	return plx_fail(EMSGSIZE, "%llu bytes or more: the peer accepts messages of at most %llu",
-			(unsigned long long)length, (unsigned long long)message_max);
+	return 0;
 }
 
 static int not_connected(void)
@@ -86,16 +87,26 @@ int netio_send(struct netio_send_socket *socket, const void *data, size_t len)
 
 /* By reference -------------------------------------------------------------------------------- */
 
-static int make_views(struct sender *sender)
+static int make_pools(struct sender *sender)
 {
 	struct plx_pool_attr attr = {
-		.name = "netio views",
-		.object_count = VIEWS,
+		.name = "netio heads",
+		.object_count = HEADS,
 		.node = plx_lcore_node(plx_lcore_id()),
 		.owner = plx_lcore_id(),
 	};
+	int rc = plx_buf_pool_create(&attr, WIRE_MESSAGE_BYTES, &sender->heads);
 
-	return plx_buf_view_pool_create(&attr, &sender->views);
+	if (rc)
+		return rc;
+	attr.name = "netio views";
+	attr.object_count = VIEWS;
+	rc = plx_buf_view_pool_create(&attr, &sender->views);
+	if (rc) {
+		plx_pool_destroy(sender->heads);
+		sender->heads = NULL;
+	}
+	return rc;
 }
 
 static struct plx_buf *view(struct sender *sender, const struct iovec *piece)
@@ -107,15 +118,18 @@ static struct plx_buf *view(struct sender *sender, const struct iovec *piece)
 }
 
 /* The header, and behind it what the user has. The key lies in the headroom, where nobody looks
- * before the message is sent. Return: 0; -EAGAIN; -ENOMEM. */
+ * before the message is sent. Return: 0; -ENOMEM. */
 static int assemble(struct sender *sender, netio_tag_t tag, const struct iovec *iov, size_t count,
 		    uint64_t key, struct plx_buf **message_out)
 {
-	struct plx_buf *head = plx_link_buf(sender->connection.link, WIRE_MESSAGE_BYTES);
-	struct plx_buf *last = head;
+	struct plx_buf *head = plx_buf_get(sender->heads);
+	struct plx_buf *last;
 
+	if (plx_unlikely(!head))
+		head = plx_buf_alloc(WIRE_MESSAGE_BYTES);
 	if (!head)
 		return -ENOMEM;
+	last = head;
 	memcpy(head->base, &key, sizeof(key));
 	wire_message_write(plx_buf_append(head, WIRE_MESSAGE_BYTES), tag);
 	for (size_t i = 0; i < count; i++) {
@@ -158,7 +172,7 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 	if (plx_unlikely(rc))
 		return rc;
 	if (plx_unlikely(!sender->views)) {
-		rc = make_views(sender);
+		rc = make_pools(sender);
 		if (rc)
 			return rc;
 	}
@@ -219,6 +233,7 @@ static void on_free(struct netio_connection *connection)
 {
 	struct sender *sender = (struct sender *)connection;
 
+	netio_pool_destroy(sender->heads);
 	netio_pool_destroy(sender->views);
 	free(sender);
 }
@@ -249,7 +264,7 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 	sender = malloc(sizeof(*sender));
 	if (!sender)
 		return netio_fail(plx_fail(ENOMEM, "netio_send_socket_init: out of memory"));
-	sender->views = NULL;
+	sender->heads = sender->views = NULL;
 	connection_init(&sender->connection, evloop, socket, &owner, &checked);
 	socket->connection = &sender->connection;
 	return 0;

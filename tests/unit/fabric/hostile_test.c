@@ -301,6 +301,93 @@ static void nobody_answers_a_close(void **state)
 
 /* It never reads, but grants more and more: what piles up for it is bounded. Its grants then run
  * ahead of all that was sent, which ends the link. */
+#define LIARS 12
+
+static struct liar {
+	struct rogue *rogue;
+	struct plx_link *link;
+	unsigned accepted, sent, closed, late;
+} liars[LIARS];
+static unsigned liars_open;
+
+static void liar_open(struct plx_link *link, void *user)
+{
+	liars[liars_open].link = link;
+	plx_link_set_user(link, &liars[liars_open++]);
+}
+
+static void liar_closed(struct plx_link *link, enum plx_link_reason reason, const char *text,
+			void *user)
+{
+	((struct liar *)user)->closed++;
+}
+
+static void liar_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+{
+	struct liar *liar = arg;
+
+	liar->sent++;
+	liar->late += liar->closed;
+}
+
+/* It grants much, reads nothing, and agrees to close: what was sent comes back all the same, and
+ * before the end is told. */
+static void an_end_that_was_agreed_without_reading(void **state)
+{
+	static const struct plx_link_events events = {.on_open = liar_open,
+						      .on_close = liar_closed};
+	struct plx_listen_attr attr = {.link.events = &events};
+	struct frame_hello hello = rogue_good_hello();
+	uint8_t *big = calloc(1, 1 << 20);
+	struct plx_listener *other;
+
+	memset(liars, 0, sizeof(liars));
+	liars_open = 0;
+	hello.rx_buf_bytes = 2 << 20;
+	hello.message_max = 2 << 20;
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &other), 0);
+	for (unsigned i = 0; i < LIARS; i++) {
+		struct liar *liar = &liars[i];
+
+		liar->rogue = rogue_connect(plx_listener_address(other), rogue_provider);
+		rogue_send_hello_like(liar->rogue, &hello);
+		for (unsigned ms = 0; liars_open == i && ms < 5000; ms++)
+			pump_ms(1);
+		assert_int_equal(liars_open, i + 1);
+		rogue_send_frame(liar->rogue,
+				 (struct frame_header){FRAME_CREDIT, 0, 0, 100, 200u << 20});
+		pump_ms(5);
+		for (;;) {
+			struct plx_buf *buf = plx_buf_wrap(big, 0, 1 << 20, NULL, NULL);
+
+			if (plx_link_send_buf(liar->link, buf, liar_sent, liar) != 0) {
+				plx_buf_unref(buf);
+				break;
+			}
+			liar->accepted++;
+		}
+	}
+	for (unsigned i = 0; i < LIARS; i++)
+		plx_link_close(liars[i].link);
+	pump_ms(5);
+	for (unsigned i = 0; i < LIARS; i++)
+		rogue_send_frame(liars[i].rogue, (struct frame_header){FRAME_FIN, FRAME_FLAG_ACK, 0,
+								       100, 200u << 20});
+	pump_ms(20);
+	for (unsigned i = 0; i < LIARS; i++)
+		rogue_close(liars[i].rogue);
+	for (unsigned i = 0; i < LIARS; i++) {
+		for (unsigned ms = 0; !liars[i].closed && ms < 5000; ms++)
+			pump_ms(1);
+		assert_int_equal(liars[i].closed, 1);
+		assert_int_equal(liars[i].late, 0);
+		assert_int_equal(liars[i].sent, liars[i].accepted);
+	}
+	plx_listener_close(other);
+	free(big);
+	honest_link_is_well();
+}
+
 static void credit_without_reading_does_not_grow_the_process(void **state)
 {
 	struct rogue *rogue = open_rogue();
@@ -388,6 +475,7 @@ int main(void)
 		WITH_HONEST(an_acknowledgement_of_no_fin),
 		WITH_HONEST(a_message_after_fin),
 		WITH_HONEST(nobody_answers_a_close),
+		WITH_HONEST(an_end_that_was_agreed_without_reading),
 		WITH_HONEST(credit_without_reading_does_not_grow_the_process),
 		WITH_HONEST(a_hello_that_accepts_everything_is_not_believed),
 		WITH_HONEST(raw_sockets_with_garbage_come_and_go),

@@ -2,6 +2,7 @@
 #include "socket_fixture.h"
 
 #include "listener.h"
+#include "wire.h"
 
 #define BIG (1u << 20)
 
@@ -43,6 +44,7 @@ static void on_available(struct netio_send_socket *socket)
 
 static void on_completed(struct netio_send_socket *socket, uint64_t key, int how)
 {
+	assert_int_equal(closed, 0);
 	keys[completed++ % 1024] = key;
 	status = how;
 }
@@ -176,6 +178,34 @@ static void by_reference_each_key_comes_once_when_the_peer_dies(void **state)
 	end();
 }
 
+/* However many sockets of an lcore have messages under way. */
+static void by_reference_many_sockets_share_an_lcore(void **state)
+{
+	enum { SOCKETS = 24 };
+	static struct netio_send_socket sockets[SOCKETS];
+	struct iovec piece = {bytes, 60000};
+	unsigned accepted = 0, rc;
+
+	listen_with(&(struct netio_listen_attr){.buffer_count = 100});
+	for (unsigned i = 0; i < SOCKETS; i++) {
+		assert_int_equal(netio_send_socket_init(&ctx.evloop, &sockets[i], NULL), 0);
+		assert_int_equal(netio_connect(&sockets[i], "127.0.0.1",
+					       netio_listen_socket_port(&listening)),
+				 0);
+	}
+	TURN_UNTIL(heard.established == SOCKETS);
+	turn_ms(20);
+	for (unsigned i = 0; i < SOCKETS; i++) {
+		while ((rc = (unsigned)netio_sendv_ref(&sockets[i], 0, &piece, 1, 0)) == 0)
+			accepted++;
+		assert_int_equal((int)rc, NETIO_STATUS_AGAIN);
+	}
+	assert_true(accepted > 512);
+	TURN_UNTIL(heard.messages == accepted);
+	for (unsigned i = 0; i < SOCKETS; i++)
+		netio_send_socket_fini(&sockets[i]);
+}
+
 /* What the receiver keeps holds the sender up; it is told once when it may go on. */
 static void who_is_too_fast_is_told_when_there_is_room(void **state)
 {
@@ -223,6 +253,9 @@ static void what_cannot_be_sent_is_refused(void **state)
 	pieces[1] = (struct iovec){bytes, 2};
 	assert_int_equal(netio_sendv(&sender, pieces, 2), NETIO_STATUS_TOO_BIG);
 	assert_int_equal(netio_sendv_ref(&sender, 0, pieces, 2, 1), NETIO_STATUS_TOO_BIG);
+	pieces[0] = (struct iovec){bytes, 2};
+	pieces[1] = (struct iovec){bytes, SIZE_MAX};
+	assert_int_equal(netio_sendv(&sender, pieces, 2), NETIO_STATUS_TOO_BIG);
 	assert_int_equal(netio_sendv(&sender, pieces, NETIO_IOV_MAX + 1), -EINVAL);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EALREADY);
 	fill(bytes, 0, 1000);
@@ -331,9 +364,36 @@ static void it_is_tried_less_and_less_often(void **state)
 	/* 16 ms each, on average; never more than 32. */
 	assert_in_range(plx_now_ns() - begin_ns, 200 * PLX_NS_PER_MS, 5 * PLX_NS_PER_S);
 	assert_int_equal(netio_disconnect(&sender), 0);
+	TURN_UNTIL(closed == 1);
 	refused = 0;
 	turn_ms(100);
-	assert_in_range(refused, 0, 1); /* one may have been on its way */
+	assert_int_equal(refused, 0);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
+	TURN_UNTIL(refused == 1);
+	/* Also one that is about to be. */
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
+	assert_int_equal(netio_disconnect(&sender), 0);
+	TURN_UNTIL(closed == 2);
+	assert_int_equal(refused, 1);
+	end();
+}
+
+static void close_at_once(struct netio_recv_socket *socket)
+{
+	heard.established++;
+	netio_recv_socket_close(socket);
+}
+
+/* One that greets and closes is no better than one that refuses. */
+static void who_closes_at_once_is_tried_less_and_less_often(void **state)
+{
+	listen_with(NULL);
+	listening.cb_connection_established = close_at_once;
+	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NS_PER_MS});
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+			 0);
+	turn_ms(600);
+	assert_in_range(established, 1, 60);
 	end();
 }
 
@@ -382,6 +442,29 @@ static void end_when_answered(struct netio_send_socket *socket, const struct net
 	end_when_established(socket);
 }
 
+/* And of a listening one: 0 established, 1 closed, 2 in the middle of a page, 3 at a long one. */
+static unsigned ends_in;
+
+static void end_listening_established(struct netio_recv_socket *socket)
+{
+	if (ends_in == 0)
+		netio_listen_socket_fini(&listening);
+}
+
+static void end_listening_closed(struct netio_recv_socket *socket, enum plx_link_reason why_not,
+				 const char *text)
+{
+	if (ends_in == 1)
+		netio_listen_socket_fini(&listening);
+}
+
+static void end_listening_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	if (ends_in == 2 || (ends_in == 3 && msg->len == 200000))
+		netio_listen_socket_fini(&listening);
+	assert_memory_equal(msg->data, bytes, msg->len); /* it is there for as long as the call */
+}
+
 static void a_socket_may_end_in_its_callbacks(void **state)
 {
 	listen_with(NULL);
@@ -411,6 +494,31 @@ static void a_socket_may_end_in_its_callbacks(void **state)
 			assert_int_equal(netio_reply(heard.from, "x", 1), 0);
 		TURN_UNTIL(!ends);
 		free(socket);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		struct netio_buffered_send_socket many = {0};
+
+		assert_int_equal(netio_buffered_send_socket_init(&ctx.evloop, &many, NULL), 0);
+		ends_in = i;
+		listening.cb_connection_established = end_listening_established;
+		listening.cb_connection_closed = end_listening_closed;
+		listening.cb_msg_received = end_listening_message;
+		assert_int_equal(netio_buffered_connect(&many, "127.0.0.1",
+							netio_listen_socket_port(&listening)),
+				 0);
+		if (i > 0)
+			TURN_UNTIL(netio_buffered_send(&many, bytes, 8) == 0);
+		for (unsigned j = 0; i > 0 && j < 10; j++)
+			assert_int_equal(netio_buffered_send(&many, bytes, 8), 0);
+		if (i == 3)
+			assert_int_equal(netio_buffered_send(&many, bytes, 200000), 0);
+		if (i > 0)
+			assert_int_equal(netio_buffered_flush(&many), 0);
+		if (i == 1)
+			assert_int_equal(netio_buffered_disconnect(&many), 0);
+		TURN_UNTIL(!listening.listener);
+		netio_buffered_send_socket_fini(&many);
+		listen_with(NULL);
 	}
 	/* The context ends with a socket that is connected, and one that tries to be. */
 	heard.established = 0;
@@ -474,6 +582,39 @@ static void who_does_not_speak_netio_is_named(void **state)
 	plx_listener_close(listener);
 }
 
+static void raw_welcome(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	uint8_t welcome[WIRE_GREETING_BYTES];
+
+	wire_greeting_write(welcome, &(struct wire_greeting){WIRE_WELCOME, 1, 1, WIRE_SENDER, BIG});
+	plx_link_send(link, welcome, sizeof(welcome));
+}
+
+/* Whose link takes shorter messages than it says it does. */
+static void who_cannot_take_a_page_is_refused(void **state)
+{
+	static const struct plx_link_events welcoming = {.on_message = raw_welcome};
+	struct plx_listen_attr attr = {.link.events = &welcoming};
+	static const uint64_t accepts[] = {16, 24, 31, 200, BIG};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(accepts); i++) {
+		struct plx_listener *listener;
+
+		attr.link.message_max_bytes = accepts[i];
+		assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &listener), 0);
+		make_sender(&(struct netio_connect_attr){.reconnect_min_ns = UINT64_MAX});
+		assert_int_equal(
+			netio_connect(
+				&sender, "127.0.0.1",
+				(unsigned)atoi(strrchr(plx_listener_address(listener), ':') + 1)),
+			0);
+		TURN_UNTIL(refused == 1);
+		assert_int_equal(reason, PLX_LINK_HELLO);
+		end();
+		plx_listener_close(listener);
+	}
+}
+
 #define FEW_CYCLES 300
 
 static void many_come_and_go(void **state)
@@ -497,6 +638,7 @@ int main(void)
 		SOCKET_TEST(a_message_arrives_whole),
 		SOCKET_TEST(by_reference_each_key_comes_once),
 		SOCKET_TEST(by_reference_each_key_comes_once_when_the_peer_dies),
+		SOCKET_TEST(by_reference_many_sockets_share_an_lcore),
 		SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room),
 		SOCKET_TEST(what_cannot_be_sent_is_refused),
 		SOCKET_TEST(bad_values_are_refused),
@@ -504,9 +646,11 @@ int main(void)
 		SOCKET_TEST(it_is_tried_until_somebody_listens),
 		SOCKET_TEST(it_is_tried_once_where_that_is_asked_for),
 		SOCKET_TEST(it_is_tried_less_and_less_often),
+		SOCKET_TEST(who_closes_at_once_is_tried_less_and_less_often),
 		SOCKET_TEST(disconnected_is_disconnected),
 		SOCKET_TEST(a_socket_may_end_in_its_callbacks),
 		SOCKET_TEST(who_does_not_speak_netio_is_named),
+		SOCKET_TEST(who_cannot_take_a_page_is_refused),
 		SOCKET_TEST(many_come_and_go),
 	};
 

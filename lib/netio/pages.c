@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pages.h"
+
+#include <stdlib.h>
+
+/* A page ------------------------------------------------------------------------------------- */
+
+/* How many messages end in a page that is full is written in its headroom. */
+static uint32_t messages_in(const struct plx_buf *page)
+{
+	uint32_t count;
+
+	memcpy(&count, page->base, sizeof(count));
+	return count;
+}
+
+static void begin_page(struct pages *pages)
+{
+	struct plx_buf *page = pages->free[--pages->free_count];
+
+	plx_buf_reset(page);
+	wire_page_write(page->data);
+	pages->page = page;
+	pages->messages = 0;
+	pages->at = page->data + WIRE_PAGE_BYTES;
+	pages->end = page->data + pages->limit;
+	pages->leave_at = page->data + pages->leaves_at;
+	pages->began_ns = plx_loop_now_ns();
+	if (!plx_timer_running(&pages->timer) && pages->timeout_ns != UINT64_MAX)
+		plx_timer_start(&pages->timer, pages->timeout_ns);
+}
+
+/* Nothing more goes into it. */
+static struct plx_buf *close_page(struct pages *pages)
+{
+	struct plx_buf *page = pages->page;
+
+	page->len = (uint32_t)(pages->at - page->data);
+	memcpy(page->base, &pages->messages, sizeof(pages->messages));
+	pages->stats.messages += pages->messages;
+	pages->page = NULL;
+	pages->at = pages->end = pages->leave_at = NULL;
+	return page;
+}
+
+/* One that is sent, or never will be, and has no other references but those that are dropped now.
+ */
+static void end_page(struct pages *pages, struct plx_buf *page, bool sent)
+{
+	if (!sent)
+		pages->stats.messages_lost += messages_in(page);
+	pages->free[pages->free_count++] = page;
+}
+
+/* Whoever saw AGAIN hears that there are as many free as it wanted. */
+static void tell_of_room(struct pages *pages)
+{
+	struct netio_buffered_send_socket *socket = pages->connection.socket;
+
+	if (plx_likely(pages->wanted == 0) || pages->free_count < pages->wanted)
+		return;
+	pages->wanted = 0;
+	if (socket && pages->connection.state == CONNECTION_ESTABLISHED &&
+	    socket->cb_buffers_available)
+		socket->cb_buffers_available(socket);
+}
+
+/* The link is done with it; the reference that it drops behind this is ours again. */
+static void on_sent(struct plx_link *link, struct plx_buf *page, int status, void *arg)
+{
+	struct pages *pages = arg;
+
+	if (plx_unlikely(status == -ETIMEDOUT)) { /* the provider keeps it */
+		pages->stats.messages_lost += messages_in(page);
+		pages->count--;
+		return;
+	}
+	end_page(pages, plx_buf_ref(page), status == 0);
+	if (plx_unlikely(status))
+		return;
+	connection_settles(&pages->connection);
+	tell_of_room(pages);
+}
+
+static bool send_page(struct pages *pages, struct plx_buf *page)
+{
+	if (plx_link_send_buf(pages->connection.link, page, on_sent, pages) != 0)
+		return false;
+	pages->stats.pages++;
+	return true;
+}
+
+/* As many as the link takes. */
+void pages_send_waiting(struct pages *pages)
+{
+	while (pages->waiting_count && send_page(pages, pages->waiting[pages->waiting_first])) {
+		pages->waiting_first = (pages->waiting_first + 1) % pages->slots;
+		pages->waiting_count--;
+	}
+}
+
+/* The page leaves: now, or when the link takes it. */
+void pages_leave(struct pages *pages)
+{
+	struct plx_buf *page = close_page(pages);
+
+	if (plx_likely(pages->waiting_count == 0) && plx_likely(send_page(pages, page)))
+		return;
+	pages->waiting[(pages->waiting_first + pages->waiting_count) % pages->slots] = page;
+	pages->waiting_count++;
+}
+
+static void on_timer(struct plx_timer *timer, void *arg)
+{
+	struct pages *pages = arg;
+	uint64_t age_ns = plx_loop_now_ns() - pages->began_ns;
+
+	if (!pages->page)
+		return;
+	if (age_ns >= pages->timeout_ns)
+		pages_leave(pages);
+	else
+		plx_timer_start(timer, pages->timeout_ns - age_ns);
+}
+
+/* Messages ------------------------------------------------------------------------------------ */
+
+void source_copy(struct source *source, uint8_t *to, size_t length)
+{
+	while (length > 0) {
+		size_t part = source->iov->iov_len - source->offset;
+
+		if (part > length)
+			part = length;
+		if (part > 0)
+			memcpy(to, (const uint8_t *)source->iov->iov_base + source->offset, part);
+		to += part;
+		length -= part;
+		source->offset += part;
+		if (source->offset == source->iov->iov_len) {
+			source->iov++;
+			source->offset = 0;
+		}
+	}
+}
+
+static int again(struct pages *pages, uint32_t wanted)
+{
+	pages->stats.again++;
+	pages->wanted = wanted;
+	return NETIO_STATUS_AGAIN;
+}
+
+/* Bytes of a message that a page takes beside the header of the entry, of which all but the last
+ * ones are a multiple of 8. */
+static uint32_t piece_max(const struct pages *pages, uint8_t flags)
+{
+	return (pages->limit - WIRE_PAGE_BYTES - wire_entry_header_bytes(flags)) & ~7u;
+}
+
+/* A message that is longer than a page. */
+static int split(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source)
+{
+	uint8_t flags = (uint8_t)(WIRE_FIRST | (tag ? WIRE_TAG : 0));
+	uint32_t first = piece_max(pages, flags), next = piece_max(pages, WIRE_NEXT);
+	uint64_t needed = 1 + (length - first + next - 1) / next;
+	uint64_t left = length;
+
+	if (needed > pages->count)
+		return plx_fail(EMSGSIZE,
+				"%llu bytes: %u pages of %u bytes do not hold it; give larger "
+				"ones, or more",
+				(unsigned long long)length, pages->count, pages->page_bytes);
+	if (pages->page)
+		pages_leave(pages);
+	if (pages->free_count < needed)
+		return again(pages, (uint32_t)needed);
+	while (left > 0) {
+		uint32_t room = piece_max(pages, flags);
+		uint32_t piece = left < room ? (uint32_t)left : room;
+
+		if (pages->page)
+			pages_leave(pages);
+		begin_page(pages);
+		source_copy(source, pages_put(pages, piece, flags, tag, length), piece);
+		flags = WIRE_NEXT;
+		left -= piece;
+	}
+	pages_message_ended(pages);
+	return NETIO_STATUS_OK;
+}
+
+/* A message that the page has no room for, if there is one. */
+int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source)
+{
+	uint8_t flags = tag ? WIRE_TAG : 0;
+
+	if (pages->connection.state != CONNECTION_ESTABLISHED)
+		return plx_fail(ENOTCONN, "the socket is not connected");
+	if (length > pages->connection.message_max)
+		return plx_fail(EMSGSIZE, "%llu bytes: the peer accepts messages of at most %llu",
+				(unsigned long long)length,
+				(unsigned long long)pages->connection.message_max);
+	if (WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) > pages->limit)
+		return split(pages, tag, length, source);
+	if (pages->page)
+		pages_leave(pages);
+	if (pages->free_count == 0)
+		return again(pages, 1);
+	begin_page(pages);
+	source_copy(source, pages_put(pages, (uint32_t)length, flags, tag, 0), length);
+	pages_message_ended(pages);
+	return NETIO_STATUS_OK;
+}
+
+/* Memory ------------------------------------------------------------------------------------- */
+
+/* Memory of all pages. Return: 0; -ENOMEM. */
+static int take_memory(struct pages *pages)
+{
+	struct plx_pool_attr attr = {
+		.name = "netio pages",
+		.object_count = pages->count,
+		.node = plx_lcore_node(plx_lcore_id()),
+		.owner = plx_lcore_id(),
+	};
+	int rc = plx_buf_pool_create(&attr, pages->page_bytes + WIRE_PAGE_OVERHEAD, &pages->pool);
+
+	if (rc)
+		return rc;
+	pages->free = calloc(2 * (size_t)pages->count, sizeof(struct plx_buf *));
+	if (!pages->free) {
+		plx_pool_destroy(pages->pool);
+		return plx_fail(ENOMEM, "out of memory for %u pages", pages->count);
+	}
+	pages->waiting = pages->free + pages->count;
+	while (pages->free_count < pages->count)
+		pages->free[pages->free_count++] = plx_buf_get(pages->pool);
+	return 0;
+}
+
+int pages_create(const struct netio_buffered_attr *attr, struct pages **pages_out)
+{
+	struct pages *pages = aligned_alloc(PLX_CACHE_LINE, sizeof(*pages));
+	int rc;
+
+	if (!pages)
+		return plx_fail(ENOMEM, "out of memory for a socket");
+	*pages = (struct pages){
+		.count = attr->page_count,
+		.slots = attr->page_count,
+		.page_bytes = attr->page_bytes,
+		.watermark_bytes = attr->watermark_bytes,
+		.timeout_ns = attr->timeout_ns,
+	};
+	plx_timer_init(&pages->timer, on_timer, pages);
+	rc = take_memory(pages);
+	if (rc)
+		free(pages);
+	else
+		*pages_out = pages;
+	return rc;
+}
+
+void pages_destroy(struct pages *pages)
+{
+	while (pages->free_count)
+		plx_buf_unref(pages->free[--pages->free_count]);
+	netio_pool_destroy(pages->pool);
+	free(pages->free);
+	free(pages);
+}
+
+void pages_lose(struct pages *pages)
+{
+	plx_timer_stop(&pages->timer);
+	pages->wanted = 0;
+	if (pages->page)
+		end_page(pages, close_page(pages), false);
+	for (; pages->waiting_count; pages->waiting_count--) {
+		end_page(pages, pages->waiting[pages->waiting_first], false);
+		pages->waiting_first = (pages->waiting_first + 1) % pages->slots;
+	}
+}
