@@ -3,7 +3,7 @@
 
 #include "listener.h"
 
-#define BIG        (4u << 20)
+#define BIG        (8u << 20)
 #define TIMEOUT_NS (800 * PLX_NS_PER_MS)
 
 static struct netio_buffered_send_socket sender;
@@ -330,8 +330,8 @@ static void what_waits_is_sent_before_its_loop_ends(void **state)
 	for (sent = 0; sent < 300;)
 		assert_int_equal(send_next(100), 0);
 	assert_int_equal(netio_eventloop_fini(&loop), 0);
-	TURN_UNTIL(heard.closed == 1);
 	assert_int_equal(heard.messages, 300);
+	TURN_UNTIL(heard.closed == 1);
 	assert_int_equal(heard.reason, PLX_LINK_CLOSED);
 }
 
@@ -400,6 +400,25 @@ static void what_is_lost_when_the_peer_dies_is_counted(void **state)
 	end();
 }
 
+/* Pages that come back from a connection that has ended are no room: nothing sent would arrive. */
+static void nobody_is_told_of_room_on_a_dead_connection(void **state)
+{
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1 << 20},
+		   (struct netio_buffered_attr){.page_bytes = 1 << 20, .page_count = 12});
+	while (send_next(1 << 20) == 0)
+		;
+	assert_int_equal(stats().pages_free, 0);
+	/* All that the link has. */
+	assert_int_equal(send_next(BIG - (1 << 19)), NETIO_STATUS_AGAIN);
+	plx_link_abort(((struct receiver *)heard.from)->link);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(available, 0);
+	assert_int_equal(stats().pages_free, 12);
+	assert_int_equal(stats().messages, 12);
+	assert_true(stats().messages_lost >= 4);
+	end();
+}
+
 static void an_answer_comes_back(void **state)
 {
 	begin_with(NULL, (struct netio_buffered_attr){0});
@@ -424,6 +443,7 @@ int main(void)
 		SOCKET_TEST(a_slow_peer_gets_all_of_it),
 		SOCKET_TEST(a_peer_that_reads_nothing_does_not_hold_the_end_up),
 		SOCKET_TEST(what_is_lost_when_the_peer_dies_is_counted),
+		SOCKET_TEST(nobody_is_told_of_room_on_a_dead_connection),
 		SOCKET_TEST(an_answer_comes_back),
 	};
 
