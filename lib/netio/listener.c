@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define BUFFER_BYTES_DEFAULT 65536
-#define BUFFER_COUNT_DEFAULT 8
+#define BUFFER_COUNT_DEFAULT 16
 #define BUFFER_COUNT_MAX     200
 #define QUEUE_COUNT_MAX      (1u << 24)
 #define MESSAGE_MAX_DEFAULT  (UINT64_C(16) << 20)

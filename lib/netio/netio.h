@@ -198,7 +198,7 @@ void netio_msg_release(const struct netio_msg *msg);
 
 /** 0 or NULL in any field: the default. */
 struct netio_connect_attr {
-	const char *provider;        /**< as plx_link_attr.provider */
+	const char *provider;        /**< as plx_link_attr.provider; copied */
 	uint64_t connect_timeout_ns; /**< default 5 s */
 	uint64_t reconnect_min_ns;   /**< default 10 ms; UINT64_MAX: never try again */
 	uint64_t reconnect_max_ns;   /**< default 2 s */
@@ -218,14 +218,15 @@ struct netio_send_socket {
 	void (*cb_connection_refused)(struct netio_send_socket *socket, enum plx_link_reason reason,
 				      const char *why);
 	/** The connection ended. Unless that was by netio_disconnect, it is tried to connect anew,
-	 * as above. */
+	 * as above; one that lasted for reconnect_max_ns makes the times begin anew. */
 	void (*cb_connection_closed)(struct netio_send_socket *socket, enum plx_link_reason reason,
 				     const char *why);
 	/** After NETIO_STATUS_AGAIN, once: there is room. */
 	void (*cb_buffers_available)(struct netio_send_socket *socket);
 	/** What was sent by reference with that key is not needed any more; once for each, and
-	 * before cb_connection_closed. status: 0 the transport has taken it; -ECONNRESET, ...: the
-	 * connection ended, and it may have arrived or not. */
+	 * before cb_connection_closed. status: 0 the transport has taken it; -ETIMEDOUT: the
+	 * provider did not give it back, and may read it for good; another -errno: the connection
+	 * ended, and it may have arrived or not. */
 	void (*cb_send_completed)(struct netio_send_socket *socket, uint64_t key, int status);
 	/** An answer (netio_reply). */
 	void (*cb_msg_received)(struct netio_send_socket *socket, const struct netio_msg *msg);
@@ -239,14 +240,17 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 
 /** Connect to a listening socket. Returns at once; cb_connection_established or _refused follows. A
  * name (not a number) is looked up, which may block, now and each time that it is tried again.
- * Return: 0; -EINVAL an address that cannot be; -EALREADY it is connected, or about to be. */
+ * Return: 0; -EINVAL an address that cannot be; -EALREADY it is connected, or about to be; or as
+ * plx_link_connect, such as -EHOSTUNREACH for a name that there is not: it is not tried again. */
 int netio_connect(struct netio_send_socket *socket, const char *host, unsigned port);
 
-/** Close the connection without loss: cb_connection_closed follows. Return: 0; -ENOTCONN. */
+/** Close the connection without loss, or give up opening one: cb_connection_closed follows.
+ * Return: 0; -ENOTCONN. */
 int netio_disconnect(struct netio_send_socket *socket);
 
 /** No callback comes any more. A connection is closed without loss, behind the socket's back; what
- * was sent by reference must stay until netio_fini: netio_disconnect first where that matters.
+ * was sent by reference must stay until netio_fini: netio_disconnect first where that matters. What
+ * a peer does not take for 2 s is lost.
  * Accepts a socket that is zeroed. */
 void netio_send_socket_fini(struct netio_send_socket *socket);
 
@@ -273,8 +277,7 @@ struct netio_buffered_attr {
 	struct netio_connect_attr connect;
 	uint32_t page_bytes;      /**< of messages in a page: 256 to 8 MiB; default 64 KiB */
 	uint32_t page_count;      /**< 2 to 65536; default 256 */
-	uint32_t watermark_bytes; /**< a page with so much in it leaves; default page_bytes: when
-				       the next message does not fit */
+	uint32_t watermark_bytes; /**< a page with so much in it leaves; default page_bytes */
 	uint64_t timeout_ns;      /**< one that began so long ago leaves; default 2 s; UINT64_MAX:
 				       never */
 };
@@ -338,11 +341,12 @@ void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
 
 /** 0 or NULL in any field: the default. */
 struct netio_listen_attr {
-	const char *provider;       /**< as plx_link_attr.provider */
+	const char *provider;       /**< as plx_link_attr.provider; copied */
 	uint32_t buffer_bytes;      /**< what arrives in one piece, of each connection: 256 to
 					 8 MiB; default 64 KiB. What is longer is put together,
 					 by copying. Let it be the senders' page_bytes */
-	uint32_t buffer_count;      /**< of each connection: 2 to 200; default 8 */
+	uint32_t buffer_count;      /**< of each connection: 2 to 200; default 16; with
+					 buffer_bytes less than 1 GiB in all */
 	uint64_t message_max_bytes; /**< longest message: 256 to 1 GiB - 4 KiB; default 16 MiB */
 	uint32_t queue_count;       /**< 0: messages come by cb_msg_received. Else they wait for
 					 netio_recv, so many at most (up to 2^24) */
@@ -394,8 +398,8 @@ int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const
 			size_t count);
 
 /** Take the next message of a listening socket with a queue; netio_msg_release gives it back. While
- * the queue is full, senders wait. Thread: one, any. Return: 0; -EAGAIN there is none; -EINVAL no
- * queue. */
+ * the queue is full, senders wait. Thread: one, any, between netio_listen_socket_init and _fini.
+ * Return: 0; -EAGAIN there is none; -EINVAL no queue. */
 int netio_recv(struct netio_listen_socket *socket, struct netio_msg *msg_out);
 
 PLX_END_DECLS
