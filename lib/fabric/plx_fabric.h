@@ -163,10 +163,10 @@ int plx_link_send(struct plx_link *link, const void *data, size_t len);
 /** The same for data in pieces; count at most 64, else -EINVAL. */
 int plx_link_sendv(struct plx_link *link, const struct iovec *iov, int count);
 
-/** status: 0 the transport has taken it (which is not delivery: see plx_link_close); -ETIMEDOUT: the
- * provider did not give it back, and may still read it, so it must stay as it is for good; another
- * -errno: the link has ended. The library's reference to the buffer is dropped after the callback,
- * but with -ETIMEDOUT never. */
+/** status: 0 the transport has taken it (which is not delivery: see plx_link_close); -ETIMEDOUT:
+ * the provider did not give it back, and may still read it, so it must stay as it is for good;
+ * another -errno: the link has ended. The library's reference to the buffer is dropped after the
+ * callback, but with -ETIMEDOUT never. */
 typedef void (*plx_link_sent_fn)(struct plx_link *link, struct plx_buf *buf, int status, void *arg);
 
 /** Send a buffer, or a chain, by reference: nothing is copied, and a first buffer that is unshared

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pages.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* A page ------------------------------------------------------------------------------------- */
@@ -35,6 +36,7 @@ static struct plx_buf *close_page(struct pages *pages)
 {
 	struct plx_buf *page = pages->page;
 
+	assert(page && "no page is being filled");
 	page->len = (uint32_t)(pages->at - page->data);
 	memcpy(page->base, &pages->messages, sizeof(pages->messages));
 	pages->stats.messages += pages->messages;
