@@ -77,6 +77,33 @@ expect signal $'piece 0: 0\npiece 1: 1\npiece 2: 4\npiece 3: 9\npiece 4: 16'
 run timer "$examples/netio_timer"
 expect timer "$(printf 'reading %d\n' {1..10})"
 
+# Three sources and one receiver; one of them comes by TCP.
+fan_in()
+{
+	local receiver port='' status=0
+
+	timeout 60 "$examples/netio_fan_in" recv 0 3 >"$temp/fan_in" 2>"$temp/fan_in.err" </dev/null &
+	receiver=$!
+	for _ in {1..200}; do
+		port=$(sed -n 's/^listening on //p' "$temp/fan_in")
+		[[ -z $port ]] || break
+		sleep 0.05
+	done
+	NETIO_OPTIONS='--huge none --provider tcp' timeout 60 \
+		"$examples/netio_fan_in" send 127.0.0.1 "$port" 1 30000 2>/dev/null </dev/null || status=1 &
+	timeout 60 "$examples/netio_fan_in" send 127.0.0.1 "$port" 2 20000 2>/dev/null </dev/null || status=1 &
+	timeout 60 "$examples/netio_fan_in" send 127.0.0.1 "$port" 3 10000 2>/dev/null </dev/null || status=1
+	wait "$receiver" || status=1
+	wait
+	grep '^source' "$temp/fan_in" | sort >"$temp/fan_in.out"
+	((status == 0)) || echo "status $status" >>"$temp/fan_in.out"
+}
+
+fan_in
+expect fan_in 'source 1: 30000 fragments, 0 missing, 3600000 bytes; closed
+source 2: 20000 fragments, 0 missing, 2400000 bytes; closed
+source 3: 10000 fragments, 0 missing, 1200000 bytes; closed'
+
 if [[ $sanitizer != none || ! -f $seeds/netio-next-architecture.txt || ! -f $seeds/netio-talk.txt ]]; then
 	echo 'the published programs are not at hand, or this build has a sanitizer: left out'
 	exit $failed
