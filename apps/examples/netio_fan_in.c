@@ -30,6 +30,8 @@ static void on_source(struct netio_recv_socket *socket)
 	socket->data = calloc(1, sizeof(struct source));
 	if (!socket->data)
 		netio_recv_socket_close(socket);
+	printf("%s connected\n", socket->peer);
+	fflush(stdout);
 }
 
 static void on_fragment(struct netio_recv_socket *socket, const struct netio_msg *msg)

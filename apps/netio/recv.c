@@ -74,7 +74,7 @@ static void on_established(struct netio_recv_socket *socket)
 		netio_recv_socket_close(socket);
 		return;
 	}
-	plx_app_say("%s connected", socket->peer);
+	plx_app_say("%s connected over %s", socket->peer, socket->provider);
 }
 
 static void on_closed(struct netio_recv_socket *socket, enum plx_link_reason reason,

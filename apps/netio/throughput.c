@@ -337,8 +337,8 @@ static int measure(void)
 		most = throughput_conf.sizes[i] > most ? throughput_conf.sizes[i] : most;
 	/* Memory that every provider can send from. */
 	run.payload = plx_mem_alloc(most + 1, 0, PLX_NODE_ANY, NULL);
-	if (!run.payload || plx_hist_init(&run.rtt_ns, 10 * PLX_NS_PER_S, 3) != 0 ||
-	    set_up() != 0) {
+	if (throughput_open() != 0 || !run.payload ||
+	    plx_hist_init(&run.rtt_ns, 10 * PLX_NS_PER_S, 3) != 0 || set_up() != 0) {
 		fprintf(stderr, "netio-throughput: %s\n", plx_error());
 		run.status = 1;
 	} else {

@@ -34,6 +34,9 @@ struct throughput_row {
 /** Print a row, and keep it for throughput_write. */
 void throughput_print(const struct throughput_row *row);
 
+/** Make the file that was asked for, before anything is measured. Return: 0; -errno. */
+int throughput_open(void);
+
 /** Write the rows to the file that was asked for, if one was. Return: 0; -EIO. */
 int throughput_write(void);
 

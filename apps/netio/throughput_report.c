@@ -18,6 +18,7 @@ struct throughput_conf throughput_conf = {
 };
 static bool page_given, pages_given;
 static json_t *rows;
+static FILE *json_file;
 
 static const char *const modes[] = {"buffered", "unbuffered", "reference", "ping", NULL};
 
@@ -164,14 +165,27 @@ void throughput_print(const struct throughput_row *row)
 			    messages_per_s / MEGA, gbit_per_s);
 }
 
+int throughput_open(void)
+{
+	if (!throughput_conf.json_path)
+		return 0;
+	json_file = fopen(throughput_conf.json_path, "we");
+	return json_file
+		     ? 0
+		     : plx_fail(errno, "--json %s: %s", throughput_conf.json_path, strerror(errno));
+}
+
 int throughput_write(void)
 {
 	int rc = 0;
 
-	if (throughput_conf.json_path &&
-	    json_dump_file(rows, throughput_conf.json_path, JSON_INDENT(2)) != 0)
-		rc = plx_fail(EIO, "%s cannot be written", throughput_conf.json_path);
+	if (json_file) {
+		rc = json_dumpf(rows, json_file, JSON_INDENT(2)) != 0;
+		rc |= fputc('\n', json_file) == EOF;
+		rc |= fclose(json_file) != 0;
+		json_file = NULL;
+	}
 	json_decref(rows);
 	rows = NULL;
-	return rc;
+	return rc ? plx_fail(EIO, "%s cannot be written", throughput_conf.json_path) : 0;
 }

@@ -82,8 +82,10 @@ static bool receiver_create(struct netio_listener *listener, struct plx_link *li
 		.listen_socket = listener->socket,
 		.id = ++listener->next_id,
 		.peer = receiver->peer,
+		.provider = receiver->provider,
 	};
 	snprintf(receiver->peer, sizeof(receiver->peer), "%s", plx_link_peer(link));
+	snprintf(receiver->provider, sizeof(receiver->provider), "%s", plx_link_provider(link));
 	receiver->link = link;
 	receiver->listener = listener;
 	receiver->next = listener->receivers;

@@ -57,6 +57,7 @@ struct receiver {
 	enum plx_link_reason reason; /* why the link has ended */
 	char why[200];
 	char peer[PLX_ADDRESS_MAX];
+	char provider[64];
 };
 
 /* Take in what a link brought; receive.c. Return: 0; -EAGAIN the queue is full, and the rest is

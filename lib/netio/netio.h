@@ -8,8 +8,8 @@
  * Callbacks run on the thread that is in netio_run, one after the other, and must not block. Where
  * nothing else stands there, a function belongs to the thread that has set the loop up. Functions
  * that return an int give 0, or a negative errno value with plx_error(); that is written to the
- * log, too, for programs that do not look. Where nobody takes the log (plx_log_set_sink) when NetIO
- * sets up the lcores, it goes to stderr.
+ * log, too, for programs that do not look, but for what sends and receives messages. Where nobody
+ * takes the log (plx_log_set_sink) when NetIO sets up the lcores, it goes to stderr.
  */
 #ifndef NETIO_H
 #define NETIO_H
@@ -167,7 +167,8 @@ void netio_fd_fini(struct netio_fd *watch);
 
 typedef uint64_t netio_tag_t;
 
-/** What sending gives. None of it is written to the log. */
+/** What sending gives. None of it is written to the log, and -EAGAIN leaves plx_error() as it is.
+ */
 enum netio_status {
 	NETIO_STATUS_OK = 0,
 	NETIO_STATUS_AGAIN = -EAGAIN,     /**< no room now, and nothing of the message was taken:
@@ -221,7 +222,9 @@ struct netio_send_socket {
 	 * as above; one that lasted for reconnect_max_ns makes the times begin anew. */
 	void (*cb_connection_closed)(struct netio_send_socket *socket, enum plx_link_reason reason,
 				     const char *why);
-	/** After NETIO_STATUS_AGAIN, once: there is room. */
+	/** After NETIO_STATUS_AGAIN, once: there is some room, which may be too little for a long
+	 * message; then AGAIN and this come again. Not where the connection ends before: go on in
+	 * cb_connection_established, too. */
 	void (*cb_buffers_available)(struct netio_send_socket *socket);
 	/** What was sent by reference with that key is not needed any more; once for each, and
 	 * before cb_connection_closed. status: 0 the transport has taken it; -ETIMEDOUT: the
@@ -262,7 +265,7 @@ int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const 
 
 /** Send a message without copying it: it must stay as it is until cb_send_completed gives the key.
  * Over verbs, memory that is not of plx_mem_alloc is copied all the same.
- * Return: as netio_send. */
+ * Return: as netio_send; with an error there is no callback, and the memory stays the caller's. */
 int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		    size_t count, uint64_t key);
 
@@ -275,7 +278,8 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 /** 0 in any field: the default. */
 struct netio_buffered_attr {
 	struct netio_connect_attr connect;
-	uint32_t page_bytes;      /**< of messages in a page: 256 to 8 MiB; default 64 KiB */
+	uint32_t page_bytes;      /**< 256 to 8 MiB; default 64 KiB. Of messages, of which each
+				       takes 8 more (16 with a tag) and is rounded up to 8 */
 	uint32_t page_count;      /**< 2 to 65536; default 256 */
 	uint32_t watermark_bytes; /**< a page with so much in it leaves; default page_bytes */
 	uint64_t timeout_ns;      /**< one that began so long ago leaves; default 2 s; UINT64_MAX:
@@ -330,7 +334,7 @@ struct netio_buffered_stats {
 	uint64_t pages;         /**< that left */
 	uint64_t again;         /**< sends that found no room */
 	uint64_t messages_lost; /**< accepted, and in pages that the transport had not taken when
-				     the connection ended */
+				     the connection ended; what it had taken may be lost, too */
 	uint32_t pages_free;
 };
 
@@ -349,16 +353,18 @@ struct netio_listen_attr {
 					 buffer_bytes less than 1 GiB in all */
 	uint64_t message_max_bytes; /**< longest message: 256 to 1 GiB - 4 KiB; default 16 MiB */
 	uint32_t queue_count;       /**< 0: messages come by cb_msg_received. Else they wait for
-					 netio_recv, so many at most (up to 2^24) */
+					 netio_recv, so many at most (up to 2^24), and no more
+					 than are in buffer_count buffers of each connection */
 };
 
 /** One connection of a listening socket; from cb_connection_established until
  * cb_connection_closed returns. */
 struct netio_recv_socket {
 	struct netio_listen_socket *listen_socket;
-	uint64_t id;      /**< counts up from 1 */
-	const char *peer; /**< its address, "192.0.2.1:40312" */
-	void *data;       /**< the user's */
+	uint64_t id;          /**< counts up from 1 */
+	const char *peer;     /**< its address, "192.0.2.1:40312" */
+	const char *provider; /**< as plx_link_provider, "tcp (libfabric net)" */
+	void *data;           /**< the user's */
 };
 
 struct netio_listen_socket {
@@ -398,8 +404,9 @@ int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const
 			size_t count);
 
 /** Take the next message of a listening socket with a queue; netio_msg_release gives it back. While
- * the queue is full, senders wait. Thread: one, any, between netio_listen_socket_init and _fini.
- * Return: 0; -EAGAIN there is none; -EINVAL no queue. */
+ * the queue is full, senders wait. Nothing wakes a thread for it: it looks again. Thread: one, any,
+ * between netio_listen_socket_init and _fini. Return: 0; -EAGAIN there is none; -EINVAL no queue.
+ */
 int netio_recv(struct netio_listen_socket *socket, struct netio_msg *msg_out);
 
 PLX_END_DECLS

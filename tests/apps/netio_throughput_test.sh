@@ -73,6 +73,9 @@ measure tcp --connect "$address" --mode buffered --page 1K --pages 4 --sizes 64K
 check 'a message that no pages hold ends with 1' "(($? == 1)) && grep -q 'do not hold it' '$temp/err'"
 measure tcp --connect "$address" --mode ping --page 1K
 check '--page without buffered ends with 2' "(($? == 2)) && grep -q 'for --mode buffered' '$temp/err'"
+measure tcp --connect "$address" --duration 100ms --json "$temp/none/rows.json"
+check 'a file that cannot be made ends with 1 at once' \
+	"(($? == 1)) && grep -q 'No such file' '$temp/err' && [[ ! -s '$temp/out' ]]"
 measure tcp --connect "$address" --sizes 64,,0
 check 'a size of 0 ends with 2' "(($? == 2)) && grep -q -- --sizes '$temp/err'"
 end_server

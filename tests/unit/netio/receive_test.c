@@ -3,35 +3,10 @@
 #include "socket_fixture.h"
 
 #include "listener.h"
+#include "raw_link.h"
 #include "wire.h"
 
 #include <sched.h>
-
-static struct plx_link *raw;
-static unsigned raw_closed, welcomes;
-
-static void raw_open(struct plx_link *link, void *user)
-{
-	raw = link;
-}
-
-static void raw_message(struct plx_link *link, struct plx_buf *message, void *user)
-{
-	welcomes++;
-}
-
-static void raw_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
-		      void *user)
-{
-	raw_closed++;
-	raw = NULL;
-}
-
-static const struct plx_link_events raw_events = {
-	.on_open = raw_open,
-	.on_message = raw_message,
-	.on_close = raw_close,
-};
 
 static void connect_raw(void)
 {
@@ -40,7 +15,7 @@ static void connect_raw(void)
 	char address[64];
 
 	raw = NULL;
-	raw_closed = 0;
+	raw_closed = raw_messages = 0;
 	snprintf(address, sizeof(address), "127.0.0.1:%u", netio_listen_socket_port(&listening));
 	assert_int_equal(plx_link_connect(address, &attr, &link), 0);
 	TURN_UNTIL(raw != NULL);
@@ -97,7 +72,7 @@ static void who_greets_wrong_is_never_heard_of(void **state)
 	/* One of a later version that speaks this one, too. */
 	connect_raw();
 	greet(&(struct wire_greeting){WIRE_HELLO, 1, 9, WIRE_SENDER, 4096});
-	TURN_UNTIL(heard.established == 1 && welcomes == 1);
+	TURN_UNTIL(heard.established == 1 && raw_messages == 1);
 	plx_link_close(raw);
 	TURN_UNTIL(heard.closed == 1);
 }

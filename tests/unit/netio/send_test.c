@@ -2,6 +2,7 @@
 #include "socket_fixture.h"
 
 #include "listener.h"
+#include "raw_link.h"
 #include "wire.h"
 
 #define BIG (1u << 20)
@@ -529,34 +530,6 @@ static void a_socket_may_end_in_its_callbacks(void **state)
 }
 
 /* Others -------------------------------------------------------------------------------------- */
-
-static struct plx_link *raw;
-static unsigned raw_closed;
-static bool raw_echoes;
-
-static void raw_open(struct plx_link *link, void *user)
-{
-	raw = link;
-}
-
-static void raw_message(struct plx_link *link, struct plx_buf *message, void *user)
-{
-	if (raw_echoes)
-		plx_link_send(link, message->data, message->len);
-}
-
-static void raw_close(struct plx_link *link, enum plx_link_reason why_not, const char *text,
-		      void *user)
-{
-	raw_closed++;
-	raw = NULL;
-}
-
-static const struct plx_link_events raw_events = {
-	.on_open = raw_open,
-	.on_message = raw_message,
-	.on_close = raw_close,
-};
 
 /* Somebody listens, and it is not NetIO: what comes back is no greeting, or nothing does. */
 static void who_does_not_speak_netio_is_named(void **state)

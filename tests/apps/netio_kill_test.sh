@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Senders and receivers of NetIO that are killed at random points, over tcp and shm. What a receiver
+# has of a sender that died is the beginning of what that sent, without a gap; a sender whose receiver
+# died goes on with the next one.
+set -uo pipefail
+
+fan_in=$PLX_BUILD_ROOT/apps/examples/netio_fan_in
+failed=0
+temp=$(mktemp -d)
+pids=()
+trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
+
+check()
+{
+	if eval "$2"; then
+		echo "ok: $1"
+	else
+		echo "FAILED: $1"
+		cat "$temp"/*
+		failed=1
+	fi
+}
+
+# start_receiver PORT SOURCES: sets `port` and `receiver`.
+start_receiver()
+{
+	: >"$temp/recv"
+	"$fan_in" recv "$1" "$2" >"$temp/recv" 2>"$temp/recv.err" </dev/null &
+	receiver=$!
+	pids+=("$receiver")
+	for _ in {1..200}; do
+		port=$(sed -n 's/^listening on //p' "$temp/recv")
+		[[ -z $port ]] || return 0
+		sleep 0.05
+	done
+	check 'a receiver comes up' false
+	exit 1
+}
+
+# Once the sender is connected, a tenth of a second, more or less.
+sleep_at_random()
+{
+	for _ in {1..200}; do
+		grep -q ' connected$' "$temp/recv" && break
+		sleep 0.05
+	done
+	sleep "0.$(printf %03d $((RANDOM % 200)))"
+}
+
+for provider in tcp shm; do
+	export NETIO_OPTIONS="--huge none --provider $provider"
+	for round in 1 2 3; do
+		start_receiver 0 1
+		"$fan_in" send 127.0.0.1 "$port" "$round" 1000000000 2>"$temp/send.err" </dev/null &
+		sender=$!
+		pids+=("$sender")
+		sleep_at_random
+		kill -KILL "$sender"
+		wait "$sender" 2>/dev/null
+		wait "$receiver"
+		check "$provider $round: a killed sender's messages have no gap" \
+			"(($? == 0)) && grep -qE '^source $round: [0-9]+ fragments, 0 missing' '$temp/recv'"
+		check "$provider $round: and it is told why" "grep -q 'went away' '$temp/recv'"
+	done
+
+	start_receiver 0 1
+	"$fan_in" send 127.0.0.1 "$port" 9 1000000000 2>"$temp/send.err" </dev/null &
+	sender=$!
+	pids+=("$sender")
+	sleep_at_random
+	kill -KILL "$receiver"
+	wait "$receiver" 2>/dev/null
+	start_receiver "$port" 1
+	sleep_at_random
+	kill -KILL "$sender"
+	wait "$sender" 2>/dev/null
+	wait "$receiver"
+	check "$provider: a sender goes on with the next receiver" \
+		"grep -qE '^source 9: [0-9]+ fragments' '$temp/recv' && grep -q 'trying again' '$temp/send.err'"
+done
+exit $failed
