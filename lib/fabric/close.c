@@ -99,9 +99,7 @@ static void agreed(struct plx_link *link)
 
 	link->reason = PLX_LINK_CLOSED;
 	snprintf(link->text, sizeof(link->text), "closed");
-	/* A connection that is gone already may have sends that are not: the end is told behind
-	 * them. */
-	if (may_take_down || link->tx_inflight) {
+	if (may_take_down || link->gone) {
 		begin_burial(link);
 		return;
 	}
@@ -129,7 +127,9 @@ void close_step(struct plx_link *link)
 /* From the loop, outside any other callback: the last step of an orderly close. */
 void close_agreed(struct plx_link *link)
 {
-	if (link->state == LINK_CLOSING)
+	/* The end is told behind what was sent: its completions come, and look again (send_done),
+	 * or they are waited for with the endpoint of a connection that is gone. */
+	if (link->state == LINK_CLOSING && (link->tx_inflight == 0 || link->gone))
 		agreed(link);
 }
 
@@ -202,6 +202,7 @@ void close_on_shutdown(struct plx_link *link)
 		link_end(link, PLX_LINK_PEER_DOWN, "%s went away without closing", link->peer);
 		break;
 	case LINK_CLOSING:
+		link->gone = true;
 		if (link->fin_sent && link->fin_acked && link->peer_fin)
 			link_attend(link, WANT_AGREED);
 		else

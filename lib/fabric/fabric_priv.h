@@ -124,6 +124,7 @@ struct plx_link {
 	bool connected; /* FI_CONNECTED was seen */
 	bool hello_received;
 	bool ep_closed;
+	bool gone; /* the connection, while the link closes */
 	bool fin_wanted, fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
 
 	struct fid_ep *ep;
@@ -452,6 +453,7 @@ int send_heartbeat(struct plx_link *link);
 /* send.c */
 void send_continue(struct plx_link *link);
 void send_fail_current(struct plx_link *link);
+void send_abandon_current(struct plx_link *link);
 bool send_has_room(const struct plx_link *link);
 
 /* close.c */

@@ -241,7 +241,7 @@ void link_abandon(struct plx_link *link)
 		link->peer, link->set->label, link->rx_posted, link->tx_inflight);
 	for (uint32_t i = 0; i < LINK_TX_OPS + LINK_TX_CONTROL; i++)
 		send_fail_op(&link->ops[link->rx_buf_count + LINK_RX_CONTROL + i]);
-	send_fail_current(link);
+	send_abandon_current(link);
 	close_tell(link);
 	delist(link);
 	link->prev_next = NULL;

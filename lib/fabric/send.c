@@ -215,6 +215,21 @@ void send_fail_current(struct plx_link *link)
 		tx_finished(link, m.head, m.sent, m.sent_arg, -ECONNRESET);
 }
 
+/* The same where the provider keeps some of those frames for good: so does the buffer stay. */
+void send_abandon_current(struct plx_link *link)
+{
+	struct tx_message m = link->tx_current;
+
+	if (!m.head || m.left == m.total) {
+		send_fail_current(link);
+		return;
+	}
+	link->tx_current.head = NULL;
+	link->want &= (uint16_t)~WANT_TX;
+	if (m.sent)
+		m.sent(link, m.head, -ETIMEDOUT, m.sent_arg);
+}
+
 bool send_has_room(const struct plx_link *link)
 {
 	return !link->tx_current.head && tx_frames_left(link) && tx_bytes_left(link) >= 64 &&

@@ -93,8 +93,11 @@ void send_done(struct plx_op *op, int status)
 		return;
 	if (plx_unlikely(link->want & (WANT_TX | WANT_WRITABLE | WANT_CONTROL)))
 		link_attend(link, link->want);
-	if (plx_unlikely(link->state == LINK_CLOSING))
+	if (plx_unlikely(link->state == LINK_CLOSING)) {
+		if (!link->fin_acked) /* what is sent gets on */
+			plx_timer_start(&link->timer, link->attr.close_timeout_ns);
 		close_step(link);
+	}
 }
 
 /* A connection that the provider knows to be gone is as one that takes nothing: what arrived before

@@ -131,8 +131,6 @@ static void on_writable(struct netio_connection *connection)
 
 	if (connection->link)
 		pages_send_waiting(pages);
-	if (pages->waiting_count == 0)
-		connection_settled(connection);
 }
 
 static bool on_settle(struct netio_connection *connection)
@@ -141,7 +139,7 @@ static bool on_settle(struct netio_connection *connection)
 
 	if (pages->page)
 		pages_leave(pages);
-	return pages->waiting_count == 0;
+	return pages_are_back(pages);
 }
 
 static void on_ended(struct netio_connection *connection)
@@ -208,8 +206,8 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 		rc = pages_create(&checked, &pages);
 	if (rc)
 		return netio_fail(rc);
-	connection_init(&pages->connection, evloop, socket, &owner, &checked.connect);
-	socket->connection = &pages->connection;
+	connection_init(&pages->connection, evloop, socket, &socket->connection, &owner,
+			&checked.connect);
 	return 0;
 }
 
@@ -227,5 +225,4 @@ int netio_buffered_disconnect(struct netio_buffered_send_socket *socket)
 void netio_buffered_send_socket_fini(struct netio_buffered_send_socket *socket)
 {
 	connection_release(socket->connection);
-	socket->connection = NULL;
 }

@@ -18,6 +18,7 @@ static void ended(struct netio_connection *connection, enum plx_link_reason reas
 
 /* Of this lcore: those whose socket is gone. */
 static __thread struct netio_connection *closing;
+static __thread uint64_t progress;
 
 int connection_check_attr(const struct netio_connect_attr *attr, struct netio_connect_attr *out)
 {
@@ -316,11 +317,13 @@ static void on_timer(struct plx_timer *timer, void *arg)
 }
 
 void connection_init(struct netio_connection *connection, struct netio_eventloop *evloop,
-		     void *socket, const struct connection_owner *owner,
-		     const struct netio_connect_attr *attr)
+		     void *socket, struct netio_connection **handle,
+		     const struct connection_owner *owner, const struct netio_connect_attr *attr)
 {
+	*handle = connection;
 	*connection = (struct netio_connection){
 		.socket = socket,
+		.handle = handle,
 		.owner = owner,
 		.attr = *attr,
 		.random = plx_now_ns() ^ (uintptr_t)connection,
@@ -342,7 +345,8 @@ int connection_open(struct netio_connection *connection, const char *host, unsig
 
 	if (!connection)
 		return netio_fail(plx_fail(EINVAL, "netio_connect: the socket is not set up"));
-	if (connection->state != CONNECTION_IDLE && connection->state != CONNECTION_WAITING)
+	if (connection->state != CONNECTION_IDLE &&
+	    (connection->state != CONNECTION_WAITING || connection->quit))
 		return netio_fail(plx_fail(EALREADY,
 					   "netio_connect: it is connected to %s, or about to be; "
 					   "call netio_disconnect, and wait until it is closed",
@@ -383,8 +387,10 @@ static void start_closing(struct netio_connection *connection)
 
 void connection_settles(struct netio_connection *connection)
 {
-	if (connection->state == CONNECTION_SETTLING)
-		plx_timer_start(&connection->timer, SETTLE_NS);
+	if (connection->state != CONNECTION_SETTLING)
+		return;
+	progress++;
+	plx_timer_start(&connection->timer, SETTLE_NS);
 }
 
 void connection_settled(struct netio_connection *connection)
@@ -420,6 +426,7 @@ void connection_release(struct netio_connection *connection)
 {
 	if (!connection)
 		return;
+	*connection->handle = NULL;
 	connection->socket = NULL;
 	leave(connection);
 	join(connection, &closing);
@@ -438,4 +445,9 @@ void connection_release_all(struct netio_eventloop *evloop)
 bool connection_any_closing(void)
 {
 	return closing != NULL;
+}
+
+uint64_t connection_progress(void)
+{
+	return progress;
 }

@@ -37,9 +37,10 @@ enum connection_state {
 };
 
 struct netio_connection {
-	struct plx_link *link; /* NULL: not to be sent on; established or settling */
-	void *socket;          /* NULL: gone */
-	uint64_t message_max;  /* that the peer accepts */
+	struct plx_link *link;            /* NULL: not to be sent on; established or settling */
+	void *socket;                     /* NULL: gone */
+	struct netio_connection **handle; /* in the socket */
+	uint64_t message_max;             /* that the peer accepts */
 	const struct connection_owner *owner;
 	enum connection_state state;
 	bool quit; /* closed by the user: not to be opened again */
@@ -60,10 +61,10 @@ struct netio_connection {
 /* Check attr and fill in what is left out. Return: 0; -EINVAL. */
 int connection_check_attr(const struct netio_connect_attr *attr, struct netio_connect_attr *out);
 
-/* attr: checked. */
+/* handle: of the socket; is set, and cleared when it is released. attr: checked. */
 void connection_init(struct netio_connection *connection, struct netio_eventloop *evloop,
-		     void *socket, const struct connection_owner *owner,
-		     const struct netio_connect_attr *attr);
+		     void *socket, struct netio_connection **handle,
+		     const struct connection_owner *owner, const struct netio_connect_attr *attr);
 
 /* Return: 0; -EINVAL; -EALREADY; -ENOTCONN; logged. */
 int connection_open(struct netio_connection *connection, const char *host, unsigned port);
@@ -79,8 +80,10 @@ void connection_settled(struct netio_connection *connection);
 /* All of a loop that ends. */
 void connection_release_all(struct netio_eventloop *evloop);
 
-/* Whether some of this lcore's are still to be closed. */
+/* Whether some of this lcore's are still to be closed; and a count that changes while what they
+ * have still to send gets on. */
 bool connection_any_closing(void);
+uint64_t connection_progress(void);
 
 /* "host:port" of what the user gave. what: the function, for the error text. Return: 0; -EINVAL. */
 int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);

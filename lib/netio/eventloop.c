@@ -3,7 +3,7 @@
 #include "connection.h"
 #include "listener.h"
 
-#define CLOSING_NS (10 * PLX_NS_PER_S)
+#define CLOSING_NS (4 * PLX_NS_PER_S) /* the EAL waits for 5 s, where it stops an lcore */
 
 struct plx_log_component netio_log = {.name = "netio", .level = PLX_LOG_NOTICE};
 
@@ -73,14 +73,27 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
 	return init(&ctx->evloop, conf);
 }
 
-/* Sockets that are gone close without loss, which takes turns of the loop. */
+static bool is_closing(void)
+{
+	return connection_any_closing() || listener_any_closing();
+}
+
+/* Sockets that are gone close without loss, which takes turns of the loop: as long as that gets on;
+ * not much longer where the process has been told to stop. */
 static void finish_closing(void)
 {
-	uint64_t limit_ns = plx_now_ns() + CLOSING_NS;
+	uint64_t limit_ns = plx_now_ns() + CLOSING_NS, seen = connection_progress();
 
-	while ((connection_any_closing() || listener_any_closing()) && plx_now_ns() < limit_ns &&
-	       plx_loop_turn() >= 0)
-		;
+	while (is_closing() && plx_now_ns() < limit_ns && plx_loop_turn() >= 0) {
+		if (connection_progress() == seen || plx_stopping())
+			continue;
+		seen = connection_progress();
+		limit_ns = plx_now_ns() + CLOSING_NS;
+	}
+	if (is_closing())
+		plx_log(&netio_log, PLX_LOG_WARNING,
+			"netio_fini: some connections do not close; what they had still to send "
+			"may be lost");
 }
 
 int netio_eventloop_fini(struct netio_eventloop *evloop)

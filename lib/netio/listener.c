@@ -14,7 +14,6 @@
 #define QUEUE_COUNT_MAX      (1u << 24)
 #define MESSAGE_MAX_DEFAULT  (UINT64_C(16) << 20)
 #define HELLO_NS             (2 * PLX_NS_PER_S)
-#define ENDED_MAX            64 /* connections that have ended, and whose messages wait for the queue */
 
 /* Of this lcore. A link that is accepted has the number of its listener until it is open, as the
  * listener may be gone by then. */
@@ -122,11 +121,45 @@ static void listener_free_if_done(struct netio_listener *listener)
 	free(listener);
 }
 
+/* Its buffers are taken for as long as its messages are in the queue. */
+static void note_queued(struct receiver *receiver)
+{
+	struct netio_listener *listener = receiver->listener;
+
+	if (!receiver->queued || !listener->queue)
+		return;
+	if (listener->ended_count < LISTENER_ENDED_MAX)
+		listener->ended_count++;
+	listener->ended_at[(listener->ended_first + listener->ended_count - 1) %
+			   LISTENER_ENDED_MAX] = listener->queued;
+}
+
+/* Whoever connects, sends and goes, again and again, does not take more memory each time. */
+static bool has_room(struct netio_listener *listener)
+{
+	uint64_t taken = listener->queued;
+
+	if (listener->queue)
+		taken -= plx_ring_depth(listener->queue);
+	while (listener->ended_count && listener->ended_at[listener->ended_first] <= taken) {
+		listener->ended_first = (listener->ended_first + 1) % LISTENER_ENDED_MAX;
+		listener->ended_count--;
+	}
+	if (listener->ended + listener->ended_count < LISTENER_ENDED_MAX)
+		return true;
+	if (plx_log_allowed(&listener->log_limit, plx_loop_now_ns()))
+		plx_log(&netio_log, PLX_LOG_WARNING,
+			"a connection is refused: nobody takes the messages of %d others, which "
+			"have ended, from the queue",
+			LISTENER_ENDED_MAX);
+	return false;
+}
+
 static void on_open(struct plx_link *link, void *user)
 {
 	struct netio_listener *listener = listener_find((uintptr_t)user);
 
-	if (!listener || listener->ended >= ENDED_MAX || !receiver_create(listener, link)) {
+	if (!listener || !has_room(listener) || !receiver_create(listener, link)) {
 		plx_link_set_user(link, NULL);
 		plx_link_abort(link);
 	}
@@ -204,6 +237,7 @@ static bool finish(struct receiver *receiver)
 	bool is_there;
 
 	receiver->finishing = true;
+	note_queued(receiver);
 	if (listener->socket)
 		tell_end(receiver);
 	is_there = listener->socket != NULL;

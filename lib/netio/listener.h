@@ -8,6 +8,10 @@
 
 struct receiver;
 
+/* Connections that have ended, and whose messages nobody has taken yet: each has the buffers that
+ * they came in. */
+#define LISTENER_ENDED_MAX 64
+
 struct netio_listener {
 	struct netio_listen_socket *socket; /* NULL: gone */
 	struct netio_eventloop *evloop;
@@ -21,6 +25,12 @@ struct netio_listener {
 	struct plx_poller *poller; /* tries again what the queue had no room for */
 	uint32_t holding;          /* receivers with such */
 	uint32_t ended;            /* of these, those without a link */
+
+	/* Connections that have ended with messages in the queue, first in first out: how many the
+	 * queue had had by then. */
+	uint64_t queued;
+	uint64_t ended_at[LISTENER_ENDED_MAX];
+	uint32_t ended_first, ended_count;
 	char provider[64];
 	struct plx_log_limit log_limit;
 	struct netio_listener *next, **prev_next; /* of the lcore's */
@@ -40,6 +50,7 @@ struct receiver {
 	struct netio_listener *listener;
 	struct receiver *next, **prev_next;
 	bool established;
+	bool queued;         /* some of its messages went into the queue */
 	bool finishing;      /* its end is being told */
 	const char *failure; /* why this side ended it; constant text */
 	struct plx_timer timer;

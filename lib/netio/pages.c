@@ -59,11 +59,16 @@ static void tell_of_room(struct pages *pages)
 {
 	struct netio_buffered_send_socket *socket = pages->connection.socket;
 
-	if (plx_likely(pages->wanted == 0) || pages->free_count < pages->wanted)
+	if (plx_likely(pages->wanted == 0) || pages->connection.state != CONNECTION_ESTABLISHED ||
+	    !plx_link_is_open(pages->connection.link))
+		return;
+	/* The page that is being filled may be one of those. */
+	if (pages->page && pages->free_count + 1 == pages->wanted)
+		pages_leave(pages);
+	if (pages->free_count < pages->wanted)
 		return;
 	pages->wanted = 0;
-	if (socket && pages->connection.state == CONNECTION_ESTABLISHED &&
-	    socket->cb_buffers_available)
+	if (socket && socket->cb_buffers_available)
 		socket->cb_buffers_available(socket);
 }
 
@@ -81,6 +86,8 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 	if (plx_unlikely(status))
 		return;
 	connection_settles(&pages->connection);
+	if (plx_unlikely(pages_are_back(pages)))
+		connection_settled(&pages->connection);
 	tell_of_room(pages);
 }
 
@@ -199,6 +206,8 @@ int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, stru
 
 	if (pages->connection.state != CONNECTION_ESTABLISHED)
 		return plx_fail(ENOTCONN, "the socket is not connected");
+	if (pages->count == 0)
+		return plx_fail(ENOMEM, "the provider has kept all pages");
 	if (length > pages->connection.message_max)
 		return plx_fail(EMSGSIZE, "%llu bytes: the peer accepts messages of at most %llu",
 				(unsigned long long)length,

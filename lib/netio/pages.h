@@ -47,6 +47,12 @@ void pages_leave(struct pages *pages);
 /* As many as the link takes of those that wait. */
 void pages_send_waiting(struct pages *pages);
 
+/* Whether nothing is under way. */
+static inline bool pages_are_back(const struct pages *pages)
+{
+	return pages->free_count == pages->count;
+}
+
 /* The link has ended: what was not sent is lost, and counted. */
 void pages_lose(struct pages *pages);
 

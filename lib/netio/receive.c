@@ -12,8 +12,11 @@ static bool give(struct receiver *receiver, const struct netio_msg *msg)
 
 	if (listener->queue) {
 		plx_buf_ref(msg->buf);
-		if (plx_ring_push(listener->queue, msg))
+		if (plx_ring_push(listener->queue, msg)) {
+			receiver->queued = true;
+			listener->queued++;
 			return true;
+		}
 		plx_buf_unref(msg->buf);
 		return false;
 	}

@@ -265,8 +265,7 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 	if (!sender)
 		return netio_fail(plx_fail(ENOMEM, "netio_send_socket_init: out of memory"));
 	sender->heads = sender->views = NULL;
-	connection_init(&sender->connection, evloop, socket, &owner, &checked);
-	socket->connection = &sender->connection;
+	connection_init(&sender->connection, evloop, socket, &socket->connection, &owner, &checked);
 	return 0;
 }
 
@@ -283,5 +282,4 @@ int netio_disconnect(struct netio_send_socket *socket)
 void netio_send_socket_fini(struct netio_send_socket *socket)
 {
 	connection_release(socket->connection);
-	socket->connection = NULL;
 }

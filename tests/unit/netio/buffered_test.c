@@ -286,6 +286,29 @@ static void who_wants_many_pages_is_told_when_there_are_as_many(void **state)
 	end();
 }
 
+/* Also where a short one has begun a page meanwhile, which would not leave by itself for long. */
+static void who_wants_all_pages_is_told_though_one_has_begun(void **state)
+{
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
+		   (struct netio_buffered_attr){
+			   .page_bytes = 1024, .page_count = 4, .timeout_ns = UINT64_MAX});
+	heard.keep = 500;
+	TURN_UNTIL(send_next(900) == NETIO_STATUS_AGAIN);
+	heard.keep = 0;
+	release_kept();
+	TURN_UNTIL(stats().pages_free == 4 && available == 1);
+	assert_int_equal(send_next(900), 0);
+	assert_int_equal(send_next(900), 0);
+	assert_int_equal(send_next(4000), NETIO_STATUS_AGAIN);
+	assert_int_equal(send_next(8), 0);
+	TURN_UNTIL(available == 2);
+	assert_int_equal(send_next(4000), 0);
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.messages == sent);
+	assert_int_equal(heard.wrong, 0);
+	end();
+}
+
 /* However the socket ends, what it took arrives. */
 static void what_waits_is_sent_before_it_closes(void **state)
 {
@@ -438,6 +461,7 @@ int main(void)
 		SOCKET_TEST(bad_values_are_refused),
 		SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room),
 		SOCKET_TEST(who_wants_many_pages_is_told_when_there_are_as_many),
+		SOCKET_TEST(who_wants_all_pages_is_told_though_one_has_begun),
 		SOCKET_TEST(what_waits_is_sent_before_it_closes),
 		SOCKET_TEST(what_waits_is_sent_before_its_loop_ends),
 		SOCKET_TEST(a_slow_peer_gets_all_of_it),

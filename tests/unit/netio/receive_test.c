@@ -330,6 +330,40 @@ static void what_waits_is_bounded_by_the_window(void **state)
 	assert_int_equal(heard.closed, 1);
 }
 
+/* A peer that comes, sends and goes again and again holds up to so many links' buffers, no more;
+ * when the queue is emptied it may come again. */
+static void who_comes_and_goes_is_bounded_by_the_queue(void **state)
+{
+	struct netio_connect_attr once = {.reconnect_min_ns = UINT64_MAX};
+	struct netio_send_socket sender;
+	struct netio_msg msg;
+	unsigned round, tries;
+
+	listen_with(&(struct netio_listen_attr){
+		.buffer_bytes = 1024, .buffer_count = 2, .queue_count = 10000});
+	for (round = 0; round < 2; round++) {
+		heard.established = 0;
+		for (tries = 0; tries < LISTENER_ENDED_MAX + 8; tries++) {
+			unsigned before = heard.established;
+
+			assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, &once), 0);
+			assert_int_equal(netio_connect(&sender, "127.0.0.1",
+						       netio_listen_socket_port(&listening)),
+					 0);
+			turn_ms(before < LISTENER_ENDED_MAX ? 0 : 20);
+			if (before < LISTENER_ENDED_MAX)
+				TURN_UNTIL(netio_send(&sender, "x", 1) == 0);
+			netio_send_socket_fini(&sender);
+			if (before < LISTENER_ENDED_MAX)
+				TURN_UNTIL(heard.closed ==
+					   heard.established + round * LISTENER_ENDED_MAX);
+		}
+		assert_int_equal(heard.established, LISTENER_ENDED_MAX);
+		while (netio_recv(&listening, &msg) == 0)
+			netio_msg_release(&msg);
+	}
+}
+
 static void messages_of_the_queue_may_outlive_their_connection(void **state)
 {
 	struct netio_msg msg, more;
@@ -372,6 +406,7 @@ int main(void)
 		SOCKET_TEST(a_full_queue_makes_the_sender_wait),
 		SOCKET_TEST(nothing_behind_a_fault_is_delivered),
 		SOCKET_TEST(what_waits_is_bounded_by_the_window),
+		SOCKET_TEST(who_comes_and_goes_is_bounded_by_the_queue),
 		SOCKET_TEST(messages_of_the_queue_may_outlive_their_connection),
 	};
 

@@ -371,6 +371,11 @@ static void it_is_tried_less_and_less_often(void **state)
 	assert_int_equal(refused, 0);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
 	TURN_UNTIL(refused == 1);
+	/* Nor is it lost by connecting again at once. */
+	assert_int_equal(netio_disconnect(&sender), 0);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EALREADY);
+	TURN_UNTIL(closed == 2);
+	closed = 1;
 	/* Also one that is about to be. */
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
 	assert_int_equal(netio_disconnect(&sender), 0);
@@ -415,6 +420,22 @@ static void disconnected_is_disconnected(void **state)
 	TURN_UNTIL(established == 2);
 	netio_recv_socket_close(heard.from);
 	TURN_UNTIL(closed == 2 && established == 3); /* the peer closed it: it comes again */
+	end();
+}
+
+/* A socket that was left to the loop's end may be ended, and used, behind that. */
+static void a_socket_may_end_behind_its_loop(void **state)
+{
+	struct netio_eventloop loop;
+
+	listen_with(NULL);
+	assert_int_equal(netio_eventloop_init(&loop), 0);
+	assert_int_equal(netio_send_socket_init(&loop, &sender, NULL), 0);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+			 0);
+	TURN_UNTIL(heard.established == 1);
+	assert_int_equal(netio_eventloop_fini(&loop), 0);
+	assert_int_equal(netio_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
 	end();
 }
 
@@ -621,6 +642,7 @@ int main(void)
 		SOCKET_TEST(it_is_tried_less_and_less_often),
 		SOCKET_TEST(who_closes_at_once_is_tried_less_and_less_often),
 		SOCKET_TEST(disconnected_is_disconnected),
+		SOCKET_TEST(a_socket_may_end_behind_its_loop),
 		SOCKET_TEST(a_socket_may_end_in_its_callbacks),
 		SOCKET_TEST(who_does_not_speak_netio_is_named),
 		SOCKET_TEST(who_cannot_take_a_page_is_refused),
