@@ -99,7 +99,6 @@ static bool receiver_create(struct netio_listener *listener, struct plx_link *li
 	return true;
 }
 
-/* Return: the listener is gone, too. */
 static void receiver_destroy(struct receiver *receiver)
 {
 	plx_timer_stop(&receiver->timer);
