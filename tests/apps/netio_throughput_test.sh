@@ -55,7 +55,7 @@ measure()
 for provider in tcp shm; do
 	serve "$provider"
 	for mode in buffered unbuffered reference ping; do
-		measure "$provider" --connect "$address" --mode "$mode" --sizes 1,64,70000,1M --duration 100ms \
+		measure "$provider" --connect "$address" --mode "$mode" --sizes 1,64,70000,1M --duration 200ms \
 			--json "$temp/rows.json"
 		check "$provider $mode: status 0" "(($? == 0))"
 		cat "$temp/err"
