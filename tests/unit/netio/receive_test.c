@@ -181,9 +181,8 @@ static void a_peer_may_end_inside_a_message(void **state)
 
 /* The queue ----------------------------------------------------------------------------------- */
 
-#define QUEUED 30000
-
 struct taker {
+	unsigned count;
 	unsigned taken, wrong, slow;
 	uint64_t next;
 };
@@ -197,7 +196,7 @@ static void *take_all(void *arg)
 	/* It was made on a thread that is pinned, and would share its CPU. */
 	memset(&every, 0xff, sizeof(every));
 	sched_setaffinity(0, sizeof(every), &every);
-	while (taker->taken < QUEUED && plx_now_ns() < limit_ns) {
+	while (taker->taken < taker->count && plx_now_ns() < limit_ns) {
 		struct netio_msg msg;
 		uint64_t number;
 
@@ -221,12 +220,12 @@ static size_t length_of(uint64_t number)
 	return number % 100 == 7 ? 5000 : 8 + number % 200;
 }
 
-static void buffered_to_another_thread(uint32_t queue_count, unsigned slow)
+static void buffered_to_another_thread(unsigned count, uint32_t queue_count, unsigned slow)
 {
 	struct netio_listen_attr attr = {
 		.buffer_bytes = 2048, .buffer_count = 4, .queue_count = queue_count};
 	struct netio_buffered_send_socket sender;
-	struct taker taker = {.slow = slow};
+	struct taker taker = {.count = count, .slow = slow};
 	static uint8_t bytes[5000];
 	pthread_t thread;
 
@@ -242,26 +241,28 @@ static void buffered_to_another_thread(uint32_t queue_count, unsigned slow)
 	TURN_UNTIL(heard.established == 1);
 	TURN_UNTIL(netio_buffered_flush(&sender) == 0);
 	assert_int_equal(pthread_create(&thread, NULL, take_all, &taker), 0);
-	for (uint64_t number = 0; number < QUEUED; number++) {
+	for (uint64_t number = 0; number < count; number++) {
 		fill(bytes, number, length_of(number));
 		TURN_UNTIL(netio_buffered_send(&sender, bytes, length_of(number)) == 0);
 	}
 	netio_buffered_send_socket_fini(&sender);
 	TURN_UNTIL(heard.closed == 1);
 	pthread_join(thread, NULL);
-	assert_int_equal(taker.taken, QUEUED);
+	assert_int_equal(taker.taken, count);
 	assert_int_equal(taker.wrong, 0);
 	assert_int_equal(heard.messages, 0);
 }
 
 static void another_thread_receives_all_in_order(void **state)
 {
-	buffered_to_another_thread(4096, 0);
+	buffered_to_another_thread(30000, 4096, 0);
 }
 
 static void a_full_queue_makes_the_sender_wait(void **state)
 {
-	buffered_to_another_thread(3, 300);
+	/* Where the threads share a CPU each change of them takes milliseconds, for three messages.
+	 */
+	buffered_to_another_thread(1500, 3, 30);
 }
 
 /* What is behind a fault is not delivered, also where it had arrived. */
