@@ -145,17 +145,16 @@ static int serve(void)
 	};
 	struct netio_listen_socket socket;
 	struct netio_context ctx;
-	const char *colon = strrchr(listen_address, ':');
 	char host[PLX_ADDRESS_MAX];
+	unsigned port = bench_split(listen_address, host);
 
-	snprintf(host, sizeof(host), "%.*s", (int)(colon - listen_address), listen_address);
 	if (netio_init(&ctx) != 0 || netio_listen_socket_init(&ctx.evloop, &socket, &attr) != 0)
 		return 1;
 	socket.cb_connection_established = on_established;
 	socket.cb_connection_closed = on_closed;
 	socket.cb_msg_received = on_message;
 	socket.cb_buffers_available = on_available;
-	if (netio_listen(&socket, host, (unsigned)atoi(colon + 1)) != 0)
+	if (netio_listen(&socket, host, port) != 0)
 		return 1;
 	plx_app_say("listening on %s:%u", host, netio_listen_socket_port(&socket));
 	netio_run(&ctx.evloop);

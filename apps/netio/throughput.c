@@ -16,17 +16,15 @@ enum step { STEP_CONNECT, STEP_WARMUP, STEP_FIRST_COUNT, STEP_SEND, STEP_LAST_CO
 
 static struct run {
 	struct netio_context ctx;
-	struct netio_send_socket unbuffered;
-	struct netio_buffered_send_socket buffered;
 	struct plx_poller *poller;
 	struct netio_timer step_timer, watch;
 	enum step step;
 	unsigned next_size;
 	uint64_t size;
 	uint8_t *payload;
-	bool blocked;       /* no room, and not told of some yet */
-	bool question_due;  /* the count is to be asked for */
-	uint64_t in_flight; /* by reference, or echoes */
+	bool blocked;      /* no room, and not told of some yet */
+	bool question_due; /* the count is to be asked for */
+	bool in_flight;    /* an echo */
 	uint64_t steps, steps_seen;
 	uint64_t sent_ns; /* of the echo that is awaited */
 	struct bench_count first;
@@ -45,29 +43,6 @@ static void fail(const char *text)
 
 /* Sending ------------------------------------------------------------------------------------- */
 
-static int send_tagged(netio_tag_t tag, const void *data, size_t len)
-{
-	struct iovec iov = {(void *)data, len};
-
-	if (throughput_conf.mode == MODE_BUFFERED)
-		return netio_buffered_sendv_tagged(&run.buffered, tag, &iov, 1);
-	if (throughput_conf.mode == MODE_REFERENCE && tag == 0)
-		return netio_sendv_ref(&run.unbuffered, 0, &iov, 1, 0);
-	return netio_sendv_tagged(&run.unbuffered, tag, &iov, 1);
-}
-
-static int send_one(void)
-{
-	switch (throughput_conf.mode) {
-	case MODE_BUFFERED:
-		return netio_buffered_send(&run.buffered, run.payload, run.size);
-	case MODE_UNBUFFERED:
-		return netio_send(&run.unbuffered, run.payload, run.size);
-	default:
-		return send_tagged(0, run.payload, run.size);
-	}
-}
-
 /* Return: whether it was sent. */
 static bool took(int rc)
 {
@@ -83,10 +58,8 @@ static bool took(int rc)
 /* The question goes the way of the messages, so its answer counts all that were sent before. */
 static int ask(void)
 {
-	if (!took(send_tagged(BENCH_TAG_COUNT, "", 0)))
+	if (!took(throughput_ask(BENCH_TAG_COUNT, "", 0)))
 		return 0;
-	if (throughput_conf.mode == MODE_BUFFERED)
-		netio_buffered_flush(&run.buffered);
 	run.question_due = false;
 	return 1;
 }
@@ -96,9 +69,9 @@ static int ping(void)
 	if (run.in_flight)
 		return 0;
 	run.sent_ns = plx_now_ns();
-	if (!took(send_tagged(BENCH_TAG_ECHO, run.payload, run.size)))
+	if (!took(throughput_ask(BENCH_TAG_ECHO, run.payload, run.size)))
 		return 0;
-	run.in_flight = 1;
+	run.in_flight = true;
 	return 1;
 }
 
@@ -114,7 +87,7 @@ static int send_some(void *arg, uint64_t now_ns)
 		return 0;
 	if (throughput_conf.mode == MODE_PING)
 		return ping();
-	while (sent < BURST && took(send_one()))
+	while (sent < BURST && took(throughput_send(run.payload, run.size)))
 		sent++;
 	return sent;
 }
@@ -145,8 +118,6 @@ static void begin_size(void)
 {
 	if (run.next_size == throughput_conf.size_count) {
 		go_to(STEP_DONE);
-		if (throughput_write() != 0)
-			fail(plx_error());
 		netio_terminate(&run.ctx.evloop);
 		return;
 	}
@@ -182,12 +153,12 @@ static void on_count(const struct bench_count *count)
 	begin_size();
 }
 
-static void on_answer(const struct netio_msg *msg)
+void throughput_answered(const struct netio_msg *msg)
 {
 	struct bench_count count;
 
 	if (run.in_flight && throughput_conf.mode == MODE_PING) {
-		run.in_flight = 0;
+		run.in_flight = false;
 		if (run.step == STEP_SEND)
 			plx_hist_record(&run.rtt_ns, plx_now_ns() - run.sent_ns);
 		if (run.step == STEP_SEND || run.step == STEP_WARMUP)
@@ -211,110 +182,31 @@ static void on_watch(void *data)
 	run.steps_seen = run.steps;
 }
 
-/* The sockets --------------------------------------------------------------------------------- */
+/* What the socket tells ----------------------------------------------------------------------- */
 
-static void on_refused_text(const char *why)
+void throughput_established(void)
+{
+	begin_size();
+}
+
+void throughput_refused(const char *why)
 {
 	fail(why);
 }
 
-static void on_closed_text(const char *why)
+void throughput_closed(const char *why)
 {
 	if (run.step != STEP_DONE)
 		fail(why);
 }
 
-static void on_established(struct netio_send_socket *socket)
-{
-	begin_size();
-}
-
-static void on_refused(struct netio_send_socket *socket, enum plx_link_reason reason,
-		       const char *why)
-{
-	on_refused_text(why);
-}
-
-static void on_closed(struct netio_send_socket *socket, enum plx_link_reason reason,
-		      const char *why)
-{
-	on_closed_text(why);
-}
-
-static void on_available(struct netio_send_socket *socket)
+void throughput_available(void)
 {
 	run.blocked = false;
-}
-
-static void on_message(struct netio_send_socket *socket, const struct netio_msg *msg)
-{
-	on_answer(msg);
-}
-
-static void on_buffered_established(struct netio_buffered_send_socket *socket)
-{
-	begin_size();
-}
-
-static void on_buffered_refused(struct netio_buffered_send_socket *socket,
-				enum plx_link_reason reason, const char *why)
-{
-	on_refused_text(why);
-}
-
-static void on_buffered_closed(struct netio_buffered_send_socket *socket,
-			       enum plx_link_reason reason, const char *why)
-{
-	on_closed_text(why);
-}
-
-static void on_buffered_available(struct netio_buffered_send_socket *socket)
-{
-	run.blocked = false;
-}
-
-static void on_buffered_message(struct netio_buffered_send_socket *socket,
-				const struct netio_msg *msg)
-{
-	on_answer(msg);
-}
-
-static int connect_buffered(const char *host, unsigned port)
-{
-	struct netio_buffered_attr attr = {
-		.page_bytes = (uint32_t)throughput_conf.page_bytes,
-		.page_count = (uint32_t)throughput_conf.page_count,
-	};
-
-	if (netio_buffered_send_socket_init(&run.ctx.evloop, &run.buffered, &attr) != 0)
-		return -1;
-	run.buffered.cb_connection_established = on_buffered_established;
-	run.buffered.cb_connection_refused = on_buffered_refused;
-	run.buffered.cb_connection_closed = on_buffered_closed;
-	run.buffered.cb_buffers_available = on_buffered_available;
-	run.buffered.cb_msg_received = on_buffered_message;
-	return netio_buffered_connect(&run.buffered, host, port);
-}
-
-static int connect_unbuffered(const char *host, unsigned port)
-{
-	if (netio_send_socket_init(&run.ctx.evloop, &run.unbuffered, NULL) != 0)
-		return -1;
-	run.unbuffered.cb_connection_established = on_established;
-	run.unbuffered.cb_connection_refused = on_refused;
-	run.unbuffered.cb_connection_closed = on_closed;
-	run.unbuffered.cb_buffers_available = on_available;
-	run.unbuffered.cb_msg_received = on_message;
-	return netio_connect(&run.unbuffered, host, port);
 }
 
 static int set_up(void)
 {
-	const char *address = throughput_conf.connect, *colon = strrchr(address, ':');
-	char host[PLX_ADDRESS_MAX];
-	unsigned port = (unsigned)atoi(colon + 1);
-
-	snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
 	if (netio_init(&run.ctx) != 0)
 		return -1;
 	netio_timer_init(&run.ctx.evloop, &run.step_timer);
@@ -325,8 +217,7 @@ static int set_up(void)
 	if (plx_poller_add("send", send_some, NULL, 0, &run.poller) != 0)
 		return -1;
 	plx_poller_set_arm(run.poller, arm, NULL);
-	return throughput_conf.mode == MODE_BUFFERED ? connect_buffered(host, port)
-						     : connect_unbuffered(host, port);
+	return throughput_connect(&run.ctx.evloop);
 }
 
 static int measure(void)
@@ -345,6 +236,10 @@ static int measure(void)
 		netio_run(&run.ctx.evloop);
 		if (run.step != STEP_DONE)
 			run.status = 1;
+	}
+	if (throughput_write() != 0) {
+		fprintf(stderr, "netio-throughput: %s\n", plx_error());
+		run.status = 1;
 	}
 	netio_fini(&run.ctx);
 	plx_hist_fini(&run.rtt_ns);

@@ -180,6 +180,8 @@ int throughput_write(void)
 	int rc = 0;
 
 	if (json_file) {
+		if (!rows)
+			rows = json_array();
 		rc = json_dumpf(rows, json_file, JSON_INDENT(2)) != 0;
 		rc |= fputc('\n', json_file) == EOF;
 		rc |= fclose(json_file) != 0;

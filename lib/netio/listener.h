@@ -82,6 +82,28 @@ int receiver_go_on(struct receiver *receiver, const char **wrong_out);
 void receiver_drop_held(struct receiver *receiver);
 void receiver_drop(struct receiver *receiver);
 
+/* A connection; receiver.c. */
+extern const struct plx_link_events receiver_events; /* with a listener's number as user */
+
+/* This side ends it; the link tells when. why: constant text. */
+void receiver_fail(struct receiver *receiver, const char *why);
+
+/* Its last: tell of its end, and free it. Return: whether the listening socket is still there. */
+bool receiver_finish(struct receiver *receiver);
+
+/* Free it without a word. */
+void receiver_destroy(struct receiver *receiver);
+
+/* The listener of that number, of this lcore; NULL: its socket is gone. */
+struct netio_listener *listener_find(uintptr_t number);
+
+/* Whether one more connection may be taken: who connects, sends and goes, again and again, does not
+ * take more memory each time. */
+bool listener_has_room(struct netio_listener *listener);
+
+/* Free a listener whose socket and connections are gone. */
+void listener_free_if_done(struct netio_listener *listener);
+
 /* All of a loop that ends. */
 void listener_release_all(struct netio_eventloop *evloop);
 

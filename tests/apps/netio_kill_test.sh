@@ -22,6 +22,17 @@ check()
 	fi
 }
 
+# await PID: its end, for 20 s; returns its status.
+await()
+{
+	for _ in {1..400}; do
+		kill -0 "$1" 2>/dev/null || break
+		sleep 0.05
+	done
+	kill -KILL "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+}
+
 # start_receiver PORT SOURCES: sets `port` and `receiver`.
 start_receiver()
 {
@@ -59,7 +70,7 @@ for provider in tcp shm; do
 		sleep_at_random
 		kill -KILL "$sender"
 		wait "$sender" 2>/dev/null
-		wait "$receiver"
+		await "$receiver"
 		check "$provider $round: a killed sender's messages have no gap" \
 			"(($? == 0)) && grep -qE '^source ($round|0): [0-9]+ fragments, 0 missing' '$temp/recv'"
 		check "$provider $round: and it is told why" "grep -q 'went away' '$temp/recv'"
@@ -76,7 +87,7 @@ for provider in tcp shm; do
 	sleep_at_random
 	kill -KILL "$sender"
 	wait "$sender" 2>/dev/null
-	wait "$receiver"
+	await "$receiver"
 	check "$provider: a sender goes on with the next receiver" \
 		"grep -qE '^source (9|0): [0-9]+ fragments' '$temp/recv' && grep -q 'trying again' '$temp/send.err'"
 done

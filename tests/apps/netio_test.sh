@@ -80,7 +80,7 @@ expect timer "$(printf 'reading %d\n' {1..10})"
 # Three sources and one receiver; one of them comes by TCP.
 fan_in()
 {
-	local receiver port='' status=0
+	local receiver senders=() pid port='' status=0
 
 	timeout 60 "$examples/netio_fan_in" recv 0 3 >"$temp/fan_in" 2>"$temp/fan_in.err" </dev/null &
 	receiver=$!
@@ -90,11 +90,14 @@ fan_in()
 		sleep 0.05
 	done
 	NETIO_OPTIONS='--huge none --provider tcp' timeout 60 \
-		"$examples/netio_fan_in" send 127.0.0.1 "$port" 1 30000 2>/dev/null </dev/null || status=1 &
-	timeout 60 "$examples/netio_fan_in" send 127.0.0.1 "$port" 2 20000 2>/dev/null </dev/null || status=1 &
+		"$examples/netio_fan_in" send 127.0.0.1 "$port" 1 30000 2>/dev/null </dev/null &
+	senders+=($!)
+	timeout 60 "$examples/netio_fan_in" send 127.0.0.1 "$port" 2 20000 2>/dev/null </dev/null &
+	senders+=($!)
 	timeout 60 "$examples/netio_fan_in" send 127.0.0.1 "$port" 3 10000 2>/dev/null </dev/null || status=1
-	wait "$receiver" || status=1
-	wait
+	for pid in "${senders[@]}" "$receiver"; do
+		wait "$pid" || status=1
+	done
 	grep '^source' "$temp/fan_in" | sort >"$temp/fan_in.out"
 	((status == 0)) || echo "status $status" >>"$temp/fan_in.out"
 }
