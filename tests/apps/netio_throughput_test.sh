@@ -23,6 +23,7 @@ check()
 # serve PROVIDER: a netio-recv; sets `address`.
 serve()
 {
+	: >"$temp/recv" # or the address of the one before is read
 	timeout -k 5 100 "$apps/netio-recv" --huge none --provider "$1" -- --listen 127.0.0.1:0 >"$temp/recv" 2>"$temp/recv.err" &
 	server=$!
 	for _ in {1..200}; do
