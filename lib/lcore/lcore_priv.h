@@ -408,6 +408,7 @@ const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *dead
 extern struct stop_line {
 	alignas(PLX_CACHE_LINE) _Atomic bool asked;
 	_Atomic int signal;
+	_Atomic uint64_t first_ns; /* when the first signal came; 0: none did */
 } lcore_stop;
 
 /* Catch SIGINT and SIGTERM. */

@@ -23,8 +23,9 @@ struct plx_lcore_conf {
 	const struct plx_topo *topo;     /**< to pin with; must outlive plx_lcores_fini */
 	const struct plx_lcore_map *map; /**< which lcores; copied */
 	uint32_t main_lcore;             /**< the calling thread's; PLX_LCORE_NONE: the least id */
-	bool catch_signals;              /**< SIGINT and SIGTERM stop all loops; a second one ends
-					      the process as if it were not caught */
+	bool catch_signals; /**< SIGINT and SIGTERM stop all loops; a second one, 100 ms
+				 or more later, ends the process as if it were
+				 not caught */
 };
 
 enum plx_lcore_state {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How loops are asked to stop. Worker threads keep the signal mask that they inherit: whichever
- * thread takes a signal, the handler sets two atomics and writes to the lcores' eventfds, so there
+ * thread takes a signal, the handler sets atomics and writes to the lcores' eventfds, so there
  * is nothing to gain from choosing one, and an application that wants signals for itself blocks
  * them before plx_lcores_init. */
 #include "lcore_priv.h"
@@ -15,17 +15,25 @@ static const int caught[] = {SIGINT, SIGTERM};
 static struct sigaction old_actions[PLX_ARRAY_LEN(caught)];
 static bool catching;
 
+/* Who ends a process with its group (timeout, a supervisor, a terminal) may well send the signal
+ * twice in a row; who asks again on seeing no effect takes longer than that. */
+#define STOP_SAME_NS (100 * PLX_NS_PER_MS)
+
 static void on_signal(int signal_number)
 {
-	int none = 0;
+	uint64_t now_ns = plx_now_ns();
+	uint64_t first_ns = 0;
 
-	/* Relaxed: S1 publishes it, and of two signals at once either may be the first. */
-	if (atomic_compare_exchange_strong_explicit(&lcore_stop.signal, &none, signal_number,
+	/* Relaxed: S1 publishes the signal, and of two at once either may be the first. */
+	if (atomic_compare_exchange_strong_explicit(&lcore_stop.first_ns, &first_ns, now_ns,
 						    memory_order_relaxed, memory_order_relaxed)) {
+		atomic_store_explicit(&lcore_stop.signal, signal_number, memory_order_relaxed);
 		plx_stop();
 		return;
 	}
-	/* The second one: it is still blocked here, so the default action is taken on return. */
+	if ((int64_t)(now_ns - first_ns) < (int64_t)STOP_SAME_NS)
+		return;
+	/* Asked again: it is still blocked here, so the default action is taken on return. */
 	struct sigaction action = {.sa_handler = SIG_DFL};
 
 	sigaction(signal_number, &action, NULL);
@@ -51,6 +59,7 @@ void stop_release_signals(void)
 	/* Relaxed: no loop runs any more. */
 	atomic_store_explicit(&lcore_stop.asked, false, memory_order_relaxed);
 	atomic_store_explicit(&lcore_stop.signal, 0, memory_order_relaxed);
+	atomic_store_explicit(&lcore_stop.first_ns, 0, memory_order_relaxed);
 }
 
 void plx_stop(void)

@@ -90,7 +90,26 @@ static void interrupt_twice(void)
 	up(true);
 	raise(SIGINT);
 	check(plx_stopping());
+	usleep(110000);
 	raise(SIGINT);
+}
+
+static void interrupt_and_terminate_in_a_row(void)
+{
+	up(true);
+	raise(SIGINT);
+	raise(SIGINT);
+	raise(SIGTERM);
+	check(plx_stop_signal() == SIGINT);
+}
+
+static void two_in_a_row_are_one(void **state)
+{
+	/* A host that takes this process off its CPU for 100 ms makes them two. */
+	for (int tries = 0; tries < 20; tries++)
+		if (in_child(interrupt_and_terminate_in_a_row) == 0)
+			return;
+	fail_msg("the second signal ended the process in each of 20 tries");
 }
 
 static void interrupt_then_terminate(void)
@@ -98,6 +117,7 @@ static void interrupt_then_terminate(void)
 	up(true);
 	raise(SIGINT);
 	check(plx_stopping());
+	usleep(110000);
 	raise(SIGTERM);
 }
 
@@ -163,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_signal_stops_the_loops),
 		cmocka_unit_test(the_second_ends_the_process_as_if_not_caught),
+		cmocka_unit_test(two_in_a_row_are_one),
 		cmocka_unit_test(a_stop_by_the_program_is_no_first_signal),
 		cmocka_unit_test(old_handlers_come_back),
 	};
