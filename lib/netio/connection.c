@@ -18,7 +18,6 @@ static void ended(struct netio_connection *connection, enum plx_link_reason reas
 
 /* Of this lcore: those whose socket is gone. */
 static __thread struct netio_connection *closing;
-static __thread uint64_t progress;
 
 int connection_check_attr(const struct netio_connect_attr *attr, struct netio_connect_attr *out)
 {
@@ -389,7 +388,7 @@ void connection_settles(struct netio_connection *connection)
 {
 	if (connection->state != CONNECTION_SETTLING)
 		return;
-	progress++;
+	netio_note_progress();
 	plx_timer_start(&connection->timer, SETTLE_NS);
 }
 
@@ -445,9 +444,4 @@ void connection_release_all(struct netio_eventloop *evloop)
 bool connection_any_closing(void)
 {
 	return closing != NULL;
-}
-
-uint64_t connection_progress(void)
-{
-	return progress;
 }

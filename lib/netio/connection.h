@@ -80,10 +80,8 @@ void connection_settled(struct netio_connection *connection);
 /* All of a loop that ends. */
 void connection_release_all(struct netio_eventloop *evloop);
 
-/* Whether some of this lcore's are still to be closed; and a count that changes while what they
- * have still to send gets on. */
+/* Whether some of this lcore's are still to be closed. */
 bool connection_any_closing(void);
-uint64_t connection_progress(void);
 
 /* "host:port" of what the user gave. what: the function, for the error text. Return: 0; -EINVAL. */
 int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);

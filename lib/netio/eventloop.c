@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The event loop: the lcore's, with a beginning and an end as NetIO has them. */
+#include "accept.h"
 #include "connection.h"
-#include "listener.h"
 
 #define CLOSING_NS (4 * PLX_NS_PER_S) /* the EAL waits for 5 s, where it stops an lcore */
 
@@ -73,21 +73,28 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
 	return init(&ctx->evloop, conf);
 }
 
+static __thread uint64_t progress;
+
+void netio_note_progress(void)
+{
+	progress++;
+}
+
 static bool is_closing(void)
 {
-	return connection_any_closing() || listener_any_closing();
+	return connection_any_closing() || acceptor_any_closing();
 }
 
 /* Sockets that are gone close without loss, which takes turns of the loop: as long as that gets on;
  * not much longer where the process has been told to stop. */
 static void finish_closing(void)
 {
-	uint64_t limit_ns = plx_now_ns() + CLOSING_NS, seen = connection_progress();
+	uint64_t limit_ns = plx_now_ns() + CLOSING_NS, seen = progress;
 
 	while (is_closing() && plx_now_ns() < limit_ns && plx_loop_turn() >= 0) {
-		if (connection_progress() == seen || plx_stopping())
+		if (progress == seen || plx_stopping())
 			continue;
-		seen = connection_progress();
+		seen = progress;
 		limit_ns = plx_now_ns() + CLOSING_NS;
 	}
 	if (is_closing())
@@ -110,7 +117,7 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 						  "netio_terminate, and do it behind netio_run"));
 	plx_signal_fini(&evloop->terminate);
 	connection_release_all(evloop);
-	listener_release_all(evloop);
+	acceptor_release_all(evloop);
 	finish_closing();
 	rc = netio_process_leave();
 	if (rc)

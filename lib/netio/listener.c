@@ -3,9 +3,7 @@
 #include "listener.h"
 
 #include "connection.h"
-#include "wire.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define BUFFER_BYTES_DEFAULT 65536
@@ -14,32 +12,9 @@
 #define QUEUE_COUNT_MAX      (1u << 24)
 #define MESSAGE_MAX_DEFAULT  (UINT64_C(16) << 20)
 
-/* Of this lcore. A link that is accepted has the number of its listener until it is open, as the
- * listener may be gone by then. */
-static __thread struct netio_listener *listeners;
-static __thread uintptr_t last_number;
-
-struct netio_listener *listener_find(uintptr_t number)
+bool listener_has_room(struct acceptor *acceptor)
 {
-	struct netio_listener *listener = listeners;
-
-	while (listener && (listener->number != number || !listener->socket))
-		listener = listener->next;
-	return listener;
-}
-
-void listener_free_if_done(struct netio_listener *listener)
-{
-	if (listener->socket || listener->receivers)
-		return;
-	*listener->prev_next = listener->next;
-	if (listener->next)
-		listener->next->prev_next = listener->prev_next;
-	free(listener);
-}
-
-bool listener_has_room(struct netio_listener *listener)
-{
+	struct netio_listener *listener = (struct netio_listener *)acceptor;
 	uint64_t taken = listener->queued;
 
 	if (listener->queue)
@@ -50,7 +25,7 @@ bool listener_has_room(struct netio_listener *listener)
 	}
 	if (listener->ended + listener->ended_count < LISTENER_ENDED_MAX)
 		return true;
-	if (plx_log_allowed(&listener->log_limit, plx_loop_now_ns()))
+	if (plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
 		plx_log(&netio_log, PLX_LOG_WARNING,
 			"a connection is refused: nobody takes the messages of %d others, which "
 			"have ended, from the queue",
@@ -63,23 +38,24 @@ bool listener_has_room(struct netio_listener *listener)
 static int poll_held(void *arg, uint64_t now_ns)
 {
 	struct netio_listener *listener = arg;
-	struct receiver *receiver, *next;
+	struct accepted *accepted, *next;
 	int work = 0;
 
 	if (plx_likely(listener->holding == 0))
 		return 0;
-	for (receiver = listener->receivers; receiver; receiver = next) {
+	for (accepted = listener->acceptor.links; accepted; accepted = next) {
+		struct intake *intake = &((struct receiver *)accepted)->intake;
 		const char *wrong;
-		int rc = receiver_go_on(receiver, &wrong);
+		int rc = intake_go_on(intake, &wrong);
 
-		next = receiver->next;
+		next = accepted->next;
 		if (rc > 0)
 			work += rc;
 		else if (rc < 0)
-			receiver_fail(receiver, wrong);
-		if (!receiver->link && receiver->held_count == 0) {
+			accepted_fail(accepted, wrong);
+		if (!accepted->link && intake->held_count == 0) {
 			listener->ended--;
-			if (!receiver_finish(receiver))
+			if (!accepted_finish(accepted))
 				break;
 		}
 	}
@@ -155,18 +131,10 @@ static int check_attr(const struct netio_listen_attr *attr, struct netio_listen_
 	if (out->buffer_count < 2 || out->buffer_count > BUFFER_COUNT_MAX)
 		return plx_fail(EINVAL, "buffer_count %u: give 2 to %d", out->buffer_count,
 				BUFFER_COUNT_MAX);
-	if (out->message_max_bytes < WIRE_MESSAGE_MAX_LEAST ||
-	    out->message_max_bytes > WIRE_MESSAGE_MAX_LIMIT)
-		return plx_fail(EINVAL, "message_max_bytes %llu: give %d to %llu",
-				(unsigned long long)out->message_max_bytes, WIRE_MESSAGE_MAX_LEAST,
-				(unsigned long long)WIRE_MESSAGE_MAX_LIMIT);
-	if (out->provider &&
-	    strlen(out->provider) >= sizeof(((struct netio_listener *)0)->provider))
-		return plx_fail(EINVAL, "provider '%s': there is none of that name", out->provider);
 	if (out->queue_count > QUEUE_COUNT_MAX)
 		return plx_fail(EINVAL, "queue_count %u: give at most %u", out->queue_count,
 				QUEUE_COUNT_MAX);
-	return 0;
+	return acceptor_check(out->provider, out->message_max_bytes);
 }
 
 int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen_socket *socket,
@@ -187,10 +155,6 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 	if (!listener)
 		return netio_fail(plx_fail(ENOMEM, "netio_listen_socket_init: out of memory"));
 	listener->attr = checked;
-	if (checked.provider)
-		snprintf(listener->provider, sizeof(listener->provider), "%s", checked.provider);
-	listener->attr.provider = checked.provider ? listener->provider : NULL;
-	listener->socket = socket;
 	if (checked.queue_count) {
 		rc = queue_create(listener);
 		if (rc) {
@@ -198,102 +162,41 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 			return netio_fail(rc);
 		}
 	}
-	listener->evloop = evloop;
-	listener->number = ++last_number;
-	listener->next = listeners;
-	listener->prev_next = &listeners;
-	if (listener->next)
-		listener->next->prev_next = &listener->next;
-	listeners = listener;
+	acceptor_init(&listener->acceptor, evloop, socket, &listener_owner, checked.provider,
+		      checked.message_max_bytes);
 	socket->listener = listener;
 	return 0;
 }
 
 /* Pages and messages alike come in one piece where they fit into a buffer. */
-static int start(struct netio_listener *listener, const char *address)
-{
-	uint64_t page_max = listener->attr.buffer_bytes + WIRE_PAGE_OVERHEAD;
-	uint64_t message_max = listener->attr.message_max_bytes + WIRE_MESSAGE_BYTES;
-	struct plx_listen_attr attr = {
-		.link.events = &receiver_events,
-		.link.user = (void *)listener->number,
-		.link.provider = listener->attr.provider,
-		.link.rx_buf_bytes = (uint32_t)page_max + PLX_LINK_OVERHEAD,
-		.link.rx_buf_count = listener->attr.buffer_count,
-		.link.message_max_bytes = page_max > message_max ? page_max : message_max,
-	};
-	int rc = plx_link_listen(address, &attr, &listener->listener);
-	const char *colon;
-
-	if (rc)
-		return rc;
-	colon = strrchr(plx_listener_address(listener->listener), ':');
-	listener->port = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
-	return 0;
-}
-
 int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned port)
 {
-	char address[PLX_ADDRESS_MAX];
-	int rc;
+	struct netio_listener *listener = socket->listener;
+	struct plx_link_attr link = {0};
 
-	if (!socket->listener)
-		return netio_fail(plx_fail(EINVAL, "netio_listen: the socket is not set up"));
-	if (socket->listener->listener)
-		return netio_fail(plx_fail(EALREADY, "netio_listen: it listens at %s already",
-					   plx_listener_address(socket->listener->listener)));
-	rc = netio_address("netio_listen", host, port, address);
-	if (rc == 0)
-		rc = start(socket->listener, address);
-	return rc ? netio_fail(rc) : 0;
+	if (listener) {
+		uint64_t page_max = listener->attr.buffer_bytes + WIRE_PAGE_OVERHEAD;
+		uint64_t message_max = listener->attr.message_max_bytes + WIRE_MESSAGE_BYTES;
+
+		link.rx_buf_bytes = (uint32_t)page_max + PLX_LINK_OVERHEAD;
+		link.rx_buf_count = listener->attr.buffer_count;
+		link.message_max_bytes = page_max > message_max ? page_max : message_max;
+	}
+	return acceptor_listen(listener ? &listener->acceptor : NULL, "netio_listen", host, port, &link);
 }
 
 unsigned netio_listen_socket_port(const struct netio_listen_socket *socket)
 {
-	return socket->listener ? socket->listener->port : 0;
+	return socket->listener ? socket->listener->acceptor.port : 0;
 }
 
 void netio_listen_socket_fini(struct netio_listen_socket *socket)
 {
 	struct netio_listener *listener = socket->listener;
-	struct receiver *receiver, *next;
 
 	socket->listener = NULL;
 	if (!listener)
 		return;
-	plx_listener_close(listener->listener);
 	queue_destroy(listener);
-	listener->socket = NULL;
-	for (receiver = listener->receivers; receiver; receiver = next) {
-		next = receiver->next;
-		plx_timer_stop(&receiver->timer);
-		receiver_drop_held(receiver);
-		if (receiver->link)
-			plx_link_close(receiver->link);
-		else if (!receiver->finishing)
-			receiver_destroy(receiver);
-	}
-	listener_free_if_done(listener);
-}
-
-void listener_release_all(struct netio_eventloop *evloop)
-{
-	struct netio_listener *listener = listeners;
-
-	while (listener) {
-		struct netio_listener *next = listener->next;
-
-		if (listener->evloop == evloop && listener->socket)
-			netio_listen_socket_fini(listener->socket);
-		listener = next;
-	}
-}
-
-bool listener_any_closing(void)
-{
-	const struct netio_listener *listener = listeners;
-
-	while (listener && listener->socket)
-		listener = listener->next;
-	return listener != NULL;
+	acceptor_release(&listener->acceptor);
 }

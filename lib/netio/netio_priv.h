@@ -14,6 +14,10 @@ int netio_fail(int rc);
  * Return: 0; -EINVAL not set up; -EPERM; both logged. */
 int netio_check(const struct netio_eventloop *evloop, const char *what);
 
+/* Something that is still to be sent before a socket's end got on: netio_fini goes on waiting. Of
+ * this lcore. eventloop.c */
+void netio_note_progress(void);
+
 /* Lcores for a process that has none; conf: may be NULL. Return: 0; -ENOENT there are some, and
  * this thread is none; or what plx_eal_init gave. process.c */
 int netio_process_enter(const struct plx_eal_conf *conf);

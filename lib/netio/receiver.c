@@ -1,99 +1,125 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connections of a listening socket: greeted, answered, and ended. */
+/* The connections of a listening socket: what they bring goes to the callback, or into the queue,
+ * and they are answered. */
 #include "listener.h"
 
 #include "connection.h"
-#include "wire.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#define HELLO_NS (2 * PLX_NS_PER_S) /* as on_hello_timeout says */
-
-static struct receiver *receiver_of(struct netio_recv_socket *socket)
+static struct netio_listen_socket *socket_of(const struct receiver *receiver)
 {
-	return (struct receiver *)socket;
+	return receiver->accepted.acceptor->socket;
 }
 
-static void note_end(struct receiver *receiver, enum plx_link_reason reason, const char *text)
-{
-	receiver->reason = receiver->failure ? PLX_LINK_PROTOCOL : reason;
-	snprintf(receiver->why, sizeof(receiver->why), "%s%s",
-		 receiver->failure ? "the peer broke the protocol: " : "",
-		 receiver->failure ? receiver->failure : text);
-}
+/* Messages ------------------------------------------------------------------------------------ */
 
-void receiver_fail(struct receiver *receiver, const char *why)
+static bool give_to_callback(struct intake *intake, const struct netio_msg *msg)
 {
-	if (receiver->failure)
-		return;
-	receiver->failure = why;
-	receiver_drop_held(receiver); /* what is behind the fault */
-	if (receiver->link)
-		plx_link_abort(receiver->link);
-	else
-		note_end(receiver, PLX_LINK_PROTOCOL, why);
-}
+	struct receiver *receiver = plx_container_of(intake, struct receiver, intake);
+	struct netio_listen_socket *socket = socket_of(receiver);
 
-static void on_hello_timeout(struct plx_timer *timer, void *arg)
-{
-	receiver_fail(arg, "it did not greet within 2 s");
-}
-
-static bool receiver_create(struct netio_listener *listener, struct plx_link *link)
-{
-	struct receiver *receiver = calloc(1, sizeof(*receiver));
-
-	if (!receiver)
-		return false;
-	/* Buffers of the link, and the long messages that hold back its credit. */
-	receiver->held_max = 2 * listener->attr.buffer_count;
-	if (listener->queue) {
-		receiver->held = calloc(receiver->held_max, sizeof(*receiver->held));
-		if (!receiver->held) {
-			free(receiver);
-			return false;
-		}
-	}
-	receiver->pub = (struct netio_recv_socket){
-		.listen_socket = listener->socket,
-		.id = ++listener->next_id,
-		.peer = receiver->peer,
-		.provider = receiver->provider,
-	};
-	snprintf(receiver->peer, sizeof(receiver->peer), "%s", plx_link_peer(link));
-	snprintf(receiver->provider, sizeof(receiver->provider), "%s", plx_link_provider(link));
-	receiver->link = link;
-	receiver->listener = listener;
-	receiver->next = listener->receivers;
-	receiver->prev_next = &listener->receivers;
-	if (receiver->next)
-		receiver->next->prev_next = &receiver->next;
-	listener->receivers = receiver;
-	plx_timer_init(&receiver->timer, on_hello_timeout, receiver);
-	plx_timer_set_lax(&receiver->timer, true);
-	plx_timer_start(&receiver->timer, HELLO_NS);
-	plx_link_set_user(link, receiver);
+	if (plx_likely(socket) && socket->cb_msg_received)
+		socket->cb_msg_received(&receiver->pub, msg);
 	return true;
 }
 
-void receiver_destroy(struct receiver *receiver)
+static bool give_to_queue(struct intake *intake, const struct netio_msg *msg)
 {
-	plx_timer_stop(&receiver->timer);
-	receiver_drop(receiver);
-	*receiver->prev_next = receiver->next;
-	if (receiver->next)
-		receiver->next->prev_next = receiver->prev_next;
-	free(receiver->held);
-	free(receiver);
+	struct receiver *receiver = plx_container_of(intake, struct receiver, intake);
+	struct netio_listener *listener = receiver_listener(receiver);
+
+	plx_buf_ref(msg->buf);
+	if (!plx_ring_push(listener->queue, msg)) {
+		plx_buf_unref(msg->buf);
+		return false;
+	}
+	receiver->queued = true;
+	listener->queued++;
+	return true;
+}
+
+static const char *on_received(struct accepted *accepted, struct plx_buf *message)
+{
+	struct receiver *receiver = (struct receiver *)accepted;
+	const char *wrong;
+
+	return intake_take(&receiver->intake, message, &wrong) == -EPROTO ? wrong : NULL;
+}
+
+/* Connections --------------------------------------------------------------------------------- */
+
+static struct accepted *on_create(struct acceptor *acceptor)
+{
+	struct netio_listener *listener = (struct netio_listener *)acceptor;
+	struct receiver *receiver = calloc(1, sizeof(*receiver));
+	struct intake *intake;
+
+	if (!receiver)
+		return NULL;
+	intake = &receiver->intake;
+	intake->message_max = acceptor->message_max;
+	intake->give = give_to_callback;
+	if (!listener->queue)
+		return &receiver->accepted;
+	/* Buffers of the link, and the long messages that hold back its credit. */
+	intake->held_max = 2 * listener->attr.buffer_count;
+	intake->held = calloc(intake->held_max, sizeof(*intake->held));
+	if (!intake->held) {
+		free(receiver);
+		return NULL;
+	}
+	intake->holding = &listener->holding;
+	intake->give = give_to_queue;
+	return &receiver->accepted;
+}
+
+static void on_established(struct accepted *accepted)
+{
+	struct receiver *receiver = (struct receiver *)accepted;
+	struct netio_listen_socket *socket = socket_of(receiver);
+
+	receiver->intake.source = accepted->id;
+	receiver->pub = (struct netio_recv_socket){
+		.listen_socket = socket,
+		.id = accepted->id,
+		.peer = accepted->peer,
+		.provider = accepted->provider,
+	};
+	if (socket->cb_connection_established)
+		socket->cb_connection_established(&receiver->pub);
+}
+
+static void on_writable(struct accepted *accepted)
+{
+	struct receiver *receiver = (struct receiver *)accepted;
+	struct netio_listen_socket *socket = socket_of(receiver);
+
+	if (socket && socket->cb_buffers_available)
+		socket->cb_buffers_available(&receiver->pub);
+}
+
+static void on_failed(struct accepted *accepted)
+{
+	intake_drop_held(&((struct receiver *)accepted)->intake);
+}
+
+static bool on_ended(struct accepted *accepted)
+{
+	struct receiver *receiver = (struct receiver *)accepted;
+
+	if (receiver->intake.held_count == 0)
+		return true;
+	receiver_listener(receiver)->ended++;
+	return false;
 }
 
 /* Its buffers are taken for as long as its messages are in the queue. */
 static void note_queued(struct receiver *receiver)
 {
-	struct netio_listener *listener = receiver->listener;
+	struct netio_listener *listener = receiver_listener(receiver);
 
-	if (!receiver->queued || !listener->queue)
+	if (!receiver->queued)
 		return;
 	if (listener->ended_count < LISTENER_ENDED_MAX)
 		listener->ended_count++;
@@ -101,130 +127,63 @@ static void note_queued(struct receiver *receiver)
 			   LISTENER_ENDED_MAX] = listener->queued;
 }
 
-static void on_open(struct plx_link *link, void *user)
+static void on_closed(struct accepted *accepted)
 {
-	struct netio_listener *listener = listener_find((uintptr_t)user);
+	struct receiver *receiver = (struct receiver *)accepted;
+	struct netio_listen_socket *socket = socket_of(receiver);
 
-	if (!listener || !listener_has_room(listener) || !receiver_create(listener, link)) {
-		plx_link_set_user(link, NULL);
-		plx_link_abort(link);
-	}
-}
-
-static void greeted(struct receiver *receiver, const struct plx_buf *message)
-{
-	struct netio_listener *listener = receiver->listener;
-	struct wire_greeting hello;
-	const char *wrong = wire_greeting_read(message->data, message->len, WIRE_HELLO, &hello);
-	uint8_t welcome[WIRE_GREETING_BYTES];
-
-	if (wrong) {
-		receiver_fail(receiver, wrong);
-		return;
-	}
-	wire_greeting_write(welcome, &(struct wire_greeting){
-					     .type = WIRE_WELCOME,
-					     .version_min = WIRE_VERSION_MIN,
-					     .version_max = WIRE_VERSION_MAX,
-					     .role = WIRE_SENDER,
-					     .message_max = listener->attr.message_max_bytes,
-				     });
-	if (plx_link_send(receiver->link, welcome, sizeof(welcome)) != 0) {
-		receiver_fail(receiver, "there was no room for the first answer");
-		return;
-	}
-	plx_timer_stop(&receiver->timer);
-	receiver->message_max = hello.message_max;
-	receiver->established = true;
-	if (listener->socket->cb_connection_established)
-		listener->socket->cb_connection_established(&receiver->pub);
-}
-
-static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
-{
-	struct receiver *receiver = user;
-	const char *wrong;
-
-	if (plx_unlikely(!receiver || !receiver->listener->socket || receiver->failure))
-		return;
-	if (plx_unlikely(!receiver->established))
-		greeted(receiver, message);
-	else if (plx_unlikely(receiver_take(receiver, message, &wrong) == -EPROTO))
-		receiver_fail(receiver, wrong);
-}
-
-static void on_writable(struct plx_link *link, void *user)
-{
-	struct receiver *receiver = user;
-
-	if (receiver && receiver->established && receiver->listener->socket &&
-	    receiver->listener->socket->cb_buffers_available)
-		receiver->listener->socket->cb_buffers_available(&receiver->pub);
-}
-
-static void tell_end(struct receiver *receiver)
-{
-	struct netio_listener *listener = receiver->listener;
-
-	if (receiver->established) {
-		if (listener->socket->cb_connection_closed)
-			listener->socket->cb_connection_closed(&receiver->pub, receiver->reason,
-							       receiver->why);
-	} else if (plx_log_allowed(&listener->log_limit, plx_loop_now_ns())) {
-		plx_log(&netio_log, PLX_LOG_NOTICE, "%s connected, and was refused: %s",
-			receiver->peer, receiver->why);
-	}
-}
-
-bool receiver_finish(struct receiver *receiver)
-{
-	struct netio_listener *listener = receiver->listener;
-	bool is_there;
-
-	receiver->finishing = true;
 	note_queued(receiver);
-	if (listener->socket)
-		tell_end(receiver);
-	is_there = listener->socket != NULL;
-	receiver_destroy(receiver);
-	listener_free_if_done(listener);
-	return is_there;
+	if (socket->cb_connection_closed)
+		socket->cb_connection_closed(&receiver->pub, accepted->reason, accepted->why);
 }
 
-static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
-		     void *user)
+static void on_free(struct accepted *accepted)
 {
-	struct receiver *receiver = user;
+	struct receiver *receiver = (struct receiver *)accepted;
 
-	if (!receiver)
-		return;
-	receiver->link = NULL;
-	note_end(receiver, reason, text);
-	if (receiver->held_count == 0)
-		receiver_finish(receiver);
-	else
-		receiver->listener->ended++;
+	intake_drop(&receiver->intake);
+	free(receiver->intake.held);
+	free(receiver);
 }
 
-const struct plx_link_events receiver_events = {
-	.on_open = on_open,
-	.on_message = on_message,
-	.on_writable = on_writable,
-	.on_close = on_close,
+static void on_free_listener(struct acceptor *acceptor)
+{
+	free(acceptor);
+}
+
+static void on_fini(void *socket)
+{
+	netio_listen_socket_fini(socket);
+}
+
+const struct acceptor_owner listener_owner = {
+	.role = WIRE_SENDER,
+	.has_room = listener_has_room,
+	.create = on_create,
+	.established = on_established,
+	.received = on_received,
+	.writable = on_writable,
+	.closed = on_closed,
+	.failed = on_failed,
+	.ended = on_ended,
+	.free = on_free,
+	.free_acceptor = on_free_listener,
+	.fini = on_fini,
 };
 
 void netio_recv_socket_close(struct netio_recv_socket *socket)
 {
-	if (receiver_of(socket)->link)
-		plx_link_close(receiver_of(socket)->link); /* closing already: the same */
+	accepted_close(&receiver_of(socket)->accepted);
 }
+
+/* Answers ------------------------------------------------------------------------------------- */
 
 int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const struct iovec *iov,
 			size_t count)
 {
-	const struct receiver *receiver = receiver_of(socket);
+	const struct accepted *accepted = &receiver_of(socket)->accepted;
 
-	return message_sendv(receiver->link, receiver->message_max, tag, iov, count);
+	return message_sendv(accepted->link, accepted->message_max, tag, iov, count);
 }
 
 int netio_reply(struct netio_recv_socket *socket, const void *data, size_t len)

@@ -30,7 +30,7 @@ const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type ty
 	if (out->version_min > out->version_max || out->version_min > WIRE_VERSION_MAX ||
 	    out->version_max < WIRE_VERSION_MIN)
 		return "it speaks other versions of NetIO's protocol alone";
-	if (out->role != WIRE_SENDER)
+	if (out->role != WIRE_SENDER && out->role != WIRE_SUBSCRIBER)
 		return "it is another kind of socket";
 	if (out->message_max < WIRE_MESSAGE_MAX_LEAST || out->message_max > WIRE_MESSAGE_MAX_LIMIT)
 		return "its longest message is out of range";

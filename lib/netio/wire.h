@@ -36,8 +36,8 @@
 
 enum wire_type { WIRE_HELLO = 1, WIRE_WELCOME, WIRE_MESSAGE, WIRE_PAGE };
 
-/* What the side that connects is there for. */
-enum wire_role { WIRE_SENDER = 1 };
+/* What the side that connects is there for; the answer says which one is wanted. */
+enum wire_role { WIRE_SENDER = 1, WIRE_SUBSCRIBER };
 
 enum wire_entry_flag {
 	WIRE_TAG = 1,   /* a tag stands behind the header */

@@ -169,7 +169,7 @@ static void by_reference_each_key_comes_once_when_the_peer_dies(void **state)
 	while (netio_sendv_ref(&sender, 0, &piece, 1, accepted) == 0)
 		accepted++;
 	assert_true(accepted > 0);
-	plx_link_abort(((struct receiver *)heard.from)->link);
+	plx_link_abort(receiver_of(heard.from)->accepted.link);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(completed, accepted);
 	for (unsigned i = 0; i < accepted; i++)

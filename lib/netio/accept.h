@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The accepting end of links that carry NetIO: what listens, and the links that it took, greeted,
+ * and closed behind the back of a socket that is gone. What stands behind a struct acceptor or a
+ * struct accepted in a greater struct is its owner's. */
+#ifndef NETIO_ACCEPT_H
+#define NETIO_ACCEPT_H
+
+#include "netio_priv.h"
+#include "wire.h"
+
+struct acceptor;
+struct accepted;
+
+/* What its owner is told and asked; failed, settle, has_room and ended may be NULL. */
+struct acceptor_owner {
+	enum wire_role role; /* of those that it takes */
+	/* Whether it takes one more. */
+	bool (*has_room)(struct acceptor *acceptor);
+	/* Zeroed memory for one more, which begins with it; NULL: none. link: its link. */
+	struct accepted *(*create)(struct acceptor *acceptor);
+	/* The rest of the link's only while the socket is there. */
+	void (*established)(struct accepted *accepted);
+	/* Return: NULL; or what is wrong with it, constant text: the link ends. */
+	const char *(*received)(struct accepted *accepted, struct plx_buf *message);
+	void (*writable)(struct accepted *accepted);
+	void (*closed)(struct accepted *accepted); /* one that was established: reason and why */
+	/* This side ends the link, or the socket is gone: nothing more is delivered. */
+	void (*failed)(struct accepted *accepted);
+	/* Before it closes: send what waits. Return: whether there is nothing left; else
+	 * accepted_settled follows. */
+	bool (*settle)(struct accepted *accepted);
+	/* The link has ended, and all that was sent has come back. Return: whether that may be
+	 * told; else accepted_finish follows. */
+	bool (*ended)(struct accepted *accepted);
+	/* Nothing refers to it any more. */
+	void (*free)(struct accepted *accepted);
+	void (*free_acceptor)(struct acceptor *acceptor);
+	/* The loop ends: the _fini of the socket. */
+	void (*fini)(void *socket);
+};
+
+struct acceptor {
+	const struct acceptor_owner *owner;
+	void *socket; /* NULL: gone */
+	struct netio_eventloop *evloop;
+	uintptr_t number;
+	struct plx_listener *listener; /* NULL: does not listen */
+	uint64_t message_max;          /* that it accepts */
+	uint64_t next_id;
+	struct accepted *links;
+	unsigned port;
+	struct plx_log_limit log_limit;
+	struct acceptor *next, **prev_next; /* of the lcore's */
+	char provider[64];
+};
+
+struct accepted {
+	struct plx_link *link; /* NULL: it has ended */
+	struct acceptor *acceptor;
+	uint64_t id;          /* counts up from 1 */
+	uint64_t message_max; /* that the peer accepts */
+	bool established;
+	bool settling;       /* to be closed when all that waits is sent */
+	bool finishing;      /* its end is being told */
+	const char *failure; /* why this side ended it; constant text */
+	struct plx_timer timer;
+	enum plx_link_reason reason; /* why the link has ended */
+	struct accepted *next, **prev_next;
+	char why[200];
+	char peer[PLX_ADDRESS_MAX];
+	char provider[64];
+};
+
+/* Check what sockets that listen have in common. Return: 0; -EINVAL. */
+int acceptor_check(const char *provider, uint64_t message_max);
+
+/* acceptor: zeroed. provider: may be NULL. */
+void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, void *socket,
+		   const struct acceptor_owner *owner, const char *provider, uint64_t message_max);
+
+/* what: the function, for the error text; acceptor: may be NULL; attr: sizes and counts, the rest
+ * is filled in. Return: 0; -EINVAL; -EALREADY; as plx_link_listen; logged. */
+int acceptor_listen(struct acceptor *acceptor, const char *what, const char *host, unsigned port,
+		    struct plx_link_attr *attr);
+
+/* The socket is gone: close all without loss, and free it then. */
+void acceptor_release(struct acceptor *acceptor);
+
+/* All of a loop that ends. */
+void acceptor_release_all(struct netio_eventloop *evloop);
+
+/* Whether connections of sockets that are gone are still to be closed, on this lcore. */
+bool acceptor_any_closing(void);
+
+/* This side ends it; the link tells when. why: constant text. */
+void accepted_fail(struct accepted *accepted, const char *why);
+
+/* Close it without loss. */
+void accepted_close(struct accepted *accepted);
+
+/* Some of what settle waits for is sent; all of it. */
+void accepted_settles(struct accepted *accepted);
+void accepted_settled(struct accepted *accepted);
+
+/* Its last: tell of its end, and free it. Return: whether the socket is still there. */
+bool accepted_finish(struct accepted *accepted);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Nothing of a peer is believed before it was checked. */
+#include "intake.h"
+
+#include "wire.h"
+
+/* Pieces -------------------------------------------------------------------------------------- */
+
+static const char *partial_begin(struct intake *intake, const struct wire_entry *entry)
+{
+	struct plx_buf *partial = intake->partial;
+
+	if (intake->partial_total)
+		return "a message that begins inside another";
+	if (entry->total > intake->message_max)
+		return "a message that is longer than it may be";
+	if (partial &&
+	    (!plx_buf_unshared(partial) || partial->room - PLX_BUF_HEADROOM < entry->total)) {
+		plx_buf_unref(partial);
+		partial = NULL;
+	}
+	if (!partial)
+		partial = plx_buf_alloc((uint32_t)entry->total);
+	intake->partial = partial;
+	if (!partial)
+		return "a message that there is no memory for";
+	plx_buf_reset(partial);
+	intake->partial_total = entry->total;
+	intake->partial_tag = entry->tag;
+	return NULL;
+}
+
+static const char *partial_add(struct intake *intake, const struct wire_entry *entry)
+{
+	struct plx_buf *partial = intake->partial;
+
+	if (!intake->partial_total || entry->length > intake->partial_total - partial->len)
+		return "a piece that does not fit its message";
+	memcpy(plx_buf_append(partial, entry->length), entry->payload, entry->length);
+	intake->partial_whole = partial->len == intake->partial_total;
+	return NULL;
+}
+
+/* last: the page that it ended in. Whoever keeps the message keeps that, too, which the sender may
+ * not fill again before it is back: so what waits is bounded by what may be under way. */
+static bool give_whole(struct intake *intake, struct plx_buf *last)
+{
+	struct plx_buf *partial = intake->partial;
+	struct netio_msg msg = {
+		.data = partial->data,
+		.len = partial->len,
+		.tag = intake->partial_tag,
+		.source = intake->source,
+		.buf = partial,
+	};
+
+	if (!partial->next)
+		partial->next = plx_buf_ref(last);
+	if (!intake->give(intake, &msg))
+		return false;
+	intake->partial_whole = false;
+	intake->partial_total = 0;
+	if (plx_buf_unshared(partial)) {
+		plx_buf_reset(partial);
+	} else {
+		plx_buf_unref(partial);
+		intake->partial = NULL;
+	}
+	return true;
+}
+
+/* Pages --------------------------------------------------------------------------------------- */
+
+/* Return: 0; -EPROTO. */
+static int take_piece(struct intake *intake, const struct wire_entry *entry,
+		      const char **wrong_out)
+{
+	const char *wrong = entry->flags & WIRE_FIRST ? partial_begin(intake, entry) : NULL;
+
+	if (!wrong)
+		wrong = partial_add(intake, entry);
+	*wrong_out = wrong;
+	return wrong ? -EPROTO : 0;
+}
+
+/* Entries from held->at on. Return: 0; -EAGAIN, with held->at where to go on; -EPROTO. */
+static int take_entries(struct intake *intake, struct held *held, const char **wrong_out)
+{
+	const uint8_t *at = held->at, *end = held->buf->data + held->buf->len;
+	struct netio_msg msg = {.source = intake->source, .buf = held->buf};
+	struct wire_entry entry;
+
+	for (;;) {
+		held->at = at;
+		if (plx_unlikely(intake->partial_whole) && !give_whole(intake, held->buf))
+			return -EAGAIN;
+		if (at == end)
+			return 0;
+		*wrong_out = wire_entry_read(&at, end, &entry);
+		if (plx_unlikely(*wrong_out != NULL))
+			return -EPROTO;
+		if (plx_unlikely(entry.flags & (WIRE_FIRST | WIRE_NEXT))) {
+			if (take_piece(intake, &entry, wrong_out))
+				return -EPROTO;
+			continue;
+		}
+		if (plx_unlikely(intake->partial_total)) {
+			*wrong_out = "a message inside another";
+			return -EPROTO;
+		}
+		msg.data = entry.payload;
+		msg.len = entry.length;
+		msg.tag = entry.tag;
+		if (plx_unlikely(!intake->give(intake, &msg)))
+			return -EAGAIN;
+	}
+}
+
+/* Return: as take_entries. */
+static int take_message(struct intake *intake, struct held *held, const char **wrong_out)
+{
+	struct plx_buf *buf = held->buf;
+	struct netio_msg msg = {.source = intake->source, .buf = buf};
+
+	*wrong_out = wire_message_read(buf->data, buf->len, &msg.tag);
+	if (plx_unlikely(*wrong_out != NULL))
+		return -EPROTO;
+	if (plx_unlikely(intake->partial_total)) {
+		*wrong_out = "a message inside another";
+		return -EPROTO;
+	}
+	msg.data = buf->data + WIRE_MESSAGE_BYTES;
+	msg.len = buf->len - WIRE_MESSAGE_BYTES;
+	return intake->give(intake, &msg) ? 0 : -EAGAIN;
+}
+
+/* Begin a message of the link, or go on with it. */
+static int take(struct intake *intake, struct held *held, const char **wrong_out)
+{
+	const struct plx_buf *buf = held->buf;
+
+	if (held->at)
+		return take_entries(intake, held, wrong_out);
+	if (buf->len == 0 || (buf->data[0] != WIRE_PAGE && buf->data[0] != WIRE_MESSAGE)) {
+		*wrong_out = "what is neither a message nor a page";
+		return -EPROTO;
+	}
+	if (buf->data[0] == WIRE_MESSAGE)
+		return take_message(intake, held, wrong_out);
+	*wrong_out = wire_page_read(buf->data, buf->len);
+	if (*wrong_out)
+		return -EPROTO;
+	held->at = buf->data + WIRE_PAGE_BYTES;
+	return take_entries(intake, held, wrong_out);
+}
+
+/* Held ---------------------------------------------------------------------------------------- */
+
+/* The link bounds how many its user may keep: that many are held at most. */
+static int hold(struct intake *intake, const struct held *held, const char **wrong_out)
+{
+	uint32_t last = intake->held_first + intake->held_count;
+
+	if (intake->held_count == intake->held_max) {
+		*wrong_out = "more than it was granted";
+		return -EPROTO;
+	}
+	intake->held[last % intake->held_max] = *held;
+	plx_buf_ref(held->buf);
+	if (intake->held_count++ == 0)
+		(*intake->holding)++;
+	return -EAGAIN;
+}
+
+int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out)
+{
+	struct held held = {.buf = message};
+	int rc;
+
+	if (plx_unlikely(intake->held_count))
+		return hold(intake, &held, wrong_out);
+	rc = take(intake, &held, wrong_out);
+	return plx_unlikely(rc == -EAGAIN) ? hold(intake, &held, wrong_out) : rc;
+}
+
+static void let_go_of_first(struct intake *intake)
+{
+	plx_buf_unref(intake->held[intake->held_first].buf);
+	intake->held_first = (intake->held_first + 1) % intake->held_max;
+	if (--intake->held_count == 0)
+		(*intake->holding)--;
+}
+
+int intake_go_on(struct intake *intake, const char **wrong_out)
+{
+	int done = 0;
+
+	while (intake->held_count) {
+		int rc = take(intake, &intake->held[intake->held_first], wrong_out);
+
+		if (rc == -EAGAIN)
+			break;
+		let_go_of_first(intake);
+		if (rc)
+			return rc;
+		done++;
+	}
+	return done;
+}
+
+void intake_drop_held(struct intake *intake)
+{
+	while (intake->held_count)
+		let_go_of_first(intake);
+}
+
+void intake_drop(struct intake *intake)
+{
+	intake_drop_held(intake);
+	plx_buf_unref(intake->partial);
+	intake->partial = NULL;
+}

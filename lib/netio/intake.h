@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a link brings: messages by themselves, or many in a page, or in pieces. */
+#ifndef NETIO_INTAKE_H
+#define NETIO_INTAKE_H
+
+#include "netio_priv.h"
+
+/* A message of the link that arrived and is not all delivered. */
+struct held {
+	struct plx_buf *buf;
+	const uint8_t *at; /* the next entry of a page; NULL: it is a message, or a page that was
+			      not begun */
+};
+
+struct intake {
+	/* Take a message. Return: whether there was room; else it is offered again. */
+	bool (*give)(struct intake *intake, const struct netio_msg *msg);
+	uint64_t source;      /* as netio_msg.source */
+	uint64_t message_max; /* the longest that may come in pieces */
+
+	/* A message that comes in pieces. */
+	struct plx_buf *partial; /* being put together; or one to use again */
+	uint64_t partial_total;  /* 0: none */
+	netio_tag_t partial_tag;
+	bool partial_whole; /* it has come, and was not delivered yet */
+
+	/* What there was no room for: first in first out, round the end of held_max. Of one whose
+	 * give never fails: NULL and 0. */
+	struct held *held;
+	uint32_t held_first, held_count, held_max;
+	uint32_t *holding; /* counts intakes that hold something */
+};
+
+/* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, a constant text. */
+int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out);
+
+/* Try again what was held. Return: how many messages of the link were finished; -EPROTO. */
+int intake_go_on(struct intake *intake, const char **wrong_out);
+
+/* Let go of what waits for room; of all that it holds. */
+void intake_drop_held(struct intake *intake);
+void intake_drop(struct intake *intake);
+
+#endif
