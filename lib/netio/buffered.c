@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The buffered send socket: messages are copied into pages, each of which is a message of the link.
  */
+#include "connection.h"
 #include "pages.h"
 
-#define PAGE_BYTES_DEFAULT 65536
+#include <stdlib.h>
+
 #define PAGE_COUNT_DEFAULT 256
-#define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
+
+struct buffered {
+	struct netio_connection connection; /* first */
+	struct pages pages;
+};
 
 static struct pages *pages_of(const struct netio_buffered_send_socket *socket)
 {
-	return (struct pages *)socket->connection;
+	struct buffered *buffered = (struct buffered *)socket->connection;
+
+	return plx_likely(buffered) ? &buffered->pages : NULL;
 }
 
 int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio_tag_t tag,
@@ -60,7 +68,7 @@ int netio_buffered_flush(struct netio_buffered_send_socket *socket)
 {
 	struct pages *pages = pages_of(socket);
 
-	if (!pages || pages->connection.state != CONNECTION_ESTABLISHED)
+	if (!pages || !pages->is_open)
 		return plx_fail(ENOTCONN, "the socket is not connected");
 	if (pages->page)
 		pages_leave(pages);
@@ -83,18 +91,16 @@ void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
 
 /* The connection ------------------------------------------------------------------------------ */
 
-/* A page must be a message that the peer's link accepts. */
+static struct buffered *buffered_of(struct netio_connection *connection)
+{
+	return (struct buffered *)connection;
+}
+
 static void on_established(struct netio_connection *connection)
 {
 	struct netio_buffered_send_socket *socket = connection->socket;
-	struct pages *pages = (struct pages *)connection;
-	uint64_t accepted = plx_link_message_max(connection->link);
 
-	pages->limit = pages->page_bytes + WIRE_PAGE_OVERHEAD;
-	if (pages->limit > accepted)
-		pages->limit = (uint32_t)accepted;
-	pages->leaves_at = pages->watermark_bytes + WIRE_PAGE_BYTES;
-	pages->message_max = connection->message_max;
+	pages_open(&buffered_of(connection)->pages, connection->link, connection->message_max);
 	if (socket->cb_connection_established)
 		socket->cb_connection_established(socket);
 }
@@ -127,29 +133,24 @@ static void on_received(struct netio_connection *connection, const struct netio_
 
 static void on_writable(struct netio_connection *connection)
 {
-	struct pages *pages = (struct pages *)connection;
-
 	if (connection->link)
-		pages_send_waiting(pages);
+		pages_send_waiting(&buffered_of(connection)->pages);
 }
 
 static bool on_settle(struct netio_connection *connection)
 {
-	struct pages *pages = (struct pages *)connection;
-
-	if (pages->page)
-		pages_leave(pages);
-	return pages_are_back(pages);
+	return pages_close(&buffered_of(connection)->pages);
 }
 
 static void on_ended(struct netio_connection *connection)
 {
-	pages_lose((struct pages *)connection);
+	pages_lose(&buffered_of(connection)->pages);
 }
 
 static void on_free(struct netio_connection *connection)
 {
-	pages_destroy((struct pages *)connection);
+	pages_fini(&buffered_of(connection)->pages);
+	free(connection);
 }
 
 static const struct connection_owner owner = {
@@ -163,51 +164,76 @@ static const struct connection_owner owner = {
 	.free = on_free,
 };
 
+/* Pages --------------------------------------------------------------------------------------- */
+
+static void on_room(struct pages *pages)
+{
+	struct buffered *buffered = plx_container_of(pages, struct buffered, pages);
+	struct netio_buffered_send_socket *socket = buffered->connection.socket;
+
+	if (socket && socket->cb_buffers_available)
+		socket->cb_buffers_available(socket);
+}
+
+static void on_sent(struct pages *pages)
+{
+	struct buffered *buffered = plx_container_of(pages, struct buffered, pages);
+
+	connection_settles(&buffered->connection);
+	if (plx_unlikely(pages_are_back(pages)))
+		connection_settled(&buffered->connection);
+}
+
+static const struct pages_owner pages_owner = {.room = on_room, .sent = on_sent};
+
 /* The socket ---------------------------------------------------------------------------------- */
 
-static int check_attr(const struct netio_buffered_attr *attr, struct netio_buffered_attr *out)
+static int create(const struct netio_buffered_attr *attr, struct buffered **buffered_out)
 {
-	*out = attr ? *attr : (struct netio_buffered_attr){0};
-	if (out->page_bytes == 0)
-		out->page_bytes = PAGE_BYTES_DEFAULT;
-	if (out->page_count == 0)
-		out->page_count = PAGE_COUNT_DEFAULT;
-	if (out->page_bytes < NETIO_PAGE_BYTES_MIN || out->page_bytes > NETIO_PAGE_BYTES_MAX)
-		return plx_fail(EINVAL, "page_bytes %u: give %d to %u", out->page_bytes,
-				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
-	if (out->page_count < 2 || out->page_count > NETIO_PAGE_COUNT_MAX)
-		return plx_fail(EINVAL, "page_count %u: give 2 to %d", out->page_count,
-				NETIO_PAGE_COUNT_MAX);
-	if (out->watermark_bytes == 0)
-		out->watermark_bytes = out->page_bytes;
-	if (out->watermark_bytes > out->page_bytes)
-		return plx_fail(EINVAL, "watermark_bytes %u: give at most page_bytes, %u",
-				out->watermark_bytes, out->page_bytes);
-	out->page_bytes = (uint32_t)wire_round_up(out->page_bytes);
-	if (out->timeout_ns == 0)
-		out->timeout_ns = TIMEOUT_NS_DEFAULT;
-	return connection_check_attr(attr ? &attr->connect : NULL, &out->connect);
+	struct pages_attr pages = {
+		.page_bytes = attr->page_bytes,
+		.page_count = attr->page_count ? attr->page_count : PAGE_COUNT_DEFAULT,
+		.watermark_bytes = attr->watermark_bytes,
+		.timeout_ns = attr->timeout_ns,
+	};
+	struct buffered *buffered;
+	int rc = pages_check_attr(&pages);
+
+	if (rc)
+		return rc;
+	buffered = aligned_alloc(PLX_CACHE_LINE, sizeof(*buffered));
+	if (!buffered)
+		return plx_fail(ENOMEM, "out of memory for a socket");
+	rc = pages_init(&buffered->pages, &pages, &pages_owner);
+	if (rc)
+		free(buffered);
+	else
+		*buffered_out = buffered;
+	return rc;
 }
 
 int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 				    struct netio_buffered_send_socket *socket,
 				    const struct netio_buffered_attr *attr)
 {
-	struct netio_buffered_attr checked;
-	struct pages *pages = NULL;
+	const struct netio_buffered_attr defaults = {0};
+	struct netio_connect_attr checked;
+	struct buffered *buffered = NULL;
 	int rc;
 
 	*socket = (struct netio_buffered_send_socket){0};
 	rc = netio_check(evloop, "netio_buffered_send_socket_init");
 	if (rc)
 		return rc;
-	rc = check_attr(attr, &checked);
+	if (!attr)
+		attr = &defaults;
+	rc = connection_check_attr(&attr->connect, &checked);
 	if (rc == 0)
-		rc = pages_create(&checked, &pages);
+		rc = create(attr, &buffered);
 	if (rc)
 		return netio_fail(rc);
-	connection_init(&pages->connection, evloop, socket, &socket->connection, &owner,
-			&checked.connect);
+	connection_init(&buffered->connection, evloop, socket, &socket->connection, &owner,
+			&checked);
 	return 0;
 }
 

@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#define PAGE_BYTES_DEFAULT 65536
+#define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
+
 /* A page ------------------------------------------------------------------------------------- */
 
 /* How many messages end in a page that is full is written in its headroom. */
@@ -27,8 +30,8 @@ static void begin_page(struct pages *pages)
 	pages->end = page->data + pages->limit;
 	pages->leave_at = page->data + pages->leaves_at;
 	pages->began_ns = plx_loop_now_ns();
-	if (!plx_timer_running(&pages->timer) && pages->timeout_ns != UINT64_MAX)
-		plx_timer_start(&pages->timer, pages->timeout_ns);
+	if (!plx_timer_running(&pages->timer) && pages->attr.timeout_ns != UINT64_MAX)
+		plx_timer_start(&pages->timer, pages->attr.timeout_ns);
 }
 
 /* Nothing more goes into it. */
@@ -41,6 +44,7 @@ static struct plx_buf *close_page(struct pages *pages)
 	memcpy(page->base, &pages->messages, sizeof(pages->messages));
 	pages->stats.messages += pages->messages;
 	pages->page = NULL;
+	pages->urgent = false;
 	pages->at = pages->end = pages->leave_at = NULL;
 	return page;
 }
@@ -57,10 +61,7 @@ static void end_page(struct pages *pages, struct plx_buf *page, bool sent)
 /* Whoever saw AGAIN hears that there are as many free as it wanted. */
 static void tell_of_room(struct pages *pages)
 {
-	struct netio_buffered_send_socket *socket = pages->connection.socket;
-
-	if (plx_likely(pages->wanted == 0) || pages->connection.state != CONNECTION_ESTABLISHED ||
-	    !plx_link_is_open(pages->connection.link))
+	if (plx_likely(pages->wanted == 0) || !pages->is_open || !plx_link_is_open(pages->link))
 		return;
 	/* The page that is being filled may be one of those. */
 	if (pages->page && pages->free_count + 1 == pages->wanted)
@@ -68,8 +69,7 @@ static void tell_of_room(struct pages *pages)
 	if (pages->free_count < pages->wanted)
 		return;
 	pages->wanted = 0;
-	if (socket && socket->cb_buffers_available)
-		socket->cb_buffers_available(socket);
+	pages->owner->room(pages);
 }
 
 /* The link is done with it; the reference that it drops behind this is ours again. */
@@ -85,15 +85,13 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 	end_page(pages, plx_buf_ref(page), status == 0);
 	if (plx_unlikely(status))
 		return;
-	connection_settles(&pages->connection);
-	if (plx_unlikely(pages_are_back(pages)))
-		connection_settled(&pages->connection);
+	pages->owner->sent(pages);
 	tell_of_room(pages);
 }
 
 static bool send_page(struct pages *pages, struct plx_buf *page)
 {
-	if (plx_link_send_buf(pages->connection.link, page, on_sent, pages) != 0)
+	if (plx_link_send_buf(pages->link, page, on_sent, pages) != 0)
 		return false;
 	pages->stats.pages++;
 	return true;
@@ -106,6 +104,8 @@ void pages_send_waiting(struct pages *pages)
 		pages->waiting_first = (pages->waiting_first + 1) % pages->slots;
 		pages->waiting_count--;
 	}
+	if (pages->urgent && pages->waiting_count == 0)
+		pages_leave(pages);
 }
 
 /* The page leaves: now, or when the link takes it. */
@@ -126,10 +126,10 @@ static void on_timer(struct plx_timer *timer, void *arg)
 
 	if (!pages->page)
 		return;
-	if (age_ns >= pages->timeout_ns)
+	if (age_ns >= pages->attr.timeout_ns)
 		pages_leave(pages);
 	else
-		plx_timer_start(timer, pages->timeout_ns - age_ns);
+		plx_timer_start(timer, pages->attr.timeout_ns - age_ns);
 }
 
 /* Messages ------------------------------------------------------------------------------------ */
@@ -179,7 +179,7 @@ static int split(struct pages *pages, netio_tag_t tag, uint64_t length, struct s
 		return plx_fail(EMSGSIZE,
 				"%llu bytes: %u pages of %u bytes do not hold it; give larger "
 				"ones, or more",
-				(unsigned long long)length, pages->count, pages->page_bytes);
+				(unsigned long long)length, pages->count, pages->attr.page_bytes);
 	if (pages->page)
 		pages_leave(pages);
 	if (pages->free_count < needed)
@@ -204,14 +204,14 @@ int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, stru
 {
 	uint8_t flags = tag ? WIRE_TAG : 0;
 
-	if (pages->connection.state != CONNECTION_ESTABLISHED)
+	if (!pages->is_open)
 		return plx_fail(ENOTCONN, "the socket is not connected");
 	if (pages->count == 0)
 		return plx_fail(ENOMEM, "the provider has kept all pages");
-	if (length > pages->connection.message_max)
+	if (length > pages->message_max)
 		return plx_fail(EMSGSIZE, "%llu bytes: the peer accepts messages of at most %llu",
 				(unsigned long long)length,
-				(unsigned long long)pages->connection.message_max);
+				(unsigned long long)pages->message_max);
 	if (WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) > pages->limit)
 		return split(pages, tag, length, source);
 	if (pages->page)
@@ -235,7 +235,7 @@ static int take_memory(struct pages *pages)
 		.node = plx_lcore_node(plx_lcore_id()),
 		.owner = plx_lcore_id(),
 	};
-	int rc = plx_buf_pool_create(&attr, pages->page_bytes + WIRE_PAGE_OVERHEAD, &pages->pool);
+	int rc = plx_buf_pool_create(&attr, pages->attr.page_bytes + WIRE_PAGE_OVERHEAD, &pages->pool);
 
 	if (rc)
 		return rc;
@@ -250,41 +250,77 @@ static int take_memory(struct pages *pages)
 	return 0;
 }
 
-int pages_create(const struct netio_buffered_attr *attr, struct pages **pages_out)
+int pages_check_attr(struct pages_attr *attr)
 {
-	struct pages *pages = aligned_alloc(PLX_CACHE_LINE, sizeof(*pages));
-	int rc;
+	if (attr->page_bytes == 0)
+		attr->page_bytes = PAGE_BYTES_DEFAULT;
+	if (attr->page_bytes < NETIO_PAGE_BYTES_MIN || attr->page_bytes > NETIO_PAGE_BYTES_MAX)
+		return plx_fail(EINVAL, "page_bytes %u: give %d to %u", attr->page_bytes,
+				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
+	if (attr->page_count < 2 || attr->page_count > NETIO_PAGE_COUNT_MAX)
+		return plx_fail(EINVAL, "page_count %u: give 2 to %d", attr->page_count,
+				NETIO_PAGE_COUNT_MAX);
+	if (attr->watermark_bytes == 0)
+		attr->watermark_bytes = attr->page_bytes;
+	if (attr->watermark_bytes > attr->page_bytes)
+		return plx_fail(EINVAL, "watermark_bytes %u: give at most page_bytes, %u",
+				attr->watermark_bytes, attr->page_bytes);
+	attr->page_bytes = (uint32_t)wire_round_up(attr->page_bytes);
+	if (attr->timeout_ns == 0)
+		attr->timeout_ns = TIMEOUT_NS_DEFAULT;
+	return 0;
+}
 
-	if (!pages)
-		return plx_fail(ENOMEM, "out of memory for a socket");
+int pages_init(struct pages *pages, const struct pages_attr *attr, const struct pages_owner *owner)
+{
 	*pages = (struct pages){
 		.count = attr->page_count,
 		.slots = attr->page_count,
-		.page_bytes = attr->page_bytes,
-		.watermark_bytes = attr->watermark_bytes,
-		.timeout_ns = attr->timeout_ns,
+		.attr = *attr,
+		.owner = owner,
 	};
 	plx_timer_init(&pages->timer, on_timer, pages);
-	rc = take_memory(pages);
-	if (rc)
-		free(pages);
-	else
-		*pages_out = pages;
-	return rc;
+	return take_memory(pages);
 }
 
-void pages_destroy(struct pages *pages)
+void pages_fini(struct pages *pages)
 {
+	plx_timer_stop(&pages->timer);
 	while (pages->free_count)
 		plx_buf_unref(pages->free[--pages->free_count]);
 	netio_pool_destroy(pages->pool);
 	free(pages->free);
-	free(pages);
+}
+
+/* Its beginning and its end ------------------------------------------------------------------- */
+
+/* A page must be a message that the peer's link accepts. */
+void pages_open(struct pages *pages, struct plx_link *link, uint64_t message_max)
+{
+	uint64_t accepted = plx_link_message_max(link);
+
+	pages->limit = pages->attr.page_bytes + WIRE_PAGE_OVERHEAD;
+	if (pages->limit > accepted)
+		pages->limit = (uint32_t)accepted;
+	pages->leaves_at = pages->attr.watermark_bytes + WIRE_PAGE_BYTES;
+	pages->message_max = message_max;
+	pages->link = link;
+	pages->is_open = true;
+}
+
+bool pages_close(struct pages *pages)
+{
+	pages->is_open = false;
+	if (pages->page)
+		pages_leave(pages);
+	return pages_are_back(pages);
 }
 
 void pages_lose(struct pages *pages)
 {
 	plx_timer_stop(&pages->timer);
+	pages->link = NULL;
+	pages->is_open = false;
 	pages->wanted = 0;
 	if (pages->page)
 		end_page(pages, close_page(pages), false);

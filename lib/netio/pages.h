@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pages of a buffered socket. A page is free, or being filled, or waits for the link, or is
- * with it. */
+/* The pages that messages are copied into on their way to one peer. A page is free, or being
+ * filled, or waits for the link, or is with it. */
 #ifndef NETIO_PAGES_H
 #define NETIO_PAGES_H
 
-#include "connection.h"
+#include "netio_priv.h"
 #include "wire.h"
 
-struct pages {
-	struct netio_connection connection; /* first */
+struct pages;
 
+struct pages_owner {
+	/* Who saw AGAIN finds as many free as it wanted. */
+	void (*room)(struct pages *pages);
+	/* A page was sent. */
+	void (*sent)(struct pages *pages);
+};
+
+struct pages_attr {
+	uint32_t page_bytes, page_count, watermark_bytes;
+	uint64_t timeout_ns;
+};
+
+struct pages {
 	/* Of the page that is being filled; all NULL where there is none, or no connection. */
 	PLX_ALIGNED_LINE uint8_t *at; /* of its next entry */
 	uint8_t *end;                 /* no entry goes beyond */
@@ -18,6 +30,9 @@ struct pages {
 	uint32_t messages;            /* that end in it */
 	struct plx_buf *page;
 
+	struct plx_link *link; /* NULL: there is none */
+	bool is_open;          /* messages are accepted */
+	bool urgent;           /* the page leaves as soon as the link takes it */
 	uint32_t limit;     /* of a page's length */
 	uint32_t leaves_at; /* with that length it leaves */
 	struct plx_buf **free;
@@ -30,19 +45,37 @@ struct pages {
 	uint64_t began_ns; /* the page */
 	struct plx_timer timer;
 	struct plx_pool *pool;
-	uint32_t page_bytes, watermark_bytes;
-	uint64_t timeout_ns;
+	struct pages_attr attr;
+	const struct pages_owner *owner;
 	struct netio_buffered_stats stats;
 };
 
-/* Memory of as many as attr says. attr: checked. Return: 0; -ENOMEM. */
-int pages_create(const struct netio_buffered_attr *attr, struct pages **pages_out);
+/* Fill in what is left out, and check. Return: 0; -EINVAL. */
+int pages_check_attr(struct pages_attr *attr);
 
-/* All that have come back. */
-void pages_destroy(struct pages *pages);
+/* pages: aligned to a cache line; attr: checked. Return: 0; -ENOMEM. */
+int pages_init(struct pages *pages, const struct pages_attr *attr, const struct pages_owner *owner);
+
+/* The memory of all that have come back. */
+void pages_fini(struct pages *pages);
+
+/* There is a link, whose peer accepts messages of that length. */
+void pages_open(struct pages *pages, struct plx_link *link, uint64_t message_max);
+
+/* No more messages; what there is is sent. Return: whether nothing is under way. */
+bool pages_close(struct pages *pages);
 
 /* The page that is being filled leaves: now, or when the link takes it. */
 void pages_leave(struct pages *pages);
+
+/* The page leaves as soon as the link has taken those before it. */
+static inline void pages_leave_soon(struct pages *pages)
+{
+	if (pages->waiting_count)
+		pages->urgent = true;
+	else if (pages->page)
+		pages_leave(pages);
+}
 
 /* As many as the link takes of those that wait. */
 void pages_send_waiting(struct pages *pages);
