@@ -123,12 +123,15 @@ static void on_closed(struct netio_connection *connection, enum plx_link_reason 
 		socket->cb_connection_closed(socket, reason, why);
 }
 
-static void on_received(struct netio_connection *connection, const struct netio_msg *msg)
+static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
 {
 	struct netio_buffered_send_socket *socket = connection->socket;
+	struct netio_msg msg;
+	const char *wrong = message_read(message, &msg);
 
-	if (socket->cb_msg_received)
-		socket->cb_msg_received(socket, msg);
+	if (!wrong && socket->cb_msg_received)
+		socket->cb_msg_received(socket, &msg);
+	return wrong;
 }
 
 static void on_writable(struct netio_connection *connection)

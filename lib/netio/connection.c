@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "connection.h"
 
-#include "wire.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -135,7 +133,7 @@ static void on_open(struct plx_link *link, void *user)
 					   .type = WIRE_HELLO,
 					   .version_min = WIRE_VERSION_MIN,
 					   .version_max = WIRE_VERSION_MAX,
-					   .role = WIRE_SENDER,
+					   .role = (uint8_t)connection->role,
 					   .message_max = connection->attr.message_max_bytes,
 				   });
 	rc = plx_link_send(link, hello, sizeof(hello));
@@ -154,12 +152,16 @@ static void fail(struct netio_connection *connection, struct plx_link *link,
 }
 
 /* Pages and messages of what it says it accepts must be messages that its link does. */
-static const char *check_welcome(struct plx_link *link, const struct plx_buf *message,
-				 struct wire_greeting *welcome)
+static const char *check_welcome(const struct netio_connection *connection,
+				 const struct plx_buf *message, struct wire_greeting *welcome)
 {
 	const char *wrong = wire_greeting_read(message->data, message->len, WIRE_WELCOME, welcome);
-	uint64_t accepted = plx_link_message_max(link);
+	uint64_t accepted = plx_link_message_max(connection->opening);
 
+	if (!wrong && welcome->role != connection->role)
+		wrong = welcome->role == WIRE_SUBSCRIBER
+			      ? "it is a publish socket, which is subscribed to"
+			      : "it is a listening socket, which takes messages and publishes none";
 	if (!wrong && (accepted < welcome->message_max + WIRE_MESSAGE_BYTES ||
 		       accepted < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD))
 		wrong = "it accepts longer messages than its link does";
@@ -169,7 +171,7 @@ static const char *check_welcome(struct plx_link *link, const struct plx_buf *me
 static void welcomed(struct netio_connection *connection, const struct plx_buf *message)
 {
 	struct wire_greeting welcome;
-	const char *wrong = check_welcome(connection->opening, message, &welcome);
+	const char *wrong = check_welcome(connection, message, &welcome);
 
 	if (wrong) {
 		fail(connection, connection->opening, PLX_LINK_HELLO, wrong);
@@ -187,7 +189,6 @@ static void welcomed(struct netio_connection *connection, const struct plx_buf *
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	struct netio_connection *connection = user;
-	struct netio_msg msg;
 	const char *wrong;
 
 	if (!connection->socket || connection->failure)
@@ -196,16 +197,9 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		welcomed(connection, message);
 		return;
 	}
-	wrong = wire_message_read(message->data, message->len, &msg.tag);
-	if (wrong) {
+	wrong = connection->owner->received(connection, message);
+	if (wrong)
 		fail(connection, link, PLX_LINK_PROTOCOL, wrong);
-		return;
-	}
-	msg.data = message->data + WIRE_MESSAGE_BYTES;
-	msg.len = message->len - WIRE_MESSAGE_BYTES;
-	msg.source = 0;
-	msg.buf = message;
-	connection->owner->received(connection, &msg);
 }
 
 static void on_writable(struct plx_link *link, void *user)
@@ -264,15 +258,15 @@ static const struct plx_link_events events = {
 
 static int try_to_open(struct netio_connection *connection)
 {
-	struct plx_link_attr attr = {
-		.events = &events,
-		.user = connection,
-		.provider = connection->attr.provider,
-		.message_max_bytes = connection->attr.message_max_bytes + WIRE_MESSAGE_BYTES,
-		.connect_timeout_ns = connection->attr.connect_timeout_ns,
-	};
+	struct plx_link_attr attr = connection->link_attr;
 	int rc;
 
+	attr.events = &events;
+	attr.user = connection;
+	attr.provider = connection->attr.provider;
+	attr.connect_timeout_ns = connection->attr.connect_timeout_ns;
+	if (attr.message_max_bytes == 0)
+		attr.message_max_bytes = connection->attr.message_max_bytes + WIRE_MESSAGE_BYTES;
 	connection->state = CONNECTION_OPENING;
 	rc = plx_link_connect(connection->address, &attr, &connection->opening);
 	if (rc)
@@ -325,6 +319,7 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 		.handle = handle,
 		.owner = owner,
 		.attr = *attr,
+		.role = WIRE_SENDER,
 		.random = plx_now_ns() ^ (uintptr_t)connection,
 	};
 	if (connection->random == 0)

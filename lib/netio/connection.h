@@ -6,6 +6,7 @@
 #define NETIO_CONNECTION_H
 
 #include "netio_priv.h"
+#include "wire.h"
 
 struct netio_connection;
 
@@ -16,7 +17,8 @@ struct connection_owner {
 			const char *why);
 	void (*closed)(struct netio_connection *connection, enum plx_link_reason reason,
 		       const char *why);
-	void (*received)(struct netio_connection *connection, const struct netio_msg *msg);
+	/* Return: NULL; or what is wrong with it, constant text: the link ends. */
+	const char *(*received)(struct netio_connection *connection, struct plx_buf *message);
 	void (*writable)(struct netio_connection *connection);
 	/* Before it closes: send what waits. Return: whether there is nothing left; else
 	 * connection_settled follows. NULL: there never is. */
@@ -49,6 +51,11 @@ struct netio_connection {
 	enum plx_link_reason failed_as;
 	struct plx_link *opening;
 	struct netio_connect_attr attr;
+
+	/* Behind connection_init, for who is not WIRE_SENDER: what it connects as, and the sizes of
+	 * its link (0: the defaults). */
+	enum wire_role role;
+	struct plx_link_attr link_attr;
 	struct plx_timer timer; /* for the greeting, the next attempt, or pages to be taken */
 	unsigned attempts;      /* in a row, of which none has lasted */
 	uint64_t established_ns;
@@ -85,6 +92,9 @@ bool connection_any_closing(void);
 
 /* "host:port" of what the user gave. what: the function, for the error text. Return: 0; -EINVAL. */
 int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);
+
+/* A message that came by itself. Return: NULL; or what is wrong with it. send.c */
+const char *message_read(struct plx_buf *message, struct netio_msg *msg_out);
 
 /* Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. send.c */
 int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,

@@ -72,8 +72,7 @@ static bool give_whole(struct intake *intake, struct plx_buf *last)
 /* Pages --------------------------------------------------------------------------------------- */
 
 /* Return: 0; -EPROTO. */
-static int take_piece(struct intake *intake, const struct wire_entry *entry,
-		      const char **wrong_out)
+static int take_piece(struct intake *intake, const struct wire_entry *entry, const char **wrong_out)
 {
 	const char *wrong = entry->flags & WIRE_FIRST ? partial_begin(intake, entry) : NULL;
 

@@ -182,7 +182,8 @@ int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned 
 		link.rx_buf_count = listener->attr.buffer_count;
 		link.message_max_bytes = page_max > message_max ? page_max : message_max;
 	}
-	return acceptor_listen(listener ? &listener->acceptor : NULL, "netio_listen", host, port, &link);
+	return acceptor_listen(listener ? &listener->acceptor : NULL, "netio_listen", host, port,
+			       &link);
 }
 
 unsigned netio_listen_socket_port(const struct netio_listen_socket *socket)

@@ -210,8 +210,7 @@ int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, stru
 		return plx_fail(ENOMEM, "the provider has kept all pages");
 	if (length > pages->message_max)
 		return plx_fail(EMSGSIZE, "%llu bytes: the peer accepts messages of at most %llu",
-				(unsigned long long)length,
-				(unsigned long long)pages->message_max);
+				(unsigned long long)length, (unsigned long long)pages->message_max);
 	if (WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) > pages->limit)
 		return split(pages, tag, length, source);
 	if (pages->page)
@@ -235,7 +234,8 @@ static int take_memory(struct pages *pages)
 		.node = plx_lcore_node(plx_lcore_id()),
 		.owner = plx_lcore_id(),
 	};
-	int rc = plx_buf_pool_create(&attr, pages->attr.page_bytes + WIRE_PAGE_OVERHEAD, &pages->pool);
+	int rc = plx_buf_pool_create(&attr, pages->attr.page_bytes + WIRE_PAGE_OVERHEAD,
+				     &pages->pool);
 
 	if (rc)
 		return rc;

@@ -33,8 +33,8 @@ struct pages {
 	struct plx_link *link; /* NULL: there is none */
 	bool is_open;          /* messages are accepted */
 	bool urgent;           /* the page leaves as soon as the link takes it */
-	uint32_t limit;     /* of a page's length */
-	uint32_t leaves_at; /* with that length it leaves */
+	uint32_t limit;        /* of a page's length */
+	uint32_t leaves_at;    /* with that length it leaves */
 	struct plx_buf **free;
 	uint32_t free_count;
 	uint32_t count;           /* all but those that were given up */

@@ -2,8 +2,6 @@
 /* The unbuffered send socket: each message is one of the link. */
 #include "connection.h"
 
-#include "wire.h"
-
 #include <stdlib.h>
 
 /* Of messages that are sent by reference at once; a link has fewer under way. */
@@ -43,6 +41,16 @@ int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
 static int not_connected(void)
 {
 	return plx_fail(ENOTCONN, "the socket is not connected");
+}
+
+const char *message_read(struct plx_buf *message, struct netio_msg *msg_out)
+{
+	*msg_out = (struct netio_msg){
+		.data = message->data + WIRE_MESSAGE_BYTES,
+		.len = message->len - WIRE_MESSAGE_BYTES,
+		.buf = message,
+	};
+	return wire_message_read(message->data, message->len, &msg_out->tag);
 }
 
 int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
@@ -213,12 +221,15 @@ static void on_closed(struct netio_connection *connection, enum plx_link_reason 
 		socket->cb_connection_closed(socket, reason, why);
 }
 
-static void on_received(struct netio_connection *connection, const struct netio_msg *msg)
+static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
 {
 	struct netio_send_socket *socket = connection->socket;
+	struct netio_msg msg;
+	const char *wrong = message_read(message, &msg);
 
-	if (socket->cb_msg_received)
-		socket->cb_msg_received(socket, msg);
+	if (!wrong && socket->cb_msg_received)
+		socket->cb_msg_received(socket, &msg);
+	return wrong;
 }
 
 static void on_writable(struct netio_connection *connection)
