@@ -102,8 +102,11 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	plx_timer_stop(&accepted->timer);
 	accepted->link = NULL;
 	note_end(accepted, reason, text);
-	if (!owner->ended || owner->ended(accepted))
+	accepted->finishing = true; /* a callback may end the socket */
+	if (!owner->ended || owner->ended(accepted) || !accepted->acceptor->socket)
 		accepted_finish(accepted);
+	else
+		accepted->finishing = false;
 }
 
 /* Closing ------------------------------------------------------------------------------------- */

@@ -33,12 +33,7 @@ int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio
 	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &length);
 	if (plx_unlikely(rc))
 		return rc;
-	if (plx_unlikely(!pages_fit(pages, length, tag ? WIRE_TAG : 0)))
-		return pages_put_slowly(pages, tag, length, &source);
-	source_copy(&source, pages_put(pages, (uint32_t)length, tag ? WIRE_TAG : 0, tag, 0),
-		    length);
-	pages_message_ended(pages);
-	return NETIO_STATUS_OK;
+	return pages_putv(pages, tag, length, &source);
 }
 
 int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec *iov, size_t num)

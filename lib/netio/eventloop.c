@@ -2,6 +2,7 @@
 /* The event loop: the lcore's, with a beginning and an end as NetIO has them. */
 #include "accept.h"
 #include "connection.h"
+#include "feed.h"
 
 #define CLOSING_NS (4 * PLX_NS_PER_S) /* the EAL waits for 5 s, where it stops an lcore */
 
@@ -116,6 +117,7 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 		return netio_fail(plx_fail(EBUSY, "netio_fini: inside netio_run; call "
 						  "netio_terminate, and do it behind netio_run"));
 	plx_signal_fini(&evloop->terminate);
+	feeds_release_all(evloop);
 	connection_release_all(evloop);
 	acceptor_release_all(evloop);
 	finish_closing();

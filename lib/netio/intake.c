@@ -4,6 +4,37 @@
 
 #include "wire.h"
 
+#define BUFFER_BYTES_DEFAULT 65536
+#define BUFFER_COUNT_DEFAULT 16
+#define BUFFER_COUNT_MAX     200
+
+int intake_check_buffers(uint32_t *bytes, uint32_t *count)
+{
+	if (*bytes == 0)
+		*bytes = BUFFER_BYTES_DEFAULT;
+	if (*count == 0)
+		*count = BUFFER_COUNT_DEFAULT;
+	if (*bytes < NETIO_PAGE_BYTES_MIN || *bytes > NETIO_PAGE_BYTES_MAX)
+		return plx_fail(EINVAL, "buffer_bytes %u: give %d to %u", *bytes,
+				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
+	if (*count < 2 || *count > BUFFER_COUNT_MAX)
+		return plx_fail(EINVAL, "buffer_count %u: give 2 to %d", *count, BUFFER_COUNT_MAX);
+	return 0;
+}
+
+void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
+		      struct plx_link_attr *attr_out)
+{
+	uint64_t page_max = buffer_bytes + WIRE_PAGE_OVERHEAD;
+
+	message_max += WIRE_MESSAGE_BYTES;
+	*attr_out = (struct plx_link_attr){
+		.rx_buf_bytes = (uint32_t)page_max + PLX_LINK_OVERHEAD,
+		.rx_buf_count = buffer_count,
+		.message_max_bytes = page_max > message_max ? page_max : message_max,
+	};
+}
+
 /* Pieces -------------------------------------------------------------------------------------- */
 
 static const char *partial_begin(struct intake *intake, const struct wire_entry *entry)

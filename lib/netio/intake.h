@@ -31,6 +31,13 @@ struct intake {
 	uint32_t *holding; /* counts intakes that hold something */
 };
 
+/* Fill in what is left out of the buffers of each link, and check. Return: 0; -EINVAL. */
+int intake_check_buffers(uint32_t *bytes, uint32_t *count);
+
+/* Pages and messages alike come in one piece where they fit into a buffer. */
+void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
+		      struct plx_link_attr *attr_out);
+
 /* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, a constant text. */
 int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out);
 

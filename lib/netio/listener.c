@@ -6,11 +6,8 @@
 
 #include <stdlib.h>
 
-#define BUFFER_BYTES_DEFAULT 65536
-#define BUFFER_COUNT_DEFAULT 16
-#define BUFFER_COUNT_MAX     200
-#define QUEUE_COUNT_MAX      (1u << 24)
-#define MESSAGE_MAX_DEFAULT  (UINT64_C(16) << 20)
+#define QUEUE_COUNT_MAX     (1u << 24)
+#define MESSAGE_MAX_DEFAULT (UINT64_C(16) << 20)
 
 bool listener_has_room(struct acceptor *acceptor)
 {
@@ -118,23 +115,16 @@ int netio_recv(struct netio_listen_socket *socket, struct netio_msg *msg_out)
 
 static int check_attr(const struct netio_listen_attr *attr, struct netio_listen_attr *out)
 {
+	int rc;
+
 	*out = attr ? *attr : (struct netio_listen_attr){0};
-	if (out->buffer_bytes == 0)
-		out->buffer_bytes = BUFFER_BYTES_DEFAULT;
-	if (out->buffer_count == 0)
-		out->buffer_count = BUFFER_COUNT_DEFAULT;
 	if (out->message_max_bytes == 0)
 		out->message_max_bytes = MESSAGE_MAX_DEFAULT;
-	if (out->buffer_bytes < NETIO_PAGE_BYTES_MIN || out->buffer_bytes > NETIO_PAGE_BYTES_MAX)
-		return plx_fail(EINVAL, "buffer_bytes %u: give %d to %u", out->buffer_bytes,
-				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
-	if (out->buffer_count < 2 || out->buffer_count > BUFFER_COUNT_MAX)
-		return plx_fail(EINVAL, "buffer_count %u: give 2 to %d", out->buffer_count,
-				BUFFER_COUNT_MAX);
 	if (out->queue_count > QUEUE_COUNT_MAX)
 		return plx_fail(EINVAL, "queue_count %u: give at most %u", out->queue_count,
 				QUEUE_COUNT_MAX);
-	return acceptor_check(out->provider, out->message_max_bytes);
+	rc = intake_check_buffers(&out->buffer_bytes, &out->buffer_count);
+	return rc ? rc : acceptor_check(out->provider, out->message_max_bytes);
 }
 
 int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen_socket *socket,
@@ -168,20 +158,14 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 	return 0;
 }
 
-/* Pages and messages alike come in one piece where they fit into a buffer. */
 int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned port)
 {
 	struct netio_listener *listener = socket->listener;
 	struct plx_link_attr link = {0};
 
-	if (listener) {
-		uint64_t page_max = listener->attr.buffer_bytes + WIRE_PAGE_OVERHEAD;
-		uint64_t message_max = listener->attr.message_max_bytes + WIRE_MESSAGE_BYTES;
-
-		link.rx_buf_bytes = (uint32_t)page_max + PLX_LINK_OVERHEAD;
-		link.rx_buf_count = listener->attr.buffer_count;
-		link.message_max_bytes = page_max > message_max ? page_max : message_max;
-	}
+	if (listener)
+		intake_link_attr(listener->attr.buffer_bytes, listener->attr.buffer_count,
+				 listener->attr.message_max_bytes, &link);
 	return acceptor_listen(listener ? &listener->acceptor : NULL, "netio_listen", host, port,
 			       &link);
 }

@@ -22,7 +22,10 @@
 PLX_BEGIN_DECLS
 
 struct netio_connection;
+struct netio_feeds;
 struct netio_listener;
+struct netio_publish_core;
+struct netio_subscribe_socket;
 struct plx_eal_conf;
 
 /* The event loop --------------------------------------------------------------------------- */
@@ -176,6 +179,9 @@ enum netio_status {
 	NETIO_STATUS_TOO_BIG = -EMSGSIZE, /**< longer than the peer accepts, or than the pages of
 					       a buffered socket hold together */
 	NETIO_STATUS_NOT_CONNECTED = -ENOTCONN,
+	NETIO_STATUS_PARTIAL = -EINPROGRESS,  /**< published to some, and the others have no room:
+						   call again with NETIO_REENTRY */
+	NETIO_STATUS_NO_SUBSCRIBERS = -ENXIO, /**< nobody has subscribed to the tag */
 };
 
 #define NETIO_IOV_MAX 63 /**< pieces of one message that is sent */
@@ -408,6 +414,275 @@ int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const
  * between netio_listen_socket_init and _fini. Return: 0; -EAGAIN there is none; -EINVAL no queue.
  */
 int netio_recv(struct netio_listen_socket *socket, struct netio_msg *msg_out);
+
+/* Publish/subscribe ------------------------------------------------------------------------ */
+
+/* A publish socket listens; a subscribe socket connects to as many of them as it likes, says what
+ * it wants by tags, and gets it on the same connection. What nobody wants is not sent. A message
+ * goes once to each subscriber, however many of its subscriptions match. What the publisher sends
+ * to one subscriber arrives in the order in which it was published. */
+
+/** When messages of a subscription leave the publisher. */
+enum netio_delivery {
+	NETIO_DELIVERY_DEFAULT,  /**< as the publish socket does: buffered, or at once */
+	NETIO_DELIVERY_AT_ONCE,  /**< low latency. Where several subscriptions of a subscriber match
+				      a message, and one of them is such, it leaves at once */
+	NETIO_DELIVERY_BUFFERED, /**< high throughput: many in a page */
+};
+
+/** Which messages a subscriber wants: those with one tag, or with one of a range, or with some bits
+ * as they are here. */
+struct netio_subscription {
+	netio_tag_t tag;  /**< the tag; or the first one of the range; or the bits under the mask */
+	netio_tag_t last; /**< the last one of the range; 0: no range */
+	netio_tag_t mask; /**< which bits are looked at; 0: no mask. One that is all ones from the
+			       top down is as good as a range; of others a publisher takes 64
+			       different ones at a time */
+	enum netio_delivery delivery;
+};
+
+/** One subscriber of a publish socket; from cb_connection_established until cb_connection_closed
+ * returns. */
+struct netio_subscriber {
+	void *socket;         /**< the publish socket */
+	uint64_t id;          /**< counts up from 1 */
+	const char *peer;     /**< its address */
+	const char *provider; /**< as netio_recv_socket.provider */
+	void *data;           /**< the user's */
+};
+
+/** Close its connection, without loss of what was published; cb_connection_closed follows. */
+void netio_subscriber_close(struct netio_subscriber *subscriber);
+
+#define NETIO_PUBLISH_PAGE_COUNT_DEFAULT 32
+#define NETIO_SUBSCRIPTIONS_DEFAULT      (1u << 20)
+
+/** 0 or NULL in any field: the default. */
+struct netio_publish_attr {
+	const char *provider;     /**< as plx_link_attr.provider; copied */
+	uint32_t page_bytes;      /**< as in netio_buffered_attr */
+	uint32_t page_count;      /**< for each subscriber: 2 to 65536; default 32 */
+	uint32_t watermark_bytes; /**< as in netio_buffered_attr, as the next */
+	uint64_t timeout_ns;
+	uint32_t subscriptions_max; /**< of all subscribers; more are refused; default 2^20 */
+};
+
+/** The newest lookup of a publisher, for who publishes the same tag again and again: the
+ * subscriptions are searched when they have changed, or with another tag. Zeroed at first, then the
+ * library's; of one socket, and worth having for one tag. It needs no end. */
+struct netio_subscription_cache {
+	/* Private. */
+	uint64_t version;
+	netio_tag_t tag;
+	uint32_t count;
+	struct {
+		void *subscriber;
+		bool at_once;
+	} to[8];
+};
+
+/** For publishing: that is the message for which it was AGAIN or PARTIAL the last time: it goes to
+ * those that missed it. */
+#define NETIO_REENTRY 1
+
+/** Copies messages into a page for each subscriber. */
+struct netio_publish_socket {
+	void (*cb_connection_established)(struct netio_subscriber *subscriber);
+	/** cb_unsubscribed came before for each subscription that was left. */
+	void (*cb_connection_closed)(struct netio_subscriber *subscriber,
+				     enum plx_link_reason reason, const char *why);
+	/** From here on messages that match go there. */
+	void (*cb_subscribed)(struct netio_subscriber *subscriber,
+			      const struct netio_subscription *subscription);
+	void (*cb_unsubscribed)(struct netio_subscriber *subscriber,
+				const struct netio_subscription *subscription);
+	/** After NETIO_STATUS_AGAIN, once: a subscriber that had no room has some, or is gone.
+	 * Publish again what was refused, with NETIO_REENTRY; it may be AGAIN for another one. */
+	void (*cb_buffers_available)(struct netio_publish_socket *socket);
+	void *data;                      /**< the user's */
+	struct netio_publish_core *core; /**< private */
+};
+
+/** As netio_send_socket_init. */
+int netio_publish_socket_init(struct netio_eventloop *evloop, struct netio_publish_socket *socket,
+			      const struct netio_publish_attr *attr);
+
+/** Take subscribers at that address; as netio_listen. */
+int netio_publish_listen(struct netio_publish_socket *socket, const char *host, unsigned port);
+
+/** The port that it listens at; 0: it does not. */
+unsigned netio_publish_socket_port(const struct netio_publish_socket *socket);
+
+/** No callback comes any more. Connections are closed without loss of what was published, as by
+ * netio_send_socket_fini. Accepts a socket that is zeroed. */
+void netio_publish_socket_fini(struct netio_publish_socket *socket);
+
+/** Publish a copy of a message. flags: 0 or NETIO_REENTRY; cache: may be NULL.
+ * Return: NETIO_STATUS_OK every subscriber has it, in a page or sent;
+ * NETIO_STATUS_AGAIN one has no room, and others may have the message: wait for
+ * cb_buffers_available and publish it again with NETIO_REENTRY, when it goes to those that have
+ * missed it and are still there. Publishing another message of that tag without it gives this one
+ * up;
+ * NETIO_STATUS_TOO_BIG no subscriber accepts a message of that length, or the pages do not hold it;
+ * where some do, it is OK, and the others count as too_big;
+ * NETIO_STATUS_NO_SUBSCRIBERS; -EINVAL; -ENOMEM. */
+int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag, void *data,
+			   size_t len, int flags, struct netio_subscription_cache *cache);
+
+/** The same for a message in pieces. */
+int netio_buffered_publishv(struct netio_publish_socket *socket, netio_tag_t tag,
+			    const struct iovec *iov, size_t count, int flags,
+			    struct netio_subscription_cache *cache);
+
+/** Let the pages of all subscribers leave. */
+void netio_buffered_publish_flush(struct netio_publish_socket *socket);
+
+/** Publishes each message at once, without copying it. */
+struct netio_unbuffered_publish_socket {
+	/* As of struct netio_publish_socket. */
+	void (*cb_connection_established)(struct netio_subscriber *subscriber);
+	void (*cb_connection_closed)(struct netio_subscriber *subscriber,
+				     enum plx_link_reason reason, const char *why);
+	void (*cb_subscribed)(struct netio_subscriber *subscriber,
+			      const struct netio_subscription *subscription);
+	void (*cb_unsubscribed)(struct netio_subscriber *subscriber,
+				const struct netio_subscription *subscription);
+	/** After NETIO_STATUS_AGAIN or NETIO_STATUS_PARTIAL, once; as there. */
+	void (*cb_buffers_available)(struct netio_unbuffered_publish_socket *socket);
+	/** What was published with that key is not needed any more; once for each message that was
+	 * OK in the end. status: 0 it went to all; -ETIMEDOUT: a provider did not give it back, and
+	 * may read it for good; another -errno: the connection of a subscriber ended, and all
+	 * others have it. */
+	void (*cb_msg_published)(struct netio_unbuffered_publish_socket *socket, uint64_t key,
+				 int status);
+	void *data;                      /**< the user's */
+	struct netio_publish_core *core; /**< private */
+};
+
+int netio_unbuffered_publish_socket_init(struct netio_eventloop *evloop,
+					 struct netio_unbuffered_publish_socket *socket,
+					 const struct netio_publish_attr *attr);
+int netio_unbuffered_publish_listen(struct netio_unbuffered_publish_socket *socket,
+				    const char *host, unsigned port);
+unsigned netio_unbuffered_publish_socket_port(const struct netio_unbuffered_publish_socket *socket);
+void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket *socket);
+
+/** Publish a message without copying it: it must stay as it is until cb_msg_published gives *key.
+ * (Subscribers that want it buffered get a copy.) *key is only read, and may be reused on return,
+ * but with REENTRY it must be the same.
+ * Return: NETIO_STATUS_OK each subscriber's transport has it, or will have;
+ * NETIO_STATUS_AGAIN nobody had room, and nothing was taken: there is no callback for it;
+ * NETIO_STATUS_PARTIAL some had: the message must stay, and be published again with NETIO_REENTRY,
+ * tag and key as before, until it is OK: then it is for those that have missed it and are still
+ * there. In both cases after cb_buffers_available;
+ * NETIO_STATUS_TOO_BIG as netio_buffered_publish; NETIO_STATUS_NO_SUBSCRIBERS; -EINVAL; -ENOMEM:
+ * nobody has it. */
+int netio_unbuffered_publishv(struct netio_unbuffered_publish_socket *socket, netio_tag_t tag,
+			      struct iovec *iov, size_t count, uint64_t *key, int flags,
+			      struct netio_subscription_cache *cache);
+
+/** The same with a header of usr_size bytes, 0 to 8, before the message: the first ones of usr as
+ * it lies in memory. It is copied; subscribers see it as the beginning of the message. */
+int netio_unbuffered_publishv_usr(struct netio_unbuffered_publish_socket *socket, netio_tag_t tag,
+				  struct iovec *iov, size_t count, uint64_t *key, int flags,
+				  struct netio_subscription_cache *cache, uint64_t usr,
+				  uint8_t usr_size);
+
+struct netio_publish_stats {
+	uint64_t messages;       /**< published: OK, or with some subscribers that missed them */
+	uint64_t copies;         /**< to subscribers, of all messages */
+	uint64_t pages;          /**< that left */
+	uint64_t again;          /**< AGAIN and PARTIAL */
+	uint64_t no_subscribers; /**< messages that nobody wanted */
+	uint64_t too_big;        /**< copies that subscribers missed, as they accept none so long */
+	uint64_t given_up;       /**< copies that subscribers missed, as the message was not
+				      published again */
+	uint64_t lost;           /**< copies in pages that were not sent when a connection ended */
+	uint64_t requests;       /**< to subscribe and unsubscribe */
+	uint64_t refused;        /**< of these */
+	uint32_t subscribers, subscriptions;
+};
+
+void netio_publish_stats(const struct netio_publish_socket *socket,
+			 struct netio_publish_stats *stats_out);
+void netio_unbuffered_publish_stats(const struct netio_unbuffered_publish_socket *socket,
+				    struct netio_publish_stats *stats_out);
+
+/** 0 in any field: the default. */
+struct netio_subscribe_attr {
+	struct netio_connect_attr
+		connect;       /**< message_max_bytes: longest message, default 16 MiB */
+	uint32_t buffer_bytes; /**< as in netio_listen_attr, of each publisher */
+	uint32_t buffer_count; /**< as there; default 16 */
+};
+
+/** One publisher of a subscribe socket: from the first subscription to it until it has none, and
+ * cb_connection_closed returned. */
+struct netio_publisher {
+	struct netio_subscribe_socket *subscribe_socket;
+	uint64_t id;          /**< counts up from 1; netio_msg.source of what comes from it */
+	const char *address;  /**< "host:port", as the user gave it */
+	const char *provider; /**< as netio_recv_socket.provider; "" while it is not connected */
+	void *data;           /**< the user's */
+};
+
+struct netio_subscribe_socket {
+	/* As of struct netio_send_socket; connections that end or are refused are tried again, and
+	 * what was subscribed to is asked for anew. */
+	void (*cb_connection_established)(struct netio_publisher *publisher);
+	void (*cb_connection_refused)(struct netio_publisher *publisher,
+				      enum plx_link_reason reason, const char *why);
+	void (*cb_connection_closed)(struct netio_publisher *publisher, enum plx_link_reason reason,
+				     const char *why);
+	/** The publisher has it: what it publishes from now on comes. */
+	void (*cb_subscribed)(struct netio_publisher *publisher,
+			      const struct netio_subscription *subscription);
+	/** It does not take it, which ends the subscription; why: for people. */
+	void (*cb_subscription_refused)(struct netio_publisher *publisher,
+					const struct netio_subscription *subscription,
+					const char *why);
+	/** The connection ended, which cb_connection_closed tells behind it: messages are missed
+	 * until cb_subscription_resumed. */
+	void (*cb_subscription_lost)(struct netio_publisher *publisher,
+				     const struct netio_subscription *subscription,
+				     const char *why);
+	/** As cb_subscribed, for one that was lost. */
+	void (*cb_subscription_resumed)(struct netio_publisher *publisher,
+					const struct netio_subscription *subscription);
+	/** After netio_unsubscribe: no message comes for it any more. */
+	void (*cb_unsubscribed)(struct netio_publisher *publisher,
+				const struct netio_subscription *subscription);
+	/** A message; valid until it returns, unless it is kept (netio_msg_keep). */
+	void (*cb_msg_received)(struct netio_subscribe_socket *socket, const struct netio_msg *msg);
+	void *data;                /**< the user's */
+	struct netio_feeds *feeds; /**< private */
+};
+
+/** As netio_send_socket_init. */
+int netio_subscribe_socket_init(struct netio_eventloop *evloop,
+				struct netio_subscribe_socket *socket,
+				const struct netio_subscribe_attr *attr);
+
+/** No callback comes any more. Accepts a socket that is zeroed. */
+void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket);
+
+/** Subscribe to a tag of the publisher at that address, which is connected to with the first
+ * subscription. Returns at once; cb_subscribed or cb_subscription_refused follows, or, while there
+ * is no connection, cb_connection_refused for each attempt. Publishers that are named alike share a
+ * connection. Return: 0; -EEXIST it is subscribed to; -EINVAL; -ENOMEM; or as netio_connect. */
+int netio_subscribe(struct netio_subscribe_socket *socket, const char *host, unsigned port,
+		    netio_tag_t tag);
+
+/** The same for anything. */
+int netio_subscribe_to(struct netio_subscribe_socket *socket, const char *host, unsigned port,
+		       const struct netio_subscription *subscription);
+
+/** End a subscription: cb_unsubscribed follows. With the last one of a publisher its connection is
+ * closed. Return: 0; -ENOENT there is no such; -EINVAL. */
+int netio_unsubscribe(struct netio_subscribe_socket *socket, const char *host, unsigned port,
+		      netio_tag_t tag);
+int netio_unsubscribe_from(struct netio_subscribe_socket *socket, const char *host, unsigned port,
+			   const struct netio_subscription *subscription);
 
 PLX_END_DECLS
 

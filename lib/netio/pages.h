@@ -126,4 +126,17 @@ static inline void pages_message_ended(struct pages *pages)
 		pages_leave(pages);
 }
 
+/* A message of that length, wherever there is room for it. Return: enum netio_status. */
+static inline int pages_putv(struct pages *pages, netio_tag_t tag, uint64_t length,
+			     struct source *source)
+{
+	uint8_t flags = tag ? WIRE_TAG : 0;
+
+	if (plx_unlikely(!pages_fit(pages, length, flags)))
+		return pages_put_slowly(pages, tag, length, source);
+	source_copy(source, pages_put(pages, (uint32_t)length, flags, tag, 0), length);
+	pages_message_ended(pages);
+	return NETIO_STATUS_OK;
+}
+
 #endif

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The unbuffered send socket: each message is one of the link. */
 #include "connection.h"
+#include "reference.h"
 
 #include <stdlib.h>
 
-/* Of messages that are sent by reference at once; a link has fewer under way. */
-#define HEADS 64
-#define VIEWS 256 /* of their pieces; more come from the heap */
-
 struct sender {
 	struct netio_connection connection; /* first */
-	struct plx_pool *heads, *views;     /* NULL: nothing was sent by reference yet */
+	struct references references;
 };
 
 /* Messages ------------------------------------------------------------------------------------ */
@@ -95,65 +92,7 @@ int netio_send(struct netio_send_socket *socket, const void *data, size_t len)
 
 /* By reference -------------------------------------------------------------------------------- */
 
-static int make_pools(struct sender *sender)
-{
-	struct plx_pool_attr attr = {
-		.name = "netio heads",
-		.object_count = HEADS,
-		.node = plx_lcore_node(plx_lcore_id()),
-		.owner = plx_lcore_id(),
-	};
-	int rc = plx_buf_pool_create(&attr, WIRE_MESSAGE_BYTES, &sender->heads);
-
-	if (rc)
-		return rc;
-	attr.name = "netio views";
-	attr.object_count = VIEWS;
-	rc = plx_buf_view_pool_create(&attr, &sender->views);
-	if (rc) {
-		plx_pool_destroy(sender->heads);
-		sender->heads = NULL;
-	}
-	return rc;
-}
-
-static struct plx_buf *view(struct sender *sender, const struct iovec *piece)
-{
-	struct plx_buf *buf = plx_buf_view(sender->views, piece->iov_base,
-					   (uint32_t)piece->iov_len);
-
-	return buf ? buf : plx_buf_wrap(piece->iov_base, 0, (uint32_t)piece->iov_len, NULL, NULL);
-}
-
-/* The header, and behind it what the user has. The key lies in the headroom, where nobody looks
- * before the message is sent. Return: 0; -ENOMEM. */
-static int assemble(struct sender *sender, netio_tag_t tag, const struct iovec *iov, size_t count,
-		    uint64_t key, struct plx_buf **message_out)
-{
-	struct plx_buf *head = plx_buf_get(sender->heads);
-	struct plx_buf *last;
-
-	if (plx_unlikely(!head))
-		head = plx_buf_alloc(WIRE_MESSAGE_BYTES);
-	if (!head)
-		return -ENOMEM;
-	last = head;
-	memcpy(head->base, &key, sizeof(key));
-	wire_message_write(plx_buf_append(head, WIRE_MESSAGE_BYTES), tag);
-	for (size_t i = 0; i < count; i++) {
-		if (iov[i].iov_len == 0)
-			continue;
-		last->next = view(sender, &iov[i]);
-		last = last->next;
-		if (!last) {
-			plx_buf_unref(head);
-			return -ENOMEM;
-		}
-	}
-	*message_out = head;
-	return 0;
-}
-
+/* The key lies in the headroom, where nobody looks before the message is sent. */
 static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
 {
 	struct sender *sender = arg;
@@ -179,14 +118,10 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 	rc = message_measure(iov, count, sender->connection.message_max, &length);
 	if (plx_unlikely(rc))
 		return rc;
-	if (plx_unlikely(!sender->views)) {
-		rc = make_pools(sender);
-		if (rc)
-			return rc;
-	}
-	rc = assemble(sender, tag, iov, count, key, &message);
+	rc = references_make(&sender->references, tag, NULL, 0, iov, count, &message);
 	if (plx_unlikely(rc))
 		return rc;
+	memcpy(message->base, &key, sizeof(key));
 	rc = plx_link_send_buf(sender->connection.link, message, on_sent, sender);
 	if (plx_unlikely(rc))
 		plx_buf_unref(message);
@@ -244,8 +179,7 @@ static void on_free(struct netio_connection *connection)
 {
 	struct sender *sender = (struct sender *)connection;
 
-	netio_pool_destroy(sender->heads);
-	netio_pool_destroy(sender->views);
+	references_fini(&sender->references);
 	free(sender);
 }
 
@@ -275,7 +209,7 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 	sender = malloc(sizeof(*sender));
 	if (!sender)
 		return netio_fail(plx_fail(ENOMEM, "netio_send_socket_init: out of memory"));
-	sender->heads = sender->views = NULL;
+	sender->references = (struct references){0};
 	connection_init(&sender->connection, evloop, socket, &socket->connection, &owner, &checked);
 	return 0;
 }

@@ -55,3 +55,70 @@ const char *wire_page_read(const uint8_t *in, size_t size)
 		return "a page with unknown flags";
 	return NULL;
 }
+
+/* Subscriptions ------------------------------------------------------------------------------ */
+
+void wire_list_write(uint8_t out[WIRE_LIST_BYTES], enum wire_type type)
+{
+	wire_put64(out, type);
+}
+
+void wire_request_write(uint8_t out[WIRE_REQUEST_BYTES], const struct wire_request *request)
+{
+	wire_put64(out,
+		   request->id | (uint64_t)request->what << 32 | (uint64_t)request->delivery << 40);
+	wire_put64(out + 8, request->first);
+	wire_put64(out + 16, request->last);
+	wire_put64(out + 24, 0);
+}
+
+void wire_answer_write(uint8_t out[WIRE_ANSWER_BYTES], const struct wire_answer *answer)
+{
+	wire_put64(out, answer->id | (uint64_t)answer->status << 32);
+}
+
+const char *wire_list_read(const uint8_t *in, size_t size, enum wire_type type, size_t entry_bytes,
+			   uint32_t *count_out)
+{
+	size_t bytes = size - WIRE_LIST_BYTES;
+
+	if (size < WIRE_LIST_BYTES || wire_get64(in) != type)
+		return "what a subscriber and a publisher do not say";
+	if (bytes == 0 || bytes % entry_bytes || bytes / entry_bytes > WIRE_LIST_MAX)
+		return "a list of requests or answers of a wrong length";
+	*count_out = (uint32_t)(bytes / entry_bytes);
+	return NULL;
+}
+
+const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_request *out)
+{
+	uint64_t word = wire_get64(in);
+
+	*out = (struct wire_request){
+		.id = (uint32_t)word,
+		.what = (uint8_t)(word >> 32),
+		.delivery = (uint8_t)(word >> 40),
+		.first = wire_get64(in + 8),
+		.last = wire_get64(in + 16),
+	};
+	if (out->what < WIRE_SUBSCRIBE_RANGE || out->what > WIRE_UNSUBSCRIBE ||
+	    out->delivery > WIRE_DELIVERY_BUFFERED || word >> 48 || wire_get64(in + 24))
+		return "a request that is unknown";
+	if (out->what == WIRE_SUBSCRIBE_MASK && out->first & ~out->last)
+		return "a request for a value with bits that its mask leaves out";
+	if (out->what == WIRE_SUBSCRIBE_RANGE && out->first > out->last)
+		return "a request for a range whose last tag is less than its first";
+	if (out->what == WIRE_UNSUBSCRIBE && (out->first || out->last || out->delivery))
+		return "a request to unsubscribe that says more";
+	return NULL;
+}
+
+const char *wire_answer_read(const uint8_t in[WIRE_ANSWER_BYTES], struct wire_answer *out)
+{
+	uint64_t word = wire_get64(in);
+
+	*out = (struct wire_answer){.id = (uint32_t)word, .status = (uint8_t)(word >> 32)};
+	if (word >> 40 || out->status < WIRE_SUBSCRIBED || out->status >= WIRE_STATUS_COUNT)
+		return "an answer that is unknown";
+	return NULL;
+}

@@ -6,11 +6,15 @@
  *                8 longest message accepted (64 bits)
  *     message    0 type, 1 to 7 zero, 8 tag (64 bits), 16 payload
  *     page       0 type, 1 to 7 zero, 8 entries, each at a multiple of 8
+ *     request    0 type, 1 to 7 zero, 8 entries of 32 bytes: 0 id (32 bits), 4 what, 5 delivery,
+ *                6 and 7 zero, 8 first tag or value, 16 last tag or mask, 24 to 31 zero
+ *     answer     0 type, 1 to 7 zero, 8 entries of 8 bytes: 0 id (32 bits), 4 status, 5 to 7 zero
  *     entry      0 length (32 bits), 4 flags, 5 to 7 zero, [tag], [total], payload, padding to a
  *                multiple of 8
  *
  * The side that connects greets first (HELLO), the other one answers (WELCOME), and messages and
- * pages come behind that. A message that is longer than a page is split: an entry with FIRST and
+ * pages come behind that. Who subscribes sends requests, and gets one answer to each of their
+ * entries. A message that is longer than a page is split: an entry with FIRST and
  * the total, and others with NEXT. */
 #ifndef NETIO_WIRE_H
 #define NETIO_WIRE_H
@@ -34,7 +38,7 @@
 #define WIRE_MESSAGE_MAX_LEAST 256                          /* that a side may say it accepts */
 #define WIRE_MESSAGE_MAX_LIMIT ((UINT64_C(1) << 30) - 4096) /* so that links take the rest, too */
 
-enum wire_type { WIRE_HELLO = 1, WIRE_WELCOME, WIRE_MESSAGE, WIRE_PAGE };
+enum wire_type { WIRE_HELLO = 1, WIRE_WELCOME, WIRE_MESSAGE, WIRE_PAGE, WIRE_REQUEST, WIRE_ANSWER };
 
 /* What the side that connects is there for; the answer says which one is wanted. */
 enum wire_role { WIRE_SENDER = 1, WIRE_SUBSCRIBER };
@@ -174,5 +178,49 @@ static inline void wire_page_write(uint8_t out[WIRE_PAGE_BYTES])
 
 /* Return: NULL; or what is wrong with the beginning of a page. */
 const char *wire_page_read(const uint8_t *in, size_t size);
+
+/* Subscriptions ------------------------------------------------------------------------------ */
+
+#define WIRE_LIST_BYTES    8 /* in front of requests and answers */
+#define WIRE_REQUEST_BYTES 32
+#define WIRE_ANSWER_BYTES  8
+#define WIRE_LIST_MAX      100 /* entries of one message */
+
+enum wire_what { WIRE_SUBSCRIBE_RANGE = 1, WIRE_SUBSCRIBE_MASK, WIRE_UNSUBSCRIBE };
+
+enum wire_delivery { WIRE_DELIVERY_DEFAULT, WIRE_DELIVERY_AT_ONCE, WIRE_DELIVERY_BUFFERED };
+
+enum wire_status {
+	WIRE_SUBSCRIBED = 1,
+	WIRE_UNSUBSCRIBED,
+	WIRE_UNKNOWN,   /* to WIRE_UNSUBSCRIBE: there is none of that id */
+	WIRE_TOO_MANY,  /* refused: subscriptions */
+	WIRE_TOO_MASKS, /* refused: different masks */
+	WIRE_NO_MEMORY, /* refused */
+	WIRE_STATUS_COUNT,
+};
+
+struct wire_request {
+	uint32_t id; /* chosen by the subscriber; in use until the answer to WIRE_UNSUBSCRIBE */
+	uint8_t what, delivery;
+	uint64_t first, last; /* of a range; or value and mask; of WIRE_UNSUBSCRIBE 0 */
+};
+
+struct wire_answer {
+	uint32_t id;
+	uint8_t status;
+};
+
+void wire_list_write(uint8_t out[WIRE_LIST_BYTES], enum wire_type type);
+void wire_request_write(uint8_t out[WIRE_REQUEST_BYTES], const struct wire_request *request);
+void wire_answer_write(uint8_t out[WIRE_ANSWER_BYTES], const struct wire_answer *answer);
+
+/* How many entries of that size follow. Return: NULL; or what is wrong with it. */
+const char *wire_list_read(const uint8_t *in, size_t size, enum wire_type type, size_t entry_bytes,
+			   uint32_t *count_out);
+
+/* Return: NULL; or what is wrong with it. */
+const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_request *out);
+const char *wire_answer_read(const uint8_t in[WIRE_ANSWER_BYTES], struct wire_answer *out);
 
 #endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Publishing copies: to whom, and what those have not got yet that had no room. */
+#include "publisher.h"
+
+#include "connection.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+/* Matching ------------------------------------------------------------------------------------ */
+
+uint64_t publish_new_version(void)
+{
+	static __thread uint64_t newest;
+	uint64_t now_ns = plx_now_ns();
+
+	newest = now_ns > newest ? now_ns : newest + 1;
+	return newest << 8 | plx_lcore_id();
+}
+
+static void visit(void *owner, void *arg)
+{
+	const struct subscription *subscription = owner;
+	struct subscriber *subscriber = subscription->subscriber;
+	struct netio_publish_core *core = arg;
+
+	if (subscriber->seen != core->lookups) {
+		subscriber->seen = core->lookups;
+		subscriber->match = core->match_count;
+		core->matches[core->match_count++] = (struct match){.subscriber = subscriber};
+	}
+	core->matches[subscriber->match].at_once |= subscription->at_once;
+}
+
+static void search(struct netio_publish_core *core, netio_tag_t tag)
+{
+	core->lookups++;
+	core->match_count = 0;
+	table_lookup(&core->table, tag, visit, core);
+}
+
+static void remember(const struct netio_publish_core *core, netio_tag_t tag,
+		     struct netio_subscription_cache *cache)
+{
+	if (core->match_count > PLX_ARRAY_LEN(cache->to))
+		return;
+	cache->version = core->version;
+	cache->tag = tag;
+	cache->count = core->match_count;
+	for (uint32_t i = 0; i < core->match_count; i++) {
+		cache->to[i].subscriber = core->matches[i].subscriber;
+		cache->to[i].at_once = core->matches[i].at_once;
+	}
+}
+
+void publish_match(struct netio_publish_core *core, netio_tag_t tag,
+		   struct netio_subscription_cache *cache)
+{
+	if (!cache || cache->version != core->version || cache->tag != tag) {
+		search(core, tag);
+		if (cache)
+			remember(core, tag, cache);
+		return;
+	}
+	core->match_count = cache->count;
+	for (uint32_t i = 0; i < cache->count; i++) {
+		core->matches[i].subscriber = cache->to[i].subscriber;
+		core->matches[i].at_once = cache->to[i].at_once;
+	}
+}
+
+/* Pending ------------------------------------------------------------------------------------- */
+
+static int compare_pendings(const void *a, const void *b)
+{
+	const struct pending *one = a, *other = b;
+
+	if (one->tag != other->tag)
+		return one->tag > other->tag ? 1 : -1;
+	return (one->key > other->key) - (one->key < other->key);
+}
+
+struct pending *pending_find(struct netio_publish_core *core, netio_tag_t tag, uint64_t key)
+{
+	struct pending wanted = {.tag = tag, .key = key};
+	struct pending **found;
+
+	if (plx_likely(!core->pendings))
+		return NULL;
+	found = tfind(&wanted, &core->pending_tree, compare_pendings);
+	return found ? *found : NULL;
+}
+
+struct pending *pending_create(struct netio_publish_core *core, netio_tag_t tag, uint64_t key,
+			       uint32_t count)
+{
+	struct pending *pending = malloc(sizeof(*pending) + count * sizeof(struct match));
+
+	if (!pending)
+		return NULL;
+	*pending = (struct pending){
+		.tag = tag,
+		.key = key,
+		.next = core->pendings,
+		.prev_next = &core->pendings,
+	};
+	if (!tsearch(pending, &core->pending_tree, compare_pendings)) {
+		free(pending);
+		return NULL;
+	}
+	if (pending->next)
+		pending->next->prev_next = &pending->next;
+	core->pendings = pending;
+	return pending;
+}
+
+void pending_destroy(struct netio_publish_core *core, struct pending *pending)
+{
+	tdelete(pending, &core->pending_tree, compare_pendings);
+	*pending->prev_next = pending->next;
+	if (pending->next)
+		pending->next->prev_next = pending->prev_next;
+	free(pending);
+}
+
+void pending_give_up(struct netio_publish_core *core, struct pending *pending)
+{
+	struct publication *publication = pending->publication;
+
+	core->stats.given_up += pending->count;
+	core->stats.messages++;
+	pending_destroy(core, pending);
+	if (publication)
+		publication_unref(publication);
+}
+
+void pending_forget(struct netio_publish_core *core, const struct subscriber *subscriber)
+{
+	for (struct pending *pending = core->pendings; pending; pending = pending->next)
+		for (uint32_t i = 0; i < pending->count; i++)
+			if (pending->missing[i].subscriber == subscriber) {
+				pending->missing[i] = pending->missing[--pending->count];
+				break;
+			}
+}
+
+void publish_tell_room(struct netio_publish_core *core)
+{
+	if (!core->wants_room)
+		return;
+	core->wants_room = false;
+	if (core->buffered && core->buffered->cb_buffers_available)
+		core->buffered->cb_buffers_available(core->buffered);
+	else if (core->unbuffered && core->unbuffered->cb_buffers_available)
+		core->unbuffered->cb_buffers_available(core->unbuffered);
+}
+
+/* Copies -------------------------------------------------------------------------------------- */
+
+/* By itself, where nothing waits before it; else in the page, which leaves as soon as it can. */
+static int copy_at_once(struct subscriber *subscriber, netio_tag_t tag, const struct iovec *iov,
+			size_t count, uint64_t length)
+{
+	struct pages *pages = subscriber->pages;
+	struct source source = {.iov = iov};
+	int rc;
+
+	if (!pages->page && pages->waiting_count == 0) {
+		rc = message_sendv(subscriber->accepted.link, subscriber->accepted.message_max, tag,
+				   iov, count);
+		if (rc != -EAGAIN)
+			return rc;
+	}
+	rc = pages_putv(pages, tag, length, &source);
+	if (rc == 0)
+		pages_leave_soon(pages);
+	return rc;
+}
+
+int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iovec *iov,
+		    size_t count, uint64_t length)
+{
+	struct subscriber *subscriber = match->subscriber;
+	struct source source = {.iov = iov};
+
+	if (plx_unlikely(!subscriber_is_there(subscriber)))
+		return -ENOTCONN;
+	if (plx_unlikely(length > subscriber->accepted.message_max))
+		return plx_fail(EMSGSIZE, "%llu bytes: the subscribers accept at most %llu",
+				(unsigned long long)length,
+				(unsigned long long)subscriber->accepted.message_max);
+	if (match->at_once)
+		return copy_at_once(subscriber, tag, iov, count, length);
+	return pages_putv(subscriber->pages, tag, length, &source);
+}
+
+void publish_note(struct publish_outcome *outcome, int rc)
+{
+	if (plx_likely(rc == 0))
+		outcome->taken++;
+	else if (rc == -EAGAIN)
+		outcome->missing++;
+	else if (rc == -EMSGSIZE)
+		outcome->too_big++;
+	else if (rc != -ENOTCONN && !outcome->error) /* else it is gone, or about to be */
+		outcome->error = rc;
+}
+
+int publish_finish(struct netio_publish_core *core, const struct publish_outcome *outcome,
+		   bool is_again)
+{
+	struct netio_publish_stats *stats = &core->stats;
+
+	stats->copies += outcome->taken;
+	stats->too_big += outcome->too_big;
+	if (plx_unlikely(outcome->missing)) {
+		stats->again++;
+		core->wants_room = true;
+		return NETIO_STATUS_AGAIN;
+	}
+	if (plx_unlikely(outcome->error))
+		return outcome->error;
+	if (plx_likely(outcome->taken) || is_again) {
+		stats->messages++;
+		return NETIO_STATUS_OK;
+	}
+	if (outcome->too_big)
+		return NETIO_STATUS_TOO_BIG;
+	stats->no_subscribers++;
+	return plx_fail(ENXIO, "nobody has subscribed to that tag");
+}
+
+/* Those that had no room come to stand at the beginning of core->matches. */
+static void copy_to_matches(struct netio_publish_core *core, netio_tag_t tag,
+			    const struct iovec *iov, size_t count, uint64_t length,
+			    struct publish_outcome *outcome)
+{
+	for (uint32_t i = 0; i < core->match_count; i++) {
+		struct match match = core->matches[i];
+		int rc = publish_copy_to(&match, tag, iov, count, length);
+
+		if (plx_unlikely(rc == -EAGAIN))
+			core->matches[outcome->missing] = match;
+		publish_note(outcome, rc);
+	}
+}
+
+static int copy_anew(struct netio_publish_core *core, netio_tag_t tag, const struct iovec *iov,
+		     size_t count, uint64_t length, struct netio_subscription_cache *cache)
+{
+	struct publish_outcome outcome = {0};
+	struct pending *pending;
+
+	publish_match(core, tag, cache);
+	copy_to_matches(core, tag, iov, count, length, &outcome);
+	if (plx_unlikely(outcome.missing)) {
+		pending = pending_create(core, tag, 0, outcome.missing);
+		if (!pending) {
+			core->stats.given_up += outcome.missing;
+			outcome.missing = 0;
+			outcome.error = plx_fail(ENOMEM, "out of memory to publish again");
+		} else {
+			pending->count = outcome.missing;
+			memcpy(pending->missing, core->matches,
+			       outcome.missing * sizeof(struct match));
+		}
+	}
+	return publish_finish(core, &outcome, false);
+}
+
+static int copy_again(struct netio_publish_core *core, struct pending *pending,
+		      const struct iovec *iov, size_t count, uint64_t length)
+{
+	struct publish_outcome outcome = {0};
+
+	for (uint32_t i = 0; i < pending->count; i++) {
+		struct match match = pending->missing[i];
+		int rc = publish_copy_to(&match, pending->tag, iov, count, length);
+
+		if (rc == -EAGAIN)
+			pending->missing[outcome.missing] = match;
+		publish_note(&outcome, rc);
+	}
+	pending->count = outcome.missing;
+	if (!outcome.missing)
+		pending_destroy(core, pending);
+	return publish_finish(core, &outcome, true);
+}
+
+int netio_buffered_publishv(struct netio_publish_socket *socket, netio_tag_t tag,
+			    const struct iovec *iov, size_t count, int flags,
+			    struct netio_subscription_cache *cache)
+{
+	struct netio_publish_core *core = socket->core;
+	struct pending *pending;
+	uint64_t length;
+	int rc;
+
+	if (plx_unlikely(!core))
+		return plx_fail(EINVAL, "the socket is not set up");
+	if (plx_unlikely(flags & ~NETIO_REENTRY))
+		return plx_fail(EINVAL, "flags %d: give 0 or NETIO_REENTRY", flags);
+	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &length);
+	if (plx_unlikely(rc))
+		return rc;
+	pending = pending_find(core, tag, 0);
+	if (plx_likely(!pending))
+		return copy_anew(core, tag, iov, count, length, cache);
+	if (flags & NETIO_REENTRY)
+		return copy_again(core, pending, iov, count, length);
+	pending_give_up(core, pending);
+	return copy_anew(core, tag, iov, count, length, cache);
+}
+
+int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag, void *data,
+			   size_t len, int flags, struct netio_subscription_cache *cache)
+{
+	return netio_buffered_publishv(socket, tag, &(struct iovec){data, len}, 1, flags, cache);
+}
+
+void netio_buffered_publish_flush(struct netio_publish_socket *socket)
+{
+	struct accepted *accepted = socket->core ? socket->core->acceptor.links : NULL;
+
+	for (; accepted; accepted = accepted->next) {
+		struct pages *pages = ((struct subscriber *)accepted)->pages;
+
+		if (pages && pages->page)
+			pages_leave(pages);
+	}
+}

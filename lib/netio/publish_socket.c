@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The two publish sockets, which differ in how they publish. */
+#include "publisher.h"
+
+#include "connection.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define MESSAGE_MAX 4000 /* of requests: a list of them fits */
+
+static_assert(WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES <= MESSAGE_MAX, "requests fit");
+
+static int check_attr(const struct netio_publish_attr *attr, struct netio_publish_core *core)
+{
+	core->pages_attr = (struct pages_attr){
+		.page_bytes = attr->page_bytes,
+		.page_count = attr->page_count ? attr->page_count
+					       : NETIO_PUBLISH_PAGE_COUNT_DEFAULT,
+		.watermark_bytes = attr->watermark_bytes,
+		.timeout_ns = attr->timeout_ns,
+	};
+	core->subscriptions_max = attr->subscriptions_max ? attr->subscriptions_max
+							  : NETIO_SUBSCRIPTIONS_DEFAULT;
+	return pages_check_attr(&core->pages_attr);
+}
+
+/* Return: 0; an error, which is logged. */
+static int core_create(struct netio_eventloop *evloop, const char *what,
+		       const struct netio_publish_attr *attr, struct netio_publish_core **core_out)
+{
+	const struct netio_publish_attr defaults = {0};
+	struct netio_publish_core *core;
+	int rc = netio_check(evloop, what);
+
+	if (rc)
+		return rc;
+	if (!attr)
+		attr = &defaults;
+	core = calloc(1, sizeof(*core));
+	if (!core)
+		return netio_fail(plx_fail(ENOMEM, "%s: out of memory", what));
+	rc = check_attr(attr, core);
+	if (rc == 0)
+		rc = acceptor_check(attr->provider, MESSAGE_MAX);
+	if (rc == 0)
+		rc = table_init(&core->table, plx_now_ns() ^ (uintptr_t)core);
+	if (rc) {
+		free(core);
+		return netio_fail(rc);
+	}
+	core->version = publish_new_version();
+	publish_start_telling(core);
+	acceptor_init(&core->acceptor, evloop, core, &publisher_owner, attr->provider, MESSAGE_MAX);
+	*core_out = core;
+	return 0;
+}
+
+static int core_listen(struct netio_publish_core *core, const char *what, const char *host,
+		       unsigned port)
+{
+	struct plx_link_attr link = {
+		.rx_buf_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES + PLX_LINK_OVERHEAD,
+		.rx_buf_count = PUBLISHER_BUFFERS,
+		.message_max_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
+	};
+
+	return acceptor_listen(core ? &core->acceptor : NULL, what, host, port, &link);
+}
+
+static void core_release(struct netio_publish_core *core)
+{
+	core->buffered = NULL;
+	core->unbuffered = NULL;
+	while (core->pendings)
+		pending_give_up(core, core->pendings);
+	acceptor_release(&core->acceptor);
+}
+
+/* Publications that are told of now have nobody who would listen. */
+void publish_core_destroy(struct netio_publish_core *core)
+{
+	if (core->telling) {
+		core->freed = true;
+		return;
+	}
+	plx_timer_stop(&core->timer);
+	while (core->done) {
+		struct publication *publication = core->done;
+
+		core->done = publication->next;
+		free(publication);
+	}
+	references_fini(&core->references);
+	table_fini(&core->table);
+	free(core->matches);
+	free(core);
+}
+
+void publish_socket_fini(struct netio_publish_core *core)
+{
+	if (core->buffered)
+		netio_publish_socket_fini(core->buffered);
+	else
+		netio_unbuffered_publish_socket_fini(core->unbuffered);
+}
+
+static void core_stats(const struct netio_publish_core *core, struct netio_publish_stats *stats_out)
+{
+	*stats_out = (struct netio_publish_stats){0};
+	if (!core)
+		return;
+	*stats_out = core->stats;
+	for (const struct accepted *accepted = core->acceptor.links; accepted;
+	     accepted = accepted->next) {
+		const struct pages *pages = ((const struct subscriber *)accepted)->pages;
+
+		if (!pages)
+			continue;
+		stats_out->pages += pages->stats.pages;
+		stats_out->lost += pages->stats.messages_lost;
+	}
+}
+
+/* Buffered ------------------------------------------------------------------------------------ */
+
+int netio_publish_socket_init(struct netio_eventloop *evloop, struct netio_publish_socket *socket,
+			      const struct netio_publish_attr *attr)
+{
+	int rc;
+
+	*socket = (struct netio_publish_socket){0};
+	rc = core_create(evloop, "netio_publish_socket_init", attr, &socket->core);
+	if (rc == 0)
+		socket->core->buffered = socket;
+	return rc;
+}
+
+int netio_publish_listen(struct netio_publish_socket *socket, const char *host, unsigned port)
+{
+	return core_listen(socket->core, "netio_publish_listen", host, port);
+}
+
+unsigned netio_publish_socket_port(const struct netio_publish_socket *socket)
+{
+	return socket->core ? socket->core->acceptor.port : 0;
+}
+
+void netio_publish_socket_fini(struct netio_publish_socket *socket)
+{
+	struct netio_publish_core *core = socket->core;
+
+	socket->core = NULL;
+	if (core)
+		core_release(core);
+}
+
+void netio_publish_stats(const struct netio_publish_socket *socket,
+			 struct netio_publish_stats *stats_out)
+{
+	core_stats(socket->core, stats_out);
+}
+
+/* Unbuffered ---------------------------------------------------------------------------------- */
+
+int netio_unbuffered_publish_socket_init(struct netio_eventloop *evloop,
+					 struct netio_unbuffered_publish_socket *socket,
+					 const struct netio_publish_attr *attr)
+{
+	int rc;
+
+	*socket = (struct netio_unbuffered_publish_socket){0};
+	rc = core_create(evloop, "netio_unbuffered_publish_socket_init", attr, &socket->core);
+	if (rc == 0)
+		socket->core->unbuffered = socket;
+	return rc;
+}
+
+int netio_unbuffered_publish_listen(struct netio_unbuffered_publish_socket *socket,
+				    const char *host, unsigned port)
+{
+	return core_listen(socket->core, "netio_unbuffered_publish_listen", host, port);
+}
+
+unsigned netio_unbuffered_publish_socket_port(const struct netio_unbuffered_publish_socket *socket)
+{
+	return socket->core ? socket->core->acceptor.port : 0;
+}
+
+void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket *socket)
+{
+	struct netio_publish_core *core = socket->core;
+
+	socket->core = NULL;
+	if (core)
+		core_release(core);
+}
+
+void netio_unbuffered_publish_stats(const struct netio_unbuffered_publish_socket *socket,
+				    struct netio_publish_stats *stats_out)
+{
+	core_stats(socket->core, stats_out);
+}

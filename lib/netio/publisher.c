@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The subscribers of a publish socket: what they ask for, and their answers. Nothing of it is
+ * believed before it was checked. */
+#include "publisher.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+#define CALLBACK(core, name)                             \
+	((core)->buffered     ? (core)->buffered->name   \
+	 : (core)->unbuffered ? (core)->unbuffered->name \
+			      : NULL)
+
+/* Subscriptions ------------------------------------------------------------------------------- */
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct subscription *one = a, *other = b;
+
+	return (one->id > other->id) - (one->id < other->id);
+}
+
+static struct subscription *find(struct subscriber *subscriber, uint32_t id)
+{
+	struct subscription wanted = {.id = id};
+	struct subscription **found = tfind(&wanted, &subscriber->by_id, compare_ids);
+
+	return found ? *found : NULL;
+}
+
+static void table_changed(struct netio_publish_core *core)
+{
+	core->version = publish_new_version();
+}
+
+static void describe(const struct subscription *subscription, struct netio_subscription *out)
+{
+	const struct table_filter *filter = &subscription->filter;
+
+	*out = (struct netio_subscription){
+		.tag = filter->first,
+		.delivery = subscription->delivery,
+	};
+	if (filter->is_mask)
+		out->mask = filter->last;
+	else if (filter->last != filter->first)
+		out->last = filter->last;
+}
+
+/* Take it out of the table and free it; its subscriber's tree no longer has it. */
+static void drop(struct subscription *subscription)
+{
+	struct subscriber *subscriber = subscription->subscriber;
+	struct netio_publish_core *core = subscriber_core(subscriber);
+	struct netio_subscription what;
+
+	table_remove(&core->table, subscription->pairs, subscription->pair_count);
+	table_changed(core);
+	core->stats.subscriptions--;
+	describe(subscription, &what);
+	free(subscription);
+	if (CALLBACK(core, cb_unsubscribed))
+		CALLBACK(core, cb_unsubscribed)(&subscriber->pub, &what);
+}
+
+static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id)
+{
+	struct subscription *subscription = find(subscriber, id);
+
+	if (!subscription)
+		return WIRE_UNKNOWN;
+	tdelete(subscription, &subscriber->by_id, compare_ids);
+	drop(subscription);
+	return WIRE_UNSUBSCRIBED;
+}
+
+static void drop_all(struct subscriber *subscriber)
+{
+	while (subscriber->by_id)
+		unsubscribe(subscriber, (*(struct subscription **)subscriber->by_id)->id);
+}
+
+static struct subscription *create(struct subscriber *subscriber,
+				   const struct wire_request *request)
+{
+	struct table_filter filter = {
+		.first = request->first,
+		.last = request->last,
+		.is_mask = request->what == WIRE_SUBSCRIBE_MASK,
+	};
+	unsigned pairs = table_pairs_of(&filter);
+	struct subscription *subscription = malloc(sizeof(*subscription) +
+						   pairs * sizeof(struct table_pair));
+
+	if (!subscription)
+		return NULL;
+	subscription->subscriber = subscriber;
+	subscription->id = request->id;
+	subscription->delivery = (enum netio_delivery)request->delivery;
+	subscription->at_once = request->delivery == WIRE_DELIVERY_AT_ONCE ||
+				(request->delivery == WIRE_DELIVERY_DEFAULT &&
+				 subscriber_core(subscriber)->unbuffered);
+	subscription->filter = filter;
+	subscription->pair_count = pairs;
+	return subscription;
+}
+
+/* Return: WIRE_SUBSCRIBED; or why not. */
+static enum wire_status enter(struct subscriber *subscriber, struct subscription *subscription)
+{
+	struct netio_publish_core *core = subscriber_core(subscriber);
+	int rc;
+
+	/* Of what is sent at once, pages take what the link has no room for; but not by reference.
+	 */
+	if ((!subscription->at_once || core->buffered) && subscriber_make_pages(subscriber) != 0)
+		return WIRE_NO_MEMORY;
+	rc = table_add(&core->table, &subscription->filter, subscription->pairs, subscription);
+	if (rc)
+		return rc == -ENOSPC ? WIRE_TOO_MASKS : WIRE_NO_MEMORY;
+	if (!tsearch(subscription, &subscriber->by_id, compare_ids)) {
+		table_remove(&core->table, subscription->pairs, subscription->pair_count);
+		return WIRE_NO_MEMORY;
+	}
+	return WIRE_SUBSCRIBED;
+}
+
+static enum wire_status subscribe(struct subscriber *subscriber, const struct wire_request *request)
+{
+	struct netio_publish_core *core = subscriber_core(subscriber);
+	struct subscription *subscription;
+	struct netio_subscription what;
+	enum wire_status status;
+
+	if (core->stats.subscriptions >= core->subscriptions_max)
+		return WIRE_TOO_MANY;
+	subscription = create(subscriber, request);
+	if (!subscription)
+		return WIRE_NO_MEMORY;
+	status = enter(subscriber, subscription);
+	if (status != WIRE_SUBSCRIBED) {
+		free(subscription);
+		return status;
+	}
+	table_changed(core);
+	core->stats.subscriptions++;
+	describe(subscription, &what);
+	if (CALLBACK(core, cb_subscribed))
+		CALLBACK(core, cb_subscribed)(&subscriber->pub, &what);
+	return WIRE_SUBSCRIBED;
+}
+
+/* Requests ------------------------------------------------------------------------------------ */
+
+/* The answer comes behind the messages that were published before it. Return: whether it is sent.
+ */
+static bool send_answer(struct subscriber *subscriber)
+{
+	struct pages *pages = subscriber->pages;
+
+	if (!subscriber->answer_bytes)
+		return true;
+	if (pages && pages->page)
+		pages_leave(pages);
+	if (pages && pages->waiting_count)
+		return false;
+	if (plx_link_send(subscriber->accepted.link, subscriber->answer,
+			  subscriber->answer_bytes) == -EAGAIN)
+		return false;
+	subscriber->answer_bytes = 0;
+	return true;
+}
+
+/* Return: NULL; or what is wrong with it. */
+static const char *take_request(struct subscriber *subscriber, const uint8_t *in)
+{
+	struct netio_publish_stats *stats = &subscriber_core(subscriber)->stats;
+	struct wire_request request;
+	const char *wrong = wire_request_read(in, &request);
+	enum wire_status status;
+
+	if (wrong)
+		return wrong;
+	stats->requests++;
+	if (request.what == WIRE_UNSUBSCRIBE)
+		status = unsubscribe(subscriber, request.id);
+	else if (find(subscriber, request.id))
+		return "a request with an id that is in use";
+	else
+		status = subscribe(subscriber, &request);
+	stats->refused += status != WIRE_SUBSCRIBED && status != WIRE_UNSUBSCRIBED;
+	wire_answer_write(subscriber->answer + subscriber->answer_bytes,
+			  &(struct wire_answer){request.id, (uint8_t)status});
+	subscriber->answer_bytes += WIRE_ANSWER_BYTES;
+	return NULL;
+}
+
+static const char *take_requests(struct subscriber *subscriber, const struct plx_buf *message)
+{
+	uint32_t count;
+	const char *wrong = wire_list_read(message->data, message->len, WIRE_REQUEST,
+					   WIRE_REQUEST_BYTES, &count);
+
+	if (wrong)
+		return wrong;
+	wire_list_write(subscriber->answer, WIRE_ANSWER);
+	subscriber->answer_bytes = WIRE_LIST_BYTES;
+	for (uint32_t i = 0; i < count && !wrong; i++) {
+		wrong = take_request(subscriber, message->data + WIRE_LIST_BYTES +
+							 (size_t)i * WIRE_REQUEST_BYTES);
+		if (!subscriber_is_there(subscriber)) /* a callback has closed it */
+			return NULL;
+	}
+	if (!wrong)
+		send_answer(subscriber);
+	return wrong;
+}
+
+static void drop_requests(struct subscriber *subscriber)
+{
+	while (subscriber->request_count) {
+		plx_buf_unref(subscriber->requests[subscriber->request_first]);
+		subscriber->request_first = (subscriber->request_first + 1) %
+					    PLX_ARRAY_LEN(subscriber->requests);
+		subscriber->request_count--;
+	}
+}
+
+/* While an answer waits, requests do: they keep their place in what the link has granted. */
+static const char *on_received(struct accepted *accepted, struct plx_buf *message)
+{
+	struct subscriber *subscriber = (struct subscriber *)accepted;
+	uint32_t last = subscriber->request_first + subscriber->request_count;
+
+	if (!subscriber->answer_bytes)
+		return take_requests(subscriber, message);
+	if (subscriber->request_count == PLX_ARRAY_LEN(subscriber->requests))
+		return "more than it was granted";
+	subscriber->requests[last % PLX_ARRAY_LEN(subscriber->requests)] = plx_buf_ref(message);
+	subscriber->request_count++;
+	return NULL;
+}
+
+static void go_on_with_requests(struct subscriber *subscriber)
+{
+	while (subscriber_is_there(subscriber) && send_answer(subscriber) &&
+	       subscriber->request_count) {
+		struct plx_buf *message = subscriber->requests[subscriber->request_first];
+		const char *wrong;
+
+		subscriber->request_first = (subscriber->request_first + 1) %
+					    PLX_ARRAY_LEN(subscriber->requests);
+		subscriber->request_count--;
+		wrong = take_requests(subscriber, message);
+		plx_buf_unref(message);
+		if (wrong) {
+			accepted_fail(&subscriber->accepted, wrong);
+			return;
+		}
+	}
+}
+
+/* Pages --------------------------------------------------------------------------------------- */
+
+struct subscriber_pages {
+	struct pages pages; /* first */
+	struct subscriber *subscriber;
+};
+
+static struct subscriber *subscriber_of(struct pages *pages)
+{
+	return ((struct subscriber_pages *)pages)->subscriber;
+}
+
+static void on_room(struct pages *pages)
+{
+	publish_tell_room(subscriber_core(subscriber_of(pages)));
+}
+
+static void on_sent(struct pages *pages)
+{
+	struct accepted *accepted = &subscriber_of(pages)->accepted;
+
+	accepted_settles(accepted);
+	if (plx_unlikely(pages_are_back(pages)))
+		accepted_settled(accepted);
+}
+
+static const struct pages_owner pages_owner = {.room = on_room, .sent = on_sent};
+
+int subscriber_make_pages(struct subscriber *subscriber)
+{
+	const struct netio_publish_core *core = subscriber_core(subscriber);
+	struct subscriber_pages *made;
+	int rc;
+
+	if (subscriber->pages)
+		return 0;
+	made = aligned_alloc(PLX_CACHE_LINE, sizeof(*made));
+	if (!made)
+		return -ENOMEM;
+	rc = pages_init(&made->pages, &core->pages_attr, &pages_owner);
+	if (rc) {
+		free(made);
+		return rc;
+	}
+	made->subscriber = subscriber;
+	pages_open(&made->pages, subscriber->accepted.link, subscriber->accepted.message_max);
+	subscriber->pages = &made->pages;
+	return 0;
+}
+
+/* What its pages counted goes into what the socket has counted. */
+static void free_pages(struct subscriber *subscriber)
+{
+	struct netio_publish_stats *stats = &subscriber_core(subscriber)->stats;
+
+	if (!subscriber->pages)
+		return;
+	stats->pages += subscriber->pages->stats.pages;
+	stats->lost += subscriber->pages->stats.messages_lost;
+	pages_fini(subscriber->pages);
+	free(subscriber->pages);
+	subscriber->pages = NULL;
+}
+
+/* Connections --------------------------------------------------------------------------------- */
+
+/* A lookup must find room for all. */
+static bool has_room(struct acceptor *acceptor)
+{
+	struct netio_publish_core *core = (struct netio_publish_core *)acceptor;
+	uint32_t room = core->match_room ? 2 * core->match_room : 16;
+	struct match *matches;
+
+	if (core->connections < core->match_room)
+		return true;
+	matches = realloc(core->matches, room * sizeof(*matches));
+	if (!matches)
+		return false;
+	core->matches = matches;
+	core->match_room = room;
+	return true;
+}
+
+static struct accepted *on_create(struct acceptor *acceptor)
+{
+	struct subscriber *subscriber = calloc(1, sizeof(*subscriber));
+
+	if (!subscriber)
+		return NULL;
+	((struct netio_publish_core *)acceptor)->connections++;
+	return &subscriber->accepted;
+}
+
+static void on_established(struct accepted *accepted)
+{
+	struct subscriber *subscriber = (struct subscriber *)accepted;
+	struct netio_publish_core *core = subscriber_core(subscriber);
+
+	core->stats.subscribers++;
+	subscriber->pub = (struct netio_subscriber){
+		.socket = core->buffered ? (void *)core->buffered : core->unbuffered,
+		.id = accepted->id,
+		.peer = accepted->peer,
+		.provider = accepted->provider,
+	};
+	if (CALLBACK(core, cb_connection_established))
+		CALLBACK(core, cb_connection_established)(&subscriber->pub);
+}
+
+static void on_writable(struct accepted *accepted)
+{
+	struct subscriber *subscriber = (struct subscriber *)accepted;
+	struct netio_publish_core *core = subscriber_core(subscriber);
+
+	if (!accepted->link)
+		return;
+	if (subscriber->pages)
+		pages_send_waiting(subscriber->pages);
+	go_on_with_requests(subscriber);
+	if (core->unbuffered) /* else its pages tell */
+		publish_tell_room(core);
+}
+
+static void on_failed(struct accepted *accepted)
+{
+	struct subscriber *subscriber = (struct subscriber *)accepted;
+
+	subscriber->answer_bytes = 0;
+	drop_requests(subscriber);
+	drop_all(subscriber);
+	pending_forget(subscriber_core(subscriber), subscriber);
+}
+
+static bool on_settle(struct accepted *accepted)
+{
+	struct pages *pages = ((struct subscriber *)accepted)->pages;
+
+	return !pages || pages_close(pages);
+}
+
+static bool on_ended(struct accepted *accepted)
+{
+	struct subscriber *subscriber = (struct subscriber *)accepted;
+
+	if (subscriber->pages)
+		pages_lose(subscriber->pages);
+	on_failed(accepted);
+	return true;
+}
+
+static void on_closed(struct accepted *accepted)
+{
+	struct subscriber *subscriber = (struct subscriber *)accepted;
+	struct netio_publish_core *core = subscriber_core(subscriber);
+
+	if (CALLBACK(core, cb_connection_closed))
+		CALLBACK(core, cb_connection_closed)
+	(&subscriber->pub, accepted->reason, accepted->why);
+	publish_tell_room(core);
+}
+
+static void on_free(struct accepted *accepted)
+{
+	struct subscriber *subscriber = (struct subscriber *)accepted;
+	struct netio_publish_core *core = subscriber_core(subscriber);
+
+	free_pages(subscriber);
+	core->stats.subscribers -= accepted->established;
+	core->connections--;
+	free(subscriber);
+}
+
+static void on_free_core(struct acceptor *acceptor)
+{
+	publish_core_destroy((struct netio_publish_core *)acceptor);
+}
+
+static void on_fini(void *socket)
+{
+	publish_socket_fini(socket);
+}
+
+const struct acceptor_owner publisher_owner = {
+	.role = WIRE_SUBSCRIBER,
+	.has_room = has_room,
+	.create = on_create,
+	.established = on_established,
+	.received = on_received,
+	.writable = on_writable,
+	.closed = on_closed,
+	.failed = on_failed,
+	.settle = on_settle,
+	.ended = on_ended,
+	.free = on_free,
+	.free_acceptor = on_free_core,
+	.fini = on_fini,
+};
+
+void netio_subscriber_close(struct netio_subscriber *subscriber)
+{
+	accepted_close(&plx_container_of(subscriber, struct subscriber, pub)->accepted);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is behind both publish sockets: subscribers, what they want, and what is published. */
+#ifndef NETIO_PUBLISHER_H
+#define NETIO_PUBLISHER_H
+
+#include "accept.h"
+#include "pages.h"
+#include "reference.h"
+#include "table.h"
+
+#define PUBLISHER_BUFFERS 6 /* of each subscriber, for its requests */
+
+/* One subscriber. */
+struct subscriber {
+	struct accepted accepted; /* first */
+	struct netio_subscriber pub;
+	struct pages *pages; /* NULL: none of its subscriptions has had messages in pages yet */
+	void *by_id;         /* struct subscription, of tsearch */
+
+	/* In the newest lookup that it was in. */
+	uint64_t seen;
+	uint32_t match;
+
+	/* An answer that waits for the link, and requests that wait for it. */
+	uint8_t answer[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_ANSWER_BYTES];
+	uint32_t answer_bytes; /* 0: none */
+	uint32_t request_first, request_count;
+	struct plx_buf *requests[PUBLISHER_BUFFERS + 2];
+};
+
+struct subscription {
+	struct subscriber *subscriber;
+	uint32_t id;
+	bool at_once;
+	enum netio_delivery delivery;
+	struct table_filter filter;
+	unsigned pair_count;
+	struct table_pair pairs[]; /* flexible */
+};
+
+struct match {
+	struct subscriber *subscriber;
+	bool at_once;
+};
+
+/* A message that some have not got yet. */
+struct pending {
+	netio_tag_t tag;
+	uint64_t key;                    /* 0 where it was copied */
+	struct publication *publication; /* NULL: it was copied */
+	struct pending *next, **prev_next;
+	uint32_t count;
+	struct match missing[]; /* flexible */
+};
+
+/* A message that is sent by reference. */
+struct publication {
+	struct netio_publish_core *core;
+	uint64_t key;
+	uint32_t refs; /* links that have it, and who publishes it */
+	int status;
+	struct publication *next; /* of those that are done, and not told yet */
+};
+
+struct netio_publish_core {
+	struct acceptor acceptor; /* first; its socket is the core until that of the user is gone */
+	struct netio_publish_socket *buffered; /* one of the two; both NULL: gone */
+	struct netio_unbuffered_publish_socket *unbuffered;
+	struct pages_attr pages_attr;
+	uint32_t subscriptions_max;
+
+	struct table table;
+	uint64_t version; /* of the table */
+	uint64_t lookups;
+	struct match *matches; /* room for all subscribers */
+	uint32_t match_count, match_room;
+	uint32_t connections; /* greeted or not */
+
+	void *pending_tree; /* struct pending, of tsearch */
+	struct pending *pendings;
+	bool wants_room; /* somebody saw AGAIN, and was not told yet */
+
+	struct references references;
+	struct publication *done;
+	bool telling, freed;    /* they are being told: it is not freed yet; it is to be */
+	struct plx_timer timer; /* to tell of them */
+	struct netio_publish_stats stats;
+};
+
+/* Subscribers; publisher.c. */
+extern const struct acceptor_owner publisher_owner;
+
+/* Make pages for it, if there are none. Return: 0; -ENOMEM. */
+int subscriber_make_pages(struct subscriber *subscriber);
+
+static inline struct netio_publish_core *subscriber_core(const struct subscriber *subscriber)
+{
+	return (struct netio_publish_core *)subscriber->accepted.acceptor;
+}
+
+/* Whether messages may be sent to it. */
+static inline bool subscriber_is_there(const struct subscriber *subscriber)
+{
+	return subscriber->accepted.link && !subscriber->accepted.failure &&
+	       !subscriber->accepted.settling && subscriber->accepted.acceptor->socket;
+}
+
+/* publish_socket.c */
+
+/* The _fini of the one of the two. */
+void publish_socket_fini(struct netio_publish_core *core);
+
+/* Nothing refers to it any more. */
+void publish_core_destroy(struct netio_publish_core *core);
+
+/* publish.c */
+
+/* Of a table: different from all others of this process, so that a cache is not mistaken. */
+uint64_t publish_new_version(void);
+
+/* Fill in core->matches. cache: may be NULL. */
+void publish_match(struct netio_publish_core *core, netio_tag_t tag,
+		   struct netio_subscription_cache *cache);
+
+/* Copy a message to one. length: of all pieces. Return: enum netio_status; -EINVAL; -ENOMEM. */
+int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iovec *iov,
+		    size_t count, uint64_t length);
+
+/* What became of a message. */
+struct publish_outcome {
+	uint32_t taken, missing, too_big;
+	int error; /* the first of another kind */
+};
+
+/* What became of it at one subscriber; at all. is_again: with NETIO_REENTRY. Return: enum
+ * netio_status, of which AGAIN stands for PARTIAL, too. */
+void publish_note(struct publish_outcome *outcome, int rc);
+int publish_finish(struct netio_publish_core *core, const struct publish_outcome *outcome,
+		   bool is_again);
+
+/* What some have not got yet. NULL: there is none. */
+struct pending *pending_find(struct netio_publish_core *core, netio_tag_t tag, uint64_t key);
+
+/* Room for as many that miss it. Return: NULL: out of memory. */
+struct pending *pending_create(struct netio_publish_core *core, netio_tag_t tag, uint64_t key,
+			       uint32_t count);
+void pending_destroy(struct netio_publish_core *core, struct pending *pending);
+
+/* It will not be published again: count what was missed. */
+void pending_give_up(struct netio_publish_core *core, struct pending *pending);
+
+/* A subscriber is gone: nobody waits for it. */
+void pending_forget(struct netio_publish_core *core, const struct subscriber *subscriber);
+
+/* A subscriber has room, or is gone. */
+void publish_tell_room(struct netio_publish_core *core);
+
+/* publish_unbuffered.c */
+
+/* Set up core->timer. */
+void publish_start_telling(struct netio_publish_core *core);
+
+/* Behind the last reference it is told from the loop that the message is published. */
+void publication_unref(struct publication *publication);
+
+#endif

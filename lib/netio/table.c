@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define BUCKETS_MIN 64
+
+struct table_cell {
+	uint64_t value;
+	struct table_cell *next; /* of the bucket */
+	struct table_pair *pairs;
+	uint8_t mask; /* its index */
+};
+
+/* Filters ------------------------------------------------------------------------------------- */
+
+/* The greatest block that begins with a range, and lies in it: its mask. */
+static uint64_t first_block(uint64_t first, uint64_t last)
+{
+	uint64_t mask = UINT64_MAX;
+
+	while (mask && !(first & ~(mask << 1)) && (first | ~(mask << 1)) <= last)
+		mask <<= 1;
+	return mask;
+}
+
+unsigned table_pairs_of(const struct table_filter *filter)
+{
+	uint64_t first = filter->first;
+	unsigned count = 1;
+
+	if (filter->is_mask)
+		return 1;
+	for (;; count++) {
+		uint64_t end = first | ~first_block(first, filter->last);
+
+		if (end == filter->last)
+			return count;
+		first = end + 1;
+	}
+}
+
+/* The table ----------------------------------------------------------------------------------- */
+
+/* The finalizer of SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+ * Generators" (2014). */
+static uint64_t mix(uint64_t value)
+{
+	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+	return value ^ value >> 31;
+}
+
+static struct table_cell **bucket_of(const struct table *table, uint64_t value, uint8_t mask)
+{
+	uint64_t hash = mix((value ^ table->seed) + (uint64_t)mask * UINT64_C(0x9e3779b97f4a7c15));
+
+	return &table->buckets[hash & table->bucket_mask];
+}
+
+static struct table_cell *find(const struct table *table, uint64_t value, uint8_t mask)
+{
+	struct table_cell *cell = *bucket_of(table, value, mask);
+
+	while (cell && (cell->value != value || cell->mask != mask))
+		cell = cell->next;
+	return cell;
+}
+
+int table_init(struct table *table, uint64_t seed)
+{
+	*table = (struct table){.seed = mix(seed), .bucket_mask = BUCKETS_MIN - 1};
+	table->buckets = calloc(BUCKETS_MIN, sizeof(struct table_cell *));
+	return table->buckets ? 0 : plx_fail(ENOMEM, "out of memory for subscriptions");
+}
+
+void table_fini(struct table *table)
+{
+	assert(table->cell_count == 0 && "subscriptions are left");
+	free(table->buckets);
+	table->buckets = NULL;
+}
+
+/* Where there is no memory for more buckets, their lists grow longer. */
+static void grow(struct table *table)
+{
+	uint64_t count = table->bucket_mask + 1;
+	struct table_cell **old = table->buckets;
+	struct table_cell **buckets = calloc(2 * count, sizeof(struct table_cell *));
+
+	if (!buckets)
+		return;
+	table->buckets = buckets;
+	table->bucket_mask = 2 * count - 1;
+	for (uint64_t i = 0; i < count; i++) {
+		struct table_cell *cell, *next;
+
+		for (cell = old[i]; cell; cell = next) {
+			struct table_cell **bucket = bucket_of(table, cell->value, cell->mask);
+
+			next = cell->next;
+			cell->next = *bucket;
+			*bucket = cell;
+		}
+	}
+	free(old);
+}
+
+/* Masks --------------------------------------------------------------------------------------- */
+
+static bool is_prefix(uint64_t bits)
+{
+	return (~bits & (~bits + 1)) == 0;
+}
+
+/* Return: its index; -1 there are too many. */
+static int mask_index(const struct table *table, uint64_t bits)
+{
+	int unused = -1;
+
+	if (is_prefix(bits))
+		return __builtin_popcountll(bits);
+	for (int i = TABLE_PREFIXES; i < TABLE_PREFIXES + TABLE_MASKS_MAX; i++) {
+		if (table->masks[i].cells && table->masks[i].bits == bits)
+			return i;
+		if (!table->masks[i].cells)
+			unused = i;
+	}
+	return unused;
+}
+
+static void mask_took(struct table *table, uint8_t index, uint64_t bits)
+{
+	struct table_mask *mask = &table->masks[index];
+
+	mask->bits = bits;
+	if (mask->cells++ == 0)
+		table->used[table->used_count++] = index;
+}
+
+static void mask_left(struct table *table, uint8_t index)
+{
+	uint32_t i = 0;
+
+	if (--table->masks[index].cells)
+		return;
+	while (table->used[i] != index)
+		i++;
+	table->used[i] = table->used[--table->used_count];
+}
+
+/* Pairs --------------------------------------------------------------------------------------- */
+
+static struct table_cell *cell_create(struct table *table, uint64_t value, uint64_t bits,
+				      uint8_t index)
+{
+	struct table_cell *cell = malloc(sizeof(*cell));
+	struct table_cell **bucket;
+
+	if (!cell)
+		return NULL;
+	if (table->cell_count > table->bucket_mask)
+		grow(table);
+	bucket = bucket_of(table, value, index);
+	*cell = (struct table_cell){.value = value, .mask = index, .next = *bucket};
+	*bucket = cell;
+	table->cell_count++;
+	mask_took(table, index, bits);
+	return cell;
+}
+
+static void cell_destroy(struct table *table, struct table_cell *cell)
+{
+	struct table_cell **at = bucket_of(table, cell->value, cell->mask);
+
+	while (*at != cell)
+		at = &(*at)->next;
+	*at = cell->next;
+	table->cell_count--;
+	mask_left(table, cell->mask);
+	free(cell);
+}
+
+static int add_pair(struct table *table, uint64_t value, uint64_t bits, struct table_pair *pair,
+		    void *owner)
+{
+	int index = mask_index(table, bits);
+	struct table_cell *cell;
+
+	if (index < 0)
+		return plx_fail(ENOSPC, "more than %d different masks", TABLE_MASKS_MAX);
+	cell = find(table, value, (uint8_t)index);
+	if (!cell)
+		cell = cell_create(table, value, bits, (uint8_t)index);
+	if (!cell)
+		return plx_fail(ENOMEM, "out of memory for subscriptions");
+	*pair = (struct table_pair){cell, cell->pairs, &cell->pairs, owner};
+	if (pair->next)
+		pair->next->prev_next = &pair->next;
+	cell->pairs = pair;
+	return 0;
+}
+
+int table_add(struct table *table, const struct table_filter *filter, struct table_pair *pairs,
+	      void *owner)
+{
+	uint64_t first = filter->first, end;
+	unsigned count = 0;
+	int rc;
+
+	if (filter->is_mask)
+		return add_pair(table, first, filter->last, pairs, owner);
+	do {
+		uint64_t mask = first_block(first, filter->last);
+
+		rc = add_pair(table, first, mask, &pairs[count], owner);
+		if (rc) {
+			table_remove(table, pairs, count);
+			return rc;
+		}
+		count++;
+		end = first | ~mask;
+		first = end + 1;
+	} while (end != filter->last);
+	return 0;
+}
+
+void table_remove(struct table *table, struct table_pair *pairs, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct table_pair *pair = &pairs[i];
+
+		*pair->prev_next = pair->next;
+		if (pair->next)
+			pair->next->prev_next = pair->prev_next;
+		if (!pair->cell->pairs)
+			cell_destroy(table, pair->cell);
+	}
+}
+
+void table_lookup(const struct table *table, uint64_t tag, void (*visit)(void *owner, void *arg),
+		  void *arg)
+{
+	for (uint32_t i = 0; i < table->used_count; i++) {
+		uint8_t index = table->used[i];
+		const struct table_cell *cell = find(table, tag & table->masks[index].bits, index);
+
+		if (!cell)
+			continue;
+		for (const struct table_pair *pair = cell->pairs; pair; pair = pair->next)
+			visit(pair->owner, arg);
+	}
+}

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Publishing copies, in pages and at once. */
+#include "pubsub_fixture.h"
+
+#include "publisher.h"
+
+static struct netio_publish_socket publisher;
+static unsigned available, came, went, subscribed, unsubscribed;
+static struct netio_subscriber *subscriber; /* the newest */
+static struct netio_subscription subscription;
+static uint64_t number;
+static uint8_t bytes[1u << 20];
+
+static void on_established(struct netio_subscriber *who)
+{
+	assert_ptr_equal(who->socket, &publisher);
+	subscriber = who;
+	came++;
+}
+
+static void on_closed(struct netio_subscriber *who, enum plx_link_reason reason, const char *why)
+{
+	went++;
+}
+
+static void on_subscribed(struct netio_subscriber *who, const struct netio_subscription *what)
+{
+	subscription = *what;
+	subscribed++;
+}
+
+static void on_unsubscribed(struct netio_subscriber *who, const struct netio_subscription *what)
+{
+	subscription = *what;
+	unsubscribed++;
+}
+
+static void on_available(struct netio_publish_socket *socket)
+{
+	assert_ptr_equal(socket, &publisher);
+	available++;
+}
+
+static unsigned port(void)
+{
+	return netio_publish_socket_port(&publisher);
+}
+
+static void publish_with(const struct netio_publish_attr *attr)
+{
+	available = came = went = subscribed = unsubscribed = 0;
+	number = 0;
+	assert_int_equal(netio_publish_socket_init(&ctx.evloop, &publisher, attr), 0);
+	publisher.cb_connection_established = on_established;
+	publisher.cb_connection_closed = on_closed;
+	publisher.cb_subscribed = on_subscribed;
+	publisher.cb_unsubscribed = on_unsubscribed;
+	publisher.cb_buffers_available = on_available;
+	assert_int_equal(netio_publish_listen(&publisher, "127.0.0.1", 0), 0);
+}
+
+static int pubsub_down(void **state)
+{
+	subs_down();
+	netio_publish_socket_fini(&publisher);
+	netio_publish_socket_fini(&publisher);
+	return netio_down(state);
+}
+
+static struct netio_publish_stats stats(void)
+{
+	struct netio_publish_stats now;
+
+	netio_publish_stats(&publisher, &now);
+	return now;
+}
+
+/* The next of messages that begin with their number. */
+static int publish(netio_tag_t tag, size_t len, int flags)
+{
+	int rc;
+
+	fill(bytes, number, len);
+	rc = netio_buffered_publish(&publisher, tag, bytes, len, flags, NULL);
+	if (rc == 0)
+		number++;
+	return rc;
+}
+
+/* Matching ------------------------------------------------------------------------------------ */
+
+static void a_message_goes_to_those_who_want_its_tag(void **state)
+{
+	publish_with(NULL);
+	assert_int_equal(publish(5, 8, 0), NETIO_STATUS_NO_SUBSCRIBERS);
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 5});
+	assert_int_equal(subs[0].what.tag, 5);
+	assert_int_equal(subscription.tag, 5);
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 4, .last = 6});
+	assert_int_equal(subscription.last, 6);
+	sub_to(&subs[2], port(), (struct netio_subscription){.tag = 4, .mask = 4});
+	assert_int_equal(subscription.mask, 4);
+	sub_to(&subs[3], port(), (struct netio_subscription){.tag = 0});
+	assert_int_equal(came, 4);
+
+	assert_int_equal(publish(5, 100, 0), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages == 1 && subs[1].messages == 1 && subs[2].messages == 1);
+	assert_int_equal(subs[0].tag, 5);
+	assert_int_equal(subs[0].len, 100);
+	assert_int_equal(subs[0].source, subs[0].publisher->id);
+	assert_int_equal(publish(6, 100, 0), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[1].messages == 2 && subs[2].messages == 2);
+	assert_int_equal(publish(0, 0, 0), NETIO_STATUS_OK); /* a tag as any other */
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[3].messages == 1);
+	assert_int_equal(publish(7, 8, 0), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[2].messages == 3);
+	assert_int_equal(publish(8, 8, 0), NETIO_STATUS_NO_SUBSCRIBERS);
+	turn_ms(20);
+	assert_int_equal(subs[0].messages, 1);
+	assert_int_equal(subs[1].messages, 2);
+	assert_int_equal(subs[2].messages, 3);
+	assert_int_equal(subs[3].messages, 1);
+	assert_int_equal(stats().messages, 4);
+	assert_int_equal(stats().copies, 7);
+	assert_int_equal(stats().no_subscribers, 2);
+	assert_int_equal(stats().subscribers, 4);
+	assert_int_equal(stats().subscriptions, 4);
+}
+
+static void one_copy_however_many_match(void **state)
+{
+	publish_with(NULL);
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 9});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 0, .last = 100});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1, .mask = 1});
+	assert_int_equal(came, 1); /* by one connection */
+	assert_int_equal(publish(9, 8, 0), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages == 1);
+	turn_ms(20);
+	assert_int_equal(subs[0].messages, 1);
+	assert_int_equal(stats().copies, 1);
+}
+
+static void unsubscribed_is_behind_the_last_message(void **state)
+{
+	publish_with(NULL);
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(publish(1, 64, 0), NETIO_STATUS_OK);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), -ENOENT);
+	while (!unsubscribed) {
+		publish(1, 64, 0);
+		plx_loop_turn();
+	}
+	TURN_UNTIL(subs[0].unsubscribed == 1);
+	assert_int_equal(subs[0].messages, number); /* without a flush */
+	assert_int_equal(subs[0].wrong, 0);
+	assert_int_equal(publish(1, 64, 0), NETIO_STATUS_NO_SUBSCRIBERS);
+	assert_int_equal(publish(2, 64, 0), NETIO_STATUS_OK);
+	/* With the last one goes the connection. */
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 2), 0);
+	TURN_UNTIL(subs[0].closed == 1 && went == 1);
+	assert_int_equal(subs[0].unsubscribed, 2);
+	assert_int_equal(subs[0].reason, PLX_LINK_CLOSED);
+	assert_int_equal(unsubscribed, 2);
+	assert_int_equal(stats().subscriptions, 0);
+}
+
+static void a_cache_follows_the_subscriptions(void **state)
+{
+	struct netio_subscription_cache cache = {0};
+	struct netio_subscription range = {.tag = 1, .last = 2};
+
+	publish_with(NULL);
+	assert_int_equal(netio_buffered_publish(&publisher, 1, "", 1, 0, &cache),
+			 NETIO_STATUS_NO_SUBSCRIBERS);
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(netio_buffered_publish(&publisher, 1, "", 1, 0, &cache), 0);
+	assert_int_equal(stats().copies, 10);
+	assert_int_equal(publisher.core->lookups, 2);
+	sub_to(&subs[1], port(), range);
+	assert_int_equal(netio_buffered_publish(&publisher, 1, "", 1, 0, &cache), 0);
+	assert_int_equal(stats().copies, 12);
+	assert_int_equal(netio_buffered_publish(&publisher, 2, "", 1, 0, &cache), 0);
+	assert_int_equal(stats().copies, 13);
+	assert_int_equal(netio_buffered_publish(&publisher, 1, "", 1, 0, &cache), 0);
+	assert_int_equal(stats().copies, 15);
+	netio_subscribe_socket_fini(&subs[0].socket);
+	TURN_UNTIL(went == 1);
+	assert_int_equal(netio_buffered_publish(&publisher, 1, "", 1, 0, &cache), 0);
+	assert_int_equal(stats().copies, 16);
+	assert_int_equal(netio_unsubscribe_from(&subs[1].socket, "127.0.0.1", port(), &range), 0);
+	TURN_UNTIL(went == 2);
+	assert_int_equal(netio_buffered_publish(&publisher, 1, "", 1, 0, &cache),
+			 NETIO_STATUS_NO_SUBSCRIBERS);
+}
+
+/* More than a cache holds, and more than one batch of requests. */
+static void many_tags_of_one_subscriber(void **state)
+{
+	const unsigned count = 3000;
+
+	publish_with(NULL);
+	sub_up(&subs[0], NULL);
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), i << 8), 0);
+	TURN_UNTIL(subs[0].subscribed == count);
+	assert_int_equal(subscribed, count);
+	for (unsigned i = 0; i < count; i++)
+		while (publish(i << 8, 64, 0) == NETIO_STATUS_AGAIN)
+			plx_loop_turn();
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages == count);
+	assert_int_equal(subs[0].wrong, 0);
+	for (unsigned i = 0; i < count; i += 2)
+		assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), i << 8),
+				 0);
+	TURN_UNTIL(subs[0].unsubscribed == count / 2);
+	assert_int_equal(stats().subscriptions, count / 2);
+	assert_int_equal(publish(0, 64, 0), NETIO_STATUS_NO_SUBSCRIBERS);
+	assert_int_equal(publish(256, 64, 0), NETIO_STATUS_OK);
+	netio_subscribe_socket_fini(&subs[0].socket);
+	TURN_UNTIL(unsubscribed == count && went == 1);
+	assert_int_equal(stats().subscriptions, 0);
+}
+
+/* Delivery ------------------------------------------------------------------------------------ */
+
+static void at_once_needs_no_flush(void **state)
+{
+	publish_with(NULL);
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[1], port(),
+	       (struct netio_subscription){.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE});
+	assert_int_equal(subscription.delivery, NETIO_DELIVERY_AT_ONCE);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(publish(1, 64, 0), NETIO_STATUS_OK);
+	TURN_UNTIL(subs[1].messages == 10);
+	turn_ms(50);
+	assert_int_equal(subs[0].messages, 0);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages == 10);
+	assert_int_equal(subs[0].wrong + subs[1].wrong, 0);
+}
+
+/* The order of messages holds over tags of both kinds, also where the link has no room. */
+static void both_kinds_keep_the_order(void **state)
+{
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 8});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[0], port(),
+	       (struct netio_subscription){.tag = 2, .delivery = NETIO_DELIVERY_AT_ONCE});
+	for (unsigned i = 0; i < 3000; i++) {
+		netio_tag_t tag = 1 + (i * 7 % 5 == 0);
+		size_t len = i % 11 == 0 ? 3000 : 8 + i % 200;
+
+		while (publish(tag, len, NETIO_REENTRY) != NETIO_STATUS_OK)
+			plx_loop_turn();
+		if (i % 300 == 0)
+			turn_ms(1);
+	}
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages == 3000);
+	assert_int_equal(subs[0].wrong, 0);
+	assert_true(stats().again > 0);
+}
+
+static void a_page_leaves_by_watermark_and_timeout(void **state)
+{
+	publish_with(&(struct netio_publish_attr){
+		.page_bytes = 65536, .watermark_bytes = 1000, .timeout_ns = 20 * PLX_NS_PER_MS});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(publish(1, 100, 0), NETIO_STATUS_OK);
+	TURN_UNTIL(subs[0].messages >= 9);
+	TURN_UNTIL(subs[0].messages == 10);
+	assert_int_equal(subs[0].wrong, 0);
+}
+
+/* Room ---------------------------------------------------------------------------------------- */
+
+/* Publish until somebody takes nothing more, however long it is waited. The message that was
+ * refused is the next. */
+static void fill_up(void)
+{
+	do {
+		while (publish(1, 900, NETIO_REENTRY) == NETIO_STATUS_OK)
+			;
+		turn_ms(5);
+	} while (publish(1, 900, NETIO_REENTRY) == NETIO_STATUS_OK);
+}
+
+/* One keeps all that comes, so that its pages fill up. */
+static void again_is_for_those_that_missed_it(void **state)
+{
+	unsigned before;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
+	subs[0].keep = 64;
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	fill_up();
+	for (unsigned i = 0; i < 5; i++) { /* still none; the other one does not get it twice */
+		turn_ms(2);
+		assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_AGAIN);
+	}
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[1].messages == number + 1);
+	before = available;
+	turn_ms(20);
+	assert_int_equal(available, before);
+	sub_release(&subs[0]);
+	subs[0].keep = 0;
+	TURN_UNTIL(available == before + 1);
+	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
+	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages == number && subs[1].messages == number);
+	assert_int_equal(subs[0].wrong + subs[1].wrong, 0);
+	assert_int_equal(stats().given_up, 0);
+}
+
+static void what_is_not_published_again_is_given_up(void **state)
+{
+	unsigned before;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	subs[0].keep = 64;
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	fill_up();
+	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_AGAIN);
+	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_AGAIN);
+	assert_int_equal(stats().given_up, 2);
+	before = available;
+	sub_release(&subs[0]);
+	subs[0].keep = 0;
+	TURN_UNTIL(available == before + 1);
+	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages == number);
+	assert_int_equal(subs[0].wrong, 0);
+}
+
+static void who_is_gone_is_not_waited_for(void **state)
+{
+	unsigned before;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	subs[0].keep = 64;
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	fill_up();
+	before = available;
+	netio_subscribe_socket_fini(&subs[0].socket);
+	TURN_UNTIL(went == 1);
+	assert_int_equal(available, before + 1);
+	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[1].messages == number);
+	assert_int_equal(subs[1].wrong, 0);
+}
+
+static void too_big_is_for_who_accepts_less(void **state)
+{
+	struct netio_subscribe_attr small = {.connect.message_max_bytes = 1000};
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 4096, .page_count = 4});
+	sub_up(&subs[0], &small);
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	assert_int_equal(publish(1, 1001, 0), NETIO_STATUS_TOO_BIG);
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	assert_int_equal(publish(1, 1001, 0), NETIO_STATUS_OK);
+	assert_int_equal(stats().too_big, 2);
+	assert_int_equal(publish(1, 17000, 0), NETIO_STATUS_TOO_BIG);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[1].messages == 1);
+	assert_int_equal(subs[0].messages, 0);
+	assert_int_equal(publish(1, 15000, 0), NETIO_STATUS_OK); /* in pieces */
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[1].messages == 2);
+	assert_int_equal(subs[1].wrong, 0);
+}
+
+/* Ends ---------------------------------------------------------------------------------------- */
+
+static void a_socket_that_goes_loses_nothing(void **state)
+{
+	publish_with(NULL);
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	for (unsigned i = 0; i < 5000; i++)
+		while (publish(1, 300, NETIO_REENTRY) != NETIO_STATUS_OK)
+			plx_loop_turn();
+	netio_publish_socket_fini(&publisher);
+	TURN_UNTIL(subs[0].closed == 1);
+	assert_int_equal(subs[0].reason, PLX_LINK_CLOSED);
+	assert_int_equal(subs[0].messages, 5000);
+	assert_int_equal(subs[0].wrong, 0);
+	assert_int_equal(subs[0].lost, 1);
+}
+
+static void the_publisher_may_close_one(void **state)
+{
+	publish_with(NULL);
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = UINT64_MAX});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(publish(1, 300, 0), NETIO_STATUS_OK);
+	netio_subscriber_close(subscriber);
+	netio_subscriber_close(subscriber);
+	assert_int_equal(publish(1, 300, 0), NETIO_STATUS_NO_SUBSCRIBERS);
+	TURN_UNTIL(subs[0].closed == 1 && went == 1);
+	assert_int_equal(subs[0].messages, 100);
+	assert_int_equal(unsubscribed, 1);
+	/* It is not tried again, but with the next subscription. */
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	assert_int_equal(subs[0].resumed, 1);
+	assert_int_equal(subs[0].established, 2);
+}
+
+static struct netio_publish_socket *ended;
+
+static void end_it(struct netio_subscriber *who, const struct netio_subscription *what)
+{
+	netio_publish_socket_fini(ended);
+}
+
+static void a_socket_may_end_in_its_callbacks(void **state)
+{
+	publish_with(NULL);
+	ended = &publisher;
+	publisher.cb_subscribed = end_it;
+	sub_up(&subs[0], NULL);
+	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 2), 0);
+	TURN_UNTIL(subs[0].closed == 1);
+	subs_down();
+
+	publish_with(NULL);
+	publisher.cb_unsubscribed = end_it;
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	netio_subscribe_socket_fini(&subs[0].socket);
+	TURN_UNTIL(!publisher.core);
+}
+
+static void bad_arguments_are_named(void **state)
+{
+	struct netio_publish_attr attr = {.page_count = 1};
+
+	assert_int_equal(netio_publish_socket_init(&ctx.evloop, &publisher, &attr), -EINVAL);
+	assert_non_null(strstr(plx_error(), "page_count 1: give 2 to"));
+	assert_int_equal(publish(1, 8, 0), -EINVAL);
+	publish_with(NULL);
+	assert_int_equal(publish(1, 8, 4), -EINVAL);
+	assert_non_null(strstr(plx_error(), "give 0 or NETIO_REENTRY"));
+	assert_int_equal(netio_publish_listen(&publisher, "127.0.0.1", 0), -EALREADY);
+}
+
+static void too_many_subscriptions_are_refused(void **state)
+{
+	publish_with(&(struct netio_publish_attr){.subscriptions_max = 2});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 3), 0);
+	TURN_UNTIL(subs[0].not_taken == 1);
+	assert_int_equal(subs[0].what.tag, 3);
+	assert_non_null(strstr(subs[0].why, "takes no more subscriptions"));
+	assert_int_equal(stats().refused, 1);
+	/* It is gone: it may be tried again. */
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	TURN_UNTIL(subs[0].unsubscribed == 1);
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 3});
+
+	/* The only one of a connection takes that along. */
+	sub_up(&subs[1], NULL);
+	assert_int_equal(netio_subscribe(&subs[1].socket, "127.0.0.1", port(), 3), 0);
+	TURN_UNTIL(subs[1].not_taken == 1 && subs[1].closed == 1);
+}
+
+#define PUBSUB_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, pubsub_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PUBSUB_TEST(a_message_goes_to_those_who_want_its_tag),
+		PUBSUB_TEST(one_copy_however_many_match),
+		PUBSUB_TEST(unsubscribed_is_behind_the_last_message),
+		PUBSUB_TEST(a_cache_follows_the_subscriptions),
+		PUBSUB_TEST(many_tags_of_one_subscriber),
+		PUBSUB_TEST(at_once_needs_no_flush),
+		PUBSUB_TEST(both_kinds_keep_the_order),
+		PUBSUB_TEST(a_page_leaves_by_watermark_and_timeout),
+		PUBSUB_TEST(again_is_for_those_that_missed_it),
+		PUBSUB_TEST(what_is_not_published_again_is_given_up),
+		PUBSUB_TEST(who_is_gone_is_not_waited_for),
+		PUBSUB_TEST(too_big_is_for_who_accepts_less),
+		PUBSUB_TEST(a_socket_that_goes_loses_nothing),
+		PUBSUB_TEST(the_publisher_may_close_one),
+		PUBSUB_TEST(a_socket_may_end_in_its_callbacks),
+		PUBSUB_TEST(bad_arguments_are_named),
+		PUBSUB_TEST(too_many_subscriptions_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Subscribe sockets and what they were told, on the loop of the test, which turns it. */
+#ifndef PUBSUB_FIXTURE_H
+#define PUBSUB_FIXTURE_H
+
+#include "socket_fixture.h"
+
+#define SUBS 4
+
+struct sub {
+	struct netio_subscribe_socket socket;
+	struct netio_publisher *publisher; /* of the newest connection */
+	unsigned established, refused, closed;
+	unsigned subscribed, not_taken, lost, resumed, unsubscribed;
+	struct netio_subscription what; /* of the newest of these */
+	enum plx_link_reason reason;
+	char why[256];
+	unsigned messages, wrong;
+	uint64_t next; /* the number of the next message, where they have one */
+	size_t len;
+	netio_tag_t tag;
+	uint64_t source;
+	uint8_t bytes[64];
+	unsigned keep; /* so many more are kept */
+	struct netio_msg kept[256];
+	unsigned kept_count;
+};
+
+static struct sub subs[SUBS];
+
+static inline struct sub *sub_of(const struct netio_publisher *publisher)
+{
+	return publisher->subscribe_socket->data;
+}
+
+static inline void sub_established(struct netio_publisher *publisher)
+{
+	sub_of(publisher)->publisher = publisher;
+	sub_of(publisher)->established++;
+}
+
+static inline void note_why(struct sub *sub, const char *why)
+{
+	snprintf(sub->why, sizeof(sub->why), "%s", why);
+}
+
+static inline void sub_refused(struct netio_publisher *publisher, enum plx_link_reason reason,
+			       const char *why)
+{
+	sub_of(publisher)->reason = reason;
+	sub_of(publisher)->refused++;
+	note_why(sub_of(publisher), why);
+}
+
+static inline void sub_closed(struct netio_publisher *publisher, enum plx_link_reason reason,
+			      const char *why)
+{
+	sub_of(publisher)->reason = reason;
+	sub_of(publisher)->closed++;
+	note_why(sub_of(publisher), why);
+}
+
+static inline void sub_subscribed(struct netio_publisher *publisher,
+				  const struct netio_subscription *what)
+{
+	sub_of(publisher)->what = *what;
+	sub_of(publisher)->subscribed++;
+}
+
+static inline void sub_not_taken(struct netio_publisher *publisher,
+				 const struct netio_subscription *what, const char *why)
+{
+	sub_of(publisher)->what = *what;
+	sub_of(publisher)->not_taken++;
+	note_why(sub_of(publisher), why);
+}
+
+static inline void sub_lost(struct netio_publisher *publisher,
+			    const struct netio_subscription *what, const char *why)
+{
+	sub_of(publisher)->what = *what;
+	sub_of(publisher)->lost++;
+}
+
+static inline void sub_resumed(struct netio_publisher *publisher,
+			       const struct netio_subscription *what)
+{
+	sub_of(publisher)->what = *what;
+	sub_of(publisher)->resumed++;
+}
+
+static inline void sub_unsubscribed(struct netio_publisher *publisher,
+				    const struct netio_subscription *what)
+{
+	sub_of(publisher)->what = *what;
+	sub_of(publisher)->unsubscribed++;
+}
+
+static inline void sub_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	struct sub *sub = socket->data;
+	uint64_t number;
+
+	sub->messages++;
+	sub->len = msg->len;
+	sub->tag = msg->tag;
+	sub->source = msg->source;
+	memcpy(sub->bytes, msg->data,
+	       msg->len < sizeof(sub->bytes) ? msg->len : sizeof(sub->bytes));
+	if (msg->len >= sizeof(number)) {
+		memcpy(&number, msg->data, sizeof(number));
+		sub->wrong += number != sub->next++;
+		for (size_t i = sizeof(number); i < msg->len; i++)
+			sub->wrong += ((const uint8_t *)msg->data)[i] != (uint8_t)number;
+	}
+	if (sub->keep) {
+		sub->keep--;
+		netio_msg_keep(msg);
+		sub->kept[sub->kept_count++] = *msg;
+	}
+}
+
+static inline void sub_release(struct sub *sub)
+{
+	while (sub->kept_count)
+		netio_msg_release(&sub->kept[--sub->kept_count]);
+}
+
+static inline void sub_up(struct sub *sub, const struct netio_subscribe_attr *attr)
+{
+	*sub = (struct sub){0};
+	assert_int_equal(netio_subscribe_socket_init(&ctx.evloop, &sub->socket, attr), 0);
+	sub->socket.cb_connection_established = sub_established;
+	sub->socket.cb_connection_refused = sub_refused;
+	sub->socket.cb_connection_closed = sub_closed;
+	sub->socket.cb_subscribed = sub_subscribed;
+	sub->socket.cb_subscription_refused = sub_not_taken;
+	sub->socket.cb_subscription_lost = sub_lost;
+	sub->socket.cb_subscription_resumed = sub_resumed;
+	sub->socket.cb_unsubscribed = sub_unsubscribed;
+	sub->socket.cb_msg_received = sub_message;
+	sub->socket.data = sub;
+}
+
+/* Subscribe, and wait for the answer. */
+static inline void sub_to(struct sub *sub, unsigned port, struct netio_subscription what)
+{
+	unsigned before = sub->subscribed;
+
+	if (!sub->socket.feeds)
+		sub_up(sub, NULL);
+	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", port, &what), 0);
+	TURN_UNTIL(sub->subscribed == before + 1);
+}
+
+static inline void subs_down(void)
+{
+	for (unsigned i = 0; i < SUBS; i++) {
+		sub_release(&subs[i]);
+		netio_subscribe_socket_fini(&subs[i].socket);
+		subs[i] = (struct sub){0};
+	}
+}
+
+#endif

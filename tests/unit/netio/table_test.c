@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a lookup finds is what a walk over all subscriptions would. */
+#include "plx_test.h"
+#include "table.h"
+
+#include <stdlib.h>
+
+static struct table table;
+static uint64_t random_state = 42;
+
+static uint64_t next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+struct sub {
+	struct table_filter filter;
+	struct table_pair *pairs;
+	unsigned count;
+	unsigned hits; /* of the newest lookup */
+};
+
+static bool matches(const struct table_filter *filter, uint64_t tag)
+{
+	return filter->is_mask ? (tag & filter->last) == filter->first
+			       : tag >= filter->first && tag <= filter->last;
+}
+
+static int add(struct sub *sub, const struct table_filter *filter)
+{
+	int rc;
+
+	*sub = (struct sub){.filter = *filter, .count = table_pairs_of(filter)};
+	assert_in_range(sub->count, 1, TABLE_PAIRS_MAX);
+	sub->pairs = calloc(sub->count, sizeof(*sub->pairs));
+	assert_non_null(sub->pairs);
+	rc = table_add(&table, filter, sub->pairs, sub);
+	if (rc)
+		free(sub->pairs);
+	return rc;
+}
+
+static void take_out(struct sub *sub)
+{
+	table_remove(&table, sub->pairs, sub->count);
+	free(sub->pairs);
+	sub->pairs = NULL;
+}
+
+static void count_hit(void *owner, void *arg)
+{
+	((struct sub *)owner)->hits++;
+	++*(unsigned *)arg;
+}
+
+static unsigned look_up(uint64_t tag)
+{
+	unsigned hits = 0;
+
+	table_lookup(&table, tag, count_hit, &hits);
+	return hits;
+}
+
+static int up(void **state)
+{
+	assert_int_equal(table_init(&table, 7), 0);
+	return 0;
+}
+
+static int down(void **state)
+{
+	assert_int_equal(table.cell_count, 0);
+	assert_int_equal(table.used_count, 0);
+	table_fini(&table);
+	return 0;
+}
+
+/* Bounds of ranges are where it goes wrong: of few bits, and at both ends of what there is. */
+static uint64_t random_tag(void)
+{
+	static const uint64_t bases[] = {0, 0, 1000, UINT64_MAX - 40, UINT64_C(1) << 63};
+
+	return bases[next_random() % PLX_ARRAY_LEN(bases)] + next_random() % 40;
+}
+
+static struct table_filter random_filter(void)
+{
+	static const uint64_t masks[] = {UINT64_MAX, 7, 0xf0f, ~UINT64_C(15), 0, UINT64_C(3) << 62};
+	uint64_t mask = masks[next_random() % PLX_ARRAY_LEN(masks)];
+	uint64_t one = random_tag(), other = random_tag();
+
+	switch (next_random() % 3) {
+	case 0:
+		return (struct table_filter){.first = one, .last = one};
+	case 1:
+		return (struct table_filter){one < other ? one : other, one < other ? other : one,
+					     false};
+	default:
+		return (struct table_filter){one & mask, mask, true};
+	}
+}
+
+static void a_lookup_finds_what_a_walk_does(void **state)
+{
+	static struct sub subs[200];
+	bool there[200] = {0};
+
+	for (unsigned round = 0; round < 20000; round++) {
+		unsigned i = next_random() % PLX_ARRAY_LEN(subs);
+		uint64_t tag = random_tag();
+		unsigned hits;
+
+		if (there[i]) {
+			take_out(&subs[i]);
+		} else {
+			struct table_filter filter = random_filter();
+
+			assert_int_equal(add(&subs[i], &filter), 0);
+		}
+		there[i] = !there[i];
+		for (unsigned j = 0; j < PLX_ARRAY_LEN(subs); j++)
+			subs[j].hits = 0;
+		hits = look_up(tag);
+		for (unsigned j = 0; j < PLX_ARRAY_LEN(subs); j++) {
+			bool expected = there[j] && matches(&subs[j].filter, tag);
+
+			assert_int_equal(subs[j].hits, expected); /* once */
+			hits -= expected;
+		}
+		assert_int_equal(hits, 0);
+	}
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(subs); i++)
+		if (there[i])
+			take_out(&subs[i]);
+}
+
+static void the_widest_ranges_take_few_pairs(void **state)
+{
+	static const struct {
+		uint64_t first, last;
+		unsigned pairs;
+	} cases[] = {
+		{0, UINT64_MAX, 1},
+		{1, UINT64_MAX - 1, TABLE_PAIRS_MAX},
+		{0, UINT64_MAX - 1, 64},
+		{1, UINT64_MAX, 64},
+		{UINT64_MAX, UINT64_MAX, 1},
+		{0, 0, 1},
+		{16, 31, 1},
+		{15, 32, 3},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		struct table_filter filter = {cases[i].first, cases[i].last, false};
+		struct sub sub;
+
+		assert_int_equal(table_pairs_of(&filter), cases[i].pairs);
+		assert_int_equal(add(&sub, &filter), 0);
+		assert_int_equal(look_up(filter.first), 1);
+		assert_int_equal(look_up(filter.last), 1);
+		assert_int_equal(look_up(filter.first + (filter.last - filter.first) / 2), 1);
+		if (filter.first > 0)
+			assert_int_equal(look_up(filter.first - 1), 0);
+		if (filter.last < UINT64_MAX)
+			assert_int_equal(look_up(filter.last + 1), 0);
+		take_out(&sub);
+	}
+}
+
+static void different_masks_are_bounded(void **state)
+{
+	static struct sub subs[TABLE_MASKS_MAX + 1];
+	struct table_filter filter = {0, 0, true};
+
+	for (unsigned i = 0; i < TABLE_MASKS_MAX; i++) {
+		filter.last = 2 * i + 1;
+		assert_int_equal(add(&subs[i], &filter), 0);
+	}
+	filter.last = 2 * TABLE_MASKS_MAX + 1;
+	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &filter), -ENOSPC);
+	/* One that there is, and prefixes, go on. */
+	filter.last = 3;
+	filter.first = 2;
+	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &filter), 0);
+	take_out(&subs[TABLE_MASKS_MAX]);
+	filter = (struct table_filter){UINT64_C(1) << 63, UINT64_C(1) << 63, true};
+	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &filter), 0);
+	take_out(&subs[TABLE_MASKS_MAX]);
+	/* The place of one that is gone is free. */
+	take_out(&subs[10]);
+	filter = (struct table_filter){0, 2 * TABLE_MASKS_MAX + 1, true};
+	assert_int_equal(add(&subs[10], &filter), 0);
+	for (unsigned i = 0; i < TABLE_MASKS_MAX; i++)
+		take_out(&subs[i]);
+}
+
+/* Cells that a lookup looks at: the longest list of a bucket. */
+static void many_tags_spread_over_the_buckets(void **state)
+{
+	const unsigned count = 100000;
+	struct sub *subs = calloc(count, sizeof(*subs));
+	unsigned hits = 0;
+
+	assert_non_null(subs);
+	for (unsigned i = 0; i < count; i++) {
+		struct table_filter filter = {(uint64_t)i << 16, (uint64_t)i << 16, false};
+
+		assert_int_equal(add(&subs[i], &filter), 0);
+	}
+	assert_true(table.bucket_mask + 1 >= count / 2);
+	for (unsigned i = 0; i < count; i++)
+		hits += look_up((uint64_t)i << 16);
+	assert_int_equal(hits, count);
+	assert_int_equal(table.used_count, 1);
+	for (unsigned i = 0; i < count; i++)
+		take_out(&subs[i]);
+	free(subs);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_lookup_finds_what_a_walk_does),
+		TEST(the_widest_ranges_take_few_pairs),
+		TEST(different_masks_are_bounded),
+		TEST(many_tags_spread_over_the_buckets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
