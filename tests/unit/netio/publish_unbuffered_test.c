@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Publishing by reference: whom a message reaches, and when its memory is free again. */
+#include "pubsub_fixture.h"
+
+#include "publisher.h"
+
+#define KEYS 4096
+
+static struct netio_unbuffered_publish_socket publisher;
+static unsigned available, came, went, published, published_of[KEYS];
+static struct netio_subscriber *subscriber; /* the newest */
+static int status;
+static bool inside; /* a call into the socket */
+static uint64_t number;
+static uint8_t bytes[1u << 20];
+
+static void on_established(struct netio_subscriber *who)
+{
+	assert_ptr_equal(who->socket, &publisher);
+	subscriber = who;
+	came++;
+}
+
+static void on_closed(struct netio_subscriber *who, enum plx_link_reason reason, const char *why)
+{
+	went++;
+}
+
+static void on_available(struct netio_unbuffered_publish_socket *socket)
+{
+	assert_false(inside);
+	available++;
+}
+
+static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int how)
+{
+	assert_ptr_equal(socket, &publisher);
+	assert_false(inside);
+	assert_in_range(key, 0, KEYS - 1);
+	published_of[key]++;
+	published++;
+	status = how;
+}
+
+static unsigned port(void)
+{
+	return netio_unbuffered_publish_socket_port(&publisher);
+}
+
+static void publish_with(const struct netio_publish_attr *attr)
+{
+	available = came = went = published = 0;
+	memset(published_of, 0, sizeof(published_of));
+	number = 0;
+	status = 1;
+	assert_int_equal(netio_unbuffered_publish_socket_init(&ctx.evloop, &publisher, attr), 0);
+	publisher.cb_connection_established = on_established;
+	publisher.cb_connection_closed = on_closed;
+	publisher.cb_buffers_available = on_available;
+	publisher.cb_msg_published = on_published;
+	assert_int_equal(netio_unbuffered_publish_listen(&publisher, "127.0.0.1", 0), 0);
+}
+
+static int pubsub_down(void **state)
+{
+	subs_down();
+	netio_unbuffered_publish_socket_fini(&publisher);
+	netio_unbuffered_publish_socket_fini(&publisher);
+	return netio_down(state);
+}
+
+static struct netio_publish_stats stats(void)
+{
+	struct netio_publish_stats now;
+
+	netio_unbuffered_publish_stats(&publisher, &now);
+	return now;
+}
+
+/* Two pieces of what stays as it is until it is published. */
+static int publish_key(netio_tag_t tag, const void *data, size_t len, uint64_t key, int flags)
+{
+	struct iovec iov[2] = {{(void *)data, len / 2}, {(uint8_t *)data + len / 2, len - len / 2}};
+	int rc;
+
+	inside = true;
+	rc = netio_unbuffered_publishv(&publisher, tag, iov, 2, &key, flags, NULL);
+	inside = false;
+	return rc;
+}
+
+/* The next of messages of 8 bytes that are their number, which is their key, too. */
+static uint64_t numbers[KEYS];
+
+static int publish(netio_tag_t tag, int flags)
+{
+	int rc;
+
+	numbers[number] = number;
+	rc = publish_key(tag, &numbers[number], 8, number, flags);
+	if (rc == 0)
+		number++;
+	return rc;
+}
+
+static void a_message_is_told_of_once_however_many_get_it(void **state)
+{
+	publish_with(NULL);
+	assert_int_equal(publish(1, 0), NETIO_STATUS_NO_SUBSCRIBERS);
+	for (unsigned i = 0; i < SUBS; i++)
+		sub_to(&subs[i], port(), (struct netio_subscription){.tag = 1});
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
+		TURN_UNTIL(published == i + 1);
+		assert_int_equal(published_of[i], 1);
+		assert_int_equal(status, 0);
+	}
+	for (unsigned i = 0; i < SUBS; i++) {
+		TURN_UNTIL(subs[i].messages == 100);
+		assert_int_equal(subs[i].wrong, 0);
+		assert_int_equal(subs[i].tag, 1);
+	}
+	assert_int_equal(stats().messages, 100);
+	assert_int_equal(stats().copies, 100 * SUBS);
+}
+
+static void long_messages_are_not_copied(void **state)
+{
+	publish_with(NULL);
+	for (unsigned i = 0; i < SUBS; i++)
+		sub_to(&subs[i], port(), (struct netio_subscription){.tag = 1});
+	for (unsigned i = 0; i < 20; i++) {
+		fill(bytes, i, sizeof(bytes));
+		assert_int_equal(publish_key(1, bytes, sizeof(bytes), i, 0), NETIO_STATUS_OK);
+		TURN_UNTIL(published == i + 1);
+	}
+	for (unsigned i = 0; i < SUBS; i++) {
+		TURN_UNTIL(subs[i].messages == 20);
+		assert_int_equal(subs[i].wrong, 0);
+		assert_int_equal(subs[i].len, sizeof(bytes));
+	}
+}
+
+static void the_users_header_comes_first(void **state)
+{
+	struct iovec iov = {"data", 4};
+	uint64_t key = 7, usr = 0;
+
+	publish_with(NULL);
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[1], port(),
+	       (struct netio_subscription){.tag = 1, .delivery = NETIO_DELIVERY_BUFFERED});
+	memcpy(&usr, "abc", 3);
+	assert_int_equal(
+		netio_unbuffered_publishv_usr(&publisher, 1, &iov, 1, &key, 0, NULL, usr, 3),
+		NETIO_STATUS_OK);
+	TURN_UNTIL(subs[0].messages == 1 && published_of[7] == 1);
+	assert_int_equal(subs[0].len, 7);
+	assert_memory_equal(subs[0].bytes, "abcdata", 7);
+	assert_int_equal(subs[1].messages, 0); /* in a page, which has 2 s */
+	assert_int_equal(
+		netio_unbuffered_publishv_usr(&publisher, 1, &iov, 1, &key, 0, NULL, usr, 9),
+		-EINVAL);
+	assert_non_null(strstr(plx_error(), "usr_size 9: give 0 to 8"));
+	assert_int_equal(
+		netio_unbuffered_publishv_usr(&publisher, 1, NULL, 0, &key, 0, NULL, usr, 8),
+		NETIO_STATUS_OK);
+	TURN_UNTIL(subs[0].messages == 2 && published_of[7] == 2);
+	assert_int_equal(subs[0].len, 8);
+	netio_unbuffered_publish_socket_fini(&publisher);
+	TURN_UNTIL(subs[1].messages == 2);
+}
+
+/* A subscriber that keeps what comes until its link takes nothing more. Return: of the message that
+ * was refused. */
+static int fill_up(void)
+{
+	int rc;
+
+	do {
+		while (publish(1, NETIO_REENTRY) == NETIO_STATUS_OK)
+			;
+		turn_ms(5);
+		rc = publish(1, NETIO_REENTRY);
+	} while (rc == NETIO_STATUS_OK);
+	return rc;
+}
+
+static void slow(struct sub *sub)
+{
+	sub_up(sub, &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	sub->keep = 256;
+	sub_to(sub, port(), (struct netio_subscription){.tag = 1});
+}
+
+static void again_where_nobody_has_it(void **state)
+{
+	unsigned before;
+
+	publish_with(NULL);
+	slow(&subs[0]);
+	assert_int_equal(fill_up(), NETIO_STATUS_AGAIN);
+	before = available;
+	turn_ms(20);
+	assert_int_equal(available, before);
+	assert_int_equal(published, number); /* nothing of the one that was refused */
+	sub_release(&subs[0]);
+	subs[0].keep = 0;
+	TURN_UNTIL(available == before + 1);
+	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
+	TURN_UNTIL(published == number && subs[0].messages == number);
+	assert_int_equal(subs[0].wrong, 0);
+}
+
+static void partial_where_some_have_it(void **state)
+{
+	publish_with(NULL);
+	slow(&subs[0]);
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
+	TURN_UNTIL(subs[1].messages == number + 1);
+	turn_ms(20);
+	assert_int_equal(published, number); /* it has to stay */
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_PARTIAL);
+	turn_ms(20);
+	assert_int_equal(subs[1].messages, number + 1);
+	/* One that comes late does not get it. */
+	sub_to(&subs[2], port(), (struct netio_subscription){.tag = 1});
+	sub_release(&subs[0]);
+	subs[0].keep = 0;
+	TURN_UNTIL(available > 0);
+	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
+	TURN_UNTIL(published == number && subs[0].messages == number);
+	assert_int_equal(subs[0].wrong + subs[1].wrong, 0);
+	assert_int_equal(subs[2].messages, 0);
+	for (unsigned i = 0; i < number; i++)
+		assert_int_equal(published_of[i], 1);
+}
+
+/* It is published when those that have missed it are gone. */
+static void partial_of_who_is_gone(void **state)
+{
+	publish_with(NULL);
+	slow(&subs[0]);
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
+	turn_ms(20);
+	available = 0;
+	netio_subscribe_socket_fini(&subs[0].socket);
+	TURN_UNTIL(went == 1);
+	assert_int_equal(available, 1);
+	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
+	TURN_UNTIL(published == number);
+	for (unsigned i = 0; i < number; i++)
+		assert_int_equal(published_of[i], 1);
+}
+
+static void what_is_given_up_is_published_too(void **state)
+{
+	uint64_t refused;
+
+	publish_with(NULL);
+	slow(&subs[0]);
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
+	refused = number;
+	/* With the same key, and not as the same message. */
+	assert_int_equal(publish(1, 0), NETIO_STATUS_PARTIAL);
+	TURN_UNTIL(published == refused + 1);
+	assert_int_equal(published_of[refused], 1);
+	assert_int_equal(stats().given_up, 1);
+	sub_release(&subs[0]);
+	subs[0].keep = 0;
+	TURN_UNTIL(available > 0);
+	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
+	TURN_UNTIL(published_of[refused] == 2);
+}
+
+static void who_dies_gives_back_what_was_sent(void **state)
+{
+	publish_with(NULL);
+	slow(&subs[0]);
+	fill(bytes, 0, sizeof(bytes));
+	assert_int_equal(publish_key(1, bytes, sizeof(bytes), 0, 0), NETIO_STATUS_OK);
+	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.link);
+	TURN_UNTIL(published == 1);
+	assert_true(status < 0);
+	TURN_UNTIL(went == 1);
+	assert_int_equal(published, 1);
+}
+
+static void copies_and_references_keep_the_order(void **state)
+{
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[0], port(),
+	       (struct netio_subscription){.tag = 2, .delivery = NETIO_DELIVERY_BUFFERED});
+	while (number < 3000)
+		if (publish(1 + (number * 7 % 5 != 0), NETIO_REENTRY) != NETIO_STATUS_OK)
+			plx_loop_turn();
+	netio_unbuffered_publish_socket_fini(&publisher);
+	TURN_UNTIL(subs[0].messages == 3000);
+	assert_int_equal(subs[0].wrong, 0);
+}
+
+static void end_it(struct netio_unbuffered_publish_socket *socket, uint64_t key, int how)
+{
+	published++;
+	netio_unbuffered_publish_socket_fini(socket);
+}
+
+static void a_socket_may_end_when_it_is_published(void **state)
+{
+	publish_with(NULL);
+	publisher.cb_msg_published = end_it;
+	for (unsigned i = 0; i < SUBS; i++)
+		sub_to(&subs[i], port(), (struct netio_subscription){.tag = 1});
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
+	TURN_UNTIL(published == 1);
+	for (unsigned i = 0; i < SUBS; i++)
+		TURN_UNTIL(subs[i].messages == 3 && subs[i].closed == 1);
+	assert_int_equal(published, 1);
+
+	/* With nobody left, so that nothing but the message holds it. */
+	subs_down();
+	publish_with(NULL);
+	publisher.cb_msg_published = end_it;
+	slow(&subs[0]);
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	publisher.cb_msg_published = on_published;
+	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
+	netio_subscribe_socket_fini(&subs[0].socket);
+	netio_subscribe_socket_fini(&subs[1].socket);
+	TURN_UNTIL(went == 2);
+	published = 0;
+	publisher.cb_msg_published = end_it;
+	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
+	TURN_UNTIL(published == 1);
+	assert_null(publisher.core);
+}
+
+#define PUBSUB_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, pubsub_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PUBSUB_TEST(a_message_is_told_of_once_however_many_get_it),
+		PUBSUB_TEST(long_messages_are_not_copied),
+		PUBSUB_TEST(the_users_header_comes_first),
+		PUBSUB_TEST(again_where_nobody_has_it),
+		PUBSUB_TEST(partial_where_some_have_it),
+		PUBSUB_TEST(partial_of_who_is_gone),
+		PUBSUB_TEST(what_is_given_up_is_published_too),
+		PUBSUB_TEST(who_dies_gives_back_what_was_sent),
+		PUBSUB_TEST(copies_and_references_keep_the_order),
+		PUBSUB_TEST(a_socket_may_end_when_it_is_published),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The life of subscriptions, and what either end makes of one that does not keep to the rules. */
+#include "pubsub_fixture.h"
+
+#include "raw_link.h"
+#include "wire.h"
+
+static struct netio_publish_socket publisher, second;
+static struct sub *const sub = &subs[0];
+static unsigned at; /* port of the publisher, also when it is gone */
+
+static void open_publisher(struct netio_publish_socket *socket, unsigned port)
+{
+	assert_int_equal(netio_publish_socket_init(&ctx.evloop, socket, NULL), 0);
+	assert_int_equal(netio_publish_listen(socket, "127.0.0.1", port), 0);
+}
+
+static void begin(void)
+{
+	static const struct netio_subscribe_attr quick = {
+		.connect.reconnect_min_ns = PLX_NS_PER_MS,
+		.connect.reconnect_max_ns = 20 * PLX_NS_PER_MS,
+	};
+
+	open_publisher(&publisher, 0);
+	at = netio_publish_socket_port(&publisher);
+	sub_up(sub, &quick);
+}
+
+static int all_down(void **state)
+{
+	subs_down();
+	netio_publish_socket_fini(&publisher);
+	netio_publish_socket_fini(&second);
+	return netio_down(state);
+}
+
+static int subscribe(netio_tag_t tag)
+{
+	return netio_subscribe(&sub->socket, "127.0.0.1", at, tag);
+}
+
+static int unsubscribe(netio_tag_t tag)
+{
+	return netio_unsubscribe(&sub->socket, "127.0.0.1", at, tag);
+}
+
+static int publish(struct netio_publish_socket *socket, netio_tag_t tag)
+{
+	int rc = netio_buffered_publish(socket, tag, "hello", 6, 0, NULL);
+
+	netio_buffered_publish_flush(socket);
+	return rc;
+}
+
+static uint32_t subscriptions(void)
+{
+	struct netio_publish_stats stats;
+
+	netio_publish_stats(&publisher, &stats);
+	return stats.subscriptions;
+}
+
+/* Life ---------------------------------------------------------------------------------------- */
+
+static void what_is_lost_is_resumed(void **state)
+{
+	begin();
+	assert_int_equal(subscribe(1), 0);
+	assert_int_equal(subscribe(2), 0);
+	TURN_UNTIL(sub->subscribed == 2);
+	netio_publish_socket_fini(&publisher);
+	TURN_UNTIL(sub->lost == 2 && sub->closed == 1);
+	assert_int_equal(sub->reason, PLX_LINK_CLOSED);
+	assert_int_equal(subscribe(3), 0); /* meanwhile */
+	TURN_UNTIL(sub->refused > 2);
+	open_publisher(&publisher, at);
+	TURN_UNTIL(sub->resumed == 2 && sub->subscribed == 3);
+	assert_int_equal(sub->established, 2);
+	assert_int_equal(sub->lost, 2);
+	for (netio_tag_t tag = 1; tag <= 3; tag++)
+		assert_int_equal(publish(&publisher, tag), NETIO_STATUS_OK);
+	TURN_UNTIL(sub->messages == 3);
+	assert_string_equal(sub->bytes, "hello");
+}
+
+static void a_publisher_may_come_later(void **state)
+{
+	begin();
+	netio_publish_socket_fini(&publisher);
+	turn_ms(5);
+	assert_int_equal(subscribe(1), 0);
+	assert_int_equal(subscribe(1), -EEXIST);
+	TURN_UNTIL(sub->refused > 0);
+	assert_int_equal(sub->reason, PLX_LINK_REFUSED);
+	open_publisher(&publisher, at);
+	TURN_UNTIL(sub->subscribed == 1);
+	assert_int_equal(sub->lost, 0);
+}
+
+static void several_publishers(void **state)
+{
+	uint64_t first_id;
+	unsigned other;
+
+	begin();
+	open_publisher(&second, 0);
+	other = netio_publish_socket_port(&second);
+	assert_int_equal(subscribe(1), 0);
+	TURN_UNTIL(sub->subscribed == 1);
+	first_id = sub->publisher->id;
+	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", other, 1), 0);
+	TURN_UNTIL(sub->subscribed == 2);
+	assert_int_not_equal(sub->publisher->id, first_id);
+	assert_non_null(strstr(sub->publisher->provider, "tcp"));
+	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
+	TURN_UNTIL(sub->messages == 1);
+	assert_int_equal(sub->source, first_id);
+	assert_int_equal(publish(&second, 1), NETIO_STATUS_OK);
+	TURN_UNTIL(sub->messages == 2);
+	assert_int_equal(sub->source, sub->publisher->id);
+	/* One that goes leaves the other alone. */
+	netio_publish_socket_fini(&second);
+	TURN_UNTIL(sub->lost == 1);
+	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
+	TURN_UNTIL(sub->messages == 3);
+}
+
+static void a_subscription_may_end_in_any_state(void **state)
+{
+	begin();
+	/* Before there is a connection. */
+	assert_int_equal(subscribe(1), 0);
+	assert_int_equal(unsubscribe(1), 0);
+	assert_int_equal(unsubscribe(1), -ENOENT);
+	assert_int_equal(sub->unsubscribed, 0); /* not inside the call */
+	TURN_UNTIL(sub->unsubscribed == 1 && sub->closed == 1);
+	assert_int_equal(unsubscribe(1), -ENOENT);
+
+	/* Before the answer. */
+	assert_int_equal(subscribe(1), 0);
+	TURN_UNTIL(sub->subscribed == 1);
+	assert_int_equal(subscribe(2), 0);
+	assert_int_equal(unsubscribe(2), 0);
+	TURN_UNTIL(sub->unsubscribed == 2);
+	assert_int_equal(sub->subscribed, 1);
+	assert_int_equal(subscriptions(), 1);
+
+	/* And asked for again at once. */
+	assert_int_equal(unsubscribe(1), 0);
+	assert_int_equal(subscribe(1), 0);
+	TURN_UNTIL(sub->unsubscribed == 3 && sub->subscribed == 2);
+	assert_int_equal(subscriptions(), 1);
+	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
+	TURN_UNTIL(sub->messages == 1);
+	assert_int_equal(sub->closed, 1);
+
+	/* Again while the connection closes, as nothing was wanted. */
+	assert_int_equal(unsubscribe(1), 0);
+	TURN_UNTIL(sub->unsubscribed == 4);
+	assert_int_equal(subscribe(1), 0);
+	TURN_UNTIL(sub->subscribed == 3);
+	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
+	TURN_UNTIL(sub->messages == 2);
+
+	/* While it is tried again. */
+	netio_publish_socket_fini(&publisher);
+	TURN_UNTIL(sub->lost == 1);
+	assert_int_equal(unsubscribe(1), 0);
+	TURN_UNTIL(sub->unsubscribed == 5);
+	turn_ms(100);
+	sub->refused = 0;
+	turn_ms(100);
+	assert_int_equal(sub->refused, 0);
+}
+
+/* The connection ends while its end is asked for. */
+static void a_subscription_that_ends_with_its_connection(void **state)
+{
+	begin();
+	assert_int_equal(subscribe(1), 0);
+	assert_int_equal(subscribe(2), 0);
+	TURN_UNTIL(sub->subscribed == 2);
+	netio_publish_socket_fini(&publisher);
+	assert_int_equal(unsubscribe(2), 0);
+	TURN_UNTIL(sub->unsubscribed == 1 && sub->lost == 1);
+	assert_int_equal(sub->what.tag, 1);
+	open_publisher(&publisher, at);
+	TURN_UNTIL(sub->resumed == 1);
+	assert_int_equal(subscriptions(), 1);
+}
+
+static unsigned end_in; /* which callback ends the socket */
+
+static void end_now(unsigned callback)
+{
+	if (callback == end_in)
+		netio_subscribe_socket_fini(&sub->socket);
+}
+
+static void end_established(struct netio_publisher *who)
+{
+	end_now(0);
+}
+
+static void end_refused(struct netio_publisher *who, enum plx_link_reason reason, const char *why)
+{
+	end_now(1);
+}
+
+static void end_closed(struct netio_publisher *who, enum plx_link_reason reason, const char *why)
+{
+	end_now(2);
+}
+
+static void end_subscribed(struct netio_publisher *who, const struct netio_subscription *what)
+{
+	sub->subscribed++;
+	end_now(3);
+}
+
+static void end_lost(struct netio_publisher *who, const struct netio_subscription *what,
+		     const char *why)
+{
+	end_now(4);
+}
+
+static void end_resumed(struct netio_publisher *who, const struct netio_subscription *what)
+{
+	end_now(5);
+}
+
+static void end_unsubscribed(struct netio_publisher *who, const struct netio_subscription *what)
+{
+	end_now(6);
+}
+
+static void end_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	sub->messages++;
+	end_now(7);
+}
+
+static void end_not_taken(struct netio_publisher *who, const struct netio_subscription *what,
+			  const char *why)
+{
+	end_now(8);
+}
+
+static void a_socket_may_end_in_each_callback(void **state)
+{
+	const struct netio_publish_attr few = {.subscriptions_max = 2};
+	const struct netio_subscribe_attr quick = {.connect.reconnect_max_ns = PLX_NS_PER_MS * 20};
+
+	for (end_in = 0; end_in < 9; end_in++) {
+		assert_int_equal(netio_publish_socket_init(&ctx.evloop, &publisher, &few), 0);
+		assert_int_equal(netio_publish_listen(&publisher, "127.0.0.1", 0), 0);
+		at = netio_publish_socket_port(&publisher);
+		sub_up(sub, &quick);
+		sub->socket.cb_connection_established = end_established;
+		sub->socket.cb_connection_refused = end_refused;
+		sub->socket.cb_connection_closed = end_closed;
+		sub->socket.cb_subscribed = end_subscribed;
+		sub->socket.cb_subscription_lost = end_lost;
+		sub->socket.cb_subscription_resumed = end_resumed;
+		sub->socket.cb_unsubscribed = end_unsubscribed;
+		sub->socket.cb_msg_received = end_message;
+		sub->socket.cb_subscription_refused = end_not_taken;
+		assert_int_equal(subscribe(1), 0);
+		assert_int_equal(subscribe(2), 0);
+		assert_int_equal(subscribe(3), 0); /* is refused */
+		TURN_UNTIL(sub->subscribed == 2 || !sub->socket.feeds);
+		for (unsigned i = 0; i < 3; i++)
+			publish(&publisher, 1);
+		TURN_UNTIL(sub->messages == 3 || !sub->socket.feeds);
+		if (sub->socket.feeds && end_in == 6)
+			unsubscribe(1);
+		turn_ms(20);
+		netio_publish_socket_fini(&publisher);
+		turn_ms(40); /* lost, refused */
+		if (end_in == 5) {
+			open_publisher(&publisher, at);
+			TURN_UNTIL(!sub->socket.feeds);
+			netio_publish_socket_fini(&publisher);
+		}
+		TURN_UNTIL(!sub->socket.feeds);
+	}
+}
+
+static void bad_arguments_are_named(void **state)
+{
+	struct netio_subscription what = {.tag = 5, .last = 4};
+	struct netio_subscribe_attr attr = {.buffer_count = 1};
+
+	begin();
+	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
+	assert_non_null(strstr(plx_error(), "from 0x5 to 0x4"));
+	what = (struct netio_subscription){.tag = 5, .mask = 4};
+	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
+	assert_non_null(strstr(plx_error(), "mask 0x4 leaves out"));
+	what = (struct netio_subscription){.tag = 4, .mask = 4, .last = 5};
+	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
+	what = (struct netio_subscription){.tag = 4, .delivery = 3};
+	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
+	assert_int_equal(netio_subscribe(&sub->socket, "", at, 1), -EINVAL);
+	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", 65536, 1), -EINVAL);
+	assert_int_equal(netio_subscribe(&sub->socket, "no.such.name.invalid", at, 1),
+			 -EHOSTUNREACH);
+	assert_int_equal(netio_unsubscribe(&sub->socket, "no.such.name.invalid", at, 1), -ENOENT);
+	assert_int_equal(netio_subscribe_socket_init(&ctx.evloop, &subs[1].socket, &attr), -EINVAL);
+	assert_non_null(strstr(plx_error(), "buffer_count 1: give 2 to 200"));
+	assert_int_equal(netio_subscribe(&subs[1].socket, "127.0.0.1", at, 1), -EINVAL);
+}
+
+/* Other kinds --------------------------------------------------------------------------------- */
+
+static char refusal[256];
+
+static void note_refusal(struct netio_send_socket *socket, enum plx_link_reason reason,
+			 const char *why)
+{
+	snprintf(refusal, sizeof(refusal), "%s", why);
+}
+
+static void other_kinds_of_sockets_are_named(void **state)
+{
+	struct netio_send_socket sender;
+
+	begin();
+	listen_with(NULL);
+	at = netio_listen_socket_port(&listening);
+	assert_int_equal(subscribe(1), 0);
+	TURN_UNTIL(sub->refused > 0);
+	assert_int_equal(sub->reason, PLX_LINK_HELLO);
+	assert_non_null(strstr(sub->why, "listening socket"));
+	assert_int_equal(heard.established, 0);
+
+	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, NULL), 0);
+	sender.cb_connection_refused = note_refusal;
+	refusal[0] = '\0';
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_publish_socket_port(&publisher)),
+			 0);
+	TURN_UNTIL(refusal[0]);
+	assert_non_null(strstr(refusal, "publish socket"));
+	netio_send_socket_fini(&sender);
+	netio_listen_socket_fini(&listening);
+}
+
+/* Hostile subscribers ------------------------------------------------------------------------- */
+
+static uint8_t list[WIRE_LIST_BYTES + (WIRE_LIST_MAX + 1) * WIRE_REQUEST_BYTES];
+
+static void connect_raw(void)
+{
+	struct plx_link_attr attr = {.events = &raw_events};
+	uint8_t hello[WIRE_GREETING_BYTES];
+	struct plx_link *link;
+	char address[64];
+
+	raw = NULL;
+	raw_closed = raw_messages = 0;
+	snprintf(address, sizeof(address), "127.0.0.1:%u", netio_publish_socket_port(&publisher));
+	assert_int_equal(plx_link_connect(address, &attr, &link), 0);
+	TURN_UNTIL(raw != NULL);
+	wire_greeting_write(hello,
+			    &(struct wire_greeting){WIRE_HELLO, 1, 1, WIRE_SUBSCRIBER, 4096});
+	assert_int_equal(plx_link_send(raw, hello, sizeof(hello)), 0);
+	TURN_UNTIL(raw_messages == 1);
+}
+
+static size_t write_list(const struct wire_request *requests, unsigned count)
+{
+	wire_list_write(list, WIRE_REQUEST);
+	for (unsigned i = 0; i < count; i++)
+		wire_request_write(list + WIRE_LIST_BYTES + i * WIRE_REQUEST_BYTES, &requests[i]);
+	return WIRE_LIST_BYTES + count * WIRE_REQUEST_BYTES;
+}
+
+static void broken_requests_end_their_connection(void **state)
+{
+	static const struct wire_request bad[] = {
+		{.what = 0},
+		{.what = 4},
+		{.what = WIRE_SUBSCRIBE_RANGE, .delivery = 3},
+		{.what = WIRE_SUBSCRIBE_RANGE, .first = 2, .last = 1},
+		{.what = WIRE_SUBSCRIBE_MASK, .first = 2, .last = 1},
+		{.what = WIRE_UNSUBSCRIBE, .first = 2},
+		{.what = WIRE_UNSUBSCRIBE, .delivery = 1},
+	};
+	const struct wire_request good[2] = {{.what = WIRE_SUBSCRIBE_RANGE},
+					     {.what = WIRE_SUBSCRIBE_RANGE}};
+	struct netio_publish_stats stats;
+	size_t size;
+
+	begin();
+	assert_int_equal(subscribe(1), 0);
+	TURN_UNTIL(sub->subscribed == 1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++) {
+		connect_raw();
+		plx_link_send(raw, list, write_list(&bad[i], 1));
+		TURN_UNTIL(raw_closed == 1);
+	}
+	/* Lists of a wrong length, and what is none. */
+	for (unsigned i = 0; i < 6; i++) {
+		connect_raw();
+		size = write_list(good, 1);
+		list[1] = i == 3;
+		plx_link_send(raw, list,
+			      i == 0   ? 0
+			      : i == 1 ? WIRE_LIST_BYTES
+			      : i == 2 ? size - 1
+			      : i == 4 ? WIRE_LIST_BYTES - 1
+			      : i == 5 ? sizeof(list)
+				       : size);
+		TURN_UNTIL(raw_closed == 1);
+	}
+	/* Bytes that must be zero; an id twice. */
+	connect_raw();
+	size = write_list(good, 1);
+	list[WIRE_LIST_BYTES + 31] = 1;
+	plx_link_send(raw, list, size);
+	TURN_UNTIL(raw_closed == 1);
+	connect_raw();
+	plx_link_send(raw, list, write_list(good, 2));
+	TURN_UNTIL(raw_closed == 1);
+
+	/* The good one is still there, and nothing of the others. */
+	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
+	TURN_UNTIL(sub->messages == 1);
+	netio_publish_stats(&publisher, &stats);
+	assert_int_equal(stats.subscribers, 1);
+	assert_int_equal(stats.subscriptions, 1);
+}
+
+static void what_is_unknown_is_told(void **state)
+{
+	struct netio_publish_stats stats;
+
+	begin();
+	connect_raw();
+	plx_link_send(raw, list,
+		      write_list(&(struct wire_request){.id = 9, .what = WIRE_UNSUBSCRIBE}, 1));
+	TURN_UNTIL(raw_messages == 2);
+	assert_int_equal(raw_closed, 0);
+	netio_publish_stats(&publisher, &stats);
+	assert_int_equal(stats.requests, 1);
+	assert_int_equal(stats.refused, 1);
+	plx_link_close(raw);
+	TURN_UNTIL(raw_closed == 1);
+}
+
+/* One that asks, and takes no answers: it is stopped by its own credit. */
+static unsigned kept_count;
+static struct plx_buf *kept[64];
+
+static void keep_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	raw_messages++;
+	if (kept_count < PLX_ARRAY_LEN(kept))
+		kept[kept_count++] = plx_buf_ref(message);
+}
+
+static void who_takes_no_answers_is_held_up(void **state)
+{
+	static const struct plx_link_events events = {
+		.on_open = raw_open,
+		.on_message = keep_message,
+		.on_close = raw_close,
+	};
+	struct plx_link_attr attr = {.events = &events, .rx_buf_count = 4};
+	struct wire_request request = {.what = WIRE_UNSUBSCRIBE};
+	struct netio_publish_stats before, after;
+	uint8_t hello[WIRE_GREETING_BYTES];
+	struct plx_link *link;
+	char address[64];
+	unsigned sent = 0;
+
+	begin();
+	assert_int_equal(subscribe(1), 0);
+	TURN_UNTIL(sub->subscribed == 1);
+	raw = NULL;
+	raw_closed = raw_messages = kept_count = 0;
+	snprintf(address, sizeof(address), "127.0.0.1:%u", at);
+	assert_int_equal(plx_link_connect(address, &attr, &link), 0);
+	TURN_UNTIL(raw != NULL);
+	wire_greeting_write(hello,
+			    &(struct wire_greeting){WIRE_HELLO, 1, 1, WIRE_SUBSCRIBER, 4096});
+	assert_int_equal(plx_link_send(raw, hello, sizeof(hello)), 0);
+	for (unsigned idle = 0; idle < 20;) {
+		if (plx_link_send(raw, list, write_list(&request, 1)) == 0) {
+			sent++;
+			idle = 0;
+		} else {
+			turn_ms(1);
+			idle++;
+		}
+		assert_true(sent < 10000);
+	}
+	netio_publish_stats(&publisher, &before);
+	assert_true(before.requests < sent + 1); /* some wait */
+	assert_int_equal(raw_closed, 0);
+	/* Nobody else is held up. */
+	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
+	TURN_UNTIL(sub->messages == 1);
+	/* What waits is answered when it can be. */
+	while (kept_count)
+		plx_buf_unref(kept[--kept_count]);
+	kept_count = PLX_ARRAY_LEN(kept);
+	TURN_UNTIL(raw_messages == 1 + sent);
+	netio_publish_stats(&publisher, &after);
+	assert_int_equal(after.requests, 1 + sent);
+	plx_link_abort(raw);
+	TURN_UNTIL(raw_closed == 1);
+}
+
+/* Hostile publishers -------------------------------------------------------------------------- */
+
+static struct plx_listener *raw_listener;
+
+static void listen_raw(void)
+{
+	struct plx_listen_attr attr = {.link.events = &raw_events};
+
+	raw = NULL;
+	raw_closed = raw_messages = 0;
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &raw_listener), 0);
+	at = (unsigned)strtoul(strrchr(plx_listener_address(raw_listener), ':') + 1, NULL, 10);
+}
+
+/* Greet, and get the first request. */
+static void take_request(void)
+{
+	uint8_t welcome[WIRE_GREETING_BYTES];
+
+	raw = NULL;
+	raw_messages = 0;
+	TURN_UNTIL(raw && raw_messages == 1);
+	wire_greeting_write(welcome,
+			    &(struct wire_greeting){WIRE_WELCOME, 1, 1, WIRE_SUBSCRIBER, 4000});
+	assert_int_equal(plx_link_send(raw, welcome, sizeof(welcome)), 0);
+	TURN_UNTIL(raw_messages == 2);
+}
+
+static void answer(const struct wire_answer *answers, unsigned count)
+{
+	uint8_t bytes[WIRE_LIST_BYTES + 4 * WIRE_ANSWER_BYTES];
+
+	wire_list_write(bytes, WIRE_ANSWER);
+	for (unsigned i = 0; i < count; i++)
+		wire_answer_write(bytes + WIRE_LIST_BYTES + i * WIRE_ANSWER_BYTES, &answers[i]);
+	assert_int_equal(plx_link_send(raw, bytes, WIRE_LIST_BYTES + count * WIRE_ANSWER_BYTES), 0);
+}
+
+static void broken_answers_end_their_connection(void **state)
+{
+	static const struct {
+		struct wire_answer answers[2];
+		unsigned count;
+	} bad[] = {
+		{{{0, 0}}, 1},
+		{{{0, WIRE_STATUS_COUNT}}, 1},
+		{{{1, WIRE_SUBSCRIBED}}, 1},                       /* not asked for */
+		{{{UINT32_MAX, WIRE_SUBSCRIBED}}, 1},              /* the same */
+		{{{0, WIRE_UNSUBSCRIBED}}, 1},                     /* not what was asked for */
+		{{{0, WIRE_SUBSCRIBED}, {0, WIRE_SUBSCRIBED}}, 2}, /* twice */
+		{{{0, WIRE_SUBSCRIBED}, {0, WIRE_UNSUBSCRIBED}}, 2},
+	};
+
+	begin();
+	listen_raw();
+	assert_int_equal(subscribe(1), 0);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++) {
+		take_request();
+		answer(bad[i].answers, bad[i].count);
+		TURN_UNTIL(sub->closed == i + 1);
+		assert_int_equal(sub->reason, PLX_LINK_PROTOCOL);
+		TURN_UNTIL(raw_closed == i + 1);
+	}
+	assert_int_equal(sub->subscribed + sub->resumed, 2);
+	assert_int_equal(sub->lost, 2);
+	/* What is neither an answer nor a message; a page that is broken. */
+	take_request();
+	assert_int_equal(plx_link_send(raw, "\5\0\0\0\0\0\0\0", 8), 0);
+	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 1);
+	assert_non_null(strstr(sub->why, "neither a message nor a page"));
+	take_request();
+	assert_int_equal(plx_link_send(raw, "\4\0\0\0\0\0\0\0\1", 9), 0);
+	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 2);
+	/* A message in pieces that does not go on. */
+	take_request();
+	{
+		uint8_t page[WIRE_PAGE_BYTES + 32] = {0};
+
+		wire_page_write(page);
+		wire_entry_write(page + WIRE_PAGE_BYTES, 8, WIRE_FIRST | WIRE_TAG, 1, 1000);
+		assert_int_equal(plx_link_send(raw, page, sizeof(page)), 0);
+	}
+	turn_ms(5);
+	plx_link_abort(raw);
+	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 3);
+	/* It is none of the next connection. */
+	take_request();
+	answer(&(struct wire_answer){0, WIRE_SUBSCRIBED}, 1);
+	{
+		uint8_t message[WIRE_MESSAGE_BYTES];
+
+		wire_message_write(message, 1);
+		assert_int_equal(plx_link_send(raw, message, sizeof(message)), 0);
+	}
+	TURN_UNTIL(sub->messages == 1);
+	assert_int_equal(sub->resumed, 2);
+	plx_listener_close(raw_listener);
+	subs_down();
+	TURN_UNTIL(!raw);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, all_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_lost_is_resumed),
+		TEST(a_publisher_may_come_later),
+		TEST(several_publishers),
+		TEST(a_subscription_may_end_in_any_state),
+		TEST(a_subscription_that_ends_with_its_connection),
+		TEST(a_socket_may_end_in_each_callback),
+		TEST(bad_arguments_are_named),
+		TEST(other_kinds_of_sockets_are_named),
+		TEST(broken_requests_end_their_connection),
+		TEST(what_is_unknown_is_told),
+		TEST(who_takes_no_answers_is_held_up),
+		TEST(broken_answers_end_their_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
