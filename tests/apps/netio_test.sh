@@ -107,6 +107,51 @@ expect fan_in 'source 1: 30000 fragments, 0 missing, 3600000 bytes; closed
 source 2: 20000 fragments, 0 missing, 2400000 bytes; closed
 source 3: 10000 fragments, 0 missing, 1200000 bytes; closed'
 
+# Alarms by severity and by device. A watcher that comes late misses the first ones.
+alarm()
+{
+	local service watchers=() pid port='' status=0
+
+	: >"$temp/alarm"
+	timeout 60 "$examples/netio_alarm" raise 0 60 >"$temp/alarm" 2>"$temp/alarm.err" </dev/null &
+	service=$!
+	for _ in {1..200}; do
+		port=$(sed -n 's/^listening on 127.0.0.1://p' "$temp/alarm")
+		[[ -z $port ]] || break
+		sleep 0.05
+	done
+	timeout 60 "$examples/netio_alarm" watch "$port" >"$temp/alarm.all" 2>/dev/null </dev/null &
+	watchers+=($!)
+	timeout 60 "$examples/netio_alarm" watch "$port" severity 2 >"$temp/alarm.severity" 2>/dev/null </dev/null &
+	watchers+=($!)
+	NETIO_OPTIONS='--huge none --provider tcp' timeout 60 "$examples/netio_alarm" watch "$port" device 7 \
+		>"$temp/alarm.device" 2>/dev/null </dev/null &
+	watchers+=($!)
+	for pid in "$service" "${watchers[@]}"; do
+		wait "$pid" || status=1
+	done
+	{
+		echo "status $status"
+		tail -qn 1 "$temp/alarm.all" "$temp/alarm.severity" "$temp/alarm.device" | sed 's/.*: //'
+		grep -h '^alarm' "$temp/alarm.all" | tail -n 1
+		grep -h '^alarm' "$temp/alarm.severity" | tail -n 1
+		grep -h '^alarm' "$temp/alarm.device" | tail -n 1
+		grep '^alarm' "$temp/alarm.severity" | grep -cv 'severity 2$'
+		grep '^alarm' "$temp/alarm.device" | grep -cv 'device 7,'
+	} >"$temp/alarm.out"
+}
+
+alarm
+expect alarm 'status 0
+closed
+closed
+closed
+alarm 59: device 9, severity 2
+alarm 59: device 9, severity 2
+alarm 57: device 7, severity 0
+0
+0'
+
 if [[ $sanitizer != none || ! -f $seeds/netio-next-architecture.txt || ! -f $seeds/netio-talk.txt ]]; then
 	echo 'the published programs are not at hand, or this build has a sanitizer: left out'
 	exit $failed

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The publisher of netio-pubsub-bench: as fast as its subscribers take it. */
+#include "pubsub.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+
+#define BURST     32 /* messages of one turn */
+#define WARMUP_NS (100 * PLX_NS_PER_MS)
+#define SLOTS     256 /* messages by reference at once */
+
+enum step { STEP_WAIT, STEP_WARMUP, STEP_MEASURE, STEP_DONE };
+
+/* What is counted. */
+struct count {
+	uint64_t now_ns, cycles;
+	struct netio_publish_stats stats;
+};
+
+static struct run {
+	struct netio_context ctx;
+	struct netio_publish_socket buffered;
+	struct netio_unbuffered_publish_socket unbuffered;
+	struct netio_timer timer;
+	struct plx_poller *poller;
+	enum step step;
+	uint64_t sequence; /* of the next message, which it begins with */
+	uint64_t ready;    /* subscriptions */
+	uint64_t gone;     /* subscribers */
+	bool blocked;      /* no room, and not told of some yet */
+	bool is_again;     /* the message is published again */
+	uint8_t *payload;  /* of each slot; without --mode unbuffered of one */
+	size_t stride;
+	uint16_t unused[SLOTS]; /* slots */
+	unsigned unused_count;
+	struct count before;
+	int status;
+} run;
+
+static void fail(const char *text)
+{
+	fprintf(stderr, "netio-pubsub-bench: %s\n", text);
+	run.status = 1;
+	netio_terminate(&run.ctx.evloop);
+}
+
+/* Publishing ---------------------------------------------------------------------------------- */
+
+static netio_tag_t next_tag(void)
+{
+	return PUBSUB_TAG + run.sequence % pubsub_conf.tags;
+}
+
+static int publish_copy(int flags)
+{
+	memcpy(run.payload, &run.sequence, sizeof(run.sequence));
+	return netio_buffered_publish(&run.buffered, next_tag(), run.payload, pubsub_conf.size,
+				      flags, NULL);
+}
+
+/* The slot at the top is the message's until it is published. */
+static int publish_reference(int flags)
+{
+	uint64_t slot;
+	struct iovec iov;
+	int rc;
+
+	if (run.unused_count == 0)
+		return NETIO_STATUS_AGAIN;
+	slot = run.unused[run.unused_count - 1];
+	iov = (struct iovec){run.payload + slot * run.stride, pubsub_conf.size};
+	memcpy(iov.iov_base, &run.sequence, sizeof(run.sequence));
+	rc = netio_unbuffered_publishv(&run.unbuffered, next_tag(), &iov, 1, &slot, flags, NULL);
+	if (rc == NETIO_STATUS_OK)
+		run.unused_count--;
+	return rc;
+}
+
+static int publish_some(void *arg, uint64_t now_ns)
+{
+	int done = 0;
+
+	while (done < BURST && !run.blocked && run.step != STEP_WAIT && run.step != STEP_DONE) {
+		int flags = run.is_again ? NETIO_REENTRY : 0;
+		int rc = pubsub_conf.mode == PUBSUB_UNBUFFERED ? publish_reference(flags)
+							       : publish_copy(flags);
+
+		run.is_again = run.blocked = rc == NETIO_STATUS_AGAIN || rc == NETIO_STATUS_PARTIAL;
+		if (rc == NETIO_STATUS_OK) {
+			run.sequence++;
+			done++;
+		} else if (!run.blocked) {
+			fail(plx_error());
+			break;
+		}
+	}
+	return done;
+}
+
+static int arm(void *arg, struct plx_sleep *sleep)
+{
+	return run.blocked || run.step == STEP_WAIT || run.step == STEP_DONE ? 0 : -EAGAIN;
+}
+
+/* Steps --------------------------------------------------------------------------------------- */
+
+static void count(struct count *now)
+{
+	struct plx_lcore_stats lcore;
+
+	plx_lcore_stats(plx_lcore_id(), &lcore);
+	now->now_ns = plx_now_ns();
+	now->cycles = lcore.busy_cycles;
+	if (pubsub_conf.mode == PUBSUB_UNBUFFERED)
+		netio_unbuffered_publish_stats(&run.unbuffered, &now->stats);
+	else
+		netio_publish_stats(&run.buffered, &now->stats);
+}
+
+static int write_json(double seconds, double copies, double cycles, uint64_t messages)
+{
+	json_t *row = json_pack(
+		"{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "mode", pubsub_modes[pubsub_conf.mode],
+		"size_bytes", (json_int_t)pubsub_conf.size, "subscribers",
+		(json_int_t)pubsub_conf.subscribers, "messages", (json_int_t)messages, "copies",
+		(json_int_t)copies, "mmsg_per_s", copies / seconds / 1e6, "gbit_per_s",
+		copies * (double)pubsub_conf.size * 8 / seconds / 1e9, "cycles_per_copy",
+		cycles / copies);
+	int rc = row ? json_dump_file(row, pubsub_conf.json_path, JSON_INDENT(2)) : -1;
+
+	json_decref(row);
+	return rc;
+}
+
+static void report(void)
+{
+	struct count now;
+	double seconds, copies, cycles;
+
+	count(&now);
+	seconds = (double)(now.now_ns - run.before.now_ns) / 1e9;
+	copies = (double)(now.stats.copies - run.before.stats.copies);
+	cycles = (double)(now.cycles - run.before.cycles);
+	if (copies < 1) {
+		fail("nothing was taken; is a subscriber stopped?");
+		return;
+	}
+	plx_app_say("%4" PRIu64 " subscribers %8" PRIu64 " B %10.3f Mcopies/s %8.2f Gbit/s %8.0f "
+		    "cycles/copy",
+		    pubsub_conf.subscribers, pubsub_conf.size, copies / seconds / 1e6,
+		    copies * (double)pubsub_conf.size * 8 / seconds / 1e9, cycles / copies);
+	if (pubsub_conf.json_path &&
+	    write_json(seconds, copies, cycles, now.stats.messages - run.before.stats.messages)) {
+		fprintf(stderr, "netio-pubsub-bench: %s: cannot be written\n",
+			pubsub_conf.json_path);
+		run.status = 1;
+	}
+}
+
+static void on_timer(void *data)
+{
+	if (run.step == STEP_WARMUP) {
+		run.step = STEP_MEASURE;
+		count(&run.before);
+		netio_timer_start_ns(&run.timer, pubsub_conf.duration_ns);
+		return;
+	}
+	netio_timer_stop(&run.timer);
+	run.step = STEP_DONE;
+	report();
+	netio_terminate(&run.ctx.evloop);
+}
+
+/* What the sockets tell ----------------------------------------------------------------------- */
+
+static void on_subscribed(struct netio_subscriber *subscriber,
+			  const struct netio_subscription *subscription)
+{
+	if (++run.ready != pubsub_conf.subscribers * pubsub_conf.tags || run.step != STEP_WAIT)
+		return;
+	run.step = STEP_WARMUP;
+	netio_timer_start_ns(&run.timer, WARMUP_NS);
+}
+
+static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason reason,
+		      const char *why)
+{
+	if (run.step != STEP_WARMUP && run.step != STEP_MEASURE)
+		return;
+	fprintf(stderr, "netio-pubsub-bench: a subscriber went away: %s\n", why);
+	run.status = 1; /* the figures are not those of as many */
+	if (++run.gone == pubsub_conf.subscribers)
+		fail("none is left");
+}
+
+static void on_available(struct netio_publish_socket *socket)
+{
+	run.blocked = false;
+}
+
+static void on_unbuffered_available(struct netio_unbuffered_publish_socket *socket)
+{
+	run.blocked = false;
+}
+
+static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
+{
+	/* Where it is called again for, the slot at the top is the one of that message. */
+	if (run.is_again && run.unused_count) {
+		run.unused[run.unused_count] = run.unused[run.unused_count - 1];
+		run.unused[run.unused_count - 1] = (uint16_t)key;
+	} else {
+		run.unused[run.unused_count] = (uint16_t)key;
+		run.blocked = false;
+		run.is_again = false;
+	}
+	run.unused_count++;
+}
+
+static int listen_at(const char *host, unsigned port)
+{
+	struct netio_publish_attr attr = {
+		.page_bytes = (uint32_t)pubsub_conf.page_bytes,
+		.page_count = (uint32_t)pubsub_conf.page_count,
+	};
+
+	if (pubsub_conf.mode == PUBSUB_UNBUFFERED) {
+		if (netio_unbuffered_publish_socket_init(&run.ctx.evloop, &run.unbuffered, NULL))
+			return -1;
+		run.unbuffered.cb_subscribed = on_subscribed;
+		run.unbuffered.cb_connection_closed = on_closed;
+		run.unbuffered.cb_buffers_available = on_unbuffered_available;
+		run.unbuffered.cb_msg_published = on_published;
+		return netio_unbuffered_publish_listen(&run.unbuffered, host, port);
+	}
+	if (netio_publish_socket_init(&run.ctx.evloop, &run.buffered, &attr) != 0)
+		return -1;
+	run.buffered.cb_subscribed = on_subscribed;
+	run.buffered.cb_connection_closed = on_closed;
+	run.buffered.cb_buffers_available = on_available;
+	return netio_publish_listen(&run.buffered, host, port);
+}
+
+static int set_up(void)
+{
+	char host[PLX_ADDRESS_MAX];
+	unsigned port = bench_split(pubsub_conf.listen, host);
+
+	if (netio_init(&run.ctx) != 0)
+		return -1;
+	netio_timer_init(&run.ctx.evloop, &run.timer);
+	run.timer.cb = on_timer;
+	if (plx_poller_add("publish", publish_some, NULL, 0, &run.poller) != 0)
+		return -1;
+	plx_poller_set_arm(run.poller, arm, NULL);
+	if (listen_at(host, port) != 0)
+		return -1;
+	plx_app_say("listening on %s:%u", host,
+		    pubsub_conf.mode == PUBSUB_UNBUFFERED
+			    ? netio_unbuffered_publish_socket_port(&run.unbuffered)
+			    : netio_publish_socket_port(&run.buffered));
+	return 0;
+}
+
+int pubsub_publish(void)
+{
+	unsigned slots = pubsub_conf.mode == PUBSUB_UNBUFFERED ? SLOTS : 1;
+
+	if (slots > 1 && pubsub_conf.size > 1 << 20) /* 256 MiB of them at most */
+		slots = 16;
+	while (run.unused_count < slots) {
+		run.unused[run.unused_count] = (uint16_t)run.unused_count;
+		run.unused_count++;
+	}
+	run.stride = (pubsub_conf.size + 63) & ~(uint64_t)63;
+	/* Memory that every provider can send from. */
+	run.payload = plx_mem_alloc(slots * run.stride, 0, PLX_NODE_ANY, NULL);
+	if (!run.payload || set_up() != 0) {
+		fail(plx_error());
+	} else {
+		netio_run(&run.ctx.evloop);
+		if (run.step != STEP_DONE)
+			run.status = 1;
+	}
+	netio_fini(&run.ctx);
+	plx_mem_free(run.payload);
+	return run.status;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The subscribers of netio-pubsub-bench, each with a connection of its own. */
+#include "pubsub.h"
+
+#include <inttypes.h>
+
+/* One subscriber. */
+struct member {
+	struct netio_subscribe_socket socket;
+	uint64_t messages, bytes;
+	uint64_t next;  /* sequence number */
+	uint64_t wrong; /* messages with another one */
+};
+
+static struct netio_context ctx;
+static struct member *members;
+static uint64_t closed;
+static int status;
+
+static void on_refused(struct netio_publisher *publisher, enum plx_link_reason reason,
+		       const char *why)
+{
+	fprintf(stderr, "netio-pubsub-bench: %s\n", why);
+	status = 1;
+	netio_terminate(&ctx.evloop);
+}
+
+/* The publisher is done. */
+static void on_closed(struct netio_publisher *publisher, enum plx_link_reason reason,
+		      const char *why)
+{
+	if (reason != PLX_LINK_CLOSED)
+		on_refused(publisher, reason, why);
+	else if (++closed == pubsub_conf.subscribers)
+		netio_terminate(&ctx.evloop);
+}
+
+static void on_not_taken(struct netio_publisher *publisher,
+			 const struct netio_subscription *subscription, const char *why)
+{
+	on_refused(publisher, PLX_LINK_REFUSED, why);
+}
+
+/* The first message is whichever was published next. */
+static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	struct member *member = socket->data;
+	uint64_t sequence = member->next;
+
+	if (plx_likely(msg->len >= sizeof(sequence)))
+		memcpy(&sequence, msg->data, sizeof(sequence));
+	member->wrong += member->messages > 0 && sequence != member->next;
+	member->next = sequence + 1;
+	member->messages++;
+	member->bytes += msg->len;
+}
+
+static int start(struct member *member, const char *host, unsigned port)
+{
+	const struct netio_subscribe_attr attr = {
+		.connect.reconnect_min_ns = UINT64_MAX,
+		.buffer_bytes = (uint32_t)pubsub_conf.page_bytes,
+	};
+
+	if (netio_subscribe_socket_init(&ctx.evloop, &member->socket, &attr) != 0)
+		return -1;
+	member->socket.data = member;
+	member->socket.cb_connection_refused = on_refused;
+	member->socket.cb_connection_closed = on_closed;
+	member->socket.cb_subscription_refused = on_not_taken;
+	member->socket.cb_msg_received = on_message;
+	for (uint64_t i = 0; i < pubsub_conf.tags; i++)
+		if (netio_subscribe(&member->socket, host, port, PUBSUB_TAG + i) != 0)
+			return -1;
+	return 0;
+}
+
+static int start_all(void)
+{
+	char host[PLX_ADDRESS_MAX];
+	unsigned port = bench_split(pubsub_conf.connect, host);
+
+	if (netio_init(&ctx) != 0)
+		return -1;
+	for (uint64_t i = 0; i < pubsub_conf.subscribers; i++)
+		if (start(&members[i], host, port) != 0)
+			return -1;
+	return 0;
+}
+
+static void report(void)
+{
+	uint64_t messages = 0, bytes = 0, wrong = 0;
+
+	for (uint64_t i = 0; i < pubsub_conf.subscribers; i++) {
+		messages += members[i].messages;
+		bytes += members[i].bytes;
+		wrong += members[i].wrong;
+	}
+	plx_app_say("%" PRIu64 " subscribers got %" PRIu64 " messages, %" PRIu64 " bytes; %" PRIu64
+		    " out of sequence",
+		    pubsub_conf.subscribers, messages, bytes, wrong);
+	if (wrong)
+		status = 1;
+}
+
+int pubsub_subscribe(void)
+{
+	members = calloc(pubsub_conf.subscribers, sizeof(*members));
+	if (!members || start_all() != 0) {
+		fprintf(stderr, "netio-pubsub-bench: %s\n",
+			members ? plx_error() : "out of memory");
+		status = 1;
+	} else {
+		netio_run(&ctx.evloop);
+		report();
+	}
+	netio_fini(&ctx);
+	free(members);
+	return status;
+}

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# netio-pubsub-bench: each mode over tcp and shm, with one subscriber that is killed, and with what
+# was asked for wrongly.
+set -uo pipefail
+
+apps=$1
+failed=0
+temp=$(mktemp -d)
+pids=()
+trap '[[ ${#pids[@]} == 0 ]] || kill "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
+
+check()
+{
+	if eval "$2"; then
+		echo "ok: $1"
+	else
+		echo "FAILED: $1"
+		failed=1
+	fi
+}
+
+bench()
+{
+	timeout -k 5 60 "$apps/netio-pubsub-bench" --huge none "$@" </dev/null
+}
+
+# publish PROVIDER OPTION...: in the background; sets `publisher` and `address`.
+publish()
+{
+	local provider=$1
+
+	shift
+	: >"$temp/out"
+	bench --provider "$provider" -- --listen 127.0.0.1:0 "$@" >"$temp/out" 2>"$temp/err" &
+	publisher=$!
+	pids=("$publisher")
+	for _ in {1..400}; do
+		address=$(sed -n 's/^listening on //p' "$temp/out")
+		[[ -z $address ]] || return 0
+		sleep 0.05
+	done
+	cat "$temp/err"
+	exit 1
+}
+
+for provider in tcp shm; do
+	for mode in buffered at-once unbuffered; do
+		publish "$provider" --subscribers 4 --tags 3 --mode "$mode" --duration 200ms --json "$temp/row.json"
+		bench --provider "$provider" -- --connect "$address" --subscribers 4 --tags 3 >"$temp/sub" 2>"$temp/sub.err"
+		check "$provider $mode: the subscribers end with 0" "(($? == 0))"
+		wait "$publisher"
+		check "$provider $mode: the publisher ends with 0" "(($? == 0))"
+		grep -h 'bench: ' "$temp/err" "$temp/sub.err"
+		check "$provider $mode: in sequence" "grep -q '^4 subscribers got [1-9].*; 0 out of sequence' '$temp/sub'"
+		check "$provider $mode: has figures" \
+			"jq -e '.subscribers == 4 and .copies > 4 and .cycles_per_copy > 0' '$temp/row.json' >'$temp/jq'"
+	done
+	# One of three dies; the others miss nothing. Before it does, it is there.
+	for mode in buffered unbuffered; do
+		publish "$provider" --subscribers 3 --mode "$mode" --duration 3s
+		"$apps/netio-pubsub-bench" --huge none --provider "$provider" -- --connect "$address" \
+			>"$temp/victim" 2>"$temp/victim.err" </dev/null &
+		victim=$!
+		pids+=("$victim")
+		bench --provider "$provider" -- --connect "$address" --subscribers 2 >"$temp/sub" 2>"$temp/sub.err" &
+		others=$!
+		pids+=("$others")
+		sleep "0.$((RANDOM % 9 + 1))"
+		# It may not be there yet, on a host that is slow: then the publisher waits for it.
+		kill -9 "$victim"
+		wait "$victim" 2>/dev/null
+		bench --provider "$provider" -- --connect "$address" >"$temp/next" 2>"$temp/next.err" &
+		next=$!
+		pids+=("$next")
+		wait "$publisher"
+		check "$provider $mode: who publishes goes on" "grep -q 'cycles/copy' '$temp/out'"
+		wait "$others"
+		check "$provider $mode: the others end with 0 beside one that is killed" "(($? == 0))"
+		check "$provider $mode: they miss nothing" \
+			"grep -q '^2 subscribers got [1-9].*; 0 out of sequence' '$temp/sub'"
+		wait "$next"
+		check "$provider $mode: one that comes late ends with 0" "(($? == 0))"
+	done
+done
+pids=()
+
+bench -- --subscribers 2 2>"$temp/err"
+check 'neither --listen nor --connect ends with 2' "(($? == 2)) && grep -q 'give --listen ADDR' '$temp/err'"
+bench -- --connect 127.0.0.1:1 --size 64 2>"$temp/err"
+check '--size with --connect ends with 2' "(($? == 2)) && grep -q 'for who publishes' '$temp/err'"
+bench --provider tcp -- --connect 127.0.0.1:1 2>"$temp/err" >"$temp/sub"
+check 'nobody there ends with 1' "(($? == 1)) && grep -q 'refused' '$temp/err'"
+bench -- --listen 127.0.0.1:0 --mode unbuffered --pages 4 2>"$temp/err"
+check '--pages with unbuffered ends with 2' "(($? == 2)) && grep -q 'leave them out' '$temp/err'"
+exit $failed
