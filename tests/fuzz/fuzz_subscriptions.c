@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a publisher makes of a subscriber's requests: any bytes, taken as a list of them. Those that
+ * are accepted go into the table as the publisher puts them there, and a lookup finds what a walk
+ * over all of them finds. Answers that are accepted survive being written and read again. */
+#include "table.h"
+#include "wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KEPT_MAX WIRE_LIST_MAX
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct kept {
+	struct wire_request request;
+	struct table_pair *pairs; /* NULL: unused */
+	unsigned pair_count, hits;
+};
+
+static struct kept kept[KEPT_MAX];
+static struct table table;
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static bool matches(const struct wire_request *request, uint64_t tag)
+{
+	return request->what == WIRE_SUBSCRIBE_MASK ? (tag & request->last) == request->first
+						    : tag >= request->first && tag <= request->last;
+}
+
+static void hit(void *owner, void *arg)
+{
+	((struct kept *)owner)->hits++;
+}
+
+static void look_up(uint64_t tag)
+{
+	for (unsigned i = 0; i < KEPT_MAX; i++)
+		kept[i].hits = 0;
+	table_lookup(&table, tag, hit, NULL);
+	for (unsigned i = 0; i < KEPT_MAX; i++)
+		must(kept[i].hits == (kept[i].pairs && matches(&kept[i].request, tag)));
+}
+
+static void drop(struct kept *one)
+{
+	table_remove(&table, one->pairs, one->pair_count);
+	free(one->pairs);
+	one->pairs = NULL;
+}
+
+static void subscribe(const struct wire_request *request)
+{
+	struct table_filter filter = {
+		.first = request->first,
+		.last = request->last,
+		.is_mask = request->what == WIRE_SUBSCRIBE_MASK,
+	};
+	struct kept *one = &kept[request->id % KEPT_MAX];
+	int rc;
+
+	if (one->pairs)
+		return;
+	*one = (struct kept){.request = *request, .pair_count = table_pairs_of(&filter)};
+	must(one->pair_count >= 1 && one->pair_count <= TABLE_PAIRS_MAX);
+	one->pairs = calloc(one->pair_count, sizeof(*one->pairs));
+	must(one->pairs != NULL);
+	rc = table_add(&table, &filter, one->pairs, one);
+	if (rc == 0)
+		return;
+	must(rc == -ENOSPC);
+	free(one->pairs);
+	one->pairs = NULL;
+}
+
+static void take_requests(const uint8_t *data, size_t size)
+{
+	struct wire_request request;
+	uint8_t again[WIRE_REQUEST_BYTES];
+	uint32_t count;
+
+	if (wire_list_read(data, size, WIRE_REQUEST, WIRE_REQUEST_BYTES, &count))
+		return;
+	must(WIRE_LIST_BYTES + (size_t)count * WIRE_REQUEST_BYTES == size);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint8_t *in = data + WIRE_LIST_BYTES + (size_t)i * WIRE_REQUEST_BYTES;
+
+		if (wire_request_read(in, &request))
+			break;
+		wire_request_write(again, &request);
+		must(memcmp(again, in, sizeof(again)) == 0);
+		if (request.what != WIRE_UNSUBSCRIBE)
+			subscribe(&request);
+		else if (kept[request.id % KEPT_MAX].pairs)
+			drop(&kept[request.id % KEPT_MAX]);
+		look_up(request.first);
+		look_up(request.last);
+		look_up(request.first - 1);
+		look_up(request.last + 1);
+		look_up(request.id);
+	}
+}
+
+static void take_answers(const uint8_t *data, size_t size)
+{
+	struct wire_answer answer;
+	uint8_t again[WIRE_ANSWER_BYTES];
+	uint32_t count;
+
+	if (wire_list_read(data, size, WIRE_ANSWER, WIRE_ANSWER_BYTES, &count))
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		const uint8_t *in = data + WIRE_LIST_BYTES + (size_t)i * WIRE_ANSWER_BYTES;
+
+		if (wire_answer_read(in, &answer))
+			break;
+		wire_answer_write(again, &answer);
+		must(memcmp(again, in, sizeof(again)) == 0);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	must(table_init(&table, 1) == 0);
+	take_requests(data, size);
+	take_answers(data, size);
+	for (unsigned i = 0; i < KEPT_MAX; i++)
+		if (kept[i].pairs)
+			drop(&kept[i]);
+	must(table.cell_count == 0 && table.used_count == 0);
+	table_fini(&table);
+	return 0;
+}
