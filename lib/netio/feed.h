@@ -76,6 +76,21 @@ int feed_open(struct feed *feed);
 /* The socket is gone, or wants nothing of it any more. */
 void feed_release(struct feed *feed);
 
+/* want.c ------------------------------------------------------------------------------------- */
+
+static inline struct netio_subscribe_socket *feed_socket(const struct feed *feed)
+{
+	return feed->feeds ? feed->feeds->socket : NULL;
+}
+
+/* Call a callback of the socket, if it is there, with the publisher and what follows. */
+#define TELL(feed, callback, ...)                                                \
+	do {                                                                     \
+		struct netio_subscribe_socket *told = feed_socket(feed);         \
+		if (told && told->callback)                                      \
+			told->callback(&(feed)->pub __VA_OPT__(, ) __VA_ARGS__); \
+	} while (0)
+
 /* what: checked. Return: 0; -EEXIST; -ENOMEM. */
 int feed_subscribe(struct feed *feed, const struct netio_subscription *what);
 
@@ -84,6 +99,22 @@ void feed_forget(struct feed *feed, const struct netio_subscription *what);
 
 /* Return: 0; -ENOENT. */
 int feed_unsubscribe(struct feed *feed, const struct netio_subscription *what);
+
+/* Send as many requests as the link takes. */
+void feed_ask(struct feed *feed);
+
+/* Return: NULL; or what is wrong with them. */
+const char *feed_take_answers(struct feed *feed, const struct plx_buf *message);
+
+/* Tell of those in to_end. */
+void feed_tell_ended(struct feed *feed);
+
+/* The connection has ended: what the publisher knew of the wants is gone. */
+void feed_lose(struct feed *feed);
+void feed_tell_lost(struct feed *feed, const char *why);
+
+/* Free all. */
+void feed_drop_wants(struct feed *feed);
 
 /* All of a loop that ends; subscribe.c. */
 void feeds_release_all(struct netio_eventloop *evloop);
