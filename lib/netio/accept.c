@@ -125,8 +125,9 @@ void accepted_close(struct accepted *accepted)
 {
 	const struct acceptor_owner *owner = accepted->acceptor->owner;
 
-	if (!accepted->link || accepted->settling)
+	if (!accepted->link || accepted->closing)
 		return;
+	accepted->closing = true;
 	plx_timer_stop(&accepted->timer);
 	if (!accepted->established || !owner->settle || owner->settle(accepted)) {
 		plx_link_close(accepted->link); /* closing already: the same */
@@ -218,6 +219,9 @@ static const char *greeted(struct accepted *accepted, const struct plx_buf *mess
 		plx_link_close(accepted->link);
 		return NULL;
 	}
+	if (hello.role == WIRE_SUBSCRIBER &&
+	    plx_link_message_max(accepted->link) < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD)
+		return "its link accepts no pages";
 	accepted->message_max = hello.message_max;
 	accepted->id = ++acceptor->next_id;
 	accepted->established = true;

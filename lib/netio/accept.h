@@ -60,7 +60,8 @@ struct accepted {
 	uint64_t id;          /* counts up from 1 */
 	uint64_t message_max; /* that the peer accepts */
 	bool established;
-	bool settling;       /* to be closed when all that waits is sent */
+	bool closing;        /* from this side */
+	bool settling;       /* which waits until all is sent */
 	bool finishing;      /* its end is being told */
 	const char *failure; /* why this side ended it; constant text */
 	struct plx_timer timer;

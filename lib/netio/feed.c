@@ -106,6 +106,17 @@ static void on_refused(struct netio_connection *connection, enum plx_link_reason
 	end_telling(feed);
 }
 
+/* It was closed as nothing was wanted, which has changed. */
+static void open_again(struct feed *feed)
+{
+	char why[PLX_ADDRESS_MAX + 100];
+
+	if (feed_open(feed) == 0)
+		return;
+	snprintf(why, sizeof(why), "%s", plx_error());
+	TELL(feed, cb_connection_refused, PLX_LINK_LOCAL, why);
+}
+
 static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,
 		      const char *why)
 {
@@ -119,7 +130,7 @@ static void on_closed(struct netio_connection *connection, enum plx_link_reason 
 	if (feed->feeds && feed->want_count == 0)
 		feed_release(feed);
 	else if (feed->feeds && feed->connection.state == CONNECTION_IDLE && connection->quit)
-		feed_open(feed); /* it was closed as nothing was wanted, which has changed */
+		open_again(feed);
 	end_telling(feed);
 }
 
@@ -128,6 +139,7 @@ static void on_ended(struct netio_connection *connection)
 	struct feed *feed = feed_of(connection);
 
 	feed->pub.provider = "";
+	feed->is_full = false;
 	intake_drop(&feed->intake);
 	feed->intake.partial_total = 0;
 	feed->intake.partial_whole = false;
@@ -137,6 +149,7 @@ static void on_writable(struct netio_connection *connection)
 {
 	struct feed *feed = feed_of(connection);
 
+	feed->is_full = false;
 	if (feed->feeds)
 		feed_ask(feed);
 }

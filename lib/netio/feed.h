@@ -42,6 +42,7 @@ struct feed {
 	struct want **wants; /* by id; NULL: unused */
 	uint32_t want_room, want_count;
 	uint32_t unused_from;     /* no id below it is unused */
+	bool is_full;             /* the link takes no requests now */
 	struct want_queue to_ask; /* WANT_NEW and WANT_ENDING */
 	struct want_queue to_end; /* WANT_ENDED that nobody had been asked for */
 	struct plx_timer timer;   /* to tell of those */

@@ -170,8 +170,8 @@ void netio_fd_fini(struct netio_fd *watch);
 
 typedef uint64_t netio_tag_t;
 
-/** What sending gives. None of it is written to the log, and -EAGAIN leaves plx_error() as it is.
- */
+/** What sending gives. None of it is written to the log; AGAIN, PARTIAL and NO_SUBSCRIBERS leave
+ * plx_error() as it is. */
 enum netio_status {
 	NETIO_STATUS_OK = 0,
 	NETIO_STATUS_AGAIN = -EAGAIN,     /**< no room now, and nothing of the message was taken:
@@ -454,8 +454,10 @@ struct netio_subscriber {
 /** Close its connection, without loss of what was published; cb_connection_closed follows. */
 void netio_subscriber_close(struct netio_subscriber *subscriber);
 
-#define NETIO_PUBLISH_PAGE_COUNT_DEFAULT 32
-#define NETIO_SUBSCRIPTIONS_DEFAULT      (1u << 20)
+#define NETIO_PUBLISH_PAGE_COUNT_DEFAULT       32
+#define NETIO_SUBSCRIBERS_DEFAULT              1024
+#define NETIO_SUBSCRIPTIONS_DEFAULT            (1u << 20)
+#define NETIO_SUBSCRIBER_SUBSCRIPTIONS_DEFAULT (1u << 17)
 
 /** 0 or NULL in any field: the default. */
 struct netio_publish_attr {
@@ -464,7 +466,10 @@ struct netio_publish_attr {
 	uint32_t page_count;      /**< for each subscriber: 2 to 65536; default 32 */
 	uint32_t watermark_bytes; /**< as in netio_buffered_attr, as the next */
 	uint64_t timeout_ns;
-	uint32_t subscriptions_max; /**< of all subscribers; more are refused; default 2^20 */
+	uint32_t subscribers_max;   /**< more connections are refused; default 1024 */
+	uint32_t subscriptions_max; /**< of all subscribers; more are refused; default 2^20. A range
+					 counts as the blocks that it is made of, 126 at most */
+	uint32_t subscriber_subscriptions_max; /**< the same of one of them; default 2^17 */
 };
 
 /** The newest lookup of a publisher, for who publishes the same tag again and again: the
@@ -484,6 +489,10 @@ struct netio_subscription_cache {
 /** For publishing: that is the message for which it was AGAIN or PARTIAL the last time: it goes to
  * those that missed it. */
 #define NETIO_REENTRY 1
+
+/** So many messages at once a buffered publish socket remembers to have been AGAIN; with more, the
+ * oldest is given up. */
+#define NETIO_REENTRY_MAX 4096
 
 /** Copies messages into a page for each subscriber. */
 struct netio_publish_socket {
@@ -525,7 +534,7 @@ void netio_publish_socket_fini(struct netio_publish_socket *socket);
  * up;
  * NETIO_STATUS_TOO_BIG no subscriber accepts a message of that length, or the pages do not hold it;
  * where some do, it is OK, and the others count as too_big;
- * NETIO_STATUS_NO_SUBSCRIBERS; -EINVAL; -ENOMEM. */
+ * NETIO_STATUS_NO_SUBSCRIBERS; -EINVAL; -ENOMEM: some miss it, which counts as given up. */
 int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag, void *data,
 			   size_t len, int flags, struct netio_subscription_cache *cache);
 
@@ -550,9 +559,9 @@ struct netio_unbuffered_publish_socket {
 	/** After NETIO_STATUS_AGAIN or NETIO_STATUS_PARTIAL, once; as there. */
 	void (*cb_buffers_available)(struct netio_unbuffered_publish_socket *socket);
 	/** What was published with that key is not needed any more; once for each message that was
-	 * OK in the end. status: 0 it went to all; -ETIMEDOUT: a provider did not give it back, and
-	 * may read it for good; another -errno: the connection of a subscriber ended, and all
-	 * others have it. */
+	 * OK in the end, or given up, in any order. status: 0 it went to all; -ECANCELED it was
+	 * given up; -ETIMEDOUT: a provider did not give it back, and may read it for good; another
+	 * -errno: the connection of a subscriber ended, and all others have it. */
 	void (*cb_msg_published)(struct netio_unbuffered_publish_socket *socket, uint64_t key,
 				 int status);
 	void *data;                      /**< the user's */
@@ -575,11 +584,16 @@ void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket
  * NETIO_STATUS_PARTIAL some had: the message must stay, and be published again with NETIO_REENTRY,
  * tag and key as before, until it is OK: then it is for those that have missed it and are still
  * there. In both cases after cb_buffers_available;
- * NETIO_STATUS_TOO_BIG as netio_buffered_publish; NETIO_STATUS_NO_SUBSCRIBERS; -EINVAL; -ENOMEM:
- * nobody has it. */
+ * NETIO_STATUS_TOO_BIG as netio_buffered_publish; NETIO_STATUS_NO_SUBSCRIBERS; -EINVAL; -EALREADY
+ * it is PARTIAL, and NETIO_REENTRY is missing; -ENOMEM: nobody has it. */
 int netio_unbuffered_publishv(struct netio_unbuffered_publish_socket *socket, netio_tag_t tag,
 			      struct iovec *iov, size_t count, uint64_t *key, int flags,
 			      struct netio_subscription_cache *cache);
+
+/** Give up a message that was PARTIAL: those that have missed it never get it, and cb_msg_published
+ * follows, with -ECANCELED, when the others' transports have let go of it. Return: 0; -ENOENT. */
+int netio_unbuffered_publish_give_up(struct netio_unbuffered_publish_socket *socket,
+				     netio_tag_t tag, uint64_t key);
 
 /** The same with a header of usr_size bytes, 0 to 8, before the message: the first ones of usr as
  * it lies in memory. It is copied; subscribers see it as the beginning of the message. */
@@ -596,7 +610,7 @@ struct netio_publish_stats {
 	uint64_t no_subscribers; /**< messages that nobody wanted */
 	uint64_t too_big;        /**< copies that subscribers missed, as they accept none so long */
 	uint64_t given_up;       /**< copies that subscribers missed, as the message was not
-				      published again */
+				      published again, or there was no memory */
 	uint64_t lost;           /**< copies in pages that were not sent when a connection ended */
 	uint64_t requests;       /**< to subscribe and unsubscribe */
 	uint64_t refused;        /**< of these */
@@ -634,7 +648,8 @@ struct netio_subscribe_socket {
 				      enum plx_link_reason reason, const char *why);
 	void (*cb_connection_closed)(struct netio_publisher *publisher, enum plx_link_reason reason,
 				     const char *why);
-	/** The publisher has it: what it publishes from now on comes. */
+	/** The publisher has it: what it publishes from now on comes. Messages may come before
+	 * this, from when it took the subscription. */
 	void (*cb_subscribed)(struct netio_publisher *publisher,
 			      const struct netio_subscription *subscription);
 	/** It does not take it, which ends the subscription; why: for people. */
@@ -669,7 +684,9 @@ void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket);
 /** Subscribe to a tag of the publisher at that address, which is connected to with the first
  * subscription. Returns at once; cb_subscribed or cb_subscription_refused follows, or, while there
  * is no connection, cb_connection_refused for each attempt. Publishers that are named alike share a
- * connection. Return: 0; -EEXIST it is subscribed to; -EINVAL; -ENOMEM; or as netio_connect. */
+ * connection. Return: 0; -EEXIST it is subscribed to, with whatever delivery; -EINVAL; -ENOMEM; or
+ * as netio_connect. Of a publisher whose connection is not tried again (reconnect_min_ns), what is
+ * subscribed to may be subscribed to again: that connects anew. */
 int netio_subscribe(struct netio_subscribe_socket *socket, const char *host, unsigned port,
 		    netio_tag_t tag);
 

@@ -97,13 +97,18 @@ static bool send_page(struct pages *pages, struct plx_buf *page)
 	return true;
 }
 
-/* As many as the link takes. */
-void pages_send_waiting(struct pages *pages)
+void pages_send_until(struct pages *pages, uint64_t sent)
 {
-	while (pages->waiting_count && send_page(pages, pages->waiting[pages->waiting_first])) {
+	while (pages->stats.pages < sent && pages->waiting_count &&
+	       send_page(pages, pages->waiting[pages->waiting_first])) {
 		pages->waiting_first = (pages->waiting_first + 1) % pages->slots;
 		pages->waiting_count--;
 	}
+}
+
+void pages_send_waiting(struct pages *pages)
+{
+	pages_send_until(pages, UINT64_MAX);
 	if (pages->urgent && pages->waiting_count == 0)
 		pages_leave(pages);
 }
@@ -167,12 +172,25 @@ static uint32_t piece_max(const struct pages *pages, uint8_t flags)
 	return (pages->limit - WIRE_PAGE_BYTES - wire_entry_header_bytes(flags)) & ~7u;
 }
 
+/* How many pages a message takes that is longer than one. */
+static uint64_t pieces_of(const struct pages *pages, uint64_t length, uint8_t flags)
+{
+	uint32_t first = piece_max(pages, flags), next = piece_max(pages, WIRE_NEXT);
+
+	return 1 + (length - first + next - 1) / next;
+}
+
+bool pages_hold(const struct pages *pages, uint64_t length, uint8_t flags)
+{
+	return WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) <= pages->limit ||
+	       pieces_of(pages, length, flags | WIRE_FIRST) <= pages->count;
+}
+
 /* A message that is longer than a page. */
 static int split(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source)
 {
 	uint8_t flags = (uint8_t)(WIRE_FIRST | (tag ? WIRE_TAG : 0));
-	uint32_t first = piece_max(pages, flags), next = piece_max(pages, WIRE_NEXT);
-	uint64_t needed = 1 + (length - first + next - 1) / next;
+	uint64_t needed = pieces_of(pages, length, flags);
 	uint64_t left = length;
 
 	if (needed > pages->count)
@@ -299,6 +317,7 @@ void pages_open(struct pages *pages, struct plx_link *link, uint64_t message_max
 {
 	uint64_t accepted = plx_link_message_max(link);
 
+	assert(accepted >= NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD && "checked by who greets");
 	pages->limit = pages->attr.page_bytes + WIRE_PAGE_OVERHEAD;
 	if (pages->limit > accepted)
 		pages->limit = (uint32_t)accepted;

@@ -72,13 +72,18 @@ void pages_leave(struct pages *pages);
 static inline void pages_leave_soon(struct pages *pages)
 {
 	if (pages->waiting_count)
-		pages->urgent = true;
+		pages->urgent = pages->page != NULL;
 	else if (pages->page)
 		pages_leave(pages);
 }
 
-/* As many as the link takes of those that wait. */
+/* As many as the link takes of those that wait; and of these until so many have been sent in all
+ * (stats.pages). */
 void pages_send_waiting(struct pages *pages);
+void pages_send_until(struct pages *pages, uint64_t sent);
+
+/* Whether a message is not too long for all pages together. length: any. */
+bool pages_hold(const struct pages *pages, uint64_t length, uint8_t flags);
 
 /* Whether nothing is under way. */
 static inline bool pages_are_back(const struct pages *pages)

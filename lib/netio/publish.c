@@ -4,9 +4,6 @@
 
 #include "connection.h"
 
-#include <search.h>
-#include <stdlib.h>
-
 /* Matching ------------------------------------------------------------------------------------ */
 
 uint64_t publish_new_version(void)
@@ -53,6 +50,17 @@ static void remember(const struct netio_publish_core *core, netio_tag_t tag,
 	}
 }
 
+void publish_match_again(struct netio_publish_core *core, struct pending *pending)
+{
+	uint32_t left = 0;
+
+	search(core, pending->tag);
+	for (uint32_t i = 0; i < pending->count; i++)
+		if (pending->missing[i].subscriber->seen == core->lookups)
+			pending->missing[left++] = pending->missing[i];
+	pending->count = left;
+}
+
 void publish_match(struct netio_publish_core *core, netio_tag_t tag,
 		   struct netio_subscription_cache *cache)
 {
@@ -69,80 +77,7 @@ void publish_match(struct netio_publish_core *core, netio_tag_t tag,
 	}
 }
 
-/* Pending ------------------------------------------------------------------------------------- */
-
-static int compare_pendings(const void *a, const void *b)
-{
-	const struct pending *one = a, *other = b;
-
-	if (one->tag != other->tag)
-		return one->tag > other->tag ? 1 : -1;
-	return (one->key > other->key) - (one->key < other->key);
-}
-
-struct pending *pending_find(struct netio_publish_core *core, netio_tag_t tag, uint64_t key)
-{
-	struct pending wanted = {.tag = tag, .key = key};
-	struct pending **found;
-
-	if (plx_likely(!core->pendings))
-		return NULL;
-	found = tfind(&wanted, &core->pending_tree, compare_pendings);
-	return found ? *found : NULL;
-}
-
-struct pending *pending_create(struct netio_publish_core *core, netio_tag_t tag, uint64_t key,
-			       uint32_t count)
-{
-	struct pending *pending = malloc(sizeof(*pending) + count * sizeof(struct match));
-
-	if (!pending)
-		return NULL;
-	*pending = (struct pending){
-		.tag = tag,
-		.key = key,
-		.next = core->pendings,
-		.prev_next = &core->pendings,
-	};
-	if (!tsearch(pending, &core->pending_tree, compare_pendings)) {
-		free(pending);
-		return NULL;
-	}
-	if (pending->next)
-		pending->next->prev_next = &pending->next;
-	core->pendings = pending;
-	return pending;
-}
-
-void pending_destroy(struct netio_publish_core *core, struct pending *pending)
-{
-	tdelete(pending, &core->pending_tree, compare_pendings);
-	*pending->prev_next = pending->next;
-	if (pending->next)
-		pending->next->prev_next = pending->prev_next;
-	free(pending);
-}
-
-void pending_give_up(struct netio_publish_core *core, struct pending *pending)
-{
-	struct publication *publication = pending->publication;
-
-	core->stats.given_up += pending->count;
-	core->stats.messages++;
-	pending_destroy(core, pending);
-	if (publication)
-		publication_unref(publication);
-}
-
-void pending_forget(struct netio_publish_core *core, const struct subscriber *subscriber)
-{
-	for (struct pending *pending = core->pendings; pending; pending = pending->next)
-		for (uint32_t i = 0; i < pending->count; i++)
-			if (pending->missing[i].subscriber == subscriber) {
-				pending->missing[i] = pending->missing[--pending->count];
-				break;
-			}
-}
+/* Room ---------------------------------------------------------------------------------------- */
 
 void publish_tell_room(struct netio_publish_core *core)
 {
@@ -165,6 +100,9 @@ static int copy_at_once(struct subscriber *subscriber, netio_tag_t tag, const st
 	struct source source = {.iov = iov};
 	int rc;
 
+	/* Else it would depend on the link's room whether it is too long. */
+	if (plx_unlikely(!pages_hold(pages, length, tag ? WIRE_TAG : 0)))
+		return NETIO_STATUS_TOO_BIG;
 	if (!pages->page && pages->waiting_count == 0) {
 		rc = message_sendv(subscriber->accepted.link, subscriber->accepted.message_max, tag,
 				   iov, count);
@@ -186,9 +124,7 @@ int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iov
 	if (plx_unlikely(!subscriber_is_there(subscriber)))
 		return -ENOTCONN;
 	if (plx_unlikely(length > subscriber->accepted.message_max))
-		return plx_fail(EMSGSIZE, "%llu bytes: the subscribers accept at most %llu",
-				(unsigned long long)length,
-				(unsigned long long)subscriber->accepted.message_max);
+		return NETIO_STATUS_TOO_BIG;
 	if (match->at_once)
 		return copy_at_once(subscriber, tag, iov, count, length);
 	return pages_putv(subscriber->pages, tag, length, &source);
@@ -202,7 +138,7 @@ void publish_note(struct publish_outcome *outcome, int rc)
 		outcome->missing++;
 	else if (rc == -EMSGSIZE)
 		outcome->too_big++;
-	else if (rc != -ENOTCONN && !outcome->error) /* else it is gone, or about to be */
+	else if (rc != -ENOTCONN && ++outcome->failed == 1) /* else it is gone, or about to be */
 		outcome->error = rc;
 }
 
@@ -213,21 +149,23 @@ int publish_finish(struct netio_publish_core *core, const struct publish_outcome
 
 	stats->copies += outcome->taken;
 	stats->too_big += outcome->too_big;
+	stats->given_up += outcome->failed;
 	if (plx_unlikely(outcome->missing)) {
 		stats->again++;
 		core->wants_room = true;
 		return NETIO_STATUS_AGAIN;
 	}
-	if (plx_unlikely(outcome->error))
-		return outcome->error;
 	if (plx_likely(outcome->taken) || is_again) {
 		stats->messages++;
-		return NETIO_STATUS_OK;
+		return outcome->failed ? outcome->error : NETIO_STATUS_OK;
 	}
+	if (outcome->failed)
+		return outcome->error;
 	if (outcome->too_big)
-		return NETIO_STATUS_TOO_BIG;
+		return plx_fail(EMSGSIZE, "no subscriber accepts a message so long, or the pages "
+					  "do not hold it");
 	stats->no_subscribers++;
-	return plx_fail(ENXIO, "nobody has subscribed to that tag");
+	return NETIO_STATUS_NO_SUBSCRIBERS;
 }
 
 /* Those that had no room come to stand at the beginning of core->matches. */
@@ -256,7 +194,7 @@ static int copy_anew(struct netio_publish_core *core, netio_tag_t tag, const str
 	if (plx_unlikely(outcome.missing)) {
 		pending = pending_create(core, tag, 0, outcome.missing);
 		if (!pending) {
-			core->stats.given_up += outcome.missing;
+			outcome.failed += outcome.missing;
 			outcome.missing = 0;
 			outcome.error = plx_fail(ENOMEM, "out of memory to publish again");
 		} else {
@@ -273,6 +211,7 @@ static int copy_again(struct netio_publish_core *core, struct pending *pending,
 {
 	struct publish_outcome outcome = {0};
 
+	publish_match_again(core, pending);
 	for (uint32_t i = 0; i < pending->count; i++) {
 		struct match match = pending->missing[i];
 		int rc = publish_copy_to(&match, pending->tag, iov, count, length);

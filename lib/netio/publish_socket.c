@@ -20,8 +20,13 @@ static int check_attr(const struct netio_publish_attr *attr, struct netio_publis
 		.watermark_bytes = attr->watermark_bytes,
 		.timeout_ns = attr->timeout_ns,
 	};
+	core->subscribers_max = attr->subscribers_max ? attr->subscribers_max
+						      : NETIO_SUBSCRIBERS_DEFAULT;
 	core->subscriptions_max = attr->subscriptions_max ? attr->subscriptions_max
 							  : NETIO_SUBSCRIPTIONS_DEFAULT;
+	core->subscriber_subscriptions_max = attr->subscriber_subscriptions_max
+						   ? attr->subscriber_subscriptions_max
+						   : NETIO_SUBSCRIBER_SUBSCRIPTIONS_DEFAULT;
 	return pages_check_attr(&core->pages_attr);
 }
 
@@ -50,6 +55,7 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 		return netio_fail(rc);
 	}
 	core->version = publish_new_version();
+	TAILQ_INIT(&core->pendings);
 	publish_start_telling(core);
 	acceptor_init(&core->acceptor, evloop, core, &publisher_owner, attr->provider, MESSAGE_MAX);
 	*core_out = core;
@@ -72,8 +78,8 @@ static void core_release(struct netio_publish_core *core)
 {
 	core->buffered = NULL;
 	core->unbuffered = NULL;
-	while (core->pendings)
-		pending_give_up(core, core->pendings);
+	while (core->pending_count)
+		pending_give_up(core, TAILQ_FIRST(&core->pendings));
 	acceptor_release(&core->acceptor);
 }
 
@@ -85,12 +91,7 @@ void publish_core_destroy(struct netio_publish_core *core)
 		return;
 	}
 	plx_timer_stop(&core->timer);
-	while (core->done) {
-		struct publication *publication = core->done;
-
-		core->done = publication->next;
-		free(publication);
-	}
+	publications_free(core);
 	references_fini(&core->references);
 	table_fini(&core->table);
 	free(core->matches);

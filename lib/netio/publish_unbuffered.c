@@ -29,7 +29,10 @@ static void tell_done(struct netio_publish_core *core)
 		int status = publication->status;
 
 		core->done = publication->next;
-		free(publication);
+		if (!core->done)
+			core->done_end = &core->done;
+		publication->next = core->unused;
+		core->unused = publication;
 		if (core->unbuffered && core->unbuffered->cb_msg_published)
 			core->unbuffered->cb_msg_published(core->unbuffered, key, status);
 	}
@@ -45,6 +48,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 
 void publish_start_telling(struct netio_publish_core *core)
 {
+	core->done_end = &core->done;
 	plx_timer_init(&core->timer, on_timer, core);
 }
 
@@ -54,8 +58,9 @@ void publication_unref(struct publication *publication)
 
 	if (--publication->refs)
 		return;
-	publication->next = core->done;
-	core->done = publication;
+	publication->next = NULL;
+	*core->done_end = publication;
+	core->done_end = &publication->next;
 	if (!plx_timer_running(&core->timer))
 		plx_timer_start(&core->timer, 0);
 }
@@ -74,11 +79,31 @@ static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void
 
 static struct publication *publication_create(struct netio_publish_core *core, uint64_t key)
 {
-	struct publication *publication = malloc(sizeof(*publication));
+	struct publication *publication = core->unused;
 
+	if (plx_likely(publication))
+		core->unused = publication->next;
+	else
+		publication = malloc(sizeof(*publication));
 	if (publication)
 		*publication = (struct publication){.core = core, .key = key, .refs = 1};
 	return publication;
+}
+
+static void free_all(struct publication *publication)
+{
+	while (publication) {
+		struct publication *next = publication->next;
+
+		free(publication);
+		publication = next;
+	}
+}
+
+void publications_free(struct netio_publish_core *core)
+{
+	free_all(core->done);
+	free_all(core->unused);
 }
 
 /* One message ---------------------------------------------------------------------------------- */
@@ -159,7 +184,10 @@ static int send_anew(struct netio_publish_core *core, struct parcel *parcel, uin
 	parcel->publication = publication;
 	send_to_all(core, core->matches, core->match_count, parcel, &outcome);
 	if (!outcome.taken) { /* nobody has it */
-		free(publication);
+		publication->next = core->unused;
+		core->unused = publication;
+		if (outcome.missing) /* they will be counted when it is published */
+			outcome.too_big = 0;
 		return publish_finish(core, &outcome, false);
 	}
 	if (plx_unlikely(outcome.missing)) {
@@ -170,7 +198,7 @@ static int send_anew(struct netio_publish_core *core, struct parcel *parcel, uin
 			memcpy(pending->missing, core->matches,
 			       outcome.missing * sizeof(struct match));
 		} else {
-			core->stats.given_up += outcome.missing;
+			outcome.failed += outcome.missing;
 			outcome.missing = 0;
 		}
 	}
@@ -187,6 +215,7 @@ static int send_again(struct netio_publish_core *core, struct pending *pending,
 	struct publication *publication = pending->publication;
 
 	parcel->publication = publication;
+	publish_match_again(core, pending);
 	send_to_all(core, pending->missing, pending->count, parcel, &outcome);
 	pending->count = outcome.missing;
 	if (!outcome.missing) {
@@ -226,8 +255,20 @@ int netio_unbuffered_publishv_usr(struct netio_unbuffered_publish_socket *socket
 		return send_anew(core, &parcel, *key, cache);
 	if (flags & NETIO_REENTRY)
 		return send_again(core, pending, &parcel);
-	pending_give_up(core, pending);
-	return send_anew(core, &parcel, *key, cache);
+	return plx_fail(EALREADY,
+			"a message of that tag and key is PARTIAL; give NETIO_REENTRY, or "
+			"give it up");
+}
+
+int netio_unbuffered_publish_give_up(struct netio_unbuffered_publish_socket *socket,
+				     netio_tag_t tag, uint64_t key)
+{
+	struct pending *pending = socket->core ? pending_find(socket->core, tag, key) : NULL;
+
+	if (!pending)
+		return plx_fail(ENOENT, "no message of that tag and key is PARTIAL");
+	pending_give_up(socket->core, pending);
+	return 0;
 }
 
 int netio_unbuffered_publishv(struct netio_unbuffered_publish_socket *socket, netio_tag_t tag,

@@ -20,6 +20,18 @@ static int compare_ids(const void *a, const void *b)
 	return (one->id > other->id) - (one->id < other->id);
 }
 
+static int compare_filters(const void *a, const void *b)
+{
+	const struct table_filter *one = &((const struct subscription *)a)->filter;
+	const struct table_filter *other = &((const struct subscription *)b)->filter;
+
+	if (one->is_mask != other->is_mask)
+		return one->is_mask ? 1 : -1;
+	if (one->first != other->first)
+		return one->first > other->first ? 1 : -1;
+	return (one->last > other->last) - (one->last < other->last);
+}
+
 static struct subscription *find(struct subscriber *subscriber, uint32_t id)
 {
 	struct subscription wanted = {.id = id};
@@ -47,7 +59,7 @@ static void describe(const struct subscription *subscription, struct netio_subsc
 		out->last = filter->last;
 }
 
-/* Take it out of the table and free it; its subscriber's tree no longer has it. */
+/* Take it out of the table and free it; its subscriber's trees no longer have it. */
 static void drop(struct subscription *subscription)
 {
 	struct subscriber *subscriber = subscription->subscriber;
@@ -57,6 +69,8 @@ static void drop(struct subscription *subscription)
 	table_remove(&core->table, subscription->pairs, subscription->pair_count);
 	table_changed(core);
 	core->stats.subscriptions--;
+	core->places -= subscription->pair_count;
+	subscriber->places -= subscription->pair_count;
 	describe(subscription, &what);
 	free(subscription);
 	if (CALLBACK(core, cb_unsubscribed))
@@ -70,6 +84,7 @@ static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id)
 	if (!subscription)
 		return WIRE_UNKNOWN;
 	tdelete(subscription, &subscriber->by_id, compare_ids);
+	tdelete(subscription, &subscriber->by_filter, compare_filters);
 	drop(subscription);
 	return WIRE_UNSUBSCRIBED;
 }
@@ -80,14 +95,19 @@ static void drop_all(struct subscriber *subscriber)
 		unsubscribe(subscriber, (*(struct subscription **)subscriber->by_id)->id);
 }
 
-static struct subscription *create(struct subscriber *subscriber,
-				   const struct wire_request *request)
+static struct table_filter filter_of(const struct wire_request *request)
 {
-	struct table_filter filter = {
+	return (struct table_filter){
 		.first = request->first,
 		.last = request->last,
 		.is_mask = request->what == WIRE_SUBSCRIBE_MASK,
 	};
+}
+
+static struct subscription *create(struct subscriber *subscriber,
+				   const struct wire_request *request)
+{
+	struct table_filter filter = filter_of(request);
 	unsigned pairs = table_pairs_of(&filter);
 	struct subscription *subscription = malloc(sizeof(*subscription) +
 						   pairs * sizeof(struct table_pair));
@@ -115,14 +135,26 @@ static enum wire_status enter(struct subscriber *subscriber, struct subscription
 	 */
 	if ((!subscription->at_once || core->buffered) && subscriber_make_pages(subscriber) != 0)
 		return WIRE_NO_MEMORY;
-	rc = table_add(&core->table, &subscription->filter, subscription->pairs, subscription);
-	if (rc)
-		return rc == -ENOSPC ? WIRE_TOO_MASKS : WIRE_NO_MEMORY;
-	if (!tsearch(subscription, &subscriber->by_id, compare_ids)) {
-		table_remove(&core->table, subscription->pairs, subscription->pair_count);
+	if (!tsearch(subscription, &subscriber->by_id, compare_ids))
+		return WIRE_NO_MEMORY;
+	if (!tsearch(subscription, &subscriber->by_filter, compare_filters)) {
+		tdelete(subscription, &subscriber->by_id, compare_ids);
 		return WIRE_NO_MEMORY;
 	}
-	return WIRE_SUBSCRIBED;
+	rc = table_add(&core->table, &subscription->filter, subscription->pairs, subscription);
+	if (rc == 0)
+		return WIRE_SUBSCRIBED;
+	tdelete(subscription, &subscriber->by_filter, compare_filters);
+	tdelete(subscription, &subscriber->by_id, compare_ids);
+	return rc == -ENOSPC ? WIRE_TOO_MASKS : WIRE_NO_MEMORY;
+}
+
+/* What is asked for twice is there already: a subscriber of ours ends the first one before. */
+static bool has_filter(struct subscriber *subscriber, const struct wire_request *request)
+{
+	struct subscription wanted = {.filter = filter_of(request)};
+
+	return tfind(&wanted, &subscriber->by_filter, compare_filters) != NULL;
 }
 
 static enum wire_status subscribe(struct subscriber *subscriber, const struct wire_request *request)
@@ -132,18 +164,22 @@ static enum wire_status subscribe(struct subscriber *subscriber, const struct wi
 	struct netio_subscription what;
 	enum wire_status status;
 
-	if (core->stats.subscriptions >= core->subscriptions_max)
-		return WIRE_TOO_MANY;
 	subscription = create(subscriber, request);
 	if (!subscription)
 		return WIRE_NO_MEMORY;
-	status = enter(subscriber, subscription);
+	if (subscription->pair_count > core->subscriptions_max - core->places ||
+	    subscription->pair_count > core->subscriber_subscriptions_max - subscriber->places)
+		status = WIRE_TOO_MANY;
+	else
+		status = enter(subscriber, subscription);
 	if (status != WIRE_SUBSCRIBED) {
 		free(subscription);
 		return status;
 	}
 	table_changed(core);
 	core->stats.subscriptions++;
+	core->places += subscription->pair_count;
+	subscriber->places += subscription->pair_count;
 	describe(subscription, &what);
 	if (CALLBACK(core, cb_subscribed))
 		CALLBACK(core, cb_subscribed)(&subscriber->pub, &what);
@@ -152,21 +188,37 @@ static enum wire_status subscribe(struct subscriber *subscriber, const struct wi
 
 /* Requests ------------------------------------------------------------------------------------ */
 
-/* The answer comes behind the messages that were published before it. Return: whether it is sent.
- */
-static bool send_answer(struct subscriber *subscriber)
+/* The answer comes behind the messages that were published before it, and behind no others, or a
+ * publisher that always has some would hold it up for good. */
+static void place_answer(struct subscriber *subscriber)
 {
 	struct pages *pages = subscriber->pages;
 
+	if (!pages)
+		return;
+	if (pages->page)
+		pages_leave(pages);
+	subscriber->answer_behind = pages->stats.pages + pages->waiting_count;
+}
+
+/* Return: whether there is none that waits. */
+static bool send_answer(struct subscriber *subscriber)
+{
+	struct pages *pages = subscriber->pages;
+	int rc;
+
 	if (!subscriber->answer_bytes)
 		return true;
-	if (pages && pages->page)
-		pages_leave(pages);
-	if (pages && pages->waiting_count)
+	if (pages) {
+		pages_send_until(pages, subscriber->answer_behind);
+		if (pages->stats.pages < subscriber->answer_behind)
+			return false;
+	}
+	rc = plx_link_send(subscriber->accepted.link, subscriber->answer, subscriber->answer_bytes);
+	if (rc == -EAGAIN)
 		return false;
-	if (plx_link_send(subscriber->accepted.link, subscriber->answer,
-			  subscriber->answer_bytes) == -EAGAIN)
-		return false;
+	if (rc) /* closing, or out of memory: it is not to wait for what never comes */
+		plx_link_abort(subscriber->accepted.link);
 	subscriber->answer_bytes = 0;
 	return true;
 }
@@ -184,8 +236,8 @@ static const char *take_request(struct subscriber *subscriber, const uint8_t *in
 	stats->requests++;
 	if (request.what == WIRE_UNSUBSCRIBE)
 		status = unsubscribe(subscriber, request.id);
-	else if (find(subscriber, request.id))
-		return "a request with an id that is in use";
+	else if (find(subscriber, request.id) || has_filter(subscriber, &request))
+		return "a request with an id that is in use, or for what it has";
 	else
 		status = subscribe(subscriber, &request);
 	stats->refused += status != WIRE_SUBSCRIBED && status != WIRE_UNSUBSCRIBED;
@@ -211,8 +263,10 @@ static const char *take_requests(struct subscriber *subscriber, const struct plx
 		if (!subscriber_is_there(subscriber)) /* a callback has closed it */
 			return NULL;
 	}
-	if (!wrong)
+	if (!wrong) {
+		place_answer(subscriber);
 		send_answer(subscriber);
+	}
 	return wrong;
 }
 
@@ -333,6 +387,13 @@ static bool has_room(struct acceptor *acceptor)
 	uint32_t room = core->match_room ? 2 * core->match_room : 16;
 	struct match *matches;
 
+	if (core->connections >= core->subscribers_max) {
+		if (plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
+			plx_log(&netio_log, PLX_LOG_WARNING,
+				"a subscriber is refused: there are %u; subscribers_max",
+				core->connections);
+		return false;
+	}
 	if (core->connections < core->match_room)
 		return true;
 	matches = realloc(core->matches, room * sizeof(*matches));
@@ -376,9 +437,9 @@ static void on_writable(struct accepted *accepted)
 
 	if (!accepted->link)
 		return;
-	if (subscriber->pages)
-		pages_send_waiting(subscriber->pages);
 	go_on_with_requests(subscriber);
+	if (subscriber->pages && accepted->link)
+		pages_send_waiting(subscriber->pages);
 	if (core->unbuffered) /* else its pages tell */
 		publish_tell_room(core);
 }

@@ -8,6 +8,8 @@
 #include "reference.h"
 #include "table.h"
 
+#include <sys/queue.h>
+
 #define PUBLISHER_BUFFERS 6 /* of each subscriber, for its requests */
 
 /* One subscriber. */
@@ -16,6 +18,8 @@ struct subscriber {
 	struct netio_subscriber pub;
 	struct pages *pages; /* NULL: none of its subscriptions has had messages in pages yet */
 	void *by_id;         /* struct subscription, of tsearch */
+	void *by_filter;     /* the same */
+	uint32_t places;     /* that they take */
 
 	/* In the newest lookup that it was in. */
 	uint64_t seen;
@@ -23,7 +27,8 @@ struct subscriber {
 
 	/* An answer that waits for the link, and requests that wait for it. */
 	uint8_t answer[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_ANSWER_BYTES];
-	uint32_t answer_bytes; /* 0: none */
+	uint32_t answer_bytes;  /* 0: none */
+	uint64_t answer_behind; /* so many pages */
 	uint32_t request_first, request_count;
 	struct plx_buf *requests[PUBLISHER_BUFFERS + 2];
 };
@@ -48,10 +53,12 @@ struct pending {
 	netio_tag_t tag;
 	uint64_t key;                    /* 0 where it was copied */
 	struct publication *publication; /* NULL: it was copied */
-	struct pending *next, **prev_next;
+	TAILQ_ENTRY(pending) link;
 	uint32_t count;
 	struct match missing[]; /* flexible */
 };
+
+TAILQ_HEAD(pending_queue, pending);
 
 /* A message that is sent by reference. */
 struct publication {
@@ -59,7 +66,7 @@ struct publication {
 	uint64_t key;
 	uint32_t refs; /* links that have it, and who publishes it */
 	int status;
-	struct publication *next; /* of those that are done, and not told yet */
+	struct publication *next; /* of those that are done, and not told yet; of the unused */
 };
 
 struct netio_publish_core {
@@ -67,7 +74,7 @@ struct netio_publish_core {
 	struct netio_publish_socket *buffered; /* one of the two; both NULL: gone */
 	struct netio_unbuffered_publish_socket *unbuffered;
 	struct pages_attr pages_attr;
-	uint32_t subscriptions_max;
+	uint32_t subscriptions_max, subscriber_subscriptions_max, subscribers_max;
 
 	struct table table;
 	uint64_t version; /* of the table */
@@ -75,13 +82,16 @@ struct netio_publish_core {
 	struct match *matches; /* room for all subscribers */
 	uint32_t match_count, match_room;
 	uint32_t connections; /* greeted or not */
+	uint32_t places;      /* that subscriptions take in the table */
 
-	void *pending_tree; /* struct pending, of tsearch */
-	struct pending *pendings;
+	void *pending_tree;            /* struct pending, of tsearch */
+	struct pending_queue pendings; /* first in first out */
+	uint32_t pending_count;
 	bool wants_room; /* somebody saw AGAIN, and was not told yet */
 
 	struct references references;
-	struct publication *done;
+	struct publication *done, **done_end; /* first in first out */
+	struct publication *unused;
 	bool telling, freed;    /* they are being told: it is not freed yet; it is to be */
 	struct plx_timer timer; /* to tell of them */
 	struct netio_publish_stats stats;
@@ -102,7 +112,7 @@ static inline struct netio_publish_core *subscriber_core(const struct subscriber
 static inline bool subscriber_is_there(const struct subscriber *subscriber)
 {
 	return subscriber->accepted.link && !subscriber->accepted.failure &&
-	       !subscriber->accepted.settling && subscriber->accepted.acceptor->socket;
+	       !subscriber->accepted.closing && subscriber->accepted.acceptor->socket;
 }
 
 /* publish_socket.c */
@@ -118,6 +128,9 @@ void publish_core_destroy(struct netio_publish_core *core);
 /* Of a table: different from all others of this process, so that a cache is not mistaken. */
 uint64_t publish_new_version(void);
 
+/* Leave those alone in pending->missing that want the tag still. */
+void publish_match_again(struct netio_publish_core *core, struct pending *pending);
+
 /* Fill in core->matches. cache: may be NULL. */
 void publish_match(struct netio_publish_core *core, netio_tag_t tag,
 		   struct netio_subscription_cache *cache);
@@ -126,10 +139,10 @@ void publish_match(struct netio_publish_core *core, netio_tag_t tag,
 int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iovec *iov,
 		    size_t count, uint64_t length);
 
-/* What became of a message. */
+/* What became of a message: to how many. */
 struct publish_outcome {
-	uint32_t taken, missing, too_big;
-	int error; /* the first of another kind */
+	uint32_t taken, missing, too_big, failed;
+	int error; /* of the first that failed */
 };
 
 /* What became of it at one subscriber; at all. is_again: with NETIO_REENTRY. Return: enum
@@ -137,6 +150,8 @@ struct publish_outcome {
 void publish_note(struct publish_outcome *outcome, int rc);
 int publish_finish(struct netio_publish_core *core, const struct publish_outcome *outcome,
 		   bool is_again);
+
+/* pending.c */
 
 /* What some have not got yet. NULL: there is none. */
 struct pending *pending_find(struct netio_publish_core *core, netio_tag_t tag, uint64_t key);
@@ -159,6 +174,9 @@ void publish_tell_room(struct netio_publish_core *core);
 
 /* Set up core->timer. */
 void publish_start_telling(struct netio_publish_core *core);
+
+/* All that are told of, or unused. */
+void publications_free(struct netio_publish_core *core);
 
 /* Behind the last reference it is told from the loop that the message is published. */
 void publication_unref(struct publication *publication);

@@ -3,9 +3,9 @@
 
 #include "wire.h"
 
-/* Of messages that are under way at once; a link has fewer. */
-#define HEADS 64
-#define VIEWS 256
+/* Of messages that are under way at once, on all links. */
+#define HEADS 256
+#define VIEWS 1024
 
 static int make_pools(struct references *references)
 {

@@ -128,6 +128,8 @@ static int subscribe_at(struct feed *feed, const struct netio_subscription *subs
 {
 	int rc = feed_subscribe(feed, subscription);
 
+	if (rc == -EEXIST && feed->connection.state == CONNECTION_IDLE)
+		return feed_open(feed); /* which was not to be tried again */
 	if (rc == 0) {
 		rc = feed_open(feed);
 		if (rc == 0)

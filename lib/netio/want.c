@@ -46,7 +46,7 @@ static struct want *want_create(struct feed *feed, const struct netio_subscripti
 	while (feed->wants[feed->unused_from])
 		feed->unused_from++;
 	*want = (struct want){.what = *what, .state = WANT_NEW, .id = feed->unused_from};
-	feed->wants[want->id] = want;
+	feed->wants[feed->unused_from++] = want;
 	feed->want_count++;
 	return want;
 }
@@ -102,7 +102,9 @@ void feed_ask(struct feed *feed)
 {
 	uint8_t list[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES];
 
-	if (feed->connection.state != CONNECTION_ESTABLISHED)
+	int rc;
+
+	if (feed->connection.state != CONNECTION_ESTABLISHED || feed->is_full)
 		return;
 	wire_list_write(list, WIRE_REQUEST);
 	while (!TAILQ_EMPTY(&feed->to_ask)) {
@@ -117,8 +119,12 @@ void feed_ask(struct feed *feed)
 			length += WIRE_REQUEST_BYTES;
 			count++;
 		}
-		if (plx_link_send(feed->connection.link, list, length) != 0)
-			return; /* on_writable follows, or the end */
+		rc = plx_link_send(feed->connection.link, list, length);
+		if (rc == -ENOMEM) /* of which nobody would tell the end */
+			plx_link_abort(feed->connection.link);
+		feed->is_full = rc != 0; /* until on_writable, or the end */
+		if (rc)
+			return;
 		for (; count; count--) {
 			want = TAILQ_FIRST(&feed->to_ask);
 			TAILQ_REMOVE(&feed->to_ask, want, link);

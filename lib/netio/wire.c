@@ -104,8 +104,8 @@ const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_
 	if (out->what < WIRE_SUBSCRIBE_RANGE || out->what > WIRE_UNSUBSCRIBE ||
 	    out->delivery > WIRE_DELIVERY_BUFFERED || word >> 48 || wire_get64(in + 24))
 		return "a request that is unknown";
-	if (out->what == WIRE_SUBSCRIBE_MASK && out->first & ~out->last)
-		return "a request for a value with bits that its mask leaves out";
+	if (out->what == WIRE_SUBSCRIBE_MASK && (out->first & ~out->last || out->last == 0))
+		return "a request for a mask that is 0, or leaves out bits of its value";
 	if (out->what == WIRE_SUBSCRIBE_RANGE && out->first > out->last)
 		return "a request for a range whose last tag is less than its first";
 	if (out->what == WIRE_UNSUBSCRIBE && (out->first || out->last || out->delivery))

@@ -393,6 +393,112 @@ static void too_big_is_for_who_accepts_less(void **state)
 	assert_int_equal(subs[1].wrong, 0);
 }
 
+/* A page that is full leaves by itself, and none is begun. */
+static void at_once_to_who_is_slow(void **state)
+{
+	struct netio_subscription at_once = {.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE};
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	subs[0].keep = 64;
+	sub_to(&subs[0], port(), at_once);
+	while (publish(1, 1008, NETIO_REENTRY) == NETIO_STATUS_OK)
+		turn_ms(1);
+	sub_release(&subs[0]);
+	subs[0].keep = 0;
+	TURN_UNTIL(publish(1, 8, NETIO_REENTRY) == NETIO_STATUS_OK);
+	TURN_UNTIL(subs[0].messages == number);
+}
+
+static void at_once_is_too_big_at_any_time(void **state)
+{
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
+	sub_to(&subs[0], port(),
+	       (struct netio_subscription){.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE});
+	assert_int_equal(publish(1, 5000, 0), NETIO_STATUS_TOO_BIG);
+	assert_int_equal(publish(1, 4000, 0), NETIO_STATUS_OK);
+	TURN_UNTIL(subs[0].messages == 1);
+}
+
+static void who_has_unsubscribed_gets_nothing_again(void **state)
+{
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	subs[0].keep = 64;
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	fill_up();
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	turn_ms(20);
+	sub_release(&subs[0]);
+	subs[0].keep = 0;
+	TURN_UNTIL(subs[0].unsubscribed == 1);
+	assert_int_equal(subs[0].messages, number);
+	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK); /* to nobody */
+	assert_int_equal(publish(2, 900, 0), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages == number - 1);
+	assert_int_equal(subs[0].tag, 2);
+}
+
+/* A publisher that always has more does not hold up what is asked of it. */
+static bool pumping;
+
+static void pump(struct netio_publish_socket *socket)
+{
+	while (pumping && publish(2, 900, NETIO_REENTRY) == NETIO_STATUS_OK)
+		;
+}
+
+static void slow_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	uint64_t end_ns = plx_now_ns() + 20 * PLX_NS_PER_US;
+
+	sub_message(socket, msg);
+	while (plx_now_ns() < end_ns)
+		;
+}
+
+static void answers_are_not_held_up(void **state)
+{
+	unsigned before;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 32});
+	publisher.cb_buffers_available = pump;
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	subs[0].socket.cb_msg_received = slow_message;
+	pumping = true;
+	pump(&publisher);
+	turn_ms(50);
+	before = subs[0].messages;
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	TURN_UNTIL(subs[0].unsubscribed == 1);
+	assert_in_range(subs[0].messages - before, 0, 2 * 32 + 16); /* what was under way */
+	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 3), 0);
+	TURN_UNTIL(subs[0].subscribed == 3);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 2), 0);
+	TURN_UNTIL(subs[0].unsubscribed == 2);
+	assert_int_equal(subs[0].wrong, 0);
+	pumping = false;
+}
+
+/* Whoever drops what was refused, tag by tag. */
+static void so_many_are_remembered(void **state)
+{
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	subs[0].keep = 64;
+	sub_to(&subs[0], port(), (struct netio_subscription){.last = UINT64_MAX});
+	fill_up();
+	for (unsigned i = 0; i < NETIO_REENTRY_MAX + 100; i++)
+		assert_int_equal(publish(100 + i, 900, 0), NETIO_STATUS_AGAIN);
+	assert_int_equal(publisher.core->pending_count, NETIO_REENTRY_MAX);
+	assert_int_equal(stats().given_up, 101); /* with that of fill_up */
+	netio_publish_socket_fini(&publisher);
+}
+
 /* Ends ---------------------------------------------------------------------------------------- */
 
 static void a_socket_that_goes_loses_nothing(void **state)
@@ -489,6 +595,33 @@ static void too_many_subscriptions_are_refused(void **state)
 	TURN_UNTIL(subs[1].not_taken == 1 && subs[1].closed == 1);
 }
 
+static void a_range_counts_as_its_blocks(void **state)
+{
+	publish_with(&(struct netio_publish_attr){.subscriptions_max = 200,
+						  .subscriber_subscriptions_max = 130,
+						  .subscribers_max = 2});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1, .last = UINT64_MAX - 1});
+	for (netio_tag_t tag = 1; tag <= 4; tag++)
+		sub_to(&subs[0], port(), (struct netio_subscription){.tag = tag});
+	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 5), 0);
+	TURN_UNTIL(subs[0].not_taken == 1);
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1, .last = UINT64_MAX});
+	assert_int_equal(
+		netio_subscribe_to(&subs[1].socket, "127.0.0.1", port(),
+				   &(struct netio_subscription){.tag = 3, .last = UINT64_MAX - 3}),
+		0);
+	TURN_UNTIL(subs[1].not_taken == 1);
+	assert_int_equal(stats().subscriptions, 6);
+	assert_int_equal(stats().refused, 2);
+	/* And there are no more of them than there may be. */
+	sub_up(&subs[2], NULL);
+	assert_int_equal(netio_subscribe(&subs[2].socket, "127.0.0.1", port(), 5), 0);
+	TURN_UNTIL(subs[2].refused > 0);
+	/* Who goes leaves its place. */
+	netio_subscribe_socket_fini(&subs[0].socket);
+	TURN_UNTIL(subs[2].subscribed == 1);
+}
+
 #define PUBSUB_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, pubsub_down)
 
 int main(void)
@@ -511,6 +644,12 @@ int main(void)
 		PUBSUB_TEST(a_socket_may_end_in_its_callbacks),
 		PUBSUB_TEST(bad_arguments_are_named),
 		PUBSUB_TEST(too_many_subscriptions_are_refused),
+		PUBSUB_TEST(a_range_counts_as_its_blocks),
+		PUBSUB_TEST(at_once_to_who_is_slow),
+		PUBSUB_TEST(at_once_is_too_big_at_any_time),
+		PUBSUB_TEST(who_has_unsubscribed_gets_nothing_again),
+		PUBSUB_TEST(answers_are_not_held_up),
+		PUBSUB_TEST(so_many_are_remembered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

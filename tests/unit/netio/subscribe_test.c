@@ -350,9 +350,9 @@ static void other_kinds_of_sockets_are_named(void **state)
 
 static uint8_t list[WIRE_LIST_BYTES + (WIRE_LIST_MAX + 1) * WIRE_REQUEST_BYTES];
 
-static void connect_raw(void)
+static void connect_raw_with(uint64_t message_max)
 {
-	struct plx_link_attr attr = {.events = &raw_events};
+	struct plx_link_attr attr = {.events = &raw_events, .message_max_bytes = message_max};
 	uint8_t hello[WIRE_GREETING_BYTES];
 	struct plx_link *link;
 	char address[64];
@@ -366,6 +366,11 @@ static void connect_raw(void)
 			    &(struct wire_greeting){WIRE_HELLO, 1, 1, WIRE_SUBSCRIBER, 4096});
 	assert_int_equal(plx_link_send(raw, hello, sizeof(hello)), 0);
 	TURN_UNTIL(raw_messages == 1);
+}
+
+static void connect_raw(void)
+{
+	connect_raw_with(0);
 }
 
 static size_t write_list(const struct wire_request *requests, unsigned count)
@@ -384,11 +389,14 @@ static void broken_requests_end_their_connection(void **state)
 		{.what = WIRE_SUBSCRIBE_RANGE, .delivery = 3},
 		{.what = WIRE_SUBSCRIBE_RANGE, .first = 2, .last = 1},
 		{.what = WIRE_SUBSCRIBE_MASK, .first = 2, .last = 1},
+		{.what = WIRE_SUBSCRIBE_MASK},
 		{.what = WIRE_UNSUBSCRIBE, .first = 2},
 		{.what = WIRE_UNSUBSCRIBE, .delivery = 1},
 	};
 	const struct wire_request good[2] = {{.what = WIRE_SUBSCRIBE_RANGE},
 					     {.what = WIRE_SUBSCRIBE_RANGE}};
+	const struct wire_request twice[2] = {{.id = 1, .what = WIRE_SUBSCRIBE_RANGE},
+					      {.id = 2, .what = WIRE_SUBSCRIBE_RANGE}};
 	struct netio_publish_stats stats;
 	size_t size;
 
@@ -423,6 +431,14 @@ static void broken_requests_end_their_connection(void **state)
 	connect_raw();
 	plx_link_send(raw, list, write_list(good, 2));
 	TURN_UNTIL(raw_closed == 1);
+	/* The same twice; and one whose link takes no pages. */
+	connect_raw();
+	plx_link_send(raw, list, write_list(twice, 2));
+	TURN_UNTIL(raw_closed == 1);
+	for (uint64_t message_max = 16; message_max < 288; message_max += 16) {
+		connect_raw_with(message_max);
+		TURN_UNTIL(raw_closed == 1);
+	}
 
 	/* The good one is still there, and nothing of the others. */
 	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
