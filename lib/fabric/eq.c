@@ -51,8 +51,17 @@ static void read_error(struct plx_set *set)
 	}
 }
 
+/* Of a listener that is closed. */
+static void refuse_late(struct fid *fid, struct fi_info *info)
+{
+	fi_reject(plx_container_of(fid, struct fid_pep, fid), info->handle, NULL, 0);
+	fi_freeinfo(info);
+}
+
 static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_entry *entry)
 {
+	if (event == FI_CONNREQ && entry->fid && !entry->fid->context)
+		refuse_late(entry->fid, entry->info);
 	if (!entry->fid || !entry->fid->context)
 		return;
 	if (event == FI_CONNREQ) {

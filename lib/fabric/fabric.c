@@ -86,6 +86,8 @@ static int poll_set(struct plx_set *set, uint64_t now_ns, bool all)
 	if (++set->polls >= every || plx_unlikely(all)) {
 		set->polls = 0;
 		done += eq_poll(set);
+		if (plx_unlikely(set->retired != NULL))
+			retire_reap(set, now_ns);
 		set_register_new_zones(set);
 	}
 	note_emptied(set, done, now_ns);

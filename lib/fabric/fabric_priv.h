@@ -219,11 +219,12 @@ struct plx_set {
 	uint64_t emptied_ns;    /* completions of all that had come until then were taken */
 	uint64_t full_since_ns; /* polls have given CQ_BURST since; how much that was */
 	uint32_t full_count;
-	enum set_woke woke; /* sleep.c: how the last sleep ended, not judged yet */
-	bool armed;         /* the lcore sleeps on it */
-	bool liar;          /* its wait object is not to be believed */
-	uint32_t rescues;   /* in a row: there was work, and it did not wake the lcore */
-	uint32_t spurious;  /* in a row: it woke the lcore at once, and there was none */
+	enum set_woke woke;      /* sleep.c: how the last sleep ended, not judged yet */
+	bool armed;              /* the lcore sleeps on it */
+	bool liar;               /* its wait object is not to be believed */
+	uint32_t rescues;        /* in a row: there was work, and it did not wake the lcore */
+	uint32_t spurious;       /* in a row: it woke the lcore at once, and there was none */
+	struct retired *retired; /* counted in listeners, too */
 	struct plx_log_limit log_limit;
 	uint32_t zones_registered; /* zones below this index were looked at */
 	struct fid_mr *mr[PLX_ZONE_MAX];
@@ -295,6 +296,7 @@ struct fd_mark;
 struct fd_mark *hygiene_mark(void);
 void hygiene_close_on_exec_since(struct fd_mark *mark);
 void hygiene_close_on_exec_listener(const struct sockaddr *address, size_t address_len);
+bool hygiene_give_back_port(const struct sockaddr *address, size_t address_len);
 int hygiene_close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,
 				   unsigned looks_max);
 void hygiene_forget(int fd);
@@ -303,6 +305,7 @@ void hygiene_forget(int fd);
 struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
 			const char *provider, const struct fi_info *info);
 void set_close(struct plx_set *set);
+
 void *set_find_desc(struct plx_set *set, uint32_t zone_index);
 
 /* The descriptor that the provider wants for memory in that zone: NULL where it wants none, or
@@ -313,6 +316,11 @@ static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
 }
 
 void set_register_new_zones(struct plx_set *set);
+
+/* retire.c */
+void retire_pep(struct plx_set *set, struct fid_pep *pep);
+void retire_reap(struct plx_set *set, uint64_t now_ns);
+void retire_reap_all(struct plx_set *set);
 
 /* cq.c, eq.c */
 int cq_poll(struct plx_set *set);

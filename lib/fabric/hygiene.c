@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 static bool is_stray(void *handler)
@@ -134,6 +135,26 @@ void hygiene_close_on_exec_listener(const struct sockaddr *address, size_t addre
 			return;
 		}
 	}
+}
+
+/* Another descriptor takes the number of the socket that listens there, which is closed by that,
+ * and whose owner closes it later without knowing. Return: whether there was one. */
+bool hygiene_give_back_port(const struct sockaddr *address, size_t address_len)
+{
+	int size = table_size(), silent = -1;
+
+	for (int fd = 0; fd < size && silent < 0; fd++) {
+		if (!is_listening_at(fd, address, (socklen_t)address_len))
+			continue;
+		silent = eventfd(0, EFD_CLOEXEC); /* is never readable */
+		if (silent < 0 || dup3(silent, fd, O_CLOEXEC) < 0)
+			break;
+		close(silent);
+		return true;
+	}
+	if (silent >= 0)
+		close(silent);
+	return false;
 }
 
 /* Descriptors that are accepted connections, so that looking for the next one passes over them

@@ -296,7 +296,7 @@ void listener_free(struct plx_listener *listener)
 	else
 		part_from_all(listener);
 	if (listener->pep)
-		fi_close(&listener->pep->fid);
+		retire_pep(listener->set, listener->pep);
 	listener_unref(listener->shared);
 	free(listener);
 	if (front != listener)

@@ -17,6 +17,7 @@ static void close_fid(struct fid *fid, const char *what)
 
 void set_close(struct plx_set *set)
 {
+	retire_reap_all(set);
 	for (uint32_t i = 0; i < PLX_ZONE_MAX; i++)
 		close_fid(set->mr[i] ? &set->mr[i]->fid : NULL, "memory registration");
 	/* The order that every provider of 1.17 closes in without -FI_EBUSY. */

@@ -3,6 +3,7 @@
  * close loses nothing. Both ends live on one lcore. */
 #include "fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char *provider = "tcp"; /* then shm, then fi:tcp: see main */
@@ -382,6 +383,34 @@ static void nobody_there_is_refused(void **state)
 	assert_int_equal(client.opened, 0);
 }
 
+/* At each point of what goes on between the two; AddressSanitizer sees what is used too late. Its
+ * port is free again at once. */
+static void a_listener_may_close_while_somebody_connects(void **state)
+{
+	char address[PLX_ADDRESS_MAX];
+	unsigned descriptors = 0;
+
+	for (unsigned i = 0; i < 200; i++) {
+		struct plx_listener *listener = fixture_listen(i ? address : "127.0.0.1:0", NULL);
+		struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+		snprintf(address, sizeof(address), "%s", plx_listener_address(listener));
+		client.opened = client.closed = 0;
+		assert_int_equal(plx_link_connect(address, &attr, &client.link), 0);
+		for (unsigned turn = 0; turn < i % 40; turn++)
+			plx_loop_turn();
+		plx_listener_close(listener);
+		if (!pump_until(&client.opened, 1, 5)) /* else it was taken before */
+			pump_until(&client.closed, 1, 1000);
+		if (client.link)
+			plx_link_abort(client.link);
+		assert_true(pump_until(&client.closed, 1, 20000));
+		if (i == 20)
+			descriptors = open_descriptors();
+	}
+	assert_in_range(open_descriptors(), descriptors, descriptors + 190);
+}
+
 static void a_port_in_use_says_so(void **state)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL), *second;
@@ -510,6 +539,7 @@ int main(void)
 		BOTH(both_sides_may_close_at_once),
 		BOTH(abort_tells_both_sides_why),
 		BOTH(nobody_there_is_refused),
+		BOTH(a_listener_may_close_while_somebody_connects),
 		BOTH(a_port_in_use_says_so),
 		BOTH(bad_addresses_and_attributes_are_named),
 		BOTH(a_message_longer_than_the_peer_accepts_is_refused_here),

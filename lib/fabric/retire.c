@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Passive endpoints of listeners that are closed. libfabric's net and tcp go on to use one, without
+ * counting that, when they have accepted a connection and not heard all of its request; and a
+ * request may stand in the event queue still. So its port is given back at once, and the endpoint
+ * some time later. A peer that takes longer than that for its request is the limit of it. */
+#include "fabric_priv.h"
+
+#include <stdlib.h>
+
+#define RETIRED_NS (10 * PLX_NS_PER_S) /* twice as long as links may take to connect */
+
+struct retired {
+	struct fid_pep *pep;
+	uint64_t until_ns;
+	struct retired *next;
+};
+
+/* Requests that come from now on find no listener: see eq.c. */
+void retire_pep(struct plx_set *set, struct fid_pep *pep)
+{
+	struct sockaddr_storage name;
+	size_t len = sizeof(name);
+	struct retired *retired = malloc(sizeof(*retired));
+
+	pep->fid.context = NULL;
+	if (!retired || set->driver->closes_on_exec || /* a provider of our own */
+	    fi_getname(&pep->fid, &name, &len) != 0 ||
+	    !hygiene_give_back_port((struct sockaddr *)&name, len)) {
+		free(retired);
+		fi_close(&pep->fid);
+		return;
+	}
+	*retired = (struct retired){pep, plx_now_ns() + RETIRED_NS, set->retired};
+	set->retired = retired;
+	set->listeners++; /* so that its events are taken */
+}
+
+/* Close those whose time has come. Behind a look at the event queue. */
+void retire_reap(struct plx_set *set, uint64_t now_ns)
+{
+	struct retired **at = &set->retired;
+
+	while (*at) {
+		struct retired *retired = *at;
+
+		if ((int64_t)(now_ns - retired->until_ns) < 0) {
+			at = &retired->next;
+			continue;
+		}
+		*at = retired->next;
+		set->listeners--;
+		fi_close(&retired->pep->fid);
+		free(retired);
+	}
+}
+
+void retire_reap_all(struct plx_set *set)
+{
+	retire_reap(set, plx_now_ns() + RETIRED_NS);
+}
