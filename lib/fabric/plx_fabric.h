@@ -273,7 +273,8 @@ void plx_listener_stats(const struct plx_listener *listener, struct plx_listener
 
 /** Stop listening; links stay, and requests that another lcore has been asked to take still become
  * links. Port and memory are released when these are answered or refused: at once if there
- * are none, and link.connect_timeout_ns after the last one came at the latest, if the loop turns;
+ * are none, and link.connect_timeout_ns after the last one came at the latest, if the loop turns; a
+ * descriptor 10 s behind that;
  * new requests are refused meanwhile. Allowed inside `place`. Thread: owner. Accepts NULL. */
 void plx_listener_close(struct plx_listener *listener);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "accept.h"
 
-#include "connection.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 

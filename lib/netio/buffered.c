@@ -2,6 +2,7 @@
 /* The buffered send socket: messages are copied into pages, each of which is a message of the link.
  */
 #include "connection.h"
+#include "message.h"
 #include "pages.h"
 
 #include <stdlib.h>

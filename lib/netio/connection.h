@@ -90,18 +90,4 @@ void connection_release_all(struct netio_eventloop *evloop);
 /* Whether some of this lcore's are still to be closed. */
 bool connection_any_closing(void);
 
-/* "host:port" of what the user gave. what: the function, for the error text. Return: 0; -EINVAL. */
-int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);
-
-/* A message that came by itself. Return: NULL; or what is wrong with it. send.c */
-const char *message_read(struct plx_buf *message, struct netio_msg *msg_out);
-
-/* Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. send.c */
-int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
-		  const struct iovec *iov, size_t count);
-
-/* The bytes of all pieces. Return: 0; -EINVAL; NETIO_STATUS_TOO_BIG. */
-int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
-		    uint64_t *length_out);
-
 #endif

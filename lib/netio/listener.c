@@ -2,8 +2,6 @@
 /* The listening socket, and its queue. */
 #include "listener.h"
 
-#include "connection.h"
-
 #include <stdlib.h>
 
 #define QUEUE_COUNT_MAX     (1u << 24)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that stay beyond their callback, and pools whose buffers may not all come back. */
-#include "netio_priv.h"
+#include "message.h"
+
+#include "wire.h"
 
 void netio_msg_keep(const struct netio_msg *msg)
 {
@@ -12,18 +13,55 @@ void netio_msg_release(const struct netio_msg *msg)
 	plx_buf_unref(msg->buf);
 }
 
-void netio_pool_destroy(struct plx_pool *pool)
+static int bad_count(size_t count)
 {
-	struct plx_pool_stats stats;
+	return plx_fail(EINVAL, "a message of %zu pieces: give at most %d", count, NETIO_IOV_MAX);
+}
 
-	if (!pool)
-		return;
-	plx_pool_stats(pool, &stats);
-	if (stats.available == stats.object_count)
-		plx_pool_destroy(pool);
-	else
-		plx_log(&netio_log, PLX_LOG_WARNING,
-			"%u of %u buffers that a socket sent are still with the provider; their "
-			"memory stays taken",
-			stats.object_count - stats.available, stats.object_count);
+int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
+		    uint64_t *length_out)
+{
+	uint64_t length = 0;
+
+	if (plx_unlikely(count > NETIO_IOV_MAX))
+		return bad_count(count);
+	for (size_t i = 0; i < count; i++) {
+		if (plx_unlikely(iov[i].iov_len > message_max - length))
+			return plx_fail(EMSGSIZE,
+					"longer than %llu bytes, the most that is accepted",
+					(unsigned long long)message_max);
+		length += iov[i].iov_len;
+	}
+	*length_out = length;
+	return 0;
+}
+
+const char *message_read(struct plx_buf *message, struct netio_msg *msg_out)
+{
+	*msg_out = (struct netio_msg){
+		.data = message->data + WIRE_MESSAGE_BYTES,
+		.len = message->len - WIRE_MESSAGE_BYTES,
+		.buf = message,
+	};
+	return wire_message_read(message->data, message->len, &msg_out->tag);
+}
+
+int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
+		  const struct iovec *iov, size_t count)
+{
+	uint8_t header[WIRE_MESSAGE_BYTES];
+	struct iovec pieces[1 + NETIO_IOV_MAX];
+	uint64_t length;
+	int rc;
+
+	if (plx_unlikely(!link))
+		return plx_fail(ENOTCONN, "the socket is not connected");
+	rc = message_measure(iov, count, message_max, &length);
+	if (plx_unlikely(rc))
+		return rc;
+	wire_message_write(header, tag);
+	pieces[0] = (struct iovec){header, sizeof(header)};
+	for (size_t i = 0; i < count; i++)
+		pieces[1 + i] = iov[i];
+	return plx_link_sendv(link, pieces, 1 + (int)count);
 }

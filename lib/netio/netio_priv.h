@@ -18,6 +18,10 @@ int netio_check(const struct netio_eventloop *evloop, const char *what);
  * this lcore. eventloop.c */
 void netio_note_progress(void);
 
+/* "host:port" of what the user gave. what: the function, for the error text. Return: 0; -EINVAL.
+ * address.c */
+int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);
+
 /* Lcores for a process that has none; conf: may be NULL. Return: 0; -ENOENT there are some, and
  * this thread is none; or what plx_eal_init gave. process.c */
 int netio_process_enter(const struct plx_eal_conf *conf);
@@ -27,7 +31,7 @@ int netio_process_enter(const struct plx_eal_conf *conf);
 int netio_process_leave(void);
 
 /* plx_pool_destroy, but for a pool that still lacks buffers, as a provider did not give them back:
- * that one stays, and is named in the log. message.c */
+ * that one stays, and is named in the log. pool.c */
 void netio_pool_destroy(struct plx_pool *pool);
 
 #endif

@@ -2,7 +2,7 @@
 /* Publishing copies: to whom, and what those have not got yet that had no room. */
 #include "publisher.h"
 
-#include "connection.h"
+#include "message.h"
 
 /* Matching ------------------------------------------------------------------------------------ */
 

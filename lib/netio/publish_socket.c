@@ -2,8 +2,6 @@
 /* The two publish sockets, which differ in how they publish. */
 #include "publisher.h"
 
-#include "connection.h"
-
 #include <assert.h>
 #include <stdlib.h>
 

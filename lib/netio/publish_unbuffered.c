@@ -3,7 +3,7 @@
  * and its publisher hears when the last of them has let go of it. */
 #include "publisher.h"
 
-#include "connection.h"
+#include "message.h"
 
 #include <stdlib.h>
 

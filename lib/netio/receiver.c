@@ -3,7 +3,7 @@
  * and they are answered. */
 #include "listener.h"
 
-#include "connection.h"
+#include "message.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The unbuffered send socket: each message is one of the link. */
 #include "connection.h"
+#include "message.h"
 #include "reference.h"
 
 #include <stdlib.h>
@@ -12,62 +13,9 @@ struct sender {
 
 /* Messages ------------------------------------------------------------------------------------ */
 
-static int bad_count(size_t count)
-{
-	return plx_fail(EINVAL, "a message of %zu pieces: give at most %d", count, NETIO_IOV_MAX);
-}
-
-int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
-		    uint64_t *length_out)
-{
-	uint64_t length = 0;
-
-	if (plx_unlikely(count > NETIO_IOV_MAX))
-		return bad_count(count);
-	for (size_t i = 0; i < count; i++) {
-		if (plx_unlikely(iov[i].iov_len > message_max - length))
-			return plx_fail(EMSGSIZE,
-					"longer than %llu bytes, the most that is accepted",
-					(unsigned long long)message_max);
-		length += iov[i].iov_len;
-	}
-	*length_out = length;
-	return 0;
-}
-
 static int not_connected(void)
 {
 	return plx_fail(ENOTCONN, "the socket is not connected");
-}
-
-const char *message_read(struct plx_buf *message, struct netio_msg *msg_out)
-{
-	*msg_out = (struct netio_msg){
-		.data = message->data + WIRE_MESSAGE_BYTES,
-		.len = message->len - WIRE_MESSAGE_BYTES,
-		.buf = message,
-	};
-	return wire_message_read(message->data, message->len, &msg_out->tag);
-}
-
-int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
-		  const struct iovec *iov, size_t count)
-{
-	uint8_t header[WIRE_MESSAGE_BYTES];
-	struct iovec pieces[1 + NETIO_IOV_MAX];
-	uint64_t length;
-	int rc;
-
-	if (plx_unlikely(!link))
-		return not_connected();
-	rc = message_measure(iov, count, message_max, &length);
-	if (plx_unlikely(rc))
-		return rc;
-	wire_message_write(header, tag);
-	pieces[0] = (struct iovec){header, sizeof(header)};
-	for (size_t i = 0; i < count; i++)
-		pieces[1 + i] = iov[i];
-	return plx_link_sendv(link, pieces, 1 + (int)count);
 }
 
 int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
