@@ -88,7 +88,7 @@ static void on_established(struct netio_connection *connection)
 
 	begin_telling(feed);
 	feed->pub.provider = plx_link_provider(connection->link);
-	TELL(feed, cb_connection_established);
+	TELL(feed, cb_connection_established, (&feed->pub));
 	if (feed->feeds) {
 		feed_ask(feed);
 		close_if_unwanted(feed);
@@ -102,7 +102,7 @@ static void on_refused(struct netio_connection *connection, enum plx_link_reason
 	struct feed *feed = feed_of(connection);
 
 	begin_telling(feed);
-	TELL(feed, cb_connection_refused, reason, why);
+	TELL(feed, cb_connection_refused, (&feed->pub, reason, why));
 	end_telling(feed);
 }
 
@@ -114,7 +114,7 @@ static void open_again(struct feed *feed)
 	if (feed_open(feed) == 0)
 		return;
 	snprintf(why, sizeof(why), "%s", plx_error());
-	TELL(feed, cb_connection_refused, PLX_LINK_LOCAL, why);
+	TELL(feed, cb_connection_refused, (&feed->pub, PLX_LINK_LOCAL, why));
 }
 
 static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,
@@ -126,7 +126,7 @@ static void on_closed(struct netio_connection *connection, enum plx_link_reason 
 	feed_lose(feed);
 	feed_tell_ended(feed);
 	feed_tell_lost(feed, why);
-	TELL(feed, cb_connection_closed, reason, why);
+	TELL(feed, cb_connection_closed, (&feed->pub, reason, why));
 	if (feed->feeds && feed->want_count == 0)
 		feed_release(feed);
 	else if (feed->feeds && feed->connection.state == CONNECTION_IDLE && connection->quit)

@@ -84,12 +84,12 @@ static inline struct netio_subscribe_socket *feed_socket(const struct feed *feed
 	return feed->feeds ? feed->feeds->socket : NULL;
 }
 
-/* Call a callback of the socket, if it is there, with the publisher and what follows. */
-#define TELL(feed, callback, ...)                                                \
-	do {                                                                     \
-		struct netio_subscribe_socket *told = feed_socket(feed);         \
-		if (told && told->callback)                                      \
-			told->callback(&(feed)->pub __VA_OPT__(, ) __VA_ARGS__); \
+/* Call a callback of the socket, if it is there. args: in parentheses. */
+#define TELL(feed, callback, args)                                       \
+	do {                                                             \
+		struct netio_subscribe_socket *told = feed_socket(feed); \
+		if (told && told->callback)                              \
+			told->callback args;                             \
 	} while (0)
 
 /* what: checked. Return: 0; -EEXIST; -ENOMEM. */

@@ -66,7 +66,7 @@ static void tell_ended(struct feed *feed, struct want *want)
 	struct netio_subscription what = want->what;
 
 	want_destroy(feed, want);
-	TELL(feed, cb_unsubscribed, &what);
+	TELL(feed, cb_unsubscribed, (&feed->pub, &what));
 }
 
 void feed_tell_ended(struct feed *feed)
@@ -211,7 +211,7 @@ static void refused(struct feed *feed, struct want *want, enum wire_status statu
 
 	tdelete(want, &feed->by_what, compare);
 	want_destroy(feed, want);
-	TELL(feed, cb_subscription_refused, &what, why_refused(status));
+	TELL(feed, cb_subscription_refused, (&feed->pub, &what, why_refused(status)));
 }
 
 static void subscribed(struct feed *feed, struct want *want)
@@ -222,9 +222,9 @@ static void subscribed(struct feed *feed, struct want *want)
 	want->state = WANT_ACTIVE;
 	want->was_lost = false;
 	if (was_lost)
-		TELL(feed, cb_subscription_resumed, &what);
+		TELL(feed, cb_subscription_resumed, (&feed->pub, &what));
 	else
-		TELL(feed, cb_subscribed, &what);
+		TELL(feed, cb_subscribed, (&feed->pub, &what));
 }
 
 /* Return: NULL; or what is wrong with it. */
@@ -307,7 +307,7 @@ void feed_tell_lost(struct feed *feed, const char *why)
 		want->is_untold = false;
 		what = want->what;
 		if (want->state == WANT_NEW)
-			TELL(feed, cb_subscription_lost, &what, why);
+			TELL(feed, cb_subscription_lost, (&feed->pub, &what, why));
 	}
 }
 
