@@ -37,7 +37,7 @@ static int make_room(struct feed *feed)
 
 static struct want *want_create(struct feed *feed, const struct netio_subscription *what)
 {
-	struct want *want = malloc(sizeof(*want));
+	struct want *want = calloc(1, sizeof(*want));
 
 	if (!want || make_room(feed) != 0) {
 		free(want);
@@ -97,40 +97,47 @@ static void write_request(const struct want *want, uint8_t *out)
 	wire_request_write(out, &request);
 }
 
+/* The first ones of to_ask. Return: how many. */
+static uint32_t write_requests(struct feed *feed, uint8_t *out)
+{
+	const struct want *want = TAILQ_FIRST(&feed->to_ask);
+	uint32_t count = 0;
+
+	wire_list_write(out, WIRE_REQUEST);
+	for (; want && count < WIRE_LIST_MAX; want = TAILQ_NEXT(want, link))
+		write_request(want, out + WIRE_LIST_BYTES + WIRE_REQUEST_BYTES * (size_t)count++);
+	return count;
+}
+
+static void were_asked(struct feed *feed, uint32_t count)
+{
+	for (; count; count--) {
+		struct want *want = TAILQ_FIRST(&feed->to_ask);
+
+		TAILQ_REMOVE(&feed->to_ask, want, link);
+		want->answer_due |= want->state == WANT_NEW;
+		want->state = want->state == WANT_NEW ? WANT_ASKED : WANT_ENDED;
+	}
+}
+
 /* Send as many requests as the link takes. */
 void feed_ask(struct feed *feed)
 {
 	uint8_t list[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES];
 
-	int rc;
-
 	if (feed->connection.state != CONNECTION_ESTABLISHED || feed->is_full)
 		return;
-	wire_list_write(list, WIRE_REQUEST);
 	while (!TAILQ_EMPTY(&feed->to_ask)) {
-		uint32_t length = WIRE_LIST_BYTES, count = 0;
-		struct want *want;
+		uint32_t count = write_requests(feed, list);
+		int rc = plx_link_send(feed->connection.link, list,
+				       WIRE_LIST_BYTES + WIRE_REQUEST_BYTES * (size_t)count);
 
-		TAILQ_FOREACH(want, &feed->to_ask, link)
-		{
-			if (count == WIRE_LIST_MAX)
-				break;
-			write_request(want, list + length);
-			length += WIRE_REQUEST_BYTES;
-			count++;
-		}
-		rc = plx_link_send(feed->connection.link, list, length);
 		if (rc == -ENOMEM) /* of which nobody would tell the end */
 			plx_link_abort(feed->connection.link);
 		feed->is_full = rc != 0; /* until on_writable, or the end */
 		if (rc)
 			return;
-		for (; count; count--) {
-			want = TAILQ_FIRST(&feed->to_ask);
-			TAILQ_REMOVE(&feed->to_ask, want, link);
-			want->answer_due |= want->state == WANT_NEW;
-			want->state = want->state == WANT_NEW ? WANT_ASKED : WANT_ENDED;
-		}
+		were_asked(feed, count);
 	}
 }
 
