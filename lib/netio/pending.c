@@ -71,10 +71,10 @@ void pending_forget(struct netio_publish_core *core, const struct subscriber *su
 {
 	struct pending *pending;
 
-	TAILQ_FOREACH(pending, &core->pendings, link)
-	for (uint32_t i = 0; i < pending->count; i++)
-		if (pending->missing[i].subscriber == subscriber) {
-			pending->missing[i] = pending->missing[--pending->count];
-			break;
-		}
+	TAILQ_FOREACH (pending, &core->pendings, link)
+		for (uint32_t i = 0; i < pending->count; i++)
+			if (pending->missing[i].subscriber == subscriber) {
+				pending->missing[i] = pending->missing[--pending->count];
+				break;
+			}
 }
