@@ -20,6 +20,7 @@ static void add_own(struct names *names, const struct plx_app *app)
 {
 	for (const struct plx_app_option *o = app->options; o && o->name; o++) {
 		assert(names->count < OPTIONS_MAX);
+		assert(!o->letter || plx_eal_option_words((char[]){'-', o->letter, '\0'}) == 0);
 		names->at[names->count++] = o->name;
 	}
 }
@@ -48,11 +49,25 @@ static bool has_one_dash_too_few(const struct plx_app *app, const char *word)
 	return false;
 }
 
+/* The option that "-p", or "-p" and its value, stands for. Return: its index; -ENOENT. */
+static int find_letter(const struct plx_app *app, const char *word)
+{
+	if (word[0] != '-' || !word[1] || word[1] == '-')
+		return -ENOENT;
+	for (int i = 0; app->options && app->options[i].name; i++) {
+		const struct plx_app_option *option = &app->options[i];
+
+		if (option->letter == word[1] && (option->kind != PLX_APP_FLAG || !word[2]))
+			return i;
+	}
+	return -ENOENT;
+}
+
 bool app_options_have(const struct plx_app *app, const char *word)
 {
 	struct names names = {.count = 0};
 
-	if (has_one_dash_too_few(app, word))
+	if (has_one_dash_too_few(app, word) || find_letter(app, word) >= 0)
 		return true;
 	add_own(&names, app);
 	return strncmp(word, "--", 2) == 0 && word[2] &&
@@ -104,6 +119,15 @@ static int store_choice(const struct plx_app_option *option, const char *given, 
 	return plx_fail(EINVAL, "%s %s: unknown value; give one of: %s", given, text, allowed);
 }
 
+static int store_in_list(struct plx_app_list *list, const char *given, const char *text)
+{
+	if (list->count == PLX_APP_LIST_MAX)
+		return plx_fail(EINVAL, "%s %s: it was given %d times already; give at most %d",
+				given, text, PLX_APP_LIST_MAX, PLX_APP_LIST_MAX);
+	list->at[list->count++] = text;
+	return 0;
+}
+
 static int store(const struct plx_app_option *option, const char *given, const char *text)
 {
 	switch (option->kind) {
@@ -121,6 +145,8 @@ static int store(const struct plx_app_option *option, const char *given, const c
 		return plx_parse_duration(given, text, option->min, option->max, option->value);
 	case PLX_APP_CHOICE:
 		return store_choice(option, given, text);
+	case PLX_APP_LIST:
+		return store_in_list(option->value, given, text);
 	}
 	return plx_fail(EINVAL, "%s: an option of unknown kind", given);
 }
@@ -141,14 +167,21 @@ static bool is_value(const char *word)
 	return word && *word && (word[0] != '-' || !word[1] || isdigit((unsigned char)word[1]));
 }
 
-/* The option's value: behind "=", or the next word. NULL: it is missing. */
+static bool is_long(const char *word)
+{
+	return word[0] == '-' && word[1] == '-';
+}
+
+/* The option's value: behind "=", or the letter, or the next word. NULL: it is missing. */
 static const char *take_value(struct reader *reader, const char *word)
 {
-	const char *equals = strchr(word, '=');
+	const char *equals = is_long(word) ? strchr(word, '=') : NULL;
 	const char *next = reader->at < reader->argc ? reader->argv[reader->at] : NULL;
 
 	if (equals)
 		return equals[1] ? equals + 1 : NULL;
+	if (!is_long(word) && word[2])
+		return word + 2;
 	if (!is_value(next))
 		return NULL;
 	reader->at++;
@@ -162,8 +195,11 @@ static int take_option(struct reader *reader, const struct plx_app_option *optio
 	char given[64];
 	int rc;
 
-	snprintf(given, sizeof(given), "--%s", option->name);
-	if (reader->seen >> index & 1)
+	if (is_long(word))
+		snprintf(given, sizeof(given), "--%s", option->name);
+	else
+		snprintf(given, sizeof(given), "-%c", option->letter);
+	if (reader->seen >> index & 1 && option->kind != PLX_APP_LIST)
 		return plx_fail(EINVAL, "%s: given twice; give it once", given);
 	if (option->kind == PLX_APP_FLAG && strchr(word, '='))
 		return plx_fail(EINVAL, "%s: takes no value; give %s alone", word, given);
@@ -200,12 +236,14 @@ int app_options_parse(int argc, char **argv, const struct plx_app *app, struct a
 	add_own(&names, app);
 	while (reader.at < argc) {
 		const char *word = argv[reader.at++];
-		int index = -ENOENT, rc;
+		int index, rc;
 
 		if (ask(word, asked))
 			return 0;
-		if (is_option(word) && word[1] == '-')
+		if (is_long(word) && word[2])
 			index = plx_option_find(word, names.at, names.count);
+		else
+			index = has_one_dash_too_few(app, word) ? -ENOENT : find_letter(app, word);
 		if (index == -ENOENT)
 			return app_options_fail_unknown(app, word);
 		if (index < 0)
@@ -244,8 +282,9 @@ void app_options_help(const struct plx_app *app, FILE *out)
 	for (const struct plx_app_option *o = app->options; o && o->name; o++) {
 		const char *value = o->placeholder && o->kind != PLX_APP_FLAG ? o->placeholder : "";
 		const char *text = o->help;
-		int column = fprintf(out, "  --%s %s", o->name, value);
+		int column = o->letter ? fprintf(out, "  -%c, ", o->letter) : fprintf(out, "  ");
 
+		column += fprintf(out, "--%s %s", o->name, value);
 		if (column >= HELP_COLUMN)
 			column = fprintf(out, "\n") - 1;
 		do {

@@ -21,6 +21,15 @@ enum plx_app_kind {
 	PLX_APP_SIZE,     /**< uint64_t *, bytes: 64, 4K, 1M, 2G; min to max */
 	PLX_APP_DURATION, /**< uint64_t *, nanoseconds: 10 (seconds), 1.5s, 500ms, 20us, 1h */
 	PLX_APP_CHOICE,   /**< unsigned *, index of one of `choices` */
+	PLX_APP_LIST,     /**< struct plx_app_list *: strings; may be given several times */
+};
+
+#define PLX_APP_LIST_MAX 64
+
+/** What a PLX_APP_LIST was given, in that order. */
+struct plx_app_list {
+	const char *at[PLX_APP_LIST_MAX];
+	unsigned count;
 };
 
 /** One option of an application. A table ends with a NULL name. */
@@ -33,6 +42,7 @@ struct plx_app_option {
 	uint64_t min, max;          /**< UINT, SIZE, DURATION (ns); max 0: no limit */
 	const char *const *choices; /**< CHOICE: ended by NULL */
 	bool *given;                /**< set when the option was there; may be NULL */
+	char letter;                /**< "-p" for "--port"; 0: none. Not one of the EAL's */
 };
 
 struct plx_app {

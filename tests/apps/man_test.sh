@@ -50,5 +50,5 @@ while read -r option; do
 		echo "$name --help: $option is not in the usage"
 		status=1
 	}
-done < <(part Options | grep -oE '^  --[a-z-]+' | long_options)
+done < <(part Options | grep -oE '^  (-[a-zA-Z], )?--[a-z-]+' | long_options)
 exit $status

@@ -15,6 +15,9 @@ static struct {
 	unsigned colour;
 	bool verify, listen_given;
 	int check_result;
+	uint64_t port;
+	bool quiet;
+	struct plx_app_list tags;
 } values;
 
 static const struct plx_app_option options[] = {
@@ -54,6 +57,25 @@ static const struct plx_app_option options[] = {
 	 .help = "look at the content",
 	 .kind = PLX_APP_FLAG,
 	 .value = &values.verify},
+	{.name = "port",
+	 .placeholder = "PORT",
+	 .help = "a number with a letter",
+	 .kind = PLX_APP_UINT,
+	 .value = &values.port,
+	 .min = 1,
+	 .max = 65535,
+	 .letter = 'p'},
+	{.name = "quiet",
+	 .help = "say less",
+	 .kind = PLX_APP_FLAG,
+	 .value = &values.quiet,
+	 .letter = 'q'},
+	{.name = "tag",
+	 .placeholder = "TAG",
+	 .help = "several",
+	 .kind = PLX_APP_LIST,
+	 .value = &values.tags,
+	 .letter = 't'},
 	{.name = NULL},
 };
 
@@ -121,6 +143,36 @@ static void dash_alone_is_a_value(void **state)
 	assert_string_equal(values.listen, "-x");
 }
 
+static void letters_stand_for_names(void **state)
+{
+	assert_int_equal(PARSE("-p", "12345", "-q", "-t", "=x"), 0);
+	assert_int_equal(values.port, 12345);
+	assert_true(values.quiet);
+	assert_string_equal(values.tags.at[0], "=x");
+	assert_int_equal(PARSE("-p7"), 0);
+	assert_int_equal(values.port, 7);
+}
+
+static void lists_take_several_in_their_order(void **state)
+{
+	assert_int_equal(PARSE("-t", "1", "--tag=2", "--verify", "--tag", "3", "-t4"), 0);
+	assert_int_equal(values.tags.count, 4);
+	assert_string_equal(values.tags.at[0], "1");
+	assert_string_equal(values.tags.at[1], "2");
+	assert_string_equal(values.tags.at[2], "3");
+	assert_string_equal(values.tags.at[3], "4");
+}
+
+static void list_that_is_too_long_is_told(void **state)
+{
+	for (int i = 0; i < PLX_APP_LIST_MAX; i++)
+		assert_int_equal(PARSE("-t", "7"), 0);
+	assert_int_equal(values.tags.count, PLX_APP_LIST_MAX);
+	assert_int_equal(PARSE("--tag", "8"), -EINVAL);
+	assert_error_has("--tag 8: it was given 64 times already; give at most 64");
+	assert_int_equal(values.tags.count, PLX_APP_LIST_MAX);
+}
+
 static void wrong_words_are_told(void **state)
 {
 	static const struct {
@@ -157,6 +209,16 @@ static void wrong_words_are_told(void **state)
 		{{"--pause", "-1.5s"}, "--pause -1.5s: out of range; give 1ms to 90s"},
 		{{"--count", "-x"}, "--count: a value is missing; give --count N"},
 		{{"--pause=1us"}, "--pause 1us: out of range; give 1ms to 90s"},
+		{{"-p"}, "-p: a value is missing; give -p PORT"},
+		{{"-p", "-q"}, "-p: a value is missing; give -p PORT"},
+		{{"-p0"}, "-p 0: out of range; give 1 to 65535"},
+		{{"-p=7"}, "-p =7: not a whole number"},
+		{{"-p", "1", "--port=2"}, "--port: given twice; give it once"},
+		{{"--port=2", "-p", "1"}, "-p: given twice; give it once"},
+		{{"-port", "1"}, "-port: a long option has two dashes; give --port"},
+		{{"-q", "-q"}, "-q: given twice; give it once"},
+		{{"-qp"}, "-qp: unknown option"},
+		{{"-t"}, "-t: a value is missing; give -t TAG"},
 		{{"--help"}, "--help: an EAL option"}, /* plx_app_start sees to it */
 	};
 
@@ -210,6 +272,12 @@ static void words_that_begin_an_option_are_own(void **state)
 	assert_true(app_options_have(&app, "-listen")); /* not -l with the value "isten" */
 	assert_false(app_options_have(&app, "--"));
 	assert_false(app_options_have(&app, "listen"));
+	assert_true(app_options_have(&app, "-p"));
+	assert_true(app_options_have(&app, "-p12345"));
+	assert_true(app_options_have(&app, "-q"));
+	assert_false(app_options_have(&app, "-qp"));
+	assert_false(app_options_have(&app, "-l"));
+	assert_false(app_options_have(&app, "-"));
 }
 
 static void help_lists_options_in_columns(void **state)
@@ -220,6 +288,11 @@ static void help_lists_options_in_columns(void **state)
 		 .placeholder = "VALUE",
 		 .help = "more than the fifty columns hold that are left of eighty",
 		 .kind = PLX_APP_STRING},
+		{.name = "port",
+		 .placeholder = "PORT",
+		 .help = "a number",
+		 .kind = PLX_APP_UINT,
+		 .letter = 'p'},
 		{.name = NULL},
 	};
 	const struct plx_app small = {.name = "small", .options = two};
@@ -234,7 +307,8 @@ static void help_lists_options_in_columns(void **state)
 		"  --verify                    look at it\n"
 		"  --a-name-that-needs-a-line VALUE\n"
 		"                              more than the fifty columns hold that are left of\n"
-		"                              eighty\n");
+		"                              eighty\n"
+		"  -p, --port PORT             a number\n");
 	free(text);
 }
 
@@ -247,6 +321,9 @@ int main(void)
 		TEST(defaults_stay_where_nothing_is_given),
 		TEST(clear_abbreviations_are_taken),
 		TEST(dash_alone_is_a_value),
+		TEST(letters_stand_for_names),
+		TEST(lists_take_several_in_their_order),
+		TEST(list_that_is_too_long_is_told),
 		TEST(wrong_words_are_told),
 		TEST(check_has_the_last_word),
 		TEST(help_and_version_end_the_words),
