@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of netio-cat share. Messages come by standard input (cat_input.c), from where
+ * cat_publish.c or cat_send.c takes them, or go to standard output (cat_output.c), where
+ * cat_receive.c brings them. All of it runs on one lcore, and nothing of it blocks. */
+#ifndef NETIO_CAT_H
+#define NETIO_CAT_H
+
+#include "netio/netio.h"
+#include "plx_app.h"
+
+#define CAT_MESSAGE_MAX (16u << 20) /* a line; what NetIO's sockets accept by default */
+
+enum cat_mode { CAT_NONE, CAT_PUBLISH, CAT_SUBSCRIBE, CAT_SEND, CAT_RECV, CAT_MODE_COUNT };
+enum cat_encoding { CAT_TEXT, CAT_HEX, CAT_RAW };
+
+/* cat_options.c: what the user wants ---------------------------------------------------------- */
+
+struct cat_conf {
+	enum cat_mode mode;
+	const char *mode_word; /* as it was given; NULL: it was not */
+	const char *host;
+	uint64_t port;
+	unsigned encoding; /* enum cat_encoding */
+	struct netio_subscription tags[PLX_APP_LIST_MAX];
+	unsigned tag_count;
+	bool unbuffered, at_once, show_tag;
+	uint64_t block_bytes;
+	uint64_t rate;  /* messages a second; 0: as fast as it goes */
+	uint64_t count; /* messages; 0: all */
+	uint64_t subscribers;
+};
+
+extern struct cat_conf cat_conf;
+extern const struct plx_app cat_app;
+extern const char *const cat_mode_names[CAT_MODE_COUNT + 1];
+
+/* cat_tag.c: tags, ranges and masks ------------------------------------------------------------ */
+
+/* Return: 0; -EINVAL, the text saying what is allowed. */
+int cat_tag_parse(const char *text, struct netio_subscription *out);
+
+/* For people. Returns out. */
+#define CAT_TAG_TEXT 48
+const char *cat_tag_format(const struct netio_subscription *tag, char out[CAT_TAG_TEXT]);
+
+/* cat.c: the run ------------------------------------------------------------------------------- */
+
+extern struct netio_context cat_ctx;
+
+/* One line on standard error, or none where nobody takes it. */
+void cat_tell(const char *format, ...) PLX_PRINTF(1, 2);
+
+/* The same for what lets the program end with 1. */
+void cat_fail(const char *format, ...) PLX_PRINTF(1, 2);
+
+/* All is done: leave the loop. */
+void cat_end(void);
+
+/* cat_input.c: from standard input to a socket ------------------------------------------------- */
+
+struct cat_sender {
+	/* again: the same message as before, for which there was no room. Return: enum
+	 * netio_status, or another error. */
+	int (*send)(const void *data, size_t len, bool again);
+	void (*flush)(void);
+	/* There are no more messages: see them off, and then cat_end. */
+	void (*finish)(void);
+};
+
+/* Return: 0; an error. */
+int cat_input_start(const struct cat_sender *sender);
+
+/* From here on messages may be sent: now, and when there is room again. */
+void cat_input_go(void);
+
+/* Nothing is read any more. Tells what became of what was. */
+void cat_input_stop(void);
+
+/* cat_copy.c: messages that must stay until a socket lets go of them --------------------------- */
+
+/* A copy, and its key. Return: 0; -ENOMEM. */
+int cat_copy_make(const void *data, size_t len, uint64_t *key_out);
+struct iovec cat_copy_iov(uint64_t key);
+/* status: as the socket told it; 0: it never had it. */
+void cat_copy_done(uint64_t key, int status);
+unsigned cat_copy_count(void);
+void cat_copy_free_all(void);
+
+/* The sockets of the four modes ---------------------------------------------------------------- */
+
+/* Each takes what the loop needs. Return: 0; an error, which is in the log. */
+int cat_publish_start(struct netio_eventloop *evloop);
+int cat_send_start(struct netio_eventloop *evloop);
+int cat_subscribe_start(struct netio_eventloop *evloop);
+int cat_recv_start(struct netio_eventloop *evloop);
+
+/* cat_output.c: from a socket to standard output ----------------------------------------------- */
+
+/* Return: 0; an error. */
+int cat_output_start(void);
+
+void cat_output_message(const struct netio_msg *msg);
+
+/* Behind the loop: write what is left, as long as it is taken. */
+void cat_output_finish(void);
+
+#endif

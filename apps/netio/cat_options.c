@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of netio-cat, and which of its modes takes which option. */
+#include "cat.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define IN(mode) (1u << CAT_##mode)
+#define SENDS    (IN(PUBLISH) | IN(SEND))
+#define RECEIVES (IN(SUBSCRIBE) | IN(RECV))
+
+static const char *const encodings[] = {"text", "hex", "raw", NULL};
+const char *const cat_mode_names[] = {"", "publish", "subscribe", "send", "recv", NULL};
+
+struct cat_conf cat_conf = {.block_bytes = 65536, .subscribers = 1};
+
+static struct plx_app_list tags;
+static bool port_given;
+
+/* Whether each option that not all modes take was given. */
+static struct {
+	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag;
+} given;
+
+static const struct {
+	const char *name;
+	const bool *given;
+	unsigned modes;
+} limited[] = {
+	{"--tag", &given.tag, SENDS | IN(SUBSCRIBE)},
+	{"--block", &given.block, SENDS},
+	{"--unbuffered", &given.unbuffered, SENDS},
+	{"--rate", &given.rate, SENDS},
+	{"--subscribers", &given.subscribers, IN(PUBLISH)},
+	{"--at-once", &given.at_once, IN(SUBSCRIBE)},
+	{"--show-tag", &given.show_tag, RECEIVES},
+};
+
+static const struct plx_app_option options[] = {
+	{.name = "host",
+	 .placeholder = "HOST",
+	 .help = "publish, recv: what to listen at, * for every address; subscribe, send: whom to "
+		 "connect to",
+	 .kind = PLX_APP_STRING,
+	 .value = &cat_conf.host},
+	{.name = "port",
+	 .letter = 'p',
+	 .placeholder = "PORT",
+	 .help = "of that; 0 listens at a free one, which is told",
+	 .kind = PLX_APP_UINT,
+	 .value = &cat_conf.port,
+	 .max = 65535,
+	 .given = &port_given},
+	{.name = "tag",
+	 .letter = 't',
+	 .placeholder = "TAG",
+	 .help = "publish, send: of all messages (default 0); subscribe: which ones, TAG, "
+		 "FIRST-LAST "
+		 "or BITS/MASK, may be repeated",
+	 .kind = PLX_APP_LIST,
+	 .value = &tags,
+	 .given = &given.tag},
+	{.name = "encoding",
+	 .letter = 'e',
+	 .placeholder = "NAME",
+	 .help = "text: a message is a line; hex: a line of pairs of digits; raw: bytes alone "
+		 "(default text)",
+	 .kind = PLX_APP_CHOICE,
+	 .value = &cat_conf.encoding,
+	 .choices = encodings},
+	{.name = "block",
+	 .placeholder = "SIZE",
+	 .help = "publish, send with -e raw: longest message (default 64K)",
+	 .kind = PLX_APP_SIZE,
+	 .value = &cat_conf.block_bytes,
+	 .min = 1,
+	 .max = CAT_MESSAGE_MAX,
+	 .given = &given.block},
+	{.name = "unbuffered",
+	 .help = "publish, send: each message by itself, not in pages",
+	 .kind = PLX_APP_FLAG,
+	 .value = &cat_conf.unbuffered,
+	 .given = &given.unbuffered},
+	{.name = "rate",
+	 .placeholder = "N",
+	 .help = "publish, send: messages a second at most",
+	 .kind = PLX_APP_UINT,
+	 .value = &cat_conf.rate,
+	 .min = 1,
+	 .max = 1000000,
+	 .given = &given.rate},
+	{.name = "count",
+	 .placeholder = "N",
+	 .help = "end after so many messages",
+	 .kind = PLX_APP_UINT,
+	 .value = &cat_conf.count,
+	 .min = 1},
+	{.name = "subscribers",
+	 .placeholder = "N",
+	 .help = "publish: begin when so many have subscribed (default 1)",
+	 .kind = PLX_APP_UINT,
+	 .value = &cat_conf.subscribers,
+	 .max = 1000000,
+	 .given = &given.subscribers},
+	{.name = "at-once",
+	 .help = "subscribe: each message by itself, whatever the publisher does with others",
+	 .kind = PLX_APP_FLAG,
+	 .value = &cat_conf.at_once,
+	 .given = &given.at_once},
+	{.name = "show-tag",
+	 .help = "subscribe, recv: the tag before each message",
+	 .kind = PLX_APP_FLAG,
+	 .value = &cat_conf.show_tag,
+	 .given = &given.show_tag},
+	{.name = NULL},
+};
+
+static int check_mode(void)
+{
+	const char *nearest, *word = cat_conf.mode_word;
+
+	if (!word)
+		return plx_fail(EINVAL, "what to do is missing; give publish, subscribe, send or "
+					"recv as the first word");
+	if (cat_conf.mode != CAT_NONE)
+		return 0;
+	nearest = plx_suggest(word, cat_mode_names + 1, CAT_MODE_COUNT - 1);
+	return plx_fail(EINVAL, "%s: give publish, subscribe, send or recv%s%s%s", word,
+			nearest ? "; did you mean " : "", nearest ? nearest : "",
+			nearest ? "?" : "");
+}
+
+static int check_options(void)
+{
+	const char *mode = cat_mode_names[cat_conf.mode];
+	bool connects = cat_conf.mode == CAT_SUBSCRIBE || cat_conf.mode == CAT_SEND;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(limited); i++)
+		if (*limited[i].given && !(limited[i].modes >> cat_conf.mode & 1))
+			return plx_fail(EINVAL, "%s: not for %s; leave it out", limited[i].name,
+					mode);
+	if (given.block && cat_conf.encoding != CAT_RAW)
+		return plx_fail(EINVAL, "--block: for -e raw; with -e %s a message is a line",
+				encodings[cat_conf.encoding]);
+	if (cat_conf.show_tag && cat_conf.encoding == CAT_RAW)
+		return plx_fail(EINVAL, "--show-tag: not with -e raw, where nothing is between "
+					"messages; give -e text or -e hex");
+	if (connects && cat_conf.port == 0)
+		return plx_fail(EINVAL,
+				"--port 0: a free port, for publish and recv; give %s 1 to "
+				"65535",
+				mode);
+	return 0;
+}
+
+static int check_address(void)
+{
+	char address[PLX_ADDRESS_MAX];
+
+	if (!cat_conf.host)
+		return plx_fail(EINVAL, "--host HOST is missing");
+	if (!port_given)
+		return plx_fail(EINVAL, "-p PORT is missing");
+	if (snprintf(address, sizeof(address), "%s:%u", cat_conf.host, (unsigned)cat_conf.port) >=
+	    (int)sizeof(address))
+		return plx_fail(EINVAL, "--host: longer than %d; give a number or a name",
+				PLX_ADDRESS_MAX - 8);
+	return plx_address_check("--host, --port", address);
+}
+
+static bool is_same(const struct netio_subscription *one, const struct netio_subscription *other)
+{
+	return one->tag == other->tag && one->last == other->last && one->mask == other->mask;
+}
+
+static int add_tag(const char *text)
+{
+	struct netio_subscription *tag = &cat_conf.tags[cat_conf.tag_count];
+	int rc = cat_tag_parse(text, tag);
+
+	if (rc)
+		return rc;
+	if (cat_conf.mode != CAT_SUBSCRIBE && (tag->last || tag->mask))
+		return plx_fail(EINVAL,
+				"--tag %s: %s takes one tag; ranges and masks are for "
+				"subscribe",
+				text, cat_mode_names[cat_conf.mode]);
+	if (cat_conf.at_once)
+		tag->delivery = NETIO_DELIVERY_AT_ONCE;
+	for (unsigned i = 0; i < cat_conf.tag_count; i++)
+		if (is_same(tag, &cat_conf.tags[i]))
+			return plx_fail(EINVAL, "--tag %s: given twice; give it once", text);
+	cat_conf.tag_count++;
+	return 0;
+}
+
+static int check_tags(void)
+{
+	const char *mode = cat_mode_names[cat_conf.mode];
+
+	for (unsigned i = 0; i < tags.count; i++) {
+		int rc = add_tag(tags.at[i]);
+
+		if (rc)
+			return rc;
+	}
+	if (cat_conf.mode == CAT_SUBSCRIBE && cat_conf.tag_count == 0)
+		return plx_fail(EINVAL, "-t TAG is missing: what to subscribe to; for everything "
+					"give -t 0/0");
+	if (cat_conf.mode != CAT_SUBSCRIBE && cat_conf.tag_count > 1)
+		return plx_fail(EINVAL, "--tag %s: %s takes one; give it once", tags.at[1], mode);
+	return 0;
+}
+
+static int check(void)
+{
+	int rc = check_mode();
+
+	rc = rc ? rc : check_options();
+	rc = rc ? rc : check_address();
+	return rc ? rc : check_tags();
+}
+
+const struct plx_app cat_app = {
+	.name = "netio-cat",
+	.summary = "Publish, subscribe, send and receive with NetIO, by standard input and output.",
+	.usage =
+		"  netio-cat publish   [EAL options] -- --host HOST -p PORT [-t TAG] [-e NAME]\n"
+		"            [--block SIZE] [--unbuffered] [--rate N] [--count N] [--subscribers "
+		"N]\n"
+		"  netio-cat subscribe [EAL options] -- --host HOST -p PORT\n"
+		"            -t TAG|FIRST-LAST|BITS/MASK... [-e NAME] [--count N] [--at-once]\n"
+		"            [--show-tag]\n"
+		"  netio-cat send      [EAL options] -- --host HOST -p PORT [-t TAG] [-e NAME]\n"
+		"            [--block SIZE] [--unbuffered] [--rate N] [--count N]\n"
+		"  netio-cat recv      [EAL options] -- --host HOST -p PORT [-e NAME] [--count N]\n"
+		"            [--show-tag]\n"
+		"  -p is --port, -t is --tag, -e is --encoding",
+	.options = options,
+	.check = check,
+};

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a socket to standard output, which is written when poll(2) says that it takes PIPE_BUF
+ * bytes. Messages are kept until then, which holds up who sends them. */
+#include "cat.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define WRITES_MAX  16 /* in a turn */
+#define PATIENCE_MS 2000
+#define PREFIX_MAX  24
+
+/* Messages that are not written yet, in a ring. */
+static struct {
+	struct netio_msg *at;
+	size_t room, first, count;
+} queue;
+
+static struct {
+	struct plx_poller *poller;
+	struct plx_fd *watch;
+	bool is_blocked; /* epoll will tell */
+	bool failed;
+	uint64_t received;
+	size_t at; /* of the first message's text: so much is written or in ready */
+	uint8_t ready[PIPE_BUF];
+	size_t begin, end; /* of what is in it */
+} out;
+
+/* The queue ----------------------------------------------------------------------------------- */
+
+static int make_room(void)
+{
+	size_t room = queue.room ? 2 * queue.room : 64;
+	struct netio_msg *at = malloc(room * sizeof(*at));
+
+	if (!at)
+		return -ENOMEM;
+	for (size_t i = 0; i < queue.count; i++)
+		at[i] = queue.at[(queue.first + i) % queue.room];
+	free(queue.at);
+	queue.at = at;
+	queue.room = room;
+	queue.first = 0;
+	return 0;
+}
+
+static void drop_first(void)
+{
+	netio_msg_release(&queue.at[queue.first]);
+	queue.first = (queue.first + 1) % queue.room;
+	queue.count--;
+	out.at = 0;
+}
+
+static bool is_counted_out(void)
+{
+	return cat_conf.count && out.received == cat_conf.count;
+}
+
+void cat_output_message(const struct netio_msg *msg)
+{
+	if (out.failed || is_counted_out())
+		return;
+	if (queue.count == queue.room && make_room() != 0) {
+		cat_fail("out of memory for messages");
+		out.failed = true;
+		cat_end();
+		return;
+	}
+	netio_msg_keep(msg);
+	queue.at[(queue.first + queue.count++) % queue.room] = *msg;
+	out.received++;
+}
+
+/* A message as text --------------------------------------------------------------------------- */
+
+/* Bytes from `from` on of the hex digits of data. */
+static void copy_digits(uint8_t *to, const uint8_t *data, size_t from, size_t count)
+{
+	for (size_t i = from; i < from + count; i++)
+		*to++ = (uint8_t) "0123456789abcdef"[i % 2 ? data[i / 2] & 15 : data[i / 2] >> 4];
+}
+
+/* Copy as much of the first message as there is room for, from out.at on: its tag, its bytes, a
+ * newline. Return: whether that was the last of it. */
+static bool copy_first(void)
+{
+	const struct netio_msg *msg = &queue.at[queue.first];
+	bool is_hex = cat_conf.encoding == CAT_HEX, is_raw = cat_conf.encoding == CAT_RAW;
+	size_t body = is_hex ? 2 * msg->len : msg->len, before = 0;
+	char prefix[PREFIX_MAX];
+
+	if (cat_conf.show_tag)
+		before = (size_t)snprintf(prefix, sizeof(prefix), "0x%" PRIx64 " ", msg->tag);
+	while (out.end < sizeof(out.ready)) {
+		uint8_t *to = out.ready + out.end;
+		size_t room = sizeof(out.ready) - out.end, part = 1;
+
+		if (out.at < before) {
+			*to = (uint8_t)prefix[out.at];
+		} else if (out.at < before + body) {
+			size_t from = out.at - before;
+
+			part = body - from < room ? body - from : room;
+			if (is_hex)
+				copy_digits(to, msg->data, from, part);
+			else
+				memcpy(to, (const uint8_t *)msg->data + from, part);
+		} else if (!is_raw && out.at == before + body) {
+			*to = '\n';
+		} else {
+			return true;
+		}
+		out.at += part;
+		out.end += part;
+	}
+	return out.at == before + body + !is_raw;
+}
+
+static void fill(void)
+{
+	if (out.begin == out.end)
+		out.begin = out.end = 0;
+	while (queue.count && out.end < sizeof(out.ready) && copy_first())
+		drop_first();
+}
+
+static bool is_empty(void)
+{
+	return queue.count == 0 && out.begin == out.end;
+}
+
+/* Writing ------------------------------------------------------------------------------------- */
+
+static void fail(const char *why)
+{
+	out.failed = true;
+	if (!is_counted_out() || errno != EPIPE)
+		cat_fail("standard output: %s", why);
+	while (queue.count)
+		drop_first();
+	out.begin = out.end = 0;
+	cat_end();
+}
+
+/* Return: bytes; 0: it takes none for so long, or failed. */
+static size_t write_ready(int timeout_ms)
+{
+	struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	ssize_t done;
+
+	if (poll(&fd, 1, timeout_ms) <= 0)
+		return 0;
+	done = write(STDOUT_FILENO, out.ready + out.begin, out.end - out.begin);
+	if (done < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (done < 0) {
+		fail(errno == EPIPE ? "nobody reads it any more" : strerror(errno));
+		return 0;
+	}
+	out.begin += (size_t)done;
+	return (size_t)done;
+}
+
+static void on_writable(int fd, uint32_t events, void *arg)
+{
+	out.is_blocked = false;
+}
+
+/* What epoll does not take is a file, and always writable. Once: see cat_input.c. */
+static void await(void)
+{
+	uint32_t events = EPOLLOUT | EPOLLONESHOT;
+	int rc = out.watch ? plx_fd_modify(out.watch, events)
+			   : plx_fd_add(STDOUT_FILENO, events, on_writable, NULL, &out.watch);
+
+	out.is_blocked = rc == 0;
+	if (rc && rc != -EPERM)
+		fail(plx_error());
+}
+
+static int turn(void *arg, uint64_t now_ns)
+{
+	int writes = 0;
+
+	if (out.is_blocked || out.failed)
+		return 0;
+	for (fill(); out.begin < out.end && writes < WRITES_MAX; fill()) {
+		if (write_ready(0) == 0) {
+			if (!out.failed)
+				await();
+			break;
+		}
+		writes++;
+	}
+	if (is_counted_out() && is_empty() && !out.failed)
+		cat_end();
+	return writes;
+}
+
+static int arm(void *arg, struct plx_sleep *sleep)
+{
+	return out.is_blocked || is_empty() ? 0 : -EAGAIN;
+}
+
+/* Start and end ------------------------------------------------------------------------------- */
+
+int cat_output_start(void)
+{
+	int rc = plx_poller_add("output", turn, NULL, 0, &out.poller);
+
+	if (rc == 0)
+		plx_poller_set_arm(out.poller, arm, NULL);
+	return rc;
+}
+
+void cat_output_finish(void)
+{
+	size_t left;
+
+	plx_fd_remove(out.watch);
+	plx_poller_remove(out.poller);
+	for (fill(); out.begin < out.end && write_ready(PATIENCE_MS) > 0; fill())
+		continue;
+	left = queue.count + (out.begin < out.end && queue.count == 0);
+	if (left)
+		cat_fail("standard output took nothing for 2 s: %zu messages are lost", left);
+	while (queue.count)
+		drop_first();
+	free(queue.at);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* netio-cat publish: a publish socket of one kind or the other. It begins when enough have
+ * subscribed, and ends when all connections are closed. */
+#include "cat.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+struct peer {
+	LIST_ENTRY(peer) link;
+	struct netio_subscriber *subscriber;
+	unsigned subscriptions;
+};
+
+static struct netio_publish_socket buffered;
+static struct netio_unbuffered_publish_socket unbuffered;
+static struct netio_subscription_cache cache;
+static LIST_HEAD(, peer) peers = LIST_HEAD_INITIALIZER(peers);
+static uint64_t holders; /* with a subscription */
+static uint64_t lost_before;
+static bool began, is_over;
+static uint64_t copy; /* key of the message that is to be published; unbuffered */
+
+static netio_tag_t tag(void)
+{
+	return cat_conf.tags[0].tag; /* 0 where none was given */
+}
+
+static uint64_t lost(void)
+{
+	struct netio_publish_stats stats;
+
+	if (cat_conf.unbuffered)
+		netio_unbuffered_publish_stats(&unbuffered, &stats);
+	else
+		netio_publish_stats(&buffered, &stats);
+	return stats.lost;
+}
+
+static void tell_lost(void)
+{
+	uint64_t now = lost() - lost_before;
+
+	if (lost_before)
+		cat_tell("%" PRIu64 " copies were lost with subscribers that went away",
+			 lost_before);
+	if (now)
+		cat_fail("%" PRIu64 " copies were lost at the end: subscribers did not take them",
+			 now);
+}
+
+/* Once nothing is by reference any more, connections close without loss. */
+static void close_all(void)
+{
+	struct peer *peer;
+
+	if (!is_over || cat_copy_count() > 0)
+		return;
+	LIST_FOREACH(peer, &peers, link)
+	netio_subscriber_close(peer->subscriber);
+	if (!LIST_EMPTY(&peers))
+		return;
+	tell_lost();
+	cat_end();
+}
+
+/* Subscribers --------------------------------------------------------------------------------- */
+
+static void on_established(struct netio_subscriber *subscriber)
+{
+	struct peer *peer = is_over ? NULL : calloc(1, sizeof(*peer));
+
+	subscriber->data = peer;
+	if (!peer) {
+		netio_subscriber_close(subscriber);
+		return;
+	}
+	peer->subscriber = subscriber;
+	LIST_INSERT_HEAD(&peers, peer, link);
+}
+
+static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason reason,
+		      const char *why)
+{
+	struct peer *peer = subscriber->data;
+
+	if (!peer)
+		return;
+	LIST_REMOVE(peer, link);
+	free(peer);
+	close_all();
+}
+
+static void on_subscribed(struct netio_subscriber *subscriber,
+			  const struct netio_subscription *subscription)
+{
+	struct peer *peer = subscriber->data;
+
+	if (!peer || peer->subscriptions++ > 0)
+		return;
+	if (++holders == cat_conf.subscribers && !began) {
+		began = true;
+		cat_input_go();
+	}
+}
+
+static void on_unsubscribed(struct netio_subscriber *subscriber,
+			    const struct netio_subscription *subscription)
+{
+	struct peer *peer = subscriber->data;
+
+	if (peer && --peer->subscriptions == 0)
+		holders--;
+}
+
+/* Buffered ------------------------------------------------------------------------------------ */
+
+static int send_buffered(const void *data, size_t len, bool again)
+{
+	struct iovec iov = {(void *)data, len};
+
+	return netio_buffered_publishv(&buffered, tag(), &iov, 1, again ? NETIO_REENTRY : 0,
+				       &cache);
+}
+
+static void flush_buffered(void)
+{
+	netio_buffered_publish_flush(&buffered);
+}
+
+static void on_buffered_available(struct netio_publish_socket *socket)
+{
+	cat_input_go();
+}
+
+static unsigned listen_buffered(struct netio_eventloop *evloop)
+{
+	if (netio_publish_socket_init(evloop, &buffered, NULL) != 0)
+		return 0;
+	buffered.cb_connection_established = on_established;
+	buffered.cb_connection_closed = on_closed;
+	buffered.cb_subscribed = on_subscribed;
+	buffered.cb_unsubscribed = on_unsubscribed;
+	buffered.cb_buffers_available = on_buffered_available;
+	netio_publish_listen(&buffered, cat_conf.host, (unsigned)cat_conf.port);
+	return netio_publish_socket_port(&buffered);
+}
+
+/* Unbuffered: messages stay until they were published. ---------------------------------------- */
+
+static int send_unbuffered(const void *data, size_t len, bool again)
+{
+	struct iovec iov;
+	int rc = again ? 0 : cat_copy_make(data, len, &copy);
+
+	if (rc)
+		return rc;
+	iov = cat_copy_iov(copy);
+	rc = netio_unbuffered_publishv(&unbuffered, tag(), &iov, 1, &copy,
+				       again ? NETIO_REENTRY : 0, &cache);
+	if (rc != NETIO_STATUS_OK && rc != NETIO_STATUS_AGAIN && rc != NETIO_STATUS_PARTIAL)
+		cat_copy_done(copy, 0);
+	return rc;
+}
+
+static void flush_unbuffered(void)
+{
+}
+
+static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
+{
+	cat_copy_done(key, status);
+	close_all();
+}
+
+static void on_unbuffered_available(struct netio_unbuffered_publish_socket *socket)
+{
+	cat_input_go();
+}
+
+static unsigned listen_unbuffered(struct netio_eventloop *evloop)
+{
+	if (netio_unbuffered_publish_socket_init(evloop, &unbuffered, NULL) != 0)
+		return 0;
+	unbuffered.cb_connection_established = on_established;
+	unbuffered.cb_connection_closed = on_closed;
+	unbuffered.cb_subscribed = on_subscribed;
+	unbuffered.cb_unsubscribed = on_unsubscribed;
+	unbuffered.cb_buffers_available = on_unbuffered_available;
+	unbuffered.cb_msg_published = on_published;
+	netio_unbuffered_publish_listen(&unbuffered, cat_conf.host, (unsigned)cat_conf.port);
+	return netio_unbuffered_publish_socket_port(&unbuffered);
+}
+
+/* Start and end ------------------------------------------------------------------------------- */
+
+static void finish(void)
+{
+	is_over = true;
+	lost_before = lost();
+	close_all();
+}
+
+int cat_publish_start(struct netio_eventloop *evloop)
+{
+	static const struct cat_sender senders[] = {
+		{send_buffered, flush_buffered, finish},
+		{send_unbuffered, flush_unbuffered, finish},
+	};
+	unsigned port = cat_conf.unbuffered ? listen_unbuffered(evloop) : listen_buffered(evloop);
+
+	if (port == 0 || cat_input_start(&senders[cat_conf.unbuffered]) != 0)
+		return -1;
+	cat_tell("listening on %s:%u", cat_conf.host, port);
+	if (cat_conf.subscribers == 0)
+		cat_input_go();
+	return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* netio-cat subscribe and recv: the sockets whose messages go to standard output, and what their
+ * user is told of connections. */
+#include "cat.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* subscribe ----------------------------------------------------------------------------------- */
+
+static struct netio_subscribe_socket subscriber;
+static unsigned subscriptions; /* that were not refused */
+static char last_why[256];
+
+/* Attempts go on, and their reason is told when it is a new one. */
+static void on_connection_refused(struct netio_publisher *publisher, enum plx_link_reason reason,
+				  const char *why)
+{
+	if (strcmp(why, last_why) == 0)
+		return;
+	snprintf(last_why, sizeof(last_why), "%s", why);
+	cat_tell("%s; trying again", why);
+}
+
+static void on_connected(struct netio_publisher *publisher)
+{
+	last_why[0] = '\0';
+}
+
+static void on_subscribed(struct netio_publisher *publisher,
+			  const struct netio_subscription *subscription)
+{
+	char text[CAT_TAG_TEXT];
+
+	cat_tell("subscribed to %s at %s over %s", cat_tag_format(subscription, text),
+		 publisher->address, publisher->provider);
+}
+
+static void on_subscription_refused(struct netio_publisher *publisher,
+				    const struct netio_subscription *subscription, const char *why)
+{
+	char text[CAT_TAG_TEXT];
+
+	cat_fail("subscription to %s refused: %s", cat_tag_format(subscription, text), why);
+	if (--subscriptions == 0)
+		cat_end();
+}
+
+static void on_lost(struct netio_publisher *publisher,
+		    const struct netio_subscription *subscription, const char *why)
+{
+	char text[CAT_TAG_TEXT];
+
+	cat_tell("subscription to %s lost: %s; trying again", cat_tag_format(subscription, text),
+		 why);
+}
+
+static void on_resumed(struct netio_publisher *publisher,
+		       const struct netio_subscription *subscription)
+{
+	char text[CAT_TAG_TEXT];
+
+	cat_tell("subscription to %s resumed", cat_tag_format(subscription, text));
+}
+
+static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	cat_output_message(msg);
+}
+
+int cat_subscribe_start(struct netio_eventloop *evloop)
+{
+	if (netio_subscribe_socket_init(evloop, &subscriber, NULL) != 0 || cat_output_start() != 0)
+		return -1;
+	subscriber.cb_connection_established = on_connected;
+	subscriber.cb_connection_refused = on_connection_refused;
+	subscriber.cb_subscribed = on_subscribed;
+	subscriber.cb_subscription_refused = on_subscription_refused;
+	subscriber.cb_subscription_lost = on_lost;
+	subscriber.cb_subscription_resumed = on_resumed;
+	subscriber.cb_msg_received = on_published;
+	subscriptions = cat_conf.tag_count;
+	for (unsigned i = 0; i < cat_conf.tag_count; i++)
+		if (netio_subscribe_to(&subscriber, cat_conf.host, (unsigned)cat_conf.port,
+				       &cat_conf.tags[i]) != 0)
+			return -1;
+	return 0;
+}
+
+/* recv ---------------------------------------------------------------------------------------- */
+
+static struct netio_listen_socket receiver;
+
+static void on_established(struct netio_recv_socket *socket)
+{
+	cat_tell("%s connected over %s", socket->peer, socket->provider);
+}
+
+static void on_closed(struct netio_recv_socket *socket, enum plx_link_reason reason,
+		      const char *why)
+{
+	cat_tell("%s gone: %s", socket->peer, why);
+}
+
+static void on_received(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	cat_output_message(msg);
+}
+
+int cat_recv_start(struct netio_eventloop *evloop)
+{
+	if (netio_listen_socket_init(evloop, &receiver, NULL) != 0 || cat_output_start() != 0)
+		return -1;
+	receiver.cb_connection_established = on_established;
+	receiver.cb_connection_closed = on_closed;
+	receiver.cb_msg_received = on_received;
+	if (netio_listen(&receiver, cat_conf.host, (unsigned)cat_conf.port) != 0)
+		return -1;
+	cat_tell("listening on %s:%u", cat_conf.host, netio_listen_socket_port(&receiver));
+	return 0;
+}
