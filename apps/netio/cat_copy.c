@@ -11,7 +11,7 @@ struct copy {
 	uint8_t bytes[];
 };
 
-static LIST_HEAD(, copy) copies = LIST_HEAD_INITIALIZER(copies);
+static LIST_HEAD(copies, copy) copies = LIST_HEAD_INITIALIZER(copies);
 static unsigned count;
 
 static struct copy *copy_of(uint64_t key)
@@ -55,6 +55,12 @@ unsigned cat_copy_count(void)
 
 void cat_copy_free_all(void)
 {
-	while (!LIST_EMPTY(&copies))
-		cat_copy_done((uintptr_t)LIST_FIRST(&copies), 0);
+	struct copy *next;
+
+	for (struct copy *copy = LIST_FIRST(&copies); copy; copy = next) {
+		next = LIST_NEXT(copy, link);
+		free(copy);
+	}
+	LIST_INIT(&copies);
+	count = 0;
 }

@@ -16,7 +16,7 @@ struct peer {
 static struct netio_publish_socket buffered;
 static struct netio_unbuffered_publish_socket unbuffered;
 static struct netio_subscription_cache cache;
-static LIST_HEAD(, peer) peers = LIST_HEAD_INITIALIZER(peers);
+static LIST_HEAD(peers, peer) peers = LIST_HEAD_INITIALIZER(peers);
 static uint64_t holders; /* with a subscription */
 static uint64_t lost_before;
 static bool began, is_over;
@@ -57,8 +57,8 @@ static void close_all(void)
 
 	if (!is_over || cat_copy_count() > 0)
 		return;
-	LIST_FOREACH(peer, &peers, link)
-	netio_subscriber_close(peer->subscriber);
+	for (peer = LIST_FIRST(&peers); peer; peer = LIST_NEXT(peer, link))
+		netio_subscriber_close(peer->subscriber);
 	if (!LIST_EMPTY(&peers))
 		return;
 	tell_lost();
