@@ -283,7 +283,7 @@ check 'subscribe ends with the eighth' "(($? == 0))"
 check 'it told of each new state' "grep -q '^subscribed to 0x5 at' '$temp/sub.err' && \
 	grep -q '^subscription to 0x5 lost' '$temp/sub.err' && \
 	grep -q '^subscription to 0x5 resumed' '$temp/sub.err'"
-# It has tried for a second at least, twice, which takes some seven attempts each.
+# Two outages, each of several attempts.
 check 'and of each reason once' "((\$(grep -c refused '$temp/sub.err') <= 4))"
 kill "$pub"
 ends "$pub"
