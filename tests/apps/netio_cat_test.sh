@@ -42,7 +42,9 @@ run()
 
 	shift 2
 	: >"$temp/$name.err"
-	"$cat" "$mode" --huge none --provider "$provider" -- --host 127.0.0.1 "$@" <&0 2>"$temp/$name.err" &
+	# On a loaded machine a peer may say nothing for longer than by default.
+	"$cat" "$mode" --huge none --provider "$provider" --heartbeat 1s:10s -- --host 127.0.0.1 "$@" \
+		<&0 2>"$temp/$name.err" &
 	pid=$!
 	pids+=("$pid")
 }
