@@ -158,12 +158,12 @@ static bool next_message(void)
 	return in.has_message;
 }
 
-/* Pages do not wait for an input that pauses, nor for a slow one. */
+/* Pages do not wait for an input that pauses, as a file does not, nor for a slow one. */
 static void flush(uint64_t now_ns)
 {
 	if (!in.unflushed)
 		return;
-	if (in.has_message && !in.is_blocked && now_ns < in.flushed_ns + FLUSH_NS &&
+	if ((in.has_message || in.is_file) && !in.is_blocked && now_ns < in.flushed_ns + FLUSH_NS &&
 	    in.due_ns < in.flushed_ns + FLUSH_NS)
 		return;
 	in.sender->flush();
