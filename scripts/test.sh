@@ -14,7 +14,7 @@ usage()
 {
 	cat <<-END
 	Usage: scripts/test.sh [--soak] [TEST...]
-	  --soak  the long tests too; no limit of 12 minutes
+	  --soak  the long tests too; no limit of 18 minutes
 	  TEST    only tests of that name, such as topo/corelist, or suite, such as pollux:unit
 	END
 }
