@@ -6,7 +6,7 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 build='build-test'
-limit_s=$((12 * 60))
+limit_s=$((18 * 60))
 select=(--no-suite soak)
 names=()
 
