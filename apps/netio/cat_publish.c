@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#define LOOK_US 500 /* between looks at pages that are on their way */
+
 struct peer {
 	LIST_ENTRY(peer) link;
 	struct netio_subscriber *subscriber;
@@ -20,6 +22,7 @@ static LIST_HEAD(peers, peer) peers = LIST_HEAD_INITIALIZER(peers);
 static uint64_t holders; /* with a subscription */
 static uint64_t lost_before;
 static bool began, is_over;
+static struct netio_timer timer;
 static uint64_t copy; /* key of the message that is to be published; unbuffered */
 
 static netio_tag_t tag(void)
@@ -27,20 +30,20 @@ static netio_tag_t tag(void)
 	return cat_conf.tags[0].tag; /* 0 where none was given */
 }
 
-static uint64_t lost(void)
+static struct netio_publish_stats stats(void)
 {
-	struct netio_publish_stats stats;
+	struct netio_publish_stats now;
 
 	if (cat_conf.unbuffered)
-		netio_unbuffered_publish_stats(&unbuffered, &stats);
+		netio_unbuffered_publish_stats(&unbuffered, &now);
 	else
-		netio_publish_stats(&buffered, &stats);
-	return stats.lost;
+		netio_publish_stats(&buffered, &now);
+	return now;
 }
 
 static void tell_lost(void)
 {
-	uint64_t now = lost() - lost_before;
+	uint64_t now = stats().lost - lost_before;
 
 	if (lost_before)
 		cat_tell("%" PRIu64 " copies were lost with subscribers that went away",
@@ -50,13 +53,15 @@ static void tell_lost(void)
 			 now);
 }
 
-/* Once nothing is by reference any more, connections close without loss. */
+/* Closing waits for a slow peer for 2 s only, so that it comes when all is out: pages, of which a
+ * timer looks, and what is by reference. */
 static void close_all(void)
 {
 	struct peer *peer;
 
-	if (!is_over || cat_copy_count() > 0)
+	if (!is_over || cat_copy_count() > 0 || stats().pages_under_way > 0)
 		return;
+	netio_timer_stop(&timer);
 	for (peer = LIST_FIRST(&peers); peer; peer = LIST_NEXT(peer, link))
 		netio_subscriber_close(peer->subscriber);
 	if (!LIST_EMPTY(&peers))
@@ -198,7 +203,14 @@ static unsigned listen_unbuffered(struct netio_eventloop *evloop)
 static void finish(void)
 {
 	is_over = true;
-	lost_before = lost();
+	lost_before = stats().lost;
+	if (!cat_conf.unbuffered)
+		netio_buffered_publish_flush(&buffered);
+	netio_timer_start_us(&timer, LOOK_US);
+}
+
+static void on_look(void *data)
+{
 	close_all();
 }
 
@@ -210,6 +222,8 @@ int cat_publish_start(struct netio_eventloop *evloop)
 	};
 	unsigned port = cat_conf.unbuffered ? listen_unbuffered(evloop) : listen_buffered(evloop);
 
+	netio_timer_init(evloop, &timer);
+	timer.cb = on_look;
 	if (port == 0 || cat_input_start(&senders[cat_conf.unbuffered]) != 0)
 		return -1;
 	cat_tell("listening on %s:%u", cat_conf.host, port);

@@ -253,8 +253,8 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
  * plx_link_connect, such as -EHOSTUNREACH for a name that there is not: it is not tried again. */
 int netio_connect(struct netio_send_socket *socket, const char *host, unsigned port);
 
-/** Close the connection without loss, or give up opening one: cb_connection_closed follows.
- * Return: 0; -ENOTCONN. */
+/** Close the connection without loss, but for what the peer does not take for 2 s, or give up
+ * opening one: cb_connection_closed follows. Return: 0; -ENOTCONN. */
 int netio_disconnect(struct netio_send_socket *socket);
 
 /** No callback comes any more. A connection is closed without loss, behind the socket's back; what
@@ -451,7 +451,8 @@ struct netio_subscriber {
 	void *data;           /**< the user's */
 };
 
-/** Close its connection, without loss of what was published; cb_connection_closed follows. */
+/** Close its connection; cb_connection_closed follows. What was published is sent before, but for
+ * what the peer does not take for 2 s. */
 void netio_subscriber_close(struct netio_subscriber *subscriber);
 
 #define NETIO_PUBLISH_PAGE_COUNT_DEFAULT       32
@@ -580,7 +581,8 @@ void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket
  * (Subscribers that want it buffered get a copy.) *key is only read, and may be reused on return,
  * but with REENTRY it must be the same.
  * Return: NETIO_STATUS_OK each subscriber's transport has it, or will have;
- * NETIO_STATUS_AGAIN nobody had room, and nothing was taken: there is no callback for it;
+ * NETIO_STATUS_AGAIN nobody had room, and nothing was taken: there is no callback for it, and
+ * NETIO_REENTRY makes no difference the next time;
  * NETIO_STATUS_PARTIAL some had: the message must stay, and be published again with NETIO_REENTRY,
  * tag and key as before, until it is OK: then it is for those that have missed it and are still
  * there. In both cases after cb_buffers_available;
@@ -615,6 +617,7 @@ struct netio_publish_stats {
 	uint64_t requests;       /**< to subscribe and unsubscribe */
 	uint64_t refused;        /**< of these */
 	uint32_t subscribers, subscriptions;
+	uint32_t pages_under_way; /**< of all subscribers: begun, waiting, or with a transport */
 };
 
 void netio_publish_stats(const struct netio_publish_socket *socket,
@@ -678,7 +681,7 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 				struct netio_subscribe_socket *socket,
 				const struct netio_subscribe_attr *attr);
 
-/** No callback comes any more. Accepts a socket that is zeroed. */
+/** No callback comes any more. Messages that were kept stay. Accepts a socket that is zeroed. */
 void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket);
 
 /** Subscribe to a tag of the publisher at that address, which is connected to with the first

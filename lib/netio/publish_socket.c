@@ -118,6 +118,7 @@ static void core_stats(const struct netio_publish_core *core, struct netio_publi
 			continue;
 		stats_out->pages += pages->stats.pages;
 		stats_out->lost += pages->stats.messages_lost;
+		stats_out->pages_under_way += pages->count - pages->free_count;
 	}
 }
 
