@@ -41,6 +41,11 @@ void cat_tell(const char *format, ...)
 	va_end(args);
 }
 
+void cat_tell_suspect(const char *peer, bool suspect)
+{
+	cat_tell("%s %s", peer, suspect ? "is silent" : "is heard again");
+}
+
 void cat_fail(const char *format, ...)
 {
 	va_list args;

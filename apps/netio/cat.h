@@ -50,7 +50,10 @@ extern struct netio_context cat_ctx;
 /* One line on standard error, or none where nobody takes it. */
 void cat_tell(const char *format, ...) PLX_PRINTF(1, 2);
 
-/* The same for what lets the program end with 1. */
+/* That a peer is silent, or is heard again. */
+void cat_tell_suspect(const char *peer, bool suspect);
+
+/* The same as cat_tell for what lets the program end with 1. */
 void cat_fail(const char *format, ...) PLX_PRINTF(1, 2);
 
 /* All is done: leave the loop. */

@@ -97,6 +97,11 @@ static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason 
 	close_all();
 }
 
+static void on_suspect(struct netio_subscriber *subscriber, bool suspect)
+{
+	cat_tell_suspect(subscriber->peer, suspect);
+}
+
 static void on_subscribed(struct netio_subscriber *subscriber,
 			  const struct netio_subscription *subscription)
 {
@@ -145,6 +150,7 @@ static unsigned listen_buffered(struct netio_eventloop *evloop)
 		return 0;
 	buffered.cb_connection_established = on_established;
 	buffered.cb_connection_closed = on_closed;
+	buffered.cb_connection_suspect = on_suspect;
 	buffered.cb_subscribed = on_subscribed;
 	buffered.cb_unsubscribed = on_unsubscribed;
 	buffered.cb_buffers_available = on_buffered_available;
@@ -190,6 +196,7 @@ static unsigned listen_unbuffered(struct netio_eventloop *evloop)
 		return 0;
 	unbuffered.cb_connection_established = on_established;
 	unbuffered.cb_connection_closed = on_closed;
+	unbuffered.cb_connection_suspect = on_suspect;
 	unbuffered.cb_subscribed = on_subscribed;
 	unbuffered.cb_unsubscribed = on_unsubscribed;
 	unbuffered.cb_buffers_available = on_unbuffered_available;

@@ -27,6 +27,11 @@ static void on_connected(struct netio_publisher *publisher)
 	last_why[0] = '\0';
 }
 
+static void on_publisher_suspect(struct netio_publisher *publisher, bool suspect)
+{
+	cat_tell_suspect(publisher->address, suspect);
+}
+
 static void on_subscribed(struct netio_publisher *publisher,
 			  const struct netio_subscription *subscription)
 {
@@ -74,6 +79,7 @@ int cat_subscribe_start(struct netio_eventloop *evloop)
 		return -1;
 	subscriber.cb_connection_established = on_connected;
 	subscriber.cb_connection_refused = on_connection_refused;
+	subscriber.cb_connection_suspect = on_publisher_suspect;
 	subscriber.cb_subscribed = on_subscribed;
 	subscriber.cb_subscription_refused = on_subscription_refused;
 	subscriber.cb_subscription_lost = on_lost;
@@ -102,6 +108,11 @@ static void on_closed(struct netio_recv_socket *socket, enum plx_link_reason rea
 	cat_tell("%s gone: %s", socket->peer, why);
 }
 
+static void on_suspect(struct netio_recv_socket *socket, bool suspect)
+{
+	cat_tell_suspect(socket->peer, suspect);
+}
+
 static void on_received(struct netio_recv_socket *socket, const struct netio_msg *msg)
 {
 	cat_output_message(msg);
@@ -113,6 +124,7 @@ int cat_recv_start(struct netio_eventloop *evloop)
 		return -1;
 	receiver.cb_connection_established = on_established;
 	receiver.cb_connection_closed = on_closed;
+	receiver.cb_connection_suspect = on_suspect;
 	receiver.cb_msg_received = on_received;
 	if (netio_listen(&receiver, cat_conf.host, (unsigned)cat_conf.port) != 0)
 		return -1;

@@ -91,6 +91,11 @@ static void on_buffered_closed(struct netio_buffered_send_socket *socket,
 	closed(pages().messages_lost, reason, why);
 }
 
+static void on_buffered_suspect(struct netio_buffered_send_socket *socket, bool suspect)
+{
+	cat_tell_suspect("the receiver", suspect);
+}
+
 static void on_buffered_available(struct netio_buffered_send_socket *socket)
 {
 	cat_input_go();
@@ -107,6 +112,7 @@ static int connect_buffered(struct netio_eventloop *evloop)
 	buffered.cb_connection_established = on_buffered_established;
 	buffered.cb_connection_refused = on_buffered_refused;
 	buffered.cb_connection_closed = on_buffered_closed;
+	buffered.cb_connection_suspect = on_buffered_suspect;
 	buffered.cb_buffers_available = on_buffered_available;
 	return netio_buffered_connect(&buffered, cat_conf.host, (unsigned)cat_conf.port);
 }
@@ -165,6 +171,11 @@ static void on_unbuffered_closed(struct netio_send_socket *socket, enum plx_link
 	closed(lost, reason, why);
 }
 
+static void on_unbuffered_suspect(struct netio_send_socket *socket, bool suspect)
+{
+	cat_tell_suspect("the receiver", suspect);
+}
+
 static void on_unbuffered_available(struct netio_send_socket *socket)
 {
 	cat_input_go();
@@ -179,6 +190,7 @@ static int connect_unbuffered(struct netio_eventloop *evloop)
 	unbuffered.cb_connection_established = on_unbuffered_established;
 	unbuffered.cb_connection_refused = on_unbuffered_refused;
 	unbuffered.cb_connection_closed = on_unbuffered_closed;
+	unbuffered.cb_connection_suspect = on_unbuffered_suspect;
 	unbuffered.cb_buffers_available = on_unbuffered_available;
 	unbuffered.cb_send_completed = on_completed;
 	return netio_connect(&unbuffered, cat_conf.host, (unsigned)cat_conf.port);

@@ -91,6 +91,11 @@ static void on_closed(struct netio_recv_socket *socket, enum plx_link_reason rea
 	free(peer);
 }
 
+static void on_suspect(struct netio_recv_socket *socket, bool suspect)
+{
+	plx_app_say("%s %s", socket->peer, suspect ? "is silent" : "is heard again");
+}
+
 static int answer(struct netio_recv_socket *socket, const struct netio_msg *msg)
 {
 	struct peer *peer = socket->data;
@@ -152,6 +157,7 @@ static int serve(void)
 		return 1;
 	socket.cb_connection_established = on_established;
 	socket.cb_connection_closed = on_closed;
+	socket.cb_connection_suspect = on_suspect;
 	socket.cb_msg_received = on_message;
 	socket.cb_buffers_available = on_available;
 	if (netio_listen(&socket, host, port) != 0)

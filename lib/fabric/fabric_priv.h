@@ -100,6 +100,7 @@ enum {
 	WANT_REFILL = 1 << 6,   /* receive buffers are with the user */
 	WANT_BURIAL = 1 << 7,   /* the link is dead */
 	WANT_AGREED = 1 << 8,   /* both sides have agreed to close */
+	WANT_SUSPECT = 1 << 9,  /* whether the peer is silent has changed */
 	WANT_EVERY_TURN = WANT_CONTROL | WANT_TX | WANT_REFILL | WANT_BURIAL,
 };
 
@@ -125,6 +126,7 @@ struct plx_link {
 	bool hello_received;
 	bool ep_closed;
 	bool gone; /* the connection, while the link closes */
+	bool told_suspect;
 	bool fin_wanted, fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
 
 	struct fid_ep *ep;

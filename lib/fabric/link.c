@@ -263,6 +263,19 @@ void link_attend(struct plx_link *link, uint16_t want)
 	home->attended = link;
 }
 
+/* It may have changed back by now. */
+static void tell_suspect(struct plx_link *link)
+{
+	bool suspect = link->presence->suspect;
+
+	link->want &= (uint16_t)~WANT_SUSPECT;
+	if (link->state != LINK_OPEN || link->told_suspect == suspect)
+		return;
+	link->told_suspect = suspect;
+	if (link->events->on_suspect)
+		link->events->on_suspect(link, suspect, link->user);
+}
+
 /* Return: whether the link is still there. */
 static bool look_after(struct plx_link *link)
 {
@@ -282,6 +295,8 @@ static bool look_after(struct plx_link *link)
 		if (link->events->on_writable)
 			link->events->on_writable(link, link->user);
 	}
+	if (plx_unlikely(link->want & WANT_SUSPECT))
+		tell_suspect(link);
 	if (link->want & WANT_AGREED) {
 		link->want &= (uint16_t)~WANT_AGREED;
 		close_agreed(link);

@@ -251,10 +251,19 @@ static void on_writable(struct plx_link *link, void *user)
 		accepted->acceptor->owner->writable(accepted);
 }
 
+static void on_suspect(struct plx_link *link, bool suspect, void *user)
+{
+	struct accepted *accepted = user;
+
+	if (accepted && accepted->established && accepted->acceptor->socket)
+		accepted->acceptor->owner->suspect(accepted, suspect);
+}
+
 static const struct plx_link_events events = {
 	.on_open = on_open,
 	.on_message = on_message,
 	.on_writable = on_writable,
+	.on_suspect = on_suspect,
 	.on_close = on_close,
 };
 

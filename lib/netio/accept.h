@@ -23,6 +23,7 @@ struct acceptor_owner {
 	/* Return: NULL; or what is wrong with it, constant text: the link ends. */
 	const char *(*received)(struct accepted *accepted, struct plx_buf *message);
 	void (*writable)(struct accepted *accepted);
+	void (*suspect)(struct accepted *accepted, bool suspect);
 	void (*closed)(struct accepted *accepted); /* one that was established: reason and why */
 	/* This side ends the link, or the socket is gone: nothing more is delivered. */
 	void (*failed)(struct accepted *accepted);

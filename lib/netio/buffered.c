@@ -152,12 +152,21 @@ static void on_free(struct netio_connection *connection)
 	free(connection);
 }
 
+static void on_suspect(struct netio_connection *connection, bool suspect)
+{
+	struct netio_buffered_send_socket *socket = connection->socket;
+
+	if (socket->cb_connection_suspect)
+		socket->cb_connection_suspect(socket, suspect);
+}
+
 static const struct connection_owner owner = {
 	.established = on_established,
 	.refused = on_refused,
 	.closed = on_closed,
 	.received = on_received,
 	.writable = on_writable,
+	.suspect = on_suspect,
 	.settle = on_settle,
 	.ended = on_ended,
 	.free = on_free,

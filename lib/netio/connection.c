@@ -194,6 +194,14 @@ static void on_writable(struct plx_link *link, void *user)
 	connection->owner->writable(connection);
 }
 
+static void on_suspect(struct plx_link *link, bool suspect, void *user)
+{
+	struct netio_connection *connection = user;
+
+	if (connection->socket && connection->state == CONNECTION_ESTABLISHED)
+		connection->owner->suspect(connection, suspect);
+}
+
 /* The last of a link, or of an attempt to open one. */
 static void ended(struct netio_connection *connection, enum plx_link_reason reason, const char *why)
 {
@@ -236,6 +244,7 @@ static const struct plx_link_events events = {
 	.on_open = on_open,
 	.on_message = on_message,
 	.on_writable = on_writable,
+	.on_suspect = on_suspect,
 	.on_close = on_close,
 };
 

@@ -20,6 +20,7 @@ struct connection_owner {
 	/* Return: NULL; or what is wrong with it, constant text: the link ends. */
 	const char *(*received)(struct netio_connection *connection, struct plx_buf *message);
 	void (*writable)(struct netio_connection *connection);
+	void (*suspect)(struct netio_connection *connection, bool suspect);
 	/* Before it closes: send what waits. Return: whether there is nothing left; else
 	 * connection_settled follows. NULL: there never is. */
 	bool (*settle)(struct netio_connection *connection);

@@ -164,12 +164,20 @@ static void on_free(struct netio_connection *connection)
 		destroy(feed);
 }
 
+static void on_suspect(struct netio_connection *connection, bool suspect)
+{
+	struct feed *feed = feed_of(connection);
+
+	TELL(feed, cb_connection_suspect, (&feed->pub, suspect));
+}
+
 static const struct connection_owner owner = {
 	.established = on_established,
 	.refused = on_refused,
 	.closed = on_closed,
 	.received = on_received,
 	.writable = on_writable,
+	.suspect = on_suspect,
 	.ended = on_ended,
 	.free = on_free,
 };

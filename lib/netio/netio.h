@@ -228,6 +228,9 @@ struct netio_send_socket {
 	 * as above; one that lasted for reconnect_max_ns makes the times begin anew. */
 	void (*cb_connection_closed)(struct netio_send_socket *socket, enum plx_link_reason reason,
 				     const char *why);
+	/** Nothing was heard of the peer's process for half of the time after which it is given up
+	 * (plx_fabric_conf: 250 of 500 ms); or, suspect false, it is heard again. */
+	void (*cb_connection_suspect)(struct netio_send_socket *socket, bool suspect);
 	/** After NETIO_STATUS_AGAIN, once: there is some room, which may be too little for a long
 	 * message; then AGAIN and this come again. Not where the connection ends before: go on in
 	 * cb_connection_established, too. */
@@ -308,6 +311,7 @@ struct netio_buffered_send_socket {
 				      enum plx_link_reason reason, const char *why);
 	void (*cb_connection_closed)(struct netio_buffered_send_socket *socket,
 				     enum plx_link_reason reason, const char *why);
+	void (*cb_connection_suspect)(struct netio_buffered_send_socket *socket, bool suspect);
 	void (*cb_buffers_available)(struct netio_buffered_send_socket *socket);
 	void (*cb_msg_received)(struct netio_buffered_send_socket *socket,
 				const struct netio_msg *msg);
@@ -377,6 +381,8 @@ struct netio_listen_socket {
 	void (*cb_connection_established)(struct netio_recv_socket *socket);
 	void (*cb_connection_closed)(struct netio_recv_socket *socket, enum plx_link_reason reason,
 				     const char *why);
+	/** As of struct netio_send_socket. */
+	void (*cb_connection_suspect)(struct netio_recv_socket *socket, bool suspect);
 	/** A message; valid until it returns, unless it is kept (netio_msg_keep). */
 	void (*cb_msg_received)(struct netio_recv_socket *socket, const struct netio_msg *msg);
 	/** After NETIO_STATUS_AGAIN of netio_reply. */
@@ -501,6 +507,8 @@ struct netio_publish_socket {
 	/** cb_unsubscribed came before for each subscription that was left. */
 	void (*cb_connection_closed)(struct netio_subscriber *subscriber,
 				     enum plx_link_reason reason, const char *why);
+	/** As of struct netio_send_socket. */
+	void (*cb_connection_suspect)(struct netio_subscriber *subscriber, bool suspect);
 	/** From here on messages that match go there. */
 	void (*cb_subscribed)(struct netio_subscriber *subscriber,
 			      const struct netio_subscription *subscription);
@@ -553,6 +561,7 @@ struct netio_unbuffered_publish_socket {
 	void (*cb_connection_established)(struct netio_subscriber *subscriber);
 	void (*cb_connection_closed)(struct netio_subscriber *subscriber,
 				     enum plx_link_reason reason, const char *why);
+	void (*cb_connection_suspect)(struct netio_subscriber *subscriber, bool suspect);
 	void (*cb_subscribed)(struct netio_subscriber *subscriber,
 			      const struct netio_subscription *subscription);
 	void (*cb_unsubscribed)(struct netio_subscriber *subscriber,
@@ -651,6 +660,7 @@ struct netio_subscribe_socket {
 				      enum plx_link_reason reason, const char *why);
 	void (*cb_connection_closed)(struct netio_publisher *publisher, enum plx_link_reason reason,
 				     const char *why);
+	void (*cb_connection_suspect)(struct netio_publisher *publisher, bool suspect);
 	/** The publisher has it: what it publishes from now on comes. Messages may come before
 	 * this, from when it took the subscription. */
 	void (*cb_subscribed)(struct netio_publisher *publisher,

@@ -444,6 +444,15 @@ static void on_writable(struct accepted *accepted)
 		publish_tell_room(core);
 }
 
+static void on_suspect(struct accepted *accepted, bool suspect)
+{
+	struct subscriber *subscriber = (struct subscriber *)accepted;
+	struct netio_publish_core *core = subscriber_core(subscriber);
+
+	if (CALLBACK(core, cb_connection_suspect))
+		CALLBACK(core, cb_connection_suspect)(&subscriber->pub, suspect);
+}
+
 static void on_failed(struct accepted *accepted)
 {
 	struct subscriber *subscriber = (struct subscriber *)accepted;
@@ -510,6 +519,7 @@ const struct acceptor_owner publisher_owner = {
 	.established = on_established,
 	.received = on_received,
 	.writable = on_writable,
+	.suspect = on_suspect,
 	.closed = on_closed,
 	.failed = on_failed,
 	.settle = on_settle,

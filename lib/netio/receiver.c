@@ -99,6 +99,15 @@ static void on_writable(struct accepted *accepted)
 		socket->cb_buffers_available(&receiver->pub);
 }
 
+static void on_suspect(struct accepted *accepted, bool suspect)
+{
+	struct receiver *receiver = (struct receiver *)accepted;
+	struct netio_listen_socket *socket = socket_of(receiver);
+
+	if (socket->cb_connection_suspect)
+		socket->cb_connection_suspect(&receiver->pub, suspect);
+}
+
 static void on_failed(struct accepted *accepted)
 {
 	intake_drop_held(&((struct receiver *)accepted)->intake);
@@ -163,6 +172,7 @@ const struct acceptor_owner listener_owner = {
 	.established = on_established,
 	.received = on_received,
 	.writable = on_writable,
+	.suspect = on_suspect,
 	.closed = on_closed,
 	.failed = on_failed,
 	.ended = on_ended,

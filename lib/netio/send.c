@@ -131,12 +131,21 @@ static void on_free(struct netio_connection *connection)
 	free(sender);
 }
 
+static void on_suspect(struct netio_connection *connection, bool suspect)
+{
+	struct netio_send_socket *socket = connection->socket;
+
+	if (socket->cb_connection_suspect)
+		socket->cb_connection_suspect(socket, suspect);
+}
+
 static const struct connection_owner owner = {
 	.established = on_established,
 	.refused = on_refused,
 	.closed = on_closed,
 	.received = on_received,
 	.writable = on_writable,
+	.suspect = on_suspect,
 	.free = on_free,
 };
 

@@ -10,6 +10,8 @@ failed=0
 temp=$(mktemp -d)
 pids=()
 port=
+# On a loaded machine a peer may say nothing for longer than by default.
+heartbeat=1s:10s
 trap '((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
 
 check()
@@ -42,8 +44,7 @@ run()
 
 	shift 2
 	: >"$temp/$name.err"
-	# On a loaded machine a peer may say nothing for longer than by default.
-	"$cat" "$mode" --huge none --provider "$provider" --heartbeat 1s:10s -- --host 127.0.0.1 "$@" \
+	"$cat" "$mode" --huge none --provider "$provider" --heartbeat "$heartbeat" -- --host 127.0.0.1 "$@" \
 		<&0 2>"$temp/$name.err" &
 	pid=$!
 	pids+=("$pid")
@@ -295,6 +296,51 @@ check 'a reader that goes ends subscribe with 1' \
 	"(($? == 1)) && grep -q 'nobody reads it' '$temp/sub.err'"
 ends "$pub"
 check 'and its publisher with 0 or 1' "(($? <= 1))"
+
+# Peers that are stopped, and go on, of every kind of socket at once. ---------------------------
+
+heartbeat=200ms:6s
+ones=() others=()
+for kind in buffered unbuffered; do
+	option=()
+	[[ $kind == buffered ]] || option=(--unbuffered)
+	run "recv-$kind" recv -p 0 >"$temp/out"
+	ones+=("$pid")
+	listening "recv-$kind"
+	run "send-$kind" send -p "$port" "${option[@]}" < <(sleep 60)
+	others+=("$pid")
+	run "pub-$kind" publish -p 0 "${option[@]}" < <(sleep 60)
+	ones+=("$pid")
+	listening "pub-$kind"
+	run "sub-$kind" subscribe -p "$port" -t 1 >"$temp/out"
+	others+=("$pid")
+	wait_until "grep -q connected '$temp/recv-$kind.err' && grep -q '^subscribed' '$temp/sub-$kind.err'"
+	check "$kind: connected" "(($? == 0))"
+done
+
+# expect TEXT NAME...: each has said it.
+expect()
+{
+	local text=$1 name
+
+	for name in "${@:2}"; do
+		wait_until "grep -q '$text' '$temp/$name-buffered.err' && grep -q '$text' '$temp/$name-unbuffered.err'"
+		check "$name: $text" "(($? == 0))"
+	done
+}
+
+kill -STOP "${others[@]}"
+expect 'is silent' recv pub
+kill -CONT "${others[@]}"
+expect 'is heard again' recv pub
+kill -STOP "${ones[@]}"
+expect 'is silent' send sub
+kill -CONT "${ones[@]}"
+expect 'is heard again' send sub
+kill -KILL "${ones[@]}" "${others[@]}"
+for pid in "${ones[@]}" "${others[@]}"; do
+	ends "$pid"
+done
 
 # What is asked for wrongly. -------------------------------------------------------------------
 

@@ -65,6 +65,15 @@ static void on_writable(struct plx_link *link, void *user)
 	((struct side *)user)->writable++;
 }
 
+static void on_suspect(struct plx_link *link, bool suspect, void *user)
+{
+	struct side *side = user;
+
+	assert_int_equal(plx_link_is_suspect(link), suspect);
+	side->suspect += suspect;
+	side->heard += !suspect;
+}
+
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		     void *user)
 {
@@ -77,6 +86,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 }
 
 const struct plx_link_events side_events = {
+	.on_suspect = on_suspect,
 	.on_open = on_open,
 	.on_message = on_message,
 	.on_writable = on_writable,

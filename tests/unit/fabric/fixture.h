@@ -17,6 +17,7 @@ struct side {
 	const char *name;
 	_Atomic unsigned opened, closed, writable, messages; /* the side may be on another lcore */
 	uint64_t bytes;
+	unsigned suspect, heard; /* how often it was told */
 	enum plx_link_reason reason;
 	char text[256];
 	uint8_t *last; /* copy of the newest message */

@@ -249,6 +249,8 @@ static void a_stopped_peer_is_found_dead(void **state)
 	for (unsigned i = 0; i < 10; i++) {
 		assert_int_equal(sides[i].reason, PLX_LINK_SILENT);
 		assert_non_null(strstr(sides[i].text, "has said nothing for "));
+		assert_int_equal(sides[i].suspect, 1);
+		assert_int_equal(sides[i].heard, 0);
 	}
 }
 
@@ -268,6 +270,8 @@ static void a_peer_that_comes_back_in_time_is_not_suspect_any_more(void **state)
 	assert_false(plx_link_is_suspect(sides[0].link));
 	pump_ms(2 * DEAD_MS);
 	assert_int_equal(ended(1), 0);
+	assert_int_equal(sides[0].suspect, sides[0].heard);
+	assert_in_range(sides[0].suspect, 1, 10); /* a host that stalls may be suspect again */
 }
 
 /* Rogues ------------------------------------------------------------------------------------- */
