@@ -106,15 +106,15 @@ struct plx_link_events {
 	/** After -EAGAIN: there is room again. Once per -EAGAIN. */
 	void (*on_writable)(struct plx_link *link, void *user);
 
-	/** What plx_link_is_suspect says has changed: the peer is silent, or is heard again. That
-	 * it is given up is told by on_close, with PLX_LINK_SILENT. */
-	void (*on_suspect)(struct plx_link *link, bool suspect, void *user);
-
 	/** The link ended; also one that never opened. Called exactly once for every link that
 	 * plx_link_connect returned or that on_open told of; link is invalid when it returns.
 	 * text: the reason in words, for people. */
 	void (*on_close)(struct plx_link *link, enum plx_link_reason reason, const char *text,
 			 void *user);
+
+	/** What plx_link_is_suspect says has changed: the peer is silent, or is heard again. That
+	 * it is given up is told by on_close, with PLX_LINK_SILENT. */
+	void (*on_suspect)(struct plx_link *link, bool suspect, void *user);
 };
 
 /** 0 or NULL in any field means the default. */
