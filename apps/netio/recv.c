@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DRAIN_NS (3 * PLX_NS_PER_S)
+
 static const char *listen_address;
 static uint64_t buffer_bytes = 65536;
 static uint64_t buffer_count = 16;
@@ -164,6 +166,7 @@ static int serve(void)
 		return 1;
 	plx_app_say("listening on %s:%u", host, netio_listen_socket_port(&socket));
 	netio_run(&ctx.evloop);
+	netio_drain(&ctx.evloop, DRAIN_NS); /* told in the log where it takes longer */
 	return netio_fini(&ctx) ? 1 : 0;
 }
 

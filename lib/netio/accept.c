@@ -370,3 +370,33 @@ bool acceptor_any_closing(void)
 		acceptor = acceptor->next;
 	return acceptor != NULL;
 }
+
+/* Nobody is told meanwhile: the lists stay as they are. */
+static void close_links(struct acceptor *acceptor)
+{
+	plx_listener_close(acceptor->listener);
+	acceptor->listener = NULL;
+	acceptor->port = 0;
+	for (struct accepted *accepted = acceptor->links; accepted; accepted = accepted->next)
+		accepted_close(accepted);
+}
+
+void acceptor_close_all(struct netio_eventloop *evloop)
+{
+	for (struct acceptor *acceptor = acceptors; acceptor; acceptor = acceptor->next)
+		if (acceptor->evloop == evloop && acceptor->socket)
+			close_links(acceptor);
+}
+
+bool acceptor_any_open(const struct netio_eventloop *evloop)
+{
+	for (const struct acceptor *acceptor = acceptors; acceptor; acceptor = acceptor->next) {
+		const struct accepted *accepted = acceptor->links;
+
+		while (accepted && !accepted->link) /* those wait for who takes from the queue */
+			accepted = accepted->next;
+		if (acceptor->evloop == evloop && accepted)
+			return true;
+	}
+	return false;
+}

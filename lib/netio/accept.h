@@ -91,6 +91,10 @@ void acceptor_release(struct acceptor *acceptor);
 /* All of a loop that ends. */
 void acceptor_release_all(struct netio_eventloop *evloop);
 
+/* Stop listening, and close all of a loop, whose sockets stay. */
+void acceptor_close_all(struct netio_eventloop *evloop);
+bool acceptor_any_open(const struct netio_eventloop *evloop);
+
 /* Whether connections of sockets that are gone are still to be closed, on this lcore. */
 bool acceptor_any_closing(void);
 

@@ -434,3 +434,20 @@ bool connection_any_closing(void)
 {
 	return closing != NULL;
 }
+
+/* Nobody is told meanwhile: the list stays as it is. */
+void connection_close_all(struct netio_eventloop *evloop, enum wire_role role)
+{
+	for (struct netio_connection *it = evloop->connections; it; it = it->next)
+		if (it->role == role && it->state != CONNECTION_IDLE)
+			connection_close(it);
+}
+
+bool connection_any_open(const struct netio_eventloop *evloop, enum wire_role role)
+{
+	const struct netio_connection *it = evloop->connections;
+
+	while (it && (it->role != role || it->state == CONNECTION_IDLE))
+		it = it->next;
+	return it != NULL;
+}

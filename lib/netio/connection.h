@@ -88,6 +88,10 @@ void connection_settled(struct netio_connection *connection);
 /* All of a loop that ends. */
 void connection_release_all(struct netio_eventloop *evloop);
 
+/* Close all of that role of a loop, whose sockets stay. */
+void connection_close_all(struct netio_eventloop *evloop, enum wire_role role);
+bool connection_any_open(const struct netio_eventloop *evloop, enum wire_role role);
+
 /* Whether some of this lcore's are still to be closed. */
 bool connection_any_closing(void);
 

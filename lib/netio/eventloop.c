@@ -104,6 +104,47 @@ static void finish_closing(void)
 			"may be lost");
 }
 
+/* Return: 0; -ETIMEDOUT; -EBUSY. */
+static int turn_until_closed(struct netio_eventloop *evloop, enum wire_role role, uint64_t limit_ns)
+{
+	while (acceptor_any_open(evloop) || connection_any_open(evloop, role) || is_closing()) {
+		if (plx_now_ns() >= limit_ns)
+			return plx_fail(ETIMEDOUT, "netio_drain: some connections do not close");
+		if (plx_loop_turn() < 0)
+			return plx_fail(EBUSY, "netio_drain: inside the loop of the lcore");
+	}
+	return 0;
+}
+
+/* Those that only receive come last: their peers may be of this loop, too. */
+static int drain(struct netio_eventloop *evloop, uint64_t limit_ns)
+{
+	int rc;
+
+	acceptor_close_all(evloop);
+	connection_close_all(evloop, WIRE_SENDER);
+	rc = turn_until_closed(evloop, WIRE_SENDER, limit_ns);
+	if (rc)
+		return rc;
+	connection_close_all(evloop, WIRE_SUBSCRIBER);
+	return turn_until_closed(evloop, WIRE_SUBSCRIBER, limit_ns);
+}
+
+int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
+{
+	int rc = netio_check(evloop, "netio_drain");
+
+	if (rc)
+		return rc;
+	if (evloop->running || evloop->draining)
+		return netio_fail(plx_fail(EBUSY, "netio_drain: inside the loop; call "
+						  "netio_terminate, and do it behind netio_run"));
+	evloop->draining = true;
+	rc = drain(evloop, plx_time_add(plx_now_ns(), timeout_ns));
+	evloop->draining = false;
+	return rc ? netio_fail(rc) : 0;
+}
+
 int netio_eventloop_fini(struct netio_eventloop *evloop)
 {
 	int rc;

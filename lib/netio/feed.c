@@ -129,7 +129,8 @@ static void on_closed(struct netio_connection *connection, enum plx_link_reason 
 	TELL(feed, cb_connection_closed, (&feed->pub, reason, why));
 	if (feed->feeds && feed->want_count == 0)
 		feed_release(feed);
-	else if (feed->feeds && feed->connection.state == CONNECTION_IDLE && connection->quit)
+	else if (feed->feeds && feed->connection.state == CONNECTION_IDLE && connection->quit &&
+		 !feed->feeds->evloop->draining)
 		open_again(feed);
 	end_telling(feed);
 }

@@ -38,6 +38,7 @@ struct netio_eventloop {
 	bool ready;
 	bool running;
 	bool terminated;
+	bool draining;
 	struct netio_connection *connections;
 };
 
@@ -80,6 +81,13 @@ int netio_run(struct netio_eventloop *evloop);
  * not run, the next netio_run returns behind cb_init. Thread: any, before netio_fini begins; no
  * signal handler: fire a signal there. */
 void netio_terminate(struct netio_eventloop *evloop);
+
+/** Stop listening, and close all connections of the loop's sockets: what was accepted from them is
+ * sent first, and their callbacks tell of each end. For who is about to end, behind netio_run. The
+ * sockets are there afterwards, and may listen and connect again. timeout_ns: of it all; and what a
+ * peer takes nothing of for 2 s is lost. Return: 0; -EBUSY inside netio_run: call netio_terminate,
+ * and do it behind that; -ETIMEDOUT some are open still; -EINVAL; -EPERM. */
+int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns);
 
 /** Call fn(arg) in the loop. Thread: any, before netio_fini begins. Return: 0; -EAGAIN too many
  * wait already (no error text, no log): try later; -EINVAL no function, or a loop that was not set

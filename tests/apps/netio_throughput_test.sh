@@ -82,4 +82,17 @@ check 'a size of 0 ends with 2' "(($? == 2)) && grep -q -- --sizes '$temp/err'"
 end_server
 measure tcp --connect "$address" --duration 100ms
 check 'nobody there ends with 1' "(($? == 1)) && grep -q 'refused' '$temp/err'"
+
+# Who is stopped ends its connections in order.
+serve tcp
+"$apps/netio-cat" send --huge none --provider tcp -- --host 127.0.0.1 -p "${address##*:}" \
+	< <(echo hello; sleep 30) >"$temp/cat" 2>"$temp/cat.err" &
+cat=$!
+for _ in {1..200}; do
+	grep -q ' connected ' "$temp/recv" && break
+	sleep 0.05
+done
+end_server
+wait "$cat"
+check 'a connection that is open when it is stopped is closed' "grep -q 'gone: closed; ' '$temp/recv'"
 exit $failed

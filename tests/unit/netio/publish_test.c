@@ -535,6 +535,60 @@ static void the_publisher_may_close_one(void **state)
 	assert_int_equal(subs[0].established, 2);
 }
 
+/* What was published is sent, whatever the subscribers do then; and it may begin anew. */
+static void a_drained_loop_may_begin_anew(void **state)
+{
+	unsigned first;
+
+	publish_with(NULL);
+	first = port();
+	listen_with(NULL);
+	sub_to(&subs[0], first, (struct netio_subscription){.tag = 1});
+	sub_to(&subs[1], first, (struct netio_subscription){.tag = 1});
+	for (unsigned i = 0; i < 5000; i++)
+		while (publish(1, 300, NETIO_REENTRY) != NETIO_STATUS_OK)
+			plx_loop_turn();
+	assert_int_equal(netio_drain(&ctx.evloop, 10 * PLX_NS_PER_S), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(subs[i].messages, 5000);
+		assert_int_equal(subs[i].wrong, 0);
+		assert_true(subs[i].closed > 0);
+		assert_int_equal(subs[i].lost, 1);
+		subs[i].refused = 0;
+	}
+	assert_int_equal(went, 2);
+	assert_int_equal(port(), 0);
+	assert_int_equal(netio_listen_socket_port(&listening), 0);
+	turn_ms(30); /* nothing is tried again */
+	assert_int_equal(subs[0].refused, 0);
+	assert_int_equal(netio_drain(&ctx.evloop, 0), 0); /* there is nothing left */
+
+	assert_int_equal(netio_publish_listen(&publisher, "127.0.0.1", first), 0);
+	assert_int_equal(netio_listen(&listening, "127.0.0.1", 0), 0);
+	/* What is subscribed to already is asked for again. */
+	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", first, 1), 0);
+	TURN_UNTIL(subs[0].resumed == 1);
+	netio_listen_socket_fini(&listening);
+}
+
+/* One that takes nothing. */
+static void draining_has_an_end(void **state)
+{
+	uint64_t begin_ns;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
+	subs[0].keep = 64;
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	fill_up();
+	begin_ns = plx_now_ns();
+	assert_int_equal(netio_drain(&ctx.evloop, 100 * PLX_NS_PER_MS), -ETIMEDOUT);
+	assert_true(plx_now_ns() - begin_ns >= 100 * PLX_NS_PER_MS);
+	assert_int_equal(netio_drain(&ctx.evloop, 20 * PLX_NS_PER_S), 0); /* 2 s without progress */
+	assert_true(stats().lost > 0);
+	assert_int_equal(went, 1);
+}
+
 static struct netio_publish_socket *ended;
 
 static void end_it(struct netio_subscriber *who, const struct netio_subscription *what)
@@ -641,6 +695,8 @@ int main(void)
 		PUBSUB_TEST(too_big_is_for_who_accepts_less),
 		PUBSUB_TEST(a_socket_that_goes_loses_nothing),
 		PUBSUB_TEST(the_publisher_may_close_one),
+		PUBSUB_TEST(a_drained_loop_may_begin_anew),
+		PUBSUB_TEST(draining_has_an_end),
 		PUBSUB_TEST(a_socket_may_end_in_its_callbacks),
 		PUBSUB_TEST(bad_arguments_are_named),
 		PUBSUB_TEST(too_many_subscriptions_are_refused),
