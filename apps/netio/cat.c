@@ -74,8 +74,12 @@ static int run(void)
 	bool sends = cat_conf.mode == CAT_PUBLISH || cat_conf.mode == CAT_SEND;
 
 	signal(SIGPIPE, SIG_IGN); /* write(2) tells */
-	if (netio_init(&cat_ctx) != 0 || starts[cat_conf.mode](&cat_ctx.evloop) != 0)
+	if (netio_init(&cat_ctx) != 0)
 		return 1;
+	if (starts[cat_conf.mode](&cat_ctx.evloop) != 0) {
+		netio_fini(&cat_ctx);
+		return 1;
+	}
 	netio_run(&cat_ctx.evloop);
 	if (sends && !ended)
 		cat_fail("stopped before the end of its input");

@@ -113,10 +113,14 @@ static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct accepted *accepted = arg;
 
-	if (accepted->settling)
-		plx_link_abort(accepted->link); /* it took nothing more for 2 s */
-	else
+	if (accepted->settling) {
+		plx_log(&netio_log, PLX_LOG_WARNING,
+			"%s took nothing more for 2 s: what it had not taken is lost",
+			accepted->peer);
+		plx_link_abort(accepted->link);
+	} else {
 		accepted_fail(accepted, "it did not greet within 2 s");
+	}
 }
 
 void accepted_close(struct accepted *accepted)

@@ -295,6 +295,10 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		     "it did not greet within 2 s: is it NetIO?");
 		break;
 	case CONNECTION_SETTLING:
+		if (!connection->socket) /* else it is told */
+			plx_log(&netio_log, PLX_LOG_WARNING,
+				"%s took nothing more for 2 s: what it had not taken is lost",
+				connection->address);
 		fail(connection, connection->link, PLX_LINK_TIMEOUT,
 		     "it took nothing more for 2 s; what it had not taken is lost");
 		break;

@@ -75,6 +75,9 @@ void pending_forget(struct netio_publish_core *core, const struct subscriber *su
 		for (uint32_t i = 0; i < pending->count; i++)
 			if (pending->missing[i].subscriber == subscriber) {
 				pending->missing[i] = pending->missing[--pending->count];
+				core->stats.lost++;
+				if (pending->publication && !pending->publication->status)
+					pending->publication->status = -ECONNRESET;
 				break;
 			}
 }

@@ -143,7 +143,7 @@ void publish_note(struct publish_outcome *outcome, int rc)
 }
 
 int publish_finish(struct netio_publish_core *core, const struct publish_outcome *outcome,
-		   bool is_again)
+		   uint32_t taken_before)
 {
 	struct netio_publish_stats *stats = &core->stats;
 
@@ -155,7 +155,7 @@ int publish_finish(struct netio_publish_core *core, const struct publish_outcome
 		core->wants_room = true;
 		return NETIO_STATUS_AGAIN;
 	}
-	if (plx_likely(outcome->taken) || is_again) {
+	if (plx_likely(outcome->taken) || taken_before) {
 		stats->messages++;
 		return outcome->failed ? outcome->error : NETIO_STATUS_OK;
 	}
@@ -198,18 +198,20 @@ static int copy_anew(struct netio_publish_core *core, netio_tag_t tag, const str
 			outcome.missing = 0;
 			outcome.error = plx_fail(ENOMEM, "out of memory to publish again");
 		} else {
+			pending->taken = outcome.taken;
 			pending->count = outcome.missing;
 			memcpy(pending->missing, core->matches,
 			       outcome.missing * sizeof(struct match));
 		}
 	}
-	return publish_finish(core, &outcome, false);
+	return publish_finish(core, &outcome, 0);
 }
 
 static int copy_again(struct netio_publish_core *core, struct pending *pending,
 		      const struct iovec *iov, size_t count, uint64_t length)
 {
 	struct publish_outcome outcome = {0};
+	uint32_t taken_before = pending->taken;
 
 	publish_match_again(core, pending);
 	for (uint32_t i = 0; i < pending->count; i++) {
@@ -221,9 +223,10 @@ static int copy_again(struct netio_publish_core *core, struct pending *pending,
 		publish_note(&outcome, rc);
 	}
 	pending->count = outcome.missing;
+	pending->taken += outcome.taken;
 	if (!outcome.missing)
 		pending_destroy(core, pending);
-	return publish_finish(core, &outcome, true);
+	return publish_finish(core, &outcome, taken_before);
 }
 
 int netio_buffered_publishv(struct netio_publish_socket *socket, netio_tag_t tag,

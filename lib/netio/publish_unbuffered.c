@@ -177,7 +177,7 @@ static int send_anew(struct netio_publish_core *core, struct parcel *parcel, uin
 
 	publish_match(core, parcel->tag, cache);
 	if (core->match_count == 0)
-		return publish_finish(core, &outcome, false);
+		return publish_finish(core, &outcome, 0);
 	publication = publication_create(core, key);
 	if (!publication)
 		return plx_fail(ENOMEM, "out of memory to publish");
@@ -188,7 +188,7 @@ static int send_anew(struct netio_publish_core *core, struct parcel *parcel, uin
 		core->unused = publication;
 		if (outcome.missing) /* they will be counted when it is published */
 			outcome.too_big = 0;
-		return publish_finish(core, &outcome, false);
+		return publish_finish(core, &outcome, 0);
 	}
 	if (plx_unlikely(outcome.missing)) {
 		pending = pending_create(core, parcel->tag, key, outcome.missing);
@@ -204,8 +204,8 @@ static int send_anew(struct netio_publish_core *core, struct parcel *parcel, uin
 	}
 	if (!pending)
 		publication_unref(publication);
-	return publish_finish(core, &outcome, false) == NETIO_STATUS_AGAIN ? NETIO_STATUS_PARTIAL
-									   : NETIO_STATUS_OK;
+	return publish_finish(core, &outcome, 0) == NETIO_STATUS_AGAIN ? NETIO_STATUS_PARTIAL
+								       : NETIO_STATUS_OK;
 }
 
 static int send_again(struct netio_publish_core *core, struct pending *pending,
@@ -222,8 +222,8 @@ static int send_again(struct netio_publish_core *core, struct pending *pending,
 		pending_destroy(core, pending);
 		publication_unref(publication);
 	}
-	return publish_finish(core, &outcome, true) == NETIO_STATUS_AGAIN ? NETIO_STATUS_PARTIAL
-									  : NETIO_STATUS_OK;
+	return publish_finish(core, &outcome, 1) == NETIO_STATUS_AGAIN ? NETIO_STATUS_PARTIAL
+								       : NETIO_STATUS_OK;
 }
 
 int netio_unbuffered_publishv_usr(struct netio_unbuffered_publish_socket *socket, netio_tag_t tag,

@@ -60,24 +60,22 @@ static void describe(const struct subscription *subscription, struct netio_subsc
 }
 
 /* Take it out of the table and free it; its subscriber's trees no longer have it. */
-static void drop(struct subscription *subscription)
+static void drop(struct subscription *subscription, struct netio_subscription *what_out)
 {
 	struct subscriber *subscriber = subscription->subscriber;
 	struct netio_publish_core *core = subscriber_core(subscriber);
-	struct netio_subscription what;
 
 	table_remove(&core->table, subscription->pairs, subscription->pair_count);
 	table_changed(core);
 	core->stats.subscriptions--;
 	core->places -= subscription->pair_count;
 	subscriber->places -= subscription->pair_count;
-	describe(subscription, &what);
+	describe(subscription, what_out);
 	free(subscription);
-	if (CALLBACK(core, cb_unsubscribed))
-		CALLBACK(core, cb_unsubscribed)(&subscriber->pub, &what);
 }
 
-static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id)
+static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id,
+				    struct netio_subscription *what_out)
 {
 	struct subscription *subscription = find(subscriber, id);
 
@@ -85,14 +83,35 @@ static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id)
 		return WIRE_UNKNOWN;
 	tdelete(subscription, &subscriber->by_id, compare_ids);
 	tdelete(subscription, &subscriber->by_filter, compare_filters);
-	drop(subscription);
+	drop(subscription, what_out);
 	return WIRE_UNSUBSCRIBED;
+}
+
+/* What a request has changed. */
+struct change {
+	enum wire_status status;
+	struct netio_subscription what;
+};
+
+static void tell(struct subscriber *subscriber, const struct change *change)
+{
+	const struct netio_publish_core *core = subscriber_core(subscriber);
+
+	if (change->status == WIRE_SUBSCRIBED && CALLBACK(core, cb_subscribed))
+		CALLBACK(core, cb_subscribed)(&subscriber->pub, &change->what);
+	else if (change->status == WIRE_UNSUBSCRIBED && CALLBACK(core, cb_unsubscribed))
+		CALLBACK(core, cb_unsubscribed)(&subscriber->pub, &change->what);
 }
 
 static void drop_all(struct subscriber *subscriber)
 {
-	while (subscriber->by_id)
-		unsubscribe(subscriber, (*(struct subscription **)subscriber->by_id)->id);
+	while (subscriber->by_id) {
+		uint32_t id = (*(struct subscription **)subscriber->by_id)->id;
+		struct change change;
+
+		change.status = unsubscribe(subscriber, id, &change.what);
+		tell(subscriber, &change);
+	}
 }
 
 static struct table_filter filter_of(const struct wire_request *request)
@@ -157,11 +176,11 @@ static bool has_filter(struct subscriber *subscriber, const struct wire_request 
 	return tfind(&wanted, &subscriber->by_filter, compare_filters) != NULL;
 }
 
-static enum wire_status subscribe(struct subscriber *subscriber, const struct wire_request *request)
+static enum wire_status subscribe(struct subscriber *subscriber, const struct wire_request *request,
+				  struct netio_subscription *what_out)
 {
 	struct netio_publish_core *core = subscriber_core(subscriber);
 	struct subscription *subscription;
-	struct netio_subscription what;
 	enum wire_status status;
 
 	subscription = create(subscriber, request);
@@ -180,9 +199,7 @@ static enum wire_status subscribe(struct subscriber *subscriber, const struct wi
 	core->stats.subscriptions++;
 	core->places += subscription->pair_count;
 	subscriber->places += subscription->pair_count;
-	describe(subscription, &what);
-	if (CALLBACK(core, cb_subscribed))
-		CALLBACK(core, cb_subscribed)(&subscriber->pub, &what);
+	describe(subscription, what_out);
 	return WIRE_SUBSCRIBED;
 }
 
@@ -224,32 +241,33 @@ static bool send_answer(struct subscriber *subscriber)
 }
 
 /* Return: NULL; or what is wrong with it. */
-static const char *take_request(struct subscriber *subscriber, const uint8_t *in)
+static const char *take_request(struct subscriber *subscriber, const uint8_t *in,
+				struct change *change)
 {
 	struct netio_publish_stats *stats = &subscriber_core(subscriber)->stats;
 	struct wire_request request;
 	const char *wrong = wire_request_read(in, &request);
-	enum wire_status status;
 
 	if (wrong)
 		return wrong;
 	stats->requests++;
 	if (request.what == WIRE_UNSUBSCRIBE)
-		status = unsubscribe(subscriber, request.id);
+		change->status = unsubscribe(subscriber, request.id, &change->what);
 	else if (find(subscriber, request.id) || has_filter(subscriber, &request))
 		return "a request with an id that is in use, or for what it has";
 	else
-		status = subscribe(subscriber, &request);
-	stats->refused += status != WIRE_SUBSCRIBED && status != WIRE_UNSUBSCRIBED;
+		change->status = subscribe(subscriber, &request, &change->what);
+	stats->refused += change->status != WIRE_SUBSCRIBED && change->status != WIRE_UNSUBSCRIBED;
 	wire_answer_write(subscriber->answer + subscriber->answer_bytes,
-			  &(struct wire_answer){request.id, (uint8_t)status});
+			  &(struct wire_answer){request.id, (uint8_t)change->status});
 	subscriber->answer_bytes += WIRE_ANSWER_BYTES;
 	return NULL;
 }
 
 static const char *take_requests(struct subscriber *subscriber, const struct plx_buf *message)
 {
-	uint32_t count;
+	struct change changes[WIRE_LIST_MAX];
+	uint32_t count, done = 0;
 	const char *wrong = wire_list_read(message->data, message->len, WIRE_REQUEST,
 					   WIRE_REQUEST_BYTES, &count);
 
@@ -257,16 +275,20 @@ static const char *take_requests(struct subscriber *subscriber, const struct plx
 		return wrong;
 	wire_list_write(subscriber->answer, WIRE_ANSWER);
 	subscriber->answer_bytes = WIRE_LIST_BYTES;
-	for (uint32_t i = 0; i < count && !wrong; i++) {
-		wrong = take_request(subscriber, message->data + WIRE_LIST_BYTES +
-							 (size_t)i * WIRE_REQUEST_BYTES);
-		if (!subscriber_is_there(subscriber)) /* a callback has closed it */
-			return NULL;
+	while (done < count && !wrong) {
+		wrong = take_request(subscriber,
+				     message->data + WIRE_LIST_BYTES +
+					     (size_t)done * WIRE_REQUEST_BYTES,
+				     &changes[done]);
+		done += !wrong;
 	}
 	if (!wrong) {
 		place_answer(subscriber);
 		send_answer(subscriber);
 	}
+	/* Behind the answer: callbacks may publish, or end the socket. */
+	for (uint32_t i = 0; i < done; i++)
+		tell(subscriber, &changes[i]);
 	return wrong;
 }
 

@@ -54,6 +54,7 @@ struct pending {
 	uint64_t key;                    /* 0 where it was copied */
 	struct publication *publication; /* NULL: it was copied */
 	TAILQ_ENTRY(pending) link;
+	uint32_t taken; /* by others */
 	uint32_t count;
 	struct match missing[]; /* flexible */
 };
@@ -145,11 +146,11 @@ struct publish_outcome {
 	int error; /* of the first that failed */
 };
 
-/* What became of it at one subscriber; at all. is_again: with NETIO_REENTRY. Return: enum
- * netio_status, of which AGAIN stands for PARTIAL, too. */
+/* What became of it at one subscriber; at all. taken_before: by how many, before NETIO_REENTRY.
+ * Return: enum netio_status, of which AGAIN stands for PARTIAL, too. */
 void publish_note(struct publish_outcome *outcome, int rc);
 int publish_finish(struct netio_publish_core *core, const struct publish_outcome *outcome,
-		   bool is_again);
+		   uint32_t taken_before);
 
 /* pending.c */
 

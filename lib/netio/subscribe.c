@@ -106,6 +106,18 @@ static int check_subscription(const char *what, const struct netio_subscription 
 	return 0;
 }
 
+/* One form for what is the same. */
+static struct netio_subscription in_short(const struct netio_subscription *subscription)
+{
+	struct netio_subscription what = *subscription;
+
+	if (what.last == what.tag)
+		what.last = 0;
+	if (what.mask == UINT64_MAX)
+		what.mask = 0;
+	return what;
+}
+
 /* Return: 0; -EINVAL; the feed may be NULL. */
 static int find(const char *what, const struct netio_subscribe_socket *socket, const char *host,
 		unsigned port, const struct netio_subscription *subscription,
@@ -145,6 +157,7 @@ int netio_subscribe_to(struct netio_subscribe_socket *socket, const char *host, 
 		       const struct netio_subscription *subscription)
 {
 	char address[PLX_ADDRESS_MAX];
+	struct netio_subscription what;
 	struct feed *feed = NULL;
 	int rc = find("netio_subscribe", socket, host, port, subscription, address, &feed);
 
@@ -154,7 +167,8 @@ int netio_subscribe_to(struct netio_subscribe_socket *socket, const char *host, 
 		feed = feed_create(socket->feeds, host, port, address);
 	if (!feed)
 		return netio_fail(plx_fail(ENOMEM, "netio_subscribe: out of memory"));
-	rc = subscribe_at(feed, subscription);
+	what = in_short(subscription);
+	rc = subscribe_at(feed, &what);
 	return rc ? netio_fail(rc) : 0;
 }
 
@@ -168,11 +182,12 @@ int netio_unsubscribe_from(struct netio_subscribe_socket *socket, const char *ho
 			   const struct netio_subscription *subscription)
 {
 	char address[PLX_ADDRESS_MAX];
+	struct netio_subscription what = in_short(subscription);
 	struct feed *feed = NULL;
 	int rc = find("netio_unsubscribe", socket, host, port, subscription, address, &feed);
 
 	if (rc == 0)
-		rc = feed ? feed_unsubscribe(feed, subscription)
+		rc = feed ? feed_unsubscribe(feed, &what)
 			  : plx_fail(ENOENT, "netio_unsubscribe: nothing is subscribed to at %s",
 				     address);
 	return rc ? netio_fail(rc) : 0;

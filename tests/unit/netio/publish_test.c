@@ -434,11 +434,59 @@ static void who_has_unsubscribed_gets_nothing_again(void **state)
 	subs[0].keep = 0;
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	assert_int_equal(subs[0].messages, number);
-	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK); /* to nobody */
+	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_NO_SUBSCRIBERS);
 	assert_int_equal(publish(2, 900, 0), NETIO_STATUS_OK);
 	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == number - 1);
+	TURN_UNTIL(subs[0].messages == number);
 	assert_int_equal(subs[0].tag, 2);
+}
+
+/* Its copy of what was refused counts as lost. */
+static void the_only_one_is_gone(void **state)
+{
+	uint64_t lost;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	subs[0].keep = 64;
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	fill_up();
+	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.link);
+	TURN_UNTIL(went == 1);
+	lost = stats().lost;
+	assert_true(lost >= 2); /* in pages, and the one that was refused */
+	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_NO_SUBSCRIBERS);
+	assert_int_equal(stats().copies, number);
+	assert_int_equal(stats().messages, number);
+}
+
+static void publish_when_subscribed(struct netio_subscriber *who,
+				    const struct netio_subscription *what)
+{
+	for (unsigned i = 0; i < 1000; i++)
+		publish(1, 300, 0);
+}
+
+static unsigned early;
+
+static void note_early(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	early += ((struct sub *)socket->data)->subscribed == 0;
+	sub_message(socket, msg);
+}
+
+static void the_answer_is_before_what_is_published_then(void **state)
+{
+	publish_with(NULL);
+	publisher.cb_subscribed = publish_when_subscribed;
+	sub_up(&subs[0], NULL);
+	subs[0].socket.cb_msg_received = note_early;
+	early = 0;
+	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	TURN_UNTIL(subs[0].subscribed == 1);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages == 1000);
+	assert_int_equal(early, 0);
 }
 
 /* A publisher that always has more does not hold up what is asked of it. */
@@ -704,6 +752,8 @@ int main(void)
 		PUBSUB_TEST(at_once_to_who_is_slow),
 		PUBSUB_TEST(at_once_is_too_big_at_any_time),
 		PUBSUB_TEST(who_has_unsubscribed_gets_nothing_again),
+		PUBSUB_TEST(the_only_one_is_gone),
+		PUBSUB_TEST(the_answer_is_before_what_is_published_then),
 		PUBSUB_TEST(answers_are_not_held_up),
 		PUBSUB_TEST(so_many_are_remembered),
 	};

@@ -298,6 +298,13 @@ static void bad_arguments_are_named(void **state)
 	what = (struct netio_subscription){.tag = 5, .mask = 4};
 	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
 	assert_non_null(strstr(plx_error(), "mask 0x4 leaves out"));
+	/* What is the same in other words is the same. */
+	assert_int_equal(subscribe(5), 0);
+	what = (struct netio_subscription){.tag = 5, .last = 5};
+	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EEXIST);
+	what = (struct netio_subscription){.tag = 5, .mask = UINT64_MAX};
+	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EEXIST);
+	assert_int_equal(netio_unsubscribe_from(&sub->socket, "127.0.0.1", at, &what), 0);
 	what = (struct netio_subscription){.tag = 4, .mask = 4, .last = 5};
 	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
 	what = (struct netio_subscription){.tag = 4, .delivery = 3};
