@@ -5,9 +5,10 @@
 #include <inttypes.h>
 #include <jansson.h>
 
-#define BURST     32 /* messages of one turn */
-#define WARMUP_NS (100 * PLX_NS_PER_MS)
-#define SLOTS     256 /* messages by reference at once */
+#define BURST      32 /* messages of one turn */
+#define WARMUP_NS  (100 * PLX_NS_PER_MS)
+#define SLOTS      256 /* messages by reference at once */
+#define PATIENCE_S 10
 
 enum step { STEP_WAIT, STEP_WARMUP, STEP_MEASURE, STEP_DONE };
 
@@ -157,8 +158,21 @@ static void report(void)
 	}
 }
 
+static void tell_waiting(void)
+{
+	fprintf(stderr,
+		"netio-pubsub-bench: waiting for %" PRIu64
+		" subscriptions, of which there are %" PRIu64
+		"; --subscribers and --tags have to be the same on both sides\n",
+		pubsub_conf.subscribers * pubsub_conf.tags, run.ready);
+}
+
 static void on_timer(void *data)
 {
+	if (run.step == STEP_WAIT) {
+		tell_waiting();
+		return;
+	}
 	if (run.step == STEP_WARMUP) {
 		run.step = STEP_MEASURE;
 		count(&run.before);
@@ -259,6 +273,7 @@ static int set_up(void)
 		    pubsub_conf.mode == PUBSUB_UNBUFFERED
 			    ? netio_unbuffered_publish_socket_port(&run.unbuffered)
 			    : netio_publish_socket_port(&run.buffered));
+	netio_timer_start_s(&run.timer, PATIENCE_S);
 	return 0;
 }
 

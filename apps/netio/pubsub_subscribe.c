@@ -100,8 +100,11 @@ static void report(void)
 	plx_app_say("%" PRIu64 " subscribers got %" PRIu64 " messages, %" PRIu64 " bytes; %" PRIu64
 		    " out of sequence",
 		    pubsub_conf.subscribers, messages, bytes, wrong);
-	if (wrong)
+	if (wrong || messages == 0)
 		status = 1;
+	if (messages == 0)
+		fprintf(stderr, "netio-pubsub-bench: nothing came; --subscribers and --tags have "
+				"to be the publisher's\n");
 }
 
 int pubsub_subscribe(void)

@@ -59,8 +59,9 @@ int netio_init(struct netio_context *ctx);
  * plx_eal_init, whatever is in it counting as set by the program; NULL: the defaults. */
 int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf);
 
-/** Give back what netio_init took. Signals, timers and descriptors of the loop end before, sockets
- * before or with it, as by their own _fini; a process that ends without it is as one that died: the
+/** Give back what netio_init took. Stop and end signals, timers and descriptors of the loop before:
+ * their callbacks come while it waits for connections to close. Sockets end before or with it, as
+ * by their own _fini; a process that ends without it is as one that died: the
  * peers of its sockets are not told. Accepts a
  * context that is zeroed or whose set-up failed. Return: 0; -EPERM another thread's; -EBUSY inside
  * its loop; -ETIMEDOUT an lcore does not end: it may be called again. */
@@ -502,7 +503,8 @@ struct netio_subscription_cache {
 };
 
 /** For publishing: that is the message for which it was AGAIN or PARTIAL the last time: it goes to
- * those that missed it. */
+ * those that missed it and want it still. One that the socket does not know (any more) is published
+ * as a new one. */
 #define NETIO_REENTRY 1
 
 /** So many messages at once a buffered publish socket remembers to have been AGAIN; with more, the
@@ -601,8 +603,8 @@ void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket
  * NETIO_STATUS_AGAIN nobody had room, and nothing was taken: there is no callback for it, and
  * NETIO_REENTRY makes no difference the next time;
  * NETIO_STATUS_PARTIAL some had: the message must stay, and be published again with NETIO_REENTRY,
- * tag and key as before, until it is OK: then it is for those that have missed it and are still
- * there. In both cases after cb_buffers_available;
+ * tag and key as before, until it is not PARTIAL any more, or given up: it goes to those that have
+ * missed it and are still there. In both cases after cb_buffers_available;
  * NETIO_STATUS_TOO_BIG as netio_buffered_publish; NETIO_STATUS_NO_SUBSCRIBERS; -EINVAL; -EALREADY
  * it is PARTIAL, and NETIO_REENTRY is missing; -ENOMEM: nobody has it. */
 int netio_unbuffered_publishv(struct netio_unbuffered_publish_socket *socket, netio_tag_t tag,
