@@ -152,6 +152,38 @@ alarm 57: device 7, severity 0
 0
 0'
 
+# Images without a copy, to two.
+images()
+{
+	local service watchers=() pid port='' status=0
+
+	: >"$temp/images"
+	timeout 60 "$examples/netio_images" serve 0 1000 2 >"$temp/images" 2>"$temp/images.err" </dev/null &
+	service=$!
+	for _ in {1..200}; do
+		port=$(sed -n 's/^listening on 127.0.0.1://p' "$temp/images")
+		[[ -z $port ]] || break
+		sleep 0.05
+	done
+	timeout 60 "$examples/netio_images" watch "$port" >"$temp/images.one" 2>/dev/null </dev/null &
+	watchers+=($!)
+	NETIO_OPTIONS='--huge none --provider tcp' timeout 60 "$examples/netio_images" watch "$port" \
+		>"$temp/images.two" 2>/dev/null </dev/null &
+	watchers+=($!)
+	for pid in "$service" "${watchers[@]}"; do
+		wait "$pid" || status=1
+	done
+	{
+		echo "status $status"
+		cat "$temp/images.one" "$temp/images.two"
+	} >"$temp/images.out"
+}
+
+images
+expect images 'status 0
+1000 images, the last one 999, 0 wrong
+1000 images, the last one 999, 0 wrong'
+
 if [[ $sanitizer != none || ! -f $seeds/netio-next-architecture.txt || ! -f $seeds/netio-talk.txt ]]; then
 	echo 'the published programs are not at hand, or this build has a sanitizer: left out'
 	exit $failed
