@@ -3,8 +3,8 @@
  * again when all who watch have its image, and where there is none free, or no room, the camera
  * waits.
  *
- * Try it:  netio_images serve 12345 1000
- *          netio_images watch 12345        in other terminals */
+ * Try it:  netio_images serve 12345 1000 2         1000 images, when two watch
+ *          netio_images watch 12345                in other terminals */
 #include "netio/netio.h"
 
 #include <inttypes.h>
