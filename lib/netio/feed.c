@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The connection to one publisher, which is there for as long as something is wanted of it. */
 #include "feed.h"
 
 #include <stdio.h>
@@ -30,7 +31,7 @@ static void end_telling(struct feed *feed)
 		destroy(feed);
 }
 
-/* The end of it ---------------------------------------------------------------------------- */
+/* The end of it ------------------------------------------------------------------------------- */
 
 /* Nothing is wanted of it any more: its connection ends, and it with it. */
 static void close_if_unwanted(struct feed *feed)

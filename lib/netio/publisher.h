@@ -116,6 +116,26 @@ static inline bool subscriber_is_there(const struct subscriber *subscriber)
 	       !subscriber->accepted.closing && subscriber->accepted.acceptor->socket;
 }
 
+/* Call a callback of the socket, of whichever kind, if it is there. args: in parentheses. */
+#define PUBLISHER_TELL(core, callback, args)                                 \
+	do {                                                                 \
+		if ((core)->buffered && (core)->buffered->callback)          \
+			(core)->buffered->callback args;                     \
+		else if ((core)->unbuffered && (core)->unbuffered->callback) \
+			(core)->unbuffered->callback args;                   \
+	} while (0)
+
+/* requests.c */
+
+/* Return: NULL; or what is wrong with it. */
+const char *requests_received(struct subscriber *subscriber, struct plx_buf *message);
+
+/* The link has room: for an answer, and so for the requests behind it. */
+void requests_go_on(struct subscriber *subscriber);
+
+/* Nothing of it is wanted any more, and no answer is due. */
+void requests_drop(struct subscriber *subscriber);
+
 /* publish_socket.c */
 
 /* The _fini of the one of the two. */

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the subscribers of a publish socket ask for, and their answers. Nothing of it is believed
+ * before it was checked. */
+#include "publisher.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+/* Subscriptions ------------------------------------------------------------------------------- */
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct subscription *one = a, *other = b;
+
+	return (one->id > other->id) - (one->id < other->id);
+}
+
+static int compare_filters(const void *a, const void *b)
+{
+	const struct table_filter *one = &((const struct subscription *)a)->filter;
+	const struct table_filter *other = &((const struct subscription *)b)->filter;
+
+	if (one->is_mask != other->is_mask)
+		return one->is_mask ? 1 : -1;
+	if (one->first != other->first)
+		return one->first > other->first ? 1 : -1;
+	return (one->last > other->last) - (one->last < other->last);
+}
+
+static struct subscription *find(struct subscriber *subscriber, uint32_t id)
+{
+	struct subscription wanted = {.id = id};
+	struct subscription **found = tfind(&wanted, &subscriber->by_id, compare_ids);
+
+	return found ? *found : NULL;
+}
+
+static void table_changed(struct netio_publish_core *core)
+{
+	core->version = publish_new_version();
+}
+
+static void describe(const struct subscription *subscription, struct netio_subscription *out)
+{
+	const struct table_filter *filter = &subscription->filter;
+
+	*out = (struct netio_subscription){
+		.tag = filter->first,
+		.delivery = subscription->delivery,
+	};
+	if (filter->is_mask)
+		out->mask = filter->last;
+	else if (filter->last != filter->first)
+		out->last = filter->last;
+}
+
+/* Take it out of the table and free it; its subscriber's trees no longer have it. */
+static void drop(struct subscription *subscription, struct netio_subscription *what_out)
+{
+	struct subscriber *subscriber = subscription->subscriber;
+	struct netio_publish_core *core = subscriber_core(subscriber);
+
+	table_remove(&core->table, subscription->pairs, subscription->pair_count);
+	table_changed(core);
+	core->stats.subscriptions--;
+	core->places -= subscription->pair_count;
+	subscriber->places -= subscription->pair_count;
+	describe(subscription, what_out);
+	free(subscription);
+}
+
+static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id,
+				    struct netio_subscription *what_out)
+{
+	struct subscription *subscription = find(subscriber, id);
+
+	if (!subscription)
+		return WIRE_UNKNOWN;
+	tdelete(subscription, &subscriber->by_id, compare_ids);
+	tdelete(subscription, &subscriber->by_filter, compare_filters);
+	drop(subscription, what_out);
+	return WIRE_UNSUBSCRIBED;
+}
+
+/* What a request has changed. */
+struct change {
+	enum wire_status status;
+	struct netio_subscription what;
+};
+
+static void tell(struct subscriber *subscriber, const struct change *change)
+{
+	const struct netio_publish_core *core = subscriber_core(subscriber);
+
+	if (change->status == WIRE_SUBSCRIBED)
+		PUBLISHER_TELL(core, cb_subscribed, (&subscriber->pub, &change->what));
+	else if (change->status == WIRE_UNSUBSCRIBED)
+		PUBLISHER_TELL(core, cb_unsubscribed, (&subscriber->pub, &change->what));
+}
+
+static void drop_subscriptions(struct subscriber *subscriber)
+{
+	while (subscriber->by_id) {
+		uint32_t id = (*(struct subscription **)subscriber->by_id)->id;
+		struct change change;
+
+		change.status = unsubscribe(subscriber, id, &change.what);
+		tell(subscriber, &change);
+	}
+}
+
+static struct table_filter filter_of(const struct wire_request *request)
+{
+	return (struct table_filter){
+		.first = request->first,
+		.last = request->last,
+		.is_mask = request->what == WIRE_SUBSCRIBE_MASK,
+	};
+}
+
+static struct subscription *create(struct subscriber *subscriber,
+				   const struct wire_request *request)
+{
+	struct table_filter filter = filter_of(request);
+	unsigned pairs = table_pairs_of(&filter);
+	struct subscription *subscription = malloc(sizeof(*subscription) +
+						   pairs * sizeof(struct table_pair));
+
+	if (!subscription)
+		return NULL;
+	subscription->subscriber = subscriber;
+	subscription->id = request->id;
+	subscription->delivery = (enum netio_delivery)request->delivery;
+	subscription->at_once = request->delivery == WIRE_DELIVERY_AT_ONCE ||
+				(request->delivery == WIRE_DELIVERY_DEFAULT &&
+				 subscriber_core(subscriber)->unbuffered);
+	subscription->filter = filter;
+	subscription->pair_count = pairs;
+	return subscription;
+}
+
+/* Return: WIRE_SUBSCRIBED; or why not. */
+static enum wire_status enter(struct subscriber *subscriber, struct subscription *subscription)
+{
+	struct netio_publish_core *core = subscriber_core(subscriber);
+	int rc;
+
+	/* Of what is sent at once, pages take what the link has no room for; but not by reference.
+	 */
+	if ((!subscription->at_once || core->buffered) && subscriber_make_pages(subscriber) != 0)
+		return WIRE_NO_MEMORY;
+	if (!tsearch(subscription, &subscriber->by_id, compare_ids))
+		return WIRE_NO_MEMORY;
+	if (!tsearch(subscription, &subscriber->by_filter, compare_filters)) {
+		tdelete(subscription, &subscriber->by_id, compare_ids);
+		return WIRE_NO_MEMORY;
+	}
+	rc = table_add(&core->table, &subscription->filter, subscription->pairs, subscription);
+	if (rc == 0)
+		return WIRE_SUBSCRIBED;
+	tdelete(subscription, &subscriber->by_filter, compare_filters);
+	tdelete(subscription, &subscriber->by_id, compare_ids);
+	return rc == -ENOSPC ? WIRE_TOO_MASKS : WIRE_NO_MEMORY;
+}
+
+/* What is asked for twice is there already: a subscriber of ours ends the first one before. */
+static bool has_filter(struct subscriber *subscriber, const struct wire_request *request)
+{
+	struct subscription wanted = {.filter = filter_of(request)};
+
+	return tfind(&wanted, &subscriber->by_filter, compare_filters) != NULL;
+}
+
+static enum wire_status subscribe(struct subscriber *subscriber, const struct wire_request *request,
+				  struct netio_subscription *what_out)
+{
+	struct netio_publish_core *core = subscriber_core(subscriber);
+	struct subscription *subscription;
+	enum wire_status status;
+
+	subscription = create(subscriber, request);
+	if (!subscription)
+		return WIRE_NO_MEMORY;
+	if (subscription->pair_count > core->subscriptions_max - core->places ||
+	    subscription->pair_count > core->subscriber_subscriptions_max - subscriber->places)
+		status = WIRE_TOO_MANY;
+	else
+		status = enter(subscriber, subscription);
+	if (status != WIRE_SUBSCRIBED) {
+		free(subscription);
+		return status;
+	}
+	table_changed(core);
+	core->stats.subscriptions++;
+	core->places += subscription->pair_count;
+	subscriber->places += subscription->pair_count;
+	describe(subscription, what_out);
+	return WIRE_SUBSCRIBED;
+}
+
+/* Requests ------------------------------------------------------------------------------------ */
+
+/* The answer comes behind the messages that were published before it, and behind no others, or a
+ * publisher that always has some would hold it up for good. */
+static void place_answer(struct subscriber *subscriber)
+{
+	struct pages *pages = subscriber->pages;
+
+	if (!pages)
+		return;
+	if (pages->page)
+		pages_leave(pages);
+	subscriber->answer_behind = pages->stats.pages + pages->waiting_count;
+}
+
+/* Return: whether there is none that waits. */
+static bool send_answer(struct subscriber *subscriber)
+{
+	struct pages *pages = subscriber->pages;
+	int rc;
+
+	if (!subscriber->answer_bytes)
+		return true;
+	if (pages) {
+		pages_send_until(pages, subscriber->answer_behind);
+		if (pages->stats.pages < subscriber->answer_behind)
+			return false;
+	}
+	rc = plx_link_send(subscriber->accepted.link, subscriber->answer, subscriber->answer_bytes);
+	if (rc == -EAGAIN)
+		return false;
+	if (rc) /* closing, or out of memory: it is not to wait for what never comes */
+		plx_link_abort(subscriber->accepted.link);
+	subscriber->answer_bytes = 0;
+	return true;
+}
+
+/* Return: NULL; or what is wrong with it. */
+static const char *take_request(struct subscriber *subscriber, const uint8_t *in,
+				struct change *change)
+{
+	struct netio_publish_stats *stats = &subscriber_core(subscriber)->stats;
+	struct wire_request request;
+	const char *wrong = wire_request_read(in, &request);
+
+	if (wrong)
+		return wrong;
+	stats->requests++;
+	if (request.what == WIRE_UNSUBSCRIBE)
+		change->status = unsubscribe(subscriber, request.id, &change->what);
+	else if (find(subscriber, request.id) || has_filter(subscriber, &request))
+		return "a request with an id that is in use, or for what it has";
+	else
+		change->status = subscribe(subscriber, &request, &change->what);
+	stats->refused += change->status != WIRE_SUBSCRIBED && change->status != WIRE_UNSUBSCRIBED;
+	wire_answer_write(subscriber->answer + subscriber->answer_bytes,
+			  &(struct wire_answer){request.id, (uint8_t)change->status});
+	subscriber->answer_bytes += WIRE_ANSWER_BYTES;
+	return NULL;
+}
+
+static const char *take_requests(struct subscriber *subscriber, const struct plx_buf *message)
+{
+	struct change changes[WIRE_LIST_MAX];
+	uint32_t count, done = 0;
+	const char *wrong = wire_list_read(message->data, message->len, WIRE_REQUEST,
+					   WIRE_REQUEST_BYTES, &count);
+
+	if (wrong)
+		return wrong;
+	wire_list_write(subscriber->answer, WIRE_ANSWER);
+	subscriber->answer_bytes = WIRE_LIST_BYTES;
+	while (done < count && !wrong) {
+		wrong = take_request(subscriber,
+				     message->data + WIRE_LIST_BYTES +
+					     (size_t)done * WIRE_REQUEST_BYTES,
+				     &changes[done]);
+		done += !wrong;
+	}
+	if (!wrong) {
+		place_answer(subscriber);
+		send_answer(subscriber);
+	}
+	/* Behind the answer: callbacks may publish, or end the socket. */
+	for (uint32_t i = 0; i < done; i++)
+		tell(subscriber, &changes[i]);
+	return wrong;
+}
+
+static void drop_requests(struct subscriber *subscriber)
+{
+	while (subscriber->request_count) {
+		plx_buf_unref(subscriber->requests[subscriber->request_first]);
+		subscriber->request_first = (subscriber->request_first + 1) %
+					    PLX_ARRAY_LEN(subscriber->requests);
+		subscriber->request_count--;
+	}
+}
+
+/* While an answer waits, requests do: they keep their place in what the link has granted. */
+const char *requests_received(struct subscriber *subscriber, struct plx_buf *message)
+{
+	uint32_t last = subscriber->request_first + subscriber->request_count;
+
+	if (!subscriber->answer_bytes)
+		return take_requests(subscriber, message);
+	if (subscriber->request_count == PLX_ARRAY_LEN(subscriber->requests))
+		return "more than it was granted";
+	subscriber->requests[last % PLX_ARRAY_LEN(subscriber->requests)] = plx_buf_ref(message);
+	subscriber->request_count++;
+	return NULL;
+}
+
+void requests_go_on(struct subscriber *subscriber)
+{
+	while (subscriber_is_there(subscriber) && send_answer(subscriber) &&
+	       subscriber->request_count) {
+		struct plx_buf *message = subscriber->requests[subscriber->request_first];
+		const char *wrong;
+
+		subscriber->request_first = (subscriber->request_first + 1) %
+					    PLX_ARRAY_LEN(subscriber->requests);
+		subscriber->request_count--;
+		wrong = take_requests(subscriber, message);
+		plx_buf_unref(message);
+		if (wrong) {
+			accepted_fail(&subscriber->accepted, wrong);
+			return;
+		}
+	}
+}
+
+void requests_drop(struct subscriber *subscriber)
+{
+	subscriber->answer_bytes = 0;
+	drop_requests(subscriber);
+	drop_subscriptions(subscriber);
+}
