@@ -38,7 +38,9 @@ static void note_end(struct accepted *accepted, enum plx_link_reason reason, con
 	accepted->reason = accepted->failure ? PLX_LINK_PROTOCOL : reason;
 	snprintf(accepted->why, sizeof(accepted->why), "%s%s",
 		 accepted->failure ? "the peer broke the protocol: " : "",
-		 accepted->failure ? accepted->failure : text);
+		 accepted->failure      ? accepted->failure
+		 : accepted->closed_why ? accepted->closed_why
+					: text);
 }
 
 void accepted_fail(struct accepted *accepted, const char *why)

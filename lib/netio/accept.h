@@ -61,10 +61,12 @@ struct accepted {
 	uint64_t id;          /* counts up from 1 */
 	uint64_t message_max; /* that the peer accepts */
 	bool established;
-	bool closing;        /* from this side */
-	bool settling;       /* which waits until all is sent */
-	bool finishing;      /* its end is being told */
-	const char *failure; /* why this side ended it; constant text */
+	bool closing;   /* from this side */
+	bool settling;  /* which waits until all is sent */
+	bool finishing; /* its end is being told */
+	const char
+		*failure; /* what the peer did wrong, so that this side ended it; constant text */
+	const char *closed_why; /* why this side closed it; constant text; NULL: by its user */
 	struct plx_timer timer;
 	enum plx_link_reason reason; /* why the link has ended */
 	struct accepted *next, **prev_next;

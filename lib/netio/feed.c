@@ -61,9 +61,30 @@ static bool give(struct intake *intake, const struct netio_msg *msg)
 	struct feed *feed = plx_container_of(intake, struct feed, intake);
 	struct netio_subscribe_socket *socket = feed_socket(feed);
 
-	if (plx_likely(socket) && socket->cb_msg_received)
+	feed->number++;
+	if (plx_unlikely(!socket))
+		return true;
+	feed->feeds->stats.messages++;
+	if (socket->cb_msg_received)
 		socket->cb_msg_received(socket, msg);
 	return true;
+}
+
+static void miss(struct intake *intake, uint64_t count, enum netio_gap_reason reason)
+{
+	struct feed *feed = plx_container_of(intake, struct feed, intake);
+	struct netio_gap gap = {
+		.first = feed->number + 1,
+		.last = feed->number + count,
+		.reason = reason,
+	};
+
+	feed->number = gap.last;
+	if (!feed->feeds)
+		return;
+	feed->feeds->stats.gaps++;
+	feed->feeds->stats.missed[reason] += count;
+	TELL(feed, cb_gap, (&feed->pub, &gap));
 }
 
 static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
@@ -145,6 +166,7 @@ static void on_ended(struct netio_connection *connection)
 	intake_drop(&feed->intake);
 	feed->intake.partial_total = 0;
 	feed->intake.partial_whole = false;
+	feed->number = 0;
 }
 
 static void on_writable(struct netio_connection *connection)
@@ -213,6 +235,7 @@ struct feed *feed_create(struct netio_feeds *feeds, const char *host, unsigned p
 		.provider = "",
 	};
 	feed->intake.give = give;
+	feed->intake.miss = miss;
 	feed->intake.source = feed->pub.id;
 	feed->intake.message_max = feeds->connect.message_max_bytes;
 	TAILQ_INIT(&feed->to_ask);

@@ -36,6 +36,7 @@ struct feed {
 	struct netio_publisher pub;
 	struct netio_feeds *feeds; /* NULL: the socket is gone */
 	struct intake intake;
+	uint64_t number; /* of messages on this connection, that came or were missed */
 	struct feed *next, **prev_next;
 
 	void *by_what;       /* struct want, of tsearch; but for those that end */
@@ -59,6 +60,7 @@ struct netio_feeds {
 	struct netio_connect_attr connect; /* checked; its provider is `provider` */
 	struct plx_link_attr link_attr;
 	uint64_t next_id;
+	struct netio_subscribe_stats stats;
 	struct feed *first;
 	struct netio_feeds *next, **prev_next; /* of the lcore's */
 	char provider[64];

@@ -168,6 +168,7 @@ static int take_message(struct intake *intake, struct held *held, const char **w
 static int take(struct intake *intake, struct held *held, const char **wrong_out)
 {
 	const struct plx_buf *buf = held->buf;
+	struct wire_gap gap;
 
 	if (held->at)
 		return take_entries(intake, held, wrong_out);
@@ -177,9 +178,14 @@ static int take(struct intake *intake, struct held *held, const char **wrong_out
 	}
 	if (buf->data[0] == WIRE_MESSAGE)
 		return take_message(intake, held, wrong_out);
-	*wrong_out = wire_page_read(buf->data, buf->len);
+	*wrong_out = wire_page_read(buf->data, buf->len, &gap);
+	if (!*wrong_out && gap.count && (!intake->miss || intake->partial_total))
+		*wrong_out = intake->miss ? "a gap inside a message"
+					  : "a gap where nothing may be missed";
 	if (*wrong_out)
 		return -EPROTO;
+	if (plx_unlikely(gap.count))
+		intake->miss(intake, gap.count, (enum netio_gap_reason)gap.reason);
 	held->at = buf->data + WIRE_PAGE_BYTES;
 	return take_entries(intake, held, wrong_out);
 }

@@ -445,6 +445,37 @@ enum netio_delivery {
 	NETIO_DELIVERY_BUFFERED, /**< high throughput: many in a page */
 };
 
+/** What becomes of messages for a subscriber that takes them more slowly than they are published:
+ * where its link has no room, they wait at the publisher (netio_subscription.backlog_bytes), and
+ * then ... Where several subscriptions of a subscriber match a message, the one whose policy stands
+ * first here decides, and of several such the greatest bound. */
+enum netio_policy {
+	NETIO_POLICY_DEFAULT,    /**< as the publish socket says (netio_publish_attr) */
+	NETIO_POLICY_BLOCK,      /**< nothing is lost: publishing gives AGAIN or PARTIAL */
+	NETIO_POLICY_DISCONNECT, /**< its connection is closed: what waits is lost, and told, if it
+				      takes anything within 2 s */
+	NETIO_POLICY_DROP_OLD,   /**< the oldest page that waits is dropped; if it has messages of
+				      the above, the next one; if there is none, the new message */
+	NETIO_POLICY_DROP_NEW,   /**< the new message is */
+	NETIO_POLICY_CONFLATE,   /**< of each tag only the newest message waits. It takes the place
+				      of the one before, so that it may come before older ones of
+				      other tags. Where too many wait, new ones are dropped */
+};
+
+/** Why a subscriber misses messages. */
+enum netio_gap_reason {
+	NETIO_GAP_DROPPED_NEW = 1, /**< by policy; also where DROP_OLD, CONFLATE find no room */
+	NETIO_GAP_DROPPED_OLD,
+	NETIO_GAP_CONFLATED,    /**< newer ones of their tags came */
+	NETIO_GAP_DISCONNECTED, /**< by policy: the connection closes */
+	NETIO_GAP_TOO_BIG,      /**< longer than it accepts, or than the publisher's pages hold */
+	NETIO_GAP_GIVEN_UP,     /**< it had no room, and they were not published again */
+	NETIO_GAP_REASON_COUNT,
+};
+
+/** "dropped as new", "dropped as old", "conflated", ... */
+const char *netio_gap_reason_name(enum netio_gap_reason reason);
+
 /** Which messages a subscriber wants: those with one tag, or with one of a range, or with some bits
  * as they are here. */
 struct netio_subscription {
@@ -454,6 +485,11 @@ struct netio_subscription {
 			       top down is as good as a range; of others a publisher takes 64
 			       different ones at a time */
 	enum netio_delivery delivery;
+	enum netio_policy policy;
+	uint64_t backlog_bytes; /**< so much may wait for this subscriber at the publisher while its
+				     link has no room, and a page more; 0, and at most: what its
+				     pages hold (netio_publish_attr). 0 with POLICY_DEFAULT: as the
+				     publish socket says */
 };
 
 /** One subscriber of a publish socket; from cb_connection_established until cb_connection_closed
@@ -465,6 +501,17 @@ struct netio_subscriber {
 	const char *provider; /**< as netio_recv_socket.provider */
 	void *data;           /**< the user's */
 };
+
+/** What one subscriber has cost. */
+struct netio_subscriber_stats {
+	uint64_t missed[NETIO_GAP_REASON_COUNT]; /**< messages, by enum netio_gap_reason */
+	uint64_t backlog_bytes;   /**< that wait for its link, or for a page to be full */
+	uint32_t pages_under_way; /**< begun, waiting, or with the transport */
+	bool is_slow;             /**< some wait for its link */
+};
+
+void netio_subscriber_stats(const struct netio_subscriber *subscriber,
+			    struct netio_subscriber_stats *stats_out);
 
 /** Close its connection; cb_connection_closed follows. What was published is sent before, but for
  * what the peer does not take for 2 s. */
@@ -486,6 +533,9 @@ struct netio_publish_attr {
 	uint32_t subscriptions_max; /**< of all subscribers; more are refused; default 2^20. A range
 					 counts as the blocks that it is made of, 126 at most */
 	uint32_t subscriber_subscriptions_max; /**< the same of one of them; default 2^17 */
+	enum netio_policy policy; /**< of subscriptions that name none; default: to block */
+	uint64_t backlog_bytes;   /**< of these, as in netio_subscription */
+	bool refuse_block; /**< who asks to block is refused; needs another policy as the default */
 };
 
 /** The newest lookup of a publisher, for who publishes the same tag again and again: the
@@ -498,6 +548,8 @@ struct netio_subscription_cache {
 	uint32_t count;
 	struct {
 		void *subscriber;
+		uint64_t backlog_bytes;
+		uint8_t policy;
 		bool at_once;
 	} to[8];
 };
@@ -633,8 +685,10 @@ struct netio_publish_stats {
 	uint64_t given_up;       /**< copies that subscribers missed, as the message was not
 				      published again, or there was no memory */
 	uint64_t lost;           /**< copies in pages that were not sent when a connection ended */
-	uint64_t requests;       /**< to subscribe and unsubscribe */
-	uint64_t refused;        /**< of these */
+	uint64_t dropped_new, dropped_old, conflated; /**< copies that were, by policy */
+	uint64_t disconnected; /**< copies that were, with their subscribers */
+	uint64_t requests;     /**< to subscribe and unsubscribe */
+	uint64_t refused;      /**< of these */
 	uint32_t subscribers, subscriptions;
 	uint32_t pages_under_way; /**< of all subscribers: begun, waiting, or with a transport */
 };
@@ -660,6 +714,14 @@ struct netio_publisher {
 	const char *address;  /**< "host:port", as the user gave it */
 	const char *provider; /**< as netio_recv_socket.provider; "" while it is not connected */
 	void *data;           /**< the user's */
+};
+
+/** Messages that a publisher did not send. They are numbered from 1 with each connection, those
+ * that come and those that do not, in the order in which they would have come; of conflated ones
+ * only how many they are has a meaning. */
+struct netio_gap {
+	uint64_t first, last;
+	enum netio_gap_reason reason; /**< of the newest of them, where several came together */
 };
 
 struct netio_subscribe_socket {
@@ -690,6 +752,8 @@ struct netio_subscribe_socket {
 	/** After netio_unsubscribe: no message comes for it any more. */
 	void (*cb_unsubscribed)(struct netio_publisher *publisher,
 				const struct netio_subscription *subscription);
+	/** Messages are missed, between those that came before and those that come now. */
+	void (*cb_gap)(struct netio_publisher *publisher, const struct netio_gap *gap);
 	/** A message; valid until it returns, unless it is kept (netio_msg_keep). */
 	void (*cb_msg_received)(struct netio_subscribe_socket *socket, const struct netio_msg *msg);
 	void *data;                /**< the user's */
@@ -701,13 +765,23 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 				struct netio_subscribe_socket *socket,
 				const struct netio_subscribe_attr *attr);
 
+struct netio_subscribe_stats {
+	uint64_t messages; /**< that came */
+	uint64_t gaps;
+	uint64_t missed[NETIO_GAP_REASON_COUNT]; /**< messages in gaps, by enum netio_gap_reason */
+};
+
+void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
+			   struct netio_subscribe_stats *stats_out);
+
 /** No callback comes any more. Messages that were kept stay. Accepts a socket that is zeroed. */
 void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket);
 
 /** Subscribe to a tag of the publisher at that address, which is connected to with the first
  * subscription. Returns at once; cb_subscribed or cb_subscription_refused follows, or, while there
  * is no connection, cb_connection_refused for each attempt. Publishers that are named alike share a
- * connection. Return: 0; -EEXIST it is subscribed to, with whatever delivery; -EINVAL; -ENOMEM; or
+ * connection. Return: 0; -EEXIST it is subscribed to, with whatever delivery
+ * and policy; -EINVAL; -ENOMEM; or
  * as netio_connect. Of a publisher whose connection is not tried again (reconnect_min_ns), what is
  * subscribed to may be subscribed to again: that connects anew. */
 int netio_subscribe(struct netio_subscribe_socket *socket, const char *host, unsigned port,

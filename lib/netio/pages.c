@@ -9,23 +9,32 @@
 
 /* A page ------------------------------------------------------------------------------------- */
 
-/* How many messages end in a page that is full is written in its headroom. */
-static uint32_t messages_in(const struct plx_buf *page)
-{
-	uint32_t count;
+/* What is known of a page that is full; in its headroom, where nobody else looks at it. */
+struct page_note {
+	uint64_t number;
+	uint32_t messages; /* that end in it */
+	bool keeps;        /* something that is not to be dropped */
+	bool continues;    /* a message that begins in the one before it */
+};
 
-	memcpy(&count, page->base, sizeof(count));
-	return count;
+static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, "both fit");
+
+static struct page_note *note_of(const struct plx_buf *page)
+{
+	return (struct page_note *)page->base;
 }
 
-static void begin_page(struct pages *pages)
+static void begin_page(struct pages *pages, bool continues)
 {
 	struct plx_buf *page = pages->free[--pages->free_count];
 
 	plx_buf_reset(page);
-	wire_page_write(page->data);
+	wire_page_write(page->data, &pages->gap);
+	*note_of(page) = (struct page_note){.number = ++pages->number, .continues = continues};
+	pages->gap = (struct wire_gap){0};
 	pages->page = page;
 	pages->messages = 0;
+	pages->keeps = false;
 	pages->at = page->data + WIRE_PAGE_BYTES;
 	pages->end = page->data + pages->limit;
 	pages->leave_at = page->data + pages->leaves_at;
@@ -41,7 +50,8 @@ static struct plx_buf *close_page(struct pages *pages)
 
 	assert(page && "no page is being filled");
 	page->len = (uint32_t)(pages->at - page->data);
-	memcpy(page->base, &pages->messages, sizeof(pages->messages));
+	note_of(page)->messages = pages->messages;
+	note_of(page)->keeps = pages->keeps;
 	pages->stats.messages += pages->messages;
 	pages->page = NULL;
 	pages->urgent = false;
@@ -49,12 +59,25 @@ static struct plx_buf *close_page(struct pages *pages)
 	return page;
 }
 
+/* Whether nothing stands in the page but its header. */
+static bool is_empty(const struct pages *pages)
+{
+	return pages->page && pages->at == pages->page->data + WIRE_PAGE_BYTES;
+}
+
+/* One with nothing but a gap is free again. */
+static void take_back_page(struct pages *pages)
+{
+	pages->gap = wire_page_gap(pages->page->data);
+	pages->free[pages->free_count++] = close_page(pages);
+}
+
 /* One that is sent, or never will be, and has no other references but those that are dropped now.
  */
 static void end_page(struct pages *pages, struct plx_buf *page, bool sent)
 {
 	if (!sent)
-		pages->stats.messages_lost += messages_in(page);
+		pages->stats.messages_lost += note_of(page)->messages;
 	pages->free[pages->free_count++] = page;
 }
 
@@ -72,19 +95,30 @@ static void tell_of_room(struct pages *pages)
 	pages->owner->room(pages);
 }
 
+/* A page for the gap that there was none for. */
+static void tell_gap(struct pages *pages)
+{
+	if (pages->page || !plx_link_is_open(pages->link))
+		return;
+	begin_page(pages, false);
+	pages_leave_soon(pages);
+}
+
 /* The link is done with it; the reference that it drops behind this is ours again. */
 static void on_sent(struct plx_link *link, struct plx_buf *page, int status, void *arg)
 {
 	struct pages *pages = arg;
 
 	if (plx_unlikely(status == -ETIMEDOUT)) { /* the provider keeps it */
-		pages->stats.messages_lost += messages_in(page);
+		pages->stats.messages_lost += note_of(page)->messages;
 		pages->count--;
 		return;
 	}
 	end_page(pages, plx_buf_ref(page), status == 0);
 	if (plx_unlikely(status))
 		return;
+	if (plx_unlikely(pages->gap.count))
+		tell_gap(pages);
 	pages->owner->sent(pages);
 	tell_of_room(pages);
 }
@@ -97,12 +131,27 @@ static bool send_page(struct pages *pages, struct plx_buf *page)
 	return true;
 }
 
-void pages_send_until(struct pages *pages, uint64_t sent)
+static struct plx_buf **waiting_at(const struct pages *pages, uint32_t index)
 {
-	while (pages->stats.pages < sent && pages->waiting_count &&
-	       send_page(pages, pages->waiting[pages->waiting_first])) {
+	return &pages->waiting[(pages->waiting_first + index) % pages->slots];
+}
+
+bool pages_sent_until(const struct pages *pages, uint64_t number)
+{
+	return pages->waiting_count == 0 || note_of(*waiting_at(pages, 0))->number > number;
+}
+
+void pages_send_until(struct pages *pages, uint64_t number)
+{
+	while (!pages_sent_until(pages, number)) {
+		struct plx_buf *page = *waiting_at(pages, 0);
+		uint32_t bytes = page->len;
+
+		if (!send_page(pages, page))
+			return;
 		pages->waiting_first = (pages->waiting_first + 1) % pages->slots;
 		pages->waiting_count--;
+		pages->waiting_bytes -= bytes;
 	}
 }
 
@@ -120,8 +169,9 @@ void pages_leave(struct pages *pages)
 
 	if (plx_likely(pages->waiting_count == 0) && plx_likely(send_page(pages, page)))
 		return;
-	pages->waiting[(pages->waiting_first + pages->waiting_count) % pages->slots] = page;
+	*waiting_at(pages, pages->waiting_count) = page;
 	pages->waiting_count++;
+	pages->waiting_bytes += page->len;
 }
 
 static void on_timer(struct plx_timer *timer, void *arg)
@@ -158,7 +208,7 @@ void source_copy(struct source *source, uint8_t *to, size_t length)
 	}
 }
 
-static int again(struct pages *pages, uint32_t wanted)
+int pages_again(struct pages *pages, uint32_t wanted)
 {
 	pages->stats.again++;
 	pages->wanted = wanted;
@@ -198,17 +248,20 @@ static int split(struct pages *pages, netio_tag_t tag, uint64_t length, struct s
 				"%llu bytes: %u pages of %u bytes do not hold it; give larger "
 				"ones, or more",
 				(unsigned long long)length, pages->count, pages->attr.page_bytes);
-	if (pages->page)
+	if (is_empty(pages))
+		take_back_page(pages);
+	else if (pages->page)
 		pages_leave(pages);
 	if (pages->free_count < needed)
-		return again(pages, (uint32_t)needed);
+		return pages_again(pages, (uint32_t)needed);
 	while (left > 0) {
 		uint32_t room = piece_max(pages, flags);
 		uint32_t piece = left < room ? (uint32_t)left : room;
 
 		if (pages->page)
 			pages_leave(pages);
-		begin_page(pages);
+		begin_page(pages, flags == WIRE_NEXT);
+		pages->keeps |= !pages->droppable;
 		source_copy(source, pages_put(pages, piece, flags, tag, length), piece);
 		flags = WIRE_NEXT;
 		left -= piece;
@@ -234,11 +287,119 @@ int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, stru
 	if (pages->page)
 		pages_leave(pages);
 	if (pages->free_count == 0)
-		return again(pages, 1);
-	begin_page(pages);
+		return pages_again(pages, 1);
+	begin_page(pages, false);
 	source_copy(source, pages_put(pages, (uint32_t)length, flags, tag, 0), length);
 	pages_message_ended(pages);
 	return NETIO_STATUS_OK;
+}
+
+/* Gaps --------------------------------------------------------------------------------------- */
+
+static void widen(struct wire_gap *gap, uint64_t count, uint8_t reason)
+{
+	gap->count += count;
+	if (gap->count > WIRE_GAP_COUNT_MAX)
+		gap->count = WIRE_GAP_COUNT_MAX;
+	if (count)
+		gap->reason = reason;
+}
+
+static void widen_in(struct plx_buf *page, uint64_t count, uint8_t reason)
+{
+	struct wire_gap gap = wire_page_gap(page->data);
+
+	widen(&gap, count, reason);
+	wire_page_write(page->data, &gap);
+}
+
+void pages_add_gap(struct pages *pages, uint64_t count, enum netio_gap_reason reason, bool soon)
+{
+	if (!pages->is_open)
+		return;
+	if (is_empty(pages)) {
+		widen_in(pages->page, count, (uint8_t)reason);
+	} else {
+		if (pages->page)
+			pages_leave(pages);
+		widen(&pages->gap, count, (uint8_t)reason);
+		if (pages->free_count)
+			begin_page(pages, false);
+	}
+	if (soon && pages->page)
+		pages_leave_soon(pages);
+}
+
+/* How many pages that wait, from that one on, are one with what goes on in them: the one that is
+ * being filled counts as one more. 0: something of it is to be kept. */
+static uint32_t group_of(const struct pages *pages, uint32_t first, bool any)
+{
+	uint32_t end = first;
+
+	do {
+		if (note_of(*waiting_at(pages, end))->keeps && !any)
+			return 0;
+		end++;
+	} while (end < pages->waiting_count && note_of(*waiting_at(pages, end))->continues);
+	if (end == pages->waiting_count && pages->page && note_of(pages->page)->continues) {
+		if (pages->keeps && !any)
+			return 0;
+		end++;
+	}
+	return end - first;
+}
+
+/* A page that is not sent. Return: how many messages end in it. */
+static uint32_t drop_page(struct pages *pages, struct plx_buf *page, struct wire_gap *gap)
+{
+	struct wire_gap before = wire_page_gap(page->data);
+	uint32_t messages = note_of(page)->messages;
+
+	widen(gap, before.count, before.reason);
+	pages->free[pages->free_count++] = page;
+	return messages;
+}
+
+static int64_t drop_group(struct pages *pages, uint32_t first, uint32_t count,
+			  enum netio_gap_reason reason)
+{
+	struct wire_gap gap = {0};
+	uint32_t waiting = count;
+	int64_t messages = 0;
+
+	if (first + count > pages->waiting_count) {
+		messages += drop_page(pages, close_page(pages), &gap);
+		waiting--;
+	}
+	for (uint32_t i = first; i < first + waiting; i++) {
+		pages->waiting_bytes -= (*waiting_at(pages, i))->len;
+		messages += drop_page(pages, *waiting_at(pages, i), &gap);
+	}
+	for (uint32_t i = first; i-- > 0;)
+		*waiting_at(pages, i + waiting) = *waiting_at(pages, i);
+	pages->waiting_first = (pages->waiting_first + waiting) % pages->slots;
+	pages->waiting_count -= waiting;
+	widen(&gap, (uint64_t)messages, (uint8_t)reason);
+	if (first < pages->waiting_count)
+		widen_in(*waiting_at(pages, first), gap.count, gap.reason);
+	else if (pages->page)
+		widen_in(pages->page, gap.count, gap.reason);
+	else
+		widen(&pages->gap, gap.count, gap.reason);
+	return messages;
+}
+
+int64_t pages_drop_oldest(struct pages *pages, bool any, enum netio_gap_reason reason)
+{
+	for (uint32_t i = 0; i < pages->waiting_count; i++) {
+		uint32_t count = note_of(*waiting_at(pages, i))->continues
+				       ? 0
+				       : group_of(pages, i, any);
+
+		if (count)
+			return drop_group(pages, i, count, reason);
+	}
+	return -1;
 }
 
 /* Memory ------------------------------------------------------------------------------------- */
@@ -330,6 +491,8 @@ void pages_open(struct pages *pages, struct plx_link *link, uint64_t message_max
 bool pages_close(struct pages *pages)
 {
 	pages->is_open = false;
+	if (!pages->page && pages->gap.count && pages->free_count)
+		begin_page(pages, false);
 	if (pages->page)
 		pages_leave(pages);
 	return pages_are_back(pages);
@@ -343,8 +506,10 @@ void pages_lose(struct pages *pages)
 	pages->wanted = 0;
 	if (pages->page)
 		end_page(pages, close_page(pages), false);
+	pages->waiting_bytes = 0;
+	pages->gap = (struct wire_gap){0};
 	for (; pages->waiting_count; pages->waiting_count--) {
-		end_page(pages, pages->waiting[pages->waiting_first], false);
+		end_page(pages, *waiting_at(pages, 0), false);
 		pages->waiting_first = (pages->waiting_first + 1) % pages->slots;
 	}
 }

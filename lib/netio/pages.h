@@ -27,8 +27,11 @@ struct pages {
 	uint8_t *end;                 /* no entry goes beyond */
 	uint8_t *leave_at;            /* from here on it leaves */
 	uint64_t message_max;         /* that the peer accepts */
-	uint32_t messages;            /* that end in it */
 	struct plx_buf *page;
+	uint32_t messages;      /* that end in it */
+	uint32_t waiting_count; /* pages that wait for the link */
+	bool keeps;             /* it has something that is not to be dropped */
+	bool droppable;         /* set by the owner: what is put next may be dropped */
 
 	struct plx_link *link; /* NULL: there is none */
 	bool is_open;          /* messages are accepted */
@@ -41,8 +44,11 @@ struct pages {
 	uint32_t slots;           /* of free and waiting */
 	uint32_t wanted;          /* pages that must be free for who saw AGAIN; 0: nobody did */
 	struct plx_buf **waiting; /* for the link, first in first out, round the end of slots */
-	uint32_t waiting_first, waiting_count;
-	uint64_t began_ns; /* the page */
+	uint32_t waiting_first;
+	uint64_t waiting_bytes; /* in them */
+	uint64_t number;        /* of the newest page; they count up from 1 */
+	struct wire_gap gap;    /* to be told by the next page */
+	uint64_t began_ns;      /* the page */
 	struct plx_timer timer;
 	struct plx_pool *pool;
 	struct pages_attr attr;
@@ -77,10 +83,30 @@ static inline void pages_leave_soon(struct pages *pages)
 		pages_leave(pages);
 }
 
-/* As many as the link takes of those that wait; and of these until so many have been sent in all
- * (stats.pages). */
+/* As many as the link takes of those that wait; and of these those up to that number. */
 void pages_send_waiting(struct pages *pages);
-void pages_send_until(struct pages *pages, uint64_t sent);
+void pages_send_until(struct pages *pages, uint64_t number);
+
+/* Whether none of those up to that number waits. */
+bool pages_sent_until(const struct pages *pages, uint64_t number);
+
+/* Bytes that wait for the link, or to be full. */
+static inline uint64_t pages_backlog_bytes(const struct pages *pages)
+{
+	return pages->waiting_bytes + (pages->page ? (uint64_t)(pages->at - pages->page->data) : 0);
+}
+
+/* The peer is told that it misses messages, between those that are put before and behind that;
+ * soon: as soon as the link takes it, else with the next ones. */
+void pages_add_gap(struct pages *pages, uint64_t count, enum netio_gap_reason reason, bool soon);
+
+/* Drop the oldest page that waits and has nothing that is to be kept, or any but for the rest of a
+ * message whose beginning was sent, and with it the rest of what begins in it; the peer is told.
+ * Return: how many messages; -1: there is no such page. */
+int64_t pages_drop_oldest(struct pages *pages, bool any, enum netio_gap_reason reason);
+
+/* Note that somebody waits for so many free pages. Return: NETIO_STATUS_AGAIN. */
+int pages_again(struct pages *pages, uint32_t wanted);
 
 /* Whether a message is not too long for all pages together. length: any. */
 bool pages_hold(const struct pages *pages, uint64_t length, uint8_t flags);
@@ -127,6 +153,7 @@ static inline uint8_t *pages_put(struct pages *pages, uint32_t length, uint8_t f
 static inline void pages_message_ended(struct pages *pages)
 {
 	pages->messages++;
+	pages->keeps |= !pages->droppable;
 	if (plx_unlikely(pages->at >= pages->leave_at))
 		pages_leave(pages);
 }

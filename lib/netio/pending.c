@@ -60,6 +60,8 @@ void pending_give_up(struct netio_publish_core *core, struct pending *pending)
 
 	if (publication)
 		publication->status = -ECANCELED;
+	for (uint32_t i = 0; i < pending->count; i++)
+		subscriber_misses(pending->missing[i].subscriber, 1, NETIO_GAP_GIVEN_UP);
 	core->stats.given_up += pending->count;
 	core->stats.messages++;
 	pending_destroy(core, pending);

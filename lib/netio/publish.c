@@ -21,12 +21,24 @@ static void visit(void *owner, void *arg)
 	struct subscriber *subscriber = subscription->subscriber;
 	struct netio_publish_core *core = arg;
 
+	struct match *match;
+
 	if (subscriber->seen != core->lookups) {
 		subscriber->seen = core->lookups;
-		subscriber->match = core->match_count;
-		core->matches[core->match_count++] = (struct match){.subscriber = subscriber};
+		subscriber->match = core->match_count++;
+		core->matches[subscriber->match] = (struct match){
+			.subscriber = subscriber,
+			.policy = UINT8_MAX,
+		};
 	}
-	core->matches[subscriber->match].at_once |= subscription->at_once;
+	match = &core->matches[subscriber->match];
+	match->at_once |= subscription->at_once;
+	if (subscription->policy < match->policy ||
+	    (subscription->policy == match->policy &&
+	     subscription->backlog_bytes > match->backlog_bytes)) {
+		match->policy = subscription->policy;
+		match->backlog_bytes = subscription->backlog_bytes;
+	}
 }
 
 static void search(struct netio_publish_core *core, netio_tag_t tag)
@@ -46,6 +58,8 @@ static void remember(const struct netio_publish_core *core, netio_tag_t tag,
 	cache->count = core->match_count;
 	for (uint32_t i = 0; i < core->match_count; i++) {
 		cache->to[i].subscriber = core->matches[i].subscriber;
+		cache->to[i].backlog_bytes = core->matches[i].backlog_bytes;
+		cache->to[i].policy = core->matches[i].policy;
 		cache->to[i].at_once = core->matches[i].at_once;
 	}
 }
@@ -73,6 +87,8 @@ void publish_match(struct netio_publish_core *core, netio_tag_t tag,
 	core->match_count = cache->count;
 	for (uint32_t i = 0; i < cache->count; i++) {
 		core->matches[i].subscriber = cache->to[i].subscriber;
+		core->matches[i].backlog_bytes = cache->to[i].backlog_bytes;
+		core->matches[i].policy = cache->to[i].policy;
 		core->matches[i].at_once = cache->to[i].at_once;
 	}
 }
@@ -103,7 +119,7 @@ static int copy_at_once(struct subscriber *subscriber, netio_tag_t tag, const st
 	/* Else it would depend on the link's room whether it is too long. */
 	if (plx_unlikely(!pages_hold(pages, length, tag ? WIRE_TAG : 0)))
 		return NETIO_STATUS_TOO_BIG;
-	if (!pages->page && pages->waiting_count == 0) {
+	if (!pages->page && pages->waiting_count == 0 && pages->gap.count == 0) {
 		rc = message_sendv(subscriber->accepted.link, subscriber->accepted.message_max, tag,
 				   iov, count);
 		if (rc != -EAGAIN)
@@ -120,26 +136,59 @@ int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iov
 {
 	struct subscriber *subscriber = match->subscriber;
 	struct source source = {.iov = iov};
+	int rc;
 
 	if (plx_unlikely(!subscriber_is_there(subscriber)))
 		return -ENOTCONN;
 	if (plx_unlikely(length > subscriber->accepted.message_max))
 		return NETIO_STATUS_TOO_BIG;
+	if (plx_unlikely(subscriber_is_slow(subscriber)))
+		return slow_copy_to(match, tag, iov, length);
+	subscriber->pages->droppable = match->policy == NETIO_POLICY_DROP_OLD;
 	if (match->at_once)
-		return copy_at_once(subscriber, tag, iov, count, length);
-	return pages_putv(subscriber->pages, tag, length, &source);
+		rc = copy_at_once(subscriber, tag, iov, count, length);
+	else
+		rc = pages_putv(subscriber->pages, tag, length, &source);
+	if (plx_unlikely(rc == -EAGAIN) && match->policy != NETIO_POLICY_BLOCK)
+		return slow_copy_to(match, tag, iov, length);
+	return rc;
 }
 
-void publish_note(struct publish_outcome *outcome, int rc)
+void publish_note(struct publish_outcome *outcome, struct match *matches, struct match match,
+		  int rc)
 {
-	if (plx_likely(rc == 0))
+	uint32_t missing = outcome->missing;
+
+	if (plx_likely(rc == 0)) {
 		outcome->taken++;
-	else if (rc == -EAGAIN)
+	} else if (rc == -EAGAIN) {
+		matches[missing + outcome->too_big] = matches[missing];
+		matches[missing] = match;
 		outcome->missing++;
-	else if (rc == -EMSGSIZE)
+	} else if (rc == -EMSGSIZE) {
+		matches[missing + outcome->too_big] = match;
 		outcome->too_big++;
-	else if (rc != -ENOTCONN && ++outcome->failed == 1) /* else it is gone, or about to be */
-		outcome->error = rc;
+	} else if (rc == PUBLISH_MISSED) {
+		outcome->missed++;
+	} else if (rc != -ENOTCONN) { /* else it is gone, or about to be */
+		subscriber_misses(match.subscriber, 1, NETIO_GAP_GIVEN_UP);
+		if (++outcome->failed == 1)
+			outcome->error = rc;
+	}
+}
+
+void publish_tell_too_big(const struct publish_outcome *outcome, const struct match *matches)
+{
+	for (uint32_t i = 0; i < outcome->too_big; i++)
+		subscriber_misses(matches[outcome->missing + i].subscriber, 1, NETIO_GAP_TOO_BIG);
+}
+
+void publish_fail_missing(struct publish_outcome *outcome, const struct match *matches)
+{
+	for (uint32_t i = 0; i < outcome->missing; i++)
+		subscriber_misses(matches[i].subscriber, 1, NETIO_GAP_GIVEN_UP);
+	outcome->failed += outcome->missing;
+	outcome->missing = 0;
 }
 
 int publish_finish(struct netio_publish_core *core, const struct publish_outcome *outcome,
@@ -155,7 +204,7 @@ int publish_finish(struct netio_publish_core *core, const struct publish_outcome
 		core->wants_room = true;
 		return NETIO_STATUS_AGAIN;
 	}
-	if (plx_likely(outcome->taken) || taken_before) {
+	if (plx_likely(outcome->taken) || taken_before || outcome->missed) {
 		stats->messages++;
 		return outcome->failed ? outcome->error : NETIO_STATUS_OK;
 	}
@@ -168,19 +217,17 @@ int publish_finish(struct netio_publish_core *core, const struct publish_outcome
 	return NETIO_STATUS_NO_SUBSCRIBERS;
 }
 
-/* Those that had no room come to stand at the beginning of core->matches. */
-static void copy_to_matches(struct netio_publish_core *core, netio_tag_t tag,
-			    const struct iovec *iov, size_t count, uint64_t length,
-			    struct publish_outcome *outcome)
+static void copy_to_all(struct match *matches, uint32_t match_count, netio_tag_t tag,
+			const struct iovec *iov, size_t count, uint64_t length,
+			struct publish_outcome *outcome)
 {
-	for (uint32_t i = 0; i < core->match_count; i++) {
-		struct match match = core->matches[i];
-		int rc = publish_copy_to(&match, tag, iov, count, length);
+	for (uint32_t i = 0; i < match_count; i++) {
+		struct match match = matches[i];
 
-		if (plx_unlikely(rc == -EAGAIN))
-			core->matches[outcome->missing] = match;
-		publish_note(outcome, rc);
+		publish_note(outcome, matches, match,
+			     publish_copy_to(&match, tag, iov, count, length));
 	}
+	publish_tell_too_big(outcome, matches);
 }
 
 static int copy_anew(struct netio_publish_core *core, netio_tag_t tag, const struct iovec *iov,
@@ -190,12 +237,11 @@ static int copy_anew(struct netio_publish_core *core, netio_tag_t tag, const str
 	struct pending *pending;
 
 	publish_match(core, tag, cache);
-	copy_to_matches(core, tag, iov, count, length, &outcome);
+	copy_to_all(core->matches, core->match_count, tag, iov, count, length, &outcome);
 	if (plx_unlikely(outcome.missing)) {
 		pending = pending_create(core, tag, 0, outcome.missing);
 		if (!pending) {
-			outcome.failed += outcome.missing;
-			outcome.missing = 0;
+			publish_fail_missing(&outcome, core->matches);
 			outcome.error = plx_fail(ENOMEM, "out of memory to publish again");
 		} else {
 			pending->taken = outcome.taken;
@@ -214,14 +260,7 @@ static int copy_again(struct netio_publish_core *core, struct pending *pending,
 	uint32_t taken_before = pending->taken;
 
 	publish_match_again(core, pending);
-	for (uint32_t i = 0; i < pending->count; i++) {
-		struct match match = pending->missing[i];
-		int rc = publish_copy_to(&match, pending->tag, iov, count, length);
-
-		if (rc == -EAGAIN)
-			pending->missing[outcome.missing] = match;
-		publish_note(&outcome, rc);
-	}
+	copy_to_all(pending->missing, pending->count, pending->tag, iov, count, length, &outcome);
 	pending->count = outcome.missing;
 	pending->taken += outcome.taken;
 	if (!outcome.missing)

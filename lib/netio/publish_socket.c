@@ -25,6 +25,15 @@ static int check_attr(const struct netio_publish_attr *attr, struct netio_publis
 	core->subscriber_subscriptions_max = attr->subscriber_subscriptions_max
 						   ? attr->subscriber_subscriptions_max
 						   : NETIO_SUBSCRIBER_SUBSCRIPTIONS_DEFAULT;
+	core->policy = attr->policy ? attr->policy : NETIO_POLICY_BLOCK;
+	core->backlog_bytes = attr->backlog_bytes;
+	core->refuse_block = attr->refuse_block;
+	if ((unsigned)attr->policy > NETIO_POLICY_CONFLATE)
+		return plx_fail(EINVAL, "policy %d: give one of enum netio_policy",
+				(int)attr->policy);
+	if (core->refuse_block && core->policy == NETIO_POLICY_BLOCK)
+		return plx_fail(EINVAL, "refuse_block: give a policy, other than to block, for "
+					"subscriptions that name none");
 	return pages_check_attr(&core->pages_attr);
 }
 

@@ -122,6 +122,8 @@ static int send_reference(struct subscriber *subscriber, struct parcel *parcel)
 	struct pages *pages = subscriber->pages;
 	int rc;
 
+	if (plx_unlikely(!subscriber_tell_gap(subscriber)))
+		return -EAGAIN;
 	if (!parcel->buf) {
 		rc = make_buf(subscriber_core(subscriber), parcel);
 		if (rc)
@@ -131,6 +133,8 @@ static int send_reference(struct subscriber *subscriber, struct parcel *parcel)
 		pages_leave(pages);
 	if (pages && pages->waiting_count)
 		return -EAGAIN;
+	if (pages && plx_unlikely(pages->gap.count)) /* which comes before it, too */
+		return pages_again(pages, 1);
 	plx_buf_ref(parcel->buf);
 	rc = plx_link_send_buf(subscriber->accepted.link, parcel->buf, on_sent,
 			       parcel->publication);
@@ -144,25 +148,25 @@ static int send_reference(struct subscriber *subscriber, struct parcel *parcel)
 static int send_to(const struct match *match, struct parcel *parcel)
 {
 	struct subscriber *subscriber = match->subscriber;
+	int rc;
 
-	if (!match->at_once || !subscriber_is_there(subscriber) ||
-	    parcel->length > subscriber->accepted.message_max)
-		return publish_copy_to(match, parcel->tag, parcel->iov, parcel->count,
-				       parcel->length);
-	return send_reference(subscriber, parcel);
+	if (match->at_once && subscriber_is_there(subscriber) &&
+	    parcel->length <= subscriber->accepted.message_max) {
+		rc = send_reference(subscriber, parcel);
+		if (plx_likely(rc != -EAGAIN) || match->policy == NETIO_POLICY_BLOCK)
+			return rc;
+	}
+	return publish_copy_to(match, parcel->tag, parcel->iov, parcel->count, parcel->length);
 }
 
-/* Send it to those in matches. Those that had no room come to stand at the beginning. */
+/* Send it to those in matches. */
 static void send_to_all(struct netio_publish_core *core, struct match *matches, uint32_t count,
 			struct parcel *parcel, struct publish_outcome *outcome)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct match match = matches[i];
-		int rc = send_to(&match, parcel);
 
-		if (plx_unlikely(rc == -EAGAIN))
-			matches[outcome->missing] = match;
-		publish_note(outcome, rc);
+		publish_note(outcome, matches, match, send_to(&match, parcel));
 	}
 	plx_buf_unref(parcel->buf);
 	parcel->buf = NULL;
@@ -183,11 +187,12 @@ static int send_anew(struct netio_publish_core *core, struct parcel *parcel, uin
 		return plx_fail(ENOMEM, "out of memory to publish");
 	parcel->publication = publication;
 	send_to_all(core, core->matches, core->match_count, parcel, &outcome);
-	if (!outcome.taken) { /* nobody has it */
+	if (!outcome.taken && outcome.missing && !outcome.missed)
+		outcome.too_big = 0; /* they will be counted when it is published */
+	publish_tell_too_big(&outcome, core->matches);
+	if (!outcome.taken && !outcome.missed) { /* nobody has it */
 		publication->next = core->unused;
 		core->unused = publication;
-		if (outcome.missing) /* they will be counted when it is published */
-			outcome.too_big = 0;
 		return publish_finish(core, &outcome, 0);
 	}
 	if (plx_unlikely(outcome.missing)) {
@@ -198,8 +203,7 @@ static int send_anew(struct netio_publish_core *core, struct parcel *parcel, uin
 			memcpy(pending->missing, core->matches,
 			       outcome.missing * sizeof(struct match));
 		} else {
-			outcome.failed += outcome.missing;
-			outcome.missing = 0;
+			publish_fail_missing(&outcome, core->matches);
 		}
 	}
 	if (!pending)
@@ -217,6 +221,7 @@ static int send_again(struct netio_publish_core *core, struct pending *pending,
 	parcel->publication = publication;
 	publish_match_again(core, pending);
 	send_to_all(core, pending->missing, pending->count, parcel, &outcome);
+	publish_tell_too_big(&outcome, pending->missing);
 	pending->count = outcome.missing;
 	if (!outcome.missing) {
 		pending_destroy(core, pending);

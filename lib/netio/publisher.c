@@ -21,12 +21,27 @@ static void on_room(struct pages *pages)
 	publish_tell_room(subscriber_core(subscriber_of(pages)));
 }
 
+/* Messages of which only the latest waits go where there is room now, and answers behind them. */
+static void go_on(struct subscriber *subscriber)
+{
+	struct pages *pages = subscriber->pages;
+
+	if (plx_likely(subscriber->latest.count == 0) || !subscriber->accepted.link)
+		return;
+	slow_go_on(subscriber);
+	if (subscriber->latest.count == 0 && subscriber->accepted.settling)
+		pages_close(pages);
+	requests_go_on(subscriber);
+}
+
 static void on_sent(struct pages *pages)
 {
-	struct accepted *accepted = &subscriber_of(pages)->accepted;
+	struct subscriber *subscriber = subscriber_of(pages);
+	struct accepted *accepted = &subscriber->accepted;
 
 	accepted_settles(accepted);
-	if (plx_unlikely(pages_are_back(pages)))
+	go_on(subscriber);
+	if (plx_unlikely(pages_are_back(pages)) && subscriber->latest.count == 0)
 		accepted_settled(accepted);
 }
 
@@ -100,6 +115,7 @@ static struct accepted *on_create(struct acceptor *acceptor)
 
 	if (!subscriber)
 		return NULL;
+	conflation_init(&subscriber->latest);
 	((struct netio_publish_core *)acceptor)->connections++;
 	return &subscriber->accepted;
 }
@@ -132,8 +148,12 @@ static void on_writable(struct accepted *accepted)
 	if (!accepted->link)
 		return;
 	requests_go_on(subscriber);
-	if (subscriber->pages && accepted->link)
+	if (!subscriber->pages && accepted->link)
+		subscriber_tell_gap(subscriber);
+	if (subscriber->pages && accepted->link) {
 		pages_send_waiting(subscriber->pages);
+		go_on(subscriber);
+	}
 	if (core->unbuffered) /* else its pages tell */
 		publish_tell_room(core);
 }
@@ -156,9 +176,13 @@ static void on_failed(struct accepted *accepted)
 
 static bool on_settle(struct accepted *accepted)
 {
-	struct pages *pages = ((struct subscriber *)accepted)->pages;
+	struct subscriber *subscriber = (struct subscriber *)accepted;
+	struct pages *pages = subscriber->pages;
 
-	return !pages || pages_close(pages);
+	if (!pages)
+		return true;
+	slow_go_on(subscriber);
+	return subscriber->latest.count == 0 && pages_close(pages);
 }
 
 static bool on_ended(struct accepted *accepted)
@@ -167,6 +191,7 @@ static bool on_ended(struct accepted *accepted)
 
 	if (subscriber->pages)
 		pages_lose(subscriber->pages);
+	subscriber_core(subscriber)->stats.lost += conflation_clear(&subscriber->latest);
 	on_failed(accepted);
 	return true;
 }

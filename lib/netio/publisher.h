@@ -4,6 +4,7 @@
 #define NETIO_PUBLISHER_H
 
 #include "accept.h"
+#include "conflate.h"
 #include "pages.h"
 #include "reference.h"
 #include "table.h"
@@ -21,6 +22,11 @@ struct subscriber {
 	void *by_filter;     /* the same */
 	uint32_t places;     /* that they take */
 
+	/* Where it is slow. */
+	struct conflation latest; /* behind its pages */
+	struct wire_gap gap;      /* that it is not told yet, where it has no pages */
+	uint64_t missed[NETIO_GAP_REASON_COUNT];
+
 	/* In the newest lookup that it was in. */
 	uint64_t seen;
 	uint32_t match;
@@ -28,7 +34,8 @@ struct subscriber {
 	/* An answer that waits for the link, and requests that wait for it. */
 	uint8_t answer[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_ANSWER_BYTES];
 	uint32_t answer_bytes;  /* 0: none */
-	uint64_t answer_behind; /* so many pages */
+	uint64_t answer_behind; /* the page of that number */
+	uint64_t answer_order;  /* behind those of `latest` up to that one, too; 0: none */
 	uint32_t request_first, request_count;
 	struct plx_buf *requests[PUBLISHER_BUFFERS + 2];
 };
@@ -37,7 +44,9 @@ struct subscription {
 	struct subscriber *subscriber;
 	uint32_t id;
 	bool at_once;
-	enum netio_delivery delivery;
+	uint8_t policy;         /* enum netio_policy, not the default */
+	uint64_t backlog_bytes; /* not 0 */
+	struct netio_subscription what;
 	struct table_filter filter;
 	unsigned pair_count;
 	struct table_pair pairs[]; /* flexible */
@@ -45,6 +54,8 @@ struct subscription {
 
 struct match {
 	struct subscriber *subscriber;
+	uint64_t backlog_bytes; /* as of the subscription that decides */
+	uint8_t policy;
 	bool at_once;
 };
 
@@ -76,6 +87,9 @@ struct netio_publish_core {
 	struct netio_unbuffered_publish_socket *unbuffered;
 	struct pages_attr pages_attr;
 	uint32_t subscriptions_max, subscriber_subscriptions_max, subscribers_max;
+	enum netio_policy policy; /* of those that name none */
+	uint64_t backlog_bytes;
+	bool refuse_block;
 
 	struct table table;
 	uint64_t version; /* of the table */
@@ -156,21 +170,56 @@ void publish_match_again(struct netio_publish_core *core, struct pending *pendin
 void publish_match(struct netio_publish_core *core, netio_tag_t tag,
 		   struct netio_subscription_cache *cache);
 
-/* Copy a message to one. length: of all pieces. Return: enum netio_status; -EINVAL; -ENOMEM. */
+/* Copy a message to one. length: of all pieces. Return: enum netio_status; PUBLISH_MISSED; -EINVAL;
+ * -ENOMEM. */
 int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iovec *iov,
 		    size_t count, uint64_t length);
 
 /* What became of a message: to how many. */
 struct publish_outcome {
-	uint32_t taken, missing, too_big, failed;
+	uint32_t taken, missing, too_big, missed, failed;
 	int error; /* of the first that failed */
 };
 
-/* What became of it at one subscriber; at all. taken_before: by how many, before NETIO_REENTRY.
+/* What became of it at one subscriber. Those that had no room come to stand at the beginning of
+ * matches, and behind them those for which it is too long. */
+void publish_note(struct publish_outcome *outcome, struct match *matches, struct match match,
+		  int rc);
+
+/* Tell these. */
+void publish_tell_too_big(const struct publish_outcome *outcome, const struct match *matches);
+
+/* There is no memory to remember those that had no room: they miss it. */
+void publish_fail_missing(struct publish_outcome *outcome, const struct match *matches);
+
+/* What became of it at all. taken_before: by how many, before NETIO_REENTRY.
  * Return: enum netio_status, of which AGAIN stands for PARTIAL, too. */
-void publish_note(struct publish_outcome *outcome, int rc);
 int publish_finish(struct netio_publish_core *core, const struct publish_outcome *outcome,
 		   uint32_t taken_before);
+
+/* slow.c */
+
+#define PUBLISH_MISSED 1 /* it is lost for that subscriber, which is told */
+
+/* A message for one whose link or pages have no room, as the policy says. Return: as
+ * publish_copy_to. */
+int slow_copy_to(const struct match *match, netio_tag_t tag, const struct iovec *iov,
+		 uint64_t length);
+
+/* Whether messages for it are to take that way. */
+static inline bool subscriber_is_slow(const struct subscriber *subscriber)
+{
+	return subscriber->pages->waiting_count || subscriber->latest.count;
+}
+
+/* Some pages have left: let the latest ones go into others. */
+void slow_go_on(struct subscriber *subscriber);
+
+/* It misses messages, and is to be told. */
+void subscriber_misses(struct subscriber *subscriber, uint64_t count, enum netio_gap_reason reason);
+
+/* Tell it where it has no pages. Return: whether there is nothing left to tell. */
+bool subscriber_tell_gap(struct subscriber *subscriber);
 
 /* pending.c */
 

@@ -40,18 +40,20 @@ static void table_changed(struct netio_publish_core *core)
 	core->version = publish_new_version();
 }
 
-static void describe(const struct subscription *subscription, struct netio_subscription *out)
+static struct netio_subscription describe(const struct wire_request *request)
 {
-	const struct table_filter *filter = &subscription->filter;
-
-	*out = (struct netio_subscription){
-		.tag = filter->first,
-		.delivery = subscription->delivery,
+	struct netio_subscription what = {
+		.tag = request->first,
+		.delivery = (enum netio_delivery)request->delivery,
+		.policy = (enum netio_policy)request->policy,
+		.backlog_bytes = request->backlog_bytes,
 	};
-	if (filter->is_mask)
-		out->mask = filter->last;
-	else if (filter->last != filter->first)
-		out->last = filter->last;
+
+	if (request->what == WIRE_SUBSCRIBE_MASK)
+		what.mask = request->last;
+	else if (request->last != request->first)
+		what.last = request->last;
+	return what;
 }
 
 /* Take it out of the table and free it; its subscriber's trees no longer have it. */
@@ -65,7 +67,7 @@ static void drop(struct subscription *subscription, struct netio_subscription *w
 	core->stats.subscriptions--;
 	core->places -= subscription->pair_count;
 	subscriber->places -= subscription->pair_count;
-	describe(subscription, what_out);
+	*what_out = subscription->what;
 	free(subscription);
 }
 
@@ -118,6 +120,23 @@ static struct table_filter filter_of(const struct wire_request *request)
 	};
 }
 
+/* What the request leaves to the publisher is as that says, and no more waits than pages hold. */
+static void set_policy(const struct netio_publish_core *core, struct subscription *subscription)
+{
+	const struct netio_subscription *what = &subscription->what;
+	uint64_t backlog_max = (uint64_t)core->pages_attr.page_count * core->pages_attr.page_bytes;
+
+	subscription->policy = (uint8_t)what->policy;
+	subscription->backlog_bytes = what->backlog_bytes;
+	if (what->policy == NETIO_POLICY_DEFAULT) {
+		subscription->policy = (uint8_t)core->policy;
+		if (!what->backlog_bytes)
+			subscription->backlog_bytes = core->backlog_bytes;
+	}
+	if (!subscription->backlog_bytes || subscription->backlog_bytes > backlog_max)
+		subscription->backlog_bytes = backlog_max;
+}
+
 static struct subscription *create(struct subscriber *subscriber,
 				   const struct wire_request *request)
 {
@@ -130,7 +149,8 @@ static struct subscription *create(struct subscriber *subscriber,
 		return NULL;
 	subscription->subscriber = subscriber;
 	subscription->id = request->id;
-	subscription->delivery = (enum netio_delivery)request->delivery;
+	subscription->what = describe(request);
+	set_policy(subscriber_core(subscriber), subscription);
 	subscription->at_once = request->delivery == WIRE_DELIVERY_AT_ONCE ||
 				(request->delivery == WIRE_DELIVERY_DEFAULT &&
 				 subscriber_core(subscriber)->unbuffered);
@@ -145,9 +165,14 @@ static enum wire_status enter(struct subscriber *subscriber, struct subscription
 	struct netio_publish_core *core = subscriber_core(subscriber);
 	int rc;
 
-	/* Of what is sent at once, pages take what the link has no room for; but not by reference.
-	 */
-	if ((!subscription->at_once || core->buffered) && subscriber_make_pages(subscriber) != 0)
+	bool needs_pages = !subscription->at_once || core->buffered ||
+			   subscription->policy != NETIO_POLICY_BLOCK;
+
+	if (core->refuse_block && subscription->policy == NETIO_POLICY_BLOCK)
+		return WIRE_NO_BLOCK;
+	/* Of what is sent at once, pages take what the link has no room for; but where it is sent
+	 * by reference, and nothing is to be dropped, its publisher waits. */
+	if (needs_pages && subscriber_make_pages(subscriber) != 0)
 		return WIRE_NO_MEMORY;
 	if (!tsearch(subscription, &subscriber->by_id, compare_ids))
 		return WIRE_NO_MEMORY;
@@ -194,7 +219,7 @@ static enum wire_status subscribe(struct subscriber *subscriber, const struct wi
 	core->stats.subscriptions++;
 	core->places += subscription->pair_count;
 	subscriber->places += subscription->pair_count;
-	describe(subscription, what_out);
+	*what_out = subscription->what;
 	return WIRE_SUBSCRIBED;
 }
 
@@ -210,7 +235,25 @@ static void place_answer(struct subscriber *subscriber)
 		return;
 	if (pages->page)
 		pages_leave(pages);
-	subscriber->answer_behind = pages->stats.pages + pages->waiting_count;
+	subscriber->answer_behind = pages->number;
+	subscriber->answer_order = subscriber->latest.count ? subscriber->latest.order : 0;
+}
+
+static bool what_is_before_has_left(struct subscriber *subscriber)
+{
+	struct pages *pages = subscriber->pages;
+	const struct latest *latest = conflation_first(&subscriber->latest);
+
+	if (subscriber->answer_order) {
+		if (latest && latest->order <= subscriber->answer_order)
+			return false;
+		subscriber->answer_order = 0; /* they are in pages now */
+		if (pages->page)
+			pages_leave(pages);
+		subscriber->answer_behind = pages->number;
+	}
+	pages_send_until(pages, subscriber->answer_behind);
+	return pages_sent_until(pages, subscriber->answer_behind);
 }
 
 /* Return: whether there is none that waits. */
@@ -221,11 +264,8 @@ static bool send_answer(struct subscriber *subscriber)
 
 	if (!subscriber->answer_bytes)
 		return true;
-	if (pages) {
-		pages_send_until(pages, subscriber->answer_behind);
-		if (pages->stats.pages < subscriber->answer_behind)
-			return false;
-	}
+	if (pages && !what_is_before_has_left(subscriber))
+		return false;
 	rc = plx_link_send(subscriber->accepted.link, subscriber->answer, subscriber->answer_bytes);
 	if (rc == -EAGAIN)
 		return false;

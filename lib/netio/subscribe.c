@@ -71,6 +71,14 @@ void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket)
 	free(feeds);
 }
 
+void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
+			   struct netio_subscribe_stats *stats_out)
+{
+	*stats_out = (struct netio_subscribe_stats){0};
+	if (socket->feeds)
+		*stats_out = socket->feeds->stats;
+}
+
 void feeds_release_all(struct netio_eventloop *evloop)
 {
 	struct netio_feeds *feeds = all;
@@ -103,6 +111,9 @@ static int check_subscription(const char *what, const struct netio_subscription 
 	if ((unsigned)subscription->delivery > NETIO_DELIVERY_BUFFERED)
 		return plx_fail(EINVAL, "%s: delivery %d; give one of enum netio_delivery", what,
 				(int)subscription->delivery);
+	if ((unsigned)subscription->policy > NETIO_POLICY_CONFLATE)
+		return plx_fail(EINVAL, "%s: policy %d; give one of enum netio_policy", what,
+				(int)subscription->policy);
 	return 0;
 }
 

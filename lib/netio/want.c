@@ -91,6 +91,8 @@ static void write_request(const struct want *want, uint8_t *out)
 	} else {
 		request.what = what->mask ? WIRE_SUBSCRIBE_MASK : WIRE_SUBSCRIBE_RANGE;
 		request.delivery = (uint8_t)what->delivery;
+		request.policy = (uint8_t)what->policy;
+		request.backlog_bytes = what->backlog_bytes;
 		request.first = what->tag;
 		request.last = what->mask ? what->mask : what->last ? what->last : what->tag;
 	}
@@ -205,6 +207,8 @@ static const char *why_refused(enum wire_status status)
 	switch (status) {
 	case WIRE_TOO_MANY:
 		return "the publisher takes no more subscriptions";
+	case WIRE_NO_BLOCK:
+		return "the publisher lets nobody block it; give another policy";
 	case WIRE_TOO_MASKS:
 		return "the publisher takes no more different masks";
 	default:

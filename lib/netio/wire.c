@@ -47,12 +47,15 @@ const char *wire_message_read(const uint8_t *in, size_t size, uint64_t *tag_out)
 	return NULL;
 }
 
-const char *wire_page_read(const uint8_t *in, size_t size)
+const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_out)
 {
-	if (size <= WIRE_PAGE_BYTES)
+	if (size < WIRE_PAGE_BYTES)
+		return "a page without a header";
+	*gap_out = wire_page_gap(in);
+	if (gap_out->reason > WIRE_GAP_REASON_MAX || !gap_out->reason != !gap_out->count)
+		return "a page with a gap that makes no sense";
+	if (size == WIRE_PAGE_BYTES && !gap_out->count)
 		return "a page without entries";
-	if (wire_get64(in) != WIRE_PAGE)
-		return "a page with unknown flags";
 	return NULL;
 }
 
@@ -65,11 +68,12 @@ void wire_list_write(uint8_t out[WIRE_LIST_BYTES], enum wire_type type)
 
 void wire_request_write(uint8_t out[WIRE_REQUEST_BYTES], const struct wire_request *request)
 {
-	wire_put64(out,
-		   request->id | (uint64_t)request->what << 32 | (uint64_t)request->delivery << 40);
+	wire_put64(out, request->id | (uint64_t)request->what << 32 |
+				(uint64_t)request->delivery << 40 |
+				(uint64_t)request->policy << 48);
 	wire_put64(out + 8, request->first);
 	wire_put64(out + 16, request->last);
-	wire_put64(out + 24, 0);
+	wire_put64(out + 24, request->backlog_bytes);
 }
 
 void wire_answer_write(uint8_t out[WIRE_ANSWER_BYTES], const struct wire_answer *answer)
@@ -98,17 +102,20 @@ const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_
 		.id = (uint32_t)word,
 		.what = (uint8_t)(word >> 32),
 		.delivery = (uint8_t)(word >> 40),
+		.policy = (uint8_t)(word >> 48),
 		.first = wire_get64(in + 8),
 		.last = wire_get64(in + 16),
+		.backlog_bytes = wire_get64(in + 24),
 	};
 	if (out->what < WIRE_SUBSCRIBE_RANGE || out->what > WIRE_UNSUBSCRIBE ||
-	    out->delivery > WIRE_DELIVERY_BUFFERED || word >> 48 || wire_get64(in + 24))
+	    out->delivery > WIRE_DELIVERY_BUFFERED || out->policy > WIRE_POLICY_MAX || word >> 56)
 		return "a request that is unknown";
 	if (out->what == WIRE_SUBSCRIBE_MASK && (out->first & ~out->last || out->last == 0))
 		return "a request for a mask that is 0, or leaves out bits of its value";
 	if (out->what == WIRE_SUBSCRIBE_RANGE && out->first > out->last)
 		return "a request for a range whose last tag is less than its first";
-	if (out->what == WIRE_UNSUBSCRIBE && (out->first || out->last || out->delivery))
+	if (out->what == WIRE_UNSUBSCRIBE &&
+	    (out->first || out->last || out->delivery || out->policy || out->backlog_bytes))
 		return "a request to unsubscribe that says more";
 	return NULL;
 }

@@ -5,9 +5,11 @@
  *     greeting   0 type, 1 least and 2 greatest version, 3 role, 4 "NtIO",
  *                8 longest message accepted (64 bits)
  *     message    0 type, 1 to 7 zero, 8 tag (64 bits), 16 payload
- *     page       0 type, 1 to 7 zero, 8 entries, each at a multiple of 8
+ *     page       0 type, 1 why and 2 to 7 how many messages were lost before it (48 bits),
+ *                8 entries, each at a multiple of 8
  *     request    0 type, 1 to 7 zero, 8 entries of 32 bytes: 0 id (32 bits), 4 what, 5 delivery,
- *                6 and 7 zero, 8 first tag or value, 16 last tag or mask, 24 to 31 zero
+ *                6 policy, 7 zero, 8 first tag or value, 16 last tag or mask, 24 bytes that may
+ *                wait
  *     answer     0 type, 1 to 7 zero, 8 entries of 8 bytes: 0 id (32 bits), 4 status, 5 to 7 zero
  *     entry      0 length (32 bits), 4 flags, 5 to 7 zero, [tag], [total], payload, padding to a
  *                multiple of 8
@@ -171,13 +173,30 @@ static inline const char *wire_entry_read(const uint8_t **at, const uint8_t *end
 	return NULL;
 }
 
-static inline void wire_page_write(uint8_t out[WIRE_PAGE_BYTES])
+/* Messages that a publisher did not send; why: enum netio_gap_reason. */
+struct wire_gap {
+	uint64_t count; /* 0: none */
+	uint8_t reason;
+};
+
+#define WIRE_GAP_COUNT_MAX ((UINT64_C(1) << 48) - 1)
+
+/* gap: before what is in the page. */
+static inline void wire_page_write(uint8_t out[WIRE_PAGE_BYTES], const struct wire_gap *gap)
 {
-	wire_put64(out, WIRE_PAGE);
+	wire_put64(out, WIRE_PAGE | (uint64_t)gap->reason << 8 | gap->count << 16);
 }
 
-/* Return: NULL; or what is wrong with the beginning of a page. */
-const char *wire_page_read(const uint8_t *in, size_t size);
+static inline struct wire_gap wire_page_gap(const uint8_t in[WIRE_PAGE_BYTES])
+{
+	uint64_t word = wire_get64(in);
+
+	return (struct wire_gap){.count = word >> 16, .reason = (uint8_t)(word >> 8)};
+}
+
+/* One with a gap may be empty otherwise. Return: NULL; or what is wrong with the beginning of a
+ * page. */
+const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_out);
 
 /* Subscriptions ------------------------------------------------------------------------------ */
 
@@ -190,6 +209,12 @@ enum wire_what { WIRE_SUBSCRIBE_RANGE = 1, WIRE_SUBSCRIBE_MASK, WIRE_UNSUBSCRIBE
 
 enum wire_delivery { WIRE_DELIVERY_DEFAULT, WIRE_DELIVERY_AT_ONCE, WIRE_DELIVERY_BUFFERED };
 
+/* Numbers of enum netio_policy. */
+#define WIRE_POLICY_MAX 5
+
+/* And of enum netio_gap_reason. */
+#define WIRE_GAP_REASON_MAX 6
+
 enum wire_status {
 	WIRE_SUBSCRIBED = 1,
 	WIRE_UNSUBSCRIBED,
@@ -197,13 +222,15 @@ enum wire_status {
 	WIRE_TOO_MANY,  /* refused: subscriptions */
 	WIRE_TOO_MASKS, /* refused: different masks */
 	WIRE_NO_MEMORY, /* refused */
+	WIRE_NO_BLOCK,  /* refused: the policy is to block the publisher */
 	WIRE_STATUS_COUNT,
 };
 
 struct wire_request {
 	uint32_t id; /* chosen by the subscriber; in use until the answer to WIRE_UNSUBSCRIBE */
-	uint8_t what, delivery;
-	uint64_t first, last; /* of a range; or value and mask; of WIRE_UNSUBSCRIBE 0 */
+	uint8_t what, delivery, policy;
+	uint64_t first, last;   /* of a range; or value and mask */
+	uint64_t backlog_bytes; /* of WIRE_UNSUBSCRIBE all but id and what are 0 */
 };
 
 struct wire_answer {

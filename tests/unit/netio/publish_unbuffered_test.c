@@ -352,6 +352,61 @@ static void a_socket_may_end_when_it_is_published(void **state)
 	assert_null(publisher.core);
 }
 
+/* Copies take the place of references where there is no room, and what is dropped is told. */
+static void who_is_slow_holds_nobody_up(void **state)
+{
+	for (enum netio_policy policy = NETIO_POLICY_DROP_OLD; policy <= NETIO_POLICY_CONFLATE;
+	     policy++) {
+		publish_with(&(struct netio_publish_attr){.page_bytes = 256, .page_count = 4});
+		sub_up(&subs[0],
+		       &(struct netio_subscribe_attr){.buffer_bytes = 256, .buffer_count = 2});
+		subs[0].keep = 64;
+		sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1, .policy = policy});
+		sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+		for (unsigned i = 0; i < 500; i++) {
+			assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
+			TURN_UNTIL(published == number && subs[1].messages == number);
+			assert_int_equal(published_of[i], 1);
+			assert_int_equal(status, 0);
+		}
+		assert_int_equal(subs[1].wrong + subs[1].gaps, 0);
+		subs[0].keep = 0;
+		sub_release(&subs[0]);
+		TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
+		assert_int_equal(subs[0].wrong, 0);
+		assert_true(missed(&subs[0]) > 300);
+		assert_int_equal(missed(&subs[0]),
+				 stats().dropped_old + stats().dropped_new + stats().conflated);
+		/* It has caught up: by reference again. */
+		TURN_UNTIL(stats().pages_under_way == 0);
+		assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
+		TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
+		assert_int_equal(stats().pages_under_way, 0);
+		assert_int_equal(subs[0].wrong, 0);
+		netio_unbuffered_publish_socket_fini(&publisher);
+		subs_down();
+		turn_ms(5);
+	}
+}
+
+/* One that has no pages. */
+static void what_is_given_up_is_a_gap(void **state)
+{
+	publish_with(NULL);
+	slow(&subs[0]);
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
+	assert_int_equal(netio_unbuffered_publish_give_up(&publisher, 1, number), 0);
+	number++;
+	subs[0].keep = 0;
+	sub_release(&subs[0]);
+	TURN_UNTIL(subs[0].gaps == 1); /* before the next one */
+	assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
+	TURN_UNTIL(subs[0].messages + 1 == number && subs[1].messages == number);
+	assert_int_equal(subs[0].missed[NETIO_GAP_GIVEN_UP], 1);
+	assert_int_equal(subs[0].wrong + subs[1].wrong, 0);
+}
+
 #define PUBSUB_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, pubsub_down)
 
 int main(void)
@@ -367,6 +422,8 @@ int main(void)
 		PUBSUB_TEST(who_dies_gives_back_what_was_sent),
 		PUBSUB_TEST(copies_and_references_keep_the_order),
 		PUBSUB_TEST(a_socket_may_end_when_it_is_published),
+		PUBSUB_TEST(who_is_slow_holds_nobody_up),
+		PUBSUB_TEST(what_is_given_up_is_a_gap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,10 @@ struct sub {
 	netio_tag_t tag;
 	uint64_t source;
 	uint8_t bytes[64];
-	unsigned keep; /* so many more are kept */
+	unsigned gaps;
+	uint64_t missed[NETIO_GAP_REASON_COUNT];
+	struct netio_gap gap; /* the newest */
+	unsigned keep;        /* so many more are kept */
 	struct netio_msg kept[256];
 	unsigned kept_count;
 };
@@ -120,6 +123,27 @@ static inline void sub_message(struct netio_subscribe_socket *socket, const stru
 	}
 }
 
+/* Numbers of messages go on behind a gap. */
+static inline void sub_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
+{
+	struct sub *sub = sub_of(publisher);
+	uint64_t count = gap->last - gap->first + 1;
+
+	sub->gaps++;
+	sub->missed[gap->reason] += count;
+	sub->gap = *gap;
+	sub->next += count;
+}
+
+static inline uint64_t missed(const struct sub *sub)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < NETIO_GAP_REASON_COUNT; i++)
+		sum += sub->missed[i];
+	return sum;
+}
+
 static inline void sub_release(struct sub *sub)
 {
 	while (sub->kept_count)
@@ -138,6 +162,7 @@ static inline void sub_up(struct sub *sub, const struct netio_subscribe_attr *at
 	sub->socket.cb_subscription_lost = sub_lost;
 	sub->socket.cb_subscription_resumed = sub_resumed;
 	sub->socket.cb_unsubscribed = sub_unsubscribed;
+	sub->socket.cb_gap = sub_gap;
 	sub->socket.cb_msg_received = sub_message;
 	sub->socket.data = sub;
 }

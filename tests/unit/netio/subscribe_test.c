@@ -399,6 +399,9 @@ static void broken_requests_end_their_connection(void **state)
 		{.what = WIRE_SUBSCRIBE_MASK},
 		{.what = WIRE_UNSUBSCRIBE, .first = 2},
 		{.what = WIRE_UNSUBSCRIBE, .delivery = 1},
+		{.what = WIRE_UNSUBSCRIBE, .policy = 1},
+		{.what = WIRE_UNSUBSCRIBE, .backlog_bytes = 1},
+		{.what = WIRE_SUBSCRIBE_RANGE, .policy = WIRE_POLICY_MAX + 1},
 	};
 	const struct wire_request good[2] = {{.what = WIRE_SUBSCRIBE_RANGE},
 					     {.what = WIRE_SUBSCRIBE_RANGE}};
@@ -432,7 +435,7 @@ static void broken_requests_end_their_connection(void **state)
 	/* Bytes that must be zero; an id twice. */
 	connect_raw();
 	size = write_list(good, 1);
-	list[WIRE_LIST_BYTES + 31] = 1;
+	list[WIRE_LIST_BYTES + 7] = 1;
 	plx_link_send(raw, list, size);
 	TURN_UNTIL(raw_closed == 1);
 	connect_raw();
@@ -614,7 +617,7 @@ static void broken_answers_end_their_connection(void **state)
 	{
 		uint8_t page[WIRE_PAGE_BYTES + 32] = {0};
 
-		wire_page_write(page);
+		wire_page_write(page, &(struct wire_gap){0});
 		wire_entry_write(page + WIRE_PAGE_BYTES, 8, WIRE_FIRST | WIRE_TAG, 1, 1000);
 		assert_int_equal(plx_link_send(raw, page, sizeof(page)), 0);
 	}

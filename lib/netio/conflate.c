@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "conflate.h"
+
+#include "pages.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b)
+{
+	const struct latest *one = a, *other = b;
+
+	return (one->tag > other->tag) - (one->tag < other->tag);
+}
+
+/* Memory that it takes, beside that of the tree. */
+static uint64_t charge(uint64_t room)
+{
+	return sizeof(struct latest) + room;
+}
+
+void conflation_init(struct conflation *conflation)
+{
+	*conflation = (struct conflation){0};
+	TAILQ_INIT(&conflation->queue);
+}
+
+static struct latest *find(struct conflation *conflation, netio_tag_t tag)
+{
+	struct latest wanted = {.tag = tag};
+	struct latest **found = tfind(&wanted, &conflation->by_tag, compare);
+
+	return found ? *found : NULL;
+}
+
+/* Return: NULL: out of memory. */
+static struct latest *create(struct conflation *conflation, netio_tag_t tag)
+{
+	struct latest *latest = calloc(1, sizeof(*latest));
+
+	if (!latest)
+		return NULL;
+	latest->tag = tag;
+	if (!tsearch(latest, &conflation->by_tag, compare)) {
+		free(latest);
+		return NULL;
+	}
+	latest->order = ++conflation->order;
+	TAILQ_INSERT_TAIL(&conflation->queue, latest, link);
+	conflation->count++;
+	conflation->bytes += charge(0);
+	return latest;
+}
+
+/* Return: 0; -ENOMEM. */
+static int make_room(struct conflation *conflation, struct latest *latest, uint64_t length)
+{
+	uint8_t *data;
+
+	if (length <= latest->room)
+		return 0;
+	data = realloc(latest->data, length);
+	if (!data)
+		return -ENOMEM;
+	conflation->bytes += length - latest->room;
+	latest->data = data;
+	latest->room = length;
+	return 0;
+}
+
+int conflation_put(struct conflation *conflation, netio_tag_t tag, const struct iovec *iov,
+		   uint64_t length, uint64_t bytes_max)
+{
+	struct latest *latest = find(conflation, tag);
+	uint64_t room = latest ? latest->room : 0, more = length > room ? length - room : 0;
+	bool is_new = !latest;
+
+	if (is_new)
+		more += charge(0);
+	if (more && (conflation->bytes > bytes_max || more > bytes_max - conflation->bytes))
+		return -EAGAIN;
+	if (is_new)
+		latest = create(conflation, tag);
+	if (!latest)
+		return -ENOMEM;
+	if (make_room(conflation, latest, length) != 0) {
+		if (is_new)
+			conflation_drop(conflation, latest);
+		return -ENOMEM;
+	}
+	source_copy(&(struct source){.iov = iov}, latest->data, length);
+	latest->length = length;
+	return is_new ? 0 : 1;
+}
+
+void conflation_drop(struct conflation *conflation, struct latest *latest)
+{
+	tdelete(latest, &conflation->by_tag, compare);
+	TAILQ_REMOVE(&conflation->queue, latest, link);
+	conflation->count--;
+	conflation->bytes -= charge(latest->room);
+	free(latest->data);
+	free(latest);
+}
+
+uint32_t conflation_clear(struct conflation *conflation)
+{
+	uint32_t count = conflation->count;
+
+	while (conflation->count)
+		conflation_drop(conflation, conflation_first(conflation));
+	return count;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A buffered publish socket and what it was told, beside subscribe sockets. */
+#ifndef PUBLISH_FIXTURE_H
+#define PUBLISH_FIXTURE_H
+
+#include "publisher.h"
+#include "pubsub_fixture.h"
+
+static struct netio_publish_socket publisher;
+static unsigned available, came, went, subscribed, unsubscribed;
+static struct netio_subscriber *subscriber; /* the newest */
+static struct netio_subscription subscription;
+static uint64_t number;
+static uint8_t bytes[1u << 20];
+
+static inline void on_established(struct netio_subscriber *who)
+{
+	assert_ptr_equal(who->socket, &publisher);
+	subscriber = who;
+	came++;
+}
+
+static inline void on_closed(struct netio_subscriber *who, enum plx_link_reason reason,
+			     const char *why)
+{
+	went++;
+}
+
+static inline void on_subscribed(struct netio_subscriber *who,
+				 const struct netio_subscription *what)
+{
+	subscription = *what;
+	subscribed++;
+}
+
+static inline void on_unsubscribed(struct netio_subscriber *who,
+				   const struct netio_subscription *what)
+{
+	subscription = *what;
+	unsubscribed++;
+}
+
+static inline void on_available(struct netio_publish_socket *socket)
+{
+	assert_ptr_equal(socket, &publisher);
+	available++;
+}
+
+static inline unsigned port(void)
+{
+	return netio_publish_socket_port(&publisher);
+}
+
+static inline void publish_with(const struct netio_publish_attr *attr)
+{
+	available = came = went = subscribed = unsubscribed = 0;
+	number = 0;
+	assert_int_equal(netio_publish_socket_init(&ctx.evloop, &publisher, attr), 0);
+	publisher.cb_connection_established = on_established;
+	publisher.cb_connection_closed = on_closed;
+	publisher.cb_subscribed = on_subscribed;
+	publisher.cb_unsubscribed = on_unsubscribed;
+	publisher.cb_buffers_available = on_available;
+	assert_int_equal(netio_publish_listen(&publisher, "127.0.0.1", 0), 0);
+}
+
+static inline int pubsub_down(void **state)
+{
+	subs_down();
+	netio_publish_socket_fini(&publisher);
+	netio_publish_socket_fini(&publisher);
+	return netio_down(state);
+}
+
+static inline struct netio_publish_stats stats(void)
+{
+	struct netio_publish_stats now;
+
+	netio_publish_stats(&publisher, &now);
+	return now;
+}
+
+/* The next of messages that begin with their number. */
+static inline int publish(netio_tag_t tag, size_t len, int flags)
+{
+	int rc;
+
+	fill(bytes, number, len);
+	rc = netio_buffered_publish(&publisher, tag, bytes, len, flags, NULL);
+	if (rc == 0)
+		number++;
+	return rc;
+}
+
+#endif

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Subscribers that are slower than their publisher. What they are told of gaps makes up for every
+ * message that did not come: else the numbers in the messages are wrong. */
+#include "publish_fixture.h"
+
+#define SMALL_PAGES                                 \
+	&(struct netio_publish_attr)                \
+	{                                           \
+		.page_bytes = 1024, .page_count = 8 \
+	}
+
+static char why_went[256];
+
+static void note_why_went(struct netio_subscriber *who, enum plx_link_reason reason,
+			  const char *why)
+{
+	went++;
+	snprintf(why_went, sizeof(why_went), "%s", why);
+}
+
+/* One that keeps all that comes, in four buffers. */
+static void slow_sub(struct sub *sub, struct netio_subscription what)
+{
+	if (!sub->socket.feeds)
+		sub_up(sub,
+		       &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
+	sub->keep = 64;
+	sub_to(sub, port(), what);
+}
+
+static void go_on(struct sub *sub)
+{
+	sub->keep = 0;
+	sub_release(sub);
+}
+
+/* Nobody holds the publisher up. */
+static void publish_all(netio_tag_t tag, size_t len, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		assert_int_equal(publish(tag, len, 0), NETIO_STATUS_OK);
+		plx_loop_turn();
+	}
+}
+
+/* Until it has heard of all that was published. */
+static void hear_all(struct sub *sub)
+{
+	TURN_UNTIL(sub->messages + missed(sub) == number);
+	assert_int_equal(sub->wrong, 0);
+}
+
+/* Dropping ------------------------------------------------------------------------------------ */
+
+static void new_messages_are_dropped(void **state)
+{
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_NEW});
+	assert_int_equal(subscription.policy, NETIO_POLICY_DROP_NEW);
+	publish_all(1, 400, 200);
+	assert_true(stats().dropped_new > 100);
+	assert_int_equal(subs[0].gaps, 0); /* it has no room for that, either */
+	go_on(&subs[0]);
+	hear_all(&subs[0]);
+	assert_int_equal(subs[0].gaps, 1);
+	assert_int_equal(subs[0].gap.reason, NETIO_GAP_DROPPED_NEW);
+	assert_int_equal(subs[0].gap.last, number); /* told without another message */
+	assert_int_equal(missed(&subs[0]), stats().dropped_new);
+	publish_all(1, 400, 3);
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[0]);
+	assert_int_equal(missed(&subs[0]), stats().dropped_new);
+	assert_int_equal(stats().copies, subs[0].messages);
+	assert_int_equal(available, 0);
+}
+
+static void old_messages_are_dropped(void **state)
+{
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
+	publish_all(1, 400, 201);
+	assert_true(stats().dropped_old > 100);
+	assert_int_equal(stats().dropped_new, 0);
+	go_on(&subs[0]);
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[0]);
+	assert_int_equal(subs[0].gaps, 1);
+	assert_int_equal(subs[0].gap.reason, NETIO_GAP_DROPPED_OLD);
+	assert_in_range(number - subs[0].gap.last, 2, 20); /* the newest have come */
+	assert_int_equal(missed(&subs[0]), stats().dropped_old);
+	assert_int_equal(stats().copies, subs[0].messages + missed(&subs[0]));
+}
+
+/* Long and short ones, so that pages begin and end inside them. */
+static void old_messages_in_pieces_are_dropped_whole(void **state)
+{
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
+	for (unsigned round = 0; round < 50; round++) {
+		publish_all(1, 2500, 1);
+		publish_all(1, 40 + 8 * round, round % 5);
+		if (round % 7 == 6) {
+			go_on(&subs[0]);
+			turn_ms(round % 3);
+			subs[0].keep = 64;
+		}
+	}
+	assert_true(stats().dropped_old > 10);
+	go_on(&subs[0]);
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[0]);
+	assert_true(subs[0].gaps > 1);
+	assert_int_equal(missed(&subs[0]), stats().dropped_old + stats().dropped_new);
+}
+
+static void what_is_not_to_be_lost_is_kept(void **state)
+{
+	unsigned kept = 0;
+
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_BLOCK});
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_OLD});
+	/* A message of both tags' policies alternately; those of tag 1 have another length. */
+	for (unsigned i = 0; i < 100; i++) {
+		int rc = publish(1, 300, 0);
+
+		kept += rc == NETIO_STATUS_OK;
+		if (rc == NETIO_STATUS_AGAIN)
+			break;
+		publish_all(2, 500, 1);
+	}
+	assert_true(kept > 5 && kept < 100);
+	assert_int_equal(stats().again, 1);
+	go_on(&subs[0]);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
+	assert_int_equal(publish(1, 300, NETIO_REENTRY), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[0]);
+	assert_int_equal(missed(&subs[0]), stats().dropped_old + stats().dropped_new);
+	assert_true(stats().copies - stats().dropped_old >= kept + 1);
+}
+
+static void the_bound_is_kept(void **state)
+{
+	struct netio_subscriber_stats now;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 64});
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1,
+						       .policy = NETIO_POLICY_DROP_NEW,
+						       .backlog_bytes = 3000});
+	for (unsigned i = 0; i < 100; i++) {
+		publish_all(1, 400, 1);
+		netio_subscriber_stats(subscriber, &now);
+		assert_in_range(now.backlog_bytes, 0, 3000 + 1100);
+	}
+	assert_true(now.is_slow);
+	assert_true(now.backlog_bytes > 1500);
+	assert_in_range(now.pages_under_way, 4, 4 + 5);
+	assert_int_equal(now.missed[NETIO_GAP_DROPPED_NEW], stats().dropped_new);
+	go_on(&subs[0]);
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[0]);
+	netio_subscriber_stats(subscriber, &now);
+	assert_false(now.is_slow);
+	assert_int_equal(now.backlog_bytes, 0);
+}
+
+static void the_bound_blocks_too(void **state)
+{
+	unsigned taken = 0;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 64});
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .backlog_bytes = 2000});
+	while (publish(1, 400, 0) == NETIO_STATUS_OK) {
+		plx_loop_turn();
+		assert_true(++taken < 30);
+	}
+	go_on(&subs[0]);
+	TURN_UNTIL(available == 1);
+	assert_int_equal(publish(1, 400, NETIO_REENTRY), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[0]);
+	assert_int_equal(subs[0].gaps, 0);
+}
+
+/* Each by itself, where there is room. */
+static void at_once_and_dropped(void **state)
+{
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1,
+						       .delivery = NETIO_DELIVERY_AT_ONCE,
+						       .policy = NETIO_POLICY_DROP_NEW});
+	publish_all(1, 400, 200);
+	go_on(&subs[0]);
+	hear_all(&subs[0]);
+	assert_int_equal(subs[0].gaps, 1);
+	publish_all(1, 400, 1);
+	hear_all(&subs[0]); /* without a flush */
+	assert_true(missed(&subs[0]) > 100);
+}
+
+/* The latest ---------------------------------------------------------------------------------- */
+
+static uint64_t latest[64];
+static unsigned came_of[64];
+
+static void note_latest(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	struct sub *sub = socket->data;
+	uint64_t value;
+
+	memcpy(&value, msg->data, sizeof(value));
+	sub->messages++;
+	if (sub->keep) {
+		sub->keep--;
+		netio_msg_keep(msg);
+		sub->kept[sub->kept_count++] = *msg;
+	}
+	sub->wrong += came_of[msg->tag] && value <= latest[msg->tag]; /* never an older one */
+	latest[msg->tag] = value;
+	came_of[msg->tag]++;
+}
+
+static void begin_latest(uint64_t backlog_bytes)
+{
+	memset(latest, 0, sizeof(latest));
+	memset(came_of, 0, sizeof(came_of));
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 0,
+						       .last = 63,
+						       .policy = NETIO_POLICY_CONFLATE,
+						       .backlog_bytes = backlog_bytes});
+	subs[0].socket.cb_msg_received = note_latest;
+}
+
+static void the_latest_of_each_tag_comes(void **state)
+{
+	begin_latest(0);
+	for (unsigned i = 0; i < 1000; i++) /* tag 0 changes more often than all others */
+		publish_all(i % 2 ? i / 2 % 16 : 0, 40 + 8 * (i % 30), 1);
+	assert_true(stats().conflated > 500);
+	assert_int_equal(stats().dropped_new, 0);
+	go_on(&subs[0]);
+	hear_all(&subs[0]);
+	assert_int_equal(missed(&subs[0]), stats().conflated);
+	assert_int_equal(latest[0], 998);
+	for (unsigned i = 1; i < 16; i++)
+		assert_in_range(latest[i], 1000 - 32, 999);
+	assert_int_equal(latest[(999 / 2) % 16], 999);
+	assert_int_equal(stats().copies, number);
+	publish_all(5, 40, 1); /* nothing waits: as any other */
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[0]);
+	assert_int_equal(latest[5], 1000);
+}
+
+static void more_tags_than_may_wait(void **state)
+{
+	begin_latest(2000);
+	for (unsigned i = 0; i < 640; i++)
+		publish_all(i % 64, 40, 1);
+	assert_true(stats().dropped_new > 0);
+	assert_true(stats().conflated > 0);
+	go_on(&subs[0]);
+	hear_all(&subs[0]);
+	assert_int_equal(missed(&subs[0]), stats().conflated + stats().dropped_new);
+}
+
+static void the_answer_is_behind_the_latest(void **state)
+{
+	unsigned before;
+
+	begin_latest(0);
+	for (unsigned i = 0; i < 320; i++)
+		publish_all(i % 32, 200, 1);
+	assert_int_equal(netio_unsubscribe_from(&subs[0].socket, "127.0.0.1", port(),
+						&(struct netio_subscription){.last = 63}),
+			 0);
+	turn_ms(20);
+	assert_int_equal(subs[0].unsubscribed, 0);
+	go_on(&subs[0]);
+	TURN_UNTIL(subs[0].unsubscribed == 1);
+	hear_all(&subs[0]);
+	for (unsigned i = 0; i < 32; i++)
+		assert_int_equal(latest[i], 288 + i);
+	before = subs[0].messages;
+	TURN_UNTIL(subs[0].closed == 1);
+	assert_int_equal(subs[0].messages, before);
+}
+
+static void the_latest_are_sent_before_the_end(void **state)
+{
+	begin_latest(0);
+	for (unsigned i = 0; i < 320; i++)
+		publish_all(i % 32, 200, 1);
+	netio_subscriber_close(subscriber);
+	turn_ms(20);
+	assert_int_equal(went, 0);
+	go_on(&subs[0]);
+	TURN_UNTIL(went == 1 && subs[0].closed == 1);
+	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
+	for (unsigned i = 0; i < 32; i++)
+		assert_int_equal(latest[i], 288 + i);
+	assert_int_equal(stats().lost, 0);
+}
+
+static void the_latest_of_who_vanishes_are_counted(void **state)
+{
+	begin_latest(0);
+	for (unsigned i = 0; i < 320; i++)
+		publish_all(i % 32, 200, 1);
+	plx_link_abort(((struct subscriber *)publisher.core->acceptor.links)->accepted.link);
+	TURN_UNTIL(went == 1);
+	assert_true(stats().lost >= 32 - 8);
+	assert_int_equal(stats().lost + stats().conflated + subs[0].messages, number);
+}
+
+/* Disconnecting ------------------------------------------------------------------------------- */
+
+static void who_is_too_slow_is_disconnected(void **state)
+{
+	publish_with(SMALL_PAGES);
+	publisher.cb_connection_closed = note_why_went;
+	slow_sub(&subs[0],
+		 (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DISCONNECT});
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	for (unsigned i = 0; i < 200; i++) {
+		assert_int_equal(publish(1, 400, 0), NETIO_STATUS_OK);
+		TURN_UNTIL(subs[1].messages + 8 > number);
+	}
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[1]);
+	assert_int_equal(subs[1].gaps, 0);
+	assert_true(stats().disconnected > 5);
+	subs[0].next = 0;
+	go_on(&subs[0]);
+	TURN_UNTIL(went == 1 && subs[0].lost == 1);
+	assert_non_null(strstr(why_went, "too slow"));
+	assert_int_equal(subs[0].gap.reason, NETIO_GAP_DISCONNECTED);
+	assert_int_equal(missed(&subs[0]), stats().disconnected);
+	assert_int_equal(subs[0].gap.last, subs[0].messages + missed(&subs[0]));
+	assert_int_equal(subs[0].reason, PLX_LINK_CLOSED);
+	TURN_UNTIL(subs[0].resumed == 1);
+}
+
+/* It takes nothing at all: there is an end to that, too. */
+static void who_takes_nothing_is_disconnected_too(void **state)
+{
+	uint64_t begin_ns = plx_now_ns();
+
+	publish_with(SMALL_PAGES);
+	publisher.cb_connection_closed = note_why_went;
+	slow_sub(&subs[0],
+		 (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DISCONNECT});
+	while (publish(1, 400, 0) == NETIO_STATUS_OK)
+		plx_loop_turn();
+	assert_int_equal(publish(1, 400, 0), NETIO_STATUS_NO_SUBSCRIBERS); /* at once */
+	assert_in_range(number, 8, 40);
+	assert_int_equal(went, 0);
+	TURN_UNTIL(went == 1);
+	assert_in_range((plx_now_ns() - begin_ns) / PLX_NS_PER_MS, 1900, 6000);
+	assert_non_null(strstr(why_went, "too slow"));
+	assert_int_equal(publish(1, 400, 0), NETIO_STATUS_NO_SUBSCRIBERS);
+}
+
+/* Who decides --------------------------------------------------------------------------------- */
+
+static void the_publisher_has_a_default(void **state)
+{
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024,
+						  .page_count = 8,
+						  .policy = NETIO_POLICY_DROP_NEW,
+						  .backlog_bytes = 2048,
+						  .refuse_block = true});
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
+	assert_int_equal(subscription.policy, NETIO_POLICY_DEFAULT); /* what was asked for */
+	publish_all(1, 400, 100);
+	assert_true(stats().dropped_new > 50);
+	assert_int_equal(netio_subscribe_to(&subs[0].socket, "127.0.0.1", port(),
+					    &(struct netio_subscription){
+						    .tag = 2, .policy = NETIO_POLICY_BLOCK}),
+			 0);
+	go_on(&subs[0]);
+	TURN_UNTIL(subs[0].not_taken == 1);
+	assert_non_null(strstr(subs[0].why, "lets nobody block it"));
+	assert_int_equal(stats().refused, 1);
+	hear_all(&subs[0]);
+}
+
+static void of_several_the_strictest_decides(void **state)
+{
+	static const struct {
+		enum netio_policy one, other;
+		bool blocks, drops_old;
+	} pairs[] = {
+		{NETIO_POLICY_CONFLATE, NETIO_POLICY_DROP_NEW, false, false},
+		{NETIO_POLICY_DROP_OLD, NETIO_POLICY_DROP_NEW, false, true},
+		{NETIO_POLICY_DROP_NEW, NETIO_POLICY_BLOCK, true, false},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(pairs); i++) {
+		struct netio_subscription_cache cache = {0};
+		int rc = 0;
+
+		publish_with(SMALL_PAGES);
+		slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = pairs[i].one});
+		slow_sub(&subs[0],
+			 (struct netio_subscription){.last = 9, .policy = pairs[i].other});
+		for (unsigned j = 0; j < 100 && rc == 0; j++) {
+			fill(bytes, number, 400);
+			rc = netio_buffered_publish(&publisher, 1, bytes, 400, 0, &cache);
+			number += rc == 0;
+			plx_loop_turn();
+		}
+		assert_int_equal(rc, pairs[i].blocks ? NETIO_STATUS_AGAIN : NETIO_STATUS_OK);
+		assert_int_equal(stats().conflated, 0);
+		assert_int_equal(stats().dropped_old > 0, pairs[i].drops_old);
+		assert_int_equal(stats().dropped_new > 0, !pairs[i].drops_old && !pairs[i].blocks);
+		netio_publish_socket_fini(&publisher);
+		subs_down();
+		turn_ms(5);
+	}
+}
+
+/* Each policy but to block. */
+static void one_never_delays_another(void **state)
+{
+	for (enum netio_policy policy = NETIO_POLICY_DISCONNECT; policy <= NETIO_POLICY_CONFLATE;
+	     policy++) {
+		publish_with(SMALL_PAGES);
+		slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = policy});
+		sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+		for (unsigned i = 0; i < 300; i++) {
+			assert_int_equal(publish(1, 400, 0), NETIO_STATUS_OK);
+			netio_buffered_publish_flush(&publisher);
+			TURN_UNTIL(subs[1].messages == number);
+		}
+		assert_int_equal(subs[1].wrong + subs[1].gaps, 0);
+		assert_int_equal(stats().again, 0);
+		go_on(&subs[0]);
+		netio_publish_socket_fini(&publisher);
+		subs_down();
+		turn_ms(5);
+	}
+}
+
+/* Other gaps ---------------------------------------------------------------------------------- */
+
+static void what_is_too_big_is_a_gap(void **state)
+{
+	publish_with(NULL);
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect = {.message_max_bytes = 1000}});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	publish_all(1, 100, 1);
+	publish_all(1, 2000, 3);
+	publish_all(1, 100, 1);
+	publish_all(1, 3000, 1);
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[0]);
+	hear_all(&subs[1]);
+	assert_int_equal(subs[0].messages, 2);
+	assert_int_equal(subs[0].gaps, 2);
+	assert_int_equal(subs[0].gap.first, 6);
+	assert_int_equal(subs[0].missed[NETIO_GAP_TOO_BIG], 4);
+	assert_int_equal(stats().too_big, 4);
+	assert_int_equal(subs[1].gaps, 0);
+}
+
+static void what_is_given_up_is_a_gap(void **state)
+{
+	struct netio_subscribe_stats counted;
+
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
+	while (publish(1, 400, 0) == NETIO_STATUS_OK)
+		plx_loop_turn();
+	number++;
+	assert_int_equal(publish(1, 400, 0), NETIO_STATUS_AGAIN); /* another one */
+	go_on(&subs[0]);
+	TURN_UNTIL(available == 1);
+	assert_int_equal(publish(1, 400, NETIO_REENTRY), NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[0]);
+	assert_int_equal(subs[0].missed[NETIO_GAP_GIVEN_UP], 1);
+	assert_int_equal(stats().given_up, 1);
+	netio_subscribe_stats(&subs[0].socket, &counted);
+	assert_int_equal(counted.messages, subs[0].messages);
+	assert_int_equal(counted.gaps, 1);
+	assert_int_equal(counted.missed[NETIO_GAP_GIVEN_UP], 1);
+}
+
+static void bad_arguments_are_named(void **state)
+{
+	struct netio_publish_socket other;
+
+	assert_int_equal(netio_publish_socket_init(&ctx.evloop, &other,
+						   &(struct netio_publish_attr){.policy = 6}),
+			 -EINVAL);
+	assert_non_null(strstr(plx_error(), "policy 6"));
+	assert_int_equal(
+		netio_publish_socket_init(&ctx.evloop, &other,
+					  &(struct netio_publish_attr){.refuse_block = true}),
+		-EINVAL);
+	assert_non_null(strstr(plx_error(), "refuse_block"));
+	publish_with(NULL);
+	sub_up(&subs[0], NULL);
+	assert_int_equal(netio_subscribe_to(&subs[0].socket, "127.0.0.1", port(),
+					    &(struct netio_subscription){.policy = 6}),
+			 -EINVAL);
+	assert_non_null(strstr(plx_error(), "policy 6"));
+	for (unsigned i = 1; i < NETIO_GAP_REASON_COUNT; i++)
+		assert_string_not_equal(netio_gap_reason_name(i), "unknown");
+	assert_string_equal(netio_gap_reason_name(0), "unknown");
+	assert_string_equal(netio_gap_reason_name(NETIO_GAP_REASON_COUNT), "unknown");
+}
+
+#define SLOW_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, pubsub_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SLOW_TEST(new_messages_are_dropped),
+		SLOW_TEST(old_messages_are_dropped),
+		SLOW_TEST(old_messages_in_pieces_are_dropped_whole),
+		SLOW_TEST(what_is_not_to_be_lost_is_kept),
+		SLOW_TEST(the_bound_is_kept),
+		SLOW_TEST(the_bound_blocks_too),
+		SLOW_TEST(at_once_and_dropped),
+		SLOW_TEST(the_latest_of_each_tag_comes),
+		SLOW_TEST(more_tags_than_may_wait),
+		SLOW_TEST(the_answer_is_behind_the_latest),
+		SLOW_TEST(the_latest_are_sent_before_the_end),
+		SLOW_TEST(the_latest_of_who_vanishes_are_counted),
+		SLOW_TEST(who_is_too_slow_is_disconnected),
+		SLOW_TEST(who_takes_nothing_is_disconnected_too),
+		SLOW_TEST(the_publisher_has_a_default),
+		SLOW_TEST(of_several_the_strictest_decides),
+		SLOW_TEST(one_never_delays_another),
+		SLOW_TEST(what_is_too_big_is_a_gap),
+		SLOW_TEST(what_is_given_up_is_a_gap),
+		SLOW_TEST(bad_arguments_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
