@@ -28,6 +28,8 @@ struct cat_conf {
 	uint64_t rate;  /* messages a second; 0: as fast as it goes */
 	uint64_t count; /* messages; 0: all */
 	uint64_t subscribers;
+	unsigned policy; /* enum netio_policy */
+	uint64_t backlog_bytes;
 };
 
 extern struct cat_conf cat_conf;

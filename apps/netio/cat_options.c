@@ -10,6 +10,8 @@
 #define RECEIVES (IN(SUBSCRIBE) | IN(RECV))
 
 static const char *const encodings[] = {"text", "hex", "raw", NULL};
+static const char *const policies[] = {"default",  "block",    "disconnect", "drop-old",
+				       "drop-new", "conflate", NULL}; /* enum netio_policy */
 const char *const cat_mode_names[] = {"", "publish", "subscribe", "send", "recv", NULL};
 
 struct cat_conf cat_conf = {.block_bytes = 65536, .subscribers = 1};
@@ -19,7 +21,7 @@ static bool port_given;
 
 /* Whether each option that not all modes take was given. */
 static struct {
-	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag;
+	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag, slow, backlog;
 } given;
 
 static const struct {
@@ -34,6 +36,8 @@ static const struct {
 	{"--subscribers", &given.subscribers, IN(PUBLISH)},
 	{"--at-once", &given.at_once, IN(SUBSCRIBE)},
 	{"--show-tag", &given.show_tag, RECEIVES},
+	{"--slow", &given.slow, IN(PUBLISH) | IN(SUBSCRIBE)},
+	{"--backlog", &given.backlog, IN(PUBLISH) | IN(SUBSCRIBE)},
 };
 
 static const struct plx_app_option options[] = {
@@ -107,6 +111,25 @@ static const struct plx_app_option options[] = {
 	 .kind = PLX_APP_FLAG,
 	 .value = &cat_conf.at_once,
 	 .given = &given.at_once},
+	{.name = "slow",
+	 .placeholder = "POLICY",
+	 .help = "what becomes of messages for a subscriber that is too slow: block, disconnect, "
+		 "drop-old, drop-new, conflate (the newest of each tag is kept). subscribe: of "
+		 "these subscriptions (default as the publisher says); publish: of those that name "
+		 "none (default block)",
+	 .kind = PLX_APP_CHOICE,
+	 .value = &cat_conf.policy,
+	 .choices = policies,
+	 .given = &given.slow},
+	{.name = "backlog",
+	 .placeholder = "SIZE",
+	 .help = "with it: so much may wait before that (default what the publisher's pages hold, "
+		 "2M)",
+	 .kind = PLX_APP_SIZE,
+	 .value = &cat_conf.backlog_bytes,
+	 .min = 1,
+	 .max = 1 << 30,
+	 .given = &given.backlog},
 	{.name = "show-tag",
 	 .help = "subscribe, recv: the tag before each message",
 	 .kind = PLX_APP_FLAG,
@@ -187,6 +210,8 @@ static int add_tag(const char *text)
 				text, cat_mode_names[cat_conf.mode]);
 	if (cat_conf.at_once)
 		tag->delivery = NETIO_DELIVERY_AT_ONCE;
+	tag->policy = (enum netio_policy)cat_conf.policy;
+	tag->backlog_bytes = cat_conf.backlog_bytes;
 	for (unsigned i = 0; i < cat_conf.tag_count; i++)
 		if (is_same(tag, &cat_conf.tags[i]))
 			return plx_fail(EINVAL, "--tag %s: given twice; give it once", text);
@@ -228,9 +253,10 @@ const struct plx_app cat_app = {
 		"  netio-cat publish   [EAL options] -- --host HOST -p PORT [-t TAG] [-e NAME]\n"
 		"            [--block SIZE] [--unbuffered] [--rate N] [--count N] [--subscribers "
 		"N]\n"
+		"            [--slow POLICY] [--backlog SIZE]\n"
 		"  netio-cat subscribe [EAL options] -- --host HOST -p PORT\n"
 		"            -t TAG|FIRST-LAST|BITS/MASK... [-e NAME] [--count N] [--at-once]\n"
-		"            [--show-tag]\n"
+		"            [--show-tag] [--slow POLICY] [--backlog SIZE]\n"
 		"  netio-cat send      [EAL options] -- --host HOST -p PORT [-t TAG] [-e NAME]\n"
 		"            [--block SIZE] [--unbuffered] [--rate N] [--count N]\n"
 		"  netio-cat recv      [EAL options] -- --host HOST -p PORT [-e NAME] [--count N]\n"

@@ -41,6 +41,19 @@ static struct netio_publish_stats stats(void)
 	return now;
 }
 
+/* As they wished, and were told. */
+static void tell_missed(void)
+{
+	struct netio_publish_stats now = stats();
+	uint64_t missed = now.dropped_new + now.dropped_old + now.conflated + now.disconnected;
+
+	if (missed)
+		cat_tell("%" PRIu64 " copies were not sent: subscribers were too slow (%" PRIu64
+			 " dropped as new, %" PRIu64 " as old, %" PRIu64 " conflated, %" PRIu64
+			 " disconnected)",
+			 missed, now.dropped_new, now.dropped_old, now.conflated, now.disconnected);
+}
+
 static void tell_lost(void)
 {
 	uint64_t now = stats().lost - lost_before;
@@ -51,6 +64,7 @@ static void tell_lost(void)
 	if (now)
 		cat_fail("%" PRIu64 " copies were lost at the end: subscribers did not take them",
 			 now);
+	tell_missed();
 }
 
 /* Closing waits for a slow peer for 2 s only, so that it comes when all is out: pages, of which a
@@ -144,9 +158,19 @@ static void on_buffered_available(struct netio_publish_socket *socket)
 	cat_input_go();
 }
 
+static struct netio_publish_attr attr_of(void)
+{
+	return (struct netio_publish_attr){
+		.policy = (enum netio_policy)cat_conf.policy,
+		.backlog_bytes = cat_conf.backlog_bytes,
+	};
+}
+
 static unsigned listen_buffered(struct netio_eventloop *evloop)
 {
-	if (netio_publish_socket_init(evloop, &buffered, NULL) != 0)
+	const struct netio_publish_attr attr = attr_of();
+
+	if (netio_publish_socket_init(evloop, &buffered, &attr) != 0)
 		return 0;
 	buffered.cb_connection_established = on_established;
 	buffered.cb_connection_closed = on_closed;
@@ -192,7 +216,9 @@ static void on_unbuffered_available(struct netio_unbuffered_publish_socket *sock
 
 static unsigned listen_unbuffered(struct netio_eventloop *evloop)
 {
-	if (netio_unbuffered_publish_socket_init(evloop, &unbuffered, NULL) != 0)
+	const struct netio_publish_attr attr = attr_of();
+
+	if (netio_unbuffered_publish_socket_init(evloop, &unbuffered, &attr) != 0)
 		return 0;
 	unbuffered.cb_connection_established = on_established;
 	unbuffered.cb_connection_closed = on_closed;

@@ -3,6 +3,7 @@
  * user is told of connections. */
 #include "cat.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,6 +69,12 @@ static void on_resumed(struct netio_publisher *publisher,
 	cat_tell("subscription to %s resumed", cat_tag_format(subscription, text));
 }
 
+static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
+{
+	cat_tell("missed %" PRIu64 " messages: %s", gap->last - gap->first + 1,
+		 netio_gap_reason_name(gap->reason));
+}
+
 static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
 	cat_output_message(msg);
@@ -84,6 +91,7 @@ int cat_subscribe_start(struct netio_eventloop *evloop)
 	subscriber.cb_subscription_refused = on_subscription_refused;
 	subscriber.cb_subscription_lost = on_lost;
 	subscriber.cb_subscription_resumed = on_resumed;
+	subscriber.cb_gap = on_gap;
 	subscriber.cb_msg_received = on_published;
 	subscriptions = cat_conf.tag_count;
 	for (unsigned i = 0; i < cat_conf.tag_count; i++)

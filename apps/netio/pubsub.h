@@ -17,6 +17,8 @@ struct pubsub_conf {
 	unsigned mode; /**< enum pubsub_mode */
 	uint64_t size, subscribers, tags, duration_ns;
 	uint64_t page_bytes, page_count;
+	uint64_t rate;   /**< messages a second; 0: as fast as it goes */
+	unsigned policy; /**< enum netio_policy */
 };
 
 extern struct pubsub_conf pubsub_conf;

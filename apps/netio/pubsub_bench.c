@@ -15,8 +15,12 @@ struct pubsub_conf pubsub_conf = {
 	.page_count = NETIO_PUBLISH_PAGE_COUNT_DEFAULT,
 };
 static bool mode_given, size_given, duration_given, page_given, pages_given, json_given;
+static bool rate_given, slow_given;
 
 const char *const pubsub_modes[] = {"buffered", "at-once", "unbuffered", NULL};
+
+static const char *const policies[] = {"default",  "block",    "disconnect", "drop-old",
+				       "drop-new", "conflate", NULL}; /* enum netio_policy */
 
 static const struct plx_app_option options[] = {
 	{.name = "listen",
@@ -59,6 +63,22 @@ static const struct plx_app_option options[] = {
 	 .min = 8,
 	 .max = 16 << 20,
 	 .given = &size_given},
+	{.name = "rate",
+	 .placeholder = "N",
+	 .help = "publish so many messages a second (default as fast as it goes)",
+	 .kind = PLX_APP_UINT,
+	 .value = &pubsub_conf.rate,
+	 .min = 1,
+	 .max = 1000000000,
+	 .given = &rate_given},
+	{.name = "slow",
+	 .placeholder = "POLICY",
+	 .help = "of who subscribes, where it is too slow: block, disconnect, drop-old, drop-new, "
+		 "conflate (default block)",
+	 .kind = PLX_APP_CHOICE,
+	 .value = &pubsub_conf.policy,
+	 .choices = policies,
+	 .given = &slow_given},
 	{.name = "duration",
 	 .placeholder = "S",
 	 .help = "to publish for (default 1s)",
@@ -98,9 +118,11 @@ static int check(void)
 		return plx_fail(EINVAL,
 				"give --listen ADDR, to publish, or --connect ADDR, to subscribe");
 	if (pubsub_conf.connect &&
-	    (mode_given || size_given || duration_given || pages_given || json_given))
-		return plx_fail(EINVAL, "--mode, --size, --duration, --pages and --json are for "
-					"who publishes; leave them out with --connect");
+	    (mode_given || size_given || duration_given || pages_given || json_given || rate_given))
+		return plx_fail(EINVAL, "--mode, --size, --duration, --rate, --pages and --json "
+					"are for who publishes; leave them out with --connect");
+	if (slow_given && pubsub_conf.listen)
+		return plx_fail(EINVAL, "--slow: for who subscribes; leave it out with --listen");
 	if ((page_given || pages_given) && pubsub_conf.listen &&
 	    pubsub_conf.mode == PUBSUB_UNBUFFERED)
 		return plx_fail(EINVAL, "--page and --pages are for --mode buffered and at-once; "
@@ -114,9 +136,9 @@ static const struct plx_app app = {
 	.summary = "Measure what subscribers cost a publisher.",
 	.usage = "  netio-pubsub-bench [EAL options] -- --listen ADDR [--subscribers N]\n"
 		 "           [--mode MODE] [--size SIZE] [--tags N] [--duration S]\n"
-		 "           [--page SIZE] [--pages N] [--json FILE]\n"
+		 "           [--rate N] [--page SIZE] [--pages N] [--json FILE]\n"
 		 "  netio-pubsub-bench [EAL options] -- --connect ADDR [--subscribers N]\n"
-		 "           [--tags N] [--page SIZE]",
+		 "           [--tags N] [--page SIZE] [--slow POLICY]",
 	.options = options,
 	.check = check,
 };

@@ -26,6 +26,7 @@ static struct run {
 	struct plx_poller *poller;
 	enum step step;
 	uint64_t sequence; /* of the next message, which it begins with */
+	uint64_t start_ns; /* of publishing */
 	uint64_t ready;    /* subscriptions */
 	uint64_t gone;     /* subscribers */
 	bool blocked;      /* no room, and not told of some yet */
@@ -77,11 +78,26 @@ static int publish_reference(int flags)
 	return rc;
 }
 
+/* How many more messages are due, of the rate that was asked for. */
+static uint64_t due(uint64_t now_ns)
+{
+	uint64_t by_now = (uint64_t)((double)(now_ns - run.start_ns) * 1e-9 *
+				     (double)pubsub_conf.rate);
+
+	if (!pubsub_conf.rate)
+		return BURST;
+	return by_now > run.sequence ? by_now - run.sequence : 0;
+}
+
 static int publish_some(void *arg, uint64_t now_ns)
 {
+	uint64_t burst = run.step == STEP_WAIT ? 0 : due(now_ns);
 	int done = 0;
 
-	while (done < BURST && !run.blocked && run.step != STEP_WAIT && run.step != STEP_DONE) {
+	if (burst > BURST)
+		burst = BURST;
+	while ((uint64_t)done < burst && !run.blocked && run.step != STEP_WAIT &&
+	       run.step != STEP_DONE) {
 		int flags = run.is_again ? NETIO_REENTRY : 0;
 		int rc = pubsub_conf.mode == PUBSUB_UNBUFFERED ? publish_reference(flags)
 							       : publish_copy(flags);
@@ -193,14 +209,22 @@ static void on_subscribed(struct netio_subscriber *subscriber,
 	if (++run.ready != pubsub_conf.subscribers * pubsub_conf.tags || run.step != STEP_WAIT)
 		return;
 	run.step = STEP_WARMUP;
+	run.start_ns = plx_loop_now_ns();
 	netio_timer_start_ns(&run.timer, WARMUP_NS);
 }
 
 static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason reason,
 		      const char *why)
 {
+	struct netio_subscriber_stats stats;
+
 	if (run.step != STEP_WARMUP && run.step != STEP_MEASURE)
 		return;
+	netio_subscriber_stats(subscriber, &stats);
+	if (stats.missed[NETIO_GAP_DISCONNECTED]) { /* which it asked for */
+		plx_app_say("a subscriber that was too slow was disconnected");
+		return;
+	}
 	fprintf(stderr, "netio-pubsub-bench: a subscriber went away: %s\n", why);
 	run.status = 1; /* the figures are not those of as many */
 	if (++run.gone == pubsub_conf.subscribers)

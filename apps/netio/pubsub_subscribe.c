@@ -8,8 +8,9 @@
 struct member {
 	struct netio_subscribe_socket socket;
 	uint64_t messages, bytes;
-	uint64_t next;  /* sequence number */
-	uint64_t wrong; /* messages with another one */
+	uint64_t next;   /* sequence number */
+	uint64_t wrong;  /* messages with another one */
+	uint64_t missed; /* that it was told of */
 };
 
 static struct netio_context ctx;
@@ -41,6 +42,22 @@ static void on_not_taken(struct netio_publisher *publisher,
 	on_refused(publisher, PLX_LINK_REFUSED, why);
 }
 
+static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
+{
+	struct member *member = publisher->subscribe_socket->data;
+
+	member->missed += gap->last - gap->first + 1;
+	member->next += gap->last - gap->first + 1;
+}
+
+/* Of conflated ones only the order of each tag is kept. */
+static bool is_off(const struct member *member, uint64_t sequence)
+{
+	if (pubsub_conf.policy == NETIO_POLICY_CONFLATE && pubsub_conf.tags > 1)
+		return false;
+	return member->messages > 0 && sequence != member->next;
+}
+
 /* The first message is whichever was published next. */
 static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
@@ -49,7 +66,7 @@ static void on_message(struct netio_subscribe_socket *socket, const struct netio
 
 	if (plx_likely(msg->len >= sizeof(sequence)))
 		memcpy(&sequence, msg->data, sizeof(sequence));
-	member->wrong += member->messages > 0 && sequence != member->next;
+	member->wrong += is_off(member, sequence);
 	member->next = sequence + 1;
 	member->messages++;
 	member->bytes += msg->len;
@@ -68,9 +85,14 @@ static int start(struct member *member, const char *host, unsigned port)
 	member->socket.cb_connection_refused = on_refused;
 	member->socket.cb_connection_closed = on_closed;
 	member->socket.cb_subscription_refused = on_not_taken;
+	member->socket.cb_gap = on_gap;
 	member->socket.cb_msg_received = on_message;
 	for (uint64_t i = 0; i < pubsub_conf.tags; i++)
-		if (netio_subscribe(&member->socket, host, port, PUBSUB_TAG + i) != 0)
+		if (netio_subscribe_to(&member->socket, host, port,
+				       &(struct netio_subscription){
+					       .tag = PUBSUB_TAG + i,
+					       .policy = (enum netio_policy)pubsub_conf.policy,
+				       }) != 0)
 			return -1;
 	return 0;
 }
@@ -90,16 +112,19 @@ static int start_all(void)
 
 static void report(void)
 {
-	uint64_t messages = 0, bytes = 0, wrong = 0;
+	uint64_t messages = 0, bytes = 0, wrong = 0, missed = 0;
 
 	for (uint64_t i = 0; i < pubsub_conf.subscribers; i++) {
 		messages += members[i].messages;
 		bytes += members[i].bytes;
 		wrong += members[i].wrong;
+		missed += members[i].missed;
 	}
 	plx_app_say("%" PRIu64 " subscribers got %" PRIu64 " messages, %" PRIu64 " bytes; %" PRIu64
 		    " out of sequence",
 		    pubsub_conf.subscribers, messages, bytes, wrong);
+	if (missed)
+		plx_app_say("%" PRIu64 " were missed, and told", missed);
 	if (wrong || messages == 0)
 		status = 1;
 	if (messages == 0)

@@ -485,7 +485,7 @@ struct netio_subscription {
 			       top down is as good as a range; of others a publisher takes 64
 			       different ones at a time */
 	enum netio_delivery delivery;
-	enum netio_policy policy;
+	enum netio_policy policy; /**< where the subscriber is slow */
 	uint64_t backlog_bytes; /**< so much may wait for this subscriber at the publisher while its
 				     link has no room, and a page more; 0, and at most: what its
 				     pages hold (netio_publish_attr). 0 with POLICY_DEFAULT: as the
@@ -781,9 +781,9 @@ void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket);
  * subscription. Returns at once; cb_subscribed or cb_subscription_refused follows, or, while there
  * is no connection, cb_connection_refused for each attempt. Publishers that are named alike share a
  * connection. Return: 0; -EEXIST it is subscribed to, with whatever delivery
- * and policy; -EINVAL; -ENOMEM; or
- * as netio_connect. Of a publisher whose connection is not tried again (reconnect_min_ns), what is
- * subscribed to may be subscribed to again: that connects anew. */
+ * and policy; -EINVAL; -ENOMEM; or as netio_connect. Of a publisher whose connection is not tried
+ * again (reconnect_min_ns), what is subscribed to may be subscribed to again: that connects anew.
+ */
 int netio_subscribe(struct netio_subscribe_socket *socket, const char *host, unsigned port,
 		    netio_tag_t tag);
 

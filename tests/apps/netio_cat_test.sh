@@ -143,6 +143,30 @@ provider=tcp
 
 # Encodings. ----------------------------------------------------------------------------------
 
+# One reads slowly and says what it may miss; the other one does not, and misses nothing.
+for policy in drop-old drop-new conflate; do
+	rm -f "$temp/slow"
+	run pub publish -p 0 -t 7 --subscribers 2 <"$temp/lines"
+	pub=$pid
+	listening pub
+	run slow subscribe -p "$port" -t 7 --slow "$policy" --backlog 16K > >(slowly "$temp/slow")
+	slow=$pid
+	run fast subscribe -p "$port" -t 7 --count 100000 >"$temp/out"
+	fast=$pid
+	ends "$fast"
+	check "$policy: beside a slow reader another one has all lines" "cmp '$temp/lines' '$temp/out'"
+	ends "$pub"
+	check "$policy: publish ends with 0" "(($? == 0))"
+	wait_until "grep -q 'trying again' '$temp/slow.err'"
+	kill -TERM "$slow"
+	ends "$slow"
+	missed=$(awk '/^missed/ {sum += $2} END {print sum + 0}' "$temp/slow.err")
+	wait_until "((\$(wc -l <'$temp/slow') + missed == 100000))"
+	check "$policy: a slow reader has all lines but $missed, and knows of these" "(($? == 0 && missed > 1000))"
+	check "$policy: publish tells the same" "grep -q '^$missed copies were not sent' '$temp/pub.err'"
+	check "$policy: the lines are in order" "sort -nc '$temp/slow'"
+done
+
 # through IN OUT FILE: standard input of publish has the encoding IN, output of subscribe OUT.
 through()
 {

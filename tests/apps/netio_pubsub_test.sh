@@ -8,6 +8,7 @@ apps=$1
 failed=0
 temp=$(mktemp -d)
 pids=()
+heartbeat=
 trap '[[ ${#pids[@]} == 0 ]] || kill "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
 
 check()
@@ -22,7 +23,7 @@ check()
 
 bench()
 {
-	timeout -k 5 60 "$apps/netio-pubsub-bench" --huge none "$@" </dev/null
+	timeout -k 5 60 "$apps/netio-pubsub-bench" --huge none ${heartbeat:+--heartbeat "$heartbeat"} "$@" </dev/null
 }
 
 # publish PROVIDER OPTION...: in the background; sets `publisher` and `address`.
@@ -83,6 +84,44 @@ for provider in tcp shm; do
 		check "$provider $mode: one that comes late ends with 0" "(($? == 0))"
 	done
 done
+pids=()
+
+# One of five is stopped, for longer than its publisher is done, and says what it may miss. The others
+# miss nothing, and it is told of all that it misses.
+heartbeat=off
+for policy in disconnect drop-old drop-new conflate; do
+	publish tcp --subscribers 5 --rate 100000 --duration 3s
+	"$apps/netio-pubsub-bench" --huge none --provider tcp --heartbeat off -- --connect "$address" \
+		--slow "$policy" >"$temp/slow" 2>"$temp/slow.err" </dev/null &
+	slow=$!
+	pids+=("$slow")
+	sleep 1
+	kill -STOP "$slow"
+	bench --provider tcp -- --connect "$address" --subscribers 4 >"$temp/sub" 2>"$temp/sub.err" &
+	others=$!
+	pids+=("$others")
+	[[ $policy == disconnect ]] || { sleep 4; kill -CONT "$slow"; }
+	wait "$publisher"
+	check "$policy: the publisher ends with 0" "(($? == 0))"
+	kill -CONT "$slow" 2>/dev/null
+	wait "$others"
+	check "$policy: the others end with 0" "(($? == 0))"
+	check "$policy: they miss nothing" \
+		"grep -q '^4 subscribers got [1-9].*; 0 out of sequence' '$temp/sub' && ! grep missed '$temp/sub'"
+	wait "$slow"
+	status=$?
+	each=$(sed -n 's/^4 subscribers got \([0-9]*\) .*/\1/p' "$temp/sub")
+	each=$((each / 4))
+	got=$(sed -n 's/^1 subscribers got \([0-9]*\) .*/\1/p' "$temp/slow")
+	missed=$(sed -n 's/ were missed, and told$//p' "$temp/slow")
+	if [[ $policy == disconnect ]]; then
+		check "$policy: it was disconnected, and is told so" "grep -q 'too slow' '$temp/out' && ((status))"
+	else
+		check "$policy: $each, got $got, missed ${missed:-0}" "((status == 0 && got + missed == each))"
+	fi
+	check "$policy: in 3.1 s at 100000 a second, $each" "((each >= 280000))"
+done
+heartbeat=
 pids=()
 
 bench -- --subscribers 2 2>"$temp/err"
