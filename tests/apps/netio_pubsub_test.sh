@@ -115,9 +115,9 @@ for policy in disconnect drop-old drop-new conflate; do
 	got=$(sed -n 's/^1 subscribers got \([0-9]*\) .*/\1/p' "$temp/slow")
 	missed=$(sed -n 's/ were missed, and told$//p' "$temp/slow")
 	if [[ $policy == disconnect ]]; then
-		check "$policy: it was disconnected, and is told so" "grep -q 'too slow' '$temp/out' && ((status))"
+		check "$policy: it was disconnected, and is told so" "grep -q 'too slow' '$temp/out' && (($status))"
 	else
-		check "$policy: $each, got $got, missed ${missed:-0}" "((status == 0 && got + missed == each))"
+		check "$policy: $each, got $got, missed ${missed:-0}" "(($status == 0 && got + missed == each))"
 	fi
 	check "$policy: in 3.1 s at 100000 a second, $each" "((each >= 280000))"
 done
