@@ -81,11 +81,11 @@ static int publish_reference(int flags)
 /* How many more messages are due, of the rate that was asked for. */
 static uint64_t due(uint64_t now_ns)
 {
-	uint64_t by_now = (uint64_t)((double)(now_ns - run.start_ns) * 1e-9 *
-				     (double)pubsub_conf.rate);
+	uint64_t by_now;
 
 	if (!pubsub_conf.rate)
 		return BURST;
+	by_now = (uint64_t)((double)(now_ns - run.start_ns) * 1e-9 * (double)pubsub_conf.rate);
 	return by_now > run.sequence ? by_now - run.sequence : 0;
 }
 

@@ -34,7 +34,7 @@ static void begin_page(struct pages *pages, bool continues)
 	pages->gap = (struct wire_gap){0};
 	pages->page = page;
 	pages->messages = 0;
-	pages->keeps = false;
+	pages->keeps = !pages->droppable;
 	pages->at = page->data + WIRE_PAGE_BYTES;
 	pages->end = page->data + pages->limit;
 	pages->leave_at = page->data + pages->leaves_at;
@@ -95,12 +95,19 @@ static void tell_of_room(struct pages *pages)
 	pages->owner->room(pages);
 }
 
+/* A page with nothing to be kept yet. */
+static void begin_gap(struct pages *pages)
+{
+	begin_page(pages, false);
+	pages->keeps = false;
+}
+
 /* A page for the gap that there was none for. */
 static void tell_gap(struct pages *pages)
 {
 	if (pages->page || !plx_link_is_open(pages->link))
 		return;
-	begin_page(pages, false);
+	begin_gap(pages);
 	pages_leave_soon(pages);
 }
 
@@ -169,6 +176,8 @@ void pages_leave(struct pages *pages)
 
 	if (plx_likely(pages->waiting_count == 0) && plx_likely(send_page(pages, page)))
 		return;
+	/* What was put while none waited was not marked. */
+	note_of(page)->keeps |= pages->waiting_count == 0;
 	*waiting_at(pages, pages->waiting_count) = page;
 	pages->waiting_count++;
 	pages->waiting_bytes += page->len;
@@ -261,7 +270,6 @@ static int split(struct pages *pages, netio_tag_t tag, uint64_t length, struct s
 		if (pages->page)
 			pages_leave(pages);
 		begin_page(pages, flags == WIRE_NEXT);
-		pages->keeps |= !pages->droppable;
 		source_copy(source, pages_put(pages, piece, flags, tag, length), piece);
 		flags = WIRE_NEXT;
 		left -= piece;
@@ -324,7 +332,7 @@ void pages_add_gap(struct pages *pages, uint64_t count, enum netio_gap_reason re
 			pages_leave(pages);
 		widen(&pages->gap, count, (uint8_t)reason);
 		if (pages->free_count)
-			begin_page(pages, false);
+			begin_gap(pages);
 	}
 	if (soon && pages->page)
 		pages_leave_soon(pages);

@@ -30,12 +30,13 @@ struct pages {
 	struct plx_buf *page;
 	uint32_t messages;      /* that end in it */
 	uint32_t waiting_count; /* pages that wait for the link */
-	bool keeps;             /* it has something that is not to be dropped */
-	bool droppable;         /* set by the owner: what is put next may be dropped */
+	uint32_t behind_count;  /* messages that wait behind all pages; of the owner */
 
 	struct plx_link *link; /* NULL: there is none */
 	bool is_open;          /* messages are accepted */
 	bool urgent;           /* the page leaves as soon as the link takes it */
+	bool keeps;            /* it has something that is not to be dropped */
+	bool droppable;        /* what is put may be dropped */
 	uint32_t limit;        /* of a page's length */
 	uint32_t leaves_at;    /* with that length it leaves */
 	struct plx_buf **free;
@@ -132,6 +133,13 @@ void source_copy(struct source *source, uint8_t *to, size_t length);
  * Return: enum netio_status. */
 int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source);
 
+/* Whether messages wait for the link: what is put now may be dropped, if its owner says so. What
+ * was put before they did is not. */
+static inline bool pages_are_slow(const struct pages *pages)
+{
+	return (pages->waiting_count | pages->behind_count) != 0;
+}
+
 /* Whether there is room for a whole message in the page. length: any. */
 static inline bool pages_fit(const struct pages *pages, uint64_t length, uint8_t flags)
 {
@@ -153,9 +161,15 @@ static inline uint8_t *pages_put(struct pages *pages, uint32_t length, uint8_t f
 static inline void pages_message_ended(struct pages *pages)
 {
 	pages->messages++;
-	pages->keeps |= !pages->droppable;
 	if (plx_unlikely(pages->at >= pages->leave_at))
 		pages_leave(pages);
+}
+
+/* What is put behind this may be dropped, or not. */
+static inline void pages_set_droppable(struct pages *pages, bool droppable)
+{
+	pages->droppable = droppable;
+	pages->keeps |= !droppable;
 }
 
 /* A message of that length, wherever there is room for it. Return: enum netio_status. */

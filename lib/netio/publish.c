@@ -15,23 +15,9 @@ uint64_t publish_new_version(void)
 	return newest << 8 | plx_lcore_id();
 }
 
-static void visit(void *owner, void *arg)
+/* Of several subscriptions of one subscriber the strictest decides. */
+static void merge(struct match *match, const struct subscription *subscription)
 {
-	const struct subscription *subscription = owner;
-	struct subscriber *subscriber = subscription->subscriber;
-	struct netio_publish_core *core = arg;
-
-	struct match *match;
-
-	if (subscriber->seen != core->lookups) {
-		subscriber->seen = core->lookups;
-		subscriber->match = core->match_count++;
-		core->matches[subscriber->match] = (struct match){
-			.subscriber = subscriber,
-			.policy = UINT8_MAX,
-		};
-	}
-	match = &core->matches[subscriber->match];
 	match->at_once |= subscription->at_once;
 	if (subscription->policy < match->policy ||
 	    (subscription->policy == match->policy &&
@@ -39,6 +25,26 @@ static void visit(void *owner, void *arg)
 		match->policy = subscription->policy;
 		match->backlog_bytes = subscription->backlog_bytes;
 	}
+}
+
+static void visit(void *owner, void *arg)
+{
+	const struct subscription *subscription = owner;
+	struct subscriber *subscriber = subscription->subscriber;
+	struct netio_publish_core *core = arg;
+
+	if (subscriber->seen == core->lookups) {
+		merge(&core->matches[subscriber->match], subscription);
+		return;
+	}
+	subscriber->seen = core->lookups;
+	subscriber->match = core->match_count++;
+	core->matches[subscriber->match] = (struct match){
+		.subscriber = subscriber,
+		.backlog_bytes = subscription->backlog_bytes,
+		.policy = subscription->policy,
+		.at_once = subscription->at_once,
+	};
 }
 
 static void search(struct netio_publish_core *core, netio_tag_t tag)
@@ -142,9 +148,8 @@ int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iov
 		return -ENOTCONN;
 	if (plx_unlikely(length > subscriber->accepted.message_max))
 		return NETIO_STATUS_TOO_BIG;
-	if (plx_unlikely(subscriber_is_slow(subscriber)))
+	if (plx_unlikely(pages_are_slow(subscriber->pages)))
 		return slow_copy_to(match, tag, iov, length);
-	subscriber->pages->droppable = match->policy == NETIO_POLICY_DROP_OLD;
 	if (match->at_once)
 		rc = copy_at_once(subscriber, tag, iov, count, length);
 	else
@@ -154,14 +159,13 @@ int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iov
 	return rc;
 }
 
-void publish_note(struct publish_outcome *outcome, struct match *matches, struct match match,
-		  int rc)
+void publish_note_other(struct publish_outcome *outcome, struct match *matches, uint32_t index,
+			int rc)
 {
 	uint32_t missing = outcome->missing;
+	struct match match = matches[index];
 
-	if (plx_likely(rc == 0)) {
-		outcome->taken++;
-	} else if (rc == -EAGAIN) {
+	if (rc == -EAGAIN) {
 		matches[missing + outcome->too_big] = matches[missing];
 		matches[missing] = match;
 		outcome->missing++;
@@ -221,12 +225,9 @@ static void copy_to_all(struct match *matches, uint32_t match_count, netio_tag_t
 			const struct iovec *iov, size_t count, uint64_t length,
 			struct publish_outcome *outcome)
 {
-	for (uint32_t i = 0; i < match_count; i++) {
-		struct match match = matches[i];
-
-		publish_note(outcome, matches, match,
-			     publish_copy_to(&match, tag, iov, count, length));
-	}
+	for (uint32_t i = 0; i < match_count; i++)
+		publish_note(outcome, matches, i,
+			     publish_copy_to(&matches[i], tag, iov, count, length));
 	publish_tell_too_big(outcome, matches);
 }
 

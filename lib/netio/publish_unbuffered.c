@@ -163,11 +163,8 @@ static int send_to(const struct match *match, struct parcel *parcel)
 static void send_to_all(struct netio_publish_core *core, struct match *matches, uint32_t count,
 			struct parcel *parcel, struct publish_outcome *outcome)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		struct match match = matches[i];
-
-		publish_note(outcome, matches, match, send_to(&match, parcel));
-	}
+	for (uint32_t i = 0; i < count; i++)
+		publish_note(outcome, matches, i, send_to(&matches[i], parcel));
 	plx_buf_unref(parcel->buf);
 	parcel->buf = NULL;
 }

@@ -191,7 +191,7 @@ static bool on_ended(struct accepted *accepted)
 
 	if (subscriber->pages)
 		pages_lose(subscriber->pages);
-	subscriber_core(subscriber)->stats.lost += conflation_clear(&subscriber->latest);
+	subscriber_core(subscriber)->stats.lost += slow_clear(subscriber);
 	on_failed(accepted);
 	return true;
 }

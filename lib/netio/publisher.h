@@ -181,10 +181,19 @@ struct publish_outcome {
 	int error; /* of the first that failed */
 };
 
-/* What became of it at one subscriber. Those that had no room come to stand at the beginning of
- * matches, and behind them those for which it is too long. */
-void publish_note(struct publish_outcome *outcome, struct match *matches, struct match match,
-		  int rc);
+/* What became of it at one subscriber, of those up to it. Those that had no room come to stand at
+ * the beginning of matches, and behind them those for which it is too long. */
+void publish_note_other(struct publish_outcome *outcome, struct match *matches, uint32_t index,
+			int rc);
+
+static inline void publish_note(struct publish_outcome *outcome, struct match *matches,
+				uint32_t index, int rc)
+{
+	if (plx_likely(rc == 0))
+		outcome->taken++;
+	else
+		publish_note_other(outcome, matches, index, rc);
+}
 
 /* Tell these. */
 void publish_tell_too_big(const struct publish_outcome *outcome, const struct match *matches);
@@ -206,11 +215,8 @@ int publish_finish(struct netio_publish_core *core, const struct publish_outcome
 int slow_copy_to(const struct match *match, netio_tag_t tag, const struct iovec *iov,
 		 uint64_t length);
 
-/* Whether messages for it are to take that way. */
-static inline bool subscriber_is_slow(const struct subscriber *subscriber)
-{
-	return subscriber->pages->waiting_count || subscriber->latest.count;
-}
+/* Those of which only the latest waits: all are lost. Return: how many there were. */
+uint32_t slow_clear(struct subscriber *subscriber);
 
 /* Some pages have left: let the latest ones go into others. */
 void slow_go_on(struct subscriber *subscriber);

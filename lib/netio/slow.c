@@ -83,7 +83,7 @@ void netio_subscriber_stats(const struct netio_subscriber *pub,
 		return;
 	stats_out->backlog_bytes = pages_backlog_bytes(pages) + subscriber->latest.bytes;
 	stats_out->pages_under_way = pages->count - pages->free_count;
-	stats_out->is_slow = subscriber_is_slow(subscriber);
+	stats_out->is_slow = pages_are_slow(pages);
 }
 
 /* Policies ------------------------------------------------------------------------------------- */
@@ -109,8 +109,9 @@ static int put(const struct letter *letter)
 	if (pages->waiting_count &&
 	    pages_backlog_bytes(pages) + bytes > letter->match->backlog_bytes)
 		return pages_again(pages, 1);
-	pages->droppable = letter->match->policy == NETIO_POLICY_DROP_OLD;
+	pages_set_droppable(pages, letter->match->policy == NETIO_POLICY_DROP_OLD);
 	rc = pages_putv(pages, letter->tag, letter->length, &source);
+	pages->droppable = false;
 	if (rc == 0 && letter->match->at_once)
 		pages_leave_soon(pages);
 	return rc;
@@ -153,16 +154,24 @@ static int conflate(const struct letter *letter)
 		return NETIO_STATUS_TOO_BIG;
 	rc = conflation_put(&letter->subscriber->latest, letter->tag, letter->iov, letter->length,
 			    letter->match->backlog_bytes);
+	letter->pages->behind_count = letter->subscriber->latest.count;
 	if (rc == 1)
 		subscriber_misses(letter->subscriber, 1, NETIO_GAP_CONFLATED);
 	return rc == -EAGAIN ? miss_new(letter) : rc < 0 ? rc : 0;
+}
+
+uint32_t slow_clear(struct subscriber *subscriber)
+{
+	if (subscriber->pages)
+		subscriber->pages->behind_count = 0;
+	return conflation_clear(&subscriber->latest);
 }
 
 /* What waits is lost; but for the rest of a message that has begun to leave. */
 static void disconnect(struct subscriber *subscriber)
 {
 	struct pages *pages = subscriber->pages;
-	uint64_t missed = 1 + conflation_clear(&subscriber->latest);
+	uint64_t missed = 1 + slow_clear(subscriber);
 	int64_t dropped;
 
 	if (pages->page)
@@ -216,7 +225,7 @@ void slow_go_on(struct subscriber *subscriber)
 	struct pages *pages = subscriber->pages;
 	struct latest *latest;
 
-	pages->droppable = false;
+	pages->keeps = true;
 	while ((latest = conflation_first(&subscriber->latest)) && pages->waiting_count == 0) {
 		struct iovec piece = {latest->data, latest->length};
 
@@ -224,6 +233,7 @@ void slow_go_on(struct subscriber *subscriber)
 			       &(struct source){.iov = &piece}) != 0)
 			return;
 		conflation_drop(&subscriber->latest, latest);
+		pages->behind_count = subscriber->latest.count;
 	}
 	pages_leave_soon(pages);
 }
