@@ -184,6 +184,44 @@ expect images 'status 0
 1000 images, the last one 999, 0 wrong
 1000 images, the last one 999, 0 wrong'
 
+# Two lcores that publish, at two ports next to each other, and two that watch one each; then one that
+# watches both.
+cores()
+{
+	local first count publisher status=0
+
+	: >"$temp/cores.out"
+	for lcores in 0@0,1@0 0@0; do
+		for _ in {1..10}; do # a port may be somebody's
+			first=$((20000 + RANDOM % 10000))
+			NETIO_OPTIONS='--huge none --provider tcp -l 0@0,1@0' timeout 60 "$examples/netio_cores" publish \
+				$first 50000 >"$temp/cores" 2>"$temp/cores.err" </dev/null &
+			publisher=$!
+			sleep 0.5
+			grep -q 'cannot listen\|in use' "$temp/cores.err" || break
+			wait "$publisher"
+		done
+		for _ in {1..20}; do # until it listens
+			NETIO_OPTIONS="--huge none --provider tcp -l $lcores" timeout 60 "$examples/netio_cores" watch \
+				$first 2 >"$temp/cores.watch" 2>"$temp/cores.watch.err" </dev/null
+			status=$?
+			grep -q '^0 readings' "$temp/cores.watch" || break
+			sleep 0.2
+		done
+		wait "$publisher" || status=1
+		echo "status $status" >>"$temp/cores.out"
+		cat "$temp/cores" "$temp/cores.watch" >>"$temp/cores.out"
+	done
+}
+
+cores
+expect cores 'status 0
+100000 readings on 2 lcores, 0 wrong
+100000 readings on 2 lcores, 0 wrong
+status 0
+100000 readings on 2 lcores, 0 wrong
+100000 readings on 1 lcores, 0 wrong'
+
 if [[ $sanitizer != none || ! -f $seeds/netio-next-architecture.txt || ! -f $seeds/netio-talk.txt ]]; then
 	echo 'the published programs are not at hand, or this build has a sanitizer: left out'
 	exit $failed
