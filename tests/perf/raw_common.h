@@ -19,6 +19,7 @@
 #define RAW_CONNECT_NS  (10 * PLX_NS_PER_S) /* how long a client tries to reach its server */
 #define RAW_SPINS_CHECK 4096                /* spins between two looks at the clock */
 #define RAW_POSTED_MAX  512                 /* receives that are posted at a time */
+#define RAW_FLOW_LOOK   16 /* messages of a stream between two looks at the clock */
 
 struct raw_options {
 	const char *name;
@@ -60,6 +61,20 @@ struct raw_flow {
 	uint64_t again;        /* how often there was no room for one */
 	uint64_t duration_tsc; /* 0: the count of the options decides */
 };
+
+/* What a client sends behind messages of a stream, and gets back. It is told from them by its size.
+ */
+struct raw_mark {
+	uint64_t count; /* of messages since the mark before; back: that were received */
+	uint64_t unused;
+};
+
+#define RAW_MARK_END UINT64_MAX /* a mark with it is the last one */
+
+static inline size_t raw_mark_bytes(uint64_t size)
+{
+	return size == sizeof(uint64_t) ? sizeof(struct raw_mark) : sizeof(uint64_t);
+}
 
 /* What one baseline is: of round trips (ping) or of streams (stream). message is what it sends, of
  * the size that was asked for, with the pattern that all messages are. All return 0 or -errno with
@@ -153,6 +168,16 @@ static inline int raw_wait_over(struct raw_wait *wait, uint64_t limit_ns, const 
 /* An epoll with that descriptor alone, in *epoll_out. Return: 0; -errno with a text naming `what`.
  */
 int raw_open_epoll(int fd, uint32_t events, const char *what, int *epoll_out);
+
+/* How many messages of a stream are due before the next look at the clock; 0: it is over. */
+static inline uint64_t raw_flow_due(const struct raw_options *options, const struct raw_flow *flow,
+				    uint64_t begin_tsc, uint64_t count)
+{
+	if (flow->duration_tsc)
+		return plx_tsc() - begin_tsc < flow->duration_tsc ? RAW_FLOW_LOOK : 0;
+	uint64_t left = options->count - count;
+	return left < RAW_FLOW_LOOK ? left : RAW_FLOW_LOOK;
+}
 
 /* Take in one round trip. Returns whether another is due. */
 static inline bool raw_run_add(struct raw_run *run, uint64_t sent_tsc, uint64_t seen_tsc)

@@ -4,22 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BURST           64                  /* entries of a read of the queue */
-#define WINDOW_BYTES    (UINT64_C(4) << 20) /* under way, and posted: they stay in a cache */
-#define DEPTH_LEAST     4
-#define DEPTH_MOST      128
-#define MESSAGES_A_LOOK 16         /* between two looks at the clock */
-#define END             UINT64_MAX /* a mark with it is the last one */
-
-struct mark {
-	uint64_t count; /* of messages since the mark before; back: that were received */
-	uint64_t unused;
-};
-
-static size_t mark_bytes(uint64_t size)
-{
-	return size == sizeof(uint64_t) ? sizeof(struct mark) : sizeof(uint64_t);
-}
+#define BURST        64                  /* entries of a read of the queue */
+#define WINDOW_BYTES (UINT64_C(4) << 20) /* under way, and posted: they stay in a cache */
+#define DEPTH_LEAST  4
+#define DEPTH_MOST   128
 
 /* Of the window, and of receives: by size, where it is not chosen. */
 static uint64_t depth(uint64_t chosen, uint64_t size)
@@ -34,9 +22,10 @@ static uint64_t depth(uint64_t chosen, uint64_t size)
 int raw_stream_prepare(const struct raw_options *options, struct raw_endpoint *at, uint64_t size)
 {
 	if (!options->listen)
-		return raw_endpoint_post_few(at, sizeof(struct mark));
+		return raw_endpoint_post_few(at, sizeof(struct raw_mark));
 	return raw_endpoint_post_all(at, (unsigned)depth(options->posted, size),
-				     size > sizeof(struct mark) ? size : sizeof(struct mark));
+				     size > sizeof(struct raw_mark) ? size
+								    : sizeof(struct raw_mark));
 }
 
 /* Receiving -------------------------------------------------------------------------------- */
@@ -46,7 +35,8 @@ struct receiver {
 	uint8_t *sent; /* what every message is */
 	uint64_t size;
 	uint64_t got;      /* since the last mark */
-	uint64_t expected; /* of them; END: not told yet, as a mark may overtake what it counts */
+	uint64_t expected; /* of them; RAW_MARK_END: not told yet, as a mark may overtake what it
+			      counts */
 	bool ended;
 };
 
@@ -54,11 +44,11 @@ static int take_mark(struct receiver *receiver, const struct fi_cq_msg_entry *en
 {
 	unsigned index = raw_endpoint_index(receiver->at, entry->op_context);
 
-	if (entry->len != mark_bytes(receiver->size))
+	if (entry->len != raw_mark_bytes(receiver->size))
 		return plx_fail(EPROTO, "a message of %zu B came, not %llu", entry->len,
 				(unsigned long long)receiver->size);
 	memcpy(&receiver->expected, receiver->at->buffers[index], sizeof(receiver->expected));
-	receiver->ended = receiver->expected == END;
+	receiver->ended = receiver->expected == RAW_MARK_END;
 	return 0;
 }
 
@@ -83,11 +73,11 @@ static int take(struct receiver *receiver, const struct fi_cq_msg_entry *entries
 
 static int answer_mark(struct receiver *receiver)
 {
-	struct mark mark = {.count = receiver->got};
+	struct raw_mark mark = {.count = receiver->got};
 
 	receiver->got = 0;
-	receiver->expected = END;
-	ssize_t sent = fi_inject(receiver->at->ep, &mark, mark_bytes(receiver->size),
+	receiver->expected = RAW_MARK_END;
+	ssize_t sent = fi_inject(receiver->at->ep, &mark, raw_mark_bytes(receiver->size),
 				 receiver->at->peer);
 	return sent ? raw_failed(sent, "cannot answer") : 0;
 }
@@ -95,7 +85,7 @@ static int answer_mark(struct receiver *receiver)
 int raw_stream_receive(struct raw_endpoint *at, uint64_t size)
 {
 	struct receiver receiver = {
-		.at = at, .sent = raw_message(size), .size = size, .expected = END};
+		.at = at, .sent = raw_message(size), .size = size, .expected = RAW_MARK_END};
 	struct fi_cq_msg_entry entries[BURST];
 	struct raw_wait wait = {0};
 	int rc = receiver.sent ? 0 : -ENOMEM;
@@ -131,7 +121,7 @@ struct sender {
 	uint64_t again;
 	bool inject;
 	bool answered; /* a mark came back */
-	struct mark answer;
+	struct raw_mark answer;
 };
 
 static void take_answer(struct sender *sender, const struct fi_cq_msg_entry *entry)
@@ -222,12 +212,12 @@ static int send_some(struct sender *sender, uint64_t count)
 
 static int send_mark(struct sender *sender, uint64_t count)
 {
-	struct mark mark = {.count = count};
+	struct raw_mark mark = {.count = count};
 	struct raw_wait wait = {0};
 	ssize_t sent;
 	int rc = 0;
 
-	while ((sent = fi_inject(sender->at->ep, &mark, mark_bytes(sender->size),
+	while ((sent = fi_inject(sender->at->ep, &mark, raw_mark_bytes(sender->size),
 				 sender->at->peer)) == -FI_EAGAIN &&
 	       !rc)
 		rc = look(sender, &wait, "the peer to take a mark");
@@ -253,16 +243,12 @@ static int send_measured(const struct raw_options *options, struct sender *sende
 			 struct raw_flow *flow)
 {
 	uint64_t begin = plx_tsc();
-	uint64_t count = 0;
+	uint64_t count = 0, due;
 	int rc = 0;
 
-	while (!rc && (flow->duration_tsc ? plx_tsc() - begin < flow->duration_tsc
-					  : count < options->count)) {
-		uint64_t left = flow->duration_tsc ? MESSAGES_A_LOOK : options->count - count;
-		uint64_t some = left < MESSAGES_A_LOOK ? left : MESSAGES_A_LOOK;
-
-		rc = send_some(sender, some);
-		count += some;
+	while (!rc && (due = raw_flow_due(options, flow, begin, count)) > 0) {
+		rc = send_some(sender, due);
+		count += due;
 	}
 	if (!rc)
 		rc = settle(sender, count);
@@ -292,7 +278,7 @@ int raw_stream_send(const struct raw_options *options, struct raw_endpoint *at,
 		rc = send_measured(options, &sender, flow);
 	flow->again = sender.again;
 	if (!rc)
-		rc = send_mark(&sender, END);
+		rc = send_mark(&sender, RAW_MARK_END);
 	free(sender.message);
 	return rc;
 }

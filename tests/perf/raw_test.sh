@@ -125,13 +125,16 @@ check '... and it is said that it slept' jq -e '.idle == "event"' "$work/64/raw-
 for size in 1 8 64 4096 65536; do
 	FI_PROVIDER_PATH=$module_dir stream raw-fi-stream 127.0.0.1:0 $size --provider plx_shm
 	stream raw-fi-shm-stream "pollux-test-$$" $size
+	[[ ! -x $programs/raw-zmq-stream ]] || stream raw-zmq-stream 127.0.0.1:0 $size
 done
+[[ ! -x $programs/raw-zmq-stream ]] || stream raw-zmq-stream '[::1]:0' 1048576 --window 3 --posted 2
 FI_PROVIDER_PATH=$module_dir FI_PLX_SHM_COPY_MAX=16k stream raw-fi-stream 127.0.0.1:0 65536 --provider plx_shm
 FI_SHM_DISABLE_CMA=1 stream raw-fi-shm-stream "pollux-test-$$" 65536
 stream raw-fi-stream 127.0.0.1:0 65536 --provider net --window 3 --posted 2
 stream raw-fi-stream 127.0.0.1:0 64 --provider tcp --window 1 --posted 1
 exchange raw-tcp '[::1]:0' 64
 exchange raw-fi '[::1]:0' 64 --provider net
+[[ ! -x $programs/raw-zmq ]] || exchange raw-zmq '[::1]:0' 64
 FI_PROVIDER_PATH=$module_dir exchange raw-fi '[::1]:0' 64 --provider plx_shm
 check 'nothing stays in /dev/shm' test -z "$(find /dev/shm -name "*pollux-test-$$*")"
 
@@ -154,6 +157,8 @@ for name in raw-bare raw-eventfd; do
 	says 1 "cannot connect to pollux-test-$$" "$programs/$name" --connect "pollux-test-$$"
 done
 says 1 'in vain for a client' "$programs/raw-fi-stream" --listen 127.0.0.1:0 --wait 200ms
+[[ ! -x $programs/raw-zmq-stream ]] ||
+	says 1 'in vain for a client' "$programs/raw-zmq-stream" --listen 127.0.0.1:0 --wait 200ms
 says 1 'in vain for a client' "$programs/raw-fi" --listen 127.0.0.1:0 --wait 200ms
 says 1 'in vain for a client' "$programs/raw-fi-shm" --listen "pollux-test-$$" --wait 200ms
 says 1 'provider nosuch has no FI_EP_MSG endpoint' "$programs/raw-fi" --connect 127.0.0.1:1 --provider nosuch
@@ -205,6 +210,7 @@ vanish raw-tcp 127.0.0.1:0
 vanish raw-fi 127.0.0.1:0
 FI_PROVIDER_PATH=$module_dir vanish raw-fi 127.0.0.1:0 --provider plx_shm --idle event
 FI_PROVIDER_PATH=$module_dir vanish raw-fi-stream 127.0.0.1:0 --provider plx_shm
+[[ ! -x $programs/raw-zmq-stream ]] || vanish raw-zmq-stream 127.0.0.1:0
 vanish raw-bare "pollux-test-$$"
 vanish raw-eventfd "pollux-test-$$"
 exit $failed
