@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # From all single runs of the part idle (-s) to idle.json: of every figure the median over the rounds.
 
-def median: map(select(. != null)) | sort | if length == 0 then null
-	elif length % 2 == 1 then .[length / 2 | floor]
-	else (.[length / 2 - 1] + .[length / 2]) / 2 end;
-def round3: if . == null then null else . * 1000 | round / 1000 end;
+include "sums";
 
 def policies: ["poll", "event", "latency", "balanced", "fixed", "raw-fi-event", "event-closed"];
 def arrivals: ["none", "peer", "silence", "fixed", "poisson", "burst", "closed"];
@@ -28,21 +25,19 @@ def row_of($rows; $policy; $provider; $arrival; $rate):
 
 # What wakes and CPU time are with nothing to do is the code's; round trips beside them are the host's as
 # much, whose other work is as long as a wake-up: those are aims.
-def bar($what; $ratio; $limit; $gates):
-	{what: $what, ratio: ($ratio | round3), limit: $limit, ok: ($ratio <= $limit), gates: $gates};
 
 # One figure of one row.
 def most($rows; $policy; $provider; $arrival; $rate; $field; $words; $limit):
 	row_of($rows; $policy; $provider; $arrival; $rate)
 	| select(. and .[$field] != null)
-	| bar("idle, \($provider), \($policy), \($words)"; .[$field]; $limit; $arrival | IN("none", "peer"));
+	| at_most("idle, \($provider), \($policy), \($words)"; .[$field]; $limit; $arrival | IN("none", "peer"));
 
 # The median round trip over that of another policy.
 def over($rows; $policy; $base; $provider; $arrival; $rate; $words; $limit):
 	row_of($rows; $policy; $provider; $arrival; $rate) as $row
 	| row_of($rows; $base; $provider; $arrival; $rate) as $other
 	| select($row and $other and $row.p50_ns and $other.p50_ns)
-	| bar("idle, \($provider), \($policy) over \($base), p50, \($words)"; $row.p50_ns / $other.p50_ns; $limit; false);
+	| at_most("idle, \($provider), \($policy) over \($base), p50, \($words)"; $row.p50_ns / $other.p50_ns; $limit; false);
 
 # At 100 000/s, and inside bursts, a host may be at its limit: then what came late is paid for by all
 # that comes behind it, and the ratio is the queue's. A message of many is quicker than one now and
@@ -83,6 +78,6 @@ def slept($least): select(. and .sleeps_each >= $least);
 				| strained($rows; "balanced"; $provider; "burst"; 1000)))),
 		((row_of($rows; "raw-fi-event"; "fi:tcp"; "closed"; 0) | slept(0.9)) as $raw
 			| (row_of($rows; "event-closed"; "fi:tcp"; "closed"; 0) | slept(0.9)) as $own
-			| bar("idle, fi:tcp, event over raw-fi-event, p50"; $own.p50_ns / $raw.p50_ns; 1.15; false))],
+			| at_most("idle, fi:tcp, event over raw-fi-event, p50"; $own.p50_ns / $raw.p50_ns; 1.15; false))],
 	every_run: $every
 }

@@ -286,7 +286,7 @@ idle_run()
 
 idle_sum()
 {
-	jq -s -f "$here/idle.jq" "$out/runs/idle.ndjson" >"$out/idle.json" &&
+	jq -s -L "$here" -f "$here/idle.jq" "$out/runs/idle.ndjson" >"$out/idle.json" &&
 		add_to_summary idle '.idle = ($part | del(.every_run)) | .bars += $part.bars'
 }
 

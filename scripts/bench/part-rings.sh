@@ -67,7 +67,7 @@ rings_sum()
 	for file in "$out"/runs/{ring,pool,hop}.json; do
 		[[ ! -s $file ]] || found+=("$file")
 	done
-	jq -n -f "$here/rings.jq" "${found[@]}" >"$out/rings.json" &&
+	jq -n -L "$here" -f "$here/rings.jq" "${found[@]}" >"$out/rings.json" &&
 		add_to_summary rings '.rings = $part | .bars += $part.bars'
 }
 

@@ -108,7 +108,7 @@ stream_run()
 # stream.json; the summary takes it whole but for the single runs, and its bars among the others.
 stream_sum()
 {
-	jq -s -f "$here/stream.jq" "$out/runs/stream.ndjson" >"$out/stream.json" &&
+	jq -s -L "$here" -f "$here/stream.jq" "$out/runs/stream.ndjson" >"$out/stream.json" &&
 		add_to_summary stream '.stream = ($part | del(.every_run)) | .bars += $part.bars'
 }
 

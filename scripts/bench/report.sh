@@ -19,7 +19,7 @@ in_parts()
 # summary.json, to which the parts add what they have to say, and a file of each.
 summarize()
 {
-	jq -s --slurpfile environment "$out/environment.json" \
+	jq -s -L "$here" --slurpfile environment "$out/environment.json" \
 		--slurpfile hiccups "$out/hiccups.json" \
 		--slurpfile failures "$out/failures.json" \
 		--arg fi_provider "${fi_provider-}" \

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # From the results of plx-perf ring, pool and hop, each a file or missing, to rings.json. Run with -n.
 
-def round3: . * 1000 | round / 1000;
+include "sums";
 
 def bar($what; $ratio; $limit):
-	select($ratio != null) | {what: $what, ratio: ($ratio | round3), limit: $limit, ok: ($ratio <= $limit), gates: true};
+	select($ratio != null) | at_most($what; $ratio; $limit; true);
 
 # A row over DPDK's.
 def row_bar($rows; $name; $variant; $lcores; $burst; $limit):

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # From all single runs of streams (-s) to stream.json: of every figure the median over the rounds.
 
-def median: sort | if length == 0 then null
-	elif length % 2 == 1 then .[length / 2 | floor]
-	else (.[length / 2 - 1] + .[length / 2]) / 2 end;
-def round3: . * 1000 | round / 1000;
+include "sums";
 
 def names: ["raw-fi-plxshm", "raw-fi-plxshm-cma", "raw-fi-shm", "raw-fi-shm-nocma", "shm-stream"];
 def rank: . as $row | (names | index($row)) // 99;
@@ -34,20 +31,16 @@ def with_ratio($rows):
 	rate_of($rows; .name | base_of; .size_bytes) as $base
 	| . + {ratio: (if $base then .messages_per_s / $base | round3 else null end)};
 
-# Bars of streams are reached from above.
-def bar($what; $ratio; $limit; $gates):
-	{what: $what, ratio: ($ratio | round3), limit: $limit, least: true, ok: ($ratio >= $limit), gates: $gates};
-
 def ratio_bar($rows; $row; $base; $size; $words; $limit; $gates):
 	rate_of($rows; $row; $size) as $rate
 	| rate_of($rows; $base; $size) as $over
 	| select($rate and $over)
-	| bar("one way, \($row) over \($base), \($words)"; $rate / $over; $limit; $gates);
+	| at_least("one way, \($row) over \($base), \($words)"; $rate / $over; $limit; $gates);
 
 # Absolute rates are the host's as much as the code's: an aim.
 def aim($rows; $row; $millions):
 	rate_of($rows; $row; 64) | select(.)
-	| bar("one way, \($row), 64 B, million messages/s"; . / 1e6; $millions; false);
+	| at_least("one way, \($row), 64 B, million messages/s"; . / 1e6; $millions; false);
 
 . as $every
 | (group_by([.size_bytes, (.row | rank)]) | map(combined)) as $rows

@@ -2,9 +2,7 @@
 # From all single runs (-s) to the summary: of every figure the median over the rounds.
 # Arguments: environment, hiccups, failures (each read by --slurpfile), fi_provider.
 
-def median: sort | if length == 0 then null
-	elif length % 2 == 1 then .[length / 2 | floor]
-	else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+include "sums";
 
 # A percentile that most rounds could not tell is not told.
 def median_of(f): length as $n | [.[] | f | select(. != null)]
@@ -13,7 +11,6 @@ def median_of(f): length as $n | [.[] | f | select(. != null)]
 def rows: ["raw-tcp", "raw-fi-tcp", "raw-fi-shm", "bare", "raw-fi-plxshm", "raw-eventfd", "raw-fi-plxshm-event",
 	"raw-zmq", "tcp-poll", "tcp-poll-idle", "shm-poll", "shm-poll-tcp"];
 def rank: . as $row | (rows | index($row)) // 99;
-def round3: . * 1000 | round / 1000;
 
 def combined: {
 	name: .[0].row,

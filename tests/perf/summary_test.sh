@@ -23,7 +23,7 @@ summary()
 {
 	jq -s --argjson environment '[{"kernel": "k"}]' --argjson failures '[[]]' --arg fi_provider "$1" \
 		--argjson hiccups '[{"duration_ns": 1000, "cpus": [{"gap_total_ns": 20}, {"gap_total_ns": 5}]}]' \
-		-f "$root/scripts/bench/summary.jq"
+		-L "$root/scripts/bench" -f "$root/scripts/bench/summary.jq"
 }
 
 # check TEXT JSON FILTER: the filter must be true of the summary.
@@ -117,7 +117,7 @@ flow()
 }
 streams()
 {
-	jq -s -f "$root/scripts/bench/stream.jq"
+	jq -s -L "$root/scripts/bench" -f "$root/scripts/bench/stream.jq"
 }
 sum=$({
 	for round in 1 2 3; do
@@ -165,7 +165,7 @@ rows=$({
 } | jq -sc '{rows: .}')
 rings()
 {
-	jq -n -f "$root/scripts/bench/rings.jq"
+	jq -n -L "$root/scripts/bench" -f "$root/scripts/bench/rings.jq"
 }
 sum=$(rings <<<"$rows")
 check 'a bar of a ring that is just reached is reached' "$sum" \
