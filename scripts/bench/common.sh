@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # What the parts have in common: rounds, the results of single runs, tables and pictures. Sourced by
 # bench.sh.
-# shellcheck disable=SC2154
+# shellcheck disable=SC2034,SC2154
 
 # Measuring ------------------------------------------------------------------------------------
 
@@ -55,6 +55,98 @@ keep_run()
 	((status != 124)) || status='124 (took too long)'
 	failures+=("$label$row, $size B, round $round: status $status: $(last_words "$dir")")
 	say "    FAILED: ${failures[-1]}"
+}
+
+# How many messages one way before the measured ones: for some 10 ms.
+one_way_warmup()
+{
+	if (($1 <= 4096)); then
+		echo 20000
+	elif (($1 <= 65536)); then
+		echo 1000
+	else
+		echo 100
+	fi
+}
+
+# Watching -------------------------------------------------------------------------------------
+
+# Of each process that is watched, by what it is called here: its CPU time and how often it slept,
+# in so much time.
+declare -A cpu_ns wakes watched_us
+declare -A watch_pid watch_begin_us watch_ns watch_sleeps
+
+# Forks nothing, as it happens on the CPUs that are measured.
+exec {nap_fd}<> <(:)
+nap()
+{
+	read -rt "$1" -u "$nap_fd" || return 0
+}
+
+# usage_of PID: sets usage_ns, its CPU time so far, and usage_sleeps, how often it went to sleep. Forks
+# nothing either.
+usage_of()
+{
+	local task words found ns=0 sleeps=0
+
+	for task in "/proc/$1/task"/*; do
+		# What ends meanwhile reads as empty.
+		read -r -a words <"$task/schedstat" && [[ ${words[0]-} ]] || return
+		((ns += words[0], found = 0))
+		while read -r -a words; do
+			[[ ${words[0]-} != voluntary_ctxt_switches: ]] || ((sleeps += words[1], ++found))
+		done <"$task/status"
+		((found)) || return
+	done 2>/dev/null
+	usage_ns=$ns usage_sleeps=$sleeps
+}
+
+# pid_below PID: sets `below` to the process that a `timeout` has started.
+pid_below()
+{
+	for _ in {1..50}; do
+		below=''
+		read -r below _ <"/proc/$1/task/$1/children"
+		[[ -z $below ]] || return 0
+		nap 0.01
+	done 2>/dev/null
+	return 1
+}
+
+# watch_process WHO PID: from now on, until it is looked at for the last time.
+watch_process()
+{
+	watch_pid[$1]=$2 watch_begin_us[$1]=${EPOCHREALTIME/[.,]/} watch_ns[$1]=0 watch_sleeps[$1]=0
+	cpu_ns[$1]=0 wakes[$1]=0 watched_us[$1]=1
+	usage_of "$2" || return
+	watch_ns[$1]=$usage_ns watch_sleeps[$1]=$usage_sleeps
+}
+
+# watch_look WHO...: of a process that has ended what was seen last stands.
+watch_look()
+{
+	local who now
+
+	for who; do
+		now=${EPOCHREALTIME/[.,]/}
+		usage_of "${watch_pid[$who]}" || continue
+		cpu_ns[$who]=$((usage_ns - watch_ns[$who]))
+		wakes[$who]=$((usage_sleeps - watch_sleeps[$who]))
+		watched_us[$who]=$((now - watch_begin_us[$who]))
+	done
+}
+
+# watch_to_the_end PID SECONDS WHO...: look at them so often until that child ends; returns its status.
+watch_to_the_end()
+{
+	local child=$1 seconds=$2
+
+	shift 2
+	while kill -0 "$child" 2>/dev/null; do
+		watch_look "$@" # the last time shortly before it ends
+		nap "$seconds"
+	done
+	wait "$child"
 }
 
 # Sums -----------------------------------------------------------------------------------------

@@ -37,51 +37,6 @@ idle_begin()
 
 # Measuring ------------------------------------------------------------------------------------
 
-# idle_usage PID: sets usage_ns, its CPU time so far, and usage_sleeps, how often it went to sleep. Forks
-# nothing: it is asked while the CPUs are measured.
-idle_usage()
-{
-	local task words found ns=0 sleeps=0
-
-	for task in "/proc/$1/task"/*; do
-		# What ends meanwhile reads as empty.
-		read -r -a words <"$task/schedstat" && [[ ${words[0]-} ]] || return
-		((ns += words[0], found = 0))
-		while read -r -a words; do
-			[[ ${words[0]-} != voluntary_ctxt_switches: ]] || ((sleeps += words[1], ++found))
-		done <"$task/status"
-		((found)) || return
-	done 2>/dev/null
-	usage_ns=$ns usage_sleeps=$sleeps
-}
-
-# The process below the `timeout` that run_server has started.
-idle_server_pid()
-{
-	local pid=''
-
-	read -r pid _ <"/proc/${children[0]}/task/${children[0]}/children"
-	echo "$pid"
-}
-
-# idle_watch PID: sets cpu_ns and wakes, of watched_us, of what comes until idle_watched.
-idle_watch()
-{
-	watched=$1 watch_begin=${EPOCHREALTIME/[.,]/}
-	idle_usage "$1" || return
-	watch_ns=$usage_ns watch_sleeps=$usage_sleeps
-}
-
-# What was seen last of a process that has ended stands.
-idle_watched()
-{
-	local end=${EPOCHREALTIME/[.,]/}
-
-	idle_usage "$watched" || return 0
-	cpu_ns=$((usage_ns - watch_ns)) wakes=$((usage_sleeps - watch_sleeps))
-	watched_us=$((end - watch_begin))
-}
-
 # Of what was watched, for a row.
 idle_rates='cpu_percent: ($cpu_ns / 10 / $watched_us), wakes_per_s: ($wakes * 1e6 / $watched_us)'
 
@@ -124,14 +79,15 @@ idle_median()
 # The client is there, and past its warm-up; watch until it ends, or for idle_quiet_seconds.
 idle_load()
 {
-	local load=$1 address=$2 dir=$3 provider=$4 server client command=()
+	local load=$1 address=$2 dir=$3 provider=$4 server below client command=()
 
-	server=$(idle_server_pid)
+	pid_below "${children[0]}"
+	server=$below
 	if [[ $load == none ]]; then
 		sleep 0.5 # an adaptive lcore begins with measuring what sleeps cost
-		idle_watch "$server"
+		watch_process server "$server"
 		sleep "$(idle_quiet_seconds)"
-		idle_watched
+		watch_look server
 		return 0
 	fi
 	idle_client "$load" "$address" "$dir" "$provider"
@@ -145,25 +101,21 @@ idle_load()
 	silence) sleep 0.5 ;;
 	*) sleep 0.8 ;; # half a second of warm-up
 	esac
-	idle_watch "$server"
+	watch_process server "$server"
 	if [[ $load == peer ]]; then
 		sleep "$(idle_quiet_seconds)"
-		idle_watched
+		watch_look server
 		kill -0 "$client"
 		return
 	fi
-	while kill -0 "$client" 2>/dev/null; do
-		idle_watched # the last time shortly before it ends
-		sleep 0.1
-	done
-	wait "$client"
+	watch_to_the_end "$client" 0.1 server
 }
 
 # idle_measure LOAD POLICY PROVIDER ROUND
 idle_measure()
 {
 	local load=$1 policy=$2 provider=$3 round=$4 dir=$out/runs/idle-$1-$2-$3-$4 address status=1
-	local cpu_ns=0 wakes=0 watched_us=1 command median=null tries
+	local command median=null tries
 
 	mkdir -p "$dir"
 	# 3: the host held the client up, so that it did not keep its rate. After three tries that is what
@@ -187,8 +139,8 @@ idle_measure()
 	[[ -s $dir/client.json ]] || echo '{}' >"$dir/client.json"
 	[[ $load != silence ]] || median=$(idle_median "$dir/client.csv")
 	jq -c --argjson median "$median" --argjson doubted $((status == 3)) --arg policy "$policy" --arg provider "$provider" --arg load "$load" \
-		--argjson round "$round" --argjson cpu_ns "$cpu_ns" --argjson wakes "$wakes" \
-		--argjson watched_us "$watched_us" \
+		--argjson round "$round" --argjson cpu_ns "${cpu_ns[server]}" --argjson wakes "${wakes[server]}" \
+		--argjson watched_us "${watched_us[server]}" \
 		'{policy: $policy, provider: $provider, arrival: ($load | split("-")[0]),
 		rate: ($load | split("-")[1] // "0" | tonumber), round: $round, '"$idle_rates"',
 		p50_ns: (.p50_ns // $median), p99_ns, count,
@@ -202,7 +154,7 @@ idle_measure()
 idle_measure_event()
 {
 	local who=$1 round=$2 dir=$out/runs/idle-event-$1-$2 address status=1 command
-	local cpu_ns=0 wakes=0 watched_us=1 warmup=100 ends
+	local warmup=100 ends below
 
 	mkdir -p "$dir"
 	for ends in server client; do
@@ -217,17 +169,14 @@ idle_measure_event()
 		fi
 		if [[ $ends == server ]]; then
 			run_server "$dir" 60 || break
-			idle_watch "$(idle_server_pid)"
+			pid_below "${children[0]}"
+			watch_process server "$below"
 			continue
 		fi
 		timeout -k 3 60 "${command[@]}" >"$dir/client.log" 2>&1 </dev/null &
 		children+=($!)
 		local client=$!
-		while kill -0 "$client" 2>/dev/null; do
-			idle_watched # the server ends with its client: the last look is what counts
-			sleep 0.02
-		done
-		wait "$client"
+		watch_to_the_end "$client" 0.02 server # it ends with its client
 		status=$?
 	done
 	end_children
@@ -236,8 +185,8 @@ idle_measure_event()
 		say "    FAILED: ${failures[-1]}"
 		return
 	fi
-	jq -c --arg policy "$who" --argjson round "$round" --argjson cpu_ns "$cpu_ns" \
-		--argjson wakes "$wakes" --argjson watched_us "$watched_us" --argjson warmup "$warmup" \
+	jq -c --arg policy "$who" --argjson round "$round" --argjson cpu_ns "${cpu_ns[server]}" \
+		--argjson wakes "${wakes[server]}" --argjson watched_us "${watched_us[server]}" --argjson warmup "$warmup" \
 		'{policy: $policy, provider: "fi:tcp", arrival: "closed", rate: 0, round: $round,
 		'"$idle_rates"', p50_ns, p99_ns, count,
 		sleeps_each: ($wakes / (.count + $warmup))}' "$dir/client.json" >>"$out/runs/idle.ndjson"

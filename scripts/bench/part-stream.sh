@@ -37,18 +37,6 @@ stream_has()
 	[[ $1 != *cma ]] || (($2 > stream_copied_bytes))
 }
 
-# How many messages before the measured ones: for some 10 ms.
-stream_warmup()
-{
-	if (($1 <= 4096)); then
-		echo 20000
-	elif (($1 <= 65536)); then
-		echo 1000
-	else
-		echo 100
-	fi
-}
-
 # stream_command ROW LCORE CPU OPTION...: sets `command`, for either side.
 stream_command()
 {
@@ -81,7 +69,7 @@ stream_run_row()
 	own=()
 	[[ $row != shm-stream ]] || own=(--one-way)
 	stream_command "$row" 1 "$cpu_client" --connect "$address" "${own[@]}" --size "$size" \
-		--duration "$stream_duration" --warmup "$(stream_warmup "$size")" --out "$dir" --name "$row"
+		--duration "$stream_duration" --warmup "$(one_way_warmup "$size")" --out "$dir" --name "$row"
 	run_client "$dir" "$limit"
 }
 
