@@ -24,10 +24,12 @@ here=$root/scripts/bench
 . "$here/part-rings.sh"
 # shellcheck source=scripts/bench/part-idle.sh
 . "$here/part-idle.sh"
+# shellcheck source=scripts/bench/part-netio.sh
+. "$here/part-netio.sh"
 # shellcheck source=scripts/bench/report.sh
 . "$here/report.sh"
 
-all_parts=(rtt stream rings idle)
+all_parts=(rtt stream rings idle netio)
 
 usage()
 {

@@ -13,19 +13,14 @@ rtt_begin()
 	[[ $mode == serve ]] || say "server on CPU $cpu_server, client on CPU $cpu_client, libfabric's $fi_provider for tcp"
 }
 
-# rtt_measure ROW SIZE ROUND: one run, with a second try where the first did not account for its time.
+# rtt_measure ROW SIZE ROUND: one run.
 rtt_measure()
 {
-	local row=$1 size=$2 round=$3 dir=$out/runs/$1-$2-$3 try status
+	local row=$1 size=$2 round=$3 dir=$out/runs/$1-$2-$3 status
 
 	mkdir -p "$dir"
-	for try in 1 2; do
-		run_row "$row" "$size" "$dir"
-		status=$?
-		end_children
-		((status == 3 && try == 1)) || break
-		say "    did not account for its time; once more"
-	done
+	once_or_twice run_row "$row" "$size" "$dir"
+	status=$?
 	keep_run '' "$row" "$size" "$round" "$status" "$dir" "$out/runs/all.ndjson" \
 		'"    p50 \(if .p50_ns then .p50_ns / 1000 else "n/a" end) us, \(.count) round trips"'
 }

@@ -255,15 +255,21 @@ run_server()
 	address=$(wait_listening "$1/server.log" $!)
 }
 
+# start_client DIR LIMIT: start `command`, and set `client`.
+start_client()
+{
+	printf '%q ' "${command[@]}" >"$1/command"
+	timeout -k 3 "$2" "${command[@]}" >"$1/client.log" 2>&1 </dev/null &
+	client=$!
+	children+=("$client")
+}
+
 # run_client DIR LIMIT: `command`, to its end; returns its status.
 run_client()
 {
 	local client
 
-	printf '%q ' "${command[@]}" >"$1/command"
-	timeout -k 3 "$2" "${command[@]}" >"$1/client.log" 2>&1 </dev/null &
-	client=$!
-	children+=("$client")
+	start_client "$1" "$2"
 	wait "$client"
 }
 

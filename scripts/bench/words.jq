@@ -7,6 +7,9 @@ def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostri
 
 def short: . * 1000 | round / 1000;
 
+# Four digits of it, wherever its point is.
+def digits: if . == null or . == 0 then . else pow(10; 3 - (fabs | log10 | floor)) as $unit | . * $unit | round / $unit end;
+
 def over(b): if . and b then . / b | short else "n/a" end;
 
 def size: if . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"

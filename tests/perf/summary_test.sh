@@ -210,6 +210,7 @@ in_words "$(<"$html/part-rtt.jq")" '<td>n/a</td>' "$sum"
 in_words "$(<"$html/part-stream.jq")" '<td>0.096</td>' "$(flow raw-fi-shm 64 1 1500000 | streams)" # GB/s
 in_words "$(<"$html/part-rings.jq")" '<td>ring spsc</td>' "$(rings <<<"$rows")"
 in_words "$(<"$html/report.jq")" 'raw-fi-tcp was not checked' "$sum" --arg which top
+in_words 'include "words"; [(0.00373691, 24.8904, 0, null) | digits] | tostring' '[0.003737,24.89,0,null]' null
 in_words 'include "words"; [(6, null) | over(4)] | tostring' '[1.5,"n/a"]' null
 
 # The rounds of a part, with runs that are made up.
@@ -260,9 +261,10 @@ refuses()
 }
 
 refuses "unknown option '--bogus'" --bogus
-refuses 'there is no such part; there are rtt stream rings' --only verbs
+refuses 'there is no such part; there are rtt stream rings idle netio' --only verbs
 refuses 'that part is of one host' --only rings --serve
 refuses 'that part is of one host' --only stream --connect host:1
+refuses 'that part is of one host' --only netio --connect host:1
 refuses "'0' is no size from 1 to 16M" --sizes 64,0
 refuses "'17M' is no size" --sizes 17M
 refuses 'there are tcp, net and fi:tcp' --provider sockets

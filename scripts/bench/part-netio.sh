@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# The part netio: what NetIO's sockets carry, how long a message takes there and back, and what
+# subscribers cost a publisher, beside ZeroMQ, iperf3, libfabric alone and plx-ping. Sourced by bench.sh.
+# shellcheck disable=SC2016,SC2034,SC2154
+
+wanted+=(raw-zmq-stream raw-fi-stream netio-throughput netio-recv netio-pubsub-bench)
+
+# In the order of a round: what is compared is near each other. publish-MODE-SUBSCRIBERS.
+netio_all_rows=(zmq-push-pull buffered-tcp buffered-1M-tcp buffered-shm unbuffered-shm unbuffered-tcp
+	raw-fi-tcp-bw reference-tcp iperf3 tcp-poll ping-tcp shm-poll ping-shm
+	publish-buffered-{1,4,16} publish-unbuffered-{1,4,16})
+declare -A netio_program=([zmq-push-pull]=raw-zmq-stream [raw-fi-tcp-bw]=raw-fi-stream
+	[tcp-poll]=plx-ping [shm-poll]=plx-ping) # of netio's own by kind: see netio_program_of
+
+netio_write_bytes=1048576 # of iperf3
+netio_pages=256 netio_page_bytes=65536
+
+netio_begin()
+{
+	netio_duration=1.5
+	((!quick)) || netio_duration=0.25
+	netio_duration=${duration_given:-$netio_duration}
+	netio_left_out=()
+	choose_provider # of tcp, as rtt does
+	netio_choose_rows
+	netio_tell_sizes
+}
+
+netio_program_of()
+{
+	case $1 in
+	publish-*) echo netio-pubsub-bench ;;
+	*) echo "${netio_program[$1]-netio-throughput}" ;;
+	esac
+}
+
+netio_leave_out()
+{
+	netio_left_out+=("$1")
+	say "note: netio, left out: $1"
+}
+
+netio_choose_rows()
+{
+	local row name missing=''
+
+	netio_rows=()
+	for row in "${netio_all_rows[@]}"; do
+		name=$(netio_program_of "$row")
+		if [[ $row == iperf3 ]]; then
+			if command -v iperf3 >/dev/null; then
+				netio_rows+=("$row")
+			else
+				netio_leave_out 'iperf3, which is not installed'
+			fi
+		elif [[ -n ${program[$name]-} ]]; then
+			netio_rows+=("$row")
+		elif [[ $row == zmq-push-pull ]]; then
+			netio_leave_out "$row, as libzmq3-dev was not there when the build folder was made"
+		else
+			[[ $missing == *" $name "* ]] || failures+=("netio: the build has no program $name")
+			missing+=" $name "
+		fi
+	done
+	[[ -n ${program[netio-recv]-} ]] || failures+=('netio: the build has no program netio-recv')
+}
+
+# Sizes ----------------------------------------------------------------------------------------
+
+# The sizes that a row has; nothing: all.
+netio_sizes_of()
+{
+	case $1 in
+	iperf3) echo $netio_write_bytes ;;
+	*-poll | ping-*) echo 64 ;;
+	publish-*) echo 64 65536 ;;
+	esac
+}
+
+# netio_why_not ROW SIZE: why a row cannot have a size; nothing: it can.
+netio_why_not()
+{
+	# Each page has a few bytes of its own.
+	[[ $1 != buffered-@(tcp|shm) ]] || (($2 <= netio_pages * (netio_page_bytes - 64))) ||
+		echo "$netio_pages pages of $(size_words $netio_page_bytes) do not hold it"
+}
+
+netio_has()
+{
+	local sizes
+
+	sizes=$(netio_sizes_of "$1")
+	[[ -z $sizes || " $sizes " == *" $2 "* ]] && [[ -z $(netio_why_not "$1" "$2") ]]
+}
+
+# What --sizes leaves out, and what it asks for in vain.
+netio_tell_sizes()
+{
+	local row size reason
+
+	for row in iperf3 ping-tcp publish-buffered-1; do
+		for size in $(netio_sizes_of "$row"); do
+			[[ " ${size_list[*]} " == *" $size "* ]] ||
+				netio_leave_out "${row%%-*} at $(size_words "$size"), which --sizes does not name"
+		done
+	done
+	for row in "${netio_rows[@]}"; do
+		for size in "${size_list[@]}"; do
+			reason=$(netio_why_not "$row" "$size")
+			[[ -z $reason ]] || netio_leave_out "$row at $(size_words "$size"): $reason"
+		done
+	done
+}
+
+# Measuring ------------------------------------------------------------------------------------
+
+netio_provider()
+{
+	[[ $1 == *shm* ]] && echo shm || echo "$eal_provider"
+}
+
+# netio_server ROW SIZE DIR: sets `command`.
+netio_server()
+{
+	local row=$1 size=$2 where=127.0.0.1:0 mode=${1#publish-} own=()
+
+	case $row in
+	zmq-push-pull)
+		command=("${program[raw-zmq-stream]}" --listen "$where" --size "$size" --cpu "$cpu_server")
+		;;
+	raw-fi-tcp-bw)
+		command=("${program[raw-fi-stream]}" --listen "$where" --provider "$fi_provider"
+			--cpu "$cpu_server")
+		;;
+	iperf3) # takes no free port by itself
+		command=(iperf3 --server --one-off --bind 127.0.0.1 --port $((20000 + RANDOM % 10000))
+			--affinity "$cpu_server" --forceflush)
+		;;
+	*-poll) server_command "$row" "$where" "$size" ;;
+	publish-*)
+		command=("${program[netio-pubsub-bench]}" -l "0@$cpu_server" --idle poll
+			--provider "$eal_provider" -- --listen "$where" --mode "${mode%-*}" --size "$size"
+			--subscribers "${row##*-}" --duration "$netio_duration" --json "$3/result.json")
+		;;
+	*)
+		# A buffer is as long as what comes in one piece: a page, or a message that comes by itself.
+		if [[ $row == buffered-1M-* ]]; then
+			own=(--buffer 1M)
+		elif [[ $row != buffered-* ]] && ((size > netio_page_bytes)); then
+			own=(--buffer $((size < 8 << 20 ? size : 8 << 20)))
+		fi
+		command=("${program[netio-recv]}" -l "0@$cpu_server" --idle poll
+			--provider "$(netio_provider "$row")" -- --listen "$where" "${own[@]}")
+		;;
+	esac
+}
+
+# netio_client ROW SIZE DIR ADDRESS: sets `command`.
+netio_client()
+{
+	local row=$1 size=$2 mode=${1%-*} whole=${netio_duration%.*} raw own=()
+
+	raw=(--connect "$4" --size "$size" --duration "$netio_duration"
+		--warmup "$(one_way_warmup "$size")" --out "$3" --name result --cpu "$cpu_client")
+	case $row in
+	zmq-push-pull) command=("${program[raw-zmq-stream]}" "${raw[@]}") ;;
+	raw-fi-tcp-bw) command=("${program[raw-fi-stream]}" "${raw[@]}" --provider "$fi_provider") ;;
+	iperf3) # whole seconds
+		command=(iperf3 --client 127.0.0.1 --port "$4" --time $((10#${whole:-0} + 1))
+			--length "$netio_write_bytes" --affinity "$cpu_client" --json --logfile "$3/result.json")
+		;;
+	*-poll) client_command "$row" "$4" "$size" "$3" ;;
+	publish-*)
+		command=("${program[netio-pubsub-bench]}" -l "1@$cpu_client" --idle poll
+			--provider "$eal_provider" -- --connect "$4" --subscribers "${row##*-}")
+		;;
+	*)
+		if [[ $row == buffered-1M-* ]]; then
+			mode=buffered own=(--page 1M --pages 128)
+		elif [[ $row == buffered-* ]]; then
+			own=(--page "$netio_page_bytes" --pages "$netio_pages")
+		fi
+		command=("${program[netio-throughput]}" -l "1@$cpu_client" --idle poll
+			--provider "$(netio_provider "$row")" -- --connect "$4" --mode "$mode" --sizes "$size"
+			--duration "$netio_duration" "${own[@]}" --json "$3/result.json")
+		;;
+	esac
+}
+
+# netio_serve ROW SIZE DIR LIMIT: sets `address`. The port of iperf3 may be another's.
+netio_serve()
+{
+	local try
+
+	for try in 1 2 3 4 5; do
+		netio_server "$1" "$2" "$3"
+		run_server "$3" "$4" && return 0
+		[[ $1 == iperf3 ]] || break
+		end_children
+	done
+	return 1
+}
+
+# netio_run_row ROW SIZE DIR: returns the status of who ended badly; 1 where the server does not come up.
+netio_run_row()
+{
+	local row=$1 size=$2 dir=$3 address limit client below command=() duration=$netio_duration
+	local cpu_plx_server=$cpu_server at_server=receiver at_client=sender status
+
+	[[ $row != publish-* ]] || at_server=sender at_client=receiver
+	limit=$(client_limit "$netio_duration")
+	netio_serve "$row" "$size" "$dir" "$limit" || return 1
+	netio_client "$row" "$size" "$dir" "$address"
+	start_client "$dir" "$limit"
+	nap 0.1 # until both are at work
+	pid_below "${children[0]}"
+	watch_process $at_server "$below"
+	pid_below "$client"
+	watch_process $at_client "$below"
+	watch_to_the_end "$client" 0.1 sender receiver
+	status=$?
+	# Who publishes is the one that has the figures.
+	[[ $row != publish-* ]] || wait "${children[0]}" || status=$?
+	[[ $row != *-poll || ! -s $dir/$row.json ]] || mv "$dir/$row.json" "$dir/result.json"
+	[[ $row != iperf3 ]] || ((!status)) || jq -r '.error' "$dir/result.json" >>"$dir/client.log"
+	return $status
+}
+
+# netio_result ROW SIZE DIR: what the row has written, as a run of this part.
+netio_result()
+{
+	local row=$1 test=${1%-*} provider subscribers=null
+
+	provider=$(netio_provider "$row")
+	case $row in
+	zmq-push-pull | raw-fi-tcp-bw) test=$row provider='' ;;
+	iperf3) provider='kernel tcp' ;;
+	*-poll) test=plx-ping ;;
+	publish-*) test=${row%-*} subscribers=${row##*-} ;;
+	esac
+	jq --arg test "$test" --arg provider "$provider" --argjson size "$2" \
+		--argjson subscribers "$subscribers" --argjson usage "$(netio_usage)" \
+		-f "$here/netio-run.jq" "$3/result.json" >"$3/$row.json" 2>>"$3/client.log"
+}
+
+netio_usage()
+{
+	local who
+
+	for who in sender receiver; do
+		printf '{"%s": {"cpu_ns": %d, "watched_us": %d}}' $who "${cpu_ns[$who]}" "${watched_us[$who]}"
+	done | jq -sc add
+}
+
+netio_measure()
+{
+	local row=$1 size=$2 round=$3 dir=$out/runs/netio-$1-$2-$3 status
+
+	mkdir -p "$dir"
+	once_or_twice netio_run_row "$row" "$size" "$dir"
+	status=$?
+	((status)) || netio_result "$row" "$size" "$dir" || status=1
+	keep_run 'netio, ' "$row" "$size" "$round" "$status" "$dir" "$out/runs/netio.ndjson" '"    " + ([
+		(.mmsg_per_s | values | "\(. * 1e6 | round) messages/s"),
+		(.gbit_per_s | values | "\(. * 1e2 | round / 1e2) Gb/s"),
+		(.p50_ns | values | "p50 \(. / 10 | round / 100) us"),
+		(.cycles_per_copy | values | "\(round) cycles/copy")] | join(", "))'
+}
+
+netio_run()
+{
+	: >"$out/runs/netio.ndjson"
+	in_rounds netio 'netio, ' size_list netio_rows
+}
+
+# Sum ------------------------------------------------------------------------------------------
+
+netio_sum()
+{
+	jq -s -L "$here" --argjson left_out "$(printf '%s\n' "${netio_left_out[@]}" |
+		jq -Rs 'split("\n") | map(select(. != ""))')" \
+		-f "$here/netio.jq" "$out/runs/netio.ndjson" >"$out/netio.json" &&
+		add_to_summary netio '.netio = ($part | del(.every_run)) | .bars += $part.bars'
+}
+
+# Two pictures: messages and bits a second by size; cycles of a copy by subscribers.
+netio_plot()
+{
+	local data=$out/plots/data row status=0
+
+	mkdir -p "$data"
+	for row in "${netio_rows[@]}"; do
+		jq -r --arg row "$row" '.rows[] | select(.name == $row and .gbit_per_s and .subscribers == null)
+			| "\(.size_bytes) \(.mmsg_per_s // "NaN") \(.gbit_per_s)"' "$out/netio.json" >"$data/$row"
+	done
+	[[ -z $(cat "$data"/*) ]] || draw netio netio '' || status=1
+	rm -rf "$data"
+
+	mkdir -p "$data"
+	for row in publish-{un,}buffered-{64,65536}; do
+		jq -r --arg test "${row%-*}" --argjson size "${row##*-}" \
+			'[.rows[] | select(.test == $test and .size_bytes == $size)] | sort_by(.subscribers)[]
+			| "\(.subscribers) \(.cycles_per_copy)"' "$out/netio.json" >"$data/$row"
+	done
+	[[ -z $(cat "$data"/*) ]] || draw netio-publish publish '' || status=1
+	rm -rf "$data"
+	return $status
+}
+
+# The terminal and the report ------------------------------------------------------------------
+
+# netio_table TITLE FORMAT FILTER HEAD...: FILTER makes a line "SIZE ROW CELL..." of each row that it wants.
+netio_table()
+{
+	local title=$1 format=$2 filter=$3 lines
+
+	shift 3
+	lines=$(jq -r -L "$here" 'include "words";
+		def cell: if . == null then "-" else short end;
+		def whole: if . == null then "-" else round end;
+		def cpus: "\(.cpu_percent_sender | whole) \(.cpu_percent_receiver | whole)";
+		.rows[] | '"$filter" "$out/netio.json")
+	[[ -n $lines ]] || return 0
+	say
+	say "$title"
+	table_of_sizes "$format" "$@" <<<"$lines"
+}
+
+netio_print()
+{
+	netio_table "NetIO; medians over $rounds rounds. x peer: over what the row is held against." \
+		'%-19s %9s %9s %17s %6s %6s  %-14s %7s\n' 'select(.gbit_per_s and .subscribers == null) |
+		"\(.size_bytes) \(.name) \(.mmsg_per_s | digits // "-") \(.gbit_per_s | cell) " +
+		"\(.gbit_per_s_least | cell)..\(.gbit_per_s_greatest | cell) \(cpus) \(.peer // "-") \(.ratio // "-")"' \
+		Mmsg/s Gb/s 'over rounds' 'send%' 'recv%' peer 'x peer'
+	netio_table 'NetIO, round trips, us' '%-19s %9s %9s %17s  %-14s %7s\n' 'select(.p50_ns) |
+		"\(.size_bytes) \(.name) \(.p50_ns | us) \(.p99_ns | us) " +
+		"\(.p50_ns_least | us)..\(.p50_ns_greatest | us) \(.peer // "-") \(.ratio // "-")"' \
+		p50 p99 'p50 over rounds' peer 'x peer'
+	netio_table 'NetIO, publish and subscribe; cycles are those of the publisher' \
+		'%-22s %9s %9s %11s %17s  %-21s %7s\n' 'select(.subscribers) |
+		"\(.size_bytes) \(.name) \(.mmsg_per_s | digits // "-") \(.gbit_per_s | cell) \(.cycles_per_copy | whole) " +
+		"\(.cycles_per_copy_least | whole)..\(.cycles_per_copy_greatest | whole) \(.peer // "-") \(.ratio // "-")"' \
+		Mcopies/s Gb/s cycles/copy 'over rounds' peer 'x peer'
+}
+
+# The figure of every row beside that of an earlier run.
+netio_compare()
+{
+	jq -e '.netio' "$compare/summary.json" >/dev/null || return 0
+	table_beside '%-22s %9s  %12s %12s %7s  %s\n' 'netio, before and now' 'then' now ratio unit < <(
+		jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
+			def figure: if .cycles_per_copy then [.cycles_per_copy, "cycles/copy"]
+				elif .p50_ns then [.p50_ns, "ns"] else [.gbit_per_s, "Gb/s"] end;
+			.rows[] | . as $now
+			| $before[0].netio.rows[] | select(.name == $now.name and .size_bytes == $now.size_bytes)
+			| figure as [$was] | ($now | figure) as [$is, $unit]
+			| "\(.name) \(.size_bytes) \($was | short) \($is | short) \($is | over($was)) \($unit)"' \
+			"$out/netio.json")
+}
+
+netio_html()
+{
+	jq -r -L "$here" -f "$here/part-netio.jq" "$out/netio.json"
+	inline_svg "$out/plots/netio.svg"
+	inline_svg "$out/plots/netio-publish.svg"
+}

@@ -1,0 +1,300 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The part netio of the bench: how it reads what programs write, its judgement, which sizes its rows
+# have, how they are run and watched; on runs that are made up.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154,SC2317 # jq's $; the part's functions use what is set here
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+here=$root/scripts/bench
+failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# check TEXT JSON FILTER: the filter must be true of it.
+check()
+{
+	if jq -e -L "$here" "$3" <<<"$2" >/dev/null; then
+		echo "ok: $1"
+	else
+		echo "FAILED: $1: $3"
+		head -c 3000 <<<"$2"
+		failed=1
+	fi
+}
+
+# What programs write ---------------------------------------------------------------------------
+
+# reads PROVIDER SUBSCRIBERS: standard input as a run. The sender had half a CPU, the receiver was seen
+# for too short a time.
+reads()
+{
+	jq --arg test t --arg provider "$1" --argjson size 64 --argjson subscribers "$2" --argjson usage \
+		'{"sender": {"cpu_ns": 100000000, "watched_us": 200000}, "receiver": {"cpu_ns": 1, "watched_us": 49999}}' \
+		-f "$here/netio-run.jq" 2>"$work/error"
+}
+got=$(reads '' null <<<'{"provider": "net", "messages_per_s": 2000000, "bytes_per_s": 128000000, "count": 9}')
+check 'a stream' "$got" '.provider == "net" and .mmsg_per_s == 2 and .gbit_per_s == 1.024 and .count == 9'
+check '... has no round trips, subscribers or cycles' "$got" \
+	'.p50_ns == null and .subscribers == null and .cycles_per_copy == null and has("cycles_per_copy")'
+check 'the CPU time of an end is per cent of one' "$got" '.cpu_percent_sender == 50'
+check '... and nothing of too short a time' "$got" '.cpu_percent_receiver == null'
+got=$(reads tcp null <<<'[{"mode": "buffered", "size_bytes": 64, "messages": 7, "mmsg_per_s": 3.5, "gbit_per_s": 1.75}]')
+check 'a row of netio-throughput' "$got" \
+	'.test == "t" and .provider == "tcp" and .mmsg_per_s == 3.5 and .gbit_per_s == 1.75 and .count == 7 and .size_bytes == 64'
+got=$(reads tcp null <<<'[{"mode": "ping", "round_trips": 5, "p50_ns": 9000, "p99_ns": 9900}]')
+check 'its round trips' "$got" '.p50_ns == 9000 and .p99_ns == 9900 and .mmsg_per_s == null and .count == 5'
+got=$(reads shm null <<<'{"p50_ns": 400, "p99_ns": null, "count": 6}')
+check 'plx-ping' "$got" '.p50_ns == 400 and .p99_ns == null and .count == 6'
+got=$(reads tcp 4 <<<'{"subscribers": 4, "messages": 2, "copies": 8, "mmsg_per_s": 14, "gbit_per_s": 7.2, "cycles_per_copy": 177}')
+check 'netio-pubsub-bench' "$got" '.subscribers == 4 and .mmsg_per_s == 14 and .cycles_per_copy == 177 and .count == 8'
+got=$(reads 'kernel tcp' null <<<'{"end": {"sum_sent": {"bits_per_second": 9e9}, "sum_received": {"bits_per_second": 2e10}}}')
+check 'of iperf3 what was received, and no messages' "$got" \
+	'.provider == "kernel tcp" and .gbit_per_s == 20 and .mmsg_per_s == null'
+for empty in '[]' '{}' '{"error": "unable to connect"}'; do
+	reads tcp null <<<"$empty" >"$work/got" && status=0 || status=$?
+	check "$empty is no run, and that is said" "$(jq -n --argjson status "$status" --rawfile said "$work/error" \
+		'{$status, $said}')" '.status != 0 and (.said | contains("nothing was measured"))'
+done
+
+# The sum ---------------------------------------------------------------------------------------
+
+# run ROW SIZE ROUND FIGURE VALUE [TEST SUBSCRIBERS]: a run as the part writes it down.
+run()
+{
+	jq -nc --arg row "$1" --argjson size "$2" --argjson round "$3" --arg figure "$4" --argjson value "$5" \
+		--arg test "${6-t}" --argjson subscribers "${7-null}" '{
+		row: $row, round: $round, test: $test, provider: "p", size_bytes: $size, subscribers: $subscribers,
+		mmsg_per_s: null, gbit_per_s: null, p50_ns: null, p99_ns: null, cycles_per_copy: null,
+		cpu_percent_sender: ($round * 10), cpu_percent_receiver: null, count: 100} + {($figure): $value}'
+}
+sums()
+{
+	jq -s -L "$here" --argjson left_out '["iperf3, which is not installed"]' -f "$here/netio.jq"
+}
+sum=$({
+	for round in 1 2 3; do
+		run zmq-push-pull 65536 $round gbit_per_s 10
+		run buffered-tcp 65536 $round gbit_per_s $((10 * round))
+		run ping-tcp 64 $round p50_ns $((9000 + round))
+		run publish-buffered-16 64 $round cycles_per_copy 160 publish-buffered 16
+	done
+} | sums)
+check 'the median of the rounds is the figure, with the least and the greatest' "$sum" \
+	'.rows[] | select(.name == "buffered-tcp") | .gbit_per_s == 20 and .gbit_per_s_least == 10 and
+		.gbit_per_s_greatest == 30 and .rounds == 3 and .count == 300 and .test == "t" and .provider == "p"'
+check 'CPU time too, where it is known' "$sum" \
+	'.rows[] | select(.name == "buffered-tcp") | .cpu_percent_sender == 20 and .cpu_percent_receiver == null'
+check 'a row is held against its peer' "$sum" \
+	'.rows[] | select(.name == "buffered-tcp") | .peer == "zmq-push-pull" and .ratio == 2 and .ratio_of == "gbit_per_s"'
+check '... and against none where that was not measured' "$sum" \
+	'all(.rows[] | select(.name != "buffered-tcp"); .peer == null and .ratio == null)'
+check 'every row has what is asked of it' "$sum" \
+	'all(.rows[]; has("test") and has("provider") and has("size_bytes") and has("subscribers") and has("mmsg_per_s") and
+		has("gbit_per_s") and has("p50_ns") and has("cycles_per_copy") and has("rounds"))'
+check 'sizes have their order, and rows that in which they were run' "$sum" \
+	'.rows | map(.name) == ["ping-tcp", "publish-buffered-16", "zmq-push-pull", "buffered-tcp"]'
+check 'every single run is kept, and what was left out' "$sum" \
+	'(.every_run | length == 12) and .left_out == ["iperf3, which is not installed"]'
+check 'bars over what was not measured are left out' "$sum" '.bars | map(.what) == ["netio, buffered-tcp over zmq-push-pull, 64 KiB"]'
+check 'no run, no row' "$(sums </dev/null)" '.rows == [] and .bars == []'
+
+# bar NAME PEER SIZE FIGURE PEERS-VALUE REACHED MISSED LIMIT GATES: the one value reaches it, the other
+# does not.
+bar()
+{
+	local good bad
+
+	good=$({ run "$2" "$3" 1 "$4" "$5"; run "$1" "$3" 1 "$4" "$6"; } | sums)
+	bad=$({ run "$2" "$3" 1 "$4" "$5"; run "$1" "$3" 1 "$4" "$7"; } | sums)
+	check "$1 over $2, $3 B: $6 over $5 reaches its bar, $7 misses it" "$(jq -n --argjson good "$good" --argjson bad "$bad" \
+		--arg what "netio, $1 over $2" --argjson size "$3" --argjson limit "$8" --argjson gates "$9" \
+		'{$good, $bad, $what, $size, $limit, $gates}')" 'include "words";
+		. as $all
+		| def same: .limit == $all.limit and .gates == $all.gates and (.what | startswith("\($all.what), \($all.size | size)"));
+		(.good.bars | length == 1 and all(.[]; .ok and same)) and (.bad.bars | length == 1 and all(.[]; (.ok | not) and same))'
+}
+bar ping-tcp tcp-poll 64 p50_ns 10000 10500 10501 1.05 false
+bar ping-shm shm-poll 64 p50_ns 400 500 501 1.25 false
+bar buffered-tcp zmq-push-pull 64 gbit_per_s 2 10 9.99 5 false
+bar buffered-shm buffered-tcp 64 gbit_per_s 10 20 19.9 2 false
+bar reference-tcp raw-fi-tcp-bw 1048576 gbit_per_s 30 27 26.9 0.9 false
+bar reference-tcp iperf3 1048576 gbit_per_s 20 32 31.9 1.6 false
+bar buffered-tcp zmq-push-pull 65536 gbit_per_s 10 18 17.9 1.8 false
+bar buffered-1M-tcp zmq-push-pull 65536 gbit_per_s 10 30 29.9 3 false
+bar publish-buffered-16 publish-buffered-1 64 cycles_per_copy 400 460 461 1.15 true
+bar publish-buffered-16 publish-buffered-1 65536 cycles_per_copy 10000 11500 11501 1.15 false
+bar publish-unbuffered-16 publish-unbuffered-4 64 cycles_per_copy 10000 11000 11001 1.1 false
+bar publish-unbuffered-16 publish-unbuffered-4 65536 cycles_per_copy 10000 11000 11001 1.1 false
+
+# The report ------------------------------------------------------------------------------------
+
+html=$(jq -r -L "$here" -f "$here/part-netio.jq" <<<"$sum" | jq -Rs .)
+check 'the report has a row of each kind' "$html" \
+	'contains("<td>buffered-tcp</td>") and contains("<td>ping-tcp</td><td>p</td><td>9.00</td>") and
+		contains("<td>publish-buffered-16</td><td>16</td>") and contains("<td>160</td>")'
+check '... what was left out, and sizes in words' "$html" \
+	'contains("Left out: iperf3, which is not installed") and contains("<th colspan=\"9\">64 KiB</th>")'
+
+# Rows and sizes --------------------------------------------------------------------------------
+
+# part [COMMAND...]: with the part's functions, and programs that are all there but those in `lacking`.
+part()
+(
+	out=$work quick=1 duration_given='' rounds=1 failures=() children=()
+	cpu_server=17 cpu_client=18 wanted=() lacking=${lacking-} mode=local
+	IFS=, read -ra size_list <<<"${sizes-64,1024,65536,1048576}"
+	declare -A program
+	say() { printf '%s\n' "$*"; }
+	choose_provider() { eal_provider=tcp fi_provider=net; }
+	server_command() { command=(plx-ping -l "0@$cpu_plx_server" --idle poll); }
+	client_command() { command=(plx-ping -l "1@$cpu_client" --idle poll); }
+	command() { [[ " $lacking " != *" $2 "* ]]; } # -v
+	end_children() { children=(); }
+	# shellcheck source=scripts/bench/common.sh
+	. "$here/common.sh"
+	# shellcheck source=scripts/bench/part-netio.sh
+	. "$here/part-netio.sh"
+	for name in raw-zmq-stream raw-fi-stream netio-throughput netio-recv netio-pubsub-bench plx-ping; do
+		[[ " $lacking " == *" $name "* ]] || program[$name]=/bin/$name
+	done
+	netio_begin >"$work/notes"
+	"$@"
+)
+
+# Each row with its sizes; then notes and failures.
+show_rows()
+{
+	local row size
+
+	for row in "${netio_rows[@]}"; do
+		for size in "${size_list[@]}"; do
+			! netio_has "$row" "$size" || printf '%s %s\n' "$row" "$size"
+		done
+	done | jq -Rn '[inputs | split(" ")] | group_by(.[0]) | map({key: .[0][0], value: map(.[1] | tonumber)}) | from_entries' |
+		jq --rawfile notes "$work/notes" --arg failures "${failures[*]}" '{rows: ., $notes, $failures}'
+}
+got=$(part show_rows)
+check 'rows have their sizes' "$got" \
+	'.rows | .["buffered-tcp"] == [64, 1024, 65536, 1048576] and .["zmq-push-pull"] == [64, 1024, 65536, 1048576] and
+		.["ping-shm"] == [64] and .["tcp-poll"] == [64] and .iperf3 == [1048576] and .["publish-buffered-1"] == [64, 65536] and
+		.["publish-unbuffered-16"] == [64, 65536] and length == 19'
+check '... of the usual ones nothing is left out' "$got" '.notes == "" and .failures == ""'
+got=$(sizes=1024,16777216 part show_rows)
+check 'a size that pages do not hold is left out of that row alone' "$got" \
+	'.rows | .["buffered-tcp"] == [1024] and .["buffered-shm"] == [1024] and .["buffered-1M-tcp"] == [1024, 16777216] and
+		.["unbuffered-tcp"] == [1024, 16777216]'
+check '... and the reason is told' "$got" \
+	'.notes | contains("buffered-tcp at 16 MiB: 256 pages of 64 KiB do not hold it") and (contains("buffered-1M") | not)'
+check 'rows whose size is not asked for are left out, and that is told' "$got" \
+	'(.rows | has("ping-tcp") or has("iperf3") or has("publish-buffered-1") | not) and (.notes |
+		contains("ping at 64 B, which --sizes") and contains("publish at 64 KiB, which") and contains("iperf3 at 1 MiB, which"))'
+got=$(lacking='iperf3 raw-zmq-stream' part show_rows)
+check 'what need not be there is left out with a notice' "$got" \
+	'(.rows | has("iperf3") or has("zmq-push-pull") | not) and .failures == "" and (.notes |
+		contains("iperf3, which is not installed") and contains("zmq-push-pull, as libzmq3-dev"))'
+got=$(lacking='netio-throughput' part show_rows)
+check 'what has to be there is a failure, once' "$got" \
+	'.failures == "netio: the build has no program netio-throughput"'
+
+# Command lines: of each row and size, both ends.
+show_commands()
+{
+	local row size command cpu_plx_server=$cpu_server
+
+	for row in "${netio_rows[@]}"; do
+		for size in "${size_list[@]}"; do
+			netio_has "$row" "$size" || continue
+			netio_server "$row" "$size" DIR
+			printf '%s %s server %s\n' "$row" "$size" "${command[*]}"
+			netio_client "$row" "$size" DIR ADDRESS
+			printf '%s %s client %s\n' "$row" "$size" "${command[*]}"
+		done
+	done | jq -Rn '[inputs | capture("^(?<row>[^ ]+) (?<size>[0-9]+) (?<side>[^ ]+) (?<line>.*)$")]'
+}
+got=$(part show_commands)
+check 'each end of every row is on its own CPU' "$got" \
+	'length == 98 and all(.[]; .line | test("(@|--cpu |--affinity )(17|18)( |$)")) and
+		all(.[]; (.side == "server") == (.line | test("(@|--cpu |--affinity )17( |$)")))'
+check 'NetIO'"'"'s programs poll, and plx-ping' "$got" \
+	'all(.[] | select(.line | test("/netio-|plx-ping")); .line | contains("--idle poll"))'
+check 'shm is asked for where the row says so, and tcp elsewhere' "$got" \
+	'all(.[] | select(.line | contains("/netio-")); (.row | contains("shm")) == (.line | contains("--provider shm")) and
+		(.row | contains("shm") | not) == (.line | contains("--provider tcp")))'
+check 'what arrives in one piece has a buffer as long' "$got" \
+	'def line($row; $size): [.[] | select(.row == $row and .size == $size and .side == "server") | .line][0];
+	(line("buffered-1M-tcp"; "64") | contains("--buffer 1M")) and (line("reference-tcp"; "1048576") | contains("--buffer 1048576")) and
+		(line("buffered-tcp"; "1048576") | contains("--buffer") | not) and (line("unbuffered-shm"; "64") | contains("--buffer") | not)'
+check 'modes, pages and subscribers are those of the row' "$got" \
+	'def line($row; $side): [.[] | select(.row == $row and .size == "64" and .side == $side) | .line][0];
+	(line("buffered-1M-tcp"; "client") | contains("--mode buffered") and contains("--page 1M --pages 128")) and
+		(line("reference-tcp"; "client") | contains("--mode reference")) and (line("ping-shm"; "client") | contains("--mode ping")) and
+		(line("publish-unbuffered-16"; "server") | contains("--mode unbuffered --size 64 --subscribers 16 ")) and
+		(line("publish-unbuffered-16"; "client") | endswith("--subscribers 16"))'
+
+# Runs ------------------------------------------------------------------------------------------
+
+# measure STATUS RESULT: a run that ends so, having written that.
+measure()
+{
+	local ends=$1 result=$2
+
+	netio_run_row()
+	{
+		echo x >>"$work/tries"
+		printf '%s' "$result" >"$3/result.json"
+		echo 'last words' >"$3/client.log"
+		return "$ends"
+	}
+	watch_process sender $$
+	watch_process receiver $$
+	: >"$work/tries"
+	mkdir -p "$work/runs"
+	: >"$work/runs/netio.ndjson"
+	netio_measure publish-buffered-4 64 2 >"$work/said"
+	jq -n --slurpfile runs "$work/runs/netio.ndjson" --rawfile tries "$work/tries" --arg failures "${failures[*]}" \
+		'{$runs, tries: ($tries | length / 2), $failures}'
+}
+row='{"mmsg_per_s": 14, "gbit_per_s": 7.2, "cycles_per_copy": 177, "copies": 8}'
+got=$(part measure 0 "$row")
+check 'a good run is kept, with what it is' "$got" \
+	'.failures == "" and .tries == 1 and (.runs | length == 1) and (.runs[0] | .row == "publish-buffered-4" and .round == 2 and
+		.test == "publish-buffered" and .subscribers == 4 and .provider == "tcp" and .size_bytes == 64 and .cycles_per_copy == 177 and
+		.run == "runs/netio-publish-buffered-4-64-2")'
+got=$(part measure 1 "$row")
+check 'a bad one is a failure with a name' "$got" \
+	'.runs == [] and .failures == "netio, publish-buffered-4, 64 B, round 2: status 1: last words"'
+got=$(part measure 0 '[]')
+check 'so is one that has measured nothing' "$got" \
+	'.runs == [] and (.failures | startswith("netio, publish-buffered-4, 64 B, round 2: status 1: ") and contains("nothing was measured"))'
+got=$(part measure 3 "$row")
+check 'one whose time does not add up is run once more' "$got" '.tries == 2 and (.failures | contains("status 3"))'
+
+# Watching: one that spins, and one that sleeps, both below a timeout.
+watch_two()
+{
+	local below
+
+	timeout 1.5 bash -c 'while :; do :; done' &
+	children+=($!)
+	timeout 20 sleep 10 &
+	children+=($!)
+	pid_below "${children[0]}"
+	watch_process spins "$below"
+	pid_below "${children[1]}"
+	watch_process sleeps "$below"
+	watch_to_the_end "${children[0]}" 0.05 spins sleeps
+	local status=$?
+	kill "${children[1]}"
+	wait "${children[1]}"
+	pid_below "${children[0]}"
+	jq -n --argjson status "$status" --argjson gone $? --argjson spins "${cpu_ns[spins]}" --argjson sleeps "${cpu_ns[sleeps]}" \
+		--argjson spins_us "${watched_us[spins]}" --argjson sleeps_us "${watched_us[sleeps]}" \
+		'{$status, $gone, $spins, $sleeps, $spins_us, $sleeps_us}'
+}
+got=$(part watch_two)
+# On a busy host it has little, but no more than there is: a spin of 1.5 s.
+check 'the CPU time of who is watched is told' "$got" '.spins > 50e6 and .spins < 2e9 and .sleeps < 20e6'
+check '... of nearly all that it ran' "$got" '.spins_us > 800000 and .sleeps_us >= .spins_us - 100000'
+check '... and how it ended' "$got" '.status == 124 and .gone == 1'
+exit $failed
