@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The main job: what messages cost, in parts. rtt: to another process and back, through Pollux and
 # through what it stands on. stream: to another process, as fast as it takes them. rings: between
-# lcores, beside DPDK's own. idle: what a server costs that has little to do. Does all set-up by itself.
+# lcores, beside DPDK's own. idle: what a server costs that has little to do. netio: what NetIO's sockets
+# carry. Does all set-up by itself.
 set -uo pipefail
 
 started_in=$PWD
@@ -36,19 +37,21 @@ usage()
 	cat <<-'END'
 	Usage: scripts/bench.sh [OPTION]...
 	Measure full round trips of messages between two processes, how many go one way, what rings,
-	pools and messages between lcores cost, and what a server costs that has little to do; write
-	tables, plots and a report.
-	  --quick               short rounds, about nine minutes (default: more and longer
-	                        ones, about 55 minutes)
+	pools and messages between lcores cost, what a server costs that has little to do, and what
+	NetIO's sockets carry; write tables, plots and a report.
+	  --quick               short rounds, about twelve minutes (default: more and longer
+	                        ones, about 65 minutes)
 	  --rounds N, --duration S
-	                        other figures than those: rounds, and seconds of each run of rtt and
-	                        stream
+	                        other figures than those: rounds, and seconds of each run of rtt,
+	                        stream, idle and netio
 	  --out DIR             where results go (default: bench-out-DATE-TIME)
 	  --provider P          for Pollux and the raw-fi-tcp row: tcp, net or fi:tcp (default: tcp, the
 	                        driver's own choice of libfabric's two)
-	  --sizes N,N,...       message sizes, with K or M (default: 64,1K,64K,1M; stream: 64,4K,64K,1M)
+	  --sizes N,N,...       message sizes, with K or M (default: 64,1K,64K,1M; stream: 64,4K,64K,1M).
+	                        Rows that are of certain sizes are left out where those are not named
 	  --only PART           run one part: rtt (round trips), stream (messages one way), rings
-	                        (rings, pools, hops) or idle (CPU against latency)
+	                        (rings, pools, hops), idle (CPU against latency) or netio (NetIO's
+	                        sockets)
 	  --compare DIR         print the ratio of each row to that of an earlier run in DIR
 	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C
 	  --connect HOST:PORT   measure against such servers; PORT is the first of four
@@ -67,6 +70,10 @@ usage()
 	Rows of idle: idle policies of a server (poll, event; adaptive: latency, balanced, and fixed), over
 	tcp and shm, with nobody there, an idle peer, and messages at several rates; raw-fi-event and
 	event-closed (libfabric alone, and plx-ping, both ends asleep over libfabric's tcp).
+	Rows of netio: buffered, buffered-1M (pages of 1 MiB), unbuffered, reference (without a copy) and
+	ping, over tcp, and shm where it is in the name; publish-buffered and -unbuffered with 1, 4 and 16
+	subscribers, 64 B and 64 KiB. Beside them: zmq-push-pull, iperf3, raw-fi-tcp-bw (libfabric alone),
+	tcp-poll and shm-poll as in rtt.
 	Server and client run on the first two CPUs that this process may use.
 
 	Exit status:
