@@ -164,6 +164,7 @@ void close_on_fin(struct plx_link *link, bool carries_ack)
 		return;
 	}
 	link->peer_fin = true;
+	link->tx_fin_frames = link->tx_frames_granted;
 	link->peer_fin_carried_ack = carries_ack;
 	link->fin_acked |= carries_ack;
 	if (link->state == LINK_OPEN) {

@@ -101,6 +101,8 @@ enum {
 	WANT_BURIAL = 1 << 7,   /* the link is dead */
 	WANT_AGREED = 1 << 8,   /* both sides have agreed to close */
 	WANT_SUSPECT = 1 << 9,  /* whether the peer is silent has changed */
+	WANT_GRANTS = 1 << 10,  /* for as long as it is open: the user is told of grants */
+	WANT_GRANTED = 1 << 11, /* there are some, which have to be told */
 	WANT_EVERY_TURN = WANT_CONTROL | WANT_TX | WANT_REFILL | WANT_BURIAL,
 };
 
@@ -138,6 +140,9 @@ struct plx_link {
 
 	/* Sending. Counts of frames and bytes are cumulative, mod 2^32, as on the wire. */
 	uint32_t tx_frames, tx_frames_granted;
+	uint32_t tx_window;     /* frames that were granted at first */
+	uint32_t tx_fin_frames; /* granted when the peer began to close */
+	bool tx_cut;            /* the link ended inside a message */
 	uint32_t tx_bytes, tx_bytes_granted;
 	uint32_t peer_frame_max; /* payload bytes that one frame may carry */
 	uint32_t inject_max;     /* frame bytes that fi_inject takes */

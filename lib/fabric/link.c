@@ -276,6 +276,13 @@ static void tell_suspect(struct plx_link *link)
 		link->events->on_suspect(link, suspect, link->user);
 }
 
+static void tell_granted(struct plx_link *link)
+{
+	link->want &= (uint16_t)~WANT_GRANTED;
+	if (link->state == LINK_OPEN)
+		link->events->on_credit(link, link->user);
+}
+
 /* Return: whether the link is still there. */
 static bool look_after(struct plx_link *link)
 {
@@ -290,6 +297,8 @@ static bool look_after(struct plx_link *link)
 	}
 	if (link->want & WANT_TX)
 		send_continue(link);
+	if (link->want & WANT_GRANTED)
+		tell_granted(link);
 	if ((link->want & WANT_WRITABLE) && link->state == LINK_OPEN && send_has_room(link)) {
 		link->want &= (uint16_t)~WANT_WRITABLE;
 		if (link->events->on_writable)
@@ -382,6 +391,8 @@ void link_opened(struct plx_link *link)
 	plx_timer_stop(&link->timer);
 	link->state = LINK_OPEN;
 	link->told = true;
+	if (link->events->on_credit)
+		link->want |= WANT_GRANTS;
 	liveness_join(link);
 	if (link->from)
 		listener_opened(link->from);
@@ -412,6 +423,25 @@ void *plx_link_user(const struct plx_link *link)
 bool plx_link_is_open(const struct plx_link *link)
 {
 	return link->state == LINK_OPEN;
+}
+
+uint32_t plx_link_credit(const struct plx_link *link)
+{
+	return link->state == LINK_OPEN ? tx_frames_left(link) : 0;
+}
+
+/* Each message that is not finished has at least one frame that is not granted again, but for one
+ * whose last frames have not left yet. */
+uint32_t plx_link_unfinished(const struct plx_link *link)
+{
+	uint32_t granted = link->peer_fin ? link->tx_fin_frames : link->tx_frames_granted;
+	uint32_t out = link->tx_window - (granted - link->tx_frames);
+
+	if (link->peer_fin_carried_ack)
+		return 0;
+	if ((int32_t)out < 0) /* it grants more than it had at first, which is its affair */
+		out = 0;
+	return out + (link->tx_current.head || link->tx_cut);
 }
 
 const char *plx_link_peer(const struct plx_link *link)

@@ -115,6 +115,10 @@ struct plx_link_events {
 	/** What plx_link_is_suspect says has changed: the peer is silent, or is heard again. That
 	 * it is given up is told by on_close, with PLX_LINK_SILENT. */
 	void (*on_suspect)(struct plx_link *link, bool suspect, void *user);
+
+	/** The peer has granted more: what plx_link_credit and plx_link_unfinished say has changed.
+	 * At most once a turn, and only while the link is open. */
+	void (*on_credit)(struct plx_link *link, void *user);
 };
 
 /** 0 or NULL in any field means the default. */
@@ -201,6 +205,23 @@ bool plx_link_is_open(const struct plx_link *link);
  * it is given up, as of the lcore's last look; false where there are no heartbeats. Thread: owner.
  */
 bool plx_link_is_suspect(const struct plx_link *link);
+
+/** Frames that the peer has room for just now, as far as it has told: of the buffers that it
+ * receives in (its rx_buf_count, at most 200 where it is Pollux), those that hold nothing that it
+ * is not done with. A message takes one, or several where it is longer than such a buffer. It says
+ * how busy the peer is; a send may get -EAGAIN all the same, as this side has room for no more.
+ * 0: none, or the link is not open. Thread: owner. */
+uint32_t plx_link_credit(const struct plx_link *link);
+
+/** At most so many of the messages that were accepted from here are not finished: the peer has not
+ * received them, or its user has them still. Where it is done with messages in the order in which
+ * they came, those are the newest ones, and where each was one frame there are exactly so many, as
+ * far as the peer has told: it tells late while it has much room. A long message under way may
+ * count as several.
+ * Of a link that the peer closes, as of when it began to: what it did with messages behind that is
+ * not known. 0 where it was asked to close from here, and has agreed: all of them have arrived.
+ * Valid from on_open until on_close returns. Thread: owner. */
+uint32_t plx_link_unfinished(const struct plx_link *link);
 
 /** The peer's address, "192.0.2.1:7000"; valid as long as the link. */
 const char *plx_link_peer(const struct plx_link *link);

@@ -198,8 +198,8 @@ static bool take_grants(struct plx_link *link, const struct frame_header *header
 	link->tx_bytes_granted = header->granted_bytes;
 	if (plx_unlikely(link->state == LINK_CLOSING && !link->fin_sent)) /* slow, but not silent */
 		plx_timer_start(&link->timer, link->attr.close_timeout_ns);
-	if (link->want & (WANT_TX | WANT_WRITABLE))
-		link_attend(link, link->want);
+	if (link->want & (WANT_TX | WANT_WRITABLE | WANT_GRANTS))
+		link_attend(link, link->want & WANT_GRANTS ? WANT_GRANTED : 0);
 	return true;
 }
 
@@ -308,6 +308,7 @@ static void hello_frame(struct plx_link *link, const struct plx_buf *buf,
 		return;
 	}
 	link->hello_received = true;
+	link->tx_window = link->tx_frames_granted;
 	link->peer_frame_max = hello.rx_buf_bytes - FRAME_HEADER_BYTES;
 	link->peer_message_max = hello.message_max < LINK_MESSAGE_MAX_LIMIT
 				       ? hello.message_max

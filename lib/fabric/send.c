@@ -208,6 +208,7 @@ void send_fail_current(struct plx_link *link)
 {
 	struct tx_message m = link->tx_current;
 
+	link->tx_cut = m.head != NULL;
 	link->tx_current.head = NULL;
 	link->want &= (uint16_t)~WANT_TX;
 	plx_buf_unref(m.bounced);
@@ -224,6 +225,7 @@ void send_abandon_current(struct plx_link *link)
 		send_fail_current(link);
 		return;
 	}
+	link->tx_cut = true;
 	link->tx_current.head = NULL;
 	link->want &= (uint16_t)~WANT_TX;
 	if (m.sent)

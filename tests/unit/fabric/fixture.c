@@ -80,6 +80,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	struct side *side = user;
 
 	side->reason = reason;
+	side->unfinished = plx_link_unfinished(link);
 	snprintf(side->text, sizeof(side->text), "%s", text);
 	side->link = NULL;
 	side->closed++; /* last: who sees it on another lcore sees the rest */

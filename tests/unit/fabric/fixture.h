@@ -19,6 +19,7 @@ struct side {
 	uint64_t bytes;
 	unsigned suspect, heard; /* how often it was told */
 	enum plx_link_reason reason;
+	uint32_t unfinished; /* when it ended */
 	char text[256];
 	uint8_t *last; /* copy of the newest message */
 	size_t last_len;

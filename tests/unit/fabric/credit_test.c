@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a sender is told of its peer's credit: how much is left, that some came back, and how many
+ * of its messages are not finished, until the very end of the link. Over tcp and shm; both ends
+ * live on one lcore. */
+#include "fabric_priv.h"
+#include "fixture.h"
+
+#include <stdio.h>
+
+#define WINDOW    4
+#define BUF_BYTES 1024
+#define LONG      (2 * BUF_BYTES) /* takes three frames */
+
+static const char *provider = "tcp"; /* then shm: see main */
+static struct plx_link_events events;
+static unsigned told;
+
+static void on_credit(struct plx_link *link, void *user)
+{
+	assert_ptr_equal(link, client.link);
+	assert_true(plx_link_is_open(link));
+	told++;
+}
+
+static void connect_them(void)
+{
+	static const struct plx_link_attr sizes = {.rx_buf_count = WINDOW,
+						   .rx_buf_bytes = BUF_BYTES};
+	struct plx_link_attr attr = {.events = &events, .user = &client};
+
+	client.opened = server.opened = client.closed = server.messages = server.keep = 0;
+	told = 0;
+	events = side_events;
+	events.on_credit = on_credit;
+	assert_int_equal(
+		plx_link_connect(plx_listener_address(fixture_listen("127.0.0.1:0", &sizes)), &attr,
+				 &client.link),
+		0);
+	assert_int_equal(plx_link_credit(client.link), 0); /* not open yet */
+	assert_true(pump_until(&client.opened, 1, 3000) && pump_until(&server.opened, 1, 3000));
+}
+
+static int start(void **state)
+{
+	fixture_start(provider, false);
+	connect_them();
+	return 0;
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+static void send_some(unsigned count, size_t len)
+{
+	static uint8_t bytes[LONG];
+
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(plx_link_send(client.link, bytes, len), 0);
+}
+
+static void expect(uint32_t credit, uint32_t unfinished)
+{
+	for (int i = 0; i < 3000 && (plx_link_credit(client.link) != credit ||
+				     plx_link_unfinished(client.link) != unfinished);
+	     i++)
+		pump_ms(1);
+	assert_int_equal(plx_link_credit(client.link), credit);
+	assert_int_equal(plx_link_unfinished(client.link), unfinished);
+}
+
+static void each_message_takes_credit_until_it_is_finished(void **state)
+{
+	expect(WINDOW, 0);
+	server.keep = WINDOW;
+	send_some(1, 8);
+	assert_int_equal(plx_link_credit(client.link), WINDOW - 1);
+	send_some(WINDOW - 1, 8);
+	expect(0, WINDOW);
+	assert_int_equal(plx_link_send(client.link, "x", 1), -EAGAIN);
+	assert_true(pump_until(&server.messages, WINDOW, 3000));
+	pump_ms(5);
+	told = 0; /* bytes come back before frames do */
+	side_release(&server, 1);
+	expect(1, WINDOW - 1);
+	assert_int_equal(told, 1);
+	side_release(&server, WINDOW);
+	expect(WINDOW, 0);
+	assert_true(told > 1);
+}
+
+/* A message that is longer than a buffer: all its frames come back but the last, while it is kept;
+ * and none is finished before its last frame has left. */
+static void a_long_message_is_one_that_is_not_finished(void **state)
+{
+	server.keep = 2;
+	send_some(1, LONG);
+	assert_int_equal(plx_link_credit(client.link), WINDOW - 3);
+	assert_in_range(plx_link_unfinished(client.link), 1, 3);
+	assert_true(pump_until(&server.messages, 1, 3000));
+	expect(WINDOW - 1, 1);
+	send_some(1, LONG);
+	assert_int_equal(plx_link_credit(client.link), 0);
+	assert_in_range(plx_link_unfinished(client.link), 2, 4);
+	expect(WINDOW - 2, 2);
+	send_some(1, LONG); /* of which two frames leave */
+	assert_int_equal(plx_link_credit(client.link), 0);
+	assert_int_equal(plx_link_unfinished(client.link), 5);
+	assert_true(pump_until(&server.messages, 3, 3000));
+	side_release(&server, 2);
+	expect(WINDOW, 0);
+}
+
+/* Of the second one a frame has left. */
+static void a_message_that_was_cut_is_not_finished(void **state)
+{
+	send_some(2, LONG);
+	plx_link_abort(client.link);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.unfinished, WINDOW + 1);
+}
+
+static void what_is_not_finished_is_known_when_the_peer_is_gone(void **state)
+{
+	server.keep = 3;
+	send_some(3, 8);
+	assert_true(pump_until(&server.messages, 3, 3000));
+	side_release(&server, 1);
+	expect(2, 2);
+	plx_link_abort(server.link);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_PEER_DOWN);
+	assert_int_equal(client.unfinished, 2);
+}
+
+/* Who closes tells with its last frames what it is done with; who was asked to, that all has come.
+ */
+static void a_close_tells_what_is_finished(void **state)
+{
+	server.keep = 1;
+	send_some(3, 8);
+	assert_true(pump_until(&server.messages, 3, 3000));
+	pump_ms(5);
+	assert_int_equal(plx_link_close(server.link), 0);
+	/* What it sees behind that does not count. */
+	send_some(1, 8);
+	side_release(&server, 1);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_CLOSED);
+	assert_int_equal(client.unfinished, 2);
+
+	connect_them();
+	server.keep = 2;
+	send_some(3, 8);
+	assert_true(pump_until(&server.messages, 3, 3000));
+	assert_int_equal(plx_link_close(client.link), 0);
+	assert_int_equal(plx_link_credit(client.link), 0);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_CLOSED);
+	assert_int_equal(client.unfinished, 0);
+}
+
+#define BOTH(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(each_message_takes_credit_until_it_is_finished),
+		BOTH(a_long_message_is_one_that_is_not_finished),
+		BOTH(a_message_that_was_cut_is_not_finished),
+		BOTH(what_is_not_finished_is_known_when_the_peer_is_gone),
+		BOTH(a_close_tells_what_is_finished),
+	};
+	int failed = cmocka_run_group_tests_name("credit over tcp", tests, NULL, NULL);
+
+	provider = "shm";
+	return failed + cmocka_run_group_tests_name("credit on this host", tests, NULL, NULL);
+}
