@@ -202,6 +202,14 @@ static void on_suspect(struct plx_link *link, bool suspect, void *user)
 		connection->owner->suspect(connection, suspect);
 }
 
+static void on_credit(struct plx_link *link, void *user)
+{
+	struct netio_connection *connection = user;
+
+	if (connection->link)
+		connection->owner->credit(connection);
+}
+
 /* The last of a link, or of an attempt to open one. */
 static void ended(struct netio_connection *connection, enum plx_link_reason reason, const char *why)
 {
@@ -232,6 +240,8 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	struct netio_connection *connection = user;
 	char why[PLX_ADDRESS_MAX + 120];
 
+	if (connection->owner->look_back && connection->socket)
+		connection->owner->look_back(connection, link);
 	if (!connection->failure) {
 		ended(connection, reason, text);
 		return;
@@ -248,6 +258,15 @@ static const struct plx_link_events events = {
 	.on_close = on_close,
 };
 
+static const struct plx_link_events events_with_credit = {
+	.on_open = on_open,
+	.on_message = on_message,
+	.on_writable = on_writable,
+	.on_suspect = on_suspect,
+	.on_close = on_close,
+	.on_credit = on_credit,
+};
+
 /* Opening ------------------------------------------------------------------------------------- */
 
 static int try_to_open(struct netio_connection *connection)
@@ -255,7 +274,7 @@ static int try_to_open(struct netio_connection *connection)
 	struct plx_link_attr attr = connection->link_attr;
 	int rc;
 
-	attr.events = &events;
+	attr.events = connection->owner->credit ? &events_with_credit : &events;
 	attr.user = connection;
 	attr.provider = connection->attr.provider;
 	attr.connect_timeout_ns = connection->attr.connect_timeout_ns;

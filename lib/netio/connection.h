@@ -21,6 +21,10 @@ struct connection_owner {
 	const char *(*received)(struct netio_connection *connection, struct plx_buf *message);
 	void (*writable)(struct netio_connection *connection);
 	void (*suspect)(struct netio_connection *connection, bool suspect);
+	/* The peer has granted more. NULL: it is not asked for. */
+	void (*credit)(struct netio_connection *connection);
+	/* The link has ended; it may be looked at for the last time. NULL: not needed. */
+	void (*look_back)(struct netio_connection *connection, const struct plx_link *link);
 	/* Before it closes: send what waits. Return: whether there is nothing left; else
 	 * connection_settled follows. NULL: there never is. */
 	bool (*settle)(struct netio_connection *connection);

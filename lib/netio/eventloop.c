@@ -3,6 +3,7 @@
 #include "accept.h"
 #include "connection.h"
 #include "feed.h"
+#include "push.h"
 
 #define CLOSING_NS (4 * PLX_NS_PER_S) /* the EAL waits for 5 s, where it stops an lcore */
 
@@ -159,6 +160,7 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 						  "netio_terminate, and do it behind netio_run"));
 	plx_signal_fini(&evloop->terminate);
 	feeds_release_all(evloop);
+	push_release_all(evloop);
 	connection_release_all(evloop);
 	acceptor_release_all(evloop);
 	finish_closing();

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages of a push socket: hot path. Each is copied once, into a buffer that is referred to until
+ * its receiver is done with it. */
+#include "push.h"
+
+#include "message.h"
+
+#include <assert.h>
+
+#define SHORT_BYTES \
+	512 /* wire header included: what goes by copy, most of it without a completion */
+#define SHORT_COUNT 1024
+
+static_assert(sizeof(struct push_message) <= PLX_BUF_HEADROOM,
+	      "a message has to fit into the headroom of its buffer");
+
+int push_pool_create(struct netio_push_core *core)
+{
+	struct plx_pool_attr attr = {
+		.name = "netio push",
+		.object_count = SHORT_COUNT,
+		.node = plx_lcore_node(plx_lcore_id()),
+		.owner = plx_lcore_id(),
+	};
+
+	return plx_buf_pool_create(&attr, SHORT_BYTES, &core->pool);
+}
+
+/* Return: NULL: out of memory. */
+static struct push_message *make(struct netio_push_core *core, netio_tag_t tag,
+				 const struct iovec *iov, size_t count, uint64_t length)
+{
+	uint32_t total = WIRE_MESSAGE_BYTES + (uint32_t)length;
+	struct plx_buf *buf = total <= SHORT_BYTES ? plx_buf_get(core->pool) : NULL;
+	struct push_message *message;
+	uint8_t *to;
+
+	if (plx_unlikely(!buf)) {
+		buf = plx_buf_alloc(total);
+		if (!buf)
+			return NULL;
+	}
+	to = plx_buf_append(buf, total);
+	wire_message_write(to, tag);
+	to += WIRE_MESSAGE_BYTES;
+	for (size_t i = 0; i < count; i++) {
+		if (plx_likely(iov[i].iov_len > 0))
+			memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+	message = (struct push_message *)buf->base;
+	message->buf = buf;
+	return message;
+}
+
+void push_drop_all(struct push_queue *queue)
+{
+	while (queue->count)
+		plx_buf_unref(push_take_first(queue)->buf);
+}
+
+/* Send ----------------------------------------------------------------------------------------- */
+
+/* Return: 0; -EAGAIN this side has no room; -ENOTCONN it is about to end; -ENOMEM. */
+static int hand(struct push_receiver *receiver, struct push_message *message)
+{
+	struct plx_link *link = receiver->connection.link;
+	struct plx_buf *buf = message->buf;
+	int rc;
+
+	if (plx_likely(buf->len <= SHORT_BYTES)) {
+		rc = plx_link_send(link, buf->data, buf->len);
+	} else {
+		rc = plx_link_send_buf(link, plx_buf_ref(buf), NULL, NULL);
+		if (plx_unlikely(rc))
+			plx_buf_unref(buf);
+	}
+	if (plx_likely(rc == 0)) {
+		push_append(&receiver->under_way, message);
+		receiver->handed++;
+		push_place(receiver);
+	} else if (rc == -EAGAIN) {
+		receiver->is_full = true;
+		push_place(receiver);
+	} else if (rc == -ENOTCONN) {
+		push_leave(receiver);
+	}
+	return rc;
+}
+
+static uint64_t length_of(const struct push_message *message)
+{
+	return message->buf->len - WIRE_MESSAGE_BYTES;
+}
+
+/* To the one that was chosen, or the next best. Return: 0; -EAGAIN none has room; -ENOMEM. */
+static int hand_to(struct push_receiver *receiver, struct push_message *message)
+{
+	struct netio_push_core *core = receiver->core;
+	int rc;
+
+	do {
+		rc = hand(receiver, message);
+		if (plx_likely(rc == 0) || rc == -ENOMEM)
+			return rc;
+		receiver = push_choose(core, length_of(message));
+	} while (receiver);
+	return -EAGAIN;
+}
+
+void push_hand_waiting(struct netio_push_core *core)
+{
+	while (core->waiting.count && core->open) {
+		struct push_message *message = push_take_first(&core->waiting);
+		struct push_receiver *receiver = push_choose(core, length_of(message));
+
+		if (length_of(message) > core->message_max) {
+			push_append(&core->stuck, message);
+		} else if (!receiver || hand_to(receiver, message) != 0) {
+			STAILQ_INSERT_HEAD(&core->waiting.list, message, link);
+			core->waiting.count++;
+			return;
+		} else {
+			core->handed_again++;
+		}
+	}
+}
+
+/* Pushing ---------------------------------------------------------------------------------------
+ */
+
+static int not_connected(void)
+{
+	return plx_fail(ENOTCONN, "the socket is not connected");
+}
+
+static int again(struct netio_push_core *core)
+{
+	if (core->open == core->ending) /* the last one has just been seen to end */
+		return not_connected();
+	core->is_awaited = true;
+	core->again++;
+	return NETIO_STATUS_AGAIN;
+}
+
+int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const struct iovec *iov,
+		       size_t count)
+{
+	struct netio_push_core *core = socket->core;
+	struct push_receiver *receiver;
+	struct push_message *message;
+	uint64_t length;
+	int rc;
+
+	if (plx_unlikely(!core || core->open == core->ending))
+		return not_connected();
+	rc = message_measure(iov, count, core->message_max, &length);
+	if (plx_unlikely(rc))
+		return rc;
+	receiver = push_choose(core, length);
+	if (plx_unlikely(core->waiting.count || !receiver))
+		return again(core);
+	message = make(core, tag, iov, count, length);
+	if (plx_unlikely(!message))
+		return -ENOMEM;
+	rc = hand_to(receiver, message);
+	if (plx_unlikely(rc)) {
+		plx_buf_unref(message->buf);
+		return rc == -EAGAIN ? again(core) : rc;
+	}
+	core->messages++;
+	return NETIO_STATUS_OK;
+}
+
+int netio_push(struct netio_push_socket *socket, const void *data, size_t len)
+{
+	return netio_pushv_tagged(socket, 0, &(struct iovec){(void *)data, len}, 1);
+}

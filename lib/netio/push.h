@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is behind a push socket: its receivers, in order of their credit, and the messages that they
+ * have not finished. */
+#ifndef NETIO_PUSH_H
+#define NETIO_PUSH_H
+
+#include "connection.h"
+
+#include <sys/queue.h>
+
+#define PUSH_CREDIT_MAX 255 /* more counts as that */
+
+/* A message, in the headroom of its buffer, which is referred to as long as it may have to be sent
+ * again. */
+struct push_message {
+	STAILQ_ENTRY(push_message) link;
+	struct plx_buf *buf; /* wire header and payload */
+};
+
+STAILQ_HEAD(push_list, push_message);
+
+struct push_queue {
+	struct push_list list;
+	uint32_t count;
+};
+
+/* One receiver. */
+struct push_receiver {
+	struct netio_connection connection; /* first */
+	struct netio_connection *handle;    /* of the connection; NULL: released */
+	struct netio_push_receiver pub;
+	struct netio_push_core *core;
+	LIST_ENTRY(push_receiver) link; /* in core->receivers, or core->gone */
+	bool is_open;                   /* the link may be sent on */
+	bool is_ending;                 /* but not what is new: it is to be closed */
+	bool is_suspect;
+	bool is_full;                /* this side has no room: writable follows */
+	struct push_queue under_way; /* sent, and not finished; oldest first */
+	uint64_t handed, finished, taken_away;
+	char address[PLX_ADDRESS_MAX];
+
+	/* push_index.c */
+	uint32_t place; /* 0: in no index */
+	struct push_index *index;
+	TAILQ_ENTRY(push_receiver) peers;
+};
+
+/* Receivers by their credit. Those with the same take turns. */
+struct push_index {
+	uint64_t used[(PUSH_CREDIT_MAX + 1) / 64]; /* bit n: at[n] has some */
+	TAILQ_HEAD(, push_receiver) at[PUSH_CREDIT_MAX + 1];
+};
+
+struct netio_push_core {
+	struct netio_push_socket *socket; /* NULL: gone */
+	struct netio_eventloop *evloop;
+	struct netio_connect_attr connect; /* checked; its provider is `provider` */
+	enum netio_push_promise promise;
+	uint64_t next_id;
+	LIST_HEAD(, push_receiver) receivers;
+	LIST_HEAD(, push_receiver) gone; /* to be freed when all is told */
+
+	/* Of those that are open. */
+	uint32_t open, suspect;
+	uint32_t ending;
+	uint64_t message_max, message_max_least; /* that one accepts, and that all do */
+	struct push_index heard, unheard;        /* those that are not suspect, and that are */
+
+	/* What receivers that died had not finished; longer than any receiver accepts. */
+	struct push_queue waiting, stuck;
+	bool is_awaited; /* AGAIN was returned, and cb_buffers_available follows */
+
+	struct plx_pool *pool; /* for short messages */
+	uint64_t messages, again, finished, handed_again, lost;
+	unsigned telling;                 /* callbacks are under way: its memory stays */
+	LIST_ENTRY(netio_push_core) link; /* of the lcore's */
+	char provider[64];
+};
+
+/* push_index.c ------------------------------------------------------------------------------- */
+
+void push_index_init(struct push_index *index);
+
+/* Where the receiver belongs, with what its link says. */
+void push_place(struct push_receiver *receiver);
+
+/* The one with most credit that accepts a message of that length; NULL: none has any. */
+struct push_receiver *push_choose(struct netio_push_core *core, uint64_t length);
+
+/* push.c ------------------------------------------------------------------------------------- */
+
+/* Return: 0; -ENOMEM. */
+int push_pool_create(struct netio_push_core *core);
+
+static inline void push_append(struct push_queue *queue, struct push_message *message)
+{
+	STAILQ_INSERT_TAIL(&queue->list, message, link);
+	queue->count++;
+}
+
+static inline struct push_message *push_take_first(struct push_queue *queue)
+{
+	struct push_message *message = STAILQ_FIRST(&queue->list);
+
+	STAILQ_REMOVE_HEAD(&queue->list, link);
+	queue->count--;
+	return message;
+}
+
+/* All of `from` behind those of `to`. */
+static inline void push_append_all(struct push_queue *to, struct push_queue *from)
+{
+	STAILQ_CONCAT(&to->list, &from->list);
+	to->count += from->count;
+	from->count = 0;
+}
+
+static inline void push_queue_init(struct push_queue *queue)
+{
+	STAILQ_INIT(&queue->list);
+	queue->count = 0;
+}
+
+void push_drop_all(struct push_queue *queue);
+
+/* Give what waits to those that have room. */
+void push_hand_waiting(struct netio_push_core *core);
+
+/* push_receiver.c ---------------------------------------------------------------------------- */
+
+/* host, port: to connect to, as in address. Return: 0; as netio_connect, and then there is none. */
+int push_receiver_create(struct netio_push_core *core, const char *host, unsigned port,
+			 const char *address);
+
+/* Nothing may be sent to it any more. */
+void push_leave(struct push_receiver *receiver);
+
+/* The socket is gone, or the user does not want it any more. */
+void push_receiver_release(struct push_receiver *receiver);
+
+/* push_socket.c ------------------------------------------------------------------------------ */
+
+/* A callback may end the socket: its memory stays until all is told. */
+static inline void push_begin_telling(struct netio_push_core *core)
+{
+	core->telling++;
+}
+
+void push_end_telling(struct netio_push_core *core);
+
+/* A receiver that nothing refers to any more. */
+void push_receiver_freed(struct push_receiver *receiver);
+
+/* All of a loop that ends. */
+void push_release_all(struct netio_eventloop *evloop);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The receivers of a push socket: their connections, and what becomes of their messages when these
+ * end. */
+#include "push.h"
+
+#include "message.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Call a callback of the socket, if it is there. args: in parentheses. */
+#define TELL(core, callback, args)                               \
+	do {                                                     \
+		struct netio_push_socket *told = (core)->socket; \
+		if (told && told->callback)                      \
+			told->callback args;                     \
+	} while (0)
+
+static struct push_receiver *receiver_of(struct netio_connection *connection)
+{
+	return (struct push_receiver *)connection;
+}
+
+/* Which are open ------------------------------------------------------------------------------ */
+
+static void look_at_lengths(struct netio_push_core *core)
+{
+	const struct push_receiver *receiver;
+
+	core->message_max = 0;
+	core->message_max_least = UINT64_MAX;
+	LIST_FOREACH(receiver, &core->receivers, link)
+	{
+		uint64_t message_max = receiver->connection.message_max;
+
+		if (!receiver->is_open)
+			continue;
+		if (core->message_max < message_max)
+			core->message_max = message_max;
+		if (core->message_max_least > message_max)
+			core->message_max_least = message_max;
+	}
+}
+
+static void join(struct push_receiver *receiver)
+{
+	struct netio_push_core *core = receiver->core;
+
+	receiver->is_open = true;
+	receiver->is_full = receiver->is_ending = false;
+	receiver->is_suspect = plx_link_is_suspect(receiver->connection.link);
+	core->open++;
+	core->suspect += receiver->is_suspect;
+	look_at_lengths(core);
+	push_place(receiver);
+	/* It may accept what the others do not. */
+	push_append_all(&core->stuck, &core->waiting);
+	push_append_all(&core->waiting, &core->stuck);
+}
+
+void push_leave(struct push_receiver *receiver)
+{
+	struct netio_push_core *core = receiver->core;
+
+	if (!receiver->is_open)
+		return;
+	receiver->is_open = false;
+	core->open--;
+	core->suspect -= receiver->is_suspect;
+	core->ending -= receiver->is_ending;
+	look_at_lengths(core);
+	push_place(receiver);
+}
+
+/* The last one stays for as long as something waits that nobody else can get. */
+static bool may_close(const struct netio_push_core *core)
+{
+	return core->waiting.count == 0 || core->open > core->ending;
+}
+
+static void close_those_that_may(struct netio_push_core *core)
+{
+	struct push_receiver *receiver;
+
+	if (core->ending == 0 || !may_close(core))
+		return;
+	LIST_FOREACH(receiver, &core->receivers, link)
+	{
+		if (!receiver->is_ending || !receiver->is_open)
+			continue;
+		push_leave(receiver);
+		connection_settled(&receiver->connection);
+	}
+}
+
+static bool on_settle(struct netio_connection *connection)
+{
+	struct push_receiver *receiver = receiver_of(connection);
+
+	if (receiver->is_open && !receiver->is_ending) {
+		receiver->is_ending = true;
+		receiver->core->ending++;
+	}
+	if (receiver->core->socket && receiver->is_open && !may_close(receiver->core))
+		return false;
+	push_leave(receiver);
+	return true;
+}
+
+/* There may be room ---------------------------------------------------------------------------- */
+
+static void tell_available(struct netio_push_core *core)
+{
+	if (!core->is_awaited || core->waiting.count || core->open == core->ending ||
+	    !push_choose(core, 0))
+		return;
+	core->is_awaited = false;
+	TELL(core, cb_buffers_available, (core->socket));
+}
+
+static void go_on(struct netio_push_core *core)
+{
+	if (plx_unlikely(core->waiting.count))
+		push_hand_waiting(core);
+	if (plx_unlikely(core->ending))
+		close_those_that_may(core);
+	if (plx_unlikely(core->is_awaited))
+		tell_available(core);
+}
+
+static void finish(struct push_receiver *receiver, uint32_t unfinished)
+{
+	while (receiver->under_way.count > unfinished) {
+		plx_buf_unref(push_take_first(&receiver->under_way)->buf);
+		receiver->finished++;
+		receiver->core->finished++;
+	}
+}
+
+static void on_credit(struct netio_connection *connection)
+{
+	struct push_receiver *receiver = receiver_of(connection);
+	struct netio_push_core *core = receiver->core;
+
+	if (!core->socket)
+		return;
+	push_begin_telling(core);
+	finish(receiver, plx_link_unfinished(connection->link));
+	push_place(receiver);
+	go_on(core);
+	push_end_telling(core);
+}
+
+static void on_writable(struct netio_connection *connection)
+{
+	struct push_receiver *receiver = receiver_of(connection);
+	struct netio_push_core *core = receiver->core;
+
+	receiver->is_full = false;
+	if (!core->socket || !receiver->is_open)
+		return;
+	push_begin_telling(core);
+	push_place(receiver);
+	go_on(core);
+	push_end_telling(core);
+}
+
+static void on_suspect(struct netio_connection *connection, bool suspect)
+{
+	struct push_receiver *receiver = receiver_of(connection);
+	struct netio_push_core *core = receiver->core;
+
+	push_begin_telling(core);
+	if (receiver->is_open)
+		core->suspect += suspect - receiver->is_suspect;
+	receiver->is_suspect = suspect;
+	push_place(receiver);
+	TELL(core, cb_connection_suspect, (&receiver->pub, suspect));
+	go_on(core);
+	push_end_telling(core);
+}
+
+/* The connection ------------------------------------------------------------------------------- */
+
+static void on_established(struct netio_connection *connection)
+{
+	struct push_receiver *receiver = receiver_of(connection);
+	struct netio_push_core *core = receiver->core;
+
+	push_begin_telling(core);
+	receiver->pub.provider = plx_link_provider(connection->link);
+	join(receiver);
+	push_hand_waiting(core);
+	TELL(core, cb_connection_established, (&receiver->pub));
+	go_on(core);
+	push_end_telling(core);
+}
+
+static void on_refused(struct netio_connection *connection, enum plx_link_reason reason,
+		       const char *why)
+{
+	struct push_receiver *receiver = receiver_of(connection);
+	struct netio_push_core *core = receiver->core;
+
+	push_begin_telling(core);
+	TELL(core, cb_connection_refused, (&receiver->pub, reason, why));
+	push_end_telling(core);
+}
+
+static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
+{
+	struct push_receiver *receiver = receiver_of(connection);
+	struct netio_push_core *core = receiver->core;
+	struct netio_msg msg;
+	const char *wrong = message_read(message, &msg);
+
+	if (wrong)
+		return wrong;
+	msg.source = receiver->pub.id;
+	push_begin_telling(core);
+	TELL(core, cb_msg_received, (&receiver->pub, &msg));
+	push_end_telling(core);
+	return NULL;
+}
+
+/* What the last frames of the peer have told. */
+static void on_look_back(struct netio_connection *connection, const struct plx_link *link)
+{
+	struct push_receiver *receiver = receiver_of(connection);
+
+	push_leave(receiver);
+	finish(receiver, plx_link_unfinished(link));
+}
+
+static void take_away(struct push_receiver *receiver)
+{
+	struct netio_push_core *core = receiver->core;
+	uint32_t count = receiver->under_way.count;
+
+	receiver->taken_away += count;
+	if (core->promise == NETIO_PUSH_AT_LEAST_ONCE) {
+		push_append_all(&core->waiting, &receiver->under_way);
+		return;
+	}
+	core->lost += count;
+	push_drop_all(&receiver->under_way);
+}
+
+static void on_ended(struct netio_connection *connection)
+{
+	receiver_of(connection)->pub.provider = "";
+}
+
+static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,
+		      const char *why)
+{
+	struct push_receiver *receiver = receiver_of(connection);
+	struct netio_push_core *core = receiver->core;
+
+	push_begin_telling(core);
+	take_away(receiver);
+	push_hand_waiting(core);
+	TELL(core, cb_connection_closed, (&receiver->pub, reason, why));
+	if (receiver->handle && connection->state == CONNECTION_IDLE && connection->quit)
+		push_receiver_release(receiver);
+	go_on(core);
+	push_end_telling(core);
+}
+
+static void on_free(struct netio_connection *connection)
+{
+	push_receiver_freed(receiver_of(connection));
+}
+
+static const struct connection_owner owner = {
+	.established = on_established,
+	.refused = on_refused,
+	.closed = on_closed,
+	.received = on_received,
+	.writable = on_writable,
+	.suspect = on_suspect,
+	.credit = on_credit,
+	.look_back = on_look_back,
+	.settle = on_settle,
+	.ended = on_ended,
+	.free = on_free,
+};
+
+/* The receiver --------------------------------------------------------------------------------- */
+
+int push_receiver_create(struct netio_push_core *core, const char *host, unsigned port,
+			 const char *address)
+{
+	struct push_receiver *receiver = calloc(1, sizeof(*receiver));
+	int rc;
+
+	if (!receiver)
+		return netio_fail(plx_fail(ENOMEM, "netio_push_connect: out of memory"));
+	receiver->core = core;
+	snprintf(receiver->address, sizeof(receiver->address), "%s", address);
+	receiver->pub = (struct netio_push_receiver){
+		.push_socket = core->socket,
+		.id = ++core->next_id,
+		.address = receiver->address,
+		.provider = "",
+	};
+	push_queue_init(&receiver->under_way);
+	connection_init(&receiver->connection, core->evloop, receiver, &receiver->handle, &owner,
+			&core->connect);
+	LIST_INSERT_HEAD(&core->receivers, receiver, link);
+	rc = connection_open(&receiver->connection, host, port);
+	if (rc)
+		push_receiver_release(receiver);
+	return rc;
+}
+
+void push_receiver_release(struct push_receiver *receiver)
+{
+	push_leave(receiver);
+	push_drop_all(&receiver->under_way);
+	connection_settled(&receiver->connection); /* if it was waiting for that */
+	connection_release(&receiver->connection);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The push socket: which receivers it has, and its life. */
+#include "push.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Of this lcore. */
+static __thread LIST_HEAD(push_cores, netio_push_core) all;
+
+/* Memory ------------------------------------------------------------------------------------- */
+
+static void free_receivers(struct netio_push_core *core)
+{
+	while (!LIST_EMPTY(&core->gone)) {
+		struct push_receiver *receiver = LIST_FIRST(&core->gone);
+
+		LIST_REMOVE(receiver, link);
+		free(receiver);
+	}
+}
+
+static void free_if_done(struct netio_push_core *core)
+{
+	if (core->telling)
+		return;
+	free_receivers(core);
+	if (core->socket || !LIST_EMPTY(&core->receivers))
+		return;
+	netio_pool_destroy(core->pool);
+	free(core);
+}
+
+void push_end_telling(struct netio_push_core *core)
+{
+	core->telling--;
+	if (plx_unlikely(!core->socket || !LIST_EMPTY(&core->gone)))
+		free_if_done(core);
+}
+
+void push_receiver_freed(struct push_receiver *receiver)
+{
+	struct netio_push_core *core = receiver->core;
+
+	LIST_REMOVE(receiver, link);
+	LIST_INSERT_HEAD(&core->gone, receiver, link);
+	free_if_done(core);
+}
+
+/* The socket ---------------------------------------------------------------------------------- */
+
+/* Return: 0; -EINVAL. */
+static int check_attr(const struct netio_push_attr *attr, struct netio_push_core *core)
+{
+	int rc = connection_check_attr(&attr->connect, &core->connect);
+
+	if (rc)
+		return rc;
+	if ((unsigned)attr->promise > NETIO_PUSH_AT_MOST_ONCE)
+		return plx_fail(EINVAL,
+				"netio_push_socket_init: promise %d; give one of enum "
+				"netio_push_promise",
+				(int)attr->promise);
+	core->promise = attr->promise;
+	if (attr->connect.provider)
+		snprintf(core->provider, sizeof(core->provider), "%s", attr->connect.provider);
+	core->connect.provider = attr->connect.provider ? core->provider : NULL;
+	return 0;
+}
+
+int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_socket *socket,
+			   const struct netio_push_attr *attr)
+{
+	const struct netio_push_attr defaults = {0};
+	struct netio_push_core *core;
+	int rc;
+
+	*socket = (struct netio_push_socket){0};
+	rc = netio_check(evloop, "netio_push_socket_init");
+	if (rc)
+		return rc;
+	core = calloc(1, sizeof(*core));
+	if (!core)
+		return netio_fail(plx_fail(ENOMEM, "netio_push_socket_init: out of memory"));
+	rc = check_attr(attr ? attr : &defaults, core);
+	if (rc == 0)
+		rc = push_pool_create(core);
+	if (rc) {
+		free(core);
+		return netio_fail(rc);
+	}
+	push_queue_init(&core->waiting);
+	push_queue_init(&core->stuck);
+	push_index_init(&core->heard);
+	push_index_init(&core->unheard);
+	core->socket = socket;
+	core->evloop = evloop;
+	LIST_INSERT_HEAD(&all, core, link);
+	socket->core = core;
+	return 0;
+}
+
+static void lose_what_waits(struct netio_push_core *core)
+{
+	uint32_t count = core->waiting.count + core->stuck.count;
+
+	if (count)
+		plx_log(&netio_log, PLX_LOG_WARNING,
+			"a push socket ends: %u messages of receivers that went away, and that no "
+			"other one had room for, are lost",
+			count);
+	push_drop_all(&core->waiting);
+	push_drop_all(&core->stuck);
+}
+
+void netio_push_socket_fini(struct netio_push_socket *socket)
+{
+	struct netio_push_core *core = socket->core;
+	struct push_receiver *receiver, *next;
+
+	socket->core = NULL;
+	if (!core)
+		return;
+	push_begin_telling(core);
+	core->socket = NULL;
+	LIST_REMOVE(core, link);
+	lose_what_waits(core);
+	for (receiver = LIST_FIRST(&core->receivers); receiver; receiver = next) {
+		next = LIST_NEXT(receiver, link);
+		if (receiver->handle)
+			push_receiver_release(receiver);
+	}
+	push_end_telling(core);
+}
+
+void push_release_all(struct netio_eventloop *evloop)
+{
+	struct netio_push_core *core, *next;
+
+	for (core = LIST_FIRST(&all); core; core = next) {
+		next = LIST_NEXT(core, link);
+		if (core->evloop == evloop)
+			netio_push_socket_fini(core->socket);
+	}
+}
+
+/* Receivers ----------------------------------------------------------------------------------- */
+
+/* Those that were released are not the user's any more. */
+static struct push_receiver *find(const struct netio_push_core *core, const char *address)
+{
+	struct push_receiver *receiver = LIST_FIRST(&core->receivers);
+
+	while (receiver && (!receiver->handle || strcmp(receiver->address, address) != 0))
+		receiver = LIST_NEXT(receiver, link);
+	return receiver;
+}
+
+/* Return: 0; -EINVAL. */
+static int check_address(const char *what, const struct netio_push_socket *socket, const char *host,
+			 unsigned port, char address[PLX_ADDRESS_MAX])
+{
+	if (!socket->core)
+		return plx_fail(EINVAL, "%s: the socket is not set up", what);
+	return netio_address(what, host, port, address);
+}
+
+int netio_push_connect(struct netio_push_socket *socket, const char *host, unsigned port)
+{
+	char address[PLX_ADDRESS_MAX];
+	struct push_receiver *receiver;
+	int rc = check_address("netio_push_connect", socket, host, port, address);
+
+	if (rc)
+		return netio_fail(rc);
+	receiver = find(socket->core, address);
+	if (!receiver)
+		return push_receiver_create(socket->core, host, port, address);
+	if (receiver->connection.state == CONNECTION_IDLE) /* it was not to be tried again */
+		return connection_open(&receiver->connection, host, port);
+	if (receiver->connection.quit)
+		return netio_fail(plx_fail(EALREADY,
+					   "netio_push_connect: %s is being disconnected; wait for "
+					   "its cb_connection_closed",
+					   address));
+	return netio_fail(
+		plx_fail(EEXIST, "netio_push_connect: %s is one of them already", address));
+}
+
+int netio_push_disconnect(struct netio_push_socket *socket, const char *host, unsigned port)
+{
+	char address[PLX_ADDRESS_MAX];
+	struct push_receiver *receiver;
+	int rc = check_address("netio_push_disconnect", socket, host, port, address);
+
+	if (rc)
+		return netio_fail(rc);
+	receiver = find(socket->core, address);
+	if (!receiver)
+		return netio_fail(
+			plx_fail(ENOENT, "netio_push_disconnect: %s is none of them", address));
+	if (receiver->connection.state != CONNECTION_IDLE)
+		return connection_close(&receiver->connection);
+	push_receiver_release(receiver);
+	return 0;
+}
+
+/* Figures ------------------------------------------------------------------------------------- */
+
+void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_stats *stats_out)
+{
+	const struct netio_push_core *core = socket->core;
+	const struct push_receiver *receiver;
+
+	*stats_out = (struct netio_push_stats){0};
+	if (!core)
+		return;
+	*stats_out = (struct netio_push_stats){
+		.messages = core->messages,
+		.again = core->again,
+		.finished = core->finished,
+		.handed_again = core->handed_again,
+		.lost = core->lost,
+		.waiting = core->waiting.count + core->stuck.count,
+		.connected = core->open - core->ending,
+	};
+	LIST_FOREACH(receiver, &core->receivers, link)
+	{
+		stats_out->receivers += receiver->handle != NULL;
+		stats_out->under_way += receiver->under_way.count;
+	}
+}
+
+void netio_push_receiver_stats(const struct netio_push_receiver *pub,
+			       struct netio_push_receiver_stats *stats_out)
+{
+	const struct push_receiver *receiver = plx_container_of(pub, struct push_receiver, pub);
+
+	*stats_out = (struct netio_push_receiver_stats){
+		.handed = receiver->handed,
+		.finished = receiver->finished,
+		.taken_away = receiver->taken_away,
+		.under_way = receiver->under_way.count,
+		.credit = receiver->is_open ? plx_link_credit(receiver->connection.link) : 0,
+	};
+}

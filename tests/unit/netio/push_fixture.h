@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A push socket and the receivers that it has, on the loop of the test, which turns it. */
+#ifndef PUSH_FIXTURE_H
+#define PUSH_FIXTURE_H
+
+#include "socket_fixture.h"
+
+#include "listener.h"
+#include "push.h"
+
+#define PULLS 4
+
+/* A receiver. What it gets has a number in the first 8 bytes. */
+struct pull {
+	struct netio_listen_socket socket;
+	struct netio_recv_socket *from; /* NULL: nobody is connected */
+	unsigned established, closed, messages, wrong;
+	uint64_t numbers[4096];
+	unsigned keep; /* so many more are kept */
+	struct netio_msg kept[256];
+	unsigned kept_count;
+	unsigned port;
+};
+
+static struct pull pulls[PULLS];
+
+/* What the push socket was told. */
+static struct netio_push_socket pusher;
+static struct netio_push_receiver *receivers[PULLS]; /* by port; connected */
+static unsigned established, refused, closed, available, answers, suspects;
+static enum plx_link_reason reason;
+static uint64_t next; /* number of the next message */
+static uint8_t bytes[1 << 20];
+
+static inline void pull_established(struct netio_recv_socket *socket)
+{
+	struct pull *pull = socket->listen_socket->data;
+
+	pull->from = socket;
+	pull->established++;
+}
+
+static inline void pull_closed(struct netio_recv_socket *socket, enum plx_link_reason why_not,
+			       const char *why)
+{
+	struct pull *pull = socket->listen_socket->data;
+
+	pull->from = NULL;
+	pull->closed++;
+}
+
+static inline void pull_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	struct pull *pull = socket->listen_socket->data;
+	const uint8_t *data = msg->data;
+	uint64_t number;
+
+	assert_true(msg->len >= sizeof(number));
+	memcpy(&number, data, sizeof(number));
+	for (size_t i = sizeof(number); i < msg->len; i++)
+		pull->wrong += data[i] != (uint8_t)number;
+	pull->wrong += msg->tag != number;
+	pull->numbers[pull->messages++ % PLX_ARRAY_LEN(pull->numbers)] = number;
+	if (pull->keep == 0)
+		return;
+	pull->keep--;
+	netio_msg_keep(msg);
+	pull->kept[pull->kept_count++] = *msg;
+}
+
+/* The first ones first. */
+static inline void pull_release(struct pull *pull, unsigned count)
+{
+	assert_in_range(count, 0, pull->kept_count);
+	for (unsigned i = 0; i < count; i++)
+		netio_msg_release(&pull->kept[i]);
+	pull->kept_count -= count;
+	memmove(pull->kept, pull->kept + count, pull->kept_count * sizeof(*pull->kept));
+}
+
+static inline void pull_listen(struct pull *pull, const struct netio_listen_attr *attr)
+{
+	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &pull->socket, attr), 0);
+	pull->socket.data = pull;
+	pull->socket.cb_connection_established = pull_established;
+	pull->socket.cb_connection_closed = pull_closed;
+	pull->socket.cb_msg_received = pull_message;
+	assert_int_equal(netio_listen(&pull->socket, "127.0.0.1", pull->port), 0);
+	pull->port = netio_listen_socket_port(&pull->socket);
+}
+
+/* Its process dies, as far as the push socket sees. */
+static inline void pull_die(struct pull *pull)
+{
+	assert_non_null(pull->from);
+	plx_link_abort(receiver_of(pull->from)->accepted.link);
+}
+
+static inline unsigned number_of(const struct netio_push_receiver *receiver)
+{
+	unsigned port = (unsigned)atoi(strrchr(receiver->address, ':') + 1);
+
+	for (unsigned i = 0; i < PULLS; i++)
+		if (pulls[i].port == port)
+			return i;
+	return 0;
+}
+
+static inline void on_established(struct netio_push_receiver *receiver)
+{
+	assert_ptr_equal(receiver->push_socket, &pusher);
+	assert_string_not_equal(receiver->provider, "");
+	receivers[number_of(receiver)] = receiver;
+	established++;
+}
+
+static inline void on_refused(struct netio_push_receiver *receiver, enum plx_link_reason why_not,
+			      const char *why)
+{
+	refused++;
+	reason = why_not;
+}
+
+static inline void on_closed(struct netio_push_receiver *receiver, enum plx_link_reason why_not,
+			     const char *why)
+{
+	assert_string_equal(receiver->provider, "");
+	closed++;
+	reason = why_not;
+}
+
+static inline void on_suspect(struct netio_push_receiver *receiver, bool suspect)
+{
+	suspects += suspect;
+}
+
+static inline void on_available(struct netio_push_socket *socket)
+{
+	assert_ptr_equal(socket, &pusher);
+	available++;
+}
+
+static inline void on_answer(struct netio_push_receiver *receiver, const struct netio_msg *msg)
+{
+	assert_int_equal(msg->source, receiver->id);
+	answers++;
+}
+
+static inline void make_pusher(const struct netio_push_attr *attr)
+{
+	established = refused = closed = available = answers = suspects = 0;
+	next = 0;
+	assert_int_equal(netio_push_socket_init(&ctx.evloop, &pusher, attr), 0);
+	pusher.cb_connection_established = on_established;
+	pusher.cb_connection_refused = on_refused;
+	pusher.cb_connection_closed = on_closed;
+	pusher.cb_connection_suspect = on_suspect;
+	pusher.cb_buffers_available = on_available;
+	pusher.cb_msg_received = on_answer;
+}
+
+static inline void connect_to(struct pull *pull)
+{
+	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", pull->port), 0);
+}
+
+/* One after the other, so that ties go in that order. */
+static inline void connect_pulls(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		connect_to(&pulls[i]);
+		TURN_UNTIL(established == i + 1 && pulls[i].from);
+	}
+}
+
+/* `count` receivers with so many buffers each. */
+static inline void begin(unsigned count, uint32_t buffer_count, const struct netio_push_attr *attr)
+{
+	for (unsigned i = 0; i < count; i++)
+		pull_listen(&pulls[i], &(struct netio_listen_attr){.buffer_count = buffer_count});
+	make_pusher(attr);
+	connect_pulls(count);
+}
+
+static inline int push_number(uint64_t number, size_t len)
+{
+	fill(bytes, number, len);
+	return netio_pushv_tagged(&pusher, number, &(struct iovec){bytes, len}, 1);
+}
+
+/* Return: NETIO_STATUS_OK; or what it was that the last one gave. */
+static inline int push_some(unsigned count, size_t len)
+{
+	for (unsigned i = 0; i < count; i++) {
+		int rc = push_number(next, len);
+
+		if (rc)
+			return rc;
+		next++;
+	}
+	return NETIO_STATUS_OK;
+}
+
+static inline struct netio_push_stats push_stats(void)
+{
+	struct netio_push_stats stats;
+
+	netio_push_stats(&pusher, &stats);
+	return stats;
+}
+
+static inline struct netio_push_receiver_stats stats_of(unsigned i)
+{
+	struct netio_push_receiver_stats stats;
+
+	netio_push_receiver_stats(receivers[i], &stats);
+	return stats;
+}
+
+static inline int push_down(void **state)
+{
+	netio_push_socket_fini(&pusher);
+	netio_push_socket_fini(&pusher);
+	for (unsigned i = 0; i < PULLS; i++) {
+		pull_release(&pulls[i], pulls[i].kept_count);
+		assert_int_equal(pulls[i].wrong, 0);
+		netio_listen_socket_fini(&pulls[i].socket);
+		pulls[i] = (struct pull){0};
+	}
+	return sockets_down(state);
+}
+
+#define PUSH_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, push_down)
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The life of a push socket: receivers that come and go, and its end, wherever that is. */
+#include "push_fixture.h"
+
+static void bad_values_are_refused(void **state)
+{
+	struct netio_push_socket unset = {0};
+	char longest[PLX_ADDRESS_MAX + 1];
+
+	assert_int_equal(netio_push_connect(&unset, "127.0.0.1", 1), -EINVAL);
+	assert_int_equal(netio_push_disconnect(&unset, "127.0.0.1", 1), -EINVAL);
+	assert_int_equal(netio_push(&unset, "x", 1), NETIO_STATUS_NOT_CONNECTED);
+	netio_push_socket_fini(&unset);
+	assert_int_equal(netio_push_socket_init(NULL, &pusher, NULL), -EINVAL);
+	assert_int_equal(netio_push_socket_init(
+				 &ctx.evloop, &pusher,
+				 &(struct netio_push_attr){.promise = NETIO_PUSH_AT_MOST_ONCE + 1}),
+			 -EINVAL);
+	assert_non_null(strstr(plx_error(), "promise 2"));
+	assert_int_equal(
+		netio_push_socket_init(&ctx.evloop, &pusher,
+				       &(struct netio_push_attr){.connect.message_max_bytes = 1}),
+		-EINVAL);
+	make_pusher(NULL);
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(netio_push_connect(&pusher, NULL, 1), -EINVAL);
+	assert_int_equal(netio_push_connect(&pusher, "", 1), -EINVAL);
+	assert_int_equal(netio_push_connect(&pusher, longest, 1), -EINVAL);
+	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 65536), -EINVAL);
+	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 0), -EINVAL);
+	assert_int_equal(netio_push_connect(&pusher, "no.such.host.invalid", 1), -EHOSTUNREACH);
+	assert_int_equal(push_stats().receivers, 0); /* none of these */
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", 1), -ENOENT);
+	assert_int_equal(netio_push_disconnect(&pusher, NULL, 1), -EINVAL);
+}
+
+static void it_is_tried_until_it_listens(void **state)
+{
+	pull_listen(&pulls[0], NULL);
+	netio_listen_socket_fini(&pulls[0].socket);
+	make_pusher(NULL);
+	connect_to(&pulls[0]);
+	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", pulls[0].port), -EEXIST);
+	TURN_UNTIL(refused >= 3);
+	assert_int_equal(reason, PLX_LINK_REFUSED);
+	assert_int_equal(established, 0);
+	pull_listen(&pulls[0], NULL);
+	TURN_UNTIL(established == 1);
+	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", pulls[0].port), -EEXIST);
+	assert_int_equal(push_some(1, 64), 0);
+	TURN_UNTIL(pulls[0].messages == 1);
+}
+
+static void it_is_tried_once_where_that_is_asked_for(void **state)
+{
+	make_pusher(&(struct netio_push_attr){.connect.reconnect_min_ns = UINT64_MAX});
+	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 1), 0);
+	TURN_UNTIL(refused == 1);
+	turn_ms(50);
+	assert_int_equal(refused, 1);
+	assert_int_equal(push_stats().receivers, 1);
+	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 1), 0); /* by hand, then */
+	TURN_UNTIL(refused == 2);
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", 1), 0);
+	assert_int_equal(push_stats().receivers, 0);
+	turn_ms(20);
+	assert_int_equal(closed, 0);
+}
+
+/* Taken away ---------------------------------------------------------------------------------- */
+
+static void who_is_disconnected_loses_nothing(void **state)
+{
+	begin(2, 16, NULL);
+	assert_int_equal(push_some(20, 64), 0);
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port), 0);
+	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", pulls[0].port), -EALREADY);
+	assert_int_equal(push_some(3, 64), 0);
+	TURN_UNTIL(closed == 1 && pulls[0].closed == 1);
+	assert_int_equal(reason, PLX_LINK_CLOSED);
+	assert_int_equal(push_stats().receivers, 1);
+	TURN_UNTIL(pulls[1].messages == 13);
+	turn_ms(50);
+	assert_int_equal(pulls[0].messages, 10);
+	assert_int_equal(pulls[1].messages, 13);
+	assert_int_equal(established, 2);
+	assert_int_equal(push_stats().handed_again, 0);
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port), -ENOENT);
+	connect_to(&pulls[0]);
+	TURN_UNTIL(established == 3);
+
+	/* Also before it is open, and while it is tried. */
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
+	TURN_UNTIL(closed == 2);
+	connect_to(&pulls[1]);
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
+	TURN_UNTIL(closed == 3);
+	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 1), 0);
+	TURN_UNTIL(refused > 1);
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", 1), 0);
+	TURN_UNTIL(closed == 4);
+	assert_int_equal(push_stats().receivers, 1);
+}
+
+/* What it kept has arrived; but not where it dies before it has agreed. */
+static void who_dies_while_it_is_disconnected_leaves_it_to_others(void **state)
+{
+	begin(2, 16, NULL);
+	pulls[0].keep = 1000;
+	assert_int_equal(push_some(20, 64), 0);
+	TURN_UNTIL(pulls[0].messages == 10 && pulls[1].messages == 10);
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port), 0);
+	pull_die(&pulls[0]);
+	TURN_UNTIL(closed == 1 && pulls[1].messages == 20);
+
+	connect_to(&pulls[0]);
+	TURN_UNTIL(established == 3 && pulls[0].from);
+	assert_int_equal(push_some(10, 64), 0);
+	TURN_UNTIL(pulls[0].messages + pulls[1].messages == 40);
+	assert_true(stats_of(0).under_way > 0);
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port), 0);
+	TURN_UNTIL(closed == 2);
+	assert_int_equal(reason, PLX_LINK_CLOSED);
+	turn_ms(5);
+	assert_int_equal(pulls[0].messages + pulls[1].messages, 40);
+	assert_int_equal(push_stats().handed_again, 10);
+}
+
+/* The last one gets what waits before it goes. */
+static void the_last_one_gets_what_waits(void **state)
+{
+	begin(2, 7, NULL);
+	pulls[0].keep = pulls[1].keep = 1000;
+	assert_int_equal(push_some(12, 64), 0);
+	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
+	netio_listen_socket_fini(&pulls[0].socket);
+	TURN_UNTIL(closed == 1 && push_stats().waiting == 5); /* one was room for */
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
+	assert_int_equal(push_some(1, 64), NETIO_STATUS_NOT_CONNECTED);
+	assert_int_equal(push_stats().connected, 0);
+	turn_ms(20);
+	assert_int_equal(closed, 1);
+	pulls[1].keep = 0;
+	pull_release(&pulls[1], pulls[1].kept_count);
+	TURN_UNTIL(closed == 2);
+	assert_int_equal(reason, PLX_LINK_CLOSED);
+	assert_int_equal(pulls[1].messages, 12);
+	assert_int_equal(push_stats().waiting, 0);
+
+	/* Unless another one comes, which may have it. */
+	pull_release(&pulls[0], pulls[0].kept_count);
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port), 0);
+	TURN_UNTIL(push_stats().receivers == 0);
+}
+
+static void another_one_may_have_it(void **state)
+{
+	begin(2, 7, NULL);
+	pull_listen(&pulls[2], NULL);
+	pulls[0].keep = pulls[1].keep = 1000;
+	assert_int_equal(push_some(12, 64), 0);
+	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
+	netio_listen_socket_fini(&pulls[0].socket);
+	TURN_UNTIL(closed == 1 && push_stats().waiting == 5);
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
+	connect_to(&pulls[2]);
+	TURN_UNTIL(closed == 2 && pulls[2].messages == 5);
+	assert_int_equal(reason, PLX_LINK_CLOSED);
+}
+
+/* One that takes nothing is given up, and they wait for the next. */
+static void the_last_one_may_take_nothing(void **state)
+{
+	begin(2, 7, NULL);
+	pulls[0].keep = pulls[1].keep = 1000;
+	assert_int_equal(push_some(12, 64), 0);
+	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
+	netio_listen_socket_fini(&pulls[0].socket);
+	TURN_UNTIL(closed == 1 && push_stats().waiting == 5);
+	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
+	TURN_UNTIL(closed == 2);
+	assert_int_equal(reason, PLX_LINK_TIMEOUT);
+	assert_int_equal(push_stats().waiting, 12);
+	log_capture();
+	netio_push_socket_fini(&pusher);
+	assert_int_equal(log_count("12 messages"), 1);
+}
+
+/* The end of it ------------------------------------------------------------------------------- */
+
+static void a_loop_that_is_drained_closes_it(void **state)
+{
+	begin(2, 16, NULL);
+	assert_int_equal(push_some(20, 64), 0);
+	/* The receivers close first: as they are of the same loop. */
+	assert_int_equal(netio_drain(&ctx.evloop, 5 * PLX_NS_PER_S), 0);
+	assert_int_equal(closed, 2);
+	assert_int_equal(push_stats().connected + push_stats().under_way, 0);
+	assert_int_equal(pulls[0].messages + pulls[1].messages, 20);
+	assert_int_equal(push_some(1, 64), NETIO_STATUS_NOT_CONNECTED);
+
+	/* It may be used again. */
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(netio_listen(&pulls[i].socket, "127.0.0.1", pulls[i].port), 0);
+	established = 0;
+	connect_pulls(2);
+	TURN_UNTIL(push_some(1, 64) == 0);
+}
+
+static void a_socket_may_end_behind_its_loop(void **state)
+{
+	struct netio_eventloop loop;
+
+	pull_listen(&pulls[0], NULL);
+	assert_int_equal(netio_eventloop_init(&loop), 0);
+	assert_int_equal(netio_push_socket_init(&loop, &pusher, NULL), 0);
+	connect_to(&pulls[0]);
+	TURN_UNTIL(pulls[0].established == 1);
+	TURN_UNTIL(push_number(1, 64) == 0);
+	assert_int_equal(netio_eventloop_fini(&loop), 0);
+	assert_int_equal(pulls[0].messages, 1);
+	assert_int_equal(netio_push(&pusher, "x", 1), NETIO_STATUS_NOT_CONNECTED);
+}
+
+static void its_end_loses_nothing(void **state)
+{
+	begin(2, 16, NULL);
+	assert_int_equal(push_some(20, 3000), 0);
+	netio_push_socket_fini(&pusher);
+	TURN_UNTIL(pulls[0].closed == 1 && pulls[1].closed == 1);
+	assert_int_equal(pulls[0].messages + pulls[1].messages, 20);
+	assert_int_equal(closed, 0);
+}
+
+/* In each callback: the socket ends, the receiver is taken away, or one more is pushed. */
+enum event { ESTABLISHED, REFUSED, CLOSED, SUSPECT, AVAILABLE, ANSWER, EVENTS };
+enum act { FINI, DISCONNECT, PUSH_MORE, ACTS };
+
+static enum event at;
+static enum act act;
+static struct netio_push_socket *ends;
+static unsigned acted;
+
+static void do_at(enum event event)
+{
+	unsigned port = at == REFUSED ? 1 : pulls[0].port;
+
+	if (event != at || !ends)
+		return;
+	acted++;
+	switch (act) {
+	case FINI:
+		netio_push_socket_fini(ends);
+		free(ends);
+		ends = NULL;
+		break;
+	case DISCONNECT:
+		netio_push_disconnect(ends, "127.0.0.1", port);
+		break;
+	default:
+		netio_push(ends, bytes, 64);
+	}
+}
+
+static void act_established(struct netio_push_receiver *receiver)
+{
+	do_at(ESTABLISHED);
+}
+
+static void act_refused(struct netio_push_receiver *receiver, enum plx_link_reason why_not,
+			const char *why)
+{
+	do_at(REFUSED);
+}
+
+static void act_closed(struct netio_push_receiver *receiver, enum plx_link_reason why_not,
+		       const char *why)
+{
+	do_at(CLOSED);
+	closed++;
+}
+
+static void act_suspect(struct netio_push_receiver *receiver, bool suspect)
+{
+	do_at(SUSPECT);
+}
+
+static void act_available(struct netio_push_socket *socket)
+{
+	do_at(AVAILABLE);
+}
+
+static void act_answer(struct netio_push_receiver *receiver, const struct netio_msg *msg)
+{
+	do_at(ANSWER);
+	assert_memory_equal(msg->data, "answer", msg->len);
+}
+
+static void provoke(void)
+{
+	struct push_receiver *receiver = LIST_FIRST(&ends->core->receivers);
+
+	switch (at) {
+	case CLOSED:
+		pull_die(&pulls[0]);
+		break;
+	case SUSPECT:
+		receiver->connection.owner->suspect(&receiver->connection, true);
+		break;
+	case AVAILABLE:
+		while (netio_push(ends, bytes, 64) == 0)
+			;
+		pulls[0].keep = 0;
+		pull_release(&pulls[0], pulls[0].kept_count);
+		break;
+	case ANSWER:
+		assert_int_equal(netio_reply(pulls[0].from, "answer", 6), 0);
+		break;
+	default:
+		break;
+	}
+}
+
+static void anything_may_be_done_in_its_callbacks(void **state)
+{
+	fill(bytes, 0, 64);
+	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 4});
+	for (unsigned i = 0; i < EVENTS * ACTS; i++) {
+		at = i % EVENTS;
+		act = i / EVENTS;
+		acted = closed = 0;
+		ends = malloc(sizeof(*ends));
+		assert_int_equal(netio_push_socket_init(&ctx.evloop, ends, NULL), 0);
+		ends->cb_connection_established = act_established;
+		ends->cb_connection_refused = act_refused;
+		ends->cb_connection_closed = act_closed;
+		ends->cb_connection_suspect = act_suspect;
+		ends->cb_buffers_available = act_available;
+		ends->cb_msg_received = act_answer;
+		pulls[0].established = 0;
+		assert_int_equal(
+			netio_push_connect(ends, "127.0.0.1", at == REFUSED ? 1 : pulls[0].port),
+			0);
+		if (at > REFUSED) {
+			TURN_UNTIL(pulls[0].established == 1);
+			turn_ms(2);
+			pulls[0].keep = 3;
+			while (netio_push(ends, bytes, 64) != 0)
+				plx_loop_turn();
+			turn_ms(2);
+			provoke();
+		}
+		TURN_UNTIL(acted > 0);
+		if (act == DISCONNECT)
+			TURN_UNTIL(closed > 0);
+		turn_ms(5);
+		if (ends) {
+			struct netio_push_stats stats;
+
+			netio_push_stats(ends, &stats);
+			assert_int_equal(stats.receivers, act != DISCONNECT);
+			netio_push_socket_fini(ends);
+			free(ends);
+			ends = NULL;
+		}
+		pulls[0].keep = 0;
+		pull_release(&pulls[0], pulls[0].kept_count);
+		TURN_UNTIL(!pulls[0].from);
+	}
+	memset(pulls[0].numbers, 0, sizeof(pulls[0].numbers));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PUSH_TEST(bad_values_are_refused),
+		PUSH_TEST(it_is_tried_until_it_listens),
+		PUSH_TEST(it_is_tried_once_where_that_is_asked_for),
+		PUSH_TEST(who_is_disconnected_loses_nothing),
+		PUSH_TEST(who_dies_while_it_is_disconnected_leaves_it_to_others),
+		PUSH_TEST(the_last_one_gets_what_waits),
+		PUSH_TEST(another_one_may_have_it),
+		PUSH_TEST(the_last_one_may_take_nothing),
+		PUSH_TEST(a_loop_that_is_drained_closes_it),
+		PUSH_TEST(a_socket_may_end_behind_its_loop),
+		PUSH_TEST(its_end_loses_nothing),
+		PUSH_TEST(anything_may_be_done_in_its_callbacks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

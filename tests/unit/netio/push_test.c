@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whom a push socket gives a message to, and what becomes of it when that one dies. What its life
+ * is: push_life_test.c. */
+#include "push_fixture.h"
+
+#define ALL 1000
+
+/* Sharing ------------------------------------------------------------------------------------- */
+
+static void the_one_with_most_credit_gets_it(void **state)
+{
+	uint32_t less, more;
+
+	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 4});
+	pull_listen(&pulls[1], &(struct netio_listen_attr){.buffer_count = 9});
+	make_pusher(NULL);
+	connect_pulls(2);
+	less = stats_of(0).credit;
+	more = stats_of(1).credit;
+	assert_true(less > 0 && more > less);
+	assert_int_equal(push_some(more - less, 64), 0);
+	assert_int_equal(stats_of(0).handed, 0);
+	assert_int_equal(stats_of(1).handed, more - less);
+	/* They have as much now. */
+	assert_int_equal(push_some(2, 64), 0);
+	assert_int_equal(stats_of(0).handed, 1);
+	assert_int_equal(stats_of(1).handed, more - less + 1);
+	TURN_UNTIL(pulls[0].messages + pulls[1].messages == next);
+}
+
+static void equal_ones_take_turns(void **state)
+{
+	begin(3, 16, NULL);
+	assert_int_equal(push_some(30, 64), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(stats_of(i).handed, 10);
+		assert_int_equal(stats_of(i).under_way, 10);
+		TURN_UNTIL(pulls[i].messages == 10);
+		for (unsigned j = 0; j < 10; j++)
+			assert_int_equal(pulls[i].numbers[j], 3 * j + i);
+	}
+	while (next < 3000) {
+		push_some(7, 64);
+		plx_loop_turn();
+	}
+	for (unsigned i = 0; i < 3; i++)
+		assert_in_range(stats_of(i).handed, 900, 1110);
+	assert_int_equal(push_stats().messages, next);
+}
+
+/* What it keeps holds back its credit, and so it gets no more than it has room for. */
+static void a_busy_one_gets_less(void **state)
+{
+	begin(2, 4, NULL);
+	pulls[0].keep = ALL;
+	while (next < 500) {
+		push_some(1, 64);
+		plx_loop_turn();
+	}
+	TURN_UNTIL(pulls[0].messages + pulls[1].messages == 500);
+	assert_in_range(pulls[0].messages, 3, 4); /* as nearly all is more than it has left */
+	assert_in_range(stats_of(0).credit, 0, 1);
+	assert_int_equal(stats_of(0).under_way, pulls[0].messages);
+	assert_true(stats_of(0).finished == 0 && stats_of(1).finished > 490);
+	pull_release(&pulls[0], pulls[0].kept_count);
+	TURN_UNTIL(stats_of(0).finished == pulls[0].messages);
+	assert_true(stats_of(0).credit >= 3);
+}
+
+static void one_of_many_is_found(void **state)
+{
+	static struct netio_listen_socket one;
+	unsigned port;
+
+	/* The same receiver under many names. */
+	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &one,
+						  &(struct netio_listen_attr){.buffer_bytes = 256,
+									      .buffer_count = 2}),
+			 0);
+	assert_int_equal(netio_listen(&one, "*", 0), 0);
+	port = netio_listen_socket_port(&one);
+	make_pusher(NULL);
+	for (unsigned i = 1; i <= 64; i++) {
+		char host[32];
+
+		snprintf(host, sizeof(host), "127.0.0.%u", i);
+		assert_int_equal(netio_push_connect(&pusher, host, port), 0);
+	}
+	TURN_UNTIL(established == 64);
+	assert_int_equal(push_stats().connected, 64);
+	assert_int_equal(push_some(64, 64), 0); /* one each */
+	assert_int_equal(push_stats().under_way, 64);
+	while (next < 2000) {
+		push_some(64, 64);
+		plx_loop_turn();
+	}
+	TURN_UNTIL(push_stats().finished > 1800);
+	netio_push_socket_fini(&pusher);
+	netio_listen_socket_fini(&one);
+}
+
+/* No room ------------------------------------------------------------------------------------- */
+
+static void who_is_too_fast_is_told_once_when_there_is_room(void **state)
+{
+	int rc = 0;
+
+	begin(2, 4, NULL);
+	pulls[0].keep = pulls[1].keep = ALL;
+	while (rc == 0 || next < 8) {
+		rc = push_some(1, 64);
+		plx_loop_turn();
+	}
+	assert_int_equal(rc, NETIO_STATUS_AGAIN);
+	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
+	assert_int_equal(next, 8);
+	TURN_UNTIL(pulls[0].messages == 4 && pulls[1].messages == 4);
+	turn_ms(5);
+	available = 0; /* between the first ones */
+	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
+	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
+	assert_true(push_stats().again >= 4);
+	turn_ms(5);
+	assert_int_equal(available, 0);
+	pull_release(&pulls[1], 2);
+	TURN_UNTIL(available == 1);
+	assert_int_equal(push_some(1, 64), 0);
+	TURN_UNTIL(pulls[1].messages == 5);
+	pull_release(&pulls[1], 1);
+	turn_ms(5);
+	assert_int_equal(available, 1);
+}
+
+/* One that connects behind AGAIN has room, too. */
+static void a_new_one_has_room(void **state)
+{
+	begin(1, 2, NULL);
+	pull_listen(&pulls[1], NULL);
+	pulls[0].keep = ALL;
+	TURN_UNTIL(push_some(1, 64) == NETIO_STATUS_AGAIN && pulls[0].messages == 2);
+	turn_ms(5);
+	available = 0;
+	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
+	connect_to(&pulls[1]);
+	TURN_UNTIL(available == 1);
+	assert_int_equal(push_some(1, 64), 0);
+	TURN_UNTIL(pulls[1].messages == 1);
+}
+
+static void what_cannot_be_pushed_is_refused(void **state)
+{
+	struct iovec pieces[NETIO_IOV_MAX + 1] = {{0}};
+
+	assert_int_equal(netio_push(&pusher, "x", 1), NETIO_STATUS_NOT_CONNECTED); /* not set up */
+	pull_listen(&pulls[0], &(struct netio_listen_attr){.message_max_bytes = 1000});
+	pull_listen(&pulls[1], &(struct netio_listen_attr){.message_max_bytes = 5000});
+	make_pusher(NULL);
+	assert_int_equal(netio_push(&pusher, "x", 1), NETIO_STATUS_NOT_CONNECTED);
+	connect_pulls(2);
+	assert_int_equal(push_number(0, 5001), NETIO_STATUS_TOO_BIG);
+	assert_non_null(strstr(plx_error(), "5000"));
+	assert_int_equal(netio_pushv_tagged(&pusher, 0, pieces, NETIO_IOV_MAX + 1), -EINVAL);
+	assert_int_equal(push_stats().messages, 0);
+
+	/* Who accepts only shorter ones is passed over. */
+	assert_int_equal(push_some(6, 1001), 0);
+	assert_int_equal(stats_of(1).handed, 6);
+	assert_int_equal(push_some(6, 1000), 0); /* which then has more room */
+	assert_int_equal(stats_of(0).handed, 6);
+	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
+
+	/* Also where it is the one that has room. */
+	pulls[1].keep = ALL;
+	TURN_UNTIL(push_some(1, 1001) == NETIO_STATUS_AGAIN && pulls[1].messages == 6 + 16);
+	assert_int_equal(push_some(1, 1000), 0);
+	assert_int_equal(stats_of(0).handed, 7);
+
+	pull_die(&pulls[1]);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(push_number(0, 1001), NETIO_STATUS_TOO_BIG);
+	assert_non_null(strstr(plx_error(), "1000"));
+}
+
+static void pieces_are_one_message(void **state)
+{
+	static const size_t lengths[] = {8, 16, 495, 496, 497, 4096, 65536, 65537, 1 << 20};
+	uint64_t number = 7;
+	struct iovec pieces[3] = {{&number, 8}, {NULL, 0}, {bytes, 5}};
+
+	begin(1, 16, NULL);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		assert_int_equal(push_some(1, lengths[i]), 0);
+		TURN_UNTIL(pulls[0].messages == i + 1);
+		assert_int_equal(pulls[0].numbers[i], i);
+	}
+	memset(bytes, 7, 5);
+	assert_int_equal(netio_pushv_tagged(&pusher, 7, pieces, 3), 0);
+	TURN_UNTIL(pulls[0].messages == PLX_ARRAY_LEN(lengths) + 1);
+	assert_int_equal(pulls[0].numbers[PLX_ARRAY_LEN(lengths)], 7);
+}
+
+/* Whom nothing was heard of ------------------------------------------------------------------- */
+
+/* As the fabric tells it. */
+static void make_suspect(unsigned i, bool suspect)
+{
+	struct push_receiver *receiver = plx_container_of(receivers[i], struct push_receiver, pub);
+
+	receiver->connection.owner->suspect(&receiver->connection, suspect);
+}
+
+static void a_suspect_one_is_passed_over(void **state)
+{
+	begin(2, 16, NULL);
+	make_suspect(0, true);
+	assert_int_equal(suspects, 1);
+	assert_int_equal(push_some(15, 64), 0);
+	assert_int_equal(stats_of(0).handed, 0);
+	/* Also where the other one has no room. */
+	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
+	make_suspect(0, false);
+	assert_int_equal(available, 1);
+	assert_int_equal(push_some(1, 64), 0);
+	assert_int_equal(stats_of(0).handed, 1);
+
+	/* Where all are, they are all alike. */
+	TURN_UNTIL(stats_of(1).credit > 1);
+	make_suspect(0, true);
+	make_suspect(1, true);
+	assert_int_equal(push_some(2, 64), 0);
+	TURN_UNTIL(pulls[0].messages + pulls[1].messages == next);
+	pull_die(&pulls[1]);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(push_some(1, 64), 0);
+	TURN_UNTIL(established == 3);
+
+	/* The one that is back is not any more. */
+	next = 100;
+	assert_int_equal(push_some(2, 64), 0);
+	TURN_UNTIL(pulls[1].numbers[pulls[1].messages - 1] == 101);
+}
+
+/* Death --------------------------------------------------------------------------------------- */
+
+static void turn_until_told(unsigned i, uint32_t under_way)
+{
+	TURN_UNTIL(stats_of(i).under_way == under_way);
+}
+
+/* Exactly those, and in their order. */
+static void what_a_dead_one_had_not_finished_goes_to_others(void **state)
+{
+	static const uint64_t expected[] = {4, 6, 8, 10};
+
+	begin(2, 7, NULL);
+	pulls[0].keep = ALL;
+	assert_int_equal(push_some(12, 64), 0);
+	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
+	pull_release(&pulls[0], 2);
+	turn_until_told(0, 4);
+	pull_die(&pulls[0]);
+	TURN_UNTIL(pulls[1].messages == 10);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(pulls[1].numbers[6 + i], expected[i]);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(reason, PLX_LINK_PEER_DOWN);
+	turn_ms(5);
+	assert_int_equal(pulls[1].messages, 10);
+	assert_int_equal(stats_of(0).taken_away, 4);
+	assert_int_equal(push_stats().handed_again, 4);
+	assert_int_equal(push_stats().lost + push_stats().waiting, 0);
+	assert_int_equal(push_stats().messages, 12);
+}
+
+/* Those that wait come before what is pushed now. */
+static void they_wait_for_room(void **state)
+{
+	uint64_t number = 0;
+	unsigned before;
+
+	begin(2, 4, NULL);
+	pulls[0].keep = pulls[1].keep = ALL;
+	TURN_UNTIL(push_some(1, 64) == NETIO_STATUS_AGAIN && pulls[0].messages == 4 &&
+		   pulls[1].messages == 4);
+	assert_int_equal(next, 8);
+	turn_ms(5);
+	pulls[0].socket.cb_connection_established = NULL;
+	netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port); /* for good */
+	pull_die(&pulls[0]);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(push_stats().waiting, 4);
+	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
+	available = 0;
+	while (pulls[1].messages < 8) {
+		assert_int_equal(available, 0);
+		assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
+		before = pulls[1].messages;
+		pull_release(&pulls[1], 1);
+		TURN_UNTIL(pulls[1].messages > before);
+	}
+	assert_int_equal(push_stats().waiting, 0);
+	for (unsigned i = 5; i < 8; i++)
+		assert_true(pulls[1].numbers[i] > pulls[1].numbers[i - 1]);
+	pull_release(&pulls[1], 1);
+	TURN_UNTIL(available == 1);
+	assert_int_equal(push_some(1, 64), 0);
+	TURN_UNTIL(pulls[1].messages == 9);
+	assert_int_equal(pulls[1].numbers[8], 8);
+	for (unsigned i = 0; i < 8; i++)
+		number += pulls[1].numbers[i];
+	assert_int_equal(number, 28); /* each once */
+}
+
+static void at_most_once_they_are_lost_and_counted(void **state)
+{
+	begin(2, 7, &(struct netio_push_attr){.promise = NETIO_PUSH_AT_MOST_ONCE});
+	pulls[0].keep = ALL;
+	assert_int_equal(push_some(12, 64), 0);
+	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
+	pull_release(&pulls[0], 2);
+	turn_until_told(0, 4);
+	pull_die(&pulls[0]);
+	TURN_UNTIL(closed == 1);
+	turn_ms(5);
+	assert_int_equal(pulls[1].messages, 6);
+	assert_int_equal(push_stats().lost, 4);
+	assert_int_equal(stats_of(0).taken_away, 4);
+	assert_int_equal(push_stats().handed_again + push_stats().waiting, 0);
+}
+
+/* Messages of several frames, of which one is under way when the receiver dies. */
+static void long_messages_go_to_others_as_well(void **state)
+{
+	const struct netio_listen_attr attr = {.buffer_bytes = 1024, .buffer_count = 4};
+	bool seen[64] = {false};
+
+	for (unsigned i = 0; i < 2; i++)
+		pull_listen(&pulls[i], &attr);
+	make_pusher(NULL);
+	connect_pulls(2);
+	pulls[0].keep = pulls[1].keep = ALL;
+	TURN_UNTIL(push_some(1, 2500) == NETIO_STATUS_AGAIN && pulls[0].kept_count >= 3 &&
+		   pulls[1].kept_count >= 3);
+	pull_release(&pulls[0], 1);
+	turn_ms(5);
+	pulls[1].keep = 0;
+	pull_die(&pulls[0]);
+	pull_release(&pulls[1], pulls[1].kept_count);
+	TURN_UNTIL(closed == 1 && push_stats().waiting == 0);
+	turn_ms(50);
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned j = 0; j < pulls[i].messages; j++)
+			seen[pulls[i].numbers[j]] = true;
+	for (unsigned i = 0; i < next; i++)
+		assert_true(seen[i]);
+	/* One that was finished is not sent again for each that was not, or is half there. */
+	assert_in_range(stats_of(0).taken_away, pulls[0].messages - 1, pulls[0].messages + 1);
+}
+
+/* All that it has was sent, and the receiver has closed in order: what it had not seen, or not
+ * finished, was not dropped. */
+static void who_closes_gives_back_what_it_has_not_finished(void **state)
+{
+	begin(2, 7, NULL);
+	pulls[0].keep = ALL;
+	assert_int_equal(push_some(12, 64), 0);
+	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
+	pull_release(&pulls[0], 2);
+	TURN_UNTIL(stats_of(0).credit >= 2 && stats_of(1).under_way <= 1);
+	netio_listen_socket_fini(&pulls[0].socket);
+	assert_int_equal(push_some(6, 64), 0); /* some go there, where nobody sees them any more */
+	assert_true(stats_of(0).handed > 6);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(reason, PLX_LINK_CLOSED);
+	TURN_UNTIL(pulls[1].messages == 6 + 4 + 6);
+	turn_ms(5);
+	assert_int_equal(pulls[1].messages, 6 + 4 + 6);
+}
+
+/* Nobody is left ------------------------------------------------------------------------------ */
+
+static void they_wait_until_somebody_is_there(void **state)
+{
+	begin(1, 7, NULL);
+	pulls[0].keep = 6;
+	assert_int_equal(push_some(6, 64), 0);
+	TURN_UNTIL(pulls[0].messages == 6);
+	netio_listen_socket_fini(&pulls[0].socket);
+	TURN_UNTIL(closed == 1);
+	assert_int_equal(push_stats().waiting, 6);
+	assert_int_equal(push_stats().connected, 0);
+	assert_int_equal(push_stats().receivers, 1);
+	assert_int_equal(push_some(1, 64), NETIO_STATUS_NOT_CONNECTED);
+	assert_non_null(strstr(plx_error(), "not connected"));
+	TURN_UNTIL(refused > 0);
+
+	/* It comes back, and takes part again. */
+	pull_release(&pulls[0], 6);
+	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 4});
+	TURN_UNTIL(pulls[0].messages == 12);
+	assert_int_equal(established, 2);
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(pulls[0].numbers[6 + i], i);
+	TURN_UNTIL(push_some(1, 64) == 0);
+	TURN_UNTIL(pulls[0].messages == 13);
+	assert_int_equal(pulls[0].numbers[12], 6);
+}
+
+/* What only the dead one accepted waits, and holds nobody up. */
+static void what_is_too_long_for_the_others_waits_apart(void **state)
+{
+	pull_listen(&pulls[0], &(struct netio_listen_attr){.message_max_bytes = 5000});
+	pull_listen(&pulls[1], &(struct netio_listen_attr){.message_max_bytes = 1000});
+	make_pusher(NULL);
+	connect_pulls(2);
+	pulls[0].keep = ALL;
+	assert_int_equal(push_some(3, 2000), 0);
+	assert_int_equal(push_some(20, 1000), 0);
+	TURN_UNTIL(pulls[0].messages + pulls[1].messages == 23);
+	TURN_UNTIL(stats_of(1).under_way <= 3);
+	netio_listen_socket_fini(&pulls[0].socket);
+	pull_release(&pulls[0], pulls[0].kept_count);
+	pulls[0].keep = 0;
+	TURN_UNTIL(closed == 1 && push_stats().waiting == 3);
+	assert_int_equal(push_some(1, 1000), 0);
+	TURN_UNTIL(pulls[1].numbers[pulls[1].messages - 1] == 23);
+	pulls[0].messages = 0;
+	pull_listen(&pulls[0], NULL);
+	TURN_UNTIL(pulls[0].messages == 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pulls[0].numbers[i], i);
+	assert_int_equal(push_stats().waiting, 0);
+}
+
+static void an_answer_says_whom_it_is_from(void **state)
+{
+	begin(2, 4, NULL);
+	assert_int_equal(netio_reply(pulls[1].from, "pong", 4), 0);
+	TURN_UNTIL(answers == 1);
+	assert_int_equal(netio_reply(pulls[0].from, "pong", 4), 0);
+	TURN_UNTIL(answers == 2);
+}
+
+/* Whatever receivers do, each message arrives, and none is forgotten by the books. */
+static void nothing_is_lost_in_a_storm(void **state)
+{
+	static uint8_t seen[100000];
+	uint64_t random = 88172645463325252, end_ns = plx_now_ns() + 3 * PLX_NS_PER_S;
+	unsigned deaths = 0;
+
+	memset(seen, 0, sizeof(seen));
+	begin(3, 8, &(struct netio_push_attr){.connect.reconnect_max_ns = 10 * PLX_NS_PER_MS});
+	while (plx_now_ns() < end_ns && next < sizeof(seen) - 100) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+
+		struct pull *pull = &pulls[random % 3];
+
+		switch (random >> 32 & 255) {
+		case 0:
+			if (pull->from) {
+				pull_die(pull);
+				deaths++;
+			}
+			break;
+		case 1:
+			if (pull->from)
+				netio_recv_socket_close(pull->from);
+			break;
+		case 2 ... 20:
+			pull->keep = 4;
+			break;
+		case 21 ... 50:
+			pull->keep = 0;
+			pull_release(pull, pull->kept_count);
+			break;
+		default:
+			push_some(random >> 40 & 7, random >> 50 & 15 ? 64 : 3000);
+		}
+		plx_loop_turn();
+		for (unsigned i = 0; i < 3; i++) {
+			for (unsigned j = 0; j < pulls[i].messages; j++)
+				seen[pulls[i].numbers[j]] |= 1;
+			pulls[i].messages = 0;
+		}
+	}
+	assert_true(deaths > 10);
+	for (unsigned i = 0; i < 3; i++) {
+		pulls[i].keep = 0;
+		pull_release(&pulls[i], pulls[i].kept_count);
+	}
+	TURN_UNTIL(push_stats().connected > 0 && push_stats().waiting == 0);
+	turn_ms(300);
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned j = 0; j < pulls[i].messages; j++)
+			seen[pulls[i].numbers[j]] |= 1;
+	for (unsigned i = 0; i < next; i++)
+		assert_int_equal(seen[i], 1);
+	assert_int_equal(push_stats().messages, next);
+	assert_int_equal(push_stats().finished + push_stats().under_way, next);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PUSH_TEST(the_one_with_most_credit_gets_it),
+		PUSH_TEST(equal_ones_take_turns),
+		PUSH_TEST(a_busy_one_gets_less),
+		PUSH_TEST(one_of_many_is_found),
+		PUSH_TEST(who_is_too_fast_is_told_once_when_there_is_room),
+		PUSH_TEST(a_new_one_has_room),
+		PUSH_TEST(what_cannot_be_pushed_is_refused),
+		PUSH_TEST(pieces_are_one_message),
+		PUSH_TEST(a_suspect_one_is_passed_over),
+		PUSH_TEST(what_a_dead_one_had_not_finished_goes_to_others),
+		PUSH_TEST(they_wait_for_room),
+		PUSH_TEST(at_most_once_they_are_lost_and_counted),
+		PUSH_TEST(long_messages_go_to_others_as_well),
+		PUSH_TEST(who_closes_gives_back_what_it_has_not_finished),
+		PUSH_TEST(they_wait_until_somebody_is_there),
+		PUSH_TEST(what_is_too_long_for_the_others_waits_apart),
+		PUSH_TEST(an_answer_says_whom_it_is_from),
+		PUSH_TEST(nothing_is_lost_in_a_storm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
