@@ -29,7 +29,8 @@ static struct netio_push_socket pusher;
 static struct netio_push_receiver *receivers[PULLS]; /* by port; connected */
 static unsigned established, refused, closed, available, answers, suspects;
 static enum plx_link_reason reason;
-static uint64_t next; /* number of the next message */
+static uint32_t waiting_at_close; /* messages, when the newest end was told */
+static uint64_t next;             /* number of the next message */
 static uint8_t bytes[1 << 20];
 
 static inline void pull_established(struct netio_recv_socket *socket)
@@ -124,7 +125,11 @@ static inline void on_refused(struct netio_push_receiver *receiver, enum plx_lin
 static inline void on_closed(struct netio_push_receiver *receiver, enum plx_link_reason why_not,
 			     const char *why)
 {
+	struct netio_push_stats stats;
+
 	assert_string_equal(receiver->provider, "");
+	netio_push_stats(&pusher, &stats);
+	waiting_at_close = stats.waiting;
 	closed++;
 	reason = why_not;
 }

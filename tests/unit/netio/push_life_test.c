@@ -157,16 +157,19 @@ static void the_last_one_gets_what_waits(void **state)
 static void another_one_may_have_it(void **state)
 {
 	begin(2, 7, NULL);
-	pull_listen(&pulls[2], NULL);
-	pulls[0].keep = pulls[1].keep = 1000;
+	pull_listen(&pulls[2], &(struct netio_listen_attr){.buffer_count = 4});
+	pulls[0].keep = pulls[1].keep = pulls[2].keep = 1000;
 	assert_int_equal(push_some(12, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
 	netio_listen_socket_fini(&pulls[0].socket);
 	TURN_UNTIL(closed == 1 && push_stats().waiting == 5);
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
 	connect_to(&pulls[2]);
-	TURN_UNTIL(closed == 2 && pulls[2].messages == 5);
+	TURN_UNTIL(closed == 2 && pulls[2].messages == 4);
 	assert_int_equal(reason, PLX_LINK_CLOSED);
+	assert_int_equal(push_stats().waiting, 1);
+	pull_release(&pulls[2], 1);
+	TURN_UNTIL(pulls[2].messages == 5);
 }
 
 /* One that takes nothing is given up, and they wait for the next. */
@@ -219,6 +222,7 @@ static void a_socket_may_end_behind_its_loop(void **state)
 	TURN_UNTIL(pulls[0].established == 1);
 	TURN_UNTIL(push_number(1, 64) == 0);
 	assert_int_equal(netio_eventloop_fini(&loop), 0);
+	assert_null(pusher.core);
 	assert_int_equal(pulls[0].messages, 1);
 	assert_int_equal(netio_push(&pusher, "x", 1), NETIO_STATUS_NOT_CONNECTED);
 }

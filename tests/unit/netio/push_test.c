@@ -131,6 +131,21 @@ static void who_is_too_fast_is_told_once_when_there_is_room(void **state)
 	assert_int_equal(available, 1);
 }
 
+/* Longer messages are operations of this side until the transport has them, of which there are not
+ * as many as some receivers have buffers: then others get them, and it goes on by itself. */
+static void this_side_may_have_no_room_either(void **state)
+{
+	begin(2, 200, NULL);
+	while (push_some(1, 4000) == 0)
+		assert_true(next < 200);
+	assert_true(next > 40 && stats_of(0).credit > 150 && stats_of(1).credit > 150);
+	assert_true(stats_of(0).handed > 20 && stats_of(1).handed > 20);
+	assert_int_equal(push_stats().again, 1);
+	TURN_UNTIL(available == 1);
+	assert_int_equal(push_some(1, 4000), 0);
+	TURN_UNTIL(pulls[0].messages + pulls[1].messages == next);
+}
+
 /* One that connects behind AGAIN has room, too. */
 static void a_new_one_has_room(void **state)
 {
@@ -264,6 +279,7 @@ static void what_a_dead_one_had_not_finished_goes_to_others(void **state)
 		assert_int_equal(pulls[1].numbers[6 + i], expected[i]);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(reason, PLX_LINK_PEER_DOWN);
+	assert_int_equal(waiting_at_close, 0); /* they went before that was told */
 	turn_ms(5);
 	assert_int_equal(pulls[1].messages, 10);
 	assert_int_equal(stats_of(0).taken_away, 4);
@@ -309,6 +325,30 @@ static void they_wait_for_room(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		number += pulls[1].numbers[i];
 	assert_int_equal(number, 28); /* each once */
+}
+
+/* Also where they wait for one that accepts them, and another one has room. */
+static void what_is_new_does_not_overtake_them(void **state)
+{
+	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 7});
+	pull_listen(&pulls[1], &(struct netio_listen_attr){.buffer_count = 4});
+	pull_listen(&pulls[2], &(struct netio_listen_attr){.message_max_bytes = 1000});
+	make_pusher(NULL);
+	connect_pulls(2);
+	pulls[0].keep = pulls[1].keep = ALL;
+	TURN_UNTIL(push_some(1, 2000) == NETIO_STATUS_AGAIN && pulls[0].messages == 7 &&
+		   pulls[1].messages == 4);
+	connect_to(&pulls[2]);
+	TURN_UNTIL(established == 3);
+	assert_int_equal(push_some(1, 1000), 0);
+	pull_die(&pulls[1]);
+	TURN_UNTIL(closed == 1 && waiting_at_close == 4);
+	netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port);
+	available = 0;
+	assert_int_equal(push_some(1, 1000), NETIO_STATUS_AGAIN);
+	pull_release(&pulls[0], 7);
+	TURN_UNTIL(available == 1 && push_stats().waiting == 0);
+	assert_int_equal(push_some(1, 1000), 0);
 }
 
 static void at_most_once_they_are_lost_and_counted(void **state)
@@ -509,12 +549,14 @@ int main(void)
 		PUSH_TEST(a_busy_one_gets_less),
 		PUSH_TEST(one_of_many_is_found),
 		PUSH_TEST(who_is_too_fast_is_told_once_when_there_is_room),
+		PUSH_TEST(this_side_may_have_no_room_either),
 		PUSH_TEST(a_new_one_has_room),
 		PUSH_TEST(what_cannot_be_pushed_is_refused),
 		PUSH_TEST(pieces_are_one_message),
 		PUSH_TEST(a_suspect_one_is_passed_over),
 		PUSH_TEST(what_a_dead_one_had_not_finished_goes_to_others),
 		PUSH_TEST(they_wait_for_room),
+		PUSH_TEST(what_is_new_does_not_overtake_them),
 		PUSH_TEST(at_most_once_they_are_lost_and_counted),
 		PUSH_TEST(long_messages_go_to_others_as_well),
 		PUSH_TEST(who_closes_gives_back_what_it_has_not_finished),
