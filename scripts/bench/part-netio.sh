@@ -68,7 +68,7 @@ netio_choose_rows()
 
 # Sizes ----------------------------------------------------------------------------------------
 
-# The sizes that a row has; nothing: all.
+# The sizes that a row has; nothing: all. Pages hold the longest that can be asked for.
 netio_sizes_of()
 {
 	case $1 in
@@ -78,37 +78,23 @@ netio_sizes_of()
 	esac
 }
 
-# netio_why_not ROW SIZE: why a row cannot have a size; nothing: it can.
-netio_why_not()
-{
-	# Each page has a few bytes of its own.
-	[[ $1 != buffered-@(tcp|shm) ]] || (($2 <= netio_pages * (netio_page_bytes - 64))) ||
-		echo "$netio_pages pages of $(size_words $netio_page_bytes) do not hold it"
-}
-
 netio_has()
 {
 	local sizes
 
 	sizes=$(netio_sizes_of "$1")
-	[[ -z $sizes || " $sizes " == *" $2 "* ]] && [[ -z $(netio_why_not "$1" "$2") ]]
+	[[ -z $sizes || " $sizes " == *" $2 "* ]]
 }
 
-# What --sizes leaves out, and what it asks for in vain.
+# What --sizes leaves out.
 netio_tell_sizes()
 {
-	local row size reason
+	local row size
 
 	for row in iperf3 ping-tcp publish-buffered-1; do
 		for size in $(netio_sizes_of "$row"); do
 			[[ " ${size_list[*]} " == *" $size "* ]] ||
 				netio_leave_out "${row%%-*} at $(size_words "$size"), which --sizes does not name"
-		done
-	done
-	for row in "${netio_rows[@]}"; do
-		for size in "${size_list[@]}"; do
-			reason=$(netio_why_not "$row" "$size")
-			[[ -z $reason ]] || netio_leave_out "$row at $(size_words "$size"): $reason"
 		done
 	done
 }
