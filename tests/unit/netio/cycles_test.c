@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ten thousand connections, one after the other: what each took is given back. */
+#include "publish_fixture.h"
+
+#include <dirent.h>
+
+#define CYCLES     2500 /* of each kind and provider */
+#define WARMUP     250  /* pools, caches and tables have their size then */
+#define GROWTH_KIB 1024 /* less than half a KiB for each */
+
+static const char *provider;
+
+static struct netio_send_socket sender;
+static unsigned opened, closed;
+
+static void on_opened(struct netio_send_socket *socket)
+{
+	opened++;
+	assert_int_equal(netio_send(socket, "x", 1), 0);
+	assert_int_equal(netio_disconnect(socket), 0);
+}
+
+static void on_sender_closed(struct netio_send_socket *socket, enum plx_link_reason reason,
+			     const char *why)
+{
+	assert_int_equal(reason, PLX_LINK_CLOSED);
+	closed++;
+}
+
+static unsigned descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static uint64_t resident_kib(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long long size, resident;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%llu %llu", &size, &resident), 2);
+	fclose(file);
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* What a cycle needs is there from WARMUP on. */
+static void run_cycles(void (*cycle)(unsigned i))
+{
+	unsigned descriptors_before = 0;
+	uint64_t resident_before = 0;
+
+	for (unsigned i = 0; i < CYCLES; i++) {
+		if (i == WARMUP) {
+			turn_ms(20);
+			descriptors_before = descriptors();
+			resident_before = resident_kib();
+		}
+		cycle(i);
+	}
+	turn_ms(20);
+	assert_in_range(descriptors(), 1, descriptors_before + 4);
+	print_message("resident: %llu KiB more\n",
+		      (unsigned long long)(resident_kib() - resident_before));
+	/* Sanitizers keep what is freed. */
+	assert_true(PLX_TEST_SANITIZED || resident_kib() < resident_before + GROWTH_KIB);
+}
+
+static void send_once(unsigned i)
+{
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+			 0);
+	TURN_UNTIL(closed == i + 1 && heard.closed == i + 1);
+	assert_int_equal(opened, i + 1);
+	assert_int_equal(heard.messages, i + 1);
+}
+
+static void senders_come_and_go(void **state)
+{
+	provider = *state;
+	opened = closed = 0;
+	listen_with(&(struct netio_listen_attr){.provider = provider});
+	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender,
+						&(struct netio_connect_attr){.provider = provider}),
+			 0);
+	sender.cb_connection_established = on_opened;
+	sender.cb_connection_closed = on_sender_closed;
+	run_cycles(send_once);
+	netio_send_socket_fini(&sender);
+	netio_listen_socket_fini(&listening);
+}
+
+static void subscribe_once(unsigned i)
+{
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.provider = provider});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	assert_int_equal(publish(1, 8, 0), 0);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages == 1);
+	netio_subscribe_socket_fini(&subs[0].socket);
+	memset(&subs[0], 0, sizeof(subs[0]));
+	TURN_UNTIL(went == i + 1);
+}
+
+static void subscribers_come_and_go(void **state)
+{
+	provider = *state;
+	publish_with(&(struct netio_publish_attr){.provider = provider});
+	run_cycles(subscribe_once);
+	assert_int_equal(stats().subscribers, 0);
+	assert_int_equal(stats().subscriptions, 0);
+	assert_int_equal(stats().pages_under_way, 0);
+}
+
+static int down(void **state)
+{
+	free(heard.bytes);
+	heard = (struct heard){0};
+	return pubsub_down(state);
+}
+
+static int up(void **state)
+{
+	const char *wanted = *state;
+	int rc = netio_up(state);
+
+	*state = (void *)wanted;
+	return rc;
+}
+
+#define CYCLES_TEST(test, which)                       \
+	{                                              \
+#test " " which, test, up, down, which \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CYCLES_TEST(senders_come_and_go, "tcp"),
+		CYCLES_TEST(senders_come_and_go, "shm"),
+		CYCLES_TEST(subscribers_come_and_go, "tcp"),
+		CYCLES_TEST(subscribers_come_and_go, "shm"),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
