@@ -13,10 +13,10 @@ static int compare(const void *a, const void *b)
 	return (one->tag > other->tag) - (one->tag < other->tag);
 }
 
-/* Memory that it takes, beside that of the tree. */
+/* Memory that it takes, with a node of the tree and what the heap needs for three pieces. */
 static uint64_t charge(uint64_t room)
 {
-	return sizeof(struct latest) + room;
+	return sizeof(struct latest) + 96 + room;
 }
 
 void conflation_init(struct conflation *conflation)
@@ -25,7 +25,7 @@ void conflation_init(struct conflation *conflation)
 	TAILQ_INIT(&conflation->queue);
 }
 
-static struct latest *find(struct conflation *conflation, netio_tag_t tag)
+struct latest *conflation_find(const struct conflation *conflation, netio_tag_t tag)
 {
 	struct latest wanted = {.tag = tag};
 	struct latest **found = tfind(&wanted, &conflation->by_tag, compare);
@@ -71,7 +71,7 @@ static int make_room(struct conflation *conflation, struct latest *latest, uint6
 int conflation_put(struct conflation *conflation, netio_tag_t tag, const struct iovec *iov,
 		   uint64_t length, uint64_t bytes_max)
 {
-	struct latest *latest = find(conflation, tag);
+	struct latest *latest = conflation_find(conflation, tag);
 	uint64_t room = latest ? latest->room : 0, more = length > room ? length - room : 0;
 	bool is_new = !latest;
 

@@ -9,7 +9,8 @@
 
 struct latest {
 	netio_tag_t tag;
-	uint64_t order; /* counts up in the order in which their tags came */
+	uint64_t order;  /* counts up in the order in which their tags came */
+	uint64_t behind; /* of the owner: the page that it came behind */
 	uint64_t length, room;
 	uint8_t *data;
 	TAILQ_ENTRY(latest) link;
@@ -32,6 +33,13 @@ void conflation_init(struct conflation *conflation);
  * be more; -ENOMEM: the one of its tag stays. */
 int conflation_put(struct conflation *conflation, netio_tag_t tag, const struct iovec *iov,
 		   uint64_t length, uint64_t bytes_max);
+
+/* The one of that tag, or the one that came last; NULL: there is none. */
+struct latest *conflation_find(const struct conflation *conflation, netio_tag_t tag);
+static inline struct latest *conflation_last(const struct conflation *conflation)
+{
+	return TAILQ_LAST(&conflation->queue, latest_queue);
+}
 
 /* The one that waits longest; NULL: there is none. */
 static inline struct latest *conflation_first(const struct conflation *conflation)

@@ -6,6 +6,7 @@
 
 #define PAGE_BYTES_DEFAULT 65536
 #define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
+#define GAP_NS             PLX_NS_PER_MS /* for a message that takes a gap along */
 
 /* A page ------------------------------------------------------------------------------------- */
 
@@ -38,8 +39,11 @@ static void begin_page(struct pages *pages, bool continues)
 	pages->at = page->data + WIRE_PAGE_BYTES;
 	pages->end = page->data + pages->limit;
 	pages->leave_at = page->data + pages->leaves_at;
-	pages->began_ns = plx_loop_now_ns();
-	if (!plx_timer_running(&pages->timer) && pages->attr.timeout_ns != UINT64_MAX)
+	pages->leave_ns = UINT64_MAX;
+	if (plx_unlikely(pages->attr.timeout_ns == UINT64_MAX))
+		return;
+	pages->leave_ns = plx_loop_now_ns() + pages->attr.timeout_ns;
+	if (!plx_timer_running(&pages->timer))
 		plx_timer_start(&pages->timer, pages->attr.timeout_ns);
 }
 
@@ -102,13 +106,18 @@ static void begin_gap(struct pages *pages)
 	pages->keeps = false;
 }
 
-/* A page for the gap that there was none for. */
+/* A page for the gap that there was none for; messages that come soon may go with it. */
 static void tell_gap(struct pages *pages)
 {
-	if (pages->page || !plx_link_is_open(pages->link))
+	if (pages->page || !pages->free_count || !pages->link || !plx_link_is_open(pages->link))
 		return;
 	begin_gap(pages);
-	pages_leave_soon(pages);
+	if (!pages->is_open || pages->waiting_count) {
+		pages_leave_soon(pages);
+		return;
+	}
+	pages->leave_ns = plx_loop_now_ns() + GAP_NS;
+	plx_timer_start(&pages->timer, GAP_NS);
 }
 
 /* The link is done with it; the reference that it drops behind this is ours again. */
@@ -124,10 +133,10 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 	end_page(pages, plx_buf_ref(page), status == 0);
 	if (plx_unlikely(status))
 		return;
-	if (plx_unlikely(pages->gap.count))
-		tell_gap(pages);
 	pages->owner->sent(pages);
 	tell_of_room(pages);
+	if (plx_unlikely(pages->gap.count)) /* else a message has taken it along */
+		tell_gap(pages);
 }
 
 static bool send_page(struct pages *pages, struct plx_buf *page)
@@ -186,14 +195,14 @@ void pages_leave(struct pages *pages)
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct pages *pages = arg;
-	uint64_t age_ns = plx_loop_now_ns() - pages->began_ns;
+	uint64_t now_ns = plx_loop_now_ns();
 
 	if (!pages->page)
 		return;
-	if (age_ns >= pages->attr.timeout_ns)
+	if (now_ns >= pages->leave_ns)
 		pages_leave(pages);
-	else
-		plx_timer_start(timer, pages->attr.timeout_ns - age_ns);
+	else if (pages->leave_ns != UINT64_MAX)
+		plx_timer_start(timer, pages->leave_ns - now_ns);
 }
 
 /* Messages ------------------------------------------------------------------------------------ */
@@ -408,6 +417,17 @@ int64_t pages_drop_oldest(struct pages *pages, bool any, enum netio_gap_reason r
 			return drop_group(pages, i, count, reason);
 	}
 	return -1;
+}
+
+bool pages_may_have_room(const struct pages *pages, uint64_t length, uint8_t flags)
+{
+	bool is_whole = WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) <= pages->limit;
+	uint64_t needed = is_whole ? 1 : pieces_of(pages, length, flags | WIRE_FIRST);
+	uint64_t found = pages->free_count + (pages->page && !pages->keeps);
+
+	for (uint32_t i = 0; i < pages->waiting_count && found < needed; i++)
+		found += !note_of(*waiting_at(pages, i))->keeps;
+	return found >= needed;
 }
 
 /* Memory ------------------------------------------------------------------------------------- */

@@ -49,7 +49,7 @@ struct pages {
 	uint64_t waiting_bytes; /* in them */
 	uint64_t number;        /* of the newest page; they count up from 1 */
 	struct wire_gap gap;    /* to be told by the next page */
-	uint64_t began_ns;      /* the page */
+	uint64_t leave_ns;      /* when the page leaves at the latest */
 	struct plx_timer timer;
 	struct plx_pool *pool;
 	struct pages_attr attr;
@@ -109,13 +109,16 @@ int64_t pages_drop_oldest(struct pages *pages, bool any, enum netio_gap_reason r
 /* Note that somebody waits for so many free pages. Return: NETIO_STATUS_AGAIN. */
 int pages_again(struct pages *pages, uint32_t wanted);
 
+/* Whether a message of that length, which pages_hold, finds room where what may be dropped is. */
+bool pages_may_have_room(const struct pages *pages, uint64_t length, uint8_t flags);
+
 /* Whether a message is not too long for all pages together. length: any. */
 bool pages_hold(const struct pages *pages, uint64_t length, uint8_t flags);
 
 /* Whether nothing is under way. */
 static inline bool pages_are_back(const struct pages *pages)
 {
-	return pages->free_count == pages->count;
+	return pages->free_count == pages->count && pages->gap.count == 0;
 }
 
 /* The link has ended: what was not sent is lost, and counted. */

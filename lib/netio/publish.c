@@ -142,6 +142,7 @@ int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iov
 {
 	struct subscriber *subscriber = match->subscriber;
 	struct source source = {.iov = iov};
+	uint32_t wanted;
 	int rc;
 
 	if (plx_unlikely(!subscriber_is_there(subscriber)))
@@ -150,13 +151,15 @@ int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iov
 		return NETIO_STATUS_TOO_BIG;
 	if (plx_unlikely(pages_are_slow(subscriber->pages)))
 		return slow_copy_to(match, tag, iov, length);
+	wanted = match->policy == NETIO_POLICY_BLOCK ? 0 : subscriber->pages->wanted;
 	if (match->at_once)
 		rc = copy_at_once(subscriber, tag, iov, count, length);
 	else
 		rc = pages_putv(subscriber->pages, tag, length, &source);
-	if (plx_unlikely(rc == -EAGAIN) && match->policy != NETIO_POLICY_BLOCK)
-		return slow_copy_to(match, tag, iov, length);
-	return rc;
+	if (plx_likely(rc != -EAGAIN) || match->policy == NETIO_POLICY_BLOCK)
+		return rc;
+	subscriber->pages->wanted = wanted; /* by those who wait for room */
+	return slow_copy_to(match, tag, iov, length);
 }
 
 void publish_note_other(struct publish_outcome *outcome, struct match *matches, uint32_t index,
@@ -174,7 +177,9 @@ void publish_note_other(struct publish_outcome *outcome, struct match *matches, 
 		outcome->too_big++;
 	} else if (rc == PUBLISH_MISSED) {
 		outcome->missed++;
-	} else if (rc != -ENOTCONN) { /* else it is gone, or about to be */
+	} else if (rc == -ENOTCONN) {
+		outcome->gone++;
+	} else {
 		subscriber_misses(match.subscriber, 1, NETIO_GAP_GIVEN_UP);
 		if (++outcome->failed == 1)
 			outcome->error = rc;
@@ -264,6 +269,7 @@ static int copy_again(struct netio_publish_core *core, struct pending *pending,
 	copy_to_all(pending->missing, pending->count, pending->tag, iov, count, length, &outcome);
 	pending->count = outcome.missing;
 	pending->taken += outcome.taken;
+	core->stats.lost += outcome.gone;
 	if (!outcome.missing)
 		pending_destroy(core, pending);
 	return publish_finish(core, &outcome, taken_before);

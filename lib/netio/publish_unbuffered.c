@@ -133,7 +133,7 @@ static int send_reference(struct subscriber *subscriber, struct parcel *parcel)
 		pages_leave(pages);
 	if (pages && pages->waiting_count)
 		return -EAGAIN;
-	if (pages && plx_unlikely(pages->gap.count)) /* which comes before it, too */
+	if (pages && plx_unlikely(pages->gap.count || pages->behind_count)) /* the same */
 		return pages_again(pages, 1);
 	plx_buf_ref(parcel->buf);
 	rc = plx_link_send_buf(subscriber->accepted.link, parcel->buf, on_sent,
@@ -219,6 +219,9 @@ static int send_again(struct netio_publish_core *core, struct pending *pending,
 	publish_match_again(core, pending);
 	send_to_all(core, pending->missing, pending->count, parcel, &outcome);
 	publish_tell_too_big(&outcome, pending->missing);
+	core->stats.lost += outcome.gone;
+	if (outcome.gone && !publication->status)
+		publication->status = -ECONNRESET;
 	pending->count = outcome.missing;
 	if (!outcome.missing) {
 		pending_destroy(core, pending);

@@ -66,6 +66,10 @@ int subscriber_make_pages(struct subscriber *subscriber)
 	made->subscriber = subscriber;
 	pages_open(&made->pages, subscriber->accepted.link, subscriber->accepted.message_max);
 	subscriber->pages = &made->pages;
+	if (subscriber->gap.count) /* which pages tell from now on */
+		pages_add_gap(subscriber->pages, subscriber->gap.count, subscriber->gap.reason,
+			      true);
+	subscriber->gap = (struct wire_gap){0};
 	return 0;
 }
 

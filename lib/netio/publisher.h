@@ -178,7 +178,8 @@ int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iov
 /* What became of a message: to how many. */
 struct publish_outcome {
 	uint32_t taken, missing, too_big, missed, failed;
-	int error; /* of the first that failed */
+	uint32_t gone; /* subscribers that are, or are about to be */
+	int error;     /* of the first that failed */
 };
 
 /* What became of it at one subscriber, of those up to it. Those that had no room come to stand at

@@ -2,6 +2,8 @@
 /* What becomes of messages for subscribers that are too slow for them. */
 #include "publisher.h"
 
+#include <assert.h>
+
 /* What is missed ------------------------------------------------------------------------------- */
 
 const char *netio_gap_reason_name(enum netio_gap_reason reason)
@@ -86,6 +88,9 @@ void netio_subscriber_stats(const struct netio_subscriber *pub,
 	stats_out->is_slow = pages_are_slow(pages);
 }
 
+static_assert(NETIO_POLICY_CONFLATE == WIRE_POLICY_MAX, "as on the wire");
+static_assert(NETIO_GAP_REASON_COUNT - 1 == WIRE_GAP_REASON_MAX, "as on the wire");
+
 /* Policies ------------------------------------------------------------------------------------- */
 
 /* A message on its way to a subscriber. */
@@ -98,23 +103,44 @@ struct letter {
 	uint64_t length;
 };
 
-/* Return: 0; -EAGAIN: as much waits as may, or as there are pages; TOO_BIG. */
+/* An older one of its tag that waits is not to come behind it. */
+static void supersede(const struct letter *letter)
+{
+	struct conflation *latest = &letter->subscriber->latest;
+	struct latest *older = latest->count ? conflation_find(latest, letter->tag) : NULL;
+
+	if (!older)
+		return;
+	conflation_drop(latest, older);
+	letter->pages->behind_count = latest->count;
+	subscriber_misses(letter->subscriber, 1, NETIO_GAP_CONFLATED);
+}
+
+/* Return: 0; -EAGAIN: as much waits as may, or as there are pages. */
 static int put(const struct letter *letter)
 {
 	struct pages *pages = letter->pages;
 	struct source source = {.iov = letter->iov};
 	uint64_t bytes = wire_entry_bytes(letter->length, WIRE_TAG);
+	uint32_t wanted = pages->wanted;
 	int rc;
 
 	if (pages->waiting_count &&
 	    pages_backlog_bytes(pages) + bytes > letter->match->backlog_bytes)
-		return pages_again(pages, 1);
+		return letter->match->policy == NETIO_POLICY_BLOCK ? pages_again(pages, 1)
+								   : -EAGAIN;
 	pages_set_droppable(pages, letter->match->policy == NETIO_POLICY_DROP_OLD);
 	rc = pages_putv(pages, letter->tag, letter->length, &source);
 	pages->droppable = false;
-	if (rc == 0 && letter->match->at_once)
+	if (rc) {
+		if (letter->match->policy != NETIO_POLICY_BLOCK) /* others wait for room */
+			pages->wanted = wanted;
+		return rc;
+	}
+	supersede(letter);
+	if (letter->match->at_once)
 		pages_leave_soon(pages);
-	return rc;
+	return 0;
 }
 
 static int miss_new(const struct letter *letter)
@@ -134,11 +160,12 @@ static int put_or_drop_old(const struct letter *letter)
 {
 	for (;;) {
 		int rc = put(letter);
-		int64_t dropped;
+		int64_t dropped = -1;
 
 		if (rc != -EAGAIN)
 			return rc;
-		dropped = pages_drop_oldest(letter->pages, false, NETIO_GAP_DROPPED_OLD);
+		if (pages_may_have_room(letter->pages, letter->length, WIRE_TAG))
+			dropped = pages_drop_oldest(letter->pages, false, NETIO_GAP_DROPPED_OLD);
 		if (dropped < 0)
 			return miss_new(letter);
 		count_missed(letter->subscriber, (uint64_t)dropped, NETIO_GAP_DROPPED_OLD);
@@ -147,14 +174,18 @@ static int put_or_drop_old(const struct letter *letter)
 
 static int conflate(const struct letter *letter)
 {
-	int rc;
+	struct conflation *latest = &letter->subscriber->latest;
+	int rc = conflation_put(latest, letter->tag, letter->iov, letter->length,
+				letter->match->backlog_bytes);
 
-	/* Else it would wait for good. */
-	if (!pages_hold(letter->pages, letter->length, letter->tag ? WIRE_TAG : 0))
-		return NETIO_STATUS_TOO_BIG;
-	rc = conflation_put(&letter->subscriber->latest, letter->tag, letter->iov, letter->length,
-			    letter->match->backlog_bytes);
-	letter->pages->behind_count = letter->subscriber->latest.count;
+	if (rc == -EAGAIN && conflation_find(latest, letter->tag)) { /* which is old now */
+		supersede(letter);
+		rc = conflation_put(latest, letter->tag, letter->iov, letter->length,
+				    letter->match->backlog_bytes);
+	}
+	letter->pages->behind_count = latest->count;
+	if (rc == 0)
+		conflation_last(latest)->behind = letter->pages->number;
 	if (rc == 1)
 		subscriber_misses(letter->subscriber, 1, NETIO_GAP_CONFLATED);
 	return rc == -EAGAIN ? miss_new(letter) : rc < 0 ? rc : 0;
@@ -206,6 +237,9 @@ int slow_copy_to(const struct match *match, netio_tag_t tag, const struct iovec 
 		.length = length,
 	};
 
+	/* Nothing is dropped for it, and nobody waits. */
+	if (!pages_hold(letter.pages, length, tag ? WIRE_TAG : 0))
+		return NETIO_STATUS_TOO_BIG;
 	switch ((enum netio_policy)match->policy) {
 	case NETIO_POLICY_DISCONNECT:
 		return put_or_disconnect(&letter);
@@ -220,18 +254,22 @@ int slow_copy_to(const struct match *match, netio_tag_t tag, const struct iovec 
 	}
 }
 
+/* Those before which nothing waits that was there when they came. One page of them more may wait
+ * each time, so that they are not old when the link takes them. */
 void slow_go_on(struct subscriber *subscriber)
 {
 	struct pages *pages = subscriber->pages;
+	uint32_t waiting_max = pages->waiting_count;
 	struct latest *latest;
 
-	pages->keeps = true;
-	while ((latest = conflation_first(&subscriber->latest)) && pages->waiting_count == 0) {
+	while ((latest = conflation_first(&subscriber->latest)) &&
+	       pages->waiting_count <= waiting_max && pages_sent_until(pages, latest->behind)) {
 		struct iovec piece = {latest->data, latest->length};
 
+		pages_set_droppable(pages, false);
 		if (pages_putv(pages, latest->tag, latest->length,
 			       &(struct source){.iov = &piece}) != 0)
-			return;
+			break;
 		conflation_drop(&subscriber->latest, latest);
 		pages->behind_count = subscriber->latest.count;
 	}

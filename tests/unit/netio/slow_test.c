@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Subscribers that are slower than their publisher. What they are told of gaps makes up for every
  * message that did not come: else the numbers in the messages are wrong. */
-#include "publish_fixture.h"
-
-#define SMALL_PAGES                                 \
-	&(struct netio_publish_attr)                \
-	{                                           \
-		.page_bytes = 1024, .page_count = 8 \
-	}
+#include "slow_fixture.h"
 
 static char why_went[256];
 
@@ -16,38 +10,6 @@ static void note_why_went(struct netio_subscriber *who, enum plx_link_reason rea
 {
 	went++;
 	snprintf(why_went, sizeof(why_went), "%s", why);
-}
-
-/* One that keeps all that comes, in four buffers. */
-static void slow_sub(struct sub *sub, struct netio_subscription what)
-{
-	if (!sub->socket.feeds)
-		sub_up(sub,
-		       &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
-	sub->keep = 64;
-	sub_to(sub, port(), what);
-}
-
-static void go_on(struct sub *sub)
-{
-	sub->keep = 0;
-	sub_release(sub);
-}
-
-/* Nobody holds the publisher up. */
-static void publish_all(netio_tag_t tag, size_t len, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		assert_int_equal(publish(tag, len, 0), NETIO_STATUS_OK);
-		plx_loop_turn();
-	}
-}
-
-/* Until it has heard of all that was published. */
-static void hear_all(struct sub *sub)
-{
-	TURN_UNTIL(sub->messages + missed(sub) == number);
-	assert_int_equal(sub->wrong, 0);
 }
 
 /* Dropping ------------------------------------------------------------------------------------ */
@@ -273,7 +235,7 @@ static void the_answer_is_behind_the_latest(void **state)
 
 	begin_latest(0);
 	for (unsigned i = 0; i < 320; i++)
-		publish_all(i % 32, 200, 1);
+		publish_all(i % 16, 200, 1);
 	assert_int_equal(netio_unsubscribe_from(&subs[0].socket, "127.0.0.1", port(),
 						&(struct netio_subscription){.last = 63}),
 			 0);
@@ -282,8 +244,8 @@ static void the_answer_is_behind_the_latest(void **state)
 	go_on(&subs[0]);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	hear_all(&subs[0]);
-	for (unsigned i = 0; i < 32; i++)
-		assert_int_equal(latest[i], 288 + i);
+	for (unsigned i = 0; i < 16; i++)
+		assert_int_equal(latest[i], 304 + i);
 	before = subs[0].messages;
 	TURN_UNTIL(subs[0].closed == 1);
 	assert_int_equal(subs[0].messages, before);
@@ -293,15 +255,15 @@ static void the_latest_are_sent_before_the_end(void **state)
 {
 	begin_latest(0);
 	for (unsigned i = 0; i < 320; i++)
-		publish_all(i % 32, 200, 1);
+		publish_all(i % 16, 200, 1);
 	netio_subscriber_close(subscriber);
 	turn_ms(20);
 	assert_int_equal(went, 0);
 	go_on(&subs[0]);
 	TURN_UNTIL(went == 1 && subs[0].closed == 1);
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
-	for (unsigned i = 0; i < 32; i++)
-		assert_int_equal(latest[i], 288 + i);
+	for (unsigned i = 0; i < 16; i++)
+		assert_int_equal(latest[i], 304 + i);
 	assert_int_equal(stats().lost, 0);
 }
 
@@ -309,10 +271,10 @@ static void the_latest_of_who_vanishes_are_counted(void **state)
 {
 	begin_latest(0);
 	for (unsigned i = 0; i < 320; i++)
-		publish_all(i % 32, 200, 1);
+		publish_all(i % 16, 200, 1);
 	plx_link_abort(((struct subscriber *)publisher.core->acceptor.links)->accepted.link);
 	TURN_UNTIL(went == 1);
-	assert_true(stats().lost >= 32 - 8);
+	assert_true(stats().lost >= 16);
 	assert_int_equal(stats().lost + stats().conflated + subs[0].messages, number);
 }
 
@@ -515,8 +477,6 @@ static void bad_arguments_are_named(void **state)
 	assert_string_equal(netio_gap_reason_name(0), "unknown");
 	assert_string_equal(netio_gap_reason_name(NETIO_GAP_REASON_COUNT), "unknown");
 }
-
-#define SLOW_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, pubsub_down)
 
 int main(void)
 {

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Subscribers that are slow, with subscriptions of several policies, and messages of all lengths.
+ */
+#include "slow_fixture.h"
+
+static struct subscriber *first(void)
+{
+	return (struct subscriber *)publisher.core->acceptor.links;
+}
+
+/* A page that it has kept. */
+static void release_first(void)
+{
+	netio_msg_release(&subs[0].kept[0]);
+	subs[0].kept_count--;
+	memmove(subs[0].kept, subs[0].kept + 1, subs[0].kept_count * sizeof(subs[0].kept[0]));
+}
+
+/* Who drops a long message must not make who blocks wait for room for that. */
+static void room_is_told_beside_who_drops_long_ones(void **state)
+{
+	for (unsigned with = 0; with < 2; with++) {
+		publish_with(SMALL_PAGES);
+		slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
+		slow_sub(&subs[0],
+			 (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_NEW});
+		while (publish(1, 600, 0) == NETIO_STATUS_OK)
+			plx_loop_turn();
+		if (with)
+			assert_int_equal(publish(2, 2900, 0), NETIO_STATUS_OK);
+		turn_ms(10);
+		assert_int_equal(available, 0);
+		release_first();
+		turn_ms(100);
+		if (!available) /* there would be room */
+			assert_int_equal(publish(1, 600, NETIO_REENTRY), NETIO_STATUS_OK);
+		assert_int_equal(available, 1);
+		netio_publish_socket_fini(&publisher);
+		subs_down();
+		turn_ms(5);
+	}
+}
+
+/* The gap is before the answer: with the last subscription the connection closes. */
+static void a_gap_is_before_the_answer(void **state)
+{
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_NEW});
+	publish_all(1, 976, 200); /* each fills a page: there is none for the gap */
+	assert_int_equal(first()->pages->free_count, 0);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	turn_ms(20);
+	go_on(&subs[0]);
+	TURN_UNTIL(subs[0].unsubscribed == 1);
+	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
+	TURN_UNTIL(subs[0].closed == 1);
+	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
+}
+
+static uint64_t newest_came[64];
+static unsigned older, came_of_tag[64];
+static void note_order(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	struct sub *sub = socket->data;
+	uint64_t value;
+
+	memcpy(&value, msg->data, sizeof(value));
+	sub->messages++;
+	if (sub->keep) {
+		sub->keep--;
+		netio_msg_keep(msg);
+		sub->kept[sub->kept_count++] = *msg;
+	}
+	older += came_of_tag[msg->tag]++ && value <= newest_came[msg->tag];
+	newest_came[msg->tag] = value;
+}
+
+static void begin_order(void)
+{
+	older = 0;
+	memset(newest_came, 0, sizeof(newest_came));
+	memset(came_of_tag, 0, sizeof(came_of_tag));
+	subs[0].socket.cb_msg_received = note_order;
+}
+
+/* A long one is not held up by pages for gaps alone. */
+static void a_long_message_is_conflated_and_comes(void **state)
+{
+	unsigned before;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
+	slow_sub(&subs[0], (struct netio_subscription){.last = 9, .policy = NETIO_POLICY_CONFLATE});
+	begin_order();
+	for (unsigned i = 0; i < 40; i++)
+		publish_all(2, 400, 1);
+	publish_all(1, 3300, 1); /* four pages */
+	assert_int_equal(first()->latest.count, 2);
+	before = subs[0].messages;
+	for (unsigned i = 0; i < 20000; i++) { /* it takes some, again and again */
+		publish(2, 400, 0);
+		publish(2, 400, 0);
+		plx_loop_turn();
+		subs[0].keep = 64;
+		if (i % 8 == 0 && subs[0].kept_count)
+			release_first();
+	}
+	print_message("came: %u messages, of the long one %u, %u gaps; %lu pages; published %lu\n",
+		      subs[0].messages - before, came_of_tag[1], subs[0].gaps, stats().pages,
+		      number);
+	assert_int_equal(came_of_tag[1], 1);
+}
+
+/* Pages of who may lose them are dropped also behind pages that are kept. */
+static void pages_behind_kept_ones_are_dropped(void **state)
+{
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_BLOCK});
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_OLD});
+	while (!first()->pages->waiting_count)
+		publish_all(2, 900, 1);
+	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_OK);
+	publish_all(2, 2900, 2);
+	publish_all(2, 900, 30);
+	assert_true(stats().dropped_old > 10);
+	go_on(&subs[0]);
+	netio_buffered_publish_flush(&publisher);
+	hear_all(&subs[0]);
+}
+
+/* Who blocks hears of room, though others' messages take it. */
+static void room_is_told_beside_who_drops(void **state)
+{
+	uint64_t end;
+	unsigned turns = 0;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_NEW});
+	begin_order();
+	while (publish(1, 700, 0) == NETIO_STATUS_OK)
+		plx_loop_turn();
+	end = plx_now_ns() + 3 * PLX_NS_PER_S;
+	while (plx_now_ns() < end && !available) {
+		publish_all(2, 700, 1);
+		subs[0].keep = 8;
+		if (subs[0].kept_count && turns++ % 8 == 0)
+			release_first();
+	}
+	assert_true(available > 0);
+}
+
+/* Messages of another tag that are always there do not hold up the newest for good. */
+static void the_latest_come_beside_others(void **state)
+{
+	uint64_t end;
+
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_CONFLATE});
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_OLD});
+	begin_order();
+	subs[0].keep = 8;
+	publish_all(2, 400, 40);
+	publish_all(1, 400, 1);
+	assert_int_equal(first()->latest.count, 1);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	/* It takes some, more slowly than they are published. */
+	end = plx_now_ns() + 3 * PLX_NS_PER_S;
+	while (plx_now_ns() < end) {
+		publish_all(2, 400, 4);
+		subs[0].keep = 8;
+		sub_release(&subs[0]);
+		publish_all(2, 400, 4);
+	}
+	print_message("came: tag 1 %u, tag 2 %u; unsubscribed %u; of %lu\n", came_of_tag[1],
+		      came_of_tag[2], subs[0].unsubscribed, number);
+	assert_true(came_of_tag[2] > 100);
+	assert_int_equal(subs[0].unsubscribed, 1);
+	assert_int_equal(came_of_tag[1], 1);
+}
+
+/* Of one tag never an older one behind a newer one, also when its policy becomes another. */
+static void a_stricter_policy_keeps_the_order(void **state)
+{
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_CONFLATE});
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_NEW});
+	begin_order();
+	while (!first()->pages->waiting_count)
+		publish_all(1, 400, 1);
+	publish_all(1, 400, 2);
+	assert_int_equal(first()->latest.count, 1);
+	assert_int_equal(netio_subscribe_to(&subs[0].socket, "127.0.0.1", port(),
+					    &(struct netio_subscription){
+						    .last = 9, .policy = NETIO_POLICY_DROP_NEW}),
+			 0);
+	TURN_UNTIL(subscribed == 3);
+	publish_all(1, 400, 1);
+	assert_int_equal(stats().dropped_new, 0);
+	go_on(&subs[0]);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
+	assert_int_equal(older, 0);
+}
+
+/* Nothing is dropped for a message that is too long anyway. */
+static void nothing_is_dropped_for_what_is_too_big(void **state)
+{
+	uint64_t before;
+
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
+	publish_all(1, 400, 14);
+	before = stats().dropped_old;
+	publish(1, 20000, 0);
+	assert_int_equal(stats().dropped_old, before);
+}
+static void what_is_too_big_disconnects_nobody(void **state)
+{
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0],
+		 (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DISCONNECT});
+	while (!first()->pages->waiting_count)
+		publish_all(1, 400, 1);
+	assert_int_equal(publish(1, 20000, 0), NETIO_STATUS_TOO_BIG);
+	assert_int_equal(stats().disconnected, 0);
+}
+
+/* Each message is delivered, or in a gap, or counted. */
+static void what_waits_for_who_is_closed_is_counted(void **state)
+{
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
+	while (publish(1, 400, 0) == NETIO_STATUS_OK)
+		plx_loop_turn();
+	netio_subscriber_close(subscriber);
+	go_on(&subs[0]);
+	TURN_UNTIL(went == 1 && subs[0].closed == 1);
+	assert_int_equal(subs[0].messages + missed(&subs[0]) + stats().lost, number + 1);
+}
+
+/* Pages that come back are for the newest, not each for a gap. */
+static void gaps_take_no_pages_from_the_latest(void **state)
+{
+	unsigned before, turns = 0, pages;
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
+	slow_sub(&subs[0],
+		 (struct netio_subscription){.last = 63, .policy = NETIO_POLICY_CONFLATE});
+	begin_order();
+	for (unsigned i = 0; i < 400; i++)
+		publish_all(i % 8, 400, 1);
+	subs[0].keep = 0;
+	sub_release(&subs[0]);
+	before = subs[0].messages;
+	pages = (unsigned)stats().pages;
+	/* It takes all that comes; each tag changes with each turn. */
+	for (; turns < 2000; turns++) {
+		for (unsigned i = 0; i < 8; i++)
+			publish(i, 400, 0);
+		plx_loop_turn();
+	}
+	pages = (unsigned)stats().pages - pages;
+	assert_true(subs[0].messages - before > pages);
+	assert_int_equal(older, 0);
+}
+
+static void nothing_is_dropped_in_vain(void **state)
+{
+	publish_with(SMALL_PAGES);
+	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
+	while (first()->pages->waiting_count < 2)
+		publish_all(1, 400, 1);
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t old;
+
+		publish_all(1, 400, 1);
+		old = stats().dropped_old;
+		assert_int_equal(publish(1, 6500, 0), NETIO_STATUS_OK); /* more than may wait */
+		assert_int_equal(stats().dropped_old, old);
+		assert_int_equal(stats().dropped_new, i + 1);
+	}
+}
+
+/* At random ----------------------------------------------------------------------------------- */
+
+static uint32_t dice;
+
+static uint32_t any(uint32_t below)
+{
+	dice = dice * 1664525u + 1013904223u; /* Numerical Recipes */
+	return (dice >> 8) % below;
+}
+
+/* Tags 1 to 8, each with a policy of its own; 4 and 8 block. */
+static void subscribe_to_all(bool conflates)
+{
+	static const enum netio_policy policies[] = {NETIO_POLICY_BLOCK, NETIO_POLICY_DROP_OLD,
+						     NETIO_POLICY_DROP_NEW, NETIO_POLICY_DROP_OLD};
+
+	for (unsigned tag = 1; tag < 9; tag++) {
+		struct netio_subscription what = {
+			.tag = tag,
+			.policy = conflates && tag > 4 ? NETIO_POLICY_CONFLATE : policies[tag % 4],
+			.delivery = any(2) ? NETIO_DELIVERY_AT_ONCE : NETIO_DELIVERY_DEFAULT,
+			.backlog_bytes = any(3) ? 0 : 1 + any(4000),
+		};
+
+		sub_to(&subs[0], port(), what);
+	}
+}
+
+static int publish_again(netio_tag_t tag, size_t len)
+{
+	int rc = NETIO_STATUS_AGAIN;
+
+	while (rc == NETIO_STATUS_AGAIN) {
+		available = 0;
+		go_on(&subs[0]);
+		TURN_UNTIL(available >= 1);
+		rc = publish(tag, len, NETIO_REENTRY);
+	}
+	return rc;
+}
+
+static void publish_any(void)
+{
+	unsigned tag = 1 + any(8);
+	size_t len = any(10) ? 8 + any(400) : 8 + any(6000);
+	int rc = publish(tag, len, 0);
+
+	if (rc == NETIO_STATUS_AGAIN) {
+		assert_int_equal(tag % 4, 0);
+		if (any(4)) { /* given up by the next one of the tag */
+			number++;
+			len = 8;
+			rc = publish(tag, len, 0);
+		}
+		if (rc == NETIO_STATUS_AGAIN)
+			rc = publish_again(tag, len);
+	}
+	if (rc == NETIO_STATUS_TOO_BIG)
+		number++;
+	else
+		assert_int_equal(rc, 0);
+}
+
+static void take_any(void)
+{
+	if (any(10) == 0)
+		netio_buffered_publish_flush(&publisher);
+	if (any(2))
+		plx_loop_turn();
+	if (any(20) == 0 || subs[0].kept_count > 200)
+		go_on(&subs[0]);
+	if (any(5) == 0)
+		subs[0].keep = 1 + any(10);
+}
+
+static void at_random(uint32_t seed, bool conflates)
+{
+	dice = seed * 2654435761u;
+	publish_with(&(struct netio_publish_attr){.page_bytes = 512, .page_count = 2 + any(12)});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 512,
+							.buffer_count = 2 + any(4),
+							.connect.message_max_bytes = 3000});
+	if (conflates)
+		begin_order();
+	subscribe_to_all(conflates);
+	for (unsigned i = 0; i < 3000; i++) {
+		publish_any();
+		take_any();
+	}
+	go_on(&subs[0]);
+	netio_buffered_publish_flush(&publisher);
+	TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
+	assert_int_equal(conflates ? older : subs[0].wrong, 0);
+	assert_int_equal(subs[0].closed, 0);
+	netio_publish_socket_fini(&publisher);
+	subs_down();
+	turn_ms(5);
+}
+
+static void policies_beside_each_other(void **state)
+{
+	for (uint32_t seed = 1; seed < 9; seed++)
+		at_random(seed, false);
+}
+
+static void policies_beside_conflation(void **state)
+{
+	for (uint32_t seed = 1; seed < 9; seed++)
+		at_random(seed, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SLOW_TEST(room_is_told_beside_who_drops_long_ones),
+		SLOW_TEST(room_is_told_beside_who_drops),
+		SLOW_TEST(a_long_message_is_conflated_and_comes),
+		SLOW_TEST(pages_behind_kept_ones_are_dropped),
+		SLOW_TEST(a_gap_is_before_the_answer),
+		SLOW_TEST(the_latest_come_beside_others),
+		SLOW_TEST(a_stricter_policy_keeps_the_order),
+		SLOW_TEST(nothing_is_dropped_for_what_is_too_big),
+		SLOW_TEST(what_is_too_big_disconnects_nobody),
+		SLOW_TEST(what_waits_for_who_is_closed_is_counted),
+		SLOW_TEST(gaps_take_no_pages_from_the_latest),
+		SLOW_TEST(nothing_is_dropped_in_vain),
+		SLOW_TEST(policies_beside_each_other),
+		SLOW_TEST(policies_beside_conflation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
