@@ -66,12 +66,12 @@ void cat_end(void)
 static int run(void)
 {
 	static int (*const starts[])(struct netio_eventloop * evloop) = {
-		[CAT_PUBLISH] = cat_publish_start,
-		[CAT_SUBSCRIBE] = cat_subscribe_start,
-		[CAT_SEND] = cat_send_start,
+		[CAT_PUBLISH] = cat_publish_start, [CAT_SUBSCRIBE] = cat_subscribe_start,
+		[CAT_SEND] = cat_send_start,       [CAT_PUSH] = cat_push_start,
 		[CAT_RECV] = cat_recv_start,
 	};
-	bool sends = cat_conf.mode == CAT_PUBLISH || cat_conf.mode == CAT_SEND;
+	bool sends = cat_conf.mode == CAT_PUBLISH || cat_conf.mode == CAT_SEND ||
+		     cat_conf.mode == CAT_PUSH;
 
 	signal(SIGPIPE, SIG_IGN); /* write(2) tells */
 	if (netio_init(&cat_ctx) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of netio-cat share. Messages come by standard input (cat_input.c), from where
- * cat_publish.c or cat_send.c takes them, or go to standard output (cat_output.c), where
- * cat_receive.c brings them. All of it runs on one lcore, and nothing of it blocks. */
+ * cat_publish.c, cat_send.c or cat_push.c takes them, or go to standard output (cat_output.c),
+ * where cat_receive.c brings them. All of it runs on one lcore, and nothing of it blocks. */
 #ifndef NETIO_CAT_H
 #define NETIO_CAT_H
 
@@ -10,10 +10,23 @@
 
 #define CAT_MESSAGE_MAX (16u << 20) /* a line; what NetIO's sockets accept by default */
 
-enum cat_mode { CAT_NONE, CAT_PUBLISH, CAT_SUBSCRIBE, CAT_SEND, CAT_RECV, CAT_MODE_COUNT };
+enum cat_mode {
+	CAT_NONE,
+	CAT_PUBLISH,
+	CAT_SUBSCRIBE,
+	CAT_SEND,
+	CAT_PUSH,
+	CAT_RECV,
+	CAT_MODE_COUNT
+};
 enum cat_encoding { CAT_TEXT, CAT_HEX, CAT_RAW };
 
 /* cat_options.c: what the user wants ---------------------------------------------------------- */
+
+struct cat_receiver {
+	char host[PLX_ADDRESS_MAX];
+	unsigned port;
+};
 
 struct cat_conf {
 	enum cat_mode mode;
@@ -23,6 +36,9 @@ struct cat_conf {
 	unsigned encoding; /* enum cat_encoding */
 	struct netio_subscription tags[PLX_APP_LIST_MAX];
 	unsigned tag_count;
+	struct cat_receiver receivers[PLX_APP_LIST_MAX];
+	unsigned receiver_count;
+	bool at_most_once;
 	bool unbuffered, at_once, show_tag;
 	uint64_t block_bytes;
 	uint64_t rate;  /* messages a second; 0: as fast as it goes */
@@ -91,11 +107,12 @@ void cat_copy_done(uint64_t key, int status);
 unsigned cat_copy_count(void);
 void cat_copy_free_all(void);
 
-/* The sockets of the four modes ---------------------------------------------------------------- */
+/* The sockets of the modes --------------------------------------------------------------------- */
 
 /* Each takes what the loop needs. Return: 0; an error, which is in the log. */
 int cat_publish_start(struct netio_eventloop *evloop);
 int cat_send_start(struct netio_eventloop *evloop);
+int cat_push_start(struct netio_eventloop *evloop);
 int cat_subscribe_start(struct netio_eventloop *evloop);
 int cat_recv_start(struct netio_eventloop *evloop);
 

@@ -128,7 +128,8 @@ static bool send_message(uint64_t now_ns)
 		return false;
 	default:
 		cat_fail("message %" PRIu64 ": %s%s", in.sent + 1, plx_error(),
-			 rc == NETIO_STATUS_TOO_BIG && !cat_conf.unbuffered
+			 rc == NETIO_STATUS_TOO_BIG && !cat_conf.unbuffered &&
+					 cat_conf.mode != CAT_PUSH
 				 ? " (--unbuffered needs no pages)"
 				 : "");
 		finish();

@@ -3,25 +3,27 @@
 #include "cat.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define IN(mode) (1u << CAT_##mode)
-#define SENDS    (IN(PUBLISH) | IN(SEND))
+#define SENDS    (IN(PUBLISH) | IN(SEND) | IN(PUSH))
 #define RECEIVES (IN(SUBSCRIBE) | IN(RECV))
 
 static const char *const encodings[] = {"text", "hex", "raw", NULL};
 static const char *const policies[] = {"default",  "block",    "disconnect", "drop-old",
 				       "drop-new", "conflate", NULL}; /* enum netio_policy */
-const char *const cat_mode_names[] = {"", "publish", "subscribe", "send", "recv", NULL};
+const char *const cat_mode_names[] = {"", "publish", "subscribe", "send", "push", "recv", NULL};
 
 struct cat_conf cat_conf = {.block_bytes = 65536, .subscribers = 1};
 
-static struct plx_app_list tags;
-static bool port_given;
+static struct plx_app_list tags, receivers;
+static bool port_given, host_given;
 
 /* Whether each option that not all modes take was given. */
 static struct {
-	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag, slow, backlog;
+	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag, slow, backlog, to;
+	bool at_most_once;
 } given;
 
 static const struct {
@@ -31,13 +33,17 @@ static const struct {
 } limited[] = {
 	{"--tag", &given.tag, SENDS | IN(SUBSCRIBE)},
 	{"--block", &given.block, SENDS},
-	{"--unbuffered", &given.unbuffered, SENDS},
+	{"--unbuffered", &given.unbuffered, IN(PUBLISH) | IN(SEND)},
 	{"--rate", &given.rate, SENDS},
 	{"--subscribers", &given.subscribers, IN(PUBLISH)},
 	{"--at-once", &given.at_once, IN(SUBSCRIBE)},
 	{"--show-tag", &given.show_tag, RECEIVES},
 	{"--slow", &given.slow, IN(PUBLISH) | IN(SUBSCRIBE)},
 	{"--backlog", &given.backlog, IN(PUBLISH) | IN(SUBSCRIBE)},
+	{"--to", &given.to, IN(PUSH)},
+	{"--at-most-once", &given.at_most_once, IN(PUSH)},
+	{"--host", &host_given, ~IN(PUSH)},
+	{"--port", &port_given, ~IN(PUSH)},
 };
 
 static const struct plx_app_option options[] = {
@@ -46,7 +52,8 @@ static const struct plx_app_option options[] = {
 	 .help = "publish, recv: what to listen at, * for every address; subscribe, send: whom to "
 		 "connect to",
 	 .kind = PLX_APP_STRING,
-	 .value = &cat_conf.host},
+	 .value = &cat_conf.host,
+	 .given = &host_given},
 	{.name = "port",
 	 .letter = 'p',
 	 .placeholder = "PORT",
@@ -55,10 +62,16 @@ static const struct plx_app_option options[] = {
 	 .value = &cat_conf.port,
 	 .max = 65535,
 	 .given = &port_given},
+	{.name = "to",
+	 .placeholder = "HOST:PORT",
+	 .help = "push: a receiver, such as recv; may be repeated",
+	 .kind = PLX_APP_LIST,
+	 .value = &receivers,
+	 .given = &given.to},
 	{.name = "tag",
 	 .letter = 't',
 	 .placeholder = "TAG",
-	 .help = "publish, send: of all messages (default 0); subscribe: which ones, TAG, "
+	 .help = "publish, send, push: of all messages (default 0); subscribe: which ones, TAG, "
 		 "FIRST-LAST "
 		 "or BITS/MASK, may be repeated",
 	 .kind = PLX_APP_LIST,
@@ -74,7 +87,7 @@ static const struct plx_app_option options[] = {
 	 .choices = encodings},
 	{.name = "block",
 	 .placeholder = "SIZE",
-	 .help = "publish, send with -e raw: longest message (default 64K)",
+	 .help = "publish, send, push with -e raw: longest message (default 64K)",
 	 .kind = PLX_APP_SIZE,
 	 .value = &cat_conf.block_bytes,
 	 .min = 1,
@@ -87,12 +100,18 @@ static const struct plx_app_option options[] = {
 	 .given = &given.unbuffered},
 	{.name = "rate",
 	 .placeholder = "N",
-	 .help = "publish, send: messages a second at most",
+	 .help = "publish, send, push: messages a second at most",
 	 .kind = PLX_APP_UINT,
 	 .value = &cat_conf.rate,
 	 .min = 1,
 	 .max = 1000000,
 	 .given = &given.rate},
+	{.name = "at-most-once",
+	 .help = "push: what a receiver that went away had not finished is lost, not handed to "
+		 "another one",
+	 .kind = PLX_APP_FLAG,
+	 .value = &cat_conf.at_most_once,
+	 .given = &given.at_most_once},
 	{.name = "count",
 	 .placeholder = "N",
 	 .help = "end after so many messages",
@@ -143,12 +162,12 @@ static int check_mode(void)
 	const char *nearest, *word = cat_conf.mode_word;
 
 	if (!word)
-		return plx_fail(EINVAL, "what to do is missing; give publish, subscribe, send or "
-					"recv as the first word");
+		return plx_fail(EINVAL, "what to do is missing; give publish, subscribe, send, "
+					"push or recv as the first word");
 	if (cat_conf.mode != CAT_NONE)
 		return 0;
 	nearest = plx_suggest(word, cat_mode_names + 1, CAT_MODE_COUNT - 1);
-	return plx_fail(EINVAL, "%s: give publish, subscribe, send or recv%s%s%s", word,
+	return plx_fail(EINVAL, "%s: give publish, subscribe, send, push or recv%s%s%s", word,
 			nearest ? "; did you mean " : "", nearest ? nearest : "",
 			nearest ? "?" : "");
 }
@@ -176,10 +195,48 @@ static int check_options(void)
 	return 0;
 }
 
+/* "host:port", as plx_address_check has seen that it is. */
+static int add_receiver(const char *text)
+{
+	struct cat_receiver *receiver = &cat_conf.receivers[cat_conf.receiver_count];
+	const char *colon;
+	int rc = plx_address_check("--to", text);
+
+	if (rc)
+		return rc;
+	colon = strrchr(text, ':');
+	snprintf(receiver->host, sizeof(receiver->host), "%.*s", (int)(colon - text), text);
+	receiver->port = (unsigned)strtoul(colon + 1, NULL, 10);
+	if (receiver->port == 0)
+		return plx_fail(EINVAL, "--to %s: port 0; give 1 to 65535", text);
+	for (unsigned i = 0; i < cat_conf.receiver_count; i++)
+		if (receiver->port == cat_conf.receivers[i].port &&
+		    strcmp(receiver->host, cat_conf.receivers[i].host) == 0)
+			return plx_fail(EINVAL, "--to %s: given twice; give it once", text);
+	cat_conf.receiver_count++;
+	return 0;
+}
+
+static int check_receivers(void)
+{
+	for (unsigned i = 0; i < receivers.count; i++) {
+		int rc = add_receiver(receivers.at[i]);
+
+		if (rc)
+			return rc;
+	}
+	return cat_conf.receiver_count
+		     ? 0
+		     : plx_fail(EINVAL, "--to HOST:PORT is missing: whom to push to; it may be "
+					"repeated");
+}
+
 static int check_address(void)
 {
 	char address[PLX_ADDRESS_MAX];
 
+	if (cat_conf.mode == CAT_PUSH)
+		return check_receivers();
 	if (!cat_conf.host)
 		return plx_fail(EINVAL, "--host HOST is missing");
 	if (!port_given)
@@ -248,7 +305,8 @@ static int check(void)
 
 const struct plx_app cat_app = {
 	.name = "netio-cat",
-	.summary = "Publish, subscribe, send and receive with NetIO, by standard input and output.",
+	.summary = "Publish, subscribe, send, push and receive with NetIO, by standard input and "
+		   "output.",
 	.usage =
 		"  netio-cat publish   [EAL options] -- --host HOST -p PORT [-t TAG] [-e NAME]\n"
 		"            [--block SIZE] [--unbuffered] [--rate N] [--count N] [--subscribers "
@@ -259,6 +317,8 @@ const struct plx_app cat_app = {
 		"            [--show-tag] [--slow POLICY] [--backlog SIZE]\n"
 		"  netio-cat send      [EAL options] -- --host HOST -p PORT [-t TAG] [-e NAME]\n"
 		"            [--block SIZE] [--unbuffered] [--rate N] [--count N]\n"
+		"  netio-cat push      [EAL options] -- --to HOST:PORT... [-t TAG] [-e NAME]\n"
+		"            [--block SIZE] [--rate N] [--count N] [--at-most-once]\n"
 		"  netio-cat recv      [EAL options] -- --host HOST -p PORT [-e NAME] [--count N]\n"
 		"            [--show-tag]\n"
 		"  -p is --port, -t is --tag, -e is --encoding",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a socket to standard output, which is written when poll(2) says that it takes PIPE_BUF
- * bytes. Messages are kept until then, which holds up who sends them. */
+ * bytes. Messages are kept until they are written, which holds up who sends them, and lets who
+ * pushes them know that they are done. */
 #include "cat.h"
 
 #include <inttypes.h>
@@ -20,6 +21,7 @@
 static struct {
 	struct netio_msg *at;
 	size_t room, first, count;
+	size_t copied; /* of these, from the first on: all of them is in out.ready */
 } queue;
 
 static struct {
@@ -28,7 +30,7 @@ static struct {
 	bool is_blocked; /* epoll will tell */
 	bool failed;
 	uint64_t received;
-	size_t at; /* of the first message's text: so much is written or in ready */
+	size_t at; /* of the text of the one behind those: so much is written or in ready */
 	uint8_t ready[PIPE_BUF];
 	size_t begin, end; /* of what is in it */
 } out;
@@ -56,7 +58,13 @@ static void drop_first(void)
 	netio_msg_release(&queue.at[queue.first]);
 	queue.first = (queue.first + 1) % queue.room;
 	queue.count--;
-	out.at = 0;
+}
+
+/* All that is in out.ready is written. */
+static void drop_copied(void)
+{
+	for (; queue.copied > 0; queue.copied--)
+		drop_first();
 }
 
 static bool is_counted_out(void)
@@ -88,11 +96,11 @@ static void copy_digits(uint8_t *to, const uint8_t *data, size_t from, size_t co
 		*to++ = (uint8_t) "0123456789abcdef"[i % 2 ? data[i / 2] & 15 : data[i / 2] >> 4];
 }
 
-/* Copy as much of the first message as there is room for, from out.at on: its tag, its bytes, a
+/* Copy as much of the next message as there is room for, from out.at on: its tag, its bytes, a
  * newline. Return: whether that was the last of it. */
-static bool copy_first(void)
+static bool copy_next(void)
 {
-	const struct netio_msg *msg = &queue.at[queue.first];
+	const struct netio_msg *msg = &queue.at[(queue.first + queue.copied) % queue.room];
 	bool is_hex = cat_conf.encoding == CAT_HEX, is_raw = cat_conf.encoding == CAT_RAW;
 	size_t body = is_hex ? 2 * msg->len : msg->len, before = 0;
 	char prefix[PREFIX_MAX];
@@ -126,10 +134,14 @@ static bool copy_first(void)
 
 static void fill(void)
 {
-	if (out.begin == out.end)
+	if (out.begin == out.end) {
 		out.begin = out.end = 0;
-	while (queue.count && out.end < sizeof(out.ready) && copy_first())
-		drop_first();
+		drop_copied();
+	}
+	while (queue.count > queue.copied && out.end < sizeof(out.ready) && copy_next()) {
+		queue.copied++;
+		out.at = 0;
+	}
 }
 
 static bool is_empty(void)
@@ -147,6 +159,7 @@ static void fail(const char *why)
 	while (queue.count)
 		drop_first();
 	out.begin = out.end = 0;
+	queue.copied = 0;
 	cat_end();
 }
 
@@ -229,7 +242,7 @@ void cat_output_finish(void)
 	plx_poller_remove(out.poller);
 	for (fill(); out.begin < out.end && write_ready(PATIENCE_MS) > 0; fill())
 		continue;
-	left = queue.count + (out.begin < out.end && queue.count == 0);
+	left = queue.count;
 	if (left)
 		cat_fail("standard output took nothing for 2 s: %zu messages are lost", left);
 	while (queue.count)

@@ -139,6 +139,47 @@ for provider in tcp shm; do
 	check "$provider: subscribe ends with 0 by SIGTERM" "(($? == 0))"
 done
 
+# To several, of which one is there late, and one is read late and holds up only itself.
+for provider in tcp shm; do
+	rm -f "$temp/slow"
+	run a recv -p 0 --show-tag >"$temp/a.out"
+	a=$pid
+	listening a
+	to=(--to "127.0.0.1:$port")
+	run b recv -p 0 --show-tag > >(slowly "$temp/slow")
+	b=$pid
+	listening b
+	late=$port
+	to+=(--to "127.0.0.1:$port")
+	run c recv -p 0
+	listening c
+	kill "$pid"
+	ends "$pid"
+	to+=(--to "127.0.0.1:$port")
+	: >"$temp/push.err"
+	"$cat" push --huge none --provider "$provider" --heartbeat "$heartbeat" -- "${to[@]}" -t 7 \
+		<"$temp/lines" 2>"$temp/push.err" &
+	push=$!
+	pids+=("$push")
+	wait_until "[[ -s '$temp/a.out' ]]"
+	missing=$port
+	run c recv -p "$port" --show-tag >"$temp/c.out"
+	c=$pid
+	listening c
+	ends "$push"
+	check "$provider: push ends with 0" "(($? == 0))"
+	check "$provider: push tells who is not there" \
+		"grep -q ':$missing refused .*trying again' '$temp/push.err' && grep -q ':$late connected' '$temp/push.err'"
+	for pid in "$a" "$b" "$c"; do
+		kill "$pid"
+		ends "$pid"
+		check "$provider: a receiver of it ends with 0" "(($? == 0))"
+	done
+	wait_until "command cat '$temp/a.out' '$temp/c.out' '$temp/slow' | cut -d ' ' -f 2 | sort -n | cmp -s - '$temp/lines'"
+	check "$provider: each line was pushed to one of three" "(($? == 0))"
+	check "$provider: with its tag" "! grep -qv '^0x7 ' '$temp/a.out'"
+done
+
 provider=tcp
 
 # Encodings. ----------------------------------------------------------------------------------
@@ -377,7 +418,7 @@ refused()
 
 where=(--host 127.0.0.1 -p 1)
 refused 'as the first word' -- "${where[@]}"
-refused 'give publish, subscribe, send or recv; did you mean publish?' publsh "${where[@]}"
+refused 'give publish, subscribe, send, push or recv; did you mean publish?' publsh "${where[@]}"
 refused '--host HOST is missing' recv -p 1
 refused '-p PORT is missing' recv --host 127.0.0.1
 refused '-p 65536: out of range' recv --host 127.0.0.1 -p 65536
@@ -394,6 +435,16 @@ refused 'give one of: text, hex, raw' send "${where[@]}" -e base64
 for tag in x 0x 7- -7 7-x 7-9-11 7/ 1/2/3 ' 7' 7.5; do
 	refused "--tag $tag: not a tag" subscribe "${where[@]}" "--tag=$tag"
 done
+refused '--to HOST:PORT is missing' push
+refused '--to 127.0.0.1: ' push --to 127.0.0.1
+refused 'port 0; give 1 to 65535' push --to 127.0.0.1:0
+refused 'given twice' push --to 127.0.0.1:1 --to 127.0.0.1:1
+refused '--host: not for push' push --to 127.0.0.1:1 --host 127.0.0.1
+refused '--port: not for push' push --to 127.0.0.1:1 -p 1
+refused '--unbuffered: not for push' push --to 127.0.0.1:1 --unbuffered
+refused '--to: not for send' send "${where[@]}" --to 127.0.0.1:1
+refused '--at-most-once: not for send' send "${where[@]}" --at-most-once
+refused 'takes one tag' push --to 127.0.0.1:1 -t 1-2
 refused 'more than 64 bits' subscribe "${where[@]}" -t 18446744073709551616
 refused 'more than 64 bits' subscribe "${where[@]}" -t 0-0x10000000000000000
 refused 'the lesser tag first' subscribe "${where[@]}" -t 9-7

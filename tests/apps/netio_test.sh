@@ -222,6 +222,41 @@ status 0
 100000 readings on 2 lcores, 0 wrong
 100000 readings on 1 lcores, 0 wrong'
 
+# A farm of two workers, of which one is faster.
+farm()
+{
+	local workers=() pid us ports=() status=0
+
+	for us in 100 300; do
+		: >"$temp/farm.$us.err"
+		timeout 60 "$examples/netio_farm" work 0 $us >"$temp/farm.$us" 2>"$temp/farm.$us.err" </dev/null &
+		workers+=($!)
+		for _ in {1..200}; do
+			port=$(sed -n 's/^listening on //p' "$temp/farm.$us.err")
+			[[ -z $port ]] || break
+			sleep 0.05
+		done
+		ports+=("$port")
+	done
+	timeout 60 "$examples/netio_farm" give 5000 "${ports[@]}" >"$temp/farm" 2>"$temp/farm.err" </dev/null || status=1
+	kill "${workers[@]}"
+	for pid in "${workers[@]}"; do
+		wait "$pid" || status=1
+	done
+	{
+		echo "status $status"
+		tail -n 1 "$temp/farm"
+		(($(wc -l <"$temp/farm.100") > $(wc -l <"$temp/farm.300"))) && echo 'the faster one did more'
+		cat "$temp/farm.100" "$temp/farm.300" | sort -n | cmp - <(seq 0 4999) && echo 'each was done once'
+	} >"$temp/farm.out"
+}
+
+farm
+expect farm 'status 0
+5000 of 5000 jobs done, 0 of them twice
+the faster one did more
+each was done once'
+
 if [[ $sanitizer != none || ! -f $seeds/netio-next-architecture.txt || ! -f $seeds/netio-talk.txt ]]; then
 	echo 'the published programs are not at hand, or this build has a sanitizer: left out'
 	exit $failed

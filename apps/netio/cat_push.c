@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* netio-cat push: a push socket. It begins when each receiver has been tried, and ends when all
+ * that was pushed is finished. */
+#include "cat.h"
+
+#include <inttypes.h>
+
+#define LOOK_MS 2
+#define STILL_MS \
+	1000 /* without news all that is under way has arrived, and waits for a slow reader */
+
+static struct netio_push_socket pusher;
+static struct netio_timer timer;
+static unsigned untried; /* receivers that have neither connected nor refused yet */
+static bool is_closing;  /* there are no more messages, and all of them are out */
+static unsigned left;    /* to be closed */
+static uint64_t finished;
+static unsigned still_ms;
+
+static struct netio_push_stats stats(void)
+{
+	struct netio_push_stats now;
+
+	netio_push_stats(&pusher, &now);
+	return now;
+}
+
+static void tried(struct netio_push_receiver *receiver)
+{
+	if (receiver->data)
+		return;
+	receiver->data = &pusher; /* anything */
+	untried--;
+}
+
+static void go_if_tried(void)
+{
+	if (untried == 0)
+		cat_input_go();
+}
+
+static void on_established(struct netio_push_receiver *receiver)
+{
+	cat_tell("%s connected over %s", receiver->address, receiver->provider);
+	tried(receiver);
+	go_if_tried();
+}
+
+/* Attempts go on: the first one of a row is told. */
+static void on_refused(struct netio_push_receiver *receiver, enum plx_link_reason reason,
+		       const char *why)
+{
+	if (!receiver->data)
+		cat_tell("%s; trying again", why);
+	tried(receiver);
+	if (untried == 0 && stats().connected > 0)
+		cat_input_go();
+}
+
+static void tell_end(void)
+{
+	struct netio_push_stats now = stats();
+
+	if (now.handed_again)
+		cat_tell("%" PRIu64 " messages were handed to another receiver, and may have "
+			 "arrived twice",
+			 now.handed_again);
+	if (now.lost + now.waiting)
+		cat_fail("%" PRIu64 " messages were lost with receivers that went away",
+			 now.lost + now.waiting);
+	cat_end();
+}
+
+static void on_closed(struct netio_push_receiver *receiver, enum plx_link_reason reason,
+		      const char *why)
+{
+	struct netio_push_receiver_stats its;
+
+	netio_push_receiver_stats(receiver, &its);
+	if (!is_closing)
+		cat_tell("%s gone: %s; %" PRIu64 " of %" PRIu64
+			 " messages were not finished; trying again",
+			 receiver->address, why, its.taken_away, its.handed);
+	else if (--left == 0)
+		tell_end();
+}
+
+static void on_suspect(struct netio_push_receiver *receiver, bool suspect)
+{
+	cat_tell_suspect(receiver->address, suspect);
+}
+
+static void on_available(struct netio_push_socket *socket)
+{
+	if (untried == 0)
+		cat_input_go();
+}
+
+static int push(const void *data, size_t len, bool again)
+{
+	/* No tag is 0. */
+	return netio_pushv_tagged(&pusher, cat_conf.tags[0].tag, &(struct iovec){(void *)data, len},
+				  1);
+}
+
+static void flush(void)
+{
+}
+
+/* The end ------------------------------------------------------------------------------------ */
+
+static void close_all(void)
+{
+	is_closing = true;
+	left = cat_conf.receiver_count;
+	netio_timer_stop(&timer);
+	for (unsigned i = 0; i < cat_conf.receiver_count; i++)
+		netio_push_disconnect(&pusher, cat_conf.receivers[i].host,
+				      cat_conf.receivers[i].port);
+}
+
+/* Receivers tell late what they are done with, while they have much room; and closing waits for
+ * 2 s only. */
+static void on_look(void *data)
+{
+	struct netio_push_stats now = stats();
+
+	still_ms = now.finished == finished ? still_ms + LOOK_MS : 0;
+	finished = now.finished;
+	if (now.waiting == 0 && (now.under_way == 0 || still_ms >= STILL_MS))
+		close_all();
+}
+
+static void finish(void)
+{
+	netio_timer_start_ms(&timer, LOOK_MS);
+}
+
+int cat_push_start(struct netio_eventloop *evloop)
+{
+	static const struct cat_sender sender = {push, flush, finish};
+	struct netio_push_attr attr = {.promise = cat_conf.at_most_once ? NETIO_PUSH_AT_MOST_ONCE
+									: NETIO_PUSH_AT_LEAST_ONCE};
+
+	if (netio_timer_init(evloop, &timer) != 0 ||
+	    netio_push_socket_init(evloop, &pusher, &attr) != 0)
+		return -1;
+	timer.cb = on_look;
+	pusher.cb_connection_established = on_established;
+	pusher.cb_connection_refused = on_refused;
+	pusher.cb_connection_closed = on_closed;
+	pusher.cb_connection_suspect = on_suspect;
+	pusher.cb_buffers_available = on_available;
+	untried = cat_conf.receiver_count;
+	for (unsigned i = 0; i < cat_conf.receiver_count; i++)
+		if (netio_push_connect(&pusher, cat_conf.receivers[i].host,
+				       cat_conf.receivers[i].port) != 0)
+			return -1;
+	return cat_input_start(&sender);
+}

@@ -1,0 +1,185 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Workers of a farm that are killed and stopped at random moments, over tcp and shm: each job is done
+# all the same, and within a second of it no job is left behind. And receivers of netio-cat push that
+# are killed: at least once every line comes out, at most once none does so twice, and what is lost is
+# told.
+set -uo pipefail
+
+farm=$PLX_BUILD_ROOT/apps/examples/netio_farm
+cat=$PLX_BUILD_ROOT/apps/netio-cat
+sanitizer=${1:-none}
+jobs=6000
+failed=0
+temp=$(mktemp -d)
+pids=()
+trap '((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
+
+check()
+{
+	if eval "$2"; then
+		echo "ok: $1"
+	else
+		echo "FAILED: $1"
+		tail -n 5 "$temp"/*.err
+		failed=1
+	fi
+}
+
+# wait_until CONDITION: for 30 s; returns whether it came true.
+wait_until()
+{
+	for _ in {1..1500}; do
+		eval "$1" && return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+# ends PID: within 60 s; returns its status.
+ends()
+{
+	wait_until "! kill -0 $1 2>/dev/null" || wait_until "! kill -0 $1 2>/dev/null"
+	kill -KILL "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+}
+
+end_all()
+{
+	kill -KILL "${pids[@]}" 2>/dev/null
+	wait "${pids[@]}" 2>/dev/null
+	pids=()
+}
+
+# port_of NAME: what it listens at, of its standard error; sets `port`.
+port_of()
+{
+	wait_until "port=\$(sed -nE 's/^listening on (.*:)?//p' '$temp/$1.err'); [[ -n \$port ]]" && return
+	check "$1 comes up" false
+	exit 1
+}
+
+# Three workers of different speed, in `workers`, and who gives them jobs, in `giver`.
+start_farm()
+{
+	local i ports=()
+
+	rm -f "$temp"/*
+	workers=()
+	for i in 0 1 2; do
+		: >"$temp/work$i.err"
+		"$farm" work 0 $((150 << i)) >"$temp/work$i" 2>"$temp/work$i.err" </dev/null &
+		workers+=($!)
+		pids+=($!)
+		port_of "work$i"
+		ports+=("$port")
+	done
+	"$farm" give $jobs "${ports[@]}" >"$temp/give" 2>"$temp/give.err" </dev/null &
+	giver=$!
+	pids+=($!)
+	wait_until "says 3 ' connected\$'"
+}
+
+# says COUNT WORDS: whether who gives the jobs has told that so often.
+# shellcheck disable=SC2317 # see check and wait_until
+says()
+{
+	(($(grep -c "$2" "$temp/give.err") == $1))
+}
+
+# all_up_to NUMBER: whether all these jobs are done.
+# shellcheck disable=SC2317
+all_up_to()
+{
+	command cat "$temp"/work? | awk -v last="$1" \
+		'$1 <= last && !seen[$1]++ { count++ } END { exit count < last + 1 }'
+}
+
+# hit SIGNAL WORKER WHAT: at a random moment; then the others have its share within a second.
+hit()
+{
+	local last begin took
+
+	sleep "0.$(printf %03d $((100 + RANDOM % 200)))"
+	kill -"$1" "${workers[$2]}"
+	[[ $1 != KILL ]] || wait "${workers[$2]}" 2>/dev/null
+	begin=$(date +%s%N)
+	last=$(command cat "$temp"/work? | sort -n | tail -n 1)
+	wait_until "all_up_to $last"
+	check "$3: no job is left behind" "(($? == 0))"
+	took=$((($(date +%s%N) - begin) / 1000000))
+	# What a sanitizer takes is not the matter here.
+	[[ $sanitizer != none ]] || check "$3: within a second ($took ms)" "((took < 1000))"
+}
+
+for provider in tcp shm; do
+	export NETIO_OPTIONS="--huge none --provider $provider --idle event"
+	for round in 1 2; do
+		first=$((RANDOM % 3))
+		start_farm
+		hit KILL $first "$provider $round: worker $first killed"
+		hit STOP $(((first + 1) % 3)) "$provider $round: worker $(((first + 1) % 3)) stopped"
+		check "$provider $round: that is told" \
+			"says 2 ' gone: .* jobs go to others'"
+		ends $giver
+		check "$provider $round: all jobs are done in the end" \
+			"(($? == 0)) && grep -q '^$jobs of $jobs jobs done' '$temp/give' && all_up_to $((jobs - 1))"
+		end_all
+	done
+done
+
+# The complete lines of a file, as read tells what has no end.
+lines()
+{
+	while read -r; do
+		echo "$REPLY"
+	done <"$1"
+}
+
+# push_lines WORD...: 20000 of them to three receivers, the second of which is killed; sets `status`.
+push_lines()
+{
+	local i to=() receivers=() pusher
+
+	rm -f "$temp"/*
+	for i in 0 1 2; do
+		: >"$temp/recv$i.err"
+		"$cat" recv --huge none --provider tcp --idle event -- --host 127.0.0.1 -p 0 \
+			>"$temp/recv$i" 2>"$temp/recv$i.err" </dev/null &
+		receivers+=($!)
+		pids+=($!)
+		port_of "recv$i"
+		to+=(--to "127.0.0.1:$port")
+	done
+	seq 20000 >"$temp/lines"
+	"$cat" push --huge none --provider tcp --idle event -- "${to[@]}" --rate 20000 "$@" \
+		<"$temp/lines" 2>"$temp/push.err" &
+	pusher=$!
+	pids+=($!)
+	wait_until "[[ -s $temp/recv1 ]]"
+	sleep "0.$(printf %03d $((RANDOM % 500)))"
+	kill -KILL "${receivers[1]}"
+	wait "${receivers[1]}" 2>/dev/null
+	ends $pusher
+	status=$?
+	kill "${receivers[0]}" "${receivers[2]}"
+	ends "${receivers[0]}"
+	ends "${receivers[2]}"
+	for i in 0 1 2; do
+		lines "$temp/recv$i"
+	done | sort -n >"$temp/out"
+	pids=()
+}
+
+for round in 1 2; do
+	push_lines
+	check "cat $round: at least once ends with 0" "(($status == 0))"
+	check "cat $round: at least once all lines come out" "uniq '$temp/out' | cmp - '$temp/lines'"
+	push_lines --at-most-once
+	missing=$((20000 - $(wc -l <"$temp/out")))
+	lost=$(sed -n 's/ messages were lost.*//p' "$temp/push.err" | sed 's/.*: //')
+	check "cat $round: at most once no line comes out twice" "[[ -z \$(uniq -d '$temp/out') ]]"
+	check "cat $round: what is lost is told ($missing missing, ${lost:-0} told)" \
+		"((missing <= ${lost:-0} && $status == (${lost:-0} > 0)))"
+done
+exit $failed
