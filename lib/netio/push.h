@@ -63,8 +63,8 @@ struct netio_push_core {
 	/* Of those that are open. */
 	uint32_t open, suspect;
 	uint32_t ending;
-	uint64_t message_max, message_max_least; /* that one accepts, and that all do */
-	struct push_index heard, unheard;        /* those that are not suspect, and that are */
+	uint64_t message_max;             /* that one of them accepts */
+	struct push_index heard, unheard; /* those that are not suspect, and that are */
 
 	/* What receivers that died had not finished; longer than any receiver accepts. */
 	struct push_queue waiting, stuck;

@@ -28,17 +28,10 @@ static void look_at_lengths(struct netio_push_core *core)
 	const struct push_receiver *receiver;
 
 	core->message_max = 0;
-	core->message_max_least = UINT64_MAX;
 	LIST_FOREACH(receiver, &core->receivers, link)
 	{
-		uint64_t message_max = receiver->connection.message_max;
-
-		if (!receiver->is_open)
-			continue;
-		if (core->message_max < message_max)
-			core->message_max = message_max;
-		if (core->message_max_least > message_max)
-			core->message_max_least = message_max;
+		if (receiver->is_open && core->message_max < receiver->connection.message_max)
+			core->message_max = receiver->connection.message_max;
 	}
 }
 
