@@ -6,7 +6,8 @@
 #include "bench.h"
 #include "plx_app.h"
 
-#define PUBSUB_TAG 0x1000 /* the first; message n has this and n modulo --tags */
+#define PUBSUB_TAG       0x1000 /* the first; message n has this and n modulo --tags */
+#define PUBSUB_WARMUP_NS (100 * PLX_NS_PER_MS) /* what comes first is not counted */
 
 enum pubsub_mode { PUBSUB_BUFFERED, PUBSUB_AT_ONCE, PUBSUB_UNBUFFERED };
 

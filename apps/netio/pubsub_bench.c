@@ -14,7 +14,7 @@ struct pubsub_conf pubsub_conf = {
 	.page_bytes = 65536,
 	.page_count = NETIO_PUBLISH_PAGE_COUNT_DEFAULT,
 };
-static bool mode_given, size_given, duration_given, page_given, pages_given, json_given;
+static bool mode_given, size_given, duration_given, page_given, pages_given;
 static bool rate_given, slow_given;
 
 const char *const pubsub_modes[] = {"buffered", "at-once", "unbuffered", NULL};
@@ -107,8 +107,7 @@ static const struct plx_app_option options[] = {
 	 .placeholder = "FILE",
 	 .help = "write what was measured there, too",
 	 .kind = PLX_APP_STRING,
-	 .value = &pubsub_conf.json_path,
-	 .given = &json_given},
+	 .value = &pubsub_conf.json_path},
 	{.name = NULL},
 };
 
@@ -118,9 +117,9 @@ static int check(void)
 		return plx_fail(EINVAL,
 				"give --listen ADDR, to publish, or --connect ADDR, to subscribe");
 	if (pubsub_conf.connect &&
-	    (mode_given || size_given || duration_given || pages_given || json_given || rate_given))
-		return plx_fail(EINVAL, "--mode, --size, --duration, --rate, --pages and --json "
-					"are for who publishes; leave them out with --connect");
+	    (mode_given || size_given || duration_given || pages_given || rate_given))
+		return plx_fail(EINVAL, "--mode, --size, --duration, --rate and --pages are for "
+					"who publishes; leave them out with --connect");
 	if (slow_given && pubsub_conf.listen)
 		return plx_fail(EINVAL, "--slow: for who subscribes; leave it out with --listen");
 	if ((page_given || pages_given) && pubsub_conf.listen &&
@@ -138,7 +137,7 @@ static const struct plx_app app = {
 		 "           [--mode MODE] [--size SIZE] [--tags N] [--duration S]\n"
 		 "           [--rate N] [--page SIZE] [--pages N] [--json FILE]\n"
 		 "  netio-pubsub-bench [EAL options] -- --connect ADDR [--subscribers N]\n"
-		 "           [--tags N] [--page SIZE] [--slow POLICY]",
+		 "           [--tags N] [--page SIZE] [--slow POLICY] [--json FILE]",
 	.options = options,
 	.check = check,
 };

@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 
-#define BURST      32 /* messages of one turn */
-#define WARMUP_NS  (100 * PLX_NS_PER_MS)
+#define BURST      32  /* messages of one turn */
 #define SLOTS      256 /* messages by reference at once */
 #define PATIENCE_S 10
 
@@ -26,12 +25,13 @@ static struct run {
 	struct plx_poller *poller;
 	enum step step;
 	uint64_t sequence; /* of the next message, which it begins with */
-	uint64_t start_ns; /* of publishing */
-	uint64_t ready;    /* subscriptions */
-	uint64_t gone;     /* subscribers */
-	bool blocked;      /* no room, and not told of some yet */
-	bool is_again;     /* the message is published again */
-	uint8_t *payload;  /* of each slot; without --mode unbuffered of one */
+	uint64_t start_ns; /* of publishing at the rate that was asked for */
+	uint64_t start_sequence;
+	uint64_t ready;   /* subscriptions */
+	uint64_t gone;    /* subscribers */
+	bool blocked;     /* no room, and not told of some yet */
+	bool is_again;    /* the message is published again */
+	uint8_t *payload; /* of each slot; without --mode unbuffered of one */
 	size_t stride;
 	uint16_t unused[SLOTS]; /* slots */
 	unsigned unused_count;
@@ -81,12 +81,12 @@ static int publish_reference(int flags)
 /* How many more messages are due, of the rate that was asked for. */
 static uint64_t due(uint64_t now_ns)
 {
-	uint64_t by_now;
+	uint64_t by_now, done = run.sequence - run.start_sequence;
 
 	if (!pubsub_conf.rate)
 		return BURST;
 	by_now = (uint64_t)((double)(now_ns - run.start_ns) * 1e-9 * (double)pubsub_conf.rate);
-	return by_now > run.sequence ? by_now - run.sequence : 0;
+	return by_now > done ? by_now - done : 0;
 }
 
 static int publish_some(void *arg, uint64_t now_ns)
@@ -119,6 +119,13 @@ static int arm(void *arg, struct plx_sleep *sleep)
 	return run.blocked || run.step == STEP_WAIT || run.step == STEP_DONE ? 0 : -EAGAIN;
 }
 
+/* What is behind by now is not made good for. */
+static void start_rate(void)
+{
+	run.start_ns = plx_loop_now_ns();
+	run.start_sequence = run.sequence;
+}
+
 /* Steps --------------------------------------------------------------------------------------- */
 
 static void count(struct count *now)
@@ -137,10 +144,13 @@ static void count(struct count *now)
 static int write_json(double seconds, double copies, double cycles, uint64_t messages)
 {
 	json_t *row = json_pack(
-		"{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "mode", pubsub_modes[pubsub_conf.mode],
-		"size_bytes", (json_int_t)pubsub_conf.size, "subscribers",
-		(json_int_t)pubsub_conf.subscribers, "messages", (json_int_t)messages, "copies",
-		(json_int_t)copies, "mmsg_per_s", copies / seconds / 1e6, "gbit_per_s",
+		"{s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:f, s:f, s:f}", "mode",
+		pubsub_modes[pubsub_conf.mode], "size_bytes", (json_int_t)pubsub_conf.size,
+		"subscribers", (json_int_t)pubsub_conf.subscribers, "messages",
+		(json_int_t)messages, "copies", (json_int_t)copies, "messages_per_s",
+		(double)messages / seconds, "rate_asked",
+		pubsub_conf.rate ? json_integer((json_int_t)pubsub_conf.rate) : json_null(),
+		"mmsg_per_s", copies / seconds / 1e6, "gbit_per_s",
 		copies * (double)pubsub_conf.size * 8 / seconds / 1e9, "cycles_per_copy",
 		cycles / copies);
 	int rc = row ? json_dump_file(row, pubsub_conf.json_path, JSON_INDENT(2)) : -1;
@@ -191,6 +201,7 @@ static void on_timer(void *data)
 	}
 	if (run.step == STEP_WARMUP) {
 		run.step = STEP_MEASURE;
+		start_rate();
 		count(&run.before);
 		netio_timer_start_ns(&run.timer, pubsub_conf.duration_ns);
 		return;
@@ -209,8 +220,8 @@ static void on_subscribed(struct netio_subscriber *subscriber,
 	if (++run.ready != pubsub_conf.subscribers * pubsub_conf.tags || run.step != STEP_WAIT)
 		return;
 	run.step = STEP_WARMUP;
-	run.start_ns = plx_loop_now_ns();
-	netio_timer_start_ns(&run.timer, WARMUP_NS);
+	start_rate();
+	netio_timer_start_ns(&run.timer, PUBSUB_WARMUP_NS);
 }
 
 static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason reason,

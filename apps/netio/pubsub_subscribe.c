@@ -3,6 +3,8 @@
 #include "pubsub.h"
 
 #include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
 
 /* One subscriber. */
 struct member {
@@ -11,11 +13,16 @@ struct member {
 	uint64_t next;   /* sequence number */
 	uint64_t wrong;  /* messages with another one */
 	uint64_t missed; /* that it was told of */
+	/* Messages that come in one turn came together: what came in the one that counting begins
+	 * with is not counted. */
+	bool is_counting;
+	uint64_t begin_ns, last_ns; /* the first may be one to come */
+	uint64_t begin_messages;    /* until then */
 };
 
 static struct netio_context ctx;
 static struct member *members;
-static uint64_t closed;
+static uint64_t closed, subscribed;
 static int status;
 
 static void on_refused(struct netio_publisher *publisher, enum plx_link_reason reason,
@@ -42,6 +49,13 @@ static void on_not_taken(struct netio_publisher *publisher,
 	on_refused(publisher, PLX_LINK_REFUSED, why);
 }
 
+static void on_subscribed(struct netio_publisher *publisher,
+			  const struct netio_subscription *subscription)
+{
+	if (++subscribed == pubsub_conf.subscribers * pubsub_conf.tags)
+		plx_app_say("subscribed");
+}
+
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
 	struct member *member = publisher->subscribe_socket->data;
@@ -58,6 +72,19 @@ static bool is_off(const struct member *member, uint64_t sequence)
 	return member->messages > 0 && sequence != member->next;
 }
 
+static void count(struct member *member, uint64_t now_ns)
+{
+	if (member->messages++ == 0)
+		member->begin_ns = now_ns + PUBSUB_WARMUP_NS;
+	if (now_ns > member->begin_ns && !member->is_counting) {
+		member->is_counting = true;
+		member->begin_ns = now_ns;
+	}
+	if (now_ns <= member->begin_ns)
+		member->begin_messages = member->messages;
+	member->last_ns = now_ns;
+}
+
 /* The first message is whichever was published next. */
 static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
@@ -68,7 +95,7 @@ static void on_message(struct netio_subscribe_socket *socket, const struct netio
 		memcpy(&sequence, msg->data, sizeof(sequence));
 	member->wrong += is_off(member, sequence);
 	member->next = sequence + 1;
-	member->messages++;
+	count(member, plx_loop_now_ns());
 	member->bytes += msg->len;
 }
 
@@ -84,6 +111,7 @@ static int start(struct member *member, const char *host, unsigned port)
 	member->socket.data = member;
 	member->socket.cb_connection_refused = on_refused;
 	member->socket.cb_connection_closed = on_closed;
+	member->socket.cb_subscribed = on_subscribed;
 	member->socket.cb_subscription_refused = on_not_taken;
 	member->socket.cb_gap = on_gap;
 	member->socket.cb_msg_received = on_message;
@@ -110,6 +138,36 @@ static int start_all(void)
 	return 0;
 }
 
+/* Of the one that got the fewest; 0: of one not long enough. */
+static double least_per_s(void)
+{
+	double least = HUGE_VAL;
+
+	for (uint64_t i = 0; i < pubsub_conf.subscribers; i++) {
+		const struct member *member = &members[i];
+		double got = 0;
+
+		if (member->is_counting && member->last_ns > member->begin_ns)
+			got = (double)(member->messages - member->begin_messages) * 1e9 /
+			      (double)(member->last_ns - member->begin_ns);
+		least = got < least ? got : least;
+	}
+	return least;
+}
+
+static int write_json(uint64_t messages, uint64_t missed)
+{
+	double least = least_per_s();
+	json_t *row = json_pack("{s:I, s:I, s:I, s:o}", "subscribers",
+				(json_int_t)pubsub_conf.subscribers, "messages",
+				(json_int_t)messages, "missed", (json_int_t)missed,
+				"messages_per_s_least", least > 0 ? json_real(least) : json_null());
+	int rc = row ? json_dump_file(row, pubsub_conf.json_path, JSON_INDENT(2)) : -1;
+
+	json_decref(row);
+	return rc;
+}
+
 static void report(void)
 {
 	uint64_t messages = 0, bytes = 0, wrong = 0, missed = 0;
@@ -127,6 +185,11 @@ static void report(void)
 		plx_app_say("%" PRIu64 " were missed, and told", missed);
 	if (wrong || messages == 0)
 		status = 1;
+	if (pubsub_conf.json_path && write_json(messages, missed)) {
+		fprintf(stderr, "netio-pubsub-bench: %s: cannot be written\n",
+			pubsub_conf.json_path);
+		status = 1;
+	}
 	if (messages == 0)
 		fprintf(stderr, "netio-pubsub-bench: nothing came; --subscribers and --tags have "
 				"to be the publisher's\n");

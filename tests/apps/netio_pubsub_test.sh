@@ -55,7 +55,7 @@ for provider in tcp shm; do
 		grep -h 'bench: ' "$temp/err" "$temp/sub.err"
 		check "$provider $mode: in sequence" "grep -q '^4 subscribers got [1-9].*; 0 out of sequence' '$temp/sub'"
 		check "$provider $mode: has figures" \
-			"jq -e '.subscribers == 4 and .copies > 4 and .cycles_per_copy > 0' '$temp/row.json' >'$temp/jq'"
+			"jq -e '.subscribers == 4 and .copies > 4 and .cycles_per_copy > 0 and .messages_per_s > 0 and .rate_asked == null' '$temp/row.json' >'$temp/jq'"
 	done
 	# One of three dies; the others miss nothing. Before it does, it is there.
 	for mode in buffered unbuffered; do
@@ -90,14 +90,17 @@ pids=()
 # miss nothing, and it is told of all that it misses.
 heartbeat=off
 for policy in disconnect drop-old drop-new conflate; do
-	publish tcp --subscribers 5 --rate 100000 --duration 3s
+	publish tcp --subscribers 5 --rate 100000 --duration 3s --json "$temp/row.json"
 	"$apps/netio-pubsub-bench" --huge none --provider tcp --heartbeat off -- --connect "$address" \
 		--slow "$policy" >"$temp/slow" 2>"$temp/slow.err" </dev/null &
 	slow=$!
 	pids+=("$slow")
-	sleep 1
+	for _ in {1..400}; do
+		! grep -q '^subscribed' "$temp/slow" || break
+		sleep 0.05
+	done
 	kill -STOP "$slow"
-	bench --provider tcp -- --connect "$address" --subscribers 4 >"$temp/sub" 2>"$temp/sub.err" &
+	bench --provider tcp -- --connect "$address" --subscribers 4 --json "$temp/others.json" >"$temp/sub" 2>"$temp/sub.err" &
 	others=$!
 	pids+=("$others")
 	[[ $policy == disconnect ]] || { sleep 4; kill -CONT "$slow"; }
@@ -119,6 +122,9 @@ for policy in disconnect drop-old drop-new conflate; do
 	else
 		check "$policy: $each, got $got, missed ${missed:-0}" "(($status == 0 && got + missed == each))"
 	fi
+	check "$policy: the rate that was reached is in both files" \
+		"jq -es '.[0].rate_asked == 100000 and (map(.messages_per_s // .messages_per_s_least) |
+			all(.[]; . > 50000 and . < 150000))' '$temp/row.json' '$temp/others.json' >'$temp/jq'"
 	check "$policy: in 3.1 s at 100000 a second, $each" "((each >= 280000))"
 done
 heartbeat=
