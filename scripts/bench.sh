@@ -72,7 +72,8 @@ usage()
 	event-closed (libfabric alone, and plx-ping, both ends asleep over libfabric's tcp).
 	Rows of netio: buffered, buffered-1M (pages of 1 MiB), unbuffered, reference (without a copy) and
 	ping, over tcp, and shm where it is in the name; publish-buffered and -unbuffered with 1, 4 and 16
-	subscribers, 64 B and 64 KiB. Beside them: zmq-push-pull, iperf3, raw-fi-tcp-bw (libfabric alone),
+	subscribers, 64 B and 64 KiB; beside-POLICY (four subscribers at half of their top rate beside one
+	that is stopped), 64 B. Beside them: zmq-push-pull, iperf3, raw-fi-tcp-bw (libfabric alone),
 	tcp-poll and shm-poll as in rtt.
 	Server and client run on the first two CPUs that this process may use.
 
@@ -193,7 +194,7 @@ fi
 # Ending ---------------------------------------------------------------------------------------
 
 children=() # by process id; nothing else is ever signalled
-idle_holder='' # the one of them that is stopped
+stopped='' # one of them, or what one has started: see stop_process
 
 # End the children that are there, with a moment of grace. By the trap, and by the parts.
 # shellcheck disable=SC2317
@@ -201,11 +202,10 @@ end_children()
 {
 	local pid
 
+	kill_stopped
 	for pid in "${children[@]}"; do
 		kill -TERM "$pid" 2>/dev/null
 	done
-	[[ -z $idle_holder ]] || kill -CONT "$idle_holder" 2>/dev/null
-	idle_holder=''
 	for pid in "${children[@]}"; do
 		for _ in {1..60}; do
 			kill -0 "$pid" 2>/dev/null || break

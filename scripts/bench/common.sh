@@ -85,6 +85,27 @@ one_way_warmup()
 	fi
 }
 
+# Stopping -------------------------------------------------------------------------------------
+
+# stop_process CHILD PID: that child, or what it, a `timeout`, has started. It is remembered before, so
+# that it is ended in any case.
+stop_process()
+{
+	stopped_child=$1 stopped=$2
+	kill -STOP "$2"
+}
+
+# What is stopped heeds no other signal. A `timeout` ends as what it has started.
+kill_stopped()
+{
+	[[ -n $stopped ]] || return 0
+	{
+		kill -KILL "$stopped"
+		wait "$stopped_child"
+	} 2>/dev/null # where the shell would tell of it
+	stopped=''
+}
+
 # Watching -------------------------------------------------------------------------------------
 
 # Of each process that is watched, by what it is called here: its CPU time and how often it slept,

@@ -237,8 +237,7 @@ hold_idle_links()
 	children+=("$holder")
 	for _ in {1..300}; do
 		if grep -q "^echoed $count" "$3/idle.log"; then
-			kill -STOP "$holder"
-			idle_holder=$holder
+			stop_process "$holder" "$holder"
 			return 0
 		fi
 		kill -0 "$holder" 2>/dev/null || break
