@@ -21,7 +21,8 @@ def combined: {
 	rounds: length,
 	count: (map(.count | values) | add)
 } + spread("mmsg_per_s") + spread("gbit_per_s") + spread("p50_ns") + {p99_ns: (map(.p99_ns) | median)}
-	+ spread("cycles_per_copy") + {
+	+ spread("cycles_per_copy") + spread("kept") + {
+	rate_asked: (map(.rate_asked) | median),
 	cpu_percent_sender: (map(.cpu_percent_sender) | median),
 	cpu_percent_receiver: (map(.cpu_percent_receiver) | median)
 };
@@ -51,11 +52,17 @@ def ratio($rows; $name; $peer; $size; $field):
 	| figure($rows; $peer; $size; $field) as $other
 	| if $own and $other then $own / $other else null end;
 
+# Half the rate of that one was asked for in each round, of which so much was kept.
+def half_of: "publish-buffered-4";
+def with_half: . + {peer: half_of, ratio: (.kept | round3), ratio_of: "kept"};
+
 def with_peer($rows):
+	if .kept then with_half else
 	(.name | peer_of) as [$peer, $field]
 	| (if $peer then ratio($rows; .name; $peer; .size_bytes; $field) else null end) as $ratio
 	| . + if $ratio then {peer: $peer, ratio: ($ratio | round3), ratio_of: $field}
-		else {peer: null, ratio: null, ratio_of: null} end;
+		else {peer: null, ratio: null, ratio_of: null} end
+	end;
 
 def what($name; $peer; $bytes; $words): "netio, \($name) over \($peer), \($bytes | size)\($words)";
 
@@ -66,6 +73,10 @@ def rate_bar($rows; $name; $peer; $size; $limit; $gates):
 def cycles_bar($rows; $name; $peer; $size; $limit; $gates):
 	ratio($rows; $name; $peer; $size; "cycles_per_copy") | values
 	| at_most(what($name; $peer; $size; ", cycles/copy"); .; $limit; $gates);
+
+def kept_bar($rows; $name):
+	figure($rows; $name; 64; "kept") | values
+	| at_least(what($name; half_of; 64; ", kept of half its rate"); .; 0.99; false);
 
 # Of 64 B. plus: nanoseconds.
 def ping_bar($rows; $name; $peer; $factor; $plus):
@@ -94,6 +105,7 @@ def ping_bar($rows; $name; $peer; $factor; $plus):
 		rate_bar($rows; "buffered-1M-tcp"; "zmq-push-pull"; 65536; 3; false),
 		cycles_bar($rows; "publish-buffered-16"; "publish-buffered-1"; 64; 1.15; true),
 		cycles_bar($rows; "publish-buffered-16"; "publish-buffered-1"; 65536; 1.15; false),
-		(64, 65536 | cycles_bar($rows; "publish-unbuffered-16"; "publish-unbuffered-4"; .; 1.1; false))],
+		(64, 65536 | cycles_bar($rows; "publish-unbuffered-16"; "publish-unbuffered-4"; .; 1.1; false)),
+		("disconnect", "drop-old", "drop-new", "conflate" | kept_bar($rows; "beside-\(.)"))],
 	every_run: $every
 }

@@ -5,6 +5,7 @@ include "words";
 
 def figure: if . == null then "–" else short end;
 def whole: if . == null then "–" else round end;
+def kept: . * 1e4 | round / 1e4;
 
 # heads: of the columns; row: makes the cells of one.
 def table(heads; row):
@@ -31,8 +32,14 @@ def peer: .peer // "–", .ratio // "–";
 (.rows | map(select(.p50_ns))
 	| table("provider", "p50, µs", "p99, µs", "p50 over rounds", "peer", "x peer";
 		.provider, (.p50_ns | us), (.p99_ns | us), "\(.p50_ns_least | us) – \(.p50_ns_greatest | us)", peer)),
-(.rows | map(select(.subscribers))
+(.rows | map(select(.cycles_per_copy))
 	| table("subscribers", "Mcopies/s", "Gb/s", "cycles/copy", "over rounds", "CPU sender", "CPU receiver", "peer", "x peer";
 		.subscribers, (.mmsg_per_s | digits // "–"), (.gbit_per_s | figure), (.cycles_per_copy | whole),
 		"\(.cycles_per_copy_least | whole) – \(.cycles_per_copy_greatest | whole)",
-		(.cpu_percent_sender | whole), (.cpu_percent_receiver | whole), peer))
+		(.cpu_percent_sender | whole), (.cpu_percent_receiver | whole), peer)),
+(.rows | map(select(.kept)) | select(. != [])
+	| "<p>Four subscribers beside one that is stopped, published to at half the rate of publish-buffered-4.</p>",
+	  table("subscribers", "Mcopies/s", "asked", "kept", "over rounds", "CPU sender", "CPU receiver";
+		.subscribers, (.mmsg_per_s | digits), (.rate_asked * .subscribers / 1e6 | digits), (.kept | kept),
+		"\(.kept_least | kept) – \(.kept_greatest | kept)",
+		(.cpu_percent_sender | whole), (.cpu_percent_receiver | whole)))

@@ -6,10 +6,12 @@
 
 wanted+=(raw-zmq-stream raw-fi-stream netio-throughput netio-recv netio-pubsub-bench)
 
-# In the order of a round: what is compared is near each other. publish-MODE-SUBSCRIBERS.
+# In the order of a round: what is compared is near each other. publish-MODE-SUBSCRIBERS; beside-POLICY
+# needs what publish-buffered-4 has reached.
 netio_all_rows=(zmq-push-pull buffered-tcp buffered-1M-tcp buffered-shm unbuffered-shm unbuffered-tcp
 	raw-fi-tcp-bw reference-tcp iperf3 tcp-poll ping-tcp shm-poll ping-shm
-	publish-buffered-{1,4,16} publish-unbuffered-{1,4,16})
+	publish-buffered-{1,4} beside-{disconnect,drop-old,drop-new,conflate}
+	publish-buffered-16 publish-unbuffered-{1,4,16})
 declare -A netio_program=([zmq-push-pull]=raw-zmq-stream [raw-fi-tcp-bw]=raw-fi-stream
 	[tcp-poll]=plx-ping [shm-poll]=plx-ping) # of netio's own by kind: see netio_program_of
 
@@ -21,6 +23,10 @@ netio_begin()
 	netio_duration=1.5
 	((!quick)) || netio_duration=0.25
 	netio_duration=${duration_given:-$netio_duration}
+	# A hundredth of it has to be longer than what a quiet host takes away at once.
+	netio_beside_duration=1.5
+	((!quick)) || netio_beside_duration=1
+	netio_beside_duration=${duration_given:-$netio_beside_duration}
 	netio_left_out=()
 	choose_provider # of tcp, as rtt does
 	netio_choose_rows
@@ -30,7 +36,7 @@ netio_begin()
 netio_program_of()
 {
 	case $1 in
-	publish-*) echo netio-pubsub-bench ;;
+	publish-* | beside-*) echo netio-pubsub-bench ;;
 	*) echo "${netio_program[$1]-netio-throughput}" ;;
 	esac
 }
@@ -73,7 +79,7 @@ netio_sizes_of()
 {
 	case $1 in
 	iperf3) echo $netio_write_bytes ;;
-	*-poll | ping-*) echo 64 ;;
+	*-poll | ping-* | beside-*) echo 64 ;;
 	publish-*) echo 64 65536 ;;
 	esac
 }
@@ -91,7 +97,7 @@ netio_tell_sizes()
 {
 	local row size
 
-	for row in iperf3 ping-tcp publish-buffered-1; do
+	for row in iperf3 ping-tcp publish-buffered-1 beside-disconnect; do
 		for size in $(netio_sizes_of "$row"); do
 			[[ " ${size_list[*]} " == *" $size "* ]] ||
 				netio_leave_out "${row%%-*} at $(size_words "$size"), which --sizes does not name"
@@ -129,6 +135,12 @@ netio_server()
 			--provider "$eal_provider" -- --listen "$where" --mode "${mode%-*}" --size "$size"
 			--subscribers "${row##*-}" --duration "$netio_duration" --json "$3/result.json")
 		;;
+	beside-*)
+		command=("${program[netio-pubsub-bench]}" -l "0@$cpu_server" --idle poll
+			--provider "$eal_provider" --heartbeat off -- --listen "$where" --mode buffered
+			--size "$size" --subscribers 5 --rate "$netio_rate"
+			--duration "$netio_beside_duration" --json "$3/result.json")
+		;;
 	*)
 		# A buffer is as long as what comes in one piece: a page, or a message that comes by itself.
 		if [[ $row == buffered-1M-* ]]; then
@@ -161,6 +173,11 @@ netio_client()
 		command=("${program[netio-pubsub-bench]}" -l "1@$cpu_client" --idle poll
 			--provider "$eal_provider" -- --connect "$4" --subscribers "${row##*-}")
 		;;
+	beside-*)
+		command=("${program[netio-pubsub-bench]}" -l "1@$cpu_client" --idle poll
+			--provider "$eal_provider" --heartbeat off -- --connect "$4" --subscribers 4
+			--json "$3/subscribers.json")
+		;;
 	*)
 		if [[ $row == buffered-1M-* ]]; then
 			mode=buffered own=(--page 1M --pages 128)
@@ -188,15 +205,47 @@ netio_serve()
 	return 1
 }
 
+# netio_hold_slow POLICY ADDRESS DIR LIMIT: a subscriber that is stopped as soon as it is one. Without
+# heartbeats, or its publisher would find it dead.
+netio_hold_slow()
+{
+	local below holder
+
+	timeout -k 3 "$4" "${program[netio-pubsub-bench]}" -l "0@$cpu_client" \
+		--provider "$eal_provider" --heartbeat off -- --connect "$2" --slow "$1" \
+		>"$3/slow.log" 2>&1 </dev/null &
+	holder=$!
+	children+=("$holder")
+	for _ in {1..500}; do
+		if grep -q '^subscribed' "$3/slow.log"; then
+			pid_below "$holder" && stop_process "$holder" "$below"
+			return
+		fi
+		kill -0 "$holder" 2>/dev/null || break
+		sleep 0.02
+	done
+	tail -n 1 "$3/slow.log" >"$3/client.log"
+	return 1
+}
+
+# netio_half_rate ROUND: half the messages a second that publish-buffered-4 has reached in it, at 64 B.
+netio_half_rate()
+{
+	jq -ser --argjson round "$1" 'map(select(.row == "publish-buffered-4" and .size_bytes == 64 and
+		.round == $round)) | last | .mmsg_per_s * 1e6 / 4 / 2 | round' \
+		"$out/runs/netio.ndjson" 2>/dev/null
+}
+
 # netio_run_row ROW SIZE DIR: returns the status of who ended badly; 1 where the server does not come up.
 netio_run_row()
 {
 	local row=$1 size=$2 dir=$3 address limit client below command=() duration=$netio_duration
 	local cpu_plx_server=$cpu_server at_server=receiver at_client=sender status
 
-	[[ $row != publish-* ]] || at_server=sender at_client=receiver
+	[[ $row != publish-* && $row != beside-* ]] || at_server=sender at_client=receiver
 	limit=$(client_limit "$netio_duration")
 	netio_serve "$row" "$size" "$dir" "$limit" || return 1
+	[[ $row != beside-* ]] || netio_hold_slow "${row#*-}" "$address" "$dir" "$limit" || return 1
 	netio_client "$row" "$size" "$dir" "$address"
 	start_client "$dir" "$limit"
 	nap 0.1 # until both are at work
@@ -206,8 +255,9 @@ netio_run_row()
 	watch_process $at_client "$below"
 	watch_to_the_end "$client" 0.1 sender receiver
 	status=$?
+	kill_stopped # for which the publisher would wait
 	# Who publishes is the one that has the figures.
-	[[ $row != publish-* ]] || wait "${children[0]}" || status=$?
+	[[ $at_server != sender ]] || wait "${children[0]}" || status=$?
 	[[ $row != *-poll || ! -s $dir/$row.json ]] || mv "$dir/$row.json" "$dir/result.json"
 	[[ $row != iperf3 ]] || ((!status)) || jq -r '.error' "$dir/result.json" >>"$dir/client.log"
 	return $status
@@ -216,7 +266,7 @@ netio_run_row()
 # netio_result ROW SIZE DIR: what the row has written, as a run of this part.
 netio_result()
 {
-	local row=$1 test=${1%-*} provider subscribers=null
+	local row=$1 test=${1%-*} provider subscribers=null least=''
 
 	provider=$(netio_provider "$row")
 	case $row in
@@ -224,9 +274,14 @@ netio_result()
 	iperf3) provider='kernel tcp' ;;
 	*-poll) test=plx-ping ;;
 	publish-*) test=${row%-*} subscribers=${row##*-} ;;
+	beside-*)
+		test=$row subscribers=4
+		least=$(jq .messages_per_s_least "$3/subscribers.json" 2>>"$3/client.log")
+		;;
 	esac
 	jq --arg test "$test" --arg provider "$provider" --argjson size "$2" \
-		--argjson subscribers "$subscribers" --argjson usage "$(netio_usage)" \
+		--argjson subscribers "$subscribers" --argjson least "${least:-null}" \
+		--argjson usage "$(netio_usage)" \
 		-f "$here/netio-run.jq" "$3/result.json" >"$3/$row.json" 2>>"$3/client.log"
 }
 
@@ -241,8 +296,12 @@ netio_usage()
 
 netio_measure()
 {
-	local row=$1 size=$2 round=$3 dir=$out/runs/netio-$1-$2-$3 status
+	local row=$1 size=$2 round=$3 dir=$out/runs/netio-$1-$2-$3 status netio_rate=''
 
+	if [[ $row == beside-* ]] && ! netio_rate=$(netio_half_rate "$round"); then
+		netio_leave_out "$row in round $round, which has no publish-buffered-4"
+		return
+	fi
 	mkdir -p "$dir"
 	once_or_twice netio_run_row "$row" "$size" "$dir"
 	status=$?
@@ -251,7 +310,8 @@ netio_measure()
 		(.mmsg_per_s | values | "\(. * 1e6 | round) messages/s"),
 		(.gbit_per_s | values | "\(. * 1e2 | round / 1e2) Gb/s"),
 		(.p50_ns | values | "p50 \(. / 10 | round / 100) us"),
-		(.cycles_per_copy | values | "\(round) cycles/copy")] | join(", "))'
+		(.cycles_per_copy | values | "\(round) cycles/copy"),
+		(select(.kept) | "kept \(.kept * 1e4 | round / 1e4) of \(.rate_asked) messages/s")] | join(", "))'
 }
 
 netio_run()
@@ -305,6 +365,7 @@ netio_table()
 	lines=$(jq -r -L "$here" 'include "words";
 		def cell: if . == null then "-" else short end;
 		def whole: if . == null then "-" else round end;
+		def kept: . * 1e4 | round / 1e4;
 		def cpus: "\(.cpu_percent_sender | whole) \(.cpu_percent_receiver | whole)";
 		.rows[] | '"$filter" "$out/netio.json")
 	[[ -n $lines ]] || return 0
@@ -325,10 +386,15 @@ netio_print()
 		"\(.p50_ns_least | us)..\(.p50_ns_greatest | us) \(.peer // "-") \(.ratio // "-")"' \
 		p50 p99 'p50 over rounds' peer 'x peer'
 	netio_table 'NetIO, publish and subscribe; cycles are those of the publisher' \
-		'%-22s %9s %9s %11s %17s  %-21s %7s\n' 'select(.subscribers) |
+		'%-22s %9s %9s %11s %17s  %-21s %7s\n' 'select(.cycles_per_copy) |
 		"\(.size_bytes) \(.name) \(.mmsg_per_s | digits // "-") \(.gbit_per_s | cell) \(.cycles_per_copy | whole) " +
 		"\(.cycles_per_copy_least | whole)..\(.cycles_per_copy_greatest | whole) \(.peer // "-") \(.ratio // "-")"' \
 		Mcopies/s Gb/s cycles/copy 'over rounds' peer 'x peer'
+	netio_table "NetIO, four subscribers beside one that is stopped; kept: of half the rate of publish-buffered-4" \
+		'%-22s %9s %9s %9s %17s\n' 'select(.kept) |
+		"\(.size_bytes) \(.name) \(.mmsg_per_s | digits) \(.rate_asked * .subscribers / 1e6 | digits) \(.kept | kept) " +
+		"\(.kept_least | kept)..\(.kept_greatest | kept)"' \
+		Mcopies/s asked kept 'over rounds'
 }
 
 # The figure of every row beside that of an earlier run.
@@ -337,7 +403,7 @@ netio_compare()
 	jq -e '.netio' "$compare/summary.json" >/dev/null || return 0
 	table_beside '%-22s %9s  %12s %12s %7s  %s\n' 'netio, before and now' 'then' now ratio unit < <(
 		jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
-			def figure: if .cycles_per_copy then [.cycles_per_copy, "cycles/copy"]
+			def figure: if .kept then [.kept, "kept"] elif .cycles_per_copy then [.cycles_per_copy, "cycles/copy"]
 				elif .p50_ns then [.p50_ns, "ns"] else [.gbit_per_s, "Gb/s"] end;
 			.rows[] | . as $now
 			| $before[0].netio.rows[] | select(.name == $now.name and .size_bytes == $now.size_bytes)

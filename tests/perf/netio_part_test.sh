@@ -25,11 +25,11 @@ check()
 
 # What programs write ---------------------------------------------------------------------------
 
-# reads PROVIDER SUBSCRIBERS: standard input as a run. The sender had half a CPU, the receiver was seen
+# reads PROVIDER SUBSCRIBERS [LEAST]: standard input as a run. The sender had half a CPU, the receiver was seen
 # for too short a time.
 reads()
 {
-	jq --arg test t --arg provider "$1" --argjson size 64 --argjson subscribers "$2" --argjson usage \
+	jq --arg test t --arg provider "$1" --argjson size 64 --argjson subscribers "$2" --argjson least "${3-null}" --argjson usage \
 		'{"sender": {"cpu_ns": 100000000, "watched_us": 200000}, "receiver": {"cpu_ns": 1, "watched_us": 49999}}' \
 		-f "$here/netio-run.jq" 2>"$work/error"
 }
@@ -46,8 +46,20 @@ got=$(reads tcp null <<<'[{"mode": "ping", "round_trips": 5, "p50_ns": 9000, "p9
 check 'its round trips' "$got" '.p50_ns == 9000 and .p99_ns == 9900 and .mmsg_per_s == null and .count == 5'
 got=$(reads shm null <<<'{"p50_ns": 400, "p99_ns": null, "count": 6}')
 check 'plx-ping' "$got" '.p50_ns == 400 and .p99_ns == null and .count == 6'
-got=$(reads tcp 4 <<<'{"subscribers": 4, "messages": 2, "copies": 8, "mmsg_per_s": 14, "gbit_per_s": 7.2, "cycles_per_copy": 177}')
-check 'netio-pubsub-bench' "$got" '.subscribers == 4 and .mmsg_per_s == 14 and .cycles_per_copy == 177 and .count == 8'
+got=$(reads tcp 4 <<<'{"subscribers": 4, "messages": 2, "copies": 8, "messages_per_s": 3.5e6, "rate_asked": null,
+	"mmsg_per_s": 14, "gbit_per_s": 7.2, "cycles_per_copy": 177}')
+check 'netio-pubsub-bench' "$got" '.subscribers == 4 and .mmsg_per_s == 14 and .cycles_per_copy == 177 and .count == 8 and .kept == null'
+beside='{"subscribers": 5, "messages": 1000, "copies": 4500, "messages_per_s": 1.98e6, "rate_asked": 2000000, "mmsg_per_s": 9,
+	"gbit_per_s": 7.2, "cycles_per_copy": 177}'
+got=$(reads tcp 4 2.1e6 <<<"$beside")
+check 'at a rate: what was published of it is kept, copies are those of the four' "$got" \
+	'.kept == 0.99 and .rate_asked == 2000000 and .subscribers == 4 and .mmsg_per_s == 7.92 and .count == 4000 and
+		(.gbit_per_s | . > 4.055 and . < 4.0551) and .cycles_per_copy == null'
+got=$(reads tcp 4 1.9e6 <<<"$beside")
+check '... and no more than what the slowest of them got' "$got" '.kept == 0.95 and .mmsg_per_s == 7.6'
+reads tcp 4 null <<<"$beside" >"$work/got" && status=0 || status=$?
+check '... which has to be known' "$(jq -n --argjson status "$status" --rawfile said "$work/error" '{$status, $said}')" \
+	'.status != 0 and (.said | contains("the subscribers have measured nothing"))'
 got=$(reads 'kernel tcp' null <<<'{"end": {"sum_sent": {"bits_per_second": 9e9}, "sum_received": {"bits_per_second": 2e10}}}')
 check 'of iperf3 what was received, and no messages' "$got" \
 	'.provider == "kernel tcp" and .gbit_per_s == 20 and .mmsg_per_s == null'
@@ -89,6 +101,14 @@ check 'a row is held against its peer' "$sum" \
 	'.rows[] | select(.name == "buffered-tcp") | .peer == "zmq-push-pull" and .ratio == 2 and .ratio_of == "gbit_per_s"'
 check '... and against none where that was not measured' "$sum" \
 	'all(.rows[] | select(.name != "buffered-tcp"); .peer == null and .ratio == null)'
+beside=$({ run publish-buffered-4 64 1 cycles_per_copy 160 publish-buffered 4
+	for round in 1 2 3; do
+		run beside-drop-old 64 $round kept "0.99$round" beside-drop-old 4 | jq -c '. + {rate_asked: (.round * 1000)}'
+	done; } | sums)
+check 'what is kept is held against all of what was asked for' "$beside" \
+	'.rows[] | select(.kept) | .test == "beside-drop-old" and .provider == "p" and .subscribers == 4 and .kept == 0.992 and
+		.kept_least == 0.991 and .kept_greatest == 0.993 and .rate_asked == 2000 and
+		.peer == "publish-buffered-4" and .ratio == 0.992 and .ratio_of == "kept"'
 check 'every row has what is asked of it' "$sum" \
 	'all(.rows[]; has("test") and has("provider") and has("size_bytes") and has("subscribers") and has("mmsg_per_s") and
 		has("gbit_per_s") and has("p50_ns") and has("cycles_per_copy") and has("rounds"))'
@@ -126,6 +146,9 @@ bar publish-buffered-16 publish-buffered-1 64 cycles_per_copy 400 460 461 1.15 t
 bar publish-buffered-16 publish-buffered-1 65536 cycles_per_copy 10000 11500 11501 1.15 false
 bar publish-unbuffered-16 publish-unbuffered-4 64 cycles_per_copy 10000 11000 11001 1.1 false
 bar publish-unbuffered-16 publish-unbuffered-4 65536 cycles_per_copy 10000 11000 11001 1.1 false
+for policy in disconnect drop-old drop-new conflate; do
+	bar beside-$policy publish-buffered-4 64 kept null 0.99 0.9899 0.99 false
+done
 
 # The report ------------------------------------------------------------------------------------
 
@@ -135,6 +158,11 @@ check 'the report has a row of each kind' "$html" \
 		contains("<td>publish-buffered-16</td><td>16</td>") and contains("<td>160</td>")'
 check '... what was left out, and sizes in words' "$html" \
 	'contains("Left out: iperf3, which is not installed") and contains("<th colspan=\"9\">64 KiB</th>")'
+
+html=$(jq -r -L "$here" -f "$here/part-netio.jq" <<<"$(jq '.rows[1] += {mmsg_per_s: 0.00793}' <<<"$beside")" | jq -Rs .)
+check '... and one of what was kept beside a stopped one, if any was' "$html" \
+	'contains("<td>beside-drop-old</td><td>4</td><td>0.00793</td><td>0.008</td><td>0.992</td><td>0.991 – 0.993</td>") and
+		(split("beside-drop-old") | length == 2)'
 
 # Rows and sizes --------------------------------------------------------------------------------
 
@@ -178,14 +206,15 @@ got=$(part show_rows)
 check 'rows have their sizes' "$got" \
 	'.rows | .["buffered-tcp"] == [64, 1024, 65536, 1048576] and .["zmq-push-pull"] == [64, 1024, 65536, 1048576] and
 		.["ping-shm"] == [64] and .["tcp-poll"] == [64] and .iperf3 == [1048576] and .["publish-buffered-1"] == [64, 65536] and
-		.["publish-unbuffered-16"] == [64, 65536] and length == 19'
+		.["publish-unbuffered-16"] == [64, 65536] and length == 23 and
+		(to_entries | map(select(.key | startswith("beside-"))) | length == 4 and all(.[]; .value == [64]))'
 check '... of the usual ones nothing is left out' "$got" '.notes == "" and .failures == ""'
 got=$(sizes=1024,16777216 part show_rows)
 check 'other sizes are those of the rows that have any' "$got" \
 	'.rows | .["buffered-tcp"] == [1024, 16777216] and .["zmq-push-pull"] == [1024, 16777216] and length == 8'
 check 'rows whose size is not asked for are left out, and that is told' "$got" \
-	'(.rows | has("ping-tcp") or has("iperf3") or has("publish-buffered-1") | not) and (.notes |
-		contains("ping at 64 B, which --sizes") and contains("publish at 64 KiB, which") and contains("iperf3 at 1 MiB, which"))'
+	'(.rows | has("ping-tcp") or has("iperf3") or has("publish-buffered-1") or has("beside-conflate") | not) and (.notes |
+		contains("ping at 64 B, which --sizes") and contains("publish at 64 KiB, which") and contains("beside at 64 B, which") and contains("iperf3 at 1 MiB, which"))'
 got=$(lacking='iperf3 raw-zmq-stream' part show_rows)
 check 'what need not be there is left out with a notice' "$got" \
 	'(.rows | has("iperf3") or has("zmq-push-pull") | not) and .failures == "" and (.notes |
@@ -197,7 +226,7 @@ check 'what has to be there is a failure, once' "$got" \
 # Command lines: of each row and size, both ends.
 show_commands()
 {
-	local row size command cpu_plx_server=$cpu_server
+	local row size command cpu_plx_server=$cpu_server netio_rate=1234
 
 	for row in "${netio_rows[@]}"; do
 		for size in "${size_list[@]}"; do
@@ -211,7 +240,7 @@ show_commands()
 }
 got=$(part show_commands)
 check 'each end of every row is on its own CPU' "$got" \
-	'length == 98 and all(.[]; .line | test("(@|--cpu |--affinity )(17|18)( |$)")) and
+	'length == 106 and all(.[]; .line | test("(@|--cpu |--affinity )(17|18)( |$)")) and
 		all(.[]; (.side == "server") == (.line | test("(@|--cpu |--affinity )17( |$)")))'
 check 'NetIO'"'"'s programs poll, and plx-ping' "$got" \
 	'all(.[] | select(.line | test("/netio-|plx-ping")); .line | contains("--idle poll"))'
@@ -227,7 +256,9 @@ check 'modes, pages and subscribers are those of the row' "$got" \
 	(line("buffered-1M-tcp"; "client") | contains("--mode buffered") and contains("--page 1M --pages 128")) and
 		(line("reference-tcp"; "client") | contains("--mode reference")) and (line("ping-shm"; "client") | contains("--mode ping")) and
 		(line("publish-unbuffered-16"; "server") | contains("--mode unbuffered --size 64 --subscribers 16 ")) and
-		(line("publish-unbuffered-16"; "client") | endswith("--subscribers 16"))'
+		(line("publish-unbuffered-16"; "client") | endswith("--subscribers 16")) and
+		(line("beside-conflate"; "server") | contains("--heartbeat off -- ") and contains("--mode buffered --size 64 --subscribers 5 --rate 1234 --duration 1 ")) and
+		(line("beside-conflate"; "client") | contains("--heartbeat off -- ") and contains("--subscribers 4 "))'
 
 # Runs ------------------------------------------------------------------------------------------
 
@@ -266,6 +297,64 @@ check 'so is one that has measured nothing' "$got" \
 	'.runs == [] and (.failures | startswith("netio, publish-buffered-4, 64 B, round 2: status 1: ") and contains("nothing was measured"))'
 got=$(part measure 3 "$row")
 check 'one whose time does not add up is run once more' "$got" '.tries == 2 and (.failures | contains("status 3"))'
+
+# Half of what the base has reached in the same round; without that there is nothing to ask for.
+measure_beside()
+{
+	netio_run_row()
+	{
+		echo "$1 $netio_rate" >>"$work/tries"
+		printf '{"messages_per_s": 300, "rate_asked": %d, "messages": 9, "cycles_per_copy": 1}' "$netio_rate" >"$3/result.json"
+		printf '{"messages_per_s_least": 290}' >"$3/subscribers.json"
+	}
+	watch_process sender $$
+	watch_process receiver $$
+	: >"$work/tries"
+	mkdir -p "$work/runs"
+	{
+		run publish-buffered-4 64 1 mmsg_per_s 4
+		run publish-buffered-4 65536 2 mmsg_per_s 1
+		run publish-buffered-4 64 2 mmsg_per_s 0.0032
+	} >"$work/runs/netio.ndjson"
+	netio_measure beside-drop-new 64 2 >"$work/said"
+	netio_measure beside-drop-new 64 3 >>"$work/said"
+	jq -n --slurpfile runs "$work/runs/netio.ndjson" --rawfile tries "$work/tries" --arg failures "${failures[*]}" \
+		--arg left_out "${netio_left_out[*]}" --rawfile said "$work/said" \
+		'{runs: $runs[3:], $tries, $failures, $left_out, $said}'
+}
+got=$(part measure_beside)
+check 'the rate is half of what publish-buffered-4 has reached, of one subscriber, in that round' "$got" \
+	'.tries == "beside-drop-new 400\n" and (.runs | length == 1 and all(.[]; .round == 2 and .test == "beside-drop-new" and
+		.subscribers == 4 and .rate_asked == 400 and .kept == 0.725 and .provider == "tcp"))'
+check '... and a round without is left out, which is no failure' "$got" \
+	'.failures == "" and .left_out == "beside-drop-new in round 3, which has no publish-buffered-4" and
+		(.said | contains("kept 0.725 of 400 messages/s") and contains("left out: beside-drop-new in round 3"))'
+
+# One that is stopped as soon as it is subscribed, below a timeout, is ended.
+hold_and_end()
+{
+	local held
+
+	printf '#!/bin/bash\nsleep 0.3\necho subscribed\nexec sleep 30\n' >"$work/subscriber"
+	chmod +x "$work/subscriber"
+	program[netio-pubsub-bench]=$work/subscriber
+	stopped=''
+	netio_hold_slow disconnect ADDRESS "$work" 20
+	local status=$? state
+	held=$stopped
+	for _ in {1..100}; do
+		read -r _ _ state _ <"/proc/$held/stat"
+		[[ $state != T ]] || break
+		sleep 0.05
+	done
+	kill_stopped
+	jq -n --argjson status "$status" --arg state "$state" --arg stopped "$stopped" \
+		--arg there "$(kill -0 "$held" 2>&1 && echo yes)" --arg child "$(kill -0 "${children[0]}" 2>&1 && echo yes)" --rawfile said "$work/error" \
+		'{$status, $state, $stopped, $there, $child, $said}'
+}
+got=$(part hold_and_end 2>"$work/error")
+check 'a subscriber is stopped when it says that it is one' "$got" '.status == 0 and .state == "T"'
+check '... and ended though it is stopped' "$got" '.stopped == "" and .there != "yes" and .child != "yes" and .said == ""'
 
 # Watching: one that spins, and one that sleeps, both below a timeout.
 watch_two()
