@@ -45,10 +45,13 @@ struct push_receiver {
 	TAILQ_ENTRY(push_receiver) peers;
 };
 
+LIST_HEAD(push_receivers, push_receiver);
+TAILQ_HEAD(push_peers, push_receiver);
+
 /* Receivers by their credit. Those with the same take turns. */
 struct push_index {
 	uint64_t used[(PUSH_CREDIT_MAX + 1) / 64]; /* bit n: at[n] has some */
-	TAILQ_HEAD(, push_receiver) at[PUSH_CREDIT_MAX + 1];
+	struct push_peers at[PUSH_CREDIT_MAX + 1];
 };
 
 struct netio_push_core {
@@ -57,8 +60,8 @@ struct netio_push_core {
 	struct netio_connect_attr connect; /* checked; its provider is `provider` */
 	enum netio_push_promise promise;
 	uint64_t next_id;
-	LIST_HEAD(, push_receiver) receivers;
-	LIST_HEAD(, push_receiver) gone; /* to be freed when all is told */
+	struct push_receivers receivers;
+	struct push_receivers gone; /* to be freed when all is told */
 
 	/* Of those that are open. */
 	uint32_t open, suspect;

@@ -28,8 +28,8 @@ static void look_at_lengths(struct netio_push_core *core)
 	const struct push_receiver *receiver;
 
 	core->message_max = 0;
-	LIST_FOREACH(receiver, &core->receivers, link)
-	{
+	for (receiver = LIST_FIRST(&core->receivers); receiver;
+	     receiver = LIST_NEXT(receiver, link)) {
 		if (receiver->is_open && core->message_max < receiver->connection.message_max)
 			core->message_max = receiver->connection.message_max;
 	}
@@ -77,8 +77,8 @@ static void close_those_that_may(struct netio_push_core *core)
 
 	if (core->ending == 0 || !may_close(core))
 		return;
-	LIST_FOREACH(receiver, &core->receivers, link)
-	{
+	for (receiver = LIST_FIRST(&core->receivers); receiver;
+	     receiver = LIST_NEXT(receiver, link)) {
 		if (!receiver->is_ending || !receiver->is_open)
 			continue;
 		push_leave(receiver);

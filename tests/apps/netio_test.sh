@@ -188,7 +188,7 @@ expect images 'status 0
 # watches both.
 cores()
 {
-	local first count publisher status=0
+	local first publisher status=0
 
 	: >"$temp/cores.out"
 	for lcores in 0@0,1@0 0@0; do
