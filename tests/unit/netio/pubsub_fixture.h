@@ -99,6 +99,15 @@ static inline void sub_unsubscribed(struct netio_publisher *publisher,
 	sub_of(publisher)->unsubscribed++;
 }
 
+static inline void sub_keep(struct sub *sub, const struct netio_msg *msg)
+{
+	if (!sub->keep)
+		return;
+	sub->keep--;
+	netio_msg_keep(msg);
+	sub->kept[sub->kept_count++] = *msg;
+}
+
 static inline void sub_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
 	struct sub *sub = socket->data;
@@ -116,11 +125,31 @@ static inline void sub_message(struct netio_subscribe_socket *socket, const stru
 		for (size_t i = sizeof(number); i < msg->len; i++)
 			sub->wrong += ((const uint8_t *)msg->data)[i] != (uint8_t)number;
 	}
-	if (sub->keep) {
-		sub->keep--;
-		netio_msg_keep(msg);
-		sub->kept[sub->kept_count++] = *msg;
-	}
+	sub_keep(sub, msg);
+}
+
+/* Instead, where only those of one tag, 0 to 63, are in order: values, never an older one. */
+static uint64_t newest_of[64];
+static unsigned came_of[64];
+
+static inline void sub_tagged_message(struct netio_subscribe_socket *socket,
+				      const struct netio_msg *msg)
+{
+	struct sub *sub = socket->data;
+	uint64_t value;
+
+	memcpy(&value, msg->data, sizeof(value));
+	sub->messages++;
+	sub->wrong += came_of[msg->tag]++ && value <= newest_of[msg->tag];
+	newest_of[msg->tag] = value;
+	sub_keep(sub, msg);
+}
+
+static inline void sub_take_tagged(struct sub *sub)
+{
+	memset(newest_of, 0, sizeof(newest_of));
+	memset(came_of, 0, sizeof(came_of));
+	sub->socket.cb_msg_received = sub_tagged_message;
 }
 
 /* Numbers of messages go on behind a gap. */

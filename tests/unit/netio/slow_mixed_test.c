@@ -57,32 +57,6 @@ static void a_gap_is_before_the_answer(void **state)
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 }
 
-static uint64_t newest_came[64];
-static unsigned older, came_of_tag[64];
-static void note_order(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
-{
-	struct sub *sub = socket->data;
-	uint64_t value;
-
-	memcpy(&value, msg->data, sizeof(value));
-	sub->messages++;
-	if (sub->keep) {
-		sub->keep--;
-		netio_msg_keep(msg);
-		sub->kept[sub->kept_count++] = *msg;
-	}
-	older += came_of_tag[msg->tag]++ && value <= newest_came[msg->tag];
-	newest_came[msg->tag] = value;
-}
-
-static void begin_order(void)
-{
-	older = 0;
-	memset(newest_came, 0, sizeof(newest_came));
-	memset(came_of_tag, 0, sizeof(came_of_tag));
-	subs[0].socket.cb_msg_received = note_order;
-}
-
 /* A long one is not held up by pages for gaps alone. */
 static void a_long_message_is_conflated_and_comes(void **state)
 {
@@ -90,7 +64,7 @@ static void a_long_message_is_conflated_and_comes(void **state)
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
 	slow_sub(&subs[0], (struct netio_subscription){.last = 9, .policy = NETIO_POLICY_CONFLATE});
-	begin_order();
+	sub_take_tagged(&subs[0]);
 	for (unsigned i = 0; i < 40; i++)
 		publish_all(2, 400, 1);
 	publish_all(1, 3300, 1); /* four pages */
@@ -105,9 +79,8 @@ static void a_long_message_is_conflated_and_comes(void **state)
 			release_first();
 	}
 	print_message("came: %u messages, of the long one %u, %u gaps; %lu pages; published %lu\n",
-		      subs[0].messages - before, came_of_tag[1], subs[0].gaps, stats().pages,
-		      number);
-	assert_int_equal(came_of_tag[1], 1);
+		      subs[0].messages - before, came_of[1], subs[0].gaps, stats().pages, number);
+	assert_int_equal(came_of[1], 1);
 }
 
 /* Pages of who may lose them are dropped also behind pages that are kept. */
@@ -136,7 +109,7 @@ static void room_is_told_beside_who_drops(void **state)
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_NEW});
-	begin_order();
+	sub_take_tagged(&subs[0]);
 	while (publish(1, 700, 0) == NETIO_STATUS_OK)
 		plx_loop_turn();
 	end = plx_now_ns() + 3 * PLX_NS_PER_S;
@@ -157,7 +130,7 @@ static void the_latest_come_beside_others(void **state)
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_CONFLATE});
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_OLD});
-	begin_order();
+	sub_take_tagged(&subs[0]);
 	subs[0].keep = 8;
 	publish_all(2, 400, 40);
 	publish_all(1, 400, 1);
@@ -171,11 +144,11 @@ static void the_latest_come_beside_others(void **state)
 		sub_release(&subs[0]);
 		publish_all(2, 400, 4);
 	}
-	print_message("came: tag 1 %u, tag 2 %u; unsubscribed %u; of %lu\n", came_of_tag[1],
-		      came_of_tag[2], subs[0].unsubscribed, number);
-	assert_true(came_of_tag[2] > 100);
+	print_message("came: tag 1 %u, tag 2 %u; unsubscribed %u; of %lu\n", came_of[1], came_of[2],
+		      subs[0].unsubscribed, number);
+	assert_true(came_of[2] > 100);
 	assert_int_equal(subs[0].unsubscribed, 1);
-	assert_int_equal(came_of_tag[1], 1);
+	assert_int_equal(came_of[1], 1);
 }
 
 /* Of one tag never an older one behind a newer one, also when its policy becomes another. */
@@ -184,7 +157,7 @@ static void a_stricter_policy_keeps_the_order(void **state)
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_CONFLATE});
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_NEW});
-	begin_order();
+	sub_take_tagged(&subs[0]);
 	while (!first()->pages->waiting_count)
 		publish_all(1, 400, 1);
 	publish_all(1, 400, 2);
@@ -199,7 +172,7 @@ static void a_stricter_policy_keeps_the_order(void **state)
 	go_on(&subs[0]);
 	netio_buffered_publish_flush(&publisher);
 	TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
-	assert_int_equal(older, 0);
+	assert_int_equal(subs[0].wrong, 0);
 }
 
 /* Nothing is dropped for a message that is too long anyway. */
@@ -246,7 +219,7 @@ static void gaps_take_no_pages_from_the_latest(void **state)
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
 	slow_sub(&subs[0],
 		 (struct netio_subscription){.last = 63, .policy = NETIO_POLICY_CONFLATE});
-	begin_order();
+	sub_take_tagged(&subs[0]);
 	for (unsigned i = 0; i < 400; i++)
 		publish_all(i % 8, 400, 1);
 	subs[0].keep = 0;
@@ -261,7 +234,7 @@ static void gaps_take_no_pages_from_the_latest(void **state)
 	}
 	pages = (unsigned)stats().pages - pages;
 	assert_true(subs[0].messages - before > pages);
-	assert_int_equal(older, 0);
+	assert_int_equal(subs[0].wrong, 0);
 }
 
 static void nothing_is_dropped_in_vain(void **state)
@@ -364,7 +337,7 @@ static void at_random(uint32_t seed, bool conflates)
 							.buffer_count = 2 + any(4),
 							.connect.message_max_bytes = 3000});
 	if (conflates)
-		begin_order();
+		sub_take_tagged(&subs[0]);
 	subscribe_to_all(conflates);
 	for (unsigned i = 0; i < 3000; i++) {
 		publish_any();
@@ -373,7 +346,7 @@ static void at_random(uint32_t seed, bool conflates)
 	go_on(&subs[0]);
 	netio_buffered_publish_flush(&publisher);
 	TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
-	assert_int_equal(conflates ? older : subs[0].wrong, 0);
+	assert_int_equal(subs[0].wrong, 0);
 	assert_int_equal(subs[0].closed, 0);
 	netio_publish_socket_fini(&publisher);
 	subs_down();

@@ -164,36 +164,14 @@ static void at_once_and_dropped(void **state)
 
 /* The latest ---------------------------------------------------------------------------------- */
 
-static uint64_t latest[64];
-static unsigned came_of[64];
-
-static void note_latest(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
-{
-	struct sub *sub = socket->data;
-	uint64_t value;
-
-	memcpy(&value, msg->data, sizeof(value));
-	sub->messages++;
-	if (sub->keep) {
-		sub->keep--;
-		netio_msg_keep(msg);
-		sub->kept[sub->kept_count++] = *msg;
-	}
-	sub->wrong += came_of[msg->tag] && value <= latest[msg->tag]; /* never an older one */
-	latest[msg->tag] = value;
-	came_of[msg->tag]++;
-}
-
 static void begin_latest(uint64_t backlog_bytes)
 {
-	memset(latest, 0, sizeof(latest));
-	memset(came_of, 0, sizeof(came_of));
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 0,
 						       .last = 63,
 						       .policy = NETIO_POLICY_CONFLATE,
 						       .backlog_bytes = backlog_bytes});
-	subs[0].socket.cb_msg_received = note_latest;
+	sub_take_tagged(&subs[0]);
 }
 
 static void the_latest_of_each_tag_comes(void **state)
@@ -206,15 +184,15 @@ static void the_latest_of_each_tag_comes(void **state)
 	go_on(&subs[0]);
 	hear_all(&subs[0]);
 	assert_int_equal(missed(&subs[0]), stats().conflated);
-	assert_int_equal(latest[0], 998);
+	assert_int_equal(newest_of[0], 998);
 	for (unsigned i = 1; i < 16; i++)
-		assert_in_range(latest[i], 1000 - 32, 999);
-	assert_int_equal(latest[(999 / 2) % 16], 999);
+		assert_in_range(newest_of[i], 1000 - 32, 999);
+	assert_int_equal(newest_of[(999 / 2) % 16], 999);
 	assert_int_equal(stats().copies, number);
 	publish_all(5, 40, 1); /* nothing waits: as any other */
 	netio_buffered_publish_flush(&publisher);
 	hear_all(&subs[0]);
-	assert_int_equal(latest[5], 1000);
+	assert_int_equal(newest_of[5], 1000);
 }
 
 static void more_tags_than_may_wait(void **state)
@@ -245,7 +223,7 @@ static void the_answer_is_behind_the_latest(void **state)
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	hear_all(&subs[0]);
 	for (unsigned i = 0; i < 16; i++)
-		assert_int_equal(latest[i], 304 + i);
+		assert_int_equal(newest_of[i], 304 + i);
 	before = subs[0].messages;
 	TURN_UNTIL(subs[0].closed == 1);
 	assert_int_equal(subs[0].messages, before);
@@ -263,7 +241,7 @@ static void the_latest_are_sent_before_the_end(void **state)
 	TURN_UNTIL(went == 1 && subs[0].closed == 1);
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 	for (unsigned i = 0; i < 16; i++)
-		assert_int_equal(latest[i], 304 + i);
+		assert_int_equal(newest_of[i], 304 + i);
 	assert_int_equal(stats().lost, 0);
 }
 
