@@ -27,6 +27,8 @@ here=$root/scripts/bench
 . "$here/part-idle.sh"
 # shellcheck source=scripts/bench/part-netio.sh
 . "$here/part-netio.sh"
+# shellcheck source=scripts/bench/part-soak.sh
+. "$here/part-soak.sh"
 # shellcheck source=scripts/bench/report.sh
 . "$here/report.sh"
 
@@ -52,6 +54,8 @@ usage()
 	  --only PART           run one part: rtt (round trips), stream (messages one way), rings
 	                        (rings, pools, hops), idle (CPU against latency) or netio (NetIO's
 	                        sockets)
+	  --soak                run nothing but NetIO's sockets over tcp and over shm at full load, for ten
+	                        minutes each (or --duration S): neither end may take the other for silent
 	  --compare DIR         print the ratio of each row to that of an earlier run in DIR
 	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C
 	  --connect HOST:PORT   measure against such servers; PORT is the first of four
@@ -100,7 +104,7 @@ say()
 
 # Options --------------------------------------------------------------------------------------
 
-quick=0 out='' provider='' sizes='64,1K,64K,1M' sizes_given=0 only='' compare='' mode=local
+quick=0 soak=0 out='' provider='' sizes='64,1K,64K,1M' sizes_given=0 only='' compare='' mode=local
 peer='' listen='0.0.0.0:17300' rounds='' duration=''
 
 # 64, 1K, 1M as bytes.
@@ -122,6 +126,7 @@ need_value()
 while (($#)); do
 	case $1 in
 	--quick) quick=1 ;;
+	--soak) soak=1 ;;
 	--serve) mode=serve ;;
 	-h | --help)
 		usage
@@ -152,6 +157,10 @@ if [[ -n $only ]]; then
 	[[ " ${all_parts[*]} " == *" $only "* ]] ||
 		die "--only $only: there is no such part; there are ${all_parts[*]}" 2
 	parts=("$only")
+fi
+if ((soak)); then
+	[[ -z $only && $mode == local ]] || die '--soak runs by itself, on one host; leave --only, --serve and --connect out' 2
+	parts=(soak)
 fi
 if [[ $mode != local ]]; then
 	[[ -z $only || $only == rtt ]] || die "--only $only: that part is of one host; leave --$mode out" 2

@@ -47,6 +47,16 @@ static void on_closed(struct netio_send_socket *socket, enum plx_link_reason rea
 	throughput_closed(why);
 }
 
+static void tell_suspect(bool suspect)
+{
+	plx_app_say("the receiver %s", suspect ? "is silent" : "is heard again");
+}
+
+static void on_suspect(struct netio_send_socket *socket, bool suspect)
+{
+	tell_suspect(suspect);
+}
+
 static void on_available(struct netio_send_socket *socket)
 {
 	throughput_available();
@@ -64,6 +74,7 @@ static int connect_unbuffered(struct netio_eventloop *evloop, const char *host, 
 	unbuffered.cb_connection_established = on_established;
 	unbuffered.cb_connection_refused = on_refused;
 	unbuffered.cb_connection_closed = on_closed;
+	unbuffered.cb_connection_suspect = on_suspect;
 	unbuffered.cb_buffers_available = on_available;
 	unbuffered.cb_msg_received = on_message;
 	return netio_connect(&unbuffered, host, port);
@@ -86,6 +97,11 @@ static void on_buffered_closed(struct netio_buffered_send_socket *socket,
 			       enum plx_link_reason reason, const char *why)
 {
 	throughput_closed(why);
+}
+
+static void on_buffered_suspect(struct netio_buffered_send_socket *socket, bool suspect)
+{
+	tell_suspect(suspect);
 }
 
 static void on_buffered_available(struct netio_buffered_send_socket *socket)
@@ -111,6 +127,7 @@ static int connect_buffered(struct netio_eventloop *evloop, const char *host, un
 	buffered.cb_connection_established = on_buffered_established;
 	buffered.cb_connection_refused = on_buffered_refused;
 	buffered.cb_connection_closed = on_buffered_closed;
+	buffered.cb_connection_suspect = on_buffered_suspect;
 	buffered.cb_buffers_available = on_buffered_available;
 	buffered.cb_msg_received = on_buffered_message;
 	return netio_buffered_connect(&buffered, host, port);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a listening socket makes of a peer's messages: any bytes, taken as a sequence of messages of
- * the link, each behind its length in two bytes. Whatever is delivered lies within what came, or is
+/* What a listening or a subscribe socket makes of a peer's messages: any bytes, taken as a sequence
+ * of messages of the link, each behind its length in two bytes. Whatever is delivered lies within what came, or is
  * as long as was announced; what is refused is named; and nothing is left behind. */
 #include "intake.h"
 #include "wire.h"
@@ -34,6 +34,13 @@ static bool give(struct intake *intake, const struct netio_msg *msg)
 	return true;
 }
 
+/* As a subscribe socket has it. */
+static void miss(struct intake *intake, uint64_t count, enum netio_gap_reason reason)
+{
+	must(count > 0 && count <= WIRE_GAP_COUNT_MAX);
+	must(reason > 0 && reason < NETIO_GAP_REASON_COUNT);
+}
+
 /* What is accepted as a greeting survives being written and read again. */
 static void check_greeting(const uint8_t *data, size_t size)
 {
@@ -65,11 +72,8 @@ static int take(struct intake *intake, const uint8_t *data, size_t size)
 	return rc;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void take_all(struct intake *intake, const uint8_t *data, size_t size)
 {
-	struct intake intake = {.give = give, .message_max = MESSAGE_MAX};
-
-	check_greeting(data, size);
 	while (size >= 2) {
 		size_t length = data[0] | (size_t)data[1] << 8;
 
@@ -77,11 +81,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 2;
 		if (length > size)
 			length = size;
-		if (take(&intake, data, length))
+		if (take(intake, data, length))
 			break;
 		data += length;
 		size -= length;
 	}
-	intake_drop(&intake);
+	intake_drop(intake);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct intake listener = {.give = give, .message_max = MESSAGE_MAX};
+	struct intake subscriber = {.give = give, .miss = miss, .message_max = MESSAGE_MAX};
+
+	check_greeting(data, size);
+	take_all(&listener, data, size);
+	take_all(&subscriber, data, size);
 	return 0;
 }

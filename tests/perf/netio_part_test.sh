@@ -383,4 +383,38 @@ got=$(part watch_two)
 check 'the CPU time of who is watched is told' "$got" '.spins > 50e6 and .spins < 2e9 and .sleeps < 20e6'
 check '... of nearly all that it ran' "$got" '.spins_us > 800000 and .sleeps_us >= .spins_us - 100000'
 check '... and how it ended' "$got" '.status == 124 and .gone == 1'
+
+# The soak --------------------------------------------------------------------------------------
+
+# soaked SAID...: soak.json of runs in which the client has said that, one each.
+soaked()
+(
+	# shellcheck source=scripts/bench/part-soak.sh
+	. "$here/part-soak.sh"
+	soak_begin
+	mkdir -p "$out/runs"
+	# shellcheck disable=SC2317
+	netio_run_row()
+	{
+		echo 'listening on 127.0.0.1:1' >"$3/server.log"
+		printf '%b' "$1" >"$3/client.log"
+		[[ $1 != fails ]]
+	}
+	# shellcheck disable=SC2317
+	netio_result()
+	{
+		reads tcp null <<<'[{"size_bytes": 64, "messages": 7, "mmsg_per_s": 3.5, "gbit_per_s": 1.75}]' >"$3/$1.json"
+	}
+	soak_rows=("$@")
+	soak_run >/dev/null
+	echo '{"bars": []}' >"$out/summary.json"
+	soak_sum && jq --argjson failures ${#failures[@]} '. + {$failures}' "$out/summary.json"
+)
+got=$(part soaked 'all well')
+check 'no alarm reaches the bar' "$got" '.failures == 0 and .soak.rows[0].mmsg_per_s == 3.5 and .soak.rows[0].seconds == 600 and
+	(.bars | length == 1 and .[0].ok and .[0].gates)'
+got=$(part soaked 'the receiver is silent\nthe receiver is heard again\n')
+check 'one alarm misses it' "$got" '.soak.rows[0].alarms == 1 and (.bars[0].ok | not)'
+got=$(part soaked fails)
+check 'a run that fails is no row' "$got" '.failures == 1 and .soak.rows == [] and .bars == []'
 exit $failed

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# The part soak, which --soak runs, and nothing else does: two processes of NetIO at full load for long,
+# of which neither may take the other one for silent. Runs rows of the part netio. Sourced by bench.sh.
+# shellcheck disable=SC2016,SC2034,SC2154
+
+soak_rows=(buffered-tcp buffered-shm)
+soak_size=64
+
+soak_begin()
+{
+	netio_duration=${duration_given:-600}
+	choose_provider
+	for name in netio-throughput netio-recv; do
+		[[ -n ${program[$name]-} ]] || failures+=("soak: the build has no program $name")
+	done
+}
+
+# soak_alarms DIR: how often one end of a run has told that it does not hear the other one.
+soak_alarms()
+{
+	cat "$1/server.log" "$1/client.log" | grep -c ' is silent$'
+}
+
+soak_measure()
+{
+	local row=$1 dir=$out/runs/soak-$1 status
+
+	mkdir -p "$dir"
+	netio_run_row "$row" $soak_size "$dir"
+	status=$?
+	end_children
+	((status)) || netio_result "$row" $soak_size "$dir" || status=1
+	if ((status)); then
+		failures+=("soak, $row: $(last_words "$dir")")
+		return
+	fi
+	jq -c --arg row "$row" --argjson seconds "$netio_duration" --argjson alarms "$(soak_alarms "$dir")" \
+		'{row: $row, seconds: $seconds, alarms: $alarms} + .' "$dir/$row.json" >>"$out/runs/soak.ndjson"
+}
+
+soak_run()
+{
+	local row
+
+	: >"$out/runs/soak.ndjson"
+	for row in "${soak_rows[@]}"; do
+		say "soak, $row, for $netio_duration s"
+		soak_measure "$row"
+	done
+}
+
+soak_sum()
+{
+	jq -s -L "$here" 'include "sums"; {
+		schema: "pollux-bench/1", part: "soak",
+		unit: "messages and bits per second that the receiver has; alarms: how often one end told that it does not hear the other one",
+		rows: .,
+		bars: map(at_most("soak, \(.row), false alarms in \(.seconds) s"; .alarms; 0; true))}' \
+		"$out/runs/soak.ndjson" >"$out/soak.json" &&
+		add_to_summary soak '.soak = $part | .bars += $part.bars'
+}
+
+soak_plot()
+{
+	:
+}
+
+soak_print()
+{
+	say
+	say 'NetIO, both ends at full load'
+	jq -r '.rows[] | "  \(.row): \(.seconds) s, \(.mmsg_per_s * 1000 | round / 1000) Mmsg/s, \(.alarms) alarms"' \
+		"$out/soak.json"
+}
+
+soak_compare()
+{
+	:
+}
+
+soak_html()
+{
+	jq -r -L "$here" 'include "words"; "<h2>NetIO at full load</h2>",
+		"<table><tr><th>row</th><th>seconds</th><th>Mmsg/s</th><th>alarms</th></tr>",
+		(.rows[] | "<tr class=\"own\">" + ([.row, .seconds, (.mmsg_per_s | short), .alarms] | cells) + "</tr>"),
+		"</table>"' "$out/soak.json"
+}
