@@ -67,7 +67,7 @@ stage_static()
 	mapfile -t scripts < <(sources '*.sh' .ci/run)
 	shellcheck -x "${scripts[@]}" || status=1
 
-	mapfile -t includes < <(printf -- '-I%s\n' lib/*/ drivers)
+	mapfile -t includes < <(printf -- '-I%s\n' lib/*/ lib drivers)
 	# What it does not know of C11 or cmocka it would guess wrong; the product is what counts.
 	cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix,gnu \
 		--enable=warning,portability --suppress=missingIncludeSystem \
