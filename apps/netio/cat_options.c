@@ -207,6 +207,10 @@ static int add_receiver(const char *text)
 	colon = strrchr(text, ':');
 	snprintf(receiver->host, sizeof(receiver->host), "%.*s", (int)(colon - text), text);
 	receiver->port = (unsigned)strtoul(colon + 1, NULL, 10);
+	if (receiver->host[0] == '\0' || strcmp(receiver->host, "*") == 0)
+		return plx_fail(EINVAL,
+				"--to %s: give the host of a receiver, such as 192.0.2.1:7000",
+				text);
 	if (receiver->port == 0)
 		return plx_fail(EINVAL, "--to %s: port 0; give 1 to 65535", text);
 	for (unsigned i = 0; i < cat_conf.receiver_count; i++)

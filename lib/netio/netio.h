@@ -497,9 +497,9 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 			   const struct netio_push_attr *attr);
 
 /** Connect to one more receiver, a listening socket; as netio_connect. Return: 0; -EEXIST it is
- * connected to, or tried, already; -EALREADY its end by netio_push_disconnect is still to be told;
- * -EINVAL; -ENOMEM; or as netio_connect. A receiver that is not tried again (reconnect_min_ns) may
- * be connected to again. */
+ * connected to, or tried, already (names are compared as they are given); -EALREADY its end by
+ * netio_push_disconnect is still to be told; -EINVAL; -ENOMEM; or as netio_connect. A receiver that
+ * is not tried again (reconnect_min_ns) may be connected to again. */
 int netio_push_connect(struct netio_push_socket *socket, const char *host, unsigned port);
 
 /** Take a receiver away: its connection is closed without loss, but for what it does not take for
@@ -525,7 +525,10 @@ int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const 
 struct netio_push_stats {
 	uint64_t messages;     /**< pushed: OK */
 	uint64_t again;        /**< AGAIN */
-	uint64_t finished;     /**< that receivers were done with */
+	uint64_t finished;     /**< that receivers were done with, as far as they have told: the
+				    last ones with the next heartbeat. Where there are none
+				    (turned off, or a process with itself) these stay under way
+				    until it closes */
 	uint64_t handed_again; /**< that went to another receiver; one may do so several times */
 	uint64_t lost;         /**< with NETIO_PUSH_AT_MOST_ONCE: that were not finished when a
 				    connection ended */
@@ -606,9 +609,9 @@ struct netio_subscription {
 	enum netio_delivery delivery;
 	enum netio_policy policy; /**< where the subscriber is slow */
 	uint64_t backlog_bytes; /**< so much may wait for this subscriber at the publisher while its
-				     link has no room, and a page more; 0, and at most: what its
-				     pages hold (netio_publish_attr). 0 with POLICY_DEFAULT: as the
-				     publish socket says */
+				     link has no room, and a page more. 0: what its pages hold
+				     (netio_publish_attr), to which more is cut; with
+				   POLICY_DEFAULT: as the publish socket says */
 };
 
 /** One subscriber of a publish socket; from cb_connection_established until cb_connection_closed
@@ -796,7 +799,8 @@ int netio_unbuffered_publishv_usr(struct netio_unbuffered_publish_socket *socket
 
 struct netio_publish_stats {
 	uint64_t messages;       /**< published: OK, or with some subscribers that missed them */
-	uint64_t copies;         /**< to subscribers, of all messages */
+	uint64_t copies;         /**< taken for subscribers, of all messages; those that are dropped
+				      as old, conflated, disconnected or lost later among them */
 	uint64_t pages;          /**< that left */
 	uint64_t again;          /**< AGAIN and PARTIAL */
 	uint64_t no_subscribers; /**< messages that nobody wanted */

@@ -35,7 +35,7 @@ static void begin_page(struct pages *pages, bool continues)
 	pages->gap = (struct wire_gap){0};
 	pages->page = page;
 	pages->messages = 0;
-	pages->keeps = !pages->droppable;
+	pages->keeps = !(pages->droppable || pages->all_droppable);
 	pages->at = page->data + WIRE_PAGE_BYTES;
 	pages->end = page->data + pages->limit;
 	pages->leave_at = page->data + pages->leaves_at;
@@ -186,7 +186,8 @@ void pages_leave(struct pages *pages)
 	if (plx_likely(pages->waiting_count == 0) && plx_likely(send_page(pages, page)))
 		return;
 	/* What was put while none waited was not marked. */
-	note_of(page)->keeps |= pages->waiting_count == 0;
+	if (pages->waiting_count == 0)
+		note_of(page)->keeps = !pages->all_droppable;
 	*waiting_at(pages, pages->waiting_count) = page;
 	pages->waiting_count++;
 	pages->waiting_bytes += page->len;
@@ -416,6 +417,9 @@ int64_t pages_drop_oldest(struct pages *pages, bool any, enum netio_gap_reason r
 		if (count)
 			return drop_group(pages, i, count, reason);
 	}
+	if (pages->page && !is_empty(pages) && !note_of(pages->page)->continues &&
+	    (any || !pages->keeps))
+		return drop_group(pages, pages->waiting_count, 1, reason);
 	return -1;
 }
 

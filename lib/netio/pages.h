@@ -37,6 +37,7 @@ struct pages {
 	bool urgent;           /* the page leaves as soon as the link takes it */
 	bool keeps;            /* it has something that is not to be dropped */
 	bool droppable;        /* what is put may be dropped */
+	bool all_droppable;    /* so may all that was ever put; of the owner */
 	uint32_t limit;        /* of a page's length */
 	uint32_t leaves_at;    /* with that length it leaves */
 	struct plx_buf **free;
@@ -102,7 +103,8 @@ static inline uint64_t pages_backlog_bytes(const struct pages *pages)
 void pages_add_gap(struct pages *pages, uint64_t count, enum netio_gap_reason reason, bool soon);
 
 /* Drop the oldest page that waits and has nothing that is to be kept, or any but for the rest of a
- * message whose beginning was sent, and with it the rest of what begins in it; the peer is told.
+ * message whose beginning was sent, and with it the rest of what begins in it; if there is none,
+ * the one that is being filled. The peer is told.
  * Return: how many messages; -1: there is no such page. */
 int64_t pages_drop_oldest(struct pages *pages, bool any, enum netio_gap_reason reason);
 
@@ -137,7 +139,7 @@ void source_copy(struct source *source, uint8_t *to, size_t length);
 int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source);
 
 /* Whether messages wait for the link: what is put now may be dropped, if its owner says so. What
- * was put before they did is not. */
+ * was put before they did is not, but where all is. */
 static inline bool pages_are_slow(const struct pages *pages)
 {
 	return (pages->waiting_count | pages->behind_count) != 0;

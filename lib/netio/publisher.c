@@ -66,6 +66,7 @@ int subscriber_make_pages(struct subscriber *subscriber)
 	made->subscriber = subscriber;
 	pages_open(&made->pages, subscriber->accepted.link, subscriber->accepted.message_max);
 	subscriber->pages = &made->pages;
+	subscriber->pages->all_droppable = subscriber->may_miss;
 	if (subscriber->gap.count) /* which pages tell from now on */
 		pages_add_gap(subscriber->pages, subscriber->gap.count, subscriber->gap.reason,
 			      true);
@@ -120,6 +121,7 @@ static struct accepted *on_create(struct acceptor *acceptor)
 	if (!subscriber)
 		return NULL;
 	conflation_init(&subscriber->latest);
+	subscriber->may_miss = true;
 	((struct netio_publish_core *)acceptor)->connections++;
 	return &subscriber->accepted;
 }

@@ -23,6 +23,7 @@ struct subscriber {
 	uint32_t places;     /* that they take */
 
 	/* Where it is slow. */
+	bool may_miss;            /* all that it ever subscribed to is to drop the old */
 	struct conflation latest; /* behind its pages */
 	struct wire_gap gap;      /* that it is not told yet, where it has no pages */
 	uint64_t missed[NETIO_GAP_REASON_COUNT];

@@ -174,6 +174,9 @@ static enum wire_status enter(struct subscriber *subscriber, struct subscription
 	 * by reference, and nothing is to be dropped, its publisher waits. */
 	if (needs_pages && subscriber_make_pages(subscriber) != 0)
 		return WIRE_NO_MEMORY;
+	subscriber->may_miss &= subscription->policy == NETIO_POLICY_DROP_OLD;
+	if (subscriber->pages)
+		subscriber->pages->all_droppable = subscriber->may_miss;
 	if (!tsearch(subscription, &subscriber->by_id, compare_ids))
 		return WIRE_NO_MEMORY;
 	if (!tsearch(subscription, &subscriber->by_filter, compare_filters)) {

@@ -438,6 +438,7 @@ done
 refused '--to HOST:PORT is missing' push
 refused '--to 127.0.0.1: ' push --to 127.0.0.1
 refused 'port 0; give 1 to 65535' push --to 127.0.0.1:0
+refused 'give the host of a receiver' push --to '*:1'
 refused 'given twice' push --to 127.0.0.1:1 --to 127.0.0.1:1
 refused '--host: not for push' push --to 127.0.0.1:1 --host 127.0.0.1
 refused '--port: not for push' push --to 127.0.0.1:1 -p 1

@@ -53,6 +53,41 @@ static void old_messages_are_dropped(void **state)
 	assert_int_equal(stats().copies, subs[0].messages + missed(&subs[0]));
 }
 
+/* However little may wait, it is the newest. */
+static void with_any_bound_the_newest_come(void **state)
+{
+	static const uint64_t bounds[] = {1, 500, 1024, 1500, 2048, 3000, 4096};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bounds); i++) {
+		for (unsigned mixed = 0; mixed < 2; mixed++) {
+			publish_with(SMALL_PAGES);
+			if (mixed)
+				slow_sub(&subs[0], (struct netio_subscription){.tag = 2});
+			slow_sub(&subs[0], (struct netio_subscription){
+						   .tag = 1,
+						   .policy = NETIO_POLICY_DROP_OLD,
+						   .backlog_bytes = bounds[i],
+					   });
+			publish_all(1, 400, 101);
+			go_on(&subs[0]);
+			netio_buffered_publish_flush(&publisher);
+			hear_all(&subs[0]);
+			print_message("bound %lu mixed %u: number %lu gap %lu-%lu reason %d gaps "
+				      "%u came %u old %lu new %lu\n",
+				      bounds[i], mixed, number, subs[0].gap.first, subs[0].gap.last,
+				      subs[0].gap.reason, subs[0].gaps, subs[0].messages,
+				      stats().dropped_old, stats().dropped_new);
+			/* But where two pages that may have others' are more than may wait. */
+			if (!mixed || bounds[i] >= 4096)
+				assert_in_range(number - subs[0].gap.last, 1, 16);
+			assert_int_equal(mixed ? 0 : subs[0].missed[NETIO_GAP_DROPPED_NEW], 0);
+			netio_publish_socket_fini(&publisher);
+			subs_down();
+			turn_ms(5);
+		}
+	}
+}
+
 /* Long and short ones, so that pages begin and end inside them. */
 static void old_messages_in_pieces_are_dropped_whole(void **state)
 {
@@ -461,6 +496,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SLOW_TEST(new_messages_are_dropped),
 		SLOW_TEST(old_messages_are_dropped),
+		SLOW_TEST(with_any_bound_the_newest_come),
 		SLOW_TEST(old_messages_in_pieces_are_dropped_whole),
 		SLOW_TEST(what_is_not_to_be_lost_is_kept),
 		SLOW_TEST(the_bound_is_kept),
