@@ -231,16 +231,16 @@ void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_
 	}
 }
 
-void netio_push_receiver_stats(const struct netio_push_receiver *pub,
+void netio_push_receiver_stats(const struct netio_push_receiver *receiver,
 			       struct netio_push_receiver_stats *stats_out)
 {
-	const struct push_receiver *receiver = plx_container_of(pub, struct push_receiver, pub);
+	const struct push_receiver *its = plx_container_of(receiver, struct push_receiver, pub);
 
 	*stats_out = (struct netio_push_receiver_stats){
-		.handed = receiver->handed,
-		.finished = receiver->finished,
-		.taken_away = receiver->taken_away,
-		.under_way = receiver->under_way.count,
-		.credit = receiver->is_open ? plx_link_credit(receiver->connection.link) : 0,
+		.handed = its->handed,
+		.finished = its->finished,
+		.taken_away = its->taken_away,
+		.under_way = its->under_way.count,
+		.credit = its->is_open ? plx_link_credit(its->connection.link) : 0,
 	};
 }

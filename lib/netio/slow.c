@@ -73,17 +73,17 @@ bool subscriber_tell_gap(struct subscriber *subscriber)
 	return rc != -EAGAIN;
 }
 
-void netio_subscriber_stats(const struct netio_subscriber *pub,
+void netio_subscriber_stats(const struct netio_subscriber *subscriber,
 			    struct netio_subscriber_stats *stats_out)
 {
-	const struct subscriber *subscriber = plx_container_of(pub, struct subscriber, pub);
-	const struct pages *pages = subscriber->pages;
+	const struct subscriber *its = plx_container_of(subscriber, struct subscriber, pub);
+	const struct pages *pages = its->pages;
 
 	*stats_out = (struct netio_subscriber_stats){0};
-	memcpy(stats_out->missed, subscriber->missed, sizeof(stats_out->missed));
+	memcpy(stats_out->missed, its->missed, sizeof(stats_out->missed));
 	if (!pages)
 		return;
-	stats_out->backlog_bytes = pages_backlog_bytes(pages) + subscriber->latest.bytes;
+	stats_out->backlog_bytes = pages_backlog_bytes(pages) + its->latest.bytes;
 	stats_out->pages_under_way = pages->count - pages->free_count;
 	stats_out->is_slow = pages_are_slow(pages);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a listening or a subscribe socket makes of a peer's messages: any bytes, taken as a sequence
- * of messages of the link, each behind its length in two bytes. Whatever is delivered lies within what came, or is
- * as long as was announced; what is refused is named; and nothing is left behind. */
+ * of messages of the link, each behind its length in two bytes. Whatever is delivered lies within
+ * what came, or is as long as was announced; what is refused is named; and nothing is left behind.
+ */
 #include "intake.h"
 #include "wire.h"
 
