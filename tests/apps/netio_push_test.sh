@@ -9,7 +9,7 @@ set -uo pipefail
 farm=$PLX_BUILD_ROOT/apps/examples/netio_farm
 cat=$PLX_BUILD_ROOT/apps/netio-cat
 sanitizer=${1:-none}
-jobs=6000
+jobs=12000 # so that it takes longer than to find out that a worker is silent
 failed=0
 temp=$(mktemp -d)
 pids=()
