@@ -4,34 +4,20 @@
 #include <assert.h>
 #include <stdlib.h>
 
+static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, "both fit");
+
 #define PAGE_BYTES_DEFAULT 65536
 #define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
-#define GAP_NS             PLX_NS_PER_MS /* for a message that takes a gap along */
 
 /* A page ------------------------------------------------------------------------------------- */
 
-/* What is known of a page that is full; in its headroom, where nobody else looks at it. */
-struct page_note {
-	uint64_t number;
-	uint32_t messages; /* that end in it */
-	bool keeps;        /* something that is not to be dropped */
-	bool continues;    /* a message that begins in the one before it */
-};
-
-static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, "both fit");
-
-static struct page_note *note_of(const struct plx_buf *page)
-{
-	return (struct page_note *)page->base;
-}
-
-static void begin_page(struct pages *pages, bool continues)
+void pages_begin(struct pages *pages, bool continues)
 {
 	struct plx_buf *page = pages->free[--pages->free_count];
 
 	plx_buf_reset(page);
 	wire_page_write(page->data, &pages->gap);
-	*note_of(page) = (struct page_note){.number = ++pages->number, .continues = continues};
+	*page_note(page) = (struct page_note){.number = ++pages->number, .continues = continues};
 	pages->gap = (struct wire_gap){0};
 	pages->page = page;
 	pages->messages = 0;
@@ -47,15 +33,14 @@ static void begin_page(struct pages *pages, bool continues)
 		plx_timer_start(&pages->timer, pages->attr.timeout_ns);
 }
 
-/* Nothing more goes into it. */
-static struct plx_buf *close_page(struct pages *pages)
+struct plx_buf *pages_end(struct pages *pages)
 {
 	struct plx_buf *page = pages->page;
 
 	assert(page && "no page is being filled");
 	page->len = (uint32_t)(pages->at - page->data);
-	note_of(page)->messages = pages->messages;
-	note_of(page)->keeps = pages->keeps;
+	page_note(page)->messages = pages->messages;
+	page_note(page)->keeps = pages->keeps;
 	pages->stats.messages += pages->messages;
 	pages->page = NULL;
 	pages->urgent = false;
@@ -63,17 +48,11 @@ static struct plx_buf *close_page(struct pages *pages)
 	return page;
 }
 
-/* Whether nothing stands in the page but its header. */
-static bool is_empty(const struct pages *pages)
-{
-	return pages->page && pages->at == pages->page->data + WIRE_PAGE_BYTES;
-}
-
 /* One with nothing but a gap is free again. */
 static void take_back_page(struct pages *pages)
 {
 	pages->gap = wire_page_gap(pages->page->data);
-	pages->free[pages->free_count++] = close_page(pages);
+	pages->free[pages->free_count++] = pages_end(pages);
 }
 
 /* One that is sent, or never will be, and has no other references but those that are dropped now.
@@ -81,7 +60,7 @@ static void take_back_page(struct pages *pages)
 static void end_page(struct pages *pages, struct plx_buf *page, bool sent)
 {
 	if (!sent)
-		pages->stats.messages_lost += note_of(page)->messages;
+		pages->stats.messages_lost += page_note(page)->messages;
 	pages->free[pages->free_count++] = page;
 }
 
@@ -99,34 +78,13 @@ static void tell_of_room(struct pages *pages)
 	pages->owner->room(pages);
 }
 
-/* A page with nothing to be kept yet. */
-static void begin_gap(struct pages *pages)
-{
-	begin_page(pages, false);
-	pages->keeps = false;
-}
-
-/* A page for the gap that there was none for; messages that come soon may go with it. */
-static void tell_gap(struct pages *pages)
-{
-	if (pages->page || !pages->free_count || !pages->link || !plx_link_is_open(pages->link))
-		return;
-	begin_gap(pages);
-	if (!pages->is_open || pages->waiting_count) {
-		pages_leave_soon(pages);
-		return;
-	}
-	pages->leave_ns = plx_loop_now_ns() + GAP_NS;
-	plx_timer_start(&pages->timer, GAP_NS);
-}
-
 /* The link is done with it; the reference that it drops behind this is ours again. */
 static void on_sent(struct plx_link *link, struct plx_buf *page, int status, void *arg)
 {
 	struct pages *pages = arg;
 
 	if (plx_unlikely(status == -ETIMEDOUT)) { /* the provider keeps it */
-		pages->stats.messages_lost += note_of(page)->messages;
+		pages->stats.messages_lost += page_note(page)->messages;
 		pages->count--;
 		return;
 	}
@@ -136,7 +94,7 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 	pages->owner->sent(pages);
 	tell_of_room(pages);
 	if (plx_unlikely(pages->gap.count)) /* else a message has taken it along */
-		tell_gap(pages);
+		pages_tell_gap(pages);
 }
 
 static bool send_page(struct pages *pages, struct plx_buf *page)
@@ -147,20 +105,15 @@ static bool send_page(struct pages *pages, struct plx_buf *page)
 	return true;
 }
 
-static struct plx_buf **waiting_at(const struct pages *pages, uint32_t index)
-{
-	return &pages->waiting[(pages->waiting_first + index) % pages->slots];
-}
-
 bool pages_sent_until(const struct pages *pages, uint64_t number)
 {
-	return pages->waiting_count == 0 || note_of(*waiting_at(pages, 0))->number > number;
+	return pages->waiting_count == 0 || page_note(*pages_waiting_at(pages, 0))->number > number;
 }
 
 void pages_send_until(struct pages *pages, uint64_t number)
 {
 	while (!pages_sent_until(pages, number)) {
-		struct plx_buf *page = *waiting_at(pages, 0);
+		struct plx_buf *page = *pages_waiting_at(pages, 0);
 		uint32_t bytes = page->len;
 
 		if (!send_page(pages, page))
@@ -181,14 +134,14 @@ void pages_send_waiting(struct pages *pages)
 /* The page leaves: now, or when the link takes it. */
 void pages_leave(struct pages *pages)
 {
-	struct plx_buf *page = close_page(pages);
+	struct plx_buf *page = pages_end(pages);
 
 	if (plx_likely(pages->waiting_count == 0) && plx_likely(send_page(pages, page)))
 		return;
 	/* What was put while none waited was not marked. */
 	if (pages->waiting_count == 0)
-		note_of(page)->keeps = !pages->all_droppable;
-	*waiting_at(pages, pages->waiting_count) = page;
+		page_note(page)->keeps = !pages->all_droppable;
+	*pages_waiting_at(pages, pages->waiting_count) = page;
 	pages->waiting_count++;
 	pages->waiting_bytes += page->len;
 }
@@ -249,10 +202,11 @@ static uint64_t pieces_of(const struct pages *pages, uint64_t length, uint8_t fl
 	return 1 + (length - first + next - 1) / next;
 }
 
-bool pages_hold(const struct pages *pages, uint64_t length, uint8_t flags)
+uint64_t pages_needed(const struct pages *pages, uint64_t length, uint8_t flags)
 {
-	return WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) <= pages->limit ||
-	       pieces_of(pages, length, flags | WIRE_FIRST) <= pages->count;
+	if (WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) <= pages->limit)
+		return 1;
+	return pieces_of(pages, length, flags | WIRE_FIRST);
 }
 
 /* A message that is longer than a page. */
@@ -267,7 +221,7 @@ static int split(struct pages *pages, netio_tag_t tag, uint64_t length, struct s
 				"%llu bytes: %u pages of %u bytes do not hold it; give larger "
 				"ones, or more",
 				(unsigned long long)length, pages->count, pages->attr.page_bytes);
-	if (is_empty(pages))
+	if (pages_is_empty(pages))
 		take_back_page(pages);
 	else if (pages->page)
 		pages_leave(pages);
@@ -279,7 +233,7 @@ static int split(struct pages *pages, netio_tag_t tag, uint64_t length, struct s
 
 		if (pages->page)
 			pages_leave(pages);
-		begin_page(pages, flags == WIRE_NEXT);
+		pages_begin(pages, flags == WIRE_NEXT);
 		source_copy(source, pages_put(pages, piece, flags, tag, length), piece);
 		flags = WIRE_NEXT;
 		left -= piece;
@@ -306,132 +260,10 @@ int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, stru
 		pages_leave(pages);
 	if (pages->free_count == 0)
 		return pages_again(pages, 1);
-	begin_page(pages, false);
+	pages_begin(pages, false);
 	source_copy(source, pages_put(pages, (uint32_t)length, flags, tag, 0), length);
 	pages_message_ended(pages);
 	return NETIO_STATUS_OK;
-}
-
-/* Gaps --------------------------------------------------------------------------------------- */
-
-static void widen(struct wire_gap *gap, uint64_t count, uint8_t reason)
-{
-	gap->count += count;
-	if (gap->count > WIRE_GAP_COUNT_MAX)
-		gap->count = WIRE_GAP_COUNT_MAX;
-	if (count)
-		gap->reason = reason;
-}
-
-static void widen_in(struct plx_buf *page, uint64_t count, uint8_t reason)
-{
-	struct wire_gap gap = wire_page_gap(page->data);
-
-	widen(&gap, count, reason);
-	wire_page_write(page->data, &gap);
-}
-
-void pages_add_gap(struct pages *pages, uint64_t count, enum netio_gap_reason reason, bool soon)
-{
-	if (!pages->is_open)
-		return;
-	if (is_empty(pages)) {
-		widen_in(pages->page, count, (uint8_t)reason);
-	} else {
-		if (pages->page)
-			pages_leave(pages);
-		widen(&pages->gap, count, (uint8_t)reason);
-		if (pages->free_count)
-			begin_gap(pages);
-	}
-	if (soon && pages->page)
-		pages_leave_soon(pages);
-}
-
-/* How many pages that wait, from that one on, are one with what goes on in them: the one that is
- * being filled counts as one more. 0: something of it is to be kept. */
-static uint32_t group_of(const struct pages *pages, uint32_t first, bool any)
-{
-	uint32_t end = first;
-
-	do {
-		if (note_of(*waiting_at(pages, end))->keeps && !any)
-			return 0;
-		end++;
-	} while (end < pages->waiting_count && note_of(*waiting_at(pages, end))->continues);
-	if (end == pages->waiting_count && pages->page && note_of(pages->page)->continues) {
-		if (pages->keeps && !any)
-			return 0;
-		end++;
-	}
-	return end - first;
-}
-
-/* A page that is not sent. Return: how many messages end in it. */
-static uint32_t drop_page(struct pages *pages, struct plx_buf *page, struct wire_gap *gap)
-{
-	struct wire_gap before = wire_page_gap(page->data);
-	uint32_t messages = note_of(page)->messages;
-
-	widen(gap, before.count, before.reason);
-	pages->free[pages->free_count++] = page;
-	return messages;
-}
-
-static int64_t drop_group(struct pages *pages, uint32_t first, uint32_t count,
-			  enum netio_gap_reason reason)
-{
-	struct wire_gap gap = {0};
-	uint32_t waiting = count;
-	int64_t messages = 0;
-
-	if (first + count > pages->waiting_count) {
-		messages += drop_page(pages, close_page(pages), &gap);
-		waiting--;
-	}
-	for (uint32_t i = first; i < first + waiting; i++) {
-		pages->waiting_bytes -= (*waiting_at(pages, i))->len;
-		messages += drop_page(pages, *waiting_at(pages, i), &gap);
-	}
-	for (uint32_t i = first; i-- > 0;)
-		*waiting_at(pages, i + waiting) = *waiting_at(pages, i);
-	pages->waiting_first = (pages->waiting_first + waiting) % pages->slots;
-	pages->waiting_count -= waiting;
-	widen(&gap, (uint64_t)messages, (uint8_t)reason);
-	if (first < pages->waiting_count)
-		widen_in(*waiting_at(pages, first), gap.count, gap.reason);
-	else if (pages->page)
-		widen_in(pages->page, gap.count, gap.reason);
-	else
-		widen(&pages->gap, gap.count, gap.reason);
-	return messages;
-}
-
-int64_t pages_drop_oldest(struct pages *pages, bool any, enum netio_gap_reason reason)
-{
-	for (uint32_t i = 0; i < pages->waiting_count; i++) {
-		uint32_t count = note_of(*waiting_at(pages, i))->continues
-				       ? 0
-				       : group_of(pages, i, any);
-
-		if (count)
-			return drop_group(pages, i, count, reason);
-	}
-	if (pages->page && !is_empty(pages) && !note_of(pages->page)->continues &&
-	    (any || !pages->keeps))
-		return drop_group(pages, pages->waiting_count, 1, reason);
-	return -1;
-}
-
-bool pages_may_have_room(const struct pages *pages, uint64_t length, uint8_t flags)
-{
-	bool is_whole = WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) <= pages->limit;
-	uint64_t needed = is_whole ? 1 : pieces_of(pages, length, flags | WIRE_FIRST);
-	uint64_t found = pages->free_count + (pages->page && !pages->keeps);
-
-	for (uint32_t i = 0; i < pages->waiting_count && found < needed; i++)
-		found += !note_of(*waiting_at(pages, i))->keeps;
-	return found >= needed;
 }
 
 /* Memory ------------------------------------------------------------------------------------- */
@@ -524,7 +356,7 @@ bool pages_close(struct pages *pages)
 {
 	pages->is_open = false;
 	if (!pages->page && pages->gap.count && pages->free_count)
-		begin_page(pages, false);
+		pages_begin(pages, false);
 	if (pages->page)
 		pages_leave(pages);
 	return pages_are_back(pages);
@@ -537,11 +369,11 @@ void pages_lose(struct pages *pages)
 	pages->is_open = false;
 	pages->wanted = 0;
 	if (pages->page)
-		end_page(pages, close_page(pages), false);
+		end_page(pages, pages_end(pages), false);
 	pages->waiting_bytes = 0;
 	pages->gap = (struct wire_gap){0};
 	for (; pages->waiting_count; pages->waiting_count--) {
-		end_page(pages, *waiting_at(pages, 0), false);
+		end_page(pages, *pages_waiting_at(pages, 0), false);
 		pages->waiting_first = (pages->waiting_first + 1) % pages->slots;
 	}
 }

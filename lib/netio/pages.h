@@ -58,6 +58,41 @@ struct pages {
 	struct netio_buffered_stats stats;
 };
 
+/* A page ------------------------------------------------------------------------------------- */
+
+/* What is known of a page that is full; in its headroom, where nobody else looks at it. */
+struct page_note {
+	uint64_t number;
+	uint32_t messages; /* that end in it */
+	bool keeps;        /* something that is not to be dropped */
+	bool continues;    /* a message that begins in the one before it */
+};
+
+static inline struct page_note *page_note(const struct plx_buf *page)
+{
+	return (struct page_note *)page->base;
+}
+
+/* Whether nothing stands in the page but its header. */
+static inline bool pages_is_empty(const struct pages *pages)
+{
+	return pages->page && pages->at == pages->page->data + WIRE_PAGE_BYTES;
+}
+
+/* The index-th one of those that wait. */
+static inline struct plx_buf **pages_waiting_at(const struct pages *pages, uint32_t index)
+{
+	return &pages->waiting[(pages->waiting_first + index) % pages->slots];
+}
+
+/* Begin one, of which there is one free. continues: with the rest of a message. */
+void pages_begin(struct pages *pages, bool continues);
+
+/* Nothing more goes into the one that is being filled. Return: it, which is in no list. */
+struct plx_buf *pages_end(struct pages *pages);
+
+/* All pages ---------------------------------------------------------------------------------- */
+
 /* Fill in what is left out, and check. Return: 0; -EINVAL. */
 int pages_check_attr(struct pages_attr *attr);
 
@@ -98,6 +133,8 @@ static inline uint64_t pages_backlog_bytes(const struct pages *pages)
 	return pages->waiting_bytes + (pages->page ? (uint64_t)(pages->at - pages->page->data) : 0);
 }
 
+/* Gaps: pages_gap.c -------------------------------------------------------------------------- */
+
 /* The peer is told that it misses messages, between those that are put before and behind that;
  * soon: as soon as the link takes it, else with the next ones. */
 void pages_add_gap(struct pages *pages, uint64_t count, enum netio_gap_reason reason, bool soon);
@@ -108,14 +145,25 @@ void pages_add_gap(struct pages *pages, uint64_t count, enum netio_gap_reason re
  * Return: how many messages; -1: there is no such page. */
 int64_t pages_drop_oldest(struct pages *pages, bool any, enum netio_gap_reason reason);
 
-/* Note that somebody waits for so many free pages. Return: NETIO_STATUS_AGAIN. */
-int pages_again(struct pages *pages, uint32_t wanted);
-
 /* Whether a message of that length, which pages_hold, finds room where what may be dropped is. */
 bool pages_may_have_room(const struct pages *pages, uint64_t length, uint8_t flags);
 
+/* A page for the gap that there was none for; messages that come soon may go with it. */
+void pages_tell_gap(struct pages *pages);
+
+/* Messages ----------------------------------------------------------------------------------- */
+
+/* Note that somebody waits for so many free pages. Return: NETIO_STATUS_AGAIN. */
+int pages_again(struct pages *pages, uint32_t wanted);
+
+/* How many pages a message takes. length: any. */
+uint64_t pages_needed(const struct pages *pages, uint64_t length, uint8_t flags);
+
 /* Whether a message is not too long for all pages together. length: any. */
-bool pages_hold(const struct pages *pages, uint64_t length, uint8_t flags);
+static inline bool pages_hold(const struct pages *pages, uint64_t length, uint8_t flags)
+{
+	return pages_needed(pages, length, flags) <= pages->count;
+}
 
 /* Whether nothing is under way. */
 static inline bool pages_are_back(const struct pages *pages)

@@ -163,10 +163,9 @@ static struct subscription *create(struct subscriber *subscriber,
 static enum wire_status enter(struct subscriber *subscriber, struct subscription *subscription)
 {
 	struct netio_publish_core *core = subscriber_core(subscriber);
-	int rc;
-
 	bool needs_pages = !subscription->at_once || core->buffered ||
 			   subscription->policy != NETIO_POLICY_BLOCK;
+	int rc;
 
 	if (core->refuse_block && subscription->policy == NETIO_POLICY_BLOCK)
 		return WIRE_NO_BLOCK;
