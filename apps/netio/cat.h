@@ -52,6 +52,15 @@ extern struct cat_conf cat_conf;
 extern const struct plx_app cat_app;
 extern const char *const cat_mode_names[CAT_MODE_COUNT + 1];
 
+/* cat_where.c: where messages go ----------------------------------------------------------------
+ */
+
+/* Each checks what was given, and puts it into cat_conf. Return: 0; -EINVAL. */
+
+int cat_where_receivers(const struct plx_app_list *texts);
+int cat_where_address(bool port_given);
+int cat_where_tags(const struct plx_app_list *texts);
+
 /* cat_tag.c: tags, ranges and masks ------------------------------------------------------------ */
 
 /* Return: 0; -EINVAL, the text saying what is allowed. */

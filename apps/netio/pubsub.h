@@ -25,6 +25,24 @@ struct pubsub_conf {
 extern struct pubsub_conf pubsub_conf;
 extern const char *const pubsub_modes[];
 
+/** What was measured at the publisher; copies: at least one. */
+struct pubsub_published {
+	double seconds, cycles;
+	uint64_t messages, copies;
+};
+
+/** What all subscribers of a process have got. */
+struct pubsub_received {
+	uint64_t messages, bytes, missed;
+	uint64_t wrong;     /**< messages out of sequence */
+	double least_per_s; /**< messages, of the one that got fewest; 0: not known */
+};
+
+/** Tell, and write --json if it is given; pubsub_report.c. Return: 0; -1 a file that cannot be
+ * written, which is told. */
+int pubsub_report_published(const struct pubsub_published *published);
+int pubsub_report_received(const struct pubsub_received *received);
+
 /** Be the one or the other. Return: exit status. */
 int pubsub_publish(void);
 int pubsub_subscribe(void);

@@ -3,7 +3,6 @@
 #include "pubsub.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 #define BURST      32  /* messages of one turn */
 #define SLOTS      256 /* messages by reference at once */
@@ -141,47 +140,23 @@ static void count(struct count *now)
 		netio_publish_stats(&run.buffered, &now->stats);
 }
 
-static int write_json(double seconds, double copies, double cycles, uint64_t messages)
-{
-	json_t *row = json_pack(
-		"{s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:f, s:f, s:f}", "mode",
-		pubsub_modes[pubsub_conf.mode], "size_bytes", (json_int_t)pubsub_conf.size,
-		"subscribers", (json_int_t)pubsub_conf.subscribers, "messages",
-		(json_int_t)messages, "copies", (json_int_t)copies, "messages_per_s",
-		(double)messages / seconds, "rate_asked",
-		pubsub_conf.rate ? json_integer((json_int_t)pubsub_conf.rate) : json_null(),
-		"mmsg_per_s", copies / seconds / 1e6, "gbit_per_s",
-		copies * (double)pubsub_conf.size * 8 / seconds / 1e9, "cycles_per_copy",
-		cycles / copies);
-	int rc = row ? json_dump_file(row, pubsub_conf.json_path, JSON_INDENT(2)) : -1;
-
-	json_decref(row);
-	return rc;
-}
-
 static void report(void)
 {
+	const struct count *before = &run.before;
+	struct pubsub_published published;
 	struct count now;
-	double seconds, copies, cycles;
 
 	count(&now);
-	seconds = (double)(now.now_ns - run.before.now_ns) / 1e9;
-	copies = (double)(now.stats.copies - run.before.stats.copies);
-	cycles = (double)(now.cycles - run.before.cycles);
-	if (copies < 1) {
+	published = (struct pubsub_published){
+		.seconds = (double)(now.now_ns - before->now_ns) / 1e9,
+		.cycles = (double)(now.cycles - before->cycles),
+		.messages = now.stats.messages - before->stats.messages,
+		.copies = now.stats.copies - before->stats.copies,
+	};
+	if (published.copies == 0)
 		fail("nothing was taken; is a subscriber stopped?");
-		return;
-	}
-	plx_app_say("%4" PRIu64 " subscribers %8" PRIu64 " B %10.3f Mcopies/s %8.2f Gbit/s %8.0f "
-		    "cycles/copy",
-		    pubsub_conf.subscribers, pubsub_conf.size, copies / seconds / 1e6,
-		    copies * (double)pubsub_conf.size * 8 / seconds / 1e9, cycles / copies);
-	if (pubsub_conf.json_path &&
-	    write_json(seconds, copies, cycles, now.stats.messages - run.before.stats.messages)) {
-		fprintf(stderr, "netio-pubsub-bench: %s: cannot be written\n",
-			pubsub_conf.json_path);
+	else if (pubsub_report_published(&published) != 0)
 		run.status = 1;
-	}
 }
 
 static void tell_waiting(void)

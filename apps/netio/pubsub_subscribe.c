@@ -2,8 +2,6 @@
 /* The subscribers of netio-pubsub-bench, each with a connection of its own. */
 #include "pubsub.h"
 
-#include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 
 /* One subscriber. */
@@ -155,44 +153,18 @@ static double least_per_s(void)
 	return least;
 }
 
-static int write_json(uint64_t messages, uint64_t missed)
-{
-	double least = least_per_s();
-	json_t *row = json_pack("{s:I, s:I, s:I, s:o}", "subscribers",
-				(json_int_t)pubsub_conf.subscribers, "messages",
-				(json_int_t)messages, "missed", (json_int_t)missed,
-				"messages_per_s_least", least > 0 ? json_real(least) : json_null());
-	int rc = row ? json_dump_file(row, pubsub_conf.json_path, JSON_INDENT(2)) : -1;
-
-	json_decref(row);
-	return rc;
-}
-
 static void report(void)
 {
-	uint64_t messages = 0, bytes = 0, wrong = 0, missed = 0;
+	struct pubsub_received received = {.least_per_s = least_per_s()};
 
 	for (uint64_t i = 0; i < pubsub_conf.subscribers; i++) {
-		messages += members[i].messages;
-		bytes += members[i].bytes;
-		wrong += members[i].wrong;
-		missed += members[i].missed;
+		received.messages += members[i].messages;
+		received.bytes += members[i].bytes;
+		received.wrong += members[i].wrong;
+		received.missed += members[i].missed;
 	}
-	plx_app_say("%" PRIu64 " subscribers got %" PRIu64 " messages, %" PRIu64 " bytes; %" PRIu64
-		    " out of sequence",
-		    pubsub_conf.subscribers, messages, bytes, wrong);
-	if (missed)
-		plx_app_say("%" PRIu64 " were missed, and told", missed);
-	if (wrong || messages == 0)
+	if (pubsub_report_received(&received) != 0 || received.wrong || received.messages == 0)
 		status = 1;
-	if (pubsub_conf.json_path && write_json(messages, missed)) {
-		fprintf(stderr, "netio-pubsub-bench: %s: cannot be written\n",
-			pubsub_conf.json_path);
-		status = 1;
-	}
-	if (messages == 0)
-		fprintf(stderr, "netio-pubsub-bench: nothing came; --subscribers and --tags have "
-				"to be the publisher's\n");
 }
 
 int pubsub_subscribe(void)

@@ -9,6 +9,8 @@ soak_size=64
 
 soak_begin()
 {
+	local name
+
 	netio_duration=${duration_given:-600}
 	choose_provider
 	for name in netio-throughput netio-recv; do
