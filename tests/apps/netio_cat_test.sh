@@ -4,36 +4,16 @@
 # shm, however slowly it is read; what is asked for wrongly is refused; and ends of all kinds have the
 # status that they should.
 set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 cat=$1
-failed=0
 temp=$(mktemp -d)
 pids=()
 port=
 # On a loaded machine a peer may say nothing for longer than by default.
 heartbeat=1s:10s
 trap '((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
-
-check()
-{
-	if eval "$2"; then
-		echo "ok: $1"
-	else
-		echo "FAILED: $1"
-		tail -n 5 "$temp"/*.err
-		failed=1
-	fi
-}
-
-# wait_until CONDITION: for 30 s; returns whether it came true.
-wait_until()
-{
-	for _ in {1..600}; do
-		eval "$1" && return 0
-		sleep 0.05
-	done
-	return 1
-}
 
 # run NAME MODE WORD...: in the background, standard error in NAME.err; sets `pid`. Its input (not that
 # of a job in the background, which is none) and
@@ -56,17 +36,6 @@ listening()
 	wait_until "port=\$(sed -n 's/^listening on .*://p' '$temp/$1.err'); [[ -n \$port ]]" && return
 	check "$1 comes up" false
 	exit 1
-}
-
-# ends PID: within 60 s; returns its status.
-ends()
-{
-	for _ in {1..1200}; do
-		kill -0 "$1" 2>/dev/null || break
-		sleep 0.05
-	done
-	kill -KILL "$1" 2>/dev/null
-	wait "$1" 2>/dev/null
 }
 
 # slowly FILE: takes its input into FILE, after a while that is longer than closing waits for.

@@ -4,23 +4,13 @@
 # has of a sender that died is the beginning of what that sent, without a gap; a sender whose receiver
 # died goes on with the next one.
 set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 fan_in=$PLX_BUILD_ROOT/apps/examples/netio_fan_in
-failed=0
 temp=$(mktemp -d)
 pids=()
 trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
-
-check()
-{
-	if eval "$2"; then
-		echo "ok: $1"
-	else
-		echo "FAILED: $1"
-		cat "$temp"/*
-		failed=1
-	fi
-}
 
 # await PID: its end, for 20 s; returns its status.
 await()

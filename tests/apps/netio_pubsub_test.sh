@@ -3,23 +3,14 @@
 # netio-pubsub-bench: each mode over tcp and shm, with one subscriber that is killed, and with what
 # was asked for wrongly.
 set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 apps=$1
-failed=0
 temp=$(mktemp -d)
 pids=()
 heartbeat=
 trap '[[ ${#pids[@]} == 0 ]] || kill "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
-
-check()
-{
-	if eval "$2"; then
-		echo "ok: $1"
-	else
-		echo "FAILED: $1"
-		failed=1
-	fi
-}
 
 bench()
 {

@@ -5,44 +5,16 @@
 # are killed: at least once every line comes out, at most once none does so twice, and what is lost is
 # told.
 set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 farm=$PLX_BUILD_ROOT/apps/examples/netio_farm
 cat=$PLX_BUILD_ROOT/apps/netio-cat
 sanitizer=${1:-none}
 jobs=12000 # so that it takes longer than to find out that a worker is silent
-failed=0
 temp=$(mktemp -d)
 pids=()
 trap '((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
-
-check()
-{
-	if eval "$2"; then
-		echo "ok: $1"
-	else
-		echo "FAILED: $1"
-		tail -n 5 "$temp"/*.err
-		failed=1
-	fi
-}
-
-# wait_until CONDITION: for 30 s; returns whether it came true.
-wait_until()
-{
-	for _ in {1..1500}; do
-		eval "$1" && return 0
-		sleep 0.02
-	done
-	return 1
-}
-
-# ends PID: within 60 s; returns its status.
-ends()
-{
-	wait_until "! kill -0 $1 2>/dev/null" || wait_until "! kill -0 $1 2>/dev/null"
-	kill -KILL "$1" 2>/dev/null
-	wait "$1" 2>/dev/null
-}
 
 end_all()
 {

@@ -3,22 +3,13 @@
 # netio-throughput against netio-recv: each mode over tcp and shm brings figures, and what was asked
 # for wrongly is refused.
 set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 apps=$1
-failed=0
 temp=$(mktemp -d)
 server=''
 trap '[[ -z $server ]] || kill "$server" 2>/dev/null; rm -rf "$temp"' EXIT
-
-check()
-{
-	if eval "$2"; then
-		echo "ok: $1"
-	else
-		echo "FAILED: $1"
-		failed=1
-	fi
-}
 
 # serve PROVIDER: a netio-recv; sets `address`.
 serve()

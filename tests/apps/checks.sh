@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What the tests of programs check with. Sourced; they set `temp`, a folder, and end with `failed`.
+# shellcheck disable=SC2034,SC2154
+
+failed=0
+
+# check TEXT CONDITION: the last words on standard error, temp/NAME.err, of all that ran help to see why not.
+check()
+{
+	if eval "$2"; then
+		echo "ok: $1"
+	else
+		echo "FAILED: $1"
+		tail -n 5 "$temp"/*.err 2>/dev/null
+		failed=1
+	fi
+}
+
+# wait_until CONDITION: for 30 s; returns whether it came true.
+wait_until()
+{
+	for _ in {1..1500}; do
+		eval "$1" && return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+# ends PID: a child, within 60 s; returns its status.
+ends()
+{
+	wait_until "! kill -0 $1 2>/dev/null" || wait_until "! kill -0 $1 2>/dev/null"
+	kill -KILL "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+}
