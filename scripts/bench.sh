@@ -77,8 +77,8 @@ usage()
 	Rows of netio: buffered, buffered-1M (pages of 1 MiB), unbuffered, reference (without a copy) and
 	ping, over tcp, and shm where it is in the name; publish-buffered and -unbuffered with 1, 4 and 16
 	subscribers, 64 B and 64 KiB; beside-POLICY (four subscribers at half of their top rate beside one
-	that is stopped), 64 B. Beside them: zmq-push-pull, iperf3, raw-fi-tcp-bw (libfabric alone),
-	tcp-poll and shm-poll as in rtt.
+	that is stopped), 64 B. Beside them: zmq-push-pull, zmq-in-place (the same without a copy),
+	iperf3, raw-fi-tcp-bw (libfabric alone), tcp-poll and shm-poll as in rtt.
 	Server and client run on the first two CPUs that this process may use.
 
 	Exit status:

@@ -16,7 +16,7 @@
 
 static const char *listen_address;
 static uint64_t buffer_bytes = 65536;
-static uint64_t buffer_count = 16;
+static uint64_t buffer_count; /* 0: the library's default */
 static uint64_t message_max_bytes = 16 << 20;
 
 static const struct plx_app_option options[] = {
@@ -34,7 +34,7 @@ static const struct plx_app_option options[] = {
 	 .max = NETIO_PAGE_BYTES_MAX},
 	{.name = "buffers",
 	 .placeholder = "N",
-	 .help = "such buffers of each connection (default 16)",
+	 .help = "such buffers of each connection (default: 2M of them, but 6 to 16)",
 	 .kind = PLX_APP_UINT,
 	 .value = &buffer_count,
 	 .min = 2,

@@ -5,18 +5,33 @@
 #include "wire.h"
 
 #define BUFFER_BYTES_DEFAULT 65536
-#define BUFFER_COUNT_DEFAULT 16
 #define BUFFER_COUNT_MAX     200
+
+/* By default so many bytes in all, in so many buffers: what arrives is looked at before it has left
+ * the second level cache. More of it was slower: 1 MiB messages by reference had 36 Gb/s with 16
+ * buffers and 58 Gb/s with 4; with 3 a sender waits for credit. */
+#define BUFFERS_BYTES_DEFAULT      (UINT32_C(2) << 20)
+#define BUFFER_COUNT_DEFAULT_LEAST 6
+#define BUFFER_COUNT_DEFAULT_MOST  16
+
+static uint32_t default_count(uint32_t buffer_bytes)
+{
+	uint32_t count = BUFFERS_BYTES_DEFAULT / buffer_bytes;
+
+	if (count < BUFFER_COUNT_DEFAULT_LEAST)
+		return BUFFER_COUNT_DEFAULT_LEAST;
+	return count < BUFFER_COUNT_DEFAULT_MOST ? count : BUFFER_COUNT_DEFAULT_MOST;
+}
 
 int intake_check_buffers(uint32_t *bytes, uint32_t *count)
 {
 	if (*bytes == 0)
 		*bytes = BUFFER_BYTES_DEFAULT;
-	if (*count == 0)
-		*count = BUFFER_COUNT_DEFAULT;
 	if (*bytes < NETIO_PAGE_BYTES_MIN || *bytes > NETIO_PAGE_BYTES_MAX)
 		return plx_fail(EINVAL, "buffer_bytes %u: give %d to %u", *bytes,
 				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
+	if (*count == 0)
+		*count = default_count(*bytes);
 	if (*count < 2 || *count > BUFFER_COUNT_MAX)
 		return plx_fail(EINVAL, "buffer_count %u: give 2 to %d", *count, BUFFER_COUNT_MAX);
 	return 0;

@@ -322,6 +322,8 @@ struct netio_buffered_send_socket {
 	void (*cb_connection_closed)(struct netio_buffered_send_socket *socket,
 				     enum plx_link_reason reason, const char *why);
 	void (*cb_connection_suspect)(struct netio_buffered_send_socket *socket, bool suspect);
+	/** After NETIO_STATUS_AGAIN, once: so few pages wait for the link that the next one may be
+	 * filled. */
 	void (*cb_buffers_available)(struct netio_buffered_send_socket *socket);
 	void (*cb_msg_received)(struct netio_buffered_send_socket *socket,
 				const struct netio_msg *msg);
@@ -369,8 +371,8 @@ struct netio_listen_attr {
 	uint32_t buffer_bytes;      /**< what arrives in one piece, of each connection: 256 to
 					 8 MiB; default 64 KiB. What is longer is put together,
 					 by copying. Let it be the senders' page_bytes */
-	uint32_t buffer_count;      /**< of each connection: 2 to 200; default 16; with
-					 buffer_bytes less than 1 GiB in all */
+	uint32_t buffer_count;      /**< of each connection: 2 to 200; default 2 MiB of them, but
+					 6 to 16; with buffer_bytes less than 1 GiB in all */
 	uint64_t message_max_bytes; /**< longest message: 256 to 1 GiB - 4 KiB; default 16 MiB */
 	uint32_t queue_count;       /**< 0: messages come by cb_msg_received. Else they wait for
 					 netio_recv, so many at most (up to 2^24), and no more
@@ -826,7 +828,7 @@ struct netio_subscribe_attr {
 	struct netio_connect_attr
 		connect;       /**< message_max_bytes: longest message, default 16 MiB */
 	uint32_t buffer_bytes; /**< as in netio_listen_attr, of each publisher */
-	uint32_t buffer_count; /**< as there; default 16 */
+	uint32_t buffer_count; /**< as there */
 };
 
 /** One publisher of a subscribe socket: from the first subscription to it until it has none, and

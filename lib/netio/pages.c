@@ -9,6 +9,13 @@ static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, 
 #define PAGE_BYTES_DEFAULT 65536
 #define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
 
+/* A sender that finds no page free is faster than its link, and would fill each one just when it
+ * comes back: behind all the others, which have driven it out of the caches. From then on it is
+ * paced: no more wait than the link needs not to run dry, and the free page that is taken is the
+ * one that came back last. It ends when the sender has left the link without work for so long. */
+#define PACED_WAITING 2
+#define PACED_IDLE_NS PLX_NS_PER_MS
+
 /* A page ------------------------------------------------------------------------------------- */
 
 void pages_begin(struct pages *pages, bool continues)
@@ -64,17 +71,37 @@ static void end_page(struct pages *pages, struct plx_buf *page, bool sent)
 	pages->free[pages->free_count++] = page;
 }
 
+/* Whether so many pages may be filled now. */
+static bool has_free(const struct pages *pages, uint64_t needed)
+{
+	return pages->free_count >= needed &&
+	       !(pages->room.is_paced && pages->waiting_count >= PACED_WAITING);
+}
+
+/* Whether the link has no page to send. */
+static bool is_link_idle(const struct pages *pages)
+{
+	return pages->free_count + (pages->page != NULL) == pages->count;
+}
+
+static void look_at_pace(struct pages *pages)
+{
+	if (is_link_idle(pages) && plx_loop_now_ns() - pages->room.idle_ns >= PACED_IDLE_NS)
+		pages->room.is_paced = false;
+}
+
 /* Whoever saw AGAIN hears that there are as many free as it wanted. */
 static void tell_of_room(struct pages *pages)
 {
-	if (plx_likely(pages->wanted == 0) || !pages->is_open || !plx_link_is_open(pages->link))
+	if (plx_likely(pages->room.wanted == 0) || !pages->is_open ||
+	    !plx_link_is_open(pages->link))
 		return;
 	/* The page that is being filled may be one of those. */
-	if (pages->page && pages->free_count + 1 == pages->wanted)
+	if (pages->page && pages->free_count + 1 == pages->room.wanted)
 		pages_leave(pages);
-	if (pages->free_count < pages->wanted)
+	if (!has_free(pages, pages->room.wanted))
 		return;
-	pages->wanted = 0;
+	pages->room.wanted = 0;
 	pages->owner->room(pages);
 }
 
@@ -91,6 +118,8 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 	end_page(pages, plx_buf_ref(page), status == 0);
 	if (plx_unlikely(status))
 		return;
+	if (plx_unlikely(pages->room.is_paced) && is_link_idle(pages))
+		pages->room.idle_ns = plx_loop_now_ns();
 	pages->owner->sent(pages);
 	tell_of_room(pages);
 	if (plx_unlikely(pages->gap.count)) /* else a message has taken it along */
@@ -183,7 +212,8 @@ void source_copy(struct source *source, uint8_t *to, size_t length)
 int pages_again(struct pages *pages, uint32_t wanted)
 {
 	pages->stats.again++;
-	pages->wanted = wanted;
+	pages->room.wanted = wanted;
+	pages->room.is_paced = true;
 	return NETIO_STATUS_AGAIN;
 }
 
@@ -225,7 +255,7 @@ static int split(struct pages *pages, netio_tag_t tag, uint64_t length, struct s
 		take_back_page(pages);
 	else if (pages->page)
 		pages_leave(pages);
-	if (pages->free_count < needed)
+	if (!has_free(pages, needed))
 		return pages_again(pages, (uint32_t)needed);
 	while (left > 0) {
 		uint32_t room = piece_max(pages, flags);
@@ -254,16 +284,29 @@ int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, stru
 	if (length > pages->message_max)
 		return plx_fail(EMSGSIZE, "%llu bytes: the peer accepts messages of at most %llu",
 				(unsigned long long)length, (unsigned long long)pages->message_max);
+	if (plx_unlikely(pages->room.is_paced))
+		look_at_pace(pages);
 	if (WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) > pages->limit)
 		return split(pages, tag, length, source);
 	if (pages->page)
 		pages_leave(pages);
-	if (pages->free_count == 0)
+	if (!has_free(pages, 1))
 		return pages_again(pages, 1);
 	pages_begin(pages, false);
 	source_copy(source, pages_put(pages, (uint32_t)length, flags, tag, 0), length);
 	pages_message_ended(pages);
 	return NETIO_STATUS_OK;
+}
+
+int pages_put_freely(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source)
+{
+	struct pages_room room = pages->room;
+	int rc;
+
+	pages->room = (struct pages_room){0};
+	rc = pages_putv(pages, tag, length, source);
+	pages->room = room;
+	return rc;
 }
 
 /* Memory ------------------------------------------------------------------------------------- */
@@ -349,6 +392,7 @@ void pages_open(struct pages *pages, struct plx_link *link, uint64_t message_max
 	pages->leaves_at = pages->attr.watermark_bytes + WIRE_PAGE_BYTES;
 	pages->message_max = message_max;
 	pages->link = link;
+	pages->room = (struct pages_room){0};
 	pages->is_open = true;
 }
 
@@ -367,7 +411,7 @@ void pages_lose(struct pages *pages)
 	plx_timer_stop(&pages->timer);
 	pages->link = NULL;
 	pages->is_open = false;
-	pages->wanted = 0;
+	pages->room.wanted = 0;
 	if (pages->page)
 		end_page(pages, pages_end(pages), false);
 	pages->waiting_bytes = 0;

@@ -21,6 +21,13 @@ struct pages_attr {
 	uint64_t timeout_ns;
 };
 
+/* Of who waits for pages when there are none. */
+struct pages_room {
+	uint32_t wanted;  /* that must be free; 0: nobody saw AGAIN */
+	bool is_paced;    /* few are filled ahead of the link: see pages.c */
+	uint64_t idle_ns; /* since when the link has had none to send, while it is paced */
+};
+
 struct pages {
 	/* Of the page that is being filled; all NULL where there is none, or no connection. */
 	PLX_ALIGNED_LINE uint8_t *at; /* of its next entry */
@@ -42,9 +49,9 @@ struct pages {
 	uint32_t leaves_at;    /* with that length it leaves */
 	struct plx_buf **free;
 	uint32_t free_count;
-	uint32_t count;           /* all but those that were given up */
-	uint32_t slots;           /* of free and waiting */
-	uint32_t wanted;          /* pages that must be free for who saw AGAIN; 0: nobody did */
+	uint32_t count; /* all but those that were given up */
+	uint32_t slots; /* of free and waiting */
+	struct pages_room room;
 	struct plx_buf **waiting; /* for the link, first in first out, round the end of slots */
 	uint32_t waiting_first;
 	uint64_t waiting_bytes; /* in them */
@@ -185,6 +192,9 @@ void source_copy(struct source *source, uint8_t *to, size_t length);
 /* A message that the page has no room for, if there is one. length: any.
  * Return: enum netio_status. */
 int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source);
+
+/* The same for who does not wait for room: AGAIN is noted for nobody, and it is not paced. */
+int pages_put_freely(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source);
 
 /* Whether messages wait for the link: what is put now may be dropped, if its owner says so. What
  * was put before they did is not, but where all is. */

@@ -142,7 +142,7 @@ int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iov
 {
 	struct subscriber *subscriber = match->subscriber;
 	struct source source = {.iov = iov};
-	uint32_t wanted;
+	struct pages_room room;
 	int rc;
 
 	if (plx_unlikely(!subscriber_is_there(subscriber)))
@@ -151,14 +151,14 @@ int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iov
 		return NETIO_STATUS_TOO_BIG;
 	if (plx_unlikely(pages_are_slow(subscriber->pages)))
 		return slow_copy_to(match, tag, iov, length);
-	wanted = match->policy == NETIO_POLICY_BLOCK ? 0 : subscriber->pages->wanted;
+	room = subscriber->pages->room;
 	if (match->at_once)
 		rc = copy_at_once(subscriber, tag, iov, count, length);
 	else
 		rc = pages_putv(subscriber->pages, tag, length, &source);
 	if (plx_likely(rc != -EAGAIN) || match->policy == NETIO_POLICY_BLOCK)
 		return rc;
-	subscriber->pages->wanted = wanted; /* by those who wait for room */
+	subscriber->pages->room = room; /* of those who wait for it */
 	return slow_copy_to(match, tag, iov, length);
 }
 

@@ -122,21 +122,17 @@ static int put(const struct letter *letter)
 	struct pages *pages = letter->pages;
 	struct source source = {.iov = letter->iov};
 	uint64_t bytes = wire_entry_bytes(letter->length, WIRE_TAG);
-	uint32_t wanted = pages->wanted;
+	bool waits = letter->match->policy == NETIO_POLICY_BLOCK;
 	int rc;
 
 	if (pages->waiting_count &&
 	    pages_backlog_bytes(pages) + bytes > letter->match->backlog_bytes)
-		return letter->match->policy == NETIO_POLICY_BLOCK ? pages_again(pages, 1)
-								   : -EAGAIN;
+		return waits ? pages_again(pages, 1) : -EAGAIN;
 	pages_set_droppable(pages, letter->match->policy == NETIO_POLICY_DROP_OLD);
-	rc = pages_putv(pages, letter->tag, letter->length, &source);
+	rc = (waits ? pages_putv : pages_put_freely)(pages, letter->tag, letter->length, &source);
 	pages->droppable = false;
-	if (rc) {
-		if (letter->match->policy != NETIO_POLICY_BLOCK) /* others wait for room */
-			pages->wanted = wanted;
+	if (rc)
 		return rc;
-	}
 	supersede(letter);
 	if (letter->match->at_once)
 		pages_leave_soon(pages);
@@ -267,8 +263,8 @@ void slow_go_on(struct subscriber *subscriber)
 		struct iovec piece = {latest->data, latest->length};
 
 		pages_set_droppable(pages, false);
-		if (pages_putv(pages, latest->tag, latest->length,
-			       &(struct source){.iov = &piece}) != 0)
+		if (pages_put_freely(pages, latest->tag, latest->length,
+				     &(struct source){.iov = &piece}) != 0)
 			break;
 		conflation_drop(&subscriber->latest, latest);
 		pages->behind_count = subscriber->latest.count;

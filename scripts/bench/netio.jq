@@ -30,6 +30,7 @@ def combined: {
 # What a row is held against, and in which figure.
 def peer_of: {
 	"raw-fi-tcp-bw": ["iperf3", "gbit_per_s"],
+	"zmq-in-place": ["zmq-push-pull", "gbit_per_s"],
 	"buffered-tcp": ["zmq-push-pull", "gbit_per_s"],
 	"buffered-1M-tcp": ["zmq-push-pull", "gbit_per_s"],
 	"buffered-shm": ["buffered-tcp", "gbit_per_s"],

@@ -13,7 +13,7 @@ def table(heads; row):
 	"<table><tr>" + (["row", heads] | map("<th>\(.)</th>") | join("")) + "</tr>",
 	(group_by(.size_bytes)[]
 		| "<tr class=\"size\"><th colspan=\"\([heads] | length + 1)\">\(.[0].size_bytes | size)</th></tr>",
-		  (.[] | "<tr\(if .test | IN("zmq-push-pull", "iperf3", "raw-fi-tcp-bw", "plx-ping") then ""
+		  (.[] | "<tr\(if .test | IN("zmq-in-place", "zmq-push-pull", "iperf3", "raw-fi-tcp-bw", "plx-ping") then ""
 				else " class=\"own\"" end)>" + ([.name, row] | cells) + "</tr>")),
 	"</table>" end;
 

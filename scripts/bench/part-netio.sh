@@ -8,11 +8,11 @@ wanted+=(raw-zmq-stream raw-fi-stream netio-throughput netio-recv netio-pubsub-b
 
 # In the order of a round: what is compared is near each other. publish-MODE-SUBSCRIBERS; beside-POLICY
 # needs what publish-buffered-4 has reached.
-netio_all_rows=(zmq-push-pull buffered-tcp buffered-1M-tcp buffered-shm unbuffered-shm unbuffered-tcp
+netio_all_rows=(zmq-in-place zmq-push-pull buffered-tcp buffered-1M-tcp buffered-shm unbuffered-shm unbuffered-tcp
 	raw-fi-tcp-bw reference-tcp iperf3 tcp-poll ping-tcp shm-poll ping-shm
 	publish-buffered-{1,4} beside-{disconnect,drop-old,drop-new,conflate}
 	publish-buffered-16 publish-unbuffered-{1,4,16})
-declare -A netio_program=([zmq-push-pull]=raw-zmq-stream [raw-fi-tcp-bw]=raw-fi-stream
+declare -A netio_program=([zmq-push-pull]=raw-zmq-stream [zmq-in-place]=raw-zmq-stream [raw-fi-tcp-bw]=raw-fi-stream
 	[tcp-poll]=plx-ping [shm-poll]=plx-ping) # of netio's own by kind: see netio_program_of
 
 netio_write_bytes=1048576 # of iperf3
@@ -62,7 +62,7 @@ netio_choose_rows()
 			fi
 		elif [[ -n ${program[$name]-} ]]; then
 			netio_rows+=("$row")
-		elif [[ $row == zmq-push-pull ]]; then
+		elif [[ $row == zmq-* ]]; then
 			netio_leave_out "$row, as libzmq3-dev was not there when the build folder was made"
 		else
 			[[ $missing == *" $name "* ]] || failures+=("netio: the build has no program $name")
@@ -118,7 +118,7 @@ netio_server()
 	local row=$1 size=$2 where=127.0.0.1:0 mode=${1#publish-} own=()
 
 	case $row in
-	zmq-push-pull)
+	zmq-*)
 		command=("${program[raw-zmq-stream]}" --listen "$where" --size "$size" --cpu "$cpu_server")
 		;;
 	raw-fi-tcp-bw)
@@ -162,7 +162,8 @@ netio_client()
 	raw=(--connect "$4" --size "$size" --duration "$netio_duration"
 		--warmup "$(one_way_warmup "$size")" --out "$3" --name result --cpu "$cpu_client")
 	case $row in
-	zmq-push-pull) command=("${program[raw-zmq-stream]}" "${raw[@]}") ;;
+	zmq-push-pull) command=("${program[raw-zmq-stream]}" "${raw[@]}" --copy) ;;
+	zmq-in-place) command=("${program[raw-zmq-stream]}" "${raw[@]}") ;;
 	raw-fi-tcp-bw) command=("${program[raw-fi-stream]}" "${raw[@]}" --provider "$fi_provider") ;;
 	iperf3) # whole seconds
 		command=(iperf3 --client 127.0.0.1 --port "$4" --time $((10#${whole:-0} + 1))
@@ -270,7 +271,7 @@ netio_result()
 
 	provider=$(netio_provider "$row")
 	case $row in
-	zmq-push-pull | raw-fi-tcp-bw) test=$row provider='' ;;
+	zmq-* | raw-fi-tcp-bw) test=$row provider='' ;;
 	iperf3) provider='kernel tcp' ;;
 	*-poll) test=plx-ping ;;
 	publish-*) test=${row%-*} subscribers=${row##*-} ;;

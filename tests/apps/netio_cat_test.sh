@@ -167,7 +167,7 @@ for policy in drop-old drop-new conflate; do
 	check "$policy: beside a slow reader another one has all lines" "cmp '$temp/lines' '$temp/out'"
 	ends "$pub"
 	check "$policy: publish ends with 0" "(($? == 0))"
-	wait_until "grep -q 'trying again' '$temp/slow.err'"
+	wait_until "grep -q 'trying again' '$temp/slow.err' && [[ -s '$temp/slow' ]]"
 	kill -TERM "$slow"
 	ends "$slow"
 	missed=$(awk '/^missed/ {sum += $2} END {print sum + 0}' "$temp/slow.err")

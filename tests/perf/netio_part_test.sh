@@ -206,18 +206,18 @@ got=$(part show_rows)
 check 'rows have their sizes' "$got" \
 	'.rows | .["buffered-tcp"] == [64, 1024, 65536, 1048576] and .["zmq-push-pull"] == [64, 1024, 65536, 1048576] and
 		.["ping-shm"] == [64] and .["tcp-poll"] == [64] and .iperf3 == [1048576] and .["publish-buffered-1"] == [64, 65536] and
-		.["publish-unbuffered-16"] == [64, 65536] and length == 23 and
+		.["publish-unbuffered-16"] == [64, 65536] and length == 24 and
 		(to_entries | map(select(.key | startswith("beside-"))) | length == 4 and all(.[]; .value == [64]))'
 check '... of the usual ones nothing is left out' "$got" '.notes == "" and .failures == ""'
 got=$(sizes=1024,16777216 part show_rows)
 check 'other sizes are those of the rows that have any' "$got" \
-	'.rows | .["buffered-tcp"] == [1024, 16777216] and .["zmq-push-pull"] == [1024, 16777216] and length == 8'
+	'.rows | .["buffered-tcp"] == [1024, 16777216] and .["zmq-push-pull"] == [1024, 16777216] and length == 9'
 check 'rows whose size is not asked for are left out, and that is told' "$got" \
 	'(.rows | has("ping-tcp") or has("iperf3") or has("publish-buffered-1") or has("beside-conflate") | not) and (.notes |
 		contains("ping at 64 B, which --sizes") and contains("publish at 64 KiB, which") and contains("beside at 64 B, which") and contains("iperf3 at 1 MiB, which"))'
 got=$(lacking='iperf3 raw-zmq-stream' part show_rows)
 check 'what need not be there is left out with a notice' "$got" \
-	'(.rows | has("iperf3") or has("zmq-push-pull") | not) and .failures == "" and (.notes |
+	'(.rows | has("iperf3") or has("zmq-push-pull") or has("zmq-in-place") | not) and .failures == "" and (.notes |
 		contains("iperf3, which is not installed") and contains("zmq-push-pull, as libzmq3-dev"))'
 got=$(lacking='netio-throughput' part show_rows)
 check 'what has to be there is a failure, once' "$got" \
@@ -240,7 +240,7 @@ show_commands()
 }
 got=$(part show_commands)
 check 'each end of every row is on its own CPU' "$got" \
-	'length == 106 and all(.[]; .line | test("(@|--cpu |--affinity )(17|18)( |$)")) and
+	'length == 114 and all(.[]; .line | test("(@|--cpu |--affinity )(17|18)( |$)")) and
 		all(.[]; (.side == "server") == (.line | test("(@|--cpu |--affinity )17( |$)")))'
 check 'NetIO'"'"'s programs poll, and plx-ping' "$got" \
 	'all(.[] | select(.line | test("/netio-|plx-ping")); .line | contains("--idle poll"))'
@@ -253,7 +253,8 @@ check 'what arrives in one piece has a buffer as long' "$got" \
 		(line("buffered-tcp"; "1048576") | contains("--buffer") | not) and (line("unbuffered-shm"; "64") | contains("--buffer") | not)'
 check 'modes, pages and subscribers are those of the row' "$got" \
 	'def line($row; $side): [.[] | select(.row == $row and .size == "64" and .side == $side) | .line][0];
-	(line("buffered-1M-tcp"; "client") | contains("--mode buffered") and contains("--page 1M --pages 128")) and
+	(line("zmq-push-pull"; "client") | endswith(" --copy")) and (line("zmq-in-place"; "client") | contains("--copy") | not) and
+		(line("buffered-1M-tcp"; "client") | contains("--mode buffered") and contains("--page 1M --pages 128")) and
 		(line("reference-tcp"; "client") | contains("--mode reference")) and (line("ping-shm"; "client") | contains("--mode ping")) and
 		(line("publish-unbuffered-16"; "server") | contains("--mode unbuffered --size 64 --subscribers 16 ")) and
 		(line("publish-unbuffered-16"; "client") | endswith("--subscribers 16")) and

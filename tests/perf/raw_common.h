@@ -39,6 +39,7 @@ struct raw_options {
 	uint64_t posted;  /* of a stream: receives posted ahead; 0: by size */
 	bool listen;
 	bool cq_cannot_sleep; /* libfabric's FI_WAIT_NONE: on its tcp 1.17 quicker for one link */
+	bool copy;            /* messages are copied to be sent */
 	bool sleeps;          /* on the completion queue's descriptor, instead of spinning */
 };
 
@@ -87,6 +88,7 @@ struct raw_program {
 	uint64_t fixed_size;    /* the one that there is; 0: any */
 	bool choose_provider;   /* has --provider */
 	bool choose_waiting;    /* has --cq and --idle */
+	bool choose_copy;       /* has --copy */
 	bool address_is_a_name; /* not to be split at the colon */
 	int (*serve)(const struct raw_options *options);
 	int (*ping)(const struct raw_options *options, uint8_t *message, struct raw_run *run);

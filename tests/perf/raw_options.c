@@ -26,6 +26,7 @@ enum word {
 	IDLE,
 	WINDOW,
 	POSTED,
+	COPY,
 	HELP
 };
 
@@ -45,6 +46,7 @@ static const struct option long_options[] = {
 	{"idle", required_argument, NULL, IDLE},
 	{"window", required_argument, NULL, WINDOW},
 	{"posted", required_argument, NULL, POSTED},
+	{"copy", no_argument, NULL, COPY},
 	{"help", no_argument, NULL, HELP},
 	{0},
 };
@@ -75,6 +77,9 @@ static void print_help(const struct raw_program *program)
 	if (program->stream)
 		printf("  --window N     sends under way where they are not injected (by size)\n"
 		       "  --posted N     with --listen: receives posted ahead (by size)\n");
+	if (program->choose_copy)
+		printf("  --copy         with --connect: send copies, not from where messages "
+		       "lie\n");
 	printf("The server takes the size from its client, and ends with it.\n"
 	       "Exit status: 0 done, 1 failed, 2 usage, 3 ran, but its figures do not add up.\n");
 }
@@ -173,6 +178,11 @@ static int set_option(const struct raw_program *program, struct raw_options *opt
 		return set_depth(program, "--window", text, &options->window);
 	case POSTED:
 		return set_depth(program, "--posted", text, &options->posted);
+	case COPY:
+		if (!program->choose_copy)
+			return plx_fail(EINVAL, "--copy: %s has no choice", program->name);
+		options->copy = true;
+		return 0;
 	default:
 		return plx_fail(EINVAL, "see --help");
 	}

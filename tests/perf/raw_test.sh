@@ -126,6 +126,7 @@ for size in 1 8 64 4096 65536; do
 	FI_PROVIDER_PATH=$module_dir stream raw-fi-stream 127.0.0.1:0 $size --provider plx_shm
 	stream raw-fi-shm-stream "pollux-test-$$" $size
 	[[ ! -x $programs/raw-zmq-stream ]] || stream raw-zmq-stream 127.0.0.1:0 $size
+	[[ ! -x $programs/raw-zmq-stream ]] || stream raw-zmq-stream 127.0.0.1:0 $size --copy
 done
 [[ ! -x $programs/raw-zmq-stream ]] || stream raw-zmq-stream '[::1]:0' 1048576 --window 3 --posted 2
 FI_PROVIDER_PATH=$module_dir FI_PLX_SHM_COPY_MAX=16k stream raw-fi-stream 127.0.0.1:0 65536 --provider plx_shm
@@ -148,6 +149,7 @@ says 2 'there are poll and event' "$programs/raw-fi" --connect a:1 --idle x
 says 2 'has no choice' "$programs/raw-tcp" --connect a:1 --idle event
 says 2 '--idle event needs --cq fd' "$programs/raw-fi" --connect a:1 --idle event --cq none
 says 2 'that is for streams' "$programs/raw-fi" --connect a:1 --window 4
+says 2 '--copy: raw-fi-stream has no choice' "$programs/raw-fi-stream" --connect a:1 --copy
 says 2 '--posted' "$programs/raw-fi-stream" --connect a:1 --posted 0
 says 2 'has messages of 64 B alone' "$programs/raw-bare" --connect a --size 65
 says 1 'cannot run there' "$programs/raw-tcp" --listen 127.0.0.1:0 --cpu 1023

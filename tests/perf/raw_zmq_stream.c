@@ -3,7 +3,8 @@
  * pair of sockets, for which the client listens on the host that it connects to: both are on one.
  * Each side has a thread of ZeroMQ's beside its own, on the CPU that --cpu says.
  *
- * Messages are sent from where they lie, and looked at where they arrive: no copy is ours. */
+ * Messages are sent from where they lie, or with --copy as zmq_send does, behind which the memory
+ * is the sender's again; and they are looked at where they arrive. */
 #include "raw_zmq_side.h"
 
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct side {
 	void *counts;
 	uint8_t *message; /* what every message is */
 	uint64_t size;
+	bool copy;
 };
 
 static int limit_depth(const struct side *side, int option, uint64_t chosen)
@@ -153,11 +155,23 @@ static int meet_server(const struct raw_options *options, struct side *side)
 	return rc ? rc : raw_zmq_send(side->zmq.socket, &hello, sizeof(hello));
 }
 
+/* Return: 0; -ENOMEM. */
+static int make(const struct side *side, zmq_msg_t *msg_out)
+{
+	if (!side->copy)
+		return zmq_msg_init_data(msg_out, side->message, side->size, NULL, NULL);
+	if (zmq_msg_init_size(msg_out, side->size) != 0)
+		return plx_fail(ENOMEM, "out of memory for a message");
+	memcpy(zmq_msg_data(msg_out), side->message, side->size);
+	return 0;
+}
+
 static int send_one(struct side *side, struct raw_flow *flow)
 {
 	zmq_msg_t msg;
 
-	zmq_msg_init_data(&msg, side->message, side->size, NULL, NULL);
+	if (plx_unlikely(make(side, &msg) != 0))
+		return -ENOMEM;
 	if (plx_likely(zmq_msg_send(&msg, side->zmq.socket, ZMQ_DONTWAIT) >= 0))
 		return 0;
 	flow->again++;
@@ -237,7 +251,11 @@ static int send_all(const struct raw_options *options, struct side *side, struct
 
 static int stream(const struct raw_options *options, struct raw_flow *flow)
 {
-	struct side side = {.size = options->size, .message = raw_message(options->size)};
+	struct side side = {
+		.size = options->size,
+		.message = raw_message(options->size),
+		.copy = options->copy,
+	};
 	int rc = side.message ? open_side(&side, ZMQ_PUSH, ZMQ_PULL) : -ENOMEM;
 
 	if (!rc)
@@ -257,6 +275,7 @@ int main(int argc, char **argv)
 		.provider = "zmq",
 		.idle = "block",
 		.address = "HOST:PORT",
+		.choose_copy = true,
 		.serve = serve,
 		.stream = stream,
 	};
