@@ -61,7 +61,9 @@ static int send_copied(struct plx_link *link, const struct iovec *iov, int count
 	if (!send_has_room(link))
 		return tx_would_block(link);
 
-	struct plx_buf *buf = plx_link_buf(link, (uint32_t)length);
+	struct plx_fabric_lcore *home = link->set->home;
+	struct plx_buf *buf = length <= TX_BUF_BYTES ? plx_buf_get(home->tx_pool)
+						     : spare_get(home, (uint32_t)length);
 
 	if (!buf) {
 		if (length > TX_BUF_BYTES)

@@ -308,6 +308,7 @@ static void free_home(struct plx_fabric_lcore *home)
 		plx_log(&fabric_log, PLX_LOG_WARNING,
 			"lcore %u: buffers of %u closed links are still referenced", home->id,
 			home->orphan_count);
+	spare_free_all(home);
 	plx_pool_destroy(home->tx_pool);
 	free(home->orphans);
 	free(home);

@@ -47,6 +47,8 @@
 #define LINK_WINDOW_BYTES_MAX     (UINT32_C(1) << 30) /* so that grants compare mod 2^32 */
 
 #define TX_BUF_BYTES              4096 /* of the lcore's own pool, for copies and control frames */
+#define SPARE_COUNT               16   /* longer buffers that an lcore keeps for copies, and */
+#define SPARE_BYTES_MAX           (UINT32_C(8) << 20) /* how long they are together */
 #define TX_BUF_COUNT              512
 
 /* Payloads up to this are put behind their header on the stack and injected. */
@@ -251,6 +253,8 @@ struct plx_fabric_lcore {
 	struct request *given_up;   /* still in another lcore's lane: see handover.c */
 	struct plx_buf *delivering; /* inside on_message: that message */
 	struct plx_pool *tx_pool;
+	struct plx_buf *spares[SPARE_COUNT]; /* of spare.c; NULL: no buffer */
+	uint32_t spare_bytes;                /* in all of them */
 	struct plx_poller *poller;
 	struct plx_pool *
 		*orphans; /* receive pools of gone links whose buffers the user still has */
@@ -270,6 +274,11 @@ void fabric_woke(void *arg, const struct plx_sleep *sleep);
 void fabric_judge(struct plx_set *set, int found);
 void fabric_first_look(struct plx_set *set);
 void fabric_distrust(struct plx_set *set, const char *why);
+
+/* spare.c: a buffer for a copy that is longer than TX_BUF_BYTES, which the caller refers to.
+ * Return: NULL with an error text. */
+struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length);
+void spare_free_all(struct plx_fabric_lcore *home);
 
 /* orphan.c */
 int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool);
