@@ -48,7 +48,7 @@
 
 #define TX_BUF_BYTES              4096 /* of the lcore's own pool, for copies and control frames */
 #define SPARE_COUNT               16   /* longer buffers that an lcore keeps for copies, and */
-#define SPARE_BYTES_MAX           (UINT32_C(8) << 20) /* how long they are together */
+#define SPARE_BYTES_MAX           ((UINT32_C(8) << 20) + SPARE_COUNT * 4096) /* how long together */
 #define TX_BUF_COUNT              512
 
 /* Payloads up to this are put behind their header on the stack and injected. */

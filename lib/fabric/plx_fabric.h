@@ -163,7 +163,7 @@ uint64_t plx_link_message_max(const struct plx_link *link);
 
 /** Send a copy of len bytes (0 is a message too). Small ones leave with this call; beyond 4 KiB
  * plx_link_send_buf spares the copy. The lcore keeps up to 16 buffers and 8 MiB for such copies;
- * with more under way, and beyond 8 MiB, they are made into memory from the heap.
+ * with more under way they are made into memory from the heap.
  * Ownership: data stays the caller's and may be reused on return. Thread: owner.
  * Return: 0; -EAGAIN no credit or no room in the queue, on_writable follows; -EMSGSIZE longer than
  * the peer accepts; -ENOTCONN not open, or closing; -ENOMEM. */

@@ -4,6 +4,8 @@
 #include "fabric_priv.h"
 
 #define ROOM_LEAST (2 * TX_BUF_BYTES)
+#define ROOM_MORE  4096 /* so that a message of 2^n bytes with a header needs no twice as long one \
+			 */
 
 static uint32_t room_of(const struct plx_buf *buf)
 {
@@ -13,66 +15,107 @@ static uint32_t room_of(const struct plx_buf *buf)
 /* The next power of two: messages of about one length have the same buffers. */
 static uint32_t rounded(uint32_t length)
 {
-	return length <= ROOM_LEAST ? ROOM_LEAST : UINT32_C(1) << (32 - __builtin_clz(length - 1));
+	if (length <= ROOM_LEAST + ROOM_MORE)
+		return ROOM_LEAST + ROOM_MORE;
+	return (UINT32_C(1) << (32 - __builtin_clz(length - ROOM_MORE - 1))) + ROOM_MORE;
 }
 
-static void free_memory(void *memory, void *arg)
+/* The shortest one that is not in use, and is shorter than that; NULL: there is none. */
+static struct plx_buf **shortest(struct plx_fabric_lcore *home, uint32_t room)
 {
-	plx_mem_free(memory);
-}
+	struct plx_buf **found = NULL;
 
-/* In a zone, from which every provider can send. Return: NULL where there is no room. */
-static struct plx_buf *make(uint32_t lcore, uint32_t room)
-{
-	uint8_t *memory = plx_mem_alloc(PLX_BUF_HEADROOM + (size_t)room, 0, plx_lcore_node(lcore),
-					NULL);
-	struct plx_buf *buf = memory ? plx_buf_wrap(memory, PLX_BUF_HEADROOM, room, free_memory,
-						    NULL)
-				     : NULL;
-
-	if (!buf)
-		plx_mem_free(memory);
-	return buf;
-}
-
-/* In that place; what is there is not in use. Return: NULL where it cannot be kept. */
-static struct plx_buf *replace(struct plx_fabric_lcore *home, struct plx_buf **place, uint32_t room)
-{
-	struct plx_buf *buf = NULL;
-
-	if (*place)
-		home->spare_bytes -= room_of(*place);
-	plx_buf_unref(*place);
-	if (home->spare_bytes + room <= SPARE_BYTES_MAX)
-		buf = make(home->id, room);
-	if (buf)
-		home->spare_bytes += room;
-	return *place = buf;
-}
-
-struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length)
-{
-	uint32_t room = rounded(length);
-	struct plx_buf **place = NULL; /* an empty one, or that of the shortest */
-	struct plx_buf *buf = NULL;    /* the shortest that is long enough */
-
-	if (room > SPARE_BYTES_MAX)
-		return plx_buf_alloc(length);
-	for (unsigned i = 0; i < SPARE_COUNT && !(buf && room_of(buf) == room); i++) {
+	for (unsigned i = 0; i < SPARE_COUNT; i++) {
 		struct plx_buf **at = &home->spares[i];
 
-		if (*at && !plx_buf_unshared(*at))
-			continue;
-		if (*at && room_of(*at) >= room)
-			buf = !buf || room_of(*at) < room_of(buf) ? *at : buf;
-		else if (!place || (*place && (!*at || room_of(*at) < room_of(*place))))
-			place = at;
+		if (*at && plx_buf_unshared(*at) && room_of(*at) < room) {
+			found = at;
+			room = room_of(*at);
+		}
 	}
-	if (!buf && place)
-		buf = replace(home, place, room);
-	if (!buf)
-		return plx_buf_alloc(length);
-	plx_buf_reset(buf);
+	return found;
+}
+
+static uint32_t bytes_in_use(const struct plx_fabric_lcore *home)
+{
+	uint32_t bytes = 0;
+
+	for (unsigned i = 0; i < SPARE_COUNT; i++) {
+		if (home->spares[i] && !plx_buf_unshared(home->spares[i]))
+			bytes += room_of(home->spares[i]);
+	}
+	return bytes;
+}
+
+static void give_up(struct plx_fabric_lcore *home, struct plx_buf **at)
+{
+	home->spare_bytes -= room_of(*at);
+	plx_buf_unref(*at);
+	*at = NULL;
+}
+
+static struct plx_buf **empty_place(struct plx_fabric_lcore *home)
+{
+	for (unsigned i = 0; i < SPARE_COUNT; i++) {
+		if (!home->spares[i])
+			return &home->spares[i];
+	}
+	return NULL;
+}
+
+/* Where one of that length is kept: those that are not in use, which are all shorter, make room for
+ * it. Return: NULL where those in use leave none. */
+static struct plx_buf **place_for(struct plx_fabric_lcore *home, uint32_t room)
+{
+	struct plx_buf **place;
+
+	if (bytes_in_use(home) + (uint64_t)room > SPARE_BYTES_MAX)
+		return NULL;
+	while (!(place = empty_place(home)) || home->spare_bytes + room > SPARE_BYTES_MAX) {
+		struct plx_buf **other = shortest(home, room);
+
+		if (!other)
+			return NULL;
+		give_up(home, other);
+	}
+	return place;
+}
+
+/* One that is not in use and long enough, the shortest of them; NULL: there is none. */
+static struct plx_buf *find(const struct plx_fabric_lcore *home, uint32_t room)
+{
+	struct plx_buf *found = NULL;
+
+	for (unsigned i = 0; i < SPARE_COUNT; i++) {
+		struct plx_buf *buf = home->spares[i];
+
+		if (!buf || !plx_buf_unshared(buf) || room_of(buf) < room)
+			continue;
+		if (room_of(buf) == room)
+			return buf;
+		if (!found || room_of(buf) < room_of(found))
+			found = buf;
+	}
+	return found;
+}
+
+/* The lcore's own reference stays, so that the header of what is sent does not go into the
+ * headroom: a provider that keeps a buffer for good keeps its place here, too. */
+struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length)
+{
+	uint32_t room = length <= SPARE_BYTES_MAX ? rounded(length) : UINT32_MAX;
+	struct plx_buf *buf = find(home, room);
+	struct plx_buf **place = buf ? NULL : place_for(home, room);
+
+	if (buf) {
+		plx_buf_reset(buf);
+		return plx_buf_ref(buf);
+	}
+	buf = plx_buf_alloc(place ? room : length);
+	if (!buf || !place)
+		return buf;
+	*place = buf;
+	home->spare_bytes += room;
 	return plx_buf_ref(buf);
 }
 

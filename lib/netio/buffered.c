@@ -132,8 +132,12 @@ static const char *on_received(struct netio_connection *connection, struct plx_b
 
 static void on_writable(struct netio_connection *connection)
 {
-	if (connection->link)
-		pages_send_waiting(&buffered_of(connection)->pages);
+	struct pages *pages = &buffered_of(connection)->pages;
+
+	if (!connection->link)
+		return;
+	pages_send_waiting(pages);
+	pages_tell_room(pages);
 }
 
 static bool on_settle(struct netio_connection *connection)

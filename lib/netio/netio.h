@@ -322,8 +322,8 @@ struct netio_buffered_send_socket {
 	void (*cb_connection_closed)(struct netio_buffered_send_socket *socket,
 				     enum plx_link_reason reason, const char *why);
 	void (*cb_connection_suspect)(struct netio_buffered_send_socket *socket, bool suspect);
-	/** After NETIO_STATUS_AGAIN, once: so few pages wait for the link that the next one may be
-	 * filled. */
+	/** After NETIO_STATUS_AGAIN, once: there are as many free pages as the message needed, and
+	 * so few wait for the link that they may be filled. */
 	void (*cb_buffers_available)(struct netio_buffered_send_socket *socket);
 	void (*cb_msg_received)(struct netio_buffered_send_socket *socket,
 				const struct netio_msg *msg);

@@ -12,7 +12,9 @@ static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, 
 /* A sender that finds no page free is faster than its link, and would fill each one just when it
  * comes back: behind all the others, which have driven it out of the caches. From then on it is
  * paced: no more wait than the link needs not to run dry, and the free page that is taken is the
- * one that came back last. It ends when the sender has left the link without work for so long. */
+ * one that came back last. It ends when the sender has left the link without work for so long, or
+ * has filled as many pages as there are and was not told AGAIN: it is not the faster one any more.
+ */
 #define PACED_WAITING 2
 #define PACED_IDLE_NS PLX_NS_PER_MS
 
@@ -86,12 +88,12 @@ static bool is_link_idle(const struct pages *pages)
 
 static void look_at_pace(struct pages *pages)
 {
-	if (is_link_idle(pages) && plx_loop_now_ns() - pages->room.idle_ns >= PACED_IDLE_NS)
+	if ((is_link_idle(pages) && plx_loop_now_ns() - pages->room.idle_ns >= PACED_IDLE_NS) ||
+	    pages->number - pages->room.number >= pages->count)
 		pages->room.is_paced = false;
 }
 
-/* Whoever saw AGAIN hears that there are as many free as it wanted. */
-static void tell_of_room(struct pages *pages)
+void pages_tell_room(struct pages *pages)
 {
 	if (plx_likely(pages->room.wanted == 0) || !pages->is_open ||
 	    !plx_link_is_open(pages->link))
@@ -121,7 +123,7 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 	if (plx_unlikely(pages->room.is_paced) && is_link_idle(pages))
 		pages->room.idle_ns = plx_loop_now_ns();
 	pages->owner->sent(pages);
-	tell_of_room(pages);
+	pages_tell_room(pages);
 	if (plx_unlikely(pages->gap.count)) /* else a message has taken it along */
 		pages_tell_gap(pages);
 }
@@ -213,8 +215,15 @@ int pages_again(struct pages *pages, uint32_t wanted)
 {
 	pages->stats.again++;
 	pages->room.wanted = wanted;
-	pages->room.is_paced = true;
 	return NETIO_STATUS_AGAIN;
+}
+
+/* The sender is faster than the link. */
+static int again_and_pace(struct pages *pages, uint64_t wanted)
+{
+	pages->room.is_paced = true;
+	pages->room.number = pages->number;
+	return pages_again(pages, (uint32_t)wanted);
 }
 
 /* Bytes of a message that a page takes beside the header of the entry, of which all but the last
@@ -256,7 +265,7 @@ static int split(struct pages *pages, netio_tag_t tag, uint64_t length, struct s
 	else if (pages->page)
 		pages_leave(pages);
 	if (!has_free(pages, needed))
-		return pages_again(pages, (uint32_t)needed);
+		return again_and_pace(pages, needed);
 	while (left > 0) {
 		uint32_t room = piece_max(pages, flags);
 		uint32_t piece = left < room ? (uint32_t)left : room;
@@ -291,7 +300,7 @@ int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, stru
 	if (pages->page)
 		pages_leave(pages);
 	if (!has_free(pages, 1))
-		return pages_again(pages, 1);
+		return again_and_pace(pages, 1);
 	pages_begin(pages, false);
 	source_copy(source, pages_put(pages, (uint32_t)length, flags, tag, 0), length);
 	pages_message_ended(pages);
@@ -301,11 +310,15 @@ int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, stru
 int pages_put_freely(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source)
 {
 	struct pages_room room = pages->room;
+	uint64_t number = pages->number;
 	int rc;
 
 	pages->room = (struct pages_room){0};
 	rc = pages_putv(pages, tag, length, source);
 	pages->room = room;
+	/* Else who is paced would never find fewer that wait. */
+	if (pages->number != number)
+		pages->room.is_paced = false;
 	return rc;
 }
 

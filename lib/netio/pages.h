@@ -26,6 +26,7 @@ struct pages_room {
 	uint32_t wanted;  /* that must be free; 0: nobody saw AGAIN */
 	bool is_paced;    /* few are filled ahead of the link: see pages.c */
 	uint64_t idle_ns; /* since when the link has had none to send, while it is paced */
+	uint64_t number;  /* of the newest page when AGAIN was told last */
 };
 
 struct pages {
@@ -131,6 +132,9 @@ static inline void pages_leave_soon(struct pages *pages)
 void pages_send_waiting(struct pages *pages);
 void pages_send_until(struct pages *pages, uint64_t number);
 
+/* Whoever saw AGAIN hears it where there is room by now: a page was sent, or fewer wait. */
+void pages_tell_room(struct pages *pages);
+
 /* Whether none of those up to that number waits. */
 bool pages_sent_until(const struct pages *pages, uint64_t number);
 
@@ -193,7 +197,8 @@ void source_copy(struct source *source, uint8_t *to, size_t length);
  * Return: enum netio_status. */
 int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source);
 
-/* The same for who does not wait for room: AGAIN is noted for nobody, and it is not paced. */
+/* The same for who does not wait for room: AGAIN is noted for nobody, and it is not paced; nor is
+ * anybody else where it fills pages. */
 int pages_put_freely(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source);
 
 /* Whether messages wait for the link: what is put now may be dropped, if its owner says so. What

@@ -160,8 +160,10 @@ static void on_writable(struct accepted *accepted)
 		pages_send_waiting(subscriber->pages);
 		go_on(subscriber);
 	}
-	if (core->unbuffered) /* else its pages tell */
+	if (core->unbuffered)
 		publish_tell_room(core);
+	else if (subscriber->pages && accepted->link)
+		pages_tell_room(subscriber->pages);
 }
 
 static void on_suspect(struct accepted *accepted, bool suspect)

@@ -23,14 +23,6 @@ static int stop(void **state)
 	return 0;
 }
 
-static size_t bytes_used(void)
-{
-	struct plx_mem_stats stats;
-
-	plx_mem_stats(&stats);
-	return stats.bytes_used;
-}
-
 static struct plx_buf *get(uint32_t length)
 {
 	struct plx_buf *buf = spare_get(home, length);
@@ -43,24 +35,40 @@ static struct plx_buf *get(uint32_t length)
 	return buf;
 }
 
+/* So many at once. */
+static void use(unsigned count, uint32_t length)
+{
+	struct plx_buf *bufs[2 * SPARE_COUNT];
+
+	for (unsigned i = 0; i < count; i++)
+		bufs[i] = get(length);
+	for (unsigned i = 0; i < count; i++)
+		plx_buf_unref(bufs[i]);
+}
+
+static bool is_kept(const struct plx_buf *buf)
+{
+	for (unsigned i = 0; i < SPARE_COUNT; i++) {
+		if (home->spares[i] == buf)
+			return true;
+	}
+	return false;
+}
+
 static void what_was_sent_is_used_again(void **state)
 {
-	struct plx_buf *first = get(20000), *second = get(20000), *again;
-	size_t before;
+	struct plx_buf *first = get(20000), *second = get(20000);
 
 	assert_ptr_not_equal(first, second);
-	assert_int_not_equal(first->zone_index, PLX_ZONE_NONE);
 	plx_buf_append(second, 20000);
 	plx_buf_prepend(second, 8);
 	plx_buf_unref(second);
-	before = bytes_used();
-	again = get(17000);
-	assert_ptr_equal(again, second);
-	plx_buf_unref(again);
+	assert_ptr_equal(get(17000), second);
+	plx_buf_unref(second);
 	plx_buf_unref(first);
 	for (unsigned i = 0; i < 1000; i++)
-		plx_buf_unref(get(5000 + 20 * i));
-	assert_int_equal(bytes_used(), before);
+		plx_buf_unref(get(5000 + 12 * i));
+	assert_int_equal(home->spare_bytes, 2 * (16384 + 4096)); /* they were long enough */
 }
 
 /* A reference that is left keeps it from being written to. */
@@ -71,6 +79,7 @@ static void what_is_in_use_is_left_alone(void **state)
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++) {
 		bufs[i] = get(9000);
 		memset(plx_buf_append(bufs[i], 9000), (int)i, 9000);
+		assert_int_equal(is_kept(bufs[i]), i < SPARE_COUNT);
 	}
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++) {
 		for (unsigned k = 0; k < 9000; k++)
@@ -83,47 +92,52 @@ static void longer_ones_take_the_place_of_shorter_ones(void **state)
 {
 	struct plx_buf *buf;
 
-	for (unsigned i = 0; i < SPARE_COUNT; i++) {
-		struct plx_buf *bufs[SPARE_COUNT];
-
-		for (unsigned k = 0; k <= i; k++)
-			bufs[k] = get(6000);
-		for (unsigned k = 0; k <= i; k++)
-			plx_buf_unref(bufs[k]);
-	}
-	assert_int_equal(home->spare_bytes, SPARE_COUNT * 8192);
-	buf = get(MIB);
+	use(SPARE_COUNT, 6000);
+	assert_int_equal(home->spare_bytes, SPARE_COUNT * (8192 + 4096));
+	buf = get(MIB + 16); /* with NetIO's header */
 	plx_buf_unref(buf);
-	assert_int_equal(home->spare_bytes, (SPARE_COUNT - 1) * 8192 + MIB);
+	assert_int_equal(home->spare_bytes, (SPARE_COUNT - 1) * (8192 + 4096) + MIB + 4096);
 	assert_ptr_equal(get(MIB - 5), buf);
 	plx_buf_unref(buf);
+
+	/* Where they are as many bytes as may be, too. */
 	spare_free_all(home);
-	buf = get(MIB);
-	plx_buf_unref(buf);
+	use(SPARE_COUNT, 500 << 10);
+	assert_int_equal(home->spare_bytes, SPARE_BYTES_MAX);
+	for (uint32_t length = 2 * MIB; length <= 8 * MIB; length *= 2) {
+		buf = get(length);
+		assert_true(is_kept(buf));
+		assert_in_range(home->spare_bytes, length, SPARE_BYTES_MAX);
+		plx_buf_unref(buf);
+	}
 	assert_ptr_equal(get(5000), buf); /* one that is long enough will do */
 	plx_buf_unref(buf);
 }
 
 static void what_is_kept_is_bounded(void **state)
 {
-	size_t before = bytes_used();
-	struct plx_buf *bufs[20];
+	struct plx_buf *bufs[20], *longer;
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++) {
 		bufs[i] = get(MIB);
 		assert_in_range(home->spare_bytes, MIB, SPARE_BYTES_MAX);
+		assert_int_equal(is_kept(bufs[i]), i < 8);
 		memset(plx_buf_append(bufs[i], MIB), 1, MIB);
 	}
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++)
+	for (unsigned i = 4; i < PLX_ARRAY_LEN(bufs); i++)
 		plx_buf_unref(bufs[i]);
-	assert_in_range(bytes_used() - before, SPARE_BYTES_MAX, 2 * SPARE_BYTES_MAX);
-	plx_buf_unref(get(SPARE_BYTES_MAX + 1)); /* is not kept at all */
-	assert_int_equal(home->spare_bytes, SPARE_BYTES_MAX);
-	plx_buf_unref(
-		get(SPARE_BYTES_MAX)); /* needs the place of all of them, and has that of one */
-	assert_in_range(home->spare_bytes, 0, SPARE_BYTES_MAX);
+	longer = get(5 * MIB); /* those in use leave no room for it, so nothing goes */
+	assert_false(is_kept(longer));
+	assert_int_equal(home->spare_bytes, 8 * (MIB + 4096));
+	plx_buf_unref(longer);
+	for (unsigned i = 0; i < 4; i++)
+		plx_buf_unref(bufs[i]);
+	longer = get(SPARE_BYTES_MAX + 1);
+	assert_false(is_kept(longer));
+	plx_buf_unref(longer);
+	assert_int_equal(home->spare_bytes, 8 * (MIB + 4096));
 	spare_free_all(home);
-	assert_int_equal(bytes_used(), before);
+	assert_int_equal(home->spare_bytes, 0);
 }
 
 static void copies_arrive_as_they_were(void **state)

@@ -299,6 +299,23 @@ static void who_is_too_fast_is_paced_until_it_pauses(void **state)
 	end();
 }
 
+/* Nor is one paced for ever that leaves the link idle most of the time, and never for long. */
+static void who_is_slower_than_the_link_is_not_paced(void **state)
+{
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
+		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 16});
+	assert_int_equal(send_until_again(), 16);
+	TURN_UNTIL(available == 1);
+	for (unsigned i = 0; i < 20; i++) {
+		assert_int_equal(send_next(900), 0);
+		TURN_UNTIL(stats().pages_free >= 15);
+	}
+	assert_in_range(send_until_again(), 15, 16);
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.messages == sent);
+	end();
+}
+
 /* One that wants several pages is told when there are as many. */
 static void who_wants_many_pages_is_told_when_there_are_as_many(void **state)
 {
@@ -492,6 +509,7 @@ int main(void)
 		SOCKET_TEST(bad_values_are_refused),
 		SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room),
 		SOCKET_TEST(who_is_too_fast_is_paced_until_it_pauses),
+		SOCKET_TEST(who_is_slower_than_the_link_is_not_paced),
 		SOCKET_TEST(who_wants_many_pages_is_told_when_there_are_as_many),
 		SOCKET_TEST(who_wants_all_pages_is_told_though_one_has_begun),
 		SOCKET_TEST(what_waits_is_sent_before_it_closes),
