@@ -4,8 +4,7 @@
 #include "fabric_priv.h"
 
 #define ROOM_LEAST (2 * TX_BUF_BYTES)
-#define ROOM_MORE  4096 /* so that a message of 2^n bytes with a header needs no twice as long one \
-			 */
+#define ROOM_MORE  4096 /* for a header with a message of 2^n bytes */
 
 static uint32_t room_of(const struct plx_buf *buf)
 {
