@@ -98,8 +98,8 @@ static struct plx_buf *find(const struct plx_fabric_lcore *home, uint32_t room)
 	return found;
 }
 
-/* The lcore keeps a reference of its own: what is sent has its header elsewhere than in the headroom,
- * and a buffer that a provider never gives back keeps its place. */
+/* The lcore keeps a reference of its own: what is sent has its header elsewhere than in the
+ * headroom, and a buffer that a provider never gives back keeps its place. */
 struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length)
 {
 	uint32_t room = length <= SPARE_BYTES_MAX ? rounded(length) : UINT32_MAX;
