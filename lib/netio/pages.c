@@ -76,8 +76,8 @@ static void end_page(struct pages *pages, struct plx_buf *page, bool sent)
 /* Whether so many pages may be filled now. */
 static bool has_free(const struct pages *pages, uint64_t needed)
 {
-	return pages->free_count >= needed &&
-	       !(pages->room.is_paced && pages->waiting_count >= PACED_WAITING);
+	return pages->free_count >= needed && !(pages->room.is_paced && !pages->is_shared &&
+						pages->waiting_count >= PACED_WAITING);
 }
 
 /* Whether the link has no page to send. */
@@ -310,15 +310,12 @@ int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, stru
 int pages_put_freely(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source)
 {
 	struct pages_room room = pages->room;
-	uint64_t number = pages->number;
 	int rc;
 
 	pages->room = (struct pages_room){0};
 	rc = pages_putv(pages, tag, length, source);
 	pages->room = room;
-	/* Else who is paced would never find fewer that wait. */
-	if (pages->number != number)
-		pages->room.is_paced = false;
+	pages->is_shared = true;
 	return rc;
 }
 

@@ -53,6 +53,7 @@ struct pages {
 	uint32_t count; /* all but those that were given up */
 	uint32_t slots; /* of free and waiting */
 	struct pages_room room;
+	bool is_shared;           /* with who is not paced, so that nobody is */
 	struct plx_buf **waiting; /* for the link, first in first out, round the end of slots */
 	uint32_t waiting_first;
 	uint64_t waiting_bytes; /* in them */
