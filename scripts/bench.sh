@@ -27,39 +27,45 @@ here=$root/scripts/bench
 . "$here/part-idle.sh"
 # shellcheck source=scripts/bench/part-netio.sh
 . "$here/part-netio.sh"
+# shellcheck source=scripts/bench/part-verbs.sh
+. "$here/part-verbs.sh"
 # shellcheck source=scripts/bench/part-soak.sh
 . "$here/part-soak.sh"
 # shellcheck source=scripts/bench/report.sh
 . "$here/report.sh"
 
-all_parts=(rtt stream rings idle netio)
+all_parts=(rtt stream rings idle netio verbs)
 
 usage()
 {
 	cat <<-'END'
 	Usage: scripts/bench.sh [OPTION]...
 	Measure full round trips of messages between two processes, how many go one way, what rings,
-	pools and messages between lcores cost, what a server costs that has little to do, and what
-	NetIO's sockets carry; write tables, plots and a report.
+	pools and messages between lcores cost, what a server costs that has little to do, what NetIO's
+	sockets carry, and round trips over RDMA devices; write tables, plots and a report.
 	  --quick               short rounds, about twelve minutes (default: more and longer
 	                        ones, about 65 minutes)
 	  --rounds N, --duration S
 	                        other figures than those: rounds, and seconds of each run of rtt,
-	                        stream, idle and netio
+	                        stream, idle, netio and verbs
 	  --out DIR             where results go (default: bench-out-DATE-TIME)
 	  --provider P          for Pollux and the raw-fi-tcp row: tcp, net or fi:tcp (default: tcp, the
 	                        driver's own choice of libfabric's two)
 	  --sizes N,N,...       message sizes, with K or M (default: 64,1K,64K,1M; stream: 64,4K,64K,1M).
 	                        Rows that are of certain sizes are left out where those are not named
 	  --only PART           run one part: rtt (round trips), stream (messages one way), rings
-	                        (rings, pools, hops), idle (CPU against latency) or netio (NetIO's
-	                        sockets)
+	                        (rings, pools, hops), idle (CPU against latency), netio (NetIO's
+	                        sockets) or verbs (round trips over RDMA devices; a whole run leaves it
+	                        out where there is none)
+	  --device NAME         of verbs: that RDMA device alone (default: each one that has an active
+	                        port and an IP address)
 	  --soak                run nothing but NetIO's sockets over tcp and over shm at full load, for ten
 	                        minutes each (or --duration S): neither end may take the other for silent
 	  --compare DIR         print the ratio of each row to that of an earlier run in DIR
-	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C
-	  --connect HOST:PORT   measure against such servers; PORT is the first of four
-	  --listen HOST:PORT    where --serve listens (default 0.0.0.0:17300)
+	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C.
+	                        Of rtt, or with --only verbs of verbs
+	  --connect HOST:PORT   measure against such servers; PORT is the first of several
+	  --listen HOST:PORT    where --serve listens (default 0.0.0.0:17300; verbs: the device's address)
 	  -h, --help            this text
 
 	Rows of rtt: raw-tcp (plain sockets), raw-fi-tcp (libfabric alone), raw-fi-shm (libfabric's shared
@@ -79,7 +85,10 @@ usage()
 	subscribers, 64 B and 64 KiB; beside-POLICY (four subscribers at half of their top rate beside one
 	that is stopped), 64 B. Beside them: zmq-push-pull, zmq-in-place (the same without a copy),
 	iperf3, raw-fi-tcp-bw (libfabric alone), tcp-poll and shm-poll as in rtt.
-	Server and client run on the first two CPUs that this process may use.
+	Rows of verbs: ib-send-lat (perftest's ib_send_lat -R, doubled), raw-fi-verbs (libfabric alone),
+	verbs-poll (plx-ping); at 64 B also each with -event: both ends sleep for every message.
+	Server and client run on the first two CPUs that this process may use; of verbs on two of the
+	device's NUMA node, where that is known.
 
 	Exit status:
 	  0  everything ran and reached its bars
@@ -105,7 +114,7 @@ say()
 # Options --------------------------------------------------------------------------------------
 
 quick=0 soak=0 out='' provider='' sizes='64,1K,64K,1M' sizes_given=0 only='' compare='' mode=local
-peer='' listen='0.0.0.0:17300' rounds='' duration=''
+peer='' listen='0.0.0.0:17300' rounds='' duration='' device_given=''
 
 # 64, 1K, 1M as bytes.
 to_bytes()
@@ -132,7 +141,7 @@ while (($#)); do
 		usage
 		exit 0
 		;;
-	--out | --provider | --sizes | --only | --compare | --connect | --listen | --rounds | --duration)
+	--out | --provider | --sizes | --only | --compare | --connect | --listen | --rounds | --duration | --device)
 		need_value "$1" "${2-}"
 		case $1 in
 		--out) out=$2 ;;
@@ -144,6 +153,7 @@ while (($#)); do
 		--listen) listen=$2 ;;
 		--rounds) rounds=$2 ;;
 		--duration) duration=$2 ;;
+		--device) device_given=$2 ;;
 		esac
 		shift
 		;;
@@ -163,9 +173,11 @@ if ((soak)); then
 	parts=(soak)
 fi
 if [[ $mode != local ]]; then
-	[[ -z $only || $only == rtt ]] || die "--only $only: that part is of one host; leave --$mode out" 2
-	parts=(rtt)
+	[[ -z $only || $only == rtt || $only == verbs ]] ||
+		die "--only $only: that part is of one host; leave --$mode out" 2
+	parts=("${only:-rtt}")
 fi
+[[ -z $device_given || ${parts[*]} == *verbs* ]] || die "--device $device_given: that is for the part verbs" 2
 [[ -z $provider || $provider =~ ^(tcp|net|fi:tcp|fi:net)$ ]] ||
 	die "--provider $provider: there are tcp, net and fi:tcp" 2
 size_list=()
@@ -287,7 +299,7 @@ set_up
 in_parts begin
 
 if [[ $mode == serve ]]; then
-	serve_rows
+	"${parts[0]}_serve"
 	exit $?
 fi
 

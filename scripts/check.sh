@@ -6,7 +6,7 @@ set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-stages=(format static gcc clang numa model asan tsan mutants fuzz)
+stages=(format static gcc clang numa rdma model asan tsan mutants fuzz)
 fuzz_s=${PLX_FUZZ_SECONDS:-10}
 
 usage()
@@ -18,6 +18,7 @@ usage()
 	  gcc     everything built with gcc, warnings are errors; each public header alone; the API reference
 	  clang   the same with clang
 	  numa    the tests of where memory lies, in a guest that has NUMA nodes
+	  rdma    links, NetIO and programs over RDMA, in guests that have devices in software (3 minutes)
 	  model   the Spin models of rings, lanes, calls and sleep, and each of their steps taken out in turn
 	  asan    unit, stress, command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	  tsan    unit and stress tests under ThreadSanitizer
@@ -114,6 +115,12 @@ stage_numa()
 	count_tests build-check-gcc && ((passed && !skipped)) && return 0
 	echo 'check.sh: the guest did not run; its reason is above'
 	return 1
+}
+
+# Here, too, a guest that cannot be is an error.
+stage_rdma()
+{
+	scripts/test-rdma.sh
 }
 
 stage_model()

@@ -27,13 +27,16 @@ fail()
 # The packages of the wanted groups, one per line.
 wanted_packages()
 {
-	local package group rest
+	local package needed group rest
 
-	while read -r package group rest; do
+	while read -r package needed rest; do
 		[[ -z $package || $package == \#* ]] && continue
-		[[ " ${groups[*]} " == *" $group "* ]] && printf '%s\n' "$package"
+		for group in ${needed//,/ }; do
+			[[ " ${groups[*]} " == *" $group "* ]] || continue
+			printf '%s\n' "$package"
+			break
+		done
 	done <"$list"
-	return 0
 }
 
 is_installed()

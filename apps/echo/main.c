@@ -8,10 +8,13 @@
  *   on_message      (service.c) on the lcore that owns the link, which answers at once
  *
  * Try it:  plx-echo --listen 127.0.0.1:7000
- *          plx-ping --connect 127.0.0.1:7000 */
+ *          plx-ping --connect 127.0.0.1:7000
+ *
+ * With --service it is called instead: see rpc.c, and doc/guide/services.md. */
 #include "plx_app.h"
 #include "plx_fabric.h"
 #include "plx_lcore.h"
+#include "rpc.h"
 #include "service.h"
 
 #include <inttypes.h>
@@ -22,7 +25,8 @@
 static const char *listen_address;
 static uint64_t rx_buf_bytes = 4096;
 static uint64_t rx_buf_count; /* 0: what the service asks for */
-static bool sink;
+static bool sink, is_called;
+
 static unsigned spread = PLX_SPREAD_ROUND_ROBIN;
 static struct plx_lcore_var counts; /* struct echo_counts */
 
@@ -53,6 +57,10 @@ static const struct plx_app_option options[] = {
 	 .help = "answer nothing: count messages and drop them, for plx-ping --one-way",
 	 .kind = PLX_APP_FLAG,
 	 .value = &sink},
+	{.name = "service",
+	 .help = "answer calls instead: a service with a method \"echo\", for plx-call",
+	 .kind = PLX_APP_FLAG,
+	 .value = &is_called},
 	{.name = "rx-bufs",
 	 .placeholder = "N",
 	 .help = "with --sink: receive buffers of each link, the window of its sender (default: "
@@ -66,6 +74,10 @@ static const struct plx_app_option options[] = {
 
 static int check(void)
 {
+	if (sink && is_called)
+		return plx_fail(EINVAL, "--sink answers nothing, --service answers calls; give one "
+					"of them");
+
 	if (rx_buf_count && !sink)
 		return plx_fail(EINVAL,
 				"--rx-bufs is for --sink; an echo has %d receive buffers a link",
@@ -78,7 +90,7 @@ static const struct plx_app app = {
 	.name = "plx-echo",
 	.summary = "Send every message back to where it came from.",
 	.usage = "  plx-echo [EAL options] -- --listen ADDR [--rx-buf SIZE] [--spread HOW]\n"
-		 "           [--sink [--rx-bufs N]]",
+		 "           [--sink [--rx-bufs N] | --service]",
 	.options = options,
 	.check = check,
 };
@@ -87,6 +99,8 @@ static const struct plx_app app = {
 static int serve(void *arg)
 {
 	plx_loop_run();
+	if (is_called)
+		echo_rpc_finish(DRAIN_NS);
 	plx_fabric_drain(DRAIN_NS);
 	return 0;
 }
@@ -104,9 +118,15 @@ static void serve_all(void)
 
 static void report(void)
 {
+	if (is_called)
+		echo_rpc_report();
 	PLX_LCORE_FOREACH (id) {
 		const struct echo_counts *of = plx_lcore_var_of(counts, id);
 
+		if (is_called) {
+			plx_app_say_idle(id);
+			continue;
+		}
 		plx_app_say("lcore %" PRIu32 ": %" PRIu64 " links, %" PRIu64 " messages, %" PRIu64
 			    " bytes",
 			    id, of->links, of->messages, of->bytes);
@@ -121,13 +141,9 @@ static uint32_t window(void)
 	return rx_buf_count ? (uint32_t)rx_buf_count : sink_window((uint32_t)rx_buf_bytes);
 }
 
-int main(int argc, char **argv)
+/* Return: where it listens; NULL with an error text. */
+static const char *listen_here(void)
 {
-	int status = plx_app_start(argc, argv, &app);
-
-	if (status != PLX_APP_RUN)
-		return status;
-
 	struct plx_listen_attr attr = {
 		.link = {.events = sink ? &sink_service : &echo_service,
 			 .user = &counts,
@@ -137,11 +153,31 @@ int main(int argc, char **argv)
 	};
 	struct plx_listener *listener;
 
+	if (is_called) {
+		attr.link.rx_buf_count = 0;
+		return echo_rpc_listen(listen_address, &attr) == 0 ? echo_rpc_address() : NULL;
+	}
+	return plx_link_listen(listen_address, &attr, &listener) == 0
+		     ? plx_listener_address(listener)
+		     : NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int status = plx_app_start(argc, argv, &app);
+
+	if (status != PLX_APP_RUN)
+		return status;
+
+	const char *address;
+
 	if (plx_lcore_var_create(sizeof(struct echo_counts), 0, &counts) != 0 ||
-	    plx_link_listen(listen_address, &attr, &listener) != 0)
+	    !(address = listen_here()))
 		return plx_app_finish(&app, plx_app_fail(&app));
-	plx_app_say("listening on %s", plx_listener_address(listener));
+	plx_app_say("listening on %s", address);
 	serve_all();
 	report();
+	if (is_called)
+		echo_rpc_end();
 	return plx_app_finish(&app, 0);
 }

@@ -42,12 +42,14 @@ unsigned info_doctor(const struct info *info, struct info_finding *findings, uns
 {
 	static void (*const checks[])(struct report *) = {
 		/* The order within a severity. */
-		doctor_check_cpu_count,   doctor_check_quota,     doctor_check_drivers,
-		doctor_check_rdma,        doctor_check_tsc,       doctor_check_clocksource,
-		doctor_check_calibration, doctor_check_hugepages, doctor_check_memlock,
-		doctor_check_governor,    doctor_check_steal,     doctor_check_claims,
-		doctor_check_isolated,    doctor_check_isolation, doctor_check_siblings,
-		doctor_check_balancing,   doctor_check_thp,       doctor_check_nofile,
+		doctor_check_cpu_count,    doctor_check_quota,       doctor_check_drivers,
+		doctor_check_rdma_open,    doctor_check_rdma_cm,     doctor_check_rdma_ports,
+		doctor_check_rdma_address, doctor_check_rdma_node,   doctor_check_tsc,
+		doctor_check_clocksource,  doctor_check_calibration, doctor_check_hugepages,
+		doctor_check_memlock,      doctor_check_governor,    doctor_check_steal,
+		doctor_check_claims,       doctor_check_isolated,    doctor_check_isolation,
+		doctor_check_siblings,     doctor_check_balancing,   doctor_check_thp,
+		doctor_check_nofile,
 	};
 	struct report report = {.info = info, .max = max};
 	struct info_finding *all = calloc(max, sizeof(*all));

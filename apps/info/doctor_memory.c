@@ -57,19 +57,23 @@ void doctor_check_thp(struct report *report)
 
 void doctor_check_memlock(struct report *report)
 {
-	uint64_t limit = report->info->memory.memlock_bytes;
+	const struct info_memory *memory = &report->info->memory;
 	bool rdma = report->info->rdma.device_count > 0;
 
-	if (limit >= MEMLOCK_ENOUGH)
+	if (memory->memlock_bytes >= MEMLOCK_ENOUGH || memory->memlock_exempt)
 		return;
 	doctor_find(
 		report, rdma ? INFO_PROBLEM : INFO_NOTE, "memlock",
-		rdma ? "memory that is registered with an RDMA device is locked: links over verbs "
-		       "fail beyond the limit"
+		rdma ? "buffers for an RDMA device are locked, once for each lcore with links over "
+		       "it: 4 MiB for plx-echo, 16 MiB more for a NetIO socket that sends pages; "
+		       "beyond the limit they cannot be registered, and links fail"
 		     : "RDMA devices, once there are some, need their buffers locked",
-		"the limit of locked memory is %" PRIu64 " KiB", limit / 1024);
-	doctor_suggest(report, "ulimit -l unlimited   # for good: 'USER - memlock unlimited' in "
-			       "/etc/security/limits.d/pollux.conf, or LimitMEMLOCK=infinity");
+		"the limit of locked memory is %" PRIu64 " KiB", memory->memlock_bytes / 1024);
+	doctor_suggest(
+		report,
+		"ulimit -l unlimited || sudo prlimit --memlock=unlimited --pid $$   # for good: "
+		"'USER - memlock unlimited' in /etc/security/limits.d/pollux.conf, and log in "
+		"again; in a systemd unit LimitMEMLOCK=infinity");
 }
 
 void doctor_check_nofile(struct report *report)

@@ -45,6 +45,12 @@ void doctor_check_balancing(struct report *report);
 
 /* doctor_transport.c */
 void doctor_check_drivers(struct report *report);
-void doctor_check_rdma(struct report *report);
+
+/* doctor_rdma.c */
+void doctor_check_rdma_open(struct report *report);
+void doctor_check_rdma_cm(struct report *report);
+void doctor_check_rdma_ports(struct report *report);
+void doctor_check_rdma_address(struct report *report);
+void doctor_check_rdma_node(struct report *report);
 
 #endif

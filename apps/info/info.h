@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <stdio.h>
 
+struct ifaddrs;
 struct plx_fabric_driver;
 
 #define INFO_NODES_MAX     64
@@ -19,8 +20,7 @@ struct plx_fabric_driver;
 #define INFO_PROVIDERS_MAX 48
 #define INFO_DRIVERS_MAX   8
 #define INFO_DEVICES_MAX   32
-#define INFO_PORTS_MAX     4
-#define INFO_FINDINGS_MAX  32
+#define INFO_FINDINGS_MAX  64
 
 /* Texts of /proc and /sys (text.c) ---------------------------------------------------------- */
 
@@ -41,6 +41,9 @@ bool info_find_value(const char *text, const char *name, bool blank_ends, char *
 /** The value of `name` in a text of lines "name: N kB", as /proc/meminfo; 0 where it is not there.
  */
 uint64_t info_find_bytes(const char *text, const char *name);
+
+/** A state as the kernel writes it, "4: ACTIVE", without its number. */
+const char *info_state_word(const char *state);
 
 /* Directories of /proc and /sys (dir.c) ------------------------------------------------------ */
 
@@ -123,6 +126,7 @@ struct info_memory {
 	char thp[16];           /* transparent huge pages: "always", "madvise", "never" or "" */
 	bool numa_balancing;    /* the kernel moves pages between nodes on its own */
 	uint64_t memlock_bytes; /* RLIMIT_MEMLOCK, soft; UINT64_MAX unlimited */
+	bool memlock_exempt;    /* CAP_IPC_LOCK: the limit does not count */
 	uint64_t nofile;        /* RLIMIT_NOFILE, soft; likewise */
 };
 
@@ -174,32 +178,34 @@ struct info_fabric {
 /** drivers: ended by NULL. Takes about 100 ms: libfabric looks at every provider. */
 void info_gather_fabric(const struct plx_fabric_driver *const *drivers, struct info_fabric *fabric);
 
-struct info_port {
-	unsigned number;
-	bool active;
-	char state[32];      /* "4: ACTIVE" */
-	char link_layer[16]; /* "InfiniBand", "Ethernet" */
-	char rate[48];       /* "100 Gb/sec (4X EDR)" */
-};
+/* A file that programs have to open. */
+enum info_file { INFO_FILE_MISSING, INFO_FILE_CLOSED, INFO_FILE_OPEN };
 
 struct info_device {
-	char name[64];
-	int node_id; /* -1 unknown */
-	bool usable; /* libibverbs has a driver for it */
-	struct info_port ports[INFO_PORTS_MAX];
-	unsigned port_count;
+	struct plx_rdma_device seen;     /* what the kernel shows to everybody */
+	bool usable;                     /* user space can open it */
+	int error;                       /* why not, as plx_rdma_probe has it; 0: not tried */
+	char unusable[256];              /* the same in words */
+	struct plx_rdma_details details; /* where usable */
+	char addresses[PLX_RDMA_PORTS_MAX][128]; /* of each port's interfaces, by blanks */
+	bool has_address; /* an active port has one that other hosts can route to */
 };
 
 struct info_rdma {
 	struct info_device devices[INFO_DEVICES_MAX];
 	unsigned device_count;
+	unsigned device_total; /* with those that devices has no room for */
+	enum info_file cm;     /* /dev/infiniband/rdma_cm, which connections are made by */
 };
 
 /** What the kernel shows below root. */
 void info_gather_rdma(const char *root, struct info_rdma *rdma);
 
-/** Mark the devices that libibverbs can use. */
-void info_mark_usable(struct info_rdma *rdma);
+/** What this host's devices say when they are opened, and where hwloc sees them. */
+void info_probe_rdma(const struct plx_topo *topo, struct info_rdma *rdma);
+
+/** Give the ports the addresses of their interfaces. list: as of getifaddrs. */
+void info_take_addresses(const struct ifaddrs *list, struct info_rdma *rdma);
 
 /* All of it, and what to change (doctor.c, doctor_*.c) --------------------------------------- */
 

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <rdma/fabric.h>
+#include <string.h>
 
 #define LIST_BYTES 4096
 
@@ -98,12 +99,12 @@ static json_t *memory_json(const struct info_memory *memory)
 						"page_bytes", bytes(pool->page_bytes), "total",
 						bytes(pool->total), "free", bytes(pool->free)));
 	}
-	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "total_bytes",
-			 bytes(memory->total_bytes), "available_bytes",
-			 bytes(memory->available_bytes), "hugepages", pools,
-			 "transparent_hugepages", text(memory->thp), "numa_balancing",
-			 (int)memory->numa_balancing, "memlock_bytes", bytes(memory->memlock_bytes),
-			 "nofile", bytes(memory->nofile));
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:b, s:o, s:b, s:o}", "total_bytes",
+		bytes(memory->total_bytes), "available_bytes", bytes(memory->available_bytes),
+		"hugepages", pools, "transparent_hugepages", text(memory->thp), "numa_balancing",
+		(int)memory->numa_balancing, "memlock_bytes", bytes(memory->memlock_bytes),
+		"memlock_exempt", (int)memory->memlock_exempt, "nofile", bytes(memory->nofile));
 }
 
 static json_t *kernel_json(const struct info_kernel *kernel)
@@ -161,35 +162,98 @@ static json_t *fabric_json(const struct info_fabric *fabric)
 			 providers_json(fabric));
 }
 
-static json_t *ports_json(const struct info_device *device)
+/* The words of a list. */
+static json_t *words_json(const char *list)
 {
 	json_t *array = json_array();
 
-	for (unsigned i = 0; i < device->port_count; i++) {
-		const struct info_port *port = &device->ports[i];
+	while (*list) {
+		size_t len = strcspn(list, " ");
 
-		json_array_append_new(array,
-				      json_pack("{s:i, s:b, s:o, s:o, s:o}", "port",
-						(int)port->number, "active", (int)port->active,
-						"state", text(port->state), "link_layer",
-						text(port->link_layer), "rate", text(port->rate)));
+		json_array_append_new(array, json_stringn(list, len));
+		list += len + strspn(list + len, " ");
 	}
 	return array;
 }
 
-static json_t *rdma_json(const struct info_rdma *rdma)
+static json_t *gids_json(const struct info_device *device, unsigned port)
 {
 	json_t *array = json_array();
 
-	for (unsigned i = 0; i < rdma->device_count; i++) {
-		const struct info_device *device = &rdma->devices[i];
+	for (unsigned i = 0; i < device->details.gid_count; i++) {
+		const struct plx_rdma_gid *gid = &device->details.gids[i];
 
-		json_array_append_new(array,
-				      json_pack("{s:s, s:i, s:b, s:o}", "name", device->name,
-						"node", device->node_id, "usable",
-						(int)device->usable, "ports", ports_json(device)));
+		if (gid->port == port)
+			json_array_append_new(array,
+					      json_pack("{s:i, s:s, s:s, s:o}", "index",
+							(int)gid->index, "gid", gid->text, "type",
+							gid->type, "netdev", text(gid->netdev)));
 	}
 	return array;
+}
+
+static json_t *known(unsigned value)
+{
+	return value ? json_integer(value) : json_null();
+}
+
+static json_t *port_json(const struct info_device *device, unsigned i)
+{
+	const struct plx_rdma_port *port = &device->seen.ports[i];
+
+	return json_pack("{s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "port",
+			 (int)port->number, "active", (int)port->active, "state", text(port->state),
+			 "phys_state", text(port->phys_state), "link_layer", text(port->link_layer),
+			 "rate", text(port->rate), "speed_gbps",
+			 port->speed_gbps > 0 ? json_real(port->speed_gbps) : json_null(),
+			 "mtu_bytes", known(device->details.ports[i].mtu_bytes), "mtu_max_bytes",
+			 known(device->details.ports[i].mtu_max_bytes), "netdev",
+			 text(port->netdev), "addresses", words_json(device->addresses[i]), "gids",
+			 gids_json(device, port->number));
+}
+
+/* NULL: unknown, or no such node. */
+static const struct info_node *node_of(const struct info_cpus *cpus, int id)
+{
+	for (unsigned i = 0; i < cpus->node_count; i++) {
+		if (cpus->nodes[i].id == id)
+			return &cpus->nodes[i];
+	}
+	return NULL;
+}
+
+static json_t *device_json(const struct info_device *device, const struct info_cpus *cpus)
+{
+	const struct info_node *node = node_of(cpus, device->seen.node);
+	const struct plx_rdma_details *details = &device->details;
+	bool has_inline = device->usable && details->inline_max_bytes >= 0;
+	json_t *ports = json_array();
+
+	for (unsigned i = 0; i < device->seen.port_count; i++)
+		json_array_append_new(ports, port_json(device, i));
+	return json_pack(
+		"{s:s, s:s, s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "name", device->seen.name,
+		"transport", plx_rdma_transport_name(device->seen.transport), "node",
+		device->seen.node, "cpus", node ? cpu_list(&node->cpus) : json_null(), "usable",
+		(int)device->usable, "unusable", text(device->unusable), "inline_max_bytes",
+		has_inline ? json_integer(details->inline_max_bytes) : json_null(), "max_sge",
+		known(details->max_sge), "max_cqe", known(details->max_cqe), "ports", ports);
+}
+
+static json_t *rdma_json(const struct info_rdma *rdma, const struct info_cpus *cpus)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < rdma->device_count; i++)
+		json_array_append_new(array, device_json(&rdma->devices[i], cpus));
+	return array;
+}
+
+static const char *file_word(enum info_file file)
+{
+	static const char *const words[] = {"missing", "closed", "open"};
+
+	return words[file];
 }
 
 static json_t *findings_json(const struct info_finding *findings, unsigned count)
@@ -212,10 +276,11 @@ int info_print_json(const struct info *info, const struct info_finding *findings
 		    FILE *out)
 {
 	json_t *all = json_pack(
-		"{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", INFO_JSON_SCHEMA, "pollux",
-		plx_version(), "kernel", kernel_json(&info->kernel), "cpus", cpus_json(&info->cpus),
-		"memory", memory_json(&info->memory), "fabric", fabric_json(&info->fabric), "rdma",
-		rdma_json(&info->rdma), "doctor", findings_json(findings, count));
+		"{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "schema", INFO_JSON_SCHEMA,
+		"pollux", plx_version(), "kernel", kernel_json(&info->kernel), "cpus",
+		cpus_json(&info->cpus), "memory", memory_json(&info->memory), "fabric",
+		fabric_json(&info->fabric), "rdma", rdma_json(&info->rdma, &info->cpus), "rdma_cm",
+		file_word(info->rdma.cm), "doctor", findings_json(findings, count));
 	int err = 0;
 
 	if (!all)

@@ -63,11 +63,11 @@ static int gather(struct info *info)
 	if (err)
 		return err;
 	info_gather_cpus("", topo, &info->cpus);
-	plx_topo_close(topo);
 	info_gather_kernel("", &info->kernel);
 	info_gather_memory("", &info->memory);
 	info_gather_rdma("", &info->rdma);
-	info_mark_usable(&info->rdma);
+	info_probe_rdma(topo, &info->rdma);
+	plx_topo_close(topo);
 	info_gather_fabric(plx_drivers, &info->fabric);
 	return 0;
 }

@@ -79,6 +79,16 @@ static uint64_t limit_of(int resource)
 	return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }
 
+/* Capability 14 of include/uapi/linux/capability.h. */
+static bool may_lock_all(const char *root)
+{
+	char text[8192], set[32];
+
+	info_read(text, sizeof(text), "%s/proc/self/status", root);
+	info_find_value(text, "CapEff", false, set, sizeof(set));
+	return strtoull(set, NULL, 16) >> 14 & 1;
+}
+
 void info_gather_memory(const char *root, struct info_memory *memory)
 {
 	char text[8192];
@@ -93,5 +103,6 @@ void info_gather_memory(const char *root, struct info_memory *memory)
 	memory->numa_balancing = info_read_number(0, "%s/proc/sys/kernel/numa_balancing", root) !=
 				 0;
 	memory->memlock_bytes = limit_of(RLIMIT_MEMLOCK);
+	memory->memlock_exempt = may_lock_all(root);
 	memory->nofile = limit_of(RLIMIT_NOFILE);
 }

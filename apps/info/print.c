@@ -145,7 +145,10 @@ static void print_memory(const struct info_memory *memory, FILE *out)
 		     size_text(pool->page_bytes, one, sizeof(one)), pool->total, pool->free);
 	}
 	fact(out, "transparent", "%s", memory->thp[0] ? memory->thp : "not in this kernel");
-	fact(out, "locked memory", "limit %s", size_text(memory->memlock_bytes, one, sizeof(one)));
+	fact(out, "locked memory", "limit %s%s", size_text(memory->memlock_bytes, one, sizeof(one)),
+	     memory->memlock_exempt && memory->memlock_bytes != UINT64_MAX
+		     ? "; CAP_IPC_LOCK lifts it"
+		     : "");
 	if (memory->nofile == UINT64_MAX)
 		fact(out, "descriptors", "no limit");
 	else
@@ -182,23 +185,91 @@ static void print_fabric(const struct info_fabric *fabric, FILE *out)
 	}
 }
 
-static void print_rdma(const struct info_rdma *rdma, FILE *out)
+static void print_gids(const struct info_device *device, unsigned port, FILE *out)
 {
+	for (unsigned i = 0; i < device->details.gid_count; i++) {
+		const struct plx_rdma_gid *gid = &device->details.gids[i];
+
+		if (gid->port == port)
+			fact(out, "", "  GID %u: %s, %s%s%s", gid->index, gid->text, gid->type,
+			     gid->netdev[0] ? " on " : "", gid->netdev);
+	}
+}
+
+static void print_port(const struct info_device *device, unsigned i, FILE *out)
+{
+	const struct plx_rdma_port *port = &device->seen.ports[i];
+	char mtu[48] = "";
+
+	if (device->details.ports[i].mtu_bytes)
+		snprintf(mtu, sizeof(mtu), ", MTU %u of %u", device->details.ports[i].mtu_bytes,
+			 device->details.ports[i].mtu_max_bytes);
+	fact(out, "", "port %u: %s (%s), %s, %s%s", port->number, info_state_word(port->state),
+	     info_state_word(port->phys_state), port->link_layer, port->rate, mtu);
+	if (port->netdev[0])
+		fact(out, "", "  on %s: %s", port->netdev,
+		     device->addresses[i][0] ? device->addresses[i] : "no IP address");
+	print_gids(device, port->number, out);
+}
+
+/* InfiniBand's transport over Ethernet has a name of its own. */
+static const char *transport_word(const struct plx_rdma_device *device)
+{
+	if (device->transport == PLX_RDMA_IB &&
+	    strcmp(device->ports[0].link_layer, "Ethernet") == 0)
+		return "RoCE";
+	return plx_rdma_transport_name(device->transport);
+}
+
+static void print_device(const struct info_device *device, const struct info_cpus *cpus, FILE *out)
+{
+	const char *transport = transport_word(&device->seen);
+	char list[LIST_BYTES] = "none";
+
+	for (unsigned i = 0; i < cpus->node_count; i++) {
+		if (cpus->nodes[i].id == device->seen.node)
+			plx_cpuset_format(&cpus->nodes[i].cpus, list, sizeof(list));
+	}
+	if (device->seen.node < 0)
+		fact(out, device->seen.name, "transport %s, NUMA node unknown", transport);
+	else
+		fact(out, device->seen.name, "transport %s, NUMA node %d (CPUs %s)", transport,
+		     device->seen.node, list);
+}
+
+static void print_limits(const struct info_device *device, FILE *out)
+{
+	const struct plx_rdma_details *details = &device->details;
+
+	if (!device->usable)
+		fact(out, "", "not usable: %s", device->unusable);
+	else if (details->inline_max_bytes < 0)
+		fact(out, "", "usable; limit of inline sends unknown");
+	else
+		fact(out, "", "usable; inline up to %d bytes, %u pieces, %u completions a queue",
+		     details->inline_max_bytes, details->max_sge, details->max_cqe);
+}
+
+static void print_rdma(const struct info_rdma *rdma, const struct info_cpus *cpus, FILE *out)
+{
+	static const char *const cm[] = {"there is no /dev/infiniband/rdma_cm",
+					 "no permission for /dev/infiniband/rdma_cm", "possible"};
+
 	heading(out, "RDMA");
 	if (rdma->device_count == 0)
 		fact(out, "devices", "none");
+	else
+		fact(out, "connections", "%s", cm[rdma->cm]);
 	for (unsigned i = 0; i < rdma->device_count; i++) {
 		const struct info_device *device = &rdma->devices[i];
 
-		fact(out, device->name, "node %d%s", device->node_id,
-		     device->usable ? "" : ", not usable by libibverbs");
-		for (unsigned k = 0; k < device->port_count; k++) {
-			const struct info_port *port = &device->ports[k];
-
-			fact(out, "", "port %u: %s, %s, %s", port->number, port->state,
-			     port->link_layer, port->rate);
-		}
+		print_device(device, cpus, out);
+		print_limits(device, out);
+		for (unsigned k = 0; k < device->seen.port_count; k++)
+			print_port(device, k, out);
 	}
+	if (rdma->device_total > rdma->device_count)
+		fact(out, "", "and %u more", rdma->device_total - rdma->device_count);
 }
 
 void info_print(const struct info *info, FILE *out)
@@ -208,7 +279,7 @@ void info_print(const struct info *info, FILE *out)
 	print_cpus(&info->cpus, &info->kernel, out);
 	print_memory(&info->memory, out);
 	print_fabric(&info->fabric, out);
-	print_rdma(&info->rdma, out);
+	print_rdma(&info->rdma, &info->cpus, out);
 }
 
 /* Text after a label, broken at blanks; further lines are indented alike. */

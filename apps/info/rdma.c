@@ -1,82 +1,118 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA devices: what the kernel has, and what user space can do with it. */
+/* RDMA devices: what the kernel has, what user space can do with it, and how others reach it. */
 #include "info.h"
 
-#include <infiniband/verbs.h>
-#include <stdlib.h>
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <string.h>
+#include <unistd.h>
 
-#define CLASS_DIR "/sys/class/infiniband"
-
-static int by_number(const void *a, const void *b)
+static enum info_file look_at(const char *root, const char *path)
 {
-	const struct info_port *left = a, *right = b;
+	char whole[256];
 
-	return (left->number > right->number) - (left->number < right->number);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct info_device *)a)->name, ((const struct info_device *)b)->name);
-}
-
-static void read_port(const char *root, const char *device, unsigned number, struct info_port *port)
-{
-	port->number = number;
-	info_read(port->state, sizeof(port->state), "%s" CLASS_DIR "/%s/ports/%u/state", root,
-		  device, number);
-	info_read(port->link_layer, sizeof(port->link_layer),
-		  "%s" CLASS_DIR "/%s/ports/%u/link_layer", root, device, number);
-	info_read(port->rate, sizeof(port->rate), "%s" CLASS_DIR "/%s/ports/%u/rate", root, device,
-		  number);
-	port->active = strstr(port->state, "ACTIVE") != NULL;
-}
-
-static void read_ports(const char *root, struct info_device *device)
-{
-	DIR *ports = info_open_dir("%s" CLASS_DIR "/%s/ports", root, device->name);
-	int number;
-
-	while (device->port_count < INFO_PORTS_MAX && (number = info_next_number(ports)))
-		read_port(root, device->name, (unsigned)number,
-			  &device->ports[device->port_count++]);
-	info_close_dir(ports);
-	qsort(device->ports, device->port_count, sizeof(device->ports[0]), by_number);
-}
-
-static void read_device(const char *root, const char *name, struct info_device *device)
-{
-	char node[16];
-
-	snprintf(device->name, sizeof(device->name), "%.63s", name);
-	info_read(node, sizeof(node), "%s" CLASS_DIR "/%s/device/numa_node", root, name);
-	device->node_id = node[0] ? (int)strtol(node, NULL, 10) : -1;
-	read_ports(root, device);
+	snprintf(whole, sizeof(whole), "%s%s", root, path);
+	if (access(whole, R_OK | W_OK) == 0)
+		return INFO_FILE_OPEN;
+	return access(whole, F_OK) == 0 ? INFO_FILE_CLOSED : INFO_FILE_MISSING;
 }
 
 void info_gather_rdma(const char *root, struct info_rdma *rdma)
 {
-	DIR *devices = info_open_dir("%s" CLASS_DIR, root);
-	const char *name;
+	struct plx_rdma_device devices[INFO_DEVICES_MAX];
 
 	memset(rdma, 0, sizeof(*rdma));
-	while (rdma->device_count < INFO_DEVICES_MAX && (name = info_next_name(devices)))
-		read_device(root, name, &rdma->devices[rdma->device_count++]);
-	info_close_dir(devices);
-	qsort(rdma->devices, rdma->device_count, sizeof(rdma->devices[0]), by_name);
+	rdma->device_total = plx_rdma_devices(root, devices, INFO_DEVICES_MAX);
+	rdma->device_count = rdma->device_total < INFO_DEVICES_MAX ? rdma->device_total
+								   : INFO_DEVICES_MAX;
+	for (unsigned i = 0; i < rdma->device_count; i++)
+		rdma->devices[i].seen = devices[i];
+	rdma->cm = look_at(root, "/dev/infiniband/rdma_cm");
 }
 
-void info_mark_usable(struct info_rdma *rdma)
+static void probe_device(const struct plx_topo *topo, struct info_device *device)
 {
-	int count = 0;
-	struct ibv_device **list = ibv_get_device_list(&count);
+	int node = plx_topo_rdma_node(topo, device->seen.name);
 
-	for (int i = 0; list && i < count; i++) {
-		for (unsigned k = 0; k < rdma->device_count; k++) {
-			if (strcmp(rdma->devices[k].name, ibv_get_device_name(list[i])) == 0)
-				rdma->devices[k].usable = true;
-		}
+	if (node >= 0)
+		device->seen.node = node;
+	device->error = plx_rdma_probe(&device->seen, &device->details);
+	device->usable = device->error == 0;
+	if (!device->usable)
+		snprintf(device->unusable, sizeof(device->unusable), "%s", plx_error());
+}
+
+void info_probe_rdma(const struct plx_topo *topo, struct info_rdma *rdma)
+{
+	struct ifaddrs *list;
+
+	for (unsigned i = 0; i < rdma->device_count; i++)
+		probe_device(topo, &rdma->devices[i]);
+	if (rdma->device_count == 0 || getifaddrs(&list) != 0)
+		return;
+	info_take_addresses(list, rdma);
+	freeifaddrs(list);
+}
+
+/* Addresses -------------------------------------------------------------------------------- */
+
+/* The port's own interface, and those above it (VLANs, bonds) that GIDs were given to. */
+static bool is_of_port(const struct info_device *device, unsigned i, const char *netdev)
+{
+	const struct plx_rdma_port *port = &device->seen.ports[i];
+
+	if (strcmp(port->netdev, netdev) == 0)
+		return true;
+	for (unsigned k = 0; k < device->details.gid_count; k++) {
+		const struct plx_rdma_gid *gid = &device->details.gids[k];
+
+		if (gid->port == port->number && strcmp(gid->netdev, netdev) == 0)
+			return true;
 	}
-	if (list)
-		ibv_free_device_list(list);
+	return false;
+}
+
+/* Return: whether it is an IP address; link_local: one that no other network can be reached by. */
+static bool address_text(const struct sockaddr *address, char *out, size_t size,
+			 bool *link_local_out)
+{
+	const struct sockaddr_in *four = (const void *)address;
+	const struct sockaddr_in6 *six = (const void *)address;
+
+	*link_local_out = false;
+	if (address && address->sa_family == AF_INET)
+		return inet_ntop(AF_INET, &four->sin_addr, out, (socklen_t)size) != NULL;
+	if (!address || address->sa_family != AF_INET6)
+		return false;
+	*link_local_out = IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr);
+	return inet_ntop(AF_INET6, &six->sin6_addr, out, (socklen_t)size) != NULL;
+}
+
+static void add_address(const struct ifaddrs *entry, struct info_device *device)
+{
+	char text[INET6_ADDRSTRLEN];
+	bool link_local;
+
+	if (!address_text(entry->ifa_addr, text, sizeof(text), &link_local))
+		return;
+	for (unsigned i = 0; i < device->seen.port_count; i++) {
+		char *list = device->addresses[i];
+		size_t used = strlen(list), size = sizeof(device->addresses[i]);
+
+		if (!is_of_port(device, i, entry->ifa_name))
+			continue;
+		if (used + strlen(text) + 2 <= size)
+			snprintf(list + used, size - used, "%s%s", used ? " " : "", text);
+		device->has_address |= device->seen.ports[i].active && !link_local &&
+				       (entry->ifa_flags & IFF_UP);
+	}
+}
+
+void info_take_addresses(const struct ifaddrs *list, struct info_rdma *rdma)
+{
+	for (; list; list = list->ifa_next) {
+		for (unsigned i = 0; i < rdma->device_count; i++)
+			add_address(list, &rdma->devices[i]);
+	}
 }

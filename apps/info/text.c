@@ -126,3 +126,10 @@ uint64_t info_find_bytes(const char *text, const char *name)
 		return 0;
 	return strtoull(value, NULL, 10) * 1024;
 }
+
+const char *info_state_word(const char *state)
+{
+	const char *colon = strstr(state, ": ");
+
+	return colon ? colon + 2 : state;
+}

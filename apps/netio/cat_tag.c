@@ -55,7 +55,7 @@ static int check_mask(const char *text, uint64_t bits, uint64_t mask,
 int cat_tag_parse(const char *text, struct netio_subscription *out)
 {
 	const char *at;
-	uint64_t first, second;
+	uint64_t first = 0, second = 0;
 	char kind;
 	int rc = read_number(text, &at, &first);
 

@@ -16,11 +16,11 @@ static const char *shm_provider(const char *asked, bool exact, uint32_t version)
 	return NULL;
 }
 
-static int shm_open_queues(struct plx_fabric_fids *fids, const char *provider, size_t cq_entries)
+static int shm_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
 	struct fi_cq_attr cq_attr = {
-		.size = cq_entries,
-		.format = FI_CQ_FORMAT_MSG,
+		.size = fids->cq_entries,
+		.format = fids->cq_format,
 		.wait_obj = FI_WAIT_FD,
 	};
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};

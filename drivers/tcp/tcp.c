@@ -38,14 +38,14 @@ static int get_fd(struct fid *fid, int *fd_out)
 
 /* FI_WAIT_FD also for a CQ that is only polled: with more than a few links tcp polls such a one in
  * a fifth of the time that FI_WAIT_NONE takes (it would be a poll(2) over every socket). */
-static int tcp_open_queues(struct plx_fabric_fids *fids, const char *provider, size_t cq_entries)
+static int tcp_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
 	struct fi_wait_attr wait_attr = {.wait_obj = FI_WAIT_FD};
-	struct fi_cq_attr cq_attr = {.size = cq_entries, .format = FI_CQ_FORMAT_MSG};
+	struct fi_cq_attr cq_attr = {.size = fids->cq_entries, .format = fids->cq_format};
 	struct fi_eq_attr eq_attr = {.size = 0};
 	int rc = 0;
 
-	if (needs_wait_set(provider))
+	if (needs_wait_set(info->fabric_attr->prov_name))
 		rc = fi_wait_open(fids->fabric, &wait_attr, &fids->wait);
 	if (rc)
 		return rc;
@@ -78,6 +78,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.provider = tcp_provider,
 	.open_queues = tcp_open_queues,
 	.arm = tcp_arm,
+	.direct = true,
 	.tx_size = 256, /* both are the providers' own defaults; only the second is enforced */
 	.rx_size = 256,
 	.cq_entries = 1024, /* they spill into a list beyond it, and never overrun */

@@ -90,6 +90,7 @@ struct plx_result {
 	const char *idle;     /**< policy of the lcore that measured: "poll" */
 	uint64_t size_bytes;
 	uint64_t elapsed_ns;   /**< of the measured part */
+	uint64_t in_flight;    /**< closed loop: requests under way at a time; 0: one */
 	uint64_t lost;         /**< requests without an answer */
 	double rate;           /**< target of an open loop, per second; 0: closed loop */
 	uint64_t scheduled_ns; /**< open loop: from the first to the last intended send */

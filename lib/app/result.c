@@ -33,7 +33,7 @@ static double achieved_rate(const struct plx_result *result)
 
 static int check_closed_loop(const struct plx_result *result)
 {
-	double in_trips = result->rtt_ns->sum;
+	double in_trips = result->rtt_ns->sum / (double)(result->in_flight ? result->in_flight : 1);
 	double elapsed = (double)result->elapsed_ns;
 	double off = elapsed > 0 ? in_trips / elapsed - 1 : -1;
 	double between = BETWEEN_NS * (double)result->rtt_ns->count;

@@ -76,10 +76,11 @@ const char *plx_version(void);
 /* Errors ----------------------------------------------------------------------------------- */
 
 /** The text of this thread's last failed call into Pollux: what was given, what is allowed, what to
- * do. Valid until the next failing call on this thread; "" before the first. Back-pressure is no
- * failure, and leaves the text as it is, so that it costs nothing: -EAGAIN from what sends, NULL
- * from a pool that is empty, and less than was asked for from a ring. An older call's text is not
- * theirs: ask for it after other errors only. Thread: any. */
+ * do. Valid until the next failing call on this thread; "" before the first. A call that succeeds
+ * may leave one, too, of what it tried in vain. Back-pressure is no failure, and leaves the text as
+ * it is, so that it costs nothing: -EAGAIN from what sends, NULL from a pool that is empty, and
+ * less than was asked for from a ring. An older call's text is not theirs: ask for it after other
+ * errors only. Thread: any. */
 const char *plx_error(void);
 
 /** Set this thread's error text and return -err, so that a function can `return plx_fail(...)`.
@@ -244,6 +245,24 @@ static inline uint64_t plx_time_add(uint64_t time_ns, uint64_t delay_ns)
 {
 	return delay_ns < UINT64_MAX - time_ns ? time_ns + delay_ns : UINT64_MAX;
 }
+
+/** How long to wait before the next attempt at something that others may be trying, too. */
+struct plx_backoff {
+	uint64_t min_ns, max_ns;
+	uint64_t random;
+	unsigned attempts; /**< in a row */
+};
+
+/** seed: another one for each that may fail together. Thread: owner, as of the others. */
+void plx_backoff_init(struct plx_backoff *backoff, uint64_t min_ns, uint64_t max_ns, uint64_t seed);
+
+/** Exponential with full jitter: at random from 0 to min_ns * 2^attempts, max_ns at most, so that
+ * many that lost the same peer do not come back together. Brooker, "Exponential Backoff And Jitter"
+ * (2015). Counts an attempt. */
+uint64_t plx_backoff_next_ns(struct plx_backoff *backoff);
+
+/** One has succeeded. */
+void plx_backoff_reset(struct plx_backoff *backoff);
 
 /** Tell the CPU that this is a spin-wait loop. */
 static inline void plx_pause(void)

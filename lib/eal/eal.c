@@ -26,8 +26,10 @@ static struct eal {
 	struct plx_lcore_map map;
 	struct eal_claims claims;
 	uint32_t main_lcore;
-	struct plx_idle_conf *idle;           /* of each place of the map */
-	char *provider;                       /* NULL: the default */
+	struct plx_idle_conf *idle; /* of each place of the map */
+	char *provider;             /* NULL: the default */
+	bool require_rdma;
+	uint64_t receive_bytes;
 	uint64_t heartbeat_ns, dead_after_ns; /* as for the fabric */
 	enum plx_huge huge;
 	enum plx_numa numa;
@@ -57,7 +59,7 @@ static int check_provider(const struct plx_eal_conf *conf)
 	if (!conf->provider)
 		return 0;
 	rc = plx_fabric_check_provider(plx_drivers, eal_conf_origin(conf, OPT_PROVIDER),
-				       conf->provider);
+				       conf->provider, eal.require_rdma);
 	if (rc)
 		return rc;
 	eal.provider = strdup(conf->provider);
@@ -77,8 +79,12 @@ static int check_idle(const struct plx_eal_conf *conf)
 /* Everything that can be found wrong before anything is started. */
 static int check_all(const struct plx_eal_conf *conf)
 {
-	int rc = check_provider(conf);
+	int rc = eal_require_value(conf, &eal.require_rdma);
 
+	if (rc == 0)
+		rc = check_provider(conf);
+	if (rc == 0)
+		rc = eal_receive_mem_value(conf, &eal.receive_bytes);
 	if (rc == 0)
 		rc = eal_heartbeat_value(conf, &eal.heartbeat_ns, &eal.dead_after_ns);
 	if (rc == 0)
@@ -88,7 +94,7 @@ static int check_all(const struct plx_eal_conf *conf)
 	if (rc == 0)
 		rc = eal_socket_mem_value(conf, eal.topo, eal.node_bytes, &eal.node_count);
 	if (rc == 0)
-		rc = eal_place(conf, eal.topo, !conf->dry_run, &eal.map, &eal.claims);
+		rc = eal_place(conf, NULL, eal.topo, !conf->dry_run, &eal.map, &eal.claims);
 	if (rc == 0)
 		rc = eal_main_lcore_value(conf, &eal.map, &eal.main_lcore);
 	if (rc == 0)
@@ -141,6 +147,8 @@ static int start_fabric(void)
 	const struct plx_fabric_conf conf = {
 		.drivers = plx_drivers,
 		.provider = eal.provider,
+		.require_rdma = eal.require_rdma,
+		.receive_bytes = eal.receive_bytes,
 		.heartbeat_ns = eal.heartbeat_ns,
 		.dead_after_ns = eal.dead_after_ns,
 	};
@@ -279,7 +287,10 @@ static void add_memory(struct eal_text *text)
 
 static void add_links(struct eal_text *text)
 {
-	eal_text_add(text, "links: provider %s, ", eal.provider ? eal.provider : "auto");
+	eal_text_add(text, "links: provider %s, %sreceive buffers %llu MiB, ",
+		     eal.provider ? eal.provider : "auto",
+		     eal.require_rdma ? "RDMA required, " : "",
+		     (unsigned long long)(eal.receive_bytes >> 20));
 	if (eal.heartbeat_ns == UINT64_MAX)
 		eal_text_add(text, "no heartbeats\n");
 	else

@@ -12,7 +12,8 @@
 #define EAL_OPTIONS(X) \
 	X(STRING, LCORES, 'l', "lcores", "LIST", lcores, "lcores", LCORES, \
 	  "lcores, and the CPUs they run on: 0-3,8 or 2@5,3@6\n" \
-	  "(default: lcore 0 on the first free CPU)") \
+	  "(default: lcore 0 on the first free CPU, near an\n" \
+	  "RDMA device if there is one)") \
 	X(STRING, COREMASK, 'c', "coremask", "MASK", coremask, "coremask", LCORES, \
 	  "the same as a hexadecimal mask of CPUs: 0xf") \
 	X(STRING, MAIN_LCORE, 0, "main-lcore", "ID", main_lcore, "main_lcore", LCORES, \
@@ -35,6 +36,12 @@
 	X(STRING, PROVIDER, 0, "provider", "NAME", provider, "provider", LINKS, \
 	  "what links run on: a driver, or fi:NAME for one of\n" \
 	  "libfabric's providers (default: auto)") \
+	X(STRING, REQUIRE, 0, "require", "rdma|none", require, "require", LINKS, \
+	  "rdma: links with other hosts go by RDMA, or fail\n" \
+	  "(default: none)") \
+	X(STRING, RECEIVE_MEM, 0, "receive-mem", "SIZE", receive_mem, "receive_mem", LINKS, \
+	  "receive buffers of an lcore's links; from half of\n" \
+	  "it on new links get fewer (default: 256M)") \
 	X(STRING, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat, "heartbeat", LINKS, \
 	  "how often idle peers hear from each other, and the\n" \
 	  "silence after which one is taken for dead\n" \
@@ -109,6 +116,8 @@ int eal_huge_value(const struct plx_eal_conf *conf, enum plx_huge *huge_out);
 int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out);
 
 /** As struct plx_fabric_conf has them. */
+int eal_require_value(const struct plx_eal_conf *conf, bool *rdma_out);
+int eal_receive_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out);
 int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_out,
 			uint64_t *dead_after_ns_out);
 
@@ -137,13 +146,19 @@ struct eal_claims {
 /** Whether the lcore has no CPU to itself. */
 bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_claims *claims);
 
+/** The NUMA node that a process with RDMA is best on: of the first device, by name, that has an
+ * active port and whose node is known. root: as for plx_rdma_devices. Return: it, and the device;
+ * -1 none. */
+int eal_find_near(const char *root, const struct plx_topo *topo,
+		  char name_out[PLX_RDMA_NAME_BYTES]);
+
 /** Work out the lcores from conf and check them. Without --lcores and --coremask, one on a free
- * CPU. Claims the CPUs, and warns of those that another process has, or that lcores share.
- * keep: hold the claims; else they are given back at once.
- * Ownership: map_out by plx_lcore_map_fini, claims_out by eal_claims_drop. Return: 0; -EINVAL;
- * -ENOMEM. */
-int eal_place(const struct plx_eal_conf *conf, const struct plx_topo *topo, bool keep,
-	      struct plx_lcore_map *map_out, struct eal_claims *claims_out);
+ * CPU, near an RDMA device below root if there is one. Claims the CPUs, and warns of those that
+ * another process has, or that lcores share. keep: hold the claims; else they are given back at
+ * once. Ownership: map_out by plx_lcore_map_fini, claims_out by eal_claims_drop. Return: 0;
+ * -EINVAL; -ENOMEM. */
+int eal_place(const struct plx_eal_conf *conf, const char *root, const struct plx_topo *topo,
+	      bool keep, struct plx_lcore_map *map_out, struct eal_claims *claims_out);
 
 void eal_claims_drop(struct eal_claims *claims);
 

@@ -5,8 +5,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+#define DEVICES_MAX 32 /* that are looked at for an active one */
 
 static int hold(struct eal_claims *claims, int fd)
 {
@@ -61,35 +64,102 @@ static void warn_none_free(const struct plx_cpuset *allowed, unsigned cpu, pid_t
 		name_holder(holder, who, sizeof(who)));
 }
 
-/* One lcore on the first CPU that can be claimed; where there is none, on the first. */
-static int place_one(const struct plx_topo *topo, struct plx_lcore_map *map_out,
+/* The first RDMA device, by name, that has an active port and whose node is known. */
+int eal_find_near(const char *root, const struct plx_topo *topo, char name_out[PLX_RDMA_NAME_BYTES])
+{
+	struct plx_rdma_device devices[DEVICES_MAX];
+	unsigned count = plx_rdma_devices(root, devices, DEVICES_MAX);
+
+	for (unsigned i = 0; i < count && i < DEVICES_MAX; i++) {
+		const struct plx_rdma_device *device = &devices[i];
+
+		if (!plx_rdma_is_active(device))
+			continue;
+		int node = plx_topo_rdma_node(topo, device->name);
+
+		if (node < 0)
+			node = device->node;
+		if (node < 0)
+			continue;
+		memcpy(name_out, device->name, sizeof(device->name));
+		return node;
+	}
+	return -1;
+}
+
+/* Of the allowed CPUs those near a device, where nearness can differ at all. */
+static struct plx_cpuset find_near_cpus(const char *root, const struct plx_topo *topo)
+{
+	const struct plx_cpuset *allowed = plx_topo_allowed(topo);
+	char name[PLX_RDMA_NAME_BYTES], list[128];
+	struct plx_cpuset near = {0};
+	int node = plx_topo_node_count(topo) > 1 ? eal_find_near(root, topo, name) : -1;
+
+	if (node < 0)
+		return near;
+	near = plx_topo_node_cpus(topo, node);
+	for (size_t w = 0; w < PLX_ARRAY_LEN(near.words); w++)
+		near.words[w] &= allowed->words[w];
+	plx_log(&eal_log, PLX_LOG_INFO,
+		"RDMA device %s is on NUMA node %d: lcore 0 goes to a CPU there if one is free "
+		"(allowed there: %s)",
+		name, node, plx_cpuset_format(&near, list, sizeof(list)));
+	return near;
+}
+
+/* What was seen of CPUs that are not free. */
+struct busy {
+	unsigned first; /* PLX_CPU_MAX: none yet */
+	pid_t holder;   /* of that one */
+};
+
+/* One lcore on the first of the CPUs that can be claimed.
+ * Return: 1 it is placed; 0 none is free; -ENOMEM. */
+static int place_among(const struct plx_cpuset *cpus, struct busy *busy,
+		       struct plx_lcore_map *map_out, struct eal_claims *claims)
+{
+	PLX_CPUSET_FOREACH (cpu, cpus) {
+		pid_t holder = 0;
+		int fd;
+		int rc = plx_cpu_claim(cpu, &fd, &holder);
+
+		if (rc == -EBUSY) {
+			if (busy->first == PLX_CPU_MAX)
+				*busy = (struct busy){cpu, holder};
+			continue;
+		}
+		if (rc)
+			warn_unclaimed(cpu);
+		else
+			rc = hold(claims, fd);
+		if (rc != -ENOMEM)
+			rc = plx_lcore_map_single(cpu, map_out);
+		return rc ? rc : 1;
+	}
+	return 0;
+}
+
+/* One lcore on the first CPU that can be claimed, those near an RDMA device before all others;
+ * where none can, on the first. */
+static int place_one(const char *root, const struct plx_topo *topo, struct plx_lcore_map *map_out,
 		     struct eal_claims *claims)
 {
 	const struct plx_cpuset *allowed = plx_topo_allowed(topo);
-	unsigned first = plx_cpuset_next(allowed, 0);
-	pid_t first_holder = 0;
-	int fd;
+	struct plx_cpuset near = find_near_cpus(root, topo), far = *allowed;
+	struct busy busy = {.first = PLX_CPU_MAX};
+	int rc = place_among(&near, &busy, map_out, claims);
 
-	PLX_CPUSET_FOREACH (cpu, allowed) {
-		pid_t holder = 0;
-		int rc = plx_cpu_claim(cpu, &fd, &holder);
-
-		if (rc == 0) {
-			rc = hold(claims, fd);
-			return rc ? rc : plx_lcore_map_single(cpu, map_out);
-		}
-		if (rc != -EBUSY) {
-			warn_unclaimed(cpu);
-			return plx_lcore_map_single(cpu, map_out);
-		}
-		if (cpu == first)
-			first_holder = holder;
-	}
-	if (first >= PLX_CPU_MAX)
+	PLX_CPUSET_FOREACH (cpu, &near)
+		plx_cpuset_remove(&far, cpu);
+	if (rc == 0)
+		rc = place_among(&far, &busy, map_out, claims);
+	if (rc)
+		return rc < 0 ? rc : 0;
+	if (busy.first == PLX_CPU_MAX)
 		return plx_fail(EINVAL, "no CPU is available to this process; widen its cpuset");
-	warn_none_free(allowed, first, first_holder);
-	plx_cpuset_add(&claims->contested, first);
-	return plx_lcore_map_single(first, map_out);
+	warn_none_free(allowed, busy.first, busy.holder);
+	plx_cpuset_add(&claims->contested, busy.first);
+	return plx_lcore_map_single(busy.first, map_out);
 }
 
 /* With a list or a mask ---------------------------------------------------------------------- */
@@ -209,8 +279,8 @@ static void warn_quota(const struct plx_lcore_map *map, struct plx_cpuset *conte
 		map->count == 1 ? "s" : "");
 }
 
-int eal_place(const struct plx_eal_conf *conf, const struct plx_topo *topo, bool keep,
-	      struct plx_lcore_map *map_out, struct eal_claims *claims_out)
+int eal_place(const struct plx_eal_conf *conf, const char *root, const struct plx_topo *topo,
+	      bool keep, struct plx_lcore_map *map_out, struct eal_claims *claims_out)
 {
 	struct plx_lcore_map map = {0};
 	struct eal_claims claims = {0};
@@ -221,7 +291,7 @@ int eal_place(const struct plx_eal_conf *conf, const struct plx_topo *topo, bool
 		if (rc == 0)
 			rc = claim_map(&map, &claims);
 	} else {
-		rc = place_one(topo, &map, &claims);
+		rc = place_one(root, topo, &map, &claims);
 	}
 	if (rc || !keep)
 		eal_claims_drop(&claims);

@@ -19,16 +19,18 @@ PLX_BEGIN_DECLS
  * line wins over the configuration file, and the file over what the program set. Strings are the
  * caller's (argv's) or the struct's own `owned` ones; free those with plx_eal_conf_fini. */
 struct plx_eal_conf {
-	const char *lcores;     /**< core list as for plx_lcore_map_parse_list; NULL: see init */
-	const char *coremask;   /**< hexadecimal mask instead of a list */
-	const char *main_lcore; /**< lcore id; NULL: the least */
-	const char *idle;       /**< "POLICY", or "LCORES:POLICY,...", as for plx_idle_parse */
-	const char *socket_mem; /**< "MB,MB,..." per NUMA node, or with K, M, G suffixes */
-	const char *huge;       /**< "2M", "1G" or "none" */
-	const char *numa;       /**< "strict", "prefer" or "any" */
-	const char *provider;   /**< "tcp", "net", "fi:tcp", ...; NULL: chosen */
-	const char *heartbeat;  /**< "TIME", "TIME:TIME" (see plx_fabric_conf) or "off" */
-	const char *config;     /**< path of a libconfig file */
+	const char *lcores;      /**< core list as for plx_lcore_map_parse_list; NULL: see init */
+	const char *coremask;    /**< hexadecimal mask instead of a list */
+	const char *main_lcore;  /**< lcore id; NULL: the least */
+	const char *idle;        /**< "POLICY", or "LCORES:POLICY,...", as for plx_idle_parse */
+	const char *socket_mem;  /**< "MB,MB,..." per NUMA node, or with K, M, G suffixes */
+	const char *huge;        /**< "2M", "1G" or "none" */
+	const char *numa;        /**< "strict", "prefer" or "any" */
+	const char *provider;    /**< "tcp", "net", "fi:tcp", ...; NULL: chosen */
+	const char *require;     /**< "rdma" or "none"; see plx_fabric_conf */
+	const char *receive_mem; /**< "64M"; see receive_bytes of plx_fabric_conf */
+	const char *heartbeat;   /**< "TIME", "TIME:TIME" (see plx_fabric_conf) or "off" */
+	const char *config;      /**< path of a libconfig file */
 	const char *log_levels[PLX_EAL_LEVELS_MAX]; /**< "[component:]level" */
 	uint32_t log_level_count;
 	bool dry_run;        /**< check everything, start nothing */

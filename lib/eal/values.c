@@ -58,6 +58,26 @@ int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out)
 
 /* Links ------------------------------------------------------------------------------------ */
 
+int eal_require_value(const struct plx_eal_conf *conf, bool *rdma_out)
+{
+	static const char *const words[] = {"none", "rdma"};
+	int value = word_value(conf, OPT_REQUIRE, words, PLX_ARRAY_LEN(words), "rdma or none");
+
+	if (value < 0)
+		return value;
+	*rdma_out = value == 1;
+	return 0;
+}
+
+int eal_receive_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out)
+{
+	*bytes_out = PLX_RECEIVE_BYTES_DEFAULT;
+	if (!conf->receive_mem)
+		return 0;
+	return plx_parse_size(eal_conf_origin(conf, OPT_RECEIVE_MEM), conf->receive_mem,
+			      PLX_RECEIVE_BYTES_MIN, PLX_RECEIVE_BYTES_MAX, bytes_out);
+}
+
 int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_out,
 			uint64_t *dead_after_ns_out)
 {

@@ -7,7 +7,7 @@
  * acknowledged: nothing it sent is on its way any more. The other one lingers until it sees that,
  * so that its last acknowledgement is not lost. Where both FINs crossed, the connector takes it
  * down. */
-#include "fabric_priv.h"
+#include "listen.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,6 +54,7 @@ static void begin_burial(struct plx_link *link)
 	plx_timer_stop(&link->timer);
 	liveness_leave(link);
 	link->state = LINK_DEAD;
+	link->at_once_end = link->rx_whole_end = 0;
 	link->want = 0;
 	link->dead_since_ns = plx_loop_now_ns();
 	if (link->ep)
@@ -106,7 +107,8 @@ static void agreed(struct plx_link *link)
 	liveness_leave(link);
 	link->state = LINK_LINGER;
 	plx_timer_start(&link->timer, LINGER_NS);
-	close_tell(link);
+	if (!direct_has_regions(link->direct)) /* else its user hears when the connection is gone */
+		close_tell(link);
 }
 
 /* See whether a closing link can go a step further. */
@@ -114,7 +116,7 @@ void close_step(struct plx_link *link)
 {
 	if (link->state != LINK_CLOSING)
 		return;
-	if (!link->fin_sent && !link->tx_current.head) {
+	if (!link->fin_sent && !link->tx_current.head && !direct_is_getting(link->direct)) {
 		link->want |= WANT_FIN;
 		if (send_control(link) != 0)
 			link_attend(link, WANT_FIN);
@@ -136,6 +138,8 @@ void close_agreed(struct plx_link *link)
 static void start_closing(struct plx_link *link)
 {
 	link->state = LINK_CLOSING;
+	link->at_once_end = 0;
+	link->want |= WANT_PATIENCE;
 	plx_timer_start(&link->timer, link->attr.close_timeout_ns);
 	close_step(link);
 }
@@ -164,6 +168,7 @@ void close_on_fin(struct plx_link *link, bool carries_ack)
 		return;
 	}
 	link->peer_fin = true;
+	link->rx_whole_end = 0;
 	link->tx_fin_frames = link->tx_frames_granted;
 	link->peer_fin_carried_ack = carries_ack;
 	link->fin_acked |= carries_ack;
@@ -200,7 +205,10 @@ void close_on_shutdown(struct plx_link *link)
 		link_end(link, PLX_LINK_HELLO, "%s went away before it said HELLO", link->peer);
 		break;
 	case LINK_OPEN:
-		link_end(link, PLX_LINK_PEER_DOWN, "%s went away without closing", link->peer);
+		link_end(link, PLX_LINK_PEER_DOWN, "%s went away without closing%s", link->peer,
+			 direct_not_agreed(link) ? ""
+						 : ", or one side used memory that is not granted "
+						   "to it");
 		break;
 	case LINK_CLOSING:
 		link->gone = true;
@@ -237,7 +245,11 @@ bool close_bury(struct plx_link *link, uint64_t now_ns)
 		link_abandon(link);
 		return true;
 	}
+	if (plx_unlikely(link->next_info != NULL) && connect_otherwise(link))
+		return false;
 	send_fail_current(link);
+	if (link->direct)
+		region_end_all(link);
 	close_tell(link);
 	link_destroy(link);
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames that are not messages: HELLO, CREDIT, FIN and its answer, HEARTBEAT. They need no credit;
- * the peer keeps LINK_RX_CONTROL receives for them. */
-#include "fabric_priv.h"
+/* Frames that are not messages: HELLO, CREDIT, FIN, REVOKE and their answers, HEARTBEAT. They need
+ * no credit; the peer keeps LINK_RX_CONTROL receives for them. */
+#include "tx.h"
 
 /* A frame that is no longer than an operation has room for needs no buffer. Return: 0; -EAGAIN. */
 static int send_from_op(struct plx_link *link, const uint8_t *frame, uint32_t length)
@@ -22,16 +22,16 @@ static int send_from_op(struct plx_link *link, const uint8_t *frame, uint32_t le
 
 /* Send a frame of header and payload that is already put together: injected, or by reference;
  * signalled: so that the link knows when it has left. Return: 0; -EAGAIN. */
-static int send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled)
+int send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled)
 {
-	int rc = signalled ? -EMSGSIZE : tx_inject(link, frame, length);
+	int rc;
 
-	if (plx_likely(rc != -EMSGSIZE))
-		return rc;
+	if (!signalled && tx_may_inject(link, length))
+		return tx_inject(link, frame, length);
 	if (length <= sizeof(((struct plx_op *)0)->header))
 		return send_from_op(link, frame, length);
 
-	struct plx_buf *buf = plx_buf_get(link->set->home->tx_pool);
+	struct plx_buf *buf = plx_buf_get(link->home->tx_pool);
 	struct plx_op *op = buf ? tx_take_op(link, 0) : NULL;
 
 	if (!op) {
@@ -51,30 +51,69 @@ static int send_small(struct plx_link *link, const uint8_t *frame, uint32_t leng
 	return rc;
 }
 
+static void write_hello(const struct plx_link *link, uint8_t *out)
+{
+	struct frame_hello hello = {
+		.version_min = WIRE_VERSION_MIN,
+		.version_max = WIRE_VERSION_MAX,
+		.features = link->direct ? FEATURE_DIRECT : 0,
+		.rx_buf_bytes = link->rx_buf_bytes,
+		.rx_buf_count = link->rx_buf_count,
+		.message_max = link->message_max,
+	};
+
+	liveness_offer(link, &hello);
+	hello_write(out, &hello);
+}
+
+/* Return: its length. */
+static uint32_t write_payload(const struct plx_link *link, uint8_t type, uint8_t *out)
+{
+	switch (type) {
+	case FRAME_HELLO:
+		write_hello(link, out);
+		return HELLO_BYTES;
+	case FRAME_REVOKE:
+		frame_revoke_write(out, link->direct->question);
+		return FRAME_REVOKE_BYTES;
+	case FRAME_REVOKED:
+		frame_revoke_write(out, link->direct->answer);
+		return FRAME_REVOKE_BYTES;
+	default:
+		return 0;
+	}
+}
+
 static int send_control_frame(struct plx_link *link, uint8_t type, uint8_t flags)
 {
 	uint8_t frame[FRAME_HEADER_BYTES + HELLO_BYTES];
-	uint32_t length = type == FRAME_HELLO ? HELLO_BYTES : 0;
+	uint32_t length = write_payload(link, type, frame + FRAME_HEADER_BYTES);
 
-	if (type == FRAME_HELLO) {
-		struct frame_hello hello = {
-			.version_min = WIRE_VERSION_MIN,
-			.version_max = WIRE_VERSION_MAX,
-			.rx_buf_bytes = link->rx_buf_bytes,
-			.rx_buf_count = link->rx_buf_count,
-			.message_max = link->message_max,
-		};
-
-		liveness_offer(link, &hello);
-		hello_write(frame + FRAME_HEADER_BYTES, &hello);
-	}
 	tx_write_header(link, frame, type, flags, length);
 
 	int rc = send_small(link, frame, FRAME_HEADER_BYTES + length, type == FRAME_FIN_ACK);
 
-	if (rc == 0)
+	if (rc == 0) {
 		tx_header_sent(link);
+		link->rx_when_control = link->stats.frames_received;
+	}
 	return rc;
+}
+
+/* Where a frame that finds no receive ends the connection, the peer keeps one for each control
+ * frame that it may not have read yet: HELLO has gone before others come; FIN, its answer, REVOKE
+ * and its answer; two CREDITs, as the second one takes all that the peer knew of when the first one
+ * left; and one more of CREDIT or HEARTBEAT, as nothing else follows one of those until a frame of
+ * the peer comes. The peer has not used what it was told of then, or is told now that it may go on.
+ */
+bool control_can_wait(const struct plx_link *link)
+{
+	return link->needs_receives && link->rx_when_control == link->stats.frames_received;
+}
+
+static bool credit_can_wait(const struct plx_link *link)
+{
+	return control_can_wait(link) && link->rx_frames_told != link->rx_frames;
 }
 
 /* Send the control frames that are due, in an order that makes sense to the peer. Return: 0;
@@ -85,10 +124,9 @@ int send_control(struct plx_link *link)
 		uint16_t want;
 		uint8_t type;
 	} order[] = {
-		{WANT_HELLO, FRAME_HELLO},
-		{WANT_FIN_ACK, FRAME_FIN_ACK},
-		{WANT_FIN, FRAME_FIN},
-		{WANT_CREDIT, FRAME_CREDIT},
+		{WANT_HELLO, FRAME_HELLO},   {WANT_REVOKED, FRAME_REVOKED},
+		{WANT_REVOKE, FRAME_REVOKE}, {WANT_FIN_ACK, FRAME_FIN_ACK},
+		{WANT_FIN, FRAME_FIN},       {WANT_CREDIT, FRAME_CREDIT},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(order); i++) {
@@ -96,14 +134,21 @@ int send_control(struct plx_link *link)
 
 		if (!(link->want & order[i].want))
 			continue;
+		if (order[i].type == FRAME_CREDIT && credit_can_wait(link)) {
+			link->want &= (uint16_t)~WANT_CREDIT; /* until a message takes some */
+			continue;
+		}
 
 		int rc = send_control_frame(link, order[i].type,
 					    is_fin && link->peer_fin ? FRAME_FLAG_ACK : 0);
 		if (rc)
 			return rc;
 		link->want &= (uint16_t)~order[i].want;
+		if (order[i].type == FRAME_REVOKE)
+			region_asked(link);
 		if (is_fin) {
 			link->fin_sent = true;
+			link->want &= (uint16_t)~WANT_PATIENCE;
 			link->fin_carried_ack = link->peer_fin;
 		}
 		link->stats.credit_frames += order[i].type == FRAME_CREDIT;
@@ -114,7 +159,7 @@ int send_control(struct plx_link *link)
 /* Return: 0; -EAGAIN, or the link has ended. */
 int send_heartbeat(struct plx_link *link)
 {
-	int rc = send_control_frame(link, FRAME_HEARTBEAT, 0);
+	int rc = control_can_wait(link) ? -EAGAIN : send_control_frame(link, FRAME_HEARTBEAT, 0);
 
 	link->stats.heartbeats_sent += rc == 0;
 	return rc;

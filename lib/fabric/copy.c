@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages sent by copy: hot path. The small ones cost no buffer and no completion. */
-#include "fabric_priv.h"
+#include "tx.h"
 
-static void copy_in(uint8_t *to, const struct iovec *iov, int count)
+static inline void copy_in(uint8_t *to, const struct iovec *iov, int count)
 {
 	for (int i = 0; i < count; i++) {
 		if (iov[i].iov_len)
@@ -11,59 +11,29 @@ static void copy_in(uint8_t *to, const struct iovec *iov, int count)
 	}
 }
 
-/* As one frame, without a buffer and without a completion: written where the driver sends it from,
- * or put together on the stack and injected. The header comes last: it lies in the line that the
- * peer is looking at, which is written in one go then. Return: 0; -EAGAIN; -ENOTCONN; -EMSGSIZE it
- * is too long for that. */
-static int send_at_once(struct plx_link *link, const struct iovec *iov, int count, uint32_t length)
-{
-	uint8_t copy[FRAME_HEADER_BYTES + INJECT_COPY_MAX];
-	uint8_t *place, *frame;
-	int rc = 0;
-
-	if (tx_frames_left(link) == 0 || tx_bytes_left(link) < length || link->tx_current.head)
-		return tx_would_block(link);
-	place = tx_claim(link, FRAME_HEADER_BYTES + length);
-	if (plx_unlikely(!place && length > INJECT_COPY_MAX))
-		return -EMSGSIZE;
-	frame = place ? place : copy;
-	copy_in(frame + FRAME_HEADER_BYTES, iov, count);
-	tx_write_header(link, frame, FRAME_DATA, 0, length);
-	if (place)
-		tx_commit(link, FRAME_HEADER_BYTES + length);
-	else
-		rc = tx_inject(link, frame, FRAME_HEADER_BYTES + length);
-	if (plx_likely(rc == 0)) {
-		tx_count_frame(link, length);
-		tx_count_message(link, length);
-	} else if (rc == -EAGAIN) {
-		tx_would_block(link);
-	}
-	return rc;
-}
-
-/* Whether to try that. */
-static bool may_go_at_once(const struct plx_link *link, size_t length)
-{
-	return length <= link->peer_frame_max &&
-	       (link->set->driver->claim ||
-		(length <= INJECT_COPY_MAX && FRAME_HEADER_BYTES + length <= link->inject_max));
-}
-
 struct plx_buf *plx_link_buf(struct plx_link *link, uint32_t room_bytes)
 {
-	return room_bytes <= TX_BUF_BYTES ? plx_buf_get(link->set->home->tx_pool)
-					  : plx_buf_alloc(room_bytes);
+	if (room_bytes <= TX_BUF_BYTES)
+		return plx_buf_get(link->home->tx_pool);
+	if (link->driver->needs_mr)
+		return spare_get(link->home, room_bytes, true);
+	return plx_buf_alloc(room_bytes);
 }
 
-static int send_copied(struct plx_link *link, const struct iovec *iov, int count, size_t length)
+static __attribute__((noinline)) int send_in_buffer(struct plx_link *link, const struct iovec *iov,
+						    int count, size_t length)
 {
+	int rc = tx_check_sendable(link, length);
+
+	if (plx_unlikely(rc))
+		return rc;
 	if (!send_has_room(link))
 		return tx_would_block(link);
 
-	struct plx_fabric_lcore *home = link->set->home;
-	struct plx_buf *buf = length <= TX_BUF_BYTES ? plx_buf_get(home->tx_pool)
-						     : spare_get(home, (uint32_t)length);
+	struct plx_fabric_lcore *home = link->home;
+	struct plx_buf *buf = length <= TX_BUF_BYTES
+				    ? plx_buf_get(home->tx_pool)
+				    : spare_get(home, (uint32_t)length, link->driver->needs_mr);
 
 	if (!buf) {
 		if (length > TX_BUF_BYTES)
@@ -72,26 +42,69 @@ static int send_copied(struct plx_link *link, const struct iovec *iov, int count
 		return tx_would_block(link);
 	}
 	copy_in(plx_buf_append(buf, (uint32_t)length), iov, count);
-
-	int rc = plx_link_send_buf(link, buf, NULL, NULL);
-
+	rc = plx_link_send_buf(link, buf, NULL, NULL);
 	if (rc)
 		plx_buf_unref(buf);
 	return rc;
 }
 
-static int send_copy(struct plx_link *link, const struct iovec *iov, int count, size_t length)
+static __attribute__((noinline)) int send_piece_in_buffer(struct plx_link *link, const void *data,
+							  size_t length)
 {
-	int rc = tx_check_sendable(link, length);
+	return send_in_buffer(link, &(struct iovec){(void *)data, length}, 1, length);
+}
 
-	if (plx_unlikely(rc))
-		return rc;
-	if (may_go_at_once(link, length)) {
-		rc = send_at_once(link, iov, count, (uint32_t)length);
-		if (plx_likely(rc != -EMSGSIZE))
-			return rc;
+/* The way that is seldom: the one piece in registers, so that nothing is stored for it before. */
+static inline __attribute__((always_inline)) int send_otherwise(struct plx_link *link,
+								const struct iovec *iov, int count,
+								size_t length)
+{
+	return count == 1 ? send_piece_in_buffer(link, iov->iov_base, length)
+			  : send_in_buffer(link, iov, count, length);
+}
+
+/* The header comes last: it may lie in the line that the peer is looking at, which is written in
+ * one go then. */
+static inline void write_frame(const struct plx_link *link, uint8_t *frame, const struct iovec *iov,
+			       int count, size_t length)
+{
+	copy_in(frame + FRAME_HEADER_BYTES, iov, count);
+	tx_write_header(link, frame, FRAME_DATA, 0, (uint32_t)length);
+}
+
+/* As one frame, without a buffer and without a completion: written where the driver sends it from,
+ * or put together on the stack and injected. Inlined, as most messages are one piece. */
+static inline __attribute__((always_inline)) int send_copy(struct plx_link *link,
+							   const struct iovec *iov, int count,
+							   size_t length)
+{
+	uint8_t *place;
+
+	if (plx_unlikely(length >= link->at_once_end))
+		return send_otherwise(link, iov, count, length);
+	if (plx_unlikely(tx_frames_left(link) == 0))
+		return tx_would_block(link);
+	place = tx_claim(link, FRAME_HEADER_BYTES + length);
+	if (place) {
+		write_frame(link, place, iov, count, length);
+		tx_commit(link, FRAME_HEADER_BYTES + length);
+	} else {
+		uint8_t frame[FRAME_HEADER_BYTES + INJECT_COPY_MAX];
+		int rc;
+
+		/* Without claims at_once_end has seen to the length. */
+		if (plx_unlikely(!link->injects_left ||
+				 (link->driver->claim &&
+				  !tx_may_inject(link, FRAME_HEADER_BYTES + length))))
+			return send_otherwise(link, iov, count, length);
+		write_frame(link, frame, iov, count, length);
+		rc = tx_inject(link, frame, FRAME_HEADER_BYTES + length);
+		if (plx_unlikely(rc))
+			return rc == -EAGAIN ? tx_would_block(link) : rc;
 	}
-	return send_copied(link, iov, count, length);
+	tx_count_frame(link);
+	tx_count_message(link, length);
+	return 0;
 }
 
 int plx_link_send(struct plx_link *link, const void *data, size_t len)

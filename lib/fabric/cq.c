@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completions: hot path. */
+/* Completions that tell of a failure, and all that there are. */
 #include "fabric_priv.h"
 
 #define ERRORS_MAX 64 /* failed operations looked at in one poll */
+
+/* The connection has broken. Where it is being closed, that is as good as the peer's going away. */
+static void broken(struct plx_link *link, int prov_errno)
+{
+	const struct plx_fabric_driver *driver = link->driver;
+	enum plx_link_reason reason;
+	const char *text = driver->failure && link->state < LINK_CLOSING
+				 ? driver->failure(prov_errno, &reason)
+				 : NULL;
+
+	if (text)
+		link_end(link, reason, "%s: %s", link->peer, text);
+	else
+		close_on_shutdown(link);
+}
 
 /* An operation failed. While the link lives that is how its death shows first: tcp and net cancel
  * all posted receives, verbs fails the send, before the event of the EQ tells. */
@@ -16,16 +31,18 @@ static void operation_failed(const struct fi_cq_err_entry *entry)
 	link = op->link;
 	if (op->kind == OP_RECV)
 		receive_take_back(op);
-	else
+	else if (op->kind == OP_SEND)
 		send_done(op, entry->err ? -entry->err : -EIO);
 	if (entry->err == FI_ETRUNC)
 		link_end(link, PLX_LINK_PROTOCOL, "the peer sent a frame longer than %u bytes",
 			 link->rx_buf_bytes);
 	else if (link->state != LINK_CONNECTING) /* else the EQ will tell why it failed */
-		close_on_shutdown(link);
+		broken(link, entry->prov_errno);
+	if (op->kind == OP_GET) /* behind the end, so that nobody begins another one with it */
+		get_done(op, entry->err ? -entry->err : -EIO);
 }
 
-static int read_errors(struct plx_set *set)
+int cq_read_errors(struct plx_set *set)
 {
 	int count = 0;
 
@@ -38,27 +55,6 @@ static int read_errors(struct plx_set *set)
 		count++;
 	}
 	return count;
-}
-
-/* Take completions, at most CQ_BURST. Return: how many. */
-int cq_poll(struct plx_set *set)
-{
-	struct fi_cq_msg_entry entries[CQ_BURST];
-	ssize_t count = fi_cq_read(set->fids.cq, entries, CQ_BURST);
-
-	if (plx_likely(count == -FI_EAGAIN))
-		return 0;
-	if (plx_unlikely(count < 0))
-		return read_errors(set);
-	for (ssize_t i = 0; i < count; i++) {
-		struct plx_op *op = entries[i].op_context;
-
-		if (op->kind == OP_RECV)
-			receive_done(op, entries[i].len);
-		else
-			send_done(op, 0);
-	}
-	return (int)count;
 }
 
 /* Take all completions there are: good data may lie before the end of a connection. Bounded, as

@@ -8,11 +8,34 @@
 
 static const struct plx_fabric_driver *const *drivers;
 static const char *default_name;
+static bool require_rdma;
+static const struct plx_fabric_driver *rdma; /* of this host; NULL: it has none */
 
-void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider)
+static bool is_here(const struct plx_fabric_driver *driver)
+{
+	struct driver_choice choice = {
+		.driver = driver,
+		.provider = driver->provider(driver->name, false, fi_version()),
+	};
+	struct fi_info *info;
+
+	if (driver_getinfo(&choice, NULL, NULL, 0, &info) != 0)
+		return false;
+	fi_freeinfo(info);
+	return true;
+}
+
+void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider,
+		      bool require)
 {
 	drivers = table;
 	default_name = provider;
+	require_rdma = require;
+	rdma = NULL;
+	for (; table && *table && !rdma; table++) {
+		if ((*table)->rdma && is_here(*table))
+			rdma = *table;
+	}
 }
 
 static void list_names(const struct plx_fabric_driver *const *table, char *out, size_t size)
@@ -54,31 +77,59 @@ static bool is_auto(const char *name)
 	return strcmp(name, "auto") == 0;
 }
 
+/* What was asked for by name. Return: 0; -EINVAL. */
+static int check_required(const struct plx_fabric_driver *driver, const char *option,
+			  const char *name)
+{
+	if (driver->rdma || driver->same_host)
+		return 0;
+	return plx_fail(EINVAL,
+			"%s %s: it is no RDMA, which is required; give auto or verbs, or do "
+			"without --require rdma",
+			option, name);
+}
+
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
-			      const char *name)
+			      const char *name, bool require)
 {
 	const struct plx_fabric_driver *driver;
 	const char *provider;
 
-	return is_auto(name) ? 0 : find(table, option, name, &driver, &provider);
+	if (is_auto(name))
+		return 0;
+
+	int rc = find(table, option, name, &driver, &provider);
+
+	if (rc || !require)
+		return rc;
+	return check_required(driver, option, name);
 }
 
+static void add(const struct plx_fabric_driver *driver, struct driver_choice *choices, int *count)
+{
+	if (!driver || *count == DRIVER_CHOICES_MAX)
+		return;
+	choices[*count] = (struct driver_choice){
+		.driver = driver,
+		.provider = driver->provider(driver->name, false, fi_version()),
+	};
+	(*count)++;
+}
+
+/* Those of this host, RDMA, and the first of the others. */
 static int choose_all(struct driver_choice *choices)
 {
 	const struct plx_fabric_driver *other = NULL;
 	int count = 0;
 
 	for (const struct plx_fabric_driver *const *d = drivers; *d; d++) {
-		if (!(*d)->same_host)
-			other = other ? other : *d;
-		else if (count < DRIVER_CHOICES_MAX - 1)
-			choices[count++].driver = *d;
+		if ((*d)->same_host && count < DRIVER_CHOICES_MAX - 2)
+			add(*d, choices, &count);
+		else if (!(*d)->same_host && !(*d)->rdma && !other)
+			other = *d;
 	}
-	if (other)
-		choices[count++].driver = other;
-	for (int i = 0; i < count; i++)
-		choices[i].provider = choices[i].driver->provider(choices[i].driver->name, false,
-								  fi_version());
+	add(rdma, choices, &count);
+	add(require_rdma ? NULL : other, choices, &count);
 	return count;
 }
 
@@ -89,14 +140,47 @@ int driver_choose(const char *option, const char *name, struct driver_choice *ch
 	if (!drivers)
 		return plx_fail(EINVAL, "%s: the fabric is not set up; call plx_fabric_init first",
 				option);
+	memset(choices, 0, DRIVER_CHOICES_MAX * sizeof(*choices));
 	if (!name)
 		name = default_name ? default_name : "auto";
 	if (!is_auto(name)) {
 		rc = find(drivers, option, name, &choices[0].driver, &choices[0].provider);
-		return rc ? rc : 1;
+		if (rc)
+			return rc;
+		if (require_rdma && check_required(choices[0].driver, option, name) != 0)
+			return -EINVAL;
+		choices[0].asked = true;
+		return 1;
 	}
+	if (require_rdma && !rdma)
+		return plx_fail(
+			ENODEV,
+			"RDMA is required (--require rdma), and this host has no RDMA "
+			"device that links can use; plx-info lists devices, and with --doctor "
+			"what is wrong with them");
 	rc = choose_all(choices);
 	return rc ? rc : plx_fail(ENODEV, "%s: no driver was given to plx_fabric_init", option);
+}
+
+int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *choices)
+{
+	int count = driver_choose("provider", attr->provider, choices);
+	int kept = 0;
+
+	if (count < 1 || !attr->direct)
+		return count;
+	for (int i = 0; i < count; i++) {
+		if (!choices[i].driver->direct)
+			continue;
+		choices[kept] = choices[i];
+		choices[kept++].direct = true;
+	}
+	if (kept)
+		return kept;
+	return plx_fail(EOPNOTSUPP,
+			"provider %s: it has no remote memory, which direct data placement needs; "
+			"give tcp or verbs, or send messages",
+			choices[0].driver->name);
 }
 
 static struct fi_info *make_hints(const struct driver_choice *choice)
@@ -106,7 +190,7 @@ static struct fi_info *make_hints(const struct driver_choice *choice)
 
 	if (!hints)
 		return NULL;
-	hints->caps = FI_MSG;
+	hints->caps = FI_MSG | (choice->direct ? FI_RMA : 0);
 	hints->mode = FI_CONTEXT | FI_RX_CQ_DATA;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->addr_format = FI_FORMAT_UNSPEC;
@@ -116,6 +200,8 @@ static struct fi_info *make_hints(const struct driver_choice *choice)
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY;
 	hints->tx_attr->size = driver->tx_size;
+	if (choice->direct && driver->direct_tx_size)
+		hints->tx_attr->size = driver->direct_tx_size;
 	hints->rx_attr->size = driver->rx_size;
 	hints->fabric_attr->prov_name = strdup(choice->provider);
 	if (!hints->fabric_attr->prov_name) {
@@ -162,10 +248,11 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 		return 0;
 	if (rc == -FI_ENODATA && node)
 		return plx_fail(
-			EHOSTUNREACH,
-			"%s:%s: libfabric's %s cannot reach that address from this host; is "
-			"the name right, and does an interface have a route to it?",
-			node, service, choice->provider);
+			EHOSTUNREACH, "%s:%s: libfabric's %s cannot %s; is the name right, and %s?",
+			node, service, choice->provider,
+			flags & FI_SOURCE ? "listen there" : "reach that address from this host",
+			driver->unreachable ? driver->unreachable
+					    : "does an interface have a route to it");
 	if (rc == -FI_ENODATA || rc == -FI_ENOSYS)
 		return fail_missing(choice);
 	return plx_fail(EIO, "driver %s: fi_getinfo failed: %s", driver->name, fi_strerror(-rc));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connection events. */
-#include "fabric_priv.h"
+#include "listen.h"
 
 #define EVENTS_MAX  16  /* in one poll */
 #define CM_DATA_MAX 256 /* private data of a connection request; not used, but must have room */
@@ -11,7 +11,15 @@ static enum fid_kind event_source(struct fid *fid)
 	return *(enum fid_kind *)fid->context;
 }
 
-static void connection_failed(struct plx_link *link, int err)
+/* What the provider knows beside libfabric's own code, in words. */
+static const char *detail_of(struct plx_set *set, const struct fi_eq_err_entry *entry)
+{
+	if (!entry->prov_errno || entry->prov_errno == entry->err)
+		return fi_strerror(entry->err);
+	return fi_eq_strerror(set->fids.eq, entry->prov_errno, entry->err_data, NULL, 0);
+}
+
+static void connection_failed(struct plx_link *link, int err, const char *detail)
 {
 	switch (err) {
 	case FI_ECONNREFUSED:
@@ -24,7 +32,7 @@ static void connection_failed(struct plx_link *link, int err)
 	case FI_ENETUNREACH:
 	case FI_EHOSTDOWN:
 		link_end(link, PLX_LINK_UNREACHABLE, "%s cannot be reached: %s", link->peer,
-			 fi_strerror(err));
+			 detail);
 		break;
 	default:
 		link_end(link, PLX_LINK_LOCAL, "connecting to %s failed: %s", link->peer,
@@ -44,11 +52,35 @@ static void read_error(struct plx_set *set)
 		if (link->connected)
 			close_on_shutdown(link);
 		else
-			connection_failed(link, entry.err);
+			connection_failed(link, entry.err, detail_of(set, &entry));
 	} else if (plx_log_allowed(&set->log_limit, plx_loop_now_ns())) {
 		plx_log(&fabric_log, PLX_LOG_WARNING, "%s: listening: %s", set->label,
 			fi_strerror(entry.err));
 	}
+}
+
+/* The provider found out inside fi_eq_read, and does not tell of which link: siw's connect is
+ * synchronous. Where several are under way, the timer ends it. */
+static void connect_failed_at_once(struct plx_set *set, int err)
+{
+	struct plx_link *found = NULL;
+
+	for (struct plx_link *link = set->home->links; link; link = link->next) {
+		if (link->set != set || link->state != LINK_CONNECTING || !link->connector)
+			continue;
+		if (found)
+			return;
+		found = link;
+	}
+	if (found)
+		connection_failed(found, err, fi_strerror(err));
+}
+
+static int nothing_read(struct plx_set *set, int rc, int count)
+{
+	if (rc < 0 && rc != -FI_EAGAIN)
+		connect_failed_at_once(set, -rc);
+	return count;
 }
 
 /* Of a listener that is closed. */
@@ -99,7 +131,7 @@ int eq_poll(struct plx_set *set)
 		else if (rc >= (ssize_t)sizeof(entry.cm))
 			handle(set, event, &entry.cm);
 		else
-			break;
+			return nothing_read(set, (int)rc, count);
 		count++;
 	}
 	return count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Set-up, and what each lcore's loop does for its links. */
-#include "fabric_priv.h"
+#include "listen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,34 +18,45 @@ __attribute__((constructor)) static void register_log(void)
 	plx_log_register(&fabric_log);
 }
 
-int plx_fabric_init(const struct plx_fabric_conf *conf)
+/* Which must be there where the others are not. */
+static int look_for_the_last_choice(void)
 {
 	struct driver_choice choices[DRIVER_CHOICES_MAX];
 	struct fi_info *info;
+	int count = driver_choose("--provider", NULL, choices);
 
+	if (count < 1)
+		return count;
+
+	int rc = driver_getinfo(&choices[count - 1], NULL, NULL, 0, &info);
+
+	if (rc == 0)
+		fi_freeinfo(info);
+	return rc;
+}
+
+int plx_fabric_init(const struct plx_fabric_conf *conf)
+{
 	if (ready)
 		return plx_fail(EALREADY, "the fabric is set up already");
 	plx_clock_init();
 	hygiene_signals();
-	driver_set_table(conf->drivers, conf->provider);
-
-	int count = driver_choose("--provider", NULL, choices);
-	if (count < 1)
-		return count;
+	hygiene_registrations();
 
 	int rc = liveness_init(conf);
+
+	rc = rc ? rc : window_init(conf->receive_bytes);
 	if (rc)
 		return rc;
 
 	struct fd_mark *mark = hygiene_mark();
 
 	/* libfabric looks for all its providers at the first call; not later, inside a loop. */
-	rc = driver_getinfo(&choices[count - 1], NULL, NULL, 0, &info);
-
+	driver_set_table(conf->drivers, conf->provider, conf->require_rdma);
+	rc = look_for_the_last_choice();
 	hygiene_close_on_exec_since(mark);
 	if (rc)
 		return rc;
-	fi_freeinfo(info);
 	hygiene_signals();
 	if (getrandom(&fabric_incarnation, sizeof(fabric_incarnation), 0) < 0)
 		fabric_incarnation = plx_tsc();
@@ -53,9 +64,13 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	return 0;
 }
 
-static bool is_cold(const struct plx_set *set, uint64_t now_ns)
+/* By its own looks: where the lcore did something else for long, what came meanwhile is not to wait
+ * for COLD_TURNS besides. */
+static bool is_cold(const struct plx_set *set)
 {
-	return now_ns - set->last_work_ns > COLD_AFTER_NS && !set->tx_inflight;
+	int64_t quiet_ns = (int64_t)(set->emptied_ns - set->last_work_ns);
+
+	return quiet_ns > (int64_t)COLD_AFTER_NS && !set->tx_inflight;
 }
 
 /* Up to which time nothing is left in the set: where a poll takes less than it could, until now;
@@ -76,23 +91,43 @@ static void note_emptied(struct plx_set *set, int done, uint64_t now_ns)
 	set->full_count = 0;
 }
 
-/* all: the EQ too, whether it is time for it or not. */
-static int poll_set(struct plx_set *set, uint64_t now_ns, bool all)
+static __attribute__((noinline)) int poll_events(struct plx_set *set, uint64_t now_ns)
 {
-	int done = set->links || plx_unlikely(all) ? cq_poll(set) : 0;
-	uint32_t every = set->connecting ? set->driver->eq_pending_turns
-					 : set->driver->eq_every_turns;
+	int done = eq_poll(set);
 
-	if (++set->polls >= every || plx_unlikely(all)) {
-		set->polls = 0;
-		done += eq_poll(set);
-		if (plx_unlikely(set->retired != NULL))
-			retire_reap(set, now_ns);
-		set_register_new_zones(set);
-	}
+	set->eq_in_polls = set->connecting ? set->driver->eq_pending_turns
+					   : set->driver->eq_every_turns;
+	if (plx_unlikely(set->retired != NULL))
+		retire_reap(set, now_ns);
+	set_register_new_zones(set);
+	return done;
+}
+
+static inline int note_done(struct plx_set *set, int done, uint64_t now_ns)
+{
 	note_emptied(set, done, now_ns);
 	if (done)
 		set->last_work_ns = now_ns;
+	return done;
+}
+
+static inline __attribute__((always_inline)) int poll_set(struct plx_set *set, uint64_t now_ns)
+{
+	int done = set->links ? cq_poll(set) : 0;
+
+	if (plx_unlikely(set->eq_in_polls-- <= 1))
+		done += poll_events(set, now_ns);
+	return note_done(set, done, now_ns);
+}
+
+/* Before a sleep, or behind one: the EQ too, whether it is time for it or not. */
+static __attribute__((noinline)) int poll_all(struct plx_set *set, uint64_t now_ns)
+{
+	int done = cq_poll(set);
+
+	done = note_done(set, done + poll_events(set, now_ns), now_ns);
+	if (set->woke != WOKE_NOT)
+		fabric_judge(set, done);
 	return done;
 }
 
@@ -106,18 +141,12 @@ static int poll_sets(void *arg, uint64_t now_ns)
 	home->turn++;
 	home->turn_ns = now_ns;
 	for (struct plx_set *set = home->sets; set; set = set->next) {
-		bool woke = set->woke != WOKE_NOT;
-
-		if (set->links + set->listeners == 0)
+		if (plx_unlikely(!set->links) && !set->listeners)
 			continue;
-		if (is_cold(set, now_ns) && home->turn % COLD_TURNS && !all && !woke)
-			continue;
-
-		int done = poll_set(set, now_ns, all || woke);
-
-		if (plx_unlikely(woke))
-			fabric_judge(set, done);
-		work += done;
+		if (plx_unlikely(all || set->woke != WOKE_NOT))
+			work += poll_all(set, now_ns);
+		else if (!is_cold(set) || home->turn % COLD_TURNS == 0)
+			work += poll_set(set, now_ns);
 	}
 	if (home->attended || plx_unlikely(home->orphan_count))
 		work += link_look_after(home);
@@ -324,7 +353,7 @@ void plx_fabric_fini(void)
 	each_home(close_sets);
 	each_home(free_home);
 	memset(lcores, 0, sizeof(lcores));
-	driver_set_table(NULL, NULL);
+	driver_set_table(NULL, NULL, false);
 	closing = false;
 	ready = false;
 }

@@ -10,6 +10,7 @@
 #ifndef PLX_FABRIC_PRIV_H
 #define PLX_FABRIC_PRIV_H
 
+#include "direct.h"
 #include "frame.h"
 #include "liveness.h"
 #include "plx_fabric.h"
@@ -38,13 +39,17 @@
 #define LINK_RX_BUF_COUNT_DEFAULT 6
 #define LINK_RX_BUF_COUNT_MIN     2
 #define LINK_RX_BUF_COUNT_MAX     200
-#define LINK_RX_CONTROL           2 /* receive buffers kept for control frames */
+#define LINK_RX_CONTROL           2 /* receive buffers kept for control frames, */
+#define LINK_RX_CONTROL_ALL       6 /* where those may not wait: one for each that can be under way, */
+#define LINK_RX_CONTROL_DIRECT    2 /* and with direct data placement. See control.c */
+#define LINK_RX_CONTROL_MAX       (LINK_RX_CONTROL_ALL + LINK_RX_CONTROL_DIRECT)
 #define LINK_MESSAGE_MAX_DEFAULT  (UINT64_C(16) << 20)
 #define LINK_MESSAGE_MAX_LIMIT    ((UINT64_C(1) << 30) - 1)
 #define LINK_TX_OPS               32 /* operations in flight per link, the local window */
 #define LINK_TX_CONTROL           4  /* and those that only control frames may take */
 #define LINK_IOV_MAX              4
-#define LINK_WINDOW_BYTES_MAX     (UINT32_C(1) << 30) /* so that grants compare mod 2^32 */
+#define LINK_WINDOW_FRAMES_MAX    65536
+#define LINK_WINDOW_BYTES_MAX     (UINT32_C(1) << 30)
 
 #define TX_BUF_BYTES              4096 /* of the lcore's own pool, for copies and control frames */
 #define SPARE_COUNT               16   /* longer buffers that an lcore keeps for copies, and */
@@ -64,7 +69,14 @@ struct plx_set;
 struct plx_fabric_lcore;
 struct request;
 
-enum op_kind { OP_RECV, OP_SEND };
+enum op_kind { OP_RECV, OP_SEND, OP_GET };
+
+struct driver_choice {
+	const struct plx_fabric_driver *driver;
+	const char *provider; /* libfabric's name */
+	bool asked;           /* by name */
+	bool direct;          /* with remote memory */
+};
 
 struct plx_op {
 	struct fi_context context; /* first: a completion's op_context is its op */
@@ -75,7 +87,10 @@ struct plx_op {
 	plx_link_sent_fn sent;   /* with the last frame of a message sent by reference */
 	void *sent_arg;
 	uint8_t kind;
-	uint8_t header[FRAME_HEADER_BYTES + FRAME_TOTAL_BYTES];
+	union {
+		uint8_t header[FRAME_HEADER_BYTES + FRAME_TOTAL_BYTES];
+		struct op_sink sink; /* of a get */
+	};
 };
 
 /* The source of an event of an EQ: the context of the fid that it names. */
@@ -96,15 +111,20 @@ enum {
 	WANT_CREDIT = 1 << 1,
 	WANT_FIN = 1 << 2,
 	WANT_FIN_ACK = 1 << 3,
-	WANT_CONTROL = WANT_HELLO | WANT_CREDIT | WANT_FIN | WANT_FIN_ACK,
-	WANT_TX = 1 << 4,       /* a message is partly sent */
-	WANT_WRITABLE = 1 << 5, /* the user saw -EAGAIN */
-	WANT_REFILL = 1 << 6,   /* receive buffers are with the user */
-	WANT_BURIAL = 1 << 7,   /* the link is dead */
-	WANT_AGREED = 1 << 8,   /* both sides have agreed to close */
-	WANT_SUSPECT = 1 << 9,  /* whether the peer is silent has changed */
-	WANT_GRANTS = 1 << 10,  /* for as long as it is open: the user is told of grants */
-	WANT_GRANTED = 1 << 11, /* there are some, which have to be told */
+	WANT_REVOKE = 1 << 12,  /* grants were taken back, which the peer is to answer */
+	WANT_REVOKED = 1 << 13, /* it has taken some back */
+	WANT_CONTROL = WANT_HELLO | WANT_CREDIT | WANT_FIN | WANT_FIN_ACK | WANT_REVOKE |
+		       WANT_REVOKED,
+	WANT_TX = 1 << 4,        /* a message is partly sent */
+	WANT_WRITABLE = 1 << 5,  /* the user saw -EAGAIN */
+	WANT_REFILL = 1 << 6,    /* receive buffers are with the user */
+	WANT_BURIAL = 1 << 7,    /* the link is dead */
+	WANT_AGREED = 1 << 8,    /* both sides have agreed to close */
+	WANT_SUSPECT = 1 << 9,   /* whether the peer is silent has changed */
+	WANT_GRANTS = 1 << 10,   /* for as long as it is open: the user is told of grants */
+	WANT_GRANTED = 1 << 11,  /* there are some, which have to be told */
+	WANT_RELEASE = 1 << 14,  /* memory of some can go */
+	WANT_PATIENCE = 1 << 15, /* it closes, FIN waits for credit: a peer that grants has time */
 	WANT_EVERY_TURN = WANT_CONTROL | WANT_TX | WANT_REFILL | WANT_BURIAL,
 };
 
@@ -126,7 +146,9 @@ struct plx_link {
 	bool attended; /* in the lcore's list of links to look at */
 	bool told;     /* on_open was called, or plx_link_connect returned it: on_close is due */
 	bool connector;
-	bool connected; /* FI_CONNECTED was seen */
+	bool connected;      /* FI_CONNECTED was seen */
+	bool hears_first;    /* its HELLO waits for the peer's */
+	bool needs_receives; /* see struct plx_fabric_driver */
 	bool hello_received;
 	bool ep_closed;
 	bool gone; /* the connection, while the link closes */
@@ -136,32 +158,38 @@ struct plx_link {
 	struct fid_ep *ep;
 	int fd; /* of an accepted connection, for hygiene_forget; -1: not known */
 	struct plx_set *set;
+	struct plx_fabric_lcore *home;          /* the set's: not to be looked up there each time */
+	const struct plx_fabric_driver *driver; /* the same */
 	struct presence *presence; /* never NULL; nobody's where the link is not open */
 	const struct plx_link_events *events;
+	void (*on_message)(struct plx_link *link, struct plx_buf *message,
+			   void *user); /* of those */
 	void *user;
 
-	/* Sending. Counts of frames and bytes are cumulative, mod 2^32, as on the wire. */
+	/* Sending. Counts of frames are cumulative, mod 2^32, as on the wire. */
 	uint32_t tx_frames, tx_frames_granted;
-	uint32_t tx_window;     /* frames that were granted at first */
-	uint32_t tx_fin_frames; /* granted when the peer began to close */
-	bool tx_cut;            /* the link ended inside a message */
-	uint32_t tx_bytes, tx_bytes_granted;
+	uint32_t tx_window;      /* frames that were granted at first */
+	uint32_t tx_fin_frames;  /* granted when the peer began to close */
+	bool tx_cut;             /* the link ended inside a message */
 	uint32_t peer_frame_max; /* payload bytes that one frame may carry */
-	uint32_t inject_max;     /* frame bytes that fi_inject takes */
+	uint32_t frame_max;      /* frame bytes that the provider takes at all */
+	uint32_t inject_max;     /* frame bytes that are injected */
+	uint32_t at_once_end;    /* shorter messages may leave with the call; 0: look why not */
 	uint32_t iov_max;
-	uint32_t unsignalled;
+	uint32_t injects_left; /* until a frame has to ask for its completion */
 	uint32_t tx_inflight;
 	struct plx_op *tx_free;
 	uint32_t tx_free_count;
 	struct tx_message tx_current;
 	uint64_t peer_message_max;
 
-	/* Receiving. */
-	uint32_t rx_frames, rx_bytes;                 /* received */
-	uint32_t rx_frames_granted, rx_bytes_granted; /* allowed by now */
-	uint32_t rx_frames_told;                      /* as last told to the peer */
+	/* Receiving. Received; allowed by now; as last told to the peer. */
+	uint32_t rx_frames, rx_frames_granted, rx_frames_told;
+	uint32_t rx_whole_end;       /* whole messages below it are welcome; 0: look why not */
 	uint32_t rx_posted, rx_kept; /* buffers that the provider has, and that the user has */
 	uint32_t rx_buf_bytes, rx_buf_count;
+	uint32_t rx_control;      /* buffers for control frames, besides */
+	uint64_t rx_when_control; /* frames received when the last of this side's left */
 	uint64_t message_max;
 	struct plx_buf **rx_long; /* long messages that the user has; room for rx_buf_count */
 	uint32_t rx_long_kept;
@@ -170,7 +198,8 @@ struct plx_link {
 	struct plx_buf *rx_partial; /* a message that is being put together, or one to reuse */
 	uint64_t rx_partial_total;  /* its length; 0: none under way */
 
-	struct plx_op *ops; /* all of them, receives first */
+	struct direct *direct; /* NULL: it has no direct data placement */
+	struct plx_op *ops;    /* all of them, receives first */
 	uint32_t ops_zone;
 	struct plx_link *next, **prev_next; /* in the lcore's list of all links */
 	struct plx_link *next_attended;
@@ -178,38 +207,15 @@ struct plx_link {
 	struct plx_link *group_next, **group_prev_next; /* in presence->links */
 	struct plx_timer timer; /* connect, HELLO, close or linger: one at a time */
 	struct plx_link_attr attr;
-	struct listener_shared *from; /* counters of the listener that accepted it */
-	const char *choice;           /* why that provider; constant text */
+	struct listener_shared *from;     /* counters of the listener that accepted it */
+	struct driver_choice next_choice; /* to connect by where this one fails; see connect.c */
+	struct fi_info *next_info;        /* for that; NULL: there is no other */
+	const char *choice;               /* why that provider; constant text */
 	struct plx_link_stats stats;
 	enum plx_link_reason reason;
 	uint64_t dead_since_ns;
 	char text[192]; /* why it ended */
 	char peer[PLX_ADDRESS_MAX];
-};
-
-/* Counters of a listener, shared with the links it placed on other lcores. */
-struct listener_shared {
-	_Atomic uint32_t refs;
-	_Atomic uint64_t requests, opened, refused, failed;
-	pthread_mutex_t lock; /* for the text: only failures take it */
-	char last_failure[160];
-};
-
-struct plx_listener {
-	enum fid_kind kind; /* first: see event_source() */
-	struct plx_set *set;
-	struct fid_pep *pep;
-	struct plx_listen_attr attr;
-	struct listener_shared *shared;
-	struct plx_listener *next;
-	struct plx_listener *also;  /* at the same address, by a driver of this host; or NULL */
-	struct plx_listener *front; /* the one that the user has: itself, or whose `also` it is */
-	struct request *requests;   /* on their way to another lcore, and back: see handover.c */
-	uint32_t turn;              /* round-robin: the least lcore that is next */
-	bool placing;               /* inside a callback that chooses an lcore */
-	bool closed;                /* by the user; in the list until its requests are answered */
-	char address[PLX_ADDRESS_MAX];
-	uint16_t port;
 };
 
 /* What ended a sleep, as one set sees it. */
@@ -219,17 +225,20 @@ struct plx_set {
 	struct plx_set *next;
 	struct plx_fabric_lcore *home;
 	const struct plx_fabric_driver *driver;
+	bool direct; /* it was opened for one link, which has direct data placement */
 	struct plx_fabric_fids fids;
 	uint32_t links, listeners, connecting;
 	uint32_t op_count;    /* of all its links: no more completions can wait */
+	uint32_t rx_count;    /* receives of all its links */
 	uint32_t tx_inflight; /* of all its links */
-	uint32_t polls;
+	uint32_t eq_in_polls; /* that many polls from now the EQ is read */
 	uint64_t last_work_ns;
 	uint64_t emptied_ns;    /* completions of all that had come until then were taken */
 	uint64_t full_since_ns; /* polls have given CQ_BURST since; how much that was */
 	uint32_t full_count;
 	enum set_woke woke;      /* sleep.c: how the last sleep ended, not judged yet */
 	bool armed;              /* the lcore sleeps on it */
+	struct plx_link *only;   /* of a set with `direct`: its link */
 	bool liar;               /* its wait object is not to be believed */
 	uint32_t rescues;        /* in a row: there was work, and it did not wake the lcore */
 	uint32_t spurious;       /* in a row: it woke the lcore at once, and there was none */
@@ -238,14 +247,17 @@ struct plx_set {
 	uint32_t zones_registered; /* zones below this index were looked at */
 	struct fid_mr *mr[PLX_ZONE_MAX];
 	char provider[32]; /* libfabric's name */
-	char label[64];
+	char device[64];   /* "": it is for all of them */
+	char label[128];
 };
 
 struct plx_fabric_lcore {
 	uint32_t id;
 	bool draining; /* its links are being closed: no new ones */
+	bool told_windows;
 	uint64_t turn;
-	uint64_t turn_ns; /* the present turn's clock */
+	uint64_t turn_ns;  /* the present turn's clock */
+	uint64_t rx_bytes; /* of the receive buffers of its links */
 	struct plx_set *sets;
 	struct plx_link *links;
 	struct plx_link *attended;
@@ -275,9 +287,9 @@ void fabric_judge(struct plx_set *set, int found);
 void fabric_first_look(struct plx_set *set);
 void fabric_distrust(struct plx_set *set, const char *why);
 
-/* spare.c: a buffer for a copy that is longer than TX_BUF_BYTES, which the caller refers to.
- * Return: NULL with an error text. */
-struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length);
+/* spare.c: a buffer for a copy that is longer than TX_BUF_BYTES, which the caller refers to;
+ * in_zone: in memory that can be registered. Return: NULL with an error text. */
+struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone);
 void spare_free_all(struct plx_fabric_lcore *home);
 
 /* orphan.c */
@@ -286,18 +298,18 @@ void orphan_reap(struct plx_fabric_lcore *home);
 void orphan_reap_all(struct plx_fabric_lcore *home);
 
 /* driver.c */
-void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider);
-struct driver_choice {
-	const struct plx_fabric_driver *driver;
-	const char *provider; /* libfabric's name */
-};
+void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider,
+		      bool require_rdma);
 
 #define DRIVER_CHOICES_MAX 4
 
 /* What `name` stands for, in the order in which they are tried: one; or, where the choice is left
- * to us, those of this host and then the default for others. Returns how many; -EINVAL; -ENODEV
- * there are none. */
+ * to us, those of this host, RDMA if there is any, and then the default for others. Returns how
+ * many; -EINVAL; -ENODEV there are none. */
 int driver_choose(const char *option, const char *name, struct driver_choice *choices);
+
+/* The same for a link of attr: of those, the ones that have what it asks for. -EOPNOTSUPP: none. */
+int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *choices);
 int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
 		   uint64_t flags, struct fi_info **info_out);
 
@@ -308,6 +320,7 @@ uint16_t address_port(const struct sockaddr *address);
 
 /* hygiene.c */
 void hygiene_signals(void);
+void hygiene_registrations(void);
 struct fd_mark;
 struct fd_mark *hygiene_mark(void);
 void hygiene_close_on_exec_since(struct fd_mark *mark);
@@ -319,8 +332,10 @@ void hygiene_forget(int fd);
 
 /* set.c */
 struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
-			const char *provider, const struct fi_info *info);
+			const char *provider, const struct fi_info *info,
+			const struct plx_link_attr *attr);
 void set_close(struct plx_set *set);
+void set_leave(struct plx_set *set);
 
 void *set_find_desc(struct plx_set *set, uint32_t zone_index);
 
@@ -332,55 +347,71 @@ static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
 }
 
 void set_register_new_zones(struct plx_set *set);
+int set_need_zone(struct plx_set *set, uint32_t zone_index);
+bool set_has_message(struct plx_set *set, const struct plx_buf *buf);
 
 /* retire.c */
 void retire_pep(struct plx_set *set, struct fid_pep *pep);
 void retire_reap(struct plx_set *set, uint64_t now_ns);
 void retire_reap_all(struct plx_set *set);
 
-/* cq.c, eq.c */
-int cq_poll(struct plx_set *set);
+/* cq.c, eq.c, and cq_take of receive.c */
+int cq_take(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count);
+int cq_read_errors(struct plx_set *set);
+
+/* Take completions, at most CQ_BURST. Return: how many. */
+static inline __attribute__((always_inline)) int cq_poll(struct plx_set *set)
+{
+	struct fi_cq_msg_entry entries[CQ_BURST];
+	ssize_t count;
+
+	if (plx_unlikely(set->direct))
+		return direct_poll(set);
+	count = fi_cq_read(set->fids.cq, entries, CQ_BURST);
+	return plx_likely(count == -FI_EAGAIN) ? 0 : cq_take(set, entries, count);
+}
+
 int eq_poll(struct plx_set *set);
 void cq_drain(struct plx_set *set);
 
 /* link.c */
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out);
+uint32_t link_control_receives(const struct plx_fabric_driver *driver, const struct fi_info *info,
+			       const struct plx_link_attr *attr);
+
+static inline uint32_t link_receives(const struct plx_link *link)
+{
+	return link->rx_buf_count + link->rx_control;
+}
+
 int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
 		struct plx_link **link_out);
+int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info);
 void link_destroy(struct plx_link *link);
 void link_abandon(struct plx_link *link);
-void link_attend(struct plx_link *link, uint16_t want);
-int link_look_after(struct plx_fabric_lcore *home);
 void link_connected(struct plx_link *link);
 void link_opened(struct plx_link *link);
 void link_try_open(struct plx_link *link);
 
-/* listen.c */
-void listener_free(struct plx_listener *listener);
-void listener_release(struct plx_listener *listener);
-void listener_ref(struct listener_shared *shared);
-void listener_requested(struct listener_shared *shared);
-void listener_refused(struct listener_shared *shared);
-void listener_opened(struct listener_shared *shared);
-void listener_failed(struct listener_shared *shared, struct plx_set *set, const char *peer,
-		     const char *text);
-void listener_unref(struct listener_shared *shared);
+/* window.c */
+int window_init(uint64_t receive_bytes);
+void window_take(struct plx_link *link);
+void window_give(struct plx_link *link);
 
-/* handover.c */
-void handover_request(struct plx_listener *listener, struct fi_info *info);
-void handover_drop_all(struct plx_listener *listener);
-void handover_forget_all(struct plx_fabric_lcore *home);
+/* attend.c */
+void link_attend(struct plx_link *link, uint16_t want);
+int link_look_after(struct plx_fabric_lcore *home);
 
-/* spread.c */
-int spread_check(const struct plx_listen_attr *attr);
-uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *peer);
-uint64_t spread_weight(const struct sockaddr *peer, uint32_t lcore);
+/* connect.c */
+bool connect_otherwise(struct plx_link *link);
 
 /* receive.c */
 int receive_post_all(struct plx_link *link);
+void receive_welcome(struct plx_link *link);
 void receive_done(struct plx_op *op, size_t length);
 void receive_refill(struct plx_link *link);
 void receive_take_back(struct plx_op *op);
+void receive_put(struct plx_link *link, struct plx_op *op, uint64_t value);
 
 /* liveness.c: what is called with each frame. Relaxed: V1 orders it where that matters. */
 static inline void liveness_heard(const struct plx_link *link)
@@ -397,84 +428,18 @@ static inline void liveness_sent(const struct plx_link *link)
 	presence->sent_ns = presence->home->turn_ns;
 }
 
-/* tx.c */
-static inline uint32_t tx_frames_left(const struct plx_link *link)
-{
-	return link->tx_frames_granted - link->tx_frames;
-}
-
-static inline uint32_t tx_bytes_left(const struct plx_link *link)
-{
-	return link->tx_bytes_granted - link->tx_bytes;
-}
-
-/* The header of the next frame. Every one of them carries what this side grants. */
-static inline void tx_write_header(struct plx_link *link, uint8_t *out, uint8_t type, uint8_t flags,
-				   uint32_t length)
-{
-	struct frame_header header = {
-		.type = type,
-		.flags = flags,
-		.length = length,
-		.granted_frames = link->rx_frames_granted,
-		.granted_bytes = link->rx_bytes_granted,
-	};
-
-	frame_write(out, &header);
-}
-
-/* A frame has left, and its grants with it. */
-static inline void tx_header_sent(struct plx_link *link)
-{
-	link->rx_frames_told = link->rx_frames_granted;
-	link->want &= (uint16_t)~WANT_CREDIT;
-	link->stats.frames_sent++;
-	liveness_sent(link);
-}
-
-static inline void tx_count_frame(struct plx_link *link, uint32_t length)
-{
-	link->tx_frames++;
-	link->tx_bytes += length;
-	tx_header_sent(link);
-}
-
-static inline void tx_count_message(struct plx_link *link, uint64_t length)
-{
-	link->stats.messages_sent++;
-	link->stats.bytes_sent += length;
-}
-
-/* See struct plx_fabric_driver. Returns NULL where the driver cannot. */
-static inline uint8_t *tx_claim(const struct plx_link *link, size_t bytes)
-{
-	const struct plx_fabric_driver *driver = link->set->driver;
-
-	return driver->claim ? driver->claim(link->ep, bytes) : NULL;
-}
-
-static inline void tx_commit(struct plx_link *link, size_t bytes)
-{
-	link->set->driver->commit(link->ep, bytes);
-}
-
-int tx_would_block(struct plx_link *link);
-int tx_check_sendable(const struct plx_link *link, uint64_t length);
-struct plx_op *tx_take_op(struct plx_link *link, uint32_t reserve);
-void tx_give_op(struct plx_link *link, struct plx_op *op);
-void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg,
-		 int status);
-int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov, void **desc,
-	      int count);
-int tx_inject(struct plx_link *link, const uint8_t *frame, uint32_t length);
+/* tx.c; what else is there is in tx.h */
 void send_done(struct plx_op *op, int status);
 void send_fail_op(struct plx_op *op);
 
 /* control.c */
+int send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled);
 int send_control(struct plx_link *link); /* what link->want asks for; 0 or -EAGAIN */
 int send_heartbeat(struct plx_link *link);
+bool control_can_wait(const struct plx_link *link);
 
 /* send.c */
+struct plx_buf *send_bounce(struct plx_link *link, const struct plx_buf *buf, uint64_t total);
 void send_continue(struct plx_link *link);
 void send_fail_current(struct plx_link *link);
 void send_abandon_current(struct plx_link *link);

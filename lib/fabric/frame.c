@@ -71,12 +71,21 @@ static const char *check_type(const struct frame_header *header)
 		if (header->flags)
 			return "unknown flags";
 		return header->length ? "control frame with data" : NULL;
+	case FRAME_PUT:
+		if (header->length != FRAME_PUT_BYTES)
+			return "the value of a put has another length";
+		return header->flags ? "unknown flags" : NULL;
+	case FRAME_REVOKE:
+	case FRAME_REVOKED:
+		if (header->length != FRAME_REVOKE_BYTES)
+			return "the number of a revocation has another length";
+		return header->flags ? "unknown flags" : NULL;
 	default:
 		return "unknown frame type";
 	}
 }
 
-const char *frame_read_any(const uint8_t *in, size_t received, struct frame_header *header_out)
+const char *frame_read(const uint8_t *in, size_t received, struct frame_header *header_out)
 {
 	struct frame_header header;
 
@@ -86,7 +95,6 @@ const char *frame_read_any(const uint8_t *in, size_t received, struct frame_head
 	header.flags = in[1];
 	header.length = get32(in + 4);
 	header.granted_frames = get32(in + 8);
-	header.granted_bytes = get32(in + 12);
 	if (get16(in + 2) != 0)
 		return "reserved bits set";
 	if (header.length != received - FRAME_HEADER_BYTES)
@@ -162,4 +170,24 @@ uint64_t frame_total_read(const uint8_t *in)
 void frame_total_write(uint8_t *out, uint64_t total)
 {
 	put64(out, total);
+}
+
+uint32_t frame_put_read(const uint8_t *in)
+{
+	return get32(in);
+}
+
+void frame_put_write(uint8_t *out, uint32_t value)
+{
+	put32(out, value);
+}
+
+uint64_t frame_revoke_read(const uint8_t *in)
+{
+	return get64(in);
+}
+
+void frame_revoke_write(uint8_t *out, uint64_t number)
+{
+	put64(out, number);
 }

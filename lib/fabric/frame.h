@@ -11,6 +11,8 @@
 
 #define FRAME_HEADER_BYTES 16
 #define FRAME_TOTAL_BYTES  8 /* a DATA_FIRST frame's payload begins with the message's length */
+#define FRAME_PUT_BYTES    4 /* a PUT frame: the value that its sender gave */
+#define FRAME_REVOKE_BYTES 8 /* a REVOKE, and its answer: a random number */
 #define HELLO_BYTES        48
 #define HELLO_MAGIC        UINT32_C(0x504c5831) /* "PLX1" */
 /* Where there are heartbeats. */
@@ -30,16 +32,24 @@ enum frame_type {
 	FRAME_FIN = 6,        /* the sender has sent its last message */
 	FRAME_FIN_ACK = 7,    /* and the other side has received it */
 	FRAME_HEARTBEAT = 8,  /* the sender is alive, and had nothing else to say */
+	/* Of direct data placement, where both have it: */
+	FRAME_PUT = 9,      /* the sender has written into the receiver's memory */
+	FRAME_REVOKE = 10,  /* the sender has taken a grant back, and asks for an answer */
+	FRAME_REVOKED = 11, /* the answer to that */
 };
 
-#define FRAME_FLAG_ACK 0x01 /* of a FIN: it acknowledges the peer's FIN as well */
+/* Feature bits of a HELLO. */
+#define FEATURE_DIRECT    UINT32_C(0x1) /* memory may be granted to the peer, and the peer's used */
+
+#define FRAME_FLAG_ACK    0x01 /* of a FIN: it acknowledges the peer's FIN as well */
+
+#define FRAME_RESERVED_AT 12 /* the last bytes of a header are written as 0, and not looked at */
 
 struct frame_header {
 	uint8_t type;
 	uint8_t flags;
 	uint32_t length;         /* payload bytes behind the header */
 	uint32_t granted_frames; /* message frames the receiver of this may ever send, mod 2^32 */
-	uint32_t granted_bytes;  /* and payload bytes of those, mod 2^32 */
 };
 
 struct frame_hello {
@@ -60,35 +70,36 @@ static inline void frame_write(uint8_t *out, const struct frame_header *header)
 	uint64_t words[2] = {
 		htole64(header->type | (uint64_t)header->flags << 8 |
 			(uint64_t)header->length << 32),
-		htole64(header->granted_frames | (uint64_t)header->granted_bytes << 32),
+		htole64(header->granted_frames),
 	};
 
 	memcpy(out, words, sizeof(words));
 }
 
-/** Private: frame_read of any frame. */
-const char *frame_read_any(const uint8_t *in, size_t received, struct frame_header *header_out);
-
-/** Read and check what `received` bytes at `in` say they are. Return: NULL, or what is wrong. */
-static inline const char *frame_read(const uint8_t *in, size_t received,
-				     struct frame_header *header_out)
+/** Whether they are a whole message without flags, as most frames are; only then *header_out is
+ * set.
+ */
+static inline bool frame_read_whole(const uint8_t *in, size_t received,
+				    struct frame_header *header_out)
 {
+	uint32_t length = (uint32_t)(received - FRAME_HEADER_BYTES);
 	uint64_t words[2];
 
 	if (plx_unlikely(received < FRAME_HEADER_BYTES))
-		return frame_read_any(in, received, header_out);
+		return false;
 	memcpy(words, in, sizeof(words));
-	/* A whole message without flags, which most are. */
-	if (plx_unlikely(le64toh(words[0]) !=
-			 (FRAME_DATA | (uint64_t)(received - FRAME_HEADER_BYTES) << 32)))
-		return frame_read_any(in, received, header_out);
-	header_out->type = FRAME_DATA;
-	header_out->flags = 0;
-	header_out->length = (uint32_t)(received - FRAME_HEADER_BYTES);
-	header_out->granted_frames = (uint32_t)le64toh(words[1]);
-	header_out->granted_bytes = (uint32_t)(le64toh(words[1]) >> 32);
-	return NULL;
+	if (plx_unlikely(le64toh(words[0]) != (FRAME_DATA | (uint64_t)length << 32)))
+		return false;
+	*header_out = (struct frame_header){
+		.type = FRAME_DATA,
+		.length = length,
+		.granted_frames = (uint32_t)le64toh(words[1]),
+	};
+	return true;
 }
+
+/** Read and check what `received` bytes at `in` say they are. Return: NULL, or what is wrong. */
+const char *frame_read(const uint8_t *in, size_t received, struct frame_header *header_out);
 
 /** Write a HELLO's payload: HELLO_BYTES at out. */
 void hello_write(uint8_t *out, const struct frame_hello *hello);
@@ -99,5 +110,12 @@ const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hel
 /** Read the message length that a DATA_FIRST frame begins with (FRAME_TOTAL_BYTES). */
 uint64_t frame_total_read(const uint8_t *in);
 void frame_total_write(uint8_t *out, uint64_t total);
+
+/** The same of a PUT frame's value (FRAME_PUT_BYTES), and of the number of a REVOKE or REVOKED
+ * (FRAME_REVOKE_BYTES). */
+uint32_t frame_put_read(const uint8_t *in);
+void frame_put_write(uint8_t *out, uint32_t value);
+uint64_t frame_revoke_read(const uint8_t *in);
+void frame_revoke_write(uint8_t *out, uint64_t number);
 
 #endif

@@ -9,7 +9,7 @@
  * has not come to it in time. Nothing comes back out of a lane, so one that was given up keeps its
  * memory, on a list of its lcore and without its listener, until the target has looked at it.
  * plx_fabric_fini, when no lcore runs any more, finds all of them on these two lists. */
-#include "fabric_priv.h"
+#include "listen.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -119,7 +119,7 @@ static int open_link(const struct request *request, struct plx_link **link_out)
 	const struct plx_listener *listener = request->listener;
 	struct plx_fabric_lcore *here = fabric_here();
 	struct plx_set *set = here ? set_get(here, listener->set->driver, listener->set->provider,
-					     request->info)
+					     request->info, &listener->attr.link)
 				   : NULL;
 
 	return set ? link_create(set, &listener->attr.link, request->info, link_out) : -ENOMEM;

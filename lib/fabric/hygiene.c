@@ -5,7 +5,9 @@
  * with them SIGTERM ends in a backtrace and exit status 1. Handlers from such a library are taken
  * out; anybody else's (the application's, a sanitizer's) stay.
  * - Its descriptors are inherited across exec. There is no way to ask for them, so they are found:
- *   those that a set-up call opened by comparing before and after, sockets by their addresses. */
+ *   those that a set-up call opened by comparing before and after, sockets by their addresses.
+ * - Its verbs provider keeps a cache of memory registrations, by default, in which each has every
+ *   remote right, whatever it was asked for, and stays when it is closed. It is turned off. */
 #include "fabric_priv.h"
 
 #include <dlfcn.h>
@@ -15,6 +17,12 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+/* libfabric reads it once, when it is first asked for anything. What somebody chose stays. */
+void hygiene_registrations(void)
+{
+	setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
+}
 
 static bool is_stray(void *handler)
 {

@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link's memory, its place in its lcore's lists, and what can be asked of it. */
-#include "fabric_priv.h"
+/* A link's memory, its place in its lcore's lists, and how it opens. */
+#include "listen.h"
+#include "tx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-const char *plx_link_reason_name(enum plx_link_reason reason)
-{
-	static const char *const names[PLX_LINK_REASON_COUNT] = {
-		[PLX_LINK_CLOSED] = "closed",           [PLX_LINK_REFUSED] = "refused",
-		[PLX_LINK_UNREACHABLE] = "unreachable", [PLX_LINK_HELLO] = "bad hello",
-		[PLX_LINK_PROTOCOL] = "protocol error", [PLX_LINK_PEER_DOWN] = "peer down",
-		[PLX_LINK_ABORTED] = "aborted",         [PLX_LINK_TIMEOUT] = "timed out",
-		[PLX_LINK_SILENT] = "silent",           [PLX_LINK_LOCAL] = "local failure",
-	};
-
-	return (unsigned)reason < PLX_LINK_REASON_COUNT ? names[reason] : "unknown";
-}
 
 /* Attributes ------------------------------------------------------------------------------------
  */
@@ -66,23 +54,37 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 /* Life ------------------------------------------------------------------------------------------
  */
 
+static bool needs_receives(const struct plx_fabric_driver *driver, const struct fi_info *info)
+{
+	return driver->needs_receives && driver->needs_receives(info);
+}
+
+/* How many a link keeps for control frames. */
+uint32_t link_control_receives(const struct plx_fabric_driver *driver, const struct fi_info *info,
+			       const struct plx_link_attr *attr)
+{
+	if (!needs_receives(driver, info))
+		return LINK_RX_CONTROL;
+	return LINK_RX_CONTROL_ALL + (attr->direct ? LINK_RX_CONTROL_DIRECT : 0);
+}
+
 static int make_ops(struct plx_link *link)
 {
-	uint32_t rx_count = link->rx_buf_count + LINK_RX_CONTROL;
+	uint32_t receives = link_receives(link);
 	uint32_t tx_count = LINK_TX_OPS + LINK_TX_CONTROL;
 	const struct plx_zone *zone;
-	struct plx_op *ops = plx_mem_alloc((rx_count + tx_count) * sizeof(*ops), 0,
-					   plx_lcore_node(link->set->home->id), &zone);
+	struct plx_op *ops = plx_mem_alloc((receives + tx_count) * sizeof(*ops), 0,
+					   plx_lcore_node(link->home->id), &zone);
 
 	if (!ops)
 		return -ENOMEM;
 	link->ops = ops;
 	link->ops_zone = zone->index;
-	for (uint32_t i = 0; i < rx_count + tx_count; i++) {
-		struct plx_op **list = i < rx_count ? &link->rx_idle : &link->tx_free;
+	for (uint32_t i = 0; i < receives + tx_count; i++) {
+		struct plx_op **list = i < receives ? &link->rx_idle : &link->tx_free;
 
 		ops[i].link = link;
-		ops[i].kind = i < rx_count ? OP_RECV : OP_SEND;
+		ops[i].kind = i < receives ? OP_RECV : OP_SEND;
 		ops[i].next = *list;
 		*list = &ops[i];
 	}
@@ -94,9 +96,9 @@ static int make_rx_pool(struct plx_link *link)
 {
 	struct plx_pool_attr attr = {
 		.name = "link rx",
-		.object_count = link->rx_buf_count + LINK_RX_CONTROL,
-		.node = plx_lcore_node(link->set->home->id),
-		.owner = link->set->home->id,
+		.object_count = link_receives(link),
+		.node = plx_lcore_node(link->home->id),
+		.owner = link->home->id,
 	};
 
 	return plx_buf_pool_create(&attr, link->rx_buf_bytes - FRAME_HEADER_BYTES, &link->rx_pool);
@@ -105,7 +107,11 @@ static int make_rx_pool(struct plx_link *link)
 static int open_endpoint(struct plx_link *link, struct fi_info *info)
 {
 	struct plx_fabric_fids *fids = &link->set->fids;
-	int rc = fi_endpoint(fids->domain, info, &link->ep, link);
+	int rc;
+
+	if (link->driver->cq_overruns) /* so many are reserved for it */
+		info->rx_attr->size = link_receives(link);
+	rc = fi_endpoint(fids->domain, info, &link->ep, link);
 
 	if (rc) {
 		link->ep = NULL;
@@ -122,12 +128,13 @@ static int open_endpoint(struct plx_link *link, struct fi_info *info)
 
 static uint32_t op_count(const struct plx_link *link)
 {
-	return link->rx_buf_count + LINK_RX_CONTROL + LINK_TX_OPS + LINK_TX_CONTROL;
+	return link_receives(link) + LINK_TX_OPS + LINK_TX_CONTROL +
+	       (link->attr.direct ? DIRECT_GETS : 0);
 }
 
 static void enlist(struct plx_link *link)
 {
-	struct plx_fabric_lcore *home = link->set->home;
+	struct plx_fabric_lcore *home = link->home;
 
 	link->next = home->links;
 	link->prev_next = &home->links;
@@ -137,66 +144,10 @@ static void enlist(struct plx_link *link)
 	if (!link->set->links++) /* nothing can have come before */
 		link->set->emptied_ns = plx_loop_now_ns();
 	link->set->op_count += op_count(link);
+	link->set->rx_count += link_receives(link);
 	link->set->connecting++;
-}
-
-/* Make a link with an endpoint for info, receives posted, nothing connected yet. attr was checked.
- * Return: 0; -errno with a text. */
-int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
-		struct plx_link **link_out)
-{
-	struct plx_link *link = calloc(1, sizeof(*link));
-
-	if (!link)
-		return plx_fail(ENOMEM, "out of memory");
-	link->kind = FID_LINK;
-	link->fd = -1;
-	link->set = set;
-	link->attr = *attr;
-	link->presence = &set->home->pulse.nobody;
-	link->events = attr->events;
-	link->user = attr->user;
-	link->rx_buf_bytes = attr->rx_buf_bytes;
-	link->rx_buf_count = attr->rx_buf_count;
-	link->message_max = attr->message_max_bytes;
-	link->inject_max = (uint32_t)info->tx_attr->inject_size;
-	link->iov_max = info->tx_attr->iov_limit < LINK_IOV_MAX ? (uint32_t)info->tx_attr->iov_limit
-								: LINK_IOV_MAX;
-	link->rx_frames_granted = link->rx_buf_count;
-	link->rx_bytes_granted = link->rx_buf_count * (link->rx_buf_bytes - FRAME_HEADER_BYTES);
-	close_timer_init(link);
-
-	link->rx_long = calloc(link->rx_buf_count, sizeof(*link->rx_long));
-
-	int rc = link->rx_long ? make_ops(link) : plx_fail(ENOMEM, "out of memory");
-	if (rc)
-		goto destroy;
-	rc = make_rx_pool(link);
-	if (rc)
-		goto destroy;
-	rc = open_endpoint(link, info);
-	if (rc) {
-		rc = plx_fail(EIO, "%s: opening an endpoint failed: %s", set->label,
-			      fi_strerror(-rc));
-		goto destroy;
-	}
-	rc = receive_post_all(link);
-	if (rc)
-		goto destroy;
-	enlist(link);
-	*link_out = link;
-	return 0;
-
-destroy:
-	if (!link->ep) {
-		link_destroy(link);
-		return rc;
-	}
-	/* The provider may have receives of it, which come back with others' completions: the loop
-	 * buries it, as callbacks must not run inside this call. */
-	enlist(link);
-	link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
-	return rc;
+	if (link->set->eq_in_polls > link->driver->eq_pending_turns)
+		link->set->eq_in_polls = link->driver->eq_pending_turns;
 }
 
 static void delist(struct plx_link *link)
@@ -208,14 +159,133 @@ static void delist(struct plx_link *link)
 		link->next->prev_next = link->prev_next;
 	link->set->links--;
 	link->set->op_count -= op_count(link);
+	link->set->rx_count -= link_receives(link);
+}
+
+static int endpoint_failed(const struct plx_link *link, int rc)
+{
+	switch (-rc) {
+	case FI_ENODEV:
+	case FI_ETIMEDOUT:
+	case FI_EHOSTUNREACH:
+	case FI_ENETUNREACH:
+		return plx_fail(EHOSTUNREACH, "%s: there is no way to the peer: %s",
+				link->set->label, fi_strerror(-rc));
+	default:
+		return plx_fail(EIO, "%s: opening an endpoint failed: %s", link->set->label,
+				fi_strerror(-rc));
+	}
+}
+
+static uint32_t least(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+/* On its set: an endpoint for info, with receives posted. Return: 0; -errno with a text. */
+static int bring_up(struct plx_link *link, struct fi_info *info)
+{
+	const struct plx_fabric_driver *driver = link->driver;
+	int rc = set_need_zone(link->set, link->ops_zone);
+
+	rc = rc ? rc : set_need_zone(link->set, plx_pool_zone(link->rx_pool)->index);
+	if (rc == 0 && link->attr.direct)
+		rc = direct_create(link, info);
+	if (rc)
+		return rc;
+	link->inject_max = least(info->tx_attr->inject_size, FRAME_HEADER_BYTES + INJECT_COPY_MAX);
+	link->frame_max = least(info->ep_attr->max_msg_size, LINK_RX_BUF_BYTES_MAX);
+	link->iov_max = least(info->tx_attr->iov_limit, LINK_IOV_MAX);
+	tx_signalled(link);
+	link->hears_first = info->handle && driver->connector_speaks_first &&
+			    driver->connector_speaks_first(info);
+	link->needs_receives = needs_receives(driver, info);
+	rc = open_endpoint(link, info);
+	return rc ? endpoint_failed(link, rc) : receive_post_all(link);
+}
+
+static void set_home(struct plx_link *link, struct plx_set *set)
+{
+	link->set = set;
+	link->home = set->home;
+	link->driver = set->driver;
+}
+
+static void drop(struct plx_link *link, struct plx_buf *message, void *user)
+{
+}
+
+/* Make a link with an endpoint for info, receives posted, nothing connected yet. attr was checked.
+ * Return: 0; -errno with a text. */
+int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
+		struct plx_link **link_out)
+{
+	struct plx_link *link = calloc(1, sizeof(*link));
+	int rc;
+
+	if (!link) {
+		set_leave(set);
+		return plx_fail(ENOMEM, "out of memory");
+	}
+	link->kind = FID_LINK;
+	link->fd = -1;
+	set_home(link, set);
+	link->attr = *attr;
+	link->presence = &set->home->pulse.nobody;
+	link->events = attr->events;
+	link->on_message = attr->events->on_message ? attr->events->on_message : drop;
+	link->user = attr->user;
+	link->rx_buf_bytes = attr->rx_buf_bytes;
+	link->rx_buf_count = attr->rx_buf_count;
+	link->rx_control = link_control_receives(set->driver, info, attr);
+	window_take(link);
+	link->message_max = attr->message_max_bytes;
+	link->rx_frames_granted = link->rx_buf_count;
+	close_timer_init(link);
+
+	link->rx_long = calloc(link->rx_buf_count, sizeof(*link->rx_long));
+
+	rc = link->rx_long ? make_ops(link) : plx_fail(ENOMEM, "out of memory");
+	rc = rc ? rc : make_rx_pool(link);
+	rc = rc ? rc : bring_up(link, info);
+	if (rc && !link->ep) {
+		link_destroy(link);
+		return rc;
+	}
+	enlist(link);
+	/* The provider may have receives of it, which come back with others' completions: the loop
+	 * buries it, as callbacks must not run inside this call. */
+	if (rc)
+		link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
+	else
+		*link_out = link;
+	return rc;
+}
+
+/* Take a link that was never connected, whose endpoint is closed and has given all back, to another
+ * set. Return: 0; -errno with a text. */
+int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
+{
+	delist(link);
+	direct_destroy(link);
+	set_leave(link->set);
+	set_home(link, set);
+	link->ep = NULL;
+	link->state = LINK_CONNECTING;
+	link->ep_closed = link->gone = link->hello_received = false;
+	link->tx_frames_granted = link->rx_frames_told = 0;
+	link->want = 0;
+	enlist(link);
+	return bring_up(link, info);
 }
 
 /* Free a link whose endpoint is closed and whose operations have all come back. */
 void link_destroy(struct plx_link *link)
 {
-	struct plx_fabric_lcore *home = link->set->home;
+	struct plx_fabric_lcore *home = link->home;
 
 	delist(link);
+	window_give(link);
 	plx_timer_stop(&link->timer);
 	plx_buf_unref(link->rx_partial);
 	while (link->rx_long_kept)
@@ -226,7 +296,11 @@ void link_destroy(struct plx_link *link)
 	if (!link->rx_kept)
 		plx_pool_destroy(link->rx_pool);
 	plx_mem_free(link->ops);
+	direct_destroy(link);
 	listener_unref(link->from);
+	if (link->next_info)
+		fi_freeinfo(link->next_info);
+	set_leave(link->set);
 	free(link);
 }
 
@@ -240,126 +314,25 @@ void link_abandon(struct plx_link *link)
 		"given up",
 		link->peer, link->set->label, link->rx_posted, link->tx_inflight);
 	for (uint32_t i = 0; i < LINK_TX_OPS + LINK_TX_CONTROL; i++)
-		send_fail_op(&link->ops[link->rx_buf_count + LINK_RX_CONTROL + i]);
+		send_fail_op(&link->ops[link_receives(link) + i]);
 	send_abandon_current(link);
+	if (link->direct)
+		direct_abandon(link);
 	close_tell(link);
 	delist(link);
 	link->prev_next = NULL;
 	link->want = 0;
 }
 
-/* The loop looks at it ------------------------------------------------------------------------- */
-
-/* Let the lcore look at the link in this turn or the next, for the reasons in want. */
-void link_attend(struct plx_link *link, uint16_t want)
-{
-	struct plx_fabric_lcore *home = link->set->home;
-
-	link->want |= want;
-	if (link->attended)
-		return;
-	link->attended = true;
-	link->next_attended = home->attended;
-	home->attended = link;
-}
-
-/* It may have changed back by now. */
-static void tell_suspect(struct plx_link *link)
-{
-	bool suspect = link->presence->suspect;
-
-	link->want &= (uint16_t)~WANT_SUSPECT;
-	if (link->state != LINK_OPEN || link->told_suspect == suspect)
-		return;
-	link->told_suspect = suspect;
-	if (link->events->on_suspect)
-		link->events->on_suspect(link, suspect, link->user);
-}
-
-static void tell_granted(struct plx_link *link)
-{
-	link->want &= (uint16_t)~WANT_GRANTED;
-	if (link->state == LINK_OPEN)
-		link->events->on_credit(link, link->user);
-}
-
-/* Return: whether the link is still there. */
-static bool look_after(struct plx_link *link)
-{
-	if (link->want & WANT_BURIAL)
-		return !close_bury(link, plx_loop_now_ns());
-	if (link->want & WANT_REFILL)
-		receive_refill(link);
-	if (link->want & WANT_CONTROL) {
-		send_control(link);
-		link_try_open(link);
-		close_step(link);
-	}
-	if (link->want & WANT_TX)
-		send_continue(link);
-	if (link->want & WANT_GRANTED)
-		tell_granted(link);
-	if ((link->want & WANT_WRITABLE) && link->state == LINK_OPEN && send_has_room(link)) {
-		link->want &= (uint16_t)~WANT_WRITABLE;
-		if (link->events->on_writable)
-			link->events->on_writable(link, link->user);
-	}
-	if (plx_unlikely(link->want & WANT_SUSPECT))
-		tell_suspect(link);
-	if (link->want & WANT_AGREED) {
-		link->want &= (uint16_t)~WANT_AGREED;
-		close_agreed(link);
-	}
-	return true;
-}
-
-/* What a look at a link may change. */
-struct look {
-	uint16_t want;
-	uint32_t rx_posted;
-	uint64_t frames_sent;
-};
-
-static struct look look_of(const struct plx_link *link)
-{
-	return (struct look){link->want, link->rx_posted, link->stats.frames_sent};
-}
-
-static bool has_changed(const struct plx_link *link, const struct look *before)
-{
-	return link->want != before->want || link->rx_posted != before->rx_posted ||
-	       link->stats.frames_sent != before->frames_sent;
-}
-
-/* Look at every link that asked for it. Return: for how many that changed something. */
-int link_look_after(struct plx_fabric_lcore *home)
-{
-	struct plx_link *list = home->attended;
-	int count = 0;
-
-	home->attended = NULL;
-	while (list) {
-		struct plx_link *link = list;
-
-		struct look before = look_of(link);
-
-		list = link->next_attended;
-		link->attended = false;
-		if (!look_after(link)) {
-			count++;
-			continue;
-		}
-		if (link->want & WANT_EVERY_TURN)
-			link_attend(link, 0);
-		count += !link->attended || has_changed(link, &before);
-	}
-	if (home->orphan_count)
-		orphan_reap(home);
-	return count;
-}
-
 /* Opening ---------------------------------------------------------------------------------------
  */
+
+static void say_hello(struct plx_link *link)
+{
+	link->want |= WANT_HELLO;
+	if (send_control(link) != 0)
+		link_attend(link, WANT_HELLO);
+}
 
 /* FI_CONNECTED: each side says HELLO first of all. */
 void link_connected(struct plx_link *link)
@@ -370,15 +343,18 @@ void link_connected(struct plx_link *link)
 	link->set->connecting--;
 	link->state = LINK_HELLO;
 	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);
-	link->want |= WANT_HELLO;
-	if (send_control(link) != 0)
-		link_attend(link, WANT_HELLO);
+	if (!link->hears_first)
+		say_hello(link);
 	link_try_open(link);
 }
 
 /* Once the peer's HELLO is here and ours has left: nothing may overtake it. */
 void link_try_open(struct plx_link *link)
 {
+	if (plx_unlikely(link->hears_first) && link->connected && link->hello_received) {
+		link->hears_first = false;
+		say_hello(link);
+	}
 	if (link->connected && link->hello_received && !(link->want & WANT_HELLO))
 		link_opened(link);
 }
@@ -390,85 +366,16 @@ void link_opened(struct plx_link *link)
 		return;
 	plx_timer_stop(&link->timer);
 	link->state = LINK_OPEN;
+	tx_welcome(link);
+	receive_welcome(link);
 	link->told = true;
 	if (link->events->on_credit)
 		link->want |= WANT_GRANTS;
 	liveness_join(link);
 	if (link->from)
 		listener_opened(link->from);
-	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: link with %s over %s is open",
-		link->set->home->id, link->peer, link->set->label);
+	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: link with %s over %s is open", link->home->id,
+		link->peer, link->set->label);
 	if (link->events->on_open)
 		link->events->on_open(link, link->user);
-}
-
-/* Asked of it -----------------------------------------------------------------------------------
- */
-
-uint64_t plx_link_message_max(const struct plx_link *link)
-{
-	return link->peer_message_max;
-}
-
-void plx_link_set_user(struct plx_link *link, void *user)
-{
-	link->user = user;
-}
-
-void *plx_link_user(const struct plx_link *link)
-{
-	return link->user;
-}
-
-bool plx_link_is_open(const struct plx_link *link)
-{
-	return link->state == LINK_OPEN;
-}
-
-uint32_t plx_link_credit(const struct plx_link *link)
-{
-	return link->state == LINK_OPEN ? tx_frames_left(link) : 0;
-}
-
-/* Each message that is not finished has at least one frame that is not granted again, but for one
- * whose last frames have not left yet. */
-uint32_t plx_link_unfinished(const struct plx_link *link)
-{
-	uint32_t granted = link->peer_fin ? link->tx_fin_frames : link->tx_frames_granted;
-	uint32_t out = link->tx_window - (granted - link->tx_frames);
-
-	if (link->peer_fin_carried_ack)
-		return 0;
-	if ((int32_t)out < 0) /* it grants more than it had at first, which is its affair */
-		out = 0;
-	return out + (link->tx_current.head || link->tx_cut);
-}
-
-const char *plx_link_peer(const struct plx_link *link)
-{
-	return link->peer;
-}
-
-const char *plx_link_provider(const struct plx_link *link)
-{
-	return link->set->label;
-}
-
-const char *plx_link_choice(const struct plx_link *link)
-{
-	return link->choice;
-}
-
-const char *plx_link_fi_provider(const struct plx_link *link)
-{
-	return link->set->provider;
-}
-
-void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out)
-{
-	*stats_out = link->stats;
-	stats_out->tx_queued = link->tx_current.head != NULL;
-	stats_out->tx_inflight = link->tx_inflight;
-	stats_out->rx_posted = link->rx_posted;
-	stats_out->rx_kept = link->rx_kept + link->rx_long_kept;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Listeners: passive endpoints, and what is counted of them. What comes in is handover.c's. */
-#include "fabric_priv.h"
+#include "listen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,7 +174,7 @@ static int listen_by(struct plx_fabric_lcore *home, const struct driver_choice *
 	if (rc)
 		return rc;
 
-	struct plx_set *set = set_get(home, choice->driver, choice->provider, info);
+	struct plx_set *set = set_get(home, choice->driver, choice->provider, info, NULL);
 
 	rc = set ? listen_with(set, place->address, info, attr, front, listener_out) : -EIO;
 	fi_freeinfo(info);
@@ -204,7 +204,7 @@ static int listen_on(struct plx_fabric_lcore *home, const struct place *place,
 		     const struct plx_listen_attr *attr, struct plx_listener **listener_out)
 {
 	struct driver_choice choices[DRIVER_CHOICES_MAX];
-	int count = driver_choose("provider", attr->link.provider, choices);
+	int count = driver_choose_for(&attr->link, choices);
 	int rc;
 
 	if (count < 1)

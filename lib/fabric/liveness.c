@@ -36,10 +36,10 @@ static_assert(PLX_DEAD_AFTER_MIN > 3, "who is alive is never suspect");
 #define LATE_WINDOW_NS (10 * PLX_NS_PER_S)
 
 /* Presences looked at, and links ended, in one turn. */
-#define LOOKS_MAX 32
+#define LOOKS_MAX  32
 
-/* Links that a heartbeat is tried on. */
-#define TRIES_MAX 8
+#define TRIES_MAX  8    /* links that a heartbeat is tried on, */
+#define PASSES_MAX 4096 /* and those that it passes: their peers may have no receive for it */
 
 /* What this process asks for; constant after init. */
 static uint64_t own_period_ns, own_dead_after_ns; /* 0: no heartbeats */
@@ -107,7 +107,7 @@ static uint32_t fnv(uint32_t hash, const char *text, size_t len)
  * process, so that others do not come upon it. */
 static uint32_t path_of(const struct plx_link *link)
 {
-	const char *name = link->set->driver->name;
+	const char *name = link->driver->name;
 	const char *port = strrchr(link->peer, ':');
 	uint32_t path = fnv(UINT32_C(2166136261) ^ path_seed, name, strlen(name) + 1);
 
@@ -167,7 +167,7 @@ static void look_again(struct pulse *pulse, uint64_t earlier_ns)
 
 void liveness_join(struct plx_link *link)
 {
-	struct pulse *pulse = &link->set->home->pulse;
+	struct pulse *pulse = &link->home->pulse;
 	uint64_t now_ns = plx_loop_now_ns();
 
 	/* A link with oneself: whoever could ask whether this process is alive knows. */
@@ -187,7 +187,7 @@ void liveness_join(struct plx_link *link)
 
 void liveness_leave(struct plx_link *link)
 {
-	struct pulse *pulse = &link->set->home->pulse;
+	struct pulse *pulse = &link->home->pulse;
 
 	if (!link->presence->peer)
 		return;
@@ -280,13 +280,18 @@ static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
 static int say_alive(struct presence *presence)
 {
 	struct plx_link *link = presence->beats_next ? presence->beats_next : presence->links;
+	unsigned tries = 0;
 	int rc = -EAGAIN;
 
-	for (unsigned tries = 0; link && rc && tries < TRIES_MAX; tries++) {
+	for (unsigned passes = 0; link && rc && tries < TRIES_MAX && passes < PASSES_MAX;
+	     passes++) {
 		struct plx_link *next = link->group_next;
 
 		presence->beats_next = next;
-		rc = send_heartbeat(link);
+		if (!control_can_wait(link)) {
+			rc = send_heartbeat(link);
+			tries++;
+		}
 		link = next;
 	}
 	return rc;

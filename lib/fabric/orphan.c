@@ -26,7 +26,7 @@ int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool)
  * another thread is still putting. */
 static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *pool)
 {
-	void *objects[LINK_RX_BUF_COUNT_MAX + LINK_RX_CONTROL];
+	void *objects[LINK_RX_BUF_COUNT_MAX + LINK_RX_CONTROL_MAX];
 	struct plx_pool_stats stats;
 	uint32_t count = 0;
 

@@ -158,7 +158,7 @@ int peer_join(struct plx_link *link, uint64_t now_ns)
 	struct presence *presence;
 
 	pthread_mutex_lock(&table_lock);
-	presence = presence_get(&link->live, link->set->home, now_ns);
+	presence = presence_get(&link->live, link->home, now_ns);
 	pthread_mutex_unlock(&table_lock);
 	if (!presence)
 		return plx_fail(ENOMEM, "out of memory");

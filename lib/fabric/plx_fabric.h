@@ -21,21 +21,28 @@ struct plx_listener;
 
 /* Set-up ----------------------------------------------------------------------------------- */
 
-#define PLX_HEARTBEAT_NS_DEFAULT (100 * PLX_NS_PER_MS)
-#define PLX_HEARTBEAT_NS_MIN     (10 * PLX_NS_PER_MS)
-#define PLX_HEARTBEAT_NS_MAX     (3600 * PLX_NS_PER_S)
-#define PLX_DEAD_AFTER_DEFAULT   5 /**< heartbeats */
-#define PLX_DEAD_AFTER_MIN       4 /**< heartbeats */
-#define PLX_DEAD_AFTER_NS_MAX    (24 * 3600 * PLX_NS_PER_S)
+#define PLX_HEARTBEAT_NS_DEFAULT  (100 * PLX_NS_PER_MS)
+#define PLX_HEARTBEAT_NS_MIN      (10 * PLX_NS_PER_MS)
+#define PLX_HEARTBEAT_NS_MAX      (3600 * PLX_NS_PER_S)
+#define PLX_DEAD_AFTER_DEFAULT    5 /**< heartbeats */
+#define PLX_DEAD_AFTER_MIN        4 /**< heartbeats */
+#define PLX_DEAD_AFTER_NS_MAX     (24 * 3600 * PLX_NS_PER_S)
+
+#define PLX_RECEIVE_BYTES_DEFAULT (UINT64_C(256) << 20)
+#define PLX_RECEIVE_BYTES_MIN     (UINT64_C(1) << 20)
+#define PLX_RECEIVE_BYTES_MAX     (UINT64_C(1) << 40)
 
 struct plx_fabric_conf {
 	/** The drivers there are, ended by NULL; plx_drivers is the product's own table. */
 	const struct plx_fabric_driver *const *drivers;
 	/** What links use that name none: a driver ("tcp", "shm"), one of its libfabric providers
 	 * ("net"), or "fi:PROVIDER". NULL or "auto": for each link the one that is best for its
-	 * peer, which plx_link_choice tells: shm where the peer is on this host and offers it, else
+	 * peer, which plx_link_choice tells: shm where the peer is on this host and offers it,
+	 * verbs where an RDMA device with an active port routes to it and it answers there, else
 	 * tcp. A listener listens on all of them at one address. */
 	const char *provider;
+	/** Links with other hosts go by RDMA or not at all: what would be tcp is refused. */
+	bool require_rdma;
 	/** A peer process that this one has links with hears from it at least once in 1.5
 	 * times this, and the other way round: by heartbeats where there is nothing else to send,
 	 * one for each peer and path to it however many links there are. 10 ms to 1 h; 0: 100 ms;
@@ -47,12 +54,17 @@ struct plx_fabric_conf {
 	 * heartbeats there are none. The most that its lcores were late by in the last 10 to 20 s,
 	 * as the process was stopped or a callback took long, is added. */
 	uint64_t dead_after_ns;
+	/** Receive buffers of all links of an lcore, in bytes: 1 MiB to 1 TiB; 0: 256 MiB. Until
+	 * half of that is taken each link gets what it asks for; from then on a new one gets no
+	 * more than a 16th of what is left, in fewer and then shorter buffers, at least four of 1
+	 * KiB (or of what it asks for, if that is less). */
+	uint64_t receive_bytes;
 };
 
 /** Look for the drivers' providers (libfabric's own first look takes some 80 ms) and put right what
  * loading libfabric did to this process' signal handlers. Nothing else is opened until a link is.
- * Thread: setup. Return: 0; -EALREADY; -EINVAL unknown provider, or a time out of range; -ENODEV
- * not on this host. */
+ * Thread: setup. Return: 0; -EALREADY; -EINVAL unknown provider, one that is no RDMA where that is
+ * required, a time or receive_bytes out of range; -ENODEV not on this host. */
 int plx_fabric_init(const struct plx_fabric_conf *conf);
 
 /** Close what is still open, on every lcore. Connection requests on their way between lcores are
@@ -67,10 +79,10 @@ void plx_fabric_fini(void);
  * 0; -ETIMEDOUT some links are left, and plx_fabric_fini will abort them; -ENOENT. */
 int plx_fabric_drain(uint64_t timeout_ns);
 
-/** Check a provider's name against a table of drivers. Return: 0; -EINVAL with the names there are.
- */
+/** Check a provider's name against a table of drivers. require_rdma: as in plx_fabric_conf. Return:
+ * 0; -EINVAL with the names there are, or as it is no RDMA where that is required. */
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
-			      const char *name);
+			      const char *name, bool require_rdma);
 
 /* Links ------------------------------------------------------------------------------------ */
 
@@ -119,6 +131,10 @@ struct plx_link_events {
 	/** The peer has granted more: what plx_link_credit and plx_link_unfinished say has changed.
 	 * At most once a turn, and only while the link is open. */
 	void (*on_credit)(struct plx_link *link, void *user);
+
+	/** The peer's plx_link_put_and_tell: what it put before is in the memory. value is the
+	 * peer's: it may have put nothing, or something else. In order with messages. */
+	void (*on_put)(struct plx_link *link, uint32_t value, void *user);
 };
 
 /** 0 or NULL in any field means the default. */
@@ -130,13 +146,18 @@ struct plx_link_attr {
 				    default 4 KiB. A page link takes its page size plus
 				    PLX_LINK_OVERHEAD, so that a page is one frame. */
 	uint32_t rx_buf_count; /**< receive buffers for messages: 2 to 200; default 6. Two more
-				    are kept for control frames. */
+				    are kept for control frames, over iWARP six, or eight with
+				    `direct`. */
 	uint64_t message_max_bytes;  /**< longest message accepted from the peer; default 16 MiB,
 					limit  1 GiB - 1 */
 	uint64_t connect_timeout_ns; /**< default 5 s; of a listener: from the request on.
 					  UINT64_MAX: never, as in the next two */
 	uint64_t hello_timeout_ns;   /**< for the peer's HELLO once connected; default 2 s */
 	uint64_t close_timeout_ns;   /**< for the peer's answer to a close; default 2 s */
+	bool direct; /**< direct data placement, where the peer has it too: see plx_link_grant. Such
+			  a link has libfabric objects of its own, which are polled each turn and
+			  register all memory again (verbs): for few links. Drivers without it are
+			  left out */
 };
 
 /** Bytes of a receive buffer that are not payload of a message sent in one frame. */
@@ -153,7 +174,8 @@ int plx_address_check(const char *option, const char *address);
  * A host name (not a number) is looked up here, which may block: set-up work.
  * Ownership: the link is the library's; the pointer is valid until on_close returns.
  * Thread: an lcore. Return: 0; -EINVAL address or attribute; -ENODEV no such provider here;
- * -ENOENT not an lcore; -EHOSTUNREACH; -EACCES shm to another user; -ENOMEM; ... */
+ * -ENOENT not an lcore; -EHOSTUNREACH; -EACCES shm to another user; -EOPNOTSUPP `direct`,
+ * and the provider has none; -ENOMEM; ... */
 int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 		     struct plx_link **link_out);
 
@@ -227,14 +249,119 @@ uint32_t plx_link_unfinished(const struct plx_link *link);
 /** The peer's address, "192.0.2.1:7000"; valid as long as the link. */
 const char *plx_link_peer(const struct plx_link *link);
 
-/** "tcp (libfabric net)": driver and provider; valid as long as the link. */
+/** "tcp (libfabric net)": driver and provider. Until the link is open it may change, and the text
+ * go; from on_open on it is valid as long as the link. */
 const char *plx_link_provider(const struct plx_link *link);
 
-/** Why it is that one, in words: "the peer is on this host and offers it". */
+/** Why it is that one, in words: "the peer is on this host and offers it". It may change until the
+ * link is open, as the provider does. */
 const char *plx_link_choice(const struct plx_link *link);
 
 /** libfabric's name of the provider alone, "net"; valid as long as the link. */
 const char *plx_link_fi_provider(const struct plx_link *link);
+
+/* Direct data placement -------------------------------------------------------------------- */
+
+/* Memory of one side that the other one writes and reads by itself, on links whose both sides asked
+ * for it (`direct`), over tcp and verbs. Nothing can be reached that was not granted: a region,
+ * from its first byte to its last, by one peer, until it is taken back or the link ends. What is
+ * granted is told to the peer by a message of the program's own. doc/guide/links.md has an example.
+ *
+ * The bounds and rights of a region are checked on this side, by RDMA hardware or by libfabric. An
+ * operation beyond them does nothing, and ends the link. libfabric's tcp trusts what its peer's
+ * libfabric says of lengths (doc/design/direct-data.md): grant there to peers that are trusted. */
+
+struct plx_region;
+
+#define PLX_REMOTE_READ  0x1u /**< the peer may get */
+#define PLX_REMOTE_WRITE 0x2u /**< the peer may put */
+
+/** Memory of the peer that it has granted; good for that link alone. */
+struct plx_remote {
+	uint64_t address; /**< of its first byte, as the provider counts */
+	uint64_t key;
+	uint64_t bytes;
+	unsigned access; /**< PLX_REMOTE_READ, PLX_REMOTE_WRITE */
+};
+
+#define PLX_REMOTE_BYTES 32 /**< of one that is encoded */
+
+/** Grant the peer exactly `bytes` bytes at base. Any memory will do, of zones or not; granting
+ * takes a system call and more on verbs, so it is for regions that are used often.
+ * access: PLX_REMOTE_READ, PLX_REMOTE_WRITE or both. What is granted for writing has to be writable
+ * memory: over tcp libfabric writes into it in this process, which crashes where it cannot.
+ * Ownership: the memory stays the caller's, and has to be there until it is released (see
+ * plx_region_revoke) or on_close is called.
+ * Thread: owner.
+ * Return: 0; -ENOTCONN not open, or closing; -EOPNOTSUPP one side did not ask for it; -EINVAL;
+ * -ENOMEM, or the memory cannot be registered. */
+int plx_link_grant(struct plx_link *link, void *base, size_t bytes, unsigned access,
+		   struct plx_region **region_out);
+
+/** What the peer needs to use it. Thread: owner. */
+void plx_region_remote(const struct plx_region *region, struct plx_remote *remote_out);
+
+/** Write it down for a message: PLX_REMOTE_BYTES at out, the same on every host. Thread: any. */
+void plx_remote_encode(const struct plx_remote *remote, void *out);
+
+/** Read what a peer has written; size: PLX_REMOTE_BYTES and no more. Return: 0; -EINVAL that is
+ * none. Thread: any. */
+int plx_remote_decode(const void *in, size_t size, struct plx_remote *remote_out);
+
+/** Nothing of the memory can be reached any more: it may go. Called from the loop, not inside
+ * another call into the link. */
+typedef void (*plx_region_released_fn)(void *base, size_t bytes, void *arg);
+
+/** Take a grant back. No operation on it begins from here on; one that the peer does begin ends the
+ * link, so peers are told before by a message. released (may be NULL) is called once: on InfiniBand
+ * and RoCE in the next turn, and what is under way fails, and ends the link; on tcp and iWARP,
+ * where it goes on, when the peer's library has answered that nothing is any more, or the link has
+ * ended, before on_close.
+ * Ownership: region is invalid on return. All regions of a link end with it, and are invalid in
+ * on_close. Thread: owner. */
+void plx_region_revoke(struct plx_region *region, plx_region_released_fn released, void *arg);
+
+/** Longest put and get, in bytes: the provider's limit, at most 16 MiB, so that the heartbeats
+ * behind it leave in time. 0: the link has no direct data placement. Valid from on_open on. Thread:
+ * owner. */
+uint64_t plx_link_direct_max(const struct plx_link *link);
+
+/** Write a buffer, or a chain, into the peer's memory, `offset` bytes from where that begins.
+ * Nothing is copied, unless the provider needs other memory or the chain has more than 4 pieces.
+ * The peer's program hears nothing of it. Messages that are sent behind it arrive when the data are
+ * there. sent (may be NULL) is called as by plx_link_send_buf; status 0 there: the transport has
+ * taken it, and the buffer may be used again. A put that the other side refuses may have it, too:
+ * the link's end tells.
+ * Ownership: the caller's reference moves to the library on success, and stays on error; the bytes
+ * must not be changed until `sent`. Thread: owner.
+ * Return: 0; -EAGAIN 32 operations are out or a message is partly sent, on_writable follows;
+ * -ENOTCONN not open, or closing; -EOPNOTSUPP no direct data placement; -EINVAL to is none; -EACCES
+ * not granted for writing; -ERANGE beyond what was granted; -EMSGSIZE see plx_link_direct_max;
+ * -ENOMEM. */
+int plx_link_put(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
+		 struct plx_buf *buf, plx_link_sent_fn sent, void *arg);
+
+/** The same, and the peer's on_put is told of it, with that value. buf may be empty. It takes one
+ * frame of credit, as a message does, and counts as one in plx_link_credit and
+ * plx_link_unfinished: -EAGAIN also where there is none. */
+int plx_link_put_and_tell(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
+			  struct plx_buf *buf, uint32_t value, plx_link_sent_fn sent, void *arg);
+
+/** Read bytes of the peer's memory to behind the data of a buffer, which has room for them. done
+ * (may be NULL) is called once for each get that was accepted, also when the link dies, and never
+ * inside plx_link_get. status 0: the bytes are there, and buf->len counts them; -ETIMEDOUT: the
+ * provider may still write them, so the buffer must stay as it is for good; another -errno: the
+ * link has ended. The library's reference is dropped after it, as by plx_link_send_buf.
+ * It sees what this link has put before it, and does not wait until the peer has received messages
+ * that were sent before it. 8 may be under way on a link.
+ * plx_link_close waits for them.
+ * Ownership: the caller's reference moves to the library on success, and stays on error; the buffer
+ * must not be used until `done`. Thread: owner.
+ * Return: 0; -EAGAIN 8 are under way or a message is partly sent, on_writable follows; -EINVAL no
+ * bytes, no room for them, or from is none; -EACCES not granted for reading; else as plx_link_put.
+ */
+int plx_link_get(struct plx_link *link, const struct plx_remote *from, uint64_t offset,
+		 uint32_t bytes, struct plx_buf *into, plx_link_sent_fn done, void *arg);
 
 struct plx_link_stats {
 	uint64_t messages_sent, messages_received;
@@ -243,6 +370,9 @@ struct plx_link_stats {
 	uint64_t again;                                /**< sends refused with -EAGAIN */
 	uint64_t credit_frames;                        /**< frames sent only to grant credit */
 	uint64_t heartbeats_sent, heartbeats_received; /**< frames that only say: I am alive */
+	uint64_t puts, gets;                           /**< accepted */
+	uint64_t bytes_put, bytes_got;                 /**< got: that have come */
+	uint64_t puts_told;                            /**< of the peer: on_put */
 	uint32_t tx_queued;   /**< messages accepted and not yet given to the provider */
 	uint32_t tx_inflight; /**< operations that the provider has and will complete */
 	uint32_t rx_posted;   /**< receive buffers that the provider has */
@@ -280,7 +410,7 @@ struct plx_listen_attr {
 /** Listen on "host:port"; "*:port" is every address; port 0 takes a free one.
  * Ownership: close with plx_listener_close. Thread: an lcore.
  * Return: 0; -EADDRINUSE; -EADDRNOTAVAIL; -EINVAL address or attribute, or an lcore was named that
- * does not exist; ... */
+ * does not exist; -EOPNOTSUPP as plx_link_connect; ... */
 int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 		    struct plx_listener **listener_out);
 

@@ -7,7 +7,7 @@
 #ifndef PLX_FABRIC_DRIVER_H
 #define PLX_FABRIC_DRIVER_H
 
-#include "plx_base.h"
+#include "plx_fabric.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -23,9 +23,11 @@ struct plx_fabric_fids {
 	struct fid_domain *domain;
 	struct fid_cq *cq;
 	struct fid_eq *eq;
-	struct fid_wait *wait; /**< NULL unless the driver opened a wait set */
-	int wait_fd;           /**< of the wait set, else of the CQ; -1: cannot be slept on */
-	int eq_fd;             /**< of the EQ; -1 where the wait set covers it */
+	struct fid_wait *wait;       /**< NULL unless the driver opened a wait set */
+	int wait_fd;                 /**< of the wait set, else of the CQ; -1: cannot be slept on */
+	int eq_fd;                   /**< of the EQ; -1 where the wait set covers it */
+	size_t cq_entries;           /**< of the CQ: asked for by lib/fabric, then what was got */
+	enum fi_cq_format cq_format; /**< of the CQ, as lib/fabric reads it */
 };
 
 struct plx_fabric_driver {
@@ -45,9 +47,28 @@ struct plx_fabric_driver {
 		       const struct fi_info *hints, struct fi_info **info_out);
 	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context);
 
+	/** The device that an info is for, where connections of one need its domain: each lcore
+	 * opens its objects for each device apart then. Returns its name; NULL: an address that is
+	 * no device's, to listen on. NULL for the function: one domain serves all. */
+	const char *(*device)(const struct fi_info *info);
+
+	/** Whether the side that was connected to must hear from the other one before it sends.
+	 * NULL for the function: no. */
+	bool (*connector_speaks_first)(const struct fi_info *info);
+
+	/** Whether a frame that finds no receive ends the connection: links keep more of them then,
+	 * and hold back frames that a peer which stands still does not need. NULL for the function:
+	 * it waits for one. */
+	bool (*needs_receives)(const struct fi_info *info);
+
 	/** It reaches this host alone. Where the choice is left to us it is tried first for an
 	 * address of this host, and a listener listens on it besides. */
 	bool same_host;
+
+	/** It reaches other hosts by RDMA. Where the choice is left to us, and this host has it, it
+	 * is tried before the default; the peer that refuses or does not answer is tried by that.
+	 */
+	bool rdma;
 
 	/** Nothing that it opens is inherited across exec. */
 	bool closes_on_exec;
@@ -56,11 +77,28 @@ struct plx_fabric_driver {
 	 * progress, provider's name, sizes below). May be NULL. */
 	void (*hints)(struct fi_info *hints);
 
-	/** Open fids->cq (FI_CQ_FORMAT_MSG) and fids->eq, with the wait object that this provider
-	 * can really sleep on, and set wait, wait_fd and eq_fd. fids->fabric and ->domain are open.
-	 * provider: libfabric's name. Return: 0 or a libfabric error; the caller closes what is
-	 * open. */
-	int (*open_queues)(struct plx_fabric_fids *fids, const char *provider, size_t cq_entries);
+	/** Open fids->cq, in the format fids->cq_format, and fids->eq, with the wait object that
+	 * this provider can really sleep on, and set wait, wait_fd, eq_fd, and cq_entries where it
+	 * is another number than was asked for. fids->fabric and ->domain are open, by info.
+	 * Return: 0 or a libfabric error; the caller closes what is open. */
+	int (*open_queues)(struct plx_fabric_fids *fids, const struct fi_info *info);
+
+	/** It has remote memory (FI_RMA), so that links may have direct data placement. */
+	bool direct;
+
+	/** Whether memory of a registration that has been closed is not reached by operations that
+	 * had begun before, either: they fail. Else lib/fabric asks the peer before it lets go of
+	 * the memory. NULL for the function: no. */
+	bool (*revokes_at_once)(const struct fi_info *info);
+
+	/** Whether memory that remote memory is read into has to be writable for the peer: each is
+	 * registered apart then, for as long as it is read into. NULL for the function: no. */
+	bool (*peer_writes_reads)(const struct fi_info *info);
+
+	/** What a completion in error means, by the provider's own number (prov_errno): a text that
+	 * goes on "the peer's address: ...", and the reason; NULL: what lib/fabric makes of every
+	 * connection that breaks. NULL for the function: always that. */
+	const char *(*failure)(int prov_errno, enum plx_link_reason *reason_out);
 
 	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work. */
 	int (*arm)(struct plx_fabric_fids *fids);
@@ -76,15 +114,19 @@ struct plx_fabric_driver {
 	void (*commit)(struct fid_ep *ep, size_t bytes);
 
 	size_t tx_size;        /**< operations in flight per link */
+	size_t direct_tx_size; /**< with direct data placement; 0: the same */
 	size_t rx_size;        /**< receives posted per link at most */
-	size_t cq_entries;     /**< completion queue; at least what all links can have posted where
-				    the provider can overrun it */
+	size_t cq_entries;     /**< completion queue */
+	bool cq_overruns;      /**< it must never hold more: links have posted half of that at most,
+				    the rest is for sends, and further links get another one */
 	uint32_t signal_every; /**< at least every n-th frame asks for its completion, where the
 				    provider queues injected ones without end, or hides that one
 				    failed; 0: never */
 	uint32_t eq_every_turns; /**< how often the EQ is read while nothing is expected from it */
 	uint32_t eq_pending_turns; /**< ... and while a connection is being made */
 	bool needs_mr;             /**< zones are registered, and their descriptors used */
+	const char *unreachable;   /**< why an address may not be reached, a question that goes on
+					"is the name right, and ..."; NULL: a missing route */
 };
 
 /** Try out whether an lcore can sleep on that provider: a connection of the process to itself, and

@@ -11,6 +11,7 @@
  */
 #include "fabric_priv.h"
 
+#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 
@@ -26,24 +27,53 @@ struct probe {
 	struct fid_pep *pep;
 	struct fid_ep *ends[2]; /* who connects, who accepts */
 	unsigned connected, received;
-	char out[64], in[64];
+	char out, in; /* one byte: all that some provider injects */
+	struct fid_mr *mr;
 	struct fi_context context;
+	char host[NI_MAXHOST];
 };
 
 /* Opening ------------------------------------------------------------------------------------ */
 
+/* Where a process can be connected to itself: at an address of the device, for one that has no
+ * other. */
+static int find_host(struct probe *probe)
+{
+	struct fi_info *info;
+	int rc;
+
+	snprintf(probe->host, sizeof(probe->host), "127.0.0.1");
+	if (!probe->choice.driver->device)
+		return 0;
+	rc = driver_getinfo(&probe->choice, NULL, NULL, 0, &info);
+	if (rc)
+		return rc;
+	rc = -FI_EADDRNOTAVAIL;
+	for (struct fi_info *each = info; each && rc; each = each->next) {
+		if (each->src_addr &&
+		    getnameinfo(each->src_addr, (socklen_t)each->src_addrlen, probe->host,
+				sizeof(probe->host), NULL, 0, NI_NUMERICHOST) == 0)
+			rc = 0;
+	}
+	fi_freeinfo(info);
+	return rc;
+}
+
 static int open_fids(struct probe *probe)
 {
 	const struct plx_fabric_driver *driver = probe->choice.driver;
-	int rc = driver_getinfo(&probe->choice, "127.0.0.1", "0", FI_SOURCE, &probe->info);
+	int rc = find_host(probe);
 
+	rc = rc ? rc : driver_getinfo(&probe->choice, probe->host, "0", FI_SOURCE, &probe->info);
 	if (rc || !probe->info)
 		return rc ? rc : -FI_ENODATA;
 	rc = driver->fabric ? driver->fabric(probe->info->fabric_attr, &probe->fids.fabric, NULL)
 			    : fi_fabric(probe->info->fabric_attr, &probe->fids.fabric, NULL);
 	rc = rc ? rc : fi_domain(probe->fids.fabric, probe->info, &probe->fids.domain, NULL);
-	return rc ? rc
-		  : driver->open_queues(&probe->fids, probe->choice.provider, driver->cq_entries);
+	if (rc == 0 && driver->needs_mr)
+		rc = fi_mr_reg(probe->fids.domain, &probe->in, sizeof(probe->in), FI_RECV, 0, 1, 0,
+			       &probe->mr, NULL);
+	return rc ? rc : driver->open_queues(&probe->fids, probe->info);
 }
 
 static int open_end(struct probe *probe, struct fi_info *info, struct fid_ep **end)
@@ -81,7 +111,7 @@ static int connect_to(struct probe *probe, const struct sockaddr_storage *name)
 	int rc;
 
 	snprintf(port, sizeof(port), "%u", address_port((const struct sockaddr *)name));
-	rc = driver_getinfo(&probe->choice, "127.0.0.1", port, 0, &info);
+	rc = driver_getinfo(&probe->choice, probe->host, port, 0, &info);
 	if (rc)
 		return rc;
 	rc = open_end(probe, info, &probe->ends[0]);
@@ -98,7 +128,8 @@ static int accept_end(struct probe *probe, struct fi_info *info)
 
 	info->handle = NULL;
 	rc = rc ? rc
-		: fi_recv(probe->ends[1], probe->in, sizeof(probe->in), NULL, 0, &probe->context);
+		: fi_recv(probe->ends[1], &probe->in, sizeof(probe->in),
+			  probe->mr ? fi_mr_desc(probe->mr) : NULL, 0, &probe->context);
 	rc = rc ? rc : fi_accept(probe->ends[1], NULL, 0);
 	fi_freeinfo(info);
 	return rc;
@@ -187,7 +218,7 @@ static const char *expect_silence(struct probe *probe, const char *else_text)
 
 static const char *expect_wake(struct probe *probe)
 {
-	if (fi_inject(probe->ends[0], probe->out, sizeof(probe->out), 0) != 0)
+	if (fi_inject(probe->ends[0], &probe->out, sizeof(probe->out), 0) != 0)
 		return "a message to itself does not leave";
 	return is_ready(probe, WAKE_MS) > 0 ? NULL : "a message does not wake";
 }
@@ -216,6 +247,7 @@ static void close_all(struct probe *probe)
 		probe->ends[0] ? &probe->ends[0]->fid : NULL,
 		probe->ends[1] ? &probe->ends[1]->fid : NULL,
 		probe->pep ? &probe->pep->fid : NULL,
+		probe->mr ? &probe->mr->fid : NULL,
 		probe->fids.cq ? &probe->fids.cq->fid : NULL,
 		probe->fids.domain ? &probe->fids.domain->fid : NULL,
 		probe->fids.eq ? &probe->fids.eq->fid : NULL,
@@ -235,7 +267,10 @@ const char *plx_fabric_probe_sleep(const struct plx_fabric_driver *driver, const
 {
 	struct probe probe = {
 		.choice = {.driver = driver, .provider = provider},
-		.fids = {.wait_fd = -1, .eq_fd = -1},
+		.fids = {.wait_fd = -1,
+			 .eq_fd = -1,
+			 .cq_entries = driver->cq_entries,
+			 .cq_format = FI_CQ_FORMAT_MSG},
 	};
 	const char *wrong;
 

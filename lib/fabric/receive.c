@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames that arrived: hot path. Every field of a frame is checked against what was received and
  * against what this side allowed before it is used; a frame that breaks the rules ends its link. */
-#include "fabric_priv.h"
+#include "receive.h"
 
 /* A frame lies right before where its payload begins, which is a cache line's start; so a message
  * that is sent on finds headroom for the next header where this one's was. */
-static int post(struct plx_op *op)
+static inline int post(struct plx_link *link, struct plx_op *op, struct plx_buf *buf)
 {
-	struct plx_link *link = op->link;
-	struct plx_buf *buf = op->buf;
-	ssize_t rc = fi_recv(link->ep, buf->data - FRAME_HEADER_BYTES, link->rx_buf_bytes,
-			     set_desc(link->set, buf->zone_index), 0, &op->context);
+	void *desc = link->driver->needs_mr ? set_find_desc(link->set, buf->zone_index) : NULL;
 
-	if (rc)
-		return (int)rc;
-	link->rx_posted++;
-	return 0;
+	return (int)fi_recv(link->ep, buf->data - FRAME_HEADER_BYTES, link->rx_buf_bytes, desc, 0,
+			    &op->context);
 }
 
 static void set_idle(struct plx_op *op)
@@ -35,12 +30,13 @@ static int post_idle(struct plx_link *link)
 		if (!op->buf)
 			return -ENOMEM;
 
-		int rc = post(op);
+		int rc = post(link, op, op->buf);
 		if (rc) {
 			plx_buf_unref(op->buf);
 			op->buf = NULL;
 			return rc;
 		}
+		link->rx_posted++;
 		link->rx_idle = op->next;
 	}
 	return 0;
@@ -55,27 +51,14 @@ int receive_post_all(struct plx_link *link)
 		  : 0;
 }
 
-/* The provider gave a receive back unused. */
-void receive_take_back(struct plx_op *op)
+/* The provider has not got it any more: it gave it back unused, or the frame that came in it is
+ * done with. */
+__attribute__((noinline)) void receive_take_back(struct plx_op *op)
 {
 	op->link->rx_posted--;
 	plx_buf_unref(op->buf);
 	op->buf = NULL;
 	set_idle(op);
-}
-
-/* Allow the peer more, and tell it once that at least doubles what it has left: twice a window
- * while all of it is in use, and each time where the user keeps all buffers but one. In a dialogue
- * every frame back carries the news, and no frame is sent for it alone. */
-static void grant(struct plx_link *link, uint32_t frames, uint32_t bytes)
-{
-	link->rx_frames_granted += frames;
-	link->rx_bytes_granted += bytes;
-
-	uint32_t untold = link->rx_frames_granted - link->rx_frames_told;
-
-	if (untold && untold >= link->rx_frames_told - link->rx_frames)
-		link_attend(link, WANT_CREDIT);
 }
 
 /* Long messages that the user kept: each holds back the credit of its last frame, so that however
@@ -101,6 +84,11 @@ void receive_refill(struct plx_link *link)
 {
 	uint32_t before = link->rx_posted;
 
+	if (link->gone) { /* nothing comes any more, and idle are also those that were given back */
+		link->want &= (uint16_t)~WANT_REFILL;
+		return;
+	}
+
 	post_idle(link);
 
 	uint32_t back = link->rx_posted - before;
@@ -110,264 +98,123 @@ void receive_refill(struct plx_link *link)
 	if (link->rx_kept + link->rx_long_kept == 0)
 		link->want &= (uint16_t)~WANT_REFILL;
 	if (back)
-		grant(link, back, 0);
+		receive_grant(link, back);
 }
 
-static void deliver(struct plx_link *link, struct plx_buf *message)
-{
-	link->stats.messages_received++;
-	link->stats.bytes_received += message->len;
-	if (!link->events->on_message)
-		return;
-	link->set->home->delivering = message;
-	link->events->on_message(link, message, link->user);
-	link->set->home->delivering = NULL;
-}
-
-static void retire(struct plx_op *op)
-{
-	plx_buf_unref(op->buf);
-	op->buf = NULL;
-	set_idle(op);
-}
-
-/* The frame is done with: use the receive again. A buffer that the user kept stays out until it is
- * dropped, and its frame is not granted before; its bytes are, as they are not this side's burden.
+/* A buffer that the user kept stays out until it is dropped, and its frame is not granted before.
  */
-static void finish(struct plx_op *op, uint32_t frames, uint32_t bytes)
+static __attribute__((noinline)) void finish_kept(struct plx_op *op)
 {
 	struct plx_link *link = op->link;
 
-	if (plx_unlikely(!plx_buf_unshared(op->buf))) {
-		retire(op);
-		link->rx_kept++;
-		if (link->state == LINK_DEAD)
-			return;
-		grant(link, 0, bytes);
-		link_attend(link, WANT_REFILL);
+	receive_take_back(op);
+	link->rx_kept++;
+	if (link->state == LINK_DEAD)
+		return;
+	receive_grant(link,
+		      0); /* the peer has one less left: it may be time to tell it of others */
+	link_attend(link, WANT_REFILL);
+}
+
+static __attribute__((noinline)) void not_posted(struct plx_op *op, int rc)
+{
+	receive_take_back(op);
+	/* A connection that the provider knows to be gone: its end will be told, behind what had
+	 * arrived. See tx_not_sent. */
+	if (rc != -FI_ENOTCONN)
+		link_end(op->link, PLX_LINK_LOCAL, "posting a receive failed: %s",
+			 fi_strerror(-rc));
+}
+
+/* The frame is done with: use the receive again. credit: and grant the peer what it took. */
+static inline void finish_with(struct plx_link *link, struct plx_op *op, struct plx_buf *buf,
+			       bool credit)
+{
+	int rc;
+
+	if (plx_unlikely(!plx_buf_unshared(buf))) {
+		finish_kept(op);
 		return;
 	}
 	if (plx_unlikely(link->state == LINK_DEAD)) {
-		retire(op);
+		receive_take_back(op);
 		return;
 	}
-	plx_buf_reset(op->buf);
-
-	int rc = post(op);
-
-	if (plx_unlikely(rc)) {
-		retire(op);
-		/* A connection that the provider knows to be gone: its end will be told, behind
-		 * what had arrived. See not_sent. */
-		if (rc != -FI_ENOTCONN)
-			link_end(link, PLX_LINK_LOCAL, "posting a receive failed: %s",
-				 fi_strerror(-rc));
-		return;
-	}
-	if (bytes | frames)
-		grant(link, frames, bytes);
+	plx_buf_reset(buf);
+	rc = post(link, op, buf);
+	if (plx_unlikely(rc))
+		not_posted(op, rc);
+	else if (credit)
+		receive_grant(link, 1);
 }
 
-/* Whether the peer was allowed to send this message frame. */
-static bool take_credit(struct plx_link *link, const struct frame_header *header)
+/* The same out of line, for frames that are seldom. */
+__attribute__((noinline)) void receive_finish(struct plx_op *op, bool credit)
 {
-	link->rx_frames++;
-	link->rx_bytes += header->length;
-	if ((int32_t)(link->rx_frames_granted - link->rx_frames) >= 0 &&
-	    (int32_t)(link->rx_bytes_granted - link->rx_bytes) >= 0)
-		return true;
-	link_end(link, PLX_LINK_PROTOCOL, "the peer sent more than it was granted");
-	return false;
+	finish_with(op->link, op, op->buf, credit);
 }
 
-/* What the peer allows us. Grants never go back, and never leap past any sane window. */
-static bool take_grants(struct plx_link *link, const struct frame_header *header)
+/* Somebody waits for what the peer has just granted. */
+__attribute__((noinline)) void receive_granted(struct plx_link *link)
 {
-	uint32_t frames = header->granted_frames - link->tx_frames_granted;
-	uint32_t bytes = header->granted_bytes - link->tx_bytes_granted;
-
-	if (plx_likely((frames | bytes) == 0))
-		return true;
-	if (frames > 65536 || bytes > LINK_WINDOW_BYTES_MAX ||
-	    header->granted_frames - link->tx_frames > 65536 ||
-	    header->granted_bytes - link->tx_bytes > LINK_WINDOW_BYTES_MAX) {
-		link_end(link, PLX_LINK_PROTOCOL, "the peer's credit makes no sense");
-		return false;
-	}
-	link->tx_frames_granted = header->granted_frames;
-	link->tx_bytes_granted = header->granted_bytes;
-	if (plx_unlikely(link->state == LINK_CLOSING && !link->fin_sent)) /* slow, but not silent */
+	if (link->want & WANT_PATIENCE) /* slow, but not silent */
 		plx_timer_start(&link->timer, link->attr.close_timeout_ns);
 	if (link->want & (WANT_TX | WANT_WRITABLE | WANT_GRANTS))
 		link_attend(link, link->want & WANT_GRANTS ? WANT_GRANTED : 0);
-	return true;
 }
 
-static bool partial_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes)
-{
-	struct plx_buf *partial = link->rx_partial;
-
-	if (link->rx_partial_total) {
-		link_end(link, PLX_LINK_PROTOCOL, "a message began inside another");
-		return false;
-	}
-	if (total > link->message_max || total <= first_bytes) {
-		link_end(link, PLX_LINK_PROTOCOL,
-			 "the peer announced a message of %llu bytes; at most %llu are accepted",
-			 (unsigned long long)total, (unsigned long long)link->message_max);
-		return false;
-	}
-	if (partial && (!plx_buf_unshared(partial) || partial->room - PLX_BUF_HEADROOM < total)) {
-		plx_buf_unref(partial);
-		partial = link->rx_partial = NULL;
-	}
-	if (!partial)
-		partial = link->rx_partial = plx_buf_alloc((uint32_t)total);
-	if (!partial) {
-		link_end(link, PLX_LINK_LOCAL, "no memory for a message of %llu bytes",
-			 (unsigned long long)total);
-		return false;
-	}
-	plx_buf_reset(partial);
-	link->rx_partial_total = total;
-	return true;
-}
-
-/* Return: whether the frame's credit may be granted again. */
-static bool partial_add(struct plx_link *link, const uint8_t *data, uint32_t length)
-{
-	struct plx_buf *partial = link->rx_partial;
-
-	if (!link->rx_partial_total || length > link->rx_partial_total - partial->len) {
-		link_end(link, PLX_LINK_PROTOCOL, "a part of a message does not fit its length");
-		return false;
-	}
-	memcpy(plx_buf_append(partial, length), data, length);
-	if (partial->len < link->rx_partial_total)
-		return true;
-	link->rx_partial_total = 0;
-	deliver(link, partial);
-	if (plx_buf_unshared(partial))
-		return true;
-	link->rx_long[link->rx_long_kept++] = partial;
-	link->rx_partial = NULL;
-	link_attend(link, WANT_REFILL);
-	return false;
-}
-
-/* Return: whether the frame's credit may be granted again once its buffer is free. */
-static bool data_frame(struct plx_op *op, const struct frame_header *header)
+/* One receive of the provider has completed. It counts as posted until that is not done again. */
+static inline __attribute__((always_inline)) void received(struct plx_op *op, size_t length)
 {
 	struct plx_link *link = op->link;
 	struct plx_buf *buf = op->buf;
-
-	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin)) {
-		link_end(link, PLX_LINK_PROTOCOL,
-			 link->peer_fin ? "a message after FIN" : "a message before HELLO");
-		return false;
-	}
-	if (plx_unlikely(!take_credit(link, header)))
-		return false;
-	if (plx_likely(header->type == FRAME_DATA)) {
-		if (link->rx_partial_total) {
-			link_end(link, PLX_LINK_PROTOCOL, "a message inside another");
-			return false;
-		}
-		if (header->length > link->message_max) {
-			link_end(link, PLX_LINK_PROTOCOL,
-				 "the peer sent %u bytes; at most %llu "
-				 "are accepted",
-				 header->length, (unsigned long long)link->message_max);
-			return false;
-		}
-		buf->len = header->length;
-		deliver(link, buf);
-		return true;
-	}
-	if (header->type == FRAME_DATA_FIRST) {
-		uint32_t length = header->length - FRAME_TOTAL_BYTES;
-
-		return partial_begin(link, frame_total_read(buf->data), length) &&
-		       partial_add(link, buf->data + FRAME_TOTAL_BYTES, length);
-	}
-	return partial_add(link, buf->data, header->length);
-}
-
-static void hello_frame(struct plx_link *link, const struct plx_buf *buf,
-			const struct frame_header *header)
-{
-	struct frame_hello hello;
-	const char *wrong = hello_read(buf->data, header->length, &hello);
-
-	if (wrong) {
-		link_end(link, PLX_LINK_HELLO, "HELLO of %s: %s", link->peer, wrong);
-		return;
-	}
-	if (link->hello_received) {
-		link_end(link, PLX_LINK_PROTOCOL, "a second HELLO");
-		return;
-	}
-	link->hello_received = true;
-	link->tx_window = link->tx_frames_granted;
-	link->peer_frame_max = hello.rx_buf_bytes - FRAME_HEADER_BYTES;
-	link->peer_message_max = hello.message_max < LINK_MESSAGE_MAX_LIMIT
-				       ? hello.message_max
-				       : LINK_MESSAGE_MAX_LIMIT;
-	liveness_agree(link, &hello);
-	link_try_open(link);
-}
-
-static void control_frame(struct plx_op *op, const struct frame_header *header)
-{
-	struct plx_link *link = op->link;
-
-	switch (header->type) {
-	case FRAME_HELLO:
-		hello_frame(link, op->buf, header);
-		break;
-	case FRAME_FIN:
-		close_on_fin(link, header->flags & FRAME_FLAG_ACK);
-		break;
-	case FRAME_FIN_ACK:
-		close_on_fin_ack(link);
-		break;
-	case FRAME_HEARTBEAT:
-		link->stats.heartbeats_received++;
-		break;
-	default: /* FRAME_CREDIT is done: its grants were taken */
-		break;
-	}
-}
-
-/* One receive of the provider has completed. */
-void receive_done(struct plx_op *op, size_t length)
-{
-	struct plx_link *link = op->link;
 	struct frame_header header;
-	uint32_t frames = 0, bytes = 0;
 
-	link->rx_posted--;
 	link->stats.frames_received++;
 	liveness_heard(link);
-	if (plx_unlikely(link->state == LINK_DEAD)) {
-		finish(op, 0, 0);
+	if (plx_unlikely(length - FRAME_HEADER_BYTES >= link->rx_whole_end ||
+			 !frame_read_whole(buf->data - FRAME_HEADER_BYTES, length, &header))) {
+		other_frame(op, length);
 		return;
 	}
-
-	const char *wrong = frame_read(op->buf->data - FRAME_HEADER_BYTES, length, &header);
-
-	if (plx_unlikely(!link->hello_received && (wrong || header.type != FRAME_HELLO))) {
-		link_end(link, PLX_LINK_HELLO, "%s did not begin with HELLO: %s", link->peer,
-			 wrong ? wrong : "another frame came first");
-	} else if (plx_unlikely(wrong != NULL)) {
-		link_end(link, PLX_LINK_PROTOCOL, "broken frame: %s", wrong);
-	} else if (plx_likely(take_grants(link, &header))) {
-		if (header.type >= FRAME_DATA && header.type <= FRAME_DATA_NEXT) {
-			bytes = header.length;
-			frames = data_frame(op, &header);
-		} else {
-			control_frame(op, &header);
-		}
+	if (plx_unlikely(!receive_take_grants(link, &header) || !receive_take_credit(link))) {
+		receive_finish(op, false);
+		return;
 	}
-	finish(op, frames, bytes);
+	buf->len = header.length;
+	receive_deliver(link, buf);
+	finish_with(link, op, buf, true);
+}
+
+void receive_done(struct plx_op *op, size_t length)
+{
+	received(op, length);
+}
+
+/* Some peer has written to this side's memory, and has it told; that there is none to be written to
+ * does not hinder it where it writes nothing. Which peer it was tcp and net do not say. */
+static void told_for_nothing(struct plx_set *set)
+{
+	if (plx_log_allowed(&set->log_limit, plx_loop_now_ns()))
+		plx_log(&fabric_log, PLX_LOG_WARNING,
+			"%s: a peer tells of a write to memory, where nothing was granted",
+			set->label);
+}
+
+/* What a read of the queue gave, but for nothing. Return: how many completions. */
+int cq_take(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count)
+{
+	if (plx_unlikely(count < 0))
+		return cq_read_errors(set);
+	for (ssize_t i = 0; i < count; i++) {
+		struct plx_op *op = entries[i].op_context;
+
+		if (plx_unlikely(!op))
+			told_for_nothing(set);
+		else if (op->kind == OP_RECV)
+			received(op, entries[i].len);
+		else
+			send_done(op, 0);
+	}
+	return (int)count;
 }

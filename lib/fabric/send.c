@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages sent by reference: hot path. */
-#include "fabric_priv.h"
+#include "tx.h"
 
 /* Whether the header can lie in the buffer's own headroom. A message that is sent on from inside
  * its delivery has the library's reference beside the sender's, and nobody reads its old header
  * again. */
 static bool headroom_is_ours(const struct plx_link *link, const struct plx_buf *buf)
 {
-	bool sent_on = buf == link->set->home->delivering &&
+	bool sent_on = buf == link->home->delivering &&
 		       atomic_load_explicit(&buf->refs, memory_order_acquire) == 2;
 
 	return plx_buf_headroom(buf) >= FRAME_HEADER_BYTES && (sent_on || plx_buf_unshared(buf));
@@ -53,11 +53,7 @@ static int send_frame(struct plx_link *link, struct tx_message *m)
 	void *desc[LINK_IOV_MAX];
 	int count;
 
-	if (tx_frames_left(link) == 0 || tx_bytes_left(link) <= prefix)
-		return -EAGAIN;
-	if (room > tx_bytes_left(link))
-		room = tx_bytes_left(link);
-	if (whole && room < m->total)
+	if (tx_frames_left(link) == 0)
 		return -EAGAIN;
 
 	struct plx_op *op = tx_take_op(link, LINK_TX_CONTROL);
@@ -111,7 +107,7 @@ static int send_frame(struct plx_link *link, struct tx_message *m)
 		*m = before;
 		return rc;
 	}
-	tx_count_frame(link, prefix + length);
+	tx_count_frame(link);
 	return 0;
 }
 
@@ -126,35 +122,22 @@ static int send_frames(struct plx_link *link, struct tx_message *m)
 	return rc;
 }
 
-static void free_bounced(void *memory, void *arg)
+/* A provider that needs registered memory cannot send from anywhere: copy the message to where it
+ * can, in one piece. Memory from pools never comes here. Return: the copy; NULL with an error text.
+ */
+struct plx_buf *send_bounce(struct plx_link *link, const struct plx_buf *buf, uint64_t total)
 {
-	plx_mem_free(memory);
-}
+	bool needs_mr = link->driver->needs_mr;
+	struct plx_buf *copy = spare_get(link->home, (uint32_t)total, needs_mr);
 
-static bool lies_in_zones(const struct plx_buf *buf)
-{
-	for (; buf; buf = buf->next) {
-		if (buf->len && buf->zone_index == PLX_ZONE_NONE)
-			return false;
-	}
-	return true;
-}
-
-/* A provider that needs registered memory cannot send from anywhere: copy the message into a zone.
- * Set-up speed; memory from pools never comes here. Return: the copy; NULL with an error text. */
-static struct plx_buf *bounce(struct plx_link *link, const struct plx_buf *buf, uint64_t total)
-{
-	int node = plx_lcore_node(link->set->home->id);
-	uint8_t *memory = plx_mem_alloc(PLX_BUF_HEADROOM + total, 0, node, NULL);
-	struct plx_buf *copy = memory ? plx_buf_wrap(memory, PLX_BUF_HEADROOM, (uint32_t)total,
-						     free_bounced, NULL)
-				      : NULL;
-
-	if (copy)
-		plx_buf_copy_out(buf, 0, copy->data, total);
-	else
-		plx_mem_free(memory);
-	return copy;
+	if (!copy)
+		return NULL;
+	plx_buf_copy_out(buf, 0, plx_buf_append(copy, (uint32_t)total), total);
+	if (!needs_mr || set_has_message(link->set, copy))
+		return copy;
+	plx_buf_unref(copy);
+	set_need_zone(link->set, PLX_ZONE_NONE);
+	return NULL;
 }
 
 int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg)
@@ -174,8 +157,8 @@ int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_
 		return rc;
 	if (plx_unlikely(link->tx_current.head))
 		return tx_would_block(link);
-	if (plx_unlikely(link->set->driver->needs_mr && !lies_in_zones(buf))) {
-		m.segment = m.bounced = bounce(link, buf, total);
+	if (plx_unlikely(link->driver->needs_mr && !set_has_message(link->set, buf))) {
+		m.segment = m.bounced = send_bounce(link, buf, total);
 		if (!m.bounced)
 			return -ENOMEM;
 	}
@@ -187,6 +170,7 @@ int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_
 		}
 		link->tx_current = m; /* accepted: goes on later, or fails with the link */
 		link->want |= WANT_TX;
+		tx_welcome(link);
 	}
 	tx_count_message(link, total);
 	return 0;
@@ -199,6 +183,7 @@ void send_continue(struct plx_link *link)
 		return;
 	link->tx_current.head = NULL;
 	link->want &= (uint16_t)~WANT_TX;
+	tx_welcome(link);
 	if (link->state == LINK_CLOSING)
 		close_step(link);
 }
@@ -209,11 +194,12 @@ void send_fail_current(struct plx_link *link)
 	struct tx_message m = link->tx_current;
 
 	link->tx_cut = m.head != NULL;
+	if (!m.head)
+		return;
 	link->tx_current.head = NULL;
 	link->want &= (uint16_t)~WANT_TX;
 	plx_buf_unref(m.bounced);
-	if (m.head)
-		tx_finished(link, m.head, m.sent, m.sent_arg, -ECONNRESET);
+	tx_finished(link, m.head, m.sent, m.sent_arg, -ECONNRESET);
 }
 
 /* The same where the provider keeps some of those frames for good: so does the buffer stay. */
@@ -234,6 +220,6 @@ void send_abandon_current(struct plx_link *link)
 
 bool send_has_room(const struct plx_link *link)
 {
-	return !link->tx_current.head && tx_frames_left(link) && tx_bytes_left(link) >= 64 &&
+	return !link->tx_current.head && tx_frames_left(link) &&
 	       link->tx_free_count > LINK_TX_CONTROL;
 }

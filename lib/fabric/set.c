@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A set: fid_fabric, domain, CQ and EQ of one (lcore, provider). Never shared between lcores, as
- * one shared fid_fabric costs 5 to 60 us a message on libfabric's net (doc/design/links.md). */
+/* A set: fid_fabric, domain, CQ and EQ of one (lcore, provider), or of one link that has direct
+ * data placement: a verbs registration can be reached by all connections of its domain. Never
+ * shared between lcores, as one shared fid_fabric costs 5 to 60 us a message on libfabric's net
+ * (doc/design/links.md). */
 #include "fabric_priv.h"
 
 #include <stdio.h>
@@ -42,7 +44,7 @@ static int open_fids(struct plx_set *set, const struct fi_info *info)
 	if (rc)
 		return plx_fail(EIO, "%s: opening the domain failed: %s", set->label,
 				fi_strerror(-rc));
-	rc = driver->open_queues(&set->fids, set->provider, driver->cq_entries);
+	rc = driver->open_queues(&set->fids, info);
 	if (rc)
 		return plx_fail(EIO, "%s: opening the queues failed: %s", set->label,
 				fi_strerror(-rc));
@@ -50,8 +52,10 @@ static int open_fids(struct plx_set *set, const struct fi_info *info)
 }
 
 static int set_open(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
-		    const char *provider, const struct fi_info *info, struct plx_set **set_out)
+		    const char *provider, const struct fi_info *info, bool direct,
+		    struct plx_set **set_out)
 {
+	const char *device = driver->device ? driver->device(info) : NULL;
 	struct plx_set *set = calloc(1, sizeof(*set));
 
 	if (!set)
@@ -59,13 +63,21 @@ static int set_open(struct plx_fabric_lcore *home, const struct plx_fabric_drive
 	set->home = home;
 	set->driver = driver;
 	set->fids.wait_fd = set->fids.eq_fd = -1;
+	set->direct = direct;
+	set->fids.cq_entries = direct ? DIRECT_CQ_ENTRIES : driver->cq_entries;
+	set->fids.cq_format = direct ? FI_CQ_FORMAT_DATA : FI_CQ_FORMAT_MSG;
+	set->eq_in_polls = driver->eq_every_turns;
 	snprintf(set->provider, sizeof(set->provider), "%s", provider);
-	snprintf(set->label, sizeof(set->label), "%s (libfabric %s)", driver->name, provider);
+	snprintf(set->device, sizeof(set->device), "%s", device ? device : "");
+	snprintf(set->label, sizeof(set->label), "%s (libfabric %s%s%s)", driver->name, provider,
+		 device ? " on " : "", set->device);
 
 	struct fd_mark *mark = hygiene_mark();
 	int rc = open_fids(set, info);
 
 	hygiene_close_on_exec_since(mark);
+	if (rc == 0 && direct)
+		rc = direct_check_set(set);
 	if (rc) {
 		set_close(set);
 		return rc;
@@ -76,23 +88,124 @@ static int set_open(struct plx_fabric_lcore *home, const struct plx_fabric_drive
 	return 0;
 }
 
-/* The lcore's set for that provider, opened now if it is not. info: any of the provider's.
- * Return: the set; NULL with an error text. */
-struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
-			const char *provider, const struct fi_info *info)
+static bool has_room(const struct plx_set *set, uint32_t receives)
+{
+	return !set->driver->cq_overruns || set->rx_count + receives <= set->fids.cq_entries / 2;
+}
+
+/* device: NULL: any. */
+static struct plx_set *find(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
+			    const char *provider, const char *device, uint32_t receives)
 {
 	struct plx_set *set;
 
 	for (set = home->sets; set; set = set->next) {
-		if (set->driver == driver && strcmp(set->provider, provider) == 0)
+		if (!set->direct && set->driver == driver && strcmp(set->provider, provider) == 0 &&
+		    (!device || strcmp(set->device, device) == 0) && has_room(set, receives))
 			return set;
 	}
-	if (set_open(home, driver, provider, info, &set) != 0)
+	return NULL;
+}
+
+/* What goes between two NUMA nodes takes longer, and is bounded by what is between them. */
+static void warn_apart(const struct plx_set *set)
+{
+	int lcore = plx_lcore_node(set->home->id);
+	int device = set->device[0] ? plx_rdma_node(set->device) : -1;
+
+	if (lcore >= 0 && device >= 0 && lcore != device)
+		plx_log(&fabric_log, PLX_LOG_WARNING,
+			"lcore %u is on NUMA node %d, and device %s, which its links use, on node "
+			"%d: each message crosses between them; give it a CPU of node %d with -l "
+			"(plx-info lists them)",
+			set->home->id, lcore, set->device, device, device);
+}
+
+static struct plx_set *open_and_enlist(struct plx_fabric_lcore *home,
+				       const struct plx_fabric_driver *driver, const char *provider,
+				       const struct fi_info *info, bool direct)
+{
+	struct plx_set *set = NULL;
+
+	if (set_open(home, driver, provider, info, direct, &set) != 0)
 		return NULL;
 	set->next = home->sets;
 	home->sets = set;
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u opened %s", home->id, set->label);
+	warn_apart(set);
 	return set;
+}
+
+/* For a listener at every address: its event queue may be that of any device. */
+static struct plx_set *open_any(struct plx_fabric_lcore *home,
+				const struct plx_fabric_driver *driver, const char *provider)
+{
+	struct driver_choice choice = {.driver = driver, .provider = provider};
+	struct plx_set *set;
+	struct fi_info *info;
+
+	if (driver_getinfo(&choice, NULL, NULL, 0, &info) != 0)
+		return NULL;
+	set = open_and_enlist(home, driver, provider, info, false);
+	fi_freeinfo(info);
+	return set;
+}
+
+/* The lcore's set for that provider, and for the device of info, which has room for a link of
+ * attr (NULL: for a listener), opened now if there is none; for a link with direct data placement
+ * one of its own. Return: the set; NULL with an error text. */
+struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
+			const char *provider, const struct fi_info *info,
+			const struct plx_link_attr *attr)
+{
+	const char *device = driver->device ? driver->device(info) : NULL;
+	uint32_t receives = attr ? attr->rx_buf_count + link_control_receives(driver, info, attr)
+				 : 0;
+	struct plx_set *set;
+
+	if (attr && attr->direct)
+		return open_and_enlist(home, driver, provider, info, true);
+	set = find(home, driver, provider, device, receives);
+	if (set)
+		return set;
+	if (driver->device && !device)
+		return open_any(home, driver, provider);
+	return open_and_enlist(home, driver, provider, info, false);
+}
+
+/* A set that was opened for one link goes with that. */
+void set_leave(struct plx_set *set)
+{
+	struct plx_set **at = &set->home->sets;
+
+	if (!set->direct || set->links)
+		return;
+	while (*at != set)
+		at = &(*at)->next;
+	*at = set->next;
+	set_close(set);
+}
+
+/* Whether the link's own memory of that zone can be used. Return: 0; -ENOMEM. */
+int set_need_zone(struct plx_set *set, uint32_t zone_index)
+{
+	if (!set->driver->needs_mr || set_find_desc(set, zone_index))
+		return 0;
+	return plx_fail(ENOMEM,
+			"%s: its memory is not registered with the device; the limit of locked "
+			"memory (ulimit -l) has to be as large as all memory of Pollux: ulimit -l "
+			"unlimited",
+			set->label);
+}
+
+/* Whether all of a message lies in memory that can be sent from. */
+bool set_has_message(struct plx_set *set, const struct plx_buf *buf)
+{
+	for (; buf; buf = buf->next) {
+		if (buf->len && !set_find_desc(set, buf->zone_index))
+			return false;
+	}
+	return true;
 }
 
 static int register_zone(struct plx_set *set, const struct plx_zone *zone)
@@ -104,8 +217,8 @@ static int register_zone(struct plx_set *set, const struct plx_zone *zone)
 	if (rc) {
 		set->mr[zone->index] = NULL;
 		return plx_fail(ENOMEM,
-				"%s: registering %zu bytes of memory failed: %s; is the memlock "
-				"limit (ulimit -l) large enough?",
+				"%s: registering %zu bytes of memory failed: %s; is the limit of "
+				"locked memory (ulimit -l) large enough?",
 				set->label, zone->size_bytes, fi_strerror(-rc));
 	}
 	return 0;

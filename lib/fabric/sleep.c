@@ -4,7 +4,7 @@
  * by its descriptors. Wait objects lie, in some providers and versions: one that is always readable
  * would keep the lcore awake, one that stays silent would make it miss messages. So what they say
  * is compared with what is found, and who lies is not asked any more: then the lcore naps. */
-#include "fabric_priv.h"
+#include "tx.h"
 
 #include <poll.h>
 
@@ -32,7 +32,7 @@ static bool will_be_told(const struct plx_link *link)
 {
 	switch (link->want & WANT_EVERY_TURN) {
 	case WANT_TX:
-		return link->tx_inflight || !tx_frames_left(link) || !tx_bytes_left(link);
+		return link->tx_inflight || !tx_frames_left(link);
 	case WANT_REFILL: /* the peer has credit left, and more can wait until something comes */
 		return !link->rx_long_kept && link->rx_kept <= link->rx_buf_count / 2;
 	default:
@@ -68,10 +68,10 @@ static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
 		plx_sleep_nap(sleep);
 		return 0;
 	}
-	set->armed = true;
-	plx_sleep_on(sleep, set->fids.wait_fd);
+	/* One that found no place is not to be blamed for not waking the lcore. */
+	set->armed = plx_sleep_on(sleep, set->fids.wait_fd);
 	if (set->fids.eq_fd >= 0)
-		plx_sleep_on(sleep, set->fids.eq_fd);
+		set->armed &= plx_sleep_on(sleep, set->fids.eq_fd);
 	return 0;
 }
 

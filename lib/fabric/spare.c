@@ -81,14 +81,15 @@ static struct plx_buf **place_for(struct plx_fabric_lcore *home, uint32_t room)
 }
 
 /* One that is not in use and long enough, the shortest of them; NULL: there is none. */
-static struct plx_buf *find(const struct plx_fabric_lcore *home, uint32_t room)
+static struct plx_buf *find(const struct plx_fabric_lcore *home, uint32_t room, bool in_zone)
 {
 	struct plx_buf *found = NULL;
 
 	for (unsigned i = 0; i < SPARE_COUNT; i++) {
 		struct plx_buf *buf = home->spares[i];
 
-		if (!buf || !plx_buf_unshared(buf) || room_of(buf) < room)
+		if (!buf || !plx_buf_unshared(buf) || room_of(buf) < room ||
+		    (in_zone && buf->zone_index == PLX_ZONE_NONE))
 			continue;
 		if (room_of(buf) == room)
 			return buf;
@@ -98,19 +99,42 @@ static struct plx_buf *find(const struct plx_fabric_lcore *home, uint32_t room)
 	return found;
 }
 
+static void free_memory(void *memory, void *arg)
+{
+	plx_mem_free(memory);
+}
+
+static struct plx_buf *make(const struct plx_fabric_lcore *home, uint32_t room, bool in_zone)
+{
+	struct plx_buf *buf;
+	uint8_t *memory;
+
+	if (!in_zone)
+		return plx_buf_alloc(room);
+	memory = plx_mem_alloc((size_t)PLX_BUF_HEADROOM + room, 0, plx_lcore_node(home->id), NULL);
+	if (!memory)
+		return NULL;
+	buf = plx_buf_wrap(memory, PLX_BUF_HEADROOM, room, free_memory, NULL);
+	if (buf)
+		plx_buf_reset(buf);
+	else
+		plx_mem_free(memory);
+	return buf;
+}
+
 /* The lcore keeps a reference of its own: what is sent has its header elsewhere than in the
  * headroom, and a buffer that a provider never gives back keeps its place. */
-struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length)
+struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone)
 {
 	uint32_t room = length <= SPARE_BYTES_MAX ? rounded(length) : UINT32_MAX;
-	struct plx_buf *buf = find(home, room);
+	struct plx_buf *buf = find(home, room, in_zone);
 	struct plx_buf **place = buf ? NULL : place_for(home, room);
 
 	if (buf) {
 		plx_buf_reset(buf);
 		return plx_buf_ref(buf);
 	}
-	buf = plx_buf_alloc(place ? room : length);
+	buf = make(home, place ? room : length, in_zone);
 	if (!buf || !place)
 		return buf;
 	*place = buf;

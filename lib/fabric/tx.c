@@ -2,7 +2,7 @@
 /* What every frame that leaves goes through: hot path. libfabric's tcp providers queue without end
  * and never refuse, so the limits are ours: the credit that the peer granted, and LINK_TX_OPS
  * operations in flight. */
-#include "fabric_priv.h"
+#include "tx.h"
 
 /* No credit, or no operation: a frame or a completion will tell when there is room. */
 int tx_would_block(struct plx_link *link)
@@ -31,6 +31,27 @@ int tx_check_sendable(const struct plx_link *link, uint64_t length)
 				(unsigned long long)length, link->peer,
 				(unsigned long long)link->peer_message_max);
 	return 0;
+}
+
+/* Messages of one frame that need no buffer may leave with the call, unless one is partly sent:
+ * those short enough to be put together on the stack and injected, or any where the driver offers a
+ * place.
+ */
+void tx_welcome(struct plx_link *link)
+{
+	uint64_t most = link->peer_frame_max < link->peer_message_max ? link->peer_frame_max
+								      : link->peer_message_max;
+
+	link->at_once_end = 0;
+	if (link->state != LINK_OPEN || link->tx_current.head)
+		return;
+	if (!link->driver->claim) {
+		if (link->inject_max < FRAME_HEADER_BYTES)
+			return;
+		if (most > link->inject_max - FRAME_HEADER_BYTES)
+			most = link->inject_max - FRAME_HEADER_BYTES;
+	}
+	link->at_once_end = (uint32_t)most + 1;
 }
 
 /* Operations --------------------------------------------------------------------------------- */
@@ -89,6 +110,12 @@ void send_done(struct plx_op *op, int status)
 	tx_give_op(link, op);
 	if (buf)
 		tx_finished(link, buf, sent, op->sent_arg, status);
+	tx_completed(link);
+}
+
+/* An operation of the link is done: go on with what may have waited for it. */
+void tx_completed(struct plx_link *link)
+{
 	if (plx_unlikely(link->state == LINK_DEAD)) /* it is being buried: nothing else counts */
 		return;
 	if (plx_unlikely(link->want & (WANT_TX | WANT_WRITABLE | WANT_CONTROL)))
@@ -102,12 +129,20 @@ void send_done(struct plx_op *op, int status)
 
 /* A connection that the provider knows to be gone is as one that takes nothing: what arrived before
  * is still to be read, and its end will be told. */
-static int not_sent(struct plx_link *link, ssize_t rc)
+int tx_not_sent(struct plx_link *link, ssize_t rc)
 {
 	if (plx_likely(rc == -FI_EAGAIN || rc == -FI_ENOTCONN))
 		return would_block_here(link);
 	link_end(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
 	return -ENOTCONN;
+}
+
+/* A frame has asked for its completion. */
+void tx_signalled(struct plx_link *link)
+{
+	uint32_t every = link->driver->signal_every;
+
+	link->injects_left = every ? every - 1 : UINT32_MAX;
 }
 
 /* Hand a frame to the provider by reference. Return: 0; -EAGAIN its queue is full; a link whose
@@ -122,29 +157,8 @@ int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
 	if (plx_likely(rc == 0)) {
 		link->tx_inflight++;
 		link->set->tx_inflight++;
-		link->unsignalled = 0;
+		tx_signalled(link);
 		return 0;
 	}
-	return not_sent(link, rc);
-}
-
-/* Copy a frame into the provider. Return: 0; -EAGAIN; -EMSGSIZE it does not take so much. */
-int tx_inject(struct plx_link *link, const uint8_t *frame, uint32_t length)
-{
-	const struct plx_fabric_driver *driver = link->set->driver;
-	ssize_t rc;
-
-	if (length > link->inject_max)
-		return -EMSGSIZE;
-	/* Every n-th frame goes the way of the longer ones, which ask for their completion: it
-	 * bounds what a peer that does not read can make pile up in a provider that never refuses,
-	 * and shows the failure of injected frames where a provider hides it. */
-	if (driver->signal_every && link->unsignalled + 1 >= driver->signal_every)
-		return -EMSGSIZE;
-	rc = fi_inject(link->ep, frame, length, 0);
-	if (plx_likely(rc == 0)) {
-		link->unsignalled++;
-		return 0;
-	}
-	return not_sent(link, rc);
+	return tx_not_sent(link, rc);
 }

@@ -33,9 +33,6 @@ struct pollers {
 int pollers_add(struct pollers *pollers, const struct plx_poller *model,
 		struct plx_poller **poller_out);
 
-/* Call each one that is due. Returns the work they did. */
-uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns);
-
 void pollers_fini(struct pollers *pollers);
 
 /* Ask each one without a period what an lcore that is about to sleep must wait for. anyway: go on
@@ -55,9 +52,9 @@ struct plx_poller {
 	uint64_t due_ns;    /* 0: every turn; POLLER_REMOVED */
 	uint64_t period_ns; /* 0: none */
 	uint64_t calls;
-	uint64_t busy_calls;
-	uint64_t work;
+	uint64_t busy_calls; /* not beside work: gcc would add to both as a vector */
 	uint64_t cycles;
+	uint64_t work;
 	const char *name;
 	struct pollers *owner;
 	uint64_t random;      /* for the distance between two calls that are timed */
@@ -71,6 +68,51 @@ struct plx_poller {
 
 /* Never due: one comparison serves "not yet" and "not any more". */
 #define POLLER_REMOVED UINT64_MAX
+
+void poller_next(struct plx_poller *poller, uint64_t now_ns);
+int poller_call_timed(struct plx_poller *poller, uint64_t now_ns);
+void pollers_compact(struct pollers *pollers);
+
+static inline uint64_t poller_call(struct plx_poller *poller, uint64_t now_ns)
+{
+	int work;
+
+	poller->calls++;
+	if (plx_unlikely(--poller->until_timed == 0))
+		work = poller_call_timed(poller, now_ns);
+	else
+		work = poller->fn(poller->arg, now_ns);
+	if (work <= 0)
+		return 0;
+	poller->busy_calls++;
+	poller->work += (uint64_t)work;
+	return (uint64_t)work;
+}
+
+/* Call each one that is due. Returns the work they did. Inlined: it is most of a turn. */
+static inline __attribute__((always_inline)) uint64_t pollers_run(struct pollers *pollers,
+								  uint64_t now_ns)
+{
+	uint32_t count = pollers->count; /* one that is added meanwhile waits for the next turn */
+	uint64_t work = 0;
+
+	pollers->running = true;
+	for (uint32_t i = 0; i < count; i++) {
+		struct plx_poller *poller = pollers->list[i];
+
+		if (plx_unlikely(poller->due_ns)) {
+			if (now_ns < poller->due_ns)
+				continue;
+			/* Before the call: it may be removed in that. */
+			poller_next(poller, now_ns);
+		}
+		work += poller_call(poller, now_ns);
+	}
+	pollers->running = false;
+	if (plx_unlikely(pollers->removed))
+		pollers_compact(pollers);
+	return work;
+}
 
 /* Timers: timer.c -------------------------------------------------------------------------- */
 
@@ -215,15 +257,20 @@ uint64_t lanes_fini(struct loop *loop);
 size_t others_size(void);
 int others_init(struct loop *loop, void *memory);
 
-/* Nothing to receive, and no response that waits: all that an idle turn asks. */
+static_assert(BELL_WORDS == 4, "bell_is_silent looks at as many");
+
+/* Nothing to receive, and no response that waits: all that an idle turn asks. Written out, as gcc
+ * makes a loop of a loop here. */
 static inline bool bell_is_silent(const struct bell *bell)
 {
-	uint64_t any = atomic_load_explicit(&bell->others, memory_order_relaxed);
-
 	/* Relaxed: what a bit stands for is looked at with acquire where it is taken. */
-	for (unsigned i = 0; i < BELL_WORDS; i++)
-		any |= atomic_load_explicit(&bell->lanes[i], memory_order_relaxed);
-	return !any && !bell->waiting;
+	uint64_t any = atomic_load_explicit(&bell->others, memory_order_relaxed) |
+		       atomic_load_explicit(&bell->lanes[0], memory_order_relaxed) |
+		       atomic_load_explicit(&bell->lanes[1], memory_order_relaxed) |
+		       atomic_load_explicit(&bell->lanes[2], memory_order_relaxed) |
+		       atomic_load_explicit(&bell->lanes[3], memory_order_relaxed);
+
+	return !(any | (uintptr_t)bell->waiting);
 }
 
 /* Receive up to MESSAGES_TURN_MAX messages and signals. Returns how many. */

@@ -33,7 +33,7 @@ static void charge_last_turn(struct loop *loop, uint64_t tsc)
 
 /* One that is moved to a lower level is not work: an idle period goes on. But it is where more are
  * to be moved, as then nobody may sleep. */
-static uint64_t fire_timers(struct loop *loop)
+static __attribute__((noinline)) uint64_t fire_timers(struct loop *loop)
 {
 	uint64_t before = loop->wheel.fired, work;
 
@@ -45,27 +45,26 @@ static uint64_t fire_timers(struct loop *loop)
 	return work;
 }
 
-static uint64_t receive_messages(struct loop *loop)
+static __attribute__((noinline)) uint64_t receive_messages(struct loop *loop)
 {
 	unsigned sent = 0;
 
-	if (plx_likely(bell_is_silent(&loop->bell)))
-		return 0;
 	if (plx_unlikely(loop->bell.waiting))
 		sent = replies_retry(loop);
 	return sent + messages_receive(loop);
 }
 
-uint64_t loop_turn(struct loop *loop)
+static inline __attribute__((always_inline)) uint64_t turn(struct loop *loop)
 {
 	uint64_t tsc = plx_tsc();
-	uint64_t work;
+	uint64_t work = 0;
 
 	charge_last_turn(loop, tsc);
 	loop->turn_tsc = tsc;
 	loop->now_ns = plx_tsc_to_ns(tsc);
 
-	work = receive_messages(loop);
+	if (plx_unlikely(!bell_is_silent(&loop->bell)))
+		work = receive_messages(loop);
 	work += pollers_run(&loop->pollers, loop->now_ns);
 	if (plx_unlikely(loop->now_ns >= loop->wheel.next_ns))
 		work += fire_timers(loop);
@@ -73,6 +72,11 @@ uint64_t loop_turn(struct loop *loop)
 	loop->share = work ? &loop->counts.busy : &loop->counts.idle;
 	counter_add(&loop->share->turns, 1);
 	return work;
+}
+
+uint64_t loop_turn(struct loop *loop)
+{
+	return turn(loop);
 }
 
 static void enter(struct loop *loop)
@@ -112,7 +116,7 @@ int plx_loop_run(void)
 	/* Relaxed: a hint for other threads. */
 	atomic_store_explicit(&loop->running, true, memory_order_relaxed);
 	for (uint32_t turns = 1; !loop_asked_to_stop(loop); turns++) {
-		bool worked = loop_turn(loop) > 0;
+		bool worked = turn(loop) > 0;
 
 		if (plx_unlikely(turns % LOOK_TURNS == 0))
 			idle_look(loop);

@@ -185,8 +185,8 @@ static inline bool plx_loop_falls_asleep(void)
 void plx_sleep_nap(struct plx_sleep *sleep);
 
 /** End the sleep when fd is readable. At most 31 of all pollers; with more the lcore naps. In arm.
- */
-void plx_sleep_on(struct plx_sleep *sleep, int fd);
+ * Return: whether it is among them. */
+bool plx_sleep_on(struct plx_sleep *sleep, int fd);
 
 /** End the sleep at that time, or so much earlier that an adaptive lcore is awake then. In arm. */
 void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns);

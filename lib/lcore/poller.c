@@ -15,7 +15,7 @@ static uint32_t next_distance(struct plx_poller *poller)
 	return (uint32_t)(poller->random >> 58) * 2 + 1;
 }
 
-static int call_timed(struct plx_poller *poller, uint64_t now_ns)
+int poller_call_timed(struct plx_poller *poller, uint64_t now_ns)
 {
 	uint64_t start = plx_tsc();
 	int work = poller->fn(poller->arg, now_ns);
@@ -26,34 +26,15 @@ static int call_timed(struct plx_poller *poller, uint64_t now_ns)
 }
 
 /* Before POLLER_REMOVED, which is the end of all times. */
-static uint64_t due_after(uint64_t now_ns, uint64_t period_ns)
+void poller_next(struct plx_poller *poller, uint64_t now_ns)
 {
-	uint64_t due_ns = plx_time_add(now_ns, period_ns);
+	uint64_t due_ns = plx_time_add(now_ns, poller->period_ns);
 
-	return due_ns < POLLER_REMOVED ? due_ns : POLLER_REMOVED - 1;
-}
-
-static uint64_t call(struct plx_poller *poller, uint64_t now_ns)
-{
-	int work;
-
-	/* Before the call, in which it may be removed. */
-	if (poller->period_ns)
-		poller->due_ns = due_after(now_ns, poller->period_ns);
-	poller->calls++;
-	if (plx_unlikely(--poller->until_timed == 0))
-		work = call_timed(poller, now_ns);
-	else
-		work = poller->fn(poller->arg, now_ns);
-	if (work <= 0)
-		return 0;
-	poller->busy_calls++;
-	poller->work += (uint64_t)work;
-	return (uint64_t)work;
+	poller->due_ns = due_ns < POLLER_REMOVED ? due_ns : POLLER_REMOVED - 1;
 }
 
 /* Drop the pollers that were removed; the others keep their order. */
-static void compact(struct pollers *pollers)
+void pollers_compact(struct pollers *pollers)
 {
 	uint32_t kept = 0;
 
@@ -65,24 +46,6 @@ static void compact(struct pollers *pollers)
 	}
 	pollers->count = kept;
 	pollers->removed = false;
-}
-
-uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns)
-{
-	uint32_t count = pollers->count; /* one that is added meanwhile waits for the next turn */
-	uint64_t work = 0;
-
-	pollers->running = true;
-	for (uint32_t i = 0; i < count; i++) {
-		struct plx_poller *poller = pollers->list[i];
-
-		if (now_ns >= poller->due_ns)
-			work += call(poller, now_ns);
-	}
-	pollers->running = false;
-	if (plx_unlikely(pollers->removed))
-		compact(pollers);
-	return work;
 }
 
 /* What the poller waits for is in *sleep. Return: 0; -EAGAIN it refuses, or cannot be asked. */
@@ -122,7 +85,7 @@ bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway)
 	sleep->unsure = unsure;
 	pollers->running = false;
 	if (plx_unlikely(pollers->removed))
-		compact(pollers);
+		pollers_compact(pollers);
 	return all;
 }
 
@@ -137,7 +100,7 @@ void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep)
 	}
 	pollers->running = false;
 	if (plx_unlikely(pollers->removed))
-		compact(pollers);
+		pollers_compact(pollers);
 }
 
 uint64_t pollers_due_ns(const struct pollers *pollers)
@@ -200,7 +163,7 @@ int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t perio
 	if (!name || !fn)
 		return plx_fail(EINVAL, "plx_poller_add: a poller has a name and a function");
 	if (period_ns)
-		poller.due_ns = due_after(plx_loop_now_ns(), period_ns);
+		poller_next(&poller, plx_loop_now_ns());
 	return pollers_add(&loop_self->pollers, &poller, poller_out);
 }
 
@@ -217,7 +180,7 @@ void plx_poller_remove(struct plx_poller *poller)
 	poller->due_ns = POLLER_REMOVED;
 	poller->owner->removed = true;
 	if (!poller->owner->running)
-		compact(poller->owner);
+		pollers_compact(poller->owner);
 }
 
 void pollers_fini(struct pollers *pollers)

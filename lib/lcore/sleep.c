@@ -38,14 +38,15 @@ void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns)
 		sleep->exact_ns = time_ns;
 }
 
-void plx_sleep_on(struct plx_sleep *sleep, int fd)
+bool plx_sleep_on(struct plx_sleep *sleep, int fd)
 {
 	if (sleep->count == SLEEP_FDS_MAX) {
 		plx_sleep_nap(sleep);
-		return;
+		return false;
 	}
 	sleep->whose[sleep->count] = sleep->arming;
 	sleep->fds[sleep->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	return true;
 }
 
 void plx_sleep_nap(struct plx_sleep *sleep)

@@ -47,39 +47,13 @@ int connection_check_attr(const struct netio_connect_attr *attr, struct netio_co
 
 /* Trying again --------------------------------------------------------------------------------- */
 
-/* xorshift64, of Marsaglia, "Xorshift RNGs" (2003). */
-static uint64_t next_random(struct netio_connection *connection)
-{
-	uint64_t value = connection->random;
-
-	value ^= value << 13;
-	value ^= value >> 7;
-	value ^= value << 17;
-	return connection->random = value;
-}
-
-/* Exponential back-off with full jitter: many that lost the same peer do not come back together.
- * Brooker, "Exponential Backoff And Jitter" (2015). */
-static uint64_t back_off_ns(struct netio_connection *connection)
-{
-	const struct netio_connect_attr *attr = &connection->attr;
-	uint64_t range_ns = attr->reconnect_min_ns;
-
-	for (unsigned i = 0; i < connection->attempts && range_ns < attr->reconnect_max_ns; i++)
-		range_ns *= 2;
-	if (range_ns > attr->reconnect_max_ns)
-		range_ns = attr->reconnect_max_ns;
-	return next_random(connection) % (range_ns + 1);
-}
-
 static void wait_for_next(struct netio_connection *connection)
 {
 	connection->state = CONNECTION_IDLE;
 	if (connection->quit || connection->attr.reconnect_min_ns == UINT64_MAX)
 		return;
 	connection->state = CONNECTION_WAITING;
-	plx_timer_start(&connection->timer, back_off_ns(connection));
-	connection->attempts++;
+	plx_timer_start(&connection->timer, plx_backoff_next_ns(&connection->backoff));
 }
 
 static void join(struct netio_connection *connection, struct netio_connection **list)
@@ -218,7 +192,7 @@ static void ended(struct netio_connection *connection, enum plx_link_reason reas
 	plx_timer_stop(&connection->timer);
 	if (connection->link &&
 	    plx_loop_now_ns() - connection->established_ns >= connection->attr.reconnect_max_ns)
-		connection->attempts = 0;
+		plx_backoff_reset(&connection->backoff);
 	connection->link = connection->opening = NULL;
 	connection->failure = NULL;
 	if (connection->owner->ended)
@@ -337,10 +311,9 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 		.owner = owner,
 		.attr = *attr,
 		.role = WIRE_SENDER,
-		.random = plx_now_ns() ^ (uintptr_t)connection,
 	};
-	if (connection->random == 0)
-		connection->random = 1;
+	plx_backoff_init(&connection->backoff, attr->reconnect_min_ns, attr->reconnect_max_ns,
+			 plx_now_ns() ^ (uintptr_t)connection);
 	if (attr->provider)
 		snprintf(connection->provider, sizeof(connection->provider), "%s", attr->provider);
 	connection->attr.provider = attr->provider ? connection->provider : NULL;
@@ -367,7 +340,7 @@ int connection_open(struct netio_connection *connection, const char *host, unsig
 		return netio_fail(rc);
 	plx_timer_stop(&connection->timer);
 	memcpy(connection->address, address, sizeof(address));
-	connection->attempts = 0;
+	plx_backoff_reset(&connection->backoff);
 	connection->quit = false;
 	rc = try_to_open(connection);
 	return rc ? netio_fail(rc) : 0;

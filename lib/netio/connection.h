@@ -61,10 +61,9 @@ struct netio_connection {
 	 * its link (0: the defaults). */
 	enum wire_role role;
 	struct plx_link_attr link_attr;
-	struct plx_timer timer; /* for the greeting, the next attempt, or pages to be taken */
-	unsigned attempts;      /* in a row, of which none has lasted */
+	struct plx_timer timer;     /* for the greeting, the next attempt, or pages to be taken */
+	struct plx_backoff backoff; /* reset by a link that lasts */
 	uint64_t established_ns;
-	uint64_t random;
 	struct netio_connection *next, **prev_next; /* of the loop's; of this lcore's that close */
 	char provider[64];
 	char address[PLX_ADDRESS_MAX];

@@ -7,9 +7,9 @@
 #define BUFFER_BYTES_DEFAULT 65536
 #define BUFFER_COUNT_MAX     200
 
-/* By default so many bytes in all, in so many buffers: what arrives is looked at before it has left
- * the second level cache. More of it was slower: 1 MiB messages by reference had 36 Gb/s with 16
- * buffers and 58 Gb/s with 4; with 3 a sender waits for credit. */
+/* By default so many bytes in all, in so many buffers. With fewer the sender waits for credit; with
+ * more what arrives has left the caches when it is looked at. Measured: doc/design/netio-pages.md.
+ */
 #define BUFFERS_BYTES_DEFAULT      (UINT32_C(2) << 20)
 #define BUFFER_COUNT_DEFAULT_LEAST 6
 #define BUFFER_COUNT_DEFAULT_MOST  16

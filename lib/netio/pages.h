@@ -199,7 +199,7 @@ void source_copy(struct source *source, uint8_t *to, size_t length);
 int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source);
 
 /* The same for who does not wait for room: AGAIN is noted for nobody, and it is not paced; nor is
- * anybody else where it fills pages. */
+ * anybody else from then on, who would never find that few wait. */
 int pages_put_freely(struct pages *pages, netio_tag_t tag, uint64_t length, struct source *source);
 
 /* Whether messages wait for the link: what is put now may be dropped, if its owner says so. What

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * CPUs and NUMA nodes of this host, which of them this process may use, core lists and masks, and
- * pinning. Two number spaces are kept apart by name throughout: a *CPU id* is the operating
- * system's, an *lcore id* is Pollux's own; `-l 2@5` is lcore 2 on CPU 5.
+ * CPUs and NUMA nodes of this host, which of them this process may use, core lists and masks,
+ * pinning, and RDMA devices and where they are. Two number spaces are kept apart by name
+ * throughout: a *CPU id* is the operating system's, an *lcore id* is Pollux's own; `-l 2@5` is
+ * lcore 2 on CPU 5.
  */
 #ifndef PLX_TOPO_H
 #define PLX_TOPO_H
@@ -100,6 +101,94 @@ int plx_topo_pin(const struct plx_topo *topo, const struct plx_cpuset *cpus);
 
 /** The CPUs that the calling thread is bound to now. Return: 0; -EIO. */
 int plx_topo_pinned(const struct plx_topo *topo, struct plx_cpuset *cpus_out);
+
+/* RDMA devices ----------------------------------------------------------------------------- */
+
+#define PLX_RDMA_NAME_BYTES 64
+#define PLX_RDMA_PORTS_MAX  4
+#define PLX_RDMA_GIDS_MAX   32
+
+enum plx_rdma_transport {
+	PLX_RDMA_UNKNOWN,
+	PLX_RDMA_IB, /**< InfiniBand's; RoCE on a port whose link layer is Ethernet */
+	PLX_RDMA_IWARP,
+	PLX_RDMA_USNIC,
+	PLX_RDMA_OWN, /**< the maker's own, such as EFA */
+};
+
+struct plx_rdma_port {
+	unsigned number; /**< from 1 */
+	bool active;
+	double speed_gbps;   /**< 0 unknown; software devices make one up */
+	char state[32];      /**< the kernel's text: "4: ACTIVE", "1: DOWN", "2: INIT" */
+	char phys_state[32]; /**< likewise: "5: LinkUp", "3: Disabled", "2: Polling" */
+	char link_layer[16]; /**< "InfiniBand", "Ethernet" */
+	char rate[48];       /**< "100 Gb/sec (4X EDR)" */
+	char netdev[16];     /**< the network interface that is the same port; "" unknown */
+};
+
+/** What the kernel shows of a device to everybody. */
+struct plx_rdma_device {
+	char name[PLX_RDMA_NAME_BYTES]; /**< "mlx5_0" */
+	int node;                       /**< as plx_rdma_node */
+	enum plx_rdma_transport transport;
+	char uverbs[16]; /**< "uverbs0", its file in /dev/infiniband; "" without ib_uverbs */
+	unsigned port_count;
+	struct plx_rdma_port ports[PLX_RDMA_PORTS_MAX]; /**< by number; further ones are left out */
+};
+
+/** List the RDMA devices, sorted by name, a number in it as a number: mlx5_2 before mlx5_10. Reads
+ * /sys/class/infiniband below root, where "" or NULL is this host, and opens no device.
+ * Return: how many there are, of which the first max are in devices; 0 where there are none, or no
+ * RDMA in this kernel. Thread: any. */
+unsigned plx_rdma_devices(const char *root, struct plx_rdma_device *devices, unsigned max);
+
+/** Whether a port of the device is active. */
+bool plx_rdma_is_active(const struct plx_rdma_device *device);
+
+/** "InfiniBand", "iWARP", "usNIC", "its own", "unknown". */
+const char *plx_rdma_transport_name(enum plx_rdma_transport transport);
+
+/** The NUMA node of an RDMA device of this host, as the kernel tells it: numa_node of the device
+ * below "NAME" in /sys/class/infiniband, and of a device in software (rxe, siw) that of the network
+ * interface below it. hwloc says the same on ordinary hosts; this needs no topology and reads one
+ * small file, some twenty for a device in software. name: of the device, which is also that of
+ * libfabric's verbs domain with FI_EP_MSG. Thread: any. Return: the node; -1 unknown, as in most
+ * virtual machines and on hosts with one node, or no such device. */
+int plx_rdma_node(const char *name);
+
+/** The NUMA node of an RDMA device by hwloc's I/O locality, and where that does not tell, on this
+ * host, plx_rdma_node. Loads the host's devices for it (about 1 ms), which plx_topo_open leaves
+ * out; a topology from XML has them if it was exported with them.
+ * Thread: setup. Return: the node; -1 unknown. */
+int plx_topo_rdma_node(const struct plx_topo *topo, const char *name);
+
+struct plx_rdma_gid {
+	unsigned port, index;
+	char text[48];   /**< as an IPv6 address, which it is on RoCE v2 */
+	char type[16];   /**< "InfiniBand", "RoCE v1", "RoCE v2", "iWARP" */
+	char netdev[16]; /**< "" none */
+};
+
+/** What a device tells to those who may open it. */
+struct plx_rdma_details {
+	int inline_max_bytes; /**< of a send of one piece on a connected queue pair; -1 unknown */
+	unsigned max_sge;     /**< pieces of one send or receive */
+	unsigned max_cqe;     /**< entries of one completion queue */
+	struct {
+		unsigned mtu_bytes, mtu_max_bytes; /**< 0 unknown */
+	} ports[PLX_RDMA_PORTS_MAX];               /**< in the order of the device's */
+	unsigned gid_count;
+	struct plx_rdma_gid gids[PLX_RDMA_GIDS_MAX]; /**< those in use; further ones are left out */
+};
+
+/** Open a device of this host by libibverbs, ask it, and close it again. The inline limit is found
+ * by creating queue pairs, as nothing tells it. Takes some milliseconds, and longer for the first
+ * device of a process, as libibverbs loads its drivers. On failure plx_error() says what to do.
+ * Thread: setup. Return: 0; -ENXIO the module ib_uverbs is not loaded; -ENOENT no file in
+ * /dev/infiniband; -EACCES no permission for it; -ENODEV no driver in user space, or no such
+ * device; -EIO and others: it cannot be opened or asked. */
+int plx_rdma_probe(const struct plx_rdma_device *device, struct plx_rdma_details *details_out);
 
 /* Core lists and masks --------------------------------------------------------------------- */
 

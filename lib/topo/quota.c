@@ -3,29 +3,9 @@
  * cpu.max) and version 1 (Documentation/scheduler/sched-bwc.rst). */
 #include "topo_priv.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The first bytes of a file below root. Return: whether there are any. */
-static bool read_file(const char *root, const char *path, char *out, size_t size)
-{
-	char whole[PATH_MAX];
-	FILE *file;
-	size_t used;
-
-	out[0] = '\0';
-	if ((size_t)snprintf(whole, sizeof(whole), "%s%s", root, path) >= sizeof(whole))
-		return false;
-	file = fopen(whole, "re");
-	if (!file)
-		return false;
-	used = fread(out, 1, size - 1, file);
-	out[used] = '\0';
-	fclose(file);
-	return used > 0;
-}
 
 /* The least one counts. */
 static void take(struct plx_cpu_quota *least, double quota_us, double period_us, const char *path)
@@ -48,7 +28,7 @@ static void read_v2(const char *root, char *group, struct plx_cpu_quota *least)
 		double quota, period;
 
 		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group);
-		if (read_file(root, path, text, sizeof(text)) &&
+		if (topo_read(text, sizeof(text), "%s%s", root, path) &&
 		    sscanf(text, "%lf %lf", &quota, &period) == 2)
 			take(least, quota, period, path);
 		slash = strrchr(group, '/');
@@ -67,10 +47,10 @@ static void read_v1(const char *root, const char *group, struct plx_cpu_quota *l
 	if (strcmp(group, "/") == 0)
 		group = "";
 	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", group);
-	if (read_file(root, path, text, sizeof(text)))
+	if (topo_read(text, sizeof(text), "%s%s", root, path))
 		period = strtod(text, NULL);
 	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
-	if (!read_file(root, path, text, sizeof(text)))
+	if (!topo_read(text, sizeof(text), "%s%s", root, path))
 		return;
 	quota = strtod(text, NULL);
 	take(least, quota, period, path);
@@ -83,7 +63,7 @@ void plx_cpu_quota(const char *root, struct plx_cpu_quota *quota_out)
 
 	*quota_out = (struct plx_cpu_quota){0};
 	root = root ? root : "";
-	read_file(root, "/proc/self/cgroup", text, sizeof(text));
+	topo_read(text, sizeof(text), "%s/proc/self/cgroup", root);
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *controllers = strchr(line, ':');
 		char *group = controllers ? strchr(controllers + 1, ':') : NULL;

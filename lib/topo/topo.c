@@ -8,14 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Everything is asked of hwloc when it is needed: nothing here is on a hot path. */
-struct plx_topo {
-	hwloc_topology_t hwloc;
-	bool this_host;
-	struct plx_cpuset cpus;
-	struct plx_cpuset allowed;
-};
-
 #if HWLOC_API_VERSION >= 0x00020800
 #define SKIP_EXTRAS                                                           \
 	(HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | \
@@ -100,14 +92,18 @@ static int set_source(hwloc_topology_t hwloc, const char *source)
 }
 
 /* Less to discover: without hwloc's x86 back-end, which binds itself to every CPU in turn, a load
- * takes a third of the time, and the system's own files say the same. I/O is off unless asked for.
+ * takes a third of the time, and the system's own files say the same. I/O is off (locality.c asks
+ * for it when it is needed); what is read from elsewhere keeps the devices that it came with.
  * Small caches are left out of this host alone: in a topology that is read, a NUMA node may hang
  * below one, and would lose its own CPUs with it. A refusal of these settings costs time only. */
 static void set_scope(hwloc_topology_t hwloc, bool live)
 {
 	hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-	if (!live)
+	if (!live) {
+		hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_OS_DEVICE,
+					       HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
 		return;
+	}
 	hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_L1CACHE, HWLOC_TYPE_FILTER_KEEP_NONE);
 	hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_L2CACHE, HWLOC_TYPE_FILTER_KEEP_NONE);
 }

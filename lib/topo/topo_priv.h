@@ -5,6 +5,24 @@
 
 #include "plx_topo.h"
 
+struct hwloc_topology;
+
+/* Everything is asked of hwloc when it is needed: nothing here is on a hot path. */
+struct plx_topo {
+	struct hwloc_topology *hwloc;
+	bool this_host;
+	struct plx_cpuset cpus;
+	struct plx_cpuset allowed;
+};
+
+/** Read the beginning of a small file of /proc or /sys, without the white space at its end. path:
+ * made from format. Returns whether there is anything in it; out is "" otherwise. */
+bool topo_read(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4);
+
+/** The NUMA node of the device that the kernel shows in that folder, "/sys/class/net/eth0/device",
+ * or of the one above it; -1 unknown. path: made from format. */
+int topo_read_node(const char *format, ...) PLX_PRINTF(1, 2);
+
 /* A list of items written into a bounded buffer. One that does not fit is cut after its last whole
  * item and ends in "...", so that a cut list is never taken for a complete one. */
 struct topo_text {

@@ -54,20 +54,25 @@ find_programs()
 	((${#targets[@]}))
 }
 
+# cpus_of LIST: each CPU of a list of the kernel's, such as 0-3,8.
+cpus_of()
+{
+	local words word
+
+	IFS=, read -ra words <<<"$1"
+	for word in "${words[@]}"; do
+		seq "${word%-*}" "${word#*-}"
+	done
+}
+
 # The first two CPUs that this process may use.
 choose_cpus()
 {
-	local list word low high cpus=()
+	local cpus=()
 
-	list=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
-	IFS=, read -ra words <<<"$list"
-	for word in "${words[@]}"; do
-		low=${word%-*} high=${word#*-}
-		for ((; low <= high && ${#cpus[@]} < 2; low++)); do
-			cpus+=("$low")
-		done
-	done
-	((${#cpus[@]} == 2)) || die "this process may use only one CPU ($list). Both ends of a round trip
+	allowed_cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+	mapfile -t cpus < <(cpus_of "$allowed_cpus" | head -n 2)
+	((${#cpus[@]} == 2)) || die "this process may use only one CPU ($allowed_cpus). Both ends of a round trip
   spin, so they need one each: on a shared one a round trip takes milliseconds. Widen the cpuset."
 	cpu_server=${cpus[0]} cpu_client=${cpus[1]}
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part rtt between two hosts: where its servers are, and how they are kept up. Sourced by
-# bench.sh.
+# Between two hosts: how servers are kept up, and where those of the part rtt are. Sourced by bench.sh.
 # shellcheck disable=SC2034,SC2154
 
-# Where the server of a row is, on another host: ports one after the other.
+# Where the server of a row of rtt is, on another host: ports one after the other.
 declare -A port_offset=([raw-tcp]=0 [raw-fi-tcp]=1 [raw-zmq]=2 [tcp-poll]=3)
 
 address_of()
@@ -12,47 +11,53 @@ address_of()
 	echo "${2%:*}:$((${2##*:} + port_offset[$1]))"
 }
 
-# Servers for a bench.sh --connect elsewhere, each started again when its client has gone. Those of
-# the raw rows sleep until one comes; plx-ping's spins, and so has the other CPU.
-serve_rows()
+# keep_serving NAME...: servers for a bench.sh --connect elsewhere, each started again when its client has
+# gone, by PART_serve_one NAME, which sets `pid`, or returns 1 with `serve_trouble`.
+keep_serving()
 {
-	local row pid largest=0 size command=()
-	declare -A row_of
+	local name pid child kept serve_trouble=''
+	declare -A name_of
 
-	cpu_plx_server=$cpu_client
-	for size in "${size_list[@]}"; do
-		((size <= largest)) || largest=$size
-	done
 	mkdir -p "$build/serve"
 	((${#failures[@]} == 0)) || die "${failures[0]}"
-	say "serving on ${listen%:*}, ports ${listen##*:} to $((${listen##*:} + 3)); end with Ctrl-C"
-	for row in "${rows[@]}"; do
-		serve_one "$row" "$largest"
-		row_of[$pid]=$row
+	for name; do
+		"${parts[0]}_serve_one" "$name" || die "$serve_trouble"
+		name_of[$pid]=$name
 	done
 	while wait -n -p pid; [[ -n ${pid-} ]]; do
-		row=${row_of[$pid]}
-		unset "row_of[$pid]"
+		name=${name_of[$pid]}
+		unset "name_of[$pid]"
 		kept=()
 		for child in "${children[@]}"; do
 			[[ $child == "$pid" ]] || kept+=("$child")
 		done
 		children=("${kept[@]}")
 		sleep 0.2 # a server that cannot start is not started in a spin
-		serve_one "$row" "$largest"
-		row_of[$pid]=$row
+		"${parts[0]}_serve_one" "$name" || say "$serve_trouble"
+		name_of[$pid]=$name
 	done
 }
 
-# serve_one ROW SIZE: sets `pid`.
-serve_one()
+# Those of the raw rows sleep until a client comes; plx-ping's spins, and so has the other CPU.
+rtt_serve()
 {
-	local log=$build/serve/$1.log
+	cpu_plx_server=$cpu_client
+	say "serving on ${listen%:*}, ports ${listen##*:} to $((${listen##*:} + 3)); end with Ctrl-C"
+	keep_serving "${rows[@]}"
+}
 
-	server_command "$1" "$(address_of "$1" "$listen")" "$2"
+rtt_serve_one()
+{
+	local log=$build/serve/$1.log largest command=()
+
+	largest=$(printf '%s\n' "${size_list[@]}" | sort -n | tail -n 1)
+	server_command "$1" "$(address_of "$1" "$listen")" "$largest"
 	[[ $1 == tcp-poll ]] || command+=(--wait 86400)
 	"${command[@]}" >"$log" 2>&1 </dev/null &
 	pid=$!
 	children+=("$pid")
-	wait_listening "$log" "$pid" >/dev/null || say "$1: not up: $(tail -n 1 "$log")"
+	wait_listening "$log" "$pid" >/dev/null || {
+		serve_trouble="$1: not up: $(tail -n 1 "$log")"
+		return 1
+	}
 }

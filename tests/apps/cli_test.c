@@ -51,7 +51,7 @@ static const struct row rows[] = {
 	/* help, version */
 	{{PROBE, "--help"}, 0,
 	 {"Usage:\n  cli-probe [EAL options]", "\n  --listen ADDR ", "\n  -l, --lcores LIST ",
-	  "(default: lcore 0 on the first free CPU)"}, {0}},
+	  "(default: lcore 0 on the first free CPU, near an\n"}, {0}},
 	{{PROBE, "-h"}, 0, {"Usage:"}, {0}},
 	{{PROBE, "--", "--help"}, 0, {"Usage:"}, {0}},
 	{{PROBE, "-l", "nonsense", "--", "--count", "3", "-h"}, 0, {"Usage:"}, {0}},
@@ -82,7 +82,7 @@ static const struct row rows[] = {
 	 {"lcore 2: CPU %cpu, NUMA node ", "\nlcore 3: CPU %cpu, ", ", main, idle adaptive:balanced:learned\n",
 	  "memory: 1G pages, numa strict, taken when needed\n"}, {0}},
 	{{PROBE, "--dry-run", "--socket-mem", "2", "--provider", "tcp"}, 0,
-	 {"2048 KiB at start on node 0\n", "links: provider tcp, heartbeat"}, {0}},
+	 {"2048 KiB at start on node 0\n", "links: provider tcp, receive buffers 256 MiB, heartbeat"}, {0}},
 	{{PROBE, "--dry-run", "-l", "(2-5)@%cpu", "--idle", "2,4-5:event,adaptive:eco:10%",
 	  "--log-level=error"}, 0,
 	 {"main, idle event\n", "lcore 3: CPU %cpu, ", ", idle adaptive:eco:learned:10%\n",

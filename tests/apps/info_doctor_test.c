@@ -2,6 +2,7 @@
 /* What plx-info tells to change: each rule on a host that is sound but for one thing. */
 #include "info_fixture.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,6 +31,9 @@ static void the_doctor_leaves_a_sound_host_alone(void **state)
 	struct info_finding findings[INFO_FINDINGS_MAX];
 	struct info *info = sound_host();
 
+	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
+	free(info);
+	info = sound_rdma_host();
 	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
 	free(info);
 }
@@ -144,26 +148,157 @@ static void the_doctor_on_the_transport(void **state)
 	info->fabric.drivers[1] = info->fabric.drivers[2];
 	info->fabric.drivers[1].available = false;
 	assert_only_finding(info, "no-provider", INFO_PROBLEM, "driver tcp:", "fi_info");
+}
 
-	info = sound_host();
-	info->rdma.device_count = 1;
-	info->rdma.devices[0] = (struct info_device){
-		.name = "mlx5_0", .port_count = 1, .ports[0].active = true};
-	assert_only_finding(info, "rdma-driver", INFO_PROBLEM, "mlx5_0", "ibverbs-providers");
+static void the_doctor_on_rdma_that_cannot_be_used(void **state)
+{
+	static const struct {
+		int error;
+		const char *id, *seen, *command;
+	} cases[] = {
+		{-ENXIO, "rdma-module", "ib_uverbs is not loaded", "sudo modprobe ib_uverbs"},
+		{-ENOENT, "rdma-file", "no file for it in /dev/infiniband", "udevadm trigger"},
+		{-EACCES, "rdma-permission", "this user may not open", "chmod a+rw"},
+		{-ENODEV, "rdma-driver", "no user-space driver", "ibverbs-providers"},
+		{0, "rdma-driver", "no user-space driver", "ibverbs-providers"},
+		{-EIO, "rdma-open", "cannot be opened", "ibv_devinfo -v"},
+	};
 
-	info = sound_host();
-	info->rdma.device_count = 1;
-	info->rdma.devices[0] = (struct info_device){
-		.name = "mlx5_0", .usable = true, .port_count = 1};
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		struct info *info = sound_rdma_host();
+
+		info->rdma.device_count = 2; /* one finding for both */
+		info->rdma.devices[1] = info->rdma.devices[0];
+		strcpy(info->rdma.devices[1].seen.name, "mlx5_1");
+		info->rdma.devices[0].usable = info->rdma.devices[1].usable = false;
+		info->rdma.devices[0].error = info->rdma.devices[1].error = cases[i].error;
+		assert_only_finding(info, cases[i].id, INFO_PROBLEM, cases[i].seen,
+				    cases[i].command);
+	}
+
+	struct info *info = sound_rdma_host();
+
+	info->rdma.cm = INFO_FILE_MISSING;
+	assert_only_finding(info, "rdma-cm", INFO_PROBLEM, "no /dev/infiniband/rdma_cm",
+			    "modprobe rdma_ucm");
+	info = sound_rdma_host();
+	info->rdma.cm = INFO_FILE_CLOSED;
+	assert_only_finding(info, "rdma-cm", INFO_PROBLEM, "this user may not open",
+			    "chmod a+rw /dev/infiniband/rdma_cm");
+}
+
+static void findings_name_as_many_devices_as_there_is_room_for(void **state)
+{
+	struct info *info = sound_rdma_host();
+
+	info->rdma.device_count = INFO_DEVICES_MAX;
+	for (unsigned i = 0; i < INFO_DEVICES_MAX; i++) {
+		info->rdma.devices[i] = info->rdma.devices[0];
+		info->rdma.devices[i].usable = false;
+		snprintf(info->rdma.devices[i].seen.name, 16, "mlx5_%u", i);
+	}
+	assert_only_finding(info, "rdma-driver", INFO_PROBLEM, "mlx5_0, mlx5_1, mlx5_2", "apt-get");
+	info = sound_rdma_host();
+	info->rdma.device_count = INFO_DEVICES_MAX;
+	for (unsigned i = 0; i < INFO_DEVICES_MAX; i++) {
+		info->rdma.devices[i] = info->rdma.devices[0];
+		info->rdma.devices[i].usable = false;
+	}
+	assert_only_finding(info, "rdma-driver", INFO_PROBLEM, ", ...: there is no", "apt-get");
+}
+
+static struct info *host_with_port(const char *state, const char *phys_state,
+				   const char *link_layer, const char *netdev)
+{
+	struct info *info = sound_rdma_host();
+	struct plx_rdma_port *port = &info->rdma.devices[0].seen.ports[0];
+
+	*port = (struct plx_rdma_port){.number = 1};
+	strcpy(port->state, state);
+	strcpy(port->phys_state, phys_state);
+	strcpy(port->link_layer, link_layer);
+	strcpy(port->netdev, netdev);
+	return info;
+}
+
+static void the_doctor_on_rdma_that_cannot_be_reached(void **state)
+{
+	struct info *info = host_with_port("", "", "", "");
+
 	assert_only_finding(info, "rdma-port", INFO_ADVICE, "no port of mlx5_0",
 			    "ibv_devinfo -d mlx5_0");
+	info = host_with_port("1: DOWN", "3: Disabled", "Ethernet", "eth1");
+	assert_only_finding(info, "rdma-port", INFO_ADVICE, "(port 1: DOWN, Disabled)",
+			    "ip link set eth1 up");
+	info = host_with_port("1: DOWN", "2: Polling", "InfiniBand", "");
+	assert_only_finding(info, "rdma-port", INFO_ADVICE, "Polling", "the cable");
+	info = host_with_port("2: INIT", "5: LinkUp", "InfiniBand", "ib0");
+	assert_only_finding(info, "rdma-port", INFO_ADVICE, "INIT", "systemctl start opensm");
 
-	info = sound_host();
-	info->rdma.device_count = 1;
-	info->rdma.devices[0] = (struct info_device){
-		.name = "mlx5_0", .usable = true, .port_count = 1, .ports[0].active = true};
+	info = sound_rdma_host(); /* one of two devices has no cable, and may be meant so */
+	info->rdma.device_count = 2;
+	info->rdma.devices[1] = info->rdma.devices[0];
+	info->rdma.devices[1].seen.ports[0].active = false;
+	assert_only_finding(info, "rdma-port", INFO_NOTE, "no port of mlx5_0", "ibv_devinfo");
+
+	info = sound_rdma_host();
+	info->rdma.devices[0].has_address = false;
+	assert_only_finding(info, "rdma-address", INFO_ADVICE, "mlx5_0: its interface eth1 has no",
+			    "sudo ip addr add ADDRESS/24 dev eth1");
+	info = sound_rdma_host();
+	info->rdma.devices[0].has_address = false;
+	info->rdma.devices[0].seen.ports[0].netdev[0] = '\0';
+	assert_only_finding(info, "rdma-address", INFO_ADVICE, "its interface has no",
+			    "modprobe ib_ipoib");
+	info = sound_rdma_host();
+	info->rdma.device_count = 2;
+	info->rdma.devices[1] = info->rdma.devices[0];
+	info->rdma.devices[0].has_address = false;
+	assert_only_finding(info, "rdma-address", INFO_NOTE, "mlx5_0", "dev eth1");
+}
+
+static void the_doctor_on_rdma_that_is_far(void **state)
+{
+	struct info *info = sound_rdma_host();
+
+	info->cpus.node_count = 2;
+	info->cpus.nodes[1].id = 1;
+	info_parse_cpulist("4-7", &info->cpus.nodes[1].cpus);
+	info->rdma.devices[0].seen.node = 1;
+	info->rdma.device_count = 2;
+	info->rdma.devices[1] = info->rdma.devices[0];
+	info->rdma.devices[1].seen.node = -1; /* who knows */
+	assert_only_finding(info, "rdma-node", INFO_ADVICE,
+			    "mlx5_0 is on NUMA node 1 (CPUs 4-7), and none of the allowed CPUs "
+			    "(0-3)",
+			    "taskset -c 4-7 plx-info");
+
+	struct info_finding findings[INFO_FINDINGS_MAX];
+
+	info = sound_rdma_host(); /* another device is near */
+	info->cpus.node_count = 2;
+	info->cpus.nodes[1].id = 1;
+	info->rdma.device_count = 2;
+	info->rdma.devices[1] = info->rdma.devices[0];
+	info->rdma.devices[0].seen.node = 1;
+	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
+	free(info);
+}
+
+static void the_doctor_on_locked_memory_for_rdma(void **state)
+{
+	struct info_finding findings[INFO_FINDINGS_MAX];
+	struct info *info = sound_rdma_host();
+
 	info->memory.memlock_bytes = 8192 * 1024;
-	assert_only_finding(info, "memlock", INFO_PROBLEM, "8192 KiB", "ulimit -l");
+	assert_only_finding(info, "memlock", INFO_PROBLEM, "8192 KiB",
+			    "/etc/security/limits.d/pollux.conf, and log in again; in a systemd "
+			    "unit LimitMEMLOCK=infinity"); /* whole */
+	info = sound_rdma_host();
+	info->memory.memlock_bytes = 8192 * 1024;
+	info->memory.memlock_exempt = true;
+	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
+	free(info);
 }
 
 static void the_gravest_findings_come_first(void **state)
@@ -190,6 +325,11 @@ int info_doctor_tests(void)
 		cmocka_unit_test(the_doctor_on_the_kernel),
 		cmocka_unit_test(the_doctor_on_memory),
 		cmocka_unit_test(the_doctor_on_the_transport),
+		cmocka_unit_test(the_doctor_on_rdma_that_cannot_be_used),
+		cmocka_unit_test(findings_name_as_many_devices_as_there_is_room_for),
+		cmocka_unit_test(the_doctor_on_rdma_that_cannot_be_reached),
+		cmocka_unit_test(the_doctor_on_rdma_that_is_far),
+		cmocka_unit_test(the_doctor_on_locked_memory_for_rdma),
 		cmocka_unit_test(the_gravest_findings_come_first),
 	};
 

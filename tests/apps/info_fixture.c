@@ -75,3 +75,38 @@ struct info *sound_host(void)
 	info->fabric.driver_count = 2;
 	return info;
 }
+
+struct info *sound_rdma_host(void)
+{
+	struct info *info = sound_host();
+	struct info_device *device = &info->rdma.devices[0];
+
+	info->rdma.device_count = info->rdma.device_total = 1;
+	info->rdma.cm = INFO_FILE_OPEN;
+	info->cpus.nodes[0].cpus = info->cpus.online;
+	device->usable = device->has_address = true;
+	device->seen = (struct plx_rdma_device){.name = "mlx5_0",
+						.transport = PLX_RDMA_IB,
+						.uverbs = "uverbs0",
+						.port_count = 1,
+						.ports[0] = {.number = 1,
+							     .active = true,
+							     .speed_gbps = 100,
+							     .state = "4: ACTIVE",
+							     .phys_state = "5: LinkUp",
+							     .link_layer = "Ethernet",
+							     .rate = "100 Gb/sec (4X EDR)",
+							     .netdev = "eth1"}};
+	device->details = (struct plx_rdma_details){.inline_max_bytes = 1020,
+						    .max_sge = 30,
+						    .max_cqe = 4194303,
+						    .ports[0] = {1024, 4096},
+						    .gid_count = 1,
+						    .gids[0] = {.port = 1,
+								.index = 3,
+								.text = "::ffff:10.0.0.1",
+								.type = "RoCE v2",
+								.netdev = "eth1"}};
+	snprintf(device->addresses[0], sizeof(device->addresses[0]), "10.0.0.1 fe80::1");
+	return info;
+}

@@ -21,6 +21,9 @@ void put(const char *name, const char *text);
 /** A host with nothing to change: each test spoils one thing. To be freed. */
 struct info *sound_host(void);
 
+/** The same with one RDMA device, mlx5_0, on node 0. */
+struct info *sound_rdma_host(void);
+
 /* The groups of tests, one in each file. Return: how many failed. */
 int info_gather_tests(void);
 int info_claims_tests(void);

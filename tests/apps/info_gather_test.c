@@ -2,6 +2,10 @@
 /* What plx-info reads of CPUs, memory, the kernel and RDMA devices. */
 #include "info_fixture.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <stdlib.h>
 
 static void assert_cpus(const struct plx_cpuset *set, const char *list)
@@ -207,21 +211,160 @@ static void reads_rdma_devices(void **state)
 	assert_non_null(rdma);
 	info_gather_rdma(root, rdma);
 	assert_int_equal(rdma->device_count, 0);
+	assert_int_equal(rdma->cm, INFO_FILE_MISSING);
 
 	put("/sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN\n");
 	put("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
 	put("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
 	put("/sys/class/infiniband/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)\n");
 	put("/sys/class/infiniband/mlx5_0/device/numa_node", "1\n");
+	put("/dev/infiniband/rdma_cm", "");
 	info_gather_rdma(root, rdma);
 	assert_int_equal(rdma->device_count, 2);
-	assert_string_equal(rdma->devices[0].name, "mlx5_0");
-	assert_int_equal(rdma->devices[0].node_id, 1);
-	assert_true(rdma->devices[0].ports[0].active);
-	assert_string_equal(rdma->devices[0].ports[0].link_layer, "Ethernet");
-	assert_int_equal(rdma->devices[1].node_id, -1);
-	assert_false(rdma->devices[1].ports[0].active);
+	assert_int_equal(rdma->device_total, 2);
+	assert_int_equal(rdma->cm, INFO_FILE_OPEN);
+	assert_string_equal(rdma->devices[0].seen.name, "mlx5_0");
+	assert_int_equal(rdma->devices[0].seen.node, 1);
+	assert_true(rdma->devices[0].seen.ports[0].active);
+	assert_string_equal(rdma->devices[0].seen.ports[0].link_layer, "Ethernet");
+	assert_int_equal(rdma->devices[1].seen.node, -1);
+	assert_false(rdma->devices[1].seen.ports[0].active);
+	assert_false(rdma->devices[0].usable);
 	free(rdma);
+}
+
+static void counts_the_devices_that_there_is_no_room_for(void **state)
+{
+	struct info_rdma *rdma = malloc(sizeof(*rdma));
+	char name[128];
+
+	assert_non_null(rdma);
+	for (unsigned i = 0; i < INFO_DEVICES_MAX + 3; i++) {
+		snprintf(name, sizeof(name), "/sys/class/infiniband/mlx5_%u/node_type", i);
+		put(name, "1: CA\n");
+	}
+	info_gather_rdma(root, rdma);
+	assert_int_equal(rdma->device_count, INFO_DEVICES_MAX);
+	assert_int_equal(rdma->device_total, INFO_DEVICES_MAX + 3);
+	free(rdma);
+}
+
+/* Why a device without a driver, or this user's right to it, cannot be used is told in words. */
+static void a_device_that_is_not_there_is_not_usable(void **state)
+{
+	struct info_rdma *rdma = calloc(1, sizeof(*rdma));
+	struct plx_topo *topo;
+
+	assert_non_null(rdma);
+	assert_int_equal(plx_topo_open("synthetic:core:2 pu:1", &topo), 0);
+	rdma->device_count = 1;
+	rdma->devices[0].seen = (struct plx_rdma_device){.name = "plx_none0", .node = 1};
+	info_probe_rdma(topo, rdma);
+	assert_false(rdma->devices[0].usable);
+	assert_int_equal(rdma->devices[0].error, -ENXIO);
+	assert_non_null(strstr(rdma->devices[0].unusable, "modprobe ib_uverbs"));
+	assert_int_equal(rdma->devices[0].seen.node, 1);
+	plx_topo_close(topo);
+	free(rdma);
+}
+
+/* One entry of a list as getifaddrs gives it. */
+struct address {
+	struct ifaddrs entry;
+	struct sockaddr_storage storage;
+	char netdev[16];
+};
+
+static void make_address(struct address *address, const char *netdev, const char *text,
+			 unsigned flags, struct address *next)
+{
+	struct sockaddr_in *four = (void *)&address->storage;
+	struct sockaddr_in6 *six = (void *)&address->storage;
+
+	memset(address, 0, sizeof(*address));
+	snprintf(address->netdev, sizeof(address->netdev), "%s", netdev);
+	address->entry = (struct ifaddrs){.ifa_name = address->netdev,
+					  .ifa_flags = flags,
+					  .ifa_addr = (void *)&address->storage,
+					  .ifa_next = next ? &next->entry : NULL};
+	if (inet_pton(AF_INET, text, &four->sin_addr) == 1)
+		address->storage.ss_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &six->sin6_addr) == 1)
+		address->storage.ss_family = AF_INET6;
+	else
+		address->entry.ifa_addr = NULL; /* an interface without any */
+}
+
+static struct info_device *two_port_device(struct info_rdma *rdma)
+{
+	struct info_device *device = &rdma->devices[0];
+
+	*rdma = (struct info_rdma){.device_count = 1};
+	device->seen = (struct plx_rdma_device){
+		.port_count = 2,
+		.ports = {{.number = 1, .netdev = "eth1"},
+			  {.number = 2, .active = true, .netdev = "eth2"}}};
+	device->details.gid_count = 1;
+	device->details.gids[0] = (struct plx_rdma_gid){.port = 2, .netdev = "eth2.7"};
+	return device;
+}
+
+static void ports_have_the_addresses_of_their_interfaces(void **state)
+{
+	struct info_rdma *rdma = malloc(sizeof(*rdma));
+	struct address list[5];
+	struct info_device *device;
+
+	assert_non_null(rdma);
+	device = two_port_device(rdma);
+	make_address(&list[0], "eth1", "10.0.0.1", IFF_UP, &list[1]); /* its port is not active */
+	make_address(&list[1], "eth2", "fe80::1", IFF_UP, &list[2]);
+	make_address(&list[2], "eth2", "none", IFF_UP, &list[3]);
+	make_address(&list[3], "eth2", "10.0.0.3", 0, &list[4]); /* down */
+	make_address(&list[4], "eth20", "10.0.0.4", IFF_UP, NULL);
+	info_take_addresses(&list[0].entry, rdma);
+	assert_string_equal(device->addresses[0], "10.0.0.1");
+	assert_string_equal(device->addresses[1], "fe80::1 10.0.0.3");
+	assert_false(device->has_address);
+
+	make_address(&list[0], "eth2.7", "2001:db8::7", IFF_UP, NULL); /* a VLAN of the port */
+	info_take_addresses(&list[0].entry, rdma);
+	assert_string_equal(device->addresses[1], "fe80::1 10.0.0.3 2001:db8::7");
+	assert_true(device->has_address);
+	free(rdma);
+}
+
+static void addresses_that_do_not_fit_are_left_out_whole(void **state)
+{
+	struct info_rdma *rdma = malloc(sizeof(*rdma));
+	struct address address;
+	struct info_device *device;
+
+	assert_non_null(rdma);
+	device = two_port_device(rdma);
+	make_address(&address, "eth2", "2001:db8:1111:2222:3333:4444:5555:6666", IFF_UP, NULL);
+	for (int i = 0; i < 9; i++)
+		info_take_addresses(&address.entry, rdma);
+	assert_int_equal(strlen(device->addresses[1]) % 39, 38);
+	assert_true(device->has_address);
+	free(rdma);
+}
+
+static void the_limit_of_locked_memory_may_not_count(void **state)
+{
+	struct info_memory *memory = malloc(sizeof(*memory));
+
+	assert_non_null(memory);
+	info_gather_memory(root, memory);
+	assert_false(memory->memlock_exempt);
+	put("/proc/self/status",
+	    "Name:\tx\nCapInh:\t0000000000004000\nCapEff:\t0000000000003fff\n");
+	info_gather_memory(root, memory);
+	assert_false(memory->memlock_exempt);
+	put("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n");
+	info_gather_memory(root, memory);
+	assert_true(memory->memlock_exempt);
+	free(memory);
 }
 
 int info_gather_tests(void)
@@ -237,6 +380,11 @@ int info_gather_tests(void)
 		made_up_test(reads_steal_and_clock),
 		made_up_test(finds_the_least_quota_of_nested_cgroups),
 		made_up_test(reads_rdma_devices),
+		made_up_test(counts_the_devices_that_there_is_no_room_for),
+		cmocka_unit_test(a_device_that_is_not_there_is_not_usable),
+		cmocka_unit_test(ports_have_the_addresses_of_their_interfaces),
+		cmocka_unit_test(addresses_that_do_not_fit_are_left_out_whole),
+		made_up_test(the_limit_of_locked_memory_may_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

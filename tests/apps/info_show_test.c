@@ -33,7 +33,7 @@ static void writes_one_json_object_with_a_schema(void **state)
 	info->memory.nofile = 1024;
 	info->memory.memlock_bytes = UINT64_MAX;
 	info->rdma.device_count = 1;
-	snprintf(info->rdma.devices[0].name, sizeof(info->rdma.devices[0].name), "mlx5_0");
+	info->rdma.devices[0].seen = (struct plx_rdma_device){.name = "mlx5_0", .node = -1};
 	unsigned count = info_doctor(info, findings, INFO_FINDINGS_MAX);
 	json_t *json = as_json(info, findings, count);
 	json_t *cpus = json_object_get(json, "cpus"), *memory = json_object_get(json, "memory");
@@ -121,6 +121,125 @@ static void the_driver_of_this_host_is_always_there(void **state)
 	free(info);
 }
 
+static void json_of_a_device_has_all_that_is_known(void **state)
+{
+	struct info *info = sound_rdma_host();
+	json_t *json = as_json(info, NULL, 0);
+	json_t *device = json_array_get(json_object_get(json, "rdma"), 0);
+	json_t *port = json_array_get(json_object_get(device, "ports"), 0);
+	json_t *addresses = json_object_get(port, "addresses");
+	json_t *gid = json_array_get(json_object_get(port, "gids"), 0);
+
+	assert_string_equal(json_string_value(json_object_get(json, "rdma_cm")), "open");
+	assert_string_equal(json_string_value(json_object_get(device, "name")), "mlx5_0");
+	assert_string_equal(json_string_value(json_object_get(device, "transport")), "InfiniBand");
+	assert_int_equal(json_integer_value(json_object_get(device, "node")), 0);
+	assert_string_equal(json_string_value(json_object_get(device, "cpus")), "0-3");
+	assert_true(json_is_true(json_object_get(device, "usable")));
+	assert_true(json_is_null(json_object_get(device, "unusable")));
+	assert_int_equal(json_integer_value(json_object_get(device, "inline_max_bytes")), 1020);
+	assert_int_equal(json_integer_value(json_object_get(port, "port")), 1);
+	assert_true(json_is_true(json_object_get(port, "active")));
+	assert_string_equal(json_string_value(json_object_get(port, "state")), "4: ACTIVE");
+	assert_true(json_real_value(json_object_get(port, "speed_gbps")) == 100);
+	assert_int_equal(json_integer_value(json_object_get(port, "mtu_bytes")), 1024);
+	assert_int_equal(json_integer_value(json_object_get(port, "mtu_max_bytes")), 4096);
+	assert_string_equal(json_string_value(json_object_get(port, "netdev")), "eth1");
+	assert_int_equal(json_array_size(addresses), 2);
+	assert_string_equal(json_string_value(json_array_get(addresses, 1)), "fe80::1");
+	assert_int_equal(json_integer_value(json_object_get(gid, "index")), 3);
+	assert_string_equal(json_string_value(json_object_get(gid, "gid")), "::ffff:10.0.0.1");
+	assert_string_equal(json_string_value(json_object_get(gid, "type")), "RoCE v2");
+	json_decref(json);
+	free(info);
+}
+
+static void json_of_a_device_says_null_where_nothing_is_known(void **state)
+{
+	struct info *info = sound_rdma_host();
+	struct info_device *device = &info->rdma.devices[0];
+
+	*device = (struct info_device){.seen = {.name = "mlx5_0", .node = -1, .port_count = 1},
+				       .unusable = "RDMA device mlx5_0: no permission"};
+	json_t *json = as_json(info, NULL, 0);
+	json_t *shown = json_array_get(json_object_get(json, "rdma"), 0);
+	json_t *port = json_array_get(json_object_get(shown, "ports"), 0);
+	static const char *const nulls[] = {"cpus", "inline_max_bytes", "max_sge", "max_cqe"};
+	static const char *const port_nulls[] = {"state",        "link_layer", "rate",
+						 "netdev",       "speed_gbps", "mtu_bytes",
+						 "mtu_max_bytes"};
+
+	assert_int_equal(json_integer_value(json_object_get(shown, "node")), -1);
+	assert_true(json_is_false(json_object_get(shown, "usable")));
+	assert_string_equal(json_string_value(json_object_get(shown, "unusable")),
+			    "RDMA device mlx5_0: no permission");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(nulls); i++)
+		assert_true(json_is_null(json_object_get(shown, nulls[i])));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(port_nulls); i++)
+		assert_true(json_is_null(json_object_get(port, port_nulls[i])));
+	assert_int_equal(json_array_size(json_object_get(port, "gids")), 0);
+	json_decref(json);
+	free(info);
+}
+
+/* The text of info_print must have each of the parts. Frees info. */
+static void assert_prints(struct info *info, const char *const *parts, size_t count)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	info_print(info, out);
+	fclose(out);
+	for (size_t i = 0; i < count; i++) {
+		if (!strstr(text, parts[i]))
+			fail_msg("'%s' is missing in:\n%s", parts[i], text);
+	}
+	free(text);
+	free(info);
+}
+
+static void prints_rdma_devices_for_people(void **state)
+{
+	static const char *const parts[] = {
+		"  connections     possible\n",
+		"  mlx5_0          transport RoCE, NUMA node 0 (CPUs 0-3)\n",
+		"    usable; inline up to 1020 bytes, 30 pieces, 4194303 completions a queue\n",
+		"    port 1: ACTIVE (LinkUp), Ethernet, 100 Gb/sec (4X EDR), MTU 1024 of 4096\n",
+		"      on eth1: 10.0.0.1 fe80::1\n",
+		"      GID 3: ::ffff:10.0.0.1, RoCE v2 on eth1\n",
+	};
+
+	assert_prints(sound_rdma_host(), parts, PLX_ARRAY_LEN(parts));
+}
+
+static void prints_what_keeps_rdma_devices_from_use(void **state)
+{
+	static const char *const parts[] = {
+		"  connections     no permission for /dev/infiniband/rdma_cm\n",
+		"  mlx5_0          transport InfiniBand, NUMA node unknown\n",
+		"    not usable: there is no driver\n",
+		"      on ib0: no IP address\n",
+		"    and 2 more\n",
+		"limit 8 MiB; CAP_IPC_LOCK lifts it\n",
+	};
+	struct info *info = sound_rdma_host();
+	struct info_device *device = &info->rdma.devices[0];
+
+	info->memory.memlock_bytes = 8 << 20;
+	info->memory.memlock_exempt = true;
+	info->rdma.cm = INFO_FILE_CLOSED;
+	info->rdma.device_total = 3;
+	device->usable = false;
+	device->seen.node = -1;
+	strcpy(device->seen.ports[0].link_layer, "InfiniBand");
+	strcpy(device->seen.ports[0].netdev, "ib0");
+	strcpy(device->unusable, "there is no driver");
+	device->addresses[0][0] = '\0';
+	assert_prints(info, parts, PLX_ARRAY_LEN(parts));
+}
+
 static void prints_every_section(void **state)
 {
 	char *text = NULL;
@@ -161,6 +280,10 @@ int info_show_tests(void)
 		cmocka_unit_test(writes_one_json_object_with_a_schema),
 		cmocka_unit_test(json_of_a_claim_lists_its_sharers),
 		cmocka_unit_test(the_driver_of_this_host_is_always_there),
+		cmocka_unit_test(json_of_a_device_has_all_that_is_known),
+		cmocka_unit_test(json_of_a_device_says_null_where_nothing_is_known),
+		cmocka_unit_test(prints_rdma_devices_for_people),
+		cmocka_unit_test(prints_what_keeps_rdma_devices_from_use),
 		cmocka_unit_test(prints_every_section),
 	};
 

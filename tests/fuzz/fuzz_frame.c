@@ -46,11 +46,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	must(header.length == size - FRAME_HEADER_BYTES);
-	must(header.type >= FRAME_HELLO && header.type <= FRAME_HEARTBEAT);
+	must(header.type >= FRAME_HELLO && header.type <= FRAME_REVOKED);
 	frame_write(bytes, &header);
-	must(memcmp(bytes, data, sizeof(bytes)) == 0);
+	must(memcmp(bytes, data, FRAME_RESERVED_AT) == 0);
 	if (header.type == FRAME_HELLO)
 		check_hello(data + FRAME_HEADER_BYTES, header.length);
+	if (header.type == FRAME_PUT) {
+		uint8_t value[FRAME_PUT_BYTES];
+
+		frame_put_write(value, frame_put_read(data + FRAME_HEADER_BYTES));
+		must(memcmp(value, data + FRAME_HEADER_BYTES, sizeof(value)) == 0);
+	}
+	if (header.type == FRAME_REVOKE || header.type == FRAME_REVOKED) {
+		uint8_t number[FRAME_REVOKE_BYTES];
+
+		frame_revoke_write(number, frame_revoke_read(data + FRAME_HEADER_BYTES));
+		must(memcmp(number, data + FRAME_HEADER_BYTES, sizeof(number)) == 0);
+	}
 	if (header.type == FRAME_DATA_FIRST) {
 		uint8_t total[FRAME_TOTAL_BYTES];
 

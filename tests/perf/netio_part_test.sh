@@ -5,23 +5,10 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154,SC2317 # jq's $; the part's functions use what is set here
 set -uo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-here=$root/scripts/bench
-failed=0
+# shellcheck source=tests/perf/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-
-# check TEXT JSON FILTER: the filter must be true of it.
-check()
-{
-	if jq -e -L "$here" "$3" <<<"$2" >/dev/null; then
-		echo "ok: $1"
-	else
-		echo "FAILED: $1: $3"
-		head -c 3000 <<<"$2"
-		failed=1
-	fi
-}
 
 # What programs write ---------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@
 #define SMALL_BYTES  4096
 #define SMALL_POSTED 8
 #define LARGE_POSTED 2
+#define RDMA_POSTED  3 /* large ones: on iWARP what finds no receive ends the connection */
+#define PAGE_BYTES   4096
 
 int raw_failed(ssize_t rc, const char *what)
 {
@@ -15,8 +17,20 @@ int raw_failed(ssize_t rc, const char *what)
 
 /* Opening ---------------------------------------------------------------------------------- */
 
+/* Every send of verbs has an entry in the completion queue, which must not overrun. */
+static void size_queues(struct raw_endpoint *at, struct fi_info *info)
+{
+	if (!at->rdma)
+		return;
+	info->tx_attr->size = info->rx_attr->size = RAW_RDMA_QUEUE;
+	if (at->cq_entries < 2 * RAW_RDMA_QUEUE)
+		at->cq_entries = 2 * RAW_RDMA_QUEUE;
+}
+
 int raw_endpoint_open_domain(struct raw_endpoint *at, struct fi_info *info)
 {
+	size_queues(at, info);
+
 	struct fi_cq_attr cq_attr = {
 		.size = at->cq_entries ? at->cq_entries : RAW_CQ_ENTRIES,
 		.format = FI_CQ_FORMAT_MSG,
@@ -42,30 +56,51 @@ int raw_endpoint_open(struct raw_endpoint *at, struct fi_info *info, struct fid 
 	if (!rc)
 		rc = fi_enable(at->ep);
 	at->inject_size = info->tx_attr->inject_size;
+	at->rx_size = info->rx_attr->size;
 	raw_catch_signals();
 	return rc ? raw_failed(rc, "cannot make an endpoint") : 0;
 }
 
 /* Receives --------------------------------------------------------------------------------- */
 
+int raw_endpoint_register(struct raw_endpoint *at, void *memory, size_t bytes, void **desc_out)
+{
+	struct fid_mr *mr;
+
+	*desc_out = NULL;
+	if (!at->rdma)
+		return 0;
+	int rc = fi_mr_reg(at->domain, memory, bytes, FI_SEND | FI_RECV, 0, 0, 0, &mr, NULL);
+	if (rc)
+		return raw_failed(rc, "cannot register memory (is ulimit -l large enough?)");
+	at->mrs[at->mr_count++] = mr;
+	*desc_out = fi_mr_desc(mr);
+	return 0;
+}
+
 int raw_endpoint_post_all(struct raw_endpoint *at, unsigned count, size_t bytes)
 {
-	size_t most = at->info->rx_attr->size < RAW_POSTED_MAX ? at->info->rx_attr->size
-							       : RAW_POSTED_MAX;
-	int rc = 0;
+	size_t most = at->rx_size < RAW_POSTED_MAX ? at->rx_size : RAW_POSTED_MAX;
+	size_t stride = (bytes + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
+
+	count = count < most ? count : (unsigned)most;
+	at->memory = raw_buffer(count * stride);
+	int rc = at->memory ? raw_endpoint_register(at, at->memory, count * stride, &at->desc)
+			    : -ENOMEM;
 
 	at->receive_bytes = bytes;
-	at->posted = count < most ? count : (unsigned)most;
-	for (unsigned i = 0; i < at->posted && !rc; i++) {
-		at->buffers[i] = raw_buffer(bytes);
-		rc = at->buffers[i] ? raw_endpoint_post(at, i) : -ENOMEM;
+	for (unsigned i = 0; i < count && !rc; i++) {
+		at->buffers[i] = at->memory + i * stride;
+		rc = raw_endpoint_post(at, i);
 	}
 	return rc;
 }
 
 int raw_endpoint_post_few(struct raw_endpoint *at, size_t bytes)
 {
-	return raw_endpoint_post_all(at, bytes <= SMALL_BYTES ? SMALL_POSTED : LARGE_POSTED, bytes);
+	unsigned large = at->rdma ? RDMA_POSTED : LARGE_POSTED;
+
+	return raw_endpoint_post_all(at, bytes <= SMALL_BYTES ? SMALL_POSTED : large, bytes);
 }
 
 int raw_endpoint_error(struct raw_endpoint *at, ssize_t rc)
@@ -77,7 +112,9 @@ int raw_endpoint_error(struct raw_endpoint *at, ssize_t rc)
 	fi_cq_readerr(at->cq, &error, 0);
 	if (error.err == FI_ECANCELED || error.err == FI_ENOTCONN)
 		return plx_fail(EPIPE, "the peer is gone");
-	return plx_fail(EIO, "a message failed: %s", fi_strerror(error.err));
+	return plx_fail(EIO, "a message failed: %s",
+			at->rdma ? fi_cq_strerror(at->cq, error.prov_errno, NULL, NULL, 0)
+				 : fi_strerror(error.err));
 }
 
 /* Closing ---------------------------------------------------------------------------------- */
@@ -90,10 +127,11 @@ void raw_close_fid(struct fid *fid)
 
 void raw_endpoint_close(struct raw_endpoint *at)
 {
+	for (unsigned i = 0; i < at->mr_count; i++)
+		raw_close_fid(&at->mrs[i]->fid);
 	raw_close_fid(at->cq ? &at->cq->fid : NULL);
 	raw_close_fid(at->domain ? &at->domain->fid : NULL);
 	raw_close_fid(at->fabric ? &at->fabric->fid : NULL);
 	fi_freeinfo(at->info);
-	for (unsigned i = 0; i < at->posted; i++)
-		free(at->buffers[i]);
+	free(at->memory);
 }

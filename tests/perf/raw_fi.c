@@ -5,20 +5,40 @@
  * slept on wherever the queue is empty.
  *
  * A buffer that was sent without completion is free again when the next message of the other side
- * is there, for that side answers only what it has got in full. */
+ * is there, for that side answers only what it has got in full. Verbs has completions for all sends
+ * in its queue, and drops them while the queue is read for the next message.
+ *
+ * The client speaks first, as iWARP wants it. */
 #include "raw_msg.h"
 
 #include <string.h>
 #include <unistd.h>
 
+#define OF_EVENTS 1 /* what epoll says of the event queue; of the completion queue 0 */
+
 struct side {
 	struct raw_msg msg;
 	size_t size;
 	bool inject;
-	int epoll; /* -1: spins */
+	void *desc; /* of the client's message */
+	int epoll;  /* -1: spins */
 };
 
 /* Sleeping --------------------------------------------------------------------------------- */
+
+/* Where the event queue alone tells that the peer is gone. */
+static int add_events(struct side *side)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = OF_EVENTS};
+	int fd = -1;
+	int rc = fi_control(&side->msg.eq->fid, FI_GETWAIT, &fd);
+
+	if (rc)
+		return raw_failed(rc, "the event queue has no descriptor");
+	return epoll_ctl(side->epoll, EPOLL_CTL_ADD, fd, &event)
+		     ? plx_fail(errno, "cannot sleep on the event queue: %s", strerror(errno))
+		     : 0;
+}
 
 static int open_epoll(struct side *side)
 {
@@ -27,7 +47,10 @@ static int open_epoll(struct side *side)
 
 	if (rc)
 		return raw_failed(rc, "the completion queue has no descriptor");
-	return raw_open_epoll(fd, EPOLLIN, "the completion queue", &side->epoll);
+	rc = raw_open_epoll(fd, EPOLLIN, "the completion queue", &side->epoll);
+	if (!rc && side->msg.at.rdma)
+		rc = add_events(side);
+	return rc;
 }
 
 /* Until something may be in the queue. */
@@ -44,11 +67,19 @@ static int sleep_once(struct side *side)
 		return raw_failed(rc, "cannot sleep on the completion queue");
 	int n = epoll_wait(side->epoll, &event, 1, RAW_PEER_NS / PLX_NS_PER_MS);
 	if (plx_likely(n == 1))
-		return 0;
+		return plx_likely(event.data.u32 != OF_EVENTS) ? 0 : raw_msg_gone(&side->msg);
 	if (n == 0)
 		return plx_fail(ETIMEDOUT, "waited in vain for a message from the peer");
 	return errno == EINTR ? raw_wait_over(&stop, RAW_PEER_NS, "a message from the peer")
 			      : plx_fail(errno, "epoll_wait: %s", strerror(errno));
+}
+
+/* Nothing is there yet. */
+static inline int spin_once(struct side *side, struct raw_wait *wait)
+{
+	int rc = raw_wait_over(wait, RAW_PEER_NS, "a message from the peer");
+
+	return plx_likely(rc || wait->spins % RAW_SPINS_CHECK) ? rc : raw_msg_gone(&side->msg);
 }
 
 /* Exchanging ------------------------------------------------------------------------------- */
@@ -70,19 +101,17 @@ static int receive(struct side *side)
 						entry.len, side->size);
 		if (n != -FI_EAGAIN)
 			return raw_endpoint_error(at, n);
-		int rc = side->epoll < 0
-			       ? raw_wait_over(&wait, RAW_PEER_NS, "a message from the peer")
-			       : sleep_once(side);
+		int rc = side->epoll < 0 ? spin_once(side, &wait) : sleep_once(side);
 		if (rc)
 			return rc;
 	}
 }
 
-static inline int transmit(struct side *side, const uint8_t *message)
+static inline int transmit(struct side *side, const uint8_t *message, void *desc)
 {
 	struct fid_ep *ep = side->msg.at.ep;
 	ssize_t rc = side->inject ? fi_inject(ep, message, side->size, 0)
-				  : fi_send(ep, message, side->size, NULL, 0, NULL);
+				  : fi_send(ep, message, side->size, desc, 0, NULL);
 
 	return plx_likely(rc == 0) ? 0 : raw_failed(rc, "cannot send");
 }
@@ -95,7 +124,7 @@ static int echo(struct side *side)
 		int index = receive(side);
 		if (plx_unlikely(index < 0))
 			return index == -EPIPE ? 0 : index;
-		int rc = transmit(side, side->msg.at.buffers[index]);
+		int rc = transmit(side, side->msg.at.buffers[index], side->msg.at.desc);
 		if (!rc && last >= 0)
 			rc = raw_endpoint_post(&side->msg.at, (unsigned)last);
 		if (plx_unlikely(rc))
@@ -115,7 +144,7 @@ static int trips(struct side *side, uint8_t *message, struct raw_run *run)
 	do {
 		raw_number(message, side->size, ++number);
 		uint64_t sent = plx_tsc();
-		int rc = transmit(side, message);
+		int rc = transmit(side, message, side->desc);
 		if (!rc && last >= 0)
 			rc = raw_endpoint_post(at, (unsigned)last);
 		last = plx_likely(!rc) ? receive(side) : rc;
@@ -148,7 +177,7 @@ static void close_side(struct side *side)
 
 static int serve(const struct raw_options *options)
 {
-	struct side side = {.epoll = -1};
+	struct side side = {.msg.at.may_rdma = true, .epoll = -1};
 	uint64_t size;
 	int rc = raw_msg_listen(options, &side.msg, &size);
 
@@ -164,9 +193,11 @@ static int serve(const struct raw_options *options)
 
 static int ping(const struct raw_options *options, uint8_t *message, struct raw_run *run)
 {
-	struct side side = {.epoll = -1};
+	struct side side = {.msg.at.may_rdma = true, .epoll = -1};
 	int rc = raw_msg_connect(options, &side.msg);
 
+	if (!rc)
+		rc = raw_endpoint_register(&side.msg.at, message, options->size, &side.desc);
 	if (!rc)
 		rc = prepare(options, &side, options->size);
 	if (!rc)
@@ -178,7 +209,7 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 int main(int argc, char **argv)
 {
 	static const struct raw_program program = {
-		.name = "raw-fi-tcp",
+		.name = "raw-fi",
 		.provider = "net",
 		.idle = "poll",
 		.address = "HOST:PORT",

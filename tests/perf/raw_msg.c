@@ -13,31 +13,70 @@
 
 /* Opening ---------------------------------------------------------------------------------- */
 
-static int find(const struct raw_options *options, struct fi_info **info_out)
+static void to_words(const void *address, char *host, size_t size, unsigned *port_out)
+{
+	const struct sockaddr_in *in = address;
+	const struct sockaddr_in6 *in6 = address;
+	bool six = in->sin_family == AF_INET6;
+
+	inet_ntop(in->sin_family, six ? (const void *)&in6->sin6_addr : (const void *)&in->sin_addr,
+		  host, (socklen_t)size);
+	*port_out = ntohs(six ? in6->sin6_port : in->sin_port);
+}
+
+static int not_found(const struct raw_options *options, int rc)
+{
+	bool verbs = strcmp(options->provider, "verbs") == 0;
+
+	return plx_fail(rc == -FI_ENODATA ? ENODEV : EIO,
+			"provider %s has no FI_EP_MSG endpoint for %s: %s%s", options->provider,
+			options->address, fi_strerror(-rc),
+			verbs ? "; an address of an RDMA device is needed, as plx-info shows them, "
+				"and to listen a free port"
+			      : "");
+}
+
+/* Verbs listens elsewhere where no device has the address that was asked for. */
+static int check_device(const struct raw_options *options, const struct fi_info *info)
+{
+	char host[INET6_ADDRSTRLEN] = "", node[sizeof(struct in6_addr)];
+	unsigned port;
+
+	if (!options->listen || !info->src_addr || !(info->domain_attr->mr_mode & FI_MR_LOCAL) ||
+	    (inet_pton(AF_INET, options->host, node) != 1 &&
+	     inet_pton(AF_INET6, options->host, node) != 1))
+		return 0;
+	to_words(info->src_addr, host, sizeof(host), &port);
+	return strcmp(host, options->host) ? not_found(options, -FI_ENODATA) : 0;
+}
+
+static int find(const struct raw_options *options, bool may_rdma, struct fi_info **info_out)
 {
 	struct fi_info *hints = fi_allocinfo();
 
 	hints->caps = FI_MSG;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	if (may_rdma) {
+		hints->mode = FI_RX_CQ_DATA;
+		hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+					      FI_MR_PROV_KEY;
+	}
 	hints->fabric_attr->prov_name = strdup(options->provider);
 	int rc = fi_getinfo(RAW_API_VERSION, *options->host ? options->host : NULL, options->port,
 			    options->listen ? FI_SOURCE : 0, hints, info_out);
 	fi_freeinfo(hints);
-	if (rc)
-		return plx_fail(rc == -FI_ENODATA ? ENODEV : EIO,
-				"provider %s has no FI_EP_MSG endpoint for %s: %s",
-				options->provider, options->address, fi_strerror(-rc));
-	return 0;
+	return rc ? not_found(options, rc) : check_device(options, *info_out);
 }
 
 static int open_fabric(const struct raw_options *options, struct raw_msg *msg)
 {
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
-	int rc = find(options, &msg->at.info);
+	int rc = find(options, msg->at.may_rdma, &msg->at.info);
 
 	if (rc)
 		return rc;
+	msg->at.rdma = msg->at.info->domain_attr->mr_mode & FI_MR_LOCAL;
 	rc = fi_fabric(msg->at.info->fabric_attr, &msg->at.fabric, NULL);
 	if (!rc)
 		rc = fi_eq_open(msg->at.fabric, &eq_attr, &msg->eq, NULL);
@@ -75,7 +114,7 @@ static int event_error(struct raw_msg *msg)
 	struct fi_eq_err_entry error = {0};
 
 	fi_eq_readerr(msg->eq, &error, 0);
-	return plx_fail(error.err ? error.err : EIO, "connection failed: %s",
+	return plx_fail(error.err > 0 ? error.err : EIO, "connection failed: %s",
 			fi_strerror(error.err));
 }
 
@@ -110,17 +149,14 @@ static int say_where(struct raw_msg *msg)
 {
 	struct sockaddr_storage address = {0};
 	size_t length = sizeof(address);
-	char host[INET6_ADDRSTRLEN] = "", port[8];
+	char host[INET6_ADDRSTRLEN] = "", port[16];
+	unsigned number;
 	int rc = fi_getname(&msg->pep->fid, &address, &length);
 
 	if (rc)
 		return raw_failed(rc, "cannot tell the address");
-	bool six = address.ss_family == AF_INET6;
-	struct sockaddr_in *in = (struct sockaddr_in *)&address;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
-	inet_ntop(address.ss_family, six ? (void *)&in6->sin6_addr : (void *)&in->sin_addr, host,
-		  sizeof(host));
-	snprintf(port, sizeof(port), "%u", ntohs(six ? in6->sin6_port : in->sin_port));
+	to_words(&address, host, sizeof(host), &number);
+	snprintf(port, sizeof(port), "%u", number);
 	raw_say_listening(host, port);
 	return 0;
 }
@@ -194,14 +230,27 @@ static int connect_once(const struct raw_options *options, struct raw_msg *msg)
 int raw_msg_connect(const struct raw_options *options, struct raw_msg *msg)
 {
 	uint64_t deadline_ns = plx_now_ns() + RAW_CONNECT_NS;
-	size_t cq_entries = msg->at.cq_entries;
+	struct raw_msg fresh = *msg;
 	int rc = connect_once(options, msg);
 
 	while (rc == -ECONNREFUSED && plx_now_ns() < deadline_ns) {
 		raw_msg_close(msg);
 		usleep(RETRY_US);
-		*msg = (struct raw_msg){.at.cq_entries = cq_entries};
+		*msg = fresh;
 		rc = connect_once(options, msg);
 	}
 	return rc ? plx_fail_in(rc, "%s: ", options->address) : 0;
+}
+
+/* Connected ---------------------------------------------------------------------------------- */
+
+int raw_msg_gone(struct raw_msg *msg)
+{
+	union event event;
+	uint32_t got = 0;
+	ssize_t n = msg->at.rdma ? fi_eq_read(msg->eq, &got, &event, sizeof(event), 0) : -FI_EAGAIN;
+
+	if (n == -FI_EAVAIL)
+		return event_error(msg);
+	return n >= 0 && got == FI_SHUTDOWN ? plx_fail(EPIPE, "the peer is gone") : 0;
 }

@@ -19,6 +19,10 @@ int raw_msg_accept(struct raw_msg *msg);
 /* Connect, for as long as a server may take to come up. Return: 0; -errno. */
 int raw_msg_connect(const struct raw_options *options, struct raw_msg *msg);
 
+/* Whether the peer is gone, where no completion tells that; a system call. Return: 0 it is there,
+ * as far as is known; -EPIPE; -errno. */
+int raw_msg_gone(struct raw_msg *msg);
+
 void raw_msg_close(struct raw_msg *msg);
 
 #endif

@@ -164,6 +164,16 @@ says 1 'in vain for a client' "$programs/raw-fi-stream" --listen 127.0.0.1:0 --w
 says 1 'in vain for a client' "$programs/raw-fi" --listen 127.0.0.1:0 --wait 200ms
 says 1 'in vain for a client' "$programs/raw-fi-shm" --listen "pollux-test-$$" --wait 200ms
 says 1 'provider nosuch has no FI_EP_MSG endpoint' "$programs/raw-fi" --connect 127.0.0.1:1 --provider nosuch
+# Of 192.0.2.0/24 (RFC 5737) no host has an address, so no RDMA device has either; a way there it may
+# have.
+says 1 'provider verbs has no FI_EP_MSG endpoint for 192.0.2.1:7000' \
+	"$programs/raw-fi" --provider verbs --listen 192.0.2.1:7000
+check '... and what is needed' grep -qF 'an address of an RDMA device is needed' "$work/err"
+[[ -n $(ls /sys/class/infiniband 2>/dev/null) ]] ||
+	says 1 'provider verbs has no FI_EP_MSG endpoint for 192.0.2.1:7000' \
+		"$programs/raw-fi" --provider verbs --connect 192.0.2.1:7000
+says 2 '--idle event needs --cq fd' "$programs/raw-fi" --provider verbs --listen a:1 --idle event --cq none
+says 1 'provider verbs has no FI_EP_MSG endpoint' "$programs/raw-fi-stream" --provider verbs --listen 192.0.2.1:7000
 says 2 '--cpus' "$programs/hiccup" --cpus x
 check 'hiccup tells of every CPU' timeout 20 "$programs/hiccup" --duration 100ms --json "$work/h.json"
 check '... in JSON too' jq -e --argjson cpus "$(nproc)" '.cpus | length == $cpus' "$work/h.json"

@@ -158,11 +158,13 @@ static int meet_server(const struct raw_options *options, struct side *side)
 /* Return: 0; -ENOMEM. */
 static int make(const struct side *side, zmq_msg_t *msg_out)
 {
-	if (!side->copy)
-		return zmq_msg_init_data(msg_out, side->message, side->size, NULL, NULL);
-	if (zmq_msg_init_size(msg_out, side->size) != 0)
+	int rc = side->copy ? zmq_msg_init_size(msg_out, side->size)
+			    : zmq_msg_init_data(msg_out, side->message, side->size, NULL, NULL);
+
+	if (plx_unlikely(rc != 0))
 		return plx_fail(ENOMEM, "out of memory for a message");
-	memcpy(zmq_msg_data(msg_out), side->message, side->size);
+	if (side->copy)
+		memcpy(zmq_msg_data(msg_out), side->message, side->size);
 	return 0;
 }
 

@@ -4,8 +4,8 @@
 # command line refuses.
 set -uo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-failed=0
+# shellcheck source=tests/perf/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 # run ROW SIZE ROUND P50_NS: a single run as bench.sh writes it down.
 run()
@@ -23,19 +23,7 @@ summary()
 {
 	jq -s --argjson environment '[{"kernel": "k"}]' --argjson failures '[[]]' --arg fi_provider "$1" \
 		--argjson hiccups '[{"duration_ns": 1000, "cpus": [{"gap_total_ns": 20}, {"gap_total_ns": 5}]}]' \
-		-L "$root/scripts/bench" -f "$root/scripts/bench/summary.jq"
-}
-
-# check TEXT JSON FILTER: the filter must be true of the summary.
-check()
-{
-	if jq -e "$3" <<<"$2" >/dev/null; then
-		echo "ok: $1"
-	else
-		echo "FAILED: $1: $3"
-		jq -c "{valid, reason, bars, platform_lost, runs}" <<<"$2"
-		failed=1
-	fi
+		-L "$here" -f "$here/summary.jq"
 }
 
 good=$(
@@ -117,7 +105,7 @@ flow()
 }
 streams()
 {
-	jq -s -L "$root/scripts/bench" -f "$root/scripts/bench/stream.jq"
+	jq -s -L "$here" -f "$here/stream.jq"
 }
 sum=$({
 	for round in 1 2 3; do
@@ -165,7 +153,7 @@ rows=$({
 } | jq -sc '{rows: .}')
 rings()
 {
-	jq -n -L "$root/scripts/bench" -f "$root/scripts/bench/rings.jq"
+	jq -n -L "$here" -f "$here/rings.jq"
 }
 sum=$(rings <<<"$rows")
 check 'a bar of a ring that is just reached is reached' "$sum" \
@@ -193,7 +181,7 @@ in_words()
 {
 	local got
 
-	got=$(jq -r -L "$root/scripts/bench" "${@:4}" "$1" <<<"$3")
+	got=$(jq -r -L "$here" "${@:4}" "$1" <<<"$3")
 	if grep -qF -- "$2" <<<"$got"; then
 		echo "ok: '$2'"
 	else
@@ -202,14 +190,13 @@ in_words()
 	fi
 }
 sum=$({ run raw-tcp 65536 1 12345; run raw-tcp 64 1 1234567; } | summary net)
-html=$root/scripts/bench
-in_words "$(<"$html/part-rtt.jq")" '<th colspan="11">64 KiB</th>' "$sum"
-in_words "$(<"$html/part-rtt.jq")" '<td>12.35</td>' "$sum" # microseconds, of three digits or more
-in_words "$(<"$html/part-rtt.jq")" '<td>1235</td>' "$sum"
-in_words "$(<"$html/part-rtt.jq")" '<td>n/a</td>' "$sum"
-in_words "$(<"$html/part-stream.jq")" '<td>0.096</td>' "$(flow raw-fi-shm 64 1 1500000 | streams)" # GB/s
-in_words "$(<"$html/part-rings.jq")" '<td>ring spsc</td>' "$(rings <<<"$rows")"
-in_words "$(<"$html/report.jq")" 'raw-fi-tcp was not checked' "$sum" --arg which top
+in_words "$(<"$here/part-rtt.jq")" '<th colspan="11">64 KiB</th>' "$sum"
+in_words "$(<"$here/part-rtt.jq")" '<td>12.35</td>' "$sum" # microseconds, of three digits or more
+in_words "$(<"$here/part-rtt.jq")" '<td>1235</td>' "$sum"
+in_words "$(<"$here/part-rtt.jq")" '<td>n/a</td>' "$sum"
+in_words "$(<"$here/part-stream.jq")" '<td>0.096</td>' "$(flow raw-fi-shm 64 1 1500000 | streams)" # GB/s
+in_words "$(<"$here/part-rings.jq")" '<td>ring spsc</td>' "$(rings <<<"$rows")"
+in_words "$(<"$here/report.jq")" 'raw-fi-tcp was not checked' "$sum" --arg which top
 in_words 'include "words"; [(0.00373691, 24.8904, 0, null) | digits] | tostring' '[0.003737,24.89,0,null]' null
 in_words 'include "words"; [(6, null) | over(4)] | tostring' '[1.5,"n/a"]' null
 
@@ -217,7 +204,7 @@ in_words 'include "words"; [(6, null) | over(4)] | tostring' '[1.5,"n/a"]' null
 # shellcheck disable=SC2034,SC2317 # common.sh uses the variables, and calls the functions
 rounds()
 (
-	here=$root/scripts/bench out=$work rounds=2 failures=() sizes=(64 1024) rows=(first second)
+	out=$work rounds=2 failures=() sizes=(64 1024) rows=(first second)
 	say() { printf '%s\n' "$*"; }
 	# shellcheck source=scripts/bench/common.sh
 	. "$here/common.sh"
@@ -250,7 +237,7 @@ refuses()
 	local words=$1 text status
 
 	shift
-	text=$(timeout 10 "$root/scripts/bench.sh" "$@" 2>&1)
+	text=$(timeout 10 "$here/../bench.sh" "$@" 2>&1)
 	status=$?
 	if ((status == 2)) && [[ $text == *"$words"* ]]; then
 		echo "ok: bench.sh $* is refused"
@@ -261,10 +248,11 @@ refuses()
 }
 
 refuses "unknown option '--bogus'" --bogus
-refuses 'there is no such part; there are rtt stream rings idle netio' --only verbs
+refuses 'there is no such part; there are rtt stream rings idle netio verbs' --only soak
 refuses 'that part is of one host' --only rings --serve
 refuses 'that part is of one host' --only stream --connect host:1
 refuses 'that part is of one host' --only netio --connect host:1
+refuses 'that is for the part verbs' --only rtt --device rxe0
 refuses "'0' is no size from 1 to 16M" --sizes 64,0
 refuses "'17M' is no size" --sizes 17M
 refuses 'there are tcp, net and fi:tcp' --provider sockets

@@ -64,13 +64,14 @@ static void every_setting_is_read(void **state)
 	struct fixture *f = *state;
 	struct plx_eal_conf *c = &f->conf;
 
-	assert_int_equal(read_text(f, "lcores = \"0@1,1@0\";\nmain_lcore = \"1\";\n"
-				      "# a comment\nsocket_mem = \"64,64\"; huge = \"1G\";\n"
-				      "idle = \"0:event,1:poll\";\n"
-				      "numa : \"any\";\nprovider = \"net\";\n"
-				      "heartbeat = \"off\";\n"
-				      "log_level = [\"info\", \"eal:debug\"];\n"),
-			 0);
+	assert_int_equal(
+		read_text(f, "lcores = \"0@1,1@0\";\nmain_lcore = \"1\";\n"
+			     "# a comment\nsocket_mem = \"64,64\"; huge = \"1G\";\n"
+			     "idle = \"0:event,1:poll\";\n"
+			     "numa : \"any\";\nprovider = \"net\";\n"
+			     "require = \"rdma\"; receive_mem = \"64M\"; heartbeat = \"off\";\n"
+			     "log_level = [\"info\", \"eal:debug\"];\n"),
+		0);
 	assert_string_equal(c->lcores, "0@1,1@0");
 	assert_string_equal(c->main_lcore, "1");
 	assert_string_equal(c->socket_mem, "64,64");
@@ -78,6 +79,8 @@ static void every_setting_is_read(void **state)
 	assert_string_equal(c->huge, "1G");
 	assert_string_equal(c->numa, "any");
 	assert_string_equal(c->provider, "net");
+	assert_string_equal(c->require, "rdma");
+	assert_string_equal(c->receive_mem, "64M");
 	assert_string_equal(c->heartbeat, "off");
 	assert_int_equal(c->log_level_count, 2);
 	assert_string_equal(c->log_levels[0], "info");
@@ -168,7 +171,7 @@ static void wrong_content_is_told_with_its_line(void **state)
 					    "main_lcore?"},
 		{"frobnicate = 1;",
 		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, idle, "
-		 "socket_mem, huge, numa, provider, heartbeat, log_level"},
+		 "socket_mem, huge, numa, provider, require, receive_mem, heartbeat, log_level"},
 		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},
 		{"\nlcores = 3;", ":2: lcores is a number; it must be a string, in double quotes"},
 		{"huge = { a = 1; };", ":1: huge is a group; it must be a string"},
@@ -242,7 +245,8 @@ static void example_file_is_right_in_every_line(void **state)
 	if (read_text(f, text))
 		fail_msg("%s", plx_error());
 	assert_true(c->lcores && c->main_lcore && c->idle && c->socket_mem && c->huge && c->numa &&
-		    c->provider && c->heartbeat && c->log_level_count);
+		    c->provider && c->require && c->receive_mem && c->heartbeat &&
+		    c->log_level_count);
 }
 
 static void what_is_no_file_is_told(void **state)

@@ -182,8 +182,8 @@ static void dry_run_checks_and_starts_nothing(void **state)
 			 1);
 	assert_non_null(
 		strstr(text, "memory: 1G pages, numa prefer, 65536 KiB at start on node 0"));
-	assert_non_null(
-		strstr(text, "links: provider auto, heartbeat 100 ms, dead after 500 ms\n"));
+	assert_non_null(strstr(text, "links: provider auto, receive buffers 256 MiB, heartbeat 100 "
+				     "ms, dead after 500 ms\n"));
 	assert_int_equal(plx_eal_fini(), 0);
 }
 

@@ -5,7 +5,9 @@
 #include "log_capture.h"
 #include "plx_test.h"
 
+#include <ftw.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SMALL_CPUS 8
@@ -13,6 +15,8 @@
 struct fixture {
 	struct plx_topo *small; /* CPUs 0 to 7 */
 	struct plx_topo *large; /* CPUs 0 to 511 */
+	struct plx_topo *nodes; /* CPUs 0 to 255 on node 0, 256 to 511 on node 1 */
+	char root[64];          /* stands for "/", and has no devices at first */
 	struct plx_lcore_map map;
 	struct eal_claims claims;
 	int held[SMALL_CPUS];
@@ -26,9 +30,17 @@ static int setup(void **state)
 	assert_non_null(f);
 	assert_int_equal(plx_topo_open("synthetic:core:8 pu:1", &f->small), 0);
 	assert_int_equal(plx_topo_open("synthetic:core:512 pu:1", &f->large), 0);
+	assert_int_equal(plx_topo_open("synthetic:numa:2 core:256 pu:1", &f->nodes), 0);
+	snprintf(f->root, sizeof(f->root), "/tmp/plx-place-test-XXXXXX");
+	assert_non_null(mkdtemp(f->root));
 	log_capture();
 	*state = f;
 	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *at)
+{
+	return remove(path);
 }
 
 static int teardown(void **state)
@@ -41,6 +53,8 @@ static int teardown(void **state)
 		close(f->held[i]);
 	plx_topo_close(f->small);
 	plx_topo_close(f->large);
+	plx_topo_close(f->nodes);
+	nftw(f->root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	plx_log_set_sink(NULL, NULL);
 	free(f);
 	return 0;
@@ -63,7 +77,7 @@ static int place(struct fixture *f, struct plx_topo *topo, const char *lcores, b
 {
 	struct plx_eal_conf conf = {.lcores = lcores};
 
-	return eal_place(&conf, topo, keep, &f->map, &f->claims);
+	return eal_place(&conf, f->root, topo, keep, &f->map, &f->claims);
 }
 
 static bool is_claimed(unsigned cpu)
@@ -108,6 +122,119 @@ static void without_a_free_cpu_one_warning_names_the_option(void **state)
 		strstr(log_text, "no CPU is free of other Pollux processes (allowed: 0-7)"));
 	assert_non_null(strstr(log_text, "the other waits, for milliseconds at a time"));
 	assert_non_null(strstr(log_text, "with -l"));
+}
+
+/* A file of a device of the made-up host: put(f, "mlx5_0/device", "numa_node", "1"). */
+static void put(struct fixture *f, const char *folder, const char *name, const char *text)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s/%s", f->root, folder, name);
+	for (char *slash = path + strlen(f->root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void put_device(struct fixture *f, const char *name, const char *node, const char *state)
+{
+	char folder[64];
+
+	snprintf(folder, sizeof(folder), "%s/device", name);
+	put(f, folder, "numa_node", node);
+	snprintf(folder, sizeof(folder), "%s/ports/1", name);
+	put(f, folder, "state", state);
+}
+
+static void the_near_node_is_of_the_first_active_device_that_tells(void **state)
+{
+	struct fixture *f = *state;
+	char name[PLX_RDMA_NAME_BYTES];
+
+	assert_int_equal(eal_find_near(f->root, f->nodes, name), -1);
+	put_device(f, "mlx5_0", "0", "1: DOWN\n");
+	put_device(f, "mlx5_1", "-1", "4: ACTIVE\n");
+	assert_int_equal(eal_find_near(f->root, f->nodes, name), -1);
+	put_device(f, "mlx5_10", "0", "4: ACTIVE\n");
+	put_device(f, "mlx5_2", "1", "4: ACTIVE\n");
+	assert_int_equal(eal_find_near(f->root, f->nodes, name), 1);
+	assert_string_equal(name, "mlx5_2");
+}
+
+static void default_is_near_an_rdma_device(void **state)
+{
+	struct fixture *f = *state;
+	enum plx_log_level level = eal_log.level;
+
+	put_device(f, "mlx5_0", "1", "4: ACTIVE\n");
+	eal_log.level = PLX_LOG_INFO;
+	assert_int_equal(place(f, f->nodes, NULL, true), 0);
+	eal_log.level = level;
+	assert_int_equal(f->map.count, 1);
+	assert_int_equal(plx_cpuset_next(&f->map.places[0].cpus, 0), 256);
+	assert_true(is_claimed(256));
+	assert_int_equal(log_count("RDMA device mlx5_0 is on NUMA node 1: lcore 0 goes to a CPU "
+				   "there if one is free (allowed there: 256-511)"),
+			 1);
+}
+
+static void default_leaves_a_cpu_near_a_device_that_is_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	put_device(f, "mlx5_0", "1", "4: ACTIVE\n");
+	for (unsigned cpu = 256; cpu < 259; cpu++)
+		assert_int_equal(plx_cpu_claim(cpu, &f->held[f->held_count++], NULL), 0);
+	assert_int_equal(place(f, f->nodes, NULL, true), 0);
+	assert_int_equal(plx_cpuset_next(&f->map.places[0].cpus, 0), 259);
+	assert_string_equal(log_text, "");
+}
+
+static void default_goes_elsewhere_where_no_cpu_near_a_device_is_free(void **state)
+{
+	struct fixture *f = *state;
+	struct plx_topo *topo;
+
+	assert_int_equal(plx_topo_open("synthetic:numa:2(indexes=1,0) core:2 "
+				       "pu:1(indexes=470,471,472,473)",
+				       &topo),
+			 0);
+	for (unsigned cpu = 470; cpu < 472; cpu++)
+		assert_int_equal(plx_cpu_claim(cpu, &f->held[f->held_count++], NULL), 0);
+	put_device(f, "mlx5_0", "1", "4: ACTIVE\n");
+	assert_int_equal(place(f, topo, NULL, true), 0);
+	assert_int_equal(plx_cpuset_next(&f->map.places[0].cpus, 0), 472);
+	plx_topo_close(topo);
+}
+
+static void a_node_without_cpus_or_a_host_with_one_node_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	put_device(f, "mlx5_0", "7", "4: ACTIVE\n");
+	assert_int_equal(place(f, f->nodes, NULL, true), 0);
+	assert_true(plx_cpuset_next(&f->map.places[0].cpus, 0) < 256);
+	plx_lcore_map_fini(&f->map);
+	eal_claims_drop(&f->claims);
+	put_device(f, "mlx5_0", "1", "4: ACTIVE\n");
+	assert_int_equal(place(f, f->large, NULL, true), 0);
+	assert_true(plx_cpuset_next(&f->map.places[0].cpus, 0) < 256);
+}
+
+static void a_list_stays_as_given_beside_a_device(void **state)
+{
+	struct fixture *f = *state;
+
+	put_device(f, "mlx5_0", "1", "4: ACTIVE\n");
+	assert_int_equal(place(f, f->nodes, "0@200", true), 0);
+	assert_int_equal(plx_cpuset_next(&f->map.places[0].cpus, 0), 200);
+	assert_string_equal(log_text, "");
 }
 
 static void list_is_claimed_and_given_back(void **state)
@@ -180,7 +307,7 @@ static void mask_is_lcores_on_their_own_cpus(void **state)
 	struct fixture *f = *state;
 	struct plx_eal_conf conf = {.coremask = "0x12"};
 
-	assert_int_equal(eal_place(&conf, f->small, false, &f->map, &f->claims), 0);
+	assert_int_equal(eal_place(&conf, f->root, f->small, false, &f->map, &f->claims), 0);
 	assert_int_equal(f->map.count, 2);
 	assert_int_equal(f->map.places[0].lcore_id, 1);
 	assert_int_equal(f->map.places[1].lcore_id, 4);
@@ -206,6 +333,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(default_is_one_lcore_on_a_free_cpu),
 		TEST(without_a_free_cpu_one_warning_names_the_option),
+		TEST(the_near_node_is_of_the_first_active_device_that_tells),
+		TEST(default_is_near_an_rdma_device),
+		TEST(default_leaves_a_cpu_near_a_device_that_is_taken),
+		TEST(default_goes_elsewhere_where_no_cpu_near_a_device_is_free),
+		TEST(a_node_without_cpus_or_a_host_with_one_node_changes_nothing),
+		TEST(a_list_stays_as_given_beside_a_device),
 		TEST(list_is_claimed_and_given_back),
 		TEST(held_cpu_of_a_list_is_a_warning_with_the_pid),
 		TEST(dry_run_keeps_no_claim),

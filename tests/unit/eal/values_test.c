@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "eal_priv.h"
+#include "plx_fabric.h"
 #include "plx_test.h"
 
 #include <stdio.h>
@@ -164,6 +165,40 @@ static void main_lcore_is_one_of_the_map(void **state)
 	plx_lcore_map_fini(&map);
 }
 
+static void rdma_is_required_by_its_name(void **state)
+{
+	struct plx_eal_conf conf = {0};
+	bool rdma = true;
+
+	assert_int_equal(eal_require_value(&conf, &rdma), 0);
+	assert_false(rdma);
+	conf.require = "rdma";
+	assert_int_equal(eal_require_value(&conf, &rdma), 0);
+	assert_true(rdma);
+	conf.require = "none";
+	assert_int_equal(eal_require_value(&conf, &rdma), 0);
+	assert_false(rdma);
+	conf.require = "rdna";
+	assert_int_equal(eal_require_value(&conf, &rdma), -EINVAL);
+	assert_string_equal(plx_error(),
+			    "require rdna: unknown value, nearest is rdma; give rdma or none");
+}
+
+static void receive_memory_has_bounds(void **state)
+{
+	struct plx_eal_conf conf = {0};
+	uint64_t bytes = 0;
+
+	assert_int_equal(eal_receive_mem_value(&conf, &bytes), 0);
+	assert_int_equal(bytes, PLX_RECEIVE_BYTES_DEFAULT);
+	conf.receive_mem = "48M";
+	assert_int_equal(eal_receive_mem_value(&conf, &bytes), 0);
+	assert_int_equal(bytes, 48 << 20);
+	conf.receive_mem = "1K";
+	assert_int_equal(eal_receive_mem_value(&conf, &bytes), -EINVAL);
+	assert_error_has("receive-mem 1K: out of range; give 1M to 1T");
+}
+
 static void heartbeats_have_two_times(void **state)
 {
 	static const struct {
@@ -219,6 +254,8 @@ int main(void)
 		cmocka_unit_test(wrong_memory_is_refused),
 		cmocka_unit_test(more_nodes_than_there_can_be_are_refused),
 		cmocka_unit_test(main_lcore_is_one_of_the_map),
+		cmocka_unit_test(rdma_is_required_by_its_name),
+		cmocka_unit_test(receive_memory_has_bounds),
 		cmocka_unit_test(heartbeats_have_two_times),
 	};
 

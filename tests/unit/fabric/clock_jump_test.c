@@ -54,7 +54,7 @@ static int down(void **state)
 
 static struct rogue *open_rogue(void)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), "tcp");
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	struct frame_hello hello = rogue_good_hello();
 
 	hello.heartbeat_ms = PERIOD_MS;
@@ -77,7 +77,7 @@ static void neither_side_is_silent(void **state)
 
 	for (unsigned i = 0; i < 3 * DEAD_MS / 50; i++) {
 		jump(i);
-		rogue_send_frame(rogue, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8, 8 * 4080});
+		rogue_send_frame(rogue, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8});
 		pump_ms(50);
 		assert_int_equal(server.closed, 0);
 		assert_false(plx_link_is_suspect(server.link));

@@ -19,7 +19,7 @@ static void connect_in_vain(struct side *side, struct plx_buf *message)
 
 	inside = true;
 	assert_int_equal(plx_link_send(other_client.link, "x", 1), 0); /* it may arrive at once */
-	result = plx_link_connect("127.0.0.1:1", &attr, &link);
+	result = plx_link_connect(here("1"), &attr, &link);
 	inside = false;
 }
 
@@ -55,7 +55,7 @@ static void a_connect_that_fails_in_a_callback_runs_no_other_callback(void **sta
 	sparing.rx_size = FEW;
 	fixture_start_with(table, false);
 
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &few);
+	struct plx_listener *listener = fixture_listen(here("0"), &few);
 
 	fixture_connect(listener, &few);
 	first = server.link;

@@ -32,10 +32,9 @@ static void connect_them(void)
 	told = 0;
 	events = side_events;
 	events.on_credit = on_credit;
-	assert_int_equal(
-		plx_link_connect(plx_listener_address(fixture_listen("127.0.0.1:0", &sizes)), &attr,
-				 &client.link),
-		0);
+	assert_int_equal(plx_link_connect(plx_listener_address(fixture_listen(here("0"), &sizes)),
+					  &attr, &client.link),
+			 0);
 	assert_int_equal(plx_link_credit(client.link), 0); /* not open yet */
 	assert_true(pump_until(&client.opened, 1, 3000) && pump_until(&server.opened, 1, 3000));
 }
@@ -71,8 +70,16 @@ static void expect(uint32_t credit, uint32_t unfinished)
 	assert_int_equal(plx_link_unfinished(client.link), unfinished);
 }
 
+/* Over iWARP what is finished waits for a heartbeat, and nobody beats to himself. */
+static void skip_over_iwarp(void)
+{
+	if (client.link->needs_receives)
+		skip();
+}
+
 static void each_message_takes_credit_until_it_is_finished(void **state)
 {
+	skip_over_iwarp();
 	expect(WINDOW, 0);
 	server.keep = WINDOW;
 	send_some(1, 8);
@@ -95,6 +102,7 @@ static void each_message_takes_credit_until_it_is_finished(void **state)
  * and none is finished before its last frame has left. */
 static void a_long_message_is_one_that_is_not_finished(void **state)
 {
+	skip_over_iwarp();
 	server.keep = 2;
 	send_some(1, LONG);
 	assert_int_equal(plx_link_credit(client.link), WINDOW - 3);
@@ -175,6 +183,8 @@ int main(void)
 	};
 	int failed = cmocka_run_group_tests_name("credit over tcp", tests, NULL, NULL);
 
+	if (is_provider_given())
+		return failed;
 	provider = "shm";
 	return failed + cmocka_run_group_tests_name("credit on this host", tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ static void setting_up_and_down_again_and_again_leaks_nothing(void **state)
 	for (int i = 0; i < 20; i++) {
 		fixture_start(i % 2 ? "fi:tcp" : NULL, false);
 
-		struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+		struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 		fixture_connect(listener, NULL);
 		if (i % 3 == 0)
@@ -41,14 +41,14 @@ static void a_link_that_reconnects_for_ever_does_not_keep_the_process(void **sta
 	struct plx_link_attr attr = {.events = &again};
 	struct plx_link *link;
 
-	reconnect_to = fixture_listen("127.0.0.1:0", NULL);
+	reconnect_to = fixture_listen(here("0"), NULL);
 	assert_int_equal(plx_link_connect(plx_listener_address(reconnect_to), &attr, &link), 0);
 	assert_true(pump_until(&server.opened, 1, 2000));
 	plx_link_abort(link);
 	pump_ms(50);
 	assert_true(reconnects > 0);
 	reconnects = 0;
-	reconnect_to = fixture_listen("127.0.0.1:0", NULL);
+	reconnect_to = fixture_listen(here("0"), NULL);
 	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
 	assert_int_equal(reconnects, 0);
 	fixture_stop();
@@ -91,7 +91,7 @@ static void a_buffer_may_be_on_a_link_of_another_lcore_at_the_end(void **state)
 	is_sent = false;
 	sent_status = 1;
 
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 	fixture_connect(listener, NULL);
 	server.keep = 1;

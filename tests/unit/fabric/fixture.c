@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 struct side server, client;
 
@@ -20,6 +21,36 @@ unsigned open_descriptors(void)
 		count++;
 	closedir(dir);
 	return count;
+}
+
+void more_descriptors(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+bool is_provider_given(void)
+{
+	return getenv("PLX_TEST_PROVIDER") != NULL;
+}
+
+const char *provider_to_test(void)
+{
+	return is_provider_given() ? getenv("PLX_TEST_PROVIDER") : "tcp";
+}
+
+const char *here(const char *port)
+{
+	static char addresses[4][64];
+	static unsigned turn;
+	const char *host = getenv("PLX_TEST_HOST");
+	char *address = addresses[turn++ % PLX_ARRAY_LEN(addresses)];
+
+	snprintf(address, sizeof(addresses[0]), "%s:%s", host ? host : "127.0.0.1", port);
+	return address;
 }
 
 static void on_open(struct plx_link *link, void *user)
@@ -74,6 +105,16 @@ static void on_suspect(struct plx_link *link, bool suspect, void *user)
 	side->heard += !suspect;
 }
 
+static void on_put(struct plx_link *link, uint32_t value, void *user)
+{
+	struct side *side = user;
+
+	side->puts++;
+	side->value = value;
+	if (side->on_put)
+		side->on_put(side, value);
+}
+
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		     void *user)
 {
@@ -91,6 +132,7 @@ const struct plx_link_events side_events = {
 	.on_open = on_open,
 	.on_message = on_message,
 	.on_writable = on_writable,
+	.on_put = on_put,
 	.on_close = on_close,
 };
 
@@ -114,7 +156,7 @@ static void leave_eventfds(unsigned cpu)
 	plx_lcore_map_fini(&map);
 }
 
-static void start(const struct plx_fabric_conf *fabric, bool two_lcores)
+void fixture_start_as(const struct plx_fabric_conf *fabric, bool two_lcores)
 {
 	struct plx_mem_conf mem = {.huge = PLX_HUGE_NONE, .numa = PLX_NUMA_PREFER};
 	struct plx_lcore_map map;
@@ -148,21 +190,24 @@ static void start(const struct plx_fabric_conf *fabric, bool two_lcores)
 
 void fixture_start(const char *provider, bool two_lcores)
 {
-	start(&(struct plx_fabric_conf){.drivers = plx_drivers, .provider = provider}, two_lcores);
+	if (is_provider_given() && (!provider || strcmp(provider, "tcp") == 0))
+		provider = provider_to_test();
+	fixture_start_as(&(struct plx_fabric_conf){.drivers = plx_drivers, .provider = provider},
+			 two_lcores);
 }
 
 void fixture_start_beating(uint64_t heartbeat_ns, uint64_t dead_after_ns, bool two_lcores)
 {
-	start(&(struct plx_fabric_conf){.drivers = plx_drivers,
-					.provider = "tcp",
-					.heartbeat_ns = heartbeat_ns,
-					.dead_after_ns = dead_after_ns},
-	      two_lcores);
+	fixture_start_as(&(struct plx_fabric_conf){.drivers = plx_drivers,
+						   .provider = provider_to_test(),
+						   .heartbeat_ns = heartbeat_ns,
+						   .dead_after_ns = dead_after_ns},
+			 two_lcores);
 }
 
 void fixture_start_with(const struct plx_fabric_driver *const *drivers, bool two_lcores)
 {
-	start(&(struct plx_fabric_conf){.drivers = drivers}, two_lcores);
+	fixture_start_as(&(struct plx_fabric_conf){.drivers = drivers}, two_lcores);
 }
 
 void side_release(struct side *side, unsigned count)
@@ -191,20 +236,28 @@ void fixture_stop(void)
 	looked_before = true;
 }
 
-bool pump_until(const _Atomic unsigned *value, unsigned target, unsigned limit_ms)
-{
-	uint64_t limit_ns = plx_now_ns() + limit_ms * PLX_NS_PER_MS;
+/* A guest whose CPUs are emulated needs longer for all. */
+#define GUEST_PATIENCE 10
 
+static bool pump_for(const _Atomic unsigned *value, unsigned target, uint64_t limit_ns)
+{
+	limit_ns += plx_now_ns();
 	while (*value < target && plx_now_ns() < limit_ns)
 		plx_loop_turn();
 	return *value >= target;
+}
+
+bool pump_until(const _Atomic unsigned *value, unsigned target, unsigned limit_ms)
+{
+	return pump_for(value, target,
+			(is_provider_given() ? GUEST_PATIENCE : 1) * limit_ms * PLX_NS_PER_MS);
 }
 
 void pump_ms(unsigned ms)
 {
 	_Atomic unsigned never = 0;
 
-	pump_until(&never, 1, ms);
+	pump_for(&never, 1, ms * PLX_NS_PER_MS);
 }
 
 /* Lcore 1 --------------------------------------------------------------------------------------

@@ -30,6 +30,9 @@ struct side {
 	uint64_t sequence_errors, next_sequence; /* of messages that begin with a 64-bit number */
 	bool sequenced;
 	void (*on_message)(struct side *side, struct plx_buf *message);
+	_Atomic unsigned puts; /* that it was told of */
+	uint32_t value;        /* with the newest */
+	void (*on_put)(struct side *side, uint32_t value);
 };
 
 extern const struct plx_link_events side_events;
@@ -38,11 +41,21 @@ extern const struct plx_link_events side_events;
 extern struct side server;
 extern struct side client;
 
-/** Fresh sides, lcores 0 (and 1 if two), memory, fabric. provider: as for plx_fabric_conf. */
+/** Tests run over TCP on loopback, unless the environment gives another provider for it and a host:
+ * PLX_TEST_PROVIDER and PLX_TEST_HOST (scripts/test-rdma.sh). */
+bool is_provider_given(void);
+const char *provider_to_test(void);
+
+/** "HOST:port"; valid until the fourth call from then on. */
+const char *here(const char *port);
+
+/** Fresh sides, lcores 0 (and 1 if two), memory, fabric. provider: as for plx_fabric_conf, where
+ * NULL and "tcp" are provider_to_test() if one is given. */
 void fixture_start(const char *provider, bool two_lcores);
+void fixture_start_as(const struct plx_fabric_conf *conf, bool two_lcores);
 void fixture_start_with(const struct plx_fabric_driver *const *drivers, bool two_lcores);
 
-/** On tcp, with these times. */
+/** On provider_to_test(), with these times. */
 void fixture_start_beating(uint64_t heartbeat_ns, uint64_t dead_after_ns, bool two_lcores);
 
 /** Everything down again; fails if a pool or a link is left. */
@@ -68,8 +81,9 @@ void worker_stop(void);
 /** Run fn(arg) on lcore 1, which runs its loop, and turn this loop until it has returned. */
 void worker_call(plx_message_fn fn, void *arg);
 
-/** Descriptors of this process. */
+/** Descriptors of this process; and as many as it may have at most. */
 unsigned open_descriptors(void);
+void more_descriptors(void);
 
 /** Let go of what the side keeps. */
 void side_release(struct side *side, unsigned count);

@@ -5,7 +5,7 @@
 
 static void header_survives_the_wire(void **state)
 {
-	struct frame_header in = {FRAME_DATA, 0, 5, 0x01020304, 0xfffffff0}, out;
+	struct frame_header in = {FRAME_DATA, 0, 5, 0xfffffff0}, out;
 	uint8_t bytes[FRAME_HEADER_BYTES + 5] = {0};
 
 	frame_write(bytes, &in);
@@ -13,18 +13,31 @@ static void header_survives_the_wire(void **state)
 	assert_int_equal(out.type, in.type);
 	assert_int_equal(out.length, 5);
 	assert_int_equal(out.granted_frames, in.granted_frames);
-	assert_int_equal(out.granted_bytes, in.granted_bytes);
 }
 
 static void header_is_little_endian_as_written_down(void **state)
 {
 	static const uint8_t golden[FRAME_HEADER_BYTES] = {6,    1,    0,    0,    0, 0, 0, 0,
-							   0x04, 0x03, 0x02, 0x01, 8, 7, 6, 5};
-	struct frame_header fin = {FRAME_FIN, FRAME_FLAG_ACK, 0, 0x01020304, 0x05060708};
+							   0x04, 0x03, 0x02, 0x01, 0, 0, 0, 0};
+	struct frame_header fin = {FRAME_FIN, FRAME_FLAG_ACK, 0, 0x01020304};
 	uint8_t bytes[FRAME_HEADER_BYTES];
 
 	frame_write(bytes, &fin);
 	assert_memory_equal(bytes, golden, sizeof(golden));
+}
+
+static void frames_of_direct_data_placement_are_as_written_down(void **state)
+{
+	static const uint8_t value[FRAME_PUT_BYTES] = {4, 3, 2, 1};
+	static const uint8_t number[FRAME_REVOKE_BYTES] = {8, 7, 6, 5, 4, 3, 2, 1};
+	uint8_t bytes[8];
+
+	frame_put_write(bytes, 0x01020304);
+	assert_memory_equal(bytes, value, sizeof(value));
+	assert_int_equal(frame_put_read(value), 0x01020304);
+	frame_revoke_write(bytes, 0x0102030405060708);
+	assert_memory_equal(bytes, number, sizeof(number));
+	assert_int_equal(frame_revoke_read(number), 0x0102030405060708);
 }
 
 static void broken_headers_are_named(void **state)
@@ -34,23 +47,28 @@ static void broken_headers_are_named(void **state)
 		size_t received;
 		const char *wrong;
 	} rows[] = {
-		{{FRAME_DATA, 0, 0, 0, 0}, 15, "shorter than its header"},
-		{{FRAME_DATA, 0, 0, 0, 0}, 0, "shorter than its header"},
-		{{FRAME_DATA, 0, 9, 0, 0}, 24, "length differs"},
-		{{FRAME_DATA, 0, UINT32_MAX, 0, 0}, 24, "length differs"},
-		{{FRAME_DATA, 2, 8, 0, 0}, 24, "unknown flags"},
-		{{0, 0, 8, 0, 0}, 24, "unknown frame type"},
-		{{9, 0, 8, 0, 0}, 24, "unknown frame type"},
-		{{FRAME_CREDIT, 0, 8, 0, 0}, 24, "control frame with data"},
-		{{FRAME_CREDIT, 1, 0, 0, 0}, 16, "unknown flags"},
-		{{FRAME_FIN, 2, 0, 0, 0}, 16, "unknown flags"},
-		{{FRAME_FIN, 0, 8, 0, 0}, 24, "control frame with data"},
-		{{FRAME_FIN_ACK, 0, 8, 0, 0}, 24, "control frame with data"},
-		{{FRAME_HEARTBEAT, 0, 8, 0, 0}, 24, "control frame with data"},
-		{{FRAME_HEARTBEAT, 1, 0, 0, 0}, 16, "unknown flags"},
-		{{FRAME_DATA_FIRST, 0, 8, 0, 0}, 24, "without data"},
-		{{FRAME_DATA_NEXT, 0, 0, 0, 0}, 16, "empty part"},
-		{{FRAME_HELLO, 0, 8, 0, 0}, 24, "HELLO too short"},
+		{{FRAME_DATA, 0, 0, 0}, 15, "shorter than its header"},
+		{{FRAME_DATA, 0, 0, 0}, 0, "shorter than its header"},
+		{{FRAME_DATA, 0, 9, 0}, 24, "length differs"},
+		{{FRAME_DATA, 0, UINT32_MAX, 0}, 24, "length differs"},
+		{{FRAME_DATA, 2, 8, 0}, 24, "unknown flags"},
+		{{0, 0, 8, 0}, 24, "unknown frame type"},
+		{{12, 0, 8, 0}, 24, "unknown frame type"},
+		{{FRAME_PUT, 0, 8, 0}, 24, "another length"},
+		{{FRAME_PUT, 1, 4, 0}, 20, "unknown flags"},
+		{{FRAME_REVOKE, 0, 4, 0}, 20, "another length"},
+		{{FRAME_REVOKE, 1, 8, 0}, 24, "unknown flags"},
+		{{FRAME_REVOKED, 0, 0, 0}, 16, "another length"},
+		{{FRAME_CREDIT, 0, 8, 0}, 24, "control frame with data"},
+		{{FRAME_CREDIT, 1, 0, 0}, 16, "unknown flags"},
+		{{FRAME_FIN, 2, 0, 0}, 16, "unknown flags"},
+		{{FRAME_FIN, 0, 8, 0}, 24, "control frame with data"},
+		{{FRAME_FIN_ACK, 0, 8, 0}, 24, "control frame with data"},
+		{{FRAME_HEARTBEAT, 0, 8, 0}, 24, "control frame with data"},
+		{{FRAME_HEARTBEAT, 1, 0, 0}, 16, "unknown flags"},
+		{{FRAME_DATA_FIRST, 0, 8, 0}, 24, "without data"},
+		{{FRAME_DATA_NEXT, 0, 0, 0}, 16, "empty part"},
+		{{FRAME_HELLO, 0, 8, 0}, 24, "HELLO too short"},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
@@ -163,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(header_survives_the_wire),
 		cmocka_unit_test(header_is_little_endian_as_written_down),
+		cmocka_unit_test(frames_of_direct_data_placement_are_as_written_down),
 		cmocka_unit_test(broken_headers_are_named),
 		cmocka_unit_test(reserved_bits_must_be_zero),
 		cmocka_unit_test(hello_survives_the_wire),

@@ -16,7 +16,7 @@ void listen_placed(uint32_t (*place)(struct plx_listener *, const char *, void *
 		.spread = PLX_SPREAD_CALLBACK,
 		.place = place};
 
-	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &listener), 0);
+	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), 0);
 }
 
 void connect_only(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that break the protocol, or speak none: each is dropped with a reason that names what it
  * did, and an honest link beside it does not notice. */
+#include "fabric_priv.h"
 #include "fixture.h"
 #include "rogue.h"
 
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 static struct plx_listener *listener;
-static const char *rogue_provider = "tcp";
 static struct side honest_server;
 
 /* An honest link is open all the time. */
@@ -19,7 +19,7 @@ static int start(void **state)
 	struct plx_link_attr attr = {.hello_timeout_ns = 200 * PLX_NS_PER_MS};
 
 	fixture_start(NULL, false);
-	listener = fixture_listen("127.0.0.1:0", &attr);
+	listener = fixture_listen(here("0"), &attr);
 	fixture_connect(listener, NULL);
 	honest_server = server;
 	honest_server.echo = true;
@@ -62,7 +62,7 @@ static void expect_failure(const char *part)
 
 static struct rogue *open_rogue(void)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
 	rogue_send_hello(rogue);
 	assert_true(pump_until(&server.opened, 1, 2000));
@@ -79,21 +79,21 @@ static void expect_end(enum plx_link_reason reason, const char *part)
 
 static void no_hello(void **state)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
-	expect_failure("no HELLO from 127.0.0.1");
+	expect_failure("no HELLO from ");
 	rogue_close(rogue);
 }
 
 static void gone_before_hello(void **state)
 {
-	rogue_close(rogue_connect(plx_listener_address(listener), rogue_provider));
+	rogue_close(rogue_connect(plx_listener_address(listener)));
 	expect_failure("before it said HELLO");
 }
 
 static void a_hello_of_another_protocol(void **state)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES] = {FRAME_HELLO, 0, 0, 0, HELLO_BYTES};
 
 	rogue_send(rogue, bytes, sizeof(bytes));
@@ -103,7 +103,7 @@ static void a_hello_of_another_protocol(void **state)
 
 static void a_hello_of_a_later_version(void **state)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	struct frame_hello hello = rogue_good_hello();
 
 	hello.version_min = hello.version_max = WIRE_VERSION_MAX + 1;
@@ -114,7 +114,7 @@ static void a_hello_of_a_later_version(void **state)
 
 static void http_instead_of_hello(void **state)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
 	rogue_send(rogue, "GET / HTTP/1.1\r\nHost: here\r\n\r\n", 30);
 	expect_failure("did not begin with HELLO");
@@ -123,16 +123,16 @@ static void http_instead_of_hello(void **state)
 
 static void a_message_before_hello(void **state)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5, 8, 8000});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5, 8});
 	expect_failure("another frame came first");
 	rogue_close(rogue);
 }
 
 static void an_empty_first_frame(void **state)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
 	rogue_send(rogue, "", 0);
 	expect_failure("shorter than its header");
@@ -141,9 +141,9 @@ static void an_empty_first_frame(void **state)
 
 static void insane_credit_in_hello(void **state)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES];
-	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 1 << 20, 100};
+	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 1 << 20};
 	struct frame_hello hello = rogue_good_hello();
 
 	frame_write(bytes, &header);
@@ -166,7 +166,7 @@ static void an_unknown_frame(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	rogue_send_frame(rogue, (struct frame_header){77, 0, 5, 8, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){77, 0, 5, 8});
 	expect_end(PLX_LINK_PROTOCOL, "unknown frame type");
 	rogue_close(rogue);
 }
@@ -175,7 +175,7 @@ static void credit_that_runs_backwards(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 7, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 7});
 	expect_end(PLX_LINK_PROTOCOL, "credit makes no sense");
 	rogue_close(rogue);
 }
@@ -186,7 +186,7 @@ static void more_than_was_granted(void **state)
 
 	server.keep = 100; /* so that nothing is granted again */
 	for (int i = 0; i < 7 && !server.closed; i++)
-		rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 100, 8, 8 * 4080});
+		rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 100, 8});
 	expect_end(PLX_LINK_PROTOCOL, "more than it was granted");
 	assert_int_equal(server.messages, 6);
 	rogue_close(rogue);
@@ -196,7 +196,7 @@ static void a_frame_longer_than_the_buffers(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5000, 8, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5000, 8});
 	assert_true(pump_until(&server.closed, 1, 3000)); /* 1.17 drops such a connection itself */
 	assert_int_equal(server.messages, 0);
 	rogue_close(rogue);
@@ -204,7 +204,7 @@ static void a_frame_longer_than_the_buffers(void **state)
 
 static void send_first(struct rogue *rogue, uint64_t total, uint32_t length)
 {
-	struct frame_header header = {FRAME_DATA_FIRST, 0, FRAME_TOTAL_BYTES + length, 8, 8 * 4080};
+	struct frame_header header = {FRAME_DATA_FIRST, 0, FRAME_TOTAL_BYTES + length, 8};
 	uint8_t *bytes = calloc(1, FRAME_HEADER_BYTES + header.length);
 
 	frame_write(bytes, &header);
@@ -227,7 +227,7 @@ static void a_message_longer_than_announced(void **state)
 	struct rogue *rogue = open_rogue();
 
 	send_first(rogue, 20, 10);
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8});
 	expect_end(PLX_LINK_PROTOCOL, "does not fit its length");
 	rogue_close(rogue);
 }
@@ -237,7 +237,7 @@ static void a_message_inside_another(void **state)
 	struct rogue *rogue = open_rogue();
 
 	send_first(rogue, 20, 10);
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8});
 	expect_end(PLX_LINK_PROTOCOL, "a message inside another");
 	rogue_close(rogue);
 }
@@ -246,8 +246,54 @@ static void a_part_of_no_message(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8});
 	expect_end(PLX_LINK_PROTOCOL, "does not fit its length");
+	rogue_close(rogue);
+}
+
+/* Nothing of this side's memory is granted, so it can write nothing; but it may say that it did.
+ * TCP does not say who that was, and RDMA takes a receive for it. */
+static void a_write_of_nothing_that_is_told(void **state)
+{
+	struct rogue *rogue = open_rogue();
+	uint64_t data = 7;
+
+	if (!rogue_write(rogue, &(struct rogue_write){.data = &data})) {
+		rogue_close(rogue);
+		skip();
+	}
+	if (is_provider_given())
+		expect_end(PLX_LINK_PROTOCOL, "shorter than its header");
+	pump_ms(20);
+	honest_link_is_well();
+	rogue_close(rogue);
+}
+
+/* Messages lie in memory that is registered for them alone, even where the peer knows the key. */
+static void memory_that_is_registered_for_messages_cannot_be_written(void **state)
+{
+	struct rogue *rogue = open_rogue();
+	struct plx_set *set = server.link->set;
+	const struct plx_zone *zone;
+	uint8_t *victim = plx_mem_alloc(64, 0, PLX_NODE_ANY, &zone);
+
+	if (!set->driver->needs_mr) {
+		plx_mem_free(victim);
+		rogue_close(rogue);
+		skip(); /* nothing is registered */
+	}
+	memset(victim, 'v', 64);
+	set_find_desc(set, zone->index);
+	assert_true(rogue_write(rogue, &(struct rogue_write){
+					       .bytes = "gotcha",
+					       .size = 6,
+					       .address = (uintptr_t)victim,
+					       .key = fi_mr_key(set->mr[zone->index]),
+				       }));
+	pump_ms(50);
+	assert_memory_equal(victim, "vvvvvv", 6);
+	assert_int_equal(server.closed, 1);
+	plx_mem_free(victim);
 	rogue_close(rogue);
 }
 
@@ -266,7 +312,7 @@ static void a_fin_inside_a_message(void **state)
 	struct rogue *rogue = open_rogue();
 
 	send_first(rogue, 20, 10);
-	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
 	expect_end(PLX_LINK_PROTOCOL, "FIN");
 	rogue_close(rogue);
 }
@@ -275,7 +321,7 @@ static void an_acknowledgement_of_no_fin(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN_ACK, 0, 0, 8, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN_ACK, 0, 0, 8});
 	expect_end(PLX_LINK_PROTOCOL, "acknowledgement of no FIN");
 	rogue_close(rogue);
 }
@@ -284,8 +330,8 @@ static void a_message_after_fin(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8, 8 * 4080});
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8});
 	expect_end(PLX_LINK_PROTOCOL, "a message after FIN");
 	rogue_close(rogue);
 }
@@ -341,21 +387,24 @@ static void an_end_that_was_agreed_without_reading(void **state)
 	uint8_t *big = calloc(1, 1 << 20);
 	struct plx_listener *other;
 
+	if (is_provider_given()) {
+		free(big);
+		skip(); /* RDMA ends the link of who has no such receive */
+	}
 	memset(liars, 0, sizeof(liars));
 	liars_open = 0;
 	hello.rx_buf_bytes = 2 << 20;
 	hello.message_max = 2 << 20;
-	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &other), 0);
+	assert_int_equal(plx_link_listen(here("0"), &attr, &other), 0);
 	for (unsigned i = 0; i < LIARS; i++) {
 		struct liar *liar = &liars[i];
 
-		liar->rogue = rogue_connect(plx_listener_address(other), rogue_provider);
+		liar->rogue = rogue_connect(plx_listener_address(other));
 		rogue_send_hello_like(liar->rogue, &hello);
 		for (unsigned ms = 0; liars_open == i && ms < 5000; ms++)
 			pump_ms(1);
 		assert_int_equal(liars_open, i + 1);
-		rogue_send_frame(liar->rogue,
-				 (struct frame_header){FRAME_CREDIT, 0, 0, 100, 200u << 20});
+		rogue_send_frame(liar->rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 100});
 		pump_ms(5);
 		for (;;) {
 			struct plx_buf *buf = plx_buf_wrap(big, 0, 1 << 20, NULL, NULL);
@@ -371,8 +420,8 @@ static void an_end_that_was_agreed_without_reading(void **state)
 		plx_link_close(liars[i].link);
 	pump_ms(5);
 	for (unsigned i = 0; i < LIARS; i++)
-		rogue_send_frame(liars[i].rogue, (struct frame_header){FRAME_FIN, FRAME_FLAG_ACK, 0,
-								       100, 200u << 20});
+		rogue_send_frame(liars[i].rogue,
+				 (struct frame_header){FRAME_FIN, FRAME_FLAG_ACK, 0, 100});
 	pump_ms(20);
 	for (unsigned i = 0; i < LIARS; i++)
 		rogue_close(liars[i].rogue);
@@ -394,20 +443,22 @@ static void credit_without_reading_does_not_grow_the_process(void **state)
 	unsigned accepted = 0;
 
 	for (uint32_t grant = 1; grant <= 10 && !server.closed; grant++) {
-		rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 8 + grant * 30000,
-							      8 * 4080 + grant * 3000000});
+		rogue_send_frame(rogue,
+				 (struct frame_header){FRAME_CREDIT, 0, 0, 8 + grant * 30000});
 		pump_ms(20);
 		for (int i = 0; i < 30000 && server.link; i++)
 			accepted += plx_link_send(server.link, "0123456789", 10) == 0;
 	}
-	assert_in_range(accepted, 100, 50000); /* of 300 000; the kernel's buffers take some */
+	/* Of 300 000. The kernel's buffers of TCP take some; RDMA takes what the rogue has posted.
+	 */
+	assert_in_range(accepted, is_provider_given() ? 8 : 100, 50000);
 	rogue_close(rogue);
 }
 
 /* Whatever its HELLO says it takes, no message is longer than lengths can say. */
 static void a_hello_that_accepts_everything_is_not_believed(void **state)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), rogue_provider);
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	struct frame_hello hello = rogue_good_hello();
 
 	hello.message_max = UINT64_MAX;
@@ -420,6 +471,9 @@ static void a_hello_that_accepts_everything_is_not_believed(void **state)
 
 static void raw_sockets_with_garbage_come_and_go(void **state)
 {
+	if (is_provider_given())
+		skip(); /* of TCP */
+
 	unsigned port = (unsigned)atoi(strrchr(plx_listener_address(listener), ':') + 1);
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	unsigned before = open_descriptors();
@@ -470,6 +524,8 @@ int main(void)
 		WITH_HONEST(a_message_longer_than_announced),
 		WITH_HONEST(a_message_inside_another),
 		WITH_HONEST(a_part_of_no_message),
+		WITH_HONEST(a_write_of_nothing_that_is_told),
+		WITH_HONEST(memory_that_is_registered_for_messages_cannot_be_written),
 		WITH_HONEST(gone_inside_a_message),
 		WITH_HONEST(a_fin_inside_a_message),
 		WITH_HONEST(an_acknowledgement_of_no_fin),

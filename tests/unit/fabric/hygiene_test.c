@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors that a program started by this one would inherit: none of libfabric's, and of the
  * application's all that it wants. */
-#include "fabric_priv.h"
 #include "fixture.h"
+#include "listen.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

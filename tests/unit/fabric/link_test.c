@@ -3,8 +3,11 @@
  * close loses nothing. Both ends live on one lcore. */
 #include "fixture.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *provider = "tcp"; /* then shm, then fi:tcp: see main */
 
@@ -58,7 +61,7 @@ static void messages_of_every_size_come_back_unchanged(void **state)
 	static const size_t sizes[] = {0,    1,    7,     64,    112,    113,    496,
 				       497,  1024, 4079,  4080,  4081,   4096,   4097,
 				       8160, 8161, 65536, 65537, 100000, 262144, 1 << 20};
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 	fixture_connect(listener, NULL);
 	server.echo = true;
@@ -72,7 +75,7 @@ static void messages_of_every_size_come_back_unchanged(void **state)
 static void a_page_link_takes_a_megabyte_in_one_frame(void **state)
 {
 	struct plx_link_attr attr = {.rx_buf_bytes = (1 << 20) + PLX_LINK_OVERHEAD};
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &attr);
+	struct plx_listener *listener = fixture_listen(here("0"), &attr);
 	struct plx_link_stats stats;
 
 	fixture_connect(listener, &attr);
@@ -85,6 +88,9 @@ static void a_page_link_takes_a_megabyte_in_one_frame(void **state)
 
 static void ipv6_and_every_address_work(void **state)
 {
+	if (is_provider_given())
+		skip(); /* no device has it */
+
 	struct plx_listener *listener = fixture_listen("[::1]:0", NULL);
 
 	assert_non_null(strstr(plx_listener_address(listener), "[::1]:"));
@@ -93,24 +99,40 @@ static void ipv6_and_every_address_work(void **state)
 	send_and_expect_back(100, false);
 }
 
-static void a_wildcard_listener_is_reached_through_loopback(void **state)
+static void a_listener_at_every_address_is_reached(void **state)
 {
 	struct plx_listener *listener = fixture_listen("*:0", NULL);
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 	const char *port = strrchr(plx_listener_address(listener), ':');
-	char address[64] = "127.0.0.1";
 
-	strcat(address, port);
-	assert_int_equal(plx_link_connect(address, &attr, &client.link), 0);
+	assert_int_equal(plx_link_connect(here(port + 1), &attr, &client.link), 0);
 	assert_true(pump_until(&client.opened, 1, 2000));
 	assert_true(pump_until(&server.opened, 1, 2000));
 	server.echo = true;
 	send_and_expect_back(64, false);
 }
 
+/* The child shares the parent's pages until one of them writes. */
+static void a_fork_does_not_hurt(void **state)
+{
+	fixture_connect(fixture_listen(here("0"), NULL), NULL);
+	server.echo = true;
+	send_and_expect_back(3000, false);
+
+	pid_t child = fork();
+
+	if (child == 0)
+		pause();
+	for (unsigned i = 0; i < 20; i++)
+		send_and_expect_back(3000 + i, i % 2);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	send_and_expect_back(3000, true);
+}
+
 static void a_chain_is_one_message(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	uint8_t *bytes = pattern(9000, 3);
 	struct plx_buf *head = NULL;
 	size_t at = 0;
@@ -135,7 +157,7 @@ static void a_chain_is_one_message(void **state)
 
 static void pieces_are_gathered_by_sendv(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	char low[] = "low", dash[] = "-", latency[] = "latency";
 	struct iovec iov[] = {{low, 3}, {NULL, 0}, {dash, 1}, {latency, 7}};
 	struct iovec many[65] = {{0}};
@@ -158,7 +180,7 @@ static int send_number(struct plx_link *link, uint64_t number, uint8_t *bytes, s
 
 static void a_flood_meets_again_and_arrives_in_order(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	uint8_t bytes[3000] = {0};
 	uint64_t sent = 0, refused = 0;
 
@@ -187,7 +209,7 @@ static void a_flood_meets_again_and_arrives_in_order(void **state)
 
 static void a_receiver_that_keeps_its_buffers_stalls_its_link_alone(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	struct side other = {.name = "other"};
 	struct plx_link_attr attr = {.events = &side_events, .user = &other};
 	struct plx_link_stats stats;
@@ -215,7 +237,7 @@ static void a_receiver_that_keeps_its_buffers_stalls_its_link_alone(void **state
 	assert_int_equal(stats.tx_inflight, 0);
 	plx_link_stats(first_server.link, &stats);
 	assert_int_equal(stats.rx_kept, 6);
-	assert_int_equal(stats.rx_posted, 2); /* for control */
+	assert_in_range(stats.rx_posted, 2, 6); /* for control: more over iWARP */
 
 	assert_int_equal(plx_link_send(other.link, "x", 1), 0); /* the other link is well */
 	assert_true(pump_until(&other.messages, 1, 2000));
@@ -240,7 +262,7 @@ static void a_receiver_that_keeps_its_buffers_stalls_its_link_alone(void **state
 
 static void long_messages_that_are_kept_are_bounded_too(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	uint8_t *bytes = pattern(20000, 1);
 	unsigned accepted = 0;
 
@@ -257,7 +279,9 @@ static void long_messages_that_are_kept_are_bounded_too(void **state)
 
 	unsigned before = server.messages;
 
-	for (int i = 0; i < 3000 && server.messages < before + 20; i++) {
+	uint64_t limit_ns = plx_now_ns() + 5 * PLX_NS_PER_S;
+
+	while (server.messages < before + 20 && plx_now_ns() < limit_ns) {
 		plx_link_send(client.link, bytes, 20000);
 		plx_loop_turn();
 	}
@@ -277,7 +301,7 @@ static void count_sent(struct plx_link *link, struct plx_buf *buf, int status, v
 
 static void every_accepted_send_completes_once_also_when_the_peer_dies(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	unsigned accepted = 0;
 
 	sent_ok = sent_failed = 0;
@@ -303,7 +327,7 @@ static void every_accepted_send_completes_once_also_when_the_peer_dies(void **st
 
 static void close_loses_nothing_that_was_accepted(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 	for (int round = 0; round < 200; round++) {
 		uint8_t bytes[5000] = {0};
@@ -331,7 +355,7 @@ static void close_loses_nothing_that_was_accepted(void **state)
 
 static void both_sides_may_close_at_once(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 	for (int round = 0; round < 50; round++) {
 		memset(&server, 0, sizeof(server));
@@ -356,7 +380,7 @@ static void both_sides_may_close_at_once(void **state)
 
 static void abort_tells_both_sides_why(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 	fixture_connect(listener, NULL);
 	plx_link_abort(client.link);
@@ -370,7 +394,7 @@ static void abort_tells_both_sides_why(void **state)
 
 static void nobody_there_is_refused(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 	char address[PLX_ADDRESS_MAX];
 
@@ -388,10 +412,11 @@ static void a_listener_may_close_while_somebody_connects(void **state)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 	unsigned descriptors = open_descriptors();
+	unsigned rounds = is_provider_given() ? 120 : 400; /* a guest takes 15 to 100 ms for each */
 	char address[PLX_ADDRESS_MAX];
 
-	for (unsigned i = 0; i < 400; i++) {
-		struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	for (unsigned i = 0; i < rounds; i++) {
+		struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 		snprintf(address, sizeof(address), "%s", plx_listener_address(listener));
 		client.opened = client.closed = 0;
@@ -407,12 +432,12 @@ static void a_listener_may_close_while_somebody_connects(void **state)
 		listener = fixture_listen(address, NULL); /* its port is free at once */
 		plx_listener_close(listener);
 	}
-	assert_in_range(open_descriptors(), 0, descriptors + 2 * 400 + 100);
+	assert_in_range(open_descriptors(), 0, descriptors + 2 * rounds + 100);
 }
 
 static void a_port_in_use_says_so(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL), *second;
+	struct plx_listener *listener = fixture_listen(here("0"), NULL), *second;
 	struct plx_listen_attr attr = {.link = {.events = &side_events}};
 
 	assert_int_equal(plx_link_listen(plx_listener_address(listener), &attr, &second),
@@ -439,11 +464,11 @@ static void bad_addresses_and_attributes_are_named(void **state)
 		assert_error_has(rows[i].part);
 	}
 	attr.rx_buf_bytes = 255;
-	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), -EINVAL);
+	assert_int_equal(plx_link_connect(here("1"), &attr, &client.link), -EINVAL);
 	assert_error_has("rx_buf_bytes 255");
 	attr.rx_buf_bytes = 0;
 	attr.provider = "carrier-pigeon";
-	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), -EINVAL);
+	assert_int_equal(plx_link_connect(here("1"), &attr, &client.link), -EINVAL);
 	assert_error_has("carrier-pigeon");
 	assert_error_has("tcp");
 }
@@ -451,7 +476,7 @@ static void bad_addresses_and_attributes_are_named(void **state)
 static void a_message_longer_than_the_peer_accepts_is_refused_here(void **state)
 {
 	struct plx_link_attr small = {.message_max_bytes = 10000};
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &small);
+	struct plx_listener *listener = fixture_listen(here("0"), &small);
 	uint8_t *bytes = pattern(10001, 0);
 
 	fixture_connect(listener, NULL);
@@ -466,7 +491,7 @@ static void a_message_longer_than_the_peer_accepts_is_refused_here(void **state)
 
 static void a_buffer_kept_past_the_link_is_safe(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 	fixture_connect(listener, NULL);
 	server.keep = 2;
@@ -480,7 +505,7 @@ static void a_buffer_kept_past_the_link_is_safe(void **state)
 
 static void an_empty_first_buffer_sends_nothing_of_its_own(void **state)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	struct plx_buf *head = plx_buf_alloc(64), *tail = plx_buf_alloc(64);
 
 	fixture_connect(listener, NULL);
@@ -497,7 +522,7 @@ static void an_empty_first_buffer_sends_nothing_of_its_own(void **state)
 static void a_blocked_link_is_aborted_with_sends_in_flight(void **state)
 {
 	struct plx_link_attr attr = {.rx_buf_bytes = 1 << 20};
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &attr);
+	struct plx_listener *listener = fixture_listen(here("0"), &attr);
 	unsigned accepted = 0;
 
 	sent_ok = sent_failed = 0;
@@ -527,7 +552,8 @@ int main(void)
 		BOTH(messages_of_every_size_come_back_unchanged),
 		BOTH(a_page_link_takes_a_megabyte_in_one_frame),
 		BOTH(ipv6_and_every_address_work),
-		BOTH(a_wildcard_listener_is_reached_through_loopback),
+		BOTH(a_listener_at_every_address_is_reached),
+		BOTH(a_fork_does_not_hurt),
 		BOTH(a_chain_is_one_message),
 		BOTH(pieces_are_gathered_by_sendv),
 		BOTH(a_flood_meets_again_and_arrives_in_order),
@@ -549,6 +575,8 @@ int main(void)
 	int failed = cmocka_run_group_tests_name("links over the driver's choice", tests, NULL,
 						 NULL);
 
+	if (is_provider_given())
+		return failed;
 	provider = "shm";
 	failed += cmocka_run_group_tests_name("links on this host", tests, NULL, NULL);
 	provider = "fi:tcp";

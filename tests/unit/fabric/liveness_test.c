@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,7 +38,7 @@ static void be_the_peer(int out)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where the test crashes */
 	fixture_start_beating(0, 0, false);
-	if (plx_link_listen("127.0.0.1:0", &attr, &listener) != 0)
+	if (plx_link_listen(here("0"), &attr, &listener) != 0)
 		_exit(1);
 
 	const char *address = plx_listener_address(listener);
@@ -283,7 +282,7 @@ static unsigned other_count;
 static int with_listener(uint64_t heartbeat_ns, bool two_lcores)
 {
 	fixture_start_beating(heartbeat_ns, 0, two_lcores);
-	listener = fixture_listen("127.0.0.1:0", NULL);
+	listener = fixture_listen(here("0"), NULL);
 	return 0;
 }
 
@@ -337,7 +336,7 @@ static struct frame_hello hello_with(uint32_t heartbeat_ms, uint32_t dead_after_
 
 static struct rogue *open_rogue_like(struct frame_hello hello)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener), "tcp");
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
 	rogue_send_hello_like(rogue, &hello);
 	assert_true(pump_until(&server.opened, 1, 2000));
@@ -357,7 +356,7 @@ static struct side *keep_server(void)
 
 static void beat(struct rogue *rogue)
 {
-	rogue_send_frame(rogue, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8, 8 * 4080});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8});
 }
 
 /* Beat for so long, every 50 ms. */
@@ -562,7 +561,7 @@ static void a_new_set_kills_nobody(void **state)
 	beat_ms(rogue, 100);
 	beat(rogue);
 	usleep(2 * QUICK_MS * 1000);
-	plx_link_connect("127.0.0.1:1", &attr, &client.link);
+	plx_link_connect(here("1"), &attr, &client.link);
 	for (unsigned i = 0; i < 100; i++)
 		plx_loop_turn();
 	assert_int_equal(server.closed, 0);
@@ -573,7 +572,7 @@ static void a_new_set_kills_nobody(void **state)
 
 static void listen_there(void *arg)
 {
-	listener = fixture_listen("127.0.0.1:0", NULL);
+	listener = fixture_listen(here("0"), NULL);
 }
 
 static void stand_still(void *arg)
@@ -589,7 +588,7 @@ static void close_there(void *arg)
 /* However long an lcore has stood still: it is not waited for for ever. */
 static void but_is_not_waited_for_for_ever(void **state)
 {
-	listener = fixture_listen("127.0.0.1:0", NULL);
+	listener = fixture_listen(here("0"), NULL);
 
 	struct frame_hello hello = hello_with(10, QUICK_MS);
 	struct rogue *here = open_rogue_like(hello);
@@ -664,9 +663,9 @@ static void links_of_two_lcores_beat_as_one(void **state)
 /* A silent link here, and one there by which its process is heard. */
 static void another_lcore_that_stands_still_may_have_heard_it(void **state)
 {
-	struct plx_listener *here = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listening = fixture_listen(here("0"), NULL);
 
-	listener = here;
+	listener = listening;
 
 	struct rogue *silent = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
 	struct side *silent_side = keep_server();
@@ -715,15 +714,6 @@ static void times_out_of_range_are_refused(void **state)
 	assert_string_equal(plx_error(),
 			    "silence of 39 ms is out of range; give 40 ms to 86400000 ms");
 	assert_int_equal(refuses(0, PLX_DEAD_AFTER_NS_MAX + PLX_NS_PER_MS), -EINVAL);
-}
-
-static void more_descriptors(void)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int main(void)

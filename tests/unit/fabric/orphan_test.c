@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that outlive their link, dropped on the lcore that received them or on another one: the
  * pool they came from goes when the last is back, and not before. */
-#include "fabric_priv.h"
 #include "fixture.h"
+#include "listen.h"
 
 #define KEPT 3
 
@@ -184,7 +184,7 @@ static void all_that_came_back_go_at_the_end(void **state)
 static int start(void **state)
 {
 	fixture_start(NULL, true);
-	listener = fixture_listen("127.0.0.1:0", NULL);
+	listener = fixture_listen(here("0"), NULL);
 	return 0;
 }
 

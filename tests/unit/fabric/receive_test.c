@@ -209,7 +209,7 @@ static struct plx_listener *listen_for(const struct plx_link_events *events, boo
 	};
 	struct plx_listener *listener;
 
-	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &listener), 0);
+	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), 0);
 	return listener;
 }
 
@@ -244,14 +244,15 @@ static void send_number(unsigned number)
 static void expect_a_whole_pool(void)
 {
 	struct inventory stock = {0};
+	int tries = 0;
 
-	for (int i = 0; i < 2000 && stock.link.rx_posted < WINDOW + LINK_RX_CONTROL; i++) {
+	do {
 		pump_ms(1);
 		on_entry(take_stock, &stock);
-	}
+	} while (stock.link.rx_posted < stock.pool.object_count && ++tries < 2000);
 	assert_int_equal(stock.link.rx_kept, 0);
-	assert_int_equal(stock.link.rx_posted, WINDOW + LINK_RX_CONTROL);
-	assert_int_equal(stock.pool.object_count, WINDOW + LINK_RX_CONTROL);
+	assert_true(stock.pool.object_count >= WINDOW + LINK_RX_CONTROL);
+	assert_int_equal(stock.link.rx_posted, stock.pool.object_count);
 	assert_int_equal(stock.pool.available, 0); /* the others are posted */
 }
 

@@ -7,6 +7,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_rma.h>
 #include <stdlib.h>
 
 struct rogue {
@@ -16,8 +17,31 @@ struct rogue {
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	struct fid_ep *ep;
+	struct fid_mr *mr;  /* of received; NULL: none is needed */
+	const void *newest; /* context of the newest completion; NULL: of a receive */
 	uint8_t received[8][4096];
 };
+
+static bool is_mr_needed(const struct rogue *rogue)
+{
+	return rogue->info->domain_attr->mr_mode & FI_MR_LOCAL;
+}
+
+static struct fid_mr *register_bytes(struct rogue *rogue, void *bytes, size_t size, uint64_t key)
+{
+	struct fid_mr *mr = NULL;
+
+	if (is_mr_needed(rogue))
+		assert_int_equal(fi_mr_reg(rogue->domain, bytes, size, FI_SEND | FI_RECV, 0, key, 0,
+					   &mr, NULL),
+				 0);
+	return mr;
+}
+
+static void *desc_of(struct fid_mr *mr)
+{
+	return mr ? fi_mr_desc(mr) : NULL;
+}
 
 static struct fi_info *resolve(const char *address, const char *name)
 {
@@ -26,7 +50,10 @@ static struct fi_info *resolve(const char *address, const char *name)
 
 	strcpy(host, address);
 	*strrchr(host, ':') = '\0';
-	hints->caps = FI_MSG;
+	hints->caps = FI_MSG | FI_RMA;
+	hints->mode = FI_RX_CQ_DATA;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->fabric_attr->prov_name = strdup(name);
@@ -49,16 +76,19 @@ static void open_all(struct rogue *rogue)
 	assert_int_equal(fi_ep_bind(rogue->ep, &rogue->eq->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(rogue->ep, &rogue->cq->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_enable(rogue->ep), 0);
+	rogue->mr = register_bytes(rogue, rogue->received, sizeof(rogue->received), 1);
 	for (int i = 0; i < 8; i++)
-		assert_int_equal(fi_recv(rogue->ep, rogue->received[i], 4096, NULL, 0, NULL), 0);
+		assert_int_equal(
+			fi_recv(rogue->ep, rogue->received[i], 4096, desc_of(rogue->mr), 0, NULL),
+			0);
 }
 
-struct rogue *rogue_connect(const char *address, const char *name)
+struct rogue *rogue_connect(const char *address)
 {
 	struct rogue *rogue = calloc(1, sizeof(*rogue));
 	uint32_t event = 0;
 
-	rogue->info = resolve(address, name);
+	rogue->info = resolve(address, provider_to_test());
 	open_all(rogue);
 	assert_int_equal(fi_connect(rogue->ep, rogue->info->dest_addr, NULL, 0), 0);
 	for (int i = 0; i < 200000 && event != FI_CONNECTED; i++) {
@@ -71,21 +101,68 @@ struct rogue *rogue_connect(const char *address, const char *name)
 	return rogue;
 }
 
+static void wait_until_it_has_left(struct rogue *rogue, const void *bytes)
+{
+	for (int i = 0; i < (is_mr_needed(rogue) ? 100 : 5); i++) {
+		rogue_progress(rogue);
+		if (rogue->newest == bytes)
+			break;
+		pump_ms(1);
+	}
+}
+
 void rogue_send(struct rogue *rogue, const void *bytes, size_t size)
 {
-	uint8_t *copy = malloc(size + 1); /* outlives the send; freed by the process' end */
+	bool injected = size <= rogue->info->tx_attr->inject_size;
+	uint8_t *copy = malloc(size + 1);
+	struct fid_mr *mr = injected ? NULL : register_bytes(rogue, copy, size, 2);
 
 	memcpy(copy, bytes, size);
-	if (size <= rogue->info->tx_attr->inject_size)
+	if (injected)
 		assert_int_equal(fi_inject(rogue->ep, copy, size, 0), 0);
 	else
-		assert_int_equal(fi_send(rogue->ep, copy, size, NULL, 0, NULL), 0);
+		assert_int_equal(fi_send(rogue->ep, copy, size, desc_of(mr), 0, copy), 0);
 	for (int i = 0; i < 100; i++)
 		rogue_progress(rogue);
-	if (size <= rogue->info->tx_attr->inject_size)
-		free(copy);
-	else
-		pump_ms(5), free(copy);
+	if (!injected)
+		wait_until_it_has_left(rogue, copy);
+	if (mr)
+		fi_close(&mr->fid);
+	free(copy);
+}
+
+/* Of nothing where there is nothing to write: some providers look at no key then. */
+bool rogue_write(struct rogue *rogue, const struct rogue_write *write)
+{
+	uint8_t *copy = malloc(write->size + 1);
+	struct fid_mr *mr = register_bytes(rogue, copy, write->size + 1, 3);
+	void *desc = desc_of(mr);
+	struct iovec iov = {copy, write->size};
+	struct fi_rma_iov to = {write->address, write->claimed ? write->claimed : write->size,
+				write->key};
+	size_t count = write->size > 0;
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = count,
+		.rma_iov = &to,
+		.rma_iov_count = count,
+		.context = copy,
+		.data = write->data ? *write->data : 0,
+	};
+
+	if (write->size)
+		memcpy(copy, write->bytes, write->size);
+
+	ssize_t rc = fi_writemsg(rogue->ep, &msg,
+				 FI_COMPLETION | (write->data ? FI_REMOTE_CQ_DATA : 0));
+
+	if (rc == 0)
+		wait_until_it_has_left(rogue, copy);
+	if (mr)
+		fi_close(&mr->fid);
+	free(copy);
+	return rc == 0;
 }
 
 void rogue_send_frame(struct rogue *rogue, struct frame_header header)
@@ -113,7 +190,7 @@ struct frame_hello rogue_good_hello(void)
 void rogue_send_hello_like(struct rogue *rogue, const struct frame_hello *hello)
 {
 	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES];
-	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 8, 8 * 4080};
+	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 8};
 
 	frame_write(bytes, &header);
 	hello_write(bytes + FRAME_HEADER_BYTES, hello);
@@ -142,7 +219,8 @@ void rogue_progress(struct rogue *rogue)
 	struct fi_eq_cm_entry event;
 	uint32_t kind;
 
-	fi_cq_read(rogue->cq, &entry, 1);
+	if (fi_cq_read(rogue->cq, &entry, 1) == 1)
+		rogue->newest = entry.op_context;
 	fi_eq_read(rogue->eq, &kind, &event, sizeof(event), 0);
 }
 
@@ -151,6 +229,8 @@ void rogue_close(struct rogue *rogue)
 	fi_shutdown(rogue->ep, 0);
 	fi_close(&rogue->ep->fid);
 	fi_close(&rogue->cq->fid);
+	if (rogue->mr)
+		fi_close(&rogue->mr->fid);
 	fi_close(&rogue->domain->fid);
 	fi_close(&rogue->eq->fid);
 	fi_close(&rogue->fabric->fid);

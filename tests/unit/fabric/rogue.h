@@ -8,9 +8,9 @@
 
 struct rogue;
 
-/** Connect to host:port with libfabric's provider `name`; turns our loop meanwhile. Fails the test
- * where that does not work. */
-struct rogue *rogue_connect(const char *address, const char *name);
+/** Connect to host:port with libfabric's tcp, or the provider that the tests were given; turns our
+ * loop meanwhile. Fails the test where that does not work. */
+struct rogue *rogue_connect(const char *address);
 
 /** Send bytes as one libfabric message. */
 void rogue_send(struct rogue *rogue, const void *bytes, size_t size);
@@ -24,6 +24,19 @@ void rogue_send_hello(struct rogue *rogue);
 /** A HELLO as a test wants it. */
 void rogue_send_hello_like(struct rogue *rogue, const struct frame_hello *hello);
 struct frame_hello rogue_good_hello(void);
+
+/** Write remote memory; data, if not NULL, goes with it and is told to the other side.
+ * claimed: the length that is asked for, where a test lies about it. */
+struct rogue_write {
+	const void *bytes;
+	size_t size;
+	uint64_t address, key;
+	const uint64_t *data;
+	uint64_t claimed; /* 0: size */
+};
+
+/** Return: whether the provider takes it: some have no data with a write. */
+bool rogue_write(struct rogue *rogue, const struct rogue_write *write);
 
 /** The first frame that came, after HELLO of the other side was waited for; valid until it is
  * closed. */

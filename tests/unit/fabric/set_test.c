@@ -7,8 +7,11 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 extern const struct plx_fabric_driver plx_driver_tcp;
+
+static uint8_t pattern[4096];
 
 static struct plx_set *set_of(const struct plx_link *link)
 {
@@ -39,7 +42,7 @@ static void zones_are_registered_also_late_ones(void **state)
 {
 	start_with_registration();
 
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 	fixture_connect(listener, NULL);
 
@@ -63,7 +66,7 @@ static void a_zone_newer_than_the_set_knows_is_registered_when_used(void **state
 {
 	start_with_registration();
 
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	const struct plx_zone *zone;
 
 	fixture_connect(listener, NULL);
@@ -94,7 +97,7 @@ static void memory_outside_the_zones_is_sent_through_a_copy(void **state)
 {
 	start_with_registration();
 
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	struct plx_buf *buf = plx_buf_alloc(20000); /* from the heap */
 
 	fixture_connect(listener, NULL);
@@ -114,7 +117,7 @@ static void every_nth_small_message_asks_for_its_completion(void **state)
 {
 	start_with_registration();
 
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	struct plx_link_stats stats;
 	unsigned asked = 0;
 
@@ -146,7 +149,7 @@ static void arming(const char *provider)
 {
 	fixture_start(provider, false);
 
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 	fixture_connect(listener, NULL);
 
@@ -182,15 +185,51 @@ static void an_armed_set_sleeps_and_is_woken_on_the_drivers_choice(void **state)
 
 static void an_armed_set_sleeps_and_is_woken_on_libfabric_tcp(void **state)
 {
+	if (is_provider_given())
+		skip();
 	arming("fi:tcp");
+}
+
+static int getinfo_of_short_messages(uint32_t version, const char *node, const char *service,
+				     uint64_t flags, const struct fi_info *hints,
+				     struct fi_info **info_out)
+{
+	int rc = fi_getinfo(version, node, service, flags, hints, info_out);
+
+	for (struct fi_info *info = rc ? NULL : *info_out; info; info = info->next)
+		info->ep_attr->max_msg_size = 1016;
+	return rc;
+}
+
+/* As with RDMA, where a device has a longest message. The listener's side has what its provider
+ * says. */
+static void no_frame_is_longer_than_the_provider_takes(void **state)
+{
+	static struct plx_fabric_driver brief;
+	static const struct plx_fabric_driver *table[] = {&brief, NULL};
+	struct plx_link_stats stats;
+
+	brief = plx_driver_tcp;
+	brief.getinfo = getinfo_of_short_messages;
+	fixture_start_with(table, false);
+	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
+	assert_int_equal(plx_link_send(client.link, pattern, 3000), 0);
+	assert_true(pump_until(&server.messages, 1, 2000));
+	assert_int_equal(server.last_len, 3000);
+	assert_memory_equal(server.last, pattern, 3000);
+	plx_link_stats(client.link, &stats);
+	assert_int_equal(stats.frames_sent, 1 + 4); /* HELLO, and 1 000 bytes each */
+	fixture_stop();
 }
 
 static void two_providers_are_open_side_by_side(void **state)
 {
+	if (is_provider_given())
+		skip(); /* it does not meet tcp */
 	fixture_start(NULL, false);
 
 	struct plx_link_attr tcp = {.provider = "fi:tcp"};
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &tcp);
+	struct plx_listener *listener = fixture_listen(here("0"), &tcp);
 
 	fixture_connect(listener, NULL); /* net to tcp: one wire format */
 	server.echo = true;
@@ -205,7 +244,7 @@ static void a_cold_set_wakes_up_at_once(void **state)
 {
 	fixture_start(NULL, false);
 
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 	fixture_connect(listener, NULL);
 	server.echo = true;
@@ -217,17 +256,109 @@ static void a_cold_set_wakes_up_at_once(void **state)
 	fixture_stop();
 }
 
+static uint64_t bytes_used(void)
+{
+	struct plx_mem_stats stats;
+
+	plx_mem_stats(&stats);
+	return stats.bytes_used;
+}
+
+static void send_and_wait(struct plx_buf *buf, unsigned count)
+{
+	memset(plx_buf_append(buf, 20000), (int)count, 20000);
+	assert_int_equal(plx_link_send_buf(client.link, buf, NULL, NULL), 0);
+	assert_true(pump_until(&server.messages, count, 2000));
+	assert_int_equal(server.last_len, 20000);
+	assert_int_equal(server.last[19999], count);
+}
+
+/* Else memory would be taken from the zones for each message, and new ones be registered. */
+static void copies_into_the_zones_use_the_same_memory_again(void **state)
+{
+	start_with_registration();
+	fixture_connect(fixture_listen(here("0"), NULL), NULL);
+	send_and_wait(plx_buf_alloc(20000), 1);
+
+	uint64_t used = bytes_used();
+
+	for (unsigned i = 2; i < 10; i += 2) {
+		send_and_wait(plx_buf_alloc(20000), i);
+		pump_ms(2);
+		send_and_wait(plx_link_buf(client.link, 20000), i + 1);
+		pump_ms(2);
+	}
+	assert_int_equal(bytes_used(), used);
+	fixture_stop();
+}
+
+/* Such a provider would be given no descriptor, and read it. */
+static void a_message_that_cannot_be_registered_is_refused(void **state)
+{
+	start_with_registration();
+	fixture_connect(fixture_listen(here("0"), NULL), NULL);
+
+	struct plx_set *set = set_of(client.link);
+	struct plx_buf *buf = plx_buf_alloc(20000);
+
+	send_and_wait(plx_buf_alloc(20000), 1);
+	pump_ms(10);
+	for (unsigned i = 0; i < PLX_ZONE_MAX; i++) {
+		if (set->mr[i])
+			fi_close(&set->mr[i]->fid);
+		set->mr[i] = NULL;
+	}
+	set->zones_registered = plx_zone_count(); /* as where none could be */
+	plx_buf_append(buf, 20000);
+	assert_int_equal(plx_link_send_buf(client.link, buf, NULL, NULL), -ENOMEM);
+	assert_error_has("ulimit -l");
+	plx_buf_unref(buf);
+	assert_int_equal(plx_link_connect("127.0.0.1:1",
+					  &(struct plx_link_attr){.events = &side_events},
+					  &client.link),
+			 -ENOMEM);
+	assert_error_has("ulimit -l");
+	assert_int_equal(server.closed, 0);
+	fixture_stop();
+}
+
+/* What came while the lcore did something else for long is there with the first look. */
+static void an_lcore_that_was_away_looks_at_once(void **state)
+{
+	fixture_start("shm", false);
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+	fixture_connect(listener, NULL);
+	for (unsigned i = 0; i < 2 * COLD_TURNS; i++) {
+		assert_int_equal(plx_link_send(client.link, "x", 1), 0);
+		assert_true(pump_until(&server.messages, 2 * i + 1, 2000));
+		usleep(3 * COLD_AFTER_NS / PLX_NS_PER_US);
+		assert_int_equal(plx_link_send(client.link, "y", 1), 0);
+		plx_loop_turn();
+		assert_int_equal(server.messages, 2 * i + 2);
+	}
+	fixture_stop();
+}
+
 int main(void)
 {
+	for (size_t i = 0; i < sizeof(pattern); i++)
+		pattern[i] = (uint8_t)(i * 31 + (i >> 8));
+
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(zones_are_registered_also_late_ones),
 		cmocka_unit_test(a_zone_newer_than_the_set_knows_is_registered_when_used),
 		cmocka_unit_test(memory_outside_the_zones_is_sent_through_a_copy),
+		cmocka_unit_test(copies_into_the_zones_use_the_same_memory_again),
+		cmocka_unit_test(a_message_that_cannot_be_registered_is_refused),
 		cmocka_unit_test(every_nth_small_message_asks_for_its_completion),
 		cmocka_unit_test(an_armed_set_sleeps_and_is_woken_on_the_drivers_choice),
 		cmocka_unit_test(an_armed_set_sleeps_and_is_woken_on_libfabric_tcp),
+		cmocka_unit_test(no_frame_is_longer_than_the_provider_takes),
 		cmocka_unit_test(two_providers_are_open_side_by_side),
 		cmocka_unit_test(a_cold_set_wakes_up_at_once),
+		cmocka_unit_test(an_lcore_that_was_away_looks_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,9 +16,9 @@ static const struct plx_fabric_driver *liars[] = {&liar, NULL};
 static const struct plx_fabric_driver *honest;
 static int lie; /* the descriptor */
 
-static int open_queues(struct plx_fabric_fids *fids, const char *provider, size_t cq_entries)
+static int open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
-	int rc = honest->open_queues(fids, provider, cq_entries);
+	int rc = honest->open_queues(fids, info);
 
 	fids->wait_fd = lie;
 	fids->eq_fd = -1;
@@ -52,7 +52,7 @@ static struct plx_listener *listener;
 
 static void listen_there(void *arg)
 {
-	listener = fixture_listen("127.0.0.1:0", NULL);
+	listener = fixture_listen(here("0"), NULL);
 }
 
 static void close_there(void *arg)
@@ -206,7 +206,8 @@ static void providers_are_tried_out(void **state)
 		const char *provider = plx_drivers[i]->provider(plx_drivers[i]->name, false,
 								fi_version());
 
-		assert_null(plx_fabric_probe_sleep(plx_drivers[i], provider));
+		if (strcmp(provider, "verbs") != 0 || getenv("PLX_TEST_PROVIDER"))
+			assert_null(plx_fabric_probe_sleep(plx_drivers[i], provider));
 	}
 	make_liar(arm_always, true);
 	assert_string_equal(plx_fabric_probe_sleep(&liar, "net"), "it wakes for nothing");
@@ -223,10 +224,12 @@ static void providers_are_tried_out(void **state)
 }
 
 /* libfabric's net before 1.18 as its documentation would have it: by fi_trywait. */
-static int open_queues_by_the_book(struct plx_fabric_fids *fids, const char *provider,
-				   size_t cq_entries)
+static int open_queues_by_the_book(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
-	return honest->open_queues(fids, "tcp", cq_entries);
+	struct fi_fabric_attr fabric = {.prov_name = "tcp"};
+	struct fi_info tcp = {.fabric_attr = &fabric};
+
+	return honest->open_queues(fids, &tcp);
 }
 
 static void net_lies_behind_fi_trywait(void **state)

@@ -25,7 +25,7 @@ static int stop(void **state)
 
 static struct plx_buf *get(uint32_t length)
 {
-	struct plx_buf *buf = spare_get(home, length);
+	struct plx_buf *buf = spare_get(home, length, false);
 
 	assert_non_null(buf);
 	assert_int_equal(buf->len, 0);
@@ -143,7 +143,7 @@ static void what_is_kept_is_bounded(void **state)
 static void copies_arrive_as_they_were(void **state)
 {
 	struct plx_link_attr attr = {.rx_buf_bytes = 65536};
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &attr);
+	struct plx_listener *listener = fixture_listen(here("0"), &attr);
 	uint8_t *bytes = malloc(MIB);
 
 	assert_non_null(bytes);

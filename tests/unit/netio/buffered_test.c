@@ -50,7 +50,7 @@ static void begin_with(const struct netio_listen_attr *listen, struct netio_buff
 	sender.cb_buffers_available = on_available;
 	sender.cb_msg_received = on_answer;
 	assert_int_equal(
-		netio_buffered_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+		netio_buffered_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
 		0);
 	TURN_UNTIL(established == 1 && heard.established == 1);
 }
@@ -371,7 +371,7 @@ static void what_waits_is_sent_before_it_closes(void **state)
 	assert_int_equal(heard.messages, 300);
 	assert_int_equal(stats().messages_lost, 0);
 	assert_int_equal(
-		netio_buffered_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+		netio_buffered_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
 		0);
 	TURN_UNTIL(established == 2);
 	for (unsigned i = 0; i < 300; i++)
@@ -395,7 +395,7 @@ static void what_waits_is_sent_before_its_loop_ends(void **state)
 			&(struct netio_buffered_attr){.page_bytes = 1024, .page_count = 64}),
 		0);
 	assert_int_equal(
-		netio_buffered_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+		netio_buffered_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
 		0);
 	TURN_UNTIL(heard.established == 1 && netio_buffered_flush(&sender) == 0);
 	for (sent = 0; sent < 300;)

@@ -74,7 +74,7 @@ static void run_cycles(void (*cycle)(unsigned i))
 
 static void send_once(unsigned i)
 {
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+	assert_int_equal(netio_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
 			 0);
 	TURN_UNTIL(closed == i + 1 && heard.closed == i + 1);
 	assert_int_equal(opened, i + 1);

@@ -8,15 +8,30 @@
 #include "plx_test.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 static struct netio_context ctx;
 
+/* Tests run over TCP on loopback, unless the environment gives another provider and host
+ * (scripts/test-rdma.sh). */
+static inline const char *test_host(void)
+{
+	const char *host = getenv("PLX_TEST_HOST");
+
+	return host ? host : "127.0.0.1";
+}
+
 static inline int netio_up(void **state)
 {
+	const char *provider = getenv("PLX_TEST_PROVIDER");
+	char options[128];
+
 	log_capture();
-	setenv("NETIO_OPTIONS", "--huge none --provider tcp", 1);
+	snprintf(options, sizeof(options), "--huge none --provider %s",
+		 provider ? provider : "tcp");
+	setenv("NETIO_OPTIONS", options, 1);
 	if (netio_init(&ctx))
 		fail_msg("%s", plx_error());
 	return 0;

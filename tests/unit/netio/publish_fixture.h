@@ -61,7 +61,7 @@ static inline void publish_with(const struct netio_publish_attr *attr)
 	publisher.cb_subscribed = on_subscribed;
 	publisher.cb_unsubscribed = on_unsubscribed;
 	publisher.cb_buffers_available = on_available;
-	assert_int_equal(netio_publish_listen(&publisher, "127.0.0.1", 0), 0);
+	assert_int_equal(netio_publish_listen(&publisher, test_host(), 0), 0);
 }
 
 static inline int pubsub_down(void **state)

@@ -68,8 +68,8 @@ static void unsubscribed_is_behind_the_last_message(void **state)
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(publish(1, 64, 0), NETIO_STATUS_OK);
-	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
-	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), -ENOENT);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), -ENOENT);
 	while (!unsubscribed) {
 		publish(1, 64, 0);
 		plx_loop_turn();
@@ -80,7 +80,7 @@ static void unsubscribed_is_behind_the_last_message(void **state)
 	assert_int_equal(publish(1, 64, 0), NETIO_STATUS_NO_SUBSCRIBERS);
 	assert_int_equal(publish(2, 64, 0), NETIO_STATUS_OK);
 	/* With the last one goes the connection. */
-	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 2), 0);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 2), 0);
 	TURN_UNTIL(subs[0].closed == 1 && went == 1);
 	assert_int_equal(subs[0].unsubscribed, 2);
 	assert_int_equal(subs[0].reason, PLX_LINK_CLOSED);
@@ -112,7 +112,7 @@ static void a_cache_follows_the_subscriptions(void **state)
 	TURN_UNTIL(went == 1);
 	assert_int_equal(netio_buffered_publish(&publisher, 1, "", 1, 0, &cache), 0);
 	assert_int_equal(stats().copies, 16);
-	assert_int_equal(netio_unsubscribe_from(&subs[1].socket, "127.0.0.1", port(), &range), 0);
+	assert_int_equal(netio_unsubscribe_from(&subs[1].socket, test_host(), port(), &range), 0);
 	TURN_UNTIL(went == 2);
 	assert_int_equal(netio_buffered_publish(&publisher, 1, "", 1, 0, &cache),
 			 NETIO_STATUS_NO_SUBSCRIBERS);
@@ -126,7 +126,7 @@ static void many_tags_of_one_subscriber(void **state)
 	publish_with(NULL);
 	sub_up(&subs[0], NULL);
 	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), i << 8), 0);
+		assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), i << 8), 0);
 	TURN_UNTIL(subs[0].subscribed == count);
 	assert_int_equal(subscribed, count);
 	for (unsigned i = 0; i < count; i++)
@@ -136,7 +136,7 @@ static void many_tags_of_one_subscriber(void **state)
 	TURN_UNTIL(subs[0].messages == count);
 	assert_int_equal(subs[0].wrong, 0);
 	for (unsigned i = 0; i < count; i += 2)
-		assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), i << 8),
+		assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), i << 8),
 				 0);
 	TURN_UNTIL(subs[0].unsubscribed == count / 2);
 	assert_int_equal(stats().subscriptions, count / 2);
@@ -348,7 +348,7 @@ static void who_has_unsubscribed_gets_nothing_again(void **state)
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
 	fill_up();
-	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	turn_ms(20);
 	sub_release(&subs[0]);
 	subs[0].keep = 0;
@@ -402,7 +402,7 @@ static void the_answer_is_before_what_is_published_then(void **state)
 	sub_up(&subs[0], NULL);
 	subs[0].socket.cb_msg_received = note_early;
 	early = 0;
-	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	TURN_UNTIL(subs[0].subscribed == 1);
 	netio_buffered_publish_flush(&publisher);
 	TURN_UNTIL(subs[0].messages == 1000);
@@ -441,12 +441,12 @@ static void answers_are_not_held_up(void **state)
 	pump(&publisher);
 	turn_ms(50);
 	before = subs[0].messages;
-	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	assert_in_range(subs[0].messages - before, 0, 2 * 32 + 16); /* what was under way */
-	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 3), 0);
+	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 3), 0);
 	TURN_UNTIL(subs[0].subscribed == 3);
-	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 2), 0);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 2), 0);
 	TURN_UNTIL(subs[0].unsubscribed == 2);
 	assert_int_equal(subs[0].wrong, 0);
 	pumping = false;
@@ -531,10 +531,10 @@ static void a_drained_loop_may_begin_anew(void **state)
 	assert_int_equal(subs[0].refused, 0);
 	assert_int_equal(netio_drain(&ctx.evloop, 0), 0); /* there is nothing left */
 
-	assert_int_equal(netio_publish_listen(&publisher, "127.0.0.1", first), 0);
-	assert_int_equal(netio_listen(&listening, "127.0.0.1", 0), 0);
+	assert_int_equal(netio_publish_listen(&publisher, test_host(), first), 0);
+	assert_int_equal(netio_listen(&listening, test_host(), 0), 0);
 	/* What is subscribed to already is asked for again. */
-	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", first, 1), 0);
+	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), first, 1), 0);
 	TURN_UNTIL(subs[0].resumed == 1);
 	netio_listen_socket_fini(&listening);
 }
@@ -570,8 +570,8 @@ static void a_socket_may_end_in_its_callbacks(void **state)
 	ended = &publisher;
 	publisher.cb_subscribed = end_it;
 	sub_up(&subs[0], NULL);
-	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
-	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 2), 0);
+	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 1), 0);
+	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 2), 0);
 	TURN_UNTIL(subs[0].closed == 1);
 	subs_down();
 
@@ -593,7 +593,7 @@ static void bad_arguments_are_named(void **state)
 	publish_with(NULL);
 	assert_int_equal(publish(1, 8, 4), -EINVAL);
 	assert_non_null(strstr(plx_error(), "give 0 or NETIO_REENTRY"));
-	assert_int_equal(netio_publish_listen(&publisher, "127.0.0.1", 0), -EALREADY);
+	assert_int_equal(netio_publish_listen(&publisher, test_host(), 0), -EALREADY);
 }
 
 static void too_many_subscriptions_are_refused(void **state)
@@ -601,19 +601,19 @@ static void too_many_subscriptions_are_refused(void **state)
 	publish_with(&(struct netio_publish_attr){.subscriptions_max = 2});
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
-	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 3), 0);
+	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 3), 0);
 	TURN_UNTIL(subs[0].not_taken == 1);
 	assert_int_equal(subs[0].what.tag, 3);
 	assert_non_null(strstr(subs[0].why, "takes no more subscriptions"));
 	assert_int_equal(stats().refused, 1);
 	/* It is gone: it may be tried again. */
-	assert_int_equal(netio_unsubscribe(&subs[0].socket, "127.0.0.1", port(), 1), 0);
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 3});
 
 	/* The only one of a connection takes that along. */
 	sub_up(&subs[1], NULL);
-	assert_int_equal(netio_subscribe(&subs[1].socket, "127.0.0.1", port(), 3), 0);
+	assert_int_equal(netio_subscribe(&subs[1].socket, test_host(), port(), 3), 0);
 	TURN_UNTIL(subs[1].not_taken == 1 && subs[1].closed == 1);
 }
 
@@ -625,11 +625,11 @@ static void a_range_counts_as_its_blocks(void **state)
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1, .last = UINT64_MAX - 1});
 	for (netio_tag_t tag = 1; tag <= 4; tag++)
 		sub_to(&subs[0], port(), (struct netio_subscription){.tag = tag});
-	assert_int_equal(netio_subscribe(&subs[0].socket, "127.0.0.1", port(), 5), 0);
+	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 5), 0);
 	TURN_UNTIL(subs[0].not_taken == 1);
 	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1, .last = UINT64_MAX});
 	assert_int_equal(
-		netio_subscribe_to(&subs[1].socket, "127.0.0.1", port(),
+		netio_subscribe_to(&subs[1].socket, test_host(), port(),
 				   &(struct netio_subscription){.tag = 3, .last = UINT64_MAX - 3}),
 		0);
 	TURN_UNTIL(subs[1].not_taken == 1);
@@ -637,7 +637,7 @@ static void a_range_counts_as_its_blocks(void **state)
 	assert_int_equal(stats().refused, 2);
 	/* And there are no more of them than there may be. */
 	sub_up(&subs[2], NULL);
-	assert_int_equal(netio_subscribe(&subs[2].socket, "127.0.0.1", port(), 5), 0);
+	assert_int_equal(netio_subscribe(&subs[2].socket, test_host(), port(), 5), 0);
 	TURN_UNTIL(subs[2].refused > 0);
 	/* Who goes leaves its place. */
 	netio_subscribe_socket_fini(&subs[0].socket);

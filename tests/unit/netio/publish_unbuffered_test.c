@@ -58,7 +58,7 @@ static void publish_with(const struct netio_publish_attr *attr)
 	publisher.cb_connection_closed = on_closed;
 	publisher.cb_buffers_available = on_available;
 	publisher.cb_msg_published = on_published;
-	assert_int_equal(netio_unbuffered_publish_listen(&publisher, "127.0.0.1", 0), 0);
+	assert_int_equal(netio_unbuffered_publish_listen(&publisher, test_host(), 0), 0);
 }
 
 static int pubsub_down(void **state)
@@ -461,7 +461,7 @@ static void a_gap_is_told_when_there_are_pages(void **state)
 	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
 	assert_int_equal(netio_unbuffered_publish_give_up(&publisher, 1, number), 0);
 	number++;
-	assert_int_equal(netio_subscribe_to(&subs[0].socket, "127.0.0.1", port(),
+	assert_int_equal(netio_subscribe_to(&subs[0].socket, test_host(), port(),
 					    &(struct netio_subscription){
 						    .tag = 2, .delivery = NETIO_DELIVERY_BUFFERED}),
 			 0);

@@ -203,7 +203,7 @@ static inline void sub_to(struct sub *sub, unsigned port, struct netio_subscript
 
 	if (!sub->socket.feeds)
 		sub_up(sub, NULL);
-	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", port, &what), 0);
+	assert_int_equal(netio_subscribe_to(&sub->socket, test_host(), port, &what), 0);
 	TURN_UNTIL(sub->subscribed == before + 1);
 }
 

@@ -86,7 +86,7 @@ static inline void pull_listen(struct pull *pull, const struct netio_listen_attr
 	pull->socket.cb_connection_established = pull_established;
 	pull->socket.cb_connection_closed = pull_closed;
 	pull->socket.cb_msg_received = pull_message;
-	assert_int_equal(netio_listen(&pull->socket, "127.0.0.1", pull->port), 0);
+	assert_int_equal(netio_listen(&pull->socket, test_host(), pull->port), 0);
 	pull->port = netio_listen_socket_port(&pull->socket);
 }
 
@@ -166,7 +166,7 @@ static inline void make_pusher(const struct netio_push_attr *attr)
 
 static inline void connect_to(struct pull *pull)
 {
-	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", pull->port), 0);
+	assert_int_equal(netio_push_connect(&pusher, test_host(), pull->port), 0);
 }
 
 /* One after the other, so that ties go in that order. */

@@ -16,7 +16,8 @@ static void connect_raw(void)
 
 	raw = NULL;
 	raw_closed = raw_messages = 0;
-	snprintf(address, sizeof(address), "127.0.0.1:%u", netio_listen_socket_port(&listening));
+	snprintf(address, sizeof(address), "%s:%u", test_host(),
+		 netio_listen_socket_port(&listening));
 	assert_int_equal(plx_link_connect(address, &attr, &link), 0);
 	TURN_UNTIL(raw != NULL);
 }
@@ -147,7 +148,7 @@ static void what_is_broken_ends_its_connection(void **state)
 
 	listen_with(NULL);
 	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, NULL), 0);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+	assert_int_equal(netio_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
 			 0);
 	TURN_UNTIL(heard.established == 1);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(broken); i++) {
@@ -239,7 +240,7 @@ static void buffered_to_another_thread(unsigned count, uint32_t queue_count, uns
 			&(struct netio_buffered_attr){.page_bytes = 2048, .page_count = 16}),
 		0);
 	assert_int_equal(
-		netio_buffered_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+		netio_buffered_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
 		0);
 	TURN_UNTIL(heard.established == 1);
 	TURN_UNTIL(netio_buffered_flush(&sender) == 0);
@@ -311,7 +312,7 @@ static void what_waits_is_bounded_by_the_window(void **state)
 			&(struct netio_buffered_attr){.page_bytes = 4096, .page_count = 32}),
 		0);
 	assert_int_equal(
-		netio_buffered_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+		netio_buffered_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
 		0);
 	TURN_UNTIL(heard.established == 1);
 	end_ns = plx_now_ns() + 300 * PLX_NS_PER_MS;
@@ -351,7 +352,7 @@ static void who_comes_and_goes_is_bounded_by_the_queue(void **state)
 			unsigned before = heard.established;
 
 			assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, &once), 0);
-			assert_int_equal(netio_connect(&sender, "127.0.0.1",
+			assert_int_equal(netio_connect(&sender, test_host(),
 						       netio_listen_socket_port(&listening)),
 					 0);
 			turn_ms(before < LISTENER_ENDED_MAX ? 0 : 20);
@@ -376,7 +377,7 @@ static void messages_of_the_queue_may_outlive_their_connection(void **state)
 	listen_with(&(struct netio_listen_attr){.queue_count = 2});
 	assert_int_equal(netio_recv(&listening, &msg), -EAGAIN);
 	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, NULL), 0);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
+	assert_int_equal(netio_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
 			 0);
 	TURN_UNTIL(netio_send(&sender, "one", 3) == 0);
 	assert_int_equal(netio_send(&sender, "two", 3), 0);

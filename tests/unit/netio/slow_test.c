@@ -249,7 +249,7 @@ static void the_answer_is_behind_the_latest(void **state)
 	begin_latest(0);
 	for (unsigned i = 0; i < 320; i++)
 		publish_all(i % 16, 200, 1);
-	assert_int_equal(netio_unsubscribe_from(&subs[0].socket, "127.0.0.1", port(),
+	assert_int_equal(netio_unsubscribe_from(&subs[0].socket, test_host(), port(),
 						&(struct netio_subscription){.last = 63}),
 			 0);
 	turn_ms(20);
@@ -352,7 +352,7 @@ static void the_publisher_has_a_default(void **state)
 	assert_int_equal(subscription.policy, NETIO_POLICY_DEFAULT); /* what was asked for */
 	publish_all(1, 400, 100);
 	assert_true(stats().dropped_new > 50);
-	assert_int_equal(netio_subscribe_to(&subs[0].socket, "127.0.0.1", port(),
+	assert_int_equal(netio_subscribe_to(&subs[0].socket, test_host(), port(),
 					    &(struct netio_subscription){
 						    .tag = 2, .policy = NETIO_POLICY_BLOCK}),
 			 0);
@@ -481,7 +481,7 @@ static void bad_arguments_are_named(void **state)
 	assert_non_null(strstr(plx_error(), "refuse_block"));
 	publish_with(NULL);
 	sub_up(&subs[0], NULL);
-	assert_int_equal(netio_subscribe_to(&subs[0].socket, "127.0.0.1", port(),
+	assert_int_equal(netio_subscribe_to(&subs[0].socket, test_host(), port(),
 					    &(struct netio_subscription){.policy = 6}),
 			 -EINVAL);
 	assert_non_null(strstr(plx_error(), "policy 6"));

@@ -108,7 +108,7 @@ static inline void listen_with(const struct netio_listen_attr *attr)
 	listening.cb_connection_established = hear_established;
 	listening.cb_connection_closed = hear_closed;
 	listening.cb_msg_received = hear_message;
-	assert_int_equal(netio_listen(&listening, "127.0.0.1", 0), 0);
+	assert_int_equal(netio_listen(&listening, test_host(), 0), 0);
 }
 
 /* The loop goes on between the sockets and netio_fini, or not: both must do. */

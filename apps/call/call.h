@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CALL_H
+#define CALL_H
+
+#include "plx_app.h"
+#include "plx_rpc.h"
+
+enum call_format { CALL_RAW, CALL_TEXT, CALL_HEX };
+
+/** What the command line asked for. */
+struct call_conf {
+	struct plx_app_list services;
+	const char *method;
+	uint64_t version;
+	bool version_given;
+	const char *data, *hex, *file; /**< the request; NULL: not so */
+	uint64_t size_bytes;           /**< so many zeros */
+	uint64_t deadline_ns;
+	uint64_t count, duration_ns; /**< to measure; both 0: one call, whose reply is shown */
+	uint64_t in_flight;
+	unsigned format;
+	bool list;
+	const char *out_dir, *name;
+	uint8_t *request; /**< that these stand for, from the heap; NULL: it was not read yet */
+	size_t request_length;
+};
+
+#define CALL_IN_FLIGHT_MAX 1000000
+
+/** The command line, and what it asked for once plx_app_start has run. */
+extern const struct plx_app call_app;
+extern struct call_conf *const call_asked;
+
+/** Read the request that it stands for into conf->request. Return: 0; -EINVAL; -errno of the file.
+ */
+int call_read_request(struct call_conf *conf);
+
+/** Show a reply on standard output. Return: 0; -EIO. */
+int call_show(const void *data, size_t length, enum call_format format);
+
+/** Show a description as a table. Return: 0; -EPROTO it is none. */
+int call_show_methods(const void *text, size_t length);
+
+/** Find a method by its name; *version: the one that is wanted, or, without `exact`, the newest one
+ * there is. Return: 0; -EPROTO it is no description; -ENOENT. */
+int call_find_method(const void *text, size_t length, const char *name, bool exact,
+		     uint32_t *id_out, uint16_t *version);
+
+/** Turn the loop until the calls are done. In-flight ones follow each other; their times are
+ * measured and shown. Ownership: client goes. Return: 0; -EINTR a signal, before anything was
+ * measured; as plx_rpc_call. */
+int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
+		 const struct plx_rpc_call *what, const void *data, size_t length);
+
+#endif

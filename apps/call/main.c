@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plx-call: call a method of a service from the command line, or many times, to measure it.
+ *
+ * Try it:  plx-echo --service --listen 127.0.0.1:7000
+ *          plx-call --service 127.0.0.1:7000 --list
+ *          plx-call --service 127.0.0.1:7000 --method pollux.echo --data hello
+ *          plx-call --service 127.0.0.1:7000 --method echo --size 64 --count 100000 */
+#include "call.h"
+
+#include "plx_fabric.h"
+#include "plx_lcore.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DRAIN_NS (500 * PLX_NS_PER_MS)
+
+/* A single call: the loop runs until it is done. */
+struct reply {
+	enum plx_rpc_status status;
+	uint32_t code;
+	uint64_t retry_after_ns;
+	bool may_have_run;
+	struct plx_buf *message; /* holds data; NULL: there is none */
+	const void *data;
+	size_t length;
+	bool done;
+};
+
+/* Not of a stack: a signal may end the wait for a call before the call. */
+static struct reply reply;
+
+static void on_done(const struct plx_rpc_result *result, void *arg)
+{
+	reply = (struct reply){
+		.status = result->status,
+		.code = result->code,
+		.retry_after_ns = result->retry_after_ns,
+		.may_have_run = result->may_have_run,
+		.message = result->message ? plx_buf_ref(result->message) : NULL,
+		.data = result->data,
+		.length = result->length,
+		.done = true,
+	};
+	plx_loop_quit();
+}
+
+/* Return: 0 a reply, OK or ERROR; -EINTR a signal; -EIO any other status. */
+static int call_once(struct plx_rpc_client *client, uint32_t method, uint16_t version,
+		     const void *data, size_t length)
+{
+	struct plx_rpc_call call = {
+		.method = method,
+		.version = version,
+		.deadline_ns = call_asked->deadline_ns,
+		.done = on_done,
+	};
+	int rc = plx_rpc_call(client, &call, data, length, NULL);
+
+	reply = (struct reply){0};
+	if (rc == -EAGAIN)
+		return plx_fail(EAGAIN, "a request of %zu bytes: too many of them wait", length);
+	if (rc)
+		return rc;
+	plx_loop_run();
+	if (!reply.done)
+		return plx_fail(EINTR, "interrupted");
+	if (reply.status == PLX_RPC_PEER_DOWN && !reply.may_have_run)
+		return plx_fail(EIO, "no service within %.6g s: %s",
+				(double)call_asked->deadline_ns / 1e9,
+				plx_rpc_client_trouble(client));
+	if (reply.status > PLX_RPC_ERROR)
+		return plx_fail(EIO, "the call ended with: %s; %s%s",
+				plx_rpc_status_name(reply.status),
+				reply.may_have_run ? "it may have run" : "it has not run",
+				reply.retry_after_ns ? ", and may be tried again" : "");
+	return 0;
+}
+
+static void let_go(void)
+{
+	plx_buf_unref(reply.message);
+	reply.message = NULL;
+}
+
+static bool is_number(const char *text)
+{
+	return isdigit((unsigned char)text[0]);
+}
+
+/* What the method's number is: the service knows. Return: 0; -errno. */
+static int find(struct plx_rpc_client *client, uint32_t *method_out, uint16_t *version_out)
+{
+	uint64_t number;
+	int rc;
+
+	*version_out = (uint16_t)call_asked->version;
+	if (is_number(call_asked->method)) {
+		rc = plx_parse_uint("--method", call_asked->method, 0, UINT32_MAX, &number);
+		*method_out = (uint32_t)number;
+		return rc;
+	}
+	rc = call_once(client, PLX_RPC_DESCRIBE, 0, NULL, 0);
+	if (rc == -EIO && reply.status == PLX_RPC_UNKNOWN) {
+		let_go();
+		return plx_fail(ENOENT,
+				"--method %s: the service does not tell its methods' "
+				"names; give a number",
+				call_asked->method);
+	}
+	rc = rc ? rc
+		: call_find_method(reply.data, reply.length, call_asked->method,
+				   call_asked->version_given, method_out, version_out);
+	let_go();
+	return rc;
+}
+
+static int list(struct plx_rpc_client *client)
+{
+	int rc = call_once(client, PLX_RPC_DESCRIBE, 0, NULL, 0);
+
+	rc = rc ? rc : call_show_methods(reply.data, reply.length);
+	let_go();
+	return rc;
+}
+
+static int call_and_show(struct plx_rpc_client *client, uint32_t method, uint16_t version,
+			 const void *data, size_t length)
+{
+	int rc = call_once(client, method, version, data, length);
+
+	if (rc == 0)
+		rc = call_show(reply.data, reply.length, (enum call_format)call_asked->format);
+	if (rc == 0 && reply.status == PLX_RPC_ERROR)
+		rc = plx_fail(EIO, "the service calls that an error, with code %" PRIu32,
+			      reply.code);
+	let_go();
+	return rc;
+}
+
+/* Ownership: client goes. */
+static int run(struct plx_rpc_client *client)
+{
+	struct plx_rpc_call what = {.deadline_ns = call_asked->deadline_ns};
+	int rc = call_asked->list ? list(client) : 0;
+
+	if (rc == 0 && call_asked->method && !call_asked->request)
+		rc = call_read_request(call_asked);
+	if (rc == 0 && call_asked->method)
+		rc = find(client, &what.method, &what.version);
+	if (rc == 0 && call_asked->method && (call_asked->count || call_asked->duration_ns)) {
+		rc = call_measure(call_asked, client, &what, call_asked->request,
+				  call_asked->request_length);
+		client = NULL;
+	} else if (rc == 0 && call_asked->method) {
+		rc = call_and_show(client, what.method, what.version, call_asked->request,
+				   call_asked->request_length);
+	}
+	plx_rpc_client_destroy(client);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	int status = plx_app_start(argc, argv, &call_app);
+	const char *addresses[PLX_APP_LIST_MAX + 1] = {0};
+	struct plx_rpc_client_attr attr = {.calls_max = CALL_IN_FLIGHT_MAX,
+					   .waiting_max = UINT64_MAX};
+	struct plx_rpc_client *client;
+
+	if (status != PLX_APP_RUN)
+		return status;
+	memcpy(addresses, call_asked->services.at, sizeof(call_asked->services.at));
+	addresses[call_asked->services.count] = NULL;
+	if (plx_rpc_client_create(addresses, &attr, &client) != 0 || run(client) != 0)
+		status = plx_app_fail(&call_app);
+	else
+		status = 0;
+	free(call_asked->request);
+	plx_fabric_drain(DRAIN_NS);
+	return plx_app_finish(&call_app, status);
+}

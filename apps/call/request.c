@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is sent, as the command line gives it. */
+#include "call.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Digits may stand in groups: "de ad:be ef". */
+static int read_hex(const char *text, uint8_t **data_out, size_t *length_out)
+{
+	uint8_t *data = malloc(strlen(text) / 2 + 1);
+	size_t digits = 0;
+
+	if (!data)
+		return plx_fail(ENOMEM, "out of memory");
+	for (const char *at = text; *at; at++) {
+		int digit = isdigit((unsigned char)*at) ? *at - '0'
+							: tolower((unsigned char)*at) - 'a' + 10;
+
+		if (*at == ' ' || *at == ':')
+			continue;
+		if (!isxdigit((unsigned char)*at)) {
+			free(data);
+			return plx_fail(EINVAL,
+					"--hex %s: '%c' is no hexadecimal digit; give pairs of "
+					"them, blanks and colons may stand between",
+					text, *at);
+		}
+		data[digits / 2] = (uint8_t)(digits % 2 ? data[digits / 2] << 4 | digit : digit);
+		digits++;
+	}
+	if (digits % 2) {
+		free(data);
+		return plx_fail(EINVAL, "--hex %s: %zu digits; give pairs of them", text, digits);
+	}
+	*data_out = data;
+	*length_out = digits / 2;
+	return 0;
+}
+
+static int read_file(const char *path, uint8_t **data_out, size_t *length_out)
+{
+	FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+	size_t length = 0, room = 4096;
+	uint8_t *data = NULL;
+	int rc = 0;
+
+	if (!file)
+		return plx_fail(errno, "--file %s: %s", path, strerror(errno));
+	for (;;) {
+		uint8_t *more = length == room || !data ? realloc(data, room *= 2) : data;
+
+		if (!more) {
+			rc = plx_fail(ENOMEM, "--file %s: out of memory", path);
+			break;
+		}
+		data = more;
+
+		size_t got = fread(data + length, 1, room - length, file);
+
+		length += got;
+		if (length > PLX_RPC_PAYLOAD_MAX)
+			rc = plx_fail(EINVAL, "--file %s: more than %llu bytes", path,
+				      (unsigned long long)PLX_RPC_PAYLOAD_MAX);
+		else if (got == 0 && ferror(file))
+			rc = plx_fail(EIO, "--file %s: %s", path, strerror(errno));
+		if (got == 0 || rc)
+			break;
+	}
+	if (file != stdin)
+		fclose(file);
+	if (rc) {
+		free(data);
+		return rc;
+	}
+	*data_out = data;
+	*length_out = length;
+	return 0;
+}
+
+int call_read_request(struct call_conf *conf)
+{
+	size_t length = conf->data ? strlen(conf->data) : (size_t)conf->size_bytes;
+
+	if (conf->hex)
+		return read_hex(conf->hex, &conf->request, &conf->request_length);
+	if (conf->file)
+		return read_file(conf->file, &conf->request, &conf->request_length);
+	conf->request = calloc(1, length + 1);
+	if (!conf->request)
+		return plx_fail(ENOMEM, "out of memory");
+	if (conf->data)
+		memcpy(conf->request, conf->data, length);
+	conf->request_length = length;
+	return 0;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Replies and descriptions, for people and for pipes. */
+#include "call.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HEX_COLUMNS 16
+
+static void show_hex(const uint8_t *data, size_t length)
+{
+	for (size_t row = 0; row < length; row += HEX_COLUMNS) {
+		printf("%08zx ", row);
+		for (size_t i = row; i < row + HEX_COLUMNS; i++) {
+			if (i < length)
+				printf(" %02x", data[i]);
+			else
+				fputs("   ", stdout);
+		}
+		fputs("  ", stdout);
+		for (size_t i = row; i < row + HEX_COLUMNS && i < length; i++)
+			putchar(isprint(data[i]) ? data[i] : '.');
+		putchar('\n');
+	}
+}
+
+/* Return: bytes of the character of UTF-8 that is there, of those beyond the control characters; 0:
+ * there is none. RFC 3629, 4, but for surrogates. */
+static size_t utf8_bytes(const uint8_t *data, size_t length)
+{
+	static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};
+	size_t bytes = data[0] >= 0xf0 ? 4 : data[0] >= 0xe0 ? 3 : data[0] >= 0xc2 ? 2 : 0;
+	uint32_t point;
+
+	if (bytes == 0 || bytes > length || data[0] > 0xf4)
+		return 0;
+	point = data[0] & (0x7fu >> bytes);
+	for (size_t i = 1; i < bytes; i++) {
+		if ((data[i] & 0xc0) != 0x80)
+			return 0;
+		point = point << 6 | (data[i] & 0x3f);
+	}
+	return point >= least[bytes] ? bytes : 0;
+}
+
+/* One line for a terminal: what would steer it is shown as it is written in C. */
+static void show_text(const uint8_t *data, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		size_t whole = utf8_bytes(data + i, length - i);
+
+		if (data[i] == '\n' || data[i] == '\t' || (data[i] < 0x80 && isprint(data[i]))) {
+			putchar(data[i]);
+		} else if (whole) {
+			fwrite(data + i, 1, whole, stdout);
+			i += whole - 1;
+		} else {
+			printf("\\x%02x", data[i]);
+		}
+	}
+	if (length && data[length - 1] != '\n')
+		putchar('\n');
+}
+
+int call_show(const void *data, size_t length, enum call_format format)
+{
+	if (format == CALL_HEX)
+		show_hex(data, length);
+	else if (format == CALL_TEXT)
+		show_text(data, length);
+	else
+		fwrite(data, 1, length, stdout);
+	return fflush(stdout) == 0 && !ferror(stdout)
+		     ? 0
+		     : plx_fail(EIO, "standard output: %s", strerror(errno));
+}
+
+/* Descriptions -----------------------------------------------------------------------------------
+ */
+
+/* A service may call a method what it likes; a terminal is not to obey it. */
+static void show_name(const char *name)
+{
+	int shown = 0;
+
+	for (; name && *name && shown < 24; name++, shown++)
+		putchar(isprint((unsigned char)*name) ? *name : '?');
+	printf("%*s", 24 - shown, "");
+}
+
+static json_int_t number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+static json_t *read_description(const void *text, size_t length, json_t **methods_out)
+{
+	json_t *all = json_loadb(text, length, 0, NULL);
+
+	*methods_out = json_object_get(all, "methods");
+	if (json_is_array(*methods_out))
+		return all;
+	json_decref(all);
+	plx_fail(EPROTO, "what the service says of itself cannot be read");
+	return NULL;
+}
+
+int call_show_methods(const void *text, size_t length)
+{
+	json_t *methods, *all = read_description(text, length, &methods), *method;
+	size_t i;
+
+	if (!all)
+		return -EPROTO;
+	printf("%10s %7s  %-24s %12s %8s %6s %10s\n", "id", "version", "name", "requests",
+	       "refused", "slow", "mean ns");
+	json_array_foreach(methods, i, method)
+	{
+		const char *name = json_string_value(json_object_get(method, "name"));
+		json_int_t requests = number_of(method, "requests");
+
+		printf("%10" JSON_INTEGER_FORMAT " %7" JSON_INTEGER_FORMAT "  ",
+		       number_of(method, "id"), number_of(method, "version"));
+		show_name(name);
+		printf(" %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT
+		       " %6" JSON_INTEGER_FORMAT " %10.0f\n",
+		       requests, number_of(method, "refused"), number_of(method, "slow"),
+		       requests > 0 ? (double)number_of(method, "handler_ns") / (double)requests
+				    : 0.0);
+	}
+	json_decref(all);
+	return 0;
+}
+
+int call_find_method(const void *text, size_t length, const char *name, bool exact,
+		     uint32_t *id_out, uint16_t *version)
+{
+	json_t *methods, *all = read_description(text, length, &methods), *method;
+	int found = -1;
+	size_t i;
+
+	if (!all)
+		return -EPROTO;
+	json_array_foreach(methods, i, method)
+	{
+		const char *its = json_string_value(json_object_get(method, "name"));
+		int its_version = (int)number_of(method, "version");
+
+		if (!its || strcmp(its, name) != 0 || its_version <= found ||
+		    (exact && its_version != *version))
+			continue;
+		found = its_version;
+		*id_out = (uint32_t)number_of(method, "id");
+	}
+	json_decref(all);
+	if (found < 0)
+		return plx_fail(ENOENT,
+				"--method %s: the service has none of that name%s; --list "
+				"shows what it has",
+				name, exact ? " and version" : "");
+	*version = (uint16_t)found;
+	return 0;
+}

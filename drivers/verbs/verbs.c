@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RDMA through libfabric's verbs provider: InfiniBand, RoCE and iWARP, with connections by rdma_cm.
+ * Facts and figures: doc/design/verbs.md. */
+#include "plx_fabric_driver.h"
+
+#include <infiniband/verbs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define CQ_ENTRIES       4096 /* 256 KiB; shorter where the device takes less */
+#define CQ_ENTRIES_LEAST 1024
+
+/* siw's library takes what is mapped at page 144 of its device for a failure (rdma-core 44, kernel
+ * 6.1: SIW_INVAL_UOBJ_KEY). So long a queue, the first that is mapped, lies across it. */
+#define CQ_ENTRIES_IWARP 32768
+
+extern const struct plx_fabric_driver plx_driver_verbs;
+
+static const char *verbs_provider(const char *asked, bool exact, uint32_t version)
+{
+	return asked && strcmp(asked, "verbs") == 0 ? "verbs" : NULL;
+}
+
+/* Where the kernel does not copy registered memory for the child of a fork by itself (before 5.12),
+ * the parent's would go elsewhere with its next write. Before anything is opened; what somebody
+ * chose stays. */
+static void be_fork_safe(void)
+{
+	if (ibv_is_fork_initialized() != IBV_FORK_DISABLED)
+		return;
+	setenv("RDMAV_HUGEPAGES_SAFE", "1", 0);
+	ibv_fork_init();
+}
+
+/* Addresses ------------------------------------------------------------------------------------ */
+
+static bool is_same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return a->sa_family == AF_INET6 &&
+	       IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
+				  &((const struct sockaddr_in6 *)b)->sin6_addr);
+}
+
+/* The provider listens elsewhere where no device has the address that was asked for. */
+static bool is_at(const struct fi_info *info, const char *node)
+{
+	struct addrinfo *addresses;
+	bool found = false;
+
+	if (!info->src_addr || getaddrinfo(node, NULL, NULL, &addresses) != 0)
+		return false;
+	for (struct addrinfo *each = addresses; each && !found; each = each->ai_next)
+		found = is_same_host(each->ai_addr, info->src_addr);
+	freeaddrinfo(addresses);
+	return found;
+}
+
+static bool is_every_address(const char *node)
+{
+	return strcmp(node, "::") == 0 || strcmp(node, "0.0.0.0") == 0;
+}
+
+/* A listener at every address takes connections of all devices, so it asks for nothing that one of
+ * them has: libfabric makes an info like that for some ports, and 1.17 names a fabric in it that it
+ * does not find again when a connection comes. Ownership: *info is replaced. Return: 0; -FI_ENOMEM.
+ */
+static int make_deviceless(struct fi_info **info, const struct fi_info *hints, uint32_t version)
+{
+	struct fi_info *free_one = fi_dupinfo(hints);
+
+	if (!free_one)
+		return -FI_ENOMEM;
+	free_one->src_addr = (*info)->src_addr;
+	free_one->src_addrlen = (*info)->src_addrlen;
+	free_one->addr_format = (*info)->addr_format;
+	(*info)->src_addr = NULL;
+	fi_freeinfo(*info);
+	*info = free_one;
+	free_one->fabric_attr->api_version = version;
+	free_one->domain_attr->name = strdup("verbs_any_domain"); /* as libfabric says it */
+	return free_one->domain_attr->name ? 0 : -FI_ENOMEM;
+}
+
+/* The provider finds a way to this host's own loopback, but no device for it. */
+static bool is_loopback(const struct fi_info *info)
+{
+	const struct sockaddr *address = info->dest_addr;
+
+	if (address && address->sa_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+	return address && address->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+static bool is_wanted(const struct fi_info *info, const char *node, uint64_t flags)
+{
+	if (!node || is_every_address(node))
+		return true;
+	return flags & FI_SOURCE ? is_at(info, node) : !is_loopback(info);
+}
+
+/* The provider binds the port to find the device, and does not say what is wrong: who listens with
+ * this info hears it. */
+static int getinfo_of_port_in_use(uint32_t version, const char *node, const char *service,
+				  const struct fi_info *hints, struct fi_info **info_out)
+{
+	int rc = fi_getinfo(version, node, "0", FI_SOURCE, hints, info_out);
+	struct sockaddr *address = rc ? NULL : (*info_out)->src_addr;
+
+	if (address && address->sa_family == AF_INET)
+		((struct sockaddr_in *)address)->sin_port = htons((uint16_t)atoi(service));
+	else if (address && address->sa_family == AF_INET6)
+		((struct sockaddr_in6 *)address)->sin6_port = htons((uint16_t)atoi(service));
+	return rc;
+}
+
+static int verbs_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+			 const struct fi_info *hints, struct fi_info **info_out)
+{
+	struct fi_info *info;
+	int rc;
+
+	if (!node) /* the look at what there is, at the start */
+		be_fork_safe();
+	rc = fi_getinfo(version, node, service, flags, hints, &info);
+	if (rc && node && strcmp(node, "::") == 0) /* as where a host has no IPv6 */
+		rc = fi_getinfo(version, node = "0.0.0.0", service, flags, hints, &info);
+	if (rc && node && flags & FI_SOURCE)
+		rc = getinfo_of_port_in_use(version, node, service, hints, &info);
+	if (rc)
+		return rc;
+	if (!is_wanted(info, node, flags))
+		rc = -FI_ENODATA;
+	else if (node && is_every_address(node))
+		rc = make_deviceless(&info, hints, version);
+	if (rc)
+		fi_freeinfo(info);
+	else
+		*info_out = info;
+	return rc;
+}
+
+/* Devices -------------------------------------------------------------------------------------- */
+
+/* iWARP: what the side that accepted sends behind its answer breaks the connection where it comes
+ * before the other side is ready (RFC 5044, 7.1). */
+static bool verbs_connector_speaks_first(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_IWARP;
+}
+
+/* iWARP: a message that finds no receive ends the connection (RFC 5041: the error "no buffer
+ * available"), without the second chance that InfiniBand gives. */
+static bool verbs_needs_receives(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_IWARP;
+}
+
+/* iWARP: what a read brings is written by the peer, like any other write (RFC 5040, 3.1). */
+static bool verbs_peer_writes_reads(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_IWARP;
+}
+
+/* Linux' soft iWARP goes on sending what a peer reads from memory that is registered no more, once
+ * it has begun (6.1); others that speak iWARP were not tried. */
+static bool verbs_revokes_at_once(const struct fi_info *info)
+{
+	return info->ep_attr->protocol != FI_PROTO_IWARP;
+}
+
+static const char *verbs_device(const struct fi_info *info)
+{
+	return info->fabric_attr->name ? info->domain_attr->name : NULL;
+}
+
+/* Queues --------------------------------------------------------------------------------------- */
+
+static int get_fd(struct fid *fid, int *fd_out)
+{
+	return fi_control(fid, FI_GETWAIT, fd_out);
+}
+
+/* How long a queue may be is the device's, which libfabric does not tell. */
+static int open_cq(struct plx_fabric_fids *fids)
+{
+	/* FI_WAIT_FD costs nothing while the queue is polled. */
+	struct fi_cq_attr attr = {.format = fids->cq_format, .wait_obj = FI_WAIT_FD};
+	int rc;
+
+	for (;;) {
+		attr.size = fids->cq_entries;
+		rc = fi_cq_open(fids->domain, &attr, &fids->cq, NULL);
+		if (rc == 0 || fids->cq_entries <= CQ_ENTRIES_LEAST)
+			return rc;
+		fids->cq_entries /= 2;
+	}
+}
+
+static int verbs_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
+{
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
+	int rc;
+
+	if (info->ep_attr->protocol == FI_PROTO_IWARP)
+		fids->cq_entries = CQ_ENTRIES_IWARP;
+	rc = open_cq(fids);
+	rc = rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
+	rc = rc ? rc : get_fd(&fids->cq->fid, &fids->wait_fd);
+	return rc ? rc : get_fd(&fids->eq->fid, &fids->eq_fd);
+}
+
+static int verbs_arm(struct plx_fabric_fids *fids)
+{
+	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
+
+	return fi_trywait(fids->fabric, both, 2);
+}
+
+/* What ends a connection first is told by the completion in error; those behind it are flushed,
+ * which says nothing. */
+static const char *verbs_failure(int status, enum plx_link_reason *reason_out)
+{
+	*reason_out = PLX_LINK_PEER_DOWN;
+	switch (status) {
+	case IBV_WC_RETRY_EXC_ERR:
+		return "the peer, or the way to it, is gone: it acknowledged nothing, however "
+		       "often it was sent";
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		return "the peer had no receive for what was sent, however often it was";
+	case IBV_WC_REM_OP_ERR:
+	case IBV_WC_REM_ABORT_ERR:
+		return "the peer's device failed";
+	}
+	*reason_out = PLX_LINK_PROTOCOL;
+	switch (status) {
+	case IBV_WC_LOC_LEN_ERR:
+		return "it sent a frame longer than a receive buffer";
+	case IBV_WC_REM_INV_REQ_ERR:
+		return "it has shorter receive buffers than it said";
+	case IBV_WC_REM_ACCESS_ERR:
+		return "it does not let its memory be reached there";
+	}
+	*reason_out = PLX_LINK_LOCAL;
+	switch (status) {
+	case IBV_WC_LOC_PROT_ERR:
+	case IBV_WC_LOC_QP_OP_ERR:
+	case IBV_WC_LOC_ACCESS_ERR:
+	case IBV_WC_FATAL_ERR:
+	case IBV_WC_GENERAL_ERR:
+		return ibv_wc_status_str((enum ibv_wc_status)status);
+	}
+	return NULL;
+}
+
+const struct plx_fabric_driver plx_driver_verbs = {
+	.name = "verbs",
+	.summary =
+		"RDMA networks: InfiniBand, RoCE, iWARP (libfabric's verbs, connected by rdma_cm)",
+	.provider = verbs_provider,
+	.rdma = true,
+	.closes_on_exec = true, /* rdma-core does it */
+	.getinfo = verbs_getinfo,
+	.device = verbs_device,
+	.connector_speaks_first = verbs_connector_speaks_first,
+	.needs_receives = verbs_needs_receives,
+	.open_queues = verbs_open_queues,
+	.arm = verbs_arm,
+	.failure = verbs_failure,
+	.direct = true,
+	.revokes_at_once = verbs_revokes_at_once,
+	.peer_writes_reads = verbs_peer_writes_reads,
+	.unreachable =
+		"is the address that of an RDMA device's network interface, or in its network",
+	.tx_size = 64,
+	.direct_tx_size = 256, /* iWARP: the frame behind a put needs room where the put had it */
+	.rx_size = 202,        /* the most that a link posts; each asks for what it needs */
+	.cq_entries = CQ_ENTRIES,
+	.cq_overruns = true,
+	.signal_every = 16,     /* a failed inject is not told, and ends the connection */
+	.eq_every_turns = 1024, /* a system call */
+	.eq_pending_turns = 64,
+	.needs_mr = true,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What can be asked of a link. */
+#include "tx.h"
+
+const char *plx_link_reason_name(enum plx_link_reason reason)
+{
+	static const char *const names[PLX_LINK_REASON_COUNT] = {
+		[PLX_LINK_CLOSED] = "closed",           [PLX_LINK_REFUSED] = "refused",
+		[PLX_LINK_UNREACHABLE] = "unreachable", [PLX_LINK_HELLO] = "bad hello",
+		[PLX_LINK_PROTOCOL] = "protocol error", [PLX_LINK_PEER_DOWN] = "peer down",
+		[PLX_LINK_ABORTED] = "aborted",         [PLX_LINK_TIMEOUT] = "timed out",
+		[PLX_LINK_SILENT] = "silent",           [PLX_LINK_LOCAL] = "local failure",
+	};
+
+	return (unsigned)reason < PLX_LINK_REASON_COUNT ? names[reason] : "unknown";
+}
+
+uint64_t plx_link_message_max(const struct plx_link *link)
+{
+	return link->peer_message_max;
+}
+
+void plx_link_set_user(struct plx_link *link, void *user)
+{
+	link->user = user;
+}
+
+void *plx_link_user(const struct plx_link *link)
+{
+	return link->user;
+}
+
+bool plx_link_is_open(const struct plx_link *link)
+{
+	return link->state == LINK_OPEN;
+}
+
+uint32_t plx_link_credit(const struct plx_link *link)
+{
+	return link->state == LINK_OPEN ? tx_frames_left(link) : 0;
+}
+
+/* Each message that is not finished has at least one frame that is not granted again, but for one
+ * whose last frames have not left yet. */
+uint32_t plx_link_unfinished(const struct plx_link *link)
+{
+	uint32_t granted = link->peer_fin ? link->tx_fin_frames : link->tx_frames_granted;
+	uint32_t out = link->tx_window - (granted - link->tx_frames);
+
+	if (link->peer_fin_carried_ack)
+		return 0;
+	if ((int32_t)out < 0) /* it grants more than it had at first, which is its affair */
+		out = 0;
+	return out + (link->tx_current.head || link->tx_cut);
+}
+
+const char *plx_link_peer(const struct plx_link *link)
+{
+	return link->peer;
+}
+
+const char *plx_link_provider(const struct plx_link *link)
+{
+	return link->set->label;
+}
+
+const char *plx_link_choice(const struct plx_link *link)
+{
+	return link->choice;
+}
+
+const char *plx_link_fi_provider(const struct plx_link *link)
+{
+	return link->set->provider;
+}
+
+void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out)
+{
+	*stats_out = link->stats;
+	stats_out->tx_queued = link->tx_current.head != NULL;
+	stats_out->tx_inflight = link->tx_inflight;
+	stats_out->rx_posted = link->rx_posted;
+	stats_out->rx_kept = link->rx_kept + link->rx_long_kept;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the loop does for the links that ask for it: each turn it looks at those. */
+#include "fabric_priv.h"
+
+/* Let the lcore look at the link in this turn or the next, for the reasons in want. */
+void link_attend(struct plx_link *link, uint16_t want)
+{
+	struct plx_fabric_lcore *home = link->home;
+
+	link->want |= want;
+	if (link->attended)
+		return;
+	link->attended = true;
+	link->next_attended = home->attended;
+	home->attended = link;
+}
+
+/* It may have changed back by now. */
+static void tell_suspect(struct plx_link *link)
+{
+	bool suspect = link->presence->suspect;
+
+	link->want &= (uint16_t)~WANT_SUSPECT;
+	if (link->state != LINK_OPEN || link->told_suspect == suspect)
+		return;
+	link->told_suspect = suspect;
+	if (link->events->on_suspect)
+		link->events->on_suspect(link, suspect, link->user);
+}
+
+static void tell_granted(struct plx_link *link)
+{
+	link->want &= (uint16_t)~WANT_GRANTED;
+	if (link->state == LINK_OPEN)
+		link->events->on_credit(link, link->user);
+}
+
+/* Return: whether the link is still there. */
+static bool look_after(struct plx_link *link)
+{
+	if (link->want & WANT_BURIAL)
+		return !close_bury(link, plx_loop_now_ns());
+	if (link->want & WANT_REFILL)
+		receive_refill(link);
+	if (link->want & WANT_CONTROL) {
+		send_control(link);
+		link_try_open(link);
+		close_step(link);
+	}
+	if (link->want & WANT_TX)
+		send_continue(link);
+	if (link->want & WANT_GRANTED)
+		tell_granted(link);
+	if (plx_unlikely(link->want & WANT_RELEASE))
+		region_release_done(link);
+	if ((link->want & WANT_WRITABLE) && link->state == LINK_OPEN &&
+	    (send_has_room(link) || direct_has_room(link))) {
+		link->want &= (uint16_t)~WANT_WRITABLE;
+		if (link->direct)
+			link->direct->blocked = false;
+		if (link->events->on_writable)
+			link->events->on_writable(link, link->user);
+	}
+	if (plx_unlikely(link->want & WANT_SUSPECT))
+		tell_suspect(link);
+	if (link->want & WANT_AGREED) {
+		link->want &= (uint16_t)~WANT_AGREED;
+		close_agreed(link);
+	}
+	return true;
+}
+
+/* What a look at a link may change. */
+struct look {
+	uint16_t want;
+	uint32_t rx_posted;
+	uint64_t frames_sent;
+};
+
+static struct look look_of(const struct plx_link *link)
+{
+	return (struct look){link->want, link->rx_posted, link->stats.frames_sent};
+}
+
+static bool has_changed(const struct plx_link *link, const struct look *before)
+{
+	return link->want != before->want || link->rx_posted != before->rx_posted ||
+	       link->stats.frames_sent != before->frames_sent;
+}
+
+/* Look at every link that asked for it. Return: for how many that changed something. */
+int link_look_after(struct plx_fabric_lcore *home)
+{
+	struct plx_link *list = home->attended;
+	int count = 0;
+
+	home->attended = NULL;
+	while (list) {
+		struct plx_link *link = list;
+
+		struct look before = look_of(link);
+
+		list = link->next_attended;
+		link->attended = false;
+		if (!look_after(link)) {
+			count++;
+			continue;
+		}
+		if (link->want & WANT_EVERY_TURN)
+			link_attend(link, 0);
+		count += !link->attended || has_changed(link, &before);
+	}
+	if (home->orphan_count)
+		orphan_reap(home);
+	return count;
+}

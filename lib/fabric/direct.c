@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct data placement of a link: whether both sides have it, its completions (hot path), and what
+ * becomes of it when the link ends. */
+#include "tx.h"
+
+#include <stdlib.h>
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Before the link's endpoint is opened with that info. Return: 0; -ENOMEM. */
+int direct_create(struct plx_link *link, const struct fi_info *info)
+{
+	const struct plx_fabric_driver *driver = link->driver;
+	struct direct *direct = calloc(1, sizeof(*direct));
+	struct plx_op *gets = calloc(DIRECT_GETS, sizeof(*gets));
+
+	if (!direct || !gets) {
+		free(direct);
+		free(gets);
+		return plx_fail(ENOMEM, "out of memory");
+	}
+	direct->immediate = info->domain_attr->cq_data_size >= sizeof(uint32_t);
+	direct->own_sinks = driver->peer_writes_reads && driver->peer_writes_reads(info);
+	direct->revokes_at_once = driver->revokes_at_once && driver->revokes_at_once(info);
+	direct->by_address = info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
+	direct->bytes_max = lesser(info->ep_attr->max_msg_size, DIRECT_BYTES_MAX);
+	direct->gets = gets;
+	for (unsigned i = 0; i < DIRECT_GETS; i++) {
+		gets[i].link = link;
+		gets[i].kind = OP_GET;
+	}
+	link->direct = direct;
+	link->set->only = link;
+	return 0;
+}
+
+void direct_destroy(struct plx_link *link)
+{
+	if (!link->direct)
+		return;
+	free(link->direct->gets);
+	free(link->direct);
+	link->direct = NULL;
+}
+
+/* What the peer's HELLO says of it. */
+void direct_agree(struct plx_link *link, uint32_t features)
+{
+	if (link->direct)
+		link->direct->agreed = features & FEATURE_DIRECT;
+}
+
+/* Return: NULL where both sides have it; else what is missing. */
+const char *direct_not_agreed(const struct plx_link *link)
+{
+	if (!link->direct)
+		return "this side did not ask for it (`direct` in struct plx_link_attr)";
+	return link->direct->agreed ? NULL : "the peer did not ask for it";
+}
+
+uint64_t plx_link_direct_max(const struct plx_link *link)
+{
+	return direct_not_agreed(link) ? 0 : link->direct->bytes_max;
+}
+
+/* Whether a put or get that found no room may be tried again: those take no credit. */
+bool direct_has_room(const struct plx_link *link)
+{
+	return link->direct && link->direct->blocked && !link->tx_current.head &&
+	       link->tx_free_count > LINK_TX_CONTROL && link->direct->get_count < DIRECT_GETS;
+}
+
+/* What is asked of it --------------------------------------------------------------------------
+ */
+
+/* Whether it may be. Return: 0; -errno with a text. */
+int direct_check(const struct plx_link *link, const struct direct_target *target, unsigned access)
+{
+	const struct plx_remote *remote = target->remote;
+	const char *wrong = direct_not_agreed(link);
+	int rc;
+
+	if (plx_unlikely(link->state != LINK_OPEN))
+		return plx_fail(ENOTCONN, "link to %s is not open", link->peer);
+	if (plx_unlikely(wrong != NULL))
+		return plx_fail(EOPNOTSUPP, "link to %s has no direct data placement: %s",
+				link->peer, wrong);
+	rc = remote_check(remote);
+	if (plx_unlikely(rc))
+		return rc;
+	if (plx_unlikely(!(remote->access & access)))
+		return plx_fail(EACCES, "%s has not granted that memory for %s", link->peer,
+				access == PLX_REMOTE_WRITE ? "writing" : "reading");
+	if (plx_unlikely(target->offset > remote->bytes ||
+			 target->bytes > remote->bytes - target->offset))
+		return plx_fail(ERANGE, "%llu bytes at offset %llu: %s has granted %llu bytes",
+				(unsigned long long)target->bytes,
+				(unsigned long long)target->offset, link->peer,
+				(unsigned long long)remote->bytes);
+	if (plx_unlikely(target->bytes > link->direct->bytes_max))
+		return plx_fail(EMSGSIZE, "%llu bytes: %s carries at most %llu at once",
+				(unsigned long long)target->bytes, link->set->label,
+				(unsigned long long)link->direct->bytes_max);
+	return 0;
+}
+
+int direct_no_room(struct plx_link *link)
+{
+	link->direct->blocked = true;
+	return tx_would_block(link);
+}
+
+/* Registrations --------------------------------------------------------------------------------
+ */
+
+/* libfabric's cache of registrations gives every one of them all rights, and keeps them past their
+ * end: the same memory registered twice is one then. Return: 0; -EOPNOTSUPP. */
+int direct_check_set(struct plx_set *set)
+{
+	static uint8_t memory[64];
+	struct fid_mr *first, *second = NULL;
+	bool cached;
+
+	if (!set->driver->needs_mr || fi_mr_reg(set->fids.domain, memory, sizeof(memory),
+						FI_REMOTE_READ, 0, 1, 0, &first, NULL) != 0)
+		return 0; /* a grant will say so */
+	cached = fi_mr_reg(set->fids.domain, memory, sizeof(memory), FI_REMOTE_READ, 0, 2, 0,
+			   &second, NULL) == 0 &&
+		 fi_mr_key(first) == fi_mr_key(second);
+	fi_close(&first->fid);
+	if (second)
+		fi_close(&second->fid);
+	if (!cached)
+		return 0;
+	return plx_fail(EOPNOTSUPP,
+			"%s: libfabric's cache of memory registrations is on, with which a peer "
+			"that is granted some memory reaches more; set "
+			"FI_MR_CACHE_MONITOR=disabled in the environment, and let nobody call "
+			"fi_getinfo before plx_fabric_init",
+			set->label);
+}
+
+/* Completions ----------------------------------------------------------------------------------
+ */
+
+/* The peer tells of a put. Return: whether it may. */
+bool direct_told(struct plx_link *link, uint64_t value)
+{
+	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin || value > UINT32_MAX)) {
+		link_end(link, PLX_LINK_PROTOCOL, "the peer tells of a put %s",
+			 link->peer_fin            ? "after FIN"
+			 : link->state < LINK_OPEN ? "before HELLO"
+						   : "with a value of more than 32 bits");
+		return false;
+	}
+	link->stats.puts_told++;
+	if (link->events->on_put)
+		link->events->on_put(link, (uint32_t)value, link->user);
+	return true;
+}
+
+/* op: NULL, or the receive that a put of the peer took, where it is told. */
+static void completed(struct plx_set *set, const struct fi_cq_data_entry *entry)
+{
+	struct plx_op *op = entry->op_context;
+
+	if (entry->flags & FI_REMOTE_WRITE || plx_unlikely(!op))
+		receive_put(set->only, op, entry->data);
+	else if (op->kind == OP_RECV)
+		receive_done(op, entry->len);
+	else if (op->kind == OP_SEND)
+		send_done(op, 0);
+	else
+		get_done(op, 0);
+}
+
+/* cq_poll of a set with one such link. */
+int direct_poll(struct plx_set *set)
+{
+	struct fi_cq_data_entry entries[CQ_BURST];
+	ssize_t count = fi_cq_read(set->fids.cq, entries, CQ_BURST);
+
+	if (plx_likely(count == -FI_EAGAIN))
+		return 0;
+	if (plx_unlikely(count < 0))
+		return cq_read_errors(set);
+	for (ssize_t i = 0; i < count; i++)
+		completed(set, &entries[i]);
+	return (int)count;
+}
+
+/* The end --------------------------------------------------------------------------------------
+ */
+
+/* The provider keeps operations of a closed endpoint. */
+void direct_abandon(struct plx_link *link)
+{
+	for (unsigned i = 0; i < DIRECT_GETS; i++)
+		send_fail_op(&link->direct->gets[i]);
+	region_end_all(link);
+}

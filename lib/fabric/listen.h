@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Listeners, and which lcore gets a connection that comes to one. */
+#ifndef PLX_LISTEN_H
+#define PLX_LISTEN_H
+
+#include "fabric_priv.h"
+
+/* Counters of a listener, shared with the links it placed on other lcores. */
+struct listener_shared {
+	_Atomic uint32_t refs;
+	_Atomic uint64_t requests, opened, refused, failed;
+	pthread_mutex_t lock; /* for the text: only failures take it */
+	char last_failure[160];
+};
+
+struct plx_listener {
+	enum fid_kind kind; /* first: see event_source() */
+	struct plx_set *set;
+	struct fid_pep *pep;
+	struct plx_listen_attr attr;
+	struct listener_shared *shared;
+	struct plx_listener *next;
+	struct plx_listener *also;  /* at the same address, by a driver of this host; or NULL */
+	struct plx_listener *front; /* the one that the user has: itself, or whose `also` it is */
+	struct request *requests;   /* on their way to another lcore, and back: see handover.c */
+	uint32_t turn;              /* round-robin: the least lcore that is next */
+	bool placing;               /* inside a callback that chooses an lcore */
+	bool closed;                /* by the user; in the list until its requests are answered */
+	char address[PLX_ADDRESS_MAX];
+	uint16_t port;
+};
+
+/* listen.c */
+void listener_free(struct plx_listener *listener);
+void listener_release(struct plx_listener *listener);
+void listener_ref(struct listener_shared *shared);
+void listener_requested(struct listener_shared *shared);
+void listener_refused(struct listener_shared *shared);
+void listener_opened(struct listener_shared *shared);
+void listener_failed(struct listener_shared *shared, struct plx_set *set, const char *peer,
+		     const char *text);
+void listener_unref(struct listener_shared *shared);
+
+/* handover.c */
+void handover_request(struct plx_listener *listener, struct fi_info *info);
+void handover_drop_all(struct plx_listener *listener);
+void handover_forget_all(struct plx_fabric_lcore *home);
+
+/* spread.c */
+int spread_check(const struct plx_listen_attr *attr);
+uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *peer);
+uint64_t spread_weight(const struct sockaddr *peer, uint32_t lcore);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Frames that arrived and are no whole message, or none that is welcome: parts of long messages,
+ * and those that need no credit. */
+#include "receive.h"
+
+static bool partial_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes)
+{
+	struct plx_buf *partial = link->rx_partial;
+
+	if (link->rx_partial_total) {
+		link_end(link, PLX_LINK_PROTOCOL, "a message began inside another");
+		return false;
+	}
+	if (total > link->message_max || total <= first_bytes) {
+		link_end(link, PLX_LINK_PROTOCOL,
+			 "the peer announced a message of %llu bytes; at most %llu are accepted",
+			 (unsigned long long)total, (unsigned long long)link->message_max);
+		return false;
+	}
+	if (partial && (!plx_buf_unshared(partial) || partial->room - PLX_BUF_HEADROOM < total)) {
+		plx_buf_unref(partial);
+		partial = link->rx_partial = NULL;
+	}
+	if (!partial)
+		partial = link->rx_partial = plx_buf_alloc((uint32_t)total);
+	if (!partial) {
+		link_end(link, PLX_LINK_LOCAL, "no memory for a message of %llu bytes",
+			 (unsigned long long)total);
+		return false;
+	}
+	plx_buf_reset(partial);
+	link->rx_partial_total = total;
+	receive_welcome(link);
+	return true;
+}
+
+/* Return: whether the frame's credit may be granted again. */
+static bool partial_add(struct plx_link *link, const uint8_t *data, uint32_t length)
+{
+	struct plx_buf *partial = link->rx_partial;
+
+	if (!link->rx_partial_total || length > link->rx_partial_total - partial->len) {
+		link_end(link, PLX_LINK_PROTOCOL, "a part of a message does not fit its length");
+		return false;
+	}
+	memcpy(plx_buf_append(partial, length), data, length);
+	if (partial->len < link->rx_partial_total)
+		return true;
+	link->rx_partial_total = 0;
+	receive_welcome(link);
+	receive_deliver(link, partial);
+	if (plx_buf_unshared(partial))
+		return true;
+	link->rx_long[link->rx_long_kept++] = partial;
+	link->rx_partial = NULL;
+	receive_grant(link, 0); /* as where a frame's own buffer is kept */
+	link_attend(link, WANT_REFILL);
+	return false;
+}
+
+/* A part of a message that needs several frames. Return: as data_frame. */
+static bool data_part(struct plx_op *op, const struct frame_header *header)
+{
+	struct plx_link *link = op->link;
+	const uint8_t *data = op->buf->data;
+	uint32_t length = header->length;
+
+	if (header->type == FRAME_DATA_NEXT)
+		return partial_add(link, data, length);
+	length -= FRAME_TOTAL_BYTES;
+	return partial_begin(link, frame_total_read(data), length) &&
+	       partial_add(link, data + FRAME_TOTAL_BYTES, length);
+}
+
+/* Whole messages are welcome from HELLO to FIN, but for where one is being put together. */
+void receive_welcome(struct plx_link *link)
+{
+	bool welcome = link->state >= LINK_OPEN && link->state < LINK_DEAD && !link->peer_fin &&
+		       !link->rx_partial_total;
+
+	link->rx_whole_end = welcome ? (uint32_t)link->message_max + 1 : 0;
+}
+
+/* A whole message where none is welcome: why? */
+static void not_welcome(struct plx_link *link, uint32_t length)
+{
+	if (link->rx_partial_total)
+		link_end(link, PLX_LINK_PROTOCOL, "a message inside another");
+	else
+		link_end(link, PLX_LINK_PROTOCOL,
+			 "the peer sent %u bytes; at most %llu are accepted", length,
+			 (unsigned long long)link->message_max);
+}
+
+/* Return: whether the frame's credit may be granted again once its buffer is free. */
+static bool data_frame(struct plx_op *op, const struct frame_header *header)
+{
+	struct plx_link *link = op->link;
+
+	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin)) {
+		link_end(link, PLX_LINK_PROTOCOL,
+			 link->peer_fin ? "a message after FIN" : "a message before HELLO");
+		return false;
+	}
+	if (!receive_take_credit(link))
+		return false;
+	if (header->type != FRAME_DATA)
+		return data_part(op, header);
+	not_welcome(link, header->length);
+	return false;
+}
+
+static void hello_frame(struct plx_link *link, const struct plx_buf *buf, uint32_t length)
+{
+	struct frame_hello hello;
+	const char *wrong = hello_read(buf->data, length, &hello);
+
+	if (wrong) {
+		link_end(link, PLX_LINK_HELLO, "HELLO of %s: %s", link->peer, wrong);
+		return;
+	}
+	if (link->hello_received) {
+		link_end(link, PLX_LINK_PROTOCOL, "a second HELLO");
+		return;
+	}
+	link->hello_received = true;
+	link->tx_window = link->tx_frames_granted;
+	link->peer_frame_max = (hello.rx_buf_bytes < link->frame_max ? hello.rx_buf_bytes
+								     : link->frame_max) -
+			       FRAME_HEADER_BYTES;
+	link->peer_message_max = hello.message_max < LINK_MESSAGE_MAX_LIMIT
+				       ? hello.message_max
+				       : LINK_MESSAGE_MAX_LIMIT;
+	liveness_agree(link, &hello);
+	direct_agree(link, hello.features);
+	link_try_open(link);
+}
+
+/* What a link without direct data placement is not to be sent. Return: whether it is that. */
+static bool refuse_direct(struct plx_link *link)
+{
+	const char *wrong = direct_not_agreed(link);
+
+	if (wrong)
+		link_end(link, PLX_LINK_PROTOCOL, "a frame of direct data placement: %s", wrong);
+	return wrong != NULL;
+}
+
+static void direct_frame(struct plx_link *link, const uint8_t *payload, uint8_t type)
+{
+	if (refuse_direct(link))
+		return;
+	if (type == FRAME_REVOKE)
+		region_on_revoke(link, frame_revoke_read(payload));
+	else
+		region_on_revoked(link, frame_revoke_read(payload));
+}
+
+static void control_frame(struct plx_op *op, const struct frame_header *header)
+{
+	struct plx_link *link = op->link;
+
+	switch (header->type) {
+	case FRAME_HELLO:
+		hello_frame(link, op->buf, header->length);
+		break;
+	case FRAME_FIN:
+		close_on_fin(link, header->flags & FRAME_FLAG_ACK);
+		break;
+	case FRAME_FIN_ACK:
+		close_on_fin_ack(link);
+		break;
+	case FRAME_HEARTBEAT:
+		link->stats.heartbeats_received++;
+		break;
+	case FRAME_REVOKE:
+	case FRAME_REVOKED:
+		direct_frame(link, op->buf->data, header->type);
+		break;
+	default: /* FRAME_CREDIT is done: its grants were taken */
+		break;
+	}
+}
+
+/* The peer tells of a put, which takes credit as a message does, however it comes. Return: whether
+ * that may be granted again. */
+static bool put_told(struct plx_link *link, uint64_t value)
+{
+	return !refuse_direct(link) && receive_take_credit(link) && direct_told(link, value);
+}
+
+/* Any frame, but for a whole message that is welcome. */
+__attribute__((noinline)) void other_frame(struct plx_op *op, size_t length)
+{
+	struct plx_link *link = op->link;
+	struct frame_header header;
+	bool credit = false;
+
+	if (link->state == LINK_DEAD) {
+		receive_finish(op, false);
+		return;
+	}
+
+	const char *wrong = frame_read(op->buf->data - FRAME_HEADER_BYTES, length, &header);
+
+	if (!link->hello_received && (wrong || header.type != FRAME_HELLO)) {
+		link_end(link, PLX_LINK_HELLO, "%s did not begin with HELLO: %s", link->peer,
+			 wrong ? wrong : "another frame came first");
+	} else if (wrong) {
+		link_end(link, PLX_LINK_PROTOCOL, "broken frame: %s", wrong);
+	} else if (receive_take_grants(link, &header)) {
+		if (header.type >= FRAME_DATA && header.type <= FRAME_DATA_NEXT) {
+			credit = data_frame(op, &header);
+		} else if (header.type == FRAME_PUT) {
+			credit = put_told(link, frame_put_read(op->buf->data));
+		} else {
+			control_frame(op, &header);
+		}
+	}
+	receive_finish(op, credit);
+}
+
+/* The provider tells of a put of the peer, without a frame; op: the receive that this took, or
+ * NULL. */
+void receive_put(struct plx_link *link, struct plx_op *op, uint64_t value)
+{
+	bool good = false;
+
+	liveness_heard(link);
+	if (link->state != LINK_DEAD)
+		good = put_told(link, value);
+	if (op)
+		receive_finish(op, good);
+	else if (good)
+		receive_grant(link, 1);
+}

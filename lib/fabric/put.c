@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts: hot path. One write, with what the peer is told of it or with a frame behind it; it goes
+ * where messages go, so that it keeps their order. */
+#include "tx.h"
+
+#include <rdma/fi_rma.h>
+
+/* What a put is given. */
+struct put {
+	struct direct_target target;
+	struct plx_buf *buf, *bounced;
+	plx_link_sent_fn sent;
+	void *arg;
+	bool tell;
+	uint32_t value;
+};
+
+/* Whether the link has what it takes: an operation, a second one for a frame behind it, and credit
+ * for that or for the receive that the write takes. */
+static bool has_room(const struct plx_link *link, const struct put *put)
+{
+	uint32_t frames = put->tell && !link->direct->immediate;
+
+	return !link->tx_current.head && link->tx_free_count > LINK_TX_CONTROL + frames;
+}
+
+/* Long ones are not many at a time: a put of n MiB waits until no more than 16 / n operations are
+ * out: some 32 MiB of one length, 80 of whatever lengths (16 + 16 * (1 + 1/2 + ... + 1/31)). */
+static bool is_too_much(const struct plx_link *link, const struct put *put)
+{
+	return put->target.bytes * link->tx_inflight > DIRECT_BYTES_MAX;
+}
+
+static bool has_credit(const struct plx_link *link, const struct put *put)
+{
+	return !put->tell || tx_frames_left(link) > 0;
+}
+
+/* Return: how many pieces, one of them empty for nothing at all, as libfabric's verbs writes to
+ * where the first would be (1.17); -E2BIG more than one operation takes, or one of them lies where
+ * the provider cannot read. */
+static int gather(struct plx_link *link, const struct plx_buf *buf, struct iovec *iov, void **desc)
+{
+	int count = 0;
+
+	for (; buf; buf = buf->next) {
+		if (!buf->len)
+			continue;
+		if (count == (int)link->iov_max)
+			return -E2BIG;
+		desc[count] = set_desc(link->set, buf->zone_index);
+		if (link->driver->needs_mr && !desc[count])
+			return -E2BIG;
+		iov[count++] = (struct iovec){buf->data, buf->len};
+	}
+	if (count == 0) {
+		static uint8_t nothing;
+
+		desc[count] = NULL;
+		iov[count++] = (struct iovec){&nothing, 0};
+	}
+	return count;
+}
+
+/* The same; through a copy if need be. Return: how many pieces; -ENOMEM. */
+static int gather_or_copy(struct plx_link *link, struct put *put, struct iovec *iov, void **desc)
+{
+	int count = gather(link, put->buf, iov, desc);
+
+	if (plx_likely(count >= 0))
+		return count;
+	put->bounced = send_bounce(link, put->buf, put->target.bytes);
+	return put->bounced ? gather(link, put->bounced, iov, desc) : -ENOMEM;
+}
+
+/* Return: 0; -EAGAIN; -ENOTCONN the link has ended. */
+static int submit_put(struct plx_link *link, struct plx_op *op, const struct put *put,
+		      const struct iovec *iov, void **desc, int count)
+{
+	const struct plx_remote *remote = put->target.remote;
+	struct fi_rma_iov to = {
+		.addr = remote->address + put->target.offset,
+		.len = put->target.bytes,
+		.key = remote->key,
+	};
+	struct fi_msg_rma msg = {
+		.msg_iov = iov,
+		.desc = put->target.bytes ? desc : NULL,
+		.iov_count = (size_t)count,
+		.rma_iov = &to,
+		.rma_iov_count = 1,
+		.context = &op->context,
+		.data = put->value,
+	};
+	bool immediate = put->tell && link->direct->immediate;
+	ssize_t rc = fi_writemsg(link->ep, &msg,
+				 FI_COMPLETION | (immediate ? FI_REMOTE_CQ_DATA : 0));
+
+	if (plx_unlikely(rc))
+		return tx_not_sent(link, rc);
+	link->tx_inflight++;
+	link->set->tx_inflight++;
+	tx_signalled(link);
+	if (immediate) {
+		link->tx_frames++;
+		liveness_sent(link);
+	}
+	return 0;
+}
+
+/* The put has been taken: what is to be told of it cannot be left out, nor overtaken. */
+static void tell_by_frame(struct plx_link *link, uint32_t value)
+{
+	uint8_t frame[FRAME_HEADER_BYTES + FRAME_PUT_BYTES];
+
+	tx_write_header(link, frame, FRAME_PUT, 0, FRAME_PUT_BYTES);
+	frame_put_write(frame + FRAME_HEADER_BYTES, value);
+	if (send_small(link, frame, sizeof(frame), false) == 0)
+		tx_count_frame(link);
+	else
+		link_end(link, PLX_LINK_LOCAL, "%s took a put, and not the frame behind it",
+			 link->set->label);
+}
+
+static int put_now(struct plx_link *link, struct put *put)
+{
+	struct iovec iov[LINK_IOV_MAX];
+	void *desc[LINK_IOV_MAX];
+	int count = gather_or_copy(link, put, iov, desc);
+	struct plx_op *op;
+	int rc;
+
+	if (plx_unlikely(count < 0))
+		return count;
+	op = tx_take_op(link, LINK_TX_CONTROL); /* there is one */
+	rc = submit_put(link, op, put, iov, desc, count);
+	if (plx_unlikely(rc)) {
+		tx_give_op(link, op);
+		plx_buf_unref(put->bounced);
+		return rc == -EAGAIN ? direct_no_room(link) : rc;
+	}
+	op->buf = put->buf;
+	op->bounced = put->bounced;
+	op->sent = put->sent;
+	op->sent_arg = put->arg;
+	link->stats.puts++;
+	link->stats.bytes_put += put->target.bytes;
+	if (put->tell && !link->direct->immediate)
+		tell_by_frame(link, put->value);
+	return 0;
+}
+
+static int start_put(struct plx_link *link, struct put *put)
+{
+	int rc;
+
+	put->target.bytes = plx_buf_total(put->buf);
+	rc = direct_check(link, &put->target, PLX_REMOTE_WRITE);
+	if (plx_unlikely(rc))
+		return rc;
+	if (plx_unlikely(!has_room(link, put) || is_too_much(link, put)))
+		return direct_no_room(link);
+	if (plx_unlikely(!has_credit(link, put)))
+		return tx_would_block(link);
+	return put_now(link, put);
+}
+
+int plx_link_put(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
+		 struct plx_buf *buf, plx_link_sent_fn sent, void *arg)
+{
+	return start_put(
+		link,
+		&(struct put){.target = {to, offset, 0}, .buf = buf, .sent = sent, .arg = arg});
+}
+
+int plx_link_put_and_tell(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
+			  struct plx_buf *buf, uint32_t value, plx_link_sent_fn sent, void *arg)
+{
+	return start_put(link, &(struct put){.target = {to, offset, 0},
+					     .buf = buf,
+					     .sent = sent,
+					     .arg = arg,
+					     .tell = true,
+					     .value = value});
+}

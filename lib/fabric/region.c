@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory that is granted to the peer: registered for that alone, in the link's own domain.
+ *
+ * When a grant is taken back its registration is closed, so that nothing new gets in. On InfiniBand
+ * and RoCE that ends what is under way, too. libfabric's tcp and net look the registration up once,
+ * when an operation begins, and then go on with the memory: the rest of a put is still written into
+ * it, and of a get still sent from it; the latter is so with soft iWARP. So the peer is asked with
+ * a random number, which it has to send back. Its answer comes behind all that it had begun to put;
+ * and it cannot know the number before it has got what was being sent to it, as that goes first.
+ * Until then, or until the endpoint is closed, the memory stays with the library. */
+#include "fabric_priv.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define KEY_TRIES 4
+
+struct plx_region {
+	struct plx_region *next, **prev_next;
+	struct plx_link *link;
+	struct fid_mr *mr;
+	void *base;
+	size_t bytes;
+	uint64_t key;
+	unsigned access;
+	plx_region_released_fn released;
+	void *arg;
+};
+
+static void push(struct plx_region **list, struct plx_region *region)
+{
+	region->next = *list;
+	region->prev_next = list;
+	if (region->next)
+		region->next->prev_next = &region->next;
+	*list = region;
+}
+
+static void take_out(struct plx_region *region)
+{
+	*region->prev_next = region->next;
+	if (region->next)
+		region->next->prev_next = region->prev_next;
+}
+
+/* Return: the first one; NULL: there is none. */
+static struct plx_region *pop(struct plx_region **list)
+{
+	struct plx_region *region = *list;
+
+	if (!region)
+		return NULL;
+	*list = region->next;
+	if (*list)
+		(*list)->prev_next = list;
+	return region;
+}
+
+static void move_all(struct plx_region **from, struct plx_region **to)
+{
+	struct plx_region *region;
+
+	while ((region = pop(from)))
+		push(to, region);
+}
+
+/* Return: a number that nobody can guess; never 0. */
+static uint64_t random_number(void)
+{
+	uint64_t number = 0;
+
+	while (number == 0 && getrandom(&number, sizeof(number), 0) == sizeof(number))
+		continue;
+	return number;
+}
+
+/* Granting -------------------------------------------------------------------------------------
+ */
+
+static int check_grant(const struct plx_link *link, const void *base, size_t bytes, unsigned access)
+{
+	const char *wrong = direct_not_agreed(link);
+
+	if (link->state != LINK_OPEN)
+		return plx_fail(ENOTCONN, "link to %s is not open", link->peer);
+	if (wrong)
+		return plx_fail(EOPNOTSUPP, "link to %s has no direct data placement: %s",
+				link->peer, wrong);
+	if (!base || bytes == 0 || bytes > UINTPTR_MAX - (uintptr_t)base)
+		return plx_fail(EINVAL,
+				"%zu bytes at %p cannot be granted; give memory, and 1 byte of it "
+				"or more",
+				bytes, base);
+	if (access == 0 || access & ~(unsigned)(PLX_REMOTE_READ | PLX_REMOTE_WRITE))
+		return plx_fail(EINVAL,
+				"access %#x: give PLX_REMOTE_READ, PLX_REMOTE_WRITE or both",
+				access);
+	return 0;
+}
+
+/* The provider takes the key that it is given, or makes one. Return: 0 or a libfabric error. */
+static int register_region(struct plx_region *region)
+{
+	uint64_t rights = (region->access & PLX_REMOTE_READ ? FI_REMOTE_READ : 0) |
+			  (region->access & PLX_REMOTE_WRITE ? FI_REMOTE_WRITE : 0);
+	int rc = -FI_ENOKEY;
+
+	for (int i = 0; i < KEY_TRIES && rc == -FI_ENOKEY; i++) {
+		uint64_t key = random_number();
+
+		rc = key ? fi_mr_reg(region->link->set->fids.domain, region->base, region->bytes,
+				     rights, 0, key, 0, &region->mr, NULL)
+			 : -FI_EAGAIN;
+	}
+	return rc;
+}
+
+int plx_link_grant(struct plx_link *link, void *base, size_t bytes, unsigned access,
+		   struct plx_region **region_out)
+{
+	struct plx_region *region;
+	int rc = check_grant(link, base, bytes, access);
+
+	if (rc)
+		return rc;
+	region = calloc(1, sizeof(*region));
+	if (!region)
+		return plx_fail(ENOMEM, "out of memory");
+	*region = (struct plx_region){.link = link, .base = base, .bytes = bytes, .access = access};
+	rc = register_region(region);
+	if (rc) {
+		free(region);
+		return plx_fail(ENOMEM,
+				"%s: registering %zu bytes for %s failed: %s; is the memory "
+				"there, and writable if that is granted, and the limit of locked "
+				"memory (ulimit -l) large enough?",
+				link->set->label, bytes, link->peer, fi_strerror(-rc));
+	}
+	region->key = fi_mr_key(region->mr);
+	push(&link->direct->granted, region);
+	*region_out = region;
+	return 0;
+}
+
+void plx_region_remote(const struct plx_region *region, struct plx_remote *remote_out)
+{
+	*remote_out = (struct plx_remote){
+		.address = region->link->direct->by_address ? (uintptr_t)region->base : 0,
+		.key = region->key,
+		.bytes = region->bytes,
+		.access = region->access,
+	};
+}
+
+/* Taking it back -------------------------------------------------------------------------------
+ */
+
+/* Ask the peer, unless it has been asked and not answered yet. */
+static void ask(struct plx_link *link)
+{
+	struct direct *direct = link->direct;
+
+	if (!direct->revoked || direct->asked || link->want & WANT_REVOKE)
+		return;
+	direct->question = random_number();
+	if (direct->question)
+		link_attend(link, WANT_REVOKE);
+	else
+		link_end(link, PLX_LINK_LOCAL, "the system gives no random numbers");
+}
+
+/* A registration that stays open can still be reached: only the link's end helps. */
+static void unregister(struct plx_region *region)
+{
+	int rc = region->mr ? fi_close(&region->mr->fid) : 0;
+
+	region->mr = NULL;
+	if (rc)
+		link_end(region->link, PLX_LINK_LOCAL, "taking back a grant failed: %s",
+			 fi_strerror(-rc));
+}
+
+void plx_region_revoke(struct plx_region *region, plx_region_released_fn released, void *arg)
+{
+	struct plx_link *link = region->link;
+	struct direct *direct = link->direct;
+
+	region->released = released;
+	region->arg = arg;
+	unregister(region);
+	take_out(region);
+	push(direct->revokes_at_once ? &direct->done : &direct->revoked, region);
+	if (link->state == LINK_DEAD) /* its burial looks after them */
+		return;
+	if (direct->revokes_at_once)
+		link_attend(link, WANT_RELEASE);
+	else
+		ask(link);
+}
+
+/* REVOKE has left. */
+void region_asked(struct plx_link *link)
+{
+	move_all(&link->direct->revoked, &link->direct->asked);
+}
+
+/* The peer asks. */
+void region_on_revoke(struct plx_link *link, uint64_t number)
+{
+	if (link->want & WANT_REVOKED) {
+		link_end(link, PLX_LINK_PROTOCOL, "a REVOKE before the last one was answered");
+		return;
+	}
+	link->direct->answer = number;
+	link_attend(link, WANT_REVOKED);
+}
+
+/* The peer answers. */
+void region_on_revoked(struct plx_link *link, uint64_t number)
+{
+	struct direct *direct = link->direct;
+
+	if (!direct->asked || number != direct->question) {
+		link_end(link, PLX_LINK_PROTOCOL, "an answer to no REVOKE");
+		return;
+	}
+	move_all(&direct->asked, &direct->done);
+	link_attend(link, WANT_RELEASE);
+	ask(link);
+}
+
+/* Tell of each that nothing of it can be reached any more. Its user may take back others. */
+static void release(struct plx_region **list)
+{
+	struct plx_region *region, *these = NULL;
+
+	move_all(list, &these);
+	while ((region = pop(&these))) {
+		if (region->released)
+			region->released(region->base, region->bytes, region->arg);
+		free(region);
+	}
+}
+
+void region_release_done(struct plx_link *link)
+{
+	link->want &= (uint16_t)~WANT_RELEASE;
+	release(&link->direct->done);
+}
+
+/* The endpoint is closed: whatever was under way is not any more. Grants that were not taken back
+ * are their user's until all others have been told of. */
+void region_end_all(struct plx_link *link)
+{
+	struct direct *direct = link->direct;
+	struct plx_region *region;
+
+	for (region = direct->granted; region; region = region->next)
+		unregister(region);
+	while (direct->revoked || direct->asked || direct->done) {
+		move_all(&direct->revoked, &direct->done);
+		move_all(&direct->asked, &direct->done);
+		release(&direct->done);
+	}
+	while ((region = pop(&direct->granted)))
+		free(region);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What sends frames: what the peer allows, their headers, operations, and the ways into the
+ * provider. */
+#ifndef PLX_TX_H
+#define PLX_TX_H
+
+#include "fabric_priv.h"
+
+static inline uint32_t tx_frames_left(const struct plx_link *link)
+{
+	return link->tx_frames_granted - link->tx_frames;
+}
+
+/* The header of the next frame. Every one of them carries what this side grants. */
+static inline void tx_write_header(const struct plx_link *link, uint8_t *out, uint8_t type,
+				   uint8_t flags, uint32_t length)
+{
+	struct frame_header header = {
+		.type = type,
+		.flags = flags,
+		.length = length,
+		.granted_frames = link->rx_frames_granted,
+	};
+
+	frame_write(out, &header);
+}
+
+/* A frame has left, and its grants with it. */
+static inline void tx_header_sent(struct plx_link *link)
+{
+	link->rx_frames_told = link->rx_frames_granted;
+	link->want &= (uint16_t)~WANT_CREDIT;
+	link->stats.frames_sent++;
+	liveness_sent(link);
+}
+
+static inline void tx_count_frame(struct plx_link *link)
+{
+	link->tx_frames++;
+	tx_header_sent(link);
+}
+
+static inline void tx_count_message(struct plx_link *link, uint64_t length)
+{
+	link->stats.messages_sent++;
+	link->stats.bytes_sent += length;
+}
+
+/* See struct plx_fabric_driver. Returns NULL where the driver cannot. */
+static inline uint8_t *tx_claim(const struct plx_link *link, size_t bytes)
+{
+	const struct plx_fabric_driver *driver = link->driver;
+
+	return driver->claim ? driver->claim(link->ep, bytes) : NULL;
+}
+
+static inline void tx_commit(struct plx_link *link, size_t bytes)
+{
+	link->driver->commit(link->ep, bytes);
+}
+
+void tx_welcome(struct plx_link *link);
+int tx_would_block(struct plx_link *link);
+int tx_check_sendable(const struct plx_link *link, uint64_t length);
+struct plx_op *tx_take_op(struct plx_link *link, uint32_t reserve);
+void tx_give_op(struct plx_link *link, struct plx_op *op);
+void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg,
+		 int status);
+int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov, void **desc,
+	      int count);
+int tx_not_sent(struct plx_link *link, ssize_t rc);
+void tx_completed(struct plx_link *link);
+void tx_signalled(struct plx_link *link);
+
+/* Whether a frame may be injected. Every n-th one goes the way of the longer ones, which ask for
+ * their completion: it bounds what a peer that does not read can make pile up in a provider that
+ * never refuses, and shows the failure of injected frames where a provider hides it. */
+static inline bool tx_may_inject(const struct plx_link *link, size_t length)
+{
+	return length <= link->inject_max && link->injects_left;
+}
+
+/* Copy such a frame into the provider. Return: 0; -EAGAIN; -ENOTCONN. */
+static inline int tx_inject(struct plx_link *link, const uint8_t *frame, size_t length)
+{
+	ssize_t rc = fi_inject(link->ep, frame, length, 0);
+
+	if (plx_unlikely(rc))
+		return tx_not_sent(link, rc);
+	link->injects_left--;
+	return 0;
+}
+
+#endif

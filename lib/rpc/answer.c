@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Batches of replies: hot path. A reply names a call that is open on this very channel, or it is
+ * counted and dropped: late, twice, or made up. */
+#include "client.h"
+
+#define FEW_CHUNKS 4 /* half a MiB of slots: less than what a core's cache has */
+
+static __attribute__((noinline)) bool is_taken_elsewhere(struct channel *channel, struct call *call)
+{
+	channel->draining = true; /* what it says of one it says of all */
+	return call_again(channel->client, call);
+}
+
+/* Return: NULL, or what is wrong with it. */
+static inline const char *take_reply(struct channel *channel, const struct rpc_record *record,
+				     struct plx_buf *message)
+{
+	struct plx_rpc_client *client = channel->client;
+	const struct rpc_header *header = &record->header;
+	struct call *call = call_find(client, header->call);
+	enum plx_rpc_status status = header->flags;
+	bool is_reply = status <= PLX_RPC_ERROR;
+
+	if (plx_unlikely(!call || call->state != CALL_SENT || call->channel != channel)) {
+		client->counts.strays++;
+		return NULL;
+	}
+	if (plx_unlikely(status >= PLX_RPC_STATUS_COUNT || header->length > client->attr.reply_max))
+		return "it sent a reply that makes no sense";
+	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->first &&
+			 is_taken_elsewhere(channel, call)))
+		return NULL;
+	call_finish(client, call,
+		    &(struct plx_rpc_result){
+			    .status = status,
+			    .code = status == PLX_RPC_ERROR ? header->second : 0,
+			    .data = is_reply ? record->payload : NULL,
+			    .length = is_reply ? header->length : 0,
+			    .message = message,
+			    .handler_ns = header->first,
+			    .retry_after_ns = is_reply ? 0 : header->second * PLX_NS_PER_US,
+			    .may_have_run = is_reply || header->first,
+		    });
+	return NULL;
+}
+
+static inline const char *take_record(struct channel *channel, const struct rpc_record *record,
+				      struct plx_buf *message)
+{
+	switch (record->header.kind) {
+	case RPC_REPLY:
+		return take_reply(channel, record, message);
+	case RPC_DRAIN:
+		channel->draining = true;
+		return NULL;
+	default:
+		return "it sent something that is neither a reply nor a farewell";
+	}
+}
+
+/* The slots of many calls are not in the cache: fetch that of a record to come. */
+static inline void fetch_call(struct plx_rpc_client *client, const struct plx_buf *message,
+			      size_t offset)
+{
+	const struct rpc_header *header = (const struct rpc_header *)(message->data + offset);
+
+	if (client->chunk_count > FEW_CHUNKS && offset + RPC_RECORD_BYTES <= message->len)
+		call_prefetch(client, le64toh(header->call));
+}
+
+void answer_batch(struct channel *channel, struct plx_buf *message)
+{
+	struct rpc_record record;
+	const char *wrong;
+	size_t offset = 0;
+
+	while (rpc_record_next(message->data, message->len, &offset, &record, &wrong)) {
+		fetch_call(channel->client, message, offset);
+		wrong = take_record(channel, &record, message);
+		if (plx_unlikely(wrong != NULL))
+			break;
+	}
+	if (plx_unlikely(wrong != NULL))
+		channel_throw_out(channel, wrong);
+	if (plx_unlikely(channel->client->waiting != NULL))
+		client_send_waiting(channel->client);
+}

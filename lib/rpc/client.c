@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A client's life, and its figures. */
+#include "client.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define REPLY_MAX_DEFAULT        (UINT64_C(16) << 20)
+#define CALLS_MAX_DEFAULT        (UINT32_C(128) << 10)
+#define WAITING_MAX_DEFAULT      (UINT64_C(64) << 20)
+#define RECONNECT_MIN_NS_DEFAULT (10 * PLX_NS_PER_MS)
+#define RECONNECT_MAX_NS_DEFAULT PLX_NS_PER_S
+
+static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_client *client)
+{
+	struct plx_rpc_client_attr *out = &client->attr;
+
+	if (attr)
+		*out = *attr;
+	if (!out->reply_max)
+		out->reply_max = REPLY_MAX_DEFAULT;
+	if (!out->deadline_ns)
+		out->deadline_ns = PLX_RPC_DEADLINE_NS_DEFAULT;
+	if (!out->calls_max)
+		out->calls_max = CALLS_MAX_DEFAULT;
+	if (!out->waiting_max)
+		out->waiting_max = WAITING_MAX_DEFAULT;
+	if (!out->reconnect_min_ns)
+		out->reconnect_min_ns = RECONNECT_MIN_NS_DEFAULT;
+	if (!out->reconnect_max_ns)
+		out->reconnect_max_ns = out->reconnect_min_ns > RECONNECT_MAX_NS_DEFAULT
+					      ? out->reconnect_min_ns
+					      : RECONNECT_MAX_NS_DEFAULT;
+	if (out->reply_max > PLX_RPC_PAYLOAD_MAX)
+		return plx_fail(EINVAL, "reply_max %" PRIu64 ": give 1 to %" PRIu64, out->reply_max,
+				PLX_RPC_PAYLOAD_MAX);
+	if (out->reconnect_min_ns > out->reconnect_max_ns)
+		return plx_fail(EINVAL,
+				"reconnect_min_ns %" PRIu64
+				" is more than reconnect_max_ns %" PRIu64,
+				out->reconnect_min_ns, out->reconnect_max_ns);
+	if (out->link.provider) {
+		if (strlen(out->link.provider) >= sizeof(client->provider))
+			return plx_fail(EINVAL, "provider '%s': there is none of that name",
+					out->link.provider);
+		snprintf(client->provider, sizeof(client->provider), "%s", out->link.provider);
+		out->link.provider = client->provider;
+	}
+	out->link.message_max_bytes = out->reply_max + RPC_RECORD_BYTES;
+	if (out->link.message_max_bytes < RPC_BATCH_BYTES)
+		out->link.message_max_bytes = RPC_BATCH_BYTES;
+	if (!out->link.rx_buf_count)
+		out->link.rx_buf_count = RPC_RX_BUFS;
+	return 0;
+}
+
+static int check_addresses(const char *const *addresses, uint32_t *count_out)
+{
+	uint32_t count = 0;
+
+	for (; addresses[count]; count++) {
+		int rc = plx_address_check("service address", addresses[count]);
+
+		if (rc)
+			return rc;
+	}
+	*count_out = count;
+	if (count == 0 || count > RPC_CHANNELS_MAX)
+		return plx_fail(EINVAL, "%" PRIu32 " addresses: a client takes 1 to %d", count,
+				RPC_CHANNELS_MAX);
+	return 0;
+}
+
+static void make_channels(struct plx_rpc_client *client, const char *const *addresses)
+{
+	for (uint32_t i = 0; i < client->channel_count; i++) {
+		struct channel *channel = &client->channels[i];
+
+		channel->client = client;
+		snprintf(channel->address, sizeof(channel->address), "%s", addresses[i]);
+		plx_timer_init(&channel->timer, channel_on_timer, channel);
+		plx_timer_set_lax(&channel->timer, true);
+		plx_backoff_init(&channel->backoff, client->attr.reconnect_min_ns,
+				 client->attr.reconnect_max_ns, client->identity + i);
+	}
+}
+
+/* Return: 0; what can never be otherwise. */
+static int connect_all(struct plx_rpc_client *client)
+{
+	for (uint32_t i = 0; i < client->channel_count; i++) {
+		int rc = channel_connect(&client->channels[i]);
+
+		if (rc == -EINVAL || rc == -ENODEV || rc == -EOPNOTSUPP || rc == -EACCES)
+			return rc;
+	}
+	return 0;
+}
+
+int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_client_attr *attr,
+			  struct plx_rpc_client **client_out)
+{
+	struct plx_rpc_client *client;
+	uint32_t count;
+	int rc = check_addresses(addresses, &count);
+
+	if (rc)
+		return rc;
+	client = calloc(1, sizeof(*client));
+	if (!client)
+		return plx_fail(ENOMEM, "out of memory");
+	rc = check_attr(attr, client);
+	if (rc)
+		goto free_client;
+	client->waiting_end = &client->waiting;
+	client->told_end = &client->told;
+	if (getrandom(&client->identity, sizeof(client->identity), 0) < 0)
+		client->identity = plx_tsc() ^ (uintptr_t)client;
+	rc = -ENOMEM;
+	client->channels = calloc(count, sizeof(*client->channels));
+	if (!client->channels) {
+		plx_fail(ENOMEM, "out of memory");
+		goto free_client;
+	}
+	client->channel_count = count;
+	client->home = rpc_home_use();
+	if (!client->home) {
+		rc = plx_lcore_id() == PLX_LCORE_NONE ? -ENOENT : -ENOMEM;
+		goto free_channels;
+	}
+	client->lcore = plx_lcore_id();
+	client->log_limit.burst = 1; /* it tries again and again */
+	client->turns = (struct rpc_turns){.home = client->home, .fn = client_deliver};
+	make_channels(client, addresses);
+	rc = connect_all(client);
+	if (rc) {
+		plx_rpc_client_destroy(client);
+		return rc;
+	}
+	*client_out = client;
+	return 0;
+
+free_channels:
+	free(client->channels);
+free_client:
+	free(client);
+	return rc;
+}
+
+void plx_rpc_client_destroy(struct plx_rpc_client *client)
+{
+	if (!client)
+		return;
+	client->ending = true;
+	client_cancel_all(client);
+	for (uint32_t i = 0; i < client->channel_count; i++)
+		channel_end(&client->channels[i]);
+	rpc_turns_stop(&client->turns);
+	client_free_calls(client);
+	rpc_home_leave(client->home);
+	free(client->channels);
+	free(client);
+}
+
+bool plx_rpc_client_is_up(const struct plx_rpc_client *client)
+{
+	for (uint32_t i = 0; i < client->channel_count; i++) {
+		if (client->channels[i].state == CHANNEL_UP && !client->channels[i].draining)
+			return true;
+	}
+	return false;
+}
+
+const char *plx_rpc_client_trouble(const struct plx_rpc_client *client)
+{
+	for (uint32_t i = 0; i < client->channel_count; i++) {
+		if (client->channels[i].trouble[0])
+			return client->channels[i].trouble;
+	}
+	return "";
+}
+
+const char *plx_rpc_client_provider(const struct plx_rpc_client *client)
+{
+	for (uint32_t i = 0; i < client->channel_count; i++) {
+		if (client->channels[i].state == CHANNEL_UP)
+			return plx_link_fi_provider(client->channels[i].link);
+	}
+	return "";
+}
+
+void plx_rpc_client_stats(const struct plx_rpc_client *client,
+			  struct plx_rpc_client_stats *stats_out)
+{
+	*stats_out = client->counts;
+	stats_out->open = client->open;
+	stats_out->waiting = client->waiting_count;
+	for (uint32_t i = 0; i < client->channel_count; i++) {
+		const struct channel *channel = &client->channels[i];
+
+		stats_out->links += channel->state == CHANNEL_UP;
+		stats_out->batches += channel->batches + channel->out.messages;
+	}
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What leaves by a link: records that are written in one turn share a message. */
+#ifndef PLX_RPC_OUT_H
+#define PLX_RPC_OUT_H
+
+#include "plx_lcore.h"
+#include "plx_rpc.h"
+#include "rpc_wire.h"
+
+/* One frame of a link whose peer has receive buffers of the default size. */
+#define RPC_BATCH_BYTES 4080
+
+/* Receive buffers of a link: what one lcore writes while the other one is away for some us. */
+#define RPC_RX_BUFS 32
+
+extern struct plx_log_component rpc_log;
+
+struct rpc_waiting;
+
+/* What all links of an lcore share: the poller that sends what was written in a turn. */
+struct rpc_home {
+	uint32_t lcore;
+	uint32_t users;
+	bool is_polled; /* inside its poller: who leaves last lets that free it */
+
+	struct plx_poller *poller;
+	struct rpc_out *dirty;   /* those with records that were not sent */
+	struct rpc_turns *turns; /* to be called each turn, while they ask for it */
+	struct rpc_turns *next;  /* of them, inside the turn */
+};
+
+/* Something that has to be done each turn for as long as it says so. Embedded in its user's struct.
+ */
+struct rpc_turns {
+	struct rpc_home *home;
+	struct rpc_turns *next, **prev_next; /* NULL: not asked for */
+
+	int (*fn)(struct rpc_turns *turns, uint64_t now_ns); /* as plx_poller_fn */
+};
+
+struct rpc_out {
+	struct plx_link *link; /* NULL: ended */
+	struct rpc_home *home;
+	struct rpc_out *next_dirty;
+	uint8_t *batch;
+	uint32_t bytes; /* of it, that are written */
+	bool is_dirty;
+	bool blocked; /* the link said -EAGAIN, and on_writable has not come */
+	struct rpc_waiting *waiting, **waiting_end; /* whole messages, before the batch */
+	uint64_t waiting_bytes;                     /* in these */
+	uint64_t messages;                          /* sent */
+};
+
+/* Return: the calling lcore's; NULL with an error text. */
+struct rpc_home *rpc_home_use(void);
+void rpc_home_leave(struct rpc_home *home);
+
+void rpc_turns_ask(struct rpc_turns *turns);
+void rpc_turns_stop(struct rpc_turns *turns);
+
+/* home: its user sees to that it stays. Return: 0; -ENOMEM. */
+int rpc_out_init(struct rpc_out *out, struct rpc_home *home, struct plx_link *link);
+void rpc_out_fini(struct rpc_out *out);
+
+/* Write a record without its payload, of up to RPC_BATCH_BYTES with it. Return: where that is to be
+ * written; NULL: no memory, or the link has ended. */
+uint8_t *rpc_out_claim(struct rpc_out *out, const struct rpc_header *header);
+
+/* The last record that was claimed has less payload than it was said to: length bytes. */
+void rpc_out_trim(struct rpc_out *out, uint8_t *payload, uint32_t length);
+
+/* Write a record, however long; header->length: bytes in the pieces. Return: 0; -ENOMEM. */
+int rpc_out_put(struct rpc_out *out, const struct rpc_header *header, const struct iovec *iov,
+		int count);
+
+/* Send what is written, as far as the link takes it now. */
+void rpc_out_flush(struct rpc_out *out);
+
+/* The link has room again. */
+void rpc_out_writable(struct rpc_out *out);
+
+static inline void rpc_copy_pieces(uint8_t *to, const struct iovec *iov, int count)
+{
+	for (int i = 0; i < count; i++) {
+		if (iov[i].iov_len)
+			memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+}
+
+/* The longest payload that may be sent to a peer that says so, and whose link takes so much. */
+static inline uint64_t rpc_payload_max(const struct plx_link *link, uint64_t said)
+{
+	uint64_t longest = plx_link_message_max(link);
+
+	longest = longest > RPC_RECORD_BYTES ? longest - RPC_RECORD_BYTES : 0;
+	if (longest > PLX_RPC_PAYLOAD_MAX)
+		longest = PLX_RPC_PAYLOAD_MAX;
+	return said < longest ? said : longest;
+}
+
+/* Whether more has been written than the link takes. */
+static inline bool rpc_out_is_full(const struct rpc_out *out)
+{
+	return out->waiting != NULL;
+}
+
+#endif

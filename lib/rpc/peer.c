@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A client's link at the service: greetings, batches, and what waits for its turn, so that no
+ * client has more than its part of one. What waits stays where it was received: it takes its place
+ * out of the client's window, so it is bounded, and the client is held up, nobody else. */
+#include "service.h"
+
+#include <stdlib.h>
+
+/* For a greeting, as long as links give each other for theirs; and for a client to leave. */
+#define PATIENCE_NS (2 * PLX_NS_PER_S)
+
+static inline void begin_turn(struct peer *peer)
+{
+	uint64_t now_ns = plx_loop_now_ns();
+
+	if (peer->turn_ns == now_ns)
+		return;
+	peer->turn_ns = now_ns;
+	peer->turn_count = 0;
+	peer->turn_cycles = 0;
+}
+
+/* Whether it may have one more request begun in this turn, and takes its replies. */
+static inline bool may_serve(const struct peer *peer)
+{
+	const struct plx_rpc_service *service = peer->here->service;
+
+	return !peer->thrown_out && peer->turn_count < service->attr.turn_max &&
+	       peer->turn_cycles < service->turn_cycles && !rpc_out_is_full(&peer->out);
+}
+
+/* A batch, from *offset on. Return: whether it is done; if not, where it goes on is at *offset, and
+ * the peer may be about to end. */
+static bool serve_batch(struct peer *peer, struct plx_buf *message, size_t *offset)
+{
+	struct rpc_record record;
+	const char *wrong;
+
+	begin_turn(peer);
+	for (;;) {
+		if (plx_unlikely(!may_serve(peer)))
+			return *offset == message->len;
+
+		if (!rpc_record_next(message->data, message->len, offset, &record, &wrong))
+			break;
+		if (plx_unlikely(!serve_record(peer, &record, message, &wrong)))
+			break;
+	}
+	if (plx_unlikely(wrong))
+		peer_throw_out(peer, wrong);
+	return true;
+}
+
+static struct backlog *take_first(struct peer *peer)
+{
+	struct backlog *first = peer->backlog;
+
+	peer->backlog = first->next;
+	if (!peer->backlog)
+		peer->backlog_end = &peer->backlog;
+	return first;
+}
+
+static void put_back(struct peer *peer, struct backlog *first)
+{
+	first->next = peer->backlog;
+	if (!first->next)
+		peer->backlog_end = &first->next;
+	peer->backlog = first;
+}
+
+/* Serve what waits, as far as this turn goes. Return: how many messages were looked at. */
+static int serve_backlog(struct rpc_turns *turns, uint64_t now_ns)
+{
+	struct peer *peer = plx_container_of(turns, struct peer, turns);
+	int work = 0;
+
+	begin_turn(peer);
+	while (peer->backlog && may_serve(peer)) {
+		struct backlog *first = take_first(peer);
+
+		peer->arrived_ns = first->arrived_ns;
+		work++;
+		if (!serve_batch(peer, first->message, &first->offset)) {
+			put_back(peer, first);
+			break;
+		}
+		plx_buf_unref(first->message);
+		free(first);
+	}
+	rpc_out_flush(&peer->out);
+	/* What the client does not take holds it up, until on_writable. */
+	if (!peer->backlog || rpc_out_is_full(&peer->out))
+		rpc_turns_stop(&peer->turns);
+	return work;
+}
+
+/* The rest of a message waits. */
+static __attribute__((noinline)) void put_off(struct peer *peer, struct plx_buf *message,
+					      size_t offset)
+{
+	struct backlog *last = malloc(sizeof(*last));
+
+	if (!last) {
+		peer_throw_out(peer, "there is no memory for what it sent");
+		return;
+	}
+	*last = (struct backlog){
+		.message = plx_buf_ref(message), .offset = offset, .arrived_ns = plx_loop_now_ns()};
+	*peer->backlog_end = last;
+	peer->backlog_end = &last->next;
+	rpc_add(&peer->here->counts.deferred, 1);
+	if (!rpc_out_is_full(&peer->out))
+		rpc_turns_ask(&peer->turns);
+}
+
+/* Greetings ------------------------------------------------------------------------------------ */
+
+static void greet(struct peer *peer)
+{
+	const struct plx_rpc_service *service = peer->here->service;
+	uint8_t greeting[RPC_GREETING_BYTES];
+
+	rpc_greeting_write(greeting, &(struct rpc_greeting){
+					     .version_min = RPC_VERSION_MIN,
+					     .version_max = RPC_VERSION_MAX,
+					     .role = RPC_SERVER,
+					     .open_max = service->attr.open_max,
+					     .payload_max = service->attr.request_max,
+					     .identity = service->identity,
+				     });
+	if (plx_link_send(peer->link, greeting, sizeof(greeting)) != 0)
+		plx_link_abort(peer->link); /* nothing was sent before it: there is room */
+}
+
+static void be_greeted(struct peer *peer, const struct plx_buf *message)
+{
+	struct rpc_greeting greeting;
+	const char *wrong = rpc_greeting_read(message->data, message->len, RPC_CLIENT, &greeting);
+
+	if (wrong) {
+		peer_throw_out(peer, wrong);
+		return;
+	}
+	peer->greeted = true;
+	peer->reply_max = rpc_payload_max(peer->link, greeting.payload_max);
+	plx_timer_stop(&peer->timer);
+	if (peer->here->draining)
+		peer_drain(peer);
+}
+
+/* The link ---------------------------------------------------------------------------------------
+ */
+
+static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	struct peer *peer = user;
+	size_t offset = 0;
+
+	if (plx_unlikely(!peer || peer->thrown_out))
+		return;
+	if (plx_unlikely(!peer->greeted)) {
+		be_greeted(peer, message);
+		return;
+	}
+	if (plx_unlikely(peer->backlog != NULL)) {
+		put_off(peer, message, 0);
+		return;
+	}
+	peer->arrived_ns = plx_loop_now_ns();
+	if (plx_unlikely(!serve_batch(peer, message, &offset) && !peer->thrown_out))
+		put_off(peer, message, offset);
+	rpc_out_flush(&peer->out);
+}
+
+static void on_writable(struct plx_link *link, void *user)
+{
+	struct peer *peer = user;
+
+	if (!peer || peer->thrown_out)
+		return;
+	rpc_out_writable(&peer->out);
+	if (peer->backlog && !rpc_out_is_full(&peer->out))
+		rpc_turns_ask(&peer->turns);
+}
+
+static void on_timer(struct plx_timer *timer, void *arg);
+
+/* Return: 0; -ENOMEM. */
+static int join(struct peer *peer, struct service_here *here, struct plx_link *link)
+{
+	bool is_first = !here->home;
+
+	if (is_first)
+		here->home = rpc_home_use();
+	if (!here->home)
+		return -ENOMEM;
+	if (rpc_out_init(&peer->out, here->home, link) != 0) {
+		if (is_first) {
+			rpc_home_leave(here->home);
+			here->home = NULL;
+		}
+		return -ENOMEM;
+	}
+	peer->here = here;
+	peer->link = link;
+	peer->backlog_end = &peer->backlog;
+	peer->open.multiplier = here->service->multiplier;
+	peer->turns = (struct rpc_turns){.home = here->home, .fn = serve_backlog};
+	plx_timer_init(&peer->timer, on_timer, peer);
+	plx_timer_set_lax(&peer->timer, true);
+	plx_timer_start(&peer->timer, PATIENCE_NS);
+	peer->next = here->peers;
+	peer->prev_next = &here->peers;
+	if (peer->next)
+		peer->next->prev_next = &peer->next;
+	here->peers = peer;
+	rpc_add(&here->counts.clients, 1);
+	return 0;
+}
+
+static void on_open(struct plx_link *link, void *user)
+{
+	struct service_here *here = service_find_here((uintptr_t)user);
+	struct peer *peer = here && !here->ending ? calloc(1, sizeof(*peer)) : NULL;
+
+	if (!peer || join(peer, here, link) != 0) {
+		free(peer);
+		plx_link_set_user(link, NULL);
+		plx_link_abort(link);
+		return;
+	}
+	plx_link_set_user(link, peer);
+	greet(peer);
+}
+
+static void drop_backlog(struct peer *peer)
+{
+	while (peer->backlog) {
+		struct backlog *first = peer->backlog;
+
+		peer->backlog = first->next;
+		plx_buf_unref(first->message);
+		free(first);
+	}
+	peer->backlog_end = &peer->backlog;
+	rpc_turns_stop(&peer->turns);
+}
+
+static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		     void *user)
+{
+	struct peer *peer = user;
+	struct service_here *here;
+
+	if (!peer)
+		return;
+	here = peer->here;
+	peer->link = NULL;
+	plx_timer_stop(&peer->timer);
+	drop_backlog(peer);
+	open_all_gone(peer);
+	rpc_out_fini(&peer->out);
+	*peer->prev_next = peer->next;
+	if (peer->next)
+		peer->next->prev_next = peer->prev_next;
+	free(peer);
+	rpc_add(&here->counts.clients, (uint64_t)-1);
+	if (!here->peers) {
+		rpc_home_leave(here->home);
+		here->home = NULL;
+	}
+	if (here->ending)
+		service_peer_left(here);
+}
+
+const struct plx_link_events peer_events = {
+	.on_open = on_open,
+	.on_message = on_message,
+	.on_writable = on_writable,
+	.on_close = on_close,
+};
+
+void peer_throw_out(struct peer *peer, const char *why)
+{
+	struct service_here *here = peer->here;
+
+	if (peer->thrown_out)
+		return;
+	peer->thrown_out = true;
+	rpc_add(&here->counts.protocol, 1);
+	if (plx_log_allowed(&here->log_limit, plx_loop_now_ns()))
+		plx_log(&rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
+			plx_link_peer(peer->link), why);
+	plx_link_abort(peer->link);
+	drop_backlog(peer);
+}
+
+/* It has had its time: to greet, or to leave a service that drains. */
+static void on_timer(struct plx_timer *timer, void *arg)
+{
+	struct peer *peer = arg;
+
+	if (!peer->greeted)
+		peer_throw_out(peer, "it did not greet");
+	else if (peer->here->draining && !peer->open.count && !peer->backlog)
+		plx_link_close(peer->link);
+	else if (peer->here->draining)
+		plx_timer_start(&peer->timer, PATIENCE_NS);
+}
+
+/* A client that knows goes elsewhere, and closes the link when it has its answers: so nothing that
+ * is on its way is lost. */
+void peer_drain(struct peer *peer)
+{
+	struct rpc_header header = {.kind = RPC_DRAIN};
+
+	if (!peer->greeted) {
+		plx_link_abort(peer->link);
+		return;
+	}
+	if (!rpc_out_claim(&peer->out, &header)) {
+		plx_link_abort(peer->link);
+		return;
+	}
+	rpc_out_flush(&peer->out);
+	plx_timer_start(&peer->timer, PATIENCE_NS);
+}

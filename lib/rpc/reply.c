@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Replies: hot path, where they are given on the request's own lcore. */
+#include "service.h"
+
+#include <stdlib.h>
+
+#define BEGIN_BYTES_MAX 2048
+
+/* An answer without the numbers of its request. */
+struct answer {
+	enum plx_rpc_status status;
+	uint32_t number; /* the code, or when to try again */
+	const struct iovec *iov;
+	int count;
+	size_t length;
+};
+
+/* A reply on its way to the request's lcore. */
+struct far_reply {
+	struct plx_rpc_request *request;
+	enum plx_rpc_status status;
+	uint32_t number;
+	size_t length;
+	uint8_t bytes[];
+};
+
+static uint32_t handler_ns(const struct plx_rpc_request *request)
+{
+	uint64_t ns = plx_tsc_to_ns(plx_tsc() - request->started) + 1; /* 0: none has run */
+
+	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+}
+
+static struct rpc_header header_of(const struct plx_rpc_request *request,
+				   enum plx_rpc_status status, uint32_t number, size_t length)
+{
+	return (struct rpc_header){
+		.kind = RPC_REPLY,
+		.flags = (uint8_t)status,
+		.length = (uint32_t)length,
+		.call = request->call,
+		.first = handler_ns(request),
+		.second = number,
+	};
+}
+
+/* A hint, as it is on the wire: rounded up, and no longer than fits. */
+static uint32_t hint_us(uint64_t retry_after_ns)
+{
+	uint64_t us = retry_after_ns / PLX_NS_PER_US + (retry_after_ns % PLX_NS_PER_US != 0);
+
+	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+}
+
+int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
+		  uint64_t retry_after_ns)
+{
+	struct rpc_header header = {
+		.kind = RPC_REPLY,
+		.flags = (uint8_t)status,
+		.call = call,
+		.second = hint_us(retry_after_ns),
+	};
+
+	if (plx_likely(rpc_out_claim(&peer->out, &header) != NULL))
+		return 0;
+	peer_throw_out(peer, "there is no memory for an answer to it");
+	return -ENOMEM;
+}
+
+/* The handler has run, and there is no reply all the same. */
+static void reply_failed(struct plx_rpc_request *request, enum plx_rpc_status status)
+{
+	struct rpc_header header = header_of(request, status, 0, 0);
+
+	if (!rpc_out_claim(&request->peer->out, &header))
+		peer_throw_out(request->peer, "there is no memory for an answer to it");
+}
+
+/* The request has its answer, whatever became of that. */
+static inline void finish(struct plx_rpc_request *request)
+{
+	struct service_here *here = request->here;
+
+	rpc_add(&here->methods[request->method].replies, 1);
+	if (request->state == REQUEST_OPEN) {
+		struct peer *peer = request->peer;
+
+		struct method_here *method = &here->methods[request->method];
+
+		method->open--;
+		method->held++;
+		method->held_cycles += plx_tsc() - request->started;
+		rpc_add(&here->counts.open, (uint64_t)-1);
+		if (peer)
+			open_remove(peer, request);
+	}
+	rpc_request_free(request);
+}
+
+/* Return: 0; -EMSGSIZE; -ENOMEM. */
+static int write_answer(struct plx_rpc_request *request, const struct answer *answer)
+{
+	struct peer *peer = request->peer;
+	struct rpc_header header;
+
+	if (plx_unlikely(answer->length > peer->reply_max)) {
+		reply_failed(request, PLX_RPC_TOO_BIG);
+		return plx_fail(EMSGSIZE, "a reply of %zu bytes: the client accepts %llu",
+				answer->length, (unsigned long long)peer->reply_max);
+	}
+	header = header_of(request, answer->status, answer->number, answer->length);
+	if (plx_likely(rpc_out_put(&peer->out, &header, answer->iov, answer->count) == 0)) {
+		if (plx_unlikely(peer->out.waiting_bytes >
+				 request->here->service->attr.waiting_max))
+			peer_throw_out(peer, "it takes no replies");
+		return 0;
+	}
+	reply_failed(request, PLX_RPC_OVERLOADED);
+	return plx_fail(ENOMEM, "no memory for a reply of %zu bytes", answer->length);
+}
+
+static int answer_here(struct plx_rpc_request *request, const struct answer *answer)
+{
+	int rc = 0;
+
+	if (plx_likely(request->peer && request->deadline_ns > plx_loop_now_ns()))
+		rc = write_answer(request, answer);
+	finish(request);
+	return rc;
+}
+
+static void arrive(void *arg)
+{
+	struct far_reply *far = arg;
+	struct iovec whole = {far->bytes, far->length};
+
+	answer_here(far->request, &(struct answer){
+					  .status = far->status,
+					  .number = far->number,
+					  .iov = &whole,
+					  .count = 1,
+					  .length = far->length,
+				  });
+	free(far);
+}
+
+/* Return: 0; -EAGAIN; -ENOMEM. */
+static __attribute__((noinline)) int answer_there(struct plx_rpc_request *request,
+						  const struct answer *answer)
+{
+	struct far_reply *far = malloc(sizeof(*far) + answer->length);
+	int rc;
+
+	if (!far) /* rather a status than none */
+		return plx_fail(ENOMEM, "no memory for a reply of %zu bytes", answer->length);
+	*far = (struct far_reply){request, answer->status, answer->number, answer->length};
+	rpc_copy_pieces(far->bytes, answer->iov, answer->count);
+	rc = plx_lcore_send(request->here->lcore, arrive, far);
+	if (rc)
+		free(far);
+	return rc;
+}
+
+static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status status,
+			 uint32_t number, const struct iovec *iov, int count, size_t length)
+{
+	struct answer all = {status, number, iov, count, length};
+
+	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX)) /* a client that accepts it lies */
+		all = (struct answer){.status = PLX_RPC_TOO_BIG};
+	return plx_likely(request->here->lcore == plx_lcore_id()) ? answer_here(request, &all)
+								  : answer_there(request, &all);
+}
+
+int plx_rpc_reply(struct plx_rpc_request *request, const void *data, size_t length)
+{
+	return answer(request, PLX_RPC_OK, 0, &(struct iovec){(void *)data, length}, 1, length);
+}
+
+int plx_rpc_replyv(struct plx_rpc_request *request, const struct iovec *iov, int count)
+{
+	size_t length = 0;
+
+	for (int i = 0; i < count; i++)
+		length += iov[i].iov_len;
+	return answer(request, PLX_RPC_OK, 0, iov, count, length);
+}
+
+int plx_rpc_reply_error(struct plx_rpc_request *request, uint32_t code, const void *data,
+			size_t length)
+{
+	return answer(request, PLX_RPC_ERROR, code, &(struct iovec){(void *)data, length}, 1,
+		      length);
+}
+
+int plx_rpc_refuse(struct plx_rpc_request *request, enum plx_rpc_status status,
+		   uint64_t retry_after_ns)
+{
+	if (status <= PLX_RPC_ERROR || status == PLX_RPC_PEER_DOWN ||
+	    status >= PLX_RPC_STATUS_COUNT)
+		return plx_fail(EINVAL, "a service cannot refuse with '%s'",
+				plx_rpc_status_name(status));
+	return answer(request, status, hint_us(retry_after_ns), NULL, 0, 0);
+}
+
+int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **at_out)
+{
+	struct rpc_header header;
+
+	if (room > BEGIN_BYTES_MAX || request->state != REQUEST_RUNNING || !request->peer)
+		return plx_fail(EINVAL,
+				"a reply of up to %u bytes in place: %u at most, in the handler",
+				room, BEGIN_BYTES_MAX);
+	if (room > request->peer->reply_max)
+		return plx_fail(EINVAL, "a reply of up to %u bytes: the client accepts %llu", room,
+				(unsigned long long)request->peer->reply_max);
+	header = header_of(request, PLX_RPC_OK, 0, room);
+	request->begun = rpc_out_claim(&request->peer->out, &header);
+	request->begun_bytes = room;
+	if (!request->begun)
+		return plx_fail(ENOMEM, "no memory for a reply of %u bytes", room);
+	*at_out = request->begun;
+	return 0;
+}
+
+void plx_rpc_reply_commit(struct plx_rpc_request *request, uint32_t length)
+{
+	struct rpc_header *header = (struct rpc_header *)(request->begun - RPC_RECORD_BYTES);
+
+	header->first = htole32(handler_ns(request));
+	if (length < request->begun_bytes)
+		rpc_out_trim(&request->peer->out, request->begun, length);
+	request->begun = NULL;
+	finish(request);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What requests and replies are over a link. All numbers are little-endian; doc/design/rpc.md tells
+ * why. The first message of each side is a greeting, every further one a batch of records:
+ *
+ *     greeting   0 "PRPC", 4 least and 5 greatest version, 6 role, 7 zero,
+ *                8 requests of the other side that may be open at a time (32 bits), 12 zero (32),
+ *                16 longest payload accepted (64 bits), 24 who it is: a number at random (64 bits)
+ *     record     0 kind, 1 flags, 2 version of the method (16 bits), 4 length of the payload (32),
+ *                8 call (64 bits), 16 and 20 two numbers (32 bits each), 24 payload, padding to a
+ *                multiple of 8 where another record follows
+ *
+ *     REQUEST    16 method, 20 time left in us (UINT32_MAX: no end)
+ *     REPLY      1 status, 16 time that the handler took in ns (0: none has run;
+ *                UINT32_MAX: that or more),
+ *                20 ERROR: the application's code; else: try again so many us later
+ *     CANCEL     nothing; there is no answer to it but the reply
+ *     DRAIN      nothing, and no call: no new requests, please */
+#ifndef PLX_RPC_WIRE_H
+#define PLX_RPC_WIRE_H
+
+#include "plx_base.h"
+
+#include <endian.h>
+#include <string.h>
+
+#define RPC_VERSION_MIN    1
+#define RPC_VERSION_MAX    1
+#define RPC_GREETING_BYTES 32
+#define RPC_RECORD_BYTES   24
+#define RPC_ALIGN          8
+#define RPC_NO_END_US      UINT32_MAX
+
+enum rpc_role { RPC_CLIENT = 1, RPC_SERVER = 2 };
+enum rpc_kind { RPC_REQUEST = 1, RPC_REPLY, RPC_CANCEL, RPC_DRAIN };
+
+struct rpc_greeting {
+	uint8_t version_min, version_max, role;
+	uint32_t open_max;
+	uint64_t payload_max;
+	uint64_t identity;
+};
+
+/* As it lies in a message, at a multiple of 8 bytes. */
+struct rpc_header {
+	uint8_t kind, flags;
+	uint16_t version;
+	uint32_t length;
+	uint64_t call;
+	uint32_t first, second;
+};
+
+struct rpc_record {
+	struct rpc_header header; /* of this host's byte order */
+	const uint8_t *payload;
+};
+
+void rpc_greeting_write(uint8_t out[RPC_GREETING_BYTES], const struct rpc_greeting *greeting);
+
+/* role: that of who should have written it. Return: NULL, or what is wrong with it. */
+const char *rpc_greeting_read(const uint8_t *data, size_t length, enum rpc_role role,
+			      struct rpc_greeting *out);
+
+/* Bytes of a record in a batch. */
+static inline size_t rpc_record_bytes(size_t payload)
+{
+	return (RPC_RECORD_BYTES + payload + RPC_ALIGN - 1) & ~(size_t)(RPC_ALIGN - 1);
+}
+
+/* Return: where the payload begins. */
+static inline uint8_t *rpc_header_write(void *at, const struct rpc_header *header)
+{
+	struct rpc_header *out = at;
+
+	*out = (struct rpc_header){
+		.kind = header->kind,
+		.flags = header->flags,
+		.version = htole16(header->version),
+		.length = htole32(header->length),
+		.call = htole64(header->call),
+		.first = htole32(header->first),
+		.second = htole32(header->second),
+	};
+	return (uint8_t *)at + RPC_RECORD_BYTES;
+}
+
+/* The record at *offset of a batch of `length` bytes, which must lie at a multiple of 8, and the
+ * offset of the next one. Return: whether there is one; if not, *wrong_out is NULL where the batch
+ * has ended, or what is wrong with it. */
+static inline bool rpc_record_next(const uint8_t *batch, size_t length, size_t *offset,
+				   struct rpc_record *out, const char **wrong_out)
+{
+	size_t left = length - *offset;
+	const struct rpc_header *in = (const struct rpc_header *)(batch + *offset);
+
+	*wrong_out = NULL;
+	if (left == 0)
+		return false;
+	if (plx_unlikely(left < RPC_RECORD_BYTES ||
+			 le32toh(in->length) > left - RPC_RECORD_BYTES)) {
+		*wrong_out = "a record is longer than its message";
+		return false;
+	}
+	out->header = (struct rpc_header){
+		.kind = in->kind,
+		.flags = in->flags,
+		.version = le16toh(in->version),
+		.length = le32toh(in->length),
+		.call = le64toh(in->call),
+		.first = le32toh(in->first),
+		.second = le32toh(in->second),
+	};
+	out->payload = (const uint8_t *)in + RPC_RECORD_BYTES;
+
+	size_t bytes = rpc_record_bytes(out->header.length);
+
+	*offset += bytes < left ? bytes : left;
+	return true;
+}
+
+#endif

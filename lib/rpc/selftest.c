@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Methods that every service has: its cost can be measured, and what it offers be seen, while it
+ * works. A bound on them keeps who measures from taking the lcore. */
+#include "service.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#define GENERATE_MAX  (UINT32_C(1) << 20)
+#define BYTES_PER_ONE 256.0
+#define BURST_S       0.01
+
+/* A token bucket of a hundredth of a second. Return: whether there was room for `bytes` more. */
+static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
+{
+	struct service_here *here = request->here;
+	double rate = here->service->attr.self_test_rate;
+	double room = rate * BURST_S > 1.0 ? rate * BURST_S : 1.0;
+	uint64_t now_ns = plx_loop_now_ns();
+
+	here->self_test_left += (double)(now_ns - here->self_test_ns) * rate / 1e9;
+	here->self_test_ns = now_ns;
+	if (here->self_test_left > room)
+		here->self_test_left = room;
+	if (here->self_test_left <= 0) {
+		plx_rpc_refuse(request, PLX_RPC_BUSY,
+			       (uint64_t)((1.0 - here->self_test_left) / rate * 1e9));
+		return false;
+	}
+	here->self_test_left -= 1.0 + bytes / BYTES_PER_ONE; /* a long one is paid for later */
+	return true;
+}
+
+static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	if (may_run(request, length))
+		plx_rpc_reply(request, data, length);
+}
+
+static void on_discard(struct plx_rpc_request *request, const void *data, uint32_t length,
+		       void *arg)
+{
+	if (may_run(request, length))
+		plx_rpc_reply(request, NULL, 0);
+}
+
+static void on_generate(struct plx_rpc_request *request, const void *data, uint32_t length,
+			void *arg)
+{
+	uint32_t wanted;
+	uint8_t *bytes;
+
+	if (length != sizeof(wanted)) {
+		plx_rpc_reply_error(request, EINVAL, "give 4 bytes", 12);
+		return;
+	}
+	memcpy(&wanted, data, sizeof(wanted));
+	wanted = le32toh(wanted);
+	if (wanted > GENERATE_MAX) {
+		plx_rpc_refuse(request, PLX_RPC_TOO_BIG, 0);
+		return;
+	}
+	if (!may_run(request, wanted))
+		return;
+	bytes = malloc(wanted + 1);
+	if (!bytes) {
+		plx_rpc_refuse(request, PLX_RPC_OVERLOADED, 0);
+		return;
+	}
+	for (uint32_t i = 0; i < wanted; i++)
+		bytes[i] = (uint8_t)i;
+	plx_rpc_reply(request, bytes, wanted);
+	free(bytes);
+}
+
+static json_t *methods_of(const struct plx_rpc_service *service)
+{
+	json_t *methods = json_array();
+	struct plx_rpc_method_stats stats;
+
+	for (uint32_t i = 0; plx_rpc_method_stats(service, i, &stats) == 0; i++)
+		json_array_append_new(
+			methods,
+			json_pack("{s:I, s:i, s:s, s:I, s:I, s:I, s:I, s:I}", "id",
+				  (json_int_t)stats.id, "version", (int)stats.version, "name",
+				  stats.name, "requests", (json_int_t)stats.requests, "replies",
+				  (json_int_t)stats.replies, "refused", (json_int_t)stats.refused,
+				  "slow", (json_int_t)stats.slow, "handler_ns",
+				  (json_int_t)stats.handler_ns));
+	return methods;
+}
+
+/* Not of the hot path: it takes some us, and counts as 100 others. */
+static void on_describe(struct plx_rpc_request *request, const void *data, uint32_t length,
+			void *arg)
+{
+	const struct service_here *here = request->here;
+	const struct plx_rpc_service *service = here->service;
+	json_t *all;
+	char *text;
+
+	if (!may_run(request, 100 * (uint32_t)BYTES_PER_ONE))
+		return;
+	all = json_pack("{s:s, s:I, s:f, s:o}", "version", plx_version(), "lcore",
+			(json_int_t)here->lcore, "uptime_s",
+			(double)(plx_loop_now_ns() - service->created_ns) / 1e9, "methods",
+			methods_of(service));
+	text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+	if (text)
+		plx_rpc_reply(request, text, strlen(text));
+	else
+		plx_rpc_refuse(request, PLX_RPC_OVERLOADED, 0);
+	free(text);
+	json_decref(all);
+}
+
+static const struct plx_rpc_method methods[] = {
+	{.id = PLX_RPC_ECHO, .name = "pollux.echo", .handler = on_echo},
+	{.id = PLX_RPC_DISCARD, .name = "pollux.discard", .handler = on_discard},
+	{.id = PLX_RPC_GENERATE, .name = "pollux.generate", .handler = on_generate},
+	{.id = PLX_RPC_DESCRIBE, .name = "pollux.describe", .handler = on_describe},
+};
+
+int selftest_add(struct plx_rpc_service *service)
+{
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(methods); i++) {
+		if (method_add(service, &methods[i]) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}

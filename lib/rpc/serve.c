@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A request of a batch: hot path. What it asks for is checked, the cheapest first; then its handler
+ * runs to completion. */
+#include "service.h"
+
+#include <inttypes.h>
+
+static int refuse(struct peer *peer, const struct rpc_record *record, enum plx_rpc_status status,
+		  rpc_count *count)
+{
+	rpc_add(count, 1);
+	return reply_refusal(peer, record->header.call, status, 0);
+}
+
+/* How long a request of the method is open, on average: in that time there will be room again. */
+static uint64_t hold_ns(const struct method_here *method)
+{
+	uint64_t requests = plx_atomic_load(&method->requests, PLX_RELAXED);
+
+	if (method->held)
+		return plx_tsc_to_ns(method->held_cycles / method->held);
+	return requests ? plx_tsc_to_ns(plx_atomic_load(&method->cycles, PLX_RELAXED) / requests)
+			: 0;
+}
+
+/* Return: whether there is room for one more. */
+static bool has_room(struct peer *peer, const struct rpc_record *record,
+		     const struct method *method, struct method_here *here)
+{
+	const struct plx_rpc_service_attr *attr = &peer->here->service->attr;
+	struct served *counts = &peer->here->counts;
+	bool full = here->open >= method->what.open_max && method->what.open_max;
+	bool overloaded = peer->here->open >= attr->open_total;
+
+	if (plx_likely(!full && !overloaded && peer->open.count < attr->open_max))
+		return true;
+	rpc_add(&here->refused, 1);
+	rpc_add(overloaded ? &counts->overloaded : &counts->busy, 1);
+	reply_refusal(peer, record->header.call, overloaded ? PLX_RPC_OVERLOADED : PLX_RPC_BUSY,
+		      hold_ns(here));
+	return false;
+}
+
+static __attribute__((noinline)) void was_slow(struct service_here *here,
+					       const struct method *method, uint64_t cycles)
+{
+	struct method_here *mine = &here->methods[method->index];
+
+	rpc_add(&mine->slow, 1);
+	if (plx_log_allowed(&mine->log_limit, plx_loop_now_ns()))
+		plx_log(&rpc_log, PLX_LOG_WARNING,
+			"method %" PRIu32 " '%s': its handler ran %" PRIu64 " us on lcore %" PRIu32
+			"; everybody else waited",
+			method->what.id, method->what.name, plx_tsc_to_ns(cycles) / PLX_NS_PER_US,
+			here->lcore);
+}
+
+/* Its handler has left it open. */
+static __attribute__((noinline)) void stay_open(struct peer *peer, struct plx_rpc_request *request)
+{
+	request->state = REQUEST_OPEN;
+	if (!request->kept)
+		request->message = NULL;
+	if (open_find(peer, request->call)) {
+		request->peer = NULL; /* which is it? None of them is to be told */
+		peer->here->methods[request->method].open++;
+		rpc_add(&peer->here->counts.open, 1);
+		peer_throw_out(peer, "it gave two open calls one number");
+		return;
+	}
+	if (open_add(peer, request) == 0)
+		return;
+	/* It cannot be found again, so nobody will be told of it: the reply goes nowhere. */
+	request->peer = NULL;
+	peer->here->methods[request->method].open++;
+	rpc_add(&peer->here->counts.open, 1);
+	peer_throw_out(peer, "there is no memory for its open calls");
+}
+
+static inline void run(struct peer *peer, const struct method *method,
+		       struct plx_rpc_request *request, const struct rpc_record *record)
+{
+	struct service_here *here = peer->here;
+	struct method_here *mine = &here->methods[method->index];
+	uint64_t cycles;
+
+	rpc_add(&mine->requests, 1);
+	method->what.handler(request, record->payload, record->header.length, method->what.arg);
+	cycles = plx_tsc() - request->started; /* the request itself may be free by now */
+	if (request->state == REQUEST_RUNNING)
+		stay_open(peer, request);
+	rpc_add(&mine->cycles, cycles);
+	peer->turn_cycles += cycles;
+	if (plx_unlikely(cycles > here->service->slow_cycles))
+		was_slow(here, method, cycles);
+}
+
+/* Return: 0; -ENOMEM not even for a refusal. */
+static int serve_request(struct peer *peer, const struct rpc_record *record,
+			 struct plx_buf *message)
+{
+	struct service_here *here = peer->here;
+	const struct rpc_header *header = &record->header;
+	const struct method *method = method_find(here->service, header->first, header->version);
+	struct method_here *mine;
+	struct plx_rpc_request *request;
+	uint64_t now_ns = plx_loop_now_ns();
+
+	rpc_add(&here->counts.requests, 1);
+	if (plx_unlikely(here->draining))
+		return refuse(peer, record, PLX_RPC_DRAINING, &here->counts.draining);
+	if (plx_unlikely(!method))
+		return refuse(peer, record, PLX_RPC_UNKNOWN, &here->counts.unknown);
+	mine = &here->methods[method->index];
+	if (plx_unlikely(header->length > method->request_max)) {
+		rpc_add(&mine->refused, 1);
+		return refuse(peer, record, PLX_RPC_TOO_BIG, &here->counts.too_big);
+	}
+	if (plx_unlikely(header->second == 0 ||
+			 peer->arrived_ns + header->second * PLX_NS_PER_US < now_ns)) {
+		rpc_add(&mine->refused, 1);
+		return refuse(peer, record, PLX_RPC_DEADLINE, &here->counts.late);
+	}
+	if (plx_unlikely(!has_room(peer, record, method, mine)))
+		return 0;
+	request = rpc_request_take(here);
+	if (plx_unlikely(!request))
+		return refuse(peer, record, PLX_RPC_OVERLOADED, &here->counts.overloaded);
+	request->state = REQUEST_RUNNING;
+	request->method = method->index;
+	request->peer = peer;
+	request->call = header->call;
+	request->deadline_ns = header->second == RPC_NO_END_US
+				     ? UINT64_MAX
+				     : peer->arrived_ns + header->second * PLX_NS_PER_US;
+	request->message = message;
+	request->begun = NULL;
+	request->started = plx_tsc();
+	run(peer, method, request, record);
+	return 0;
+}
+
+static void serve_cancel(struct peer *peer, const struct rpc_record *record)
+{
+	struct plx_rpc_request *request = open_find(peer, record->header.call);
+
+	if (!request) /* it was answered meanwhile */
+		return;
+	rpc_add(&peer->here->counts.cancelled, 1);
+	rpc_request_gone(request);
+}
+
+bool serve_record(struct peer *peer, const struct rpc_record *record, struct plx_buf *message,
+		  const char **wrong_out)
+{
+	peer->turn_count++; /* whatever it is, and becomes of it */
+	switch (record->header.kind) {
+	case RPC_REQUEST:
+		if (plx_likely(serve_request(peer, record, message) == 0))
+			return true;
+		*wrong_out = NULL; /* it was thrown out already */
+		return false;
+	case RPC_CANCEL:
+		serve_cancel(peer, record);
+		return true;
+	default:
+		*wrong_out = "it sent something that is neither a request nor a cancellation";
+		return false;
+	}
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A service's life, its methods, its figures. */
+#include "service.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define REQUEST_MAX_DEFAULT    (UINT64_C(16) << 20)
+#define WAITING_MAX_DEFAULT    (UINT64_C(64) << 20)
+#define OPEN_MAX_DEFAULT       1024
+#define OPEN_TOTAL_DEFAULT     (1u << 20)
+#define TURN_MAX_DEFAULT       64
+#define TURN_NS_DEFAULT        (100 * PLX_NS_PER_US)
+#define SELF_TEST_RATE_DEFAULT 1000000
+#define SLOW_NS_DEFAULT        (100 * PLX_NS_PER_US)
+/* All services of the process: looked into when a client comes. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct plx_rpc_service *services;
+static uintptr_t last_number;
+
+static void enlist(struct plx_rpc_service *service)
+{
+	pthread_mutex_lock(&lock);
+	service->number = ++last_number;
+	service->next = services;
+	services = service;
+	pthread_mutex_unlock(&lock);
+}
+
+/* What is found stays: no other lcore ends this one's part. */
+struct service_here *service_find_here(uintptr_t number)
+{
+	struct plx_rpc_service *service;
+	struct service_here *here = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (service = services; service && service->number != number;)
+		service = service->next;
+	if (service && !service->here[plx_lcore_id()]->ended)
+		here = service->here[plx_lcore_id()];
+	pthread_mutex_unlock(&lock);
+	return here;
+}
+
+static void delist(struct plx_rpc_service *service)
+{
+	pthread_mutex_lock(&lock);
+	for (struct plx_rpc_service **at = &services; *at; at = &(*at)->next) {
+		if (*at == service) {
+			*at = service->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void service_free(struct plx_rpc_service *service)
+{
+	delist(service);
+	for (unsigned id = 0; id < PLX_LCORE_MAX; id++) {
+		if (service->here[id])
+			free(service->here[id]->methods);
+		free(service->here[id]);
+	}
+	free(service->methods);
+	free(service->table);
+	free(service);
+}
+
+/* 0 is the default. */
+static uint64_t or_default(uint64_t value, uint64_t otherwise)
+{
+	return value ? value : otherwise;
+}
+
+static uint64_t cycles_of(uint64_t ns)
+{
+	double cycles = (double)ns * plx_clock_info()->hz / 1e9;
+
+	return cycles < 9e18 ? (uint64_t)cycles : UINT64_MAX;
+}
+
+static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_service_attr *out)
+{
+	*out = attr ? *attr : (struct plx_rpc_service_attr){0};
+	out->request_max = or_default(out->request_max, REQUEST_MAX_DEFAULT);
+	out->open_max = (uint32_t)or_default(out->open_max, OPEN_MAX_DEFAULT);
+	out->open_total = (uint32_t)or_default(out->open_total, OPEN_TOTAL_DEFAULT);
+	out->turn_max = (uint32_t)or_default(out->turn_max, TURN_MAX_DEFAULT);
+	out->waiting_max = or_default(out->waiting_max, WAITING_MAX_DEFAULT);
+	out->self_test_rate = (uint32_t)or_default(out->self_test_rate, SELF_TEST_RATE_DEFAULT);
+	out->turn_ns = or_default(out->turn_ns, TURN_NS_DEFAULT);
+	out->slow_ns = or_default(out->slow_ns, SLOW_NS_DEFAULT);
+	if (out->request_max > PLX_RPC_PAYLOAD_MAX)
+		return plx_fail(EINVAL, "request_max %" PRIu64 ": give 1 to %" PRIu64,
+				out->request_max, PLX_RPC_PAYLOAD_MAX);
+	return 0;
+}
+
+/* Zeroed, and in lines of its own: an lcore writes there, and others do not want to notice. */
+static void *lines(size_t bytes)
+{
+	size_t whole = (bytes + PLX_CACHE_LINE - 1) & ~(size_t)(PLX_CACHE_LINE - 1);
+	void *memory = aligned_alloc(PLX_CACHE_LINE, whole);
+
+	if (memory)
+		memset(memory, 0, whole);
+	return memory;
+}
+
+/* Return: 0; -ENOMEM. */
+static int make_parts(struct plx_rpc_service *service)
+{
+	PLX_LCORE_FOREACH (id) {
+		struct service_here *here = lines(sizeof(*here));
+
+		if (!here)
+			return plx_fail(ENOMEM, "out of memory");
+		service->here[id] = here;
+		here->service = service;
+		here->lcore = id;
+	}
+	PLX_LCORE_FOREACH (id) {
+		plx_signal_init(&service->here[id]->told, id, service_on_told, service->here[id]);
+		atomic_fetch_add_explicit(&service->refs, 1,
+					  memory_order_relaxed); /* nobody's yet */
+	}
+	return 0;
+}
+
+int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
+			   struct plx_rpc_service **service_out)
+{
+	struct plx_rpc_service_attr checked;
+	struct plx_rpc_service *service;
+	int rc = check_attr(attr, &checked);
+
+	if (rc)
+		return rc;
+	if (plx_lcore_id() == PLX_LCORE_NONE)
+		return plx_fail(ENOENT, "a service is made on an lcore; this thread is none");
+	service = calloc(1, sizeof(*service));
+	if (!service)
+		return plx_fail(ENOMEM, "out of memory");
+	service->attr = checked;
+	service->lcore = plx_lcore_id();
+	service->created_ns = plx_now_ns();
+	atomic_init(&service->refs, 1);
+	service->slow_cycles = cycles_of(checked.slow_ns);
+	service->turn_cycles = cycles_of(checked.turn_ns);
+	if (getrandom(&service->identity, sizeof(service->identity), 0) < 0)
+		service->identity = plx_tsc();
+	if (getrandom(&service->multiplier, sizeof(service->multiplier), 0) < 0)
+		service->multiplier = plx_tsc();
+	service->multiplier |= 1;
+	rc = make_parts(service);
+	if (rc) {
+		service_free(service);
+		return rc;
+	}
+	enlist(service);
+	*service_out = service;
+	return 0;
+}
+
+/* Methods ----------------------------------------------------------------------------------------
+ */
+
+/* The multiplier is 2^32 over the golden ratio (Knuth, The Art of Computer Programming 3, 6.4). */
+static inline uint32_t place_of(uint32_t id, uint16_t version)
+{
+	uint32_t mixed = (id ^ (uint32_t)version << 16) * UINT32_C(0x9e3779b9);
+
+	return mixed ^ mixed >> 16;
+}
+
+const struct method *method_find(const struct plx_rpc_service *service, uint32_t id,
+				 uint16_t version)
+{
+	for (uint32_t at = place_of(id, version);; at++) {
+		uint32_t index = service->table[at & service->table_mask];
+		const struct method *method = service->methods + index - 1;
+
+		if (index == 0)
+			return NULL;
+		if (method->what.id == id && method->what.version == version)
+			return method;
+	}
+}
+
+static void put_in_table(struct plx_rpc_service *service, const struct method *method)
+{
+	uint32_t at = place_of(method->what.id, method->what.version);
+
+	while (service->table[at & service->table_mask])
+		at++;
+	service->table[at & service->table_mask] = method->index + 1;
+}
+
+/* At least half of it stays free, so that what is not there is soon not found. */
+static bool make_table(struct plx_rpc_service *service, uint32_t count)
+{
+	uint32_t size = 8;
+	uint32_t *table;
+
+	while (size < 2 * count)
+		size *= 2;
+	table = calloc(size, sizeof(*table));
+	if (!table)
+		return false;
+	free(service->table);
+	service->table = table;
+	service->table_mask = size - 1;
+	for (uint32_t i = 0; i < service->method_count; i++)
+		put_in_table(service, &service->methods[i]);
+	return true;
+}
+
+int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method)
+{
+	uint32_t count = service->method_count;
+	struct method *methods;
+
+	if (!method->handler || !method->name)
+		return plx_fail(EINVAL, "method %" PRIu32 ": it needs a handler and a name",
+				method->id);
+	if (service->listens)
+		return plx_fail(EBUSY,
+				"method %" PRIu32 " '%s': register it before the service "
+				"listens",
+				method->id, method->name);
+	if (count && method_find(service, method->id, method->version))
+		return plx_fail(EEXIST, "method %" PRIu32 " '%s': version %u is there already",
+				method->id, method->name, method->version);
+	methods = realloc(service->methods, (count + 1) * sizeof(*methods));
+	if (!methods)
+		return plx_fail(ENOMEM, "out of memory");
+	service->methods = methods;
+	methods[count] = (struct method){.what = *method, .index = count};
+	methods[count].request_max = method->request_max ? method->request_max
+							 : service->attr.request_max;
+	service->method_count++;
+	if (make_table(service, count + 1))
+		return 0;
+	service->method_count--;
+	return plx_fail(ENOMEM, "out of memory");
+}
+
+int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_method *method)
+{
+	if (method->id >= PLX_RPC_SELF_TEST)
+		return plx_fail(EINVAL, "method %" PRIu32 ": ids from %u on are the library's own",
+				method->id, PLX_RPC_SELF_TEST);
+	return method_add(service, method);
+}
+
+/* Listening --------------------------------------------------------------------------------------
+ */
+
+/* From here on methods stay. Return: 0; -ENOMEM. */
+static int freeze(struct plx_rpc_service *service)
+{
+	if (!service->has_self_test && !service->attr.no_self_test && selftest_add(service) != 0)
+		return -ENOMEM;
+	service->has_self_test = true;
+	if (!service->table && !make_table(service, 0))
+		return plx_fail(ENOMEM, "out of memory");
+	PLX_LCORE_FOREACH (id) {
+		struct service_here *here = service->here[id];
+
+		if (!here->methods)
+			here->methods = lines((service->method_count + 1) * sizeof(*here->methods));
+		if (!here->methods)
+			return plx_fail(ENOMEM, "out of memory");
+	}
+	service->listens = true;
+	return 0;
+}
+
+int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
+			   const struct plx_listen_attr *listen)
+{
+	struct plx_listen_attr attr = listen ? *listen : (struct plx_listen_attr){0};
+	int rc;
+
+	if (service->listener_count == RPC_LISTENERS_MAX)
+		return plx_fail(EINVAL, "%s: a service listens at %d addresses at most", address,
+				RPC_LISTENERS_MAX);
+	if (plx_atomic_load(&service->draining, PLX_RELAXED))
+		return plx_fail(EBUSY, "%s: the service is being drained", address);
+	rc = service->listens ? 0 : freeze(service);
+	if (rc)
+		return rc;
+	attr.link.events = &peer_events;
+	attr.link.user = (void *)service->number;
+	attr.link.message_max_bytes = service->attr.request_max + RPC_RECORD_BYTES;
+	if (attr.link.message_max_bytes < RPC_BATCH_BYTES)
+		attr.link.message_max_bytes = RPC_BATCH_BYTES;
+	if (!attr.link.rx_buf_count)
+		attr.link.rx_buf_count = RPC_RX_BUFS;
+	rc = plx_link_listen(address, &attr, &service->listeners[service->listener_count]);
+	if (rc == 0)
+		service->listener_count++;
+	return rc;
+}
+
+const char *plx_rpc_service_address(const struct plx_rpc_service *service, uint32_t i)
+{
+	return i < service->listener_count ? plx_listener_address(service->listeners[i]) : NULL;
+}
+
+/* Figures ----------------------------------------------------------------------------------------
+ */
+
+static uint64_t count_of(const rpc_count *count)
+{
+	return plx_atomic_load(count, PLX_RELAXED);
+}
+
+int plx_rpc_method_stats(const struct plx_rpc_service *service, uint32_t i,
+			 struct plx_rpc_method_stats *stats_out)
+{
+	uint64_t cycles = 0;
+
+	if (i >= service->method_count)
+		return -ENOENT;
+	*stats_out = (struct plx_rpc_method_stats){
+		.id = service->methods[i].what.id,
+		.version = service->methods[i].what.version,
+		.name = service->methods[i].what.name,
+	};
+	PLX_LCORE_FOREACH (id) {
+		const struct method_here *here = service->here[id]->methods;
+
+		if (!here)
+			continue;
+		stats_out->requests += count_of(&here[i].requests);
+		stats_out->replies += count_of(&here[i].replies);
+		stats_out->refused += count_of(&here[i].refused);
+		stats_out->slow += count_of(&here[i].slow);
+		cycles += count_of(&here[i].cycles);
+	}
+	stats_out->handler_ns = plx_tsc_to_ns(cycles);
+	return 0;
+}
+
+void plx_rpc_service_stats(const struct plx_rpc_service *service,
+			   struct plx_rpc_service_stats *stats_out)
+{
+	*stats_out = (struct plx_rpc_service_stats){0};
+	PLX_LCORE_FOREACH (id) {
+		const struct served *counts = &service->here[id]->counts;
+
+		stats_out->clients += (uint32_t)count_of(&counts->clients);
+		stats_out->open += (uint32_t)count_of(&counts->open);
+		stats_out->requests += count_of(&counts->requests);
+		stats_out->unknown += count_of(&counts->unknown);
+		stats_out->late += count_of(&counts->late);
+		stats_out->cancelled += count_of(&counts->cancelled);
+		stats_out->busy += count_of(&counts->busy);
+		stats_out->overloaded += count_of(&counts->overloaded);
+		stats_out->draining += count_of(&counts->draining);
+		stats_out->too_big += count_of(&counts->too_big);
+		stats_out->deferred += count_of(&counts->deferred);
+		stats_out->protocol += count_of(&counts->protocol);
+	}
+}

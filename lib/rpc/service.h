@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A service: methods that do not change any more once it listens, and for each lcore what that one
+ * has of it, which no other writes to.
+ *
+ *   service.c   its life, its methods, its figures
+ *   drain.c     its end, on all lcores
+ *   peer.c      a client's link: greetings, batches, what waits for its turn
+ *   serve.c     a record of a batch: checks, the handler
+ *   reply.c     replies, from wherever they come
+ *   request.c   the requests that are owed one
+ *   selftest.c  methods that every service has */
+#ifndef PLX_RPC_SERVICE_H
+#define PLX_RPC_SERVICE_H
+
+#include "out.h"
+
+#define RPC_LISTENERS_MAX 16
+
+/* Counted by one lcore, read by any: relaxed, as nothing else hangs on them. */
+typedef PLX_ATOMIC(uint64_t) rpc_count;
+
+static inline void rpc_add(rpc_count *count, uint64_t more)
+{
+	plx_atomic_store(count, plx_atomic_load(count, PLX_RELAXED) + more, PLX_RELAXED);
+}
+
+struct method {
+	struct plx_rpc_method what;
+	uint64_t request_max;
+	uint32_t index;
+};
+
+/* What an lcore knows of a method. */
+struct method_here {
+	uint32_t open;              /* requests that are owed a reply behind their handler */
+	uint64_t held, held_cycles; /* requests that were open, and for how long in all */
+	struct plx_log_limit log_limit;
+	rpc_count requests, replies, refused, slow, cycles;
+};
+
+struct served {
+	rpc_count requests, unknown, late, cancelled, busy, overloaded, draining, too_big, deferred,
+		protocol;
+	rpc_count clients, open;
+};
+
+/* A service on one lcore. */
+struct service_here {
+	struct plx_rpc_service *service;
+	uint32_t lcore;
+	struct rpc_home *home; /* NULL: no client has come yet, or all are gone */
+	struct peer *peers;
+	struct plx_rpc_request *free; /* requests to be used again */
+	struct request_slab *slabs;
+	uint32_t open;         /* as in `counts`, and requests inside their handler */
+	bool draining, ending; /* it has been seen to */
+	bool ended;            /* and nothing is left of it here */
+
+	struct plx_signal told;
+	double self_test_left; /* requests that may come now */
+	uint64_t self_test_ns; /* as of then */
+
+	struct plx_log_limit log_limit;
+	struct served counts;
+	struct method_here *methods; /* from listening on */
+};
+
+struct plx_rpc_service {
+	struct plx_rpc_service *next; /* of all in the process */
+	uintptr_t number;             /* never that of another one */
+	struct plx_rpc_service_attr attr;
+
+	uint32_t lcore; /* that made it */
+	uint64_t created_ns;
+
+	uint64_t identity;   /* at random; clients know it */
+	uint64_t multiplier; /* at random; nobody does */
+	uint64_t slow_cycles, turn_cycles;
+	struct plx_listener *listeners[RPC_LISTENERS_MAX];
+	uint32_t listener_count;
+	bool listens; /* its methods stay as they are */
+	bool has_self_test;
+	struct method *methods;
+	uint32_t method_count;
+	uint32_t *table; /* index + 1 by id and version, open addressing; 0: free */
+	uint32_t table_mask;
+	PLX_ATOMIC(bool) draining, ending; /* set before each lcore is told by its signal */
+	PLX_ATOMIC(uint32_t) refs;         /* lcores that have not ended it, and who made it */
+	struct service_here *here[PLX_LCORE_MAX];
+};
+
+/* A message of which records wait for their turn. */
+struct backlog {
+	struct backlog *next;
+	struct plx_buf *message;
+	size_t offset;
+	uint64_t arrived_ns;
+};
+
+/* Requests that are owed a reply behind their handler, by their calls. */
+struct open_table {
+	struct plx_rpc_request **buckets;
+	uint64_t multiplier;
+	uint32_t mask, count;
+};
+
+struct peer {
+	struct service_here *here;
+	struct plx_link *link;
+	struct peer *next, **prev_next;
+	struct rpc_out out;
+	struct rpc_turns turns;
+	bool greeted, thrown_out;
+	struct plx_timer timer;
+	uint64_t reply_max;
+	uint64_t arrived_ns;           /* the batch that is being served */
+	uint64_t turn_ns, turn_cycles; /* the turn that it had requests begun in, their time */
+	uint32_t turn_count;           /* and how many */
+	struct backlog *backlog, **backlog_end;
+	struct open_table open;
+};
+
+enum request_state { REQUEST_FREE, REQUEST_RUNNING, REQUEST_OPEN };
+
+struct plx_rpc_request {
+	enum request_state state;
+	uint32_t method;   /* index */
+	struct peer *peer; /* NULL: it has gone, or has cancelled it */
+	struct service_here *here;
+	uint64_t call;
+	uint64_t started; /* plx_tsc() */
+	uint64_t deadline_ns;
+	struct plx_buf *message; /* that is kept, or the one of a running handler */
+	bool kept;
+	uint8_t *begun; /* of plx_rpc_reply_begin */
+	uint32_t begun_bytes;
+	struct plx_rpc_request *next; /* in the free list, or of its bucket */
+};
+
+/* service.c */
+
+/* The calling lcore's part of the service of that number; NULL: it has ended. A link that was on
+ * its way to this lcore may come after that. */
+struct service_here *service_find_here(uintptr_t number);
+void service_free(struct plx_rpc_service *service);
+const struct method *method_find(const struct plx_rpc_service *service, uint32_t id,
+				 uint16_t version);
+
+/* Without a look at who may have which ids. */
+int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method);
+
+/* selftest.c. Return: 0; -ENOMEM. */
+int selftest_add(struct plx_rpc_service *service);
+
+/* drain.c */
+void service_on_told(struct plx_signal *signal, uint64_t fires, void *arg);
+void service_peer_left(struct service_here *here);
+
+/* peer.c */
+extern const struct plx_link_events peer_events;
+void peer_throw_out(struct peer *peer, const char *why);
+void peer_drain(struct peer *peer);
+
+/* serve.c */
+/* Return: false, with the reason at *wrong_out, where the client breaks the rules. */
+bool serve_record(struct peer *peer, const struct rpc_record *record, struct plx_buf *message,
+		  const char **wrong_out);
+
+/* request.c */
+struct plx_rpc_request *rpc_request_take(struct service_here *here);
+void rpc_request_free(struct plx_rpc_request *request);
+int open_add(struct peer *peer, struct plx_rpc_request *request);
+struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);
+void open_remove(struct peer *peer, struct plx_rpc_request *request);
+void rpc_request_gone(struct plx_rpc_request *request);
+void open_all_gone(struct peer *peer);
+void rpc_request_free_all(struct service_here *here);
+
+/* reply.c: an answer that needs no request. Return: 0; -ENOMEM. */
+int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
+		  uint64_t retry_after_ns);
+
+#endif

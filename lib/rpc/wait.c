@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls of threads that are no lcores: the client's lcore calls for them, and they sleep. */
+#include "client.h"
+
+#include <semaphore.h>
+#include <time.h>
+
+/* On the stack of the thread that waits. */
+struct waiting_call {
+	struct plx_rpc_client *client;
+	struct plx_rpc_call call;
+	const void *data;
+	size_t length;
+	void *reply;
+	size_t room;
+	struct plx_rpc_answer answer;
+	int rc;
+	char text[256]; /* of an error */
+	sem_t done;
+};
+
+static void on_done(const struct plx_rpc_result *result, void *arg)
+{
+	struct waiting_call *waiting = arg;
+	size_t copied = result->length < waiting->room ? result->length : waiting->room;
+
+	if (copied)
+		memcpy(waiting->reply, result->data, copied);
+	waiting->answer = (struct plx_rpc_answer){
+		.status = result->status,
+		.code = result->code,
+		.handler_ns = result->handler_ns,
+		.retry_after_ns = result->retry_after_ns,
+		.may_have_run = result->may_have_run,
+		.length = result->length,
+	};
+	sem_post(&waiting->done);
+}
+
+static void start(void *arg)
+{
+	struct waiting_call *waiting = arg;
+	int rc = plx_rpc_call(waiting->client, &waiting->call, waiting->data, waiting->length,
+			      NULL);
+
+	if (rc == 0)
+		return;
+	waiting->rc = rc;
+	if (rc != -EAGAIN)
+		strncpy(waiting->text, plx_error(), sizeof(waiting->text) - 1);
+	sem_post(&waiting->done);
+}
+
+/* Where nothing can be taken now, in a lane or by the client, it may be soon. Return: 0; -EAGAIN
+ * the time is over; another -errno. */
+static int start_there(struct waiting_call *waiting, uint64_t until_ns)
+{
+	const struct timespec nap = {.tv_nsec = 50 * PLX_NS_PER_US};
+	int rc;
+
+	for (;;) {
+		uint64_t now_ns = plx_now_ns();
+
+		waiting->rc = 0;
+		if (until_ns != UINT64_MAX)
+			waiting->call.deadline_ns = until_ns > now_ns ? until_ns - now_ns : 1;
+		rc = plx_lcore_send(waiting->client->lcore, start, waiting);
+		if (rc == 0) {
+			while (sem_wait(&waiting->done) != 0) /* a signal */
+				;
+			rc = waiting->rc;
+		}
+		if (rc != -EAGAIN || plx_now_ns() >= until_ns)
+			return rc;
+		nanosleep(&nap, NULL);
+	}
+}
+
+int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *call,
+		      const void *data, size_t length, void *reply, size_t room,
+		      struct plx_rpc_answer *answer_out)
+{
+	uint64_t delay_ns = call->deadline_ns ? call->deadline_ns : client->attr.deadline_ns;
+	struct waiting_call waiting = {
+		.client = client,
+		.call = *call,
+		.data = data,
+		.length = length,
+		.reply = reply,
+		.room = room,
+	};
+	int rc;
+
+	if (plx_lcore_id() != PLX_LCORE_NONE)
+		return plx_fail(EDEADLK, "an lcore cannot wait for a call; give it a callback");
+	if (!answer_out || (room && !reply))
+		return plx_fail(EINVAL, "a call is waited for with an answer_out, and a reply of "
+					"`room` bytes");
+	waiting.call.done = on_done;
+	waiting.call.arg = &waiting;
+	sem_init(&waiting.done, 0, 0);
+	rc = start_there(&waiting, plx_time_add(plx_now_ns(), delay_ns));
+	sem_destroy(&waiting.done);
+	if (rc && waiting.text[0])
+		return plx_fail(-rc, "%s", waiting.text);
+	if (rc == -EAGAIN)
+		*answer_out = (struct plx_rpc_answer){.status = PLX_RPC_DEADLINE};
+	else if (rc == 0)
+		*answer_out = waiting.answer;
+	return rc == -EAGAIN ? 0 : rc;
+}

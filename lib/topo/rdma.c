@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RDMA devices as the kernel shows them: Documentation/ABI/stable/sysfs-class-infiniband. */
+#include "topo_priv.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLASS "/sys/class/infiniband"
+#define NET   "/sys/class/net"
+#define VERBS "/sys/class/infiniband_verbs"
+
+/* Names of a folder, as scandir gives them. */
+struct names {
+	struct dirent **entries;
+	int count;
+};
+
+static int is_plain(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static struct names list_names(const char *root, const char *folder)
+{
+	char path[PATH_MAX];
+	struct names names = {NULL, 0};
+
+	if ((size_t)snprintf(path, sizeof(path), "%s%s", root, folder) < sizeof(path))
+		names.count = scandir(path, &names.entries, is_plain, versionsort);
+	if (names.count < 0)
+		names = (struct names){NULL, 0};
+	return names;
+}
+
+static void free_names(struct names *names)
+{
+	for (int i = 0; i < names->count; i++)
+		free(names->entries[i]);
+	free(names->entries);
+}
+
+/* A name that does not fit is not one of the kernel's. */
+static bool copy_name(char *out, size_t size, const char *name)
+{
+	size_t len = strlen(name);
+	bool fits = len < size;
+
+	memcpy(out, fits ? name : "", fits ? len + 1 : 1);
+	return fits;
+}
+
+/* The interface of a port ------------------------------------------------------------------ */
+
+/* RoCE: each GID has its own; that of the first is the port's. */
+static bool netdev_of_gid(const char *root, const char *device, struct plx_rdma_port *port)
+{
+	return topo_read(port->netdev, sizeof(port->netdev),
+			 "%s" CLASS "/%s/ports/%u/gid_attrs/ndevs/0", root, device, port->number);
+}
+
+/* rxe tells it for the device. */
+static bool netdev_below(const char *root, const char *device, struct plx_rdma_port *port)
+{
+	return topo_read(port->netdev, sizeof(port->netdev), "%s" CLASS "/%s/parent", root, device);
+}
+
+/* InfiniBand: IPoIB's interfaces belong to the same PCI function, and dev_port counts from 0. */
+static bool netdev_of_function(const char *root, const char *device, struct plx_rdma_port *port)
+{
+	char folder[PLX_RDMA_NAME_BYTES + 64], number[16];
+	bool found = false;
+
+	snprintf(folder, sizeof(folder), CLASS "/%s/device/net", device);
+	struct names names = list_names(root, folder);
+
+	for (int i = 0; i < names.count && !found; i++) {
+		const char *name = names.entries[i]->d_name;
+
+		topo_read(number, sizeof(number), "%s" NET "/%s/dev_port", root, name);
+		found = strtoul(number, NULL, 10) + 1 == port->number &&
+			copy_name(port->netdev, sizeof(port->netdev), name);
+	}
+	free_names(&names);
+	return found;
+}
+
+/* The first six bytes of a GID, "02a1:b2c3:d4e5:...", as a MAC address is written. */
+static bool mac_of_gid(const char *gid, char mac[18])
+{
+	if (strlen(gid) < 14)
+		return false;
+	snprintf(mac, 18, "%.2s:%.2s:%.2s:%.2s:%.2s:%.2s", gid, gid + 2, gid + 5, gid + 7, gid + 10,
+		 gid + 12);
+	return true;
+}
+
+/* iWARP: the GID is the interface's MAC address, with zeros behind it. */
+static bool netdev_of_mac(const char *root, const char *device, struct plx_rdma_port *port)
+{
+	char gid[48], mac[18], address[18];
+	bool found = false;
+
+	topo_read(gid, sizeof(gid), "%s" CLASS "/%s/ports/%u/gids/0", root, device, port->number);
+	if (!mac_of_gid(gid, mac))
+		return false;
+	struct names names = list_names(root, NET);
+
+	for (int i = 0; i < names.count && !found; i++) {
+		const char *name = names.entries[i]->d_name;
+
+		topo_read(address, sizeof(address), "%s" NET "/%s/address", root, name);
+		found = strcmp(address, mac) == 0 &&
+			copy_name(port->netdev, sizeof(port->netdev), name);
+	}
+	free_names(&names);
+	return found;
+}
+
+static void find_netdev(const char *root, const struct plx_rdma_device *device,
+			struct plx_rdma_port *port)
+{
+	if (netdev_of_gid(root, device->name, port) || netdev_below(root, device->name, port) ||
+	    netdev_of_function(root, device->name, port))
+		return;
+	if (device->transport == PLX_RDMA_IWARP)
+		netdev_of_mac(root, device->name, port);
+}
+
+/* A device --------------------------------------------------------------------------------- */
+
+static void read_port(const char *root, const struct plx_rdma_device *device, const char *number,
+		      struct plx_rdma_port *port)
+{
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%s" CLASS "/%s/ports/%s", root, device->name, number);
+	*port = (struct plx_rdma_port){.number = (unsigned)strtoul(number, NULL, 10)};
+	topo_read(port->state, sizeof(port->state), "%s/state", folder);
+	topo_read(port->phys_state, sizeof(port->phys_state), "%s/phys_state", folder);
+	topo_read(port->link_layer, sizeof(port->link_layer), "%s/link_layer", folder);
+	topo_read(port->rate, sizeof(port->rate), "%s/rate", folder);
+	port->active = strstr(port->state, "ACTIVE") != NULL;
+	port->speed_gbps = strtod(port->rate, NULL);
+	find_netdev(root, device, port);
+}
+
+static void read_ports(const char *root, struct plx_rdma_device *device)
+{
+	char folder[PLX_RDMA_NAME_BYTES + 64];
+
+	snprintf(folder, sizeof(folder), CLASS "/%s/ports", device->name);
+	struct names names = list_names(root, folder);
+
+	for (int i = 0; i < names.count && device->port_count < PLX_RDMA_PORTS_MAX; i++)
+		read_port(root, device, names.entries[i]->d_name,
+			  &device->ports[device->port_count++]);
+	free_names(&names);
+}
+
+/* "1: CA", "4: RNIC"; enum rdma_node_type of the kernel. */
+static enum plx_rdma_transport read_transport(const char *root, const char *name)
+{
+	static const enum plx_rdma_transport of_type[] = {
+		[1] = PLX_RDMA_IB,    [2] = PLX_RDMA_IB,    [3] = PLX_RDMA_IB,
+		[4] = PLX_RDMA_IWARP, [5] = PLX_RDMA_USNIC, [6] = PLX_RDMA_USNIC,
+		[7] = PLX_RDMA_OWN,
+	};
+	char text[32];
+
+	topo_read(text, sizeof(text), "%s" CLASS "/%s/node_type", root, name);
+	unsigned long type = strtoul(text, NULL, 10);
+
+	return type < PLX_ARRAY_LEN(of_type) ? of_type[type] : PLX_RDMA_UNKNOWN;
+}
+
+static void find_uverbs(const char *root, struct plx_rdma_device *device)
+{
+	struct names names = list_names(root, VERBS);
+	char of[PLX_RDMA_NAME_BYTES];
+
+	for (int i = 0; i < names.count && !device->uverbs[0]; i++) {
+		const char *name = names.entries[i]->d_name;
+
+		topo_read(of, sizeof(of), "%s" VERBS "/%s/ibdev", root, name);
+		if (strcmp(of, device->name) == 0)
+			copy_name(device->uverbs, sizeof(device->uverbs), name);
+	}
+	free_names(&names);
+}
+
+static int node_of(const char *root, const struct plx_rdma_device *device)
+{
+	int node = topo_read_node("%s" CLASS "/%s/device", root, device->name);
+
+	for (unsigned i = 0; i < device->port_count && node < 0; i++) {
+		if (device->ports[i].netdev[0])
+			node = topo_read_node("%s" NET "/%s/device", root, device->ports[i].netdev);
+	}
+	return node;
+}
+
+static bool read_device(const char *root, const char *name, struct plx_rdma_device *device)
+{
+	*device = (struct plx_rdma_device){.node = -1};
+	if (!copy_name(device->name, sizeof(device->name), name))
+		return false;
+	device->transport = read_transport(root, name);
+	read_ports(root, device);
+	find_uverbs(root, device);
+	device->node = node_of(root, device);
+	return true;
+}
+
+/* Public ----------------------------------------------------------------------------------- */
+
+unsigned plx_rdma_devices(const char *root, struct plx_rdma_device *devices, unsigned max)
+{
+	unsigned count = 0;
+
+	root = root ? root : "";
+	struct names names = list_names(root, CLASS);
+
+	for (int i = 0; i < names.count; i++) {
+		if (count >= max || read_device(root, names.entries[i]->d_name, &devices[count]))
+			count++;
+	}
+	free_names(&names);
+	return count;
+}
+
+bool plx_rdma_is_active(const struct plx_rdma_device *device)
+{
+	for (unsigned i = 0; i < device->port_count; i++) {
+		if (device->ports[i].active)
+			return true;
+	}
+	return false;
+}
+
+const char *plx_rdma_transport_name(enum plx_rdma_transport transport)
+{
+	static const char *const names[] = {"unknown", "InfiniBand", "iWARP", "usNIC", "its own"};
+
+	return (unsigned)transport < PLX_ARRAY_LEN(names) ? names[transport] : names[0];
+}
+
+int plx_rdma_node(const char *name)
+{
+	struct plx_rdma_device device;
+
+	if (!name[0] || name[0] == '.' || strchr(name, '/'))
+		return -1;
+	int node = topo_read_node(CLASS "/%s/device", name);
+
+	if (node < 0 && read_device("", name, &device))
+		node = device.node;
+	return node;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Small files of /proc and /sys. */
+#include "topo_priv.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static size_t read_path(char *out, size_t size, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	size_t used;
+
+	if (!file)
+		return 0;
+	used = fread(out, 1, size - 1, file);
+	fclose(file);
+	while (used > 0 && isspace((unsigned char)out[used - 1]))
+		used--;
+	return used;
+}
+
+bool topo_read(char *out, size_t size, const char *format, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+
+	va_start(args, format);
+	int len = vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	size_t used = len >= 0 && (size_t)len < sizeof(path) ? read_path(out, size, path) : 0;
+
+	out[used] = '\0';
+	return used > 0;
+}
+
+/* "-1" is what the kernel writes where it does not know. */
+static int parse_node(const char *text)
+{
+	char *end;
+	long node = strtol(text, &end, 10);
+
+	return end != text && *end == '\0' && node >= 0 && node <= INT_MAX ? (int)node : -1;
+}
+
+int topo_read_node(const char *format, ...)
+{
+	char folder[PATH_MAX], text[16];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(folder, sizeof(folder), format, args);
+	va_end(args);
+	topo_read(text, sizeof(text), "%s/numa_node", folder);
+	if (parse_node(text) < 0) /* a virtio device, whose PCI device is the one above */
+		topo_read(text, sizeof(text), "%s/../numa_node", folder);
+	return parse_node(text);
+}

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# plx-call with plx-echo --service: what is shown, what goes wrong, what is measured.
+set -uo pipefail
+
+apps=$1
+failed=0
+temp=$(mktemp -d)
+server=''
+
+# Called by the trap.
+# shellcheck disable=SC2317
+clean_up()
+{
+	[[ -z $server ]] || kill "$server" 2>/dev/null
+	wait
+	rm -rf "$temp"
+}
+trap clean_up EXIT
+
+fail()
+{
+	echo "FAILED: $1"
+	failed=1
+}
+
+# expect STATUS TEXT WORDS...: plx-call with these ends so, and prints the text (a pattern of bash), on either output.
+expect()
+{
+	local status=$1 text=$2 got
+
+	shift 2
+	got=$("$apps/plx-call" --huge none -- --service "$address" "$@" 2>&1)
+	local its=$?
+	# The pattern is one.
+	# shellcheck disable=SC2053
+	if [[ $its == "$status" && $got == $text ]]; then
+		echo "ok: $*"
+	else
+		fail "$*: status $its: $got"
+	fi
+}
+
+"$apps/plx-echo" --huge none -- --service --listen 127.0.0.1:0 >"$temp/said" 2>"$temp/errors" &
+server=$!
+for ((i = 0; i < 200; i++)); do
+	grep -qs '^listening on ' "$temp/said" && break
+	sleep 0.1
+done
+address=$(sed -n 's/^listening on //p' "$temp/said")
+[[ $address ]] || fail "plx-echo did not start: $(<"$temp/errors")"
+
+expect 0 '*pollux.echo*' --list
+expect 0 '*hello world' --method echo --data 'hello world'
+expect 0 '*hello world' --method 1 --data 'hello world'
+expect 0 '*\\x1b[31m*' --method echo --hex '1b 5b:33316d'
+expect 0 $'*gr\xc3\xbc\xc3\x9fe \\\\x9b31m\\\\x80' --method echo --hex '67 72 c3bc c39f 65 20 9b 33 31 6d 80'
+expect 0 '*00000000  00 01 02 *0e 0f  ................*' --method pollux.generate --hex 10000000 --format hex
+expect 0 '*' --method pollux.discard --size 1M
+expect 1 '*give 4 bytes*an error, with code 22*' --method pollux.generate --data abc
+expect 1 '*ended with: unknown; it has not run*' --method 99
+expect 1 '*--list shows what it has' --method nope
+expect 1 '*none of that name and version*' --method echo --method-version 7
+expect 1 '*ended with: too big*' --method pollux.echo --size 17M --deadline 10s
+expect 2 '*no hexadecimal digit*' --method echo --hex 0g
+expect 2 '*give pairs of them*' --method echo --hex 012
+expect 2 '*give one of them*' --method echo --hex 01 --data x
+expect 2 '*--method NAME is missing*' --data x
+expect 1 '*No such file*' --method echo --file "$temp/none"
+expect 2 '*give one of them*' --list --method echo
+expect 1 '*error: 20 calls*no call brought a reply' --method pollux.generate --count 20
+expect 2 '*--out is for measuring*' --method echo --out "$temp"
+
+head -c 100000 /dev/urandom >"$temp/random"
+"$apps/plx-call" --huge none -- --service "$address" --method echo --file "$temp/random" --format raw >"$temp/back" 2>/dev/null
+cmp -s "$temp/random" "$temp/back" || fail 'a file does not come back as it was'
+
+expect 0 '*2000 full round trips of 64 B*calls/s, 16 open at a time*' \
+	--method echo --size 64 --count 2000 --in-flight 16 --out "$temp/out" --name few
+jq -e '.count == 2000 and .size_bytes == 64 and .lost == 0' "$temp/out/few.json" >/dev/null ||
+	fail "few.json: $(<"$temp/out/few.json")"
+expect 0 '*calls/s*' --method pollux.echo --duration 200ms
+
+got=$("$apps/plx-call" --huge none -- --service 127.0.0.1:1 --method 1 --deadline 300ms 2>&1) && fail 'nobody there: status 0'
+[[ $got == *'no service within 0.3 s: '*'127.0.0.1:1'*'refused'* ]] || fail "nobody there: $got"
+got=$("$apps/plx-call" --huge none -- --service 127.0.0.1:1 --method 1 --deadline 300ms --count 10 2>&1) && fail 'nobody to measure: status 0'
+[[ $got == *'no service answered: '* ]] || fail "nobody to measure: $got"
+got=$("$apps/plx-echo" --listen 127.0.0.1:0 --service --sink 2>&1) && fail 'plx-echo --service --sink: status 0'
+[[ $got == *'give one of them'* ]] || fail "plx-echo --service --sink: $got"
+
+kill "$server"
+wait "$server" || fail "plx-echo ended with status $?"
+server=''
+grep -q '^method echo: .* requests' "$temp/said" || fail "plx-echo says: $(<"$temp/said")"
+exit $failed

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Greetings and batches of services and clients, on any bytes: what is accepted lies within them
+ * and survives being written and read again, and what is refused is named. */
+#include "rpc_wire.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_greeting(const uint8_t *data, size_t size, enum rpc_role role)
+{
+	struct rpc_greeting greeting, again;
+	uint8_t bytes[RPC_GREETING_BYTES];
+	const char *wrong = rpc_greeting_read(data, size, role, &greeting);
+
+	if (wrong) {
+		must(wrong[0] != '\0');
+		return;
+	}
+	must(greeting.role == role);
+	must(greeting.version_min <= RPC_VERSION_MAX && greeting.version_max >= RPC_VERSION_MIN);
+	must(role == RPC_CLIENT || greeting.open_max > 0);
+	rpc_greeting_write(bytes, &greeting);
+	must(!rpc_greeting_read(bytes, sizeof(bytes), role, &again));
+	must(again.version_min == greeting.version_min &&
+	     again.version_max == greeting.version_max);
+	must(again.role == greeting.role && again.open_max == greeting.open_max);
+	must(again.payload_max == greeting.payload_max && again.identity == greeting.identity);
+}
+
+/* Each record is written into `copy`, which has to come out as the batch but for its padding. */
+static size_t check_batch(const uint8_t *batch, size_t size, uint8_t *copy)
+{
+	struct rpc_record record;
+	const char *wrong;
+	size_t offset = 0, written = 0;
+
+	while (rpc_record_next(batch, size, &offset, &record, &wrong)) {
+		uint32_t length = record.header.length;
+
+		must(record.payload == batch + written + RPC_RECORD_BYTES);
+		must(length <= size - (size_t)(record.payload - batch));
+		must(offset <= size && offset > written);
+		if (length)
+			memcpy(rpc_header_write(copy + written, &record.header), record.payload,
+			       length);
+		else
+			rpc_header_write(copy + written, &record.header);
+		must(memcmp(copy + written, batch + written, RPC_RECORD_BYTES + length) == 0);
+		written = offset;
+	}
+	must(wrong ? wrong[0] != '\0' : written == size);
+	return written;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* Of exactly that size, so that what is read behind it is found; at a multiple of 8, as
+	 * memory of malloc is. */
+	uint8_t *exact = malloc(size + (size == 0));
+	uint8_t *copy = malloc(size + (size == 0));
+
+	if (!exact || !copy)
+		abort();
+	check_greeting(data, size, RPC_CLIENT);
+	check_greeting(data, size, RPC_SERVER);
+	if (size)
+		memcpy(exact, data, size);
+	check_batch(exact, size, copy);
+	free(exact);
+	free(copy);
+	return 0;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a link costs above libfabric alone, with everything else taken away:
+ *
+ *     link_budget count [mr:]PROVIDER SIZE MESSAGES [HOST]
+ *     link_budget time  [mr:]PROVIDER SIZE ROUNDS [HOST]
+ *
+ * Both ends of a connection are in one thread, so that a message is there when the other end looks
+ * and nobody waits for anybody. `count` makes the messages whole, and then apart (send, receive,
+ * look in vain), in functions whose instructions a profiler can count: link_budget_test.sh. `time`
+ * makes blocks of either way in turns, and prints the CPU time that a message took. */
+#include "link_budget.h"
+
+#include "plx_idle.h"
+#include "plx_lcore.h"
+#include "plx_mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define WARM_UP        2000 /* messages of either way, before any is measured */
+#define WARM_AGAIN     32   /* when the other way had its turn: a set is cold after a millisecond */
+#define APART_LOOKS    4    /* in vain, for each message that is taken apart */
+#define BLOCK          500  /* messages that are timed together */
+#define BLOCK_COLD     8
+#define SWEPT_BYTES    (4u << 20)
+#define BLOCK_LOOKS    1000
+#define LOOKS_AT_ONCE  50 /* well below the millisecond after which a set is cold */
+#define ROUNDS_MAX     10000
+#define SIZE_MAX_BYTES 4000 /* one frame */
+#define FINI_TIME_NS   (5 * PLX_NS_PER_S)
+
+struct budget_tally budget_tally;
+
+static const struct budget_way *const ways[] = {&budget_raw, &budget_link};
+
+enum { RAW, LINK, WAYS };
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "link_budget: %s: %s\n", what, plx_error());
+	return 1;
+}
+
+/* Counting --------------------------------------------------------------------------------- */
+
+static int apart(const struct budget_way *way, uint64_t count, unsigned looks)
+{
+	int rc = 0;
+
+	/* One is under way. */
+	for (uint64_t i = 0; i < count && rc == 0; i++) {
+		rc = way->receive();
+		if (rc == 0)
+			rc = way->looks(looks);
+		if (rc == 0)
+			rc = way->send();
+	}
+	return rc;
+}
+
+static int count_one(const struct budget_way *way, uint64_t count)
+{
+	if (way->turn_by_turn(WARM_UP) != 0)
+		return fail(way->name);
+	budget_tally = (struct budget_tally){0};
+	if (way->messages(count) != 0)
+		return fail(way->name);
+	printf("%s whole messages %llu empty %llu\n", way->name,
+	       (unsigned long long)budget_tally.messages, (unsigned long long)budget_tally.empty);
+	budget_tally = (struct budget_tally){0};
+	if (apart(way, count, APART_LOOKS) != 0)
+		return fail(way->name);
+	printf("%s apart messages %llu empty %llu looks %llu\n", way->name,
+	       (unsigned long long)budget_tally.messages, (unsigned long long)budget_tally.empty,
+	       (unsigned long long)count * APART_LOOKS);
+	return 0;
+}
+
+static int count_all(uint64_t count)
+{
+	for (int i = 0; i < WAYS; i++) {
+		if (count_one(ways[i], count))
+			return 1;
+	}
+	return 0;
+}
+
+/* Timing ----------------------------------------------------------------------------------- */
+
+/* Of this thread: what others take of its CPU is not in it. */
+static double cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+static uint64_t empty_timed;
+
+static int time_messages(const struct budget_way *way, double *ns_out)
+{
+	int rc = way->turn_by_turn(WARM_AGAIN);
+	struct budget_tally before = budget_tally;
+	double began = cpu_ns();
+
+	if (rc == 0)
+		rc = way->messages(BLOCK);
+	*ns_out = (cpu_ns() - began) / BLOCK;
+	empty_timed += budget_tally.empty - before.empty;
+	return rc;
+}
+
+/* Each message behind a walk through more memory than the first two caches have, as where a program
+ * does something else between messages. */
+static int time_cold(const struct budget_way *way, double *ns_out)
+{
+	static uint8_t memory[SWEPT_BYTES];
+	uint64_t cycles = 0;
+	int rc = way->turn_by_turn(WARM_AGAIN);
+
+	for (unsigned i = 0; i < BLOCK_COLD && rc == 0; i++) {
+		for (size_t at = 0; at < sizeof(memory); at += PLX_CACHE_LINE)
+			memory[at]++;
+
+		uint64_t began = plx_tsc();
+
+		rc = way->turn_by_turn(1);
+		cycles += plx_tsc() - began;
+	}
+	*ns_out = (double)plx_tsc_to_ns(cycles) / BLOCK_COLD;
+	return rc;
+}
+
+/* The looks that found a message are not in it, nor is the clock. */
+static int time_looks(const struct budget_way *way, double *ns_out)
+{
+	double sum = 0;
+	int rc = 0;
+
+	for (unsigned done = 0; done < BLOCK_LOOKS && rc == 0; done += LOOKS_AT_ONCE) {
+		rc = way->receive();
+
+		double first = cpu_ns();
+		double began = cpu_ns();
+
+		if (rc == 0)
+			rc = way->looks(LOOKS_AT_ONCE);
+		sum += cpu_ns() - began - (began - first);
+		if (rc == 0)
+			rc = way->send();
+	}
+	*ns_out = sum / BLOCK_LOOKS;
+	return rc;
+}
+
+struct samples {
+	double values[ROUNDS_MAX];
+};
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print_samples(const char *what, struct samples *samples, unsigned count)
+{
+	qsort(samples->values, count, sizeof(double), ascending);
+	printf("%s median %.1f quartiles %.1f %.1f ns\n", what, samples->values[count / 2],
+	       samples->values[count / 4], samples->values[count * 3 / 4]);
+}
+
+/* Rounds in which either way makes one block, the first of them in turns. */
+static int time_part(const char *what, unsigned rounds,
+		     int (*part)(const struct budget_way *way, double *ns_out))
+{
+	static struct samples of[WAYS], added;
+	char text[64];
+
+	for (unsigned i = 0; i < rounds; i++) {
+		for (int n = 0; n < WAYS; n++) {
+			int which = (n + (int)i) % WAYS;
+
+			if (part(ways[which], &of[which].values[i]) != 0)
+				return fail(ways[which]->name);
+		}
+		added.values[i] = of[LINK].values[i] - of[RAW].values[i];
+	}
+	for (int n = 0; n < WAYS; n++) {
+		snprintf(text, sizeof(text), "%s %s", what, ways[n]->name);
+		print_samples(text, &of[n], rounds);
+	}
+	snprintf(text, sizeof(text), "%s added", what);
+	print_samples(text, &added, rounds);
+	return 0;
+}
+
+static int time_all(unsigned rounds)
+{
+	if (time_part("message", rounds, time_messages))
+		return 1;
+	printf("messages %llu empty %llu\n", (unsigned long long)rounds * WAYS * BLOCK,
+	       (unsigned long long)empty_timed);
+	if (time_part("look", rounds, time_looks))
+		return 1;
+	return time_part("cold message", rounds, time_cold);
+}
+
+/* The process ------------------------------------------------------------------------------ */
+
+static int start(struct plx_topo *topo)
+{
+	struct plx_mem_conf mem = {.huge = PLX_HUGE_NONE, .numa = PLX_NUMA_ANY};
+	struct plx_lcore_place place = {.lcore_id = 0};
+	struct plx_lcore_map map = {.count = 1, .places = &place};
+	struct plx_lcore_conf conf = {.topo = topo, .map = &map, .main_lcore = 0};
+	int rc = plx_mem_init(&mem);
+
+	plx_cpuset_add(&place.cpus, plx_cpuset_next(plx_topo_allowed(topo), 0));
+	rc = rc ? rc : plx_lcores_init(&conf);
+	return rc ? rc : plx_idle_set(0, &(struct plx_idle_conf){.mode = PLX_IDLE_POLL});
+}
+
+static const struct plx_fabric_driver *find_driver(const char *provider)
+{
+	bool exact = strncmp(provider, "fi:", 3) == 0;
+
+	for (const struct plx_fabric_driver *const *d = plx_drivers; *d; d++) {
+		if ((*d)->provider(provider + 3 * exact, exact, fi_version()))
+			return *d;
+	}
+	return NULL;
+}
+
+/* "mr:" before a provider's name: memory is registered, and its descriptors are looked up for each
+ * operation, as verbs needs it. Return: whether there is such a provider. */
+static bool choose(const char *provider, struct budget_conf *conf)
+{
+	static struct plx_fabric_driver registering;
+	bool registers = strncmp(provider, "mr:", 3) == 0;
+
+	conf->provider = provider + 3 * registers;
+	conf->driver = find_driver(conf->provider);
+	if (conf->driver && registers) {
+		registering = *conf->driver;
+		registering.needs_mr = true;
+		conf->driver = &registering;
+	}
+	return conf->driver;
+}
+
+static int measure(const struct budget_conf *conf, bool counts, uint64_t count)
+{
+	int status = 0;
+
+	for (int i = 0; i < WAYS && !status; i++) {
+		if (ways[i]->open(conf) != 0 || ways[i]->turn_by_turn(WARM_UP) != 0)
+			status = fail(ways[i]->name);
+	}
+	if (!status)
+		status = counts ? count_all(count) : time_all((unsigned)count);
+	for (int i = 0; i < WAYS; i++)
+		ways[i]->close();
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	bool enough = argc == 5 || argc == 6;
+	bool counts = enough && strcmp(argv[1], "count") == 0;
+	bool times = enough && strcmp(argv[1], "time") == 0;
+	struct budget_conf conf = {.host = argc == 6 ? argv[5] : "127.0.0.1"};
+	uint64_t count = enough ? strtoull(argv[4], NULL, 10) : 0;
+	struct plx_topo *topo;
+	int status;
+
+	if ((!counts && !times) || !count || (times && count > ROUNDS_MAX)) {
+		fprintf(stderr,
+			"usage: link_budget count [mr:]PROVIDER SIZE MESSAGES [HOST]\n"
+			"       link_budget time [mr:]PROVIDER SIZE ROUNDS [HOST]; at most %d "
+			"rounds\n",
+			ROUNDS_MAX);
+		return 2;
+	}
+	conf.size = strtoull(argv[3], NULL, 10);
+	if (!choose(argv[2], &conf) || conf.size > SIZE_MAX_BYTES) {
+		fprintf(stderr, "link_budget: %s: no such provider, or more than %d B\n", argv[2],
+			SIZE_MAX_BYTES);
+		return 2;
+	}
+	if (plx_topo_open(NULL, &topo) || start(topo))
+		return fail("start");
+	status = measure(&conf, counts, count);
+	if (plx_lcores_fini(FINI_TIME_NS))
+		return fail("end");
+	plx_mem_fini();
+	plx_topo_close(topo);
+	return status;
+}

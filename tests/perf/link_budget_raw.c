@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libfabric alone: the leanest loop that we can write, on queues and endpoints as a link has them.
+ * Receives are posted ahead, sends ask for no completion, and the queue gives as many entries at
+ * once as Pollux asks for. */
+#include "link_budget.h"
+
+#include <netdb.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CQ_BURST      64
+#define POSTED        8    /* of each end, as a link has by default: 6, and 2 for control frames */
+#define RECEIVE_BYTES 4096 /* of each, as a link's */
+#define CONNECT_NS    (10 * PLX_NS_PER_S)
+
+struct end;
+
+struct receive {
+	struct fi_context context; /* first: a completion's op_context is its receive */
+	struct end *end;
+	uint8_t *bytes;
+};
+
+struct end {
+	struct fid_ep *ep;
+	bool connected;
+	struct receive receives[POSTED];
+};
+
+static struct {
+	struct plx_fabric_fids fids;
+	struct fid_pep *pep;
+	struct fid_mr *mr;
+	struct end ends[2];
+	uint8_t *memory;
+	void *desc;
+	size_t size;
+	bool inject;
+	struct end *sender; /* of the next message that is sent apart */
+} raw;
+
+static int failed(ssize_t rc, const char *what)
+{
+	return plx_fail(rc > -FI_ERRNO_OFFSET ? (int)-rc : EIO, "%s: %s", what,
+			fi_strerror((int)-rc));
+}
+
+/* Messages --------------------------------------------------------------------------------- */
+
+static inline int transmit(struct end *from, const uint8_t *message)
+{
+	return (int)(raw.inject ? fi_inject(from->ep, message, raw.size, 0)
+				: fi_send(from->ep, message, raw.size, raw.desc, 0, NULL));
+}
+
+static inline int post(struct receive *receive)
+{
+	return (int)fi_recv(receive->end->ep, receive->bytes, RECEIVE_BYTES, raw.desc, 0,
+			    &receive->context);
+}
+
+/* What the queue tells instead of messages. */
+static int not_received(ssize_t count)
+{
+	struct fi_cq_err_entry error = {0};
+
+	if (count == -FI_EAGAIN)
+		return 0;
+	if (count == -FI_EAVAIL)
+		fi_cq_readerr(raw.fids.cq, &error, 0);
+	return failed(error.err ? -error.err : count, "a message failed");
+}
+
+static int wrong_length(size_t length)
+{
+	return plx_fail(EPROTO, "a message of %zu B came, not %zu", length, raw.size);
+}
+
+static int exchange(uint64_t count)
+{
+	struct fi_cq_msg_entry entries[CQ_BURST];
+	uint64_t got = 0;
+
+	while (got < count) {
+		ssize_t n = fi_cq_read(raw.fids.cq, entries, CQ_BURST);
+
+		if (plx_unlikely(n < 0)) {
+			budget_tally.empty++;
+			if (not_received(n) != 0)
+				return -EIO;
+			continue;
+		}
+		for (ssize_t i = 0; i < n; i++) {
+			struct receive *receive = entries[i].op_context;
+
+			if (plx_unlikely(entries[i].len != raw.size))
+				return wrong_length(entries[i].len);
+
+			int rc = transmit(receive->end, receive->bytes);
+
+			if (plx_likely(rc == 0))
+				rc = post(receive);
+			if (plx_unlikely(rc))
+				return failed(rc, "cannot send, or receive");
+			got++;
+		}
+	}
+	budget_tally.messages += got;
+	return 0;
+}
+
+int raw_messages(uint64_t count);
+int raw_send(void);
+int raw_receive(void);
+int raw_looks(unsigned count);
+
+BUDGET_PART int raw_messages(uint64_t count)
+{
+	return exchange(count);
+}
+
+BUDGET_PART int raw_send(void)
+{
+	int rc = transmit(raw.sender, raw.memory);
+
+	return plx_likely(rc == 0) ? 0 : failed(rc, "cannot send");
+}
+
+BUDGET_PART int raw_receive(void)
+{
+	struct fi_cq_msg_entry entries[CQ_BURST];
+	ssize_t n;
+
+	while (plx_unlikely((n = fi_cq_read(raw.fids.cq, entries, CQ_BURST)) < 0)) {
+		budget_tally.empty++;
+		if (not_received(n) != 0)
+			return -EIO;
+	}
+	for (ssize_t i = 0; i < n; i++) {
+		struct receive *receive = entries[i].op_context;
+
+		if (plx_unlikely(entries[i].len != raw.size))
+			return wrong_length(entries[i].len);
+		raw.sender = receive->end;
+
+		int rc = post(receive);
+
+		if (plx_unlikely(rc))
+			return failed(rc, "cannot receive");
+	}
+	budget_tally.messages++;
+	return 0;
+}
+
+BUDGET_PART int raw_looks(unsigned count)
+{
+	struct fi_cq_msg_entry entries[CQ_BURST];
+
+	for (unsigned i = 0; i < count; i++) {
+		ssize_t n = fi_cq_read(raw.fids.cq, entries, CQ_BURST);
+
+		if (plx_unlikely(n != -FI_EAGAIN))
+			return plx_fail(EPROTO, "a message came that nobody sent");
+	}
+	return 0;
+}
+
+/* Opening ---------------------------------------------------------------------------------- */
+
+/* As lib/fabric asks for it. */
+static int find(const struct budget_conf *conf, const char *host, const char *port, uint64_t flags,
+		struct fi_info **info_out)
+{
+	const struct plx_fabric_driver *driver = conf->driver;
+	bool exact = strncmp(conf->provider, "fi:", 3) == 0;
+	const char *name = driver->provider(conf->provider + 3 * exact, exact, fi_version());
+	struct fi_info *hints = fi_allocinfo();
+
+	hints->caps = FI_MSG;
+	hints->mode = FI_CONTEXT | FI_RX_CQ_DATA;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
+	hints->tx_attr->size = driver->tx_size;
+	hints->rx_attr->size = driver->rx_size;
+	hints->fabric_attr->prov_name = strdup(name);
+	if (driver->hints)
+		driver->hints(hints);
+
+	int rc = (driver->getinfo ? driver->getinfo : fi_getinfo)(FI_VERSION(1, 17), host, port,
+								  flags, hints, info_out);
+
+	fi_freeinfo(hints);
+	return rc ? failed(rc, "no such provider, or address") : 0;
+}
+
+static int open_domain(const struct budget_conf *conf, struct fi_info *info)
+{
+	const struct plx_fabric_driver *driver = conf->driver;
+	size_t bytes = 2 * POSTED * RECEIVE_BYTES;
+	int rc = (driver->fabric ? driver->fabric : fi_fabric)(info->fabric_attr, &raw.fids.fabric,
+							       NULL);
+
+	if (!rc)
+		rc = fi_domain(raw.fids.fabric, info, &raw.fids.domain, NULL);
+	raw.fids.cq_entries = driver->cq_entries;
+	raw.fids.cq_format = FI_CQ_FORMAT_MSG;
+	if (!rc)
+		rc = driver->open_queues(&raw.fids, info);
+	raw.memory = aligned_alloc(RECEIVE_BYTES, bytes);
+	memset(raw.memory, 0, bytes);
+	if (!rc && driver->needs_mr)
+		rc = fi_mr_reg(raw.fids.domain, raw.memory, bytes, FI_SEND | FI_RECV, 0, 1, 0,
+			       &raw.mr, NULL);
+	raw.desc = raw.mr ? fi_mr_desc(raw.mr) : NULL;
+	return rc ? failed(rc, "cannot open a domain") : 0;
+}
+
+static int listen_at(struct fi_info *info, char *port_out, size_t size)
+{
+	struct sockaddr_storage address;
+	size_t length = sizeof(address);
+	int rc = fi_passive_ep(raw.fids.fabric, info, &raw.pep, NULL);
+
+	if (!rc)
+		rc = fi_pep_bind(raw.pep, &raw.fids.eq->fid, 0);
+	if (!rc)
+		rc = fi_listen(raw.pep);
+	if (!rc)
+		rc = fi_getname(&raw.pep->fid, &address, &length);
+	if (rc)
+		return failed(rc, "cannot listen");
+	return getnameinfo((struct sockaddr *)&address, (socklen_t)length, NULL, 0, port_out,
+			   (socklen_t)size, NI_NUMERICSERV)
+		     ? plx_fail(EIO, "the listener has no port")
+		     : 0;
+}
+
+static int open_end(struct end *end, struct fi_info *info, uint8_t *memory)
+{
+	struct fid *cq = &raw.fids.cq->fid;
+	int rc = fi_endpoint(raw.fids.domain, info, &end->ep, end);
+
+	if (!rc)
+		rc = fi_ep_bind(end->ep, &raw.fids.eq->fid, 0);
+	if (!rc)
+		rc = fi_ep_bind(end->ep, cq, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+	if (!rc)
+		rc = fi_ep_bind(end->ep, cq, FI_RECV);
+	if (!rc)
+		rc = fi_enable(end->ep);
+	for (unsigned i = 0; i < POSTED && !rc; i++) {
+		end->receives[i].end = end;
+		end->receives[i].bytes = memory + i * RECEIVE_BYTES;
+		rc = post(&end->receives[i]);
+	}
+	raw.inject = raw.size <= info->tx_attr->inject_size;
+	return rc ? failed(rc, "cannot make an endpoint") : 0;
+}
+
+static int take_event(uint32_t event, struct fi_eq_cm_entry *entry)
+{
+	int rc = 0;
+
+	if (event == FI_CONNREQ) {
+		rc = open_end(&raw.ends[1], entry->info, raw.memory + POSTED * RECEIVE_BYTES);
+		fi_freeinfo(entry->info);
+		if (!rc)
+			rc = fi_accept(raw.ends[1].ep, NULL, 0);
+	} else if (event == FI_CONNECTED) {
+		((struct end *)entry->fid->context)->connected = true;
+	}
+	return rc;
+}
+
+static int wait_connected(void)
+{
+	uint64_t limit_ns = plx_now_ns() + CONNECT_NS;
+
+	while (!raw.ends[0].connected || !raw.ends[1].connected) {
+		union {
+			struct fi_eq_cm_entry entry;
+			uint8_t room[sizeof(struct fi_eq_cm_entry) + 256];
+		} event;
+		uint32_t kind;
+		ssize_t n = fi_eq_read(raw.fids.eq, &kind, &event, sizeof(event), 0);
+		int rc = n >= 0          ? take_event(kind, &event.entry)
+		       : n == -FI_EAGAIN ? raw_looks(1)
+					 : failed(n, "cannot connect");
+
+		if (rc)
+			return rc;
+		if (plx_now_ns() > limit_ns)
+			return plx_fail(ETIMEDOUT, "no connection");
+	}
+	return 0;
+}
+
+static int connect_to(const struct budget_conf *conf, const char *port)
+{
+	struct fi_info *info;
+	int rc = find(conf, conf->host, port, 0, &info);
+
+	if (rc)
+		return rc;
+	rc = open_end(&raw.ends[0], info, raw.memory);
+	if (!rc) {
+		rc = fi_connect(raw.ends[0].ep, info->dest_addr, NULL, 0);
+		rc = rc ? failed(rc, "cannot connect") : 0;
+	}
+	fi_freeinfo(info);
+	return rc ? rc : wait_connected();
+}
+
+static int raw_open(const struct budget_conf *conf)
+{
+	struct fi_info *info;
+	char port[NI_MAXSERV];
+	int rc = find(conf, conf->host, "0", FI_SOURCE, &info);
+
+	if (rc)
+		return rc;
+	raw.size = conf->size;
+	rc = open_domain(conf, info);
+	if (!rc)
+		rc = listen_at(info, port, sizeof(port));
+	fi_freeinfo(info);
+	if (!rc)
+		rc = connect_to(conf, port);
+	raw.sender = &raw.ends[0];
+	return rc ? rc : raw_send();
+}
+
+static void close_fid(struct fid *fid)
+{
+	if (fid)
+		fi_close(fid);
+}
+
+static void raw_close(void)
+{
+	for (int i = 0; i < 2; i++) {
+		if (raw.ends[i].ep) {
+			fi_shutdown(raw.ends[i].ep, 0);
+			fi_close(&raw.ends[i].ep->fid);
+		}
+	}
+	close_fid(raw.pep ? &raw.pep->fid : NULL);
+	close_fid(raw.mr ? &raw.mr->fid : NULL);
+	close_fid(raw.fids.cq ? &raw.fids.cq->fid : NULL);
+	close_fid(raw.fids.domain ? &raw.fids.domain->fid : NULL);
+	close_fid(raw.fids.eq ? &raw.fids.eq->fid : NULL);
+	close_fid(raw.fids.wait ? &raw.fids.wait->fid : NULL);
+	close_fid(raw.fids.fabric ? &raw.fids.fabric->fid : NULL);
+	free(raw.memory);
+}
+
+const struct budget_way budget_raw = {
+	.name = "raw",
+	.open = raw_open,
+	.close = raw_close,
+	.turn_by_turn = exchange,
+	.messages = raw_messages,
+	.send = raw_send,
+	.receive = raw_receive,
+	.looks = raw_looks,
+};

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How direct data placement ends: grants that are taken back, links that close or break with
+ * operations under way. Each operation completes once, memory is not touched once it was released,
+ * and nothing stays registered or open. */
+#include "direct_fixture.h"
+
+#include <stdlib.h>
+
+static struct plx_listener *listener;
+
+static int start(void **state)
+{
+	listener = direct_start();
+	return 0;
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+#define LARGE (4u << 20)
+
+static unsigned rounds(unsigned many)
+{
+	return is_provider_given() || PLX_TEST_SANITIZED ? many / 4 : many;
+}
+
+static void reconnect(void)
+{
+	struct plx_link_attr attr = {.direct = true};
+
+	free(server.last);
+	free(client.last);
+	server = (struct side){.name = "server"};
+	client = (struct side){.name = "client"};
+	fixture_connect(listener, &attr);
+}
+
+static void end_both(void)
+{
+	if (client.link)
+		plx_link_abort(client.link);
+	assert_true(pump_until(&client.closed, 1, 5000));
+	assert_true(pump_until(&server.closed, 1, 5000));
+}
+
+static unsigned start_puts(struct field *field, unsigned count, struct tally *tally)
+{
+	unsigned accepted = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct plx_buf *buf = patterned(field->bytes, 1, true);
+
+		if (plx_link_put(client.link, &field->remote, 0, buf, tally_one, tally) == 0)
+			accepted++;
+		else
+			plx_buf_unref(buf);
+	}
+	return accepted;
+}
+
+static unsigned start_gets(struct field *field, unsigned count, struct tally *tally)
+{
+	unsigned accepted = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct plx_buf *into = empty_buf(field->bytes, i % 2);
+
+		if (plx_link_get(client.link, &field->remote, 0, (uint32_t)field->bytes, into,
+				 tally_one, tally) == 0)
+			accepted++;
+		else
+			plx_buf_unref(into);
+	}
+	return accepted;
+}
+
+/* Links that break ----------------------------------------------------------------------------- */
+
+/* At ever other points, so that some are in the middle of an answer. */
+static void every_operation_completes_once_when_its_link_is_aborted(void **state)
+{
+	unsigned sets = open_sets(), in_the_middle = 0;
+
+	for (unsigned round = 0; round < rounds(60); round++) {
+		struct field field = field_make(server.link, LARGE,
+						PLX_REMOTE_READ | PLX_REMOTE_WRITE);
+		struct tally puts = {0}, gets = {0};
+		unsigned put_count = start_puts(&field, round % 4, &puts);
+		unsigned get_count = start_gets(&field, 1 + round % 8, &gets);
+
+		for (unsigned i = 0; i < round * 2; i++)
+			plx_loop_turn();
+		in_the_middle += puts.ok + gets.ok < put_count + get_count;
+		if (round % 2 && server.link)
+			plx_link_abort(server.link);
+		else
+			plx_link_abort(client.link);
+		assert_true(pump_until(&client.closed, 1, 5000));
+		assert_true(pump_until(&server.closed, 1, 5000));
+		pump_ms(2);
+		assert_int_equal(puts.ok + puts.failed, put_count);
+		assert_int_equal(gets.ok + gets.failed, get_count);
+		field_free(&field);
+		assert_int_equal(open_sets(), sets - 2);
+		reconnect();
+	}
+	assert_true(in_the_middle > 0);
+}
+
+/* The callback of an operation that failed may use the link: it has ended by then. */
+static void use_the_link(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+{
+	struct field *field = arg;
+	struct plx_buf *into;
+
+	if (status == 0) /* an RDMA device answers by itself */
+		return;
+	into = empty_buf(10, true);
+	assert_int_equal(plx_link_get(link, &field->remote, 0, 10, into, NULL, NULL), -ENOTCONN);
+	plx_buf_unref(into);
+}
+
+static void a_get_that_fails_finds_its_link_ended(void **state)
+{
+	for (unsigned round = 0; round < rounds(20); round++) {
+		struct field field = field_make(server.link, LARGE, PLX_REMOTE_READ);
+		struct plx_buf *into = empty_buf(LARGE, true);
+
+		assert_int_equal(plx_link_get(client.link, &field.remote, 0, LARGE, into,
+					      use_the_link, &field),
+				 0);
+		plx_link_abort(server.link);
+		assert_true(pump_until(&client.closed, 1, 5000));
+		assert_true(pump_until(&server.closed, 1, 5000));
+		field_free(&field);
+		reconnect();
+	}
+}
+
+/* Links that close ----------------------------------------------------------------------------- */
+
+static void a_close_waits_for_puts_and_gets(void **state)
+{
+	for (unsigned round = 0; round < rounds(24); round++) {
+		struct field field = field_make(server.link, LARGE,
+						PLX_REMOTE_READ | PLX_REMOTE_WRITE);
+		struct plx_buf *source = patterned(LARGE, 1, false);
+		struct tally puts = {0}, gets = {0};
+		unsigned put_count = start_puts(&field, round % 3, &puts);
+		unsigned get_count = start_gets(&field, round % 4, &gets);
+
+		plx_buf_unref(source);
+		assert_int_equal(plx_link_close(round % 2 ? server.link : client.link), 0);
+		assert_true(pump_until(&client.closed, 1, 20000));
+		assert_true(pump_until(&server.closed, 1, 20000));
+		assert_int_equal(client.reason, PLX_LINK_CLOSED);
+		assert_int_equal(server.reason, PLX_LINK_CLOSED);
+		assert_int_equal(puts.ok, put_count);
+		assert_int_equal(gets.ok, get_count);
+		if (put_count)
+			assert_pattern(field.base, LARGE, 1);
+		field_free(&field); /* not revoked: the end has done it */
+		reconnect();
+	}
+}
+
+/* Grants that are taken back ------------------------------------------------------------------- */
+
+static _Atomic unsigned released;
+static unsigned released_late;
+
+static void on_released(void *base, size_t bytes, void *arg)
+{
+	struct field *field = arg;
+
+	assert_ptr_equal(base, field->base);
+	assert_int_equal(bytes, field->bytes);
+	released++;
+	released_late += server.closed;
+	memset(base, 0xee, bytes); /* it is in use for something else now */
+}
+
+static void a_grant_is_taken_back_and_the_link_goes_on(void **state)
+{
+	released = 0;
+	for (unsigned round = 1; round <= 20; round++) {
+		struct field field = field_make(server.link, 1000, PLX_REMOTE_WRITE);
+
+		put_and_wait(client.link, &field.remote, 0, patterned(1000, round, true));
+		wait_behind();
+		assert_pattern(field.base, 1000, round);
+		plx_region_revoke(field.region, on_released, &field);
+		assert_int_equal(released, round - 1); /* not inside the call */
+		assert_true(pump_until(&released, round, 2000));
+		field_free(&field);
+	}
+	assert_int_equal(client.closed + server.closed, 0);
+}
+
+static void many_grants_are_taken_back_at_once(void **state)
+{
+	struct field fields[50];
+
+	released = 0;
+	for (unsigned i = 0; i < 50; i++) {
+		fields[i] = field_make(server.link, 100 + i, PLX_REMOTE_READ);
+		if (i % 3 == 0) /* some while the peer is being asked about others */
+			plx_region_revoke(fields[i].region, on_released, &fields[i]);
+		if (i % 3 == 0)
+			plx_loop_turn();
+	}
+	for (unsigned i = 0; i < 50; i++) {
+		if (i % 3)
+			plx_region_revoke(fields[i].region, i == 49 ? NULL : on_released,
+					  &fields[i]);
+	}
+	assert_true(pump_until(&released, 49, 2000));
+	wait_behind();
+	for (unsigned i = 0; i < 50; i++)
+		field_free(&fields[i]);
+	assert_int_equal(client.closed + server.closed, 0);
+}
+
+static void what_was_taken_back_cannot_be_reached(void **state)
+{
+	for (unsigned get = 0; get < 2; get++) {
+		struct field field = field_make(server.link, 1000,
+						PLX_REMOTE_WRITE | PLX_REMOTE_READ);
+		struct tally tally = {0};
+
+		plx_region_revoke(field.region, NULL, NULL);
+		if (get)
+			start_gets(&field, 1, &tally);
+		else
+			start_puts(&field, 1, &tally);
+		assert_true(pump_until(&client.closed, 1, 5000));
+		assert_true(pump_until(&server.closed, 1, 5000));
+		assert_int_equal(tally.ok + tally.failed, 1);
+		if (get)
+			assert_int_equal(tally.failed, 1);
+		assert_int_equal(field.base[0], 0xa5);
+		assert_int_equal(field.base[999], 0xa5);
+		field_free(&field);
+		reconnect();
+	}
+}
+
+static bool is_all(const uint8_t *bytes, size_t count, uint8_t value)
+{
+	return bytes[0] == value && memcmp(bytes, bytes + 1, count - 1) == 0;
+}
+
+/* At ever other points of it. Whatever becomes of the put, the memory is somebody else's behind the
+ * release. */
+static void memory_is_not_written_once_it_was_released(void **state)
+{
+	for (unsigned round = 0; round < rounds(80); round++) {
+		struct field field = field_make(server.link, LARGE, PLX_REMOTE_WRITE);
+		struct tally puts = {0};
+		unsigned count = start_puts(&field, 1 + round % 3, &puts);
+
+		released = released_late = 0;
+		for (unsigned i = 0; i < round; i++)
+			plx_loop_turn();
+		if (server.link)
+			plx_region_revoke(field.region, on_released, &field);
+		assert_true(pump_until(&released, 1, 5000));
+		assert_int_equal(released_late, 0);
+		pump_ms(10);
+		assert_true(is_all(field.base, field.bytes, 0xee));
+		end_both();
+		assert_int_equal(puts.ok + puts.failed, count);
+		field_free(&field);
+		reconnect();
+	}
+}
+
+static void look_at_what_came(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+{
+	tally_one(link, buf, status, arg);
+	assert_true(status || is_all(buf->data, buf->len, 0xa5));
+}
+
+static void memory_is_not_read_once_it_was_released(void **state)
+{
+	for (unsigned round = 0; round < rounds(80); round++) {
+		struct field field = field_make(server.link, LARGE, PLX_REMOTE_READ);
+		struct tally gets = {0};
+		struct plx_buf *into = empty_buf(LARGE, true);
+
+		assert_int_equal(plx_link_get(client.link, &field.remote, 0, LARGE, into,
+					      look_at_what_came, &gets),
+				 0);
+		released = released_late = 0;
+		for (unsigned i = 0; i < round; i++)
+			plx_loop_turn();
+		plx_region_revoke(field.region, on_released, &field);
+		assert_true(pump_until(&released, 1, 5000));
+		assert_int_equal(released_late, 0);
+		pump_ms(5);
+		end_both();
+		assert_int_equal(gets.ok + gets.failed, 1);
+		field_free(&field);
+		reconnect();
+	}
+}
+
+/* From inside callbacks, and as the last thing of a link. */
+static struct field given;
+
+static void revoke_it(struct side *side, uint32_t value)
+{
+	plx_region_revoke(given.region, on_released, &given);
+	if (value)
+		plx_link_abort(side->link);
+}
+
+static void a_grant_may_be_taken_back_when_the_put_is_told(void **state)
+{
+	for (uint32_t abort = 0; abort < 2; abort++) {
+		given = field_make(server.link, 500, PLX_REMOTE_WRITE);
+		released = released_late = 0;
+		server.on_put = revoke_it;
+		assert_int_equal(plx_link_put_and_tell(client.link, &given.remote, 0,
+						       patterned(500, 1, true), abort, NULL, NULL),
+				 0);
+		assert_true(pump_until(&released, 1, 5000));
+		assert_int_equal(released_late, 0);
+		end_both();
+		assert_int_equal(released, 1);
+		field_free(&given);
+		reconnect();
+	}
+}
+
+/* The end of a link tells of those that were taken back; inside that, others may be. */
+static struct field others[3];
+
+static void revoke_another(void *base, size_t bytes, void *arg)
+{
+	struct field *next = arg;
+
+	released++;
+	if (next < others + 3)
+		plx_region_revoke(next->region, revoke_another, next + 1);
+}
+
+static void grants_may_be_taken_back_while_their_link_ends(void **state)
+{
+	for (unsigned i = 0; i < 3; i++)
+		others[i] = field_make(server.link, 100, PLX_REMOTE_READ);
+	released = 0;
+	plx_region_revoke(others[0].region, revoke_another, &others[1]);
+	plx_link_abort(server.link);
+	assert_true(pump_until(&server.closed, 1, 5000));
+	assert_int_equal(released, 3);
+	for (unsigned i = 0; i < 3; i++)
+		field_free(&others[i]);
+}
+
+#define OPEN(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		OPEN(every_operation_completes_once_when_its_link_is_aborted),
+		OPEN(a_get_that_fails_finds_its_link_ended),
+		OPEN(a_close_waits_for_puts_and_gets),
+		OPEN(a_grant_is_taken_back_and_the_link_goes_on),
+		OPEN(many_grants_are_taken_back_at_once),
+		OPEN(what_was_taken_back_cannot_be_reached),
+		OPEN(memory_is_not_written_once_it_was_released),
+		OPEN(memory_is_not_read_once_it_was_released),
+		OPEN(a_grant_may_be_taken_back_when_the_put_is_told),
+		OPEN(grants_may_be_taken_back_while_their_link_ends),
+	};
+	int failed = cmocka_run_group_tests_name("direct", tests, NULL, NULL);
+
+	if (is_provider_given())
+		return failed;
+	direct_provider = "fi:tcp";
+	return failed + cmocka_run_group_tests_name("direct, libfabric tcp", tests, NULL, NULL);
+}

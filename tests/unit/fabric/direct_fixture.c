@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "direct_fixture.h"
+
+#include "fabric_priv.h"
+
+#include <stdlib.h>
+
+const char *direct_provider = "tcp";
+
+static const struct plx_link_attr direct_link = {.direct = true};
+
+struct plx_listener *direct_start(void)
+{
+	fixture_start(direct_provider, false);
+
+	struct plx_listener *listener = fixture_listen(here("0"), &direct_link);
+
+	fixture_connect(listener, &direct_link);
+	return listener;
+}
+
+static void free_memory(void *memory, void *arg)
+{
+	plx_mem_free(memory);
+}
+
+struct plx_buf *empty_buf(size_t room, bool in_zone)
+{
+	if (!in_zone)
+		return plx_buf_alloc((uint32_t)room + 1);
+
+	uint8_t *memory = plx_mem_alloc(room + 1, 0, PLX_NODE_ANY, NULL);
+
+	assert_non_null(memory);
+
+	struct plx_buf *buf = plx_buf_wrap(memory, 0, (uint32_t)room + 1, free_memory, NULL);
+
+	plx_buf_reset(buf);
+	return buf;
+}
+
+static uint8_t pattern_at(size_t i, unsigned seed)
+{
+	return (uint8_t)((i + seed) * 31 + (i >> 8));
+}
+
+struct plx_buf *patterned(size_t bytes, unsigned seed, bool in_zone)
+{
+	struct plx_buf *buf = empty_buf(bytes, in_zone);
+	uint8_t *data = plx_buf_append(buf, (uint32_t)bytes);
+
+	for (size_t i = 0; i < bytes; i++)
+		data[i] = pattern_at(i, seed);
+	return buf;
+}
+
+void assert_pattern(const uint8_t *bytes, size_t count, unsigned seed)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (bytes[i] != pattern_at(i, seed))
+			fail_msg("byte %zu of %zu is %#x, not %#x", i, count, bytes[i],
+				 pattern_at(i, seed));
+	}
+}
+
+struct field field_make(struct plx_link *link, size_t bytes, unsigned access)
+{
+	struct field field = {.bytes = bytes, .memory = malloc(bytes + (size_t)2 * MARGIN)};
+	struct plx_remote remote;
+	uint8_t token[PLX_REMOTE_BYTES];
+
+	memset(field.memory, 0xa5, bytes + (size_t)2 * MARGIN);
+	field.base = field.memory + MARGIN;
+	if (plx_link_grant(link, field.base, bytes, access, &field.region) != 0)
+		fail_msg("plx_link_grant: %s", plx_error());
+	plx_region_remote(field.region, &remote);
+	plx_remote_encode(&remote, token);
+	assert_int_equal(plx_remote_decode(token, sizeof(token), &field.remote), 0);
+	return field;
+}
+
+void field_free(struct field *field)
+{
+	for (size_t i = 0; i < MARGIN; i++) {
+		assert_int_equal(field->memory[i], 0xa5);
+		assert_int_equal(field->base[field->bytes + i], 0xa5);
+	}
+	free(field->memory);
+}
+
+void tally_one(struct plx_link *link, struct plx_buf *buf, int status, void *tally)
+{
+	struct tally *all = tally;
+
+	all->ok += status == 0;
+	all->failed += status != 0;
+	if (status)
+		all->status = status;
+}
+
+void put_and_wait(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
+		  struct plx_buf *buf)
+{
+	struct tally tally = {0};
+
+	if (plx_link_put(link, to, offset, buf, tally_one, &tally) != 0)
+		fail_msg("plx_link_put: %s", plx_error());
+	if (!pump_until(&tally.ok, 1, 10000))
+		fail_msg("a put did not leave: client '%s', server '%s'", client.text, server.text);
+}
+
+void wait_behind(void)
+{
+	unsigned before = server.messages;
+
+	assert_int_equal(plx_link_send(client.link, "behind", 6), 0);
+	if (!pump_until(&server.messages, before + 1, 10000))
+		fail_msg("a message did not arrive: client '%s', server '%s'", client.text,
+			 server.text);
+}
+
+unsigned open_sets(void)
+{
+	unsigned count = 0;
+
+	for (struct plx_set *set = fabric_here()->sets; set; set = set->next)
+		count++;
+	return count;
+}

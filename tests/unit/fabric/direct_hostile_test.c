@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers that reach for what they were not granted, or tell of what is not so: their own link ends,
+ * with a reason, and nothing else happens. An honest link with direct data placement is beside
+ * them.
+ */
+#include "direct_fixture.h"
+#include "fabric_priv.h"
+#include "rogue.h"
+
+#include <stdlib.h>
+
+static struct plx_listener *listener;
+static struct side honest_client, honest_server;
+static struct field field; /* granted to the honest client, for both */
+
+/* The honest pair first; its sides are set aside. */
+static int start(void **state)
+{
+	listener = direct_start();
+	honest_client = client;
+	honest_server = server;
+	plx_link_set_user(client.link, &honest_client);
+	plx_link_set_user(server.link, &honest_server);
+	field = field_make(server.link, 10000, PLX_REMOTE_READ | PLX_REMOTE_WRITE);
+	client = (struct side){.name = "client"};
+	server = (struct side){.name = "server"};
+	return 0;
+}
+
+static void assert_untouched(const struct field *at)
+{
+	for (size_t i = 0; i < at->bytes; i++)
+		assert_int_equal(at->base[i], 0xa5);
+}
+
+static int stop(void **state)
+{
+	assert_untouched(&field);
+	put_and_wait(honest_client.link, &field.remote, 0, patterned(100, 1, true));
+
+	unsigned before = honest_server.messages;
+
+	assert_int_equal(plx_link_send(honest_client.link, "well?", 5), 0);
+	assert_true(pump_until(&honest_server.messages, before + 1, 5000));
+	assert_pattern(field.base, 100, 1);
+	assert_int_equal(honest_client.closed + honest_server.closed, 0);
+	plx_link_abort(honest_client.link);
+	assert_true(pump_until(&honest_server.closed, 1, 5000));
+	fixture_stop();
+	field_free(&field);
+	free(honest_server.last);
+	free(honest_client.last);
+	return 0;
+}
+
+static void connect_second_pair(void)
+{
+	struct plx_link_attr attr = {.direct = true};
+
+	fixture_connect(listener, &attr);
+}
+
+static void expect_both_to_end(const struct tally *tally)
+{
+	if (!pump_until(&client.closed, 1, 5000) || !pump_until(&server.closed, 1, 5000))
+		fail_msg("still there: client '%s', server '%s'", client.text, server.text);
+	assert_int_equal(tally->ok + tally->failed, 1);
+}
+
+/* A put or get that plx_link_put would not make. */
+static void reach(const struct plx_remote *remote, uint64_t offset, size_t bytes, bool get)
+{
+	struct tally tally = {0};
+	struct plx_buf *buf = get ? empty_buf(bytes, true) : patterned(bytes, 9, true);
+	int rc = get ? plx_link_get(client.link, remote, offset, (uint32_t)bytes, buf, tally_one,
+				    &tally)
+		     : plx_link_put(client.link, remote, offset, buf, tally_one, &tally);
+
+	if (rc)
+		fail_msg("refused here: %s", plx_error());
+	expect_both_to_end(&tally);
+	if (get) {
+		assert_int_equal(tally.failed, 1);
+	}
+}
+
+static void who_was_not_granted_it_cannot_use_it(void **state)
+{
+	for (unsigned get = 0; get < 2; get++) {
+		connect_second_pair();
+		reach(&field.remote, 0, 100, get);
+		free(server.last);
+		client = (struct side){.name = "client"};
+		server = (struct side){.name = "server"};
+	}
+}
+
+/* Memory of its own, granted to the second client, which then asks for more than that. */
+static void reach_out_of(unsigned access, uint64_t offset, size_t bytes, bool get)
+{
+	connect_second_pair();
+
+	struct field own = field_make(server.link, 4096, access);
+	struct plx_remote lie = own.remote;
+
+	lie.bytes = 1 << 20;
+	lie.access = PLX_REMOTE_READ | PLX_REMOTE_WRITE;
+	reach(&lie, offset, bytes, get);
+	assert_untouched(&own);
+	field_free(&own);
+	client = (struct side){.name = "client"};
+	server = (struct side){.name = "server"};
+}
+
+static void beyond_its_bounds_nothing_is_reached(void **state)
+{
+	for (unsigned get = 0; get < 2; get++) {
+		reach_out_of(PLX_REMOTE_READ | PLX_REMOTE_WRITE, 4096, 1, get);
+		reach_out_of(PLX_REMOTE_READ | PLX_REMOTE_WRITE, 4000, 97, get);
+		reach_out_of(PLX_REMOTE_READ | PLX_REMOTE_WRITE, 1 << 19, 64, get);
+	}
+}
+
+static void what_was_granted_for_one_thing_is_not_for_the_other(void **state)
+{
+	reach_out_of(PLX_REMOTE_READ, 0, 100, false);
+	/* Linux' soft iWARP (6.1) does not look at the right to read: doc/design/direct-data.md. */
+	if (!honest_server.link->direct->own_sinks)
+		reach_out_of(PLX_REMOTE_WRITE, 0, 100, true);
+}
+
+/* Peers that are none of ours ------------------------------------------------------------------ */
+
+static struct rogue *open_rogue(void)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+	struct frame_hello hello = rogue_good_hello();
+
+	hello.features = FEATURE_DIRECT | 0x80000000; /* and one that nobody knows */
+	rogue_send_hello_like(rogue, &hello);
+	assert_true(pump_until(&server.opened, 1, 5000));
+	return rogue;
+}
+
+static void send_with_payload(struct rogue *rogue, uint8_t type, const void *payload,
+			      uint32_t length)
+{
+	struct frame_header header = {type, 0, length, 8};
+	uint8_t bytes[FRAME_HEADER_BYTES + 64];
+
+	frame_write(bytes, &header);
+	memcpy(bytes + FRAME_HEADER_BYTES, payload, length);
+	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + length);
+}
+
+static void expect_end(enum plx_link_reason reason, const char *part)
+{
+	assert_true(pump_until(&server.closed, 1, 5000));
+	if (!strstr(server.text, part))
+		fail_msg("'%s' lacks '%s'", server.text, part);
+	assert_int_equal(server.reason, reason);
+}
+
+static void keys_of_others_do_not_help(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	assert_true(rogue_write(rogue, &(struct rogue_write){.bytes = "gotcha",
+							     .size = 6,
+							     .address = field.remote.address,
+							     .key = field.remote.key}));
+	assert_true(pump_until(&server.closed, 1, 5000));
+	rogue_close(rogue);
+}
+
+/* Whatever it tells, it has credit for that, and the program decides what to make of it. */
+static void a_put_of_nothing_is_told_as_any_other(void **state)
+{
+	struct rogue *rogue = open_rogue();
+	uint64_t data = 77;
+
+	if (rogue_write(rogue, &(struct rogue_write){.data = &data})) {
+		assert_true(pump_until(&server.puts, 1, 5000));
+		assert_int_equal(server.value, 77);
+	}
+
+	unsigned before = server.puts;
+
+	send_with_payload(rogue, FRAME_PUT, "\x11\x22\x33\x44", 4);
+	assert_true(pump_until(&server.puts, before + 1, 5000));
+	assert_int_equal(server.value, 0x44332211);
+	assert_int_equal(server.closed, 0);
+	rogue_close(rogue);
+	assert_true(pump_until(&server.closed, 1, 5000));
+}
+
+static void a_value_of_more_than_32_bits_ends_the_link(void **state)
+{
+	struct rogue *rogue = open_rogue();
+	uint64_t data = UINT64_C(1) << 40;
+
+	if (is_provider_given() || !rogue_write(rogue, &(struct rogue_write){.data = &data})) {
+		rogue_close(rogue);
+		assert_true(pump_until(&server.closed, 1, 5000));
+		skip(); /* RDMA carries no more */
+	}
+	expect_end(PLX_LINK_PROTOCOL, "more than 32 bits");
+	rogue_close(rogue);
+}
+
+static void a_put_that_is_told_before_hello_ends_the_connection(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+	struct plx_listener_stats stats = {0};
+	uint64_t data = 1;
+
+	if (!rogue_write(rogue, &(struct rogue_write){.data = &data}))
+		send_with_payload(rogue, FRAME_PUT, "abcd", 4);
+	for (int i = 0; i < 1000 && stats.failed == 0; i++) {
+		pump_ms(5);
+		plx_listener_stats(listener, &stats);
+	}
+	assert_int_equal(stats.failed, 1);
+	assert_int_equal(server.opened, 0);
+	rogue_close(rogue);
+}
+
+static void a_put_that_is_told_after_fin_ends_the_link(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
+	send_with_payload(rogue, FRAME_PUT, "abcd", 4);
+	expect_end(PLX_LINK_PROTOCOL, "after FIN");
+	rogue_close(rogue);
+}
+
+static void an_answer_to_no_question_ends_the_link(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	send_with_payload(rogue, FRAME_REVOKED, "12345678", 8);
+	expect_end(PLX_LINK_PROTOCOL, "an answer to no REVOKE");
+	rogue_close(rogue);
+}
+
+static _Atomic unsigned released;
+
+static void on_released(void *base, size_t bytes, void *arg)
+{
+	released++;
+	assert_int_equal(server.closed, 0); /* before the end is told */
+}
+
+/* Where the peer is asked, a wrong answer frees nothing before the link has ended; and one that
+ * does not answer keeps the memory, until the program has had enough. */
+static void a_peer_that_lies_about_a_revocation_gains_nothing(void **state)
+{
+	for (unsigned silent = 0; silent < 2; silent++) {
+		struct rogue *rogue = open_rogue();
+		struct field own = field_make(server.link, 100, PLX_REMOTE_WRITE);
+		bool at_once = server.link->direct->revokes_at_once;
+
+		released = 0;
+		plx_region_revoke(own.region, on_released, NULL);
+		pump_ms(50);
+		assert_int_equal(released, at_once);
+		if (silent)
+			plx_link_abort(server.link);
+		else
+			send_with_payload(rogue, FRAME_REVOKED, "12345678", 8);
+		assert_true(pump_until(&server.closed, 1, 5000));
+		assert_int_equal(released, 1);
+		rogue_close(rogue);
+		field_free(&own);
+		server = (struct side){.name = "server"};
+	}
+}
+
+static void frames_of_it_on_a_link_without_it_end_that(void **state)
+{
+	static const struct {
+		uint8_t type;
+		uint32_t length;
+	} rows[] = {{FRAME_PUT, 4}, {FRAME_REVOKE, 8}, {FRAME_REVOKED, 8}};
+	struct plx_listener *ordinary = fixture_listen(here("0"), NULL);
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct rogue *rogue = rogue_connect(plx_listener_address(ordinary));
+
+		server = (struct side){.name = "server"};
+		rogue_send_hello(rogue);
+		assert_true(pump_until(&server.opened, 1, 5000));
+		send_with_payload(rogue, rows[i].type, "12345678", rows[i].length);
+		expect_end(PLX_LINK_PROTOCOL, "a frame of direct data placement: this side");
+		rogue_close(rogue);
+	}
+	plx_listener_close(ordinary);
+}
+
+#define WITH_HONEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_HONEST(who_was_not_granted_it_cannot_use_it),
+		WITH_HONEST(beyond_its_bounds_nothing_is_reached),
+		WITH_HONEST(what_was_granted_for_one_thing_is_not_for_the_other),
+		WITH_HONEST(keys_of_others_do_not_help),
+		WITH_HONEST(a_put_of_nothing_is_told_as_any_other),
+		WITH_HONEST(a_value_of_more_than_32_bits_ends_the_link),
+		WITH_HONEST(a_put_that_is_told_before_hello_ends_the_connection),
+		WITH_HONEST(a_put_that_is_told_after_fin_ends_the_link),
+		WITH_HONEST(an_answer_to_no_question_ends_the_link),
+		WITH_HONEST(a_peer_that_lies_about_a_revocation_gains_nothing),
+		WITH_HONEST(frames_of_it_on_a_link_without_it_end_that),
+	};
+	int failed = cmocka_run_group_tests_name("direct, hostile", tests, NULL, NULL);
+
+	if (is_provider_given())
+		return failed;
+	direct_provider = "fi:tcp";
+	return failed +
+	       cmocka_run_group_tests_name("direct, hostile, libfabric tcp", tests, NULL, NULL);
+}

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct data placement between two sides that keep to the rules: what is put and got is what was
+ * aimed at, in order with messages, and nothing else is reached. */
+#include "direct_fixture.h"
+
+#include <stdlib.h>
+
+static struct plx_listener *listener;
+
+static int start(void **state)
+{
+	listener = direct_start();
+	return 0;
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+static const size_t sizes[] = {1, 7, 64, 256, 257, 4096, 65536, 1 << 20, 8 << 20};
+
+static void puts_of_every_size_arrive_where_they_are_aimed_at(void **state)
+{
+	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++) {
+		size_t size = sizes[i];
+
+		for (unsigned in_zone = 0; in_zone < 2; in_zone++) {
+			struct field field = field_make(server.link, size + 20, PLX_REMOTE_WRITE);
+
+			put_and_wait(client.link, &field.remote, 13,
+				     patterned(size, (unsigned)size, in_zone));
+			wait_behind();
+			assert_pattern(field.base + 13, size, (unsigned)size);
+			for (size_t k = 0; k < 13; k++)
+				assert_int_equal(field.base[k], 0xa5);
+			for (size_t k = 13 + size; k < field.bytes; k++)
+				assert_int_equal(field.base[k], 0xa5);
+			plx_region_revoke(field.region, NULL, NULL);
+			wait_behind();
+			field_free(&field);
+		}
+	}
+	assert_int_equal(client.closed + server.closed, 0);
+}
+
+static void gets_of_every_size_bring_what_is_there(void **state)
+{
+	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++) {
+		size_t size = sizes[i];
+
+		for (unsigned in_zone = 0; in_zone < 2; in_zone++) {
+			struct field field = field_make(server.link, size + 20, PLX_REMOTE_READ);
+			struct plx_buf *into = empty_buf(size + 3, in_zone);
+			struct plx_buf *source = patterned(size, (unsigned)size, false);
+			struct tally tally = {0};
+
+			memcpy(field.base + 13, source->data, size);
+			plx_buf_unref(source);
+			memcpy(plx_buf_append(into, 3), "abc", 3);
+			plx_buf_ref(into);
+			if (plx_link_get(client.link, &field.remote, 13, (uint32_t)size, into,
+					 tally_one, &tally) != 0)
+				fail_msg("plx_link_get: %s", plx_error());
+			assert_int_equal(into->len, 3);
+			assert_int_equal(tally.ok, 0);
+			if (!pump_until(&tally.ok, 1, 10000))
+				fail_msg("%zu bytes did not come: client '%s', server '%s'", size,
+					 client.text, server.text);
+			assert_int_equal(into->len, 3 + size);
+			assert_memory_equal(into->data, "abc", 3);
+			assert_pattern(into->data + 3, size, (unsigned)size);
+			plx_buf_unref(into);
+			plx_region_revoke(field.region, NULL, NULL);
+			wait_behind();
+			field_free(&field);
+		}
+	}
+	assert_int_equal(client.closed + server.closed, 0);
+}
+
+static void a_chain_is_one_put_however_many_pieces_it_has(void **state)
+{
+	struct field field = field_make(server.link, 3000, PLX_REMOTE_WRITE);
+
+	for (unsigned pieces = 2; pieces <= 9; pieces++) {
+		struct plx_buf *head = NULL;
+
+		for (unsigned i = 0; i < pieces; i++) {
+			struct plx_buf *piece = patterned(100, i, i % 2);
+
+			if (head)
+				plx_buf_chain(head, piece);
+			else
+				head = piece;
+		}
+		memset(field.base, 0, field.bytes);
+		put_and_wait(client.link, &field.remote, 5, head);
+		wait_behind();
+		for (unsigned i = 0; i < pieces; i++)
+			assert_pattern(field.base + 5 + (size_t)100 * i, 100, i);
+		assert_int_equal(field.base[5 + 100 * pieces], 0);
+	}
+	plx_region_revoke(field.region, NULL, NULL);
+	wait_behind();
+	field_free(&field);
+}
+
+/* Order ----------------------------------------------------------------------------------------
+ */
+
+static struct field *watched;
+static unsigned late;
+
+/* Each message is a number; the memory must hold it by then, from its first word to its last. */
+static void look_at_memory(uint32_t number)
+{
+	uint32_t first, last;
+
+	memcpy(&first, watched->base, sizeof(first));
+	memcpy(&last, watched->base + watched->bytes - sizeof(last), sizeof(last));
+	late += first < number || last < number;
+}
+
+static void number_came(struct side *side, struct plx_buf *message)
+{
+	uint32_t number;
+
+	memcpy(&number, message->data, sizeof(number));
+	look_at_memory(number);
+}
+
+static struct plx_buf *all_words(uint32_t number, size_t bytes)
+{
+	struct plx_buf *buf = empty_buf(bytes, true);
+	uint8_t *data = plx_buf_append(buf, (uint32_t)bytes);
+
+	for (size_t i = 0; i < bytes; i += sizeof(number))
+		memcpy(data + i, &number, sizeof(number));
+	return buf;
+}
+
+static void wait_for_room(unsigned before)
+{
+	if (!pump_until(&client.writable, before + 1, 10000))
+		fail_msg("not writable: client '%s', server '%s'", client.text, server.text);
+}
+
+static void a_message_behind_a_put_finds_the_data_there(void **state)
+{
+	struct field field = field_make(server.link, 20000, PLX_REMOTE_WRITE);
+	unsigned rounds = is_provider_given() ? 200 : 2000;
+
+	watched = &field;
+	late = 0;
+	server.on_message = number_came;
+	for (uint32_t number = 1; number <= rounds;) {
+		unsigned before = client.writable;
+		struct plx_buf *buf = all_words(number, field.bytes);
+		int rc = plx_link_put(client.link, &field.remote, 0, buf, NULL, NULL);
+
+		if (rc == 0)
+			while ((rc = plx_link_send(client.link, &number, sizeof(number))) ==
+			       -EAGAIN) {
+				wait_for_room(before);
+				before = client.writable;
+			}
+		else
+			plx_buf_unref(buf);
+		if (rc == -EAGAIN)
+			wait_for_room(before);
+		else
+			number++;
+	}
+	assert_true(pump_until(&server.messages, rounds, 10000));
+	assert_int_equal(late, 0);
+	server.on_message = NULL;
+	plx_region_revoke(field.region, NULL, NULL);
+	wait_behind();
+	field_free(&field);
+}
+
+static uint32_t next_number;
+static unsigned out_of_order;
+
+static void expect_number(uint32_t number)
+{
+	out_of_order += number != next_number;
+	next_number = number + 1;
+}
+
+static void number_is_told(struct side *side, uint32_t value)
+{
+	expect_number(value);
+	look_at_memory(value);
+}
+
+static void number_is_sent(struct side *side, struct plx_buf *message)
+{
+	uint32_t number;
+
+	memcpy(&number, message->data, sizeof(number));
+	expect_number(number);
+}
+
+static void values_come_in_order_with_messages_and_behind_their_data(void **state)
+{
+	struct field field = field_make(server.link, 3000, PLX_REMOTE_WRITE);
+	unsigned rounds = is_provider_given() ? 300 : 3000;
+
+	watched = &field;
+	late = out_of_order = 0;
+	next_number = 0;
+	server.on_message = number_is_sent;
+	server.on_put = number_is_told;
+	for (uint32_t number = 0; number < rounds;) {
+		unsigned before = client.writable;
+		struct plx_buf *buf = number % 3 ? all_words(number, field.bytes) : NULL;
+		int rc = buf ? plx_link_put_and_tell(client.link, &field.remote, 0, buf, number,
+						     NULL, NULL)
+			     : plx_link_send(client.link, &number, sizeof(number));
+
+		if (rc == 0) {
+			number++;
+			continue;
+		}
+		plx_buf_unref(buf);
+		assert_int_equal(rc, -EAGAIN);
+		wait_for_room(before);
+	}
+	while (server.messages + server.puts < rounds && !server.closed)
+		pump_ms(1);
+	assert_int_equal(server.puts, rounds - (rounds + 2) / 3);
+	assert_int_equal(out_of_order + late, 0);
+	server.on_message = NULL;
+	server.on_put = NULL;
+	plx_region_revoke(field.region, NULL, NULL);
+	wait_behind();
+	field_free(&field);
+}
+
+static void a_value_may_come_without_data(void **state)
+{
+	struct field field = field_make(server.link, 8, PLX_REMOTE_WRITE);
+	struct plx_link_stats stats;
+
+	for (unsigned i = 0; i < 40; i++) {
+		struct plx_buf *empty = empty_buf(0, i % 2);
+		uint32_t value = UINT32_MAX - i;
+
+		assert_int_equal(plx_link_put_and_tell(client.link, &field.remote, 8, empty, value,
+						       NULL, NULL),
+				 0);
+		assert_true(pump_until(&server.puts, i + 1, 5000));
+		assert_int_equal(server.value, value);
+	}
+	plx_link_stats(client.link, &stats);
+	assert_int_equal(stats.puts, 40);
+	plx_link_stats(server.link, &stats);
+	assert_int_equal(stats.puts_told, 40);
+	put_and_wait(client.link, &field.remote, 0, empty_buf(0, true));
+	wait_behind();
+	assert_int_equal(field.base[0], 0xa5);
+	plx_region_revoke(field.region, NULL, NULL);
+	wait_behind();
+	field_free(&field);
+}
+
+/* What is told takes credit, so a peer that is busy is not flooded; what is not told takes none. */
+static void told_puts_meet_again_where_there_is_no_credit_and_others_do_not(void **state)
+{
+	struct field field = field_make(server.link, 64, PLX_REMOTE_WRITE);
+	unsigned accepted = 0;
+
+	server.keep = 6; /* all that the window holds */
+	for (int i = 0; i < 200; i++) {
+		plx_link_send(client.link, "keep", 4);
+		plx_loop_turn();
+	}
+	assert_int_equal(server.kept_count, 6);
+	for (int i = 0; i < 10; i++) {
+		struct plx_buf *buf = patterned(64, 1, true);
+
+		if (plx_link_put_and_tell(client.link, &field.remote, 0, buf, 1, NULL, NULL) == 0)
+			accepted++;
+		else
+			plx_buf_unref(buf);
+	}
+	assert_int_equal(accepted, 0);
+
+	unsigned writable = client.writable;
+
+	put_and_wait(client.link, &field.remote, 0, patterned(64, 2, true));
+	for (int i = 0; i < 2000 && field.base[63] == 0xa5; i++)
+		pump_ms(1);
+	assert_pattern(field.base, 64, 2);
+	assert_int_equal(client.writable, writable);
+	server.keep = 0;
+	side_release(&server, 6);
+	assert_true(pump_until(&client.writable, writable + 1, 5000));
+	plx_region_revoke(field.region, NULL, NULL);
+	wait_behind();
+	field_free(&field);
+}
+
+static void more_operations_than_a_link_has_meet_again(void **state)
+{
+	struct field field = field_make(server.link, 1 << 20, PLX_REMOTE_WRITE | PLX_REMOTE_READ);
+	struct tally puts = {0}, gets = {0};
+	unsigned put_count = 0, get_count = 0, writable = client.writable;
+	struct plx_buf *buf;
+
+	for (;; put_count++) {
+		buf = patterned(1 << 20, 3, true);
+		if (plx_link_put(client.link, &field.remote, 0, buf, tally_one, &puts) != 0)
+			break;
+	}
+	plx_buf_unref(buf);
+	assert_in_range(put_count, 2, 32);
+	assert_true(pump_until(&client.writable, writable + 1, 10000));
+	for (;; get_count++) {
+		buf = empty_buf(1 << 20, true);
+		if (plx_link_get(client.link, &field.remote, 0, 1 << 20, buf, tally_one, &gets))
+			break;
+	}
+	plx_buf_unref(buf);
+	assert_int_equal(get_count, 8);
+	assert_true(pump_until(&client.writable, writable + 2, 20000));
+	assert_true(pump_until(&puts.ok, put_count, 20000));
+	assert_true(pump_until(&gets.ok, get_count, 20000));
+	assert_int_equal(client.writable, writable + 2);
+	plx_region_revoke(field.region, NULL, NULL);
+	wait_behind();
+	field_free(&field);
+}
+
+/* Refusals -------------------------------------------------------------------------------------
+ */
+
+static void bounds_and_rights_are_checked_before_anything_leaves(void **state)
+{
+	struct field writable = field_make(server.link, 100, PLX_REMOTE_WRITE);
+	struct field readable = field_make(server.link, 100, PLX_REMOTE_READ);
+	struct plx_buf *buf = patterned(10, 0, true), *into = empty_buf(200, true);
+	struct plx_remote bad = writable.remote;
+	static const struct {
+		uint64_t offset;
+		int rc;
+	} rows[] = {
+		{91, -ERANGE}, {100, -ERANGE}, {UINT64_MAX, -ERANGE}, {UINT64_MAX - 4, -ERANGE}};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		assert_int_equal(plx_link_put(client.link, &writable.remote, rows[i].offset, buf,
+					      NULL, NULL),
+				 rows[i].rc);
+		assert_error_has("has granted 100 bytes");
+		assert_int_equal(plx_link_get(client.link, &readable.remote, rows[i].offset, 10,
+					      into, NULL, NULL),
+				 rows[i].rc);
+	}
+	assert_int_equal(plx_link_put(client.link, &readable.remote, 0, buf, NULL, NULL), -EACCES);
+	assert_error_has("for writing");
+	assert_int_equal(plx_link_get(client.link, &writable.remote, 0, 10, into, NULL, NULL),
+			 -EACCES);
+	assert_error_has("for reading");
+	assert_int_equal(plx_link_get(client.link, &readable.remote, 0, 0, into, NULL, NULL),
+			 -EINVAL);
+	plx_buf_append(into, 195);
+	assert_int_equal(plx_link_get(client.link, &readable.remote, 0, 10, into, NULL, NULL),
+			 -EINVAL);
+	assert_error_has("with room for");
+	bad.bytes = 0;
+	assert_int_equal(plx_link_put(client.link, &bad, 0, buf, NULL, NULL), -EINVAL);
+	bad.bytes = 100;
+	bad.address = UINT64_MAX - 50;
+	assert_int_equal(plx_link_put(client.link, &bad, 0, buf, NULL, NULL), -EINVAL);
+	assert_error_has("beyond the end of all memory");
+	bad = writable.remote;
+	bad.access = 8;
+	assert_int_equal(plx_link_put(client.link, &bad, 0, buf, NULL, NULL), -EINVAL);
+	plx_buf_unref(buf);
+	plx_buf_unref(into);
+	wait_behind(); /* nothing has happened */
+	assert_int_equal(client.closed + server.closed, 0);
+	plx_region_revoke(writable.region, NULL, NULL);
+	plx_region_revoke(readable.region, NULL, NULL);
+	wait_behind();
+	field_free(&writable);
+	field_free(&readable);
+}
+
+/* The greatest put and get there are. */
+static void more_than_the_provider_carries_is_refused(void **state)
+{
+	uint64_t max = plx_link_direct_max(client.link);
+	size_t bytes = max + 1;
+
+	assert_in_range(max, 8 << 20, 16 << 20);
+
+	struct field field = field_make(server.link, bytes, PLX_REMOTE_WRITE | PLX_REMOTE_READ);
+	struct plx_buf *buf = patterned(bytes, 0, false);
+
+	assert_int_equal(plx_link_put(client.link, &field.remote, 0, buf, NULL, NULL), -EMSGSIZE);
+	assert_error_has("carries at most");
+	plx_buf_reset(buf);
+	assert_int_equal(
+		plx_link_get(client.link, &field.remote, 0, (uint32_t)bytes, buf, NULL, NULL),
+		-EMSGSIZE);
+	plx_buf_unref(buf);
+	plx_region_revoke(field.region, NULL, NULL);
+	wait_behind();
+	field_free(&field);
+}
+
+/* What is sent behind puts, heartbeats too, is not to wait for long. */
+static void few_long_puts_are_out_at_a_time(void **state)
+{
+	size_t bytes = plx_link_direct_max(client.link);
+	struct field field = field_make(server.link, bytes, PLX_REMOTE_WRITE);
+	struct plx_buf *buf = patterned(bytes, 7, true);
+	unsigned out = 0, writable = client.writable;
+
+	while (out < 32) {
+		plx_buf_ref(buf);
+		if (plx_link_put(client.link, &field.remote, 0, buf, NULL, NULL) != 0)
+			break;
+		out++;
+	}
+	plx_buf_unref(buf);
+	assert_in_range(out, 1, 3);
+	assert_true(pump_until(&client.writable, writable + 1, 10000));
+	assert_int_equal(plx_link_put(client.link, &field.remote, 0, buf, NULL, NULL), 0);
+	wait_behind();
+	assert_pattern(field.base, bytes, 7);
+	plx_region_revoke(field.region, NULL, NULL);
+	wait_behind();
+	field_free(&field);
+}
+
+static void a_grant_of_nothing_is_refused(void **state)
+{
+	struct plx_region *region;
+	char byte;
+
+	assert_int_equal(plx_link_grant(server.link, &byte, 0, PLX_REMOTE_READ, &region), -EINVAL);
+	assert_int_equal(plx_link_grant(server.link, NULL, 5, PLX_REMOTE_READ, &region), -EINVAL);
+	assert_int_equal(plx_link_grant(server.link, &byte, SIZE_MAX, PLX_REMOTE_READ, &region),
+			 -EINVAL);
+	assert_int_equal(plx_link_grant(server.link, &byte, 1, 0, &region), -EINVAL);
+	assert_error_has("PLX_REMOTE_READ");
+	assert_int_equal(plx_link_grant(server.link, &byte, 1, 4, &region), -EINVAL);
+}
+
+static void expect_refusal(const char *text)
+{
+	struct plx_remote remote = {.key = 1, .bytes = 100, .access = PLX_REMOTE_WRITE};
+	struct plx_buf *buf = patterned(10, 0, true);
+	struct plx_region *region;
+	char byte;
+
+	assert_int_equal(plx_link_put(client.link, &remote, 0, buf, NULL, NULL), -EOPNOTSUPP);
+	assert_error_has(text);
+	assert_int_equal(plx_link_grant(client.link, &byte, 1, PLX_REMOTE_READ, &region),
+			 -EOPNOTSUPP);
+	assert_error_has(text);
+	assert_int_equal(plx_link_direct_max(client.link), 0);
+	plx_buf_unref(buf);
+}
+
+/* It takes both sides; where one has not asked, the link is as any other. */
+static void a_link_that_one_side_did_not_ask_for_has_none(void **state)
+{
+	struct plx_link_attr direct = {.direct = true}, ordinary = {0};
+
+	for (unsigned i = 0; i < 3; i++) {
+		fixture_start(direct_provider, false);
+		fixture_connect(fixture_listen(here("0"), i == 1 ? &direct : &ordinary),
+				i == 2 ? &direct : &ordinary);
+		server.echo = true;
+		assert_int_equal(plx_link_send(client.link, "ping", 4), 0);
+		assert_true(pump_until(&client.messages, 1, 2000));
+		expect_refusal(i == 2 ? "the peer did not ask for it" : "this side did not ask");
+		fixture_stop();
+	}
+}
+
+static void a_provider_without_it_says_so(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .direct = true, .provider = "shm"};
+	struct plx_listen_attr listen = {.link = attr};
+	struct plx_listener *none;
+	struct plx_link *link;
+
+	fixture_start(direct_provider, false);
+	assert_int_equal(plx_link_connect("127.0.0.1:7000", &attr, &link), -EOPNOTSUPP);
+	assert_error_has("shm");
+	assert_error_has("give tcp or verbs");
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &none), -EOPNOTSUPP);
+	fixture_stop();
+}
+
+/* Where the choice is left to us, it is one that has it. */
+static void a_peer_on_this_host_is_reached_by_one_that_has_it(void **state)
+{
+	struct plx_link_attr attr = {.direct = true, .provider = "auto"};
+
+	if (is_provider_given())
+		skip(); /* auto is TCP, and no device's address is needed for it */
+	fixture_start(NULL, false);
+	fixture_connect(fixture_listen(here("0"), &attr), &attr);
+	assert_non_null(strstr(plx_link_provider(client.link), "tcp"));
+	assert_true(plx_link_direct_max(client.link) > 0);
+	fixture_stop();
+}
+
+/* Tokens ---------------------------------------------------------------------------------------
+ */
+
+static void a_token_survives_the_wire(void **state)
+{
+	static const uint8_t golden[PLX_REMOTE_BYTES] = {
+		8,    7,    6,    5, 4,    3, 2, 1, 0x18, 0x17, 0x16, 0x15, 0x14,
+		0x13, 0x12, 0x11, 0, 0x10, 0, 0, 0, 0,    0,    0,    3};
+	struct plx_remote in = {0x0102030405060708, 0x1112131415161718, 4096, 3}, out;
+	uint8_t token[PLX_REMOTE_BYTES];
+
+	plx_remote_encode(&in, token);
+	assert_memory_equal(token, golden, sizeof(golden));
+	assert_int_equal(plx_remote_decode(token, sizeof(token), &out), 0);
+	assert_int_equal(out.address, in.address);
+	assert_int_equal(out.key, in.key);
+	assert_int_equal(out.bytes, in.bytes);
+	assert_int_equal(out.access, in.access);
+}
+
+static void broken_tokens_are_refused(void **state)
+{
+	static const struct plx_remote rows[] = {
+		{0, 1, 0, 1},
+		{UINT64_MAX, 1, 1, 1},
+		{1, 1, UINT64_MAX, 1},
+		{UINT64_MAX - 4095, 1, 4096, 1},
+		{0, 1, 4096, 0},
+		{0, 1, 4096, 4},
+		{0, 1, 4096, 0x80000001},
+	};
+	uint8_t token[PLX_REMOTE_BYTES + 1] = {0};
+	struct plx_remote out;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		plx_remote_encode(&rows[i], token);
+		assert_int_equal(plx_remote_decode(token, PLX_REMOTE_BYTES, &out), -EINVAL);
+		assert_error_has("remote memory");
+	}
+	plx_remote_encode(&(struct plx_remote){1, 1, 1, 1}, token);
+	assert_int_equal(plx_remote_decode(token, PLX_REMOTE_BYTES, &out), 0);
+	assert_int_equal(plx_remote_decode(token, PLX_REMOTE_BYTES - 1, &out), -EINVAL);
+	assert_int_equal(plx_remote_decode(token, PLX_REMOTE_BYTES + 1, &out), -EINVAL);
+	token[PLX_REMOTE_BYTES - 1] = 1;
+	assert_int_equal(plx_remote_decode(token, PLX_REMOTE_BYTES, &out), -EINVAL);
+	assert_error_has("reserved");
+}
+
+/* See direct_check_set. Run alone, with FI_MR_CACHE_MONITOR=memhooks in the environment. */
+static void a_cache_of_registrations_is_refused(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client, .direct = true};
+
+	fixture_start(direct_provider, false);
+	listener = fixture_listen(here("0"), &attr);
+	assert_true(plx_link_connect(plx_listener_address(listener), &attr, &client.link) < 0);
+	assert_error_has("FI_MR_CACHE_MONITOR=disabled");
+	fixture_stop();
+}
+
+/* Whether the environment has turned it on, before plx_fabric_init says what it wants. */
+static bool is_cache_wanted(void)
+{
+	const char *monitor = getenv("FI_MR_CACHE_MONITOR");
+
+	return is_provider_given() && monitor && strcmp(monitor, "disabled") != 0;
+}
+
+#define OPEN(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		OPEN(puts_of_every_size_arrive_where_they_are_aimed_at),
+		OPEN(gets_of_every_size_bring_what_is_there),
+		OPEN(a_chain_is_one_put_however_many_pieces_it_has),
+		OPEN(a_message_behind_a_put_finds_the_data_there),
+		OPEN(values_come_in_order_with_messages_and_behind_their_data),
+		OPEN(a_value_may_come_without_data),
+		OPEN(told_puts_meet_again_where_there_is_no_credit_and_others_do_not),
+		OPEN(more_operations_than_a_link_has_meet_again),
+		OPEN(bounds_and_rights_are_checked_before_anything_leaves),
+		OPEN(more_than_the_provider_carries_is_refused),
+		OPEN(few_long_puts_are_out_at_a_time),
+		OPEN(a_grant_of_nothing_is_refused),
+		cmocka_unit_test(a_link_that_one_side_did_not_ask_for_has_none),
+		cmocka_unit_test(a_provider_without_it_says_so),
+		cmocka_unit_test(a_peer_on_this_host_is_reached_by_one_that_has_it),
+		cmocka_unit_test(a_token_survives_the_wire),
+		cmocka_unit_test(broken_tokens_are_refused),
+	};
+	const struct CMUnitTest with_cache[] = {
+		cmocka_unit_test(a_cache_of_registrations_is_refused),
+	};
+
+	if (is_cache_wanted())
+		return cmocka_run_group_tests_name("direct, cache", with_cache, NULL, NULL);
+
+	int failed = cmocka_run_group_tests_name("direct", tests, NULL, NULL);
+
+	if (is_provider_given())
+		return failed;
+	direct_provider = "fi:tcp";
+	return failed + cmocka_run_group_tests_name("direct, libfabric tcp", tests, NULL, NULL);
+}

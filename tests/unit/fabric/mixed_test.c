@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Very many messages of all sizes, by copy and by reference, each looked at byte by byte. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+#define MESSAGES       100000
+#define SIZE_MAX_BYTES (1u << 20)
+
+/* What comes after what: every size has a chance, and the whole is not too long for a slow host. */
+static uint32_t next_size(uint64_t *random)
+{
+	static const struct {
+		uint32_t one_in, at_most;
+	} classes[] = {
+		{5000, SIZE_MAX_BYTES}, {500, 65536}, {40, 9000}, {10, 4200}, {1, 256},
+	};
+	uint32_t pick, i = 0;
+
+	*random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	pick = (uint32_t)(*random >> 33);
+	while (pick % classes[i].one_in)
+		i++;
+	return (pick / classes[i].one_in) % (classes[i].at_most + 1);
+}
+
+static uint8_t pattern[SIZE_MAX_BYTES + 256];
+
+/* Message n is a piece of the pattern that begins at n % 251. */
+static const uint8_t *bytes_of(unsigned n)
+{
+	return pattern + n % 251;
+}
+
+static struct {
+	uint64_t random;
+	unsigned wrong;
+} expected;
+
+static void look_at(struct side *side, struct plx_buf *message)
+{
+	unsigned n = side->messages - 1;
+	uint32_t size = next_size(&expected.random);
+
+	expected.wrong += message->len != size || memcmp(message->data, bytes_of(n), size) != 0;
+}
+
+static int send_by_reference(const uint8_t *bytes, uint32_t size)
+{
+	struct plx_buf *buf = plx_link_buf(client.link, size);
+	int rc;
+
+	if (!buf)
+		return -EAGAIN;
+	memcpy(plx_buf_append(buf, size), bytes, size);
+	rc = plx_link_send_buf(client.link, buf, NULL, NULL);
+	if (rc)
+		plx_buf_unref(buf);
+	return rc;
+}
+
+static int send_one(unsigned n, uint32_t size)
+{
+	return n % 3 ? plx_link_send(client.link, bytes_of(n), size)
+		     : send_by_reference(bytes_of(n), size);
+}
+
+static void run(const char *provider)
+{
+	uint64_t random = 1;
+	uint32_t size = next_size(&random);
+	unsigned sent = 0;
+
+	fixture_start(provider, false);
+	fixture_connect(fixture_listen(here("0"), NULL), NULL);
+	server.on_message = look_at;
+	expected.random = 1;
+	expected.wrong = 0;
+	while (sent < MESSAGES && !client.closed) {
+		int rc = send_one(sent, size);
+
+		if (rc == -EAGAIN) {
+			plx_loop_turn();
+			continue;
+		}
+		if (rc)
+			fail_msg("message %u of %u bytes: %s", sent, size, plx_error());
+		size = next_size(&random);
+		sent++;
+	}
+	if (!pump_until(&server.messages, MESSAGES, 20000))
+		fail_msg("%u of %u came; client '%s', server '%s'", server.messages, MESSAGES,
+			 client.text, server.text);
+	assert_int_equal(expected.wrong, 0);
+	print_message("%u messages, %llu bytes\n", server.messages,
+		      (unsigned long long)server.bytes);
+	fixture_stop();
+}
+
+static void all_arrive_whole_and_in_order(void **state)
+{
+	run("tcp");
+}
+
+static void all_arrive_whole_and_in_order_on_this_host(void **state)
+{
+	if (is_provider_given())
+		skip();
+	run("shm");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_arrive_whole_and_in_order),
+		cmocka_unit_test(all_arrive_whole_and_in_order_on_this_host),
+	};
+
+	for (size_t i = 0; i < sizeof(pattern); i++)
+		pattern[i] = (uint8_t)(i * 31 + (i >> 8) * 7 + (i >> 16));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

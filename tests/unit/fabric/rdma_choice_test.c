@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Links choose RDMA where there is some, and go over to the next provider where the peer is not
+ * there. There need be no device for that: the driver that is taken for it here is libfabric's tcp,
+ * with an fi_getinfo that finds what a test wants. */
+#include "fixture.h"
+
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+
+extern const struct plx_fabric_driver plx_driver_tcp;
+
+/* What that RDMA is like. */
+static enum { WORKS, NO_DEVICE, NO_ROUTE, REFUSES, SILENT } rdma;
+
+static const char *fake_provider(const char *asked, bool exact, uint32_t version)
+{
+	return strcmp(asked, "fake") == 0 ? "tcp" : NULL;
+}
+
+static int fake_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+			const struct fi_info *hints, struct fi_info **info_out)
+{
+	if (rdma == NO_DEVICE || (rdma == NO_ROUTE && node) || flags & FI_SOURCE)
+		return -FI_ENODATA;
+	if (rdma == REFUSES && node)
+		service = "1";
+	if (rdma == SILENT && node)
+		node = "192.0.2.1"; /* of documentation: nobody's */
+	return fi_getinfo(version, node, service, flags, hints, info_out);
+}
+
+static struct plx_fabric_driver fake;
+static const struct plx_fabric_driver *table[] = {&plx_driver_tcp, &fake, NULL};
+
+static void start_as(struct plx_fabric_conf conf)
+{
+	fake = plx_driver_tcp;
+	fake.name = "fake";
+	fake.provider = fake_provider;
+	fake.getinfo = fake_getinfo;
+	fake.rdma = true;
+	conf.drivers = table;
+	fixture_start_as(&conf, false);
+}
+
+static int start(void **state)
+{
+	rdma = WORKS;
+	start_as((struct plx_fabric_conf){0});
+	return 0;
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+static void expect_link(const char *driver, const char *choice)
+{
+	assert_int_equal(strncmp(plx_link_provider(client.link), driver, strlen(driver)), 0);
+	assert_string_equal(plx_link_choice(client.link), choice);
+	assert_int_equal(client.opened, 1);
+	assert_int_equal(client.closed, 0);
+	server.echo = true;
+	assert_int_equal(plx_link_send(client.link, "hello", 5), 0);
+	assert_true(pump_until(&client.messages, 1, 2000));
+}
+
+static void rdma_comes_before_tcp(void **state)
+{
+	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
+	expect_link("fake", "an RDMA device routes to the peer");
+}
+
+static void without_a_route_it_is_tcp(void **state)
+{
+	rdma = NO_ROUTE;
+	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
+	expect_link("tcp", "no RDMA device routes to the peer");
+}
+
+static void who_refuses_rdma_is_met_on_tcp(void **state)
+{
+	rdma = REFUSES;
+	for (int i = 0; i < 3; i++) {
+		fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
+		expect_link("tcp", "the peer did not answer by RDMA");
+		plx_link_abort(client.link);
+		assert_true(pump_until(&client.closed, 1, 2000));
+		assert_true(pump_until(&server.closed, 1, 2000));
+		client.opened = client.closed = client.messages = 0;
+		server.opened = server.closed = 0;
+	}
+}
+
+static void who_does_not_answer_by_rdma_is_met_on_tcp(void **state)
+{
+	struct plx_link_attr attr = {.connect_timeout_ns = 100 * PLX_NS_PER_MS};
+
+	rdma = SILENT;
+	fixture_connect(fixture_listen("127.0.0.1:0", NULL), &attr);
+	expect_link("tcp", "the peer did not answer by RDMA");
+}
+
+static void who_is_not_there_at_all_is_told_of_once(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+	rdma = REFUSES;
+	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), 0);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	pump_ms(50);
+	assert_int_equal(client.closed, 1);
+	assert_int_equal(client.opened, 0);
+	assert_int_equal(plx_fabric_open_count(), 0);
+}
+
+static void a_link_that_is_given_up_goes_nowhere_else(void **state)
+{
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+	rdma = SILENT;
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	plx_link_abort(client.link);
+	assert_true(pump_until(&client.closed, 1, 2000));
+	assert_int_equal(client.reason, PLX_LINK_ABORTED);
+	pump_ms(50);
+	assert_int_equal(client.closed, 1);
+	assert_int_equal(server.opened, 0);
+}
+
+/* The fixture counts memory and descriptors. */
+static void the_process_may_end_while_it_goes_over(void **state)
+{
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+	rdma = REFUSES;
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+}
+
+static void what_is_asked_for_stays(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "fake"};
+
+	rdma = REFUSES;
+	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), 0);
+	assert_string_equal(plx_link_choice(client.link), "it was asked for");
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	assert_non_null(strstr(client.text, "127.0.0.1:1"));
+}
+
+/* Required ------------------------------------------------------------------------------------- */
+
+static int start_required(void **state)
+{
+	rdma = WORKS;
+	start_as((struct plx_fabric_conf){.require_rdma = true});
+	return 0;
+}
+
+static void required_rdma_is_never_tcp(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+	rdma = REFUSES;
+	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), 0);
+	assert_string_equal(plx_link_choice(client.link), "an RDMA device routes to the peer");
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	rdma = NO_ROUTE;
+	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), -EHOSTUNREACH);
+}
+
+static void required_rdma_does_not_let_tcp_be_asked_for(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "tcp"};
+
+	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), -EINVAL);
+	assert_error_has("provider tcp: it is no RDMA, which is required");
+}
+
+static void required_rdma_needs_a_device(void **state)
+{
+	struct plx_fabric_conf conf = {.drivers = table, .require_rdma = true};
+
+	rdma = NO_DEVICE;
+	assert_int_equal(plx_fabric_init(&conf), -ENODEV);
+	assert_error_has("this host has no RDMA device");
+	conf.provider = "tcp";
+	assert_int_equal(plx_fabric_init(&conf), -EINVAL);
+	assert_error_has("--provider tcp: it is no RDMA, which is required");
+	conf.require_rdma = false;
+	assert_int_equal(plx_fabric_init(&conf), 0);
+	plx_fabric_fini();
+}
+
+#define TEST(test)     cmocka_unit_test_setup_teardown(test, start, stop)
+#define REQUIRED(test) cmocka_unit_test_setup_teardown(test, start_required, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(rdma_comes_before_tcp),
+		TEST(without_a_route_it_is_tcp),
+		TEST(who_refuses_rdma_is_met_on_tcp),
+		TEST(who_does_not_answer_by_rdma_is_met_on_tcp),
+		TEST(who_is_not_there_at_all_is_told_of_once),
+		TEST(a_link_that_is_given_up_goes_nowhere_else),
+		TEST(the_process_may_end_while_it_goes_over),
+		TEST(what_is_asked_for_stays),
+		REQUIRED(required_rdma_is_never_tcp),
+		REQUIRED(required_rdma_does_not_let_tcp_be_asked_for),
+		cmocka_unit_test(required_rdma_needs_a_device),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

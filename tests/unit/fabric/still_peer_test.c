@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a frame that finds no receive ends the connection (iWARP), a peer that stands still is sent
+ * no more control frames than it keeps receives for. Over tcp, by a driver that says so of it. */
+#include "fabric_priv.h"
+#include "fixture.h"
+#include "rogue.h"
+
+#define WINDOW      4
+#define FRAME_BYTES 64
+
+extern const struct plx_fabric_driver plx_driver_tcp;
+
+static struct plx_listener *listener;
+static struct rogue *rogue;
+
+static bool yes(const struct fi_info *info)
+{
+	return true;
+}
+
+static int start(void **state)
+{
+	static struct plx_fabric_driver strict;
+	static const struct plx_fabric_driver *const table[] = {&strict, NULL};
+	const struct plx_fabric_conf conf = {.drivers = table,
+					     .heartbeat_ns = 20 * PLX_NS_PER_MS,
+					     .dead_after_ns = 20 * PLX_NS_PER_S};
+	const struct plx_link_attr attr = {.rx_buf_count = WINDOW};
+	struct frame_hello hello = rogue_good_hello();
+
+	strict = plx_driver_tcp;
+	strict.needs_receives = yes;
+	fixture_start_as(&conf, false);
+	listener = fixture_listen("127.0.0.1:0", &attr);
+	rogue = rogue_connect(plx_listener_address(listener));
+	hello.heartbeat_ms = 20;
+	hello.dead_after_ms = 20000;
+	rogue_send_hello_like(rogue, &hello);
+	assert_true(pump_until(&server.opened, 1, 3000));
+	return 0;
+}
+
+static int stop(void **state)
+{
+	side_release(&server, WINDOW);
+	rogue_close(rogue);
+	fixture_stop();
+	return 0;
+}
+
+/* Until it has come. */
+static void rogue_sends(const uint8_t *frame, size_t size)
+{
+	uint64_t before = server.link->stats.frames_received;
+
+	rogue_send(rogue, frame, size);
+	for (int i = 0; i < 3000 && server.link->stats.frames_received == before; i++) {
+		rogue_progress(rogue);
+		pump_ms(1);
+	}
+	assert_int_equal(server.link->stats.frames_received, before + 1);
+}
+
+static void rogue_says(uint8_t type)
+{
+	bool is_data = type == FRAME_DATA || type == FRAME_DATA_NEXT;
+	struct frame_header header = {type, 0, is_data ? FRAME_BYTES : 0, 8};
+	uint8_t frame[FRAME_HEADER_BYTES + FRAME_BYTES] = {0};
+
+	frame_write(frame, &header);
+	rogue_sends(frame, FRAME_HEADER_BYTES + header.length);
+}
+
+/* A message of that many bytes, of which FRAME_BYTES come at once. */
+static void rogue_begins(uint64_t total)
+{
+	struct frame_header header = {FRAME_DATA_FIRST, 0, FRAME_TOTAL_BYTES + FRAME_BYTES, 8};
+	uint8_t frame[FRAME_HEADER_BYTES + FRAME_TOTAL_BYTES + FRAME_BYTES] = {0};
+
+	frame_write(frame, &header);
+	frame_total_write(frame + FRAME_HEADER_BYTES, total);
+	rogue_sends(frame, sizeof(frame));
+}
+
+static void heartbeats_wait_for_a_sign_of_life(void **state)
+{
+	pump_ms(300);
+	assert_in_range(server.link->stats.heartbeats_sent, 0, 1);
+	for (uint64_t beats = server.link->stats.heartbeats_sent, i = 1; i <= 3; i++) {
+		rogue_says(FRAME_HEARTBEAT);
+		pump_ms(300);
+		assert_int_equal(server.link->stats.heartbeats_sent, beats + i);
+	}
+	assert_int_equal(server.closed, 0);
+}
+
+static void release_one(void)
+{
+	side_release(&server, 1);
+	pump_ms(20);
+}
+
+/* The heartbeats between carry grants, too: so look soon, and at what the peer knows. */
+static void credit_that_is_not_needed_waits(void **state)
+{
+	struct plx_link *link = server.link;
+
+	server.keep = WINDOW;
+	for (int i = 0; i < WINDOW; i++)
+		rogue_says(FRAME_DATA);
+	assert_int_equal(server.kept_count, WINDOW);
+	assert_int_equal(link->rx_frames_told, link->rx_frames);
+
+	uint64_t frames = link->stats.frames_sent;
+
+	for (int i = 0; i < WINDOW; i++)
+		release_one();
+	/* One told the peer that it may go on; it does not, so nothing follows. */
+	assert_in_range(link->stats.frames_sent - frames, 1, 2);
+	assert_in_range(link->rx_frames_told - link->rx_frames, 1, 2);
+
+	server.keep = 0;
+	rogue_says(FRAME_DATA);
+	for (int i = 0; i < 1000 && link->rx_frames_told != link->rx_frames_granted; i++)
+		pump_ms(1);
+	assert_int_equal(link->rx_frames_told - link->rx_frames, WINDOW);
+	assert_int_equal(server.closed, 0);
+}
+
+/* A message in two frames, kept, takes the last credit of which the peer knows: it is told of what
+ * was granted since. */
+static void what_was_held_back_is_told_with_the_last_credit(void **state)
+{
+	struct plx_link *link = server.link;
+
+	server.keep = WINDOW;
+	for (int i = 0; i < WINDOW - 1; i++)
+		rogue_says(FRAME_DATA);
+	assert_int_equal(link->rx_frames_told - link->rx_frames, 1);
+	rogue_begins((uint64_t)2 * FRAME_BYTES); /* its first frame is given back at once */
+	pump_ms(5);
+	assert_int_equal(link->rx_frames_told - link->rx_frames, 1);
+	side_release(&server, 1); /* held back: the peer has one left */
+	pump_ms(5);
+
+	uint64_t told = link->stats.credit_frames; /* a heartbeat would tell, too, later */
+
+	rogue_says(FRAME_DATA_NEXT);
+	pump_ms(5);
+	assert_int_equal(link->stats.credit_frames, told + 1);
+	assert_in_range(link->rx_frames_told - link->rx_frames, 1, WINDOW);
+	assert_int_equal(server.closed, 0);
+}
+
+static void as_many_receives_are_kept_as_frames_can_be_under_way(void **state)
+{
+	assert_int_equal(server.link->rx_control, LINK_RX_CONTROL_ALL);
+	assert_int_equal(server.link->rx_posted + server.link->rx_kept,
+			 WINDOW + LINK_RX_CONTROL_ALL);
+}
+
+#define ALONE(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ALONE(heartbeats_wait_for_a_sign_of_life),
+		ALONE(credit_that_is_not_needed_waits),
+		ALONE(what_was_held_back_is_told_with_the_last_credit),
+		ALONE(as_many_receives_are_kept_as_frames_can_be_under_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Many links share what an lcore has for receives. Both ends of each link are on one lcore here. */
+#include "fabric_priv.h"
+#include "fixture.h"
+
+#include <stdlib.h>
+
+#define MB        ((uint64_t)1 << 20)
+#define MANY      500 /* connections: twice as many links */
+#define FEW       25  /* where devices are software in a guest */
+#define LARGE     (128 * 1024)
+#define LARGE_ASK ((uint64_t)(16 + LINK_RX_CONTROL) * LARGE)
+
+static const struct plx_link_attr large = {.rx_buf_bytes = LARGE, .rx_buf_count = 16};
+
+static struct side sides[MANY];
+
+static void start(uint64_t receive_bytes)
+{
+	const struct plx_fabric_conf conf = {.drivers = plx_drivers,
+					     .provider = provider_to_test(),
+					     .receive_bytes = receive_bytes};
+
+	fixture_start_as(&conf, false);
+}
+
+static struct plx_link *open_one(struct plx_listener *listener, const struct plx_link_attr *attr,
+				 unsigned number)
+{
+	struct plx_link_attr own = attr ? *attr : (struct plx_link_attr){0};
+
+	memset(&sides[number], 0, sizeof(sides[number]));
+	own.events = &side_events;
+	own.user = &sides[number];
+	if (plx_link_connect(plx_listener_address(listener), &own, &sides[number].link) != 0)
+		fail_msg("%s", plx_error());
+	assert_true(pump_until(&sides[number].opened, 1, 5000));
+	return sides[number].link;
+}
+
+static uint64_t bytes_of(const struct plx_link *link)
+{
+	return (uint64_t)link_receives(link) * link->rx_buf_bytes;
+}
+
+static bool is_whole(const struct plx_link *link)
+{
+	return link->rx_buf_bytes == large.rx_buf_bytes && link->rx_buf_count == large.rx_buf_count;
+}
+
+static uint64_t memory_used(void)
+{
+	struct plx_mem_stats stats;
+
+	plx_mem_stats(&stats);
+	return stats.bytes_used;
+}
+
+static void half_is_given_as_it_is_asked_for(void **state)
+{
+	start(31 * LARGE_ASK);
+
+	struct plx_listener *listener = fixture_listen(here("0"), &large);
+
+	/* Each connection has two ends: with eight of them half is gone, with fewer over iWARP. */
+	for (unsigned i = 0; i < 8; i++)
+		assert_true(is_whole(open_one(listener, &large, i)) || i >= 6);
+
+	const struct plx_link *next = open_one(listener, &large, 8);
+
+	assert_in_range(next->rx_buf_count, LINK_RX_BUF_COUNT_MIN, 15);
+	assert_int_equal(next->rx_buf_bytes, LARGE); /* there is room for that */
+	assert_true(bytes_of(next) <= LARGE_ASK);
+	fixture_stop();
+}
+
+/* A link with a small window is slower, and else as others. */
+static void long_messages_come_through_the_least_window(void **state)
+{
+	start(PLX_RECEIVE_BYTES_MIN);
+
+	struct plx_listener *listener = fixture_listen(here("0"), &large);
+	uint8_t *message = malloc(300000);
+
+	for (size_t i = 0; i < 300000; i++)
+		message[i] = (uint8_t)(i * 7 + i / 251);
+	open_one(listener, &large, 0); /* takes all, as nothing was taken yet */
+	fixture_connect(listener, &large);
+	assert_int_equal(client.link->rx_buf_bytes, 1024);
+	assert_int_equal(client.link->rx_buf_count, LINK_RX_BUF_COUNT_MIN);
+	server.echo = true;
+	for (unsigned round = 1; round <= 3; round++) {
+		assert_int_equal(plx_link_send(client.link, message, 300000), 0);
+		assert_true(pump_until(&client.messages, round, 5000));
+		assert_int_equal(client.last_len, 300000);
+		assert_memory_equal(client.last, message, 300000);
+	}
+	free(message);
+	fixture_stop();
+}
+
+static void what_is_asked_for_is_never_exceeded(void **state)
+{
+	const struct plx_link_attr tiny = {.rx_buf_bytes = 256, .rx_buf_count = 3};
+
+	start(PLX_RECEIVE_BYTES_MIN);
+
+	struct plx_listener *listener = fixture_listen(here("0"), &large);
+
+	open_one(listener, &large, 0);
+
+	const struct plx_link *link = open_one(listener, &tiny, 1);
+
+	assert_int_equal(link->rx_buf_bytes, 256);
+	assert_in_range(link->rx_buf_count, 2, 3);
+	fixture_stop();
+}
+
+static void a_link_that_ends_gives_back(void **state)
+{
+	start(8 * LARGE_ASK);
+
+	struct plx_listener *listener = fixture_listen(here("0"), &large);
+	struct plx_fabric_lcore *home;
+
+	for (unsigned i = 0; i < 3; i++)
+		open_one(listener, &large, i);
+	home = sides[0].link->set->home;
+	for (unsigned i = 0; i < 3; i++)
+		plx_link_abort(sides[i].link);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(pump_until(&sides[i].closed, 1, 5000));
+	for (int i = 0; i < 2000 && home->rx_bytes; i++)
+		pump_ms(1);
+	assert_int_equal(home->rx_bytes, 0);
+	assert_true(is_whole(open_one(listener, &large, 0)));
+	fixture_stop();
+}
+
+/* Their receives, and the operations of either direction. */
+static void a_thousand_links_take_less_than_64_mib(void **state)
+{
+	const struct {
+		uint64_t receive_bytes;
+		const struct plx_link_attr *attr;
+	} rows[] = {{0, NULL}, {48 * MB, &large}};
+	unsigned count = is_provider_given() ? FEW : MANY;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		start(rows[i].receive_bytes);
+
+		struct plx_listener *listener = fixture_listen(here("0"), rows[i].attr);
+		uint64_t before = memory_used();
+
+		for (unsigned k = 0; k < count; k++)
+			open_one(listener, rows[i].attr, k);
+		print_message("%d links: %.1f MiB of receive buffers, %.1f MiB in all\n", 2 * count,
+			      (double)sides[0].link->set->home->rx_bytes / MB,
+			      (double)(memory_used() - before) / MB);
+		assert_true(memory_used() - before < 64 * MB);
+		fixture_stop();
+	}
+}
+
+static void bytes_out_of_range_are_refused(void **state)
+{
+	const struct plx_fabric_conf conf = {.receive_bytes = 1024};
+
+	assert_int_equal(plx_fabric_init(&conf), -EINVAL);
+	assert_non_null(strstr(plx_error(), "receive_bytes 1024: out of range; give 1048576 to"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(half_is_given_as_it_is_asked_for),
+		cmocka_unit_test(long_messages_come_through_the_least_window),
+		cmocka_unit_test(what_is_asked_for_is_never_exceeded),
+		cmocka_unit_test(a_link_that_ends_gives_back),
+		cmocka_unit_test(a_thousand_links_take_less_than_64_mib),
+		cmocka_unit_test(bytes_out_of_range_are_refused),
+	};
+
+	more_descriptors();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

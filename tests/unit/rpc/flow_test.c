@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is bounded, and that nobody starves: full methods, clients and services, clients that send
+ * more than their part, that take no replies, that vanish with all they have open. */
+#include "rpc_fixture.h"
+
+#include <stdlib.h>
+
+static int stop(void **state)
+{
+	rpc_stop();
+	return 0;
+}
+
+static void reply_to(unsigned i)
+{
+	assert_int_equal(plx_rpc_reply(kept[i], "done", 4), 0);
+	kept[i] = NULL;
+}
+
+static void a_method_that_is_full_is_busy(void **state)
+{
+	struct outcome first, second, third;
+
+	rpc_start("tcp", NULL, NULL);
+	call_it(ONE, NULL, 0, &first);
+	call_it(ONE, NULL, 0, &second);
+	wait_done(&second);
+	assert_int_equal(second.status, PLX_RPC_BUSY);
+	assert_true(second.retry_after_ns > 0);
+	assert_false(second.may_have_run);
+	assert_int_equal(kept_count, 1);
+	reply_to(0);
+	wait_done(&first);
+	assert_int_equal(first.status, PLX_RPC_OK);
+	call_it(ONE, NULL, 0, &third);
+	assert_true(pump_until(&kept_count, 2, 3000));
+	reply_to(1);
+	wait_done(&third);
+	assert_int_equal(third.status, PLX_RPC_OK);
+	assert_int_equal(service_stats().busy, 1);
+}
+
+static void what_one_client_may_have_open(void **state)
+{
+	struct plx_rpc_service_attr attr = {.open_max = 3};
+	struct outcome outcomes[5];
+
+	rpc_start("tcp", &attr, NULL);
+	for (int i = 0; i < 5; i++)
+		call_it(LATER, NULL, 0, &outcomes[i]);
+	assert_true(pump_until(&kept_count, 3, 3000));
+	pump_ms(20);
+	assert_int_equal(kept_count, 3); /* the client knows, and lets the rest wait */
+	assert_int_equal(client_stats().waiting, 2);
+	reply_to(0);
+	wait_done(&outcomes[0]);
+	assert_true(pump_until(&kept_count, 4, 3000));
+	for (unsigned i = 1; i < 4; i++)
+		reply_to(i);
+	assert_true(pump_until(&kept_count, 5, 3000));
+	reply_to(4);
+	for (int i = 0; i < 5; i++) {
+		wait_done(&outcomes[i]);
+		assert_int_equal(outcomes[i].status, PLX_RPC_OK);
+	}
+	assert_int_equal(service_stats().busy, 0);
+}
+
+static void a_service_that_is_full_is_overloaded(void **state)
+{
+	struct plx_rpc_service_attr attr = {.open_total = 2};
+	static struct outcome outcomes[3]; /* two are open to the end */
+
+	rpc_start("tcp", &attr, NULL);
+	for (int i = 0; i < 3; i++)
+		call_it(LATER, NULL, 0, &outcomes[i]);
+	wait_done(&outcomes[2]);
+	assert_int_equal(outcomes[2].status, PLX_RPC_OVERLOADED);
+	assert_int_equal(service_stats().overloaded, 1);
+}
+
+static void calls_that_wait_are_bounded(void **state)
+{
+	struct plx_rpc_client_attr attr = {.calls_max = 4};
+	struct plx_rpc_call call = {.method = LATER};
+	struct outcome outcome;
+
+	rpc_start("tcp", NULL, &attr);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
+	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), -EAGAIN);
+	assert_true(pump_until(&kept_count, 4, 3000));
+	reply_to(0);
+	for (int i = 0; i < 3000 && client_stats().open == 4; i++)
+		pump_ms(1);
+	call_it(ECHO, NULL, 0, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+}
+
+static void bytes_that_wait_are_bounded(void **state)
+{
+	struct plx_rpc_service_attr one = {.open_max = 1};
+	struct plx_rpc_client_attr attr = {.waiting_max = 1000};
+	struct plx_rpc_call call = {.method = LATER};
+	char data[400] = {0};
+
+	rpc_start("tcp", &one, &attr);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), 0);
+	assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EAGAIN);
+	assert_int_equal(plx_rpc_call(caller, &call, data, 200, NULL), 0);
+	assert_int_equal(client_stats().waiting, 3);
+}
+
+/* 100000 open calls, and 100000 callbacks. */
+static void many(const struct plx_rpc_result *result, void *arg)
+{
+	unsigned *counts = arg;
+
+	counts[result->status]++;
+}
+
+static void on_keep_all(struct plx_rpc_request *request, const void *data, uint32_t length,
+			void *arg)
+{
+	struct plx_rpc_request **all = arg;
+	uint32_t index;
+
+	memcpy(&index, data, sizeof(index));
+	all[index] = request;
+	kept_count++;
+}
+
+static void many_open_calls(void **state)
+{
+	enum { MANY = PLX_TEST_SANITIZED ? 20000 : 100000 };
+	struct plx_rpc_service_attr attr = {.open_max = MANY};
+	struct plx_rpc_request **all = calloc(MANY, sizeof(*all));
+	struct plx_rpc_method keep = {.id = 1, .name = "keep", .handler = on_keep_all, .arg = all};
+	unsigned counts[PLX_RPC_STATUS_COUNT] = {0};
+	struct plx_rpc_call call = {
+		.method = 1, .deadline_ns = 60 * PLX_NS_PER_S, .done = many, .arg = counts};
+	const char *address[2] = {0};
+
+	kept_count = 0;
+	fixture_start("tcp", false);
+	assert_int_equal(plx_rpc_service_create(&attr, &service), 0);
+	assert_int_equal(plx_rpc_service_add(service, &keep), 0);
+	assert_int_equal(plx_rpc_service_listen(service, here("0"), NULL), 0);
+	address[0] = plx_rpc_service_address(service, 0);
+	caller = make_client(address, NULL);
+	wait_up(caller);
+	for (uint32_t i = 0; i < MANY; i++) {
+		assert_int_equal(plx_rpc_call(caller, &call, &i, sizeof(i), NULL), 0);
+		if (i % 64 == 63)
+			plx_loop_turn();
+	}
+	assert_true(pump_until(&kept_count, MANY, 20000));
+	assert_int_equal(client_stats().open, MANY);
+	for (uint32_t i = 0; i < MANY; i++) {
+		uint32_t k = (uint32_t)(i * UINT64_C(7919) % MANY); /* a prime: each once */
+
+		assert_int_equal(plx_rpc_reply(all[k], NULL, 0), 0);
+		if (i % 64 == 63)
+			plx_loop_turn();
+	}
+	for (int i = 0; i < 20000 && client_stats().open; i++)
+		pump_ms(1);
+	assert_int_equal(counts[PLX_RPC_OK], MANY);
+	assert_int_equal(client_stats().strays, 0);
+	free(all);
+	kept_count = 0;
+}
+
+/* A second client's call is answered while the first one's slow calls wait for their turns. */
+static void one_client_does_not_starve_another(void **state)
+{
+	static struct outcome slow[50];
+	struct plx_rpc_client *first;
+	struct outcome quick;
+
+	rpc_start("tcp", NULL, NULL);
+	first = caller;
+	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
+			     NULL);
+	wait_up(caller);
+	for (int i = 0; i < 50; i++) {
+		struct plx_rpc_call call = {.method = SLOW,
+					    .deadline_ns = 10 * PLX_NS_PER_S,
+					    .done = note_outcome,
+					    .arg = &slow[i]};
+
+		slow[i] = (struct outcome){0};
+		assert_int_equal(plx_rpc_call(first, &call, NULL, 0, NULL), 0);
+	}
+	for (int i = 0; i < 3000 && handled_count == 0; i++)
+		plx_loop_turn();
+	call_it(ECHO, NULL, 0, &quick);
+	wait_done(&quick);
+	assert_int_equal(quick.status, PLX_RPC_OK);
+	assert_true(handled_count < 30); /* of 51 */
+	assert_true(service_stats().deferred > 0);
+	for (int i = 0; i < 50; i++)
+		wait_done(&slow[i]);
+	plx_rpc_client_destroy(first);
+}
+
+/* What waits for its turn for longer than it has time is not run. */
+static void too_late_is_not_run(void **state)
+{
+	struct outcome slow[10];
+	unsigned dead = 0;
+
+	rpc_start("tcp", NULL, NULL);
+	for (int i = 0; i < 10; i++)
+		call_within(SLOW, 5 * PLX_NS_PER_MS, &slow[i]);
+	for (int i = 0; i < 10; i++) {
+		wait_done(&slow[i]);
+		dead += slow[i].status == PLX_RPC_DEADLINE;
+	}
+	assert_true(dead >= 5);
+	pump_ms(50);
+	assert_true(handled_count <= 5);
+	assert_true(service_stats().late >= 5);
+}
+
+/* Replies of 16 MiB in all that a client does not take: it is held up, and gets them in the end. */
+static void a_client_that_takes_no_replies(void **state)
+{
+	static struct outcome outcomes[64];
+	static uint8_t data[256 << 10];
+
+	rpc_start("tcp", NULL, NULL);
+	for (int round = 0; round < 4; round++) {
+		for (int i = 0; i < 64; i++)
+			call_it(ECHO, data, sizeof(data), &outcomes[i]);
+		for (int i = 0; i < 64; i++) {
+			wait_done(&outcomes[i]);
+			assert_int_equal(outcomes[i].status, PLX_RPC_OK);
+			assert_int_equal(outcomes[i].length, sizeof(data));
+		}
+	}
+}
+
+static void clients_that_vanish(void **state)
+{
+	struct plx_rpc_service_attr attr = {.open_max = KEPT_MAX};
+	struct plx_rpc_call call = {.method = LATER};
+
+	rpc_start("tcp", &attr, NULL);
+	for (int i = 0; i < 2000; i++)
+		assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
+	assert_true(pump_until(&kept_count, 2000, 3000));
+	plx_rpc_client_destroy(caller);
+	for (int i = 0; i < 3000 && gone_count < 2000; i++)
+		pump_ms(1);
+	assert_int_equal(gone_count, 2000);
+	assert_int_equal(service_stats().clients, 0);
+	assert_int_equal(service_stats().open, 2000); /* they are owed, for nothing */
+	for (unsigned i = 0; i < 2000; i++)
+		reply_to(i);
+	assert_int_equal(service_stats().open, 0);
+	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
+			     NULL);
+	wait_up(caller);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_method_that_is_full_is_busy),        TEST(what_one_client_may_have_open),
+		TEST(a_service_that_is_full_is_overloaded), TEST(calls_that_wait_are_bounded),
+		TEST(bytes_that_wait_are_bounded),          TEST(many_open_calls),
+		TEST(one_client_does_not_starve_another),   TEST(too_late_is_not_run),
+		TEST(a_client_that_takes_no_replies),       TEST(clients_that_vanish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers that break the rules: a link that speaks for itself to a service, and one that speaks to a
+ * client as if it were a service. */
+#include "rpc_fixture.h"
+
+#include "rpc_wire.h"
+
+#include <stdio.h>
+
+/* A batch in the making. */
+static uint64_t words[1024];
+static size_t batch_bytes;
+
+static void add(uint8_t kind, uint8_t flags, uint64_t call, uint32_t first, uint32_t second,
+		const char *payload)
+{
+	struct rpc_header header = {
+		.kind = kind,
+		.flags = flags,
+		.length = (uint32_t)strlen(payload),
+		.call = call,
+		.first = first,
+		.second = second,
+	};
+	uint8_t *at = (uint8_t *)words + batch_bytes;
+
+	memcpy(rpc_header_write(at, &header), payload, header.length);
+	batch_bytes += rpc_record_bytes(header.length);
+}
+
+static void send_raw(struct side *side, const void *data, size_t length)
+{
+	if (plx_link_send(side->link, data, length) != 0)
+		fail_msg("plx_link_send: %s", plx_error());
+}
+
+static void send_batch(struct side *side)
+{
+	send_raw(side, words, batch_bytes);
+	batch_bytes = 0;
+}
+
+static void send_greeting(struct side *side, enum rpc_role role)
+{
+	struct rpc_greeting greeting = {
+		.version_min = RPC_VERSION_MIN,
+		.version_max = RPC_VERSION_MAX,
+		.role = (uint8_t)role,
+		.open_max = 100,
+		.payload_max = 1000,
+		.identity = 1,
+	};
+	uint8_t bytes[RPC_GREETING_BYTES];
+
+	rpc_greeting_write(bytes, &greeting);
+	send_raw(side, bytes, sizeof(bytes));
+}
+
+/* A service, a well-behaved client of it, and a link that is neither. */
+static int start_service(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+	batch_bytes = 0;
+	rpc_start("tcp", NULL, NULL);
+	if (plx_link_connect(plx_rpc_service_address(service, 0), &attr, &client.link) != 0)
+		fail_msg("plx_link_connect: %s", plx_error());
+	assert_true(pump_until(&client.messages, 1, 3000)); /* its greeting */
+	return 0;
+}
+
+static int stop(void **state)
+{
+	if (client.link)
+		plx_link_abort(client.link);
+	rpc_stop();
+	return 0;
+}
+
+static void others_go_on(void)
+{
+	struct outcome outcome;
+
+	call_it(ECHO, "still", 5, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+}
+
+static void is_thrown_out(void)
+{
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(service_stats().protocol, 1);
+	others_go_on();
+}
+
+static void greetings_that_are_none(void **state)
+{
+	static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+	send_raw(&client, http, sizeof(http));
+	is_thrown_out();
+}
+
+static void an_empty_greeting(void **state)
+{
+	send_raw(&client, NULL, 0);
+	is_thrown_out();
+}
+
+static void a_greeting_of_a_service(void **state)
+{
+	send_greeting(&client, RPC_SERVER);
+	is_thrown_out();
+}
+
+static void a_record_that_is_longer_than_its_message(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	add(RPC_REQUEST, 0, 1, ECHO, 1000000, "good");
+	add(RPC_REQUEST, 0, 2, ECHO, 1000000, "long");
+	batch_bytes -= 8;
+	send_batch(&client);
+	is_thrown_out();
+	assert_int_equal(handled_count, 2); /* the first, and that of the other client */
+}
+
+static void kinds_that_there_are_not(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	add(77, 0, 1, ECHO, 1000000, "");
+	send_batch(&client);
+	is_thrown_out();
+}
+
+static void a_reply_to_a_service(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	add(RPC_REPLY, PLX_RPC_OK, 1, 0, 0, "");
+	send_batch(&client);
+	is_thrown_out();
+}
+
+/* Which of the two is meant by a cancellation? */
+static void numbers_that_are_used_twice(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
+	add(RPC_CANCEL, 0, 6, 0, 0, "");
+	send_batch(&client);
+	assert_true(pump_until(&kept_count, 1, 3000));
+	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
+	send_batch(&client);
+	is_thrown_out();
+	assert_int_equal(kept_count, 2); /* both are replied to, for nothing */
+	assert_int_equal(gone_count, 1);
+}
+
+static void cancellations(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
+	add(RPC_CANCEL, 0, 5, 0, 0, "with bytes");
+	add(RPC_CANCEL, 0, 5, 0, 0, "");
+	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
+	send_batch(&client);
+	assert_true(pump_until(&kept_count, 2, 3000));
+	assert_int_equal(gone_count, 1);
+	assert_int_equal(service_stats().cancelled, 1);
+	others_go_on();
+}
+
+/* What is wrong stands behind what waits for its turn. */
+static void what_is_wrong_may_come_late(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	for (uint64_t i = 0; i < 65; i++)
+		add(RPC_REQUEST, 0, i, ECHO, UINT32_MAX, "");
+	add(77, 0, 1, 0, 0, "");
+	for (uint64_t i = 0; i < 65; i++)
+		add(RPC_REQUEST, 0, i, ECHO, UINT32_MAX, "");
+	send_batch(&client);
+	add(RPC_REQUEST, 0, 1, ECHO, UINT32_MAX, "");
+	send_batch(&client);
+	is_thrown_out();
+	assert_int_equal(handled_count, 66); /* one of them the other client's */
+}
+
+/* Cancellations take turns, too. */
+static void a_flood_of_cancellations(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	for (uint64_t i = 0; i < 160; i++)
+		add(RPC_CANCEL, 0, i, 0, 0, "");
+	send_batch(&client);
+	for (int i = 0; i < 1000 && service_stats().deferred == 0; i++)
+		pump_ms(1);
+	assert_int_equal(service_stats().deferred, 1);
+	others_go_on();
+}
+
+static void no_greeting(void **state)
+{
+	assert_true(pump_until(&client.closed, 1, 5000));
+	is_thrown_out();
+}
+
+static void no_time_left(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	add(RPC_REQUEST, 0, 1, ECHO, 0, "x");
+	send_batch(&client);
+	assert_true(pump_until(&client.messages, 2, 3000));
+	assert_int_equal(client.last_len, RPC_RECORD_BYTES);
+	assert_int_equal(client.last[0], RPC_REPLY);
+	assert_int_equal(client.last[1], PLX_RPC_DEADLINE);
+	assert_int_equal(handled_count, 0);
+}
+
+/* It said that it takes 1000 bytes. */
+static void replies_longer_than_the_client_takes(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	add(RPC_REQUEST, 0, 1, LATER, UINT32_MAX, "");
+	send_batch(&client);
+	assert_true(pump_until(&kept_count, 1, 3000));
+
+	static const uint8_t bytes[1001];
+
+	assert_int_equal(plx_rpc_reply(kept[0], bytes, sizeof(bytes)), -EMSGSIZE);
+	kept[0] = NULL;
+	assert_true(pump_until(&client.messages, 2, 3000));
+	assert_int_equal(client.last[1], PLX_RPC_TOO_BIG);
+	assert_true(client.last[16] | client.last[17] | client.last[18]); /* the handler has run */
+}
+
+/* It asks for much, and keeps all that it gets. */
+static int start_small_service(void **state)
+{
+	struct plx_rpc_service_attr attr = {.waiting_max = 50000};
+	struct plx_link_attr link = {.events = &side_events, .user = &client};
+
+	batch_bytes = 0;
+	rpc_start("tcp", &attr, NULL);
+	assert_int_equal(plx_link_connect(plx_rpc_service_address(service, 0), &link, &client.link),
+			 0);
+	assert_true(pump_until(&client.messages, 1, 3000));
+	return 0;
+}
+
+static void replies_that_are_not_taken(void **state)
+{
+	static const uint8_t bytes[1000];
+	unsigned count = 0;
+
+	send_greeting(&client, RPC_CLIENT);
+	client.keep = 512;
+	while (count < 500 && client.closed == 0) {
+		for (int i = 0; i < 100; i++, count++)
+			add(RPC_REQUEST, 0, count, LATER, UINT32_MAX, "");
+		send_batch(&client);
+		assert_true(pump_until(&kept_count, count, 3000));
+		for (unsigned i = count - 100; i < count; i++) {
+			plx_rpc_reply(kept[i], bytes, sizeof(bytes));
+			kept[i] = NULL;
+		}
+		pump_ms(5);
+	}
+	is_thrown_out();
+	side_release(&client, UINT32_MAX);
+}
+
+/* A hostile service ------------------------------------------------------------------------------
+ */
+
+static struct plx_listener *listener;
+
+/* `server` is its side of the caller's link. */
+static int start_client(void **state)
+{
+	struct plx_rpc_client_attr attr = {.reply_max = 1000, .reconnect_min_ns = PLX_NS_PER_S};
+
+	batch_bytes = 0;
+	fixture_start("tcp", false);
+	listener = fixture_listen(here("0"), NULL);
+	caller = make_client((const char *const[]){plx_listener_address(listener), NULL}, &attr);
+	assert_true(pump_until(&server.messages, 1, 3000)); /* the client's greeting */
+	assert_false(plx_rpc_client_is_up(caller));
+	return 0;
+}
+
+static int stop_client(void **state)
+{
+	plx_rpc_client_destroy(caller);
+	caller = NULL;
+	if (server.link)
+		plx_link_abort(server.link);
+	plx_listener_close(listener);
+	for (int i = 0; i < 3000 && plx_fabric_open_count(); i++)
+		pump_ms(1);
+	fixture_stop();
+	return 0;
+}
+
+static void be_up(void)
+{
+	send_greeting(&server, RPC_SERVER);
+	wait_up(caller);
+}
+
+/* The number that the caller gave to a call. */
+static uint64_t call_that_came(void)
+{
+	struct rpc_record record = {0};
+	const char *wrong;
+	uint64_t copy[64];
+	size_t offset = 0;
+
+	memcpy(copy, server.last, server.last_len);
+	assert_true(rpc_record_next((uint8_t *)copy, server.last_len, &offset, &record, &wrong));
+	assert_int_equal(record.header.kind, RPC_REQUEST);
+	return record.header.call;
+}
+
+static void a_service_that_is_none(void **state)
+{
+	struct outcome outcome;
+
+	call_within(ECHO, 200 * PLX_NS_PER_MS, &outcome);
+	send_raw(&server, "PONG", 4);
+	assert_true(pump_until(&server.closed, 1, 3000));
+	wait_done(&outcome); /* never sent, and nobody there */
+	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	assert_false(outcome.may_have_run);
+	assert_int_equal(client_stats().protocol, 1);
+	assert_non_null(strstr(plx_rpc_client_trouble(caller), "it is no service of Pollux"));
+}
+
+static void a_service_that_does_not_greet(void **state)
+{
+	assert_true(pump_until(&server.closed, 1, 5000));
+	assert_int_equal(client_stats().protocol, 1);
+}
+
+static void replies_to_no_call(void **state)
+{
+	struct outcome outcome;
+
+	be_up();
+	call_within(ECHO, 10 * PLX_NS_PER_S, &outcome);
+	assert_true(pump_until(&server.messages, 2, 3000));
+
+	uint64_t call = call_that_came();
+
+	add(RPC_REPLY, PLX_RPC_OK, call + 1, 0, 0, "none");
+	add(RPC_REPLY, PLX_RPC_OK, call + (UINT64_C(1) << 32), 0, 0, "not yet");
+	add(RPC_REPLY, PLX_RPC_OK, UINT64_MAX, 0, 0, "none");
+	add(RPC_REPLY, 200, UINT64_MAX - 1, 0, 0, "none");
+	add(RPC_REPLY, PLX_RPC_OK, call, 0, 0, "good");
+	add(RPC_REPLY, PLX_RPC_OK, call, 0, 0, "twice");
+	send_batch(&server);
+	wait_done(&outcome);
+	assert_memory_equal(outcome.data, "good", 4);
+	pump_ms(10);
+	assert_int_equal(outcome.count, 1);
+	assert_int_equal(client_stats().strays, 5);
+	assert_int_equal(client_stats().open, 0);
+}
+
+static void a_late_reply(void **state)
+{
+	struct outcome outcome;
+
+	be_up();
+	call_within(ECHO, PLX_NS_PER_MS, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_DEADLINE);
+	assert_true(pump_until(&server.messages, 2, 3000));
+	pump_ms(10); /* the cancellation may have come in the same message, or behind it */
+	add(RPC_REPLY, PLX_RPC_OK, UINT64_C(1) << 32, 0, 0, "late");
+	send_batch(&server);
+	for (int i = 0; i < 1000 && client_stats().strays == 0; i++)
+		pump_ms(1);
+	assert_int_equal(client_stats().strays, 1);
+	assert_int_equal(outcome.count, 1);
+}
+
+static void a_status_that_there_is_not(void **state)
+{
+	struct outcome outcome;
+
+	be_up();
+	call_within(ECHO, 10 * PLX_NS_PER_S, &outcome);
+	assert_true(pump_until(&server.messages, 2, 3000));
+	add(RPC_REPLY, PLX_RPC_STATUS_COUNT, call_that_came(), 0, 0, "");
+	send_batch(&server);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	assert_true(outcome.may_have_run);
+	assert_int_equal(client_stats().protocol, 1);
+}
+
+static void a_reply_that_is_too_long(void **state)
+{
+	struct outcome outcome;
+	char payload[1002];
+
+	be_up();
+	call_within(ECHO, 10 * PLX_NS_PER_S, &outcome);
+	assert_true(pump_until(&server.messages, 2, 3000));
+	memset(payload, 'x', sizeof(payload) - 1);
+	payload[sizeof(payload) - 1] = '\0';
+	add(RPC_REPLY, PLX_RPC_OK, call_that_came(), 0, 0, payload);
+	send_batch(&server);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+}
+
+static void a_service_that_dies(void **state)
+{
+	struct outcome sent, waits;
+
+	be_up();
+	call_within(ECHO, 10 * PLX_NS_PER_S, &sent);
+	assert_true(pump_until(&server.messages, 2, 3000));
+	plx_link_abort(server.link);
+	wait_done(&sent);
+	assert_int_equal(sent.status, PLX_RPC_PEER_DOWN);
+	assert_true(sent.may_have_run);
+	call_within(ECHO, 50 * PLX_NS_PER_MS, &waits);
+	wait_done(&waits);
+	assert_int_equal(waits.status, PLX_RPC_PEER_DOWN);
+	assert_false(waits.may_have_run);
+}
+
+static plx_rpc_call_id other_call;
+
+static void cancel_other(const struct plx_rpc_result *result, void *arg)
+{
+	note_outcome(result, arg);
+	plx_rpc_cancel(caller, other_call);
+}
+
+static void a_callback_cancels_when_the_link_ends(void **state)
+{
+	static struct outcome first, second;
+	struct plx_rpc_call call = {.method = ECHO, .deadline_ns = 10 * PLX_NS_PER_S};
+
+	be_up();
+	call.done = cancel_other;
+	call.arg = &first;
+	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
+	call.done = note_outcome;
+	call.arg = &second;
+	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, &other_call), 0);
+	assert_true(pump_until(&server.messages, 2, 3000));
+	plx_link_abort(server.link);
+	wait_done(&first);
+	wait_done(&second);
+	assert_int_equal(first.status, PLX_RPC_PEER_DOWN);
+	assert_int_equal(second.status, PLX_RPC_CANCELLED);
+}
+
+/* Whoever gets it is not known: a request is not sent before the greeting. */
+static void nothing_is_sent_before_the_greeting(void **state)
+{
+	struct outcome outcome;
+
+	call_within(ECHO, 50 * PLX_NS_PER_MS, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	assert_int_equal(server.messages, 1);
+}
+
+#define TEST(name)        cmocka_unit_test_setup_teardown(name, start_service, stop)
+#define TEST_CLIENT(name) cmocka_unit_test_setup_teardown(name, start_client, stop_client)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(greetings_that_are_none),
+		TEST(an_empty_greeting),
+		TEST(a_greeting_of_a_service),
+		TEST(a_record_that_is_longer_than_its_message),
+		TEST(kinds_that_there_are_not),
+		TEST(a_reply_to_a_service),
+		TEST(numbers_that_are_used_twice),
+		TEST(cancellations),
+		TEST(what_is_wrong_may_come_late),
+		TEST(a_flood_of_cancellations),
+		TEST(no_greeting),
+		TEST(no_time_left),
+		TEST(replies_longer_than_the_client_takes),
+		cmocka_unit_test_setup_teardown(replies_that_are_not_taken, start_small_service,
+						stop),
+		TEST_CLIENT(a_service_that_is_none),
+		TEST_CLIENT(a_service_that_does_not_greet),
+		TEST_CLIENT(replies_to_no_call),
+		TEST_CLIENT(a_late_reply),
+		TEST_CLIENT(a_status_that_there_is_not),
+		TEST_CLIENT(a_reply_that_is_too_long),
+		TEST_CLIENT(a_service_that_dies),
+		TEST_CLIENT(a_callback_cancels_when_the_link_ends),
+		TEST_CLIENT(nothing_is_sent_before_the_greeting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc_fixture.h"
+
+#include <stdio.h>
+
+struct plx_rpc_service *service;
+struct plx_rpc_client *caller;
+struct plx_rpc_request *kept[KEPT_MAX];
+_Atomic unsigned kept_count;
+unsigned gone_count, handled_count;
+
+static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	handled_count++;
+	plx_rpc_reply(request, data, length);
+}
+
+static void on_later(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	handled_count++;
+	kept[kept_count] = request;
+	kept_count++;
+}
+
+static void on_gone(struct plx_rpc_request *request, void *arg)
+{
+	assert_true(plx_rpc_request_is_gone(request));
+	gone_count++;
+}
+
+static void on_fail(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	handled_count++;
+	plx_rpc_reply_error(request, 77, "no", 2);
+}
+
+static void on_build(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	void *at;
+
+	handled_count++;
+	assert_int_equal(plx_rpc_reply_begin(request, 2048, &at), 0);
+	memset(at, 'x', length);
+	plx_rpc_reply_commit(request, length);
+}
+
+static void on_slow(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	uint64_t until_ns = plx_now_ns() + 2 * PLX_NS_PER_MS;
+
+	handled_count++;
+	while (plx_now_ns() < until_ns)
+		;
+	plx_rpc_reply(request, data, length);
+}
+
+static void on_deny(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	handled_count++;
+	assert_int_equal(plx_rpc_refuse(request, PLX_RPC_OK, 0), -EINVAL);
+	assert_int_equal(plx_rpc_refuse(request, PLX_RPC_DENIED, 0), 0);
+}
+
+static void on_version(struct plx_rpc_request *request, const void *data, uint32_t length,
+		       void *arg)
+{
+	struct iovec pieces[] = {{arg, 1}, {(void *)data, length}};
+
+	handled_count++;
+	plx_rpc_replyv(request, pieces, 2);
+}
+
+static const struct plx_rpc_method methods[] = {
+	{.id = ECHO, .name = "echo", .handler = on_echo},
+	{.id = LATER, .name = "later", .handler = on_later, .gone = on_gone},
+	{.id = FAIL, .name = "fail", .handler = on_fail},
+	{.id = BUILD, .name = "build", .handler = on_build},
+	{.id = SLOW, .name = "slow", .handler = on_slow},
+	{.id = DENY, .name = "deny", .handler = on_deny},
+	{.id = ONE, .name = "one", .handler = on_later, .gone = on_gone, .open_max = 1},
+	{.id = SHORT, .name = "short", .handler = on_echo, .request_max = 16},
+	{.id = TWICE, .version = 1, .name = "twice", .handler = on_version, .arg = "1"},
+	{.id = TWICE, .version = 2, .name = "twice", .handler = on_version, .arg = "2"},
+};
+
+struct plx_rpc_service *make_service(const char *address, const struct plx_rpc_service_attr *attr)
+{
+	struct plx_rpc_service *made;
+
+	assert_int_equal(plx_rpc_service_create(attr, &made), 0);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(methods); i++)
+		assert_int_equal(plx_rpc_service_add(made, &methods[i]), 0);
+	if (plx_rpc_service_listen(made, address, NULL) != 0)
+		fail_msg("plx_rpc_service_listen: %s", plx_error());
+	return made;
+}
+
+struct plx_rpc_client *make_client(const char *const *addresses,
+				   const struct plx_rpc_client_attr *attr)
+{
+	struct plx_rpc_client *made;
+
+	if (plx_rpc_client_create(addresses, attr, &made) != 0)
+		fail_msg("plx_rpc_client_create: %s", plx_error());
+	return made;
+}
+
+void wait_up(struct plx_rpc_client *which)
+{
+	for (int i = 0; i < 5000 && !plx_rpc_client_is_up(which); i++)
+		pump_ms(1);
+	assert_true(plx_rpc_client_is_up(which));
+}
+
+void rpc_start(const char *provider, const struct plx_rpc_service_attr *service_attr,
+	       const struct plx_rpc_client_attr *client_attr)
+{
+	kept_count = gone_count = handled_count = 0;
+	fixture_start(provider, false);
+	service = make_service(here("0"), service_attr);
+	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
+			     client_attr);
+	wait_up(caller);
+}
+
+void destroy_service(struct plx_rpc_service **which)
+{
+	plx_rpc_service_destroy(*which);
+	*which = NULL;
+}
+
+void rpc_stop(void)
+{
+	plx_rpc_client_destroy(caller);
+	caller = NULL;
+	for (unsigned i = 0; i < kept_count; i++) {
+		if (kept[i])
+			plx_rpc_reply(kept[i], NULL, 0);
+	}
+	plx_rpc_service_destroy(service);
+	service = NULL;
+	for (int i = 0; i < 3000 && plx_fabric_open_count(); i++)
+		pump_ms(1);
+	assert_int_equal(plx_fabric_open_count(), 0);
+	fixture_stop();
+}
+
+void note_outcome(const struct plx_rpc_result *result, void *arg)
+{
+	struct outcome *outcome = arg;
+	uint32_t copied = result->length < sizeof(outcome->data) ? result->length
+								 : sizeof(outcome->data);
+
+	outcome->status = result->status;
+	outcome->code = result->code;
+	outcome->handler_ns = result->handler_ns;
+	outcome->retry_after_ns = result->retry_after_ns;
+	outcome->may_have_run = result->may_have_run;
+	outcome->length = result->length;
+	if (copied)
+		memcpy(outcome->data, result->data, copied);
+	outcome->count++;
+}
+
+static plx_rpc_call_id call_with(const struct plx_rpc_call *call, const void *data, size_t length,
+				 struct outcome *outcome)
+{
+	plx_rpc_call_id id;
+
+	*outcome = (struct outcome){0};
+	if (plx_rpc_call(caller, call, data, length, &id) != 0)
+		fail_msg("plx_rpc_call: %s", plx_error());
+	assert_int_equal(outcome->count, 0); /* never inside the call */
+	return id;
+}
+
+plx_rpc_call_id call_it(uint32_t method, const void *data, size_t length, struct outcome *outcome)
+{
+	struct plx_rpc_call call = {.method = method, .done = note_outcome, .arg = outcome};
+
+	return call_with(&call, data, length, outcome);
+}
+
+plx_rpc_call_id call_within(uint32_t method, uint64_t deadline_ns, struct outcome *outcome)
+{
+	struct plx_rpc_call call = {
+		.method = method, .deadline_ns = deadline_ns, .done = note_outcome, .arg = outcome};
+
+	return call_with(&call, NULL, 0, outcome);
+}
+
+void wait_done(struct outcome *outcome)
+{
+	assert_true(pump_until(&outcome->count, 1, 5000));
+	assert_int_equal(outcome->count, 1);
+}
+
+struct plx_rpc_service_stats service_stats(void)
+{
+	struct plx_rpc_service_stats stats;
+
+	plx_rpc_service_stats(service, &stats);
+	return stats;
+}
+
+struct plx_rpc_client_stats client_stats(void)
+{
+	struct plx_rpc_client_stats stats;
+
+	plx_rpc_client_stats(caller, &stats);
+	return stats;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A service with some methods and clients of it, over the fixture of links. */
+#ifndef RPC_FIXTURE_H
+#define RPC_FIXTURE_H
+
+#include "../fabric/fixture.h"
+
+#include "plx_rpc.h"
+
+enum {
+	ECHO = 1,  /* the request back */
+	LATER = 2, /* kept: see `kept` */
+	FAIL = 3,  /* error 77, "no" */
+	BUILD = 4, /* in place: the request's length in bytes 'x' */
+	SLOW = 5,  /* 2 ms */
+	DENY = 6,  /* refused */
+	ONE = 7,   /* as LATER, one at a time */
+	SHORT = 8, /* as ECHO, up to 16 bytes */
+	TWICE = 9, /* as ECHO, versions 1 and 2: the version and the request */
+};
+
+#define KEPT_MAX 4096
+
+extern struct plx_rpc_service *service;
+extern struct plx_rpc_client *caller;
+
+/* What LATER and ONE keep, in the order in which it came. */
+extern struct plx_rpc_request *kept[KEPT_MAX];
+extern _Atomic unsigned kept_count;
+extern unsigned gone_count;    /* of them, of which that was told */
+extern unsigned handled_count; /* requests that any handler got */
+
+/* How a call ended. */
+struct outcome {
+	_Atomic unsigned count;
+	enum plx_rpc_status status;
+	uint32_t code;
+	uint64_t handler_ns, retry_after_ns;
+	bool may_have_run;
+	uint32_t length;
+	char data[256]; /* as much as fits */
+};
+
+void note_outcome(const struct plx_rpc_result *result, void *arg);
+
+/* A service that listens at an address, and a client that is up. Attributes may be NULL. */
+void rpc_start(const char *provider, const struct plx_rpc_service_attr *service_attr,
+	       const struct plx_rpc_client_attr *client_attr);
+
+/* All of it down again; what was kept is replied to. */
+void rpc_stop(void);
+
+/* A service of that kind that listens at an address; "127.0.0.1:0" with fixture's host. */
+struct plx_rpc_service *make_service(const char *address, const struct plx_rpc_service_attr *attr);
+struct plx_rpc_client *make_client(const char *const *addresses,
+				   const struct plx_rpc_client_attr *attr);
+
+/* Turn the loop until the client has a service to call. */
+void wait_up(struct plx_rpc_client *which);
+
+/* Turn it until the service's and the client's ends are told. */
+void destroy_service(struct plx_rpc_service **which);
+
+/* Call a method; it must be accepted. Return: its number. */
+plx_rpc_call_id call_it(uint32_t method, const void *data, size_t length, struct outcome *outcome);
+
+/* The same, with that deadline. */
+plx_rpc_call_id call_within(uint32_t method, uint64_t deadline_ns, struct outcome *outcome);
+
+/* Turn the loop until it is done, at most a few seconds. */
+void wait_done(struct outcome *outcome);
+
+struct plx_rpc_service_stats service_stats(void);
+struct plx_rpc_client_stats client_stats(void);
+
+#endif

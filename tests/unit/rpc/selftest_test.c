@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The methods that every service has. */
+#include "rpc_fixture.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static int stop(void **state)
+{
+	rpc_stop();
+	return 0;
+}
+
+static void echo_and_discard(void **state)
+{
+	struct outcome outcome;
+
+	rpc_start("tcp", NULL, NULL);
+	call_it(PLX_RPC_ECHO, "hello", 5, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_memory_equal(outcome.data, "hello", 5);
+	call_it(PLX_RPC_DISCARD, "hello", 5, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_int_equal(outcome.length, 0);
+}
+
+static void generate_it(uint32_t wanted, struct outcome *outcome)
+{
+	uint8_t bytes[4] = {(uint8_t)wanted, (uint8_t)(wanted >> 8), (uint8_t)(wanted >> 16),
+			    (uint8_t)(wanted >> 24)};
+
+	call_it(PLX_RPC_GENERATE, bytes, 4, outcome);
+	wait_done(outcome);
+}
+
+static void generate(void **state)
+{
+	struct outcome outcome;
+
+	rpc_start("tcp", NULL, NULL);
+	generate_it(100000, &outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_int_equal(outcome.length, 100000);
+	for (unsigned i = 0; i < sizeof(outcome.data); i++)
+		assert_int_equal((uint8_t)outcome.data[i], i);
+	generate_it(0, &outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	generate_it((1 << 20) + 1, &outcome);
+	assert_int_equal(outcome.status, PLX_RPC_TOO_BIG);
+	generate_it(UINT32_MAX, &outcome);
+	assert_int_equal(outcome.status, PLX_RPC_TOO_BIG);
+	call_it(PLX_RPC_GENERATE, "abc", 3, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_ERROR);
+}
+
+static char description[16384];
+
+static void note_description(const struct plx_rpc_result *result, void *arg)
+{
+	assert_true(result->length < sizeof(description));
+	memcpy(description, result->data, result->length);
+	description[result->length] = '\0';
+	note_outcome(result, arg);
+}
+
+static void describe(void **state)
+{
+	struct outcome outcome = {0};
+	struct plx_rpc_call call = {
+		.method = PLX_RPC_DESCRIBE, .done = note_description, .arg = &outcome};
+	json_t *all, *echo;
+
+	rpc_start("tcp", NULL, NULL);
+	call_it(ECHO, NULL, 0, &outcome);
+	wait_done(&outcome);
+	outcome.count = 0;
+	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
+	wait_done(&outcome);
+	all = json_loads(description, 0, NULL);
+	assert_non_null(all);
+	echo = json_array_get(json_object_get(all, "methods"), 0);
+	assert_string_equal(json_string_value(json_object_get(echo, "name")), "echo");
+	assert_int_equal(json_integer_value(json_object_get(echo, "requests")), 1);
+	assert_string_equal(json_string_value(json_object_get(all, "version")), plx_version());
+	json_decref(all);
+}
+
+static void it_is_bounded(void **state)
+{
+	struct plx_rpc_service_attr attr = {.self_test_rate = 100};
+	struct outcome outcome;
+	unsigned good = 0, busy = 0;
+
+	rpc_start("tcp", &attr, NULL);
+	for (int i = 0; i < 50; i++) {
+		call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
+		wait_done(&outcome);
+		good += outcome.status == PLX_RPC_OK;
+		busy += outcome.status == PLX_RPC_BUSY;
+		assert_true(outcome.status == PLX_RPC_OK || outcome.retry_after_ns > 0);
+	}
+	assert_true(good >= 1);
+	assert_true(busy >= 1);
+	call_it(ECHO, NULL, 0, &outcome); /* others are not */
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+}
+
+static void it_can_be_left_out(void **state)
+{
+	struct plx_rpc_service_attr attr = {.no_self_test = true};
+	struct plx_rpc_method method = {.id = PLX_RPC_ECHO, .name = "mine"};
+	struct outcome outcome;
+
+	rpc_start("tcp", &attr, NULL);
+	call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_UNKNOWN);
+	assert_int_equal(plx_rpc_service_add(service, &method), -EINVAL);
+	assert_error_has("the library's own");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(echo_and_discard, stop),
+		cmocka_unit_test_teardown(generate, stop),
+		cmocka_unit_test_teardown(describe, stop),
+		cmocka_unit_test_teardown(it_is_bounded, stop),
+		cmocka_unit_test_teardown(it_can_be_left_out, stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Services on two lcores, replies from others than the request's, and threads that wait. */
+#include "rpc_fixture.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define CALLS 200
+
+static struct plx_rpc_service_stats stats_of(void)
+{
+	return service_stats();
+}
+
+/* The service is on lcore 1, the client on this one. */
+static void start_two_lcores(plx_rpc_handler_fn handler)
+{
+	struct plx_rpc_method method = {.id = ECHO, .name = "echo", .handler = handler};
+	struct plx_listen_attr listen = {.spread = PLX_SPREAD_ROUND_ROBIN,
+					 .lcores = {UINT64_C(1) << 1}};
+
+	fixture_start("tcp", true);
+	worker_start();
+	assert_int_equal(plx_rpc_service_create(NULL, &service), 0);
+	assert_int_equal(plx_rpc_service_add(service, &method), 0);
+	assert_int_equal(plx_rpc_service_listen(service, here("0"), &listen), 0);
+	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
+			     NULL);
+	wait_up(caller);
+}
+
+static void stop_two_lcores(void)
+{
+	plx_rpc_client_destroy(caller);
+	assert_int_equal(plx_rpc_service_finish(service, 3 * PLX_NS_PER_S), 0);
+	assert_int_equal(stats_of().clients, 0);
+	plx_rpc_service_destroy(service);
+	pump_ms(20);
+	worker_stop();
+	fixture_stop();
+}
+
+static _Atomic unsigned on_lcore_1, elsewhere;
+
+static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	if (plx_lcore_id() == 1)
+		on_lcore_1++;
+	plx_rpc_reply(request, data, length);
+}
+
+static void a_service_on_another_lcore(void **state)
+{
+	struct outcome outcome;
+
+	on_lcore_1 = 0;
+	start_two_lcores(on_echo);
+	for (int i = 0; i < 100; i++) {
+		call_it(ECHO, "x", 1, &outcome);
+		wait_done(&outcome);
+		assert_int_equal(outcome.status, PLX_RPC_OK);
+	}
+	assert_int_equal(on_lcore_1, 100);
+	stop_two_lcores();
+}
+
+/* The request goes to lcore 0, which replies. */
+static void reply_here(void *arg)
+{
+	int rc = plx_rpc_reply(arg, "from afar", 9);
+
+	assert_int_equal(rc, 0);
+	elsewhere++;
+}
+
+static void on_send_away(struct plx_rpc_request *request, const void *data, uint32_t length,
+			 void *arg)
+{
+	if (plx_lcore_send(0, reply_here, request) != 0)
+		plx_rpc_refuse(request, PLX_RPC_BUSY, 0);
+}
+
+static void a_reply_from_another_lcore(void **state)
+{
+	static struct outcome outcomes[CALLS];
+
+	elsewhere = 0;
+	start_two_lcores(on_send_away);
+	for (int i = 0; i < CALLS; i++)
+		call_it(ECHO, NULL, 0, &outcomes[i]);
+	for (int i = 0; i < CALLS; i++) {
+		wait_done(&outcomes[i]);
+		assert_int_equal(outcomes[i].status, PLX_RPC_OK);
+		assert_memory_equal(outcomes[i].data, "from afar", 9);
+	}
+	assert_int_equal(elsewhere, CALLS);
+	stop_two_lcores();
+}
+
+/* Threads ----------------------------------------------------------------------------------------
+ */
+
+static _Atomic unsigned threads_done;
+
+static void *call_many(void *arg)
+{
+	uintptr_t mine = (uintptr_t)arg;
+	intptr_t wrong = 0;
+
+	for (uint32_t i = 0; i < CALLS; i++) {
+		struct plx_rpc_call call = {.method = ECHO, .deadline_ns = 10 * PLX_NS_PER_S};
+		uint64_t sent = mine << 32 | i, got = 0;
+		struct plx_rpc_answer answer;
+
+		if (plx_rpc_call_wait(caller, &call, &sent, sizeof(sent), &got, sizeof(got),
+				      &answer) != 0 ||
+		    answer.status != PLX_RPC_OK || answer.length != sizeof(got) || got != sent)
+			wrong++;
+	}
+	threads_done++;
+	return (void *)wrong;
+}
+
+static void threads_may_wait(void **state)
+{
+	pthread_t threads[3];
+
+	threads_done = 0;
+	start_two_lcores(on_echo);
+	for (uintptr_t i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, call_many, (void *)i), 0);
+	assert_true(pump_until(&threads_done, 3, 20000));
+	for (int i = 0; i < 3; i++) {
+		void *wrong;
+
+		pthread_join(threads[i], &wrong);
+		assert_ptr_equal(wrong, NULL);
+	}
+	stop_two_lcores();
+}
+
+static void *call_what_fails(void *arg)
+{
+	struct plx_rpc_call unknown = {.method = 4711};
+	struct plx_rpc_answer answer;
+	char room[2];
+	intptr_t wrong = 0;
+
+	wrong += plx_rpc_call_wait(caller, &unknown, NULL, 0, NULL, 0, &answer) != 0;
+	wrong += answer.status != PLX_RPC_UNKNOWN;
+	unknown.method = ECHO;
+	wrong += plx_rpc_call_wait(caller, &unknown, "long", 4, room, sizeof(room), &answer) != 0;
+	wrong += answer.status != PLX_RPC_OK || answer.length != 4 || memcmp(room, "lo", 2) != 0;
+	wrong += plx_rpc_call_wait(caller, &unknown, NULL, PLX_RPC_PAYLOAD_MAX + 1, NULL, 0,
+				   &answer) != -EINVAL;
+	wrong += !strstr(plx_error(), "a request of");
+	wrong += plx_rpc_call_wait(caller, &unknown, NULL, 5, NULL, 0, &answer) != -EINVAL;
+	wrong += plx_rpc_call_wait(caller, &unknown, NULL, 0, NULL, 5, &answer) != -EINVAL;
+	wrong += plx_rpc_call_wait(caller, &unknown, NULL, 0, NULL, 0, NULL) != -EINVAL;
+	threads_done++;
+	return (void *)wrong;
+}
+
+static void threads_hear_what_is_wrong(void **state)
+{
+	struct plx_rpc_call call = {.method = ECHO};
+	struct plx_rpc_answer answer;
+	pthread_t thread;
+	void *wrong;
+
+	threads_done = 0;
+	start_two_lcores(on_echo);
+	assert_int_equal(plx_rpc_call_wait(caller, &call, NULL, 0, NULL, 0, &answer), -EDEADLK);
+	assert_int_equal(pthread_create(&thread, NULL, call_what_fails, NULL), 0);
+	assert_true(pump_until(&threads_done, 1, 10000));
+	pthread_join(thread, &wrong);
+	assert_ptr_equal(wrong, NULL);
+	stop_two_lcores();
+}
+
+/* The service ends while its lcore has requests, and another one replies later. */
+static struct plx_rpc_request *taken;
+static _Atomic unsigned taken_count;
+
+static void on_take(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	taken = request;
+	taken_count++;
+}
+
+static void replies_behind_the_end(void **state)
+{
+	struct outcome outcome;
+
+	taken_count = 0;
+	start_two_lcores(on_take);
+	call_it(ECHO, NULL, 0, &outcome);
+	assert_true(pump_until(&taken_count, 1, 3000));
+	plx_rpc_service_destroy(service);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	pump_ms(20);
+	assert_int_equal(plx_rpc_reply(taken, "x", 1),
+			 0); /* for nothing; and the last of it goes */
+	plx_rpc_client_destroy(caller);
+	pump_ms(50);
+	worker_stop();
+	fixture_stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_service_on_another_lcore),
+		cmocka_unit_test(a_reply_from_another_lcore),
+		cmocka_unit_test(threads_may_wait),
+		cmocka_unit_test(threads_hear_what_is_wrong),
+		cmocka_unit_test(replies_behind_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Greetings and records: what was written is read, and what lies is refused. */
+#include "../plx_test.h"
+
+#include "rpc_wire.h"
+
+static const struct rpc_greeting good = {
+	.version_min = 1,
+	.version_max = 3,
+	.role = RPC_SERVER,
+	.open_max = 7,
+	.payload_max = UINT64_C(0x123456789a),
+	.identity = UINT64_C(0xfedcba9876543210),
+};
+
+static void greetings(void **state)
+{
+	uint8_t bytes[RPC_GREETING_BYTES + 4];
+	struct rpc_greeting again, other = good;
+
+	rpc_greeting_write(bytes, &good);
+	assert_null(rpc_greeting_read(bytes, RPC_GREETING_BYTES, RPC_SERVER, &again));
+	assert_int_equal(again.version_min, good.version_min);
+	assert_int_equal(again.version_max, good.version_max);
+	assert_int_equal(again.role, good.role);
+	assert_int_equal(again.open_max, good.open_max);
+	assert_true(again.payload_max == good.payload_max && again.identity == good.identity);
+	assert_null(rpc_greeting_read(bytes, RPC_GREETING_BYTES + 4, RPC_SERVER, &again));
+	for (size_t length = 0; length < RPC_GREETING_BYTES; length++)
+		assert_non_null(rpc_greeting_read(bytes, length, RPC_SERVER, &again));
+	assert_non_null(rpc_greeting_read(bytes, RPC_GREETING_BYTES, RPC_CLIENT, &again));
+	bytes[0]++;
+	assert_non_null(rpc_greeting_read(bytes, RPC_GREETING_BYTES, RPC_SERVER, &again));
+
+	other.version_min = 2;
+	rpc_greeting_write(bytes, &other);
+	assert_non_null(rpc_greeting_read(bytes, RPC_GREETING_BYTES, RPC_SERVER, &again));
+	other.version_min = other.version_max = 0;
+	rpc_greeting_write(bytes, &other);
+	assert_non_null(rpc_greeting_read(bytes, RPC_GREETING_BYTES, RPC_SERVER, &again));
+	other = good;
+	other.open_max = 0;
+	rpc_greeting_write(bytes, &other);
+	assert_non_null(rpc_greeting_read(bytes, RPC_GREETING_BYTES, RPC_SERVER, &again));
+}
+
+/* As it is on the wire, byte by byte. */
+static void a_header_is_little_endian(void **state)
+{
+	static const uint8_t expected[RPC_RECORD_BYTES] = {
+		1,    9,    0x34, 0x12, 3, 0, 0, 0, 0xef, 0xcd, 0xab, 0x89,
+		0x67, 0x45, 0x23, 0x01, 5, 0, 0, 0, 6,    0,    0,    0};
+	uint64_t at[RPC_RECORD_BYTES / 8];
+	struct rpc_header header = {
+		.kind = RPC_REQUEST,
+		.flags = 9,
+		.version = 0x1234,
+		.length = 3,
+		.call = UINT64_C(0x0123456789abcdef),
+		.first = 5,
+		.second = 6,
+	};
+
+	assert_ptr_equal(rpc_header_write(at, &header), (uint8_t *)at + RPC_RECORD_BYTES);
+	assert_memory_equal(at, expected, sizeof(expected));
+}
+
+static size_t write_records(uint8_t *batch)
+{
+	size_t offset = 0;
+
+	for (uint32_t length = 0; length < 20; length++) {
+		struct rpc_header header = {.kind = RPC_REPLY, .length = length, .call = length};
+
+		memset(rpc_header_write(batch + offset, &header), (int)length, length);
+		offset += rpc_record_bytes(length);
+	}
+	return offset;
+}
+
+static void records_follow_each_other(void **state)
+{
+	static uint64_t batch[256];
+	uint8_t *bytes = (uint8_t *)batch;
+	size_t length = write_records(bytes), offset = 0;
+	struct rpc_record record;
+	const char *wrong;
+	uint32_t count = 0;
+
+	for (; rpc_record_next(bytes, length, &offset, &record, &wrong); count++) {
+		assert_int_equal(record.header.call, count);
+		assert_int_equal(record.header.length, count);
+		assert_int_equal((uintptr_t)record.payload % 8, 0);
+		for (uint32_t i = 0; i < count; i++)
+			assert_int_equal(record.payload[i], count);
+	}
+	assert_int_equal(count, 20);
+	assert_null(wrong);
+	assert_int_equal(offset, length);
+}
+
+/* Cut anywhere it ends with its last whole record or is found wrong, and nothing beyond it is read
+ * (the sanitizers look). */
+static void a_batch_that_is_cut(void **state)
+{
+	static uint64_t whole[256];
+	size_t length = write_records((uint8_t *)whole);
+
+	for (size_t cut = 0; cut <= length; cut++) {
+		uint8_t *bytes = test_malloc(cut + 1);
+		struct rpc_record record;
+		const char *wrong;
+		size_t offset = 0, end = 0;
+
+		memcpy(bytes, whole, cut);
+		while (rpc_record_next(bytes, cut, &offset, &record, &wrong)) {
+			end = (size_t)(record.payload - bytes) + record.header.length;
+			assert_true(end <= cut);
+		}
+		assert_true(wrong || offset == cut);
+		test_free(bytes);
+	}
+}
+
+static void a_length_that_lies(void **state)
+{
+	uint64_t batch[4] = {0};
+	struct rpc_header header = {.kind = RPC_REQUEST, .length = 9};
+	struct rpc_record record;
+	const char *wrong;
+	size_t offset = 0;
+
+	rpc_header_write(batch, &header);
+	assert_false(rpc_record_next((uint8_t *)batch, sizeof(batch), &offset, &record, &wrong));
+	assert_non_null(wrong);
+	header.length = UINT32_MAX;
+	rpc_header_write(batch, &header);
+	assert_false(rpc_record_next((uint8_t *)batch, sizeof(batch), &offset, &record, &wrong));
+	assert_non_null(wrong);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(greetings),
+		cmocka_unit_test(a_header_is_little_endian),
+		cmocka_unit_test(records_follow_each_other),
+		cmocka_unit_test(a_batch_that_is_cut),
+		cmocka_unit_test(a_length_that_lies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RDMA devices of hosts that are made up: files below a temporary folder, and XML. */
+#include "plx_test.h"
+
+#include "plx_topo.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <hwloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define IB "/sys/class/infiniband"
+
+/* A folder that stands for "/" ------------------------------------------------------------- */
+
+static char root[64];
+
+static int make_root(void **state)
+{
+	snprintf(root, sizeof(root), "/tmp/plx-rdma-test-XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *at)
+{
+	return remove(path);
+}
+
+static int remove_root(void **state)
+{
+	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void put(const char *name, const char *text)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+		*slash = '/';
+	}
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fprintf(file, "%s\n", text) > 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static struct plx_rdma_device the_device(void)
+{
+	struct plx_rdma_device device;
+
+	assert_int_equal(plx_rdma_devices(root, &device, 1), 1);
+	return device;
+}
+
+/* Devices ---------------------------------------------------------------------------------- */
+
+static void a_host_without_rdma_has_no_devices(void **state)
+{
+	struct plx_rdma_device device;
+
+	assert_int_equal(plx_rdma_devices(root, &device, 1), 0);
+	put(IB "/.hidden", "");
+	assert_int_equal(plx_rdma_devices(root, &device, 1), 0);
+}
+
+static void devices_come_by_name_and_number_and_more_than_asked_for_are_counted(void **state)
+{
+	struct plx_rdma_device devices[2];
+
+	put(IB "/mlx5_10/node_type", "1: CA");
+	put(IB "/mlx5_2/node_type", "1: CA");
+	put(IB "/bnxt_re0/node_type", "1: CA");
+	assert_int_equal(plx_rdma_devices(root, NULL, 0), 3);
+	assert_int_equal(plx_rdma_devices(root, devices, 2), 3);
+	assert_string_equal(devices[0].name, "bnxt_re0");
+	assert_string_equal(devices[1].name, "mlx5_2");
+	assert_int_equal(devices[1].transport, PLX_RDMA_IB);
+	assert_int_equal(devices[1].node, -1);
+	assert_int_equal(devices[1].port_count, 0);
+	assert_string_equal(devices[1].uverbs, "");
+	assert_false(plx_rdma_is_active(&devices[1]));
+}
+
+static void a_roce_device_with_all_that_the_kernel_shows(void **state)
+{
+	put(IB "/mlx5_0/node_type", "1: CA");
+	put(IB "/mlx5_0/device/numa_node", "1");
+	put(IB "/mlx5_0/ports/1/state", "4: ACTIVE");
+	put(IB "/mlx5_0/ports/1/phys_state", "5: LinkUp");
+	put(IB "/mlx5_0/ports/1/link_layer", "Ethernet");
+	put(IB "/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)");
+	put(IB "/mlx5_0/ports/1/gid_attrs/ndevs/0", "ens1f0np0");
+	put("/sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_1");
+	put("/sys/class/infiniband_verbs/uverbs7/ibdev", "mlx5_0");
+	put("/sys/class/infiniband_verbs/abi_version", "6");
+
+	struct plx_rdma_device device = the_device();
+
+	assert_int_equal(device.transport, PLX_RDMA_IB);
+	assert_int_equal(device.node, 1);
+	assert_string_equal(device.uverbs, "uverbs7");
+	assert_int_equal(device.port_count, 1);
+	assert_int_equal(device.ports[0].number, 1);
+	assert_true(device.ports[0].active && plx_rdma_is_active(&device));
+	assert_string_equal(device.ports[0].state, "4: ACTIVE");
+	assert_string_equal(device.ports[0].phys_state, "5: LinkUp");
+	assert_string_equal(device.ports[0].link_layer, "Ethernet");
+	assert_string_equal(device.ports[0].rate, "100 Gb/sec (4X EDR)");
+	assert_true(device.ports[0].speed_gbps == 100);
+	assert_string_equal(device.ports[0].netdev, "ens1f0np0");
+}
+
+/* Two ports of one PCI function, and an interface for each. */
+static void an_infiniband_port_has_the_interface_of_its_number(void **state)
+{
+	put(IB "/mlx4_0/device/net/ib0/x", "");
+	put(IB "/mlx4_0/device/net/ib1/x", "");
+	put("/sys/class/net/ib0/dev_port", "0");
+	put("/sys/class/net/ib1/dev_port", "1");
+	put(IB "/mlx4_0/ports/1/state", "1: DOWN");
+	put(IB "/mlx4_0/ports/2/state", "4: ACTIVE");
+	put(IB "/mlx4_0/ports/2/rate", "2.5 Gb/sec (1X SDR)");
+
+	struct plx_rdma_device device = the_device();
+
+	assert_int_equal(device.port_count, 2);
+	assert_string_equal(device.ports[0].netdev, "ib0");
+	assert_string_equal(device.ports[1].netdev, "ib1");
+	assert_false(device.ports[0].active);
+	assert_true(plx_rdma_is_active(&device));
+	assert_true(device.ports[1].speed_gbps == 2.5);
+}
+
+/* rxe on a virtio card: the node is that of the PCI device above it. */
+static void a_device_in_software_is_where_its_interface_is(void **state)
+{
+	put(IB "/rxe0/node_type", "1: CA");
+	put(IB "/rxe0/parent", "eth0");
+	put(IB "/rxe0/ports/1/state", "4: ACTIVE");
+	put("/sys/class/net/eth0/device/modalias", "virtio:1");
+	assert_int_equal(the_device().node, -1);
+	put("/sys/class/net/eth0/numa_node", "2"); /* device/.. of a folder that is no link */
+
+	struct plx_rdma_device device = the_device();
+
+	assert_string_equal(device.ports[0].netdev, "eth0");
+	assert_int_equal(device.node, 2);
+	put("/sys/class/net/eth0/device/numa_node", "3");
+	assert_int_equal(the_device().node, 3);
+	put(IB "/rxe0/device/numa_node", "-1");
+	assert_int_equal(the_device().node, 3);
+	put(IB "/rxe0/device/numa_node", "0");
+	assert_int_equal(the_device().node, 0);
+}
+
+static void an_iwarp_device_is_found_by_the_address_of_its_interface(void **state)
+{
+	put(IB "/siw0/node_type", "4: RNIC");
+	put(IB "/siw0/ports/1/gids/0", "22a7:970a:bde4:0000:0000:0000:0000:0000");
+	put("/sys/class/net/eth0/address", "22:a7:97:0a:bd:e5");
+	put("/sys/class/net/lo/address", "00:00:00:00:00:00");
+
+	struct plx_rdma_device device = the_device();
+
+	assert_int_equal(device.transport, PLX_RDMA_IWARP);
+	assert_string_equal(device.ports[0].netdev, "");
+	put("/sys/class/net/eth1/address", "22:a7:97:0a:bd:e4");
+	put("/sys/class/net/eth1/device/numa_node", "1");
+	device = the_device();
+	assert_string_equal(device.ports[0].netdev, "eth1");
+	assert_int_equal(device.node, 1);
+}
+
+static void ports_and_names_beyond_what_there_is_room_for_are_left_out(void **state)
+{
+	char name[128];
+
+	for (unsigned i = 1; i <= PLX_RDMA_PORTS_MAX + 2; i++) {
+		snprintf(name, sizeof(name), IB "/switch0/ports/%u/state", i);
+		put(name, "4: ACTIVE");
+	}
+	struct plx_rdma_device device = the_device();
+
+	assert_int_equal(device.port_count, PLX_RDMA_PORTS_MAX);
+	assert_int_equal(device.ports[PLX_RDMA_PORTS_MAX - 1].number, PLX_RDMA_PORTS_MAX);
+	snprintf(name, sizeof(name), IB "/%065d/node_type", 1);
+	put(name, "1: CA");
+	assert_string_equal(the_device().name, "switch0");
+}
+
+static void transports_have_names(void **state)
+{
+	assert_string_equal(plx_rdma_transport_name(PLX_RDMA_IB), "InfiniBand");
+	assert_string_equal(plx_rdma_transport_name(PLX_RDMA_IWARP), "iWARP");
+	assert_string_equal(plx_rdma_transport_name(PLX_RDMA_OWN), "its own");
+	assert_string_equal(plx_rdma_transport_name((enum plx_rdma_transport)99), "unknown");
+	put(IB "/efa_0/node_type", "7: unspecified");
+	assert_int_equal(the_device().transport, PLX_RDMA_OWN);
+	put(IB "/efa_0/node_type", "12: new");
+	assert_int_equal(the_device().transport, PLX_RDMA_UNKNOWN);
+}
+
+static void a_name_that_is_no_device_has_no_node(void **state)
+{
+	static const char *const names[] = {"", ".", "..", "../net", "no/such", "plx_none0"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++)
+		assert_int_equal(plx_rdma_node(names[i]), -1);
+}
+
+/* Opening them ----------------------------------------------------------------------------- */
+
+static void a_device_that_cannot_be_opened_says_what_to_do(void **state)
+{
+	struct plx_rdma_device device = {.name = "plx_none0"};
+	struct plx_rdma_details details;
+
+	assert_int_equal(plx_rdma_probe(&device, &details), -ENXIO);
+	assert_error_has("RDMA device plx_none0: user space has no way to it, as the kernel module "
+			 "ib_uverbs is not loaded; modprobe ib_uverbs");
+	strcpy(device.uverbs, "uverbs9999");
+	assert_int_equal(plx_rdma_probe(&device, &details), -ENOENT);
+	assert_error_has("/dev/infiniband/uverbs9999: No such file or directory; give the "
+			 "container the devices");
+	strcpy(device.uverbs, "../null"); /* a file that is there, and of no such device */
+	if (access("/dev/infiniband", F_OK) == 0) {
+		assert_int_equal(plx_rdma_probe(&device, &details), -ENODEV);
+		assert_error_has("libibverbs has no driver for it; install ibverbs-providers");
+	}
+}
+
+/* Where there is a device it answers, or says why not. */
+static void the_devices_of_this_host_answer(void **state)
+{
+	struct plx_rdma_device devices[8];
+	unsigned count = plx_rdma_devices(NULL, devices, PLX_ARRAY_LEN(devices));
+
+	for (unsigned i = 0; i < count && i < PLX_ARRAY_LEN(devices); i++) {
+		struct plx_rdma_details details = {0};
+		int rc = plx_rdma_probe(&devices[i], &details);
+
+		assert_int_equal(plx_rdma_node(devices[i].name), devices[i].node);
+		if (rc)
+			assert_error_has(devices[i].name);
+		else
+			assert_true(details.max_sge > 0 && details.max_cqe > 0);
+	}
+}
+
+/* hwloc ------------------------------------------------------------------------------------ */
+
+/* The topology of a description with `object` in its n-th object of that type. */
+static struct plx_topo *topo_with(const char *description, const char *type, unsigned n,
+				  const char *object)
+{
+	char path[] = "/tmp/plx-rdma-xml-XXXXXX", source[64], begin[64], *text;
+	struct plx_topo *topo;
+	hwloc_topology_t hwloc;
+	int fd = mkstemp(path), size;
+
+	assert_true(fd >= 0);
+	assert_int_equal(hwloc_topology_init(&hwloc), 0);
+	assert_int_equal(hwloc_topology_set_synthetic(hwloc, description), 0);
+	assert_int_equal(hwloc_topology_load(hwloc), 0);
+	assert_int_equal(hwloc_topology_export_xmlbuffer(hwloc, &text, &size, 0), 0);
+	snprintf(begin, sizeof(begin), "<object type=\"%s\"", type);
+
+	char *at = text;
+	for (unsigned i = 0; i <= n; i++) {
+		at = strstr(i ? at + 1 : at, begin);
+		assert_non_null(at);
+	}
+	at = strchr(at, '>') + 1;
+	assert_true(dprintf(fd, "%.*s%s%s", (int)(at - text), text, object, at) > 0);
+	close(fd);
+	hwloc_free_xmlbuffer(hwloc, text);
+	hwloc_topology_destroy(hwloc);
+	snprintf(source, sizeof(source), "xml:%s", path);
+	if (plx_topo_open(source, &topo))
+		fail_msg("%s", plx_error());
+	unlink(path);
+	return topo;
+}
+
+#define OPENFABRICS(name) \
+	"<object type=\"OSDev\" gp_index=\"900\" name=\"" name "\" osdev_type=\"3\"/>"
+
+static void a_device_belongs_to_the_node_of_its_package(void **state)
+{
+	struct plx_topo *topo = topo_with("pack:2 [numa] core:2 pu:1", "Package", 1,
+					  OPENFABRICS("mlx5_0"));
+
+	assert_int_equal(plx_topo_rdma_node(topo, "mlx5_0"), 1);
+	assert_int_equal(plx_topo_rdma_node(topo, "mlx5_1"), -1);
+	plx_topo_close(topo);
+}
+
+static void a_device_of_several_nodes_is_of_none(void **state)
+{
+	struct plx_topo *topo = topo_with("pack:1 group:2 [numa] core:2 pu:1", "Package", 0,
+					  OPENFABRICS("mlx5_0"));
+
+	assert_int_equal(plx_topo_node_count(topo), 2);
+	assert_int_equal(plx_topo_rdma_node(topo, "mlx5_0"), -1);
+	plx_topo_close(topo);
+}
+
+static void the_topology_of_this_host_agrees_with_the_kernel(void **state)
+{
+	struct plx_rdma_device devices[8];
+	unsigned count = plx_rdma_devices(NULL, devices, PLX_ARRAY_LEN(devices));
+	struct plx_topo *topo;
+
+	assert_int_equal(plx_topo_open(NULL, &topo), 0);
+	assert_int_equal(plx_topo_rdma_node(topo, "plx_none0"), -1);
+	for (unsigned i = 0; i < count && i < PLX_ARRAY_LEN(devices); i++) {
+		if (devices[i].node >= 0)
+			assert_int_equal(plx_topo_rdma_node(topo, devices[i].name),
+					 devices[i].node);
+	}
+	plx_topo_close(topo);
+}
+
+#define MADE_UP(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		MADE_UP(a_host_without_rdma_has_no_devices),
+		MADE_UP(devices_come_by_name_and_number_and_more_than_asked_for_are_counted),
+		MADE_UP(a_roce_device_with_all_that_the_kernel_shows),
+		MADE_UP(an_infiniband_port_has_the_interface_of_its_number),
+		MADE_UP(a_device_in_software_is_where_its_interface_is),
+		MADE_UP(an_iwarp_device_is_found_by_the_address_of_its_interface),
+		MADE_UP(ports_and_names_beyond_what_there_is_room_for_are_left_out),
+		MADE_UP(transports_have_names),
+		cmocka_unit_test(a_name_that_is_no_device_has_no_node),
+		cmocka_unit_test(a_device_that_cannot_be_opened_says_what_to_do),
+		cmocka_unit_test(the_devices_of_this_host_answer),
+		cmocka_unit_test(a_device_belongs_to_the_node_of_its_package),
+		cmocka_unit_test(a_device_of_several_nodes_is_of_none),
+		cmocka_unit_test(the_topology_of_this_host_agrees_with_the_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
