@@ -5,10 +5,30 @@
 
 #define FEW_CHUNKS 4 /* half a MiB of slots: less than what a core's cache has */
 
-static __attribute__((noinline)) bool is_taken_elsewhere(struct channel *channel, struct call *call)
+static inline bool is_on(const struct call *call, const struct channel *channel)
 {
-	channel->draining = true; /* what it says of one it says of all */
-	return call_again(channel->client, call);
+	return plx_likely(call->channel == channel) ||
+	       (call->kept && call->kept->second == channel);
+}
+
+/* Whether the call goes on elsewhere, although this was said of it. */
+static __attribute__((noinline)) bool goes_on(struct channel *channel, struct call *call,
+					      const struct rpc_header *header)
+{
+	if (header->flags <= PLX_RPC_ERROR) {
+		hedge_won(channel, call);
+		return false;
+	}
+	if (hedge_goes_on(channel, call))
+		return true;
+	return header->flags == PLX_RPC_DRAINING && !header->first &&
+	       call_again(channel->client, call);
+}
+
+/* It was sent before, and nobody knows what became of that. */
+static inline bool was_lost(const struct call *call)
+{
+	return call->kept && call->kept->lost;
 }
 
 /* Return: NULL, or what is wrong with it. */
@@ -21,14 +41,15 @@ static inline const char *take_reply(struct channel *channel, const struct rpc_r
 	enum plx_rpc_status status = header->flags;
 	bool is_reply = status <= PLX_RPC_ERROR;
 
-	if (plx_unlikely(!call || call->state != CALL_SENT || call->channel != channel)) {
+	if (plx_unlikely(!call || call->state != CALL_SENT || !is_on(call, channel))) {
 		client->counts.strays++;
 		return NULL;
 	}
 	if (plx_unlikely(status >= PLX_RPC_STATUS_COUNT || header->length > client->attr.reply_max))
 		return "it sent a reply that makes no sense";
-	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->first &&
-			 is_taken_elsewhere(channel, call)))
+	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->first))
+		channel->draining = true; /* what it says of one it says of all */
+	if (plx_unlikely(call->kept != NULL) && goes_on(channel, call, header))
 		return NULL;
 	call_finish(client, call,
 		    &(struct plx_rpc_result){
@@ -39,7 +60,7 @@ static inline const char *take_reply(struct channel *channel, const struct rpc_r
 			    .message = message,
 			    .handler_ns = header->first,
 			    .retry_after_ns = is_reply ? 0 : header->second * PLX_NS_PER_US,
-			    .may_have_run = is_reply || header->first,
+			    .may_have_run = is_reply || header->first || was_lost(call),
 		    });
 	return NULL;
 }
@@ -82,6 +103,6 @@ void answer_batch(struct channel *channel, struct plx_buf *message)
 	}
 	if (plx_unlikely(wrong != NULL))
 		channel_throw_out(channel, wrong);
-	if (plx_unlikely(channel->client->waiting != NULL))
+	if (plx_unlikely(channel->client->waiting_count != 0))
 		client_send_waiting(channel->client);
 }

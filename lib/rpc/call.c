@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct call) == 2 * PLX_CACHE_LINE, "a call is two lines")
 /* Slots ------------------------------------------------------------------------------------------
  */
 
-static plx_rpc_call_id id_of(const struct call *call)
+plx_rpc_call_id call_id(const struct call *call)
 {
 	return (uint64_t)call->generation << 32 | call->index;
 }
@@ -97,62 +97,6 @@ static inline void give_back(struct plx_rpc_client *client, struct call *call)
 	client->open--;
 }
 
-/* Requests that are kept
- * --------------------------------------------------------------------------- */
-
-static void leave_waiting(struct plx_rpc_client *client, struct kept_request *kept)
-{
-	if (!kept->prev_next)
-		return;
-	*kept->prev_next = kept->next;
-	if (kept->next)
-		kept->next->prev_next = kept->prev_next;
-	else
-		client->waiting_end = kept->prev_next;
-	kept->prev_next = NULL;
-	client->waiting_count--;
-	client->waiting_bytes -= kept->length;
-}
-
-static void join_waiting(struct plx_rpc_client *client, struct kept_request *kept)
-{
-	kept->next = NULL;
-	kept->prev_next = client->waiting_end;
-	*client->waiting_end = kept;
-	client->waiting_end = &kept->next;
-	client->waiting_count++;
-	client->waiting_bytes += kept->length;
-	kept->call->state = CALL_WAITING;
-}
-
-static struct kept_request *keep(struct call *call, const struct plx_rpc_call *what,
-				 uint64_t deadline_ns, const struct iovec *iov, int count,
-				 size_t length)
-{
-	struct kept_request *kept = malloc(sizeof(*kept) + length);
-
-	if (!kept)
-		return NULL;
-	*kept = (struct kept_request){
-		.call = call,
-		.deadline_ns = deadline_ns,
-		.method = what->method,
-		.version = what->version,
-		.length = (uint32_t)length,
-	};
-	rpc_copy_pieces(kept->bytes, iov, count);
-	return kept;
-}
-
-static void drop_kept(struct plx_rpc_client *client, struct call *call)
-{
-	if (!call->kept)
-		return;
-	leave_waiting(client, call->kept);
-	free(call->kept);
-	call->kept = NULL;
-}
-
 /* The end of a call
  * -------------------------------------------------------------------------------- */
 
@@ -163,10 +107,10 @@ void call_finish(struct plx_rpc_client *client, struct call *call,
 	void *arg = call->arg;
 
 	plx_timer_stop(&call->timer);
-	if (plx_unlikely(call->kept != NULL))
-		drop_kept(client, call);
 	if (call->state == CALL_SENT)
 		call->channel->open--;
+	if (plx_unlikely(call->kept != NULL))
+		kept_drop(client, call);
 	give_back(client, call);
 	client->counts.done[result->status]++;
 	if (done)
@@ -180,22 +124,26 @@ static void finish_with(struct plx_rpc_client *client, struct call *call,
 		    &(struct plx_rpc_result){.status = status, .may_have_run = was_sent});
 }
 
-/* The service need not go on with it. */
-static void tell_service(struct call *call)
+void call_tell_service(struct channel *channel, const struct call *call)
 {
-	struct rpc_header header = {.kind = RPC_CANCEL, .call = id_of(call)};
+	struct rpc_header header = {.kind = RPC_CANCEL, .call = call_id(call)};
 
-	rpc_out_claim(&call->channel->out, &header); /* without memory, or a link, it is not told */
+	rpc_out_claim(&channel->out, &header); /* without memory, or a link, it is not told */
 }
 
-/* How it ends is known inside a call of the user's: the callback comes from the loop. */
-static void end_soon(struct plx_rpc_client *client, struct call *call, enum plx_rpc_status status)
+/* Whether a service has got it, and has not said that it did nothing. */
+static bool may_have_run(const struct call *call)
+{
+	return call->state == CALL_SENT || (call->kept && call->kept->lost);
+}
+
+void call_end_soon(struct plx_rpc_client *client, struct call *call, enum plx_rpc_status status)
 {
 	plx_timer_stop(&call->timer);
-	drop_kept(client, call);
-	call->was_sent = call->state == CALL_SENT;
-	if (call->was_sent)
+	call->was_sent = may_have_run(call);
+	if (call->state == CALL_SENT)
 		call->channel->open--;
+	kept_drop(client, call);
 	call->state = CALL_TOLD;
 	call->status = (uint8_t)status;
 	call->next = NULL;
@@ -225,8 +173,11 @@ int client_deliver(struct rpc_turns *turns, uint64_t now_ns)
 	return work;
 }
 
-static bool is_up(const struct plx_rpc_client *client)
+/* Whether one is there that might have had it. */
+static bool has_service(const struct plx_rpc_client *client, const struct call *call)
 {
+	if (call->kept && call->kept->lost && call->kept->has_key)
+		return false; /* only the one that is away */
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		if (client->channels[i].state == CHANNEL_UP)
 			return true;
@@ -239,13 +190,16 @@ static void on_deadline(struct plx_timer *timer, void *arg)
 	struct plx_rpc_client *client = arg;
 	struct call *call = plx_container_of(timer, struct call, timer);
 	struct channel *channel = call->channel;
-	bool was_sent = call->state == CALL_SENT;
+	bool is_sent = call->state == CALL_SENT;
 
-	if (was_sent)
-		tell_service(call);
-	finish_with(client, call, was_sent || is_up(client) ? PLX_RPC_DEADLINE : PLX_RPC_PEER_DOWN,
-		    was_sent);
-	if (was_sent)
+	if (plx_unlikely(call->kept != NULL) && hedge_on_timer(client, call))
+		return;
+	if (is_sent)
+		call_tell_service(channel, call);
+	finish_with(client, call,
+		    is_sent || has_service(client, call) ? PLX_RPC_DEADLINE : PLX_RPC_PEER_DOWN,
+		    may_have_run(call));
+	if (is_sent)
 		channel_look_at_drain(channel);
 	client_send_waiting(client);
 }
@@ -259,8 +213,8 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 		return plx_fail(ENOENT, "there is no open call of that number");
 	channel = call->state == CALL_SENT ? call->channel : NULL;
 	if (channel)
-		tell_service(call);
-	end_soon(client, call, PLX_RPC_CANCELLED);
+		call_tell_service(channel, call);
+	call_end_soon(client, call, PLX_RPC_CANCELLED);
 	if (channel)
 		channel_look_at_drain(channel);
 	return 0;
@@ -269,29 +223,18 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 /* Sending
  * ------------------------------------------------------------------------------------------ */
 
-/* The one with the least open calls, the first of those. */
-static struct channel *choose(struct plx_rpc_client *client)
+struct channel *client_choose(struct plx_rpc_client *client, const struct channel *other)
 {
 	struct channel *best = NULL;
 
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		struct channel *channel = &client->channels[i];
 
-		if (channel_has_room(channel) && (!best || channel->open < best->open))
+		if (channel_has_room(channel) && channel != other &&
+		    (!best || channel->open < best->open))
 			best = channel;
 	}
 	return best;
-}
-
-/* Time that is left, rounded up: who gives 1 ns does not ask for none. */
-static uint32_t left_us(uint64_t deadline_ns)
-{
-	uint64_t now_ns = plx_loop_now_ns();
-	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-
-	if (left_ns >= RPC_NO_END_US * PLX_NS_PER_US)
-		return RPC_NO_END_US;
-	return (uint32_t)((left_ns + PLX_NS_PER_US - 1) / PLX_NS_PER_US);
 }
 
 static inline int send_on(struct plx_rpc_client *client, struct channel *channel, struct call *call,
@@ -300,7 +243,7 @@ static inline int send_on(struct plx_rpc_client *client, struct channel *channel
 	int rc;
 
 	if (plx_unlikely(header->length > channel->request_max)) {
-		end_soon(client, call, PLX_RPC_TOO_BIG);
+		call_end_soon(client, call, PLX_RPC_TOO_BIG);
 		return 0;
 	}
 	rc = rpc_out_put(&channel->out, header, iov, count);
@@ -312,57 +255,41 @@ static inline int send_on(struct plx_rpc_client *client, struct channel *channel
 	return 0;
 }
 
-void client_send_waiting(struct plx_rpc_client *client)
+int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
+	      const struct rpc_header *header, const struct iovec *iov, int count)
 {
-	while (client->waiting) {
-		struct channel *channel = choose(client);
-		struct kept_request *kept = client->waiting;
-		struct call *call = kept->call;
-		struct rpc_header header = {
-			.kind = RPC_REQUEST,
-			.version = kept->version,
-			.length = kept->length,
-			.call = id_of(call),
-			.first = kept->method,
-			.second = left_us(kept->deadline_ns),
-		};
-		struct iovec whole = {kept->bytes, kept->length};
+	return send_on(client, channel, call, header, iov, count);
+}
 
-		if (!channel)
-			return;
-		leave_waiting(client, kept);
-		if (send_on(client, channel, call, &header, &whole, 1) != 0) {
-			end_soon(client, call, PLX_RPC_OVERLOADED);
-			continue;
-		}
-		if (call->kept && client->channel_count == 1) {
-			free(call->kept);
-			call->kept = NULL;
-		}
+/* With a copy of the request. Return: 0; -EINVAL; -EAGAIN; -ENOMEM. */
+static __attribute__((noinline)) int start_kept(struct plx_rpc_client *client, struct call *call,
+						const struct plx_rpc_call *what, uint64_t delay_ns,
+						const struct iovec *iov, int count, size_t length)
+{
+	uint64_t deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
+	struct channel *channel = client->waiting.first ? NULL : client_choose(client, NULL);
+	int rc;
+
+	if (what->key && what->hedge)
+		return plx_fail(EINVAL, "a call with a key cannot be hedged: the second service "
+					"does not know what the first one has done");
+	rc = kept_make(client, call, what, deadline_ns, iov, count, length);
+	if (rc)
+		return rc;
+	if (channel)
+		rc = kept_send(client, channel, call);
+	else
+		kept_wait(client, call, &client->waiting);
+	if (rc) {
+		kept_drop(client, call);
+		return rc;
 	}
-}
-
-bool call_again(struct plx_rpc_client *client, struct call *call)
-{
-	if (!call->kept || client->ending)
-		return false;
-	call->channel->open--;
-	join_waiting(client, call->kept);
-	return true;
-}
-
-/* Return: 0; -EAGAIN; -ENOMEM. */
-static __attribute__((noinline)) int let_wait(struct plx_rpc_client *client, struct call *call,
-					      const struct plx_rpc_call *what, uint64_t deadline_ns,
-					      const struct iovec *iov, int count, size_t length)
-{
-	if (length > client->attr.waiting_max - client->waiting_bytes)
-		return -EAGAIN;
-	if (!call->kept)
-		call->kept = keep(call, what, deadline_ns, iov, count, length);
-	if (!call->kept)
-		return plx_fail(ENOMEM, "no memory for a request of %zu bytes", length);
-	join_waiting(client, call->kept);
+	if (call->state == CALL_TOLD)
+		return 0;
+	if (what->hedge)
+		delay_ns = hedge_begin(client, call, delay_ns);
+	if (delay_ns != UINT64_MAX)
+		plx_timer_start(&call->timer, delay_ns);
 	return 0;
 }
 
@@ -370,30 +297,26 @@ static int start(struct plx_rpc_client *client, struct call *call, const struct 
 		 const struct iovec *iov, int count, size_t length)
 {
 	uint64_t delay_ns = what->deadline_ns ? what->deadline_ns : client->attr.deadline_ns;
-	uint64_t deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
-	struct channel *channel = client->waiting ? NULL : choose(client);
-	struct rpc_header header = {
-		.kind = RPC_REQUEST,
-		.version = what->version,
-		.length = (uint32_t)length,
-		.call = id_of(call),
-		.first = what->method,
-		.second = left_us(deadline_ns),
-	};
+	struct channel *channel = &client->channels[0];
+	bool is_plain = client->channel_count == 1 && !what->key && !what->retry && !what->hedge;
 	int rc;
 
 	call->done = what->done;
 	call->arg = what->arg;
 	call->kept = NULL;
-	if (client->channel_count > 1) {
-		call->kept = keep(call, what, deadline_ns, iov, count, length);
-		if (!call->kept)
-			return plx_fail(ENOMEM, "no memory for a request of %zu bytes", length);
-	}
-	if (plx_likely(channel != NULL))
-		rc = send_on(client, channel, call, &header, iov, count);
-	else
-		rc = let_wait(client, call, what, deadline_ns, iov, count, length);
+	if (plx_unlikely(!is_plain || client->waiting.first || !channel_has_room(channel)))
+		return start_kept(client, call, what, delay_ns, iov, count, length);
+
+	struct rpc_header header = {
+		.kind = RPC_REQUEST,
+		.version = what->version,
+		.length = (uint32_t)length,
+		.call = call_id(call),
+		.first = what->method,
+		.second = rpc_left_us(plx_time_add(plx_loop_now_ns(), delay_ns)),
+	};
+
+	rc = send_on(client, channel, call, &header, iov, count);
 	if (plx_likely(rc == 0 && call->state != CALL_TOLD && delay_ns != UINT64_MAX))
 		plx_timer_start(&call->timer, delay_ns);
 	return rc;
@@ -424,14 +347,12 @@ int plx_rpc_callv(struct plx_rpc_client *client, const struct plx_rpc_call *call
 	slot = take(client);
 	rc = start(client, slot, call, iov, count, length);
 	if (plx_unlikely(rc)) {
-		free(slot->kept);
-		slot->kept = NULL;
 		give_back(client, slot);
 		return rc;
 	}
 	client->counts.calls++;
 	if (id_out)
-		*id_out = id_of(slot);
+		*id_out = call_id(slot);
 	return 0;
 }
 
@@ -452,8 +373,11 @@ void client_channel_down(struct channel *channel)
 	for (uint32_t i = 0; channel->open && i < client->chunk_count * CHUNK_CALLS; i++) {
 		struct call *call = &client->chunks[i / CHUNK_CALLS][i % CHUNK_CALLS];
 
-		if (call->state == CALL_SENT && call->channel == channel)
-			finish_with(client, call, PLX_RPC_PEER_DOWN, true);
+		if (call->state != CALL_SENT || (call->channel != channel && !call->kept))
+			continue;
+		if (call->kept && kept_survives(channel, call))
+			continue;
+		finish_with(client, call, PLX_RPC_PEER_DOWN, true);
 	}
 	client_send_waiting(client);
 }
@@ -468,7 +392,7 @@ void client_cancel_all(struct plx_rpc_client *client)
 			finish_with(client, call, (enum plx_rpc_status)call->status,
 				    call->was_sent);
 		else if (call->state != CALL_FREE)
-			finish_with(client, call, PLX_RPC_CANCELLED, call->state == CALL_SENT);
+			finish_with(client, call, PLX_RPC_CANCELLED, may_have_run(call));
 	}
 	client->told = NULL;
 	client->told_end = &client->told;

@@ -107,6 +107,10 @@ static void be_greeted(struct channel *channel, const struct plx_buf *message)
 		return;
 	}
 	plx_timer_stop(&channel->timer);
+	if (greeting.identity != channel->identity)
+		kept_end_again(channel);
+	channel->identity = greeting.identity;
+	channel->key_ns = greeting.key_ms * PLX_NS_PER_MS;
 	channel->state = CHANNEL_UP;
 	channel->open_max = greeting.open_max;
 	channel->request_max = rpc_payload_max(channel->link, greeting.payload_max);

@@ -2,6 +2,7 @@
 /* A client's life, and its figures. */
 #include "client.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #define REPLY_MAX_DEFAULT        (UINT64_C(16) << 20)
 #define CALLS_MAX_DEFAULT        (UINT32_C(128) << 10)
+#define HEDGE_PER_MILLE_DEFAULT  950
 #define WAITING_MAX_DEFAULT      (UINT64_C(64) << 20)
 #define RECONNECT_MIN_NS_DEFAULT (10 * PLX_NS_PER_MS)
 #define RECONNECT_MAX_NS_DEFAULT PLX_NS_PER_S
@@ -33,6 +35,11 @@ static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_cli
 		out->reconnect_max_ns = out->reconnect_min_ns > RECONNECT_MAX_NS_DEFAULT
 					      ? out->reconnect_min_ns
 					      : RECONNECT_MAX_NS_DEFAULT;
+	if (!out->hedge_per_mille)
+		out->hedge_per_mille = HEDGE_PER_MILLE_DEFAULT;
+	if (out->hedge_per_mille < 500 || out->hedge_per_mille > 999)
+		return plx_fail(EINVAL, "hedge_per_mille %" PRIu32 ": give 500 to 999",
+				out->hedge_per_mille);
 	if (out->reply_max > PLX_RPC_PAYLOAD_MAX)
 		return plx_fail(EINVAL, "reply_max %" PRIu64 ": give 1 to %" PRIu64, out->reply_max,
 				PLX_RPC_PAYLOAD_MAX);
@@ -79,6 +86,7 @@ static void make_channels(struct plx_rpc_client *client, const char *const *addr
 		struct channel *channel = &client->channels[i];
 
 		channel->client = client;
+		channel->again.end = &channel->again.first;
 		snprintf(channel->address, sizeof(channel->address), "%s", addresses[i]);
 		plx_timer_init(&channel->timer, channel_on_timer, channel);
 		plx_timer_set_lax(&channel->timer, true);
@@ -114,15 +122,19 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	rc = check_attr(attr, client);
 	if (rc)
 		goto free_client;
-	client->waiting_end = &client->waiting;
+	client->waiting.end = &client->waiting.first;
 	client->told_end = &client->told;
-	if (getrandom(&client->identity, sizeof(client->identity), 0) < 0)
+	client->identity = client->attr.identity;
+	if (!client->identity && getrandom(&client->identity, sizeof(client->identity), 0) < 0)
 		client->identity = plx_tsc() ^ (uintptr_t)client;
 	rc = -ENOMEM;
+	if (hedge_init(client) != 0)
+		goto free_client;
+	assert(count > 0); /* it was checked */
 	client->channels = calloc(count, sizeof(*client->channels));
 	if (!client->channels) {
 		plx_fail(ENOMEM, "out of memory");
-		goto free_client;
+		goto free_hedge;
 	}
 	client->channel_count = count;
 	client->home = rpc_home_use();
@@ -144,6 +156,8 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 
 free_channels:
 	free(client->channels);
+free_hedge:
+	plx_hist_fini(&client->hedge.times);
 free_client:
 	free(client);
 	return rc;
@@ -160,6 +174,7 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	rpc_turns_stop(&client->turns);
 	client_free_calls(client);
 	rpc_home_leave(client->home);
+	plx_hist_fini(&client->hedge.times);
 	free(client->channels);
 	free(client);
 }

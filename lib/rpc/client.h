@@ -4,6 +4,8 @@
  *   client.c    its life, its figures
  *   channel.c   a link and its greetings; the one that is made when it ends
  *   call.c      calls, from the first to the callback
+ *   kept.c      requests that wait, or may have to be sent again
+ *   hedge.c     calls that are sent to a second service when the first one is slow
  *   answer.c    batches of replies
  *   wait.c      calls of threads that are no lcores */
 #ifndef PLX_RPC_CLIENT_H
@@ -11,24 +13,45 @@
 
 #include "out.h"
 
+#include "plx_stats.h"
+
 #define RPC_CHANNELS_MAX 16
 
 /* A call is in one state, and in one list at most. */
 enum call_state {
 	CALL_FREE,    /* in the list of those */
-	CALL_WAITING, /* for a channel: its request is in client->waiting */
+	CALL_WAITING, /* for a channel: its request is in client->waiting, or in channel->again */
 	CALL_SENT,    /* on a channel */
 	CALL_TOLD,    /* how it ended is known, and the callback follows: in client->told */
 };
 
+struct kept_list {
+	struct kept_request *first, **end;
+	uint32_t count;
+};
+
 /* A request that was not sent, or may have to be sent again. */
 struct kept_request {
-	struct kept_request *next, **prev_next; /* in client->waiting; prev_next NULL: it is not */
+	struct kept_request *next, **prev_next;
+	struct kept_list *list; /* that it waits in; NULL: none */
 	struct call *call;
+	struct channel *second; /* it was sent there, too; NULL: it was not */
 	uint64_t deadline_ns;
+	uint64_t first_sent_ns; /* 0: it was not */
 	uint32_t method, length;
 	uint16_t version;
+	bool has_key; /* the first of its bytes */
+	bool retry, hedge;
+	bool hedge_due; /* the call's timer is for that */
+	bool lost;      /* a link ended behind its being sent */
 	uint8_t bytes[];
+};
+
+/* How long calls take that may be sent to a second service. */
+struct hedge {
+	struct plx_hist times;
+	uint64_t delay_ns; /* UINT64_MAX: not known yet */
+	uint32_t budget;   /* for calls more, in thousandths */
 };
 
 struct call {
@@ -64,8 +87,11 @@ struct channel {
 	uint32_t open;     /* calls that were sent and are not done */
 	uint32_t open_max; /* that the service takes */
 	uint64_t request_max;
-	uint64_t batches; /* of links that have ended */
-	uint64_t up_ns;   /* since when it is; 0: it is not */
+	uint64_t identity;      /* of the service that was there last; 0: none was */
+	uint64_t key_ns;        /* for which that remembers keys */
+	struct kept_list again; /* with keys, sent to that service on links that ended */
+	uint64_t batches;       /* of links that have ended */
+	uint64_t up_ns;         /* since when it is; 0: it is not */
 	struct plx_timer timer;
 	struct plx_backoff backoff;
 };
@@ -82,9 +108,10 @@ struct plx_rpc_client {
 	struct call **chunks;
 	uint32_t chunk_count, open;
 	struct call *free;
-	struct kept_request *waiting, **waiting_end;
-	uint32_t waiting_count;
-	uint64_t waiting_bytes;
+	struct kept_list waiting;
+	uint32_t waiting_count; /* these, and those of the channels */
+	uint64_t kept_bytes;    /* of all requests that are kept */
+	struct hedge hedge;
 	struct call *told, **told_end;
 	struct rpc_turns turns; /* while there are any */
 	bool ending;
@@ -114,6 +141,54 @@ void client_channel_down(struct channel *channel);
 void client_cancel_all(struct plx_rpc_client *client);
 void client_free_calls(struct plx_rpc_client *client);
 struct call *call_find(struct plx_rpc_client *client, plx_rpc_call_id id);
+plx_rpc_call_id call_id(const struct call *call);
+/* How it ends is known inside a call of the user's: the callback comes from the loop. */
+void call_end_soon(struct plx_rpc_client *client, struct call *call, enum plx_rpc_status status);
+/* The service need not go on with it. */
+void call_tell_service(struct channel *channel, const struct call *call);
+/* Return: 0, it was sent, or is to end; -ENOMEM. */
+int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
+	      const struct rpc_header *header, const struct iovec *iov, int count);
+/* The channel with the least open calls, the first of those that is not `other`; NULL: none. */
+struct channel *client_choose(struct plx_rpc_client *client, const struct channel *other);
+
+/* Time that is left, rounded up: who gives 1 ns does not ask for none. */
+static inline uint32_t rpc_left_us(uint64_t deadline_ns)
+{
+	uint64_t now_ns = plx_loop_now_ns();
+	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+
+	if (left_ns >= RPC_NO_END_US * PLX_NS_PER_US)
+		return RPC_NO_END_US;
+	return (uint32_t)((left_ns + PLX_NS_PER_US - 1) / PLX_NS_PER_US);
+}
+
+/* kept.c */
+/* Return: 0; -EAGAIN too many bytes are kept; -ENOMEM. */
+int kept_make(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
+	      uint64_t deadline_ns, const struct iovec *iov, int count, size_t length);
+void kept_drop(struct plx_rpc_client *client, struct call *call);
+void kept_wait(struct plx_rpc_client *client, struct call *call, struct kept_list *list);
+int kept_send(struct plx_rpc_client *client, struct channel *channel, struct call *call);
+/* A copy to a second channel. Return: whether it was sent. */
+bool kept_send_second(struct plx_rpc_client *client, struct channel *channel, struct call *call);
+/* Its link has ended. Return: whether it goes on all the same. */
+bool kept_survives(struct channel *channel, struct call *call);
+/* The service that answers here now remembers no keys of the one before. */
+void kept_end_again(struct channel *channel);
+
+/* hedge.c */
+int hedge_init(struct plx_rpc_client *client);
+/* A call begins. Return: when its timer is to fire, from now on. */
+uint64_t hedge_begin(struct plx_rpc_client *client, struct call *call, uint64_t delay_ns);
+/* The timer has fired. Return: whether for that, and not for the deadline. */
+bool hedge_on_timer(struct plx_rpc_client *client, struct call *call);
+/* The reply has come on that channel. */
+void hedge_won(struct channel *channel, struct call *call);
+/* That channel says no, or has ended. Return: whether the other one goes on. */
+bool hedge_goes_on(struct channel *channel, struct call *call);
+/* The second channel need not go on with it. */
+void hedge_drop(struct call *call);
 
 /* Soon it will be looked for. */
 void call_prefetch(struct plx_rpc_client *client, plx_rpc_call_id id);

@@ -121,14 +121,16 @@ static void greet(struct peer *peer)
 	const struct plx_rpc_service *service = peer->here->service;
 	uint8_t greeting[RPC_GREETING_BYTES];
 
-	rpc_greeting_write(greeting, &(struct rpc_greeting){
-					     .version_min = RPC_VERSION_MIN,
-					     .version_max = RPC_VERSION_MAX,
-					     .role = RPC_SERVER,
-					     .open_max = service->attr.open_max,
-					     .payload_max = service->attr.request_max,
-					     .identity = service->identity,
-				     });
+	rpc_greeting_write(greeting,
+			   &(struct rpc_greeting){
+				   .version_min = RPC_VERSION_MIN,
+				   .version_max = RPC_VERSION_MAX,
+				   .role = RPC_SERVER,
+				   .open_max = service->attr.open_max,
+				   .key_ms = (uint32_t)(service->attr.key_ns / PLX_NS_PER_MS),
+				   .payload_max = service->attr.request_max,
+				   .identity = service->identity,
+			   });
 	if (plx_link_send(peer->link, greeting, sizeof(greeting)) != 0)
 		plx_link_abort(peer->link); /* nothing was sent before it: there is room */
 }
@@ -143,6 +145,7 @@ static void be_greeted(struct peer *peer, const struct plx_buf *message)
 		return;
 	}
 	peer->greeted = true;
+	peer->identity = greeting.identity;
 	peer->reply_max = rpc_payload_max(peer->link, greeting.payload_max);
 	plx_timer_stop(&peer->timer);
 	if (peer->here->draining)

@@ -19,7 +19,8 @@ PLX_BEGIN_DECLS
 enum plx_rpc_status {
 	PLX_RPC_OK,         /**< a reply */
 	PLX_RPC_ERROR,      /**< a reply that the handler called an error, with its code */
-	PLX_RPC_DEADLINE,   /**< no reply in time, or the service saw that there would be none */
+	PLX_RPC_DEADLINE,   /**< no reply in time, or the service saw that there would be none, as
+				 the handler takes longer than that as a rule */
 	PLX_RPC_CANCELLED,  /**< plx_rpc_cancel, or the client was destroyed */
 	PLX_RPC_BUSY,       /**< the method, or what this client may have open, is full: try again,
 				 after retry_after_ns */
@@ -88,6 +89,12 @@ struct plx_rpc_service_attr {
 	uint32_t self_test_rate; /**< self-test requests a second on an lcore, 256 bytes in or out
 				    count as one more, the rest is BUSY; default 1000000 */
 	bool no_self_test;       /**< there are no self-test methods */
+	uint32_t keys_max;       /**< requests with a key that are remembered, a 16th of them of
+				      any one client; what is more is BUSY; default 1 Mi */
+	uint64_t key_bytes_max;  /**< of their replies beyond 48 bytes, a 16th of them of any one
+				      client; what is more is remembered as OVERLOADED, that may
+				      have run; default 64 MiB */
+	uint64_t key_ns;         /**< for so long behind its reply; 1 ms to 24 h, default 10 s */
 	uint64_t slow_ns;        /**< a handler that ran longer is named in the log, and counted;
 				      default 100 us; UINT64_MAX: never */
 };
@@ -212,12 +219,14 @@ struct plx_rpc_service_stats {
 	uint32_t clients; /**< connected now */
 	uint32_t open;    /**< requests that are owed a reply now */
 	uint64_t requests, unknown;
-	uint64_t late;      /**< dropped, too late to run */
+	uint64_t late;      /**< refused: the time that was left is less than their handlers take,
+			       in the median */
 	uint64_t cancelled; /**< open ones that the client gave up: their time was over, or another
 			       reason */
 	uint64_t busy, overloaded, draining, too_big; /**< that were refused so */
-	uint64_t deferred;                            /**< requests that waited for another turn */
-	uint64_t protocol;                            /**< clients that were thrown out */
+	uint64_t repeated; /**< requests that had run, by their keys, and were answered again */
+	uint64_t deferred; /**< requests that waited for another turn */
+	uint64_t protocol; /**< clients that were thrown out */
 };
 
 /** Thread: any; nearly exact. */
@@ -234,8 +243,14 @@ struct plx_rpc_client_attr {
 	uint64_t reply_max;        /**< bytes of the longest reply; default 16 MiB */
 	uint64_t deadline_ns;      /**< of a call that names none; default 1 s */
 	uint32_t calls_max;        /**< open at a time, those that wait included; default 128 Ki */
-	uint64_t waiting_max;      /**< bytes of requests that wait for a service that is away,
-				or takes no more just now; default 64 MiB */
+	uint64_t waiting_max;      /**< bytes of requests of which there is a copy: those that wait
+				for a service that is away or takes no more just now, and those
+				that may have to be sent again, as all of a client with several
+				addresses do; default 64 MiB */
+	uint64_t identity;         /**< whose keys its calls' are: of one number they are the same
+				clients, also in another process; default: at random */
+	uint32_t hedge_per_mille;  /**< of recent hedged calls' replies that came in time, before
+				the second service is called; 500 to 999, default 950 */
 	uint64_t reconnect_min_ns; /**< back-off: at first; default 10 ms */
 	uint64_t reconnect_max_ns; /**< at last; default 1 s */
 };
@@ -287,6 +302,20 @@ struct plx_rpc_call {
 	uint64_t deadline_ns; /**< from now on; 0: the client's; UINT64_MAX: none */
 	plx_rpc_done_fn done; /**< NULL: nobody wants to know */
 	void *arg;
+
+	/** A number of the application's, not 0, for this one thing to be done: a service runs at
+	 * most one request of a client with that key, and answers what comes later as it has
+	 * answered that, for key_ns of its attributes and in the same process. A key of another
+	 * method's is DENIED. Where the handler refused with BUSY, OVERLOADED or DRAINING it did
+	 * nothing, and the next one runs. 0: none. */
+	uint64_t key;
+	/** Where the link ends before the reply, send it again, within the deadline: without a key
+	 * to any of the addresses, so it may run more than once; with one to the same service, and
+	 * where that has ended, or half of its key_ns is over, the call is PEER_DOWN. */
+	bool retry;
+	/** Where there is no reply in the time that most took (hedge_per_mille), send it to a
+	 * second service as well; the first reply counts. It may run on both: not with a key. */
+	bool hedge;
 };
 
 /** The number of a call that is open, unique in its client. */
@@ -296,7 +325,8 @@ typedef uint64_t plx_rpc_call_id;
  * the same service; inside a callback of the client, with the end of that. While no service is
  * there it waits for one, until its deadline. id_out may be NULL. Thread: owner. Return: 0;
  * otherwise done is not called: -EAGAIN as many calls as there may be are open, or too many bytes
- * wait; -EINVAL longer than PLX_RPC_PAYLOAD_MAX; -ENOMEM; -ENOTCONN the client is being destroyed.
+ * are kept; -EINVAL longer than PLX_RPC_PAYLOAD_MAX, or a key and hedge; -ENOMEM; -ENOTCONN the
+ * client is being destroyed.
  */
 int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call, const void *data,
 		 size_t length, plx_rpc_call_id *id_out);
@@ -334,9 +364,12 @@ struct plx_rpc_client_stats {
 	uint32_t links;   /**< that are up */
 	uint64_t calls;
 	uint64_t done[PLX_RPC_STATUS_COUNT]; /**< calls, by how they ended */
-	uint64_t strays;                     /**< replies to no call: late, twice, or made up */
-	uint64_t batches;                    /**< messages that took the requests along */
-	uint64_t protocol; /**< links that were ended, as the service broke rules */
+	uint64_t retried;    /**< calls that were to be sent again, as their link ended */
+	uint64_t hedged;     /**< calls that were sent to a second service, too */
+	uint64_t hedges_won; /**< of them, those that the second one answered first */
+	uint64_t strays;     /**< replies to no call: late, twice, or made up */
+	uint64_t batches;    /**< messages that took the requests along */
+	uint64_t protocol;   /**< links that were ended, as the service broke rules */
 };
 
 /** Thread: owner. */

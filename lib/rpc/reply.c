@@ -68,6 +68,29 @@ int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
 	return -ENOMEM;
 }
 
+int reply_again(struct peer *peer, uint64_t call, const struct key_answer *answer)
+{
+	struct iovec whole = {(void *)key_answer_bytes(answer), answer->length};
+	struct rpc_header header = {
+		.kind = RPC_REPLY,
+		.flags = (uint8_t)answer->status,
+		.length = answer->length,
+		.call = call,
+		.first = answer->handler_ns,
+		.second = answer->number,
+	};
+
+	if (answer->length > peer->reply_max) {
+		header.flags = PLX_RPC_TOO_BIG;
+		header.length = 0;
+		whole.iov_len = 0;
+	}
+	if (rpc_out_put(&peer->out, &header, &whole, 1) == 0)
+		return 0;
+	peer_throw_out(peer, "there is no memory for an answer to it");
+	return -ENOMEM;
+}
+
 /* The handler has run, and there is no reply all the same. */
 static void reply_failed(struct plx_rpc_request *request, enum plx_rpc_status status)
 {
@@ -88,14 +111,26 @@ static inline void finish(struct plx_rpc_request *request)
 
 		struct method_here *method = &here->methods[request->method];
 
-		method->open--;
+		open_end(request);
 		method->held++;
 		method->held_cycles += plx_tsc() - request->started;
-		rpc_add(&here->counts.open, (uint64_t)-1);
 		if (peer)
 			open_remove(peer, request);
 	}
 	rpc_request_free(request);
+}
+
+static __attribute__((noinline)) void remember(struct plx_rpc_request *request,
+					       const struct answer *answer)
+{
+	repeat_done(request,
+		    &(struct key_answer){
+			    .status = answer->status,
+			    .number = answer->number,
+			    .handler_ns = handler_ns(request),
+			    .length = (uint32_t)answer->length,
+		    },
+		    answer->iov, answer->count);
 }
 
 /* Return: 0; -EMSGSIZE; -ENOMEM. */
@@ -124,6 +159,8 @@ static int answer_here(struct plx_rpc_request *request, const struct answer *ans
 {
 	int rc = 0;
 
+	if (plx_unlikely(request->entry != NULL))
+		remember(request, answer);
 	if (plx_likely(request->peer && request->deadline_ns > plx_loop_now_ns()))
 		rc = write_answer(request, answer);
 	finish(request);
@@ -229,6 +266,12 @@ void plx_rpc_reply_commit(struct plx_rpc_request *request, uint32_t length)
 	struct rpc_header *header = (struct rpc_header *)(request->begun - RPC_RECORD_BYTES);
 
 	header->first = htole32(handler_ns(request));
+	if (plx_unlikely(request->entry != NULL))
+		remember(request, &(struct answer){
+					  .iov = &(struct iovec){request->begun, length},
+					  .count = 1,
+					  .length = length,
+				  });
 	if (length < request->begun_bytes)
 		rpc_out_trim(&request->peer->out, request->begun, length);
 	request->begun = NULL;

@@ -150,6 +150,12 @@ void open_remove(struct peer *peer, struct plx_rpc_request *request)
 	}
 }
 
+void open_end(struct plx_rpc_request *request)
+{
+	request->here->methods[request->method].open--;
+	rpc_add(&request->here->counts.open, (uint64_t)-1);
+}
+
 /* Nobody waits for it any more; a reply is still owed. */
 static void tell_gone(struct plx_rpc_request *request)
 {
@@ -157,7 +163,9 @@ static void tell_gone(struct plx_rpc_request *request)
 		&request->here->service->methods[request->method].what;
 
 	request->peer = NULL;
-	if (method->gone && !request->here->ending)
+	if (request->prev_repeat)
+		repeat_gone(request);
+	else if (method->gone && !request->here->ending)
 		method->gone(request, method->arg);
 }
 

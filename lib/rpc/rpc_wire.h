@@ -3,13 +3,15 @@
  * why. The first message of each side is a greeting, every further one a batch of records:
  *
  *     greeting   0 "PRPC", 4 least and 5 greatest version, 6 role, 7 zero,
- *                8 requests of the other side that may be open at a time (32 bits), 12 zero (32),
+ *                8 requests of the other side that may be open at a time (32 bits), 12 of a
+ *                service: ms for which it remembers keys (32 bits),
  *                16 longest payload accepted (64 bits), 24 who it is: a number at random (64 bits)
  *     record     0 kind, 1 flags, 2 version of the method (16 bits), 4 length of the payload (32),
  *                8 call (64 bits), 16 and 20 two numbers (32 bits each), 24 payload, padding to a
  *                multiple of 8 where another record follows
  *
- *     REQUEST    16 method, 20 time left in us (UINT32_MAX: no end)
+ *     REQUEST    16 method, 20 time left in us (UINT32_MAX: no end); with the flag KEY the payload
+ *                begins with a key of 64 bits, which is the client's: it runs once
  *     REPLY      1 status, 16 time that the handler took in ns (0: none has run;
  *                UINT32_MAX: that or more),
  *                20 ERROR: the application's code; else: try again so many us later
@@ -29,6 +31,8 @@
 #define RPC_RECORD_BYTES   24
 #define RPC_ALIGN          8
 #define RPC_NO_END_US      UINT32_MAX
+#define RPC_FLAG_KEY       0x01 /* of a request */
+#define RPC_KEY_BYTES      8
 
 enum rpc_role { RPC_CLIENT = 1, RPC_SERVER = 2 };
 enum rpc_kind { RPC_REQUEST = 1, RPC_REPLY, RPC_CANCEL, RPC_DRAIN };
@@ -36,6 +40,7 @@ enum rpc_kind { RPC_REQUEST = 1, RPC_REPLY, RPC_CANCEL, RPC_DRAIN };
 struct rpc_greeting {
 	uint8_t version_min, version_max, role;
 	uint32_t open_max;
+	uint32_t key_ms;
 	uint64_t payload_max;
 	uint64_t identity;
 };

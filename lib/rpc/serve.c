@@ -77,6 +77,31 @@ static __attribute__((noinline)) void stay_open(struct peer *peer, struct plx_rp
 	peer_throw_out(peer, "there is no memory for its open calls");
 }
 
+/* The median of its handler's times, about: a step of a sixteenth up or down for each (Ma,
+ * Muthukrishnan and Sandler, "Frugal Streaming for Estimating Quantiles", 2013), as one handler
+ * that was held up says little about the next. */
+static inline void learn(struct method_here *here, uint64_t ns)
+{
+	uint64_t step = here->usual_ns / 16 + 1;
+
+	if (ns > here->usual_ns)
+		here->usual_ns += step;
+	else if (here->usual_ns >= step)
+		here->usual_ns -= step;
+}
+
+/* Whether the time that is left is over, or less than its handler takes. */
+static inline bool is_late(const struct peer *peer, const struct rpc_record *record,
+			   struct method_here *here)
+{
+	uint64_t end_ns = peer->arrived_ns + record->header.second * PLX_NS_PER_US;
+
+	if (plx_likely(record->header.second != 0 && end_ns >= plx_loop_now_ns() + here->usual_ns))
+		return false;
+	learn(here, 0); /* else nobody would see that it has become faster */
+	return true;
+}
+
 static inline void run(struct peer *peer, const struct method *method,
 		       struct plx_rpc_request *request, const struct rpc_record *record)
 {
@@ -87,12 +112,97 @@ static inline void run(struct peer *peer, const struct method *method,
 	rpc_add(&mine->requests, 1);
 	method->what.handler(request, record->payload, record->header.length, method->what.arg);
 	cycles = plx_tsc() - request->started; /* the request itself may be free by now */
+	learn(mine, plx_tsc_to_ns(cycles));
 	if (request->state == REQUEST_RUNNING)
 		stay_open(peer, request);
 	rpc_add(&mine->cycles, cycles);
 	peer->turn_cycles += cycles;
 	if (plx_unlikely(cycles > here->service->slow_cycles))
 		was_slow(here, method, cycles);
+}
+
+/* Return: the request, to be run; NULL: it was refused, or, as *rc_out says, not even that. */
+static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_record *record,
+					    const struct method *method, int *rc_out)
+{
+	struct service_here *here = peer->here;
+	const struct rpc_header *header = &record->header;
+	struct method_here *mine;
+	struct plx_rpc_request *request;
+
+	*rc_out = 0;
+	if (plx_unlikely(here->draining)) {
+		*rc_out = refuse(peer, record, PLX_RPC_DRAINING, &here->counts.draining);
+		return NULL;
+	}
+	if (plx_unlikely(!method)) {
+		*rc_out = refuse(peer, record, PLX_RPC_UNKNOWN, &here->counts.unknown);
+		return NULL;
+	}
+	mine = &here->methods[method->index];
+	if (plx_unlikely(header->length > method->request_max)) {
+		rpc_add(&mine->refused, 1);
+		*rc_out = refuse(peer, record, PLX_RPC_TOO_BIG, &here->counts.too_big);
+		return NULL;
+	}
+	if (plx_unlikely(is_late(peer, record, mine))) {
+		rpc_add(&mine->refused, 1);
+		*rc_out = refuse(peer, record, PLX_RPC_DEADLINE, &here->counts.late);
+		return NULL;
+	}
+	if (plx_unlikely(!has_room(peer, record, method, mine)))
+		return NULL;
+	request = rpc_request_take(here);
+	if (plx_unlikely(!request)) {
+		*rc_out = refuse(peer, record, PLX_RPC_OVERLOADED, &here->counts.overloaded);
+		return NULL;
+	}
+	request->state = REQUEST_RUNNING;
+	request->method = method->index;
+	request->peer = peer;
+	request->call = header->call;
+	request->deadline_ns = header->second == RPC_NO_END_US
+				     ? UINT64_MAX
+				     : peer->arrived_ns + header->second * PLX_NS_PER_US;
+	request->begun = NULL;
+	request->entry = NULL;
+	return request;
+}
+
+static inline void begin(struct peer *peer, const struct method *method,
+			 struct plx_rpc_request *request, const struct rpc_record *record,
+			 struct plx_buf *message)
+{
+	request->message = message;
+	request->started = plx_tsc();
+	run(peer, method, request, record);
+}
+
+/* It runs if no other one of its key did: whether one has comes first, as then that is the answer,
+ * however full or late it is. */
+static __attribute__((noinline)) int serve_keyed(struct peer *peer, const struct rpc_record *record,
+						 const struct method *method,
+						 struct plx_buf *message)
+{
+	struct plx_rpc_request *request;
+	struct rpc_record rest = *record;
+	struct key_entry *entry = NULL;
+	uint64_t key;
+	int rc;
+
+	memcpy(&key, record->payload, sizeof(key));
+	rest.payload += RPC_KEY_BYTES;
+	rest.header.length -= RPC_KEY_BYTES;
+	if (method && repeat_claim(peer, &rest, method, le64toh(key), &entry, &rc) != KEY_NEW)
+		return rc;
+	request = admit(peer, &rest, method, &rc);
+	if (request) {
+		request->entry = entry;
+		begin(peer, method, request, &rest, message);
+	} else if (entry) {
+		rpc_keys_forget(peer->here->service->keys, entry);
+	}
+	return rc;
 }
 
 /* Return: 0; -ENOMEM not even for a refusal. */
@@ -102,42 +212,27 @@ static int serve_request(struct peer *peer, const struct rpc_record *record,
 	struct service_here *here = peer->here;
 	const struct rpc_header *header = &record->header;
 	const struct method *method = method_find(here->service, header->first, header->version);
-	struct method_here *mine;
 	struct plx_rpc_request *request;
-	uint64_t now_ns = plx_loop_now_ns();
+	int rc;
 
 	rpc_add(&here->counts.requests, 1);
-	if (plx_unlikely(here->draining))
-		return refuse(peer, record, PLX_RPC_DRAINING, &here->counts.draining);
-	if (plx_unlikely(!method))
-		return refuse(peer, record, PLX_RPC_UNKNOWN, &here->counts.unknown);
-	mine = &here->methods[method->index];
-	if (plx_unlikely(header->length > method->request_max)) {
-		rpc_add(&mine->refused, 1);
-		return refuse(peer, record, PLX_RPC_TOO_BIG, &here->counts.too_big);
-	}
-	if (plx_unlikely(header->second == 0 ||
-			 peer->arrived_ns + header->second * PLX_NS_PER_US < now_ns)) {
-		rpc_add(&mine->refused, 1);
-		return refuse(peer, record, PLX_RPC_DEADLINE, &here->counts.late);
-	}
-	if (plx_unlikely(!has_room(peer, record, method, mine)))
-		return 0;
-	request = rpc_request_take(here);
-	if (plx_unlikely(!request))
-		return refuse(peer, record, PLX_RPC_OVERLOADED, &here->counts.overloaded);
-	request->state = REQUEST_RUNNING;
-	request->method = method->index;
-	request->peer = peer;
-	request->call = header->call;
-	request->deadline_ns = header->second == RPC_NO_END_US
-				     ? UINT64_MAX
-				     : peer->arrived_ns + header->second * PLX_NS_PER_US;
-	request->message = message;
-	request->begun = NULL;
-	request->started = plx_tsc();
-	run(peer, method, request, record);
-	return 0;
+	if (plx_unlikely(header->flags))
+		return serve_keyed(peer, record, method, message);
+	request = admit(peer, record, method, &rc);
+	if (plx_likely(request != NULL))
+		begin(peer, method, request, record, message);
+	return rc;
+}
+
+/* What is said about a request that is none; NULL: it is one. */
+static inline const char *wrong_request(const struct rpc_header *header)
+{
+	if (plx_likely(header->flags == 0))
+		return NULL;
+	if (header->flags != RPC_FLAG_KEY)
+		return "it sent a request with flags that nobody knows";
+	return header->length < RPC_KEY_BYTES ? "it sent a request that is shorter than its key"
+					      : NULL;
 }
 
 static void serve_cancel(struct peer *peer, const struct rpc_record *record)
@@ -156,6 +251,9 @@ bool serve_record(struct peer *peer, const struct rpc_record *record, struct plx
 	peer->turn_count++; /* whatever it is, and becomes of it */
 	switch (record->header.kind) {
 	case RPC_REQUEST:
+		*wrong_out = wrong_request(&record->header);
+		if (plx_unlikely(*wrong_out != NULL))
+			return false;
 		if (plx_likely(serve_request(peer, record, message) == 0))
 			return true;
 		*wrong_out = NULL; /* it was thrown out already */

@@ -14,6 +14,10 @@
 #define TURN_MAX_DEFAULT       64
 #define TURN_NS_DEFAULT        (100 * PLX_NS_PER_US)
 #define SELF_TEST_RATE_DEFAULT 1000000
+#define KEYS_MAX_DEFAULT       (1u << 20)
+#define KEY_BYTES_MAX_DEFAULT  (UINT64_C(64) << 20)
+#define KEY_NS_DEFAULT         (10 * PLX_NS_PER_S)
+#define KEY_NS_MAX             (24 * 3600 * PLX_NS_PER_S)
 #define SLOW_NS_DEFAULT        (100 * PLX_NS_PER_US)
 /* All services of the process: looked into when a client comes. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -64,6 +68,7 @@ void service_free(struct plx_rpc_service *service)
 			free(service->here[id]->methods);
 		free(service->here[id]);
 	}
+	rpc_keys_destroy(service->keys);
 	free(service->methods);
 	free(service->table);
 	free(service);
@@ -93,6 +98,11 @@ static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_se
 	out->self_test_rate = (uint32_t)or_default(out->self_test_rate, SELF_TEST_RATE_DEFAULT);
 	out->turn_ns = or_default(out->turn_ns, TURN_NS_DEFAULT);
 	out->slow_ns = or_default(out->slow_ns, SLOW_NS_DEFAULT);
+	out->keys_max = (uint32_t)or_default(out->keys_max, KEYS_MAX_DEFAULT);
+	out->key_bytes_max = or_default(out->key_bytes_max, KEY_BYTES_MAX_DEFAULT);
+	out->key_ns = or_default(out->key_ns, KEY_NS_DEFAULT);
+	if (out->key_ns < PLX_NS_PER_MS || out->key_ns > KEY_NS_MAX)
+		return plx_fail(EINVAL, "key_ns %" PRIu64 ": give 1 ms to 24 h", out->key_ns);
 	if (out->request_max > PLX_RPC_PAYLOAD_MAX)
 		return plx_fail(EINVAL, "request_max %" PRIu64 ": give 1 to %" PRIu64,
 				out->request_max, PLX_RPC_PAYLOAD_MAX);
@@ -121,6 +131,8 @@ static int make_parts(struct plx_rpc_service *service)
 		service->here[id] = here;
 		here->service = service;
 		here->lcore = id;
+		plx_timer_init(&here->repeat_timer, repeat_on_timer, here);
+		plx_timer_set_lax(&here->repeat_timer, true);
 	}
 	PLX_LCORE_FOREACH (id) {
 		plx_signal_init(&service->here[id]->told, id, service_on_told, service->here[id]);
@@ -155,7 +167,10 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	if (getrandom(&service->multiplier, sizeof(service->multiplier), 0) < 0)
 		service->multiplier = plx_tsc();
 	service->multiplier |= 1;
-	rc = make_parts(service);
+	rc = rpc_keys_create(service->multiplier, checked.keys_max, checked.key_bytes_max,
+			     checked.key_ns, &service->keys);
+	if (rc == 0)
+		rc = make_parts(service);
 	if (rc) {
 		service_free(service);
 		return rc;
@@ -363,6 +378,7 @@ void plx_rpc_service_stats(const struct plx_rpc_service *service,
 		stats_out->overloaded += count_of(&counts->overloaded);
 		stats_out->draining += count_of(&counts->draining);
 		stats_out->too_big += count_of(&counts->too_big);
+		stats_out->repeated += count_of(&counts->repeated);
 		stats_out->deferred += count_of(&counts->deferred);
 		stats_out->protocol += count_of(&counts->protocol);
 	}

@@ -6,12 +6,14 @@
  *   drain.c     its end, on all lcores
  *   peer.c      a client's link: greetings, batches, what waits for its turn
  *   serve.c     a record of a batch: checks, the handler
+ *   repeat.c    requests that have a key, and come again; keys.c remembers them
  *   reply.c     replies, from wherever they come
  *   request.c   the requests that are owed one
  *   selftest.c  methods that every service has */
 #ifndef PLX_RPC_SERVICE_H
 #define PLX_RPC_SERVICE_H
 
+#include "keys.h"
 #include "out.h"
 
 #define RPC_LISTENERS_MAX 16
@@ -33,6 +35,7 @@ struct method {
 /* What an lcore knows of a method. */
 struct method_here {
 	uint32_t open;              /* requests that are owed a reply behind their handler */
+	uint64_t usual_ns;          /* its handler's time, as a rule */
 	uint64_t held, held_cycles; /* requests that were open, and for how long in all */
 	struct plx_log_limit log_limit;
 	rpc_count requests, replies, refused, slow, cycles;
@@ -40,7 +43,7 @@ struct method_here {
 
 struct served {
 	rpc_count requests, unknown, late, cancelled, busy, overloaded, draining, too_big, deferred,
-		protocol;
+		repeated, protocol;
 	rpc_count clients, open;
 };
 
@@ -55,6 +58,9 @@ struct service_here {
 	uint32_t open;         /* as in `counts`, and requests inside their handler */
 	bool draining, ending; /* it has been seen to */
 	bool ended;            /* and nothing is left of it here */
+
+	struct plx_rpc_request *repeats; /* that wait for the first one of their key */
+	struct plx_timer repeat_timer;
 
 	struct plx_signal told;
 	double self_test_left; /* requests that may come now */
@@ -73,6 +79,7 @@ struct plx_rpc_service {
 	uint32_t lcore; /* that made it */
 	uint64_t created_ns;
 
+	struct rpc_keys *keys;
 	uint64_t identity;   /* at random; clients know it */
 	uint64_t multiplier; /* at random; nobody does */
 	uint64_t slow_cycles, turn_cycles;
@@ -112,6 +119,7 @@ struct peer {
 	struct rpc_turns turns;
 	bool greeted, thrown_out;
 	struct plx_timer timer;
+	uint64_t identity; /* of the client, as it says */
 	uint64_t reply_max;
 	uint64_t arrived_ns;           /* the batch that is being served */
 	uint64_t turn_ns, turn_cycles; /* the turn that it had requests begun in, their time */
@@ -135,6 +143,10 @@ struct plx_rpc_request {
 	uint8_t *begun; /* of plx_rpc_reply_begin */
 	uint32_t begun_bytes;
 	struct plx_rpc_request *next; /* in the free list, or of its bucket */
+	struct key_entry *entry;      /* it is the first one of its key */
+	/* Of one that waits for the first: */
+	uint64_t key;
+	struct plx_rpc_request *next_repeat, **prev_repeat; /* NULL: it is none */
 };
 
 /* service.c */
@@ -174,10 +186,25 @@ struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);
 void open_remove(struct peer *peer, struct plx_rpc_request *request);
 void rpc_request_gone(struct plx_rpc_request *request);
 void open_all_gone(struct peer *peer);
+/* One that was open is no more. */
+void open_end(struct plx_rpc_request *request);
 void rpc_request_free_all(struct service_here *here);
 
-/* reply.c: an answer that needs no request. Return: 0; -ENOMEM. */
+/* repeat.c */
+/* A request with a key: what is to be done with it. NEW: *entry_out is the request's when it runs;
+ * else it has been seen to, and *rc_out is 0, or -ENOMEM as below. */
+enum key_state repeat_claim(struct peer *peer, const struct rpc_record *record,
+			    const struct method *method, uint64_t key, struct key_entry **entry_out,
+			    int *rc_out);
+void repeat_done(struct plx_rpc_request *request, const struct key_answer *answer,
+		 const struct iovec *iov, int count);
+/* Nobody waits for it any more. */
+void repeat_gone(struct plx_rpc_request *request);
+void repeat_on_timer(struct plx_timer *timer, void *arg);
+
+/* reply.c: answers that need no request. Return: 0; -ENOMEM. */
 int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
 		  uint64_t retry_after_ns);
+int reply_again(struct peer *peer, uint64_t call, const struct key_answer *answer);
 
 #endif

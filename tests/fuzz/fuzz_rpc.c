@@ -31,6 +31,7 @@ static void check_greeting(const uint8_t *data, size_t size, enum rpc_role role)
 	must(again.version_min == greeting.version_min &&
 	     again.version_max == greeting.version_max);
 	must(again.role == greeting.role && again.open_max == greeting.open_max);
+	must(again.key_ms == greeting.key_ms);
 	must(again.payload_max == greeting.payload_max && again.identity == greeting.identity);
 }
 

@@ -174,7 +174,7 @@ static void the_handlers_time_is_told(void **state)
 	assert_int_equal(stats.requests, 1);
 	assert_int_equal(stats.replies, 1);
 	assert_true(stats.handler_ns >= 2 * PLX_NS_PER_MS);
-	assert_int_equal(plx_rpc_method_stats(service, 14, &stats), -ENOENT);
+	assert_int_equal(plx_rpc_method_stats(service, 15, &stats), -ENOENT);
 }
 
 static void calls_of_one_turn_share_messages(void **state)

@@ -113,6 +113,22 @@ static void a_greeting_of_a_service(void **state)
 	is_thrown_out();
 }
 
+static void a_flag_that_nobody_knows(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	add(RPC_REQUEST, 0x80 | RPC_FLAG_KEY, 1, ECHO, 1000000, "12345678");
+	send_batch(&client);
+	is_thrown_out();
+}
+
+static void a_key_that_is_cut_off(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	add(RPC_REQUEST, RPC_FLAG_KEY, 1, ECHO, 1000000, "1234567");
+	send_batch(&client);
+	is_thrown_out();
+}
+
 static void a_record_that_is_longer_than_its_message(void **state)
 {
 	send_greeting(&client, RPC_CLIENT);
@@ -480,6 +496,8 @@ int main(void)
 		TEST(greetings_that_are_none),
 		TEST(an_empty_greeting),
 		TEST(a_greeting_of_a_service),
+		TEST(a_flag_that_nobody_knows),
+		TEST(a_key_that_is_cut_off),
 		TEST(a_record_that_is_longer_than_its_message),
 		TEST(kinds_that_there_are_not),
 		TEST(a_reply_to_a_service),

@@ -61,6 +61,12 @@ static void on_deny(struct plx_rpc_request *request, const void *data, uint32_t 
 	assert_int_equal(plx_rpc_refuse(request, PLX_RPC_DENIED, 0), 0);
 }
 
+static void on_tired(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	handled_count++;
+	assert_int_equal(plx_rpc_refuse(request, PLX_RPC_BUSY, 0), 0);
+}
+
 static void on_version(struct plx_rpc_request *request, const void *data, uint32_t length,
 		       void *arg)
 {
@@ -79,6 +85,7 @@ static const struct plx_rpc_method methods[] = {
 	{.id = DENY, .name = "deny", .handler = on_deny},
 	{.id = ONE, .name = "one", .handler = on_later, .gone = on_gone, .open_max = 1},
 	{.id = SHORT, .name = "short", .handler = on_echo, .request_max = 16},
+	{.id = TIRED, .name = "tired", .handler = on_tired},
 	{.id = TWICE, .version = 1, .name = "twice", .handler = on_version, .arg = "1"},
 	{.id = TWICE, .version = 2, .name = "twice", .handler = on_version, .arg = "2"},
 };
@@ -172,6 +179,14 @@ static plx_rpc_call_id call_with(const struct plx_rpc_call *call, const void *da
 		fail_msg("plx_rpc_call: %s", plx_error());
 	assert_int_equal(outcome->count, 0); /* never inside the call */
 	return id;
+}
+
+plx_rpc_call_id call_as(struct plx_rpc_call call, const void *data, size_t length,
+			struct outcome *outcome)
+{
+	call.done = note_outcome;
+	call.arg = outcome;
+	return call_with(&call, data, length, outcome);
 }
 
 plx_rpc_call_id call_it(uint32_t method, const void *data, size_t length, struct outcome *outcome)

@@ -8,15 +8,16 @@
 #include "plx_rpc.h"
 
 enum {
-	ECHO = 1,  /* the request back */
-	LATER = 2, /* kept: see `kept` */
-	FAIL = 3,  /* error 77, "no" */
-	BUILD = 4, /* in place: the request's length in bytes 'x' */
-	SLOW = 5,  /* 2 ms */
-	DENY = 6,  /* refused */
-	ONE = 7,   /* as LATER, one at a time */
-	SHORT = 8, /* as ECHO, up to 16 bytes */
-	TWICE = 9, /* as ECHO, versions 1 and 2: the version and the request */
+	ECHO = 1,   /* the request back */
+	LATER = 2,  /* kept: see `kept` */
+	FAIL = 3,   /* error 77, "no" */
+	BUILD = 4,  /* in place: the request's length in bytes 'x' */
+	SLOW = 5,   /* 2 ms */
+	DENY = 6,   /* refused */
+	ONE = 7,    /* as LATER, one at a time */
+	SHORT = 8,  /* as ECHO, up to 16 bytes */
+	TWICE = 9,  /* as ECHO, versions 1 and 2: the version and the request */
+	TIRED = 10, /* refused with BUSY */
 };
 
 #define KEPT_MAX 4096
@@ -63,6 +64,10 @@ void destroy_service(struct plx_rpc_service **which);
 
 /* Call a method; it must be accepted. Return: its number. */
 plx_rpc_call_id call_it(uint32_t method, const void *data, size_t length, struct outcome *outcome);
+
+/* The same, as the call says but for how it is told. */
+plx_rpc_call_id call_as(struct plx_rpc_call call, const void *data, size_t length,
+			struct outcome *outcome);
 
 /* The same, with that deadline. */
 plx_rpc_call_id call_within(uint32_t method, uint64_t deadline_ns, struct outcome *outcome);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that are sent to a second service when the first one takes longer than most did: what comes
+ * first counts, and the other one is told that it need not go on (Dean and Barroso, "The Tail at
+ * Scale", Communications of the ACM 56/2, 2013: behind the 95th percentile it costs some 5 % more
+ * requests). */
+#include "client.h"
+
+#define HIGHEST_NS  (10 * PLX_NS_PER_S)
+#define DIGITS      1
+#define FIRST_TIMES 100  /* what is known after so many is a beginning */
+#define TIMES       1000 /* known anew every so many */
+
+/* A service that becomes slow would make each call one more: so there are twice as many as the
+ * percentile promises, and ten in a row. In thousandths of a call. */
+#define BUDGET_ONE 1000
+#define BUDGET_MAX (10 * BUDGET_ONE)
+
+int hedge_init(struct plx_rpc_client *client)
+{
+	client->hedge.delay_ns = UINT64_MAX;
+	client->hedge.budget = BUDGET_MAX;
+	return plx_hist_init(&client->hedge.times, HIGHEST_NS, DIGITS);
+}
+
+uint64_t hedge_begin(struct plx_rpc_client *client, struct call *call, uint64_t delay_ns)
+{
+	struct hedge *hedge = &client->hedge;
+
+	hedge->budget += 2 * (BUDGET_ONE - client->attr.hedge_per_mille);
+	if (hedge->budget > BUDGET_MAX)
+		hedge->budget = BUDGET_MAX;
+	if (hedge->delay_ns >= delay_ns)
+		return delay_ns;
+	call->kept->hedge_due = true;
+	return hedge->delay_ns;
+}
+
+static void send_second(struct plx_rpc_client *client, struct call *call)
+{
+	struct channel *second = client_choose(client, call->channel);
+
+	if (call->state != CALL_SENT || !second || client->hedge.budget < BUDGET_ONE)
+		return;
+	if (!kept_send_second(client, second, call))
+		return;
+	client->hedge.budget -= BUDGET_ONE;
+	client->counts.hedged++;
+}
+
+bool hedge_on_timer(struct plx_rpc_client *client, struct call *call)
+{
+	struct kept_request *kept = call->kept;
+	uint64_t now_ns = plx_loop_now_ns();
+
+	if (!kept->hedge_due || now_ns >= kept->deadline_ns)
+		return false;
+	kept->hedge_due = false;
+	send_second(client, call);
+	if (kept->deadline_ns != UINT64_MAX)
+		plx_timer_start(&call->timer, kept->deadline_ns - now_ns);
+	return true;
+}
+
+static void learn(struct plx_rpc_client *client, uint64_t time_ns)
+{
+	struct hedge *hedge = &client->hedge;
+	uint64_t enough = hedge->delay_ns == UINT64_MAX ? FIRST_TIMES : TIMES;
+
+	plx_hist_record(&hedge->times, time_ns);
+	if (hedge->times.count < enough)
+		return;
+	hedge->delay_ns = plx_hist_quantile(&hedge->times, client->attr.hedge_per_mille / 1000.0) +
+			  1;
+	plx_hist_reset(&hedge->times);
+}
+
+/* The call goes on on its first channel. */
+void hedge_drop(struct call *call)
+{
+	struct channel *second = call->kept->second;
+
+	if (!second)
+		return;
+	call->kept->second = NULL;
+	second->open--;
+	if (second->out.link)
+		call_tell_service(second, call);
+	channel_look_at_drain(second);
+}
+
+static void use_second(struct call *call)
+{
+	struct channel *first = call->channel;
+
+	call->channel = call->kept->second;
+	call->kept->second = first;
+}
+
+void hedge_won(struct channel *channel, struct call *call)
+{
+	struct plx_rpc_client *client = channel->client;
+
+	if (call->channel != channel) {
+		use_second(call);
+		client->counts.hedges_won++;
+	}
+	if (call->kept->hedge)
+		learn(client, plx_loop_now_ns() - call->kept->first_sent_ns);
+	hedge_drop(call);
+}
+
+bool hedge_goes_on(struct channel *channel, struct call *call)
+{
+	if (!call->kept->second)
+		return false;
+	if (call->channel == channel)
+		use_second(call);
+	call->kept->second = NULL;
+	channel->open--;
+	return true;
+}

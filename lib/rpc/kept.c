@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that wait for a service, or may have to be sent again: as it drains, as the link to it
+ * ends and the call is to be tried again, or as another service shall have it, too. */
+#include "client.h"
+
+#include <stdlib.h>
+
+static void leave(struct plx_rpc_client *client, struct kept_request *kept)
+{
+	struct kept_list *list = kept->list;
+
+	if (!list)
+		return;
+	*kept->prev_next = kept->next;
+	if (kept->next)
+		kept->next->prev_next = kept->prev_next;
+	else
+		list->end = kept->prev_next;
+	kept->list = NULL;
+	list->count--;
+	client->waiting_count--;
+}
+
+void kept_wait(struct plx_rpc_client *client, struct call *call, struct kept_list *list)
+{
+	struct kept_request *kept = call->kept;
+
+	kept->list = list;
+	kept->next = NULL;
+	kept->prev_next = list->end;
+	*list->end = kept;
+	list->end = &kept->next;
+	list->count++;
+	client->waiting_count++;
+	call->state = CALL_WAITING;
+}
+
+int kept_make(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
+	      uint64_t deadline_ns, const struct iovec *iov, int count, size_t length)
+{
+	size_t key_bytes = what->key ? RPC_KEY_BYTES : 0;
+	uint64_t key = htole64(what->key);
+	struct kept_request *kept;
+
+	if (length + key_bytes > client->attr.waiting_max - client->kept_bytes)
+		return -EAGAIN;
+	kept = malloc(sizeof(*kept) + key_bytes + length);
+	if (!kept)
+		return plx_fail(ENOMEM, "no memory for a request of %zu bytes", length);
+	*kept = (struct kept_request){
+		.call = call,
+		.deadline_ns = deadline_ns,
+		.method = what->method,
+		.version = what->version,
+		.length = (uint32_t)(length + key_bytes),
+		.has_key = what->key != 0,
+		.retry = what->retry,
+		.hedge = what->hedge,
+	};
+	memcpy(kept->bytes, &key, key_bytes);
+	rpc_copy_pieces(kept->bytes + key_bytes, iov, count);
+	client->kept_bytes += kept->length;
+	call->kept = kept;
+	return 0;
+}
+
+void kept_drop(struct plx_rpc_client *client, struct call *call)
+{
+	struct kept_request *kept = call->kept;
+
+	if (!kept)
+		return;
+	hedge_drop(call);
+	leave(client, kept);
+	client->kept_bytes -= kept->length;
+	call->kept = NULL;
+	free(kept);
+}
+
+static int send_to(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+{
+	const struct kept_request *kept = call->kept;
+	struct iovec whole = {call->kept->bytes, kept->length};
+	struct rpc_header header = {
+		.kind = RPC_REQUEST,
+		.flags = kept->has_key ? RPC_FLAG_KEY : 0,
+		.version = kept->version,
+		.length = kept->length,
+		.call = call_id(call),
+		.first = kept->method,
+		.second = rpc_left_us(kept->deadline_ns),
+	};
+
+	return call_send(client, channel, call, &header, &whole, 1);
+}
+
+int kept_send(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+{
+	struct kept_request *kept = call->kept;
+	int rc;
+
+	leave(client, kept);
+	rc = send_to(client, channel, call);
+	if (rc || call->state != CALL_SENT)
+		return rc;
+	if (!kept->first_sent_ns)
+		kept->first_sent_ns = plx_loop_now_ns();
+	if (client->channel_count == 1 && !kept->retry)
+		kept_drop(client, call);
+	return 0;
+}
+
+bool kept_send_second(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+{
+	struct channel *first = call->channel;
+
+	if (call->kept->length > channel->request_max || send_to(client, channel, call) != 0)
+		return false;
+	call->channel = first;
+	call->kept->second = channel;
+	return true;
+}
+
+bool call_again(struct plx_rpc_client *client, struct call *call)
+{
+	if (!call->kept || client->ending)
+		return false;
+	call->channel->open--;
+	if (call->kept->has_key) /* the service would have known it */
+		call->kept->lost = false;
+	kept_wait(client, call, &client->waiting);
+	return true;
+}
+
+bool kept_survives(struct channel *channel, struct call *call)
+{
+	struct plx_rpc_client *client = channel->client;
+	struct kept_request *kept = call->kept;
+
+	if (call->channel != channel && kept->second != channel)
+		return true; /* it has nothing to do with it */
+	if (hedge_goes_on(channel, call))
+		return true;
+	if (!kept->retry || client->ending)
+		return false;
+	channel->open--;
+	kept->lost = true;
+	client->counts.retried++;
+	kept_wait(client, call, kept->has_key ? &channel->again : &client->waiting);
+	return true;
+}
+
+void kept_end_again(struct channel *channel)
+{
+	while (channel->again.first)
+		call_end_soon(channel->client, channel->again.first->call, PLX_RPC_PEER_DOWN);
+}
+
+/* Half of the time for which the service remembers keys is left for the way. */
+static bool is_remembered(const struct channel *channel, const struct kept_request *kept)
+{
+	return plx_loop_now_ns() - kept->first_sent_ns < channel->key_ns / 2;
+}
+
+static void send_or_end(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+{
+	if (kept_send(client, channel, call) != 0)
+		call_end_soon(client, call, PLX_RPC_OVERLOADED);
+}
+
+/* To the service that has had them before. */
+static void send_again(struct plx_rpc_client *client, struct channel *channel)
+{
+	while (channel->again.first && channel_has_room(channel)) {
+		struct call *call = channel->again.first->call;
+
+		if (is_remembered(channel, call->kept))
+			send_or_end(client, channel, call);
+		else
+			call_end_soon(client, call, PLX_RPC_PEER_DOWN);
+	}
+}
+
+void client_send_waiting(struct plx_rpc_client *client)
+{
+	struct channel *channel;
+
+	for (uint32_t i = 0; i < client->channel_count; i++) {
+		if (plx_unlikely(client->channels[i].again.first != NULL))
+			send_again(client, &client->channels[i]);
+	}
+	while (client->waiting.first && (channel = client_choose(client, NULL)))
+		send_or_end(client, channel, client->waiting.first->call);
+}

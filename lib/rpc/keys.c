@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Keys by client and number in a table of chains, and those that are done in the order in which
+ * they were: from there they are forgotten, when their time is over, by those that come. */
+#include "keys.h"
+
+#include "out.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define SHARDS        16
+#define SLAB_ENTRIES  64
+#define FORGET_MAX    4 /* by one that comes: more than one, or it would never get less */
+#define FULL_RETRY_NS PLX_NS_PER_MS
+
+struct key_entry {
+	struct key_entry *next; /* of its chain, or free */
+	struct key_entry *next_done;
+	struct rpc_key key;
+	uint64_t done_ns;
+	uint32_t method;
+	bool done;
+	struct key_answer answer;
+};
+
+struct slab {
+	struct slab *next;
+	struct key_entry entries[SLAB_ENTRIES];
+};
+
+struct shard {
+	pthread_mutex_t lock;
+	struct key_entry **chains; /* NULL: no key has come yet */
+	struct key_entry *free;
+	struct key_entry *oldest, **newest_end; /* that are done */
+	struct slab *slabs;
+	uint64_t bytes; /* of replies that have memory of their own */
+	uint32_t count;
+} PLX_ALIGNED_LINE;
+
+struct rpc_keys {
+	struct shard shards[SHARDS];
+	uint64_t secret; /* odd, at random: keys are chosen by clients */
+	uint64_t keep_ns, shard_bytes_max;
+	uint32_t shard_max, mask; /* of the chains */
+};
+
+int rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t bytes_max, uint64_t keep_ns,
+		    struct rpc_keys **keys_out)
+{
+	struct rpc_keys *keys = aligned_alloc(PLX_CACHE_LINE, sizeof(*keys));
+	uint32_t chains = 1;
+
+	if (!keys)
+		return plx_fail(ENOMEM, "out of memory");
+	memset(keys, 0, sizeof(*keys));
+	keys->secret = secret | 1;
+	keys->keep_ns = keep_ns;
+	keys->shard_max = keys_max / SHARDS + (keys_max % SHARDS != 0);
+	keys->shard_bytes_max = bytes_max / SHARDS;
+	while (chains < keys->shard_max && chains < UINT32_C(1) << 31)
+		chains *= 2;
+	keys->mask = chains - 1;
+	for (int i = 0; i < SHARDS; i++) {
+		pthread_mutex_init(&keys->shards[i].lock, NULL);
+		keys->shards[i].newest_end = &keys->shards[i].oldest;
+	}
+	*keys_out = keys;
+	return 0;
+}
+
+static void free_answers(struct shard *shard, uint32_t mask)
+{
+	for (uint32_t i = 0; shard->chains && i <= mask; i++) {
+		for (struct key_entry *entry = shard->chains[i]; entry; entry = entry->next)
+			free(entry->answer.more);
+	}
+}
+
+void rpc_keys_destroy(struct rpc_keys *keys)
+{
+	if (!keys)
+		return;
+	for (int i = 0; i < SHARDS; i++) {
+		struct shard *shard = &keys->shards[i];
+
+		free_answers(shard, keys->mask);
+		free(shard->chains);
+		while (shard->slabs) {
+			struct slab *slab = shard->slabs;
+
+			shard->slabs = slab->next;
+			free(slab);
+		}
+		pthread_mutex_destroy(&shard->lock);
+	}
+	free(keys);
+}
+
+/* By an odd multiplier at random, as the table of open requests: the upper bits are the good ones.
+ */
+static struct shard *shard_of(struct rpc_keys *keys, struct rpc_key key)
+{
+	return &keys->shards[(key.client * keys->secret) >> 60];
+}
+
+_Static_assert(SHARDS == 1 << (64 - 60), "four bits name a shard");
+
+static struct key_entry **chain_of(const struct rpc_keys *keys, const struct shard *shard,
+				   struct rpc_key key)
+{
+	uint64_t mixed = ((key.client ^ keys->secret) + key.number * keys->secret) * keys->secret;
+
+	return &shard->chains[mixed >> 32 & keys->mask];
+}
+
+static struct key_entry *find(const struct rpc_keys *keys, const struct shard *shard,
+			      struct rpc_key key)
+{
+	struct key_entry *entry = shard->chains ? *chain_of(keys, shard, key) : NULL;
+
+	while (entry && (entry->key.client != key.client || entry->key.number != key.number))
+		entry = entry->next;
+	return entry;
+}
+
+static void drop(struct rpc_keys *keys, struct shard *shard, struct key_entry *entry)
+{
+	struct key_entry **at = chain_of(keys, shard, entry->key);
+
+	while (*at != entry)
+		at = &(*at)->next;
+	*at = entry->next;
+	if (entry->answer.more) {
+		shard->bytes -= entry->answer.length;
+		free(entry->answer.more);
+	}
+	entry->next = shard->free;
+	shard->free = entry;
+	shard->count--;
+}
+
+static void forget_old(struct rpc_keys *keys, struct shard *shard, uint64_t now_ns)
+{
+	for (int i = 0; i < FORGET_MAX; i++) {
+		struct key_entry *oldest = shard->oldest;
+
+		if (!oldest || plx_time_add(oldest->done_ns, keys->keep_ns) > now_ns)
+			return;
+		shard->oldest = oldest->next_done;
+		if (!shard->oldest)
+			shard->newest_end = &shard->oldest;
+		drop(keys, shard, oldest);
+	}
+}
+
+static bool more_entries(struct rpc_keys *keys, struct shard *shard)
+{
+	struct slab *slab;
+
+	if (!shard->chains)
+		shard->chains = calloc((size_t)keys->mask + 1, sizeof(struct key_entry *));
+	if (!shard->chains)
+		return false;
+	slab = calloc(1, sizeof(*slab));
+	if (!slab)
+		return false;
+	slab->next = shard->slabs;
+	shard->slabs = slab;
+	for (int i = 0; i < SLAB_ENTRIES; i++) {
+		slab->entries[i].next = shard->free;
+		shard->free = &slab->entries[i];
+	}
+	return true;
+}
+
+static struct key_entry *add(struct rpc_keys *keys, struct shard *shard, struct rpc_key key,
+			     uint32_t method)
+{
+	struct key_entry *entry, **chain;
+
+	if (shard->count >= keys->shard_max || (!shard->free && !more_entries(keys, shard)))
+		return NULL;
+	entry = shard->free;
+	shard->free = entry->next;
+	chain = chain_of(keys, shard, key);
+	*entry = (struct key_entry){.next = *chain, .key = key, .method = method};
+	*chain = entry;
+	shard->count++;
+	return entry;
+}
+
+static uint64_t room_after_ns(const struct rpc_keys *keys, const struct shard *shard,
+			      uint64_t now_ns)
+{
+	uint64_t end_ns = shard->oldest ? plx_time_add(shard->oldest->done_ns, keys->keep_ns) : 0;
+
+	return end_ns > now_ns ? end_ns - now_ns : FULL_RETRY_NS;
+}
+
+/* Without memory for a copy it is one that was lost. */
+static void copy_answer(const struct key_answer *from, struct key_answer *to)
+{
+	*to = *from;
+	if (!from->more)
+		return;
+	to->more = malloc(from->length);
+	if (to->more) {
+		memcpy(to->more, from->more, from->length);
+		return;
+	}
+	to->status = PLX_RPC_OVERLOADED;
+	to->number = to->length = 0;
+}
+
+enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_t method,
+			      uint64_t now_ns, struct key_entry **entry_out,
+			      struct key_answer *answer_out, uint64_t *retry_ns_out)
+{
+	struct shard *shard = shard_of(keys, key);
+	enum key_state state = KEY_RUNNING;
+	struct key_entry *entry;
+
+	pthread_mutex_lock(&shard->lock);
+	forget_old(keys, shard, now_ns);
+	entry = find(keys, shard, key);
+	if (!entry) {
+		*entry_out = add(keys, shard, key, method);
+		state = *entry_out ? KEY_NEW : KEY_FULL;
+		*retry_ns_out = room_after_ns(keys, shard, now_ns);
+	} else if (entry->method != method) {
+		state = KEY_OTHER;
+	} else if (entry->done) {
+		state = KEY_DONE;
+		copy_answer(&entry->answer, answer_out);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return state;
+}
+
+enum key_state rpc_keys_look(struct rpc_keys *keys, struct rpc_key key,
+			     struct key_answer *answer_out)
+{
+	struct shard *shard = shard_of(keys, key);
+	enum key_state state = KEY_NEW;
+	const struct key_entry *entry;
+
+	pthread_mutex_lock(&shard->lock);
+	entry = find(keys, shard, key);
+	if (entry)
+		state = entry->done ? KEY_DONE : KEY_RUNNING;
+	if (state == KEY_DONE)
+		copy_answer(&entry->answer, answer_out);
+	pthread_mutex_unlock(&shard->lock);
+	return state;
+}
+
+/* Return: whether there was memory for them. */
+static bool keep_bytes(struct key_answer *kept, const struct iovec *iov, int count)
+{
+	uint8_t *at = kept->bytes;
+
+	if (kept->length > KEY_REPLY_BYTES)
+		at = kept->more = malloc(kept->length);
+	if (!at)
+		return false;
+	rpc_copy_pieces(at, iov, count);
+	return true;
+}
+
+void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct key_answer *answer,
+		   const struct iovec *iov, int count, uint64_t now_ns)
+{
+	struct shard *shard = shard_of(keys, entry->key);
+	bool fits;
+
+	pthread_mutex_lock(&shard->lock);
+	fits = answer->length <= KEY_REPLY_BYTES ||
+	       answer->length <= keys->shard_bytes_max - shard->bytes;
+	entry->answer = *answer;
+	entry->answer.more = NULL;
+	if (!fits || !keep_bytes(&entry->answer, iov, count)) {
+		entry->answer.status = PLX_RPC_OVERLOADED;
+		entry->answer.number = entry->answer.length = 0;
+	}
+	if (entry->answer.more)
+		shard->bytes += entry->answer.length;
+	entry->done = true;
+	entry->done_ns = now_ns;
+	entry->next_done = NULL;
+	*shard->newest_end = entry;
+	shard->newest_end = &entry->next_done;
+	pthread_mutex_unlock(&shard->lock);
+}
+
+void rpc_keys_forget(struct rpc_keys *keys, struct key_entry *entry)
+{
+	struct shard *shard = shard_of(keys, entry->key);
+
+	pthread_mutex_lock(&shard->lock);
+	drop(keys, shard, entry);
+	pthread_mutex_unlock(&shard->lock);
+}

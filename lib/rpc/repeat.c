@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that have a key, and those of them that come again: the first one runs, and what it was
+ * answered goes to the others, at once or when it is known. */
+#include "service.h"
+
+#include <stdlib.h>
+
+/* How soon the reply to a request that runs still is looked for, where it has come again: it may be
+ * given on another lcore, and a client that has lost its link has waited longer than that. */
+#define LOOK_NS PLX_NS_PER_MS
+
+static void answer_with(struct peer *peer, uint64_t call, struct key_answer *answer)
+{
+	rpc_add(&peer->here->counts.repeated, 1);
+	reply_again(peer, call, answer);
+	free(answer->more);
+}
+
+static void delist(struct plx_rpc_request *request)
+{
+	*request->prev_repeat = request->next_repeat;
+	if (request->next_repeat)
+		request->next_repeat->prev_repeat = request->prev_repeat;
+	request->prev_repeat = NULL;
+}
+
+void repeat_gone(struct plx_rpc_request *request)
+{
+	struct service_here *here = request->here;
+
+	delist(request);
+	if (!here->repeats)
+		plx_timer_stop(&here->repeat_timer);
+	open_end(request);
+	rpc_request_free(request);
+}
+
+/* Return: whether it has an answer now. */
+static bool look(struct plx_rpc_request *request)
+{
+	struct peer *peer = request->peer;
+	struct key_answer answer;
+	struct rpc_key key = {peer->identity, request->key};
+	enum key_state state = rpc_keys_look(request->here->service->keys, key, &answer);
+
+	if (state == KEY_RUNNING)
+		return false;
+	if (state == KEY_DONE)
+		answer_with(peer, request->call, &answer);
+	else /* the first one was told to try again */
+		reply_refusal(peer, request->call, PLX_RPC_BUSY, 0);
+	return true;
+}
+
+void repeat_on_timer(struct plx_timer *timer, void *arg)
+{
+	struct service_here *here = arg;
+
+	for (struct plx_rpc_request *request = here->repeats, *next; request; request = next) {
+		next = request->next_repeat;
+		if (!look(request))
+			continue;
+		open_remove(request->peer, request);
+		repeat_gone(request);
+	}
+	if (here->repeats)
+		plx_timer_start(&here->repeat_timer, LOOK_NS);
+}
+
+/* It stays open until the first one of its key is answered. */
+static int wait_for_first(struct peer *peer, const struct rpc_record *record, uint32_t method,
+			  uint64_t key)
+{
+	struct service_here *here = peer->here;
+	struct plx_rpc_request *request;
+
+	if (peer->open.count >= here->service->attr.open_max)
+		return reply_refusal(peer, record->header.call, PLX_RPC_BUSY, LOOK_NS);
+	request = rpc_request_take(here);
+	if (!request)
+		return reply_refusal(peer, record->header.call, PLX_RPC_OVERLOADED, 0);
+	request->state = REQUEST_OPEN;
+	request->method = method;
+	request->peer = peer;
+	request->call = record->header.call;
+	request->entry = NULL;
+	request->key = key;
+	if (open_find(peer, request->call) || open_add(peer, request) != 0) {
+		rpc_request_free(request);
+		peer_throw_out(peer, "it gave two open calls one number");
+		return -ENOMEM;
+	}
+	request->next_repeat = here->repeats;
+	request->prev_repeat = &here->repeats;
+	if (request->next_repeat)
+		request->next_repeat->prev_repeat = &request->next_repeat;
+	here->repeats = request;
+	if (!plx_timer_running(&here->repeat_timer))
+		plx_timer_start(&here->repeat_timer, LOOK_NS);
+	return 0;
+}
+
+enum key_state repeat_claim(struct peer *peer, const struct rpc_record *record,
+			    const struct method *method, uint64_t key, struct key_entry **entry_out,
+			    int *rc_out)
+{
+	struct rpc_key whole = {peer->identity, key};
+	struct key_answer answer;
+	uint64_t retry_ns = 0;
+	enum key_state state = rpc_keys_claim(peer->here->service->keys, whole, method->index,
+					      plx_loop_now_ns(), entry_out, &answer, &retry_ns);
+
+	*rc_out = 0;
+	if (state == KEY_RUNNING)
+		*rc_out = wait_for_first(peer, record, method->index, key);
+	else if (state == KEY_DONE)
+		answer_with(peer, record->header.call, &answer);
+	else if (state == KEY_OTHER)
+		*rc_out = reply_refusal(peer, record->header.call, PLX_RPC_DENIED, 0);
+	else if (state == KEY_FULL)
+		*rc_out = reply_refusal(peer, record->header.call, PLX_RPC_BUSY, retry_ns);
+	if (state == KEY_OTHER || state == KEY_FULL)
+		rpc_add(&peer->here->methods[method->index].refused, 1);
+	if (state == KEY_FULL)
+		rpc_add(&peer->here->counts.busy, 1);
+	return state;
+}
+
+/* The first one of its key is answered. It may be tried again where its handler says so. */
+void repeat_done(struct plx_rpc_request *request, const struct key_answer *answer,
+		 const struct iovec *iov, int count)
+{
+	struct rpc_keys *keys = request->here->service->keys;
+
+	if (answer->status == PLX_RPC_BUSY || answer->status == PLX_RPC_OVERLOADED ||
+	    answer->status == PLX_RPC_DRAINING)
+		rpc_keys_forget(keys, request->entry);
+	else
+		rpc_keys_done(keys, request->entry, answer, iov, count, plx_loop_now_ns());
+	request->entry = NULL;
+}

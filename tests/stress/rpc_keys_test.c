@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Keys that several lcores are asked for at once, as when clients lose their links and come again
+ * to other ones: each runs once, and whoever asks later gets what that one has answered. */
+#include "plx_test.h"
+
+#include "keys.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define THREADS 4
+#define CLIENTS 3
+#define KEYS    4000
+#define ROUNDS  6 /* each thread asks so often for each key */
+
+static struct rpc_keys *keys;
+static _Atomic unsigned runs[CLIENTS][KEYS]; /* that were not to be tried again */
+static _Atomic unsigned wrong, again;
+
+/* Short ones, and ones that have memory of their own. */
+static uint32_t reply_of(struct rpc_key key, uint8_t *out)
+{
+	uint32_t length = (uint32_t)(key.number % 3 == 0 ? KEY_REPLY_BYTES + 1 + key.number % 64
+							 : 8);
+
+	memset(out, (int)(key.client * 31 + key.number), length);
+	return length;
+}
+
+static void check_answer(struct rpc_key key, const struct key_answer *answer)
+{
+	uint8_t expected[KEY_REPLY_BYTES + 65];
+	uint32_t length = reply_of(key, expected);
+
+	if (answer->status != PLX_RPC_OK || answer->length != length ||
+	    memcmp(key_answer_bytes(answer), expected, length) != 0)
+		atomic_fetch_add(&wrong, 1);
+	free(answer->more);
+}
+
+static void run(struct rpc_key key, struct key_entry *entry, bool is_refused)
+{
+	uint8_t bytes[KEY_REPLY_BYTES + 65];
+	struct key_answer answer = {.status = PLX_RPC_OK, .handler_ns = 1};
+	struct iovec whole = {bytes, 0};
+
+	if (is_refused) {
+		rpc_keys_forget(keys, entry);
+		return;
+	}
+	atomic_fetch_add(&runs[key.client][key.number], 1);
+	answer.length = reply_of(key, bytes);
+	whole.iov_len = answer.length;
+	rpc_keys_done(keys, entry, &answer, &whole, 1, 1);
+}
+
+static void ask(struct rpc_key key, unsigned *random)
+{
+	struct key_entry *entry;
+	struct key_answer answer;
+	uint64_t retry_ns;
+
+	switch (rpc_keys_claim(keys, key, 1, 1, &entry, &answer, &retry_ns)) {
+	case KEY_NEW:
+		run(key, entry, rand_r(random) % 4 == 0);
+		return;
+	case KEY_RUNNING:
+		if (rpc_keys_look(keys, key, &answer) == KEY_DONE)
+			check_answer(key, &answer);
+		return;
+	case KEY_DONE:
+		atomic_fetch_add(&again, 1);
+		check_answer(key, &answer);
+		return;
+	default:
+		atomic_fetch_add(&wrong, 1);
+	}
+}
+
+static void *asker(void *arg)
+{
+	unsigned random = (unsigned)(uintptr_t)arg;
+
+	for (unsigned i = 0; i < ROUNDS * CLIENTS * KEYS; i++)
+		ask((struct rpc_key){(unsigned)rand_r(&random) % CLIENTS,
+				     (unsigned)rand_r(&random) % KEYS},
+		    &random);
+	return NULL;
+}
+
+static void each_key_runs_once(void **state)
+{
+	pthread_t threads[THREADS];
+	unsigned ran = 0;
+
+	assert_int_equal(rpc_keys_create(0x9e3779b97f4a7c15, 16 * 2 * CLIENTS * KEYS,
+					 UINT64_C(1) << 30, PLX_NS_PER_S, &keys),
+			 0);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, asker, (void *)(i + 1)), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < CLIENTS * KEYS; i++) {
+		unsigned count = atomic_load(&runs[i / KEYS][i % KEYS]);
+
+		assert_in_range(count, 0, 1);
+		ran += count;
+	}
+	assert_int_equal(atomic_load(&wrong), 0);
+	assert_true(ran > CLIENTS * KEYS * 9 / 10);
+	assert_true(atomic_load(&again) > ran);
+	rpc_keys_destroy(keys);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(each_key_runs_once)};
+
+	return cmocka_run_group_tests_name("rpc_keys", tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that go to a second service when the first one is slow. */
+#include "rpc_fixture.h"
+
+#include "client.h"
+
+static struct plx_rpc_service *other;
+
+static int stop(void **state)
+{
+	plx_rpc_client_destroy(caller);
+	caller = NULL;
+	for (unsigned i = 0; i < kept_count; i++) {
+		if (kept[i])
+			plx_rpc_reply(kept[i], NULL, 0);
+		kept[i] = NULL;
+	}
+	kept_count = 0;
+	if (other)
+		destroy_service(&other);
+	rpc_stop();
+	return 0;
+}
+
+static const struct plx_rpc_call hedged = {
+	.method = LATER, .hedge = true, .deadline_ns = 3 * PLX_NS_PER_S};
+
+/* Two services, and a client that knows how long calls take. */
+static void start(void)
+{
+	struct plx_rpc_call call = {.method = ECHO, .hedge = true};
+	struct outcome outcome;
+
+	kept_count = gone_count = handled_count = 0;
+	fixture_start("tcp", false);
+	service = make_service(here("0"), NULL);
+	other = make_service(here("0"), NULL);
+	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0),
+						   plx_rpc_service_address(other, 0), NULL},
+			     NULL);
+	for (int i = 0; i < 3000 && client_stats().links < 2; i++)
+		pump_ms(1);
+	assert_int_equal(client_stats().links, 2);
+	for (int i = 0; i < 100; i++) {
+		assert_true(caller->hedge.delay_ns == UINT64_MAX);
+		call_as(call, NULL, 0, &outcome);
+		wait_done(&outcome);
+		assert_int_equal(outcome.status, PLX_RPC_OK);
+	}
+	assert_in_range(caller->hedge.delay_ns, 1, 2 * PLX_NS_PER_S);
+	caller->hedge.delay_ns = 5 * PLX_NS_PER_MS; /* on a host that has other things to do */
+	assert_int_equal(client_stats().hedged, 0);
+}
+
+static void is_kept(unsigned count)
+{
+	assert_true(pump_until(&kept_count, count, 3000));
+}
+
+static void reply_to(unsigned i, const char *text)
+{
+	plx_rpc_reply(kept[i], text, strlen(text));
+	kept[i] = NULL;
+}
+
+static void nothing_is_left(void)
+{
+	pump_ms(20);
+	assert_int_equal(client_stats().open, 0);
+	assert_int_equal(caller->channels[0].open, 0);
+	assert_int_equal(caller->channels[1].open, 0);
+	assert_int_equal(caller->kept_bytes, 0);
+}
+
+static void the_second_one_may_be_first(void **state)
+{
+	struct outcome outcome;
+
+	start();
+	call_as(hedged, NULL, 0, &outcome);
+	is_kept(2);
+	reply_to(1, "second");
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_memory_equal(outcome.data, "second", 6);
+	pump_ms(20);
+	assert_int_equal(gone_count, 1); /* the first one is told */
+	assert_true(plx_rpc_request_is_gone(kept[0]));
+	assert_int_equal(client_stats().hedged, 1);
+	assert_int_equal(client_stats().hedges_won, 1);
+	nothing_is_left();
+}
+
+static void the_first_one_may_be_first(void **state)
+{
+	struct outcome outcome;
+
+	start();
+	call_as(hedged, NULL, 0, &outcome);
+	is_kept(2);
+	reply_to(0, "first");
+	reply_to(1, "second");
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	nothing_is_left();
+	assert_int_equal(client_stats().hedged, 1);
+}
+
+static void a_refusal_is_no_reply(void **state)
+{
+	struct outcome outcome;
+
+	start();
+	call_as(hedged, NULL, 0, &outcome);
+	is_kept(2);
+	plx_rpc_refuse(kept[0], PLX_RPC_OVERLOADED, 0);
+	kept[0] = NULL;
+	pump_ms(20);
+	assert_int_equal(outcome.count, 0);
+	reply_to(1, "yes");
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	nothing_is_left();
+}
+
+static void two_refusals_are(void **state)
+{
+	struct outcome outcome;
+
+	start();
+	call_as(hedged, NULL, 0, &outcome);
+	is_kept(2);
+	for (int i = 0; i < 2; i++) {
+		plx_rpc_refuse(kept[i], PLX_RPC_DENIED, 0);
+		kept[i] = NULL;
+	}
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_DENIED);
+	nothing_is_left();
+}
+
+static void one_service_may_end(bool is_first)
+{
+	struct outcome outcome;
+
+	start();
+	caller->channels[is_first ? 1 : 0].open++; /* so that it is not chosen at first */
+	call_as(hedged, NULL, 0, &outcome);
+	caller->channels[is_first ? 1 : 0].open--;
+	is_kept(2);
+	destroy_service(&service);
+	for (int i = 0; i < 3000 && client_stats().links > 1; i++)
+		pump_ms(1);
+	pump_ms(20);
+	assert_int_equal(outcome.count, 0);
+	reply_to(is_first ? 1 : 0, "yes");
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	nothing_is_left();
+}
+
+static void the_first_service_may_end(void **state)
+{
+	one_service_may_end(true);
+}
+
+static void the_second_service_may_end(void **state)
+{
+	one_service_may_end(false);
+}
+
+static void both_services_may_end(void **state)
+{
+	struct outcome outcome;
+
+	start();
+	call_as(hedged, NULL, 0, &outcome);
+	is_kept(2);
+	destroy_service(&service);
+	destroy_service(&other);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	assert_true(outcome.may_have_run);
+	nothing_is_left();
+}
+
+static void deadlines_and_cancellations_reach_both(void **state)
+{
+	struct plx_rpc_call call = hedged;
+	struct outcome outcome, cancelled;
+	plx_rpc_call_id id;
+
+	start();
+	call.deadline_ns = 100 * PLX_NS_PER_MS;
+	call_as(call, NULL, 0, &outcome);
+	id = call_as(hedged, NULL, 0, &cancelled);
+	is_kept(4);
+	assert_int_equal(plx_rpc_cancel(caller, id), 0);
+	wait_done(&cancelled);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_DEADLINE);
+	nothing_is_left();
+	assert_int_equal(gone_count, 4);
+}
+
+/* Where everything is slow at once, there are not twice as many requests. */
+static void there_is_a_budget(void **state)
+{
+	static struct outcome outcomes[200];
+	unsigned hedges;
+
+	start();
+	for (int i = 0; i < 200; i++)
+		call_as(hedged, NULL, 0, &outcomes[i]);
+	pump_ms(100);
+	hedges = (unsigned)client_stats().hedged;
+	assert_in_range(hedges, 10, 200 / 10 + 10);
+	assert_int_equal(kept_count, 200 + hedges);
+	for (unsigned i = 0; i < kept_count; i++)
+		reply_to(i, "");
+	for (int i = 0; i < 200; i++)
+		wait_done(&outcomes[i]);
+	nothing_is_left();
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_second_one_may_be_first), TEST(the_first_one_may_be_first),
+		TEST(a_refusal_is_no_reply),       TEST(two_refusals_are),
+		TEST(the_first_service_may_end),   TEST(the_second_service_may_end),
+		TEST(both_services_may_end),       TEST(deadlines_and_cancellations_reach_both),
+		TEST(there_is_a_budget),
+	};
+
+	return cmocka_run_group_tests_name("rpc_hedge", tests, NULL, NULL);
+}

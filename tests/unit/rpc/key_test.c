@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests with a key run once, and what comes again gets the same answer. */
+#include "rpc_fixture.h"
+
+static struct plx_rpc_client *second; /* of the same service */
+
+static int stop(void **state)
+{
+	plx_rpc_client_destroy(second);
+	second = NULL;
+	rpc_stop();
+	return 0;
+}
+
+static void call_key(uint32_t method, uint64_t key, const char *text, struct outcome *outcome)
+{
+	struct plx_rpc_call call = {.method = method, .key = key};
+
+	call_as(call, text, strlen(text), outcome);
+}
+
+static enum plx_rpc_status once(uint32_t method, uint64_t key, const char *text,
+				struct outcome *outcome)
+{
+	call_key(method, key, text, outcome);
+	wait_done(outcome);
+	return outcome->status;
+}
+
+static void assert_text(const struct outcome *outcome, const char *text)
+{
+	assert_int_equal(outcome->length, strlen(text));
+	assert_memory_equal(outcome->data, text, outcome->length);
+}
+
+static void what_comes_again_gets_the_same_answer(void **state)
+{
+	struct outcome first, again;
+
+	rpc_start("tcp", NULL, NULL);
+	assert_int_equal(once(ECHO, 1, "one", &first), PLX_RPC_OK);
+	assert_text(&first, "one");
+	assert_int_equal(once(ECHO, 1, "another", &again), PLX_RPC_OK);
+	assert_text(&again, "one");
+	assert_in_range(again.handler_ns, 1, first.handler_ns);
+	assert_int_equal(handled_count, 1);
+	assert_int_equal(service_stats().repeated, 1);
+	assert_int_equal(once(ECHO, 2, "two", &again), PLX_RPC_OK);
+	assert_text(&again, "two");
+	assert_int_equal(once(ECHO, 0, "none", &again), PLX_RPC_OK);
+	assert_int_equal(once(ECHO, 0, "none", &again), PLX_RPC_OK);
+	assert_int_equal(handled_count, 4);
+}
+
+static void errors_and_refusals_are_answers(void **state)
+{
+	struct outcome outcome;
+
+	rpc_start("shm", NULL, NULL);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(once(FAIL, 1, "", &outcome), PLX_RPC_ERROR);
+		assert_int_equal(outcome.code, 77);
+		assert_text(&outcome, "no");
+		assert_int_equal(once(DENY, 2, "", &outcome), PLX_RPC_DENIED);
+		assert_int_equal(once(BUILD, 3, "12345", &outcome), PLX_RPC_OK);
+		assert_text(&outcome, "xxxxx");
+	}
+	assert_int_equal(handled_count, 3);
+}
+
+static void who_is_to_try_again_may(void **state)
+{
+	struct outcome outcome;
+
+	rpc_start("tcp", NULL, NULL);
+	assert_int_equal(once(TIRED, 1, "", &outcome), PLX_RPC_BUSY);
+	assert_int_equal(once(TIRED, 1, "", &outcome), PLX_RPC_BUSY);
+	assert_int_equal(handled_count, 2);
+	assert_int_equal(once(SHORT, 2, "longer than its 16 bytes", &outcome), PLX_RPC_TOO_BIG);
+	assert_int_equal(once(SHORT, 2, "16 bytes, not 24", &outcome), PLX_RPC_OK);
+	assert_int_equal(handled_count, 3);
+	assert_int_equal(once(99, 2, "", &outcome), PLX_RPC_UNKNOWN);
+}
+
+static void a_key_is_one_method_s(void **state)
+{
+	struct outcome outcome;
+
+	rpc_start("tcp", NULL, NULL);
+	assert_int_equal(once(ECHO, 1, "", &outcome), PLX_RPC_OK);
+	assert_int_equal(once(FAIL, 1, "", &outcome), PLX_RPC_DENIED);
+	assert_false(outcome.may_have_run);
+	assert_int_equal(handled_count, 1);
+}
+
+static void a_key_is_one_client_s(void **state)
+{
+	struct plx_rpc_client_attr attr = {.identity = 1234};
+	struct plx_rpc_client *first;
+	struct outcome outcome;
+
+	rpc_start("tcp", NULL, &attr);
+	first = caller;
+	assert_int_equal(once(ECHO, 1, "mine", &outcome), PLX_RPC_OK);
+	for (int i = 0; i < 2; i++) {
+		attr.identity = i ? 1234 : 0;
+		second = make_client(
+			(const char *const[]){plx_rpc_service_address(service, 0), NULL}, &attr);
+		wait_up(second);
+		caller = second;
+		assert_int_equal(once(ECHO, 1, "yours", &outcome), PLX_RPC_OK);
+		assert_text(&outcome, i ? "mine" : "yours");
+		caller = first;
+		plx_rpc_client_destroy(second);
+		second = NULL;
+	}
+	assert_int_equal(handled_count, 2);
+}
+
+static void what_runs_still_is_waited_for(void **state)
+{
+	struct outcome first, again, given_up;
+	plx_rpc_call_id id;
+
+	rpc_start("tcp", NULL, NULL);
+	call_key(LATER, 1, "", &first);
+	assert_true(pump_until(&kept_count, 1, 3000));
+	call_key(LATER, 1, "", &again);
+	id = call_as((struct plx_rpc_call){.method = LATER, .key = 1}, NULL, 0, &given_up);
+	pump_ms(20);
+	assert_int_equal(service_stats().open, 3);
+	assert_int_equal(plx_rpc_cancel(caller, id), 0);
+	wait_done(&given_up);
+	pump_ms(20);
+	assert_int_equal(service_stats().open, 2);
+	assert_int_equal(again.count, 0);
+	plx_rpc_reply(kept[0], "now", 3);
+	kept[0] = NULL;
+	wait_done(&first);
+	wait_done(&again);
+	assert_text(&again, "now");
+	assert_int_equal(kept_count, 1);
+	assert_int_equal(gone_count, 0); /* the one that was cancelled had no handler */
+	assert_int_equal(service_stats().open, 0);
+}
+
+/* The client is gone, and so is who waited; the first one is owed its reply all the same. */
+static void who_waits_may_vanish(void **state)
+{
+	struct outcome first, again;
+
+	rpc_start("tcp", NULL, NULL);
+	second = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
+			     NULL);
+	call_key(LATER, 1, "", &first);
+	assert_true(pump_until(&kept_count, 1, 3000));
+	call_key(LATER, 1, "", &again);
+	pump_ms(20);
+	assert_int_equal(service_stats().open, 2);
+	plx_rpc_client_destroy(caller);
+	caller = second;
+	second = NULL;
+	assert_int_equal(again.status, PLX_RPC_CANCELLED);
+	for (int i = 0; i < 3000 && service_stats().clients > 1; i++)
+		pump_ms(1);
+	assert_int_equal(service_stats().open, 1);
+	assert_int_equal(gone_count, 1);
+	plx_rpc_reply(kept[0], NULL, 0);
+	kept[0] = NULL;
+	wait_up(caller);
+	assert_int_equal(once(ECHO, 1, "", &first), PLX_RPC_OK);
+}
+
+static void keys_are_forgotten_in_time(void **state)
+{
+	struct plx_rpc_service_attr attr = {.key_ns = 30 * PLX_NS_PER_MS};
+	struct outcome outcome;
+
+	rpc_start("tcp", &attr, NULL);
+	assert_int_equal(once(ECHO, 1, "old", &outcome), PLX_RPC_OK);
+	pump_ms(60);
+	assert_int_equal(once(ECHO, 1, "new", &outcome), PLX_RPC_OK);
+	assert_text(&outcome, "new");
+	assert_int_equal(handled_count, 2);
+}
+
+static void what_cannot_be_remembered_is_not_run(void **state)
+{
+	struct plx_rpc_service_attr attr = {.keys_max = 32, .key_ns = 200 * PLX_NS_PER_MS};
+	struct outcome outcome;
+
+	rpc_start("tcp", &attr, NULL);
+	assert_int_equal(once(ECHO, 1, "", &outcome), PLX_RPC_OK);
+	assert_int_equal(once(ECHO, 2, "", &outcome), PLX_RPC_OK);
+	assert_int_equal(once(ECHO, 3, "", &outcome), PLX_RPC_BUSY);
+	assert_false(outcome.may_have_run);
+	assert_in_range(outcome.retry_after_ns, 1, 200 * PLX_NS_PER_MS);
+	assert_int_equal(once(ECHO, 1, "", &outcome), PLX_RPC_OK); /* that was there */
+	assert_int_equal(once(ECHO, 0, "", &outcome), PLX_RPC_OK); /* and others need none */
+	assert_int_equal(handled_count, 3);
+	pump_ms(250);
+	assert_int_equal(once(ECHO, 3, "", &outcome), PLX_RPC_OK);
+}
+
+static void long_replies_have_their_bound(void **state)
+{
+	struct plx_rpc_service_attr attr = {.key_bytes_max = 16 * 150};
+	struct outcome outcome;
+	char text[101] = "";
+
+	memset(text, 'a', 100);
+	rpc_start("tcp", &attr, NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(once(ECHO, 1, text, &outcome), PLX_RPC_OK);
+		assert_text(&outcome, text);
+	}
+	assert_int_equal(once(ECHO, 2, text, &outcome), PLX_RPC_OK); /* as it runs */
+	assert_int_equal(once(ECHO, 2, text, &outcome), PLX_RPC_OVERLOADED);
+	assert_true(outcome.may_have_run);
+	assert_int_equal(handled_count, 2);
+}
+
+static void attributes_are_checked(void **state)
+{
+	struct plx_rpc_service_attr attr = {.key_ns = 1};
+	struct plx_rpc_call call = {.method = ECHO, .key = 1, .hedge = true};
+	struct plx_rpc_service *none;
+
+	rpc_start("tcp", NULL, NULL);
+	assert_int_equal(plx_rpc_service_create(&attr, &none), -EINVAL);
+	assert_error_has("key_ns 1: give 1 ms to 24 h");
+	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), -EINVAL);
+	assert_error_has("a call with a key cannot be hedged");
+}
+
+/* Many keys, of which each is asked for twice, at once and again: the chains and slabs. */
+static void many_keys(void **state)
+{
+	static struct outcome outcomes[2000];
+	struct outcome again;
+
+	rpc_start("tcp", NULL, NULL);
+	for (unsigned i = 0; i < 2000; i++) {
+		struct plx_rpc_call call = {.method = ECHO, .key = 1 + i / 2};
+
+		call_as(call, &i, sizeof(i), &outcomes[i]);
+	}
+	for (unsigned i = 0; i < 2000; i++) {
+		unsigned expected = i / 2 * 2;
+
+		wait_done(&outcomes[i]);
+		assert_int_equal(outcomes[i].status, PLX_RPC_OK);
+		assert_memory_equal(outcomes[i].data, &expected, sizeof(expected));
+	}
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(once(ECHO, 1 + i, "", &again), PLX_RPC_OK);
+	assert_int_equal(handled_count, 1000);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_comes_again_gets_the_same_answer),
+		TEST(errors_and_refusals_are_answers),
+		TEST(who_is_to_try_again_may),
+		TEST(a_key_is_one_method_s),
+		TEST(a_key_is_one_client_s),
+		TEST(what_runs_still_is_waited_for),
+		TEST(who_waits_may_vanish),
+		TEST(keys_are_forgotten_in_time),
+		TEST(what_cannot_be_remembered_is_not_run),
+		TEST(long_replies_have_their_bound),
+		TEST(attributes_are_checked),
+		TEST(many_keys),
+	};
+
+	return cmocka_run_group_tests_name("rpc_key", tests, NULL, NULL);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls whose link ends before the reply, and that are to be tried again. */
+#include "rpc_fixture.h"
+
+#include "client.h"
+
+static int stop(void **state)
+{
+	rpc_stop();
+	return 0;
+}
+
+static void start(const char *provider)
+{
+	struct plx_rpc_client_attr attr = {.reconnect_min_ns = PLX_NS_PER_MS};
+
+	rpc_start(provider, NULL, &attr);
+}
+
+static void call_retry(uint32_t method, uint64_t key, uint64_t deadline_ns, struct outcome *outcome)
+{
+	struct plx_rpc_call call = {
+		.method = method, .key = key, .retry = true, .deadline_ns = deadline_ns};
+
+	call_as(call, "again", 5, outcome);
+}
+
+/* As if the network did. */
+static void cut_link(void)
+{
+	plx_link_abort(caller->channels[0].link);
+}
+
+static void is_kept(unsigned count)
+{
+	assert_true(pump_until(&kept_count, count, 3000));
+}
+
+static void reply_to(unsigned i, const char *text)
+{
+	plx_rpc_reply(kept[i], text, strlen(text));
+	kept[i] = NULL;
+}
+
+static void without_retry_it_is_over(void **state)
+{
+	struct outcome outcome;
+
+	start("tcp");
+	call_it(LATER, NULL, 0, &outcome);
+	is_kept(1);
+	cut_link();
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	assert_true(outcome.may_have_run);
+	assert_int_equal(client_stats().retried, 0);
+}
+
+static void without_a_key_it_runs_again(void **state)
+{
+	struct outcome outcome;
+
+	start("tcp");
+	call_retry(LATER, 0, 0, &outcome);
+	is_kept(1);
+	cut_link();
+	is_kept(2);
+	assert_int_equal(gone_count, 1);
+	reply_to(0, "first");
+	reply_to(1, "second");
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_memory_equal(outcome.data, "second", 6);
+	assert_int_equal(client_stats().retried, 1);
+	assert_int_equal(client_stats().open, 0);
+	assert_int_equal(caller->kept_bytes, 0);
+}
+
+static void a_key_whose_reply_was_lost(const char *provider)
+{
+	struct outcome outcome;
+
+	start(provider);
+	call_retry(LATER, 7, 0, &outcome);
+	is_kept(1);
+	reply_to(0, "once");
+	cut_link();
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_int_equal(outcome.length, 4);
+	assert_memory_equal(outcome.data, "once", 4);
+	pump_ms(20);
+	assert_int_equal(handled_count, 1);
+	assert_int_equal(service_stats().repeated, 1);
+	assert_int_equal(caller->kept_bytes, 0);
+}
+
+static void a_lost_reply_is_given_again_tcp(void **state)
+{
+	a_key_whose_reply_was_lost("tcp");
+}
+
+static void a_lost_reply_is_given_again_shm(void **state)
+{
+	a_key_whose_reply_was_lost("shm");
+}
+
+static void a_key_that_runs_still(void **state)
+{
+	struct outcome outcome;
+
+	start("tcp");
+	call_retry(LATER, 7, 0, &outcome);
+	is_kept(1);
+	for (int i = 0; i < 3; i++) {
+		cut_link();
+		pump_ms(50);
+		wait_up(caller);
+		pump_ms(10);
+	}
+	assert_int_equal(outcome.count, 0);
+	assert_int_equal(service_stats().open, 2); /* it, and what waits for it */
+	reply_to(0, "late");
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_memory_equal(outcome.data, "late", 4);
+	assert_int_equal(handled_count, 1);
+	assert_int_equal(client_stats().retried, 3);
+}
+
+static void come_anew(char *address)
+{
+	strcpy(address, plx_rpc_service_address(service, 0));
+	destroy_service(&service);
+	for (int i = 0; i < 3000 && plx_rpc_client_is_up(caller); i++)
+		pump_ms(1);
+	service = make_service(address, NULL);
+}
+
+/* Another one knows nothing of the key. */
+static void a_service_that_has_ended(void **state)
+{
+	struct outcome outcome;
+	char address[PLX_ADDRESS_MAX];
+
+	start("tcp");
+	call_retry(LATER, 7, 5 * PLX_NS_PER_S, &outcome);
+	is_kept(1);
+	come_anew(address);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	assert_true(outcome.may_have_run);
+	assert_int_equal(handled_count, 1);
+	call_retry(ECHO, 7, 0, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+}
+
+static void without_a_key_another_one_may_have_it(void **state)
+{
+	struct outcome outcome;
+	char address[PLX_ADDRESS_MAX];
+
+	start("tcp");
+	call_retry(LATER, 0, 5 * PLX_NS_PER_S, &outcome);
+	is_kept(1);
+	come_anew(address);
+	is_kept(2);
+	reply_to(1, "yes");
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+}
+
+static void the_deadline_holds(void **state)
+{
+	struct outcome with_key, without;
+
+	start("tcp");
+	call_retry(LATER, 7, 200 * PLX_NS_PER_MS, &with_key);
+	call_retry(LATER, 0, 200 * PLX_NS_PER_MS, &without);
+	is_kept(2);
+	destroy_service(&service);
+	wait_done(&with_key);
+	wait_done(&without);
+	assert_int_equal(with_key.status, PLX_RPC_PEER_DOWN);
+	assert_int_equal(without.status, PLX_RPC_PEER_DOWN);
+	assert_true(with_key.may_have_run && without.may_have_run);
+	assert_int_equal(client_stats().waiting, 0);
+	assert_int_equal(caller->kept_bytes, 0);
+}
+
+static void what_is_tried_again_can_be_cancelled(void **state)
+{
+	struct plx_rpc_call call = {.method = LATER, .key = 7, .retry = true};
+	struct outcome outcome;
+	plx_rpc_call_id id;
+
+	rpc_start("tcp", NULL, &(struct plx_rpc_client_attr){.reconnect_min_ns = PLX_NS_PER_S});
+	id = call_as(call, NULL, 0, &outcome);
+	is_kept(1);
+	cut_link();
+	pump_ms(50);
+	assert_int_equal(client_stats().waiting, 1);
+	assert_int_equal(plx_rpc_cancel(caller, id), 0);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_CANCELLED);
+	assert_true(outcome.may_have_run);
+	assert_int_equal(client_stats().waiting, 0);
+}
+
+/* Beyond half of the time for which keys are remembered nobody can tell. */
+static void too_late_to_ask(void **state)
+{
+	struct plx_rpc_service_attr service_attr = {.key_ns = 100 * PLX_NS_PER_MS};
+	struct plx_rpc_client_attr client_attr = {.reconnect_min_ns = PLX_NS_PER_MS};
+	struct outcome outcome;
+
+	rpc_start("tcp", &service_attr, &client_attr);
+	call_retry(LATER, 7, 5 * PLX_NS_PER_S, &outcome);
+	is_kept(1);
+	pump_ms(80);
+	cut_link();
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	assert_true(outcome.may_have_run);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(without_retry_it_is_over),
+		TEST(without_a_key_it_runs_again),
+		TEST(a_lost_reply_is_given_again_tcp),
+		TEST(a_lost_reply_is_given_again_shm),
+		TEST(a_key_that_runs_still),
+		TEST(a_service_that_has_ended),
+		TEST(without_a_key_another_one_may_have_it),
+		TEST(the_deadline_holds),
+		TEST(what_is_tried_again_can_be_cancelled),
+		TEST(too_late_to_ask),
+	};
+
+	return cmocka_run_group_tests_name("rpc_retry", tests, NULL, NULL);
+}
