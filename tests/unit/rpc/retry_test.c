@@ -4,6 +4,8 @@
 
 #include "client.h"
 
+#include <stdio.h>
+
 static int stop(void **state)
 {
 	rpc_stop();
@@ -130,7 +132,7 @@ static void a_key_that_runs_still(void **state)
 
 static void come_anew(char *address)
 {
-	strcpy(address, plx_rpc_service_address(service, 0));
+	snprintf(address, PLX_ADDRESS_MAX, "%s", plx_rpc_service_address(service, 0));
 	destroy_service(&service);
 	for (int i = 0; i < 3000 && plx_rpc_client_is_up(caller); i++)
 		pump_ms(1);

@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Services and clients of them that are killed and stopped at random points. What the services say that they ran, and what the
+# clients say of each call, must agree: a key ran once at most, what was answered ran, what surely did not run did not,
+# and each call ended once.
+set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+program=$1
+seconds=${PLX_TEST_SOAK:+120}
+seconds=${seconds:-8}
+temp=$(mktemp -d)
+pids=()
+trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
+
+# start_service I ADDRESS: sets services[I] and addresses[I].
+start_service()
+{
+	: >"$temp/service$1.out"
+	"$program" --huge none --provider "$provider" -- --listen "$2" --log "$temp/ran" \
+		>"$temp/service$1.out" 2>"$temp/service$1.err" </dev/null &
+	services[$1]=$!
+	pids+=("$!")
+	# shellcheck disable=SC2016
+	if ! wait_until '[[ -s $temp/service'"$1"'.out ]]'; then
+		check "$provider: a service starts" false
+		exit 1
+	fi
+	addresses[$1]=$(sed -n 's/^listening on //p' "$temp/service$1.out")
+}
+
+start_client()
+{
+	((++identity))
+	"$program" --huge none --provider "$provider" -- --service "${addresses[0]}" --service "${addresses[1]}" \
+		--identity $identity --log "$temp/ended" 2>"$temp/client$identity.err" </dev/null &
+	client=$!
+	pids+=("$client")
+}
+
+# Kill a service, stop it for longer than its peers wait for it, or kill a client; whichever it is comes again.
+disturb()
+{
+	local which=$((RANDOM % 2))
+
+	case $((RANDOM % 4)) in
+	0)
+		kill -STOP "${services[which]}"
+		sleep 0.7
+		kill -CONT "${services[which]}"
+		;;
+	1)
+		kill -KILL "$client"
+		wait "$client" 2>/dev/null
+		start_client
+		;;
+	*)
+		kill -KILL "${services[which]}"
+		wait "${services[which]}" 2>/dev/null
+		start_service $which "${addresses[which]}"
+		;;
+	esac
+}
+
+count()
+{
+	local lines
+
+	lines=$(wc -l <"$1")
+	echo "$lines"
+}
+
+for provider in tcp shm; do
+	rm -f "$temp"/*
+	touch "$temp/ran" "$temp/ended"
+	identity=0
+	start_service 0 127.0.0.1:0
+	start_service 1 127.0.0.1:0
+	start_client
+	steady=$client
+	start_client # this one is killed, too
+	disturbed=0
+	for ((end = SECONDS + seconds; SECONDS < end; disturbed++)); do
+		sleep "0.$(printf %03d $((RANDOM % 300)))"
+		disturb
+	done
+	kill -TERM "$steady" "$client"
+	ends "$steady"
+	check "$provider: a client ends in order" "(($? == 0))"
+	ends "$client"
+	check "$provider: so does the other one" "(($? == 0))"
+	kill -TERM "${services[@]}"
+	for service in "${services[@]}"; do
+		ends "$service"
+	done
+
+	sort "$temp/ran" >"$temp/ran.sorted"
+	sort "$temp/ended" >"$temp/ended.sorted"
+	# Calls with a key, by their numbers, also those of clients that were killed before they could tell.
+	awk -F. '$2 % 10 < 7' "$temp/ran.sorted" | uniq -d >"$temp/twice"
+	check "$provider: no key ran twice" "[[ ! -s $temp/twice ]]"
+	cut -d' ' -f1 "$temp/ended.sorted" | uniq -d >"$temp/ended.twice"
+	check "$provider: no call ended twice" "[[ ! -s $temp/ended.twice ]]"
+	check "$provider: each call ended" "! grep -h 'done [^1]* times' $temp/client*.err && ! grep -hE ' [1-9][0-9]* are open' $temp/client*.err"
+	awk '$4 == "ok" { print $1 }' "$temp/ended.sorted" | join -v1 - <(uniq "$temp/ran.sorted") >"$temp/never"
+	check "$provider: what was answered ran" "[[ ! -s $temp/never ]]"
+	awk '$NF == "no" { print $1 }' "$temp/ended.sorted" | join - <(uniq "$temp/ran.sorted") >"$temp/ran.after.all"
+	check "$provider: what did not run, as its client was told, did not" "[[ ! -s $temp/ran.after.all ]]"
+	check "$provider: no answer is another call's" "! grep -q wrong '$temp/ended'"
+	check "$provider: calls ended with replies, and links ended under others" \
+		"(($(grep -c ' ok ' "$temp/ended") > 1000)) && grep -q 'peer down perhaps' '$temp/ended'"
+	echo "$provider: $disturbed disturbances, $(count "$temp/ended") calls ended, $(count "$temp/ran") ran:" \
+		"$(awk '{ print $4 }' "$temp/ended" | sort | uniq -c | tr -s ' \n' ' ')"
+done
+exit $failed
