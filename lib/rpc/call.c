@@ -53,10 +53,9 @@ static __attribute__((noinline)) bool more_calls(struct plx_rpc_client *client)
 	if (!chunks)
 		return false;
 	client->chunks = chunks;
-	chunk = aligned_alloc(PLX_CACHE_LINE, CHUNK_CALLS * sizeof(*chunk));
+	chunk = plx_mem_alloc(CHUNK_CALLS * sizeof(*chunk), 0, plx_lcore_node(client->lcore), NULL);
 	if (!chunk)
 		return false;
-	memset(chunk, 0, CHUNK_CALLS * sizeof(*chunk));
 	for (uint32_t i = CHUNK_CALLS; i-- > 0;) {
 		chunk[i].index = client->chunk_count * CHUNK_CALLS + i;
 		chunk[i].generation = 1;
@@ -72,7 +71,7 @@ static __attribute__((noinline)) bool more_calls(struct plx_rpc_client *client)
 void client_free_calls(struct plx_rpc_client *client)
 {
 	for (uint32_t i = 0; i < client->chunk_count; i++)
-		free(client->chunks[i]);
+		plx_mem_free(client->chunks[i]);
 	free(client->chunks);
 	client->chunks = NULL;
 	client->chunk_count = 0;

@@ -173,6 +173,7 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 		channel_end(&client->channels[i]);
 	rpc_turns_stop(&client->turns);
 	client_free_calls(client);
+	kept_free_all(client);
 	rpc_home_leave(client->home);
 	plx_hist_fini(&client->hedge.times);
 	free(client->channels);

@@ -111,6 +111,8 @@ struct plx_rpc_client {
 	struct kept_list waiting;
 	uint32_t waiting_count; /* these, and those of the channels */
 	uint64_t kept_bytes;    /* of all requests that are kept */
+	struct kept_request *kept_free;
+	struct kept_slab *kept_slabs;
 	struct hedge hedge;
 	struct call *told, **told_end;
 	struct rpc_turns turns; /* while there are any */
@@ -168,6 +170,7 @@ static inline uint32_t rpc_left_us(uint64_t deadline_ns)
 int kept_make(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
 	      uint64_t deadline_ns, const struct iovec *iov, int count, size_t length);
 void kept_drop(struct plx_rpc_client *client, struct call *call);
+void kept_free_all(struct plx_rpc_client *client);
 void kept_wait(struct plx_rpc_client *client, struct call *call, struct kept_list *list);
 int kept_send(struct plx_rpc_client *client, struct channel *channel, struct call *call);
 /* A copy to a second channel. Return: whether it was sent. */

@@ -5,6 +5,67 @@
 
 #include <stdlib.h>
 
+/* Of most requests: more than half of them for the bytes. Others have memory of their own. */
+#define BLOCK_BYTES 256
+#define SLAB_BLOCKS 256
+
+struct kept_slab {
+	struct kept_slab *next;
+	uint8_t blocks[] PLX_ALIGNED_LINE;
+};
+
+static __attribute__((noinline)) bool more_blocks(struct plx_rpc_client *client)
+{
+	struct kept_slab *slab = plx_mem_alloc(sizeof(*slab) + SLAB_BLOCKS * BLOCK_BYTES, 0,
+					       plx_lcore_node(client->lcore), NULL);
+
+	if (!slab)
+		return false;
+	slab->next = client->kept_slabs;
+	client->kept_slabs = slab;
+	for (int i = 0; i < SLAB_BLOCKS; i++) {
+		struct kept_request *block = (void *)&slab->blocks[i * BLOCK_BYTES];
+
+		block->next = client->kept_free;
+		client->kept_free = block;
+	}
+	return true;
+}
+
+void kept_free_all(struct plx_rpc_client *client)
+{
+	while (client->kept_slabs) {
+		struct kept_slab *slab = client->kept_slabs;
+
+		client->kept_slabs = slab->next;
+		plx_mem_free(slab);
+	}
+	client->kept_free = NULL;
+}
+
+static struct kept_request *take(struct plx_rpc_client *client, size_t bytes)
+{
+	struct kept_request *kept;
+
+	if (plx_unlikely(bytes > BLOCK_BYTES))
+		return malloc(bytes);
+	if (plx_unlikely(!client->kept_free) && !more_blocks(client))
+		return NULL;
+	kept = client->kept_free;
+	client->kept_free = kept->next;
+	return kept;
+}
+
+static void give_back(struct plx_rpc_client *client, struct kept_request *kept)
+{
+	if (plx_unlikely(sizeof(*kept) + kept->length > BLOCK_BYTES)) {
+		free(kept);
+		return;
+	}
+	kept->next = client->kept_free;
+	client->kept_free = kept;
+}
+
 static void leave(struct plx_rpc_client *client, struct kept_request *kept)
 {
 	struct kept_list *list = kept->list;
@@ -44,7 +105,7 @@ int kept_make(struct plx_rpc_client *client, struct call *call, const struct plx
 
 	if (length + key_bytes > client->attr.waiting_max - client->kept_bytes)
 		return -EAGAIN;
-	kept = malloc(sizeof(*kept) + key_bytes + length);
+	kept = take(client, sizeof(*kept) + key_bytes + length);
 	if (!kept)
 		return plx_fail(ENOMEM, "no memory for a request of %zu bytes", length);
 	*kept = (struct kept_request){
@@ -74,7 +135,7 @@ void kept_drop(struct plx_rpc_client *client, struct call *call)
 	leave(client, kept);
 	client->kept_bytes -= kept->length;
 	call->kept = NULL;
-	free(kept);
+	give_back(client, kept);
 }
 
 static int send_to(struct plx_rpc_client *client, struct channel *channel, struct call *call)
@@ -181,6 +242,25 @@ static void send_again(struct plx_rpc_client *client, struct channel *channel)
 	}
 }
 
+static inline void fetch_lines(const void *from, int bytes)
+{
+	for (int i = 0; i < bytes; i += PLX_CACHE_LINE)
+		plx_prefetch_write((const char *)from + i);
+}
+
+/* Where there are many they are not in the cache: the next one's call, as the next one itself was
+ * fetched before, and the one behind it. */
+static inline void fetch_ahead(const struct kept_request *kept)
+{
+	const struct kept_request *next = kept->next;
+
+	if (!next)
+		return;
+	fetch_lines(next->call, sizeof(*next->call));
+	if (next->next)
+		fetch_lines(next->next, BLOCK_BYTES);
+}
+
 void client_send_waiting(struct plx_rpc_client *client)
 {
 	struct channel *channel;
@@ -189,6 +269,8 @@ void client_send_waiting(struct plx_rpc_client *client)
 		if (plx_unlikely(client->channels[i].again.first != NULL))
 			send_again(client, &client->channels[i]);
 	}
-	while (client->waiting.first && (channel = client_choose(client, NULL)))
+	while (client->waiting.first && (channel = client_choose(client, NULL))) {
+		fetch_ahead(client->waiting.first);
 		send_or_end(client, channel, client->waiting.first->call);
+	}
 }
