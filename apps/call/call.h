@@ -5,7 +5,7 @@
 #include "plx_app.h"
 #include "plx_rpc.h"
 
-enum call_format { CALL_RAW, CALL_TEXT, CALL_HEX };
+enum call_format { CALL_RAW, CALL_TEXT, CALL_HEX, CALL_JSON };
 
 /** What the command line asked for. */
 struct call_conf {
@@ -13,11 +13,15 @@ struct call_conf {
 	const char *method;
 	uint64_t version;
 	bool version_given;
-	const char *data, *hex, *file; /**< the request; NULL: not so */
-	uint64_t size_bytes;           /**< so many zeros */
+	const char *data, *hex, *json, *file; /**< the request; NULL: not so */
+	uint64_t size_bytes;                  /**< so many zeros */
 	uint64_t deadline_ns;
 	uint64_t count, duration_ns; /**< to measure; both 0: one call, whose reply is shown */
 	uint64_t in_flight;
+	uint64_t rate;    /**< calls a second of an open loop; 0: closed loop */
+	unsigned arrival; /**< enum plx_arrival */
+	uint64_t seed;
+	bool in_flight_given, arrival_given, seed_given;
 	unsigned format;
 	bool list;
 	const char *out_dir, *name;
@@ -25,7 +29,9 @@ struct call_conf {
 	size_t request_length;
 };
 
-#define CALL_IN_FLIGHT_MAX 1000000
+#define CALL_IN_FLIGHT_MAX  1000000
+#define CALL_OPEN_LOOP_MAX  65536 /* open at a time, unless --in-flight says so */
+#define CALL_STATUS_DOUBTED 3     /* exit status: the figures are not what they claim to be */
 
 /** The command line, and what it asked for once plx_app_start has run. */
 extern const struct plx_app call_app;
@@ -35,7 +41,8 @@ extern struct call_conf *const call_asked;
  */
 int call_read_request(struct call_conf *conf);
 
-/** Show a reply on standard output. Return: 0; -EIO. */
+/** Show a reply on standard output. Return: 0; -EIO; -EPROTO it is no JSON.
+ */
 int call_show(const void *data, size_t length, enum call_format format);
 
 /** Show a description as a table. Return: 0; -EPROTO it is none. */
@@ -48,7 +55,7 @@ int call_find_method(const void *text, size_t length, const char *name, bool exa
 
 /** Turn the loop until the calls are done. In-flight ones follow each other; their times are
  * measured and shown. Ownership: client goes. Return: 0; -EINTR a signal, before anything was
- * measured; as plx_rpc_call. */
+ * measured; -ERANGE an open loop did not keep its schedule; as plx_rpc_call. */
 int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
 		 const struct plx_rpc_call *what, const void *data, size_t length);
 

@@ -170,15 +170,17 @@ int main(int argc, char **argv)
 	struct plx_rpc_client_attr attr = {.calls_max = CALL_IN_FLIGHT_MAX,
 					   .waiting_max = UINT64_MAX};
 	struct plx_rpc_client *client;
+	int rc;
 
 	if (status != PLX_APP_RUN)
 		return status;
 	memcpy(addresses, call_asked->services.at, sizeof(call_asked->services.at));
 	addresses[call_asked->services.count] = NULL;
-	if (plx_rpc_client_create(addresses, &attr, &client) != 0 || run(client) != 0)
-		status = plx_app_fail(&call_app);
-	else
-		status = 0;
+	rc = plx_rpc_client_create(addresses, &attr, &client);
+	rc = rc ? rc : run(client);
+	status = rc ? plx_app_fail(&call_app) : 0;
+	if (rc == -ERANGE)
+		status = CALL_STATUS_DOUBTED;
 	free(call_asked->request);
 	plx_fabric_drain(DRAIN_NS);
 	return plx_app_finish(&call_app, status);

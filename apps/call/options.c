@@ -2,15 +2,18 @@
 /* The command line of plx-call. */
 #include "call.h"
 
+#define CALL_RATE_MAX 100000000
+
 static struct call_conf conf = {
 	.deadline_ns = PLX_RPC_DEADLINE_NS_DEFAULT,
 	.in_flight = 1,
+	.seed = 1,
 	.format = CALL_TEXT,
 	.name = "plx-call",
 };
 
 /* In the order of enum call_format. */
-static const char *const formats[] = {"raw", "text", "hex", NULL};
+static const char *const formats[] = {"raw", "text", "hex", "json", NULL};
 
 static const struct plx_app_option options[] = {
 	{.name = "service",
@@ -44,6 +47,11 @@ static const struct plx_app_option options[] = {
 	 .help = "the request: \"00 ff 17\"",
 	 .kind = PLX_APP_STRING,
 	 .value = &conf.hex},
+	{.name = "json",
+	 .placeholder = "JSON",
+	 .help = "the request: this, checked, without blanks",
+	 .kind = PLX_APP_STRING,
+	 .value = &conf.json},
 	{.name = "file",
 	 .placeholder = "PATH",
 	 .help = "the request: that file; \"-\": standard input",
@@ -63,7 +71,7 @@ static const struct plx_app_option options[] = {
 	 .min = 1},
 	{.name = "format",
 	 .placeholder = "HOW",
-	 .help = "show the reply as text, hex or raw (default text)",
+	 .help = "show the reply as text, hex, json or raw (default text)",
 	 .kind = PLX_APP_CHOICE,
 	 .value = &conf.format,
 	 .choices = formats},
@@ -85,7 +93,28 @@ static const struct plx_app_option options[] = {
 	 .kind = PLX_APP_UINT,
 	 .value = &conf.in_flight,
 	 .min = 1,
-	 .max = CALL_IN_FLIGHT_MAX},
+	 .max = CALL_IN_FLIGHT_MAX,
+	 .given = &conf.in_flight_given},
+	{.name = "rate",
+	 .placeholder = "R",
+	 .help = "open loop: so many calls a second, whatever becomes of them",
+	 .kind = PLX_APP_UINT,
+	 .value = &conf.rate,
+	 .min = 1,
+	 .max = CALL_RATE_MAX},
+	{.name = "arrival",
+	 .placeholder = "HOW",
+	 .help = "open loop: fixed, poisson, or burst of 100 at 10 us (default fixed)",
+	 .kind = PLX_APP_CHOICE,
+	 .value = &conf.arrival,
+	 .choices = plx_arrivals,
+	 .given = &conf.arrival_given},
+	{.name = "seed",
+	 .placeholder = "N",
+	 .help = "of the arrivals (default 1)",
+	 .kind = PLX_APP_UINT,
+	 .value = &conf.seed,
+	 .given = &conf.seed_given},
 	{.name = "out",
 	 .placeholder = "DIR",
 	 .help = "write NAME.json, NAME.hgrm and NAME.csv there",
@@ -99,9 +128,21 @@ static const struct plx_app_option options[] = {
 	{.name = NULL},
 };
 
+static int check_rate(void)
+{
+	if ((conf.arrival_given || conf.seed_given) && !conf.rate)
+		return plx_fail(EINVAL, "--arrival and --seed are for an open loop; give --rate R "
+					"too");
+	if (conf.rate && !conf.count && !conf.duration_ns)
+		return plx_fail(EINVAL, "--rate is for measuring; give --count or --duration");
+	if (conf.rate && !conf.in_flight_given)
+		conf.in_flight = CALL_OPEN_LOOP_MAX;
+	return plx_schedule_check((enum plx_arrival)conf.arrival, (double)conf.rate);
+}
+
 static int check(void)
 {
-	int requests = !!conf.data + !!conf.hex + !!conf.file + !!conf.size_bytes;
+	int requests = !!conf.data + !!conf.hex + !!conf.json + !!conf.file + !!conf.size_bytes;
 
 	if (conf.services.count == 0)
 		return plx_fail(EINVAL, "--service ADDR is missing: host:port of a service");
@@ -117,12 +158,15 @@ static int check(void)
 		return plx_fail(EINVAL, "--list shows the methods, --method calls one; give one of "
 					"them");
 	if (requests > 1)
-		return plx_fail(EINVAL, "--data, --hex, --file and --size each are the request; "
-					"give one of them");
-	if (conf.hex && call_read_request(&conf) != 0)
+		return plx_fail(EINVAL,
+				"--data, --hex, --json, --file and --size each are the request; "
+				"give one of them");
+	if ((conf.hex || conf.json) && call_read_request(&conf) != 0)
 		return -EINVAL;
 	if (conf.out_dir && !conf.count && !conf.duration_ns)
 		return plx_fail(EINVAL, "--out is for measuring; give --count or --duration");
+	if (check_rate() != 0)
+		return -EINVAL;
 	return conf.out_dir ? plx_result_prepare(conf.name, conf.out_dir) : 0;
 }
 
@@ -131,10 +175,12 @@ const struct plx_app call_app = {
 	.summary = "Call a method of a service, or measure it.",
 	.usage = "  plx-call [EAL options] -- --service ADDR --list\n"
 		 "  plx-call [EAL options] -- --service ADDR --method NAME [--method-version N]\n"
-		 "           [--data TEXT | --hex HEX | --file PATH | --size SIZE]\n"
+		 "           [--data TEXT | --hex HEX | --json JSON | --file PATH | --size SIZE]\n"
 		 "           [--deadline TIME] [--format HOW]\n"
 		 "  plx-call [EAL options] -- --service ADDR --method NAME [--size SIZE]\n"
-		 "           --count N | --duration TIME [--in-flight N] [--out DIR [--name NAME]]",
+		 "           --count N | --duration TIME [--in-flight N]\n"
+		 "           [--rate R [--arrival fixed|poisson|burst] [--seed N]]\n"
+		 "           [--out DIR [--name NAME]]",
 	.options = options,
 	.check = check,
 	.idle = "poll",

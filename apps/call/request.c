@@ -3,6 +3,7 @@
 #include "call.h"
 
 #include <ctype.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,12 +81,30 @@ static int read_file(const char *path, uint8_t **data_out, size_t *length_out)
 	return 0;
 }
 
+/* Without blanks. */
+static int read_json(const char *text, uint8_t **data_out, size_t *length_out)
+{
+	json_error_t error;
+	json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+
+	if (!value)
+		return plx_fail(EINVAL, "--json: %s, at its byte %d", error.text, error.position);
+	*data_out = (uint8_t *)json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	json_decref(value);
+	if (!*data_out)
+		return plx_fail(ENOMEM, "out of memory");
+	*length_out = strlen((const char *)*data_out);
+	return 0;
+}
+
 int call_read_request(struct call_conf *conf)
 {
 	size_t length = conf->data ? strlen(conf->data) : (size_t)conf->size_bytes;
 
 	if (conf->hex)
 		return read_hex(conf->hex, &conf->request, &conf->request_length);
+	if (conf->json)
+		return read_json(conf->json, &conf->request, &conf->request_length);
 	if (conf->file)
 		return read_file(conf->file, &conf->request, &conf->request_length);
 	conf->request = calloc(1, length + 1);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HEX_COLUMNS 16
@@ -65,13 +66,37 @@ static void show_text(const uint8_t *data, size_t length)
 		putchar('\n');
 }
 
+static int show_json(const void *data, size_t length)
+{
+	json_error_t error;
+	json_t *value = json_loadb(data, length, JSON_DECODE_ANY, &error);
+	char *text;
+
+	if (!value)
+		return plx_fail(EPROTO,
+				"the reply is no JSON: %s, at its byte %d; --format text "
+				"or hex shows it",
+				error.text, error.position);
+	text = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	json_decref(value);
+	if (!text)
+		return plx_fail(ENOMEM, "out of memory");
+	show_text((const uint8_t *)text, strlen(text));
+	free(text);
+	return 0;
+}
+
 int call_show(const void *data, size_t length, enum call_format format)
 {
+	int rc = format == CALL_JSON ? show_json(data, length) : 0;
+
+	if (rc)
+		return rc;
 	if (format == CALL_HEX)
 		show_hex(data, length);
 	else if (format == CALL_TEXT)
 		show_text(data, length);
-	else
+	else if (format == CALL_RAW)
 		fwrite(data, 1, length, stdout);
 	return fflush(stdout) == 0 && !ferror(stdout)
 		     ? 0

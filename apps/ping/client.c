@@ -160,7 +160,7 @@ static void on_open(struct plx_link *link, void *user)
 	if (isatty(STDERR_FILENO))
 		plx_timer_start_periodic(&client->progress, PLX_NS_PER_S);
 	plx_timer_start_periodic(&client->watch, PLX_NS_PER_S);
-	client->next_tsc = (double)plx_tsc();
+	client->schedule.next_tsc = (double)plx_tsc();
 	if (!client->conf->rate)
 		client_send_next(client, 0);
 }

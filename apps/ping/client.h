@@ -24,11 +24,10 @@ struct client {
 	uint64_t sent, answered;           /* warm-up included; sent - answered are in flight */
 	uint64_t first_tsc, last_tsc;      /* of the measured part */
 	uint64_t last_intended, last_sent; /* of an open loop's sends */
-	uint64_t stop_tsc;        /* by duration: what is intended from then on is not sent */
-	bool blocked;             /* the next message found no room once already */
-	double next_tsc, gap_tsc; /* open loop's schedule */
-	uint64_t random;
-	int64_t trip_tsc; /* of the last answers, smoothed */
+	uint64_t stop_tsc;            /* by duration: what is intended from then on is not sent */
+	bool blocked;                 /* the next message found no room once already */
+	struct plx_schedule schedule; /* open loop's */
+	int64_t trip_tsc;             /* of the last answers, smoothed */
 	struct plx_timer deadline, progress, watch;
 	uint64_t answered_before; /* when the watch looked last */
 	unsigned silent_s;

@@ -4,47 +4,7 @@
  * omission). */
 #include "client.h"
 
-#include <math.h>
-
 #define BURST_MAX 16 /* sends in one turn */
-
-/* PING_BURST */
-#define BURST_LENGTH 100
-#define BURST_GAP_NS (10 * PLX_NS_PER_US)
-
-static uint64_t next_random(struct client *client)
-{
-	/* splitmix64 (Steele, Lea, Flood 2014): fine for gaps, and a seed of 0 is too. */
-	uint64_t z = client->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
-/* So long a pause behind a burst that the rate is kept. */
-static double burst_gap(const struct client *client)
-{
-	double inside = (double)BURST_GAP_NS / 1e9 * plx_clock_info()->hz;
-
-	if (client->sent % BURST_LENGTH)
-		return inside;
-	return client->gap_tsc * BURST_LENGTH - inside * (BURST_LENGTH - 1);
-}
-
-static void schedule_next(struct client *client)
-{
-	double gap = client->gap_tsc;
-
-	if (client->conf->arrival == PING_POISSON) {
-		double uniform = ((double)(next_random(client) >> 11) + 0.5) / 9007199254740992.0;
-
-		gap *= -log(uniform);
-	} else if (client->conf->arrival == PING_BURST) {
-		gap = burst_gap(client);
-	}
-	client->next_tsc += gap;
-}
 
 /* The host cannot keep the rate: what is still to be sent would take longer than anybody waits. */
 static bool is_hopeless(const struct client *client, uint64_t now_tsc)
@@ -73,20 +33,20 @@ int open_loop_poll(void *arg, uint64_t now_ns)
 	for (; work < BURST_MAX; work++) {
 		uint64_t now_tsc = plx_tsc();
 
-		if (client_is_enough(client, (uint64_t)client->next_tsc) ||
+		if (client_is_enough(client, (uint64_t)client->schedule.next_tsc) ||
 		    is_hopeless(client, now_tsc)) {
 			end_open_loop(client);
 			break;
 		}
-		if ((double)now_tsc < client->next_tsc ||
+		if ((double)now_tsc < client->schedule.next_tsc ||
 		    client->sent - client->answered >= IN_FLIGHT_MAX)
 			break;
 		/* A backlog of the warm-up is not the measurement's. */
 		if (client->sent == client->conf->warmup && !client->blocked)
-			client->next_tsc = (double)now_tsc;
-		if (client_send_next(client, (uint64_t)client->next_tsc) != 0)
+			client->schedule.next_tsc = (double)now_tsc;
+		if (client_send_next(client, (uint64_t)client->schedule.next_tsc) != 0)
 			break;
-		schedule_next(client);
+		plx_schedule_advance(&client->schedule);
 	}
 	return work;
 }
@@ -102,9 +62,9 @@ int open_loop_arm(void *arg, struct plx_sleep *sleep)
 		return 0;
 	if (client->sent - client->answered >= IN_FLIGHT_MAX)
 		return 0; /* an answer tells */
-	if (client->next_tsc <= (double)tsc)
+	if (client->schedule.next_tsc <= (double)tsc)
 		plx_sleep_nap(sleep); /* it found no room */
 	else
-		plx_sleep_until(sleep, plx_tsc_to_ns((uint64_t)client->next_tsc));
+		plx_sleep_until(sleep, plx_tsc_to_ns((uint64_t)client->schedule.next_tsc));
 	return 0;
 }

@@ -6,8 +6,7 @@
 
 #include <errno.h>
 
-#define BURST_RATE_MAX 100000
-#define WARMUP_BYTES   (UINT64_C(64) << 20) /* one way */
+#define WARMUP_BYTES (UINT64_C(64) << 20) /* one way */
 
 static struct ping_conf conf = {
 	.size_bytes = 64,
@@ -100,7 +99,7 @@ static const struct plx_app_option options[] = {
 		 "(default fixed)",
 	 .kind = PLX_APP_CHOICE,
 	 .value = &conf.arrival,
-	 .choices = ping_arrivals,
+	 .choices = plx_arrivals,
 	 .given = &arrival_given},
 	{.name = "seed",
 	 .placeholder = "N",
@@ -200,12 +199,8 @@ static int check(void)
 		return -EINVAL;
 	if (arrival_given && !conf.rate)
 		return plx_fail(EINVAL, "--arrival is for an open loop; give --rate R too");
-	if (conf.arrival == PING_BURST && conf.rate > BURST_RATE_MAX)
-		return plx_fail(
-			EINVAL,
-			"--arrival burst: inside a burst there are %d a second; give --rate "
-			"up to that",
-			BURST_RATE_MAX);
+	if (plx_schedule_check((enum plx_arrival)conf.arrival, ping_rate(&conf)) != 0)
+		return -EINVAL;
 	if (conf.out_dir && plx_result_prepare(conf.name, conf.out_dir) != 0)
 		return -EINVAL;
 	if (!warmup_given)

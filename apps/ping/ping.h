@@ -21,7 +21,7 @@ struct ping_conf {
 	uint64_t warmup;      /**< messages before the measured ones */
 	uint64_t rate;        /**< messages a second of an open loop; 0: closed loop */
 	uint64_t interval_ns; /**< between them, where they are rarer than one a second; 0: rate */
-	unsigned arrival;     /**< enum ping_arrival */
+	unsigned arrival;     /**< enum plx_arrival */
 	uint64_t seed;
 	uint64_t rx_buf_bytes; /**< 0: so that a message of size_bytes is one frame */
 	bool verify;
@@ -30,11 +30,6 @@ struct ping_conf {
 	uint64_t rx_bufs; /**< with sink: receive buffers of a link; 0: sink_window */
 	const char *out_dir, *name;
 };
-
-enum ping_arrival { PING_FIXED, PING_POISSON, PING_BURST };
-
-/** The names of enum ping_arrival, ended by NULL. */
-extern const char *const ping_arrivals[];
 
 /** The command line, and what it asked for once plx_app_start has run. */
 extern const struct plx_app ping_app;

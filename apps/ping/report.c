@@ -12,8 +12,6 @@
 #define PATH_BYTES     4096
 #define REAL_PRECISION 12 /* as plx_result_write */
 
-const char *const ping_arrivals[] = {"fixed", "poisson", "burst", NULL};
-
 static void set_count(json_t *object, const char *key, uint64_t value)
 {
 	json_object_set_new(object, key, json_integer((json_int_t)value));
@@ -205,7 +203,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		.scheduled_ns = outcome->scheduled_ns,
 		.sending_ns = outcome->sending_ns,
 		.verified = conf->verify,
-		.arrival = conf->rate ? ping_arrivals[conf->arrival] : NULL,
+		.arrival = conf->rate ? plx_arrivals[conf->arrival] : NULL,
 		.seed = conf->seed,
 		.clock_drift_ppm = plx_clock_drift_ppm(),
 		.rtt_ns = &outcome->rtt_ns,

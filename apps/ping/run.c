@@ -137,7 +137,8 @@ static int run(struct client *client)
 	plx_timer_set_lax(&client->progress, true);
 	plx_timer_set_lax(&client->watch, true);
 	if (conf->rate) {
-		client->gap_tsc = plx_clock_info()->hz / ping_rate(conf);
+		plx_schedule_init(&client->schedule, (enum plx_arrival)conf->arrival,
+				  ping_rate(conf), conf->seed, plx_clock_info()->hz);
 		rc = plx_poller_add("open loop", open_loop_poll, client, 0, &sender);
 		if (rc)
 			return rc;
@@ -169,7 +170,7 @@ static int end(struct client *client)
 
 int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
 {
-	struct client client = {.conf = conf, .outcome = outcome, .random = conf->seed};
+	struct client client = {.conf = conf, .outcome = outcome};
 	int rc = prepare(&client);
 
 	if (rc == 0) {

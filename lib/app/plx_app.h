@@ -81,6 +81,38 @@ int plx_app_fail(const struct plx_app *app);
 /** End it: plx_eal_fini. Returns `status`, or 1 where an lcore hangs. */
 int plx_app_finish(const struct plx_app *app, int status);
 
+/* Schedules of open loops ------------------------------------------------------------------ */
+
+enum plx_arrival {
+	PLX_ARRIVAL_FIXED,   /**< at equal distances */
+	PLX_ARRIVAL_POISSON, /**< at random, none knowing of the others */
+	PLX_ARRIVAL_BURST,   /**< a hundred 10 us apart, and a pause that keeps the rate */
+};
+
+/** Their names, in that order, ended by NULL. */
+extern const char *const plx_arrivals[];
+
+#define PLX_ARRIVAL_BURST_RATE_MAX 100000
+
+/** When an open loop sends, whatever became of what it sent. Thread: its user. */
+struct plx_schedule {
+	double next_tsc; /**< when the next one is due: set it to begin, and to begin anew */
+	double gap_tsc, burst_gap_tsc;
+	uint64_t random, count;
+	enum plx_arrival arrival;
+};
+
+/** Return: 0; -EINVAL --arrival and --rate do not go together. */
+int plx_schedule_check(enum plx_arrival arrival, double rate);
+
+/** rate: a second, more than 0. seed: of equal ones the schedules are equal. tsc_hz:
+ * plx_clock_info()->hz. */
+void plx_schedule_init(struct plx_schedule *schedule, enum plx_arrival arrival, double rate,
+		       uint64_t seed, double tsc_hz);
+
+/** The one that was due is sent: next_tsc is for the next one. */
+void plx_schedule_advance(struct plx_schedule *schedule);
+
 /* Results ---------------------------------------------------------------------------------- */
 
 /** One measurement of round-trip times. */

@@ -66,6 +66,12 @@ expect 2 '*no hexadecimal digit*' --method echo --hex 0g
 expect 2 '*give pairs of them*' --method echo --hex 012
 expect 2 '*give one of them*' --method echo --hex 01 --data x
 expect 2 '*--method NAME is missing*' --data x
+expect 0 '*{"a":\[1,2.5,"x"\]}' --method echo --json ' {"a": [1, 2.5, "x"]} '
+expect 0 $'*{\n  "a": 1\n}' --method echo --json '{"a":1}' --format json
+expect 2 '*--json: *at its byte *' --method echo --json '{"a":'
+expect 2 '*--json: duplicate object key*' --method echo --json '{"a":1,"a":2}'
+expect 1 '*the reply is no JSON: *--format text or hex shows it*' --method echo --data '{' --format json
+expect 2 '*give one of them*' --method echo --json 1 --data x
 expect 1 '*No such file*' --method echo --file "$temp/none"
 expect 2 '*give one of them*' --list --method echo
 expect 1 '*error: 20 calls*no call brought a reply' --method pollux.generate --count 20
@@ -80,6 +86,20 @@ expect 0 '*2000 full round trips of 64 B*calls/s, 16 open at a time*' \
 jq -e '.count == 2000 and .size_bytes == 64 and .lost == 0' "$temp/out/few.json" >/dev/null ||
 	fail "few.json: $(<"$temp/out/few.json")"
 expect 0 '*calls/s*' --method pollux.echo --duration 200ms
+
+for arrival in fixed poisson burst; do
+	# A host that is busy may not keep the schedule, and says so.
+	"$apps/plx-call" --huge none -- --service "$address" --method echo --count 2000 --rate 2000 --arrival $arrival \
+		--out "$temp/out" --name $arrival >"$temp/open" 2>&1
+	[[ $? == [03] ]] || fail "an open loop: $(<"$temp/open")"
+	jq -e ".count == 2000 and .rate == 2000 and .arrival == \"$arrival\" and .lost == 0 and .elapsed_ns > 700000000" \
+		"$temp/out/$arrival.json" >/dev/null || fail "$arrival.json: $(<"$temp/out/$arrival.json")"
+done
+expect 3 '*achieved * of *scheduled requests*' --method echo --count 500000 --rate 50000000
+expect 2 '*give --rate R too*' --method echo --count 10 --arrival poisson
+expect 2 '*give --count or --duration*' --method echo --rate 10
+expect 2 '*give --rate up to that*' --method echo --rate 200000 --arrival burst --count 5
+expect 2 '*--rate*0*' --method echo --rate 0 --count 5
 
 got=$("$apps/plx-call" --huge none -- --service 127.0.0.1:1 --method 1 --deadline 300ms 2>&1) && fail 'nobody there: status 0'
 [[ $got == *'no service within 0.3 s: '*'127.0.0.1:1'*'refused'* ]] || fail "nobody there: $got"

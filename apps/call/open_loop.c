@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that are made by a schedule and wait for no other one's answer. Each is measured from when
+ * it should have been made, so that what holds up the caller counts for each call that it delays.
+ */
+#include "measure.h"
+
+#include <stdlib.h>
+
+#define BURST_MAX 16                 /* calls made in one turn */
+#define DRAIN_NS  (2 * PLX_NS_PER_S) /* for the last replies */
+
+static void end(struct measure *measure)
+{
+	measure->ended = true;
+	plx_loop_quit();
+}
+
+static void on_drained(struct plx_timer *timer, void *arg)
+{
+	end(arg);
+}
+
+static void on_done(const struct plx_rpc_result *result, void *arg)
+{
+	uint64_t tsc = plx_tsc_after_loads();
+	struct one *one = arg;
+	struct measure *measure = one->measure;
+
+	measure->open--;
+	one->next_free = measure->free;
+	measure->free = one;
+	if (measure->ended)
+		return;
+	measure_note(measure, result, one, one->intended_tsc, tsc);
+	if (one->is_measured && result->status == PLX_RPC_OK)
+		plx_hist_record(&measure->service_ns, plx_tsc_to_ns(tsc - one->sent_tsc));
+	if (measure->open == 0 && plx_timer_running(&measure->drain))
+		end(measure);
+}
+
+/* This host, or the service, cannot keep the rate: what is still to be made would take longer than
+ * anybody waits. */
+static bool is_hopeless(const struct measure *measure, uint64_t now_tsc)
+{
+	return measure->stop_tsc && now_tsc > measure->stop_tsc &&
+	       plx_tsc_to_ns(now_tsc - measure->stop_tsc) > DRAIN_NS;
+}
+
+static void begin_measuring(struct measure *measure, uint64_t now_tsc)
+{
+	measure->schedule.next_tsc = (double)now_tsc; /* what is late by now is the warm-up's */
+	measure->began_tsc = measure->first_tsc = now_tsc;
+	if (measure->conf->duration_ns)
+		measure->stop_tsc = now_tsc + (uint64_t)((double)measure->conf->duration_ns / 1e9 *
+							 plx_clock_info()->hz);
+}
+
+static bool make_one(struct measure *measure)
+{
+	struct one *one = measure->free;
+
+	one->intended_tsc = (uint64_t)measure->schedule.next_tsc;
+	one->is_measured = measure->called >= measure->warmup;
+	measure->free = one->next_free;
+	if (measure_call(measure, one) != 0) {
+		one->next_free = measure->free;
+		measure->free = one;
+		return false;
+	}
+	measure->last_intended_tsc = one->intended_tsc;
+	measure->last_sent_tsc = one->sent_tsc;
+	plx_schedule_advance(&measure->schedule);
+	return true;
+}
+
+static bool waits(const struct measure *measure)
+{
+	return measure->ended || plx_timer_running(&measure->drain);
+}
+
+static int poll(void *arg, uint64_t now_ns)
+{
+	struct measure *measure = arg;
+	int work = 0;
+
+	for (; work < BURST_MAX && !waits(measure); work++) {
+		uint64_t now_tsc = plx_tsc();
+
+		if (measure_is_enough(measure, (uint64_t)measure->schedule.next_tsc) ||
+		    is_hopeless(measure, now_tsc)) {
+			if (measure->open == 0)
+				end(measure);
+			else
+				plx_timer_start(&measure->drain, DRAIN_NS);
+			break;
+		}
+		if ((double)now_tsc < measure->schedule.next_tsc || !measure->free)
+			break;
+		if (measure->called == measure->warmup)
+			begin_measuring(measure, now_tsc);
+		if (!make_one(measure)) {
+			if (measure->rc != -EAGAIN)
+				end(measure);
+			break;
+		}
+	}
+	return work;
+}
+
+/* Nothing tells of the next one but its time. */
+static int arm(void *arg, struct plx_sleep *sleep)
+{
+	const struct measure *measure = arg;
+
+	if (waits(measure) || !measure->free)
+		return 0; /* a reply tells, or a timer */
+	if (measure->schedule.next_tsc <= (double)plx_tsc())
+		plx_sleep_nap(sleep);
+	else
+		plx_sleep_until(sleep, plx_tsc_to_ns((uint64_t)measure->schedule.next_tsc));
+	return 0;
+}
+
+/* A schedule that began before there is anybody to be called would measure that. */
+static int wait_for_service(const struct measure *measure)
+{
+	uint64_t until_ns = plx_time_add(plx_now_ns(), measure->conf->deadline_ns);
+
+	while (!plx_rpc_client_is_up(measure->client)) {
+		if (plx_stop_signal())
+			return plx_fail(EINTR, "interrupted before anything was measured");
+		if (plx_now_ns() >= until_ns)
+			return plx_fail(EIO, "no service within %.6g s: %s",
+					(double)measure->conf->deadline_ns / 1e9,
+					plx_rpc_client_trouble(measure->client));
+		plx_loop_turn();
+	}
+	return 0;
+}
+
+static int run(struct measure *measure)
+{
+	const struct call_conf *conf = measure->conf;
+	struct plx_poller *poller;
+	int rc = wait_for_service(measure);
+
+	if (rc)
+		return rc;
+	for (uint64_t i = measure->in_flight; i-- > 0;) {
+		measure->ones[i].measure = measure;
+		measure->ones[i].next_free = measure->free;
+		measure->free = &measure->ones[i];
+	}
+	if (conf->rate < measure->warmup)
+		measure->warmup = conf->rate; /* a second of it is enough */
+	measure->count = conf->count ? conf->count + measure->warmup : UINT64_MAX;
+	measure->call.done = on_done;
+	plx_timer_init(&measure->drain, on_drained, measure);
+	plx_schedule_init(&measure->schedule, (enum plx_arrival)conf->arrival, (double)conf->rate,
+			  conf->seed, plx_clock_info()->hz);
+	measure->schedule.next_tsc = (double)plx_tsc();
+	rc = plx_poller_add("open loop", poll, measure, 0, &poller);
+	if (rc)
+		return rc;
+	plx_poller_set_arm(poller, arm, NULL);
+	plx_loop_run();
+	plx_poller_remove(poller);
+	plx_timer_stop(&measure->drain);
+	return measure->rc == -EAGAIN ? 0 : measure->rc;
+}
+
+int open_loop_run(struct measure *measure)
+{
+	if (plx_hist_init(&measure->service_ns, measure->rtt_ns.highest, measure->rtt_ns.digits))
+		return -ENOMEM;
+	measure->rc = run(measure);
+	return measure->rc;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_app.h"
+
+#include <math.h>
+
+#define BURST_LENGTH 100
+#define BURST_GAP_NS (10 * PLX_NS_PER_US)
+
+const char *const plx_arrivals[] = {"fixed", "poisson", "burst", NULL};
+
+static uint64_t next_random(struct plx_schedule *schedule)
+{
+	/* splitmix64 (Steele, Lea, Flood 2014): fine for gaps, and a seed of 0 is too. */
+	uint64_t z = schedule->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* So long a pause behind a burst that the rate is kept. */
+static double burst_gap(const struct plx_schedule *schedule)
+{
+	if (schedule->count % BURST_LENGTH)
+		return schedule->burst_gap_tsc;
+	return schedule->gap_tsc * BURST_LENGTH - schedule->burst_gap_tsc * (BURST_LENGTH - 1);
+}
+
+int plx_schedule_check(enum plx_arrival arrival, double rate)
+{
+	if (arrival != PLX_ARRIVAL_BURST || rate <= PLX_ARRIVAL_BURST_RATE_MAX)
+		return 0;
+	return plx_fail(EINVAL,
+			"--arrival burst: inside a burst there are %d a second; give --rate up to "
+			"that",
+			PLX_ARRIVAL_BURST_RATE_MAX);
+}
+
+void plx_schedule_init(struct plx_schedule *schedule, enum plx_arrival arrival, double rate,
+		       uint64_t seed, double tsc_hz)
+{
+	*schedule = (struct plx_schedule){
+		.gap_tsc = tsc_hz / rate,
+		.burst_gap_tsc = (double)BURST_GAP_NS / 1e9 * tsc_hz,
+		.random = seed,
+		.arrival = arrival,
+	};
+}
+
+void plx_schedule_advance(struct plx_schedule *schedule)
+{
+	double gap = schedule->gap_tsc;
+
+	schedule->count++;
+	if (schedule->arrival == PLX_ARRIVAL_POISSON) {
+		double uniform = ((double)(next_random(schedule) >> 11) + 0.5) / 9007199254740992.0;
+
+		gap *= -log(uniform);
+	} else if (schedule->arrival == PLX_ARRIVAL_BURST) {
+		gap = burst_gap(schedule);
+	}
+	schedule->next_tsc += gap;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When an open loop sends. */
+#include "plx_test.h"
+
+#include "plx_app.h"
+
+#include <math.h>
+
+#define HZ 1e9 /* a cycle is a ns */
+
+static void fixed_ones_have_equal_gaps(void **state)
+{
+	struct plx_schedule schedule;
+
+	plx_schedule_init(&schedule, PLX_ARRIVAL_FIXED, 1000, 1, HZ);
+	schedule.next_tsc = 5;
+	for (int i = 0; i < 10; i++) {
+		assert_true(fabs(schedule.next_tsc - (5 + i * 1e6)) < 1);
+		plx_schedule_advance(&schedule);
+	}
+}
+
+/* Of an exponential distribution: its deviation is its mean, and 1 - 1/e of it lie below that. */
+static void poisson_ones_come_by_chance(void **state)
+{
+	struct plx_schedule schedule;
+	double sum = 0, squares = 0, before = 0;
+	unsigned below = 0;
+
+	plx_schedule_init(&schedule, PLX_ARRIVAL_POISSON, 1e6, 7, HZ);
+	for (int i = 0; i < 100000; i++) {
+		double gap;
+
+		plx_schedule_advance(&schedule);
+		gap = schedule.next_tsc - before;
+		before = schedule.next_tsc;
+		assert_true(gap > 0);
+		sum += gap;
+		squares += gap * gap;
+		below += gap < 1000;
+	}
+	assert_true(fabs(sum / 1e5 - 1000) < 20);
+	assert_true(fabs(sqrt(squares / 1e5 - sum * sum / 1e10) - 1000) < 30);
+	assert_in_range(below, 62500, 64000);
+}
+
+static void a_seed_is_a_schedule(void **state)
+{
+	struct plx_schedule one, same, other;
+	unsigned equal = 0;
+
+	plx_schedule_init(&one, PLX_ARRIVAL_POISSON, 1000, 0, HZ);
+	plx_schedule_init(&same, PLX_ARRIVAL_POISSON, 1000, 0, HZ);
+	plx_schedule_init(&other, PLX_ARRIVAL_POISSON, 1000, 1, HZ);
+	for (int i = 0; i < 1000; i++) {
+		plx_schedule_advance(&one);
+		plx_schedule_advance(&same);
+		plx_schedule_advance(&other);
+		assert_true(one.next_tsc - same.next_tsc == 0);
+		equal += one.next_tsc - other.next_tsc == 0;
+	}
+	assert_int_equal(equal, 0);
+}
+
+static void bursts_keep_the_rate(void **state)
+{
+	struct plx_schedule schedule;
+	unsigned pauses = 0;
+
+	plx_schedule_init(&schedule, PLX_ARRIVAL_BURST, 10000, 1, HZ);
+	for (int i = 0; i < 1000; i++) {
+		double before = schedule.next_tsc, gap;
+
+		plx_schedule_advance(&schedule);
+		gap = schedule.next_tsc - before;
+		pauses += gap > 1e6;
+		assert_true(gap > 1e6 || fabs(gap - 10000) < 1);
+	}
+	assert_int_equal(pauses, 10);
+	assert_true(fabs(schedule.next_tsc - 1000 * 1e5) < 1000);
+}
+
+static void a_burst_has_a_rate_of_its_own(void **state)
+{
+	assert_int_equal(plx_schedule_check(PLX_ARRIVAL_BURST, 100000), 0);
+	assert_int_equal(plx_schedule_check(PLX_ARRIVAL_BURST, 100001), -EINVAL);
+	assert_error_has("give --rate up to that");
+	assert_int_equal(plx_schedule_check(PLX_ARRIVAL_POISSON, 1e9), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fixed_ones_have_equal_gaps),
+		cmocka_unit_test(poisson_ones_come_by_chance),
+		cmocka_unit_test(a_seed_is_a_schedule),
+		cmocka_unit_test(bursts_keep_the_rate),
+		cmocka_unit_test(a_burst_has_a_rate_of_its_own),
+	};
+
+	return cmocka_run_group_tests_name("app_schedule", tests, NULL, NULL);
+}
