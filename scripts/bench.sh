@@ -3,7 +3,7 @@
 # The main job: what messages cost, in parts. rtt: to another process and back, through Pollux and
 # through what it stands on. stream: to another process, as fast as it takes them. rings: between
 # lcores, beside DPDK's own. idle: what a server costs that has little to do. netio: what NetIO's sockets
-# carry. Does all set-up by itself.
+# carry. services: what calls cost. Does all set-up by itself.
 set -uo pipefail
 
 started_in=$PWD
@@ -29,12 +29,14 @@ here=$root/scripts/bench
 . "$here/part-netio.sh"
 # shellcheck source=scripts/bench/part-verbs.sh
 . "$here/part-verbs.sh"
+# shellcheck source=scripts/bench/part-services.sh
+. "$here/part-services.sh"
 # shellcheck source=scripts/bench/part-soak.sh
 . "$here/part-soak.sh"
 # shellcheck source=scripts/bench/report.sh
 . "$here/report.sh"
 
-all_parts=(rtt stream rings idle netio verbs)
+all_parts=(rtt stream rings idle netio services verbs)
 
 usage()
 {
@@ -42,12 +44,12 @@ usage()
 	Usage: scripts/bench.sh [OPTION]...
 	Measure full round trips of messages between two processes, how many go one way, what rings,
 	pools and messages between lcores cost, what a server costs that has little to do, what NetIO's
-	sockets carry, and round trips over RDMA devices; write tables, plots and a report.
-	  --quick               short rounds, about twelve minutes (default: more and longer
-	                        ones, about 65 minutes)
+	sockets carry, what calls of services cost, and round trips over RDMA devices; write tables, plots and a report.
+	  --quick               short rounds, about fourteen minutes (default: more and longer
+	                        ones, about 70 minutes)
 	  --rounds N, --duration S
 	                        other figures than those: rounds, and seconds of each run of rtt,
-	                        stream, idle, netio and verbs
+	                        stream, idle, netio, services and verbs
 	  --out DIR             where results go (default: bench-out-DATE-TIME)
 	  --provider P          for Pollux and the raw-fi-tcp row: tcp, net or fi:tcp (default: tcp, the
 	                        driver's own choice of libfabric's two)
@@ -55,7 +57,7 @@ usage()
 	                        Rows that are of certain sizes are left out where those are not named
 	  --only PART           run one part: rtt (round trips), stream (messages one way), rings
 	                        (rings, pools, hops), idle (CPU against latency), netio (NetIO's
-	                        sockets) or verbs (round trips over RDMA devices; a whole run leaves it
+	                        sockets), services (calls) or verbs (round trips over RDMA devices; a whole run leaves it
 	                        out where there is none)
 	  --device NAME         of verbs: that RDMA device alone (default: each one that has an active
 	                        port and an IP address)
@@ -85,6 +87,9 @@ usage()
 	subscribers, 64 B and 64 KiB; beside-POLICY (four subscribers at half of their top rate beside one
 	that is stopped), 64 B. Beside them: zmq-push-pull, zmq-in-place (the same without a copy),
 	iperf3, raw-fi-tcp-bw (libfabric alone), tcp-poll and shm-poll as in rtt.
+	Rows of services, over tcp and shm: ping (plx-ping), call-1, call-64, call-100 and call-100000 (so
+	many calls of 64 B open at a time), quiet (10000 calls/s at random) and half (half of the rate
+	of call-64).
 	Rows of verbs: ib-send-lat (perftest's ib_send_lat -R, doubled), raw-fi-verbs (libfabric alone),
 	verbs-poll (plx-ping); at 64 B also each with -event: both ends sleep for every message.
 	Server and client run on the first two CPUs that this process may use; of verbs on two of the

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# The part services: what a call of a method costs beside a message and its echo, one at a time, many at a time and by a
+# schedule. Sourced by bench.sh.
+# shellcheck disable=SC2016,SC2034,SC2154
+
+wanted+=(plx-call plx-echo)
+
+services_providers=(tcp shm)
+
+# In the order of a round: what is compared is near each other. call-N: N calls are open at a time; quiet and half: an open
+# loop at random, at 10000 calls a second, and at half of the rate of call-64 in the same round.
+services_rows=(ping call-1 call-64 call-100 call-100000 quiet half)
+services_size=64
+
+services_begin()
+{
+	services_duration=2
+	((!quick)) || services_duration=0.7
+	services_duration=${duration_given:-$services_duration}
+	[[ -n ${program[plx-ping]-} && -n ${program[plx-call]-} && -n ${program[plx-echo]-} ]] ||
+		failures+=('services: the build lacks plx-ping, plx-call or plx-echo')
+}
+
+# Measuring ------------------------------------------------------------------------------------
+
+# Half of what call-64 reached in this round; nothing where that failed.
+services_half()
+{
+	jq -r --arg provider "$1" --argjson round "$2" 'select(.row == "call-64" and .provider == $provider
+		and .round == $round) | .rate_per_s / 2 | floor' "$out/runs/services.ndjson" | tail -n 1
+}
+
+# services_client ROW ADDRESS DIR PROVIDER ROUND: sets `command`.
+services_client()
+{
+	local each=(--size $services_size --duration "$services_duration" --out "$3" --name client)
+	local call=("${program[plx-call]}" -l "1@$cpu_client" --idle poll --provider "$4"
+		-- --service "$2" --method echo "${each[@]}")
+
+	case $1 in
+	ping) command=("${program[plx-ping]}" -l "1@$cpu_client" --idle poll --provider "$4"
+		-- --connect "$2" "${each[@]}") ;;
+	quiet) command=("${call[@]}" --rate 10000 --arrival poisson) ;;
+	half) command=("${call[@]}" --rate "$(services_half "$4" "$5")" --arrival poisson) ;;
+	*) command=("${call[@]}" --in-flight "${1#call-}") ;;
+	esac
+}
+
+# services_measure ROW PROVIDER ROUND
+services_measure()
+{
+	local row=$1 provider=$2 round=$3 dir=$out/runs/services-$1-$2-$3 address status=1 client
+	local command=("${program[plx-echo]}" -l "0@$cpu_server" --idle poll --provider "$2" -- --listen 127.0.0.1:0)
+
+	mkdir -p "$dir"
+	[[ $row == ping ]] || command+=(--service)
+	if run_server "$dir" 60; then
+		services_client "$row" "$address" "$dir" "$provider" "$round"
+		start_client "$dir" 60
+		wait "$client"
+		status=$?
+	fi
+	end_children
+	# 3: the host held the client up, so that it did not keep its schedule, or plx-ping's figures are doubted.
+	if ((status != 0 && status != 3)) || [[ ! -s $dir/client.json ]]; then
+		failures+=("services, $row, $provider, round $round: status $status: $(last_words "$dir")")
+		say "    FAILED: ${failures[-1]}"
+		return
+	fi
+	jq -c --arg row "$row" --arg provider "$provider" --argjson round "$round" --argjson doubted $((status == 3)) \
+		'{row: $row, provider: $provider, round: $round, fi_provider: .provider, size_bytes, count, lost: (.lost // 0),
+		rate_per_s: (.count * 1e9 / .elapsed_ns), scheduled_per_s: (.rate // null), doubted: ($doubted == 1),
+		p50_ns, p90_ns, p99_ns, p99_9_ns, max_ns}' "$dir/client.json" >>"$out/runs/services.ndjson"
+	tail -n 1 "$out/runs/services.ndjson" | jq -r '"    p50 \(.p50_ns / 10 | round / 100) us, p99 " +
+		"\((.p99_ns // 0) / 10 | round / 100) us, \(.rate_per_s / 1e4 | round / 100) M/s"'
+}
+
+services_run()
+{
+	local round row provider
+
+	: >"$out/runs/services.ndjson"
+	for ((round = 1; round <= rounds; round++)); do
+		for provider in "${services_providers[@]}"; do
+			for row in "${services_rows[@]}"; do
+				say "services, round $round of $rounds, $row, $provider"
+				services_measure "$row" "$provider" "$round"
+			done
+		done
+	done
+}
+
+# Sum ------------------------------------------------------------------------------------------
+
+services_sum()
+{
+	jq -s -L "$here" --slurpfile hiccups "$out/hiccups.json" -f "$here/services.jq" "$out/runs/services.ndjson" \
+		>"$out/services.json" &&
+		add_to_summary services '.services = ($part | del(.every_run)) | .bars += $part.bars'
+}
+
+services_plot()
+{
+	return 0
+}
+
+# The terminal and the report ------------------------------------------------------------------
+
+services_print()
+{
+	say
+	say "Calls of a service beside round trips of plx-ping, $services_size B; medians over $rounds rounds. Both ends poll."
+	jq -r -L "$here" 'include "words";
+		(["provider", "row", "p50 us", "p99 us", "p99.9 us", "M/s", "ns each"] | @tsv),
+		(.rows[] | [.provider, .name, (.p50_ns | us), (.p99_ns | us), (.p99_9_ns | us),
+			(.rate_per_s / 1e6 | short), (1e9 / .rate_per_s | round)] | @tsv)' \
+		"$out/services.json" | column -t -s $'\t'
+	jq -r '.platform | values | "The platform alone holds up a CPU for \(.held_up_percent) % of the time, up to " +
+		"\(.longest_ns / 1e3 | round) us: of so many calls of an open loop that is the time."' "$out/services.json"
+}
+
+services_compare()
+{
+	jq -e '.services' "$compare/summary.json" >/dev/null || return 0
+	say
+	say "Compared with $compare: services, p50 us and M/s before and now"
+	jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
+		.rows[] | . as $now
+		| $before[0].services.rows[] | select(.name == $now.name and .provider == $now.provider)
+		| [.provider, .name, (.p50_ns | us), ($now.p50_ns | us), (.rate_per_s / 1e6 | short),
+			($now.rate_per_s / 1e6 | short)] | @tsv' "$out/services.json" | column -t -s $'\t'
+}
+
+services_html()
+{
+	jq -r -L "$here" -f "$here/part-services.jq" "$out/services.json"
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# From all single runs of the part services (-s) to services.json: of every figure the median over the rounds.
+
+include "sums";
+
+def names: ["ping", "call-1", "call-64", "call-100", "call-100000", "quiet", "half"];
+def rank: . as $row | (names | index($row)) // 99;
+
+def combined: {
+	name: .[0].row,
+	provider: .[0].provider,
+	size_bytes: .[0].size_bytes,
+	rounds: length,
+	doubted: (map(select(.doubted)) | length),
+	lost: (map(.lost) | add),
+	p50_ns: (map(.p50_ns) | median),
+	p90_ns: (map(.p90_ns) | median),
+	p99_ns: (map(.p99_ns) | median),
+	p99_9_ns: (map(.p99_9_ns) | median),
+	max_ns: (map(.max_ns) | max),
+	rate_per_s: (map(.rate_per_s) | median | round),
+	scheduled_per_s: (map(.scheduled_per_s) | median)
+};
+
+def row($rows; $name; $provider): [$rows[] | select(.name == $name and .provider == $provider)][0];
+
+# What depends on the host's speed, and on what else it does, is an aim.
+def bars($rows; $provider; $least):
+	row($rows; "ping"; $provider) as $ping | row($rows; "call-1"; $provider) as $one
+	| row($rows; "call-64"; $provider) as $many | row($rows; "call-100"; $provider) as $few
+	| row($rows; "call-100000"; $provider) as $most | row($rows; "quiet"; $provider) as $quiet
+	| row($rows; "half"; $provider) as $half
+	| (if $ping.p50_ns and $one.p50_ns then
+		at_most("services over \($provider), a call over plx-ping, p50, ns"; $one.p50_ns - $ping.p50_ns; 150; false) else empty end),
+	  (if $many then at_least("services over \($provider), 64 open, calls per second"; $many.rate_per_s; $least; false) else empty end),
+	  (if $few and $most then
+		at_most("services over \($provider), 100000 open over 100, time per call"; $few.rate_per_s / $most.rate_per_s; 1.3; false) else empty end),
+	  (if $half.p99_ns and $quiet.p99_ns then
+		at_most("services over \($provider), half of the greatest rate over 10000/s, p99"; $half.p99_ns / $quiet.p99_ns; 2; false) else empty end);
+
+. as $every
+| (group_by([.provider, (.row | rank)]) | map(combined)) as $rows
+| {
+	schema: "pollux-bench/1",
+	part: "services",
+	unit: "calls of a method, nanoseconds; medians over the rounds",
+	rows: $rows,
+	# What no program of this host can do better: an open loop's tail has it.
+	platform: ($hiccups[0] | if . then {held_up_percent: ([.duration_ns as $all | .cpus[] | .gap_total_ns / $all * 100] | max | round3),
+		longest_ns: ([.cpus[].longest_ns] | max)} else null end),
+	bars: [bars($rows; "shm"; 5000000), bars($rows; "tcp"; 2000000)],
+	every_run: $every
+}
