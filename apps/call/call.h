@@ -24,6 +24,7 @@ struct call_conf {
 	bool in_flight_given, arrival_given, seed_given;
 	unsigned format;
 	bool list;
+	bool process; /**< of whatever listens there */
 	const char *out_dir, *name;
 	uint8_t *request; /**< that these stand for, from the heap; NULL: it was not read yet */
 	size_t request_length;

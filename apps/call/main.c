@@ -174,6 +174,7 @@ int main(int argc, char **argv)
 
 	if (status != PLX_APP_RUN)
 		return status;
+	attr.link.self_test = call_asked->process;
 	memcpy(addresses, call_asked->services.at, sizeof(call_asked->services.at));
 	addresses[call_asked->services.count] = NULL;
 	rc = plx_rpc_client_create(addresses, &attr, &client);

@@ -21,6 +21,10 @@ static const struct plx_app_option options[] = {
 	 .help = "host:port of the service; several: the one with the least open calls is taken",
 	 .kind = PLX_APP_LIST,
 	 .value = &conf.services},
+	{.name = "process",
+	 .help = "call the self-test service of any Pollux process, whatever it listens for",
+	 .kind = PLX_APP_FLAG,
+	 .value = &conf.process},
 	{.name = "list",
 	 .help = "show the service's methods",
 	 .kind = PLX_APP_FLAG,
@@ -173,7 +177,7 @@ static int check(void)
 const struct plx_app call_app = {
 	.name = "plx-call",
 	.summary = "Call a method of a service, or measure it.",
-	.usage = "  plx-call [EAL options] -- --service ADDR --list\n"
+	.usage = "  plx-call [EAL options] -- --service ADDR [--process] --list\n"
 		 "  plx-call [EAL options] -- --service ADDR --method NAME [--method-version N]\n"
 		 "           [--data TEXT | --hex HEX | --json JSON | --file PATH | --size SIZE]\n"
 		 "           [--deadline TIME] [--format HOW]\n"

@@ -42,6 +42,13 @@ static int report_end(const struct ping_conf *conf, const struct ping_outcome *o
 	return rc == -EINTR ? PING_STATUS_DOUBTED : status;
 }
 
+static int run(const struct ping_conf *conf, struct ping_outcome *outcome)
+{
+	if (conf->service)
+		return ping_run_calls(conf, outcome);
+	return conf->one_way ? ping_run_one_way(conf, outcome) : ping_run(conf, outcome);
+}
+
 static int measure(const struct ping_conf *conf)
 {
 	struct ping_outcome outcome = {0};
@@ -49,7 +56,7 @@ static int measure(const struct ping_conf *conf)
 	if (ping_forget(conf) != 0)
 		return plx_app_fail(&ping_app);
 
-	int rc = conf->one_way ? ping_run_one_way(conf, &outcome) : ping_run(conf, &outcome);
+	int rc = run(conf, &outcome);
 	int status = report_end(conf, &outcome, rc);
 
 	plx_hist_fini(&outcome.rtt_ns);

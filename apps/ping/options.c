@@ -62,6 +62,10 @@ static const struct plx_app_option options[] = {
 	 .value = &conf.warmup,
 	 .max = 1000000000,
 	 .given = &warmup_given},
+	{.name = "service",
+	 .help = "call the self-test service of whatever Pollux process listens there",
+	 .kind = PLX_APP_FLAG,
+	 .value = &conf.service},
 	{.name = "one-way",
 	 .help = "message rate and bandwidth: send as fast as the link takes it, to a --sink",
 	 .kind = PLX_APP_FLAG,
@@ -133,6 +137,8 @@ static const struct plx_app_option options[] = {
 
 static int check_server(void)
 {
+	if (conf.service)
+		return plx_fail(EINVAL, "--service is for --connect");
 	if (count_given || duration_given || warmup_given || conf.rate || conf.verify ||
 	    conf.out_dir || conf.one_way)
 		return plx_fail(EINVAL,
@@ -162,8 +168,19 @@ static int check_one_way(void)
 	return 0;
 }
 
+static int check_service(void)
+{
+	if (conf.one_way || conf.rate || arrival_given || seed_given)
+		return plx_fail(EINVAL,
+				"--service makes one call after the other; leave --one-way, "
+				"--rate, --interval, --arrival and --seed out");
+	return 0;
+}
+
 static int check_client(void)
 {
+	if (conf.service && check_service() != 0)
+		return -EINVAL;
 	if (conf.sink || conf.rx_bufs)
 		return plx_fail(EINVAL, "--sink and --rx-bufs are for --listen");
 	return conf.one_way ? check_one_way() : 0;
@@ -219,6 +236,8 @@ const struct plx_app ping_app = {
 		"           [--warmup N] [--rate R | --interval S]\n"
 		"           [--arrival fixed|poisson|burst] [--seed N]\n"
 		"           [--verify] [--rx-buf SIZE] [--out DIR] [--name NAME]\n"
+		"  plx-ping [EAL options] -- --connect ADDR --service [--size N] [--verify]\n"
+		"           [--count N | --duration S] [--warmup N] [--out DIR] [--name NAME]\n"
 		"  plx-ping [EAL options] -- --connect ADDR --one-way [--size N]\n"
 		"           [--count N | --duration S] [--warmup N] [--out DIR] [--name NAME]",
 	.options = options,

@@ -25,6 +25,7 @@ struct ping_conf {
 	uint64_t seed;
 	uint64_t rx_buf_bytes; /**< 0: so that a message of size_bytes is one frame */
 	bool verify;
+	bool service;     /**< call the self-test service of whatever listens there */
 	bool one_way;     /**< send, and wait for no answers */
 	bool sink;        /**< with listen: drop messages */
 	uint64_t rx_bufs; /**< with sink: receive buffers of a link; 0: sink_window */
@@ -61,6 +62,10 @@ struct ping_outcome {
  * failed. The outcome's histograms must be freed either way, and hold what had been measured where
  * outcome->failed says so. */
 int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome);
+
+/** The same by calls of the self-test service: a closed loop. outcome->again counts calls that were
+ * told to wait, which is in none of the times. */
+int ping_run_calls(const struct ping_conf *conf, struct ping_outcome *outcome);
 
 /** The same for messages one way, to a server that drops them: one_way_count, elapsed_ns and again
  * are what it measures, and the histograms stay empty. */

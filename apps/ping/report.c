@@ -215,8 +215,10 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 	plx_app_say("provider %s: %s", outcome->provider, outcome->provider_choice);
 	plx_app_say_idle(plx_lcore_id());
 	if (outcome->again)
-		plx_app_say("%llu sends found no room and waited",
-			    (unsigned long long)outcome->again);
+		plx_app_say("%llu %s", (unsigned long long)outcome->again,
+			    conf->service ? "calls were told to wait: the service there takes no "
+					    "more a second (--self-test)"
+					  : "sends found no room and waited");
 	if (conf->out_dir &&
 	    (plx_result_write(&result, conf->out_dir) != 0 || add_own_keys(conf, outcome) != 0))
 		return plx_app_fail(app);

@@ -3,6 +3,7 @@
 #include "eal_priv.h"
 #include "plx_fabric.h"
 #include "plx_fabric_driver.h"
+#include "plx_rpc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ static struct eal {
 	bool require_rdma;
 	uint64_t receive_bytes;
 	uint64_t heartbeat_ns, dead_after_ns; /* as for the fabric */
+	uint32_t self_test_rate;              /* 0: off */
 	enum plx_huge huge;
 	enum plx_numa numa;
 	size_t node_bytes[PLX_EAL_NODES_MAX];
@@ -87,6 +89,8 @@ static int check_all(const struct plx_eal_conf *conf)
 		rc = eal_receive_mem_value(conf, &eal.receive_bytes);
 	if (rc == 0)
 		rc = eal_heartbeat_value(conf, &eal.heartbeat_ns, &eal.dead_after_ns);
+	if (rc == 0)
+		rc = eal_self_test_value(conf, &eal.self_test_rate);
 	if (rc == 0)
 		rc = eal_huge_value(conf, &eal.huge);
 	if (rc == 0)
@@ -188,8 +192,13 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	rc = start_lcores(!conf->ignore_signals);
 	if (rc)
 		goto stop_fabric;
+	rc = eal.self_test_rate ? plx_rpc_self_test_start(eal.self_test_rate) : 0;
+	if (rc)
+		goto stop_lcores;
 	return 0;
 
+stop_lcores:
+	plx_lcores_fini(STOP_LIMIT_NS);
 stop_fabric:
 	plx_fabric_fini();
 stop_memory:
@@ -237,6 +246,7 @@ int plx_eal_fini(void)
 		rc = join_workers();
 		if (rc)
 			return rc;
+		plx_rpc_self_test_stop();
 		plx_fabric_fini();
 		rc = plx_lcores_fini(STOP_LIMIT_NS);
 		if (rc)
@@ -297,6 +307,11 @@ static void add_links(struct eal_text *text)
 		eal_text_add(text, "heartbeat %llu ms, dead after %llu ms\n",
 			     (unsigned long long)(eal.heartbeat_ns / PLX_NS_PER_MS),
 			     (unsigned long long)(eal.dead_after_ns / PLX_NS_PER_MS));
+	if (eal.self_test_rate)
+		eal_text_add(text, "self-test: up to %u calls a second on each lcore\n",
+			     eal.self_test_rate);
+	else
+		eal_text_add(text, "self-test: off\n");
 }
 
 const char *plx_eal_describe(char *out, size_t size)

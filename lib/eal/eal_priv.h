@@ -46,6 +46,9 @@
 	  "how often idle peers hear from each other, and the\n" \
 	  "silence after which one is taken for dead\n" \
 	  "(default: 100ms:500ms)") \
+	X(STRING, SELF_TEST, 0, "self-test", "RATE|off", self_test, "self_test", LINKS, \
+	  "calls a second that an lcore's self-test service\n" \
+	  "takes, for plx-call --process (default: 1000000)") \
 	X(STRING, CONFIG, 0, "config", "FILE", config, NULL, GENERAL, \
 	  "read options from FILE; the command line wins") \
 	X(LEVELS, LOG_LEVEL, 0, "log-level", "[PART:]LEVEL", log_levels, "log_level", GENERAL, \
@@ -120,6 +123,9 @@ int eal_require_value(const struct plx_eal_conf *conf, bool *rdma_out);
 int eal_receive_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out);
 int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_out,
 			uint64_t *dead_after_ns_out);
+
+/** 0: off. */
+int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out);
 
 /** Bytes for node 0, 1, ...; *count_out is 0 where the option is not set. */
 int eal_socket_mem_value(const struct plx_eal_conf *conf, const struct plx_topo *topo,

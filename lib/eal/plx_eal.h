@@ -30,6 +30,7 @@ struct plx_eal_conf {
 	const char *require;     /**< "rdma" or "none"; see plx_fabric_conf */
 	const char *receive_mem; /**< "64M"; see receive_bytes of plx_fabric_conf */
 	const char *heartbeat;   /**< "TIME", "TIME:TIME" (see plx_fabric_conf) or "off" */
+	const char *self_test;   /**< "RATE" (see plx_rpc_self_test_start) or "off" */
 	const char *config;      /**< path of a libconfig file */
 	const char *log_levels[PLX_EAL_LEVELS_MAX]; /**< "[component:]level" */
 	uint32_t log_level_count;
@@ -39,9 +40,9 @@ struct plx_eal_conf {
 	bool ignore_signals; /**< leave SIGINT and SIGTERM alone */
 	/** How each of the strings above was given, for error texts: "-l", "lcores in FILE:3". NULL
 	 * for one that the program set. Indexed by plx_eal's option table; private. */
-	char *origin[16];
+	char *origin[24];
 	char *level_origins[PLX_EAL_LEVELS_MAX]; /**< the same for each log level; private */
-	char *owned[32]; /**< strings that came from the configuration file; private */
+	char *owned[40]; /**< strings that came from the configuration file; private */
 	uint32_t owned_count;
 	bool config_read; /**< the configuration file has been read; private */
 };

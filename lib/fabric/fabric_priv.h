@@ -446,6 +446,14 @@ void send_abandon_current(struct plx_link *link);
 bool send_has_room(const struct plx_link *link);
 
 /* close.c */
+/* Before it is open. */
+void link_set_events(struct plx_link *link, const struct plx_link_events *events);
+
+/* self_test.c: the bit of this side's HELLO; and what the peer's says. Return: whether the link
+ * goes on. */
+uint32_t self_test_feature(const struct plx_link *link);
+bool self_test_agree(struct plx_link *link, uint32_t features);
+
 void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 	PLX_PRINTF(3, 4);
 void close_refused(struct plx_link *link);

@@ -39,7 +39,11 @@ enum frame_type {
 };
 
 /* Feature bits of a HELLO. */
-#define FEATURE_DIRECT    UINT32_C(0x1) /* memory may be granted to the peer, and the peer's used */
+#define FEATURE_DIRECT UINT32_C(0x1) /* memory may be granted to the peer, and the peer's used */
+
+/* Of who accepts a link: its process has a self-test service. Of who connects: the link is for
+ * that, and not for who listens there. */
+#define FEATURE_SELF_TEST UINT32_C(0x2)
 
 #define FRAME_FLAG_ACK    0x01 /* of a FIN: it acknowledges the peer's FIN as well */
 

@@ -215,6 +215,12 @@ static void drop(struct plx_link *link, struct plx_buf *message, void *user)
 {
 }
 
+void link_set_events(struct plx_link *link, const struct plx_link_events *events)
+{
+	link->events = events;
+	link->on_message = events->on_message ? events->on_message : drop;
+}
+
 /* Make a link with an endpoint for info, receives posted, nothing connected yet. attr was checked.
  * Return: 0; -errno with a text. */
 int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
@@ -232,8 +238,7 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	set_home(link, set);
 	link->attr = *attr;
 	link->presence = &set->home->pulse.nobody;
-	link->events = attr->events;
-	link->on_message = attr->events->on_message ? attr->events->on_message : drop;
+	link_set_events(link, attr->events);
 	link->user = attr->user;
 	link->rx_buf_bytes = attr->rx_buf_bytes;
 	link->rx_buf_count = attr->rx_buf_count;

@@ -133,7 +133,8 @@ static void hello_frame(struct plx_link *link, const struct plx_buf *buf, uint32
 				       : LINK_MESSAGE_MAX_LIMIT;
 	liveness_agree(link, &hello);
 	direct_agree(link, hello.features);
-	link_try_open(link);
+	if (self_test_agree(link, hello.features))
+		link_try_open(link);
 }
 
 /* What a link without direct data placement is not to be sent. Return: whether it is that. */

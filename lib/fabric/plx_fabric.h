@@ -84,6 +84,12 @@ int plx_fabric_drain(uint64_t timeout_ns);
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
 			      const char *name, bool require_rdma);
 
+/** Accept links whose peer wants the self-test service, at all listeners of the process: they are
+ * told to these events, and not to their listener's, and its attributes hold for them. events: must
+ * outlive the links; NULL: none is accepted. Thread: setup, while no link is open. */
+struct plx_link_events;
+void plx_fabric_set_self_test(const struct plx_link_events *events, void *user);
+
 /* Links ------------------------------------------------------------------------------------ */
 
 /** Why a link ended. */
@@ -158,6 +164,9 @@ struct plx_link_attr {
 			  a link has libfabric objects of its own, which are polled each turn and
 			  register all memory again (verbs): for few links. Drivers without it are
 			  left out */
+	bool self_test; /**< of who connects: the peer's self-test service is wanted, whatever it
+			     listens for there. Where it has none the link ends with
+			     PLX_LINK_HELLO */
 };
 
 /** Bytes of a receive buffer that are not payload of a message sent in one frame. */

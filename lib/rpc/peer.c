@@ -222,10 +222,18 @@ static int join(struct peer *peer, struct service_here *here, struct plx_link *l
 	return 0;
 }
 
+static bool may_come(const struct service_here *here)
+{
+	uint32_t most = here->service->attr.clients_max;
+
+	return !here->ending &&
+	       (!most || plx_atomic_load(&here->counts.clients, PLX_RELAXED) < most);
+}
+
 static void on_open(struct plx_link *link, void *user)
 {
 	struct service_here *here = service_find_here((uintptr_t)user);
-	struct peer *peer = here && !here->ending ? calloc(1, sizeof(*peer)) : NULL;
+	struct peer *peer = here && may_come(here) ? calloc(1, sizeof(*peer)) : NULL;
 
 	if (!peer || join(peer, here, link) != 0) {
 		free(peer);

@@ -95,6 +95,8 @@ struct plx_rpc_service_attr {
 				      client; what is more is remembered as OVERLOADED, that may
 				      have run; default 64 MiB */
 	uint64_t key_ns;         /**< for so long behind its reply; 1 ms to 24 h, default 10 s */
+	uint32_t clients_max;    /**< clients of an lcore, what is more is turned away; default: no
+				      bound */
 	uint64_t slow_ns;        /**< a handler that ran longer is named in the log, and counted;
 				      default 100 us; UINT64_MAX: never */
 };
@@ -120,8 +122,18 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
 #define PLX_RPC_DISCARD 0xffffff01u
 /** So many bytes as 4 bytes say, little-endian, to 1 MiB: 0, 1, ... 255, 0, ... */
 #define PLX_RPC_GENERATE 0xffffff02u
-/** JSON: version, lcore, uptime_s, methods and their figures on all lcores. */
+/** JSON: version, program, lcore, uptime_s, methods and their figures on all lcores. */
 #define PLX_RPC_DESCRIBE 0xffffff03u
+
+/** A service with these methods alone for who wants the self-test of this process (self_test of
+ * struct plx_link_attr), at whatever listens in it: plx_eal_init starts it, and plx_eal_fini stops
+ * it. Up to 16 such clients on each lcore, and smaller turns than services have. rate: as
+ * self_test_rate. Thread: the main lcore, before links are made. Return: 0; -EALREADY; -ENOENT not
+ * an lcore; -ENOMEM. */
+int plx_rpc_self_test_start(uint32_t rate);
+
+/** Thread: the main lcore, while no other one runs. Does nothing where it was not started. */
+void plx_rpc_self_test_stop(void);
 
 /** Listen, at as many addresses as it is called for. listen: as for plx_link_listen, which lcores
  * the clients are spread over included; its link.events and link.user are the service's own. NULL:

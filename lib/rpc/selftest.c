@@ -3,6 +3,7 @@
  * works. A bound on them keeps who measures from taking the lcore. */
 #include "service.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -101,8 +102,8 @@ static void on_describe(struct plx_rpc_request *request, const void *data, uint3
 
 	if (!may_run(request, 100 * (uint32_t)BYTES_PER_ONE))
 		return;
-	all = json_pack("{s:s, s:I, s:f, s:o}", "version", plx_version(), "lcore",
-			(json_int_t)here->lcore, "uptime_s",
+	all = json_pack("{s:s, s:s, s:I, s:f, s:o}", "version", plx_version(), "program",
+			program_invocation_short_name, "lcore", (json_int_t)here->lcore, "uptime_s",
 			(double)(plx_loop_now_ns() - service->created_ns) / 1e9, "methods",
 			methods_of(service));
 	text = all ? json_dumps(all, JSON_COMPACT) : NULL;
@@ -128,4 +129,46 @@ int selftest_add(struct plx_rpc_service *service)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* That of the process ----------------------------------------------------------------------------
+ */
+
+static struct plx_rpc_service *of_process; /* the main lcore's */
+
+int plx_rpc_self_test_start(uint32_t rate)
+{
+	/* Less than a service's: it is a guest of what runs there. */
+	struct plx_rpc_service_attr attr = {
+		.request_max = UINT64_C(1) << 20,
+		.open_max = 256,
+		.waiting_max = UINT64_C(4) << 20,
+		.turn_max = 16,
+		.turn_ns = 20 * PLX_NS_PER_US,
+		.clients_max = 16,
+		.keys_max = 1024,
+		.key_bytes_max = 1,
+		.self_test_rate = rate,
+	};
+	int rc;
+
+	if (of_process)
+		return plx_fail(EALREADY, "the self-test service was started already");
+	rc = plx_rpc_service_create(&attr, &of_process);
+	if (rc)
+		return rc;
+	rc = service_freeze(of_process);
+	if (rc) {
+		plx_rpc_self_test_stop();
+		return rc;
+	}
+	plx_fabric_set_self_test(&peer_events, (void *)of_process->number);
+	return 0;
+}
+
+void plx_rpc_self_test_stop(void)
+{
+	plx_fabric_set_self_test(NULL, NULL);
+	plx_rpc_service_destroy(of_process);
+	of_process = NULL;
 }

@@ -274,8 +274,7 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
 /* Listening --------------------------------------------------------------------------------------
  */
 
-/* From here on methods stay. Return: 0; -ENOMEM. */
-static int freeze(struct plx_rpc_service *service)
+int service_freeze(struct plx_rpc_service *service)
 {
 	if (!service->has_self_test && !service->attr.no_self_test && selftest_add(service) != 0)
 		return -ENOMEM;
@@ -305,7 +304,7 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 				RPC_LISTENERS_MAX);
 	if (plx_atomic_load(&service->draining, PLX_RELAXED))
 		return plx_fail(EBUSY, "%s: the service is being drained", address);
-	rc = service->listens ? 0 : freeze(service);
+	rc = service->listens ? 0 : service_freeze(service);
 	if (rc)
 		return rc;
 	attr.link.events = &peer_events;

@@ -161,6 +161,9 @@ const struct method *method_find(const struct plx_rpc_service *service, uint32_t
 /* Without a look at who may have which ids. */
 int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method);
 
+/* From here on its methods stay. Return: 0; -ENOMEM. */
+int service_freeze(struct plx_rpc_service *service);
+
 /* selftest.c. Return: 0; -ENOMEM. */
 int selftest_add(struct plx_rpc_service *service);
 

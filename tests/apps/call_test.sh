@@ -108,6 +108,45 @@ got=$("$apps/plx-call" --huge none -- --service 127.0.0.1:1 --method 1 --deadlin
 got=$("$apps/plx-echo" --listen 127.0.0.1:0 --service --sink 2>&1) && fail 'plx-echo --service --sink: status 0'
 [[ $got == *'give one of them'* ]] || fail "plx-echo --service --sink: $got"
 
+# The self-test service of processes that listen for something else: plx-echo's links, and NetIO's sockets.
+live()
+{
+	local said=$1 its
+	shift
+
+	: >"$temp/live"
+	"$@" >"$temp/live" 2>"$temp/live.err" </dev/null &
+	its=$!
+	for ((i = 0; i < 200; i++)); do
+		grep -qs '^listening on ' "$temp/live" && break
+		sleep 0.1
+	done
+	address=$(sed -n "$said" "$temp/live")
+	expect 0 '*pollux.describe*' --process --list
+	expect 0 '*\"program\"*' --process --method pollux.describe --format json
+	"$apps/plx-ping" --huge none -- --connect "$address" --service --verify --count 2000 >"$temp/ping" 2>&1 ||
+		fail "plx-ping --service: $(<"$temp/ping")"
+	grep -q '^plx-ping: 2000 full round trips of 64 B' "$temp/ping" || fail "plx-ping --service: $(<"$temp/ping")"
+	kill "$its"
+	wait "$its"
+}
+of_service=$address
+live 's/^listening on //p' "$apps/plx-echo" --huge none -- --listen 127.0.0.1:0
+NETIO_OPTIONS='--huge none' live 's/^listening on /127.0.0.1:/p' "$apps/examples/netio_fan_in" recv 0 1
+"$apps/plx-echo" --huge none --self-test off -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
+its=$!
+for ((i = 0; i < 200; i++)); do
+	grep -qs '^listening on ' "$temp/live" && break
+	sleep 0.1
+done
+address=$(sed -n 's/^listening on //p' "$temp/live")
+expect 1 '*has no self-test service: it is off there*' --process --list --deadline 2s
+got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --rate 5 2>&1) && fail 'plx-ping --service --rate: status 0'
+[[ $got == *'one call after the other'* ]] || fail "plx-ping --service --rate: $got"
+kill "$its"
+wait "$its"
+address=$of_service
+
 kill "$server"
 wait "$server" || fail "plx-echo ended with status $?"
 server=''

@@ -248,7 +248,7 @@ refuses()
 }
 
 refuses "unknown option '--bogus'" --bogus
-refuses 'there is no such part; there are rtt stream rings idle netio verbs' --only soak
+refuses 'there is no such part; there are rtt stream rings idle netio services verbs' --only soak
 refuses 'that part is of one host' --only rings --serve
 refuses 'that part is of one host' --only stream --connect host:1
 refuses 'that part is of one host' --only netio --connect host:1

@@ -70,6 +70,7 @@ static void every_setting_is_read(void **state)
 			     "idle = \"0:event,1:poll\";\n"
 			     "numa : \"any\";\nprovider = \"net\";\n"
 			     "require = \"rdma\"; receive_mem = \"64M\"; heartbeat = \"off\";\n"
+			     "self_test = \"5\";\n"
 			     "log_level = [\"info\", \"eal:debug\"];\n"),
 		0);
 	assert_string_equal(c->lcores, "0@1,1@0");
@@ -82,6 +83,7 @@ static void every_setting_is_read(void **state)
 	assert_string_equal(c->require, "rdma");
 	assert_string_equal(c->receive_mem, "64M");
 	assert_string_equal(c->heartbeat, "off");
+	assert_string_equal(c->self_test, "5");
 	assert_int_equal(c->log_level_count, 2);
 	assert_string_equal(c->log_levels[0], "info");
 	assert_string_equal(c->log_levels[1], "eal:debug");
@@ -171,7 +173,8 @@ static void wrong_content_is_told_with_its_line(void **state)
 					    "main_lcore?"},
 		{"frobnicate = 1;",
 		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, idle, "
-		 "socket_mem, huge, numa, provider, require, receive_mem, heartbeat, log_level"},
+		 "socket_mem, huge, numa, provider, require, receive_mem, heartbeat, self_test, "
+		 "log_level"},
 		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},
 		{"\nlcores = 3;", ":2: lcores is a number; it must be a string, in double quotes"},
 		{"huge = { a = 1; };", ":1: huge is a group; it must be a string"},
@@ -245,7 +248,7 @@ static void example_file_is_right_in_every_line(void **state)
 	if (read_text(f, text))
 		fail_msg("%s", plx_error());
 	assert_true(c->lcores && c->main_lcore && c->idle && c->socket_mem && c->huge && c->numa &&
-		    c->provider && c->require && c->receive_mem && c->heartbeat &&
+		    c->provider && c->require && c->receive_mem && c->heartbeat && c->self_test &&
 		    c->log_level_count);
 }
 

@@ -199,6 +199,27 @@ static void receive_memory_has_bounds(void **state)
 	assert_error_has("receive-mem 1K: out of range; give 1M to 1T");
 }
 
+static void a_self_test_has_a_rate(void **state)
+{
+	struct plx_eal_conf conf = {0};
+	uint32_t rate;
+
+	assert_int_equal(eal_self_test_value(&conf, &rate), 0);
+	assert_int_equal(rate, 1000000);
+	conf.self_test = "1";
+	assert_int_equal(eal_self_test_value(&conf, &rate), 0);
+	assert_int_equal(rate, 1);
+	conf.self_test = "off";
+	assert_int_equal(eal_self_test_value(&conf, &rate), 0);
+	assert_int_equal(rate, 0);
+	conf.self_test = "0";
+	assert_int_equal(eal_self_test_value(&conf, &rate), -EINVAL);
+	assert_error_has("self-test 0");
+	assert_error_has(", or off");
+	conf.self_test = "on";
+	assert_int_equal(eal_self_test_value(&conf, &rate), -EINVAL);
+}
+
 static void heartbeats_have_two_times(void **state)
 {
 	static const struct {
@@ -256,6 +277,7 @@ int main(void)
 		cmocka_unit_test(main_lcore_is_one_of_the_map),
 		cmocka_unit_test(rdma_is_required_by_its_name),
 		cmocka_unit_test(receive_memory_has_bounds),
+		cmocka_unit_test(a_self_test_has_a_rate),
 		cmocka_unit_test(heartbeats_have_two_times),
 	};
 

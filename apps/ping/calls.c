@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Round trips as calls of the self-test service that each Pollux process has: so what is measured
+ * need not listen for plx-ping. One at a time. */
+#include "ping.h"
+#include "plx_lcore.h"
+#include "plx_rpc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define HIGHEST_NS (10 * PLX_NS_PER_S)
+#define DIGITS     3
+#define UP_NS      (5 * PLX_NS_PER_S)
+
+struct calls {
+	const struct ping_conf *conf;
+	struct ping_outcome *outcome;
+	struct plx_rpc_client *client;
+	struct plx_timer pause;
+	uint8_t *payload;
+	uint64_t sent_tsc, first_tsc, last_tsc, stop_tsc;
+	uint64_t pause_tsc, paused_tsc; /* when it began; all that were in the measured part */
+	uint64_t done;                  /* the warm-up included */
+	bool ended;
+	char failure[512];
+};
+
+static void end(struct calls *calls)
+{
+	calls->ended = true;
+	plx_loop_quit();
+}
+
+static void call_next(struct calls *calls);
+
+static void on_pause_over(struct plx_timer *timer, void *arg)
+{
+	struct calls *calls = arg;
+
+	calls->paused_tsc += plx_tsc() - calls->pause_tsc;
+	call_next(calls);
+}
+
+/* It takes no more for now: that is no time of a round trip. */
+static void wait_for_room(struct calls *calls, uint64_t retry_after_ns)
+{
+	calls->outcome->again++;
+	calls->pause_tsc = calls->sent_tsc;
+	plx_timer_start(&calls->pause, retry_after_ns ? retry_after_ns : PLX_NS_PER_US);
+}
+
+static bool is_enough(const struct calls *calls, uint64_t tsc)
+{
+	uint64_t measured = calls->done > calls->conf->warmup ? calls->done - calls->conf->warmup
+							      : 0;
+
+	return calls->conf->count ? measured >= calls->conf->count
+				  : calls->stop_tsc && tsc >= calls->stop_tsc && measured;
+}
+
+static void begin_measuring(struct calls *calls, uint64_t tsc)
+{
+	calls->first_tsc = tsc;
+	calls->paused_tsc = 0;
+	if (!calls->conf->count)
+		calls->stop_tsc = tsc + (uint64_t)((double)calls->conf->duration_ns / 1e9 *
+						   plx_clock_info()->hz);
+}
+
+static bool is_right(const struct calls *calls, const struct plx_rpc_result *result)
+{
+	uint64_t size = calls->conf->size_bytes;
+
+	if (result->length != size)
+		return false;
+	return !calls->conf->verify || memcmp(calls->payload, result->data, size) == 0;
+}
+
+static void on_done(const struct plx_rpc_result *result, void *arg)
+{
+	uint64_t tsc = plx_tsc_after_loads();
+	struct calls *calls = arg;
+
+	if (calls->ended)
+		return;
+	if (result->status == PLX_RPC_BUSY) {
+		wait_for_room(calls, result->retry_after_ns);
+		return;
+	}
+	if (result->status != PLX_RPC_OK || !is_right(calls, result)) {
+		snprintf(calls->failure, sizeof(calls->failure), "a call ended with: %s; %s",
+			 result->status == PLX_RPC_OK ? "other bytes"
+						      : plx_rpc_status_name(result->status),
+			 plx_rpc_client_trouble(calls->client));
+		end(calls);
+		return;
+	}
+	if (calls->done++ >= calls->conf->warmup) {
+		plx_hist_record(&calls->outcome->rtt_ns, plx_tsc_to_ns(tsc - calls->sent_tsc));
+		calls->last_tsc = tsc;
+	}
+	if (is_enough(calls, tsc))
+		end(calls);
+	else
+		call_next(calls);
+}
+
+static void call_next(struct calls *calls)
+{
+	const struct plx_rpc_call call = {.method = PLX_RPC_ECHO, .done = on_done, .arg = calls};
+
+	if (calls->conf->verify)
+		ping_fill(calls->payload, calls->conf->size_bytes, calls->done);
+	calls->sent_tsc = plx_tsc();
+	if (calls->done == calls->conf->warmup && !calls->first_tsc)
+		begin_measuring(calls, calls->sent_tsc);
+	if (plx_rpc_call(calls->client, &call, calls->payload, calls->conf->size_bytes, NULL) == 0)
+		return;
+	snprintf(calls->failure, sizeof(calls->failure), "%s", plx_error());
+	end(calls);
+}
+
+static int connect_to(struct calls *calls)
+{
+	const char *const addresses[] = {calls->conf->connect, NULL};
+	struct plx_rpc_client_attr attr = {.link = {.self_test = true}};
+	uint64_t until_ns = plx_now_ns() + UP_NS;
+	int rc = plx_rpc_client_create(addresses, &attr, &calls->client);
+
+	if (rc)
+		return rc;
+	while (!plx_rpc_client_is_up(calls->client)) {
+		if (plx_stop_signal())
+			return ping_end(calls->outcome, 0, NULL, true);
+		if (plx_now_ns() >= until_ns)
+			return plx_fail(ETIMEDOUT, "no self-test service: %s",
+					plx_rpc_client_trouble(calls->client));
+		plx_loop_turn();
+	}
+	return 0;
+}
+
+static void note_way(struct calls *calls)
+{
+	struct ping_outcome *outcome = calls->outcome;
+	struct plx_idle_conf idle = {0};
+
+	snprintf(outcome->provider, sizeof(outcome->provider), "%s",
+		 plx_rpc_client_provider(calls->client));
+	snprintf(outcome->provider_choice, sizeof(outcome->provider_choice),
+		 "calls of the self-test service there");
+	plx_idle_get(plx_lcore_id(), &idle);
+	plx_idle_format(&idle, outcome->idle, sizeof(outcome->idle));
+}
+
+static int run(struct calls *calls)
+{
+	int rc = connect_to(calls);
+
+	if (rc)
+		return rc;
+	note_way(calls);
+	plx_timer_init(&calls->pause, on_pause_over, calls);
+	call_next(calls);
+	plx_loop_run();
+	plx_timer_stop(&calls->pause);
+	if (calls->last_tsc)
+		calls->outcome->elapsed_ns = plx_tsc_to_ns(calls->last_tsc - calls->first_tsc -
+							   calls->paused_tsc);
+	return ping_end(calls->outcome, calls->outcome->rtt_ns.count,
+			calls->failure[0] ? calls->failure : NULL, !calls->ended);
+}
+
+int ping_run_calls(const struct ping_conf *conf, struct ping_outcome *outcome)
+{
+	struct calls calls = {.conf = conf, .outcome = outcome};
+	int rc;
+
+	if (plx_hist_init(&outcome->rtt_ns, HIGHEST_NS, DIGITS) != 0)
+		return plx_fail(ENOMEM, "out of memory");
+	calls.payload = malloc(conf->size_bytes + 1);
+	if (!calls.payload)
+		return plx_fail(ENOMEM, "out of memory");
+	ping_fill(calls.payload, conf->size_bytes, 0);
+	ping_look_for_pollers(outcome);
+	rc = run(&calls);
+	calls.ended = true; /* what is still open is told of here */
+	plx_rpc_client_destroy(calls.client);
+	ping_abort(NULL);
+	free(calls.payload);
+	return rc;
+}
