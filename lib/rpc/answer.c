@@ -19,6 +19,7 @@ static __attribute__((noinline)) bool goes_on(struct channel *channel, struct ca
 		hedge_won(channel, call);
 		return false;
 	}
+	call->kept->lost |= header->first != 0;
 	if (hedge_goes_on(channel, call))
 		return true;
 	return header->flags == PLX_RPC_DRAINING && !header->first &&
@@ -51,6 +52,8 @@ static inline const char *take_reply(struct channel *channel, const struct rpc_r
 		channel->draining = true; /* what it says of one it says of all */
 	if (plx_unlikely(call->kept != NULL) && goes_on(channel, call, header))
 		return NULL;
+	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->first && was_lost(call)))
+		status = PLX_RPC_PEER_DOWN; /* that other services can be asked would be wrong */
 	call_finish(client, call,
 		    &(struct plx_rpc_result){
 			    .status = status,

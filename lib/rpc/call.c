@@ -239,9 +239,10 @@ struct channel *client_choose(struct plx_rpc_client *client, const struct channe
 static inline int send_on(struct plx_rpc_client *client, struct channel *channel, struct call *call,
 			  const struct rpc_header *header, const struct iovec *iov, int count)
 {
+	uint64_t longest = channel->request_max + (header->flags ? RPC_KEY_BYTES : 0);
 	int rc;
 
-	if (plx_unlikely(header->length > channel->request_max)) {
+	if (plx_unlikely(header->length > longest)) {
 		call_end_soon(client, call, PLX_RPC_TOO_BIG);
 		return 0;
 	}
@@ -285,7 +286,7 @@ static __attribute__((noinline)) int start_kept(struct plx_rpc_client *client, s
 	}
 	if (call->state == CALL_TOLD)
 		return 0;
-	if (what->hedge)
+	if (call->kept && call->kept->hedge)
 		delay_ns = hedge_begin(client, call, delay_ns);
 	if (delay_ns != UINT64_MAX)
 		plx_timer_start(&call->timer, delay_ns);

@@ -116,7 +116,7 @@ int kept_make(struct plx_rpc_client *client, struct call *call, const struct plx
 		.length = (uint32_t)(length + key_bytes),
 		.has_key = what->key != 0,
 		.retry = what->retry,
-		.hedge = what->hedge,
+		.hedge = what->hedge && client->channel_count > 1,
 	};
 	memcpy(kept->bytes, &key, key_bytes);
 	rpc_copy_pieces(kept->bytes + key_bytes, iov, count);
@@ -186,9 +186,9 @@ bool call_again(struct plx_rpc_client *client, struct call *call)
 {
 	if (!call->kept || client->ending)
 		return false;
+	if (call->kept->has_key && call->kept->lost)
+		return false; /* what went by the lost link may come to its service still */
 	call->channel->open--;
-	if (call->kept->has_key) /* the service would have known it */
-		call->kept->lost = false;
 	kept_wait(client, call, &client->waiting);
 	return true;
 }
@@ -200,12 +200,12 @@ bool kept_survives(struct channel *channel, struct call *call)
 
 	if (call->channel != channel && kept->second != channel)
 		return true; /* it has nothing to do with it */
+	kept->lost = true;
 	if (hedge_goes_on(channel, call))
 		return true;
 	if (!kept->retry || client->ending)
 		return false;
 	channel->open--;
-	kept->lost = true;
 	client->counts.retried++;
 	kept_wait(client, call, kept->has_key ? &channel->again : &client->waiting);
 	return true;
@@ -232,7 +232,9 @@ static void send_or_end(struct plx_rpc_client *client, struct channel *channel, 
 /* To the service that has had them before. */
 static void send_again(struct plx_rpc_client *client, struct channel *channel)
 {
-	while (channel->again.first && channel_has_room(channel)) {
+	/* Also one that drains: it answers what it has run. */
+	while (channel->again.first && channel->state == CHANNEL_UP &&
+	       channel->open < channel->open_max && !rpc_out_is_full(&channel->out)) {
 		struct call *call = channel->again.first->call;
 
 		if (is_remembered(channel, call->kept))

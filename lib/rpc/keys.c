@@ -97,8 +97,8 @@ void rpc_keys_destroy(struct rpc_keys *keys)
 	free(keys);
 }
 
-/* By an odd multiplier at random, as the table of open requests: the upper bits are the good ones.
- */
+/* By an odd multiplier at random, as the table of open requests: the upper bits are the good ones,
+ * and those alone. */
 static struct shard *shard_of(struct rpc_keys *keys, struct rpc_key key)
 {
 	return &keys->shards[(key.client * keys->secret) >> 60];
@@ -111,7 +111,7 @@ static struct key_entry **chain_of(const struct rpc_keys *keys, const struct sha
 {
 	uint64_t mixed = ((key.client ^ keys->secret) + key.number * keys->secret) * keys->secret;
 
-	return &shard->chains[mixed >> 32 & keys->mask];
+	return &shard->chains[(mixed >> 32) * ((uint64_t)keys->mask + 1) >> 32];
 }
 
 static struct key_entry *find(const struct rpc_keys *keys, const struct shard *shard,
@@ -276,7 +276,8 @@ void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct 
 
 	pthread_mutex_lock(&shard->lock);
 	fits = answer->length <= KEY_REPLY_BYTES ||
-	       answer->length <= keys->shard_bytes_max - shard->bytes;
+	       (answer->length <= KEY_REPLY_MAX &&
+		answer->length <= keys->shard_bytes_max - shard->bytes);
 	entry->answer = *answer;
 	entry->answer.more = NULL;
 	if (!fits || !keep_bytes(&entry->answer, iov, count)) {

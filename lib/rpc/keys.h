@@ -11,6 +11,9 @@
 /* Longer replies have memory of their own: an entry is two lines. */
 #define KEY_REPLY_BYTES 48
 
+/* What is longer is not remembered: it is copied under a lock. */
+#define KEY_REPLY_MAX (UINT32_C(64) << 10)
+
 struct rpc_keys;
 struct key_entry;
 

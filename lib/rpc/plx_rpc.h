@@ -89,10 +89,12 @@ struct plx_rpc_service_attr {
 	uint32_t self_test_rate; /**< self-test requests a second on an lcore, 256 bytes in or out
 				    count as one more, the rest is BUSY; default 1000000 */
 	bool no_self_test;       /**< there are no self-test methods */
-	uint32_t keys_max;       /**< requests with a key that are remembered, a 16th of them of
-				      any one client; what is more is BUSY; default 1 Mi */
-	uint64_t key_bytes_max;  /**< of their replies beyond 48 bytes, a 16th of them of any one
-				      client; what is more is remembered as OVERLOADED, that may
+	uint32_t keys_max;       /**< requests with a key that are remembered, a 16th of them
+				      for each 16th of the clients; what is more is BUSY; default
+				      1 Mi */
+	uint64_t key_bytes_max;  /**< of their replies beyond 48 bytes, a 16th of them for each
+				      16th of the clients; what is more, and any one beyond 64
+				      KiB, is remembered as OVERLOADED, that may
 				      have run; default 64 MiB */
 	uint64_t key_ns;         /**< for so long behind its reply; 1 ms to 24 h, default 10 s */
 	uint32_t clients_max;    /**< clients of an lcore, what is more is turned away; default: no
@@ -317,9 +319,11 @@ struct plx_rpc_call {
 
 	/** A number of the application's, not 0, for this one thing to be done: a service runs at
 	 * most one request of a client with that key, and answers what comes later as it has
-	 * answered that, for key_ns of its attributes and in the same process. A key of another
-	 * method's is DENIED. Where the handler refused with BUSY, OVERLOADED or DRAINING it did
-	 * nothing, and the next one runs. 0: none. */
+	 * answered that, for key_ns of its attributes and in the same process: with several
+	 * addresses a call that is made anew may come to another one, which does not know of it. A
+	 * key of another method's is DENIED, and those of the self-test do not look at keys. Where
+	 * the handler refused with BUSY, OVERLOADED or DRAINING it did nothing, and the next one
+	 * runs. 0: none. */
 	uint64_t key;
 	/** Where the link ends before the reply, send it again, within the deadline: without a key
 	 * to any of the addresses, so it may run more than once; with one to the same service, and

@@ -7,7 +7,8 @@
 
 /* How soon the reply to a request that runs still is looked for, where it has come again: it may be
  * given on another lcore, and a client that has lost its link has waited longer than that. */
-#define LOOK_NS PLX_NS_PER_MS
+#define LOOK_NS  PLX_NS_PER_MS
+#define LOOK_MAX 64 /* answers of one look: what is left has the next one */
 
 static void answer_with(struct peer *peer, uint64_t call, struct key_answer *answer)
 {
@@ -31,7 +32,7 @@ void repeat_gone(struct plx_rpc_request *request)
 	delist(request);
 	if (!here->repeats)
 		plx_timer_stop(&here->repeat_timer);
-	open_end(request);
+	rpc_add(&here->counts.open, (uint64_t)-1);
 	rpc_request_free(request);
 }
 
@@ -41,25 +42,31 @@ static bool look(struct plx_rpc_request *request)
 	struct peer *peer = request->peer;
 	struct key_answer answer;
 	struct rpc_key key = {peer->identity, request->key};
-	enum key_state state = rpc_keys_look(request->here->service->keys, key, &answer);
+	enum key_state state;
 
+	if (peer->thrown_out || rpc_out_is_full(&peer->out))
+		return false;
+	state = rpc_keys_look(request->here->service->keys, key, &answer);
 	if (state == KEY_RUNNING)
 		return false;
-	if (state == KEY_DONE)
-		answer_with(peer, request->call, &answer);
-	else /* the first one was told to try again */
-		reply_refusal(peer, request->call, PLX_RPC_BUSY, 0);
+	/* The first one was told to try again; or it was long ago, and who knows. */
+	if (state != KEY_DONE)
+		answer = (struct key_answer){.status = PLX_RPC_BUSY, .handler_ns = 1};
+	answer_with(peer, request->call, &answer);
 	return true;
 }
 
 void repeat_on_timer(struct plx_timer *timer, void *arg)
 {
 	struct service_here *here = arg;
+	int answers = 0;
 
-	for (struct plx_rpc_request *request = here->repeats, *next; request; request = next) {
+	for (struct plx_rpc_request *request = here->repeats, *next; request && answers < LOOK_MAX;
+	     request = next) {
 		next = request->next_repeat;
 		if (!look(request))
 			continue;
+		answers++;
 		open_remove(request->peer, request);
 		repeat_gone(request);
 	}
@@ -76,6 +83,8 @@ static int wait_for_first(struct peer *peer, const struct rpc_record *record, ui
 
 	if (peer->open.count >= here->service->attr.open_max)
 		return reply_refusal(peer, record->header.call, PLX_RPC_BUSY, LOOK_NS);
+	if (here->open >= here->service->attr.open_total)
+		return reply_refusal(peer, record->header.call, PLX_RPC_OVERLOADED, LOOK_NS);
 	request = rpc_request_take(here);
 	if (!request)
 		return reply_refusal(peer, record->header.call, PLX_RPC_OVERLOADED, 0);
@@ -90,6 +99,7 @@ static int wait_for_first(struct peer *peer, const struct rpc_record *record, ui
 		peer_throw_out(peer, "it gave two open calls one number");
 		return -ENOMEM;
 	}
+	rpc_add(&here->counts.open, 1);
 	request->next_repeat = here->repeats;
 	request->prev_repeat = &here->repeats;
 	if (request->next_repeat)
@@ -136,6 +146,6 @@ void repeat_done(struct plx_rpc_request *request, const struct key_answer *answe
 	    answer->status == PLX_RPC_DRAINING)
 		rpc_keys_forget(keys, request->entry);
 	else
-		rpc_keys_done(keys, request->entry, answer, iov, count, plx_loop_now_ns());
+		rpc_keys_done(keys, request->entry, answer, iov, count, plx_now_ns());
 	request->entry = NULL;
 }

@@ -85,9 +85,12 @@ int reply_again(struct peer *peer, uint64_t call, const struct key_answer *answe
 		header.length = 0;
 		whole.iov_len = 0;
 	}
-	if (rpc_out_put(&peer->out, &header, &whole, 1) == 0)
+	if (peer->out.waiting_bytes > peer->here->service->attr.waiting_max)
+		peer_throw_out(peer, "it takes no replies");
+	else if (rpc_out_put(&peer->out, &header, &whole, 1) == 0)
 		return 0;
-	peer_throw_out(peer, "there is no memory for an answer to it");
+	else
+		peer_throw_out(peer, "there is no memory for an answer to it");
 	return -ENOMEM;
 }
 

@@ -75,7 +75,8 @@ void rpc_request_free_all(struct service_here *here)
  * Closest-Pair Problem", 1997). */
 static struct plx_rpc_request **bucket_of(const struct open_table *table, uint64_t call)
 {
-	return &table->buckets[(call * table->multiplier) >> 32 & table->mask];
+	return &table->buckets[((call * table->multiplier) >> 32) * ((uint64_t)table->mask + 1) >>
+			       32];
 }
 
 static bool make_buckets(struct open_table *table, uint32_t count)
@@ -117,8 +118,6 @@ int open_add(struct peer *peer, struct plx_rpc_request *request)
 	request->next = *bucket;
 	*bucket = request;
 	table->count++;
-	peer->here->methods[request->method].open++;
-	rpc_add(&peer->here->counts.open, 1);
 	return 0;
 }
 

@@ -309,7 +309,7 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 		return rc;
 	attr.link.events = &peer_events;
 	attr.link.user = (void *)service->number;
-	attr.link.message_max_bytes = service->attr.request_max + RPC_RECORD_BYTES;
+	attr.link.message_max_bytes = service->attr.request_max + RPC_RECORD_BYTES + RPC_KEY_BYTES;
 	if (attr.link.message_max_bytes < RPC_BATCH_BYTES)
 		attr.link.message_max_bytes = RPC_BATCH_BYTES;
 	if (!attr.link.rx_buf_count)

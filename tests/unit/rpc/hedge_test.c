@@ -169,6 +169,53 @@ static void the_second_service_may_end(void **state)
 	one_service_may_end(false);
 }
 
+/* What the one that ended has done is not known, whatever the other one says. */
+static void what_was_lost_may_have_run(void **state)
+{
+	struct outcome outcome;
+
+	start();
+	call_as(hedged, NULL, 0, &outcome);
+	is_kept(2);
+	destroy_service(&service);
+	for (int i = 0; i < 3000 && client_stats().links > 1; i++)
+		pump_ms(1);
+	plx_rpc_service_drain(other);
+	pump_ms(20);
+	assert_int_equal(outcome.count, 0);
+	plx_rpc_refuse(kept[1], PLX_RPC_DENIED, 0);
+	kept[1] = NULL;
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_DENIED);
+	assert_true(outcome.may_have_run);
+}
+
+/* There is no second one: it is as if nobody had asked. */
+static void one_address_hedges_nothing(void **state)
+{
+	struct plx_rpc_call call = {.method = ECHO, .hedge = true, .retry = true};
+	struct outcome outcome;
+
+	rpc_start("tcp", NULL, NULL);
+	for (int i = 0; i < 150; i++) {
+		call_as(call, NULL, 0, &outcome);
+		wait_done(&outcome);
+	}
+	call.retry = false;
+	call_as(call, NULL, 0, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	caller->hedge.delay_ns = PLX_NS_PER_MS;
+	call.method = LATER;
+	call_as(call, NULL, 0, &outcome);
+	is_kept(1);
+	pump_ms(20);
+	reply_to(0, "still");
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_int_equal(client_stats().hedged, 0);
+}
+
 static void both_services_may_end(void **state)
 {
 	struct outcome outcome;
@@ -231,6 +278,7 @@ int main(void)
 		TEST(the_second_one_may_be_first), TEST(the_first_one_may_be_first),
 		TEST(a_refusal_is_no_reply),       TEST(two_refusals_are),
 		TEST(the_first_service_may_end),   TEST(the_second_service_may_end),
+		TEST(what_was_lost_may_have_run),  TEST(one_address_hedges_nothing),
 		TEST(both_services_may_end),       TEST(deadlines_and_cancellations_reach_both),
 		TEST(there_is_a_budget),
 	};

@@ -220,6 +220,44 @@ static void long_replies_have_their_bound(void **state)
 	assert_int_equal(handled_count, 2);
 }
 
+/* The key is not the request's: what fits without one fits with one. */
+static void the_longest_request_may_have_a_key(void **state)
+{
+	struct plx_rpc_service_attr attr = {.request_max = 100};
+	struct outcome outcome;
+	char text[101] = "";
+
+	memset(text, 'a', 100);
+	rpc_start("tcp", &attr, NULL);
+	assert_int_equal(once(ECHO, 1, text, &outcome), PLX_RPC_OK);
+	assert_int_equal(outcome.length, 100);
+	assert_int_equal(once(ECHO, 2, "and one more", &outcome), PLX_RPC_OK);
+}
+
+/* Who waits for one takes no room from the others. */
+static void who_waits_is_not_open_in_the_method(void **state)
+{
+	struct outcome first, again[3], other;
+
+	rpc_start("tcp", NULL, NULL);
+	call_key(ONE, 1, "", &first);
+	assert_true(pump_until(&kept_count, 1, 3000));
+	for (int i = 0; i < 3; i++)
+		call_key(ONE, 1, "", &again[i]);
+	pump_ms(20);
+	plx_rpc_reply(kept[0], NULL, 0);
+	kept[0] = NULL;
+	wait_done(&first);
+	call_key(ONE, 2, "", &other); /* at once, before the others are answered */
+	assert_true(pump_until(&kept_count, 2, 3000));
+	plx_rpc_reply(kept[1], NULL, 0);
+	kept[1] = NULL;
+	wait_done(&other);
+	assert_int_equal(other.status, PLX_RPC_OK);
+	for (int i = 0; i < 3; i++)
+		wait_done(&again[i]);
+}
+
 static void attributes_are_checked(void **state)
 {
 	struct plx_rpc_service_attr attr = {.key_ns = 1};
@@ -272,6 +310,8 @@ int main(void)
 		TEST(keys_are_forgotten_in_time),
 		TEST(what_cannot_be_remembered_is_not_run),
 		TEST(long_replies_have_their_bound),
+		TEST(the_longest_request_may_have_a_key),
+		TEST(who_waits_is_not_open_in_the_method),
 		TEST(attributes_are_checked),
 		TEST(many_keys),
 	};

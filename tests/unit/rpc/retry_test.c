@@ -173,6 +173,27 @@ static void without_a_key_another_one_may_have_it(void **state)
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 }
 
+/* A service that drains answers what it has run, also by another link; and what it says of the rest
+ * is not that another one may have it. */
+static void a_key_and_a_drain(void **state)
+{
+	struct outcome outcome;
+
+	start("tcp");
+	call_retry(LATER, 7, 2 * PLX_NS_PER_S, &outcome);
+	is_kept(1);
+	cut_link();
+	wait_up(caller);
+	pump_ms(10);
+	plx_rpc_service_drain(service);
+	pump_ms(20);
+	assert_int_equal(outcome.count, 0);
+	reply_to(0, "late");
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_int_equal(handled_count, 1);
+}
+
 static void the_deadline_holds(void **state)
 {
 	struct outcome with_key, without;
@@ -239,6 +260,7 @@ int main(void)
 		TEST(a_key_that_runs_still),
 		TEST(a_service_that_has_ended),
 		TEST(without_a_key_another_one_may_have_it),
+		TEST(a_key_and_a_drain),
 		TEST(the_deadline_holds),
 		TEST(what_is_tried_again_can_be_cancelled),
 		TEST(too_late_to_ask),
