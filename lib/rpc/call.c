@@ -229,7 +229,7 @@ struct channel *client_choose(struct plx_rpc_client *client, const struct channe
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		struct channel *channel = &client->channels[i];
 
-		if (channel_has_room(channel) && channel != other &&
+		if (channel != other && channel_has_room(channel) &&
 		    (!best || channel->open < best->open))
 			best = channel;
 	}

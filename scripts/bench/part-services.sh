@@ -34,7 +34,7 @@ services_half()
 # services_client ROW ADDRESS DIR PROVIDER ROUND: sets `command`.
 services_client()
 {
-	local each=(--size $services_size --duration "$services_duration" --out "$3" --name client)
+	local each=(--size "$services_size" --duration "$services_duration" --out "$3" --name client)
 	local call=("${program[plx-call]}" -l "1@$cpu_client" --idle poll --provider "$4"
 		-- --service "$2" --method echo "${each[@]}")
 

@@ -42,7 +42,7 @@ for header in "$prefix"/include/pollux/*.h "$prefix"/include/pollux/netio/*.h; d
 			-include "$header" /dev/null || fail "${header##*/} alone is no good $language"
 	done
 done
-for app in plx-ping plx-call plx-echo plx-info plx-perf netio-cat netio-recv netio-throughput netio-pubsub-bench; do
+for app in plx-ping plx-call plx-echo plx-info plx-params plx-perf netio-cat netio-recv netio-throughput netio-pubsub-bench; do
 	[[ -x $prefix/bin/$app ]] || fail "$app is not installed"
 	[[ -f $prefix/share/man/man1/$app.1 ]] || fail "the man page of $app is not installed"
 	LD_LIBRARY_PATH=$lib_dir "$prefix/bin/$app" --version >/dev/null </dev/null ||

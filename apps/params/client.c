@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls of the commands: one at a time. */
+#include "params.h"
+
+#include "plx_lcore.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+static void on_done(const struct plx_rpc_result *result, void *arg)
+{
+	struct answer *answer = arg;
+
+	*answer = (struct answer){
+		.status = result->status,
+		.code = result->code,
+		.data = result->data,
+		.length = result->length,
+		.may_have_run = result->may_have_run,
+		.message = result->message ? plx_buf_ref(result->message) : NULL,
+		.done = true,
+	};
+	plx_loop_quit();
+}
+
+/* Printed as it is, it would reach the terminal: only what is readable. */
+static const char *readable(const struct answer *answer, char text[256])
+{
+	size_t length = answer->length < 255 ? answer->length : 255;
+
+	for (size_t i = 0; i < length; i++)
+		text[i] = (char)(answer->data[i] >= ' ' && answer->data[i] < 0x7f ? answer->data[i]
+										  : '?');
+	text[length] = '\0';
+	return text;
+}
+
+/* Return: 0; -EIO, with a text. */
+static int check_answer(struct plx_rpc_client *client, const char *what,
+			const struct answer *answer)
+{
+	char text[256];
+
+	if (answer->status == PLX_RPC_OK)
+		return 0;
+	if (answer->status == PLX_RPC_ERROR)
+		return plx_fail(EIO, "%s: %s", what, readable(answer, text));
+	if (answer->status == PLX_RPC_PEER_DOWN && !answer->may_have_run)
+		return plx_fail(EIO, "no service within %.6g s: %s",
+				(double)params_asked->deadline_ns / 1e9,
+				plx_rpc_client_trouble(client));
+	return plx_fail(EIO, "%s: the call ended with: %s; %s", what,
+			plx_rpc_status_name(answer->status),
+			answer->may_have_run ? "it may have been done" : "nothing was done");
+}
+
+static uint64_t random_key(void)
+{
+	uint64_t key = 0;
+
+	if (getrandom(&key, sizeof(key), 0) < 0)
+		key = plx_tsc();
+	return key | 1; /* 0 is none */
+}
+
+/* Of a static one: a signal may end the wait for a call before the call. */
+int params_call(struct plx_rpc_client *client, const char *what, uint32_t method, bool once,
+		const void *data, size_t length, struct answer *answer_out)
+{
+	static struct answer answer;
+	struct plx_rpc_call call = {
+		.method = method,
+		.deadline_ns = params_asked->deadline_ns,
+		.done = on_done,
+		.arg = &answer,
+		.key = once ? random_key() : 0,
+		.retry = true,
+	};
+	int rc;
+
+	answer = (struct answer){0};
+	rc = plx_rpc_call(client, &call, data, length, NULL);
+	if (rc)
+		return rc;
+	plx_loop_run();
+	if (!answer.done)
+		return plx_fail(EINTR, "interrupted");
+	rc = check_answer(client, what, &answer);
+	if (rc)
+		answer_let_go(&answer);
+	else
+		*answer_out = answer;
+	return rc;
+}
+
+void answer_let_go(struct answer *answer)
+{
+	plx_buf_unref(answer->message);
+	answer->message = NULL;
+}

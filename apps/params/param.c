@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "param.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const param_types[] = {"bool", "int", "real", "text", NULL};
+const char *const param_alarms[] = {"none", "active", "acknowledged", "latched", NULL};
+
+/* Names ------------------------------------------------------------------------------------------
+ */
+
+static bool is_of_segment(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+}
+
+const char *param_name_check(const char *name, size_t length)
+{
+	if (length == 0)
+		return "a name is empty";
+	if (length > PARAM_NAME_MAX)
+		return "a name is longer than 200 bytes";
+	for (size_t i = 0; i < length; i++) {
+		bool ends = i + 1 == length || name[i + 1] == '/';
+
+		if (name[i] == '/' && (i == 0 || ends))
+			return "a name has an empty segment";
+		if (name[i] != '/' && !is_of_segment(name[i]))
+			return "a name has other characters than letters, digits, \"_\", \"-\", "
+			       "\".\" and \"/\"";
+	}
+	return NULL;
+}
+
+bool param_name_is_below(const char *name, size_t length, const char *prefix, size_t prefix_length)
+{
+	if (prefix_length == 0)
+		return true;
+	if (length < prefix_length || memcmp(name, prefix, prefix_length) != 0)
+		return false;
+	return length == prefix_length || name[prefix_length] == '/' ||
+	       prefix[prefix_length - 1] == '/';
+}
+
+/* Values -----------------------------------------------------------------------------------------
+ */
+
+static int parse_bool(const char *what, const char *text, struct param_value *out)
+{
+	bool is_true = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+
+	if (!is_true && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
+		return plx_fail(EINVAL, "%s '%s': not a bool; give true or false", what, text);
+	out->integer = is_true;
+	return 0;
+}
+
+static int parse_int(const char *what, const char *text, struct param_value *out)
+{
+	char *end;
+
+	errno = 0;
+	out->integer = strtoll(text, &end, 10);
+	if (end == text || *end || errno || isspace((unsigned char)text[0]))
+		return plx_fail(EINVAL,
+				"%s '%s': not an int; give a whole number from %" PRId64
+				" to %" PRId64,
+				what, text, INT64_MIN, INT64_MAX);
+	return 0;
+}
+
+static int parse_real(const char *what, const char *text, struct param_value *out)
+{
+	char *end;
+
+	out->real = strtod(text, &end);
+	if (end == text || *end || isspace((unsigned char)text[0]) || !isfinite(out->real))
+		return plx_fail(EINVAL, "%s '%s': not a real; give a number, such as 21.5 or 1e-3",
+				what, text);
+	return 0;
+}
+
+int param_value_parse(const char *what, enum param_type type, const char *text,
+		      struct param_value *out)
+{
+	*out = (struct param_value){.type = type};
+	switch (type) {
+	case PARAM_BOOL:
+		return parse_bool(what, text, out);
+	case PARAM_INT:
+		return parse_int(what, text, out);
+	case PARAM_REAL:
+		return parse_real(what, text, out);
+	default:
+		if (strlen(text) > PARAM_TEXT_MAX)
+			return plx_fail(EINVAL, "%s: %zu bytes; give %d at most", what,
+					strlen(text), PARAM_TEXT_MAX);
+		out->text.bytes = text;
+		out->text.length = (uint32_t)strlen(text);
+		return 0;
+	}
+}
+
+int param_value_format(const struct param_value *value, char *out, size_t size)
+{
+	switch (value->type) {
+	case PARAM_BOOL:
+		return snprintf(out, size, "%s", value->integer ? "true" : "false");
+	case PARAM_INT:
+		return snprintf(out, size, "%" PRId64, value->integer);
+	case PARAM_REAL:
+		return snprintf(out, size, "%.17g", value->real);
+	default:
+		return snprintf(out, size, "%.*s", (int)value->text.length, value->text.bytes);
+	}
+}
+
+int param_value_compare(const struct param_value *a, const struct param_value *b)
+{
+	if (a->type == PARAM_REAL)
+		return (a->real > b->real) - (a->real < b->real);
+	return (a->integer > b->integer) - (a->integer < b->integer);
+}
+
+const char *param_value_check(const struct param_value *value)
+{
+	switch (value->type) {
+	case PARAM_BOOL:
+		return value->integer == 0 || value->integer == 1 ? NULL : "a bool is neither";
+	case PARAM_INT:
+		return NULL;
+	case PARAM_REAL:
+		return isfinite(value->real) ? NULL : "a real is not finite";
+	case PARAM_TEXT:
+		if (value->text.length > PARAM_TEXT_MAX)
+			return "a text is longer than 1000 bytes";
+		return memchr(value->text.bytes, '\0', value->text.length)
+			     ? "a text has a NUL in it"
+			     : NULL;
+	default:
+		return "a value has no type that there is";
+	}
+}
+
+/* Limits and alarms ------------------------------------------------------------------------------
+ */
+
+static bool is_number(enum param_type type)
+{
+	return type == PARAM_INT || type == PARAM_REAL;
+}
+
+static bool are_crossed(const struct param_kind *kind, enum param_limit low, enum param_limit high)
+{
+	return kind->has[low] && kind->has[high] &&
+	       param_value_compare(&kind->limit[low], &kind->limit[high]) > 0;
+}
+
+const char *param_kind_check(const struct param_kind *kind)
+{
+	if (kind->type < PARAM_BOOL || kind->type > PARAM_TEXT)
+		return "a parameter has no type that there is";
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		if (!kind->has[i])
+			continue;
+		if (!is_number(kind->type))
+			return "limits are for int and real";
+		if (kind->limit[i].type != kind->type || param_value_check(&kind->limit[i]))
+			return "a limit is no value of the parameter's type";
+	}
+	if (are_crossed(kind, LIMIT_MIN, LIMIT_MAX) ||
+	    are_crossed(kind, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH))
+		return "a lower limit is above the upper one";
+	if (kind->latch && !kind->has[LIMIT_ALARM_LOW] && !kind->has[LIMIT_ALARM_HIGH])
+		return "there is no alarm that could be latched";
+	return NULL;
+}
+
+static bool is_beyond(const struct param_kind *kind, enum param_limit low, enum param_limit high,
+		      const struct param_value *value)
+{
+	return (kind->has[low] && param_value_compare(value, &kind->limit[low]) < 0) ||
+	       (kind->has[high] && param_value_compare(value, &kind->limit[high]) > 0);
+}
+
+const char *param_value_beyond(const struct param_kind *kind, const struct param_value *value)
+{
+	return is_beyond(kind, LIMIT_MIN, LIMIT_MAX, value) ? "the value is beyond its limits"
+							    : NULL;
+}
+
+enum param_alarm param_alarm_next(const struct param_kind *kind, enum param_alarm alarm,
+				  const struct param_value *value)
+{
+	if (is_beyond(kind, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH, value))
+		return alarm == ALARM_ACKNOWLEDGED ? ALARM_ACKNOWLEDGED : ALARM_ACTIVE;
+	if (kind->latch && (alarm == ALARM_ACTIVE || alarm == ALARM_LATCHED))
+		return ALARM_LATCHED;
+	return ALARM_NONE;
+}
+
+enum param_alarm param_alarm_acknowledged(enum param_alarm alarm)
+{
+	if (alarm == ALARM_ACTIVE)
+		return ALARM_ACKNOWLEDGED;
+	return alarm == ALARM_LATCHED ? ALARM_NONE : alarm;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a parameter is: a name, a value of one type, limits, and an alarm. */
+#ifndef PARAM_H
+#define PARAM_H
+
+#include "plx_base.h"
+
+#define PARAM_NAME_MAX 200
+#define PARAM_TEXT_MAX 1000
+#define PARAM_UNIT_MAX 31
+
+enum param_type { PARAM_BOOL = 1, PARAM_INT, PARAM_REAL, PARAM_TEXT };
+
+/** Their names, by their number less 1, ended by NULL. */
+extern const char *const param_types[];
+
+struct param_value {
+	enum param_type type;
+	union {
+		int64_t integer; /**< BOOL: 0 or 1 */
+		double real;
+		struct {
+			const char *bytes; /**< UTF-8 is not looked for; no NUL behind them */
+			uint32_t length;
+		} text;
+	};
+};
+
+enum param_limit { LIMIT_MIN, LIMIT_MAX, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH, LIMIT_COUNT };
+
+enum param_alarm {
+	ALARM_NONE,         /**< within its limits, or there are none */
+	ALARM_ACTIVE,       /**< beyond them, and nobody has acknowledged that */
+	ALARM_ACKNOWLEDGED, /**< beyond them, and somebody has */
+	ALARM_LATCHED,      /**< within them again, and nobody has acknowledged that it was not */
+	ALARM_COUNT,
+};
+
+/** "none", "active", ... */
+extern const char *const param_alarms[];
+
+/** What is said when a parameter is defined. */
+struct param_kind {
+	enum param_type type;
+	char unit[PARAM_UNIT_MAX + 1];
+	bool has[LIMIT_COUNT];
+	struct param_value limit[LIMIT_COUNT]; /**< of numbers only */
+	bool latch;
+};
+
+struct param {
+	const char *name;
+	uint32_t name_length;
+	uint32_t id;       /**< never another one's; also its tag */
+	uint64_t revision; /**< of the store, when it was changed last */
+	struct param_kind kind;
+	struct param_value value;
+	enum param_alarm alarm;
+};
+
+/** Segments of letters, digits, "_", "-" and ".", with "/" between them. Return: NULL, or what is
+ * wrong with it. */
+const char *param_name_check(const char *name, size_t length);
+
+/** Whether it is the prefix itself, or below it: "a/b" is below "a", "ab" is not. "" is above all.
+ */
+bool param_name_is_below(const char *name, size_t length, const char *prefix, size_t prefix_length);
+
+/** Read a value of a type. text value: points into `text`. Return: 0; -EINVAL with a text that
+ * begins with `what`. */
+int param_value_parse(const char *what, enum param_type type, const char *text,
+		      struct param_value *out);
+
+/** As text that param_value_parse reads. Return: its length; what does not fit is cut off. */
+int param_value_format(const struct param_value *value, char *out, size_t size);
+
+/** Of numbers of one type: less than 0, 0, or more. */
+int param_value_compare(const struct param_value *a, const struct param_value *b);
+
+/** Whether values of a type may be this one: finite, and a BOOL is one. Return: NULL, or what is
+ * wrong with it. */
+const char *param_value_check(const struct param_value *value);
+
+/** Whether limits make sense together. Return: NULL, or what is wrong with them. */
+const char *param_kind_check(const struct param_kind *kind);
+
+/** Return: NULL, or which limit the value is beyond. */
+const char *param_value_beyond(const struct param_kind *kind, const struct param_value *value);
+
+/** The alarm behind a new value, and behind an acknowledgement. */
+enum param_alarm param_alarm_next(const struct param_kind *kind, enum param_alarm alarm,
+				  const struct param_value *value);
+enum param_alarm param_alarm_acknowledged(enum param_alarm alarm);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PARAMS_H
+#define PARAMS_H
+
+#include "param.h"
+#include "plx_app.h"
+#include "plx_rpc.h"
+
+/** What the command line asked for: one of serve and the commands is set. */
+struct params_conf {
+	const char *serve, *listen;
+	struct plx_app_list services;
+	const char *get, *set, *define, *remove, *ack;
+	bool list, alarms, watch;
+	const char *value;
+	unsigned type; /**< enum param_type, less 1 */
+	const char *unit;
+	const char *limits[LIMIT_COUNT]; /**< NULL: none */
+	bool latch;
+	uint64_t expect;
+	bool type_given, expect_given;
+	bool fast;         /**< do not wait for the disk */
+	const char *below; /**< NULL: all */
+	bool json;
+	uint64_t deadline_ns;
+};
+
+/** The command line, and what it asked for once plx_app_start has run. */
+extern const struct plx_app params_app;
+extern const struct params_conf *const params_asked;
+
+/** Do what the command line asks of a service. Thread: the main lcore. Return: 0; -errno. */
+int params_command(const struct params_conf *conf);
+
+/** What a call has brought; answer_let_go when it is not needed any more. */
+struct answer {
+	enum plx_rpc_status status;
+	uint32_t code;
+	const uint8_t *data;
+	uint32_t length;
+	bool may_have_run, done;
+	struct plx_buf *message;
+};
+
+/** Call a method, and turn the loop until it is done. once: it runs at most once, also where the
+ * link has to be made anew. Return: 0 a reply; -EIO no reply, or an error of the service: `what`
+ * and its text; -EINTR a signal. */
+int params_call(struct plx_rpc_client *client, const char *what, uint32_t method, bool once,
+		const void *data, size_t length, struct answer *answer_out);
+void answer_let_go(struct answer *answer);
+
+/** Show a parameter, as a line or as JSON. */
+void show_param(const struct param *param);
+
+/** A line of its own for each, at once. */
+void show_change(const struct param *param, bool removed);
+
+/** Show many: begin, each, and end. */
+void show_begin(void);
+void show_one(const struct param *param);
+int show_end(void);
+
+/** Text of a service, which is not to steer a terminal. */
+void show_text(const char *text, size_t length);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A hash table of chains for who looks for one, and a skip list (Pugh, "Skip Lists: A Probabilistic
+ * Alternative to Balanced Trees", 1990) for who wants all below a name: it has nothing to do anew,
+ * however many there are. */
+#include "store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define LEVELS        12 /* of a quarter each: 16 million */
+#define BUCKETS_FIRST 1024
+
+struct node {
+	struct param param; /* first */
+	struct node *next_in_bucket;
+	uint64_t hash;
+	char *name, *text;
+	uint32_t levels;
+	struct node *next[]; /* of the skip list */
+};
+
+struct store {
+	struct node **buckets;
+	uint32_t mask, count;
+	uint32_t last_id;
+	uint64_t revision;
+	uint64_t seed; /* of names: they are chosen by clients */
+	uint64_t random;
+	struct node *first[LEVELS];
+};
+
+int store_create(struct store **store_out)
+{
+	struct store *store = calloc(1, sizeof(*store));
+
+	if (!store)
+		return plx_fail(ENOMEM, "out of memory");
+	store->buckets = calloc(BUCKETS_FIRST, sizeof(struct node *));
+	if (!store->buckets) {
+		free(store);
+		return plx_fail(ENOMEM, "out of memory");
+	}
+	store->mask = BUCKETS_FIRST - 1;
+	if (getrandom(&store->seed, sizeof(store->seed), 0) < 0)
+		store->seed = plx_tsc();
+	store->random = store->seed | 1;
+	*store_out = store;
+	return 0;
+}
+
+static void free_node(struct node *node)
+{
+	free(node->name);
+	free(node->text);
+	free(node);
+}
+
+void store_destroy(struct store *store)
+{
+	if (!store)
+		return;
+	for (struct node *node = store->first[0], *next; node; node = next) {
+		next = node->next[0];
+		free_node(node);
+	}
+	free(store->buckets);
+	free(store);
+}
+
+uint32_t store_count(const struct store *store)
+{
+	return store->count;
+}
+
+uint64_t store_revision(const struct store *store)
+{
+	return store->revision;
+}
+
+/* Finding ----------------------------------------------------------------------------------------
+ */
+
+/* Eight bytes at a time are mixed in by a multiplication, and the upper half into the lower one. */
+static uint64_t hash_of(const struct store *store, const char *name, size_t length)
+{
+	uint64_t hash = store->seed ^ length;
+
+	for (; length;) {
+		size_t bytes = length < 8 ? length : 8;
+		uint64_t word = 0;
+
+		memcpy(&word, name, bytes);
+		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 32;
+		name += bytes;
+		length -= bytes;
+	}
+	return hash;
+}
+
+const struct param *store_find(const struct store *store, const char *name, size_t length)
+{
+	uint64_t hash = hash_of(store, name, length);
+	const struct node *node = store->buckets[hash & store->mask];
+
+	for (; node; node = node->next_in_bucket) {
+		if (node->hash == hash && node->param.name_length == length &&
+		    memcmp(node->name, name, length) == 0)
+			return &node->param;
+	}
+	return NULL;
+}
+
+/* By bytes, the shorter one first. */
+static int compare(const struct node *node, const char *name, size_t length)
+{
+	size_t common = node->param.name_length < length ? node->param.name_length : length;
+	int order = memcmp(node->name, name, common);
+
+	return order ? order
+		     : (node->param.name_length > length) - (node->param.name_length < length);
+}
+
+/* For each level, the place that points to the first one that is not before the name. */
+static void find_places(struct store *store, const char *name, size_t length,
+			struct node **places[LEVELS])
+{
+	struct node **next = store->first;
+
+	for (int level = LEVELS - 1; level >= 0; level--) {
+		while (next[level] && compare(next[level], name, length) < 0)
+			next = next[level]->next;
+		places[level] = &next[level];
+	}
+}
+
+const struct param *store_first(const struct store *store, const char *name, size_t length,
+				bool behind)
+{
+	struct node **places[LEVELS];
+	struct node *node;
+
+	find_places((struct store *)store, name, length, places);
+	node = *places[0];
+	if (node && behind && compare(node, name, length) == 0)
+		node = node->next[0];
+	return node ? &node->param : NULL;
+}
+
+static struct node *node_of(const struct param *param)
+{
+	return (struct node *)param;
+}
+
+const struct param *store_next(const struct param *param)
+{
+	struct node *next = node_of(param)->next[0];
+
+	return next ? &next->param : NULL;
+}
+
+/* Changing ---------------------------------------------------------------------------------------
+ */
+
+static uint32_t random_levels(struct store *store)
+{
+	uint32_t levels = 1;
+
+	/* xorshift64 (Marsaglia, 2003) */
+	store->random ^= store->random << 13;
+	store->random ^= store->random >> 7;
+	store->random ^= store->random << 17;
+	for (uint64_t bits = store->random; (bits & 3) == 0 && levels < LEVELS; bits >>= 2)
+		levels++;
+	return levels;
+}
+
+/* Of what was checked. Return: false: no memory, and it is as it was. */
+static bool set_value(struct node *node, const struct param_value *value)
+{
+	char *text = NULL;
+
+	if (value->type == PARAM_TEXT) {
+		text = malloc(value->text.length + 1);
+		if (!text)
+			return false;
+		memcpy(text, value->text.bytes, value->text.length);
+	}
+	free(node->text);
+	node->text = text;
+	node->param.value = *value;
+	node->param.value.type = value->type;
+	if (text)
+		node->param.value.text.bytes = text;
+	return true;
+}
+
+static struct node *make_node(struct store *store, const char *name, size_t length)
+{
+	uint32_t levels = random_levels(store);
+	struct node *node = calloc(1, sizeof(*node) + levels * sizeof(struct node *));
+
+	if (!node)
+		return NULL;
+	node->name = malloc(length + 1);
+	if (!node->name) {
+		free(node);
+		return NULL;
+	}
+	memcpy(node->name, name, length);
+	node->name[length] = '\0';
+	node->levels = levels;
+	node->hash = hash_of(store, name, length);
+	node->param.name = node->name;
+	node->param.name_length = (uint32_t)length;
+	return node;
+}
+
+/* Without memory the chains get longer. A table of twice the size is made at once: for a hundred
+ * thousand that takes some ms, as often as their number doubles. */
+static void more_buckets(struct store *store)
+{
+	uint32_t mask = 2 * store->mask + 1;
+	struct node **buckets = calloc((size_t)mask + 1, sizeof(struct node *));
+
+	if (!buckets)
+		return;
+	for (struct node *node = store->first[0]; node; node = node->next[0]) {
+		node->next_in_bucket = buckets[node->hash & mask];
+		buckets[node->hash & mask] = node;
+	}
+	free(store->buckets);
+	store->buckets = buckets;
+	store->mask = mask;
+}
+
+static void put_in(struct store *store, struct node *node)
+{
+	struct node **places[LEVELS], **bucket = &store->buckets[node->hash & store->mask];
+
+	find_places(store, node->name, node->param.name_length, places);
+	for (uint32_t i = 0; i < node->levels; i++) {
+		node->next[i] = *places[i];
+		*places[i] = node;
+	}
+	node->next_in_bucket = *bucket;
+	*bucket = node;
+	if (++store->count > store->mask)
+		more_buckets(store);
+}
+
+int store_restore(struct store *store, const struct param *param)
+{
+	struct node *node;
+
+	if (store_find(store, param->name, param->name_length))
+		return plx_fail(EEXIST, "%.*s is there twice", (int)param->name_length,
+				param->name);
+	node = make_node(store, param->name, param->name_length);
+	if (!node || !set_value(node, &param->value)) {
+		if (node)
+			free_node(node);
+		return plx_fail(ENOMEM, "out of memory");
+	}
+	node->param.id = param->id;
+	node->param.revision = param->revision;
+	node->param.kind = param->kind;
+	node->param.alarm = param->alarm;
+	put_in(store, node);
+	return 0;
+}
+
+void store_set_revision(struct store *store, uint64_t revision, uint32_t last_id)
+{
+	if (revision > store->revision)
+		store->revision = revision;
+	if (last_id > store->last_id)
+		store->last_id = last_id;
+}
+
+static void changed(struct store *store, struct node *node)
+{
+	node->param.alarm = param_alarm_next(&node->param.kind, node->param.alarm,
+					     &node->param.value);
+	node->param.revision = ++store->revision;
+}
+
+int store_define(struct store *store, const char *name, size_t length,
+		 const struct param_kind *kind, const struct param_value *value,
+		 const struct param **param_out)
+{
+	struct node *node = node_of(store_find(store, name, length));
+	bool is_new = !node;
+
+	if (is_new)
+		node = make_node(store, name, length);
+	if (!node || !set_value(node, value)) {
+		if (is_new && node)
+			free_node(node);
+		return plx_fail(ENOMEM, "out of memory");
+	}
+	node->param.kind = *kind;
+	if (is_new) {
+		node->param.id = ++store->last_id;
+		put_in(store, node);
+	} else {
+		node->param.alarm = ALARM_NONE; /* of other limits */
+	}
+	changed(store, node);
+	*param_out = &node->param;
+	return 0;
+}
+
+int store_set(struct store *store, const struct param *param, const struct param_value *value)
+{
+	if (!set_value(node_of(param), value))
+		return plx_fail(ENOMEM, "out of memory");
+	changed(store, node_of(param));
+	return 0;
+}
+
+void store_acknowledge(struct store *store, const struct param *param)
+{
+	node_of(param)->param.alarm = param_alarm_acknowledged(param->alarm);
+	node_of(param)->param.revision = ++store->revision;
+}
+
+uint64_t store_remove(struct store *store, const struct param *param)
+{
+	struct node *node = node_of(param), **places[LEVELS];
+	struct node **at = &store->buckets[node->hash & store->mask];
+
+	find_places(store, node->name, node->param.name_length, places);
+	for (uint32_t i = 0; i < node->levels; i++)
+		*places[i] = node->next[i];
+	while (*at != node)
+		at = &(*at)->next_in_bucket;
+	*at = node->next_in_bucket;
+	free_node(node);
+	store->count--;
+	return ++store->revision;
+}

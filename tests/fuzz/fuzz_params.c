@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What plx-params and its clients say to each other, on any bytes: what is accepted lies within
+ * them, is allowed, and comes back when it is written and read again. */
+#include "wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static bool is_within(const void *at, size_t length, const uint8_t *data, size_t size)
+{
+	const uint8_t *bytes = at;
+
+	return bytes >= data && bytes + length <= data + size;
+}
+
+static void check_param(const struct param *param, const uint8_t *data, size_t size)
+{
+	must(is_within(param->name, param->name_length, data, size));
+	must(!param_name_check(param->name, param->name_length));
+	must(!param_kind_check(&param->kind));
+	must(!param_value_check(&param->value));
+	if (param->kind.type == PARAM_TEXT)
+		must(is_within(param->value.text.bytes, param->value.text.length, data, size));
+}
+
+static void check_record(const uint8_t *data, size_t size)
+{
+	uint8_t again[WIRE_RECORD_MAX];
+	struct param param, back;
+	bool removed, removed_back;
+	size_t length;
+
+	if (record_read(data, size, &param, &removed))
+		return;
+	check_param(&param, data, size);
+	length = record_write(&param, removed, again);
+	must(length == size);
+	must(!record_read(again, length, &back, &removed_back) && removed_back == removed);
+	must(back.id == param.id && back.revision == param.revision && back.alarm == param.alarm);
+	must(memcmp(back.name, param.name, param.name_length) == 0);
+}
+
+static void check_orders(const uint8_t *data, size_t size)
+{
+	struct set_order set;
+	struct list_order list;
+
+	if (!set_read(data, size, &set)) {
+		must(is_within(set.name, set.name_length, data, size));
+		must(set.value.type != PARAM_TEXT ||
+		     is_within(set.value.text.bytes, set.value.text.length, data, size));
+	}
+	if (!list_read(data, size, &list)) {
+		must(is_within(list.prefix, list.prefix_length, data, size));
+		must(is_within(list.after, list.after_length, data, size));
+	}
+}
+
+static void check_page(const uint8_t *data, size_t size)
+{
+	const char *after, *wrong;
+	struct param param;
+	uint32_t length;
+	size_t offset;
+	bool more;
+
+	if (page_read(data, size, &more, &after, &length, &offset))
+		return;
+	must(is_within(after, length, data, size));
+	while (page_next(data, size, &offset, &param, &wrong)) {
+		check_param(&param, data, size);
+		must(offset <= size);
+	}
+	must(wrong ? wrong[0] != '\0' : offset == size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* Of exactly that size, so that what is read behind it is found. */
+	uint8_t *exact = malloc(size + (size == 0));
+
+	if (!exact)
+		abort();
+	if (size)
+		memcpy(exact, data, size);
+	check_record(exact, size);
+	check_orders(exact, size);
+	check_page(exact, size);
+	free(exact);
+	return 0;
+}

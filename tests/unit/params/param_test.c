@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names, values, limits and alarms. */
+#include "plx_test.h"
+
+#include "param.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void names_have_segments(void **state)
+{
+	static const char *const good[] = {"a", "a/b", "A-1/b_2/c.3", "0"};
+	static const char *const bad[] = {"", "/", "/a", "a/", "a//b", "a b", "a\xc3\xa9", "a\n"};
+	char text[PARAM_NAME_MAX + 2];
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(good); i++)
+		assert_null(param_name_check(good[i], strlen(good[i])));
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++)
+		assert_non_null(param_name_check(bad[i], strlen(bad[i])));
+	memset(text, 'a', sizeof(text));
+	assert_null(param_name_check(text, PARAM_NAME_MAX));
+	assert_non_null(param_name_check(text, PARAM_NAME_MAX + 1));
+	assert_non_null(param_name_check("a\0b", 3));
+}
+
+static bool is_below(const char *name, const char *prefix)
+{
+	return param_name_is_below(name, strlen(name), prefix, strlen(prefix));
+}
+
+static void below_is_by_segments(void **state)
+{
+	assert_true(is_below("a/b", ""));
+	assert_true(is_below("a/b", "a"));
+	assert_true(is_below("a/b", "a/b"));
+	assert_false(is_below("ab", "a"));
+	assert_false(is_below("a", "a/b"));
+	assert_false(is_below("b/a", "a"));
+}
+
+static void values_are_read_and_written(void **state)
+{
+	static const struct {
+		enum param_type type;
+		const char *text, *back; /* NULL: it is none */
+	} values[] = {
+		{PARAM_BOOL, "true", "true"},
+		{PARAM_BOOL, "1", "true"},
+		{PARAM_BOOL, "0", "false"},
+		{PARAM_BOOL, "TRUE", NULL},
+		{PARAM_BOOL, "", NULL},
+		{PARAM_INT, "-9223372036854775808", "-9223372036854775808"},
+		{PARAM_INT, "9223372036854775807", "9223372036854775807"},
+		{PARAM_INT, "9223372036854775808", NULL},
+		{PARAM_INT, "1.0", NULL},
+		{PARAM_INT, " 1", NULL},
+		{PARAM_INT, "", NULL},
+		{PARAM_REAL, "1e3", "1000"},
+		{PARAM_REAL, "-0.5", "-0.5"},
+		{PARAM_REAL, "inf", NULL},
+		{PARAM_REAL, "nan", NULL},
+		{PARAM_REAL, "1e999", NULL},
+		{PARAM_REAL, "1 V", NULL},
+		{PARAM_TEXT, "", ""},
+		{PARAM_TEXT, "a b", "a b"},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(values); i++) {
+		struct param_value value;
+		char back[64];
+		int rc = param_value_parse("it", values[i].type, values[i].text, &value);
+
+		assert_int_equal(rc, values[i].back ? 0 : -EINVAL);
+		if (rc)
+			continue;
+		assert_null(param_value_check(&value));
+		param_value_format(&value, back, sizeof(back));
+		assert_string_equal(back, values[i].back);
+	}
+}
+
+static void texts_have_a_length(void **state)
+{
+	char text[PARAM_TEXT_MAX + 2];
+	struct param_value value;
+
+	memset(text, 'x', sizeof(text));
+	text[PARAM_TEXT_MAX + 1] = '\0';
+	assert_int_equal(param_value_parse("--value", PARAM_TEXT, text, &value), -EINVAL);
+	assert_error_has("--value: 1001 bytes; give 1000 at most");
+	text[PARAM_TEXT_MAX] = '\0';
+	assert_int_equal(param_value_parse("--value", PARAM_TEXT, text, &value), 0);
+}
+
+static struct param_value real(double number)
+{
+	return (struct param_value){.type = PARAM_REAL, .real = number};
+}
+
+static void kinds_are_checked(void **state)
+{
+	struct param_kind kind = {.type = PARAM_REAL};
+
+	assert_null(param_kind_check(&kind));
+	kind.latch = true;
+	assert_string_equal(param_kind_check(&kind), "there is no alarm that could be latched");
+	kind.has[LIMIT_ALARM_HIGH] = true;
+	kind.limit[LIMIT_ALARM_HIGH] = real(5);
+	assert_null(param_kind_check(&kind));
+	kind.has[LIMIT_ALARM_LOW] = true;
+	kind.limit[LIMIT_ALARM_LOW] = real(6);
+	assert_non_null(param_kind_check(&kind));
+	kind.limit[LIMIT_ALARM_LOW] = real(NAN);
+	assert_non_null(param_kind_check(&kind));
+	kind.limit[LIMIT_ALARM_LOW] = (struct param_value){.type = PARAM_INT, .integer = 1};
+	assert_non_null(param_kind_check(&kind));
+	kind.limit[LIMIT_ALARM_LOW] = real(5);
+	assert_null(param_kind_check(&kind));
+	kind.type = PARAM_TEXT;
+	assert_non_null(param_kind_check(&kind));
+	kind = (struct param_kind){0};
+	assert_non_null(param_kind_check(&kind));
+}
+
+static void limits_are_within(void **state)
+{
+	struct param_kind kind = {.type = PARAM_INT,
+				  .has = {[LIMIT_MIN] = true, [LIMIT_MAX] = true},
+				  .limit = {[LIMIT_MIN] = {PARAM_INT, .integer = -1},
+					    [LIMIT_MAX] = {PARAM_INT, .integer = 1}}};
+
+	for (int64_t i = -2; i <= 2; i++) {
+		struct param_value value = {PARAM_INT, .integer = i};
+
+		assert_int_equal(param_value_beyond(&kind, &value) != NULL, i == -2 || i == 2);
+	}
+}
+
+/* From each state, with a value beyond the limits and within, and with an acknowledgement. */
+static void alarms_go_from_state_to_state(void **state)
+{
+	static const struct {
+		bool latch;
+		enum param_alarm from, beyond, within, acknowledged;
+	} table[] = {
+		{false, ALARM_NONE, ALARM_ACTIVE, ALARM_NONE, ALARM_NONE},
+		{false, ALARM_ACTIVE, ALARM_ACTIVE, ALARM_NONE, ALARM_ACKNOWLEDGED},
+		{false, ALARM_ACKNOWLEDGED, ALARM_ACKNOWLEDGED, ALARM_NONE, ALARM_ACKNOWLEDGED},
+		{true, ALARM_NONE, ALARM_ACTIVE, ALARM_NONE, ALARM_NONE},
+		{true, ALARM_ACTIVE, ALARM_ACTIVE, ALARM_LATCHED, ALARM_ACKNOWLEDGED},
+		{true, ALARM_ACKNOWLEDGED, ALARM_ACKNOWLEDGED, ALARM_NONE, ALARM_ACKNOWLEDGED},
+		{true, ALARM_LATCHED, ALARM_ACTIVE, ALARM_LATCHED, ALARM_NONE},
+	};
+	struct param_kind kind = {.type = PARAM_REAL, .has = {[LIMIT_ALARM_HIGH] = true}};
+	struct param_value high = real(2), low = real(0);
+
+	kind.limit[LIMIT_ALARM_HIGH] = real(1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(table); i++) {
+		kind.latch = table[i].latch;
+		assert_int_equal(param_alarm_next(&kind, table[i].from, &high), table[i].beyond);
+		assert_int_equal(param_alarm_next(&kind, table[i].from, &low), table[i].within);
+		assert_int_equal(param_alarm_acknowledged(table[i].from), table[i].acknowledged);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_have_segments),
+		cmocka_unit_test(below_is_by_segments),
+		cmocka_unit_test(values_are_read_and_written),
+		cmocka_unit_test(texts_have_a_length),
+		cmocka_unit_test(kinds_are_checked),
+		cmocka_unit_test(limits_are_within),
+		cmocka_unit_test(alarms_go_from_state_to_state),
+	};
+
+	return cmocka_run_group_tests_name("params_param", tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The store, beside a simple one: an array of all names that may be there. */
+#include "plx_test.h"
+
+#include "store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NAMES 3000
+#define STEPS 60000
+
+static struct {
+	char name[16];
+	bool there;
+	int64_t value;
+	uint32_t id;
+} model[NAMES];
+
+static uint32_t there;
+
+static const struct param_kind whole = {.type = PARAM_INT};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((const char *)a, (const char *)b);
+}
+
+static int start(void **state)
+{
+	struct store *store;
+
+	there = 0;
+	for (unsigned i = 0; i < NAMES; i++) {
+		memset(&model[i], 0, sizeof(model[i]));
+		snprintf(model[i].name, sizeof(model[i].name), "%c/%u", 'a' + i % 7, i);
+	}
+	qsort(model, NAMES, sizeof(model[0]), by_name);
+	assert_int_equal(store_create(&store), 0);
+	*state = store;
+	return 0;
+}
+
+static int stop(void **state)
+{
+	store_destroy(*state);
+	return 0;
+}
+
+static void define_or_set(struct store *store, unsigned i, int64_t number)
+{
+	struct param_value value = {.type = PARAM_INT, .integer = number};
+	const struct param *param = store_find(store, model[i].name, strlen(model[i].name));
+	uint64_t revision = store_revision(store);
+
+	assert_int_equal(param != NULL, model[i].there);
+	if (param && number % 2) {
+		assert_int_equal(store_set(store, param, &value), 0);
+	} else {
+		assert_int_equal(store_define(store, model[i].name, strlen(model[i].name), &whole,
+					      &value, &param),
+				 0);
+		assert_true(!model[i].there || param->id == model[i].id);
+	}
+	assert_int_equal(param->revision, revision + 1);
+	there += !model[i].there;
+	model[i].there = true;
+	model[i].id = param->id;
+	model[i].value = number;
+}
+
+static void take_away(struct store *store, unsigned i)
+{
+	const struct param *param = store_find(store, model[i].name, strlen(model[i].name));
+
+	assert_int_equal(param != NULL, model[i].there);
+	if (!param)
+		return;
+	store_remove(store, param);
+	model[i].there = false;
+	there--;
+}
+
+/* All that are there, in the order of their names, from any name on. */
+static void check_order(struct store *store, unsigned from)
+{
+	const struct param *param = store_first(store, model[from].name, strlen(model[from].name),
+						false);
+
+	for (unsigned i = from; i < NAMES; i++) {
+		if (!model[i].there)
+			continue;
+		assert_non_null(param);
+		assert_string_equal(param->name, model[i].name);
+		assert_int_equal(param->value.integer, model[i].value);
+		param = store_next(param);
+	}
+	assert_null(param);
+}
+
+static void it_does_what_the_simple_one_does(void **state)
+{
+	struct store *store = *state;
+
+	srand(1);
+	for (int step = 0; step < STEPS; step++) {
+		unsigned i = (unsigned)rand() % NAMES;
+
+		if (rand() % 3)
+			define_or_set(store, i, rand());
+		else
+			take_away(store, i);
+		assert_int_equal(store_count(store), there);
+		if (step % 5000 == 0)
+			check_order(store, (unsigned)rand() % NAMES);
+	}
+	check_order(store, 0);
+	for (unsigned i = 0; i < NAMES; i++)
+		take_away(store, i);
+	assert_null(store_first(store, "", 0, false));
+}
+
+static void behind_a_name_is_the_next_one(void **state)
+{
+	struct store *store = *state;
+
+	define_or_set(store, 1, 0);
+	define_or_set(store, 2, 0);
+	assert_string_equal(store_first(store, model[1].name, strlen(model[1].name), false)->name,
+			    model[1].name);
+	assert_string_equal(store_first(store, model[1].name, strlen(model[1].name), true)->name,
+			    model[2].name);
+	assert_null(store_first(store, model[2].name, strlen(model[2].name), true));
+	assert_string_equal(store_first(store, model[0].name, strlen(model[0].name), true)->name,
+			    model[1].name);
+}
+
+static void texts_are_the_stores_own(void **state)
+{
+	struct store *store = *state;
+	struct param_kind kind = {.type = PARAM_TEXT};
+	char text[] = "first";
+	struct param_value value = {.type = PARAM_TEXT, .text = {text, 5}};
+	const struct param *param;
+
+	assert_int_equal(store_define(store, "a", 1, &kind, &value, &param), 0);
+	memset(text, 'x', 5);
+	assert_memory_equal(param->value.text.bytes, "first", 5);
+	value.text.bytes = param->value.text.bytes + 1; /* of itself */
+	value.text.length = 3;
+	assert_int_equal(store_set(store, param, &value), 0);
+	assert_int_equal(param->value.text.length, 3);
+	assert_memory_equal(param->value.text.bytes, "irs", 3);
+}
+
+static void what_was_loaded_keeps_its_numbers(void **state)
+{
+	struct store *store = *state;
+	struct param old = {.name = "a",
+			    .name_length = 1,
+			    .id = 7,
+			    .revision = 70,
+			    .kind = whole,
+			    .value = {PARAM_INT, .integer = 1}};
+	const struct param *param;
+
+	assert_int_equal(store_restore(store, &old), 0);
+	assert_int_equal(store_restore(store, &old), -EEXIST);
+	store_set_revision(store, 70, 7);
+	store_set_revision(store, 60, 5); /* never back */
+	define_or_set(store, 0, 2);
+	param = store_find(store, model[0].name, strlen(model[0].name));
+	assert_int_equal(param->id, 8);
+	assert_int_equal(param->revision, 71);
+	assert_int_equal(store_find(store, "a", 1)->revision, 70);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(it_does_what_the_simple_one_does),
+		TEST(behind_a_name_is_the_next_one),
+		TEST(texts_are_the_stores_own),
+		TEST(what_was_loaded_keeps_its_numbers),
+	};
+
+	return cmocka_run_group_tests_name("params_store", tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records, orders and pages, there and back, and cut off anywhere. */
+#include "plx_test.h"
+
+#include "wire.h"
+
+#include <stdlib.h>
+
+static struct param number(void)
+{
+	struct param param = {
+		.name = "hv/rack1/voltage",
+		.name_length = 16,
+		.id = 5,
+		.revision = UINT64_C(1) << 40,
+		.kind = {.type = PARAM_REAL, .unit = "V", .latch = true},
+		.value = {PARAM_REAL, .real = 1500.25},
+		.alarm = ALARM_LATCHED,
+	};
+
+	param.kind.has[LIMIT_MAX] = param.kind.has[LIMIT_ALARM_HIGH] = true;
+	param.kind.limit[LIMIT_MAX] = (struct param_value){PARAM_REAL, .real = 2000};
+	param.kind.limit[LIMIT_ALARM_HIGH] = (struct param_value){PARAM_REAL, .real = 1800};
+	return param;
+}
+
+static void check_same(const struct param *a, const struct param *b)
+{
+	assert_int_equal(a->name_length, b->name_length);
+	assert_memory_equal(a->name, b->name, a->name_length);
+	assert_int_equal(a->id, b->id);
+	assert_int_equal(a->revision, b->revision);
+	assert_int_equal(a->alarm, b->alarm);
+	assert_int_equal(a->kind.type, b->kind.type);
+	assert_int_equal(a->kind.latch, b->kind.latch);
+	assert_string_equal(a->kind.unit, b->kind.unit);
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		assert_int_equal(a->kind.has[i], b->kind.has[i]);
+		if (a->kind.has[i])
+			assert_int_equal(param_value_compare(&a->kind.limit[i], &b->kind.limit[i]),
+					 0);
+	}
+	if (a->kind.type == PARAM_TEXT)
+		assert_memory_equal(a->value.text.bytes, b->value.text.bytes, a->value.text.length);
+	else
+		assert_int_equal(param_value_compare(&a->value, &b->value), 0);
+}
+
+/* The same bytes with an end of their own, so that what is read behind it is found. */
+static const char *read_cut(const uint8_t *bytes, size_t length)
+{
+	uint8_t *exact = malloc(length + (length == 0));
+	struct param param;
+	const char *wrong;
+	bool removed;
+
+	assert_non_null(exact);
+	memcpy(exact, bytes, length);
+	wrong = record_read(exact, length, &param, &removed);
+	free(exact);
+	return wrong;
+}
+
+static void records_come_back(void **state)
+{
+	struct param params[] = {number(), number()}, back;
+	uint8_t bytes[WIRE_RECORD_MAX];
+	bool removed;
+
+	params[1].kind = (struct param_kind){.type = PARAM_TEXT};
+	params[1].value = (struct param_value){PARAM_TEXT, .text = {"a text", 6}};
+	params[1].alarm = ALARM_NONE;
+	for (int i = 0; i < 2; i++) {
+		size_t length = record_write(&params[i], i == 1, bytes);
+
+		assert_null(record_read(bytes, length, &back, &removed));
+		assert_int_equal(removed, i == 1);
+		check_same(&params[i], &back);
+		for (size_t cut = 0; cut < length; cut++)
+			assert_non_null(read_cut(bytes, cut));
+	}
+}
+
+static void records_that_lie(void **state)
+{
+	static const struct {
+		size_t at;
+		uint8_t byte;
+	} lies[] = {{12, 0}, {12, 9}, {13, 200}, {14, 0x40}, {15, 255}, {16, 255}, {18, 1}};
+	struct param param = number();
+	uint8_t bytes[WIRE_RECORD_MAX];
+	size_t length = record_write(&param, false, bytes);
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(lies); i++) {
+		uint8_t before = bytes[lies[i].at];
+
+		bytes[lies[i].at] = lies[i].byte;
+		assert_non_null(read_cut(bytes, length));
+		bytes[lies[i].at] = before;
+	}
+	assert_null(read_cut(bytes, length));
+	memset(bytes + 24, 0xff, 8); /* a value that is not a number */
+	assert_string_equal(read_cut(bytes, length), "a real is not finite");
+}
+
+static void orders_to_set(void **state)
+{
+	struct set_order order = {.flags = WIRE_DURABLE | WIRE_EXPECT,
+				  .expected = 77,
+				  .name = "a/b",
+				  .name_length = 3,
+				  .value = {PARAM_TEXT, .text = {"12.5", 4}}},
+			 back;
+	uint8_t bytes[128];
+	size_t length = set_write(&order, bytes);
+
+	assert_null(set_read(bytes, length, &back));
+	assert_int_equal(back.flags, order.flags);
+	assert_int_equal(back.expected, 77);
+	assert_false(back.is_typed);
+	assert_memory_equal(back.name, "a/b", 3);
+	assert_int_equal(back.value.text.length, 4);
+	assert_memory_equal(back.value.text.bytes, "12.5", 4);
+	for (size_t cut = 0; cut < WIRE_SET_BYTES + 3; cut++)
+		assert_non_null(set_read(bytes, cut, &back));
+	order.is_typed = true;
+	order.value = (struct param_value){PARAM_INT, .integer = -5};
+	length = set_write(&order, bytes);
+	assert_null(set_read(bytes, length, &back));
+	assert_true(back.is_typed);
+	assert_int_equal(back.value.integer, -5);
+	assert_non_null(set_read(bytes, length + 1, &back));
+	bytes[0] = 0x80;
+	assert_non_null(set_read(bytes, length, &back));
+}
+
+static void pages_hold_what_fits(void **state)
+{
+	static uint8_t bytes[WIRE_PAGE_MAX];
+	struct param param = number(), back;
+	struct page page;
+	struct iovec whole;
+	unsigned count = 0, seen = 0;
+	const char *after, *wrong;
+	uint32_t after_length;
+	size_t offset;
+	bool more;
+
+	page_begin(&page, bytes);
+	while (page_add(&page, &param))
+		count++;
+	assert_true(count > 300);
+	whole = page_end(&page, &param);
+	assert_null(
+		page_read(whole.iov_base, whole.iov_len, &more, &after, &after_length, &offset));
+	assert_true(more);
+	assert_int_equal(after_length, param.name_length);
+	assert_memory_equal(after, param.name, after_length);
+	while (page_next(whole.iov_base, whole.iov_len, &offset, &back, &wrong)) {
+		check_same(&param, &back);
+		seen++;
+	}
+	assert_null(wrong);
+	assert_int_equal(seen, count);
+	for (size_t cut = 0; cut < 8u + after_length; cut++)
+		assert_non_null(
+			page_read(whole.iov_base, cut, &more, &after, &after_length, &offset));
+	page_begin(&page, bytes);
+	whole = page_end(&page, NULL);
+	assert_null(
+		page_read(whole.iov_base, whole.iov_len, &more, &after, &after_length, &offset));
+	assert_false(more);
+	assert_false(page_next(whole.iov_base, whole.iov_len, &offset, &back, &wrong));
+	assert_null(wrong);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_come_back),
+		cmocka_unit_test(records_that_lie),
+		cmocka_unit_test(orders_to_set),
+		cmocka_unit_test(pages_hold_what_fits),
+	};
+
+	return cmocka_run_group_tests_name("params_wire", tests, NULL, NULL);
+}
