@@ -95,6 +95,7 @@ expect 0 'revision 15' --remove hv/rack1/on
 expect 1 '*no such parameter' --get hv/rack1/on
 
 # Watching.
+: >"$temp/watch"
 "$program" --huge none -- --service "$address" --watch --below hv >"$temp/watch" 2>"$temp/watch.err" </dev/null &
 watcher=$!
 wait_until "[[ \$(wc -l <'$temp/watch') == 2 ]]"
