@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Many parameters, many watchers and many sets a second of a plx-params service, and whether any
+ * was lost: parameters are defined, watchers subscribe, each with a connection of its own, and sets
+ * are made by a schedule. A value is the time when its set was due. Behind the last one each
+ * watcher must have seen of every parameter the revision that the last reply told, or a later one.
+ */
+#include "address.h"
+#include "netio.h"
+#include "plx_app.h"
+#include "plx_lcore.h"
+#include "plx_rpc.h"
+#include "wire.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARAMETERS_MAX 1000000
+#define WATCHERS_MAX   1000
+#define RATE_MAX       10000000
+#define IN_FLIGHT      256                 /* defines that are open at a time */
+#define BURST_MAX      16                  /* sets made in one turn */
+#define DEADLINE_NS    (10 * PLX_NS_PER_S) /* of a call, and of each step behind the last one */
+#define NAME_FORMAT    "load/%07" PRIu32
+#define NAME_BYTES     12
+#define HIST_NS_MAX    (100 * PLX_NS_PER_S)
+
+static const char *service;
+static uint64_t parameters = 100000, watchers = 100, rate = 10000, seed = 1;
+static uint64_t duration_ns = 5 * PLX_NS_PER_S;
+static bool durable;
+
+static const struct plx_app_option options[] = {
+	{.name = "service",
+	 .placeholder = "ADDR",
+	 .help = "host:port of plx-params",
+	 .kind = PLX_APP_STRING,
+	 .value = &service},
+	{.name = "parameters",
+	 .placeholder = "N",
+	 .help = "so many are defined (default 100000)",
+	 .kind = PLX_APP_UINT,
+	 .value = &parameters,
+	 .min = 1,
+	 .max = PARAMETERS_MAX},
+	{.name = "watchers",
+	 .placeholder = "N",
+	 .help = "connections that subscribe to all (default 100)",
+	 .kind = PLX_APP_UINT,
+	 .value = &watchers,
+	 .max = WATCHERS_MAX},
+	{.name = "rate",
+	 .placeholder = "R",
+	 .help = "sets a second (default 10000)",
+	 .kind = PLX_APP_UINT,
+	 .value = &rate,
+	 .min = 1,
+	 .max = RATE_MAX},
+	{.name = "duration",
+	 .placeholder = "TIME",
+	 .help = "for so long (default 5s)",
+	 .kind = PLX_APP_DURATION,
+	 .value = &duration_ns,
+	 .min = 1},
+	{.name = "durable",
+	 .help = "a set is answered when it is on the disk",
+	 .kind = PLX_APP_FLAG,
+	 .value = &durable},
+	{.name = "seed",
+	 .placeholder = "N",
+	 .help = "of which parameters are set (default 1)",
+	 .kind = PLX_APP_UINT,
+	 .value = &seed},
+	{.name = NULL},
+};
+
+static int check(void)
+{
+	return service ? plx_address_check("--service", service)
+		       : plx_fail(EINVAL, "--service ADDR is missing");
+}
+
+static const struct plx_app app = {
+	.name = "params-load",
+	.summary = "Load a plx-params service, and look whether anything is lost.",
+	.usage = "  params-load [EAL options] -- --service ADDR [options]",
+	.options = options,
+	.idle = "poll",
+	.check = check,
+};
+
+struct watcher {
+	struct netio_subscribe_socket socket;
+	uint64_t *seen; /* revisions, by parameter */
+};
+
+static struct {
+	struct plx_rpc_client *client;
+	uint64_t *acknowledged; /* revisions, by parameter */
+	uint64_t defined, called, open, refused;
+	unsigned port;
+	struct netio_context netio;
+	struct watcher *watchers;
+	uint64_t subscribed, messages, gaps;
+	struct plx_schedule schedule;
+	struct plx_hist set_ns, watch_ns;
+	int rc;
+} load;
+
+static void fail(int rc)
+{
+	load.rc = load.rc ? load.rc : rc;
+	plx_loop_quit();
+}
+
+/* Turn the loop until it is so. Return: 0; -ETIMEDOUT with what was waited for; as load.rc. */
+static int turn_until(bool (*is_so)(void), const char *what)
+{
+	uint64_t until_ns = plx_now_ns() + DEADLINE_NS;
+
+	while (!is_so() && load.rc == 0) {
+		if (plx_stop_signal())
+			return plx_fail(EINTR, "interrupted");
+		if (plx_now_ns() > until_ns)
+			return plx_fail(ETIMEDOUT, "%s: not within 10 s", what);
+		plx_loop_turn();
+	}
+	return load.rc;
+}
+
+static void name_of(uint32_t i, char name[NAME_BYTES + 1])
+{
+	snprintf(name, NAME_BYTES + 1, NAME_FORMAT, i % (PARAMETERS_MAX * 10));
+}
+
+/* Return: whose it is; `parameters` another one's. */
+static uint64_t index_of(const struct param *param)
+{
+	char digits[NAME_BYTES + 1] = "";
+
+	if (param->name_length != NAME_BYTES)
+		return parameters;
+	memcpy(digits, param->name, NAME_BYTES);
+	return strtoull(digits + strlen("load/"), NULL, 10);
+}
+
+static uint64_t from_little(const void *bytes)
+{
+	uint64_t little;
+
+	memcpy(&little, bytes, sizeof(little));
+	return le64toh(little);
+}
+
+/* Parameters -------------------------------------------------------------------------------------
+ */
+
+static void define_next(void);
+
+static void on_defined(const struct plx_rpc_result *result, void *arg)
+{
+	load.open--;
+	if (result->status != PLX_RPC_OK) {
+		fail(plx_fail(EIO, "a parameter was not defined: %s",
+			      plx_rpc_status_name(result->status)));
+		return;
+	}
+	load.acknowledged[(uintptr_t)arg] = from_little(result->data);
+	load.defined++;
+	if (load.called < parameters)
+		define_next();
+}
+
+static void define_next(void)
+{
+	uint8_t order[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {0};
+	char name[NAME_BYTES + 1];
+	struct param param = {
+		.name = name,
+		.name_length = NAME_BYTES,
+		.kind.type = PARAM_INT,
+		.value.type = PARAM_INT,
+	};
+	struct plx_rpc_call call = {
+		.method = PARAMS_DEFINE,
+		.deadline_ns = DEADLINE_NS,
+		.done = on_defined,
+		.arg = (void *)(uintptr_t)load.called,
+	};
+	int rc;
+
+	name_of((uint32_t)load.called, name);
+	rc = plx_rpc_call(load.client, &call, order,
+			  WIRE_ORDER_BYTES + record_write(&param, false, order + WIRE_ORDER_BYTES),
+			  NULL);
+	if (rc)
+		fail(rc);
+	load.called++;
+	load.open++;
+}
+
+static bool is_up(void)
+{
+	return plx_rpc_client_is_up(load.client);
+}
+
+static bool are_defined(void)
+{
+	return load.defined == parameters;
+}
+
+static int define_all(void)
+{
+	int rc = turn_until(is_up, "a service");
+
+	for (int i = 0; rc == 0 && i < IN_FLIGHT && load.called < parameters; i++)
+		define_next();
+	return rc ? rc : turn_until(are_defined, "parameters that are defined");
+}
+
+/* Watchers ---------------------------------------------------------------------------------------
+ */
+
+static void on_port(const struct plx_rpc_result *result, void *arg)
+{
+	uint16_t port;
+
+	if (result->status != PLX_RPC_OK || result->length != sizeof(port)) {
+		fail(plx_fail(EIO, "it does not tell where it publishes"));
+		return;
+	}
+	memcpy(&port, result->data, sizeof(port));
+	load.port = le16toh(port);
+}
+
+static bool has_port(void)
+{
+	return load.port;
+}
+
+static void on_subscribed(struct netio_publisher *publisher,
+			  const struct netio_subscription *subscription)
+{
+	load.subscribed++;
+}
+
+static void on_lost(struct netio_publisher *publisher,
+		    const struct netio_subscription *subscription, const char *why)
+{
+	fail(plx_fail(EIO, "a watcher lost its connection: %s", why));
+}
+
+/* Conflated ones have the newest value all the same. */
+static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
+{
+	load.gaps++;
+	if (gap->reason != NETIO_GAP_CONFLATED)
+		fail(plx_fail(EIO, "a watcher missed changes"));
+}
+
+static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *message)
+{
+	struct watcher *watcher = socket->data;
+	struct param param;
+	bool removed;
+	const char *wrong = record_read(message->data, message->len, &param, &removed);
+	uint64_t i = wrong ? parameters : index_of(&param);
+
+	if (i >= parameters) {
+		fail(plx_fail(EPROTO, "a change that was not made: %s", wrong ? wrong : "a name"));
+		return;
+	}
+	load.messages++;
+	if (watcher->seen[i] < param.revision)
+		watcher->seen[i] = param.revision;
+	plx_hist_record(&load.watch_ns,
+			plx_tsc_to_ns(plx_tsc() - (uint64_t)param.value.integer));
+}
+
+static bool are_subscribed(void)
+{
+	return load.subscribed == watchers;
+}
+
+static int watcher_begin(struct watcher *watcher, const char *host)
+{
+	static const struct netio_subscription everything = {
+		.tag = 1, .last = UINT32_MAX, .policy = NETIO_POLICY_CONFLATE};
+	int rc = netio_subscribe_socket_init(&load.netio.evloop, &watcher->socket, NULL);
+
+	if (rc)
+		return rc;
+	watcher->socket.data = watcher;
+	watcher->socket.cb_subscribed = on_subscribed;
+	watcher->socket.cb_subscription_lost = on_lost;
+	watcher->socket.cb_gap = on_gap;
+	watcher->socket.cb_msg_received = on_message;
+	watcher->seen = calloc(parameters, sizeof(*watcher->seen));
+	if (!watcher->seen)
+		return plx_fail(ENOMEM, "out of memory");
+	memcpy(watcher->seen, load.acknowledged, parameters * sizeof(*watcher->seen));
+	return netio_subscribe_to(&watcher->socket, host, load.port, &everything);
+}
+
+static int watch_all(void)
+{
+	struct plx_rpc_call call = {.method = PARAMS_WATCH, .done = on_port};
+	char host[PLX_ADDRESS_MAX];
+	int rc = plx_rpc_call(load.client, &call, NULL, 0, NULL);
+
+	rc = rc ? rc : turn_until(has_port, "the port where it publishes");
+	rc = rc ? rc : netio_init(&load.netio);
+	address_split(service, host);
+	for (uint64_t i = 0; rc == 0 && i < watchers; i++)
+		rc = watcher_begin(&load.watchers[i], host);
+	return rc ? rc : turn_until(are_subscribed, "watchers that have subscribed");
+}
+
+static bool are_told(void)
+{
+	for (uint64_t i = 0; i < watchers; i++) {
+		for (uint64_t j = 0; j < parameters; j++) {
+			if (load.watchers[i].seen[j] < load.acknowledged[j])
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Sets -------------------------------------------------------------------------------------------
+ */
+
+struct set {
+	struct set *next_free;
+	uint64_t due_tsc;
+	uint32_t index;
+};
+
+static struct set *free_sets;
+
+static void on_set(const struct plx_rpc_result *result, void *arg)
+{
+	struct set *set = arg;
+
+	load.open--;
+	if (result->status == PLX_RPC_OK) {
+		uint64_t revision = from_little(result->data);
+
+		plx_hist_record(&load.set_ns, plx_tsc_to_ns(plx_tsc() - set->due_tsc));
+		if (load.acknowledged[set->index] < revision)
+			load.acknowledged[set->index] = revision;
+	} else {
+		load.refused++;
+	}
+	set->next_free = free_sets;
+	free_sets = set;
+}
+
+static int set_one(void)
+{
+	uint8_t bytes[WIRE_SET_BYTES + NAME_BYTES];
+	char name[NAME_BYTES + 1];
+	struct set *set = free_sets;
+	struct set_order order = {
+		.flags = durable ? WIRE_DURABLE : 0,
+		.name = name,
+		.name_length = NAME_BYTES,
+		.is_typed = true,
+		.value.type = PARAM_INT,
+	};
+	struct plx_rpc_call call = {
+		.method = PARAMS_SET, .deadline_ns = DEADLINE_NS, .done = on_set, .arg = set};
+	int rc;
+
+	set->due_tsc = (uint64_t)load.schedule.next_tsc;
+	/* Knuth's multiplicative hash: all over them, and each one again and again. */
+	set->index = (uint32_t)(((load.called + seed) * UINT64_C(2654435761)) % parameters);
+	order.value.integer = (int64_t)set->due_tsc;
+	name_of(set->index, name);
+	rc = plx_rpc_call(load.client, &call, bytes, set_write(&order, bytes), NULL);
+	if (rc)
+		return rc;
+	free_sets = set->next_free;
+	load.called++;
+	load.open++;
+	plx_schedule_advance(&load.schedule);
+	return 0;
+}
+
+static int make_sets(void)
+{
+	uint64_t stop_tsc =
+		plx_tsc() + (uint64_t)((double)duration_ns / 1e9 * plx_clock_info()->hz);
+
+	load.called = 0;
+	plx_schedule_init(&load.schedule, PLX_ARRIVAL_POISSON, (double)rate, seed,
+			  plx_clock_info()->hz);
+	load.schedule.next_tsc = (double)plx_tsc();
+	while ((uint64_t)load.schedule.next_tsc < stop_tsc && load.rc == 0) {
+		if (plx_stop_signal())
+			return plx_fail(EINTR, "interrupted");
+		for (int i = 0; i < BURST_MAX && free_sets &&
+				load.schedule.next_tsc <= (double)plx_tsc();
+		     i++) {
+			int rc = set_one();
+
+			if (rc)
+				return rc;
+		}
+		plx_loop_turn();
+	}
+	return load.rc;
+}
+
+static bool are_answered(void)
+{
+	return load.open == 0;
+}
+
+/* All of it --------------------------------------------------------------------------------------
+ */
+
+static uint64_t count_missed(void)
+{
+	uint64_t missed = 0;
+
+	for (uint64_t i = 0; i < watchers; i++) {
+		for (uint64_t j = 0; j < parameters; j++)
+			missed += load.watchers[i].seen[j] < load.acknowledged[j];
+	}
+	return missed;
+}
+
+static json_int_t percentile(const struct plx_hist *hist, double percent)
+{
+	return (json_int_t)plx_hist_quantile(hist, percent / 100);
+}
+
+/* Return: 0; -EIO something was lost. */
+static int report(double took_s)
+{
+	uint64_t missed = count_missed();
+	json_t *all = json_pack(
+		"{s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"parameters", (json_int_t)parameters, "watchers", (json_int_t)watchers, "sets",
+		(json_int_t)load.called, "durable", durable, "sets_per_s",
+		(double)load.called / took_s, "refused", (json_int_t)load.refused, "messages",
+		(json_int_t)load.messages, "conflated", (json_int_t)load.gaps, "missed",
+		(json_int_t)missed, "set_p50_ns", percentile(&load.set_ns, 50), "set_p99_ns",
+		percentile(&load.set_ns, 99), "watch_p50_ns", percentile(&load.watch_ns, 50),
+		"watch_p99_ns", percentile(&load.watch_ns, 99), "watch_max_ns",
+		(json_int_t)load.watch_ns.max);
+	char *text = all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(8)) : NULL;
+
+	if (text)
+		plx_app_say("%s", text);
+	free(text);
+	json_decref(all);
+	return load.refused || missed ? plx_fail(EIO, "%" PRIu64 " sets were refused, %" PRIu64
+							 " changes missed",
+						 load.refused, missed)
+				      : 0;
+}
+
+static int load_it(void)
+{
+	const char *addresses[] = {service, NULL};
+	uint64_t began_ns;
+	int rc = plx_rpc_client_create(addresses, NULL, &load.client);
+
+	rc = rc ? rc : define_all();
+	rc = rc ? rc : watch_all();
+	began_ns = plx_now_ns();
+	rc = rc ? rc : make_sets();
+	if (rc)
+		return rc;
+	double took_s = (double)(plx_now_ns() - began_ns) / 1e9;
+
+	rc = turn_until(are_answered, "sets that are answered");
+	/* What is missed then is counted. */
+	if (rc == 0 && turn_until(are_told, "watchers that were told of all") == -EINTR)
+		rc = -EINTR;
+	return rc ? rc : report(took_s);
+}
+
+static void clean_up(struct set *sets)
+{
+	for (uint64_t i = 0; i < watchers; i++) {
+		if (load.watchers && load.watchers[i].seen) {
+			netio_subscribe_socket_fini(&load.watchers[i].socket);
+			free(load.watchers[i].seen);
+		}
+	}
+	if (load.netio.evloop.ready)
+		netio_fini(&load.netio);
+	plx_rpc_client_destroy(load.client);
+	free(load.watchers);
+	free(load.acknowledged);
+	free(sets);
+	plx_hist_fini(&load.set_ns);
+	plx_hist_fini(&load.watch_ns);
+}
+
+static int run(void)
+{
+	uint64_t count = 1 << 16;
+	struct set *sets = calloc(count, sizeof(*sets));
+	int rc = -ENOMEM;
+
+	load.watchers = calloc(watchers + 1, sizeof(*load.watchers));
+	load.acknowledged = calloc(parameters, sizeof(*load.acknowledged));
+	if (sets && load.watchers && load.acknowledged &&
+	    plx_hist_init(&load.set_ns, HIST_NS_MAX, 3) == 0 &&
+	    plx_hist_init(&load.watch_ns, HIST_NS_MAX, 3) == 0) {
+		for (uint64_t i = 0; i < count; i++) {
+			sets[i].next_free = free_sets;
+			free_sets = &sets[i];
+		}
+		rc = load_it();
+	}
+	clean_up(sets);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	int status = plx_app_start(argc, argv, &app);
+
+	if (status != PLX_APP_RUN)
+		return status;
+	status = run() == 0 ? 0 : plx_app_fail(&app);
+	return plx_app_finish(&app, status);
+}
