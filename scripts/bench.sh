@@ -45,7 +45,7 @@ usage()
 	Measure full round trips of messages between two processes, how many go one way, what rings,
 	pools and messages between lcores cost, what a server costs that has little to do, what NetIO's
 	sockets carry, what calls of services cost, and round trips over RDMA devices; write tables, plots and a report.
-	  --quick               short rounds, about fourteen minutes (default: more and longer
+	  --quick               short rounds, about fifteen minutes (default: more and longer
 	                        ones, about 70 minutes)
 	  --rounds N, --duration S
 	                        other figures than those: rounds, and seconds of each run of rtt,

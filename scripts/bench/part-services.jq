@@ -6,7 +6,9 @@ include "words";
 def what: {
 	"ping": "a message of plx-ping and its echo", "call-1": "one call at a time", "call-64": "64 calls open",
 	"call-100": "100 calls open", "call-100000": "100000 calls open", "quiet": "an open loop, 10000 calls/s at random",
-	"half": "an open loop, half of the rate of 64 open, at random"
+	"half": "an open loop, half of the rate of 64 open, at random",
+	"params-echo": "plx-params: an echo of its self-test", "params-get": "plx-params: a parameter",
+	"params-load": "plx-params: 10000 sets/s at random, 100000 parameters, 100 watchers"
 }[.] // .;
 
 "<h2>Calls of services</h2>",

@@ -4,22 +4,27 @@
 # schedule. Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2034,SC2154
 
-wanted+=(plx-call plx-echo)
+wanted+=(plx-call plx-echo plx-params params-load)
 
 services_providers=(tcp shm)
 
 # In the order of a round: what is compared is near each other. call-N: N calls are open at a time; quiet and half: an open
-# loop at random, at 10000 calls a second, and at half of the rate of call-64 in the same round.
-services_rows=(ping call-1 call-64 call-100 call-100000 quiet half)
+# loop at random, at 10000 calls a second, and at half of the rate of call-64 in the same round. params-echo and params-get:
+# one call at a time of plx-params, of its self-test and of a parameter. params-load: 100000 parameters, 100 watchers, and
+# 10000 sets a second at random, of which none may be lost.
+services_rows=(ping call-1 call-64 call-100 call-100000 quiet half params-echo params-get params-load)
 services_size=64
+services_parameter=hv/rack1/voltage
 
 services_begin()
 {
 	services_duration=2
 	((!quick)) || services_duration=0.7
 	services_duration=${duration_given:-$services_duration}
-	[[ -n ${program[plx-ping]-} && -n ${program[plx-call]-} && -n ${program[plx-echo]-} ]] ||
-		failures+=('services: the build lacks plx-ping, plx-call or plx-echo')
+	local name
+	for name in plx-ping plx-call plx-echo plx-params params-load; do
+		[[ -n ${program[$name]-} ]] || failures+=("services: the build has no program $name")
+	done
 }
 
 # Measuring ------------------------------------------------------------------------------------
@@ -35,33 +40,61 @@ services_half()
 services_client()
 {
 	local each=(--size "$services_size" --duration "$services_duration" --out "$3" --name client)
-	local call=("${program[plx-call]}" -l "1@$cpu_client" --idle poll --provider "$4"
-		-- --service "$2" --method echo "${each[@]}")
+	local call=("${program[plx-call]}" -l "1@$cpu_client" --idle poll --provider "$4" -- --service "$2")
+	local echo=("${call[@]}" --method echo "${each[@]}")
+	local params=("${call[@]}" --data "$services_parameter" "${each[@]:2}")
 
 	case $1 in
 	ping) command=("${program[plx-ping]}" -l "1@$cpu_client" --idle poll --provider "$4"
 		-- --connect "$2" "${each[@]}") ;;
-	quiet) command=("${call[@]}" --rate 10000 --arrival poisson) ;;
-	half) command=("${call[@]}" --rate "$(services_half "$4" "$5")" --arrival poisson) ;;
-	*) command=("${call[@]}" --in-flight "${1#call-}") ;;
+	quiet) command=("${echo[@]}" --rate 10000 --arrival poisson) ;;
+	params-echo) command=("${params[@]}" --method pollux.echo) ;;
+	params-get) command=("${params[@]}" --method params.get) ;;
+	params-load) command=("${program[params-load]}" -l "1@$cpu_client" --idle poll --provider "$4"
+		-- --service "$2" --duration "$services_duration" --out "$3/client.json") ;;
+	half) command=("${echo[@]}" --rate "$(services_half "$4" "$5")" --arrival poisson) ;;
+	*) command=("${echo[@]}" --in-flight "${1#call-}") ;;
 	esac
+}
+
+# services_server ROW PROVIDER DIR: sets `command`.
+services_server()
+{
+	local eal=(-l "0@$cpu_server" --idle poll --provider "$2")
+
+	case $1 in
+	ping) command=("${program[plx-echo]}" "${eal[@]}" -- --listen 127.0.0.1:0) ;;
+	params-*)
+		rm -f "$3"/params.db*
+		command=("${program[plx-params]}" "${eal[@]}" -- --serve "$3/params.db" --listen 127.0.0.1:0)
+		;;
+	*) command=("${program[plx-echo]}" "${eal[@]}" -- --listen 127.0.0.1:0 --service) ;;
+	esac
+}
+
+# services_define ADDRESS PROVIDER: what params-get asks for.
+services_define()
+{
+	"${program[plx-params]}" -l "1@$cpu_client" --provider "$2" -- --service "$1" \
+		--define "$services_parameter" --type real --value 1500 --unit V --max 2000 --alarm-high 1800 >/dev/null
 }
 
 # services_measure ROW PROVIDER ROUND
 services_measure()
 {
 	local row=$1 provider=$2 round=$3 dir=$out/runs/services-$1-$2-$3 address status=1 client
-	local command=("${program[plx-echo]}" -l "0@$cpu_server" --idle poll --provider "$2" -- --listen 127.0.0.1:0)
+	local command=()
 
 	mkdir -p "$dir"
-	[[ $row == ping ]] || command+=(--service)
-	if run_server "$dir" 60; then
+	services_server "$row" "$provider" "$dir"
+	if run_server "$dir" 60 && { [[ $row != params-get ]] || services_define "$address" "$provider"; }; then
 		services_client "$row" "$address" "$dir" "$provider" "$round"
 		start_client "$dir" 60
 		wait "$client"
 		status=$?
 	fi
 	end_children
+	rm -f "$dir"/params.db*
 	# 3: the host held the client up, so that it did not keep its schedule, or plx-ping's figures are doubted.
 	if ((status != 0 && status != 3)) || [[ ! -s $dir/client.json ]]; then
 		failures+=("services, $row, $provider, round $round: status $status: $(last_words "$dir")")
@@ -71,7 +104,7 @@ services_measure()
 	jq -c --arg row "$row" --arg provider "$provider" --argjson round "$round" --argjson doubted $((status == 3)) \
 		'{row: $row, provider: $provider, round: $round, fi_provider: .provider, size_bytes, count, lost: (.lost // 0),
 		rate_per_s: (.count * 1e9 / .elapsed_ns), scheduled_per_s: (.rate // null), doubted: ($doubted == 1),
-		p50_ns, p90_ns, p99_ns, p99_9_ns, max_ns}' "$dir/client.json" >>"$out/runs/services.ndjson"
+		p50_ns, p90_ns, p99_ns, p99_9_ns, max_ns, watch_p50_ns, watch_p99_ns}' "$dir/client.json" >>"$out/runs/services.ndjson"
 	tail -n 1 "$out/runs/services.ndjson" | jq -r '"    p50 \(.p50_ns / 10 | round / 100) us, p99 " +
 		"\((.p99_ns // 0) / 10 | round / 100) us, \(.rate_per_s / 1e4 | round / 100) M/s"'
 }
@@ -116,6 +149,8 @@ services_print()
 		(.rows[] | [.provider, .name, (.p50_ns | us), (.p99_ns | us), (.p99_9_ns | us),
 			(.rate_per_s / 1e6 | short), (1e9 / .rate_per_s | round)] | @tsv)' \
 		"$out/services.json" | column -t -s $'\t'
+	jq -r '.rows[] | select(.watch_p50_ns) | "\(.provider): a change reached 100 watchers in \(.watch_p50_ns / 1e3 | round) us " +
+		"at the median; p99 \(.watch_p99_ns / 1e3 | round) us; lost: \(.lost)."' "$out/services.json"
 	jq -r '.platform | values | "The platform alone holds up a CPU for \(.held_up_percent) % of the time, up to " +
 		"\(.longest_ns / 1e3 | round) us: of so many calls of an open loop that is the time."' "$out/services.json"
 }

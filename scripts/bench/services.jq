@@ -3,7 +3,7 @@
 
 include "sums";
 
-def names: ["ping", "call-1", "call-64", "call-100", "call-100000", "quiet", "half"];
+def names: ["ping", "call-1", "call-64", "call-100", "call-100000", "quiet", "half", "params-echo", "params-get", "params-load"];
 def rank: . as $row | (names | index($row)) // 99;
 
 def combined: {
@@ -18,6 +18,8 @@ def combined: {
 	p99_ns: (map(.p99_ns) | median),
 	p99_9_ns: (map(.p99_9_ns) | median),
 	max_ns: (map(.max_ns) | max),
+	watch_p50_ns: (map(.watch_p50_ns) | median),
+	watch_p99_ns: (map(.watch_p99_ns) | median),
 	rate_per_s: (map(.rate_per_s) | median | round),
 	scheduled_per_s: (map(.scheduled_per_s) | median)
 };
@@ -30,13 +32,19 @@ def bars($rows; $provider; $least):
 	| row($rows; "call-64"; $provider) as $many | row($rows; "call-100"; $provider) as $few
 	| row($rows; "call-100000"; $provider) as $most | row($rows; "quiet"; $provider) as $quiet
 	| row($rows; "half"; $provider) as $half
+	| row($rows; "params-echo"; $provider) as $echo | row($rows; "params-get"; $provider) as $get
+	| row($rows; "params-load"; $provider) as $load
 	| (if $ping.p50_ns and $one.p50_ns then
 		at_most("services over \($provider), a call over plx-ping, p50, ns"; $one.p50_ns - $ping.p50_ns; 150; false) else empty end),
 	  (if $many then at_least("services over \($provider), 64 open, calls per second"; $many.rate_per_s; $least; false) else empty end),
 	  (if $few and $most then
 		at_most("services over \($provider), 100000 open over 100, time per call"; $few.rate_per_s / $most.rate_per_s; 1.3; false) else empty end),
 	  (if $half.p99_ns and $quiet.p99_ns then
-		at_most("services over \($provider), half of the greatest rate over 10000/s, p99"; $half.p99_ns / $quiet.p99_ns; 2; false) else empty end);
+		at_most("services over \($provider), half of the greatest rate over 10000/s, p99"; $half.p99_ns / $quiet.p99_ns; 2; false) else empty end),
+	  (if $echo.p50_ns and $get.p50_ns then
+		at_most("services over \($provider), a parameter over an echo, p50, ns"; $get.p50_ns - $echo.p50_ns; 300; false) else empty end),
+	  (if $load then
+		at_most("services over \($provider), 10000 sets/s, 100000 parameters, 100 watchers: lost"; $load.lost; 0; false) else empty end);
 
 . as $every
 | (group_by([.provider, (.row | rank)]) | map(combined)) as $rows

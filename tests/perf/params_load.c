@@ -31,6 +31,7 @@ static const char *service;
 static uint64_t parameters = 100000, watchers = 100, rate = 10000, seed = 1;
 static uint64_t duration_ns = 5 * PLX_NS_PER_S;
 static bool durable;
+static const char *out;
 
 static const struct plx_app_option options[] = {
 	{.name = "service",
@@ -73,6 +74,11 @@ static const struct plx_app_option options[] = {
 	 .help = "of which parameters are set (default 1)",
 	 .kind = PLX_APP_UINT,
 	 .value = &seed},
+	{.name = "out",
+	 .placeholder = "FILE",
+	 .help = "write the figures there, too",
+	 .kind = PLX_APP_STRING,
+	 .value = &out},
 	{.name = NULL},
 };
 
@@ -275,8 +281,7 @@ static void on_message(struct netio_subscribe_socket *socket, const struct netio
 	load.messages++;
 	if (watcher->seen[i] < param.revision)
 		watcher->seen[i] = param.revision;
-	plx_hist_record(&load.watch_ns,
-			plx_tsc_to_ns(plx_tsc() - (uint64_t)param.value.integer));
+	plx_hist_record(&load.watch_ns, plx_tsc_to_ns(plx_tsc() - (uint64_t)param.value.integer));
 }
 
 static bool are_subscribed(void)
@@ -391,8 +396,8 @@ static int set_one(void)
 
 static int make_sets(void)
 {
-	uint64_t stop_tsc =
-		plx_tsc() + (uint64_t)((double)duration_ns / 1e9 * plx_clock_info()->hz);
+	uint64_t stop_tsc = plx_tsc() +
+			    (uint64_t)((double)duration_ns / 1e9 * plx_clock_info()->hz);
 
 	load.called = 0;
 	plx_schedule_init(&load.schedule, PLX_ARRIVAL_POISSON, (double)rate, seed,
@@ -401,8 +406,8 @@ static int make_sets(void)
 	while ((uint64_t)load.schedule.next_tsc < stop_tsc && load.rc == 0) {
 		if (plx_stop_signal())
 			return plx_fail(EINTR, "interrupted");
-		for (int i = 0; i < BURST_MAX && free_sets &&
-				load.schedule.next_tsc <= (double)plx_tsc();
+		for (int i = 0;
+		     i < BURST_MAX && free_sets && load.schedule.next_tsc <= (double)plx_tsc();
 		     i++) {
 			int rc = set_one();
 
@@ -438,36 +443,57 @@ static json_int_t percentile(const struct plx_hist *hist, double percent)
 	return (json_int_t)plx_hist_quantile(hist, percent / 100);
 }
 
-/* Return: 0; -EIO something was lost. */
-static int report(double took_s)
+/* With the names that plx-call gives to what it has, too. Return: NULL: out of memory. */
+static json_t *figures(uint64_t elapsed_ns, uint64_t missed)
+{
+	json_t *all = json_pack(
+		"{s:s, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I}", "provider",
+		plx_rpc_client_provider(load.client), "size_bytes",
+		(json_int_t)(WIRE_SET_BYTES + NAME_BYTES), "count", (json_int_t)load.called, "lost",
+		(json_int_t)(load.refused + missed), "rate", (double)rate, "elapsed_ns",
+		(json_int_t)elapsed_ns, "p50_ns", percentile(&load.set_ns, 50), "p90_ns",
+		percentile(&load.set_ns, 90), "p99_ns", percentile(&load.set_ns, 99), "max_ns",
+		(json_int_t)load.set_ns.max);
+	json_t *watched = json_pack(
+		"{s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "parameters",
+		(json_int_t)parameters, "watchers", (json_int_t)watchers, "durable", (int)durable,
+		"refused", (json_int_t)load.refused, "missed", (json_int_t)missed, "messages",
+		(json_int_t)load.messages, "conflated", (json_int_t)load.gaps, "watch_p50_ns",
+		percentile(&load.watch_ns, 50), "watch_p99_ns", percentile(&load.watch_ns, 99),
+		"watch_max_ns", (json_int_t)load.watch_ns.max);
+
+	if (!all || !watched || json_object_update(all, watched) != 0) {
+		json_decref(all);
+		all = NULL;
+	}
+	json_decref(watched);
+	return all;
+}
+
+/* Return: 0; -EIO something was lost; -errno. */
+static int report(uint64_t elapsed_ns)
 {
 	uint64_t missed = count_missed();
-	json_t *all = json_pack(
-		"{s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-		"parameters", (json_int_t)parameters, "watchers", (json_int_t)watchers, "sets",
-		(json_int_t)load.called, "durable", durable, "sets_per_s",
-		(double)load.called / took_s, "refused", (json_int_t)load.refused, "messages",
-		(json_int_t)load.messages, "conflated", (json_int_t)load.gaps, "missed",
-		(json_int_t)missed, "set_p50_ns", percentile(&load.set_ns, 50), "set_p99_ns",
-		percentile(&load.set_ns, 99), "watch_p50_ns", percentile(&load.watch_ns, 50),
-		"watch_p99_ns", percentile(&load.watch_ns, 99), "watch_max_ns",
-		(json_int_t)load.watch_ns.max);
+	json_t *all = figures(elapsed_ns, missed);
 	char *text = all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(8)) : NULL;
+	int rc = text ? 0 : plx_fail(ENOMEM, "out of memory");
 
 	if (text)
 		plx_app_say("%s", text);
+	if (rc == 0 && out && json_dump_file(all, out, JSON_REAL_PRECISION(8)) != 0)
+		rc = plx_fail(EIO, "%s: it cannot be written", out);
 	free(text);
 	json_decref(all);
-	return load.refused || missed ? plx_fail(EIO, "%" PRIu64 " sets were refused, %" PRIu64
-							 " changes missed",
-						 load.refused, missed)
-				      : 0;
+	if (load.refused || missed)
+		rc = plx_fail(EIO, "%" PRIu64 " sets were refused, %" PRIu64 " changes missed",
+			      load.refused, missed);
+	return rc;
 }
 
 static int load_it(void)
 {
 	const char *addresses[] = {service, NULL};
-	uint64_t began_ns;
+	uint64_t began_ns, elapsed_ns;
 	int rc = plx_rpc_client_create(addresses, NULL, &load.client);
 
 	rc = rc ? rc : define_all();
@@ -476,13 +502,12 @@ static int load_it(void)
 	rc = rc ? rc : make_sets();
 	if (rc)
 		return rc;
-	double took_s = (double)(plx_now_ns() - began_ns) / 1e9;
-
+	elapsed_ns = plx_now_ns() - began_ns;
 	rc = turn_until(are_answered, "sets that are answered");
 	/* What is missed then is counted. */
 	if (rc == 0 && turn_until(are_told, "watchers that were told of all") == -EINTR)
 		rc = -EINTR;
-	return rc ? rc : report(took_s);
+	return rc ? rc : report(elapsed_ns);
 }
 
 static void clean_up(struct set *sets)

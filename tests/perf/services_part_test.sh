@@ -25,6 +25,9 @@ sums()
 all()
 {
 	for round in 1 2 3; do
+		run params-load shm $round 9000 90000 10000
+		run params-get shm $round 591 900 1000000
+		run params-echo shm $round 526 900 1000000
 		run half shm $round 900 3000 3000000
 		run quiet shm $round 600 1500 10000
 		run call-100000 shm $round 900 3000 5000000
@@ -37,11 +40,11 @@ all()
 }
 sum=$(all | sums)
 check 'rows are in their order, whatever that of the runs' "$sum" \
-	'[.rows[] | select(.provider == "shm") | .name] == ["ping", "call-1", "call-64", "call-100", "call-100000", "quiet", "half"]'
+	'[.rows[] | select(.provider == "shm") | .name] == ["ping", "call-1", "call-64", "call-100", "call-100000", "quiet", "half", "params-echo", "params-get", "params-load"]'
 check 'figures are medians, and the greatest is the greatest' "$sum" \
 	'[.rows[] | select(.name == "call-1")][0] | .p50_ns == 640 and .max_ns == 903 and .rounds == 3 and .doubted == 1'
 check 'what no run could tell is not told' "$sum" 'all(.rows[]; .p99_9_ns == null)'
-check 'each bar is judged' "$sum" '[.bars[] | select(.what | contains("shm")) | .ratio, .ok] == [140, true, 5000000, true, 1.32, false, 2, true]'
+check 'each bar is judged' "$sum" '[.bars[] | select(.what | contains("shm")) | .ratio, .ok] == [140, true, 5000000, true, 1.32, false, 2, true, 65, true, 0, true]'
 check '... of what was measured' "$sum" '[.bars[] | select(.what | contains("tcp"))] | length == 1 and (.[0].ok | not)'
 check '... and none of them fails the run' "$sum" 'all(.bars[]; .gates == false)'
 check 'what the platform does is told' "$sum" '.platform == {held_up_percent: 2.5, longest_ns: 7}'
@@ -49,14 +52,14 @@ check '... if it is known' "$(all | sums null)" '.platform == null'
 check 'without any run there is an empty sum' "$(sums </dev/null)" '.rows == [] and .bars == []'
 
 html=$(jq -r -L "$here" -f "$here/part-services.jq" <<<"$sum")
-check 'the report has a line for each row' "$(jq -n --arg html "$html" '$html')" '[match("<tr class=\"own\">"; "g")] | length == 7'
+check 'the report has a line for each row' "$(jq -n --arg html "$html" '$html')" '[match("<tr class=\"own\">"; "g")] | length == 10'
 check 'it can be written without any' "$(jq -n --arg html "$(sums </dev/null | jq -r -L "$here" -f "$here/part-services.jq")" '$html')" \
 	'contains("Calls of services")'
 
 # Command lines ---------------------------------------------------------------------------------
 
 wanted=()
-declare -A program=([plx-ping]=ping [plx-call]=call [plx-echo]=echo)
+declare -A program=([plx-ping]=ping [plx-call]=call [plx-echo]=echo [plx-params]=params [params-load]=load)
 # shellcheck source=scripts/bench/part-services.sh
 . "$here/part-services.sh"
 failures=() quick=1 duration_given='' out=$work cpu_client=7
@@ -73,6 +76,9 @@ line()
 check 'plx-ping is asked for round trips' "$(line ping h:1 dir tcp 2)" 'startswith("ping -l 1@7 ") and contains("--connect h:1 --size 64 --duration 0.7")'
 check 'calls have their number' "$(line call-100 h:1 dir tcp 2)" 'contains("--provider tcp -- --service h:1 ") and endswith("--in-flight 100")'
 check 'half is of the same round' "$(line half h:1 dir tcp 2)" 'endswith("--rate 2000000 --arrival poisson")'
+check 'a parameter is asked for by its name' "$(line params-get h:1 dir tcp 2)" \
+	'contains("--data hv/rack1/voltage --duration 0.7") and endswith("--method params.get") and (contains("--size") | not)'
+check 'the load writes where the others do' "$(line params-load h:1 dir shm 2)" 'startswith("load -l 1@7 ") and endswith("--out dir/client.json")'
 check 'the build must have its programs' "$(unset 'program[plx-call]' && services_begin && jq -n --arg said "${failures[*]}" '$said')" \
-	'contains("the build lacks plx-ping, plx-call or plx-echo")'
+	'. == "services: the build has no program plx-call"'
 exit $failed

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# params-load against plx-params: that nothing is lost, and that it says so where the service goes.
+# shellcheck disable=SC2016 # conditions are expanded where they are checked
+set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../apps/checks.sh"
+
+params=$1 load=$2
+temp=$(mktemp -d)
+server=''
+trap '[[ -z $server ]] || kill -KILL "$server" 2>/dev/null; rm -rf "$temp"' EXIT
+
+start()
+{
+	rm -f "$temp"/p.db*
+	"$params" --huge none --provider "$1" -- --serve "$temp/p.db" --listen 127.0.0.1:0 >"$temp/said" 2>"$temp/server.err" </dev/null &
+	server=$!
+	wait_until 'grep -qs "^listening on " "$temp/said"' || check 'it starts' false
+	address=$(sed -n 's/^listening on //p' "$temp/said")
+}
+
+# try PROVIDER OPTIONS...: sets `status`.
+try()
+{
+	local provider=$1
+	shift
+	rm -f "$temp/load.json"
+	"$load" --huge none --idle adaptive --provider "$provider" -- --service "$address" --parameters 2000 --out "$temp/load.json" \
+		"$@" >/dev/null 2>"$temp/load.err"
+	status=$?
+}
+
+for provider in tcp shm; do
+	start "$provider"
+	try "$provider" --watchers 10 --rate 2000 --duration 1s
+	check "$provider: nothing is lost" '((status == 0))'
+	check "$provider: each watcher was told of each set" 'jq -e ".count > 1500 and .lost == 0 and .messages + .conflated >= 10 * .count" \
+		"$temp/load.json" >/dev/null'
+	try "$provider" --watchers 3 --rate 500 --duration 1s --durable
+	check "$provider: ... nor of what waits for the disk" '((status == 0)) && jq -e ".durable and .lost == 0" "$temp/load.json" >/dev/null'
+	"$load" --huge none --provider "$provider" -- --service "$address" --parameters 2000 --watchers 3 --duration 20s >/dev/null \
+		2>"$temp/load.err" &
+	client=$!
+	sleep 1
+	kill -KILL "$server"
+	wait "$server" 2>/dev/null
+	server=''
+	ends "$client"
+	status=$?
+	check "$provider: a service that goes is told of" '((status == 1)) && [[ -s $temp/load.err ]]'
+done
+try shm
+check 'so is one that is not there' '((status == 1))'
+try shm --watchers 1001
+check 'and an option that is wrong' '((status == 2))'
+exit $failed
