@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # params-load against plx-params: that nothing is lost, and that it says so where the service goes.
-# shellcheck disable=SC2016 # conditions are expanded where they are checked
+# shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../apps/checks.sh"
