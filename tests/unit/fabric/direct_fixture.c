@@ -109,11 +109,29 @@ void put_and_wait(struct plx_link *link, const struct plx_remote *to, uint64_t o
 		fail_msg("a put did not leave: client '%s', server '%s'", client.text, server.text);
 }
 
+void wait_for_room(unsigned before)
+{
+	if (!pump_until(&client.writable, before + 1, 10000))
+		fail_msg("not writable: client '%s', server '%s'", client.text, server.text);
+}
+
+void send_with_room(const void *bytes, size_t length)
+{
+	unsigned writable = client.writable;
+	int rc;
+
+	while ((rc = plx_link_send(client.link, bytes, length)) == -EAGAIN) {
+		wait_for_room(writable);
+		writable = client.writable;
+	}
+	assert_int_equal(rc, 0);
+}
+
 void wait_behind(void)
 {
 	unsigned before = server.messages;
 
-	assert_int_equal(plx_link_send(client.link, "behind", 6), 0);
+	send_with_room("behind", 6);
 	if (!pump_until(&server.messages, before + 1, 10000))
 		fail_msg("a message did not arrive: client '%s', server '%s'", client.text,
 			 server.text);

@@ -47,7 +47,13 @@ void tally_one(struct plx_link *link, struct plx_buf *buf, int status, void *tal
 void put_and_wait(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
 		  struct plx_buf *buf);
 
-/** A message from client to server: what was put before it is there. */
+/** Wait until the client was told on_writable once more than `before`. */
+void wait_for_room(unsigned before);
+
+/** A message from client to server, as soon as there is room for it. */
+void send_with_room(const void *bytes, size_t length);
+
+/** A message from client to server, and wait for it: what was put before it is there. */
 void wait_behind(void);
 
 /** Sets that this lcore has open. */

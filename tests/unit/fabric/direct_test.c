@@ -141,12 +141,6 @@ static struct plx_buf *all_words(uint32_t number, size_t bytes)
 	return buf;
 }
 
-static void wait_for_room(unsigned before)
-{
-	if (!pump_until(&client.writable, before + 1, 10000))
-		fail_msg("not writable: client '%s', server '%s'", client.text, server.text);
-}
-
 static void a_message_behind_a_put_finds_the_data_there(void **state)
 {
 	struct field field = field_make(server.link, 20000, PLX_REMOTE_WRITE);
@@ -160,18 +154,14 @@ static void a_message_behind_a_put_finds_the_data_there(void **state)
 		struct plx_buf *buf = all_words(number, field.bytes);
 		int rc = plx_link_put(client.link, &field.remote, 0, buf, NULL, NULL);
 
-		if (rc == 0)
-			while ((rc = plx_link_send(client.link, &number, sizeof(number))) ==
-			       -EAGAIN) {
-				wait_for_room(before);
-				before = client.writable;
-			}
-		else
-			plx_buf_unref(buf);
-		if (rc == -EAGAIN)
-			wait_for_room(before);
-		else
+		if (rc == 0) {
+			send_with_room(&number, sizeof(number));
 			number++;
+			continue;
+		}
+		plx_buf_unref(buf);
+		assert_int_equal(rc, -EAGAIN);
+		wait_for_room(before);
 	}
 	assert_true(pump_until(&server.messages, rounds, 10000));
 	assert_int_equal(late, 0);
