@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define RTT_NS_MAX (100 * PLX_NS_PER_S)
-#define WARMUP     1000
+#define WARMUP     1000 /* calls; as many as are open at a time, where that is more */
 
 bool measure_is_enough(const struct measure *measure, uint64_t tsc)
 {
@@ -171,15 +171,16 @@ static int report(const struct measure *measure)
 int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
 		 const struct plx_rpc_call *what, const void *data, size_t length)
 {
+	uint64_t warmup = !conf->rate && conf->in_flight > WARMUP ? conf->in_flight : WARMUP;
 	struct measure measure = {
 		.conf = conf,
 		.client = client,
 		.call = *what,
 		.data = data,
 		.length = length,
-		.warmup = WARMUP,
+		.warmup = warmup,
 		.in_flight = conf->in_flight,
-		.count = conf->count ? conf->count + WARMUP : UINT64_MAX,
+		.count = conf->count ? conf->count + warmup : UINT64_MAX,
 	};
 	int rc = -ENOMEM;
 

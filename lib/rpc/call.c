@@ -19,7 +19,7 @@ plx_rpc_call_id call_id(const struct call *call)
 	return (uint64_t)call->generation << 32 | call->index;
 }
 
-struct call *call_find(struct plx_rpc_client *client, plx_rpc_call_id id)
+struct call *call_find(const struct plx_rpc_client *client, plx_rpc_call_id id)
 {
 	uint32_t index = (uint32_t)id;
 	struct call *call;
@@ -30,7 +30,7 @@ struct call *call_find(struct plx_rpc_client *client, plx_rpc_call_id id)
 	return plx_likely(call->generation == (uint32_t)(id >> 32)) ? call : NULL;
 }
 
-void call_prefetch(struct plx_rpc_client *client, plx_rpc_call_id id)
+void call_prefetch(const struct plx_rpc_client *client, plx_rpc_call_id id)
 {
 	uint32_t index = (uint32_t)id;
 	const struct call *call;
@@ -99,6 +99,14 @@ static inline void give_back(struct plx_rpc_client *client, struct call *call)
 /* The end of a call
  * -------------------------------------------------------------------------------- */
 
+static inline void drop_request(struct plx_rpc_client *client, struct call *call)
+{
+	if (plx_unlikely(call->kept != NULL))
+		kept_drop(client, call);
+	else if (plx_unlikely(call->is_parked))
+		parking_forget(client, call);
+}
+
 void call_finish(struct plx_rpc_client *client, struct call *call,
 		 const struct plx_rpc_result *result)
 {
@@ -108,8 +116,7 @@ void call_finish(struct plx_rpc_client *client, struct call *call,
 	plx_timer_stop(&call->timer);
 	if (call->state == CALL_SENT)
 		call->channel->open--;
-	if (plx_unlikely(call->kept != NULL))
-		kept_drop(client, call);
+	drop_request(client, call);
 	give_back(client, call);
 	client->counts.done[result->status]++;
 	if (done)
@@ -142,7 +149,7 @@ void call_end_soon(struct plx_rpc_client *client, struct call *call, enum plx_rp
 	call->was_sent = may_have_run(call);
 	if (call->state == CALL_SENT)
 		call->channel->open--;
-	kept_drop(client, call);
+	drop_request(client, call);
 	call->state = CALL_TOLD;
 	call->status = (uint8_t)status;
 	call->next = NULL;
@@ -267,7 +274,8 @@ static __attribute__((noinline)) int start_kept(struct plx_rpc_client *client, s
 						const struct iovec *iov, int count, size_t length)
 {
 	uint64_t deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
-	struct channel *channel = client->waiting.first ? NULL : client_choose(client, NULL);
+	bool others_wait = client->waiting.first || client->parking.count;
+	struct channel *channel = others_wait ? NULL : client_choose(client, NULL);
 	int rc;
 
 	if (what->key && what->hedge)
@@ -298,25 +306,34 @@ static int start(struct plx_rpc_client *client, struct call *call, const struct 
 {
 	uint64_t delay_ns = what->deadline_ns ? what->deadline_ns : client->attr.deadline_ns;
 	struct channel *channel = &client->channels[0];
-	bool is_plain = client->channel_count == 1 && !what->key && !what->retry && !what->hedge;
+	bool is_plain = client->channel_count == 1 && !what->key && !what->retry && !what->hedge &&
+			!client->waiting.first;
+	bool waits = client->parking.count || !channel_has_room(channel);
+	uint64_t deadline_ns;
 	int rc;
 
 	call->done = what->done;
 	call->arg = what->arg;
 	call->kept = NULL;
-	if (plx_unlikely(!is_plain || client->waiting.first || !channel_has_room(channel)))
+	call->is_parked = false;
+	if (plx_unlikely(!is_plain || (waits && !parking_takes(client, length))))
 		return start_kept(client, call, what, delay_ns, iov, count, length);
 
-	struct rpc_header header = {
-		.kind = RPC_REQUEST,
-		.version = what->version,
-		.length = (uint32_t)length,
-		.call = call_id(call),
-		.first = what->method,
-		.second = rpc_left_us(plx_time_add(plx_loop_now_ns(), delay_ns)),
-	};
+	deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
+	if (waits) {
+		rc = parking_add(client, call, what, deadline_ns, iov, count, (uint32_t)length);
+	} else {
+		struct rpc_header header = {
+			.kind = RPC_REQUEST,
+			.version = what->version,
+			.length = (uint32_t)length,
+			.call = call_id(call),
+			.first = what->method,
+			.second = rpc_left_us(deadline_ns),
+		};
 
-	rc = send_on(client, channel, call, &header, iov, count);
+		rc = send_on(client, channel, call, &header, iov, count);
+	}
 	if (plx_likely(rc == 0 && call->state != CALL_TOLD && delay_ns != UINT64_MAX))
 		plx_timer_start(&call->timer, delay_ns);
 	return rc;

@@ -174,6 +174,7 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	rpc_turns_stop(&client->turns);
 	client_free_calls(client);
 	kept_free_all(client);
+	parking_free(client);
 	rpc_home_leave(client->home);
 	plx_hist_fini(&client->hedge.times);
 	free(client->channels);

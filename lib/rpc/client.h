@@ -4,7 +4,8 @@
  *   client.c    its life, its figures
  *   channel.c   a link and its greetings; the one that is made when it ends
  *   call.c      calls, from the first to the callback
- *   kept.c      requests that wait, or may have to be sent again
+ *   parked.c    requests that wait, and are sent once
+ *   kept.c      those that may have to be sent again
  *   hedge.c     calls that are sent to a second service when the first one is slow
  *   answer.c    batches of replies
  *   wait.c      calls of threads that are no lcores */
@@ -20,7 +21,8 @@
 /* A call is in one state, and in one list at most. */
 enum call_state {
 	CALL_FREE,    /* in the list of those */
-	CALL_WAITING, /* for a channel: its request is in client->waiting, or in channel->again */
+	CALL_WAITING, /* for a channel: its request is in client->parking, or in a list of those
+			 kept */
 	CALL_SENT,    /* on a channel */
 	CALL_TOLD,    /* how it ended is known, and the callback follows: in client->told */
 };
@@ -47,6 +49,14 @@ struct kept_request {
 	uint8_t bytes[];
 };
 
+/* Requests that were not sent, and need not be kept then: all are older than those in a list. */
+struct parking {
+	struct parked_block *first, *last, *spare;
+	uint64_t bytes;      /* of all records */
+	uint64_t dead_bytes; /* of those whose calls have ended; the first one's has not */
+	uint32_t count;      /* of the others */
+};
+
 /* How long calls take that may be sent to a second service. */
 struct hedge {
 	struct plx_hist times;
@@ -65,7 +75,8 @@ struct call {
 	uint8_t state;
 	uint8_t status; /* TOLD */
 	bool was_sent;  /* TOLD */
-
+	bool is_parked; /* WAITING: its request is in client->parking */
+	uint32_t parked_length;
 } PLX_ALIGNED_LINE;
 
 enum channel_state {
@@ -108,9 +119,10 @@ struct plx_rpc_client {
 	struct call **chunks;
 	uint32_t chunk_count, open;
 	struct call *free;
+	struct parking parking;
 	struct kept_list waiting;
 	uint32_t waiting_count; /* these, and those of the channels */
-	uint64_t kept_bytes;    /* of all requests that are kept */
+	uint64_t kept_bytes;    /* of all requests that are kept or parked */
 	struct kept_request *kept_free;
 	struct kept_slab *kept_slabs;
 	struct hedge hedge;
@@ -142,7 +154,7 @@ void client_send_waiting(struct plx_rpc_client *client);
 void client_channel_down(struct channel *channel);
 void client_cancel_all(struct plx_rpc_client *client);
 void client_free_calls(struct plx_rpc_client *client);
-struct call *call_find(struct plx_rpc_client *client, plx_rpc_call_id id);
+struct call *call_find(const struct plx_rpc_client *client, plx_rpc_call_id id);
 plx_rpc_call_id call_id(const struct call *call);
 /* How it ends is known inside a call of the user's: the callback comes from the loop. */
 void call_end_soon(struct plx_rpc_client *client, struct call *call, enum plx_rpc_status status);
@@ -164,6 +176,19 @@ static inline uint32_t rpc_left_us(uint64_t deadline_ns)
 		return RPC_NO_END_US;
 	return (uint32_t)((left_ns + PLX_NS_PER_US - 1) / PLX_NS_PER_US);
 }
+
+/* parked.c */
+/* Whether a request may be parked: it is short, and not too many have died behind one that lives.
+ */
+bool parking_takes(const struct plx_rpc_client *client, size_t length);
+/* Return: 0; -EAGAIN too many bytes wait; -ENOMEM. */
+int parking_add(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
+		uint64_t deadline_ns, const struct iovec *iov, int count, uint32_t length);
+/* The call has ended. */
+void parking_forget(struct plx_rpc_client *client, struct call *call);
+/* As many as there is room for. */
+void parking_send(struct plx_rpc_client *client);
+void parking_free(struct plx_rpc_client *client);
 
 /* kept.c */
 /* Return: 0; -EAGAIN too many bytes are kept; -ENOMEM. */
@@ -194,7 +219,7 @@ bool hedge_goes_on(struct channel *channel, struct call *call);
 void hedge_drop(struct call *call);
 
 /* Soon it will be looked for. */
-void call_prefetch(struct plx_rpc_client *client, plx_rpc_call_id id);
+void call_prefetch(const struct plx_rpc_client *client, plx_rpc_call_id id);
 
 /* It is done: the callback runs. */
 void call_finish(struct plx_rpc_client *client, struct call *call,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that wait for a service, or may have to be sent again: as it drains, as the link to it
- * ends and the call is to be tried again, or as another service shall have it, too. */
+/* Requests of which there is a copy for as long as they are open: they may have to be sent again,
+ * as the service drains, as the link to it ends and the call is to be tried again, or as another
+ * service shall have it, too. And those that wait, and cannot be parked. */
 #include "client.h"
 
 #include <stdlib.h>
@@ -271,7 +272,10 @@ void client_send_waiting(struct plx_rpc_client *client)
 		if (plx_unlikely(client->channels[i].again.first != NULL))
 			send_again(client, &client->channels[i]);
 	}
-	while (client->waiting.first && (channel = client_choose(client, NULL))) {
+	if (client->parking.count)
+		parking_send(client);
+	while (client->waiting.first && !client->parking.count &&
+	       (channel = client_choose(client, NULL))) {
 		fetch_ahead(client->waiting.first);
 		send_or_end(client, channel, client->waiting.first->call);
 	}

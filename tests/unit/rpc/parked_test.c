@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that wait for room on the link: sent in order, each once, however their calls end. */
+#include "client.h"
+#include "rpc_fixture.h"
+
+#include <stdlib.h>
+
+static int stop(void **state)
+{
+	rpc_stop();
+	return 0;
+}
+
+/* The number that each request begins with, as it came to the service. */
+static uint32_t *came;
+static unsigned came_count;
+
+static void on_number(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	memcpy(&came[came_count++], data, sizeof(*came));
+	plx_rpc_reply(request, data, length);
+}
+
+static void start_numbers(const char *provider, const struct plx_rpc_client_attr *attr,
+			  unsigned max)
+{
+	struct plx_rpc_method method = {.id = ECHO, .name = "number", .handler = on_number};
+
+	came = calloc(max, sizeof(*came));
+	came_count = 0;
+	kept_count = 0;
+	fixture_start(provider, false);
+	assert_int_equal(plx_rpc_service_create(NULL, &service), 0);
+	assert_int_equal(plx_rpc_service_add(service, &method), 0);
+	assert_int_equal(plx_rpc_service_listen(service, here("0"), NULL), 0);
+	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
+			     attr);
+	wait_up(caller);
+}
+
+static int stop_numbers(void **state)
+{
+	rpc_stop();
+	free(came);
+	return 0;
+}
+
+static unsigned statuses[PLX_RPC_STATUS_COUNT];
+static _Atomic unsigned ended;
+static unsigned wrong;
+
+static void count_end(const struct plx_rpc_result *result, void *arg)
+{
+	uint32_t number = (uint32_t)(uintptr_t)arg, said = 0;
+
+	statuses[result->status]++;
+	ended++;
+	if (result->status != PLX_RPC_OK)
+		return;
+	if (result->length >= sizeof(said))
+		memcpy(&said, result->data, sizeof(said));
+	wrong += said != number;
+}
+
+static void forget_ends(void)
+{
+	memset(statuses, 0, sizeof(statuses));
+	ended = wrong = 0;
+}
+
+/* A call whose request begins with its number. Return: its id. */
+static plx_rpc_call_id call_number(struct plx_rpc_call call, uint32_t number, uint32_t length)
+{
+	static uint8_t data[16384];
+	plx_rpc_call_id id = 0;
+
+	memcpy(data, &number, sizeof(number));
+	call.method = ECHO;
+	call.done = count_end;
+	call.arg = (void *)(uintptr_t)number;
+	assert_int_equal(plx_rpc_call(caller, &call, data, length, &id), 0);
+	return id;
+}
+
+/* Of all kinds and lengths: those that are parked, and those that cannot be. */
+static void in_order_whatever_they_are(const char *provider)
+{
+	enum { MANY = 20000 };
+	const uint32_t lengths[] = {4, 5, 64, 64, 700, 64, 4000, 8, 4056, 4057, 4081, 12000};
+	uint64_t random = 1;
+	unsigned out_of_order = 0;
+
+	start_numbers(provider, NULL, MANY);
+	forget_ends();
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct plx_rpc_call call = {.deadline_ns = 30 * PLX_NS_PER_S};
+		uint32_t length;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		length = lengths[(random >> 40) % (random >> 62 ? 4 : PLX_ARRAY_LEN(lengths))];
+		call.retry = (random >> 33) % 1000 == 0;
+		call_number(call, i, length);
+		if (i % 5000 == 4999)
+			plx_loop_turn();
+		if (client_stats().waiting > 15000)
+			pump_until(&ended, ended + 3000, 10000);
+	}
+	assert_true(pump_until(&ended, MANY, 20000));
+	assert_int_equal(statuses[PLX_RPC_OK], MANY);
+	assert_int_equal(wrong, 0);
+	assert_int_equal(came_count, MANY);
+	for (uint32_t i = 0; i < MANY; i++)
+		out_of_order += came[i] != i;
+	assert_int_equal(out_of_order, 0);
+	assert_int_equal(client_stats().waiting, 0);
+	assert_int_equal(caller->kept_bytes, 0);
+	assert_int_equal(caller->parking.bytes, 0);
+}
+
+static void in_order_over_tcp(void **state)
+{
+	in_order_whatever_they_are("tcp");
+}
+
+static void in_order_over_shm(void **state)
+{
+	in_order_whatever_they_are("shm");
+}
+
+static void what_is_cancelled_is_not_sent(void **state)
+{
+	enum { MANY = 20000 };
+	plx_rpc_call_id *ids = calloc(MANY, sizeof(*ids));
+	unsigned parked = 0, sent;
+
+	start_numbers("tcp", NULL, MANY);
+	forget_ends();
+	for (uint32_t i = 0; i < MANY; i++)
+		ids[i] = call_number((struct plx_rpc_call){0}, i, 64);
+	parked = client_stats().waiting;
+	sent = MANY - parked;
+	assert_true(parked > MANY / 2); /* else this tests nothing */
+	for (uint32_t i = sent; i < MANY; i++) {
+		if (i % 3 != 0)
+			assert_int_equal(plx_rpc_cancel(caller, ids[i]), 0);
+	}
+	assert_int_equal(client_stats().waiting, (MANY - 1) / 3 - (sent - 1) / 3);
+	assert_true(pump_until(&ended, MANY, 10000));
+	assert_int_equal(statuses[PLX_RPC_OK] + statuses[PLX_RPC_CANCELLED], MANY);
+	assert_int_equal(statuses[PLX_RPC_OK], came_count);
+	for (unsigned i = sent; i < came_count; i++)
+		assert_int_equal(came[i] % 3, 0);
+	assert_int_equal(caller->kept_bytes, 0);
+	assert_int_equal(caller->parking.bytes + caller->parking.dead_bytes, 0);
+	free(ids);
+}
+
+/* No service is there: what waits is not sent, and ends in its time. */
+static void leave_alone(void)
+{
+	plx_rpc_service_destroy(service);
+	service = NULL;
+	for (int i = 0; i < 3000 && plx_rpc_client_is_up(caller); i++)
+		pump_ms(1);
+	assert_false(plx_rpc_client_is_up(caller));
+}
+
+static void what_ends_leaves_its_room(void **state)
+{
+	struct plx_rpc_client_attr attr = {.waiting_max = 64000};
+	struct plx_rpc_call call = {.method = ECHO};
+	char data[1000] = {0};
+
+	start_numbers("tcp", &attr, 1);
+	leave_alone();
+	for (int round = 0; round < 5; round++) {
+		forget_ends();
+		for (uint32_t i = 0; i < 64; i++)
+			call_number((struct plx_rpc_call){.deadline_ns = 5 * PLX_NS_PER_MS}, i,
+				    sizeof(data));
+		assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EAGAIN);
+		assert_int_equal(client_stats().waiting, 64);
+		assert_true(pump_until(&ended, 64, 3000));
+		assert_int_equal(statuses[PLX_RPC_PEER_DOWN], 64);
+		assert_int_equal(client_stats().waiting, 0);
+		assert_int_equal(caller->parking.bytes, 0);
+	}
+}
+
+/* One call that has time stands before all those that have none: memory stays bounded, and it is
+ * sent in the end, and whoever came behind it. */
+static void the_dead_behind_one_that_lives_are_few(void **state)
+{
+	char address[PLX_ADDRESS_MAX];
+	struct outcome patient, last;
+	uint64_t most = 0;
+
+	rpc_start("tcp", NULL, NULL);
+	strcpy(address, plx_rpc_service_address(service, 0));
+	leave_alone();
+	call_within(ECHO, 60 * PLX_NS_PER_S, &patient);
+	for (int round = 0; round < 40; round++) {
+		forget_ends();
+		for (uint32_t i = 0; i < 1000; i++)
+			call_number((struct plx_rpc_call){.deadline_ns = PLX_NS_PER_MS}, i, 1000);
+		assert_true(pump_until(&ended, 1000, 3000));
+		most = caller->parking.bytes > most ? caller->parking.bytes : most;
+	}
+	assert_true(most < 3 << 20); /* of 40 MB */
+	assert_true(caller->parking.dead_bytes > 0);
+	assert_int_equal(client_stats().waiting, 1);
+	call_within(ECHO, 60 * PLX_NS_PER_S, &last);
+	assert_int_equal(patient.count, 0);
+	service = make_service(address, NULL);
+	wait_done(&patient);
+	wait_done(&last);
+	assert_int_equal(patient.status, PLX_RPC_OK);
+	assert_int_equal(last.status, PLX_RPC_OK);
+	assert_int_equal(handled_count, 2);
+	assert_int_equal(caller->parking.bytes + caller->parking.dead_bytes, 0);
+}
+
+/* What waits was never sent: it did not run, and another link takes it. */
+static void the_link_may_end_under_them(void **state)
+{
+	enum { MANY = 20000 };
+	char address[PLX_ADDRESS_MAX];
+	unsigned waiting;
+
+	rpc_start("tcp", NULL, NULL);
+	strcpy(address, plx_rpc_service_address(service, 0));
+	forget_ends();
+	for (uint32_t i = 0; i < MANY; i++)
+		call_number((struct plx_rpc_call){.deadline_ns = 20 * PLX_NS_PER_S}, i, 64);
+	waiting = client_stats().waiting;
+	assert_true(waiting > MANY / 2);
+	plx_link_abort(caller->channels[0].link);
+	assert_true(pump_until(&ended, MANY, 10000));
+	assert_int_equal(statuses[PLX_RPC_PEER_DOWN], MANY - waiting);
+	assert_int_equal(statuses[PLX_RPC_OK], waiting);
+	assert_int_equal(wrong, 0);
+}
+
+static void the_client_may_end_over_them(void **state)
+{
+	rpc_start("tcp", NULL, NULL);
+	forget_ends();
+	for (uint32_t i = 0; i < 5000; i++)
+		call_number((struct plx_rpc_call){.deadline_ns = UINT64_MAX}, i, 64);
+	assert_true(client_stats().waiting > 0);
+	plx_rpc_client_destroy(caller);
+	caller = NULL;
+	assert_int_equal(ended, 5000);
+	assert_int_equal(statuses[PLX_RPC_CANCELLED], 5000);
+}
+
+/* Parked for a service that turns out to take less. */
+static void too_big_is_found_out_later(void **state)
+{
+	struct plx_rpc_service_attr small = {.request_max = 32};
+	char address[PLX_ADDRESS_MAX];
+	struct outcome outcomes[2];
+	char data[100] = {0};
+
+	rpc_start("tcp", NULL, NULL);
+	strcpy(address, plx_rpc_service_address(service, 0));
+	leave_alone();
+	call_it(ECHO, data, sizeof(data), &outcomes[0]);
+	call_it(ECHO, data, 32, &outcomes[1]);
+	service = make_service(address, &small);
+	wait_done(&outcomes[0]);
+	wait_done(&outcomes[1]);
+	assert_int_equal(outcomes[0].status, PLX_RPC_TOO_BIG);
+	assert_int_equal(outcomes[1].status, PLX_RPC_OK);
+	assert_int_equal(caller->kept_bytes, 0);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(in_order_over_tcp, stop_numbers),
+		cmocka_unit_test_teardown(in_order_over_shm, stop_numbers),
+		cmocka_unit_test_teardown(what_is_cancelled_is_not_sent, stop_numbers),
+		cmocka_unit_test_teardown(what_ends_leaves_its_room, stop_numbers),
+		TEST(the_dead_behind_one_that_lives_are_few),
+		TEST(the_link_may_end_under_them),
+		TEST(the_client_may_end_over_them),
+		TEST(too_big_is_found_out_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
