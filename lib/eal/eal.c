@@ -192,7 +192,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	rc = start_lcores(!conf->ignore_signals);
 	if (rc)
 		goto stop_fabric;
-	rc = eal.self_test_rate ? plx_rpc_self_test_start(eal.self_test_rate) : 0;
+	rc = plx_rpc_self_test_start(eal.self_test_rate);
 	if (rc)
 		goto stop_lcores;
 	return 0;

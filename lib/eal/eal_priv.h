@@ -48,7 +48,7 @@
 	  "(default: 100ms:500ms)") \
 	X(STRING, SELF_TEST, 0, "self-test", "RATE|off", self_test, "self_test", LINKS, \
 	  "calls a second that an lcore's self-test service\n" \
-	  "takes, for plx-call --process (default: 1000000)") \
+	  "takes, for plx-call --process (default: 100000)") \
 	X(STRING, CONFIG, 0, "config", "FILE", config, NULL, GENERAL, \
 	  "read options from FILE; the command line wins") \
 	X(LEVELS, LOG_LEVEL, 0, "log-level", "[PART:]LEVEL", log_levels, "log_level", GENERAL, \

@@ -2,6 +2,7 @@
 /* What the strings of the options mean, each checked before anything is started. */
 #include "eal_priv.h"
 #include "plx_fabric.h"
+#include "plx_rpc.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -78,13 +79,12 @@ int eal_receive_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out)
 			      PLX_RECEIVE_BYTES_MIN, PLX_RECEIVE_BYTES_MAX, bytes_out);
 }
 
-#define SELF_TEST_RATE_DEFAULT 1000000
-#define SELF_TEST_RATE_MAX     1000000000
+#define SELF_TEST_RATE_MAX 1000000000
 
 int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out)
 {
 	const char *text = conf->self_test, *origin = eal_conf_origin(conf, OPT_SELF_TEST);
-	uint64_t rate = text ? 0 : SELF_TEST_RATE_DEFAULT;
+	uint64_t rate = text ? 0 : PLX_RPC_SELF_TEST_RATE_DEFAULT;
 
 	if (text && strcmp(text, "off") != 0 &&
 	    plx_parse_uint(origin, text, 1, SELF_TEST_RATE_MAX, &rate) != 0)

@@ -3,7 +3,9 @@
  * counted and dropped: late, twice, or made up. */
 #include "client.h"
 
-#define FEW_CHUNKS 4 /* half a MiB of slots: less than what a core's cache has */
+#define FULL_NS_MIN PLX_NS_PER_MS
+#define FULL_NS_MAX (100 * PLX_NS_PER_MS)
+#define FEW_CHUNKS  4 /* half a MiB of slots: less than what a core's cache has */
 
 static inline bool is_on(const struct call *call, const struct channel *channel)
 {
@@ -22,8 +24,24 @@ static __attribute__((noinline)) bool goes_on(struct channel *channel, struct ca
 	call->kept->lost |= header->first != 0;
 	if (hedge_goes_on(channel, call))
 		return true;
-	return header->flags == PLX_RPC_DRAINING && !header->first &&
-	       call_again(channel->client, call);
+	if (header->first)
+		return false;
+	if (header->flags == PLX_RPC_DRAINING)
+		return call_again(channel->client, call);
+	return (header->flags == PLX_RPC_OVERLOADED || header->flags == PLX_RPC_BUSY) &&
+	       call_elsewhere(channel, call);
+}
+
+/* The service as a whole is full: until its hint is over, or a ms, others are asked first. */
+static __attribute__((noinline)) void is_full(struct channel *channel,
+					      const struct rpc_header *header)
+{
+	uint64_t hint_ns = header->second * PLX_NS_PER_US;
+
+	if (hint_ns < FULL_NS_MIN)
+		hint_ns = FULL_NS_MIN;
+	channel->full_until_ns = plx_loop_now_ns() +
+				 (hint_ns < FULL_NS_MAX ? hint_ns : FULL_NS_MAX);
 }
 
 /* It was sent before, and nobody knows what became of that. */
@@ -50,6 +68,8 @@ static inline const char *take_reply(struct channel *channel, const struct rpc_r
 		return "it sent a reply that makes no sense";
 	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->first))
 		channel->draining = true; /* what it says of one it says of all */
+	if (plx_unlikely(status == PLX_RPC_OVERLOADED && !header->first))
+		is_full(channel, header);
 	if (plx_unlikely(call->kept != NULL) && goes_on(channel, call, header))
 		return NULL;
 	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->first && was_lost(call)))

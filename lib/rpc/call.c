@@ -11,8 +11,7 @@
 
 _Static_assert(sizeof(struct call) == 2 * PLX_CACHE_LINE, "a call is two lines");
 
-/* Slots ------------------------------------------------------------------------------------------
- */
+/* Slots ---------------------------------------------------------------------------------------- */
 
 plx_rpc_call_id call_id(const struct call *call)
 {
@@ -96,8 +95,7 @@ static inline void give_back(struct plx_rpc_client *client, struct call *call)
 	client->open--;
 }
 
-/* The end of a call
- * -------------------------------------------------------------------------------- */
+/* The end of a call ---------------------------------------------------------------------------- */
 
 static inline void drop_request(struct plx_rpc_client *client, struct call *call)
 {
@@ -226,8 +224,15 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 	return 0;
 }
 
-/* Sending
- * ------------------------------------------------------------------------------------------ */
+/* Sending -------------------------------------------------------------------------------------- */
+
+static inline bool is_better(const struct channel *channel, const struct channel *other)
+{
+	uint64_t now_ns = plx_loop_now_ns();
+	bool is_full = channel->full_until_ns > now_ns, other_full = other->full_until_ns > now_ns;
+
+	return is_full != other_full ? other_full : channel->open < other->open;
+}
 
 struct channel *client_choose(struct plx_rpc_client *client, const struct channel *other)
 {
@@ -237,7 +242,7 @@ struct channel *client_choose(struct plx_rpc_client *client, const struct channe
 		struct channel *channel = &client->channels[i];
 
 		if (channel != other && channel_has_room(channel) &&
-		    (!best || channel->open < best->open))
+		    (!best || is_better(channel, best)))
 			best = channel;
 	}
 	return best;
@@ -379,8 +384,7 @@ int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 	return plx_rpc_callv(client, call, &(struct iovec){(void *)data, length}, 1, id_out);
 }
 
-/* Many at once
- * ------------------------------------------------------------------------------------- */
+/* Many at once --------------------------------------------------------------------------------- */
 
 /* Its link has ended: nobody knows what the service did with what was sent. */
 void client_channel_down(struct channel *channel)

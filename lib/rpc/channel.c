@@ -68,8 +68,7 @@ void channel_look_at_drain(struct channel *channel)
 	plx_link_close(channel->link);
 }
 
-/* The link ---------------------------------------------------------------------------------------
- */
+/* The link ------------------------------------------------------------------------------------- */
 
 static void on_open(struct plx_link *link, void *user)
 {
@@ -97,6 +96,15 @@ static void on_open(struct plx_link *link, void *user)
 	plx_timer_start(&channel->timer, GREETING_NS);
 }
 
+/* No rule was broken: there may be room when it is tried again. */
+static void turned_away(struct channel *channel)
+{
+	snprintf(channel->trouble, sizeof(channel->trouble),
+		 "%s: the service has as many clients as it takes", channel->address);
+	channel->state = CHANNEL_ENDING;
+	plx_link_abort(channel->link);
+}
+
 static void be_greeted(struct channel *channel, const struct plx_buf *message)
 {
 	struct rpc_greeting greeting;
@@ -104,6 +112,10 @@ static void be_greeted(struct channel *channel, const struct plx_buf *message)
 
 	if (wrong) {
 		channel_throw_out(channel, wrong);
+		return;
+	}
+	if (greeting.open_max == 0) {
+		turned_away(channel);
 		return;
 	}
 	plx_timer_stop(&channel->timer);
@@ -184,7 +196,6 @@ int channel_connect(struct channel *channel)
 }
 
 void channel_on_timer(struct plx_timer *timer, void *arg)
-
 {
 	struct channel *channel = arg;
 

@@ -44,8 +44,9 @@ struct kept_request {
 	uint16_t version;
 	bool has_key; /* the first of its bytes */
 	bool retry, hedge;
-	bool hedge_due; /* the call's timer is for that */
-	bool lost;      /* a link ended behind its being sent */
+	bool hedge_due;   /* the call's timer is for that */
+	bool lost;        /* a link ended behind its being sent */
+	bool was_refused; /* by a service that was full, and it was sent to another one */
 	uint8_t bytes[];
 };
 
@@ -92,7 +93,8 @@ struct channel {
 	char address[PLX_ADDRESS_MAX];
 	char trouble[PLX_ADDRESS_MAX + 192]; /* why it is not up, as of the last attempt */
 	enum channel_state state;
-	bool draining; /* the service wants no new requests */
+	bool draining;          /* the service wants no new requests */
+	uint64_t full_until_ns; /* it said that it is overloaded: others first, until then */
 	struct plx_link *link;
 	struct rpc_out out;
 	uint32_t open;     /* calls that were sent and are not done */
@@ -142,10 +144,13 @@ void channel_end(struct channel *channel);
 void channel_throw_out(struct channel *channel, const char *why);
 void channel_look_at_drain(struct channel *channel);
 
+/* A link that has begun to close takes no batch any more; it is asked with the first record of one.
+ */
 static inline bool channel_has_room(const struct channel *channel)
 {
 	return channel->state == CHANNEL_UP && !channel->draining &&
-	       channel->open < channel->open_max && !rpc_out_is_full(&channel->out);
+	       channel->open < channel->open_max && !rpc_out_is_full(&channel->out) &&
+	       (channel->out.bytes || plx_link_is_open(channel->link));
 }
 
 /* call.c */
@@ -163,7 +168,8 @@ void call_tell_service(struct channel *channel, const struct call *call);
 /* Return: 0, it was sent, or is to end; -ENOMEM. */
 int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
 	      const struct rpc_header *header, const struct iovec *iov, int count);
-/* The channel with the least open calls, the first of those that is not `other`; NULL: none. */
+/* The channel with the least open calls, the first of those that is not `other`, and of those that
+ * have not said that they are overloaded, where there is one; NULL: none. */
 struct channel *client_choose(struct plx_rpc_client *client, const struct channel *other);
 
 /* Time that is left, rounded up: who gives 1 ns does not ask for none. */
@@ -181,7 +187,7 @@ static inline uint32_t rpc_left_us(uint64_t deadline_ns)
 /* Whether a request may be parked: it is short, and not too many have died behind one that lives.
  */
 bool parking_takes(const struct plx_rpc_client *client, size_t length);
-/* Return: 0; -EAGAIN too many bytes wait; -ENOMEM. */
+/* Return: 0; -EAGAIN too many bytes wait; -EMSGSIZE; -ENOMEM. */
 int parking_add(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
 		uint64_t deadline_ns, const struct iovec *iov, int count, uint32_t length);
 /* The call has ended. */
@@ -191,7 +197,9 @@ void parking_send(struct plx_rpc_client *client);
 void parking_free(struct plx_rpc_client *client);
 
 /* kept.c */
-/* Return: 0; -EAGAIN too many bytes are kept; -ENOMEM. */
+/* Return: -EMSGSIZE, with a text. */
+int kept_too_long(const struct plx_rpc_client *client, size_t length);
+/* Return: 0; -EAGAIN too many bytes are kept; -EMSGSIZE; -ENOMEM. */
 int kept_make(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
 	      uint64_t deadline_ns, const struct iovec *iov, int count, size_t length);
 void kept_drop(struct plx_rpc_client *client, struct call *call);
@@ -227,6 +235,8 @@ void call_finish(struct plx_rpc_client *client, struct call *call,
 
 /* The service did not take it, as it drains: another one may. Return: whether it goes on. */
 bool call_again(struct plx_rpc_client *client, struct call *call);
+/* The service did not take it, as it is full: another one may, once. Return: whether it goes on. */
+bool call_elsewhere(struct channel *channel, struct call *call);
 
 /* answer.c */
 void answer_batch(struct channel *channel, struct plx_buf *message);

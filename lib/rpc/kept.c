@@ -4,6 +4,7 @@
  * service shall have it, too. And those that wait, and cannot be parked. */
 #include "client.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* Of most requests: more than half of them for the bytes. Others have memory of their own. */
@@ -97,6 +98,14 @@ void kept_wait(struct plx_rpc_client *client, struct call *call, struct kept_lis
 	call->state = CALL_WAITING;
 }
 
+int kept_too_long(const struct plx_rpc_client *client, size_t length)
+{
+	return plx_fail(EMSGSIZE,
+			"a request of %zu bytes that has to wait, or be kept: waiting_max is "
+			"%" PRIu64,
+			length, client->attr.waiting_max);
+}
+
 int kept_make(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
 	      uint64_t deadline_ns, const struct iovec *iov, int count, size_t length)
 {
@@ -104,6 +113,8 @@ int kept_make(struct plx_rpc_client *client, struct call *call, const struct plx
 	uint64_t key = htole64(what->key);
 	struct kept_request *kept;
 
+	if (length + key_bytes > client->attr.waiting_max)
+		return kept_too_long(client, length);
 	if (length + key_bytes > client->attr.waiting_max - client->kept_bytes)
 		return -EAGAIN;
 	kept = take(client, sizeof(*kept) + key_bytes + length);
@@ -172,6 +183,12 @@ int kept_send(struct plx_rpc_client *client, struct channel *channel, struct cal
 	return 0;
 }
 
+static void send_or_end(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+{
+	if (kept_send(client, channel, call) != 0)
+		call_end_soon(client, call, PLX_RPC_OVERLOADED);
+}
+
 bool kept_send_second(struct plx_rpc_client *client, struct channel *channel, struct call *call)
 {
 	struct channel *first = call->channel;
@@ -191,6 +208,24 @@ bool call_again(struct plx_rpc_client *client, struct call *call)
 		return false; /* what went by the lost link may come to its service still */
 	call->channel->open--;
 	kept_wait(client, call, &client->waiting);
+	return true;
+}
+
+bool call_elsewhere(struct channel *channel, struct call *call)
+{
+	struct plx_rpc_client *client = channel->client;
+	struct kept_request *kept = call->kept;
+	struct channel *other;
+
+	if (!kept || kept->was_refused || kept->lost || client->ending)
+		return false;
+	other = client_choose(client, channel);
+	if (!other)
+		return false;
+	kept->was_refused = true;
+	channel->open--;
+	call->state = CALL_WAITING;
+	send_or_end(client, other, call);
 	return true;
 }
 
@@ -222,12 +257,6 @@ void kept_end_again(struct channel *channel)
 static bool is_remembered(const struct channel *channel, const struct kept_request *kept)
 {
 	return plx_loop_now_ns() - kept->first_sent_ns < channel->key_ns / 2;
-}
-
-static void send_or_end(struct plx_rpc_client *client, struct channel *channel, struct call *call)
-{
-	if (kept_send(client, channel, call) != 0)
-		call_end_soon(client, call, PLX_RPC_OVERLOADED);
 }
 
 /* To the service that has had them before. */

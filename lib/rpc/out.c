@@ -133,7 +133,10 @@ void rpc_turns_stop(struct rpc_turns *turns)
 
 int rpc_out_init(struct rpc_out *out, struct rpc_home *home, struct plx_link *link)
 {
+	uint64_t longest = plx_link_message_max(link) & ~(uint64_t)(RPC_ALIGN - 1);
+
 	*out = (struct rpc_out){.link = link, .home = home};
+	out->batch_max = longest < RPC_BATCH_BYTES ? (uint32_t)longest : RPC_BATCH_BYTES;
 	out->waiting_end = &out->waiting;
 	out->batch = aligned_alloc(PLX_CACHE_LINE, (RPC_BATCH_BYTES + PLX_CACHE_LINE - 1) &
 							   ~(size_t)(PLX_CACHE_LINE - 1));
@@ -205,7 +208,7 @@ static bool send_batch(struct rpc_out *out)
 		out->blocked = true;
 		return false;
 	}
-	if (plx_unlikely(rc == -ENOMEM)) /* nothing would tell when there is some */
+	if (plx_unlikely(rc && rc != -ENOTCONN)) /* nothing else would tell of what is lost */
 		plx_link_abort(out->link);
 	out->messages += rc == 0; /* or it has ended, which is told */
 	out->bytes = 0;
@@ -231,10 +234,9 @@ void rpc_out_writable(struct rpc_out *out)
 			out->blocked = true;
 			return;
 		}
-		if (rc) /* it has ended, or there is no memory: what was owed is not, with the link
-			 */
+		if (rc) /* it has ended, or does so here: what was owed is not any more */
 			plx_buf_unref(first->buf);
-		if (rc == -ENOMEM)
+		if (rc && rc != -ENOTCONN)
 			plx_link_abort(out->link);
 		out->messages += rc == 0;
 		out->waiting_bytes -= first->bytes;
@@ -274,7 +276,7 @@ uint8_t *rpc_out_claim(struct rpc_out *out, const struct rpc_header *header)
 
 	if (plx_unlikely(!out->link))
 		return NULL;
-	if (plx_unlikely(out->bytes + bytes > RPC_BATCH_BYTES) && !send_batch(out) &&
+	if (plx_unlikely(out->bytes + bytes > out->batch_max) && !send_batch(out) &&
 	    set_batch_aside(out) != 0)
 		return NULL;
 	at = out->batch + out->bytes;
@@ -328,7 +330,7 @@ int rpc_out_put(struct rpc_out *out, const struct rpc_header *header, const stru
 {
 	uint8_t *payload;
 
-	if (plx_unlikely(header->length > RPC_BATCH_BYTES - RPC_RECORD_BYTES))
+	if (plx_unlikely(rpc_record_bytes(header->length) > out->batch_max))
 		return put_long(out, header, iov, count);
 	payload = rpc_out_claim(out, header);
 	if (plx_unlikely(!payload))

@@ -7,9 +7,6 @@
 #include "plx_rpc.h"
 #include "rpc_wire.h"
 
-/* One frame of a link whose peer has receive buffers of the default size. */
-#define RPC_BATCH_BYTES 4080
-
 /* Receive buffers of a link: what one lcore writes while the other one is away for some us. */
 #define RPC_RX_BUFS 32
 
@@ -43,7 +40,8 @@ struct rpc_out {
 	struct rpc_home *home;
 	struct rpc_out *next_dirty;
 	uint8_t *batch;
-	uint32_t bytes; /* of it, that are written */
+	uint32_t bytes;     /* of it, that are written */
+	uint32_t batch_max; /* RPC_BATCH_BYTES, or less: what the peer takes */
 	bool is_dirty;
 	bool blocked; /* the link said -EAGAIN, and on_writable has not come */
 	struct rpc_waiting *waiting, **waiting_end; /* whole messages, before the batch */
@@ -62,7 +60,7 @@ void rpc_turns_stop(struct rpc_turns *turns);
 int rpc_out_init(struct rpc_out *out, struct rpc_home *home, struct plx_link *link);
 void rpc_out_fini(struct rpc_out *out);
 
-/* Write a record without its payload, of up to RPC_BATCH_BYTES with it. Return: where that is to be
+/* Write a record without its payload, of up to batch_max with it. Return: where that is to be
  * written; NULL: no memory, or the link has ended. */
 uint8_t *rpc_out_claim(struct rpc_out *out, const struct rpc_header *header);
 

@@ -49,8 +49,7 @@ bool parking_takes(const struct plx_rpc_client *client, size_t length)
 	       parking->dead_bytes <= parking->bytes - parking->dead_bytes + DEAD_MAX;
 }
 
-/* Blocks ----------------------------------------------------------------------------------------
- */
+/* Blocks --------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) bool add_block(struct plx_rpc_client *client)
 {
@@ -108,8 +107,7 @@ static inline void pop(struct parking *parking, uint32_t bytes)
 	parking->spare = block;
 }
 
-/* Calls -----------------------------------------------------------------------------------------
- */
+/* Calls ---------------------------------------------------------------------------------------- */
 
 int parking_add(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
 		uint64_t deadline_ns, const struct iovec *iov, int count, uint32_t length)
@@ -118,6 +116,8 @@ int parking_add(struct plx_rpc_client *client, struct call *call, const struct p
 	uint32_t bytes = record_bytes(length);
 	struct parked *parked;
 
+	if (length > client->attr.waiting_max)
+		return kept_too_long(client, length);
 	if (length > client->attr.waiting_max - client->kept_bytes)
 		return -EAGAIN;
 	if (plx_unlikely(!parking->last || parking->last->end + bytes > RECORDS_BYTES) &&

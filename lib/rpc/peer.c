@@ -4,10 +4,17 @@
  * out of the client's window, so it is bounded, and the client is held up, nobody else. */
 #include "service.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* For a greeting, as long as links give each other for theirs; and for a client to leave. */
 #define PATIENCE_NS (2 * PLX_NS_PER_S)
+
+/* How long one of few places is kept for a client that asks for nothing. */
+#define IDLE_NS (10 * PLX_NS_PER_S)
+
+/* When to try again, where as much of a client waits as may. */
+#define CROWDED_NS PLX_NS_PER_MS
 
 static inline void begin_turn(struct peer *peer)
 {
@@ -25,8 +32,24 @@ static inline bool may_serve(const struct peer *peer)
 {
 	const struct plx_rpc_service *service = peer->here->service;
 
-	return !peer->thrown_out && peer->turn_count < service->attr.turn_max &&
+	return !peer->thrown_out && !peer->paused && peer->turn_count < service->attr.turn_max &&
 	       peer->turn_cycles < service->turn_cycles && !rpc_out_is_full(&peer->out);
+}
+
+/* Nothing of it is served for so long: it takes what it sends out of its own window. */
+static void pause(struct peer *peer, uint64_t delay_ns)
+{
+	peer->paused = true;
+	plx_timer_start(&peer->timer, delay_ns);
+}
+
+/* What guests of the process may cost it is counted by record, whatever that asks for. */
+static __attribute__((noinline)) void charge_guest(struct peer *peer, uint32_t records)
+{
+	uint64_t delay_ns = selftest_charge(peer->here, records);
+
+	if (delay_ns)
+		pause(peer, delay_ns);
 }
 
 /* A batch, from *offset on. Return: whether it is done; if not, where it goes on is at *offset, and
@@ -35,12 +58,15 @@ static bool serve_batch(struct peer *peer, struct plx_buf *message, size_t *offs
 {
 	struct rpc_record record;
 	const char *wrong;
+	uint32_t before;
 
 	begin_turn(peer);
+	before = peer->turn_count;
 	for (;;) {
-		if (plx_unlikely(!may_serve(peer)))
-			return *offset == message->len;
-
+		if (plx_unlikely(!may_serve(peer))) {
+			wrong = NULL;
+			break;
+		}
 		if (!rpc_record_next(message->data, message->len, offset, &record, &wrong))
 			break;
 		if (plx_unlikely(!serve_record(peer, &record, message, &wrong)))
@@ -48,7 +74,15 @@ static bool serve_batch(struct peer *peer, struct plx_buf *message, size_t *offs
 	}
 	if (plx_unlikely(wrong))
 		peer_throw_out(peer, wrong);
-	return true;
+	if (plx_unlikely(peer->here->service->is_guest))
+		charge_guest(peer, peer->turn_count - before);
+	return *offset == message->len || peer->thrown_out;
+}
+
+/* Short ones are bounded by the link's window. */
+static inline uint64_t long_bytes(const struct plx_buf *message)
+{
+	return message->len > RPC_BATCH_BYTES ? message->len : 0;
 }
 
 static struct backlog *take_first(struct peer *peer)
@@ -58,11 +92,13 @@ static struct backlog *take_first(struct peer *peer)
 	peer->backlog = first->next;
 	if (!peer->backlog)
 		peer->backlog_end = &peer->backlog;
+	peer->backlog_bytes -= long_bytes(first->message);
 	return first;
 }
 
 static void put_back(struct peer *peer, struct backlog *first)
 {
+	peer->backlog_bytes += long_bytes(first->message);
 	first->next = peer->backlog;
 	if (!first->next)
 		peer->backlog_end = &first->next;
@@ -89,8 +125,9 @@ static int serve_backlog(struct rpc_turns *turns, uint64_t now_ns)
 		free(first);
 	}
 	rpc_out_flush(&peer->out);
-	/* What the client does not take holds it up, until on_writable. */
-	if (!peer->backlog || rpc_out_is_full(&peer->out))
+	/* What the client does not take holds it up, until on_writable; or its timer ends a pause.
+	 */
+	if (!peer->backlog || rpc_out_is_full(&peer->out) || peer->paused)
 		rpc_turns_stop(&peer->turns);
 	return work;
 }
@@ -109,16 +146,49 @@ static __attribute__((noinline)) void put_off(struct peer *peer, struct plx_buf 
 		.message = plx_buf_ref(message), .offset = offset, .arrived_ns = plx_loop_now_ns()};
 	*peer->backlog_end = last;
 	peer->backlog_end = &last->next;
+	peer->backlog_bytes += long_bytes(message);
 	rpc_add(&peer->here->counts.deferred, 1);
-	if (!rpc_out_is_full(&peer->out))
+	if (!rpc_out_is_full(&peer->out) && !peer->paused)
 		rpc_turns_ask(&peer->turns);
+}
+
+/* A long message is a single record. Return: NULL, or what is wrong with it. */
+static __attribute__((noinline)) const char *wrong_long(const struct peer *peer,
+							const struct plx_buf *message)
+{
+	const struct rpc_header *header = (const struct rpc_header *)message->data;
+
+	if (message->len > peer->here->service->attr.request_max + RPC_RECORD_BYTES + RPC_KEY_BYTES)
+		return "it sent more than a request may have";
+	if (le32toh(header->length) != message->len - RPC_RECORD_BYTES)
+		return "it sent a long message that is not one record";
+	return NULL;
+}
+
+/* Where what waits fills its bound a long request is refused, before those that wait. Return:
+ * whether it was seen to. */
+static __attribute__((noinline)) bool refuse_long(struct peer *peer, const struct plx_buf *message)
+{
+	struct service_here *here = peer->here;
+	struct rpc_record record;
+	const char *wrong;
+	size_t offset = 0;
+
+	if (peer->backlog_bytes + message->len <= here->service->attr.waiting_max ||
+	    !rpc_record_next(message->data, message->len, &offset, &record, &wrong) ||
+	    record.header.kind != RPC_REQUEST)
+		return false;
+	rpc_add(&here->counts.busy, 1);
+	reply_refusal(peer, record.header.call, PLX_RPC_BUSY, CROWDED_NS);
+	rpc_out_flush(&peer->out);
+	return true;
 }
 
 /* Greetings ------------------------------------------------------------------------------------ */
 
-static void greet(struct peer *peer)
+/* open_max 0: it is turned away. */
+static void greet(struct plx_link *link, const struct plx_rpc_service *service, uint32_t open_max)
 {
-	const struct plx_rpc_service *service = peer->here->service;
 	uint8_t greeting[RPC_GREETING_BYTES];
 
 	rpc_greeting_write(greeting,
@@ -126,13 +196,13 @@ static void greet(struct peer *peer)
 				   .version_min = RPC_VERSION_MIN,
 				   .version_max = RPC_VERSION_MAX,
 				   .role = RPC_SERVER,
-				   .open_max = service->attr.open_max,
+				   .open_max = open_max,
 				   .key_ms = (uint32_t)(service->attr.key_ns / PLX_NS_PER_MS),
 				   .payload_max = service->attr.request_max,
 				   .identity = service->identity,
 			   });
-	if (plx_link_send(peer->link, greeting, sizeof(greeting)) != 0)
-		plx_link_abort(peer->link); /* nothing was sent before it: there is room */
+	if (plx_link_send(link, greeting, sizeof(greeting)) != 0)
+		plx_link_abort(link); /* nothing was sent before it: there is room */
 }
 
 static void be_greeted(struct peer *peer, const struct plx_buf *message)
@@ -148,16 +218,19 @@ static void be_greeted(struct peer *peer, const struct plx_buf *message)
 	peer->identity = greeting.identity;
 	peer->reply_max = rpc_payload_max(peer->link, greeting.payload_max);
 	plx_timer_stop(&peer->timer);
+	if (peer->here->service->is_guest)
+		plx_timer_start(&peer->timer, IDLE_NS);
 	if (peer->here->draining)
 		peer_drain(peer);
 }
 
-/* The link ---------------------------------------------------------------------------------------
- */
+/* The link ------------------------------------------------------------------------------------- */
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	struct peer *peer = user;
+	bool is_long = message->len > RPC_BATCH_BYTES;
+	const char *wrong;
 	size_t offset = 0;
 
 	if (plx_unlikely(!peer || peer->thrown_out))
@@ -166,8 +239,14 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		be_greeted(peer, message);
 		return;
 	}
-	if (plx_unlikely(peer->backlog != NULL)) {
-		put_off(peer, message, 0);
+	wrong = plx_unlikely(is_long) ? wrong_long(peer, message) : NULL;
+	if (plx_unlikely(wrong != NULL)) {
+		peer_throw_out(peer, wrong);
+		return;
+	}
+	if (plx_unlikely(peer->backlog != NULL || peer->paused)) {
+		if (!is_long || !refuse_long(peer, message))
+			put_off(peer, message, 0);
 		return;
 	}
 	peer->arrived_ns = plx_loop_now_ns();
@@ -183,7 +262,7 @@ static void on_writable(struct plx_link *link, void *user)
 	if (!peer || peer->thrown_out)
 		return;
 	rpc_out_writable(&peer->out);
-	if (peer->backlog && !rpc_out_is_full(&peer->out))
+	if (peer->backlog && !rpc_out_is_full(&peer->out) && !peer->paused)
 		rpc_turns_ask(&peer->turns);
 }
 
@@ -222,19 +301,36 @@ static int join(struct peer *peer, struct service_here *here, struct plx_link *l
 	return 0;
 }
 
-static bool may_come(const struct service_here *here)
+static bool is_crowded(const struct service_here *here)
 {
 	uint32_t most = here->service->attr.clients_max;
 
-	return !here->ending &&
-	       (!most || plx_atomic_load(&here->counts.clients, PLX_RELAXED) < most);
+	return most && plx_atomic_load(&here->counts.clients, PLX_RELAXED) >= most;
+}
+
+/* It hears why, and the link ends with what was sent. */
+static void turn_away(struct service_here *here, struct plx_link *link)
+{
+	if (plx_log_allowed(&here->log_limit, plx_loop_now_ns()))
+		plx_log(&rpc_log, PLX_LOG_NOTICE,
+			"client %s is turned away: there are %" PRIu32 " on lcore %" PRIu32
+			", as many as may be",
+			plx_link_peer(link), here->service->attr.clients_max, here->lcore);
+	plx_link_set_user(link, NULL);
+	greet(link, here->service, 0);
+	plx_link_close(link);
 }
 
 static void on_open(struct plx_link *link, void *user)
 {
 	struct service_here *here = service_find_here((uintptr_t)user);
-	struct peer *peer = here && may_come(here) ? calloc(1, sizeof(*peer)) : NULL;
+	struct peer *peer;
 
+	if (here && !here->ending && is_crowded(here)) {
+		turn_away(here, link);
+		return;
+	}
+	peer = here && !here->ending ? calloc(1, sizeof(*peer)) : NULL;
 	if (!peer || join(peer, here, link) != 0) {
 		free(peer);
 		plx_link_set_user(link, NULL);
@@ -242,7 +338,7 @@ static void on_open(struct plx_link *link, void *user)
 		return;
 	}
 	plx_link_set_user(link, peer);
-	greet(peer);
+	greet(link, here->service, here->service->attr.open_max);
 }
 
 static void drop_backlog(struct peer *peer)
@@ -255,6 +351,7 @@ static void drop_backlog(struct peer *peer)
 		free(first);
 	}
 	peer->backlog_end = &peer->backlog;
+	peer->backlog_bytes = 0;
 	rpc_turns_stop(&peer->turns);
 }
 
@@ -307,17 +404,56 @@ void peer_throw_out(struct peer *peer, const char *why)
 	drop_backlog(peer);
 }
 
-/* It has had its time: to greet, or to leave a service that drains. */
+/* Whether it waits for nothing, and has been told all. */
+static bool has_nothing_open(const struct peer *peer)
+{
+	return peer->open.count == peer->open.gone && !peer->backlog && !peer->out.bytes &&
+	       !rpc_out_is_full(&peer->out);
+}
+
+static void look_at_leaving(struct peer *peer)
+{
+	uint64_t now_ns = plx_loop_now_ns(), end_ns = peer->answered_ns + PATIENCE_NS;
+
+	if (!has_nothing_open(peer))
+		plx_timer_start(&peer->timer, PATIENCE_NS);
+	else if (now_ns < end_ns)
+		plx_timer_start(&peer->timer, end_ns - now_ns);
+	else
+		plx_link_close(peer->link);
+}
+
+static void look_at_idling(struct peer *peer)
+{
+	uint64_t now_ns = plx_loop_now_ns(), end_ns = peer->arrived_ns + IDLE_NS;
+
+	if (now_ns < end_ns)
+		plx_timer_start(&peer->timer, end_ns - now_ns);
+	else
+		plx_link_close(peer->link);
+}
+
+static void end_pause(struct peer *peer)
+{
+	peer->paused = false;
+	plx_timer_start(&peer->timer, peer->here->draining ? PATIENCE_NS : IDLE_NS);
+	if (peer->backlog && !rpc_out_is_full(&peer->out))
+		rpc_turns_ask(&peer->turns);
+}
+
+/* It has had its time: to greet, to wait, to leave a service that drains, or to want anything. */
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct peer *peer = arg;
 
 	if (!peer->greeted)
 		peer_throw_out(peer, "it did not greet");
-	else if (peer->here->draining && !peer->open.count && !peer->backlog)
-		plx_link_close(peer->link);
+	else if (peer->paused)
+		end_pause(peer);
 	else if (peer->here->draining)
-		plx_timer_start(&peer->timer, PATIENCE_NS);
+		look_at_leaving(peer);
+	else
+		look_at_idling(peer);
 }
 
 /* A client that knows goes elsewhere, and closes the link when it has its answers: so nothing that
@@ -335,5 +471,7 @@ void peer_drain(struct peer *peer)
 		return;
 	}
 	rpc_out_flush(&peer->out);
-	plx_timer_start(&peer->timer, PATIENCE_NS);
+	peer->answered_ns = plx_loop_now_ns(); /* it has had no time to leave yet */
+	if (!peer->paused)
+		plx_timer_start(&peer->timer, PATIENCE_NS);
 }

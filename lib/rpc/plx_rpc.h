@@ -39,6 +39,9 @@ const char *plx_rpc_status_name(enum plx_rpc_status status);
 
 #define PLX_RPC_DEADLINE_NS_DEFAULT PLX_NS_PER_S
 
+/** Self-test requests a second that an lcore answers: some hundredths of its time. */
+#define PLX_RPC_SELF_TEST_RATE_DEFAULT 100000
+
 /** Longest request and reply, whatever the two sides say. */
 #define PLX_RPC_PAYLOAD_MAX ((UINT64_C(1) << 30) - 4096)
 
@@ -76,19 +79,22 @@ struct plx_rpc_method {
 /** 0 or NULL in any field means the default. */
 struct plx_rpc_service_attr {
 	uint64_t request_max; /**< bytes of the longest request; default 16 MiB */
-	uint32_t open_max;    /**< requests of one client that may be open at a time, the rest is
-				   BUSY; default 1024 */
+	uint32_t open_max;    /**< requests of one client that are owed a reply at a time, those
+				   that it has given up included, the rest is BUSY; default 1024 */
 	uint32_t open_total;  /**< requests open at a time on an lcore, the rest is OVERLOADED;
 				   default 1 Mi */
 	uint64_t waiting_max; /**< bytes of replies that a client does not take, after which its
-				 link is ended; default 64 MiB */
+				 link is ended; and of its long requests that wait for their turn,
+				 the rest is BUSY; default 64 MiB */
 	uint32_t turn_max;    /**< requests of one client that are begun in one turn; what else came
 				   waits for the next one; default 64 */
 	uint64_t turn_ns;     /**< time of its handlers in one turn, after which the same; default
 				   100 us */
 	uint32_t self_test_rate; /**< self-test requests a second on an lcore, 256 bytes in or out
-				    count as one more, the rest is BUSY; default 1000000 */
-	bool no_self_test;       /**< there are no self-test methods */
+				    count as one more, the rest is BUSY; default that of
+				    the process (plx_rpc_self_test_start) */
+	bool no_self_test;       /**< there are no self-test methods; nor where those of the process
+				    are off, and self_test_rate is not given */
 	uint32_t keys_max;       /**< requests with a key that are remembered, a 16th of them
 				      for each 16th of the clients; what is more is BUSY; default
 				      1 Mi */
@@ -122,16 +128,20 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
 #define PLX_RPC_ECHO 0xffffff00u
 /** Nothing back. */
 #define PLX_RPC_DISCARD 0xffffff01u
-/** So many bytes as 4 bytes say, little-endian, to 1 MiB: 0, 1, ... 255, 0, ... */
+/** So many bytes as 4 bytes say, little-endian, to 64 KiB: 0, 1, ... 255, 0, ... */
 #define PLX_RPC_GENERATE 0xffffff02u
-/** JSON: version, program, lcore, uptime_s, methods and their figures on all lcores. */
+/** JSON: version, program, lcore, uptime_s, methods and their figures on all lcores. Counts as 20
+ * requests for each method there is. */
 #define PLX_RPC_DESCRIBE 0xffffff03u
 
 /** A service with these methods alone for who wants the self-test of this process (self_test of
  * struct plx_link_attr), at whatever listens in it: plx_eal_init starts it, and plx_eal_fini stops
- * it. Up to 16 such clients on each lcore, and smaller turns than services have. rate: as
- * self_test_rate. Thread: the main lcore, before links are made. Return: 0; -EALREADY; -ENOENT not
- * an lcore; -ENOMEM. */
+ * it. Up to 16 such clients on each lcore, which end when they ask for nothing for 10 s, requests
+ * of up to 64 KiB, and smaller turns than services have. What is refused costs time, too: beyond
+ * twice the rate, and 10000 a second, what comes is not looked at until later. rate: as
+ * self_test_rate, and its default in services that are made from now on; 0: none, in none of these
+ * either. Thread: the main lcore, before links are made. Return: 0; -EALREADY; -ENOENT not an
+ * lcore; -ENOMEM. */
 int plx_rpc_self_test_start(uint32_t rate);
 
 /** Thread: the main lcore, while no other one runs. Does nothing where it was not started. */
@@ -239,7 +249,7 @@ struct plx_rpc_service_stats {
 			       reason */
 	uint64_t busy, overloaded, draining, too_big; /**< that were refused so */
 	uint64_t repeated; /**< requests that had run, by their keys, and were answered again */
-	uint64_t deferred; /**< requests that waited for another turn */
+	uint64_t deferred; /**< messages, or the rest of one, that waited for another turn */
 	uint64_t protocol; /**< clients that were thrown out */
 };
 
@@ -278,7 +288,8 @@ struct plx_rpc_result {
 	uint32_t length;
 	struct plx_buf *message; /**< that holds data, to be kept by plx_buf_ref; or NULL */
 	uint64_t handler_ns;     /**< from the handler's begin to the reply, as the service says */
-	uint64_t retry_after_ns; /**< with BUSY and OVERLOADED: the service's hint, or 0 */
+	uint64_t retry_after_ns; /**< with a refusal, BUSY and OVERLOADED above all: the service's
+				      hint, or 0 */
 	bool may_have_run; /**< the request was sent, and no answer says that it did not run */
 };
 
@@ -341,9 +352,8 @@ typedef uint64_t plx_rpc_call_id;
  * the same service; inside a callback of the client, with the end of that. While no service is
  * there it waits for one, until its deadline. id_out may be NULL. Thread: owner. Return: 0;
  * otherwise done is not called: -EAGAIN as many calls as there may be are open, or too many bytes
- * are kept; -EINVAL longer than PLX_RPC_PAYLOAD_MAX, or a key and hedge; -ENOMEM; -ENOTCONN the
- * client is being destroyed.
- */
+ * are kept; -EMSGSIZE longer than waiting_max, where it has to wait or be kept; -EINVAL longer than
+ * PLX_RPC_PAYLOAD_MAX, or a key and hedge; -ENOMEM; -ENOTCONN the client is being destroyed. */
 int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call, const void *data,
 		 size_t length, plx_rpc_call_id *id_out);
 
@@ -367,9 +377,8 @@ struct plx_rpc_answer {
 /** Call, and wait for the answer: for threads that are no lcores. call->done and arg are not used.
  * Up to `room` bytes of the reply are copied to `reply`. The client's lcore must turn its
  * loop, and the client be there, until this returns: a program that ends turns it until its threads
- * are back. Thread: any that is no lcore. Return: 0, as answer
- * tells; -EDEADLK on an lcore; -EINVAL as plx_rpc_call,
- * or no answer_out, or no reply but room for one; -ENOMEM. */
+ * are back. Thread: any that is no lcore. Return: 0, as answer tells; -EDEADLK on an lcore; -EINVAL
+ * and -EMSGSIZE as plx_rpc_call, or no answer_out, or no reply but room for one; -ENOMEM. */
 int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 		      const void *data, size_t length, void *reply, size_t room,
 		      struct plx_rpc_answer *answer_out);

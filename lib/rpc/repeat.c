@@ -6,9 +6,11 @@
 #include <stdlib.h>
 
 /* How soon the reply to a request that runs still is looked for, where it has come again: it may be
- * given on another lcore, and a client that has lost its link has waited longer than that. */
-#define LOOK_NS  PLX_NS_PER_MS
-#define LOOK_MAX 64 /* answers of one look: what is left has the next one */
+ * given on another lcore, and a client that has lost its link has waited longer than that. So many
+ * at a time, some us; sooner where more of them wait. */
+#define LOOK_NS      PLX_NS_PER_MS
+#define LOOK_MANY_NS (100 * PLX_NS_PER_US)
+#define LOOK_MAX     64
 
 static void answer_with(struct peer *peer, uint64_t call, struct key_answer *answer)
 {
@@ -17,12 +19,32 @@ static void answer_with(struct peer *peer, uint64_t call, struct key_answer *ans
 	free(answer->more);
 }
 
+static void enlist(struct service_here *here, struct plx_rpc_request *request)
+{
+	request->next_repeat = NULL;
+	request->prev_repeat = here->repeats_end;
+	*here->repeats_end = request;
+	here->repeats_end = &request->next_repeat;
+	here->repeat_count++;
+}
+
 static void delist(struct plx_rpc_request *request)
 {
+	struct service_here *here = request->here;
+
 	*request->prev_repeat = request->next_repeat;
 	if (request->next_repeat)
 		request->next_repeat->prev_repeat = request->prev_repeat;
+	else
+		here->repeats_end = request->prev_repeat;
 	request->prev_repeat = NULL;
+	here->repeat_count--;
+}
+
+static void look_later(struct service_here *here)
+{
+	plx_timer_start(&here->repeat_timer,
+			here->repeat_count > LOOK_MAX ? LOOK_MANY_NS : LOOK_NS);
 }
 
 void repeat_gone(struct plx_rpc_request *request)
@@ -59,19 +81,21 @@ static bool look(struct plx_rpc_request *request)
 void repeat_on_timer(struct plx_timer *timer, void *arg)
 {
 	struct service_here *here = arg;
-	int answers = 0;
+	uint32_t looks = here->repeat_count < LOOK_MAX ? here->repeat_count : LOOK_MAX;
 
-	for (struct plx_rpc_request *request = here->repeats, *next; request && answers < LOOK_MAX;
-	     request = next) {
-		next = request->next_repeat;
-		if (!look(request))
-			continue;
-		answers++;
-		open_remove(request->peer, request);
-		repeat_gone(request);
+	for (; looks && here->repeats; looks--) {
+		struct plx_rpc_request *request = here->repeats;
+
+		if (look(request)) {
+			open_remove(request->peer, request);
+			repeat_gone(request);
+		} else {
+			delist(request);
+			enlist(here, request);
+		}
 	}
 	if (here->repeats)
-		plx_timer_start(&here->repeat_timer, LOOK_NS);
+		look_later(here);
 }
 
 /* It stays open until the first one of its key is answered. */
@@ -93,6 +117,7 @@ static int wait_for_first(struct peer *peer, const struct rpc_record *record, ui
 	request->peer = peer;
 	request->call = record->header.call;
 	request->entry = NULL;
+	request->gone = false;
 	request->key = key;
 	if (open_find(peer, request->call) || open_add(peer, request) != 0) {
 		rpc_request_free(request);
@@ -100,13 +125,9 @@ static int wait_for_first(struct peer *peer, const struct rpc_record *record, ui
 		return -ENOMEM;
 	}
 	rpc_add(&here->counts.open, 1);
-	request->next_repeat = here->repeats;
-	request->prev_repeat = &here->repeats;
-	if (request->next_repeat)
-		request->next_repeat->prev_repeat = &request->next_repeat;
-	here->repeats = request;
+	enlist(here, request);
 	if (!plx_timer_running(&here->repeat_timer))
-		plx_timer_start(&here->repeat_timer, LOOK_NS);
+		look_later(here);
 	return 0;
 }
 

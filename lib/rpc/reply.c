@@ -2,6 +2,7 @@
 /* Replies: hot path, where they are given on the request's own lcore. */
 #include "service.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define BEGIN_BYTES_MAX 2048
@@ -111,14 +112,15 @@ static inline void finish(struct plx_rpc_request *request)
 	rpc_add(&here->methods[request->method].replies, 1);
 	if (request->state == REQUEST_OPEN) {
 		struct peer *peer = request->peer;
-
 		struct method_here *method = &here->methods[request->method];
 
 		open_end(request);
 		method->held++;
 		method->held_cycles += plx_tsc() - request->started;
-		if (peer)
+		if (peer) {
 			open_remove(peer, request);
+			peer->answered_ns = plx_loop_now_ns();
+		}
 	}
 	rpc_request_free(request);
 }
@@ -164,7 +166,8 @@ static int answer_here(struct plx_rpc_request *request, const struct answer *ans
 
 	if (plx_unlikely(request->entry != NULL))
 		remember(request, answer);
-	if (plx_likely(request->peer && request->deadline_ns > plx_loop_now_ns()))
+	assert(request->state != REQUEST_FREE); /* each is answered once */
+	if (plx_likely(request->peer && !request->gone && request->deadline_ns > plx_loop_now_ns()))
 		rc = write_answer(request, answer);
 	finish(request);
 	return rc;
@@ -252,6 +255,11 @@ int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **a
 		return plx_fail(EINVAL,
 				"a reply of up to %u bytes in place: %u at most, in the handler",
 				room, BEGIN_BYTES_MAX);
+	if (rpc_record_bytes(room) > request->peer->out.batch_max)
+		return plx_fail(EINVAL,
+				"a reply of up to %u bytes in place: a message to the client has "
+				"%u",
+				room, request->peer->out.batch_max);
 	if (room > request->peer->reply_max)
 		return plx_fail(EINVAL, "a reply of up to %u bytes: the client accepts %llu", room,
 				(unsigned long long)request->peer->reply_max);

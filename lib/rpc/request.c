@@ -67,8 +67,7 @@ void rpc_request_free_all(struct service_here *here)
 	here->free = NULL;
 }
 
-/* Those that stay open ---------------------------------------------------------------------------
- */
+/* Those that stay open ------------------------------------------------------------------------- */
 
 /* Calls are numbered by the client. The multiplier is odd and at random, so that it cannot choose
  * numbers that meet (Dietzfelbinger and others, "A Reliable Randomized Algorithm for the
@@ -81,8 +80,10 @@ static struct plx_rpc_request **bucket_of(const struct open_table *table, uint64
 
 static bool make_buckets(struct open_table *table, uint32_t count)
 {
-	struct open_table more = {
-		.mask = count - 1, .count = table->count, .multiplier = table->multiplier};
+	struct open_table more = {.mask = count - 1,
+				  .count = table->count,
+				  .gone = table->gone,
+				  .multiplier = table->multiplier};
 
 	more.buckets = calloc(count, sizeof(struct plx_rpc_request *));
 	if (!more.buckets)
@@ -128,7 +129,7 @@ struct plx_rpc_request *open_find(struct peer *peer, uint64_t call)
 	if (!peer->open.buckets)
 		return NULL;
 	for (request = *bucket_of(&peer->open, call); request; request = request->next) {
-		if (request->call == call)
+		if (request->call == call && !request->gone)
 			return request;
 	}
 	return NULL;
@@ -144,6 +145,7 @@ void open_remove(struct peer *peer, struct plx_rpc_request *request)
 		if (*at == request) {
 			*at = request->next;
 			peer->open.count--;
+			peer->open.gone -= request->gone;
 			return;
 		}
 	}
@@ -161,16 +163,23 @@ static void tell_gone(struct plx_rpc_request *request)
 	const struct plx_rpc_method *method =
 		&request->here->service->methods[request->method].what;
 
-	request->peer = NULL;
-	if (request->prev_repeat)
-		repeat_gone(request);
-	else if (method->gone && !request->here->ending)
+	if (request->gone) /* it was told before */
+		return;
+	request->gone = true;
+	if (method->gone && !request->here->ending)
 		method->gone(request, method->arg);
 }
 
+/* It stays in the table, and counts as the client's, until it is replied to: else a client could
+ * have any number open by cancelling them. */
 void rpc_request_gone(struct plx_rpc_request *request)
 {
-	open_remove(request->peer, request);
+	if (request->prev_repeat) {
+		open_remove(request->peer, request);
+		repeat_gone(request);
+		return;
+	}
+	request->peer->open.gone++;
 	tell_gone(request);
 }
 
@@ -184,7 +193,12 @@ void open_all_gone(struct peer *peer)
 		while ((request = table->buckets[i])) { /* others may be replied to meanwhile */
 			table->buckets[i] = request->next;
 			table->count--;
-			tell_gone(request);
+			table->gone -= request->gone;
+			request->peer = NULL;
+			if (request->prev_repeat)
+				repeat_gone(request);
+			else
+				tell_gone(request);
 		}
 	}
 	free(table->buckets);
@@ -201,7 +215,7 @@ void plx_rpc_request_keep(struct plx_rpc_request *request)
 
 bool plx_rpc_request_is_gone(const struct plx_rpc_request *request)
 {
-	return !request->peer;
+	return !request->peer || request->gone;
 }
 
 uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request)

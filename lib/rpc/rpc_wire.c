@@ -53,7 +53,5 @@ const char *rpc_greeting_read(const uint8_t *data, size_t length, enum rpc_role 
 		return role == RPC_SERVER
 			     ? "it is no service: it greets as a client, or sends back what it gets"
 			     : "it is no client: it greets as a service does";
-	if (role == RPC_SERVER && out->open_max == 0)
-		return "it takes no requests";
 	return NULL;
 }

@@ -3,9 +3,11 @@
  * why. The first message of each side is a greeting, every further one a batch of records:
  *
  *     greeting   0 "PRPC", 4 least and 5 greatest version, 6 role, 7 zero,
- *                8 requests of the other side that may be open at a time (32 bits), 12 of a
+ *                8 requests of the other side that may be open at a time (32 bits; of a service 0:
+ *                it has as many clients as it takes, and the link ends), 12 of a
  *                service: ms for which it remembers keys (32 bits),
  *                16 longest payload accepted (64 bits), 24 who it is: a number at random (64 bits)
+ *                A message of more than 4080 bytes is one record.
  *     record     0 kind, 1 flags, 2 version of the method (16 bits), 4 length of the payload (32),
  *                8 call (64 bits), 16 and 20 two numbers (32 bits each), 24 payload, padding to a
  *                multiple of 8 where another record follows
@@ -33,6 +35,10 @@
 #define RPC_NO_END_US      UINT32_MAX
 #define RPC_FLAG_KEY       0x01 /* of a request */
 #define RPC_KEY_BYTES      8
+
+/* The longest message of several records, one frame of a link whose peer has receive buffers of the
+ * default size: so what waits for its turn at a service is never long, or is a single request. */
+#define RPC_BATCH_BYTES 4080
 
 enum rpc_role { RPC_CLIENT = 1, RPC_SERVER = 2 };
 enum rpc_kind { RPC_REQUEST = 1, RPC_REPLY, RPC_CANCEL, RPC_DRAIN };

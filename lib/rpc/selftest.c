@@ -7,29 +7,50 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#define GENERATE_MAX  (UINT32_C(1) << 20)
-#define BYTES_PER_ONE 256.0
+#define GENERATE_MAX  (UINT32_C(64) << 10) /* some 10 us */
+#define BYTES_PER_ONE 256
 #define BURST_S       0.01
 
-/* A token bucket of a hundredth of a second. Return: whether there was room for `bytes` more. */
-static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
+/* What a record of a guest's costs where it is refused, or is none: so many are looked at for each
+ * one that may be answered, and so many in any case, so that who is refused hears of it. */
+#define LOOKS_PER_ONE 2
+#define LOOKS_ALWAYS  10000
+
+static void refill(struct bucket *bucket, double rate)
 {
-	struct service_here *here = request->here;
-	double rate = here->service->attr.self_test_rate;
 	double room = rate * BURST_S > 1.0 ? rate * BURST_S : 1.0;
 	uint64_t now_ns = plx_loop_now_ns();
 
-	here->self_test_left += (double)(now_ns - here->self_test_ns) * rate / 1e9;
-	here->self_test_ns = now_ns;
-	if (here->self_test_left > room)
-		here->self_test_left = room;
-	if (here->self_test_left <= 0) {
+	bucket->left += (double)(now_ns - bucket->as_of_ns) * rate / 1e9;
+	bucket->as_of_ns = now_ns;
+	if (bucket->left > room)
+		bucket->left = room;
+}
+
+/* Return: whether there was room for one request with `bytes` in or out. */
+static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
+{
+	struct bucket *answers = &request->here->self_test_answers;
+	double rate = request->here->service->attr.self_test_rate;
+
+	refill(answers, rate);
+	if (answers->left <= 0) {
 		plx_rpc_refuse(request, PLX_RPC_BUSY,
-			       (uint64_t)((1.0 - here->self_test_left) / rate * 1e9));
+			       (uint64_t)((1.0 - answers->left) / rate * 1e9));
 		return false;
 	}
-	here->self_test_left -= 1.0 + bytes / BYTES_PER_ONE; /* a long one is paid for later */
+	answers->left -= 1.0 + (double)bytes / BYTES_PER_ONE; /* a long one is paid for later */
 	return true;
+}
+
+uint64_t selftest_charge(struct service_here *here, uint32_t records)
+{
+	struct bucket *looks = &here->self_test_looks;
+	double rate = LOOKS_PER_ONE * (double)here->service->attr.self_test_rate + LOOKS_ALWAYS;
+
+	refill(looks, rate);
+	looks->left -= records;
+	return looks->left < 0 ? (uint64_t)(-looks->left / rate * 1e9) + 1 : 0;
 }
 
 static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
@@ -91,7 +112,7 @@ static json_t *methods_of(const struct plx_rpc_service *service)
 	return methods;
 }
 
-/* Not of the hot path: it takes some us, and counts as 100 others. */
+/* Not of the hot path: it takes some us for each method, and counts as so many others. */
 static void on_describe(struct plx_rpc_request *request, const void *data, uint32_t length,
 			void *arg)
 {
@@ -100,7 +121,7 @@ static void on_describe(struct plx_rpc_request *request, const void *data, uint3
 	json_t *all;
 	char *text;
 
-	if (!may_run(request, 100 * (uint32_t)BYTES_PER_ONE))
+	if (!may_run(request, BYTES_PER_ONE * 20 * service->method_count))
 		return;
 	all = json_pack("{s:s, s:s, s:I, s:f, s:o}", "version", plx_version(), "program",
 			program_invocation_short_name, "lcore", (json_int_t)here->lcore, "uptime_s",
@@ -131,16 +152,21 @@ int selftest_add(struct plx_rpc_service *service)
 	return 0;
 }
 
-/* That of the process ----------------------------------------------------------------------------
- */
+/* That of the process -------------------------------------------------------------------------- */
 
 static struct plx_rpc_service *of_process; /* the main lcore's */
+static uint32_t rate_of_process = PLX_RPC_SELF_TEST_RATE_DEFAULT;
+
+uint32_t selftest_rate(void)
+{
+	return rate_of_process;
+}
 
 int plx_rpc_self_test_start(uint32_t rate)
 {
 	/* Less than a service's: it is a guest of what runs there. */
 	struct plx_rpc_service_attr attr = {
-		.request_max = UINT64_C(1) << 20,
+		.request_max = GENERATE_MAX,
 		.open_max = 256,
 		.waiting_max = UINT64_C(4) << 20,
 		.turn_max = 16,
@@ -154,9 +180,13 @@ int plx_rpc_self_test_start(uint32_t rate)
 
 	if (of_process)
 		return plx_fail(EALREADY, "the self-test service was started already");
+	rate_of_process = rate;
+	if (!rate)
+		return 0;
 	rc = plx_rpc_service_create(&attr, &of_process);
 	if (rc)
 		return rc;
+	of_process->is_guest = true;
 	rc = service_freeze(of_process);
 	if (rc) {
 		plx_rpc_self_test_stop();
@@ -171,4 +201,5 @@ void plx_rpc_self_test_stop(void)
 	plx_fabric_set_self_test(NULL, NULL);
 	plx_rpc_service_destroy(of_process);
 	of_process = NULL;
+	rate_of_process = PLX_RPC_SELF_TEST_RATE_DEFAULT;
 }

@@ -5,6 +5,9 @@
 
 #include <inttypes.h>
 
+/* For so long it is known how long a handler takes as a rule. */
+#define KNOWN_NS (100 * PLX_NS_PER_MS)
+
 static int refuse(struct peer *peer, const struct rpc_record *record, enum plx_rpc_status status,
 		  rpc_count *count)
 {
@@ -82,23 +85,24 @@ static inline void learn(struct method_here *here, uint64_t ns)
 {
 	uint64_t step = here->usual_ns / 16 + 1;
 
+	here->learned_ns = plx_loop_now_ns();
 	if (ns > here->usual_ns)
 		here->usual_ns += step;
 	else if (here->usual_ns >= step)
 		here->usual_ns -= step;
 }
 
-/* Whether the time that is left is over, or less than its handler takes. */
+/* Whether the time that is left is over, or less than its handler takes; but where that is not
+ * known any more as none has run for long, it may have become faster, and this one will tell. */
 static inline bool is_late(const struct peer *peer, const struct rpc_record *record,
-			   struct method_here *here)
+			   const struct method_here *here)
 {
+	uint64_t now_ns = plx_loop_now_ns();
 	uint64_t end_ns = peer->arrived_ns + record->header.second * PLX_NS_PER_US;
 
-	if (plx_likely(record->header.second != 0 && end_ns >= plx_loop_now_ns() + here->usual_ns))
+	if (plx_likely(record->header.second != 0 && end_ns >= now_ns + here->usual_ns))
 		return false;
-	if (record->header.second != 0)
-		learn(here, 0); /* else nobody would see that it has become faster */
-	return true;
+	return record->header.second == 0 || now_ns - here->learned_ns < KNOWN_NS;
 }
 
 static inline void run(struct peer *peer, const struct method *method,
@@ -165,6 +169,7 @@ static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_
 				     : peer->arrived_ns + header->second * PLX_NS_PER_US;
 	request->begun = NULL;
 	request->entry = NULL;
+	request->gone = false;
 	return request;
 }
 

@@ -7,18 +7,17 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define REQUEST_MAX_DEFAULT    (UINT64_C(16) << 20)
-#define WAITING_MAX_DEFAULT    (UINT64_C(64) << 20)
-#define OPEN_MAX_DEFAULT       1024
-#define OPEN_TOTAL_DEFAULT     (1u << 20)
-#define TURN_MAX_DEFAULT       64
-#define TURN_NS_DEFAULT        (100 * PLX_NS_PER_US)
-#define SELF_TEST_RATE_DEFAULT 1000000
-#define KEYS_MAX_DEFAULT       (1u << 20)
-#define KEY_BYTES_MAX_DEFAULT  (UINT64_C(64) << 20)
-#define KEY_NS_DEFAULT         (10 * PLX_NS_PER_S)
-#define KEY_NS_MAX             (24 * 3600 * PLX_NS_PER_S)
-#define SLOW_NS_DEFAULT        (100 * PLX_NS_PER_US)
+#define REQUEST_MAX_DEFAULT   (UINT64_C(16) << 20)
+#define WAITING_MAX_DEFAULT   (UINT64_C(64) << 20)
+#define OPEN_MAX_DEFAULT      1024
+#define OPEN_TOTAL_DEFAULT    (1u << 20)
+#define TURN_MAX_DEFAULT      64
+#define TURN_NS_DEFAULT       (100 * PLX_NS_PER_US)
+#define KEYS_MAX_DEFAULT      (1u << 20)
+#define KEY_BYTES_MAX_DEFAULT (UINT64_C(64) << 20)
+#define KEY_NS_DEFAULT        (10 * PLX_NS_PER_S)
+#define KEY_NS_MAX            (24 * 3600 * PLX_NS_PER_S)
+#define SLOW_NS_DEFAULT       (100 * PLX_NS_PER_US)
 /* All services of the process: looked into when a client comes. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct plx_rpc_service *services;
@@ -95,7 +94,8 @@ static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_se
 	out->open_total = (uint32_t)or_default(out->open_total, OPEN_TOTAL_DEFAULT);
 	out->turn_max = (uint32_t)or_default(out->turn_max, TURN_MAX_DEFAULT);
 	out->waiting_max = or_default(out->waiting_max, WAITING_MAX_DEFAULT);
-	out->self_test_rate = (uint32_t)or_default(out->self_test_rate, SELF_TEST_RATE_DEFAULT);
+	out->self_test_rate = (uint32_t)or_default(out->self_test_rate, selftest_rate());
+	out->no_self_test |= out->self_test_rate == 0;
 	out->turn_ns = or_default(out->turn_ns, TURN_NS_DEFAULT);
 	out->slow_ns = or_default(out->slow_ns, SLOW_NS_DEFAULT);
 	out->keys_max = (uint32_t)or_default(out->keys_max, KEYS_MAX_DEFAULT);
@@ -131,6 +131,7 @@ static int make_parts(struct plx_rpc_service *service)
 		service->here[id] = here;
 		here->service = service;
 		here->lcore = id;
+		here->repeats_end = &here->repeats;
 		plx_timer_init(&here->repeat_timer, repeat_on_timer, here);
 		plx_timer_set_lax(&here->repeat_timer, true);
 	}
@@ -180,8 +181,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	return 0;
 }
 
-/* Methods ----------------------------------------------------------------------------------------
- */
+/* Methods -------------------------------------------------------------------------------------- */
 
 /* The multiplier is 2^32 over the golden ratio (Knuth, The Art of Computer Programming 3, 6.4). */
 static inline uint32_t place_of(uint32_t id, uint16_t version)
@@ -271,8 +271,7 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
 	return method_add(service, method);
 }
 
-/* Listening --------------------------------------------------------------------------------------
- */
+/* Listening ------------------------------------------------------------------------------------ */
 
 int service_freeze(struct plx_rpc_service *service)
 {
@@ -325,8 +324,7 @@ const char *plx_rpc_service_address(const struct plx_rpc_service *service, uint3
 	return i < service->listener_count ? plx_listener_address(service->listeners[i]) : NULL;
 }
 
-/* Figures ----------------------------------------------------------------------------------------
- */
+/* Figures -------------------------------------------------------------------------------------- */
 
 static uint64_t count_of(const rpc_count *count)
 {

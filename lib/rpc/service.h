@@ -36,6 +36,7 @@ struct method {
 struct method_here {
 	uint32_t open;              /* requests that are owed a reply behind their handler */
 	uint64_t usual_ns;          /* its handler's time, as a rule */
+	uint64_t learned_ns;        /* as of then */
 	uint64_t held, held_cycles; /* requests that were open, and for how long in all */
 	struct plx_log_limit log_limit;
 	rpc_count requests, replies, refused, slow, cycles;
@@ -45,6 +46,12 @@ struct served {
 	rpc_count requests, unknown, late, cancelled, busy, overloaded, draining, too_big, deferred,
 		repeated, protocol;
 	rpc_count clients, open;
+};
+
+/* Requests that may come now, as of then. */
+struct bucket {
+	double left;
+	uint64_t as_of_ns;
 };
 
 /* A service on one lcore. */
@@ -59,12 +66,13 @@ struct service_here {
 	bool draining, ending; /* it has been seen to */
 	bool ended;            /* and nothing is left of it here */
 
-	struct plx_rpc_request *repeats; /* that wait for the first one of their key */
+	/* That wait for the first one of their key; who was looked at goes to the end. */
+	struct plx_rpc_request *repeats, **repeats_end;
+	uint32_t repeat_count;
 	struct plx_timer repeat_timer;
 
 	struct plx_signal told;
-	double self_test_left; /* requests that may come now */
-	uint64_t self_test_ns; /* as of then */
+	struct bucket self_test_answers, self_test_looks;
 
 	struct plx_log_limit log_limit;
 	struct served counts;
@@ -87,6 +95,7 @@ struct plx_rpc_service {
 	uint32_t listener_count;
 	bool listens; /* its methods stay as they are */
 	bool has_self_test;
+	bool is_guest; /* that of the process: what it costs is bounded, and its clients are few */
 	struct method *methods;
 	uint32_t method_count;
 	uint32_t *table; /* index + 1 by id and version, open addressing; 0: free */
@@ -109,6 +118,7 @@ struct open_table {
 	struct plx_rpc_request **buckets;
 	uint64_t multiplier;
 	uint32_t mask, count;
+	uint32_t gone; /* of them, those that nobody waits for any more */
 };
 
 struct peer {
@@ -118,13 +128,16 @@ struct peer {
 	struct rpc_out out;
 	struct rpc_turns turns;
 	bool greeted, thrown_out;
+	bool paused; /* until its timer fires */
 	struct plx_timer timer;
 	uint64_t identity; /* of the client, as it says */
 	uint64_t reply_max;
 	uint64_t arrived_ns;           /* the batch that is being served */
+	uint64_t answered_ns;          /* the last one that was open behind its handler */
 	uint64_t turn_ns, turn_cycles; /* the turn that it had requests begun in, their time */
 	uint32_t turn_count;           /* and how many */
 	struct backlog *backlog, **backlog_end;
+	uint64_t backlog_bytes; /* of messages that are longer than a batch */
 	struct open_table open;
 };
 
@@ -133,13 +146,14 @@ enum request_state { REQUEST_FREE, REQUEST_RUNNING, REQUEST_OPEN };
 struct plx_rpc_request {
 	enum request_state state;
 	uint32_t method;   /* index */
-	struct peer *peer; /* NULL: it has gone, or has cancelled it */
+	struct peer *peer; /* NULL: it has gone */
 	struct service_here *here;
 	uint64_t call;
 	uint64_t started; /* plx_tsc() */
 	uint64_t deadline_ns;
 	struct plx_buf *message; /* that is kept, or the one of a running handler */
 	bool kept;
+	bool gone;      /* nobody waits for it; peer: NULL only where the link has ended, too */
 	uint8_t *begun; /* of plx_rpc_reply_begin */
 	uint32_t begun_bytes;
 	struct plx_rpc_request *next; /* in the free list, or of its bucket */
@@ -166,6 +180,10 @@ int service_freeze(struct plx_rpc_service *service);
 
 /* selftest.c. Return: 0; -ENOMEM. */
 int selftest_add(struct plx_rpc_service *service);
+/* So many records came to that of the process. Return: 0; for how long none is to be served. */
+uint64_t selftest_charge(struct service_here *here, uint32_t records);
+/* Requests a second on an lcore, where a service does not say; 0: none. */
+uint32_t selftest_rate(void);
 
 /* drain.c */
 void service_on_told(struct plx_signal *signal, uint64_t fires, void *arg);

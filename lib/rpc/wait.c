@@ -13,6 +13,7 @@ struct waiting_call {
 	size_t length;
 	void *reply;
 	size_t room;
+	uint64_t until_ns; /* UINT64_MAX: no end */
 	struct plx_rpc_answer answer;
 	int rc;
 	char text[256]; /* of an error */
@@ -40,9 +41,17 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 static void start(void *arg)
 {
 	struct waiting_call *waiting = arg;
-	int rc = plx_rpc_call(waiting->client, &waiting->call, waiting->data, waiting->length,
-			      NULL);
+	uint64_t now_ns = plx_now_ns(); /* the turn may have begun long before */
+	int rc;
 
+	if (now_ns >= waiting->until_ns) {
+		waiting->answer = (struct plx_rpc_answer){.status = PLX_RPC_DEADLINE};
+		sem_post(&waiting->done);
+		return;
+	}
+	waiting->call.deadline_ns = waiting->until_ns == UINT64_MAX ? UINT64_MAX
+								    : waiting->until_ns - now_ns;
+	rc = plx_rpc_call(waiting->client, &waiting->call, waiting->data, waiting->length, NULL);
 	if (rc == 0)
 		return;
 	waiting->rc = rc;
@@ -53,24 +62,20 @@ static void start(void *arg)
 
 /* Where nothing can be taken now, in a lane or by the client, it may be soon. Return: 0; -EAGAIN
  * the time is over; another -errno. */
-static int start_there(struct waiting_call *waiting, uint64_t until_ns)
+static int start_there(struct waiting_call *waiting)
 {
 	const struct timespec nap = {.tv_nsec = 50 * PLX_NS_PER_US};
 	int rc;
 
 	for (;;) {
-		uint64_t now_ns = plx_now_ns();
-
 		waiting->rc = 0;
-		if (until_ns != UINT64_MAX)
-			waiting->call.deadline_ns = until_ns > now_ns ? until_ns - now_ns : 1;
 		rc = plx_lcore_send(waiting->client->lcore, start, waiting);
 		if (rc == 0) {
 			while (sem_wait(&waiting->done) != 0) /* a signal */
 				;
 			rc = waiting->rc;
 		}
-		if (rc != -EAGAIN || plx_now_ns() >= until_ns)
+		if (rc != -EAGAIN || plx_now_ns() >= waiting->until_ns)
 			return rc;
 		nanosleep(&nap, NULL);
 	}
@@ -88,6 +93,7 @@ int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *
 		.length = length,
 		.reply = reply,
 		.room = room,
+		.until_ns = plx_time_add(plx_now_ns(), delay_ns),
 	};
 	int rc;
 
@@ -99,7 +105,7 @@ int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *
 	waiting.call.done = on_done;
 	waiting.call.arg = &waiting;
 	sem_init(&waiting.done, 0, 0);
-	rc = start_there(&waiting, plx_time_add(plx_now_ns(), delay_ns));
+	rc = start_there(&waiting);
 	sem_destroy(&waiting.done);
 	if (rc && waiting.text[0])
 		return plx_fail(-rc, "%s", waiting.text);

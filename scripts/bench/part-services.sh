@@ -66,7 +66,7 @@ services_server()
 	ping) command=("${program[plx-echo]}" "${eal[@]}" -- --listen 127.0.0.1:0) ;;
 	params-*)
 		rm -f "$3"/params.db*
-		command=("${program[plx-params]}" "${eal[@]}" -- --serve "$3/params.db" --listen 127.0.0.1:0)
+		command=("${program[plx-params]}" "${eal[@]}" --self-test 10000000 -- --serve "$3/params.db" --listen 127.0.0.1:0)
 		;;
 	*) command=("${program[plx-echo]}" "${eal[@]}" -- --listen 127.0.0.1:0 --service) ;;
 	esac

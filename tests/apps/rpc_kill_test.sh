@@ -85,6 +85,8 @@ for provider in tcp shm; do
 		sleep "0.$(printf %03d $((RANDOM % 300)))"
 		disturb
 	done
+	# Where one was made just now: who is ended while it starts does not end in order.
+	wait_until "grep -q '^$identity\\.' '$temp/ended'"
 	kill -TERM "$steady" "$client"
 	ends "$steady"
 	check "$provider: a client ends in order" "(($? == 0))"

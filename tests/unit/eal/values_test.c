@@ -205,7 +205,7 @@ static void a_self_test_has_a_rate(void **state)
 	uint32_t rate;
 
 	assert_int_equal(eal_self_test_value(&conf, &rate), 0);
-	assert_int_equal(rate, 1000000);
+	assert_int_equal(rate, 100000);
 	conf.self_test = "1";
 	assert_int_equal(eal_self_test_value(&conf, &rate), 0);
 	assert_int_equal(rate, 1);

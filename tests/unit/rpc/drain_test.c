@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Services that end, in order and not, and clients that move on. */
+#include "client.h"
 #include "rpc_fixture.h"
+#include "rpc_wire.h"
+#include "service.h"
 
 static struct plx_rpc_service *other;
 
@@ -73,10 +76,131 @@ static void what_is_on_its_way_is_refused(void **state)
 	plx_rpc_service_drain(service);
 	call_it(ECHO, NULL, 0, &outcome);
 	wait_done(&outcome);
-	if (outcome.status != PLX_RPC_OK) { /* the call came first */
+	if (outcome.status !=
+	    PLX_RPC_OK) { /* the call came first; see hostile_test for the other */
 		assert_int_equal(outcome.status, PLX_RPC_DRAINING);
 		assert_false(outcome.may_have_run);
 	}
+}
+
+/* A client that takes its replies slowly gets them all, and then has its time to leave. */
+static void replies_that_wait_are_not_cut_off(void **state)
+{
+	enum { MANY = 20 };
+	struct plx_link_attr link = {
+		.events = &side_events, .user = &client, .rx_buf_count = 4, .rx_buf_bytes = 4096};
+	struct rpc_greeting greeting = {
+		.version_min = 1, .version_max = 1, .role = RPC_CLIENT, .payload_max = 4000};
+	struct rpc_header header = {.kind = RPC_REQUEST, .first = LATER, .second = UINT32_MAX};
+	uint64_t batch[MANY * RPC_RECORD_BYTES / 8];
+	uint8_t bytes[3000] = {0};
+
+	rpc_start("tcp", NULL, NULL);
+	assert_int_equal(plx_link_connect(plx_rpc_service_address(service, 0), &link, &client.link),
+			 0);
+	assert_true(pump_until(&client.messages, 1, 3000));
+	rpc_greeting_write(bytes, &greeting);
+	assert_int_equal(plx_link_send(client.link, bytes, RPC_GREETING_BYTES), 0);
+	for (header.call = 0; header.call < MANY; header.call++)
+		rpc_header_write(&batch[header.call * RPC_RECORD_BYTES / 8], &header);
+	assert_int_equal(plx_link_send(client.link, batch, sizeof(batch)), 0);
+	assert_true(pump_until(&kept_count, MANY, 3000));
+	client.keep = 512; /* from now on it takes nothing */
+	plx_rpc_service_drain(service);
+	pump_ms(1900);
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_int_equal(plx_rpc_reply(kept[i], bytes, sizeof(bytes)), 0);
+		kept[i] = NULL;
+	}
+	pump_ms(2300); /* its time to leave begins when it has them */
+	assert_int_equal(client.closed, 0);
+	client.keep = 0;
+	side_release(&client, UINT32_MAX);
+	assert_true(pump_until(&client.closed, 1, 6000)); /* it does not leave by itself */
+	assert_int_equal(client.reason, PLX_LINK_CLOSED);
+	assert_true(client.bytes >= MANY * (sizeof(bytes) + RPC_RECORD_BYTES));
+	client.link = NULL;
+}
+
+/* Whoever refuses at once has the least open calls: it must not get them all for that. */
+static void one_that_is_full_is_not_asked_for_ever(void **state)
+{
+	struct plx_rpc_service_attr one = {.open_total = 1};
+	struct plx_rpc_service *full;
+	struct plx_rpc_client *filler;
+	struct plx_rpc_call never = {.method = LATER, .deadline_ns = UINT64_MAX};
+	struct outcome fills, held, outcome;
+
+	kept_count = gone_count = handled_count = 0;
+	fixture_start("tcp", false);
+	full = make_service(here("0"), &one);
+	service = make_service(here("0"), NULL);
+	caller = filler = make_client((const char *const[]){plx_rpc_service_address(full, 0), NULL},
+				      NULL);
+	wait_up(filler);
+	call_as(never, NULL, 0, &fills);
+	assert_true(pump_until(&kept_count, 1, 3000));
+	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0),
+						   plx_rpc_service_address(full, 0), NULL},
+			     NULL);
+	for (int i = 0; i < 3000 && client_stats().links < 2; i++)
+		pump_ms(1);
+	call_as(never, NULL, 0, &held); /* so that the one with room has more open */
+	assert_true(pump_until(&kept_count, 2, 3000));
+	for (int i = 0; i < 100; i++) {
+		call_it(ECHO, "x", 1, &outcome);
+		wait_done(&outcome);
+		assert_int_equal(outcome.status, PLX_RPC_OK);
+	}
+	plx_rpc_client_destroy(filler);
+	plx_rpc_service_destroy(full);
+}
+
+/* Both are full: that is what the caller hears, after one try at each. */
+static void all_may_be_full(void **state)
+{
+	struct plx_rpc_service *second;
+	struct outcome outcome;
+
+	kept_count = gone_count = handled_count = 0;
+	fixture_start("tcp", false);
+	second = make_service(here("0"), NULL);
+	service = make_service(here("0"), NULL);
+	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0),
+						   plx_rpc_service_address(second, 0), NULL},
+			     NULL);
+	for (int i = 0; i < 3000 && client_stats().links < 2; i++)
+		pump_ms(1);
+	call_it(ONE, NULL, 0, &(struct outcome){0});
+	call_it(ONE, NULL, 0, &(struct outcome){0});
+	assert_true(pump_until(&kept_count, 2, 3000));
+	call_it(ONE, NULL, 0, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_BUSY);
+	assert_false(outcome.may_have_run);
+	plx_rpc_client_destroy(caller);
+	caller = NULL;
+	plx_rpc_service_destroy(second);
+}
+
+/* A link that has begun to close takes nothing any more: what comes then waits for the next one. */
+static void a_link_that_closes_takes_no_calls(void **state)
+{
+	const struct channel *channel;
+	struct outcome open, outcome;
+
+	rpc_start("tcp", NULL, NULL);
+	channel = &caller->channels[0];
+	call_it(LATER, NULL, 0, &open); /* so that the client does not close by itself */
+	assert_true(pump_until(&kept_count, 1, 3000));
+	plx_link_close(service->here[0]->peers->link);
+	for (int i = 0; i < 1000 && plx_link_is_open(channel->link); i++)
+		plx_loop_turn();
+	assert_int_equal(channel->state, CHANNEL_UP); /* its end was not told yet */
+	call_it(ECHO, "x", 1, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_int_equal(open.status, PLX_RPC_PEER_DOWN);
 }
 
 static void finish_waits_for_clients(void **state)
@@ -197,6 +321,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_open_is_answered),
 		TEST(what_is_on_its_way_is_refused),
+		TEST(replies_that_wait_are_not_cut_off),
+		TEST(one_that_is_full_is_not_asked_for_ever),
+		TEST(all_may_be_full),
+		TEST(a_link_that_closes_takes_no_calls),
 		TEST(finish_waits_for_clients),
 		TEST(clients_move_on),
 		TEST(one_that_dies_takes_its_calls_alone),

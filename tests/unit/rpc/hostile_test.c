@@ -214,6 +214,63 @@ static void a_flood_of_cancellations(void **state)
 	others_go_on();
 }
 
+/* They would wait as they are, out of any proportion to the window that the client was given. */
+static void many_records_in_a_long_message(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	for (uint64_t i = 0; i * RPC_RECORD_BYTES <= RPC_BATCH_BYTES; i++)
+		add(RPC_CANCEL, 0, i, 0, 0, "");
+	send_batch(&client);
+	is_thrown_out();
+}
+
+/* Long requests wait up to a bound, and what is more hears BUSY before them. */
+static void long_requests_have_their_bound(void **state)
+{
+	struct rpc_header header = {.kind = RPC_REQUEST, .first = ECHO, .second = UINT32_MAX};
+	struct plx_link_attr many = {.events = &side_events, .user = &client};
+	struct plx_rpc_service_attr attr = {.waiting_max = 100000, .turn_max = 1};
+	static uint64_t bytes[4000];
+
+	batch_bytes = 0;
+	rpc_start("tcp", &attr, NULL);
+	assert_int_equal(plx_link_connect(plx_rpc_service_address(service, 0), &many, &client.link),
+			 0);
+	assert_true(pump_until(&client.messages, 1, 3000));
+	send_greeting(&client, RPC_CLIENT);
+	for (uint64_t i = 0; i < 100; i++) /* they take longer than the long ones to come */
+		add(RPC_REQUEST, 0, 1000 + i, SLOW, UINT32_MAX, "");
+	send_batch(&client);
+	header.length = sizeof(bytes) - RPC_RECORD_BYTES;
+	for (header.call = 0; header.call < 8; header.call++) {
+		rpc_header_write(bytes, &header);
+		while (plx_link_send(client.link, bytes, sizeof(bytes)) == -EAGAIN)
+			pump_ms(1);
+	}
+	for (int i = 0; i < 3000 && service_stats().busy < 5; i++)
+		pump_ms(1);
+	assert_int_equal(service_stats().busy, 5); /* three have room, of 32000 bytes each */
+	assert_int_equal(client.closed, 0);
+	others_go_on();
+}
+
+/* Of a service that drains, and has said so. */
+static void a_request_behind_the_farewell(void **state)
+{
+	send_greeting(&client, RPC_CLIENT);
+	pump_ms(20);
+	plx_rpc_service_drain(service);
+	assert_true(pump_until(&client.messages, 2, 3000));
+	assert_int_equal(client.last[0], RPC_DRAIN);
+	add(RPC_REQUEST, 0, 1, ECHO, UINT32_MAX, "");
+	send_batch(&client);
+	assert_true(pump_until(&client.messages, 3, 3000));
+	assert_int_equal(client.last[0], RPC_REPLY);
+	assert_int_equal(client.last[1], PLX_RPC_DRAINING);
+	assert_int_equal(((const struct rpc_header *)client.last)->first, 0); /* it did not run */
+	assert_int_equal(handled_count, 0);
+}
+
 static void no_greeting(void **state)
 {
 	assert_true(pump_until(&client.closed, 1, 5000));
@@ -505,6 +562,9 @@ int main(void)
 		TEST(cancellations),
 		TEST(what_is_wrong_may_come_late),
 		TEST(a_flood_of_cancellations),
+		TEST(many_records_in_a_long_message),
+		cmocka_unit_test_teardown(long_requests_have_their_bound, stop),
+		TEST(a_request_behind_the_farewell),
 		TEST(no_greeting),
 		TEST(no_time_left),
 		TEST(replies_longer_than_the_client_takes),

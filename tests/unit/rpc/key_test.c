@@ -145,6 +145,33 @@ static void what_runs_still_is_waited_for(void **state)
 }
 
 /* The client is gone, and so is who waited; the first one is owed its reply all the same. */
+/* More than are looked at at a time. */
+static void many_wait_for_one(void **state)
+{
+	enum { MANY = 500 };
+	static struct outcome outcomes[MANY];
+
+	rpc_start("tcp", NULL, NULL);
+	for (int i = 0; i < MANY; i++)
+		call_as((struct plx_rpc_call){.method = LATER,
+					      .key = 5,
+					      .deadline_ns = 10 * PLX_NS_PER_S},
+			NULL, 0, &outcomes[i]);
+	assert_true(pump_until(&kept_count, 1, 3000));
+	pump_ms(20);
+	assert_int_equal(kept_count, 1);
+	assert_int_equal(plx_rpc_cancel(caller, 0), -ENOENT);
+	assert_int_equal(plx_rpc_reply(kept[0], "one", 3), 0);
+	kept[0] = NULL;
+	for (int i = 0; i < MANY; i++) {
+		wait_done(&outcomes[i]);
+		assert_int_equal(outcomes[i].status, PLX_RPC_OK);
+		assert_memory_equal(outcomes[i].data, "one", 3);
+	}
+	assert_int_equal(service_stats().repeated, MANY - 1);
+	assert_int_equal(service_stats().open, 0);
+}
+
 static void who_waits_may_vanish(void **state)
 {
 	struct outcome first, again;
@@ -306,6 +333,7 @@ int main(void)
 		TEST(a_key_is_one_method_s),
 		TEST(a_key_is_one_client_s),
 		TEST(what_runs_still_is_waited_for),
+		TEST(many_wait_for_one),
 		TEST(who_waits_may_vanish),
 		TEST(keys_are_forgotten_in_time),
 		TEST(what_cannot_be_remembered_is_not_run),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The self-test service of a process, at listeners that are there for something else. */
 #include "rpc_fixture.h"
+#include "rpc_wire.h"
 
 static struct plx_listener *listener;
 
@@ -127,6 +128,102 @@ static void it_has_a_rate(void **state)
 	assert_in_range(busy, 80, 99);
 }
 
+/* A listener's longest message may be shorter than a batch: one of NetIO's publishers takes 4016.
+ */
+static void messages_may_be_short(void **state)
+{
+	static const uint64_t longest[] = {512, 515, 4016};
+	static struct outcome outcomes[170];
+	static const char data[480];
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(longest); i++) {
+		struct plx_link_attr attr = {.events = &side_events,
+					     .message_max_bytes = longest[i],
+					     .rx_buf_bytes = 4096};
+
+		fixture_start("tcp", false);
+		assert_int_equal(plx_rpc_self_test_start(1000000), 0);
+		listener = fixture_listen(here("0"), &attr);
+		connect_caller();
+		wait_up(caller);
+		for (unsigned j = 0; j < PLX_ARRAY_LEN(outcomes); j++)
+			call_it(PLX_RPC_ECHO, data, j % 3 ? 0 : sizeof(data), &outcomes[j]);
+		for (unsigned j = 0; j < PLX_ARRAY_LEN(outcomes); j++) {
+			wait_done(&outcomes[j]);
+			assert_int_equal(outcomes[j].status, PLX_RPC_OK);
+		}
+		if (i + 1 < PLX_ARRAY_LEN(longest))
+			stop(NULL);
+	}
+}
+
+/* Refusals cost time as well: who goes on all the same is looked at later. */
+static void refusals_have_a_rate(void **state)
+{
+	enum { MANY = 40000 };
+	static struct outcome outcomes[MANY];
+	uint64_t began_ns;
+	unsigned unknown = 0;
+
+	start_at("tcp", 10);
+	connect_caller();
+	wait_up(caller);
+	began_ns = plx_now_ns();
+	for (unsigned i = 0; i < MANY; i++)
+		call_within(ECHO, 60 * PLX_NS_PER_S, &outcomes[i]);
+	for (int i = 0; i < 300; i++)
+		pump_ms(1);
+	for (unsigned i = 0; i < MANY; i++)
+		unknown += outcomes[i].status == PLX_RPC_UNKNOWN && outcomes[i].count;
+	assert_in_range(unknown, 100, 10020 * (plx_now_ns() - began_ns) / PLX_NS_PER_S + 200);
+	assert_true(plx_rpc_client_is_up(caller));
+	plx_rpc_client_destroy(caller);
+	caller = NULL;
+	fixture_connect(listener, NULL); /* and what it is a guest of goes on */
+	assert_int_equal(plx_link_send(client.link, "x", 1), 0);
+	assert_true(pump_until(&server.messages, 1, 3000));
+}
+
+/* The listener takes 16 MiB; a guest says that it takes 64 KiB. */
+static void a_request_may_be_too_long_for_a_guest(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client, .self_test = true};
+	struct rpc_greeting greeting = {
+		.version_min = 1, .version_max = 1, .role = RPC_CLIENT, .payload_max = 4000};
+	struct rpc_header header = {.kind = RPC_REQUEST, .first = PLX_RPC_DISCARD};
+	static uint64_t bytes[10000];
+
+	start_at("tcp", 1000000);
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	assert_true(pump_until(&client.messages, 1, 3000));
+	rpc_greeting_write((uint8_t *)bytes, &greeting);
+	assert_int_equal(plx_link_send(client.link, bytes, RPC_GREETING_BYTES), 0);
+	header.length = sizeof(bytes) - RPC_RECORD_BYTES;
+	rpc_header_write(bytes, &header);
+	assert_int_equal(plx_link_send(client.link, bytes, sizeof(bytes)), 0);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.messages, 1); /* no answer */
+	client.link = NULL;
+}
+
+static void where_it_is_off_no_service_has_it(void **state)
+{
+	struct outcome outcome;
+
+	fixture_start("tcp", false);
+	assert_int_equal(plx_rpc_self_test_start(0), 0);
+	listener = fixture_listen(here("0"), NULL);
+	service = make_service(here("0"), NULL);
+	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
+			     NULL);
+	wait_up(caller);
+	call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_UNKNOWN);
+	plx_rpc_service_destroy(service);
+	service = NULL;
+}
+
 static void its_clients_are_few(void **state)
 {
 	struct plx_rpc_client *all[20];
@@ -143,6 +240,14 @@ static void its_clients_are_few(void **state)
 			up += plx_rpc_client_is_up(all[j]);
 	}
 	assert_int_equal(up, 16);
+	pump_ms(50);
+	for (int i = 0; i < 20; i++) {
+		if (!plx_rpc_client_is_up(all[i])) {
+			assert_non_null(strstr(plx_rpc_client_trouble(all[i]),
+					       "as many clients as it takes"));
+			break;
+		}
+	}
 	for (int i = 0; i < 20; i++)
 		plx_rpc_client_destroy(all[i]);
 }
@@ -175,6 +280,10 @@ int main(void)
 		TEST(where_it_is_off_that_is_said),
 		TEST(a_service_may_be_asked_too),
 		TEST(it_has_a_rate),
+		TEST(messages_may_be_short),
+		TEST(refusals_have_a_rate),
+		TEST(a_request_may_be_too_long_for_a_guest),
+		TEST(where_it_is_off_no_service_has_it),
 		TEST(its_clients_are_few),
 		TEST(it_may_end_under_its_clients),
 	};

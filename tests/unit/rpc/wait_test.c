@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define CALLS 200
 
@@ -179,6 +180,35 @@ static void threads_hear_what_is_wrong(void **state)
 }
 
 /* The service ends while its lcore has requests, and another one replies later. */
+static struct plx_rpc_answer late_answer;
+static _Atomic unsigned late_done;
+
+static void *call_for_a_moment(void *arg)
+{
+	const struct plx_rpc_call call = {.method = ECHO, .deadline_ns = 50 * PLX_NS_PER_MS};
+
+	assert_int_equal(plx_rpc_call_wait(caller, &call, NULL, 0, NULL, 0, &late_answer), 0);
+	late_done++;
+	return NULL;
+}
+
+/* The time runs from the call on, also where the client's lcore does not. */
+static void an_lcore_may_be_late(void **state)
+{
+	const struct timespec while_away = {.tv_nsec = 200 * PLX_NS_PER_MS};
+	pthread_t thread;
+
+	rpc_start("tcp", NULL, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, call_for_a_moment, NULL), 0);
+	nanosleep(&while_away, NULL);
+	assert_true(pump_until(&late_done, 1, 3000));
+	pthread_join(thread, NULL);
+	assert_int_equal(late_answer.status, PLX_RPC_DEADLINE);
+	assert_false(late_answer.may_have_run);
+	assert_int_equal(handled_count, 0);
+	rpc_stop();
+}
+
 static struct plx_rpc_request *taken;
 static _Atomic unsigned taken_count;
 
@@ -215,6 +245,7 @@ int main(void)
 		cmocka_unit_test(a_reply_from_another_lcore),
 		cmocka_unit_test(threads_may_wait),
 		cmocka_unit_test(threads_hear_what_is_wrong),
+		cmocka_unit_test(an_lcore_may_be_late),
 		cmocka_unit_test(replies_behind_the_end),
 	};
 
