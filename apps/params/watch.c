@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Watching: changes are subscribed to first, and then all is listed, so that none is missed
- * between. What comes by the two ways is put in order by its revisions: for each parameter they
- * only rise. */
+ * between. A mirror of what was shown puts in order what comes by the two ways. */
 #include "watch.h"
 
 #include "address.h"
+#include "listing.h"
+#include "mirror.h"
 #include "netio.h"
 #include "plx_lcore.h"
-#include "store.h"
 #include "wire.h"
 
 #include <endian.h>
-#include <stdio.h>
 #include <string.h>
-
-#define ID_REMOVED 0 /* in the mirror: one that is no more */
 
 static struct {
 	const struct params_conf *conf;
 	struct plx_rpc_client *client;
 	struct netio_context netio;
 	struct netio_subscribe_socket socket;
-	struct store *mirror; /* what was shown */
-	bool lists, again;    /* while it lists: something was missed, so once more */
-	char after[PARAM_NAME_MAX];
-	uint32_t after_length;
+	struct mirror *mirror; /* of what was shown */
+	struct listing listing;
+	const char *below;
 	char host[PLX_ADDRESS_MAX];
 	unsigned port;
 	bool asks; /* where it publishes now */
@@ -34,114 +30,54 @@ static struct {
 static void fail(int rc)
 {
 	seen.rc = rc;
+	listing_stop(&seen.listing);
 	plx_loop_quit();
 }
 
-static bool is_watched(const struct param *param)
+/* Showing ----------------------------------------------------------------------------------------
+ */
+
+static void show(const struct param *param, bool removed)
 {
-	const char *below = seen.conf->below ? seen.conf->below : "";
-
-	return param_name_is_below(param->name, param->name_length, below, strlen(below));
-}
-
-/* Return: whether it is news. */
-static bool mirror(const struct param *param, bool removed)
-{
-	const struct param *known = store_find(seen.mirror, param->name, param->name_length);
-	struct param copy = *param;
-	bool was_there = known && known->id != ID_REMOVED;
-
-	if (known && known->revision >= param->revision)
-		return false;
-	if (known)
-		store_remove(seen.mirror, known);
-	if (removed)
-		copy.id = ID_REMOVED;
-	if (store_restore(seen.mirror, &copy) != 0)
-		fail(-ENOMEM);
-	return !removed || was_there;
+	show_change(param, removed);
 }
 
 static void take(const struct param *param, bool removed)
 {
-	if (is_watched(param) && mirror(param, removed))
-		show_change(param, removed);
-}
+	int rc;
 
-/* Listing ----------------------------------------------------------------------------------------
- */
-
-static void list_next(void);
-
-static void list_anew(void)
-{
-	seen.again = seen.lists;
-	if (seen.lists)
+	if (!param_name_is_below(param->name, param->name_length, seen.below, strlen(seen.below)))
 		return;
-	seen.after_length = 0;
-	list_next();
-}
-
-static const char *take_page(const struct plx_rpc_result *result, bool *more_out)
-{
-	const char *after, *wrong;
-	struct param param;
-	size_t offset;
-
-	wrong = page_read(result->data, result->length, more_out, &after, &seen.after_length,
-			  &offset);
-	if (wrong)
-		return wrong;
-	memcpy(seen.after, after, seen.after_length);
-	while (page_next(result->data, result->length, &offset, &param, &wrong))
-		take(&param, false);
-	return wrong;
-}
-
-static void on_page(const struct plx_rpc_result *result, void *arg)
-{
-	const char *wrong;
-	bool more = false;
-
-	seen.lists = false;
-	if (result->status == PLX_RPC_CANCELLED)
-		return;
-	if (result->status != PLX_RPC_OK) { /* it is away: the subscription tells when it is back */
-		seen.again = false;
-		return;
-	}
-	wrong = take_page(result, &more);
-	if (wrong) {
-		fail(plx_fail(EPROTO, "the reply: %s", wrong));
-	} else if (seen.again) {
-		seen.again = false;
-		list_anew();
-	} else if (more) {
-		list_next();
-	}
-}
-
-static void list_next(void)
-{
-	const char *below = seen.conf->below ? seen.conf->below : "";
-	uint8_t order[WIRE_LIST_BYTES + 2 * PARAM_NAME_MAX];
-	struct list_order what = {
-		.prefix = below,
-		.prefix_length = (uint32_t)strlen(below),
-		.after = seen.after,
-		.after_length = seen.after_length,
-	};
-	struct plx_rpc_call call = {
-		.method = PARAMS_LIST,
-		.deadline_ns = seen.conf->deadline_ns,
-		.retry = true,
-		.done = on_page,
-	};
-	int rc = plx_rpc_call(seen.client, &call, order, list_write(&what, order), NULL);
-
-	seen.lists = rc == 0;
-	if (rc)
+	rc = mirror_take(seen.mirror, param, removed);
+	if (rc > 0)
+		show(param, removed);
+	else if (rc < 0)
 		fail(rc);
+}
+
+static void on_begun(void *arg)
+{
+	mirror_begin(seen.mirror);
+}
+
+static void on_found(const struct param *param, void *arg)
+{
+	take(param, false);
+}
+
+static void on_gone(const struct param *param, void *arg)
+{
+	show(param, true);
+}
+
+static void on_ended(void *arg)
+{
+	mirror_end(seen.mirror, on_gone, NULL);
+}
+
+static void on_failed(int rc, void *arg)
+{
+	fail(rc);
 }
 
 /* The subscription -------------------------------------------------------------------------------
@@ -150,13 +86,20 @@ static void list_next(void)
 static void on_subscribed(struct netio_publisher *publisher,
 			  const struct netio_subscription *subscription)
 {
-	list_anew();
+	listing_begin(&seen.listing);
+}
+
+static void on_lost(struct netio_publisher *publisher,
+		    const struct netio_subscription *subscription, const char *why)
+{
+	listing_stop(&seen.listing);
+	mirror_lose(seen.mirror);
 }
 
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
 	if (gap->reason != NETIO_GAP_CONFLATED) /* else the newest came */
-		list_anew();
+		listing_begin(&seen.listing);
 }
 
 static void on_refused(struct netio_publisher *publisher,
@@ -259,6 +202,7 @@ static int subscribe(void)
 		return rc;
 	seen.socket.cb_subscribed = on_subscribed;
 	seen.socket.cb_subscription_resumed = on_subscribed;
+	seen.socket.cb_subscription_lost = on_lost;
 	seen.socket.cb_subscription_refused = on_refused;
 	seen.socket.cb_connection_refused = on_away;
 	seen.socket.cb_connection_closed = on_away;
@@ -268,14 +212,30 @@ static int subscribe(void)
 	return seen.rc;
 }
 
-int watch(const struct params_conf *conf, struct plx_rpc_client *client)
+static void prepare(const struct params_conf *conf, struct plx_rpc_client *client)
 {
-	int rc;
-
 	seen.conf = conf;
 	seen.client = client;
-	rc = store_create(&seen.mirror);
-	rc = rc ? rc : subscribe();
+	seen.below = conf->below ? conf->below : "";
+	seen.listing = (struct listing){
+		.client = client,
+		.below = seen.below,
+		.deadline_ns = conf->deadline_ns,
+		.begun = on_begun,
+		.found = on_found,
+		.ended = on_ended,
+		.failed = on_failed,
+	};
+}
+
+int watch(const struct params_conf *conf, struct plx_rpc_client *client)
+{
+	int rc = mirror_create(&seen.mirror);
+
+	if (rc)
+		return rc;
+	prepare(conf, client);
+	rc = subscribe();
 	if (rc == 0) {
 		plx_loop_run();
 		rc = seen.rc;
@@ -284,5 +244,7 @@ int watch(const struct params_conf *conf, struct plx_rpc_client *client)
 		netio_subscribe_socket_fini(&seen.socket);
 		netio_fini(&seen.netio);
 	}
+	listing_stop(&seen.listing);
+	mirror_destroy(seen.mirror);
 	return rc;
 }

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "listing.h"
+
+#include "wire.h"
+
+#include <string.h>
+
+#define AGAIN_NS (50 * PLX_NS_PER_MS) /* where the service does not say when */
+
+static void call(struct listing *listing);
+
+static void fail(struct listing *listing, int rc)
+{
+	listing_stop(listing);
+	listing->failed(rc, listing->arg);
+}
+
+static void begin(struct listing *listing)
+{
+	listing->anew = false;
+	listing->after_length = 0;
+	listing->begun(listing->arg);
+	call(listing);
+}
+
+static void go_on(struct listing *listing)
+{
+	if (listing->anew)
+		begin(listing);
+	else
+		call(listing);
+}
+
+static void on_time(struct plx_timer *timer, void *arg)
+{
+	go_on(arg);
+}
+
+static void wait_for_more(struct listing *listing, uint64_t wait_ns)
+{
+	int rc;
+
+	plx_timer_init(&listing->again, on_time, listing);
+	rc = plx_timer_start(&listing->again, wait_ns ? wait_ns : AGAIN_NS);
+	if (rc)
+		fail(listing, rc);
+}
+
+static void take_page(struct listing *listing, const struct plx_rpc_result *result)
+{
+	const char *after, *wrong;
+	struct param param;
+	size_t offset;
+	bool more;
+
+	wrong = page_read(result->data, result->length, &more, &after, &listing->after_length,
+			  &offset);
+	if (!wrong) {
+		memcpy(listing->after, after, listing->after_length);
+		while (page_next(result->data, result->length, &offset, &param, &wrong))
+			listing->found(&param, listing->arg);
+	}
+	if (wrong)
+		fail(listing, plx_fail(EPROTO, "the reply: %s", wrong));
+	else if (more && listing->wanted)
+		call(listing);
+	else if (listing->wanted)
+		listing->ended(listing->arg);
+}
+
+/* What this service will say to the same request for ever. */
+static bool is_final(enum plx_rpc_status status)
+{
+	return status == PLX_RPC_ERROR || status == PLX_RPC_UNKNOWN || status == PLX_RPC_DENIED ||
+	       status == PLX_RPC_TOO_BIG;
+}
+
+static void on_page(const struct plx_rpc_result *result, void *arg)
+{
+	struct listing *listing = arg;
+
+	listing->calls = false;
+	if (result->status == PLX_RPC_CANCELLED || !listing->wanted)
+		return;
+	if (is_final(result->status))
+		fail(listing, plx_fail(EIO, "the service does not list its parameters: %s",
+				       plx_rpc_status_name(result->status)));
+	else if (result->status != PLX_RPC_OK)
+		wait_for_more(listing, result->retry_after_ns);
+	else if (listing->anew) /* the page may be older than what it began anew for */
+		begin(listing);
+	else
+		take_page(listing, result);
+}
+
+static void call(struct listing *listing)
+{
+	uint8_t order[WIRE_LIST_BYTES + 2 * PARAM_NAME_MAX];
+	struct list_order what = {
+		.prefix = listing->below,
+		.prefix_length = (uint32_t)strlen(listing->below),
+		.after = listing->after,
+		.after_length = listing->after_length,
+	};
+	struct plx_rpc_call page = {
+		.method = PARAMS_LIST,
+		.deadline_ns = listing->deadline_ns,
+		.retry = true,
+		.done = on_page,
+		.arg = listing,
+	};
+	int rc = plx_rpc_call(listing->client, &page, order, list_write(&what, order), NULL);
+
+	listing->calls = rc == 0;
+	if (rc == -EAGAIN)
+		wait_for_more(listing, 0);
+	else if (rc)
+		fail(listing, rc);
+}
+
+void listing_begin(struct listing *listing)
+{
+	bool waits = plx_timer_running(&listing->again);
+
+	listing->wanted = true;
+	listing->anew = true;
+	if (!listing->calls && !waits)
+		begin(listing);
+}
+
+void listing_stop(struct listing *listing)
+{
+	listing->wanted = false;
+	plx_timer_stop(&listing->again);
+}

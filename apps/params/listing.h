@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All parameters below a name, page by page, as often as is asked; a page that does not come is
+ * asked for again. Thread: the client's lcore. */
+#ifndef LISTING_H
+#define LISTING_H
+
+#include "param.h"
+#include "plx_lcore.h"
+#include "plx_rpc.h"
+
+struct listing {
+	struct plx_rpc_client *client;
+	const char *below; /**< "": all */
+	uint64_t deadline_ns;
+	void (*begun)(void *arg); /**< from the beginning: what was found before does not count */
+	void (*found)(const struct param *param, void *arg);
+	void (*ended)(void *arg);
+	void (*failed)(int rc, void *arg); /**< what no repetition mends; there is an error text */
+	void *arg;
+
+	/* The rest is private. */
+	bool wanted, calls, anew;
+	struct plx_timer again;
+	uint32_t after_length;
+	char after[PARAM_NAME_MAX];
+};
+
+/** List from the beginning; one that is under way is given up for that. Set the fields above
+ * before, and zero the others. */
+void listing_begin(struct listing *listing);
+
+/** Nothing is found any more, until it begins anew. One that calls is not gone before its client
+ * is, or its callbacks may not be called. */
+void listing_stop(struct listing *listing);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ways lead here, and what comes by one may be older than what came by the other: for each
+ * parameter it is put in order by its revisions. These only rise as long as the service lives; of a
+ * next life any other revision is news. */
+#include "mirror.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+struct known {
+	struct param param; /* its name and its text are the entry's own */
+	char *text;
+	uint64_t listing; /* the number of the one in which the service spoke of it last */
+	bool removed;     /* kept until the list is whole: a page may be older than that */
+	TAILQ_ENTRY(known) link;
+	char name[];
+};
+
+TAILQ_HEAD(known_queue, known);
+
+struct mirror {
+	void *by_name; /* struct known, of tsearch */
+	struct known_queue all;
+	uint64_t listing; /* each has a number, and so has each loss */
+	uint64_t lost;    /* entries of before that number are of an earlier life */
+	bool lists;
+	uint32_t count;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct param *x = a, *y = b;
+	uint32_t common = x->name_length < y->name_length ? x->name_length : y->name_length;
+	int order = memcmp(x->name, y->name, common);
+
+	return order ? order
+		     : (x->name_length > y->name_length) - (x->name_length < y->name_length);
+}
+
+int mirror_create(struct mirror **mirror_out)
+{
+	struct mirror *mirror = calloc(1, sizeof(*mirror));
+
+	if (!mirror)
+		return plx_fail(ENOMEM, "out of memory");
+	TAILQ_INIT(&mirror->all);
+	*mirror_out = mirror;
+	return 0;
+}
+
+static void forget(struct mirror *mirror, struct known *entry)
+{
+	tdelete(entry, &mirror->by_name, by_name);
+	TAILQ_REMOVE(&mirror->all, entry, link);
+	mirror->count--;
+	free(entry->text);
+	free(entry);
+}
+
+void mirror_destroy(struct mirror *mirror)
+{
+	struct known *entry;
+
+	if (!mirror)
+		return;
+	while ((entry = TAILQ_FIRST(&mirror->all)))
+		forget(mirror, entry);
+	free(mirror);
+}
+
+uint32_t mirror_count(const struct mirror *mirror)
+{
+	return mirror->count;
+}
+
+/* Entries ----------------------------------------------------------------------------------------
+ */
+
+static struct known *find(const struct mirror *mirror, const struct param *param)
+{
+	struct known **found = tfind(param, &mirror->by_name, by_name);
+
+	return found ? *found : NULL;
+}
+
+/* Return: NULL: no memory. */
+static struct known *add(struct mirror *mirror, const struct param *param)
+{
+	struct known *entry = calloc(1, sizeof(*entry) + param->name_length);
+
+	if (!entry)
+		return NULL;
+	memcpy(entry->name, param->name, param->name_length);
+	entry->param.name = entry->name;
+	entry->param.name_length = param->name_length;
+	if (!tsearch(entry, &mirror->by_name, by_name)) {
+		free(entry);
+		return NULL;
+	}
+	TAILQ_INSERT_TAIL(&mirror->all, entry, link);
+	mirror->count++;
+	return entry;
+}
+
+/* Return: false: no memory, and it is as it was. */
+static bool update(struct known *entry, const struct param *param)
+{
+	char *text = NULL;
+
+	if (param->value.type == PARAM_TEXT) {
+		text = malloc(param->value.text.length + 1);
+		if (!text)
+			return false;
+		memcpy(text, param->value.text.bytes, param->value.text.length);
+	}
+	free(entry->text);
+	entry->text = text;
+	entry->param = *param;
+	entry->param.name = entry->name;
+	if (text)
+		entry->param.value.text.bytes = text;
+	return true;
+}
+
+/* News -------------------------------------------------------------------------------------------
+ */
+
+static int take_new(struct mirror *mirror, const struct param *param, bool removed)
+{
+	struct known *entry;
+
+	if (removed && !mirror->lists)
+		return 0;
+	entry = add(mirror, param);
+	if (entry && !update(entry, param)) {
+		forget(mirror, entry);
+		entry = NULL;
+	}
+	if (!entry)
+		return plx_fail(ENOMEM, "out of memory");
+	entry->removed = removed;
+	entry->listing = mirror->listing;
+	return !removed;
+}
+
+static bool is_news(const struct mirror *mirror, const struct known *entry,
+		    const struct param *param)
+{
+	return entry->listing < mirror->lost ? param->revision != entry->param.revision
+					     : param->revision > entry->param.revision;
+}
+
+int mirror_take(struct mirror *mirror, const struct param *param, bool removed)
+{
+	struct known *entry = find(mirror, param);
+	bool news, was_there;
+
+	if (!entry)
+		return take_new(mirror, param, removed);
+	news = is_news(mirror, entry, param);
+	entry->listing = mirror->listing;
+	if (!news)
+		return 0;
+	was_there = !entry->removed;
+	if (removed && !mirror->lists) {
+		forget(mirror, entry);
+		return was_there;
+	}
+	if (!update(entry, param))
+		return plx_fail(ENOMEM, "out of memory");
+	entry->removed = removed;
+	return !removed || was_there;
+}
+
+/* Lists ------------------------------------------------------------------------------------------
+ */
+
+void mirror_lose(struct mirror *mirror)
+{
+	mirror->lost = ++mirror->listing;
+}
+
+void mirror_begin(struct mirror *mirror)
+{
+	mirror->listing++;
+	mirror->lists = true;
+}
+
+void mirror_end(struct mirror *mirror, void (*gone)(const struct param *param, void *arg),
+		void *arg)
+{
+	struct known *next;
+
+	mirror->lists = false;
+	for (struct known *entry = TAILQ_FIRST(&mirror->all); entry; entry = next) {
+		next = TAILQ_NEXT(entry, link);
+		if (!entry->removed && entry->listing < mirror->listing)
+			gone(&entry->param, arg);
+		if (entry->removed || entry->listing < mirror->listing)
+			forget(mirror, entry);
+	}
+}

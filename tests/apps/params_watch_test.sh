@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# plx-params --watch beside a service that comes back with another state: older, or of another file.
+# shellcheck disable=SC2016 # conditions are expanded where they are checked
+set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+program=$1
+temp=$(mktemp -d)
+server=''
+watcher=''
+address=127.0.0.1:0
+trap 'kill -KILL $server $watcher 2>/dev/null; rm -rf "$temp"' EXIT
+
+# start FILE: the service, where it was before.
+start()
+{
+	: >"$temp/said"
+	"$program" --huge none -- --serve "$1" --listen "$address" >"$temp/said" 2>"$temp/server.err" </dev/null &
+	server=$!
+	wait_until 'grep -qs "^listening on " "$temp/said"' || check 'it starts' false
+	address=$(sed -n 's/^listening on //p' "$temp/said")
+}
+
+# stop SIGNAL: the service, by that.
+stop()
+{
+	kill -"$1" "$server"
+	wait "$server" 2>/dev/null
+	server=''
+}
+
+ask()
+{
+	"$program" --huge none --log-level error -- --service "$address" "$@"
+}
+
+define()
+{
+	ask --define "$1" --type int --value "$2" >/dev/null 2>"$temp/define.err" || check "--define $1" false
+}
+
+start_watch()
+{
+	: >"$temp/watch"
+	"$program" --huge none -- --service "$address" --watch "$@" >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
+	watcher=$!
+}
+
+stop_watch()
+{
+	kill -INT "$watcher"
+	ends "$watcher"
+	check 'watching ends with Ctrl-C' "(($? == 0))"
+	watcher=''
+}
+
+# wait_shown LINE
+wait_shown()
+{
+	wait_until "grep -q '^$1' '$temp/watch'"
+	check "it shows: $1" "grep -q '^$1' '$temp/watch'"
+}
+
+# A backup of before, which is put back.
+start "$temp/store.db"
+define x 1
+define y 1
+define z 1
+stop TERM
+cp "$temp/store.db" "$temp/backup.db"
+start "$temp/store.db"
+start_watch
+wait_shown 'z = 1'
+ask --set y --value 6 >/dev/null
+ask --remove z >/dev/null
+define w 1
+wait_shown 'w = 1'
+check 'it has shown what the backup does not have' "grep -q '^y = 6' '$temp/watch' && grep -q '^z removed' '$temp/watch'"
+: >"$temp/watch"
+stop KILL
+start "$temp/backup.db"
+wait_shown 'w removed'
+check 'it shows what the backup has, and nothing else' "diff <(sort '$temp/watch' | sed 's/ *(.*//') - <<<'w removed
+y = 1
+z = 1'"
+
+# What changes from there on is older than what was before, and news all the same.
+ask --set x --value 2 >/dev/null
+wait_shown 'x = 2'
+stop_watch
+
+# Removed while it did not hear.
+start_watch
+wait_shown 'z = 1'
+stop TERM
+cp "$temp/backup.db" "$temp/less.db"
+address_before=$address
+address=127.0.0.1:0
+start "$temp/less.db"
+ask --remove z >/dev/null
+stop TERM
+address=$address_before
+start "$temp/less.db"
+wait_shown 'z removed'
+check 'it tells that once' "[[ \$(grep -c '^z removed' '$temp/watch') == 1 ]]"
+stop_watch
+stop TERM
+exit $failed

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Listing all, from a service that answers as a test says: pages that do not come, and what begins
+ * anew meanwhile. */
+#include "plx_test.h"
+
+#include "listing.h"
+#include "plx_eal.h"
+#include "wire.h"
+
+#include <stdio.h>
+
+#define DEADLINE_NS (200 * PLX_NS_PER_MS)
+#define LIMIT_NS    (20 * PLX_NS_PER_S)
+
+enum say { PAGE, BUSY, OVERLOADED, NOTHING, ERROR };
+
+static struct {
+	struct plx_rpc_service *service;
+	struct plx_rpc_client *client;
+	const enum say *says; /* to one request after the other; PAGE to those behind */
+	unsigned say_count, requests;
+	unsigned begin_at, stop_at; /* the request at which the listing is told so; 0: none */
+	struct plx_rpc_request *kept;
+	struct listing listing;
+	char heard[256];
+} test;
+
+static void hear(const char *text)
+{
+	size_t used = strlen(test.heard);
+
+	snprintf(test.heard + used, sizeof(test.heard) - used, "%s ", text);
+}
+
+/* The service: "a" to "c", one a page ------------------------------------------------------------
+ */
+
+static void reply_page(struct plx_rpc_request *request, const struct list_order *order)
+{
+	static uint8_t bytes[WIRE_PAGE_MAX];
+	char name = order->after_length ? (char)(order->after[0] + 1) : 'a';
+	struct param param = {
+		.name = &name,
+		.name_length = 1,
+		.kind = {.type = PARAM_INT},
+		.value = {.type = PARAM_INT},
+	};
+	struct page page;
+	struct iovec whole;
+
+	page_begin(&page, bytes);
+	assert_true(page_add(&page, &param));
+	whole = page_end(&page, name == 'c' ? NULL : &param);
+	plx_rpc_replyv(request, &whole, 1);
+}
+
+static void on_list(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	enum say say = test.requests < test.say_count ? test.says[test.requests] : PAGE;
+	struct list_order order;
+
+	test.requests++;
+	assert_null(list_read(data, length, &order));
+	if (test.requests == test.begin_at)
+		listing_begin(&test.listing);
+	if (test.requests == test.stop_at)
+		listing_stop(&test.listing);
+	if (say == PAGE)
+		reply_page(request, &order);
+	else if (say == ERROR)
+		plx_rpc_reply_error(request, PARAMS_BAD, "no", 2);
+	else if (say == NOTHING)
+		test.kept = request;
+	else
+		plx_rpc_refuse(request, say == BUSY ? PLX_RPC_BUSY : PLX_RPC_OVERLOADED,
+			       PLX_NS_PER_MS);
+}
+
+/* The listing ------------------------------------------------------------------------------------
+ */
+
+static void on_begun(void *arg)
+{
+	hear("begun");
+}
+
+static void on_found(const struct param *param, void *arg)
+{
+	hear((char[]){param->name[0], '\0'});
+}
+
+static void on_ended(void *arg)
+{
+	hear("ended");
+	plx_loop_quit();
+}
+
+static void on_failed(int rc, void *arg)
+{
+	hear("failed");
+	plx_loop_quit();
+}
+
+static void on_limit(struct plx_timer *timer, void *arg)
+{
+	plx_loop_quit();
+}
+
+static void turn_for(uint64_t limit_ns)
+{
+	struct plx_timer limit;
+
+	plx_timer_init(&limit, on_limit, NULL);
+	assert_int_equal(plx_timer_start(&limit, limit_ns), 0);
+	plx_loop_run();
+	plx_timer_stop(&limit);
+}
+
+static const char *list(const enum say *says, unsigned count)
+{
+	test.says = says;
+	test.say_count = count;
+	listing_begin(&test.listing);
+	turn_for(LIMIT_NS);
+	return test.heard;
+}
+
+static int start(void **state)
+{
+	static const struct plx_rpc_method method = {
+		.id = PARAMS_LIST, .name = "list", .handler = on_list};
+	const char *addresses[2] = {0};
+
+	memset(&test, 0, sizeof(test));
+	assert_int_equal(plx_rpc_service_create(NULL, &test.service), 0);
+	assert_int_equal(plx_rpc_service_add(test.service, &method), 0);
+	assert_int_equal(plx_rpc_service_listen(test.service, "127.0.0.1:0", NULL), 0);
+	addresses[0] = plx_rpc_service_address(test.service, 0);
+	assert_int_equal(plx_rpc_client_create(addresses, NULL, &test.client), 0);
+	test.listing = (struct listing){
+		.client = test.client,
+		.below = "",
+		.deadline_ns = DEADLINE_NS,
+		.begun = on_begun,
+		.found = on_found,
+		.ended = on_ended,
+		.failed = on_failed,
+	};
+	while (!plx_rpc_client_is_up(test.client))
+		turn_for(PLX_NS_PER_MS);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	if (test.kept)
+		plx_rpc_reply(test.kept, NULL, 0);
+	listing_stop(&test.listing);
+	plx_rpc_client_destroy(test.client);
+	plx_rpc_service_finish(test.service, PLX_NS_PER_S);
+	plx_rpc_service_destroy(test.service);
+	return 0;
+}
+
+/* Tests ------------------------------------------------------------------------------------------
+ */
+
+static void all_pages_come(void **state)
+{
+	assert_string_equal(list(NULL, 0), "begun a b c ended ");
+}
+
+static void a_page_that_does_not_come_is_asked_for_again(void **state)
+{
+	static const enum say says[] = {PAGE, BUSY, OVERLOADED, PAGE, NOTHING};
+
+	assert_string_equal(list(says, PLX_ARRAY_LEN(says)), "begun a b c ended ");
+	assert_true(test.requests >= 6);
+}
+
+/* A page that was made before may not have what it begins anew for. */
+static void it_begins_anew(void **state)
+{
+	test.begin_at = 2;
+	assert_string_equal(list(NULL, 0), "begun a begun a b c ended ");
+}
+
+static void it_begins_anew_behind_a_page_that_did_not_come(void **state)
+{
+	static const enum say says[] = {PAGE, NOTHING};
+
+	test.begin_at = 2;
+	assert_string_equal(list(says, PLX_ARRAY_LEN(says)), "begun a begun a b c ended ");
+}
+
+static void one_that_is_stopped_finds_nothing(void **state)
+{
+	static const enum say says[] = {PAGE, BUSY};
+
+	test.stop_at = 2;
+	listing_begin(&test.listing);
+	test.says = says;
+	test.say_count = PLX_ARRAY_LEN(says);
+	turn_for(2 * DEADLINE_NS);
+	assert_string_equal(test.heard, "begun a ");
+	assert_string_equal(list(NULL, 0), "begun a begun a b c ended ");
+}
+
+static void an_error_is_the_end(void **state)
+{
+	static const enum say says[] = {PAGE, ERROR};
+
+	assert_string_equal(list(says, PLX_ARRAY_LEN(says)), "begun a failed ");
+	assert_error_has("the service does not list its parameters: ");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+static int up(void **state)
+{
+	struct plx_eal_conf conf = {.huge = "none"};
+
+	return plx_eal_init(&conf);
+}
+
+static int down(void **state)
+{
+	return plx_eal_fini();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(all_pages_come),
+		TEST(a_page_that_does_not_come_is_asked_for_again),
+		TEST(it_begins_anew),
+		TEST(it_begins_anew_behind_a_page_that_did_not_come),
+		TEST(one_that_is_stopped_finds_nothing),
+		TEST(an_error_is_the_end),
+	};
+
+	return cmocka_run_group_tests_name("params_listing", tests, up, down);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is news to a watcher: of one life of the service, of its next one, and of what is no more.
+ */
+#include "plx_test.h"
+
+#include "mirror.h"
+
+#include <stdio.h>
+
+static struct mirror *mirror;
+static char gone[256]; /* "NAME:REVISION " of each */
+
+static int start(void **state)
+{
+	gone[0] = '\0';
+	return mirror_create(&mirror);
+}
+
+static int stop(void **state)
+{
+	mirror_destroy(mirror);
+	return 0;
+}
+
+static struct param number(const char *name, uint64_t revision)
+{
+	return (struct param){
+		.name = name,
+		.name_length = (uint32_t)strlen(name),
+		.id = 1,
+		.revision = revision,
+		.kind = {.type = PARAM_INT},
+		.value = {PARAM_INT, .integer = (int64_t)revision},
+	};
+}
+
+static bool is_news(const char *name, uint64_t revision)
+{
+	struct param param = number(name, revision);
+	int rc = mirror_take(mirror, &param, false);
+
+	assert_in_range(rc, 0, 1);
+	return rc;
+}
+
+static bool is_removal(const char *name, uint64_t revision)
+{
+	struct param param = number(name, revision);
+	int rc = mirror_take(mirror, &param, true);
+
+	assert_in_range(rc, 0, 1);
+	return rc;
+}
+
+static void on_gone(const struct param *param, void *arg)
+{
+	size_t used = strlen(gone);
+
+	snprintf(gone + used, sizeof(gone) - used, "%.*s:%d ", (int)param->name_length, param->name,
+		 (int)param->revision);
+}
+
+static const char *end(void)
+{
+	gone[0] = '\0';
+	mirror_end(mirror, on_gone, NULL);
+	return gone;
+}
+
+static void the_newest_revision_is_news(void **state)
+{
+	assert_true(is_news("a", 5));
+	assert_false(is_news("a", 5));
+	assert_false(is_news("a", 4));
+	assert_true(is_news("a", 6));
+	assert_true(is_news("a/b", 1));
+	assert_int_equal(mirror_count(mirror), 2);
+}
+
+static void a_removal_is_told_once(void **state)
+{
+	assert_true(is_news("a", 5));
+	assert_false(is_removal("a", 5));
+	assert_true(is_removal("a", 6));
+	assert_false(is_removal("a", 6));
+	assert_false(is_removal("b", 7));
+	assert_true(is_news("a", 8));
+}
+
+/* A page that was made before a removal may come behind it. */
+static void a_page_does_not_bring_back_what_was_removed(void **state)
+{
+	mirror_begin(mirror);
+	assert_true(is_news("a", 5));
+	assert_true(is_removal("a", 9));
+	assert_false(is_news("a", 7));
+	assert_false(is_removal("b", 10));
+	assert_false(is_news("b", 8));
+	assert_string_equal(end(), "");
+	assert_int_equal(mirror_count(mirror), 0);
+}
+
+static void what_is_not_listed_is_gone(void **state)
+{
+	mirror_begin(mirror);
+	assert_true(is_news("a", 1));
+	assert_true(is_news("b", 2));
+	assert_true(is_news("c", 3));
+	assert_string_equal(end(), "");
+	mirror_begin(mirror);
+	assert_false(is_news("b", 2));
+	assert_string_equal(end(), "a:1 c:3 ");
+	assert_int_equal(mirror_count(mirror), 1);
+	assert_true(is_news("a", 1));
+}
+
+/* Defined behind the page on which it would have been. */
+static void what_is_published_meanwhile_stays(void **state)
+{
+	mirror_begin(mirror);
+	assert_true(is_news("b", 2));
+	assert_true(is_news("a", 3));
+	assert_string_equal(end(), "");
+	assert_int_equal(mirror_count(mirror), 2);
+}
+
+static void a_list_that_begins_anew_counts_alone(void **state)
+{
+	mirror_begin(mirror);
+	assert_true(is_news("a", 1));
+	mirror_begin(mirror);
+	assert_true(is_news("b", 2));
+	assert_string_equal(end(), "a:1 ");
+}
+
+static void names_that_come_and_go_leave_nothing(void **state)
+{
+	char name[16];
+
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		assert_true(is_news(name, (uint64_t)(2 * i + 1)));
+		assert_true(is_removal(name, (uint64_t)(2 * i + 2)));
+	}
+	assert_int_equal(mirror_count(mirror), 0);
+}
+
+/* y was set to revision 70, and told so before it was written. */
+static void a_next_life_may_be_older(void **state)
+{
+	assert_true(is_news("x", 60));
+	assert_true(is_news("y", 70));
+	mirror_lose(mirror);
+	mirror_begin(mirror);
+	assert_false(is_news("x", 60));
+	assert_true(is_news("y", 10));
+	assert_true(is_news("z", 20));
+	assert_false(is_news("y", 9));
+	assert_string_equal(end(), "");
+}
+
+static void a_removal_of_the_last_life_may_be_undone(void **state)
+{
+	mirror_begin(mirror);
+	assert_true(is_news("z", 1));
+	assert_true(is_removal("z", 70));
+	mirror_lose(mirror);
+	mirror_begin(mirror);
+	assert_true(is_news("z", 1));
+	assert_string_equal(end(), "");
+	assert_int_equal(mirror_count(mirror), 1);
+}
+
+/* The message comes first, and then a page that is older. */
+static void messages_of_the_next_life_are_newer_than_its_pages(void **state)
+{
+	assert_true(is_news("y", 70));
+	mirror_lose(mirror);
+	assert_true(is_news("y", 12));
+	mirror_begin(mirror);
+	assert_false(is_news("y", 11));
+	assert_true(is_removal("y", 13));
+	assert_false(is_news("y", 12));
+	assert_string_equal(end(), "");
+	assert_int_equal(mirror_count(mirror), 0);
+}
+
+static void what_the_next_life_does_not_have_is_gone(void **state)
+{
+	assert_true(is_news("w", 70));
+	mirror_lose(mirror);
+	mirror_begin(mirror);
+	assert_string_equal(end(), "w:70 ");
+}
+
+/* What is told of them as gone is their own, not the message's. */
+static void texts_are_copied(void **state)
+{
+	char name[] = "t", text[] = "text";
+	struct param param = {
+		.name = name,
+		.name_length = 1,
+		.revision = 1,
+		.kind = {.type = PARAM_TEXT},
+		.value = {PARAM_TEXT, .text = {text, 4}},
+	};
+
+	assert_int_equal(mirror_take(mirror, &param, false), 1);
+	param.revision = 2;
+	assert_int_equal(mirror_take(mirror, &param, false), 1);
+	name[0] = 'x';
+	mirror_begin(mirror);
+	assert_string_equal(end(), "t:2 ");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_newest_revision_is_news),
+		TEST(a_removal_is_told_once),
+		TEST(a_page_does_not_bring_back_what_was_removed),
+		TEST(what_is_not_listed_is_gone),
+		TEST(what_is_published_meanwhile_stays),
+		TEST(a_list_that_begins_anew_counts_alone),
+		TEST(names_that_come_and_go_leave_nothing),
+		TEST(a_next_life_may_be_older),
+		TEST(a_removal_of_the_last_life_may_be_undone),
+		TEST(messages_of_the_next_life_are_newer_than_its_pages),
+		TEST(what_the_next_life_does_not_have_is_gone),
+		TEST(texts_are_copied),
+	};
+
+	return cmocka_run_group_tests_name("params_mirror", tests, NULL, NULL);
+}
