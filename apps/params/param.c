@@ -182,24 +182,32 @@ const char *param_kind_check(const struct param_kind *kind)
 	return NULL;
 }
 
-static bool is_beyond(const struct param_kind *kind, enum param_limit low, enum param_limit high,
-		      const struct param_value *value)
+/* Return: -1 below the lower one, 1 above the upper one; 0. */
+static int side_of(const struct param_kind *kind, enum param_limit low, enum param_limit high,
+		   const struct param_value *value)
 {
-	return (kind->has[low] && param_value_compare(value, &kind->limit[low]) < 0) ||
-	       (kind->has[high] && param_value_compare(value, &kind->limit[high]) > 0);
+	if (kind->has[low] && param_value_compare(value, &kind->limit[low]) < 0)
+		return -1;
+	return kind->has[high] && param_value_compare(value, &kind->limit[high]) > 0;
 }
 
 const char *param_value_beyond(const struct param_kind *kind, const struct param_value *value)
 {
-	return is_beyond(kind, LIMIT_MIN, LIMIT_MAX, value) ? "the value is beyond its limits"
-							    : NULL;
+	return side_of(kind, LIMIT_MIN, LIMIT_MAX, value) ? "the value is beyond its limits" : NULL;
 }
 
-enum param_alarm param_alarm_next(const struct param_kind *kind, enum param_alarm alarm,
+int param_alarm_side(const struct param_kind *kind, const struct param_value *value)
+{
+	return side_of(kind, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH, value);
+}
+
+enum param_alarm param_alarm_next(const struct param_kind *kind, enum param_alarm alarm, int side,
 				  const struct param_value *value)
 {
-	if (is_beyond(kind, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH, value))
-		return alarm == ALARM_ACKNOWLEDGED ? ALARM_ACKNOWLEDGED : ALARM_ACTIVE;
+	int now = param_alarm_side(kind, value);
+
+	if (now)
+		return alarm == ALARM_ACKNOWLEDGED && now == side ? alarm : ALARM_ACTIVE;
 	if (kind->latch && (alarm == ALARM_ACTIVE || alarm == ALARM_LATCHED))
 		return ALARM_LATCHED;
 	return ALARM_NONE;

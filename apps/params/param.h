@@ -87,8 +87,12 @@ const char *param_kind_check(const struct param_kind *kind);
 /** Return: NULL, or which limit the value is beyond. */
 const char *param_value_beyond(const struct param_kind *kind, const struct param_value *value);
 
-/** The alarm behind a new value, and behind an acknowledgement. */
-enum param_alarm param_alarm_next(const struct param_kind *kind, enum param_alarm alarm,
+/** Where a value is beyond the limits of alarms: -1 below, 1 above; 0: it is within. */
+int param_alarm_side(const struct param_kind *kind, const struct param_value *value);
+
+/** The alarm behind a new value, and behind an acknowledgement. side: of the value before. Who has
+ * acknowledged that it was too low has not acknowledged that it is too high. */
+enum param_alarm param_alarm_next(const struct param_kind *kind, enum param_alarm alarm, int side,
 				  const struct param_value *value);
 enum param_alarm param_alarm_acknowledged(enum param_alarm alarm);
 

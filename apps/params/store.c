@@ -280,9 +280,10 @@ void store_set_revision(struct store *store, uint64_t revision, uint32_t last_id
 		store->last_id = last_id;
 }
 
-static void changed(struct store *store, struct node *node)
+/* side: of the value before */
+static void changed(struct store *store, struct node *node, int side)
 {
-	node->param.alarm = param_alarm_next(&node->param.kind, node->param.alarm,
+	node->param.alarm = param_alarm_next(&node->param.kind, node->param.alarm, side,
 					     &node->param.value);
 	node->param.revision = ++store->revision;
 }
@@ -308,16 +309,18 @@ int store_define(struct store *store, const char *name, size_t length,
 	} else {
 		node->param.alarm = ALARM_NONE; /* of other limits */
 	}
-	changed(store, node);
+	changed(store, node, 0);
 	*param_out = &node->param;
 	return 0;
 }
 
 int store_set(struct store *store, const struct param *param, const struct param_value *value)
 {
+	int side = param_alarm_side(&param->kind, &param->value);
+
 	if (!set_value(node_of(param), value))
 		return plx_fail(ENOMEM, "out of memory");
-	changed(store, node_of(param));
+	changed(store, node_of(param), side);
 	return 0;
 }
 

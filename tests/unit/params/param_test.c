@@ -157,10 +157,29 @@ static void alarms_go_from_state_to_state(void **state)
 	kind.limit[LIMIT_ALARM_HIGH] = real(1);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(table); i++) {
 		kind.latch = table[i].latch;
-		assert_int_equal(param_alarm_next(&kind, table[i].from, &high), table[i].beyond);
-		assert_int_equal(param_alarm_next(&kind, table[i].from, &low), table[i].within);
+		assert_int_equal(param_alarm_next(&kind, table[i].from, 1, &high), table[i].beyond);
+		assert_int_equal(param_alarm_next(&kind, table[i].from, 1, &low), table[i].within);
 		assert_int_equal(param_alarm_acknowledged(table[i].from), table[i].acknowledged);
 	}
+}
+
+/* Who has acknowledged that it is too low has not heard that it is too high. */
+static void the_other_limit_is_another_alarm(void **state)
+{
+	struct param_kind kind = {
+		.type = PARAM_REAL,
+		.has = {[LIMIT_ALARM_LOW] = true, [LIMIT_ALARM_HIGH] = true},
+		.limit = {[LIMIT_ALARM_LOW] = real(3), [LIMIT_ALARM_HIGH] = real(8)},
+	};
+	struct param_value low = real(1), within = real(3), high = real(99);
+
+	assert_int_equal(param_alarm_side(&kind, &low), -1);
+	assert_int_equal(param_alarm_side(&kind, &within), 0);
+	assert_int_equal(param_alarm_side(&kind, &high), 1);
+	assert_int_equal(param_alarm_next(&kind, ALARM_ACKNOWLEDGED, -1, &low), ALARM_ACKNOWLEDGED);
+	assert_int_equal(param_alarm_next(&kind, ALARM_ACKNOWLEDGED, -1, &high), ALARM_ACTIVE);
+	assert_int_equal(param_alarm_next(&kind, ALARM_ACKNOWLEDGED, 1, &low), ALARM_ACTIVE);
+	assert_int_equal(param_alarm_next(&kind, ALARM_ACKNOWLEDGED, 1, &within), ALARM_NONE);
 }
 
 int main(void)
@@ -173,6 +192,7 @@ int main(void)
 		cmocka_unit_test(kinds_are_checked),
 		cmocka_unit_test(limits_are_within),
 		cmocka_unit_test(alarms_go_from_state_to_state),
+		cmocka_unit_test(the_other_limit_is_another_alarm),
 	};
 
 	return cmocka_run_group_tests_name("params_param", tests, NULL, NULL);

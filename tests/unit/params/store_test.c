@@ -175,15 +175,36 @@ static void what_was_loaded_keeps_its_numbers(void **state)
 	assert_int_equal(store_find(store, "a", 1)->revision, 70);
 }
 
+static void alarms_know_what_was_before(void **state)
+{
+	const struct param_kind kind = {
+		.type = PARAM_INT,
+		.has = {[LIMIT_ALARM_LOW] = true, [LIMIT_ALARM_HIGH] = true},
+		.limit = {[LIMIT_ALARM_LOW] = {PARAM_INT, .integer = 3},
+			  [LIMIT_ALARM_HIGH] = {PARAM_INT, .integer = 8}},
+	};
+	struct param_value value = {PARAM_INT, .integer = 1};
+	const struct param *param;
+
+	assert_int_equal(store_define(*state, "a", 1, &kind, &value, &param), 0);
+	assert_int_equal(param->alarm, ALARM_ACTIVE);
+	store_acknowledge(*state, param);
+	value.integer = 2;
+	assert_int_equal(store_set(*state, param, &value), 0);
+	assert_int_equal(param->alarm, ALARM_ACKNOWLEDGED);
+	value.integer = 99;
+	assert_int_equal(store_set(*state, param, &value), 0);
+	assert_int_equal(param->alarm, ALARM_ACTIVE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(it_does_what_the_simple_one_does),
-		TEST(behind_a_name_is_the_next_one),
-		TEST(texts_are_the_stores_own),
-		TEST(what_was_loaded_keeps_its_numbers),
+		TEST(it_does_what_the_simple_one_does), TEST(behind_a_name_is_the_next_one),
+		TEST(texts_are_the_stores_own),         TEST(what_was_loaded_keeps_its_numbers),
+		TEST(alarms_know_what_was_before),
 	};
 
 	return cmocka_run_group_tests_name("params_store", tests, NULL, NULL);
