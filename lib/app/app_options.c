@@ -162,9 +162,11 @@ struct reader {
 };
 
 /* "-1" is a value, of which its option says that it is out of range. */
-static bool is_value(const char *word)
+static bool is_value(const struct plx_app_option *option, const char *word)
 {
-	return word && *word && (word[0] != '-' || !word[1] || isdigit((unsigned char)word[1]));
+	if (!word || !*word)
+		return word && option->may_be_empty;
+	return word[0] != '-' || !word[1] || isdigit((unsigned char)word[1]);
 }
 
 static bool is_long(const char *word)
@@ -173,16 +175,17 @@ static bool is_long(const char *word)
 }
 
 /* The option's value: behind "=", or the letter, or the next word. NULL: it is missing. */
-static const char *take_value(struct reader *reader, const char *word)
+static const char *take_value(struct reader *reader, const struct plx_app_option *option,
+			      const char *word)
 {
 	const char *equals = is_long(word) ? strchr(word, '=') : NULL;
 	const char *next = reader->at < reader->argc ? reader->argv[reader->at] : NULL;
 
 	if (equals)
-		return equals[1] ? equals + 1 : NULL;
+		return equals[1] || option->may_be_empty ? equals + 1 : NULL;
 	if (!is_long(word) && word[2])
 		return word + 2;
-	if (!is_value(next))
+	if (!is_value(option, next))
 		return NULL;
 	reader->at++;
 	return next;
@@ -204,7 +207,7 @@ static int take_option(struct reader *reader, const struct plx_app_option *optio
 	if (option->kind == PLX_APP_FLAG && strchr(word, '='))
 		return plx_fail(EINVAL, "%s: takes no value; give %s alone", word, given);
 	if (option->kind != PLX_APP_FLAG) {
-		text = take_value(reader, word);
+		text = take_value(reader, option, word);
 		if (!text)
 			return plx_fail(EINVAL, "%s: a value is missing; give %s %s", given, given,
 					option->placeholder);

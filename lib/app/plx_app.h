@@ -43,6 +43,7 @@ struct plx_app_option {
 	const char *const *choices; /**< CHOICE: ended by NULL */
 	bool *given;                /**< set when the option was there; may be NULL */
 	char letter;                /**< "-p" for "--port"; 0: none. Not one of the EAL's */
+	bool may_be_empty;          /**< STRING: "" is a value, as any other */
 };
 
 struct plx_app {

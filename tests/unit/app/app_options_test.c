@@ -18,6 +18,7 @@ static struct {
 	uint64_t port;
 	bool quiet;
 	struct plx_app_list tags;
+	const char *title;
 } values;
 
 static const struct plx_app_option options[] = {
@@ -76,6 +77,12 @@ static const struct plx_app_option options[] = {
 	 .kind = PLX_APP_LIST,
 	 .value = &values.tags,
 	 .letter = 't'},
+	{.name = "title",
+	 .placeholder = "TEXT",
+	 .help = "a text",
+	 .kind = PLX_APP_STRING,
+	 .value = &values.title,
+	 .may_be_empty = true},
 	{.name = NULL},
 };
 
@@ -125,6 +132,18 @@ static void defaults_stay_where_nothing_is_given(void **state)
 	assert_int_equal(values.count, 42);
 	assert_false(values.listen_given);
 	assert_int_equal(parse((const char *const[]){NULL}), 0);
+}
+
+static void a_text_may_be_empty_where_its_option_says_so(void **state)
+{
+	assert_int_equal(PARSE("--title", "", "--verify"), 0);
+	assert_string_equal(values.title, "");
+	assert_true(values.verify);
+	reset(NULL);
+	assert_int_equal(PARSE("--title="), 0);
+	assert_string_equal(values.title, "");
+	assert_int_equal(PARSE("--title"), -EINVAL);
+	assert_error_has("--title: a value is missing; give --title TEXT");
 }
 
 static void clear_abbreviations_are_taken(void **state)
@@ -319,6 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_kind_is_stored),
 		TEST(defaults_stay_where_nothing_is_given),
+		TEST(a_text_may_be_empty_where_its_option_says_so),
 		TEST(clear_abbreviations_are_taken),
 		TEST(dash_alone_is_a_value),
 		TEST(letters_stand_for_names),
