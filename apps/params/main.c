@@ -38,7 +38,8 @@ int main(int argc, char **argv)
 			.others = known == 0 ? &cpus : NULL,
 		};
 
-		leave_out_own(&cpus);
+		if (known == 0)
+			leave_out_own(&cpus);
 		rc = serve(&conf);
 	} else {
 		rc = params_command(params_asked);
