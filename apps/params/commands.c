@@ -55,7 +55,6 @@ static uint8_t durable(const struct params_conf *conf)
 	return conf->fast ? 0 : WIRE_DURABLE;
 }
 
-/* The service knows what type it is. */
 static int set(const struct params_conf *conf)
 {
 	uint8_t order[WIRE_SET_BYTES + PARAM_NAME_MAX + PARAM_TEXT_MAX];
@@ -64,43 +63,22 @@ static int set(const struct params_conf *conf)
 		.expected = conf->expect,
 		.name = conf->set,
 		.name_length = (uint32_t)strlen(conf->set),
-		.value = {.type = PARAM_TEXT},
+		.value = conf->new_value,
 	};
-	int rc = param_value_parse("--value", PARAM_TEXT, conf->value, &what.value);
 
-	return rc ? rc : show_revision(conf->set, PARAMS_SET, order, set_write(&what, order));
-}
-
-static int read_kind(const struct params_conf *conf, struct param_kind *kind)
-{
-	static const char *const names[] = {"--min", "--max", "--alarm-low", "--alarm-high"};
-	const char *wrong;
-
-	*kind = (struct param_kind){.type = conf->type + 1, .latch = conf->latch};
-	if (conf->unit && strlen(conf->unit) > PARAM_UNIT_MAX)
-		return plx_fail(EINVAL, "--unit %s: give up to %d bytes", conf->unit,
-				PARAM_UNIT_MAX);
-	if (conf->unit)
-		snprintf(kind->unit, sizeof(kind->unit), "%s", conf->unit);
-	for (int i = 0; i < LIMIT_COUNT; i++) {
-		kind->has[i] = conf->limits[i] != NULL;
-		if (kind->has[i] &&
-		    param_value_parse(names[i], kind->type, conf->limits[i], &kind->limit[i]) != 0)
-			return -EINVAL;
-	}
-	wrong = param_kind_check(kind);
-	return wrong ? plx_fail(EINVAL, "--define %s: %s", conf->define, wrong) : 0;
+	return show_revision(conf->set, PARAMS_SET, order, set_write(&what, order));
 }
 
 static int define(const struct params_conf *conf)
 {
 	uint8_t order[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {durable(conf)};
-	struct param param = {.name = conf->define, .name_length = (uint32_t)strlen(conf->define)};
-	int rc = read_kind(conf, &param.kind);
+	struct param param = {
+		.name = conf->define,
+		.name_length = (uint32_t)strlen(conf->define),
+		.kind = conf->new_kind,
+		.value = conf->new_value,
+	};
 
-	rc = rc ? rc : param_value_parse("--value", param.kind.type, conf->value, &param.value);
-	if (rc)
-		return rc;
 	return show_revision(conf->define, PARAMS_DEFINE, order,
 			     WIRE_ORDER_BYTES +
 				     record_write(&param, false, order + WIRE_ORDER_BYTES));
@@ -187,11 +165,9 @@ static int run(const struct params_conf *conf)
 
 int params_command(const struct params_conf *conf)
 {
-	const char *addresses[PLX_APP_LIST_MAX + 1] = {0};
-	int rc;
+	const char *addresses[] = {conf->service, NULL};
+	int rc = plx_rpc_client_create(addresses, NULL, &client);
 
-	memcpy(addresses, conf->services.at, conf->services.count * sizeof(addresses[0]));
-	rc = plx_rpc_client_create(addresses, NULL, &client);
 	rc = rc ? rc : run(conf);
 	plx_rpc_client_destroy(client);
 	return rc;

@@ -2,8 +2,6 @@
 /* The command line of plx-params. */
 #include "params.h"
 
-#include <string.h>
-
 static struct params_conf conf = {
 	.deadline_ns = 5 * PLX_NS_PER_S,
 };
@@ -21,11 +19,7 @@ static struct params_conf conf = {
 static const struct plx_app_option options[] = {
 	TEXT("serve", "FILE", serve, "be the service, with its parameters in that SQLite file"),
 	TEXT("listen", "ADDR", listen, "host:port of the service; port 0: a free one"),
-	{.name = "service",
-	 .placeholder = "ADDR",
-	 .help = "host:port of the service to be asked",
-	 .kind = PLX_APP_LIST,
-	 .value = &conf.services},
+	TEXT("service", "ADDR", service, "host:port of the service to be asked"),
 	TEXT("get", "NAME", get, "show a parameter"),
 	TEXT("set", "NAME", set, "set its --value"),
 	TEXT("define", "NAME", define, "make one of that --type and --value, or make it anew"),
@@ -35,7 +29,12 @@ static const struct plx_app_option options[] = {
 	FLAG("alarms", alarms, "show those that have an alarm"),
 	FLAG("watch", watch, "show all, or those --below a name, and each change, until Ctrl-C"),
 	TEXT("below", "NAME", below, "with --list, --alarms, --watch: that one and all below it"),
-	TEXT("value", "VALUE", value, "with --set and --define"),
+	{.name = "value",
+	 .placeholder = "VALUE",
+	 .help = "with --set and --define",
+	 .kind = PLX_APP_STRING,
+	 .value = &conf.value,
+	 .may_be_empty = true},
 	{.name = "type",
 	 .placeholder = "TYPE",
 	 .help = "with --define: bool, int, real or text",
@@ -63,85 +62,14 @@ static const struct plx_app_option options[] = {
 	 .help = "how long to wait for the service (default 5s)",
 	 .kind = PLX_APP_DURATION,
 	 .value = &conf.deadline_ns,
-	 .min = 1},
+	 .min = 1,
+	 .given = &conf.deadline_given},
 	{.name = NULL},
 };
 
-static int commands(void)
-{
-	return !!conf.get + !!conf.set + !!conf.define + !!conf.remove + !!conf.ack + conf.list +
-	       conf.alarms + conf.watch;
-}
-
-static int check_serve(void)
-{
-	if (!conf.listen)
-		return plx_fail(EINVAL, "--listen ADDR is missing: host:port to serve at");
-	if (commands() || conf.services.count)
-		return plx_fail(EINVAL, "--serve is the service, the others ask one; leave them "
-					"out");
-	return plx_address_check("--listen", conf.listen);
-}
-
-static int check_name(const char *option, const char *name)
-{
-	const char *wrong = name ? param_name_check(name, strlen(name)) : NULL;
-
-	return wrong ? plx_fail(EINVAL, "%s %s: %s", option, name, wrong) : 0;
-}
-
-static int check_names(void)
-{
-	int rc = check_name("--get", conf.get);
-
-	rc = rc ? rc : check_name("--set", conf.set);
-	rc = rc ? rc : check_name("--define", conf.define);
-	rc = rc ? rc : check_name("--remove", conf.remove);
-	rc = rc ? rc : check_name("--ack", conf.ack);
-	return rc ? rc : check_name("--below", conf.below);
-}
-
-/* Return: 0; -EINVAL what is for another command was given. */
-static int check_company(void)
-{
-	bool kind = conf.unit || conf.latch || conf.type_given;
-
-	for (int i = 0; i < LIMIT_COUNT; i++)
-		kind |= conf.limits[i] != NULL;
-	if (kind && !conf.define)
-		return plx_fail(EINVAL, "--type, --unit, limits and --latch are for --define");
-	if (conf.define && !conf.type_given)
-		return plx_fail(EINVAL, "--type is missing: bool, int, real or text");
-	if (!!conf.value != (conf.set || conf.define))
-		return plx_fail(EINVAL, "%s",
-				conf.value ? "--value is for --set and --define"
-					   : "--value VALUE is missing");
-	if (conf.expect_given && !conf.set)
-		return plx_fail(EINVAL, "--expect is for --set");
-	if (conf.below && !conf.list && !conf.alarms && !conf.watch)
-		return plx_fail(EINVAL, "--below is for --list, --alarms and --watch");
-	return 0;
-}
-
 static int check(void)
 {
-	int rc;
-
-	if (conf.serve)
-		return check_serve();
-	if (conf.services.count == 0)
-		return plx_fail(EINVAL, "--service ADDR is missing (or --serve FILE, to be one)");
-	for (unsigned i = 0; i < conf.services.count; i++) {
-		rc = plx_address_check("--service", conf.services.at[i]);
-		if (rc)
-			return rc;
-	}
-	if (commands() != 1)
-		return plx_fail(EINVAL,
-				"give one of --get, --set, --define, --remove, --ack, --list, "
-				"--alarms and --watch");
-	rc = check_names();
-	return rc ? rc : check_company();
+	return params_check(&conf);
 }
 
 const struct plx_app params_app = {

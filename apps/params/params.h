@@ -8,8 +8,7 @@
 
 /** What the command line asked for: one of serve and the commands is set. */
 struct params_conf {
-	const char *serve, *listen;
-	struct plx_app_list services;
+	const char *serve, *listen, *service;
 	const char *get, *set, *define, *remove, *ack;
 	bool list, alarms, watch;
 	const char *value;
@@ -18,12 +17,19 @@ struct params_conf {
 	const char *limits[LIMIT_COUNT]; /**< NULL: none */
 	bool latch;
 	uint64_t expect;
-	bool type_given, expect_given;
+	bool type_given, expect_given, deadline_given;
 	bool fast;         /**< do not wait for the disk */
 	const char *below; /**< NULL: all */
 	bool json;
 	uint64_t deadline_ns;
+
+	/* What these say, once they were checked. */
+	struct param_kind new_kind;   /**< of --define */
+	struct param_value new_value; /**< of --define; of --set as a text */
 };
+
+/** Whether the options make sense together. Return: 0; -EINVAL. */
+int params_check(struct params_conf *conf);
 
 /** The command line, and what it asked for once plx_app_start has run. */
 extern const struct plx_app params_app;

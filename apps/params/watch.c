@@ -195,7 +195,7 @@ static int subscribe(void)
 
 	if (rc)
 		return rc;
-	address_split(seen.conf->services.at[0], seen.host);
+	address_split(seen.conf->service, seen.host);
 	rc = netio_init(&seen.netio);
 	rc = rc ? rc : netio_subscribe_socket_init(&seen.netio.evloop, &seen.socket, NULL);
 	if (rc)

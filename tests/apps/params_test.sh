@@ -61,10 +61,10 @@ expect 2 '*--type is missing*' --define a --value 1
 expect 2 '*are for --define*' --get a --latch
 expect 2 '*give one of*' --get a --list
 expect 2 '*--below is for*' --get a --below b
-expect 1 '*a lower limit is above the upper one' --define a --type int --value 1 --min 3 --max 2
-expect 1 '*limits are for int and real' --define a --type text --value 1 --min 1
-expect 1 '*beyond its limits' --define a --type int --value 1 --min 3
-expect 1 '*not an int*' --define a --type int --value 1.5
+expect 2 '*a lower limit is above the upper one*' --define a --type int --value 1 --min 3 --max 2
+expect 2 '*limits are for int and real*' --define a --type text --value 1 --min 1
+expect 2 '*beyond its limits*' --define a --type int --value 1 --min 3
+expect 2 '*not an int*' --define a --type int --value 1.5
 
 # Compare and set.
 expect 0 'revision 9' --set hv/rack1/voltage --value 1700 --expect 5

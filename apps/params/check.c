@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the options of plx-params say together: nothing is asked of a service that cannot be meant,
+ * and none is taken that has no effect. */
+#include "params.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int command_count(const struct params_conf *conf)
+{
+	return !!conf->get + !!conf->set + !!conf->define + !!conf->remove + !!conf->ack +
+	       conf->list + conf->alarms + conf->watch;
+}
+
+static bool shows_many(const struct params_conf *conf)
+{
+	return conf->list || conf->alarms || conf->watch;
+}
+
+static bool changes(const struct params_conf *conf)
+{
+	return conf->set || conf->define || conf->remove || conf->ack;
+}
+
+static bool has_kind(const struct params_conf *conf)
+{
+	bool has = conf->type_given || conf->unit || conf->latch;
+
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		has |= conf->limits[i] != NULL;
+	return has;
+}
+
+/* Return: 0; -EINVAL what is for another command was given. */
+static int check_company(const struct params_conf *conf)
+{
+	const struct {
+		bool given, fits;
+		const char *text;
+	} rules[] = {
+		{conf->listen, conf->serve, "--listen is for --serve"},
+		{has_kind(conf), conf->define,
+		 "--type, --unit, limits and --latch are for --define"},
+		{conf->value, conf->set || conf->define, "--value is for --set and --define"},
+		{conf->expect_given, conf->set, "--expect is for --set"},
+		{conf->below, shows_many(conf), "--below is for --list, --alarms and --watch"},
+		{conf->json, conf->get || shows_many(conf),
+		 "--json is for --get, --list, --alarms and --watch"},
+		{conf->fast, changes(conf), "--fast is for --set, --define, --remove and --ack"},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rules); i++) {
+		if (rules[i].given && !rules[i].fits)
+			return plx_fail(EINVAL, "%s", rules[i].text);
+	}
+	return 0;
+}
+
+static int check_serve(const struct params_conf *conf)
+{
+	int rc;
+
+	if (command_count(conf) || conf->service || conf->deadline_given)
+		return plx_fail(EINVAL, "--serve is the service, the others ask one; leave them "
+					"out");
+	rc = check_company(conf);
+	if (rc)
+		return rc;
+	if (!conf->listen)
+		return plx_fail(EINVAL, "--listen ADDR is missing: host:port to serve at");
+	return plx_address_check("--listen", conf->listen);
+}
+
+static int check_name(const char *option, const char *name)
+{
+	const char *wrong = name ? param_name_check(name, strlen(name)) : NULL;
+
+	return wrong ? plx_fail(EINVAL, "%s %s: %s", option, name, wrong) : 0;
+}
+
+static int check_names(const struct params_conf *conf)
+{
+	int rc = check_name("--get", conf->get);
+
+	rc = rc ? rc : check_name("--set", conf->set);
+	rc = rc ? rc : check_name("--define", conf->define);
+	rc = rc ? rc : check_name("--remove", conf->remove);
+	rc = rc ? rc : check_name("--ack", conf->ack);
+	return rc ? rc : check_name("--below", conf->below);
+}
+
+/* What is made, and set ---------------------------------------------------------------------------
+ */
+
+static int read_kind(const struct params_conf *conf, struct param_kind *kind)
+{
+	static const char *const names[] = {"--min", "--max", "--alarm-low", "--alarm-high"};
+	const char *wrong;
+
+	*kind = (struct param_kind){.type = conf->type + 1, .latch = conf->latch};
+	if (conf->unit && strlen(conf->unit) > PARAM_UNIT_MAX)
+		return plx_fail(EINVAL, "--unit %s: give up to %d bytes", conf->unit,
+				PARAM_UNIT_MAX);
+	if (conf->unit)
+		snprintf(kind->unit, sizeof(kind->unit), "%s", conf->unit);
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		kind->has[i] = conf->limits[i] != NULL;
+		if (kind->has[i] &&
+		    param_value_parse(names[i], kind->type, conf->limits[i], &kind->limit[i]) != 0)
+			return -EINVAL;
+	}
+	wrong = param_kind_check(kind);
+	return wrong ? plx_fail(EINVAL, "--define %s: %s", conf->define, wrong) : 0;
+}
+
+static int read_definition(struct params_conf *conf)
+{
+	const char *wrong;
+	int rc;
+
+	if (!conf->type_given)
+		return plx_fail(EINVAL, "--type is missing: bool, int, real or text");
+	if (!conf->value)
+		return plx_fail(EINVAL, "--value VALUE is missing");
+	rc = read_kind(conf, &conf->new_kind);
+	rc = rc ? rc
+		: param_value_parse("--value", conf->new_kind.type, conf->value, &conf->new_value);
+	if (rc)
+		return rc;
+	wrong = param_value_beyond(&conf->new_kind, &conf->new_value);
+	return wrong ? plx_fail(EINVAL, "--value %s: %s", conf->value, wrong) : 0;
+}
+
+/* The service knows what type it is. */
+static int read_value(struct params_conf *conf)
+{
+	if (!conf->value)
+		return plx_fail(EINVAL, "--value VALUE is missing");
+	return param_value_parse("--value", PARAM_TEXT, conf->value, &conf->new_value);
+}
+
+int params_check(struct params_conf *conf)
+{
+	int rc;
+
+	if (conf->serve)
+		return check_serve(conf);
+	if (!conf->service)
+		return plx_fail(EINVAL, "--service ADDR is missing (or --serve FILE, to be one)");
+	rc = plx_address_check("--service", conf->service);
+	if (rc)
+		return rc;
+	if (command_count(conf) != 1)
+		return plx_fail(EINVAL,
+				"give one of --get, --set, --define, --remove, --ack, --list, "
+				"--alarms and --watch");
+	rc = check_names(conf);
+	rc = rc ? rc : check_company(conf);
+	if (rc)
+		return rc;
+	if (conf->define)
+		return read_definition(conf);
+	return conf->set ? read_value(conf) : 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options that do not go together, or would have no effect. */
+#include "plx_test.h"
+
+#include "params.h"
+
+#define HERE      .service = "127.0.0.1:1"
+#define MAKE      HERE, .define = "a", .type_given = true, .type = PARAM_INT - 1
+#define LONG_UNIT "12345678901234567890123456789012"
+
+static void what_goes_together_is_taken(void **state)
+{
+	struct params_conf confs[] = {
+		{.serve = "f", .listen = "127.0.0.1:0"},
+		{HERE, .get = "a", .json = true},
+		{HERE, .set = "a", .value = "", .fast = true, .expect_given = true},
+		{MAKE, .value = "1", .limits = {[LIMIT_MIN] = "1"}, .unit = "mm", .fast = true},
+		{HERE, .remove = "a", .fast = true},
+		{HERE, .ack = "a", .fast = true, .deadline_given = true},
+		{HERE, .list = true, .below = "a", .json = true},
+		{HERE, .alarms = true, .below = "a", .json = true},
+		{HERE, .watch = true, .below = "a", .json = true},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(confs); i++) {
+		if (params_check(&confs[i]) != 0)
+			fail_msg("%u: %s", i, plx_error());
+	}
+	assert_int_equal(confs[2].new_value.text.length, 0);
+	assert_int_equal(confs[3].new_value.integer, 1);
+	assert_string_equal(confs[3].new_kind.unit, "mm");
+	assert_true(confs[3].new_kind.has[LIMIT_MIN]);
+}
+
+static void the_rest_is_refused(void **state)
+{
+	static char long_text[PARAM_TEXT_MAX + 2];
+	struct {
+		struct params_conf conf;
+		const char *error;
+	} rows[] = {
+		{{.serve = "f"}, "--listen ADDR is missing"},
+		{{.serve = "f", .listen = "a:0", .get = "a"}, "leave them out"},
+		{{.serve = "f", .listen = "a:0", HERE}, "leave them out"},
+		{{.serve = "f", .listen = "a:0", .deadline_given = true}, "leave them out"},
+		{{.serve = "f", .listen = "a:0", .value = "1"}, "--value is for --set"},
+		{{.serve = "f", .listen = "a:0", .json = true}, "--json is for --get"},
+		{{.serve = "f", .listen = "a:0", .fast = true}, "--fast is for --set"},
+		{{.serve = "f", .listen = "a:0", .limits = {"1"}}, "are for --define"},
+		{{.get = "a"}, "--service ADDR is missing"},
+		{{HERE}, "give one of --get"},
+		{{HERE, .get = "a", .list = true}, "give one of --get"},
+		{{HERE, .get = "a", .fast = true}, "--fast is for --set"},
+		{{HERE, .get = "a", .listen = "1.2.3.4:5"}, "--listen is for --serve"},
+		{{HERE, .get = "a", .value = "1"}, "--value is for --set"},
+		{{HERE, .get = "a", .below = "b"}, "--below is for --list"},
+		{{HERE, .get = "a", .expect_given = true}, "--expect is for --set"},
+		{{HERE, .list = true, .fast = true}, "--fast is for --set"},
+		{{HERE, .set = "a", .value = "1", .json = true}, "--json is for --get"},
+		{{HERE, .set = "a", .value = "1", .unit = "m"}, "are for --define"},
+		{{HERE, .set = "a"}, "--value VALUE is missing"},
+		{{HERE, .set = "a", .value = long_text}, "--value: 1001 bytes"},
+		{{HERE, .set = "a//b", .value = "1"}, "--set a//b: a name has an empty segment"},
+		{{HERE, .define = "a", .value = "1"}, "--type is missing"},
+		{{MAKE}, "--value VALUE is missing"},
+		{{MAKE, .value = "1.5"}, "--value '1.5': not an int"},
+		{{MAKE, .value = "1", .unit = LONG_UNIT}, "--unit " LONG_UNIT ": give up to 31"},
+		{{MAKE, .value = "1", .limits = {"x"}}, "--min 'x': not an int"},
+		{{MAKE, .value = "1", .limits = {"3", "2"}}, "--define a: a lower limit is above"},
+		{{MAKE, .value = "1", .limits = {"3"}}, "--value 1: the value is beyond"},
+	};
+
+	memset(long_text, 'x', PARAM_TEXT_MAX + 1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		if (params_check(&rows[i].conf) != -EINVAL)
+			fail_msg("%u was taken: %s", i, rows[i].error);
+		assert_error_has(rows[i].error);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_goes_together_is_taken),
+		cmocka_unit_test(the_rest_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("params_check", tests, NULL, NULL);
+}
