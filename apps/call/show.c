@@ -28,41 +28,11 @@ static void show_hex(const uint8_t *data, size_t length)
 	}
 }
 
-/* Return: bytes of the character of UTF-8 that is there, of those beyond the control characters; 0:
- * there is none. RFC 3629, 4, but for surrogates. */
-static size_t utf8_bytes(const uint8_t *data, size_t length)
+/* What would steer a terminal is shown as it is written in C. */
+static void show_text(const void *data, size_t length)
 {
-	static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};
-	size_t bytes = data[0] >= 0xf0 ? 4 : data[0] >= 0xe0 ? 3 : data[0] >= 0xc2 ? 2 : 0;
-	uint32_t point;
-
-	if (bytes == 0 || bytes > length || data[0] > 0xf4)
-		return 0;
-	point = data[0] & (0x7fu >> bytes);
-	for (size_t i = 1; i < bytes; i++) {
-		if ((data[i] & 0xc0) != 0x80)
-			return 0;
-		point = point << 6 | (data[i] & 0x3f);
-	}
-	return point >= least[bytes] ? bytes : 0;
-}
-
-/* One line for a terminal: what would steer it is shown as it is written in C. */
-static void show_text(const uint8_t *data, size_t length)
-{
-	for (size_t i = 0; i < length; i++) {
-		size_t whole = utf8_bytes(data + i, length - i);
-
-		if (data[i] == '\n' || data[i] == '\t' || (data[i] < 0x80 && isprint(data[i]))) {
-			putchar(data[i]);
-		} else if (whole) {
-			fwrite(data + i, 1, whole, stdout);
-			i += whole - 1;
-		} else {
-			printf("\\x%02x", data[i]);
-		}
-	}
-	if (length && data[length - 1] != '\n')
+	plx_app_put_text(stdout, data, length, "\n\t\\");
+	if (length && ((const char *)data)[length - 1] != '\n')
 		putchar('\n');
 }
 
@@ -81,7 +51,7 @@ static int show_json(const void *data, size_t length)
 	json_decref(value);
 	if (!text)
 		return plx_fail(ENOMEM, "out of memory");
-	show_text((const uint8_t *)text, strlen(text));
+	show_text(text, strlen(text));
 	free(text);
 	return 0;
 }
@@ -98,9 +68,7 @@ int call_show(const void *data, size_t length, enum call_format format)
 		show_text(data, length);
 	else if (format == CALL_RAW)
 		fwrite(data, 1, length, stdout);
-	return fflush(stdout) == 0 && !ferror(stdout)
-		     ? 0
-		     : plx_fail(EIO, "standard output: %s", strerror(errno));
+	return plx_app_flush();
 }
 
 /* Descriptions -----------------------------------------------------------------------------------

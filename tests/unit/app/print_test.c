@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a terminal is shown of bytes that somebody else has written. */
+#include "plx_app.h"
+#include "plx_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void is_shown_as(const char *text, size_t length, const char *plain, const char *shown)
+{
+	char *got = NULL;
+	size_t size;
+	FILE *out = open_memstream(&got, &size);
+
+	assert_non_null(out);
+	plx_app_put_text(out, text, length, plain);
+	fclose(out);
+	assert_string_equal(got, shown);
+	free(got);
+}
+
+#define SHOWN(text, plain, shown) is_shown_as(text, sizeof(text) - 1, plain, shown)
+
+static void characters_stay(void **state)
+{
+	SHOWN("", "", "");
+	SHOWN("a b~", "", "a b~");
+	SHOWN("gr\xc3\xbc\xc3\x9f", "", "gr\xc3\xbc\xc3\x9f");
+	SHOWN("\xc2\xa0\xe2\x82\xac\xf0\x9f\x94\xa5", "", "\xc2\xa0\xe2\x82\xac\xf0\x9f\x94\xa5");
+	SHOWN("\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf", "",
+	      "\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf");
+}
+
+/* Of both sets, the second one also where it is written in UTF-8: U+009B begins a sequence. */
+static void control_characters_are_escaped(void **state)
+{
+	SHOWN("\x1b[31m", "", "\\x1b[31m");
+	SHOWN("a\0b\n\x7f", "", "a\\x00b\\x0a\\x7f");
+	SHOWN("x\x9b"
+	      "31m",
+	      "", "x\\x9b31m");
+	SHOWN("x\xc2\x9b"
+	      "31m",
+	      "", "x\\xc2\\x9b31m");
+}
+
+static void what_is_no_character_is_escaped(void **state)
+{
+	SHOWN("\xc3", "", "\\xc3");
+	SHOWN("\xc3(", "", "\\xc3(");
+	SHOWN("\xc1\xbf", "", "\\xc1\\xbf");
+	SHOWN("\xe0\x9f\xbf", "", "\\xe0\\x9f\\xbf");
+	SHOWN("\xed\xa0\x80", "", "\\xed\\xa0\\x80");
+	SHOWN("\xf0\x8f\xbf\xbf", "", "\\xf0\\x8f\\xbf\\xbf");
+	SHOWN("\xf4\x90\x80\x80", "", "\\xf4\\x90\\x80\\x80");
+	SHOWN("\xf5\x80\x80\x80", "", "\\xf5\\x80\\x80\\x80");
+	SHOWN("\xe2\x82", "", "\\xe2\\x82");
+}
+
+static void an_escape_is_not_mistaken_for_text(void **state)
+{
+	SHOWN("\\x0a", "", "\\\\x0a");
+	SHOWN("\n", "", "\\x0a");
+}
+
+static void more_may_stay(void **state)
+{
+	SHOWN("a\n\tb\\\r", "\n\t\\", "a\n\tb\\\\x0d");
+	SHOWN("\0", "\n", "\\x00");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(characters_stay),
+		cmocka_unit_test(control_characters_are_escaped),
+		cmocka_unit_test(what_is_no_character_is_escaped),
+		cmocka_unit_test(an_escape_is_not_mistaken_for_text),
+		cmocka_unit_test(more_may_stay),
+	};
+
+	return cmocka_run_group_tests_name("app_print", tests, NULL, NULL);
+}
