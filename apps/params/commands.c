@@ -45,7 +45,7 @@ static int get(const struct params_conf *conf)
 	if (wrong)
 		rc = plx_fail(EPROTO, "%s: the reply: %s", conf->get, wrong);
 	else
-		show_param(&param);
+		rc = show_param(&param);
 	answer_let_go(&answer);
 	return rc;
 }

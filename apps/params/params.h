@@ -55,18 +55,15 @@ int params_call(struct plx_rpc_client *client, const char *what, uint32_t method
 		const void *data, size_t length, struct answer *answer_out);
 void answer_let_go(struct answer *answer);
 
-/** Show a parameter, as a line or as JSON. */
-void show_param(const struct param *param);
+/** Show a parameter, as a line or as JSON. Return: 0; -EIO it could not be written. */
+int show_param(const struct param *param);
 
-/** A line of its own for each, at once. */
-void show_change(const struct param *param, bool removed);
+/** A line of its own for each, at once. Return: as show_param. */
+int show_change(const struct param *param, bool removed);
 
-/** Show many: begin, each, and end. */
+/** Show many: begin, each, and end, which returns as show_param. */
 void show_begin(void);
 void show_one(const struct param *param);
 int show_end(void);
-
-/** Text of a service, which is not to steer a terminal. */
-void show_text(const char *text, size_t length);
 
 #endif

@@ -2,7 +2,6 @@
 /* Parameters, for people and as JSON. */
 #include "params.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -45,16 +44,10 @@ static json_t *object_of(const struct param *param)
 	return object;
 }
 
-void show_text(const char *text, size_t length)
+/* Of a service, which is not to steer the terminal. */
+static void show_text(const char *text, size_t length)
 {
-	for (size_t i = 0; i < length; i++) {
-		unsigned char byte = (unsigned char)text[i];
-
-		if (byte < ' ' || byte == 0x7f || (byte >= 0x80 && byte < 0xa0 && i == 0))
-			printf("\\x%02x", byte);
-		else
-			putchar(byte);
-	}
+	plx_app_put_text(stdout, text, length, "");
 }
 
 static void show_line(const struct param *param)
@@ -80,15 +73,16 @@ static void print_json(json_t *value)
 	json_decref(value);
 }
 
-void show_param(const struct param *param)
+int show_param(const struct param *param)
 {
 	if (params_asked->json)
 		print_json(object_of(param));
 	else
 		show_line(param);
+	return plx_app_flush();
 }
 
-void show_change(const struct param *param, bool removed)
+int show_change(const struct param *param, bool removed)
 {
 	json_t *object = params_asked->json ? object_of(param) : NULL;
 
@@ -103,7 +97,7 @@ void show_change(const struct param *param, bool removed)
 	} else {
 		show_line(param);
 	}
-	fflush(stdout);
+	return plx_app_flush();
 }
 
 void show_begin(void)
@@ -124,7 +118,5 @@ int show_end(void)
 {
 	if (params_asked->json)
 		print_json(all);
-	return fflush(stdout) == 0 && !ferror(stdout)
-		     ? 0
-		     : plx_fail(EIO, "standard output: %s", strerror(errno));
+	return plx_app_flush();
 }

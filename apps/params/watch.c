@@ -39,7 +39,10 @@ static void fail(int rc)
 
 static void show(const struct param *param, bool removed)
 {
-	show_change(param, removed);
+	int rc = show_change(param, removed);
+
+	if (rc)
+		fail(rc);
 }
 
 static void take(const struct param *param, bool removed)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# plx-params --watch beside a service that comes back with another state: older, or of another file.
-# shellcheck disable=SC2016 # conditions are expanded where they are checked
+# plx-params --watch beside a service that comes back with another state, older, or of another file;
+# and what is printed: text that would steer a terminal, and where nothing can be written.
+# shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -44,7 +45,7 @@ define()
 start_watch()
 {
 	: >"$temp/watch"
-	"$program" --huge none -- --service "$address" --watch "$@" >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
+	"$program" --huge none -- --service "$address" --watch >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
 	watcher=$!
 }
 
@@ -106,5 +107,33 @@ start "$temp/less.db"
 wait_shown 'z removed'
 check 'it tells that once' "[[ \$(grep -c '^z removed' '$temp/watch') == 1 ]]"
 stop_watch
+
+# Texts, of which one may be empty.
+ask --define t --type text --value '' >/dev/null
+got=$(ask --get t)
+check 'an empty text' '[[ $got == "t =   (text, revision "* ]]'
+ask --set t --value $'gr\xc3\xbc\xc3\x9f \xc2\x9b31m\x9b31m \\x0a' >/dev/null
+got=$(ask --get t)
+want=$'t = gr\xc3\xbc\xc3\x9f \\xc2\\x9b31m\\x9b31m \\\\x0a  ('
+check 'a text does not steer the terminal' '[[ $got == "$want"* ]]'
+ask --set t --value= >/dev/null
+got=$(ask --get t)
+check 'it is empty again' '[[ $got == "t =   (text, revision "* ]]'
+
+# A full disk.
+got=$(ask --get t 2>&1 >/dev/full)
+check '--get tells that nothing could be written' '(($? == 1)) && [[ $got == *"standard output: "* ]]'
+got=$(ask --get t --json 2>&1 >/dev/full)
+check '... as JSON, too' '(($? == 1)) && [[ $got == *"standard output: "* ]]'
+got=$(ask --list 2>&1 >/dev/full)
+check '... and so does --list' '(($? == 1)) && [[ $got == *"standard output: "* ]]'
+ask --watch >/dev/full 2>"$temp/full.err" &
+watcher=$!
+ends "$watcher"
+check '... and --watch ends' "(($? == 1)) && grep -q 'standard output: ' '$temp/full.err'"
+watcher=''
+
+got=$(ask --service 127.0.0.1:1 --list 2>&1)
+check 'there is one service' '(($? == 2)) && [[ $got == *"--service: given twice"* ]]'
 stop TERM
 exit $failed
