@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two ways lead here, and what comes by one may be older than what came by the other: for each
  * parameter it is put in order by its revisions. These only rise as long as the service lives; of a
- * next life any other revision is news. */
+ * next life all that differs is news. */
 #include "mirror.h"
+
+#include "wire.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -145,11 +147,21 @@ static int take_new(struct mirror *mirror, const struct param *param, bool remov
 	return !removed;
 }
 
+/* Two lives from one file, such as a backup, count their revisions alike. */
+static bool differs(const struct param *a, const struct param *b)
+{
+	uint8_t x[WIRE_RECORD_MAX], y[WIRE_RECORD_MAX];
+	size_t length = record_write(a, false, x);
+
+	return record_write(b, false, y) != length || memcmp(x, y, length) != 0;
+}
+
 static bool is_news(const struct mirror *mirror, const struct known *entry,
 		    const struct param *param)
 {
-	return entry->listing < mirror->lost ? param->revision != entry->param.revision
-					     : param->revision > entry->param.revision;
+	if (entry->listing < mirror->lost)
+		return entry->removed || differs(param, &entry->param);
+	return param->revision > entry->param.revision;
 }
 
 int mirror_take(struct mirror *mirror, const struct param *param, bool removed)

@@ -159,6 +159,18 @@ static void a_next_life_may_be_older(void **state)
 	assert_string_equal(end(), "");
 }
 
+/* Both lives began with one file, and counted from there. */
+static void a_next_life_may_have_the_same_revisions(void **state)
+{
+	struct param param = number("y", 70);
+
+	assert_true(is_news("y", 70));
+	mirror_lose(mirror);
+	param.value.integer = 5;
+	assert_int_equal(mirror_take(mirror, &param, false), 1);
+	assert_int_equal(mirror_take(mirror, &param, false), 0);
+}
+
 static void a_removal_of_the_last_life_may_be_undone(void **state)
 {
 	mirror_begin(mirror);
@@ -226,6 +238,7 @@ int main(void)
 		TEST(a_list_that_begins_anew_counts_alone),
 		TEST(names_that_come_and_go_leave_nothing),
 		TEST(a_next_life_may_be_older),
+		TEST(a_next_life_may_have_the_same_revisions),
 		TEST(a_removal_of_the_last_life_may_be_undone),
 		TEST(messages_of_the_next_life_are_newer_than_its_pages),
 		TEST(what_the_next_life_does_not_have_is_gone),
