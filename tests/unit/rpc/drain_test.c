@@ -129,7 +129,8 @@ static void one_that_is_full_is_not_asked_for_ever(void **state)
 	struct plx_rpc_service *full;
 	struct plx_rpc_client *filler;
 	struct plx_rpc_call never = {.method = LATER, .deadline_ns = UINT64_MAX};
-	struct outcome fills, held, outcome;
+	static struct outcome fills, held; /* they end with their clients */
+	struct outcome outcome;
 
 	kept_count = gone_count = handled_count = 0;
 	fixture_start("tcp", false);

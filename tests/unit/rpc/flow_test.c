@@ -100,6 +100,8 @@ static void given_up_is_open_still(void **state)
 		reply_to(i);
 	call_it(LATER, NULL, 0, &outcome);
 	assert_true(pump_until(&kept_count, 5, 3000));
+	reply_to(4);
+	wait_done(&outcome);
 	plx_rpc_client_destroy(other);
 }
 
