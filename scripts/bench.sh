@@ -33,6 +33,8 @@ here=$root/scripts/bench
 . "$here/part-services.sh"
 # shellcheck source=scripts/bench/part-soak.sh
 . "$here/part-soak.sh"
+# shellcheck source=scripts/bench/part-live.sh
+. "$here/part-live.sh"
 # shellcheck source=scripts/bench/report.sh
 . "$here/report.sh"
 
@@ -67,6 +69,8 @@ usage()
 	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C.
 	                        Of rtt, or with --only verbs of verbs
 	  --connect HOST:PORT   measure against such servers; PORT is the first of several
+	  --live HOST:PORT      measure nothing but a Pollux process that runs, whatever it listens for
+	                        there, by its self-test; sizes up to 64K (default: 64,1K,16K)
 	  --listen HOST:PORT    where --serve listens (default 0.0.0.0:17300; verbs: the device's address)
 	  -h, --help            this text
 
@@ -146,7 +150,7 @@ while (($#)); do
 		usage
 		exit 0
 		;;
-	--out | --provider | --sizes | --only | --compare | --connect | --listen | --rounds | --duration | --device)
+	--out | --provider | --sizes | --only | --compare | --connect | --live | --listen | --rounds | --duration | --device)
 		need_value "$1" "${2-}"
 		case $1 in
 		--out) out=$2 ;;
@@ -155,6 +159,7 @@ while (($#)); do
 		--only) only=$2 ;;
 		--compare) compare=$2 ;;
 		--connect) mode=connect peer=$2 ;;
+		--live) mode=live peer=$2 ;;
 		--listen) listen=$2 ;;
 		--rounds) rounds=$2 ;;
 		--duration) duration=$2 ;;
@@ -177,7 +182,10 @@ if ((soak)); then
 	[[ -z $only && $mode == local ]] || die '--soak runs by itself, on one host; leave --only, --serve and --connect out' 2
 	parts=(soak)
 fi
-if [[ $mode != local ]]; then
+if [[ $mode == live ]]; then
+	[[ -z $only ]] || die "--only $only: --live runs by itself" 2
+	parts=(live)
+elif [[ $mode != local ]]; then
 	[[ -z $only || $only == rtt || $only == verbs ]] ||
 		die "--only $only: that part is of one host; leave --$mode out" 2
 	parts=("${only:-rtt}")
@@ -198,7 +206,7 @@ done
 	die "--rounds $rounds: a whole number from 1 to 9999 is needed" 2
 [[ -z $duration || $duration =~ ^[0-9]{1,5}(\.[0-9]{1,3})?$ ]] ||
 	die "--duration $duration: seconds are needed, such as 5 or 0.7" 2
-[[ $mode != connect || $peer =~ ^.+:[0-9]+$ ]] || die "--connect $peer: HOST:PORT is needed" 2
+[[ $mode == local || $mode == serve || $peer =~ ^.+:[0-9]+$ ]] || die "--$mode $peer: HOST:PORT is needed" 2
 [[ $listen =~ ^.+:[0-9]+$ ]] || die "--listen $listen: HOST:PORT is needed" 2
 
 # Paths that were given are relative to where the user stands.

@@ -3,8 +3,10 @@
 #include "../echo/service.h"
 #include "ping.h"
 #include "plx_app.h"
+#include "plx_rpc.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #define WARMUP_BYTES (UINT64_C(64) << 20) /* one way */
 
@@ -174,6 +176,11 @@ static int check_service(void)
 		return plx_fail(EINVAL,
 				"--service makes one call after the other; leave --one-way, "
 				"--rate, --interval, --arrival and --seed out");
+	if (conf.size_bytes > PLX_RPC_SELF_TEST_MAX)
+		return plx_fail(EINVAL,
+				"--size %" PRIu64 ": with --service there are 0 to %" PRIu64
+				" bytes, as a self-test takes no more",
+				conf.size_bytes, (uint64_t)PLX_RPC_SELF_TEST_MAX);
 	return 0;
 }
 

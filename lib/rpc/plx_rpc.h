@@ -42,6 +42,10 @@ const char *plx_rpc_status_name(enum plx_rpc_status status);
 /** Self-test requests a second that an lcore answers: some hundredths of its time. */
 #define PLX_RPC_SELF_TEST_RATE_DEFAULT 100000
 
+/** Bytes of a request or a reply of the self-test of a process, and of what is generated, at most.
+ */
+#define PLX_RPC_SELF_TEST_MAX (UINT32_C(64) << 10)
+
 /** Longest request and reply, whatever the two sides say. */
 #define PLX_RPC_PAYLOAD_MAX ((UINT64_C(1) << 30) - 4096)
 
@@ -128,7 +132,7 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
 #define PLX_RPC_ECHO 0xffffff00u
 /** Nothing back. */
 #define PLX_RPC_DISCARD 0xffffff01u
-/** So many bytes as 4 bytes say, little-endian, to 64 KiB: 0, 1, ... 255, 0, ... */
+/** So many bytes as 4 bytes say, little-endian, to PLX_RPC_SELF_TEST_MAX: 0, 1, ... 255, 0, ... */
 #define PLX_RPC_GENERATE 0xffffff02u
 /** JSON: version, program, lcore, uptime_s, methods and their figures on all lcores. Counts as 20
  * requests for each method there is. */
@@ -137,8 +141,8 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
 /** A service with these methods alone for who wants the self-test of this process (self_test of
  * struct plx_link_attr), at whatever listens in it: plx_eal_init starts it, and plx_eal_fini stops
  * it. Up to 16 such clients on each lcore, which end when they ask for nothing for 10 s, requests
- * of up to 64 KiB, and smaller turns than services have. What is refused costs time, too: beyond
- * twice the rate, and 10000 a second, what comes is not looked at until later. rate: as
+ * of up to PLX_RPC_SELF_TEST_MAX, and smaller turns than services have. What is refused costs time,
+ * too: beyond twice the rate, and 10000 a second, what comes is not looked at until later. rate: as
  * self_test_rate, and its default in services that are made from now on; 0: none, in none of these
  * either. Thread: the main lcore, before links are made. Return: 0; -EALREADY; -ENOENT not an
  * lcore; -ENOMEM. */

@@ -7,7 +7,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#define GENERATE_MAX  (UINT32_C(64) << 10) /* some 10 us */
 #define BYTES_PER_ONE 256
 #define BURST_S       0.01
 
@@ -16,9 +15,14 @@
 #define LOOKS_PER_ONE 2
 #define LOOKS_ALWAYS  10000
 
+static double room_of(double rate)
+{
+	return rate * BURST_S > 1.0 ? rate * BURST_S : 1.0;
+}
+
 static void refill(struct bucket *bucket, double rate)
 {
-	double room = rate * BURST_S > 1.0 ? rate * BURST_S : 1.0;
+	double room = room_of(rate);
 	uint64_t now_ns = plx_loop_now_ns();
 
 	bucket->left += (double)(now_ns - bucket->as_of_ns) * rate / 1e9;
@@ -27,7 +31,9 @@ static void refill(struct bucket *bucket, double rate)
 		bucket->left = room;
 }
 
-/* Return: whether there was room for one request with `bytes` in or out. */
+/* Return: whether there was room for one request with `bytes` in or out. Who is refused comes again
+ * when half of the bucket is full: one at a time, each behind a pause, would measure how an lcore
+ * wakes. */
 static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
 {
 	struct bucket *answers = &request->here->self_test_answers;
@@ -35,8 +41,10 @@ static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
 
 	refill(answers, rate);
 	if (answers->left <= 0) {
+		double wanted = room_of(rate) / 2;
+
 		plx_rpc_refuse(request, PLX_RPC_BUSY,
-			       (uint64_t)((1.0 - answers->left) / rate * 1e9));
+			       (uint64_t)((wanted - answers->left) / rate * 1e9));
 		return false;
 	}
 	answers->left -= 1.0 + (double)bytes / BYTES_PER_ONE; /* a long one is paid for later */
@@ -78,7 +86,7 @@ static void on_generate(struct plx_rpc_request *request, const void *data, uint3
 	}
 	memcpy(&wanted, data, sizeof(wanted));
 	wanted = le32toh(wanted);
-	if (wanted > GENERATE_MAX) {
+	if (wanted > PLX_RPC_SELF_TEST_MAX) {
 		plx_rpc_refuse(request, PLX_RPC_TOO_BIG, 0);
 		return;
 	}
@@ -166,7 +174,7 @@ int plx_rpc_self_test_start(uint32_t rate)
 {
 	/* Less than a service's: it is a guest of what runs there. */
 	struct plx_rpc_service_attr attr = {
-		.request_max = GENERATE_MAX,
+		.request_max = PLX_RPC_SELF_TEST_MAX,
 		.open_max = 256,
 		.waiting_max = UINT64_C(4) << 20,
 		.turn_max = 16,

@@ -143,6 +143,8 @@ address=$(sed -n 's/^listening on //p' "$temp/live")
 expect 1 '*has no self-test service: it is off there*' --process --list --deadline 2s
 got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --rate 5 2>&1) && fail 'plx-ping --service --rate: status 0'
 [[ $got == *'one call after the other'* ]] || fail "plx-ping --service --rate: $got"
+got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --size 65537 2>&1) && fail 'plx-ping --service --size 65537: status 0'
+[[ $got == *'0 to 65536 bytes'* ]] || fail "plx-ping --service --size 65537: $got"
 kill "$its"
 wait "$its"
 address=$of_service

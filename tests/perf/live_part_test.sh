@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The part live of the bench: its command line, its sums, its table and its report, on runs that are made up.
+# shellcheck disable=SC2016,SC2034,SC2154,SC2317 # jq's $; the part's functions use what is set here
+set -uo pipefail
+
+# shellcheck source=tests/perf/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+say()
+{
+	printf '%s\n' "$*"
+}
+
+die()
+{
+	say "$1"
+	exit 2
+}
+
+# run SIZE ROUND P50_NS
+run()
+{
+	jq -nc --argjson size "$1" --argjson round "$2" --argjson p50 "$3" \
+		'{row: "self-test", round: $round, run: "runs/self-test-\($size)-\($round)", provider: "net", size_bytes: $size, count: 100,
+		min_ns: ($p50 - 10), p50_ns: $p50, p90_ns: $p50, p99_ns: ($p50 * 2), p99_9_ns: null, max_ns: ($p50 * 3)}'
+}
+
+declare -A program=([plx-ping]=ping)
+out=$work peer=h:1 rounds=3 duration=0.7 provider='' cpu_client=7 sizes=64,1M sizes_given=0 compare=''
+mkdir -p "$work/runs"
+# shellcheck source=scripts/bench/common.sh
+. "$here/common.sh"
+# shellcheck source=scripts/bench/part-live.sh
+. "$here/part-live.sh"
+
+live_begin >/dev/null
+check 'sizes are those that a self-test takes' "$(jq -nc '$ARGS.positional' --args "${size_list[@]}")" '. == ["64", "1024", "16384"]'
+check 'a longer one is refused' "$(jq -n --arg said "$(sizes_given=1 size_list=(64 1048576) && live_begin)" '$said')" \
+	'contains("--sizes 64,1M: a self-test takes 1 to 64K")'
+line()
+{
+	local command=()
+
+	live_client "$@"
+	jq -n --arg line "${command[*]}" '$line'
+}
+check 'plx-ping is asked for the self-test of who listens' "$(line 64 dir)" \
+	'. == "ping -l 0@7 --idle poll --provider auto -- --connect h:1 --service --size 64 --duration 0.7 --out dir --name self-test"'
+
+for size in 64 1024; do
+	run $size 1 700
+	run $size 2 $((size + 500))
+	run $size 3 400
+done >"$work/runs/live.ndjson"
+echo '{"bars": []}' >"$work/summary.json"
+live_sum
+check 'figures are medians, and a run stands for them' "$(cat "$work/live.json")" \
+	'.rows[0] | .p50_ns == 564 and .run == "runs/self-test-64-2" and .count == 300 and .max_ns == 2100 and .p99_9_ns == null'
+check '... of each size' "$(cat "$work/live.json")" '[.rows[].p50_ns] == [564, 700]'
+check 'the summary has them' "$(cat "$work/summary.json")" '.live.rows | length == 2'
+check 'the table has a line for each' "$(jq -n --arg text "$(live_print)" '$text')" '[match("self-test"; "g")] | length >= 2'
+check 'and the report' "$(jq -n --arg html "$(inline_svg() { :; } && live_html)" '$html')" '[match("<tr class=\"own\">"; "g")] | length == 2'
+exit $failed
