@@ -162,10 +162,34 @@ static bool are_crossed(const struct param_kind *kind, enum param_limit low, enu
 	       param_value_compare(&kind->limit[low], &kind->limit[high]) > 0;
 }
 
+const char *param_kind_set_unit(struct param_kind *kind, const void *unit, size_t length)
+{
+	if (length > PARAM_UNIT_MAX)
+		return "a unit is longer than 31 bytes";
+	if (length && memchr(unit, '\0', length))
+		return "a unit has a NUL in it";
+	memset(kind->unit, 0, sizeof(kind->unit));
+	if (length)
+		memcpy(kind->unit, unit, length);
+	return NULL;
+}
+
+/* Units are printed: nothing in them steers a terminal. */
+static bool has_control_characters(const char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	}
+	return false;
+}
+
 const char *param_kind_check(const struct param_kind *kind)
 {
 	if (kind->type < PARAM_BOOL || kind->type > PARAM_TEXT)
 		return "a parameter has no type that there is";
+	if (has_control_characters(kind->unit))
+		return "a unit has control characters";
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		if (!kind->has[i])
 			continue;

@@ -81,7 +81,11 @@ int param_value_compare(const struct param_value *a, const struct param_value *b
  * wrong with it. */
 const char *param_value_check(const struct param_value *value);
 
-/** Whether limits make sense together. Return: NULL, or what is wrong with them. */
+/** Take a unit over. Return: NULL, or what is wrong with it: too long, or a NUL in it. */
+const char *param_kind_set_unit(struct param_kind *kind, const void *unit, size_t length);
+
+/** Whether the unit can be printed, and limits make sense together. Return: NULL, or what is wrong
+ * with them. */
 const char *param_kind_check(const struct param_kind *kind);
 
 /** Return: NULL, or which limit the value is beyond. */

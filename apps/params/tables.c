@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tables.h"
+/* Opening and closing the file. */
+#include "tables_priv.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define APPLICATION_ID 0x504c5850 /* "PLXP" */
 #define VERSION        1
-
-enum statement { BEGIN, COMMIT, ROLLBACK, PUT, REMOVE, NOTE, STATEMENT_COUNT };
 
 static const char *const statements[] = {
 	[BEGIN] = "BEGIN IMMEDIATE",
@@ -24,17 +22,15 @@ static const char *const statements[] = {
 		"unit = ?6, "
 		"min = ?7, max = ?8, alarm_low = ?9, alarm_high = ?10, latch = ?11, alarm = ?12",
 	[REMOVE] = "DELETE FROM params WHERE name = ?1",
-	[NOTE] = "UPDATE counters SET value = max(value, ?2) WHERE name = ?1",
+	[MARK] = "UPDATE counters SET value = iif(name = 'revision', ?1, ?2)",
 };
 
-struct tables {
-	sqlite3 *db;
-	char *path;
-	sqlite3_stmt *ready[STATEMENT_COUNT];
-};
-
-static int fail(const struct tables *tables, int error, const char *what)
+int tables_fail(const struct tables *tables, int error, const char *what)
 {
+	if ((sqlite3_errcode(tables->db) & 0xff) == SQLITE_BUSY)
+		return plx_fail(EBUSY,
+				"%s: another process has it; end that one, or give another file",
+				tables->path);
 	return plx_fail(error, "%s: %s: %s", tables->path, what, sqlite3_errmsg(tables->db));
 }
 
@@ -42,7 +38,7 @@ static int run(struct tables *tables, const char *sql)
 {
 	return sqlite3_exec(tables->db, sql, NULL, NULL, NULL) == SQLITE_OK
 		     ? 0
-		     : fail(tables, EIO, "it cannot be used");
+		     : tables_fail(tables, EIO, "it cannot be used");
 }
 
 /* Return: the number that a PRAGMA says; -1 it cannot be asked. */
@@ -58,9 +54,6 @@ static int64_t ask(struct tables *tables, const char *sql)
 	sqlite3_finalize(statement);
 	return value;
 }
-
-/* Opening ----------------------------------------------------------------------------------------
- */
 
 static int make_tables(struct tables *tables)
 {
@@ -86,13 +79,12 @@ static int make_tables(struct tables *tables)
 static int check_file(struct tables *tables)
 {
 	int64_t objects = ask(tables, "SELECT count(*) FROM sqlite_schema");
-	int64_t id = ask(tables, "PRAGMA application_id");
-	int64_t version = ask(tables, "PRAGMA user_version");
+	int64_t id, version;
 
-	if (objects < 0 && sqlite3_errcode(tables->db) == SQLITE_BUSY)
-		return plx_fail(EBUSY, "%s: another process has it", tables->path);
 	if (objects < 0)
-		return fail(tables, EINVAL, "it is no store of plx-params");
+		return tables_fail(tables, EINVAL, "it is no store of plx-params");
+	id = ask(tables, "PRAGMA application_id");
+	version = ask(tables, "PRAGMA user_version");
 	if (objects == 0 && id == 0)
 		return make_tables(tables);
 	if (id != APPLICATION_ID)
@@ -106,20 +98,67 @@ static int check_file(struct tables *tables)
 	return 0;
 }
 
+/* SQLite says which mode it took: with a file of which there is none on a disk it is another one,
+ * and no error. */
+static int write_ahead(struct tables *tables)
+{
+	sqlite3_stmt *statement;
+	const char *mode;
+	int rc = 0;
+
+	if (sqlite3_prepare_v2(tables->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL) !=
+	    SQLITE_OK)
+		return tables_fail(tables, EIO, "it cannot be used");
+	if (sqlite3_step(statement) != SQLITE_ROW) {
+		rc = tables_fail(tables, EIO, "it cannot be written ahead for");
+	} else {
+		mode = (const char *)sqlite3_column_text(statement, 0);
+		if (!mode || strcmp(mode, "wal") != 0)
+			rc = plx_fail(EINVAL,
+				      "%s: SQLite does not write ahead for it (its journal mode is "
+				      "'%s'), so that nothing would last; give the path of a file",
+				      tables->path, mode ? mode : "");
+	}
+	sqlite3_finalize(statement);
+	return rc;
+}
+
 static int prepare_all(struct tables *tables)
 {
 	for (int i = 0; i < STATEMENT_COUNT; i++) {
 		if (sqlite3_prepare_v3(tables->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT,
 				       &tables->ready[i], NULL) != SQLITE_OK)
-			return fail(tables, EINVAL, "its tables are not those of a store");
+			return tables_fail(tables, EINVAL, "its tables are not those of a store");
 	}
 	return 0;
 }
 
-/* Of one process alone: two that write would not know of each other's changes. A commit is on the
- * disk when it returns. */
-static const char *const settings =
-	"PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
+static int open_file(struct tables *tables)
+{
+	if (sqlite3_open_v2(tables->path, &tables->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+			    NULL) != SQLITE_OK)
+		return tables_fail(tables, EIO, "it cannot be opened");
+	/* SQLite opens what it may not write for reading, and says nothing. */
+	if (sqlite3_db_readonly(tables->db, "main") == 1)
+		return plx_fail(EROFS,
+				"%s: it can be read, not written; let this user write it and its "
+				"folder, or give another file",
+				tables->path);
+	return 0;
+}
+
+/* The lock is asked for before anything is read: SQLite takes it then, and keeps it. Two processes
+ * that write would not know of each other's changes. A commit is on the disk when it returns. */
+static int open_all(struct tables *tables)
+{
+	int rc = open_file(tables);
+
+	rc = rc ? rc : run(tables, "PRAGMA locking_mode = EXCLUSIVE");
+	rc = rc ? rc : check_file(tables);
+	rc = rc ? rc : write_ahead(tables);
+	rc = rc ? rc : run(tables, "PRAGMA synchronous = FULL");
+	return rc ? rc : prepare_all(tables);
+}
 
 int tables_open(const char *path, struct tables **tables_out)
 {
@@ -133,12 +172,7 @@ int tables_open(const char *path, struct tables **tables_out)
 		free(tables);
 		return plx_fail(ENOMEM, "out of memory");
 	}
-	rc = sqlite3_open_v2(path, &tables->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-	if (rc != SQLITE_OK)
-		rc = fail(tables, EIO, "it cannot be opened");
-	rc = rc ? rc : check_file(tables);
-	rc = rc ? rc : run(tables, settings);
-	rc = rc ? rc : prepare_all(tables);
+	rc = open_all(tables);
 	if (rc) {
 		tables_close(tables);
 		return rc;
@@ -156,197 +190,4 @@ void tables_close(struct tables *tables)
 	sqlite3_close(tables->db);
 	free(tables->path);
 	free(tables);
-}
-
-/* Loading ----------------------------------------------------------------------------------------
- */
-
-static int index_of(const char *const *names, const unsigned char *text)
-{
-	for (int i = 0; text && names[i]; i++) {
-		if (strcmp(names[i], (const char *)text) == 0)
-			return i;
-	}
-	return -1;
-}
-
-/* Return: NULL, or what is wrong. */
-static const char *read_value(sqlite3_stmt *row, int column, enum param_type type,
-			      struct param_value *out)
-{
-	int stored = sqlite3_column_type(row, column);
-
-	*out = (struct param_value){.type = type};
-	if (type == PARAM_TEXT && stored == SQLITE_TEXT) {
-		out->text.bytes = (const char *)sqlite3_column_text(row, column);
-		out->text.length = (uint32_t)sqlite3_column_bytes(row, column);
-	} else if (type == PARAM_REAL && (stored == SQLITE_FLOAT || stored == SQLITE_INTEGER)) {
-		out->real = sqlite3_column_double(row, column);
-	} else if ((type == PARAM_INT || type == PARAM_BOOL) && stored == SQLITE_INTEGER) {
-		out->integer = sqlite3_column_int64(row, column);
-	} else {
-		return "a value is not of its type";
-	}
-	return param_value_check(out);
-}
-
-static const char *read_kind(sqlite3_stmt *row, struct param_kind *kind)
-{
-	const char *wrong = NULL;
-
-	kind->type = (enum param_type)(index_of(param_types, sqlite3_column_text(row, 3)) + 1);
-	snprintf(kind->unit, sizeof(kind->unit), "%s", (const char *)sqlite3_column_text(row, 5));
-	for (int i = 0; i < LIMIT_COUNT && !wrong; i++) {
-		kind->has[i] = sqlite3_column_type(row, 6 + i) != SQLITE_NULL;
-		if (kind->has[i])
-			wrong = read_value(row, 6 + i, kind->type, &kind->limit[i]);
-	}
-	kind->latch = sqlite3_column_int(row, 10) != 0;
-	return wrong ? wrong : param_kind_check(kind);
-}
-
-static const char *read_row(sqlite3_stmt *row, struct param *param)
-{
-	int alarm = index_of(param_alarms, sqlite3_column_text(row, 11));
-	const char *wrong;
-
-	*param = (struct param){
-		.name = (const char *)sqlite3_column_text(row, 0),
-		.name_length = (uint32_t)sqlite3_column_bytes(row, 0),
-		.id = (uint32_t)sqlite3_column_int64(row, 1),
-		.revision = (uint64_t)sqlite3_column_int64(row, 2),
-		.alarm = (enum param_alarm)alarm,
-	};
-	wrong = param_name_check(param->name, param->name_length);
-	if (!wrong && (alarm < 0 || param->id == 0))
-		wrong = "its alarm or id is none";
-	wrong = wrong ? wrong : read_kind(row, &param->kind);
-	return wrong ? wrong : read_value(row, 4, param->kind.type, &param->value);
-}
-
-static int load_rows(struct tables *tables, struct store *store, sqlite3_stmt *row)
-{
-	int step;
-
-	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
-		struct param param;
-		const char *wrong = read_row(row, &param);
-		int rc;
-
-		if (wrong)
-			return plx_fail(EINVAL, "%s: parameter '%.*s': %s; mend it with sqlite3",
-					tables->path, (int)param.name_length, param.name, wrong);
-		rc = store_restore(store, &param);
-		if (rc)
-			return rc;
-		store_set_revision(store, param.revision, param.id);
-	}
-	return step == SQLITE_DONE ? 0 : fail(tables, EIO, "it cannot be read");
-}
-
-int tables_load(struct tables *tables, struct store *store)
-{
-	sqlite3_stmt *row;
-	int rc;
-
-	if (sqlite3_prepare_v2(tables->db,
-			       "SELECT name, id, revision, type, value, unit, min, max, alarm_low, "
-			       "alarm_high, latch, alarm FROM params ORDER BY name",
-			       -1, &row, NULL) != SQLITE_OK)
-		return fail(tables, EINVAL, "its tables are not those of a store");
-	rc = load_rows(tables, store, row);
-	sqlite3_finalize(row);
-	if (rc)
-		return rc;
-	store_set_revision(
-		store, (uint64_t)ask(tables, "SELECT value FROM counters WHERE name = 'revision'"),
-		(uint32_t)ask(tables, "SELECT value FROM counters WHERE name = 'id'"));
-	return 0;
-}
-
-/* Writing ----------------------------------------------------------------------------------------
- */
-
-static int step(struct tables *tables, enum statement which)
-{
-	sqlite3_stmt *statement = tables->ready[which];
-	int rc = sqlite3_step(statement);
-
-	if (rc != SQLITE_DONE)
-		rc = fail(tables, EIO, "it cannot be written");
-	else
-		rc = 0;
-	sqlite3_reset(statement);
-	return rc;
-}
-
-static void bind_value(sqlite3_stmt *statement, int at, const struct param_value *value)
-{
-	if (value->type == PARAM_REAL)
-		sqlite3_bind_double(statement, at, value->real);
-	else if (value->type == PARAM_TEXT)
-		sqlite3_bind_text(statement, at, value->text.bytes, (int)value->text.length,
-				  SQLITE_STATIC);
-	else
-		sqlite3_bind_int64(statement, at, value->integer);
-}
-
-static void bind_name(sqlite3_stmt *statement, const struct param *param)
-{
-	sqlite3_bind_text(statement, 1, param->name, (int)param->name_length, SQLITE_STATIC);
-}
-
-/* What was removed is not numbered anew. */
-static int note(struct tables *tables, const char *name, uint64_t value)
-{
-	sqlite3_bind_text(tables->ready[NOTE], 1, name, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(tables->ready[NOTE], 2, (int64_t)value);
-	return step(tables, NOTE);
-}
-
-int tables_begin(struct tables *tables)
-{
-	return step(tables, BEGIN);
-}
-
-int tables_put(struct tables *tables, const struct param *param)
-{
-	sqlite3_stmt *put = tables->ready[PUT];
-
-	bind_name(put, param);
-	sqlite3_bind_int64(put, 2, param->id);
-	sqlite3_bind_int64(put, 3, (int64_t)param->revision);
-	sqlite3_bind_text(put, 4, param_types[param->kind.type - 1], -1, SQLITE_STATIC);
-	bind_value(put, 5, &param->value);
-	sqlite3_bind_text(put, 6, param->kind.unit, -1, SQLITE_STATIC);
-	for (int i = 0; i < LIMIT_COUNT; i++) {
-		if (param->kind.has[i])
-			bind_value(put, 7 + i, &param->kind.limit[i]);
-		else
-			sqlite3_bind_null(put, 7 + i);
-	}
-	sqlite3_bind_int(put, 11, param->kind.latch);
-	sqlite3_bind_text(put, 12, param_alarms[param->alarm], -1, SQLITE_STATIC);
-	return step(tables, PUT);
-}
-
-int tables_remove(struct tables *tables, const struct param *param)
-{
-	int rc;
-
-	bind_name(tables->ready[REMOVE], param);
-	rc = step(tables, REMOVE);
-	rc = rc ? rc : note(tables, "revision", param->revision);
-	return rc ? rc : note(tables, "id", param->id);
-}
-
-int tables_commit(struct tables *tables)
-{
-	return step(tables, COMMIT);
-}
-
-void tables_roll_back(struct tables *tables)
-{
-	sqlite3_step(tables->ready[ROLLBACK]);
-	sqlite3_reset(tables->ready[ROLLBACK]);
 }

@@ -118,20 +118,6 @@ size_t record_write(const struct param *param, bool removed, uint8_t *out)
 	return (size_t)(at - out);
 }
 
-/* Letters of units are printed: nothing in them steers a terminal. */
-static const char *read_unit(const uint8_t *in, size_t length, char out[PARAM_UNIT_MAX + 1])
-{
-	if (length > PARAM_UNIT_MAX)
-		return "a unit is longer than 31 bytes";
-	for (size_t i = 0; i < length; i++) {
-		if (in[i] < ' ' || in[i] == 0x7f)
-			return "a unit has control characters";
-	}
-	memset(out, 0, PARAM_UNIT_MAX + 1);
-	memcpy(out, in, length);
-	return NULL;
-}
-
 static size_t read_limits(const uint8_t *in, uint8_t flags, struct param_kind *kind)
 {
 	size_t used = 0;
@@ -177,7 +163,7 @@ const char *record_read(const uint8_t *in, size_t length, struct param *out, boo
 	out->kind.latch = flags & FLAG_LATCH;
 	out->alarm = in[13];
 	at += read_limits(at, flags, &out->kind);
-	wrong = read_unit(at, unit, out->kind.unit);
+	wrong = param_kind_set_unit(&out->kind, at, unit);
 	if (wrong)
 		return wrong;
 	out->name = (const char *)at + unit;

@@ -122,6 +122,29 @@ static void kinds_are_checked(void **state)
 	assert_non_null(param_kind_check(&kind));
 }
 
+static void units_can_be_printed(void **state)
+{
+	struct param_kind kind = {.type = PARAM_INT};
+	char longest[PARAM_UNIT_MAX + 1];
+
+	memset(longest, 'm', sizeof(longest));
+	assert_null(param_kind_set_unit(&kind, longest, PARAM_UNIT_MAX));
+	assert_null(param_kind_check(&kind));
+	assert_string_equal(param_kind_set_unit(&kind, longest, PARAM_UNIT_MAX + 1),
+			    "a unit is longer than 31 bytes");
+	assert_string_equal(param_kind_set_unit(&kind, "m\0m", 3), "a unit has a NUL in it");
+	assert_int_equal(strlen(kind.unit), PARAM_UNIT_MAX);
+	assert_null(param_kind_set_unit(&kind, "\302\265m", 3));
+	assert_string_equal(kind.unit, "\302\265m");
+	assert_null(param_kind_check(&kind));
+	assert_null(param_kind_set_unit(&kind, "m\033[2J", 5));
+	assert_string_equal(param_kind_check(&kind), "a unit has control characters");
+	assert_null(param_kind_set_unit(&kind, "\177", 1));
+	assert_string_equal(param_kind_check(&kind), "a unit has control characters");
+	assert_null(param_kind_set_unit(&kind, NULL, 0));
+	assert_null(param_kind_check(&kind));
+}
+
 static void limits_are_within(void **state)
 {
 	struct param_kind kind = {.type = PARAM_INT,
@@ -190,6 +213,7 @@ int main(void)
 		cmocka_unit_test(values_are_read_and_written),
 		cmocka_unit_test(texts_have_a_length),
 		cmocka_unit_test(kinds_are_checked),
+		cmocka_unit_test(units_can_be_printed),
 		cmocka_unit_test(limits_are_within),
 		cmocka_unit_test(alarms_go_from_state_to_state),
 		cmocka_unit_test(the_other_limit_is_another_alarm),

@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,7 +145,7 @@ static void a_process_that_is_killed(void **state)
 	}
 }
 
-static void what_was_removed_is_not_numbered_anew(void **state)
+static void numbers_that_were_marked_are_not_given_anew(void **state)
 {
 	struct tables *tables = open_it();
 	struct param param = number(5);
@@ -154,9 +155,9 @@ static void what_was_removed_is_not_numbered_anew(void **state)
 	struct store *store;
 
 	put(tables, 5, true);
-	param.revision = 99;
 	assert_int_equal(tables_begin(tables), 0);
 	assert_int_equal(tables_remove(tables, &param), 0);
+	assert_int_equal(tables_mark(tables, 99, 3), 0);
 	assert_int_equal(tables_commit(tables), 0);
 	tables_close(tables);
 	store = load();
@@ -167,14 +168,44 @@ static void what_was_removed_is_not_numbered_anew(void **state)
 	store_destroy(store);
 }
 
-static void another_process_has_it(void **state)
+/* Also before anything is written: a file that was made by an earlier run is locked when it is
+ * opened, against those who read as well. */
+static void who_has_it_has_it_alone(void **state)
 {
 	struct tables *tables = open_it(), *other;
+	sqlite3 *reader;
 
 	put(tables, 1, true);
-	assert_int_equal(tables_open(path, &other), -EBUSY);
-	assert_error_has("another process has it");
 	tables_close(tables);
+	tables = open_it();
+	assert_int_equal(tables_open(path, &other), -EBUSY);
+	assert_error_has("another process has it; end that one, or give another file");
+	assert_int_equal(sqlite3_open(path, &reader), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(reader, "SELECT * FROM params", NULL, NULL, NULL),
+			 SQLITE_BUSY);
+	sqlite3_close(reader);
+	put(tables, 2, true);
+	tables_close(tables);
+	tables = open_it();
+	tables_close(tables);
+}
+
+/* Somebody who looks into it just then would hold up the first commit. */
+static void who_reads_it_has_it_too(void **state)
+{
+	struct tables *tables = open_it(), *other;
+	sqlite3_stmt *row;
+	sqlite3 *reader;
+
+	put(tables, 1, true);
+	tables_close(tables);
+	assert_int_equal(sqlite3_open(path, &reader), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(reader, "SELECT * FROM params", -1, &row, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+	assert_int_equal(tables_open(path, &other), -EBUSY);
+	sqlite3_finalize(row);
+	sqlite3_close(reader);
 }
 
 static void do_in_it(const char *sql)
@@ -199,29 +230,177 @@ static void files_of_something_else(void **state)
 	assert_error_has("version 2; this plx-params reads 1");
 }
 
+static void files_that_are_no_database(void **state)
+{
+	static const char text[] =
+		"this is a letter, and long enough to be looked at as a database:"
+		" SQLite looks at the first hundred bytes of a file";
+	struct tables *tables;
+	char after[sizeof(text)] = {0};
+	FILE *file = fopen(path, "w");
+
+	assert_int_equal(fwrite(text, 1, sizeof(text), file), sizeof(text));
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(tables_open(path, &tables), -EINVAL);
+	assert_error_has("it is no store of plx-params: file is not a database");
+	file = fopen(path, "r");
+	assert_int_equal(fread(after, 1, sizeof(after), file), sizeof(text));
+	fclose(file);
+	assert_memory_equal(after, text, sizeof(text));
+}
+
+/* Root may write everything, so somebody else tries. */
+static void what_cannot_be_written_is_not_opened(void **state)
+{
+	struct tables *tables = open_it();
+	bool is_root = geteuid() == 0;
+
+	tables_close(tables);
+	assert_int_equal(chmod(folder, 0755), 0);
+	assert_int_equal(chmod(path, 0444), 0);
+	assert_int_equal(is_root ? seteuid(65534) : 0, 0);
+	assert_int_equal(tables_open(path, &tables), -EROFS);
+	assert_error_has("store.db: it can be read, not written; let this user write it");
+	assert_int_equal(is_root ? seteuid(0) : 0, 0);
+	assert_int_equal(tables_open(":memory:", &tables), -EINVAL);
+	assert_error_has(":memory:: SQLite does not write ahead for it");
+	assert_error_has("give the path of a file");
+	assert_int_equal(tables_open("", &tables), -EINVAL);
+}
+
+/* Load a file in which "a/b" is 1, and this was done. Return: as tables_load. */
+static int load_edited(const char *edit)
+{
+	struct tables *tables = open_it();
+	struct store *store;
+	int rc;
+
+	put(tables, 1, true);
+	tables_close(tables);
+	do_in_it(edit);
+	tables = open_it();
+	assert_int_equal(store_create(&store), 0);
+	rc = tables_load(tables, store);
+	store_destroy(store);
+	tables_close(tables);
+	do_in_it("DELETE FROM params; REPLACE INTO counters VALUES ('revision', 0), ('id', 0)");
+	return rc;
+}
+
 static void rows_that_make_no_sense(void **state)
 {
-	static const char *const rows[] = {
-		"UPDATE params SET value = 'x'",     "UPDATE params SET type = 'complex'",
-		"UPDATE params SET alarm = 'loud'",  "UPDATE params SET name = 'a//b'",
-		"UPDATE params SET alarm_low = 'x'", "UPDATE params SET id = 0",
+	static const struct {
+		const char *edit, *wrong;
+	} edits[] = {
+		{"value = 'x'", "a value is not of its type"},
+		{"type = 'complex'", ""},
+		{"alarm = 'loud'", "its alarm is none that there is"},
+		{"name = 'a//b'", "empty segment"},
+		{"name = CAST('a/b' AS BLOB)", "its name is no text"},
+		{"alarm_low = 'x'", ""},
+		{"id = 0", "its id is no whole number"},
+		{"id = -1", "its id is no whole number"},
+		{"id = 1.5", "its id is no whole number"},
+		{"id = 4294967297", "its id is no whole number from 1 to 4294967295"},
+		{"revision = -1", "its revision is no number that was counted"},
+		{"revision = 9223372036854775807", "its revision is no number that was counted"},
+		{"revision = 'x'", "its revision is no number that was counted"},
+		{"unit = 'm' || char(27)", "a unit has control characters"},
+		{"unit = 'm' || char(0) || 'm'", "a unit has a NUL in it"},
+		{"unit = '12345678901234567890123456789012'", "a unit is longer than 31 bytes"},
+		{"unit = x'41'", "its unit is no text"},
+		{"latch = 2", "its latch is neither 0 nor 1"},
+		{"min = 2", "the value is beyond its limits"},
+		{"max = 0", "the value is beyond its limits"},
 	};
 
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		struct tables *tables = open_it();
-		struct store *store;
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(edits); i++) {
+		char sql[256];
 
-		put(tables, 1, true);
-		tables_close(tables);
-		do_in_it(rows[i]);
-		tables = open_it();
-		assert_int_equal(store_create(&store), 0);
-		assert_int_equal(tables_load(tables, store), -EINVAL);
+		snprintf(sql, sizeof(sql), "UPDATE params SET %s", edits[i].edit);
+		if (load_edited(sql) != -EINVAL)
+			fail_msg("%s: it was loaded", sql);
+		assert_error_has("parameter 'a");
+		assert_error_has(edits[i].wrong);
 		assert_error_has("mend it with sqlite3");
-		store_destroy(store);
-		tables_close(tables);
-		do_in_it("DELETE FROM params");
 	}
+	assert_int_equal(load_edited("UPDATE params SET value = 2"), 0);
+}
+
+/* A tool that copies a table leaves out that its ids are unique. */
+static void ids_that_are_there_twice(void **state)
+{
+	assert_int_equal(
+		load_edited("ALTER TABLE params RENAME TO old;"
+			    "CREATE TABLE params (name PRIMARY KEY, id, revision, type, value, "
+			    "unit, min, max, alarm_low, alarm_high, latch, alarm);"
+			    "INSERT INTO params SELECT * FROM old;"
+			    "UPDATE old SET name = 'c'; INSERT INTO params SELECT * FROM old"),
+		-EINVAL);
+	assert_error_has("its id is another one's too; mend it with sqlite3");
+}
+
+static void counters_that_make_no_sense(void **state)
+{
+	static const char *const edits[] = {
+		"DELETE FROM counters",
+		"DELETE FROM counters WHERE name = 'id'",
+		"UPDATE counters SET value = -1",
+		"UPDATE counters SET value = 'x'",
+		"UPDATE counters SET value = 4294967296 WHERE name = 'id'",
+		"UPDATE counters SET value = 9223372036854775807 WHERE name = 'revision'",
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(edits); i++) {
+		assert_int_equal(load_edited(edits[i]), -EINVAL);
+		assert_error_has("table counters: '");
+		assert_error_has("mend it with sqlite3");
+	}
+}
+
+static enum param_alarm alarm_behind(const char *edit)
+{
+	struct tables *tables = open_it();
+	struct store *store;
+	enum param_alarm alarm;
+
+	put(tables, 1, true);
+	tables_close(tables);
+	do_in_it(edit);
+	store = load();
+	alarm = store_find(store, "a/b", 3)->alarm;
+	store_destroy(store);
+	return alarm;
+}
+
+static void alarms_of_values_that_were_edited(void **state)
+{
+	assert_int_equal(alarm_behind("UPDATE params SET value = -5, alarm = 'none'"),
+			 ALARM_ACTIVE);
+	assert_int_equal(alarm_behind("UPDATE params SET value = -5, alarm = 'acknowledged'"),
+			 ALARM_ACKNOWLEDGED);
+	assert_int_equal(alarm_behind("UPDATE params SET alarm = 'active'"), ALARM_LATCHED);
+	assert_int_equal(alarm_behind("UPDATE params SET alarm = 'active', latch = 0"), ALARM_NONE);
+}
+
+static void what_the_file_does_not_take_leaves_the_rest(void **state)
+{
+	struct tables *tables = open_it();
+	struct param first = number(1), same_id = number(2);
+	struct store *store;
+
+	same_id.name = "c";
+	same_id.name_length = 1;
+	assert_int_equal(tables_begin(tables), 0);
+	assert_int_equal(tables_put(tables, &first), 0);
+	assert_int_equal(tables_put(tables, &same_id), -EINVAL);
+	assert_error_has("it does not take that: UNIQUE constraint failed: params.id");
+	assert_int_equal(tables_commit(tables), 0);
+	tables_close(tables);
+	store = load();
+	assert_int_equal(store_count(store), 1);
+	assert_non_null(store_find(store, "a/b", 3));
+	store_destroy(store);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -231,10 +410,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_committed_is_there_again),
 		TEST(a_process_that_is_killed),
-		TEST(what_was_removed_is_not_numbered_anew),
-		TEST(another_process_has_it),
+		TEST(numbers_that_were_marked_are_not_given_anew),
+		TEST(who_has_it_has_it_alone),
+		TEST(who_reads_it_has_it_too),
 		TEST(files_of_something_else),
+		TEST(files_that_are_no_database),
+		TEST(what_cannot_be_written_is_not_opened),
 		TEST(rows_that_make_no_sense),
+		TEST(ids_that_are_there_twice),
+		TEST(counters_that_make_no_sense),
+		TEST(alarms_of_values_that_were_edited),
+		TEST(what_the_file_does_not_take_leaves_the_rest),
 	};
 
 	return cmocka_run_group_tests_name("params_tables", tests, NULL, NULL);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing into the file. */
+#include "tables_priv.h"
+
+#include <errno.h>
+
+/* A disk that is full may have room later; a record that the table does not take will not be taken
+ * the next time either. */
+static int fail_step(const struct tables *tables, int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_CONSTRAINT:
+	case SQLITE_MISMATCH:
+	case SQLITE_TOOBIG:
+		return tables_fail(tables, EINVAL, "it does not take that");
+	default:
+		return tables_fail(tables, EIO, "it cannot be written");
+	}
+}
+
+static int step(struct tables *tables, enum statement which)
+{
+	sqlite3_stmt *statement = tables->ready[which];
+	int rc = sqlite3_step(statement);
+
+	rc = rc == SQLITE_DONE ? 0 : fail_step(tables, rc);
+	sqlite3_reset(statement);
+	return rc;
+}
+
+static void bind_value(sqlite3_stmt *statement, int at, const struct param_value *value)
+{
+	if (value->type == PARAM_REAL)
+		sqlite3_bind_double(statement, at, value->real);
+	else if (value->type == PARAM_TEXT)
+		sqlite3_bind_text(statement, at, value->text.bytes, (int)value->text.length,
+				  SQLITE_STATIC);
+	else
+		sqlite3_bind_int64(statement, at, value->integer);
+}
+
+static void bind_name(sqlite3_stmt *statement, const struct param *param)
+{
+	sqlite3_bind_text(statement, 1, param->name, (int)param->name_length, SQLITE_STATIC);
+}
+
+int tables_begin(struct tables *tables)
+{
+	return step(tables, BEGIN);
+}
+
+int tables_put(struct tables *tables, const struct param *param)
+{
+	sqlite3_stmt *put = tables->ready[PUT];
+
+	bind_name(put, param);
+	sqlite3_bind_int64(put, 2, param->id);
+	sqlite3_bind_int64(put, 3, (int64_t)param->revision);
+	sqlite3_bind_text(put, 4, param_types[param->kind.type - 1], -1, SQLITE_STATIC);
+	bind_value(put, 5, &param->value);
+	sqlite3_bind_text(put, 6, param->kind.unit, -1, SQLITE_STATIC);
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		if (param->kind.has[i])
+			bind_value(put, 7 + i, &param->kind.limit[i]);
+		else
+			sqlite3_bind_null(put, 7 + i);
+	}
+	sqlite3_bind_int(put, 11, param->kind.latch);
+	sqlite3_bind_text(put, 12, param_alarms[param->alarm], -1, SQLITE_STATIC);
+	return step(tables, PUT);
+}
+
+int tables_remove(struct tables *tables, const struct param *param)
+{
+	bind_name(tables->ready[REMOVE], param);
+	return step(tables, REMOVE);
+}
+
+int tables_mark(struct tables *tables, uint64_t revision, uint32_t id)
+{
+	sqlite3_bind_int64(tables->ready[MARK], 1, (int64_t)revision);
+	sqlite3_bind_int64(tables->ready[MARK], 2, id);
+	return step(tables, MARK);
+}
+
+int tables_commit(struct tables *tables)
+{
+	return step(tables, COMMIT);
+}
+
+void tables_roll_back(struct tables *tables)
+{
+	sqlite3_step(tables->ready[ROLLBACK]);
+	sqlite3_reset(tables->ready[ROLLBACK]);
+}
