@@ -79,6 +79,11 @@ uint64_t store_revision(const struct store *store)
 	return store->revision;
 }
 
+uint32_t store_last_id(const struct store *store)
+{
+	return store->last_id;
+}
+
 /* Finding ----------------------------------------------------------------------------------------
  */
 
@@ -191,7 +196,6 @@ static bool set_value(struct node *node, const struct param_value *value)
 	free(node->text);
 	node->text = text;
 	node->param.value = *value;
-	node->param.value.type = value->type;
 	if (text)
 		node->param.value.text.bytes = text;
 	return true;
@@ -295,6 +299,9 @@ int store_define(struct store *store, const char *name, size_t length,
 	struct node *node = node_of(store_find(store, name, length));
 	bool is_new = !node;
 
+	/* An id that was another one's would be its tag, too. */
+	if (is_new && store->last_id == UINT32_MAX)
+		return plx_fail(ENOSPC, "no new names: all ids were given");
 	if (is_new)
 		node = make_node(store, name, length);
 	if (!node || !set_value(node, value)) {
@@ -324,10 +331,15 @@ int store_set(struct store *store, const struct param *param, const struct param
 	return 0;
 }
 
-void store_acknowledge(struct store *store, const struct param *param)
+bool store_acknowledge(struct store *store, const struct param *param)
 {
-	node_of(param)->param.alarm = param_alarm_acknowledged(param->alarm);
+	enum param_alarm alarm = param_alarm_acknowledged(param->alarm);
+
+	if (alarm == param->alarm)
+		return false;
+	node_of(param)->param.alarm = alarm;
 	node_of(param)->param.revision = ++store->revision;
+	return true;
 }
 
 uint64_t store_remove(struct store *store, const struct param *param)

@@ -15,6 +15,9 @@ void store_destroy(struct store *store);
 uint32_t store_count(const struct store *store);
 uint64_t store_revision(const struct store *store);
 
+/** The highest id that was given. */
+uint32_t store_last_id(const struct store *store);
+
 /** Return: NULL: there is none of that name. Valid until it is removed. */
 const struct param *store_find(const struct store *store, const char *name, size_t length);
 
@@ -31,7 +34,7 @@ int store_restore(struct store *store, const struct param *param);
 void store_set_revision(struct store *store, uint64_t revision, uint32_t last_id);
 
 /** Define a parameter of that kind and value, or define the one that is there anew. All were
- * checked. Return: 0; -ENOMEM. */
+ * checked. Return: 0; -ENOSPC it is a new name, and all ids were given; -ENOMEM. */
 int store_define(struct store *store, const char *name, size_t length,
 		 const struct param_kind *kind, const struct param_value *value,
 		 const struct param **param_out);
@@ -39,7 +42,8 @@ int store_define(struct store *store, const char *name, size_t length,
 /** Set a value, which was checked. Return: 0; -ENOMEM. */
 int store_set(struct store *store, const struct param *param, const struct param_value *value);
 
-void store_acknowledge(struct store *store, const struct param *param);
+/** Return: whether there was something to be acknowledged; if not, nothing is changed. */
+bool store_acknowledge(struct store *store, const struct param *param);
 
 /** Return: the revision of that. */
 uint64_t store_remove(struct store *store, const struct param *param);

@@ -197,14 +197,55 @@ static void alarms_know_what_was_before(void **state)
 	assert_int_equal(param->alarm, ALARM_ACTIVE);
 }
 
+static void no_id_is_given_twice(void **state)
+{
+	struct store *store = *state;
+	struct param_value value = {.type = PARAM_INT, .integer = 1};
+	const struct param *param;
+
+	store_set_revision(store, 5, UINT32_MAX - 1);
+	define_or_set(store, 0, 2);
+	assert_int_equal(model[0].id, UINT32_MAX);
+	assert_int_equal(store_define(store, "new", 3, &whole, &value, &param), -ENOSPC);
+	assert_error_has("no new names: all ids were given");
+	assert_null(store_find(store, "new", 3));
+	assert_int_equal(store_revision(store), 6);
+	define_or_set(store, 0, 4); /* a name that is there */
+	assert_int_equal(store_last_id(store), UINT32_MAX);
+}
+
+static void an_acknowledgement_of_nothing_is_no_change(void **state)
+{
+	struct store *store = *state;
+	struct param_kind kind = {.type = PARAM_INT, .has = {[LIMIT_ALARM_HIGH] = true}};
+	struct param_value low = {PARAM_INT, .integer = 0}, high = {PARAM_INT, .integer = 9};
+	const struct param *param;
+
+	kind.limit[LIMIT_ALARM_HIGH] = (struct param_value){PARAM_INT, .integer = 5};
+	assert_int_equal(store_define(store, "a", 1, &kind, &low, &param), 0);
+	assert_false(store_acknowledge(store, param));
+	assert_int_equal(param->revision, 1);
+	assert_int_equal(store_revision(store), 1);
+	assert_int_equal(store_set(store, param, &high), 0);
+	assert_true(store_acknowledge(store, param));
+	assert_int_equal(param->alarm, ALARM_ACKNOWLEDGED);
+	assert_int_equal(param->revision, 3);
+	assert_false(store_acknowledge(store, param));
+	assert_int_equal(store_revision(store), 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(it_does_what_the_simple_one_does), TEST(behind_a_name_is_the_next_one),
-		TEST(texts_are_the_stores_own),         TEST(what_was_loaded_keeps_its_numbers),
+		TEST(it_does_what_the_simple_one_does),
+		TEST(behind_a_name_is_the_next_one),
+		TEST(texts_are_the_stores_own),
+		TEST(what_was_loaded_keeps_its_numbers),
 		TEST(alarms_know_what_was_before),
+		TEST(no_id_is_given_twice),
+		TEST(an_acknowledgement_of_nothing_is_no_change),
 	};
 
 	return cmocka_run_group_tests_name("params_store", tests, NULL, NULL);
