@@ -7,6 +7,7 @@
 #include "publish.h"
 #include "wire.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 #define LIST_LOOKS  500 /* parameters that one call of list looks at: it holds up all others */
 #define DRAIN_NS    (5 * PLX_NS_PER_S)
+#define LAST_NS     (500 * PLX_NS_PER_MS)
 #define RETRY_NS    PLX_NS_PER_MS
 #define MAY_FAIL(x) ((void)(x)) /* the service itself tells the client */
 
@@ -42,23 +44,37 @@ static void reply_revision(struct plx_rpc_request *request, uint64_t revision)
 	MAY_FAIL(plx_rpc_reply(request, &little, sizeof(little)));
 }
 
+/* Nothing was changed. */
+static void refuse_without_memory(struct plx_rpc_request *request)
+{
+	MAY_FAIL(plx_rpc_refuse(request, PLX_RPC_OVERLOADED, RETRY_NS));
+}
+
 /* Return: whether a change may be made: nothing is changed that could not be written. */
 static bool may_change(struct plx_rpc_request *request)
 {
-	if (!journal_is_full(journal))
-		return true;
-	MAY_FAIL(plx_rpc_refuse(request, PLX_RPC_BUSY, RETRY_NS));
-	return false;
+	int rc = journal_reserve(journal);
+
+	if (rc == -EAGAIN)
+		MAY_FAIL(plx_rpc_refuse(request, PLX_RPC_BUSY, RETRY_NS));
+	else if (rc)
+		refuse_without_memory(request);
+	return rc == 0;
+}
+
+static void write_down(struct plx_rpc_request *request, const struct param *param, bool removed,
+		       bool durable)
+{
+	journal_put(journal, param, removed, durable ? request : NULL);
+	if (!durable)
+		reply_revision(request, param->revision);
 }
 
 static void change(struct plx_rpc_request *request, const struct param *param, bool removed,
 		   bool durable)
 {
 	publish_change(param, removed);
-	if (journal_put(journal, param, removed, durable ? request : NULL) != 0)
-		MAY_FAIL(plx_rpc_refuse(request, PLX_RPC_OVERLOADED, RETRY_NS));
-	else if (!durable)
-		reply_revision(request, param->revision);
+	write_down(request, param, removed, durable);
 }
 
 /* Methods ----------------------------------------------------------------------------------------
@@ -126,7 +142,7 @@ static void on_set(struct plx_rpc_request *request, const void *data, uint32_t l
 	if (!may_change(request))
 		return;
 	if (store_set(store, param, &value) != 0)
-		MAY_FAIL(plx_rpc_refuse(request, PLX_RPC_OVERLOADED, RETRY_NS));
+		refuse_without_memory(request);
 	else
 		change(request, param, false, order.flags & WIRE_DURABLE);
 }
@@ -203,8 +219,11 @@ static void on_ack(struct plx_rpc_request *request, const void *data, uint32_t l
 
 	if (!param)
 		return;
-	store_acknowledge(store, param);
-	change(request, param, false, durable);
+	/* Where nothing is new nobody is told, but what it rests on may not be on the disk yet. */
+	if (store_acknowledge(store, param))
+		change(request, param, false, durable);
+	else
+		write_down(request, param, false, durable);
 }
 
 /* What list looks at next; NULL: the names that begin with the prefix are over. */
@@ -290,10 +309,24 @@ static void say_end(const struct journal_stats *stats)
 {
 	plx_app_say("%" PRIu64 " changes were written in %" PRIu64 " commits", stats->changes,
 		    stats->commits);
+	if (stats->lost)
+		plx_app_say("%" PRIu64 " changes are lost", stats->lost);
+}
+
+/* Durable changes are answered meanwhile. What the disk answers late still leaves. */
+static void finish(struct journal_stats *stats_out)
+{
+	bool is_late = plx_rpc_service_finish(service, DRAIN_NS) != 0;
+
+	journal_close(journal, stats_out);
+	if (is_late)
+		plx_rpc_service_finish(service, LAST_NS);
+	say_end(stats_out);
 }
 
 int serve(const struct serve_conf *conf)
 {
+	struct journal_stats stats = {0};
 	int rc = store_create(&store);
 
 	rc = rc ? rc : journal_open(conf->path, store, &journal);
@@ -304,11 +337,15 @@ int serve(const struct serve_conf *conf)
 		plx_app_say("%" PRIu32 " parameters in %s", store_count(store), conf->path);
 		plx_app_say("listening on %s", plx_rpc_service_address(service, 0));
 		plx_loop_run();
-		plx_rpc_service_finish(service, DRAIN_NS); /* durable ones are answered meanwhile */
+		finish(&stats);
+	} else {
+		journal_close(journal, NULL);
 	}
 	publish_stop();
-	journal_close(journal, rc == 0 ? say_end : NULL);
 	plx_rpc_service_destroy(service);
 	store_destroy(store);
+	if (stats.lost)
+		return plx_fail(EIO, "%s: %" PRIu64 " changes are not in it", conf->path,
+				stats.lost);
 	return rc;
 }

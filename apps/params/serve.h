@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-params as a service: the store, its journal, and its methods. One lcore.
- */
+/* plx-params as a service: the store, its journal, and its methods. One lcore. */
 #ifndef SERVE_H
 #define SERVE_H
 

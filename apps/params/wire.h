@@ -47,6 +47,8 @@ enum params_error {
 	PARAMS_BAD,         /**< the request is wrong */
 	PARAMS_BEYOND,      /**< the value is beyond the parameter's limits */
 	PARAMS_CHANGED,     /**< it has another revision than was expected */
+	PARAMS_NOT_WRITTEN, /**< it was changed, and is not on the disk: a start does not know it */
+	PARAMS_FULL,        /**< no new names: their ids are used up */
 };
 
 #define WIRE_DURABLE     0x01 /* set, define, remove, ack: reply when it is on the disk */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The thread that writes, with a disk that fails and clients that wait: what is told to be on the
+ * disk is there, what is not is told not to be, and it ends whatever happens. */
+#include "plx_test.h"
+
+#include "log_capture.h"
+#include "tables_double.h"
+
+#include <stdlib.h>
+
+static struct store *store;
+static struct journal *journal;
+static struct client clients[1000];
+
+static int start(void **state)
+{
+	play_anew();
+	memset(clients, 0, sizeof(clients));
+	log_capture();
+	assert_int_equal(store_create(&store), 0);
+	assert_int_equal(journal_open("played", store, &journal), 0);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	store_destroy(store);
+	plx_log_set_sink(NULL, NULL);
+	return 0;
+}
+
+static void start_thread(void)
+{
+	cpu_set_t cpus;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+	assert_int_equal(journal_start(journal, &cpus), 0);
+}
+
+static void put_many(uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(put_one(journal, i + 1, i + 1, i, &clients[i]), 0);
+}
+
+/* Who has been answered otherwise, or more than once, fails the test. */
+static void check_answers(uint32_t count, uint32_t error)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		assert_int_equal(atomic_load(&clients[i].answers), 1);
+		assert_int_equal(atomic_load(&clients[i].error), error);
+		if (error == 0)
+			assert_int_equal(atomic_load(&clients[i].revision), i + 1);
+	}
+	assert_int_equal(atomic_load(&played.early), 0);
+}
+
+static void wait_until_it_failed(int left)
+{
+	while (atomic_load(&played.fails) > left)
+		rest_ns(PLX_NS_PER_MS);
+}
+
+static void nothing_is_answered_before_it_is_on_the_disk(void **state)
+{
+	struct journal_stats stats;
+
+	atomic_store(&played.fails, 1);
+	put_many(3);
+	start_thread();
+	wait_until_it_failed(0);
+	assert_int_equal(atomic_load(&clients[0].answers), 0);
+	while (atomic_load(&clients[2].answers) == 0)
+		rest_ns(PLX_NS_PER_MS);
+	journal_close(journal, &stats);
+	check_answers(3, 0);
+	assert_int_equal(stats.changes, 3);
+	assert_int_equal(stats.commits, 1);
+	assert_int_equal(stats.failures, 1);
+	assert_int_equal(stats.lost, 0);
+	assert_int_equal(log_count("the disk is full; trying again in 1 s"), 1);
+}
+
+static void what_is_lost_at_the_end_is_told_so(void **state)
+{
+	struct journal_stats stats;
+
+	atomic_store(&played.fails, 1000);
+	put_many(10);
+	start_thread();
+	wait_until_it_failed(999);
+	journal_close(journal, &stats);
+	check_answers(10, PARAMS_NOT_WRITTEN);
+	assert_int_equal(stats.changes, 0);
+	assert_int_equal(stats.lost, 10);
+	assert_int_equal(log_count("10 changes are lost"), 1);
+}
+
+static void an_end_with_more_answers_than_fit_into_the_lane(void **state)
+{
+	struct journal_stats stats;
+
+	put_many(1000);
+	start_thread();
+	journal_close(journal, &stats);
+	check_answers(1000, 0);
+	assert_int_equal(stats.changes, 1000);
+	assert_int_equal(stats.lost, 0);
+}
+
+static void an_end_where_nobody_takes_answers(void **state)
+{
+	struct journal_stats stats;
+	int answered = 0;
+
+	atomic_store(&played.stuck, true);
+	put_many(1000);
+	start_thread();
+	journal_close(journal, &stats);
+	for (int i = 0; i < 1000; i++)
+		answered += atomic_load(&clients[i].answers);
+	assert_int_equal(answered, LANE_SLOTS);
+	assert_int_equal(stats.changes, 1000); /* they are on the disk all the same */
+	assert_int_equal(atomic_load(&played.committed), 1000);
+}
+
+static void what_the_file_does_not_take_is_in_nobodys_way(void **state)
+{
+	struct journal_stats stats;
+
+	atomic_store(&played.fails, 1); /* it is left out of the second try, too */
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(put_one(journal, i + 1, i + 1, i == 1 ? REFUSED : 5, &clients[i]),
+				 0);
+	start_thread();
+	wait_until_it_failed(0);
+	while (atomic_load(&clients[2].answers) == 0)
+		rest_ns(PLX_NS_PER_MS);
+	journal_close(journal, &stats);
+	assert_int_equal(atomic_load(&clients[0].error), 0);
+	assert_int_equal(atomic_load(&clients[1].answers), 1);
+	assert_int_equal(atomic_load(&clients[1].error), PARAMS_NOT_WRITTEN);
+	assert_int_equal(atomic_load(&clients[2].error), 0);
+	assert_int_equal(stats.changes, 2);
+	assert_int_equal(stats.lost, 1);
+	assert_int_equal(log_count("a change is not written: it does not take that"), 1);
+}
+
+/* A record that cannot be read again is a fault of ours, and no reason to say that it was written.
+ */
+static void a_record_that_is_none_is_told_so(void **state)
+{
+	struct journal_stats stats;
+	struct param param = {.name = "a//b",
+			      .name_length = 4,
+			      .revision = 1,
+			      .id = 1,
+			      .kind = {.type = PARAM_INT},
+			      .value = {.type = PARAM_INT}};
+
+	assert_int_equal(journal_reserve(journal), 0);
+	journal_put(journal, &param, false, (struct plx_rpc_request *)&clients[0]);
+	start_thread();
+	journal_close(journal, &stats);
+	check_answers(1, PARAMS_NOT_WRITTEN);
+	assert_int_equal(stats.lost, 1);
+}
+
+static void there_is_room_before_a_change_is_made(void **state)
+{
+	struct journal_stats stats;
+
+	for (uint32_t i = 0; i < ROOM; i++)
+		assert_int_equal(put_one(journal, i + 1, 1, 0, NULL), 0);
+	assert_int_equal(journal_reserve(journal), -EAGAIN);
+	start_thread();
+	while (journal_reserve(journal) != 0)
+		rest_ns(PLX_NS_PER_MS);
+	assert_int_equal(journal_reserve(journal), 0); /* the same */
+	journal_close(journal, &stats);
+	assert_int_equal(stats.changes, ROOM);
+	assert_in_range(stats.commits, ROOM / GROUP_MAX, ROOM);
+}
+
+/* Whenever the process is killed: no number was given that the file does not know of. */
+static void numbers_are_marked_before_they_are_given(void **state)
+{
+	uint64_t count = 400000, not_marked = 0;
+
+	assert_true(atomic_load(&played.mark) >= UNWRITTEN_MAX);
+	atomic_store(&played.slow_ns, PLX_NS_PER_MS);
+	start_thread();
+	for (uint64_t i = 1; i <= count; i++) {
+		while (put_one(journal, i, (uint32_t)i, 0, NULL) != 0)
+			rest_ns(PLX_NS_PER_US);
+		not_marked += i > atomic_load(&played.mark) || i > atomic_load(&played.id_mark);
+	}
+	store_set_revision(store, count, (uint32_t)count);
+	journal_close(journal, NULL);
+	assert_int_equal(not_marked, 0);
+	assert_int_equal(atomic_load(&played.mark), count); /* the next start goes on there */
+	assert_int_equal(atomic_load(&played.id_mark), count);
+}
+
+static void marks_of_ids_end_where_ids_do(void **state)
+{
+	start_thread();
+	assert_int_equal(put_one(journal, 1, UINT32_MAX - 7, 0, &clients[0]), 0);
+	while (atomic_load(&clients[0].answers) == 0)
+		rest_ns(PLX_NS_PER_MS);
+	assert_int_equal(atomic_load(&played.id_mark), UINT32_MAX);
+	store_set_revision(store, 1, UINT32_MAX - 7);
+	journal_close(journal, NULL);
+	assert_int_equal(atomic_load(&played.id_mark), UINT32_MAX - 7);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nothing_is_answered_before_it_is_on_the_disk),
+		TEST(what_is_lost_at_the_end_is_told_so),
+		TEST(an_end_with_more_answers_than_fit_into_the_lane),
+		TEST(an_end_where_nobody_takes_answers),
+		TEST(what_the_file_does_not_take_is_in_nobodys_way),
+		TEST(a_record_that_is_none_is_told_so),
+		TEST(there_is_room_before_a_change_is_made),
+		TEST(numbers_are_marked_before_they_are_given),
+		TEST(marks_of_ids_end_where_ids_do),
+	};
+
+	return cmocka_run_group_tests_name("params_journal_disk", tests, NULL, NULL);
+}

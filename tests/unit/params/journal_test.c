@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The journal and its file: what a start knows of the one before, however that ended. */
+#include "plx_test.h"
+
+#include "journal.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/plx-params-XXXXXX";
+static char path[64];
+
+struct numbers {
+	uint64_t revision;
+	uint32_t id;
+};
+
+static int start(void **state)
+{
+	snprintf(folder, sizeof(folder), "/tmp/plx-params-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/store.db", folder);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(ends); i++) {
+		char name[80];
+
+		snprintf(name, sizeof(name), "%s%s", path, ends[i]);
+		unlink(name);
+	}
+	return rmdir(folder);
+}
+
+static void open_it(struct store **store, struct journal **journal)
+{
+	assert_int_equal(store_create(store), 0);
+	if (journal_open(path, *store, journal) != 0)
+		fail_msg("%s", plx_error());
+}
+
+static void start_thread(struct journal *journal)
+{
+	cpu_set_t cpus;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+	assert_int_equal(journal_start(journal, &cpus), 0);
+}
+
+/* Define a parameter, as a client that does not wait for the disk. */
+static struct numbers define(struct store *store, struct journal *journal, const char *name)
+{
+	struct param_kind kind = {.type = PARAM_INT};
+	struct param_value value = {PARAM_INT, .integer = 1};
+	const struct param *param;
+
+	assert_int_equal(journal_reserve(journal), 0);
+	assert_int_equal(store_define(store, name, strlen(name), &kind, &value, &param), 0);
+	journal_put(journal, param, false, NULL);
+	return (struct numbers){param->revision, param->id};
+}
+
+/* A process that defines a parameter, tells its numbers, and is killed before it writes any. */
+static struct numbers define_and_be_killed(const char *name)
+{
+	struct numbers told;
+	int ends[2];
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		struct journal *journal;
+		struct store *store;
+
+		open_it(&store, &journal);
+		told = define(store, journal, name);
+		if (write(ends[1], &told, sizeof(told)) != sizeof(told))
+			_exit(1);
+		pause();
+	}
+	assert_int_equal(read(ends[0], &told, sizeof(told)), sizeof(told));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(ends[0]);
+	close(ends[1]);
+	return told;
+}
+
+static void what_was_told_before_a_kill_has_its_numbers_still(void **state)
+{
+	struct numbers last = {0};
+
+	for (int i = 0; i < 4; i++) {
+		char name[8];
+		struct numbers told;
+
+		snprintf(name, sizeof(name), "new%d", i);
+		told = define_and_be_killed(name);
+		assert_true(told.revision > last.revision);
+		assert_true(told.id > last.id);
+		last = told;
+	}
+}
+
+static void an_orderly_end_leaves_no_gap(void **state)
+{
+	for (uint64_t i = 1; i <= 3; i++) {
+		struct journal_stats stats;
+		struct journal *journal;
+		struct store *store;
+		struct numbers told;
+		char name[24];
+
+		open_it(&store, &journal);
+		assert_int_equal(store_count(store), i - 1);
+		start_thread(journal);
+		snprintf(name, sizeof(name), "a%" PRIu64, i);
+		told = define(store, journal, name);
+		assert_int_equal(told.revision, i);
+		assert_int_equal(told.id, i);
+		journal_close(journal, &stats);
+		assert_int_equal(stats.changes, 1);
+		assert_int_equal(stats.lost, 0);
+		store_destroy(store);
+	}
+}
+
+static void one_that_was_not_started_leaves_no_gap(void **state)
+{
+	struct journal *journal;
+	struct store *store;
+
+	for (int i = 0; i < 2; i++) {
+		open_it(&store, &journal);
+		assert_int_equal(store_revision(store), 0);
+		assert_int_equal(store_last_id(store), 0);
+		journal_close(journal, NULL);
+		store_destroy(store);
+	}
+}
+
+static void two_do_not_share_a_file(void **state)
+{
+	struct journal *journal, *other;
+	struct store *store, *others;
+
+	open_it(&store, &journal);
+	journal_close(journal, NULL);
+	store_destroy(store);
+	open_it(&store, &journal);
+	assert_int_equal(store_create(&others), 0);
+	assert_int_equal(journal_open(path, others, &other), -EBUSY);
+	assert_error_has("another process has it");
+	store_destroy(others);
+	journal_close(journal, NULL);
+	store_destroy(store);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_was_told_before_a_kill_has_its_numbers_still),
+		TEST(an_orderly_end_leaves_no_gap),
+		TEST(one_that_was_not_started_leaves_no_gap),
+		TEST(two_do_not_share_a_file),
+	};
+
+	return cmocka_run_group_tests_name("params_journal", tests, NULL, NULL);
+}
