@@ -1,88 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "wire.h"
-
-#include <endian.h>
-#include <string.h>
+/* Records, and pages of them. */
+#include "wire_priv.h"
 
 #define RECORD_BYTES 32
 #define FLAG_LATCH   0x10
 #define FLAG_REMOVED 0x20
 #define FLAGS        0x3f
-
-static void put16(uint8_t *out, uint32_t value)
-{
-	uint16_t little = htole16((uint16_t)value);
-
-	memcpy(out, &little, sizeof(little));
-}
-
-static void put32(uint8_t *out, uint32_t value)
-{
-	uint32_t little = htole32(value);
-
-	memcpy(out, &little, sizeof(little));
-}
-
-static void put64(uint8_t *out, uint64_t value)
-{
-	uint64_t little = htole64(value);
-
-	memcpy(out, &little, sizeof(little));
-}
-
-static uint32_t get16(const uint8_t *in)
-{
-	uint16_t little;
-
-	memcpy(&little, in, sizeof(little));
-	return le16toh(little);
-}
-
-static uint32_t get32(const uint8_t *in)
-{
-	uint32_t little;
-
-	memcpy(&little, in, sizeof(little));
-	return le32toh(little);
-}
-
-static uint64_t get64(const uint8_t *in)
-{
-	uint64_t little;
-
-	memcpy(&little, in, sizeof(little));
-	return le64toh(little);
-}
-
-static void put_number(uint8_t *out, const struct param_value *value)
-{
-	uint64_t bits = 0;
-
-	if (value->type == PARAM_REAL)
-		memcpy(&bits, &value->real, sizeof(bits));
-	else if (value->type != PARAM_TEXT)
-		bits = (uint64_t)value->integer;
-	put64(out, bits);
-}
-
-static struct param_value get_number(const uint8_t *in, enum param_type type)
-{
-	struct param_value value = {.type = type};
-	uint64_t bits = get64(in);
-
-	if (type == PARAM_REAL)
-		memcpy(&value.real, &bits, sizeof(bits));
-	else
-		value.integer = (int64_t)bits;
-	return value;
-}
-
-static uint8_t *put_bytes(uint8_t *out, const void *bytes, size_t length)
-{
-	if (length)
-		memcpy(out, bytes, length);
-	return out + length;
-}
 
 /* Records ----------------------------------------------------------------------------------------
  */
@@ -155,7 +78,7 @@ const char *record_read(const uint8_t *in, size_t length, struct param *out, boo
 	name = get16(in + 16);
 	text = get16(in + 18);
 	limits = 8 * (size_t)__builtin_popcount(flags & ((1u << LIMIT_COUNT) - 1));
-	if ((flags & ~FLAGS) || in[13] >= ALARM_COUNT)
+	if ((flags & ~FLAGS) || in[13] >= ALARM_COUNT || !is_zero(in + 20, 4))
 		return "a record has flags or an alarm that nobody knows";
 	if (length != RECORD_BYTES + limits + unit + name + text)
 		return "the parts of a record are not its length";
@@ -172,98 +95,13 @@ const char *record_read(const uint8_t *in, size_t length, struct param *out, boo
 	if (out->kind.type == PARAM_TEXT) {
 		out->value.text.bytes = out->name + name;
 		out->value.text.length = (uint32_t)text;
+		if (!is_zero(in + 24, 8))
+			return "a text has a number";
 	} else if (text) {
 		return "a number has a text";
 	}
 	*removed_out = flags & FLAG_REMOVED;
 	return check_record(out);
-}
-
-/* Orders -----------------------------------------------------------------------------------------
- */
-
-size_t set_write(const struct set_order *order, uint8_t *out)
-{
-	bool is_text = !order->is_typed || order->value.type == PARAM_TEXT;
-	uint8_t *at = out + WIRE_SET_BYTES;
-
-	memset(out, 0, WIRE_SET_BYTES);
-	out[0] = order->flags;
-	out[1] = order->is_typed ? (uint8_t)order->value.type : 0;
-	put16(out + 2, order->name_length);
-	put64(out + 8, order->expected);
-	if (!is_text)
-		put_number(out + 16, &order->value);
-	at = put_bytes(at, order->name, order->name_length);
-	if (is_text)
-		at = put_bytes(at, order->value.text.bytes, order->value.text.length);
-	return (size_t)(at - out);
-}
-
-const char *set_read(const uint8_t *in, size_t length, struct set_order *out)
-{
-	size_t name, rest;
-	bool is_text;
-
-	if (length < WIRE_SET_BYTES)
-		return "the order is cut off";
-	name = get16(in + 2);
-	rest = length - WIRE_SET_BYTES;
-	if (name > rest)
-		return "the name is longer than the order";
-	if (in[0] & ~(WIRE_DURABLE | WIRE_EXPECT) || in[1] > PARAM_TEXT)
-		return "the order has flags or a type that nobody knows";
-	is_text = in[1] == 0 || in[1] == PARAM_TEXT;
-	if (!is_text && rest != name)
-		return "there is something behind the name";
-	*out = (struct set_order){
-		.flags = in[0],
-		.expected = get64(in + 8),
-		.name = (const char *)in + WIRE_SET_BYTES,
-		.name_length = (uint32_t)name,
-		.is_typed = in[1] != 0,
-	};
-	if (!is_text) {
-		out->value = get_number(in + 16, in[1]);
-	} else {
-		out->value.type = PARAM_TEXT;
-		out->value.text.bytes = out->name + name;
-		out->value.text.length = (uint32_t)(rest - name);
-	}
-	return param_value_check(&out->value);
-}
-
-size_t list_write(const struct list_order *order, uint8_t *out)
-{
-	uint8_t *at = out + WIRE_LIST_BYTES;
-
-	out[0] = order->flags;
-	out[1] = 0;
-	put16(out + 2, order->prefix_length);
-	at = put_bytes(at, order->prefix, order->prefix_length);
-	at = put_bytes(at, order->after, order->after_length);
-	return (size_t)(at - out);
-}
-
-const char *list_read(const uint8_t *in, size_t length, struct list_order *out)
-{
-	size_t prefix;
-
-	if (length < WIRE_LIST_BYTES)
-		return "the order is cut off";
-	prefix = get16(in + 2);
-	if (prefix > length - WIRE_LIST_BYTES)
-		return "the prefix is longer than the order";
-	if (in[0] & ~WIRE_ALARMS)
-		return "the order has flags that nobody knows";
-	*out = (struct list_order){
-		.flags = in[0],
-		.prefix = (const char *)in + WIRE_LIST_BYTES,
-		.prefix_length = (uint32_t)prefix,
-		.after = (const char *)in + WIRE_LIST_BYTES + prefix,
-		.after_length = (uint32_t)(length - WIRE_LIST_BYTES - prefix),
-	};
-	return NULL;
 }
 
 /* Pages ------------------------------------------------------------------------------------------
@@ -310,8 +148,10 @@ const char *page_read(const uint8_t *in, size_t length, bool *more_out, const ch
 	name = get16(in + 2);
 	if (name > length - WIRE_PAGE_BYTES || name > PARAM_NAME_MAX)
 		return "a page's name is longer than the page";
-	if (in[0] > 1 || (in[0] && name == 0))
+	if (in[0] > 1 || in[0] != (name != 0))
 		return "a page does not say where to go on";
+	if (in[1] || !is_zero(in + 4, 4))
+		return "a page has flags that nobody knows";
 	*more_out = in[0];
 	*after_out = (const char *)in + WIRE_PAGE_BYTES;
 	*after_length_out = name;

@@ -6,10 +6,12 @@
  *     16 bytes of the name (16), 18 bytes of a text value (16), 20 zero (32),
  *     24 value of a number (64), 32 limits that there are (64 each), unit, name, text
  *
+ * What is zero, or is of a number where there is a text, is not taken if it is not zero.
+ *
  *     get      the name
  *              reply: a record
  *     set      0 flags, 1 type (0: a text, read as what the parameter is),
- *              2 bytes of the name (16), 4 zero (32), 8 revision that is expected (64),
+ *              2 bytes of the name (16), 4 zero (32), 8 revision that is expected (64; else zero),
  *              16 value of a number (64), name, text
  *              reply: the new revision (64)
  *     define   0 flags, 1 to 7 zero, a record: its revision, id and alarm are not looked at
@@ -71,6 +73,12 @@ struct set_order {
 	struct param_value value; /* its text points into the request */
 };
 
+struct order {
+	bool is_durable;
+	const uint8_t *rest; /* a record, or a name, in the request */
+	uint32_t length;
+};
+
 struct list_order {
 	uint8_t flags;
 	const char *prefix, *after;
@@ -87,6 +95,12 @@ const char *record_read(const uint8_t *in, size_t length, struct param *out, boo
 /** Return: its length; room for WIRE_SET_BYTES, name and text. */
 size_t set_write(const struct set_order *order, uint8_t *out);
 const char *set_read(const uint8_t *in, size_t length, struct set_order *out);
+
+/** Of define, remove and ack: what it is about is not looked at. */
+const char *order_read(const uint8_t *in, size_t length, struct order *out);
+
+/** What an order to define is about. */
+const char *define_read(const struct order *order, struct param *out);
 
 /** Return: its length; room for WIRE_LIST_BYTES, prefix and name. */
 size_t list_write(const struct list_order *order, uint8_t *out);

@@ -42,25 +42,43 @@ static void check_record(const uint8_t *data, size_t size)
 		return;
 	check_param(&param, data, size);
 	length = record_write(&param, removed, again);
-	must(length == size);
+	must(length == size && memcmp(again, data, size) == 0);
 	must(!record_read(again, length, &back, &removed_back) && removed_back == removed);
 	must(back.id == param.id && back.revision == param.revision && back.alarm == param.alarm);
 	must(memcmp(back.name, param.name, param.name_length) == 0);
 }
 
+/* There is one way to write down an order: the same bytes. Longer ones are refused by the service.
+ */
+static void check_same(const uint8_t *again, size_t length, const uint8_t *data, size_t size)
+{
+	must(length == size && memcmp(again, data, size) == 0);
+}
+
 static void check_orders(const uint8_t *data, size_t size)
 {
+	static uint8_t again[WIRE_SET_BYTES + 2 * UINT16_MAX];
 	struct set_order set;
 	struct list_order list;
+	struct order order;
+	struct param param;
 
 	if (!set_read(data, size, &set)) {
 		must(is_within(set.name, set.name_length, data, size));
 		must(set.value.type != PARAM_TEXT ||
 		     is_within(set.value.text.bytes, set.value.text.length, data, size));
+		check_same(again, set_write(&set, again), data, size);
 	}
 	if (!list_read(data, size, &list)) {
 		must(is_within(list.prefix, list.prefix_length, data, size));
 		must(is_within(list.after, list.after_length, data, size));
+		if (size <= sizeof(again))
+			check_same(again, list_write(&list, again), data, size);
+	}
+	if (!order_read(data, size, &order)) {
+		must(is_within(order.rest, order.length, data, size));
+		if (!define_read(&order, &param))
+			check_param(&param, data, size);
 	}
 }
 

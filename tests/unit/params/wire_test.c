@@ -86,7 +86,8 @@ static void records_that_lie(void **state)
 	static const struct {
 		size_t at;
 		uint8_t byte;
-	} lies[] = {{12, 0}, {12, 9}, {13, 200}, {14, 0x40}, {15, 255}, {16, 255}, {18, 1}};
+	} lies[] = {{12, 0},   {12, 9}, {13, 200}, {14, 0x40}, {15, 255},
+		    {16, 255}, {18, 1}, {20, 1},   {23, 0x80}};
 	struct param param = number();
 	uint8_t bytes[WIRE_RECORD_MAX];
 	size_t length = record_write(&param, false, bytes);
@@ -101,6 +102,16 @@ static void records_that_lie(void **state)
 	assert_null(read_cut(bytes, length));
 	memset(bytes + 24, 0xff, 8); /* a value that is not a number */
 	assert_string_equal(read_cut(bytes, length), "a real is not finite");
+	param.kind = (struct param_kind){.type = PARAM_TEXT, .unit = "m\033"};
+	param.value = (struct param_value){PARAM_TEXT, .text = {"a text", 6}};
+	length = record_write(&param, false, bytes);
+	assert_string_equal(read_cut(bytes, length), "a unit has control characters");
+	bytes[33] = '\0';
+	assert_string_equal(read_cut(bytes, length), "a unit has a NUL in it");
+	bytes[33] = 'm';
+	assert_null(read_cut(bytes, length));
+	bytes[24] = 1;
+	assert_string_equal(read_cut(bytes, length), "a text has a number");
 }
 
 static void orders_to_set(void **state)
@@ -130,8 +141,73 @@ static void orders_to_set(void **state)
 	assert_true(back.is_typed);
 	assert_int_equal(back.value.integer, -5);
 	assert_non_null(set_read(bytes, length + 1, &back));
+	for (size_t at = 4; at < 8; at++) {
+		bytes[at] = 1;
+		assert_string_equal(set_read(bytes, length, &back),
+				    "the order has flags or a type that nobody knows");
+		bytes[at] = 0;
+	}
+	bytes[0] = WIRE_DURABLE; /* and a revision all the same */
+	assert_string_equal(set_read(bytes, length, &back),
+			    "the order has a revision, and does not expect it");
 	bytes[0] = 0x80;
 	assert_non_null(set_read(bytes, length, &back));
+	order = (struct set_order){
+		.name = "a/b", .name_length = 3, .value = {PARAM_TEXT, .text = {"12.5", 4}}};
+	length = set_write(&order, bytes);
+	assert_null(set_read(bytes, length, &back));
+	bytes[23] = 1;
+	assert_string_equal(set_read(bytes, length, &back), "a text has a number");
+}
+
+static void orders_to_list(void **state)
+{
+	struct list_order order = {.flags = WIRE_ALARMS,
+				   .prefix = "a/b",
+				   .prefix_length = 3,
+				   .after = "a/b/c",
+				   .after_length = 5},
+			  back;
+	uint8_t bytes[64];
+	size_t length = list_write(&order, bytes);
+
+	assert_null(list_read(bytes, length, &back));
+	assert_int_equal(back.flags, WIRE_ALARMS);
+	assert_memory_equal(back.prefix, "a/b", 3);
+	assert_int_equal(back.after_length, 5);
+	assert_memory_equal(back.after, "a/b/c", 5);
+	for (size_t cut = 0; cut < WIRE_LIST_BYTES + 3; cut++)
+		assert_non_null(list_read(bytes, cut, &back));
+	bytes[1] = 1;
+	assert_string_equal(list_read(bytes, length, &back),
+			    "the order has flags that nobody knows");
+}
+
+static void orders_to_define_remove_and_acknowledge(void **state)
+{
+	struct param param = number(), back;
+	uint8_t bytes[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {WIRE_DURABLE};
+	size_t length = WIRE_ORDER_BYTES + record_write(&param, false, bytes + WIRE_ORDER_BYTES);
+	struct order order;
+
+	assert_null(order_read(bytes, length, &order));
+	assert_true(order.is_durable);
+	assert_ptr_equal(order.rest, bytes + WIRE_ORDER_BYTES);
+	assert_null(define_read(&order, &back));
+	check_same(&param, &back);
+	for (size_t cut = 0; cut < WIRE_ORDER_BYTES; cut++)
+		assert_string_equal(order_read(bytes, cut, &order), "the order is cut off");
+	for (size_t at = 0; at < WIRE_ORDER_BYTES; at++) {
+		uint8_t before = bytes[at];
+
+		bytes[at] = 2;
+		assert_string_equal(order_read(bytes, length, &order),
+				    "the order has flags that nobody knows");
+		bytes[at] = before;
+	}
+	length = WIRE_ORDER_BYTES + record_write(&param, true, bytes + WIRE_ORDER_BYTES);
+	assert_null(order_read(bytes, length, &order));
+	assert_string_equal(define_read(&order, &back), "what is defined is not removed");
 }
 
 static void pages_hold_what_fits(void **state)
@@ -162,6 +238,13 @@ static void pages_hold_what_fits(void **state)
 	}
 	assert_null(wrong);
 	assert_int_equal(seen, count);
+	for (size_t at = 1; at < 8; at = at == 1 ? 4 : at + 1) {
+		((uint8_t *)whole.iov_base)[at] = 1;
+		assert_string_equal(page_read(whole.iov_base, whole.iov_len, &more, &after,
+					      &after_length, &offset),
+				    "a page has flags that nobody knows");
+		((uint8_t *)whole.iov_base)[at] = 0;
+	}
 	for (size_t cut = 0; cut < 8u + after_length; cut++)
 		assert_non_null(
 			page_read(whole.iov_base, cut, &more, &after, &after_length, &offset));
@@ -180,6 +263,8 @@ int main(void)
 		cmocka_unit_test(records_come_back),
 		cmocka_unit_test(records_that_lie),
 		cmocka_unit_test(orders_to_set),
+		cmocka_unit_test(orders_to_list),
+		cmocka_unit_test(orders_to_define_remove_and_acknowledge),
 		cmocka_unit_test(pages_hold_what_fits),
 	};
 

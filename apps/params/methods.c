@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "methods.h"
+
+#include "publish.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LIST_LOOKS  500 /* parameters that one call of list looks at: it holds up all others */
+#define RETRY_NS    PLX_NS_PER_MS
+#define MAY_FAIL(x) ((void)(x)) /* the service itself tells the client */
+
+static struct store *store;
+static struct journal *journal;
+static uint8_t page_bytes[WIRE_PAGE_MAX];
+
+static void fail_with(struct plx_rpc_request *request, enum params_error code, const char *why)
+{
+	MAY_FAIL(plx_rpc_reply_error(request, code, why, strlen(why)));
+}
+
+static void no_such(struct plx_rpc_request *request)
+{
+	fail_with(request, PARAMS_NO_SUCH, "there is no such parameter");
+}
+
+/* Changes ----------------------------------------------------------------------------------------
+ */
+
+static void reply_revision(struct plx_rpc_request *request, uint64_t revision)
+{
+	uint64_t little = htole64(revision);
+
+	MAY_FAIL(plx_rpc_reply(request, &little, sizeof(little)));
+}
+
+/* Nothing was changed. */
+static void refuse_without_memory(struct plx_rpc_request *request)
+{
+	MAY_FAIL(plx_rpc_refuse(request, PLX_RPC_OVERLOADED, RETRY_NS));
+}
+
+/* Return: whether a change may be made: nothing is changed that could not be written. */
+static bool may_change(struct plx_rpc_request *request)
+{
+	int rc = journal_reserve(journal);
+
+	if (rc == -EAGAIN)
+		MAY_FAIL(plx_rpc_refuse(request, PLX_RPC_BUSY, RETRY_NS));
+	else if (rc)
+		refuse_without_memory(request);
+	return rc == 0;
+}
+
+static void write_down(struct plx_rpc_request *request, const struct param *param, bool removed,
+		       bool durable)
+{
+	journal_put(journal, param, removed, durable ? request : NULL);
+	if (!durable)
+		reply_revision(request, param->revision);
+}
+
+static void change(struct plx_rpc_request *request, const struct param *param, bool removed,
+		   bool durable)
+{
+	publish_change(param, removed);
+	write_down(request, param, removed, durable);
+}
+
+/* Methods ----------------------------------------------------------------------------------------
+ */
+
+static void on_get(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	const struct param *param = store_find(store, data, length);
+	uint8_t record[WIRE_RECORD_MAX];
+	void *at;
+
+	if (!param)
+		no_such(request);
+	else if (plx_rpc_reply_begin(request, WIRE_RECORD_MAX, &at) == 0)
+		plx_rpc_reply_commit(request, (uint32_t)record_write(param, false, at));
+	else
+		MAY_FAIL(plx_rpc_reply(request, record, record_write(param, false, record)));
+}
+
+/* The value as the parameter's type is. text: where one that is read ends with a NUL. Return:
+ * whether it is one. */
+static bool read_value(const struct set_order *order, enum param_type type,
+		       char text[PARAM_TEXT_MAX + 1], struct param_value *out)
+{
+	*out = order->value;
+	if (order->is_typed)
+		return type == order->value.type ||
+		       plx_fail(EINVAL, "the parameter is %s %s", type == PARAM_INT ? "an" : "a",
+				param_types[type - 1]) == 0;
+	memcpy(text, order->value.text.bytes, order->value.text.length);
+	text[order->value.text.length] = '\0';
+	return param_value_parse("value", type, text, out) == 0;
+}
+
+static void on_set(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	struct set_order order;
+	struct param_value value;
+	char text[PARAM_TEXT_MAX + 1];
+	const char *wrong = set_read(data, length, &order);
+	const struct param *param;
+
+	if (wrong) {
+		fail_with(request, PARAMS_BAD, wrong);
+		return;
+	}
+	param = store_find(store, order.name, order.name_length);
+	if (!param) {
+		no_such(request);
+		return;
+	}
+	if (order.flags & WIRE_EXPECT && order.expected != param->revision) {
+		fail_with(request, PARAMS_CHANGED, "it has been changed since");
+		return;
+	}
+	if (!read_value(&order, param->kind.type, text, &value)) {
+		fail_with(request, PARAMS_BAD, plx_error());
+		return;
+	}
+	wrong = param_value_beyond(&param->kind, &value);
+	if (wrong) {
+		fail_with(request, PARAMS_BEYOND, wrong);
+		return;
+	}
+	if (!may_change(request))
+		return;
+	if (store_set(store, param, &value) != 0)
+		refuse_without_memory(request);
+	else
+		change(request, param, false, order.flags & WIRE_DURABLE);
+}
+
+static void on_define(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	struct order order;
+	const struct param *param;
+	struct param asked;
+	const char *wrong = order_read(data, length, &order);
+	int rc;
+
+	wrong = wrong ? wrong : define_read(&order, &asked);
+	if (wrong) {
+		fail_with(request, PARAMS_BAD, wrong);
+		return;
+	}
+	wrong = param_value_beyond(&asked.kind, &asked.value);
+	if (wrong) {
+		fail_with(request, PARAMS_BEYOND, wrong);
+		return;
+	}
+	if (!may_change(request))
+		return;
+	rc = store_define(store, asked.name, asked.name_length, &asked.kind, &asked.value, &param);
+	if (rc == -ENOSPC)
+		fail_with(request, PARAMS_FULL, plx_error());
+	else if (rc)
+		refuse_without_memory(request);
+	else
+		change(request, param, false, order.is_durable);
+}
+
+/* Return: the parameter that the order names; NULL: it was answered. */
+static const struct param *named(struct plx_rpc_request *request, const void *data, uint32_t length,
+				 bool *durable_out)
+{
+	struct order order;
+	const char *wrong = order_read(data, length, &order);
+	const struct param *param;
+
+	if (wrong) {
+		fail_with(request, PARAMS_BAD, wrong);
+		return NULL;
+	}
+	*durable_out = order.is_durable;
+	param = store_find(store, (const char *)order.rest, order.length);
+	if (!param)
+		no_such(request);
+	return param && may_change(request) ? param : NULL;
+}
+
+static void on_remove(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	bool durable;
+	const struct param *param = named(request, data, length, &durable);
+	struct param last;
+
+	if (!param)
+		return;
+	last = *param;
+	last.revision = store_revision(store) + 1; /* of what follows */
+	change(request, &last, true, durable);
+	store_remove(store, param);
+}
+
+static void on_ack(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	bool durable;
+	const struct param *param = named(request, data, length, &durable);
+
+	if (!param)
+		return;
+	/* Where nothing is new nobody is told, but what it rests on may not be on the disk yet. */
+	if (store_acknowledge(store, param))
+		change(request, param, false, durable);
+	else
+		write_down(request, param, false, durable);
+}
+
+/* What list looks at next; NULL: the names that begin with the prefix are over. */
+static const struct param *in_reach(const struct param *param, const struct list_order *order)
+{
+	return param && param->name_length >= order->prefix_length &&
+			       memcmp(param->name, order->prefix, order->prefix_length) == 0
+		     ? param
+		     : NULL;
+}
+
+static bool is_listed(const struct param *param, const struct list_order *order)
+{
+	return param_name_is_below(param->name, param->name_length, order->prefix,
+				   order->prefix_length) &&
+	       (!(order->flags & WIRE_ALARMS) || param->alarm != ALARM_NONE);
+}
+
+/* Return: the last one that was looked at, where there are more; else NULL. */
+static const struct param *fill_page(struct page *page, const struct list_order *order)
+{
+	const struct param *last = NULL, *param;
+	int looks = 0;
+
+	param = order->after_length
+		      ? store_first(store, order->after, order->after_length, true)
+		      : store_first(store, order->prefix, order->prefix_length, false);
+	for (param = in_reach(param, order); param; param = in_reach(store_next(param), order)) {
+		if (++looks > LIST_LOOKS || (is_listed(param, order) && !page_add(page, param)))
+			return last;
+		last = param;
+	}
+	return NULL;
+}
+
+static void on_list(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	struct list_order order;
+	const char *wrong = list_read(data, length, &order);
+	struct page page;
+	struct iovec whole;
+
+	if (wrong) {
+		fail_with(request, PARAMS_BAD, wrong);
+		return;
+	}
+	page_begin(&page, page_bytes);
+	whole = page_end(&page, fill_page(&page, &order));
+	MAY_FAIL(plx_rpc_replyv(request, &whole, 1));
+}
+
+static void on_watch(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	uint16_t port = htole16((uint16_t)publish_port());
+
+	MAY_FAIL(plx_rpc_reply(request, &port, sizeof(port)));
+}
+
+/* All of them ------------------------------------------------------------------------------------
+ */
+
+static const struct plx_rpc_method methods[] = {
+	{.id = PARAMS_GET, .name = "params.get", .handler = on_get, .request_max = PARAM_NAME_MAX},
+	{.id = PARAMS_SET, .name = "params.set", .handler = on_set, .request_max = 2048},
+	{.id = PARAMS_DEFINE, .name = "params.define", .handler = on_define, .request_max = 2048},
+	{.id = PARAMS_REMOVE, .name = "params.remove", .handler = on_remove, .request_max = 2048},
+	{.id = PARAMS_ACK, .name = "params.ack", .handler = on_ack, .request_max = 2048},
+	{.id = PARAMS_LIST, .name = "params.list", .handler = on_list, .request_max = 2048},
+	{.id = PARAMS_WATCH, .name = "params.watch", .handler = on_watch, .request_max = 16},
+};
+
+int methods_add(struct plx_rpc_service *service, struct store *its_store,
+		struct journal *its_journal)
+{
+	int rc = 0;
+
+	store = its_store;
+	journal = its_journal;
+	for (unsigned i = 0; rc == 0 && i < PLX_ARRAY_LEN(methods); i++)
+		rc = plx_rpc_service_add(service, &methods[i]);
+	return rc;
+}
