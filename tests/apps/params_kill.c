@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sets parameters, many at a time, until their service is gone, and says then what it was told: for
+ * params_test.sh, which kills the service and compares that with what the next one knows. Every
+ * other set waits for the disk. */
+#include "plx_app.h"
+#include "plx_lcore.h"
+#include "plx_rpc.h"
+#include "wire.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PARAMETERS  8
+#define IN_FLIGHT   64 /* a multiple of PARAMETERS: each call has one of them, for good */
+#define DEADLINE_NS (10 * PLX_NS_PER_S)
+
+static struct plx_app_list services;
+
+static const struct plx_app_option options[] = {
+	{"service", "ADDR", "whose parameters load/0 to load/7 are set", PLX_APP_LIST, &services,
+	 .given = NULL},
+	{.name = NULL},
+};
+
+static const struct plx_app app = {
+	.name = "params-kill",
+	.summary = "Set parameters until their service is gone.",
+	.usage = "  params-kill [EAL options] -- --service ADDR\n",
+	.options = options,
+};
+
+struct set {
+	unsigned parameter;
+	int64_t value;
+	bool is_durable;
+};
+
+static struct plx_rpc_client *client;
+static struct set sets[IN_FLIGHT];
+static int64_t last_value;
+static unsigned open_calls, unanswered;
+static bool is_over;
+
+/* What was told. */
+static int64_t durable_values[PARAMETERS];
+static uint64_t highest_revision;
+
+static void make_set(struct set *set);
+
+static void note(const struct set *set, const struct plx_rpc_result *result)
+{
+	uint64_t revision;
+
+	memcpy(&revision, result->data, sizeof(revision));
+	if (le64toh(revision) > highest_revision)
+		highest_revision = le64toh(revision);
+	if (set->is_durable && set->value > durable_values[set->parameter])
+		durable_values[set->parameter] = set->value;
+}
+
+static void on_done(const struct plx_rpc_result *result, void *arg)
+{
+	struct set *set = arg;
+
+	open_calls--;
+	if (result->status == PLX_RPC_OK) {
+		note(set, result);
+		make_set(set);
+		return;
+	}
+	unanswered++;
+	is_over = true;
+	if (open_calls == 0)
+		plx_loop_quit();
+}
+
+static void make_set(struct set *set)
+{
+	uint8_t bytes[WIRE_SET_BYTES + PARAM_NAME_MAX];
+	char name[16];
+	struct set_order order = {
+		.name = name,
+		.name_length = (uint32_t)snprintf(name, sizeof(name), "load/%u", set->parameter),
+		.is_typed = true,
+		.value = {PARAM_INT, .integer = ++last_value},
+	};
+	struct plx_rpc_call call = {
+		.method = PARAMS_SET, .deadline_ns = DEADLINE_NS, .done = on_done, .arg = set};
+
+	set->value = last_value;
+	set->is_durable = last_value % 2;
+	order.flags = set->is_durable ? WIRE_DURABLE : 0;
+	if (!is_over && plx_rpc_call(client, &call, bytes, set_write(&order, bytes), NULL) == 0)
+		open_calls++;
+	else if (open_calls == 0)
+		plx_loop_quit();
+}
+
+static void tell(void)
+{
+	for (unsigned i = 0; i < PARAMETERS; i++)
+		printf("load/%u %" PRId64 "\n", i, durable_values[i]);
+	printf("revision %" PRIu64 "\nunanswered %u\n", highest_revision, unanswered);
+}
+
+int main(int argc, char **argv)
+{
+	int status = plx_app_start(argc, argv, &app);
+
+	if (status != PLX_APP_RUN)
+		return status;
+	if (plx_rpc_client_create(services.at, NULL, &client) != 0)
+		return plx_app_finish(&app, plx_app_fail(&app));
+	for (unsigned i = 0; i < IN_FLIGHT; i++) {
+		sets[i].parameter = i % PARAMETERS;
+		make_set(&sets[i]);
+	}
+	plx_loop_run();
+	tell();
+	plx_rpc_client_destroy(client);
+	return plx_app_finish(&app, 0);
+}
