@@ -75,12 +75,22 @@ static int make_tables(struct tables *tables)
 	return run(tables, sql);
 }
 
+static bool lacks_folder(const struct tables *tables)
+{
+	int code = sqlite3_errcode(tables->db) & 0xff;
+
+	return code == SQLITE_READONLY || code == SQLITE_CANTOPEN;
+}
+
 /* Nothing is changed before it is known to be a store, or empty. */
 static int check_file(struct tables *tables)
 {
 	int64_t objects = ask(tables, "SELECT count(*) FROM sqlite_schema");
 	int64_t id, version;
 
+	/* The file that is written ahead has to be made before anything can be read. */
+	if (objects < 0 && lacks_folder(tables))
+		return tables_fail(tables, EROFS, "its folder cannot be written; let this user");
 	if (objects < 0)
 		return tables_fail(tables, EINVAL, "it is no store of plx-params");
 	id = ask(tables, "PRAGMA application_id");

@@ -249,19 +249,33 @@ static void files_that_are_no_database(void **state)
 	assert_memory_equal(after, text, sizeof(text));
 }
 
-/* Root may write everything, so somebody else tries. */
+/* Root may write everything, so somebody else tries. Return: as tables_open. */
+static int open_as_another(mode_t folder_mode, mode_t mode)
+{
+	struct tables *tables = NULL;
+	bool is_root = geteuid() == 0;
+	int rc;
+
+	assert_int_equal(chmod(path, mode), 0);
+	assert_int_equal(chmod(folder, folder_mode), 0);
+	assert_int_equal(is_root ? seteuid(65534) : 0, 0);
+	rc = tables_open(path, &tables);
+	assert_int_equal(is_root ? seteuid(0) : 0, 0);
+	assert_int_equal(chmod(folder, 0755), 0);
+	if (rc == 0)
+		tables_close(tables);
+	return rc;
+}
+
 static void what_cannot_be_written_is_not_opened(void **state)
 {
 	struct tables *tables = open_it();
-	bool is_root = geteuid() == 0;
 
 	tables_close(tables);
-	assert_int_equal(chmod(folder, 0755), 0);
-	assert_int_equal(chmod(path, 0444), 0);
-	assert_int_equal(is_root ? seteuid(65534) : 0, 0);
-	assert_int_equal(tables_open(path, &tables), -EROFS);
+	assert_int_equal(open_as_another(0755, 0444), -EROFS);
 	assert_error_has("store.db: it can be read, not written; let this user write it");
-	assert_int_equal(is_root ? seteuid(0) : 0, 0);
+	assert_int_equal(open_as_another(0555, 0666), -EROFS);
+	assert_error_has("store.db: its folder cannot be written; let this user: ");
 	assert_int_equal(tables_open(":memory:", &tables), -EINVAL);
 	assert_error_has(":memory:: SQLite does not write ahead for it");
 	assert_error_has("give the path of a file");
