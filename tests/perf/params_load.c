@@ -106,6 +106,9 @@ static struct {
 	struct plx_rpc_client *client;
 	uint64_t *acknowledged; /* revisions, by parameter */
 	uint64_t defined, called, open, refused;
+	uint64_t again[IN_FLIGHT]; /* definitions that were refused as the disk is behind */
+	unsigned again_count;
+	struct plx_timer again_timer;
 	unsigned port;
 	struct netio_context netio;
 	struct watcher *watchers;
@@ -163,11 +166,31 @@ static uint64_t from_little(const void *bytes)
 /* Parameters -------------------------------------------------------------------------------------
  */
 
-static void define_next(void);
+static void define(uint64_t index);
+
+static void define_next(void)
+{
+	load.called++;
+	define(load.called - 1);
+}
+
+static void on_again(struct plx_timer *timer, void *arg)
+{
+	while (load.again_count)
+		define(load.again[--load.again_count]);
+}
 
 static void on_defined(const struct plx_rpc_result *result, void *arg)
 {
 	load.open--;
+	if (result->status == PLX_RPC_CANCELLED) /* the client ends, and why is known */
+		return;
+	if (result->status == PLX_RPC_BUSY) {
+		load.again[load.again_count++] = (uintptr_t)arg;
+		if (!plx_timer_running(&load.again_timer))
+			plx_timer_start(&load.again_timer, result->retry_after_ns);
+		return;
+	}
 	if (result->status != PLX_RPC_OK) {
 		fail(plx_fail(EIO, "a parameter was not defined: %s",
 			      plx_rpc_status_name(result->status)));
@@ -179,7 +202,7 @@ static void on_defined(const struct plx_rpc_result *result, void *arg)
 		define_next();
 }
 
-static void define_next(void)
+static void define(uint64_t index)
 {
 	uint8_t order[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {0};
 	char name[NAME_BYTES + 1];
@@ -193,17 +216,16 @@ static void define_next(void)
 		.method = PARAMS_DEFINE,
 		.deadline_ns = DEADLINE_NS,
 		.done = on_defined,
-		.arg = (void *)(uintptr_t)load.called,
+		.arg = (void *)(uintptr_t)index,
 	};
 	int rc;
 
-	name_of((uint32_t)load.called, name);
+	name_of((uint32_t)index, name);
 	rc = plx_rpc_call(load.client, &call, order,
 			  WIRE_ORDER_BYTES + record_write(&param, false, order + WIRE_ORDER_BYTES),
 			  NULL);
 	if (rc)
 		fail(rc);
-	load.called++;
 	load.open++;
 }
 
@@ -221,6 +243,7 @@ static int define_all(void)
 {
 	int rc = turn_until(is_up, "a service");
 
+	plx_timer_init(&load.again_timer, on_again, NULL);
 	for (int i = 0; rc == 0 && i < IN_FLIGHT && load.called < parameters; i++)
 		define_next();
 	return rc ? rc : turn_until(are_defined, "parameters that are defined");
