@@ -18,4 +18,4 @@ def what: {
 (.rows[] | "<tr\(if .name != "ping" then " class=\"own\"" else "" end)>" +
 	([.provider, .name, (.name | what), (.p50_ns, .p90_ns, .p99_ns, .p99_9_ns, .max_ns | us), (.rate_per_s / 1e6 | short)] | cells) + "</tr>"),
 "</table>",
-(.platform | values | "<p>The platform alone holds up a CPU for \(.held_up_percent) % of the time, up to \(.longest_ns / 1e3 | round) us: of so many calls of an open loop that is the time.</p>")
+(.platform | values | "<p>The platform alone holds up a CPU for \(.held_up_percent) % of the time, up to \(.longest_ns / 1e3 | round) us: at half of the greatest rate \(.met_percent) % of the calls meet such a gap, or what queued up in it.</p>")

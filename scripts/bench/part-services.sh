@@ -152,7 +152,7 @@ services_print()
 	jq -r '.rows[] | select(.watch_p50_ns) | "\(.provider): a change reached 100 watchers in \(.watch_p50_ns / 1e3 | round) us " +
 		"at the median; p99 \(.watch_p99_ns / 1e3 | round) us; lost: \(.lost)."' "$out/services.json"
 	jq -r '.platform | values | "The platform alone holds up a CPU for \(.held_up_percent) % of the time, up to " +
-		"\(.longest_ns / 1e3 | round) us: of so many calls of an open loop that is the time."' "$out/services.json"
+		"\(.longest_ns / 1e3 | round) us: at half of the greatest rate \(.met_percent) % of the calls meet such a gap, or what queued up in it."' "$out/services.json"
 }
 
 services_compare()

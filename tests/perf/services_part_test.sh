@@ -47,7 +47,8 @@ check 'what no run could tell is not told' "$sum" 'all(.rows[]; .p99_9_ns == nul
 check 'each bar is judged' "$sum" '[.bars[] | select(.what | contains("shm")) | .ratio, .ok] == [140, true, 5000000, true, 1.32, false, 2, true, 65, true, 0, true]'
 check '... of what was measured' "$sum" '[.bars[] | select(.what | contains("tcp"))] | length == 1 and (.[0].ok | not)'
 check '... and none of them fails the run' "$sum" 'all(.bars[]; .gates == false)'
-check 'what the platform does is told' "$sum" '.platform == {held_up_percent: 2.5, longest_ns: 7}'
+check 'what the platform does is told' "$sum" '.platform == {held_up_percent: 2.5, met_percent: 7, longest_ns: 7}'
+check '... and where a p99 is its own' "$sum" '[.bars[] | select(.note)] | length == 1 and (.[0].what | contains("p99")) and (.[0].note | contains("7 %"))'
 check '... if it is known' "$(all | sums null)" '.platform == null'
 check 'without any run there is an empty sum' "$(sums </dev/null)" '.rows == [] and .bars == []'
 
