@@ -4,7 +4,8 @@
  *
  *   service.c   its life, its methods, its figures
  *   drain.c     its end, on all lcores
- *   peer.c      a client's link: greetings, batches, what waits for its turn
+ *   peer.c      a client's link, from its greeting to its end
+ *   turns.c     the batches that come by it, and what waits for its turn
  *   serve.c     a record of a batch: checks, the handler
  *   repeat.c    requests that have a key, and come again; keys.c remembers them
  *   reply.c     replies, from wherever they come
@@ -193,6 +194,16 @@ void service_peer_left(struct service_here *here);
 extern const struct plx_link_events peer_events;
 void peer_throw_out(struct peer *peer, const char *why);
 void peer_drain(struct peer *peer);
+
+/* turns.c */
+/* A message has come: it is served, as far as this turn goes. */
+void turns_take(struct peer *peer, struct plx_buf *message);
+/* Serve what waits, as far as this turn goes. Return: how many messages were looked at. */
+int turns_serve(struct rpc_turns *turns, uint64_t now_ns);
+/* Nothing holds it up any more, or that is seen here. */
+void turns_go_on(struct peer *peer);
+/* What waits is not served any more. */
+void turns_drop(struct peer *peer);
 
 /* serve.c */
 /* Return: false, with the reason at *wrong_out, where the client breaks the rules. */
