@@ -200,8 +200,9 @@ int plx_rpc_reply_error(struct plx_rpc_request *request, uint32_t code, const vo
 			size_t length);
 
 /** Refuse it: with BUSY, OVERLOADED, DENIED, UNKNOWN, TOO_BIG, DRAINING, DEADLINE, or CANCELLED.
- * retry_after_ns: a hint, which BUSY and OVERLOADED carry; 0: none. Return: as plx_rpc_reply;
- * -EINVAL any other status: the request stays. */
+ * retry_after_ns: a hint, which BUSY and OVERLOADED carry; 0: none. With these two it says that it
+ * has done nothing, so the client hears that it did not run, and may try another service. Return:
+ * as plx_rpc_reply; -EINVAL any other status: the request stays. */
 int plx_rpc_refuse(struct plx_rpc_request *request, enum plx_rpc_status status,
 		   uint64_t retry_after_ns);
 

@@ -14,6 +14,7 @@ struct answer {
 	const struct iovec *iov;
 	int count;
 	size_t length;
+	bool undone; /* the handler says that it did nothing: the same as if none had run */
 };
 
 /* A reply on its way to the request's lcore. */
@@ -21,6 +22,7 @@ struct far_reply {
 	struct plx_rpc_request *request;
 	enum plx_rpc_status status;
 	uint32_t number;
+	bool undone;
 	size_t length;
 	uint8_t bytes[];
 };
@@ -150,6 +152,8 @@ static int write_answer(struct plx_rpc_request *request, const struct answer *an
 				answer->length, (unsigned long long)peer->reply_max);
 	}
 	header = header_of(request, answer->status, answer->number, answer->length);
+	if (plx_unlikely(answer->undone))
+		header.first = 0;
 	if (plx_likely(rpc_out_put(&peer->out, &header, answer->iov, answer->count) == 0)) {
 		if (plx_unlikely(peer->out.waiting_bytes >
 				 request->here->service->attr.waiting_max))
@@ -184,6 +188,7 @@ static void arrive(void *arg)
 					  .iov = &whole,
 					  .count = 1,
 					  .length = far->length,
+					  .undone = far->undone,
 				  });
 	free(far);
 }
@@ -197,7 +202,13 @@ static __attribute__((noinline)) int answer_there(struct plx_rpc_request *reques
 
 	if (!far) /* rather a status than none */
 		return plx_fail(ENOMEM, "no memory for a reply of %zu bytes", answer->length);
-	*far = (struct far_reply){request, answer->status, answer->number, answer->length};
+	*far = (struct far_reply){
+		.request = request,
+		.status = answer->status,
+		.number = answer->number,
+		.undone = answer->undone,
+		.length = answer->length,
+	};
 	rpc_copy_pieces(far->bytes, answer->iov, answer->count);
 	rc = plx_lcore_send(request->here->lcore, arrive, far);
 	if (rc)
@@ -205,15 +216,20 @@ static __attribute__((noinline)) int answer_there(struct plx_rpc_request *reques
 	return rc;
 }
 
+static inline int give(struct plx_rpc_request *request, const struct answer *answer)
+{
+	return plx_likely(request->here->lcore == plx_lcore_id()) ? answer_here(request, answer)
+								  : answer_there(request, answer);
+}
+
 static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status status,
 			 uint32_t number, const struct iovec *iov, int count, size_t length)
 {
-	struct answer all = {status, number, iov, count, length};
+	struct answer all = {status, number, iov, count, length, false};
 
 	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX)) /* a client that accepts it lies */
 		all = (struct answer){.status = PLX_RPC_TOO_BIG};
-	return plx_likely(request->here->lcore == plx_lcore_id()) ? answer_here(request, &all)
-								  : answer_there(request, &all);
+	return give(request, &all);
 }
 
 int plx_rpc_reply(struct plx_rpc_request *request, const void *data, size_t length)
@@ -244,7 +260,12 @@ int plx_rpc_refuse(struct plx_rpc_request *request, enum plx_rpc_status status,
 	    status >= PLX_RPC_STATUS_COUNT)
 		return plx_fail(EINVAL, "a service cannot refuse with '%s'",
 				plx_rpc_status_name(status));
-	return answer(request, status, hint_us(retry_after_ns), NULL, 0, 0);
+	return give(request,
+		    &(struct answer){
+			    .status = status,
+			    .number = hint_us(retry_after_ns),
+			    .undone = status == PLX_RPC_BUSY || status == PLX_RPC_OVERLOADED,
+		    });
 }
 
 int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **at_out)

@@ -5,7 +5,7 @@
 set -uo pipefail
 
 sanitizer=${1:-none}
-least=6 # so many there are
+least=7 # so many there are
 failed=0
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT

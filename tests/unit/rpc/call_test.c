@@ -136,6 +136,21 @@ static void what_cannot_be_is_told(void **state)
 	assert_int_equal(service_stats().too_big, 1);
 }
 
+/* Refused with BUSY, by a handler: it says that it did nothing. Otherwise it may have. */
+static void what_a_handler_refuses(void **state)
+{
+	struct outcome busy, denied;
+
+	call_it(TIRED, NULL, 0, &busy);
+	wait_done(&busy);
+	assert_int_equal(busy.status, PLX_RPC_BUSY);
+	assert_false(busy.may_have_run);
+	call_it(DENY, NULL, 0, &denied);
+	wait_done(&denied);
+	assert_int_equal(denied.status, PLX_RPC_DENIED);
+	assert_true(denied.may_have_run);
+}
+
 static void a_reply_may_come_later(void **state)
 {
 	struct outcome outcomes[8];
@@ -333,6 +348,7 @@ int main(void)
 		TEST(each_version_is_a_method_of_its_own),
 		TEST(an_error_has_its_code_and_its_bytes),
 		TEST(what_cannot_be_is_told),
+		TEST(what_a_handler_refuses),
 		TEST(a_reply_may_come_later),
 		TEST(the_handlers_time_is_told),
 		TEST(calls_of_one_turn_share_messages),
