@@ -33,8 +33,12 @@
 
 #include <sys/uio.h>
 
+/** Their ids, "par" and a byte: a service of something else has none of them by accident, and a
+ * client that reaches one is told so. Once given they stay. */
+#define PARAMS_METHODS 0x70617200u
+
 enum params_method {
-	PARAMS_GET = 1,
+	PARAMS_GET = PARAMS_METHODS + 1,
 	PARAMS_SET,
 	PARAMS_DEFINE,
 	PARAMS_REMOVE,

@@ -82,6 +82,21 @@ expect 2 '*beyond its limits*' --define a --type int --value 1 --min 3
 expect 2 '*not an int*' --define a --type int --value 1.5
 expect 2 '*a unit has control characters*' --define a --type int --value 1 --unit $'m\e[2J'
 
+# A service of something else, whose methods are not run: plx-echo's is number 1.
+"${1%/*}/plx-echo" --huge none -- --service --listen 127.0.0.1:0 >"$temp/echo" 2>"$temp/echo.err" </dev/null &
+other=$!
+wait_until 'grep -q "listening on " "$temp/echo"'
+other_address=$(sed -n 's/.*listening on \([0-9.:]*\).*/\1/p' "$temp/echo" | head -n 1)
+params_address=$address
+address=$other_address
+for words in '--get a' '--set a --value 1' --list --watch; do
+	# shellcheck disable=SC2086
+	expect 1 "*$address is a service, but no plx-params; check --service" $words
+done
+address=$params_address
+kill "$other"
+ends "$other"
+
 # raw CODE TEXT METHOD HEX: what a client that is not ours sends is answered so.
 raw()
 {
