@@ -115,7 +115,6 @@ static int read_kind(const struct params_conf *conf, struct param_kind *kind)
 
 static int read_definition(struct params_conf *conf)
 {
-	const char *wrong;
 	int rc;
 
 	if (!conf->type_given)
@@ -127,8 +126,8 @@ static int read_definition(struct params_conf *conf)
 		: param_value_parse("--value", conf->new_kind.type, conf->value, &conf->new_value);
 	if (rc)
 		return rc;
-	wrong = param_value_beyond(&conf->new_kind, &conf->new_value);
-	return wrong ? plx_fail(EINVAL, "--value %s: %s", conf->value, wrong) : 0;
+	rc = param_value_beyond(&conf->new_kind, &conf->new_value);
+	return rc ? plx_fail(EINVAL, "--value: %s", plx_error()) : 0;
 }
 
 /* The service knows what type it is. */

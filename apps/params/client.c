@@ -8,6 +8,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define ERROR_MAX  250                 /* bytes of a service's text that are shown */
+#define TEXT_BYTES (4 * ERROR_MAX + 1) /* as they are shown */
+
 static void on_done(const struct plx_rpc_result *result, void *arg)
 {
 	struct answer *answer = arg;
@@ -24,15 +27,16 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 	plx_loop_quit();
 }
 
-/* Printed as it is, it would reach the terminal: only what is readable. */
-static const char *readable(const struct answer *answer, char text[256])
+/* Printed as it is, it would reach the terminal: units and values of others may be in it. */
+static const char *readable(const struct answer *answer, char text[TEXT_BYTES])
 {
-	size_t length = answer->length < 255 ? answer->length : 255;
+	FILE *out = fmemopen(text, TEXT_BYTES, "w");
 
-	for (size_t i = 0; i < length; i++)
-		text[i] = (char)(answer->data[i] >= ' ' && answer->data[i] < 0x7f ? answer->data[i]
-										  : '?');
-	text[length] = '\0';
+	if (!out)
+		return "";
+	plx_app_put_text(out, answer->data, answer->length < ERROR_MAX ? answer->length : ERROR_MAX,
+			 "\\");
+	fclose(out);
 	return text;
 }
 
@@ -40,7 +44,7 @@ static const char *readable(const struct answer *answer, char text[256])
 static int check_answer(struct plx_rpc_client *client, const char *what,
 			const struct answer *answer)
 {
-	char text[256];
+	char text[TEXT_BYTES];
 
 	if (answer->status == PLX_RPC_OK)
 		return 0;

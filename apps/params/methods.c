@@ -5,6 +5,7 @@
 #include "wire.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define LIST_LOOKS  500 /* parameters that one call of list looks at: it holds up all others */
@@ -118,16 +119,17 @@ static void on_set(struct plx_rpc_request *request, const void *data, uint32_t l
 		return;
 	}
 	if (order.flags & WIRE_EXPECT && order.expected != param->revision) {
-		fail_with(request, PARAMS_CHANGED, "it has been changed since");
+		plx_fail(ESTALE, "it has revision %" PRIu64 ", not %" PRIu64 "; --get shows it",
+			 param->revision, order.expected);
+		fail_with(request, PARAMS_CHANGED, plx_error());
 		return;
 	}
 	if (!read_value(&order, param->kind.type, text, &value)) {
 		fail_with(request, PARAMS_BAD, plx_error());
 		return;
 	}
-	wrong = param_value_beyond(&param->kind, &value);
-	if (wrong) {
-		fail_with(request, PARAMS_BEYOND, wrong);
+	if (param_value_beyond(&param->kind, &value) != 0) {
+		fail_with(request, PARAMS_BEYOND, plx_error());
 		return;
 	}
 	if (!may_change(request))
@@ -151,9 +153,8 @@ static void on_define(struct plx_rpc_request *request, const void *data, uint32_
 		fail_with(request, PARAMS_BAD, wrong);
 		return;
 	}
-	wrong = param_value_beyond(&asked.kind, &asked.value);
-	if (wrong) {
-		fail_with(request, PARAMS_BEYOND, wrong);
+	if (param_value_beyond(&asked.kind, &asked.value) != 0) {
+		fail_with(request, PARAMS_BEYOND, plx_error());
 		return;
 	}
 	if (!may_change(request))

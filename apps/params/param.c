@@ -3,11 +3,14 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NUMBER_TEXT 32 /* bytes that any number fits in */
 
 const char *const param_types[] = {"bool", "int", "real", "text", NULL};
 const char *const param_alarms[] = {"none", "active", "acknowledged", "latched", NULL};
@@ -56,7 +59,8 @@ static int parse_bool(const char *what, const char *text, struct param_value *ou
 	bool is_true = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
 
 	if (!is_true && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
-		return plx_fail(EINVAL, "%s '%s': not a bool; give true or false", what, text);
+		return plx_fail(EINVAL, "%s '%s': not a bool; give true, false, 1 or 0", what,
+				text);
 	out->integer = is_true;
 	return 0;
 }
@@ -80,6 +84,9 @@ static int parse_real(const char *what, const char *text, struct param_value *ou
 	char *end;
 
 	out->real = strtod(text, &end);
+	if (end != text && !*end && isinf(out->real) && strpbrk(text, "0123456789"))
+		return plx_fail(EINVAL, "%s '%s': too large for a real; give one from %g to %g",
+				what, text, -DBL_MAX, DBL_MAX);
 	if (end == text || *end || isspace((unsigned char)text[0]) || !isfinite(out->real))
 		return plx_fail(EINVAL, "%s '%s': not a real; give a number, such as 21.5 or 1e-3",
 				what, text);
@@ -215,9 +222,31 @@ static int side_of(const struct param_kind *kind, enum param_limit low, enum par
 	return kind->has[high] && param_value_compare(value, &kind->limit[high]) > 0;
 }
 
-const char *param_value_beyond(const struct param_kind *kind, const struct param_value *value)
+static void format_limit(const struct param_kind *kind, enum param_limit which,
+			 char out[NUMBER_TEXT])
 {
-	return side_of(kind, LIMIT_MIN, LIMIT_MAX, value) ? "the value is beyond its limits" : NULL;
+	out[0] = '\0';
+	if (kind->has[which])
+		param_value_format(&kind->limit[which], out, NUMBER_TEXT);
+}
+
+int param_value_beyond(const struct param_kind *kind, const struct param_value *value)
+{
+	char text[NUMBER_TEXT], min[NUMBER_TEXT], max[NUMBER_TEXT];
+	const char *space = kind->unit[0] ? " " : "";
+	int side = side_of(kind, LIMIT_MIN, LIMIT_MAX, value);
+
+	if (side == 0)
+		return 0;
+	param_value_format(value, text, sizeof(text));
+	format_limit(kind, LIMIT_MIN, min);
+	format_limit(kind, LIMIT_MAX, max);
+	if (kind->has[LIMIT_MIN] && kind->has[LIMIT_MAX])
+		return plx_fail(ERANGE, "%s is beyond %s to %s%s%s", text, min, max, space,
+				kind->unit);
+	return plx_fail(ERANGE, "%s is %s %s%s%s, the %s that is taken", text,
+			side < 0 ? "below" : "above", side < 0 ? min : max, space, kind->unit,
+			side < 0 ? "least" : "most");
 }
 
 int param_alarm_side(const struct param_kind *kind, const struct param_value *value)

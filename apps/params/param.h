@@ -88,8 +88,8 @@ const char *param_kind_set_unit(struct param_kind *kind, const void *unit, size_
  * with them. */
 const char *param_kind_check(const struct param_kind *kind);
 
-/** Return: NULL, or which limit the value is beyond. */
-const char *param_value_beyond(const struct param_kind *kind, const struct param_value *value);
+/** Return: 0; -ERANGE the value is beyond its limits, with a text that has both. */
+int param_value_beyond(const struct param_kind *kind, const struct param_value *value);
 
 /** Where a value is beyond the limits of alarms: -1 below, 1 above; 0: it is within. */
 int param_alarm_side(const struct param_kind *kind, const struct param_value *value);

@@ -121,7 +121,8 @@ static const char *read_row(sqlite3_stmt *row, struct param *param)
 	wrong = wrong ? wrong : read_numbers(row, param);
 	wrong = wrong ? wrong : read_kind(row, &param->kind);
 	wrong = wrong ? wrong : read_value(row, VALUE, param->kind.type, &param->value);
-	wrong = wrong ? wrong : param_value_beyond(&param->kind, &param->value);
+	if (!wrong && param_value_beyond(&param->kind, &param->value) != 0)
+		wrong = plx_error();
 	return wrong ? wrong : read_alarm(row, param);
 }
 

@@ -65,8 +65,9 @@ expect 0 'revision 7' --set hv/rack1/on --value true
 expect 0 'revision 8' --set hv/rack2/channels --value 11 --fast
 
 # Limits, types, what is not there.
-expect 1 '*hv/rack1/voltage: the value is beyond its limits' --set hv/rack1/voltage --value 2000.5
-expect 1 "*hv/rack1/on: value 'yes': not a bool; give true or false" --set hv/rack1/on --value yes
+expect 1 '*hv/rack1/voltage: 2000.5 is beyond 0 to 2000 V' --set hv/rack1/voltage --value 2000.5
+expect 1 "*hv/rack1/on: value 'yes': not a bool; give true, false, 1 or 0" --set hv/rack1/on --value yes
+expect 1 "*voltage: value '1e999': too large for a real; give one from -1.79769e+308 to 1.79769e+308" --set hv/rack1/voltage --value 1e999
 expect 1 '*nope: there is no such parameter' --get nope
 expect 1 '*there is no such parameter' --remove nope
 expect 2 '*empty segment*' --get a//b
@@ -78,7 +79,7 @@ expect 2 '*give one of*' --get a --list
 expect 2 '*--below is for*' --get a --below b
 expect 2 '*a lower limit is above the upper one*' --define a --type int --value 1 --min 3 --max 2
 expect 2 '*limits are for int and real*' --define a --type text --value 1 --min 1
-expect 2 '*beyond its limits*' --define a --type int --value 1 --min 3
+expect 2 '*--value: 1 is below 3 mm, the least that is taken*' --define a --type int --value 1 --min 3 --unit mm
 expect 2 '*not an int*' --define a --type int --value 1.5
 expect 2 '*a unit has control characters*' --define a --type int --value 1 --unit $'m\e[2J'
 
@@ -107,7 +108,7 @@ raw()
 
 # A record of "x", an int that is 1 and may be 0 at most; one that was removed; orders with what is zero otherwise.
 limits='0000000000000000 00000000 02 00 02 00 0100 0000 00000000 0100000000000000 0000000000000000 78'
-raw 3 'the value is beyond its limits' define "0000000000000000 $limits"
+raw 3 '1 is above 0, the most that is taken' define "0000000000000000 $limits"
 raw 2 'what is defined is not removed' define "0000000000000000 ${limits/02 00 02/02 00 22}"
 raw 2 'the order has flags that nobody knows' define "0000000000000001 $limits"
 raw 2 'the order has flags that nobody knows' ack '0001000000000000 72756e'
@@ -115,7 +116,7 @@ raw 2 'the order has a revision, and does not expect it' set '00 00 0300 0000000
 
 # Compare and set.
 expect 0 'revision 9' --set hv/rack1/voltage --value 1700 --expect 5
-expect 1 '*it has been changed since' --set hv/rack1/voltage --value 1701 --expect 5
+expect 1 '*voltage: it has revision 9, not 5; --get shows it' --set hv/rack1/voltage --value 1701 --expect 5
 expect 0 '*= 1700 V*' --get hv/rack1/voltage
 
 # Alarms: active, latched, acknowledged.

@@ -120,6 +120,16 @@ ask --set t --value= >/dev/null
 got=$(ask --get t)
 check 'it is empty again' '[[ $got == "t =   (text, revision "* ]]'
 
+# What is refused says what was given and what is allowed, and does not steer the terminal either.
+ask --define t/width --type real --value 1 --max 2 --unit $'\xc2\xb5m' >/dev/null
+got=$(ask --set t/width --value=3 2>&1)
+check 'a limit is told with its unit' "(($? == 1)) && [[ \$got == *\$'t/width: 3 is above 2 \xc2\xb5m, the most that is taken' ]]"
+got=$(ask --set t/width --value $'\x9b31m' 2>&1)
+check 'a value that is refused is told with escapes' '[[ $got == *"value '"'\\x9b31m'"': not a real"* ]]'
+ask --set t/width --value=-1 >/dev/null
+got=$(ask --get t/width)
+check 'a negative number' '[[ $got == "t/width = -1 "* ]]'
+
 # A full disk.
 got=$(ask --get t 2>&1 >/dev/full)
 check '--get tells that nothing could be written' '(($? == 1)) && [[ $got == *"standard output: "* ]]'

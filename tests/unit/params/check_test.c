@@ -67,7 +67,7 @@ static void the_rest_is_refused(void **state)
 		{{MAKE, .value = "1", .unit = LONG_UNIT}, "--unit " LONG_UNIT ": give up to 31"},
 		{{MAKE, .value = "1", .limits = {"x"}}, "--min 'x': not an int"},
 		{{MAKE, .value = "1", .limits = {"3", "2"}}, "--define a: a lower limit is above"},
-		{{MAKE, .value = "1", .limits = {"3"}}, "--value 1: the value is beyond"},
+		{{MAKE, .value = "1", .limits = {"3"}}, "--value: 1 is below 3, the least"},
 	};
 
 	memset(long_text, 'x', PARAM_TEXT_MAX + 1);

@@ -60,6 +60,7 @@ static void values_are_read_and_written(void **state)
 		{PARAM_REAL, "inf", NULL},
 		{PARAM_REAL, "nan", NULL},
 		{PARAM_REAL, "1e999", NULL},
+		{PARAM_REAL, "infinity", NULL},
 		{PARAM_REAL, "1 V", NULL},
 		{PARAM_TEXT, "", ""},
 		{PARAM_TEXT, "a b", "a b"},
@@ -90,6 +91,16 @@ static void texts_have_a_length(void **state)
 	assert_error_has("--value: 1001 bytes; give 1000 at most");
 	text[PARAM_TEXT_MAX] = '\0';
 	assert_int_equal(param_value_parse("--value", PARAM_TEXT, text, &value), 0);
+}
+
+static void what_is_too_large_is_told_apart(void **state)
+{
+	struct param_value value;
+
+	assert_int_equal(param_value_parse("v", PARAM_REAL, "-1e999", &value), -EINVAL);
+	assert_error_has("v '-1e999': too large for a real; give one from -1.79769e+308");
+	assert_int_equal(param_value_parse("v", PARAM_REAL, "-inf", &value), -EINVAL);
+	assert_error_has("v '-inf': not a real");
 }
 
 static struct param_value real(double number)
@@ -155,8 +166,15 @@ static void limits_are_within(void **state)
 	for (int64_t i = -2; i <= 2; i++) {
 		struct param_value value = {PARAM_INT, .integer = i};
 
-		assert_int_equal(param_value_beyond(&kind, &value) != NULL, i == -2 || i == 2);
+		assert_int_equal(param_value_beyond(&kind, &value),
+				 i == -2 || i == 2 ? -ERANGE : 0);
 	}
+	assert_error_has("2 is beyond -1 to 1");
+	kind.has[LIMIT_MIN] = false;
+	snprintf(kind.unit, sizeof(kind.unit), "V");
+	assert_int_equal(param_value_beyond(&kind, &(struct param_value){PARAM_INT, .integer = 7}),
+			 -ERANGE);
+	assert_error_has("7 is above 1 V, the most that is taken");
 }
 
 /* From each state, with a value beyond the limits and within, and with an acknowledgement. */
@@ -212,6 +230,7 @@ int main(void)
 		cmocka_unit_test(below_is_by_segments),
 		cmocka_unit_test(values_are_read_and_written),
 		cmocka_unit_test(texts_have_a_length),
+		cmocka_unit_test(what_is_too_large_is_told_apart),
 		cmocka_unit_test(kinds_are_checked),
 		cmocka_unit_test(units_can_be_printed),
 		cmocka_unit_test(limits_are_within),
