@@ -11,6 +11,7 @@
 #include "wire.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct {
@@ -23,7 +24,9 @@ static struct {
 	const char *below;
 	char host[PLX_ADDRESS_MAX];
 	unsigned port;
-	bool asks; /* where it publishes now */
+	bool asks;    /* where it publishes now */
+	bool is_gone; /* and that was said */
+	bool ends;    /* nothing is said any more */
 	int rc;
 } seen;
 
@@ -86,9 +89,21 @@ static void on_failed(int rc, void *arg)
 /* The subscription -------------------------------------------------------------------------------
  */
 
+/* Once each time, however often it is tried. On standard error: what is shown may be read by a
+ * program. */
+static void say_gone(bool is_gone)
+{
+	if (seen.ends || is_gone == seen.is_gone)
+		return;
+	seen.is_gone = is_gone;
+	fprintf(stderr, "%s: the service is %s\n", params_app.name,
+		is_gone ? "gone; waiting" : "back");
+}
+
 static void on_subscribed(struct netio_publisher *publisher,
 			  const struct netio_subscription *subscription)
 {
+	say_gone(false);
 	listing_begin(&seen.listing);
 }
 
@@ -173,6 +188,7 @@ static void on_away(struct netio_publisher *publisher, enum plx_link_reason reas
 		.done = on_port,
 	};
 
+	say_gone(true);
 	if (!seen.asks)
 		seen.asks = plx_rpc_call(seen.client, &call, NULL, 0, NULL) == 0;
 }
@@ -243,6 +259,7 @@ int watch(const struct params_conf *conf, struct plx_rpc_client *client)
 		plx_loop_run();
 		rc = seen.rc;
 	}
+	seen.ends = true;
 	if (seen.netio.evloop.ready) {
 		netio_subscribe_socket_fini(&seen.socket);
 		netio_fini(&seen.netio);

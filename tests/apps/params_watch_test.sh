@@ -42,10 +42,11 @@ define()
 	ask --define "$1" --type int --value "$2" >/dev/null 2>"$temp/define.err" || check "--define $1" false
 }
 
+# start_watch [WORDS...]
 start_watch()
 {
 	: >"$temp/watch"
-	"$program" --huge none -- --service "$address" --watch >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
+	"$program" --huge none --log-level error -- --service "$address" --watch "$@" >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
 	watcher=$!
 }
 
@@ -83,6 +84,8 @@ check 'it has shown what the backup does not have' "grep -q '^y = 6' '$temp/watc
 stop KILL
 start "$temp/backup.db"
 wait_shown 'w removed'
+check 'it says once that the service was gone, and that it is back' "diff '$temp/watch.err' - <<<'plx-params: the service is gone; waiting
+plx-params: the service is back'"
 check 'it shows what the backup has, and nothing else' "diff <(sort '$temp/watch' | sed 's/ *(.*//') - <<<'w removed
 y = 1
 z = 1'"
@@ -106,6 +109,21 @@ address=$address_before
 start "$temp/less.db"
 wait_shown 'z removed'
 check 'it tells that once' "[[ \$(grep -c '^z removed' '$temp/watch') == 1 ]]"
+stop_watch
+check 'it says the same where the service ended in order, and was elsewhere meanwhile' "diff '$temp/watch.err' - <<<'plx-params: the service is gone; waiting
+plx-params: the service is back'"
+
+# Who watches JSON is told it beside that. Where no service is at its start, it does not wait for one.
+start_watch --json
+wait_shown '{"name":"y"'
+stop TERM
+wait_until "grep -q 'the service is gone; waiting' '$temp/watch.err'"
+check 'who watches JSON is told that the service is gone' "grep -q 'the service is gone; waiting' '$temp/watch.err' && ! grep -q gone '$temp/watch'"
+got=$(ask --watch --deadline 300ms 2>&1)
+check 'none at the start is an error' '(($? == 1)) && [[ $got == *"no service within 0.3 s"* ]]'
+start "$temp/less.db"
+wait_until "grep -q 'the service is back' '$temp/watch.err'"
+check '... and that it is back' "grep -q 'the service is back' '$temp/watch.err'"
 stop_watch
 
 # Texts, of which one may be empty.
