@@ -191,6 +191,18 @@ static bool has_control_characters(const char *text)
 	return false;
 }
 
+/* Whether there is a value beyond the alarm's limit that is not beyond the end of what is taken. */
+static bool reaches(const struct param_kind *kind, enum param_limit alarm, enum param_limit end,
+		    int side)
+{
+	int order;
+
+	if (!kind->has[alarm] || !kind->has[end])
+		return true;
+	order = param_value_compare(&kind->limit[end], &kind->limit[alarm]);
+	return side < 0 ? order < 0 : order > 0;
+}
+
 const char *param_kind_check(const struct param_kind *kind)
 {
 	if (kind->type < PARAM_BOOL || kind->type > PARAM_TEXT)
@@ -208,6 +220,10 @@ const char *param_kind_check(const struct param_kind *kind)
 	if (are_crossed(kind, LIMIT_MIN, LIMIT_MAX) ||
 	    are_crossed(kind, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH))
 		return "a lower limit is above the upper one";
+	if (!reaches(kind, LIMIT_ALARM_LOW, LIMIT_MIN, -1))
+		return "the low alarm is not above the minimum: no value that is taken raises it";
+	if (!reaches(kind, LIMIT_ALARM_HIGH, LIMIT_MAX, 1))
+		return "the high alarm is not below the maximum: no value that is taken raises it";
 	if (kind->latch && !kind->has[LIMIT_ALARM_LOW] && !kind->has[LIMIT_ALARM_HIGH])
 		return "there is no alarm that could be latched";
 	return NULL;

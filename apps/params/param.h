@@ -84,7 +84,8 @@ const char *param_value_check(const struct param_value *value);
 /** Take a unit over. Return: NULL, or what is wrong with it: too long, or a NUL in it. */
 const char *param_kind_set_unit(struct param_kind *kind, const void *unit, size_t length);
 
-/** Whether the unit can be printed, and limits make sense together. Return: NULL, or what is wrong
+/** Whether the unit can be printed, and limits make sense together: none crosses its other one, and
+ * each alarm can be raised. Return: NULL, or what is wrong
  * with them. */
 const char *param_kind_check(const struct param_kind *kind);
 

@@ -78,6 +78,7 @@ expect 2 '*are for --define*' --get a --latch
 expect 2 '*give one of*' --get a --list
 expect 2 '*--below is for*' --get a --below b
 expect 2 '*a lower limit is above the upper one*' --define a --type int --value 1 --min 3 --max 2
+expect 2 '*--define a: the high alarm is not below the maximum: no value that is taken raises it*' --define a --type int --value 1 --max 10 --alarm-high 20
 expect 2 '*limits are for int and real*' --define a --type text --value 1 --min 1
 expect 2 '*--value: 1 is below 3 mm, the least that is taken*' --define a --type int --value 1 --min 3 --unit mm
 expect 2 '*not an int*' --define a --type int --value 1.5
@@ -109,6 +110,7 @@ raw()
 # A record of "x", an int that is 1 and may be 0 at most; one that was removed; orders with what is zero otherwise.
 limits='0000000000000000 00000000 02 00 02 00 0100 0000 00000000 0100000000000000 0000000000000000 78'
 raw 3 '1 is above 0, the most that is taken' define "0000000000000000 $limits"
+raw 2 'the high alarm is not below the maximum' define '0000000000000000 0000000000000000 00000000 02 00 0a 00 0100 0000 00000000 0000000000000000 0a00000000000000 1400000000000000 78'
 raw 2 'what is defined is not removed' define "0000000000000000 ${limits/02 00 02/02 00 22}"
 raw 2 'the order has flags that nobody knows' define "0000000000000001 $limits"
 raw 2 'the order has flags that nobody knows' ack '0001000000000000 72756e'

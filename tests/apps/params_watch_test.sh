@@ -148,6 +148,11 @@ ask --set t/width --value=-1 >/dev/null
 got=$(ask --get t/width)
 check 'a negative number' '[[ $got == "t/width = -1 "* ]]'
 
+# What is defined anew has nothing of before.
+ask --define t/width --type int --value 3 >/dev/null
+got=$(ask --get t/width --json)
+check 'a definition that is made anew is all that there is' 'jq -e "del(.revision) == {name: \"t/width\", type: \"int\", value: 3, alarm: \"none\"}" <<<"$got" >/dev/null'
+
 # A full disk.
 got=$(ask --get t 2>&1 >/dev/full)
 check '--get tells that nothing could be written' '(($? == 1)) && [[ $got == *"standard output: "* ]]'

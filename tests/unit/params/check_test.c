@@ -67,6 +67,8 @@ static void the_rest_is_refused(void **state)
 		{{MAKE, .value = "1", .unit = LONG_UNIT}, "--unit " LONG_UNIT ": give up to 31"},
 		{{MAKE, .value = "1", .limits = {"x"}}, "--min 'x': not an int"},
 		{{MAKE, .value = "1", .limits = {"3", "2"}}, "--define a: a lower limit is above"},
+		{{MAKE, .value = "1", .limits = {[LIMIT_MAX] = "10", [LIMIT_ALARM_HIGH] = "20"}},
+		 "--define a: the high alarm is not below the maximum"},
 		{{MAKE, .value = "1", .limits = {"3"}}, "--value: 1 is below 3, the least"},
 	};
 

@@ -133,6 +133,26 @@ static void kinds_are_checked(void **state)
 	assert_non_null(param_kind_check(&kind));
 }
 
+/* max or min, and the alarm: beyond it, at it, and within. */
+static void alarms_can_be_raised(void **state)
+{
+	struct param_kind high = {.type = PARAM_REAL,
+				  .has = {[LIMIT_MAX] = true, [LIMIT_ALARM_HIGH] = true}};
+	struct param_kind low = {.type = PARAM_REAL,
+				 .has = {[LIMIT_MIN] = true, [LIMIT_ALARM_LOW] = true}};
+
+	for (int i = -1; i <= 1; i++) {
+		high.limit[LIMIT_MAX] = low.limit[LIMIT_MIN] = real(10);
+		high.limit[LIMIT_ALARM_HIGH] = low.limit[LIMIT_ALARM_LOW] = real(10 + i);
+		assert_int_equal(param_kind_check(&high) == NULL, i < 0);
+		assert_int_equal(param_kind_check(&low) == NULL, i > 0);
+	}
+	high.has[LIMIT_MAX] = false;
+	low.has[LIMIT_MIN] = false;
+	assert_null(param_kind_check(&high));
+	assert_null(param_kind_check(&low));
+}
+
 static void units_can_be_printed(void **state)
 {
 	struct param_kind kind = {.type = PARAM_INT};
@@ -232,6 +252,7 @@ int main(void)
 		cmocka_unit_test(texts_have_a_length),
 		cmocka_unit_test(what_is_too_large_is_told_apart),
 		cmocka_unit_test(kinds_are_checked),
+		cmocka_unit_test(alarms_can_be_raised),
 		cmocka_unit_test(units_can_be_printed),
 		cmocka_unit_test(limits_are_within),
 		cmocka_unit_test(alarms_go_from_state_to_state),

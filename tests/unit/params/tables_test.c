@@ -324,7 +324,8 @@ static void rows_that_make_no_sense(void **state)
 		{"unit = '12345678901234567890123456789012'", "a unit is longer than 31 bytes"},
 		{"unit = x'41'", "its unit is no text"},
 		{"latch = 2", "its latch is neither 0 nor 1"},
-		{"min = 2", "1 is below 2 mm, the least"},
+		{"min = 2", "the low alarm is not above the minimum"},
+		{"min = 2, alarm_low = 3", "1 is below 2 mm, the least"},
 		{"max = 0", "1 is above 0 mm, the most"},
 	};
 
