@@ -107,8 +107,8 @@ static bool write_surely(struct journal *journal)
 	while (write_group(journal) != 0) {
 		journal->stats.failures++;
 		if (stage_of(journal) != STAGE_RUNS) {
-			plx_log(&journal_log, PLX_LOG_ERROR, "%s; %u changes are lost", plx_error(),
-				journal->count);
+			plx_log(&journal_log, PLX_LOG_ERROR, "%s; %u change%s lost", plx_error(),
+				journal->count, journal->count == 1 ? " is" : "s are");
 			return false;
 		}
 		plx_log(&journal_log, PLX_LOG_ERROR, "%s; trying again in 1 s", plx_error());

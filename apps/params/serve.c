@@ -26,12 +26,19 @@ static int start_service(const struct serve_conf *conf)
 	return rc ? rc : plx_rpc_service_listen(service, conf->listen, NULL);
 }
 
+static const char *s(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 static void say_end(const struct journal_stats *stats)
 {
-	plx_app_say("%" PRIu64 " changes were written in %" PRIu64 " commits", stats->changes,
-		    stats->commits);
+	plx_app_say("%" PRIu64 " change%s %s written in %" PRIu64 " commit%s", stats->changes,
+		    s(stats->changes), stats->changes == 1 ? "was" : "were", stats->commits,
+		    s(stats->commits));
 	if (stats->lost)
-		plx_app_say("%" PRIu64 " changes are lost", stats->lost);
+		plx_app_say("%" PRIu64 " change%s lost", stats->lost,
+			    stats->lost == 1 ? " is" : "s are");
 }
 
 /* Durable changes are answered meanwhile. What the disk answers late still leaves. */
@@ -55,7 +62,8 @@ int serve(const struct serve_conf *conf)
 	rc = rc ? rc : journal_start(journal, conf->others);
 	rc = rc ? rc : start_service(conf);
 	if (rc == 0) {
-		plx_app_say("%" PRIu32 " parameters in %s", store_count(store), conf->path);
+		plx_app_say("%" PRIu32 " parameter%s in %s", store_count(store),
+			    s(store_count(store)), conf->path);
 		plx_app_say("listening on %s", plx_rpc_service_address(service, 0));
 		plx_loop_run();
 		finish(&stats);
@@ -66,7 +74,7 @@ int serve(const struct serve_conf *conf)
 	plx_rpc_service_destroy(service);
 	store_destroy(store);
 	if (stats.lost)
-		return plx_fail(EIO, "%s: %" PRIu64 " changes are not in it", conf->path,
-				stats.lost);
+		return plx_fail(EIO, "%s: %" PRIu64 " change%s not in it", conf->path, stats.lost,
+				stats.lost == 1 ? " is" : "s are");
 	return rc;
 }

@@ -3,10 +3,14 @@
 #include "tables_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define APPLICATION_ID 0x504c5850 /* "PLXP" */
 #define VERSION        1
@@ -32,6 +36,42 @@ int tables_fail(const struct tables *tables, int error, const char *what)
 				"%s: another process has it; end that one, or give another file",
 				tables->path);
 	return plx_fail(error, "%s: %s: %s", tables->path, what, sqlite3_errmsg(tables->db));
+}
+
+/* The folder that a path is in. */
+static void folder_of(const char *path, char out[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash)
+		snprintf(out, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	else
+		snprintf(out, PATH_MAX, ".");
+}
+
+/* SQLite says no more than that it is unable to: what the reasons are is looked for. */
+static int fail_to_open(const struct tables *tables, int error, const char *what)
+{
+	char folder[PATH_MAX];
+	struct stat there;
+
+	folder_of(tables->path, folder);
+	if (stat(tables->path, &there) == 0 && S_ISDIR(there.st_mode))
+		return plx_fail(EISDIR, "%s: it is a folder; give a file, such as one in it",
+				tables->path);
+	if (stat(folder, &there) != 0 && errno == ENOENT)
+		return plx_fail(ENOENT,
+				"%s: folder %s does not exist; make it, or give another file",
+				tables->path, folder);
+	if (stat(folder, &there) == 0 && !S_ISDIR(there.st_mode))
+		return plx_fail(ENOTDIR, "%s: %s is no folder; give another file", tables->path,
+				folder);
+	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
+		return plx_fail(EROFS,
+				"%s: folder %s cannot be written, where SQLite has files "
+				"beside that one; let this user write it, or give another file",
+				tables->path, folder);
+	return tables_fail(tables, error, what);
 }
 
 static int run(struct tables *tables, const char *sql)
@@ -90,7 +130,7 @@ static int check_file(struct tables *tables)
 
 	/* The file that is written ahead has to be made before anything can be read. */
 	if (objects < 0 && lacks_folder(tables))
-		return tables_fail(tables, EROFS, "its folder cannot be written; let this user");
+		return fail_to_open(tables, EROFS, "SQLite cannot make files beside it");
 	if (objects < 0)
 		return tables_fail(tables, EINVAL, "it is no store of plx-params");
 	id = ask(tables, "PRAGMA application_id");
@@ -147,7 +187,7 @@ static int open_file(struct tables *tables)
 {
 	if (sqlite3_open_v2(tables->path, &tables->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
 			    NULL) != SQLITE_OK)
-		return tables_fail(tables, EIO, "it cannot be opened");
+		return fail_to_open(tables, EIO, "it cannot be opened");
 	/* SQLite opens what it may not write for reading, and says nothing. */
 	if (sqlite3_db_readonly(tables->db, "main") == 1)
 		return plx_fail(EROFS,

@@ -12,7 +12,8 @@ struct tables;
 
 /** Open the file, or make it, and lock it: no other process reads or writes it until it is closed.
  * Return: 0; -EINVAL it is something else, of a later version, or none that SQLite can write ahead
- * for; -EBUSY another process has it; -EROFS; -EIO. */
+ * for; -EBUSY another process has it; -EISDIR; -ENOTDIR, -ENOENT its folder is none, or not there;
+ * -EROFS it, or its folder, cannot be written; -EIO. */
 int tables_open(const char *path, struct tables **tables_out);
 
 /** Accepts NULL. */

@@ -249,14 +249,16 @@ static void files_that_are_no_database(void **state)
 	assert_memory_equal(after, text, sizeof(text));
 }
 
-/* Root may write everything, so somebody else tries. Return: as tables_open. */
+/* Root may write everything, so somebody else tries. mode: 0 there is no file. Return: as
+ * tables_open. */
 static int open_as_another(mode_t folder_mode, mode_t mode)
 {
 	struct tables *tables = NULL;
 	bool is_root = geteuid() == 0;
 	int rc;
 
-	assert_int_equal(chmod(path, mode), 0);
+	if (mode)
+		assert_int_equal(chmod(path, mode), 0);
 	assert_int_equal(chmod(folder, folder_mode), 0);
 	assert_int_equal(is_root ? seteuid(65534) : 0, 0);
 	rc = tables_open(path, &tables);
@@ -275,11 +277,32 @@ static void what_cannot_be_written_is_not_opened(void **state)
 	assert_int_equal(open_as_another(0755, 0444), -EROFS);
 	assert_error_has("store.db: it can be read, not written; let this user write it");
 	assert_int_equal(open_as_another(0555, 0666), -EROFS);
-	assert_error_has("store.db: its folder cannot be written; let this user: ");
+	assert_error_has("store.db: folder /tmp/plx-params-");
+	assert_error_has(" cannot be written, where SQLite has files beside that one; let this "
+			 "user write it, or give another file");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(open_as_another(0555, 0), -EROFS);
+	assert_error_has(" cannot be written, where SQLite has files");
 	assert_int_equal(tables_open(":memory:", &tables), -EINVAL);
 	assert_error_has(":memory:: SQLite does not write ahead for it");
 	assert_error_has("give the path of a file");
 	assert_int_equal(tables_open("", &tables), -EINVAL);
+}
+
+static void paths_that_are_no_files(void **state)
+{
+	struct tables *tables;
+	char below[96];
+
+	assert_int_equal(tables_open(folder, &tables), -EISDIR);
+	assert_error_has(": it is a folder; give a file");
+	snprintf(below, sizeof(below), "%s/none/store.db", folder);
+	assert_int_equal(tables_open(below, &tables), -ENOENT);
+	assert_error_has("/none does not exist; make it, or give another file");
+	assert_int_equal(tables_open("none-here/store.db", &tables), -ENOENT);
+	assert_error_has("none-here/store.db: folder none-here does not exist; make it");
+	assert_int_equal(tables_open("/dev/null/store.db", &tables), -ENOTDIR);
+	assert_error_has("/dev/null/store.db: /dev/null is no folder; give another file");
 }
 
 /* Load a file in which "a/b" is 1, and this was done. Return: as tables_load. */
@@ -431,6 +454,7 @@ int main(void)
 		TEST(files_of_something_else),
 		TEST(files_that_are_no_database),
 		TEST(what_cannot_be_written_is_not_opened),
+		TEST(paths_that_are_no_files),
 		TEST(rows_that_make_no_sense),
 		TEST(ids_that_are_there_twice),
 		TEST(counters_that_make_no_sense),
