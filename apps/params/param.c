@@ -114,6 +114,18 @@ int param_value_parse(const char *what, enum param_type type, const char *text,
 	}
 }
 
+int param_real_digits(double value)
+{
+	char text[NUMBER_TEXT];
+
+	for (int digits = 15; digits < 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			return digits;
+	}
+	return 17;
+}
+
 int param_value_format(const struct param_value *value, char *out, size_t size)
 {
 	switch (value->type) {
@@ -122,7 +134,7 @@ int param_value_format(const struct param_value *value, char *out, size_t size)
 	case PARAM_INT:
 		return snprintf(out, size, "%" PRId64, value->integer);
 	case PARAM_REAL:
-		return snprintf(out, size, "%.17g", value->real);
+		return snprintf(out, size, "%.*g", param_real_digits(value->real), value->real);
 	default:
 		return snprintf(out, size, "%.*s", (int)value->text.length, value->text.bytes);
 	}

@@ -71,6 +71,9 @@ bool param_name_is_below(const char *name, size_t length, const char *prefix, si
 int param_value_parse(const char *what, enum param_type type, const char *text,
 		      struct param_value *out);
 
+/** How many digits read back as the same number: 15 where they do, 17 at most. */
+int param_real_digits(double value);
+
 /** As text that param_value_parse reads. Return: its length; what does not fit is cut off. */
 int param_value_format(const struct param_value *value, char *out, size_t size);
 

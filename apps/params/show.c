@@ -24,6 +24,19 @@ static json_t *json_of(const struct param_value *value)
 	}
 }
 
+/* What JSON cannot say is not hidden. */
+static json_t *hex_of(const struct param_value *text)
+{
+	static const char digits[] = "0123456789abcdef";
+	char hex[2 * PARAM_TEXT_MAX];
+
+	for (uint32_t i = 0; i < text->text.length; i++) {
+		hex[2 * i] = digits[(uint8_t)text->text.bytes[i] >> 4];
+		hex[2 * i + 1] = digits[text->text.bytes[i] & 0xf];
+	}
+	return json_stringn(hex, 2 * text->text.length);
+}
+
 static json_t *object_of(const struct param *param)
 {
 	json_t *object = json_object();
@@ -31,6 +44,8 @@ static json_t *object_of(const struct param *param)
 	json_object_set_new(object, "name", json_stringn(param->name, param->name_length));
 	json_object_set_new(object, "type", json_string(param_types[param->kind.type - 1]));
 	json_object_set_new(object, "value", json_of(&param->value));
+	if (json_is_null(json_object_get(object, "value")))
+		json_object_set_new(object, "value_hex", hex_of(&param->value));
 	json_object_set_new(object, "revision", json_integer((json_int_t)param->revision));
 	if (param->kind.unit[0])
 		json_object_set_new(object, "unit", json_string(param->kind.unit) ?: json_null());
@@ -66,19 +81,65 @@ static void show_line(const struct param *param)
 	puts(")");
 }
 
-static void print_json(json_t *value)
+/* What stands between the parts of an object. */
+struct layout {
+	const char *begin, *colon, *comma, *end;
+};
+
+static const struct layout of_line = {"{", ":", ",", "}"};
+static const struct layout of_get = {"{\n  ", ": ", ",\n  ", "\n}"};
+static const struct layout of_list = {"\n  {\n    ", ": ", ",\n    ", "\n  }"};
+
+/* One member at a time: jansson has one precision for all numbers that it writes in one go. */
+static void print_member(json_t *value)
 {
-	json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
-	putchar('\n');
-	json_decref(value);
+	size_t flags = JSON_ENCODE_ANY | JSON_ENSURE_ASCII;
+
+	if (json_is_real(value))
+		flags |= JSON_REAL_PRECISION((size_t)param_real_digits(json_real_value(value)));
+	json_dumpf(value, stdout, flags);
+}
+
+static void print_object(json_t *object, const struct layout *layout)
+{
+	const char *before = layout->begin, *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value)
+	{
+		printf("%s\"%s\"%s", before, key, layout->colon);
+		print_member(value);
+		before = layout->comma;
+	}
+	fputs(layout->end, stdout);
+}
+
+static void print_list(const json_t *list)
+{
+	json_t *object;
+	size_t i;
+
+	putchar('[');
+	json_array_foreach(list, i, object)
+	{
+		if (i)
+			putchar(',');
+		print_object(object, &of_list);
+	}
+	puts(json_array_size(list) ? "\n]" : "]");
 }
 
 int show_param(const struct param *param)
 {
-	if (params_asked->json)
-		print_json(object_of(param));
-	else
+	json_t *object = params_asked->json ? object_of(param) : NULL;
+
+	if (object) {
+		print_object(object, &of_get);
+		putchar('\n');
+		json_decref(object);
+	} else {
 		show_line(param);
+	}
 	return plx_app_flush();
 }
 
@@ -88,7 +149,7 @@ int show_change(const struct param *param, bool removed)
 
 	if (object) {
 		json_object_set_new(object, "removed", json_boolean(removed));
-		json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+		print_object(object, &of_line);
 		putchar('\n');
 		json_decref(object);
 	} else if (removed) {
@@ -116,7 +177,9 @@ void show_one(const struct param *param)
 
 int show_end(void)
 {
-	if (params_asked->json)
-		print_json(all);
+	if (params_asked->json) {
+		print_list(all);
+		json_decref(all);
+	}
 	return plx_app_flush();
 }

@@ -148,6 +148,22 @@ ask --set t/width --value=-1 >/dev/null
 got=$(ask --get t/width)
 check 'a negative number' '[[ $got == "t/width = -1 "* ]]'
 
+# Numbers are as short as they can be, and a text that JSON cannot say is there in hex.
+ask --define r --type real --value 0.1 --min=-0.3 --max 0.30000000000000004 >/dev/null
+got=$(ask --get r)
+check 'a number in a line' '[[ $got == "r = 0.1  "* ]]'
+got=$(ask --get r --json)
+check 'numbers in JSON, lined up' '[[ $got == *$'"'\n  \"value\": 0.1,\n'"'* && $got == *"\"max\": 0.30000000000000004,"* ]]'
+got=$(ask --list --below r --json)
+check '... and in a list of it' '[[ $got == $'"'[\n  {\n    \"name\": \"r\",\n'"'*"\"min\": -0.3,"*$'"'\n  }\n]'"' ]] && jq -e "length == 1" <<<"$got" >/dev/null'
+got=$(ask --list --below nothing --json)
+check '... and none' '[[ $got == "[]" ]]'
+ask --set t --value $'a\xff"b' >/dev/null
+got=$(ask --list --json)
+check 'a text that is no UTF-8' 'jq -e ".[] | select(.name == \"t\") | .value == null and .value_hex == \"61ff2262\"" <<<"$got" >/dev/null'
+got=$(ask --get r --json | jq 'has("value_hex")')
+check '... and one that is a number' '[[ $got == false ]]'
+
 # What is defined anew has nothing of before.
 ask --define t/width --type int --value 3 >/dev/null
 got=$(ask --get t/width --json)
