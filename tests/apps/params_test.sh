@@ -218,6 +218,9 @@ ends "$server"
 check 'it ends in order' "(($? == 0)) && grep -q '^3 changes were written in [1-3] commit' '$temp/said' && ! grep -q lost '$temp/said'"
 server=''
 check 'the file can be read by SQLite' '[[ $(sqlite3 "$temp/store.db" "SELECT value FROM params WHERE name = '"'run/title'"'") == last ]]'
+got=$(sqlite3 "$temp/store.db" "SELECT type, value, unit, min, max IS NULL, alarm_low, alarm_high IS NULL, latch, alarm FROM params
+	WHERE name IN ('hv/rack1/on', 'hv/rack2/channels') ORDER BY name; SELECT name, typeof(value) FROM counters ORDER BY name")
+check 'its columns are as the page says' '[[ $got == $'"'bool|1|||1||1|0|none\nint|9|||1|10|1|0|acknowledged\nid|integer\nrevision|integer'"' ]]'
 expect 1 '*no service within*' --deadline 300ms --list
 
 # A disk that fails, and takes it again; then one that fails until the end.
