@@ -11,7 +11,7 @@
 #include <inttypes.h>
 
 #define DRAIN_NS (5 * PLX_NS_PER_S)
-#define LAST_NS  (500 * PLX_NS_PER_MS)
+#define LAST_NS  (2 * PLX_NS_PER_S)
 
 static struct store *store;
 static struct journal *journal;
