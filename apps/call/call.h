@@ -54,6 +54,12 @@ int call_show_methods(const void *text, size_t length);
 int call_find_method(const void *text, size_t length, const char *name, bool exact,
 		     uint32_t *id_out, uint16_t *version);
 
+/** Why no service is up, in words. Valid until it is called again. */
+const char *call_trouble(const struct plx_rpc_client *client);
+
+/** What to do where a call ended so, to stand behind that; "" where there is nothing to be said. */
+const char *call_hint(enum plx_rpc_status status, bool may_have_run);
+
 /** Turn the loop until the calls are done. In-flight ones follow each other; their times are
  * measured and shown. Ownership: client goes. Return: 0; -EINTR a signal, before anything was
  * measured; -ERANGE an open loop did not keep its schedule; as plx_rpc_call. */

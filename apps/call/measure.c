@@ -64,7 +64,7 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 		return;
 	if (result->status == PLX_RPC_PEER_DOWN && measure->done == 0 && !one->is_measured) {
 		measure->rc = plx_fail(EIO, "no service answered: %s",
-				       plx_rpc_client_trouble(measure->client));
+				       call_trouble(measure->client));
 		plx_loop_quit();
 		return;
 	}

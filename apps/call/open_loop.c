@@ -132,7 +132,7 @@ static int wait_for_service(const struct measure *measure)
 		if (plx_now_ns() >= until_ns)
 			return plx_fail(EIO, "no service within %.6g s: %s",
 					(double)measure->conf->deadline_ns / 1e9,
-					plx_rpc_client_trouble(measure->client));
+					call_trouble(measure->client));
 		plx_loop_turn();
 	}
 	return 0;

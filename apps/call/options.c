@@ -45,7 +45,8 @@ static const struct plx_app_option options[] = {
 	 .placeholder = "TEXT",
 	 .help = "the request: these bytes (default: none)",
 	 .kind = PLX_APP_STRING,
-	 .value = &conf.data},
+	 .value = &conf.data,
+	 .may_be_empty = true},
 	{.name = "hex",
 	 .placeholder = "HEX",
 	 .help = "the request: \"00 ff 17\"",
@@ -171,7 +172,9 @@ static int check(void)
 		return plx_fail(EINVAL, "--out is for measuring; give --count or --duration");
 	if (check_rate() != 0)
 		return -EINVAL;
-	return conf.out_dir ? plx_result_prepare(conf.name, conf.out_dir) : 0;
+	/* A name that is none is wrong on any host; main finds out what is wrong with the folder.
+	 */
+	return conf.out_dir && plx_result_prepare(conf.name, conf.out_dir) == -EINVAL ? -EINVAL : 0;
 }
 
 const struct plx_app call_app = {

@@ -58,10 +58,9 @@ expect 0 $'*gr\xc3\xbc\xc3\x9fe \\\\x9b31m\\\\x80' --method echo --hex '67 72 c3
 expect 0 '*00000000  00 01 02 *0e 0f  ................*' --method pollux.generate --hex 10000000 --format hex
 expect 0 '*' --method pollux.discard --size 1M
 expect 1 '*give 4 bytes*an error, with code 22*' --method pollux.generate --data abc
-expect 1 '*ended with: unknown; it has not run*' --method 99
 expect 1 '*--list shows what it has' --method nope
 expect 1 '*none of that name and version*' --method echo --method-version 7
-expect 1 '*ended with: too big*' --method pollux.echo --size 17M --deadline 10s
+expect 1 '*ended with: too big; it has not run; the service takes no more: *16 MiB' --method pollux.echo --size 17M --deadline 10s
 expect 2 '*no hexadecimal digit*' --method echo --hex 0g
 expect 2 '*give pairs of them*' --method echo --hex 012
 expect 2 '*give one of them*' --method echo --hex 01 --data x
@@ -76,6 +75,10 @@ expect 1 '*No such file*' --method echo --file "$temp/none"
 expect 2 '*give one of them*' --list --method echo
 expect 1 '*error: 20 calls*no call brought a reply' --method pollux.generate --count 20
 expect 2 '*--out is for measuring*' --method echo --out "$temp"
+expect 1 '*cannot make directory /proc/*' --method echo --count 5 --out /proc/none
+expect 2 '*result name*' --method echo --count 5 --out "$temp" --name a/b
+expect 0 '*' --method echo --data ''
+expect 1 '*ended with: unknown; it has not run; --list shows what there is' --method 99
 
 head -c 100000 /dev/urandom >"$temp/random"
 "$apps/plx-call" --huge none -- --service "$address" --method echo --file "$temp/random" --format raw >"$temp/back" 2>/dev/null
@@ -145,6 +148,38 @@ got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --rate 5 2>
 [[ $got == *'one call after the other'* ]] || fail "plx-ping --service --rate: $got"
 got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --size 65537 2>&1) && fail 'plx-ping --service --size 65537: status 0'
 [[ $got == *'0 to 65536 bytes'* ]] || fail "plx-ping --service --size 65537: $got"
+kill "$its"
+wait "$its"
+
+# other EAL-OPTIONS...: a plx-echo with them, which is no service but for its self-test.
+other()
+{
+	: >"$temp/live"
+	"$apps/plx-echo" --huge none "$@" -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
+	its=$!
+	for ((i = 0; i < 200; i++)); do
+		grep -qs '^listening on ' "$temp/live" && break
+		sleep 0.1
+	done
+	address=$(sed -n 's/^listening on //p' "$temp/live")
+}
+other --self-test 200
+expect 1 '*it is no service: *; --process calls the self-test of any Pollux process' --method pollux.echo --deadline 2s
+# A look-up costs 80 of the 200 a second: one behind the other waits for that, within its deadline.
+expect 0 '*hello' --process --method pollux.echo --data hello
+for ((i = 0; i < 4; i++)); do
+	expect 0 '*pollux.describe*' --process --list --deadline 10s
+done
+expect 1 '*ended with: busy; it has not run, and may be tried again*' --process --list --deadline 1ms
+kill -STOP "$its"
+expect 1 "*no service within 1 s: $address has not answered yet: *--deadline gives it longer" --process --method pollux.echo
+"$apps/plx-call" --huge none -- --service "$address" --process --method pollux.echo --deadline 30s >"$temp/stopped" 2>&1 &
+call=$!
+sleep 1
+kill -INT "$call"
+wait "$call" && fail 'an interrupted call: status 0'
+grep -q 'interrupted; the call may have run' "$temp/stopped" || fail "an interrupted call: $(<"$temp/stopped")"
+kill -CONT "$its"
 kill "$its"
 wait "$its"
 address=$of_service
