@@ -12,6 +12,7 @@
 #define HIGHEST_NS (10 * PLX_NS_PER_S)
 #define DIGITS     3
 #define UP_NS      (5 * PLX_NS_PER_S)
+#define WARMUP_NS  PLX_NS_PER_S /* at most, unless --warmup says how many */
 
 struct calls {
 	const struct ping_conf *conf;
@@ -22,6 +23,7 @@ struct calls {
 	uint64_t sent_tsc, first_tsc, last_tsc, stop_tsc;
 	uint64_t pause_tsc, paused_tsc; /* when it began; all that were in the measured part */
 	uint64_t done;                  /* the warm-up included */
+	uint64_t warmup, warm_tsc;      /* calls of it; when they are enough, 0: never */
 	bool ended;
 	char failure[512];
 };
@@ -52,8 +54,7 @@ static void wait_for_room(struct calls *calls, uint64_t retry_after_ns)
 
 static bool is_enough(const struct calls *calls, uint64_t tsc)
 {
-	uint64_t measured = calls->done > calls->conf->warmup ? calls->done - calls->conf->warmup
-							      : 0;
+	uint64_t measured = calls->done > calls->warmup ? calls->done - calls->warmup : 0;
 
 	return calls->conf->count ? measured >= calls->conf->count
 				  : calls->stop_tsc && tsc >= calls->stop_tsc && measured;
@@ -96,10 +97,12 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 		end(calls);
 		return;
 	}
-	if (calls->done++ >= calls->conf->warmup) {
+	if (calls->done++ >= calls->warmup) {
 		plx_hist_record(&calls->outcome->rtt_ns, plx_tsc_to_ns(tsc - calls->sent_tsc));
 		calls->last_tsc = tsc;
 	}
+	if (calls->warm_tsc && tsc >= calls->warm_tsc && calls->done < calls->warmup)
+		calls->warmup = calls->done;
 	if (is_enough(calls, tsc))
 		end(calls);
 	else
@@ -113,12 +116,24 @@ static void call_next(struct calls *calls)
 	if (calls->conf->verify)
 		ping_fill(calls->payload, calls->conf->size_bytes, calls->done);
 	calls->sent_tsc = plx_tsc();
-	if (calls->done == calls->conf->warmup && !calls->first_tsc)
+	if (calls->done == calls->warmup && !calls->first_tsc)
 		begin_measuring(calls, calls->sent_tsc);
 	if (plx_rpc_call(calls->client, &call, calls->payload, calls->conf->size_bytes, NULL) == 0)
 		return;
 	snprintf(calls->failure, sizeof(calls->failure), "%s", plx_error());
 	end(calls);
+}
+
+static int fail_without_service(const struct calls *calls)
+{
+	const char *trouble = plx_rpc_client_trouble(calls->client);
+
+	if (trouble[0])
+		return plx_fail(ETIMEDOUT, "no self-test service: %s", trouble);
+	return plx_fail(ETIMEDOUT,
+			"no self-test service: %s has not answered yet: is it a Pollux process, "
+			"and not stopped?",
+			calls->conf->connect);
 }
 
 static int connect_to(struct calls *calls)
@@ -134,8 +149,7 @@ static int connect_to(struct calls *calls)
 		if (plx_stop_signal())
 			return ping_end(calls->outcome, 0, NULL, true);
 		if (plx_now_ns() >= until_ns)
-			return plx_fail(ETIMEDOUT, "no self-test service: %s",
-					plx_rpc_client_trouble(calls->client));
+			return fail_without_service(calls);
 		plx_loop_turn();
 	}
 	return 0;
@@ -161,6 +175,9 @@ static int run(struct calls *calls)
 	if (rc)
 		return rc;
 	note_way(calls);
+	if (!calls->conf->warmup_given)
+		calls->warm_tsc = plx_tsc() +
+				  (uint64_t)((double)WARMUP_NS / 1e9 * plx_clock_info()->hz);
 	plx_timer_init(&calls->pause, on_pause_over, calls);
 	call_next(calls);
 	plx_loop_run();
@@ -174,7 +191,7 @@ static int run(struct calls *calls)
 
 int ping_run_calls(const struct ping_conf *conf, struct ping_outcome *outcome)
 {
-	struct calls calls = {.conf = conf, .outcome = outcome};
+	struct calls calls = {.conf = conf, .outcome = outcome, .warmup = conf->warmup};
 	int rc;
 
 	if (plx_hist_init(&outcome->rtt_ns, HIGHEST_NS, DIGITS) != 0)

@@ -17,7 +17,7 @@ static struct ping_conf conf = {
 	.seed = 1,
 	.name = "plx-ping",
 };
-static bool count_given, duration_given, warmup_given, arrival_given, seed_given;
+static bool count_given, duration_given, arrival_given, seed_given;
 static bool interval_given;
 
 const struct ping_conf *const ping_asked = &conf;
@@ -63,7 +63,7 @@ static const struct plx_app_option options[] = {
 	 .kind = PLX_APP_UINT,
 	 .value = &conf.warmup,
 	 .max = 1000000000,
-	 .given = &warmup_given},
+	 .given = &conf.warmup_given},
 	{.name = "service",
 	 .help = "call the self-test service of whatever Pollux process listens there",
 	 .kind = PLX_APP_FLAG,
@@ -141,7 +141,7 @@ static int check_server(void)
 {
 	if (conf.service)
 		return plx_fail(EINVAL, "--service is for --connect");
-	if (count_given || duration_given || warmup_given || conf.rate || conf.verify ||
+	if (count_given || duration_given || conf.warmup_given || conf.rate || conf.verify ||
 	    conf.out_dir || conf.one_way)
 		return plx_fail(EINVAL,
 				"--listen answers until it is stopped; --count, --duration, "
@@ -227,7 +227,7 @@ static int check(void)
 		return -EINVAL;
 	if (conf.out_dir && plx_result_prepare(conf.name, conf.out_dir) != 0)
 		return -EINVAL;
-	if (!warmup_given)
+	if (!conf.warmup_given)
 		limit_warmup();
 	return 0;
 }

@@ -18,7 +18,8 @@ struct ping_conf {
 	uint64_t size_bytes;
 	uint64_t count; /**< measured messages; 0: duration_ns decides */
 	uint64_t duration_ns;
-	uint64_t warmup;      /**< messages before the measured ones */
+	uint64_t warmup; /**< messages before the measured ones */
+	bool warmup_given;
 	uint64_t rate;        /**< messages a second of an open loop; 0: closed loop */
 	uint64_t interval_ns; /**< between them, where they are rarer than one a second; 0: rate */
 	unsigned arrival;     /**< enum plx_arrival */
