@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many calls that are measured. In a closed loop so many are open at a time: each that is done is
- * followed by another one. */
+/* Many calls that are measured: what both loops share, and what came of it. */
 #include "measure.h"
 
 #include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define RTT_NS_MAX (100 * PLX_NS_PER_S)
-#define WARMUP     1000 /* calls; as many as are open at a time, where that is more */
+#define WARMUP     1000         /* calls; as many as are open at a time, where that is more */
+#define GONE_NS    PLX_NS_PER_S /* without any answer, the link ended: nobody is there any more */
+/* So many calls for each that is open at a time: that fewer are open where it begins and ends is
+ * less than 1 % of them. */
+#define ROUNDS_CHECKED 100
 
 bool measure_is_enough(const struct measure *measure, uint64_t tsc)
 {
@@ -36,68 +41,62 @@ void measure_note(struct measure *measure, const struct plx_rpc_result *result,
 		return;
 	measure->done++;
 	measure->statuses[result->status]++;
-	measure->handler_ns += result->handler_ns;
-	measure->ended_tsc = tsc;
+	measure->handler_ns += result->status <= PLX_RPC_ERROR ? result->handler_ns : 0;
+	if (result->status != PLX_RPC_PEER_DOWN)
+		measure->ended_tsc = tsc; /* that nobody is there is no time of the service */
 	if (result->status == PLX_RPC_OK)
 		plx_hist_record(&measure->rtt_ns, plx_tsc_to_ns(tsc - from_tsc));
 }
 
-/* Closed loop ------------------------------------------------------------------------------------
- */
-
-static void call_next(struct measure *measure, struct one *one)
+void measure_end(struct measure *measure)
 {
-	one->is_measured = measure->called >= measure->warmup;
-	if (measure_call(measure, one) != 0)
-		plx_loop_quit();
+	measure->ended = true;
+	plx_loop_quit();
 }
 
-/* One is done, and then the next. */
-static void on_done(const struct plx_rpc_result *result, void *arg)
+void measure_note_provider(struct measure *measure)
 {
-	struct one *one = arg;
-	struct measure *measure = one->measure;
-	uint64_t tsc = plx_tsc_after_loads();
+	const char *provider = plx_rpc_client_provider(measure->client);
 
-	measure->open--;
-	if (measure->ended)
-		return;
-	if (result->status == PLX_RPC_PEER_DOWN && measure->done == 0 && !one->is_measured) {
-		measure->rc = plx_fail(EIO, "no service answered: %s",
-				       call_trouble(measure->client));
-		plx_loop_quit();
-		return;
-	}
-	measure_note(measure, result, one, one->sent_tsc, tsc);
-	if (plx_unlikely(measure->called == measure->warmup))
-		measure->began_tsc = tsc;
-	if (!measure_is_enough(measure, tsc))
-		call_next(measure, one);
-	else if (measure->open == 0)
-		plx_loop_quit();
+	if (provider[0])
+		snprintf(measure->provider, sizeof(measure->provider), "%s", provider);
 }
 
-static int closed_loop_run(struct measure *measure)
+static void fail_unknown(struct measure *measure)
 {
-	const struct call_conf *conf = measure->conf;
+	char version[32] = "";
 
-	if (conf->duration_ns)
-		measure->stop_tsc = plx_tsc() + (uint64_t)((double)conf->duration_ns / 1e9 *
-							   plx_clock_info()->hz);
-	measure->call.done = on_done;
-	measure->began_tsc = plx_tsc();
-	for (uint64_t i = 0;
-	     i < conf->in_flight && measure->called < measure->count && !measure->rc; i++) {
-		measure->ones[i].measure = measure;
-		call_next(measure, &measure->ones[i]);
+	if (measure->conf->version_given)
+		snprintf(version, sizeof(version), ", version %" PRIu64, measure->conf->version);
+	measure->rc = plx_fail(ENOENT, "--method %s%s: the service does not know it%s",
+			       measure->conf->method, version, call_hint(PLX_RPC_UNKNOWN, false));
+}
+
+bool measure_is_over(struct measure *measure, const struct plx_rpc_result *result, uint64_t tsc)
+{
+	if (result->status == PLX_RPC_UNKNOWN) {
+		fail_unknown(measure);
+		return true;
 	}
-	if (measure->rc == 0)
-		plx_loop_run();
-	return measure->rc;
+	if (result->status == PLX_RPC_PEER_DOWN) {
+		if (tsc - measure->answered_tsc < measure_tsc_of(GONE_NS))
+			return false;
+		snprintf(measure->failure, sizeof(measure->failure), "%s",
+			 call_trouble(measure->client));
+		return true;
+	}
+	if (result->status != PLX_RPC_DEADLINE)
+		measure->answered_tsc = tsc;
+	return false;
 }
 
 /* What came of it --------------------------------------------------------------------------------
  */
+
+static uint64_t replies_of(const struct measure *measure)
+{
+	return measure->statuses[PLX_RPC_OK] + measure->statuses[PLX_RPC_ERROR];
+}
 
 static void say_statuses(const struct measure *measure)
 {
@@ -110,15 +109,50 @@ static void say_statuses(const struct measure *measure)
 
 static void say_rate(const struct measure *measure, uint64_t elapsed_ns)
 {
-	double done = (double)measure->done;
+	double replies = (double)replies_of(measure);
+	double rate = replies * 1e9 / (double)elapsed_ns;
 
-	if (measure->conf->rate)
-		plx_app_say("%.0f calls/s, as they were due; handler %.0f ns on average",
-			    done * 1e9 / (double)elapsed_ns, (double)measure->handler_ns / done);
-	else
+	if (replies > 0 && measure->conf->rate)
+		plx_app_say("%.0f calls/s, as they were due; handler %.0f ns on average", rate,
+			    (double)measure->handler_ns / replies);
+	else if (replies > 0)
 		plx_app_say("%.0f calls/s, %" PRIu64 " open at a time; handler %.0f ns on average",
-			    done * 1e9 / (double)elapsed_ns, measure->conf->in_flight,
-			    (double)measure->handler_ns / done);
+			    rate, measure->conf->in_flight, (double)measure->handler_ns / replies);
+	if (measure->waits)
+		plx_app_say("%" PRIu64 " calls were told to wait, and made again: the service "
+			    "takes no more for a time",
+			    measure->waits);
+}
+
+static void say_interrupted(const struct plx_result *result)
+{
+	if (!result->interrupted)
+		return;
+	if (result->planned_count)
+		plx_app_say("INTERRUPTED after %" PRIu64 " of %" PRIu64 " calls: %s",
+			    result->rtt_ns->count, result->planned_count, result->interrupted);
+	else
+		plx_app_say("INTERRUPTED after %.2f of %.2f s: %s",
+			    (double)result->elapsed_ns / 1e9, (double)result->planned_ns / 1e9,
+			    result->interrupted);
+}
+
+static const char *interrupted_by(const struct measure *measure)
+{
+	if (measure->failure[0])
+		return measure->failure;
+	if (!measure->signalled)
+		return NULL;
+	return plx_stop_signal() == SIGTERM ? "SIGTERM" : "SIGINT";
+}
+
+static int fail_without_reply(const struct measure *measure)
+{
+	return plx_fail(EIO, "no call brought a reply%s%s", measure->failure[0] ? ": " : "",
+			measure->failure[0]                  ? measure->failure
+			: measure->statuses[PLX_RPC_TOO_BIG] ? call_hint(PLX_RPC_TOO_BIG, false)
+			: measure->waits ? "; all were told to wait: the service takes no more"
+					 : "");
 }
 
 static void set_schedule(struct plx_result *result, const struct measure *measure)
@@ -144,11 +178,17 @@ static int report(const struct measure *measure)
 	struct plx_idle_conf idle;
 	struct plx_result result = {
 		.name = conf->name,
-		.provider = plx_rpc_client_provider(measure->client),
+		.provider = measure->provider,
 		.idle = idle_text,
 		.size_bytes = measure->length,
 		.elapsed_ns = elapsed_ns,
 		.in_flight = conf->in_flight,
+		.has_gaps = measure->waits || (conf->in_flight > 1 &&
+					       measure->done < ROUNDS_CHECKED * conf->in_flight),
+		.interrupted = interrupted_by(measure),
+		.failed = measure->failure[0] != '\0',
+		.planned_count = conf->count,
+		.planned_ns = conf->duration_ns,
 		.lost = measure->done - measure->statuses[PLX_RPC_OK] + measure->open,
 		.rtt_ns = &measure->rtt_ns,
 	};
@@ -159,13 +199,25 @@ static int report(const struct measure *measure)
 	set_schedule(&result, measure);
 	if (plx_idle_get(plx_lcore_id(), &idle) == 0)
 		plx_idle_format(&idle, idle_text, sizeof(idle_text));
+	say_interrupted(&result);
 	plx_result_print(&result, stdout, 0);
 	say_rate(measure, elapsed_ns);
 	say_statuses(measure);
 	if (measure->statuses[PLX_RPC_OK] == 0)
-		return plx_fail(EIO, "no call brought a reply");
+		return fail_without_reply(measure);
 	rc = conf->out_dir ? plx_result_write(&result, conf->out_dir) : 0;
-	return rc || !conf->rate ? rc : plx_result_check(&result);
+	if (rc == 0 && result.failed)
+		return plx_fail(EIO, "%s", measure->failure);
+	return rc ? rc : plx_result_check(&result);
+}
+
+static int end(struct measure *measure)
+{
+	if (measure->done)
+		return report(measure);
+	if (measure->signalled)
+		return plx_fail(EINTR, "interrupted before anything was measured");
+	return fail_without_reply(measure);
 }
 
 int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
@@ -192,14 +244,14 @@ int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
 		goto fini_hist;
 	}
 	rc = conf->rate ? open_loop_run(&measure) : closed_loop_run(&measure);
+	measure.signalled = !measure.ended;
 	measure.ended = true;
-	if (rc == 0)
-		rc = measure.done ? report(&measure)
-				  : plx_fail(EINTR, "interrupted before anything was measured");
+	rc = rc ? rc : end(&measure);
 	/* What is still open is told of while `measure` is there. */
 	plx_rpc_client_destroy(client);
 	client = NULL;
 	free(measure.ones);
+	free(measure.pauses);
 	plx_hist_fini(&measure.service_ns);
 fini_hist:
 	plx_hist_fini(&measure.rtt_ns);

@@ -29,8 +29,15 @@ struct measure {
 	uint64_t handler_ns;
 	uint64_t in_flight; /* that may be open at a time */
 	uint32_t open;
-	bool ended; /* what is still open is not followed by another one */
-	int rc;     /* of the last one that was called */
+	uint64_t waits;           /* calls that were told to wait, and are made again */
+	uint64_t answered_tsc;    /* the last one, whatever the answer was */
+	uint64_t warm_until_tsc;  /* closed loop: it is measured then at the latest */
+	struct plx_timer *pauses; /* closed loop: of `ones`, in their order */
+	char provider[32];        /* when it was last up */
+	char failure[512];        /* what ended it when something was measured; "": nothing */
+	bool signalled;           /* that ended it */
+	bool ended;               /* what is still open is not followed by another one */
+	int rc;                   /* of the last one that was called */
 	struct plx_hist rtt_ns;
 	struct one *ones;
 	/* Open loop: */
@@ -41,6 +48,11 @@ struct measure {
 	uint64_t first_tsc, last_intended_tsc, last_sent_tsc;
 };
 
+static inline uint64_t measure_tsc_of(uint64_t ns)
+{
+	return (uint64_t)((double)ns / 1e9 * plx_clock_info()->hz);
+}
+
 /** Call, as `one`. Return: 0; as plx_rpc_call, and measure->rc is that. */
 int measure_call(struct measure *measure, struct one *one);
 
@@ -50,6 +62,20 @@ bool measure_is_enough(const struct measure *measure, uint64_t tsc);
 /** Note how one went. */
 void measure_note(struct measure *measure, const struct plx_rpc_result *result,
 		  const struct one *one, uint64_t from_tsc, uint64_t tsc);
+
+/** Let the loop return; what is still open is not followed by another one. */
+void measure_end(struct measure *measure);
+
+/** Look at how one ended, any one. Return: whether that is the end of all: the method is not known,
+ * as measure->rc says, or the service is gone. */
+bool measure_is_over(struct measure *measure, const struct plx_rpc_result *result, uint64_t tsc);
+
+/** Note which provider it is, while a service is up. */
+void measure_note_provider(struct measure *measure);
+
+/** Keep so many calls open as conf says, until it ends, and turn the loop. Return: 0, as
+ * measure->rc; what went wrong before. */
+int closed_loop_run(struct measure *measure);
 
 /** Make calls by conf's schedule until it ends, and turn the loop. Return: 0, as measure->rc; what
  * went wrong before. */

@@ -9,15 +9,9 @@
 #define BURST_MAX 16                 /* calls made in one turn */
 #define DRAIN_NS  (2 * PLX_NS_PER_S) /* for the last replies */
 
-static void end(struct measure *measure)
-{
-	measure->ended = true;
-	plx_loop_quit();
-}
-
 static void on_drained(struct plx_timer *timer, void *arg)
 {
-	end(arg);
+	measure_end(arg);
 }
 
 static void on_done(const struct plx_rpc_result *result, void *arg)
@@ -31,11 +25,13 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 	measure->free = one;
 	if (measure->ended)
 		return;
+	if (measure_is_over(measure, result, tsc))
+		measure_end(measure);
 	measure_note(measure, result, one, one->intended_tsc, tsc);
 	if (one->is_measured && result->status == PLX_RPC_OK)
 		plx_hist_record(&measure->service_ns, plx_tsc_to_ns(tsc - one->sent_tsc));
-	if (measure->open == 0 && plx_timer_running(&measure->drain))
-		end(measure);
+	if (!measure->ended && measure->open == 0 && plx_timer_running(&measure->drain))
+		measure_end(measure);
 }
 
 /* This host, or the service, cannot keep the rate: what is still to be made would take longer than
@@ -49,7 +45,8 @@ static bool is_hopeless(const struct measure *measure, uint64_t now_tsc)
 static void begin_measuring(struct measure *measure, uint64_t now_tsc)
 {
 	measure->schedule.next_tsc = (double)now_tsc; /* what is late by now is the warm-up's */
-	measure->began_tsc = measure->first_tsc = now_tsc;
+	measure->began_tsc = measure->ended_tsc = measure->first_tsc = now_tsc;
+	measure_note_provider(measure);
 	if (measure->conf->duration_ns)
 		measure->stop_tsc = now_tsc + (uint64_t)((double)measure->conf->duration_ns / 1e9 *
 							 plx_clock_info()->hz);
@@ -89,7 +86,7 @@ static int poll(void *arg, uint64_t now_ns)
 		if (measure_is_enough(measure, (uint64_t)measure->schedule.next_tsc) ||
 		    is_hopeless(measure, now_tsc)) {
 			if (measure->open == 0)
-				end(measure);
+				measure_end(measure);
 			else
 				plx_timer_start(&measure->drain, DRAIN_NS);
 			break;
@@ -100,7 +97,7 @@ static int poll(void *arg, uint64_t now_ns)
 			begin_measuring(measure, now_tsc);
 		if (!make_one(measure)) {
 			if (measure->rc != -EAGAIN)
-				end(measure);
+				measure_end(measure);
 			break;
 		}
 	}
@@ -158,7 +155,8 @@ static int run(struct measure *measure)
 	plx_timer_init(&measure->drain, on_drained, measure);
 	plx_schedule_init(&measure->schedule, (enum plx_arrival)conf->arrival, (double)conf->rate,
 			  conf->seed, plx_clock_info()->hz);
-	measure->schedule.next_tsc = (double)plx_tsc();
+	measure->answered_tsc = plx_tsc();
+	measure->schedule.next_tsc = (double)measure->answered_tsc;
 	rc = plx_poller_add("open loop", poll, measure, 0, &poller);
 	if (rc)
 		return rc;

@@ -137,9 +137,13 @@ struct plx_result {
 	double rate;           /**< target of an open loop, per second; 0: closed loop */
 	uint64_t scheduled_ns; /**< open loop: from the first to the last intended send */
 	uint64_t sending_ns;   /**< open loop: from the first intended to the last true send */
-	bool verified;       /**< contents were compared between the round trips of a closed loop */
-	const char *arrival; /**< "fixed", "poisson"; NULL in a closed loop */
-	uint64_t seed;       /**< of the arrivals */
+	bool verified; /**< contents were compared between the round trips of a closed loop */
+	bool has_gaps; /**< closed loop: time between round trips is no fault: it is not checked */
+	const char *interrupted;            /**< what cut it short; NULL: nothing */
+	bool failed;                        /**< ... and that is no signal: it is not valid */
+	uint64_t planned_count, planned_ns; /**< with interrupted: what was asked for, or 0 */
+	const char *arrival;                /**< "fixed", "poisson"; NULL in a closed loop */
+	uint64_t seed;                      /**< of the arrivals */
 	double clock_drift_ppm;
 	const struct plx_hist
 		*rtt_ns; /**< full round trips; from the intended time in an open loop */
@@ -163,9 +167,9 @@ int plx_result_prepare(const char *name, const char *dir);
 
 /** Write NAME.json, NAME.hgrm and NAME.csv into directory `dir`, made if missing.
  * JSON keys: name provider idle size_bytes count min_ns p50_ns p90_ns p99_ns p99_9_ns p99_99_ns
- * max_ns mean_ns elapsed_ns valid and, as far as they apply, lost rate arrival achieved_rate seed
- * service_p50_ns service_p99_ns clock_drift_ppm note. A percentile without enough samples is null.
- * Return: 0; -errno with the path. */
+ * max_ns mean_ns elapsed_ns valid interrupted and, as far as they apply, planned_count or
+ * planned_ns, lost rate arrival achieved_rate seed service_p50_ns service_p99_ns clock_drift_ppm
+ * note. A percentile without enough samples is null. Return: 0; -errno with the path. */
 int plx_result_write(const struct plx_result *result, const char *dir);
 
 PLX_END_DECLS

@@ -38,7 +38,7 @@ static int check_closed_loop(const struct plx_result *result)
 	double off = elapsed > 0 ? in_trips / elapsed - 1 : -1;
 	double between = BETWEEN_NS * (double)result->rtt_ns->count;
 
-	if (result->verified || fabs(off) <= MEAN_TOLERANCE ||
+	if (result->verified || result->has_gaps || fabs(off) <= MEAN_TOLERANCE ||
 	    (elapsed > in_trips && elapsed - in_trips <= between))
 		return 0;
 	return plx_fail(ERANGE,
@@ -122,10 +122,20 @@ static void set_open_loop(json_t *object, const struct plx_result *result)
 	}
 }
 
+static void set_interrupted(json_t *object, const struct plx_result *result)
+{
+	json_object_set_new(object, "interrupted",
+			    result->interrupted ? json_string(result->interrupted) : json_null());
+	if (result->interrupted && result->planned_count)
+		set_count(object, "planned_count", result->planned_count);
+	else if (result->interrupted && result->planned_ns)
+		set_count(object, "planned_ns", result->planned_ns);
+}
+
 static json_t *result_json(const struct plx_result *result)
 {
 	json_t *object = json_object();
-	bool valid = plx_result_check(result) == 0;
+	bool in_order = plx_result_check(result) == 0;
 
 	json_object_set_new(object, "name", json_string(result->name));
 	json_object_set_new(object, "provider", json_string(result->provider));
@@ -133,12 +143,13 @@ static json_t *result_json(const struct plx_result *result)
 	set_count(object, "size_bytes", result->size_bytes);
 	set_times(object, result->rtt_ns);
 	set_count(object, "elapsed_ns", result->elapsed_ns);
-	json_object_set_new(object, "valid", json_boolean(valid));
+	json_object_set_new(object, "valid", json_boolean(in_order && !result->failed));
+	set_interrupted(object, result);
 	set_count(object, "lost", result->lost);
 	if (result->rate > 0)
 		set_open_loop(object, result);
 	json_object_set_new(object, "clock_drift_ppm", json_real(result->clock_drift_ppm));
-	if (!valid)
+	if (!in_order)
 		json_object_set_new(object, "note", json_string(plx_error()));
 	return object;
 }

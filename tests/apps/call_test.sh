@@ -74,6 +74,9 @@ expect 2 '*give one of them*' --method echo --json 1 --data x
 expect 1 '*No such file*' --method echo --file "$temp/none"
 expect 2 '*give one of them*' --list --method echo
 expect 1 '*error: 20 calls*no call brought a reply' --method pollux.generate --count 20
+expect 1 '*--method 777: the service does not know it; --list shows what there is' --method 777 --count 10
+expect 1 '*--method 777: the service does not know it; *' --method 777 --count 10 --rate 100
+expect 1 '*no call brought a reply; the service takes no more: *' --method echo --size 17M --count 2 --deadline 5s
 expect 2 '*--out is for measuring*' --method echo --out "$temp"
 expect 1 '*cannot make directory /proc/*' --method echo --count 5 --out /proc/none
 expect 2 '*result name*' --method echo --count 5 --out "$temp" --name a/b
@@ -86,7 +89,7 @@ cmp -s "$temp/random" "$temp/back" || fail 'a file does not come back as it was'
 
 expect 0 '*2000 full round trips of 64 B*calls/s, 16 open at a time*' \
 	--method echo --size 64 --count 2000 --in-flight 16 --out "$temp/out" --name few
-jq -e '.count == 2000 and .size_bytes == 64 and .lost == 0' "$temp/out/few.json" >/dev/null ||
+jq -e '.count == 2000 and .size_bytes == 64 and .lost == 0 and .valid and .interrupted == null' "$temp/out/few.json" >/dev/null ||
 	fail "few.json: $(<"$temp/out/few.json")"
 expect 0 '*calls/s*' --method pollux.echo --duration 200ms
 
@@ -170,7 +173,9 @@ expect 0 '*hello' --process --method pollux.echo --data hello
 for ((i = 0; i < 4; i++)); do
 	expect 0 '*pollux.describe*' --process --list --deadline 10s
 done
-expect 1 '*ended with: busy; it has not run, and may be tried again*' --process --list --deadline 1ms
+# Those that are measured wait too, and so does the warm-up, which is over in a second.
+expect 0 '*calls/s*calls were told to wait*' --process --method pollux.echo --duration 1s
+expect 0 '*calls/s, 8 open at a time*calls were told to wait*' --process --method pollux.echo --count 100 --in-flight 8
 kill -STOP "$its"
 expect 1 "*no service within 1 s: $address has not answered yet: *--deadline gives it longer" --process --method pollux.echo
 "$apps/plx-call" --huge none -- --service "$address" --process --method pollux.echo --deadline 30s >"$temp/stopped" 2>&1 &
@@ -180,6 +185,72 @@ kill -INT "$call"
 wait "$call" && fail 'an interrupted call: status 0'
 grep -q 'interrupted; the call may have run' "$temp/stopped" || fail "an interrupted call: $(<"$temp/stopped")"
 kill -CONT "$its"
+kill "$its"
+wait "$its"
+address=$of_service
+
+# What cannot be waited for within the deadline, here 8 s, is told.
+other --self-test 10
+expect 0 '*pollux.describe*' --process --list --deadline 5s
+expect 1 '*ended with: busy; it has not run, and may be tried again*' --process --list
+# Its warm-up is over in a second, though it is not a thousand calls by then.
+got=$(timeout 30 "$apps/plx-ping" --huge none -- --connect "$address" --service --duration 2s 2>&1)
+[[ $? == [03] && $got == *'calls were told to wait'* ]] || fail "plx-ping --service where few calls are taken: $got"
+kill -STOP "$its"
+got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --duration 1s 2>&1) && fail 'plx-ping --service, stopped: status 0'
+[[ $got == *"no self-test service: $address"* ]] || fail "plx-ping --service, stopped: $got"
+kill -KILL "$its"
+wait "$its" 2>/dev/null
+address=$of_service
+
+# A signal ends a measurement, which tells that it is not the whole.
+for rate in '' '--rate 1000'; do
+	rm -f "$temp/out/cut.json"
+	# Words, or none.
+	# shellcheck disable=SC2086
+	"$apps/plx-call" --huge none -- --service "$address" --method echo --duration 30s $rate --out "$temp/out" --name cut >"$temp/cut" 2>&1 &
+	call=$!
+	sleep 4
+	kill -INT "$call"
+	wait "$call"
+	its=$?
+	[[ $its == [03] ]] || fail "an interrupted measurement: status $its: $(<"$temp/cut")"
+	grep -q '^INTERRUPTED after [1-9.]*.* of 30.00 s: SIGINT' "$temp/cut" || fail "an interrupted measurement: $(<"$temp/cut")"
+	jq -e '.interrupted == "SIGINT" and .planned_ns == 30000000000 and .count > 0' "$temp/out/cut.json" >/dev/null ||
+		fail "cut.json: $(<"$temp/out/cut.json")"
+done
+
+# One whose service is killed ends by itself, and is not valid.
+for rate in '' '--rate 1000'; do
+	other
+	# shellcheck disable=SC2086
+	timeout 30 "$apps/plx-call" --huge none -- --service "$address" --process --method pollux.echo --count 100000000 $rate \
+		--out "$temp/out" --name gone >"$temp/gone" 2>&1 &
+	call=$!
+	sleep 3
+	kill -KILL "$its"
+	wait "$its" 2>/dev/null
+	wait "$call"
+	its=$?
+	[[ $its == 1 ]] || fail "a service that was killed: status $its: $(<"$temp/gone")"
+	grep -q '^INTERRUPTED after [1-9][0-9]* of 100000000 calls: ' "$temp/gone" || fail "a service that was killed: $(<"$temp/gone")"
+	grep -Eq '^gone: .* provider [a-z_]+,' "$temp/gone" || fail "its provider: $(<"$temp/gone")"
+	jq -e '.interrupted != null and .valid == false and .lost > 0' "$temp/out/gone.json" >/dev/null ||
+		fail "gone.json: $(<"$temp/out/gone.json")"
+done
+
+# One that goes away and comes back costs calls: what is left is not valid, and says whose it is.
+other
+"$apps/plx-call" --huge none -- --service "$address" --process --method pollux.echo --duration 4s --deadline 100ms >"$temp/lost" 2>&1 &
+call=$!
+sleep 3
+kill -STOP "$its"
+sleep 0.3
+kill -CONT "$its"
+wait "$call"
+status=$?
+[[ $status == 3 ]] || fail "lost calls: status $status: $(<"$temp/lost")"
+grep -q '^NOT VALID: .* had no answer' "$temp/lost" || fail "lost calls: $(<"$temp/lost")"
 kill "$its"
 wait "$its"
 address=$of_service

@@ -117,10 +117,45 @@ static void json_tells_everything_of_a_closed_loop(void **state)
 	assert_true(json_real_value(json_object_get(object, "mean_ns")) < 6510);
 	assert_true(json_real_value(json_object_get(object, "clock_drift_ppm")) == 0.25);
 	assert_true(json_is_true(json_object_get(object, "valid")));
+	assert_true(json_is_null(json_object_get(object, "interrupted")));
+	assert_null(json_object_get(object, "planned_count"));
 	assert_null(json_object_get(object, "note"));
 	assert_null(json_object_get(object, "rate"));
 	assert_null(json_object_get(object, "service_p50_ns"));
 	json_decref(object);
+}
+
+static void json_of_a_run_that_was_cut_short_says_by_what(void **state)
+{
+	struct fixture *f = *state;
+
+	fill(f, 1000);
+	f->result.interrupted = "SIGINT";
+	f->result.planned_ns = 5 * PLX_NS_PER_S;
+	json_t *object = written_json(f, "");
+	assert_string_equal(json_string_value(json_object_get(object, "interrupted")), "SIGINT");
+	assert_int_equal(integer(object, "planned_ns"), 5000000000);
+	assert_true(json_is_true(json_object_get(object, "valid")));
+	json_decref(object);
+
+	f->result.failed = true;
+	f->result.planned_count = 7;
+	object = written_json(f, "");
+	assert_int_equal(integer(object, "planned_count"), 7);
+	assert_true(json_is_false(json_object_get(object, "valid")));
+	assert_null(json_object_get(object, "note"));
+	json_decref(object);
+}
+
+static void closed_loops_with_gaps_may_take_time_between_trips(void **state)
+{
+	struct fixture *f = *state;
+
+	fill(f, 1000);
+	f->result.elapsed_ns *= 10;
+	assert_int_equal(plx_result_check(&f->result), -ERANGE);
+	f->result.has_gaps = true;
+	assert_int_equal(plx_result_check(&f->result), 0);
 }
 
 static void json_tells_everything_of_an_open_loop(void **state)
@@ -464,6 +499,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RESULT_TEST(json_tells_everything_of_a_closed_loop),
 		RESULT_TEST(json_tells_everything_of_an_open_loop),
+		RESULT_TEST(json_of_a_run_that_was_cut_short_says_by_what),
+		RESULT_TEST(closed_loops_with_gaps_may_take_time_between_trips),
 		RESULT_TEST(json_has_null_where_samples_are_too_few),
 		RESULT_TEST(json_of_an_invalid_run_says_why),
 		RESULT_TEST(json_of_an_empty_run_has_no_times),
