@@ -33,8 +33,6 @@ struct measure {
 	uint64_t answered_tsc;    /* the last one, whatever the answer was */
 	uint64_t warm_until_tsc;  /* closed loop: it is measured then at the latest */
 	struct plx_timer *pauses; /* closed loop: of `ones`, in their order */
-	char provider[32];        /* when it was last up */
-	char failure[512];        /* what ended it when something was measured; "": nothing */
 	bool signalled;           /* that ended it */
 	bool ended;               /* what is still open is not followed by another one */
 	int rc;                   /* of the last one that was called */
@@ -46,6 +44,9 @@ struct measure {
 	struct one *free;
 	struct plx_hist service_ns; /* from when it was made */
 	uint64_t first_tsc, last_intended_tsc, last_sent_tsc;
+	/* Of both, and rarely touched: */
+	char provider[32]; /* when it was last up */
+	char failure[512]; /* what ended it when something was measured; "": nothing */
 };
 
 static inline uint64_t measure_tsc_of(uint64_t ns)
