@@ -40,6 +40,16 @@ static const char *readable(const struct answer *answer, char text[TEXT_BYTES])
 	return text;
 }
 
+/* Why there is no service; it is not known while the first attempt goes on. */
+static const char *trouble(const struct plx_rpc_client *client)
+{
+	const char *text = plx_rpc_client_trouble(client);
+
+	return text[0] ? text
+		       : "it has not answered yet: is it a Pollux process, and not stopped? "
+			 "--deadline gives it longer";
+}
+
 /* Return: 0; -EIO, with a text. */
 static int check_answer(struct plx_rpc_client *client, const char *what,
 			const struct answer *answer)
@@ -55,8 +65,7 @@ static int check_answer(struct plx_rpc_client *client, const char *what,
 				params_asked->service);
 	if (answer->status == PLX_RPC_PEER_DOWN && !answer->may_have_run)
 		return plx_fail(EIO, "no service within %.6g s: %s",
-				(double)params_asked->deadline_ns / 1e9,
-				plx_rpc_client_trouble(client));
+				(double)params_asked->deadline_ns / 1e9, trouble(client));
 	return plx_fail(EIO, "%s: the call ended with: %s; %s", what,
 			plx_rpc_status_name(answer->status),
 			answer->may_have_run ? "it may have been done" : "nothing was done");

@@ -213,6 +213,9 @@ check 'watching ends with Ctrl-C' "(($? == 0))"
 
 # An orderly end.
 expect 0 'revision *' --set run/title --value last --fast
+kill -STOP "$server"
+expect 1 '*no service within 0.3 s: it has not answered yet: *' --deadline 300ms --list
+kill -CONT "$server"
 kill "$server"
 ends "$server"
 check 'it ends in order' "(($? == 0)) && grep -q '^3 changes were written in [1-3] commit' '$temp/said' && ! grep -q lost '$temp/said'"
