@@ -6,7 +6,7 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 build='build-test'
-limit_s=$((18 * 60))
+limit_s=$((24 * 60))
 select=(--no-suite soak)
 names=()
 
@@ -14,7 +14,7 @@ usage()
 {
 	cat <<-END
 	Usage: scripts/test.sh [--soak] [TEST...]
-	  --soak  the long tests too; no limit of 18 minutes
+	  --soak  the long tests too; no limit of 24 minutes
 	  TEST    only tests of that name, such as topo/corelist, or suite, such as pollux:unit
 	END
 }
