@@ -350,7 +350,8 @@ static struct plx_listener *listener;
 /* `server` is its side of the caller's link. */
 static int start_client(void **state)
 {
-	struct plx_rpc_client_attr attr = {.reply_max = 1000, .reconnect_min_ns = PLX_NS_PER_S};
+	struct plx_rpc_client_attr attr = {.reply_max = 1000,
+					   .reconnect_min_ns = 3600 * PLX_NS_PER_S};
 
 	batch_bytes = 0;
 	fixture_start("tcp", false);

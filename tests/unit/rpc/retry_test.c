@@ -218,11 +218,15 @@ static void what_is_tried_again_can_be_cancelled(void **state)
 	struct outcome outcome;
 	plx_rpc_call_id id;
 
-	rpc_start("tcp", NULL, &(struct plx_rpc_client_attr){.reconnect_min_ns = PLX_NS_PER_S});
+	/* At random, so it is long where it shall surely not come meanwhile. */
+	rpc_start("tcp", NULL,
+		  &(struct plx_rpc_client_attr){.deadline_ns = 3600 * PLX_NS_PER_S,
+						.reconnect_min_ns = 3600 * PLX_NS_PER_S});
 	id = call_as(call, NULL, 0, &outcome);
 	is_kept(1);
 	cut_link();
-	pump_ms(50);
+	for (int i = 0; i < 3000 && client_stats().waiting == 0; i++)
+		pump_ms(1);
 	assert_int_equal(client_stats().waiting, 1);
 	assert_int_equal(plx_rpc_cancel(caller, id), 0);
 	wait_done(&outcome);
