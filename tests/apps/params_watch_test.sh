@@ -14,13 +14,19 @@ watcher=''
 address=127.0.0.1:0
 trap 'kill -KILL $server $watcher 2>/dev/null; rm -rf "$temp"' EXIT
 
-# start FILE: the service, where it was before.
+# start FILE: the service, where it was before. While nobody listens there, the port may be that of anybody's
+# connection for a moment.
 start()
 {
-	: >"$temp/said"
-	"$program" --huge none -- --serve "$1" --listen "$address" >"$temp/said" 2>"$temp/server.err" </dev/null &
-	server=$!
-	wait_until 'grep -qs "^listening on " "$temp/said"' || check 'it starts' false
+	for _ in {1..20}; do
+		: >"$temp/said"
+		"$program" --huge none -- --serve "$1" --listen "$address" >"$temp/said" 2>"$temp/server.err" </dev/null &
+		server=$!
+		wait_until 'grep -qs "^listening on " "$temp/said" || ! kill -0 "$server" 2>/dev/null'
+		grep -q 'the port is in use' "$temp/server.err" || break
+		sleep 0.5
+	done
+	check 'it starts' 'grep -qs "^listening on " "$temp/said"'
 	address=$(sed -n 's/^listening on //p' "$temp/said")
 }
 
