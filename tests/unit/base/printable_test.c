@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Text of others in a buffer; which characters stay: app/print_test.c. */
+#include "plx_base.h"
+#include "plx_test.h"
+
+static void text_is_escaped(void **state)
+{
+	char out[64];
+
+	assert_string_equal(plx_printable("", out, sizeof(out)), "");
+	assert_string_equal(plx_printable("plx-echo", out, sizeof(out)), "plx-echo");
+	assert_string_equal(plx_printable("a\x1b[31m\xff\\", out, sizeof(out)),
+			    "a\\x1b[31m\\xff\\\\");
+}
+
+/* No character and no escape is cut in two. */
+static void what_does_not_fit_is_cut_after_a_character(void **state)
+{
+	char out[6];
+
+	assert_string_equal(plx_printable("abcdefgh", out, sizeof(out)), "abcde");
+	assert_string_equal(plx_printable("ab\n", out, sizeof(out)), "ab");
+	assert_string_equal(plx_printable("abcd\xc3\xbc", out, sizeof(out)), "abcd");
+	assert_string_equal(plx_printable("abc\xc3\xbc", out, sizeof(out)), "abc\xc3\xbc");
+	assert_string_equal(plx_printable("a", out, 1), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_is_escaped),
+		cmocka_unit_test(what_does_not_fit_is_cut_after_a_character),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
