@@ -5,7 +5,7 @@
 
 #include <strings.h>
 
-#define PROTOCOL (FI_PROV_SPECIFIC | UINT32_C(0x706c78)) /* "plx" */
+#define PROTOCOL (COMPAT_PROV_SPECIFIC | UINT32_C(0x706c78)) /* "plx" */
 
 #define TX_CAPS  (FI_MSG | FI_SEND)
 #define RX_CAPS  (FI_MSG | FI_RECV)
@@ -23,7 +23,7 @@ static struct fi_tx_attr tx_most = {
 	.caps = TX_CAPS,
 	.op_flags = TX_OP_FLAGS,
 	.msg_order = FI_ORDER_SAS,
-	.comp_order = FI_ORDER_NONE,
+	.comp_order = COMPAT_ORDER_NONE,
 	.inject_size = SHM_INJECT_MAX,
 	.size = SHM_TX_SIZE_MAX,
 	.iov_limit = SHM_IOV_MAX,
@@ -33,7 +33,7 @@ static struct fi_rx_attr rx_most = {
 	.caps = RX_CAPS,
 	.op_flags = FI_COMPLETION,
 	.msg_order = FI_ORDER_SAS,
-	.comp_order = FI_ORDER_STRICT,
+	.comp_order = COMPAT_ORDER_STRICT,
 	.size = SHM_RX_SIZE_MAX,
 	.iov_limit = SHM_IOV_MAX,
 };
@@ -150,8 +150,8 @@ static bool rx_fits(const struct fi_rx_attr *attr, uint64_t caps)
  * stand alone. */
 static bool mr_mode_fits(int mode)
 {
-	return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE ||
-	       (mode & (FI_MR_BASIC | FI_MR_SCALABLE)) == 0;
+	return mode == COMPAT_MR_BASIC || mode == COMPAT_MR_SCALABLE ||
+	       (mode & (COMPAT_MR_BASIC | COMPAT_MR_SCALABLE)) == 0;
 }
 
 static bool progress_fits(enum fi_progress progress)
@@ -253,7 +253,7 @@ static void narrow_rx(struct fi_rx_attr *attr, const struct fi_rx_attr *hints, u
 static void narrow_domain(struct fi_domain_attr *attr, const struct fi_domain_attr *hints)
 {
 	attr->domain = hints->domain;
-	attr->mr_mode = hints->mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE);
+	attr->mr_mode = hints->mr_mode & (COMPAT_MR_BASIC | COMPAT_MR_SCALABLE);
 	attr->av_type = hints->av_type;
 }
 

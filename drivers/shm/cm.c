@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 static struct shm_ep *ep_of(struct fid_ep *fid)
@@ -56,18 +55,6 @@ int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_
 	return 0;
 }
 
-/* See whether the peer's memory can be read: if so, the word is there that it told. */
-static bool can_read_memory(const struct shm_offer *offer)
-{
-	uint64_t value;
-	struct iovec local = {&value, sizeof(value)};
-	struct iovec remote = {(void *)(uintptr_t)offer->probe_address, sizeof(value)};
-
-	return shm_params.cma && offer->pid > 0 &&
-	       process_vm_readv(offer->pid, &local, 1, &remote, 1, 0) == sizeof(value) &&
-	       value == offer->probe_value;
-}
-
 static int watch(struct shm_ep *ep)
 {
 	int rc = eq_watch(ep->eq, &ep->source, EPOLLRDHUP);
@@ -92,14 +79,15 @@ int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer)
 
 	if (rc)
 		return rc;
-	if (can_read_memory(offer))
+	ep->peer_process = offer->peer;
+	ep->may_read = peer_can_be_read(&offer->peer);
+	if (ep->may_read)
 		/* Release: nothing goes with it but the peer's right to use it. */
 		atomic_store_explicit(&ep->reader.segment.control->can_read, 1,
 				      memory_order_release);
 	ring_writer_init(&ep->writer, &offer->segment);
 	ep->peer_bell = offer->bell;
 	ep->peer_bell_bit = offer->bell_bit;
-	ep->peer_pid = offer->pid;
 	if (!ep->peer.ss_family)
 		ep->peer = offer->address;
 	*offer = (struct shm_offer){0};
@@ -115,6 +103,9 @@ void ep_disconnect(struct shm_ep *ep)
 	if (ep->source.fd < 0)
 		return;
 	unwatch(ep);
+	if (ep->peer_pidfd >= 0)
+		close(ep->peer_pidfd);
+	ep->peer_pidfd = -1;
 	/* A child of this process may still have it. */
 	shutdown(ep->source.fd, SHUT_RDWR);
 	close(ep->source.fd);

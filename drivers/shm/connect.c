@@ -57,13 +57,13 @@ static int dial_name(const struct sockaddr_un *name, socklen_t bytes)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc = 0;
-	pid_t pid;
+	struct shm_peer peer;
 
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)name, bytes))
 		rc = -errno;
-	else if (!wire_peer_allowed(fd, &pid))
+	else if (!peer_identify(fd, &peer))
 		rc = -FI_EACCES;
 	if (rc == 0)
 		return fd;

@@ -123,7 +123,7 @@ int shm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 	domain->fid.fid.ops = &domain_fid_ops;
 	domain->fid.ops = &domain_ops;
 	domain->fid.mr = &shm_mr_ops;
-	domain->chooses_keys = info->domain_attr->mr_mode == FI_MR_BASIC;
+	domain->chooses_keys = info->domain_attr->mr_mode == COMPAT_MR_BASIC;
 	list_init(&domain->sending);
 	list_init(&domain->cqs);
 	domain->fabric = (struct shm_fabric *)fabric;

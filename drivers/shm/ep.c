@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define DIRECTION (FI_TRANSMIT | FI_RECV)
@@ -106,8 +105,7 @@ static int make_ring(struct shm_ep *ep)
 	struct segment segment;
 	int rc;
 
-	if (getrandom(&ep->probe, sizeof(ep->probe), GRND_NONBLOCK) != sizeof(ep->probe))
-		return -errno;
+	ep->probe = plx_random_id();
 	rc = segment_create(shm_params.ring_bytes, &segment, &ep->segment_fd);
 	if (rc == 0)
 		ring_reader_init(&ep->reader, &segment);
@@ -269,6 +267,7 @@ static int ep_init(struct shm_ep *ep, const struct fi_info *info)
 
 	ep->segment_fd = -1;
 	ep->source = (struct shm_source){.kind = SOURCE_EP, .fd = -1};
+	ep->peer_pidfd = -1;
 	take_attr(ep, info);
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)

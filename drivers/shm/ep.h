@@ -95,7 +95,9 @@ struct shm_ep {
 	uint64_t part_total, part_done, part_data;
 	struct record_piece sources[SHM_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
 	uint32_t source_count;
-	pid_t peer_pid;
+	struct shm_peer peer_process;
+	int peer_pidfd;       /* held while a message is read from its memory; else -1 */
+	bool may_read;        /* its memory */
 	struct iovec *pieces; /* SHM_IOV_MAX for each posted receive; NULL: none ever had two */
 	uint32_t slot;        /* in rx_cq->slots */
 	struct shm_ep *next_slot;

@@ -160,7 +160,7 @@ void progress_broken(struct shm_ep *ep)
 		shm_log(FI_LOG_WARN,
 			"pid %d wrote what cannot be into a ring it shares; its connection is "
 			"ended",
-			(int)ep->peer_pid);
+			(int)ep->peer_process.pid);
 	ep->broken = true;
 	shutdown(ep->source.fd, SHUT_RDWR);
 	progress_hang_up(ep);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define READ_MAX (UINT64_C(1) << 20) /* bytes read from the peer's memory in one poll */
 
@@ -147,7 +148,7 @@ static bool begin_read(struct shm_ep *ep, const struct record *record)
 	uint64_t total = 0;
 
 	if (ep->part_kind || count < 1 || count > SHM_IOV_MAX ||
-	    record->length % sizeof(struct record_piece) || !shm_params.cma)
+	    record->length % sizeof(struct record_piece) || !ep->may_read)
 		return false;
 	memcpy(ep->sources, record->payload, record->length);
 	ep->source_count = count;
@@ -157,6 +158,9 @@ static bool begin_read(struct shm_ep *ep, const struct record *record)
 		total += ep->sources[i].length;
 	}
 	if (total == 0 || total > SHM_MESSAGE_MAX)
+		return false;
+	ep->peer_pidfd = peer_hold(ep->source.fd, &ep->peer_process);
+	if (ep->peer_pidfd < 0)
 		return false;
 	begin_part(ep, record, total);
 	return true;
@@ -193,13 +197,13 @@ static ssize_t read_some(struct shm_ep *ep, const struct shm_receive *receive)
 	if (most == 0)
 		return 0;
 	most = most < READ_MAX ? most : READ_MAX;
-	got = process_vm_readv(ep->peer_pid, to,
+	got = process_vm_readv(ep->peer_process.pid, to,
 			       (unsigned long)pieces_from(ep, receive, ep->part_done, to), from,
 			       (unsigned long)sources_from(ep, ep->part_done, most, from), 0);
 	if (got < 0)
 		return -errno;
-	/* The pid may be another's by now; while the socket is there it is not. */
-	return progress_peer_is_there(ep) ? got : -ESRCH;
+	/* The pid may be another's by now, also where a child of the peer still has the socket. */
+	return peer_is_running(ep->peer_pidfd) && progress_peer_is_there(ep) ? got : -ESRCH;
 }
 
 /* Return: whether all went well. */
@@ -214,6 +218,8 @@ static bool continue_read(struct shm_ep *ep, const struct shm_receive *receive,
 	/* What does not fit is not read. */
 	if (ep->part_done < ep->part_total && ep->part_done < receive->total)
 		return got > 0;
+	close(ep->peer_pidfd);
+	ep->peer_pidfd = -1;
 	advance(ep, record);
 	end_part(ep, receive);
 	return true;

@@ -102,10 +102,10 @@ static bool accept_one(struct shm_pep *pep)
 	/* Whose address it is is not asked for. */
 	/* cppcheck-suppress nullPointer */
 	int fd = accept4(pep->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	pid_t pid;
+	struct shm_peer peer;
 
 	if (fd >= 0) {
-		if (wire_peer_allowed(fd, &pid))
+		if (peer_identify(fd, &peer))
 			add_request(pep, fd);
 		else
 			close(fd);
@@ -153,7 +153,7 @@ static int tell(struct shm_request *request, const void *data, uint32_t length)
 
 	if (rc) {
 		shm_log(FI_LOG_WARN, "a connection of process %d is refused: out of memory",
-			(int)request->offer.pid);
+			(int)request->offer.peer.pid);
 		fi_freeinfo(info);
 		return rc;
 	}

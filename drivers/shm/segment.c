@@ -17,8 +17,8 @@
 #define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
 #endif
 
-#define PAGE_BYTES    4096
-#define TOUCHED_BYTES (SEGMENT_CONTROL_BYTES + 4 * PAGE_BYTES)
+#define PAGE_BYTES      4096
+#define POPULATED_BYTES (SEGMENT_CONTROL_BYTES + 4 * PAGE_BYTES)
 
 /* Who could change the size would make us touch what is not there. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -44,20 +44,25 @@ static void place_here(void *base, size_t bytes)
 	syscall(SYS_mbind, base, bytes, MPOL_PREFERRED, nodes, sizeof(nodes) * 8, 0);
 }
 
-/* The first pages are touched here, so that the first messages do not pay for page faults; the rest
- * when they are needed, so that a connection which is idle takes little memory. */
+/* The first messages must not pay for page faults, so the first pages are populated here. The
+ * others are populated when they are used: an idle connection takes little memory. */
 static void *map(int fd, size_t bytes, bool is_receiver)
 {
-	uint8_t *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	size_t first = bytes < TOUCHED_BYTES ? bytes : TOUCHED_BYTES;
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	size_t first = bytes < POPULATED_BYTES ? bytes : POPULATED_BYTES;
+	int err;
 
 	if (base == MAP_FAILED)
 		return NULL;
 	if (is_receiver)
 		place_here(base, bytes);
-	for (size_t at = 0; at < first; at += PAGE_BYTES)
-		/* A write that changes nothing, as the peer may have written there already. */
-		atomic_fetch_or_explicit((_Atomic uint8_t *)base + at, 0, memory_order_relaxed);
+	/* EINVAL: Linux before 5.14. */
+	if (madvise(base, first, MADV_POPULATE_WRITE) && errno != EINVAL) {
+		err = errno;
+		munmap(base, bytes);
+		errno = err;
+		return NULL;
+	}
 	return base;
 }
 

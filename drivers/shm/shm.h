@@ -14,6 +14,7 @@
 #ifndef SHM_H
 #define SHM_H
 
+#include "../compat.h"
 #include "address.h"
 #include "cq.h"
 #include "ep.h"
@@ -110,7 +111,7 @@ struct shm_domain {
 	uint32_t refs;             /* CQs, endpoints, MRs */
 	void *mrs;                 /* registrations by key, for tsearch(3) */
 	uint64_t next_key;         /* where chooses_keys */
-	bool chooses_keys;         /* FI_MR_BASIC */
+	bool chooses_keys;         /* COMPAT_MR_BASIC */
 	uint64_t looked_ns;        /* when a poll last looked for peers that hung up */
 };
 

@@ -105,55 +105,6 @@ int wire_send(int fd, enum wire_kind kind, const struct wire_half *half, const v
 	return sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? socket_error(errno) : 0;
 }
 
-/* The other process ------------------------------------------------------------------------ */
-
-static bool has_group(const gid_t *groups, size_t count, gid_t group)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (groups[i] == group)
-			return true;
-	}
-	return false;
-}
-
-static bool is_member(int fd, gid_t group)
-{
-	socklen_t bytes = 0;
-	gid_t none, *groups;
-	bool found;
-
-	/* Asked with no room, it tells how much is needed. */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, &none, &bytes) == 0 || errno != ERANGE)
-		return false;
-	groups = malloc(bytes);
-	if (!groups)
-		return false;
-	found = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) == 0 &&
-		has_group(groups, bytes / sizeof(*groups), group);
-	free(groups);
-	return found;
-}
-
-bool wire_peer_allowed(int fd, pid_t *pid_out)
-{
-	struct ucred peer;
-	socklen_t bytes = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
-		return false;
-	*pid_out = peer.pid;
-	if (peer.uid == geteuid())
-		return true;
-	if (shm_params.has_group &&
-	    (peer.gid == shm_params.group || is_member(fd, shm_params.group)))
-		return true;
-	shm_log(FI_LOG_WARN,
-		"process %d of user %u is refused: this one is of user %u; "
-		"see FI_PLX_SHM_GROUP to let a group in",
-		(int)peer.pid, (unsigned)peer.uid, (unsigned)geteuid());
-	return false;
-}
-
 /* Receiving -------------------------------------------------------------------------------- */
 
 /* There is room for FDS of them, and the kernel installs no more than there is room for. */
@@ -243,8 +194,8 @@ static int take_half(const struct packet *packet, struct shm_offer *offer)
 		return rc;
 	}
 	offer->bell_bit = message->bell_bit;
-	offer->probe_address = message->probe_address;
-	offer->probe_value = message->probe_value;
+	offer->peer.probe_address = message->probe_address;
+	offer->peer.probe_value = message->probe_value;
 	memcpy(&offer->address, message->address, message->address_bytes);
 	return 0;
 }
@@ -254,8 +205,8 @@ static int parse(const struct packet *packet, struct shm_offer *offer)
 	const char *wrong = check(packet);
 
 	if (wrong) {
-		shm_log(FI_LOG_WARN, "a message of process %d is refused: it %s", (int)offer->pid,
-			wrong);
+		shm_log(FI_LOG_WARN, "a message of process %d is refused: it %s",
+			(int)offer->peer.pid, wrong);
 		return -FI_EINVAL;
 	}
 	return packet->message.kind == WIRE_REJECT ? 0 : take_half(packet, offer);
@@ -268,7 +219,7 @@ int wire_receive(int fd, enum wire_kind *kind_out, struct shm_offer *offer_out, 
 	int rc;
 
 	*offer_out = (struct shm_offer){0};
-	if (!wire_peer_allowed(fd, &offer_out->pid))
+	if (!peer_identify(fd, &offer_out->peer))
 		return -FI_EACCES;
 	rc = receive(fd, &packet);
 	if (rc)

@@ -3,6 +3,7 @@
 #ifndef SHM_WIRE_H
 #define SHM_WIRE_H
 
+#include "peer.h"
 #include "segment.h"
 
 #include <sys/socket.h>
@@ -31,8 +32,7 @@ struct shm_offer {
 	struct segment segment; /* we send into it */
 	struct bell *bell;
 	uint32_t bell_bit;
-	uint64_t probe_address, probe_value; /* for trying to read its memory */
-	pid_t pid;
+	struct shm_peer peer;
 	struct sockaddr_storage address; /* the peer's own */
 };
 
@@ -56,7 +56,5 @@ int wire_send(int fd, enum wire_kind kind, const struct wire_half *half, const v
 int wire_receive(int fd, enum wire_kind *kind_out, struct shm_offer *offer_out, void *data_out,
 		 uint32_t *length_out);
 void offer_release(struct shm_offer *offer);
-/* Whether the process at the other end of the socket may be talked to. */
-bool wire_peer_allowed(int fd, pid_t *pid_out);
 
 #endif

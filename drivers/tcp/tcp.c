@@ -3,6 +3,7 @@
  * which replaced it under the name `tcp` in libfabric 1.18. Below 1.18 net is preferred: its poll
  * costs the same with any number of links (0.11 us), where tcp's grows to 20 us with 1 000. Both
  * speak the same wire format. Figures and facts: doc/design/links.md. */
+#include "../compat.h"
 #include "plx_fabric_driver.h"
 
 #include <rdma/fi_errno.h>
@@ -46,7 +47,7 @@ static int tcp_open_queues(struct plx_fabric_fids *fids, const struct fi_info *i
 	int rc = 0;
 
 	if (needs_wait_set(info->fabric_attr->prov_name))
-		rc = fi_wait_open(fids->fabric, &wait_attr, &fids->wait);
+		rc = compat_wait_open(fids->fabric, &wait_attr, &fids->wait);
 	if (rc)
 		return rc;
 	cq_attr.wait_obj = eq_attr.wait_obj = fids->wait ? FI_WAIT_SET : FI_WAIT_FD;
@@ -68,7 +69,7 @@ static int tcp_arm(struct plx_fabric_fids *fids)
 	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
 
 	if (fids->wait)
-		return fi_wait(fids->wait, 0) == -FI_ETIMEDOUT ? 0 : -FI_EAGAIN;
+		return compat_wait(fids->wait, 0) == -FI_ETIMEDOUT ? 0 : -FI_EAGAIN;
 	return fi_trywait(fids->fabric, both, 2);
 }
 

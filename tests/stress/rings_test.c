@@ -30,7 +30,7 @@ static void yield_at_times(void);
 /* Word 0 of an element: producer, how many of its bulk follow, its number. */
 #define PRODUCER(word) ((word) >> 56)
 #define LEFT(word)     ((uint32_t)((word) >> 48) & 0xff)
-#define NUMBER(word)   ((word)&UINT64_C(0xffffffffffff))
+#define NUMBER(word)   ((word) & UINT64_C(0xffffffffffff))
 
 struct mix {
 	struct plx_ring_attr attr;

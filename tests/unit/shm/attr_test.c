@@ -16,7 +16,7 @@ static void without_hints_there_is_one_endpoint_of_messages(void **state)
 	assert_null(info->dest_addr);
 	assert_null(info->handle);
 	assert_int_equal(info->ep_attr->type, FI_EP_MSG);
-	assert_true(info->ep_attr->protocol & FI_PROV_SPECIFIC);
+	assert_true(info->ep_attr->protocol & COMPAT_PROV_SPECIFIC);
 	assert_int_equal(info->ep_attr->max_msg_size, SHM_MESSAGE_MAX);
 	assert_int_equal(info->domain_attr->threading, FI_THREAD_DOMAIN);
 	assert_int_equal(info->domain_attr->control_progress, FI_PROGRESS_MANUAL);
@@ -40,7 +40,7 @@ static void contexts_have_their_defaults(void **state)
 	assert_int_equal(info->tx_attr->caps, FI_MSG | FI_SEND);
 	assert_int_equal(info->tx_attr->op_flags, 0);
 	assert_int_equal(info->tx_attr->msg_order, FI_ORDER_SAS);
-	assert_int_equal(info->tx_attr->comp_order, FI_ORDER_NONE);
+	assert_int_equal(info->tx_attr->comp_order, COMPAT_ORDER_NONE);
 	assert_int_equal(info->tx_attr->inject_size, SHM_INJECT_MAX);
 	assert_int_equal(info->tx_attr->size, SHM_TX_SIZE);
 	assert_int_equal(info->tx_attr->iov_limit, SHM_IOV_MAX);
@@ -48,7 +48,7 @@ static void contexts_have_their_defaults(void **state)
 	assert_int_equal(info->rx_attr->caps, FI_MSG | FI_RECV);
 	assert_int_equal(info->rx_attr->op_flags, 0);
 	assert_int_equal(info->rx_attr->msg_order, FI_ORDER_SAS);
-	assert_int_equal(info->rx_attr->comp_order, FI_ORDER_STRICT);
+	assert_int_equal(info->rx_attr->comp_order, COMPAT_ORDER_STRICT);
 	assert_int_equal(info->rx_attr->size, SHM_RX_SIZE);
 	assert_int_equal(info->rx_attr->iov_limit, SHM_IOV_MAX);
 	fi_freeinfo(info);
@@ -95,8 +95,8 @@ static void registration_mode_is_none_or_one_of_old(void **state)
 {
 	static const int modes[][2] = {
 		{FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY, 0},
-		{FI_MR_BASIC, FI_MR_BASIC},
-		{FI_MR_SCALABLE, FI_MR_SCALABLE},
+		{COMPAT_MR_BASIC, COMPAT_MR_BASIC},
+		{COMPAT_MR_SCALABLE, COMPAT_MR_SCALABLE},
 	};
 	struct fi_info *hints = *state;
 
@@ -154,17 +154,12 @@ struct hint {
 	uint64_t value;
 };
 
-#define IN_INFO(member, v)                                         \
-	{                                                          \
-#member, 0, offsetof(struct fi_info, member),      \
-			sizeof(((struct fi_info *)0)->member), (v) \
-	}
-#define IN_ATTR(attr, member, v)                                            \
-	{                                                                   \
-#attr " " #member, offsetof(struct fi_info, attr##_attr),   \
-			offsetof(struct fi_##attr##_attr, member),          \
-			sizeof(((struct fi_##attr##_attr *)0)->member), (v) \
-	}
+#define IN_INFO(member, v) \
+	{#member, 0, offsetof(struct fi_info, member), sizeof(((struct fi_info *)0)->member), (v)}
+#define IN_ATTR(attr, member, v)                                   \
+	{#attr " " #member, offsetof(struct fi_info, attr##_attr), \
+	 offsetof(struct fi_##attr##_attr, member),                \
+	 sizeof(((struct fi_##attr##_attr *)0)->member), (v)}
 
 static int answer_to(const struct hint *hint)
 {
@@ -204,7 +199,7 @@ static void what_there_is_is_granted(void **state)
 		IN_ATTR(tx, tclass, FI_TC_LOW_LATENCY),
 		IN_ATTR(rx, caps, FI_MSG | FI_RECV),
 		IN_ATTR(rx, msg_order, FI_ORDER_SAS),
-		IN_ATTR(rx, comp_order, FI_ORDER_STRICT),
+		IN_ATTR(rx, comp_order, COMPAT_ORDER_STRICT),
 		IN_ATTR(rx, total_buffered_recv, 1 << 20),
 		IN_ATTR(rx, iov_limit, SHM_IOV_MAX),
 		IN_ATTR(domain, threading, FI_THREAD_DOMAIN),
@@ -246,7 +241,7 @@ static void what_there_is_not_is_refused(void **state)
 		IN_ATTR(tx, caps, FI_MSG | FI_RMA),
 		IN_ATTR(tx, op_flags, FI_COMMIT_COMPLETE),
 		IN_ATTR(tx, msg_order, FI_ORDER_SAS | FI_ORDER_RAW),
-		IN_ATTR(tx, comp_order, FI_ORDER_STRICT),
+		IN_ATTR(tx, comp_order, COMPAT_ORDER_STRICT),
 		IN_ATTR(tx, inject_size, SHM_INJECT_MAX + 1),
 		IN_ATTR(tx, size, SHM_TX_SIZE_MAX + 1),
 		IN_ATTR(tx, iov_limit, SHM_IOV_MAX + 1),
@@ -254,7 +249,7 @@ static void what_there_is_not_is_refused(void **state)
 		IN_ATTR(rx, caps, FI_MSG | FI_MULTI_RECV),
 		IN_ATTR(rx, op_flags, FI_MULTI_RECV),
 		IN_ATTR(rx, msg_order, FI_ORDER_RAR),
-		IN_ATTR(rx, comp_order, FI_ORDER_DATA),
+		IN_ATTR(rx, comp_order, COMPAT_ORDER_DATA),
 		IN_ATTR(rx, size, SHM_RX_SIZE_MAX + 1),
 		IN_ATTR(rx, iov_limit, SHM_IOV_MAX + 1),
 		IN_ATTR(domain, threading, FI_THREAD_SAFE),
@@ -263,8 +258,8 @@ static void what_there_is_not_is_refused(void **state)
 		IN_ATTR(domain, threading, FI_THREAD_COMPLETION),
 		IN_ATTR(domain, control_progress, FI_PROGRESS_AUTO),
 		IN_ATTR(domain, data_progress, FI_PROGRESS_AUTO),
-		IN_ATTR(domain, mr_mode, FI_MR_BASIC | FI_MR_LOCAL),
-		IN_ATTR(domain, mr_mode, FI_MR_BASIC | FI_MR_SCALABLE),
+		IN_ATTR(domain, mr_mode, COMPAT_MR_BASIC | FI_MR_LOCAL),
+		IN_ATTR(domain, mr_mode, COMPAT_MR_BASIC | COMPAT_MR_SCALABLE),
 		IN_ATTR(domain, mr_key_size, 16),
 		IN_ATTR(domain, cq_data_size, 9),
 		IN_ATTR(domain, max_ep_tx_ctx, 2),

@@ -137,7 +137,7 @@ static void fabric_refuses_what_it_has_not(void **state)
 	struct fid_wait *wait;
 	void *ops;
 
-	assert_int_equal(fi_wait_open(f->fabric, &attr, &wait), -FI_ENOSYS);
+	assert_int_equal(compat_wait_open(f->fabric, &attr, &wait), -FI_ENOSYS);
 	assert_int_equal(fi_domain2(f->fabric, f->info, &domain, FI_PEER, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_open_ops(&f->fabric->fid, "any", 0, &ops, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_set_ops(&f->fabric->fid, "any", 0, NULL, NULL), -FI_ENOSYS);
@@ -153,7 +153,7 @@ static void domain_refuses_what_it_has_not(void **state)
 
 	assert_int_equal(fi_av_open(domain, NULL, (struct fid_av **)&out, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_cntr_open(domain, NULL, (struct fid_cntr **)&out, NULL), -FI_ENOSYS);
-	assert_int_equal(fi_poll_open(domain, NULL, (struct fid_poll **)&out), -FI_ENOSYS);
+	assert_int_equal(compat_poll_open(domain, NULL, (struct fid_poll **)&out), -FI_ENOSYS);
 	assert_int_equal(fi_stx_context(domain, NULL, (struct fid_stx **)&out, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_srx_context(domain, NULL, &ep, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_scalable_ep(domain, f->info, &ep, NULL), -FI_ENOSYS);
@@ -240,7 +240,7 @@ static void keys_are_chosen_for_basic_registration(void **state)
 	struct fid_domain *domain;
 	struct fid_mr *first, *second;
 
-	f->info->domain_attr->mr_mode = FI_MR_BASIC;
+	f->info->domain_attr->mr_mode = COMPAT_MR_BASIC;
 	assert_int_equal(fi_domain(f->fabric, f->info, &domain, NULL), 0);
 	assert_int_equal(reg(domain, 0, &first), 0);
 	assert_int_equal(reg(domain, 0, &second), 0);

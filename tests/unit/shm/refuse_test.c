@@ -147,8 +147,8 @@ static void domains_have_no_other_objects(void **state)
 	struct fid_av *av;
 
 	refuses(fi_domain2(party.fabric, party.info, &domain, FI_PEER, NULL));
-	refuses(fi_wait_open(party.fabric, NULL, &wait));
-	refuses(fi_poll_open(party.domain, NULL, &poll));
+	refuses(compat_wait_open(party.fabric, NULL, &wait));
+	refuses(compat_poll_open(party.domain, NULL, &poll));
 	refuses(fi_cntr_open(party.domain, NULL, &counter, NULL));
 	refuses(fi_av_open(party.domain, NULL, &av, NULL));
 	refuses(fi_stx_context(party.domain, NULL, &shared, NULL));

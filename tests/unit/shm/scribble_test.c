@@ -111,10 +111,22 @@ static void a_message_that_begins_inside_of_another_ends_the_connection(void **s
 
 static void a_message_to_be_read_inside_of_another_ends_the_connection(void **state)
 {
-	struct record_piece piece = {(uintptr_t) "abcdefgh", HALF};
+	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
 
 	meet();
 	write_first(2 * HALF);
+	write_record(RECORD_READ, &piece, sizeof(piece));
+	expect_ended();
+	part();
+}
+
+/* It was not told that it may be. */
+static void a_message_to_be_read_by_who_may_not_ends_the_connection(void **state)
+{
+	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
+
+	meet();
+	((struct shm_ep *)reader)->may_read = false;
 	write_record(RECORD_READ, &piece, sizeof(piece));
 	expect_ended();
 	part();
@@ -150,6 +162,7 @@ static void change_what_is_being_read(enum record_kind kind)
 
 static void what_is_being_read_stays_what_it_is(void **state)
 {
+	skip_if_emulated();
 	change_what_is_being_read(RECORD_MESSAGE);
 	change_what_is_being_read(RECORD_FIRST);
 	change_what_is_being_read(RECORD_NEXT);
@@ -199,6 +212,7 @@ int main(void)
 		TEST(a_message_inside_of_another_ends_the_connection),
 		TEST(a_message_that_begins_inside_of_another_ends_the_connection),
 		TEST(a_message_to_be_read_inside_of_another_ends_the_connection),
+		TEST(a_message_to_be_read_by_who_may_not_ends_the_connection),
 		TEST(a_part_of_nothing_ends_the_connection),
 		TEST(what_is_being_read_stays_what_it_is),
 		TEST(a_part_of_another_length_ends_the_connection),

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What differs between versions of libfabric. Version 2 keeps the values and functions below in its
+ * ABI, for programs that ask for an older API, but removed or deprecated their names. */
+#ifndef DRIVERS_COMPAT_H
+#define DRIVERS_COMPAT_H
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+
+/* FI_PROV_SPECIFIC: a protocol or a wait object that only one provider defines. */
+#define COMPAT_PROV_SPECIFIC (UINT32_C(1) << 31)
+
+/* FI_MR_BASIC and FI_MR_SCALABLE: memory registration of API 1.4 and older. */
+#define COMPAT_MR_BASIC    (1 << 0)
+#define COMPAT_MR_SCALABLE (1 << 1)
+
+/* FI_ORDER_NONE, FI_ORDER_STRICT and FI_ORDER_DATA: the orders of completions. */
+#define COMPAT_ORDER_NONE   UINT64_C(0)
+#define COMPAT_ORDER_STRICT UINT64_C(0x1FF)
+#define COMPAT_ORDER_DATA   (UINT64_C(1) << 16)
+
+/* fi_wait_open and fi_wait: wait sets, which only the provider net (before 1.18) needs here. */
+static inline int compat_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+				   struct fid_wait **wait_out)
+{
+	return fabric->ops->wait_open(fabric, attr, wait_out);
+}
+
+static inline int compat_wait(struct fid_wait *wait, int timeout_ms)
+{
+	return wait->ops->wait(wait, timeout_ms);
+}
+
+/* fi_poll_open: poll sets. */
+static inline int compat_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
+				   struct fid_poll **poll_out)
+{
+	return domain->ops->poll_open(domain, attr, poll_out);
+}
+
+#endif

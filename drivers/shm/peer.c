@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "peer.h"
+
+#include "shm.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5, asm-generic */
+#endif
+
+#define OVERFLOW_ID_DEFAULT 65534
+
+/* Users and groups ----------------------------------------------------------------------------- */
+
+static uint32_t overflow_id(const char *path)
+{
+	uint32_t id = OVERFLOW_ID_DEFAULT;
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		return id;
+	if (fscanf(file, "%" SCNu32, &id) != 1)
+		id = OVERFLOW_ID_DEFAULT;
+	fclose(file);
+	return id;
+}
+
+/* Lines "inside outside count". The last id, -1, is none. */
+static bool maps_every_id(const char *path)
+{
+	uint64_t count, all = 0;
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		return false;
+	while (fscanf(file, "%*u %*u %" SCNu64, &count) == 1)
+		all += count;
+	fclose(file);
+	return all >= UINT32_MAX;
+}
+
+bool peer_id_is_known(uint32_t id, const char *overflow_path, const char *map_path)
+{
+	return id != overflow_id(overflow_path) || maps_every_id(map_path);
+}
+
+static bool is_this_user(uid_t user)
+{
+	return user == geteuid() &&
+	       peer_id_is_known(user, "/proc/sys/kernel/overflowuid", "/proc/self/uid_map");
+}
+
+static bool has_group(const gid_t *groups, size_t count, gid_t group)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (groups[i] == group)
+			return true;
+	}
+	return false;
+}
+
+static bool is_listed(int fd, gid_t group)
+{
+	socklen_t bytes = 0;
+	gid_t none, *groups;
+	bool found;
+
+	/* Asked with no room, it tells how much is needed. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, &none, &bytes) == 0 || errno != ERANGE)
+		return false;
+	groups = malloc(bytes);
+	if (!groups)
+		return false;
+	found = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) == 0 &&
+		has_group(groups, bytes / sizeof(*groups), group);
+	free(groups);
+	return found;
+}
+
+static bool is_member(int fd, gid_t primary, gid_t group)
+{
+	return peer_id_is_known(group, "/proc/sys/kernel/overflowgid", "/proc/self/gid_map") &&
+	       (primary == group || is_listed(fd, group));
+}
+
+bool peer_identify(int fd, struct shm_peer *peer_out)
+{
+	struct ucred peer;
+	socklen_t bytes = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
+		return false;
+	*peer_out = (struct shm_peer){.pid = peer.pid, .same_user = is_this_user(peer.uid)};
+	if (peer_out->same_user)
+		return true;
+	if (shm_params.has_group && is_member(fd, peer.gid, shm_params.group))
+		return true;
+	if (peer.uid == geteuid())
+		shm_log(FI_LOG_WARN,
+			"process %d is refused: user %u is what every user looks like that has no "
+			"number in this user namespace",
+			(int)peer.pid, (unsigned)peer.uid);
+	else
+		shm_log(FI_LOG_WARN,
+			"process %d of user %u is refused: this one is of user %u; "
+			"see FI_PLX_SHM_GROUP to let a group in",
+			(int)peer.pid, (unsigned)peer.uid, (unsigned)geteuid());
+	return false;
+}
+
+/* Its memory ----------------------------------------------------------------------------------- */
+
+bool peer_can_be_read(const struct shm_peer *peer)
+{
+	uint64_t value;
+	struct iovec local = {&value, sizeof(value)};
+	struct iovec remote = {(void *)(uintptr_t)peer->probe_address, sizeof(value)};
+
+	return shm_params.cma && peer->same_user && peer->pid > 0 &&
+	       process_vm_readv(peer->pid, &local, 1, &remote, 1, 0) == sizeof(value) &&
+	       value == peer->probe_value;
+}
+
+int peer_hold(int fd, const struct shm_peer *peer)
+{
+	socklen_t bytes = sizeof(int);
+	int pidfd = -1;
+
+	/* Older kernels know the pid alone, which may be another's by now: hence the probe. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &bytes))
+		pidfd = pidfd_open(peer->pid, 0);
+	if (pidfd < 0)
+		return -errno;
+	if (peer_can_be_read(peer) && peer_is_running(pidfd))
+		return pidfd;
+	close(pidfd);
+	return -ESRCH;
+}
+
+bool peer_is_running(int pidfd)
+{
+	struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&pollfd, 1, 0) == 0;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who is at the other end: users without a number, and a process that is not the one that
+ * connected. */
+#include "count.h"
+#include "shm.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct sockaddr_un name;
+static socklen_t name_bytes;
+static uint64_t probe = 0x0123456789abcdef; /* at the same place in a child */
+
+static int listen_here(void)
+{
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	/* A free name. */
+	assert_int_equal(bind(listener, (const struct sockaddr *)&name, sizeof(sa_family_t)), 0);
+	name_bytes = sizeof(name);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&name, &name_bytes), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	return listener;
+}
+
+/* In a child. */
+static int connect_there(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (connect(fd, (const struct sockaddr *)&name, name_bytes))
+		_exit(1);
+	return fd;
+}
+
+/* Ids that have no number ---------------------------------------------------------------------- */
+
+static const char *file_of(const char *text)
+{
+	static char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/tmp/plx-peer-%d", (int)getpid());
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+	return path;
+}
+
+static void the_overflow_id_is_nobody_unless_every_id_has_a_number(void **state)
+{
+	static const struct {
+		const char *map;
+		uint32_t id;
+		bool known;
+	} cases[] = {
+		{"0 0 4294967295\n", 65534, true},
+		{"", 65534, false},
+		{"", 0, true},
+		{"0 100000 65536\n", 65534, false}, /* a container: others look like it too */
+		{"0 100000 65536\n", 1000, true},
+		{"0 0 1\n1 100001 65535\n", 65534, false},
+		{"0 0 65534\n65534 65534 4294901761\n", 65534, true},
+		{"nonsense", 65534, false},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		const char *path = file_of(cases[i].map);
+
+		if (peer_id_is_known(cases[i].id, "/proc/sys/kernel/overflowuid", path) !=
+		    cases[i].known)
+			fail_msg("case %u", i);
+		unlink(path);
+	}
+	assert_false(peer_id_is_known(65534, "/nonexistent", "/nonexistent"));
+}
+
+/* In a user namespace where nobody has a number, this process and a stranger look alike: 65534. */
+static int judge_in_namespace(int listener)
+{
+	struct shm_peer peer;
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0 || unshare(CLONE_NEWUSER))
+		return 77;
+	return peer_identify(fd, &peer) ? 1 : 0;
+}
+
+static void a_user_without_a_number_is_not_taken_for_this_one(void **state)
+{
+	int listener = listen_here(), status;
+	pid_t stranger, judge;
+
+	if (geteuid() != 0) {
+		close(listener);
+		skip();
+	}
+	stranger = fork();
+	if (stranger == 0) {
+		if (setuid(4242))
+			_exit(1);
+		connect_there();
+		pause();
+	}
+	judge = fork();
+	if (judge == 0)
+		_exit(judge_in_namespace(listener));
+	assert_int_equal(waitpid(judge, &status, 0), judge);
+	kill(stranger, SIGKILL);
+	waitpid(stranger, NULL, 0);
+	close(listener);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip(); /* no user namespaces here */
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* A process that is held ----------------------------------------------------------------------- */
+
+static struct shm_peer peer;
+
+/* A child that connects and stays, or leaves a child of its own with the socket. Returns the
+ * connection. */
+static int meet_child(int listener, pid_t *child_out, int go[2])
+{
+	char byte;
+	int fd;
+
+	assert_int_equal(pipe(go), 0);
+	*child_out = fork();
+	if (*child_out == 0) {
+		connect_there();
+		read(go[0], &byte, 1);
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, 0);
+			close(go[1]);
+			read(go[0], &byte, 1); /* until the test ends */
+		}
+		_exit(0);
+	}
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_true(peer_identify(fd, &peer));
+	assert_int_equal(peer.pid, *child_out);
+	assert_true(peer.same_user);
+	peer.probe_address = (uintptr_t)&probe;
+	peer.probe_value = probe;
+	return fd;
+}
+
+static void a_process_is_held_and_not_a_child_that_has_its_socket(void **state)
+{
+	int listener = listen_here(), go[2], fd, pidfd;
+	struct pollfd hung_up = {.events = POLLRDHUP};
+	pid_t child;
+
+	skip_if_emulated();
+	shm_params.cma = true;
+	fd = meet_child(listener, &child, go);
+	assert_true(peer_can_be_read(&peer));
+	pidfd = peer_hold(fd, &peer);
+	assert_true(pidfd >= 0);
+	assert_true(peer_is_running(pidfd));
+
+	/* It ends, and its own child has the socket, the memory and the probe. */
+	assert_int_equal(write(go[1], "x", 1), 1);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	hung_up.fd = fd;
+	assert_int_equal(poll(&hung_up, 1, 0), 0);
+	assert_false(peer_is_running(pidfd));
+	assert_true(peer_hold(fd, &peer) < 0);
+	close(pidfd);
+	close(go[0]);
+	close(go[1]);
+	close(fd);
+	close(listener);
+}
+
+/* Another process of this user has the pid by now: its memory has no such word. */
+static void who_does_not_have_the_probe_is_not_held(void **state)
+{
+	int listener = listen_here(), go[2], fd, descriptors;
+	pid_t child;
+
+	skip_if_emulated();
+	shm_params.cma = true;
+	fd = meet_child(listener, &child, go);
+	descriptors = count_descriptors();
+	peer.probe_value ^= 1;
+	assert_true(peer_hold(fd, &peer) < 0);
+	assert_int_equal(count_descriptors(), descriptors);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(go[0]);
+	close(go[1]);
+	close(fd);
+	close(listener);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_overflow_id_is_nobody_unless_every_id_has_a_number),
+		cmocka_unit_test(a_user_without_a_number_is_not_taken_for_this_one),
+		cmocka_unit_test(a_process_is_held_and_not_a_child_that_has_its_socket),
+		cmocka_unit_test(who_does_not_have_the_probe_is_not_held),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
