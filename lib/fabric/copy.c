@@ -27,6 +27,11 @@ static __attribute__((noinline)) int send_in_buffer(struct plx_link *link, const
 
 	if (plx_unlikely(rc))
 		return rc;
+	if (plx_unlikely(length > PLX_SEND_COPY_MAX))
+		return plx_fail(EMSGSIZE,
+				"%zu bytes: copies of at most %llu bytes are sent; send longer "
+				"messages by plx_link_send_buf, which copies nothing",
+				length, (unsigned long long)PLX_SEND_COPY_MAX);
 	if (!send_has_room(link))
 		return tx_would_block(link);
 

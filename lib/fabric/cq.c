@@ -35,7 +35,7 @@ static void operation_failed(const struct fi_cq_err_entry *entry)
 		send_done(op, entry->err ? -entry->err : -EIO);
 	if (entry->err == FI_ETRUNC)
 		link_end(link, PLX_LINK_PROTOCOL, "the peer sent a frame longer than %u bytes",
-			 link->rx_buf_bytes);
+			 link_frame_bytes(link));
 	else if (link->state != LINK_CONNECTING) /* else the EQ will tell why it failed */
 		broken(link, entry->prov_errno);
 	if (op->kind == OP_GET) /* behind the end, so that nobody begins another one with it */

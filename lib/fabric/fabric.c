@@ -4,10 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 struct plx_log_component fabric_log = {.name = "fabric", .level = PLX_LOG_NOTICE};
-uint64_t fabric_incarnation;
 
 static bool ready;
 static bool closing; /* plx_fabric_fini is under way: nothing new is opened */
@@ -41,7 +39,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 		return plx_fail(EALREADY, "the fabric is set up already");
 	plx_clock_init();
 	hygiene_signals();
-	hygiene_registrations();
+	hygiene_environment();
 
 	int rc = liveness_init(conf);
 
@@ -58,8 +56,6 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	if (rc)
 		return rc;
 	hygiene_signals();
-	if (getrandom(&fabric_incarnation, sizeof(fabric_incarnation), 0) < 0)
-		fabric_incarnation = plx_tsc();
 	ready = true;
 	return 0;
 }
@@ -230,12 +226,23 @@ uint32_t plx_fabric_open_count(void)
 	return count;
 }
 
+/* One of the user's that is open, or NULL. */
+static struct plx_listener *open_listener(const struct plx_fabric_lcore *home)
+{
+	for (struct plx_listener *listener = home->listeners; listener; listener = listener->next) {
+		if (listener->front == listener && !listener->closed)
+			return listener;
+	}
+	return NULL;
+}
+
+/* Those of the user; each takes its others along, wherever they are in the list. */
 static void close_listeners(struct plx_fabric_lcore *home)
 {
-	for (struct plx_listener *listener = home->listeners, *next; listener; listener = next) {
-		next = listener->next;
+	struct plx_listener *listener;
+
+	while ((listener = open_listener(home)))
 		plx_listener_close(listener);
-	}
 }
 
 int plx_fabric_drain(uint64_t timeout_ns)

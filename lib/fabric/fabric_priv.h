@@ -276,7 +276,6 @@ struct plx_fabric_lcore {
 
 /* fabric.c */
 extern struct plx_log_component fabric_log;
-extern uint64_t fabric_incarnation;         /* random, of this process; constant after init */
 struct plx_fabric_lcore *fabric_here(void); /* opens it; NULL with an error text */
 int fabric_missing(void);
 
@@ -320,7 +319,7 @@ uint16_t address_port(const struct sockaddr *address);
 
 /* hygiene.c */
 void hygiene_signals(void);
-void hygiene_registrations(void);
+void hygiene_environment(void);
 struct fd_mark;
 struct fd_mark *hygiene_mark(void);
 void hygiene_close_on_exec_since(struct fd_mark *mark);
@@ -378,6 +377,12 @@ void cq_drain(struct plx_set *set);
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out);
 uint32_t link_control_receives(const struct plx_fabric_driver *driver, const struct fi_info *info,
 			       const struct plx_link_attr *attr);
+
+/* Longest frame that it receives. */
+static inline uint32_t link_frame_bytes(const struct plx_link *link)
+{
+	return FRAME_HEADER_BYTES + link->rx_buf_bytes;
+}
 
 static inline uint32_t link_receives(const struct plx_link *link)
 {

@@ -101,7 +101,7 @@ static int make_rx_pool(struct plx_link *link)
 		.owner = link->home->id,
 	};
 
-	return plx_buf_pool_create(&attr, link->rx_buf_bytes - FRAME_HEADER_BYTES, &link->rx_pool);
+	return plx_buf_pool_create(&attr, link->rx_buf_bytes, &link->rx_pool);
 }
 
 static int open_endpoint(struct plx_link *link, struct fi_info *info)

@@ -16,8 +16,8 @@
 #include "fabric_priv.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 static_assert(PLX_HEARTBEAT_NS_MIN == HEARTBEAT_MS_MIN * PLX_NS_PER_MS, "as on the wire");
@@ -43,7 +43,7 @@ static_assert(PLX_DEAD_AFTER_MIN > 3, "who is alive is never suspect");
 
 /* What this process asks for; constant after init. */
 static uint64_t own_period_ns, own_dead_after_ns; /* 0: no heartbeats */
-static uint32_t path_seed;
+static struct plx_siphash_key incarnation_key, path_key;
 
 static void look(struct plx_timer *timer, void *arg);
 
@@ -69,6 +69,8 @@ int liveness_init(const struct plx_fabric_conf *conf)
 	uint64_t dead_ns = whole_ms(conf->dead_after_ns ? conf->dead_after_ns
 							: PLX_DEAD_AFTER_DEFAULT * period_ns);
 
+	plx_random(&incarnation_key, sizeof(incarnation_key));
+	plx_random(&path_key, sizeof(path_key));
 	own_period_ns = own_dead_after_ns = 0;
 	if (conf->heartbeat_ns == UINT64_MAX)
 		return 0;
@@ -78,8 +80,6 @@ int liveness_init(const struct plx_fabric_conf *conf)
 	if (dead_ns < PLX_DEAD_AFTER_MIN * period_ns || dead_ns > PLX_DEAD_AFTER_NS_MAX)
 		return out_of_range("silence", dead_ns, PLX_DEAD_AFTER_MIN * period_ns,
 				    PLX_DEAD_AFTER_NS_MAX);
-	if (getrandom(&path_seed, sizeof(path_seed), 0) < 0)
-		path_seed = (uint32_t)plx_tsc();
 	own_period_ns = period_ns;
 	own_dead_after_ns = dead_ns;
 	return 0;
@@ -94,29 +94,34 @@ void liveness_home_init(struct plx_fabric_lcore *home)
 
 /* HELLO ------------------------------------------------------------------------------------ */
 
-/* FNV-1a, 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint32_t fnv(uint32_t hash, const char *text, size_t len)
+/* A number for the other end of a link: a keyed hash of the provider and the peer's host. */
+static uint64_t number_of(const struct plx_link *link, const struct plx_siphash_key *key)
 {
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (uint8_t)text[i]) * UINT32_C(16777619);
-	return hash;
+	const char *port = strrchr(link->peer, ':');
+	int host_length = port ? (int)(port - link->peer) : (int)strlen(link->peer);
+	char text[PLX_ADDRESS_MAX + 64];
+
+	snprintf(text, sizeof(text), "%s %.*s", link->driver->name, host_length, link->peer);
+	return plx_siphash(key, text, strlen(text));
 }
 
-/* The connector names the path, by what it knows of it: two networks between a pair of processes
- * are two paths, and what is heard by one says nothing of the other. The number is one of this
- * process, so that others do not come upon it. */
+/* Each host gets a different one. With a common one, a peer could send heartbeats in the name of
+ * this process to another peer. */
+static uint64_t incarnation_for(const struct plx_link *link)
+{
+	return number_of(link, &incarnation_key);
+}
+
+/* The connector names the path: two networks between a pair of processes are two paths, and what is
+ * heard by one says nothing of the other. */
 static uint32_t path_of(const struct plx_link *link)
 {
-	const char *name = link->driver->name;
-	const char *port = strrchr(link->peer, ':');
-	uint32_t path = fnv(UINT32_C(2166136261) ^ path_seed, name, strlen(name) + 1);
-
-	return fnv(path, link->peer, port ? (size_t)(port - link->peer) : strlen(link->peer));
+	return (uint32_t)number_of(link, &path_key);
 }
 
 void liveness_offer(const struct plx_link *link, struct frame_hello *hello)
 {
-	hello->incarnation = fabric_incarnation;
+	hello->incarnation = incarnation_for(link);
 	hello->heartbeat_ms = (uint32_t)(own_period_ns / PLX_NS_PER_MS);
 	hello->dead_after_ms = (uint32_t)(own_dead_after_ns / PLX_NS_PER_MS);
 	hello->path = link->connector ? path_of(link) : 0;
@@ -135,6 +140,7 @@ void liveness_agree(struct plx_link *link, const struct frame_hello *hello)
 	struct liveness *live = &link->live;
 
 	live->incarnation = hello->incarnation;
+	live->own = incarnation_for(link);
 	live->path = link->connector ? path_of(link) : hello->path;
 	if (!own_period_ns || !hello->heartbeat_ms)
 		return;
@@ -171,7 +177,7 @@ void liveness_join(struct plx_link *link)
 	uint64_t now_ns = plx_loop_now_ns();
 
 	/* A link with oneself: whoever could ask whether this process is alive knows. */
-	if (!link->live.heartbeat_ms || link->live.incarnation == fabric_incarnation)
+	if (!link->live.heartbeat_ms || link->live.incarnation == link->live.own)
 		return;
 	/* Its HELLO has just come, and ours has left. */
 	if (peer_join(link, now_ns) != 0) {

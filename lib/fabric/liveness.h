@@ -18,7 +18,8 @@ struct plx_link;
 /* What two HELLOs agreed on. Links that differ in nothing of it form a group: they live and die
  * together. */
 struct liveness {
-	uint64_t incarnation; /* of the peer */
+	uint64_t incarnation; /* of the peer, as it tells this host */
+	uint64_t own;         /* of this process, as the peer was told */
 	uint32_t path;
 	uint32_t heartbeat_ms, dead_after_ms; /* 0: there are no heartbeats */
 };

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define BUCKETS 256
+#define BUCKETS_MIN 256
 
 /* Another lcore that has heard no further for so many times the silence is not waited for. */
 #define STUCK_AFTER 10
@@ -15,27 +15,74 @@
 static_assert(sizeof(struct presence) <= 2 * PLX_CACHE_LINE, "two lines: one is of each frame");
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct peer *table[BUCKETS]; /* under table_lock */
+
+/* All under table_lock. */
+static struct {
+	struct peer **buckets;
+	uint64_t mask, count;
+	struct plx_siphash_key hash_key; /* a peer chooses most of what is hashed */
+} table;
 
 /* The lock is held by who calls these. -------------------------------------------------------- */
 
 static struct peer **bucket_of(const struct liveness *key)
 {
-	return &table[(key->incarnation ^ key->path) % BUCKETS];
+	uint64_t words[] = {key->incarnation, key->own, key->path,
+			    (uint64_t)key->heartbeat_ms << 32 | key->dead_after_ms};
+
+	return &table.buckets[plx_siphash(&table.hash_key, words, sizeof(words)) & table.mask];
+}
+
+static void push(struct peer *peer)
+{
+	struct peer **bucket = bucket_of(&peer->key);
+
+	peer->next = *bucket;
+	*bucket = peer;
+}
+
+/* Where there is no memory for more buckets, their lists grow longer. Return: whether there is any
+ * bucket. */
+static bool make_room(void)
+{
+	uint64_t old_count = table.buckets ? table.mask + 1 : 0;
+	uint64_t new_count = old_count ? 2 * old_count : BUCKETS_MIN;
+	struct peer **old = table.buckets, **buckets;
+
+	if (table.count < old_count)
+		return true;
+	buckets = calloc(new_count, sizeof(struct peer *));
+	if (!buckets)
+		return old != NULL;
+	if (!old)
+		plx_random(&table.hash_key, sizeof(table.hash_key));
+	table.buckets = buckets;
+	table.mask = new_count - 1;
+	for (uint64_t i = 0; i < old_count; i++) {
+		for (struct peer *peer = old[i], *next; peer; peer = next) {
+			next = peer->next;
+			push(peer);
+		}
+	}
+	free(old);
+	return true;
 }
 
 static bool is_of(const struct peer *peer, const struct liveness *key)
 {
-	return peer->key.incarnation == key->incarnation && peer->key.path == key->path &&
-	       peer->key.heartbeat_ms == key->heartbeat_ms &&
+	return peer->key.incarnation == key->incarnation && peer->key.own == key->own &&
+	       peer->key.path == key->path && peer->key.heartbeat_ms == key->heartbeat_ms &&
 	       peer->key.dead_after_ms == key->dead_after_ms;
 }
 
 /* One that was given up is passed over: if its process speaks again it begins anew. */
 static struct peer *peer_get(const struct liveness *key)
 {
-	struct peer **bucket = bucket_of(key), *peer = *bucket;
+	struct peer *peer;
 
+	if (!make_room())
+		return NULL;
+	peer = *bucket_of(key);
 	while (peer &&
 	       (!is_of(peer, key) || atomic_load_explicit(&peer->silent_ns, memory_order_relaxed)))
 		peer = peer->next;
@@ -47,8 +94,8 @@ static struct peer *peer_get(const struct liveness *key)
 	peer->key = *key;
 	peer->period_ns = key->heartbeat_ms * PLX_NS_PER_MS;
 	peer->dead_after_ns = key->dead_after_ms * PLX_NS_PER_MS;
-	peer->next = *bucket;
-	*bucket = peer;
+	push(peer);
+	table.count++;
 	return peer;
 }
 
@@ -63,6 +110,10 @@ static void peer_put(struct peer *peer)
 		at = &(*at)->next;
 	*at = peer->next;
 	free(peer);
+	if (--table.count == 0) {
+		free(table.buckets);
+		table.buckets = NULL;
+	}
 }
 
 static struct presence *presence_on(const struct peer *peer, const struct plx_fabric_lcore *home)

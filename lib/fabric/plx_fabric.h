@@ -148,9 +148,9 @@ struct plx_link_attr {
 	const struct plx_link_events *events; /**< must outlive the link */
 	void *user;                           /**< given to the callbacks */
 	const char *provider;                 /**< as in plx_fabric_conf */
-	uint32_t rx_buf_bytes; /**< of each receive buffer, frame header included: 256 to 16 MiB;
-				    default 4 KiB. A page link takes its page size plus
-				    PLX_LINK_OVERHEAD, so that a page is one frame. */
+	uint32_t rx_buf_bytes; /**< longest message that arrives in one frame, in a receive buffer
+				    of its own: 256 to 16 MiB; default 4 KiB. The frame's header
+				    has room besides. */
 	uint32_t rx_buf_count; /**< receive buffers for messages: 2 to 200; default 6. Two more
 				    are kept for control frames, over iWARP six, or eight with
 				    `direct`. */
@@ -169,7 +169,7 @@ struct plx_link_attr {
 			     PLX_LINK_HELLO */
 };
 
-/** Bytes of a receive buffer that are not payload of a message sent in one frame. */
+/** Bytes of a frame's header. plx_link_send_buf writes it into the headroom of the first buffer. */
 #define PLX_LINK_OVERHEAD 16
 
 /** Check the form of "host:port"; nothing is looked up. option: how the user named it, for the
@@ -192,12 +192,17 @@ int plx_link_connect(const char *address, const struct plx_link_attr *attr,
  * and see. This is the longest message that the peer accepts at all. Valid from on_open on. */
 uint64_t plx_link_message_max(const struct plx_link *link);
 
+/** Longest message that plx_link_send copies, in bytes. An lcore that copies sends no heartbeats,
+ * and by default its peers give it up after 500 ms of silence. Copying 64 MiB into new memory took
+ * 310 ms in a busy virtual machine, most of it page faults. */
+#define PLX_SEND_COPY_MAX (UINT64_C(32) << 20)
+
 /** Send a copy of len bytes (0 is a message too). Small ones leave with this call; beyond 4 KiB
  * plx_link_send_buf spares the copy. The lcore keeps up to 16 buffers and 8 MiB for such copies;
  * with more under way they are made into memory from the heap.
  * Ownership: data stays the caller's and may be reused on return. Thread: owner.
  * Return: 0; -EAGAIN no credit or no room in the queue, on_writable follows; -EMSGSIZE longer than
- * the peer accepts; -ENOTCONN not open, or closing; -ENOMEM. */
+ * the peer accepts, or than PLX_SEND_COPY_MAX; -ENOTCONN not open, or closing; -ENOMEM. */
 int plx_link_send(struct plx_link *link, const void *data, size_t len);
 
 /** The same for data in pieces; count at most 64, else -EINVAL. */
@@ -213,7 +218,8 @@ typedef void (*plx_link_sent_fn)(struct plx_link *link, struct plx_buf *buf, int
  * and has headroom carries the frame header in it. sent (may be NULL) is called exactly once for
  * every accepted buffer, also when the link dies. Inside plx_link_send_buf it is never called.
  * Ownership: the caller's reference moves to the library on success, and stays on error; the bytes
- * must not be changed until `sent`. Thread: owner. Return: as plx_link_send. */
+ * must not be changed until `sent`. Thread: owner. Return: as plx_link_send, but a message may be
+ * longer than PLX_SEND_COPY_MAX. */
 int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg);
 
 /** A buffer to build a message in (claim), then send with plx_link_send_buf (commit) or drop with

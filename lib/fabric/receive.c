@@ -9,8 +9,8 @@ static inline int post(struct plx_link *link, struct plx_op *op, struct plx_buf 
 {
 	void *desc = link->driver->needs_mr ? set_find_desc(link->set, buf->zone_index) : NULL;
 
-	return (int)fi_recv(link->ep, buf->data - FRAME_HEADER_BYTES, link->rx_buf_bytes, desc, 0,
-			    &op->context);
+	return (int)fi_recv(link->ep, buf->data - FRAME_HEADER_BYTES, link_frame_bytes(link), desc,
+			    0, &op->context);
 }
 
 static void set_idle(struct plx_op *op)
@@ -116,14 +116,19 @@ static __attribute__((noinline)) void finish_kept(struct plx_op *op)
 	link_attend(link, WANT_REFILL);
 }
 
+/* EAGAIN: to be posted later. libfabric's tcp 2.1 also returns it on a connection that has ended.
+ * ENOTCONN: that connection's event follows, after what arrived before. See tx_not_sent. */
 static __attribute__((noinline)) void not_posted(struct plx_op *op, int rc)
 {
+	struct plx_link *link = op->link;
+
+	if (rc == -FI_EAGAIN) {
+		finish_kept(op);
+		return;
+	}
 	receive_take_back(op);
-	/* A connection that the provider knows to be gone: its end will be told, behind what had
-	 * arrived. See tx_not_sent. */
 	if (rc != -FI_ENOTCONN)
-		link_end(op->link, PLX_LINK_LOCAL, "posting a receive failed: %s",
-			 fi_strerror(-rc));
+		link_end(link, PLX_LINK_LOCAL, "posting a receive failed: %s", fi_strerror(-rc));
 }
 
 /* The frame is done with: use the receive again. credit: and grant the peer what it took. */

@@ -11,7 +11,6 @@
 #include "fabric_priv.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
 
 #define KEY_TRIES 4
 
@@ -64,16 +63,6 @@ static void move_all(struct plx_region **from, struct plx_region **to)
 		push(to, region);
 }
 
-/* Return: a number that nobody can guess; never 0. */
-static uint64_t random_number(void)
-{
-	uint64_t number = 0;
-
-	while (number == 0 && getrandom(&number, sizeof(number), 0) == sizeof(number))
-		continue;
-	return number;
-}
-
 /* Granting -------------------------------------------------------------------------------------
  */
 
@@ -106,11 +95,8 @@ static int register_region(struct plx_region *region)
 	int rc = -FI_ENOKEY;
 
 	for (int i = 0; i < KEY_TRIES && rc == -FI_ENOKEY; i++) {
-		uint64_t key = random_number();
-
-		rc = key ? fi_mr_reg(region->link->set->fids.domain, region->base, region->bytes,
-				     rights, 0, key, 0, &region->mr, NULL)
-			 : -FI_EAGAIN;
+		rc = fi_mr_reg(region->link->set->fids.domain, region->base, region->bytes, rights,
+			       0, plx_random_id(), 0, &region->mr, NULL);
 	}
 	return rc;
 }
@@ -162,11 +148,8 @@ static void ask(struct plx_link *link)
 
 	if (!direct->revoked || direct->asked || link->want & WANT_REVOKE)
 		return;
-	direct->question = random_number();
-	if (direct->question)
-		link_attend(link, WANT_REVOKE);
-	else
-		link_end(link, PLX_LINK_LOCAL, "the system gives no random numbers");
+	direct->question = plx_random_id();
+	link_attend(link, WANT_REVOKE);
 }
 
 /* A registration that stays open can still be reached: only the link's end helps. */
@@ -232,10 +215,14 @@ void region_on_revoked(struct plx_link *link, uint64_t number)
 /* Tell of each that nothing of it can be reached any more. Its user may take back others. */
 static void release(struct plx_region **list)
 {
-	struct plx_region *region, *these = NULL;
+	struct plx_region *region, *oldest = NULL;
 
-	move_all(list, &these);
-	while ((region = pop(&these))) {
+	while ((region = pop(list))) {
+		region->next = oldest;
+		oldest = region;
+	}
+	while ((region = oldest)) {
+		oldest = region->next;
 		if (region->released)
 			region->released(region->base, region->bytes, region->arg);
 		free(region);

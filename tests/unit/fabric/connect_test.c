@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-extern const struct plx_fabric_driver plx_driver_tcp;
-
 #define FEW 4
 
 static struct side other_server, other_client;

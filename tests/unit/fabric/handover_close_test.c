@@ -143,9 +143,30 @@ static void the_process_may_end_with_answers_on_their_way(void **state)
 	assert_true(on_its_way());
 }
 
+/* As on a host with RDMA devices, where a listener has one for shared memory and one for those:
+ * each close frees others of the list. */
+static void a_listener_with_two_others_drains(void **state)
+{
+	const struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server}};
+	struct plx_listener *three[3];
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(plx_link_listen(here("0"), &attr, &three[i]), 0);
+		if (i == 0)
+			continue;
+		three[i]->front = three[0];
+		three[i]->also = three[0]->also;
+		three[0]->also = three[i];
+	}
+	assert_int_equal(plx_fabric_open_count(), 1);
+	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
+	assert_int_equal(plx_fabric_open_count(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		handover_test(a_listener_with_two_others_drains),
 		handover_test(a_listener_may_be_closed_where_it_places_a_link),
 		handover_test(a_closed_listener_waits_for_its_requests),
 		handover_test(a_closed_listener_gives_its_port_back_in_time),

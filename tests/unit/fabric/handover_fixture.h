@@ -53,9 +53,6 @@ int handover_stop(void **state);
 
 /** The same with provider auto: the request comes in by shm, at the listener that belongs to the
  * user's. */
-#define handover_test_auto(test)                                                \
-	{                                                                       \
-#test " (auto)", test, handover_start_auto, handover_stop, NULL \
-	}
+#define handover_test_auto(test) {#test " (auto)", test, handover_start_auto, handover_stop, NULL}
 
 #endif

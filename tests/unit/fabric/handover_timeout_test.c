@@ -56,13 +56,14 @@ static int run(void *arg)
 	return plx_loop_run();
 }
 
-/* The listener's lcore is late itself, and cannot give up. */
+/* The listener's lcore is late itself, and cannot give up. The timeout is long enough for a busy
+ * host to see the request before it is given up. */
 static void an_lcore_that_comes_too_late_refuses(void **state)
 {
-	listen_placed(on_lcore_1, 20 * PLX_NS_PER_MS);
+	listen_placed(on_lcore_1, 500 * PLX_NS_PER_MS);
 	connect_only();
 	pump_until_on_its_way();
-	stand_still_ms(40);
+	stand_still_ms(550);
 	assert_int_equal(plx_lcore_launch(1, run, NULL), 0);
 	while (!plx_loop_is_running(1))
 		sched_yield();

@@ -72,18 +72,32 @@ static void messages_of_every_size_come_back_unchanged(void **state)
 	assert_int_equal(server.closed + client.closed, 0);
 }
 
-static void a_page_link_takes_a_megabyte_in_one_frame(void **state)
+static void frames_of_an_echo(size_t bytes, const struct plx_link_attr *attr, uint64_t frames)
 {
-	struct plx_link_attr attr = {.rx_buf_bytes = (1 << 20) + PLX_LINK_OVERHEAD};
-	struct plx_listener *listener = fixture_listen(here("0"), &attr);
+	struct plx_listener *listener = fixture_listen(here("0"), attr);
 	struct plx_link_stats stats;
 
-	fixture_connect(listener, &attr);
+	fixture_connect(listener, attr);
 	server.echo = true;
-	send_and_expect_back(1 << 20, true);
+	send_and_expect_back(bytes, true);
 	plx_link_stats(client.link, &stats);
-	assert_int_equal(stats.frames_sent, 2); /* HELLO and the message */
-	assert_int_equal(stats.frames_received, 2);
+	assert_int_equal(stats.frames_sent, 1 + frames); /* HELLO, and the message */
+	assert_int_equal(stats.frames_received, 1 + frames);
+}
+
+static void a_page_link_takes_a_megabyte_in_one_frame(void **state)
+{
+	frames_of_an_echo(1 << 20, &(struct plx_link_attr){.rx_buf_bytes = 1 << 20}, 1);
+}
+
+static void a_message_as_long_as_a_receive_buffer_is_one_frame(void **state)
+{
+	frames_of_an_echo(4096, NULL, 1);
+}
+
+static void a_message_one_byte_longer_is_two(void **state)
+{
+	frames_of_an_echo(4097, NULL, 2);
 }
 
 static void ipv6_and_every_address_work(void **state)
@@ -489,6 +503,29 @@ static void a_message_longer_than_the_peer_accepts_is_refused_here(void **state)
 	free(bytes);
 }
 
+/* The lcore would be silent for as long as it copies: its peers took it for dead. */
+static void what_takes_too_long_to_copy_is_refused_here(void **state)
+{
+	enum { PIECES = 64, PIECE_BYTES = PLX_SEND_COPY_MAX / PIECES };
+	struct plx_link_attr large = {.message_max_bytes = 2 * PLX_SEND_COPY_MAX};
+	struct plx_listener *listener = fixture_listen(here("0"), &large);
+	uint8_t *bytes = calloc(1, PIECE_BYTES + 1);
+	struct iovec iov[PIECES];
+
+	for (int i = 0; i < PIECES; i++)
+		iov[i] = (struct iovec){bytes, PIECE_BYTES};
+	fixture_connect(listener, NULL);
+	iov[0].iov_len++;
+	assert_int_equal(plx_link_sendv(client.link, iov, PIECES), -EMSGSIZE);
+	assert_error_has("33554433");
+	assert_error_has("plx_link_send_buf");
+	iov[0].iov_len--;
+	assert_int_equal(plx_link_sendv(client.link, iov, PIECES), 0);
+	assert_true(pump_until(&server.messages, 1, 10000));
+	assert_int_equal(client.closed + server.closed, 0);
+	free(bytes);
+}
+
 static void a_buffer_kept_past_the_link_is_safe(void **state)
 {
 	struct plx_listener *listener = fixture_listen(here("0"), NULL);
@@ -551,6 +588,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(messages_of_every_size_come_back_unchanged),
 		BOTH(a_page_link_takes_a_megabyte_in_one_frame),
+		BOTH(a_message_as_long_as_a_receive_buffer_is_one_frame),
+		BOTH(a_message_one_byte_longer_is_two),
 		BOTH(ipv6_and_every_address_work),
 		BOTH(a_listener_at_every_address_is_reached),
 		BOTH(a_fork_does_not_hurt),
@@ -568,6 +607,7 @@ int main(void)
 		BOTH(a_port_in_use_says_so),
 		BOTH(bad_addresses_and_attributes_are_named),
 		BOTH(a_message_longer_than_the_peer_accepts_is_refused_here),
+		BOTH(what_takes_too_long_to_copy_is_refused_here),
 		BOTH(a_buffer_kept_past_the_link_is_safe),
 		BOTH(an_empty_first_buffer_sends_nothing_of_its_own),
 		BOTH(a_blocked_link_is_aborted_with_sends_in_flight),

@@ -7,8 +7,6 @@
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 
-extern const struct plx_fabric_driver plx_driver_tcp;
-
 /* What that RDMA is like. */
 static enum { WORKS, NO_DEVICE, NO_ROUTE, REFUSES, SILENT } rdma;
 

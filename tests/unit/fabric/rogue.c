@@ -114,7 +114,7 @@ static void wait_until_it_has_left(struct rogue *rogue, const void *bytes)
 void rogue_send(struct rogue *rogue, const void *bytes, size_t size)
 {
 	bool injected = size <= rogue->info->tx_attr->inject_size;
-	uint8_t *copy = malloc(size + 1);
+	uint8_t *copy = calloc(1, size + 1);
 	struct fid_mr *mr = injected ? NULL : register_bytes(rogue, copy, size, 2);
 
 	memcpy(copy, bytes, size);
@@ -134,7 +134,7 @@ void rogue_send(struct rogue *rogue, const void *bytes, size_t size)
 /* Of nothing where there is nothing to write: some providers look at no key then. */
 bool rogue_write(struct rogue *rogue, const struct rogue_write *write)
 {
-	uint8_t *copy = malloc(write->size + 1);
+	uint8_t *copy = calloc(1, write->size + 1);
 	struct fid_mr *mr = register_bytes(rogue, copy, write->size + 1, 3);
 	void *desc = desc_of(mr);
 	struct iovec iov = {copy, write->size};

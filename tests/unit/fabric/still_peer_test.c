@@ -8,8 +8,6 @@
 #define WINDOW      4
 #define FRAME_BYTES 64
 
-extern const struct plx_fabric_driver plx_driver_tcp;
-
 static struct plx_listener *listener;
 static struct rogue *rogue;
 

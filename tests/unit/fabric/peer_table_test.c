@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one peer learns about this process, or chooses, serves it nowhere else. */
+#include "fabric_priv.h"
+#include "frame.h"
+#include "plx_fabric_driver.h"
+#include "plx_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const struct plx_fabric_driver tcp = {.name = "tcp"}, shm = {.name = "plx_shm"};
+static struct plx_fabric_lcore home;
+
+static int setup(void **state)
+{
+	static const struct plx_fabric_conf conf;
+
+	assert_int_equal(liveness_init(&conf), 0);
+	liveness_home_init(&home);
+	return 0;
+}
+
+static struct frame_hello offered(const struct plx_fabric_driver *driver, const char *peer,
+				  bool connector)
+{
+	struct plx_link link = {.driver = driver, .connector = connector};
+	struct frame_hello hello = {0};
+
+	snprintf(link.peer, sizeof(link.peer), "%s", peer);
+	liveness_offer(&link, &hello);
+	return hello;
+}
+
+/* V has links with S and M. What M is told must not be what S is told, or M could speak for V. */
+static void each_host_is_told_another_incarnation(void **state)
+{
+	uint64_t told = offered(&tcp, "10.0.0.1:5000", true).incarnation;
+
+	assert_int_equal(told, offered(&tcp, "10.0.0.1:6000", false).incarnation);
+	assert_int_not_equal(told, offered(&tcp, "10.0.0.2:5000", true).incarnation);
+	assert_int_not_equal(told, offered(&tcp, "[fd00::1]:5000", true).incarnation);
+	assert_int_not_equal(told, offered(&shm, "10.0.0.1:5000", true).incarnation);
+}
+
+/* FNV-1a, by which paths were numbered: each step has an inverse, so that one number told the seed
+ * of all. 899433627 * 16777619 = 1 modulo 2^32. */
+static uint32_t fnv(uint32_t hash, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (uint8_t)text[i]) * UINT32_C(16777619);
+	return hash;
+}
+
+static uint32_t fnv_inverse(uint32_t hash, const char *text, size_t length)
+{
+	while (length)
+		hash = hash * UINT32_C(899433627) ^ (uint8_t)text[--length];
+	return hash;
+}
+
+static void a_path_does_not_tell_the_number_of_another(void **state)
+{
+	const char mine[] = "tcp\00010.0.0.2", others[] = "tcp\00010.0.0.1";
+	uint32_t path = offered(&tcp, "10.0.0.2:5000", true).path;
+	uint32_t seed = fnv_inverse(path, mine, sizeof(mine) - 1);
+
+	assert_int_equal(fnv(seed, mine, sizeof(mine) - 1), path);
+	assert_int_not_equal(fnv(seed, others, sizeof(others) - 1),
+			     offered(&tcp, "10.0.0.1:5000", true).path);
+	assert_int_equal(path, offered(&tcp, "10.0.0.2:7000", true).path);
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+/* Incarnations that meet in the lowest 16 bits. Return: CPU time of joining and leaving. */
+static uint64_t join_and_leave_ns(size_t count)
+{
+	struct plx_link *links = calloc(count, sizeof(*links));
+	uint64_t begin_ns = cpu_ns();
+
+	assert_non_null(links);
+	for (size_t i = 0; i < count; i++) {
+		links[i].home = &home;
+		links[i].live = (struct liveness){
+			.incarnation = i << 16, .heartbeat_ms = 1000, .dead_after_ms = 5000};
+		assert_int_equal(peer_join(&links[i], 1), 0);
+	}
+	for (size_t i = 0; i < count; i++)
+		peer_leave(&links[i]);
+	free(links);
+	return cpu_ns() - begin_ns;
+}
+
+static void no_peer_chooses_its_place_in_the_table(void **state)
+{
+	uint64_t few_ns = join_and_leave_ns(1000), many_ns = join_and_leave_ns(16000);
+
+	if (many_ns > 4 * 16 * few_ns)
+		fail_msg("16 times the peers took %.0f times the time",
+			 (double)many_ns / (double)few_ns);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_host_is_told_another_incarnation),
+		cmocka_unit_test(a_path_does_not_tell_the_number_of_another),
+		cmocka_unit_test(no_peer_chooses_its_place_in_the_table),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
