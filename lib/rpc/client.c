@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #define REPLY_MAX_DEFAULT        (UINT64_C(16) << 20)
 #define CALLS_MAX_DEFAULT        (UINT32_C(128) << 10)
@@ -124,9 +123,7 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 		goto free_client;
 	client->waiting.end = &client->waiting.first;
 	client->told_end = &client->told;
-	client->identity = client->attr.identity;
-	if (!client->identity && getrandom(&client->identity, sizeof(client->identity), 0) < 0)
-		client->identity = plx_tsc() ^ (uintptr_t)client;
+	client->identity = client->attr.identity ? client->attr.identity : plx_random_id();
 	rc = -ENOMEM;
 	if (hedge_init(client) != 0)
 		goto free_client;

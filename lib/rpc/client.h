@@ -50,6 +50,11 @@ struct kept_request {
 	uint8_t bytes[];
 };
 
+static inline uint32_t kept_payload(const struct kept_request *request)
+{
+	return request->length - (request->has_key ? RPC_KEY_BYTES : 0);
+}
+
 /* Requests that were not sent, and need not be kept then: all are older than those in a list. */
 struct parking {
 	struct parked_block *first, *last, *spare;
@@ -168,9 +173,12 @@ void call_tell_service(struct channel *channel, const struct call *call);
 /* Return: 0, it was sent, or is to end; -ENOMEM. */
 int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
 	      const struct rpc_header *header, const struct iovec *iov, int count);
-/* The channel with the least open calls, the first of those that is not `other`, and of those that
- * have not said that they are overloaded, where there is one; NULL: none. */
-struct channel *client_choose(struct plx_rpc_client *client, const struct channel *other);
+/* For a request of that length, without its key: the channel with the least open calls of those
+ * whose service takes it, and of those that have not said that they are overloaded, where there is
+ * one; `other` excepted. One that does not take it where none that is up does. NULL: none has room.
+ */
+struct channel *client_choose(struct plx_rpc_client *client, const struct channel *other,
+			      uint64_t length);
 
 /* Time that is left, rounded up: who gives 1 ns does not ask for none. */
 static inline uint32_t rpc_left_us(uint64_t deadline_ns)

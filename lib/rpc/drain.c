@@ -30,6 +30,7 @@ static void drain_here(struct service_here *here)
 	if (here->draining)
 		return;
 	here->draining = true;
+	orphans_gone(here);
 	for (struct peer *peer = here->peers; peer; peer = peer->next)
 		peer_drain(peer);
 }
@@ -40,6 +41,7 @@ static void end_here(struct service_here *here)
 		return;
 	here->draining = true;
 	here->ending = true;
+	orphans_gone(here);
 	for (struct peer *peer = here->peers; peer; peer = peer->next) {
 		if (peer->link)
 			plx_link_abort(peer->link);

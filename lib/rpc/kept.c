@@ -193,7 +193,7 @@ bool kept_send_second(struct plx_rpc_client *client, struct channel *channel, st
 {
 	struct channel *first = call->channel;
 
-	if (call->kept->length > channel->request_max || send_to(client, channel, call) != 0)
+	if (kept_payload(call->kept) > channel->request_max || send_to(client, channel, call) != 0)
 		return false;
 	call->channel = first;
 	call->kept->second = channel;
@@ -219,8 +219,8 @@ bool call_elsewhere(struct channel *channel, struct call *call)
 
 	if (!kept || kept->was_refused || kept->lost || client->ending)
 		return false;
-	other = client_choose(client, channel);
-	if (!other)
+	other = client_choose(client, channel, kept_payload(kept));
+	if (!other || kept_payload(kept) > other->request_max)
 		return false;
 	kept->was_refused = true;
 	channel->open--;
@@ -304,7 +304,7 @@ void client_send_waiting(struct plx_rpc_client *client)
 	if (client->parking.count)
 		parking_send(client);
 	while (client->waiting.first && !client->parking.count &&
-	       (channel = client_choose(client, NULL))) {
+	       (channel = client_choose(client, NULL, kept_payload(client->waiting.first)))) {
 		fetch_ahead(client->waiting.first);
 		send_or_end(client, channel, client->waiting.first->call);
 	}

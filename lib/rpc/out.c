@@ -296,6 +296,11 @@ void rpc_out_trim(struct rpc_out *out, uint8_t *payload, uint32_t length)
 	memset(payload + length, 0, bytes - RPC_RECORD_BYTES - length);
 }
 
+void rpc_out_unclaim(struct rpc_out *out, const uint8_t *payload)
+{
+	out->bytes = (uint32_t)(payload - RPC_RECORD_BYTES - out->batch);
+}
+
 /* A message of its own, behind what was written before. */
 static __attribute__((noinline)) int put_long(struct rpc_out *out, const struct rpc_header *header,
 					      const struct iovec *iov, int count)

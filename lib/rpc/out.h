@@ -67,6 +67,9 @@ uint8_t *rpc_out_claim(struct rpc_out *out, const struct rpc_header *header);
 /* The last record that was claimed has less payload than it was said to: length bytes. */
 void rpc_out_trim(struct rpc_out *out, uint8_t *payload, uint32_t length);
 
+/* The last record that was claimed is none. */
+void rpc_out_unclaim(struct rpc_out *out, const uint8_t *payload);
+
 /* Write a record, however long; header->length: bytes in the pieces. Return: 0; -ENOMEM. */
 int rpc_out_put(struct rpc_out *out, const struct rpc_header *header, const struct iovec *iov,
 		int count);

@@ -163,7 +163,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	peer->link = NULL;
 	plx_timer_stop(&peer->timer);
 	turns_drop(peer);
-	open_all_gone(peer);
+	open_all_gone(peer, reason != PLX_LINK_CLOSED && !here->draining && !here->ending);
 	rpc_out_fini(&peer->out);
 	*peer->prev_next = peer->next;
 	if (peer->next)

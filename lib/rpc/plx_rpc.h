@@ -64,8 +64,9 @@ typedef void (*plx_rpc_handler_fn)(struct plx_rpc_request *request, const void *
 				   uint32_t length, void *arg);
 
 /** Nobody waits for the reply to a request that is still open: it was cancelled, its deadline has
- * passed as its client says, or the client is gone. A reply is owed all the same, and dropped. Runs
- * on the request's lcore. */
+ * passed as its client says, or the client is gone. Where the link of one with a key was lost, its
+ * client may come back for the reply: that is told at the deadline. A reply is owed all the same,
+ * and dropped. Runs on the request's lcore. */
 typedef void (*plx_rpc_gone_fn)(struct plx_rpc_request *request, void *arg);
 
 struct plx_rpc_method {
@@ -210,6 +211,11 @@ int plx_rpc_refuse(struct plx_rpc_request *request, enum plx_rpc_status status,
  * written before anything else is called, and plx_rpc_reply_commit. Up to 2048 bytes, and inside
  * the handler only. Return: 0; -EINVAL; -ENOMEM: reply otherwise. */
 int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **at_out);
+
+/** Nothing of what was begun is sent, and the request is as before plx_rpc_reply_begin. So it is
+ * where the handler begins again, replies or refuses otherwise, or returns without a commit.
+ * Does nothing where nothing was begun. Thread: as plx_rpc_reply_begin. */
+void plx_rpc_reply_abandon(struct plx_rpc_request *request);
 
 /** Send so many of them, room at most. Thread: as plx_rpc_reply_begin. */
 void plx_rpc_reply_commit(struct plx_rpc_request *request, uint32_t length);

@@ -168,6 +168,8 @@ static int answer_here(struct plx_rpc_request *request, const struct answer *ans
 {
 	int rc = 0;
 
+	if (plx_unlikely(request->begun != NULL))
+		plx_rpc_reply_abandon(request);
 	if (plx_unlikely(request->entry != NULL))
 		remember(request, answer);
 	assert(request->state != REQUEST_FREE); /* each is answered once */
@@ -272,6 +274,7 @@ int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **a
 {
 	struct rpc_header header;
 
+	plx_rpc_reply_abandon(request);
 	if (room > BEGIN_BYTES_MAX || request->state != REQUEST_RUNNING || !request->peer)
 		return plx_fail(EINVAL,
 				"a reply of up to %u bytes in place: %u at most, in the handler",
@@ -291,6 +294,13 @@ int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **a
 		return plx_fail(ENOMEM, "no memory for a reply of %u bytes", room);
 	*at_out = request->begun;
 	return 0;
+}
+
+void plx_rpc_reply_abandon(struct plx_rpc_request *request)
+{
+	if (request->begun && request->peer)
+		rpc_out_unclaim(&request->peer->out, request->begun);
+	request->begun = NULL;
 }
 
 void plx_rpc_reply_commit(struct plx_rpc_request *request, uint32_t length)

@@ -2,6 +2,7 @@
 /* Requests, and where those that are still owed a reply are found by their calls. */
 #include "service.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define SLAB_REQUESTS 64
@@ -40,11 +41,15 @@ struct plx_rpc_request *rpc_request_take(struct service_here *here)
 	return request;
 }
 
+static void orphan_leave(struct plx_rpc_request *request);
+
 /* The last one of a service that has ended may take the service with it. */
 void rpc_request_free(struct plx_rpc_request *request)
 {
 	struct service_here *here = request->here;
 
+	if (plx_unlikely(request->orphan))
+		orphan_leave(request);
 	if (request->kept)
 		plx_buf_unref(request->message);
 	request->kept = false;
@@ -170,6 +175,74 @@ static void tell_gone(struct plx_rpc_request *request)
 		method->gone(request, method->arg);
 }
 
+/* Orphans ---------------------------------------------------------------------------------------
+ */
+
+/* Requests with a key whose link was lost. Their client may come back and ask for the reply, within
+ * the deadline; until then nobody is told that they are gone. */
+
+#define ORPHAN_LOOK_NS (50 * PLX_NS_PER_MS)
+
+static void orphan_join(struct plx_rpc_request *request)
+{
+	struct service_here *here = request->here;
+
+	request->orphan = true;
+	request->next_repeat = NULL;
+	request->prev_repeat = here->orphans_end;
+	*here->orphans_end = request;
+	here->orphans_end = &request->next_repeat;
+	here->orphan_count++;
+	if (!plx_timer_running(&here->orphan_timer))
+		plx_timer_start(&here->orphan_timer, ORPHAN_LOOK_NS);
+}
+
+static void orphan_leave(struct plx_rpc_request *request)
+{
+	struct service_here *here = request->here;
+
+	assert(request->prev_repeat && "an orphan is in the list");
+	*request->prev_repeat = request->next_repeat;
+	if (request->next_repeat)
+		request->next_repeat->prev_repeat = request->prev_repeat;
+	else
+		here->orphans_end = request->prev_repeat;
+	request->prev_repeat = NULL;
+	request->orphan = false;
+	if (--here->orphan_count == 0)
+		plx_timer_stop(&here->orphan_timer);
+}
+
+/* Those whose deadline has passed; all: every one. What is told may reply, to others too. */
+static void tell_orphans(struct service_here *here, bool all)
+{
+	uint64_t now_ns = plx_loop_now_ns();
+
+	for (uint32_t looks = here->orphan_count; looks && here->orphans; looks--) {
+		struct plx_rpc_request *request = here->orphans;
+
+		orphan_leave(request);
+		if (all || request->deadline_ns <= now_ns)
+			tell_gone(request);
+		else
+			orphan_join(request);
+	}
+}
+
+void orphans_on_timer(struct plx_timer *timer, void *arg)
+{
+	struct service_here *here = arg;
+
+	tell_orphans(here, false);
+	if (here->orphans && !plx_timer_running(timer))
+		plx_timer_start(timer, ORPHAN_LOOK_NS);
+}
+
+void orphans_gone(struct service_here *here)
+{
+	tell_orphans(here, true);
+}
+
 /* It stays in the table, and counts as the client's, until it is replied to: else a client could
  * have any number open by cancelling them. */
 void rpc_request_gone(struct plx_rpc_request *request)
@@ -183,7 +256,7 @@ void rpc_request_gone(struct plx_rpc_request *request)
 	tell_gone(request);
 }
 
-void open_all_gone(struct peer *peer)
+void open_all_gone(struct peer *peer, bool may_come_back)
 {
 	struct open_table *table = &peer->open;
 
@@ -197,6 +270,8 @@ void open_all_gone(struct peer *peer)
 			request->peer = NULL;
 			if (request->prev_repeat)
 				repeat_gone(request);
+			else if (request->entry && !request->gone && may_come_back)
+				orphan_join(request);
 			else
 				tell_gone(request);
 		}
@@ -215,7 +290,7 @@ void plx_rpc_request_keep(struct plx_rpc_request *request)
 
 bool plx_rpc_request_is_gone(const struct plx_rpc_request *request)
 {
-	return !request->peer || request->gone;
+	return request->gone || (!request->peer && !request->orphan);
 }
 
 uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request)

@@ -103,19 +103,23 @@ static void on_generate(struct plx_rpc_request *request, const void *data, uint3
 	free(bytes);
 }
 
+#define NAME_BYTES 256 /* of a method or a program, as it is told */
+
 static json_t *methods_of(const struct plx_rpc_service *service)
 {
 	json_t *methods = json_array();
 	struct plx_rpc_method_stats stats;
+	char name[NAME_BYTES];
 
 	for (uint32_t i = 0; plx_rpc_method_stats(service, i, &stats) == 0; i++)
 		json_array_append_new(
 			methods,
 			json_pack("{s:I, s:i, s:s, s:I, s:I, s:I, s:I, s:I}", "id",
 				  (json_int_t)stats.id, "version", (int)stats.version, "name",
-				  stats.name, "requests", (json_int_t)stats.requests, "replies",
-				  (json_int_t)stats.replies, "refused", (json_int_t)stats.refused,
-				  "slow", (json_int_t)stats.slow, "handler_ns",
+				  plx_printable(stats.name, name, sizeof(name)), "requests",
+				  (json_int_t)stats.requests, "replies", (json_int_t)stats.replies,
+				  "refused", (json_int_t)stats.refused, "slow",
+				  (json_int_t)stats.slow, "handler_ns",
 				  (json_int_t)stats.handler_ns));
 	return methods;
 }
@@ -126,13 +130,15 @@ static void on_describe(struct plx_rpc_request *request, const void *data, uint3
 {
 	const struct service_here *here = request->here;
 	const struct plx_rpc_service *service = here->service;
+	char name[NAME_BYTES];
 	json_t *all;
 	char *text;
 
 	if (!may_run(request, BYTES_PER_ONE * 20 * service->method_count))
 		return;
 	all = json_pack("{s:s, s:s, s:I, s:f, s:o}", "version", plx_version(), "program",
-			program_invocation_short_name, "lcore", (json_int_t)here->lcore, "uptime_s",
+			plx_printable(program_invocation_short_name, name, sizeof(name)), "lcore",
+			(json_int_t)here->lcore, "uptime_s",
 			(double)(plx_loop_now_ns() - service->created_ns) / 1e9, "methods",
 			methods_of(service));
 	text = all ? json_dumps(all, JSON_COMPACT) : NULL;

@@ -61,6 +61,7 @@ static __attribute__((noinline)) void was_slow(struct service_here *here,
 /* Its handler has left it open. */
 static __attribute__((noinline)) void stay_open(struct peer *peer, struct plx_rpc_request *request)
 {
+	plx_rpc_reply_abandon(request);
 	request->state = REQUEST_OPEN;
 	if (!request->kept)
 		request->message = NULL;

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #define REQUEST_MAX_DEFAULT   (UINT64_C(16) << 20)
 #define WAITING_MAX_DEFAULT   (UINT64_C(64) << 20)
@@ -134,6 +133,9 @@ static int make_parts(struct plx_rpc_service *service)
 		here->repeats_end = &here->repeats;
 		plx_timer_init(&here->repeat_timer, repeat_on_timer, here);
 		plx_timer_set_lax(&here->repeat_timer, true);
+		here->orphans_end = &here->orphans;
+		plx_timer_init(&here->orphan_timer, orphans_on_timer, here);
+		plx_timer_set_lax(&here->orphan_timer, true);
 	}
 	PLX_LCORE_FOREACH (id) {
 		plx_signal_init(&service->here[id]->told, id, service_on_told, service->here[id]);
@@ -163,11 +165,8 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	atomic_init(&service->refs, 1);
 	service->slow_cycles = cycles_of(checked.slow_ns);
 	service->turn_cycles = cycles_of(checked.turn_ns);
-	if (getrandom(&service->identity, sizeof(service->identity), 0) < 0)
-		service->identity = plx_tsc();
-	if (getrandom(&service->multiplier, sizeof(service->multiplier), 0) < 0)
-		service->multiplier = plx_tsc();
-	service->multiplier |= 1;
+	service->identity = plx_random_id();
+	service->multiplier = plx_random_id() | 1;
 	rc = rpc_keys_create(service->multiplier, checked.keys_max, checked.key_bytes_max,
 			     checked.key_ns, &service->keys);
 	if (rc == 0)

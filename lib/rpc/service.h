@@ -72,6 +72,11 @@ struct service_here {
 	uint32_t repeat_count;
 	struct plx_timer repeat_timer;
 
+	/* Whose link was lost, and whose client may come back: see request.c. */
+	struct plx_rpc_request *orphans, **orphans_end;
+	uint32_t orphan_count;
+	struct plx_timer orphan_timer;
+
 	struct plx_signal told;
 	struct bucket self_test_answers, self_test_looks;
 
@@ -161,7 +166,8 @@ struct plx_rpc_request {
 	struct key_entry *entry;      /* it is the first one of its key */
 	/* Of one that waits for the first: */
 	uint64_t key;
-	struct plx_rpc_request *next_repeat, **prev_repeat; /* NULL: it is none */
+	struct plx_rpc_request *next_repeat, **prev_repeat; /* NULL: it is none, and no orphan */
+	bool orphan; /* its link was lost, and its client may come back for the reply */
 };
 
 /* service.c */
@@ -217,7 +223,11 @@ int open_add(struct peer *peer, struct plx_rpc_request *request);
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);
 void open_remove(struct peer *peer, struct plx_rpc_request *request);
 void rpc_request_gone(struct plx_rpc_request *request);
-void open_all_gone(struct peer *peer);
+/* Its link has ended. may_come_back: it was lost, so that the client may ask for replies by key. */
+void open_all_gone(struct peer *peer, bool may_come_back);
+/* Nobody comes back for them any more. */
+void orphans_gone(struct service_here *here);
+void orphans_on_timer(struct plx_timer *timer, void *arg);
 /* One that was open is no more. */
 void open_end(struct plx_rpc_request *request);
 void rpc_request_free_all(struct service_here *here);

@@ -15,13 +15,13 @@ static int stop(void **state)
 	return 0;
 }
 
-static void start_two(void)
+static void start_two_of(const struct plx_rpc_service_attr *attr)
 {
 	struct plx_rpc_client_stats stats = {0};
 
 	kept_count = gone_count = handled_count = 0;
 	fixture_start("tcp", false);
-	service = make_service(here("0"), NULL);
+	service = make_service(here("0"), attr);
 	other = make_service(here("0"), NULL);
 	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0),
 						   plx_rpc_service_address(other, 0), NULL},
@@ -31,6 +31,11 @@ static void start_two(void)
 		stats = client_stats();
 	}
 	assert_int_equal(stats.links, 2);
+}
+
+static void start_two(void)
+{
+	start_two_of(NULL);
 }
 
 static unsigned clients_of(const struct plx_rpc_service *which)
@@ -155,6 +160,43 @@ static void one_that_is_full_is_not_asked_for_ever(void **state)
 	}
 	plx_rpc_client_destroy(filler);
 	plx_rpc_service_destroy(full);
+}
+
+/* One has the least open calls, and takes short requests alone: long ones go to the other. */
+static void a_request_goes_to_a_service_that_takes_it(void **state)
+{
+	static char data[1000];
+	struct plx_rpc_service_attr small = {.request_max = 64};
+	static const struct plx_rpc_call calls[] = {{.method = ECHO},
+						    {.method = ECHO, .retry = true},
+						    {.method = ECHO, .hedge = true},
+						    {.method = ECHO, .key = 1}};
+	struct plx_rpc_call never = {.method = LATER, .deadline_ns = UINT64_MAX};
+	static struct outcome held; /* it ends with the client */
+	struct outcome outcome;
+
+	start_two_of(&small);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(calls); i++) {
+		call_as(calls[i], data, sizeof(data), &outcome);
+		wait_done(&outcome);
+		assert_int_equal(outcome.status, PLX_RPC_OK);
+	}
+	call_as(never, data, sizeof(data), &held); /* so that the one that takes it has more open */
+	assert_true(pump_until(&kept_count, 1, 3000));
+	call_as(calls[0], data, sizeof(data), &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+
+	/* Where no service that is there takes it, that is said. */
+	plx_rpc_service_drain(other);
+	for (int i = 0; i < 3000 && caller->channels[1].draining == false; i++)
+		pump_ms(1);
+	destroy_service(&other);
+	for (int i = 0; i < 3000 && client_stats().links > 1; i++)
+		pump_ms(1);
+	call_as(calls[0], data, sizeof(data), &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_TOO_BIG);
 }
 
 /* Both are full: that is what the caller hears, after one try at each. */
@@ -324,6 +366,7 @@ int main(void)
 		TEST(what_is_on_its_way_is_refused),
 		TEST(replies_that_wait_are_not_cut_off),
 		TEST(one_that_is_full_is_not_asked_for_ever),
+		TEST(a_request_goes_to_a_service_that_takes_it),
 		TEST(all_may_be_full),
 		TEST(a_link_that_closes_takes_no_calls),
 		TEST(finish_waits_for_clients),

@@ -290,11 +290,12 @@ static void a_client_that_takes_no_replies(void **state)
 {
 	static struct outcome outcomes[64];
 	static uint8_t data[256 << 10];
+	const struct plx_rpc_call patient = {.method = ECHO, .deadline_ns = 60 * PLX_NS_PER_S};
 
 	rpc_start("tcp", NULL, NULL);
 	for (int round = 0; round < 4; round++) {
 		for (int i = 0; i < 64; i++)
-			call_it(ECHO, data, sizeof(data), &outcomes[i]);
+			call_as(patient, data, sizeof(data), &outcomes[i]);
 		for (int i = 0; i < 64; i++) {
 			wait_done(&outcomes[i]);
 			assert_int_equal(outcomes[i].status, PLX_RPC_OK);

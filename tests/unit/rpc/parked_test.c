@@ -176,7 +176,7 @@ static void what_ends_leaves_its_room(void **state)
 	for (int round = 0; round < 5; round++) {
 		forget_ends();
 		for (uint32_t i = 0; i < 64; i++)
-			call_number((struct plx_rpc_call){.deadline_ns = 5 * PLX_NS_PER_MS}, i,
+			call_number((struct plx_rpc_call){.deadline_ns = 50 * PLX_NS_PER_MS}, i,
 				    sizeof(data));
 		assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EAGAIN);
 		assert_int_equal(client_stats().waiting, 64);

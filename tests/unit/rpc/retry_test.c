@@ -107,6 +107,51 @@ static void a_lost_reply_is_given_again_shm(void **state)
 	a_key_whose_reply_was_lost("shm");
 }
 
+/* The handler is not told that nobody waits: the client comes back for the reply. */
+static void a_handler_that_gives_up_when_told_runs_to_its_end(void **state)
+{
+	struct outcome outcome;
+
+	start("tcp");
+	gone_refuses = true;
+	call_retry(LATER, 7, 0, &outcome);
+	is_kept(1);
+	cut_link();
+	pump_ms(50);
+	wait_up(caller);
+	pump_ms(20);
+	assert_int_equal(gone_count, 0);
+	reply_to(0, "done");
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_memory_equal(outcome.data, "done", 4);
+	assert_int_equal(handled_count, 1);
+	assert_int_equal(service_stats().open, 0);
+}
+
+/* Whose client does not come back: at its deadline, so that a handler does not work for nobody. */
+static void a_handler_is_told_at_the_deadline_of_who_is_lost(void **state)
+{
+	struct outcome outcome;
+
+	start("tcp");
+	gone_refuses = true;
+	call_as((struct plx_rpc_call){.method = LATER,
+				      .key = 7,
+				      .deadline_ns = 300 * PLX_NS_PER_MS},
+		NULL, 0, &outcome);
+	is_kept(1);
+	cut_link();
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	assert_int_equal(gone_count, 0);
+	for (int i = 0; i < 3000 && !gone_count; i++)
+		pump_ms(1);
+	assert_int_equal(gone_count, 1);
+	assert_int_equal(service_stats().open, 0);
+	kept[0] = NULL;
+}
+
 static void a_key_that_runs_still(void **state)
 {
 	struct outcome outcome;
@@ -261,6 +306,8 @@ int main(void)
 		TEST(without_a_key_it_runs_again),
 		TEST(a_lost_reply_is_given_again_tcp),
 		TEST(a_lost_reply_is_given_again_shm),
+		TEST(a_handler_that_gives_up_when_told_runs_to_its_end),
+		TEST(a_handler_is_told_at_the_deadline_of_who_is_lost),
 		TEST(a_key_that_runs_still),
 		TEST(a_service_that_has_ended),
 		TEST(without_a_key_another_one_may_have_it),

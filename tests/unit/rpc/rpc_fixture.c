@@ -8,6 +8,7 @@ struct plx_rpc_client *caller;
 struct plx_rpc_request *kept[KEPT_MAX];
 _Atomic unsigned kept_count;
 unsigned gone_count, handled_count;
+bool gone_refuses;
 
 static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
@@ -26,6 +27,8 @@ static void on_gone(struct plx_rpc_request *request, void *arg)
 {
 	assert_true(plx_rpc_request_is_gone(request));
 	gone_count++;
+	if (gone_refuses)
+		assert_int_equal(plx_rpc_refuse(request, PLX_RPC_CANCELLED, 0), 0);
 }
 
 static void on_fail(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
@@ -42,6 +45,37 @@ static void on_build(struct plx_rpc_request *request, const void *data, uint32_t
 	assert_int_equal(plx_rpc_reply_begin(request, 2048, &at), 0);
 	memset(at, 'x', length);
 	plx_rpc_reply_commit(request, length);
+}
+
+/* What is begun is not sent; the request's first byte says what happens instead. */
+static void on_begin(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	void *at;
+
+	handled_count++;
+	assert_int_equal(plx_rpc_reply_begin(request, 100, &at), 0);
+	memset(at, 's', 100);
+	switch (*(const char *)data) {
+	case 'a':
+		plx_rpc_reply_abandon(request);
+		plx_rpc_reply_abandon(request);
+		plx_rpc_reply(request, "abandoned", 9);
+		break;
+	case 'b':
+		assert_int_equal(plx_rpc_reply_begin(request, 8, &at), 0);
+		memcpy(at, "anew", 4);
+		plx_rpc_reply_commit(request, 4);
+		break;
+	case 'r':
+		assert_int_equal(plx_rpc_refuse(request, PLX_RPC_DENIED, 0), 0);
+		break;
+	case 'p':
+		plx_rpc_reply(request, "plain", 5);
+		break;
+	default: /* later */
+		kept[kept_count] = request;
+		kept_count++;
+	}
 }
 
 static void on_slow(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
@@ -88,6 +122,7 @@ static const struct plx_rpc_method methods[] = {
 	{.id = TIRED, .name = "tired", .handler = on_tired},
 	{.id = TWICE, .version = 1, .name = "twice", .handler = on_version, .arg = "1"},
 	{.id = TWICE, .version = 2, .name = "twice", .handler = on_version, .arg = "2"},
+	{.id = BEGIN, .name = "begin", .handler = on_begin},
 };
 
 struct plx_rpc_service *make_service(const char *address, const struct plx_rpc_service_attr *attr)
@@ -123,6 +158,7 @@ void rpc_start(const char *provider, const struct plx_rpc_service_attr *service_
 	       const struct plx_rpc_client_attr *client_attr)
 {
 	kept_count = gone_count = handled_count = 0;
+	gone_refuses = false;
 	fixture_start(provider, false);
 	service = make_service(here("0"), service_attr);
 	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
@@ -206,7 +242,7 @@ plx_rpc_call_id call_within(uint32_t method, uint64_t deadline_ns, struct outcom
 
 void wait_done(struct outcome *outcome)
 {
-	assert_true(pump_until(&outcome->count, 1, 5000));
+	assert_true(pump_until(&outcome->count, 1, 20000));
 	assert_int_equal(outcome->count, 1);
 }
 

@@ -18,6 +18,7 @@ enum {
 	SHORT = 8,  /* as ECHO, up to 16 bytes */
 	TWICE = 9,  /* as ECHO, versions 1 and 2: the version and the request */
 	TIRED = 10, /* refused with BUSY */
+	BEGIN = 11, /* begins a reply in place and does not send it: see on_begin */
 };
 
 #define KEPT_MAX 4096
@@ -30,6 +31,7 @@ extern struct plx_rpc_request *kept[KEPT_MAX];
 extern _Atomic unsigned kept_count;
 extern unsigned gone_count;    /* of them, of which that was told */
 extern unsigned handled_count; /* requests that any handler got */
+extern bool gone_refuses;      /* who is told refuses with CANCELLED */
 
 /* How a call ended. */
 struct outcome {

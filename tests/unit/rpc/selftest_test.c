@@ -88,6 +88,27 @@ static void describe(void **state)
 	json_decref(all);
 }
 
+/* Also where the program has a name that is no UTF-8. */
+static void describe_is_json_whatever_the_program_is_called(void **state)
+{
+	char *before = program_invocation_short_name;
+	struct outcome outcome = {0};
+	struct plx_rpc_call call = {
+		.method = PLX_RPC_DESCRIBE, .done = note_description, .arg = &outcome};
+	json_t *all;
+
+	rpc_start("tcp", NULL, NULL);
+	program_invocation_short_name = "\xfe\x1b[31m";
+	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
+	wait_done(&outcome);
+	program_invocation_short_name = before;
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	all = json_loads(description, 0, NULL);
+	assert_non_null(all);
+	assert_string_equal(json_string_value(json_object_get(all, "program")), "\\xfe\\x1b[31m");
+	json_decref(all);
+}
+
 static void it_is_bounded(void **state)
 {
 	struct plx_rpc_service_attr attr = {.self_test_rate = 100};
@@ -129,6 +150,7 @@ int main(void)
 		cmocka_unit_test_teardown(echo_and_discard, stop),
 		cmocka_unit_test_teardown(generate, stop),
 		cmocka_unit_test_teardown(describe, stop),
+		cmocka_unit_test_teardown(describe_is_json_whatever_the_program_is_called, stop),
 		cmocka_unit_test_teardown(it_is_bounded, stop),
 		cmocka_unit_test_teardown(it_can_be_left_out, stop),
 	};
