@@ -346,6 +346,14 @@ int connection_open(struct netio_connection *connection, const char *host, unsig
 	return rc ? netio_fail(rc) : 0;
 }
 
+void connection_open_again(struct netio_connection *connection)
+{
+	plx_timer_stop(&connection->timer);
+	plx_backoff_reset(&connection->backoff);
+	connection->quit = false;
+	try_again(connection);
+}
+
 /* Closing ------------------------------------------------------------------------------------- */
 
 static void close_link(struct netio_connection *connection)

@@ -81,6 +81,10 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 int connection_open(struct netio_connection *connection, const char *host, unsigned port);
 int connection_close(struct netio_connection *connection);
 
+/* Open one that was closed by this side, at the same address. What fails is told as any attempt
+ * that does, and tried again. */
+void connection_open_again(struct netio_connection *connection);
+
 /* The socket is gone: close without loss, and free it then. */
 void connection_release(struct netio_connection *connection);
 

@@ -128,17 +128,6 @@ static void on_refused(struct netio_connection *connection, enum plx_link_reason
 	end_telling(feed);
 }
 
-/* It was closed as nothing was wanted, which has changed. */
-static void open_again(struct feed *feed)
-{
-	char why[PLX_ADDRESS_MAX + 100];
-
-	if (feed_open(feed) == 0)
-		return;
-	snprintf(why, sizeof(why), "%s", plx_error());
-	TELL(feed, cb_connection_refused, (&feed->pub, PLX_LINK_LOCAL, why));
-}
-
 static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,
 		      const char *why)
 {
@@ -153,7 +142,8 @@ static void on_closed(struct netio_connection *connection, enum plx_link_reason 
 		feed_release(feed);
 	else if (feed->feeds && feed->connection.state == CONNECTION_IDLE && connection->quit &&
 		 !feed->feeds->evloop->draining)
-		open_again(feed);
+		/* It was closed as nothing was wanted, which has changed. */
+		connection_open_again(&feed->connection);
 	end_telling(feed);
 }
 

@@ -2,6 +2,7 @@
 /* Nothing of a peer is believed before it was checked. */
 #include "intake.h"
 
+#include "message.h"
 #include "wire.h"
 
 #define BUFFER_BYTES_DEFAULT 65536
@@ -44,7 +45,7 @@ void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t mes
 
 	message_max += WIRE_MESSAGE_BYTES;
 	*attr_out = (struct plx_link_attr){
-		.rx_buf_bytes = (uint32_t)page_max + PLX_LINK_OVERHEAD,
+		.rx_buf_bytes = (uint32_t)page_max,
 		.rx_buf_count = buffer_count,
 		.message_max_bytes = page_max > message_max ? page_max : message_max,
 	};
@@ -59,7 +60,7 @@ static const char *partial_begin(struct intake *intake, const struct wire_entry 
 	if (intake->partial_total)
 		return "a message that begins inside another";
 	if (entry->total > intake->message_max)
-		return "a message that is longer than it may be";
+		return MESSAGE_TOO_LONG;
 	if (partial &&
 	    (!plx_buf_unshared(partial) || partial->room - PLX_BUF_HEADROOM < entry->total)) {
 		plx_buf_unref(partial);
@@ -149,8 +150,9 @@ static int take_entries(struct intake *intake, struct held *held, const char **w
 				return -EPROTO;
 			continue;
 		}
-		if (plx_unlikely(intake->partial_total)) {
-			*wrong_out = "a message inside another";
+		if (plx_unlikely(intake->partial_total || entry.length > intake->message_max)) {
+			*wrong_out = intake->partial_total ? "a message inside another"
+							   : MESSAGE_TOO_LONG;
 			return -EPROTO;
 		}
 		msg.data = entry.payload;
@@ -164,18 +166,16 @@ static int take_entries(struct intake *intake, struct held *held, const char **w
 /* Return: as take_entries. */
 static int take_message(struct intake *intake, struct held *held, const char **wrong_out)
 {
-	struct plx_buf *buf = held->buf;
-	struct netio_msg msg = {.source = intake->source, .buf = buf};
+	struct netio_msg msg;
 
-	*wrong_out = wire_message_read(buf->data, buf->len, &msg.tag);
+	*wrong_out = message_read(held->buf, intake->message_max, &msg);
 	if (plx_unlikely(*wrong_out != NULL))
 		return -EPROTO;
 	if (plx_unlikely(intake->partial_total)) {
 		*wrong_out = "a message inside another";
 		return -EPROTO;
 	}
-	msg.data = buf->data + WIRE_MESSAGE_BYTES;
-	msg.len = buf->len - WIRE_MESSAGE_BYTES;
+	msg.source = intake->source;
 	return intake->give(intake, &msg) ? 0 : -EAGAIN;
 }
 

@@ -18,7 +18,7 @@ struct intake {
 	/* Messages that come next were not sent. NULL: that is a mistake of the peer's. */
 	void (*miss)(struct intake *intake, uint64_t count, enum netio_gap_reason reason);
 	uint64_t source;      /* as netio_msg.source */
-	uint64_t message_max; /* the longest that may come in pieces */
+	uint64_t message_max; /* the longest that may come */
 
 	/* A message that comes in pieces. */
 	struct plx_buf *partial; /* being put together; or one to use again */

@@ -36,14 +36,22 @@ int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
 	return 0;
 }
 
-const char *message_read(struct plx_buf *message, struct netio_msg *msg_out)
+const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out)
 {
+	netio_tag_t tag;
+	const char *wrong = wire_message_read(message->data, message->len, &tag);
+
+	if (plx_unlikely(wrong != NULL))
+		return wrong;
+	if (plx_unlikely(message->len - WIRE_MESSAGE_BYTES > message_max))
+		return MESSAGE_TOO_LONG;
 	*msg_out = (struct netio_msg){
 		.data = message->data + WIRE_MESSAGE_BYTES,
 		.len = message->len - WIRE_MESSAGE_BYTES,
+		.tag = tag,
 		.buf = message,
 	};
-	return wire_message_read(message->data, message->len, &msg_out->tag);
+	return NULL;
 }
 
 int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,

@@ -5,8 +5,12 @@
 
 #include "netio_priv.h"
 
-/* A message that came by itself. Return: NULL; or what is wrong with it. */
-const char *message_read(struct plx_buf *message, struct netio_msg *msg_out);
+/* What is wrong with a message that is longer than the socket accepts. */
+#define MESSAGE_TOO_LONG "a message that is longer than it may be"
+
+/* A message that came by itself, of at most message_max bytes. Return: NULL; or what is wrong with
+ * it. */
+const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out);
 
 /* Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. */
 int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,

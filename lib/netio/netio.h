@@ -306,10 +306,7 @@ struct netio_buffered_attr {
 };
 
 /** Pages as NetIO used to have them: 1 MiB, 128 of them, 2 s. */
-#define NETIO_BUFFERED_ATTR_1M                            \
-	{                                                 \
-		.page_bytes = 1u << 20, .page_count = 128 \
-	}
+#define NETIO_BUFFERED_ATTR_1M {.page_bytes = 1u << 20, .page_count = 128}
 
 /** Copies messages into pages, which leave when they are full, at the watermark, by
  * netio_buffered_flush, or after a time. */

@@ -56,7 +56,7 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 	if (rc == 0)
 		rc = acceptor_check(attr->provider, MESSAGE_MAX);
 	if (rc == 0)
-		rc = table_init(&core->table, plx_now_ns() ^ (uintptr_t)core);
+		rc = table_init(&core->table, plx_random_id());
 	if (rc) {
 		free(core);
 		return netio_fail(rc);
@@ -73,7 +73,7 @@ static int core_listen(struct netio_publish_core *core, const char *what, const 
 		       unsigned port)
 {
 	struct plx_link_attr link = {
-		.rx_buf_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES + PLX_LINK_OVERHEAD,
+		.rx_buf_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
 		.rx_buf_count = PUBLISHER_BUFFERS,
 		.message_max_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
 	};
@@ -140,7 +140,7 @@ int netio_publish_socket_init(struct netio_eventloop *evloop, struct netio_publi
 
 	*socket = (struct netio_publish_socket){0};
 	rc = core_create(evloop, "netio_publish_socket_init", attr, &socket->core);
-	if (rc == 0)
+	if (socket->core)
 		socket->core->buffered = socket;
 	return rc;
 }
@@ -180,7 +180,7 @@ int netio_unbuffered_publish_socket_init(struct netio_eventloop *evloop,
 
 	*socket = (struct netio_unbuffered_publish_socket){0};
 	rc = core_create(evloop, "netio_unbuffered_publish_socket_init", attr, &socket->core);
-	if (rc == 0)
+	if (socket->core)
 		socket->core->unbuffered = socket;
 	return rc;
 }

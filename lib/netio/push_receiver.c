@@ -205,7 +205,7 @@ static const char *on_received(struct netio_connection *connection, struct plx_b
 	struct push_receiver *receiver = receiver_of(connection);
 	struct netio_push_core *core = receiver->core;
 	struct netio_msg msg;
-	const char *wrong = message_read(message, &msg);
+	const char *wrong = message_read(message, connection->attr.message_max_bytes, &msg);
 
 	if (wrong)
 		return wrong;

@@ -271,7 +271,7 @@ static bool send_answer(struct subscriber *subscriber)
 	rc = plx_link_send(subscriber->accepted.link, subscriber->answer, subscriber->answer_bytes);
 	if (rc == -EAGAIN)
 		return false;
-	if (rc) /* closing, or out of memory: it is not to wait for what never comes */
+	if (rc && rc != -ENOTCONN) /* out of memory: it is not to wait for what never comes */
 		plx_link_abort(subscriber->accepted.link);
 	subscriber->answer_bytes = 0;
 	return true;
@@ -344,6 +344,9 @@ const char *requests_received(struct subscriber *subscriber, struct plx_buf *mes
 {
 	uint32_t last = subscriber->request_first + subscriber->request_count;
 
+	/* What was published before the close still leaves; nothing is asked for any more. */
+	if (plx_unlikely(subscriber->accepted.closing))
+		return NULL;
 	if (!subscriber->answer_bytes)
 		return take_requests(subscriber, message);
 	if (subscriber->request_count == PLX_ARRAY_LEN(subscriber->requests))

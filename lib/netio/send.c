@@ -108,7 +108,7 @@ static const char *on_received(struct netio_connection *connection, struct plx_b
 {
 	struct netio_send_socket *socket = connection->socket;
 	struct netio_msg msg;
-	const char *wrong = message_read(message, &msg);
+	const char *wrong = message_read(message, connection->attr.message_max_bytes, &msg);
 
 	if (!wrong && socket->cb_msg_received)
 		socket->cb_msg_received(socket, &msg);

@@ -134,10 +134,7 @@ static int up(void **state)
 	return rc;
 }
 
-#define CYCLES_TEST(test, which)                       \
-	{                                              \
-#test " " which, test, up, down, which \
-	}
+#define CYCLES_TEST(test, which) {#test " " which, test, up, down, which}
 
 int main(void)
 {

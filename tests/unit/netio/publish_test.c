@@ -504,6 +504,28 @@ static void the_publisher_may_close_one(void **state)
 }
 
 /* What was published is sent, whatever the subscribers do then; and it may begin anew. */
+/* Of who asks for more while it is closed: what was published before comes whole. */
+static void requests_during_a_close_lose_nothing(void **state)
+{
+	enum { COUNT = 800 };
+
+	publish_with(NULL);
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = UINT64_MAX});
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	for (unsigned i = 0; i < COUNT; i++)
+		assert_int_equal(publish(1, 300, 0), NETIO_STATUS_OK);
+	netio_subscriber_close(subscriber);
+	for (unsigned i = 0; i < 2000 && !subs[0].closed; i++) {
+		if (i < 100)
+			netio_subscribe(&subs[0].socket, test_host(), port(), 2 + i);
+		plx_loop_turn();
+	}
+	TURN_UNTIL(subs[0].closed == 1 && went == 1);
+	assert_int_equal(subs[0].reason, PLX_LINK_CLOSED);
+	assert_int_equal(subs[0].messages, COUNT);
+	assert_int_equal(stats().lost, 0);
+}
+
 static void a_drained_loop_may_begin_anew(void **state)
 {
 	unsigned first;
@@ -663,6 +685,7 @@ int main(void)
 		PUBSUB_TEST(too_big_is_for_who_accepts_less),
 		PUBSUB_TEST(a_socket_that_goes_loses_nothing),
 		PUBSUB_TEST(the_publisher_may_close_one),
+		PUBSUB_TEST(requests_during_a_close_lose_nothing),
 		PUBSUB_TEST(a_drained_loop_may_begin_anew),
 		PUBSUB_TEST(draining_has_an_end),
 		PUBSUB_TEST(a_socket_may_end_in_its_callbacks),

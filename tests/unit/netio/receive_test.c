@@ -165,6 +165,35 @@ static void what_is_broken_ends_its_connection(void **state)
 	netio_send_socket_fini(&sender);
 }
 
+/* By itself, in a page, in pieces: in each way one byte more than the socket accepts. */
+static void what_is_longer_than_accepted_ends_its_connection(void **state)
+{
+	enum { MAX = 256, PIECE = 200 };
+	static const struct netio_listen_attr attr = {.message_max_bytes = MAX};
+	static const uint8_t single[WIRE_MESSAGE_BYTES + MAX + 1] = {WIRE_MESSAGE};
+	static const uint8_t page[WIRE_PAGE_BYTES + 8 + MAX + 8] = {PAGE_HEAD, 1, 1, 0, 0, 0};
+	static const uint8_t pieces[WIRE_PAGE_BYTES + 16 + PIECE] = {
+		PAGE_HEAD, ENTRY(PIECE, WIRE_FIRST), 1, 1, 0, 0, 0, 0, 0, 0};
+	static const struct iovec each[] = {{(void *)single, sizeof(single)},
+					    {(void *)page, sizeof(page)},
+					    {(void *)pieces, sizeof(pieces)}};
+
+	listen_with(&attr);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(each); i++) {
+		connect_greeted();
+		assert_int_equal(plx_link_send(raw, each[i].iov_base, each[i].iov_len - (i == 0)),
+				 0);
+		TURN_UNTIL(i > 0 || heard.messages == 1); /* the longest that it does accept */
+		if (i == 0)
+			assert_int_equal(plx_link_send(raw, single, sizeof(single)), 0);
+		TURN_UNTIL(heard.closed == i + 1 && raw_closed == 1);
+		assert_int_equal(heard.reason, PLX_LINK_PROTOCOL);
+		if (!strstr(heard.why, "longer than it may be"))
+			fail_msg("%u: %s", i, heard.why);
+	}
+	assert_int_equal(heard.messages, 1);
+}
+
 /* A message that begins and never goes on is not waited for when its peer ends. */
 static void a_peer_may_end_inside_a_message(void **state)
 {
@@ -406,6 +435,7 @@ int main(void)
 		SOCKET_TEST(who_greets_wrong_is_never_heard_of),
 		SOCKET_TEST(who_does_not_greet_is_not_waited_for),
 		SOCKET_TEST(what_is_broken_ends_its_connection),
+		SOCKET_TEST(what_is_longer_than_accepted_ends_its_connection),
 		SOCKET_TEST(a_peer_may_end_inside_a_message),
 		SOCKET_TEST(another_thread_receives_all_in_order),
 		SOCKET_TEST(a_full_queue_makes_the_sender_wait),

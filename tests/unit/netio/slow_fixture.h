@@ -5,11 +5,7 @@
 
 #include "publish_fixture.h"
 
-#define SMALL_PAGES                                 \
-	&(struct netio_publish_attr)                \
-	{                                           \
-		.page_bytes = 1024, .page_count = 8 \
-	}
+#define SMALL_PAGES &(struct netio_publish_attr){.page_bytes = 1024, .page_count = 8}
 
 /* One that keeps all that comes, in four buffers. */
 static inline void slow_sub(struct sub *sub, struct netio_subscription what)

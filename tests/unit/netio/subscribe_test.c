@@ -2,6 +2,7 @@
 /* The life of subscriptions, and what either end makes of one that does not keep to the rules. */
 #include "pubsub_fixture.h"
 
+#include "feed.h"
 #include "raw_link.h"
 #include "wire.h"
 
@@ -81,7 +82,7 @@ static void what_is_lost_is_resumed(void **state)
 	for (netio_tag_t tag = 1; tag <= 3; tag++)
 		assert_int_equal(publish(&publisher, tag), NETIO_STATUS_OK);
 	TURN_UNTIL(sub->messages == 3);
-	assert_string_equal(sub->bytes, "hello");
+	assert_memory_equal(sub->bytes, "hello", sizeof("hello"));
 }
 
 static void a_publisher_may_come_later(void **state)
@@ -642,6 +643,31 @@ static void broken_answers_end_their_connection(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, all_down)
 
+/* Nothing is wanted, and then something is again, while the connection closes. That it cannot be
+ * opened anew at once is tried again as any other attempt. */
+static void what_cannot_be_opened_anew_is_tried_again(void **state)
+{
+	struct feed *feed;
+	char good[PLX_ADDRESS_MAX];
+
+	begin();
+	assert_int_equal(subscribe(1), 0);
+	TURN_UNTIL(sub->subscribed == 1);
+	feed = sub->socket.feeds->first;
+	assert_int_equal(unsubscribe(1), 0);
+	for (int i = 0; i < 10000 && feed->connection.state == CONNECTION_ESTABLISHED; i++)
+		plx_loop_turn();
+	assert_int_equal(sub->closed, 0);
+	assert_int_equal(subscribe(1), 0);
+	memcpy(good, feed->connection.address, sizeof(good));
+	strcpy(feed->connection.address, "no address");
+	strcpy(feed->host, "no address");
+	TURN_UNTIL(sub->closed == 1 && sub->refused >= 1);
+	assert_int_equal(sub->reason, PLX_LINK_LOCAL);
+	memcpy(feed->connection.address, good, sizeof(good));
+	TURN_UNTIL(sub->subscribed == 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -657,6 +683,7 @@ int main(void)
 		TEST(what_is_unknown_is_told),
 		TEST(who_takes_no_answers_is_held_up),
 		TEST(broken_answers_end_their_connection),
+		TEST(what_cannot_be_opened_anew_is_tried_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
