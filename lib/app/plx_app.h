@@ -72,10 +72,9 @@ int plx_app_parse(int argc, char **argv, const struct plx_app *app);
  * nobody takes it from a full pipe it is lost: an lcore does not wait for readers. */
 void plx_app_say(const char *format, ...) PLX_PRINTF(1, 2);
 
-/** Print text of somebody else's, which is not to steer a terminal: printable characters of ASCII,
- * and those of UTF-8 from U+00A0 on, as they are; a backslash twice; of all else, each byte as in a
- * string of C, by a backslash, "x" and two digits. plain: more characters of ASCII that are printed
- * as they are, such as a line feed, or a backslash where nobody reads escapes back. */
+/** Print text of somebody else's, so that it does not steer a terminal: as plx_printable_next.
+ * plain: more characters of ASCII that are printed as they are, such as a line feed, or a backslash
+ * where nobody reads escapes back. */
 void plx_app_put_text(FILE *out, const void *text, size_t length, const char *plain);
 
 /** Return: 0: all that was printed has been taken; -EIO, with a text. */

@@ -11,10 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
 #define REASON_BYTES  320
 #define SAMPLES       16
 #define NO_FD         (-1)

@@ -3,6 +3,7 @@
  * and those written after it read our files. */
 #include "plx_stats.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ static unsigned doublings(const struct plx_hist *hist)
 
 static void write_footer(const struct plx_hist *hist, FILE *file, double unit)
 {
+	assert(hist->sub_bits < 64);
 	fprintf(file, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", plx_hist_mean(hist) / unit,
 		plx_hist_stddev(hist) / unit);
 	fprintf(file, "#[Max     = %12.3f, Total count    = %12llu]\n", (double)hist->max / unit,

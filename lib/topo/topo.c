@@ -64,7 +64,7 @@ static int set_xml(hwloc_topology_t hwloc, const char *path)
 		return plx_fail(EINVAL, "topology xml:%s: not a regular file", path);
 	if (hwloc_topology_set_xml(hwloc, path))
 		return plx_fail(EINVAL,
-				"topology xml:%s: not a topology that hwloc can read; "
+				"topology xml:%s: hwloc cannot load it; "
 				"give a file that lstopo wrote",
 				path);
 	return 0;

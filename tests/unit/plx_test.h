@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -24,6 +25,14 @@
 #ifndef PLX_TEST_SANITIZED
 #define PLX_TEST_SANITIZED 0
 #endif
+
+/** Under qemu-user (scripts/test-on.sh --arch) some system calls do nothing, among them madvise,
+ * mbind and process_vm_readv, and the cycle counter is coarse. */
+#define skip_if_emulated()                       \
+	do {                                     \
+		if (getenv("PLX_TEST_EMULATED")) \
+			skip();                  \
+	} while (0)
 
 /** Fail unless the last error's text has `part` in it; shows the whole text. */
 #define assert_error_has(part)                                                       \

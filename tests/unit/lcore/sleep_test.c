@@ -587,8 +587,8 @@ static void a_poller_that_says_nothing_lets_nap(void **state)
 	assert_int_equal(log_count("poller source does not say what it waits for"), 1);
 	stats = stats_of(0);
 	assert_int_equal(stats.naps, stats.sleeps);
-	/* 50 us, and twice as long each time up to 1 ms. */
-	assert_in_range(stats.naps, 300, 1300);
+	/* 50 us, and twice as long each time up to 1 ms; longer on a busy host. */
+	assert_in_range(stats.naps, 60, 1300);
 	assert_in_range(source.calls, stats.naps, 4 * stats.naps + 10);
 	assert_non_null(stats.awake_by);
 	assert_string_equal(stats.awake_by, "source");

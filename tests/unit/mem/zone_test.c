@@ -324,6 +324,7 @@ static void fallback_from_2m_is_told_once(void **state)
 	struct child_end end;
 	char remedy[64];
 
+	skip_if_emulated();
 	child_run(fall_back_from_2m, &end);
 	assert_int_equal(end.status, 0);
 	assert_child_said(&end, "mem: notice: ");
@@ -344,6 +345,7 @@ static void fallback_from_1g_takes_no_gigabyte(void **state)
 {
 	struct child_end end;
 
+	skip_if_emulated();
 	if (free_pages(MEM_1G) > 0)
 		skip();
 	child_run(fall_back_from_1g, &end);
