@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ten readings of a "sensor", five a second: the shortest program that has a timer. */
+/* Ten readings of a "sensor", five a second: the shortest program that has a timer.
+ * Run it:  netio_timer */
 #include "netio/netio.h"
-
 #include <stdio.h>
 
 struct sensor {
@@ -22,15 +22,16 @@ static void on_timer(void *data)
 int main(void)
 {
 	static struct sensor sensor;
-	int rc = netio_init(&sensor.ctx); /* says in the log what went wrong */
+	int rc;
 
-	if (rc)
-		return 1;
-	netio_timer_init(&sensor.ctx.evloop, &sensor.timer);
+	if (netio_init(&sensor.ctx) != 0 ||
+	    netio_timer_init(&sensor.ctx.evloop, &sensor.timer) != 0)
+		return 1; /* NetIO logs what fails to standard error */
 	sensor.timer.cb = on_timer;
 	sensor.timer.data = &sensor;
-	netio_timer_start_ms(&sensor.timer, 200);
+	if (netio_timer_start_ms(&sensor.timer, 200) != 0)
+		return 1;
 	rc = netio_run(&sensor.ctx.evloop);
 	netio_timer_stop(&sensor.timer);
-	return netio_fini(&sensor.ctx) || rc;
+	return netio_fini(&sensor.ctx) != 0 || rc != 0;
 }

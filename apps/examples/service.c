@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A service with two methods: read a thermometer, and set its alarm limit.
+ * Run it:  service 127.0.0.1:7000      and service_client in another terminal, or
+ *          plx-call --service 127.0.0.1:7000 --list */
+#include <plx_eal.h>
+#include <plx_lcore.h>
+#include <plx_rpc.h>
+#include <stdio.h>
+
+enum { READ = 1, SET_LIMIT = 2 }; /* the same numbers in service_client.c */
+
+struct thermometer {
+	double degrees, limit;
+};
+
+/* If a reply fails, the library tells the client why, or the client has disconnected. */
+static void on_read(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	struct thermometer *thermometer = arg;
+
+	plx_rpc_reply(request, &thermometer->degrees, sizeof(thermometer->degrees));
+}
+
+/* A request comes from another process: check it before use. */
+static void on_set_limit(struct plx_rpc_request *request, const void *data, uint32_t length,
+			 void *arg)
+{
+	struct thermometer *thermometer = arg;
+	const double *limit = data; /* aligned to 8 bytes */
+
+	if (length != sizeof(*limit) || !(*limit >= 0 && *limit <= 100)) {
+		plx_rpc_reply_error(request, EINVAL, "give 0 to 100", 13);
+		return;
+	}
+	thermometer->limit = *limit;
+	printf("limit %.1f degrees\n", thermometer->limit);
+	plx_rpc_reply(request, NULL, 0);
+}
+
+static int start(const char *address, struct thermometer *thermometer,
+		 struct plx_rpc_service **service_out)
+{
+	const struct plx_rpc_method methods[] = {
+		{.id = READ, .name = "thermometer.read", .handler = on_read, .arg = thermometer},
+		{.id = SET_LIMIT,
+		 .name = "thermometer.set_limit",
+		 .handler = on_set_limit,
+		 .arg = thermometer},
+	};
+	int rc = plx_rpc_service_create(NULL, service_out);
+
+	for (unsigned i = 0; rc == 0 && i < PLX_ARRAY_LEN(methods); i++)
+		rc = plx_rpc_service_add(*service_out, &methods[i]);
+	return rc ? rc : plx_rpc_service_listen(*service_out, address, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct thermometer thermometer = {.degrees = 21.5, .limit = 60};
+	struct plx_rpc_service *service = NULL;
+	struct plx_eal_conf conf = {0};
+	int used = plx_eal_parse(argc, argv, &conf), rc;
+
+	if (used < 0)
+		fprintf(stderr, "service: %s\n", plx_error());
+	if (used < 0 || argc - used != 2) {
+		fprintf(stderr, "usage: service [EAL options] ADDRESS\n");
+		plx_eal_conf_fini(&conf);
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	plx_log_set_sink(plx_log_to_stderr, NULL);
+	rc = plx_eal_init(&conf);
+	if (rc == 0)
+		rc = start(argv[1 + used], &thermometer, &service);
+	if (rc == 0) {
+		printf("listening on %s\n", plx_rpc_service_address(service, 0));
+		rc = plx_loop_run(); /* until SIGINT or SIGTERM */
+	}
+	if (rc == 0) /* answer what is open, and send clients elsewhere */
+		rc = plx_rpc_service_finish(service, 500 * PLX_NS_PER_MS);
+	if (rc != 0)
+		fprintf(stderr, "service: %s\n", plx_error());
+	plx_rpc_service_destroy(service);
+	if (plx_eal_fini() != 0)
+		rc = -1;
+	plx_eal_conf_fini(&conf);
+	return rc != 0;
+}

@@ -1,0 +1,233 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every example runs, with its peer if it has one, and prints what it should. Each has at most 100
+# lines, stands in the index, and is used by a page of the guide.
+set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+sources=$PLX_SOURCE_ROOT/apps/examples
+examples=$PLX_BUILD_ROOT/apps/examples
+temp=$(mktemp -d)
+trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$temp"' EXIT
+
+# The host may be busy: peers are patient.
+eal=(--huge none --heartbeat 1s:20s)
+export NETIO_OPTIONS="${eal[*]}"
+
+# start NAME PROGRAM ARG...: in the background, its output in temp/NAME and temp/NAME.err; sets `pid`.
+start()
+{
+	local name=$1 program=$2
+
+	shift 2
+	: >"$temp/$name"
+	: >"$temp/$name.err"
+	"$examples/$program" "$@" >"$temp/$name" 2>"$temp/$name.err" </dev/null &
+	pid=$!
+}
+
+# run NAME PROGRAM ARG...: to its end; returns its status.
+run()
+{
+	start "$@"
+	ends "$pid"
+}
+
+# stop PID: by SIGTERM; returns its status.
+stop()
+{
+	kill -TERM "$1"
+	ends "$1"
+}
+
+# listening NAME: waits until it listens; sets `address` and `port`.
+listening()
+{
+	address=''
+	wait_until "address=\$(sed -n 's/^listening on //p' '$temp/$1' '$temp/$1.err'); [[ -n \$address ]]" ||
+		check "$1 listens" false
+	port=${address##*:}
+}
+
+# printed NAME TEXT: whether it has printed that and nothing else.
+# shellcheck disable=SC2317 # see check
+printed()
+{
+	[[ $(<"$temp/$1") == "$2" ]]
+}
+
+# Sources ---------------------------------------------------------------------------------------
+
+for file in "$sources"/*.c; do
+	name=$(basename "$file" .c)
+	check "$name has at most 100 lines" "(($(wc -l <"$file") <= 100))"
+	check "$name says how to run it" "grep -q '^ \* Run it:  .*$name' '$file'"
+	check "$name is in the index" "grep -qF '[$name.c]($name.c)' '$sources/README.md'"
+	check "a page of the guide uses $name" \
+		"grep -qF '(../../apps/examples/$name.c)' '$PLX_SOURCE_ROOT'/doc/guide/*.md"
+	grep -q 'usage: ' "$file" || continue
+	run usage "$name"
+	check "$name without arguments prints its usage and ends with 2" \
+		"(($? == 2)) && grep -q '^usage: $name ' '$temp/usage.err'"
+done
+while read -r file; do
+	check "the guide's $file exists" "[[ -f $sources/$file ]]"
+done < <(grep -oh '(../../apps/examples/[^)]*)' "$PLX_SOURCE_ROOT"/doc/guide/*.md | sed 's/.*examples.\(.*\))/\1/' | sort -u)
+
+# Links -----------------------------------------------------------------------------------------
+
+start server link_server "${eal[@]}" 127.0.0.1:0
+server=$pid
+listening server
+run client link_client "${eal[@]}" "$address" hello 'hello again'
+check 'link_client ends with 0' "(($? == 0))"
+check 'and prints the answers' "printed client \$'hello\nhello again'"
+
+seq 20000 >"$temp/input"
+"$examples/embed" "${eal[@]}" "$address" <"$temp/input" >"$temp/embed" 2>"$temp/embed.err"
+check 'embed ends with 0' "(($? == 0))"
+check 'and prints what it has read' "cmp '$temp/input' '$temp/embed'"
+
+stop "$server"
+check 'link_server ends with 0' "(($? == 0))"
+check 'and has counted' "grep -qE '^[0-9]+ messages answered\$' '$temp/server'"
+run client link_client "${eal[@]}" "$address" hello
+check 'link_client without a server ends with 1, and prints why' \
+	"(($? == 1)) && grep -q 'nobody\|refused' '$temp/client.err'"
+
+start server direct_server "${eal[@]}" 127.0.0.1:0
+server=$pid
+listening server
+run client direct_client "${eal[@]}" "$address" 'hello from far away'
+check 'direct_client ends with 0' "(($? == 0))"
+ends "$server"
+check 'direct_server ends with 0' "(($? == 0))"
+check 'and has what was put' "grep -qx 'hello from far away' '$temp/server'"
+
+# Services --------------------------------------------------------------------------------------
+
+start service service "${eal[@]}" 127.0.0.1:0
+service=$pid
+listening service
+run client service_client "${eal[@]}" "$address" 42
+check 'service_client ends with 0' "(($? == 0))"
+check 'and prints the temperature' "printed client '21.5 degrees'"
+check 'the service has the limit' "grep -qx 'limit 42.0 degrees' '$temp/service'"
+run client service_client "${eal[@]}" "$address" 101
+check 'a limit out of range ends with 1, and the reason' \
+	"(($? == 1)) && grep -q 'error: give 0 to 100' '$temp/client.err'"
+stop "$service"
+check 'service ends with 0' "(($? == 0))"
+
+# Lcores and timers -----------------------------------------------------------------------------
+
+run lcores lcores "${eal[@]}" -l 0@0,1@0 20
+check 'lcores ends with 0' "(($? == 0))"
+check 'and counts right' "grep -qx '2262 primes' '$temp/lcores'"
+check 'on two lcores' "(($(grep -c '^lcore [01] counted' "$temp/lcores") == 2))"
+
+run timers timers "${eal[@]}" 350ms
+check 'timers ends by itself' "(($? == 0)) && grep -qx 'tick 1' '$temp/timers'"
+start timers timers "${eal[@]}" 1h
+wait_until "grep -qx 'tick 1' '$temp/timers'"
+kill -USR1 "$pid"
+wait_until "grep -q '^report: [0-9]* ticks' '$temp/timers'"
+check 'timers reports on SIGUSR1' "(($? == 0))"
+stop "$pid"
+check 'and ends by SIGTERM' "(($? == 0))"
+
+# NetIO -----------------------------------------------------------------------------------------
+
+run hello netio_hello
+check 'netio_hello' "(($? == 0)) && grep -qEx 'the loop runs on lcore 0, CPU [0-9]+' '$temp/hello'"
+run signal netio_signal
+check 'netio_signal' "(($? == 0)) && printed signal \$'piece 0: 0\npiece 1: 1\npiece 2: 4\npiece 3: 9\npiece 4: 16'"
+run timer netio_timer
+check 'netio_timer' "(($? == 0)) && printed timer '$(printf 'reading %d\n' {1..10})'"
+
+# Three sources and one receiver; one of them comes by TCP.
+start recv netio_recv 0 3
+receiver=$pid
+listening recv
+senders=()
+for source in 1 2; do
+	start send$source netio_send 127.0.0.1 "$port" $source $((source * 10000))
+	senders+=("$pid")
+done
+NETIO_OPTIONS+=' --provider tcp' start send3 netio_send 127.0.0.1 "$port" 3 30000
+senders+=("$pid")
+for sender in "${senders[@]}"; do
+	ends "$sender"
+	check 'netio_send ends with 0' "(($? == 0))"
+done
+ends "$receiver"
+check 'netio_recv ends with 0' "(($? == 0))"
+grep '^source' "$temp/recv" | sort >"$temp/sources"
+check 'and misses nothing' "printed sources 'source 1: 10000 fragments, 0 missing, 1200000 bytes; closed
+source 2: 20000 fragments, 0 missing, 2400000 bytes; closed
+source 3: 30000 fragments, 0 missing, 3600000 bytes; closed'"
+
+# Two workers, of which one is faster.
+workers=() ports=()
+for us in 50 1000; do
+	start pull$us netio_pull 0 $us
+	workers+=("$pid")
+	listening pull$us
+	ports+=("$port")
+done
+run push netio_push 5000 "${ports[@]}"
+check 'netio_push ends with 0' "(($? == 0)) && printed push '5000 of 5000 jobs done, 0 of them twice'"
+for worker in "${workers[@]}"; do
+	stop "$worker"
+	check 'netio_pull ends with 0' "(($? == 0))"
+done
+check 'the faster worker does more' "(($(wc -l <"$temp/pull50") > $(wc -l <"$temp/pull1000")))"
+check 'each job is done once' "cat '$temp/pull50' '$temp/pull1000' | sort -n | cmp - <(seq 0 4999)"
+
+# subscribed COUNT FIRST LAST PORT...: until that many publishers have gone; its status is checked.
+subscribed()
+{
+	local count=$1 subscriber
+
+	start subscribe netio_subscribe "$2" "$3" 127.0.0.1 "${@:4}"
+	subscriber=$pid
+	wait_until "((\$(grep -c '^lost .*: closed' '$temp/subscribe') == $count))"
+	check 'netio_subscribe sees the publishers end' "(($? == 0))"
+	stop "$subscriber"
+	check 'and ends with 0' "(($? == 0))"
+}
+
+start publish netio_publish 0 30
+publisher=$pid
+listening publish
+subscribed 1 1 2 "$port"
+ends "$publisher"
+check 'netio_publish ends with 0' "(($? == 0))"
+for ((i = 0; i < 30; i++)); do
+	((i % 3 == 0)) || echo "tag $((i % 3)), $((i < 10 ? 9 : 10)) bytes: reading $i"
+done >"$temp/expected"
+check 'netio_subscribe has what it asked for' "grep '^tag' '$temp/subscribe' | cmp - '$temp/expected'"
+check 'and counts it' "grep -qx '20 messages' '$temp/subscribe'"
+
+start publish netio_publish_ref 0 50
+publisher=$pid
+listening publish
+subscribed 1 0 0 "$port"
+ends "$publisher"
+check 'netio_publish_ref ends with 0' "(($? == 0))"
+check 'its blocks come in order' \
+	"grep '^tag' '$temp/subscribe' | cmp - <(seq -f 'tag 0, 1048576 bytes: block %g' 0 49)"
+
+NETIO_OPTIONS+=' -l 0@0,1@0' start publish netio_publish_lcores 2000
+publisher=$pid
+wait_until "((\$(grep -c '^lcore [01] listens on ' '$temp/publish') == 2))"
+mapfile -t ports < <(sed -n 's/^lcore . listens on .*://p' "$temp/publish")
+subscribed 2 0 1 "${ports[@]}"
+ends "$publisher"
+check 'netio_publish_lcores ends with 0' "(($? == 0))"
+for tag in 0 1; do
+	check "the readings of lcore $tag come in order" \
+		"sed -n 's/^tag $tag, .*: reading //p' '$temp/subscribe' | cmp - <(seq 0 1999)"
+done
+exit $failed
