@@ -64,13 +64,34 @@ static int measure(const struct ping_conf *conf)
 	return status;
 }
 
+static int measure_self(const struct ping_conf *asked)
+{
+	struct ping_conf conf = *asked;
+	char address[64];
+	int status;
+
+	if (ping_self_start(&conf, address, sizeof(address)) != 0)
+		return plx_app_fail(&ping_app);
+	conf.connect = address;
+	status = measure(&conf);
+	ping_self_stop();
+	return status;
+}
+
+static int work(const struct ping_conf *conf)
+{
+	if (conf->listen)
+		return serve(conf);
+	return conf->self ? measure_self(conf) : measure(conf);
+}
+
 int main(int argc, char **argv)
 {
 	const struct ping_conf *conf = ping_asked;
 	int status = plx_app_start(argc, argv, &ping_app);
 
 	if (status == PLX_APP_RUN)
-		return plx_app_finish(&ping_app, conf->listen ? serve(conf) : measure(conf));
+		return plx_app_finish(&ping_app, work(conf));
 	/* The options are in order: this would have been a run. */
 	if (status == STATUS_FAILED && ping_forget(conf) != 0)
 		plx_app_fail(&ping_app);

@@ -33,6 +33,10 @@ static const struct plx_app_option options[] = {
 	 .help = "measure against the plx-ping --listen or plx-echo at host:port",
 	 .kind = PLX_APP_STRING,
 	 .value = &conf.connect},
+	{.name = "self",
+	 .help = "start a server on this host for this run, and measure against it",
+	 .kind = PLX_APP_FLAG,
+	 .value = &conf.self},
 	{.name = "size",
 	 .placeholder = "N",
 	 .help = "bytes in a message (default 64); with --listen: expected",
@@ -119,11 +123,16 @@ static const struct plx_app_option options[] = {
 	 .value = &conf.verify},
 	{.name = "rx-buf",
 	 .placeholder = "SIZE",
-	 .help = "receive buffer (default: fits --size, at least 4K); longer messages are cut",
+	 .help = "longest message received in one piece; longer ones are cut (default: as --size, "
+		 "at least 4K)",
 	 .kind = PLX_APP_SIZE,
 	 .value = &conf.rx_buf_bytes,
 	 .min = 256,
 	 .max = 16 << 20},
+	{.name = "explain",
+	 .help = "print what the result means, line by line",
+	 .kind = PLX_APP_FLAG,
+	 .value = &conf.explain},
 	{.name = "out",
 	 .placeholder = "DIR",
 	 .help = "write NAME.json, NAME.hgrm and NAME.csv there",
@@ -142,11 +151,11 @@ static int check_server(void)
 	if (conf.service)
 		return plx_fail(EINVAL, "--service is for --connect");
 	if (count_given || duration_given || conf.warmup_given || conf.rate || conf.verify ||
-	    conf.out_dir || conf.one_way)
+	    conf.out_dir || conf.one_way || conf.explain)
 		return plx_fail(EINVAL,
 				"--listen answers until it is stopped; --count, --duration, "
-				"--warmup, --rate, --interval, --verify, --one-way and --out "
-				"are for --connect");
+				"--warmup, --rate, --interval, --verify, --one-way, --explain "
+				"and --out are for --connect and --self");
 	if (conf.rx_bufs && !conf.sink)
 		return plx_fail(EINVAL,
 				"--rx-bufs is for --sink; who answers has %d receive buffers a "
@@ -164,6 +173,8 @@ static int check_one_way(void)
 	if (conf.rate || arrival_given || seed_given)
 		return plx_fail(EINVAL, "--rate, --interval, --arrival and --seed are for round "
 					"trips; --one-way sends as fast as the link takes it");
+	if (conf.explain)
+		return plx_fail(EINVAL, "--explain is for round trips; leave --one-way out");
 	if (conf.rx_buf_bytes)
 		return plx_fail(EINVAL, "--rx-buf: with --one-way it is the server that receives; "
 					"give it to that one");
@@ -208,10 +219,10 @@ static void limit_warmup(void)
 
 static int check(void)
 {
-	if (!conf.listen == !conf.connect)
-		return plx_fail(EINVAL, "give either --listen ADDR or --connect ADDR");
-	if (plx_address_check(conf.listen ? "--listen" : "--connect",
-			      conf.listen ? conf.listen : conf.connect) != 0)
+	if (!!conf.listen + !!conf.connect + conf.self != 1)
+		return plx_fail(EINVAL, "give one of --listen ADDR, --connect ADDR and --self");
+	if (!conf.self && plx_address_check(conf.listen ? "--listen" : "--connect",
+					    conf.listen ? conf.listen : conf.connect) != 0)
 		return -EINVAL;
 	if (count_given && duration_given)
 		return plx_fail(EINVAL, "--count and --duration exclude each other");
@@ -236,17 +247,17 @@ const struct plx_app ping_app = {
 	.name = "plx-ping",
 	.summary =
 		"Measure the round trip of messages between two processes, or their rate one way.",
-	.usage =
-		"  plx-ping [EAL options] -- --listen ADDR [--size N] [--rx-buf SIZE]\n"
-		"           [--sink [--rx-bufs N]]\n"
-		"  plx-ping [EAL options] -- --connect ADDR [--size N] [--count N | --duration S]\n"
-		"           [--warmup N] [--rate R | --interval S]\n"
-		"           [--arrival fixed|poisson|burst] [--seed N]\n"
-		"           [--verify] [--rx-buf SIZE] [--out DIR] [--name NAME]\n"
-		"  plx-ping [EAL options] -- --connect ADDR --service [--size N] [--verify]\n"
-		"           [--count N | --duration S] [--warmup N] [--out DIR] [--name NAME]\n"
-		"  plx-ping [EAL options] -- --connect ADDR --one-way [--size N]\n"
-		"           [--count N | --duration S] [--warmup N] [--out DIR] [--name NAME]",
+	.usage = "  plx-ping [EAL options] -- --listen ADDR [--size N] [--rx-buf SIZE]\n"
+		 "           [--sink [--rx-bufs N]]\n"
+		 "  plx-ping [EAL options] -- --connect ADDR | --self [--size N]\n"
+		 "           [--count N | --duration S] [--explain]\n"
+		 "           [--warmup N] [--rate R | --interval S]\n"
+		 "           [--arrival fixed|poisson|burst] [--seed N]\n"
+		 "           [--verify] [--rx-buf SIZE] [--out DIR] [--name NAME]\n"
+		 "  plx-ping [EAL options] -- --connect ADDR --service [--size N] [--verify]\n"
+		 "           [--count N | --duration S] [--warmup N] [--out DIR] [--name NAME]\n"
+		 "  plx-ping [EAL options] -- --connect ADDR --one-way [--size N]\n"
+		 "           [--count N | --duration S] [--warmup N] [--out DIR] [--name NAME]",
 	.options = options,
 	.check = check,
 };

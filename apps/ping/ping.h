@@ -15,6 +15,7 @@
 /** What the command line asked for. */
 struct ping_conf {
 	const char *listen, *connect;
+	bool self; /**< start a server for this run, and connect to it */
 	uint64_t size_bytes;
 	uint64_t count; /**< measured messages; 0: duration_ns decides */
 	uint64_t duration_ns;
@@ -30,6 +31,7 @@ struct ping_conf {
 	bool one_way;     /**< send, and wait for no answers */
 	bool sink;        /**< with listen: drop messages */
 	uint64_t rx_bufs; /**< with sink: receive buffers of a link; 0: sink_window */
+	bool explain;     /**< say what the result means */
 	const char *out_dir, *name;
 };
 
@@ -101,9 +103,20 @@ int ping_forget(const struct ping_conf *conf);
 int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		const struct ping_outcome *outcome);
 
-/** The same for a one-way run. */
+/** Print what the result means, if --explain asks for it. */
+void ping_explain(const struct ping_conf *conf, const struct ping_outcome *outcome);
+
+/** The same as ping_report for a one-way run. */
 int ping_report_one_way(const struct plx_app *app, const struct ping_conf *conf,
 			const struct ping_outcome *outcome);
+
+/** Start plx-ping --listen in a process of its own, on a CPU of its own where there is one. It ends
+ * with this process. Thread: the main lcore. Return: 0, its address in `address`; -errno with a
+ * text. */
+int ping_self_start(const struct ping_conf *conf, char *address, size_t address_bytes);
+
+/** End it, if there is one. */
+void ping_self_stop(void);
 
 /** Messages a second of an open loop. */
 double ping_rate(const struct ping_conf *conf);

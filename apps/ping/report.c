@@ -219,6 +219,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 			    conf->service ? "calls were told to wait: the service there takes no "
 					    "more a second (--self-test)"
 					  : "sends found no room and waited");
+	ping_explain(conf, outcome);
 	if (conf->out_dir &&
 	    (plx_result_write(&result, conf->out_dir) != 0 || add_own_keys(conf, outcome) != 0))
 		return plx_app_fail(app);

@@ -19,7 +19,7 @@
 
 uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
 {
-	uint64_t fits = (conf->size_bytes + PLX_LINK_OVERHEAD + 63) & ~UINT64_C(63);
+	uint64_t fits = (conf->size_bytes + 63) & ~UINT64_C(63);
 
 	if (conf->rx_buf_bytes)
 		return (uint32_t)conf->rx_buf_bytes;

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plx-ping --explain: the result in sentences, for who sees it for the first time. */
+#include "ping.h"
+#include "plx_lcore.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static double quantile_us(const struct plx_hist *hist, double fraction)
+{
+	return (double)plx_hist_quantile(hist, fraction) / 1e3;
+}
+
+static void explain_times(const struct ping_conf *conf, const struct plx_hist *rtt_ns)
+{
+	plx_app_say("- A round trip is %" PRIu64 " bytes sent to the server and sent back.%s",
+		    conf->size_bytes,
+		    conf->rate ? " It counts from the time it was due, so a delay counts for each "
+				 "message that waited."
+			       : " The next one starts when it has ended.");
+	plx_app_say("- p50: half of them took at most %.2f us.", quantile_us(rtt_ns, 0.5));
+	if (plx_hist_quantile_known(rtt_ns, 0.99))
+		plx_app_say("- p99: one in a hundred took longer than %.2f us.",
+			    quantile_us(rtt_ns, 0.99));
+	plx_app_say("- max: %.2f us. The largest times are mostly those when the kernel or a "
+		    "hypervisor took a CPU away; plx-info --doctor shows what to change.",
+		    (double)rtt_ns->max / 1e3);
+	plx_app_say("- Each row of the histogram is a range of times; its bar is the share of all "
+		    "round trips.");
+}
+
+static void explain_provider(const struct ping_outcome *outcome)
+{
+	if (strcmp(outcome->provider, "plx_shm") == 0)
+		plx_app_say("- provider plx_shm: shared memory, because both processes are on this "
+			    "host. --provider tcp uses TCP, as between two hosts.");
+	else
+		plx_app_say("- provider %s: the libfabric provider that carried the messages.",
+			    outcome->provider);
+}
+
+static void explain_idle(const struct ping_outcome *outcome)
+{
+	struct plx_idle_stats stats = {0};
+
+	plx_app_say(
+		"- idle %s: what the process does while no message comes. poll never sleeps: "
+		"lowest latency, a whole CPU. event sleeps at once. adaptive polls, then sleeps.",
+		outcome->idle);
+	plx_idle_stats(plx_lcore_id(), &stats); /* cannot fail: this lcore */
+	if (stats.sleeps)
+		plx_app_say("- slept %" PRIu64 " times: the CPU was free for others during %.3f s.",
+			    stats.sleeps, (double)stats.asleep_ns / 1e9);
+}
+
+void ping_explain(const struct ping_conf *conf, const struct ping_outcome *outcome)
+{
+	if (!conf->explain || !outcome->rtt_ns.count)
+		return;
+	plx_app_say("%s", "");
+	explain_times(conf, &outcome->rtt_ns);
+	explain_provider(outcome);
+	explain_idle(outcome);
+}

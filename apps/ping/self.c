@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plx-ping --self: the server of this run, the same program in a process of its own. */
+#include "ping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <plx_lcore.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_MS   20000 /* until it listens */
+#define SAYS       "listening on "
+#define PATH_BYTES 4096
+
+static pid_t server;
+static int server_output = -1; /* open as long as the server may write to it */
+
+/* All CPUs that this process may use, as the calling thread is bound to its lcore's. */
+static void allowed_cpus(cpu_set_t *set)
+{
+	const struct plx_cpuset *allowed = plx_topo_allowed(plx_eal_topo());
+
+	CPU_ZERO(set);
+	for (unsigned cpu = plx_cpuset_next(allowed, 0); cpu < CPU_SETSIZE;
+	     cpu = plx_cpuset_next(allowed, cpu + 1))
+		CPU_SET(cpu, set);
+}
+
+/* In the child, where only system calls are safe. */
+static _Noreturn void become_server(const char *path, char *const argv[], const cpu_set_t *cpus,
+				    pid_t parent, int output)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0); /* Ctrl-C ends the client, which ends the server */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1);
+	sched_setaffinity(0, sizeof(*cpus), cpus);
+	dup2(output, STDOUT_FILENO);
+	execv(path, argv);
+	_exit(1);
+}
+
+/* Return: 0, its address in `address`; -EIO. */
+static int read_address(int fd, char *address, size_t address_bytes)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	char line[256];
+	size_t length = 0;
+	ssize_t got;
+	char *end;
+
+	while (length < sizeof(line) - 1 && poll(&ready, 1, START_MS) == 1) {
+		got = read(fd, line + length, sizeof(line) - 1 - length);
+		if (got <= 0)
+			break;
+		length += (size_t)got;
+		line[length] = '\0';
+		end = strchr(line, '\n');
+		if (!end || strncmp(line, SAYS, strlen(SAYS)) != 0)
+			continue;
+		*end = '\0';
+		snprintf(address, address_bytes, "%s", line + strlen(SAYS));
+		return 0;
+	}
+	return plx_fail(EIO,
+			"--self: the server did not start within %d s; its own output has the "
+			"reason",
+			START_MS / 1000);
+}
+
+int ping_self_start(const struct ping_conf *conf, char *address, size_t address_bytes)
+{
+	struct plx_idle_conf idle = {0};
+	char policy[64], size[32], path[PATH_BYTES] = "";
+	char *argv[] = {"plx-ping", "--huge", "none",     "--log-level", "error",
+			"--idle",   policy,   "--listen", "127.0.0.1:0", "--size",
+			size,       NULL,     NULL};
+	cpu_set_t cpus;
+	pid_t parent = getpid();
+	int ends[2], rc;
+
+	plx_idle_get(plx_lcore_id(), &idle); /* cannot fail: this lcore */
+	plx_idle_format(&idle, policy, sizeof(policy));
+	snprintf(size, sizeof(size), "%" PRIu64, conf->size_bytes);
+	if (conf->one_way)
+		argv[PLX_ARRAY_LEN(argv) - 2] = "--sink";
+	allowed_cpus(&cpus);
+	if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0)
+		return plx_fail(errno, "--self: /proc/self/exe: %s", strerror(errno));
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return plx_fail(errno, "--self: pipe: %s", strerror(errno));
+	server = fork();
+	if (server == 0)
+		become_server(path, argv, &cpus, parent, ends[1]);
+	rc = server < 0 ? plx_fail(errno, "--self: fork: %s", strerror(errno)) : 0;
+	close(ends[1]);
+	if (rc == 0)
+		rc = read_address(ends[0], address, address_bytes);
+	server_output = ends[0];
+	if (rc)
+		ping_self_stop();
+	return rc;
+}
+
+void ping_self_stop(void)
+{
+	if (server > 0) {
+		kill(server, SIGTERM);
+		waitpid(server, NULL, 0);
+		server = 0;
+	}
+	if (server_output >= 0)
+		close(server_output);
+	server_output = -1;
+}

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# plx-ping --self: it needs no other process, and leaves none, however it ends; --explain.
+#
+#     ping_self_test.sh PLX-PING
+set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+ping=$1
+temp=$(mktemp -d)
+client=''
+trap '[[ -z $client ]] || kill -KILL "$client" 2>/dev/null; rm -rf "$temp"' EXIT
+
+# run OPTION...: a run that ends by itself.
+run()
+{
+	timeout 60 "$ping" --huge none "$@" >"$temp/out" 2>"$temp/run.err" </dev/null
+}
+
+for provider in shm tcp; do
+	run --provider $provider --self --count 100 --explain
+	check "$provider: a run ends with 0" "(($? == 0))"
+	check "$provider: it measured" "grep -q '100 full round trips of 64 B' '$temp/out'"
+	check "$provider: it explains" "grep -q 'half of them took at most' '$temp/out'"
+done
+run --self --one-way --duration 200ms
+check 'one way: a run ends with 0' "(($? == 0))"
+run --self --one-way --explain
+check 'one way: nothing to explain' "(($? == 2)) && grep -q -- '--explain is for round trips' '$temp/run.err'"
+run --self --connect 127.0.0.1:1
+check '--self and --connect exclude each other' "(($? == 2)) && grep -q 'give one of' '$temp/run.err'"
+
+# started: whether the client has a child that runs the same program; sets `server`.
+# shellcheck disable=SC2317 # called by wait_until
+started()
+{
+	server=$(cat /proc/[0-9]*/stat 2>/dev/null | sed -nE "s/^([0-9]+) \(plx-ping\) . $client .*/\1/p")
+	[[ -n $server && $(readlink "/proc/$server/exe") == "$ping" ]]
+}
+
+for signal in INT KILL; do
+	server=''
+	# A background process of a script ignores SIGINT, unless it is told otherwise.
+	(
+		trap - INT
+		exec "$ping" --huge none --self --duration 60
+	) >"$temp/out" 2>"$temp/$signal.err" </dev/null &
+	client=$!
+	wait_until started
+	check "SIG$signal: there is a server" "(($? == 0))"
+	sleep 0.2
+	kill -$signal "$client"
+	wait "$client" 2>/dev/null
+	client=''
+	wait_until "! kill -0 $server 2>/dev/null"
+	check "SIG$signal: the server ends with its client" "(($? == 0))"
+done
+exit $failed
