@@ -43,7 +43,8 @@ static int read_hex(const char *text, uint8_t **data_out, size_t *length_out)
 
 static int read_file(const char *path, uint8_t **data_out, size_t *length_out)
 {
-	FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+	bool is_stdin = strcmp(path, "-") == 0;
+	FILE *file = is_stdin ? stdin : fopen(path, "rb");
 	size_t length = 0, room = 4096;
 	uint8_t *data = NULL;
 	int rc = 0;
@@ -65,12 +66,12 @@ static int read_file(const char *path, uint8_t **data_out, size_t *length_out)
 		if (length > PLX_RPC_PAYLOAD_MAX)
 			rc = plx_fail(EINVAL, "--file %s: more than %llu bytes", path,
 				      (unsigned long long)PLX_RPC_PAYLOAD_MAX);
-		else if (got == 0 && ferror(file))
+		else if (ferror(file))
 			rc = plx_fail(EIO, "--file %s: %s", path, strerror(errno));
-		if (got == 0 || rc)
+		if (rc || feof(file))
 			break;
 	}
-	if (file != stdin)
+	if (!is_stdin)
 		fclose(file);
 	if (rc) {
 		free(data);

@@ -77,11 +77,9 @@ int call_show(const void *data, size_t length, enum call_format format)
 /* A service may call a method what it likes; a terminal is not to obey it. */
 static void show_name(const char *name)
 {
-	int shown = 0;
+	char printable[25];
 
-	for (; name && *name && shown < 24; name++, shown++)
-		putchar(isprint((unsigned char)*name) ? *name : '?');
-	printf("%*s", 24 - shown, "");
+	printf("%-24s", plx_printable(name ? name : "", printable, sizeof(printable)));
 }
 
 static json_int_t number_of(const json_t *object, const char *key)

@@ -45,7 +45,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	client->counts->bytes += message->len;
 	if (rc == -EAGAIN)
 		client->waiting[client->count++] = plx_buf_ref(message);
-	else if (rc != 0 && rc != -ENOTCONN) /* closing already: its end is told */
+	else if (rc != 0 && rc != -ENOTCONN) /* closing already: on_close follows */
 		give_up(link);
 }
 
@@ -60,7 +60,7 @@ static void on_writable(struct plx_link *link, void *user)
 	client->count -= sent;
 	for (unsigned i = 0; i < client->count; i++)
 		client->waiting[i] = client->waiting[i + sent];
-	if (rc != 0 && rc != -EAGAIN)
+	if (rc != 0 && rc != -EAGAIN && rc != -ENOTCONN) /* closing already: on_close follows */
 		give_up(link);
 }
 

@@ -79,18 +79,18 @@ static void note_holder(const char *root, pid_t pid, uint64_t inode, struct info
 		if (claim->inode != inode)
 			continue;
 		claim->pid = pid;
-		info_read(claim->command, sizeof(claim->command), "%s/proc/%d/comm", root,
-			  (int)pid);
+		info_read_command(root, pid, claim->command, sizeof(claim->command));
 	}
 }
 
 static void find_claims_of(const char *root, pid_t pid, struct info_cpus *cpus)
 {
 	DIR *fds = info_open_dir("%s/proc/%d/fd", root, (int)pid);
+	int fd = fds ? dirfd(fds) : -1;
 	const char *name;
 
-	while ((name = info_next_name(fds))) {
-		uint64_t inode = socket_inode(dirfd(fds), name);
+	while (fd >= 0 && (name = info_next_name(fds))) {
+		uint64_t inode = socket_inode(fd, name);
 
 		if (inode)
 			note_holder(root, pid, inode, cpus);

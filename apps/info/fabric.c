@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What libfabric offers here, and what of it each driver would use. */
+#include "compat.h"
 #include "info.h"
 #include "plx_fabric_driver.h"
 
@@ -71,7 +72,7 @@ static void look_for_endpoints(const struct plx_fabric_driver *driver, struct in
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->caps = FI_MSG;
 	hints->mode = ~UINT64_C(0);
-	hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+	hints->domain_attr->mr_mode = ~(COMPAT_MR_BASIC | COMPAT_MR_SCALABLE);
 	hints->fabric_attr->prov_name = strdup(entry->provider);
 	if ((driver->getinfo ? driver->getinfo : fi_getinfo)(API_VERSION, NULL, NULL, 0, hints,
 							     &list) == 0) {

@@ -28,6 +28,10 @@ struct plx_fabric_driver;
  * Returns false, and out is "", where there is no such file or it does not fit. */
 bool info_read(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4);
 
+/** The name that a process gave itself, printable (plx_printable); "" where there is no such
+ * process. */
+void info_read_command(const char *root, pid_t pid, char *out, size_t size);
+
 /** The first number in a file; fallback where there is none. */
 uint64_t info_read_number(uint64_t fallback, const char *format, ...) PLX_PRINTF(2, 3);
 
@@ -70,14 +74,14 @@ struct info_claim {
 	unsigned cpu;
 	uint64_t inode;   /* of the claim's socket */
 	pid_t pid;        /* 0: belongs to somebody whose descriptors we may not see */
-	char command[32]; /* "" likewise */
+	char command[64]; /* printable; "" likewise */
 };
 
 /* A process with an lcore on a CPU that another one has claimed. */
 struct info_sharer {
 	unsigned cpu;
 	pid_t pid;
-	char command[32];
+	char command[64]; /* printable */
 };
 
 struct info_cpus {

@@ -9,10 +9,13 @@
 
 #define LIST_BYTES 4096
 
-/* NULL, which fails the whole, where it is not UTF-8, as a text of the kernel's might not be. */
+/* What is not UTF-8 is escaped, or there would be no JSON at all. */
 static json_t *text(const char *value)
 {
-	return value[0] ? json_string(value) : json_null();
+	char printable[1024];
+
+	return value[0] ? json_string(plx_printable(value, printable, sizeof(printable)))
+			: json_null();
 }
 
 static json_t *bytes(uint64_t value)

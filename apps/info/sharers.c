@@ -98,7 +98,7 @@ static void note_sharer(const char *root, pid_t pid, unsigned cpu, struct info_c
 		return;
 	struct info_sharer *sharer = &cpus->sharers[cpus->sharer_count++];
 	*sharer = (struct info_sharer){.cpu = cpu, .pid = pid};
-	info_read(sharer->command, sizeof(sharer->command), "%s/proc/%d/comm", root, (int)pid);
+	info_read_command(root, pid, sharer->command, sizeof(sharer->command));
 }
 
 static void find_shared_by(const char *root, pid_t pid, struct info_cpus *cpus)

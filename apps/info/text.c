@@ -37,6 +37,14 @@ bool info_read(char *out, size_t size, const char *format, ...)
 	return read_path(out, size, path);
 }
 
+void info_read_command(const char *root, pid_t pid, char *out, size_t size)
+{
+	char name[32];
+
+	info_read(name, sizeof(name), "%s/proc/%d/comm", root, (int)pid);
+	plx_printable(name, out, size);
+}
+
 uint64_t info_read_number(uint64_t fallback, const char *format, ...)
 {
 	char path[PATH_BYTES], text[64], *end;

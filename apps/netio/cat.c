@@ -65,7 +65,7 @@ void cat_end(void)
 /* Sockets go first, so that peers hear of the end while the rest is written. */
 static int run(void)
 {
-	static int (*const starts[])(struct netio_eventloop * evloop) = {
+	static int (*const starts[])(struct netio_eventloop *evloop) = {
 		[CAT_PUBLISH] = cat_publish_start, [CAT_SUBSCRIBE] = cat_subscribe_start,
 		[CAT_SEND] = cat_send_start,       [CAT_PUSH] = cat_push_start,
 		[CAT_RECV] = cat_recv_start,

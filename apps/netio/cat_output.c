@@ -93,7 +93,7 @@ void cat_output_message(const struct netio_msg *msg)
 static void copy_digits(uint8_t *to, const uint8_t *data, size_t from, size_t count)
 {
 	for (size_t i = from; i < from + count; i++)
-		*to++ = (uint8_t) "0123456789abcdef"[i % 2 ? data[i / 2] & 15 : data[i / 2] >> 4];
+		*to++ = (uint8_t)"0123456789abcdef"[i % 2 ? data[i / 2] & 15 : data[i / 2] >> 4];
 }
 
 /* Copy as much of the next message as there is room for, from out.at on: its tag, its bytes, a

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define ERROR_MAX  250                 /* bytes of a service's text that are shown */
 #define TEXT_BYTES (4 * ERROR_MAX + 1) /* as they are shown */
@@ -71,15 +70,6 @@ static int check_answer(struct plx_rpc_client *client, const char *what,
 			answer->may_have_run ? "it may have been done" : "nothing was done");
 }
 
-static uint64_t random_key(void)
-{
-	uint64_t key = 0;
-
-	if (getrandom(&key, sizeof(key), 0) < 0)
-		key = plx_tsc();
-	return key | 1; /* 0 is none */
-}
-
 /* Of a static one: a signal may end the wait for a call before the call. */
 int params_call(struct plx_rpc_client *client, const char *what, uint32_t method, bool once,
 		const void *data, size_t length, struct answer *answer_out)
@@ -90,7 +80,7 @@ int params_call(struct plx_rpc_client *client, const char *what, uint32_t method
 		.deadline_ns = params_asked->deadline_ns,
 		.done = on_done,
 		.arg = &answer,
-		.key = once ? random_key() : 0,
+		.key = once ? plx_random_id() : 0,
 		.retry = true,
 	};
 	int rc;

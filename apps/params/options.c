@@ -6,15 +6,14 @@ static struct params_conf conf = {
 	.deadline_ns = 5 * PLX_NS_PER_S,
 };
 
-#define TEXT(name_, placeholder_, field_, help_)                                 \
-	{                                                                        \
-		.name = (name_), .placeholder = (placeholder_), .help = (help_), \
-		.kind = PLX_APP_STRING, .value = &conf.field_                    \
-	}
-#define FLAG(name_, field_, help_)                                                            \
-	{                                                                                     \
-		.name = (name_), .help = (help_), .kind = PLX_APP_FLAG, .value = &conf.field_ \
-	}
+#define TEXT(name_, placeholder_, field_, help_) \
+	{.name = (name_),                        \
+	 .placeholder = (placeholder_),          \
+	 .help = (help_),                        \
+	 .kind = PLX_APP_STRING,                 \
+	 .value = &conf.field_}
+#define FLAG(name_, field_, help_) \
+	{.name = (name_), .help = (help_), .kind = PLX_APP_FLAG, .value = &conf.field_}
 
 static const struct plx_app_option options[] = {
 	TEXT("serve", "FILE", serve, "be the service, with its parameters in that SQLite file"),

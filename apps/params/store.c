@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define LEVELS        12 /* of a quarter each: 16 million */
 #define BUCKETS_FIRST 1024
@@ -26,7 +25,7 @@ struct store {
 	uint32_t mask, count;
 	uint32_t last_id;
 	uint64_t revision;
-	uint64_t seed; /* of names: they are chosen by clients */
+	struct plx_siphash_key key; /* of names: clients choose them */
 	uint64_t random;
 	struct node *first[LEVELS];
 };
@@ -43,9 +42,8 @@ int store_create(struct store **store_out)
 		return plx_fail(ENOMEM, "out of memory");
 	}
 	store->mask = BUCKETS_FIRST - 1;
-	if (getrandom(&store->seed, sizeof(store->seed), 0) < 0)
-		store->seed = plx_tsc();
-	store->random = store->seed | 1;
+	plx_random(&store->key, sizeof(store->key));
+	store->random = plx_random_id();
 	*store_out = store;
 	return 0;
 }
@@ -87,27 +85,9 @@ uint32_t store_last_id(const struct store *store)
 /* Finding ----------------------------------------------------------------------------------------
  */
 
-/* Eight bytes at a time are mixed in by a multiplication, and the upper half into the lower one. */
-static uint64_t hash_of(const struct store *store, const char *name, size_t length)
-{
-	uint64_t hash = store->seed ^ length;
-
-	for (; length;) {
-		size_t bytes = length < 8 ? length : 8;
-		uint64_t word = 0;
-
-		memcpy(&word, name, bytes);
-		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-		hash ^= hash >> 32;
-		name += bytes;
-		length -= bytes;
-	}
-	return hash;
-}
-
 const struct param *store_find(const struct store *store, const char *name, size_t length)
 {
-	uint64_t hash = hash_of(store, name, length);
+	uint64_t hash = plx_siphash(&store->key, name, length);
 	const struct node *node = store->buckets[hash & store->mask];
 
 	for (; node; node = node->next_in_bucket) {
@@ -216,7 +196,7 @@ static struct node *make_node(struct store *store, const char *name, size_t leng
 	memcpy(node->name, name, length);
 	node->name[length] = '\0';
 	node->levels = levels;
-	node->hash = hash_of(store, name, length);
+	node->hash = plx_siphash(&store->key, name, length);
 	node->param.name = node->name;
 	node->param.name_length = (uint32_t)length;
 	return node;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The round trip of a bare cache line: what no message between these two CPUs can be quicker than.
  */
-#include "hop.h"
+#include "perf.h"
 
 #include "plx_lcore.h"
 #include "plx_mem.h"
 
+#define BARE_PAIRS  16 /* of cache lines, a round */
 #define ARENA_BYTES (UINT32_C(1) << 20)
 #define TRIP_NS     300 /* about: for how many of them fit into the time */
 #define TRIPS_LEAST 200

@@ -5,8 +5,6 @@
 
 #include "perf.h"
 
-#define BARE_PAIRS 16 /* of cache lines, a round */
-
 enum hop_row_id { HOP_BARE, HOP_HOT, HOP_QUIET, HOP_IDLE_TCP, HOP_ROWS };
 
 struct hop_row {
@@ -24,13 +22,6 @@ struct hop_results {
 
 /** Print them, and write what files were asked for. Return: 0; -EIO; -errno of a path. */
 int hop_report(const struct hop_results *results);
-
-/** The floor: bounce a cache line between this lcore and lcore `away`, on BARE_PAIRS pairs of lines
- * at random places of arena, one line for each direction. Which slice of the cache a line belongs
- * to makes a third of its cost, so what counts is the median pair, each in the quicker one of two
- * ways to spin.
- * hist: of all trips, is added to. p50_ns_out: of the median pair. Return: 0; -errno. */
-int bare_run(uint32_t away, uint64_t duration_ns, struct plx_hist *hist, double *p50_ns_out);
 
 /** An idle link over tcp between the loops of the main lcore and lcore away, and its listener. */
 struct idle_tcp {

@@ -153,7 +153,7 @@ int perf_pool_run(const struct perf_conf *conf)
 	bench.conf = conf;
 	rc = prepare(&bench);
 	if (rc == 0)
-		rc = perf_rows_run(conf, bench.rows, bench.row_count, run_row, &bench);
+		rc = perf_rows_run(conf, bench.rows, bench.row_count, 0, run_row, &bench);
 	if (rc == 0)
 		rc = weigh_caches(&bench);
 	if (rc == 0)

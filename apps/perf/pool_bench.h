@@ -29,10 +29,10 @@ const struct pool_maker *pool_dpdk(void);
 int perf_dpdk_open(void);
 void perf_dpdk_close(void);
 
-static inline __attribute__((always_inline)) uint64_t bench_pool(
-	void *pool, bool (*get)(void *pool, void **objects, uint32_t count),
-	void (*put)(void *pool, void **objects, uint32_t count), uint64_t count,
-	const uint32_t burst)
+static inline __attribute__((always_inline)) uint64_t
+bench_pool(void *pool, bool (*get)(void *pool, void **objects, uint32_t count),
+	   void (*put)(void *pool, void **objects, uint32_t count), uint64_t count,
+	   const uint32_t burst)
 {
 	void *objects[256] = {NULL};
 	uint64_t failed = 0;

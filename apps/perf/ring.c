@@ -257,7 +257,8 @@ int perf_ring_run(const struct perf_conf *conf)
 	if (rc == 0)
 		rc = prepare(&bench);
 	if (rc == 0)
-		rc = perf_rows_run(conf, bench.rows, bench.row_count, run_row, &bench);
+		rc = perf_rows_run(conf, bench.rows, bench.row_count, bench.second, run_row,
+				   &bench);
 	if (rc == 0) {
 		perf_rows_print(bench.rows, bench.row_count, "element", stdout);
 		rc = perf_json_write(conf, json_pack("{s:o}", "rows",

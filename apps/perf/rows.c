@@ -5,6 +5,7 @@
 #include "plx_mem.h"
 #include "ring_bench.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,8 +36,16 @@ struct perf_figures perf_figures(const double *values, uint32_t count)
 
 /* Measuring ------------------------------------------------------------------------------------ */
 
-static int run_row(struct perf_row *rows, uint32_t i, uint32_t round, perf_measure_fn measure,
-		   void *bench)
+#define TRIES   3
+#define LINE_NS PLX_NS_PER_MS /* for how long a cache line is bounced */
+
+static bool differ(double a, double b)
+{
+	return a > b * PERF_FAR_FACTOR || b > a * PERF_FAR_FACTOR;
+}
+
+static int run_pair(struct perf_row *rows, uint32_t i, uint32_t round, perf_measure_fn measure,
+		    void *bench)
 {
 	struct perf_row *row = &rows[i];
 	int rc = 0;
@@ -50,42 +59,139 @@ static int run_row(struct perf_row *rows, uint32_t i, uint32_t round, perf_measu
 		if (rc == 0 && plx_stopping())
 			rc = plx_fail(EINTR, "interrupted");
 	}
+	return rc;
+}
+
+/* hist: of all trips, for nobody. */
+static int run_steadily(struct perf_row *rows, uint32_t i, uint32_t round, uint32_t away,
+			struct plx_hist *hist, perf_measure_fn measure, void *bench)
+{
+	struct perf_row *row = &rows[i];
+	double *before = &row->line_ns[0][round], *after = &row->line_ns[1][round];
+	int rc = 0;
+
+	for (int try = 0; try < TRIES && rc == 0; try++) {
+		if (row->lcores == 2)
+			rc = bare_run(away, LINE_NS, hist, before);
+		if (rc == 0)
+			rc = run_pair(rows, i, round, measure, bench);
+		if (rc == 0 && row->lcores == 2)
+			rc = bare_run(away, LINE_NS, hist, after);
+		if (!differ(*before, *after))
+			break;
+	}
 	row->rounds = round + 1;
 	return rc;
 }
 
 int perf_rows_run(const struct perf_conf *conf, struct perf_row *rows, uint32_t count,
-		  perf_measure_fn measure, void *bench)
+		  uint32_t away, perf_measure_fn measure, void *bench)
 {
-	int rc = 0;
+	struct plx_hist hist = {0};
+	int rc = plx_hist_init(&hist, PLX_NS_PER_S, 3);
 
+	if (rc)
+		return plx_fail(ENOMEM, "out of memory");
 	for (uint32_t round = 0; round < conf->rounds && rc == 0; round++)
 		for (uint32_t i = 0; i < count && rc == 0; i++)
-			rc = run_row(rows, i, round, measure, bench);
+			rc = run_steadily(rows, i, round, away, &hist, measure, bench);
+	plx_hist_fini(&hist);
 	return rc;
+}
+
+/* States of the CPUs --------------------------------------------------------------------------- */
+
+enum state { STATE_ONE, STATE_NEAR, STATE_FAR, STATES, STATE_CHANGED = STATES };
+
+static const char *const state_names[STATES] = {"one", "near", "far"};
+
+/* Half way (as a factor) between the least and the greatest round trip of a cache line, where these
+ * lie as far apart as two states do; 0: there is one state. */
+static double threshold_of(const struct perf_row *rows, uint32_t count)
+{
+	double least = INFINITY, greatest = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t at = 0; at < 2 * rows[i].rounds; at++) {
+			double ns = rows[i].line_ns[at % 2][at / 2];
+
+			if (ns > 0) {
+				least = fmin(least, ns);
+				greatest = fmax(greatest, ns);
+			}
+		}
+	}
+	return differ(least, greatest) && greatest > 0 ? sqrt(least * greatest) : 0;
+}
+
+static unsigned state_of(const struct perf_row *row, uint32_t round, double threshold)
+{
+	bool far_before = row->line_ns[0][round] > threshold;
+	bool far_after = row->line_ns[1][round] > threshold;
+
+	if (threshold == 0 || row->lcores != 2)
+		return STATE_ONE;
+	if (far_before != far_after)
+		return STATE_CHANGED;
+	return far_before ? STATE_FAR : STATE_NEAR;
+}
+
+/* The rounds of a row in one state. */
+struct view {
+	unsigned state;
+	uint32_t rounds;
+	struct perf_figures own, peer;
+	double ratio;   /* the median of the pairs */
+	double line_ns; /* the median; 0: not measured */
+};
+
+static struct view view_of(const struct perf_row *row, unsigned state, double threshold)
+{
+	double own[PERF_ROUNDS_MAX], peer[PERF_ROUNDS_MAX], ratios[PERF_ROUNDS_MAX];
+	double lines[PERF_ROUNDS_MAX];
+	struct view view = {.state = state};
+
+	for (uint32_t round = 0; round < row->rounds; round++) {
+		uint32_t at = view.rounds;
+
+		if (state_of(row, round, threshold) != state)
+			continue;
+		own[at] = row->cycles[round];
+		peer[at] = row->peer_cycles[round];
+		ratios[at] = own[at] / peer[at];
+		lines[at] = row->line_ns[0][round];
+		view.rounds++;
+	}
+	view.own = perf_figures(own, view.rounds);
+	view.peer = perf_figures(peer, view.rounds);
+	view.ratio = perf_figures(ratios, view.rounds).median;
+	view.line_ns = perf_figures(lines, view.rounds).median;
+	return view;
 }
 
 /* A table -------------------------------------------------------------------------------------- */
 
-static void print_row(const struct perf_row *row, FILE *out)
+static void print_view(const struct perf_row *row, const struct view *view, FILE *out)
 {
-	struct perf_figures own = perf_figures(row->cycles, row->rounds);
-	struct perf_figures peer = perf_figures(row->peer_cycles, row->rounds);
 	char range[40];
 
-	snprintf(range, sizeof(range), "%.2f-%.2f", own.least, own.greatest);
+	snprintf(range, sizeof(range), "%.2f-%.2f", view->own.least, view->own.greatest);
 	fprintf(out, "%-4s %-10s %6u %6u  %8.2f  %-15s", row->name, row->variant, row->lcores,
-		row->burst, own.median, range);
+		row->burst, view->own.median, range);
 	if (row->peer) {
-		snprintf(range, sizeof(range), "%.2f-%.2f", peer.least, peer.greatest);
-		fprintf(out, "  %8.2f  %-15s  %5.2f  %s", peer.median, range,
-			own.median / peer.median, row->peer);
+		snprintf(range, sizeof(range), "%.2f-%.2f", view->peer.least, view->peer.greatest);
+		fprintf(out, "  %8.2f  %-15s  %5.2f  %s", view->peer.median, range, view->ratio,
+			row->peer);
 	}
+	if (view->state != STATE_ONE)
+		fprintf(out, "  CPUs %s (a cache line %.0f ns), %u rounds",
+			state_names[view->state], view->line_ns, view->rounds);
 	fputc('\n', out);
 }
 
 void perf_rows_print(const struct perf_row *rows, uint32_t count, const char *unit, FILE *out)
 {
+	double threshold = threshold_of(rows, count);
 	bool compared = count && rows[0].peer;
 
 	if (!count)
@@ -96,43 +202,54 @@ void perf_rows_print(const struct perf_row *rows, uint32_t count, const char *un
 	if (compared)
 		fprintf(out, "  %8s  %-15s  %5s", "peer's", "", "ratio");
 	fputc('\n', out);
-	for (uint32_t i = 0; i < count; i++)
-		print_row(&rows[i], out);
+	for (uint32_t at = 0; at < count * STATES; at++) {
+		const struct perf_row *row = &rows[at / STATES];
+		struct view view = view_of(row, at % STATES, threshold);
+
+		if (view.rounds)
+			print_view(row, &view, out);
+	}
 }
 
 /* JSON ----------------------------------------------------------------------------------------- */
 
-static void set_peer(json_t *object, const struct perf_row *row, const struct perf_figures *own)
+static void set_peer(json_t *object, const struct perf_row *row, const struct view *view)
 {
-	struct perf_figures peer = perf_figures(row->peer_cycles, row->rounds);
-
 	json_object_set_new(object, "peer", json_string(row->peer));
-	json_object_set_new(object, "peer_cycles_per_elem", json_real(peer.median));
-	json_object_set_new(object, "peer_cycles_least", json_real(peer.least));
-	json_object_set_new(object, "peer_cycles_greatest", json_real(peer.greatest));
-	json_object_set_new(object, "ratio", json_real(own->median / peer.median));
+	json_object_set_new(object, "peer_cycles_per_elem", json_real(view->peer.median));
+	json_object_set_new(object, "peer_cycles_least", json_real(view->peer.least));
+	json_object_set_new(object, "peer_cycles_greatest", json_real(view->peer.greatest));
+	json_object_set_new(object, "ratio", json_real(view->ratio));
 }
 
-static json_t *row_json(const struct perf_row *row)
+static json_t *view_json(const struct perf_row *row, const struct view *view)
 {
-	struct perf_figures own = perf_figures(row->cycles, row->rounds);
-	json_t *object = json_pack("{s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:f}", "name", row->name,
-				   "variant", row->variant, "burst", (int)row->burst, "lcores",
-				   (int)row->lcores, "rounds", (int)row->rounds, "cycles_per_elem",
-				   own.median, "cycles_least", own.least, "cycles_greatest",
-				   own.greatest);
+	json_t *object = json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:f, s:f, s:f}", "name",
+				   row->name, "variant", row->variant, "burst", (int)row->burst,
+				   "lcores", (int)row->lcores, "state", state_names[view->state],
+				   "rounds", (int)view->rounds, "cycles_per_elem", view->own.median,
+				   "cycles_least", view->own.least, "cycles_greatest",
+				   view->own.greatest);
 
 	if (object && row->peer)
-		set_peer(object, row, &own);
+		set_peer(object, row, view);
+	if (object && view->line_ns > 0)
+		json_object_set_new(object, "line_ns", json_real(view->line_ns));
 	return object;
 }
 
 json_t *perf_rows_json(const struct perf_row *rows, uint32_t count)
 {
+	double threshold = threshold_of(rows, count);
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < count; i++)
-		json_array_append_new(array, row_json(&rows[i]));
+	for (uint32_t at = 0; at < count * STATES; at++) {
+		const struct perf_row *row = &rows[at / STATES];
+		struct view view = view_of(row, at % STATES, threshold);
+
+		if (view.rounds)
+			json_array_append_new(array, view_json(row, &view));
+	}
 	return array;
 }
 
