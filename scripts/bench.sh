@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The main job: what messages cost, in parts. rtt: to another process and back, through Pollux and
-# through what it stands on. stream: to another process, as fast as it takes them. rings: between
-# lcores, beside DPDK's own. idle: what a server costs that has little to do. netio: what NetIO's sockets
-# carry. services: what calls cost. Does all set-up by itself.
+# The main job: what messages cost on this host, between two processes, beside what else carries them. Does all set-up by itself.
+# Other parts by option: bench.sh --help.
 set -uo pipefail
+export LC_ALL=C # points in numbers
 
 started_in=$PWD
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -37,6 +36,8 @@ here=$root/scripts/bench
 . "$here/part-live.sh"
 # shellcheck source=scripts/bench/report.sh
 . "$here/report.sh"
+# shellcheck source=scripts/bench/compare.sh
+. "$here/compare.sh"
 
 all_parts=(rtt stream rings idle netio services verbs)
 
@@ -44,28 +45,30 @@ usage()
 {
 	cat <<-'END'
 	Usage: scripts/bench.sh [OPTION]...
-	Measure full round trips of messages between two processes, how many go one way, what rings,
-	pools and messages between lcores cost, what a server costs that has little to do, what NetIO's
-	sockets carry, what calls of services cost, and round trips over RDMA devices; write tables, plots and a report.
-	  --quick               short rounds, about fifteen minutes (default: more and longer
-	                        ones, about 70 minutes)
+	Measure round trips of 64 B between two processes of this host, polled and adaptive, over shared memory and
+	TCP, and how many messages go one way, by links and by NetIO's sockets; beside plain sockets, libfabric, ZeroMQ and (where ucx_perftest is installed)
+	UCX. Installs what is missing, builds, measures for about three minutes, and writes a report.
+	  --full                every part with all its rows, in long rounds: about 75 minutes; with --quick
+	                        about 20
+	  --only PART           one part with all its rows: rtt (round trips), stream (messages one way),
+	                        rings (rings, pools, hops), idle (CPU against latency), netio (NetIO's sockets),
+	                        services (calls) or verbs (round trips over RDMA devices)
+	  --quick               short rounds: what a run without --full and --only has anyway
 	  --rounds N, --duration S
-	                        other figures than those: rounds, and seconds of each run of rtt,
-	                        stream, idle, netio, services and verbs
+	                        other figures than those: rounds, and seconds of each run
 	  --out DIR             where results go (default: bench-out-DATE-TIME)
-	  --provider P          for Pollux and the raw-fi-tcp row: tcp, net or fi:tcp (default: tcp, the
+	  --provider P          for Pollux and libfabric over TCP: tcp, net or fi:tcp (default: tcp, the
 	                        driver's own choice of libfabric's two)
-	  --sizes N,N,...       message sizes, with K or M (default: 64,1K,64K,1M; stream: 64,4K,64K,1M).
-	                        Rows that are of certain sizes are left out where those are not named
-	  --only PART           run one part: rtt (round trips), stream (messages one way), rings
-	                        (rings, pools, hops), idle (CPU against latency), netio (NetIO's
-	                        sockets), services (calls) or verbs (round trips over RDMA devices; a whole run leaves it
-	                        out where there is none)
+	  --sizes N,N,...       message sizes, with K or M (default: 64; with --full and --only 64,1K,64K,1M;
+	                        of stream and netio 64,1M; with --full and --only of stream 64,4K,64K,1M). Rows that are of certain sizes are left out
+	                        where those are not named
 	  --device NAME         of verbs: that RDMA device alone (default: each one that has an active
 	                        port and an IP address)
-	  --soak                run nothing but NetIO's sockets over tcp and over shm at full load, for ten
+	  --strict              exit with status 3 where a threshold is missed that gates
+	  --compare A B         measure nothing: what differs between the results in folders A and B, beside
+	                        their noise, as a table and as a page, B/compare.html (or --out DIR)
+	  --soak                nothing but NetIO's sockets over tcp and over shm at full load, for ten
 	                        minutes each (or --duration S): neither end may take the other for silent
-	  --compare DIR         print the ratio of each row to that of an earlier run in DIR
 	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C.
 	                        Of rtt, or with --only verbs of verbs
 	  --connect HOST:PORT   measure against such servers; PORT is the first of several
@@ -74,38 +77,15 @@ usage()
 	  --listen HOST:PORT    where --serve listens (default 0.0.0.0:17300; verbs: the device's address)
 	  -h, --help            this text
 
-	Rows of rtt: raw-tcp (plain sockets), raw-fi-tcp (libfabric alone), raw-fi-shm (libfabric's shared
-	memory), raw-fi-plxshm (libfabric alone over Pollux' provider plx_shm), raw-zmq (ZeroMQ),
-	tcp-poll (Pollux: plx-ping), shm-poll (plx-ping over shm). At 64 B also: bare (a cache line
-	between two processes), raw-eventfd (two processes that sleep), raw-fi-plxshm-event (plx_shm slept
-	on), tcp-poll-idle (tcp-poll while the server has 1000 more links that are idle), shm-poll-tcp
-	(shm-poll while the server has an idle link over tcp).
-	Rows of stream: raw-fi-plxshm, raw-fi-plxshm-cma (the receiver reads large messages out of the
-	sender's memory), raw-fi-shm (it reads too), raw-fi-shm-nocma (it does not), shm-stream (plx-ping
-	--one-way over shm).
-	Rows of idle: idle policies of a server (poll, event; adaptive: latency, balanced, and fixed), over
-	tcp and shm, with nobody there, an idle peer, and messages at several rates; raw-fi-event and
-	event-closed (libfabric alone, and plx-ping, both ends asleep over libfabric's tcp).
-	Rows of netio: buffered, buffered-1M (pages of 1 MiB), unbuffered, reference (without a copy) and
-	ping, over tcp, and shm where it is in the name; publish-buffered and -unbuffered with 1, 4 and 16
-	subscribers, 64 B and 64 KiB; beside-POLICY (four subscribers at half of their top rate beside one
-	that is stopped), 64 B. Beside them: zmq-push-pull, zmq-in-place (the same without a copy),
-	iperf3, raw-fi-tcp-bw (libfabric alone), tcp-poll and shm-poll as in rtt.
-	Rows of services, over tcp and shm: ping (plx-ping), call-1, call-64, call-100 and call-100000 (so
-	many calls of 64 B open at a time), quiet (10000 calls/s at random) and half (half of the rate
-	of call-64).
-	Rows of verbs: ib-send-lat (perftest's ib_send_lat -R, doubled), raw-fi-verbs (libfabric alone),
-	verbs-poll (plx-ping); at 64 B also each with -event: both ends sleep for every message.
-	Server and client run on the first two CPUs that this process may use; of verbs on two of the
-	device's NUMA node, where that is known.
+	The rows of each part: doc/apps/bench.md; thresholds: doc/apps/thresholds.md. Server and client run on
+	the first two CPUs that this process may use; of verbs on two of the device's NUMA node, where that is
+	known.
 
 	Exit status:
-	  0  everything ran and reached its bars
+	  0  everything ran
 	  1  something failed: set-up, or a run
 	  2  usage
-	  3  slow: every run is good, but a bar was missed
-	  4  invalid: raw-fi-tcp took more than 1.30 times raw-tcp at 64 B, so it flatters what is
-	     compared with it
+	  3  with --strict: everything ran, but a threshold was missed
 	END
 }
 
@@ -122,7 +102,7 @@ say()
 
 # Options --------------------------------------------------------------------------------------
 
-quick=0 soak=0 out='' provider='' sizes='64,1K,64K,1M' sizes_given=0 only='' compare='' mode=local
+quick=0 full=0 strict=0 soak=0 out='' provider='' sizes='64,1K,64K,1M' sizes_given=0 only='' compare=() mode=local
 peer='' listen='0.0.0.0:17300' rounds='' duration='' device_given=''
 
 # 64, 1K, 1M as bytes.
@@ -144,20 +124,26 @@ need_value()
 while (($#)); do
 	case $1 in
 	--quick) quick=1 ;;
+	--full) full=1 ;;
+	--strict) strict=1 ;;
+	--compare)
+		[[ -n ${2-} && -n ${3-} ]] || die '--compare needs two folders of results: --compare A B' 2
+		compare=("$2" "$3")
+		shift 2
+		;;
 	--soak) soak=1 ;;
 	--serve) mode=serve ;;
 	-h | --help)
 		usage
 		exit 0
 		;;
-	--out | --provider | --sizes | --only | --compare | --connect | --live | --listen | --rounds | --duration | --device)
+	--out | --provider | --sizes | --only | --connect | --live | --listen | --rounds | --duration | --device)
 		need_value "$1" "${2-}"
 		case $1 in
 		--out) out=$2 ;;
 		--provider) provider=$2 ;;
 		--sizes) sizes=$2 sizes_given=1 ;;
 		--only) only=$2 ;;
-		--compare) compare=$2 ;;
 		--connect) mode=connect peer=$2 ;;
 		--live) mode=live peer=$2 ;;
 		--listen) listen=$2 ;;
@@ -172,11 +158,17 @@ while (($#)); do
 	shift
 done
 
+# main: short, and some rows of some parts; full: all of those parts.
+scope=full
 parts=("${all_parts[@]}")
+((!full)) || [[ -z $only ]] || die "--full and --only $only: --only already runs all of that part; leave one out" 2
 if [[ -n $only ]]; then
 	[[ " ${all_parts[*]} " == *" $only "* ]] ||
 		die "--only $only: there is no such part; there are ${all_parts[*]}" 2
 	parts=("$only")
+elif ((!full)); then
+	scope=main quick=1
+	parts=(rtt stream netio)
 fi
 if ((soak)); then
 	[[ -z $only && $mode == local ]] || die '--soak runs by itself, on one host; leave --only, --serve and --connect out' 2
@@ -188,7 +180,7 @@ if [[ $mode == live ]]; then
 elif [[ $mode != local ]]; then
 	[[ -z $only || $only == rtt || $only == verbs ]] ||
 		die "--only $only: that part is of one host; leave --$mode out" 2
-	parts=("${only:-rtt}")
+	parts=("${only:-rtt}") scope=full
 fi
 [[ -z $device_given || ${parts[*]} == *verbs* ]] || die "--device $device_given: that is for the part verbs" 2
 [[ -z $provider || $provider =~ ^(tcp|net|fi:tcp|fi:net)$ ]] ||
@@ -209,17 +201,20 @@ done
 [[ $mode == local || $mode == serve || $peer =~ ^.+:[0-9]+$ ]] || die "--$mode $peer: HOST:PORT is needed" 2
 [[ $listen =~ ^.+:[0-9]+$ ]] || die "--listen $listen: HOST:PORT is needed" 2
 
+if ((${#compare[@]})); then
+	cd "$started_in" || exit 1
+	compare_results
+	exit
+fi
 # Paths that were given are relative to where the user stands.
 out=${out:-bench-out-$(date +%Y%m%d-%H%M%S)}
 [[ $out == /* ]] || out=$started_in/$out
-if [[ -n $compare ]]; then
-	[[ $compare == /* ]] || compare=$started_in/$compare
-	[[ -r $compare/summary.json ]] || die "--compare $compare: there is no summary.json" 2
-fi
 cd "$root" || die "cannot go to $root"
 
 rounds_given=$rounds duration_given=$duration
-if ((quick)); then
+if [[ $scope == main ]]; then
+	rounds=${rounds:-5} duration=${duration:-0.5}
+elif ((quick)); then
 	rounds=${rounds:-3} duration=${duration:-0.7}
 else
 	rounds=${rounds:-5} duration=${duration:-5}
@@ -259,12 +254,49 @@ trap 'exit 143' TERM
 
 build='build-bench'
 # Much of a message's way are small functions of several files: link-time optimization joins them.
-build_options=(-Dbuildtype=release -Db_lto=true)
+build_options=(-Dbuildtype=release -Db_lto=true -Dtests=false -Dbench=true)
+
+# Two at once would measure each other. The one that runs is named by its process id in the file.
+be_alone()
+{
+	local file=${TMPDIR:-/tmp}/pollux-bench.lock other
+
+	exec {lock_fd}>>"$file" || return 0 # another user's
+	if ! flock -n "$lock_fd"; then
+		read -r other <"$file"
+		die "another bench.sh runs on this host (process ${other:-unknown}): two would measure each other; wait for it, or end it"
+	fi
+	echo $$ >"$file"
+}
+
+# set_up_step NUMBER TEXT
+set_up_step()
+{
+	say "set-up, step $1 of 3: $2"
+}
+
+# Run ninja, and say every few seconds how far it is. Its output goes to the log.
+build_programs()
+{
+	local ninja last='' now
+
+	NINJA_STATUS='[%f/%t] ' timeout 1500 ninja -C "$build" "${targets[@]}" >"$1" 2>&1 &
+	ninja=$!
+	children+=("$ninja")
+	while kill -0 "$ninja" 2>/dev/null; do
+		nap 5
+		now=$(grep -o '^\[[0-9]*/[0-9]*\]' "$1" | tail -n 1)
+		[[ -z $now || $now == "$last" ]] || say "    $now"
+		last=$now
+	done
+	wait "$ninja"
+}
 
 set_up()
 {
-	local groups=build,test,bench
+	local groups=run,build,bench log=$build/bench-build.log configure=setup
 
+	set_up_step 1 'packages'
 	if ! scripts/setup.sh --check --for $groups >/dev/null; then
 		timeout 1800 scripts/setup.sh --for $groups ||
 			die 'packages are missing and could not be installed; see above'
@@ -273,10 +305,8 @@ set_up()
 		command -v $tool >/dev/null || die "$tool is not there; run scripts/setup.sh"
 	done
 
-	mkdir -p "$build"
-	local log=$build/bench-build.log
-	say "building in $build ..."
-	local configure=setup
+	mkdir -p "$build" || die "$root/$build: cannot be made; the build needs a tree that can be written"
+	set_up_step 2 "meson configures $build"
 	[[ ! -f $build/build.ninja ]] || configure=configure
 	timeout 300 meson $configure "$build" "${build_options[@]}" >"$log" 2>&1 ||
 		{ tail -20 "$log" >&2; die "meson cannot set up $build; the whole of it is in $log"; }
@@ -288,8 +318,10 @@ set_up()
 	if [[ -z ${program[plx-perf-dpdk]-} ]] && pkg-config --exists libdpdk; then
 		timeout 300 meson setup --reconfigure "$build" >"$log" 2>&1 && find_programs
 	fi
-	timeout 1500 ninja -C "$build" "${targets[@]}" >"$log" 2>&1 ||
+	set_up_step 3 'ninja builds (about two minutes the first time)'
+	build_programs "$log" ||
 		{ tail -30 "$log" >&2; die "the build failed; the whole of it is in $log"; }
+	children=()
 }
 
 # Measuring ------------------------------------------------------------------------------------
@@ -298,7 +330,7 @@ failures=()
 
 watch_platform()
 {
-	say "watching the platform alone for 2 s ..."
+	progress platform 'the platform alone: who else takes the CPUs'
 	timeout 30 "${program[hiccup]}" --cpus "$cpu_server,$cpu_client" --duration 2 \
 		--json "$out/hiccups.json" >"$out/hiccups.txt" 2>&1 ||
 		failures+=("hiccup: $(tail -n 1 "$out/hiccups.txt")")
@@ -308,6 +340,11 @@ watch_platform()
 # Main -----------------------------------------------------------------------------------------
 
 choose_cpus
+if [[ $mode != serve ]]; then
+	mkdir -p "$out/runs" || die "--out $out: cannot be made" 2
+	: >"$out/runs/lines" || die "--out $out: cannot be written" 2
+	be_alone
+fi
 set_up
 in_parts begin
 
@@ -315,30 +352,27 @@ if [[ $mode == serve ]]; then
 	"${parts[0]}_serve"
 	exit $?
 fi
+((${#failures[@]} == 0)) || die "${failures[0]}"
 
-mkdir -p "$out/runs" || die "cannot make $out"
-: >"$out/runs/all.ndjson"
 environment_begin
+expect platform 1 2
+expect report 1 $((5 * ${#parts[@]}))
+say "$steps_all steps, about $(time_words "$ms_all"); results go to $out"
 watch_platform
 in_parts run
+progress report 'tables, plots, report'
 environment_end >"$out/environment.json"
-
-printf '%s\n' "${failures[@]}" | jq -Rs 'split("\n") | map(select(. != ""))' >"$out/failures.json"
-summarize || die "cannot sum up the runs in $out/runs"
 late=()
+summarize || die "cannot sum up the runs in $out/runs"
 plot_all || late+=("plots: see $out/plots/gnuplot.log")
 write_report || late+=('the report could not be written')
-rm -f "$out/environment.json" "$out/failures.json"
+rm -f "$out/environment.json"
 print_summary
-[[ -z $compare ]] || in_parts compare
-say
-say "report: $out/report.html"
-
-for text in "${late[@]}"; do
+for text in "${failures[@]}" "${late[@]}"; do
 	say "FAILED: $text"
 done
+print_end
 
 ((${#failures[@]} + ${#late[@]} == 0)) || exit 1
-jq -e '.valid' "$out/summary.json" >/dev/null || exit 4
-jq -e 'all(.bars[]; .ok or (.gates | not))' "$out/summary.json" >/dev/null || exit 3
+((!strict)) || jq -e 'all(.thresholds[]; .ok != false or (.gates | not))' "$out/summary.json" >/dev/null || exit 3
 exit 0

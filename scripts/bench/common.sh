@@ -4,30 +4,162 @@
 # bench.sh.
 # shellcheck disable=SC2034,SC2154
 
+# Progress -------------------------------------------------------------------------------------
+
+steps_all=0 steps_done=0 ms_all=0 ms_done=0 measuring_since_ms=0
+declare -A step_ms # of each part: how long one step takes, by estimate
+
+# expect PART STEPS SECONDS: so many steps are to come, each about so long.
+expect()
+{
+	step_ms[$1]=$(awk -v s="$3" 'BEGIN { printf "%d", s * 1000 }')
+	((steps_all += $2, ms_all += $2 * step_ms[$1]))
+	return 0
+}
+
+now_ms()
+{
+	local us=${EPOCHREALTIME/[.,]/}
+
+	echo "${us%???}"
+}
+
+# Milliseconds as words.
+time_words()
+{
+	if (($1 >= 60000)); then
+		echo "$(($1 / 60000)) min $(($1 % 60000 / 1000)) s"
+	else
+		echo "$((($1 + 999) / 1000)) s"
+	fi
+}
+
+# progress PART TEXT: a step begins. What is left is estimated by how long the steps so far have taken.
+progress()
+{
+	local left=$((ms_all - ms_done)) passed
+
+	((measuring_since_ms)) || measuring_since_ms=$(now_ms)
+	passed=$(($(now_ms) - measuring_since_ms))
+	((ms_done < 5000)) || left=$((left * passed / ms_done))
+	((steps_done += 1, ms_done += step_ms[$1]))
+	say "[$steps_done/$steps_all, $(time_words $((left > 0 ? left : 0))) left] $2"
+}
+
+# What is not measured, and why: for the terminal and the report.
+left_out=()
+leave_out()
+{
+	left_out+=("$1")
+	say "note: left out: $1"
+}
+
+# The state of the CPUs ------------------------------------------------------------------------
+
+# A virtual machine's CPUs move between cores that are near and cores that are far apart, within minutes.
+# What one run measures beside another one tells nothing when that lies between them: each run has the round
+# trip of a cache line before and after it, and PART.jq compares runs of one state alone (states.jq).
+
+line_ns=null # the last one
+state_changed=0
+run_key='' # ROW of in_rounds that runs now
+
+probe_line()
+{
+	line_ns=null
+	[[ $mode == local && -n ${program[cache-line]-} ]] || return 0
+	line_ns=$(timeout 10 "${program[cache-line]}" "$cpu_server" "$cpu_client") || line_ns=null
+	echo "$line_ns" >>"$out/runs/lines"
+}
+
+# line_between: what lies between the two states; null where there is one.
+line_between()
+{
+	[[ -e $out/runs/lines ]] || { echo null; return; }
+	jq -s -L "$here" 'include "states"; between' "$out/runs/lines"
+}
+
+# keep PART ROUND: the run on standard input goes into the part's file, with the state of the CPUs.
+keep()
+{
+	local before=$line_ns
+
+	probe_line
+	state_changed=$(jq -n -L "$here" --argjson a "$before" --argjson b "$line_ns" \
+		'include "states"; if differ($a; $b) then 1 else 0 end')
+	jq -c --arg key "$run_key" --argjson round "$2" --argjson a "$before" --argjson b "$line_ns" \
+		'. + {key: $key, round: $round, line_ns: ([$a, $b] | map(values))}' >>"$out/runs/$1.ndjson"
+}
+
 # Measuring ------------------------------------------------------------------------------------
 
-# in_rounds PART LABEL SIZES ROWS: PART_measure ROW SIZE ROUND for each round, size and row, as far as
-# PART_has ROW SIZE. SIZES and ROWS are names of arrays.
-in_rounds()
+# count_runs PART SIZES ROWS: of one round.
+count_runs()
 {
-	local part=$1 label=$2 total=0 done=0 round size row
-	local -n sizes_of=$3 rows_of=$4
+	local size row count=0
+	local -n sizes_counted=$2 rows_counted=$3
 
-	for size in "${sizes_of[@]}"; do
-		for row in "${rows_of[@]}"; do
-			! "${part}_has" "$row" "$size" || total=$((total + rounds))
+	for size in "${sizes_counted[@]}"; do
+		for row in "${rows_counted[@]}"; do
+			! "${1}_has" "$row" "$size" || ((++count))
 		done
 	done
+	echo $count
+}
+
+# expect_rounds PART SECONDS SIZES ROWS: what in_rounds will take, of runs that last so long.
+expect_rounds()
+{
+	local seconds
+
+	seconds=$(awk -v s="$2" 'BEGIN { print s + 0.6 }') # starting both ends, and warming up
+	expect "$1" $((rounds * $(count_runs "$1" "$3" "$4"))) "$seconds"
+}
+
+# measure_steadily PART ROW SIZE ROUND: a run, and up to two more where the CPUs changed their state meanwhile.
+measure_steadily()
+{
+	local try
+
+	for try in 1 2 3; do
+		state_changed=0 run_key=$2
+		"${1}_measure" "$2" "$3" "$4"
+		((state_changed)) || break
+		((try == 3)) || say "    the state of the CPUs changed; once more"
+	done
+}
+
+# in_rounds PART SIZES ROWS: PART_measure ROW SIZE ROUND for each round, size and row, as far as PART_has ROW SIZE
+# ROUND. SIZES and ROWS are names of arrays.
+in_rounds()
+{
+	local part=$1 round size row extra
+	local -n sizes_of=$2 rows_of=$3
+
+	: >"$out/runs/$part.ndjson"
+	probe_line
 	for ((round = 1; round <= rounds; round++)); do
 		for size in "${sizes_of[@]}"; do
 			for row in "${rows_of[@]}"; do
-				"${part}_has" "$row" "$size" || continue
-				done=$((done + 1))
-				say "[$done/$total] ${label}round $round, $size B, $row"
-				"${part}_measure" "$row" "$size" "$round"
+				"${part}_has" "$row" "$size" "$round" || continue
+				progress "$part" "$part, round $round of $rounds, $(size_words "$size"), $row"
+				measure_steadily "$part" "$row" "$size" "$round"
 			done
 		done
 	done
+	for extra in 1 2 3; do
+		while read -r size row; do
+			say "$part, extra round $extra, $(size_words "$size"), $row: the others ran in another state of the CPUs"
+			measure_steadily "$part" "$row" "$size" $((rounds + extra))
+		done < <(lacking "$part")
+	done
+}
+
+# lacking PART: lines "SIZE ROW" of rows without a run in the state in which most rows of that size have one.
+lacking()
+{
+	jq -rs -L "$here" --argjson between "$(line_between)" 'include "states"; lacking($between)' \
+		"$out/runs/$1.ndjson"
 }
 
 # once_or_twice COMMAND...: a run, and a second one where the first did not account for its time. Returns
@@ -56,20 +188,28 @@ last_words()
 	echo 'it said nothing'
 }
 
-# keep_run LABEL ROW SIZE ROUND STATUS DIR FILE WORDS: what the row wrote into DIR goes into FILE, and
-# what the filter WORDS makes of it to the terminal; or its failure does.
+# keep_run PART ROW SIZE ROUND STATUS DIR WORDS: what the row wrote into DIR is kept, and what the filter
+# WORDS makes of it goes to the terminal; or its failure does.
 keep_run()
 {
-	local label=$1 row=$2 size=$3 round=$4 status=$5 dir=$6 file=$7 words=$8
+	local part=$1 row=$2 size=$3 round=$4 status=$5 dir=$6 words=$7
 
 	if ((status == 0)); then
-		jq -c --arg row "$row" --argjson round "$round" --arg run "runs/${dir##*/}" \
-			'. + {row: $row, round: $round, run: $run}' "$dir/$row.json" >>"$file"
+		keep "$part" "$round" < <(jq -c --arg row "$row" --arg run "runs/${dir##*/}" \
+			'. + {row: $row, run: $run}' "$dir/$row.json")
 		jq -r "$words" "$dir/$row.json"
 		return
 	fi
+	fail_run "$part, ${run_key:-$row}, $size B, round $round" "$status" "$dir"
+}
+
+# fail_run WHAT STATUS DIR
+fail_run()
+{
+	local status=$2
+
 	((status != 124)) || status='124 (took too long)'
-	failures+=("$label$row, $size B, round $round: status $status: $(last_words "$dir")")
+	failures+=("$1: status $status: $(last_words "$3")")
 	say "    FAILED: ${failures[-1]}"
 }
 
@@ -189,23 +329,158 @@ watch_to_the_end()
 
 # Sums -----------------------------------------------------------------------------------------
 
-# add_to_summary PART FILTER: FILTER makes the new summary of the old one and $part, the PART's file.
+# sum_part PART OPTION...: PART.json of all its runs by PART.jq, to which the options of jq are given. The summary takes it
+# without the single runs, and its thresholds among the others.
+sum_part()
+{
+	local part=$1
+
+	shift
+	jq -s -L "$here" --argjson between "$(line_between)" "$@" -f "$here/$part.jq" "$out/runs/$part.ndjson" \
+		>"$out/$part.json" &&
+		add_to_summary "$part"
+}
+
 add_to_summary()
 {
-	jq --slurpfile parts "$out/$1.json" "\$parts[0] as \$part | $2" "$out/summary.json" \
-		>"$out/summary.json.new" && mv "$out/summary.json.new" "$out/summary.json"
+	jq --arg name "$1" --slurpfile part "$out/$1.json" \
+		'.parts[$name] = ($part[0] | del(.every_run)) | .thresholds += $part[0].thresholds' \
+		"$out/summary.json" >"$out/summary.json.new" && mv "$out/summary.json.new" "$out/summary.json"
+}
+
+# Histograms -----------------------------------------------------------------------------------
+
+# pool_runs PART: the histograms of all runs of a row, size and state become one, pooled/PART-KEY-SIZE-STATE.csv; the
+# percentiles of the table and the plots come out of it. Prints them, a line of JSON for each.
+pool_runs()
+{
+	local key size state least greatest file run row files
+
+	mkdir -p "$out/pooled"
+	while read -r key size state least greatest row runs; do
+		files=()
+		for run in $runs; do
+			[[ ! -s $out/$run/$row.csv ]] || files+=("$out/$run/$row.csv")
+		done
+		((${#files[@]})) || continue
+		file=pooled/$1-$key-$size-$state.csv
+		LC_ALL=C sort -t, -k1,1n "${files[@]}" |
+			awk -v key="$key" -v size="$size" -v state="$state" -v file="$file" -v least="$least" \
+				-v greatest="$greatest" -v out="$out/$file" -f "$here/pool.awk"
+	done < <(jq -rs -L "$here" --argjson between "$(line_between)" 'include "states";
+		with_states($between) | group_by([.key, .size_bytes, .state])[]
+		| "\(.[0].key) \(.[0].size_bytes) \(.[0].state) \(map(.min_ns | values) | min) \(map(.max_ns | values) | max) " +
+			"\(.[0].row) \(map(.run) | join(" "))"' "$out/runs/$1.ndjson")
+}
+
+# sum_pooled PART OPTION...: sum_part, with the pooled percentiles as $pooled.
+sum_pooled()
+{
+	pool_runs "$1" >"$out/runs/$1.pooled" &&
+		sum_part "$@" --slurpfile pooled "$out/runs/$1.pooled"
+}
+
+# The points of a pooled histogram: 1/(1-p) and microseconds.
+percentile_points()
+{
+	awk -F, 'NR > 1 { high[NR] = $2; count[NR] = $3; total += $3 }
+		END {
+			for (i = 2; i <= NR; i++) {
+				sum += count[i]
+				print (sum < total ? total / (total - sum) : total), high[i] / 1000
+			}
+		}' "$1"
+}
+
+# A histogram gathered into bins 2 % wide, so that all sizes of bucket look alike: the bin's middle in microseconds, and its
+# share of the greatest bin. The last half per cent, which may lie a thousand times further out, is for the percentile plot.
+histogram_points()
+{
+	awk -F, 'NR > 1 {
+			bin = int(log(($1 + $2) / 2 + 1) / log(1.02))
+			sum[bin] += $3
+			total += $3
+			if (least == "" || bin < least) least = bin
+			if (bin > greatest) greatest = bin
+		}
+		END {
+			for (bin in sum) if (sum[bin] > most) most = sum[bin]
+			for (bin = least - 1; bin <= greatest + 1 && seen <= total * 0.995; bin++) {
+				print exp((bin + 0.5) * log(1.02)) / 1000, sum[bin] / most
+				seen += sum[bin]
+			}
+			print exp((bin + 0.5) * log(1.02)) / 1000, 0
+		}' "$1"
+}
+
+# plot_pooled PART: the histograms and percentiles of each size and state, plots/KIND-PART-SIZE-STATE.svg.
+plot_pooled()
+{
+	local data=$out/plots/data size state status=0 kind file label p50 colour n
+
+	while read -r size state; do
+		rm -rf "$data"
+		mkdir -p "$data"
+		n=0
+		while IFS=$'\t' read -r file label p50 colour; do
+			((++n))
+			histogram_points "$out/$file" >"$data/$n.histogram"
+			percentile_points "$out/$file" >"$data/$n.percentiles"
+			printf '%s\n' "$label" >>"$data/labels"
+			printf '%s\n' "$p50" >>"$data/p50"
+			printf '%s\n' "$colour" >>"$data/colours"
+		done < <(jq -r -L "$here" --argjson size "$size" --arg state "$state" 'include "words";
+			.rows[] | select(.size_bytes == $size and .state == $state and .histogram)
+			| [.histogram, (.key | row_label), (.p50_ns | us), (.key | colour)] | @tsv' "$out/$1.json")
+		for kind in histogram percentiles; do
+			draw "$kind-$1-$size-$state" "$kind" "size='$(size_words "$size")'; state='$state'; n=$n" || status=1
+		done
+	done < <(pictures "$1")
+	rm -rf "$data"
+	return $status
+}
+
+# pictures PART: lines "SIZE STATE" of what has histograms.
+pictures()
+{
+	jq -r '[.rows[] | select(.histogram) | [.size_bytes, .state]] | unique[] | "\(.[0]) \(.[1])"' "$out/$1.json"
+}
+
+# html_pooled PART TITLE: of the report.
+html_pooled()
+{
+	local size state kind
+
+	printf '<h2>%s</h2>\n' "$2"
+	while read -r size state; do
+		printf '<h3>%s</h3>\n' "$(state_words "$(size_words "$size")" "$state")"
+		for kind in histogram percentiles; do
+			inline_svg "$out/plots/$kind-$1-$size-$state.svg"
+		done
+	done < <(pictures "$1")
+}
+
+# state_words TEXT STATE: with the state, where there is more than one.
+state_words()
+{
+	if [[ $2 == one ]]; then
+		echo "$1"
+	else
+		echo "$1, CPUs $2"
+	fi
 }
 
 # Pictures -------------------------------------------------------------------------------------
 
-# draw NAME SCRIPT SETTINGS: plots/NAME.svg and .png, by SCRIPT.gp, of the points in plots/data.
+# draw NAME SCRIPT SETTINGS: plots/NAME.svg and .png, by SCRIPT.gp, of the points in plots/data. Inside the folder, whose
+# name may have any character.
 draw()
 {
 	local format status=0
 
 	for format in svg png; do
-		timeout 60 gnuplot -e "here='$here/'; data='$out/plots/data'; format='$format'" \
-			-e "target='$out/plots/$1.$format'; $3" "$here/$2.gp" \
+		(cd "$out/plots" && GNUPLOT_LIB=$here timeout 60 gnuplot -e "data='data'; format='$format'" \
+			-e "target='$1.$format'; frame='${1//[^a-zA-Z0-9]/_}'; $3" "$here/$2.gp") \
 			</dev/null >>"$out/plots/gnuplot.log" 2>&1 || status=1
 	done
 	return $status
@@ -225,43 +500,32 @@ size_words()
 	fi
 }
 
-# table_of_sizes FORMAT HEAD...: of lines "SIZE ROW CELL...", with the size and HEAD above each size.
+# table_of_sizes FORMAT HEAD...: of lines "SIZE STATE ROW CELL...", with the size, the state and HEAD above each.
 table_of_sizes()
 {
-	local format=$1 last='' size row cells
+	local format=$1 last='' size state row cells
 
 	shift
-	while read -r size row cells; do
-		if [[ $size != "$last" ]]; then
+	while read -r size state row cells; do
+		if [[ $size-$state != "$last" ]]; then
 			say
+			[[ $state == one ]] || say "CPUs $state"
 			# shellcheck disable=SC2059
 			printf "$format" "$(size_words "$size")" "$@"
-			last=$size
+			last=$size-$state
 		fi
 		# shellcheck disable=SC2059,SC2086
 		printf "$format" "$row" $cells
 	done
 }
 
-# table_beside FORMAT WHAT HEAD...: of lines "ROW SIZE CELL...", this run beside an earlier one.
-table_beside()
-{
-	local format=$1 row size cells
-
-	say
-	say "Compared with $compare: $2"
-	shift 2
-	# shellcheck disable=SC2059
-	printf "$format" row size "$@"
-	while read -r row size cells; do
-		# shellcheck disable=SC2059,SC2086
-		printf "$format" "$row" "$(size_words "$size" | tr -d ' ')" $cells
-	done
-}
-
-# A plot's SVG without the lines that only a file of its own has.
+# A plot's SVG for the report: without the lines that only a file of its own has, and in the page's colours.
 inline_svg()
 {
 	[[ -r $1 ]] || return 0
-	sed -e '/^<?xml/d' -e '/^<!DOCTYPE/,/>$/d' "$1"
+	printf '<div class="wide plot">\n'
+	sed -e '/^<?xml/d' -e '/^<!DOCTYPE/,/>$/d' -e 's/fill="#ffffff"/fill="none"/' -e 's/\(fill\|color\)="black"/\1="currentColor"/g' \
+		-e "s/rgb( *85, *85, *85)/var(--soft)/g; s/rgb( *221, *221, *221)/var(--line)/g" \
+		-e 's/\(fill\|stroke\)=\(.\)var(\([^)]*\))./style=\2\1: var(\3)\2/g' "$1"
+	printf '</div>\n'
 }

@@ -63,7 +63,9 @@ environment_end()
 	governor=$(first_line "/sys/devices/system/cpu/cpu$cpu_client/cpufreq/scaling_governor" 'not visible')
 	jq -n \
 		--arg date "$begun_at" \
+		--arg version "$(sed -n "s/^ *version: '\([^']*\)'.*/\1/p" "$root/meson.build" | head -n 1)" \
 		--arg git_revision "$revision" \
+		--arg host "$(uname -n)" \
 		--arg cpu_model "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)" \
 		--argjson cpu_count "$(nproc)" \
 		--argjson server_cpu "$cpu_server" \

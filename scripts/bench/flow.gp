@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Two panels by size of a message, a line for each row. Variables: here (this folder), data (folder of points: size,
-# left, right), format, target; and of the part: frame, rows, colour, dash, left, right (titles).
+# Two panels by size of a message, a line for each row. Variables: data (folder of points: size,
+# left, right), format, target; and of the part: rows, colour, dash, left, right (titles).
 height = 480
-load here.'frame.gp'
+load 'frame.gp'
 set logscale xy
+set xrange [32:4194304]
 set xtics ('64 B' 64, '1 KiB' 1024, '4 KiB' 4096, '64 KiB' 65536, '1 MiB' 1048576)
 set xlabel 'message'
 set format y '%g'

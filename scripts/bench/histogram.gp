@@ -1,11 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-plot = 'histogram'
-load here.'common.gp'
-set title sprintf('Histogram of round trips of %s messages', size)
+# Histograms of round trips, one strip for each row. Variables: data (folder of N.histogram, and a line of
+# `labels`, `p50` and `colours` for each), n, size in words, state, format, target, frame.
+height = 90 + 62 * n
+load 'frame.gp'
+line(file, i) = system(sprintf("sed -n %dp '%s/%s'", i, data, file))
+set title sprintf('Round trips of %s%s', size, state eq 'one' ? '' : ', CPUs '.state) noenhanced
 set xlabel 'full round trip, µs (logarithmic; bins 2 % wide; each row up to its p99.5)'
-set ylabel 'share of round trips, %'
 set logscale x
-set xtics (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 10000, 30000, 100000)
-set yrange [0:*]
-plot for [row in have('histogram')] sprintf('%s/histogram.%s', data, row) \
-	using 1:2 with steps linewidth width[index_of(row)] linecolor rgb colour[index_of(row)] title row
+set xtics (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000)
+set yrange [0:n + 0.05]
+set border 1
+set lmargin 30
+unset key
+unset grid
+set grid xtics linetype 1 linewidth 1 linecolor '#dddddd'
+set ytics scale 0 noenhanced
+set ytics ()
+do for [i=1:n] {
+	set ytics add (line('labels', i) n - i + 0.3)
+	set label i 'p50 '.line('p50', i) at graph 1.005, first n - i + 0.3 noenhanced
+}
+set rmargin 12
+plot for [i=1:n] sprintf('%s/%d.histogram', data, i) using 1:(n - i + 0.88 * $2) with filledcurves y=(n - i) \
+	fillcolor rgb line('colours', i) fillstyle solid 0.85 noborder

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# CPU, p50 and p99 by rate, a line for each idle policy. Variables: here (this folder), data (folder of points),
+# CPU, p50 and p99 by rate, a line for each idle policy. Variables: data (folder of points),
 # provider, format, target.
-frame = 'idle_'.provider
 height = 420
-load here.'frame.gp'
+load 'frame.gp'
 policies = 'poll event latency balanced fixed'
 array colour[5] = ['#7f7f7f', '#1f77b4', '#d62728', '#e6550d', '#2ca02c']
 have = system(sprintf("cd '%s' && for row in %s; do test -s $row && echo $row; done", data, policies))

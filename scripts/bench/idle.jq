@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From all single runs of the part idle (-s) to idle.json: of every figure the median over the rounds.
+# From all runs of the part idle (-s) to idle.json: of every figure the median over the rounds. Argument: between
+# (states.jq).
 
 include "sums";
 
@@ -8,17 +9,19 @@ def arrivals: ["none", "peer", "silence", "fixed", "poisson", "burst", "closed"]
 def rank: . as $row | [.provider, (arrivals | index($row.arrival)), .rate, (policies | index($row.policy))];
 
 def combined: {
+	key: .[0].key,
 	policy: .[0].policy,
 	provider: .[0].provider,
 	arrival: .[0].arrival,
 	rate: .[0].rate,
+	size_bytes: 64,
+	figure: (if .[0].p50_ns then "p50_ns" else "cpu_percent" end),
 	rounds: length,
-	cpu_percent: (map(.cpu_percent) | median | round3),
 	wakes_per_s: (map(.wakes_per_s) | median | round3),
-	p50_ns: (map(.p50_ns) | median),
 	p99_ns: (map(.p99_ns) | median),
 	doubted: (map(select(.doubted)) | length)
-} + if .[0].arrival == "closed" then {sleeps_each: (map(.sleeps_each) | median | round3)} else {} end;
+} + spread("p50_ns") + (spread("cpu_percent") | map_values(round3))
+	+ if .[0].arrival == "closed" then {sleeps_each: (map(.sleeps_each) | median | round3)} else {} end;
 
 def row_of($rows; $policy; $provider; $arrival; $rate):
 	[$rows[] | select(.policy == $policy and .provider == $provider and .arrival == $arrival and .rate == $rate)][0];
@@ -55,14 +58,10 @@ def strained($rows; $policy; $provider; $arrival; $rate):
 # their message before they come to block.
 def slept($least): select(. and .sleeps_each >= $least);
 
-. as $every
-| (group_by(rank) | map(combined)) as $rows
+def sum: (group_by(rank) | map(combined)) as $rows
 | {
-	schema: "pollux-bench/1",
-	part: "idle",
-	unit: "CPU time of the server in per cent of one CPU; how often it slept; round trips in nanoseconds; medians over the rounds",
 	rows: $rows,
-	bars: [
+	thresholds: [
 		("tcp", "shm" | . as $provider | (
 			most($rows; "balanced"; .; "none"; 0; "wakes_per_s"; "wakes/s with nobody there"; 2),
 			most($rows; "balanced"; .; "none"; 0; "cpu_percent"; "CPU % with nobody there"; 0.5),
@@ -78,6 +77,12 @@ def slept($least): select(. and .sleeps_each >= $least);
 				| strained($rows; "balanced"; $provider; "burst"; 1000)))),
 		((row_of($rows; "raw-fi-event"; "fi:tcp"; "closed"; 0) | slept(0.9)) as $raw
 			| (row_of($rows; "event-closed"; "fi:tcp"; "closed"; 0) | slept(0.9)) as $own
-			| at_most("idle, fi:tcp, event over raw-fi-event, p50"; $own.p50_ns / $raw.p50_ns; 1.15; false))],
-	every_run: $every
-}
+			| at_most("idle, fi:tcp, event over raw-fi-event, p50"; $own.p50_ns / $raw.p50_ns; 1.15; false))]
+};
+
+{
+	schema: "pollux-bench/2",
+	part: "idle",
+	unit: "CPU time of the server in per cent of one CPU; how often it slept; round trips in nanoseconds; medians over the rounds",
+	every_run: .
+} + by_state($between; sum)

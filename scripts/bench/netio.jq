@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From all single runs of the part netio (-s) to netio.json: of every figure the median over the rounds.
-# Argument: left_out, what was not measured, and why.
+# From all runs of the part netio (-s) to netio.json: of every figure the median over the rounds.
+# Arguments: between (states.jq).
 
 include "sums";
 include "words";
@@ -8,12 +8,10 @@ include "words";
 # Rows stand as they were run.
 def in_order: reduce .[] as $name ([]; if any(.[]; . == $name) then . else . + [$name] end);
 
-def spread($figure): map(.[$figure] | values) as $all | {
-	($figure): ($all | median), ($figure + "_least"): ($all | min), ($figure + "_greatest"): ($all | max)
-};
-
 def combined: {
+	key: .[0].key,
 	name: .[0].row,
+	figure: (.[0] | ["kept", "cycles_per_copy", "p50_ns", "gbit_per_s"] as $all | . as $run | first($all[] | select($run[.]))),
 	test: .[0].test,
 	provider: .[0].provider,
 	size_bytes: .[0].size_bytes,
@@ -85,16 +83,11 @@ def ping_bar($rows; $name; $peer; $factor; $plus):
 	| at_most(what($name; $peer; 64; ", p50"); .;
 		($factor + $plus / figure($rows; $peer; 64; "p50_ns") | round3); false);
 
-. as $every
-| (map(.row) | in_order) as $names
+def sum: (map(.row) | in_order) as $names
 | (group_by([.size_bytes, (.row as $row | $names | index($row))]) | map(combined)) as $rows
 | {
-	schema: "pollux-bench/1",
-	part: "netio",
-	unit: "messages and bits per second that the receiver has; round trips in nanoseconds; cycles of the publisher per copy; medians over the rounds",
 	rows: ($rows | map(with_peer($rows))),
-	left_out: $left_out,
-	bars: [
+	thresholds: [
 		# Rates move by a tenth and more from run to run: what gates has room for that.
 		ping_bar($rows; "ping-tcp"; "tcp-poll"; 1.05; 0),
 		ping_bar($rows; "ping-shm"; "shm-poll"; 1; 100),
@@ -107,6 +100,12 @@ def ping_bar($rows; $name; $peer; $factor; $plus):
 		cycles_bar($rows; "publish-buffered-16"; "publish-buffered-1"; 64; 1.15; true),
 		cycles_bar($rows; "publish-buffered-16"; "publish-buffered-1"; 65536; 1.15; false),
 		(64, 65536 | cycles_bar($rows; "publish-unbuffered-16"; "publish-unbuffered-4"; .; 1.1; false)),
-		("disconnect", "drop-old", "drop-new", "conflate" | kept_bar($rows; "beside-\(.)"))],
-	every_run: $every
-}
+		("disconnect", "drop-old", "drop-new", "conflate" | kept_bar($rows; "beside-\(.)"))]
+};
+
+{
+	schema: "pollux-bench/2",
+	part: "netio",
+	unit: "messages and bits per second that the receiver has; round trips in nanoseconds; cycles of the publisher per copy; medians over the rounds",
+	every_run: .
+} + by_state($between; sum)

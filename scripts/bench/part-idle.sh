@@ -17,7 +17,7 @@ idle_providers=(tcp shm)
 # after the other), silence (a message now and then), or ARRIVAL-RATE.
 idle_loads=(none peer silence fixed-100 poisson-1000 poisson-10000 burst-1000 fixed-50000 fixed-100000)
 
-# What the bars are made of: all that a quick run measures.
+# What the thresholds are made of: all that a quick run measures.
 idle_needed=(
 	none/balanced peer/balanced silence/event silence/balanced poisson-1000/event
 	poisson-1000/balanced poisson-1000/poll burst-1000/poll burst-1000/balanced fixed-50000/poll
@@ -33,6 +33,31 @@ idle_begin()
 	idle_seconds=${duration_given:-$idle_seconds}
 	[[ -n ${program[plx-ping]-} && -n ${program[raw-fi]-} && -n ${program[many_links]-} ]] ||
 		failures+=('idle: the build lacks plx-ping, raw-fi or many_links')
+	idle_choose_rows
+	expect_rounds idle "$idle_seconds" idle_sizes idle_rows
+}
+
+# Rows are LOAD/POLICY@PROVIDER.
+idle_choose_rows()
+{
+	local load policy provider
+
+	idle_sizes=(64) idle_rows=()
+	for load in "${idle_loads[@]}"; do
+		for policy in "${idle_policies[@]}"; do
+			idle_wants "$load" "$policy" || continue
+			for provider in "${idle_providers[@]}"; do
+				[[ $load == fixed-50000 && $provider != tcp ]] || idle_rows+=("$load/$policy@$provider")
+			done
+		done
+	done
+	idle_rows+=(closed/raw-fi-event@fi:tcp closed/event-closed@fi:tcp)
+}
+
+# Nine silences of ten seconds are a median by themselves, and ten seconds of nothing are the same each time.
+idle_has()
+{
+	[[ $1 != @(silence|none|peer)/* || ${3-1} == 1 ]]
 }
 
 # Measuring ------------------------------------------------------------------------------------
@@ -111,12 +136,18 @@ idle_load()
 	watch_to_the_end "$client" 0.1 server
 }
 
-# idle_measure LOAD POLICY PROVIDER ROUND
+# idle_measure LOAD/POLICY@PROVIDER SIZE ROUND
 idle_measure()
 {
-	local load=$1 policy=$2 provider=$3 round=$4 dir=$out/runs/idle-$1-$2-$3-$4 address status=1
+	local load=${1%/*} policy=${1#*/} provider=${1#*@} round=$3 dir address status=1
 	local command median=null tries
 
+	policy=${policy%@*}
+	if [[ $load == closed ]]; then
+		idle_measure_event "$policy" "$round"
+		return
+	fi
+	dir=$out/runs/idle-$load-$policy-$provider-$round
 	mkdir -p "$dir"
 	# 3: the host held the client up, so that it did not keep its rate. After three tries that is what
 	# there is to be had.
@@ -132,19 +163,18 @@ idle_measure()
 	done
 	[[ -s $dir/client.json || $status != 3 ]] || status=1
 	if ((status != 0 && status != 3)); then
-		failures+=("idle, $policy, $provider, $load, round $round: status $status: $(last_words "$dir")")
-		say "    FAILED: ${failures[-1]}"
+		fail_run "idle, $policy, $provider, $load, round $round" "$status" "$dir"
 		return
 	fi
 	[[ -s $dir/client.json ]] || echo '{}' >"$dir/client.json"
 	[[ $load != silence ]] || median=$(idle_median "$dir/client.csv")
-	jq -c --argjson median "$median" --argjson doubted $((status == 3)) --arg policy "$policy" --arg provider "$provider" --arg load "$load" \
-		--argjson round "$round" --argjson cpu_ns "${cpu_ns[server]}" --argjson wakes "${wakes[server]}" \
+	keep idle "$round" < <(jq -c --argjson median "$median" --argjson doubted $((status == 3)) --arg policy "$policy" --arg provider "$provider" --arg load "$load" \
+		--argjson cpu_ns "${cpu_ns[server]}" --argjson wakes "${wakes[server]}" \
 		--argjson watched_us "${watched_us[server]}" \
 		'{policy: $policy, provider: $provider, arrival: ($load | split("-")[0]),
-		rate: ($load | split("-")[1] // "0" | tonumber), round: $round, '"$idle_rates"',
+		rate: ($load | split("-")[1] // "0" | tonumber), size_bytes: 64, '"$idle_rates"',
 		p50_ns: (.p50_ns // $median), p99_ns, count,
-		doubted: ($doubted == 1)}' "$dir/client.json" >>"$out/runs/idle.ndjson"
+		doubted: ($doubted == 1)}' "$dir/client.json")
 	tail -n 1 "$out/runs/idle.ndjson" | jq -r '"    \(.cpu_percent * 100 | round / 100) % of a CPU, " +
 		"\(.wakes_per_s | round) wakes/s, p50 \((.p50_ns // 0) / 10 | round / 100) us"'
 }
@@ -181,15 +211,14 @@ idle_measure_event()
 	done
 	end_children
 	if ((status)) || [[ ! -s $dir/client.json ]]; then
-		failures+=("idle, $who, round $round: status $status: $(last_words "$dir")")
-		say "    FAILED: ${failures[-1]}"
+		fail_run "idle, $who, round $round" "$status" "$dir"
 		return
 	fi
-	jq -c --arg policy "$who" --argjson round "$round" --argjson cpu_ns "${cpu_ns[server]}" \
+	keep idle "$round" < <(jq -c --arg policy "$who" --argjson cpu_ns "${cpu_ns[server]}" \
 		--argjson wakes "${wakes[server]}" --argjson watched_us "${watched_us[server]}" --argjson warmup "$warmup" \
-		'{policy: $policy, provider: "fi:tcp", arrival: "closed", rate: 0, round: $round,
+		'{policy: $policy, provider: "fi:tcp", arrival: "closed", rate: 0, size_bytes: 64,
 		'"$idle_rates"', p50_ns, p99_ns, count,
-		sleeps_each: ($wakes / (.count + $warmup))}' "$dir/client.json" >>"$out/runs/idle.ndjson"
+		sleeps_each: ($wakes / (.count + $warmup))}' "$dir/client.json")
 	tail -n 1 "$out/runs/idle.ndjson" | jq -r '"    p50 \(.p50_ns / 10 | round / 100) us, " +
 		"\(.sleeps_each * 100 | round / 100) sleeps a message"'
 }
@@ -207,36 +236,14 @@ idle_wants()
 
 idle_run()
 {
-	local round load policy provider who
-
-	: >"$out/runs/idle.ndjson"
-	for ((round = 1; round <= rounds; round++)); do
-		for load in "${idle_loads[@]}"; do
-			# Nine silences of ten seconds are a median by themselves, and ten seconds of nothing
-			# are the same each time.
-			[[ $load != @(silence|none|peer) ]] || ((round == 1)) || continue
-			for policy in "${idle_policies[@]}"; do
-				idle_wants "$load" "$policy" || continue
-				for provider in "${idle_providers[@]}"; do
-					[[ $load != fixed-50000 || $provider == tcp ]] || continue
-					say "idle, round $round of $rounds, $load, $policy, $provider"
-					idle_measure "$load" "$policy" "$provider" "$round"
-				done
-			done
-		done
-		for who in raw-fi-event event-closed; do
-			say "idle, round $round of $rounds, $who"
-			idle_measure_event "$who" "$round"
-		done
-	done
+	in_rounds idle idle_sizes idle_rows
 }
 
-# Sum ------------------------------------------------------------------------------------------
+# Sum, plots, tables ---------------------------------------------------------------------------
 
 idle_sum()
 {
-	jq -s -L "$here" -f "$here/idle.jq" "$out/runs/idle.ndjson" >"$out/idle.json" &&
-		add_to_summary idle '.idle = ($part | del(.every_run)) | .bars += $part.bars'
+	sum_part idle
 }
 
 # One picture for each provider: CPU and round trip by rate, a line for each policy.
@@ -247,8 +254,8 @@ idle_plot()
 	for provider in "${idle_providers[@]}"; do
 		mkdir -p "$data"
 		for policy in "${idle_policies[@]}"; do
-			jq -r --arg policy "$policy" --arg provider "$provider" '[.rows[]
-				| select(.policy == $policy and .provider == $provider and .rate > 0
+			jq -r --arg policy "$policy" --arg provider "$provider" '.states[0].state as $state | [.rows[]
+				| select(.state == $state and .policy == $policy and .provider == $provider and .rate > 0
 					and .arrival != "burst" and .p50_ns)] | sort_by(.rate)[]
 				| [.rate, .cpu_percent // "-", .p50_ns / 1e3,
 					(if .p99_ns then .p99_ns / 1e3 else "-" end)] | map(tostring) | join(" ")' \
@@ -270,26 +277,10 @@ idle_print()
 	say "A server with little to do; medians over $rounds rounds. The client polls."
 	jq -r -L "$here" 'include "words";
 		def figure: if . == null then "n/a" else short end;
-		(["provider", "load", "policy", "CPU %", "wakes/s", "p50 us", "p99 us"] | @tsv),
-		(.rows[] | [.provider, "\(.arrival)\(if .rate > 0 then " \(.rate)" else "" end)", .policy,
+		(["CPUs", "provider", "load", "policy", "CPU %", "wakes/s", "p50 us", "p99 us"] | @tsv),
+		(.rows[] | [.state, .provider, "\(.arrival)\(if .rate > 0 then " \(.rate)" else "" end)", .policy,
 			(.cpu_percent | figure), (.wakes_per_s | figure), (.p50_ns | us), (.p99_ns | us)] | @tsv)' \
 		"$out/idle.json" | column -t -s $'\t'
-}
-
-# CPU time of every row over that of an earlier run.
-idle_compare()
-{
-	jq -e '.idle' "$compare/summary.json" >/dev/null || return 0
-	say
-	say "Compared with $compare: idle, p50 us and CPU % before and now"
-	jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
-		.rows[] | . as $now
-		| $before[0].idle.rows[]
-		| select(.policy == $now.policy and .provider == $now.provider and .arrival == $now.arrival
-			and .rate == $now.rate)
-		| [.provider, .arrival, .rate, .policy, (.p50_ns | us), ($now.p50_ns | us),
-			(.cpu_percent | short), ($now.cpu_percent | short)] | @tsv' "$out/idle.json" |
-		column -t -s $'\t'
 }
 
 idle_html()

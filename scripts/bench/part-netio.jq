@@ -23,7 +23,6 @@ def peer: .peer // "–", .ratio // "–";
 "<p>Messages one way as fast as the receiver takes them; what counts is what it has received. Medians over the interleaved rounds; 1 Gb is " +
 "10<sup>9</sup> bits. CPU is that of the whole process, in per cent of one; NetIO's programs poll. <i>x peer</i> is " +
 "over what the row is held against.</p>",
-(.left_out[] | "<p>Left out: \(@html)</p>"),
 (.rows | map(select(.gbit_per_s and .subscribers == null))
 	| table("provider", "Mmsg/s", "Gb/s", "over rounds", "CPU sender", "CPU receiver", "peer", "x peer";
 		.provider, (.mmsg_per_s | digits // "–"), (.gbit_per_s | figure),

@@ -12,6 +12,7 @@ netio_all_rows=(zmq-in-place zmq-push-pull buffered-tcp buffered-1M-tcp buffered
 	raw-fi-tcp-bw reference-tcp iperf3 tcp-poll ping-tcp shm-poll ping-shm
 	publish-buffered-{1,4} beside-{disconnect,drop-old,drop-new,conflate}
 	publish-buffered-16 publish-unbuffered-{1,4,16})
+netio_main_rows=' zmq-in-place zmq-push-pull buffered-tcp '
 declare -A netio_program=([zmq-push-pull]=raw-zmq-stream [zmq-in-place]=raw-zmq-stream [raw-fi-tcp-bw]=raw-fi-stream
 	[tcp-poll]=plx-ping [shm-poll]=plx-ping) # of netio's own by kind: see netio_program_of
 
@@ -27,10 +28,12 @@ netio_begin()
 	netio_beside_duration=1.5
 	((!quick)) || netio_beside_duration=1
 	netio_beside_duration=${duration_given:-$netio_beside_duration}
-	netio_left_out=()
 	choose_provider # of tcp, as rtt does
+	netio_sizes=("${size_list[@]}")
+	[[ $scope != main ]] || ((sizes_given)) || netio_sizes=(64 1048576)
 	netio_choose_rows
-	netio_tell_sizes
+	[[ $scope == main ]] || netio_tell_sizes
+	expect_rounds netio "$netio_duration" netio_sizes netio_rows
 }
 
 netio_program_of()
@@ -41,12 +44,6 @@ netio_program_of()
 	esac
 }
 
-netio_leave_out()
-{
-	netio_left_out+=("$1")
-	say "note: netio, left out: $1"
-}
-
 netio_choose_rows()
 {
 	local row name missing=''
@@ -54,16 +51,18 @@ netio_choose_rows()
 	netio_rows=()
 	for row in "${netio_all_rows[@]}"; do
 		name=$(netio_program_of "$row")
-		if [[ $row == iperf3 ]]; then
+		if [[ $scope == main && $netio_main_rows != *" $row "* ]]; then
+			:
+		elif [[ $row == iperf3 ]]; then
 			if command -v iperf3 >/dev/null; then
 				netio_rows+=("$row")
 			else
-				netio_leave_out 'iperf3, which is not installed'
+				leave_out 'netio: iperf3, which is not installed'
 			fi
 		elif [[ -n ${program[$name]-} ]]; then
 			netio_rows+=("$row")
 		elif [[ $row == zmq-* ]]; then
-			netio_leave_out "$row, as libzmq3-dev was not there when the build folder was made"
+			leave_out "netio: $row, as libzmq3-dev was not there when the build folder was made"
 		else
 			[[ $missing == *" $name "* ]] || failures+=("netio: the build has no program $name")
 			missing+=" $name "
@@ -99,8 +98,8 @@ netio_tell_sizes()
 
 	for row in iperf3 ping-tcp publish-buffered-1 beside-disconnect; do
 		for size in $(netio_sizes_of "$row"); do
-			[[ " ${size_list[*]} " == *" $size "* ]] ||
-				netio_leave_out "${row%%-*} at $(size_words "$size"), which --sizes does not name"
+			[[ " ${netio_sizes[*]} " == *" $size "* ]] ||
+				leave_out "netio: ${row%%-*} at $(size_words "$size"), which --sizes does not name"
 		done
 	done
 }
@@ -229,11 +228,10 @@ netio_hold_slow()
 	return 1
 }
 
-# netio_half_rate ROUND: half the messages a second that publish-buffered-4 has reached in it, at 64 B.
+# Half the messages a second that publish-buffered-4 reached last, at 64 B.
 netio_half_rate()
 {
-	jq -ser --argjson round "$1" 'map(select(.row == "publish-buffered-4" and .size_bytes == 64 and
-		.round == $round)) | last | .mmsg_per_s * 1e6 / 4 / 2 | round' \
+	jq -ser 'map(select(.row == "publish-buffered-4" and .size_bytes == 64)) | last | .mmsg_per_s * 1e6 / 4 / 2 | round' \
 		"$out/runs/netio.ndjson" 2>/dev/null
 }
 
@@ -299,15 +297,15 @@ netio_measure()
 {
 	local row=$1 size=$2 round=$3 dir=$out/runs/netio-$1-$2-$3 status netio_rate=''
 
-	if [[ $row == beside-* ]] && ! netio_rate=$(netio_half_rate "$round"); then
-		netio_leave_out "$row in round $round, which has no publish-buffered-4"
+	if [[ $row == beside-* ]] && ! netio_rate=$(netio_half_rate); then
+		leave_out "netio: $row in round $round, as publish-buffered-4 failed"
 		return
 	fi
 	mkdir -p "$dir"
 	once_or_twice netio_run_row "$row" "$size" "$dir"
 	status=$?
 	((status)) || netio_result "$row" "$size" "$dir" || status=1
-	keep_run 'netio, ' "$row" "$size" "$round" "$status" "$dir" "$out/runs/netio.ndjson" '"    " + ([
+	keep_run netio "$row" "$size" "$round" "$status" "$dir" '"    " + ([
 		(.mmsg_per_s | values | "\(. * 1e6 | round) messages/s"),
 		(.gbit_per_s | values | "\(. * 1e2 | round / 1e2) Gb/s"),
 		(.p50_ns | values | "p50 \(. / 10 | round / 100) us"),
@@ -317,18 +315,14 @@ netio_measure()
 
 netio_run()
 {
-	: >"$out/runs/netio.ndjson"
-	in_rounds netio 'netio, ' size_list netio_rows
+	in_rounds netio netio_sizes netio_rows
 }
 
-# Sum ------------------------------------------------------------------------------------------
+# Sum, plots, tables ---------------------------------------------------------------------------
 
 netio_sum()
 {
-	jq -s -L "$here" --argjson left_out "$(printf '%s\n' "${netio_left_out[@]}" |
-		jq -Rs 'split("\n") | map(select(. != ""))')" \
-		-f "$here/netio.jq" "$out/runs/netio.ndjson" >"$out/netio.json" &&
-		add_to_summary netio '.netio = ($part | del(.every_run)) | .bars += $part.bars'
+	sum_part netio
 }
 
 # Two pictures: messages and bits a second by size; cycles of a copy by subscribers.
@@ -338,7 +332,8 @@ netio_plot()
 
 	mkdir -p "$data"
 	for row in "${netio_rows[@]}"; do
-		jq -r --arg row "$row" '.rows[] | select(.name == $row and .gbit_per_s and .subscribers == null)
+		jq -r --arg row "$row" '.states[0].state as $state
+			| .rows[] | select(.name == $row and .state == $state and .gbit_per_s and .subscribers == null)
 			| "\(.size_bytes) \(.mmsg_per_s // "NaN") \(.gbit_per_s)"' "$out/netio.json" >"$data/$row"
 	done
 	[[ -z $(cat "$data"/*) ]] || draw netio netio '' || status=1
@@ -347,7 +342,7 @@ netio_plot()
 	mkdir -p "$data"
 	for row in publish-{un,}buffered-{64,65536}; do
 		jq -r --arg test "${row%-*}" --argjson size "${row##*-}" \
-			'[.rows[] | select(.test == $test and .size_bytes == $size)] | sort_by(.subscribers)[]
+			'.states[0].state as $state | [.rows[] | select(.test == $test and .size_bytes == $size and .state == $state)] | sort_by(.subscribers)[]
 			| "\(.subscribers) \(.cycles_per_copy)"' "$out/netio.json" >"$data/$row"
 	done
 	[[ -z $(cat "$data"/*) ]] || draw netio-publish publish '' || status=1
@@ -355,9 +350,7 @@ netio_plot()
 	return $status
 }
 
-# The terminal and the report ------------------------------------------------------------------
-
-# netio_table TITLE FORMAT FILTER HEAD...: FILTER makes a line "SIZE ROW CELL..." of each row that it wants.
+# netio_table TITLE FORMAT FILTER HEAD...: FILTER makes a line "SIZE STATE ROW CELL..." of each row that it wants.
 netio_table()
 {
 	local title=$1 format=$2 filter=$3 lines
@@ -379,38 +372,23 @@ netio_print()
 {
 	netio_table "NetIO; medians over $rounds rounds. x peer: over what the row is held against." \
 		'%-19s %9s %9s %17s %6s %6s  %-14s %7s\n' 'select(.gbit_per_s and .subscribers == null) |
-		"\(.size_bytes) \(.name) \(.mmsg_per_s | digits // "-") \(.gbit_per_s | cell) " +
+		"\(.size_bytes) \(.state) \(.name) \(.mmsg_per_s | digits // "-") \(.gbit_per_s | cell) " +
 		"\(.gbit_per_s_least | cell)..\(.gbit_per_s_greatest | cell) \(cpus) \(.peer // "-") \(.ratio // "-")"' \
 		Mmsg/s Gb/s 'over rounds' 'send%' 'recv%' peer 'x peer'
 	netio_table 'NetIO, round trips, us' '%-19s %9s %9s %17s  %-14s %7s\n' 'select(.p50_ns) |
-		"\(.size_bytes) \(.name) \(.p50_ns | us) \(.p99_ns | us) " +
+		"\(.size_bytes) \(.state) \(.name) \(.p50_ns | us) \(.p99_ns | us) " +
 		"\(.p50_ns_least | us)..\(.p50_ns_greatest | us) \(.peer // "-") \(.ratio // "-")"' \
 		p50 p99 'p50 over rounds' peer 'x peer'
 	netio_table 'NetIO, publish and subscribe; cycles are those of the publisher' \
 		'%-22s %9s %9s %11s %17s  %-21s %7s\n' 'select(.cycles_per_copy) |
-		"\(.size_bytes) \(.name) \(.mmsg_per_s | digits // "-") \(.gbit_per_s | cell) \(.cycles_per_copy | whole) " +
+		"\(.size_bytes) \(.state) \(.name) \(.mmsg_per_s | digits // "-") \(.gbit_per_s | cell) \(.cycles_per_copy | whole) " +
 		"\(.cycles_per_copy_least | whole)..\(.cycles_per_copy_greatest | whole) \(.peer // "-") \(.ratio // "-")"' \
 		Mcopies/s Gb/s cycles/copy 'over rounds' peer 'x peer'
 	netio_table "NetIO, four subscribers beside one that is stopped; kept: of half the rate of publish-buffered-4" \
 		'%-22s %9s %9s %9s %17s\n' 'select(.kept) |
-		"\(.size_bytes) \(.name) \(.mmsg_per_s | digits) \(.rate_asked * .subscribers / 1e6 | digits) \(.kept | kept) " +
+		"\(.size_bytes) \(.state) \(.name) \(.mmsg_per_s | digits) \(.rate_asked * .subscribers / 1e6 | digits) \(.kept | kept) " +
 		"\(.kept_least | kept)..\(.kept_greatest | kept)"' \
 		Mcopies/s asked kept 'over rounds'
-}
-
-# The figure of every row beside that of an earlier run.
-netio_compare()
-{
-	jq -e '.netio' "$compare/summary.json" >/dev/null || return 0
-	table_beside '%-22s %9s  %12s %12s %7s  %s\n' 'netio, before and now' 'then' now ratio unit < <(
-		jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
-			def figure: if .kept then [.kept, "kept"] elif .cycles_per_copy then [.cycles_per_copy, "cycles/copy"]
-				elif .p50_ns then [.p50_ns, "ns"] else [.gbit_per_s, "Gb/s"] end;
-			.rows[] | . as $now
-			| $before[0].netio.rows[] | select(.name == $now.name and .size_bytes == $now.size_bytes)
-			| figure as [$was] | ($now | figure) as [$is, $unit]
-			| "\(.name) \(.size_bytes) \($was | short) \($is | short) \($is | over($was)) \($unit)"' \
-			"$out/netio.json")
 }
 
 netio_html()

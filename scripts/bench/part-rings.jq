@@ -7,7 +7,7 @@ def figure: if . == null then "–" else . * 100 | round / 100 end;
 def rows:
 	"<table><tr><th></th><th>lcores</th><th>burst</th><th>cycles</th><th>over rounds</th>" +
 	"<th>DPDK's</th><th>over rounds</th><th>ratio</th></tr>",
-	(.rows[] | "<tr>" + (["\(.name) \(.variant)", .lcores, .burst, (.cycles_per_elem | figure),
+	(.rows[] | select(.name != "hop") | (.state // "one") as $state | "<tr>" + ([("\(.name) \(.variant)" | in_state($state)), .lcores, .burst, (.cycles_per_elem | figure),
 		"\(.cycles_least | figure) – \(.cycles_greatest | figure)", (.peer_cycles_per_elem | figure),
 		(if .peer then "\(.peer_cycles_least | figure) – \(.peer_cycles_greatest | figure)" else "–" end),
 		(.ratio | figure)] | cells) + "</tr>"),

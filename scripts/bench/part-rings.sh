@@ -26,9 +26,10 @@ rings_begin()
 	perf_program=${program[plx-perf-dpdk]-} peers=(--compare dpdk)
 	if [[ -z $perf_program ]]; then
 		perf_program=${program[plx-perf]-} peers=()
-		say "note: no rows of DPDK's own, as libdpdk-dev was not there when the build folder was made"
+		leave_out "rings: DPDK's own: libdpdk-dev was not there when the build folder was made"
 	fi
 	[[ -n $perf_program ]] || failures+=('rings: the build has no program plx-perf')
+	expect rings 3 $((quick ? 6 : 40))
 }
 
 # run_perf MODE LCORES OPTION...
@@ -37,7 +38,7 @@ run_perf()
 	local mode=$1 lcores=$2 log=$out/runs/rings-$1.log pid
 
 	shift 2
-	say "rings: plx-perf $mode"
+	progress rings "rings, plx-perf $mode"
 	# Lcores that share a CPU are meant here: no warning.
 	timeout -k 3 300 "$perf_program" "$mode" -l "$lcores" --log-level error -- "$@" \
 		--json "$out/runs/$mode.json" >"$log" 2>&1 </dev/null &
@@ -59,7 +60,7 @@ rings_run()
 	run_perf hop "$rings_lcores" "${hop_options[@]}" --with-idle-tcp --histogram "$out/runs/hop.hgrm"
 }
 
-# rings.json; the summary takes it whole, and its bars among the others.
+# Each mode wrote a file, or failed.
 rings_sum()
 {
 	local file found=()
@@ -68,7 +69,7 @@ rings_sum()
 		[[ ! -s $file ]] || found+=("$file")
 	done
 	jq -n -L "$here" -f "$here/rings.jq" "${found[@]}" >"$out/rings.json" &&
-		add_to_summary rings '.rings = $part | .bars += $part.bars'
+		add_to_summary rings
 }
 
 # One picture: cycles by burst, on one lcore and between two.
@@ -80,7 +81,8 @@ rings_plot()
 	mkdir -p "$data"
 	for lcores in 1 2; do
 		for variant in spsc mpsc mpmc; do
-			jq -r --argjson lcores $lcores --arg variant $variant '.rows[]
+			jq -r --argjson lcores $lcores --arg variant $variant '.rows
+				| group_by([.name, .variant, .lcores, .burst])[] | max_by(.rounds)
 				| select(.name == "ring" and .lcores == $lcores and .variant == $variant)
 				| "\(.burst) \(.cycles_per_elem) \(.peer_cycles_per_elem // "NaN")"' \
 				"$out/rings.json" >"$data/$variant.$lcores"
@@ -100,34 +102,6 @@ rings_print()
 		say
 		cat "$out/runs/rings-$mode.log"
 	done
-}
-
-# Cycles of every row over those of an earlier run.
-rings_compare()
-{
-	local format='%-14s %6s %6s  %9s %9s %7s\n' cells
-
-	jq -e '.rings' "$compare/summary.json" >/dev/null || return 0
-	say
-	say "Compared with $compare: cycles per element before and now; hop: p50, ns"
-	# shellcheck disable=SC2059
-	printf "$format" row lcores burst before now ratio
-	while read -r cells; do
-		# shellcheck disable=SC2059,SC2086
-		printf "$format" $cells
-	done < <(jq -r --slurpfile before "$compare/summary.json" '
-		def line(name; was; now): select(was and now)
-			| "\(name) \(was) \(now) \(now / was * 1000 | round / 1000)";
-		def short: . * 100 | round / 100;
-		($before[0].rings // {}) as $old
-		| (.rows[] | . as $now | $old.rows[]?
-			| select(.name == $now.name and .variant == $now.variant and .burst == $now.burst and
-				.lcores == $now.lcores)
-			| line("\(.name)-\(.variant) \(.lcores) \(.burst)"; .cycles_per_elem | short;
-				$now.cycles_per_elem | short)),
-		  (.hop | objects | to_entries[] | select(.value | type == "object") | . as $now
-			| line("hop-\($now.key) 2 -"; $old.hop[$now.key].p50_ns; $now.value.p50_ns))' \
-		"$out/rings.json")
 }
 
 rings_html()

@@ -6,14 +6,14 @@
 
 wanted+=(plx-call plx-echo plx-params params-load)
 
-services_providers=(tcp shm)
-
 # In the order of a round: what is compared is near each other. call-N: N calls are open at a time; quiet and half: an open
 # loop at random, at 10000 calls a second, and at half of the rate of call-64 in the same round. params-echo and params-get:
 # one call at a time of plx-params, of its self-test and of a parameter. params-load: 100000 parameters, 100 watchers, and
 # 10000 sets a second at random, of which none may be lost.
-services_rows=(ping call-1 call-64 call-100 call-100000 quiet half params-echo params-get params-load)
+# Rows are ROW@PROVIDER.
+services_rows=({ping,call-1,call-64,call-100,call-100000,quiet,half,params-echo,params-get,params-load}@{tcp,shm})
 services_size=64
+services_sizes=("$services_size")
 services_parameter=hv/rack1/voltage
 
 services_begin()
@@ -25,18 +25,24 @@ services_begin()
 	for name in plx-ping plx-call plx-echo plx-params params-load; do
 		[[ -n ${program[$name]-} ]] || failures+=("services: the build has no program $name")
 	done
+	expect_rounds services "$services_duration" services_sizes services_rows
+}
+
+services_has()
+{
+	:
 }
 
 # Measuring ------------------------------------------------------------------------------------
 
-# Half of what call-64 reached in this round; nothing where that failed.
+# Half of what call-64 reached last.
 services_half()
 {
-	jq -r --arg provider "$1" --argjson round "$2" 'select(.row == "call-64" and .provider == $provider
-		and .round == $round) | .rate_per_s / 2 | floor' "$out/runs/services.ndjson" | tail -n 1
+	jq -r --arg provider "$1" 'select(.row == "call-64" and .provider == $provider) | .rate_per_s / 2 | floor' \
+		"$out/runs/services.ndjson" | tail -n 1
 }
 
-# services_client ROW ADDRESS DIR PROVIDER ROUND: sets `command`.
+# services_client ROW ADDRESS DIR PROVIDER: sets `command`.
 services_client()
 {
 	local each=(--size "$services_size" --duration "$services_duration" --out "$3" --name client)
@@ -52,7 +58,7 @@ services_client()
 	params-get) command=("${params[@]}" --method params.get) ;;
 	params-load) command=("${program[params-load]}" -l "1@$cpu_client" --idle poll --provider "$4"
 		-- --service "$2" --duration "$services_duration" --out "$3/client.json") ;;
-	half) command=("${echo[@]}" --rate "$(services_half "$4" "$5")" --arrival poisson) ;;
+	half) command=("${echo[@]}" --rate "$(services_half "$4")" --arrival poisson) ;;
 	*) command=("${echo[@]}" --in-flight "${1#call-}") ;;
 	esac
 }
@@ -79,16 +85,17 @@ services_define()
 		--define "$services_parameter" --type real --value 1500 --unit V --max 2000 --alarm-high 1800 >/dev/null
 }
 
-# services_measure ROW PROVIDER ROUND
+# services_measure ROW@PROVIDER SIZE ROUND
 services_measure()
 {
-	local row=$1 provider=$2 round=$3 dir=$out/runs/services-$1-$2-$3 address status=1 client
+	local row=${1%@*} provider=${1#*@} round=$3 dir address status=1 client
 	local command=()
 
+	dir=$out/runs/services-$row-$provider-$round
 	mkdir -p "$dir"
 	services_server "$row" "$provider" "$dir"
 	if run_server "$dir" 60 && { [[ $row != params-get ]] || services_define "$address" "$provider"; }; then
-		services_client "$row" "$address" "$dir" "$provider" "$round"
+		services_client "$row" "$address" "$dir" "$provider"
 		start_client "$dir" 60
 		wait "$client"
 		status=$?
@@ -97,40 +104,27 @@ services_measure()
 	rm -f "$dir"/params.db*
 	# 3: the host held the client up, so that it did not keep its schedule, or plx-ping's figures are doubted.
 	if ((status != 0 && status != 3)) || [[ ! -s $dir/client.json ]]; then
-		failures+=("services, $row, $provider, round $round: status $status: $(last_words "$dir")")
-		say "    FAILED: ${failures[-1]}"
+		fail_run "services, $row, $provider, round $round" "$status" "$dir"
 		return
 	fi
-	jq -c --arg row "$row" --arg provider "$provider" --argjson round "$round" --argjson doubted $((status == 3)) \
-		'{row: $row, provider: $provider, round: $round, fi_provider: .provider, size_bytes, count, lost: (.lost // 0),
+	keep services "$round" < <(jq -c --arg row "$row" --arg provider "$provider" --argjson doubted $((status == 3)) \
+		'{row: $row, provider: $provider, fi_provider: .provider, size_bytes, count, lost: (.lost // 0),
 		rate_per_s: (.count * 1e9 / .elapsed_ns), scheduled_per_s: (.rate // null), doubted: ($doubted == 1),
-		p50_ns, p90_ns, p99_ns, p99_9_ns, max_ns, watch_p50_ns, watch_p99_ns}' "$dir/client.json" >>"$out/runs/services.ndjson"
+		p50_ns, p90_ns, p99_ns, p99_9_ns, max_ns, watch_p50_ns, watch_p99_ns}' "$dir/client.json")
 	tail -n 1 "$out/runs/services.ndjson" | jq -r '"    p50 \(.p50_ns / 10 | round / 100) us, p99 " +
 		"\((.p99_ns // 0) / 10 | round / 100) us, \(.rate_per_s / 1e4 | round / 100) M/s"'
 }
 
 services_run()
 {
-	local round row provider
-
-	: >"$out/runs/services.ndjson"
-	for ((round = 1; round <= rounds; round++)); do
-		for provider in "${services_providers[@]}"; do
-			for row in "${services_rows[@]}"; do
-				say "services, round $round of $rounds, $row, $provider"
-				services_measure "$row" "$provider" "$round"
-			done
-		done
-	done
+	in_rounds services services_sizes services_rows
 }
 
-# Sum ------------------------------------------------------------------------------------------
+# Sum, tables ----------------------------------------------------------------------------------
 
 services_sum()
 {
-	jq -s -L "$here" --slurpfile hiccups "$out/hiccups.json" -f "$here/services.jq" "$out/runs/services.ndjson" \
-		>"$out/services.json" &&
-		add_to_summary services '.services = ($part | del(.every_run)) | .bars += $part.bars'
+	sum_part services --slurpfile hiccups "$out/hiccups.json"
 }
 
 services_plot()
@@ -138,33 +132,19 @@ services_plot()
 	return 0
 }
 
-# The terminal and the report ------------------------------------------------------------------
-
 services_print()
 {
 	say
 	say "Calls of a service beside round trips of plx-ping, $services_size B; medians over $rounds rounds. Both ends poll."
 	jq -r -L "$here" 'include "words";
-		(["provider", "row", "p50 us", "p99 us", "p99.9 us", "M/s", "ns each"] | @tsv),
-		(.rows[] | [.provider, .name, (.p50_ns | us), (.p99_ns | us), (.p99_9_ns | us),
+		(["CPUs", "provider", "row", "p50 us", "p99 us", "p99.9 us", "M/s", "ns each"] | @tsv),
+		(.rows[] | [.state, .provider, .name, (.p50_ns | us), (.p99_ns | us), (.p99_9_ns | us),
 			(.rate_per_s / 1e6 | short), (1e9 / .rate_per_s | round)] | @tsv)' \
 		"$out/services.json" | column -t -s $'\t'
 	jq -r '.rows[] | select(.watch_p50_ns) | "\(.provider): a change reached 100 watchers in \(.watch_p50_ns / 1e3 | round) us " +
 		"at the median; p99 \(.watch_p99_ns / 1e3 | round) us; lost: \(.lost)."' "$out/services.json"
 	jq -r '.platform | values | "The platform alone holds up a CPU for \(.held_up_percent) % of the time, up to " +
 		"\(.longest_ns / 1e3 | round) us: at half of the greatest rate \(.met_percent) % of the calls meet such a gap, or what queued up in it."' "$out/services.json"
-}
-
-services_compare()
-{
-	jq -e '.services' "$compare/summary.json" >/dev/null || return 0
-	say
-	say "Compared with $compare: services, p50 us and M/s before and now"
-	jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
-		.rows[] | . as $now
-		| $before[0].services.rows[] | select(.name == $now.name and .provider == $now.provider)
-		| [.provider, .name, (.p50_ns | us), ($now.p50_ns | us), (.rate_per_s / 1e6 | short),
-			($now.rate_per_s / 1e6 | short)] | @tsv' "$out/services.json" | column -t -s $'\t'
 }
 
 services_html()

@@ -13,6 +13,7 @@ soak_begin()
 
 	netio_duration=${duration_given:-600}
 	choose_provider
+	expect soak ${#soak_rows[@]} "$netio_duration"
 	for name in netio-throughput netio-recv; do
 		[[ -n ${program[$name]-} ]] || failures+=("soak: the build has no program $name")
 	done
@@ -47,7 +48,7 @@ soak_run()
 
 	: >"$out/runs/soak.ndjson"
 	for row in "${soak_rows[@]}"; do
-		say "soak, $row, for $netio_duration s"
+		progress soak "soak, $row, for $netio_duration s"
 		soak_measure "$row"
 	done
 }
@@ -55,12 +56,12 @@ soak_run()
 soak_sum()
 {
 	jq -s -L "$here" 'include "sums"; {
-		schema: "pollux-bench/1", part: "soak",
+		schema: "pollux-bench/2", part: "soak",
 		unit: "messages and bits per second that the receiver has; alarms: how often one end told that it does not hear the other one",
-		rows: .,
-		bars: map(at_most("soak, \(.row), false alarms in \(.seconds) s"; .alarms; 0; true))}' \
+		rows: map(. + {key: .row, size_bytes: 64, state: "one", figure: "mmsg_per_s"}), states: [], changed: 0,
+		thresholds: map(at_most("soak, \(.row), false alarms in \(.seconds) s"; .alarms; 0; true))}' \
 		"$out/runs/soak.ndjson" >"$out/soak.json" &&
-		add_to_summary soak '.soak = $part | .bars += $part.bars'
+		add_to_summary soak
 }
 
 soak_plot()
@@ -76,15 +77,10 @@ soak_print()
 		"$out/soak.json"
 }
 
-soak_compare()
-{
-	:
-}
-
 soak_html()
 {
 	jq -r -L "$here" 'include "words"; "<h2>NetIO at full load</h2>",
-		"<table><tr><th>row</th><th>seconds</th><th>Mmsg/s</th><th>alarms</th></tr>",
+		"<div class=\"wide\"><table><tr><th>row</th><th>seconds</th><th>Mmsg/s</th><th>alarms</th></tr>",
 		(.rows[] | "<tr class=\"own\">" + ([.row, .seconds, (.mmsg_per_s | short), .alarms] | cells) + "</tr>"),
-		"</table>"' "$out/soak.json"
+		"</table></div>"' "$out/soak.json"
 }

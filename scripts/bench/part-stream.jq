@@ -3,20 +3,23 @@
 
 include "words";
 
-def figures:
-	"<table><tr><th>row</th><th>messages/s</th><th>over rounds</th><th>GB/s</th><th>messages</th>" +
-	"<th>x base</th></tr>",
-	(.rows | group_by(.size_bytes)[]
-		| "<tr class=\"size\"><th colspan=\"6\">\(.[0].size_bytes | size)</th></tr>",
-		  (.[] | "<tr\(if .name == "shm-stream" then " class=\"own\"" else "" end)>" +
-			([.name, (.messages_per_s | round),
-			  "\(.messages_per_s_least | round) – \(.messages_per_s_greatest | round)",
-			  (.bytes_per_s / 1e9 | short), .count, (.ratio // "–")] | cells) + "</tr>")),
-	"</table>";
+def meaning: {
+	"raw-fi-shm": "libfabric's shm provider alone; the receiver reads large messages out of the sender's memory (CMA)",
+	"raw-fi-shm-nocma": "the same where no process may read another's memory",
+	"raw-fi-plxshm": "libfabric alone over Pollux's own provider",
+	"raw-fi-plxshm-cma": "the same; the receiver reads large messages out of the sender's memory",
+	"shm-stream": "plx-ping --one-way", "tcp-stream": "plx-ping --one-way", "raw-fi-tcp": "libfabric alone",
+	"ucx-shm": "ucx_perftest tag_bw", "ucx-tcp": "ucx_perftest tag_bw"
+}[.] // "";
 
-"<h2>Messages one way between two processes</h2>" +
+"<h2>Messages one way</h2>",
 "<p>As fast as the receiver takes them; what counts is what it has received. Medians over the interleaved rounds; " +
-"1 GB is 10<sup>9</sup> bytes. In the row <i>-cma</i> the receiver reads large messages out of the sender's memory, as it does in " +
-"raw-fi-shm; in <i>-nocma</i> no process may read another's memory. " +
-"<i>x base</i> is the rate over that of raw-fi-shm, for shm-stream over that of raw-fi-plxshm.</p>",
-figures
+"1 GB is 10<sup>9</sup> bytes. <i>Ratio</i>: the rate over that of another row.</p>",
+(.rows | group_by([.size_bytes, .state])[]
+	| .[0].state as $state
+	| "<h3>\(.[0].size_bytes | size | in_state($state))</h3>",
+	  "<div class=\"wide\"><table><tr><th>row</th><th>messages/s</th><th>of rounds</th><th>GB/s</th><th>ratio</th></tr>",
+	  (.[] | "<tr\(if .key | is_pollux then " class=\"own\"" else "" end)><td class=\"row\">\(.key | row_label | @html)<small>\(.key): \(.key | meaning | @html)</small></td>" +
+		([(.messages_per_s | round), "\(.messages_per_s_least | round)–\(.messages_per_s_greatest | round)",
+		  (.bytes_per_s / 1e9 | short), ratio_words] | cells) + "</tr>"),
+	  "</table></div>")

@@ -8,18 +8,22 @@ wanted+=(raw-fi-stream raw-fi-shm-stream)
 
 # cma: the receiver reads large messages out of the sender's memory; nocma: it does not, as where no
 # process may read another's.
-stream_rows=(raw-fi-plxshm raw-fi-plxshm-cma raw-fi-shm raw-fi-shm-nocma shm-stream)
+stream_all_rows=(raw-fi-plxshm raw-fi-plxshm-cma raw-fi-shm raw-fi-shm-nocma shm-stream ucx-shm raw-fi-tcp tcp-stream
+	ucx-tcp)
+stream_main_rows=' raw-fi-shm shm-stream ucx-shm raw-fi-tcp tcp-stream ucx-tcp '
 declare -A stream_program=(
-	[raw-fi-plxshm]=raw-fi-stream [raw-fi-plxshm-cma]=raw-fi-stream
+	[raw-fi-plxshm]=raw-fi-stream [raw-fi-plxshm-cma]=raw-fi-stream [raw-fi-tcp]=raw-fi-stream
 	[raw-fi-shm]=raw-fi-shm-stream [raw-fi-shm-nocma]=raw-fi-shm-stream [shm-stream]=plx-ping
+	[tcp-stream]=plx-ping [ucx-shm]=ucx_perftest [ucx-tcp]=ucx_perftest
 )
 stream_copied_bytes=16384 # messages up to it never are read by the other process
 
 stream_begin()
 {
-	local name
+	local name row
 
 	stream_sizes=(64 4096 65536 1048576)
+	[[ $scope != main ]] || stream_sizes=(64 1048576)
 	((!sizes_given)) || stream_sizes=("${size_list[@]}")
 	stream_duration=2
 	((!quick)) || stream_duration=0.3
@@ -27,13 +31,18 @@ stream_begin()
 	for name in raw-fi-stream raw-fi-shm-stream plx-ping; do
 		[[ -n ${program[$name]-} ]] || failures+=("stream: the build has no program $name")
 	done
+	stream_rows=()
+	for row in "${stream_all_rows[@]}"; do
+		[[ $scope == main && $stream_main_rows != *" $row "* || -z ${program[${stream_program[$row]}]-} ]] || stream_rows+=("$row")
+	done
+	choose_provider
+	expect_rounds stream "$stream_duration" stream_sizes stream_rows
 }
 
 # Measuring ------------------------------------------------------------------------------------
 
 stream_has()
 {
-	[[ -n ${program[${stream_program[$1]}]-} ]] || return 1
 	[[ $1 != *cma ]] || (($2 > stream_copied_bytes))
 }
 
@@ -45,6 +54,8 @@ stream_command()
 	shift 3
 	case $row in
 	shm-stream) command=("$path" -l "$lcore@$cpu" --idle poll --provider shm -- "$@") ;;
+	tcp-stream) command=("$path" -l "$lcore@$cpu" --idle poll --provider "$eal_provider" -- "$@") ;;
+	raw-fi-tcp) command=("$path" --provider "$fi_provider") ;;
 	raw-fi-plxshm) command=(env "FI_PROVIDER_PATH=$module_dir" "$path" --provider plx_shm) ;;
 	raw-fi-plxshm-cma)
 		command=(env "FI_PROVIDER_PATH=$module_dir" "FI_PLX_SHM_COPY_MAX=$stream_copied_bytes"
@@ -53,7 +64,7 @@ stream_command()
 	raw-fi-shm) command=("$path") ;;
 	raw-fi-shm-nocma) command=(env FI_SHM_DISABLE_CMA=1 "$path") ;;
 	esac
-	[[ $row == shm-stream ]] || command+=("$@" --cpu "$cpu")
+	[[ $row == *-stream ]] || command+=("$@" --cpu "$cpu")
 }
 
 # stream_run_row ROW SIZE DIR: returns the client's status; 1 where the server does not come up.
@@ -61,13 +72,17 @@ stream_run_row()
 {
 	local row=$1 size=$2 dir=$3 address limit command=() own=()
 
+	if [[ $row == ucx-* ]]; then
+		ucx_run "$row" "$size" "$dir" tag_bw "$(ucx_count "$row" "$size" 8000000 500000 "$stream_duration")"
+		return
+	fi
 	limit=$(client_limit "$stream_duration")
-	[[ $row != shm-stream ]] || own=(--sink --size "$size")
+	[[ $row != *-stream ]] || own=(--sink --size "$size")
 	stream_command "$row" 0 "$cpu_server" --listen "$(where_to_listen "$row")" "${own[@]}"
 	run_server "$dir" "$limit" || return 1
 
 	own=()
-	[[ $row != shm-stream ]] || own=(--one-way)
+	[[ $row != *-stream ]] || own=(--one-way)
 	stream_command "$row" 1 "$cpu_client" --connect "$address" "${own[@]}" --size "$size" \
 		--duration "$stream_duration" --warmup "$(one_way_warmup "$size")" --out "$dir" --name "$row"
 	run_client "$dir" "$limit"
@@ -81,23 +96,20 @@ stream_measure()
 	stream_run_row "$row" "$size" "$dir"
 	status=$?
 	end_children
-	keep_run 'stream, ' "$row" "$size" "$round" "$status" "$dir" "$out/runs/stream.ndjson" \
+	keep_run stream "$row" "$size" "$round" "$status" "$dir" \
 		'"    \(.messages_per_s | round) messages/s, \(.bytes_per_s / 1e7 | round / 100) GB/s"'
 }
 
 stream_run()
 {
-	: >"$out/runs/stream.ndjson"
-	in_rounds stream 'stream, ' stream_sizes stream_rows
+	in_rounds stream stream_sizes stream_rows
 }
 
-# Sum ------------------------------------------------------------------------------------------
+# Sum, plots, tables ---------------------------------------------------------------------------
 
-# stream.json; the summary takes it whole but for the single runs, and its bars among the others.
 stream_sum()
 {
-	jq -s -L "$here" -f "$here/stream.jq" "$out/runs/stream.ndjson" >"$out/stream.json" &&
-		add_to_summary stream '.stream = ($part | del(.every_run)) | .bars += $part.bars'
+	sum_part stream
 }
 
 # One picture: messages and bytes a second, by size.
@@ -108,7 +120,7 @@ stream_plot()
 	jq -e '.rows != []' "$out/stream.json" >/dev/null || return 0
 	mkdir -p "$data"
 	for row in "${stream_rows[@]}"; do
-		jq -r --arg row "$row" '.rows[] | select(.name == $row)
+		jq -r --arg row "$row" '.states[0].state as $state | .rows[] | select(.key == $row and .state == $state)
 			| "\(.size_bytes) \(.messages_per_s / 1e6) \(.bytes_per_s / 1e9)"' \
 			"$out/stream.json" >"$data/$row"
 	done
@@ -117,30 +129,15 @@ stream_plot()
 	return $status
 }
 
-# The terminal and the report ------------------------------------------------------------------
-
 stream_print()
 {
 	say
-	say "One way; medians over $rounds rounds. x base: bytes/s over those of what the row is held against."
-	table_of_sizes '%-19s %12s %20s %9s %7s\n' messages/s 'over rounds' GB/s 'x base' < <(
+	say "One way; medians over $rounds rounds. x base: messages/s over those of base, by pairs of one round."
+	table_of_sizes '%-19s %12s %20s %9s %7s %s\n' messages/s 'over rounds' GB/s 'x' base < <(
 		jq -r -L "$here" 'include "words";
-			.rows[] | "\(.size_bytes) \(.name) \(.messages_per_s | round) " +
+			.rows[] | "\(.size_bytes) \(.state) \(.key) \(.messages_per_s | round) " +
 				"\(.messages_per_s_least | round)..\(.messages_per_s_greatest | round) " +
-				"\(.bytes_per_s / 1e9 | short) \(.ratio // "-")"' "$out/stream.json")
-}
-
-# Messages a second of every row over those of an earlier run.
-stream_compare()
-{
-	jq -e '.stream' "$compare/summary.json" >/dev/null || return 0
-	table_beside '%-19s %9s  %12s %12s %7s\n' 'one way, messages/s before and now' 'then' now ratio < <(
-		jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
-			.rows[] | . as $now
-			| $before[0].stream.rows[] | select(.name == $now.name and .size_bytes == $now.size_bytes)
-			| .messages_per_s as $was
-			| "\(.name) \(.size_bytes) \($was | round) \($now.messages_per_s | round) " +
-				"\($now.messages_per_s | over($was))"' "$out/stream.json")
+				"\(.bytes_per_s / 1e9 | short) \(.ratio // "-") \(.base // "-")"' "$out/stream.json")
 }
 
 stream_html()

@@ -18,7 +18,7 @@ verbs_begin()
 	verbs_duration=2
 	((!quick)) || verbs_duration=0.5
 	verbs_duration=${duration_given:-$verbs_duration}
-	verbs_left_out=() verbs_rows=() verbs_devices='[]'
+	verbs_rows=() verbs_devices='[]'
 	[[ -n ${program[raw-fi]-} && -n ${program[plx-ping]-} && -n ${program[plx-info]-} ]] || {
 		failures+=('verbs: the build lacks raw-fi, plx-ping or plx-info')
 		return
@@ -30,12 +30,7 @@ verbs_begin()
 	for device in $(verbs_names); do
 		verbs_add_rows "$device"
 	done
-}
-
-verbs_leave_out()
-{
-	verbs_left_out+=("$1")
-	say "note: verbs, left out: $1"
+	[[ $mode == serve ]] || expect_rounds verbs "$verbs_duration" size_list verbs_rows
 }
 
 # Devices --------------------------------------------------------------------------------------
@@ -62,7 +57,7 @@ verbs_find_devices()
 		<<<"${info:-null}" 2>/dev/null)
 	why="no RDMA device with an active port and an IP address: ${why:-plx-info shows none}"
 	[[ ${parts[*]} != verbs ]] || die "verbs: $why"
-	verbs_leave_out "$why"
+	leave_out "verbs: $why"
 	return 1
 }
 
@@ -147,9 +142,9 @@ verbs_find_perftest()
 {
 	verbs_perftest=''
 	if ! command -v ib_send_lat >/dev/null; then
-		verbs_leave_out 'ib-send-lat, as perftest is not installed'
+		leave_out 'verbs: ib-send-lat, as perftest is not installed'
 	elif [[ $mode == connect && $peer == \[* ]]; then
-		verbs_leave_out 'ib-send-lat, which is given IPv4 addresses alone'
+		leave_out 'verbs: ib-send-lat, which is given IPv4 addresses alone'
 	else
 		verbs_perftest=1
 	fi
@@ -330,14 +325,13 @@ verbs_measure()
 		jq --arg device "$device" '. + {$device}' "$dir/$row.json" >"$dir/new.json" &&
 			mv "$dir/new.json" "$dir/$row.json" || status=1
 	fi
-	keep_run "verbs, $device, " "$row" "$size" "$round" "$status" "$dir" "$out/runs/verbs.ndjson" \
+	keep_run verbs "$row" "$size" "$round" "$status" "$dir" \
 		'"    p50 \(if .p50_ns then .p50_ns / 1000 else "n/a" end) us, \(.count) round trips"'
 }
 
 verbs_run()
 {
-	: >"$out/runs/verbs.ndjson"
-	in_rounds verbs 'verbs, ' size_list verbs_rows
+	in_rounds verbs size_list verbs_rows
 }
 
 # Two hosts ------------------------------------------------------------------------------------
@@ -423,36 +417,32 @@ verbs_serve_one()
 
 verbs_sum()
 {
-	jq -s -L "$here" --argjson devices "$verbs_devices" --arg peer "$peer" \
-		--argjson left_out "$(printf '%s\n' "${verbs_left_out[@]}" |
-			jq -Rs 'split("\n") | map(select(. != ""))')" \
-		-f "$here/verbs.jq" "$out/runs/verbs.ndjson" >"$out/verbs.json" &&
-		add_to_summary verbs '.verbs = ($part | del(.every_run)) | .bars += $part.bars'
+	sum_pooled verbs --argjson devices "$verbs_devices" --arg peer "$peer"
 }
 
 # Plots ----------------------------------------------------------------------------------------
 
-# The points of what ib_send_lat has printed, sorted: 1/(1-p) and microseconds.
+# The points of what ib_send_lat has printed in some runs: 1/(1-p) and microseconds.
 verbs_lat_points()
 {
-	awk -F', ' '/^[0-9]+, [0-9.e+]+$/ { all[n++] = $2 * 2 }
-		END { for (i = 0; i < n; i++) print n / (n - i), all[i] }' "$1"
+	awk -F', ' '/^[0-9]+, [0-9.e+]+$/ { print $2 * 2 }' "$@" | LC_ALL=C sort -g |
+		awk '{ all[n++] = $1 } END { for (i = 0; i < n; i++) print n / (n - i), all[i] }'
 }
 
 # verbs_plot_one DEVICE SIZE: percentiles.
 verbs_plot_one()
 {
-	local data=$out/plots/data row run status=0 references=0
+	local data=$out/plots/data row file status=0 references=0
 
 	mkdir -p "$data"
-	while read -r row run; do
+	while read -r row file; do
 		if [[ $row == ib-* ]]; then
-			verbs_lat_points "$out/$run/client.log" >"$data/$row"
+			verbs_lat_points "$out/runs/verbs-$1-$row-$2"-*/client.log >"$data/$row"
 		else
-			percentile_points "$out/$run/$row.hgrm" >"$data/$row"
+			percentile_points "$out/$file" >"$data/$row"
 		fi
-	done < <(jq -r --arg device "$1" --argjson size "$2" \
-		'.rows[] | select(.device == $device and .size_bytes == $size) | "\(.name) \(.run)"' "$out/verbs.json")
+	done < <(jq -r --arg device "$1" --argjson size "$2" '.states[0].state as $state | .rows[]
+		| select(.device == $device and .size_bytes == $size and .state == $state) | "\(.name) \(.histogram)"' "$out/verbs.json")
 	(($2 != verbs_event_size)) || references=1
 	draw "verbs-$1-$2" verbs "device='$1'; size='$(size_words "$2")'; bytes='$2'; references=$references" || status=1
 	rm -rf "$data"
@@ -488,27 +478,14 @@ verbs_print()
 			min p50 p90 p99 p99.9 'p50 over rounds' base 'x base' < <(
 			jq -r -L "$here" --arg device "$device" 'include "words";
 				.references as $references
-				| .rows | map(select(.device == $device)) | group_by(.size_bytes)[] | (.[]
-					| "\(.size_bytes) \(.name) \(.min_ns | us) \(.p50_ns | us) \(.p90_ns | us) \(.p99_ns | us) " +
-					"\(.p99_9_ns | us) \(.p50_least_ns | us)..\(.p50_greatest_ns | us) \(.base // "-") \(.ratio // "-")"),
-				(.[0].size_bytes | select(. == 64) | . as $size | $references[]
-					| "\($size) \(.name) - \(.ns | us) - - - - - -")' "$out/verbs.json")
+				| .rows | map(select(.device == $device)) | group_by([.size_bytes, .state])[] | (.[]
+					| "\(.size_bytes) \(.state) \(.name) \(.min_ns | us) \(.p50_ns | us) \(.p90_ns | us) \(.p99_ns | us) " +
+					"\(.p99_9_ns | us) \(.p50_ns_least | us)..\(.p50_ns_greatest | us) \(.base // "-") \(.ratio // "-")"),
+				(.[0] | select(.size_bytes == 64) | . as $first | $references[]
+					| "\($first.size_bytes) \($first.state) \(.name) - \(.ns | us) - - - - - -")' "$out/verbs.json")
 	done
 	jq -r 'if .rows == [] then empty else .references[] | "\(.name), of other hosts: \(.what); \(.source)" end' \
 		"$out/verbs.json"
-}
-
-# p50 of every row over that of an earlier run.
-verbs_compare()
-{
-	jq -e '.verbs' "$compare/summary.json" >/dev/null || return 0
-	table_beside '%-28s %9s  %9s %9s %7s\n' 'verbs, p50 before and now, us' 'then' now ratio < <(
-		jq -r -L "$here" --slurpfile before "$compare/summary.json" 'include "words";
-			.rows[] | . as $now
-			| $before[0].verbs.rows[]
-			| select(.name == $now.name and .device == $now.device and .size_bytes == $now.size_bytes) | . as $was
-			| "\(.name)@\(.device) \(.size_bytes) \($was.p50_ns | us) \($now.p50_ns | us) \($now.p50_ns | over($was.p50_ns))"' \
-			"$out/verbs.json")
 }
 
 verbs_html()

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Cycles of a publisher for each copy, by subscribers. Variables: here (this folder), data (folder of points,
+# Cycles of a publisher for each copy, by subscribers. Variables: data (folder of points,
 # publish-MODE-SIZE), format, target.
-frame = 'publish'
 height = 480
-load here.'frame.gp'
+load 'frame.gp'
 set logscale xy
 set xtics (1, 4, 16)
 set xrange [0.8:20]

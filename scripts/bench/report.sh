@@ -19,12 +19,16 @@ in_parts()
 # summary.json, to which the parts add what they have to say, and a file of each.
 summarize()
 {
-	jq -s -L "$here" --slurpfile environment "$out/environment.json" \
-		--slurpfile hiccups "$out/hiccups.json" \
-		--slurpfile failures "$out/failures.json" \
-		--arg fi_provider "${fi_provider-}" \
-		-f "$here/summary.jq" "$out/runs/all.ndjson" >"$out/summary.json" &&
+	jq -n -L "$here" --slurpfile environment "$out/environment.json" --slurpfile hiccups "$out/hiccups.json" \
+		--argjson between "$(line_between)" --slurpfile lines "$out/runs/lines" \
+		--argjson failures "$(words_array "${failures[@]}")" --argjson left_out "$(words_array "${left_out[@]}")" \
+		-f "$here/summary.jq" >"$out/summary.json" &&
 		in_parts sum
+}
+
+words_array()
+{
+	jq -nc '$ARGS.positional' --args "$@"
 }
 
 plot_all()
@@ -44,19 +48,21 @@ print_summary()
 	say
 	cat "$out/hiccups.txt"
 	say
-	jq -r '
-		(.bars[] | "\(if .ok then "reached" elif .gates then "MISSED " elif .least then "below  " else "above  " end)  " +
-			(if .what then "\(.what): \(.ratio)"
-			 else "\(.row) at \(.size_bytes) B is \(.ratio) x \(.over)" end) +
-			" (at \(if .least then "least" else "most" end) \(.limit)\(if .gates then "" else "; shown only" end)" +
-			"\(if .note then "; \(.note)" else "" end))"),
-		(if (.platform_lost // 0) <= 0.01 then empty
-		 else "\nnote: others had \(.platform_lost * 1000 | round / 10) % of a CPU before the runs began: " +
-			"this host is busy, and these figures tell of that" end),
-		(if .valid then empty else "\nINVALID: \(.reason)" end),
-		(if .baseline_checked or .runs == [] then empty
-		 else "\nnote: raw-fi-tcp was not checked against raw-tcp, as 64 B was not measured with both" end),
-		(.failures[] | "\nFAILED: \(.)")' "$out/summary.json"
+	jq -r -L "$here" 'include "words";
+		.thresholds[] | "\(verdict | . + "        " | .[:8]) \(.what): \(.ratio // "-") (at \(if .least then "least" else "most" end) \(.limit)" +
+			"\(if .gates then "" else "; an aim" end)\(if .note then "; \(.note)" else "" end))"' "$out/summary.json"
+}
+
+# The result, what it was compared with, what must be known to read it, and where the report is: five lines and no more.
+print_end()
+{
+	say
+	jq -r -L "$here" --argjson late "$(words_array "${late[@]}")" 'include "headline";
+		headline, compared, ([rates][0] // "No rates were measured."),
+		((.failures + $late) as $failed | if $failed != [] then "FAILED: \($failed | length): \($failed[0])\(if $failed[1] then " ..." else "" end)"
+		 else [notes | select(startswith("Left out") | not)] | if . == [] then "Nothing unusual was seen." else "Note: \(join(" "))" end end)' \
+		"$out/summary.json"
+	say "Report: $out/report.html"
 }
 
 write_report()

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Cycles per element by burst. Variables: here (this folder), data (folder of points), format, target.
-frame = 'rings'
+# Cycles per element by burst. Variables: data (folder of points), format, target.
 height = 480
-load here.'frame.gp'
+load 'frame.gp'
 set logscale xy
 set xtics (1, 8, 32, 256)
 set xrange [0.8:320]

@@ -6,9 +6,9 @@ include "sums";
 def bar($what; $ratio; $limit):
 	select($ratio != null) | at_most($what; $ratio; $limit; true);
 
-# A row over DPDK's.
+# A row over DPDK's, in the state of the CPUs with most rounds: plx-perf compares within one.
 def row_bar($rows; $name; $variant; $lcores; $burst; $limit):
-	[$rows[] | select(.name == $name and .variant == $variant and .lcores == $lcores and .burst == $burst)][0]
+	[$rows[] | select(.name == $name and .variant == $variant and .lcores == $lcores and .burst == $burst)] | max_by(.rounds)
 	| select(. and .ratio)
 	| bar("\($variant) \($name), \(if $lcores == 2 then "two lcores" else "one lcore" end), burst \($burst), over \(.peer)";
 		.ratio; $limit);
@@ -18,7 +18,7 @@ def ring_bars($rows; $variant; $lcores; $limits):
 	row_bar($rows; "ring"; $variant; $lcores; 8; $limits[1]),
 	row_bar($rows; "ring"; $variant; $lcores; 32; $limits[2]);
 
-# With tcp polled, less what a message waits for the polls themselves.
+# plx-perf compares each round with the bare line of that round. With tcp polled, less what a message waits for the polls themselves.
 def hop_bars:
 	.bare_ns as $bare
 	| bar("hop, hot, over a bare cache line"; .hot.ratio; 1.4),
@@ -37,14 +37,20 @@ def cache_bar:
 | ($files | map(.hop | values)[0]) as $hop
 | ($files | map(.caches | values)[0]) as $caches
 | {
-	schema: "pollux-bench/1",
+	schema: "pollux-bench/2",
 	part: "rings",
 	unit: "cycles of the clock per element; hop: nanoseconds of a round trip; medians over the rounds",
 	environment: ($files[0].environment // null),
-	rows: $rows,
+	rows: (($rows | map(. + {
+			key: "\(.name)-\(.variant)-\(.lcores)-lcore-burst-\(.burst)", size_bytes: 8, figure: "cycles_per_elem",
+			cycles_per_elem_least: .cycles_least, cycles_per_elem_greatest: .cycles_greatest}))
+		+ ($hop // {} | to_entries | map(select(.value | type == "object") | .value + {
+			key: "hop-\(.key)", name: "hop", size_bytes: 8, state: "one", figure: "p50_ns",
+			p50_ns_least: .value.p50_least_ns, p50_ns_greatest: .value.p50_greatest_ns}))),
+	states: [], changed: 0,
 	hop: $hop,
 	caches: $caches,
-	bars: [
+	thresholds: [
 		ring_bars($rows; "spsc"; 2; [0.3, 0.65, 0.65]),
 		ring_bars($rows; "mpmc"; 2; [0.25, 0.6, 0.6]),
 		ring_bars($rows; "spsc"; 1; [1, 1, 1]),

@@ -8,16 +8,19 @@ declare -A program # by name: path of the executable
 targets=()         # what ninja is to build
 module_dir=''      # of the provider plx_shm, for programs of libfabric's
 wanted=(raw-tcp raw-fi raw-fi-shm raw-bare raw-eventfd raw-zmq
-	hiccup plx-ping many_links plx_shm-fi) # parts add theirs
+	hiccup cache-line plx-ping many_links plx_shm-fi) # parts add theirs
 
-# name of the program of each row, in the order of a round: what is compared is near each other
-all_rows=(raw-tcp raw-fi-tcp raw-fi-shm bare raw-fi-plxshm raw-eventfd raw-fi-plxshm-event raw-zmq
-	tcp-poll tcp-poll-idle shm-poll shm-poll-tcp)
+# In the order of a round: what is compared is near each other.
+all_rows=(bare raw-fi-plxshm raw-fi-shm shm-poll ucx-shm shm-adaptive shm-poll-tcp raw-eventfd raw-fi-plxshm-event shm-event
+	raw-tcp raw-fi-tcp tcp-poll ucx-tcp tcp-adaptive tcp-poll-idle raw-zmq tcp-event)
+# Those of a run without --full and --only.
+main_rows=' raw-fi-shm shm-poll ucx-shm shm-adaptive shm-event raw-tcp raw-fi-tcp tcp-poll ucx-tcp tcp-adaptive raw-zmq tcp-event '
 declare -A row_program=(
 	[raw-tcp]=raw-tcp [raw-fi-tcp]=raw-fi [raw-fi-shm]=raw-fi-shm [raw-zmq]=raw-zmq
 	[bare]=raw-bare [raw-eventfd]=raw-eventfd
 	[raw-fi-plxshm]=raw-fi [raw-fi-plxshm-event]=raw-fi
 	[tcp-poll]=plx-ping [tcp-poll-idle]=plx-ping [shm-poll]=plx-ping [shm-poll-tcp]=plx-ping
+	[tcp-adaptive]=plx-ping [shm-adaptive]=plx-ping [tcp-event]=plx-ping [shm-event]=plx-ping [ucx-shm]=ucx_perftest [ucx-tcp]=ucx_perftest
 )
 
 # These two are tcp-poll and shm-poll while the server has so many more links over tcp on which
@@ -28,13 +31,13 @@ declare -A idle_links=([tcp-poll-idle]=1000 [shm-poll-tcp]=1)
 rtt_has()
 {
 	case $1 in
-	bare | raw-eventfd | raw-fi-plxshm-event | tcp-poll-idle | shm-poll-tcp) (($2 == 64)) ;;
+	*-adaptive | *-event | bare | raw-eventfd | tcp-poll-idle | shm-poll-tcp) (($2 == 64)) ;;
 	esac
 }
 
 is_of_one_host()
 {
-	[[ $1 == *shm* || $1 == bare || $1 == raw-eventfd || $1 == tcp-poll-idle ]]
+	[[ $1 == *shm* || $1 == bare || $1 == raw-eventfd || $1 == *-adaptive || $1 == *-event || $1 == tcp-poll-idle || $1 == ucx-* ]]
 }
 
 find_programs()
@@ -51,6 +54,7 @@ find_programs()
 			select(.name | IN($ARGS.positional[])) |
 			"\(.name) \(.filename[0])"' --args "${wanted[@]}")
 	module_dir=$(dirname "${program[plx_shm-fi]-}")
+	! command -v ucx_perftest >/dev/null || program[ucx_perftest]=ucx_perftest
 	((${#targets[@]}))
 }
 
@@ -115,6 +119,8 @@ choose_rows()
 		name=${row_program[$row]}
 		if [[ $mode != local ]] && is_of_one_host "$row"; then
 			:
+		elif [[ $scope == main && $main_rows != *" $row "* ]]; then
+			:
 		elif [[ -z ${program[$name]-} ]]; then
 			missing_row "$row" "$name"
 		else
@@ -126,7 +132,9 @@ choose_rows()
 missing_row()
 {
 	if [[ $1 == raw-zmq ]]; then
-		say 'note: no raw-zmq row, as libzmq3-dev was not there when the build folder was made'
+		leave_out 'ZeroMQ: libzmq3-dev was not there when the build folder was made'
+	elif [[ $1 == ucx-* ]]; then
+		leave_out "$1: ucx_perftest is not installed"
 	else
 		failures+=("$1: the build has no program $2")
 	fi
@@ -149,14 +157,18 @@ provider_of()
 {
 	case $1-$2 in
 	shm-poll-tcp-server) echo auto ;; # listens on both
-	shm-poll*) echo shm ;;
+	shm-*) echo shm ;;
 	*) echo "$eal_provider" ;;
 	esac
 }
 
 idle_of()
 {
-	[[ $1 == *-event ]] && echo event || echo poll
+	case $1 in
+	*-event) echo event ;;
+	*-adaptive) echo adaptive ;;
+	*) echo poll ;;
+	esac
 }
 
 # server_command ROW ADDRESS SIZE: sets `command`.
@@ -165,8 +177,8 @@ server_command()
 	local path=${program[${row_program[$1]}]}
 
 	case $1 in
-	tcp-poll* | shm-poll*)
-		command=("$path" -l "0@$cpu_plx_server" --idle poll --provider "$(provider_of "$1" server)"
+	tcp-* | shm-*)
+		command=("$path" -l "0@$cpu_plx_server" --idle "$(idle_of "$1")" --provider "$(provider_of "$1" server)"
 			-- --listen "$2" --size "$3")
 		;;
 	raw-fi-plxshm*)
@@ -188,8 +200,8 @@ client_command()
 	tail=(--connect "$2" --size "$3" --duration "$duration" --warmup "$(warmup_for "$3")"
 		--out "$4" --name "$1")
 	case $1 in
-	tcp-poll* | shm-poll*)
-		command=("$path" -l "1@$cpu_client" --idle poll --provider "$(provider_of "$1" client)"
+	tcp-* | shm-*)
+		command=("$path" -l "1@$cpu_client" --idle "$(idle_of "$1")" --provider "$(provider_of "$1" client)"
 			-- "${tail[@]}")
 		;;
 	raw-fi-plxshm*)
@@ -286,10 +298,49 @@ where_to_listen()
 	esac
 }
 
+# ucx_run ROW SIZE DIR TEST COUNT: ucx_perftest between two processes. Its row says over what.
+ucx_run()
+{
+	local port=$((20000 + RANDOM % 10000)) tls=${1#ucx-},self try status
+
+	command=(env "UCX_TLS=$tls" ucx_perftest -p "$port")
+	timeout -k 3 60 "${command[@]}" -c "$cpu_server" >"$3/server.log" 2>&1 </dev/null &
+	children+=($!)
+	for try in {1..50}; do
+		nap 0.05
+		timeout -k 3 60 "${command[@]}" 127.0.0.1 -t "$4" -s "$2" -n "$5" -w $(($5 / 10 + 1)) -c "$cpu_client" -f -v \
+			>"$3/client.log" 2>&1 </dev/null
+		status=$?
+		# The server may not listen yet.
+		((status)) || break
+		grep -q refused "$3/client.log" || break
+	done
+	((status)) || jq -Rn --arg name "$1" --arg test "$4" --argjson size "$2" -f "$here/ucx.jq" "$3/client.log" \
+		>"$3/$1.json" 2>"$3/server.log" || status=1
+	return $status
+}
+
+# ucx_count ROW SIZE PER_SECOND_SHM PER_SECOND_TCP SECONDS: how many messages take about that time.
+ucx_count()
+{
+	local each=$4
+
+	[[ $1 != *-shm ]] || each=$3
+	awk -v each="$each" -v size="$2" -v seconds="$5" 'BEGIN {
+		n = each * seconds / (1 + size / 4096)
+		printf "%d", n < 100 ? 100 : n
+	}'
+}
+
 # run_row ROW SIZE DIR: returns the client's status; 1 where the server does not come up.
 run_row()
 {
 	local row=$1 size=$2 dir=$3 address limit command=()
+
+	if [[ $row == ucx-* ]]; then
+		ucx_run "$row" "$size" "$dir" tag_lat "$(ucx_count "$row" "$size" 2000000 50000 "$duration")"
+		return
+	fi
 
 	limit=$(client_limit "$duration")
 	cpu_plx_server=$cpu_server

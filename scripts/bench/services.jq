@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From all single runs of the part services (-s) to services.json: of every figure the median over the rounds.
+# From all runs of the part services (-s) to services.json: of every figure the median over the rounds. Arguments: between
+# (states.jq), hiccups (by --slurpfile).
 
 include "sums";
 
@@ -7,22 +8,22 @@ def names: ["ping", "call-1", "call-64", "call-100", "call-100000", "quiet", "ha
 def rank: . as $row | (names | index($row)) // 99;
 
 def combined: {
+	key: .[0].key,
 	name: .[0].row,
 	provider: .[0].provider,
 	size_bytes: .[0].size_bytes,
+	figure: (if .[0].row | test("^call-.") then "rate_per_s" else "p50_ns" end),
 	rounds: length,
 	doubted: (map(select(.doubted)) | length),
 	lost: (map(.lost) | add),
-	p50_ns: (map(.p50_ns) | median),
 	p90_ns: (map(.p90_ns) | median),
 	p99_ns: (map(.p99_ns) | median),
 	p99_9_ns: (map(.p99_9_ns) | median),
 	max_ns: (map(.max_ns) | max),
 	watch_p50_ns: (map(.watch_p50_ns) | median),
 	watch_p99_ns: (map(.watch_p99_ns) | median),
-	rate_per_s: (map(.rate_per_s) | median | round),
 	scheduled_per_s: (map(.scheduled_per_s) | median)
-};
+} + spread("p50_ns") + (spread("rate_per_s") | map_values(values | round));
 
 def row($rows; $name; $provider): [$rows[] | select(.name == $name and .provider == $provider)][0];
 
@@ -37,7 +38,7 @@ def with_platform($platform): if $platform and $platform.met_percent > 1
 	then . + {note: "\($platform.met_percent) % of such calls meet a gap of the platform, so it is that one\u0027s"} else . end;
 
 # What depends on the host's speed, and on what else it does, is an aim.
-def bars($rows; $provider; $least; $platform):
+def thresholds($rows; $provider; $least; $platform):
 	row($rows; "ping"; $provider) as $ping | row($rows; "call-1"; $provider) as $one
 	| row($rows; "call-64"; $provider) as $many | row($rows; "call-100"; $provider) as $few
 	| row($rows; "call-100000"; $provider) as $most | row($rows; "quiet"; $provider) as $quiet
@@ -57,15 +58,13 @@ def bars($rows; $provider; $least; $platform):
 	  (if $load then
 		at_most("services over \($provider), 10000 sets/s, 100000 parameters, 100 watchers: lost"; $load.lost; 0; false) else empty end);
 
-. as $every
-| (group_by([.provider, (.row | rank)]) | map(combined)) as $rows
-| ($hiccups[0] | platform) as $platform
-| {
-	schema: "pollux-bench/1",
+($hiccups[0] | platform) as $platform
+| def sum: (group_by([.provider, (.row | rank)]) | map(combined)) as $rows
+	| {rows: $rows, thresholds: [thresholds($rows; "shm"; 5000000; $platform), thresholds($rows; "tcp"; 2000000; $platform)]};
+{
+	schema: "pollux-bench/2",
 	part: "services",
 	unit: "calls of a method, nanoseconds; medians over the rounds",
-	rows: $rows,
 	platform: $platform,
-	bars: [bars($rows; "shm"; 5000000; $platform), bars($rows; "tcp"; 2000000; $platform)],
-	every_run: $every
-}
+	every_run: .
+} + by_state($between; sum)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the parts make of the figures of all rounds: medians, and bars.
+# What the parts make of the runs of all rounds: medians, ratios, thresholds; within one state of the CPUs.
+
+include "states";
 
 # Of those that there are.
 def median: map(values) | sort | if length == 0 then null
@@ -8,9 +10,43 @@ def median: map(values) | sort | if length == 0 then null
 
 def round3: if . == null then null else . * 1000 | round / 1000 end;
 
-# A ratio, or a figure of one row, that is to be no greater than the limit, or no less. gates: whether
-# missing it fails the run.
+# A figure of some runs: the median, the least and the greatest.
+def spread($figure): map(.[$figure] | values) as $all | {
+	($figure): ($all | median), ($figure + "_least"): ($all | min), ($figure + "_greatest"): ($all | max)
+};
+
+# A percentile that most rounds could not tell is not told.
+def median_of($figure): length as $n | map(.[$figure] | values) | if length * 2 > $n then median else null end;
+
+# One figure of a row over that of another one: by pairs of one round, and their median; without any the medians of both.
+# null where either is not there. Runs have `key`.
+def ratio_of_pairs($runs; $own; $base; $size; $figure):
+	def of($key): [$runs[] | select(.key == $key and .size_bytes == $size and .[$figure])];
+	of($own) as $a | of($base) as $b
+	| [$a[] as $x | $b[] | select(.round == $x.round) | $x[$figure] / .[$figure]] as $pairs
+	| if $pairs != [] then $pairs | median
+	  elif $a != [] and $b != [] then ($a | map(.[$figure]) | median) / ($b | map(.[$figure]) | median)
+	  else null end;
+
+# A ratio, or a figure of one row, that is to be no greater than the limit, or no less. gates: whether missing it fails a
+# run with --strict.
 def at_most($what; $ratio; $limit; $gates):
 	{what: $what, ratio: ($ratio | round3), limit: $limit, ok: ($ratio <= $limit), gates: $gates};
 def at_least($what; $ratio; $limit; $gates):
 	{what: $what, ratio: ($ratio | round3), limit: $limit, least: true, ok: ($ratio >= $limit), gates: $gates};
+
+# sum: makes {rows, thresholds} of runs of one state. Here it is made of each state by itself, the one with most runs first. A
+# threshold counts in the first state that has all that it needs; where that is none, it is said.
+def by_state($between; sum):
+	. as $every
+	| [with_states($between) | group_by(.state)[]] | sort_by(-length)
+	| map({state: .[0].state, runs: length, sum: (.[0].state as $state | sum
+		| .rows[].state = $state | .thresholds[] |= . + {state: $state})}) as $sums
+	| ($every | sum | .thresholds) as $thresholds
+	| {
+		rows: ($sums | map(.sum.rows) | add // []),
+		states: ($sums | map({state, runs})),
+		changed: (($every | length) - ($sums | map(.runs) | add // 0)),
+		thresholds: [$thresholds[] | .what as $what
+			| [$sums[].sum.thresholds[] | select(.what == $what)][0] // . + {ratio: null, ok: null, note: "n/a: CPU state changed"}]
+	};

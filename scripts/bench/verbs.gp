@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Round trips over an RDMA device by percentile. Variables: here (this folder), data (folder of points), device, size
+# Round trips over an RDMA device by percentile. Variables: data (folder of points), device, size
 # in words, bytes, references (whether figures of other hosts are drawn), format, target.
-frame = 'verbs_'.device.'_'.bytes
 height = 540
-load here.'frame.gp'
+load 'frame.gp'
 set key outside right top
 rows = 'ib-send-lat raw-fi-verbs verbs-poll ib-send-lat-event raw-fi-verbs-event verbs-event'
 array colour[6] = ['#7f7f7f', '#1f77b4', '#d62728', '#bcbd22', '#8c564b', '#e6550d']

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From all single runs of the part verbs (-s) to verbs.json: of every figure the median over the rounds.
-# Arguments: devices, peer ("": this host), left_out, what was not measured, and why.
+# From all runs of the part verbs (-s) to verbs.json. Arguments: between (states.jq), pooled (percentiles of all runs of a
+# row: bench/common.sh, pool_runs), devices, peer ("": this host).
 
 include "sums";
 include "words";
@@ -8,30 +8,28 @@ include "words";
 def names: ["ib-send-lat", "raw-fi-verbs", "verbs-poll", "ib-send-lat-event", "raw-fi-verbs-event", "verbs-event"];
 def rank: . as $row | (names | index($row)) // 99;
 
-# A percentile that most rounds could not tell is not told.
-def median_of(f): length as $n | [.[] | f | select(. != null)] | if length * 2 > $n then median else null end;
-
-def combined: {
-	name: .[0].row,
-	device: .[0].device,
-	provider: .[0].provider,
-	idle: .[0].idle,
-	size_bytes: .[0].size_bytes,
-	rounds: length,
-	count: (map(.count) | add),
-	min_ns: (map(.min_ns) | min),
-	p50_ns: median_of(.p50_ns),
-	p90_ns: median_of(.p90_ns),
-	p99_ns: median_of(.p99_ns),
-	p99_9_ns: median_of(.p99_9_ns),
-	p99_99_ns: median_of(.p99_99_ns),
-	max_ns: (map(.max_ns) | max),
-	mean_ns: median_of(.mean_ns),
-	p50_least_ns: (map(.p50_ns | values) | min),
-	p50_greatest_ns: (map(.p50_ns | values) | max),
-	# the run whose median is the median one stands for all of them in the plots
-	run: (median_of(.p50_ns) as $m | min_by((.p50_ns // 0) - ($m // 0) | fabs) | .run)
-};
+# ib_send_lat writes no histogram.
+def combined:
+	.[0] as $first
+	| {
+		key: $first.key,
+		name: $first.row,
+		device: $first.device,
+		provider: $first.provider,
+		idle: $first.idle,
+		size_bytes: $first.size_bytes,
+		figure: "p50_ns",
+		rounds: length,
+		count: (map(.count) | add),
+		min_ns: (map(.min_ns) | min),
+		p90_ns: median_of("p90_ns"),
+		p99_ns: median_of("p99_ns"),
+		p99_9_ns: median_of("p99_9_ns"),
+		p99_99_ns: median_of("p99_99_ns"),
+		max_ns: (map(.max_ns) | max),
+		mean_ns: median_of("mean_ns")
+	} + spread("p50_ns")
+	+ ([$pooled[] | select(.key == $first.key and .size_bytes == $first.size_bytes and .state == $first.state)][0] // {});
 
 # What a row stands on.
 def base_of: {
@@ -54,23 +52,24 @@ def bar($rows; $device; $name; $bytes; $limit): # $size would hide `size`
 	ratio($rows; $name; ($name | base_of); $device; $bytes) | values
 	| at_most("verbs on \($device), \($name) over \($name | base_of), \($bytes | size), p50"; .; $limit; false);
 
-. as $every
-| (group_by([.device, .size_bytes, (.row | rank)]) | map(combined)) as $rows
+def sum: (group_by([.device, .size_bytes, (.row | rank)]) | map(combined)) as $rows
 | {
-	schema: "pollux-bench/1",
+	rows: ($rows | map(with_base($rows))),
+	thresholds: ([$rows[].device] | unique | map(. as $device
+		| bar($rows; $device; "verbs-poll"; 64; 1.15), bar($rows; $device; "verbs-event"; 64; 1.15)))
+};
+
+{
+	schema: "pollux-bench/2",
 	part: "verbs",
-	unit: "full round trips, nanoseconds; medians over the rounds",
+	unit: "full round trips, nanoseconds; percentiles of all rounds in one, those of ib_send_lat medians over the rounds",
 	devices: $devices,
 	peer: (if $peer == "" then null else $peer end),
-	rows: ($rows | map(with_base($rows))),
 	# What hardware takes, by the word of others.
 	references: ("J. Schumacher's talk on NetIO's event-driven reimplementation: two hosts with ConnectX-5, RoCE at 100 Gb/s, one switch" as $source | [
 		{name: "netio-talk-poll", ns: 3200, idle: "poll", $source,
 		 what: "3.2 us, twice the 1.6 us of ib_send_lat, average, size not told"},
 		{name: "netio-talk-event", ns: 8000, idle: "event", $source,
 		 what: "8 us, twice the 4 us of ib_send_lat -e, average, size not told"}]),
-	left_out: $left_out,
-	bars: ([$rows[].device] | unique | map(. as $device
-		| bar($rows; $device; "verbs-poll"; 64; 1.15), bar($rows; $device; "verbs-event"; 64; 1.15))),
-	every_run: $every
-}
+	every_run: .
+} + by_state($between; sum)

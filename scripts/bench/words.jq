@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# How figures are written: in tables of the terminal and of the report.
+# How figures and rows are written: in tables of the terminal and of the report.
 
 # Nanoseconds in microseconds.
 def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostring
@@ -15,5 +15,38 @@ def over(b): if . and b then . / b | short else "n/a" end;
 def size: if . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"
 	elif . >= 1024 and . % 1024 == 0 then "\(. / 1024) KiB" else "\(.) B" end;
 
+# A row in words.
+def row_label: {
+	"shm-poll": "Pollux, shared memory", "shm-adaptive": "Pollux, shared memory, adaptive",
+	"tcp-poll": "Pollux, TCP", "tcp-adaptive": "Pollux, TCP, adaptive",
+	"shm-event": "Pollux, shared memory, asleep", "tcp-event": "Pollux, TCP, asleep",
+	"tcp-poll-idle": "Pollux, TCP, beside 1000 idle links", "shm-poll-tcp": "Pollux, shared memory, beside idle TCP",
+	"shm-stream": "Pollux, shared memory", "tcp-stream": "Pollux, TCP",
+	"raw-tcp": "plain sockets", "raw-fi-tcp": "libfabric, TCP", "raw-fi-shm": "libfabric, shared memory",
+	"raw-fi-plxshm": "libfabric over plx_shm", "raw-fi-plxshm-event": "libfabric over plx_shm, asleep",
+	"raw-fi-plxshm-cma": "libfabric over plx_shm, CMA", "raw-fi-shm-nocma": "libfabric, shared memory, no CMA",
+	"raw-zmq": "ZeroMQ, TCP, asleep", "ucx-shm": "UCX, shared memory", "ucx-tcp": "UCX, TCP",
+	"bare": "a bare cache line", "raw-eventfd": "eventfd, asleep"
+}[.] // .;
+
+# Of a row's histogram: warm ones are Pollux's.
+def colour: {
+	"shm-poll": "#c2410c", "shm-adaptive": "#f59e0b", "tcp-poll": "#be123c", "tcp-adaptive": "#ec4899", "tcp-poll-idle": "#9f1239", "shm-event": "#fb7185", "tcp-event": "#f43f5e",
+	"shm-poll-tcp": "#92400e", "self-test": "#c2410c", "raw-tcp": "#64748b", "raw-fi-shm": "#2563eb", "raw-fi-tcp": "#0891b2",
+	"raw-fi-plxshm": "#1e40af", "raw-fi-plxshm-event": "#60a5fa", "ucx-shm": "#15803d", "ucx-tcp": "#65a30d", "raw-zmq": "#9333ea",
+	"bare": "#334155", "raw-eventfd": "#a16207"
+}[.] // "#475569";
+
+def is_pollux: test("^(shm|tcp)-(poll|adaptive|event|stream)|^self-test$|^verbs-");
+
 # Of a table of the report.
 def cells: map("<td>\(tostring | @html)</td>") | join("");
+
+# What a row is held against, and how it compares.
+def ratio_words: if .base == null then "–" elif .ratio then "\(.ratio) × \(.base)" else "n/a" end;
+
+# With the state of the CPUs, where there is more than one.
+def in_state($state): if $state == "one" then . else "\(.), CPUs \($state)" end;
+
+# A threshold, and what came of it.
+def verdict: if .ok == null then "n/a" elif .ok then "reached" elif .gates then "missed" elif .least then "below" else "above" end;

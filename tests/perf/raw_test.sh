@@ -178,6 +178,14 @@ says 2 '--cpus' "$programs/hiccup" --cpus x
 check 'hiccup tells of every CPU' timeout 20 "$programs/hiccup" --duration 100ms --json "$work/h.json"
 check '... in JSON too' jq -e --argjson cpus "$(nproc)" '.cpus | length == $cpus' "$work/h.json"
 
+read -ra cpus < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
+	awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) printf "%d ", i }')
+((${#cpus[@]} < 2)) ||
+	check 'cache-line prints a time' grep -qxE '[1-9][0-9]+' <("$programs/cache-line" "${cpus[0]}" "${cpus[1]}")
+says 2 'give two CPUs' "$programs/cache-line" 0
+says 2 'CPU 0 twice' "$programs/cache-line" 0 0
+says 1 'cannot run on CPUs 0 and 1023' "$programs/cache-line" 0 1023
+
 # An answer that is not the one to this message would be there early, and look like a quick one.
 # misnumber PROGRAM THERE BACK NUMBER WORDS
 misnumber()

@@ -13,14 +13,14 @@ trap 'rm -rf "$work"' EXIT
 run()
 {
 	jq -nc --arg row "$1" --arg provider "$2" --argjson round "$3" --argjson p50 "$4" --argjson p99 "$5" --argjson rate "$6" \
-		'{row: $row, provider: $provider, round: $round, size_bytes: 64, count: 100, lost: 0, rate_per_s: $rate,
+		'{key: "\($row)@\($provider)", row: $row, provider: $provider, round: $round, line_ns: [], size_bytes: 64, count: 100, lost: 0, rate_per_s: $rate,
 		scheduled_per_s: null, doubted: ($round == 2), p50_ns: $p50, p90_ns: $p50, p99_ns: $p99, p99_9_ns: null,
 		max_ns: ($p99 + $round)}'
 }
 hiccups='{"duration_ns": 1000, "cpus": [{"gap_total_ns": 10, "longest_ns": 7}, {"gap_total_ns": 25, "longest_ns": 5}]}'
 sums()
 {
-	jq -s -L "$here" --slurpfile hiccups <(echo "${1-$hiccups}") -f "$here/services.jq"
+	jq -s -L "$here" --argjson between null --slurpfile hiccups <(echo "${1-$hiccups}") -f "$here/services.jq"
 }
 all()
 {
@@ -44,13 +44,13 @@ check 'rows are in their order, whatever that of the runs' "$sum" \
 check 'figures are medians, and the greatest is the greatest' "$sum" \
 	'[.rows[] | select(.name == "call-1")][0] | .p50_ns == 640 and .max_ns == 903 and .rounds == 3 and .doubted == 1'
 check 'what no run could tell is not told' "$sum" 'all(.rows[]; .p99_9_ns == null)'
-check 'each bar is judged' "$sum" '[.bars[] | select(.what | contains("shm")) | .ratio, .ok] == [140, true, 5000000, true, 1.32, false, 2, true, 65, true, 0, true]'
-check '... of what was measured' "$sum" '[.bars[] | select(.what | contains("tcp"))] | length == 1 and (.[0].ok | not)'
-check '... and none of them fails the run' "$sum" 'all(.bars[]; .gates == false)'
+check 'each threshold is judged' "$sum" '[.thresholds[] | select(.what | contains("shm")) | .ratio, .ok] == [140, true, 5000000, true, 1.32, false, 2, true, 65, true, 0, true]'
+check '... of what was measured' "$sum" '[.thresholds[] | select(.what | contains("tcp"))] | length == 1 and (.[0].ok | not)'
+check '... and none of them fails the run' "$sum" 'all(.thresholds[]; .gates == false)'
 check 'what the platform does is told' "$sum" '.platform == {held_up_percent: 2.5, met_percent: 7, longest_ns: 7}'
-check '... and where a p99 is its own' "$sum" '[.bars[] | select(.note)] | length == 1 and (.[0].what | contains("p99")) and (.[0].note | contains("7 %"))'
+check '... and where a p99 is its own' "$sum" '[.thresholds[] | select(.note)] | length == 1 and (.[0].what | contains("p99")) and (.[0].note | contains("7 %"))'
 check '... if it is known' "$(all | sums null)" '.platform == null'
-check 'without any run there is an empty sum' "$(sums </dev/null)" '.rows == [] and .bars == []'
+check 'without any run there is an empty sum' "$(sums </dev/null)" '.rows == [] and .thresholds == []'
 
 html=$(jq -r -L "$here" -f "$here/part-services.jq" <<<"$sum")
 check 'the report has a line for each row' "$(jq -n --arg html "$html" '$html')" '[match("<tr class=\"own\">"; "g")] | length == 10'
@@ -61,9 +61,11 @@ check 'it can be written without any' "$(jq -n --arg html "$(sums </dev/null | j
 
 wanted=()
 declare -A program=([plx-ping]=ping [plx-call]=call [plx-echo]=echo [plx-params]=params [params-load]=load)
+# shellcheck source=scripts/bench/common.sh
+. "$here/common.sh"
 # shellcheck source=scripts/bench/part-services.sh
 . "$here/part-services.sh"
-failures=() quick=1 duration_given='' out=$work cpu_client=7
+failures=() rounds=3 quick=1 duration_given='' out=$work cpu_client=7
 mkdir -p "$work/runs"
 run call-64 tcp 2 600 900 4000001 >"$work/runs/services.ndjson"
 services_begin
@@ -76,7 +78,7 @@ line()
 }
 check 'plx-ping is asked for round trips' "$(line ping h:1 dir tcp 2)" 'startswith("ping -l 1@7 ") and contains("--connect h:1 --size 64 --duration 0.7")'
 check 'calls have their number' "$(line call-100 h:1 dir tcp 2)" 'contains("--provider tcp -- --service h:1 ") and endswith("--in-flight 100")'
-check 'half is of the same round' "$(line half h:1 dir tcp 2)" 'endswith("--rate 2000000 --arrival poisson")'
+check 'half is of the rate that was reached last' "$(line half h:1 dir tcp)" 'endswith("--rate 2000000 --arrival poisson")'
 check 'a parameter is asked for by its name' "$(line params-get h:1 dir tcp 2)" \
 	'contains("--data hv/rack1/voltage --duration 0.7") and endswith("--method params.get") and (contains("--size") | not)'
 check 'the load writes where the others do' "$(line params-load h:1 dir shm 2)" 'startswith("load -l 1@7 ") and endswith("--out dir/client.json")'

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The states of the CPUs, by the round trip of a cache line between them: near and far. Runs have `line_ns`: what it was
+# before and after them, [] where nobody asked.
+
+# Two of them belong to different states. In one state they differ by up to 1.6, with where the line lies; between states by
+# 4 (tests/perf/cache_line.c, on a virtual machine with two CPUs).
+def far_factor: 2.2;
+def differ($a; $b): $a != null and $b != null and ([$a, $b] | max / min) > far_factor;
+
+# Between the least and the greatest of all, where these lie as far apart as two states do.
+def between: map(values) | if . != [] and max > far_factor * min then (max * min | sqrt) else null end;
+
+# "one" where there is a single state; "changed" where it changed during the run.
+def state_of($between):
+	(.line_ns // []) as $lines
+	| if $between == null or $lines == [] then "one"
+	  elif all($lines[]; . <= $between) then "near"
+	  elif all($lines[]; . > $between) then "far"
+	  else "changed" end;
+
+# Those that have one.
+def with_states($between): map(. + {state: state_of($between)} | select(.state != "changed"));
+
+# Lines "SIZE KEY" of rows without a run in the state in which most rows of that size have one.
+def lacking($between):
+	group_by(.size_bytes)[]
+	| .[0].size_bytes as $size | (map(.key) | unique) as $keys
+	| ([with_states($between) | group_by(.state)[] | map(.key) | unique] | sort_by(length) | last // []) as $most
+	| ($keys - $most)[] | "\($size) \(.)";
