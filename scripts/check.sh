@@ -1,29 +1,72 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The checks that go beyond scripts/test.sh: layout, static analysis, both compilers with warnings as
-# errors, sanitizers, fuzzing. Builds in build-check-*/.
+# The checks that go beyond scripts/test.sh. Builds in build-test/ and build-check-*/.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-stages=(format static gcc clang numa rdma model asan tsan mutants fuzz)
-fuzz_s=${PLX_FUZZ_SECONDS:-10}
+# The commits whose files count as touched.
+recent=20
+
+checks=() slices=()
+declare -A about=() command=() seconds=() paths=()
+
+# check NAME TEXT COMMAND...: a check of every run.
+check()
+{
+	checks+=("$1") about[$1]=$2 command[$1]=${*:3}
+}
+
+# slice NAME SECONDS PATHS TEXT COMMAND...: a nightly check; how long it takes on two CPUs with its build,
+# and the folders whose change calls for it.
+slice()
+{
+	slices+=("$1") seconds[$1]=$2 paths[$1]=$3 about[$1]=$4 command[$1]=${*:5}
+}
+
+check format 'clang-format on C files, groff on man pages' check_format
+check static "shellcheck, cppcheck; clang-tidy on files that the last $recent commits touched" check_static
+check gcc 'gcc, warnings are errors; each public header alone; the API reference' check_gcc
+check clang 'the same with clang' check_clang
+check asan 'the tier fast under AddressSanitizer and UndefinedBehaviorSanitizer' asan --suite fast
+check tsan 'the tier fast under ThreadSanitizer' tsan --suite fast
+check fuzz 'each fuzz target for 5 s' fuzz 5
+
+declare -A mutants_s=([lane]=280 [pool]=110 [ring]=270 [shm]=40 [sleep]=300)
+for subject in lane pool ring shm sleep; do
+	slice "mutants-$subject" "${mutants_s[$subject]}" "tests/mutate $(sed -n 's/^subject \([^ ]*\) .*/\1/p' tests/mutate/${subject}_orders.sh)" \
+		"each memory order and step of $subject removed: a test must fail" mutants $subject
+done
+slice model 170 'tests/model lib/ring lib/lcore drivers/shm' \
+	'the Spin models, and each of their steps removed' tests/model/mutate.sh
+slice tidy 300 'lib drivers apps' 'clang-tidy on all files' tidy lib drivers apps
+slice stress 240 'tests/stress lib drivers' 'stress tests, plain and with both sanitizers' stress
+slice asan-unit 260 'tests/unit lib drivers' 'all unit tests under AddressSanitizer' asan --suite unit
+slice tsan-unit 320 'tests/unit lib drivers' 'all unit tests under ThreadSanitizer' tsan --suite unit
+slice numa 20 'tests/guest lib/mem lib/topo' 'memory placement, in a guest with NUMA nodes' numa
+slice rdma 300 'tests/rdma drivers lib/fabric lib/netio' 'links, NetIO and programs over RDMA devices in software, in guests' \
+	scripts/test-rdma.sh
+slice release 330 'meson.build config scripts drivers' 'the tier fast on the other release of Debian' other_release
+slice fuzz-long 320 'tests/fuzz lib/netio lib/rpc lib/topo apps/params' 'each fuzz target for 40 s' fuzz 40
+slice nightly 400 'tests/apps tests/perf lib drivers apps' 'the tier nightly, without stress and guests' nightly
 
 usage()
 {
+	local name
+
 	cat <<-END
-	Usage: scripts/check.sh [--only STAGE]...
-	  format  clang-format on every C file, groff on the man pages
-	  static  shellcheck, cppcheck, clang-tidy
-	  gcc     everything built with gcc, warnings are errors; each public header alone; the API reference
-	  clang   the same with clang
-	  numa    the tests of where memory lies, in a guest that has NUMA nodes
-	  rdma    links, NetIO and programs over RDMA, in guests that have devices in software (3 minutes)
-	  model   the Spin models of rings, lanes, calls and sleep, and each of their steps taken out in turn
-	  asan    unit, stress, command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	  tsan    unit and stress tests under ThreadSanitizer
-	  mutants each memory order and step of rings, lanes, sleep, pools, shm taken away: tests must notice
-	  fuzz    each fuzz target for $fuzz_s s (PLX_FUZZ_SECONDS)
+	Usage: scripts/check.sh [--slices MINUTES | --all | --only NAME]...
+	  Without options: the checks of every run
+	END
+	for name in "${checks[@]}"; do printf '    %-14s %s\n' "$name" "${about[$name]}"; done
+	cat <<-END
+	  --slices MINUTES  also nightly slices: one by the number of commits, and those whose folders the last
+	                    $recent commits touched, while they fit into MINUTES since the start
+	  --all             also all nightly slices
+	END
+	for name in "${slices[@]}"; do printf '    %-14s %s (%s s)\n' "$name" "${about[$name]}" "${seconds[$name]}"; done
+	cat <<-END
+	  --only NAME       one check or slice; may be repeated
 	END
 }
 
@@ -45,42 +88,61 @@ build()
 	configure "$dir" "$@" && meson compile -C "$dir"
 }
 
-stage_format()
+check_format()
 {
 	local files pages page said status=0
 
 	mapfile -t files < <(sources '*.c' '*.h')
-	clang-format --dry-run -Werror "${files[@]}" || status=1
+	"clang-format-$llvm" --dry-run -Werror "${files[@]}" || status=1
 	mapfile -t pages < <(sources 'doc/man/*.[1-9]')
 	for page in "${pages[@]}"; do
 		said=$(groff -man -Tutf8 -ww -z "$page" 2>&1)
 		[[ -z $said ]] || status=1
 		printf '%s' "${said:+$said$'\n'}"
 	done
-	((status == 0)) || echo 'check.sh: clang-format -i FILE puts the layout right'
+	((status == 0)) || echo "check.sh: clang-format-$llvm -i FILE fixes the layout"
 	return $status
 }
 
-stage_static()
+# Other versions of cppcheck have other findings.
+cppcheck_version=2.10
+
+check_static()
 {
-	local scripts includes status=0
+	local scripts includes touched found status=0
 
 	mapfile -t scripts < <(sources '*.sh' .ci/run)
 	shellcheck -x "${scripts[@]}" || status=1
 
-	mapfile -t includes < <(printf -- '-I%s\n' lib/*/ lib drivers)
-	# What it does not know of C11 or cmocka it would guess wrong; the product is what counts.
-	cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix,gnu \
-		--enable=warning,portability --suppress=missingIncludeSystem \
-		--suppressions-list=tests/sanitizers/cppcheck.txt -D_GNU_SOURCE -D__x86_64__ \
-		-j "$(nproc)" "${includes[@]}" lib drivers apps || status=1
+	found=$(cppcheck --version)
+	if [[ $found == "Cppcheck $cppcheck_version"* ]]; then
+		mapfile -t includes < <(printf -- '-I%s\n' lib/*/ lib drivers)
+		# What it does not know of C11 or cmocka it would guess wrong; the product is what counts.
+		cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix,gnu \
+			--enable=warning,portability --suppress=missingIncludeSystem \
+			--suppressions-list=tests/sanitizers/cppcheck.txt -D_GNU_SOURCE -D__x86_64__ \
+			-j "$(nproc)" "${includes[@]}" lib drivers apps || status=1
+	else
+		echo "check.sh: cppcheck skipped: needs version $cppcheck_version, this is $found"
+	fi
 
-	CC=clang configure build-check-clang -Dwerror=true >/dev/null || return 1
-	# Colours, which it insists on, are for terminals; and what it runs is of no interest.
-	run-clang-tidy -quiet -p build-check-clang -j "$(nproc)" \
-		-extra-arg=-include -extra-arg="$PWD/tests/sanitizers/tidy.h" \
-		"^$PWD/(lib|drivers|apps)/(?!base/error\\.c)" 2>/dev/null | sed -e 's/\x1b\[[0-9;]*m//g' -e '/^clang-tidy-14 /d' || status=1
+	mapfile -t touched < <(touched_paths | grep -E '^(lib|drivers|apps)/.*\.c$')
+	((${#touched[@]} == 0)) || tidy "${touched[@]}" || status=1
 	return $status
+}
+
+# tidy PATH...: clang-tidy on files, or on those of folders.
+tidy()
+{
+	local any
+
+	CC=clang-$llvm configure build-check-clang -Dwerror=true >/dev/null || return 1
+	any=$(printf '|%s' "$@")
+	# Its colours and its command lines are removed from the output.
+	"run-clang-tidy-$llvm" -quiet -p build-check-clang -j "$(nproc)" \
+		-extra-arg=-include -extra-arg="$PWD/tests/sanitizers/tidy.h" \
+		"^$PWD/(?!lib/base/error\\.c)(${any#|})" 2>/dev/null |
+		sed -e 's/\x1b\[[0-9;]*m//g' -e '/clang-tidy-'"$llvm"' -/d' -e '/^[0-9]* warnings* generated\.$/d' -e '/^$/d'
 }
 
 # headers_alone COMPILER: each public header must compile with nothing before it.
@@ -96,56 +158,64 @@ headers_alone()
 	return $status
 }
 
-stage_gcc()
+# In the folder of test.sh, which has most of it built.
+build_gcc()
 {
-	build build-check-gcc gcc -Dwerror=true && headers_alone gcc && meson compile -C build-check-gcc docs
+	build build-test gcc -Dwerror=true
 }
 
-stage_clang()
+check_gcc()
 {
-	build build-check-clang clang -Dwerror=true && headers_alone clang
+	build_gcc && headers_alone gcc && meson compile -C build-test docs
 }
 
-# What test.sh skips where there can be no guest is an error here: not to look is not to pass.
-stage_numa()
+check_clang()
 {
-	CC=gcc configure build-check-gcc -Dwerror=true || return 1
-	# It builds what its tests need.
-	meson test -C build-check-gcc --verbose --suite guest </dev/null || return 1
-	count_tests build-check-gcc && ((passed && !skipped)) && return 0
+	build build-check-clang "clang-$llvm" -Dwerror=true && headers_alone "clang-$llvm"
+}
+
+# nightly_tests SUITE...: tests of the build that check gcc makes.
+nightly_tests()
+{
+	build_gcc && meson test -C build-test --no-rebuild --print-errorlogs "$@" </dev/null
+}
+
+nightly()
+{
+	nightly_tests --suite nightly --no-suite stress --no-suite guest
+}
+
+# A test that is skipped elsewhere fails here: a guest that did not run has shown nothing.
+numa()
+{
+	nightly_tests --suite guest || return 1
+	count_tests build-test && ((passed && !skipped)) && return 0
 	echo 'check.sh: the guest did not run; its reason is above'
 	return 1
-}
-
-# Here, too, a guest that cannot be is an error.
-stage_rdma()
-{
-	scripts/test-rdma.sh
-}
-
-stage_model()
-{
-	tests/model/mutate.sh
-}
-
-# sanitized DIR TEST...: run tests of a build with a sanitizer; a report fails its test.
-sanitized()
-{
-	local dir=$1
-
-	shift
-	"${personality[@]}" meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 4 \
-		--no-suite soak "$@" </dev/null
 }
 
 # ThreadSanitizer's shadow memory leaves no room for some layouts that the kernel chooses at random.
 personality=()
 setarch "$(uname -m)" -R true 2>/dev/null && personality=(setarch "$(uname -m)" -R)
 
-# Debian's package has its version in the program's name, which the sanitizers do not look for.
-symbolizer=$(command -v llvm-symbolizer || command -v llvm-symbolizer-14)
+# The sanitizers do not look for a name with a version.
+symbolizer=$(command -v "llvm-symbolizer-$llvm")
 
-stage_asan()
+sanitizer_jobs=$((2 * $(nproc)))
+
+# sanitized DIR SANITIZERS C_ARGS SUITE...: build what these suites need, and run them; a report fails
+# its test.
+sanitized()
+{
+	local dir=$1 sanitizers=$2 c_args=$3
+
+	shift 3
+	CC=clang-$llvm configure "$dir" -Dwerror=true -Db_lundef=false "-Db_sanitize=$sanitizers" "-Dc_args=$c_args" &&
+		"${personality[@]}" meson test -C "$dir" --print-errorlogs --timeout-multiplier 4 \
+			--num-processes "$sanitizer_jobs" "$@" </dev/null
+}
+
+asan()
 {
 	local symbols=external_symbolizer_path=$symbolizer supp=$PWD/tests/sanitizers
 
@@ -155,36 +225,44 @@ stage_asan()
 	ASAN_OPTIONS+=:fast_unwind_on_malloc=0
 	export LSAN_OPTIONS=suppressions=$supp/lsan.supp:print_suppressions=0
 	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$symbols
-	build build-check-asan clang -Dwerror=true -Db_sanitize=address,undefined -Db_lundef=false \
-		"-Dc_args=-fno-inline -fno-optimize-sibling-calls" &&
-		sanitized build-check-asan --suite unit --suite stress --suite fuzz &&
-		sanitized build-check-asan cli info
+	sanitized build-check-asan address,undefined '-fno-inline -fno-optimize-sibling-calls' "$@"
 }
 
-stage_tsan()
+tsan()
 {
 	export TSAN_OPTIONS=suppressions=$PWD/tests/sanitizers/tsan.supp:halt_on_error=1
 	TSAN_OPTIONS+=:second_deadlock_stack=1:external_symbolizer_path=$symbolizer
-	build build-check-tsan clang -Dwerror=true -Db_sanitize=thread -Db_lundef=false &&
-		sanitized build-check-tsan --suite unit --suite stress
+	sanitized build-check-tsan thread '' "$@"
 }
 
-stage_mutants()
+# One at a time: their threads have to run at the same time to race.
+stress()
 {
-	local subject status=0
+	sanitizer_jobs=1
+	nightly_tests --num-processes 1 --suite stress && tsan --suite stress && asan --suite stress
+}
 
-	for subject in tests/mutate/*_orders.sh; do
-		CC=clang "$subject" || status=1
-	done
-	return $status
+mutants()
+{
+	CC=clang-$llvm "tests/mutate/${1}_orders.sh"
+}
+
+other_release()
+{
+	local this other
+
+	this=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
+	other=$(tr ' ' '\n' <<<"$releases" | grep -vx "$this" | head -n 1)
+	scripts/test-on.sh "$other" scripts/test.sh --werror --fast
 }
 
 # A target is an executable tests/fuzz/fuzz_NAME; its corpus, if it has one, tests/fuzz/corpus/NAME.
-stage_fuzz()
+# fuzz SECONDS
+fuzz()
 {
 	local target name corpus work names status=0
 
-	CC=clang configure build-check-fuzz -Dwerror=true -Dfuzz=true -Db_lundef=false || return 1
+	CC=clang-$llvm configure build-check-fuzz -Dwerror=true -Dfuzz=true -Db_lundef=false || return 1
 	mapfile -t names < <(meson introspect --targets build-check-fuzz |
 		jq -r '.[].name | select(startswith("fuzz_"))')
 	((${#names[@]} == 0)) || meson compile -C build-check-fuzz "${names[@]}" || return 1
@@ -195,21 +273,77 @@ stage_fuzz()
 		mkdir "$work/$name"
 		corpus=tests/fuzz/corpus/$name
 		# What it finds new goes to the first folder; only a crash is kept, in build-check-fuzz.
-		"$target" -max_total_time="$fuzz_s" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
+		"$target" -max_total_time="$1" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
 			-verbosity=0 -artifact_prefix="build-check-fuzz/$name-" \
 			"$work/$name" ${corpus:+$([[ -d $corpus ]] && echo "$corpus")} </dev/null || status=1
 	done
 	rm -rf "$work"
-	echo "fuzz: ${#names[@]} targets, $fuzz_s s each"
+	echo "fuzz: ${#names[@]} targets, $1 s each"
 	return $status
 }
 
-only=()
+# touched_paths: the files that recent commits and the working tree changed.
+touched_paths()
+{
+	{ git log -$recent --format= --name-only; git status --porcelain | cut -c4-; } | sort -u
+}
+
+# is_touched NAME: whether this slice's folders have such files.
+is_touched()
+{
+	touched_paths | grep -qE "^(${paths[$1]// /|})(/|\$)"
+}
+
+good=() bad=()
+
+run()
+{
+	local name=$1 began=$SECONDS
+
+	echo "== check.sh: $name: ${about[$name]}"
+	# In a shell of its own, so that what one check exports does not reach the next.
+	# shellcheck disable=SC2086 # a command and its arguments
+	if (${command[$name]}); then
+		good+=("$name")
+		echo "== check.sh: $name passed in $((SECONDS - began)) s"
+	else
+		bad+=("$name")
+		echo "== check.sh: $name FAILED after $((SECONDS - began)) s; alone: scripts/check.sh --only $name"
+	fi
+}
+
+# run_slices MINUTES: one slice in turn, so that each one runs at times whatever is touched; then those
+# that are touched, from the next one on.
+run_slices()
+{
+	local limit_s=$((60 * $1)) count name i done=() late=()
+
+	count=$(git rev-list --count HEAD) || die check.sh 'not in a git repository'
+	for ((i = 0; i < ${#slices[@]}; i++)); do
+		name=${slices[(count + i) % ${#slices[@]}]}
+		((i == 0)) || is_touched "$name" || continue
+		if ((SECONDS + seconds[$name] > limit_s)); then
+			late+=("$name")
+			continue
+		fi
+		run "$name"
+		done+=("$name")
+	done
+	echo "check.sh: slices that ran: ${done[*]:-none}; that $1 minutes left no time for: ${late[*]:-none}"
+}
+
+minutes='' all=0 only=()
 while (($#)); do
 	case $1 in
+	--slices)
+		[[ ${2-} =~ ^[1-9][0-9]{0,3}$ ]] || die check.sh "--slices '${2-}': give minutes, 1 to 9999" 2
+		minutes=$2
+		shift
+		;;
+	--all) all=1 ;;
 	--only)
-		[[ " ${stages[*]} " == *" ${2:-?} "* ]] ||
-			die check.sh "--only ${2-}: give one of ${stages[*]}" 2
+		[[ -n ${2-} && -n ${about[$2]-} ]] ||
+			die check.sh "--only '${2-}': give one of ${checks[*]} ${slices[*]}" 2
 		only+=("$2")
 		shift
 		;;
@@ -224,23 +358,17 @@ while (($#)); do
 	esac
 	shift
 done
-((${#only[@]})) && stages=("${only[@]}")
 
-scripts/setup.sh || die check.sh 'the packages are not there; see above'
+git rev-parse --is-inside-work-tree >/dev/null 2>&1 ||
+	die check.sh 'needs git, and the tree in a git repository, to list the files to check'
+scripts/setup.sh || die check.sh 'packages are missing; see above'
 
-good=() bad=()
-for stage in "${stages[@]}"; do
-	echo "== check.sh: $stage"
-	began=$SECONDS
-	# In a shell of its own, so that what one stage exports does not reach the next.
-	if ("stage_$stage"); then
-		good+=("$stage")
-		echo "== check.sh: $stage passed in $((SECONDS - began)) s"
-	else
-		bad+=("$stage")
-		echo "== check.sh: $stage FAILED after $((SECONDS - began)) s; alone: scripts/check.sh --only $stage"
-	fi
+((${#only[@]})) || only=("${checks[@]}")
+((!all)) || only=("${checks[@]}" "${slices[@]}")
+for name in "${only[@]}"; do
+	run "$name"
 done
+[[ -z $minutes ]] || run_slices "$minutes"
 add_counts ${#good[@]} ${#bad[@]}
 echo "check.sh: ${#good[@]} checks passed, ${#bad[@]} failed${bad[*]:+: ${bad[*]}}"
 ((${#bad[@]} == 0))

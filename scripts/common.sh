@@ -4,6 +4,13 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
+# One version of clang and its tools everywhere, so that layout and findings do not depend on the host.
+# shellcheck disable=SC2034 # for those that source this
+llvm=19
+# Releases of Debian that are supported, by code name.
+# shellcheck disable=SC2034
+releases=$(sed -n 's/^releases //p' config/packages.debian)
+
 # die SCRIPT TEXT [STATUS]
 die()
 {
@@ -18,11 +25,15 @@ configure()
 	shift
 
 	if [[ -f $dir/build.ninja ]]; then
-		# What changed in the tree the build sees by itself. A folder that another version of
-		# meson left behind cannot be used.
+		# A folder of another version of meson cannot be used.
 		(($# == 0)) || meson configure "$dir" "$@" || rm -rf "$dir"
 	fi
-	[[ -f $dir/build.ninja ]] || meson setup "$dir" "$@"
+	if [[ -f $dir/build.ninja ]]; then
+		# Brings what meson knows of the tests and programs up to date.
+		ninja -C "$dir" build.ninja
+	else
+		meson setup "$dir" "$@"
+	fi
 }
 
 # count_tests DIR: set passed, failed and skipped from the log of DIR's last `meson test`.

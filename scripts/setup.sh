@@ -1,20 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Install the Debian packages that Pollux needs: those that config/packages.debian lists.
+# Install the packages that Pollux needs on this release of Debian: config/packages.debian lists them.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 list=$root/config/packages.debian
+system=/etc/os-release
 groups=(run build test bench check)
 
 usage()
 {
 	cat <<-END
-	Usage: scripts/setup.sh [--check] [--for GROUP,...]
-	  --check      install nothing: say what is missing and how to install it; status 1 if anything is
+	Usage: scripts/setup.sh [--check | --list] [--for GROUP,...]
+	  --check      install nothing: print what is missing and how to install it; status 1 if anything is
+	  --list       install nothing: print the packages that this release needs, one per line
 	  --for GROUP  only packages for run, build, test, bench or check (default: all of them)
-	Packages and groups: config/packages.debian. Needs root, or sudo.
-	PLX_SKIP_SETUP=1 in the environment makes it do nothing: for other systems than Debian.
+	Packages, groups and releases: config/packages.debian. Installing needs root, or sudo.
+	PLX_SKIP_SETUP=1 in the environment makes it do nothing, for systems other than Debian.
 	END
 }
 
@@ -24,35 +26,58 @@ fail()
 	exit "${2:-1}"
 }
 
-# The packages of the wanted groups, one per line.
+# Sets release: the code name of this Debian, if packages.debian knows it.
+find_release()
+{
+	local id codename name known
+
+	# shellcheck disable=SC1090 # the file that os-release(5) describes
+	{ id=$(. "$system" && echo "${ID-}") && codename=$(. "$system" && echo "${VERSION_CODENAME-}") &&
+		name=$(. "$system" && echo "${PRETTY_NAME-}"); } 2>/dev/null || true
+	known=$(sed -n 's/^releases //p' "$list")
+	release=${codename-}
+	[[ ${id-} == debian && -n $release && " $known " == *" $release "* ]] && return
+	# Debian's names are the ones to look for; those of any release will do for that.
+	release=${known%% *}
+	fail "this system is '${name:-unknown}' ($system); packages are known for Debian ${known// /, }.
+  Nothing was changed. Install the equivalents of these, then set PLX_SKIP_SETUP=1 for the scripts
+  (config/packages.debian has the reason for each):
+$(wanted_packages | fmt -w 100 | sed 's/^/    /')"
+}
+
+# The packages of the wanted groups on this release, one per line.
 wanted_packages()
 {
 	local package needed group rest
 
 	while read -r package needed rest; do
-		[[ -z $package || $package == \#* ]] && continue
+		[[ -z $package || $package == \#* || $package == releases ]] && continue
+		[[ $package != *@* || $package == *@"$release" ]] || continue
 		for group in ${needed//,/ }; do
 			[[ " ${groups[*]} " == *" $group "* ]] || continue
-			printf '%s\n' "$package"
+			printf '%s\n' "${package%@*}"
 			break
 		done
 	done <"$list"
 }
 
+# On a host with several architectures a package may be installed for each.
 is_installed()
 {
-	[[ $(dpkg-query -W -f '${Status}' "$1" 2>/dev/null) == 'install ok installed' ]]
+	dpkg-query -W -f '${Architecture} ${Status}\n' "$1" 2>/dev/null |
+		grep -qxE "(all|$(dpkg --print-architecture)) install ok installed"
 }
 
 if [[ -n ${PLX_SKIP_SETUP-} ]]; then
-	echo 'setup.sh: nothing looked at, as PLX_SKIP_SETUP says'
+	echo 'setup.sh: skipped, because PLX_SKIP_SETUP is set'
 	exit 0
 fi
 
-check_only=0
+check_only=0 list_only=0
 while (($#)); do
 	case $1 in
 	--check) check_only=1 ;;
+	--list) list_only=1 ;;
 	--for)
 		[[ -n ${2-} ]] || fail '--for needs a group: run, build, test, bench or check' 2
 		IFS=, read -ra groups <<<"$2"
@@ -74,12 +99,16 @@ while (($#)); do
 	shift
 done
 
-if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-	fail 'this is not a Debian system (no apt-get); install what config/packages.debian names with
-  your own package manager, then set PLX_SKIP_SETUP=1 for the scripts'
-fi
-
+find_release
 mapfile -t packages < <(wanted_packages)
+if ((list_only)); then
+	printf '%s\n' "${packages[@]}"
+	exit 0
+fi
+for tool in apt-get dpkg-query; do
+	command -v "$tool" >/dev/null || fail "$system says Debian $release, but $tool is not in PATH"
+done
+
 missing=()
 for package in "${packages[@]}"; do
 	is_installed "$package" || missing+=("$package")
@@ -102,20 +131,19 @@ if ((check_only)); then
 fi
 
 if ((EUID != 0)) && ! command -v sudo >/dev/null; then
-	fail "cannot install packages: not root, and sudo is not there; as root run
+	fail "cannot install packages: not root, and there is no sudo; as root run
   apt-get install --no-install-recommends ${missing[*]}"
 fi
 
 echo "setup.sh: installing ${#missing[@]} packages: ${missing[*]}"
-# Old lists are good enough when every package can be had from them; so a failing update is told
-# of, and the installation decides.
+# Old lists may have every package, so a failing update is reported and the installation decides.
 "${as_root[@]}" apt-get update </dev/null ||
-	echo 'setup.sh: apt-get update failed; going on with the package lists that are there' >&2
+	echo 'setup.sh: apt-get update failed; using the package lists of the last update' >&2
 "${install[@]}" </dev/null ||
 	fail "apt-get could not install the packages; its own message is above. Check the network and
   /etc/apt/sources.list, then run scripts/setup.sh again"
 
 for package in "${missing[@]}"; do
-	is_installed "$package" || fail "apt-get ended well, but $package is not installed"
+	is_installed "$package" || fail "apt-get succeeded, but $package is not installed"
 done
 echo 'setup.sh: done'

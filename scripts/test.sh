@@ -1,31 +1,50 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Install what is missing, build in build-test/, and run all tests.
+# Install what is missing, build, and run the tests of the tiers fast and slow.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 build='build-test'
+tiers=(fast slow)
 limit_s=$((24 * 60))
-select=(--no-suite soak)
-names=()
+jobs=$((2 * $(nproc)))
+list=0
+options=()
+patterns=()
 
 usage()
 {
 	cat <<-END
-	Usage: scripts/test.sh [--soak] [TEST...]
-	  --soak  the long tests too; no limit of 24 minutes
-	  TEST    only tests of that name, such as topo/corelist, or suite, such as pollux:unit
+	Usage: scripts/test.sh [--fast | --all | --soak] [--build DIR] [--werror] [--jobs N] [--list] [TEST...]
+	  --fast       only the tier fast: at most 60 s after the build
+	  --all        the tier nightly too
+	  --soak       the same, with the long variants of its tests (PLX_TEST_SOAK), without a limit of time
+	  --build DIR  the build folder (default: $build)
+	  --werror     a warning of the compiler is an error
+	  --jobs N     tests at a time (default: two per CPU, here $jobs)
+	  --list       only show the names, with their suites
+	  TEST         a name, such as topo/corelist, a pattern, such as 'fabric/*', or a suite, such as netio;
+	               of any tier. Only what these tests need is built.
 	END
 }
 
 while (($#)); do
 	case $1 in
+	--fast) tiers=(fast) ;;
+	--all) tiers=(fast slow nightly) limit_s=$((60 * 60)) ;;
 	--soak)
-		limit_s=0
-		select=()
+		tiers=(fast slow nightly) limit_s=0
 		export PLX_TEST_SOAK=1
 		;;
+	--build | --jobs)
+		[[ -n ${2-} ]] || die test.sh "$1 needs a value" 2
+		[[ $1 == --build || $2 =~ ^[1-9][0-9]{0,2}$ ]] || die test.sh "--jobs $2: give 1 to 999" 2
+		[[ $1 == --build ]] && build=$2 || jobs=$2
+		shift
+		;;
+	--werror) options=(-Dwerror=true) ;;
+	--list) list=1 ;;
 	-h | --help)
 		usage
 		exit 0
@@ -34,33 +53,96 @@ while (($#)); do
 		usage >&2
 		die test.sh "unknown option '$1'" 2
 		;;
-	*) names+=("$1") ;;
+	*) patterns+=("$1") ;;
 	esac
 	shift
 done
 
-# finish TEXT: the end of a run that did not get as far as testing.
+# finish TEXT: for a run that did not get as far as testing.
 finish()
 {
 	add_counts 0 1
 	die test.sh "$1"
 }
 
-scripts/setup.sh || finish 'the packages are not there; see above'
-configure "$build" || finish "meson could not configure $build; see above"
-meson compile -C "$build" || finish 'the build failed; see above'
+scripts/setup.sh --for build,test || finish 'packages are missing; see above'
+log=$(configure "$build" "${options[@]}" 2>&1) || { printf '%s\n' "$log" | tail -n 20 && finish "meson could not configure $build"; }
 
-# A suite of no test is an error to meson when it is asked for, but not when it is left out.
-timeout --foreground --kill-after=15 $limit_s meson test -C "$build" --no-rebuild --print-errorlogs \
-	"${select[@]}" "${names[@]}" </dev/null
-status=$?
+# Names and suites of the tests, one test per line.
+known=$(meson introspect --tests "$build" | jq -r '.[] | .name + " " + (.suite | map(sub(".*:"; "")) | join(" "))') ||
+	finish "meson cannot list the tests of $build"
+
+# select_tests: sets names to the tests of the tiers, or to those that the patterns match.
+select_tests()
+{
+	local name suites pattern found
+
+	names=()
+	if ((${#patterns[@]} == 0)); then
+		patterns=("${tiers[@]}")
+	fi
+	declare -A taken=()
+	for pattern in "${patterns[@]}"; do
+		found=0
+		while read -r name suites; do
+			# The pattern is one.
+			# shellcheck disable=SC2053
+			[[ $name == $pattern || " $suites " == *" $pattern "* ]] || continue
+			found=1
+			[[ -n ${taken[$name]-} ]] || names+=("$name")
+			taken[$name]=1
+		done <<<"$known"
+		((found)) || die test.sh "no test and no suite matches '$pattern'; scripts/test.sh --list shows them" 2
+	done
+}
+select_tests
+
+if ((list)); then
+	printf '%s\n' "${names[@]}" | sort | join - <(sort <<<"$known") | sed 's/ /\t/' | expand -t 32
+	exit 0
+fi
+
+# progress: meson's lines as they come, shorter: [ 37/210] fabric/connect 1.2 s. meson builds what the
+# chosen tests depend on; that part is ninja's.
+progress()
+{
+	local line verdict result='^ *([0-9]+)/([0-9]+) .* / ([^ ]+) +([A-Z]+) +([0-9.]+)s'
+
+	while IFS= read -r line; do
+		if [[ $line =~ $result ]]; then
+			verdict=${BASH_REMATCH[4]/#OK/}
+			printf '[%*d/%d] %s %s s%s\n' "${#BASH_REMATCH[2]}" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" \
+				"${BASH_REMATCH[3]}" "${BASH_REMATCH[5]%?}" "${verdict:+ $verdict}"
+		elif [[ $line =~ ^\[[0-9]+/[0-9]+\]|^ninja:\ build|error:|^FAILED: ]]; then
+			printf '%s\n' "$line"
+		fi
+	done
+}
+
+# Where the build fails, meson leaves the results of the run before.
+rm -f "$build"/meson-logs/testlog.{json,txt}
+timeout --foreground --kill-after=15 $limit_s meson test -C "$build" --num-processes "$jobs" "${names[@]}" \
+	</dev/null 2>&1 | progress
+status=${PIPESTATUS[0]}
 
 if ((status == 124 || status == 137)); then
-	finish "not done after $((limit_s / 60)) minutes, stopped; what ran is in $build/meson-logs/testlog.txt"
+	finish "not done after $((limit_s / 60)) minutes, stopped; the output so far is in $build/meson-logs/testlog.txt"
 fi
-count_tests "$build" || finish "no test ran; the names there are: meson test -C $build --list"
+count_tests "$build" || finish "no test ran; see above"
 ((failed || status == 0)) || failed=1
-((failed == 0)) || echo "test.sh: the failed tests' output is above, and in $build/meson-logs/testlog.txt"
+
+results=$build/meson-logs/testlog.json
+echo
+echo 'The slowest:'
+jq -rs 'sort_by(-.duration) | .[:10][] | "\(.duration * 10 | round / 10) s\t\(.name | sub(".* / "; ""))"' "$results" |
+	expand -t 12 | sed 's/^/  /'
+if ((failed)); then
+	jq -r 'select(.result | IN("OK", "EXPECTEDFAIL", "SKIP") | not) |
+		"\n--- \(.name | sub(".* / "; "")): \(.result) after \(.duration * 10 | round / 10) s",
+		(((.stdout // "") + (.stderr // "")) | split("\n") | .[-60:] | join("\n"))' "$results"
+	echo "test.sh: failed: $(jq -r 'select(.result | IN("OK", "EXPECTEDFAIL", "SKIP") | not) | .name | sub(".* / "; "")' "$results" | paste -sd ' ')"
+	echo "test.sh: their whole output is in $build/meson-logs/testlog.txt"
+fi
 add_counts "$passed" "$failed"
-echo "test.sh: $passed tests passed, $failed failed, $skipped skipped"
+echo "test.sh: $passed passed, $failed failed, $skipped skipped"
 ((failed == 0))

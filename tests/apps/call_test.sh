@@ -24,13 +24,17 @@ fail()
 	failed=1
 }
 
+# On a busy host a call may take longer than by default.
+patience=(--deadline 20s)
+
 # expect STATUS TEXT WORDS...: plx-call with these ends so, and prints the text (a pattern of bash), on either output.
 expect()
 {
-	local status=$1 text=$2 got
+	local status=$1 text=$2 got wait=("${patience[@]}")
 
 	shift 2
-	got=$("$apps/plx-call" --huge none -- --service "$address" "$@" 2>&1)
+	[[ " $* " != *' --deadline '* ]] || wait=()
+	got=$("$apps/plx-call" --huge none -- --service "$address" "$@" "${wait[@]}" 2>&1)
 	local its=$?
 	# The pattern is one.
 	# shellcheck disable=SC2053
@@ -41,7 +45,17 @@ expect()
 	fi
 }
 
-"$apps/plx-echo" --huge none -- --service --listen 127.0.0.1:0 >"$temp/said" 2>"$temp/errors" &
+# under_way FILE: wait until the program that logs to FILE, at level info, catches signals and connects.
+under_way()
+{
+	for ((i = 0; i < 200; i++)); do
+		grep -qs '^fabric: info: lcore 0 opened' "$1" && return
+		sleep 0.1
+	done
+	fail "$1: not under way: $(<"$1")"
+}
+
+"$apps/plx-echo" --huge none --heartbeat 1s:20s -- --service --listen 127.0.0.1:0 >"$temp/said" 2>"$temp/errors" &
 server=$!
 for ((i = 0; i < 200; i++)); do
 	grep -qs '^listening on ' "$temp/said" && break
@@ -137,9 +151,9 @@ live()
 	wait "$its"
 }
 of_service=$address
-live 's/^listening on //p' "$apps/plx-echo" --huge none -- --listen 127.0.0.1:0
-NETIO_OPTIONS='--huge none' live 's/^listening on /127.0.0.1:/p' "$apps/examples/netio_fan_in" recv 0 1
-"$apps/plx-echo" --huge none --self-test off -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
+live 's/^listening on //p' "$apps/plx-echo" --huge none --heartbeat 1s:20s -- --listen 127.0.0.1:0
+NETIO_OPTIONS='--huge none' live 's/^listening on //p' "$apps/examples/netio_recv" 0 1
+"$apps/plx-echo" --huge none --heartbeat 1s:20s --self-test off -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
 its=$!
 for ((i = 0; i < 200; i++)); do
 	grep -qs '^listening on ' "$temp/live" && break
@@ -158,7 +172,7 @@ wait "$its"
 other()
 {
 	: >"$temp/live"
-	"$apps/plx-echo" --huge none "$@" -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
+	"$apps/plx-echo" --huge none --heartbeat 1s:20s "$@" -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
 	its=$!
 	for ((i = 0; i < 200; i++)); do
 		grep -qs '^listening on ' "$temp/live" && break
@@ -177,10 +191,12 @@ done
 expect 0 '*calls/s*calls were told to wait*' --process --method pollux.echo --duration 1s
 expect 0 '*calls/s, 8 open at a time*calls were told to wait*' --process --method pollux.echo --count 100 --in-flight 8
 kill -STOP "$its"
+patience=()
 expect 1 "*no service within 1 s: $address has not answered yet: *--deadline gives it longer" --process --method pollux.echo
-"$apps/plx-call" --huge none -- --service "$address" --process --method pollux.echo --deadline 30s >"$temp/stopped" 2>&1 &
+patience=(--deadline 20s)
+"$apps/plx-call" --huge none --log-level info -- --service "$address" --process --method pollux.echo --deadline 30s >"$temp/stopped" 2>&1 &
 call=$!
-sleep 1
+under_way "$temp/stopped"
 kill -INT "$call"
 wait "$call" && fail 'an interrupted call: status 0'
 grep -q 'interrupted; the call may have run' "$temp/stopped" || fail "an interrupted call: $(<"$temp/stopped")"
@@ -192,7 +208,7 @@ address=$of_service
 # What cannot be waited for within the deadline, here 8 s, is told.
 other --self-test 10
 expect 0 '*pollux.describe*' --process --list --deadline 5s
-expect 1 '*ended with: busy; it has not run, and may be tried again*' --process --list
+expect 1 '*ended with: busy; it has not run, and may be tried again*' --process --list --deadline 3s
 # Its warm-up is over in a second, though it is not a thousand calls by then.
 got=$(timeout 30 "$apps/plx-ping" --huge none -- --connect "$address" --service --duration 2s 2>&1)
 [[ $? == [03] && $got == *'calls were told to wait'* ]] || fail "plx-ping --service where few calls are taken: $got"
@@ -208,9 +224,11 @@ for rate in '' '--rate 1000'; do
 	rm -f "$temp/out/cut.json"
 	# Words, or none.
 	# shellcheck disable=SC2086
-	"$apps/plx-call" --huge none -- --service "$address" --method echo --duration 30s $rate --out "$temp/out" --name cut >"$temp/cut" 2>&1 &
+	"$apps/plx-call" --huge none --log-level info -- --service "$address" --method echo --duration 30s $rate \
+		--out "$temp/out" --name cut >"$temp/cut" 2>&1 &
 	call=$!
-	sleep 4
+	under_way "$temp/cut"
+	sleep 3
 	kill -INT "$call"
 	wait "$call"
 	its=$?

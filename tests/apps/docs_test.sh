@@ -5,7 +5,7 @@
 set -uo pipefail
 
 sanitizer=${1:-none}
-least=7 # so many there are
+least=8 # so many there are
 failed=0
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
@@ -53,4 +53,26 @@ for program in "${found[@]}"; do
 		failed=1
 	fi
 done
+
+# What README.md says of its client: it fails where nobody listens, and else says what it was answered.
+hello=$(ls "$temp"/README-*[0-9] 2>/dev/null)
+if [[ $sanitizer == none && -n $hello ]]; then
+	if "$hello" 127.0.0.1:1 >"$temp/text" 2>&1 </dev/null; then
+		echo 'FAILED: hello ends well where nobody listens'
+		failed=1
+	fi
+	"$PLX_BUILD_ROOT/apps/plx-echo" --listen 127.0.0.1:0 >"$temp/echo" 2>&1 </dev/null &
+	echo=$!
+	for _ in {1..500}; do
+		address=$(sed -n 's/^listening on //p' "$temp/echo")
+		[[ -z $address ]] || break
+		sleep 0.02
+	done
+	if ! timeout 20 "$hello" "$address" >"$temp/text" 2>&1 </dev/null || ! grep -qx hello "$temp/text"; then
+		echo "FAILED: hello does not get its answer: $(cat "$temp/text")"
+		failed=1
+	fi
+	kill "$echo"
+	wait "$echo"
+fi
 exit $failed

@@ -134,11 +134,12 @@ void expect_err(struct process *process, const char *text)
 struct server serve(const char *program, const char *provider, const char *options)
 {
 	static const char start[] = "listening on ";
+	const char *patience = strstr(program, "--heartbeat") ? "" : "--heartbeat 1s:20s ";
 	struct server server;
 	const char *line;
 
-	server.process = launch("%s -l 0@%u --huge none --provider %s -- %s", program, server_cpu,
-				provider, options);
+	server.process = launch("%s %s-l 0@%u --huge none --provider %s -- %s", program, patience,
+				server_cpu, provider, options);
 	do
 		line = process_line(server.process, LIMIT_MS);
 	while (line && strncmp(line, start, strlen(start)) != 0);

@@ -58,7 +58,8 @@ struct server {
 	char address[64];
 };
 
-/** Start a program that prints "listening on ADDRESS" on the server's CPU. */
+/** Start a program that prints "listening on ADDRESS" on the server's CPU. Unless it has
+ * --heartbeat, its links survive 20 s of silence: on a busy host no process runs every 500 ms. */
 struct server serve(const char *program, const char *provider, const char *options);
 
 /** plx-echo with its defaults. */

@@ -26,22 +26,35 @@ static void reads_claims_from_the_list_of_sockets(void **state)
 	assert_int_equal(info_parse_claims("", claims, 4), 0);
 }
 
-static void names_the_holder_of_a_claim(void **state)
+static void expect_holder(int pid, const char *comm, const char *command)
 {
 	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
 	char path[512];
 
 	assert_non_null(cpus);
 	put("/proc/net/unix", "head\n0: 00000002 00000000 00010000 0001 01 77 @pollux/cpu/1\n");
-	put("/proc/4321/comm", "plx-echo\n");
-	put("/proc/4321/fd/0", "");
-	snprintf(path, sizeof(path), "%s/proc/4321/fd/5", root);
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	put(path, comm);
+	snprintf(path, sizeof(path), "/proc/%d/fd/0", pid);
+	put(path, "");
+	snprintf(path, sizeof(path), "%s/proc/%d/fd/5", root, pid);
 	assert_int_equal(symlink("socket:[77]", path), 0);
 	info_gather_claims(root, cpus);
 	assert_int_equal(cpus->claim_count, 1);
-	assert_int_equal(cpus->claims[0].pid, 4321);
-	assert_string_equal(cpus->claims[0].command, "plx-echo");
+	assert_int_equal(cpus->claims[0].pid, pid);
+	assert_string_equal(cpus->claims[0].command, command);
 	free(cpus);
+}
+
+static void names_the_holder_of_a_claim(void **state)
+{
+	expect_holder(4321, "plx-echo\n", "plx-echo");
+}
+
+/* A process may call itself what it likes: a terminal does not obey it, and JSON stays JSON. */
+static void a_name_of_a_holder_is_printable(void **state)
+{
+	expect_holder(4322, "\x1b[31mred\xff\n", "\\x1b[31mred\\xff");
 }
 
 /* A thread of a made-up process; maps is a line of the process' own. */
@@ -130,6 +143,7 @@ int info_claims_tests(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_claims_from_the_list_of_sockets),
 		made_up_test(names_the_holder_of_a_claim),
+		made_up_test(a_name_of_a_holder_is_printable),
 		made_up_test(names_all_who_share_a_claimed_cpu),
 		cmocka_unit_test(sees_a_claim_of_this_very_process),
 	};

@@ -45,6 +45,7 @@ done
 for app in plx-ping plx-call plx-echo plx-info plx-params plx-perf netio-cat netio-recv netio-throughput netio-pubsub-bench; do
 	[[ -x $prefix/bin/$app ]] || fail "$app is not installed"
 	[[ -f $prefix/share/man/man1/$app.1 ]] || fail "the man page of $app is not installed"
+	[[ -f $prefix/share/bash-completion/completions/$app ]] || fail "$app has no completion"
 	LD_LIBRARY_PATH=$lib_dir "$prefix/bin/$app" --version >/dev/null </dev/null ||
 		fail "$app --version fails"
 done
@@ -83,6 +84,12 @@ for header in netio.h netio/netio.h; do
 	${CC:-cc} -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags pollux) "$temp/netio.c" \
 		$(pkg-config --libs pollux) -o "$temp/netio" || fail "a program with $header does not build"
 	LD_LIBRARY_PATH=$lib_dir "$temp/netio" || fail "a program with $header fails"
+done
+# As apps/examples/README.md says.
+for example in link_server netio_hello; do
+	# shellcheck disable=SC2046,SC2086
+	${CC:-cc} -std=gnu11 -Wall -Werror "$PLX_SOURCE_ROOT/apps/examples/$example.c" $(pkg-config --cflags --libs pollux) \
+		-o "$temp/$example" || fail "the example $example does not build"
 done
 said=$(LD_LIBRARY_PATH=$lib_dir "$temp/user") || fail 'the program fails'
 [[ $said == "$(pkg-config --modversion pollux), closed" ]] || fail "the program said '$said'"

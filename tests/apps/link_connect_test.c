@@ -136,8 +136,8 @@ static void usage_errors_are_status_2(void **state)
 	static const struct {
 		const char *words, *text;
 	} rows[] = {
-		{"apps/plx-ping", "give either --listen ADDR or --connect ADDR"},
-		{"apps/plx-ping --listen *:0 --connect a:1", "give either --listen ADDR or "},
+		{"apps/plx-ping", "give one of --listen ADDR, --connect ADDR and --self"},
+		{"apps/plx-ping --listen *:0 --connect a:1", "give one of --listen ADDR, "},
 		{"apps/plx-ping --connect a:1 --count 1 --duration 1", "exclude each other"},
 		{"apps/plx-ping --connect a:1 --arrival poisson", "give --rate R too"},
 		{"apps/plx-ping --connect a:1 --size 17M", "--size 17M"},

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_ONCE 32 /* connections on their way; a listener's backlog is not endless */
+#define AT_ONCE 8 /* connections on their way: a busy server gives up those that wait for long */
 
 struct one {
 	struct plx_link *link;

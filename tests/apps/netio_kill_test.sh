@@ -7,7 +7,7 @@ set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
-fan_in=$PLX_BUILD_ROOT/apps/examples/netio_fan_in
+examples=$PLX_BUILD_ROOT/apps/examples
 temp=$(mktemp -d)
 pids=()
 trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
@@ -27,11 +27,11 @@ await()
 start_receiver()
 {
 	: >"$temp/recv"
-	"$fan_in" recv "$1" "$2" >"$temp/recv" 2>"$temp/recv.err" </dev/null &
+	"$examples/netio_recv" "$1" "$2" >"$temp/recv" 2>"$temp/recv.err" </dev/null &
 	receiver=$!
 	pids+=("$receiver")
 	for _ in {1..200}; do
-		port=$(sed -n 's/^listening on //p' "$temp/recv")
+		port=$(sed -n 's/^listening on .*://p' "$temp/recv")
 		[[ -z $port ]] || return 0
 		sleep 0.05
 	done
@@ -54,7 +54,7 @@ for provider in tcp shm; do
 	export NETIO_OPTIONS="--huge none --provider $provider"
 	for round in 1 2 3; do
 		start_receiver 0 1
-		"$fan_in" send 127.0.0.1 "$port" "$round" 1000000000 2>"$temp/send.err" </dev/null &
+		"$examples/netio_send" 127.0.0.1 "$port" "$round" 1000000000 2>"$temp/send.err" </dev/null &
 		sender=$!
 		pids+=("$sender")
 		sleep_at_random
@@ -67,7 +67,7 @@ for provider in tcp shm; do
 	done
 
 	start_receiver 0 1
-	"$fan_in" send 127.0.0.1 "$port" 9 1000000000 2>"$temp/send.err" </dev/null &
+	"$examples/netio_send" 127.0.0.1 "$port" 9 1000000000 2>"$temp/send.err" </dev/null &
 	sender=$!
 	pids+=("$sender")
 	sleep_at_random

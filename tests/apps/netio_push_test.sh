@@ -8,10 +8,10 @@ set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
-farm=$PLX_BUILD_ROOT/apps/examples/netio_farm
+examples=$PLX_BUILD_ROOT/apps/examples
 cat=$PLX_BUILD_ROOT/apps/netio-cat
 sanitizer=${1:-none}
-jobs=12000 # so that it takes longer than to find out that a worker is silent
+jobs=24000 # lasts longer than it takes to find both workers, also on a busy host
 temp=$(mktemp -d)
 pids=()
 trap '((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
@@ -40,13 +40,13 @@ start_farm()
 	workers=()
 	for i in 0 1 2; do
 		: >"$temp/work$i.err"
-		"$farm" work 0 $((150 << i)) >"$temp/work$i" 2>"$temp/work$i.err" </dev/null &
+		"$examples/netio_pull" 0 $((150 << i)) >"$temp/work$i" 2>"$temp/work$i.err" </dev/null &
 		workers+=($!)
 		pids+=($!)
 		port_of "work$i"
 		ports+=("$port")
 	done
-	"$farm" give $jobs "${ports[@]}" >"$temp/give" 2>"$temp/give.err" </dev/null &
+	"$examples/netio_push" $jobs "${ports[@]}" >"$temp/give" 2>"$temp/give.err" </dev/null &
 	giver=$!
 	pids+=($!)
 	wait_until "says 3 ' connected\$'"
@@ -67,7 +67,7 @@ all_up_to()
 		'$1 <= last && !seen[$1]++ { count++ } END { exit count < last + 1 }'
 }
 
-# hit SIGNAL WORKER WHAT: at a random moment; then the others have its share within a second.
+# hit SIGNAL WORKER WHAT: at a random moment; then the others have its share within 3 s (0.6 s on a quiet host).
 hit()
 {
 	local last begin took
@@ -81,7 +81,7 @@ hit()
 	check "$3: no job is left behind" "(($? == 0))"
 	took=$((($(date +%s%N) - begin) / 1000000))
 	# What a sanitizer takes is not the matter here.
-	[[ $sanitizer != none ]] || check "$3: within a second ($took ms)" "((took < 1000))"
+	[[ $sanitizer != none ]] || check "$3: within 3 s ($took ms)" "((took < 3000))"
 }
 
 for provider in tcp shm; do

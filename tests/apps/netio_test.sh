@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The examples of NetIO say what they should. And where NETIO_SEEDS is a folder that has the published
-# documents on NetIO (or they lie beside the tree, in ../shared/seeds), the programs printed there
-# build as they are, and say what the text says.
+# Programs of NetIO with several processes and lcores print what they should. And where NETIO_SEEDS is a folder
+# that has the published documents on NetIO (or they lie beside the tree, in ../shared/seeds), the programs
+# printed there build as they are, and print what the text says.
 set -uo pipefail
 
 sanitizer=${1:-none}
@@ -10,7 +10,7 @@ seeds=${NETIO_SEEDS:-$PLX_SOURCE_ROOT/../shared/seeds}
 failed=0
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
-export NETIO_OPTIONS='--huge none'
+export NETIO_OPTIONS='--huge none --heartbeat 1s:20s'
 
 # expect NAME TEXT: what the program of that name has said, in $temp/NAME.out.
 expect()
@@ -67,45 +67,7 @@ build()
 		"-Wl,-rpath,$PLX_BUILD_ROOT" -o "$temp/$1" 2>&1
 }
 
-examples=$PLX_BUILD_ROOT/apps/examples
-run hello "$examples/netio_hello"
-if [[ ! $(cat "$temp/hello.out") =~ ^the\ loop\ runs\ on\ lcore\ 0,\ CPU\ [0-9]+$ ]]; then
-	expect hello 'the loop runs on lcore 0, CPU ...'
-fi
-run signal "$examples/netio_signal"
-expect signal $'piece 0: 0\npiece 1: 1\npiece 2: 4\npiece 3: 9\npiece 4: 16'
-run timer "$examples/netio_timer"
-expect timer "$(printf 'reading %d\n' {1..10})"
-
-# Three sources and one receiver; one of them comes by TCP.
-fan_in()
-{
-	local receiver senders=() pid port='' status=0
-
-	timeout 60 "$examples/netio_fan_in" recv 0 3 >"$temp/fan_in" 2>"$temp/fan_in.err" </dev/null &
-	receiver=$!
-	for _ in {1..200}; do
-		port=$(sed -n 's/^listening on //p' "$temp/fan_in")
-		[[ -z $port ]] || break
-		sleep 0.05
-	done
-	NETIO_OPTIONS='--huge none --provider tcp' timeout 60 \
-		"$examples/netio_fan_in" send 127.0.0.1 "$port" 1 30000 2>/dev/null </dev/null &
-	senders+=($!)
-	timeout 60 "$examples/netio_fan_in" send 127.0.0.1 "$port" 2 20000 2>/dev/null </dev/null &
-	senders+=($!)
-	timeout 60 "$examples/netio_fan_in" send 127.0.0.1 "$port" 3 10000 2>/dev/null </dev/null || status=1
-	for pid in "${senders[@]}" "$receiver"; do
-		wait "$pid" || status=1
-	done
-	grep '^source' "$temp/fan_in" | sort >"$temp/fan_in.out"
-	((status == 0)) || echo "status $status" >>"$temp/fan_in.out"
-}
-
-fan_in
-expect fan_in 'source 1: 30000 fragments, 0 missing, 3600000 bytes; closed
-source 2: 20000 fragments, 0 missing, 2400000 bytes; closed
-source 3: 10000 fragments, 0 missing, 1200000 bytes; closed'
+programs=$PLX_BUILD_ROOT/tests/apps
 
 # Alarms by severity and by device. A watcher that comes late misses the first ones.
 alarm()
@@ -113,18 +75,18 @@ alarm()
 	local service watchers=() pid port='' status=0
 
 	: >"$temp/alarm"
-	timeout 60 "$examples/netio_alarm" raise 0 60 >"$temp/alarm" 2>"$temp/alarm.err" </dev/null &
+	timeout 60 "$programs/netio_alarm" raise 0 60 >"$temp/alarm" 2>"$temp/alarm.err" </dev/null &
 	service=$!
 	for _ in {1..200}; do
 		port=$(sed -n 's/^listening on 127.0.0.1://p' "$temp/alarm")
 		[[ -z $port ]] || break
 		sleep 0.05
 	done
-	timeout 60 "$examples/netio_alarm" watch "$port" >"$temp/alarm.all" 2>/dev/null </dev/null &
+	timeout 60 "$programs/netio_alarm" watch "$port" >"$temp/alarm.all" 2>/dev/null </dev/null &
 	watchers+=($!)
-	timeout 60 "$examples/netio_alarm" watch "$port" severity 2 >"$temp/alarm.severity" 2>/dev/null </dev/null &
+	timeout 60 "$programs/netio_alarm" watch "$port" severity 2 >"$temp/alarm.severity" 2>/dev/null </dev/null &
 	watchers+=($!)
-	NETIO_OPTIONS='--huge none --provider tcp' timeout 60 "$examples/netio_alarm" watch "$port" device 7 \
+	NETIO_OPTIONS='--huge none --heartbeat 1s:20s --provider tcp' timeout 60 "$programs/netio_alarm" watch "$port" device 7 \
 		>"$temp/alarm.device" 2>/dev/null </dev/null &
 	watchers+=($!)
 	for pid in "$service" "${watchers[@]}"; do
@@ -158,16 +120,16 @@ images()
 	local service watchers=() pid port='' status=0
 
 	: >"$temp/images"
-	timeout 60 "$examples/netio_images" serve 0 1000 2 >"$temp/images" 2>"$temp/images.err" </dev/null &
+	timeout 60 "$programs/netio_images" serve 0 1000 2 >"$temp/images" 2>"$temp/images.err" </dev/null &
 	service=$!
 	for _ in {1..200}; do
 		port=$(sed -n 's/^listening on 127.0.0.1://p' "$temp/images")
 		[[ -z $port ]] || break
 		sleep 0.05
 	done
-	timeout 60 "$examples/netio_images" watch "$port" >"$temp/images.one" 2>/dev/null </dev/null &
+	timeout 60 "$programs/netio_images" watch "$port" >"$temp/images.one" 2>/dev/null </dev/null &
 	watchers+=($!)
-	NETIO_OPTIONS='--huge none --provider tcp' timeout 60 "$examples/netio_images" watch "$port" \
+	NETIO_OPTIONS='--huge none --heartbeat 1s:20s --provider tcp' timeout 60 "$programs/netio_images" watch "$port" \
 		>"$temp/images.two" 2>/dev/null </dev/null &
 	watchers+=($!)
 	for pid in "$service" "${watchers[@]}"; do
@@ -194,7 +156,7 @@ cores()
 	for lcores in 0@0,1@0 0@0; do
 		for _ in {1..10}; do # a port may be somebody's
 			first=$((20000 + RANDOM % 10000))
-			NETIO_OPTIONS='--huge none --provider tcp -l 0@0,1@0' timeout 60 "$examples/netio_cores" publish \
+			NETIO_OPTIONS='--huge none --heartbeat 1s:20s --provider tcp -l 0@0,1@0' timeout 60 "$programs/netio_cores" publish \
 				$first 50000 >"$temp/cores" 2>"$temp/cores.err" </dev/null &
 			publisher=$!
 			sleep 0.5
@@ -202,7 +164,7 @@ cores()
 			wait "$publisher"
 		done
 		for _ in {1..20}; do # until it listens
-			NETIO_OPTIONS="--huge none --provider tcp -l $lcores" timeout 60 "$examples/netio_cores" watch \
+			NETIO_OPTIONS="--huge none --heartbeat 1s:20s --provider tcp -l $lcores" timeout 60 "$programs/netio_cores" watch \
 				$first 2 >"$temp/cores.watch" 2>"$temp/cores.watch.err" </dev/null
 			status=$?
 			grep -q '^0 readings' "$temp/cores.watch" || break
@@ -221,41 +183,6 @@ expect cores 'status 0
 status 0
 100000 readings on 2 lcores, 0 wrong
 100000 readings on 1 lcores, 0 wrong'
-
-# A farm of two workers, of which one is faster.
-farm()
-{
-	local workers=() pid us ports=() status=0
-
-	for us in 100 300; do
-		: >"$temp/farm.$us.err"
-		timeout 60 "$examples/netio_farm" work 0 $us >"$temp/farm.$us" 2>"$temp/farm.$us.err" </dev/null &
-		workers+=($!)
-		for _ in {1..200}; do
-			port=$(sed -n 's/^listening on //p' "$temp/farm.$us.err")
-			[[ -z $port ]] || break
-			sleep 0.05
-		done
-		ports+=("$port")
-	done
-	timeout 60 "$examples/netio_farm" give 5000 "${ports[@]}" >"$temp/farm" 2>"$temp/farm.err" </dev/null || status=1
-	kill "${workers[@]}"
-	for pid in "${workers[@]}"; do
-		wait "$pid" || status=1
-	done
-	{
-		echo "status $status"
-		tail -n 1 "$temp/farm"
-		(($(wc -l <"$temp/farm.100") > $(wc -l <"$temp/farm.300"))) && echo 'the faster one did more'
-		cat "$temp/farm.100" "$temp/farm.300" | sort -n | cmp - <(seq 0 4999) && echo 'each was done once'
-	} >"$temp/farm.out"
-}
-
-farm
-expect farm 'status 0
-5000 of 5000 jobs done, 0 of them twice
-the faster one did more
-each was done once'
 
 if [[ $sanitizer != none || ! -f $seeds/netio-next-architecture.txt || ! -f $seeds/netio-talk.txt ]]; then
 	echo 'the published programs are not at hand, or this build has a sanitizer: left out'

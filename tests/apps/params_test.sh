@@ -17,7 +17,7 @@ start_once()
 	: >"$temp/said"
 	(
 		trap '' XFSZ
-		exec "$program" --huge none "${@:2}" -- --serve "$temp/store.db" --listen "${1-127.0.0.1:0}"
+		exec "$program" --huge none --heartbeat 1s:20s "${@:2}" -- --serve "$temp/store.db" --listen "${1-127.0.0.1:0}"
 	) >"$temp/said" 2>"$temp/server.err" </dev/null &
 	server=$!
 	wait_until 'grep -qs "^listening on " "$temp/said" || ! kill -0 "$server" 2>/dev/null'
@@ -85,7 +85,7 @@ expect 2 '*not an int*' --define a --type int --value 1.5
 expect 2 '*a unit has control characters*' --define a --type int --value 1 --unit $'m\e[2J'
 
 # A service of something else, whose methods are not run: plx-echo's is number 1.
-"${1%/*}/plx-echo" --huge none -- --service --listen 127.0.0.1:0 >"$temp/echo" 2>"$temp/echo.err" </dev/null &
+"${1%/*}/plx-echo" --huge none --heartbeat 1s:20s -- --service --listen 127.0.0.1:0 >"$temp/echo" 2>"$temp/echo.err" </dev/null &
 other=$!
 wait_until 'grep -q "listening on " "$temp/echo"'
 other_address=$(sed -n 's/.*listening on \([0-9.:]*\).*/\1/p' "$temp/echo" | head -n 1)

@@ -20,7 +20,7 @@ start()
 {
 	for _ in {1..20}; do
 		: >"$temp/said"
-		"$program" --huge none -- --serve "$1" --listen "$address" >"$temp/said" 2>"$temp/server.err" </dev/null &
+		"$program" --huge none --heartbeat 1s:20s -- --serve "$1" --listen "$address" >"$temp/said" 2>"$temp/server.err" </dev/null &
 		server=$!
 		wait_until 'grep -qs "^listening on " "$temp/said" || ! kill -0 "$server" 2>/dev/null'
 		grep -q 'the port is in use' "$temp/server.err" || break

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MESSAGE_MAX 65536
+#define MESSAGE_MAX 4096
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

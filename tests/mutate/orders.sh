@@ -21,10 +21,11 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-compiler=${CC:-clang}
+compiler=${CC:-clang-19}
 TRIES_MAX=3
 self=$(basename "$0")
-flags=(-std=gnu11 -O1 -g -w -D_GNU_SOURCE)
+# What mutants call to be late.
+flags=(-std=gnu11 -O1 -g -w -D_GNU_SOURCE -include sched.h -include unistd.h)
 orders='memory_order_(acquire|release|acq_rel|seq_cst)|PLX_(ACQUIRE|RELEASE)'
 
 names=() files=() edits=() programs=()

@@ -1,0 +1,156 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Build and test this tree on another release of Debian: in a chroot that debootstrap makes from the
+# registry of this host's apt, in its own mount and process namespaces. Nothing stays mounted.
+set -uo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+cache=${PLX_CHROOT_DIR:-$HOME/.cache/pollux-chroot}
+arch='' fresh=0
+
+usage()
+{
+	cat <<-END
+	Usage: scripts/test-on.sh [--fresh] RELEASE [COMMAND...]
+	       scripts/test-on.sh [--fresh] --arch arm64 RELEASE
+	Copies the tree into a chroot with that release of Debian (${releases// /, }) and runs COMMAND at its
+	top; by default scripts/test.sh --werror. Status: that of the command.
+	  --arch arm64  cross-compile instead, and run the fast tests under qemu-user. That cannot show
+	                missing memory ordering: qemu keeps the order of the host's CPU.
+	  --fresh       make the chroot again
+	The chroot is kept in $cache (PLX_CHROOT_DIR). Needs root and debootstrap.
+	END
+}
+
+fail()
+{
+	die test-on.sh "$@"
+}
+
+while (($#)); do
+	case $1 in
+	--arch)
+		arch=${2-}
+		[[ $arch == arm64 ]] || fail "--arch '$arch': give arm64" 2
+		shift
+		;;
+	--fresh) fresh=1 ;;
+	-h | --help)
+		usage
+		exit 0
+		;;
+	-*)
+		usage >&2
+		fail "unknown option '$1'" 2
+		;;
+	*) break ;;
+	esac
+	shift
+done
+(($#)) || { usage >&2; fail 'give a release' 2; }
+release=$1
+shift
+[[ " $releases " == *" $release "* ]] ||
+	fail "unknown release '$release'; config/packages.debian has ${releases// /, }" 2
+[[ -z $arch ]] || (($# == 0)) || fail '--arch takes no command: it runs the fast tests' 2
+((EUID == 0)) || fail 'needs root, to mount and to change the root directory; run it with sudo'
+for tool in debootstrap git unshare flock; do
+	command -v "$tool" >/dev/null || fail "$tool is missing; scripts/setup.sh installs it"
+done
+
+chroot=$cache/$release
+mkdir -p "$cache" || fail "cannot write to $cache; set PLX_CHROOT_DIR"
+exec 9>"$cache/$release.lock"
+flock --nonblock 9 || fail "another test-on.sh is using $chroot; wait for it to end"
+
+# The registry that this host's apt takes Debian's main component from.
+registry()
+{
+	# shellcheck disable=SC2016 # apt's own variables
+	apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL) $(COMPONENT)' 'Created-By: Packages' |
+		awk '$2 == "Debian" && $3 == "Debian" && $4 == "main" { print $1; exit }'
+}
+
+# A chroot that was interrupted half way never gets its name.
+make_chroot()
+{
+	local from part
+
+	from=$(registry)
+	[[ -n $from ]] || fail 'apt has no registry of Debian configured; look at /etc/apt/sources.list.d'
+	part=$(mktemp -d "$cache/.$release.XXXXXX") || exit 1
+	# shellcheck disable=SC2064 # the folder of now
+	trap "rm -rf --one-file-system '$part'" EXIT
+	echo "test-on.sh: making a chroot with $release in $chroot"
+	if ! debootstrap --variant=minbase "$release" "$part" "$from" >"$cache/$release.log" 2>&1; then
+		tail -n 3 "$cache/$release.log" >&2
+		fail "debootstrap failed; is $from reachable? Its log: $cache/$release.log"
+	fi
+	chmod 755 "$part"
+	mv "$part" "$chroot" || exit 1
+	trap - EXIT
+}
+
+# Files that the tree no longer has go away; build folders stay, for the next run.
+copy_tree()
+{
+	local tree=$chroot/opt/pollux
+
+	mkdir -p "$tree" && chmod 755 "$tree" && find "$tree" -mindepth 1 -maxdepth 1 ! -name 'build-*' -exec rm -rf {} + &&
+		git ls-files -z --cached --others --exclude-standard --deduplicate |
+		while IFS= read -r -d '' file; do [[ ! -e $file ]] || printf '%s\0' "$file"; done |
+			tar --create --null --files-from=- | tar --extract --directory "$tree"
+}
+
+# inside COMMAND...: run it at the top of the copied tree. It is the first process of its namespace,
+# so that the kernel ends whatever it leaves running.
+inside()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount --propagation private --pid --fork --kill-child bash -c '
+		root=$1
+		shift
+		mount -t proc proc "$root/proc" && mount --rbind /sys "$root/sys" &&
+			mount --rbind /dev "$root/dev" || exit 1
+		exec chroot "$root" /usr/bin/env -i HOME=/root TERM="${TERM-dumb}" LANG=C.UTF-8 \
+			PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
+			bash -c '\''cd /opt/pollux && "$@"'\'' bash "$@"' bash "$chroot" "$@" </dev/null 9>&-
+}
+
+# What libraries are needed for arm64, in the chroot's own terms.
+# shellcheck disable=SC2016 # for the shell in the chroot
+cross='
+set -euo pipefail
+mapfile -t all < <(scripts/setup.sh --list --for build,test)
+native=(gcc-aarch64-linux-gnu qemu-user) foreign=(libc6-dev:arm64)
+for package in "${all[@]}"; do
+	case $package in
+	lib*-dev) foreign+=("$package:arm64") ;;
+	lib*) ;;
+	*) native+=("$package") ;;
+	esac
+done
+if [[ ! -e /var/lib/pollux-arm64 ]]; then
+	dpkg --add-architecture arm64
+	apt-get update
+	apt-get install --yes --no-install-recommends "${native[@]}" "${foreign[@]}"
+	touch /var/lib/pollux-arm64
+fi
+[[ -f build-arm64/build.ninja ]] || meson setup build-arm64 --cross-file config/arm64.ini
+PLX_SKIP_SETUP=1 scripts/test.sh --build build-arm64 --werror --fast
+'
+
+((!fresh)) || rm -rf --one-file-system "$chroot"
+[[ -d $chroot ]] || make_chroot
+for file in /etc/resolv.conf /etc/hosts; do
+	[[ ! -r $file ]] || cp -L "$file" "$chroot/etc/"
+done
+copy_tree || fail "cannot copy the tree to $chroot"
+if [[ $arch ]]; then
+	inside bash -c "$cross"
+elif (($#)); then
+	inside "$@"
+else
+	inside scripts/test.sh --werror
+fi

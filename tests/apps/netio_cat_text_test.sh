@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# netio-cat: slow subscribers that name what they may miss, and encodings.
+set -uo pipefail
+# shellcheck source=tests/apps/netio_cat.sh
+. "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
+
+# Encodings. ----------------------------------------------------------------------------------
+
+# One reads slowly and says what it may miss; the other one does not, and misses nothing.
+for policy in drop-old drop-new conflate; do
+	rm -f "$temp/slow"
+	run pub publish -p 0 -t 7 --subscribers 2 <"$temp/lines"
+	pub=$pid
+	listening pub
+	run slow subscribe -p "$port" -t 7 --slow "$policy" --backlog 16K > >(slowly "$temp/slow")
+	slow=$pid
+	run fast subscribe -p "$port" -t 7 --count 100000 >"$temp/out"
+	fast=$pid
+	ends "$fast"
+	check "$policy: beside a slow reader another one has all lines" "cmp '$temp/lines' '$temp/out'"
+	ends "$pub"
+	check "$policy: publish ends with 0" "(($? == 0))"
+	wait_until "grep -q 'trying again' '$temp/slow.err' && [[ -s '$temp/slow' ]]"
+	kill -TERM "$slow"
+	ends "$slow"
+	missed=$(awk '/^missed/ {sum += $2} END {print sum + 0}' "$temp/slow.err")
+	wait_until "((\$(wc -l <'$temp/slow') + missed == 100000))"
+	check "$policy: a slow reader has all lines but $missed, and knows of these" "(($? == 0 && missed > 1000))"
+	check "$policy: publish tells the same" "grep -q '^$missed copies were not sent' '$temp/pub.err'"
+	check "$policy: the lines are in order" "sort -nc '$temp/slow'"
+done
+
+# through IN OUT FILE: standard input of publish has the encoding IN, output of subscribe OUT.
+through()
+{
+	run pub publish -p 0 -e "$1" -t 18 <"$3"
+	local pub=$pid
+	listening pub
+	run sub subscribe -p "$port" -t 18 -e "$2" --count "$4" "${@:5}" >"$temp/out"
+	ends "$pid"
+	ends "$pub"
+}
+
+through text text "$temp/few" 4
+check 'the last line needs no end' "{ cat '$temp/few'; echo; } | cmp - '$temp/out'"
+through text hex "$temp/few" 4
+check 'hex of lines' "printf '6f6e65\n\n2020746872656509\n%s\n' \
+	\$(printf 'last, without an end' | od -An -v -tx1 | tr -d ' \n') | cmp - '$temp/out'"
+printf '00 0aFF\n\n 6f6b \n' >"$temp/hex"
+through hex raw "$temp/hex" 3
+check 'bytes of hex' "printf '\0\n\377ok' | cmp - '$temp/out'"
+through hex hex "$temp/hex" 3 --show-tag
+check 'tags stand before messages' "printf '0x12 000aff\n0x12 \n0x12 6f6b\n' | cmp - '$temp/out'"
+head -c 1500000 /dev/zero | tr '\0' x >"$temp/long"
+through text text "$temp/long" 1
+check 'a line of 1.5 MB' "{ cat '$temp/long'; echo; } | cmp - '$temp/out'"
+
+for bad in '2:6f 6g:no hex digit' '2:6f 6:stands alone' '2:6 f:stands alone' '2:-:no hex digit'; do
+	IFS=: read -r line text why <<<"$bad"
+	run recv recv -p 0 -e hex >"$temp/out"
+	recv=$pid
+	listening recv
+	run send send -p "$port" -e hex < <(printf 'aa\n%s\nbb\n' "$text")
+	ends "$pid"
+	check "hex '$text' ends with 1" \
+		"(($? == 1)) && grep -q 'line $line, column .*$why' '$temp/send.err'"
+	wait_until "[[ -s '$temp/out' ]]"
+	check 'what came before the bad line was sent' "[[ \$(<'$temp/out') == aa ]]"
+	kill "$recv"
+	ends "$recv"
+done
+
+run recv recv -p 0 >"$temp/out"
+recv=$pid
+listening recv
+run send send -p "$port" < <(head -c 17000000 /dev/zero | tr '\0' x)
+ends "$pid"
+check 'a line of 17 MB ends with 1' "(($? == 1)) && grep -q 'line 1: longer than 16 MiB' '$temp/send.err'"
+kill "$recv"
+ends "$recv"
+exit $failed
