@@ -48,6 +48,7 @@ const struct plx_fabric_driver plx_driver_shm = {
 	.fabric = shm_fabric_open,
 	.open_queues = shm_open_queues,
 	.arm = shm_arm,
+	.wakes_only_for_work = true,
 	.claim = send_claim,
 	.commit = send_commit,
 	.tx_size = TX_SIZE,

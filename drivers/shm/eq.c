@@ -74,6 +74,15 @@ int eq_push_request(struct shm_eq *eq, fid_t pep, struct fi_info *info, const vo
 	return 0;
 }
 
+bool eq_is_queued(const struct shm_eq *eq, const struct shm_event *event)
+{
+	const struct shm_event *each = eq->first;
+
+	while (each && each != event)
+		each = each->next;
+	return each != NULL;
+}
+
 static void drop(struct shm_eq *eq, struct shm_event **at)
 {
 	struct shm_event *event = *at;

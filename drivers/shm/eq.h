@@ -10,8 +10,9 @@
 
 struct shm_fabric;
 
-/* An event that waits to be read. What is told of an endpoint is in memory of the endpoint's own,
- * as it must not get lost because there is none; else it is the queue's. */
+/* An event that waits to be read. What is told of an endpoint, and that a passive endpoint cannot
+ * accept, is in memory of the endpoint's own, as it must not get lost because there is none; else
+ * it is the queue's. */
 struct shm_event {
 	struct shm_event *next;
 	uint32_t event; /* FI_CONNREQ ...; of an error: its err */
@@ -59,6 +60,7 @@ void eq_push_error(struct shm_eq *eq, struct shm_event *event, fid_t fid, int er
  * -FI_ENOMEM. */
 int eq_push_request(struct shm_eq *eq, fid_t pep, struct fi_info *info, const void *data,
 		    uint32_t length);
+bool eq_is_queued(const struct shm_eq *eq, const struct shm_event *event);
 void eq_forget(struct shm_eq *eq, fid_t fid); /* its events that were not read */
 
 int eq_watch(struct shm_eq *eq, struct shm_source *source, uint32_t epoll_events);

@@ -38,6 +38,7 @@ struct shm_pep {
 	pthread_mutex_t lock;
 	struct shm_request *requests;
 	uint32_t request_count;
+	struct shm_event failure; /* that no connection can be accepted */
 	bool paused; /* no more is accepted: backlog is reached, or descriptors ran out */
 };
 

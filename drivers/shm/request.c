@@ -96,6 +96,18 @@ static void add_request(struct shm_pep *pep, int fd)
 		request_free(request);
 }
 
+/* What waits to be accepted keeps the socket readable, so it would be tried for ever. */
+static void fail_to_accept(struct shm_pep *pep, int err)
+{
+	shm_log(FI_LOG_WARN, "accepting a connection: %s; trying again in a second", strerror(err));
+	if (!eq_is_queued(pep->eq, &pep->failure))
+		eq_push_error(pep->eq, &pep->failure, &pep->fid.fid, err, NULL, 0);
+	pthread_mutex_lock(&pep->lock);
+	pause_listening(pep);
+	pthread_mutex_unlock(&pep->lock);
+	set_timer(pep, true);
+}
+
 /* Return: whether another may be there. */
 static bool accept_one(struct shm_pep *pep)
 {
@@ -111,15 +123,8 @@ static bool accept_one(struct shm_pep *pep)
 			close(fd);
 		return true;
 	}
-	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
-		return false;
-	/* Its socket stays readable, so it would be tried for ever. */
-	shm_log(FI_LOG_WARN, "accepting a connection: %s; trying again in a second",
-		strerror(errno));
-	pthread_mutex_lock(&pep->lock);
-	pause_listening(pep);
-	pthread_mutex_unlock(&pep->lock);
-	set_timer(pep, true);
+	if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		fail_to_accept(pep, errno);
 	return false;
 }
 

@@ -53,6 +53,8 @@ static void read_error(struct plx_set *set)
 			close_on_shutdown(link);
 		else
 			connection_failed(link, entry.err, detail_of(set, &entry));
+	} else if (entry.err == FI_EMFILE) {
+		listener_out_of_descriptors(set);
 	} else if (plx_log_allowed(&set->log_limit, plx_loop_now_ns())) {
 		plx_log(&fabric_log, PLX_LOG_WARNING, "%s: listening: %s", set->label,
 			fi_strerror(entry.err));

@@ -236,12 +236,15 @@ struct plx_set {
 	uint64_t emptied_ns;    /* completions of all that had come until then were taken */
 	uint64_t full_since_ns; /* polls have given CQ_BURST since; how much that was */
 	uint32_t full_count;
-	enum set_woke woke;      /* sleep.c: how the last sleep ended, not judged yet */
-	bool armed;              /* the lcore sleeps on it */
-	struct plx_link *only;   /* of a set with `direct`: its link */
-	bool liar;               /* its wait object is not to be believed */
-	uint32_t rescues;        /* in a row: there was work, and it did not wake the lcore */
-	uint32_t spurious;       /* in a row: it woke the lcore at once, and there was none */
+	enum set_woke woke;           /* sleep.c: how the last sleep ended, not judged yet */
+	bool armed;                   /* the lcore sleeps on it */
+	struct plx_link *only;        /* of a set with `direct`: its link */
+	uint64_t distrusted_until_ns; /* until then its wait object is not believed; see sleep.c */
+	uint64_t distrust_ns;         /* how long it was not the last time */
+	uint32_t rescues;             /* in a row: there was work, and it did not wake the lcore */
+	uint32_t
+		spurious; /* in a row: it woke the lcore at once for nothing, and was still ready */
+	bool in_doubt;    /* the last sleep ended at once for nothing */
 	struct retired *retired; /* counted in listeners, too */
 	struct plx_log_limit log_limit;
 	uint32_t zones_registered; /* zones below this index were looked at */
@@ -284,7 +287,6 @@ int fabric_arm(void *arg, struct plx_sleep *sleep);
 void fabric_woke(void *arg, const struct plx_sleep *sleep);
 void fabric_judge(struct plx_set *set, int found);
 void fabric_first_look(struct plx_set *set);
-void fabric_distrust(struct plx_set *set, const char *why);
 
 /* spare.c: a buffer for a copy that is longer than TX_BUF_BYTES, which the caller refers to;
  * in_zone: in memory that can be registered. Return: NULL with an error text. */

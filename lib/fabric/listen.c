@@ -2,8 +2,10 @@
 /* Listeners: passive endpoints, and what is counted of them. What comes in is handover.c's. */
 #include "listen.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 /* Counters ------------------------------------------------------------------------------------ */
 
@@ -65,6 +67,17 @@ void listener_failed(struct listener_shared *shared, struct plx_set *set, const 
 	pthread_mutex_unlock(&shared->lock);
 	if (plx_log_allowed(&set->log_limit, plx_loop_now_ns()))
 		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s dropped: %s", peer, text);
+}
+
+void listener_out_of_descriptors(struct plx_set *set)
+{
+	struct rlimit limit = {0};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	plx_log(&fabric_log, PLX_LOG_WARNING,
+		"lcore %u: %s: a connection cannot be accepted, as this process has used up its "
+		"%" PRIu64 " descriptors; trying again in 1 s. `ulimit -n` raises the limit",
+		set->home->id, set->label, (uint64_t)limit.rlim_cur);
 }
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out)

@@ -41,6 +41,9 @@ void listener_failed(struct listener_shared *shared, struct plx_set *set, const 
 		     const char *text);
 void listener_unref(struct listener_shared *shared);
 
+/* Say that no connection can be accepted for a second. */
+void listener_out_of_descriptors(struct plx_set *set);
+
 /* handover.c */
 void handover_request(struct plx_listener *listener, struct fi_info *info);
 void handover_drop_all(struct plx_listener *listener);

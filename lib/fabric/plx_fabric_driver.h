@@ -103,6 +103,10 @@ struct plx_fabric_driver {
 	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work. */
 	int (*arm)(struct plx_fabric_fids *fids);
 
+	/** Its wait object is known to wake an lcore for what peers send alone: that it wakes it
+	 * often, and that nothing whole has come, is not held against it. */
+	bool wakes_only_for_work;
+
 	/** A frame that is written where it is sent from, for a driver whose own provider can show
 	 * where that is. claim: room for `bytes` on the endpoint, all of which is written before
 	 * commit sends them, with nothing else sent between; NULL where there is none now, or never

@@ -3,22 +3,34 @@
  * nothing was found (plx_loop_falls_asleep); each set is armed as its driver knows, and waited for
  * by its descriptors. Wait objects lie, in some providers and versions: one that is always readable
  * would keep the lcore awake, one that stays silent would make it miss messages. So what they say
- * is compared with what is found, and who lies is not asked any more: then the lcore naps. */
+ * is compared with what is found. The lcore naps instead of sleeping on one that lies, for a time
+ * that grows with each lie: what looked like one may have been the work of a peer. */
+#include "listen.h"
 #include "tx.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <unistd.h>
 
-/* One that is readable for ever is readable at once: wakes for nothing count where the lcore slept
- * for less than that, so many in a row. What comes in parts wakes it for nothing, too, but later.
- */
+/* A descriptor that is always readable ends a sleep at once. That counts as a lie where a poll
+ * then finds nothing and the descriptor, armed again, is still readable; so often in a row. Part of
+ * a message wakes the lcore for nothing too, but reading it clears the descriptor. */
 #define SPURIOUS_NS  (20 * PLX_NS_PER_US)
 #define SPURIOUS_MAX 1000
 
-/* Times in a row that the lcore slept until it was time and then found something. What comes in the
- * moment between looks the same, but not again and again. */
-#define RESCUES_MAX      8
+/* Times in a row that the lcore slept until it was time, with no descriptor readable, and then
+ * found something. What comes in the moment between looks the same, but not again and again. */
+#define RESCUES_MAX 8
 
-#define ORPHANS_EVERY_NS (100 * PLX_NS_PER_MS)
+/* How long a set is not slept on: doubled each time, and begun anew after a time without a lie. At
+ * the most, SPURIOUS_MAX wakes of 10 us take 0.25 % of a CPU. */
+#define DISTRUST_MIN_NS    PLX_NS_PER_S
+#define DISTRUST_MAX_NS    (4 * PLX_NS_PER_S)
+#define DISTRUST_FORGET_NS (60 * PLX_NS_PER_S)
+
+#define ORPHANS_EVERY_NS   (100 * PLX_NS_PER_MS)
 
 static bool in_use(const struct plx_set *set)
 {
@@ -51,20 +63,97 @@ static bool all_will_be_told(const struct plx_fabric_lcore *home)
 
 /* Arming ------------------------------------------------------------------------------------ */
 
-/* Return: 0; -EAGAIN. */
-static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
+static bool is_readable(const struct plx_set *set)
 {
-	if (set->liar || set->fids.wait_fd < 0) {
-		plx_sleep_nap(sleep);
-		return 0;
+	struct pollfd fds[] = {
+		{.fd = set->fids.wait_fd, .events = POLLIN},
+		{.fd = set->fids.eq_fd, .events = POLLIN}, /* negative: left out */
+	};
+
+	return poll(fds, PLX_ARRAY_LEN(fds), 0) > 0;
+}
+
+static bool is_distrusted(const struct plx_set *set)
+{
+	return set->distrusted_until_ns > plx_loop_now_ns();
+}
+
+static void distrust(struct plx_set *set, const char *why)
+{
+	uint64_t now_ns = plx_loop_now_ns(), before_ns = set->distrust_ns;
+
+	if (is_distrusted(set))
+		return;
+	if (!set->distrust_ns || now_ns - set->distrusted_until_ns > DISTRUST_FORGET_NS)
+		set->distrust_ns = DISTRUST_MIN_NS;
+	else if (set->distrust_ns < DISTRUST_MAX_NS)
+		set->distrust_ns *= 2;
+	set->distrusted_until_ns = now_ns + set->distrust_ns;
+	set->spurious = set->rescues = 0;
+	if (set->distrust_ns == before_ns)
+		return;
+	plx_log(&fabric_log, PLX_LOG_WARNING,
+		"lcore %u: %s cannot be slept on, as %s; for the next %" PRIu64 " s this lcore "
+		"looks at it every 50 us to 1 ms while it is idle. --idle poll keeps it awake",
+		set->home->id, set->label, why, set->distrust_ns / PLX_NS_PER_S);
+}
+
+static bool descriptors_are_used_up(const struct plx_set *set)
+{
+	int fd = fcntl(set->fids.wait_fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno == EMFILE;
+	close(fd);
+	return false;
+}
+
+/* A connection that waits to be accepted keeps the descriptor readable. */
+static void pause_accepting(struct plx_set *set)
+{
+	set->distrusted_until_ns = plx_loop_now_ns() + PLX_NS_PER_S;
+	set->spurious = 0;
+	listener_out_of_descriptors(set);
+}
+
+/* After a sleep that ended at once for nothing. Return: whether the set may be slept on. */
+static bool still_tells_the_truth(struct plx_set *set)
+{
+	set->in_doubt = false;
+	if (!is_readable(set)) {
+		set->spurious = 0;
+		return true;
 	}
+	if (set->listeners && descriptors_are_used_up(set))
+		pause_accepting(set);
+	else if (++set->spurious >= SPURIOUS_MAX)
+		distrust(set, "it wakes the lcore for nothing");
+	return !is_distrusted(set);
+}
+
+/* Return: whether the set is armed; else -EAGAIN there is work, 0 it cannot be slept on. */
+static int try_to_arm(struct plx_set *set)
+{
+	if (set->fids.wait_fd < 0 || plx_unlikely(is_distrusted(set)))
+		return 0;
 
 	int rc = set->driver->arm(&set->fids);
 
 	if (rc == -FI_EAGAIN)
 		return -EAGAIN;
-	if (rc) {
-		fabric_distrust(set, "arming it fails");
+	if (rc)
+		distrust(set, "arming it fails");
+	return rc == 0 && (plx_likely(!set->in_doubt) || still_tells_the_truth(set));
+}
+
+/* Return: 0; -EAGAIN. */
+static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
+{
+	int rc = try_to_arm(set);
+
+	if (rc < 0)
+		return rc;
+	if (rc == 0) {
 		plx_sleep_nap(sleep);
 		return 0;
 	}
@@ -104,13 +193,8 @@ int fabric_arm(void *arg, struct plx_sleep *sleep)
 /* At the start there is nothing: one that is ready then will always be. */
 void fabric_first_look(struct plx_set *set)
 {
-	struct pollfd fds[] = {
-		{.fd = set->fids.wait_fd, .events = POLLIN},
-		{.fd = set->fids.eq_fd, .events = POLLIN}, /* negative: left out */
-	};
-
-	if (set->fids.wait_fd >= 0 && set->driver->arm(&set->fids) == 0 && poll(fds, 2, 0) > 0)
-		fabric_distrust(set, "it is ready where nothing has come");
+	if (set->fids.wait_fd >= 0 && set->driver->arm(&set->fids) == 0 && is_readable(set))
+		distrust(set, "it is ready where nothing has come");
 }
 
 /* Awake ------------------------------------------------------------------------------------- */
@@ -132,25 +216,14 @@ void fabric_woke(void *arg, const struct plx_sleep *sleep)
 		if (is_ready(set, sleep))
 			set->woke = plx_sleep_lasted_ns(sleep) < SPURIOUS_NS ? WOKE_AT_ONCE
 									     : WOKE_BY_IT;
-		else if (plx_sleep_ended_by_time(sleep))
+		else if (plx_sleep_ended_by_time(sleep) && !is_readable(set))
 			set->woke = WOKE_BY_TIME;
 		else
 			set->woke = WOKE_OTHERWISE;
 	}
 }
 
-void fabric_distrust(struct plx_set *set, const char *why)
-{
-	if (set->liar)
-		return;
-	set->liar = true;
-	plx_log(&fabric_log, PLX_LOG_WARNING,
-		"lcore %u: %s cannot be slept on, as %s; from now on this lcore looks at it every "
-		"50 us to 1 ms while it is idle. --idle poll keeps it awake",
-		set->home->id, set->label, why);
-}
-
-/* The turn behind a sleep has found so much on the set. */
+/* The turn after a sleep has found so much on the set. */
 void fabric_judge(struct plx_set *set, int found)
 {
 	enum set_woke woke = set->woke;
@@ -159,8 +232,7 @@ void fabric_judge(struct plx_set *set, int found)
 	set->woke = WOKE_NOT;
 	if (told && found)
 		set->rescues = set->spurious = 0;
-	if (woke == WOKE_AT_ONCE && !found && ++set->spurious >= SPURIOUS_MAX)
-		fabric_distrust(set, "it wakes the lcore for nothing");
+	set->in_doubt = woke == WOKE_AT_ONCE && !found && !set->driver->wakes_only_for_work;
 	if (woke == WOKE_BY_TIME && found && ++set->rescues >= RESCUES_MAX)
-		fabric_distrust(set, "it does not wake the lcore for what is there");
+		distrust(set, "it does not wake the lcore for what is there");
 }

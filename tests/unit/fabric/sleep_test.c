@@ -4,9 +4,14 @@
 #include "fixture.h"
 #include "log_capture.h"
 
+#include "shm.h"
+
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define CAP_NS (20 * PLX_NS_PER_MS)
@@ -162,6 +167,15 @@ static void one_that_stays_silent_is_found_out(void **state)
 	close(lie);
 }
 
+/* Hardly any: a busy host may cause some. */
+static void expect_sleep(void)
+{
+	uint64_t naps = idle_stats().naps;
+
+	pump_ms(100);
+	assert_in_range(idle_stats().naps - naps, 0, 5);
+}
+
 /* One each ms, fewer while other processes have the CPU. */
 static void expect_naps(void)
 {
@@ -184,6 +198,12 @@ static void one_that_always_wakes_is_found_out(void **state)
 	assert_true(idle_stats().spurious >= 1000);
 	expect_naps();
 	one_trip();
+	/* One that was given up is tried again, a second later. */
+	eventfd_t value;
+
+	assert_int_equal(eventfd_read(lie, &value), 0);
+	pump_ms(1100);
+	expect_sleep();
 	end();
 	fixture_stop();
 	close(lie);
@@ -271,6 +291,109 @@ static void one_that_never_can_be_armed_lets_nap(void **state)
 	close(lie);
 }
 
+/* What peers do ---------------------------------------------------------------------------- */
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+}
+
+static uint16_t listening_port(void)
+{
+	return (uint16_t)atoi(strrchr(plx_listener_address(listener), ':') + 1);
+}
+
+/* As where parts of messages come: reading them clears the descriptor. */
+static int arm_and_clear(struct plx_fabric_fids *fids)
+{
+	eventfd_t value;
+
+	return eventfd_read(lie, &value) == 0 || errno == EAGAIN ? 0 : -errno;
+}
+
+static void parts_of_messages_are_slept_on(void **state)
+{
+	uint64_t end_ns;
+
+	make_liar(arm_and_clear, false);
+	fixture_start_with(liars, true);
+	log_capture();
+	begin(CAP_NS);
+	end_ns = plx_now_ns() + 10 * PLX_NS_PER_S;
+	while (idle_stats().spurious < 2000 && plx_now_ns() < end_ns) {
+		eventfd_write(lie, 1);
+		plx_loop_turn();
+	}
+	assert_true(idle_stats().spurious >= 2000);
+	assert_int_equal(log_count("cannot be slept on"), 0);
+	one_trip();
+	end();
+	fixture_stop();
+	close(lie);
+}
+
+/* A raw connection, which cannot be accepted: it wants a descriptor, and there is none. */
+static void descriptors_that_run_out_are_named(const char *provider, int family, int type,
+					       const struct sockaddr *to, socklen_t len)
+{
+	struct rlimit before, none;
+	int fd = socket(family, type, 0), lowest = dup(fd);
+
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = (rlim_t)lowest;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(connect(fd, to, len), 0);
+	pump_ms(200);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	if (log_count("`ulimit -n` raises the limit") != 1)
+		fail_msg("%s: %u lines name the limit", provider,
+			 log_count("`ulimit -n` raises the limit"));
+	close(fd);
+	pump_ms(1500);
+	assert_int_equal(log_count("cannot be slept on"), 0);
+	one_trip();
+	expect_sleep();
+}
+
+static void no_descriptor_to_accept_with_over_tcp(void **state)
+{
+	struct sockaddr_in to;
+
+	if (is_provider_given())
+		skip();
+	fixture_start("tcp", true);
+	log_capture();
+	begin(CAP_NS);
+	to = loopback(listening_port());
+	descriptors_that_run_out_are_named("tcp", AF_INET, SOCK_STREAM, (struct sockaddr *)&to,
+					   sizeof(to));
+	end();
+	fixture_stop();
+}
+
+static void no_descriptor_to_accept_with_over_shm(void **state)
+{
+	struct sockaddr_in of;
+	struct sockaddr_un names[3];
+	socklen_t lengths[3];
+
+	fixture_start("shm", true);
+	log_capture();
+	begin(CAP_NS);
+	of = loopback(listening_port());
+	shm_address_names((struct sockaddr *)&of, names, lengths);
+	descriptors_that_run_out_are_named("shm", AF_UNIX, SOCK_SEQPACKET,
+					   (struct sockaddr *)&names[0], lengths[0]);
+	end();
+	fixture_stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +406,9 @@ int main(void)
 		cmocka_unit_test(one_that_never_can_be_armed_lets_nap),
 		cmocka_unit_test(providers_are_tried_out),
 		cmocka_unit_test(net_lies_behind_fi_trywait),
+		cmocka_unit_test(parts_of_messages_are_slept_on),
+		cmocka_unit_test(no_descriptor_to_accept_with_over_tcp),
+		cmocka_unit_test(no_descriptor_to_accept_with_over_shm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
