@@ -180,6 +180,11 @@ static int find(struct plx_rpc_client *client, uint32_t *method_out, uint16_t *v
 				"names; give a number",
 				call_asked->method);
 	}
+	if (rc == -EIO && reply.status == PLX_RPC_DENIED)
+		return plx_fail(EACCES,
+				"--method %s: the service tells its methods' names to its own host "
+				"alone, unless it is started with --self-test RATE; give a number",
+				call_asked->method);
 	rc = rc ? rc
 		: call_find_method(reply.data, reply.length, call_asked->method,
 				   call_asked->version_given, method_out, version_out);

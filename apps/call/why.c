@@ -27,6 +27,9 @@ const char *call_hint(enum plx_rpc_status status, bool may_have_run)
 {
 	if (status == PLX_RPC_UNKNOWN && call_asked->method)
 		return "; --list shows what there is";
+	if (status == PLX_RPC_DENIED)
+		return "; a service answers self-test calls of its own host alone, unless it is "
+		       "started with --self-test RATE";
 	if (status == PLX_RPC_TOO_BIG && !may_have_run)
 		return call_asked->process
 			     ? "; the service takes no more: a self-test takes up to 64 KiB"

@@ -33,6 +33,7 @@ static struct eal {
 	uint64_t receive_bytes;
 	uint64_t heartbeat_ns, dead_after_ns; /* as for the fabric */
 	uint32_t self_test_rate;              /* 0: off */
+	bool self_test_remote;
 	enum plx_huge huge;
 	enum plx_numa numa;
 	size_t node_bytes[PLX_EAL_NODES_MAX];
@@ -90,7 +91,7 @@ static int check_all(const struct plx_eal_conf *conf)
 	if (rc == 0)
 		rc = eal_heartbeat_value(conf, &eal.heartbeat_ns, &eal.dead_after_ns);
 	if (rc == 0)
-		rc = eal_self_test_value(conf, &eal.self_test_rate);
+		rc = eal_self_test_value(conf, &eal.self_test_rate, &eal.self_test_remote);
 	if (rc == 0)
 		rc = eal_huge_value(conf, &eal.huge);
 	if (rc == 0)
@@ -192,7 +193,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	rc = start_lcores(!conf->ignore_signals);
 	if (rc)
 		goto stop_fabric;
-	rc = plx_rpc_self_test_start(eal.self_test_rate);
+	rc = plx_rpc_self_test_start(eal.self_test_rate, eal.self_test_remote);
 	if (rc)
 		goto stop_lcores;
 	return 0;
@@ -308,8 +309,9 @@ static void add_links(struct eal_text *text)
 			     (unsigned long long)(eal.heartbeat_ns / PLX_NS_PER_MS),
 			     (unsigned long long)(eal.dead_after_ns / PLX_NS_PER_MS));
 	if (eal.self_test_rate)
-		eal_text_add(text, "self-test: up to %u calls a second on each lcore\n",
-			     eal.self_test_rate);
+		eal_text_add(text, "self-test: up to %u calls a second on each lcore, of %s\n",
+			     eal.self_test_rate,
+			     eal.self_test_remote ? "any host" : "this host alone");
 	else
 		eal_text_add(text, "self-test: off\n");
 }

@@ -48,7 +48,8 @@
 	  "(default: 100ms:500ms)") \
 	X(STRING, SELF_TEST, 0, "self-test", "RATE|off", self_test, "self_test", LINKS, \
 	  "calls a second that an lcore's self-test service\n" \
-	  "takes, for plx-call --process (default: 100000)") \
+	  "takes, for plx-call --process of any host\n" \
+	  "(default: 100000, of this host alone)") \
 	X(STRING, CONFIG, 0, "config", "FILE", config, NULL, GENERAL, \
 	  "read options from FILE; the command line wins") \
 	X(LEVELS, LOG_LEVEL, 0, "log-level", "[PART:]LEVEL", log_levels, "log_level", GENERAL, \
@@ -125,7 +126,7 @@ int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_
 			uint64_t *dead_after_ns_out);
 
 /** 0: off. */
-int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out);
+int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out, bool *remote_out);
 
 /** Bytes for node 0, 1, ...; *count_out is 0 where the option is not set. */
 int eal_socket_mem_value(const struct plx_eal_conf *conf, const struct plx_topo *topo,

@@ -81,7 +81,7 @@ int eal_receive_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out)
 
 #define SELF_TEST_RATE_MAX 1000000000
 
-int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out)
+int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out, bool *remote_out)
 {
 	const char *text = conf->self_test, *origin = eal_conf_origin(conf, OPT_SELF_TEST);
 	uint64_t rate = text ? 0 : PLX_RPC_SELF_TEST_RATE_DEFAULT;
@@ -90,6 +90,7 @@ int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out)
 	    plx_parse_uint(origin, text, 1, SELF_TEST_RATE_MAX, &rate) != 0)
 		return plx_fail(EINVAL, "%s, or off", plx_error());
 	*rate_out = (uint32_t)rate;
+	*remote_out = text && rate;
 	return 0;
 }
 

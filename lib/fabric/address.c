@@ -95,3 +95,38 @@ uint16_t address_port(const struct sockaddr *address)
 		return ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
 	return 0;
 }
+
+/* An IPv4 address as the IPv6 address that it is mapped to. Return: whether it is either. */
+static bool widen(const struct sockaddr *address, struct in6_addr *out)
+{
+	if (address->sa_family == AF_INET6) {
+		*out = ((const struct sockaddr_in6 *)address)->sin6_addr;
+		return true;
+	}
+	*out = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+	memcpy(&out->s6_addr[12], &((const struct sockaddr_in *)address)->sin_addr, 4);
+	return address->sa_family == AF_INET;
+}
+
+bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own)
+{
+	struct in6_addr there, here;
+
+	if (!widen(peer, &there) || !widen(own, &here))
+		return false;
+	return IN6_IS_ADDR_LOOPBACK(&there) ||
+	       (IN6_IS_ADDR_V4MAPPED(&there) && there.s6_addr[12] == 127) ||
+	       memcmp(&there, &here, sizeof(here)) == 0;
+}
+
+bool plx_link_is_same_host(const struct plx_link *link)
+{
+	struct sockaddr_storage own, peer;
+	size_t own_bytes = sizeof(own), peer_bytes = sizeof(peer);
+
+	if (link->driver->same_host)
+		return true;
+	return link->ep && !link->ep_closed && fi_getname(&link->ep->fid, &own, &own_bytes) == 0 &&
+	       fi_getpeer(link->ep, &peer, &peer_bytes) == 0 &&
+	       address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
+}

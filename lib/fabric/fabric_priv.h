@@ -318,6 +318,8 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 int address_split(const char *what, const char *address, char *host_out, char *port_out);
 void address_format(const struct sockaddr *address, char *out, size_t size);
 uint16_t address_port(const struct sockaddr *address);
+/* own: of this host, on a connection with peer. */
+bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own);
 
 /* hygiene.c */
 void hygiene_signals(void);

@@ -84,11 +84,12 @@ int plx_fabric_drain(uint64_t timeout_ns);
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
 			      const char *name, bool require_rdma);
 
-/** Accept links whose peer wants the self-test service, at all listeners of the process: they are
- * told to these events, and not to their listener's, and its attributes hold for them. events: must
- * outlive the links; NULL: none is accepted. Thread: setup, while no link is open. */
+/** Accept links whose peer wants the self-test service, at all listeners of the process: these
+ * events, and not their listener's, are called for them, and its attributes hold for them. events:
+ * must outlive the links; NULL: none is accepted. remote: those of other hosts, too. Thread: setup,
+ * while no link is open. */
 struct plx_link_events;
-void plx_fabric_set_self_test(const struct plx_link_events *events, void *user);
+void plx_fabric_set_self_test(const struct plx_link_events *events, void *user, bool remote);
 
 /* Links ------------------------------------------------------------------------------------ */
 
@@ -260,6 +261,11 @@ uint32_t plx_link_credit(const struct plx_link *link);
  * not known. 0 where it was asked to close from here, and has agreed: all of them have arrived.
  * Valid from on_open until on_close returns. Thread: owner. */
 uint32_t plx_link_unfinished(const struct plx_link *link);
+
+/** Whether the peer is on this host: over shm, from a loopback address, or from the address that
+ * the link has here. false of an open link may also mean that the provider does not tell. Thread:
+ * owner. */
+bool plx_link_is_same_host(const struct plx_link *link);
 
 /** The peer's address, "192.0.2.1:7000"; valid as long as the link. */
 const char *plx_link_peer(const struct plx_link *link);

@@ -6,11 +6,13 @@
 
 static const struct plx_link_events *self_test_events; /* written while there are no links */
 static void *self_test_user;
+static bool self_test_remote; /* for other hosts, too */
 
-void plx_fabric_set_self_test(const struct plx_link_events *events, void *user)
+void plx_fabric_set_self_test(const struct plx_link_events *events, void *user, bool remote)
 {
 	self_test_events = events;
 	self_test_user = user;
+	self_test_remote = remote;
 }
 
 static bool is_accepted(const struct plx_link *link)
@@ -18,18 +20,24 @@ static bool is_accepted(const struct plx_link *link)
 	return link->from != NULL;
 }
 
+static bool is_offered(const struct plx_link *link)
+{
+	return self_test_events && (self_test_remote || plx_link_is_same_host(link));
+}
+
 uint32_t self_test_feature(const struct plx_link *link)
 {
-	bool says_so = is_accepted(link) ? self_test_events != NULL : link->attr.self_test;
+	bool says_so = is_accepted(link) ? is_offered(link) : link->attr.self_test;
 
 	return says_so ? FEATURE_SELF_TEST : 0;
 }
 
 static bool accept_self_test(struct plx_link *link)
 {
-	if (!self_test_events) {
-		link_end(link, PLX_LINK_HELLO, "%s wants the self-test service, which is off here",
-			 link->peer);
+	if (!is_offered(link)) {
+		link_end(link, PLX_LINK_HELLO,
+			 "%s wants the self-test service, which is off here%s", link->peer,
+			 self_test_events ? " for other hosts" : "");
 		return false;
 	}
 	link_set_events(link, self_test_events);
@@ -45,10 +53,15 @@ bool self_test_agree(struct plx_link *link, uint32_t features)
 		return !peer_says_so || accept_self_test(link);
 	if (!link->attr.self_test || peer_says_so)
 		return true;
-	link_end(link, PLX_LINK_HELLO,
-		 "the process at %s has no self-test service: it is off there (--self-test), or "
-		 "older "
-		 "than that",
-		 link->peer);
+	if (plx_link_is_same_host(link))
+		link_end(link, PLX_LINK_HELLO,
+			 "the process at %s has no self-test service: it was started with "
+			 "--self-test off, or is older than that service",
+			 link->peer);
+	else
+		link_end(link, PLX_LINK_HELLO,
+			 "the process at %s offers its self-test service to its own host alone, if "
+			 "at all; start it with --self-test RATE to offer it to others",
+			 link->peer);
 	return false;
 }

@@ -42,6 +42,7 @@ static void be_greeted(struct peer *peer, const struct plx_buf *message)
 		return;
 	}
 	peer->greeted = true;
+	peer->is_same_host = plx_link_is_same_host(peer->link);
 	peer->identity = greeting.identity;
 	peer->reply_max = rpc_payload_max(peer->link, greeting.payload_max);
 	plx_timer_stop(&peer->timer);

@@ -97,7 +97,8 @@ struct plx_rpc_service_attr {
 				   100 us */
 	uint32_t self_test_rate; /**< self-test requests a second on an lcore, 256 bytes in or out
 				    count as one more, the rest is BUSY; default that of
-				    the process (plx_rpc_self_test_start) */
+				    the process (plx_rpc_self_test_start). Where it is given,
+				    clients of other hosts may make them, too */
 	bool no_self_test;       /**< there are no self-test methods; nor where those of the process
 				    are off, and self_test_rate is not given */
 	uint32_t keys_max;       /**< requests with a key that are remembered, a 16th of them
@@ -145,9 +146,10 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
  * of up to PLX_RPC_SELF_TEST_MAX, and smaller turns than services have. What is refused costs time,
  * too: beyond twice the rate, and 10000 a second, what comes is not looked at until later. rate: as
  * self_test_rate, and its default in services that are made from now on; 0: none, in none of these
- * either. Thread: the main lcore, before links are made. Return: 0; -EALREADY; -ENOENT not an
- * lcore; -ENOMEM. */
-int plx_rpc_self_test_start(uint32_t rate);
+ * either. remote: also for peers on other hosts (not plx_link_is_same_host); else those get
+ * PLX_LINK_HELLO, and PLX_RPC_DENIED from services. Thread: the main lcore, before links are made.
+ * Return: 0; -EALREADY; -ENOENT not an lcore; -ENOMEM. */
+int plx_rpc_self_test_start(uint32_t rate, bool remote);
 
 /** Thread: the main lcore, while no other one runs. Does nothing where it was not started. */
 void plx_rpc_self_test_stop(void);

@@ -34,7 +34,7 @@ static void refill(struct bucket *bucket, double rate)
 /* Return: whether there was room for one request with `bytes` in or out. Who is refused comes again
  * when half of the bucket is full: one at a time, each behind a pause, would measure how an lcore
  * wakes. */
-static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
+static bool has_room(struct plx_rpc_request *request, uint32_t bytes)
 {
 	struct bucket *answers = &request->here->self_test_answers;
 	double rate = request->here->service->attr.self_test_rate;
@@ -49,6 +49,15 @@ static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
 	}
 	answers->left -= 1.0 + (double)bytes / BYTES_PER_ONE; /* a long one is paid for later */
 	return true;
+}
+
+/* Return: whether the request may be answered; else it was refused. */
+static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
+{
+	if (request->here->service->self_test_remote || request->peer->is_same_host)
+		return has_room(request, bytes);
+	plx_rpc_refuse(request, PLX_RPC_DENIED, 0);
+	return false;
 }
 
 uint64_t selftest_charge(struct service_here *here, uint32_t records)
@@ -170,13 +179,19 @@ int selftest_add(struct plx_rpc_service *service)
 
 static struct plx_rpc_service *of_process; /* the main lcore's */
 static uint32_t rate_of_process = PLX_RPC_SELF_TEST_RATE_DEFAULT;
+static bool process_is_remote;
 
 uint32_t selftest_rate(void)
 {
 	return rate_of_process;
 }
 
-int plx_rpc_self_test_start(uint32_t rate)
+bool selftest_is_remote(void)
+{
+	return process_is_remote;
+}
+
+int plx_rpc_self_test_start(uint32_t rate, bool remote)
 {
 	/* Less than a service's: it is a guest of what runs there. */
 	struct plx_rpc_service_attr attr = {
@@ -195,6 +210,7 @@ int plx_rpc_self_test_start(uint32_t rate)
 	if (of_process)
 		return plx_fail(EALREADY, "the self-test service was started already");
 	rate_of_process = rate;
+	process_is_remote = remote;
 	if (!rate)
 		return 0;
 	rc = plx_rpc_service_create(&attr, &of_process);
@@ -206,14 +222,16 @@ int plx_rpc_self_test_start(uint32_t rate)
 		plx_rpc_self_test_stop();
 		return rc;
 	}
-	plx_fabric_set_self_test(&peer_events, (void *)of_process->number);
+	of_process->self_test_remote = remote;
+	plx_fabric_set_self_test(&peer_events, (void *)of_process->number, remote);
 	return 0;
 }
 
 void plx_rpc_self_test_stop(void)
 {
-	plx_fabric_set_self_test(NULL, NULL);
+	plx_fabric_set_self_test(NULL, NULL, false);
 	plx_rpc_service_destroy(of_process);
 	of_process = NULL;
 	rate_of_process = PLX_RPC_SELF_TEST_RATE_DEFAULT;
+	process_is_remote = false;
 }

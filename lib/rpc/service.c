@@ -160,6 +160,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	if (!service)
 		return plx_fail(ENOMEM, "out of memory");
 	service->attr = checked;
+	service->self_test_remote = selftest_is_remote() || (attr && attr->self_test_rate);
 	service->lcore = plx_lcore_id();
 	service->created_ns = plx_now_ns();
 	atomic_init(&service->refs, 1);

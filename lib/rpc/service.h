@@ -101,6 +101,7 @@ struct plx_rpc_service {
 	uint32_t listener_count;
 	bool listens; /* its methods stay as they are */
 	bool has_self_test;
+	bool self_test_remote; /* for clients on other hosts, too */
 	bool is_guest; /* that of the process: what it costs is bounded, and its clients are few */
 	struct method *methods;
 	uint32_t method_count;
@@ -133,7 +134,7 @@ struct peer {
 	struct peer *next, **prev_next;
 	struct rpc_out out;
 	struct rpc_turns turns;
-	bool greeted, thrown_out;
+	bool greeted, thrown_out, is_same_host;
 	bool paused; /* until its timer fires */
 	struct plx_timer timer;
 	uint64_t identity; /* of the client, as it says */
@@ -191,6 +192,7 @@ int selftest_add(struct plx_rpc_service *service);
 uint64_t selftest_charge(struct service_here *here, uint32_t records);
 /* Requests a second on an lcore, where a service does not say; 0: none. */
 uint32_t selftest_rate(void);
+bool selftest_is_remote(void);
 
 /* drain.c */
 void service_on_told(struct plx_signal *signal, uint64_t fires, void *arg);

@@ -160,7 +160,7 @@ for ((i = 0; i < 200; i++)); do
 	sleep 0.1
 done
 address=$(sed -n 's/^listening on //p' "$temp/live")
-expect 1 '*has no self-test service: it is off there*' --process --list --deadline 2s
+expect 1 '*has no self-test service: it was started with --self-test off*' --process --list --deadline 2s
 got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --rate 5 2>&1) && fail 'plx-ping --service --rate: status 0'
 [[ $got == *'one call after the other'* ]] || fail "plx-ping --service --rate: $got"
 got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --size 65537 2>&1) && fail 'plx-ping --service --size 65537: status 0'

@@ -203,21 +203,24 @@ static void a_self_test_has_a_rate(void **state)
 {
 	struct plx_eal_conf conf = {0};
 	uint32_t rate;
+	bool remote;
 
-	assert_int_equal(eal_self_test_value(&conf, &rate), 0);
+	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), 0);
 	assert_int_equal(rate, 100000);
+	assert_false(remote);
 	conf.self_test = "1";
-	assert_int_equal(eal_self_test_value(&conf, &rate), 0);
+	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), 0);
 	assert_int_equal(rate, 1);
+	assert_true(remote);
 	conf.self_test = "off";
-	assert_int_equal(eal_self_test_value(&conf, &rate), 0);
+	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), 0);
 	assert_int_equal(rate, 0);
 	conf.self_test = "0";
-	assert_int_equal(eal_self_test_value(&conf, &rate), -EINVAL);
+	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), -EINVAL);
 	assert_error_has("self-test 0");
 	assert_error_has(", or off");
 	conf.self_test = "on";
-	assert_int_equal(eal_self_test_value(&conf, &rate), -EINVAL);
+	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), -EINVAL);
 }
 
 static void heartbeats_have_two_times(void **state)

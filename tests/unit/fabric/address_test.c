@@ -69,12 +69,46 @@ static void addresses_are_written_as_they_are_read(void **state)
 	assert_string_equal(text, "unknown");
 }
 
+static bool same_host(const char *peer, const char *own)
+{
+	struct sockaddr_storage addresses[2] = {0};
+	const char *texts[] = {peer, own};
+
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr_in *v4 = (struct sockaddr_in *)&addresses[i];
+		struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&addresses[i];
+
+		if (inet_pton(AF_INET, texts[i], &v4->sin_addr) == 1)
+			v4->sin_family = AF_INET;
+		else if (inet_pton(AF_INET6, texts[i], &v6->sin6_addr) == 1)
+			v6->sin6_family = AF_INET6;
+	}
+	return address_is_same_host((struct sockaddr *)&addresses[0],
+				    (struct sockaddr *)&addresses[1]);
+}
+
+static void peers_are_told_from_those_of_other_hosts(void **state)
+{
+	assert_true(same_host("127.0.0.1", "127.0.0.1"));
+	assert_true(same_host("127.1.2.3", "127.0.0.1"));
+	assert_true(same_host("192.0.2.1", "192.0.2.1"));
+	assert_true(same_host("::1", "::1"));
+	assert_true(same_host("::ffff:127.0.0.1", "::ffff:127.0.0.1"));
+	assert_true(same_host("192.0.2.1", "::ffff:192.0.2.1"));
+	assert_true(same_host("2001:db8::1", "2001:db8::1"));
+	assert_false(same_host("192.0.2.2", "192.0.2.1"));
+	assert_false(same_host("::ffff:192.0.2.2", "::ffff:192.0.2.1"));
+	assert_false(same_host("2001:db8::2", "2001:db8::1"));
+	assert_false(same_host("unknown", "127.0.0.1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_addresses_are_split),
 		cmocka_unit_test(bad_addresses_say_what_is_wrong_and_what_is_right),
 		cmocka_unit_test(addresses_are_written_as_they_are_read),
+		cmocka_unit_test(peers_are_told_from_those_of_other_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,8 @@ static void ipv6_and_every_address_work(void **state)
 
 	assert_non_null(strstr(plx_listener_address(listener), "[::1]:"));
 	fixture_connect(listener, NULL);
+	assert_true(plx_link_is_same_host(client.link));
+	assert_true(plx_link_is_same_host(server.link));
 	server.echo = true;
 	send_and_expect_back(100, false);
 }
@@ -122,6 +124,8 @@ static void a_listener_at_every_address_is_reached(void **state)
 	assert_int_equal(plx_link_connect(here(port + 1), &attr, &client.link), 0);
 	assert_true(pump_until(&client.opened, 1, 2000));
 	assert_true(pump_until(&server.opened, 1, 2000));
+	assert_true(plx_link_is_same_host(client.link));
+	assert_true(plx_link_is_same_host(server.link));
 	server.echo = true;
 	send_and_expect_back(64, false);
 }

@@ -12,7 +12,7 @@ static void start_at(const char *provider, uint32_t rate)
 {
 	fixture_start(provider, false);
 	if (rate)
-		assert_int_equal(plx_rpc_self_test_start(rate), 0);
+		assert_int_equal(plx_rpc_self_test_start(rate, false), 0);
 	listener = fixture_listen(here("0"), NULL);
 }
 
@@ -142,7 +142,7 @@ static void messages_may_be_short(void **state)
 					     .rx_buf_bytes = 4096};
 
 		fixture_start("tcp", false);
-		assert_int_equal(plx_rpc_self_test_start(1000000), 0);
+		assert_int_equal(plx_rpc_self_test_start(1000000, false), 0);
 		listener = fixture_listen(here("0"), &attr);
 		connect_caller();
 		wait_up(caller);
@@ -211,7 +211,7 @@ static void where_it_is_off_no_service_has_it(void **state)
 	struct outcome outcome;
 
 	fixture_start("tcp", false);
-	assert_int_equal(plx_rpc_self_test_start(0), 0);
+	assert_int_equal(plx_rpc_self_test_start(0, false), 0);
 	listener = fixture_listen(here("0"), NULL);
 	service = make_service(here("0"), NULL);
 	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
@@ -257,7 +257,7 @@ static void it_may_end_under_its_clients(void **state)
 	struct outcome outcome;
 
 	start_at("tcp", 1000000);
-	assert_int_equal(plx_rpc_self_test_start(1), -EALREADY);
+	assert_int_equal(plx_rpc_self_test_start(1, false), -EALREADY);
 	connect_caller();
 	wait_up(caller);
 	call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
@@ -266,7 +266,7 @@ static void it_may_end_under_its_clients(void **state)
 	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
 	pump_ms(50);
 	assert_false(plx_rpc_client_is_up(caller));
-	assert_int_equal(plx_rpc_self_test_start(1), 0);
+	assert_int_equal(plx_rpc_self_test_start(1, false), 0);
 	wait_up(caller);
 }
 

@@ -237,6 +237,7 @@ static void descriptors_that_run_out_are_waited_for(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	assert_int_equal(eq_progress((struct shm_eq *)server.eq), 1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(cm_wait_error(server.eq).err, EMFILE);
 	assert_true(listener()->paused);
 	assert_int_equal(eq_arm((struct shm_eq *)server.eq), 0);
 	tick();

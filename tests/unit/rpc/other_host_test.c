@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The self-test, as clients on other hosts see it. */
+#include "rpc_fixture.h"
+
+bool __real_plx_link_is_same_host(const struct plx_link *link);
+bool __wrap_plx_link_is_same_host(const struct plx_link *link);
+
+bool __wrap_plx_link_is_same_host(const struct plx_link *link)
+{
+	return false;
+}
+
+static int stop(void **state)
+{
+	rpc_stop();
+	plx_rpc_self_test_stop();
+	return 0;
+}
+
+static enum plx_rpc_status status_of(uint32_t method)
+{
+	struct outcome outcome;
+
+	call_it(method, NULL, 0, &outcome);
+	wait_done(&outcome);
+	return outcome.status;
+}
+
+static void a_service_denies_it(void **state)
+{
+	rpc_start("tcp", NULL, NULL);
+	assert_int_equal(status_of(PLX_RPC_ECHO), PLX_RPC_DENIED);
+	assert_int_equal(status_of(PLX_RPC_DISCARD), PLX_RPC_DENIED);
+	assert_int_equal(status_of(PLX_RPC_DESCRIBE), PLX_RPC_DENIED);
+	assert_int_equal(status_of(ECHO), PLX_RPC_OK); /* its own methods are for all */
+}
+
+static void a_service_with_a_rate_allows_it(void **state)
+{
+	struct plx_rpc_service_attr attr = {.self_test_rate = 1000};
+
+	rpc_start("tcp", &attr, NULL);
+	assert_int_equal(status_of(PLX_RPC_ECHO), PLX_RPC_OK);
+	assert_int_equal(status_of(PLX_RPC_DESCRIBE), PLX_RPC_OK);
+}
+
+static void expect_of_process(bool remote, unsigned opened)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client, .self_test = true};
+	struct plx_listener *listener;
+
+	fixture_start("tcp", false);
+	assert_int_equal(plx_rpc_self_test_start(1000, remote), 0);
+	listener = fixture_listen(here("0"), NULL);
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	assert_true(pump_until(opened ? &client.opened : &client.closed, 1, 3000));
+	assert_int_equal(client.opened, opened);
+	if (opened)
+		plx_link_abort(client.link);
+	else
+		assert_non_null(strstr(client.text, "to its own host alone"));
+	plx_listener_close(listener);
+	plx_fabric_drain(PLX_NS_PER_S);
+	plx_rpc_self_test_stop();
+	fixture_stop();
+}
+
+static void a_process_answers_its_own_host_alone(void **state)
+{
+	expect_of_process(false, 0);
+}
+
+static void a_process_answers_others_where_it_was_asked_to(void **state)
+{
+	expect_of_process(true, 1);
+}
+
+#define WITH_SERVICE(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_SERVICE(a_service_denies_it),
+		WITH_SERVICE(a_service_with_a_rate_allows_it),
+		cmocka_unit_test(a_process_answers_its_own_host_alone),
+		cmocka_unit_test(a_process_answers_others_where_it_was_asked_to),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
