@@ -12,6 +12,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* How many times close_timeout_ns a whole close may take. */
+#define CLOSE_TIMES_MAX 30
+
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct plx_link *link = arg;
@@ -30,7 +33,8 @@ static void on_timer(struct plx_timer *timer, void *arg)
 			 "%s did not agree to close within %llu ms; what it "
 			 "had not received may be lost",
 			 link->peer,
-			 (unsigned long long)(link->attr.close_timeout_ns / PLX_NS_PER_MS));
+			 (unsigned long long)((plx_loop_now_ns() - link->close_began_ns) /
+					      PLX_NS_PER_MS));
 		break;
 	default:
 		link_end(link, PLX_LINK_CLOSED, "closed");
@@ -135,12 +139,25 @@ void close_agreed(struct plx_link *link)
 		agreed(link);
 }
 
+/* The peer takes what was sent: it is slow, but not silent. */
+void close_extend(struct plx_link *link)
+{
+	uint64_t timeout_ns = link->attr.close_timeout_ns;
+	uint64_t passed_ns = plx_loop_now_ns() - link->close_began_ns;
+	uint64_t most_ns = timeout_ns < UINT64_MAX / CLOSE_TIMES_MAX ? timeout_ns * CLOSE_TIMES_MAX
+								     : UINT64_MAX;
+	uint64_t left_ns = most_ns > passed_ns ? most_ns - passed_ns : 0;
+
+	plx_timer_start(&link->timer, timeout_ns < left_ns ? timeout_ns : left_ns);
+}
+
 static void start_closing(struct plx_link *link)
 {
 	link->state = LINK_CLOSING;
 	link->at_once_end = 0;
 	link->want |= WANT_PATIENCE;
-	plx_timer_start(&link->timer, link->attr.close_timeout_ns);
+	link->close_began_ns = plx_loop_now_ns();
+	close_extend(link);
 	close_step(link);
 }
 

@@ -213,7 +213,7 @@ struct plx_link {
 	const char *choice;               /* why that provider; constant text */
 	struct plx_link_stats stats;
 	enum plx_link_reason reason;
-	uint64_t dead_since_ns;
+	uint64_t close_began_ns, dead_since_ns;
 	char text[192]; /* why it ended */
 	char peer[PLX_ADDRESS_MAX];
 };
@@ -473,6 +473,7 @@ void close_on_fin(struct plx_link *link, bool carries_ack);
 void close_on_fin_ack(struct plx_link *link);
 void close_on_shutdown(struct plx_link *link);
 void close_step(struct plx_link *link);
+void close_extend(struct plx_link *link);
 bool close_bury(struct plx_link *link, uint64_t now_ns);
 
 #endif

@@ -160,7 +160,9 @@ struct plx_link_attr {
 	uint64_t connect_timeout_ns; /**< default 5 s; of a listener: from the request on.
 					  UINT64_MAX: never, as in the next two */
 	uint64_t hello_timeout_ns;   /**< for the peer's HELLO once connected; default 2 s */
-	uint64_t close_timeout_ns;   /**< for the peer's answer to a close; default 2 s */
+	uint64_t close_timeout_ns;   /**< for the peer's answer to a close; default 2 s. Begins anew
+					  while the peer takes what was sent before; at most 30
+					  times that for all of it */
 	bool direct; /**< direct data placement, where the peer has it too: see plx_link_grant. Such
 			  a link has libfabric objects of its own, which are polled each turn and
 			  register all memory again (verbs): for few links. Drivers without it are

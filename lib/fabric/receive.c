@@ -162,8 +162,8 @@ __attribute__((noinline)) void receive_finish(struct plx_op *op, bool credit)
 /* Somebody waits for what the peer has just granted. */
 __attribute__((noinline)) void receive_granted(struct plx_link *link)
 {
-	if (link->want & WANT_PATIENCE) /* slow, but not silent */
-		plx_timer_start(&link->timer, link->attr.close_timeout_ns);
+	if (link->want & WANT_PATIENCE)
+		close_extend(link);
 	if (link->want & (WANT_TX | WANT_WRITABLE | WANT_GRANTS))
 		link_attend(link, link->want & WANT_GRANTS ? WANT_GRANTED : 0);
 }

@@ -121,8 +121,8 @@ void tx_completed(struct plx_link *link)
 	if (plx_unlikely(link->want & (WANT_TX | WANT_WRITABLE | WANT_CONTROL)))
 		link_attend(link, link->want);
 	if (plx_unlikely(link->state == LINK_CLOSING)) {
-		if (!link->fin_acked) /* what is sent gets on */
-			plx_timer_start(&link->timer, link->attr.close_timeout_ns);
+		if (!link->fin_acked)
+			close_extend(link);
 		close_step(link);
 	}
 }

@@ -345,6 +345,29 @@ static void nobody_answers_a_close(void **state)
 	rogue_close(rogue);
 }
 
+/* Each frame that it takes shows that it lives, and there are 256. */
+static void a_close_that_goes_on_for_ever_ends(void **state)
+{
+	struct rogue *rogue = open_rogue();
+	uint8_t *message = calloc(1, 1 << 20);
+	unsigned grants = 8;
+
+	assert_int_equal(plx_link_send(server.link, message, 1 << 20), 0);
+	plx_link_close(server.link);
+	server.link->close_began_ns -= 59 * PLX_NS_PER_S; /* of 60 */
+	while (!server.closed && grants < 256) {
+		rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, ++grants});
+		for (int i = 0; i < 10; i++) {
+			rogue_progress(rogue);
+			pump_ms(1);
+		}
+	}
+	assert_true(grants < 256);
+	expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 60");
+	rogue_close(rogue);
+	free(message);
+}
+
 /* It never reads, but grants more and more: what piles up for it is bounded. Its grants then run
  * ahead of all that was sent, which ends the link. */
 #define LIARS 12
@@ -531,6 +554,7 @@ int main(void)
 		WITH_HONEST(an_acknowledgement_of_no_fin),
 		WITH_HONEST(a_message_after_fin),
 		WITH_HONEST(nobody_answers_a_close),
+		WITH_HONEST(a_close_that_goes_on_for_ever_ends),
 		WITH_HONEST(an_end_that_was_agreed_without_reading),
 		WITH_HONEST(credit_without_reading_does_not_grow_the_process),
 		WITH_HONEST(a_hello_that_accepts_everything_is_not_believed),
