@@ -30,7 +30,7 @@ void ping_look_for_pollers(struct ping_outcome *outcome)
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
 		return;
 	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		pid_t holder = 0;
+		struct plx_cpu_holder holder;
 		int fd;
 
 		if (!CPU_ISSET(cpu, &cpus))
@@ -39,7 +39,7 @@ void ping_look_for_pollers(struct ping_outcome *outcome)
 
 		if (rc == 0)
 			close(fd);
-		else if (rc == -EBUSY && holder != getpid())
-			warn(outcome, cpu, holder);
+		else if (rc == -EBUSY && holder.pid != getpid())
+			warn(outcome, cpu, holder.pid);
 	}
 }

@@ -164,6 +164,26 @@ int shm_address_names(const struct sockaddr *address, struct sockaddr_un *names_
 	return count;
 }
 
+socklen_t shm_address_standin(const struct sockaddr_un *name, socklen_t length, unsigned index,
+			      struct sockaddr_un *standin_out)
+{
+	size_t used = length - offsetof(struct sockaddr_un, sun_path);
+
+	*standin_out = *name;
+	if (index)
+		length += (socklen_t)snprintf(standin_out->sun_path + used,
+					      sizeof(standin_out->sun_path) - used, ".%u", index);
+	return length;
+}
+
+bool shm_name_is_foreign(const struct sockaddr_un *name, socklen_t length)
+{
+	uid_t user;
+	int rc = plx_unix_owner(name, length, &user);
+
+	return rc == -ESRCH || (rc == 0 && !plx_is_this_user(user) && !shm_params.has_group);
+}
+
 /* The kernel finds it; what it gives two callers, one soon after the other, may be the same. */
 int address_find_port(struct sockaddr_storage *address)
 {

@@ -24,6 +24,15 @@ int address_find_port(struct sockaddr_storage *address);
 int shm_address_names(const struct sockaddr *address, struct sockaddr_un *names_out,
 		      socklen_t *lengths_out);
 
+/* Any user can bind any name, so each has others that stand for it where another user has those
+ * before: index 0 is the name itself. Returns the length. */
+#define SHM_NAME_STANDINS 4
+socklen_t shm_address_standin(const struct sockaddr_un *name, socklen_t length, unsigned index,
+			      struct sockaddr_un *standin_out);
+/* Whether another user has that name, or by now nobody has. With FI_PLX_SHM_GROUP nobody is another
+ * user; nor is who the kernel does not tell. */
+bool shm_name_is_foreign(const struct sockaddr_un *name, socklen_t length);
+
 /* For fi_getname and its like: -FI_ETOOSMALL and what fits, where it does not. */
 int address_give(const struct sockaddr_storage *address, void *out, size_t *bytes);
 /* Check an address of a caller, and copy it: -FI_EINVAL. */

@@ -74,14 +74,19 @@ static int dial_name(const struct sockaddr_un *name, socklen_t bytes)
 /* The same of an address, which several names may stand for. */
 static int dial(const struct sockaddr_storage *address)
 {
-	struct sockaddr_un names[3];
+	struct sockaddr_un names[3], standin;
 	socklen_t lengths[3];
 	int count = shm_address_names((const struct sockaddr *)address, names, lengths);
 	int rc = -FI_ECONNREFUSED;
 
-	for (int i = 0; i < count; i++) {
-		int fd = dial_name(&names[i], lengths[i]);
+	for (int i = 0; i < count * SHM_NAME_STANDINS; i++) {
+		int name = i / SHM_NAME_STANDINS;
+		socklen_t bytes = shm_address_standin(&names[name], lengths[name],
+						      (unsigned)i % SHM_NAME_STANDINS, &standin);
+		int fd = dial_name(&standin, bytes);
 
+		if (fd == -FI_EAGAIN && shm_name_is_foreign(&standin, bytes))
+			fd = -FI_EACCES;
 		if (fd != -FI_ECONNREFUSED && fd != -FI_EACCES)
 			return fd;
 		if (fd == -FI_EACCES)

@@ -4,9 +4,7 @@
 #include "shm.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
@@ -17,47 +15,7 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5, asm-generic */
 #endif
 
-#define OVERFLOW_ID_DEFAULT 65534
-
 /* Users and groups ----------------------------------------------------------------------------- */
-
-static uint32_t overflow_id(const char *path)
-{
-	uint32_t id = OVERFLOW_ID_DEFAULT;
-	FILE *file = fopen(path, "re");
-
-	if (!file)
-		return id;
-	if (fscanf(file, "%" SCNu32, &id) != 1)
-		id = OVERFLOW_ID_DEFAULT;
-	fclose(file);
-	return id;
-}
-
-/* Lines "inside outside count". The last id, -1, is none. */
-static bool maps_every_id(const char *path)
-{
-	uint64_t count, all = 0;
-	FILE *file = fopen(path, "re");
-
-	if (!file)
-		return false;
-	while (fscanf(file, "%*u %*u %" SCNu64, &count) == 1)
-		all += count;
-	fclose(file);
-	return all >= UINT32_MAX;
-}
-
-bool peer_id_is_known(uint32_t id, const char *overflow_path, const char *map_path)
-{
-	return id != overflow_id(overflow_path) || maps_every_id(map_path);
-}
-
-static bool is_this_user(uid_t user)
-{
-	return user == geteuid() &&
-	       peer_id_is_known(user, "/proc/sys/kernel/overflowuid", "/proc/self/uid_map");
-}
 
 static bool has_group(const gid_t *groups, size_t count, gid_t group)
 {
@@ -88,7 +46,7 @@ static bool is_listed(int fd, gid_t group)
 
 static bool is_member(int fd, gid_t primary, gid_t group)
 {
-	return peer_id_is_known(group, "/proc/sys/kernel/overflowgid", "/proc/self/gid_map") &&
+	return plx_id_is_known(group, "/proc/sys/kernel/overflowgid", "/proc/self/gid_map") &&
 	       (primary == group || is_listed(fd, group));
 }
 
@@ -99,7 +57,7 @@ bool peer_identify(int fd, struct shm_peer *peer_out)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
 		return false;
-	*peer_out = (struct shm_peer){.pid = peer.pid, .same_user = is_this_user(peer.uid)};
+	*peer_out = (struct shm_peer){.pid = peer.pid, .same_user = plx_is_this_user(peer.uid)};
 	if (peer_out->same_user)
 		return true;
 	if (shm_params.has_group && is_member(fd, peer.gid, shm_params.group))

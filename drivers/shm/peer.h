@@ -27,9 +27,4 @@ int peer_hold(int fd, const struct shm_peer *peer);
 /* Whether it was running until now: what was read by its pid before was its memory. */
 bool peer_is_running(int pidfd);
 
-/* Whether that user or group id means one user or group. The overflow id does not where some ids of
- * other users have no number in this user namespace: it is what all of those look like
- * (user_namespaces(7)). The paths are those of proc(5): sys/kernel/overflowuid and self/uid_map. */
-bool peer_id_is_known(uint32_t id, const char *overflow_path, const char *map_path);
-
 #endif

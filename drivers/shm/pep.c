@@ -20,23 +20,66 @@ static struct shm_pep *pep_of(struct fid *fid)
 
 /* Listening -------------------------------------------------------------------------------- */
 
-/* Return: a socket that is bound to the name of that address; -errno. */
+static int bind_to_name(const struct sockaddr_un *name, socklen_t length)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err;
+
+	if (fd >= 0 && bind(fd, (const struct sockaddr *)name, length) == 0)
+		return fd;
+	err = errno;
+	if (fd >= 0)
+		close(fd);
+	return -err;
+}
+
+static bool is_there(const struct sockaddr_un *name, socklen_t length)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool there = fd < 0 || connect(fd, (const struct sockaddr *)name, length) == 0 ||
+		     errno != ECONNREFUSED;
+
+	if (fd >= 0)
+		close(fd);
+	return there;
+}
+
+/* Whoever passed over names that other users had may have a later one than is free by now. */
+static bool is_held_later(const struct sockaddr_un *name, socklen_t length, unsigned index)
+{
+	struct sockaddr_un standin;
+
+	while (++index < SHM_NAME_STANDINS) {
+		socklen_t bytes = shm_address_standin(name, length, index, &standin);
+
+		if (is_there(&standin, bytes) && !shm_name_is_foreign(&standin, bytes))
+			return true;
+	}
+	return false;
+}
+
+/* Return: a socket that is bound to the name of that address, or to one that stands for it; -errno.
+ */
 static int bind_name(const struct sockaddr_storage *address)
 {
-	struct sockaddr_un names[3];
+	struct sockaddr_un names[3], standin;
 	socklen_t lengths[3];
-	int fd;
+	int fd = -FI_EADDRINUSE;
 
 	if (shm_address_names((const struct sockaddr *)address, names, lengths) < 1)
 		return -FI_EINVAL;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&names[0], lengths[0])) {
-		int err = errno;
+	for (unsigned i = 0; i < SHM_NAME_STANDINS && fd == -FI_EADDRINUSE; i++) {
+		socklen_t bytes = shm_address_standin(&names[0], lengths[0], i, &standin);
 
-		close(fd);
-		return -err;
+		fd = bind_to_name(&standin, bytes);
+		if (fd >= 0 && is_held_later(&names[0], lengths[0], i)) {
+			close(fd);
+			return -FI_EADDRINUSE;
+		}
+		if (fd == -FI_EADDRINUSE && !shm_name_is_foreign(&standin, bytes))
+			return fd;
 	}
-	return fd < 0 ? -errno : fd;
+	return fd;
 }
 
 static int bind_free_port(struct sockaddr_storage *address)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #ifdef __cplusplus
@@ -190,6 +191,24 @@ size_t plx_printable_next(const void *text, size_t length, const char *plain,
 /** The same of a whole string, cut after the last character that fits. Four bytes for each byte of
  * text are enough, and one more. Thread: any. Returns out. */
 const char *plx_printable(const char *text, char *out, size_t size);
+
+/* Users ---------------------------------------------------------------------------------------- */
+
+/** Whether that user or group id means one user or group. The overflow id does not where some ids
+ * of other users have no number in this user namespace: all of those look like it
+ * (user_namespaces(7)). The paths are those of proc(5): sys/kernel/overflowuid and self/uid_map.
+ * Thread: any. */
+bool plx_id_is_known(uint32_t id, const char *overflow_path, const char *map_path);
+
+/** Whether that is the effective user of this process, and no other. Thread: any. */
+bool plx_is_this_user(uid_t user);
+
+/** The user who made the UNIX socket that is bound to that address and is not connected, in this
+ * network namespace. Costs some microseconds and one for each hundred sockets of the host. Thread:
+ * setup. Return: 0; -ESRCH there is none; else -errno: the kernel does not tell (before 5.3, or
+ * without unix_diag). */
+struct sockaddr_un;
+int plx_unix_owner(const struct sockaddr_un *address, size_t length, uid_t *user_out);
 
 /* Values --------------------------------------------------------------------------------------- */
 

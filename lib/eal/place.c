@@ -42,6 +42,18 @@ static const char *name_holder(pid_t holder, char *out, size_t size)
 	return out;
 }
 
+/* Anybody can claim a CPU, and most need not be believed. */
+static void warn_other_user(unsigned cpu, const struct plx_cpu_holder *holder)
+{
+	char who[64];
+
+	if (holder->other_user)
+		plx_log(&eal_log, PLX_LOG_WARNING,
+			"CPU %u: %s of another user claims it, which is not believed; if it does "
+			"poll there, give this process other CPUs with -l",
+			cpu, name_holder(holder->pid, who, sizeof(who)));
+}
+
 /* A claim is a courtesy to other processes: where it cannot be made, work goes on without. */
 static void warn_unclaimed(unsigned cpu)
 {
@@ -110,7 +122,7 @@ static struct plx_cpuset find_near_cpus(const char *root, const struct plx_topo 
 /* What was seen of CPUs that are not free. */
 struct busy {
 	unsigned first; /* PLX_CPU_MAX: none yet */
-	pid_t holder;   /* of that one */
+	pid_t holder;   /* of that one; 0: not known */
 };
 
 /* One lcore on the first of the CPUs that can be claimed.
@@ -119,15 +131,16 @@ static int place_among(const struct plx_cpuset *cpus, struct busy *busy,
 		       struct plx_lcore_map *map_out, struct eal_claims *claims)
 {
 	PLX_CPUSET_FOREACH (cpu, cpus) {
-		pid_t holder = 0;
+		struct plx_cpu_holder holder;
 		int fd;
 		int rc = plx_cpu_claim(cpu, &fd, &holder);
 
 		if (rc == -EBUSY) {
 			if (busy->first == PLX_CPU_MAX)
-				*busy = (struct busy){cpu, holder};
+				*busy = (struct busy){cpu, holder.pid};
 			continue;
 		}
+		warn_other_user(cpu, &holder);
 		if (rc)
 			warn_unclaimed(cpu);
 		else
@@ -200,14 +213,15 @@ static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
 	for (uint32_t i = 0; i < map->count; i++)
 		add_all(&all, &map->places[i].cpus);
 	PLX_CPUSET_FOREACH (cpu, &all) {
-		pid_t holder = 0;
+		struct plx_cpu_holder holder;
 		int fd;
 		int rc = plx_cpu_claim(cpu, &fd, &holder);
 
+		warn_other_user(cpu, &holder);
 		if (rc == 0)
 			rc = hold(claims, fd);
 		else if (rc == -EBUSY) {
-			warn_held(cpu, holder);
+			warn_held(cpu, holder.pid);
 			plx_cpuset_add(&claims->contested, cpu);
 		}
 		if (rc == -ENOMEM)

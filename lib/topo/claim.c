@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CPU claims. bind is the atomic step: from then on the name is taken, whether or not the socket
- * listens already; listening only lets others ask who the holder is. */
+ * listens already; listening only lets others ask who the holder is.
+ *
+ * Any user can bind any abstract name, so a CPU has several. Names that other users hold are passed
+ * over, but root's. Whoever gets one looks for a holder among those after it: it had passed over
+ * what was free by now. */
 #include "topo_priv.h"
 
 #include <stdio.h>
@@ -9,18 +13,31 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static socklen_t make_address(unsigned cpu, struct sockaddr_un *address)
-{
-	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	/* sun_path[0] stays 0: an abstract name, which is exactly as long as it is given. */
-	int n = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "pollux/cpu/%u",
-			 cpu);
+#define NAMES 4 /* of a CPU */
 
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+struct name {
+	struct sockaddr_un address;
+	socklen_t length;
+};
+
+static struct name make_name(unsigned cpu, unsigned index)
+{
+	struct name name = {.address.sun_family = AF_UNIX};
+	char suffix[8] = "";
+
+	if (index)
+		snprintf(suffix, sizeof(suffix), ".%u", index);
+	/* sun_path[0] stays 0: an abstract name, which is exactly as long as it is given. */
+	int n = snprintf(name.address.sun_path + 1, sizeof(name.address.sun_path) - 1,
+			 "pollux/cpu/%u%s", cpu, suffix);
+
+	name.length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	return name;
 }
 
-/* Who listens there; 0 where it cannot be told: it is about to listen, or its backlog is full. */
-static pid_t find_holder(const struct sockaddr_un *address, socklen_t len)
+/* The process that listens there; 0 where it cannot be told: it is about to listen, or its backlog
+ * is full; -1 nobody listens. */
+static pid_t find_holder(const struct name *name)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct ucred peer = {.pid = 0};
@@ -28,50 +45,112 @@ static pid_t find_holder(const struct sockaddr_un *address, socklen_t len)
 
 	if (fd < 0)
 		return 0;
-	if (connect(fd, (const struct sockaddr *)address, len) ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len))
+	if (connect(fd, (const struct sockaddr *)&name->address, name->length))
+		peer.pid = errno == ECONNREFUSED ? -1 : 0;
+	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len))
 		peer.pid = 0;
 	close(fd);
 	return peer.pid;
 }
 
-static int fail_busy(unsigned cpu, const struct sockaddr_un *address, socklen_t len,
-		     pid_t *holder_out)
+enum owner { NOBODY, BELIEVED, OTHER_USER };
+
+/* Where the kernel does not tell who it is, it is believed. */
+static enum owner find_owner(const struct name *name)
+{
+	uid_t user;
+	int rc = plx_unix_owner(&name->address, name->length, &user);
+
+	if (rc == -ESRCH)
+		return NOBODY;
+	return rc || user == 0 || plx_is_this_user(user) ? BELIEVED : OTHER_USER;
+}
+
+static int fail_busy(unsigned cpu, const struct name *name, struct plx_cpu_holder *holder_out)
 {
 	if (!holder_out)
 		return plx_fail(EBUSY, "CPU %u: another poller has claimed it; take another CPU",
 				cpu);
-	*holder_out = find_holder(address, len);
-	if (!*holder_out)
+	holder_out->pid = find_holder(name);
+	holder_out->other_user = false;
+	if (holder_out->pid > 0)
 		return plx_fail(EBUSY,
-				"CPU %u: a poller of an unknown process has claimed it; take "
-				"another CPU",
-				cpu);
-	return plx_fail(EBUSY, "CPU %u: a poller of process %d has claimed it; take another CPU",
-			cpu, (int)*holder_out);
+				"CPU %u: a poller of process %d has claimed it; take another CPU",
+				cpu, (int)holder_out->pid);
+	holder_out->pid = 0;
+	return plx_fail(EBUSY,
+			"CPU %u: a poller of an unknown process has claimed it; take another CPU",
+			cpu);
 }
 
-int plx_cpu_claim(unsigned cpu, int *claim_out, pid_t *holder_out)
+static void note_other_user(const struct name *name, struct plx_cpu_holder *holder_out)
 {
-	struct sockaddr_un address;
-	socklen_t len = make_address(cpu, &address);
+	if (!holder_out || holder_out->other_user)
+		return;
+	holder_out->other_user = true;
+	holder_out->pid = find_holder(name);
+	if (holder_out->pid < 0)
+		holder_out->pid = 0;
+}
 
+/* Return: a socket that listens there; -errno, -EADDRINUSE somebody has it. */
+static int listen_at(const struct name *name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (const struct sockaddr *)&name->address, name->length) == 0 &&
+	    listen(fd, SOMAXCONN) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+/* Keep the name of that index, unless somebody has one after it. */
+static int keep(unsigned cpu, unsigned index, int fd, int *claim_out,
+		struct plx_cpu_holder *holder_out)
+{
+	while (++index < NAMES) {
+		struct name name = make_name(cpu, index);
+
+		if (find_holder(&name) < 0)
+			continue;
+		switch (find_owner(&name)) {
+		case BELIEVED:
+			close(fd);
+			return fail_busy(cpu, &name, holder_out);
+		case OTHER_USER:
+			note_other_user(&name, holder_out);
+			break;
+		case NOBODY:
+			break;
+		}
+	}
+	*claim_out = fd;
+	return 0;
+}
+
+int plx_cpu_claim(unsigned cpu, int *claim_out, struct plx_cpu_holder *holder_out)
+{
+	if (holder_out)
+		*holder_out = (struct plx_cpu_holder){0};
 	if (cpu >= PLX_CPU_MAX)
 		return plx_fail(EINVAL, "CPU %u is out of range; CPU ids are 0 to %d", cpu,
 				PLX_CPU_MAX - 1);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	for (unsigned index = 0; index < NAMES; index++) {
+		struct name name = make_name(cpu, index);
+		int fd = listen_at(&name);
 
-	if (fd < 0)
-		return plx_fail(errno, "CPU %u: no socket to claim it with: %s", cpu,
-				strerror(errno));
-	if (bind(fd, (const struct sockaddr *)&address, len) == 0 && listen(fd, SOMAXCONN) == 0) {
-		*claim_out = fd;
-		return 0;
+		if (fd >= 0)
+			return keep(cpu, index, fd, claim_out, holder_out);
+		if (fd != -EADDRINUSE)
+			return plx_fail(-fd, "CPU %u: cannot claim it: %s", cpu, strerror(-fd));
+		if (find_owner(&name) == BELIEVED)
+			return fail_busy(cpu, &name, holder_out);
+		note_other_user(&name, holder_out);
 	}
-	int err = errno;
-
-	close(fd);
-	if (err == EADDRINUSE)
-		return fail_busy(cpu, &address, len, holder_out);
-	return plx_fail(err, "CPU %u: cannot claim it: %s", cpu, strerror(err));
+	return plx_fail(EACCES, "CPU %u: other users hold all %d names that claim it", cpu, NAMES);
 }

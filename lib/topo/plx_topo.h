@@ -243,17 +243,26 @@ void plx_lcore_map_fini(struct plx_lcore_map *map);
 
 /* Claims ----------------------------------------------------------------------------------- */
 
+/** Another process that says that it polls on a CPU. */
+struct plx_cpu_holder {
+	pid_t pid;       /**< 0: not known */
+	bool other_user; /**< it is of another user, who is not root: anybody can say so, and it is
+			      not believed */
+};
+
 /** Claim a CPU for a poller of this process, so that the next Pollux process takes another one.
- * A claim is a listening abstract UNIX socket ("\0pollux/cpu/N"): it ends with the process however
- * that ends, and leaves nothing behind. It is seen by processes of the same network namespace.
+ * A claim is a listening abstract UNIX socket, "\0pollux/cpu/N", or "\0pollux/cpu/N.1" to "N.3"
+ * where other users hold those before: it ends with the process however that ends, and leaves
+ * nothing behind. It is seen by processes of the same network namespace.
  * claim_out: a close-on-exec descriptor; close it to give the CPU back.
  * A child that is forked without exec shares it.
- * holder_out: the process that has it, on -EBUSY; 0 where that cannot be told. May be NULL, which
- * is right for one who only looks for a free CPU: each question costs the holder a place in its
- * backlog (4096 by the system's default), and with the backlog full nobody learns who it is.
- * Thread: setup. Return: 0; -EBUSY another process (or this one) holds it; -EINVAL no CPU id;
- * -EMFILE and its like. */
-int plx_cpu_claim(unsigned cpu, int *claim_out, pid_t *holder_out);
+ * holder_out: on -EBUSY the process that has it; on success other_user, and its process, where
+ * another user claims it too. May be NULL, which is right for one who only looks for a free CPU:
+ * each question costs the holder a place in its backlog (4096 by the system's default), and with
+ * the backlog full nobody learns which process it is.
+ * Thread: setup. Return: 0; -EBUSY another process (or this one) holds it; -EACCES other users hold
+ * all its names; -EINVAL no CPU id; -EMFILE and its like. */
+int plx_cpu_claim(unsigned cpu, int *claim_out, struct plx_cpu_holder *holder_out);
 
 /** How much CPU time this process may have: of all control groups that it is in, the one that
  * grants least. */

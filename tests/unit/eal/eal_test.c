@@ -168,11 +168,11 @@ static void dry_run_checks_and_starts_nothing(void **state)
 	assert_int_equal(plx_lcore_count(), 0);
 	assert_int_equal(plx_zone_count(), 0);
 	/* The CPU is not held by this process: it can be claimed, or somebody else has it. */
-	pid_t holder = 0;
+	struct plx_cpu_holder holder;
 	if (plx_cpu_claim(first_cpu, &fd, &holder) == 0)
 		close(fd);
 	else
-		assert_int_not_equal(holder, getpid());
+		assert_int_not_equal(holder.pid, getpid());
 
 	plx_eal_describe(text, sizeof(text));
 	snprintf(wanted, sizeof(wanted), "lcore 5: CPU %u, NUMA node ", first_cpu);

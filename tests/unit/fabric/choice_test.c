@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which provider a link gets where the choice is left to the library, and that a listener which
  * offers several is one listener all the same. */
+#include "../foreign_socket.h"
 #include "fixture.h"
 
 #include "shm.h"
@@ -257,6 +258,41 @@ static void a_name_that_is_taken_leaves_tcp(void **state)
 	close(fd);
 }
 
+/* Names of other users, listening, full or not listening, keep nobody of this user apart. */
+static void a_name_that_another_user_took_does_no_harm(void **state)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_un names[3];
+	socklen_t lengths[3];
+
+	if (geteuid() != 0)
+		skip(); /* to be another user */
+	for (int listens = 0; listens < 2; listens++) {
+		struct plx_listen_attr shm_alone = {
+			.link = {.provider = "shm", .events = &side_events}};
+		struct plx_listener *listener = fixture_listen("127.0.0.1:0", &on_tcp), *second;
+		char address[PLX_ADDRESS_MAX];
+		struct foreign other;
+
+		strcpy(address, plx_listener_address(listener));
+		plx_listener_close(listener);
+		in.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
+		shm_address_names((struct sockaddr *)&in, names, lengths);
+		other = foreign_bind(&names[0], lengths[0], SOCK_SEQPACKET, listens);
+		listener = fixture_listen(address, NULL);
+		fixture_connect(listener, NULL);
+		expect_driver("shm");
+		fresh_sides();
+		foreign_end(&other);
+		/* Its name is free now, and the address is taken all the same. */
+		assert_int_equal(plx_link_listen(address, &shm_alone, &second), -EADDRINUSE);
+		fixture_connect(listener, NULL);
+		expect_driver("shm");
+		fresh_sides();
+		plx_listener_close(listener);
+	}
+}
+
 /* Spreading ------------------------------------------------------------------------------------ */
 
 static struct {
@@ -400,6 +436,7 @@ int main(void)
 		TEST(it_counts_as_one),
 		TEST(a_port_can_be_listened_on_again),
 		TEST(a_name_that_is_taken_leaves_tcp),
+		TEST(a_name_that_another_user_took_does_no_harm),
 		TEST(a_callback_gets_the_listener_that_the_user_has),
 		TEST(a_callback_may_close_it_whichever_way_the_peer_came),
 		WITH_WORKER(turns_are_taken_over_both_ways_together),

@@ -41,48 +41,7 @@ static int connect_there(void)
 	return fd;
 }
 
-/* Ids that have no number ---------------------------------------------------------------------- */
-
-static const char *file_of(const char *text)
-{
-	static char path[64];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/tmp/plx-peer-%d", (int)getpid());
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-	return path;
-}
-
-static void the_overflow_id_is_nobody_unless_every_id_has_a_number(void **state)
-{
-	static const struct {
-		const char *map;
-		uint32_t id;
-		bool known;
-	} cases[] = {
-		{"0 0 4294967295\n", 65534, true},
-		{"", 65534, false},
-		{"", 0, true},
-		{"0 100000 65536\n", 65534, false}, /* a container: others look like it too */
-		{"0 100000 65536\n", 1000, true},
-		{"0 0 1\n1 100001 65535\n", 65534, false},
-		{"0 0 65534\n65534 65534 4294901761\n", 65534, true},
-		{"nonsense", 65534, false},
-	};
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		const char *path = file_of(cases[i].map);
-
-		if (peer_id_is_known(cases[i].id, "/proc/sys/kernel/overflowuid", path) !=
-		    cases[i].known)
-			fail_msg("case %u", i);
-		unlink(path);
-	}
-	assert_false(peer_id_is_known(65534, "/nonexistent", "/nonexistent"));
-}
+/* Users without a number ----------------------------------------------------------------------- */
 
 /* In a user namespace where nobody has a number, this process and a stranger look alike: 65534. */
 static int judge_in_namespace(int listener)
@@ -209,7 +168,6 @@ static void who_does_not_have_the_probe_is_not_held(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_overflow_id_is_nobody_unless_every_id_has_a_number),
 		cmocka_unit_test(a_user_without_a_number_is_not_taken_for_this_one),
 		cmocka_unit_test(a_process_is_held_and_not_a_child_that_has_its_socket),
 		cmocka_unit_test(who_does_not_have_the_probe_is_not_held),

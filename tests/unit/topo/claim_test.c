@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "foreign_socket.h"
 #include "plx_test.h"
 
 #include "plx_topo.h"
@@ -17,13 +18,13 @@
 
 static void a_claim_excludes_the_next_one_until_it_is_closed(void **state)
 {
-	pid_t holder = -1;
+	struct plx_cpu_holder holder;
 	int first = -1, second = -1, other = -1;
 
 	assert_int_equal(plx_cpu_claim(CPU, &first, &holder), 0);
 	assert_int_equal(plx_cpu_claim(CPU, &second, &holder), -EBUSY);
 	assert_int_equal(second, -1);
-	assert_int_equal(holder, getpid());
+	assert_int_equal(holder.pid, getpid());
 	assert_error_has("CPU 4089: a poller of process");
 	assert_error_has("has claimed it; take another CPU");
 	assert_int_equal(plx_cpu_claim(CPU + 1, &other, NULL), 0);
@@ -78,11 +79,12 @@ static pid_t start_holder(void)
 
 static void a_claim_ends_with_its_process_even_when_killed(void **state)
 {
-	pid_t child = start_holder(), holder = -1;
+	struct plx_cpu_holder holder;
+	pid_t child = start_holder();
 	int claim;
 
 	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EBUSY);
-	assert_int_equal(holder, child);
+	assert_int_equal(holder.pid, child);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), 0);
@@ -116,10 +118,10 @@ static int bind_name(int backlog)
 static void a_holder_that_does_not_listen_yet_holds_all_the_same(void **state)
 {
 	int bound = bind_name(-1), claim;
-	pid_t holder = -1;
+	struct plx_cpu_holder holder;
 
 	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EBUSY);
-	assert_int_equal(holder, 0);
+	assert_int_equal(holder.pid, 0);
 	assert_error_has("a poller of an unknown process has claimed it");
 	close(bound);
 }
@@ -127,14 +129,71 @@ static void a_holder_that_does_not_listen_yet_holds_all_the_same(void **state)
 static void a_full_backlog_does_not_block(void **state)
 {
 	int bound = bind_name(0), claim;
-	pid_t holder = -1;
+	struct plx_cpu_holder holder;
 
 	alarm(20); /* a claim that blocks ends this program */
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EBUSY);
-	assert_int_equal(holder, 0);
+	assert_int_equal(holder.pid, 0);
 	alarm(0);
 	close(bound);
+}
+
+/* Another user's claims ------------------------------------------------------------------------ */
+
+static struct foreign claim_as_other_user(unsigned index, bool listens)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	char text[64];
+
+	snprintf(text, sizeof(text), "pollux/cpu/%u", CPU);
+	if (index)
+		snprintf(text, sizeof(text), "pollux/cpu/%u.%u", CPU, index);
+	return foreign_bind(&name, foreign_name(text, &name), SOCK_STREAM, listens);
+}
+
+static void another_user_keeps_nobody_from_a_cpu(void **state)
+{
+	struct plx_cpu_holder holder;
+	struct foreign other;
+	int claim, second;
+
+	if (geteuid() != 0)
+		skip(); /* to be another user */
+	for (int listens = 0; listens < 2; listens++) {
+		other = claim_as_other_user(0, listens);
+		assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), 0);
+		assert_true(holder.other_user);
+		assert_int_equal(holder.pid, listens ? other.pid : 0);
+		assert_int_equal(plx_cpu_claim(CPU, &second, &holder), -EBUSY);
+		assert_false(holder.other_user);
+		assert_int_equal(holder.pid, getpid());
+		foreign_end(&other);
+		/* Its name is free, and the claim still holds. */
+		assert_int_equal(plx_cpu_claim(CPU, &second, &holder), -EBUSY);
+		assert_int_equal(holder.pid, getpid());
+		close(claim);
+		assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), 0);
+		assert_false(holder.other_user);
+		close(claim);
+	}
+}
+
+static void one_that_takes_all_names_is_named(void **state)
+{
+	struct plx_cpu_holder holder;
+	struct foreign others[4];
+	int claim;
+
+	if (geteuid() != 0)
+		skip();
+	for (unsigned i = 0; i < 4; i++)
+		others[i] = claim_as_other_user(i, true);
+	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EACCES);
+	assert_error_has("other users hold all 4 names");
+	assert_true(holder.other_user);
+	for (unsigned i = 0; i < 4; i++)
+		foreign_end(&others[i]);
 }
 
 static int count_descriptors(void)
@@ -149,7 +208,7 @@ static int count_descriptors(void)
 static void claims_leak_no_descriptor(void **state)
 {
 	int before = count_descriptors(), claim, second;
-	pid_t holder;
+	struct plx_cpu_holder holder;
 
 	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), 0);
 	for (int i = 0; i < 100; i++)
@@ -175,6 +234,8 @@ int main(void)
 		cmocka_unit_test(a_claim_ends_with_its_process_even_when_killed),
 		cmocka_unit_test(a_claim_is_not_inherited_by_exec),
 		cmocka_unit_test(a_holder_that_does_not_listen_yet_holds_all_the_same),
+		cmocka_unit_test(another_user_keeps_nobody_from_a_cpu),
+		cmocka_unit_test(one_that_takes_all_names_is_named),
 		cmocka_unit_test(a_full_backlog_does_not_block),
 		cmocka_unit_test(claims_leak_no_descriptor),
 		cmocka_unit_test(a_cpu_that_cannot_be_is_refused),
