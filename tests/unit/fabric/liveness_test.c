@@ -200,16 +200,18 @@ static void who_talks_need_not_beat(void **state)
 	pump_ms(2 * PERIOD_MS);
 
 	struct plx_link_stats before = stats_of_all(2), after;
+	uint64_t begin_ns = plx_now_ns(), most;
 
 	for (unsigned i = 0; i < 50; i++) {
 		plx_link_send(sides[0].link, "x", 1);
 		pump_ms(20);
 	}
 	after = stats_of_all(2);
-	/* Nor does who answers. */
+	/* Nor does who answers. A busy host makes pauses, which are not talk. */
+	most = 3 + (plx_now_ns() - begin_ns - 50 * 20 * PLX_NS_PER_MS) / PLX_NS_PER_MS / PERIOD_MS;
 	assert_true(pump_until(&sides[0].messages, 50, 2000));
-	assert_in_range(after.heartbeats_sent - before.heartbeats_sent, 0, 3);
-	assert_in_range(after.heartbeats_received - before.heartbeats_received, 0, 3);
+	assert_in_range(after.heartbeats_sent - before.heartbeats_sent, 0, most);
+	assert_in_range(after.heartbeats_received - before.heartbeats_received, 0, most);
 }
 
 /* Return: for how long. */
@@ -453,9 +455,11 @@ static void the_more_patient_side_decides(void **state)
 	struct rogue *rogue = open_rogue_like(hello_with(4 * PERIOD_MS, 4 * DEAD_MS));
 	uint64_t begin_ns = plx_now_ns();
 
-	pump_ms(2 * DEAD_MS - 2 * PERIOD_MS); /* 800 ms: two periods */
-	assert_false(plx_link_is_suspect(server.link));
-	assert_in_range(heartbeats_to(&server), 1, 3);
+	pump_ms(2 * DEAD_MS - 2 * PERIOD_MS);                        /* 800 ms: two periods */
+	if (plx_now_ns() - begin_ns < 2 * DEAD_MS * PLX_NS_PER_MS) { /* else the host is busy */
+		assert_false(plx_link_is_suspect(server.link));
+		assert_in_range(heartbeats_to(&server), 1, 3);
+	}
 	assert_true(pump_until(&server.closed, 1, 4 * DEAD_MS + LATE_MS));
 	assert_true(plx_now_ns() - begin_ns >= 4 * DEAD_MS * PLX_NS_PER_MS - 50 * PLX_NS_PER_MS);
 	assert_int_equal(server.reason, PLX_LINK_SILENT);
