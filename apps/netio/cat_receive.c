@@ -71,8 +71,10 @@ static void on_resumed(struct netio_publisher *publisher,
 
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
+	char why[NETIO_GAP_TEXT_BYTES];
+
 	cat_tell("missed %" PRIu64 " messages: %s", gap->last - gap->first + 1,
-		 netio_gap_reason_name(gap->reason));
+		 netio_gap_reasons_format(gap->reasons, why));
 }
 
 static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)

@@ -116,7 +116,7 @@ static void on_lost(struct netio_publisher *publisher,
 
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
-	if (gap->reason != NETIO_GAP_CONFLATED) /* else the newest came */
+	if (gap->reasons != NETIO_GAP_BIT(NETIO_GAP_CONFLATED)) /* else the newest came */
 		listing_begin(&seen.listing);
 }
 

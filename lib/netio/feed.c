@@ -70,20 +70,20 @@ static bool give(struct intake *intake, const struct netio_msg *msg)
 	return true;
 }
 
-static void miss(struct intake *intake, uint64_t count, enum netio_gap_reason reason)
+static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 {
 	struct feed *feed = plx_container_of(intake, struct feed, intake);
 	struct netio_gap gap = {
 		.first = feed->number + 1,
 		.last = feed->number + count,
-		.reason = reason,
+		.reasons = reasons,
 	};
 
 	feed->number = gap.last;
 	if (!feed->feeds)
 		return;
 	feed->feeds->stats.gaps++;
-	feed->feeds->stats.missed[reason] += count;
+	feed->feeds->stats.missed[__builtin_ctz(reasons)] += count;
 	TELL(feed, cb_gap, (&feed->pub, &gap));
 }
 

@@ -200,7 +200,7 @@ static int take(struct intake *intake, struct held *held, const char **wrong_out
 	if (*wrong_out)
 		return -EPROTO;
 	if (plx_unlikely(gap.count))
-		intake->miss(intake, gap.count, (enum netio_gap_reason)gap.reason);
+		intake->miss(intake, gap.count, gap.reasons);
 	held->at = buf->data + WIRE_PAGE_BYTES;
 	return take_entries(intake, held, wrong_out);
 }

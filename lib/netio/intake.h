@@ -16,7 +16,7 @@ struct intake {
 	/* Take a message. Return: whether there was room; else it is offered again. */
 	bool (*give)(struct intake *intake, const struct netio_msg *msg);
 	/* Messages that come next were not sent. NULL: that is a mistake of the peer's. */
-	void (*miss)(struct intake *intake, uint64_t count, enum netio_gap_reason reason);
+	void (*miss)(struct intake *intake, uint64_t count, uint32_t reasons);
 	uint64_t source;      /* as netio_msg.source */
 	uint64_t message_max; /* the longest that may come */
 

@@ -594,8 +594,16 @@ enum netio_gap_reason {
 	NETIO_GAP_REASON_COUNT,
 };
 
+/** A reason in a set of them. */
+#define NETIO_GAP_BIT(reason) (1u << (reason))
+
 /** "dropped as new", "dropped as old", "conflated", ... */
 const char *netio_gap_reason_name(enum netio_gap_reason reason);
+
+#define NETIO_GAP_TEXT_BYTES 96 /**< room for the names of all */
+
+/** The names of a set: "dropped as new, conflated". Returns out. */
+const char *netio_gap_reasons_format(uint32_t reasons, char out[NETIO_GAP_TEXT_BYTES]);
 
 /** Which messages a subscriber wants: those with one tag, or with one of a range, or with some bits
  * as they are here. */
@@ -843,7 +851,7 @@ struct netio_publisher {
  * only how many they are has a meaning. */
 struct netio_gap {
 	uint64_t first, last;
-	enum netio_gap_reason reason; /**< of the newest of them, where several came together */
+	uint32_t reasons; /**< NETIO_GAP_BIT of each reason: gaps that meet become one */
 };
 
 struct netio_subscribe_socket {
@@ -890,7 +898,8 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 struct netio_subscribe_stats {
 	uint64_t messages; /**< that came */
 	uint64_t gaps;
-	uint64_t missed[NETIO_GAP_REASON_COUNT]; /**< messages in gaps, by enum netio_gap_reason */
+	uint64_t missed[NETIO_GAP_REASON_COUNT]; /**< messages in gaps, by enum netio_gap_reason; of
+						      one with several, by its first */
 };
 
 void netio_subscribe_stats(const struct netio_subscribe_socket *socket,

@@ -149,7 +149,7 @@ static inline uint64_t pages_backlog_bytes(const struct pages *pages)
 
 /* The peer is told that it misses messages, between those that are put before and behind that;
  * soon: as soon as the link takes it, else with the next ones. */
-void pages_add_gap(struct pages *pages, uint64_t count, enum netio_gap_reason reason, bool soon);
+void pages_add_gap(struct pages *pages, uint64_t count, uint32_t reasons, bool soon);
 
 /* Drop the oldest page that waits and has nothing that is to be kept, or any but for the rest of a
  * message whose beginning was sent, and with it the rest of what begins in it; if there is none,

@@ -25,33 +25,24 @@ void pages_tell_gap(struct pages *pages)
 	plx_timer_start(&pages->timer, GAP_NS);
 }
 
-static void widen(struct wire_gap *gap, uint64_t count, uint8_t reason)
-{
-	gap->count += count;
-	if (gap->count > WIRE_GAP_COUNT_MAX)
-		gap->count = WIRE_GAP_COUNT_MAX;
-	if (count)
-		gap->reason = reason;
-}
-
-static void widen_in(struct plx_buf *page, uint64_t count, uint8_t reason)
+static void widen_in(struct plx_buf *page, uint64_t count, uint32_t reasons)
 {
 	struct wire_gap gap = wire_page_gap(page->data);
 
-	widen(&gap, count, reason);
+	wire_gap_widen(&gap, count, reasons);
 	wire_page_write(page->data, &gap);
 }
 
-void pages_add_gap(struct pages *pages, uint64_t count, enum netio_gap_reason reason, bool soon)
+void pages_add_gap(struct pages *pages, uint64_t count, uint32_t reasons, bool soon)
 {
 	if (!pages->is_open)
 		return;
 	if (pages_is_empty(pages)) {
-		widen_in(pages->page, count, (uint8_t)reason);
+		widen_in(pages->page, count, reasons);
 	} else {
 		if (pages->page)
 			pages_leave(pages);
-		widen(&pages->gap, count, (uint8_t)reason);
+		wire_gap_widen(&pages->gap, count, reasons);
 		if (pages->free_count)
 			begin_gap(pages);
 	}
@@ -84,7 +75,7 @@ static uint32_t drop_page(struct pages *pages, struct plx_buf *page, struct wire
 	struct wire_gap before = wire_page_gap(page->data);
 	uint32_t messages = page_note(page)->messages;
 
-	widen(gap, before.count, before.reason);
+	wire_gap_widen(gap, before.count, before.reasons);
 	pages->free[pages->free_count++] = page;
 	return messages;
 }
@@ -108,13 +99,13 @@ static int64_t drop_group(struct pages *pages, uint32_t first, uint32_t count,
 		*pages_waiting_at(pages, i + waiting) = *pages_waiting_at(pages, i);
 	pages->waiting_first = (pages->waiting_first + waiting) % pages->slots;
 	pages->waiting_count -= waiting;
-	widen(&gap, (uint64_t)messages, (uint8_t)reason);
+	wire_gap_widen(&gap, (uint64_t)messages, NETIO_GAP_BIT(reason));
 	if (first < pages->waiting_count)
-		widen_in(*pages_waiting_at(pages, first), gap.count, gap.reason);
+		widen_in(*pages_waiting_at(pages, first), gap.count, gap.reasons);
 	else if (pages->page)
-		widen_in(pages->page, gap.count, gap.reason);
+		widen_in(pages->page, gap.count, gap.reasons);
 	else
-		widen(&pages->gap, gap.count, gap.reason);
+		wire_gap_widen(&pages->gap, gap.count, gap.reasons);
 	return messages;
 }
 

@@ -68,7 +68,7 @@ int subscriber_make_pages(struct subscriber *subscriber)
 	subscriber->pages = &made->pages;
 	subscriber->pages->all_droppable = subscriber->may_miss;
 	if (subscriber->gap.count) /* which pages tell from now on */
-		pages_add_gap(subscriber->pages, subscriber->gap.count, subscriber->gap.reason,
+		pages_add_gap(subscriber->pages, subscriber->gap.count, subscriber->gap.reasons,
 			      true);
 	subscriber->gap = (struct wire_gap){0};
 	return 0;

@@ -3,6 +3,7 @@
 #include "publisher.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 /* What is missed ------------------------------------------------------------------------------- */
 
@@ -18,6 +19,19 @@ const char *netio_gap_reason_name(enum netio_gap_reason reason)
 	};
 
 	return (unsigned)reason < PLX_ARRAY_LEN(names) && names[reason] ? names[reason] : "unknown";
+}
+
+const char *netio_gap_reasons_format(uint32_t reasons, char out[NETIO_GAP_TEXT_BYTES])
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (unsigned reason = 1; reason < NETIO_GAP_REASON_COUNT; reason++) {
+		if (reasons & NETIO_GAP_BIT(reason))
+			used += (size_t)snprintf(out + used, NETIO_GAP_TEXT_BYTES - used, "%s%s",
+						 used ? ", " : "", netio_gap_reason_name(reason));
+	}
+	return out;
 }
 
 static void count_missed(struct subscriber *subscriber, uint64_t count,
@@ -50,11 +64,10 @@ void subscriber_misses(struct subscriber *subscriber, uint64_t count, enum netio
 
 	count_missed(subscriber, count, reason);
 	if (subscriber->pages) {
-		pages_add_gap(subscriber->pages, count, reason, is_slow);
+		pages_add_gap(subscriber->pages, count, NETIO_GAP_BIT(reason), is_slow);
 		return;
 	}
-	subscriber->gap.count += count;
-	subscriber->gap.reason = (uint8_t)reason;
+	wire_gap_widen(&subscriber->gap, count, NETIO_GAP_BIT(reason));
 	if (subscriber_is_there(subscriber))
 		subscriber_tell_gap(subscriber);
 }
@@ -89,7 +102,7 @@ void netio_subscriber_stats(const struct netio_subscriber *subscriber,
 }
 
 static_assert(NETIO_POLICY_CONFLATE == WIRE_POLICY_MAX, "as on the wire");
-static_assert(NETIO_GAP_REASON_COUNT - 1 == WIRE_GAP_REASON_MAX, "as on the wire");
+static_assert(NETIO_GAP_BIT(NETIO_GAP_REASON_COUNT) - 2 == WIRE_GAP_REASONS, "as on the wire");
 
 /* Policies ------------------------------------------------------------------------------------- */
 

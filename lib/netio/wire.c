@@ -52,7 +52,7 @@ const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_
 	if (size < WIRE_PAGE_BYTES)
 		return "a page without a header";
 	*gap_out = wire_page_gap(in);
-	if (gap_out->reason > WIRE_GAP_REASON_MAX || !gap_out->reason != !gap_out->count)
+	if (gap_out->reasons & ~WIRE_GAP_REASONS || !gap_out->reasons != !gap_out->count)
 		return "a page with a gap that makes no sense";
 	if (size == WIRE_PAGE_BYTES && !gap_out->count)
 		return "a page without entries";

@@ -26,8 +26,8 @@
 #include <endian.h>
 #include <string.h>
 
-#define WIRE_VERSION_MIN     1
-#define WIRE_VERSION_MAX     1
+#define WIRE_VERSION_MIN     2 /* 1: a gap had its newest reason alone */
+#define WIRE_VERSION_MAX     2
 
 #define WIRE_GREETING_BYTES  16
 #define WIRE_MESSAGE_BYTES   16 /* of the header */
@@ -173,25 +173,34 @@ static inline const char *wire_entry_read(const uint8_t **at, const uint8_t *end
 	return NULL;
 }
 
-/* Messages that a publisher did not send; why: enum netio_gap_reason. */
+/* Messages that a publisher did not send; why: a set of enum netio_gap_reason. */
 struct wire_gap {
 	uint64_t count; /* 0: none */
-	uint8_t reason;
+	uint8_t reasons;
 };
 
 #define WIRE_GAP_COUNT_MAX ((UINT64_C(1) << 48) - 1)
 
+static inline void wire_gap_widen(struct wire_gap *gap, uint64_t count, uint32_t reasons)
+{
+	gap->count += count;
+	if (gap->count > WIRE_GAP_COUNT_MAX)
+		gap->count = WIRE_GAP_COUNT_MAX;
+	if (count)
+		gap->reasons |= (uint8_t)reasons;
+}
+
 /* gap: before what is in the page. */
 static inline void wire_page_write(uint8_t out[WIRE_PAGE_BYTES], const struct wire_gap *gap)
 {
-	wire_put64(out, WIRE_PAGE | (uint64_t)gap->reason << 8 | gap->count << 16);
+	wire_put64(out, WIRE_PAGE | (uint64_t)gap->reasons << 8 | gap->count << 16);
 }
 
 static inline struct wire_gap wire_page_gap(const uint8_t in[WIRE_PAGE_BYTES])
 {
 	uint64_t word = wire_get64(in);
 
-	return (struct wire_gap){.count = word >> 16, .reason = (uint8_t)(word >> 8)};
+	return (struct wire_gap){.count = word >> 16, .reasons = (uint8_t)(word >> 8)};
 }
 
 /* One with a gap may be empty otherwise. Return: NULL; or what is wrong with the beginning of a
@@ -212,8 +221,8 @@ enum wire_delivery { WIRE_DELIVERY_DEFAULT, WIRE_DELIVERY_AT_ONCE, WIRE_DELIVERY
 /* Numbers of enum netio_policy. */
 #define WIRE_POLICY_MAX 5
 
-/* And of enum netio_gap_reason. */
-#define WIRE_GAP_REASON_MAX 6
+/* And bits of enum netio_gap_reason. */
+#define WIRE_GAP_REASONS 0x7e
 
 enum wire_status {
 	WIRE_SUBSCRIBED = 1,

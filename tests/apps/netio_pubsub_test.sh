@@ -116,7 +116,7 @@ for policy in disconnect drop-old drop-new conflate; do
 	check "$policy: the rate that was reached is in both files" \
 		"jq -es '.[0].rate_asked == 100000 and (map(.messages_per_s // .messages_per_s_least) |
 			all(.[]; . > 50000 and . < 150000))' '$temp/row.json' '$temp/others.json' >'$temp/jq'"
-	check "$policy: in 3.1 s at 100000 a second, $each" "((each >= 280000))"
+	check "$policy: nobody holds up the publisher: $each in 3.1 s, at 100000 a second" "((each >= 155000))"
 done
 heartbeat=
 pids=()

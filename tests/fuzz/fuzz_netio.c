@@ -36,10 +36,10 @@ static bool give(struct intake *intake, const struct netio_msg *msg)
 }
 
 /* As a subscribe socket has it. */
-static void miss(struct intake *intake, uint64_t count, enum netio_gap_reason reason)
+static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 {
 	must(count > 0 && count <= WIRE_GAP_COUNT_MAX);
-	must(reason > 0 && reason < NETIO_GAP_REASON_COUNT);
+	must(reasons && !(reasons & ~WIRE_GAP_REASONS));
 }
 
 /* What is accepted as a greeting survives being written and read again. */

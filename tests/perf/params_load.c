@@ -285,7 +285,7 @@ static void on_lost(struct netio_publisher *publisher,
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
 	load.gaps++;
-	if (gap->reason != NETIO_GAP_CONFLATED)
+	if (gap->reasons != NETIO_GAP_BIT(NETIO_GAP_CONFLATED))
 		fail(plx_fail(EIO, "a watcher missed changes"));
 }
 

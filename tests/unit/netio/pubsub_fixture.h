@@ -159,7 +159,7 @@ static inline void sub_gap(struct netio_publisher *publisher, const struct netio
 	uint64_t count = gap->last - gap->first + 1;
 
 	sub->gaps++;
-	sub->missed[gap->reason] += count;
+	sub->missed[__builtin_ctz(gap->reasons)] += count;
 	sub->gap = *gap;
 	sub->next += count;
 }

@@ -22,7 +22,8 @@ static void connect_raw(void)
 	TURN_UNTIL(raw != NULL);
 }
 
-static const struct wire_greeting good = {WIRE_HELLO, 1, 1, WIRE_SENDER, 4096};
+static const struct wire_greeting good = {WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
+					  WIRE_SENDER, 4096};
 
 static void greet(const struct wire_greeting *greeting)
 {
@@ -46,13 +47,13 @@ static void connect_greeted(void)
 static void who_greets_wrong_is_never_heard_of(void **state)
 {
 	static const struct wire_greeting bad[] = {
-		{WIRE_WELCOME, 1, 1, WIRE_SENDER, 4096},
-		{WIRE_HELLO, 2, 3, WIRE_SENDER, 4096},
+		{WIRE_WELCOME, WIRE_VERSION_MIN, WIRE_VERSION_MAX, WIRE_SENDER, 4096},
+		{WIRE_HELLO, WIRE_VERSION_MAX + 1, WIRE_VERSION_MAX + 2, WIRE_SENDER, 4096},
 		{WIRE_HELLO, 0, 0, WIRE_SENDER, 4096},
-		{WIRE_HELLO, 2, 1, WIRE_SENDER, 4096},
-		{WIRE_HELLO, 1, 1, 77, 4096},
-		{WIRE_HELLO, 1, 1, WIRE_SENDER, 255},
-		{WIRE_HELLO, 1, 1, WIRE_SENDER, UINT64_MAX},
+		{WIRE_HELLO, WIRE_VERSION_MAX + 1, WIRE_VERSION_MAX, WIRE_SENDER, 4096},
+		{WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX, 77, 4096},
+		{WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX, WIRE_SENDER, 255},
+		{WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX, WIRE_SENDER, UINT64_MAX},
 	};
 
 	listen_with(NULL);
@@ -72,7 +73,8 @@ static void who_greets_wrong_is_never_heard_of(void **state)
 
 	/* One of a later version that speaks this one, too. */
 	connect_raw();
-	greet(&(struct wire_greeting){WIRE_HELLO, 1, 9, WIRE_SENDER, 4096});
+	greet(&(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX + 8,
+				      WIRE_SENDER, 4096});
 	TURN_UNTIL(heard.established == 1 && raw_messages == 1);
 	plx_link_close(raw);
 	TURN_UNTIL(heard.closed == 1);
@@ -106,8 +108,9 @@ static const struct {
 	{.bytes = {PAGE_HEAD}, .len = 8, .why = "without entries"},
 	{.bytes = {WIRE_PAGE, 0, 1}, .len = 16, .why = "a gap that makes no sense"},
 	{.bytes = {WIRE_PAGE, 1, 0}, .len = 16, .why = "a gap that makes no sense"},
-	{.bytes = {WIRE_PAGE, 7, 1}, .len = 16, .why = "a gap that makes no sense"},
-	{.bytes = {WIRE_PAGE, 1, 1}, .len = 8, .why = "a gap where nothing may be missed"},
+	{.bytes = {WIRE_PAGE, 1, 1}, .len = 16, .why = "a gap that makes no sense"},
+	{.bytes = {WIRE_PAGE, 0x82, 1}, .len = 16, .why = "a gap that makes no sense"},
+	{.bytes = {WIRE_PAGE, 2, 1}, .len = 8, .why = "a gap where nothing may be missed"},
 	{.bytes = {PAGE_HEAD, 1, 0, 0, 0}, .len = 12, .why = "without a header"},
 	{.bytes = {PAGE_HEAD, ENTRY(1, 0)}, .len = 16, .why = "longer than its page"},
 	{.bytes = {PAGE_HEAD, ENTRY(9, 0), WORD(0)}, .len = 24, .why = "longer than its page"},

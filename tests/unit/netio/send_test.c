@@ -581,7 +581,8 @@ static void raw_welcome(struct plx_link *link, struct plx_buf *message, void *us
 {
 	uint8_t welcome[WIRE_GREETING_BYTES];
 
-	wire_greeting_write(welcome, &(struct wire_greeting){WIRE_WELCOME, 1, 1, WIRE_SENDER, BIG});
+	wire_greeting_write(welcome, &(struct wire_greeting){WIRE_WELCOME, WIRE_VERSION_MIN,
+							     WIRE_VERSION_MAX, WIRE_SENDER, BIG});
 	plx_link_send(link, welcome, sizeof(welcome));
 }
 

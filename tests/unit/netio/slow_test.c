@@ -25,7 +25,7 @@ static void new_messages_are_dropped(void **state)
 	go_on(&subs[0]);
 	hear_all(&subs[0]);
 	assert_int_equal(subs[0].gaps, 1);
-	assert_int_equal(subs[0].gap.reason, NETIO_GAP_DROPPED_NEW);
+	assert_int_equal(subs[0].gap.reasons, NETIO_GAP_BIT(NETIO_GAP_DROPPED_NEW));
 	assert_int_equal(subs[0].gap.last, number); /* told without another message */
 	assert_int_equal(missed(&subs[0]), stats().dropped_new);
 	publish_all(1, 400, 3);
@@ -47,7 +47,7 @@ static void old_messages_are_dropped(void **state)
 	netio_buffered_publish_flush(&publisher);
 	hear_all(&subs[0]);
 	assert_int_equal(subs[0].gaps, 1);
-	assert_int_equal(subs[0].gap.reason, NETIO_GAP_DROPPED_OLD);
+	assert_int_equal(subs[0].gap.reasons, NETIO_GAP_BIT(NETIO_GAP_DROPPED_OLD));
 	assert_in_range(number - subs[0].gap.last, 2, 20); /* the newest have come */
 	assert_int_equal(missed(&subs[0]), stats().dropped_old);
 	assert_int_equal(stats().copies, subs[0].messages + missed(&subs[0]));
@@ -75,7 +75,7 @@ static void with_any_bound_the_newest_come(void **state)
 			print_message("bound %lu mixed %u: number %lu gap %lu-%lu reason %d gaps "
 				      "%u came %u old %lu new %lu\n",
 				      bounds[i], mixed, number, subs[0].gap.first, subs[0].gap.last,
-				      subs[0].gap.reason, subs[0].gaps, subs[0].messages,
+				      subs[0].gap.reasons, subs[0].gaps, subs[0].messages,
 				      stats().dropped_old, stats().dropped_new);
 			/* But where two pages that may have others' are more than may wait. */
 			if (!mixed || bounds[i] >= 4096)
@@ -232,6 +232,8 @@ static void the_latest_of_each_tag_comes(void **state)
 
 static void more_tags_than_may_wait(void **state)
 {
+	char text[NETIO_GAP_TEXT_BYTES];
+
 	begin_latest(2000);
 	for (unsigned i = 0; i < 640; i++)
 		publish_all(i % 64, 40, 1);
@@ -240,6 +242,9 @@ static void more_tags_than_may_wait(void **state)
 	go_on(&subs[0]);
 	hear_all(&subs[0]);
 	assert_int_equal(missed(&subs[0]), stats().conflated + stats().dropped_new);
+	assert_int_equal(subs[0].gaps, 1);
+	assert_string_equal(netio_gap_reasons_format(subs[0].gap.reasons, text),
+			    "dropped as new, conflated");
 }
 
 static void the_answer_is_behind_the_latest(void **state)
@@ -312,7 +317,7 @@ static void who_is_too_slow_is_disconnected(void **state)
 	go_on(&subs[0]);
 	TURN_UNTIL(went == 1 && subs[0].lost == 1);
 	assert_non_null(strstr(why_went, "too slow"));
-	assert_int_equal(subs[0].gap.reason, NETIO_GAP_DISCONNECTED);
+	assert_true(subs[0].gap.reasons & NETIO_GAP_BIT(NETIO_GAP_DISCONNECTED));
 	assert_int_equal(missed(&subs[0]), stats().disconnected);
 	assert_int_equal(subs[0].gap.last, subs[0].messages + missed(&subs[0]));
 	assert_int_equal(subs[0].reason, PLX_LINK_CLOSED);
@@ -487,6 +492,12 @@ static void bad_arguments_are_named(void **state)
 	assert_non_null(strstr(plx_error(), "policy 6"));
 	for (unsigned i = 1; i < NETIO_GAP_REASON_COUNT; i++)
 		assert_string_not_equal(netio_gap_reason_name(i), "unknown");
+	char all[NETIO_GAP_TEXT_BYTES];
+
+	assert_string_equal(netio_gap_reasons_format(UINT32_MAX, all),
+			    "dropped as new, dropped as old, conflated, too slow, and "
+			    "disconnected, too big, given up");
+	assert_string_equal(netio_gap_reasons_format(0, all), "");
 	assert_string_equal(netio_gap_reason_name(0), "unknown");
 	assert_string_equal(netio_gap_reason_name(NETIO_GAP_REASON_COUNT), "unknown");
 }

@@ -371,7 +371,8 @@ static void connect_raw_with(uint64_t message_max)
 	assert_int_equal(plx_link_connect(address, &attr, &link), 0);
 	TURN_UNTIL(raw != NULL);
 	wire_greeting_write(hello,
-			    &(struct wire_greeting){WIRE_HELLO, 1, 1, WIRE_SUBSCRIBER, 4096});
+			    &(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
+						    WIRE_SUBSCRIBER, 4096});
 	assert_int_equal(plx_link_send(raw, hello, sizeof(hello)), 0);
 	TURN_UNTIL(raw_messages == 1);
 }
@@ -511,7 +512,8 @@ static void who_takes_no_answers_is_held_up(void **state)
 	assert_int_equal(plx_link_connect(address, &attr, &link), 0);
 	TURN_UNTIL(raw != NULL);
 	wire_greeting_write(hello,
-			    &(struct wire_greeting){WIRE_HELLO, 1, 1, WIRE_SUBSCRIBER, 4096});
+			    &(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
+						    WIRE_SUBSCRIBER, 4096});
 	assert_int_equal(plx_link_send(raw, hello, sizeof(hello)), 0);
 	for (unsigned idle = 0; idle < 20;) {
 		if (plx_link_send(raw, list, write_list(&request, 1)) == 0) {
@@ -563,7 +565,8 @@ static void take_request(void)
 	raw_messages = 0;
 	TURN_UNTIL(raw && raw_messages == 1);
 	wire_greeting_write(welcome,
-			    &(struct wire_greeting){WIRE_WELCOME, 1, 1, WIRE_SUBSCRIBER, 4000});
+			    &(struct wire_greeting){WIRE_WELCOME, WIRE_VERSION_MIN,
+						    WIRE_VERSION_MAX, WIRE_SUBSCRIBER, 4000});
 	assert_int_equal(plx_link_send(raw, welcome, sizeof(welcome)), 0);
 	TURN_UNTIL(raw_messages == 2);
 }
