@@ -96,24 +96,14 @@ static int order_by_name(const struct params_conf *conf, uint32_t method, const 
 /* Lists ------------------------------------------------------------------------------------------
  */
 
-/* Where the next page goes on. */
-struct place {
-	char name[PARAM_NAME_MAX];
-	uint32_t length;
-	bool more;
-};
-
-static int show_page(const struct answer *answer, struct place *place)
+static int show_page(const struct answer *answer, struct list_place *place, bool *more_out)
 {
-	const char *after, *wrong;
 	struct param param;
 	size_t offset;
+	const char *wrong = page_read(answer->data, answer->length, place, more_out, &offset);
 
-	wrong = page_read(answer->data, answer->length, &place->more, &after, &place->length,
-			  &offset);
 	if (wrong)
 		return plx_fail(EPROTO, "the reply: %s", wrong);
-	memcpy(place->name, after, place->length);
 	while (page_next(answer->data, answer->length, &offset, &param, &wrong))
 		show_one(&param);
 	return wrong ? plx_fail(EPROTO, "the reply: %s", wrong) : 0;
@@ -122,11 +112,12 @@ static int show_page(const struct answer *answer, struct place *place)
 static int list(const struct params_conf *conf)
 {
 	uint8_t order[WIRE_LIST_BYTES + 2 * PARAM_NAME_MAX];
-	struct place place = {.more = true};
+	struct list_place place = {.length = 0};
+	bool more = true;
 	int rc = 0;
 
 	show_begin();
-	while (rc == 0 && place.more) {
+	while (rc == 0 && more) {
 		struct list_order what = {
 			.flags = conf->alarms ? WIRE_ALARMS : 0,
 			.prefix = conf->below,
@@ -139,7 +130,7 @@ static int list(const struct params_conf *conf)
 		rc = params_call(client, "--list", PARAMS_LIST, false, order,
 				 list_write(&what, order), &answer);
 		if (rc == 0) {
-			rc = show_page(&answer, &place);
+			rc = show_page(&answer, &place, &more);
 			answer_let_go(&answer);
 		}
 	}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "listing.h"
 
-#include "wire.h"
-
 #include <string.h>
 
 #define AGAIN_NS (50 * PLX_NS_PER_MS) /* where the service does not say when */
@@ -17,8 +15,9 @@ static void fail(struct listing *listing, int rc)
 
 static void begin(struct listing *listing)
 {
-	listing->anew = false;
-	listing->after_length = 0;
+	listing->anew = listing->once_more = false;
+	listing->lists = true;
+	listing->place.length = 0;
 	listing->begun(listing->arg);
 	call(listing);
 }
@@ -46,26 +45,30 @@ static void wait_for_more(struct listing *listing, uint64_t wait_ns)
 		fail(listing, rc);
 }
 
+static void end(struct listing *listing)
+{
+	listing->lists = false;
+	listing->ended(listing->arg);
+	if (listing->once_more && listing->wanted)
+		begin(listing);
+}
+
 static void take_page(struct listing *listing, const struct plx_rpc_result *result)
 {
-	const char *after, *wrong;
 	struct param param;
 	size_t offset;
 	bool more;
+	const char *wrong = page_read(result->data, result->length, &listing->place, &more,
+				      &offset);
 
-	wrong = page_read(result->data, result->length, &more, &after, &listing->after_length,
-			  &offset);
-	if (!wrong) {
-		memcpy(listing->after, after, listing->after_length);
-		while (page_next(result->data, result->length, &offset, &param, &wrong))
-			listing->found(&param, listing->arg);
-	}
+	while (!wrong && page_next(result->data, result->length, &offset, &param, &wrong))
+		listing->found(&param, listing->arg);
 	if (wrong)
 		fail(listing, plx_fail(EPROTO, "the reply: %s", wrong));
 	else if (more && listing->wanted)
 		call(listing);
 	else if (listing->wanted)
-		listing->ended(listing->arg);
+		end(listing);
 }
 
 /* What this service will say to the same request for ever. */
@@ -99,8 +102,8 @@ static void call(struct listing *listing)
 	struct list_order what = {
 		.prefix = listing->below,
 		.prefix_length = (uint32_t)strlen(listing->below),
-		.after = listing->after,
-		.after_length = listing->after_length,
+		.after = listing->place.name,
+		.after_length = listing->place.length,
 	};
 	struct plx_rpc_call page = {
 		.method = PARAMS_LIST,
@@ -128,8 +131,16 @@ void listing_begin(struct listing *listing)
 		begin(listing);
 }
 
+void listing_once_more(struct listing *listing)
+{
+	if (listing->wanted && listing->lists)
+		listing->once_more = true;
+	else
+		listing_begin(listing);
+}
+
 void listing_stop(struct listing *listing)
 {
-	listing->wanted = false;
+	listing->wanted = listing->lists = false;
 	plx_timer_stop(&listing->again);
 }

@@ -34,11 +34,8 @@ struct mirror {
 static int by_name(const void *a, const void *b)
 {
 	const struct param *x = a, *y = b;
-	uint32_t common = x->name_length < y->name_length ? x->name_length : y->name_length;
-	int order = memcmp(x->name, y->name, common);
 
-	return order ? order
-		     : (x->name_length > y->name_length) - (x->name_length < y->name_length);
+	return param_name_order(x->name, x->name_length, y->name, y->name_length);
 }
 
 int mirror_create(struct mirror **mirror_out)

@@ -41,6 +41,13 @@ const char *param_name_check(const char *name, size_t length)
 	return NULL;
 }
 
+int param_name_order(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+	int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+
+	return order ? order : (a_length > b_length) - (a_length < b_length);
+}
+
 bool param_name_is_below(const char *name, size_t length, const char *prefix, size_t prefix_length)
 {
 	if (prefix_length == 0)

@@ -62,6 +62,9 @@ struct param {
  * wrong with it. */
 const char *param_name_check(const char *name, size_t length);
 
+/** The order of names in lists: by bytes. Return: < 0, 0 or > 0, as memcmp. */
+int param_name_order(const char *a, size_t a_length, const char *b, size_t b_length);
+
 /** Whether it is the prefix itself, or below it: "a/b" is below "a", "ab" is not. "" is above all.
  */
 bool param_name_is_below(const char *name, size_t length, const char *prefix, size_t prefix_length);

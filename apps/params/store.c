@@ -98,14 +98,9 @@ const struct param *store_find(const struct store *store, const char *name, size
 	return NULL;
 }
 
-/* By bytes, the shorter one first. */
 static int compare(const struct node *node, const char *name, size_t length)
 {
-	size_t common = node->param.name_length < length ? node->param.name_length : length;
-	int order = memcmp(node->name, name, common);
-
-	return order ? order
-		     : (node->param.name_length > length) - (node->param.name_length < length);
+	return param_name_order(node->name, node->param.name_length, name, length);
 }
 
 /* For each level, the place that points to the first one that is not before the name. */

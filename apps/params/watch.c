@@ -117,7 +117,7 @@ static void on_lost(struct netio_publisher *publisher,
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
 	if (gap->reasons != NETIO_GAP_BIT(NETIO_GAP_CONFLATED)) /* else the newest came */
-		listing_begin(&seen.listing);
+		listing_once_more(&seen.listing);
 }
 
 static void on_refused(struct netio_publisher *publisher,

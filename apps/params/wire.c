@@ -138,9 +138,10 @@ struct iovec page_end(struct page *page, const struct param *after)
 	return (struct iovec){begin, page->used - (size_t)(begin - page->bytes)};
 }
 
-const char *page_read(const uint8_t *in, size_t length, bool *more_out, const char **after_out,
-		      uint32_t *after_length_out, size_t *offset_out)
+const char *page_read(const uint8_t *in, size_t length, struct list_place *place, bool *more_out,
+		      size_t *offset_out)
 {
+	const char *after = (const char *)in + WIRE_PAGE_BYTES;
 	uint32_t name;
 
 	if (length < WIRE_PAGE_BYTES)
@@ -152,9 +153,12 @@ const char *page_read(const uint8_t *in, size_t length, bool *more_out, const ch
 		return "a page does not say where to go on";
 	if (in[1] || !is_zero(in + 4, 4))
 		return "a page has flags that nobody knows";
+	/* Else a service could keep its client listing for ever. */
+	if (in[0] && param_name_order(after, name, place->name, place->length) <= 0)
+		return "a page does not go on behind the one before";
 	*more_out = in[0];
-	*after_out = (const char *)in + WIRE_PAGE_BYTES;
-	*after_length_out = name;
+	memcpy(place->name, after, name);
+	place->length = name;
 	*offset_out = WIRE_PAGE_BYTES + name;
 	return NULL;
 }

@@ -123,9 +123,16 @@ bool page_add(struct page *page, const struct param *param);
 /** The bytes to be sent. after: the last one that was looked at; NULL: there are no more. */
 struct iovec page_end(struct page *page, const struct param *after);
 
-/** A page that has come: *offset_out is where its records begin. Return: NULL, or what is wrong. */
-const char *page_read(const uint8_t *in, size_t length, bool *more_out, const char **after_out,
-		      uint32_t *after_length_out, size_t *offset_out);
+/** Where a list goes on: after that name. Zeroed: at its beginning. */
+struct list_place {
+	char name[PARAM_NAME_MAX];
+	uint32_t length;
+};
+
+/** A page that has come from that place on, and where the next one goes on, if there is more.
+ * *offset_out is where its records begin. Return: NULL, or what is wrong. */
+const char *page_read(const uint8_t *in, size_t length, struct list_place *place, bool *more_out,
+		      size_t *offset_out);
 /** The record at *offset, and the offset of the next one. Return: whether there is one; if not,
  * *wrong_out is NULL at the end. */
 bool page_next(const uint8_t *in, size_t length, size_t *offset, struct param *out,

@@ -84,15 +84,15 @@ static void check_orders(const uint8_t *data, size_t size)
 
 static void check_page(const uint8_t *data, size_t size)
 {
-	const char *after, *wrong;
+	struct list_place place = {.length = 0};
+	const char *wrong;
 	struct param param;
-	uint32_t length;
 	size_t offset;
 	bool more;
 
-	if (page_read(data, size, &more, &after, &length, &offset))
+	if (page_read(data, size, &place, &more, &offset))
 		return;
-	must(is_within(after, length, data, size));
+	must(place.length <= sizeof(place.name) && !more == !place.length);
 	while (page_next(data, size, &offset, &param, &wrong)) {
 		check_param(&param, data, size);
 		must(offset <= size);

@@ -19,7 +19,8 @@ static struct {
 	struct plx_rpc_client *client;
 	const enum say *says; /* to one request after the other; PAGE to those behind */
 	unsigned say_count, requests;
-	unsigned begin_at, stop_at; /* the request at which the listing is told so; 0: none */
+	unsigned begin_at, more_at,
+		stop_at; /* the request at which the listing is told so; 0: none */
 	struct plx_rpc_request *kept;
 	struct listing listing;
 	char heard[256];
@@ -63,6 +64,8 @@ static void on_list(struct plx_rpc_request *request, const void *data, uint32_t 
 	assert_null(list_read(data, length, &order));
 	if (test.requests == test.begin_at)
 		listing_begin(&test.listing);
+	if (test.requests == test.more_at)
+		listing_once_more(&test.listing);
 	if (test.requests == test.stop_at)
 		listing_stop(&test.listing);
 	if (say == PAGE)
@@ -92,7 +95,8 @@ static void on_found(const struct param *param, void *arg)
 static void on_ended(void *arg)
 {
 	hear("ended");
-	plx_loop_quit();
+	if (!test.listing.once_more)
+		plx_loop_quit();
 }
 
 static void on_failed(int rc, void *arg)
@@ -185,6 +189,13 @@ static void it_begins_anew(void **state)
 	assert_string_equal(list(NULL, 0), "begun a begun a b c ended ");
 }
 
+/* What it has found counts, so that it ends although there is more and more. */
+static void it_goes_on_to_its_end_before_it_lists_once_more(void **state)
+{
+	test.more_at = 2;
+	assert_string_equal(list(NULL, 0), "begun a b c ended begun a b c ended ");
+}
+
 static void it_begins_anew_behind_a_page_that_did_not_come(void **state)
 {
 	static const enum say says[] = {PAGE, NOTHING};
@@ -234,6 +245,7 @@ int main(void)
 		TEST(all_pages_come),
 		TEST(a_page_that_does_not_come_is_asked_for_again),
 		TEST(it_begins_anew),
+		TEST(it_goes_on_to_its_end_before_it_lists_once_more),
 		TEST(it_begins_anew_behind_a_page_that_did_not_come),
 		TEST(one_that_is_stopped_finds_nothing),
 		TEST(an_error_is_the_end),

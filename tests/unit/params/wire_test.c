@@ -217,8 +217,8 @@ static void pages_hold_what_fits(void **state)
 	struct page page;
 	struct iovec whole;
 	unsigned count = 0, seen = 0;
-	const char *after, *wrong;
-	uint32_t after_length;
+	struct list_place place = {.length = 0}, again;
+	const char *wrong;
 	size_t offset;
 	bool more;
 
@@ -227,11 +227,13 @@ static void pages_hold_what_fits(void **state)
 		count++;
 	assert_true(count > 300);
 	whole = page_end(&page, &param);
-	assert_null(
-		page_read(whole.iov_base, whole.iov_len, &more, &after, &after_length, &offset));
+	assert_null(page_read(whole.iov_base, whole.iov_len, &place, &more, &offset));
 	assert_true(more);
-	assert_int_equal(after_length, param.name_length);
-	assert_memory_equal(after, param.name, after_length);
+	assert_int_equal(place.length, param.name_length);
+	assert_memory_equal(place.name, param.name, place.length);
+	again = place;
+	assert_string_equal(page_read(whole.iov_base, whole.iov_len, &again, &more, &offset),
+			    "a page does not go on behind the one before");
 	while (page_next(whole.iov_base, whole.iov_len, &offset, &back, &wrong)) {
 		check_same(&param, &back);
 		seen++;
@@ -240,18 +242,16 @@ static void pages_hold_what_fits(void **state)
 	assert_int_equal(seen, count);
 	for (size_t at = 1; at < 8; at = at == 1 ? 4 : at + 1) {
 		((uint8_t *)whole.iov_base)[at] = 1;
-		assert_string_equal(page_read(whole.iov_base, whole.iov_len, &more, &after,
-					      &after_length, &offset),
-				    "a page has flags that nobody knows");
+		assert_string_equal(
+			page_read(whole.iov_base, whole.iov_len, &place, &more, &offset),
+			"a page has flags that nobody knows");
 		((uint8_t *)whole.iov_base)[at] = 0;
 	}
-	for (size_t cut = 0; cut < 8u + after_length; cut++)
-		assert_non_null(
-			page_read(whole.iov_base, cut, &more, &after, &after_length, &offset));
+	for (size_t cut = 0; cut < 8u + param.name_length; cut++)
+		assert_non_null(page_read(whole.iov_base, cut, &place, &more, &offset));
 	page_begin(&page, bytes);
 	whole = page_end(&page, NULL);
-	assert_null(
-		page_read(whole.iov_base, whole.iov_len, &more, &after, &after_length, &offset));
+	assert_null(page_read(whole.iov_base, whole.iov_len, &place, &more, &offset));
 	assert_false(more);
 	assert_false(page_next(whole.iov_base, whole.iov_len, &offset, &back, &wrong));
 	assert_null(wrong);
