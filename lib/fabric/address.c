@@ -2,6 +2,7 @@
 #include "fabric_priv.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,37 @@ int address_split(const char *what, const char *address, char *host_out, char *p
 		return bad_address(what, address, "bad port");
 	memcpy(port_out, port, digits + 1);
 	return 0;
+}
+
+static int fail_unknown(const char *what, const char *address, const char *host, int rc)
+{
+	return plx_fail(EHOSTUNREACH, "%s %s: no address is known for %s: %s; is the name right?",
+			what, address, host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+}
+
+/* What a host stands for, each address once, in the order in which they are to be tried (RFC 6724).
+ * what, address: for the text. Blocks where the host is a name. Return: 0; -EHOSTUNREACH. */
+int address_resolve(const char *what, const char *address, const char *host,
+		    struct address_list *out)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *found;
+	int rc = getaddrinfo(host, NULL, &hints, &found);
+
+	if (rc == EAI_NONAME) {
+		hints.ai_flags = 0;
+		rc = getaddrinfo(host, NULL, &hints, &found);
+	}
+	if (rc)
+		return fail_unknown(what, address, host, rc);
+	out->count = 0;
+	for (struct addrinfo *each = found; each && out->count < ADDRESSES_MAX;
+	     each = each->ai_next) {
+		if (getnameinfo(each->ai_addr, each->ai_addrlen, out->hosts[out->count],
+				sizeof(out->hosts[0]), NULL, 0, NI_NUMERICHOST) == 0)
+			out->count++;
+	}
+	freeaddrinfo(found);
+	return out->count ? 0 : fail_unknown(what, address, host, EAI_NONAME);
 }
 
 int plx_address_check(const char *option, const char *address)

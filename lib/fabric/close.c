@@ -262,7 +262,7 @@ bool close_bury(struct plx_link *link, uint64_t now_ns)
 		link_abandon(link);
 		return true;
 	}
-	if (plx_unlikely(link->next_info != NULL) && connect_otherwise(link))
+	if (plx_unlikely(link->plan != NULL) && connect_otherwise(link))
 		return false;
 	send_fail_current(link);
 	if (link->direct)

@@ -1,15 +1,93 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connecting: by the provider that was asked for, or by each that may be the best, one after the
- * other. Those of this host know at once that nobody offers them. With RDMA it takes a moment, so
- * a link goes over to the next provider by itself then, before it was ever open. */
+/* Connecting: to each address that a name stands for, and to each by the provider that was asked
+ * for, or by those that may be the best, one after the other. Those of this host know at once that
+ * nobody offers them. Elsewhere that takes a moment, and the link goes on with the next one by
+ * itself then, before it was ever open. */
 #include "fabric_priv.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-/* An address, taken apart. */
-struct place {
-	const char *host, *port;
+/* Where a link may be connected, and where that is tried just now. */
+struct plan {
+	struct address_list addresses;
+	char port[8];
+	struct driver_choice choices[DRIVER_CHOICES_MAX];
+	unsigned choice_count;
+	unsigned address, choice;
+	const char *why_first, *why; /* why it is not by the choice before; of the first: NULL, or
+					what was asked for */
+	bool refused_here;           /* fi_connect knew at once that nobody offers that there */
+	char tried[160];             /* the addresses before this one, and what became of them */
 };
+
+static const struct driver_choice *plan_choice(const struct plan *plan)
+{
+	return &plan->choices[plan->choice];
+}
+
+static const char *plan_host(const struct plan *plan)
+{
+	return plan->addresses.hosts[plan->address];
+}
+
+static bool plan_is_last(const struct plan *plan)
+{
+	return plan->choice + 1 == plan->choice_count && plan->address + 1 == plan->addresses.count;
+}
+
+static void note_address(struct plan *plan, const char *what)
+{
+	size_t used = strlen(plan->tried);
+
+	snprintf(plan->tried + used, sizeof(plan->tried) - used, "%s%s: %s", used ? ", " : "",
+		 plan_host(plan), what);
+}
+
+/* On to the next one. same: it may be at the same address. Return: whether there is one. */
+static bool plan_go_on(struct plan *plan, bool same, const char *what)
+{
+	plan->refused_here = false;
+	if (same && plan->choice + 1 < plan->choice_count) {
+		plan->choice++;
+		return true;
+	}
+	note_address(plan, what);
+	plan->choice = 0;
+	plan->why = plan->why_first;
+	return ++plan->address < plan->addresses.count;
+}
+
+/* Return: 0; -errno with a text. */
+static int plan_make(struct plan *plan, const char *address, const struct plx_link_attr *attr)
+{
+	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
+	int rc = address_split("connect to", address, host, port);
+
+	if (rc)
+		return rc;
+	if (host[0] == '\0')
+		return plx_fail(EINVAL, "connect to %s: a host is needed; give HOST:PORT", address);
+	if (strcmp(port, "0") == 0)
+		return plx_fail(EINVAL, "connect to %s: port 0 is nobody's; give 1 to 65535",
+				address);
+	snprintf(plan->port, sizeof(plan->port), "%s", port);
+	rc = driver_choose_for(attr, plan->choices);
+	if (rc < 1)
+		return rc;
+	plan->choice_count = (unsigned)rc;
+	if (attr->direct && !plan->choices[0].asked)
+		plan->why = plan->why_first = "it has the remote memory that is asked for";
+	return address_resolve("connect to", address, host, &plan->addresses);
+}
+
+void connect_forget_plan(struct plx_link *link)
+{
+	free(link->plan);
+	link->plan = NULL;
+}
+
+/* One of them ---------------------------------------------------------------------------------- */
 
 /* Return: 0; -ECONNREFUSED known at once, without a text; -EACCES; else -errno. */
 static int start(struct plx_link *link, struct fi_info *info)
@@ -27,6 +105,11 @@ static int start(struct plx_link *link, struct fi_info *info)
 	return plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
 }
 
+static void name_peer(struct plx_link *link, const struct fi_info *info)
+{
+	address_format(info->dest_addr, link->peer, sizeof(link->peer));
+}
+
 static int create(struct plx_fabric_lcore *home, const struct driver_choice *choice,
 		  struct fi_info *info, const struct plx_link_attr *attr,
 		  struct plx_link **link_out)
@@ -37,11 +120,11 @@ static int create(struct plx_fabric_lcore *home, const struct driver_choice *cho
 	if (rc)
 		return rc;
 	(*link_out)->connector = true;
-	address_format(info->dest_addr, (*link_out)->peer, sizeof((*link_out)->peer));
+	name_peer(*link_out, info);
 	return 0;
 }
 
-/* is_last: no other provider comes after it, so that a refusal is told as every other end. */
+/* is_last: there is no other way after it, so that a refusal is told as every other end. */
 static int connect_with(struct plx_fabric_lcore *home, const struct driver_choice *choice,
 			bool is_last, struct fi_info *info, const struct plx_link_attr *attr,
 			struct plx_link **link_out)
@@ -75,33 +158,24 @@ static void close_on_exec_since(struct fd_mark *mark)
 		hygiene_close_on_exec_since(mark);
 }
 
-static int try(struct plx_fabric_lcore *home, const struct driver_choice *choice, bool is_last,
-	       const struct place *place, const struct plx_link_attr *attr,
-	       struct plx_link **link_out)
+static int try(struct plx_fabric_lcore *home, const struct plan *plan,
+	       const struct plx_link_attr *attr, struct plx_link **link_out)
 {
+	const struct driver_choice *choice = plan_choice(plan);
 	struct fd_mark *mark;
 	struct fi_info *info;
-	int rc = driver_getinfo(choice, place->host, place->port, 0, &info);
+	int rc = driver_getinfo(choice, plan_host(plan), plan->port, 0, &info);
 
 	if (rc)
 		return rc;
 	mark = mark_for(choice);
-	rc = connect_with(home, choice, is_last, info, attr, link_out);
+	rc = connect_with(home, choice, plan_is_last(plan), info, attr, link_out);
 	close_on_exec_since(mark);
 	fi_freeinfo(info);
 	return rc;
 }
 
-/* Which provider it was, and why. */
-static const char *why_it(const struct driver_choice *choice)
-{
-	if (choice->asked)
-		return "it was asked for";
-	return choice->driver->rdma ? "an RDMA device routes to the peer"
-				    : "the peer is on this host and offers it";
-}
-
-/* Why the next provider is taken, where one before it was tried in vain. */
+/* Why the next provider is taken, where that one was tried in vain. */
 static const char *why_not(const struct driver_choice *choice, int rc)
 {
 	if (choice->driver->rdma)
@@ -119,53 +193,81 @@ static const char *why_not(const struct driver_choice *choice, int rc)
 	}
 }
 
-/* Where the link goes if it is refused, or not answered. That there is no such way is no error. */
-static void note_next(struct plx_link *link, const struct driver_choice *next,
-		      const struct place *place)
+/* Which provider it is, and why. */
+static const char *why_it(const struct plan *plan)
 {
-	if (driver_getinfo(next, place->host, place->port, 0, &link->next_info) == 0)
-		link->next_choice = *next;
-	else
-		link->next_info = NULL;
+	const struct driver_choice *choice = plan_choice(plan);
+
+	if (plan->why && plan->choice + 1 == plan->choice_count && !choice->driver->rdma)
+		return plan->why;
+	if (choice->asked)
+		return "it was asked for";
+	return choice->driver->rdma ? "an RDMA device routes to the peer"
+				    : "the peer is on this host and offers it";
 }
 
-static int try_all(struct plx_fabric_lcore *home, const struct place *place,
+static const char *trouble_of(int rc)
+{
+	return rc == -ECONNREFUSED ? "refused" : rc == -EACCES ? "of another user" : "unreachable";
+}
+
+/* All of them, until one may come to something ------------------------------------------------- */
+
+/* With several addresses the last one's error says too little. */
+static int fail_all(const struct plan *plan, const char *address, int rc)
+{
+	if (plan->addresses.count == 1)
+		return rc;
+	return plx_fail(-rc, "connect to %s: none of its addresses can be connected to: %s",
+			address, plan->tried);
+}
+
+/* Ownership: the plan becomes the link's, if there is another way. */
+static int try_all(struct plx_fabric_lcore *home, struct plan *plan, const char *address,
 		   const struct plx_link_attr *attr, struct plx_link **link_out)
 {
-	struct driver_choice choices[DRIVER_CHOICES_MAX];
-	int count = driver_choose_for(attr, choices);
-	const char *why = NULL;
-	int rc = count;
+	int rc;
 
-	if (attr->direct && count > 0 && !choices[0].asked)
-		why = "it has the remote memory that is asked for";
+	while ((rc = try(home, plan, attr, link_out)) != 0) {
+		const char *why = why_not(plan_choice(plan), rc);
 
-	for (int i = 0; i < count; i++) {
-		bool is_last = i == count - 1;
-
-		rc = try(home, &choices[i], is_last, place, attr, link_out);
-		if (rc == 0) {
-			bool is_left = is_last && why && !choices[i].driver->rdma;
-
-			(*link_out)->choice = is_left ? why : why_it(&choices[i]);
-			if (choices[i].driver->rdma && !is_last)
-				note_next(*link_out, &choices[i + 1], place);
-			break;
-		}
-		why = why_not(&choices[i], rc);
+		if (!plan_go_on(plan, true, trouble_of(rc)))
+			return fail_all(plan, address, rc);
+		if (plan->choice)
+			plan->why = why;
 	}
-	return rc;
+	(*link_out)->choice = why_it(plan);
+	if (plan_is_last(plan) && plan->addresses.count == 1)
+		free(plan);
+	else
+		(*link_out)->plan = plan;
+	return 0;
 }
 
-static int move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
+int plx_link_connect(const char *address, const struct plx_link_attr *attr,
+		     struct plx_link **link_out)
 {
-	struct fd_mark *mark = mark_for(&link->next_choice);
-	int rc = link_move(link, set, info);
+	struct plx_fabric_lcore *home = fabric_here();
+	struct plx_link_attr checked;
+	struct plan *plan;
 
-	rc = rc ? rc : start(link, info);
-	close_on_exec_since(mark);
+	if (!home)
+		return fabric_missing();
+
+	int rc = link_check_attr(attr, &checked);
+	if (rc)
+		return rc;
+	plan = calloc(1, sizeof(*plan));
+	if (!plan)
+		return plx_fail(ENOMEM, "out of memory");
+	rc = plan_make(plan, address, &checked);
+	rc = rc ? rc : try_all(home, plan, address, &checked, link_out);
+	if (rc)
+		free(plan);
 	return rc;
 }
+
+/* On with the next one ------------------------------------------------------------------------- */
 
 static bool is_in_vain(const struct plx_link *link)
 {
@@ -174,56 +276,79 @@ static bool is_in_vain(const struct plx_link *link)
 		link->reason == PLX_LINK_LOCAL);
 }
 
-/* A link that was refused, or not answered, has been buried: it goes on by the provider that comes
- * next, if there is one. Return: whether it does. */
-bool connect_otherwise(struct plx_link *link)
+/* Return: 0; -errno: this way is none, and the link is as it was. */
+static int find_set(struct plx_link *link, struct fi_info **info_out, struct plx_set **set_out)
 {
-	const struct driver_choice *next = &link->next_choice;
-	struct fi_info *info = link->next_info;
-	struct plx_set *set = is_in_vain(link) ? set_get(link->home, next->driver, next->provider,
-							 info, &link->attr)
-					       : NULL;
+	const struct driver_choice *choice = plan_choice(link->plan);
+	int rc = driver_getinfo(choice, plan_host(link->plan), link->plan->port, 0, info_out);
+
+	if (rc)
+		return rc;
+	*set_out = set_get(link->home, choice->driver, choice->provider, *info_out, &link->attr);
+	if (*set_out)
+		return 0;
+	fi_freeinfo(*info_out);
+	return -EIO;
+}
+
+static void move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
+{
+	struct plan *plan = link->plan;
+	struct fd_mark *mark = mark_for(plan_choice(plan));
+	char before[PLX_ADDRESS_MAX];
 	int rc;
 
-	link->next_info = NULL;
-	if (!set) {
-		fi_freeinfo(info);
-		return false;
-	}
-	plx_log(&fabric_log, PLX_LOG_INFO, "link to %s by %s: %s; now by %s", link->peer,
-		link->driver->name, link->text, next->driver->name);
-	link->choice = "the peer did not answer by RDMA";
-	rc = move(link, set, info);
-	fi_freeinfo(info);
+	snprintf(before, sizeof(before), "%s", link->peer);
+	name_peer(link, info);
+	plx_log(&fabric_log, PLX_LOG_INFO, "link to %s: %s; now to %s by %s", before, link->text,
+		link->peer, plan_choice(plan)->driver->name);
+	link->choice = why_it(plan);
+	rc = link_move(link, set, info);
+	rc = rc ? rc : start(link, info);
+	close_on_exec_since(mark);
+	plan->refused_here = rc == -ECONNREFUSED;
 	if (rc == -ECONNREFUSED)
 		close_refused(link);
 	else if (rc)
 		link_end(link, rc == -EHOSTUNREACH ? PLX_LINK_UNREACHABLE : PLX_LINK_LOCAL, "%s",
 			 plx_error());
-	return true;
 }
 
-int plx_link_connect(const char *address, const struct plx_link_attr *attr,
-		     struct plx_link **link_out)
+static void give_up(struct plx_link *link)
 {
-	struct plx_fabric_lcore *home = fabric_here();
-	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
-	struct place place = {host, port};
-	struct plx_link_attr checked;
+	if (link->plan->addresses.count > 1)
+		snprintf(link->text, sizeof(link->text), "none of its addresses answers: %s",
+			 link->plan->tried);
+}
 
-	if (!home)
-		return fabric_missing();
+/* A link that was refused, or not answered, has been buried: it goes on with the next provider or
+ * address, if there is one. Return: whether it does. */
+bool connect_otherwise(struct plx_link *link)
+{
+	struct plan *plan = link->plan;
+	bool by_rdma = plan_choice(plan)->driver->rdma, same = by_rdma || plan->refused_here;
+	const char *what = plx_link_reason_name(link->reason);
+	const char *why = by_rdma ? "the peer did not answer by RDMA"
+				  : why_not(plan_choice(plan), -ECONNREFUSED);
+	struct plx_set *set;
+	struct fi_info *info;
 
-	int rc = link_check_attr(attr, &checked);
-	if (rc)
-		return rc;
-	rc = address_split("connect to", address, host, port);
-	if (rc)
-		return rc;
-	if (host[0] == '\0')
-		return plx_fail(EINVAL, "connect to %s: a host is needed; give HOST:PORT", address);
-	if (strcmp(port, "0") == 0)
-		return plx_fail(EINVAL, "connect to %s: port 0 is nobody's; give 1 to 65535",
-				address);
-	return try_all(home, &place, &checked, link_out);
+	if (!is_in_vain(link))
+		return false;
+	while (plan_go_on(plan, same, what)) {
+		int rc = find_set(link, &info, &set);
+
+		if (plan->choice)
+			plan->why = why;
+		if (rc == 0) {
+			move(link, set, info);
+			fi_freeinfo(info);
+			return true;
+		}
+		same = true;
+		what = trouble_of(rc);
+		why = why_not(plan_choice(plan), rc);
+	}
+	give_up(link);
+	return false;
 }

@@ -68,6 +68,7 @@
 struct plx_set;
 struct plx_fabric_lcore;
 struct request;
+struct plan;
 
 enum op_kind { OP_RECV, OP_SEND, OP_GET };
 
@@ -207,10 +208,9 @@ struct plx_link {
 	struct plx_link *group_next, **group_prev_next; /* in presence->links */
 	struct plx_timer timer; /* connect, HELLO, close or linger: one at a time */
 	struct plx_link_attr attr;
-	struct listener_shared *from;     /* counters of the listener that accepted it */
-	struct driver_choice next_choice; /* to connect by where this one fails; see connect.c */
-	struct fi_info *next_info;        /* for that; NULL: there is no other */
-	const char *choice;               /* why that provider; constant text */
+	struct listener_shared *from; /* counters of the listener that accepted it */
+	struct plan *plan;            /* where else it may be connected; NULL: nowhere */
+	const char *choice;           /* why that provider; constant text */
 	struct plx_link_stats stats;
 	enum plx_link_reason reason;
 	uint64_t close_began_ns, dead_since_ns;
@@ -316,6 +316,14 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 
 /* address.c */
 int address_split(const char *what, const char *address, char *host_out, char *port_out);
+#define ADDRESSES_MAX 8 /* of a name, that are tried or listened on */
+
+struct address_list {
+	unsigned count;
+	char hosts[ADDRESSES_MAX][64]; /* numeric; an IPv6 one may have a zone */
+};
+int address_resolve(const char *what, const char *address, const char *host,
+		    struct address_list *out);
 void address_format(const struct sockaddr *address, char *out, size_t size);
 uint16_t address_port(const struct sockaddr *address);
 /* own: of this host, on a connection with peer. */
@@ -413,6 +421,7 @@ int link_look_after(struct plx_fabric_lcore *home);
 
 /* connect.c */
 bool connect_otherwise(struct plx_link *link);
+void connect_forget_plan(struct plx_link *link);
 
 /* receive.c */
 int receive_post_all(struct plx_link *link);

@@ -303,8 +303,7 @@ void link_destroy(struct plx_link *link)
 	plx_mem_free(link->ops);
 	direct_destroy(link);
 	listener_unref(link->from);
-	if (link->next_info)
-		fi_freeinfo(link->next_info);
+	connect_forget_plan(link);
 	set_leave(link->set);
 	free(link);
 }
@@ -345,6 +344,7 @@ void link_connected(struct plx_link *link)
 	if (link->state != LINK_CONNECTING)
 		return;
 	link->connected = true;
+	connect_forget_plan(link);
 	link->set->connecting--;
 	link->state = LINK_HELLO;
 	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);

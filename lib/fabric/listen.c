@@ -171,9 +171,9 @@ static int listen_with(struct plx_set *set, const char *address, struct fi_info 
 	return 0;
 }
 
-/* An address, taken apart. */
+/* One address of a host, and what the user gave for it. */
 struct place {
-	const char *address; /* as it was given */
+	const char *address;
 	const char *host, *port;
 };
 
@@ -194,27 +194,29 @@ static int listen_by(struct plx_fabric_lcore *home, const struct driver_choice *
 	return rc;
 }
 
-/* Offer a driver of this host at the same address. That it cannot be is no reason not to listen. */
-static void listen_also(struct plx_fabric_lcore *home, const struct driver_choice *choice,
-			const struct place *place, struct plx_listener *front)
+/* One more for the user's listener: another driver, or another address, at the same port. */
+static int listen_also(struct plx_fabric_lcore *home, const struct driver_choice *choice,
+		       const struct place *place, struct plx_listener *front)
 {
 	char port[8];
 	struct place same = {place->address, place->host, port};
 	struct plx_listener *also = NULL;
+	int rc;
 
 	snprintf(port, sizeof(port), "%u", front->port);
-	if (listen_by(home, choice, &same, &front->attr, front, &also) != 0) {
-		plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered: %s", choice->driver->name,
-			plx_error());
-		return;
-	}
+	rc = listen_by(home, choice, &same, &front->attr, front, &also);
+	if (rc)
+		return rc;
 	also->also = front->also;
 	front->also = also;
+	return 0;
 }
 
-/* The last choice is the one that is to be; those before it are of this host. */
+/* The last choice is the one that must be; those before it are of this host, and that one of them
+ * cannot be offered is no reason not to listen. front: the listener so far, or NULL. Return: 0;
+ * -errno, and *front is as it was. */
 static int listen_on(struct plx_fabric_lcore *home, const struct place *place,
-		     const struct plx_listen_attr *attr, struct plx_listener **listener_out)
+		     const struct plx_listen_attr *attr, struct plx_listener **front)
 {
 	struct driver_choice choices[DRIVER_CHOICES_MAX];
 	int count = driver_choose_for(&attr->link, choices);
@@ -222,9 +224,72 @@ static int listen_on(struct plx_fabric_lcore *home, const struct place *place,
 
 	if (count < 1)
 		return count;
-	rc = listen_by(home, &choices[count - 1], place, attr, NULL, listener_out);
-	for (int i = 0; i < count - 1 && rc == 0; i++)
-		listen_also(home, &choices[i], place, *listener_out);
+	if (*front)
+		rc = listen_also(home, &choices[count - 1], place, *front);
+	else
+		rc = listen_by(home, &choices[count - 1], place, attr, NULL, front);
+	for (int i = 0; i < count - 1 && rc == 0; i++) {
+		if (listen_also(home, &choices[i], place, *front) != 0)
+			plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered: %s",
+				choices[i].driver->name, plx_error());
+	}
+	return rc;
+}
+
+/* Every address: IPv6's takes IPv4 as well; a host without IPv6 has only the other. */
+static int listen_everywhere(struct plx_fabric_lcore *home, struct place *place,
+			     const struct plx_listen_attr *attr, struct plx_listener **front)
+{
+	int rc;
+
+	place->host = "::";
+	rc = listen_on(home, place, attr, front);
+	place->host = "0.0.0.0";
+	if (rc && rc != -EADDRINUSE && rc != -EACCES)
+		rc = listen_on(home, place, attr, front);
+	return rc;
+}
+
+/* Each address of a name. One that this host does not have now, as ::1 without IPv6, is left out,
+ * unless it has none of them. */
+static int listen_on_all(struct plx_fabric_lcore *home, struct place *place,
+			 const struct address_list *addresses, const struct plx_listen_attr *attr,
+			 struct plx_listener **front)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < addresses->count; i++) {
+		place->host = addresses->hosts[i];
+		rc = listen_on(home, place, attr, front);
+		if (rc == 0 && i > 0)
+			plx_log(&fabric_log, PLX_LOG_INFO, "listening on %s: on %s too",
+				place->address, place->host);
+		if (rc == -EADDRINUSE || rc == -EACCES)
+			break;
+	}
+	if (*front && rc != -EADDRINUSE)
+		return 0;
+	plx_listener_close(*front);
+	*front = NULL;
+	return rc;
+}
+
+/* A free port at one address need not be free at another one. */
+#define FREE_PORT_TRIES 16
+
+static int listen_at_name(struct plx_fabric_lcore *home, struct place *place,
+			  const struct plx_listen_attr *attr, struct plx_listener **front)
+{
+	struct address_list addresses;
+	int rc = address_resolve("listen on", place->address, place->host, &addresses);
+
+	if (rc)
+		return rc;
+	for (unsigned i = 0; i < FREE_PORT_TRIES; i++) {
+		rc = listen_on_all(home, place, &addresses, attr, front);
+		if (rc != -EADDRINUSE || strcmp(place->port, "0") != 0)
+			break;
+	}
 	return rc;
 }
 
@@ -235,6 +300,7 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
 	struct plx_listen_attr checked = *attr;
 	struct place place = {address, host, port};
+	struct plx_listener *front = NULL;
 
 	if (!home)
 		return fabric_missing();
@@ -247,14 +313,10 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 	rc = address_split("listen on", address, host, port);
 	if (rc)
 		return rc;
-	if (host[0] != '\0')
-		return listen_on(home, &place, &checked, listener_out);
-	/* Every address: IPv6's takes IPv4 as well; a host without IPv6 has only the other. */
-	place.host = "::";
-	rc = listen_on(home, &place, &checked, listener_out);
-	place.host = "0.0.0.0";
-	if (rc && rc != -EADDRINUSE && rc != -EACCES)
-		rc = listen_on(home, &place, &checked, listener_out);
+	rc = host[0] ? listen_at_name(home, &place, &checked, &front)
+		     : listen_everywhere(home, &place, &checked, &front);
+	if (rc == 0)
+		*listener_out = front;
 	return rc;
 }
 

@@ -183,7 +183,8 @@ int plx_address_check(const char *option, const char *address);
 #define PLX_ADDRESS_MAX 300
 
 /** Connect to "host:port" ("[::1]:port" for IPv6). Returns at once; on_open or on_close follows.
- * A host name (not a number) is looked up here, which may block: set-up work.
+ * A host name (not a number) is looked up here, which may block: set-up work. Where it stands for
+ * several addresses, up to 8 are tried in the resolver's order, each for connect_timeout_ns.
  * Ownership: the link is the library's; the pointer is valid until on_close returns.
  * Thread: an lcore. Return: 0; -EINVAL address or attribute; -ENODEV no such provider here;
  * -ENOENT not an lcore; -EHOSTUNREACH; -EACCES shm to another user; -EOPNOTSUPP `direct`,
@@ -430,7 +431,8 @@ struct plx_listen_attr {
 	void *place_arg;
 };
 
-/** Listen on "host:port"; "*:port" is every address; port 0 takes a free one.
+/** Listen on "host:port"; "*:port" is every address; port 0 takes a free one. On a name it listens
+ * at each of up to 8 addresses that this host has, at the same port.
  * Ownership: close with plx_listener_close. Thread: an lcore.
  * Return: 0; -EADDRINUSE; -EADDRNOTAVAIL; -EINVAL address or attribute, or an lcore was named that
  * does not exist; -EOPNOTSUPP as plx_link_connect; ... */

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names that stand for several addresses: a link tries each of them, and a listener listens on
+ * each. The resolver is the test's. */
+#include "fixture.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdlib.h>
+
+static const char *const *known; /* addresses of the name "several" */
+
+int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		       struct addrinfo **out);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		       struct addrinfo **out);
+
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		       struct addrinfo **out)
+{
+	struct addrinfo **end = out;
+	int rc = 0;
+
+	if (!node || strcmp(node, "several") != 0 || hints->ai_flags & AI_NUMERICHOST)
+		return __real_getaddrinfo(node, service, hints, out);
+	for (unsigned i = 0; known[i] && rc == 0; i++) {
+		rc = __real_getaddrinfo(known[i], service, hints, end);
+		end = &(*end)->ai_next;
+	}
+	return rc;
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+static void start(const char *provider, const char *const *addresses)
+{
+	known = addresses;
+	fixture_start(provider, false);
+}
+
+static const char *at(const char *host, const struct plx_listener *listener)
+{
+	static char text[PLX_ADDRESS_MAX];
+
+	snprintf(text, sizeof(text), "%s%s", host, strrchr(plx_listener_address(listener), ':'));
+	return text;
+}
+
+static void connect_to(const char *address)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+	if (plx_link_connect(address, &attr, &client.link) != 0)
+		fail_msg("%s: %s", address, plx_error());
+}
+
+static void expect_open(void)
+{
+	if (!pump_until(&client.opened, 1, 5000))
+		fail_msg("not open: %s", client.text);
+	assert_true(pump_until(&server.opened, 1, 5000));
+}
+
+static void disconnect(void)
+{
+	plx_link_abort(client.link);
+	assert_true(pump_until(&server.closed, 1, 5000));
+	client = (struct side){0};
+	server = (struct side){0};
+}
+
+static void the_next_address_is_tried_where_one_refuses(const char *provider)
+{
+	struct plx_listener *listener;
+
+	start(provider, (const char *const[]){"127.0.0.2", "::1", "127.0.0.1", NULL});
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	connect_to(at("several", listener));
+	expect_open();
+	assert_non_null(strstr(plx_link_peer(client.link), "127.0.0.1:"));
+}
+
+static void over_tcp_the_next_address_is_tried(void **state)
+{
+	the_next_address_is_tried_where_one_refuses("tcp");
+}
+
+static void over_shm_the_next_address_is_tried(void **state)
+{
+	the_next_address_is_tried_where_one_refuses("shm");
+}
+
+static void by_choice_the_next_address_is_tried(void **state)
+{
+	the_next_address_is_tried_where_one_refuses("auto");
+}
+
+static void all_that_were_tried_are_named(const char *provider, const char *expected)
+{
+	struct plx_listener *listener;
+
+	start(provider, (const char *const[]){"127.0.0.2", "127.0.0.3", NULL});
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	connect_to(at("several", listener));
+	assert_true(pump_until(&client.closed, 1, 5000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	assert_string_equal(client.text, expected);
+}
+
+static void over_tcp_all_that_were_tried_are_named(void **state)
+{
+	all_that_were_tried_are_named(
+		"tcp", "none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
+}
+
+static void over_shm_all_that_were_tried_are_named(void **state)
+{
+	all_that_were_tried_are_named(
+		"shm", "none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
+}
+
+/* No host of another network is reached over shm, which is known inside the call. */
+static void what_is_known_at_once_is_an_error_that_names_all(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+	start("shm", (const char *const[]){"203.0.113.1", "203.0.113.2", NULL});
+	assert_int_equal(plx_link_connect("several:7000", &attr, &client.link), -EHOSTUNREACH);
+	assert_error_has("connect to several:7000: none of its addresses can be connected to: "
+			 "203.0.113.1: unreachable, 203.0.113.2: unreachable");
+}
+
+static void a_listener_listens_on_each_address(void **state)
+{
+	static const char *const hosts[] = {"127.0.0.2", "127.0.0.1", "127.0.0.3"};
+	struct plx_listener *listener;
+
+	/* The first is nobody's here, and left out. */
+	start("auto",
+	      (const char *const[]){"203.0.113.1", "127.0.0.2", "127.0.0.1", "127.0.0.3", NULL});
+	listener = fixture_listen("several:0", NULL);
+	assert_int_equal(plx_fabric_open_count(), 1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(hosts); i++) {
+		connect_to(at(hosts[i], listener));
+		expect_open();
+		assert_non_null(strstr(plx_link_provider(client.link), "shm"));
+		disconnect();
+	}
+	plx_listener_close(listener);
+	assert_int_equal(plx_fabric_open_count(), 0);
+}
+
+static void a_port_that_one_address_does_not_have_is_an_error(void **state)
+{
+	struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server}};
+	struct plx_listener *taken, *listener;
+
+	start("tcp", (const char *const[]){"127.0.0.2", "127.0.0.1", NULL});
+	taken = fixture_listen("127.0.0.1:0", NULL);
+	assert_int_equal(plx_link_listen(at("several", taken), &attr, &listener), -EADDRINUSE);
+	assert_int_equal(plx_fabric_open_count(), 1);
+	/* A free one is free at both. */
+	assert_int_equal(plx_link_listen("several:0", &attr, &listener), 0);
+	connect_to(at("127.0.0.1", listener));
+	expect_open();
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(over_tcp_the_next_address_is_tried),
+		TEST(over_shm_the_next_address_is_tried),
+		TEST(by_choice_the_next_address_is_tried),
+		TEST(over_tcp_all_that_were_tried_are_named),
+		TEST(over_shm_all_that_were_tried_are_named),
+		TEST(what_is_known_at_once_is_an_error_that_names_all),
+		TEST(a_listener_listens_on_each_address),
+		TEST(a_port_that_one_address_does_not_have_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
