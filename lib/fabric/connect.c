@@ -11,7 +11,7 @@
 /* Where a link may be connected, and where that is tried just now. */
 struct plan {
 	struct address_list addresses;
-	char port[8];
+	char port[PLX_ADDRESS_MAX];
 	struct driver_choice choices[DRIVER_CHOICES_MAX];
 	unsigned choice_count;
 	unsigned address, choice;
@@ -61,17 +61,16 @@ static bool plan_go_on(struct plan *plan, bool same, const char *what)
 /* Return: 0; -errno with a text. */
 static int plan_make(struct plan *plan, const char *address, const struct plx_link_attr *attr)
 {
-	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
-	int rc = address_split("connect to", address, host, port);
+	char host[PLX_ADDRESS_MAX];
+	int rc = address_split("connect to", address, host, plan->port);
 
 	if (rc)
 		return rc;
 	if (host[0] == '\0')
 		return plx_fail(EINVAL, "connect to %s: a host is needed; give HOST:PORT", address);
-	if (strcmp(port, "0") == 0)
+	if (strcmp(plan->port, "0") == 0)
 		return plx_fail(EINVAL, "connect to %s: port 0 is nobody's; give 1 to 65535",
 				address);
-	snprintf(plan->port, sizeof(plan->port), "%s", port);
 	rc = driver_choose_for(attr, plan->choices);
 	if (rc < 1)
 		return rc;
