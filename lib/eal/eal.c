@@ -30,7 +30,7 @@ static struct eal {
 	struct plx_idle_conf *idle; /* of each place of the map */
 	char *provider;             /* NULL: the default */
 	bool require_rdma;
-	uint64_t receive_bytes;
+	uint64_t receive_bytes, partial_bytes;
 	uint64_t heartbeat_ns, dead_after_ns; /* as for the fabric */
 	uint32_t self_test_rate;              /* 0: off */
 	bool self_test_remote;
@@ -88,6 +88,8 @@ static int check_all(const struct plx_eal_conf *conf)
 		rc = check_provider(conf);
 	if (rc == 0)
 		rc = eal_receive_mem_value(conf, &eal.receive_bytes);
+	if (rc == 0)
+		rc = eal_partial_mem_value(conf, &eal.partial_bytes);
 	if (rc == 0)
 		rc = eal_heartbeat_value(conf, &eal.heartbeat_ns, &eal.dead_after_ns);
 	if (rc == 0)
@@ -154,6 +156,7 @@ static int start_fabric(void)
 		.provider = eal.provider,
 		.require_rdma = eal.require_rdma,
 		.receive_bytes = eal.receive_bytes,
+		.partial_bytes = eal.partial_bytes,
 		.heartbeat_ns = eal.heartbeat_ns,
 		.dead_after_ns = eal.dead_after_ns,
 	};

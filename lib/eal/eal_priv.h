@@ -42,6 +42,9 @@
 	X(STRING, RECEIVE_MEM, 0, "receive-mem", "SIZE", receive_mem, "receive_mem", LINKS, \
 	  "receive buffers of an lcore's links; from half of\n" \
 	  "it on new links get fewer (default: 256M)") \
+	X(STRING, PARTIAL_MEM, 0, "partial-mem", "SIZE", partial_mem, "partial_mem", LINKS, \
+	  "what has come of long messages that are not whole,\n" \
+	  "on an lcore; at most that much (default: 1G)") \
 	X(STRING, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat, "heartbeat", LINKS, \
 	  "how often idle peers hear from each other, and the\n" \
 	  "silence after which one is taken for dead\n" \
@@ -122,6 +125,7 @@ int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out);
 /** As struct plx_fabric_conf has them. */
 int eal_require_value(const struct plx_eal_conf *conf, bool *rdma_out);
 int eal_receive_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out);
+int eal_partial_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out);
 int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_out,
 			uint64_t *dead_after_ns_out);
 

@@ -29,6 +29,7 @@ struct plx_eal_conf {
 	const char *provider;    /**< "tcp", "net", "fi:tcp", ...; NULL: chosen */
 	const char *require;     /**< "rdma" or "none"; see plx_fabric_conf */
 	const char *receive_mem; /**< "64M"; see receive_bytes of plx_fabric_conf */
+	const char *partial_mem; /**< "1G"; see partial_bytes there */
 	const char *heartbeat;   /**< "TIME", "TIME:TIME" (see plx_fabric_conf) or "off" */
 	const char *self_test;   /**< "RATE" (see plx_rpc_self_test_start) or "off" */
 	const char *config;      /**< path of a libconfig file */

@@ -79,6 +79,15 @@ int eal_receive_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out)
 			      PLX_RECEIVE_BYTES_MIN, PLX_RECEIVE_BYTES_MAX, bytes_out);
 }
 
+int eal_partial_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out)
+{
+	*bytes_out = PLX_PARTIAL_BYTES_DEFAULT;
+	if (!conf->partial_mem)
+		return 0;
+	return plx_parse_size(eal_conf_origin(conf, OPT_PARTIAL_MEM), conf->partial_mem,
+			      PLX_PARTIAL_BYTES_MIN, PLX_PARTIAL_BYTES_MAX, bytes_out);
+}
+
 #define SELF_TEST_RATE_MAX 1000000000
 
 int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out, bool *remote_out)

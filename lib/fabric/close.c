@@ -179,7 +179,7 @@ void plx_link_abort(struct plx_link *link)
 
 void close_on_fin(struct plx_link *link, bool carries_ack)
 {
-	if (link->state < LINK_OPEN || link->peer_fin || link->rx_partial_total ||
+	if (link->state < LINK_OPEN || link->peer_fin || link->partial.total ||
 	    (carries_ack && !link->fin_sent)) {
 		link_end(link, PLX_LINK_PROTOCOL, "a FIN that does not belong here");
 		return;

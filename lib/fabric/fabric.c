@@ -44,6 +44,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	int rc = liveness_init(conf);
 
 	rc = rc ? rc : window_init(conf->receive_bytes);
+	rc = rc ? rc : assembly_init(conf->partial_bytes);
 	if (rc)
 		return rc;
 
@@ -165,6 +166,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	}
 	*home = (struct plx_fabric_lcore){.id = id};
 	liveness_home_init(home);
+	assembly_home_init(home);
 	if (plx_buf_pool_create(&attr, TX_BUF_BYTES, &home->tx_pool) != 0)
 		goto free_home;
 	if (plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0)
@@ -345,6 +347,7 @@ static void free_home(struct plx_fabric_lcore *home)
 			"lcore %u: buffers of %u closed links are still referenced", home->id,
 			home->orphan_count);
 	spare_free_all(home);
+	plx_timer_stop(&home->sweep);
 	plx_pool_destroy(home->tx_pool);
 	free(home->orphans);
 	free(home);

@@ -195,9 +195,8 @@ struct plx_link {
 	struct plx_buf **rx_long; /* long messages that the user has; room for rx_buf_count */
 	uint32_t rx_long_kept;
 	struct plx_pool *rx_pool;
-	struct plx_op *rx_idle;     /* those without a buffer */
-	struct plx_buf *rx_partial; /* a message that is being put together, or one to reuse */
-	uint64_t rx_partial_total;  /* its length; 0: none under way */
+	struct plx_op *rx_idle; /* those without a buffer */
+	struct plx_assembly partial;
 
 	struct direct *direct; /* NULL: it has no direct data placement */
 	struct plx_op *ops;    /* all of them, receives first */
@@ -270,6 +269,9 @@ struct plx_fabric_lcore {
 	struct plx_pool *tx_pool;
 	struct plx_buf *spares[SPARE_COUNT]; /* of spare.c; NULL: no buffer */
 	uint32_t spare_bytes;                /* in all of them */
+	struct plx_assembly *assemblies;     /* those that have a buffer */
+	uint64_t assembly_bytes;             /* that count, of all of them */
+	struct plx_timer sweep;              /* of those */
 	struct plx_poller *poller;
 	struct plx_pool *
 		*orphans; /* receive pools of gone links whose buffers the user still has */
@@ -292,6 +294,10 @@ void fabric_first_look(struct plx_set *set);
  * in_zone: in memory that can be registered. Return: NULL with an error text. */
 struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone);
 void spare_free_all(struct plx_fabric_lcore *home);
+
+/* assembly.c */
+int assembly_init(uint64_t partial_bytes);
+void assembly_home_init(struct plx_fabric_lcore *home);
 
 /* orphan.c */
 int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool);

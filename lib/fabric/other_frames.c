@@ -5,9 +5,7 @@
 
 static bool partial_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes)
 {
-	struct plx_buf *partial = link->rx_partial;
-
-	if (link->rx_partial_total) {
+	if (link->partial.total) {
 		link_end(link, PLX_LINK_PROTOCOL, "a message began inside another");
 		return false;
 	}
@@ -17,45 +15,45 @@ static bool partial_begin(struct plx_link *link, uint64_t total, uint32_t first_
 			 (unsigned long long)total, (unsigned long long)link->message_max);
 		return false;
 	}
-	if (partial && (!plx_buf_unshared(partial) || partial->room - PLX_BUF_HEADROOM < total)) {
-		plx_buf_unref(partial);
-		partial = link->rx_partial = NULL;
-	}
-	if (!partial)
-		partial = link->rx_partial = plx_buf_alloc((uint32_t)total);
-	if (!partial) {
-		link_end(link, PLX_LINK_LOCAL, "no memory for a message of %llu bytes",
-			 (unsigned long long)total);
+	if (plx_assembly_begin(&link->partial, link, total) != 0) {
+		link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
 		return false;
 	}
-	plx_buf_reset(partial);
-	link->rx_partial_total = total;
 	receive_welcome(link);
 	return true;
+}
+
+/* Return: whether the frame's credit may be granted again: its own buffer was not kept. */
+static bool give_whole(struct plx_link *link)
+{
+	struct plx_buf *message = link->partial.buf;
+	bool kept;
+
+	link->partial.total = 0; /* it may be the last, and FIN come next */
+	receive_welcome(link);
+	receive_deliver(link, message);
+	kept = !plx_buf_unshared(message);
+	if (kept)
+		link->rx_long[link->rx_long_kept++] = plx_buf_ref(message);
+	plx_assembly_done(&link->partial);
+	if (!kept)
+		return true;
+	receive_grant(link, 0); /* as where a frame's own buffer is kept */
+	link_attend(link, WANT_REFILL);
+	return false;
 }
 
 /* Return: whether the frame's credit may be granted again. */
 static bool partial_add(struct plx_link *link, const uint8_t *data, uint32_t length)
 {
-	struct plx_buf *partial = link->rx_partial;
+	int rc = plx_assembly_add(&link->partial, data, length);
 
-	if (!link->rx_partial_total || length > link->rx_partial_total - partial->len) {
-		link_end(link, PLX_LINK_PROTOCOL, "a part of a message does not fit its length");
+	if (rc) {
+		link_end(link, rc == -EPROTO ? PLX_LINK_PROTOCOL : PLX_LINK_LOCAL, "%s",
+			 plx_error());
 		return false;
 	}
-	memcpy(plx_buf_append(partial, length), data, length);
-	if (partial->len < link->rx_partial_total)
-		return true;
-	link->rx_partial_total = 0;
-	receive_welcome(link);
-	receive_deliver(link, partial);
-	if (plx_buf_unshared(partial))
-		return true;
-	link->rx_long[link->rx_long_kept++] = partial;
-	link->rx_partial = NULL;
-	receive_grant(link, 0); /* as where a frame's own buffer is kept */
-	link_attend(link, WANT_REFILL);
-	return false;
+	return !plx_assembly_is_whole(&link->partial) || give_whole(link);
 }
 
 /* A part of a message that needs several frames. Return: as data_frame. */
@@ -76,7 +74,7 @@ static bool data_part(struct plx_op *op, const struct frame_header *header)
 void receive_welcome(struct plx_link *link)
 {
 	bool welcome = link->state >= LINK_OPEN && link->state < LINK_DEAD && !link->peer_fin &&
-		       !link->rx_partial_total;
+		       !link->partial.total;
 
 	link->rx_whole_end = welcome ? (uint32_t)link->message_max + 1 : 0;
 }
@@ -84,7 +82,7 @@ void receive_welcome(struct plx_link *link)
 /* A whole message where none is welcome: why? */
 static void not_welcome(struct plx_link *link, uint32_t length)
 {
-	if (link->rx_partial_total)
+	if (link->partial.total)
 		link_end(link, PLX_LINK_PROTOCOL, "a message inside another");
 	else
 		link_end(link, PLX_LINK_PROTOCOL,

@@ -32,6 +32,10 @@ struct plx_listener;
 #define PLX_RECEIVE_BYTES_MIN     (UINT64_C(1) << 20)
 #define PLX_RECEIVE_BYTES_MAX     (UINT64_C(1) << 40)
 
+#define PLX_PARTIAL_BYTES_DEFAULT (UINT64_C(1) << 30)
+#define PLX_PARTIAL_BYTES_MIN     (UINT64_C(1) << 20)
+#define PLX_PARTIAL_BYTES_MAX     (UINT64_C(1) << 40)
+
 struct plx_fabric_conf {
 	/** The drivers there are, ended by NULL; plx_drivers is the product's own table. */
 	const struct plx_fabric_driver *const *drivers;
@@ -59,6 +63,10 @@ struct plx_fabric_conf {
 	 * more than a 16th of what is left, in fewer and then shorter buffers, at least four of 1
 	 * KiB (or of what it asks for, if that is less). */
 	uint64_t receive_bytes;
+	/** Messages that come in parts, of all links of an lcore, in bytes that have come: 1 MiB to
+	 * 1 TiB; 0: 1 GiB. Beyond that the link of one that stands still ends, or else of the one
+	 * that wants more. */
+	uint64_t partial_bytes;
 };
 
 /** Look for the drivers' providers (libfabric's own first look takes some 80 ms) and put right what
@@ -404,6 +412,48 @@ struct plx_link_stats {
 };
 
 void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out);
+
+/* Messages in parts ------------------------------------------------------------------------ */
+
+/** A message that comes in parts and is put together in memory of the heap. Zeroed: none. What has
+ * come of all on an lcore is bounded by plx_fabric_conf.partial_bytes: at that bound the links of
+ * messages that have stood still for a second end, and after 30 s those of all that stand still
+ * although the peer may send. */
+struct plx_assembly {
+	struct plx_buf
+		*buf;   /**< what has come; of the next message, if it is not whole: no one's */
+	uint64_t total; /**< length of the message under way; 0: none */
+
+	/* The rest is private. */
+	struct plx_link *link;
+	uint64_t moved_ns;
+	uint32_t charged; /* bytes that count */
+	struct plx_assembly *next, **prev_next;
+};
+
+/** A message of total bytes begins; none may be under way. link: that it comes by; NULL: it counts
+ * for nothing, as in tests. Thread: the link's, as for all of these. Return: 0; -ENOMEM. */
+int plx_assembly_begin(struct plx_assembly *assembly, struct plx_link *link, uint64_t total);
+
+/** The next part. Return: 0; -EPROTO it is longer than what is missing, or no message is under way;
+ * -ENOMEM there is no room for it. */
+int plx_assembly_add(struct plx_assembly *assembly, const void *data, uint32_t length);
+
+/** It does not move because of its receiver, who calls this again and again: not the peer's fault.
+ */
+void plx_assembly_wait(struct plx_assembly *assembly);
+
+bool plx_assembly_is_whole(const struct plx_assembly *assembly);
+
+/** The message was delivered: by whoever keeps it, a reference to buf was taken. The buffer is used
+ * again, if nobody has, and given back a tenth of a second later. */
+void plx_assembly_done(struct plx_assembly *assembly);
+
+/** The link ends, and what has come of it stays; of a zeroed one nothing. */
+void plx_assembly_leave(struct plx_assembly *assembly);
+
+/** Let go of what has come. Accepts a zeroed one. */
+void plx_assembly_drop(struct plx_assembly *assembly);
 
 /* Listeners -------------------------------------------------------------------------------- */
 

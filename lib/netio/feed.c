@@ -110,6 +110,7 @@ static void on_established(struct netio_connection *connection)
 
 	begin_telling(feed);
 	feed->pub.provider = plx_link_provider(connection->link);
+	feed->intake.link = connection->link;
 	TELL(feed, cb_connection_established, (&feed->pub));
 	if (feed->feeds) {
 		feed_ask(feed);
@@ -153,9 +154,8 @@ static void on_ended(struct netio_connection *connection)
 
 	feed->pub.provider = "";
 	feed->is_full = false;
+	intake_leave(&feed->intake);
 	intake_drop(&feed->intake);
-	feed->intake.partial_total = 0;
-	feed->intake.partial_whole = false;
 	feed->number = 0;
 }
 

@@ -55,64 +55,46 @@ void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t mes
 
 static const char *partial_begin(struct intake *intake, const struct wire_entry *entry)
 {
-	struct plx_buf *partial = intake->partial;
-
-	if (intake->partial_total)
+	if (intake->partial.total)
 		return "a message that begins inside another";
 	if (entry->total > intake->message_max)
 		return MESSAGE_TOO_LONG;
-	if (partial &&
-	    (!plx_buf_unshared(partial) || partial->room - PLX_BUF_HEADROOM < entry->total)) {
-		plx_buf_unref(partial);
-		partial = NULL;
-	}
-	if (!partial)
-		partial = plx_buf_alloc((uint32_t)entry->total);
-	intake->partial = partial;
-	if (!partial)
+	if (plx_assembly_begin(&intake->partial, intake->link, entry->total) != 0)
 		return "a message that there is no memory for";
-	plx_buf_reset(partial);
-	intake->partial_total = entry->total;
 	intake->partial_tag = entry->tag;
 	return NULL;
 }
 
 static const char *partial_add(struct intake *intake, const struct wire_entry *entry)
 {
-	struct plx_buf *partial = intake->partial;
-
-	if (!intake->partial_total || entry->length > intake->partial_total - partial->len)
+	switch (plx_assembly_add(&intake->partial, entry->payload, entry->length)) {
+	case 0:
+		return NULL;
+	case -EPROTO:
 		return "a piece that does not fit its message";
-	memcpy(plx_buf_append(partial, entry->length), entry->payload, entry->length);
-	intake->partial_whole = partial->len == intake->partial_total;
-	return NULL;
+	default:
+		return "a message that there is no memory for";
+	}
 }
 
 /* last: the page that it ended in. Whoever keeps the message keeps that, too, which the sender may
  * not fill again before it is back: so what waits is bounded by what may be under way. */
 static bool give_whole(struct intake *intake, struct plx_buf *last)
 {
-	struct plx_buf *partial = intake->partial;
+	struct plx_buf *buf = intake->partial.buf;
 	struct netio_msg msg = {
-		.data = partial->data,
-		.len = partial->len,
+		.data = buf->data,
+		.len = buf->len,
 		.tag = intake->partial_tag,
 		.source = intake->source,
-		.buf = partial,
+		.buf = buf,
 	};
 
-	if (!partial->next)
-		partial->next = plx_buf_ref(last);
+	if (!buf->next)
+		buf->next = plx_buf_ref(last);
 	if (!intake->give(intake, &msg))
 		return false;
-	intake->partial_whole = false;
-	intake->partial_total = 0;
-	if (plx_buf_unshared(partial)) {
-		plx_buf_reset(partial);
-	} else {
-		plx_buf_unref(partial);
-		intake->partial = NULL;
-	}
+	plx_assembly_done(&intake->partial);
 	return true;
 }
 
@@ -138,7 +120,8 @@ static int take_entries(struct intake *intake, struct held *held, const char **w
 
 	for (;;) {
 		held->at = at;
-		if (plx_unlikely(intake->partial_whole) && !give_whole(intake, held->buf))
+		if (plx_unlikely(plx_assembly_is_whole(&intake->partial)) &&
+		    !give_whole(intake, held->buf))
 			return -EAGAIN;
 		if (at == end)
 			return 0;
@@ -150,8 +133,8 @@ static int take_entries(struct intake *intake, struct held *held, const char **w
 				return -EPROTO;
 			continue;
 		}
-		if (plx_unlikely(intake->partial_total || entry.length > intake->message_max)) {
-			*wrong_out = intake->partial_total ? "a message inside another"
+		if (plx_unlikely(intake->partial.total || entry.length > intake->message_max)) {
+			*wrong_out = intake->partial.total ? "a message inside another"
 							   : MESSAGE_TOO_LONG;
 			return -EPROTO;
 		}
@@ -171,7 +154,7 @@ static int take_message(struct intake *intake, struct held *held, const char **w
 	*wrong_out = message_read(held->buf, intake->message_max, &msg);
 	if (plx_unlikely(*wrong_out != NULL))
 		return -EPROTO;
-	if (plx_unlikely(intake->partial_total)) {
+	if (plx_unlikely(intake->partial.total)) {
 		*wrong_out = "a message inside another";
 		return -EPROTO;
 	}
@@ -194,7 +177,7 @@ static int take(struct intake *intake, struct held *held, const char **wrong_out
 	if (buf->data[0] == WIRE_MESSAGE)
 		return take_message(intake, held, wrong_out);
 	*wrong_out = wire_page_read(buf->data, buf->len, &gap);
-	if (!*wrong_out && gap.count && (!intake->miss || intake->partial_total))
+	if (!*wrong_out && gap.count && (!intake->miss || intake->partial.total))
 		*wrong_out = intake->miss ? "a gap inside a message"
 					  : "a gap where nothing may be missed";
 	if (*wrong_out)
@@ -249,14 +232,22 @@ int intake_go_on(struct intake *intake, const char **wrong_out)
 	while (intake->held_count) {
 		int rc = take(intake, &intake->held[intake->held_first], wrong_out);
 
-		if (rc == -EAGAIN)
+		if (rc == -EAGAIN) {
+			plx_assembly_wait(&intake->partial);
 			break;
+		}
 		let_go_of_first(intake);
 		if (rc)
 			return rc;
 		done++;
 	}
 	return done;
+}
+
+void intake_leave(struct intake *intake)
+{
+	plx_assembly_leave(&intake->partial);
+	intake->link = NULL;
 }
 
 void intake_drop_held(struct intake *intake)
@@ -268,6 +259,5 @@ void intake_drop_held(struct intake *intake)
 void intake_drop(struct intake *intake)
 {
 	intake_drop_held(intake);
-	plx_buf_unref(intake->partial);
-	intake->partial = NULL;
+	plx_assembly_drop(&intake->partial);
 }

@@ -21,10 +21,9 @@ struct intake {
 	uint64_t message_max; /* the longest that may come */
 
 	/* A message that comes in pieces. */
-	struct plx_buf *partial; /* being put together; or one to use again */
-	uint64_t partial_total;  /* 0: none */
+	struct plx_link *link; /* while it is there */
+	struct plx_assembly partial;
 	netio_tag_t partial_tag;
-	bool partial_whole; /* it has come, and was not delivered yet */
 
 	/* What there was no room for: first in first out, round the end of held_max. Of one whose
 	 * give never fails: NULL and 0. */
@@ -45,6 +44,9 @@ int intake_take(struct intake *intake, struct plx_buf *message, const char **wro
 
 /* Try again what was held. Return: how many messages of the link were finished; -EPROTO. */
 int intake_go_on(struct intake *intake, const char **wrong_out);
+
+/* The link has ended. */
+void intake_leave(struct intake *intake);
 
 /* Let go of what waits for room; of all that it holds. */
 void intake_drop_held(struct intake *intake);

@@ -80,6 +80,7 @@ static void on_established(struct accepted *accepted)
 	struct netio_listen_socket *socket = socket_of(receiver);
 
 	receiver->intake.source = accepted->id;
+	receiver->intake.link = accepted->link;
 	receiver->pub = (struct netio_recv_socket){
 		.listen_socket = socket,
 		.id = accepted->id,
@@ -117,6 +118,7 @@ static bool on_ended(struct accepted *accepted)
 {
 	struct receiver *receiver = (struct receiver *)accepted;
 
+	intake_leave(&receiver->intake);
 	if (receiver->intake.held_count == 0)
 		return true;
 	receiver_listener(receiver)->ended++;

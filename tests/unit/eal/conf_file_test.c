@@ -69,7 +69,7 @@ static void every_setting_is_read(void **state)
 			     "# a comment\nsocket_mem = \"64,64\"; huge = \"1G\";\n"
 			     "idle = \"0:event,1:poll\";\n"
 			     "numa : \"any\";\nprovider = \"net\";\n"
-			     "require = \"rdma\"; receive_mem = \"64M\"; heartbeat = \"off\";\n"
+			     "require = \"rdma\"; receive_mem = \"64M\"; partial_mem = \"2M\"; heartbeat = \"off\";\n"
 			     "self_test = \"5\";\n"
 			     "log_level = [\"info\", \"eal:debug\"];\n"),
 		0);
@@ -82,6 +82,7 @@ static void every_setting_is_read(void **state)
 	assert_string_equal(c->provider, "net");
 	assert_string_equal(c->require, "rdma");
 	assert_string_equal(c->receive_mem, "64M");
+	assert_string_equal(c->partial_mem, "2M");
 	assert_string_equal(c->heartbeat, "off");
 	assert_string_equal(c->self_test, "5");
 	assert_int_equal(c->log_level_count, 2);
@@ -173,7 +174,7 @@ static void wrong_content_is_told_with_its_line(void **state)
 					    "main_lcore?"},
 		{"frobnicate = 1;",
 		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, idle, "
-		 "socket_mem, huge, numa, provider, require, receive_mem, heartbeat, self_test, "
+		 "socket_mem, huge, numa, provider, require, receive_mem, partial_mem, heartbeat, self_test, "
 		 "log_level"},
 		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},
 		{"\nlcores = 3;", ":2: lcores is a number; it must be a string, in double quotes"},
@@ -248,7 +249,7 @@ static void example_file_is_right_in_every_line(void **state)
 	if (read_text(f, text))
 		fail_msg("%s", plx_error());
 	assert_true(c->lcores && c->main_lcore && c->idle && c->socket_mem && c->huge && c->numa &&
-		    c->provider && c->require && c->receive_mem && c->heartbeat && c->self_test &&
+		    c->provider && c->require && c->receive_mem && c->partial_mem && c->heartbeat && c->self_test &&
 		    c->log_level_count);
 }
 

@@ -199,6 +199,21 @@ static void receive_memory_has_bounds(void **state)
 	assert_error_has("receive-mem 1K: out of range; give 1M to 1T");
 }
 
+static void partial_memory_has_bounds(void **state)
+{
+	struct plx_eal_conf conf = {0};
+	uint64_t bytes = 0;
+
+	assert_int_equal(eal_partial_mem_value(&conf, &bytes), 0);
+	assert_int_equal(bytes, 1 << 30);
+	conf.partial_mem = "3M";
+	assert_int_equal(eal_partial_mem_value(&conf, &bytes), 0);
+	assert_int_equal(bytes, 3 << 20);
+	conf.partial_mem = "1K";
+	assert_int_equal(eal_partial_mem_value(&conf, &bytes), -EINVAL);
+	assert_error_has("partial-mem 1K: out of range; give 1M to 1T");
+}
+
 static void a_self_test_has_a_rate(void **state)
 {
 	struct plx_eal_conf conf = {0};
@@ -280,6 +295,7 @@ int main(void)
 		cmocka_unit_test(main_lcore_is_one_of_the_map),
 		cmocka_unit_test(rdma_is_required_by_its_name),
 		cmocka_unit_test(receive_memory_has_bounds),
+		cmocka_unit_test(partial_memory_has_bounds),
 		cmocka_unit_test(a_self_test_has_a_rate),
 		cmocka_unit_test(heartbeats_have_two_times),
 	};

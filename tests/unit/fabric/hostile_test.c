@@ -202,22 +202,11 @@ static void a_frame_longer_than_the_buffers(void **state)
 	rogue_close(rogue);
 }
 
-static void send_first(struct rogue *rogue, uint64_t total, uint32_t length)
-{
-	struct frame_header header = {FRAME_DATA_FIRST, 0, FRAME_TOTAL_BYTES + length, 8};
-	uint8_t *bytes = calloc(1, FRAME_HEADER_BYTES + header.length);
-
-	frame_write(bytes, &header);
-	frame_total_write(bytes + FRAME_HEADER_BYTES, total);
-	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
-	free(bytes);
-}
-
 static void a_message_announced_too_long(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	send_first(rogue, UINT64_MAX, 10);
+	rogue_send_first(rogue, UINT64_MAX, 10);
 	expect_end(PLX_LINK_PROTOCOL, "at most 16777216 are accepted");
 	rogue_close(rogue);
 }
@@ -226,7 +215,7 @@ static void a_message_longer_than_announced(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	send_first(rogue, 20, 10);
+	rogue_send_first(rogue, 20, 10);
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8});
 	expect_end(PLX_LINK_PROTOCOL, "does not fit its length");
 	rogue_close(rogue);
@@ -236,7 +225,7 @@ static void a_message_inside_another(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	send_first(rogue, 20, 10);
+	rogue_send_first(rogue, 20, 10);
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8});
 	expect_end(PLX_LINK_PROTOCOL, "a message inside another");
 	rogue_close(rogue);
@@ -301,7 +290,7 @@ static void gone_inside_a_message(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	send_first(rogue, 100000, 1000);
+	rogue_send_first(rogue, 100000, 1000);
 	rogue_close(rogue);
 	expect_end(PLX_LINK_PEER_DOWN, "went away");
 	assert_int_equal(server.messages, 0);
@@ -311,7 +300,7 @@ static void a_fin_inside_a_message(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
-	send_first(rogue, 20, 10);
+	rogue_send_first(rogue, 20, 10);
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
 	expect_end(PLX_LINK_PROTOCOL, "FIN");
 	rogue_close(rogue);

@@ -175,6 +175,17 @@ void rogue_send_frame(struct rogue *rogue, struct frame_header header)
 	free(bytes);
 }
 
+void rogue_send_first(struct rogue *rogue, uint64_t total, uint32_t length)
+{
+	struct frame_header header = {FRAME_DATA_FIRST, 0, FRAME_TOTAL_BYTES + length, 8};
+	uint8_t *bytes = calloc(1, FRAME_HEADER_BYTES + header.length);
+
+	frame_write(bytes, &header);
+	frame_total_write(bytes + FRAME_HEADER_BYTES, total);
+	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
+	free(bytes);
+}
+
 struct frame_hello rogue_good_hello(void)
 {
 	return (struct frame_hello){

@@ -18,6 +18,9 @@ void rogue_send(struct rogue *rogue, const void *bytes, size_t size);
 /** Send a frame with that header and `header.length` bytes of zeros behind it. */
 void rogue_send_frame(struct rogue *rogue, struct frame_header header);
 
+/** Begin a message of total bytes with that many of zeros. */
+void rogue_send_first(struct rogue *rogue, uint64_t total, uint32_t length);
+
 /** Send a good HELLO that grants 8 frames. */
 void rogue_send_hello(struct rogue *rogue);
 

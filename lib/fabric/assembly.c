@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages that come in parts. Their memory is the heap's: pages of it that nothing was written to
+ * are none, so what is counted is what has come. A buffer stays for the next message for a moment,
+ * as page faults cost more than copying. */
+#include "fabric_priv.h"
+
+#include <inttypes.h>
+
+#define SWEEP_NS (100 * PLX_NS_PER_MS)
+#define IDLE_NS  SWEEP_NS            /* a buffer is kept that long without a message */
+#define STALL_NS (30 * PLX_NS_PER_S) /* a message may stand still that long; */
+#define SLOW_NS  PLX_NS_PER_S        /* or that, where another one needs the memory */
+
+static uint64_t bytes_max; /* of each lcore */
+
+int assembly_init(uint64_t partial_bytes)
+{
+	bytes_max = partial_bytes ? partial_bytes : PLX_PARTIAL_BYTES_DEFAULT;
+	if (bytes_max >= PLX_PARTIAL_BYTES_MIN && bytes_max <= PLX_PARTIAL_BYTES_MAX)
+		return 0;
+	return plx_fail(EINVAL,
+			"partial_bytes %" PRIu64 ": out of range; give %" PRIu64 " to %" PRIu64,
+			partial_bytes, PLX_PARTIAL_BYTES_MIN, PLX_PARTIAL_BYTES_MAX);
+}
+
+/* Those of the lcore --------------------------------------------------------------------------- */
+
+static void on_sweep(struct plx_timer *timer, void *arg);
+
+void assembly_home_init(struct plx_fabric_lcore *home)
+{
+	plx_timer_init(&home->sweep, on_sweep, home);
+	plx_timer_set_lax(&home->sweep, true);
+}
+
+static void enlist(struct plx_assembly *assembly)
+{
+	struct plx_fabric_lcore *home = assembly->link->home;
+
+	assembly->next = home->assemblies;
+	assembly->prev_next = &home->assemblies;
+	if (assembly->next)
+		assembly->next->prev_next = &assembly->next;
+	home->assemblies = assembly;
+	if (!plx_timer_running(&home->sweep))
+		plx_timer_start(&home->sweep, SWEEP_NS);
+}
+
+void plx_assembly_leave(struct plx_assembly *assembly)
+{
+	if (!assembly->link)
+		return;
+	*assembly->prev_next = assembly->next;
+	if (assembly->next)
+		assembly->next->prev_next = assembly->prev_next;
+	assembly->link->home->assembly_bytes -= assembly->charged;
+	assembly->charged = 0;
+	assembly->link = NULL;
+}
+
+void plx_assembly_drop(struct plx_assembly *assembly)
+{
+	plx_assembly_leave(assembly);
+	plx_buf_unref(assembly->buf);
+	*assembly = (struct plx_assembly){0};
+}
+
+/* Nothing comes where nothing was granted: that is this side's doing. */
+static bool may_move(const struct plx_link *link)
+{
+	return link->rx_frames != link->rx_frames_granted;
+}
+
+static void end_stalled(struct plx_assembly *assembly, uint64_t still_ns)
+{
+	link_end(assembly->link, PLX_LINK_PROTOCOL,
+		 "a message of %" PRIu64 " bytes stopped after %" PRIu32 ", and stood still for "
+		 "%" PRIu64 " ms",
+		 assembly->total, assembly->buf->len, still_ns / PLX_NS_PER_MS);
+	plx_assembly_leave(assembly); /* what it has goes with the link */
+}
+
+/* Let go of what has stood still for that long. */
+static void sweep(struct plx_fabric_lcore *home, const struct plx_assembly *keep, uint64_t idle_ns,
+		  uint64_t stall_ns)
+{
+	uint64_t now_ns = plx_loop_now_ns();
+
+	for (struct plx_assembly *each = home->assemblies, *next; each; each = next) {
+		uint64_t still_ns = now_ns - each->moved_ns;
+
+		next = each->next;
+		if (each == keep)
+			continue;
+		if (!each->total && still_ns >= idle_ns)
+			plx_assembly_drop(each);
+		else if (each->total && !may_move(each->link))
+			each->moved_ns = now_ns;
+		else if (each->total && still_ns >= stall_ns)
+			end_stalled(each, still_ns);
+	}
+}
+
+static void on_sweep(struct plx_timer *timer, void *arg)
+{
+	struct plx_fabric_lcore *home = arg;
+
+	sweep(home, NULL, IDLE_NS, STALL_NS);
+	if (home->assemblies)
+		plx_timer_start(timer, SWEEP_NS);
+}
+
+/* One message ---------------------------------------------------------------------------------- */
+
+int plx_assembly_begin(struct plx_assembly *assembly, struct plx_link *link, uint64_t total)
+{
+	const struct plx_buf *buf = assembly->buf;
+
+	if (buf && (!plx_buf_unshared(buf) || buf->room - PLX_BUF_HEADROOM < total))
+		plx_assembly_drop(assembly);
+	if (!assembly->buf) {
+		assembly->buf = plx_buf_alloc((uint32_t)total);
+		if (!assembly->buf)
+			return plx_fail(ENOMEM, "no memory for a message of %" PRIu64 " bytes",
+					total);
+	}
+	if (link && !assembly->link) {
+		assembly->link = link;
+		enlist(assembly);
+	}
+	plx_buf_reset(assembly->buf);
+	assembly->total = total;
+	assembly->moved_ns = plx_loop_now_ns();
+	return 0;
+}
+
+/* Return: whether there is room for what has come. */
+static bool charge(struct plx_assembly *assembly)
+{
+	struct plx_fabric_lcore *home = assembly->link->home;
+	uint32_t more = assembly->buf->len - assembly->charged;
+
+	if (home->assembly_bytes + more > bytes_max)
+		sweep(home, assembly, 0, SLOW_NS);
+	if (home->assembly_bytes + more > bytes_max)
+		return false;
+	assembly->charged += more;
+	home->assembly_bytes += more;
+	return true;
+}
+
+int plx_assembly_add(struct plx_assembly *assembly, const void *data, uint32_t length)
+{
+	struct plx_buf *buf = assembly->buf;
+
+	if (!assembly->total || length > assembly->total - buf->len)
+		return plx_fail(EPROTO, "a part of a message does not fit its length");
+	memcpy(plx_buf_append(buf, length), data, length);
+	assembly->moved_ns = plx_loop_now_ns();
+	if (!assembly->link || buf->len <= assembly->charged || charge(assembly))
+		return 0;
+	return plx_fail(ENOMEM,
+			"no room for a message of %" PRIu64 " bytes: those that come in parts have "
+			"%" PRIu64 " KiB already; --partial-mem gives them more",
+			assembly->total, assembly->link->home->assembly_bytes >> 10);
+}
+
+void plx_assembly_wait(struct plx_assembly *assembly)
+{
+	assembly->moved_ns = plx_loop_now_ns();
+}
+
+bool plx_assembly_is_whole(const struct plx_assembly *assembly)
+{
+	return assembly->total && assembly->buf->len == assembly->total;
+}
+
+void plx_assembly_done(struct plx_assembly *assembly)
+{
+	assembly->total = 0;
+	if (plx_buf_unshared(assembly->buf))
+		plx_buf_reset(assembly->buf);
+	else
+		plx_assembly_drop(assembly);
+}

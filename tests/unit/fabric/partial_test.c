@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Long messages that come in parts: memory that is given back, and messages that stand still. */
+#include "fabric_priv.h"
+#include "fixture.h"
+#include "rogue.h"
+
+#include <stdlib.h>
+
+#define LONG (1 << 20)
+
+static struct plx_listener *listener;
+
+static int start(void **state)
+{
+	struct plx_fabric_conf conf = {
+		.drivers = plx_drivers,
+		.provider = provider_to_test(),
+		.partial_bytes = PLX_PARTIAL_BYTES_MIN,
+	};
+
+	fixture_start_as(&conf, false);
+	listener = fixture_listen(here("0"), NULL);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+/* A peer that has sent that much of a message of LONG bytes; the link is `side`'s. */
+static struct rogue *open_partial(struct side *side, uint32_t bytes)
+{
+	struct rogue *rogue;
+	uint32_t sent = 1000;
+
+	*side = (struct side){0};
+	server = (struct side){0};
+	rogue = rogue_connect(plx_listener_address(listener));
+	rogue_send_hello(rogue);
+	assert_true(pump_until(&server.opened, 1, 2000));
+	side->link = server.link;
+	plx_link_set_user(side->link, side);
+
+	rogue_send_first(rogue, LONG, sent);
+	for (; sent + 4000 <= bytes; sent += 4000) {
+		rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 4000, 8});
+		for (int i = 0; i < 2; i++) {
+			rogue_progress(rogue);
+			plx_loop_turn();
+		}
+	}
+	for (int i = 0; i < 2000 && !side->closed && side->link->partial.buf->len < sent; i++) {
+		rogue_progress(rogue);
+		pump_ms(1);
+	}
+	return rogue;
+}
+
+static void a_message_that_stands_still_ends_its_link(void **state)
+{
+	struct side still;
+	struct rogue *rogue = open_partial(&still, 9000);
+
+	pump_ms(200);
+	assert_int_equal(still.closed, 0);
+	still.link->partial.moved_ns -= 31 * PLX_NS_PER_S;
+	assert_true(pump_until(&still.closed, 1, 2000));
+	assert_int_equal(still.reason, PLX_LINK_PROTOCOL);
+	assert_non_null(strstr(still.text, "a message of 1048576 bytes stopped after 9000"));
+	rogue_close(rogue);
+}
+
+/* Room is made of what has stood still for a second; else who wants more has none. */
+static void what_has_come_is_bounded(void **state)
+{
+	struct side first, second, third;
+	struct rogue *rogues[3];
+
+	rogues[0] = open_partial(&first, 600000);
+	rogues[1] = open_partial(&second, 600000);
+	assert_int_equal(first.closed, 0);
+	assert_true(pump_until(&second.closed, 1, 2000));
+	assert_int_equal(second.reason, PLX_LINK_LOCAL);
+	assert_non_null(strstr(second.text, "--partial-mem"));
+	first.link->partial.moved_ns -= 2 * PLX_NS_PER_S;
+	rogues[2] = open_partial(&third, 600000);
+	assert_true(pump_until(&first.closed, 1, 2000));
+	assert_non_null(strstr(first.text, "stood still"));
+	assert_int_equal(third.closed, 0);
+	plx_link_abort(third.link);
+	for (int i = 0; i < 3; i++)
+		rogue_close(rogues[i]);
+}
+
+static void a_message_that_was_delivered_costs_nothing_for_long(void **state)
+{
+	uint8_t *message = calloc(1, LONG - 1000);
+	struct plx_fabric_lcore *home;
+
+	fixture_connect(listener, NULL);
+	home = server.link->home;
+	for (int i = 1; i < 4; i++) {
+		assert_int_equal(plx_link_send(client.link, message, LONG - 1000), 0);
+		assert_true(pump_until(&server.messages, i, 5000));
+		assert_int_equal(server.last_len, LONG - 1000);
+	}
+	assert_int_not_equal(home->assembly_bytes, 0); /* for the next one */
+	pump_ms(300);
+	assert_int_equal(home->assembly_bytes, 0);
+	assert_null(server.link->partial.buf);
+	/* One that the user keeps is the user's. */
+	server.keep = 1;
+	assert_int_equal(plx_link_send(client.link, message, LONG - 1000), 0);
+	assert_true(pump_until(&server.messages, 4, 5000));
+	assert_int_equal(home->assembly_bytes, 0);
+	side_release(&server, 1);
+	free(message);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_message_that_stands_still_ends_its_link),
+		TEST(what_has_come_is_bounded),
+		TEST(a_message_that_was_delivered_costs_nothing_for_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
