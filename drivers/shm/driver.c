@@ -31,6 +31,11 @@ static int shm_open_queues(struct plx_fabric_fids *fids, const struct fi_info *i
 	return rc ? rc : fi_control(&fids->eq->fid, FI_GETWAIT, &fids->eq_fd);
 }
 
+static uid_t shm_peer_user(const struct fi_info *request)
+{
+	return ((const struct shm_request *)request->handle)->offer.peer.user;
+}
+
 static int shm_arm(struct plx_fabric_fids *fids)
 {
 	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
@@ -48,6 +53,7 @@ const struct plx_fabric_driver plx_driver_shm = {
 	.fabric = shm_fabric_open,
 	.open_queues = shm_open_queues,
 	.arm = shm_arm,
+	.peer_user = shm_peer_user,
 	.wakes_only_for_work = true,
 	.claim = send_claim,
 	.commit = send_commit,

@@ -57,7 +57,8 @@ bool peer_identify(int fd, struct shm_peer *peer_out)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
 		return false;
-	*peer_out = (struct shm_peer){.pid = peer.pid, .same_user = plx_is_this_user(peer.uid)};
+	*peer_out = (struct shm_peer){
+		.pid = peer.pid, .user = peer.uid, .same_user = plx_is_this_user(peer.uid)};
 	if (peer_out->same_user)
 		return true;
 	if (shm_params.has_group && is_member(fd, peer.gid, shm_params.group))

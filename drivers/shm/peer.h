@@ -10,6 +10,7 @@
 /* As the kernel said when it connected, and as its message told. */
 struct shm_peer {
 	pid_t pid;
+	uid_t user;
 	bool same_user;                      /* as this process */
 	uint64_t probe_address, probe_value; /* a word of its memory, by which it is known again */
 };

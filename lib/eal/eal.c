@@ -31,6 +31,7 @@ static struct eal {
 	char *provider;             /* NULL: the default */
 	bool require_rdma;
 	uint64_t receive_bytes, partial_bytes;
+	struct plx_admission admission;
 	uint64_t heartbeat_ns, dead_after_ns; /* as for the fabric */
 	uint32_t self_test_rate;              /* 0: off */
 	bool self_test_remote;
@@ -90,6 +91,8 @@ static int check_all(const struct plx_eal_conf *conf)
 		rc = eal_receive_mem_value(conf, &eal.receive_bytes);
 	if (rc == 0)
 		rc = eal_partial_mem_value(conf, &eal.partial_bytes);
+	if (rc == 0)
+		rc = eal_admission_value(conf, &eal.admission);
 	if (rc == 0)
 		rc = eal_heartbeat_value(conf, &eal.heartbeat_ns, &eal.dead_after_ns);
 	if (rc == 0)
@@ -157,6 +160,7 @@ static int start_fabric(void)
 		.require_rdma = eal.require_rdma,
 		.receive_bytes = eal.receive_bytes,
 		.partial_bytes = eal.partial_bytes,
+		.admission = eal.admission,
 		.heartbeat_ns = eal.heartbeat_ns,
 		.dead_after_ns = eal.dead_after_ns,
 	};

@@ -45,6 +45,21 @@
 	X(STRING, PARTIAL_MEM, 0, "partial-mem", "SIZE", partial_mem, "partial_mem", LINKS, \
 	  "what has come of long messages that are not whole,\n" \
 	  "on an lcore; at most that much (default: 1G)") \
+	X(STRING, LINKS_MAX, 0, "links-max", "N|none", links_max, "links_max", LINKS, \
+	  "links of a listener (default: 4096)") \
+	X(STRING, LINKS_PER_HOST, 0, "links-per-host", "N|none", links_per_host, \
+	  "links_per_host", LINKS, \
+	  "of those, from one address; over shm, of one user\n" \
+	  "(default: 1024)") \
+	X(STRING, ACCEPTS_PER_S, 0, "accepts-per-s", "N|none", accepts_per_s, "accepts_per_s", \
+	  LINKS, \
+	  "connections that a listener takes in a second;\n" \
+	  "more of them wait (default: 1000)") \
+	X(STRING, HANDSHAKES_MAX, 0, "handshakes-max", "N|none", handshakes_max, \
+	  "handshakes_max", LINKS, \
+	  "connections of a listener that are being opened at\n" \
+	  "a time; one more ends the oldest of the address\n" \
+	  "that has most (default: 256)") \
 	X(STRING, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat, "heartbeat", LINKS, \
 	  "how often idle peers hear from each other, and the\n" \
 	  "silence after which one is taken for dead\n" \
@@ -126,6 +141,8 @@ int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out);
 int eal_require_value(const struct plx_eal_conf *conf, bool *rdma_out);
 int eal_receive_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out);
 int eal_partial_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out);
+struct plx_admission;
+int eal_admission_value(const struct plx_eal_conf *conf, struct plx_admission *out);
 int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_out,
 			uint64_t *dead_after_ns_out);
 

@@ -30,9 +30,11 @@ struct plx_eal_conf {
 	const char *require;     /**< "rdma" or "none"; see plx_fabric_conf */
 	const char *receive_mem; /**< "64M"; see receive_bytes of plx_fabric_conf */
 	const char *partial_mem; /**< "1G"; see partial_bytes there */
-	const char *heartbeat;   /**< "TIME", "TIME:TIME" (see plx_fabric_conf) or "off" */
-	const char *self_test;   /**< "RATE" (see plx_rpc_self_test_start) or "off" */
-	const char *config;      /**< path of a libconfig file */
+	/** A number, or "none"; see struct plx_admission. */
+	const char *links_max, *links_per_host, *accepts_per_s, *handshakes_max;
+	const char *heartbeat; /**< "TIME", "TIME:TIME" (see plx_fabric_conf) or "off" */
+	const char *self_test; /**< "RATE" (see plx_rpc_self_test_start) or "off" */
+	const char *config;    /**< path of a libconfig file */
 	const char *log_levels[PLX_EAL_LEVELS_MAX]; /**< "[component:]level" */
 	uint32_t log_level_count;
 	bool dry_run;        /**< check everything, start nothing */

@@ -88,6 +88,34 @@ int eal_partial_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out)
 			      PLX_PARTIAL_BYTES_MIN, PLX_PARTIAL_BYTES_MAX, bytes_out);
 }
 
+static int parse_limit(const struct plx_eal_conf *conf, enum eal_option_id id, const char *text,
+		       uint32_t *out)
+{
+	uint64_t limit;
+
+	*out = !text ? 0 : UINT32_MAX;
+	if (!text || strcmp(text, "none") == 0)
+		return 0;
+	if (plx_parse_uint(eal_conf_origin(conf, id), text, 1, UINT32_MAX - 1, &limit) != 0)
+		return plx_fail(EINVAL, "%s, or none", plx_error());
+	*out = (uint32_t)limit;
+	return 0;
+}
+
+int eal_admission_value(const struct plx_eal_conf *conf, struct plx_admission *out)
+{
+	int rc = parse_limit(conf, OPT_LINKS_MAX, conf->links_max, &out->links_max);
+
+	rc = rc ? rc
+		: parse_limit(conf, OPT_LINKS_PER_HOST, conf->links_per_host,
+			      &out->links_per_host_max);
+	rc = rc ? rc
+		: parse_limit(conf, OPT_ACCEPTS_PER_S, conf->accepts_per_s, &out->accepts_per_s);
+	return rc ? rc
+		  : parse_limit(conf, OPT_HANDSHAKES_MAX, conf->handshakes_max,
+				&out->handshakes_max);
+}
+
 #define SELF_TEST_RATE_MAX 1000000000
 
 int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out, bool *remote_out)

@@ -128,23 +128,24 @@ uint16_t address_port(const struct sockaddr *address)
 	return 0;
 }
 
-/* An IPv4 address as the IPv6 address that it is mapped to. Return: whether it is either. */
-static bool widen(const struct sockaddr *address, struct in6_addr *out)
+struct in6_addr address_host(const struct sockaddr *address)
 {
-	if (address->sa_family == AF_INET6) {
-		*out = ((const struct sockaddr_in6 *)address)->sin6_addr;
-		return true;
+	struct in6_addr host = {0};
+
+	if (address && address->sa_family == AF_INET6) {
+		host = ((const struct sockaddr_in6 *)address)->sin6_addr;
+	} else if (address && address->sa_family == AF_INET) {
+		host.s6_addr[10] = host.s6_addr[11] = 0xff;
+		memcpy(&host.s6_addr[12], &((const struct sockaddr_in *)address)->sin_addr, 4);
 	}
-	*out = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
-	memcpy(&out->s6_addr[12], &((const struct sockaddr_in *)address)->sin_addr, 4);
-	return address->sa_family == AF_INET;
+	return host;
 }
 
 bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own)
 {
-	struct in6_addr there, here;
+	struct in6_addr there = address_host(peer), here = address_host(own);
 
-	if (!widen(peer, &there) || !widen(own, &here))
+	if (IN6_IS_ADDR_UNSPECIFIED(&there))
 		return false;
 	return IN6_IS_ADDR_LOOPBACK(&there) ||
 	       (IN6_IS_ADDR_V4MAPPED(&there) && there.s6_addr[12] == 127) ||

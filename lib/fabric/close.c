@@ -92,7 +92,7 @@ void close_tell(struct plx_link *link)
 		if (link->events->on_close)
 			link->events->on_close(link, link->reason, link->text, link->user);
 	} else if (link->from && link->reason != PLX_LINK_CLOSED) {
-		listener_failed(link->from, link->set, link->peer, link->text);
+		listener_failed(link);
 	}
 }
 

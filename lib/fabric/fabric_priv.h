@@ -68,6 +68,7 @@
 struct plx_set;
 struct plx_fabric_lcore;
 struct request;
+struct ticket;
 struct plan;
 
 enum op_kind { OP_RECV, OP_SEND, OP_GET };
@@ -208,6 +209,7 @@ struct plx_link {
 	struct plx_timer timer; /* connect, HELLO, close or linger: one at a time */
 	struct plx_link_attr attr;
 	struct listener_shared *from; /* counters of the listener that accepted it */
+	struct ticket *ticket;        /* by which that took it */
 	struct plan *plan;            /* where else it may be connected; NULL: nowhere */
 	const char *choice;           /* why that provider; constant text */
 	struct plx_link_stats stats;
@@ -332,6 +334,9 @@ int address_resolve(const char *what, const char *address, const char *host,
 		    struct address_list *out);
 void address_format(const struct sockaddr *address, char *out, size_t size);
 uint16_t address_port(const struct sockaddr *address);
+/* The host as IPv6 writes it, so that it is one and the same to a listener for IPv4 and to one for
+ * both; all addresses of other families are one host, "::". */
+struct in6_addr address_host(const struct sockaddr *address);
 /* own: of this host, on a connection with peer. */
 bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own);
 

@@ -24,9 +24,12 @@ struct request {
 	struct plx_listener *listener; /* NULL: given up */
 	struct request *next, **prev_next; /* of the listener, or of those its lcore gave up */
 	struct fi_info *info;
-	uint64_t deadline_ns; /* the peer does not wait for ever */
+	uint64_t deadline_ns;  /* the peer does not wait for ever */
+	struct ticket *ticket; /* NULL: the link has it */
 	uint32_t target;
-	int fd; /* see struct plx_link */
+	bool is_placed; /* it has a target */
+	bool is_sent;   /* and is in its lane */
+	int fd;         /* see struct plx_link */
 	_Atomic bool taken;
 	char why[160]; /* it could not be taken */
 };
@@ -57,7 +60,7 @@ static void delist(struct request *request)
 		request->next->prev_next = request->prev_next;
 }
 
-static void refuse(struct plx_listener *listener, struct fi_info *info, const char *why)
+static void refuse(struct plx_listener *listener, struct fi_info *info, const char *why, bool logs)
 {
 	char peer[PLX_ADDRESS_MAX];
 
@@ -65,14 +68,20 @@ static void refuse(struct plx_listener *listener, struct fi_info *info, const ch
 	listener_refused(listener->shared);
 	if (info->handle) /* else an endpoint took it, and closing that dropped it */
 		fi_reject(listener->pep, info->handle, NULL, 0);
-	if (plx_log_allowed(&listener->set->log_limit, plx_loop_now_ns()))
+	if (logs)
 		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s refused: %s", peer, why);
+}
+
+static bool may_log(struct plx_listener *listener)
+{
+	return plx_log_allowed(&listener->set->log_limit, plx_loop_now_ns());
 }
 
 static void refuse_request(struct request *request, const char *why)
 {
 	hygiene_forget(request->fd);
-	refuse(request->listener, request->info, why);
+	refuse(request->listener, request->info, why,
+	       !(request->ticket && request->ticket->evicted) && may_log(request->listener));
 }
 
 /* The end of a request. why: NULL where it was taken. */
@@ -83,6 +92,7 @@ static void finish(struct request *request, const char *why)
 	plx_timer_stop(&request->timer);
 	delist(request);
 	fi_freeinfo(request->info);
+	admission_leave(request->ticket);
 	free(request);
 }
 
@@ -151,6 +161,9 @@ static int take(struct plx_call *call, void *arg)
 	address_format(request->info->dest_addr, link->peer, sizeof(link->peer));
 	listener_ref(listener->shared);
 	link->from = listener->shared;
+	link->ticket = request->ticket;
+	request->ticket = NULL;
+	admission_placed(link->ticket, link);
 	link->choice = "the peer chose it";
 	link->fd = request->fd;
 	if (accept_link(link) != 0)
@@ -185,6 +198,8 @@ static void give_up(struct request *request)
 	fi_freeinfo(request->info);
 	request->info = NULL;
 	request->listener = NULL;
+	admission_leave(request->ticket);
+	request->ticket = NULL;
 	delist(request);
 	enlist(request, &listener->set->home->given_up);
 	listener_release(listener);
@@ -229,6 +244,7 @@ static void hand_over(struct request *request)
 {
 	int rc = plx_lcore_call(request->target, &request->call);
 
+	request->is_sent = rc == 0;
 	if (rc == 0)
 		wait_for_answer(request);
 	else if (rc == -EAGAIN && plx_loop_now_ns() < request->deadline_ns)
@@ -237,6 +253,9 @@ static void hand_over(struct request *request)
 		finish(request, why_not(request, rc));
 }
 
+static void place(struct request *request);
+
+/* It was not due, or the lane was full. */
 static void on_retry(struct plx_timer *timer, void *arg)
 {
 	struct request *request = arg;
@@ -244,12 +263,15 @@ static void on_retry(struct plx_timer *timer, void *arg)
 
 	if (listener->closed)
 		finish(request, "the listener is closed");
-	else
+	else if (request->is_placed)
 		hand_over(request);
+	else
+		place(request);
 	listener_release(listener);
 }
 
-static struct request *make_request(struct plx_listener *listener, struct fi_info *info)
+static struct request *make_request(struct plx_listener *listener, struct fi_info *info,
+				    struct ticket *ticket)
 {
 	struct request *request = malloc(sizeof(*request));
 
@@ -257,6 +279,7 @@ static struct request *make_request(struct plx_listener *listener, struct fi_inf
 		return NULL;
 	*request = (struct request){
 		.fd = -1,
+		.ticket = ticket,
 		.listener = listener,
 		.info = info,
 		.deadline_ns = plx_time_add(plx_loop_now_ns(),
@@ -270,6 +293,7 @@ static struct request *make_request(struct plx_listener *listener, struct fi_inf
 	plx_timer_init(&request->timer, on_retry, request);
 	plx_timer_set_lax(&request->timer, true);
 	enlist(request, &listener->requests);
+	ticket->request = request;
 	return request;
 }
 
@@ -277,6 +301,8 @@ static void place(struct request *request)
 {
 	struct plx_listener *listener = request->listener;
 
+	request->is_placed = true;
+	listener->placing = true; /* so that it outlives its own callback */
 	request->target = spread_choose(listener, request->info->dest_addr);
 	if (listener->closed) /* by its own callback */
 		finish(request, "the listener is closed");
@@ -284,25 +310,148 @@ static void place(struct request *request)
 		finish(request, take(&request->call, request) ? request->why : NULL);
 	else
 		hand_over(request);
+	listener->placing = false;
+}
+
+/* Admission ------------------------------------------------------------------------------------ */
+
+static const char evicted_text[] =
+	"as many connections are being opened as may be at a time (--handshakes-max), and its "
+	"address has the most of them";
+
+static int evict_there(struct plx_call *call, void *arg)
+{
+	struct ticket *ticket = arg;
+	uint32_t lcore;
+	struct plx_link *link = admission_link(ticket, &lcore);
+
+	if (link && link->state < LINK_OPEN)
+		link_end(link, PLX_LINK_ABORTED, "%s", evicted_text);
+	return 0;
+}
+
+static void evicted_there(struct plx_call *call, int result, void *arg)
+{
+	admission_let_go(arg);
+}
+
+/* Return: whether it was one that no lcore has come to. */
+static bool evict_request(struct ticket *ticket)
+{
+	struct request *request = admission_request(ticket);
+
+	if (!request || !take_first(request))
+		return false;
+	snprintf(request->why, sizeof(request->why), "%s", evicted_text);
+	if (request->is_sent)
+		give_up(request);
+	else
+		finish(request, request->why);
+	return true;
+}
+
+static void evict(struct ticket *ticket)
+{
+	uint32_t lcore;
+
+	if (admission_may_log(ticket->admission, ADMISSION_EVICTED))
+		plx_log(&fabric_log, PLX_LOG_WARNING, "a connection is ended before it is open: %s",
+			evicted_text);
+	if (!evict_request(ticket) && admission_link(ticket, &lcore)) {
+		ticket->call = (struct plx_call){
+			.fn = evict_there, .done = evicted_there, .arg = ticket};
+		if (lcore == plx_lcore_id())
+			evict_there(&ticket->call, ticket);
+		else if (plx_lcore_call(lcore, &ticket->call) == 0)
+			return;
+		/* else its time-outs end it */
+	}
+	admission_let_go(ticket);
+}
+
+static void refuse_for(struct plx_listener *listener, struct fi_info *info,
+		       enum admission_cause cause)
+{
+	struct admission *admission = &listener->shared->admission;
+	const struct plx_admission *limits = &admission->limits;
+	char why[160];
+
+	if (cause == ADMISSION_LINKS)
+		snprintf(why, sizeof(why),
+			 "this listener has %" PRIu32 " links, as many as it may (--links-max)",
+			 limits->links_max);
+	else if (cause == ADMISSION_HOST)
+		snprintf(why, sizeof(why),
+			 "its address has %" PRIu32 " links here, as many as it may "
+			 "(--links-per-host)",
+			 limits->links_per_host_max);
+	else
+		snprintf(why, sizeof(why),
+			 "more than %" PRIu32 " connections a second come (--accepts-per-s)",
+			 limits->accepts_per_s);
+	refuse(listener, info, why, admission_may_log(admission, cause));
+}
+
+static struct in6_addr address_of(const struct plx_listener *listener, const struct fi_info *info)
+{
+	struct in6_addr address = {0};
+	uid_t user;
+
+	if (!listener->set->driver->peer_user)
+		return address_host(info->dest_addr);
+	user = listener->set->driver->peer_user(info);
+	memcpy(&address.s6_addr[12], &user, sizeof(user));
+	return address;
+}
+
+/* Return: 0, and it is due in *wait_ns_out; -ENOMEM; -EBUSY, and it was refused. */
+static int admit(struct plx_listener *listener, struct fi_info *info, struct request **request_out,
+		 uint64_t *wait_ns_out)
+{
+	struct in6_addr address = address_of(listener, info);
+	struct ticket *ticket, *evicted;
+	enum admission_cause cause;
+	int rc = admission_ask(&listener->shared->admission, &address,
+			       listener->attr.link.connect_timeout_ns, &ticket, &evicted,
+			       wait_ns_out, &cause);
+
+	if (rc == -EBUSY)
+		refuse_for(listener, info, cause);
+	if (rc)
+		return rc;
+	if (evicted)
+		evict(evicted);
+	*request_out = make_request(listener, info, ticket);
+	if (*request_out)
+		return 0;
+	admission_leave(ticket);
+	return -ENOMEM;
 }
 
 /* FI_CONNREQ. info is ours. */
 void handover_request(struct plx_listener *listener, struct fi_info *info)
 {
-	struct request *request = make_request(listener, info);
+	struct request *request;
+	uint64_t wait_ns;
+	int rc;
 
 	listener_requested(listener->shared);
-	if (!request) {
-		refuse(listener, info, "out of memory");
+	if (listener->closed) { /* it waits for earlier requests */
+		refuse(listener, info, "the listener is closed", may_log(listener));
 		fi_freeinfo(info);
 		return;
 	}
-	if (listener->closed) { /* it waits for earlier requests */
-		finish(request, "the listener is closed");
+	rc = admit(listener, info, &request, &wait_ns);
+	if (rc) {
+		if (rc == -ENOMEM)
+			refuse(listener, info, "out of memory", may_log(listener));
+		fi_freeinfo(info);
 		return;
 	}
-	listener->placing = true; /* so that it outlives its own callback */
+	if (wait_ns) {
+		plx_timer_start(&request->timer, wait_ns);
+		return;
+	}
 	place(request);
-	listener->placing = false;
 	listener_release(listener);
 }

@@ -302,6 +302,7 @@ void link_destroy(struct plx_link *link)
 		plx_pool_destroy(link->rx_pool);
 	plx_mem_free(link->ops);
 	direct_destroy(link);
+	admission_leave(link->ticket);
 	listener_unref(link->from);
 	connect_forget_plan(link);
 	set_leave(link->set);
@@ -323,6 +324,8 @@ void link_abandon(struct plx_link *link)
 	if (link->direct)
 		direct_abandon(link);
 	close_tell(link);
+	admission_leave(link->ticket);
+	link->ticket = NULL;
 	delist(link);
 	link->prev_next = NULL;
 	link->want = 0;
@@ -377,8 +380,10 @@ void link_opened(struct plx_link *link)
 	if (link->events->on_credit)
 		link->want |= WANT_GRANTS;
 	liveness_join(link);
-	if (link->from)
+	if (link->from) {
+		admission_opened(link->ticket);
 		listener_opened(link->from);
+	}
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: link with %s over %s is open", link->home->id,
 		link->peer, link->set->label);
 	if (link->events->on_open)

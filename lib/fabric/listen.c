@@ -9,13 +9,14 @@
 
 /* Counters ------------------------------------------------------------------------------------ */
 
-static struct listener_shared *shared_create(void)
+static struct listener_shared *shared_create(const struct plx_admission *limits)
 {
 	struct listener_shared *shared = calloc(1, sizeof(*shared));
 
 	if (!shared)
 		return NULL;
 	pthread_mutex_init(&shared->lock, NULL);
+	admission_init(&shared->admission, limits);
 	atomic_init(&shared->refs, 1);
 	return shared;
 }
@@ -32,6 +33,7 @@ void listener_unref(struct listener_shared *shared)
 	 * both ends of the edge. */
 	if (!shared || atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	admission_fini(&shared->admission);
 	pthread_mutex_destroy(&shared->lock);
 	free(shared);
 }
@@ -58,15 +60,20 @@ void listener_opened(struct listener_shared *shared)
 }
 
 /* A link of that listener ended before it was open: nobody but the log and the counters hears. */
-void listener_failed(struct listener_shared *shared, struct plx_set *set, const char *peer,
-		     const char *text)
+void listener_failed(const struct plx_link *link)
 {
+	struct listener_shared *shared = link->from;
+
 	count(&shared->failed);
 	pthread_mutex_lock(&shared->lock);
-	snprintf(shared->last_failure, sizeof(shared->last_failure), "%s", text);
+	snprintf(shared->last_failure, sizeof(shared->last_failure), "%.*s",
+		 (int)sizeof(shared->last_failure) - 1, link->text);
 	pthread_mutex_unlock(&shared->lock);
-	if (plx_log_allowed(&set->log_limit, plx_loop_now_ns()))
-		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s dropped: %s", peer, text);
+	if (link->ticket->evicted) /* which was logged */
+		return;
+	if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
+		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s dropped: %s", link->peer,
+			link->text);
 }
 
 void listener_out_of_descriptors(struct plx_set *set)
@@ -87,6 +94,10 @@ void plx_listener_stats(const struct plx_listener *listener, struct plx_listener
 	stats_out->requests = atomic_load_explicit(&shared->requests, memory_order_relaxed);
 	stats_out->opened = atomic_load_explicit(&shared->opened, memory_order_relaxed);
 	stats_out->refused = atomic_load_explicit(&shared->refused, memory_order_relaxed);
+	stats_out->refused_links = admission_count(&shared->admission, ADMISSION_LINKS);
+	stats_out->refused_host = admission_count(&shared->admission, ADMISSION_HOST);
+	stats_out->refused_rate = admission_count(&shared->admission, ADMISSION_RATE);
+	stats_out->evicted = admission_count(&shared->admission, ADMISSION_EVICTED);
 	stats_out->failed = atomic_load_explicit(&shared->failed, memory_order_relaxed);
 	pthread_mutex_lock(&shared->lock);
 	memcpy(stats_out->last_failure, shared->last_failure, sizeof(stats_out->last_failure));
@@ -155,7 +166,7 @@ static int listen_with(struct plx_set *set, const char *address, struct fi_info 
 	listener->set = set;
 	listener->attr = *attr;
 	listener->front = front ? front : listener;
-	listener->shared = front ? front->shared : shared_create();
+	listener->shared = front ? front->shared : shared_create(&attr->admission);
 	if (front)
 		listener_ref(front->shared);
 	rc = listener->shared ? open_passive(listener, address, info)

@@ -3,12 +3,14 @@
 #ifndef PLX_LISTEN_H
 #define PLX_LISTEN_H
 
+#include "admission.h"
 #include "fabric_priv.h"
 
 /* Counters of a listener, shared with the links it placed on other lcores. */
 struct listener_shared {
 	_Atomic uint32_t refs;
 	_Atomic uint64_t requests, opened, refused, failed;
+	struct admission admission;
 	pthread_mutex_t lock; /* for the text: only failures take it */
 	char last_failure[160];
 };
@@ -37,8 +39,7 @@ void listener_ref(struct listener_shared *shared);
 void listener_requested(struct listener_shared *shared);
 void listener_refused(struct listener_shared *shared);
 void listener_opened(struct listener_shared *shared);
-void listener_failed(struct listener_shared *shared, struct plx_set *set, const char *peer,
-		     const char *text);
+void listener_failed(const struct plx_link *link);
 void listener_unref(struct listener_shared *shared);
 
 /* Say that no connection can be accepted for a second. */

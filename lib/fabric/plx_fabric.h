@@ -36,6 +36,17 @@ struct plx_listener;
 #define PLX_PARTIAL_BYTES_MIN     (UINT64_C(1) << 20)
 #define PLX_PARTIAL_BYTES_MAX     (UINT64_C(1) << 40)
 
+/** Which connections a listener takes. Over shm an address is a user. 0: the default of the process
+ * (plx_fabric_conf), and there: as said; UINT32_MAX: no limit. */
+struct plx_admission {
+	uint32_t links_max;          /**< links that it has; default 4096 */
+	uint32_t links_per_host_max; /**< of those, from one remote address; default 1024 */
+	uint32_t accepts_per_s;      /**< beyond a burst of a quarter of it connections wait, for
+					  connect_timeout_ns at most; default 1000 */
+	uint32_t handshakes_max;     /**< that are not open yet: one more ends the oldest of the
+					  address that has most; default 256 */
+};
+
 struct plx_fabric_conf {
 	/** The drivers there are, ended by NULL; plx_drivers is the product's own table. */
 	const struct plx_fabric_driver *const *drivers;
@@ -67,6 +78,8 @@ struct plx_fabric_conf {
 	 * 1 TiB; 0: 1 GiB. Beyond that the link of one that stands still ends, or else of the one
 	 * that wants more. */
 	uint64_t partial_bytes;
+	/** What listeners have that ask for nothing else. */
+	struct plx_admission admission;
 };
 
 /** Look for the drivers' providers (libfabric's own first look takes some 80 ms) and put right what
@@ -469,6 +482,7 @@ enum plx_spread {
 
 struct plx_listen_attr {
 	struct plx_link_attr link; /**< of every link it accepts */
+	struct plx_admission admission;
 	enum plx_spread spread;
 	/** For round-robin and hash: the lcores to choose from, bit id % 64 of word id / 64. All
 	 * zero: every lcore. */
@@ -495,7 +509,12 @@ const char *plx_listener_address(const struct plx_listener *listener);
 struct plx_listener_stats {
 	uint64_t requests;      /**< connection requests */
 	uint64_t opened;        /**< links that reached on_open */
-	uint64_t refused;       /**< refused here */
+	uint64_t refused;       /**< refused here, and of those: */
+	uint64_t refused_links; /**< at links_max */
+	uint64_t refused_host;  /**< at links_per_host_max */
+	uint64_t refused_rate;  /**< waited too long by accepts_per_s */
+	uint64_t evicted;       /**< ended before they were open, at handshakes_max; those that were
+				     links already are in `failed` too */
 	uint64_t failed;        /**< that ended before on_open: bad HELLO, time out */
 	char last_failure[160]; /**< the newest of those in words */
 };

@@ -61,6 +61,10 @@ struct plx_fabric_driver {
 	 * it waits for one. */
 	bool (*needs_receives)(const struct fi_info *info);
 
+	/** The user whose process asks for a connection (the info of FI_CONNREQ), for a driver that
+	 * knows: limits for each remote address are for each user then. May be NULL. */
+	uid_t (*peer_user)(const struct fi_info *request);
+
 	/** It reaches this host alone. Where the choice is left to us it is tried first for an
 	 * address of this host, and a listener listens on it besides. */
 	bool same_host;

@@ -14,27 +14,12 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* The host's address as IPv6 writes it, so that a host is one and the same to a listener for IPv4
- * and to one for both; all addresses of other families are one host. */
-static struct in6_addr host_of(const struct sockaddr *peer)
-{
-	struct in6_addr host = {0};
-
-	if (peer && peer->sa_family == AF_INET6) {
-		host = ((const struct sockaddr_in6 *)peer)->sin6_addr;
-	} else if (peer && peer->sa_family == AF_INET) {
-		host.s6_addr[10] = host.s6_addr[11] = 0xff;
-		memcpy(&host.s6_addr[12], &((const struct sockaddr_in *)peer)->sin_addr, 4);
-	}
-	return host;
-}
-
 /* The lcore of the highest weight gets the link: rendezvous hashing (Thaler, Ravishankar, "Using
  * Name-Based Mappings to Increase Hit Rates", IEEE/ACM ToN 6(1), 1998). One more of n lcores moves
  * one in n + 1 hosts, and those to itself alone. */
 uint64_t spread_weight(const struct sockaddr *peer, uint32_t lcore)
 {
-	struct in6_addr host = host_of(peer);
+	struct in6_addr host = address_host(peer);
 	uint64_t words[2];
 
 	memcpy(words, &host, sizeof(words));

@@ -273,7 +273,8 @@ int main(int argc, char **argv)
 	bool enough = argc == 5 || argc == 6;
 	bool counts = enough && strcmp(argv[1], "count") == 0;
 	bool times = enough && strcmp(argv[1], "time") == 0;
-	struct budget_conf conf = {.host = argc == 6 ? argv[5] : "127.0.0.1"};
+	/* Not 127.0.0.1, where programs of other tests try to come back to ports that they had. */
+	struct budget_conf conf = {.host = argc == 6 ? argv[5] : "127.0.0.77"};
 	uint64_t count = enough ? strtoull(argv[4], NULL, 10) : 0;
 	struct plx_topo *topo;
 	int status;

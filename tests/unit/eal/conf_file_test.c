@@ -69,7 +69,9 @@ static void every_setting_is_read(void **state)
 			     "# a comment\nsocket_mem = \"64,64\"; huge = \"1G\";\n"
 			     "idle = \"0:event,1:poll\";\n"
 			     "numa : \"any\";\nprovider = \"net\";\n"
-			     "require = \"rdma\"; receive_mem = \"64M\"; partial_mem = \"2M\"; heartbeat = \"off\";\n"
+			     "require = \"rdma\"; receive_mem = \"64M\"; partial_mem = \"2M\"; "
+			     "links_max = \"5\"; links_per_host = \"4\"; accepts_per_s = \"none\"; "
+			     "handshakes_max = \"3\"; heartbeat = \"off\";\n"
 			     "self_test = \"5\";\n"
 			     "log_level = [\"info\", \"eal:debug\"];\n"),
 		0);
@@ -83,6 +85,10 @@ static void every_setting_is_read(void **state)
 	assert_string_equal(c->require, "rdma");
 	assert_string_equal(c->receive_mem, "64M");
 	assert_string_equal(c->partial_mem, "2M");
+	assert_string_equal(c->links_max, "5");
+	assert_string_equal(c->links_per_host, "4");
+	assert_string_equal(c->accepts_per_s, "none");
+	assert_string_equal(c->handshakes_max, "3");
 	assert_string_equal(c->heartbeat, "off");
 	assert_string_equal(c->self_test, "5");
 	assert_int_equal(c->log_level_count, 2);
@@ -174,7 +180,9 @@ static void wrong_content_is_told_with_its_line(void **state)
 					    "main_lcore?"},
 		{"frobnicate = 1;",
 		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, idle, "
-		 "socket_mem, huge, numa, provider, require, receive_mem, partial_mem, heartbeat, self_test, "
+		 "socket_mem, huge, numa, provider, require, receive_mem, partial_mem, links_max, "
+		 "links_per_host, "
+		 "accepts_per_s, handshakes_max, heartbeat, self_test, "
 		 "log_level"},
 		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},
 		{"\nlcores = 3;", ":2: lcores is a number; it must be a string, in double quotes"},
@@ -249,8 +257,9 @@ static void example_file_is_right_in_every_line(void **state)
 	if (read_text(f, text))
 		fail_msg("%s", plx_error());
 	assert_true(c->lcores && c->main_lcore && c->idle && c->socket_mem && c->huge && c->numa &&
-		    c->provider && c->require && c->receive_mem && c->partial_mem && c->heartbeat && c->self_test &&
-		    c->log_level_count);
+		    c->provider && c->require && c->receive_mem && c->partial_mem && c->links_max &&
+		    c->links_per_host && c->accepts_per_s && c->handshakes_max && c->heartbeat &&
+		    c->self_test && c->log_level_count);
 }
 
 static void what_is_no_file_is_told(void **state)

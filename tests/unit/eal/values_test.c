@@ -238,6 +238,28 @@ static void a_self_test_has_a_rate(void **state)
 	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), -EINVAL);
 }
 
+static void what_listeners_take_is_given_by_number(void **state)
+{
+	struct plx_eal_conf conf = {0};
+	struct plx_admission limits;
+
+	assert_int_equal(eal_admission_value(&conf, &limits), 0);
+	assert_int_equal(limits.links_max, 0); /* the default */
+	conf.links_max = "10";
+	conf.links_per_host = "none";
+	conf.accepts_per_s = "4294967294";
+	conf.handshakes_max = "1";
+	assert_int_equal(eal_admission_value(&conf, &limits), 0);
+	assert_int_equal(limits.links_max, 10);
+	assert_int_equal(limits.links_per_host_max, UINT32_MAX);
+	assert_int_equal(limits.accepts_per_s, UINT32_MAX - 1);
+	assert_int_equal(limits.handshakes_max, 1);
+	conf.handshakes_max = "0";
+	assert_int_equal(eal_admission_value(&conf, &limits), -EINVAL);
+	assert_error_has("handshakes-max 0");
+	assert_error_has(", or none");
+}
+
 static void heartbeats_have_two_times(void **state)
 {
 	static const struct {
@@ -296,6 +318,7 @@ int main(void)
 		cmocka_unit_test(rdma_is_required_by_its_name),
 		cmocka_unit_test(receive_memory_has_bounds),
 		cmocka_unit_test(partial_memory_has_bounds),
+		cmocka_unit_test(what_listeners_take_is_given_by_number),
 		cmocka_unit_test(a_self_test_has_a_rate),
 		cmocka_unit_test(heartbeats_have_two_times),
 	};

@@ -247,6 +247,7 @@ static uint64_t sleeps_before(struct plx_idle_conf conf, bool lax, uint64_t othe
 {
 	uint64_t fired_ns = 0;
 	struct plx_timer timer, other;
+	uint64_t before_ns;
 
 	conf.algorithm = PLX_IDLE_FIXED;
 	conf.alpha = 50;
@@ -260,16 +261,27 @@ static uint64_t sleeps_before(struct plx_idle_conf conf, bool lax, uint64_t othe
 	assert_int_equal(plx_timer_start(&timer, 200 * PLX_NS_PER_MS), 0);
 	if (other_ms)
 		assert_int_equal(plx_timer_start(&other, other_ms * PLX_NS_PER_MS), 0);
+	before_ns = stats_of(0).asleep_ns;
 	assert_int_equal(plx_loop_run(), 0);
-	return stats_of(0).asleep_ns;
+	plx_timer_stop(&other);
+	return stats_of(0).asleep_ns - before_ns;
 }
 
 #define EARLY_MS 175 /* it slept for 150, and not up to 200 */
+#define TRIES    5   /* a busy host makes some sleeps longer */
+
+static void expect_early(struct plx_idle_conf conf, unsigned other_ms)
+{
+	uint64_t asleep_ns = UINT64_MAX;
+
+	for (unsigned i = 0; i < TRIES && asleep_ns > EARLY_MS * PLX_NS_PER_MS; i++)
+		asleep_ns = sleeps_before(conf, false, other_ms);
+	assert_in_range(asleep_ns, 50 * PLX_NS_PER_MS, EARLY_MS * PLX_NS_PER_MS);
+}
 
 static void an_adaptive_lcore_is_on_time(void **state)
 {
-	assert_in_range(sleeps_before((struct plx_idle_conf){0}, false, 0), 50 * PLX_NS_PER_MS,
-			EARLY_MS * PLX_NS_PER_MS);
+	expect_early((struct plx_idle_conf){0}, 0);
 }
 
 static void nobody_is_early_for_a_lax_timer(void **state)
@@ -280,23 +292,18 @@ static void nobody_is_early_for_a_lax_timer(void **state)
 /* What ends a sleep between that time and the timer does not make it late. */
 static void a_cap_does_not_make_it_late(void **state)
 {
-	const struct plx_idle_conf conf = {.sleep_max_ns = 185 * PLX_NS_PER_MS};
-
-	assert_in_range(sleeps_before(conf, false, 0), 0, EARLY_MS * PLX_NS_PER_MS);
+	expect_early((struct plx_idle_conf){.sleep_max_ns = 185 * PLX_NS_PER_MS}, 0);
 }
 
 static void a_lax_timer_does_not_make_it_late(void **state)
 {
-	assert_in_range(sleeps_before((struct plx_idle_conf){0}, false, 190), 0,
-			EARLY_MS * PLX_NS_PER_MS);
+	expect_early((struct plx_idle_conf){0}, 190);
 }
 
 /* With half of the CPU to spend it is up a quarter of the time before. */
 static void a_budget_does_not_make_it_late(void **state)
 {
-	const struct plx_idle_conf conf = {.budget = 0.5};
-
-	assert_in_range(sleeps_before(conf, false, 0), 0, EARLY_MS * PLX_NS_PER_MS);
+	expect_early((struct plx_idle_conf){.budget = 0.5}, 0);
 }
 
 struct ticks {

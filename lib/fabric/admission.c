@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Limits on what strangers can make a listener hold: links in all and from one address, connections
+ * a second, and those that are not open yet. All under one lock, which only connections that come
+ * and go take. */
+#include "admission.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+#define LINKS_MAX_DEFAULT      4096
+#define LINKS_PER_HOST_DEFAULT 1024
+#define ACCEPTS_PER_S_DEFAULT  1000
+#define HANDSHAKES_MAX_DEFAULT 256
+#define BURST_PART             4 /* of a second's connections may come at once */
+
+struct admission_host {
+	struct in6_addr address; /* first: see by_address */
+	uint32_t links, handshakes;
+};
+
+static struct plx_admission defaults;
+
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+	return value ? value : otherwise;
+}
+
+static struct plx_admission complete(const struct plx_admission *asked,
+				     const struct plx_admission *otherwise)
+{
+	return (struct plx_admission){
+		.links_max = or_default(asked->links_max, otherwise->links_max),
+		.links_per_host_max = or_default(asked->links_per_host_max,
+						 otherwise->links_per_host_max),
+		.accepts_per_s = or_default(asked->accepts_per_s, otherwise->accepts_per_s),
+		.handshakes_max = or_default(asked->handshakes_max, otherwise->handshakes_max),
+	};
+}
+
+void admission_set_defaults(const struct plx_admission *conf)
+{
+	static const struct plx_admission built_in = {
+		.links_max = LINKS_MAX_DEFAULT,
+		.links_per_host_max = LINKS_PER_HOST_DEFAULT,
+		.accepts_per_s = ACCEPTS_PER_S_DEFAULT,
+		.handshakes_max = HANDSHAKES_MAX_DEFAULT,
+	};
+
+	defaults = complete(conf, &built_in);
+}
+
+void admission_init(struct admission *admission, const struct plx_admission *asked)
+{
+	*admission = (struct admission){.limits = complete(asked, &defaults)};
+	pthread_mutex_init(&admission->lock, NULL);
+	admission->newest_next = &admission->oldest;
+	for (unsigned i = 0; i < ADMISSION_CAUSES; i++)
+		admission->log_limits[i].burst = 1;
+}
+
+/* All connections are gone: each holds a reference to the listener. */
+void admission_fini(struct admission *admission)
+{
+	pthread_mutex_destroy(&admission->lock);
+}
+
+/* The lock is held by who calls these. --------------------------------------------------------- */
+
+static int by_address(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct in6_addr));
+}
+
+static struct admission_host *find_host(struct admission *admission, const struct in6_addr *address)
+{
+	struct admission_host **found = tfind(address, &admission->hosts, by_address);
+
+	return found ? *found : NULL;
+}
+
+/* Return: NULL: no memory. */
+static struct admission_host *add_host(struct admission *admission, const struct in6_addr *address)
+{
+	struct admission_host *host = calloc(1, sizeof(*host));
+
+	if (!host)
+		return NULL;
+	host->address = *address;
+	if (tsearch(host, &admission->hosts, by_address))
+		return host;
+	free(host);
+	return NULL;
+}
+
+static void leave_host(struct admission *admission, struct admission_host *host)
+{
+	if (--host->links)
+		return;
+	tdelete(host, &admission->hosts, by_address);
+	free(host);
+}
+
+static void end_handshake(struct ticket *ticket)
+{
+	struct admission *admission = ticket->admission;
+
+	if (!ticket->prev_next)
+		return;
+	*ticket->prev_next = ticket->next;
+	if (ticket->next)
+		ticket->next->prev_next = ticket->prev_next;
+	else
+		admission->newest_next = ticket->prev_next;
+	ticket->prev_next = NULL;
+	ticket->host->handshakes--;
+	admission->handshakes--;
+}
+
+static void begin_handshake(struct ticket *ticket)
+{
+	struct admission *admission = ticket->admission;
+
+	ticket->prev_next = admission->newest_next;
+	*admission->newest_next = ticket;
+	admission->newest_next = &ticket->next;
+	ticket->host->handshakes++;
+	admission->handshakes++;
+}
+
+/* The oldest of the address that has most of them: a flood is at its own expense. */
+static struct ticket *choose_victim(const struct admission *admission)
+{
+	struct ticket *found = admission->oldest;
+
+	for (struct ticket *each = found; each; each = each->next) {
+		if (each->host->handshakes > found->host->handshakes)
+			found = each;
+	}
+	return found;
+}
+
+/* A leaky bucket as a schedule: each connection is due a gap after the one before, and a burst may
+ * come that much sooner (the "virtual scheduling" of ITU-T I.371). Return: whether it may come. */
+static bool is_due(struct admission *admission, uint64_t most_ns, uint64_t *wait_ns_out)
+{
+	uint64_t now_ns = plx_loop_now_ns(), rate = admission->limits.accepts_per_s;
+	uint64_t gap_ns = PLX_NS_PER_S / rate, burst_ns = PLX_NS_PER_S / BURST_PART;
+	uint64_t due_ns = admission->next_ns > now_ns ? admission->next_ns : now_ns;
+
+	*wait_ns_out = due_ns - now_ns > burst_ns ? due_ns - now_ns - burst_ns : 0;
+	if (*wait_ns_out > most_ns)
+		return false;
+	admission->next_ns = due_ns + gap_ns;
+	return true;
+}
+
+static bool has_room(const struct admission *admission, const struct admission_host *host,
+		     enum admission_cause *cause_out)
+{
+	*cause_out = ADMISSION_LINKS;
+	if (admission->links >= admission->limits.links_max)
+		return false;
+	*cause_out = ADMISSION_HOST;
+	return !host || host->links < admission->limits.links_per_host_max;
+}
+
+/* Return: as admission_ask; the ticket is a new one. */
+static int take(struct admission *admission, const struct in6_addr *address, uint64_t most_ns,
+		struct ticket *ticket, struct ticket **evicted_out, uint64_t *wait_ns_out,
+		enum admission_cause *cause_out)
+{
+	struct admission_host *host = find_host(admission, address);
+
+	*evicted_out = NULL;
+	if (!has_room(admission, host, cause_out))
+		return -EBUSY;
+	*cause_out = ADMISSION_RATE;
+	if (!is_due(admission, most_ns, wait_ns_out))
+		return -EBUSY;
+	if (!host)
+		host = add_host(admission, address);
+	if (!host)
+		return -ENOMEM;
+	if (admission->handshakes >= admission->limits.handshakes_max) {
+		*evicted_out = choose_victim(admission);
+		end_handshake(*evicted_out);
+		(*evicted_out)->evicted = true;
+		(*evicted_out)->refs++;
+		admission->counts[ADMISSION_EVICTED]++;
+	}
+	ticket->host = host;
+	host->links++;
+	admission->links++;
+	begin_handshake(ticket);
+	return 0;
+}
+
+/* Of connections ------------------------------------------------------------------------------- */
+
+int admission_ask(struct admission *admission, const struct in6_addr *host, uint64_t most_ns,
+		  struct ticket **ticket_out, struct ticket **evicted_out, uint64_t *wait_ns_out,
+		  enum admission_cause *cause_out)
+{
+	struct ticket *ticket = malloc(sizeof(*ticket));
+	int rc;
+
+	if (!ticket)
+		return -ENOMEM;
+	*ticket = (struct ticket){.admission = admission, .refs = 1};
+	pthread_mutex_lock(&admission->lock);
+	rc = take(admission, host, most_ns, ticket, evicted_out, wait_ns_out, cause_out);
+	if (rc == -EBUSY)
+		admission->counts[*cause_out]++;
+	pthread_mutex_unlock(&admission->lock);
+	if (rc)
+		free(ticket);
+	else
+		*ticket_out = ticket;
+	return rc;
+}
+
+void admission_placed(struct ticket *ticket, struct plx_link *link)
+{
+	pthread_mutex_lock(&ticket->admission->lock);
+	ticket->request = NULL;
+	ticket->link = link;
+	ticket->lcore = plx_lcore_id();
+	pthread_mutex_unlock(&ticket->admission->lock);
+}
+
+struct plx_link *admission_link(struct ticket *ticket, uint32_t *lcore_out)
+{
+	struct plx_link *link;
+
+	pthread_mutex_lock(&ticket->admission->lock);
+	link = ticket->link;
+	*lcore_out = ticket->lcore;
+	pthread_mutex_unlock(&ticket->admission->lock);
+	return link;
+}
+
+struct request *admission_request(struct ticket *ticket)
+{
+	struct request *request;
+
+	pthread_mutex_lock(&ticket->admission->lock);
+	request = ticket->request;
+	pthread_mutex_unlock(&ticket->admission->lock);
+	return request;
+}
+
+void admission_opened(struct ticket *ticket)
+{
+	pthread_mutex_lock(&ticket->admission->lock);
+	end_handshake(ticket);
+	pthread_mutex_unlock(&ticket->admission->lock);
+}
+
+void admission_let_go(struct ticket *ticket)
+{
+	struct admission *admission = ticket->admission;
+	bool last;
+
+	pthread_mutex_lock(&admission->lock);
+	last = --ticket->refs == 0;
+	pthread_mutex_unlock(&admission->lock);
+	if (last)
+		free(ticket);
+}
+
+void admission_leave(struct ticket *ticket)
+{
+	struct admission *admission = ticket ? ticket->admission : NULL;
+
+	if (!ticket)
+		return;
+	pthread_mutex_lock(&admission->lock);
+	end_handshake(ticket);
+	leave_host(admission, ticket->host);
+	admission->links--;
+	ticket->link = NULL;
+	ticket->request = NULL;
+	pthread_mutex_unlock(&admission->lock);
+	admission_let_go(ticket);
+}
+
+uint64_t admission_count(struct admission *admission, enum admission_cause cause)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&admission->lock);
+	count = admission->counts[cause];
+	pthread_mutex_unlock(&admission->lock);
+	return count;
+}
+
+bool admission_may_log(struct admission *admission, enum admission_cause cause)
+{
+	bool may;
+
+	pthread_mutex_lock(&admission->lock);
+	may = plx_log_allowed(&admission->log_limits[cause], plx_loop_now_ns());
+	pthread_mutex_unlock(&admission->lock);
+	return may;
+}

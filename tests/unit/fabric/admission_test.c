@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a listener takes of strangers, and what it refuses, counted by cause. */
+#include "fixture.h"
+#include "log_capture.h"
+#include "rogue.h"
+
+#define CLIENTS 40
+
+static struct side clients[CLIENTS];
+static struct plx_listener *listener;
+
+static uint32_t to_lcore_1(struct plx_listener *from, const char *peer, void *arg)
+{
+	return 1;
+}
+
+static void start_on(const char *provider, const struct plx_admission *limits, bool on_lcore_1)
+{
+	struct plx_listen_attr attr = {
+		.link = {.events = &side_events, .user = &server},
+		.admission = *limits,
+		.spread = on_lcore_1 ? PLX_SPREAD_CALLBACK : PLX_SPREAD_NONE,
+		.place = to_lcore_1,
+	};
+
+	memset(clients, 0, sizeof(clients));
+	fixture_start(provider, on_lcore_1);
+	log_capture();
+	if (on_lcore_1)
+		worker_start();
+	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), 0);
+}
+
+static void start(const char *provider, const struct plx_admission *limits)
+{
+	start_on(provider, limits, false);
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+static struct plx_listener_stats stats(void)
+{
+	struct plx_listener_stats all;
+
+	plx_listener_stats(listener, &all);
+	return all;
+}
+
+static void connect_clients(unsigned first, unsigned end)
+{
+	for (unsigned i = first; i < end; i++) {
+		struct plx_link_attr attr = {.events = &side_events, .user = &clients[i]};
+
+		clients[i] = (struct side){.name = "client"};
+		assert_int_equal(
+			plx_link_connect(plx_listener_address(listener), &attr, &clients[i].link),
+			0);
+	}
+}
+
+/* Until each is open, or has ended. */
+static void settle(unsigned first, unsigned end)
+{
+	for (unsigned i = first; i < end; i++) {
+		for (int k = 0; k < 5000 && !clients[i].opened && !clients[i].closed; k++)
+			pump_ms(1);
+	}
+	pump_ms(20);
+}
+
+static unsigned open_clients(void)
+{
+	unsigned open = 0;
+
+	for (unsigned i = 0; i < CLIENTS; i++)
+		open += clients[i].opened && !clients[i].closed;
+	return open;
+}
+
+static void links_have_a_bound(const char *provider)
+{
+	start(provider, &(struct plx_admission){.links_max = 5});
+	connect_clients(0, 8);
+	settle(0, 8);
+	assert_int_equal(open_clients(), 5);
+	assert_int_equal(stats().refused_links, 3);
+	assert_int_equal(log_count("as many as it may (--links-max)"), 1); /* a second */
+	/* One that ends makes room for another one. */
+	for (unsigned i = 0; i < 8; i++) {
+		if (!clients[i].closed) {
+			plx_link_abort(clients[i].link);
+			break;
+		}
+	}
+	pump_ms(50);
+	connect_clients(8, 9);
+	settle(8, 9);
+	assert_int_equal(clients[8].opened, 1);
+}
+
+static void links_have_a_bound_over_tcp(void **state)
+{
+	links_have_a_bound("tcp");
+}
+
+static void links_have_a_bound_over_shm(void **state)
+{
+	links_have_a_bound("shm");
+}
+
+static void an_address_has_a_bound(void **state)
+{
+	start("tcp", &(struct plx_admission){.links_per_host_max = 3});
+	connect_clients(0, 5);
+	settle(0, 5);
+	assert_int_equal(open_clients(), 3);
+	assert_int_equal(stats().refused_host, 2);
+	assert_int_equal(log_count("as many as it may (--links-per-host)"), 1);
+}
+
+/* Over shm it is the user, whatever address is connected to. */
+static void a_user_has_a_bound(void **state)
+{
+	start("shm", &(struct plx_admission){.links_per_host_max = 3});
+	connect_clients(0, 5);
+	settle(0, 5);
+	assert_int_equal(open_clients(), 3);
+	assert_int_equal(stats().refused_host, 2);
+}
+
+static void connections_beyond_a_rate_wait(void **state)
+{
+	uint64_t begin_ns;
+
+	start("tcp", &(struct plx_admission){.accepts_per_s = 40}); /* 10 at once */
+	begin_ns = plx_now_ns();
+	connect_clients(0, 30);
+	settle(0, 30);
+	assert_int_equal(open_clients(), 30);
+	/* 20 of them, 25 ms apart. */
+	assert_true(plx_now_ns() - begin_ns >= 400 * PLX_NS_PER_MS);
+}
+
+/* Those that would wait for longer than they may take to open are refused. */
+static void connections_far_beyond_a_rate_are_refused(void **state)
+{
+	start("tcp", &(struct plx_admission){.accepts_per_s = 4}); /* 1 at once */
+	connect_clients(0, 30);
+	pump_ms(300);
+	assert_in_range(stats().refused_rate, 5, 10); /* 20 wait, for 5 s at most */
+	assert_int_equal(log_count("more than 4 connections a second come"), 1);
+}
+
+/* Raw peers that never say HELLO make room for others. */
+static void the_oldest_handshake_makes_room_on(bool on_lcore_1)
+{
+	struct rogue *rogues[6];
+
+	start_on("tcp", &(struct plx_admission){.handshakes_max = 4}, on_lcore_1);
+	for (int i = 0; i < 6; i++)
+		rogues[i] = rogue_connect(plx_listener_address(listener));
+	connect_clients(0, 1);
+	settle(0, 1);
+	assert_int_equal(clients[0].opened, 1);
+	assert_in_range(stats().evicted, 2, 3);
+	assert_int_equal(log_count("a connection is ended before it is open"), 1);
+	assert_int_equal(log_count("dropped: as many"), 0);
+	for (int i = 0; i < 6; i++)
+		rogue_close(rogues[i]);
+	plx_link_abort(clients[0].link);
+	pump_ms(50);
+	if (on_lcore_1)
+		worker_stop();
+}
+
+static void the_oldest_handshake_makes_room(void **state)
+{
+	the_oldest_handshake_makes_room_on(false);
+}
+
+static void the_oldest_handshake_of_another_lcore_makes_room(void **state)
+{
+	the_oldest_handshake_makes_room_on(true);
+}
+
+static void none_is_none(void **state)
+{
+	start("tcp", &(struct plx_admission){
+			     .links_max = UINT32_MAX,
+			     .links_per_host_max = UINT32_MAX,
+			     .accepts_per_s = UINT32_MAX,
+			     .handshakes_max = UINT32_MAX,
+		     });
+	connect_clients(0, CLIENTS);
+	settle(0, CLIENTS);
+	assert_int_equal(open_clients(), CLIENTS);
+	assert_int_equal(stats().refused, 0);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(links_have_a_bound_over_tcp),
+		TEST(links_have_a_bound_over_shm),
+		TEST(an_address_has_a_bound),
+		TEST(a_user_has_a_bound),
+		TEST(connections_beyond_a_rate_wait),
+		TEST(connections_far_beyond_a_rate_are_refused),
+		TEST(the_oldest_handshake_makes_room),
+		TEST(the_oldest_handshake_of_another_lcore_makes_room),
+		TEST(none_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
