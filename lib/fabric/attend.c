@@ -88,10 +88,25 @@ static bool has_changed(const struct plx_link *link, const struct look *before)
 	       link->stats.frames_sent != before->frames_sent;
 }
 
-/* Look at every link that asked for it. Return: for how many that changed something. */
+/* Thousands may die at once, and to close an endpoint takes several system calls. */
+static bool may_wait(const struct plx_link *link, uint64_t *end_ns)
+{
+	uint64_t now_ns;
+
+	if (plx_likely(!(link->want & WANT_BURIAL)))
+		return false;
+	now_ns = plx_now_ns();
+	if (!*end_ns)
+		*end_ns = now_ns + TURN_BUDGET_NS;
+	return now_ns >= *end_ns;
+}
+
+/* Look at every link that asked for it, and bury those that are dead for TURN_BUDGET_NS. Return:
+ * for how many that changed something. */
 int link_look_after(struct plx_fabric_lcore *home)
 {
 	struct plx_link *list = home->attended;
+	uint64_t end_ns = 0;
 	int count = 0;
 
 	home->attended = NULL;
@@ -102,6 +117,11 @@ int link_look_after(struct plx_fabric_lcore *home)
 
 		list = link->next_attended;
 		link->attended = false;
+		if (plx_unlikely(may_wait(link, &end_ns))) {
+			link_attend(link, 0);
+			count++;
+			continue;
+		}
 		if (!look_after(link)) {
 			count++;
 			continue;

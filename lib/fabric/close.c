@@ -61,8 +61,6 @@ static void begin_burial(struct plx_link *link)
 	link->at_once_end = link->rx_whole_end = 0;
 	link->want = 0;
 	link->dead_since_ns = plx_loop_now_ns();
-	if (link->ep)
-		fi_shutdown(link->ep, 0); /* verbs returns posted receives only after this */
 	link_attend(link, WANT_BURIAL);
 }
 
@@ -248,6 +246,9 @@ void close_on_shutdown(struct plx_link *link)
 bool close_bury(struct plx_link *link, uint64_t now_ns)
 {
 	if (!link->ep_closed) {
+		if (link->ep)
+			fi_shutdown(link->ep,
+				    0); /* verbs returns posted receives only after this */
 		cq_drain(link->set);
 		link->ep_closed = true;
 		link->dead_since_ns = now_ns;

@@ -115,16 +115,17 @@ static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_en
 	}
 }
 
-/* Take connection events, at most EVENTS_MAX. Return: how many. */
+/* Take connection events, at most EVENTS_MAX, and for TURN_BUDGET_NS. Return: how many. */
 int eq_poll(struct plx_set *set)
 {
 	union {
 		struct fi_eq_cm_entry cm;
 		uint8_t room[sizeof(struct fi_eq_cm_entry) + CM_DATA_MAX];
 	} entry;
+	uint64_t end_ns = 0;
 	int count = 0;
 
-	while (count < EVENTS_MAX) {
+	while (count < EVENTS_MAX && (!count || plx_now_ns() < end_ns)) {
 		uint32_t event;
 		ssize_t rc = fi_eq_read(set->fids.eq, &event, &entry, sizeof(entry), 0);
 
@@ -134,7 +135,8 @@ int eq_poll(struct plx_set *set)
 			handle(set, event, &entry.cm);
 		else
 			return nothing_read(set, (int)rc, count);
-		count++;
+		if (!count++)
+			end_ns = plx_now_ns() + TURN_BUDGET_NS;
 	}
 	return count;
 }

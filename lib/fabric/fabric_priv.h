@@ -59,7 +59,10 @@
 /* Payloads up to this are put behind their header on the stack and injected. */
 #define INJECT_COPY_MAX 496
 
-#define LINGER_NS       (500 * PLX_NS_PER_MS)
+/* Of a turn, for connections that come, and for links that go: the others wait for the next one. */
+#define TURN_BUDGET_NS (100 * PLX_NS_PER_US)
+
+#define LINGER_NS      (500 * PLX_NS_PER_MS)
 
 /* Descriptors that are looked at for one accepted connection: less than a millisecond at the very
  * worst. */

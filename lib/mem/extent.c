@@ -1,27 +1,134 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* First fit over a list in the order of addresses. It is set-up work on few extents: the list is
- * short, and easier to trust than a tree. */
+/* Parts of a stretch of addresses. Free ones are in lists by size, so that one that fits is found
+ * in the same time however many there are: four lists for each power of two, of which a bitmap
+ * tells which have any (Masmano, Ripoll, Crespo, Real, "TLSF: a New Dynamic Memory Allocator for
+ * Real-Time Systems", ECRTS 2004). Used ones are in a tree by address. */
 #include "mem_priv.h"
 
+#include <search.h>
 #include <stdlib.h>
 
+#define UNIT_SHIFT 6 /* sizes are multiples of a cache line */
+#define PARTS      4 /* lists of a power of two */
+
+/* Extents of a list that is not all of those that fit, looked at before a longer one is cut. */
+#define LOOKS 8
+
 struct mem_extent {
-	uintptr_t start;
+	uintptr_t start; /* first: see by_start */
 	size_t size_bytes;
 	bool used;
-	struct mem_extent *prev;
-	struct mem_extent *next;
+	struct mem_extent *prev, *next;                 /* by address */
+	struct mem_extent *next_free, **prev_next_free; /* in its list */
 };
+
+static int by_start(const void *a, const void *b)
+{
+	uintptr_t left = *(const uintptr_t *)a, right = *(const uintptr_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Free ones ------------------------------------------------------------------------------------ */
+
+/* The list of that size: all longer lists have longer extents. */
+static unsigned list_of(size_t size_bytes)
+{
+	size_t units = size_bytes >> UNIT_SHIFT;
+	unsigned log = units ? 63 - (unsigned)__builtin_clzll(units) : 0;
+	unsigned part = log < 2 ? (unsigned)(units << (2 - log)) & 3
+				: (unsigned)(units >> (log - 2)) & 3;
+
+	return log * PARTS + part;
+}
+
+static void put_free(struct mem_extents *extents, struct mem_extent *e)
+{
+	unsigned list = list_of(e->size_bytes);
+
+	e->used = false;
+	e->next_free = extents->lists[list];
+	e->prev_next_free = &extents->lists[list];
+	if (e->next_free)
+		e->next_free->prev_next_free = &e->next_free;
+	extents->lists[list] = e;
+	extents->any[list / 64] |= UINT64_C(1) << list % 64;
+}
+
+static void take_free(struct mem_extents *extents, struct mem_extent *e)
+{
+	unsigned list = list_of(e->size_bytes);
+
+	*e->prev_next_free = e->next_free;
+	if (e->next_free)
+		e->next_free->prev_next_free = e->prev_next_free;
+	if (!extents->lists[list])
+		extents->any[list / 64] &= ~(UINT64_C(1) << list % 64);
+}
+
+static size_t gap_before(const struct mem_extent *e, size_t align_bytes)
+{
+	return mem_round_up(e->start, align_bytes) - e->start;
+}
+
+static bool fits(const struct mem_extent *e, size_t size_bytes, size_t align_bytes)
+{
+	size_t gap = gap_before(e, align_bytes);
+
+	return e->size_bytes >= gap && e->size_bytes - gap >= size_bytes;
+}
+
+/* Of that list, one of the first that fits; looks: of how many. */
+static struct mem_extent *look(const struct mem_extents *extents, unsigned list, size_t size_bytes,
+			       size_t align_bytes, unsigned looks)
+{
+	struct mem_extent *e = extents->lists[list];
+
+	while (e && looks-- && !fits(e, size_bytes, align_bytes))
+		e = e->next_free;
+	return e && fits(e, size_bytes, align_bytes) ? e : NULL;
+}
+
+static unsigned next_list(const struct mem_extents *extents, unsigned list)
+{
+	for (unsigned word = list / 64; word < MEM_EXTENT_LISTS / 64; word++) {
+		uint64_t any = extents->any[word];
+
+		if (word == list / 64)
+			any &= ~UINT64_C(0) << list % 64;
+		if (any)
+			return word * 64 + (unsigned)__builtin_ctzll(any);
+	}
+	return MEM_EXTENT_LISTS;
+}
+
+/* In a longer list all fit, but for alignment; in those up to that one a few are tried. */
+static struct mem_extent *find(const struct mem_extents *extents, size_t size_bytes,
+			       size_t align_bytes)
+{
+	unsigned list = next_list(extents, list_of(size_bytes));
+
+	for (; list < MEM_EXTENT_LISTS; list = next_list(extents, list + 1)) {
+		struct mem_extent *e = look(extents, list, size_bytes, align_bytes, LOOKS);
+
+		if (e)
+			return e;
+	}
+	return NULL;
+}
+
+/* All of them ---------------------------------------------------------------------------------- */
 
 int mem_extents_init(struct mem_extents *extents, void *base, size_t size_bytes)
 {
 	struct mem_extent *e = calloc(1, sizeof(*e));
 
+	*extents = (struct mem_extents){.first = e};
 	if (!e)
 		return plx_fail(ENOMEM, "no heap memory to keep account of a zone");
 	e->start = (uintptr_t)base;
 	e->size_bytes = size_bytes;
-	extents->first = e;
+	put_free(extents, e);
 	return 0;
 }
 
@@ -31,18 +138,20 @@ void mem_extents_fini(struct mem_extents *extents)
 
 	for (struct mem_extent *e = extents->first; e; e = next) {
 		next = e->next;
+		if (e->used)
+			tdelete(e, &extents->used, by_start);
 		free(e);
 	}
-	extents->first = NULL;
+	*extents = (struct mem_extents){0};
 }
 
-/* Let e keep its first `keep` bytes; the rest becomes an extent of its own, returned. */
-static struct mem_extent *split(struct mem_extent *e, size_t keep)
+/* Let e, which is in no list, keep its first `keep` bytes; the rest becomes a free extent. */
+static bool split(struct mem_extents *extents, struct mem_extent *e, size_t keep)
 {
 	struct mem_extent *rest = calloc(1, sizeof(*rest));
 
 	if (!rest)
-		return NULL;
+		return false;
 	rest->start = e->start + keep;
 	rest->size_bytes = e->size_bytes - keep;
 	rest->prev = e;
@@ -51,9 +160,11 @@ static struct mem_extent *split(struct mem_extent *e, size_t keep)
 		e->next->prev = rest;
 	e->next = rest;
 	e->size_bytes = keep;
-	return rest;
+	put_free(extents, rest);
+	return true;
 }
 
+/* Both are in no list. */
 static void merge_with_next(struct mem_extent *e)
 {
 	struct mem_extent *gone = e->next;
@@ -65,40 +176,68 @@ static void merge_with_next(struct mem_extent *e)
 	free(gone);
 }
 
+/* Free again, as one with its free neighbours. */
+static void join(struct mem_extents *extents, struct mem_extent *e)
+{
+	if (e->next && !e->next->used) {
+		take_free(extents, e->next);
+		merge_with_next(e);
+	}
+	if (e->prev && !e->prev->used) {
+		e = e->prev;
+		take_free(extents, e);
+		merge_with_next(e);
+	}
+	put_free(extents, e);
+}
+
+/* Cut the part out of a free extent. Return: NULL: no heap memory, and it is as it was. */
+static struct mem_extent *cut(struct mem_extents *extents, struct mem_extent *e, size_t size_bytes,
+			      size_t align_bytes)
+{
+	size_t gap = gap_before(e, align_bytes);
+	bool done = true;
+
+	take_free(extents, e);
+	e->used = true;
+	if (gap) {
+		done = split(extents, e, gap);
+		if (done) {
+			struct mem_extent *rest = e->next;
+
+			take_free(extents, rest);
+			rest->used = true;
+			put_free(extents, e);
+			e = rest;
+		}
+	}
+	if (done && e->size_bytes > size_bytes)
+		done = split(extents, e, size_bytes);
+	if (done && tsearch(e, &extents->used, by_start))
+		return e;
+	join(extents, e);
+	return NULL;
+}
+
 void *mem_extents_take(struct mem_extents *extents, size_t size_bytes, size_t align_bytes)
 {
-	for (struct mem_extent *e = extents->first; e; e = e->next) {
-		size_t gap = mem_round_up(e->start, align_bytes) - e->start;
+	struct mem_extent *e = find(extents, size_bytes, align_bytes);
 
-		if (e->used || e->size_bytes < gap || e->size_bytes - gap < size_bytes)
-			continue;
-		if (gap && !(e = split(e, gap)))
-			return NULL;
-		if (e->size_bytes > size_bytes && !split(e, size_bytes)) {
-			if (gap)
-				merge_with_next(e->prev);
-			return NULL;
-		}
-		e->used = true;
-		return (void *)e->start;
-	}
-	return NULL;
+	e = e ? cut(extents, e, size_bytes, align_bytes) : NULL;
+	return e ? (void *)e->start : NULL;
 }
 
 size_t mem_extents_give(struct mem_extents *extents, const void *memory)
 {
-	struct mem_extent *e = extents->first;
+	uintptr_t start = (uintptr_t)memory;
+	struct mem_extent **found = tfind(&start, &extents->used, by_start);
+	struct mem_extent *e = found ? *found : NULL;
+	size_t size_bytes;
 
-	while (e && !(e->used && e->start == (uintptr_t)memory))
-		e = e->next;
 	if (!e)
 		return 0;
-
-	size_t size_bytes = e->size_bytes;
-	e->used = false;
-	if (e->next && !e->next->used)
-		merge_with_next(e);
-	if (e->prev && !e->prev->used)
-		merge_with_next(e->prev);
+	size_bytes = e->size_bytes;
+	tdelete(e, &extents->used, by_start);
+	join(extents, e);
 	return size_bytes;
 }

@@ -45,15 +45,21 @@ static inline size_t mem_round_up(size_t size, size_t unit)
 
 struct mem_extent;
 
+#define MEM_EXTENT_LISTS 256
+
 struct mem_extents {
 	struct mem_extent *first; /* by address, without gaps, no two free ones side by side */
+	struct mem_extent *lists[MEM_EXTENT_LISTS]; /* free ones, by size */
+	uint64_t any[MEM_EXTENT_LISTS / 64];        /* whether a list has one */
+	void *used;                                 /* by address: tsearch(3) */
 };
 
 /** One free extent from base on. Return: 0; -ENOMEM. */
 int mem_extents_init(struct mem_extents *extents, void *base, size_t size_bytes);
 void mem_extents_fini(struct mem_extents *extents);
 
-/** Take the first free stretch that fits; align_bytes is a power of two. NULL: no room. */
+/** Take a free stretch that fits, of a size near that one; align_bytes is a power of two,
+ * size_bytes a multiple of a cache line. NULL: none was found, or no heap memory. */
 void *mem_extents_take(struct mem_extents *extents, size_t size_bytes, size_t align_bytes);
 
 /** Give back what take returned. Returns its size; 0: that address is not one. */
@@ -190,7 +196,7 @@ struct pool {
 	_Atomic uint8_t *marks;        /* one per object; NULL in release builds */
 	_Atomic uint32_t *spare_links; /* shared: one per object */
 	const struct plx_zone *zone;
-	struct pool *next;
+	struct pool *next, **prev_next; /* in the list of all */
 
 	/* Written by any thread. */
 	PLX_ALIGNED_LINE _Atomic(struct pool_returned *) list; /* owned */

@@ -161,6 +161,9 @@ static void enlist(struct pool *pool)
 {
 	pthread_mutex_lock(&list_lock);
 	pool->next = pools;
+	pool->prev_next = &pools;
+	if (pool->next)
+		pool->next->prev_next = &pool->next;
 	pools = pool;
 	pthread_mutex_unlock(&list_lock);
 }
@@ -196,13 +199,10 @@ int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out
 
 static void unlist(struct pool *pool)
 {
-	struct pool **at = &pools;
-
 	pthread_mutex_lock(&list_lock);
-	while (*at && *at != pool)
-		at = &(*at)->next;
-	if (*at)
-		*at = pool->next;
+	*pool->prev_next = pool->next;
+	if (pool->next)
+		pool->next->prev_next = pool->prev_next;
 	pthread_mutex_unlock(&list_lock);
 }
 
