@@ -73,7 +73,7 @@ static int check_node(const struct mem_ask *ask, struct mem_block *block)
 {
 	if (ask->node == PLX_NODE_ANY || ask->numa == PLX_NUMA_ANY)
 		return 0;
-	block->node_fallback = !mem_lies_on(block->base, block->size_bytes, ask->node);
+	block->node_fallback = !mem_lies_on(block->base, ask->first_bytes, ask->node);
 	if (!block->node_fallback || ask->numa != PLX_NUMA_STRICT)
 		return 0;
 	return plx_fail(ENOMEM,
@@ -102,6 +102,16 @@ static int populate(void *base, size_t size_bytes, int memfd)
 		return -errno;
 	memset(base, 0, size_bytes);
 	return 0;
+}
+
+/* Of pages that are set aside, or private: no file is needed where the kernel is older. */
+int mem_block_populate(const struct mem_block *block, void *from, size_t size_bytes)
+{
+	int err = populate(from, size_bytes, NO_FD);
+
+	return err ? plx_fail(ENOMEM, "populating %zu bytes of memory: %s", size_bytes,
+			      strerror(-err))
+		   : 0;
 }
 
 static int open_hugetlb(size_t page_bytes, size_t size_bytes)
@@ -137,7 +147,7 @@ static int fill_hugetlb(const struct mem_ask *ask, struct mem_block *block, int 
 	int err = bind_to_node(base, ask, size_bytes);
 	if (err)
 		goto unmap;
-	err = populate(base, size_bytes, memfd);
+	err = populate(base, mem_round_up(ask->first_bytes, block->page_bytes), memfd);
 	if (err) {
 		plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
 			 strerror(-err));
@@ -196,7 +206,8 @@ static int map_private(const struct mem_ask *ask, struct mem_block *block)
 {
 	size_t size_bytes = mem_round_up(ask->size_bytes, MEM_2M);
 	int advice = ask->huge == PLX_HUGE_NONE ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
-	int err = check_available(ask, size_bytes);
+	size_t first_bytes = mem_round_up(ask->first_bytes, MEM_2M);
+	int err = check_available(ask, first_bytes);
 
 	if (err)
 		return err;
@@ -216,12 +227,9 @@ static int map_private(const struct mem_ask *ask, struct mem_block *block)
 	err = bind_to_node(block->base, ask, size_bytes);
 	if (err)
 		goto unmap;
-	err = populate(block->base, size_bytes, NO_FD);
-	if (err) {
-		err = plx_fail(ENOMEM, "populating %zu bytes of memory: %s", size_bytes,
-			       strerror(-err));
+	err = mem_block_populate(block, block->base, first_bytes);
+	if (err)
 		goto unmap;
-	}
 	err = check_node(ask, block);
 	if (err)
 		goto unmap;
@@ -237,7 +245,8 @@ static void classify_private(const struct mem_ask *ask, struct mem_block *block,
 			     const struct mem_smaps *smaps)
 {
 	bool some_huge = ask->huge != PLX_HUGE_NONE && smaps->anon_huge_bytes > 0;
-	bool all_huge = some_huge && smaps->anon_huge_bytes >= block->size_bytes;
+	bool all_huge = some_huge &&
+			smaps->anon_huge_bytes >= mem_round_up(ask->first_bytes, MEM_2M);
 
 	block->backing = some_huge ? PLX_BACKING_THP : PLX_BACKING_4K;
 	block->page_bytes = all_huge ? MEM_2M : MEM_4K;
@@ -267,8 +276,9 @@ static void tell_fallback(const struct mem_ask *ask, const struct mem_block *blo
 			  const struct mem_smaps *smaps, const char *reason)
 {
 	static bool told;
-	size_t huge_bytes = smaps->anon_huge_bytes < block->size_bytes ? smaps->anon_huge_bytes
-								       : block->size_bytes;
+	size_t first_bytes = mem_round_up(ask->first_bytes, MEM_2M);
+	size_t huge_bytes = smaps->anon_huge_bytes < first_bytes ? smaps->anon_huge_bytes
+								 : first_bytes;
 	char size[32];
 	char huge[32];
 	char rest[32];
@@ -281,10 +291,10 @@ static void tell_fallback(const struct mem_ask *ask, const struct mem_block *blo
 	plx_log(mem_log, PLX_LOG_NOTICE,
 		"%s of memory: asked for %s hugetlb pages (%s), got %s in transparent huge pages, "
 		"%s in %zu KiB pages (smaps); for reserved pages: %s; to ask for none: --huge none",
-		mem_format_bytes(size, sizeof(size), block->size_bytes),
+		mem_format_bytes(size, sizeof(size), first_bytes),
 		ask->huge == PLX_HUGE_1G ? "1 GiB" : "2 MiB", reason,
 		mem_format_bytes(huge, sizeof(huge), huge_bytes),
-		mem_format_bytes(rest, sizeof(rest), block->size_bytes - huge_bytes),
+		mem_format_bytes(rest, sizeof(rest), first_bytes - huge_bytes),
 		smaps->kernel_page_bytes >> 10, remedy);
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define MEM_4K ((size_t)4 << 10)
+#define MEM_1M ((size_t)1 << 20)
 #define MEM_2M ((size_t)2 << 20)
 #define MEM_1G ((size_t)1 << 30)
 
@@ -41,6 +42,9 @@ static inline size_t mem_round_up(size_t size, size_t unit)
 	return (size + unit - 1) & ~(unit - 1);
 }
 
+/** The longest zone that is taken for less. For tests. */
+extern size_t mem_growth_max;
+
 /* Extents: bookkeeping of addresses, kept outside the memory they stand for. Not thread-safe. */
 
 struct mem_extent;
@@ -69,6 +73,8 @@ size_t mem_extents_give(struct mem_extents *extents, const void *memory);
 
 struct mem_ask {
 	size_t size_bytes;
+	size_t first_bytes; /* of those, which are needed now; the others are mem_block_populate's
+			     */
 	enum plx_huge huge;
 	enum plx_numa numa;
 	int node;
@@ -88,6 +94,10 @@ struct mem_block {
 /** Map, bind and populate. Return: 0; -ENOMEM with the text telling what is short. */
 int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out);
 void mem_block_unmap(struct mem_block *block);
+
+/** Give the pages from there on their memory, before they are used. Return: 0; -ENOMEM. Thread:
+ * any. */
+int mem_block_populate(const struct mem_block *block, void *from, size_t size_bytes);
 
 /** False if a look at some pages shows one on another node; true if not, or none can be looked at.
  */

@@ -13,7 +13,8 @@ struct zone {
 	struct plx_zone pub;
 	struct mem_block block;
 	struct mem_extents extents;
-	char *clean; /* from here on nothing was ever handed out: still zero */
+	char *clean;     /* from here on nothing was ever handed out: still zero */
+	char *populated; /* from here on pages may have no memory yet */
 	size_t used_bytes;
 };
 
@@ -117,9 +118,14 @@ static void note_other_node(int asked, int node)
 
 /* Growing ---------------------------------------------------------------------------------- */
 
-static int add_zone(size_t size_bytes, int node, struct zone **zone_out)
+/* first_bytes: what is needed of it now. */
+static int add_zone(size_t size_bytes, size_t first_bytes, int node, struct zone **zone_out)
 {
-	struct mem_ask ask = {.size_bytes = size_bytes, .huge = huge, .numa = numa, .node = node};
+	struct mem_ask ask = {.size_bytes = size_bytes,
+			      .first_bytes = first_bytes,
+			      .huge = huge,
+			      .numa = numa,
+			      .node = node};
 	uint32_t index = count_locked();
 	struct zone *zone = &zones[index];
 
@@ -138,6 +144,7 @@ static int add_zone(size_t size_bytes, int node, struct zone **zone_out)
 		return err;
 	}
 	zone->clean = zone->block.base;
+	zone->populated = zone->clean + mem_round_up(first_bytes, MEM_2M);
 	zone->used_bytes = 0;
 	zone->pub = (struct plx_zone){
 		.base = zone->block.base,
@@ -184,7 +191,7 @@ static int take_at_init(const struct plx_mem_conf *conf)
 		if (!conf->node_bytes[i])
 			continue;
 		choose_node((int)i, &node);
-		int err = add_zone(conf->node_bytes[i], node, NULL);
+		int err = add_zone(conf->node_bytes[i], conf->node_bytes[i], node, NULL);
 		if (err)
 			return err;
 		note_other_node((int)i, node);
@@ -236,25 +243,63 @@ void plx_mem_fini(void)
 
 /* Allocation ------------------------------------------------------------------------------- */
 
-static void *take_from(struct zone *zone, size_t size_bytes, size_t align_bytes,
-		       size_t *dirty_bytes_out)
+/* What was handed out, and what is to be done to it without the lock. */
+struct taken {
+	struct zone *zone;
+	char *memory;
+	size_t dirty_bytes; /* from its start, which are to be zero */
+	char *populate;     /* where pages begin that have no memory yet */
+	size_t populate_bytes;
+};
+
+static bool take_from(struct zone *zone, size_t size_bytes, size_t align_bytes, struct taken *taken)
 {
 	char *memory = mem_extents_take(&zone->extents, size_bytes, align_bytes);
+	char *end = memory + size_bytes;
 
 	if (!memory)
-		return NULL;
+		return false;
 	zone->used_bytes += size_bytes;
 
-	char *end = memory + size_bytes;
 	char *dirty_end = zone->clean < end ? zone->clean : end;
-	*dirty_bytes_out = dirty_end > memory ? (size_t)(dirty_end - memory) : 0;
+	*taken = (struct taken){
+		.zone = zone,
+		.memory = memory,
+		.dirty_bytes = dirty_end > memory ? (size_t)(dirty_end - memory) : 0,
+	};
 	if (end > zone->clean)
 		zone->clean = end;
-	return memory;
+	if (end <= zone->populated)
+		return true;
+
+	char *populated = (char *)mem_round_up((uintptr_t)end, MEM_2M);
+	taken->populate = zone->populated;
+	taken->populate_bytes = (size_t)(populated - zone->populated);
+	zone->populated = populated;
+	return true;
 }
 
-static int alloc_locked(size_t size_bytes, size_t align_bytes, int asked,
-			const struct plx_zone **zone_out, void **memory_out, size_t *dirty_out)
+/* Zones grow with what there is, so that there are few of them, and get memory as it is handed out,
+ * so that a large one takes no time. */
+#define GROWTH_PART 8
+size_t mem_growth_max = 64 * MEM_1M;
+
+static size_t grown(size_t size_bytes)
+{
+	size_t total = 0, more;
+
+	for (uint32_t i = 0; i < count_locked(); i++)
+		total += zones[i].pub.size_bytes;
+	more = mem_round_up(total / GROWTH_PART, MEM_2M);
+	if (more > mem_growth_max)
+		more = mem_growth_max;
+	/* Others want huge pages, too, and ordinary ones are no better for being many. */
+	if (huge != PLX_HUGE_NONE && mem_hugepages(MEM_2M, "free_hugepages") * MEM_2M < 2 * more)
+		return size_bytes;
+	return more > size_bytes ? more : size_bytes;
+}
+
+static int alloc_locked(size_t size_bytes, size_t align_bytes, int asked, struct taken *taken)
 {
 	int node;
 
@@ -265,34 +310,46 @@ static int alloc_locked(size_t size_bytes, size_t align_bytes, int asked,
 	if (err)
 		return err;
 
-	struct zone *zone = NULL;
-	void *memory = NULL;
-	for (uint32_t i = 0; !memory && i < count_locked(); i++) {
-		zone = &zones[i];
-		if (node == PLX_NODE_ANY || zone->pub.node == node)
-			memory = take_from(zone, size_bytes, align_bytes, dirty_out);
+	bool found = false;
+	for (uint32_t i = 0; !found && i < count_locked(); i++) {
+		if (node == PLX_NODE_ANY || zones[i].pub.node == node)
+			found = take_from(&zones[i], size_bytes, align_bytes, taken);
 	}
-	if (!memory) {
+	if (!found) {
 		/* A zone begins at least at a 2 MiB boundary. */
-		size_t slack = align_bytes > MEM_2M ? align_bytes : 0;
+		size_t first_bytes = size_bytes + (align_bytes > MEM_2M ? align_bytes : 0);
+		struct zone *zone;
 
-		err = add_zone(size_bytes + slack, node, &zone);
+		err = add_zone(grown(first_bytes), first_bytes, node, &zone);
 		if (err)
 			return err;
-		memory = take_from(zone, size_bytes, align_bytes, dirty_out);
+		found = take_from(zone, size_bytes, align_bytes, taken);
 	}
-	if (!memory)
+	if (!found)
 		return plx_fail(ENOMEM, "no heap memory to keep account of a zone");
 	note_other_node(asked, node);
-	*zone_out = &zone->pub;
-	*memory_out = memory;
 	return 0;
+}
+
+/* Without the lock, as it takes time. Where the pages of two callers are one, the one that comes
+ * first may use it before the other has given it memory: the kernel does so then. */
+static int make_ready(const struct taken *taken)
+{
+	int err = taken->populate_bytes ? mem_block_populate(&taken->zone->block, taken->populate,
+							     taken->populate_bytes)
+					: 0;
+
+	if (err)
+		plx_mem_free(taken->memory);
+	else
+		memset(taken->memory, 0, taken->dirty_bytes);
+	return err;
 }
 
 int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_zone **zone_out,
 	      void **memory_out)
 {
-	size_t dirty_bytes = 0;
+	struct taken taken;
 
 	if (size_bytes == 0 || size_bytes > SIZE_MAX / 4)
 		return plx_fail(EINVAL, "%zu bytes of memory: give 1 to %zu", size_bytes,
@@ -307,11 +364,14 @@ int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_
 	size_bytes = mem_round_up(size_bytes, PLX_CACHE_LINE);
 
 	pthread_mutex_lock(&lock);
-	int err = alloc_locked(size_bytes, align_bytes, node, zone_out, memory_out, &dirty_bytes);
+	int err = alloc_locked(size_bytes, align_bytes, node, &taken);
 	pthread_mutex_unlock(&lock);
-	if (!err)
-		memset(*memory_out, 0, dirty_bytes);
-	return err;
+	err = err ? err : make_ready(&taken);
+	if (err)
+		return err;
+	*zone_out = &taken.zone->pub;
+	*memory_out = taken.memory;
+	return 0;
 }
 
 void *plx_mem_alloc(size_t size_bytes, size_t align_bytes, int node,
