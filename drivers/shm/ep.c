@@ -116,7 +116,7 @@ static void drop_rings(struct shm_ep *ep)
 {
 	segment_unmap(&ep->reader.segment);
 	segment_unmap(&ep->writer.segment);
-	bell_unmap(ep->peer_bell);
+	peer_bell_release(ep->peer_bell);
 	if (ep->segment_fd >= 0)
 		close(ep->segment_fd);
 	ep->segment_fd = -1;

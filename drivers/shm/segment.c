@@ -7,6 +7,9 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/mempolicy.h>
+#include <pthread.h>
+#include <search.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -177,18 +180,112 @@ int bell_create(struct bell **bell_out, int *fd_out)
 	return rc;
 }
 
-int bell_map(int fd, struct bell **bell_out)
-{
-	void *base = NULL;
-	int rc = map_checked(fd, BELL_BYTES, &base);
-
-	if (rc == 0)
-		*bell_out = base;
-	return rc;
-}
-
 void bell_unmap(struct bell *bell)
 {
 	if (bell)
 		munmap(bell, BELL_BYTES);
+}
+
+/* Bells of peers ------------------------------------------------------------------------------- */
+
+/* One bell is given with every connection of a queue, and mapped once. */
+struct peer_bell {
+	dev_t device;
+	ino_t inode;
+	struct bell *bell;
+	uint32_t refs;
+};
+
+static pthread_mutex_t peer_bells_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *by_inode, *by_address; /* all of them: tsearch(3) */
+
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct peer_bell *x = a, *y = b;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct peer_bell *x = a, *y = b;
+
+	return (x->bell > y->bell) - (x->bell < y->bell);
+}
+
+/* Return: NULL: no memory. */
+static struct peer_bell *add_peer_bell(const struct peer_bell *wanted)
+{
+	struct peer_bell *made = malloc(sizeof(*made));
+
+	if (!made)
+		return NULL;
+	*made = *wanted;
+	if (!tsearch(made, &by_inode, compare_inodes))
+		goto fail;
+	if (tsearch(made, &by_address, compare_addresses))
+		return made;
+	tdelete(made, &by_inode, compare_inodes);
+fail:
+	free(made);
+	return NULL;
+}
+
+/* A connection begins without memory, too: then it has a mapping of its own. */
+static int map_peer_bell(struct peer_bell *wanted, int fd)
+{
+	void *base = NULL;
+	int rc = map_checked(fd, BELL_BYTES, &base);
+
+	if (rc)
+		return rc;
+	wanted->bell = base;
+	wanted->refs = 1;
+	add_peer_bell(wanted);
+	return 0;
+}
+
+int peer_bell_map(int fd, struct bell **bell_out)
+{
+	struct peer_bell wanted = {0}, *const * found;
+	struct stat st;
+	int rc = 0;
+
+	if (fstat(fd, &st))
+		return -FI_EINVAL;
+	wanted.device = st.st_dev;
+	wanted.inode = st.st_ino;
+	pthread_mutex_lock(&peer_bells_lock);
+	found = tfind(&wanted, &by_inode, compare_inodes);
+	if (found) {
+		(*found)->refs++;
+		wanted.bell = (*found)->bell;
+	} else {
+		rc = map_peer_bell(&wanted, fd);
+	}
+	pthread_mutex_unlock(&peer_bells_lock);
+	*bell_out = wanted.bell;
+	return rc;
+}
+
+void peer_bell_release(struct bell *mapped)
+{
+	struct peer_bell wanted = {.bell = mapped}, *const * found, *bell;
+
+	if (!mapped)
+		return;
+	pthread_mutex_lock(&peer_bells_lock);
+	found = tfind(&wanted, &by_address, compare_addresses);
+	bell = found ? *found : NULL;
+	if (!bell) {
+		bell_unmap(mapped);
+	} else if (--bell->refs == 0) {
+		tdelete(bell, &by_inode, compare_inodes);
+		tdelete(bell, &by_address, compare_addresses);
+		bell_unmap(bell->bell);
+		free(bell);
+	}
+	pthread_mutex_unlock(&peer_bells_lock);
 }

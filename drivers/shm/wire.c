@@ -188,7 +188,7 @@ static int take_half(const struct packet *packet, struct shm_offer *offer)
 
 	if (rc)
 		return rc;
-	rc = bell_map(packet->fds[1], &offer->bell);
+	rc = peer_bell_map(packet->fds[1], &offer->bell);
 	if (rc) {
 		segment_unmap(&offer->segment);
 		return rc;
@@ -238,6 +238,6 @@ int wire_receive(int fd, enum wire_kind *kind_out, struct shm_offer *offer_out, 
 void offer_release(struct shm_offer *offer)
 {
 	segment_unmap(&offer->segment);
-	bell_unmap(offer->bell);
+	peer_bell_release(offer->bell);
 	offer->bell = NULL;
 }

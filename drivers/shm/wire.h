@@ -21,8 +21,10 @@ int segment_create(uint32_t ring_bytes, struct segment *segment_out, int *fd_out
 int segment_map(int fd, uint32_t ring_bytes, struct segment *segment_out);
 void segment_unmap(struct segment *segment); /* accepts one that is all zero */
 int bell_create(struct bell **bell_out, int *fd_out);
-int bell_map(int fd, struct bell **bell_out);
-void bell_unmap(struct bell *bell);
+void bell_unmap(struct bell *bell); /* accepts NULL */
+/* The bell that a peer gave, as segment_map; one that is mapped already is shared. Thread: any. */
+int peer_bell_map(int fd, struct bell **bell_out);
+void peer_bell_release(struct bell *mapped); /* accepts NULL */
 
 /* wire.c: messages of the handshake ---------------------------------------------------------- */
 

@@ -88,25 +88,43 @@ static bool has_changed(const struct plx_link *link, const struct look *before)
 	       link->stats.frames_sent != before->frames_sent;
 }
 
-/* Thousands may die at once, and to close an endpoint takes several system calls. */
-static bool may_wait(const struct plx_link *link, uint64_t *end_ns)
-{
-	uint64_t now_ns;
+/* Thousands may want something at once: to close an endpoint takes several system calls, and to
+ * send a frame half of a microsecond. */
+#define LOOKS_BETWEEN_CLOCKS 32
 
-	if (plx_likely(!(link->want & WANT_BURIAL)))
+struct budget {
+	uint64_t end_ns; /* 0: nothing was looked at */
+	unsigned looks;
+};
+
+/* Return: whether the others are left for the next turn. */
+static bool is_spent(struct budget *budget, const struct plx_link *link)
+{
+	if (plx_likely(!(link->want & WANT_BURIAL) && ++budget->looks % LOOKS_BETWEEN_CLOCKS))
 		return false;
-	now_ns = plx_now_ns();
-	if (!*end_ns)
-		*end_ns = now_ns + TURN_BUDGET_NS;
-	return now_ns >= *end_ns;
+	if (budget->end_ns)
+		return plx_now_ns() >= budget->end_ns;
+	budget->end_ns = plx_now_ns() + TURN_BUDGET_NS;
+	return false;
 }
 
-/* Look at every link that asked for it, and bury those that are dead for TURN_BUDGET_NS. Return:
- * for how many that changed something. */
+/* Those that were not looked at come before those that asked meanwhile. */
+static void leave_for_later(struct plx_fabric_lcore *home, struct plx_link *list)
+{
+	struct plx_link *last = list;
+
+	while (last->next_attended)
+		last = last->next_attended;
+	last->next_attended = home->attended;
+	home->attended = list;
+}
+
+/* Look at every link that asked for it, for TURN_BUDGET_NS where that takes long. Return: for how
+ * many that changed something, or were left for later. */
 int link_look_after(struct plx_fabric_lcore *home)
 {
 	struct plx_link *list = home->attended;
-	uint64_t end_ns = 0;
+	struct budget budget = {0};
 	int count = 0;
 
 	home->attended = NULL;
@@ -115,13 +133,13 @@ int link_look_after(struct plx_fabric_lcore *home)
 
 		struct look before = look_of(link);
 
+		if (plx_unlikely(is_spent(&budget, link))) {
+			leave_for_later(home, list);
+			count++;
+			break;
+		}
 		list = link->next_attended;
 		link->attended = false;
-		if (plx_unlikely(may_wait(link, &end_ns))) {
-			link_attend(link, 0);
-			count++;
-			continue;
-		}
 		if (!look_after(link)) {
 			count++;
 			continue;

@@ -206,7 +206,7 @@ static int map_private(const struct mem_ask *ask, struct mem_block *block)
 {
 	size_t size_bytes = mem_round_up(ask->size_bytes, MEM_2M);
 	int advice = ask->huge == PLX_HUGE_NONE ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
-	size_t first_bytes = mem_round_up(ask->first_bytes, MEM_2M);
+	size_t first_bytes = mem_round_up(ask->first_bytes, mem_populate_step(ask->huge));
 	int err = check_available(ask, first_bytes);
 
 	if (err)
@@ -239,6 +239,14 @@ unmap:
 	mem_block_unmap(block);
 	return err;
 }
+
+/* What private memory has turned out to be: smaps is read once, as a process with thousands of
+ * links has so many mappings that this takes milliseconds. */
+static struct {
+	bool is_known;
+	enum plx_backing backing;
+	size_t page_bytes;
+} private_kind;
 
 /* What came of MADV_HUGEPAGE: only smaps knows. */
 static void classify_private(const struct mem_ask *ask, struct mem_block *block,
@@ -276,7 +284,7 @@ static void tell_fallback(const struct mem_ask *ask, const struct mem_block *blo
 			  const struct mem_smaps *smaps, const char *reason)
 {
 	static bool told;
-	size_t first_bytes = mem_round_up(ask->first_bytes, MEM_2M);
+	size_t first_bytes = mem_round_up(ask->first_bytes, mem_populate_step(ask->huge));
 	size_t huge_bytes = smaps->anon_huge_bytes < first_bytes ? smaps->anon_huge_bytes
 								 : first_bytes;
 	char size[32];
@@ -316,12 +324,26 @@ int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out)
 	int err = map_private(ask, &block);
 	if (err)
 		return err;
-	mem_smaps_read(block.base, &smaps); /* without /proc: taken for ordinary pages */
-	classify_private(ask, &block, &smaps);
-	if (block.page_fallback)
-		tell_fallback(ask, &block, &smaps, reason);
+	if (private_kind.is_known) {
+		block.backing = private_kind.backing;
+		block.page_bytes = private_kind.page_bytes;
+	} else {
+		mem_smaps_read(block.base, &smaps); /* without /proc: taken for ordinary pages */
+		classify_private(ask, &block, &smaps);
+		if (block.page_fallback)
+			tell_fallback(ask, &block, &smaps, reason);
+	}
 	*block_out = block;
 	return 0;
+}
+
+void mem_block_learn(const struct mem_block *block)
+{
+	private_kind.is_known = block && block->backing != PLX_BACKING_HUGETLB;
+	if (private_kind.is_known) {
+		private_kind.backing = block->backing;
+		private_kind.page_bytes = block->page_bytes;
+	}
 }
 
 void mem_block_unmap(struct mem_block *block)

@@ -95,6 +95,15 @@ struct mem_block {
 int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out);
 void mem_block_unmap(struct mem_block *block);
 
+/** Later private blocks are taken for of that kind, and not looked at; NULL: they are looked at. */
+void mem_block_learn(const struct mem_block *block);
+
+/** How much is populated at a time: 512 ordinary pages may take 10 ms in a virtual machine. */
+static inline size_t mem_populate_step(enum plx_huge huge)
+{
+	return huge == PLX_HUGE_NONE ? MEM_2M / 8 : MEM_2M;
+}
+
 /** Give the pages from there on their memory, before they are used. Return: 0; -ENOMEM. Thread:
  * any. */
 int mem_block_populate(const struct mem_block *block, void *from, size_t size_bytes);

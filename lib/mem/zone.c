@@ -144,7 +144,7 @@ static int add_zone(size_t size_bytes, size_t first_bytes, int node, struct zone
 		return err;
 	}
 	zone->clean = zone->block.base;
-	zone->populated = zone->clean + mem_round_up(first_bytes, MEM_2M);
+	zone->populated = zone->clean + mem_round_up(first_bytes, mem_populate_step(huge));
 	zone->used_bytes = 0;
 	zone->pub = (struct plx_zone){
 		.base = zone->block.base,
@@ -154,6 +154,8 @@ static int add_zone(size_t size_bytes, size_t first_bytes, int node, struct zone
 		.index = index,
 		.backing = zone->block.backing,
 	};
+	if (ask.size_bytes > ask.first_bytes) /* there are many: they grow */
+		mem_block_learn(&zone->block);
 	node_fallbacks += zone->block.node_fallback;
 	page_fallbacks += zone->block.page_fallback;
 	/* Z1 -> Z2: a zone is filled in before the count that covers it is seen. */
@@ -169,6 +171,7 @@ static void remove_zones(void)
 
 	/* Relaxed: fini is set-up work, nobody else looks any more. */
 	atomic_store_explicit(&zone_count, 0, memory_order_relaxed);
+	mem_block_learn(NULL);
 	for (uint32_t i = 0; i < count; i++) {
 		mem_extents_fini(&zones[i].extents);
 		mem_block_unmap(&zones[i].block);
@@ -272,7 +275,7 @@ static bool take_from(struct zone *zone, size_t size_bytes, size_t align_bytes, 
 	if (end <= zone->populated)
 		return true;
 
-	char *populated = (char *)mem_round_up((uintptr_t)end, MEM_2M);
+	char *populated = (char *)mem_round_up((uintptr_t)end, mem_populate_step(huge));
 	taken->populate = zone->populated;
 	taken->populate_bytes = (size_t)(populated - zone->populated);
 	zone->populated = populated;

@@ -54,16 +54,19 @@ static void both_sides_see_one_ring(void **state)
 
 static void both_sides_see_one_bell(void **state)
 {
-	struct bell *ours, *theirs;
+	struct bell *ours, *theirs, *again;
 	int fd;
 
 	assert_int_equal(bell_create(&ours, &fd), 0);
-	assert_int_equal(bell_map(fd, &theirs), 0);
+	assert_int_equal(peer_bell_map(fd, &theirs), 0);
+	assert_int_equal(peer_bell_map(fd, &again), 0);
+	assert_ptr_equal(theirs, again); /* mapped once, for all connections */
+	peer_bell_release(again);
 	close(fd);
 	atomic_store(&ours->words[63], 1);
 	assert_int_equal(atomic_load(&theirs->words[63]), 1);
 	bell_unmap(ours);
-	bell_unmap(theirs);
+	peer_bell_release(theirs);
 }
 
 static void a_peer_cannot_change_the_size(void **state)
@@ -152,7 +155,7 @@ static void a_bell_is_checked_too(void **state)
 	int fd = make_memfd(BELL_BYTES - 1, SEALS);
 	struct bell *bell = NULL;
 
-	assert_int_equal(bell_map(fd, &bell), -FI_EINVAL);
+	assert_int_equal(peer_bell_map(fd, &bell), -FI_EINVAL);
 	assert_null(bell);
 	close(fd);
 }
