@@ -132,9 +132,9 @@ static void many(const char *provider, unsigned count)
 		assert_in_range(longest_ns, 0, TURN_NS_MAX);
 	snprintf(text, sizeof(text), "echoed %u\n", count);
 	end_ns = plx_now_ns() + 60 * PLX_NS_PER_S;
-	while (!process_out_has(client, text, 0) && plx_now_ns() < end_ns && !closed)
+	while (!process_out_has(client, text, 1) && plx_now_ns() < end_ns && !closed)
 		plx_loop_turn();
-	if (closed)
+	if (!process_out_has(client, text, 1) || closed)
 		fail_msg("%s: %u links have ended: %s", provider, closed, process_err(client));
 	assert_int_equal(closed, 0);
 	print_message("%s: %u links, %.2f mappings each\n", provider, count,
