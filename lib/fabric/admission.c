@@ -181,8 +181,9 @@ static int take(struct admission *admission, const struct in6_addr *address, uin
 		host = add_host(admission, address);
 	if (!host)
 		return -ENOMEM;
-	if (admission->handshakes >= admission->limits.handshakes_max) {
+	if (admission->handshakes >= admission->limits.handshakes_max)
 		*evicted_out = choose_victim(admission);
+	if (*evicted_out) {
 		end_handshake(*evicted_out);
 		(*evicted_out)->evicted = true;
 		(*evicted_out)->refs++;

@@ -90,13 +90,11 @@ static void sweep(struct plx_fabric_lcore *home, const struct plx_assembly *keep
 		uint64_t still_ns = now_ns - each->moved_ns;
 
 		next = each->next;
-		if (each == keep)
-			continue;
-		if (!each->total && still_ns >= idle_ns)
+		if (!each->total && still_ns >= idle_ns && each != keep)
 			plx_assembly_drop(each);
 		else if (each->total && !may_move(each->link))
 			each->moved_ns = now_ns;
-		else if (each->total && still_ns >= stall_ns)
+		else if (each->total && still_ns >= stall_ns && each != keep)
 			end_stalled(each, still_ns);
 	}
 }

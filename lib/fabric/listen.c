@@ -292,6 +292,7 @@ static int listen_at_name(struct plx_fabric_lcore *home, struct place *place,
 			  const struct plx_listen_attr *attr, struct plx_listener **front)
 {
 	struct address_list addresses;
+	const char *host = place->host;
 	int rc = address_resolve("listen on", place->address, place->host, &addresses);
 
 	if (rc)
@@ -301,6 +302,7 @@ static int listen_at_name(struct plx_fabric_lcore *home, struct place *place,
 		if (rc != -EADDRINUSE || strcmp(place->port, "0") != 0)
 			break;
 	}
+	place->host = host;
 	return rc;
 }
 

@@ -258,12 +258,12 @@ struct taken {
 static bool take_from(struct zone *zone, size_t size_bytes, size_t align_bytes, struct taken *taken)
 {
 	char *memory = mem_extents_take(&zone->extents, size_bytes, align_bytes);
-	char *end = memory + size_bytes;
 
 	if (!memory)
 		return false;
 	zone->used_bytes += size_bytes;
 
+	char *end = memory + size_bytes;
 	char *dirty_end = zone->clean < end ? zone->clean : end;
 	*taken = (struct taken){
 		.zone = zone,

@@ -23,7 +23,7 @@ struct name {
 static struct name make_name(unsigned cpu, unsigned index)
 {
 	struct name name = {.address.sun_family = AF_UNIX};
-	char suffix[8] = "";
+	char suffix[16] = "";
 
 	if (index)
 		snprintf(suffix, sizeof(suffix), ".%u", index);
