@@ -81,8 +81,7 @@ static void end_stalled(struct plx_assembly *assembly, uint64_t still_ns)
 }
 
 /* Let go of what has stood still for that long. */
-static void sweep(struct plx_fabric_lcore *home, const struct plx_assembly *keep, uint64_t idle_ns,
-		  uint64_t stall_ns)
+static void sweep(struct plx_fabric_lcore *home, uint64_t idle_ns, uint64_t stall_ns)
 {
 	uint64_t now_ns = plx_loop_now_ns();
 
@@ -90,11 +89,11 @@ static void sweep(struct plx_fabric_lcore *home, const struct plx_assembly *keep
 		uint64_t still_ns = now_ns - each->moved_ns;
 
 		next = each->next;
-		if (!each->total && still_ns >= idle_ns && each != keep)
+		if (!each->total && still_ns >= idle_ns)
 			plx_assembly_drop(each);
 		else if (each->total && !may_move(each->link))
 			each->moved_ns = now_ns;
-		else if (each->total && still_ns >= stall_ns && each != keep)
+		else if (each->total && still_ns >= stall_ns)
 			end_stalled(each, still_ns);
 	}
 }
@@ -103,7 +102,7 @@ static void on_sweep(struct plx_timer *timer, void *arg)
 {
 	struct plx_fabric_lcore *home = arg;
 
-	sweep(home, NULL, IDLE_NS, STALL_NS);
+	sweep(home, IDLE_NS, STALL_NS);
 	if (home->assemblies)
 		plx_timer_start(timer, SWEEP_NS);
 }
@@ -139,7 +138,7 @@ static bool charge(struct plx_assembly *assembly)
 	uint32_t more = assembly->buf->len - assembly->charged;
 
 	if (home->assembly_bytes + more > bytes_max)
-		sweep(home, assembly, 0, SLOW_NS);
+		sweep(home, 0, SLOW_NS);
 	if (home->assembly_bytes + more > bytes_max)
 		return false;
 	assembly->charged += more;
