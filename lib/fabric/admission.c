@@ -185,7 +185,7 @@ static int take(struct admission *admission, const struct in6_addr *address, uin
 		*evicted_out = choose_victim(admission);
 	if (*evicted_out) {
 		end_handshake(*evicted_out);
-		(*evicted_out)->evicted = true;
+		atomic_store_explicit(&(*evicted_out)->evicted, true, memory_order_relaxed);
 		(*evicted_out)->refs++;
 		admission->counts[ADMISSION_EVICTED]++;
 	}

@@ -24,8 +24,8 @@ struct ticket {
 	struct request *request;          /* on the listener's lcore, not placed yet; or NULL */
 	struct plx_link *link;            /* its lcore's; NULL: none yet, or none any more */
 	uint32_t lcore;                   /* of the link */
-	bool evicted;
-	unsigned refs; /* the connection, and who evicts it */
+	_Atomic bool evicted;             /* relaxed: only logs ask */
+	unsigned refs;                    /* the connection, and who evicts it */
 	struct plx_call call;
 };
 

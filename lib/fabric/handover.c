@@ -77,11 +77,17 @@ static bool may_log(struct plx_listener *listener)
 	return plx_log_allowed(&listener->set->log_limit, plx_loop_now_ns());
 }
 
+static bool was_evicted(const struct request *request)
+{
+	return request->ticket &&
+	       atomic_load_explicit(&request->ticket->evicted, memory_order_relaxed);
+}
+
 static void refuse_request(struct request *request, const char *why)
 {
 	hygiene_forget(request->fd);
 	refuse(request->listener, request->info, why,
-	       !(request->ticket && request->ticket->evicted) && may_log(request->listener));
+	       !was_evicted(request) && may_log(request->listener));
 }
 
 /* The end of a request. why: NULL where it was taken. */
@@ -339,14 +345,17 @@ static void evicted_there(struct plx_call *call, int result, void *arg)
 static bool evict_request(struct ticket *ticket)
 {
 	struct request *request = admission_request(ticket);
+	struct plx_listener *listener = request ? request->listener : NULL;
 
 	if (!request || !take_first(request))
 		return false;
 	snprintf(request->why, sizeof(request->why), "%s", evicted_text);
-	if (request->is_sent)
+	if (request->is_sent) {
 		give_up(request);
-	else
+	} else {
 		finish(request, request->why);
+		listener_release(listener);
+	}
 	return true;
 }
 

@@ -69,7 +69,8 @@ void listener_failed(const struct plx_link *link)
 	snprintf(shared->last_failure, sizeof(shared->last_failure), "%.*s",
 		 (int)sizeof(shared->last_failure) - 1, link->text);
 	pthread_mutex_unlock(&shared->lock);
-	if (link->ticket->evicted) /* which was logged */
+	/* Relaxed: what was logged need not be logged again. */
+	if (atomic_load_explicit(&link->ticket->evicted, memory_order_relaxed))
 		return;
 	if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
 		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s dropped: %s", link->peer,
