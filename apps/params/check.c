@@ -39,6 +39,7 @@ static int check_company(const struct params_conf *conf)
 		const char *text;
 	} rules[] = {
 		{conf->listen, conf->serve, "--listen is for --serve"},
+		{conf->publish_port, conf->serve, "--publish-port is for --serve"},
 		{has_kind(conf), conf->define,
 		 "--type, --unit, limits and --latch are for --define"},
 		{conf->value, conf->set || conf->define, "--value is for --set and --define"},

@@ -100,12 +100,27 @@ static int write_group(struct journal *journal)
 	return rc;
 }
 
-/* Until the disk takes it: what was said to be set is not forgotten while the process lives.
- * Return: whether it is on the disk. */
+static void give_up_file(struct journal *journal)
+{
+	journal->is_damaged = true;
+	plx_log(&journal_log, PLX_LOG_ERROR,
+		"%s; from here on changes are lost when this process ends, and those that wait for "
+		"the disk are told so: stop it, and restore the file from a backup",
+		plx_error());
+}
+
+/* Until the disk takes it: what was said to be set is not forgotten while the process lives. A file
+ * that is damaged takes nothing, ever. Return: whether it is on the disk. */
 static bool write_surely(struct journal *journal)
 {
-	while (write_group(journal) != 0) {
+	int rc;
+
+	while (!journal->is_damaged && (rc = write_group(journal)) != 0) {
 		journal->stats.failures++;
+		if (rc == -EUCLEAN) {
+			give_up_file(journal);
+			break;
+		}
 		if (stage_of(journal) != STAGE_RUNS) {
 			plx_log(&journal_log, PLX_LOG_ERROR, "%s; %u change%s lost", plx_error(),
 				journal->count, journal->count == 1 ? " is" : "s are");
@@ -114,6 +129,8 @@ static bool write_surely(struct journal *journal)
 		plx_log(&journal_log, PLX_LOG_ERROR, "%s; trying again in 1 s", plx_error());
 		sleep_ns(FAILED_NS);
 	}
+	if (journal->is_damaged)
+		return false;
 	journal->stats.commits++;
 	return true;
 }

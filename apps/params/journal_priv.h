@@ -58,6 +58,7 @@ struct journal {
 	struct marks marks; /* that are in the file */
 	struct change *group[GROUP_MAX];
 	uint32_t count;
+	bool is_damaged; /* the file: nothing more is written, and that was said */
 };
 
 /** Write the marks that are far enough ahead of what was given. Inside a transaction. Return: as

@@ -35,6 +35,7 @@ int main(int argc, char **argv)
 		struct serve_conf conf = {
 			.path = params_asked->serve,
 			.listen = params_asked->listen,
+			.publish_port = (unsigned)params_asked->publish_port,
 			.others = known == 0 ? &cpus : NULL,
 		};
 

@@ -18,6 +18,12 @@ static struct params_conf conf = {
 static const struct plx_app_option options[] = {
 	TEXT("serve", "FILE", serve, "be the service, with its parameters in that SQLite file"),
 	TEXT("listen", "ADDR", listen, "host:port of the service; port 0: a free one"),
+	{.name = "publish-port",
+	 .placeholder = "PORT",
+	 .help = "with --serve: where changes are published (default: a free one)",
+	 .kind = PLX_APP_UINT,
+	 .value = &conf.publish_port,
+	 .max = 65535},
 	TEXT("service", "ADDR", service, "host:port of the service to be asked"),
 	TEXT("get", "NAME", get, "show a parameter"),
 	TEXT("set", "NAME", set, "set its --value"),

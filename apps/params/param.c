@@ -90,7 +90,13 @@ static int parse_real(const char *what, const char *text, struct param_value *ou
 {
 	char *end;
 
+	errno = 0;
 	out->real = strtod(text, &end);
+	if (errno == ERANGE && out->real == 0)
+		return plx_fail(
+			EINVAL,
+			"%s '%s': too small for a real, and not 0; give one from %g on, or 0", what,
+			text, DBL_TRUE_MIN);
 	if (end != text && !*end && isinf(out->real) && strpbrk(text, "0123456789"))
 		return plx_fail(EINVAL, "%s '%s': too large for a real; give one from %g to %g",
 				what, text, -DBL_MAX, DBL_MAX);

@@ -9,6 +9,7 @@
 /** What the command line asked for: one of serve and the commands is set. */
 struct params_conf {
 	const char *serve, *listen, *service;
+	uint64_t publish_port; /**< 0: a free one */
 	const char *get, *set, *define, *remove, *ack;
 	bool list, alarms, watch;
 	const char *value;

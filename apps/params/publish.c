@@ -11,7 +11,7 @@ static struct netio_context context;
 static struct netio_publish_socket publisher;
 static bool is_started;
 
-int publish_start(const char *address)
+int publish_start(const char *address, unsigned port)
 {
 	const struct netio_publish_attr attr = {
 		.policy = NETIO_POLICY_CONFLATE,
@@ -25,7 +25,7 @@ int publish_start(const char *address)
 	is_started = true;
 	address_split(address, host);
 	rc = netio_publish_socket_init(&context.evloop, &publisher, &attr);
-	return rc ? rc : netio_publish_listen(&publisher, host, 0);
+	return rc ? rc : netio_publish_listen(&publisher, host, port);
 }
 
 void publish_change(const struct param *param, bool removed)

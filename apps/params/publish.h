@@ -6,8 +6,9 @@
 
 #include "param.h"
 
-/** Take subscribers at that address' host, at a free port. Return: 0; as netio_publish_listen. */
-int publish_start(const char *address);
+/** Take subscribers at that address' host, at that port; 0: at a free one. Return: 0; as
+ * netio_publish_listen. */
+int publish_start(const char *address, unsigned port);
 
 /** Who watches it gets the record: one that is slow, the newest of each parameter. */
 void publish_change(const struct param *param, bool removed);

@@ -58,7 +58,7 @@ int serve(const struct serve_conf *conf)
 	int rc = store_create(&store);
 
 	rc = rc ? rc : journal_open(conf->path, store, &journal);
-	rc = rc ? rc : publish_start(conf->listen);
+	rc = rc ? rc : publish_start(conf->listen, conf->publish_port);
 	rc = rc ? rc : journal_start(journal, conf->others);
 	rc = rc ? rc : start_service(conf);
 	if (rc == 0) {

@@ -8,6 +8,7 @@
 struct serve_conf {
 	const char *path;        /**< of the SQLite file */
 	const char *listen;      /**< host:port of the service */
+	unsigned publish_port;   /**< 0: a free one */
 	const cpu_set_t *others; /**< CPUs that the journal's thread may use */
 };
 

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-/* A disk that is full may have room later; a record that the table does not take will not be taken
- * the next time either. */
+/* A disk that is full may have room later. A record that the table does not take will not be taken
+ * the next time either, and a file that is damaged takes none. */
 static int fail_step(const struct tables *tables, int rc)
 {
 	switch (rc & 0xff) {
@@ -13,6 +13,9 @@ static int fail_step(const struct tables *tables, int rc)
 	case SQLITE_MISMATCH:
 	case SQLITE_TOOBIG:
 		return tables_fail(tables, EINVAL, "it does not take that");
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return tables_fail(tables, EUCLEAN, "it is damaged");
 	default:
 		return tables_fail(tables, EIO, "it cannot be written");
 	}

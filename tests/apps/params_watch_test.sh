@@ -188,6 +188,9 @@ ends "$watcher"
 check '... and --watch ends' "(($? == 1)) && grep -q 'standard output: ' '$temp/full.err'"
 watcher=''
 
+"$program" --huge none --log-level error -- --serve "$temp/other.db" --listen 127.0.0.1:0 --publish-port "${address##*:}" \
+	>/dev/null 2>"$temp/port.err" </dev/null
+check 'it publishes at the port that is given' '(($? == 1)) && grep -q "the port is in use" "$temp/port.err"'
 got=$(ask --service 127.0.0.1:1 --list 2>&1)
 check 'there is one service' '(($? == 2)) && [[ $got == *"--service: given twice"* ]]'
 stop TERM

@@ -96,6 +96,23 @@ static void what_is_lost_at_the_end_is_told_so(void **state)
 	assert_int_equal(log_count("10 changes are lost"), 1);
 }
 
+/* Nobody waits for a disk that will never take it. */
+static void a_file_that_is_damaged_is_given_up(void **state)
+{
+	struct journal_stats stats;
+
+	atomic_store(&played.is_damaged, true);
+	put_many(5);
+	start_thread();
+	while (atomic_load(&clients[4].answers) == 0)
+		rest_ns(PLX_NS_PER_MS);
+	journal_close(journal, &stats);
+	check_answers(5, PARAMS_NOT_WRITTEN);
+	assert_int_equal(stats.changes, 0);
+	assert_int_equal(stats.commits, 0);
+	assert_int_equal(log_count("it is damaged; from here on changes are lost"), 1);
+}
+
 static void an_end_with_more_answers_than_fit_into_the_lane(void **state)
 {
 	struct journal_stats stats;
@@ -221,6 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_is_answered_before_it_is_on_the_disk),
 		TEST(what_is_lost_at_the_end_is_told_so),
+		TEST(a_file_that_is_damaged_is_given_up),
 		TEST(an_end_with_more_answers_than_fit_into_the_lane),
 		TEST(an_end_where_nobody_takes_answers),
 		TEST(what_the_file_does_not_take_is_in_nobodys_way),

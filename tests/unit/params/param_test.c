@@ -105,6 +105,10 @@ static void what_is_too_large_is_told_apart(void **state)
 
 	assert_int_equal(param_value_parse("v", PARAM_REAL, "-1e999", &value), -EINVAL);
 	assert_error_has("v '-1e999': too large for a real; give one from -1.79769e+308");
+	assert_int_equal(param_value_parse("v", PARAM_REAL, "1e-400", &value), -EINVAL);
+	assert_error_has("v '1e-400': too small for a real, and not 0");
+	assert_int_equal(param_value_parse("v", PARAM_REAL, "-4.9e-324", &value), 0);
+	assert_int_equal(param_value_parse("v", PARAM_REAL, "0e-999", &value), 0);
 	assert_int_equal(param_value_parse("v", PARAM_REAL, "-inf", &value), -EINVAL);
 	assert_error_has("v '-inf': not a real");
 }
