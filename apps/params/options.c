@@ -81,7 +81,7 @@ const struct plx_app params_app = {
 	.name = "plx-params",
 	.summary = "A store of parameters and alarms: be it, or ask it.",
 	.usage =
-		"  plx-params [EAL options] -- --serve FILE --listen ADDR\n"
+		"  plx-params [EAL options] -- --serve FILE --listen ADDR [--publish-port PORT]\n"
 		"  plx-params [EAL options] -- --service ADDR --get NAME [--json]\n"
 		"  plx-params [EAL options] -- --service ADDR --set NAME --value VALUE\n"
 		"           [--expect REVISION] [--fast]\n"
