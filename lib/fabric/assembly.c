@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that come in parts. Their memory is the heap's: pages of it that nothing was written to
- * are none, so what is counted is what has come. A buffer stays for the next message for a moment,
- * as page faults cost more than copying. */
+/* Messages that come in parts. Their memory is of the heap, and pages of it that nothing was
+ * written to take none, so only what has come is counted. A buffer stays for the next message for a
+ * moment, as page faults cost more than copying. */
 #include "fabric_priv.h"
 
 #include <inttypes.h>

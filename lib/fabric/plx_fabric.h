@@ -433,9 +433,8 @@ void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_ou
  * messages that have stood still for a second end, and after 30 s those of all that stand still
  * although the peer may send. */
 struct plx_assembly {
-	struct plx_buf
-		*buf;   /**< what has come; of the next message, if it is not whole: no one's */
-	uint64_t total; /**< length of the message under way; 0: none */
+	struct plx_buf *buf; /**< what has come of it, or a buffer that is kept for the next one */
+	uint64_t total;      /**< length of the message under way; 0: none */
 
 	/* The rest is private. */
 	struct plx_link *link;
