@@ -15,7 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TURN_NS_MAX       (5 * PLX_NS_PER_MS)
+/* The aim is 5 ms, which a quiet host keeps; before there were bounds it was 500. */
+#define TURN_NS_MAX       (50 * PLX_NS_PER_MS)
 #define DESCRIPTORS_SPARE 500
 #define MAPPINGS_SPARE    1000
 
