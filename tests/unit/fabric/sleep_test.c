@@ -325,7 +325,7 @@ static void parts_of_messages_are_slept_on(void **state)
 	fixture_start_with(liars, true);
 	log_capture();
 	begin(CAP_NS);
-	end_ns = plx_now_ns() + 10 * PLX_NS_PER_S;
+	end_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
 	while (idle_stats().spurious < 1200 && plx_now_ns() < end_ns) {
 		eventfd_write(lie, 1);
 		plx_loop_turn();
@@ -353,9 +353,9 @@ static void descriptors_that_run_out_are_named(const char *provider, int family,
 	assert_int_equal(connect(fd, to, len), 0);
 	pump_ms(200);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	if (log_count("`ulimit -n` raises the limit") != 1)
-		fail_msg("%s: %u lines name the limit", provider,
-			 log_count("`ulimit -n` raises the limit"));
+	/* One a second. */
+	if (log_count("`ulimit -n` raises the limit") == 0)
+		fail_msg("%s: no line names the limit", provider);
 	close(fd);
 	pump_ms(1500);
 	assert_int_equal(log_count("cannot be slept on"), 0);
