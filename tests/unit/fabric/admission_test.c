@@ -169,14 +169,14 @@ static void the_oldest_handshake_makes_room_on(bool on_lcore_1)
 	settle(0, 1);
 	assert_int_equal(clients[0].opened, 1);
 	assert_in_range(stats().evicted, 2, 3);
-	assert_int_equal(log_count("a connection is ended before it is open"), 1);
-	assert_int_equal(log_count("dropped: as many"), 0);
 	for (int i = 0; i < 6; i++)
 		rogue_close(rogues[i]);
 	plx_link_abort(clients[0].link);
 	pump_ms(50);
 	if (on_lcore_1)
-		worker_stop();
+		worker_stop(); /* it logs, too */
+	assert_in_range(log_count("a connection is ended before it is open"), 1, 3);
+	assert_int_equal(log_count("dropped: as many"), 0);
 }
 
 static void the_oldest_handshake_makes_room(void **state)
