@@ -28,7 +28,7 @@ const char *call_hint(enum plx_rpc_status status, bool may_have_run)
 	if (status == PLX_RPC_UNKNOWN && call_asked->method)
 		return "; --list shows what there is";
 	if (status == PLX_RPC_DENIED)
-		return "; a service answers self-test calls of its own host alone, unless it is "
+		return "; a service answers self-test calls from its own host only, unless it was "
 		       "started with --self-test RATE";
 	if (status == PLX_RPC_TOO_BIG && !may_have_run)
 		return call_asked->process

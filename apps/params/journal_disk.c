@@ -104,8 +104,8 @@ static void give_up_file(struct journal *journal)
 {
 	journal->is_damaged = true;
 	plx_log(&journal_log, PLX_LOG_ERROR,
-		"%s; from here on changes are lost when this process ends, and those that wait for "
-		"the disk are told so: stop it, and restore the file from a backup",
+		"%s; this process keeps changes in memory only from now on, and answers that they "
+		"are not written: stop it and restore the file from a backup",
 		plx_error());
 }
 

@@ -155,7 +155,7 @@ const char *page_read(const uint8_t *in, size_t length, struct list_place *place
 		return "a page has flags that nobody knows";
 	/* Else a service could keep its client listing for ever. */
 	if (in[0] && param_name_order(after, name, place->name, place->length) <= 0)
-		return "a page does not go on behind the one before";
+		return "a page does not start after the previous one";
 	*more_out = in[0];
 	memcpy(place->name, after, name);
 	place->length = name;

@@ -110,7 +110,7 @@ void ping_explain(const struct ping_conf *conf, const struct ping_outcome *outco
 int ping_report_one_way(const struct plx_app *app, const struct ping_conf *conf,
 			const struct ping_outcome *outcome);
 
-/** Start plx-ping --listen in a process of its own, on a CPU of its own where there is one. It ends
+/** Start plx-ping --listen as a second process, on another CPU where there is one. It ends
  * with this process. Thread: the main lcore. Return: 0, its address in `address`; -errno with a
  * text. */
 int ping_self_start(const struct ping_conf *conf, char *address, size_t address_bytes);

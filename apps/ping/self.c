@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-ping --self: the server of this run, the same program in a process of its own. */
+/* plx-ping --self: starts plx-ping --listen as a second process, the server of this run. */
 #include "ping.h"
 
 #include <errno.h>

@@ -11,6 +11,7 @@
 #define PLX_FABRIC_PRIV_H
 
 #include "direct.h"
+#include "fabric_address.h"
 #include "frame.h"
 #include "liveness.h"
 #include "plx_fabric.h"
@@ -324,24 +325,6 @@ int driver_choose(const char *option, const char *name, struct driver_choice *ch
 int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *choices);
 int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
 		   uint64_t flags, struct fi_info **info_out);
-
-/* address.c */
-int address_split(const char *what, const char *address, char *host_out, char *port_out);
-#define ADDRESSES_MAX 8 /* of a name, that are tried or listened on */
-
-struct address_list {
-	unsigned count;
-	char hosts[ADDRESSES_MAX][64]; /* numeric; an IPv6 one may have a zone */
-};
-int address_resolve(const char *what, const char *address, const char *host,
-		    struct address_list *out);
-void address_format(const struct sockaddr *address, char *out, size_t size);
-uint16_t address_port(const struct sockaddr *address);
-/* The host as IPv6 writes it, so that it is one and the same to a listener for IPv4 and to one for
- * both; all addresses of other families are one host, "::". */
-struct in6_addr address_host(const struct sockaddr *address);
-/* own: of this host, on a connection with peer. */
-bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own);
 
 /* hygiene.c */
 void hygiene_signals(void);

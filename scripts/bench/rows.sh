@@ -303,9 +303,9 @@ ucx_run()
 {
 	local port=$((20000 + RANDOM % 10000)) tls=${1#ucx-},self try status
 
-	command=(env "UCX_TLS=$tls" ucx_perftest -p "$port")
-	# One that was built with MPI expects to be started by it.
-	[[ $(ucx_perftest -h 2>&1) != *'MPI mode'* ]] || command+=(-P 0)
+	# One that was built with MPI expects mpirun to start it, and leaves files of Open MPI in /dev/shm.
+	command=(env "UCX_TLS=$tls" OMPI_MCA_btl=self ucx_perftest -p "$port")
+	[[ $(OMPI_MCA_btl=self ucx_perftest -h 2>&1 </dev/null) != *'MPI mode'* ]] || command+=(-P 0)
 	timeout -k 3 60 "${command[@]}" -c "$cpu_server" >"$3/server.log" 2>&1 </dev/null &
 	children+=($!)
 	for try in {1..50}; do

@@ -110,7 +110,7 @@ static void a_file_that_is_damaged_is_given_up(void **state)
 	check_answers(5, PARAMS_NOT_WRITTEN);
 	assert_int_equal(stats.changes, 0);
 	assert_int_equal(stats.commits, 0);
-	assert_int_equal(log_count("it is damaged; from here on changes are lost"), 1);
+	assert_int_equal(log_count("it is damaged; this process keeps changes in memory only"), 1);
 }
 
 static void an_end_with_more_answers_than_fit_into_the_lane(void **state)

@@ -233,7 +233,7 @@ static void pages_hold_what_fits(void **state)
 	assert_memory_equal(place.name, param.name, place.length);
 	again = place;
 	assert_string_equal(page_read(whole.iov_base, whole.iov_len, &again, &more, &offset),
-			    "a page does not go on behind the one before");
+			    "a page does not start after the previous one");
 	while (page_next(whole.iov_base, whole.iov_len, &offset, &back, &wrong)) {
 		check_same(&param, &back);
 		seen++;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses: their texts, what a host name stands for, and which host one is. */
+#ifndef PLX_FABRIC_ADDRESS_H
+#define PLX_FABRIC_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* The parts of "host:port". Both outputs have room for PLX_ADDRESS_MAX. Return: 0; -EINVAL. */
+int address_split(const char *what, const char *address, char *host_out, char *port_out);
+
+#define ADDRESSES_MAX 8 /* of a name, that are tried or listened on */
+
+struct address_list {
+	unsigned count;
+	char hosts[ADDRESSES_MAX][64]; /* numeric; an IPv6 one may have a zone */
+};
+
+/* What a host stands for; blocks where it is a name. Return: 0; -EHOSTUNREACH. */
+int address_resolve(const char *what, const char *address, const char *host,
+		    struct address_list *out);
+
+void address_format(const struct sockaddr *address, char *out, size_t size);
+uint16_t address_port(const struct sockaddr *address);
+
+/* The host as IPv6 writes it, so that it is one and the same to a listener for IPv4 and to one for
+ * both; all addresses of other families are one host, "::". */
+struct in6_addr address_host(const struct sockaddr *address);
+/* own: of this host, on a connection with peer. */
+bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own);
+
+#endif
