@@ -174,10 +174,22 @@ check_clang()
 	build build-check-clang "clang-$llvm" -Dwerror=true && headers_alone "clang-$llvm"
 }
 
+# run_tests DIR OPTION...: meson test, then the failures again.
+run_tests()
+{
+	local dir=$1
+
+	shift
+	rm -f "$dir"/meson-logs/testlog.{json,txt}
+	"${personality[@]}" meson test -C "$dir" "$@" </dev/null && return 0
+	[[ ! -f $dir/meson-logs/testlog.json ]] || show_failures "$dir"
+	return 1
+}
+
 # nightly_tests SUITE...: tests of the build that check gcc makes.
 nightly_tests()
 {
-	build_gcc && meson test -C build-test --no-rebuild --print-errorlogs "$@" </dev/null
+	build_gcc && run_tests build-test --no-rebuild "$@"
 }
 
 nightly()
@@ -211,8 +223,7 @@ sanitized()
 
 	shift 3
 	CC=clang-$llvm configure "$dir" -Dwerror=true -Db_lundef=false "-Db_sanitize=$sanitizers" "-Dc_args=$c_args" &&
-		"${personality[@]}" meson test -C "$dir" --print-errorlogs --timeout-multiplier 4 \
-			--num-processes "$sanitizer_jobs" "$@" </dev/null
+		run_tests "$dir" --timeout-multiplier 4 --num-processes "$sanitizer_jobs" "$@"
 }
 
 asan()

@@ -50,6 +50,19 @@ count_tests()
 	failed=$((failed - passed - skipped))
 }
 
+# show_failures DIR: the tests that failed in DIR's last `meson test`, each with the end of its output.
+show_failures()
+{
+	local results=$1/meson-logs/testlog.json
+
+	jq -r 'select(.result | IN("OK", "EXPECTEDFAIL", "SKIP") | not) |
+		"\n--- \(.name | sub(".* / "; "")): \(.result) after \(.duration * 10 | round / 10) s",
+		(((.stdout // "") + (.stderr // "")) | split("\n") | .[-60:] | join("\n"))' "$results" |
+		tee -a "${PLX_FAILURES_FILE:-/dev/null}"
+	echo "failed: $(jq -r 'select(.result | IN("OK", "EXPECTEDFAIL", "SKIP") | not) | .name | sub(".* / "; "")' "$results" | paste -sd ' ')"
+	echo "their whole output is in $1/meson-logs/testlog.txt"
+}
+
 # add_counts PASSED FAILED: for the one that runs several scripts and adds up.
 add_counts()
 {

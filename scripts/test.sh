@@ -136,13 +136,7 @@ echo
 echo 'The slowest:'
 jq -rs 'sort_by(-.duration) | .[:10][] | "\(.duration * 10 | round / 10) s\t\(.name | sub(".* / "; ""))"' "$results" |
 	expand -t 12 | sed 's/^/  /'
-if ((failed)); then
-	jq -r 'select(.result | IN("OK", "EXPECTEDFAIL", "SKIP") | not) |
-		"\n--- \(.name | sub(".* / "; "")): \(.result) after \(.duration * 10 | round / 10) s",
-		(((.stdout // "") + (.stderr // "")) | split("\n") | .[-60:] | join("\n"))' "$results"
-	echo "test.sh: failed: $(jq -r 'select(.result | IN("OK", "EXPECTEDFAIL", "SKIP") | not) | .name | sub(".* / "; "")' "$results" | paste -sd ' ')"
-	echo "test.sh: their whole output is in $build/meson-logs/testlog.txt"
-fi
+((!failed)) || show_failures "$build"
 add_counts "$passed" "$failed"
 echo "test.sh: $passed passed, $failed failed, $skipped skipped"
 ((failed == 0))
