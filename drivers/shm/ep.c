@@ -91,7 +91,8 @@ static void unbind(struct shm_ep *ep)
 		ep->rx_cq->refs--;
 	}
 	if (ep->eq) {
-		eq_forget(ep->eq, &ep->fid.fid);
+		for (uint32_t i = 0; i < ep->told; i++)
+			eq_take_back(ep->eq, &ep->events[i]);
 		domain_unwatch(ep->domain, ep->eq);
 		ep->eq->refs--;
 	}

@@ -20,7 +20,7 @@ static struct shm_eq *eq_of(struct fid_eq *fid)
 static void signal_as_queued(struct shm_eq *eq)
 {
 	uint64_t value = 1;
-	bool queued = eq->first != NULL;
+	bool queued = !list_is_empty(&eq->events);
 
 	if (!queue_can_sleep(&eq->wait) || eq->reading || eq->signalled == queued)
 		return;
@@ -36,15 +36,14 @@ static void signal_as_queued(struct shm_eq *eq)
 static void append(struct shm_eq *eq, struct shm_event *event, uint32_t number, fid_t fid,
 		   const void *data, uint32_t length)
 {
-	event->next = NULL;
 	event->event = number;
 	event->fid = fid;
 	event->context = fid->context;
 	event->length = length;
 	if (length)
 		memcpy(event->data, data, length);
-	*eq->last = event;
-	eq->last = &event->next;
+	event->is_queued = true;
+	list_append(&eq->events, &event->link);
 	signal_as_queued(eq);
 }
 
@@ -74,35 +73,43 @@ int eq_push_request(struct shm_eq *eq, fid_t pep, struct fi_info *info, const vo
 	return 0;
 }
 
-bool eq_is_queued(const struct shm_eq *eq, const struct shm_event *event)
+static struct shm_event *of_link(struct shm_list *link)
 {
-	const struct shm_event *each = eq->first;
-
-	while (each && each != event)
-		each = each->next;
-	return each != NULL;
+	return plx_container_of(link, struct shm_event, link);
 }
 
-static void drop(struct shm_eq *eq, struct shm_event **at)
+/* Or NULL. */
+static struct shm_event *eq_first(const struct shm_eq *eq)
 {
-	struct shm_event *event = *at;
+	return list_is_empty(&eq->events) ? NULL : of_link(eq->events.next);
+}
 
-	*at = event->next;
-	if (!*at)
-		eq->last = at;
+static void drop(struct shm_event *event)
+{
+	list_remove(&event->link);
+	event->is_queued = false;
 	if (event->info)
 		fi_freeinfo(event->info);
 	if (!event->is_lent)
 		free(event);
 }
 
-void eq_forget(struct shm_eq *eq, fid_t fid)
+void eq_take_back(struct shm_eq *eq, struct shm_event *event)
 {
-	for (struct shm_event **at = &eq->first; *at;) {
-		if ((*at)->fid == fid && !(*at)->is_user)
-			drop(eq, at);
-		else
-			at = &(*at)->next;
+	if (!event->is_queued)
+		return;
+	drop(event);
+	signal_as_queued(eq);
+}
+
+void eq_forget(struct shm_eq *eq, fid_t pep)
+{
+	for (struct shm_list *link = eq->events.next, *next; link != &eq->events; link = next) {
+		struct shm_event *event = of_link(link);
+
+		next = link->next;
+		if (event->fid == pep && !event->is_user)
+			drop(event);
 	}
 	signal_as_queued(eq);
 }
@@ -111,7 +118,7 @@ void eq_forget(struct shm_eq *eq, fid_t fid)
 
 static void refill(struct shm_eq *eq)
 {
-	if (eq->first)
+	if (!list_is_empty(&eq->events))
 		return;
 	eq->reading = true;
 	eq_progress(eq);
@@ -139,7 +146,7 @@ static void write_event(const struct shm_event *event, void *buf)
 static ssize_t give_first(struct shm_eq *eq, uint32_t *event_out, void *buf, size_t size,
 			  uint64_t flags)
 {
-	struct shm_event *event = eq->first;
+	struct shm_event *event = eq_first(eq);
 	ssize_t bytes;
 
 	if (!event)
@@ -153,7 +160,7 @@ static ssize_t give_first(struct shm_eq *eq, uint32_t *event_out, void *buf, siz
 	*event_out = event->event;
 	if (!(flags & FI_PEEK)) {
 		event->info = NULL; /* the reader's */
-		drop(eq, &eq->first);
+		drop(event);
 	}
 	return bytes;
 }
@@ -188,7 +195,7 @@ static void give_error_data(struct shm_eq *eq, const struct shm_event *event,
 static ssize_t eq_read_error(struct fid_eq *fid, struct fi_eq_err_entry *entry, uint64_t flags)
 {
 	struct shm_eq *eq = eq_of(fid);
-	struct shm_event *event = eq->first;
+	struct shm_event *event = eq_first(eq);
 
 	if (!event || !event->is_error)
 		return -FI_EAGAIN;
@@ -199,7 +206,7 @@ static ssize_t eq_read_error(struct fid_eq *fid, struct fi_eq_err_entry *entry, 
 	entry->prov_errno = (int)event->event;
 	give_error_data(eq, event, entry);
 	if (!(flags & FI_PEEK))
-		drop(eq, &eq->first);
+		drop(event);
 	signal_as_queued(eq);
 	return sizeof(*entry);
 }
@@ -255,8 +262,8 @@ static int eq_control(struct fid *fid, int command, void *arg)
 
 static void eq_free(struct shm_eq *eq)
 {
-	while (eq->first)
-		drop(eq, &eq->first);
+	while (!list_is_empty(&eq->events))
+		drop(eq_first(eq));
 	queue_close_wait(&eq->wait);
 	free(eq);
 }
@@ -305,7 +312,7 @@ static void eq_init(struct shm_eq *eq, struct shm_fabric *fabric, const struct f
 	eq->fid.fid.context = context;
 	eq->fid.fid.ops = &eq_fid_ops;
 	eq->fid.ops = &eq_ops;
-	eq->last = &eq->first;
+	list_init(&eq->events);
 	eq->can_write = attr->flags & FI_WRITE;
 	eq->wait = (struct queue_wait){.epoll_fd = -1, .signal_fd = -1};
 	eq->fabric = fabric;

@@ -3,6 +3,7 @@
 #ifndef SHM_EQ_H
 #define SHM_EQ_H
 
+#include "list.h"
 #include "queue.h"
 #include "wire.h"
 
@@ -14,11 +15,12 @@ struct shm_fabric;
  * accept, is in memory of the endpoint's own, as it must not get lost because there is none; else
  * it is the queue's. */
 struct shm_event {
-	struct shm_event *next;
-	uint32_t event; /* FI_CONNREQ ...; of an error: its err */
+	struct shm_list link; /* among those of the queue */
+	uint32_t event;       /* FI_CONNREQ ...; of an error: its err */
 	bool is_error;
 	bool is_user; /* by fi_eq_write: data is all of it */
 	bool is_lent; /* its memory is the endpoint's */
+	bool is_queued;
 	fid_t fid;
 	void *context;
 	struct fi_info *info; /* of a request, until it is read */
@@ -29,7 +31,7 @@ struct shm_event {
 struct shm_eq {
 	struct fid_eq fid;
 	struct shm_fabric *fabric;
-	struct shm_event *first, **last;
+	struct shm_list events;
 	uint8_t err_data[SHM_CM_DATA_MAX]; /* valid until the next read */
 	uint32_t refs;
 	bool can_write; /* FI_WRITE was asked for */
@@ -50,7 +52,7 @@ int shm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 		void *context);
 
 /* Queue an event of an endpoint. event: memory of the endpoint's that was not given before;
- * eq_forget comes before its end. data: private data, or NULL. Whoever sleeps on the queue is
+ * eq_take_back comes before its end. data: private data, or NULL. Whoever sleeps on the queue is
  * woken. */
 void eq_push(struct shm_eq *eq, struct shm_event *event, uint32_t number, fid_t fid,
 	     const void *data, uint32_t length);
@@ -60,8 +62,10 @@ void eq_push_error(struct shm_eq *eq, struct shm_event *event, fid_t fid, int er
  * -FI_ENOMEM. */
 int eq_push_request(struct shm_eq *eq, fid_t pep, struct fi_info *info, const void *data,
 		    uint32_t length);
-bool eq_is_queued(const struct shm_eq *eq, const struct shm_event *event);
-void eq_forget(struct shm_eq *eq, fid_t fid); /* its events that were not read */
+/* Events that were not read: one, if it is queued, in constant time, as thousands may wait; those
+ * of a passive endpoint. */
+void eq_take_back(struct shm_eq *eq, struct shm_event *event);
+void eq_forget(struct shm_eq *eq, fid_t pep);
 
 int eq_watch(struct shm_eq *eq, struct shm_source *source, uint32_t epoll_events);
 void eq_unwatch(struct shm_eq *eq, struct shm_source *source);

@@ -67,7 +67,7 @@ int eq_arm(struct shm_eq *eq)
 {
 	if (!queue_can_sleep(&eq->wait))
 		return -FI_EINVAL;
-	if (!eq->first)
+	if (list_is_empty(&eq->events))
 		eq_progress(eq);
-	return eq->first ? -FI_EAGAIN : 0;
+	return list_is_empty(&eq->events) ? 0 : -FI_EAGAIN;
 }

@@ -100,7 +100,7 @@ static void add_request(struct shm_pep *pep, int fd)
 static void fail_to_accept(struct shm_pep *pep, int err)
 {
 	shm_log(FI_LOG_WARN, "accepting a connection: %s; trying again in a second", strerror(err));
-	if (!eq_is_queued(pep->eq, &pep->failure))
+	if (!pep->failure.is_queued)
 		eq_push_error(pep->eq, &pep->failure, &pep->fid.fid, err, NULL, 0);
 	pthread_mutex_lock(&pep->lock);
 	pause_listening(pep);

@@ -38,6 +38,8 @@ static void tell_granted(struct plx_link *link)
 /* Return: whether the link is still there. */
 static bool look_after(struct plx_link *link)
 {
+	if (plx_unlikely(link->settles) && !close_settled(link))
+		return true;
 	if (link->want & WANT_BURIAL)
 		return !close_bury(link, plx_loop_now_ns());
 	if (link->want & WANT_REFILL)
@@ -144,9 +146,9 @@ int link_look_after(struct plx_fabric_lcore *home)
 			count++;
 			continue;
 		}
-		if (link->want & WANT_EVERY_TURN)
+		if (link->want & WANT_EVERY_TURN || link->settles)
 			link_attend(link, 0);
-		count += !link->attended || has_changed(link, &before);
+		count += !link->attended || link->settles || has_changed(link, &before);
 	}
 	if (home->orphan_count)
 		orphan_reap(home);

@@ -60,7 +60,7 @@ static void begin_burial(struct plx_link *link)
 	link->state = LINK_DEAD;
 	link->at_once_end = link->rx_whole_end = 0;
 	link->want = 0;
-	link->dead_since_ns = plx_loop_now_ns();
+	link->settles = false;
 	link_attend(link, WANT_BURIAL);
 }
 
@@ -209,6 +209,25 @@ void close_on_fin_ack(struct plx_link *link)
 	close_step(link);
 }
 
+/* The connection is gone, and the link goes on when completions of before are taken: they may be
+ * messages that came in time, and verbs takes those of an endpoint with it. */
+void close_settle(struct plx_link *link)
+{
+	link->settles = true;
+	link->ended_ns = plx_loop_now_ns();
+	link_attend(link, 0);
+}
+
+/* Return: whether they are. */
+bool close_settled(struct plx_link *link)
+{
+	if (link->set->emptied_ns <= link->ended_ns)
+		return false;
+	link->settles = false;
+	close_on_shutdown(link);
+	return true;
+}
+
 /* The connection is gone. */
 void close_on_shutdown(struct plx_link *link)
 {
@@ -241,24 +260,29 @@ void close_on_shutdown(struct plx_link *link)
 	}
 }
 
-/* Close a dead link's endpoint, and the link once the provider has returned all its operations.
- * Return: whether it is gone. */
+static void close_endpoint(struct plx_link *link, uint64_t now_ns)
+{
+	link->ep_closed = true;
+	link->ended_ns = now_ns;
+	hygiene_forget(link->fd);
+	if (link->ep)
+		fi_close(&link->ep->fid);
+}
+
+/* Close a dead link's endpoint, and the link once the provider has returned all its operations: a
+ * step a turn, as other links' completions lie between its own. Return: whether it is gone. */
 bool close_bury(struct plx_link *link, uint64_t now_ns)
 {
-	if (!link->ep_closed) {
-		if (link->ep)
-			fi_shutdown(link->ep,
-				    0); /* verbs returns posted receives only after this */
-		cq_drain(link->set);
-		link->ep_closed = true;
-		link->dead_since_ns = now_ns;
-		hygiene_forget(link->fd);
-		if (link->ep)
-			fi_close(&link->ep->fid);
+	if (!link->shut_down && link->ep) {
+		link->shut_down = true;
+		fi_shutdown(link->ep, 0); /* verbs returns posted receives only after this */
+		close_settle(link);
+		return false;
 	}
-	cq_drain(link->set);
+	if (!link->ep_closed)
+		close_endpoint(link, now_ns);
 	if (link->rx_posted + link->tx_inflight) {
-		if (now_ns - link->dead_since_ns < PLX_NS_PER_S)
+		if (link->set->emptied_ns < link->ended_ns + PLX_NS_PER_S)
 			return false;
 		link_abandon(link);
 		return true;

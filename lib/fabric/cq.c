@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completions that tell of a failure, and all that there are. */
+/* Completions that tell of a failure. */
 #include "fabric_priv.h"
 
 #define ERRORS_MAX 64 /* failed operations looked at in one poll */
@@ -55,14 +55,4 @@ int cq_read_errors(struct plx_set *set)
 		count++;
 	}
 	return count;
-}
-
-/* Take all completions there are: good data may lie before the end of a connection. Bounded, as
- * reposted receives could go on for ever where the connection is alive after all. */
-void cq_drain(struct plx_set *set)
-{
-	for (int i = 0; i < 64; i++) {
-		if (cq_poll(set) == 0)
-			break;
-	}
 }

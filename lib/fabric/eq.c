@@ -107,12 +107,10 @@ static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_en
 
 	struct plx_link *link = (struct plx_link *)entry->fid->context;
 
-	if (event == FI_CONNECTED) {
+	if (event == FI_CONNECTED)
 		link_connected(link);
-	} else if (event == FI_SHUTDOWN) {
-		cq_drain(set); /* data that arrived before */
-		close_on_shutdown(link);
-	}
+	else if (event == FI_SHUTDOWN && link->state != LINK_DEAD)
+		close_settle(link);
 }
 
 /* Take connection events, at most EVENTS_MAX, and for TURN_BUDGET_NS. Return: how many. */

@@ -300,7 +300,7 @@ static void end_links(struct plx_fabric_lcore *home)
 static void bury_links(struct plx_fabric_lcore *home)
 {
 	for (struct plx_set *set = home->sets; set; set = set->next)
-		cq_drain(set);
+		note_emptied(set, cq_poll(set), plx_now_ns());
 	link_look_after(home);
 }
 

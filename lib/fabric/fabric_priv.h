@@ -156,7 +156,8 @@ struct plx_link {
 	bool hears_first;    /* its HELLO waits for the peer's */
 	bool needs_receives; /* see struct plx_fabric_driver */
 	bool hello_received;
-	bool ep_closed;
+	bool settles; /* see close_settle */
+	bool shut_down, ep_closed;
 	bool gone; /* the connection, while the link closes */
 	bool told_suspect;
 	bool fin_wanted, fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
@@ -218,7 +219,7 @@ struct plx_link {
 	const char *choice;           /* why that provider; constant text */
 	struct plx_link_stats stats;
 	enum plx_link_reason reason;
-	uint64_t close_began_ns, dead_since_ns;
+	uint64_t close_began_ns, ended_ns;
 	char text[192]; /* why it ended */
 	char peer[PLX_ADDRESS_MAX];
 };
@@ -380,7 +381,6 @@ static inline __attribute__((always_inline)) int cq_poll(struct plx_set *set)
 }
 
 int eq_poll(struct plx_set *set);
-void cq_drain(struct plx_set *set);
 
 /* link.c */
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out);
@@ -477,6 +477,8 @@ void close_tell(struct plx_link *link);
 void close_agreed(struct plx_link *link);
 void close_on_fin(struct plx_link *link, bool carries_ack);
 void close_on_fin_ack(struct plx_link *link);
+void close_settle(struct plx_link *link);
+bool close_settled(struct plx_link *link);
 void close_on_shutdown(struct plx_link *link);
 void close_step(struct plx_link *link);
 void close_extend(struct plx_link *link);

@@ -277,7 +277,7 @@ int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 	set_home(link, set);
 	link->ep = NULL;
 	link->state = LINK_CONNECTING;
-	link->ep_closed = link->gone = link->hello_received = false;
+	link->shut_down = link->ep_closed = link->gone = link->hello_received = false;
 	link->tx_frames_granted = link->rx_frames_told = 0;
 	link->want = 0;
 	enlist(link);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* The aim is 5 ms, which a quiet host keeps; before there were bounds it was 500. */
-#define TURN_NS_MAX       (50 * PLX_NS_PER_MS)
+#define TURN_NS_MAX       (20 * PLX_NS_PER_MS)
 #define DESCRIPTORS_SPARE 500
 #define MAPPINGS_SPARE    1000
 

@@ -113,7 +113,7 @@ static bool ask(unsigned allocations)
 	allow(allocations);
 	eq_progress((struct shm_eq *)server.eq);
 	allow_all();
-	told = ((struct shm_eq *)server.eq)->first;
+	told = !list_is_empty(&((struct shm_eq *)server.eq)->events);
 	if (told) {
 		struct fi_info *info = next_request();
 

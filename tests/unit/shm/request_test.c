@@ -22,7 +22,8 @@ static void more_than_the_backlog_wait_for_their_turn(void **state)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
 		eps[i] = dial("data", 4);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++) {
-		while (!((struct shm_eq *)server.eq)->first) { /* who waits tries again */
+		while (list_is_empty(
+			&((struct shm_eq *)server.eq)->events)) { /* who waits tries again */
 			eq_progress((struct shm_eq *)server.eq);
 			eq_progress((struct shm_eq *)client.eq);
 		}
