@@ -95,7 +95,10 @@ static int check_names(const struct params_conf *conf)
 
 static int read_kind(const struct params_conf *conf, struct param_kind *kind)
 {
-	static const char *const names[] = {"--min", "--max", "--alarm-low", "--alarm-high"};
+	static const char *const names[LIMIT_COUNT] = {
+		"--min",      "--max",       "--alarm-low",  "--alarm-high",
+		"--warn-low", "--warn-high", "--hysteresis",
+	};
 	const char *wrong;
 
 	*kind = (struct param_kind){.type = conf->type + 1, .latch = conf->latch};

@@ -21,9 +21,7 @@ static struct marks given(const struct store *store)
 
 int journal_mark_ahead(struct journal *journal, struct marks given)
 {
-	uint32_t ids_left = UINT32_MAX - given.id;
-	struct marks ahead = {given.revision + AHEAD,
-			      given.id + (ids_left < AHEAD ? ids_left : AHEAD)};
+	struct marks ahead = {given.revision + AHEAD, given.id + AHEAD};
 	int rc;
 
 	/* Never back: the other one of the two may have been given as far as its mark. */

@@ -81,7 +81,7 @@ static struct marks given_in(const struct journal *journal)
 static bool are_near(const struct marks *marks, const struct marks *given)
 {
 	return given->revision + UNWRITTEN_MAX > marks->revision ||
-	       (given->id + (uint64_t)UNWRITTEN_MAX > marks->id && marks->id < UINT32_MAX);
+	       given->id + UNWRITTEN_MAX > marks->id;
 }
 
 static int write_group(struct journal *journal)

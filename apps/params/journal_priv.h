@@ -23,7 +23,7 @@
 struct change {
 	struct plx_rpc_request *request;
 	uint64_t revision;
-	uint32_t id;
+	uint64_t id;
 	uint32_t length;
 	bool is_refused; /* the file does not take it */
 	uint8_t record[];
@@ -31,8 +31,7 @@ struct change {
 
 /* Numbers that may have been given. */
 struct marks {
-	uint64_t revision;
-	uint32_t id;
+	uint64_t revision, id;
 };
 
 enum stage {

@@ -134,7 +134,7 @@ static void on_set(struct plx_rpc_request *request, const void *data, uint32_t l
 	}
 	if (!may_change(request))
 		return;
-	if (store_set(store, param, &value) != 0)
+	if (store_set(store, param, &value, param_now_ns()) != 0)
 		refuse_without_memory(request);
 	else
 		change(request, param, false, order.flags & WIRE_DURABLE);
@@ -146,7 +146,6 @@ static void on_define(struct plx_rpc_request *request, const void *data, uint32_
 	const struct param *param;
 	struct param asked;
 	const char *wrong = order_read(data, length, &order);
-	int rc;
 
 	wrong = wrong ? wrong : define_read(&order, &asked);
 	if (wrong) {
@@ -159,10 +158,8 @@ static void on_define(struct plx_rpc_request *request, const void *data, uint32_
 	}
 	if (!may_change(request))
 		return;
-	rc = store_define(store, asked.name, asked.name_length, &asked.kind, &asked.value, &param);
-	if (rc == -ENOSPC)
-		fail_with(request, PARAMS_FULL, plx_error());
-	else if (rc)
+	if (store_define(store, asked.name, asked.name_length, &asked.kind, &asked.value,
+			 param_now_ns(), &param) != 0)
 		refuse_without_memory(request);
 	else
 		change(request, param, false, order.is_durable);
@@ -209,7 +206,7 @@ static void on_ack(struct plx_rpc_request *request, const void *data, uint32_t l
 	if (!param)
 		return;
 	/* Where nothing is new nobody is told, but what it rests on may not be on the disk yet. */
-	if (store_acknowledge(store, param))
+	if (store_acknowledge(store, param, param_now_ns()))
 		change(request, param, false, durable);
 	else
 		write_down(request, param, false, durable);
@@ -228,7 +225,7 @@ static bool is_listed(const struct param *param, const struct list_order *order)
 {
 	return param_name_is_below(param->name, param->name_length, order->prefix,
 				   order->prefix_length) &&
-	       (!(order->flags & WIRE_ALARMS) || param->alarm != ALARM_NONE);
+	       (!(order->flags & WIRE_ALARMS) || param->alarm.state != ALARM_NONE);
 }
 
 /* Return: the last one that was looked at, where there are more; else NULL. */

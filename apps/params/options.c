@@ -53,6 +53,11 @@ static const struct plx_app_option options[] = {
 	TEXT("alarm-low", "N", limits[LIMIT_ALARM_LOW], "with --define: what is below is an alarm"),
 	TEXT("alarm-high", "N", limits[LIMIT_ALARM_HIGH],
 	     "with --define: what is above is an alarm"),
+	TEXT("warn-low", "N", limits[LIMIT_WARN_LOW], "with --define: what is below is a warning"),
+	TEXT("warn-high", "N", limits[LIMIT_WARN_HIGH],
+	     "with --define: what is above is a warning"),
+	TEXT("hysteresis", "N", limits[LIMIT_HYSTERESIS],
+	     "with --define: an alarm ends where the value is so far within the limit"),
 	FLAG("latch", latch, "with --define: an alarm stays until it is acknowledged"),
 	{.name = "expect",
 	 .placeholder = "REVISION",
@@ -88,7 +93,7 @@ const struct plx_app params_app = {
 		"  plx-params [EAL options] -- --service ADDR --define NAME --type TYPE --value "
 		"VALUE\n"
 		"           [--unit UNIT] [--min N] [--max N] [--alarm-low N] [--alarm-high N]\n"
-		"           [--latch] [--fast]\n"
+		"           [--warn-low N] [--warn-high N] [--hysteresis N] [--latch] [--fast]\n"
 		"  plx-params [EAL options] -- --service ADDR --remove NAME | --ack NAME [--fast]\n"
 		"  plx-params [EAL options] -- --service ADDR --list | --alarms | --watch\n"
 		"           [--below NAME] [--json] [--deadline TIME]",

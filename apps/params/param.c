@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define NUMBER_TEXT 32 /* bytes that any number fits in */
 
@@ -216,16 +217,87 @@ static bool has_control_characters(const char *text)
 	return false;
 }
 
-/* Whether there is a value beyond the alarm's limit that is not beyond the end of what is taken. */
-static bool reaches(const struct param_kind *kind, enum param_limit alarm, enum param_limit end,
+/* The limits that raise an alarm. side: 1 a value above raises it, -1 one below. */
+static const struct alarm_limit {
+	enum param_limit limit, end, opposite;
+	int side, level;
+	const char *out_of_reach;
+} alarm_limits[] = {
+	{LIMIT_ALARM_LOW, LIMIT_MIN, LIMIT_ALARM_HIGH, -1, LEVEL_ALARM,
+	 "the low alarm is not above the minimum: no value that is taken raises it"},
+	{LIMIT_ALARM_HIGH, LIMIT_MAX, LIMIT_ALARM_LOW, 1, LEVEL_ALARM,
+	 "the high alarm is not below the maximum: no value that is taken raises it"},
+	{LIMIT_WARN_LOW, LIMIT_MIN, LIMIT_WARN_HIGH, -1, LEVEL_WARNING,
+	 "the low warning is not above the minimum: no value that is taken raises it"},
+	{LIMIT_WARN_HIGH, LIMIT_MAX, LIMIT_WARN_LOW, 1, LEVEL_WARNING,
+	 "the high warning is not below the maximum: no value that is taken raises it"},
+};
+
+/* Whether a value can be beyond that limit and not beyond the end. */
+static bool reaches(const struct param_kind *kind, enum param_limit limit, enum param_limit end,
 		    int side)
 {
-	int order;
+	return !kind->has[limit] || !kind->has[end] ||
+	       side * param_value_compare(&kind->limit[end], &kind->limit[limit]) > 0;
+}
 
-	if (!kind->has[alarm] || !kind->has[end])
-		return true;
-	order = param_value_compare(&kind->limit[end], &kind->limit[alarm]);
-	return side < 0 ? order < 0 : order > 0;
+/* Whether a value is within a limit by less than the hysteresis. */
+static bool is_near(const struct param_kind *kind, const struct param_value *limit, int side,
+		    const struct param_value *value)
+{
+	const struct param_value *hysteresis = &kind->limit[LIMIT_HYSTERESIS];
+
+	if (!kind->has[LIMIT_HYSTERESIS])
+		return false;
+	if (kind->type == PARAM_REAL)
+		return side * (limit->real - value->real) < hysteresis->real;
+	/* As it is within, the distance fits. */
+	return (side > 0 ? (uint64_t)limit->integer - (uint64_t)value->integer
+			 : (uint64_t)value->integer - (uint64_t)limit->integer) <
+	       (uint64_t)hysteresis->integer;
+}
+
+static const char *check_hysteresis(const struct param_kind *kind, const struct alarm_limit *alarm)
+{
+	enum param_limit far_end = alarm->side > 0 ? LIMIT_MIN : LIMIT_MAX;
+	const struct param_value *limit = &kind->limit[alarm->limit];
+
+	if ((kind->has[far_end] && is_near(kind, limit, alarm->side, &kind->limit[far_end])) ||
+	    (kind->has[alarm->opposite] &&
+	     is_near(kind, limit, alarm->side, &kind->limit[alarm->opposite])))
+		return "the hysteresis is too large: an alarm could not end";
+	return NULL;
+}
+
+static const char *check_alarms(const struct param_kind *kind)
+{
+	const struct param_value *hysteresis = &kind->limit[LIMIT_HYSTERESIS];
+	bool any = false;
+
+	if (kind->has[LIMIT_HYSTERESIS] &&
+	    (kind->type == PARAM_REAL ? hysteresis->real < 0 : hysteresis->integer < 0))
+		return "the hysteresis is negative";
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(alarm_limits); i++) {
+		const struct alarm_limit *alarm = &alarm_limits[i];
+		const char *wrong;
+
+		if (!kind->has[alarm->limit])
+			continue;
+		any = true;
+		if (!reaches(kind, alarm->limit, alarm->end, alarm->side))
+			return alarm->out_of_reach;
+		wrong = check_hysteresis(kind, alarm);
+		if (wrong)
+			return wrong;
+	}
+	if (!reaches(kind, LIMIT_WARN_LOW, LIMIT_ALARM_LOW, -1) ||
+	    !reaches(kind, LIMIT_WARN_HIGH, LIMIT_ALARM_HIGH, 1))
+		return "a warning is beyond the alarm: no value raises it alone";
+	if (kind->latch && !any)
+		return "there is no alarm that could be latched";
+	if (kind->has[LIMIT_HYSTERESIS] && !any)
+		return "there is no alarm that the hysteresis could be for";
+	return NULL;
 }
 
 const char *param_kind_check(const struct param_kind *kind)
@@ -243,24 +315,16 @@ const char *param_kind_check(const struct param_kind *kind)
 			return "a limit is no value of the parameter's type";
 	}
 	if (are_crossed(kind, LIMIT_MIN, LIMIT_MAX) ||
-	    are_crossed(kind, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH))
+	    are_crossed(kind, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH) ||
+	    are_crossed(kind, LIMIT_WARN_LOW, LIMIT_WARN_HIGH))
 		return "a lower limit is above the upper one";
-	if (!reaches(kind, LIMIT_ALARM_LOW, LIMIT_MIN, -1))
-		return "the low alarm is not above the minimum: no value that is taken raises it";
-	if (!reaches(kind, LIMIT_ALARM_HIGH, LIMIT_MAX, 1))
-		return "the high alarm is not below the maximum: no value that is taken raises it";
-	if (kind->latch && !kind->has[LIMIT_ALARM_LOW] && !kind->has[LIMIT_ALARM_HIGH])
-		return "there is no alarm that could be latched";
-	return NULL;
+	return check_alarms(kind);
 }
 
-/* Return: -1 below the lower one, 1 above the upper one; 0. */
-static int side_of(const struct param_kind *kind, enum param_limit low, enum param_limit high,
-		   const struct param_value *value)
+static bool is_beyond(const struct param_kind *kind, enum param_limit limit, int side,
+		      const struct param_value *value)
 {
-	if (kind->has[low] && param_value_compare(value, &kind->limit[low]) < 0)
-		return -1;
-	return kind->has[high] && param_value_compare(value, &kind->limit[high]) > 0;
+	return kind->has[limit] && side * param_value_compare(value, &kind->limit[limit]) > 0;
 }
 
 static void format_limit(const struct param_kind *kind, enum param_limit which,
@@ -275,9 +339,9 @@ int param_value_beyond(const struct param_kind *kind, const struct param_value *
 {
 	char text[NUMBER_TEXT], min[NUMBER_TEXT], max[NUMBER_TEXT];
 	const char *space = kind->unit[0] ? " " : "";
-	int side = side_of(kind, LIMIT_MIN, LIMIT_MAX, value);
+	bool below = is_beyond(kind, LIMIT_MIN, -1, value);
 
-	if (side == 0)
+	if (!below && !is_beyond(kind, LIMIT_MAX, 1, value))
 		return 0;
 	param_value_format(value, text, sizeof(text));
 	format_limit(kind, LIMIT_MIN, min);
@@ -286,30 +350,79 @@ int param_value_beyond(const struct param_kind *kind, const struct param_value *
 		return plx_fail(ERANGE, "%s is beyond %s to %s%s%s", text, min, max, space,
 				kind->unit);
 	return plx_fail(ERANGE, "%s is %s %s%s%s, the %s that is taken", text,
-			side < 0 ? "below" : "above", side < 0 ? min : max, space, kind->unit,
-			side < 0 ? "least" : "most");
+			below ? "below" : "above", below ? min : max, space, kind->unit,
+			below ? "least" : "most");
 }
 
-int param_alarm_side(const struct param_kind *kind, const struct param_value *value)
+uint64_t param_now_ns(void)
 {
-	return side_of(kind, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH, value);
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-enum param_alarm param_alarm_next(const struct param_kind *kind, enum param_alarm alarm, int side,
-				  const struct param_value *value)
+const char *param_severity(int level)
 {
-	int now = param_alarm_side(kind, value);
-
-	if (now)
-		return alarm == ALARM_ACKNOWLEDGED && now == side ? alarm : ALARM_ACTIVE;
-	if (kind->latch && (alarm == ALARM_ACTIVE || alarm == ALARM_LATCHED))
-		return ALARM_LATCHED;
-	return ALARM_NONE;
+	return abs(level) == LEVEL_WARNING ? "warning" : "alarm";
 }
 
-enum param_alarm param_alarm_acknowledged(enum param_alarm alarm)
+const char *param_alarm_check(const struct param_alarm *alarm)
 {
-	if (alarm == ALARM_ACTIVE)
-		return ALARM_ACKNOWLEDGED;
-	return alarm == ALARM_LATCHED ? ALARM_NONE : alarm;
+	if (alarm->state >= ALARM_COUNT || alarm->level < -LEVEL_ALARM ||
+	    alarm->level > LEVEL_ALARM || (alarm->state == ALARM_NONE) != (alarm->level == 0))
+		return "its alarm is none that there is";
+	return NULL;
+}
+
+/* held: the level before, which the hysteresis keeps. */
+static int level_of(const struct param_kind *kind, const struct param_value *value, int held)
+{
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(alarm_limits); i++) {
+		const struct alarm_limit *alarm = &alarm_limits[i];
+
+		if (!kind->has[alarm->limit])
+			continue;
+		if (is_beyond(kind, alarm->limit, alarm->side, value) ||
+		    (held * alarm->side >= alarm->level &&
+		     is_near(kind, &kind->limit[alarm->limit], alarm->side, value)))
+			return alarm->side * alarm->level;
+	}
+	return 0;
+}
+
+static struct param_alarm become(struct param_alarm alarm, enum alarm_state state, int level,
+				 uint64_t now_ns)
+{
+	if (state == alarm.state && level == alarm.level)
+		return alarm;
+	return (struct param_alarm){state, level, now_ns};
+}
+
+static bool is_raised(const struct param_alarm *alarm)
+{
+	return alarm->state == ALARM_ACTIVE || alarm->state == ALARM_ACKNOWLEDGED;
+}
+
+struct param_alarm param_alarm_next(const struct param_kind *kind, struct param_alarm alarm,
+				    const struct param_value *value, uint64_t now_ns)
+{
+	int level = level_of(kind, value, is_raised(&alarm) ? alarm.level : 0);
+	bool is_less = level > 0 ? level <= alarm.level : level >= alarm.level;
+
+	if (level)
+		return become(alarm,
+			      alarm.state == ALARM_ACKNOWLEDGED && is_less ? ALARM_ACKNOWLEDGED
+									   : ALARM_ACTIVE,
+			      level, now_ns);
+	if (kind->latch && (alarm.state == ALARM_ACTIVE || alarm.state == ALARM_LATCHED))
+		return become(alarm, ALARM_LATCHED, alarm.level, now_ns);
+	return become(alarm, ALARM_NONE, 0, now_ns);
+}
+
+struct param_alarm param_alarm_acknowledged(struct param_alarm alarm, uint64_t now_ns)
+{
+	if (alarm.state == ALARM_ACTIVE)
+		return become(alarm, ALARM_ACKNOWLEDGED, alarm.level, now_ns);
+	return alarm.state == ALARM_LATCHED ? become(alarm, ALARM_NONE, 0, now_ns) : alarm;
 }

@@ -26,9 +26,20 @@ struct param_value {
 	};
 };
 
-enum param_limit { LIMIT_MIN, LIMIT_MAX, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH, LIMIT_COUNT };
+/** What a definition may have, all of the parameter's type: values that are taken, values that
+ * raise alarms and warnings, and how far within them a value has to be until the alarm is over. */
+enum param_limit {
+	LIMIT_MIN,
+	LIMIT_MAX,
+	LIMIT_ALARM_LOW,
+	LIMIT_ALARM_HIGH,
+	LIMIT_WARN_LOW,
+	LIMIT_WARN_HIGH,
+	LIMIT_HYSTERESIS,
+	LIMIT_COUNT
+};
 
-enum param_alarm {
+enum alarm_state {
 	ALARM_NONE,         /**< within its limits, or there are none */
 	ALARM_ACTIVE,       /**< beyond them, and nobody has acknowledged that */
 	ALARM_ACKNOWLEDGED, /**< beyond them, and somebody has */
@@ -36,8 +47,19 @@ enum param_alarm {
 	ALARM_COUNT,
 };
 
-/** "none", "active", ... */
+/** "none", "active", ..., ended by NULL. */
 extern const char *const param_alarms[];
+
+/** The two severities. */
+enum { LEVEL_WARNING = 1, LEVEL_ALARM };
+
+/** level: a severity, negated where the value is too low; of ALARM_LATCHED, the last one before; 0
+ * with ALARM_NONE alone. */
+struct param_alarm {
+	enum alarm_state state;
+	int level;
+	uint64_t since_ns; /**< when it came to be that, by param_now_ns; 0: not known */
+};
 
 /** What is said when a parameter is defined. */
 struct param_kind {
@@ -51,11 +73,11 @@ struct param_kind {
 struct param {
 	const char *name;
 	uint32_t name_length;
-	uint32_t id;       /**< never another one's; also its tag */
+	uint64_t id;       /**< never another one's; also its tag */
 	uint64_t revision; /**< of the store, when it was changed last */
 	struct param_kind kind;
 	struct param_value value;
-	enum param_alarm alarm;
+	struct param_alarm alarm;
 };
 
 /** Segments of letters, digits, "_", "-" and ".", with "/" between them. Return: NULL, or what is
@@ -98,13 +120,20 @@ const char *param_kind_check(const struct param_kind *kind);
 /** Return: 0; -ERANGE the value is beyond its limits, with a text that has both. */
 int param_value_beyond(const struct param_kind *kind, const struct param_value *value);
 
-/** Where a value is beyond the limits of alarms: -1 below, 1 above; 0: it is within. */
-int param_alarm_side(const struct param_kind *kind, const struct param_value *value);
+/** Wall-clock time: nanoseconds since 1970-01-01 UTC. */
+uint64_t param_now_ns(void);
 
-/** The alarm behind a new value, and behind an acknowledgement. side: of the value before. Who has
- * acknowledged that it was too low has not acknowledged that it is too high. */
-enum param_alarm param_alarm_next(const struct param_kind *kind, enum param_alarm alarm, int side,
-				  const struct param_value *value);
-enum param_alarm param_alarm_acknowledged(enum param_alarm alarm);
+/** "warning" or "alarm". level: not 0. */
+const char *param_severity(int level);
+
+/** Return: NULL, or what is wrong with it. */
+const char *param_alarm_check(const struct param_alarm *alarm);
+
+/** The alarm after a new value, and after an acknowledgement. A value that is too low, or too high,
+ * is so until it is within the limit by the hysteresis. An acknowledgement holds until the value is
+ * beyond another limit: a higher one, or one of the other side. now_ns: of param_now_ns. */
+struct param_alarm param_alarm_next(const struct param_kind *kind, struct param_alarm alarm,
+				    const struct param_value *value, uint64_t now_ns);
+struct param_alarm param_alarm_acknowledged(struct param_alarm alarm, uint64_t now_ns);
 
 #endif

@@ -6,8 +6,14 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-static const char *const limit_names[] = {"min", "max", "alarm_low", "alarm_high"};
+#define TIME_TEXT 32
+
+static const char *const limit_names[LIMIT_COUNT] = {
+	"min", "max", "alarm_low", "alarm_high", "warn_low", "warn_high", "hysteresis",
+};
+
 static json_t *all;
 
 static json_t *json_of(const struct param_value *value)
@@ -37,6 +43,34 @@ static json_t *hex_of(const struct param_value *text)
 	return json_stringn(hex, 2 * text->text.length);
 }
 
+/* In UTC, to the millisecond. */
+static void format_time(uint64_t ns, char out[TIME_TEXT])
+{
+	time_t seconds = (time_t)(ns / PLX_NS_PER_S);
+	struct tm utc;
+	size_t length;
+
+	gmtime_r(&seconds, &utc);
+	length = strftime(out, TIME_TEXT, "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(out + length, TIME_TEXT - length, ".%03uZ",
+		 (unsigned)(ns % PLX_NS_PER_S / PLX_NS_PER_MS));
+}
+
+static void set_alarm(json_t *object, const struct param_alarm *alarm)
+{
+	char since[TIME_TEXT];
+
+	json_object_set_new(object, "alarm", json_string(param_alarms[alarm->state]));
+	if (alarm->state == ALARM_NONE)
+		return;
+	json_object_set_new(object, "severity", json_string(param_severity(alarm->level)));
+	json_object_set_new(object, "side", json_string(alarm->level < 0 ? "low" : "high"));
+	if (!alarm->since_ns)
+		return;
+	format_time(alarm->since_ns, since);
+	json_object_set_new(object, "alarm_since", json_string(since));
+}
+
 static json_t *object_of(const struct param *param)
 {
 	json_t *object = json_object();
@@ -55,7 +89,7 @@ static json_t *object_of(const struct param *param)
 	}
 	if (param->kind.latch)
 		json_object_set_new(object, "latch", json_true());
-	json_object_set_new(object, "alarm", json_string(param_alarms[param->alarm]));
+	set_alarm(object, &param->alarm);
 	return object;
 }
 
@@ -63,6 +97,20 @@ static json_t *object_of(const struct param *param)
 static void show_text(const char *text, size_t length)
 {
 	plx_app_put_text(stdout, text, length, "");
+}
+
+static void show_alarm(const struct param_alarm *alarm)
+{
+	char since[TIME_TEXT];
+
+	if (alarm->state == ALARM_NONE)
+		return;
+	printf(", %s %s %s", alarm->level < 0 ? "low" : "high", param_severity(alarm->level),
+	       param_alarms[alarm->state]);
+	if (!alarm->since_ns)
+		return;
+	format_time(alarm->since_ns, since);
+	printf(" since %s", since);
 }
 
 static void show_line(const struct param *param)
@@ -76,8 +124,7 @@ static void show_line(const struct param *param)
 		putchar(' ');
 	show_text(param->kind.unit, strlen(param->kind.unit));
 	printf("  (%s, revision %" PRIu64, param_types[param->kind.type - 1], param->revision);
-	if (param->alarm != ALARM_NONE)
-		printf(", alarm %s", param_alarms[param->alarm]);
+	show_alarm(&param->alarm);
 	puts(")");
 }
 

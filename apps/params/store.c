@@ -23,7 +23,7 @@ struct node {
 struct store {
 	struct node **buckets;
 	uint32_t mask, count;
-	uint32_t last_id;
+	uint64_t last_id;
 	uint64_t revision;
 	struct plx_siphash_key key; /* of names: clients choose them */
 	uint64_t random;
@@ -77,7 +77,7 @@ uint64_t store_revision(const struct store *store)
 	return store->revision;
 }
 
-uint32_t store_last_id(const struct store *store)
+uint64_t store_last_id(const struct store *store)
 {
 	return store->last_id;
 }
@@ -251,7 +251,7 @@ int store_restore(struct store *store, const struct param *param)
 	return 0;
 }
 
-void store_set_revision(struct store *store, uint64_t revision, uint32_t last_id)
+void store_set_revision(struct store *store, uint64_t revision, uint64_t last_id)
 {
 	if (revision > store->revision)
 		store->revision = revision;
@@ -259,24 +259,20 @@ void store_set_revision(struct store *store, uint64_t revision, uint32_t last_id
 		store->last_id = last_id;
 }
 
-/* side: of the value before */
-static void changed(struct store *store, struct node *node, int side)
+static void changed(struct store *store, struct node *node, uint64_t now_ns)
 {
-	node->param.alarm = param_alarm_next(&node->param.kind, node->param.alarm, side,
-					     &node->param.value);
+	node->param.alarm = param_alarm_next(&node->param.kind, node->param.alarm,
+					     &node->param.value, now_ns);
 	node->param.revision = ++store->revision;
 }
 
 int store_define(struct store *store, const char *name, size_t length,
-		 const struct param_kind *kind, const struct param_value *value,
+		 const struct param_kind *kind, const struct param_value *value, uint64_t now_ns,
 		 const struct param **param_out)
 {
 	struct node *node = node_of(store_find(store, name, length));
 	bool is_new = !node;
 
-	/* An id that was another one's would be its tag, too. */
-	if (is_new && store->last_id == UINT32_MAX)
-		return plx_fail(ENOSPC, "no new names: all ids were given");
 	if (is_new)
 		node = make_node(store, name, length);
 	if (!node || !set_value(node, value)) {
@@ -288,29 +284,28 @@ int store_define(struct store *store, const char *name, size_t length,
 	if (is_new) {
 		node->param.id = ++store->last_id;
 		put_in(store, node);
-	} else {
-		node->param.alarm = ALARM_NONE; /* of other limits */
 	}
-	changed(store, node, 0);
+	node->param.alarm = (struct param_alarm){
+		.since_ns = now_ns}; /* the one before had other limits */
+	changed(store, node, now_ns);
 	*param_out = &node->param;
 	return 0;
 }
 
-int store_set(struct store *store, const struct param *param, const struct param_value *value)
+int store_set(struct store *store, const struct param *param, const struct param_value *value,
+	      uint64_t now_ns)
 {
-	int side = param_alarm_side(&param->kind, &param->value);
-
 	if (!set_value(node_of(param), value))
 		return plx_fail(ENOMEM, "out of memory");
-	changed(store, node_of(param), side);
+	changed(store, node_of(param), now_ns);
 	return 0;
 }
 
-bool store_acknowledge(struct store *store, const struct param *param)
+bool store_acknowledge(struct store *store, const struct param *param, uint64_t now_ns)
 {
-	enum param_alarm alarm = param_alarm_acknowledged(param->alarm);
+	struct param_alarm alarm = param_alarm_acknowledged(param->alarm, now_ns);
 
-	if (alarm == param->alarm)
+	if (alarm.state == param->alarm.state)
 		return false;
 	node_of(param)->param.alarm = alarm;
 	node_of(param)->param.revision = ++store->revision;

@@ -16,7 +16,7 @@ uint32_t store_count(const struct store *store);
 uint64_t store_revision(const struct store *store);
 
 /** The highest id that was given. */
-uint32_t store_last_id(const struct store *store);
+uint64_t store_last_id(const struct store *store);
 
 /** Return: NULL: there is none of that name. Valid until it is removed. */
 const struct param *store_find(const struct store *store, const char *name, size_t length);
@@ -31,19 +31,20 @@ const struct param *store_next(const struct param *param);
 int store_restore(struct store *store, const struct param *param);
 
 /** The next revision will be more than that. */
-void store_set_revision(struct store *store, uint64_t revision, uint32_t last_id);
+void store_set_revision(struct store *store, uint64_t revision, uint64_t last_id);
 
 /** Define a parameter of that kind and value, or define the one that is there anew. All were
- * checked. Return: 0; -ENOSPC it is a new name, and all ids were given; -ENOMEM. */
+ * checked. now_ns: of param_now_ns, here and below. Return: 0; -ENOMEM. */
 int store_define(struct store *store, const char *name, size_t length,
-		 const struct param_kind *kind, const struct param_value *value,
+		 const struct param_kind *kind, const struct param_value *value, uint64_t now_ns,
 		 const struct param **param_out);
 
 /** Set a value, which was checked. Return: 0; -ENOMEM. */
-int store_set(struct store *store, const struct param *param, const struct param_value *value);
+int store_set(struct store *store, const struct param *param, const struct param_value *value,
+	      uint64_t now_ns);
 
 /** Return: whether there was something to be acknowledged; if not, nothing is changed. */
-bool store_acknowledge(struct store *store, const struct param *param);
+bool store_acknowledge(struct store *store, const struct param *param, uint64_t now_ns);
 
 /** Return: the revision of that. */
 uint64_t store_remove(struct store *store, const struct param *param);

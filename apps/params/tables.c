@@ -13,18 +13,16 @@
 #include <unistd.h>
 
 #define APPLICATION_ID 0x504c5850 /* "PLXP" */
-#define VERSION        1
+#define VERSION        2
+
+#define VALUES         "?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17"
 
 static const char *const statements[] = {
 	[BEGIN] = "BEGIN IMMEDIATE",
 	[COMMIT] = "COMMIT",
 	[ROLLBACK] = "ROLLBACK",
-	[PUT] = "INSERT INTO params (name, id, revision, type, value, unit, min, max, alarm_low, "
-		"alarm_high, latch, alarm) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-		"?12) "
-		"ON CONFLICT (name) DO UPDATE SET id = ?2, revision = ?3, type = ?4, value = ?5, "
-		"unit = ?6, "
-		"min = ?7, max = ?8, alarm_low = ?9, alarm_high = ?10, latch = ?11, alarm = ?12",
+	[PUT] = "INSERT INTO params (name, " COLUMNS ") VALUES (?1, " VALUES ") "
+		"ON CONFLICT (name) DO UPDATE SET (" COLUMNS ") = (" VALUES ")",
 	[REMOVE] = "DELETE FROM params WHERE name = ?1",
 	[MARK] = "UPDATE counters SET value = iif(name = 'revision', ?1, ?2)",
 };
@@ -104,8 +102,9 @@ static int make_tables(struct tables *tables)
 		 "PRAGMA application_id = %d; PRAGMA user_version = %d;"
 		 "CREATE TABLE params (name TEXT PRIMARY KEY NOT NULL, id INTEGER UNIQUE NOT NULL, "
 		 "revision INTEGER NOT NULL, type TEXT NOT NULL, value NOT NULL, unit TEXT NOT "
-		 "NULL, "
-		 "min, max, alarm_low, alarm_high, latch INTEGER NOT NULL, alarm TEXT NOT NULL) "
+		 "NULL, latch INTEGER NOT NULL, alarm TEXT NOT NULL, level INTEGER NOT NULL, since "
+		 "INTEGER NOT NULL, min, max, alarm_low, alarm_high, warn_low, warn_high, "
+		 "hysteresis) "
 		 "WITHOUT ROWID;"
 		 "CREATE TABLE counters (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) "
 		 "WITHOUT ROWID;"
@@ -113,6 +112,21 @@ static int make_tables(struct tables *tables)
 		 "COMMIT",
 		 APPLICATION_ID, VERSION);
 	return run(tables, sql);
+}
+
+/* Version 1 had one severity, no hysteresis, and no times. */
+static int update_tables(struct tables *tables)
+{
+	return run(tables, "BEGIN IMMEDIATE;"
+			   "ALTER TABLE params ADD COLUMN level INTEGER NOT NULL DEFAULT 0;"
+			   "ALTER TABLE params ADD COLUMN since INTEGER NOT NULL DEFAULT 0;"
+			   "ALTER TABLE params ADD COLUMN warn_low;"
+			   "ALTER TABLE params ADD COLUMN warn_high;"
+			   "ALTER TABLE params ADD COLUMN hysteresis;"
+			   "UPDATE params SET level = CASE WHEN alarm = 'none' THEN 0 "
+			   "WHEN alarm_low IS NOT NULL AND value < alarm_low THEN -2 ELSE 2 END;"
+			   "PRAGMA user_version = 2;"
+			   "COMMIT");
 }
 
 static bool lacks_folder(const struct tables *tables)
@@ -141,6 +155,8 @@ static int check_file(struct tables *tables)
 		return plx_fail(EINVAL,
 				"%s: it is an SQLite file of something else than plx-params",
 				tables->path);
+	if (version == 1)
+		return update_tables(tables);
 	if (version != VERSION)
 		return plx_fail(EINVAL,
 				"%s: a store of version %" PRId64 "; this plx-params reads %d",

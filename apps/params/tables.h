@@ -7,8 +7,8 @@
 
 struct tables;
 
-/** Higher ones were not counted by one: a file that has them is not loaded. */
-#define TABLES_REVISION_MAX (INT64_MAX / 2)
+/** Higher revisions and ids were never given: a file that has them is not loaded. */
+#define TABLES_NUMBER_MAX (INT64_MAX / 2)
 
 /** Open the file, or make it, and lock it: no other process reads or writes it until it is closed.
  * Return: 0; -EINVAL it is something else, of a later version, or none that SQLite can write ahead
@@ -32,6 +32,6 @@ int tables_commit(struct tables *tables);
 void tables_roll_back(struct tables *tables);
 
 /** Numbers up to these may have been given: a store that is loaded goes on behind them. */
-int tables_mark(struct tables *tables, uint64_t revision, uint32_t id);
+int tables_mark(struct tables *tables, uint64_t revision, uint64_t id);
 
 #endif

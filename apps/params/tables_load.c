@@ -7,10 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum column { NAME, ID, REVISION, TYPE, VALUE, UNIT, LIMITS, LATCH = LIMITS + LIMIT_COUNT, ALARM };
-
-static const char select_all[] = "SELECT name, id, revision, type, value, unit, min, max, "
-				 "alarm_low, alarm_high, latch, alarm FROM params ORDER BY name";
+static const char select_all[] = "SELECT name, " COLUMNS " FROM params ORDER BY name";
 
 static int index_of(const char *const *names, const unsigned char *text)
 {
@@ -89,11 +86,11 @@ static const char *read_name(sqlite3_stmt *row, struct param *param)
 
 static const char *read_numbers(sqlite3_stmt *row, struct param *param)
 {
-	if (!is_within(row, ID, 1, UINT32_MAX))
-		return "its id is no whole number from 1 to 4294967295";
-	if (!is_within(row, REVISION, 0, TABLES_REVISION_MAX))
+	if (!is_within(row, ID, 1, TABLES_NUMBER_MAX))
+		return "its id is no whole number from 1 to 2^62";
+	if (!is_within(row, REVISION, 0, TABLES_NUMBER_MAX))
 		return "its revision is no number that was counted";
-	param->id = (uint32_t)sqlite3_column_int64(row, ID);
+	param->id = (uint64_t)sqlite3_column_int64(row, ID);
 	param->revision = (uint64_t)sqlite3_column_int64(row, REVISION);
 	return NULL;
 }
@@ -103,12 +100,18 @@ static const char *read_alarm(sqlite3_stmt *row, struct param *param)
 {
 	int alarm = index_of(param_alarms, sqlite3_column_text(row, ALARM));
 
-	if (alarm < 0)
+	if (alarm < 0 || !is_within(row, LEVEL, -LEVEL_ALARM, LEVEL_ALARM))
 		return "its alarm is none that there is";
-	/* The value before is not known: what was acknowledged stays so while it is beyond. */
-	param->alarm = param_alarm_next(&param->kind, (enum param_alarm)alarm,
-					param_alarm_side(&param->kind, &param->value),
-					&param->value);
+	if (!is_within(row, SINCE, 0, INT64_MAX))
+		return "its alarm has no time";
+	param->alarm = (struct param_alarm){
+		.state = (enum alarm_state)alarm,
+		.level = sqlite3_column_int(row, LEVEL),
+		.since_ns = (uint64_t)sqlite3_column_int64(row, SINCE),
+	};
+	if (param_alarm_check(&param->alarm) != NULL)
+		return "its alarm is not of its level";
+	param->alarm = param_alarm_next(&param->kind, param->alarm, &param->value, param_now_ns());
 	return NULL;
 }
 
@@ -210,12 +213,12 @@ static int load_counter(struct tables *tables, const char *name, int64_t max, in
 int tables_load(struct tables *tables, struct store *store)
 {
 	int64_t revision = 0, id = 0;
-	int rc = load_counter(tables, "revision", TABLES_REVISION_MAX, &revision);
+	int rc = load_counter(tables, "revision", TABLES_NUMBER_MAX, &revision);
 
-	rc = rc ? rc : load_counter(tables, "id", UINT32_MAX, &id);
+	rc = rc ? rc : load_counter(tables, "id", TABLES_NUMBER_MAX, &id);
 	rc = rc ? rc : check_ids(tables);
 	rc = rc ? rc : load_params(tables, store);
 	if (rc == 0)
-		store_set_revision(store, (uint64_t)revision, (uint32_t)id);
+		store_set_revision(store, (uint64_t)revision, (uint64_t)id);
 	return rc;
 }

@@ -9,6 +9,12 @@
 
 enum statement { BEGIN, COMMIT, ROLLBACK, PUT, REMOVE, MARK, STATEMENT_COUNT };
 
+/** Columns of params behind the name, in the order of the parameters of PUT. */
+#define COLUMNS                                                                              \
+	"id, revision, type, value, unit, latch, alarm, level, since, min, max, alarm_low, " \
+	"alarm_high, warn_low, warn_high, hysteresis"
+enum column { NAME, ID, REVISION, TYPE, VALUE, UNIT, LATCH, ALARM, LEVEL, SINCE, LIMITS };
+
 struct tables {
 	sqlite3 *db;
 	char *path;

@@ -57,19 +57,21 @@ int tables_put(struct tables *tables, const struct param *param)
 	sqlite3_stmt *put = tables->ready[PUT];
 
 	bind_name(put, param);
-	sqlite3_bind_int64(put, 2, param->id);
+	sqlite3_bind_int64(put, 2, (int64_t)param->id);
 	sqlite3_bind_int64(put, 3, (int64_t)param->revision);
 	sqlite3_bind_text(put, 4, param_types[param->kind.type - 1], -1, SQLITE_STATIC);
 	bind_value(put, 5, &param->value);
 	sqlite3_bind_text(put, 6, param->kind.unit, -1, SQLITE_STATIC);
+	sqlite3_bind_int(put, 7, param->kind.latch);
+	sqlite3_bind_text(put, 8, param_alarms[param->alarm.state], -1, SQLITE_STATIC);
+	sqlite3_bind_int(put, 9, param->alarm.level);
+	sqlite3_bind_int64(put, 10, (int64_t)param->alarm.since_ns);
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		if (param->kind.has[i])
-			bind_value(put, 7 + i, &param->kind.limit[i]);
+			bind_value(put, 11 + i, &param->kind.limit[i]);
 		else
-			sqlite3_bind_null(put, 7 + i);
+			sqlite3_bind_null(put, 11 + i);
 	}
-	sqlite3_bind_int(put, 11, param->kind.latch);
-	sqlite3_bind_text(put, 12, param_alarms[param->alarm], -1, SQLITE_STATIC);
 	return step(tables, PUT);
 }
 
@@ -79,10 +81,10 @@ int tables_remove(struct tables *tables, const struct param *param)
 	return step(tables, REMOVE);
 }
 
-int tables_mark(struct tables *tables, uint64_t revision, uint32_t id)
+int tables_mark(struct tables *tables, uint64_t revision, uint64_t id)
 {
 	sqlite3_bind_int64(tables->ready[MARK], 1, (int64_t)revision);
-	sqlite3_bind_int64(tables->ready[MARK], 2, id);
+	sqlite3_bind_int64(tables->ready[MARK], 2, (int64_t)id);
 	return step(tables, MARK);
 }
 

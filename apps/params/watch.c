@@ -140,7 +140,7 @@ static void on_message(struct netio_subscribe_socket *socket, const struct netio
 
 /* Of all, whatever is watched: which ids are below a name changes. */
 static const struct netio_subscription everything = {
-	.tag = 1, .last = UINT32_MAX, .policy = NETIO_POLICY_CONFLATE};
+	.tag = 1, .last = UINT64_MAX, .policy = NETIO_POLICY_CONFLATE};
 
 /* A service that was started anew may publish at another port. */
 static void use_port(unsigned port)

@@ -2,10 +2,11 @@
 /* Records, and pages of them. */
 #include "wire_priv.h"
 
-#define RECORD_BYTES 32
-#define FLAG_LATCH   0x10
-#define FLAG_REMOVED 0x20
-#define FLAGS        0x3f
+#define RECORD_BYTES 48
+/* One flag for each limit, and: */
+#define FLAG_LATCH   (1u << LIMIT_COUNT)
+#define FLAG_REMOVED (2u << LIMIT_COUNT)
+#define FLAGS        ((4u << LIMIT_COUNT) - 1)
 
 /* Records ----------------------------------------------------------------------------------------
  */
@@ -15,33 +16,35 @@ size_t record_write(const struct param *param, bool removed, uint8_t *out)
 	const struct param_kind *kind = &param->kind;
 	uint32_t text = kind->type == PARAM_TEXT ? param->value.text.length : 0;
 	size_t unit = strlen(kind->unit);
-	uint8_t flags = (kind->latch ? FLAG_LATCH : 0) | (removed ? FLAG_REMOVED : 0);
+	uint32_t flags = (kind->latch ? FLAG_LATCH : 0) | (removed ? FLAG_REMOVED : 0);
 	uint8_t *at = out + RECORD_BYTES;
 
 	memset(out, 0, RECORD_BYTES);
 	put64(out, param->revision);
-	put32(out + 8, param->id);
-	out[12] = (uint8_t)kind->type;
-	out[13] = (uint8_t)param->alarm;
-	out[15] = (uint8_t)unit;
-	put16(out + 16, param->name_length);
-	put16(out + 18, text);
-	put_number(out + 24, &param->value);
+	put64(out + 8, param->id);
+	put64(out + 16, param->alarm.since_ns);
+	out[24] = (uint8_t)kind->type;
+	out[25] = (uint8_t)param->alarm.state;
+	out[26] = (uint8_t)param->alarm.level;
+	out[27] = (uint8_t)unit;
+	put16(out + 28, param->name_length);
+	put16(out + 30, text);
+	put_number(out + 40, &param->value);
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		if (!kind->has[i])
 			continue;
-		flags |= (uint8_t)(1 << i);
+		flags |= 1u << i;
 		put_number(at, &kind->limit[i]);
 		at += 8;
 	}
-	out[14] = flags;
+	put16(out + 32, flags);
 	at = put_bytes(at, kind->unit, unit);
 	at = put_bytes(at, param->name, param->name_length);
 	at = put_bytes(at, text ? param->value.text.bytes : "", text);
 	return (size_t)(at - out);
 }
 
-static size_t read_limits(const uint8_t *in, uint8_t flags, struct param_kind *kind)
+static size_t read_limits(const uint8_t *in, uint32_t flags, struct param_kind *kind)
 {
 	size_t used = 0;
 
@@ -60,6 +63,7 @@ static const char *check_record(const struct param *param)
 	const char *wrong = param_name_check(param->name, param->name_length);
 
 	wrong = wrong ? wrong : param_kind_check(&param->kind);
+	wrong = wrong ? wrong : param_alarm_check(&param->alarm);
 	return wrong ? wrong : param_value_check(&param->value);
 }
 
@@ -68,34 +72,37 @@ const char *record_read(const uint8_t *in, size_t length, struct param *out, boo
 	size_t unit, name, text, limits;
 	const uint8_t *at = in + RECORD_BYTES;
 	const char *wrong;
-	uint8_t flags;
+	uint32_t flags;
 
 	if (length < RECORD_BYTES)
 		return "a record is cut off";
-	*out = (struct param){.revision = get64(in), .id = get32(in + 8)};
-	flags = in[14];
-	unit = in[15];
-	name = get16(in + 16);
-	text = get16(in + 18);
+	*out = (struct param){
+		.revision = get64(in),
+		.id = get64(in + 8),
+		.alarm = {in[25], (int8_t)in[26], get64(in + 16)},
+	};
+	unit = in[27];
+	name = get16(in + 28);
+	text = get16(in + 30);
+	flags = get16(in + 32);
 	limits = 8 * (size_t)__builtin_popcount(flags & ((1u << LIMIT_COUNT) - 1));
-	if ((flags & ~FLAGS) || in[13] >= ALARM_COUNT || !is_zero(in + 20, 4))
-		return "a record has flags or an alarm that nobody knows";
+	if ((flags & ~FLAGS) || !is_zero(in + 34, 6))
+		return "a record has flags that nobody knows";
 	if (length != RECORD_BYTES + limits + unit + name + text)
 		return "the parts of a record are not its length";
-	out->kind.type = in[12];
+	out->kind.type = in[24];
 	out->kind.latch = flags & FLAG_LATCH;
-	out->alarm = in[13];
 	at += read_limits(at, flags, &out->kind);
 	wrong = param_kind_set_unit(&out->kind, at, unit);
 	if (wrong)
 		return wrong;
 	out->name = (const char *)at + unit;
 	out->name_length = (uint32_t)name;
-	out->value = get_number(in + 24, out->kind.type);
+	out->value = get_number(in + 40, out->kind.type);
 	if (out->kind.type == PARAM_TEXT) {
 		out->value.text.bytes = out->name + name;
 		out->value.text.length = (uint32_t)text;
-		if (!is_zero(in + 24, 8))
+		if (!is_zero(in + 40, 8))
 			return "a text has a number";
 	} else if (text) {
 		return "a number has a text";

@@ -2,9 +2,10 @@
 /* What plx-params says to its clients and they to it. All numbers are little-endian. A record is a
  * parameter as it is in replies, in what is published, and on its way to the disk:
  *
- *     0 revision (64 bits), 8 id (32), 12 type, 13 alarm, 14 flags, 15 bytes of the unit,
- *     16 bytes of the name (16), 18 bytes of a text value (16), 20 zero (32),
- *     24 value of a number (64), 32 limits that there are (64 each), unit, name, text
+ *     0 revision (64 bits), 8 id (64), 16 since when the alarm is what it is (64, ns since 1970
+ * UTC), 24 type, 25 state of the alarm, 26 its level (signed), 27 bytes of the unit, 28 bytes of
+ * the name (16), 30 bytes of a text value (16), 32 flags (16), 34 zero (48), 40 value of a number
+ * (64), 48 limits that there are (64 each), unit, name, text
  *
  * What is zero, or is of a number where there is a text, is not taken if it is not zero.
  *
@@ -54,14 +55,13 @@ enum params_error {
 	PARAMS_BEYOND,      /**< the value is beyond the parameter's limits */
 	PARAMS_CHANGED,     /**< it has another revision than was expected */
 	PARAMS_NOT_WRITTEN, /**< it was changed, and is not on the disk: a start does not know it */
-	PARAMS_FULL,        /**< no new names: their ids are used up */
 };
 
 #define WIRE_DURABLE     0x01 /* set, define, remove, ack: reply when it is on the disk */
 #define WIRE_EXPECT      0x02 /* set: only if it has that revision */
 #define WIRE_ALARMS      0x01 /* list: those that have an alarm */
 
-#define WIRE_RECORD_MAX  (32 + 8 * LIMIT_COUNT + PARAM_UNIT_MAX + PARAM_NAME_MAX + PARAM_TEXT_MAX)
+#define WIRE_RECORD_MAX  (48 + 8 * LIMIT_COUNT + PARAM_UNIT_MAX + PARAM_NAME_MAX + PARAM_TEXT_MAX)
 #define WIRE_ORDER_BYTES 8
 #define WIRE_SET_BYTES   24
 #define WIRE_LIST_BYTES  4

@@ -108,10 +108,11 @@ raw()
 }
 
 # A record of "x", an int that is 1 and may be 0 at most; one that was removed; orders with what is zero otherwise.
-limits='0000000000000000 00000000 02 00 02 00 0100 0000 00000000 0100000000000000 0000000000000000 78'
+zeros='0000000000000000'
+limits="$zeros $zeros $zeros 02 00 00 00 0100 0000 0200 000000000000 0100000000000000 $zeros 78"
 raw 3 '1 is above 0, the most that is taken' define "0000000000000000 $limits"
-raw 2 'the high alarm is not below the maximum' define '0000000000000000 0000000000000000 00000000 02 00 0a 00 0100 0000 00000000 0000000000000000 0a00000000000000 1400000000000000 78'
-raw 2 'what is defined is not removed' define "0000000000000000 ${limits/02 00 02/02 00 22}"
+raw 2 'the high alarm is not below the maximum' define "$zeros $zeros $zeros $zeros 02 00 00 00 0100 0000 0a00 000000000000 $zeros 0a00000000000000 1400000000000000 78"
+raw 2 'what is defined is not removed' define "0000000000000000 ${limits/0200 000000000000/0201 000000000000}"
 raw 2 'the order has flags that nobody knows' define "0000000000000001 $limits"
 raw 2 'the order has flags that nobody knows' ack '0001000000000000 72756e'
 raw 2 'the order has a revision, and does not expect it' set '00 00 0300 00000000 0100000000000000 0000000000000000 72756e'
@@ -124,7 +125,7 @@ expect 0 '*= 1700 V*' --get hv/rack1/voltage
 # Alarms: active, latched, acknowledged.
 expect 0 '' --alarms
 expect 0 'revision 10' --set hv/rack1/voltage --value 1900
-expect 0 '*hv/rack1/voltage = 1900 V  (real, revision 10, alarm active)' --alarms
+expect 0 '*hv/rack1/voltage = 1900 V  (real, revision 10, high alarm active since *-*T*:*:*.*Z)' --alarms
 expect 0 'revision 11' --set hv/rack1/voltage --value 1500
 expect 0 '*alarm latched*' --alarms
 expect 0 'revision 12' --ack hv/rack1/voltage
@@ -134,14 +135,28 @@ expect 0 'revision 14' --ack hv/rack2/channels
 expect 0 '*alarm acknowledged*' --alarms --below hv/rack2
 expect 0 '' --alarms --below hv/rack1
 
+# Two severities, and a hysteresis. It is taken away again, with an id that comes to nobody else.
+expect 0 'revision 15' --define t/water --type real --value 20 --warn-high 80 --alarm-high 90 --hysteresis 5 --fast
+expect 0 'revision 16' --set t/water --value 81 --fast
+expect 0 '*high warning active since *Z)' --get t/water
+expect 0 'revision 17' --set t/water --value 91 --fast
+expect 0 '*high alarm active since *' --get t/water
+expect 0 'revision 18' --set t/water --value 79 --fast
+expect 0 '*high warning active since *' --get t/water
+expect 0 'revision 19' --set t/water --value 75 --fast
+expect 0 't/water = 75  (real, revision 19)' --get t/water
+expect 0 'revision 20' --remove t/water
+expect 2 '*--define a: the hysteresis is too large: an alarm could not end*' --define a --type int --value 1 --alarm-high 9 --alarm-low 7 --hysteresis 3
+
 # Lists.
 expect 0 $'*hv/rack1/on = true*\nhv/rack1/voltage*\nhv/rack2/channels*\nrun/title = second, "light"*' --list
 expect 0 $'hv/rack1/on*\nhv/rack1/voltage = 1500 V  (real, revision 12)' --list --below hv/rack1
 expect 0 '' --list --below hv/rack
 got=$("$program" --huge none -- --service "$address" --list --below hv --json)
 check 'JSON' 'jq -e "length == 3 and .[1].name == \"hv/rack1/voltage\" and .[1].value == 1500 and .[1].unit == \"V\" and .[1].max == 2000 and
-	.[1].latch and .[0].value == true and .[2].alarm == \"acknowledged\"" <<<"$got" >/dev/null'
-expect 0 'revision 15' --remove hv/rack1/on
+	.[1].latch and .[0].value == true and .[2].alarm == \"acknowledged\" and .[2].severity == \"alarm\" and .[2].side == \"low\" and
+	(.[2].alarm_since | test(\"^2.*T.*[.][0-9]{3}Z\"))" <<<"$got" >/dev/null'
+expect 0 'revision 21' --remove hv/rack1/on
 expect 1 '*no such parameter' --get hv/rack1/on
 
 # Watching.
@@ -150,14 +165,14 @@ expect 1 '*no such parameter' --get hv/rack1/on
 watcher=$!
 wait_until "[[ \$(wc -l <'$temp/watch') == 2 ]]"
 check 'who watches sees what is there' "grep -q '^hv/rack1/voltage = 1500 V' '$temp/watch' && grep -q '^hv/rack2/channels = 9' '$temp/watch'"
-expect 0 'revision 16' --set hv/rack1/voltage --value 1950
-expect 0 'revision 17' --set run/title --value 'not watched'
-expect 0 'revision 18' --define hv/rack3/on --type bool --value 0
-expect 0 'revision 19' --remove hv/rack3/on
+expect 0 'revision 22' --set hv/rack1/voltage --value 1950
+expect 0 'revision 23' --set run/title --value 'not watched'
+expect 0 'revision 24' --define hv/rack3/on --type bool --value 0
+expect 0 'revision 25' --remove hv/rack3/on
 wait_until "grep -q 'hv/rack3/on removed' '$temp/watch'"
-check 'and each change below the name' "diff <(tail -n +3 '$temp/watch') - <<<'hv/rack1/voltage = 1950 V  (real, revision 16, alarm active)
-hv/rack3/on = false  (bool, revision 18)
-hv/rack3/on removed  (revision 19)'"
+check 'and each change below the name' "diff <(tail -n +3 '$temp/watch' | sed 's/ since [^)]*//') - <<<'hv/rack1/voltage = 1950 V  (real, revision 22, high alarm active)
+hv/rack3/on = false  (bool, revision 24)
+hv/rack3/on removed  (revision 25)'"
 
 # Two may not write into one file.
 got=$("$program" --huge none -- --serve "$temp/store.db" --listen 127.0.0.1:0 2>&1)
@@ -261,7 +276,7 @@ got=$("$program" --huge none -- --serve "$temp" --listen 127.0.0.1:0 2>&1)
 check 'a folder' '(($? == 1)) && [[ $got == *"$temp: it is a folder; give a file"* ]]'
 got=$("$program" --huge none -- --serve :memory: --listen 127.0.0.1:0 2>&1)
 check 'a file that is none' '(($? == 1)) && [[ $got == *"give the path of a file"* ]]'
-sqlite3 "$temp/store.db" 'UPDATE params SET id = 4294967297 WHERE name = "run/title"'
+sqlite3 "$temp/store.db" 'UPDATE params SET id = -1 WHERE name = "run/title"'
 got=$("$program" --huge none -- --serve "$temp/store.db" --listen 127.0.0.1:0 2>&1)
 check 'a file that was edited badly' "(($? == 1)) && [[ \$got == *\"parameter 'run/title': its id is no whole number\"*\"mend it with sqlite3\"* ]]"
 got=$("$program" --huge none -- --serve "$temp/other.db" 2>&1)

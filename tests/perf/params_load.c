@@ -315,7 +315,7 @@ static bool are_subscribed(void)
 static int watcher_begin(struct watcher *watcher, const char *host)
 {
 	static const struct netio_subscription everything = {
-		.tag = 1, .last = UINT32_MAX, .policy = NETIO_POLICY_CONFLATE};
+		.tag = 1, .last = UINT64_MAX, .policy = NETIO_POLICY_CONFLATE};
 	int rc = netio_subscribe_socket_init(&load.netio.evloop, &watcher->socket, NULL);
 
 	if (rc)

@@ -208,27 +208,15 @@ static void numbers_are_marked_before_they_are_given(void **state)
 	atomic_store(&played.slow_ns, PLX_NS_PER_MS);
 	start_thread();
 	for (uint64_t i = 1; i <= count; i++) {
-		while (put_one(journal, i, (uint32_t)i, 0, NULL) != 0)
+		while (put_one(journal, i, i, 0, NULL) != 0)
 			rest_ns(PLX_NS_PER_US);
 		not_marked += i > atomic_load(&played.mark) || i > atomic_load(&played.id_mark);
 	}
-	store_set_revision(store, count, (uint32_t)count);
+	store_set_revision(store, count, count);
 	journal_close(journal, NULL);
 	assert_int_equal(not_marked, 0);
 	assert_int_equal(atomic_load(&played.mark), count); /* the next start goes on there */
 	assert_int_equal(atomic_load(&played.id_mark), count);
-}
-
-static void marks_of_ids_end_where_ids_do(void **state)
-{
-	start_thread();
-	assert_int_equal(put_one(journal, 1, UINT32_MAX - 7, 0, &clients[0]), 0);
-	while (atomic_load(&clients[0].answers) == 0)
-		rest_ns(PLX_NS_PER_MS);
-	assert_int_equal(atomic_load(&played.id_mark), UINT32_MAX);
-	store_set_revision(store, 1, UINT32_MAX - 7);
-	journal_close(journal, NULL);
-	assert_int_equal(atomic_load(&played.id_mark), UINT32_MAX - 7);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -245,7 +233,6 @@ int main(void)
 		TEST(a_record_that_is_none_is_told_so),
 		TEST(there_is_room_before_a_change_is_made),
 		TEST(numbers_are_marked_before_they_are_given),
-		TEST(marks_of_ids_end_where_ids_do),
 	};
 
 	return cmocka_run_group_tests_name("params_journal_disk", tests, NULL, NULL);

@@ -16,7 +16,7 @@ static char path[64];
 
 struct numbers {
 	uint64_t revision;
-	uint32_t id;
+	uint64_t id;
 };
 
 static int start(void **state)
@@ -63,7 +63,7 @@ static struct numbers define(struct store *store, struct journal *journal, const
 	const struct param *param;
 
 	assert_int_equal(journal_reserve(journal), 0);
-	assert_int_equal(store_define(store, name, strlen(name), &kind, &value, &param), 0);
+	assert_int_equal(store_define(store, name, strlen(name), &kind, &value, 1, &param), 0);
 	journal_put(journal, param, false, NULL);
 	return (struct numbers){param->revision, param->id};
 }

@@ -207,12 +207,48 @@ static void limits_are_within(void **state)
 	assert_error_has("7 is above 1 V, the most that is taken");
 }
 
+static void set_limit(struct param_kind *kind, enum param_limit which, double value)
+{
+	kind->has[which] = true;
+	kind->limit[which] = real(value);
+}
+
+static void warnings_and_hysteresis_are_checked(void **state)
+{
+	struct param_kind kind = {.type = PARAM_REAL};
+
+	set_limit(&kind, LIMIT_HYSTERESIS, 1);
+	assert_string_equal(param_kind_check(&kind),
+			    "there is no alarm that the hysteresis could be for");
+	set_limit(&kind, LIMIT_WARN_HIGH, 8);
+	assert_null(param_kind_check(&kind));
+	set_limit(&kind, LIMIT_ALARM_HIGH, 8);
+	assert_string_equal(param_kind_check(&kind),
+			    "a warning is beyond the alarm: no value raises it alone");
+	set_limit(&kind, LIMIT_ALARM_HIGH, 9);
+	set_limit(&kind, LIMIT_MIN, 0);
+	set_limit(&kind, LIMIT_HYSTERESIS, 8);
+	assert_null(param_kind_check(&kind));
+	set_limit(&kind, LIMIT_HYSTERESIS, 8.5);
+	assert_string_equal(param_kind_check(&kind),
+			    "the hysteresis is too large: an alarm could not end");
+	set_limit(&kind, LIMIT_HYSTERESIS, 3);
+	set_limit(&kind, LIMIT_WARN_LOW, 6);
+	assert_string_equal(param_kind_check(&kind),
+			    "the hysteresis is too large: an alarm could not end");
+	set_limit(&kind, LIMIT_HYSTERESIS, -1);
+	assert_string_equal(param_kind_check(&kind), "the hysteresis is negative");
+	set_limit(&kind, LIMIT_HYSTERESIS, 2);
+	set_limit(&kind, LIMIT_MAX, 8);
+	assert_non_null(param_kind_check(&kind));
+}
+
 /* From each state, with a value beyond the limits and within, and with an acknowledgement. */
 static void alarms_go_from_state_to_state(void **state)
 {
 	static const struct {
 		bool latch;
-		enum param_alarm from, beyond, within, acknowledged;
+		enum alarm_state from, beyond, within, acknowledged;
 	} table[] = {
 		{false, ALARM_NONE, ALARM_ACTIVE, ALARM_NONE, ALARM_NONE},
 		{false, ALARM_ACTIVE, ALARM_ACTIVE, ALARM_NONE, ALARM_ACKNOWLEDGED},
@@ -222,35 +258,145 @@ static void alarms_go_from_state_to_state(void **state)
 		{true, ALARM_ACKNOWLEDGED, ALARM_ACKNOWLEDGED, ALARM_NONE, ALARM_ACKNOWLEDGED},
 		{true, ALARM_LATCHED, ALARM_ACTIVE, ALARM_LATCHED, ALARM_NONE},
 	};
-	struct param_kind kind = {.type = PARAM_REAL, .has = {[LIMIT_ALARM_HIGH] = true}};
+	struct param_kind kind = {.type = PARAM_REAL};
 	struct param_value high = real(2), low = real(0);
 
-	kind.limit[LIMIT_ALARM_HIGH] = real(1);
+	set_limit(&kind, LIMIT_ALARM_HIGH, 1);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(table); i++) {
+		struct param_alarm from = {table[i].from,
+					   table[i].from == ALARM_NONE ? 0 : LEVEL_ALARM, 5};
+		struct param_alarm beyond, within, acknowledged;
+
 		kind.latch = table[i].latch;
-		assert_int_equal(param_alarm_next(&kind, table[i].from, 1, &high), table[i].beyond);
-		assert_int_equal(param_alarm_next(&kind, table[i].from, 1, &low), table[i].within);
-		assert_int_equal(param_alarm_acknowledged(table[i].from), table[i].acknowledged);
+		beyond = param_alarm_next(&kind, from, &high, 7);
+		within = param_alarm_next(&kind, from, &low, 7);
+		acknowledged = param_alarm_acknowledged(from, 7);
+		assert_int_equal(beyond.state, table[i].beyond);
+		assert_int_equal(within.state, table[i].within);
+		assert_int_equal(acknowledged.state, table[i].acknowledged);
+		assert_null(param_alarm_check(&beyond));
+		assert_null(param_alarm_check(&within));
+		assert_null(param_alarm_check(&acknowledged));
+		assert_int_equal(beyond.since_ns, beyond.state == from.state ? 5 : 7);
+		assert_int_equal(within.since_ns, within.state == from.state ? 5 : 7);
+		assert_int_equal(acknowledged.since_ns, acknowledged.state == from.state ? 5 : 7);
+	}
+}
+
+/* One value after the other, and what the alarm is then. acknowledges: after that. */
+struct step {
+	double value;
+	enum alarm_state state;
+	int level;
+	bool acknowledges;
+};
+
+static void take_steps(const struct param_kind *kind, const struct step *steps, unsigned count)
+{
+	struct param_alarm alarm = {0};
+
+	assert_null(param_kind_check(kind));
+	for (unsigned i = 0; i < count; i++) {
+		struct param_value value = real(steps[i].value);
+
+		if (kind->type == PARAM_INT)
+			value = (struct param_value){PARAM_INT, .integer = (int64_t)steps[i].value};
+		alarm = param_alarm_next(kind, alarm, &value, i + 1);
+		if (alarm.state != steps[i].state || alarm.level != steps[i].level)
+			fail_msg("step %u: state %d, level %d", i, (int)alarm.state, alarm.level);
+		if (steps[i].acknowledges)
+			alarm = param_alarm_acknowledged(alarm, i + 1);
 	}
 }
 
 /* Who has acknowledged that it is too low has not heard that it is too high. */
-static void the_other_limit_is_another_alarm(void **state)
+static void another_limit_is_another_alarm(void **state)
+{
+	static const struct step steps[] = {
+		{6, ALARM_NONE, 0, false},
+		{3.5, ALARM_ACTIVE, -LEVEL_WARNING, true},
+		{3.6, ALARM_ACKNOWLEDGED, -LEVEL_WARNING, false},
+		{1, ALARM_ACTIVE, -LEVEL_ALARM, true},
+		{0, ALARM_ACKNOWLEDGED, -LEVEL_ALARM, false},
+		{3.5, ALARM_ACKNOWLEDGED, -LEVEL_WARNING, false}, /* of what was acknowledged */
+		{1, ALARM_ACTIVE, -LEVEL_ALARM, true},
+		{7.5, ALARM_ACTIVE, LEVEL_WARNING, true},
+		{99, ALARM_ACTIVE, LEVEL_ALARM, true},
+		{7, ALARM_NONE, 0, false},
+	};
+	struct param_kind kind = {.type = PARAM_REAL};
+
+	set_limit(&kind, LIMIT_ALARM_LOW, 3);
+	set_limit(&kind, LIMIT_WARN_LOW, 4);
+	set_limit(&kind, LIMIT_WARN_HIGH, 7);
+	set_limit(&kind, LIMIT_ALARM_HIGH, 8);
+	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
+}
+
+static void an_alarm_ends_within_the_limit_by_the_hysteresis(void **state)
+{
+	static const struct step steps[] = {
+		{79, ALARM_NONE, 0, false}, /* it keeps what there is, and raises nothing */
+		{81, ALARM_ACTIVE, LEVEL_WARNING, false},
+		{79, ALARM_ACTIVE, LEVEL_WARNING, false},
+		{91, ALARM_ACTIVE, LEVEL_ALARM, true},
+		{86, ALARM_ACKNOWLEDGED, LEVEL_ALARM, false},
+		{85, ALARM_ACKNOWLEDGED, LEVEL_WARNING, false},
+		{76, ALARM_ACKNOWLEDGED, LEVEL_WARNING, false},
+		{75, ALARM_NONE, 0, false},
+		{9, ALARM_ACTIVE, -LEVEL_ALARM, false},
+		{14, ALARM_ACTIVE, -LEVEL_ALARM, false},
+		{15, ALARM_NONE, 0, false},
+		{14, ALARM_NONE, 0, false},
+	};
+	struct param_kind kind = {.type = PARAM_REAL};
+
+	set_limit(&kind, LIMIT_ALARM_LOW, 10);
+	set_limit(&kind, LIMIT_WARN_HIGH, 80);
+	set_limit(&kind, LIMIT_ALARM_HIGH, 90);
+	set_limit(&kind, LIMIT_HYSTERESIS, 5);
+	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		kind.limit[i] = (struct param_value){PARAM_INT,
+						     .integer = (int64_t)kind.limit[i].real};
+	kind.type = PARAM_INT;
+	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
+}
+
+static void a_hysteresis_of_integers_does_not_overflow(void **state)
 {
 	struct param_kind kind = {
-		.type = PARAM_REAL,
-		.has = {[LIMIT_ALARM_LOW] = true, [LIMIT_ALARM_HIGH] = true},
-		.limit = {[LIMIT_ALARM_LOW] = real(3), [LIMIT_ALARM_HIGH] = real(8)},
+		.type = PARAM_INT,
+		.has = {[LIMIT_ALARM_LOW] = true, [LIMIT_HYSTERESIS] = true},
+		.limit = {[LIMIT_ALARM_LOW] = {PARAM_INT, .integer = INT64_MIN + 1},
+			  [LIMIT_HYSTERESIS] = {PARAM_INT, .integer = INT64_MAX}},
 	};
-	struct param_value low = real(1), within = real(3), high = real(99);
+	struct param_value value = {PARAM_INT, .integer = INT64_MIN};
+	struct param_alarm alarm = param_alarm_next(&kind, (struct param_alarm){0}, &value, 1);
 
-	assert_int_equal(param_alarm_side(&kind, &low), -1);
-	assert_int_equal(param_alarm_side(&kind, &within), 0);
-	assert_int_equal(param_alarm_side(&kind, &high), 1);
-	assert_int_equal(param_alarm_next(&kind, ALARM_ACKNOWLEDGED, -1, &low), ALARM_ACKNOWLEDGED);
-	assert_int_equal(param_alarm_next(&kind, ALARM_ACKNOWLEDGED, -1, &high), ALARM_ACTIVE);
-	assert_int_equal(param_alarm_next(&kind, ALARM_ACKNOWLEDGED, 1, &low), ALARM_ACTIVE);
-	assert_int_equal(param_alarm_next(&kind, ALARM_ACKNOWLEDGED, 1, &within), ALARM_NONE);
+	assert_null(param_kind_check(&kind));
+	assert_int_equal(alarm.state, ALARM_ACTIVE);
+	value.integer = -1;
+	assert_int_equal(param_alarm_next(&kind, alarm, &value, 2).state, ALARM_ACTIVE);
+	value.integer = INT64_MAX;
+	assert_int_equal(param_alarm_next(&kind, alarm, &value, 2).state, ALARM_NONE);
+}
+
+/* The severity of what was not acknowledged is not lost. */
+static void a_latched_alarm_keeps_its_severity(void **state)
+{
+	static const struct step steps[] = {
+		{99, ALARM_ACTIVE, LEVEL_ALARM, false},
+		{0, ALARM_LATCHED, LEVEL_ALARM, false},
+		{7.5, ALARM_ACTIVE, LEVEL_WARNING, false},
+		{0, ALARM_LATCHED, LEVEL_WARNING, true},
+		{0, ALARM_NONE, 0, false},
+	};
+	struct param_kind kind = {.type = PARAM_REAL, .latch = true};
+
+	set_limit(&kind, LIMIT_WARN_HIGH, 7);
+	set_limit(&kind, LIMIT_ALARM_HIGH, 8);
+	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
 }
 
 int main(void)
@@ -266,7 +412,11 @@ int main(void)
 		cmocka_unit_test(units_can_be_printed),
 		cmocka_unit_test(limits_are_within),
 		cmocka_unit_test(alarms_go_from_state_to_state),
-		cmocka_unit_test(the_other_limit_is_another_alarm),
+		cmocka_unit_test(warnings_and_hysteresis_are_checked),
+		cmocka_unit_test(another_limit_is_another_alarm),
+		cmocka_unit_test(an_alarm_ends_within_the_limit_by_the_hysteresis),
+		cmocka_unit_test(a_hysteresis_of_integers_does_not_overflow),
+		cmocka_unit_test(a_latched_alarm_keeps_its_severity),
 	};
 
 	return cmocka_run_group_tests_name("params_param", tests, NULL, NULL);

@@ -82,7 +82,7 @@ int tables_remove(struct tables *tables, const struct param *param)
 	return tables_put(tables, param);
 }
 
-int tables_mark(struct tables *tables, uint64_t revision, uint32_t id)
+int tables_mark(struct tables *tables, uint64_t revision, uint64_t id)
 {
 	played.new_mark = revision;
 	played.new_id_mark = id;
@@ -155,7 +155,7 @@ int plx_loop_turn(void)
  */
 
 /* Return: as journal_reserve; the change was put if that is 0. */
-static int put_one(struct journal *journal, uint64_t revision, uint32_t id, int64_t value,
+static int put_one(struct journal *journal, uint64_t revision, uint64_t id, int64_t value,
 		   struct client *client)
 {
 	struct param param = {

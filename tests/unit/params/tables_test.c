@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define ID (UINT64_C(3) << 32) /* more than 32 bits hold */
+
 static char folder[] = "/tmp/plx-params-XXXXXX";
 static char path[64];
 
@@ -42,14 +44,15 @@ static struct param number(int64_t value)
 	struct param param = {
 		.name = "a/b",
 		.name_length = 3,
-		.id = 3,
+		.id = ID,
 		.revision = (uint64_t)value + 10,
 		.kind = {.type = PARAM_INT, .unit = "mm", .latch = true},
 		.value = {PARAM_INT, .integer = value},
-		.alarm = ALARM_LATCHED,
+		.alarm = {ALARM_LATCHED, -LEVEL_ALARM, 77},
 	};
 
-	param.kind.has[LIMIT_ALARM_LOW] = true;
+	param.kind.has[LIMIT_ALARM_LOW] = param.kind.has[LIMIT_HYSTERESIS] = true;
+	param.kind.limit[LIMIT_HYSTERESIS] = (struct param_value){PARAM_INT, .integer = 2};
 	param.kind.limit[LIMIT_ALARM_LOW] = (struct param_value){PARAM_INT, .integer = -4};
 	return param;
 }
@@ -101,8 +104,11 @@ static void what_was_committed_is_there_again(void **state)
 	assert_int_equal(store_revision(store), 12);
 	param = store_find(store, "a/b", 3);
 	assert_int_equal(param->value.integer, 2);
-	assert_int_equal(param->id, 3);
-	assert_int_equal(param->alarm, ALARM_LATCHED);
+	assert_int_equal(param->id, ID);
+	assert_int_equal(param->alarm.state, ALARM_LATCHED);
+	assert_int_equal(param->alarm.level, -LEVEL_ALARM);
+	assert_int_equal(param->alarm.since_ns, 77);
+	assert_int_equal(param->kind.limit[LIMIT_HYSTERESIS].integer, 2);
 	assert_true(param->kind.latch && param->kind.has[LIMIT_ALARM_LOW]);
 	assert_false(param->kind.has[LIMIT_MIN]);
 	assert_int_equal(param->kind.limit[LIMIT_ALARM_LOW].integer, -4);
@@ -162,7 +168,7 @@ static void numbers_that_were_marked_are_not_given_anew(void **state)
 	tables_close(tables);
 	store = load();
 	assert_int_equal(store_count(store), 0);
-	assert_int_equal(store_define(store, "new", 3, &kind, &value, &made), 0);
+	assert_int_equal(store_define(store, "new", 3, &kind, &value, 1, &made), 0);
 	assert_int_equal(made->revision, 100);
 	assert_int_equal(made->id, 4);
 	store_destroy(store);
@@ -225,9 +231,9 @@ static void files_of_something_else(void **state)
 	assert_int_equal(tables_open(path, &tables), -EINVAL);
 	assert_error_has("something else than plx-params");
 	do_in_it("INSERT INTO photos VALUES ('still there')");
-	do_in_it("PRAGMA application_id = 0x504c5850; PRAGMA user_version = 2");
+	do_in_it("PRAGMA application_id = 0x504c5850; PRAGMA user_version = 3");
 	assert_int_equal(tables_open(path, &tables), -EINVAL);
-	assert_error_has("version 2; this plx-params reads 1");
+	assert_error_has("version 3; this plx-params reads 2");
 }
 
 static void files_that_are_no_database(void **state)
@@ -338,7 +344,11 @@ static void rows_that_make_no_sense(void **state)
 		{"id = 0", "its id is no whole number"},
 		{"id = -1", "its id is no whole number"},
 		{"id = 1.5", "its id is no whole number"},
-		{"id = 4294967297", "its id is no whole number from 1 to 4294967295"},
+		{"id = 9223372036854775807", "its id is no whole number from 1 to 2^62"},
+		{"level = 0", "its alarm is not of its level"},
+		{"level = 3", "its alarm is none that there is"},
+		{"since = 'today'", "its alarm has no time"},
+		{"hysteresis = -1", "the hysteresis is negative"},
 		{"revision = -1", "its revision is no number that was counted"},
 		{"revision = 9223372036854775807", "its revision is no number that was counted"},
 		{"revision = 'x'", "its revision is no number that was counted"},
@@ -371,7 +381,8 @@ static void ids_that_are_there_twice(void **state)
 	assert_int_equal(
 		load_edited("ALTER TABLE params RENAME TO old;"
 			    "CREATE TABLE params (name PRIMARY KEY, id, revision, type, value, "
-			    "unit, min, max, alarm_low, alarm_high, latch, alarm);"
+			    "unit, latch, alarm, level, since, min, max, alarm_low, alarm_high, "
+			    "warn_low, warn_high, hysteresis);"
 			    "INSERT INTO params SELECT * FROM old;"
 			    "UPDATE old SET name = 'c'; INSERT INTO params SELECT * FROM old"),
 		-EINVAL);
@@ -385,7 +396,7 @@ static void counters_that_make_no_sense(void **state)
 		"DELETE FROM counters WHERE name = 'id'",
 		"UPDATE counters SET value = -1",
 		"UPDATE counters SET value = 'x'",
-		"UPDATE counters SET value = 4294967296 WHERE name = 'id'",
+		"UPDATE counters SET value = 9223372036854775807 WHERE name = 'id'",
 		"UPDATE counters SET value = 9223372036854775807 WHERE name = 'revision'",
 	};
 
@@ -396,29 +407,64 @@ static void counters_that_make_no_sense(void **state)
 	}
 }
 
-static enum param_alarm alarm_behind(const char *edit)
+static enum alarm_state alarm_behind(const char *edit)
 {
 	struct tables *tables = open_it();
 	struct store *store;
-	enum param_alarm alarm;
+	enum alarm_state alarm;
 
 	put(tables, 1, true);
 	tables_close(tables);
 	do_in_it(edit);
 	store = load();
-	alarm = store_find(store, "a/b", 3)->alarm;
+	alarm = store_find(store, "a/b", 3)->alarm.state;
 	store_destroy(store);
 	return alarm;
 }
 
 static void alarms_of_values_that_were_edited(void **state)
 {
-	assert_int_equal(alarm_behind("UPDATE params SET value = -5, alarm = 'none'"),
+	assert_int_equal(alarm_behind("UPDATE params SET value = -5, alarm = 'none', level = 0"),
 			 ALARM_ACTIVE);
 	assert_int_equal(alarm_behind("UPDATE params SET value = -5, alarm = 'acknowledged'"),
 			 ALARM_ACKNOWLEDGED);
 	assert_int_equal(alarm_behind("UPDATE params SET alarm = 'active'"), ALARM_LATCHED);
 	assert_int_equal(alarm_behind("UPDATE params SET alarm = 'active', latch = 0"), ALARM_NONE);
+}
+
+/* As it was before there were two severities. */
+static void a_file_of_version_1_is_brought_up_to_date(void **state)
+{
+	static const char version_1[] =
+		"PRAGMA application_id = 1347180624; PRAGMA user_version = 1;"
+		"CREATE TABLE params (name TEXT PRIMARY KEY NOT NULL, id INTEGER UNIQUE NOT NULL, "
+		"revision INTEGER NOT NULL, type TEXT NOT NULL, value NOT NULL, unit TEXT NOT "
+		"NULL, "
+		"min, max, alarm_low, alarm_high, latch INTEGER NOT NULL, alarm TEXT NOT NULL) "
+		"WITHOUT ROWID;"
+		"CREATE TABLE counters (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) "
+		"WITHOUT ROWID;"
+		"INSERT INTO counters VALUES ('revision', 40), ('id', 30);"
+		"INSERT INTO params VALUES"
+		"('low', 1, 7, 'int', 2, 'm', NULL, NULL, 3, 8, 1, 'acknowledged'),"
+		"('high', 2, 8, 'real', 9.5, '', NULL, NULL, 3.0, 8.0, 0, 'active'),"
+		"('text', 3, 9, 'text', 'x', '', NULL, NULL, NULL, NULL, 0, 'none')";
+	struct store *store;
+	const struct param *low, *high;
+
+	do_in_it(version_1);
+	store = load();
+	low = store_find(store, "low", 3);
+	high = store_find(store, "high", 4);
+	assert_int_equal(store_count(store), 3);
+	assert_int_equal(store_last_id(store), 30);
+	assert_int_equal(low->alarm.state, ALARM_ACKNOWLEDGED);
+	assert_int_equal(low->alarm.level, -LEVEL_ALARM);
+	assert_int_equal(low->alarm.since_ns, 0);
+	assert_int_equal(high->alarm.state, ALARM_ACTIVE);
+	assert_int_equal(high->alarm.level, LEVEL_ALARM);
+	store_destroy(store);
+	store_destroy(load());
 }
 
 static void what_the_file_does_not_take_leaves_the_rest(void **state)
@@ -459,6 +505,7 @@ int main(void)
 		TEST(ids_that_are_there_twice),
 		TEST(counters_that_make_no_sense),
 		TEST(alarms_of_values_that_were_edited),
+		TEST(a_file_of_version_1_is_brought_up_to_date),
 		TEST(what_the_file_does_not_take_leaves_the_rest),
 	};
 

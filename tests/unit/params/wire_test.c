@@ -11,11 +11,11 @@ static struct param number(void)
 	struct param param = {
 		.name = "hv/rack1/voltage",
 		.name_length = 16,
-		.id = 5,
+		.id = UINT64_C(5) << 32,
 		.revision = UINT64_C(1) << 40,
 		.kind = {.type = PARAM_REAL, .unit = "V", .latch = true},
 		.value = {PARAM_REAL, .real = 1500.25},
-		.alarm = ALARM_LATCHED,
+		.alarm = {ALARM_LATCHED, -LEVEL_WARNING, UINT64_C(1) << 60},
 	};
 
 	param.kind.has[LIMIT_MAX] = param.kind.has[LIMIT_ALARM_HIGH] = true;
@@ -30,7 +30,9 @@ static void check_same(const struct param *a, const struct param *b)
 	assert_memory_equal(a->name, b->name, a->name_length);
 	assert_int_equal(a->id, b->id);
 	assert_int_equal(a->revision, b->revision);
-	assert_int_equal(a->alarm, b->alarm);
+	assert_int_equal(a->alarm.state, b->alarm.state);
+	assert_int_equal(a->alarm.level, b->alarm.level);
+	assert_int_equal(a->alarm.since_ns, b->alarm.since_ns);
 	assert_int_equal(a->kind.type, b->kind.type);
 	assert_int_equal(a->kind.latch, b->kind.latch);
 	assert_string_equal(a->kind.unit, b->kind.unit);
@@ -69,7 +71,7 @@ static void records_come_back(void **state)
 
 	params[1].kind = (struct param_kind){.type = PARAM_TEXT};
 	params[1].value = (struct param_value){PARAM_TEXT, .text = {"a text", 6}};
-	params[1].alarm = ALARM_NONE;
+	params[1].alarm = (struct param_alarm){0};
 	for (int i = 0; i < 2; i++) {
 		size_t length = record_write(&params[i], i == 1, bytes);
 
@@ -86,8 +88,8 @@ static void records_that_lie(void **state)
 	static const struct {
 		size_t at;
 		uint8_t byte;
-	} lies[] = {{12, 0},   {12, 9}, {13, 200}, {14, 0x40}, {15, 255},
-		    {16, 255}, {18, 1}, {20, 1},   {23, 0x80}};
+	} lies[] = {{24, 0},   {24, 9},   {25, 200}, {25, 0}, {26, 0}, {26, 3},   {26, 0xfd},
+		    {27, 255}, {28, 255}, {30, 1},   {33, 2}, {34, 1}, {39, 0x80}};
 	struct param param = number();
 	uint8_t bytes[WIRE_RECORD_MAX];
 	size_t length = record_write(&param, false, bytes);
@@ -100,17 +102,17 @@ static void records_that_lie(void **state)
 		bytes[lies[i].at] = before;
 	}
 	assert_null(read_cut(bytes, length));
-	memset(bytes + 24, 0xff, 8); /* a value that is not a number */
+	memset(bytes + 40, 0xff, 8); /* a value that is not a number */
 	assert_string_equal(read_cut(bytes, length), "a real is not finite");
 	param.kind = (struct param_kind){.type = PARAM_TEXT, .unit = "m\033"};
 	param.value = (struct param_value){PARAM_TEXT, .text = {"a text", 6}};
 	length = record_write(&param, false, bytes);
 	assert_string_equal(read_cut(bytes, length), "a unit has control characters");
-	bytes[33] = '\0';
+	bytes[49] = '\0';
 	assert_string_equal(read_cut(bytes, length), "a unit has a NUL in it");
-	bytes[33] = 'm';
+	bytes[49] = 'm';
 	assert_null(read_cut(bytes, length));
-	bytes[24] = 1;
+	bytes[40] = 1;
 	assert_string_equal(read_cut(bytes, length), "a text has a number");
 }
 
