@@ -262,8 +262,10 @@ static int eq_control(struct fid *fid, int command, void *arg)
 
 static void eq_free(struct shm_eq *eq)
 {
-	while (!list_is_empty(&eq->events))
-		drop(eq_first(eq));
+	for (struct shm_list *link = eq->events.next, *next; link != &eq->events; link = next) {
+		next = link->next;
+		drop(of_link(link));
+	}
 	queue_close_wait(&eq->wait);
 	free(eq);
 }
