@@ -7,6 +7,7 @@
 #include "tables.h"
 
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define FILES_MAX     4
