@@ -209,19 +209,25 @@ void close_on_fin_ack(struct plx_link *link)
 	close_step(link);
 }
 
-/* The connection is gone, and the link goes on when completions of before are taken: they may be
- * messages that came in time, and verbs takes those of an endpoint with it. */
-void close_settle(struct plx_link *link)
+/* The connection is gone: completions of before are taken first, as they may be messages that came
+ * in time, and as verbs takes those of an endpoint with it. Where those of thousands of links are
+ * before them, the loop comes back to it, so that a turn does not take them all. Return: whether it
+ * is done.
+ */
+bool close_settle(struct plx_link *link)
 {
+	if (cq_drain(link->set))
+		return true;
 	link->settles = true;
 	link->ended_ns = plx_loop_now_ns();
 	link_attend(link, 0);
+	return false;
 }
 
 /* Return: whether they are. */
 bool close_settled(struct plx_link *link)
 {
-	if (link->set->emptied_ns <= link->ended_ns)
+	if (!cq_drain(link->set) && link->set->emptied_ns <= link->ended_ns)
 		return false;
 	link->settles = false;
 	close_on_shutdown(link);
@@ -269,18 +275,20 @@ static void close_endpoint(struct plx_link *link, uint64_t now_ns)
 		fi_close(&link->ep->fid);
 }
 
-/* Close a dead link's endpoint, and the link once the provider has returned all its operations: a
- * step a turn, as other links' completions lie between its own. Return: whether it is gone. */
+/* Close a dead link's endpoint, and the link once the provider has returned all its operations.
+ * Return: whether it is gone. */
 bool close_bury(struct plx_link *link, uint64_t now_ns)
 {
 	if (!link->shut_down && link->ep) {
 		link->shut_down = true;
 		fi_shutdown(link->ep, 0); /* verbs returns posted receives only after this */
-		close_settle(link);
-		return false;
+		if (!close_settle(link))
+			return false;
 	}
-	if (!link->ep_closed)
+	if (!link->ep_closed) {
 		close_endpoint(link, now_ns);
+		cq_drain(link->set);
+	}
 	if (link->rx_posted + link->tx_inflight) {
 		if (link->set->emptied_ns < link->ended_ns + PLX_NS_PER_S)
 			return false;

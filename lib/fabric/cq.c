@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completions that tell of a failure. */
+/* Completions that tell of a failure, and all that there are. */
 #include "fabric_priv.h"
 
 #define ERRORS_MAX 64 /* failed operations looked at in one poll */
+#define DRAIN_NS   PLX_NS_PER_MS
 
 /* The connection has broken. Where it is being closed, that is as good as the peer's going away. */
 static void broken(struct plx_link *link, int prov_errno)
@@ -55,4 +56,19 @@ int cq_read_errors(struct plx_set *set)
 		count++;
 	}
 	return count;
+}
+
+/* Take all completions there are, for DRAIN_NS of a turn: those of thousands of links are left for
+ * the next ones. Return: whether there are none left. */
+bool cq_drain(struct plx_set *set)
+{
+	if (set->drain_turn != set->home->turn) {
+		set->drain_turn = set->home->turn;
+		set->drain_end_ns = plx_now_ns() + DRAIN_NS;
+	}
+	while (plx_now_ns() < set->drain_end_ns) {
+		if (cq_poll(set) == 0)
+			return true;
+	}
+	return false;
 }

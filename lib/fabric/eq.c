@@ -109,8 +109,8 @@ static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_en
 
 	if (event == FI_CONNECTED)
 		link_connected(link);
-	else if (event == FI_SHUTDOWN && link->state != LINK_DEAD)
-		close_settle(link);
+	else if (event == FI_SHUTDOWN && link->state != LINK_DEAD && close_settle(link))
+		close_on_shutdown(link);
 }
 
 /* Take connection events, at most EVENTS_MAX, and for TURN_BUDGET_NS. Return: how many. */

@@ -301,6 +301,7 @@ static void bury_links(struct plx_fabric_lcore *home)
 {
 	for (struct plx_set *set = home->sets; set; set = set->next)
 		note_emptied(set, cq_poll(set), plx_now_ns());
+	home->turn++;
 	link_look_after(home);
 }
 

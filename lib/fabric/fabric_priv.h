@@ -239,8 +239,9 @@ struct plx_set {
 	uint32_t tx_inflight; /* of all its links */
 	uint32_t eq_in_polls; /* that many polls from now the EQ is read */
 	uint64_t last_work_ns;
-	uint64_t emptied_ns;    /* completions of all that had come until then were taken */
-	uint64_t full_since_ns; /* polls have given CQ_BURST since; how much that was */
+	uint64_t emptied_ns; /* completions of all that had come until then were taken */
+	uint64_t drain_turn, drain_end_ns; /* see cq_drain */
+	uint64_t full_since_ns;            /* polls have given CQ_BURST since; how much that was */
 	uint32_t full_count;
 	enum set_woke woke;           /* sleep.c: how the last sleep ended, not judged yet */
 	bool armed;                   /* the lcore sleeps on it */
@@ -381,6 +382,7 @@ static inline __attribute__((always_inline)) int cq_poll(struct plx_set *set)
 }
 
 int eq_poll(struct plx_set *set);
+bool cq_drain(struct plx_set *set);
 
 /* link.c */
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out);
@@ -477,7 +479,7 @@ void close_tell(struct plx_link *link);
 void close_agreed(struct plx_link *link);
 void close_on_fin(struct plx_link *link, bool carries_ack);
 void close_on_fin_ack(struct plx_link *link);
-void close_settle(struct plx_link *link);
+bool close_settle(struct plx_link *link);
 bool close_settled(struct plx_link *link);
 void close_on_shutdown(struct plx_link *link);
 void close_step(struct plx_link *link);

@@ -37,6 +37,8 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 		     void *user)
 {
 	closed++;
+	if (reason != PLX_LINK_CLOSED && lost < 3)
+		print_message("%s\n", text);
 	lost += reason != PLX_LINK_CLOSED;
 }
 
@@ -108,7 +110,9 @@ static void many(const char *provider, unsigned count)
 {
 	static const struct plx_link_events events = {
 		.on_open = on_open, .on_message = on_message, .on_close = on_close};
-	struct plx_listen_attr attr = {.link = {.events = &events, .provider = provider}};
+	struct plx_listen_attr attr = {.link = {.events = &events,
+						.provider = provider,
+						.close_timeout_ns = 60 * PLX_NS_PER_S}};
 	struct plx_listener *listener;
 	struct process *client;
 	struct rlimit files;
@@ -143,7 +147,10 @@ static void many(const char *provider, unsigned count)
 	assert_in_range(count_mappings() - mappings, 0, 2 * count + MAPPINGS_SPARE);
 	process_signal(client, SIGTERM);
 	/* A link that goes takes all completions first, those of the others too. */
-	show("go", provider, turn_until(&closed, count, 60));
+	longest_ns = turn_until(&closed, count, 60);
+	show("go", provider, longest_ns);
+	if (!PLX_SANITIZED && !is_tcp(provider))
+		assert_in_range(longest_ns, 0, TURN_NS_MAX);
 	assert_int_equal(lost, 0);
 	plx_listener_close(listener);
 	end_all(NULL);

@@ -85,7 +85,8 @@ static int connect_more(void *arg, uint64_t now_ns)
 
 	for (; started < link_count && started - echoed < AT_ONCE && !plx_stopping(); work++) {
 		struct one *one = &links[started];
-		struct plx_link_attr attr = {.events = &events, .user = one};
+		struct plx_link_attr attr = {
+			.events = &events, .user = one, .close_timeout_ns = 60 * PLX_NS_PER_S};
 
 		one->index = (uint32_t)started++;
 		if (plx_link_connect(connect_address, &attr, &one->link) == 0)
