@@ -30,7 +30,8 @@ wait_until "grep -q '^first = 1' '$temp/watch'"
 
 kill -STOP "$watcher"
 "$load" --huge none --log-level error -- --service "$address" --parameters 20000 --watchers 0 --rate 50000 --duration 2s >"$temp/load" 2>&1
-check 'there is a burst' "(($? == 0)) || ! cat '$temp/load'"
+# A busy service refuses some.
+check 'there is a burst' "head -n 1 '$temp/load' | jq -e '.count - .lost > 20000' >/dev/null || ! cat '$temp/load'"
 kill -CONT "$watcher"
 ask --list | sed 's/ *(.*//' | sort >"$temp/list"
 check 'of many parameters' "((\$(wc -l <'$temp/list') == 20001))"

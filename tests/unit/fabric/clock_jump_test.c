@@ -77,9 +77,16 @@ static void neither_side_is_silent(void **state)
 	uint64_t begin_ns = plx_now_ns();
 
 	for (unsigned i = 0; i < 3 * DEAD_MS / 50; i++) {
+		uint64_t step_ns = plx_now_ns();
+
 		jump(i);
 		rogue_send_frame(rogue, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8});
 		pump_ms(50);
+		if (plx_now_ns() - step_ns > DEAD_MS / 4 * PLX_NS_PER_MS) {
+			print_message("skipped: the host is too busy\n");
+			rogue_close(rogue);
+			skip();
+		}
 		assert_int_equal(server.closed, 0);
 		assert_false(plx_link_is_suspect(server.link));
 	}

@@ -157,7 +157,7 @@ static void a_key_that_runs_still(void **state)
 	struct outcome outcome;
 
 	start("tcp");
-	call_retry(LATER, 7, 0, &outcome);
+	call_retry(LATER, 7, 60 * PLX_NS_PER_S, &outcome);
 	is_kept(1);
 	for (int i = 0; i < 3; i++) {
 		cut_link();
