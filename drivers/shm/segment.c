@@ -72,16 +72,16 @@ static void *map(int fd, size_t bytes, bool is_receiver)
 static int create(const char *name, size_t bytes, void **base_out, int *fd_out)
 {
 	int fd = create_memfd(name);
+	int rc = fd < 0 ? -errno : plx_file_resize(fd, bytes);
 	void *base = NULL;
 
-	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+	if (rc == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
 		base = map(fd, bytes, true);
 	if (!base) {
-		int err = errno;
-
+		rc = rc ? rc : -errno;
 		if (fd >= 0)
 			close(fd);
-		return -err;
+		return rc;
 	}
 	*base_out = base;
 	*fd_out = fd;
@@ -173,7 +173,13 @@ void segment_unmap(struct segment *segment)
 int bell_create(struct bell **bell_out, int *fd_out)
 {
 	void *base = NULL;
-	int rc = create("plx_shm bell", BELL_BYTES, &base, fd_out);
+	/* A listener without room for rings must not be found: who finds it does not look on. */
+	int rc = plx_file_fits(segment_bytes(shm_params.ring_bytes));
+
+	if (rc)
+		shm_log(FI_LOG_WARN, "no connections: a ring of %s", plx_error());
+	else
+		rc = create("plx_shm bell", BELL_BYTES, &base, fd_out);
 
 	if (rc == 0)
 		*bell_out = base;

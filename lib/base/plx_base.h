@@ -222,6 +222,16 @@ int plx_parse_size(const char *option, const char *text, uint64_t min, uint64_t 
 int plx_parse_duration(const char *option, const char *text, uint64_t min_ns, uint64_t max_ns,
 		       uint64_t *value_out);
 
+/* Files ------------------------------------------------------------------------------------ */
+
+/** Whether a file of this process, a memfd included, may have size_bytes. Beyond the limit
+ * (RLIMIT_FSIZE, `ulimit -f`) the kernel sends SIGXFSZ, which ends the process, to a thread that
+ * only tries. Thread: any. Return: 0; -EFBIG, the text names the limit. */
+int plx_file_fits(uint64_t size_bytes);
+
+/** ftruncate(2) that asks plx_file_fits first. Thread: any. Return: 0; -EFBIG; -errno. */
+int plx_file_resize(int fd, uint64_t size_bytes);
+
 /* Clock ------------------------------------------------------------------------------------ */
 
 /** How the clock was found and how good it is. */

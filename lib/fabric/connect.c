@@ -221,6 +221,17 @@ static int fail_all(const struct plan *plan, const char *address, int rc)
 			address, plan->tried);
 }
 
+/* Something on this host keeps links from the quicker way: its user may change that. */
+static void note_slower(const struct driver_choice *choice)
+{
+	static _Atomic bool noted;
+
+	/* Relaxed: only the exchange counts. */
+	if (!atomic_exchange_explicit(&noted, true, memory_order_relaxed))
+		plx_log(&fabric_log, PLX_LOG_NOTICE, "links are made without %s: %s",
+			choice->driver->name, plx_error());
+}
+
 /* Ownership: the plan becomes the link's, if there is another way. */
 static int try_all(struct plx_fabric_lcore *home, struct plan *plan, const char *address,
 		   const struct plx_link_attr *attr, struct plx_link **link_out)
@@ -229,6 +240,9 @@ static int try_all(struct plx_fabric_lcore *home, struct plan *plan, const char 
 
 	while ((rc = try(home, plan, attr, link_out)) != 0) {
 		const char *why = why_not(plan_choice(plan), rc);
+
+		if (rc == -EIO && plan->choice + 1 < plan->choice_count)
+			note_slower(plan_choice(plan));
 
 		if (!plan_go_on(plan, true, trouble_of(rc)))
 			return fail_all(plan, address, rc);

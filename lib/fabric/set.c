@@ -45,6 +45,8 @@ static int open_fids(struct plx_set *set, const struct fi_info *info)
 		return plx_fail(EIO, "%s: opening the domain failed: %s", set->label,
 				fi_strerror(-rc));
 	rc = driver->open_queues(&set->fids, info);
+	if (rc == -EFBIG) /* of plx_shm alone, with a text */
+		return plx_fail_in(-EFBIG, "%s: opening the queues failed: ", set->label);
 	if (rc)
 		return plx_fail(EIO, "%s: opening the queues failed: %s", set->label,
 				fi_strerror(-rc));

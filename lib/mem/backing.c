@@ -121,11 +121,11 @@ static int open_hugetlb(size_t page_bytes, size_t size_bytes)
 
 	if (memfd < 0)
 		return plx_fail(errno, "memfd_create: %s", strerror(errno));
-	if (ftruncate(memfd, (off_t)size_bytes) != 0) {
-		int err = errno;
 
+	int err = plx_file_resize(memfd, size_bytes);
+	if (err) {
 		close(memfd);
-		return plx_fail(err, "ftruncate: %s", strerror(err));
+		return err;
 	}
 	return memfd;
 }
@@ -262,8 +262,8 @@ static void classify_private(const struct mem_ask *ask, struct mem_block *block,
 
 #define REMEDY_2M_PAGES 256 /* 512 MiB, as plx-info advises */
 
-/* What makes reserved pages come true next time. */
-static void format_remedy(const struct mem_ask *ask, char *out, size_t size)
+/* What makes reserved pages come true next time. err: why there are none now. */
+static void format_remedy(const struct mem_ask *ask, int err, char *out, size_t size)
 {
 	size_t page_bytes = ask->huge == PLX_HUGE_1G ? MEM_1G : MEM_2M;
 	uint64_t needed = mem_round_up(ask->size_bytes, page_bytes) / page_bytes;
@@ -271,6 +271,10 @@ static void format_remedy(const struct mem_ask *ask, char *out, size_t size)
 	uint64_t unused = mem_hugepages(page_bytes, "free_hugepages");
 	unsigned long long target = total + (needed > unused ? needed - unused : 0);
 
+	if (err == -EFBIG) {
+		snprintf(out, size, "ulimit -f unlimited");
+		return;
+	}
 	if (page_bytes == MEM_2M && target < REMEDY_2M_PAGES)
 		target = REMEDY_2M_PAGES; /* more processes come, and pools grow */
 	if (page_bytes == MEM_2M)
@@ -281,7 +285,7 @@ static void format_remedy(const struct mem_ask *ask, char *out, size_t size)
 }
 
 static void tell_fallback(const struct mem_ask *ask, const struct mem_block *block,
-			  const struct mem_smaps *smaps, const char *reason)
+			  const struct mem_smaps *smaps, int err, const char *reason)
 {
 	static bool told;
 	size_t first_bytes = mem_round_up(ask->first_bytes, mem_populate_step(ask->huge));
@@ -295,7 +299,7 @@ static void tell_fallback(const struct mem_ask *ask, const struct mem_block *blo
 	if (told)
 		return;
 	told = true;
-	format_remedy(ask, remedy, sizeof(remedy));
+	format_remedy(ask, err, remedy, sizeof(remedy));
 	plx_log(mem_log, PLX_LOG_NOTICE,
 		"%s of memory: asked for %s hugetlb pages (%s), got %s in transparent huge pages, "
 		"%s in %zu KiB pages (smaps); for reserved pages: %s; to ask for none: --huge none",
@@ -311,9 +315,11 @@ int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out)
 	struct mem_block block = {0};
 	struct mem_smaps smaps = {.kernel_page_bytes = MEM_4K};
 	char reason[REASON_BYTES] = "";
+	int why = 0;
 
 	if (ask->huge != PLX_HUGE_NONE) {
-		if (map_hugetlb(ask, &block) == 0) {
+		why = map_hugetlb(ask, &block);
+		if (why == 0) {
 			*block_out = block;
 			return 0;
 		}
@@ -331,7 +337,7 @@ int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out)
 		mem_smaps_read(block.base, &smaps); /* without /proc: taken for ordinary pages */
 		classify_private(ask, &block, &smaps);
 		if (block.page_fallback)
-			tell_fallback(ask, &block, &smaps, reason);
+			tell_fallback(ask, &block, &smaps, why, reason);
 	}
 	*block_out = block;
 	return 0;

@@ -459,6 +459,16 @@ static int without_memfd(void)
 	return fall_back(PLX_HUGE_2M, MEM_2M);
 }
 
+/* SIGXFSZ would end it. */
+static int with_small_files(void)
+{
+	const struct rlimit limit = {102400, 102400};
+
+	if (setrlimit(RLIMIT_FSIZE, &limit))
+		return SKIP_STATUS;
+	return fall_back(PLX_HUGE_2M, MEM_2M);
+}
+
 /* Kernels before 5.14 know no MADV_POPULATE_WRITE. */
 static int without_populate(void)
 {
@@ -505,6 +515,17 @@ static void falls_back_without_memfd(void **state)
 
 	run_denied(without_memfd, &end);
 	assert_child_said(&end, "memfd_create: Operation not permitted");
+	assert_int_equal(child_line_count(&end), 1);
+}
+
+static void falls_back_under_a_limit_on_file_sizes(void **state)
+{
+	struct child_end end;
+
+	run_denied(with_small_files, &end);
+	assert_child_said(&end, "2097152 bytes are more than a file of this process may have, "
+				"102400; raise the limit with ulimit -f");
+	assert_child_said(&end, "for reserved pages: ulimit -f unlimited;");
 	assert_int_equal(child_line_count(&end), 1);
 }
 
@@ -677,6 +698,7 @@ int main(void)
 		TEST(prefer_lives_without_mbind),
 		TEST(strict_fails_without_mbind),
 		TEST(falls_back_without_memfd),
+		TEST(falls_back_under_a_limit_on_file_sizes),
 		TEST(older_kernels_populate_too),
 		TEST(nothing_before_init),
 		TEST(second_init_is_refused),

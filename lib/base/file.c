@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files that grow without the signal that a limit sends. */
+#include "plx_base.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+int plx_file_fits(uint64_t size_bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	    size_bytes <= limit.rlim_cur)
+		return 0;
+	return plx_fail(EFBIG,
+			"%llu bytes are more than a file of this process may have, %llu; raise the "
+			"limit with ulimit -f",
+			(unsigned long long)size_bytes, (unsigned long long)limit.rlim_cur);
+}
+
+int plx_file_resize(int fd, uint64_t size_bytes)
+{
+	int rc = plx_file_fits(size_bytes);
+
+	if (rc)
+		return rc;
+	if (ftruncate(fd, (off_t)size_bytes) != 0)
+		return plx_fail(errno, "ftruncate: %s", strerror(errno));
+	return 0;
+}

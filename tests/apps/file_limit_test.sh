@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A limit on the size of files (ulimit -f) ends no process: what needs larger ones falls back, with one notice.
+#
+#     file_limit_test.sh APP-DIR
+set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+apps=$1
+temp=$(mktemp -d)
+server=''
+trap '[[ -z $server ]] || kill -KILL "$server" 2>/dev/null; rm -rf "$temp"' EXIT
+
+# serve LIMIT OPTION...: plx-echo; sets `server` and `port`.
+serve()
+{
+	local limit=$1
+
+	shift
+	(
+		ulimit -f "$limit"
+		exec timeout -s KILL 100 "$apps/plx-echo" "$@" --listen 127.0.0.1:0
+	) >"$temp/server.out" 2>"$temp/server.err" </dev/null &
+	server=$!
+	wait_until "grep -qE '127.0.0.1:[0-9]+' '$temp'/server.*"
+	port=$(sed -nE 's/.*127\.0\.0\.1:([0-9]+).*/\1/p' "$temp"/server.* | head -n 1)
+}
+
+stop()
+{
+	kill -TERM "$server"
+	ends "$server"
+	check "$1: the server ends with 0" "(($? == 0))"
+	server=''
+}
+
+# ping LIMIT OPTION...
+ping()
+{
+	local limit=$1
+
+	shift
+	(
+		ulimit -f "$limit"
+		exec timeout 60 "$apps/plx-ping" "$@" --connect "127.0.0.1:$port" --count 50
+	) >"$temp/ping.out" 2>"$temp/ping.err" </dev/null
+}
+
+limited='more than a file of this process may have, 102400; raise the limit with ulimit -f'
+
+serve 100
+ping unlimited --huge none
+check 'a server with the limit is reached by TCP' "(($? == 0))"
+check 'it measured' "grep -q '50 full round trips' '$temp/ping.out'"
+check 'the server names the limit' "grep -q 'shm is not offered: .*$limited' '$temp/server.err'"
+ping 100
+check 'both have the limit' "(($? == 0)) && grep -q '50 full round trips' '$temp/ping.out'"
+stop 'with the limit'
+
+serve unlimited --huge none
+ping 100 --huge none
+check 'a client with the limit goes on by TCP' "(($? == 0)) && grep -q '50 full round trips' '$temp/ping.out'"
+check 'it names the limit once' "(($(grep -c "links are made without shm: .*$limited" "$temp/ping.err") == 1))"
+ping 100 --huge none --provider shm
+check 'shm alone fails, without a signal' "(($? == 1))"
+check 'it names the limit' "grep -q '$limited' '$temp/ping.err'"
+stop 'without the limit'
+exit $failed
