@@ -149,8 +149,10 @@ struct plx_pool_stats {
  * Return: 0; -EINVAL; -ENOMEM. */
 int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out);
 
-/** All objects must be back (asserted in debug builds). Accepts NULL. */
-void plx_pool_destroy(struct plx_pool *pool);
+/** Free a pool that has all its objects. One that lacks some stays as it is, and its name is logged:
+ * put them back and call this again, or leave it to plx_mem_fini. Accepts NULL.
+ * Thread: setup, or the owner. Return: 0; -EBUSY objects are out. */
+int plx_pool_destroy(struct plx_pool *pool);
 
 /* Private, down to plx_pool_get: here for the inline functions alone. */
 

@@ -4,7 +4,6 @@
  * objects. The caches are allocated by the lcores that use them. */
 #include "mem_priv.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -218,21 +217,24 @@ static void free_caches(struct pool *pool)
 	}
 }
 
-void plx_pool_destroy(struct plx_pool *pool)
+int plx_pool_destroy(struct plx_pool *pool)
 {
 	if (!pool)
-		return;
+		return 0;
 
 	struct pool *priv = pool_of(pool);
 	uint32_t missing = priv->object_count - pool_available(priv);
-	if (missing)
-		plx_log(mem_log, PLX_LOG_WARNING, "pool %s is destroyed with %u of %u objects out",
-			priv->name, missing, priv->object_count);
-	assert(!missing && "a pool destroyed with objects out");
+	if (missing) {
+		plx_fail(EBUSY, "pool %s stays: %u of its %u objects are out; put them back first",
+			 priv->name, missing, priv->object_count);
+		plx_log(mem_log, PLX_LOG_WARNING, "%s", plx_error());
+		return -EBUSY;
+	}
 	unlist(priv);
 	free_caches(priv);
 	mem_unpoison(priv->objects, priv->stride_bytes * priv->object_count);
 	plx_mem_free(priv);
+	return 0;
 }
 
 void mem_pools_forget(void)

@@ -30,8 +30,4 @@ int netio_process_enter(const struct plx_eal_conf *conf);
  * -ETIMEDOUT. */
 int netio_process_leave(void);
 
-/* plx_pool_destroy, but for a pool that still lacks buffers, as a provider did not give them back:
- * that one stays, and is named in the log. pool.c */
-void netio_pool_destroy(struct plx_pool *pool);
-
 #endif

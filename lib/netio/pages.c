@@ -384,7 +384,7 @@ void pages_fini(struct pages *pages)
 	plx_timer_stop(&pages->timer);
 	while (pages->free_count)
 		plx_buf_unref(pages->free[--pages->free_count]);
-	netio_pool_destroy(pages->pool);
+	plx_pool_destroy(pages->pool);
 	free(pages->free);
 }
 

@@ -27,7 +27,7 @@ static void free_if_done(struct netio_push_core *core)
 	free_receivers(core);
 	if (core->socket || !LIST_EMPTY(&core->receivers))
 		return;
-	netio_pool_destroy(core->pool);
+	plx_pool_destroy(core->pool);
 	free(core);
 }
 

@@ -85,6 +85,6 @@ int references_make(struct references *references, netio_tag_t tag, const void *
 
 void references_fini(struct references *references)
 {
-	netio_pool_destroy(references->heads);
-	netio_pool_destroy(references->views);
+	plx_pool_destroy(references->heads);
+	plx_pool_destroy(references->views);
 }
