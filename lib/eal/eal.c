@@ -172,6 +172,8 @@ int plx_eal_init(struct plx_eal_conf *conf)
 {
 	int rc;
 
+	if (plx_is_forked())
+		return plx_fail_forked("plx_eal_init");
 	if (eal.ready)
 		return plx_fail(EALREADY, "Pollux is up already; call plx_eal_fini first");
 	rc = plx_eal_conf_file(conf);
@@ -248,7 +250,7 @@ int plx_eal_fini(void)
 
 	if (!eal.ready)
 		return 0;
-	if (!eal.dry) {
+	if (!eal.dry && !plx_is_forked()) {
 		plx_stop();
 		plx_fabric_drain(DRAIN_NS); /* peers hear of an orderly end, where they listen */
 		rc = join_workers();

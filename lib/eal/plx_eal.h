@@ -74,13 +74,14 @@ void plx_eal_conf_fini(struct plx_eal_conf *conf);
  * where none is free, the first allowed one and a warning. With dry_run everything is checked and
  * nothing started. May be repeated after plx_eal_fini.
  * Thread: setup; the caller becomes the main lcore.
- * Return: 0; -EINVAL a bad value (a usage error); -EALREADY; or what failed. On failure nothing is
- * left running. */
+ * Return: 0; -EINVAL a bad value (a usage error); -EALREADY; -EPERM plx_is_forked; or what failed.
+ * On failure nothing is left running. */
 int plx_eal_init(struct plx_eal_conf *conf);
 
 /** Stop the loops, close the main lcore's links without loss (0.5 s), wait for the workers (5 s),
  * close links, free memory. Thread: main. Return: 0; -ETIMEDOUT an lcore hangs; nothing before
- * init. */
+ * init. In a process that was forked since (plx_is_forked) it only closes descriptors and frees
+ * heap memory, and links and lcores of the parent go on. */
 int plx_eal_fini(void);
 
 /** The topology in use; NULL before init. */

@@ -83,6 +83,13 @@ void link_end(struct plx_link *link, enum plx_link_reason reason, const char *fo
 	begin_burial(link);
 }
 
+int link_fail_closed(const struct plx_link *link)
+{
+	if (plx_is_forked())
+		return plx_fail_forked(link->peer);
+	return plx_fail(ENOTCONN, "link to %s is not open", link->peer);
+}
+
 void close_tell(struct plx_link *link)
 {
 	if (link->told) {
@@ -161,6 +168,8 @@ static void start_closing(struct plx_link *link)
 
 int plx_link_close(struct plx_link *link)
 {
+	if (plx_is_forked())
+		return plx_fail_forked("plx_link_close");
 	if (link->state >= LINK_CLOSING)
 		return plx_fail(EALREADY, "the link to %s is closing already", link->peer);
 	if (link->state < LINK_OPEN)

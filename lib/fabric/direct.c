@@ -84,7 +84,7 @@ int direct_check(const struct plx_link *link, const struct direct_target *target
 	int rc;
 
 	if (plx_unlikely(link->state != LINK_OPEN))
-		return plx_fail(ENOTCONN, "link to %s is not open", link->peer);
+		return link_fail_closed(link);
 	if (plx_unlikely(wrong != NULL))
 		return plx_fail(EOPNOTSUPP, "link to %s has no direct data placement: %s",
 				link->peer, wrong);

@@ -11,9 +11,26 @@ static bool ready;
 static bool closing; /* plx_fabric_fini is under way: nothing new is opened */
 static struct plx_fabric_lcore *lcores[PLX_LCORE_MAX]; /* each entry: its lcore's; fini: main's */
 
-__attribute__((constructor)) static void register_log(void)
+/* In the child of a fork every send or close of a link would be the parent's. The links of other
+ * lcores were never this thread's to use. */
+static void on_fork(void)
+{
+	uint32_t id = plx_lcore_id();
+
+	if (id == PLX_LCORE_NONE || !lcores[id])
+		return;
+	for (struct plx_link *link = lcores[id]->links; link; link = link->next) {
+		link->state = LINK_DEAD;
+		link->at_once_end = link->rx_whole_end = 0;
+	}
+}
+
+static struct plx_fork_hook fork_hook = {.fn = on_fork};
+
+__attribute__((constructor)) static void register_all(void)
 {
 	plx_log_register(&fabric_log);
+	plx_fork_hook_add(&fork_hook);
 }
 
 /* Which must be there where the others are not. */
@@ -35,6 +52,8 @@ static int look_for_the_last_choice(void)
 
 int plx_fabric_init(const struct plx_fabric_conf *conf)
 {
+	if (plx_is_forked())
+		return plx_fail_forked("plx_fabric_init");
 	if (ready)
 		return plx_fail(EALREADY, "the fabric is set up already");
 	plx_clock_init();
@@ -187,6 +206,10 @@ struct plx_fabric_lcore *fabric_here(void)
 {
 	uint32_t id = plx_lcore_id();
 
+	if (plx_is_forked()) {
+		plx_fail_forked("links");
+		return NULL;
+	}
 	if (!ready) {
 		plx_fail(EINVAL, "the fabric is not set up; call plx_fabric_init first");
 		return NULL;
@@ -207,6 +230,8 @@ int fabric_missing(void)
 {
 	uint32_t id = plx_lcore_id();
 
+	if (plx_is_forked())
+		return -EPERM;
 	if (!ready)
 		return -EINVAL;
 	if (id == PLX_LCORE_NONE)
@@ -254,7 +279,7 @@ int plx_fabric_drain(uint64_t timeout_ns)
 	uint64_t limit_ns = plx_time_add(plx_now_ns(), timeout_ns);
 
 	if (id == PLX_LCORE_NONE)
-		return plx_fail(ENOENT, "links belong to lcores, and this thread is none");
+		return plx_fail_no_lcore("plx_fabric_drain");
 	if (!lcores[id])
 		return 0;
 	close_listeners(lcores[id]);
@@ -357,7 +382,7 @@ static void free_home(struct plx_fabric_lcore *home)
 
 void plx_fabric_fini(void)
 {
-	if (!ready)
+	if (!ready || plx_is_forked())
 		return;
 	closing = true;
 	each_home(end_links);

@@ -474,6 +474,8 @@ bool self_test_agree(struct plx_link *link, uint32_t features);
 void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 	PLX_PRINTF(3, 4);
 void close_refused(struct plx_link *link);
+/* What is asked of a link that is not open. Return: -ENOTCONN; -EPERM in the child of a fork. */
+int link_fail_closed(const struct plx_link *link);
 void close_timer_init(struct plx_link *link);
 void close_tell(struct plx_link *link);
 void close_agreed(struct plx_link *link);

@@ -403,7 +403,7 @@ void listener_release(struct plx_listener *listener)
 
 void plx_listener_close(struct plx_listener *listener)
 {
-	if (!listener || listener->closed)
+	if (!listener || listener->closed || plx_is_forked())
 		return;
 	plx_listener_close(listener->also);
 	listener->closed = true;

@@ -71,7 +71,7 @@ static int check_grant(const struct plx_link *link, const void *base, size_t byt
 	const char *wrong = direct_not_agreed(link);
 
 	if (link->state != LINK_OPEN)
-		return plx_fail(ENOTCONN, "link to %s is not open", link->peer);
+		return link_fail_closed(link);
 	if (wrong)
 		return plx_fail(EOPNOTSUPP, "link to %s has no direct data placement: %s",
 				link->peer, wrong);

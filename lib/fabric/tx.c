@@ -25,7 +25,7 @@ static int would_block_here(struct plx_link *link)
 int tx_check_sendable(const struct plx_link *link, uint64_t length)
 {
 	if (plx_unlikely(link->state != LINK_OPEN))
-		return plx_fail(ENOTCONN, "link to %s is not open", link->peer);
+		return link_fail_closed(link);
 	if (plx_unlikely(length > link->peer_message_max))
 		return plx_fail(EMSGSIZE, "%llu bytes: %s accepts messages of at most %llu bytes",
 				(unsigned long long)length, link->peer,

@@ -81,9 +81,9 @@ int plx_lcore_call(uint32_t id, struct plx_call *call)
 	struct lcore *to = lcore_get(id);
 
 	if (!loop_self)
-		return lcore_fail_foreign("plx_lcore_call");
+		return plx_fail_no_lcore("plx_lcore_call");
 	if (!to)
-		return plx_fail(ENOENT, "plx_lcore_call: there is no lcore %u", id);
+		return lcore_fail_unknown("plx_lcore_call", id);
 	if (!call->fn || !call->done)
 		return plx_fail(EINVAL, "plx_lcore_call: no %s: give both functions",
 				call->fn ? "done" : "fn");

@@ -108,6 +108,8 @@ static int control(struct plx_fd *fd, int what, uint32_t events, const char *cal
 				caller, events);
 	if (epoll_ctl(fd->owner->epoll, what, fd->fd, &event) == 0)
 		return 0;
+	if (plx_is_forked())
+		return plx_fail_forked(caller);
 	err = errno;
 	return plx_fail(err, "%s: descriptor %d: %s", caller, fd->fd,
 			err == EPERM    ? "epoll cannot watch it, as it is a file or directory"
@@ -123,7 +125,7 @@ int plx_fd_add(int fd, uint32_t events, plx_fd_fn fn, void *arg, struct plx_fd *
 	int err = 0;
 
 	if (!loop)
-		return lcore_fail_foreign("plx_fd_add");
+		return plx_fail_no_lcore("plx_fd_add");
 	if (!fn)
 		return plx_fail(EINVAL, "plx_fd_add: no function to call: give one");
 	fds = fds_here(loop, &err);
@@ -187,4 +189,12 @@ void fds_fini(struct loop *loop)
 	free(fds->events);
 	free(fds);
 	loop->fds = NULL;
+}
+
+void fds_forget(struct loop *loop)
+{
+	if (!loop->fds)
+		return;
+	close(loop->fds->epoll);
+	loop->fds->epoll = -1;
 }

@@ -233,23 +233,21 @@ static int check(const struct plx_idle_conf *conf)
 	return 0;
 }
 
-static struct loop *find_loop(const char *what, uint32_t id)
+/* Return: NULL where there is no such lcore. */
+static struct loop *find_loop(uint32_t id)
 {
 	struct lcore *lcore = lcore_get(id);
 
-	if (lcore)
-		return atomic_load_explicit(&lcore->loop, memory_order_acquire); /* L2 */
-	plx_fail(ENOENT, "%s: there is no lcore %u", what, id);
-	return NULL;
+	return lcore ? atomic_load_explicit(&lcore->loop, memory_order_acquire) : NULL; /* L2 */
 }
 
 int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf)
 {
-	struct loop *loop = find_loop("plx_idle_set", id);
+	struct loop *loop = find_loop(id);
 	int err;
 
 	if (!loop)
-		return -ENOENT;
+		return lcore_fail_unknown("plx_idle_set", id);
 	err = check(conf);
 	if (err)
 		return err;
@@ -262,21 +260,21 @@ int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf)
 
 int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out)
 {
-	const struct loop *loop = find_loop("plx_idle_get", id);
+	const struct loop *loop = find_loop(id);
 
 	if (!loop)
-		return -ENOENT;
+		return lcore_fail_unknown("plx_idle_get", id);
 	*conf_out = loop->idle.conf;
 	return 0;
 }
 
 int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
 {
-	const struct loop *loop = find_loop("plx_idle_stats", id);
+	const struct loop *loop = find_loop(id);
 	const struct idle_counts *counts;
 
 	if (!loop)
-		return -ENOENT;
+		return lcore_fail_unknown("plx_idle_stats", id);
 	counts = &loop->idle.counts;
 
 	*stats_out = (struct plx_idle_stats){

@@ -149,6 +149,7 @@ struct fds {
 };
 
 void fds_fini(struct loop *loop);
+void fds_forget(struct loop *loop); /* in the child of a fork: close what it would share */
 
 static inline bool fds_is_poller(const struct fds *fds, const struct plx_poller *poller)
 {

@@ -88,6 +88,8 @@ static void serve(struct lcore *lcore)
 			continue;
 		}
 		lcore->result = lcore->fn(lcore->arg);
+		if (plx_is_forked()) /* the copy of a worker whose function called fork */
+			return;
 		set_state(lcore, PLX_LCORE_DONE);
 	}
 }
@@ -176,7 +178,7 @@ static int find_worker(const char *what, uint32_t id, struct lcore **lcore_out)
 {
 	*lcore_out = lcore_get(id);
 	if (!*lcore_out)
-		return plx_fail(ENOENT, "%s: there is no lcore %u", what, id);
+		return lcore_fail_unknown(what, id);
 	if (id == plx_lcore_main())
 		return plx_fail(EINVAL, "%s: lcore %u is the main lcore; call the function there",
 				what, id);
@@ -217,6 +219,8 @@ int plx_lcore_launch_all(plx_lcore_fn fn, void *arg, int *result_out)
 {
 	int result;
 
+	if (plx_is_forked())
+		return plx_fail_forked("plx_lcore_launch_all");
 	PLX_LCORE_FOREACH_WORKER (id) {
 		if (plx_lcore_state(id) != PLX_LCORE_WAIT)
 			return fail_busy("plx_lcore_launch_all", lcore_get(id));

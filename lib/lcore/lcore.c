@@ -79,14 +79,6 @@ const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES])
 	return out;
 }
 
-int lcore_fail_foreign(const char *what)
-{
-	return plx_fail(ENOENT,
-			"%s: this thread is not an lcore; call it in a function launched on one, "
-			"or on the main thread after plx_lcores_init",
-			what);
-}
-
 int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 {
 	char text[LCORE_TEXT_BYTES];
@@ -125,6 +117,31 @@ static void lcore_clear(struct lcore *lcore)
 	atomic_store_explicit(&lcore->loop, NULL, memory_order_relaxed); /* publishes nothing */
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 	loop_destroy(loop);
+}
+
+/* Its descriptors are the parent's, too: none of them may be written to or changed from here. */
+static void forget(struct lcore *lcore)
+{
+	struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_relaxed);
+
+	if (!loop)
+		return;
+	loop->bell.eventfd = -1;
+	fds_forget(loop);
+	/* Relaxed: there is one thread. */
+	atomic_store_explicit(&lcore->loop, NULL, memory_order_relaxed);
+	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
+}
+
+void lcores_forget(void)
+{
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
+		forget(&lcores[id]);
+	loop_self = NULL;
+	plx_lcore_id_tls = PLX_LCORE_NONE;
+	plx_lcore_vars_tls = NULL;
+	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
+	atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
 }
 
 /* All lcores ------------------------------------------------------------------------------- */
@@ -231,6 +248,8 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	uint32_t id;
 	int err;
 
+	if (plx_is_forked())
+		return plx_fail_forked("plx_lcores_init");
 	if (plx_lcore_count())
 		return plx_fail(EALREADY,
 				"plx_lcores_init: there are %u lcores already; call "
@@ -240,6 +259,7 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	if (err)
 		return err;
 	plx_clock_init();
+	fork_watch();
 	topo = conf->topo;
 	err = plx_topo_pinned(topo, &old_cpus);
 	if (err)
@@ -391,7 +411,7 @@ int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out)
 	struct lcore *lcore = lcore_get(id);
 
 	if (!lcore)
-		return plx_fail(ENOENT, "plx_lcore_stats: there is no lcore %u", id);
+		return lcore_fail_unknown("plx_lcore_stats", id);
 
 	const struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_acquire); /* L2 */
 	const struct loop_counts *counts = &loop->counts;

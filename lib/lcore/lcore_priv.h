@@ -330,7 +330,8 @@ bool loop_asked_to_stop(const struct loop *loop);
 /* wake.c: eventfds are of the process, and stay. Return: the one of lcore id; -errno with text. */
 int wake_open(uint32_t id);
 void wake_clear(int eventfd);
-void wake_all(void); /* Thread: any + signal handlers */
+void wake_all(void);       /* Thread: any + signal handlers */
+void wake_close_all(void); /* when nobody can call wake_all any more */
 void wake_write(struct bell *bell);
 
 /* Behind a message: S2 of sleep.c. */
@@ -433,8 +434,14 @@ void lcore_settle(int node);
  * lcore's. */
 void lcore_know_wake_cost(void);
 
-/* Fail with -ENOENT as `what` was called on a thread that is no lcore. */
-int lcore_fail_foreign(const char *what);
+/* Become a process without lcores, as the child of a fork. Thread: that of the fork. */
+void lcores_forget(void);
+
+/* fork.c: call it before there are lcores; later calls do nothing. */
+void fork_watch(void);
+
+/* Fail as there is no lcore of that id. Return: -ENOENT; -EPERM in the child of a fork. */
+int lcore_fail_unknown(const char *what, uint32_t id);
 
 /* Start the lcore's thread, and wait until it is in state WAIT. Return: 0; -errno. */
 int lcore_thread_start(struct lcore *lcore, const struct plx_topo *topo);

@@ -104,7 +104,7 @@ int plx_loop_run(void)
 	struct loop *loop = loop_self;
 
 	if (!loop)
-		return lcore_fail_foreign("plx_loop_run");
+		return plx_fail_no_lcore("plx_loop_run");
 	if (loop->entered)
 		return plx_fail(EBUSY,
 				"plx_loop_run: lcore %u is inside its loop already; return "
@@ -148,7 +148,7 @@ int plx_loop_turn(void)
 	uint64_t work;
 
 	if (!loop)
-		return lcore_fail_foreign("plx_loop_turn");
+		return plx_fail_no_lcore("plx_loop_turn");
 	if (loop->entered)
 		return plx_fail(EBUSY,
 				"plx_loop_turn: lcore %u is inside a turn already; return "

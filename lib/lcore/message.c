@@ -139,12 +139,6 @@ int message_send(struct lcore *lcore, const struct message *message)
 	return lane_send(lane, &to->bell, plx_lcore_id(), message);
 }
 
-static int fail_missing(const char *what, uint32_t id)
-{
-	return plx_fail(ENOENT, "%s: there is no lcore %u%s", what, id,
-			plx_lcore_count() ? "" : "; plx_lcores_init was not called");
-}
-
 static int fail_function(const char *what)
 {
 	return plx_fail(EINVAL, "%s: no function to call: give one", what);
@@ -156,7 +150,7 @@ int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg)
 	struct message message = {.fn.arg = fn, .size_bytes = MESSAGE_ARG, .arg = arg};
 
 	if (plx_unlikely(!lcore))
-		return fail_missing("plx_lcore_send", id);
+		return lcore_fail_unknown("plx_lcore_send", id);
 	if (plx_unlikely(!fn))
 		return fail_function("plx_lcore_send");
 	return message_send(lcore, &message);
@@ -168,7 +162,7 @@ int plx_lcore_send_data(uint32_t id, plx_message_data_fn fn, const void *data, s
 	struct message message = {.fn.data = fn, .size_bytes = (uint32_t)size_bytes};
 
 	if (plx_unlikely(!lcore))
-		return fail_missing("plx_lcore_send_data", id);
+		return lcore_fail_unknown("plx_lcore_send_data", id);
 	if (plx_unlikely(!fn))
 		return fail_function("plx_lcore_send_data");
 	if (plx_unlikely(size_bytes > PLX_MESSAGE_BYTES))
@@ -199,7 +193,7 @@ int plx_lcore_broadcast(plx_message_fn fn, void *arg)
 	struct message message = {.fn.arg = fn, .size_bytes = MESSAGE_ARG, .arg = arg};
 
 	if (!loop_self)
-		return lcore_fail_foreign("plx_lcore_broadcast");
+		return plx_fail_no_lcore("plx_lcore_broadcast");
 	if (!fn)
 		return fail_function("plx_lcore_broadcast");
 	/* Nobody else sends on this lcore's lanes: what room there is now stays. */

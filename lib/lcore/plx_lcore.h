@@ -50,6 +50,29 @@ int plx_lcores_init(const struct plx_lcore_conf *conf);
  * thread; -EBUSY inside the main lcore's loop. */
 int plx_lcores_fini(uint64_t timeout_ns);
 
+/** Whether this process was forked from one that had lcores, and has not called exec since. It has
+ * none then, and cannot have any: each call of Pollux that needs them fails with -EPERM and a text
+ * that names the fork. plx_eal_fini closes descriptors there, and nothing that the parent uses is
+ * touched by it. A fork before plx_lcores_init or after plx_lcores_fini is none. Thread: any. */
+bool plx_is_forked(void);
+
+/** Fail as `what` does in such a process. Thread: any. Return: -EPERM. */
+int plx_fail_forked(const char *what);
+
+/** Fail as `what` does on a thread that is no lcore. Thread: any. Return: -ENOENT; -EPERM where
+ * plx_is_forked. */
+int plx_fail_no_lcore(const char *what);
+
+/** To be called in such a process, on the thread that called fork, while plx_lcore_id still tells
+ * its lcore. fn: makes only calls that signal handlers may make. Ownership: static. */
+struct plx_fork_hook {
+	void (*fn)(void);
+	struct plx_fork_hook *next; /* private */
+};
+
+/** Thread: setup (constructors). */
+void plx_fork_hook_add(struct plx_fork_hook *hook);
+
 /** How many lcores there are, main included; 0 before init. Thread: any. */
 uint32_t plx_lcore_count(void);
 

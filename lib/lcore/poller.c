@@ -159,7 +159,7 @@ int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t perio
 	struct plx_poller poller = {.name = name, .fn = fn, .arg = arg, .period_ns = period_ns};
 
 	if (!loop_self)
-		return lcore_fail_foreign("plx_poller_add");
+		return plx_fail_no_lcore("plx_poller_add");
 	if (!name || !fn)
 		return plx_fail(EINVAL, "plx_poller_add: a poller has a name and a function");
 	if (period_ns)
@@ -194,7 +194,7 @@ void pollers_fini(struct pollers *pollers)
 int plx_poller_stats(uint32_t i, struct plx_poller_stats *stats_out)
 {
 	if (!loop_self)
-		return lcore_fail_foreign("plx_poller_stats");
+		return plx_fail_no_lcore("plx_poller_stats");
 
 	const struct pollers *pollers = &loop_self->pollers;
 	uint32_t left = i;

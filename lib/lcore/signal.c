@@ -26,7 +26,7 @@ int plx_signal_init(struct plx_signal *signal, uint32_t id, plx_signal_fn fn, vo
 	struct lcore *lcore = lcore_get(id);
 
 	if (!lcore)
-		return plx_fail(ENOENT, "plx_signal_init: there is no lcore %u", id);
+		return lcore_fail_unknown("plx_signal_init", id);
 	if (!fn)
 		return plx_fail(EINVAL, "plx_signal_init: no function to call: give one");
 	*signal = (struct plx_signal){

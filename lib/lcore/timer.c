@@ -265,7 +265,7 @@ static int start(const char *what, struct plx_timer *timer, uint64_t delay_ns, u
 	uint64_t now_ns = plx_loop_now_ns();
 
 	if (!loop_self)
-		return lcore_fail_foreign(what);
+		return plx_fail_no_lcore(what);
 	if (!timer->fn)
 		return plx_fail(EINVAL, "%s: the timer has no function; call plx_timer_init first",
 				what);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The eventfds that end an lcore's sleep. One belongs to an lcore's id, and stays until the process
- * ends: a signal handler that calls plx_stop may be about to write to it at any time, also while
- * the lcores end, and must not find somebody else's descriptor under its number. */
+ * ends: a signal handler that calls plx_stop may be about to write to it at
+ * any time, also while the lcores end, and must not find somebody else's descriptor under its
+ * number. */
 #include "lcore_priv.h"
 
 #include <string.h>
@@ -70,5 +71,15 @@ void wake_all(void)
 
 		if (fd >= 0)
 			ring(fd);
+	}
+}
+
+void wake_close_all(void)
+{
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		int fd = atomic_exchange_explicit(&eventfds[id], 0, memory_order_seq_cst) - 1;
+
+		if (fd >= 0)
+			close(fd);
 	}
 }

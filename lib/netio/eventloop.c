@@ -27,6 +27,8 @@ int netio_check(const struct netio_eventloop *evloop, const char *what)
 					   "%s: the event loop is not set up; call netio_init, and "
 					   "see whether it gives 0",
 					   what));
+	if (plx_is_forked())
+		return netio_fail(plx_fail_forked(what));
 	if (plx_lcore_id() != evloop->lcore_id)
 		return netio_fail(plx_fail(EPERM,
 					   "%s: the event loop is lcore %u's; call it on the "
@@ -152,6 +154,10 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 
 	if (!evloop->ready)
 		return 0;
+	if (plx_is_forked()) {
+		evloop->ready = false;
+		return netio_process_leave();
+	}
 	rc = netio_check(evloop, "netio_fini");
 	if (rc)
 		return rc;
@@ -201,6 +207,8 @@ int netio_run(struct netio_eventloop *evloop)
 void netio_terminate(struct netio_eventloop *evloop)
 {
 	if (!evloop->ready)
+		return;
+	if (plx_is_forked())
 		return;
 	if (plx_lcore_id() == evloop->lcore_id)
 		on_terminate(NULL, 1, evloop);

@@ -105,6 +105,8 @@ int netio_process_leave(void)
 {
 	int rc;
 
+	if (plx_is_forked())
+		return plx_eal_fini();
 	if (!is_ours() || --entered > 0)
 		return 0;
 	rc = plx_eal_fini();

@@ -213,6 +213,8 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 	struct call *call = call_find(client, id);
 	struct channel *channel;
 
+	if (plx_is_forked())
+		return plx_fail_forked("plx_rpc_cancel");
 	if (!call || (call->state != CALL_WAITING && call->state != CALL_SENT))
 		return plx_fail(ENOENT, "there is no open call of that number");
 	channel = call->state == CALL_SENT ? call->channel : NULL;
@@ -370,7 +372,8 @@ int plx_rpc_callv(struct plx_rpc_client *client, const struct plx_rpc_call *call
 		return plx_fail(EINVAL, "a request of %zu bytes: %" PRIu64 " at most", length,
 				PLX_RPC_PAYLOAD_MAX);
 	if (plx_unlikely(client->ending))
-		return plx_fail(ENOTCONN, "the client is being destroyed");
+		return plx_is_forked() ? plx_fail_forked("plx_rpc_call")
+				       : plx_fail(ENOTCONN, "the client is being destroyed");
 	if (plx_unlikely(client->open >= client->attr.calls_max))
 		return -EAGAIN;
 

@@ -106,6 +106,41 @@ static int connect_all(struct plx_rpc_client *client)
 	return 0;
 }
 
+static void enlist(struct plx_rpc_client *client)
+{
+	struct rpc_home *home = client->home;
+
+	client->next = home->clients;
+	client->prev_next = &home->clients;
+	if (client->next)
+		client->next->prev_next = &client->next;
+	home->clients = client;
+}
+
+static void delist(struct plx_rpc_client *client)
+{
+	*client->prev_next = client->next;
+	if (client->next)
+		client->next->prev_next = client->prev_next;
+}
+
+/* A call finds out without another look. */
+static void on_fork(void)
+{
+	struct rpc_home *home = rpc_home_here();
+
+	for (struct plx_rpc_client *client = home ? home->clients : NULL; client;
+	     client = client->next)
+		client->ending = true;
+}
+
+static struct plx_fork_hook fork_hook = {.fn = on_fork};
+
+__attribute__((constructor)) static void register_fork(void)
+{
+	plx_fork_hook_add(&fork_hook);
+}
+
 int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_client_attr *attr,
 			  struct plx_rpc_client **client_out)
 {
@@ -136,9 +171,12 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	client->channel_count = count;
 	client->home = rpc_home_use();
 	if (!client->home) {
-		rc = plx_lcore_id() == PLX_LCORE_NONE ? -ENOENT : -ENOMEM;
+		rc = plx_is_forked()                  ? -EPERM
+		   : plx_lcore_id() == PLX_LCORE_NONE ? -ENOENT
+						      : -ENOMEM;
 		goto free_channels;
 	}
+	enlist(client);
 	client->lcore = plx_lcore_id();
 	client->log_limit.burst = 1; /* it tries again and again */
 	client->turns = (struct rpc_turns){.home = client->home, .fn = client_deliver};
@@ -162,7 +200,7 @@ free_client:
 
 void plx_rpc_client_destroy(struct plx_rpc_client *client)
 {
-	if (!client)
+	if (!client || plx_is_forked())
 		return;
 	client->ending = true;
 	client_cancel_all(client);
@@ -172,6 +210,7 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	client_free_calls(client);
 	kept_free_all(client);
 	parking_free(client);
+	delist(client);
 	rpc_home_leave(client->home);
 	plx_hist_fini(&client->hedge.times);
 	free(client->channels);

@@ -118,6 +118,7 @@ struct plx_rpc_client {
 	struct plx_rpc_client_attr attr;
 	char provider[64]; /* of attr.link */
 	struct rpc_home *home;
+	struct plx_rpc_client *next, **prev_next; /* in home->clients */
 	uint32_t lcore;
 	uint64_t identity;
 	struct channel *channels;
@@ -135,7 +136,7 @@ struct plx_rpc_client {
 	struct hedge hedge;
 	struct call *told, **told_end;
 	struct rpc_turns turns; /* while there are any */
-	bool ending;
+	bool ending;            /* or in the child of a fork: takes no calls */
 	struct plx_log_limit log_limit;
 	struct plx_rpc_client_stats counts;
 };

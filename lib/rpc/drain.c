@@ -107,7 +107,7 @@ int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 	bool is_all = service->lcore == plx_lcore_id();
 
 	if (plx_lcore_id() == PLX_LCORE_NONE)
-		return plx_fail(ENOENT, "a service is finished by its lcores; this thread is none");
+		return plx_fail_no_lcore("plx_rpc_service_finish");
 	here = service->here[plx_lcore_id()];
 	if (is_all)
 		plx_rpc_service_drain(service);
@@ -129,7 +129,7 @@ static bool may_end_for(uint32_t id)
 /* An lcore that runs something ends its part itself, when it turns its loop. */
 void plx_rpc_service_destroy(struct plx_rpc_service *service)
 {
-	if (!service)
+	if (!service || plx_is_forked())
 		return;
 	close_listeners(service);
 	plx_atomic_store(&service->draining, true, PLX_RELEASE);

@@ -76,7 +76,7 @@ struct rpc_home *rpc_home_use(void)
 	struct rpc_home *home;
 
 	if (lcore == PLX_LCORE_NONE) {
-		plx_fail(ENOENT, "services and their clients live on lcores; this thread is none");
+		plx_fail_no_lcore("a client or a service");
 		return NULL;
 	}
 	home = homes[lcore];
@@ -96,6 +96,13 @@ struct rpc_home *rpc_home_use(void)
 	}
 	home->users++;
 	return home;
+}
+
+struct rpc_home *rpc_home_here(void)
+{
+	uint32_t lcore = plx_lcore_id();
+
+	return lcore == PLX_LCORE_NONE ? NULL : homes[lcore];
 }
 
 void rpc_home_leave(struct rpc_home *home)

@@ -24,6 +24,7 @@ struct rpc_home {
 	struct rpc_out *dirty;   /* those with records that were not sent */
 	struct rpc_turns *turns; /* to be called each turn, while they ask for it */
 	struct rpc_turns *next;  /* of them, inside the turn */
+	struct plx_rpc_client *clients;
 };
 
 /* Something that has to be done each turn for as long as it says so. Embedded in its user's struct.
@@ -52,6 +53,8 @@ struct rpc_out {
 /* Return: the calling lcore's; NULL with an error text. */
 struct rpc_home *rpc_home_use(void);
 void rpc_home_leave(struct rpc_home *home);
+/* The calling lcore's, if there is one; else NULL. */
+struct rpc_home *rpc_home_here(void);
 
 void rpc_turns_ask(struct rpc_turns *turns);
 void rpc_turns_stop(struct rpc_turns *turns);

@@ -155,7 +155,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	if (rc)
 		return rc;
 	if (plx_lcore_id() == PLX_LCORE_NONE)
-		return plx_fail(ENOENT, "a service is made on an lcore; this thread is none");
+		return plx_fail_no_lcore("plx_rpc_service_create");
 	service = calloc(1, sizeof(*service));
 	if (!service)
 		return plx_fail(ENOMEM, "out of memory");

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The child of a fork has a copy of the lcores' memory, but none of their threads, and it shares
+ * their descriptors with its parent. So it has no lcores: calls that need one fail and name the
+ * fork, and what the parent uses stays as it is. */
+#include "lcore_priv.h"
+
+#include <unistd.h>
+
+/* Set in the child alone, before it has threads. */
+static bool forked;
+static struct plx_fork_hook *hooks;
+
+void plx_fork_hook_add(struct plx_fork_hook *hook)
+{
+	hook->next = hooks;
+	hooks = hook;
+}
+
+bool plx_is_forked(void)
+{
+	return forked;
+}
+
+int plx_fail_forked(const char *what)
+{
+	return plx_fail(EPERM,
+			"%s: this process was forked from one that uses Pollux, and cannot use it; "
+			"call exec, or fork before plx_eal_init",
+			what);
+}
+
+int plx_fail_no_lcore(const char *what)
+{
+	if (forked)
+		return plx_fail_forked(what);
+	return plx_fail(ENOENT,
+			"%s: this thread is not an lcore; call it in a function launched on one, "
+			"or on the main thread after plx_lcores_init",
+			what);
+}
+
+int lcore_fail_unknown(const char *what, uint32_t id)
+{
+	if (forked)
+		return plx_fail_forked(what);
+	return plx_fail(ENOENT, "%s: there is no lcore %u%s", what, id,
+			plx_lcore_count() ? "" : "; plx_lcores_init was not called");
+}
+
+/* Only what is allowed in a signal handler: other threads may have held any lock. */
+static void in_child(void)
+{
+	if (plx_lcore_count()) {
+		forked = true;
+		for (struct plx_fork_hook *hook = hooks; hook; hook = hook->next)
+			hook->fn();
+		lcores_forget();
+		stop_release_signals();
+	}
+	wake_close_all();
+}
+
+static void watch(void)
+{
+	pthread_atfork(NULL, NULL, in_child); /* may fail for want of memory: as without it */
+}
+
+void fork_watch(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
+}

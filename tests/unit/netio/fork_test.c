@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The child of a fork: every call of the EAL, lcores, links, services and NetIO is refused with a
+ * text that names the fork, and the parent does not notice. */
+#include "netio.h"
+#include "plx_eal.h"
+#include "plx_fabric.h"
+#include "plx_lcore.h"
+#include "plx_rpc.h"
+#include "plx_test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORKER  5
+#define WAIT_NS (30 * PLX_NS_PER_S)
+
+static struct plx_link *client, *server;
+static struct plx_listener *listener;
+static struct plx_rpc_service *service;
+static struct plx_rpc_client *caller;
+static struct netio_context netio;
+static struct netio_listen_socket inbox;
+static struct plx_fd *watch;
+static struct plx_timer timer;
+static struct plx_signal wake;
+static unsigned messages, replies, fires;
+static bool client_closed;
+
+/* A call that is refused in the child. */
+#define REFUSED(call)                                                               \
+	do {                                                                        \
+		int got_ = (call);                                                  \
+		if (got_ != -EPERM || !strstr(plx_error(), "forked")) {             \
+			fprintf(stderr, #call " gave %d, %s\n", got_, plx_error()); \
+			_exit(1);                                                   \
+		}                                                                   \
+	} while (0)
+
+#define CHECK(condition)                                        \
+	do {                                                    \
+		if (!(condition)) {                             \
+			fprintf(stderr, #condition " fails\n"); \
+			_exit(1);                               \
+		}                                               \
+	} while (0)
+
+/* The parent ------------------------------------------------------------------------------- */
+
+static void on_open(struct plx_link *link, void *user)
+{
+	if (link != client)
+		server = link;
+}
+
+static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	messages++;
+}
+
+static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		     void *user)
+{
+	client_closed |= link == client;
+}
+
+static const struct plx_link_events events = {
+	.on_open = on_open, .on_message = on_message, .on_close = on_close};
+
+static void on_timer(struct plx_timer *which, void *arg)
+{
+}
+
+static void on_fire(struct plx_signal *signal, uint64_t count, void *arg)
+{
+	fires++;
+}
+
+static void on_fd(int fd, uint32_t ready, void *arg)
+{
+}
+
+static void handle(struct plx_rpc_request *request, const void *data, size_t length, void *arg)
+{
+	plx_rpc_reply(request, data, length);
+}
+
+static void on_reply(const struct plx_rpc_result *result, void *arg)
+{
+	replies += result->status == PLX_RPC_OK;
+}
+
+static int run_loop(void *arg)
+{
+	return plx_loop_run();
+}
+
+static bool turn_until(const unsigned *count, unsigned wanted)
+{
+	uint64_t limit_ns = plx_now_ns() + WAIT_NS;
+
+	while (*count < wanted && plx_now_ns() < limit_ns)
+		plx_loop_turn();
+	return *count >= wanted;
+}
+
+static void call_method(void)
+{
+	struct plx_rpc_call call = {.method = 1, .done = on_reply};
+	unsigned before = replies;
+	int rc = plx_rpc_call(caller, &call, "x", 1, NULL);
+
+	if (rc)
+		fail_msg("%s", plx_error());
+	assert_true(turn_until(&replies, before + 1));
+}
+
+static void send_message(void)
+{
+	unsigned before = messages;
+
+	assert_int_equal(plx_link_send(client, "x", 1), 0);
+	assert_true(turn_until(&messages, before + 1));
+	assert_int_equal(plx_link_send(server, "x", 1), 0);
+	assert_true(turn_until(&messages, before + 2));
+}
+
+static void assert_all_works(void)
+{
+	unsigned fired = fires;
+
+	send_message();
+	call_method();
+	plx_signal_fire(&wake);
+	assert_true(turn_until(&fires, fired + 1));
+	assert_int_equal(plx_fd_modify(watch, EPOLLIN), 0);
+	assert_int_equal(plx_lcore_state(WORKER), PLX_LCORE_RUNNING);
+	assert_false(plx_stopping());
+	assert_false(plx_is_forked());
+}
+
+static void open_link(void)
+{
+	struct plx_listen_attr listen_attr = {.link.events = &events};
+	struct plx_link_attr attr = {.events = &events};
+	uint64_t limit_ns = plx_now_ns() + WAIT_NS;
+
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen_attr, &listener), 0);
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client), 0);
+	while ((!server || !plx_link_is_open(client)) && plx_now_ns() < limit_ns)
+		plx_loop_turn();
+	assert_non_null(server);
+}
+
+static void open_service(void)
+{
+	const struct plx_rpc_method method = {.id = 1, .name = "echo", .handler = handle};
+	const char *addresses[2] = {NULL, NULL};
+	uint64_t limit_ns = plx_now_ns() + WAIT_NS;
+
+	assert_int_equal(plx_rpc_service_create(NULL, &service), 0);
+	assert_int_equal(plx_rpc_service_add(service, &method), 0);
+	assert_int_equal(plx_rpc_service_listen(service, "127.0.0.1:0", NULL), 0);
+	addresses[0] = plx_rpc_service_address(service, 0);
+	assert_int_equal(plx_rpc_client_create(addresses, NULL, &caller), 0);
+	while (!plx_rpc_client_is_up(caller) && plx_now_ns() < limit_ns)
+		plx_loop_turn();
+}
+
+static int set_up(void **state)
+{
+	char lcores[64];
+	struct plx_topo *topo;
+	struct plx_eal_conf conf = {.lcores = lcores, .huge = "none", .provider = *state};
+	int fds[2];
+
+	assert_int_equal(plx_topo_open(NULL, &topo), 0);
+	snprintf(lcores, sizeof(lcores), "(0,%d)@%u", WORKER,
+		 plx_cpuset_next(plx_topo_allowed(topo), 0));
+	plx_topo_close(topo);
+	client_closed = false;
+	server = NULL;
+	if (plx_eal_init(&conf))
+		fail_msg("%s", plx_error());
+	plx_eal_conf_fini(&conf);
+	assert_int_equal(plx_lcore_launch(WORKER, run_loop, NULL), 0);
+	assert_int_equal(netio_init(&netio), 0);
+	open_link();
+	open_service();
+	netio_listen_socket_init(&netio.evloop, &inbox, NULL);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(plx_fd_add(fds[0], EPOLLIN, on_fd, NULL, &watch), 0);
+	plx_timer_init(&timer, on_timer, NULL);
+	assert_int_equal(plx_signal_init(&wake, plx_lcore_id(), on_fire, NULL), 0);
+	assert_all_works();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	plx_rpc_client_destroy(caller);
+	plx_rpc_service_destroy(service);
+	netio_listen_socket_fini(&inbox);
+	assert_int_equal(netio_fini(&netio), 0);
+	assert_int_equal(plx_eal_fini(), 0);
+	return 0;
+}
+
+/* Children --------------------------------------------------------------------------------- */
+
+static void use_lcores(void)
+{
+	struct plx_lcore_conf lcore_conf = {0};
+	struct plx_call call = {0};
+
+	REFUSED(plx_lcores_init(&lcore_conf));
+	REFUSED(plx_lcore_launch(WORKER, run_loop, NULL));
+	REFUSED(plx_lcore_launch_all(run_loop, NULL, NULL));
+	REFUSED(plx_lcore_join(WORKER, UINT64_MAX, NULL));
+	REFUSED(plx_loop_run());
+	REFUSED(plx_loop_turn());
+	REFUSED(plx_lcore_send(WORKER, (plx_message_fn)on_open, NULL));
+	REFUSED(plx_lcore_send_data(WORKER, NULL, NULL, 0));
+	REFUSED(plx_lcore_broadcast(NULL, NULL));
+	REFUSED(plx_lcore_call(WORKER, &call));
+	REFUSED(plx_poller_add("x", NULL, NULL, 0, NULL));
+	REFUSED(plx_timer_start(&timer, 1));
+	REFUSED(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL));
+	REFUSED(plx_fd_modify(watch, EPOLLIN));
+	REFUSED(plx_signal_init(&wake, WORKER, on_fire, NULL));
+	REFUSED(plx_idle_set(0, &(struct plx_idle_conf){0}));
+	REFUSED(plx_lcore_stats(WORKER, &(struct plx_lcore_stats){0}));
+	CHECK(plx_lcore_count() == 0);
+	CHECK(plx_lcore_id() == PLX_LCORE_NONE);
+	CHECK(plx_lcores_fini(UINT64_MAX) == 0);
+	plx_signal_fire(&wake);
+	plx_fd_remove(watch);
+	plx_stop();
+}
+
+static void use_links(void)
+{
+	struct plx_listen_attr listen_attr = {.link.events = &events};
+	struct plx_link_attr attr = {.events = &events};
+	struct plx_listener *other;
+	struct plx_link *link;
+
+	REFUSED(plx_link_send(client, "x", 1));
+	REFUSED(plx_link_send(server, "x", 1));
+	REFUSED(plx_link_close(client));
+	REFUSED(plx_link_listen("127.0.0.1:0", &listen_attr, &other));
+	REFUSED(plx_link_connect(plx_listener_address(listener), &attr, &link));
+	REFUSED(plx_fabric_drain(1));
+	CHECK(!plx_link_is_open(client));
+	plx_link_abort(client);
+	plx_listener_close(listener);
+	plx_fabric_fini();
+}
+
+static void use_services(void)
+{
+	struct plx_rpc_call call = {.method = 1, .done = on_reply};
+	const char *addresses[2] = {"127.0.0.1:1", NULL};
+	struct plx_rpc_answer answer;
+	struct plx_rpc_service *other;
+	struct plx_rpc_client *another;
+
+	REFUSED(plx_rpc_call(caller, &call, "x", 1, NULL));
+	REFUSED(plx_rpc_call_wait(caller, &call, "x", 1, NULL, 0, &answer));
+	REFUSED(plx_rpc_cancel(caller, 1));
+	REFUSED(plx_rpc_client_create(addresses, NULL, &another));
+	REFUSED(plx_rpc_service_create(NULL, &other));
+	REFUSED(plx_rpc_service_listen(service, "127.0.0.1:0", NULL));
+	REFUSED(plx_rpc_service_finish(service, 0));
+	plx_rpc_client_destroy(caller);
+	plx_rpc_service_destroy(service);
+}
+
+static void use_netio(void)
+{
+	struct netio_context other;
+
+	REFUSED(netio_run(&netio.evloop));
+	REFUSED(netio_post(&netio.evloop, NULL, NULL));
+	REFUSED(netio_drain(&netio.evloop, 0));
+	REFUSED(netio_listen(&inbox, "127.0.0.1", 0));
+	REFUSED(netio_init(&other));
+	netio_terminate(&netio.evloop);
+	CHECK(netio_fini(&netio) == 0);
+}
+
+static void use_everything(void)
+{
+	struct plx_eal_conf conf = {0};
+
+	CHECK(plx_is_forked());
+	REFUSED(plx_eal_init(&conf));
+	use_lcores();
+	use_links();
+	use_services();
+	use_netio();
+	CHECK(plx_eal_fini() == 0);
+	REFUSED(plx_eal_init(&conf));
+}
+
+static void only_end(void)
+{
+	CHECK(plx_eal_fini() == 0);
+	CHECK(plx_eal_fini() == 0);
+}
+
+static void end_without_a_word(void)
+{
+}
+
+static void fork_again(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		REFUSED(plx_loop_turn());
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static void die_by_sigterm(void)
+{
+	raise(SIGTERM);
+}
+
+static int in_child(void (*fn)(void))
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		alarm(60); /* one that hangs ends by SIGALRM, which no test expects */
+		fn();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* Tests ------------------------------------------------------------------------------------ */
+
+static void every_call_is_refused_in_the_child(void **state)
+{
+	assert_int_equal(in_child(use_everything), 0);
+	assert_all_works();
+	assert_false(client_closed);
+}
+
+static void fini_in_the_child_leaves_the_parent_alone(void **state)
+{
+	assert_int_equal(in_child(only_end), 0);
+	assert_int_equal(in_child(end_without_a_word), 0);
+	assert_int_equal(in_child(fork_again), 0);
+	assert_all_works();
+	assert_false(client_closed);
+}
+
+static void the_child_has_the_signals_of_the_program(void **state)
+{
+	int status = in_child(die_by_sigterm);
+
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGTERM);
+	assert_all_works();
+}
+
+/* Where the thread that forks has no links, and returns as if nothing had been. */
+static int fork_and_return(void *arg)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(60);
+		return 0;
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static void a_worker_may_fork(void **state)
+{
+	int result = -1;
+
+	plx_stop();
+	assert_int_equal(plx_lcore_join(WORKER, UINT64_MAX, NULL), 0);
+	assert_int_equal(plx_lcore_launch(WORKER, fork_and_return, NULL), 0);
+	assert_int_equal(plx_lcore_join(WORKER, UINT64_MAX, &result), 0);
+	assert_int_equal(result, 0);
+}
+
+static int eal_up_and_down(void)
+{
+	struct plx_eal_conf conf = {.huge = "none"};
+
+	if (plx_is_forked() || plx_eal_init(&conf))
+		return 1;
+	if (plx_loop_turn() < 0)
+		return 2;
+	return plx_eal_fini() ? 3 : 0;
+}
+
+static void init_in_child(void)
+{
+	int rc = eal_up_and_down();
+
+	if (rc)
+		fprintf(stderr, "%d: %s\n", rc, plx_error());
+	_exit(rc);
+}
+
+static void a_fork_before_init_and_after_fini_is_none(void **state)
+{
+	assert_int_equal(in_child(init_in_child), 0);
+	assert_int_equal(eal_up_and_down(), 0);
+	assert_int_equal(in_child(init_in_child), 0);
+}
+
+static void a_child_that_execs_is_not_affected(void **state)
+{
+	char path[4096] = "";
+	int status = -1;
+	pid_t pid;
+
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	pid = fork();
+	if (pid == 0) {
+		execl(path, path, "--use", (char *)NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_all_works();
+}
+
+#define TEST(name, provider) \
+	cmocka_unit_test_prestate_setup_teardown(name, set_up, tear_down, (void *)(provider))
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fork_before_init_and_after_fini_is_none),
+		TEST(every_call_is_refused_in_the_child, NULL),
+		TEST(every_call_is_refused_in_the_child, "tcp"),
+		TEST(fini_in_the_child_leaves_the_parent_alone, NULL),
+		TEST(fini_in_the_child_leaves_the_parent_alone, "tcp"),
+		TEST(the_child_has_the_signals_of_the_program, NULL),
+		TEST(a_child_that_execs_is_not_affected, NULL),
+		TEST(a_worker_may_fork, NULL),
+	};
+
+	if (argc == 2 && strcmp(argv[1], "--use") == 0)
+		return eal_up_and_down();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
