@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The eventfds that end an lcore's sleep. One belongs to an lcore's id, and stays until the process
- * ends: a signal handler that calls plx_stop may be about to write to it at
+ * ends or unloads the library: a signal handler that calls plx_stop may be about to write to it at
  * any time, also while the lcores end, and must not find somebody else's descriptor under its
  * number. */
 #include "lcore_priv.h"
@@ -72,6 +72,14 @@ void wake_all(void)
 		if (fd >= 0)
 			ring(fd);
 	}
+}
+
+/* Unloading the library, which nothing else of it survives, is the end of them. A process that ends
+ * with lcores leaves that to the kernel. */
+__attribute__((destructor)) static void unload(void)
+{
+	if (!plx_lcore_count())
+		wake_close_all();
 }
 
 void wake_close_all(void)
