@@ -145,15 +145,19 @@ tidy()
 		sed -e 's/\x1b\[[0-9;]*m//g' -e '/clang-tidy-'"$llvm"' -/d' -e '/^[0-9]* warnings* generated\.$/d' -e '/^$/d'
 }
 
-# headers_alone COMPILER: each public header must compile with nothing before it.
+# headers_alone COMPILER: each public header must compile with nothing before it, in strict C and C++.
 headers_alone()
 {
-	local header includes status=0
+	local header includes language status=0
 
 	mapfile -t includes < <(printf -- '-I%s\n' lib/*/)
 	while read -r header; do
-		"$1" -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Werror "${includes[@]}" \
-			-include "$header" -fsyntax-only -x c /dev/null || status=1
+		for language in '-x c -std=c11' '-x c -std=c17' '-x c++ -std=c++17 -Wold-style-cast'; do
+			# The language is options.
+			# shellcheck disable=SC2086
+			"$1" $language -pedantic-errors -Wall -Wextra -Wno-unused-parameter -Werror "${includes[@]}" \
+				-include "$header" -fsyntax-only /dev/null || status=1
+		done
 	done < <(sources 'lib/*/*.h' | grep -E '/(plx_[a-z]+(_driver)?|netio)\.h$')
 	return $status
 }

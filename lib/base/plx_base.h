@@ -37,26 +37,37 @@
 #define plx_atomic_load(object, order)         atomic_load_explicit((object), (order))
 #define plx_atomic_store(object, value, order) atomic_store_explicit((object), (value), (order))
 #endif
-#define PLX_RELAXED                         __ATOMIC_RELAXED
-#define PLX_ACQUIRE                         __ATOMIC_ACQUIRE
-#define PLX_RELEASE                         __ATOMIC_RELEASE
+#define PLX_RELAXED      __ATOMIC_RELAXED
+#define PLX_ACQUIRE      __ATOMIC_ACQUIRE
+#define PLX_RELEASE      __ATOMIC_RELEASE
 
-#define PLX_CACHE_LINE                      64
-#define PLX_ALIGNED_LINE                    __attribute__((aligned(PLX_CACHE_LINE)))
-#define PLX_PRINTF(f, a)                    __attribute__((format(printf, f, a)))
-#define PLX_ARRAY_LEN(a)                    (sizeof(a) / sizeof((a)[0]))
+#define PLX_CACHE_LINE   64
+#define PLX_ALIGNED_LINE __attribute__((aligned(PLX_CACHE_LINE)))
+#define PLX_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define PLX_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-#define plx_likely(x)                       __builtin_expect(!!(x), 1)
-#define plx_unlikely(x)                     __builtin_expect(!!(x), 0)
+#define plx_likely(x)    __builtin_expect(!!(x), 1)
+#define plx_unlikely(x)  __builtin_expect(!!(x), 0)
 
+/* PLX_CAST: between numbers, and from void pointers. */
+#ifdef __cplusplus
+#define PLX_CAST(type, value) static_cast<type>(value)
+#define plx_container_of(ptr, type, member) \
+	reinterpret_cast<type *>(reinterpret_cast<uintptr_t>(ptr) - offsetof(type, member))
+#else
+#define PLX_CAST(type, value)               ((type)(value))
 #define plx_container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#endif
 
 /* Fetch the line of p into the cache, to read it soon, or (write) to own it: no other cache has it
  * then. Never faults. gcc knows PREFETCHW only where the target is told to have it; every x86-64
  * processor takes the instruction, some older ones as one that does nothing (Intel SDM, 2B). */
 #define plx_prefetch_read(p) __builtin_prefetch((p), 0)
 #ifdef __x86_64__
-#define plx_prefetch_write(p) __asm__ volatile("prefetchw %0" : : "m"(*(const char *)(p)))
+#define plx_prefetch_write(p)           \
+	__asm__ volatile("prefetchw %0" \
+			 :              \
+			 : "m"(*PLX_CAST(const char *, PLX_CAST(const void *, (p)))))
 #else
 #define plx_prefetch_write(p) __builtin_prefetch((p), 1)
 #endif
@@ -273,7 +284,7 @@ static inline uint64_t plx_tsc(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
-	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
+	return PLX_CAST(uint64_t, ts.tv_sec) * PLX_NS_PER_S + PLX_CAST(uint64_t, ts.tv_nsec);
 #endif
 }
 
@@ -290,10 +301,13 @@ static inline uint64_t plx_tsc_after_loads(void)
 	return plx_tsc();
 }
 
+/** Private. */
+__extension__ typedef unsigned __int128 plx_uint128;
+
 /** Counts of plx_tsc() in nanoseconds. Needs plx_clock_init. */
 static inline uint64_t plx_tsc_to_ns(uint64_t count)
 {
-	return (uint64_t)(((unsigned __int128)count * plx_clock_mult) >> 32);
+	return PLX_CAST(uint64_t, (PLX_CAST(plx_uint128, count) * plx_clock_mult) >> 32);
 }
 
 /** Nanoseconds since an origin that is fixed for this boot. Needs plx_clock_init. Thread: any. */

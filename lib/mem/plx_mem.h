@@ -149,9 +149,9 @@ struct plx_pool_stats {
  * Return: 0; -EINVAL; -ENOMEM. */
 int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out);
 
-/** Free a pool that has all its objects. One that lacks some stays as it is, and its name is logged:
- * put them back and call this again, or leave it to plx_mem_fini. Accepts NULL.
- * Thread: setup, or the owner. Return: 0; -EBUSY objects are out. */
+/** Free a pool that has all its objects. One that lacks some stays as it is, and its name is
+ * logged: put them back and call this again, or leave it to plx_mem_fini. Accepts NULL. Thread:
+ * setup, or the owner. Return: 0; -EBUSY objects are out. */
 int plx_pool_destroy(struct plx_pool *pool);
 
 /* Private, down to plx_pool_get: here for the inline functions alone. */
@@ -199,7 +199,10 @@ static inline void plx_pool_copy(void **to, void *const *from, uint32_t count)
 /** Private. The bottom of a cache's stack. */
 static inline void **plx_pool_stack(struct plx_pool_cache *cache)
 {
-	return (void **)((char *)cache + PLX_CACHE_LINE);
+	void *memory = cache;
+
+	memory = PLX_CAST(char *, memory) + PLX_CACHE_LINE;
+	return PLX_CAST(void **, memory);
 }
 
 /** Private. The calling lcore's, or NULL. */
@@ -215,7 +218,7 @@ static inline bool plx_pool_cache_take(struct plx_pool_cache *cache, void **obje
 {
 	uint32_t cached = plx_atomic_load(&cache->count, PLX_RELAXED);
 
-	if (plx_unlikely(cached < (uint64_t)cache->floor + count))
+	if (plx_unlikely(cached < PLX_CAST(uint64_t, cache->floor) + count))
 		return false;
 	plx_pool_copy(objects, plx_pool_stack(cache) + cached - count, count);
 	plx_atomic_store(&cache->count, cached - count, PLX_RELAXED);
@@ -377,7 +380,7 @@ static inline void plx_buf_reset(struct plx_buf *buf)
 /** Bytes free before data. */
 static inline uint32_t plx_buf_headroom(const struct plx_buf *buf)
 {
-	return (uint32_t)(buf->data - buf->base);
+	return PLX_CAST(uint32_t, buf->data - buf->base);
 }
 
 /** Bytes free behind the data. */

@@ -168,7 +168,7 @@ static inline void plx_ring_copy_words(uint64_t *to, const uint64_t *from, uint3
 static inline void plx_ring_copy_in(const struct plx_ring *ring, uint32_t words, uint32_t at,
 				    const void *elements, uint32_t count)
 {
-	const uint64_t *from = (const uint64_t *)elements;
+	const uint64_t *from = PLX_CAST(const uint64_t *, elements);
 	uint32_t start = at & ring->mask;
 
 	if (words == 1 && (plx_ring_is_one(count) || plx_likely(count <= ring->mask + 1 - start))) {
@@ -180,15 +180,17 @@ static inline void plx_ring_copy_in(const struct plx_ring *ring, uint32_t words,
 
 	if (part > count)
 		part = count;
-	memcpy(ring->slots + (size_t)start * words, from, (size_t)part * words * 8);
-	memcpy(ring->slots, from + (size_t)part * words, (size_t)(count - part) * words * 8);
+	memcpy(ring->slots + PLX_CAST(size_t, start) * words, from,
+	       PLX_CAST(size_t, part) * words * 8);
+	memcpy(ring->slots, from + PLX_CAST(size_t, part) * words,
+	       PLX_CAST(size_t, count - part) * words * 8);
 }
 
 /** Private. The same out of the slots. */
 static inline void plx_ring_copy_out(const struct plx_ring *ring, uint32_t words, uint32_t at,
 				     void *elements, uint32_t count)
 {
-	uint64_t *to = (uint64_t *)elements;
+	uint64_t *to = PLX_CAST(uint64_t *, elements);
 	uint32_t start = at & ring->mask;
 
 	if (words == 1 && (plx_ring_is_one(count) || plx_likely(count <= ring->mask + 1 - start))) {
@@ -200,8 +202,10 @@ static inline void plx_ring_copy_out(const struct plx_ring *ring, uint32_t words
 
 	if (part > count)
 		part = count;
-	memcpy(to, ring->slots + (size_t)start * words, (size_t)part * words * 8);
-	memcpy(to + (size_t)part * words, ring->slots, (size_t)(count - part) * words * 8);
+	memcpy(to, ring->slots + PLX_CAST(size_t, start) * words,
+	       PLX_CAST(size_t, part) * words * 8);
+	memcpy(to + PLX_CAST(size_t, part) * words, ring->slots,
+	       PLX_CAST(size_t, count - part) * words * 8);
 }
 
 /** Private. Slots that are free from `tail` on, at least `count` where there are as many. */
@@ -249,7 +253,7 @@ static inline void plx_ring_push_prefetch(const struct plx_ring *ring, uint32_t 
 	if (plx_unlikely(start + count > ring->mask))
 		return;
 	for (uint32_t word = 0; word < count * words; word += 8)
-		plx_prefetch_write(ring->slots + (size_t)start * words + word);
+		plx_prefetch_write(ring->slots + PLX_CAST(size_t, start) * words + word);
 }
 
 /** Private. Fetch the lines that will be read soon, as far as they are known to be written; and
@@ -269,7 +273,7 @@ static inline void plx_ring_pop_prefetch(struct plx_ring *ring, uint32_t words, 
 	if (plx_unlikely(start + count > ring->mask))
 		return;
 	for (uint32_t word = 0; word < count * words; word += 8)
-		plx_prefetch_read(ring->slots + (size_t)start * words + word);
+		plx_prefetch_read(ring->slots + PLX_CAST(size_t, start) * words + word);
 }
 
 /** Private: push to an SPSC ring of 8-byte elements. What it does not do, as the ring looks full,
@@ -407,7 +411,7 @@ static inline void plx_ring_span_set(const struct plx_ring *ring, uint32_t at, u
 
 	if (part > count)
 		part = count;
-	span_out->parts[0].elements = ring->slots + (size_t)start * ring->words;
+	span_out->parts[0].elements = ring->slots + PLX_CAST(size_t, start) * ring->words;
 	span_out->parts[0].count = part;
 	span_out->parts[1].elements = ring->slots;
 	span_out->parts[1].count = count - part;

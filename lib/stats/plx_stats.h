@@ -41,11 +41,11 @@ void plx_hist_reset(struct plx_hist *hist);
 /** The bucket that value falls into. */
 static inline size_t plx_hist_index(const struct plx_hist *hist, uint64_t value)
 {
-	unsigned top = 63 - (unsigned)__builtin_clzll(value | 1);
+	unsigned top = 63 - PLX_CAST(unsigned, __builtin_clzll(value | 1));
 	unsigned shift = top < hist->sub_bits ? 0 : top - hist->sub_bits + 1;
-	size_t half = (size_t)1 << (hist->sub_bits - 1);
+	size_t half = PLX_CAST(size_t, 1) << (hist->sub_bits - 1);
 
-	return (size_t)shift * half + (size_t)(value >> shift);
+	return PLX_CAST(size_t, shift) * half + PLX_CAST(size_t, value >> shift);
 }
 
 /** Record one value. Thread: the writer. */
@@ -59,7 +59,7 @@ static inline void plx_hist_record(struct plx_hist *hist, uint64_t value)
 	}
 	hist->buckets[index]++;
 	hist->count++;
-	hist->sum += (double)value;
+	hist->sum += PLX_CAST(double, value);
 	if (value < hist->min)
 		hist->min = value;
 	if (value > hist->max)

@@ -36,10 +36,10 @@ done
 # Each one alone, in C and in C++: it includes what it needs.
 [[ -f $prefix/include/pollux/netio/netio.h ]] || fail 'netio/netio.h is not installed'
 for header in "$prefix"/include/pollux/*.h "$prefix"/include/pollux/netio/*.h; do
-	for language in c c++; do
+	for language in 'c -std=c11' 'c -std=c17' 'c++ -std=c++17 -Wold-style-cast'; do
 		# shellcheck disable=SC2046,SC2086
-		${CC:-cc} -x $language -fsyntax-only -Wall -Wextra -Werror $(pkg-config --cflags pollux) \
-			-include "$header" /dev/null || fail "${header##*/} alone is no good $language"
+		${CC:-cc} -x $language -fsyntax-only -pedantic-errors -Wall -Wextra -Werror $(pkg-config --cflags pollux) \
+			-include "$header" /dev/null || fail "${header##*/} alone does not compile as $language"
 	done
 done
 for app in plx-ping plx-call plx-echo plx-info plx-params plx-perf netio-cat netio-recv netio-throughput netio-pubsub-bench; do
