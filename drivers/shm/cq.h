@@ -34,7 +34,7 @@ struct shm_cq {
 	struct shm_list link; /* in the domain's list */
 	struct shm_domain *domain;
 	enum fi_cq_format format;
-	/* Free-running. Receives and sends stop at `size`; what failed or was cancelled comes on
+	/* Free-running. Receives, sends and cancelled receives stop at `size`; what failed comes on
 	 * top, and has room as each endpoint brought as much as it can have posted. */
 	struct shm_completion *queue;
 	uint32_t head, tail, mask, size;

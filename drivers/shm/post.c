@@ -159,13 +159,17 @@ void receive_flush(struct shm_ep *ep, int err)
 	ep->part_kind = 0;
 }
 
-/* The oldest with that context; not one that a message is being put into. */
+/* The oldest with that context; not one that a message is being put into. Its completion takes the
+ * place of a received message: what endpoints reserved beyond the size is for receive_flush.
+ * Return: 0; -FI_ENOENT; -FI_EAGAIN read the queue first. */
 ssize_t receive_cancel(struct shm_ep *ep, void *context)
 {
 	for (uint32_t i = ep->rx_head + (ep->part_kind != 0); i != ep->rx_tail; i++) {
 		struct shm_receive *receive = &ep->receives[i & ep->rx_mask];
 
 		if (receive->context == context && !receive->cancelled) {
+			if (!cq_has_room(ep->rx_cq))
+				return -FI_EAGAIN;
 			receive->cancelled = true;
 			ep->rx_cancelled++;
 			fail(ep, receive, FI_ECANCELED);

@@ -216,6 +216,7 @@ static void start_libfabric(void)
 	if (fi_getparams(&params, &count) == 0 && params)
 		fi_freeparams(params);
 	read_params();
+	segment_look_at_overcommit();
 }
 
 void shm_begin(void)

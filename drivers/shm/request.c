@@ -137,6 +137,8 @@ static bool has_room(struct shm_pep *pep)
 	if (!room)
 		pause_listening(pep);
 	pthread_mutex_unlock(&pep->lock);
+	if (!room)
+		set_timer(pep, true); /* resume may fail where a request is taken */
 	return room;
 }
 
@@ -195,7 +197,7 @@ static struct shm_request *find_late(struct shm_pep *pep)
 }
 
 /* Returns how many have not said anything. */
-static uint32_t count_tick(struct shm_pep *pep)
+static uint32_t count_tick(struct shm_pep *pep, bool *paused_out)
 {
 	uint32_t silent = 0;
 
@@ -205,6 +207,7 @@ static uint32_t count_tick(struct shm_pep *pep)
 		silent += !request->told;
 	}
 	resume(pep);
+	*paused_out = pep->paused;
 	pthread_mutex_unlock(&pep->lock);
 	return silent;
 }
@@ -215,11 +218,12 @@ void pep_tick(struct shm_pep *pep)
 	struct shm_request *late;
 	uint64_t expired;
 	uint32_t silent;
+	bool paused;
 
 	if (read(pep->timer.fd, &expired, sizeof(expired)) < 0)
 		return;
-	silent = count_tick(pep);
+	silent = count_tick(pep, &paused);
 	for (; (late = find_late(pep)) != NULL; silent--)
 		request_free(late);
-	set_timer(pep, silent > 0);
+	set_timer(pep, silent > 0 || paused);
 }

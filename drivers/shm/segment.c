@@ -47,6 +47,20 @@ static void place_here(void *base, size_t bytes)
 	syscall(SYS_mbind, base, bytes, MPOL_PREFERRED, nodes, sizeof(nodes) * 8, 0);
 }
 
+/* Pages of a memfd are charged as they are touched. Where the system refuses to promise more memory
+ * than it has, that touch may be refused, by SIGBUS: then all of them are taken now. */
+bool segment_takes_all;
+
+void segment_look_at_overcommit(void)
+{
+	int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+	char mode = '0';
+
+	segment_takes_all = fd >= 0 && read(fd, &mode, 1) == 1 && mode == '2';
+	if (fd >= 0)
+		close(fd);
+}
+
 /* The first messages must not pay for page faults, so the first pages are populated here. The
  * others are populated when they are used: an idle connection takes little memory. */
 static void *map(int fd, size_t bytes, bool is_receiver)
@@ -60,7 +74,8 @@ static void *map(int fd, size_t bytes, bool is_receiver)
 	if (is_receiver)
 		place_here(base, bytes);
 	/* EINVAL: Linux before 5.14. */
-	if (madvise(base, first, MADV_POPULATE_WRITE) && errno != EINVAL) {
+	if ((is_receiver && segment_takes_all && fallocate(fd, 0, 0, (off_t)bytes)) ||
+	    (madvise(base, first, MADV_POPULATE_WRITE) && errno != EINVAL)) {
 		err = errno;
 		munmap(base, bytes);
 		errno = err;

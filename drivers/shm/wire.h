@@ -14,6 +14,9 @@
 
 /* segment.c: memory shared with a peer ------------------------------------------------------ */
 
+/* Whether memory is taken as a whole when it is made; set by segment_look_at_overcommit. */
+extern bool segment_takes_all;
+void segment_look_at_overcommit(void);
 /* A new ring, on the calling thread's NUMA node, sealed. fd: to be sent and closed by the caller.
  */
 int segment_create(uint32_t ring_bytes, struct segment *segment_out, int *fd_out);

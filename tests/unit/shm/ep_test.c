@@ -308,6 +308,29 @@ static void a_posted_receive_can_be_cancelled(void **state)
 	assert_ptr_equal(error.op_context, room);
 }
 
+/* Without a look at the queue, which holds so many completions and no more. */
+static void cancelled_receives_are_bounded(void **state)
+{
+	struct fi_cq_err_entry error = {0};
+	struct fi_cq_entry entry;
+	uintptr_t done = 0, read = 0;
+	ssize_t rc;
+
+	assert_int_equal(fi_enable(ep), 0);
+	do {
+		assert_int_equal(fi_recv(ep, &error, 8, NULL, 0, (void *)(done + 1)), 0);
+		rc = fi_cancel(&ep->fid, (void *)(done + 1));
+		done += rc == 0;
+	} while (rc == 0 && done < 100000);
+	assert_int_equal(rc, -FI_EAGAIN);
+	while (fi_cq_read(party.cq, &entry, 1) == -FI_EAVAIL) {
+		assert_int_equal(fi_cq_readerr(party.cq, &error, 0), 1);
+		assert_ptr_equal(error.op_context, (void *)++read);
+	}
+	assert_int_equal(read, done);
+	assert_int_equal(fi_cancel(&ep->fid, (void *)(done + 1)), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -328,6 +351,7 @@ int main(void)
 		TEST(a_request_outlives_an_endpoint_that_cannot_be),
 		TEST(what_was_posted_comes_back_after_closing),
 		TEST(a_posted_receive_can_be_cancelled),
+		TEST(cancelled_receives_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

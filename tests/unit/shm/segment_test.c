@@ -100,6 +100,27 @@ static void few_pages_are_populated_at_first(void **state)
 	segment_unmap(&segment);
 }
 
+static uint64_t pages_taken(void)
+{
+	struct segment segment;
+	struct stat st;
+	int fd;
+
+	assert_int_equal(segment_create(RING, &segment, &fd), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	segment_unmap(&segment);
+	close(fd);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+static void all_pages_are_taken_where_memory_is_not_overcommitted(void **state)
+{
+	assert_true(pages_taken() < BYTES);
+	segment_takes_all = true;
+	assert_true(pages_taken() >= BYTES);
+	segment_takes_all = false;
+}
+
 static void what_may_change_its_size_is_refused(void **state)
 {
 	expect_refused(make_memfd(BYTES, 0), RING);
@@ -186,6 +207,7 @@ int main(void)
 		cmocka_unit_test(both_sides_see_one_bell),
 		cmocka_unit_test(a_peer_cannot_change_the_size),
 		cmocka_unit_test(few_pages_are_populated_at_first),
+		cmocka_unit_test(all_pages_are_taken_where_memory_is_not_overcommitted),
 		cmocka_unit_test(what_may_change_its_size_is_refused),
 		cmocka_unit_test(another_size_than_was_said_is_refused),
 		cmocka_unit_test(a_ring_of_a_size_that_cannot_be_is_refused),

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A listener that paused, and cannot be watched again at once, is not deaf. */
+#include "meet.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+
+static int watched_not; /* a descriptor that cannot be watched; 0: none */
+static unsigned refused;
+
+/* The linker has the library call these, see meson.build; the names are its choice. */
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *wanted);
+int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *wanted);
+
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *wanted)
+{
+	if (operation == EPOLL_CTL_ADD && watched_not && fd == watched_not) {
+		refused++;
+		errno = ENOSPC; /* the limit of /proc/sys/fs/epoll/max_user_watches */
+		return -1;
+	}
+	return __real_epoll_ctl(epoll, operation, fd, wanted);
+}
+
+static void wait_for_refusals(unsigned count)
+{
+	for (uint64_t until_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
+	     refused < count && plx_now_ns() < until_ns;)
+		eq_progress((struct shm_eq *)server.eq);
+	assert_true(refused >= count);
+}
+
+static void wait_for_event(void)
+{
+	for (uint64_t until_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
+	     list_is_empty(&((struct shm_eq *)server.eq)->events) && plx_now_ns() < until_ns;)
+		eq_progress((struct shm_eq *)server.eq);
+}
+
+static void a_paused_listener_goes_on_trying(void **state)
+{
+	struct shm_pep *listener = (struct shm_pep *)pep;
+	struct fid_ep *first, *second;
+	struct fi_info *info;
+	int backlog = 1;
+
+	plx_clock_init();
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), 0);
+	first = dial(NULL, 0);
+	second = dial(NULL, 0);
+	info = next_request();
+	while (!listener->paused)
+		eq_progress((struct shm_eq *)server.eq);
+	watched_not = listener->source.fd;
+	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
+	fi_freeinfo(info);
+	assert_true(listener->paused);
+	wait_for_refusals(3); /* once when it was rejected, then each second */
+	watched_not = 0;
+	wait_for_event();
+	fi_freeinfo(next_request());
+	close_ep(first);
+	close_ep(second);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_paused_listener_goes_on_trying, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
