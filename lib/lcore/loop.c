@@ -79,11 +79,28 @@ uint64_t loop_turn(struct loop *loop)
 	return turn(loop);
 }
 
-static void enter(struct loop *loop)
+static struct loop *enter(struct loop *loop)
 {
 	loop->entered = true;
 	if (!loop->turn_tsc) /* no turn before to charge: a share of nothing */
 		loop->turn_tsc = plx_tsc();
+	return loop;
+}
+
+/* Cleanups also run where a callback of C++ throws, which it must not do: then at least the loop
+ * can be entered again, and plx_eal_fini ends it. (-fexceptions, see meson.build.) */
+static void leave_turn(struct loop **loop)
+{
+	(*loop)->entered = false;
+}
+
+static void leave_run(struct loop **loop)
+{
+	/* Relaxed: a hint for other threads. */
+	atomic_store_explicit(&(*loop)->running, false, memory_order_relaxed);
+	charge_last_turn(*loop, plx_tsc());
+	(*loop)->turn_tsc = 0; /* what comes until the next run is nobody's turn */
+	(*loop)->entered = false;
 }
 
 void loop_skip_time(struct loop *loop, uint64_t from_tsc, uint64_t to_tsc)
@@ -112,7 +129,8 @@ int plx_loop_run(void)
 				plx_lcore_id());
 	loop->quit = false;
 	idle_start(loop);
-	enter(loop);
+
+	struct loop *entered __attribute__((cleanup(leave_run), unused)) = enter(loop);
 	/* Relaxed: a hint for other threads. */
 	atomic_store_explicit(&loop->running, true, memory_order_relaxed);
 	for (uint32_t turns = 1; !loop_asked_to_stop(loop); turns++) {
@@ -125,10 +143,6 @@ int plx_loop_run(void)
 		if (!worked && plx_unlikely(loop->now_ns >= loop->sleep_at_ns) && !loop->quit)
 			idle_turn(loop);
 	}
-	atomic_store_explicit(&loop->running, false, memory_order_relaxed);
-	charge_last_turn(loop, plx_tsc());
-	loop->turn_tsc = 0; /* what comes until the next run is nobody's turn */
-	loop->entered = false;
 	return 0;
 }
 
@@ -145,7 +159,6 @@ bool plx_loop_is_running(uint32_t id)
 int plx_loop_turn(void)
 {
 	struct loop *loop = loop_self;
-	uint64_t work;
 
 	if (!loop)
 		return plx_fail_no_lcore("plx_loop_turn");
@@ -154,9 +167,10 @@ int plx_loop_turn(void)
 				"plx_loop_turn: lcore %u is inside a turn already; return "
 				"from the callback instead",
 				plx_lcore_id());
-	enter(loop);
-	work = loop_turn(loop);
-	loop->entered = false;
+
+	struct loop *entered __attribute__((cleanup(leave_turn), unused)) = enter(loop);
+	uint64_t work = loop_turn(loop);
+
 	return work > INT_MAX ? INT_MAX : (int)work;
 }
 

@@ -182,6 +182,13 @@ int netio_fini(struct netio_context *ctx)
 	return netio_eventloop_fini(&ctx->evloop);
 }
 
+/* Also where a callback of C++ throws: see lib/lcore/loop.c. */
+static void leave_run(struct netio_eventloop **evloop)
+{
+	(*evloop)->running = false;
+	(*evloop)->terminated = false;
+}
+
 int netio_run(struct netio_eventloop *evloop)
 {
 	int rc = netio_check(evloop, "netio_run");
@@ -191,6 +198,9 @@ int netio_run(struct netio_eventloop *evloop)
 	if (evloop->running)
 		return netio_fail(plx_fail(EBUSY, "netio_run: it runs already; return from the "
 						  "callback instead"));
+
+	struct netio_eventloop *running __attribute__((cleanup(leave_run), unused)) = evloop;
+
 	evloop->running = true;
 	if (evloop->cb_init)
 		evloop->cb_init();
@@ -199,8 +209,6 @@ int netio_run(struct netio_eventloop *evloop)
 		if (rc)
 			netio_fail(rc);
 	}
-	evloop->running = false;
-	evloop->terminated = false;
 	return rc;
 }
 
