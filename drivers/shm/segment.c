@@ -71,6 +71,7 @@ static void *map(int fd, size_t bytes, bool is_receiver)
 
 	if (base == MAP_FAILED)
 		return NULL;
+	plx_dump_mark(base, bytes);
 	if (is_receiver)
 		place_here(base, bytes);
 	/* EINVAL: Linux before 5.14. */

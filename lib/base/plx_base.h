@@ -243,6 +243,15 @@ int plx_file_fits(uint64_t size_bytes);
 /** ftruncate(2) that asks plx_file_fits first. Thread: any. Return: 0; -EFBIG; -errno. */
 int plx_file_resize(int fd, uint64_t size_bytes);
 
+/* Core dumps ------------------------------------------------------------------------------- */
+
+/** Whether memory that is taken from here on stays out of core dumps: zones, and rings that are
+ * shared with other processes. Off at first. Thread: setup. */
+void plx_dump_leave_out(bool on);
+
+/** Memory of that kind was mapped: leave it out (MADV_DONTDUMP), if that is on. Thread: any. */
+void plx_dump_mark(void *base, size_t size_bytes);
+
 /* Clock ------------------------------------------------------------------------------------ */
 
 /** How the clock was found and how good it is. */

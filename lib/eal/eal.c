@@ -37,6 +37,7 @@ static struct eal {
 	bool self_test_remote;
 	enum plx_huge huge;
 	enum plx_numa numa;
+	bool dump_memory;
 	size_t node_bytes[PLX_EAL_NODES_MAX];
 	unsigned node_count;
 } eal;
@@ -102,6 +103,8 @@ static int check_all(const struct plx_eal_conf *conf)
 	if (rc == 0)
 		rc = eal_numa_value(conf, &eal.numa);
 	if (rc == 0)
+		rc = eal_dump_memory_value(conf, &eal.dump_memory);
+	if (rc == 0)
 		rc = eal_socket_mem_value(conf, eal.topo, eal.node_bytes, &eal.node_count);
 	if (rc == 0)
 		rc = eal_place(conf, NULL, eal.topo, !conf->dry_run, &eal.map, &eal.claims);
@@ -133,6 +136,7 @@ static int start_memory(void)
 		.node_count = eal.node_count,
 	};
 
+	plx_dump_leave_out(!eal.dump_memory);
 	return plx_mem_init(&conf);
 }
 
@@ -300,7 +304,8 @@ static void add_memory(struct eal_text *text)
 	eal_text_add(text, "memory: %s, numa %s", huge[eal.huge], numa[eal.numa]);
 	for (unsigned i = 0; i < eal.node_count; i++)
 		eal_text_add(text, ", %zu KiB at start on node %u", eal.node_bytes[i] / 1024, i);
-	eal_text_add(text, "%s\n", eal.node_count ? "" : ", taken when needed");
+	eal_text_add(text, "%s%s\n", eal.node_count ? "" : ", taken when needed",
+		     eal.dump_memory ? "" : ", not in core dumps");
 	if (!eal.dry)
 		eal_text_add(text, "memory taken: %s\n", plx_mem_describe(got, sizeof(got)));
 }

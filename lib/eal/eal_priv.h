@@ -33,6 +33,9 @@
 	X(STRING, NUMA, 0, "numa", "strict|prefer|any", numa, "numa", MEMORY, \
 	  "memory on the node of the lcore: always, if there\n" \
 	  "is room, or wherever (default: prefer)") \
+	X(STRING, DUMP_MEMORY, 0, "dump-memory", "yes|no", dump_memory, "dump_memory", MEMORY, \
+	  "no: core dumps leave out pools, buffers and shared\n" \
+	  "rings (default: yes)") \
 	X(STRING, PROVIDER, 0, "provider", "NAME", provider, "provider", LINKS, \
 	  "what links run on: a driver, or fi:NAME for one of\n" \
 	  "libfabric's providers (default: auto)") \
@@ -136,6 +139,7 @@ int eal_conf_check_pair(const struct plx_eal_conf *conf);
 
 int eal_huge_value(const struct plx_eal_conf *conf, enum plx_huge *huge_out);
 int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out);
+int eal_dump_memory_value(const struct plx_eal_conf *conf, bool *dump_out);
 
 /** As struct plx_fabric_conf has them. */
 int eal_require_value(const struct plx_eal_conf *conf, bool *rdma_out);

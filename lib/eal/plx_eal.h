@@ -19,15 +19,17 @@ PLX_BEGIN_DECLS
  * line wins over the configuration file, and the file over what the program set. Strings are the
  * caller's (argv's) or the struct's own `owned` ones; free those with plx_eal_conf_fini. */
 struct plx_eal_conf {
-	const char *lcores;      /**< core list as for plx_lcore_map_parse_list; NULL: see init */
-	const char *coremask;    /**< hexadecimal mask instead of a list */
-	const char *main_lcore;  /**< lcore id; NULL: the least */
-	const char *idle;        /**< "POLICY", or "LCORES:POLICY,...", as for plx_idle_parse */
-	const char *socket_mem;  /**< "MB,MB,..." per NUMA node, or with K, M, G suffixes */
-	const char *huge;        /**< "2M", "1G" or "none" */
-	const char *numa;        /**< "strict", "prefer" or "any" */
-	const char *provider;    /**< "tcp", "net", "fi:tcp", ...; NULL: chosen */
-	const char *require;     /**< "rdma" or "none"; see plx_fabric_conf */
+	const char *lcores;     /**< core list as for plx_lcore_map_parse_list; NULL: see init */
+	const char *coremask;   /**< hexadecimal mask instead of a list */
+	const char *main_lcore; /**< lcore id; NULL: the least */
+	const char *idle;       /**< "POLICY", or "LCORES:POLICY,...", as for plx_idle_parse */
+	const char *socket_mem; /**< "MB,MB,..." per NUMA node, or with K, M, G suffixes */
+	const char *huge;       /**< "2M", "1G" or "none" */
+	const char *numa;       /**< "strict", "prefer" or "any" */
+	const char
+		*dump_memory; /**< "yes" or "no": whether core dumps hold zones and shared rings */
+	const char *provider; /**< "tcp", "net", "fi:tcp", ...; NULL: chosen */
+	const char *require;  /**< "rdma" or "none"; see plx_fabric_conf */
 	const char *receive_mem; /**< "64M"; see receive_bytes of plx_fabric_conf */
 	const char *partial_mem; /**< "1G"; see partial_bytes there */
 	/** A number, or "none"; see struct plx_admission. */
@@ -43,9 +45,9 @@ struct plx_eal_conf {
 	bool ignore_signals; /**< leave SIGINT and SIGTERM alone */
 	/** How each of the strings above was given, for error texts: "-l", "lcores in FILE:3". NULL
 	 * for one that the program set. Indexed by plx_eal's option table; private. */
-	char *origin[24];
+	char *origin[32];
 	char *level_origins[PLX_EAL_LEVELS_MAX]; /**< the same for each log level; private */
-	char *owned[40]; /**< strings that came from the configuration file; private */
+	char *owned[48]; /**< strings that came from the configuration file; private */
 	uint32_t owned_count;
 	bool config_read; /**< the configuration file has been read; private */
 };

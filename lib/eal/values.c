@@ -57,6 +57,17 @@ int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out)
 	return 0;
 }
 
+int eal_dump_memory_value(const struct plx_eal_conf *conf, bool *dump_out)
+{
+	static const char *const words[] = {"yes", "no"};
+	int value = word_value(conf, OPT_DUMP_MEMORY, words, PLX_ARRAY_LEN(words), "yes or no");
+
+	if (value < 0)
+		return value;
+	*dump_out = value == 0;
+	return 0;
+}
+
 /* Links ------------------------------------------------------------------------------------ */
 
 int eal_require_value(const struct plx_eal_conf *conf, bool *rdma_out)

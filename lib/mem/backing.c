@@ -320,6 +320,7 @@ int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out)
 	if (ask->huge != PLX_HUGE_NONE) {
 		why = map_hugetlb(ask, &block);
 		if (why == 0) {
+			plx_dump_mark(block.base, block.size_bytes);
 			*block_out = block;
 			return 0;
 		}
@@ -339,6 +340,7 @@ int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out)
 		if (block.page_fallback)
 			tell_fallback(ask, &block, &smaps, why, reason);
 	}
+	plx_dump_mark(block.base, block.size_bytes);
 	*block_out = block;
 	return 0;
 }

@@ -180,7 +180,8 @@ static void wrong_content_is_told_with_its_line(void **state)
 					    "main_lcore?"},
 		{"frobnicate = 1;",
 		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, idle, "
-		 "socket_mem, huge, numa, provider, require, receive_mem, partial_mem, links_max, "
+		 "socket_mem, huge, numa, dump_memory, provider, require, receive_mem, "
+		 "partial_mem, links_max, "
 		 "links_per_host, "
 		 "accepts_per_s, handshakes_max, heartbeat, self_test, "
 		 "log_level"},
@@ -257,9 +258,9 @@ static void example_file_is_right_in_every_line(void **state)
 	if (read_text(f, text))
 		fail_msg("%s", plx_error());
 	assert_true(c->lcores && c->main_lcore && c->idle && c->socket_mem && c->huge && c->numa &&
-		    c->provider && c->require && c->receive_mem && c->partial_mem && c->links_max &&
-		    c->links_per_host && c->accepts_per_s && c->handshakes_max && c->heartbeat &&
-		    c->self_test && c->log_level_count);
+		    c->dump_memory && c->provider && c->require && c->receive_mem &&
+		    c->partial_mem && c->links_max && c->links_per_host && c->accepts_per_s &&
+		    c->handshakes_max && c->heartbeat && c->self_test && c->log_level_count);
 }
 
 static void what_is_no_file_is_told(void **state)

@@ -7,6 +7,7 @@
 #include "plx_test.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -281,6 +282,81 @@ static void hanging_lcore_is_named_and_fini_can_be_repeated(void **state)
 	assert_int_equal(plx_lcore_count(), 0);
 }
 
+/* How many mappings that the kernel says are not dumped ("dd") and are, of those that hold `base`,
+ * or whose name has `name` in it. */
+static void count_dumped(const void *base, const char *name, unsigned *left_out, unsigned *dumped)
+{
+	FILE *smaps = fopen("/proc/self/smaps", "re");
+	char line[4200];
+	bool wanted = false;
+
+	*left_out = *dumped = 0;
+	assert_non_null(smaps);
+	while (fgets(line, sizeof(line), smaps)) {
+		uintptr_t from, to;
+
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) == 2)
+			wanted = ((uintptr_t)base >= from && (uintptr_t)base < to) ||
+				 (name && strstr(line, name));
+		else if (wanted && strncmp(line, "VmFlags:", 8) == 0)
+			++*(strstr(line, " dd") ? left_out : dumped);
+	}
+	fclose(smaps);
+}
+
+static void on_open(struct plx_link *link, void *user)
+{
+	++*(unsigned *)user;
+}
+
+static void open_link(unsigned *opened)
+{
+	static const struct plx_link_events events = {.on_open = on_open};
+	struct plx_listen_attr listen_attr = {.link = {.events = &events, .user = opened}};
+	struct plx_link_attr attr = {.events = &events, .user = opened};
+	uint64_t until_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
+	struct plx_listener *listener;
+	struct plx_link *link;
+
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen_attr, &listener), 0);
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &link), 0);
+	while (*opened < 2 && plx_now_ns() < until_ns)
+		plx_loop_turn();
+	assert_int_equal(*opened, 2);
+}
+
+static void check_dumps(const char *huge, const char *dump_memory, bool is_left_out)
+{
+	struct plx_eal_conf conf = {
+		.lcores = one_lcore, .huge = huge, .provider = "shm", .dump_memory = dump_memory};
+	unsigned opened = 0, left_out, dumped;
+	char text[1024];
+
+	if (plx_eal_init(&conf))
+		fail_msg("%s", plx_error());
+	assert_int_equal(strstr(plx_eal_describe(text, sizeof(text)), ", not in core dumps") !=
+				 NULL,
+			 is_left_out);
+	open_link(&opened);
+	count_dumped(plx_zone_get(0)->base, NULL, &left_out, &dumped);
+	assert_int_equal(left_out, is_left_out);
+	assert_int_equal(dumped, !is_left_out);
+	count_dumped(NULL, "memfd:plx_shm", &left_out, &dumped);
+	assert_true(left_out + dumped >= 2);
+	assert_int_equal(is_left_out ? dumped : left_out, 0);
+	assert_int_equal(plx_eal_fini(), 0);
+	plx_eal_conf_fini(&conf);
+}
+
+static void memory_stays_out_of_core_dumps_where_asked(void **state)
+{
+	skip_if_emulated();
+	check_dumps("none", "no", true);
+	check_dumps("2M", "no", true);
+	check_dumps("none", NULL, false);
+	check_dumps("none", "yes", false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +369,7 @@ int main(void)
 		cmocka_unit_test(description_is_bounded),
 		cmocka_unit_test(wrong_values_are_refused),
 		cmocka_unit_test(failure_at_the_last_step_undoes_all_others),
+		cmocka_unit_test(memory_stays_out_of_core_dumps_where_asked),
 		cmocka_unit_test(hanging_lcore_is_named_and_fini_can_be_repeated),
 	};
 

@@ -46,6 +46,22 @@ static void huge_and_numa_have_their_words(void **state)
 	assert_int_equal(numa, PLX_NUMA_ANY);
 }
 
+static void memory_is_dumped_unless_that_is_refused(void **state)
+{
+	struct plx_eal_conf conf = {0};
+	bool dump = false;
+
+	assert_int_equal(eal_dump_memory_value(&conf, &dump), 0);
+	assert_true(dump);
+	conf.dump_memory = "no";
+	assert_int_equal(eal_dump_memory_value(&conf, &dump), 0);
+	assert_false(dump);
+	conf.dump_memory = "never";
+	assert_int_equal(eal_dump_memory_value(&conf, &dump), -EINVAL);
+	assert_error_has("dump-memory never: unknown value");
+	assert_error_has("give yes or no");
+}
+
 static void other_words_are_refused(void **state)
 {
 	struct plx_eal_conf conf = {.huge = "16G", .numa = "prefered"};
@@ -310,6 +326,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(huge_and_numa_have_their_words),
+		cmocka_unit_test(memory_is_dumped_unless_that_is_refused),
 		cmocka_unit_test(other_words_are_refused),
 		cmocka_unit_test(memory_is_read_per_node),
 		cmocka_unit_test(wrong_memory_is_refused),

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What core dumps leave out. */
+#include "plx_base.h"
+
+#include <sys/mman.h>
+
+static bool leaves_out; /* set-up work writes it, before there is memory that it counts for */
+
+void plx_dump_leave_out(bool on)
+{
+	leaves_out = on;
+}
+
+void plx_dump_mark(void *base, size_t size_bytes)
+{
+	if (leaves_out)
+		madvise(base, size_bytes,
+			MADV_DONTDUMP); /* cannot fail for memory that is mapped */
+}
