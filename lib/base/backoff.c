@@ -19,7 +19,8 @@ static uint64_t next_random(struct plx_backoff *backoff)
 	return backoff->random = value;
 }
 
-uint64_t plx_backoff_next_ns(struct plx_backoff *backoff)
+/* Not above max_ns. */
+static uint64_t range_of(const struct plx_backoff *backoff)
 {
 	uint64_t range_ns = backoff->min_ns;
 
@@ -27,11 +28,33 @@ uint64_t plx_backoff_next_ns(struct plx_backoff *backoff)
 		range_ns *= 2;
 	if (backoff->attempts && range_ns > backoff->max_ns / 2)
 		range_ns = backoff->max_ns;
-	if (range_ns > backoff->max_ns)
-		range_ns = backoff->max_ns;
-	backoff->attempts++;
+	return range_ns > backoff->max_ns ? backoff->max_ns : range_ns;
+}
+
+static uint64_t draw(struct plx_backoff *backoff, uint64_t range_ns)
+{
 	return range_ns == UINT64_MAX ? next_random(backoff)
 				      : next_random(backoff) % (range_ns + 1);
+}
+
+uint64_t plx_backoff_next_ns(struct plx_backoff *backoff)
+{
+	uint64_t range_ns = range_of(backoff);
+
+	backoff->attempts++;
+	return draw(backoff, range_ns);
+}
+
+uint64_t plx_backoff_next_same_host_ns(struct plx_backoff *backoff)
+{
+	uint64_t most_ns = backoff->min_ns > PLX_RECONNECT_SAME_HOST_NS
+				 ? backoff->min_ns
+				 : PLX_RECONNECT_SAME_HOST_NS;
+	uint64_t range_ns = range_of(backoff);
+
+	if (range_ns < most_ns)
+		backoff->attempts++;
+	return draw(backoff, range_ns < most_ns ? range_ns : most_ns);
 }
 
 void plx_backoff_reset(struct plx_backoff *backoff)

@@ -331,6 +331,13 @@ static inline uint64_t plx_time_add(uint64_t time_ns, uint64_t delay_ns)
 	return delay_ns < UINT64_MAX - time_ns ? time_ns + delay_ns : UINT64_MAX;
 }
 
+/** Defaults of everything that connects again automatically: the range of the first wait, that of
+ * the longest, and that of a wait after a process of the same host refused the connection. There no
+ * network has to be spared, and whatever restarts is back soon. */
+#define PLX_RECONNECT_MIN_NS       (10 * PLX_NS_PER_MS)
+#define PLX_RECONNECT_MAX_NS       PLX_NS_PER_S
+#define PLX_RECONNECT_SAME_HOST_NS (50 * PLX_NS_PER_MS)
+
 /** How long to wait before the next attempt at something that others may be trying, too. */
 struct plx_backoff {
 	uint64_t min_ns, max_ns;
@@ -345,6 +352,10 @@ void plx_backoff_init(struct plx_backoff *backoff, uint64_t min_ns, uint64_t max
  * many that lost the same peer do not come back together. Brooker, "Exponential Backoff And Jitter"
  * (2015). Counts an attempt. */
 uint64_t plx_backoff_next_ns(struct plx_backoff *backoff);
+
+/** The same after a process of this host refused: PLX_RECONNECT_SAME_HOST_NS at most, or min_ns if
+ * that is more. The range of later waits does not grow beyond that. */
+uint64_t plx_backoff_next_same_host_ns(struct plx_backoff *backoff);
 
 /** One has succeeded. */
 void plx_backoff_reset(struct plx_backoff *backoff);

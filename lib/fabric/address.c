@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int bad_address(const char *what, const char *address, const char *why)
 {
@@ -152,6 +153,29 @@ bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *ow
 	       memcmp(&there, &here, sizeof(here)) == 0;
 }
 
+/* The kernel reaches an address of this host from that address itself, or from a loopback one. */
+bool address_is_here(const char *address)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST}, *found;
+	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
+	struct sockaddr_storage own;
+	socklen_t own_bytes = sizeof(own);
+	bool is_here = false;
+	int fd;
+
+	if (address_split("look for", address, host, port) != 0 ||
+	    getaddrinfo(host, port, &hints, &found) != 0)
+		return false;
+	fd = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0 && /* sends nothing */
+	    getsockname(fd, (struct sockaddr *)&own, &own_bytes) == 0)
+		is_here = address_is_same_host(found->ai_addr, (struct sockaddr *)&own);
+	if (fd >= 0)
+		close(fd);
+	freeaddrinfo(found);
+	return is_here;
+}
+
 bool plx_link_is_same_host(const struct plx_link *link)
 {
 	struct sockaddr_storage own, peer;
@@ -159,7 +183,9 @@ bool plx_link_is_same_host(const struct plx_link *link)
 
 	if (link->driver->same_host)
 		return true;
-	return link->ep && !link->ep_closed && fi_getname(&link->ep->fid, &own, &own_bytes) == 0 &&
+	if (link->ep_closed) /* for on_close */
+		return address_is_here(link->peer);
+	return link->ep && fi_getname(&link->ep->fid, &own, &own_bytes) == 0 &&
 	       fi_getpeer(link->ep, &peer, &peer_bytes) == 0 &&
 	       address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
 }

@@ -31,5 +31,7 @@ uint16_t address_port(const struct sockaddr *address);
 struct in6_addr address_host(const struct sockaddr *address);
 /* own: of this host, on a connection with peer. */
 bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own);
+/* The same of "host:port" with a number as its host, without a connection. */
+bool address_is_here(const char *address);
 
 #endif

@@ -287,8 +287,8 @@ uint32_t plx_link_credit(const struct plx_link *link);
 uint32_t plx_link_unfinished(const struct plx_link *link);
 
 /** Whether the peer is on this host: over shm, from a loopback address, or from the address that
- * the link has here. false of an open link may also mean that the provider does not tell. Thread:
- * owner. */
+ * the link has here. false of an open link may also mean that the provider does not tell. In
+ * on_close: whether the peer's address is one of this host. Thread: owner. */
 bool plx_link_is_same_host(const struct plx_link *link);
 
 /** The peer's address, "192.0.2.1:7000"; valid as long as the link. */

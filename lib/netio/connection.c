@@ -4,12 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CONNECT_NS_DEFAULT       (5 * PLX_NS_PER_S)
-#define WELCOME_NS               (2 * PLX_NS_PER_S) /* as on_timer says */
-#define SETTLE_NS                (2 * PLX_NS_PER_S) /* the same */
-#define RECONNECT_MIN_NS_DEFAULT (10 * PLX_NS_PER_MS)
-#define RECONNECT_MAX_NS_DEFAULT (2 * PLX_NS_PER_S)
-#define MESSAGE_MAX_DEFAULT      (UINT64_C(16) << 20)
+#define CONNECT_NS_DEFAULT  (5 * PLX_NS_PER_S)
+#define WELCOME_NS          (2 * PLX_NS_PER_S) /* as on_timer says */
+#define SETTLE_NS           (2 * PLX_NS_PER_S) /* the same */
+#define MESSAGE_MAX_DEFAULT (UINT64_C(16) << 20)
 
 static void ended(struct netio_connection *connection, enum plx_link_reason reason,
 		  const char *why);
@@ -25,11 +23,11 @@ int connection_check_attr(const struct netio_connect_attr *attr, struct netio_co
 	if (out->connect_timeout_ns == 0)
 		out->connect_timeout_ns = CONNECT_NS_DEFAULT;
 	if (out->reconnect_min_ns == 0)
-		out->reconnect_min_ns = RECONNECT_MIN_NS_DEFAULT;
+		out->reconnect_min_ns = PLX_RECONNECT_MIN_NS;
 	if (out->reconnect_max_ns == 0)
-		out->reconnect_max_ns = out->reconnect_min_ns > RECONNECT_MAX_NS_DEFAULT
+		out->reconnect_max_ns = out->reconnect_min_ns > PLX_RECONNECT_MAX_NS
 					      ? out->reconnect_min_ns
-					      : RECONNECT_MAX_NS_DEFAULT;
+					      : PLX_RECONNECT_MAX_NS;
 	if (out->provider &&
 	    strlen(out->provider) >= sizeof(((struct netio_connection *)0)->provider))
 		return plx_fail(EINVAL, "provider '%s': there is none of that name", out->provider);
@@ -53,7 +51,10 @@ static void wait_for_next(struct netio_connection *connection)
 	if (connection->quit || connection->attr.reconnect_min_ns == UINT64_MAX)
 		return;
 	connection->state = CONNECTION_WAITING;
-	plx_timer_start(&connection->timer, plx_backoff_next_ns(&connection->backoff));
+	plx_timer_start(&connection->timer,
+			connection->refused_here
+				? plx_backoff_next_same_host_ns(&connection->backoff)
+				: plx_backoff_next_ns(&connection->backoff));
 }
 
 static void join(struct netio_connection *connection, struct netio_connection **list)
@@ -216,6 +217,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 
 	if (connection->owner->look_back && connection->socket)
 		connection->owner->look_back(connection, link);
+	connection->refused_here = reason == PLX_LINK_REFUSED && plx_link_is_same_host(link);
 	if (!connection->failure) {
 		ended(connection, reason, text);
 		return;
@@ -255,6 +257,7 @@ static int try_to_open(struct netio_connection *connection)
 	if (attr.message_max_bytes == 0)
 		attr.message_max_bytes = connection->attr.message_max_bytes + WIRE_MESSAGE_BYTES;
 	connection->state = CONNECTION_OPENING;
+	connection->refused_here = false;
 	rc = plx_link_connect(connection->address, &attr, &connection->opening);
 	if (rc)
 		connection->state = CONNECTION_IDLE;

@@ -50,7 +50,8 @@ struct netio_connection {
 	uint64_t message_max;             /* that the peer accepts */
 	const struct connection_owner *owner;
 	enum connection_state state;
-	bool quit; /* closed by the user: not to be opened again */
+	bool quit;         /* closed by the user: not to be opened again */
+	bool refused_here; /* the last attempt, by a process of this host or the lack of one */
 	const char
 		*failure; /* why this side ended it, and as what; constant text; NULL: it did not */
 	enum plx_link_reason failed_as;

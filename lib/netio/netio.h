@@ -218,7 +218,7 @@ struct netio_connect_attr {
 	const char *provider;        /**< as plx_link_attr.provider; copied */
 	uint64_t connect_timeout_ns; /**< default 5 s */
 	uint64_t reconnect_min_ns;   /**< default 10 ms; UINT64_MAX: never try again */
-	uint64_t reconnect_max_ns;   /**< default 2 s */
+	uint64_t reconnect_max_ns;   /**< default 1 s */
 	uint64_t message_max_bytes;  /**< longest answer that is accepted: 256 to 1 GiB - 4 KiB;
 					  default 16 MiB */
 };
@@ -231,7 +231,8 @@ struct netio_send_socket {
 	void (*cb_connection_established)(struct netio_send_socket *socket);
 	/** An attempt to connect came to nothing; why: for people. Unless reconnect_min_ns says
 	 * never, the next one follows after a time between 0 and reconnect_min_ns * 2^attempts, at
-	 * random, reconnect_max_ns at most. */
+	 * random, reconnect_max_ns at most, or PLX_RECONNECT_SAME_HOST_NS after a refusal on this
+	 * host. */
 	void (*cb_connection_refused)(struct netio_send_socket *socket, enum plx_link_reason reason,
 				      const char *why);
 	/** The connection ended. Unless that was by netio_disconnect, it is tried to connect anew,

@@ -22,7 +22,8 @@ void channel_end(struct channel *channel)
 		plx_link_abort(channel->link);
 }
 
-static void down(struct channel *channel)
+/* refused_here: by a process of this host, or the lack of one. */
+static void down(struct channel *channel, bool refused_here)
 {
 	channel->batches += channel->out.messages;
 	if (channel->out.link)
@@ -37,7 +38,9 @@ static void down(struct channel *channel)
 	channel->draining = false;
 	client_channel_down(channel);
 	if (!channel->client->ending)
-		plx_timer_start(&channel->timer, plx_backoff_next_ns(&channel->backoff));
+		plx_timer_start(&channel->timer,
+				refused_here ? plx_backoff_next_same_host_ns(&channel->backoff)
+					     : plx_backoff_next_ns(&channel->backoff));
 }
 
 void channel_throw_out(struct channel *channel, const char *why)
@@ -168,7 +171,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 		snprintf(channel->trouble, sizeof(channel->trouble), "%s", text);
 	plx_log(&rpc_log, PLX_LOG_INFO, "service %s: %s", channel->address, text);
 	plx_timer_stop(&channel->timer);
-	down(channel);
+	down(channel, reason == PLX_LINK_REFUSED && plx_link_is_same_host(link));
 }
 
 static const struct plx_link_events events = {
@@ -191,7 +194,7 @@ int channel_connect(struct channel *channel)
 		return 0;
 	snprintf(channel->trouble, sizeof(channel->trouble), "%s", plx_error());
 	plx_log(&rpc_log, PLX_LOG_INFO, "service %s: %s", channel->address, plx_error());
-	down(channel);
+	down(channel, false);
 	return rc;
 }
 

@@ -7,12 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define REPLY_MAX_DEFAULT        (UINT64_C(16) << 20)
-#define CALLS_MAX_DEFAULT        (UINT32_C(128) << 10)
-#define HEDGE_PER_MILLE_DEFAULT  950
-#define WAITING_MAX_DEFAULT      (UINT64_C(64) << 20)
-#define RECONNECT_MIN_NS_DEFAULT (10 * PLX_NS_PER_MS)
-#define RECONNECT_MAX_NS_DEFAULT PLX_NS_PER_S
+#define REPLY_MAX_DEFAULT       (UINT64_C(16) << 20)
+#define CALLS_MAX_DEFAULT       (UINT32_C(128) << 10)
+#define HEDGE_PER_MILLE_DEFAULT 950
+#define WAITING_MAX_DEFAULT     (UINT64_C(64) << 20)
 
 static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_client *client)
 {
@@ -29,11 +27,11 @@ static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_cli
 	if (!out->waiting_max)
 		out->waiting_max = WAITING_MAX_DEFAULT;
 	if (!out->reconnect_min_ns)
-		out->reconnect_min_ns = RECONNECT_MIN_NS_DEFAULT;
+		out->reconnect_min_ns = PLX_RECONNECT_MIN_NS;
 	if (!out->reconnect_max_ns)
-		out->reconnect_max_ns = out->reconnect_min_ns > RECONNECT_MAX_NS_DEFAULT
+		out->reconnect_max_ns = out->reconnect_min_ns > PLX_RECONNECT_MAX_NS
 					      ? out->reconnect_min_ns
-					      : RECONNECT_MAX_NS_DEFAULT;
+					      : PLX_RECONNECT_MAX_NS;
 	if (!out->hedge_per_mille)
 		out->hedge_per_mille = HEDGE_PER_MILLE_DEFAULT;
 	if (out->hedge_per_mille < 500 || out->hedge_per_mille > 999)

@@ -289,7 +289,8 @@ struct plx_rpc_client_attr {
 	uint32_t hedge_per_mille;  /**< of recent hedged calls' replies that came in time, before
 				the second service is called; 500 to 999, default 950 */
 	uint64_t reconnect_min_ns; /**< back-off: at first; default 10 ms */
-	uint64_t reconnect_max_ns; /**< at last; default 1 s */
+	uint64_t reconnect_max_ns; /**< at last; default 1 s; after a refusal on the same host
+					PLX_RECONNECT_SAME_HOST_NS */
 };
 
 /** How a call went. Valid during the callback. */

@@ -54,12 +54,48 @@ static void success_begins_anew(void **state)
 	}
 }
 
+static void after_a_refusal_on_the_same_host_the_range_stays_short(void **state)
+{
+	struct plx_backoff backoff;
+	uint64_t most = 0;
+
+	plx_backoff_init(&backoff, PLX_RECONNECT_MIN_NS, PLX_RECONNECT_MAX_NS, 7);
+	assert_true(plx_backoff_next_same_host_ns(&backoff) <= PLX_RECONNECT_MIN_NS);
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t next = plx_backoff_next_same_host_ns(&backoff);
+
+		most = next > most ? next : most;
+	}
+	assert_in_range(most, PLX_RECONNECT_SAME_HOST_NS * 9 / 10, PLX_RECONNECT_SAME_HOST_NS);
+	/* Nor did they make what follows any longer. */
+	assert_true(plx_backoff_next_ns(&backoff) <= 2 * PLX_RECONNECT_SAME_HOST_NS);
+}
+
+static void a_range_of_the_program_counts_on_the_same_host_too(void **state)
+{
+	struct plx_backoff backoff;
+	uint64_t most = 0;
+
+	plx_backoff_init(&backoff, PLX_NS_PER_S, 10 * PLX_NS_PER_S, 7);
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t next = plx_backoff_next_same_host_ns(&backoff);
+
+		most = next > most ? next : most;
+	}
+	assert_in_range(most, PLX_NS_PER_S * 9 / 10, PLX_NS_PER_S);
+	plx_backoff_init(&backoff, 1, 5, 7);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_true(plx_backoff_next_same_host_ns(&backoff) <= 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_attempt_doubles_the_range),
 		cmocka_unit_test(the_longest_times_do_not_overflow),
 		cmocka_unit_test(success_begins_anew),
+		cmocka_unit_test(after_a_refusal_on_the_same_host_the_range_stays_short),
+		cmocka_unit_test(a_range_of_the_program_counts_on_the_same_host_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

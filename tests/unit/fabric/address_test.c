@@ -102,6 +102,15 @@ static void peers_are_told_from_those_of_other_hosts(void **state)
 	assert_false(same_host("unknown", "127.0.0.1"));
 }
 
+static void addresses_of_this_host_are_known_without_a_connection(void **state)
+{
+	assert_true(address_is_here("127.0.0.1:7000"));
+	assert_true(address_is_here("127.1.2.3:7000"));
+	assert_false(address_is_here("192.0.2.1:7000")); /* of documentation: RFC 5737 */
+	assert_false(address_is_here("unknown"));
+	assert_false(address_is_here("name.invalid:7000"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +118,7 @@ int main(void)
 		cmocka_unit_test(bad_addresses_say_what_is_wrong_and_what_is_right),
 		cmocka_unit_test(addresses_are_written_as_they_are_read),
 		cmocka_unit_test(peers_are_told_from_those_of_other_hosts),
+		cmocka_unit_test(addresses_of_this_host_are_known_without_a_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

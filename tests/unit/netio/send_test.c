@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "socket_fixture.h"
 
+#include "connection.h"
 #include "listener.h"
 #include "raw_link.h"
 #include "wire.h"
@@ -384,6 +385,18 @@ static void it_is_tried_less_and_less_often(void **state)
 	end();
 }
 
+/* No attempt adds to the range once it is as long as that. */
+static void refused_on_this_host_it_is_tried_again_within_50_ms(void **state)
+{
+	make_sender(NULL);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
+	TURN_UNTIL(refused >= 12);
+	assert_int_equal(sender.connection->state, CONNECTION_WAITING);
+	assert_true(sender.connection->refused_here);
+	assert_in_range(sender.connection->backoff.attempts, 1, 3);
+	end();
+}
+
 static void close_at_once(struct netio_recv_socket *socket)
 {
 	heard.established++;
@@ -642,6 +655,7 @@ int main(void)
 		SOCKET_TEST(it_is_tried_until_somebody_listens),
 		SOCKET_TEST(it_is_tried_once_where_that_is_asked_for),
 		SOCKET_TEST(it_is_tried_less_and_less_often),
+		SOCKET_TEST(refused_on_this_host_it_is_tried_again_within_50_ms),
 		SOCKET_TEST(who_closes_at_once_is_tried_less_and_less_often),
 		SOCKET_TEST(disconnected_is_disconnected),
 		SOCKET_TEST(a_socket_may_end_behind_its_loop),

@@ -297,6 +297,28 @@ static void too_late_to_ask(void **state)
 	assert_true(outcome.may_have_run);
 }
 
+/* No attempt adds to the range once it is as long as that. */
+static void refused_on_this_host_it_is_tried_again_within_50_ms(const char *provider)
+{
+	rpc_start(provider, NULL, NULL);
+	destroy_service(&service);
+	pump_ms(400);
+	for (int i = 0; i < 3000 && caller->channels[0].state != CHANNEL_DOWN; i++)
+		pump_ms(1);
+	assert_int_equal(caller->channels[0].state, CHANNEL_DOWN);
+	assert_in_range(caller->channels[0].backoff.attempts, 1, 3);
+}
+
+static void refused_on_this_host_tcp(void **state)
+{
+	refused_on_this_host_it_is_tried_again_within_50_ms("tcp");
+}
+
+static void refused_on_this_host_shm(void **state)
+{
+	refused_on_this_host_it_is_tried_again_within_50_ms("shm");
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, stop)
 
 int main(void)
@@ -315,6 +337,8 @@ int main(void)
 		TEST(the_deadline_holds),
 		TEST(what_is_tried_again_can_be_cancelled),
 		TEST(too_late_to_ask),
+		TEST(refused_on_this_host_tcp),
+		TEST(refused_on_this_host_shm),
 	};
 
 	return cmocka_run_group_tests_name("rpc_retry", tests, NULL, NULL);
