@@ -29,19 +29,13 @@ static void send_fragments(struct netio_buffered_send_socket *socket)
 	netio_buffered_disconnect(socket); /* sends what is left, and then closes */
 }
 
-static void on_refused(struct netio_buffered_send_socket *socket, enum plx_link_reason reason,
-		       const char *why)
-{
-	fprintf(stderr, "%s; trying again\n", why);
-}
-
 static void on_closed(struct netio_buffered_send_socket *socket, enum plx_link_reason reason,
 		      const char *why)
 {
 	struct sender *sender = socket->data;
 
 	if (sender->next < sender->count)
-		on_refused(socket, reason, why);
+		fprintf(stderr, "%s; trying again\n", why);
 	else
 		netio_terminate(&sender->ctx.evloop);
 }
@@ -65,7 +59,6 @@ int main(int argc, char **argv)
 	sender.socket.data = &sender;
 	sender.socket.cb_connection_established = send_fragments;
 	sender.socket.cb_buffers_available = send_fragments;
-	sender.socket.cb_connection_refused = on_refused;
 	sender.socket.cb_connection_closed = on_closed;
 	if (netio_buffered_connect(&sender.socket, argv[1], (unsigned)port) != 0)
 		return 1;

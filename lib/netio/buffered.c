@@ -101,13 +101,15 @@ static void on_established(struct netio_connection *connection)
 		socket->cb_connection_established(socket);
 }
 
-static void on_refused(struct netio_connection *connection, enum plx_link_reason reason,
+static bool on_refused(struct netio_connection *connection, enum plx_link_reason reason,
 		       const char *why)
 {
 	struct netio_buffered_send_socket *socket = connection->socket;
 
-	if (socket->cb_connection_refused)
-		socket->cb_connection_refused(socket, reason, why);
+	if (!socket->cb_connection_refused)
+		return false;
+	socket->cb_connection_refused(socket, reason, why);
+	return true;
 }
 
 static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,

@@ -57,6 +57,22 @@ static void wait_for_next(struct netio_connection *connection)
 				: plx_backoff_next_ns(&connection->backoff));
 }
 
+/* Each cause is logged once, as attempts go on for as long as the program runs; a program with a
+ * callback knows, and need not be warned. The callback may free the connection. */
+static void tell_refused(struct netio_connection *connection, enum plx_link_reason reason,
+			 const char *why)
+{
+	const char *then = connection->state == CONNECTION_WAITING ? "; trying again" : "";
+	bool is_new = !(connection->logged & 1u << reason);
+	enum plx_log_level level;
+
+	connection->logged |= 1u << reason;
+	level = connection->owner->refused(connection, reason, why) ? PLX_LOG_INFO
+								    : PLX_LOG_WARNING;
+	if (is_new)
+		plx_log(&netio_log, level, "%s%s", why, then);
+}
+
 static void join(struct netio_connection *connection, struct netio_connection **list)
 {
 	connection->next = *list;
@@ -142,6 +158,7 @@ static void welcomed(struct netio_connection *connection, const struct plx_buf *
 	connection->message_max = welcome.message_max;
 	connection->link = connection->opening;
 	connection->opening = NULL;
+	connection->logged = 0;
 	connection->state = CONNECTION_ESTABLISHED;
 	connection->owner->established(connection);
 }
@@ -206,7 +223,7 @@ static void ended(struct netio_connection *connection, enum plx_link_reason reas
 	if (is_closed)
 		connection->owner->closed(connection, reason, why);
 	else
-		connection->owner->refused(connection, reason, why);
+		tell_refused(connection, reason, why);
 }
 
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
@@ -272,7 +289,7 @@ static void try_again(struct netio_connection *connection)
 		return;
 	snprintf(why, sizeof(why), "%s", plx_error());
 	wait_for_next(connection);
-	connection->owner->refused(connection, PLX_LINK_LOCAL, why);
+	tell_refused(connection, PLX_LINK_LOCAL, why);
 }
 
 static void on_timer(struct plx_timer *timer, void *arg)
@@ -342,6 +359,8 @@ int connection_open(struct netio_connection *connection, const char *host, unsig
 	if (rc)
 		return netio_fail(rc);
 	plx_timer_stop(&connection->timer);
+	if (strcmp(connection->address, address) != 0)
+		connection->logged = 0;
 	memcpy(connection->address, address, sizeof(address));
 	plx_backoff_reset(&connection->backoff);
 	connection->quit = false;

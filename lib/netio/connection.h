@@ -13,7 +13,8 @@ struct netio_connection;
 /* What its owner is told. All but settle and free only while the socket is there. */
 struct connection_owner {
 	void (*established)(struct netio_connection *connection);
-	void (*refused)(struct netio_connection *connection, enum plx_link_reason reason,
+	/* Return: whether the program has a callback for that. */
+	bool (*refused)(struct netio_connection *connection, enum plx_link_reason reason,
 			const char *why);
 	void (*closed)(struct netio_connection *connection, enum plx_link_reason reason,
 		       const char *why);
@@ -52,6 +53,7 @@ struct netio_connection {
 	enum connection_state state;
 	bool quit;         /* closed by the user: not to be opened again */
 	bool refused_here; /* the last attempt, by a process of this host or the lack of one */
+	uint32_t logged;   /* reasons of attempts that failed, as bits: since it was established */
 	const char
 		*failure; /* why this side ended it, and as what; constant text; NULL: it did not */
 	enum plx_link_reason failed_as;

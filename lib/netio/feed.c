@@ -119,14 +119,17 @@ static void on_established(struct netio_connection *connection)
 	end_telling(feed);
 }
 
-static void on_refused(struct netio_connection *connection, enum plx_link_reason reason,
+static bool on_refused(struct netio_connection *connection, enum plx_link_reason reason,
 		       const char *why)
 {
 	struct feed *feed = feed_of(connection);
+	const struct netio_subscribe_socket *socket = feed_socket(feed);
+	bool is_told = socket && socket->cb_connection_refused;
 
 	begin_telling(feed);
 	TELL(feed, cb_connection_refused, (&feed->pub, reason, why));
 	end_telling(feed);
+	return is_told;
 }
 
 static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,

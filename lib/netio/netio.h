@@ -229,10 +229,11 @@ struct netio_connect_attr {
 struct netio_send_socket {
 	/** Messages may be sent. */
 	void (*cb_connection_established)(struct netio_send_socket *socket);
-	/** An attempt to connect came to nothing; why: for people. Unless reconnect_min_ns says
-	 * never, the next one follows after a time between 0 and reconnect_min_ns * 2^attempts, at
-	 * random, reconnect_max_ns at most, or PLX_RECONNECT_SAME_HOST_NS after a refusal on this
-	 * host. */
+	/** An attempt to connect came to nothing; why: for people. Without this callback it is
+	 * logged, once for each address and reason until the socket is connected. Unless
+	 * reconnect_min_ns says never, the next one follows after a time between 0 and
+	 * reconnect_min_ns * 2^attempts, at random, reconnect_max_ns at most, or
+	 * PLX_RECONNECT_SAME_HOST_NS after a refusal on this host. */
 	void (*cb_connection_refused)(struct netio_send_socket *socket, enum plx_link_reason reason,
 				      const char *why);
 	/** The connection ended. Unless that was by netio_disconnect, it is tried to connect anew,

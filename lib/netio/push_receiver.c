@@ -189,15 +189,17 @@ static void on_established(struct netio_connection *connection)
 	push_end_telling(core);
 }
 
-static void on_refused(struct netio_connection *connection, enum plx_link_reason reason,
+static bool on_refused(struct netio_connection *connection, enum plx_link_reason reason,
 		       const char *why)
 {
 	struct push_receiver *receiver = receiver_of(connection);
 	struct netio_push_core *core = receiver->core;
+	bool is_told = core->socket && core->socket->cb_connection_refused;
 
 	push_begin_telling(core);
 	TELL(core, cb_connection_refused, (&receiver->pub, reason, why));
 	push_end_telling(core);
+	return is_told;
 }
 
 static const char *on_received(struct netio_connection *connection, struct plx_buf *message)

@@ -590,6 +590,33 @@ static void who_does_not_speak_netio_is_named(void **state)
 	plx_listener_close(listener);
 }
 
+/* The program has no callbacks, and attempts go on. */
+static void each_cause_of_failed_attempts_is_logged_once(void **state)
+{
+	struct plx_listen_attr attr = {.link.events = &raw_events};
+	struct plx_listener *listener;
+	char address[64];
+
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &listener), 0);
+	snprintf(address, sizeof(address), "%s", plx_listener_address(listener));
+	raw_echoes = true;
+	make_sender(&(struct netio_connect_attr){.reconnect_max_ns = 20 * PLX_NS_PER_MS});
+	sender.cb_connection_refused = NULL;
+	assert_int_equal(
+		netio_connect(&sender, "127.0.0.1", (unsigned)atoi(strrchr(address, ':') + 1)), 0);
+	TURN_UNTIL(raw_closed >= 5);
+	assert_int_equal(log_count("does not speak NetIO; trying again"), 1);
+	assert_int_equal(log_count(address), 1);
+	plx_listener_close(listener);
+	TURN_UNTIL(log_count("refused the connection") > 0);
+	turn_ms(200);
+	assert_int_equal(log_count("refused the connection: is anything listening there?; trying"),
+			 1);
+	assert_int_equal(log_count(address), 2);
+	raw_echoes = false;
+	end();
+}
+
 static void raw_welcome(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	uint8_t welcome[WIRE_GREETING_BYTES];
@@ -661,6 +688,7 @@ int main(void)
 		SOCKET_TEST(a_socket_may_end_behind_its_loop),
 		SOCKET_TEST(a_socket_may_end_in_its_callbacks),
 		SOCKET_TEST(who_does_not_speak_netio_is_named),
+		SOCKET_TEST(each_cause_of_failed_attempts_is_logged_once),
 		SOCKET_TEST(who_cannot_take_a_page_is_refused),
 		SOCKET_TEST(many_come_and_go),
 	};

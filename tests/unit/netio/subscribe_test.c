@@ -64,6 +64,17 @@ static uint32_t subscriptions(void)
 
 /* Life ---------------------------------------------------------------------------------------- */
 
+/* A program that looks at no callback sees in the log that its port is wrong. */
+static void a_port_where_nobody_listens_is_logged_once(void **state)
+{
+	sub_up(sub, NULL);
+	sub->socket.cb_connection_refused = NULL;
+	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", 1, 7), 0);
+	TURN_UNTIL(log_count("127.0.0.1:1 refused the connection") > 0);
+	turn_ms(200);
+	assert_int_equal(log_count("127.0.0.1:1"), 1);
+}
+
 static void what_is_lost_is_resumed(void **state)
 {
 	begin();
@@ -674,6 +685,7 @@ static void what_cannot_be_opened_anew_is_tried_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_port_where_nobody_listens_is_logged_once),
 		TEST(what_is_lost_is_resumed),
 		TEST(a_publisher_may_come_later),
 		TEST(several_publishers),
