@@ -111,8 +111,9 @@ struct plx_rpc_service_attr {
 	uint64_t key_ns;         /**< for so long behind its reply; 1 ms to 24 h, default 10 s */
 	uint32_t clients_max;    /**< clients of an lcore, what is more is turned away; default: no
 				      bound */
-	uint64_t slow_ns;        /**< a handler that ran longer is named in the log, and counted;
-				      default 100 us; UINT64_MAX: never */
+	uint64_t slow_ns;        /**< a handler that ran longer is counted, and named in the log
+				      unless it is the library's own; default 100 us; UINT64_MAX:
+				      never */
 };
 
 /** Make a service without methods. Thread: an lcore. Return: 0; -ENOENT not an lcore; -EINVAL;

@@ -50,6 +50,8 @@ static __attribute__((noinline)) void was_slow(struct service_here *here,
 	struct method_here *mine = &here->methods[method->index];
 
 	rpc_add(&mine->slow, 1);
+	if (method->what.id >= PLX_RPC_SELF_TEST) /* nothing that the program can change */
+		return;
 	if (plx_log_allowed(&mine->log_limit, plx_loop_now_ns()))
 		plx_log(&rpc_log, PLX_LOG_WARNING,
 			"method %" PRIu32 " '%s': its handler ran %" PRIu64 " us on lcore %" PRIu32

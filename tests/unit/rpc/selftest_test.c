@@ -2,6 +2,8 @@
 /* The methods that every service has. */
 #include "rpc_fixture.h"
 
+#include "log_capture.h"
+
 #include <jansson.h>
 #include <string.h>
 
@@ -109,6 +111,28 @@ static void describe_is_json_whatever_the_program_is_called(void **state)
 	json_decref(all);
 }
 
+/* Nobody who runs the service can make them faster. */
+static void its_methods_are_not_named_as_slow(void **state)
+{
+	struct plx_rpc_service_attr attr = {.slow_ns = 1};
+	struct outcome outcome = {0};
+	struct plx_rpc_call call = {
+		.method = PLX_RPC_DESCRIBE, .done = note_description, .arg = &outcome};
+
+	rpc_start("tcp", &attr, NULL);
+	log_capture();
+	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
+	wait_done(&outcome);
+	call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(outcome.status, PLX_RPC_OK);
+	assert_int_equal(log_count("its handler ran"), 0);
+	call_it(ECHO, NULL, 0, &outcome);
+	wait_done(&outcome);
+	assert_int_equal(log_count("its handler ran"), 1);
+	plx_log_set_sink(NULL, NULL);
+}
+
 static void it_is_bounded(void **state)
 {
 	struct plx_rpc_service_attr attr = {.self_test_rate = 100};
@@ -151,6 +175,7 @@ int main(void)
 		cmocka_unit_test_teardown(generate, stop),
 		cmocka_unit_test_teardown(describe, stop),
 		cmocka_unit_test_teardown(describe_is_json_whatever_the_program_is_called, stop),
+		cmocka_unit_test_teardown(its_methods_are_not_named_as_slow, stop),
 		cmocka_unit_test_teardown(it_is_bounded, stop),
 		cmocka_unit_test_teardown(it_can_be_left_out, stop),
 	};
