@@ -17,7 +17,8 @@ const char *call_trouble(const struct plx_rpc_client *client)
 			 call_asked->services.at[0]);
 	else
 		snprintf(text, sizeof(text), "%s%s", trouble,
-			 !call_asked->process && strstr(trouble, "it is no service")
+			 !call_asked->process && (strstr(trouble, "it is no service") ||
+						  strstr(trouble, "and not calls of services"))
 				 ? "; --process calls the self-test of any Pollux process"
 				 : "");
 	return text;

@@ -148,7 +148,8 @@ static const char *listen_here(void)
 		.link = {.events = sink ? &sink_service : &echo_service,
 			 .user = &counts,
 			 .rx_buf_bytes = (uint32_t)rx_buf_bytes,
-			 .rx_buf_count = window()},
+			 .rx_buf_count = window(),
+			 .protocol = PLX_PROTOCOL_ECHO},
 		.spread = (enum plx_spread)spread,
 	};
 	struct plx_listener *listener;

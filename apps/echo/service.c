@@ -90,7 +90,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 {
 	struct client *client = user;
 
-	plx_app_say("%s gone: %s", plx_link_peer(link), text);
+	plx_app_say("%s gone: %s", plx_link_peer(link), plx_link_without_peer(link, text));
 	for (unsigned i = 0; client && i < client->count; i++)
 		plx_buf_unref(client->waiting[i]);
 	free(client);

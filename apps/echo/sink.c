@@ -43,7 +43,8 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 
 	plx_link_stats(link, &stats);
 	plx_app_say("%s gone: %s; %" PRIu64 " messages, %" PRIu64 " bytes", plx_link_peer(link),
-		    text, stats.messages_received, stats.bytes_received);
+		    plx_link_without_peer(link, text), stats.messages_received,
+		    stats.bytes_received);
 }
 
 const struct plx_link_events sink_service = {

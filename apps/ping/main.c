@@ -12,7 +12,8 @@ static int serve(const struct ping_conf *conf)
 	struct plx_listen_attr attr = {
 		.link = {.events = conf->sink ? &sink_service : &echo_service,
 			 .rx_buf_bytes = ping_rx_buf_bytes(conf),
-			 .rx_buf_count = ping_rx_buf_count(conf)},
+			 .rx_buf_count = ping_rx_buf_count(conf),
+			 .protocol = PLX_PROTOCOL_ECHO},
 	};
 	struct plx_listener *listener;
 

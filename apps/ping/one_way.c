@@ -147,6 +147,7 @@ static int measure(struct one_way *run)
 		.events = &events,
 		.user = run,
 		.close_timeout_ns = SILENCE_S * PLX_NS_PER_S,
+		.protocol = PLX_PROTOCOL_ECHO,
 	};
 	int rc = plx_link_connect(run->conf->connect, &attr, &run->link);
 

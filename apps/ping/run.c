@@ -124,6 +124,7 @@ static int run(struct client *client)
 		.user = client,
 		.rx_buf_bytes = ping_rx_buf_bytes(conf),
 		.rx_buf_count = ping_rx_buf_count(conf),
+		.protocol = PLX_PROTOCOL_ECHO,
 	};
 	struct plx_poller *sender = NULL;
 	int rc = plx_link_connect(conf->connect, &attr, &client->link);

@@ -203,6 +203,11 @@ size_t plx_printable_next(const void *text, size_t length, const char *plain,
  * text are enough, and one more. Thread: any. Returns out. */
 const char *plx_printable(const char *text, char *out, size_t size);
 
+/** The protocol that begins with these bytes, for people: "HTTP", "TLS", "SSH", "ZeroMQ", or one of
+ * Pollux: "a Pollux link", "NetIO", "calls of services". Constant text; NULL: none of them.
+ * Thread: any. */
+const char *plx_sounds_like(const void *bytes, size_t length);
+
 /* Users ---------------------------------------------------------------------------------------- */
 
 /** Whether that user or group id means one user or group. The overflow id does not where some ids

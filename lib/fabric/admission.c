@@ -250,6 +250,11 @@ struct request *admission_request(struct ticket *ticket)
 	return request;
 }
 
+struct in6_addr admission_address(const struct ticket *ticket)
+{
+	return ticket->host->address; /* which never changes */
+}
+
 void admission_opened(struct ticket *ticket)
 {
 	pthread_mutex_lock(&ticket->admission->lock);

@@ -54,6 +54,9 @@ int admission_ask(struct admission *admission, const struct in6_addr *host, uint
 		  struct ticket **ticket_out, struct ticket **evicted_out, uint64_t *wait_ns_out,
 		  enum admission_cause *cause_out);
 
+/* Where it comes from, as admission_ask was told. Valid until admission_leave. */
+struct in6_addr admission_address(const struct ticket *ticket);
+
 /* It has a link on the calling lcore now, and is no request any more. */
 void admission_placed(struct ticket *ticket, struct plx_link *link);
 

@@ -25,7 +25,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 			 (unsigned long long)(link->attr.connect_timeout_ns / PLX_NS_PER_MS));
 		break;
 	case LINK_HELLO:
-		link_end(link, PLX_LINK_HELLO, "no HELLO from %s within %llu ms", link->peer,
+		link_end(link, PLX_LINK_HELLO, "%s did not say HELLO within %llu ms", link->peer,
 			 (unsigned long long)(link->attr.hello_timeout_ns / PLX_NS_PER_MS));
 		break;
 	case LINK_CLOSING:
@@ -45,6 +45,20 @@ void close_refused(struct plx_link *link)
 {
 	link_end(link, PLX_LINK_REFUSED, "%s refused the connection: is anything listening there?",
 		 link->peer);
+}
+
+/* Of an accepted link: who connected did not come to speak. */
+static void end_without_hello(struct plx_link *link)
+{
+	link_end(link, PLX_LINK_HELLO, "%s went away before it said HELLO", link->peer);
+}
+
+void close_not_connected(struct plx_link *link)
+{
+	if (link->from)
+		end_without_hello(link);
+	else
+		close_refused(link);
 }
 
 void close_timer_init(struct plx_link *link)
@@ -248,10 +262,10 @@ void close_on_shutdown(struct plx_link *link)
 {
 	switch (link->state) {
 	case LINK_CONNECTING:
-		link_end(link, PLX_LINK_REFUSED, "%s refused the connection", link->peer);
+		close_not_connected(link);
 		break;
 	case LINK_HELLO:
-		link_end(link, PLX_LINK_HELLO, "%s went away before it said HELLO", link->peer);
+		end_without_hello(link);
 		break;
 	case LINK_OPEN:
 		link_end(link, PLX_LINK_PEER_DOWN, "%s went away without closing%s", link->peer,

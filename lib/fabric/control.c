@@ -56,7 +56,8 @@ static void write_hello(const struct plx_link *link, uint8_t *out)
 	struct frame_hello hello = {
 		.version_min = WIRE_VERSION_MIN,
 		.version_max = WIRE_VERSION_MAX,
-		.features = (link->direct ? FEATURE_DIRECT : 0) | self_test_feature(link),
+		.features = (link->direct ? FEATURE_DIRECT : 0) | self_test_feature(link) |
+			    protocol_feature(link),
 		.rx_buf_bytes = link_frame_bytes(link),
 		.rx_buf_count = link->rx_buf_count,
 		.message_max = link->message_max,

@@ -25,7 +25,7 @@ static void connection_failed(struct plx_link *link, int err, const char *detail
 	case FI_ECONNREFUSED:
 	case FI_ECONNRESET:
 	case FI_ECONNABORTED:
-		close_refused(link);
+		close_not_connected(link);
 		break;
 	case FI_ETIMEDOUT:
 	case FI_EHOSTUNREACH:

@@ -471,11 +471,18 @@ void link_set_events(struct plx_link *link, const struct plx_link_events *events
 uint32_t self_test_feature(const struct plx_link *link);
 bool self_test_agree(struct plx_link *link, uint32_t features);
 
+/* protocol.c: the same of what is spoken above, and its name. */
+#define PROTOCOL_NAME_BYTES 32
+const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES]);
+uint32_t protocol_feature(const struct plx_link *link);
+bool protocol_agree(struct plx_link *link, uint32_t features);
+
 void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 	PLX_PRINTF(3, 4);
 void close_refused(struct plx_link *link);
 /* What is asked of a link that is not open. Return: -ENOTCONN; -EPERM in the child of a fork. */
 int link_fail_closed(const struct plx_link *link);
+void close_not_connected(struct plx_link *link); /* the same, or, of one that is accepted, gone */
 void close_timer_init(struct plx_link *link);
 void close_tell(struct plx_link *link);
 void close_agreed(struct plx_link *link);

@@ -45,9 +45,13 @@ enum frame_type {
  * that, and not for who listens there. */
 #define FEATURE_SELF_TEST UINT32_C(0x2)
 
-#define FRAME_FLAG_ACK    0x01 /* of a FIN: it acknowledges the peer's FIN as well */
+/* Bits 8 to 15 are a number: what is spoken above, 0 where that is not said. */
+#define FEATURE_PROTOCOL_SHIFT 8
+#define FEATURE_PROTOCOL_MASK  UINT32_C(0xff00)
 
-#define FRAME_RESERVED_AT 12 /* the last bytes of a header are written as 0, and not looked at */
+#define FRAME_FLAG_ACK         0x01 /* of a FIN: it acknowledges the peer's FIN as well */
+
+#define FRAME_RESERVED_AT      12 /* the last bytes of a header are written as 0, and not looked at */
 
 struct frame_header {
 	uint8_t type;

@@ -72,9 +72,11 @@ void listener_failed(const struct plx_link *link)
 	/* Relaxed: what was logged need not be logged again. */
 	if (atomic_load_explicit(&link->ticket->evicted, memory_order_relaxed))
 		return;
-	if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
+	if (link->reason == PLX_LINK_HELLO)
+		stranger_tell(link, "it ", plx_link_without_peer(link, link->text));
+	else if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
 		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s dropped: %s", link->peer,
-			link->text);
+			plx_link_without_peer(link, link->text));
 }
 
 void listener_out_of_descriptors(struct plx_set *set)
@@ -100,6 +102,7 @@ void plx_listener_stats(const struct plx_listener *listener, struct plx_listener
 	stats_out->refused_rate = admission_count(&shared->admission, ADMISSION_RATE);
 	stats_out->evicted = admission_count(&shared->admission, ADMISSION_EVICTED);
 	stats_out->failed = atomic_load_explicit(&shared->failed, memory_order_relaxed);
+	stats_out->no_handshake = atomic_load_explicit(&shared->no_handshake, memory_order_relaxed);
 	pthread_mutex_lock(&shared->lock);
 	memcpy(stats_out->last_failure, shared->last_failure, sizeof(stats_out->last_failure));
 	pthread_mutex_unlock(&shared->lock);

@@ -6,13 +6,22 @@
 #include "admission.h"
 #include "fabric_priv.h"
 
+#define STRANGERS_MAX 16
+
+/* A host whose peers do not complete the handshake. */
+struct stranger {
+	struct in6_addr host;
+	uint64_t next_ns; /* when that may be logged again; 0: none is here */
+};
+
 /* Counters of a listener, shared with the links it placed on other lcores. */
 struct listener_shared {
 	_Atomic uint32_t refs;
-	_Atomic uint64_t requests, opened, refused, failed;
+	_Atomic uint64_t requests, opened, refused, failed, no_handshake;
 	struct admission admission;
-	pthread_mutex_t lock; /* for the text: only failures take it */
+	pthread_mutex_t lock; /* for what follows: only failures take it */
 	char last_failure[160];
+	struct stranger strangers[STRANGERS_MAX];
 };
 
 struct plx_listener {
@@ -44,6 +53,9 @@ void listener_unref(struct listener_shared *shared);
 
 /* Say that no connection can be accepted for a second. */
 void listener_out_of_descriptors(struct plx_set *set);
+
+/* stranger.c: of an accepted link: what "who what" is wrong with its peer. */
+void stranger_tell(const struct plx_link *link, const char *who, const char *what);
 
 /* handover.c */
 void handover_request(struct plx_listener *listener, struct fi_info *info);

@@ -114,7 +114,7 @@ static void hello_frame(struct plx_link *link, const struct plx_buf *buf, uint32
 	const char *wrong = hello_read(buf->data, length, &hello);
 
 	if (wrong) {
-		link_end(link, PLX_LINK_HELLO, "HELLO of %s: %s", link->peer, wrong);
+		link_end(link, PLX_LINK_HELLO, "%s sent a bad HELLO: %s", link->peer, wrong);
 		return;
 	}
 	if (link->hello_received) {
@@ -131,7 +131,7 @@ static void hello_frame(struct plx_link *link, const struct plx_buf *buf, uint32
 				       : LINK_MESSAGE_MAX_LIMIT;
 	liveness_agree(link, &hello);
 	direct_agree(link, hello.features);
-	if (self_test_agree(link, hello.features))
+	if (protocol_agree(link, hello.features) && self_test_agree(link, hello.features))
 		link_try_open(link);
 }
 
@@ -188,6 +188,18 @@ static bool put_told(struct plx_link *link, uint64_t value)
 	return !refuse_direct(link) && receive_take_credit(link) && direct_told(link, value);
 }
 
+/* The first frame. wrong: with its form; NULL: it is another one. */
+static void not_hello(struct plx_link *link, const uint8_t *frame, size_t length, const char *wrong)
+{
+	const char *sound = frame[0] == FRAME_HELLO ? NULL : plx_sounds_like(frame, length);
+
+	if (sound)
+		link_end(link, PLX_LINK_HELLO, "%s sounds like %s", link->peer, sound);
+	else
+		link_end(link, PLX_LINK_HELLO, "%s did not begin with HELLO: %s", link->peer,
+			 wrong ? wrong : "another frame came first");
+}
+
 /* Any frame, but for a whole message that is welcome. */
 __attribute__((noinline)) void other_frame(struct plx_op *op, size_t length)
 {
@@ -200,11 +212,11 @@ __attribute__((noinline)) void other_frame(struct plx_op *op, size_t length)
 		return;
 	}
 
-	const char *wrong = frame_read(op->buf->data - FRAME_HEADER_BYTES, length, &header);
+	const uint8_t *frame = op->buf->data - FRAME_HEADER_BYTES;
+	const char *wrong = frame_read(frame, length, &header);
 
 	if (!link->hello_received && (wrong || header.type != FRAME_HELLO)) {
-		link_end(link, PLX_LINK_HELLO, "%s did not begin with HELLO: %s", link->peer,
-			 wrong ? wrong : "another frame came first");
+		not_hello(link, frame, length, wrong);
 	} else if (wrong) {
 		link_end(link, PLX_LINK_PROTOCOL, "broken frame: %s", wrong);
 	} else if (receive_take_grants(link, &header)) {

@@ -148,7 +148,8 @@ struct plx_link_events {
 
 	/** The link ended; also one that never opened. Called exactly once for every link that
 	 * plx_link_connect returned or that on_open told of; link is invalid when it returns.
-	 * text: the reason in words, for people. */
+	 * text: the reason as a sentence for people, which begins with the peer's address if it is
+	 * about the peer: see plx_link_without_peer. */
 	void (*on_close)(struct plx_link *link, enum plx_link_reason reason, const char *text,
 			 void *user);
 
@@ -163,6 +164,16 @@ struct plx_link_events {
 	/** The peer's plx_link_put_and_tell: what it put before is in the memory. value is the
 	 * peer's: it may have put nothing, or something else. In order with messages. */
 	void (*on_put)(struct plx_link *link, uint32_t value, void *user);
+};
+
+/** What is spoken on a link, above its messages. Programs may use other numbers, from
+ * PLX_PROTOCOL_OWN to 255, for protocols of their own. */
+enum plx_protocol {
+	PLX_PROTOCOL_NONE, /**< not said, which goes with all of them */
+	PLX_PROTOCOL_NETIO,
+	PLX_PROTOCOL_RPC,
+	PLX_PROTOCOL_ECHO, /**< of plx-ping and plx-echo */
+	PLX_PROTOCOL_OWN = 16,
 };
 
 /** 0 or NULL in any field means the default. */
@@ -188,9 +199,11 @@ struct plx_link_attr {
 			  a link has libfabric objects of its own, which are polled each turn and
 			  register all memory again (verbs): for few links. Drivers without it are
 			  left out */
-	bool self_test; /**< of who connects: the peer's self-test service is wanted, whatever it
-			     listens for there. Where it has none the link ends with
-			     PLX_LINK_HELLO */
+	bool self_test;   /**< of who connects: the peer's self-test service is wanted, whatever it
+			       listens for there. Where it has none the link ends with
+			       PLX_LINK_HELLO */
+	uint8_t protocol; /**< enum plx_protocol: a link whose two sides say different ones ends
+			       with PLX_LINK_HELLO, before on_open */
 };
 
 /** Bytes of a frame's header. plx_link_send_buf writes it into the headroom of the first buffer. */
@@ -293,6 +306,17 @@ bool plx_link_is_same_host(const struct plx_link *link);
 
 /** The peer's address, "192.0.2.1:7000"; valid as long as the link. */
 const char *plx_link_peer(const struct plx_link *link);
+
+/** The text of on_close for a line that names the peer already: what follows the peer's address,
+ * such as "went away without closing"; else all of it. Thread: owner. */
+const char *plx_link_without_peer(const struct plx_link *link, const char *text);
+
+/** Count and log that the peer of an accepted link did not complete the handshake of the protocol
+ * above: "PEER did not complete the handshake: WHY". Logged once for each host and second. bytes:
+ * its first message, if that was wrong: WHY says instead what it sounds like, if that is known; or
+ * NULL. The link stays. Thread: owner. */
+void plx_link_no_handshake(struct plx_link *link, const char *why, const void *bytes,
+			   size_t length);
 
 /** "tcp (libfabric net)": driver and provider. Until the link is open it may change, and the text
  * go; from on_open on it is valid as long as the link. */
@@ -515,6 +539,8 @@ struct plx_listener_stats {
 	uint64_t evicted;       /**< ended before they were open, at handshakes_max; those that were
 				     links already are in `failed` too */
 	uint64_t failed;        /**< that ended before on_open: bad HELLO, time out */
+	uint64_t no_handshake;  /**< peers that did not complete a handshake: of these, most; and
+				     those that plx_link_no_handshake told of */
 	char last_failure[160]; /**< the newest of those in words */
 };
 

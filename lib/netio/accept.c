@@ -56,6 +56,14 @@ void accepted_fail(struct accepted *accepted, const char *why)
 		note_end(accepted, PLX_LINK_PROTOCOL, why);
 }
 
+/* message: what came instead; NULL: nothing did. */
+static void not_greeted(struct accepted *accepted, const char *why, const struct plx_buf *message)
+{
+	plx_link_no_handshake(accepted->link, why, message ? message->data : NULL,
+			      message ? message->len : 0);
+	accepted_fail(accepted, why);
+}
+
 static void destroy(struct accepted *accepted)
 {
 	plx_timer_stop(&accepted->timer);
@@ -65,25 +73,14 @@ static void destroy(struct accepted *accepted)
 	accepted->acceptor->owner->free(accepted);
 }
 
-static void tell_end(struct accepted *accepted)
-{
-	struct acceptor *acceptor = accepted->acceptor;
-
-	if (accepted->established)
-		acceptor->owner->closed(accepted);
-	else if (plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
-		plx_log(&netio_log, PLX_LOG_NOTICE, "%s connected, and was refused: %s",
-			accepted->peer, accepted->why);
-}
-
 bool accepted_finish(struct accepted *accepted)
 {
 	struct acceptor *acceptor = accepted->acceptor;
 	bool is_there;
 
 	accepted->finishing = true;
-	if (acceptor->socket)
-		tell_end(accepted);
+	if (acceptor->socket && accepted->established)
+		acceptor->owner->closed(accepted);
 	is_there = acceptor->socket != NULL;
 	destroy(accepted);
 	free_if_done(acceptor);
@@ -100,6 +97,8 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 		return;
 	owner = accepted->acceptor->owner;
 	plx_timer_stop(&accepted->timer);
+	if (!accepted->established && !accepted->failure && !accepted->closing)
+		plx_link_no_handshake(link, "it went away before it greeted", NULL, 0);
 	accepted->link = NULL;
 	note_end(accepted, reason, text);
 	accepted->finishing = true; /* a callback may end the socket */
@@ -121,7 +120,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 			accepted->peer);
 		plx_link_abort(accepted->link);
 	} else {
-		accepted_fail(accepted, "it did not greet within 2 s");
+		not_greeted(accepted, "it did not greet within 2 s", NULL);
 	}
 }
 
@@ -207,30 +206,34 @@ static int welcome(const struct accepted *accepted)
 	return plx_link_send(accepted->link, bytes, sizeof(bytes));
 }
 
-static const char *greeted(struct accepted *accepted, const struct plx_buf *message)
+static void greeted(struct accepted *accepted, const struct plx_buf *message)
 {
 	struct acceptor *acceptor = accepted->acceptor;
 	struct wire_greeting hello;
 	const char *wrong = wire_greeting_read(message->data, message->len, WIRE_HELLO, &hello);
 
-	if (wrong)
-		return wrong;
-	if (welcome(accepted) != 0)
-		return "there was no room for the first answer";
+	if (!wrong && welcome(accepted) != 0)
+		wrong = "there was no room for the first answer";
+	if (wrong) {
+		not_greeted(accepted, wrong, message);
+		return;
+	}
 	plx_timer_stop(&accepted->timer);
 	if (hello.role != acceptor->owner->role) { /* which the answer has told it */
 		accepted->failure = "it is another kind of socket";
+		plx_link_no_handshake(accepted->link, accepted->failure, NULL, 0);
 		plx_link_close(accepted->link);
-		return NULL;
+		return;
 	}
 	if (hello.role == WIRE_SUBSCRIBER &&
-	    plx_link_message_max(accepted->link) < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD)
-		return "its link accepts no pages";
+	    plx_link_message_max(accepted->link) < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD) {
+		not_greeted(accepted, "its link accepts no pages", NULL);
+		return;
+	}
 	accepted->message_max = hello.message_max;
 	accepted->id = ++acceptor->next_id;
 	accepted->established = true;
 	acceptor->owner->established(accepted);
-	return NULL;
 }
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
@@ -240,10 +243,11 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 
 	if (plx_unlikely(!accepted || !accepted->acceptor->socket || accepted->failure))
 		return;
-	if (plx_unlikely(!accepted->established))
-		wrong = greeted(accepted, message);
-	else
-		wrong = accepted->acceptor->owner->received(accepted, message);
+	if (plx_unlikely(!accepted->established)) {
+		greeted(accepted, message);
+		return;
+	}
+	wrong = accepted->acceptor->owner->received(accepted, message);
 	if (plx_unlikely(wrong != NULL))
 		accepted_fail(accepted, wrong);
 }
@@ -311,6 +315,7 @@ static int start(struct acceptor *acceptor, const char *address, struct plx_link
 
 	attr.link.events = &events;
 	attr.link.user = (void *)acceptor->number;
+	attr.link.protocol = PLX_PROTOCOL_NETIO;
 	attr.link.provider = acceptor->provider[0] ? acceptor->provider : NULL;
 	rc = plx_link_listen(address, &attr, &acceptor->listener);
 	if (rc)

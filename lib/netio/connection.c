@@ -235,6 +235,11 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	if (connection->owner->look_back && connection->socket)
 		connection->owner->look_back(connection, link);
 	connection->refused_here = reason == PLX_LINK_REFUSED && plx_link_is_same_host(link);
+	if (!connection->failure && connection->state == CONNECTION_OPENING && !connection->quit &&
+	    (reason == PLX_LINK_PEER_DOWN || reason == PLX_LINK_CLOSED)) {
+		connection->failure = "it went away before it greeted: is it NetIO?";
+		connection->failed_as = PLX_LINK_HELLO;
+	}
 	if (!connection->failure) {
 		ended(connection, reason, text);
 		return;
@@ -269,6 +274,7 @@ static int try_to_open(struct netio_connection *connection)
 
 	attr.events = connection->owner->credit ? &events_with_credit : &events;
 	attr.user = connection;
+	attr.protocol = PLX_PROTOCOL_NETIO;
 	attr.provider = connection->attr.provider;
 	attr.connect_timeout_ns = connection->attr.connect_timeout_ns;
 	if (attr.message_max_bytes == 0)

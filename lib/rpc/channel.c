@@ -167,9 +167,14 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 
 	if (!channel) /* its client is gone */
 		return;
-	if (channel->state != CHANNEL_ENDING)
+	if (channel->state == CHANNEL_GREETING &&
+	    (reason == PLX_LINK_PEER_DOWN || reason == PLX_LINK_CLOSED))
+		snprintf(channel->trouble, sizeof(channel->trouble),
+			 "%s: it went away before it greeted: is it a service?", channel->address);
+	else if (channel->state != CHANNEL_ENDING)
 		snprintf(channel->trouble, sizeof(channel->trouble), "%s", text);
-	plx_log(&rpc_log, PLX_LOG_INFO, "service %s: %s", channel->address, text);
+	plx_log(&rpc_log, PLX_LOG_INFO, "service %s: %s", channel->address,
+		plx_link_without_peer(link, text));
 	plx_timer_stop(&channel->timer);
 	down(channel, reason == PLX_LINK_REFUSED && plx_link_is_same_host(link));
 }
@@ -188,12 +193,13 @@ int channel_connect(struct channel *channel)
 
 	attr.events = &events;
 	attr.user = channel;
+	attr.protocol = PLX_PROTOCOL_RPC;
 	channel->state = CHANNEL_CONNECTING;
 	rc = plx_link_connect(channel->address, &attr, &channel->link);
 	if (rc == 0)
 		return 0;
 	snprintf(channel->trouble, sizeof(channel->trouble), "%s", plx_error());
-	plx_log(&rpc_log, PLX_LOG_INFO, "service %s: %s", channel->address, plx_error());
+	plx_log(&rpc_log, PLX_LOG_INFO, "%s", channel->trouble);
 	down(channel, false);
 	return rc;
 }

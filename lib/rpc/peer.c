@@ -11,6 +11,15 @@
 /* How long one of few places is kept for a client that asks for nothing. */
 #define IDLE_NS (10 * PLX_NS_PER_S)
 
+/* By one of the rules. */
+static void throw_out(struct peer *peer)
+{
+	peer->thrown_out = true;
+	rpc_add(&peer->here->counts.protocol, 1);
+	plx_link_abort(peer->link);
+	turns_drop(peer);
+}
+
 /* Greetings ------------------------------------------------------------------------------------ */
 
 /* open_max 0: it is turned away. */
@@ -32,13 +41,21 @@ static void greet(struct plx_link *link, const struct plx_rpc_service *service, 
 		plx_link_abort(link); /* nothing was sent before it: there is room */
 }
 
+/* message: what came instead; NULL: nothing did. */
+static void not_greeted(struct peer *peer, const char *why, const struct plx_buf *message)
+{
+	plx_link_no_handshake(peer->link, why, message ? message->data : NULL,
+			      message ? message->len : 0);
+	throw_out(peer);
+}
+
 static void be_greeted(struct peer *peer, const struct plx_buf *message)
 {
 	struct rpc_greeting greeting;
 	const char *wrong = rpc_greeting_read(message->data, message->len, RPC_CLIENT, &greeting);
 
 	if (wrong) {
-		peer_throw_out(peer, wrong);
+		not_greeted(peer, wrong, message);
 		return;
 	}
 	peer->greeted = true;
@@ -161,6 +178,8 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	if (!peer)
 		return;
 	here = peer->here;
+	if (!peer->greeted && !peer->thrown_out && !here->ending && reason != PLX_LINK_ABORTED)
+		plx_link_no_handshake(link, "it went away before it greeted", NULL, 0);
 	peer->link = NULL;
 	plx_timer_stop(&peer->timer);
 	turns_drop(peer);
@@ -192,13 +211,10 @@ void peer_throw_out(struct peer *peer, const char *why)
 
 	if (peer->thrown_out)
 		return;
-	peer->thrown_out = true;
-	rpc_add(&here->counts.protocol, 1);
 	if (plx_log_allowed(&here->log_limit, plx_loop_now_ns()))
 		plx_log(&rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
 			plx_link_peer(peer->link), why);
-	plx_link_abort(peer->link);
-	turns_drop(peer);
+	throw_out(peer);
 }
 
 /* Whether it waits for nothing, and has been told all. */
@@ -243,7 +259,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	struct peer *peer = arg;
 
 	if (!peer->greeted)
-		peer_throw_out(peer, "it did not greet");
+		not_greeted(peer, "it did not greet", NULL);
 	else if (peer->paused)
 		end_pause(peer);
 	else if (peer->here->draining)

@@ -307,6 +307,7 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 	if (rc)
 		return rc;
 	attr.link.events = &peer_events;
+	attr.link.protocol = PLX_PROTOCOL_RPC;
 	attr.link.user = (void *)service->number;
 	attr.link.message_max_bytes = service->attr.request_max + RPC_RECORD_BYTES + RPC_KEY_BYTES;
 	if (attr.link.message_max_bytes < RPC_BATCH_BYTES)

@@ -81,7 +81,7 @@ static void no_hello(void **state)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
-	expect_failure("no HELLO from ");
+	expect_failure("did not say HELLO within 200 ms");
 	rogue_close(rogue);
 }
 
@@ -117,7 +117,7 @@ static void http_instead_of_hello(void **state)
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
 	rogue_send(rogue, "GET / HTTP/1.1\r\nHost: here\r\n\r\n", 30);
-	expect_failure("did not begin with HELLO");
+	expect_failure("sounds like HTTP");
 	rogue_close(rogue);
 }
 

@@ -62,9 +62,13 @@ static void who_greets_wrong_is_never_heard_of(void **state)
 		greet(&bad[i]);
 		TURN_UNTIL(raw_closed == 1);
 	}
+	assert_int_equal(log_count("sounds like"), 0); /* it is NetIO */
+	assert_in_range(log_count("did not complete the handshake: it "), 1, PLX_ARRAY_LEN(bad));
+	turn_ms(1000); /* one line a second */
 	connect_raw();
 	assert_int_equal(plx_link_send(raw, "GET / HTTP/1.1", 14), 0);
 	TURN_UNTIL(raw_closed == 1);
+	assert_int_equal(log_count("did not complete the handshake: it sounds like HTTP"), 1);
 	connect_raw();
 	assert_int_equal(plx_link_send(raw, "", 0), 0);
 	TURN_UNTIL(raw_closed == 1);

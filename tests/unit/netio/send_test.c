@@ -617,6 +617,31 @@ static void each_cause_of_failed_attempts_is_logged_once(void **state)
 	end();
 }
 
+static void raw_hang_up(struct plx_link *link, void *user)
+{
+	plx_link_abort(link);
+}
+
+/* As a service does to a client that it does not understand. */
+static void who_hangs_up_instead_of_greeting_did_not_crash(void **state)
+{
+	static const struct plx_link_events hanging_up = {.on_open = raw_hang_up};
+	struct plx_listen_attr attr = {.link.events = &hanging_up};
+	struct plx_listener *listener;
+
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &listener), 0);
+	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = UINT64_MAX});
+	assert_int_equal(
+		netio_connect(&sender, "127.0.0.1",
+			      (unsigned)atoi(strrchr(plx_listener_address(listener), ':') + 1)),
+		0);
+	TURN_UNTIL(refused == 1);
+	assert_int_equal(reason, PLX_LINK_HELLO);
+	assert_non_null(strstr(why, "it went away before it greeted: is it NetIO?"));
+	end();
+	plx_listener_close(listener);
+}
+
 static void raw_welcome(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	uint8_t welcome[WIRE_GREETING_BYTES];
@@ -689,6 +714,7 @@ int main(void)
 		SOCKET_TEST(a_socket_may_end_in_its_callbacks),
 		SOCKET_TEST(who_does_not_speak_netio_is_named),
 		SOCKET_TEST(each_cause_of_failed_attempts_is_logged_once),
+		SOCKET_TEST(who_hangs_up_instead_of_greeting_did_not_crash),
 		SOCKET_TEST(who_cannot_take_a_page_is_refused),
 		SOCKET_TEST(many_come_and_go),
 	};

@@ -3,6 +3,7 @@
  * client as if it were a service. */
 #include "rpc_fixture.h"
 
+#include "log_capture.h"
 #include "rpc_wire.h"
 
 #include <stdio.h>
@@ -97,8 +98,25 @@ static void greetings_that_are_none(void **state)
 {
 	static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
+	log_capture();
 	send_raw(&client, http, sizeof(http));
 	is_thrown_out();
+	assert_int_equal(log_count(" did not complete the handshake: it sounds like HTTP"), 1);
+	plx_log_set_sink(NULL, NULL);
+}
+
+static void a_client_that_does_not_greet(void **state)
+{
+	log_capture();
+	plx_link_abort(client.link);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	for (int i = 0; i < 3000 && !log_text[0]; i++)
+		pump_ms(1);
+	assert_int_equal(
+		log_count(" did not complete the handshake: it went away before it greeted"), 1);
+	assert_int_equal(log_count("without closing"), 0);
+	plx_log_set_sink(NULL, NULL);
+	others_go_on();
 }
 
 static void an_empty_greeting(void **state)
@@ -552,6 +570,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(greetings_that_are_none),
+		TEST(a_client_that_does_not_greet),
 		TEST(an_empty_greeting),
 		TEST(a_greeting_of_a_service),
 		TEST(a_flag_that_nobody_knows),

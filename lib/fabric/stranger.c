@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers that connect and do not complete a handshake: the wrong program, or the wrong port. They
+ * come again and again, so that each host has one line a second. */
+#include "listen.h"
+
+#define PAUSE_NS PLX_NS_PER_S
+
+/* Return: its place, or the one that was logged first; NULL: too many hosts are in a pause. */
+static struct stranger *find(struct listener_shared *shared, const struct in6_addr *host,
+			     uint64_t now_ns)
+{
+	struct stranger *oldest = &shared->strangers[0];
+
+	for (unsigned i = 0; i < STRANGERS_MAX; i++) {
+		struct stranger *each = &shared->strangers[i];
+
+		if (each->next_ns && memcmp(&each->host, host, sizeof(*host)) == 0)
+			return each;
+		if (each->next_ns < oldest->next_ns)
+			oldest = each;
+	}
+	return oldest->next_ns <= now_ns ? oldest : NULL;
+}
+
+static bool may_log(struct listener_shared *shared, const struct in6_addr *host)
+{
+	uint64_t now_ns = plx_loop_now_ns();
+	struct stranger *stranger;
+	bool may;
+
+	pthread_mutex_lock(&shared->lock);
+	stranger = find(shared, host, now_ns);
+	may = stranger && stranger->next_ns <= now_ns;
+	if (may)
+		*stranger = (struct stranger){*host, now_ns + PAUSE_NS};
+	pthread_mutex_unlock(&shared->lock);
+	return may;
+}
+
+void stranger_tell(const struct plx_link *link, const char *who, const char *what)
+{
+	struct in6_addr host = {0};
+
+	/* Relaxed: it stands for itself. */
+	atomic_fetch_add_explicit(&link->from->no_handshake, 1, memory_order_relaxed);
+	if (link->ticket)
+		host = admission_address(link->ticket);
+	if (may_log(link->from, &host))
+		plx_log(&fabric_log, PLX_LOG_WARNING, "%s did not complete the handshake: %s%s",
+			link->peer, who, what);
+}
+
+void plx_link_no_handshake(struct plx_link *link, const char *why, const void *bytes, size_t length)
+{
+	const char *sound = bytes ? plx_sounds_like(bytes, length) : NULL;
+	char own[PROTOCOL_NAME_BYTES];
+
+	if (sound && strcmp(sound, protocol_name(link->attr.protocol, own)) == 0)
+		sound = NULL; /* the right protocol, spoken wrong */
+	if (link->from)
+		stranger_tell(link, sound ? "it sounds like " : "", sound ? sound : why);
+}
+
+const char *plx_link_without_peer(const struct plx_link *link, const char *text)
+{
+	size_t length = strlen(link->peer);
+
+	return strncmp(text, link->peer, length) == 0 && text[length] == ' ' ? text + length + 1
+									     : text;
+}

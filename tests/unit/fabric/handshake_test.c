@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers that do not complete a handshake, of the link or above it: how they are counted and logged.
+ */
+#include "fixture.h"
+#include "log_capture.h"
+#include "rogue.h"
+
+static struct plx_listener *listener;
+
+static int stop(void **state)
+{
+	fixture_stop();
+	plx_log_set_sink(NULL, NULL);
+	return 0;
+}
+
+static void listen_as(uint8_t protocol)
+{
+	struct plx_link_attr attr = {.protocol = protocol};
+
+	fixture_start("tcp", false);
+	listener = fixture_listen(here("0"), &attr);
+	log_capture();
+}
+
+/* Return: the reason, if it ended; PLX_LINK_CLOSED: it is open. */
+static enum plx_link_reason connect_as(const struct plx_link_attr *how)
+{
+	struct plx_link_attr attr = *how;
+
+	memset(&client, 0, sizeof(client));
+	attr.events = &side_events;
+	attr.user = &client;
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	for (int i = 0; i < 5000 && !client.opened && !client.closed; i++)
+		pump_ms(1);
+	assert_int_equal(client.opened + client.closed, 1);
+	return client.opened ? PLX_LINK_CLOSED : client.reason;
+}
+
+static uint64_t without_handshake(void)
+{
+	struct plx_listener_stats stats;
+
+	plx_listener_stats(listener, &stats);
+	return stats.no_handshake;
+}
+
+static void wait_without_handshake(uint64_t count)
+{
+	for (int i = 0; i < 5000 && without_handshake() < count; i++)
+		pump_ms(1);
+	assert_int_equal(without_handshake(), count);
+}
+
+static void a_link_of_another_protocol_does_not_open(void **state)
+{
+	listen_as(PLX_PROTOCOL_ECHO);
+	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_RPC}),
+			 PLX_LINK_HELLO);
+	assert_non_null(strstr(client.text, plx_listener_address(listener)));
+	assert_non_null(
+		strstr(client.text, " speaks the echo of plx-ping, and not calls of services"));
+	wait_without_handshake(1);
+	assert_int_equal(server.opened, 0);
+	assert_int_equal(log_count(" did not complete the handshake: it sounds like calls of "
+				   "services, and the echo of plx-ping is what this port speaks"),
+			 1);
+	assert_int_equal(log_count("went away"), 0);
+}
+
+static void protocols_of_programs_differ_as_well(void **state)
+{
+	listen_as(PLX_PROTOCOL_OWN);
+	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = 255}), PLX_LINK_HELLO);
+	assert_non_null(strstr(client.text, " speaks protocol 16, and not protocol 255"));
+}
+
+static void expect_open(const struct plx_link_attr *how)
+{
+	assert_int_equal(connect_as(how), PLX_LINK_CLOSED);
+	plx_link_abort(client.link);
+	assert_true(pump_until(&client.closed, 1, 3000));
+}
+
+static void the_same_protocol_opens_and_so_does_one_that_is_not_said(void **state)
+{
+	listen_as(PLX_PROTOCOL_ECHO);
+	expect_open(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
+	expect_open(&(struct plx_link_attr){0});
+	fixture_stop();
+	listen_as(PLX_PROTOCOL_NONE);
+	expect_open(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
+	assert_int_equal(without_handshake(), 0);
+}
+
+static void a_host_is_logged_once_a_second(void **state)
+{
+	uint64_t begin_ns = plx_now_ns(), seconds;
+
+	listen_as(PLX_PROTOCOL_ECHO);
+	for (unsigned i = 1; i <= 8; i++) {
+		connect_as(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_RPC});
+		wait_without_handshake(i);
+	}
+	seconds = (plx_now_ns() - begin_ns) / PLX_NS_PER_S;
+	assert_in_range(log_count("did not complete the handshake"), 1, 1 + seconds);
+}
+
+static void what_is_no_hello_is_named_by_its_sound(void **state)
+{
+	static const uint8_t tls[32] = {0x16, 0x03, 0x01};
+	struct rogue *rogue;
+
+	listen_as(PLX_PROTOCOL_NONE);
+	rogue = rogue_connect(plx_listener_address(listener));
+	rogue_send(rogue, tls, sizeof(tls));
+	wait_without_handshake(1);
+	assert_int_equal(log_count(" did not complete the handshake: it sounds like TLS"), 1);
+	rogue_close(rogue);
+}
+
+static void one_that_goes_before_hello_did_not_crash(void **state)
+{
+	listen_as(PLX_PROTOCOL_NONE);
+	rogue_close(rogue_connect(plx_listener_address(listener)));
+	wait_without_handshake(1);
+	assert_int_equal(log_count(" did not complete the handshake: it went away before it said "
+				   "HELLO"),
+			 1);
+	assert_int_equal(log_count("without closing"), 0);
+}
+
+static void what_is_above_a_link_tells_of_its_handshake(void **state)
+{
+	listen_as(PLX_PROTOCOL_NONE);
+	fixture_connect(listener, NULL);
+	plx_link_no_handshake(client.link, "nobody accepted this one", NULL, 0);
+	assert_int_equal(log_count("nobody accepted this one"), 0);
+	plx_link_no_handshake(server.link, "it says nothing that is known", "hello", 5);
+	assert_int_equal(
+		log_count(" did not complete the handshake: it says nothing that is known"), 1);
+	plx_link_no_handshake(server.link, "it says nothing that is known", "SSH-2.0", 7);
+	assert_int_equal(without_handshake(), 2);
+	pump_ms(1000);
+	plx_link_no_handshake(server.link, "it says nothing that is known", "SSH-2.0", 7);
+	assert_int_equal(log_count("did not complete the handshake: it sounds like SSH"), 1);
+}
+
+static void the_address_of_a_peer_can_be_left_out(void **state)
+{
+	char text[PLX_ADDRESS_MAX + 64];
+
+	listen_as(PLX_PROTOCOL_NONE);
+	fixture_connect(listener, NULL);
+	snprintf(text, sizeof(text), "%s went away", plx_link_peer(client.link));
+	assert_string_equal(plx_link_without_peer(client.link, text), "went away");
+	assert_string_equal(plx_link_without_peer(client.link, "closed"), "closed");
+	snprintf(text, sizeof(text), "%s0 went away", plx_link_peer(client.link));
+	assert_string_equal(plx_link_without_peer(client.link, text), text);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_link_of_another_protocol_does_not_open),
+		TEST(protocols_of_programs_differ_as_well),
+		TEST(the_same_protocol_opens_and_so_does_one_that_is_not_said),
+		TEST(a_host_is_logged_once_a_second),
+		TEST(what_is_no_hello_is_named_by_its_sound),
+		TEST(one_that_goes_before_hello_did_not_crash),
+		TEST(what_is_above_a_link_tells_of_its_handshake),
+		TEST(the_address_of_a_peer_can_be_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
