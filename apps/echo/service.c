@@ -32,7 +32,7 @@ static int answer(struct plx_link *link, struct plx_buf *message)
 /* No room is no failure: the message waits. Anything else is the end of this link. */
 static void give_up(struct plx_link *link)
 {
-	plx_app_say("%s: %s", plx_link_peer(link), plx_error());
+	plx_app_say("an answer: %s", plx_error());
 	plx_link_abort(link);
 }
 

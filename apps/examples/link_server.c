@@ -24,8 +24,8 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	if (rc == 0) {
 		server->answered++;
 	} else if (rc != -ENOTCONN) { /* closing: on_close follows */
-		fprintf(stderr, "%s: %s\n", plx_link_peer(link),
-			rc == -EAGAIN ? "does not wait for answers" : plx_error());
+		fprintf(stderr, "an answer: %s\n",
+			rc == -EAGAIN ? "its client does not wait for answers" : plx_error());
 		plx_link_abort(link);
 	}
 }
@@ -33,7 +33,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		     void *user)
 {
-	printf("%s: %s\n", plx_link_peer(link), text);
+	printf("%s: %s\n", plx_link_peer(link), plx_link_without_peer(link, text));
 }
 
 int main(int argc, char **argv)

@@ -36,8 +36,8 @@ static void on_worker_gone(struct netio_push_receiver *worker, enum plx_link_rea
 	struct netio_push_receiver_stats stats;
 
 	netio_push_receiver_stats(worker, &stats);
-	fprintf(stderr, "%s gone: %s; %llu jobs go to others\n", worker->address, why,
-		(unsigned long long)stats.taken_away);
+	fprintf(stderr, "worker %s gone: %s; %llu jobs go to others\n", worker->address,
+		plx_link_reason_name(reason), (unsigned long long)stats.taken_away);
 }
 
 /* A job may be done twice, if its first worker died, or seemed to, before the answer arrived. */

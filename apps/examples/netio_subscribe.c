@@ -29,7 +29,7 @@ static void on_message(struct netio_subscribe_socket *socket, const struct netio
 static void on_lost(struct netio_publisher *publisher, const struct netio_subscription *what,
 		    const char *why)
 {
-	printf("lost %s: %s\n", publisher->address, why);
+	printf("lost tag %llu: %s\n", (unsigned long long)what->tag, why);
 }
 
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)

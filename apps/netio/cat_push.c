@@ -80,7 +80,8 @@ static void on_closed(struct netio_push_receiver *receiver, enum plx_link_reason
 	if (!is_closing)
 		cat_tell("%s gone: %s; %" PRIu64 " of %" PRIu64
 			 " messages were not finished; trying again",
-			 receiver->address, why, its.taken_away, its.handed);
+			 receiver->address, plx_link_reason_name(reason), its.taken_away,
+			 its.handed);
 	else if (--left == 0)
 		tell_end();
 }

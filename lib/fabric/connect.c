@@ -308,13 +308,11 @@ static void move(struct plx_link *link, struct plx_set *set, struct fi_info *inf
 {
 	struct plan *plan = link->plan;
 	struct fd_mark *mark = mark_for(plan_choice(plan));
-	char before[PLX_ADDRESS_MAX];
 	int rc;
 
-	snprintf(before, sizeof(before), "%s", link->peer);
 	name_peer(link, info);
-	plx_log(&fabric_log, PLX_LOG_INFO, "link to %s: %s; now to %s by %s", before, link->text,
-		link->peer, plan_choice(plan)->driver->name);
+	plx_log(&fabric_log, PLX_LOG_INFO, "%s; now to %s by %s", link->text, link->peer,
+		plan_choice(plan)->driver->name);
 	link->choice = why_it(plan);
 	rc = link_move(link, set, info);
 	rc = rc ? rc : start(link, info);

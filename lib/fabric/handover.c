@@ -126,7 +126,7 @@ static int accept_link(struct plx_link *link)
 	int rc = fi_accept(link->ep, NULL, 0);
 
 	if (rc)
-		return plx_fail(EIO, "accepting %s failed: %s", link->peer, fi_strerror(-rc));
+		return plx_fail(EIO, "%s cannot be accepted: %s", link->peer, fi_strerror(-rc));
 	return plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
 }
 

@@ -65,6 +65,9 @@ const char *plx_link_without_peer(const struct plx_link *link, const char *text)
 {
 	size_t length = strlen(link->peer);
 
-	return strncmp(text, link->peer, length) == 0 && text[length] == ' ' ? text + length + 1
-									     : text;
+	if (strncmp(text, link->peer, length) != 0)
+		return text;
+	if (strncmp(text + length, ": ", 2) == 0)
+		return text + length + 2;
+	return text[length] == ' ' ? text + length + 1 : text;
 }

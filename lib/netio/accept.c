@@ -100,7 +100,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	if (!accepted->established && !accepted->failure && !accepted->closing)
 		plx_link_no_handshake(link, "it went away before it greeted", NULL, 0);
 	accepted->link = NULL;
-	note_end(accepted, reason, text);
+	note_end(accepted, reason, plx_link_without_peer(link, text));
 	accepted->finishing = true; /* a callback may end the socket */
 	if (!owner->ended || owner->ended(accepted) || !accepted->acceptor->socket)
 		accepted_finish(accepted);

@@ -61,6 +61,10 @@ if [[ $sanitizer == none && -n $hello ]]; then
 		echo 'FAILED: hello ends well where nobody listens'
 		failed=1
 	fi
+	if [[ $(grep -o '127\.0\.0\.1:1' "$temp/text" | wc -l) != 1 ]]; then
+		echo "FAILED: hello does not name the address that refuses once: $(cat "$temp/text")"
+		failed=1
+	fi
 	"$PLX_BUILD_ROOT/apps/plx-echo" --listen 127.0.0.1:0 >"$temp/echo" 2>&1 </dev/null &
 	echo=$!
 	for _ in {1..500}; do

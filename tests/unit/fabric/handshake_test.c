@@ -155,6 +155,8 @@ static void the_address_of_a_peer_can_be_left_out(void **state)
 	fixture_connect(listener, NULL);
 	snprintf(text, sizeof(text), "%s went away", plx_link_peer(client.link));
 	assert_string_equal(plx_link_without_peer(client.link, text), "went away");
+	snprintf(text, sizeof(text), "%s: it is gone", plx_link_peer(client.link));
+	assert_string_equal(plx_link_without_peer(client.link, text), "it is gone");
 	assert_string_equal(plx_link_without_peer(client.link, "closed"), "closed");
 	snprintf(text, sizeof(text), "%s0 went away", plx_link_peer(client.link));
 	assert_string_equal(plx_link_without_peer(client.link, text), text);

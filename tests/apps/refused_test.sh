@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Programs where nobody listens: they fail, say so, and no line names the address twice.
+set -uo pipefail
+
+apps=$1
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+address=127.0.0.1:1
+
+# refused NAME WORDS...: that program with these.
+refused()
+{
+	local name=$1 its
+
+	shift
+	timeout -s KILL 60 "$@" >"$temp/$name.err" 2>&1 </dev/null
+	its=$?
+	check "$name fails" "(($its != 0 && $its != 137))"
+	check "$name says that it was refused" "grep -q '$address.* refused' '$temp/$name.err'"
+	check "$name names the address once" "! grep -qE '127.0.0.1:[0-9]+.*127.0.0.1:[0-9]+' '$temp/$name.err'"
+}
+
+refused ping "$apps/plx-ping" --huge none -- --connect "$address"
+refused ping_one_way "$apps/plx-ping" --huge none -- --one-way --connect "$address"
+refused ping_service "$apps/plx-ping" --huge none -- --service --connect "$address"
+refused call "$apps/plx-call" --huge none -- --service "$address" --method 1 --deadline 300ms
+refused params "$apps/plx-params" --huge none -- --service "$address" --deadline 300ms --list
+refused throughput "$apps/netio-throughput" --huge none -- --connect "$address"
+refused bench "$apps/netio-pubsub-bench" --huge none -- --connect "$address"
+refused cat_send "$apps/netio-cat" send --huge none -- --host 127.0.0.1 -p 1
+refused link_client "$apps/examples/link_client" --huge none -- "$address" hello
+refused direct_client "$apps/examples/direct_client" --huge none -- "$address" hello
+refused service_client "$apps/examples/service_client" --huge none -- "$address" 20
+exit $failed
