@@ -45,16 +45,19 @@ static int mark_first(struct journal *journal)
 }
 
 /* Which ones were given is known at an orderly end: the next start goes on right behind. If that
- * cannot be written, it goes on further behind. */
-static void mark_last(struct journal *journal)
+ * cannot be written, it goes on further behind. Return: whether the file is still at its path. */
+static bool mark_last(struct journal *journal)
 {
 	struct marks last = given(journal->store);
+	int rc = tables_begin(journal->tables);
 
-	if (tables_begin(journal->tables) != 0)
-		return;
-	if (tables_mark(journal->tables, last.revision, last.id) != 0 ||
-	    tables_commit(journal->tables) != 0)
+	if (rc)
+		return true;
+	rc = tables_mark(journal->tables, last.revision, last.id);
+	rc = rc ? rc : tables_commit(journal->tables);
+	if (rc)
 		tables_roll_back(journal->tables);
+	return rc != -ESTALE;
 }
 
 static int open_all(struct journal *journal, const char *path)
@@ -170,7 +173,7 @@ void journal_close(struct journal *journal, struct journal_stats *stats_out)
 		return;
 	if (journal->started)
 		join(journal);
-	mark_last(journal);
+	journal->stats.is_moved |= !mark_last(journal);
 	if (stats_out)
 		*stats_out = journal->stats;
 	sem_destroy(&journal->filled);

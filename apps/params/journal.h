@@ -38,6 +38,7 @@ struct journal_stats {
 	uint64_t commits;  /**< that they took */
 	uint64_t failures; /**< transactions that were tried in vain */
 	uint64_t lost;     /**< changes that were made, and are not on the disk */
+	bool is_moved;     /**< the file or its log is no longer at its path */
 };
 
 /** Write what is left, and end: the loop is turned meanwhile, so that the thread's answers arrive.

@@ -100,25 +100,28 @@ static int write_group(struct journal *journal)
 	return rc;
 }
 
-static void give_up_file(struct journal *journal)
+/* error: -EUCLEAN or -ESTALE. */
+static void give_up_file(struct journal *journal, int error)
 {
-	journal->is_damaged = true;
+	journal->is_given_up = true;
+	journal->stats.is_moved = error == -ESTALE;
 	plx_log(&journal_log, PLX_LOG_ERROR,
 		"%s; this process keeps changes in memory only from now on, and answers that they "
-		"are not written: stop it and restore the file from a backup",
-		plx_error());
+		"are not written: stop it and %srestore the file from a backup",
+		plx_error(), error == -ESTALE ? "put the file back, or " : "");
 }
 
 /* Until the disk takes it: what was said to be set is not forgotten while the process lives. A file
- * that is damaged takes nothing, ever. Return: whether it is on the disk. */
+ * that is damaged takes nothing, ever, and nobody finds one that was moved. Return: whether it is
+ * on the disk. */
 static bool write_surely(struct journal *journal)
 {
 	int rc;
 
-	while (!journal->is_damaged && (rc = write_group(journal)) != 0) {
+	while (!journal->is_given_up && (rc = write_group(journal)) != 0) {
 		journal->stats.failures++;
-		if (rc == -EUCLEAN) {
-			give_up_file(journal);
+		if (rc == -EUCLEAN || rc == -ESTALE) {
+			give_up_file(journal, rc);
 			break;
 		}
 		if (stage_of(journal) != STAGE_RUNS) {
@@ -129,7 +132,7 @@ static bool write_surely(struct journal *journal)
 		plx_log(&journal_log, PLX_LOG_ERROR, "%s; trying again in 1 s", plx_error());
 		sleep_ns(FAILED_NS);
 	}
-	if (journal->is_damaged)
+	if (journal->is_given_up)
 		return false;
 	journal->stats.commits++;
 	return true;

@@ -57,7 +57,7 @@ struct journal {
 	struct marks marks; /* that are in the file */
 	struct change *group[GROUP_MAX];
 	uint32_t count;
-	bool is_damaged; /* the file: nothing more is written, and that was said */
+	bool is_given_up; /* the file: nothing more is written, and that was logged */
 };
 
 /** Write the marks that are far enough ahead of what was given. Inside a transaction. Return: as

@@ -76,5 +76,10 @@ int serve(const struct serve_conf *conf)
 	if (stats.lost)
 		return plx_fail(EIO, "%s: %" PRIu64 " change%s not in it", conf->path, stats.lost,
 				stats.lost == 1 ? " is" : "s are");
+	if (stats.is_moved)
+		return plx_fail(ESTALE,
+				"%s: it, or its -wal, was moved, removed or replaced while this "
+				"process had it",
+				conf->path);
 	return rc;
 }

@@ -27,17 +27,20 @@ static const char *const statements[] = {
 	[MARK] = "UPDATE counters SET value = iif(name = 'revision', ?1, ?2)",
 };
 
+int tables_fail_busy(const struct tables *tables)
+{
+	return plx_fail(EBUSY, "%s: another process has it; end that one, or give another file",
+			tables->path);
+}
+
 int tables_fail(const struct tables *tables, int error, const char *what)
 {
 	if ((sqlite3_errcode(tables->db) & 0xff) == SQLITE_BUSY)
-		return plx_fail(EBUSY,
-				"%s: another process has it; end that one, or give another file",
-				tables->path);
+		return tables_fail_busy(tables);
 	return plx_fail(error, "%s: %s: %s", tables->path, what, sqlite3_errmsg(tables->db));
 }
 
-/* The folder that a path is in. */
-static void folder_of(const char *path, char out[PATH_MAX])
+void tables_folder_of(const char *path, char out[PATH_MAX])
 {
 	const char *slash = strrchr(path, '/');
 
@@ -53,7 +56,7 @@ static int fail_to_open(const struct tables *tables, int error, const char *what
 	char folder[PATH_MAX];
 	struct stat there;
 
-	folder_of(tables->path, folder);
+	tables_folder_of(tables->path, folder);
 	if (stat(tables->path, &there) == 0 && S_ISDIR(there.st_mode))
 		return plx_fail(EISDIR, "%s: it is a folder; give a file, such as one in it",
 				tables->path);
@@ -217,13 +220,18 @@ static int open_file(struct tables *tables)
  * that write would not know of each other's changes. A commit is on the disk when it returns. */
 static int open_all(struct tables *tables)
 {
-	int rc = open_file(tables);
+	int rc = tables_claim_path(tables);
 
+	rc = rc ? rc : open_file(tables);
 	rc = rc ? rc : run(tables, "PRAGMA locking_mode = EXCLUSIVE");
 	rc = rc ? rc : check_file(tables);
 	rc = rc ? rc : write_ahead(tables);
 	rc = rc ? rc : run(tables, "PRAGMA synchronous = FULL");
-	return rc ? rc : prepare_all(tables);
+	rc = rc ? rc : prepare_all(tables);
+	rc = rc ? rc : run(tables, "BEGIN IMMEDIATE; COMMIT"); /* opens the log */
+	if (rc == 0)
+		tables_note_log(tables);
+	return rc;
 }
 
 int tables_open(const char *path, struct tables **tables_out)
@@ -233,6 +241,7 @@ int tables_open(const char *path, struct tables **tables_out)
 
 	if (!tables)
 		return plx_fail(ENOMEM, "out of memory");
+	tables->claim = -1;
 	tables->path = strdup(path);
 	if (!tables->path) {
 		free(tables);
@@ -253,7 +262,10 @@ void tables_close(struct tables *tables)
 		return;
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		sqlite3_finalize(tables->ready[i]);
+	tables_end_log(tables);
 	sqlite3_close(tables->db);
+	if (tables->claim >= 0)
+		close(tables->claim);
 	free(tables->path);
 	free(tables);
 }

@@ -10,10 +10,10 @@ struct tables;
 /** Higher revisions and ids were never given: a file that has them is not loaded. */
 #define TABLES_NUMBER_MAX (INT64_MAX / 2)
 
-/** Open the file, or make it, and lock it: no other process reads or writes it until it is closed.
- * Return: 0; -EINVAL it is something else, of a later version, or none that SQLite can write ahead
- * for; -EBUSY another process has it; -EISDIR; -ENOTDIR, -ENOENT its folder is none, or not there;
- * -EROFS it, or its folder, cannot be written; -EIO. */
+/** Open the file, or make it, and lock it: no other process reads or writes it until it is closed,
+ * or opens another file at its path. Return: 0; -EINVAL it is something else, of a later version,
+ * or none that SQLite can write ahead for; -EBUSY another process has it; -EISDIR; -ENOTDIR,
+ * -ENOENT its folder is none, or not there; -EROFS it, or its folder, cannot be written; -EIO. */
 int tables_open(const char *path, struct tables **tables_out);
 
 /** Accepts NULL. */
@@ -24,7 +24,8 @@ void tables_close(struct tables *tables);
 int tables_load(struct tables *tables, struct store *store);
 
 /** A transaction: begin, changes and marks, and commit, or roll back. Return: 0; -EINVAL the file
- * does not take what was put, now or later, and the rest of the transaction stays; -EIO. */
+ * does not take what was put, now or later, and the rest of the transaction stays; -EUCLEAN it is
+ * damaged; -ESTALE (commit) the file or its log was moved, removed or replaced; -EIO. */
 int tables_begin(struct tables *tables);
 int tables_put(struct tables *tables, const struct param *param);
 int tables_remove(struct tables *tables, const struct param *param);

@@ -5,7 +5,9 @@
 
 #include "tables.h"
 
+#include <limits.h>
 #include <sqlite3.h>
+#include <sys/types.h>
 
 enum statement { BEGIN, COMMIT, ROLLBACK, PUT, REMOVE, MARK, STATEMENT_COUNT };
 
@@ -19,9 +21,36 @@ struct tables {
 	sqlite3 *db;
 	char *path;
 	sqlite3_stmt *ready[STATEMENT_COUNT];
+	int claim; /* a socket whose name stands for the path; -1: none */
+
+	/* The log that SQLite writes ahead. */
+	bool has_log;
+	dev_t log_device;
+	ino_t log_inode;
 };
 
 /** Say what SQLite says. Return: -EBUSY where another process has the file, else -error. */
 int tables_fail(const struct tables *tables, int error, const char *what);
+
+/** Return: -EBUSY another process has the file, or its path. */
+int tables_fail_busy(const struct tables *tables);
+
+/** The folder that a path is in. */
+void tables_folder_of(const char *path, char out[PATH_MAX]);
+
+/** Claim the path for this process, also while no file is there, until tables_close. Processes of
+ * other network namespaces do not see the claim. Return: 0; -EBUSY another process has it; -errno.
+ */
+int tables_claim_path(struct tables *tables);
+
+/** Remember the log, once SQLite has opened it. */
+void tables_note_log(struct tables *tables);
+
+/** Return: 0; -ESTALE the file, or its log, is no longer at its path: what is written is not
+ * there. */
+int tables_check_path(const struct tables *tables);
+
+/** Before closing: move all of the log into the file, wherever that is. */
+void tables_end_log(struct tables *tables);
 
 #endif

@@ -90,7 +90,9 @@ int tables_mark(struct tables *tables, uint64_t revision, uint64_t id)
 
 int tables_commit(struct tables *tables)
 {
-	return step(tables, COMMIT);
+	int rc = step(tables, COMMIT);
+
+	return rc ? rc : tables_check_path(tables);
 }
 
 void tables_roll_back(struct tables *tables)

@@ -264,6 +264,28 @@ check '... and so is who looks at the service' '(($? == 1)) && grep -q "^1 chang
 server=''
 check '... and what was told is there' '[[ $(sqlite3 "$temp/store.db" "SELECT value FROM params WHERE name = '"'run/title'"'") == "it waits" ]]'
 
+# A file that is moved away while it is served.
+start "$address"
+expect 0 'revision *' --set run/title --value 'before the move'
+mv "$temp/store.db" "$temp/moved.db"
+expect 1 '*it was changed, and is not on the disk*' --set run/title --value 'after the move'
+check 'a file that was moved is reported' 'grep -q "store.db: it was moved, removed or replaced .*keeps changes in memory only" "$temp/server.err"'
+got=$("$program" --huge none -- --serve "$temp/store.db" --listen 127.0.0.1:0 2>&1)
+check '... no other service takes its path' '(($? == 1)) && [[ $got == *"another process has it; end that one"* && ! -e $temp/store.db ]]'
+kill "$server"
+ends "$server"
+check '... and the service ends with status 1' '(($? == 1)) && grep -q "store.db: 1 change is not in it" "$temp/server.err"'
+server=''
+mv "$temp/moved.db" "$temp/store.db"
+start "$address"
+expect 0 '* = * the move*' --get run/title
+mv "$temp/store.db" "$temp/moved.db"
+kill "$server"
+ends "$server"
+check 'it is noticed at the end, too' '(($? == 1)) && grep -q "store.db: it, or its -wal, was moved" "$temp/server.err"'
+server=''
+mv "$temp/moved.db" "$temp/store.db"
+
 # Files that are none, and stay as they are.
 echo 'this is no database, and it is long enough to be looked at as one ..............................................' >"$temp/text"
 cp "$temp/text" "$temp/text.before"

@@ -113,6 +113,39 @@ static void a_file_that_is_damaged_is_given_up(void **state)
 	assert_int_equal(log_count("it is damaged; this process keeps changes in memory only"), 1);
 }
 
+/* Nobody would find what is written there. */
+static void a_file_that_was_moved_is_given_up(void **state)
+{
+	struct journal_stats stats;
+
+	atomic_store(&played.is_moved, true);
+	put_many(5);
+	start_thread();
+	while (atomic_load(&clients[4].answers) == 0)
+		rest_ns(PLX_NS_PER_MS);
+	journal_close(journal, &stats);
+	check_answers(5, PARAMS_NOT_WRITTEN);
+	assert_int_equal(stats.lost, 5);
+	assert_int_equal(stats.commits, 0);
+	assert_true(stats.is_moved);
+	assert_int_equal(log_count("it was moved; this process keeps changes in memory only"), 1);
+}
+
+static void a_file_that_was_moved_is_noticed_at_the_end(void **state)
+{
+	struct journal_stats stats;
+
+	put_many(1);
+	start_thread();
+	while (atomic_load(&clients[0].answers) == 0)
+		rest_ns(PLX_NS_PER_MS);
+	atomic_store(&played.is_moved, true);
+	journal_close(journal, &stats);
+	check_answers(1, 0);
+	assert_int_equal(stats.lost, 0);
+	assert_true(stats.is_moved);
+}
+
 static void an_end_with_more_answers_than_fit_into_the_lane(void **state)
 {
 	struct journal_stats stats;
@@ -227,6 +260,8 @@ int main(void)
 		TEST(nothing_is_answered_before_it_is_on_the_disk),
 		TEST(what_is_lost_at_the_end_is_told_so),
 		TEST(a_file_that_is_damaged_is_given_up),
+		TEST(a_file_that_was_moved_is_given_up),
+		TEST(a_file_that_was_moved_is_noticed_at_the_end),
 		TEST(an_end_with_more_answers_than_fit_into_the_lane),
 		TEST(an_end_where_nobody_takes_answers),
 		TEST(what_the_file_does_not_take_is_in_nobodys_way),

@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FILES_MAX     4
 #define FILE_BYTES    (256u << 10)
@@ -32,6 +33,8 @@ struct open_file {
 };
 
 enum fault { FAILS_ONCE, POWER_IS_CUT };
+
+static char store_name[32]; /* of this process: a path is claimed */
 
 static struct {
 	struct image images[FILES_MAX];
@@ -283,7 +286,7 @@ static int64_t find_value(void)
 	const struct param *param;
 	int64_t value;
 
-	if (tables_open("store.db", &tables) != 0)
+	if (tables_open(store_name, &tables) != 0)
 		fail_msg("%u steps: %s", disk.fails_at, plx_error());
 	assert_int_equal(store_create(&store), 0);
 	if (tables_load(tables, store) != 0)
@@ -303,7 +306,7 @@ static int64_t live(void)
 	for (int64_t life = 0; life < LIVES; life++) {
 		struct tables *tables;
 
-		if (tables_open("store.db", &tables) != 0 && tables_open("store.db", &tables) != 0)
+		if (tables_open(store_name, &tables) != 0 && tables_open(store_name, &tables) != 0)
 			continue;
 		for (int64_t i = life * COMMITS + 1; i <= (life + 1) * COMMITS; i++) {
 			if (commit(tables, i) || commit(tables, i)) /* as the journal does */
@@ -363,6 +366,7 @@ int main(void)
 	};
 	sqlite3_vfs vfs = make_disk();
 
+	snprintf(store_name, sizeof(store_name), "store-%d.db", (int)getpid());
 	assert_int_equal(sqlite3_vfs_register(&vfs, 1), SQLITE_OK);
 	return cmocka_run_group_tests_name("params_power", tests, NULL, NULL);
 }

@@ -25,6 +25,7 @@ struct client {
 static struct {
 	_Atomic int fails;        /* commits that fail from now on */
 	_Atomic bool is_damaged;  /* all of them do, as the file is */
+	_Atomic bool is_moved;    /* the same */
 	_Atomic uint32_t slow_ns; /* that a commit takes */
 	_Atomic bool stuck;       /* turning the loop empties nothing */
 	_Atomic int lane;         /* answers that wait in it */
@@ -95,6 +96,8 @@ int tables_commit(struct tables *tables)
 		rest_ns(atomic_load(&played.slow_ns));
 	if (atomic_load(&played.is_damaged))
 		return plx_fail(EUCLEAN, "the file: it is damaged");
+	if (atomic_load(&played.is_moved))
+		return plx_fail(ESTALE, "the file: it was moved");
 	if (atomic_load(&played.fails) > 0) {
 		atomic_fetch_sub(&played.fails, 1);
 		return plx_fail(EIO, "the disk is full");

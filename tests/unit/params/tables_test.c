@@ -28,7 +28,8 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+	static const char *const ends[] = {"",     "-wal",     "-shm", "-journal",
+					   ".old", ".old-wal", ".link"};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(ends); i++) {
 		char name[80];
@@ -212,6 +213,102 @@ static void who_reads_it_has_it_too(void **state)
 	assert_int_equal(tables_open(path, &other), -EBUSY);
 	sqlite3_finalize(row);
 	sqlite3_close(reader);
+}
+
+/* at: what comes behind the path. */
+static const char *path_and(const char *at)
+{
+	static char names[4][80];
+	static unsigned next;
+	char *name = names[next++ % 4];
+
+	snprintf(name, sizeof(names[0]), "%s%s", path, at);
+	return name;
+}
+
+/* The file or its log. */
+static void move_away(const char *at)
+{
+	assert_int_equal(rename(path_and(at), path_and(*at ? ".old-wal" : ".old")), 0);
+}
+
+static void write_text(const char *at)
+{
+	FILE *file = fopen(path_and(at), "w");
+
+	assert_int_equal(fputs("somebody else's", file) > 0, 1);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void move_and_replace(const char *at)
+{
+	move_away(at);
+	write_text(at);
+}
+
+static void remove_it(const char *at)
+{
+	assert_int_equal(unlink(path_and(at)), 0);
+}
+
+/* All is in the file, and no log at the path is read with the next one; somebody else's is left. */
+static void check_files_after(void (*change)(const char *), const char *file)
+{
+	bool is_others = change == move_and_replace && *file;
+	struct stat log = {0};
+	struct store *store;
+
+	stat(path_and("-wal"), &log);
+	assert_int_equal(log.st_size != 0, is_others);
+	if (change != move_away)
+		return;
+	if (!*file)
+		assert_int_equal(rename(path_and(".old"), path), 0);
+	store = load();
+	assert_int_equal(store_find(store, "a/b", 3)->value.integer, 2);
+	store_destroy(store);
+}
+
+static void what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there(void **state)
+{
+	static void (*const changes[])(const char *) = {move_away, move_and_replace, remove_it};
+	static const char *const files[] = {"", "-wal"};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(changes) * PLX_ARRAY_LEN(files); i++) {
+		struct tables *tables = open_it(), *other;
+		const char *file = files[i % 2];
+
+		put(tables, 1, true);
+		changes[i / 2](file);
+		put(tables, 2, false);
+		assert_int_equal(tables_commit(tables), -ESTALE);
+		assert_error_has(*file ? "store.db-wal: it was moved" : "store.db: it was moved");
+		assert_int_equal(tables_open(path, &other), -EBUSY);
+		assert_error_has("another process has it; end that one, or give another file");
+		tables_close(tables);
+		check_files_after(changes[i / 2], file);
+		stop(NULL);
+		start(NULL);
+	}
+}
+
+/* Whatever leads to it. */
+static void a_path_is_one_processs_also_without_a_file(void **state)
+{
+	struct tables *tables, *other;
+	char around[96];
+
+	assert_int_equal(symlink("store.db", path_and(".link")), 0);
+	assert_int_equal(tables_open(path_and(".link"), &tables), 0);
+	move_away("");
+	snprintf(around, sizeof(around), "%s/./store.db", folder);
+	assert_int_equal(tables_open(path, &other), -EBUSY);
+	assert_int_equal(tables_open(around, &other), -EBUSY);
+	assert_int_equal(tables_open(path_and(".link"), &other), -EBUSY);
+	assert_int_equal(access(path, F_OK), -1); /* nothing was made */
+	tables_close(tables);
+	tables = open_it();
+	tables_close(tables);
 }
 
 static void do_in_it(const char *sql)
@@ -497,6 +594,8 @@ int main(void)
 		TEST(numbers_that_were_marked_are_not_given_anew),
 		TEST(who_has_it_has_it_alone),
 		TEST(who_reads_it_has_it_too),
+		TEST(what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there),
+		TEST(a_path_is_one_processs_also_without_a_file),
 		TEST(files_of_something_else),
 		TEST(files_that_are_no_database),
 		TEST(what_cannot_be_written_is_not_opened),

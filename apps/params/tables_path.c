@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The path of the file: one process has it, and the file that was opened stays there. */
+#include "tables_priv.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A claim ----------------------------------------------------------------------------------------
+ */
+
+/* FNV-1a: the name of a socket has less room than that of a file. */
+static uint64_t hash_of(const char *name)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *name; name++)
+		hash = (hash ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* The name of a file in a folder, whatever path leads there. sun_path[0] stays 0: the name is
+ * abstract. Return: the address's length; 0 there is no such folder. */
+static socklen_t make_address(const char *path, struct sockaddr_un *address_out)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+	char full[PATH_MAX], folder[PATH_MAX];
+	const char *slash;
+	struct stat there;
+	int length;
+
+	/* As SQLite does: it follows symbolic links, also to a file that does not exist. */
+	if ((vfs->xFullPathname(vfs, path, sizeof(full), full) & 0xff) != SQLITE_OK)
+		return 0;
+	tables_folder_of(full, folder);
+	if (stat(folder, &there) != 0)
+		return 0;
+	slash = strrchr(full, '/');
+	*address_out = (struct sockaddr_un){.sun_family = AF_UNIX};
+	length = snprintf(address_out->sun_path + 1, sizeof(address_out->sun_path) - 1,
+			  "pollux/params/%jx.%jx/%jx", (uintmax_t)there.st_dev,
+			  (uintmax_t)there.st_ino, (uintmax_t)hash_of(slash ? slash + 1 : full));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+/* SQLite locks the file, which may be moved away; a socket's name stays, and ends with the process
+ * however that ends. */
+int tables_claim_path(struct tables *tables)
+{
+	struct sockaddr_un address;
+	socklen_t length = make_address(tables->path, &address);
+
+	if (!length)
+		return 0; /* opening it tells why */
+	tables->claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (tables->claim < 0)
+		return plx_fail(errno, "%s: its path cannot be claimed: %s", tables->path,
+				strerror(errno));
+	if (bind(tables->claim, (const struct sockaddr *)&address, length) == 0)
+		return 0;
+	if (errno == EADDRINUSE)
+		return tables_fail_busy(tables);
+	return plx_fail(errno, "%s: its path cannot be claimed: %s", tables->path, strerror(errno));
+}
+
+/* The files --------------------------------------------------------------------------------------
+ */
+
+static const char *log_path(const struct tables *tables)
+{
+	return sqlite3_filename_wal(sqlite3_db_filename(tables->db, "main"));
+}
+
+void tables_note_log(struct tables *tables)
+{
+	struct stat there;
+
+	tables->has_log = stat(log_path(tables), &there) == 0;
+	if (tables->has_log) {
+		tables->log_device = there.st_dev;
+		tables->log_inode = there.st_ino;
+	}
+}
+
+static bool has_log_moved(const struct tables *tables)
+{
+	struct stat there;
+
+	return tables->has_log &&
+	       (stat(log_path(tables), &there) != 0 || there.st_dev != tables->log_device ||
+		there.st_ino != tables->log_inode);
+}
+
+int tables_check_path(const struct tables *tables)
+{
+	int has_moved = 0;
+
+	sqlite3_file_control(tables->db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+	if (!has_moved && !has_log_moved(tables))
+		return 0;
+	return plx_fail(ESTALE, "%s%s: it was moved, removed or replaced while this process had it",
+			tables->path, has_moved ? "" : "-wal");
+}
+
+/* SQLite leaves the log of a file that was moved, which the next file at the path would be read
+ * with; and it removes a log by name, also where another one has that name now. */
+void tables_end_log(struct tables *tables)
+{
+	int keeps = 1;
+
+	if (!tables->has_log)
+		return;
+	sqlite3_wal_checkpoint_v2(tables->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	if (has_log_moved(tables))
+		sqlite3_file_control(tables->db, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps);
+}
