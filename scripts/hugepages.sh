@@ -12,7 +12,8 @@ usage()
 	       scripts/hugepages.sh reserve MIB [--node N] [--size 2M|1G]
 	       scripts/hugepages.sh release [--node N] [--size 2M|1G]
 	  show     what is reserved and free on each NUMA node
-	  reserve  make it MIB mebibytes in all on each node (or on node N alone)
+	  reserve  make it MIB mebibytes in all on each node (or on node N alone); if one node cannot
+	           have them, all stay as they were
 	  release  give the pages back that nobody uses
 	Lasts until the next start; config/90-pollux-hugepages.conf is for longer. The last two need root.
 	END
@@ -76,33 +77,80 @@ node_total()
 	printf '%s' $((${line%kB} / 1024))
 }
 
-# resize NODE PAGES: ask for so many pages on a node, and tell what came of it.
-resize()
+# check_node NODE PAGES: whether its pool may become that large. Changes nothing.
+check_node()
 {
-	local dir before got used asked
+	local dir asked
 
 	dir=$(pool "$1" "$page_kib")
 	[[ -d $dir ]] || fail "node $1 has no pages of $size; see: scripts/hugepages.sh show"
 	asked=$(mib_of "$2" "$page_kib")
 	((asked <= $(node_total "$1") * 9 / 10)) ||
-		fail "node $1: $asked MiB would leave nothing for anything else, it has $(node_total "$1") MiB in all" 2
+		fail "node $1: $asked MiB would leave nothing for anything else, it has $(node_total "$1") MiB in all;
+  give less, or one node with --node. Nothing was changed" 2
 	[[ -w $dir/nr_hugepages ]] ||
 		fail "changing the pool of node $1 needs root: run it with sudo, outside of a container"
-	before=$(<"$dir/nr_hugepages")
-	printf '%s' "$2" >"$dir/nr_hugepages" ||
-		fail "the kernel refused $2 pages of $size on node $1"
+}
+
+changed=() # "NODE PAGES": as each pool was before
+
+# fail_whole TEXT: no node keeps what it got.
+fail_whole()
+{
+	local node_before
+
+	for node_before in "${changed[@]}"; do
+		printf '%s' "${node_before#* }" >"$(pool "${node_before% *}" "$page_kib")/nr_hugepages" || true
+	done
+	fail "$1"
+}
+
+# resize NODE PAGES: ask for so many pages on a node.
+resize()
+{
+	local dir got
+
+	dir=$(pool "$1" "$page_kib")
+	changed+=("$1 $(<"$dir/nr_hugepages")")
+	printf '%s' "$2" >"$dir/nr_hugepages" 2>/dev/null ||
+		fail_whole "the kernel refused $2 pages of $size on node $1. All pools are as they were"
 	got=$(<"$dir/nr_hugepages")
-	if ((got < $2)); then
-		printf '%s' "$before" >"$dir/nr_hugepages"
-		fail "node $1: asked for $asked MiB, could have $(mib_of "$got" "$page_kib"): no more memory in pieces of
-  $size. The pool is as it was. Free some memory (as root: sync; echo 3 >/proc/sys/vm/drop_caches;
+	((got >= $2)) ||
+		fail_whole "node $1: asked for $(mib_of "$2" "$page_kib") MiB, could have $(mib_of "$got" "$page_kib"): no more memory in pieces of
+  $size. All pools are as they were. Free some memory (as root: sync; echo 3 >/proc/sys/vm/drop_caches;
   echo 1 >/proc/sys/vm/compact_memory) and ask again, or reserve at boot:
   config/90-pollux-hugepages.conf"
-	fi
+}
+
+# report NODE PAGES: what came of it. Returns 1 where more pages are in use than were asked for.
+report()
+{
+	local dir got used
+
+	dir=$(pool "$1" "$page_kib")
+	got=$(<"$dir/nr_hugepages")
 	used=$((got - $(<"$dir/free_hugepages")))
 	echo "node $1: $(mib_of "$got" "$page_kib") MiB reserved in pages of $size, $(mib_of "$used" "$page_kib") MiB of it in use"
-	((got == $2)) ||
-		fail "node $1: more than $asked MiB are in use; end the programs that use them, then ask again"
+	((got > $2)) || return 0
+	echo "hugepages.sh: node $1: more than $(mib_of "$2" "$page_kib") MiB are in use; end the programs that use them, then ask again" >&2
+	return 1
+}
+
+# resize_all PAGES: each wanted node, or none.
+resize_all()
+{
+	local id status=0
+
+	for id in "${ids[@]}"; do
+		check_node "$id" "$1"
+	done
+	for id in "${ids[@]}"; do
+		resize "$id" "$1"
+	done
+	for id in "${ids[@]}"; do
+		report "$id" "$1" || status=1
+	done
+	return $status
 }
 
 command=show
@@ -118,8 +166,11 @@ if [[ $command == reserve ]]; then
 fi
 while (($#)); do
 	case $1 in
-	--node) node=${2-} ;;
-	--size) size=${2-} ;;
+	--node | --size)
+		[[ -n ${2-} ]] || fail "$1 needs a value: --node N, --size 2M or --size 1G" 2
+		[[ $1 == --node ]] && node=$2 || size=$2
+		shift
+		;;
 	-h | --help)
 		usage
 		exit 0
@@ -130,7 +181,6 @@ while (($#)); do
 		;;
 	esac
 	shift
-	(($#)) && shift
 done
 
 case $size in
@@ -144,17 +194,8 @@ mapfile -t ids < <(node_ids)
 
 case $command in
 show) show ;;
-reserve)
-	pages=$(((mib * 1024 + page_kib - 1) / page_kib))
-	for id in "${ids[@]}"; do
-		resize "$id" "$pages"
-	done
-	;;
-release)
-	for id in "${ids[@]}"; do
-		resize "$id" 0
-	done
-	;;
+reserve) resize_all $(((mib * 1024 + page_kib - 1) / page_kib)) ;;
+release) resize_all 0 ;;
 help)
 	usage
 	;;

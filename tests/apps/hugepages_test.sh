@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# hugepages.sh, on nodes that are made up: all of them get their pages, or none does.
+# shellcheck disable=SC2016,SC2034,SC2317 # conditions are expanded where they are checked
+set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+nodes=$temp/devices/system/node
+export PLX_SYSFS=$temp
+
+# node ID MIB: one with so much memory, and four pages of 2 MiB, of which none is in use.
+node()
+{
+	local pool=$nodes/node$1/hugepages/hugepages-2048kB
+
+	rm -rf "$nodes/node$1"
+	mkdir -p "$pool"
+	echo "Node $1 MemTotal: $(($2 * 1024)) kB" >"$nodes/node$1/meminfo"
+	echo 4 >"$pool/nr_hugepages"
+	echo 4 >"$pool/free_hugepages"
+}
+
+# pages ID: so many its pool has.
+pages()
+{
+	cat "$nodes/node$1/hugepages/hugepages-2048kB/nr_hugepages"
+}
+
+# expect STATUS TEXT WORD...: hugepages.sh ends so, and prints the text.
+expect()
+{
+	local status=$1 text=$2 got its
+
+	shift 2
+	got=$("$PLX_SOURCE_ROOT/scripts/hugepages.sh" "$@" 2>&1)
+	its=$?
+	check "hugepages.sh $*: status $its: $got" '((its == status)) && [[ $got == *"$text"* ]]'
+}
+
+node 0 8192
+node 1 8192
+expect 0 'node 1: 512 MiB reserved' reserve 512
+check 'each node has them' '(($(pages 0) == 256 && $(pages 1) == 256))'
+expect 0 'node 1: 100 MiB reserved' reserve 100 --node 1
+check '... or one alone' '(($(pages 0) == 256 && $(pages 1) == 50))'
+
+# One node is smaller, has no such pages, or gets none from the kernel: a file that refuses the number.
+node 0 8192
+node 1 256
+expect 2 'node 1: 512 MiB would leave nothing for anything else' reserve 512
+check 'a node that is too small leaves the others as they were' '(($(pages 0) == 4))'
+rm -r "$nodes/node1/hugepages"
+expect 1 'node 1 has no pages of 2M' reserve 512
+check '... and so does one without such pages' '(($(pages 0) == 4))'
+node 1 8192
+ln -sf /proc/self/oom_score_adj "$nodes/node1/hugepages/hugepages-2048kB/nr_hugepages"
+expect 1 'the kernel refused 2048 pages of 2M on node 1. All pools are as they were' reserve 4096
+check '... and one that the kernel refuses' '(($(pages 0) == 4))'
+
+expect 2 '--node needs a value' reserve 512 --node
+expect 2 '--node needs a value' reserve 512 --node ''
+expect 2 '--size needs a value' release --size
+expect 2 "--node '7': no such NUMA node" release --node 7
+check 'a wrong option changes nothing' '(($(pages 0) == 4))'
+exit $failed
