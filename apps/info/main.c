@@ -100,29 +100,10 @@ static void lengthen(int argc, char **argv)
 	}
 }
 
-/* An own option, or the beginning of one. */
-static bool is_own(const char *word)
-{
-	for (const struct plx_app_option *option = options; option->name; option++)
-		if (strncmp(word, "--", 2) == 0 &&
-		    strncmp(word + 2, option->name, strlen(word + 2)) == 0)
-			return true;
-	return false;
-}
-
-/* plx_app_parse would say where they go, as in the other applications. */
-static int refuse_eal_options(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (!is_own(argv[i]) && plx_eal_option_words(argv[i]))
-			return plx_fail(EINVAL, "%s: an EAL option; plx-info takes none", argv[i]);
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	lengthen(argc, argv);
-	if (refuse_eal_options(argc, argv) || plx_app_parse(argc - 1, argv + 1, &app)) {
+	if (plx_app_parse(argc - 1, argv + 1, &app)) {
 		plx_app_fail(&app);
 		return STATUS_USAGE;
 	}

@@ -3,77 +3,77 @@
 #include "app_priv.h"
 
 #include <rdma/fabric.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define STATUS_FAILED 1
 #define STATUS_USAGE  2
 
-/* Which words are whose. */
+/* Which words are whose. Both arrays end in NULL. */
 struct words {
-	int eal_count;     /* from argv[0] on, for plx_eal_parse */
-	int own_first;     /* the application's own begin here */
-	const char *stray; /* before "--" and no EAL option, or NULL */
+	char **eal; /* argv[0], and what plx_eal_parse reads */
+	char **own;
+	int eal_count, own_count;
 };
 
-/* Where "--" is; 0 where there is none. */
+/* Where "--" is; argc where there is none. */
 static int find_dashes(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--") == 0)
 			return i;
+	return argc;
+}
+
+/* Options of both stand in any order. "--" separates them only where both have one of that name:
+ * before it the EAL's is meant. */
+static int divide(int argc, char **argv, const struct plx_app *app, struct words *words)
+{
+	int dashes = find_dashes(argc, argv);
+
+	words->eal = calloc(2 * (size_t)argc + 2, sizeof(*words->eal));
+	if (!words->eal)
+		return plx_fail(ENOMEM, "out of memory");
+	words->own = words->eal + argc + 1;
+	words->eal[words->eal_count++] = argv[0];
+	for (int i = dashes == 1 ? 2 : 1; i < argc;) {
+		bool own = app_options_own(app, argv[i], i < dashes && dashes < argc);
+		int end = i < dashes ? dashes : argc;
+		int count = own ? app_options_words(app, argv[i], i + 1 < end ? argv[i + 1] : NULL)
+				: plx_eal_option_words(argv[i]);
+
+		for (; count && i < end; count--, i++) {
+			if (own)
+				words->own[words->own_count++] = argv[i];
+			else
+				words->eal[words->eal_count++] = argv[i];
+		}
+		i += i == dashes;
+	}
 	return 0;
 }
 
-/* Without "--", the first word that is not surely the EAL's begins the application's own. */
-static struct words divide(int argc, char **argv, const struct plx_app *app)
+/* Help that is asked for is given, whatever is wrong with the words after it. */
+static int read_words(const struct words *words, const struct plx_app *app,
+		      struct plx_eal_conf *conf)
 {
-	int dashes = find_dashes(argc, argv), end = dashes ? dashes : argc, i = 1;
+	int rc = plx_eal_parse(words->eal_count, words->eal, conf);
 
-	while (i < end) {
-		int taken = plx_eal_option_words(argv[i]);
-
-		if (taken == 0 || (!dashes && app_options_have(app, argv[i])))
-			break;
-		i += taken;
-	}
-	if (i > end) /* the last one's value is missing */
-		i = end;
-	return (struct words){
-		.eal_count = i,
-		.own_first = dashes ? dashes + 1 : i,
-		.stray = dashes && i < end ? argv[i] : NULL,
-	};
-}
-
-static int fail_stray(const struct plx_app *app, const char *word)
-{
-	if (app_options_have(app, word))
-		return plx_fail(EINVAL, "%.*s: an option of %s itself; give it behind '--'",
-				(int)strcspn(word, "="), word, app->name);
-	return app_options_fail_unknown(app, word);
-}
-
-/* Everything that argv and the configuration file say. Whoever asks for help gets it, whatever is
- * wrong with the words behind. */
-static int read_all(int argc, char **argv, const struct plx_app *app, struct plx_eal_conf *conf,
-		    struct app_asked *asked)
-{
-	struct words words = divide(argc, argv, app);
-	int rc = plx_eal_parse(words.eal_count, argv, conf);
-
-	asked->help = conf->show_help;
-	asked->version = conf->show_version;
-	if (asked->help || (rc >= 0 && asked->version))
+	if (conf->show_help || (rc >= 0 && conf->show_version))
 		return 0;
-	if (rc < 0)
-		return rc;
-	if (words.stray)
-		return fail_stray(app, words.stray);
-	rc = app_options_parse(argc - words.own_first, argv + words.own_first, app, asked);
-	if (rc || asked->help || asked->version)
-		return rc;
-	rc = app->check ? app->check() : 0;
-	return rc ? rc : plx_eal_conf_file(conf);
+	return rc < 0 ? rc : plx_app_parse(words->own_count, words->own, app);
+}
+
+/* Everything that argv and the configuration file say. */
+static int read_all(int argc, char **argv, const struct plx_app *app, struct plx_eal_conf *conf)
+{
+	struct words words = {0};
+	int rc = divide(argc, argv, app, &words);
+
+	if (rc == 0)
+		rc = read_words(&words, app, conf);
+	free(words.eal);
+	return rc || conf->show_help || conf->show_version ? rc : plx_eal_conf_file(conf);
 }
 
 /* Printing --------------------------------------------------------------------------------- */
@@ -87,7 +87,8 @@ static void print_help(const struct plx_app *app)
 		app_options_help(app, stdout);
 		printf("\n");
 	}
-	printf("EAL options. They come first; '--' ends them, and may be left out.\n%s",
+	printf("EAL options. They mix with the program's own in any order. Where both have one of\n"
+	       "the same name, the program's is meant, and the EAL's if it stands before '--'.\n%s",
 	       plx_eal_options_help());
 }
 
@@ -132,15 +133,14 @@ static int bring_up(const struct plx_app *app, struct plx_eal_conf *conf)
 int plx_app_start(int argc, char **argv, const struct plx_app *app)
 {
 	struct plx_eal_conf conf = {.idle = app->idle};
-	struct app_asked asked = {0};
 	int status = 0;
 
 	plx_log_set_sink(plx_log_to_stderr, NULL);
-	if (read_all(argc, argv, app, &conf, &asked))
+	if (read_all(argc, argv, app, &conf))
 		status = fail_usage(app);
-	else if (asked.help)
+	else if (conf.show_help)
 		print_help(app);
-	else if (asked.version)
+	else if (conf.show_version)
 		print_version(app);
 	else
 		status = bring_up(app, &conf);

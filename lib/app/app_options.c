@@ -63,37 +63,65 @@ static int find_letter(const struct plx_app *app, const char *word)
 	return -ENOENT;
 }
 
-bool app_options_have(const struct plx_app *app, const char *word)
+static bool is_long(const char *word)
 {
-	struct names names = {.count = 0};
-
-	if (has_one_dash_too_few(app, word) || find_letter(app, word) >= 0)
-		return true;
-	add_own(&names, app);
-	return strncmp(word, "--", 2) == 0 && word[2] &&
-	       plx_option_find(word, names.at, names.count) != -ENOENT;
+	return word[0] == '-' && word[1] == '-' && word[2];
 }
 
-int app_options_fail_unknown(const struct plx_app *app, const char *word)
+/* The option that the word means. Return: its index; -ENOENT; -EINVAL several, the text naming
+ * them. */
+static int find_option(const struct plx_app *app, const char *word)
 {
 	struct names names = {.count = 0};
+
+	if (!is_long(word))
+		return has_one_dash_too_few(app, word) ? -ENOENT : find_letter(app, word);
+	add_own(&names, app);
+	return plx_option_find(word, names.at, names.count);
+}
+
+static bool is_whole_name(const char *word, const struct names *names)
+{
+	size_t len = strcspn(word, "=");
+
+	for (size_t i = 0; i < names->count; i++)
+		if (is_long(word) && strlen(names->at[i]) == len - 2 &&
+		    strncmp(word + 2, names->at[i], len - 2) == 0)
+			return true;
+	return false;
+}
+
+bool app_options_own(const struct plx_app *app, const char *word, bool eal_first)
+{
+	struct names own = {.count = 0}, eals = {.count = 0};
+	bool own_has = find_option(app, word) != -ENOENT || has_one_dash_too_few(app, word);
+	bool eal_has = plx_eal_option_words(word) > 0;
+
+	if (!own_has || !eal_has)
+		return !eal_has;
+	add_own(&own, app);
+	add_eals(&eals);
+	if (is_whole_name(word, &own) != is_whole_name(word, &eals))
+		return is_whole_name(word, &own);
+	return !eal_first;
+}
+
+static int fail_unknown(const struct plx_app *app, const char *word)
+{
+	struct names own = {.count = 0}, eals = {.count = 0};
 	int len = (int)strcspn(word, "=");
 	const char *nearest;
 
 	if (has_one_dash_too_few(app, word))
 		return plx_fail(EINVAL, "%s: a long option has two dashes; give -%s", word, word);
-	if (is_option(word) && plx_eal_option_words(word))
-		return plx_fail(EINVAL,
-				"%.*s: an EAL option; those come first, before '--' and %s's own",
-				len, word, app->name);
-	add_own(&names, app);
-	add_eals(&names);
-	if (word[0] == '-' && word[1] == '-' && word[2]) {
-		plx_option_find(word, names.at, names.count);
-		return -EINVAL;
-	}
-	nearest = plx_suggest(word, names.at, names.count);
-	return plx_fail(EINVAL, "%s: %s%s%s%s (--help lists all)", word,
+	if (plx_eal_option_words(word))
+		return plx_fail(EINVAL, "%.*s: an EAL option; %s takes none", len, word, app->name);
+	add_own(&own, app);
+	add_eals(&eals);
+	nearest = plx_suggest(word, own.at, own.count);
+	if (!nearest)
+		nearest = plx_suggest(word, eals.at, eals.count);
+	return plx_fail(EINVAL, "%.*s: %s%s%s%s (--help lists all)", len, word,
 			is_option(word) ? "unknown option" : "not an option",
 			nearest ? "; did you mean --" : "", nearest ? nearest : "",
 			nearest ? "?" : "");
@@ -169,26 +197,37 @@ static bool is_value(const struct plx_app_option *option, const char *word)
 	return word[0] != '-' || !word[1] || isdigit((unsigned char)word[1]);
 }
 
-static bool is_long(const char *word)
+/* Whether the option's value is a word of its own. */
+static bool is_value_apart(const char *word)
 {
-	return word[0] == '-' && word[1] == '-';
+	return is_long(word) ? !strchr(word, '=') : !word[2];
 }
 
 /* The option's value: behind "=", or the letter, or the next word. NULL: it is missing. */
 static const char *take_value(struct reader *reader, const struct plx_app_option *option,
 			      const char *word)
 {
-	const char *equals = is_long(word) ? strchr(word, '=') : NULL;
 	const char *next = reader->at < reader->argc ? reader->argv[reader->at] : NULL;
 
-	if (equals)
-		return equals[1] || option->may_be_empty ? equals + 1 : NULL;
-	if (!is_long(word) && word[2])
-		return word + 2;
+	if (!is_value_apart(word)) {
+		const char *text = is_long(word) ? word + strcspn(word, "=") + 1 : word + 2;
+
+		return *text || option->may_be_empty ? text : NULL;
+	}
 	if (!is_value(option, next))
 		return NULL;
 	reader->at++;
 	return next;
+}
+
+int app_options_words(const struct plx_app *app, const char *word, const char *next)
+{
+	int index = find_option(app, word);
+	const struct plx_app_option *option = index < 0 ? NULL : &app->options[index];
+
+	if (!option || option->kind == PLX_APP_FLAG)
+		return 1;
+	return is_value_apart(word) && is_value(option, next) ? 2 : 1;
 }
 
 static int take_option(struct reader *reader, const struct plx_app_option *option, unsigned index,
@@ -221,48 +260,23 @@ static int take_option(struct reader *reader, const struct plx_app_option *optio
 	return 0;
 }
 
-/* Whether the word asks for something that every application has. */
-static bool ask(const char *word, struct app_asked *asked)
-{
-	if (!asked)
-		return false;
-	asked->help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
-	asked->version = strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
-	return asked->help || asked->version;
-}
-
-int app_options_parse(int argc, char **argv, const struct plx_app *app, struct app_asked *asked)
+int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 {
 	struct reader reader = {.argc = argc, .argv = argv};
-	struct names names = {.count = 0};
 
-	add_own(&names, app);
 	while (reader.at < argc) {
 		const char *word = argv[reader.at++];
-		int index, rc;
+		int index = find_option(app, word), rc;
 
-		if (ask(word, asked))
-			return 0;
-		if (is_long(word) && word[2])
-			index = plx_option_find(word, names.at, names.count);
-		else
-			index = has_one_dash_too_few(app, word) ? -ENOENT : find_letter(app, word);
 		if (index == -ENOENT)
-			return app_options_fail_unknown(app, word);
+			return fail_unknown(app, word);
 		if (index < 0)
 			return index;
 		rc = take_option(&reader, &app->options[index], (unsigned)index, word);
 		if (rc)
 			return rc;
 	}
-	return 0;
-}
-
-int plx_app_parse(int argc, char **argv, const struct plx_app *app)
-{
-	int rc = app_options_parse(argc, argv, app, NULL);
-
-	return rc || !app->check ? rc : app->check();
+	return app->check ? app->check() : 0;
 }
 
 /* Help ------------------------------------------------------------------------------------- */

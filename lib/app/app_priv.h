@@ -7,22 +7,14 @@
 
 #include <stdio.h>
 
-/** What a word asked for instead of a run. */
-struct app_asked {
-	bool help;
-	bool version;
-};
+/** Whether the word is the application's to read: one of its options, or neither its own nor the
+ * EAL's. An abbreviation counts, but a whole name comes before it. eal_first: where both have that
+ * name the EAL's is meant. */
+bool app_options_own(const struct plx_app *app, const char *word, bool eal_first);
 
-/** Parse the application's own words. --help and --version end it, and are told in *asked; with
- * asked NULL they are unknown. Return: 0; -EINVAL. */
-int app_options_parse(int argc, char **argv, const struct plx_app *app, struct app_asked *asked);
-
-/** Whether the word is one of the application's options, or begins one. */
-bool app_options_have(const struct plx_app *app, const char *word);
-
-/** Fail: the word is no option here. The text looks at the application's table and at the EAL's for
- * what was meant. Returns -EINVAL. */
-int app_options_fail_unknown(const struct plx_app *app, const char *word);
+/** How many words the application's option `word` takes: 1, or 2 with the value in `next`, which
+ * may be NULL. */
+int app_options_words(const struct plx_app *app, const char *word, const char *next);
 
 /** Print the application's options, each with its placeholder and help. */
 void app_options_help(const struct plx_app *app, FILE *out);

@@ -59,10 +59,11 @@ struct plx_app {
 /** Not an exit status: go on. */
 #define PLX_APP_RUN (-1)
 
-/** Parse EAL options, "--", and the application's own; without EAL options the "--" may be left
- * out. Log to standard error, serve --help, --version and --dry-run, and bring the EAL up. Prints
- * every error, once. Return: PLX_APP_RUN; or the status to exit with: 0 after help, version or dry
- * run, 2 after a usage error, 1 after any other. */
+/** Parse the EAL's options and the application's own, in any order. Where both have one of the same
+ * name, the application's is meant, and the EAL's if it stands before a "--". Log to standard
+ * error, serve --help, --version and --dry-run, and bring the EAL up. Prints every error, once.
+ * Return: PLX_APP_RUN; or the status to exit with: 0 after help, version or dry run, 2 after a
+ * usage error, 1 after any other. */
 int plx_app_start(int argc, char **argv, const struct plx_app *app);
 
 /** Parse the application's own words alone (argv[0] is the first of them). Return: 0; -EINVAL. */

@@ -54,6 +54,27 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 	return last[b_len];
 }
 
+/* Characters that both words begin or end with. */
+static size_t common(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t least = a_len < b_len ? a_len : b_len, begin = 0, end = 0;
+
+	while (begin < least && folded(a[begin]) == folded(b[begin]))
+		begin++;
+	while (end < least && folded(a[a_len - 1 - end]) == folded(b[b_len - 1 - end]))
+		end++;
+	return begin > end ? begin : end;
+}
+
+/* Edits up to which a word still is the other one: one in three characters, and one in two where
+ * they begin or end alike. */
+static size_t edits_allowed(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t longer = a_len > b_len ? a_len : b_len;
+
+	return longer < 3 || common(a, a_len, b, b_len) >= 3 ? longer / 2 : longer / 3;
+}
+
 const char *plx_suggest(const char *word, const char *const *names, size_t count)
 {
 	const char *nearest = NULL;
@@ -69,10 +90,8 @@ const char *plx_suggest(const char *word, const char *const *names, size_t count
 			continue;
 
 		size_t edits = distance(word, len, names[i], name_len);
-		size_t longer = len > name_len ? len : name_len;
 
-		/* With more than half of it to change, it is another word. */
-		if (edits <= longer / 2 && edits < least) {
+		if (edits <= edits_allowed(word, len, names[i], name_len) && edits < least) {
 			least = edits;
 			nearest = names[i];
 		}

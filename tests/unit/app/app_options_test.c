@@ -201,10 +201,8 @@ static void wrong_words_are_told(void **state)
 		{{"--lissen", "x"}, "--lissen: unknown option; did you mean --listen?"},
 		{{"--frobnicate"}, "--frobnicate: unknown option (--help lists all)"},
 		{{"--lcore-list=1"}, "--lcore-list: unknown option; did you mean --lcores?"},
-		{{"--lcores=0"},
-		 "--lcores: an EAL option; those come first, before '--' and "
-		 "prog's own"},
-		{{"-l", "0"}, "-l: an EAL option; those come first"},
+		{{"--lcores=0"}, "--lcores: an EAL option; prog takes none"},
+		{{"-l", "0"}, "-l: an EAL option; prog takes none"},
 		{{"-x"}, "-x: unknown option (--help lists all)"},
 		{{"-verify"}, "-verify: a long option has two dashes; give --verify"},
 		{{"listen"}, "listen: not an option; did you mean --listen? (--help lists all)"},
@@ -254,23 +252,6 @@ static void check_has_the_last_word(void **state)
 	assert_string_equal(plx_error(), "the check says no");
 }
 
-static void help_and_version_end_the_words(void **state)
-{
-	static const char *const helps[] = {"--help", "-h"}, *const versions[] = {"--version",
-										  "-V"};
-
-	for (int i = 0; i < 2; i++) {
-		const char *argv[] = {"--verify", helps[i], "--nonsense"};
-		struct app_asked asked = {0};
-
-		assert_int_equal(app_options_parse(3, (char **)argv, &app, &asked), 0);
-		assert_true(asked.help && !asked.version);
-		argv[1] = versions[i];
-		assert_int_equal(app_options_parse(3, (char **)argv, &app, &asked), 0);
-		assert_true(asked.version && !asked.help);
-	}
-}
-
 static void table_may_be_empty(void **state)
 {
 	const struct plx_app bare = {.name = "bare"};
@@ -279,24 +260,74 @@ static void table_may_be_empty(void **state)
 	assert_int_equal(plx_app_parse(0, NULL, &bare), 0);
 	assert_int_equal(plx_app_parse(1, (char **)argv, &bare), -EINVAL);
 	assert_error_has("--listen: unknown option");
-	assert_false(app_options_have(&bare, "--listen"));
 }
 
-static void words_that_begin_an_option_are_own(void **state)
+static void words_of_the_program_are_told_from_the_eals(void **state)
 {
-	assert_true(app_options_have(&app, "--listen"));
-	assert_true(app_options_have(&app, "--lis=3"));
-	assert_true(app_options_have(&app, "--co")); /* two begin so, both are its own */
-	assert_false(app_options_have(&app, "--lcores"));
-	assert_true(app_options_have(&app, "-listen")); /* not -l with the value "isten" */
-	assert_false(app_options_have(&app, "--"));
-	assert_false(app_options_have(&app, "listen"));
-	assert_true(app_options_have(&app, "-p"));
-	assert_true(app_options_have(&app, "-p12345"));
-	assert_true(app_options_have(&app, "-q"));
-	assert_false(app_options_have(&app, "-qp"));
-	assert_false(app_options_have(&app, "-l"));
-	assert_false(app_options_have(&app, "-"));
+	static const char *const own[] = {
+		"--listen",   "--lis=3", "--co", /* two begin so, both are its own */
+		"-listen",                       /* not -l with the value "isten" */
+		"-p",         "-p12345", "-q",   "listen",
+		"--nonsense", "-",       "" /* of nobody: the program refuses them */
+	};
+	static const char *const eals[] = {"--lcores", "--lcor=0", "-l", "-l0", "--help", "-hV"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(own); i++)
+		assert_true(app_options_own(&app, own[i], false));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eals); i++)
+		assert_false(app_options_own(&app, eals[i], false));
+}
+
+static void a_name_of_both_is_the_programs_but_before_the_dashes(void **state)
+{
+	static const struct plx_app_option both[] = {
+		{.name = "provider", .kind = PLX_APP_FLAG, .value = &values.verify},
+		{.name = "heartbeat-log", .kind = PLX_APP_FLAG, .value = &values.quiet},
+		{.name = NULL},
+	};
+	const struct plx_app clash = {.name = "clash", .options = both};
+
+	assert_true(app_options_own(&clash, "--provider", false));
+	assert_false(app_options_own(&clash, "--provider", true));
+	assert_true(app_options_own(&clash, "--provi", false));
+	/* A whole name is no abbreviation of the other's. */
+	assert_false(app_options_own(&clash, "--heartbeat", false));
+	assert_true(app_options_own(&clash, "--heartbeat-log", true));
+}
+
+static void a_value_is_a_word_of_its_option(void **state)
+{
+	static const struct {
+		const char *word, *next;
+		int count;
+	} rows[] = {
+		{"--listen", "a:1", 2}, {"--listen=a:1", "x", 1}, {"--listen", "--verify", 1},
+		{"--listen", NULL, 1},  {"--verify", "x", 1},     {"-p", "7", 2},
+		{"-p7", "8", 1},        {"--count", "-1", 2},     {"-q", "7", 1},
+		{"word", "word", 1},    {"--nonsense", "x", 1},   {"--title", "", 2},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+		assert_int_equal(app_options_words(&app, rows[i].word, rows[i].next),
+				 rows[i].count);
+}
+
+static void an_own_option_is_suggested_before_the_eals(void **state)
+{
+	static const struct plx_app_option near[] = {
+		{.name = "hugo", .kind = PLX_APP_FLAG, .value = &values.verify},
+		{.name = NULL},
+	};
+	const struct plx_app apps[] = {{.name = "near", .options = near}, {.name = "far"}};
+	const char *word = "--huge-x", *file = "--file";
+
+	assert_int_equal(plx_app_parse(1, (char **)&word, &apps[0]), -EINVAL);
+	assert_error_has("did you mean --hugo?");
+	assert_int_equal(plx_app_parse(1, (char **)&word, &apps[1]), -EINVAL);
+	assert_error_has("did you mean --huge?");
+	/* Nothing is near that only ends as it does, such as --idle. */
+	assert_int_equal(plx_app_parse(1, (char **)&file, &apps[1]), -EINVAL);
+	assert_string_equal(plx_error(), "--file: unknown option (--help lists all)");
 }
 
 static void help_lists_options_in_columns(void **state)
@@ -346,9 +377,11 @@ int main(void)
 		TEST(list_that_is_too_long_is_told),
 		TEST(wrong_words_are_told),
 		TEST(check_has_the_last_word),
-		TEST(help_and_version_end_the_words),
 		TEST(table_may_be_empty),
-		TEST(words_that_begin_an_option_are_own),
+		TEST(words_of_the_program_are_told_from_the_eals),
+		TEST(a_name_of_both_is_the_programs_but_before_the_dashes),
+		TEST(a_value_is_a_word_of_its_option),
+		TEST(an_own_option_is_suggested_before_the_eals),
 		TEST(help_lists_options_in_columns),
 	};
 
