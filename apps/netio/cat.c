@@ -111,6 +111,9 @@ int main(int argc, char **argv)
 
 	if (taken) /* the words without it */
 		argv[1] = argv[0];
+	if (taken &&
+	    cat_conf.mode == CAT_NONE) /* the others may be right for the one that was meant */
+		argc = 1 + taken;
 	result = plx_app_start(argc - taken, argv + taken, &cat_app);
 	return result == PLX_APP_RUN ? plx_app_finish(&cat_app, run()) : result;
 }

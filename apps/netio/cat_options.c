@@ -163,9 +163,9 @@ static int check_mode(void)
 	if (cat_conf.mode != CAT_NONE)
 		return 0;
 	nearest = plx_suggest(word, cat_mode_names + 1, CAT_MODE_COUNT - 1);
-	return plx_fail(EINVAL, "%s: give publish, subscribe, send, push or recv%s%s%s", word,
-			nearest ? "; did you mean " : "", nearest ? nearest : "",
-			nearest ? "?" : "");
+	return plx_fail(
+		EINVAL, "%s: unknown word; give publish, subscribe, send, push or recv%s%s%s", word,
+		nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 static int check_options(void)

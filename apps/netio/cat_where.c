@@ -48,13 +48,16 @@ int cat_where_receivers(const struct plx_app_list *texts)
 int cat_where_address(bool port_given)
 {
 	char address[PLX_ADDRESS_MAX];
+	bool is_ipv6;
 
 	if (!cat_conf.host)
 		return plx_fail(EINVAL, "--host HOST is missing");
 	if (!port_given)
 		return plx_fail(EINVAL, "-p PORT is missing");
-	if (snprintf(address, sizeof(address), "%s:%u", cat_conf.host, (unsigned)cat_conf.port) >=
-	    (int)sizeof(address))
+	is_ipv6 = strchr(cat_conf.host, ':') && cat_conf.host[0] != '[' &&
+		  !strstr(cat_conf.host, "://");
+	if (snprintf(address, sizeof(address), is_ipv6 ? "[%s]:%u" : "%s:%u", cat_conf.host,
+		     (unsigned)cat_conf.port) >= (int)sizeof(address))
 		return plx_fail(EINVAL, "--host: longer than %d; give a number or a name",
 				PLX_ADDRESS_MAX - 8);
 	return plx_address_check("--host, --port", address);

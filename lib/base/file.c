@@ -2,6 +2,8 @@
 /* Files that grow without the signal that a limit sends. */
 #include "plx_base.h"
 
+#include <errno.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -29,6 +29,10 @@ int address_split(const char *what, const char *address, char *host_out, char *p
 
 	if (strlen(address) >= PLX_ADDRESS_MAX)
 		return bad_address(what, "(too long)", "address is too long");
+	if (strstr(address, "://"))
+		return bad_address(what, address, "it needs no scheme");
+	if (!colon && address[0] && address[strspn(address, "0123456789")] == '\0')
+		return bad_address(what, address, "the host is missing");
 	if (!colon)
 		return bad_address(what, address, "there is no port");
 	if (address[0] == '[') {
@@ -57,7 +61,8 @@ int address_split(const char *what, const char *address, char *host_out, char *p
 
 static int fail_unknown(const char *what, const char *address, const char *host, int rc)
 {
-	return plx_fail(EHOSTUNREACH, "%s %s: no address is known for %s: %s; is the name right?",
+	return plx_fail(EHOSTUNREACH,
+			"%s %s: the name %s does not resolve: %s; check it, or give an address",
 			what, address, host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 static const struct plx_fabric_driver *const *drivers;
 static const char *default_name;
@@ -50,11 +51,39 @@ static void list_names(const struct plx_fabric_driver *const *table, char *out, 
 	}
 }
 
+/* What people call RDMA, but no driver. */
+static bool means_rdma(const char *name)
+{
+	static const char *const names[] = {"rdma", "ib", "infiniband", "roce", "iwarp"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++)
+		if (strcasecmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static int fail_unknown(const struct plx_fabric_driver *const *table, const char *option,
+			const char *name)
+{
+	const struct plx_fabric_driver *const *driver = table;
+	char known[128];
+
+	while (means_rdma(name) && *driver && !(*driver)->rdma)
+		driver++;
+	if (means_rdma(name) && *driver)
+		return plx_fail(EINVAL, "%s %s: unknown provider; the driver for RDMA is %s",
+				option, name, (*driver)->name);
+	list_names(table, known, sizeof(known));
+	return plx_fail(EINVAL,
+			"%s %s: unknown provider; give auto, a driver (%s), or fi:NAME for one of "
+			"libfabric's providers that a driver covers",
+			option, name, known);
+}
+
 static int find(const struct plx_fabric_driver *const *table, const char *option, const char *name,
 		const struct plx_fabric_driver **driver_out, const char **provider_out)
 {
 	bool exact = strncmp(name, "fi:", 3) == 0;
-	char known[128];
 
 	for (const struct plx_fabric_driver *const *d = table; *d; d++) {
 		const char *provider = (*d)->provider(exact ? name + 3 : name, exact, fi_version());
@@ -65,11 +94,7 @@ static int find(const struct plx_fabric_driver *const *table, const char *option
 			return 0;
 		}
 	}
-	list_names(table, known, sizeof(known));
-	return plx_fail(EINVAL,
-			"%s %s: unknown provider; give auto, a driver (%s), or fi:NAME for one of "
-			"libfabric's providers that a driver covers",
-			option, name, known);
+	return fail_unknown(table, option, name);
 }
 
 static bool is_auto(const char *name)
@@ -138,8 +163,7 @@ int driver_choose(const char *option, const char *name, struct driver_choice *ch
 	int rc;
 
 	if (!drivers)
-		return plx_fail(EINVAL, "%s: the fabric is not set up; call plx_fabric_init first",
-				option);
+		return plx_fail(EINVAL, "%s: Pollux is not up; call plx_eal_init first", option);
 	memset(choices, 0, DRIVER_CHOICES_MAX * sizeof(*choices));
 	if (!name)
 		name = default_name ? default_name : "auto";
@@ -247,12 +271,12 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 	if (rc == 0)
 		return 0;
 	if (rc == -FI_ENODATA && node)
-		return plx_fail(
-			EHOSTUNREACH, "%s:%s: libfabric's %s cannot %s; is the name right, and %s?",
-			node, service, choice->provider,
-			flags & FI_SOURCE ? "listen there" : "reach that address from this host",
-			driver->unreachable ? driver->unreachable
-					    : "does an interface have a route to it");
+		return plx_fail(EHOSTUNREACH, "%s:%s: libfabric's %s cannot %s; %s?", node, service,
+				choice->provider,
+				flags & FI_SOURCE ? "listen there"
+						  : "reach that address from this host",
+				driver->unreachable ? driver->unreachable
+						    : "does an interface have a route to it");
 	if (rc == -FI_ENODATA || rc == -FI_ENOSYS)
 		return fail_missing(choice);
 	return plx_fail(EIO, "driver %s: fi_getinfo failed: %s", driver->name, fi_strerror(-rc));

@@ -202,6 +202,13 @@ free_home:
 	return NULL;
 }
 
+static int fail_foreign(void)
+{
+	if (!ready)
+		return plx_fail(EINVAL, "Pollux is not up; call plx_eal_init first");
+	return plx_fail(ENOENT, "links belong to lcores, and this thread is not one");
+}
+
 struct plx_fabric_lcore *fabric_here(void)
 {
 	uint32_t id = plx_lcore_id();
@@ -211,7 +218,7 @@ struct plx_fabric_lcore *fabric_here(void)
 		return NULL;
 	}
 	if (!ready) {
-		plx_fail(EINVAL, "the fabric is not set up; call plx_fabric_init first");
+		fail_foreign();
 		return NULL;
 	}
 	if (closing || (id != PLX_LCORE_NONE && lcores[id] && lcores[id]->draining)) {
@@ -219,7 +226,7 @@ struct plx_fabric_lcore *fabric_here(void)
 		return NULL;
 	}
 	if (id == PLX_LCORE_NONE) {
-		plx_fail(ENOENT, "links belong to lcores, and this thread is none");
+		fail_foreign();
 		return NULL;
 	}
 	return lcores[id] ? lcores[id] : open_here(id);

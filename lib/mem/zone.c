@@ -307,7 +307,7 @@ static int alloc_locked(size_t size_bytes, size_t align_bytes, int asked, struct
 	int node;
 
 	if (!ready)
-		return plx_fail(EINVAL, "no memory is set up: call plx_mem_init first");
+		return plx_fail(EINVAL, "Pollux is not up; call plx_eal_init first");
 
 	int err = choose_node(asked, &node);
 	if (err)

@@ -6,7 +6,7 @@
 
 int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX])
 {
-	bool is_ipv6 = host && strchr(host, ':') && host[0] != '[';
+	bool is_ipv6 = host && strchr(host, ':') && host[0] != '[' && !strstr(host, "://");
 
 	if (!host || !*host)
 		return plx_fail(EINVAL, "%s: no host; give an address or a name", what);

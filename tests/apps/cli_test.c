@@ -120,6 +120,8 @@ static const struct row rows[] = {
 	{{PROBE, "--socket-mem", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
 	  "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}, 2, {0}, {"NUMA node"}},
 	{{PROBE, "--provider", "tpc"}, 2, {0}, {"--provider tpc: unknown provider; give auto, a driver (tcp, shm"}},
+	{{PROBE, "--provider", "rdma"}, 2, {0},
+	 {"--provider rdma: unknown provider; the driver for RDMA is verbs" TRY}},
 	{{PROBE, "--provider", "fi:nonsense"}, 2, {0}, {"--provider fi:nonsense: unknown provider"}},
 	{{PROBE, "--log-level", "loud"}, 2, {0}, {"--log-level loud: unknown level; give error, "}},
 	{{PROBE, "--log-level", "x:info"}, 2, {0}, {"unknown component 'x'; there are: ", "eal"}},

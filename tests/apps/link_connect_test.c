@@ -118,7 +118,7 @@ static void bad_addresses_are_told(void **state)
 		{"apps/plx-ping --connect [::1:7", 2, "--connect [::1:7: "},
 		{"apps/plx-ping --connect no.such.host.invalid:7000", 1,
 		 "no.such.host.invalid:7000"},
-		{"apps/plx-echo --listen 7000", 2, "--listen 7000: there is no port"},
+		{"apps/plx-echo --listen 7000", 2, "--listen 7000: the host is missing"},
 		{"apps/plx-echo --listen 192.0.2.7:0", 1,
 		 "listen on 192.0.2.7:0: that address is not this host's"},
 	};
@@ -146,6 +146,11 @@ static void usage_errors_are_status_2(void **state)
 		{"apps/plx-echo --listen 127.0.0.1:0 --rx-buf 255", "--rx-buf 255"},
 		{"apps/plx-echo --provider udp -- --listen 127.0.0.1:0",
 		 "--provider udp: unknown provider; give auto, a driver ("},
+		{"apps/plx-echo --listen 7000",
+		 "--listen 7000: the host is missing; give HOST:PORT"},
+		{"apps/plx-echo --listen tcp://127.0.0.1:7000",
+		 "it needs no scheme; give HOST:PORT"},
+		{"apps/plx-echo --file x", "--file: unknown option (--help lists all)"},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {

@@ -16,7 +16,13 @@ refused()
 
 where=(--host 127.0.0.1 -p 1)
 refused 'as the first word' -- "${where[@]}"
-refused 'give publish, subscribe, send, push or recv; did you mean publish?' publsh "${where[@]}"
+refused 'publsh: unknown word; give publish, subscribe, send, push or recv; did you mean publish?' publsh "${where[@]}"
+refused 'did you mean subscribe?' subscrib tcp://127.0.0.1:7000
+refused 'it needs no scheme' recv --host tcp://127.0.0.1 -p 7000
+for host in ::1 '[::1]' 127.0.0.1; do
+	timeout 20 "$cat" recv --host "$host" --dry-run -p 7000 >"$temp/right.out" 2>"$temp/right.err" </dev/null
+	check "--host $host" '(($? == 0))'
+done
 refused '--host HOST is missing' recv -p 1
 refused '-p PORT is missing' recv --host 127.0.0.1
 refused '-p 65536: out of range' recv --host 127.0.0.1 -p 65536

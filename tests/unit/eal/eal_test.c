@@ -4,6 +4,7 @@
 #include "plx_eal.h"
 #include "plx_fabric.h"
 #include "plx_fabric_driver.h"
+#include "plx_rpc.h"
 #include "plx_test.h"
 
 #include <dirent.h>
@@ -357,6 +358,37 @@ static void memory_stays_out_of_core_dumps_where_asked(void **state)
 	check_dumps("none", "yes", false);
 }
 
+static void calls_before_init_name_it(void **state)
+{
+	static const struct plx_link_events events;
+	const struct plx_link_attr link_attr = {.events = &events};
+	const struct plx_listen_attr listen_attr = {.link = link_attr};
+	const struct plx_pool_attr pool_attr = {.name = "p", .object_count = 1, .object_bytes = 64};
+	const char *const addresses[] = {"127.0.0.1:1", NULL};
+	struct plx_rpc_service *service;
+	struct plx_rpc_client *client;
+	struct plx_listener *listener;
+	struct plx_link *link;
+	struct plx_pool *pool;
+
+#define NAMES_INIT(call)                                     \
+	do {                                                 \
+		assert_true((call) < 0);                     \
+		assert_error_has("Pollux is not up");        \
+		assert_error_has("call plx_eal_init first"); \
+	} while (0)
+
+	NAMES_INIT(plx_link_connect(addresses[0], &link_attr, &link));
+	NAMES_INIT(plx_link_listen(addresses[0], &listen_attr, &listener));
+	NAMES_INIT(plx_pool_create(&pool_attr, &pool));
+	NAMES_INIT(plx_rpc_service_create(NULL, &service));
+	NAMES_INIT(plx_rpc_client_create(addresses, NULL, &client));
+	NAMES_INIT(plx_loop_run());
+	NAMES_INIT(plx_lcore_launch(1, NULL, NULL));
+	NAMES_INIT(plx_fabric_drain(0));
+#undef NAMES_INIT
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +396,7 @@ int main(void)
 		cmocka_unit_test(init_and_fini_can_be_repeated),
 		cmocka_unit_test(second_init_is_refused),
 		cmocka_unit_test(fini_without_init_does_nothing),
+		cmocka_unit_test(calls_before_init_name_it),
 		cmocka_unit_test(conf_may_go_after_init),
 		cmocka_unit_test(dry_run_checks_and_starts_nothing),
 		cmocka_unit_test(description_is_bounded),

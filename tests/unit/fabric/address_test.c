@@ -30,10 +30,20 @@ static void good_addresses_are_split(void **state)
 static void bad_addresses_say_what_is_wrong_and_what_is_right(void **state)
 {
 	static const char *const rows[][2] = {
-		{"", "no port"},         {"7000", "no port"},          {"a:", "bad port"},
-		{"a:-1", "bad port"},    {"a:65536", "bad port"},      {"a:123456", "bad port"},
-		{"a:1 ", "bad port"},    {"[::1]", "needs brackets"},  {"[]:1", "bracket"},
-		{"[::1]x:1", "bracket"}, {"1::2:3", "needs brackets"},
+		{"", "no port"},
+		{"7000", "the host is missing"},
+		{"a:", "bad port"},
+		{"a:-1", "bad port"},
+		{"a:65536", "bad port"},
+		{"a:123456", "bad port"},
+		{"a:1 ", "bad port"},
+		{"[::1]", "needs brackets"},
+		{"[]:1", "bracket"},
+		{"tcp://127.0.0.1:7000", "it needs no scheme"},
+		{"http://a", "it needs no scheme"},
+		{"a", "no port"},
+		{"[::1]x:1", "bracket"},
+		{"1::2:3", "needs brackets"},
 	};
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX], longest[PLX_ADDRESS_MAX + 10];
 

@@ -469,11 +469,16 @@ static void bad_addresses_and_attributes_are_named(void **state)
 	static const struct {
 		const char *address, *part;
 	} rows[] = {
-		{"localhost", "no port"},        {"127.0.0.1:", "bad port"},
-		{"127.0.0.1:70000", "bad port"}, {"127.0.0.1:7x", "bad port"},
-		{"::1:80", "needs brackets"},    {"[::1:80", "bracket"},
-		{"127.0.0.1:0", "port 0"},       {":80", "host is needed"},
-		{"*:80", "host is needed"},      {"no-such-host.invalid:80", "is the name right?"},
+		{"localhost", "no port"},
+		{"127.0.0.1:", "bad port"},
+		{"127.0.0.1:70000", "bad port"},
+		{"127.0.0.1:7x", "bad port"},
+		{"::1:80", "needs brackets"},
+		{"[::1:80", "bracket"},
+		{"127.0.0.1:0", "port 0"},
+		{":80", "host is needed"},
+		{"*:80", "host is needed"},
+		{"no-such-host.invalid:80", "the name no-such-host.invalid does not resolve"},
 	};
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 

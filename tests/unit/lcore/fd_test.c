@@ -217,7 +217,7 @@ static void wrong_ones_are_refused(void **state)
 static void needs_an_lcore(void **state)
 {
 	assert_int_equal(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL), -ENOENT);
-	assert_error_has("plx_fd_add: this thread is not an lcore");
+	assert_error_has("plx_fd_add: Pollux is not up; call plx_eal_init first");
 	plx_fd_remove(NULL);
 }
 

@@ -47,9 +47,9 @@ static void needs_an_lcore(void **state)
 	uint64_t before = plx_now_ns();
 
 	assert_int_equal(plx_loop_run(), -ENOENT);
-	assert_error_has("plx_loop_run: this thread is not an lcore; call it in a function");
+	assert_error_has("plx_loop_run: Pollux is not up; call plx_eal_init first");
 	assert_int_equal(plx_loop_turn(), -ENOENT);
-	assert_error_has("plx_loop_turn: this thread is not an lcore");
+	assert_error_has("plx_loop_turn: Pollux is not up; call plx_eal_init first");
 	plx_loop_quit();
 	assert_true(plx_loop_now_ns() >= before);
 }

@@ -195,9 +195,9 @@ static void needs_an_lcore_a_name_and_a_function(void **state)
 	struct plx_poller_stats stats;
 
 	assert_int_equal(plx_poller_add("p", count, NULL, 0, NULL), -ENOENT);
-	assert_error_has("plx_poller_add: this thread is not an lcore");
+	assert_error_has("plx_poller_add: Pollux is not up; call plx_eal_init first");
 	assert_int_equal(plx_poller_stats(0, &stats), -ENOENT);
-	assert_error_has("plx_poller_stats: this thread is not an lcore");
+	assert_error_has("plx_poller_stats: Pollux is not up; call plx_eal_init first");
 	lcores_up(&lcores, 1);
 	assert_int_equal(plx_poller_add(NULL, count, NULL, 0, NULL), -EINVAL);
 	assert_error_has("a poller has a name and a function");

@@ -546,7 +546,7 @@ static void needs_an_lcore_and_a_function(void **state)
 	struct plx_timer timer = {0};
 
 	assert_int_equal(plx_timer_start(&timer, 1), -ENOENT);
-	assert_error_has("plx_timer_start: this thread is not an lcore");
+	assert_error_has("plx_timer_start: Pollux is not up; call plx_eal_init first");
 	assert_int_equal(plx_timer_start_periodic(&timer, 0), -EINVAL);
 	assert_error_has("period_ns 0; it is at least 1");
 }

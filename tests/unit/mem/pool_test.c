@@ -32,7 +32,7 @@ static void bad_attributes_are_refused(void **state)
 	assert_error_has("not enough memory on node 0: ");
 	plx_mem_fini();
 	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
-	assert_error_has("call plx_mem_init first");
+	assert_error_has("Pollux is not up; call plx_eal_init first");
 	plx_pool_destroy(NULL);
 }
 

@@ -37,7 +37,7 @@ static void nothing_before_init(void **state)
 	char text[64];
 
 	assert_null(plx_mem_alloc(64, 0, PLX_NODE_ANY, NULL));
-	assert_error_has("call plx_mem_init first");
+	assert_error_has("Pollux is not up; call plx_eal_init first");
 	assert_int_equal(plx_zone_count(), 0);
 	assert_null(plx_zone_get(0));
 	plx_mem_stats(&stats);
