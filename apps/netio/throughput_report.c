@@ -121,10 +121,19 @@ const struct plx_app throughput_app = {
 
 static void print_rtt(const struct throughput_row *row)
 {
-	plx_app_say("%9" PRIu64 " B  %10" PRIu64 " round trips  p50 %.2f us  p99 %.2f us",
+	char p50[32], p99[32];
+
+	plx_app_say("%9" PRIu64 " B  %10" PRIu64 " round trips  p50 %s us  p99 %s us",
 		    row->size_bytes, row->rtt_ns->count,
-		    (double)plx_hist_quantile(row->rtt_ns, 0.5) / 1000,
-		    (double)plx_hist_quantile(row->rtt_ns, 0.99) / 1000);
+		    plx_result_quantile(row->rtt_ns, 0.5, p50, sizeof(p50)),
+		    plx_result_quantile(row->rtt_ns, 0.99, p99, sizeof(p99)));
+}
+
+static json_t *quantile_json(const struct plx_hist *hist, double fraction)
+{
+	return plx_hist_quantile_known(hist, fraction)
+		     ? json_integer((json_int_t)plx_hist_quantile(hist, fraction))
+		     : json_null();
 }
 
 static json_t *row_json(const struct throughput_row *row, double messages_per_s, double gbit_per_s)
@@ -136,10 +145,8 @@ static json_t *row_json(const struct throughput_row *row, double messages_per_s,
 	if (throughput_conf.mode == MODE_PING) {
 		json_object_set_new(object, "round_trips",
 				    json_integer((json_int_t)row->rtt_ns->count));
-		json_object_set_new(object, "p50_ns",
-				    json_integer((json_int_t)plx_hist_quantile(row->rtt_ns, 0.5)));
-		json_object_set_new(object, "p99_ns",
-				    json_integer((json_int_t)plx_hist_quantile(row->rtt_ns, 0.99)));
+		json_object_set_new(object, "p50_ns", quantile_json(row->rtt_ns, 0.5));
+		json_object_set_new(object, "p99_ns", quantile_json(row->rtt_ns, 0.99));
 		return object;
 	}
 	json_object_set_new(object, "messages", json_integer((json_int_t)row->messages));

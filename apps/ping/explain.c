@@ -6,22 +6,21 @@
 #include <inttypes.h>
 #include <string.h>
 
-static double quantile_us(const struct plx_hist *hist, double fraction)
-{
-	return (double)plx_hist_quantile(hist, fraction) / 1e3;
-}
-
 static void explain_times(const struct ping_conf *conf, const struct plx_hist *rtt_ns)
 {
+	char text[32];
+
 	plx_app_say("- A round trip is %" PRIu64 " bytes sent to the server and sent back.%s",
 		    conf->size_bytes,
 		    conf->rate ? " It counts from the time it was due, so a delay counts for each "
 				 "message that waited."
 			       : " The next one starts when it has ended.");
-	plx_app_say("- p50: half of them took at most %.2f us.", quantile_us(rtt_ns, 0.5));
+	if (plx_hist_quantile_known(rtt_ns, 0.5))
+		plx_app_say("- p50: half of them took at most %s us.",
+			    plx_result_quantile(rtt_ns, 0.5, text, sizeof(text)));
 	if (plx_hist_quantile_known(rtt_ns, 0.99))
-		plx_app_say("- p99: one in a hundred took longer than %.2f us.",
-			    quantile_us(rtt_ns, 0.99));
+		plx_app_say("- p99: one in a hundred took longer than %s us.",
+			    plx_result_quantile(rtt_ns, 0.99, text, sizeof(text)));
 	plx_app_say("- max: %.2f us. The largest times are mostly those when the kernel or a "
 		    "hypervisor took a CPU away; plx-info --doctor shows what to change.",
 		    (double)rtt_ns->max / 1e3);

@@ -72,10 +72,11 @@ static void on_progress(struct plx_timer *timer, void *arg)
 {
 	struct client *client = arg;
 	const struct plx_hist *hist = &client->outcome->rtt_ns;
+	char p50[32], p99[32];
 
-	fprintf(stderr, "\r%" PRIu64 " round trips, p50 %.2f us, p99 %.2f us   ", hist->count,
-		(double)plx_hist_quantile(hist, 0.5) / 1e3,
-		(double)plx_hist_quantile(hist, 0.99) / 1e3);
+	fprintf(stderr, "\r%" PRIu64 " round trips, p50 %s us, p99 %s us   ", hist->count,
+		plx_result_quantile(hist, 0.5, p50, sizeof(p50)),
+		plx_result_quantile(hist, 0.99, p99, sizeof(p99)));
 }
 
 static int prepare(struct client *client)

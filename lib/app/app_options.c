@@ -189,12 +189,12 @@ struct reader {
 	uint64_t seen; /* bit n: option n of the table */
 };
 
-/* "-1" is a value, of which its option says that it is out of range. */
+/* "-1" and "-.5" are values, of which their option says whether they are out of range. */
 static bool is_value(const struct plx_app_option *option, const char *word)
 {
 	if (!word || !*word)
 		return word && option->may_be_empty;
-	return word[0] != '-' || !word[1] || isdigit((unsigned char)word[1]);
+	return word[0] != '-' || !word[1] || isdigit((unsigned char)word[word[1] == '.' ? 2 : 1]);
 }
 
 /* Whether the option's value is a word of its own. */

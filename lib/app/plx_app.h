@@ -155,6 +155,10 @@ struct plx_result {
  * `columns` wide (0: the terminal's, or 80). */
 void plx_result_print(const struct plx_result *result, FILE *out, unsigned columns);
 
+/** A percentile in microseconds, for people; "n/a" where there are too few samples. Returns out. */
+const char *plx_result_quantile(const struct plx_hist *hist, double fraction, char *out,
+				size_t size);
+
 /** Check the run against itself: a closed loop's mean times count is within 3 % of elapsed; an open
  * loop sent what was scheduled in the time that was scheduled, to 0.1 %, and lost nothing. Contents
  * that were verified in a closed loop take time between round trips, so that its check is left out.

@@ -106,7 +106,8 @@ static void set_times(json_t *object, const struct plx_hist *hist)
 		set_count(object, "max_ns", hist->max);
 	else
 		json_object_set_new(object, "max_ns", json_null());
-	json_object_set_new(object, "mean_ns", json_real(plx_hist_mean(hist)));
+	json_object_set_new(object, "mean_ns",
+			    hist->count ? json_real(plx_hist_mean(hist)) : json_null());
 }
 
 static void set_open_loop(json_t *object, const struct plx_result *result)

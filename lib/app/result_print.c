@@ -46,13 +46,13 @@ static const struct {
 	{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
 };
 
-static void print_cell(FILE *out, const struct plx_hist *hist, double fraction)
+const char *plx_result_quantile(const struct plx_hist *hist, double fraction, char *out,
+				size_t size)
 {
-	char text[32] = "n/a";
-
 	if (plx_hist_quantile_known(hist, fraction))
-		in_us((double)plx_hist_quantile(hist, fraction), text, sizeof(text));
-	fprintf(out, " %8s", text);
+		return in_us((double)plx_hist_quantile(hist, fraction), out, size);
+	snprintf(out, size, "n/a");
+	return out;
 }
 
 static void print_header(FILE *out, const char *title)
@@ -69,7 +69,8 @@ static void print_line(FILE *out, const char *title, const struct plx_hist *hist
 
 	fprintf(out, "%-16s %8s", title, in_us((double)hist->min, text, sizeof(text)));
 	for (size_t i = 0; i < PLX_ARRAY_LEN(columns); i++)
-		print_cell(out, hist, columns[i].fraction);
+		fprintf(out, " %8s",
+			plx_result_quantile(hist, columns[i].fraction, text, sizeof(text)));
 	fprintf(out, " %8s\n", in_us((double)hist->max, text, sizeof(text)));
 }
 

@@ -123,15 +123,15 @@ static int parse(const struct notation *notation, const char *option, const char
 	uint64_t value = 0, factor;
 	bool fits = true;
 
-	if (text[0] == '-' && digits_at(text + 1))
+	if (text[0] == '-' && digits_at(text + (text[1] == '.' ? 2 : 1)))
 		return fail_range(notation, option, text, min, max);
-	if (notation->fractions && whole && *behind == '.') {
+	if (notation->fractions && *behind == '.') {
 		fraction = behind + 1;
 		part = digits_at(fraction);
 		behind = fraction + part;
 	}
 	factor = factor_of(notation, behind);
-	if (!whole || (fraction != text + whole && !part) || !factor)
+	if ((!whole && !part) || (fraction != text + whole && !part) || !factor)
 		return fail_form(notation, option, text);
 	for (size_t i = 0; i < whole && fits; i++)
 		fits = !__builtin_mul_overflow(value, UINT64_C(10), &value) &&

@@ -158,6 +158,9 @@ static void dash_alone_is_a_value(void **state)
 {
 	assert_int_equal(PARSE("--listen", "-"), 0);
 	assert_string_equal(values.listen, "-");
+	assert_int_equal(PARSE("--title", "-.5"), 0);
+	assert_string_equal(values.title, "-.5");
+	assert_int_equal(PARSE("--title", "-.x"), -EINVAL);
 	assert_int_equal(PARSE("--listen=-x"), 0);
 	assert_string_equal(values.listen, "-x");
 }
@@ -224,6 +227,7 @@ static void wrong_words_are_told(void **state)
 		{{"--size=-4K"}, "--size -4K: out of range; give 0 to 1M"},
 		{{"--count", "-1"}, "--count -1: out of range; give 1 to 1000"},
 		{{"--pause", "-1.5s"}, "--pause -1.5s: out of range; give 1ms to 90s"},
+		{{"--pause", "-.5s"}, "--pause -.5s: out of range; give 1ms to 90s"},
 		{{"--count", "-x"}, "--count: a value is missing; give --count N"},
 		{{"--pause=1us"}, "--pause 1us: out of range; give 1ms to 90s"},
 		{{"-p"}, "-p: a value is missing; give -p PORT"},

@@ -216,8 +216,22 @@ static void json_of_an_empty_run_has_no_times(void **state)
 	assert_true(json_is_null(json_object_get(object, "min_ns")));
 	assert_true(json_is_null(json_object_get(object, "p50_ns")));
 	assert_true(json_is_null(json_object_get(object, "max_ns")));
+	assert_true(json_is_null(json_object_get(object, "mean_ns")));
 	assert_true(json_is_false(json_object_get(object, "valid")));
 	json_decref(object);
+}
+
+static void percentiles_of_too_few_samples_are_not_shown(void **state)
+{
+	struct fixture *f = *state;
+	char text[32];
+
+	assert_string_equal(plx_result_quantile(&f->rtt, 0.5, text, sizeof(text)), "n/a");
+	fill(f, 19);
+	assert_string_equal(plx_result_quantile(&f->rtt, 0.5, text, sizeof(text)), "n/a");
+	fill(f, 1);
+	assert_string_not_equal(plx_result_quantile(&f->rtt, 0.5, text, sizeof(text)), "n/a");
+	assert_string_equal(plx_result_quantile(&f->rtt, 0.99, text, sizeof(text)), "n/a");
 }
 
 static void histogram_files_lie_beside(void **state)
@@ -504,6 +518,7 @@ int main(void)
 		RESULT_TEST(json_has_null_where_samples_are_too_few),
 		RESULT_TEST(json_of_an_invalid_run_says_why),
 		RESULT_TEST(json_of_an_empty_run_has_no_times),
+		RESULT_TEST(percentiles_of_too_few_samples_are_not_shown),
 		RESULT_TEST(histogram_files_lie_beside),
 		RESULT_TEST(a_directory_that_cannot_be_is_named),
 		RESULT_TEST(a_name_with_a_slash_is_refused),

@@ -114,6 +114,7 @@ static void durations_are_read(void **state)
 	static const struct good rows[] = {
 		{"10", 10 * PLX_NS_PER_S},
 		{"1.5s", 1500 * PLX_NS_PER_MS},
+		{".5s", 500 * PLX_NS_PER_MS},
 		{"1.5", 1500 * PLX_NS_PER_MS},
 		{"500ms", 500 * PLX_NS_PER_MS},
 		{"0.25ms", 250 * PLX_NS_PER_US},
@@ -139,7 +140,9 @@ static void other_durations_are_refused(void **state)
 	static const struct bad rows[] = {
 		{"", 0, 0, "--x " NOT_TIME},
 		{"s", 0, 0, "--x s" NOT_TIME},
-		{".5s", 0, 0, "--x .5s" NOT_TIME},
+		{".s", 0, 0, "--x .s" NOT_TIME},
+		{".", 0, 0, "--x ." NOT_TIME},
+		{"-.5s", 1, 0, "--x -.5s: out of range; give 1ns or more"},
 		{"1.", 0, 0, "--x 1." NOT_TIME},
 		{"1.s", 0, 0, "--x 1.s" NOT_TIME},
 		{"1.5.5s", 0, 0, "--x 1.5.5s" NOT_TIME},
