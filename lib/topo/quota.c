@@ -19,23 +19,16 @@ static void take(struct plx_cpu_quota *least, double quota_us, double period_us,
 	snprintf(least->path, sizeof(least->path), "%s", path);
 }
 
-/* "max 100000" or "50000 100000", at every level up to the root. group is cut shorter. */
-static void read_v2(const char *root, char *group, struct plx_cpu_quota *least)
+/* "max 100000" or "50000 100000". */
+static void read_v2(const char *root, const char *group, struct plx_cpu_quota *least)
 {
-	char text[64], path[sizeof(least->path)], *slash;
+	char text[64], path[sizeof(least->path)];
+	double quota, period;
 
-	for (;;) {
-		double quota, period;
-
-		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group);
-		if (topo_read(text, sizeof(text), "%s%s", root, path) &&
-		    sscanf(text, "%lf %lf", &quota, &period) == 2)
-			take(least, quota, period, path);
-		slash = strrchr(group, '/');
-		if (!slash)
-			return;
-		*slash = '\0';
-	}
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group);
+	if (topo_read(text, sizeof(text), "%s%s", root, path) &&
+	    sscanf(text, "%lf %lf", &quota, &period) == 2)
+		take(least, quota, period, path);
 }
 
 /* A quota of -1 is none. */
@@ -44,8 +37,6 @@ static void read_v1(const char *root, const char *group, struct plx_cpu_quota *l
 	char text[64], path[sizeof(least->path)];
 	double quota, period = 100000; /* the kernel's default */
 
-	if (strcmp(group, "/") == 0)
-		group = "";
 	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", group);
 	if (topo_read(text, sizeof(text), "%s%s", root, path))
 		period = strtod(text, NULL);
@@ -54,6 +45,23 @@ static void read_v1(const char *root, const char *group, struct plx_cpu_quota *l
 		return;
 	quota = strtod(text, NULL);
 	take(least, quota, period, path);
+}
+
+/* A quota counts for all groups below its own: every level up to the root is read. That finds a
+ * container's too, where the path is the host's and the files of the group are at the root. group
+ * is cut shorter. */
+static void read_all(const char *root, char *group, struct plx_cpu_quota *least,
+		     void (*read)(const char *root, const char *group, struct plx_cpu_quota *least))
+{
+	char *slash = group + strlen(group);
+
+	if (slash[-1] == '/') /* "/" is the root itself */
+		slash--;
+	do {
+		*slash = '\0';
+		read(root, group, least);
+		slash = strrchr(group, '/');
+	} while (slash);
 }
 
 /* Lines of /proc/self/cgroup: "0::/path" (v2) or "N:cpu,cpuacct:/path" (v1). */
@@ -68,12 +76,12 @@ void plx_cpu_quota(const char *root, struct plx_cpu_quota *quota_out)
 		char *controllers = strchr(line, ':');
 		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
 
-		if (!group)
+		if (!group || group[1] != '/')
 			continue;
 		*group++ = '\0';
 		if (controllers[1] == '\0')
-			read_v2(root, group, quota_out);
+			read_all(root, group, quota_out, read_v2);
 		else if (strcmp(controllers, ":cpu") == 0 || strncmp(controllers, ":cpu,", 5) == 0)
-			read_v1(root, group, quota_out);
+			read_all(root, group, quota_out, read_v1);
 	}
 }

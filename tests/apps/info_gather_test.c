@@ -204,6 +204,30 @@ static void finds_the_least_quota_of_nested_cgroups(void **state)
 	assert_true(kernel.quota.cpus == 2);
 }
 
+static void finds_the_least_quota_of_nested_groups_of_version_1(void **state)
+{
+	struct info_kernel kernel;
+
+	put("/proc/self/cgroup", "4:cpuset:/\n3:cpu,cpuacct:/a/b/c\n");
+	put("/sys/fs/cgroup/cpu/a/b/c/cpu.cfs_quota_us", "-1\n");
+	put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "300000\n");
+	put("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "150000\n");
+	put("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+	info_gather_kernel(root, &kernel);
+	assert_true(kernel.quota.cpus == 1.5);
+	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us");
+
+	/* In a container the group itself is mounted there. */
+	put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
+	info_gather_kernel(root, &kernel);
+	assert_true(kernel.quota.cpus == 0.5);
+
+	put("/proc/self/cgroup", "3:cpu:/\n");
+	info_gather_kernel(root, &kernel);
+	assert_true(kernel.quota.cpus == 0.5);
+	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+}
+
 static void reads_rdma_devices(void **state)
 {
 	struct info_rdma *rdma = malloc(sizeof(*rdma));
@@ -379,6 +403,7 @@ int info_gather_tests(void)
 		made_up_test(reads_huge_pages_by_node_and_size),
 		made_up_test(reads_steal_and_clock),
 		made_up_test(finds_the_least_quota_of_nested_cgroups),
+		made_up_test(finds_the_least_quota_of_nested_groups_of_version_1),
 		made_up_test(reads_rdma_devices),
 		made_up_test(counts_the_devices_that_there_is_no_room_for),
 		cmocka_unit_test(a_device_that_is_not_there_is_not_usable),
