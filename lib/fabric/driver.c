@@ -279,5 +279,6 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 						    : "does an interface have a route to it");
 	if (rc == -FI_ENODATA || rc == -FI_ENOSYS)
 		return fail_missing(choice);
-	return plx_fail(EIO, "driver %s: fi_getinfo failed: %s", driver->name, fi_strerror(-rc));
+	return plx_fail(EIO, "driver %s: fi_getinfo failed: %s", driver->name,
+			hygiene_strerror(rc));
 }

@@ -329,6 +329,10 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 		   uint64_t flags, struct fi_info **info_out);
 
 /* hygiene.c */
+/* The text of a libfabric error, -rc; it names the limit of descriptors where they are used up,
+ * whatever the provider made of that. Valid until the thread's next call. */
+const char *hygiene_strerror(int rc);
+uint64_t hygiene_descriptor_limit(void);
 void hygiene_signals(void);
 void hygiene_environment(void);
 struct fd_mark;

@@ -15,10 +15,12 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* libfabric reads these once, with its first call. What the user set stays. */
@@ -26,6 +28,37 @@ void hygiene_environment(void)
 {
 	setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
 	setenv("FI_TCP_MAX_RX_SIZE", "128", 0);
+}
+
+uint64_t hygiene_descriptor_limit(void)
+{
+	struct rlimit limit = {0};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_cur;
+}
+
+static bool are_descriptors_used_up(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	if (fd < 0)
+		return errno == EMFILE;
+	close(fd);
+	return false;
+}
+
+const char *hygiene_strerror(int rc)
+{
+	static __thread char text[96];
+
+	if (rc != -FI_EMFILE && !are_descriptors_used_up())
+		return fi_strerror(-rc);
+	snprintf(text, sizeof(text),
+		 "this process may have only %" PRIu64
+		 " descriptors; raise the limit with `ulimit -n`",
+		 hygiene_descriptor_limit());
+	return text;
 }
 
 static bool is_stray(void *handler)

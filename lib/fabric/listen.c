@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 /* Counters ------------------------------------------------------------------------------------ */
 
@@ -81,13 +80,10 @@ void listener_failed(const struct plx_link *link)
 
 void listener_out_of_descriptors(struct plx_set *set)
 {
-	struct rlimit limit = {0};
-
-	getrlimit(RLIMIT_NOFILE, &limit);
 	plx_log(&fabric_log, PLX_LOG_WARNING,
 		"lcore %u: %s: a connection cannot be accepted, as this process has used up its "
 		"%" PRIu64 " descriptors; trying again in 1 s. `ulimit -n` raises the limit",
-		set->home->id, set->label, (uint64_t)limit.rlim_cur);
+		set->home->id, set->label, hygiene_descriptor_limit());
 }
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out)
@@ -130,7 +126,7 @@ static int listen_failed(const char *address, int rc)
 				"privileges",
 				address);
 	default:
-		return plx_fail(EIO, "listen on %s: %s", address, fi_strerror(-rc));
+		return plx_fail(EIO, "listen on %s: %s", address, hygiene_strerror(rc));
 	}
 }
 

@@ -39,17 +39,17 @@ static int open_fids(struct plx_set *set, const struct fi_info *info)
 
 	if (rc)
 		return plx_fail(EIO, "%s: opening the fabric failed: %s", set->label,
-				fi_strerror(-rc));
+				hygiene_strerror(rc));
 	rc = fi_domain(set->fids.fabric, (struct fi_info *)info, &set->fids.domain, set);
 	if (rc)
 		return plx_fail(EIO, "%s: opening the domain failed: %s", set->label,
-				fi_strerror(-rc));
+				hygiene_strerror(rc));
 	rc = driver->open_queues(&set->fids, info);
 	if (rc == -EFBIG) /* of plx_shm alone, with a text */
 		return plx_fail_in(-EFBIG, "%s: opening the queues failed: ", set->label);
 	if (rc)
 		return plx_fail(EIO, "%s: opening the queues failed: %s", set->label,
-				fi_strerror(-rc));
+				hygiene_strerror(rc));
 	return 0;
 }
 

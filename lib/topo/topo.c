@@ -44,6 +44,28 @@ static hwloc_bitmap_t to_bitmap(const struct plx_cpuset *set)
 
 /* Opening ---------------------------------------------------------------------------------- */
 
+/* The variable that makes hwloc show another host, or part of one; NULL: none. */
+static const char * override(void)
+{
+	static const char *const names[] = {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE", "HWLOC_FSROOT",
+					    "HWLOC_THISSYSTEM", "HWLOC_COMPONENTS"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++)
+		if (getenv(names[i]))
+			return names[i];
+	return NULL;
+}
+
+static int fail_foreign(int err, const struct plx_topo *topo, const char *what)
+{
+	if (topo->overridden_by)
+		return plx_fail(err,
+				"%s: the topology is not this host's, as %s is set in the "
+				"environment; unset it",
+				what, topo->overridden_by);
+	return plx_fail(err, "%s: the topology is not this host's", what);
+}
+
 static int fail_hwloc(const char *what)
 {
 	if (errno == ENOMEM)
@@ -175,9 +197,12 @@ int plx_topo_open(const char *source, struct plx_topo **topo_out)
 		rc = fail_hwloc("topology");
 		goto free_topo;
 	}
+	topo->overridden_by = source ? NULL : override();
 	rc = load(topo->hwloc, source);
 	if (!rc)
 		rc = find_cpus(topo, source);
+	if (rc && topo->overridden_by)
+		plx_fail_in(rc, "with %s of the environment: ", topo->overridden_by);
 	if (rc)
 		goto destroy_hwloc;
 	*topo_out = topo;
@@ -287,6 +312,13 @@ int plx_topo_cpu_package(const struct plx_topo *topo, unsigned cpu)
 
 /* Pinning ---------------------------------------------------------------------------------- */
 
+static bool is_within(const struct plx_cpuset *cpus, const struct plx_cpuset *all)
+{
+	struct plx_cpuset both = topo_cpuset_and(cpus, all);
+
+	return plx_cpuset_equal(&both, cpus);
+}
+
 static int bind_thread(const struct plx_topo *topo, const struct plx_cpuset *cpus)
 {
 	hwloc_bitmap_t bitmap = to_bitmap(cpus);
@@ -303,6 +335,12 @@ static int bind_thread(const struct plx_topo *topo, const struct plx_cpuset *cpu
 		return 0;
 	plx_cpuset_format(cpus, asked, sizeof(asked));
 	plx_cpuset_format(&topo->allowed, allowed, sizeof(allowed));
+	if ((err == EPERM || err == EACCES || err == ENOSYS) && is_within(cpus, &topo->allowed))
+		return plx_fail(EPERM,
+				"cannot pin to CPUs %s: sched_setaffinity is forbidden (%s), most "
+				"likely by a seccomp filter of the container or service; allow "
+				"that call",
+				asked, strerror(err));
 	if (err == EPERM || err == EINVAL || err == EXDEV)
 		return plx_fail(EPERM,
 				"cannot pin to CPUs %s: not available to this process "
@@ -332,7 +370,7 @@ int plx_topo_pin(const struct plx_topo *topo, const struct plx_cpuset *cpus)
 	struct plx_cpuset before;
 
 	if (!topo->this_host)
-		return plx_fail(EINVAL, "cannot pin: the topology is not this host's");
+		return fail_foreign(EINVAL, topo, "cannot pin");
 	if (!plx_cpuset_count(cpus))
 		return plx_fail(EINVAL, "cannot pin to no CPU at all");
 	int rc = read_binding(topo, &before);
@@ -356,6 +394,6 @@ int plx_topo_pin(const struct plx_topo *topo, const struct plx_cpuset *cpus)
 int plx_topo_pinned(const struct plx_topo *topo, struct plx_cpuset *cpus_out)
 {
 	if (!topo->this_host)
-		return plx_fail(EIO, "the topology is not this host's: no thread is bound in it");
+		return fail_foreign(EIO, topo, "no thread is bound");
 	return read_binding(topo, cpus_out);
 }

@@ -11,6 +11,7 @@ struct hwloc_topology;
 struct plx_topo {
 	struct hwloc_topology *hwloc;
 	bool this_host;
+	const char *overridden_by; /* a variable of the environment; NULL: none is set */
 	struct plx_cpuset cpus;
 	struct plx_cpuset allowed;
 };

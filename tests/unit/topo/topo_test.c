@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plx_test.h"
 
+#include "mem/child.h"
 #include "plx_topo.h"
 
 #include <fcntl.h>
@@ -154,6 +155,47 @@ static void another_host_is_not_pinned_to(void **state)
 	assert_int_equal(plx_topo_pinned(topo, &cpus), -EIO);
 	assert_error_has("the topology is not this host's");
 	plx_topo_close(topo);
+}
+
+static void a_variable_that_shows_another_host_is_named(void **state)
+{
+	struct plx_topo *topo;
+	struct plx_cpuset cpus;
+
+	setenv("HWLOC_SYNTHETIC", "core:2 pu:1", 1);
+	topo = open_topo(NULL);
+	unsetenv("HWLOC_SYNTHETIC");
+	assert_int_equal(plx_topo_pinned(topo, &cpus), -EIO);
+	assert_error_has("not this host's, as HWLOC_SYNTHETIC is set in the environment; unset it");
+	cpus = *plx_topo_cpus(topo);
+	assert_int_equal(plx_topo_pin(topo, &cpus), -EINVAL);
+	assert_error_has("cannot pin: the topology is not this host's, as HWLOC_SYNTHETIC is set");
+	plx_topo_close(topo);
+}
+
+static int pin_where_it_is_forbidden(void)
+{
+	struct plx_topo *topo;
+	struct plx_cpuset first = {{0}};
+
+	if (plx_topo_open(NULL, &topo) || child_deny(SYS_sched_setaffinity, -1, 0, EPERM))
+		return 1;
+	plx_cpuset_add(&first, plx_cpuset_next(plx_topo_allowed(topo), 0));
+	if (plx_topo_pin(topo, &first) == -EPERM)
+		fprintf(stderr, "%s\n", plx_error());
+	plx_topo_close(topo);
+	return 0;
+}
+
+static void a_filter_of_system_calls_is_named(void **state)
+{
+	struct child_end end;
+
+	child_run(pin_where_it_is_forbidden, &end);
+	if (end.status)
+		skip();
+	assert_child_said(&end, "sched_setaffinity is forbidden (Operation not permitted)");
+	assert_child_said(&end, "seccomp filter of the container or service; allow that call");
 }
 
 /* XML -------------------------------------------------------------------------------------- */
@@ -477,6 +519,8 @@ int main(void)
 		cmocka_unit_test(a_cpu_belongs_to_the_node_nearest_to_it),
 		cmocka_unit_test(unknown_cpus_and_nodes_are_told),
 		cmocka_unit_test(another_host_is_not_pinned_to),
+		cmocka_unit_test(a_variable_that_shows_another_host_is_named),
+		cmocka_unit_test(a_filter_of_system_calls_is_named),
 		cmocka_unit_test(xml_says_the_same_as_what_it_was_exported_from),
 		cmocka_unit_test(a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist),
 		cmocka_unit_test(broken_xml_is_an_error_with_its_path_and_nothing_printed),
