@@ -39,7 +39,7 @@ static int bind_to_node(void *base, const struct mem_ask *ask, size_t size_bytes
 			"the mbind system call (in a container: CAP_SYS_NICE), or use "
 			"--numa prefer",
 			ask->node, strerror(errno));
-	if (!told)
+	if (!told && mem_node_count() > 1)
 		plx_log(mem_log, PLX_LOG_NOTICE,
 			"memory is not bound to node %d (mbind: %s): the system places it; in a "
 			"container, CAP_SYS_NICE allows it",
@@ -284,6 +284,8 @@ static void format_remedy(const struct mem_ask *ask, int err, char *out, size_t 
 			 target, page_bytes >> 10, "nr_hugepages");
 }
 
+/* Transparent huge pages of the size that was asked for are as fast as reserved ones: plx-info
+ * tells of them, and no log. */
 static void tell_fallback(const struct mem_ask *ask, const struct mem_block *block,
 			  const struct mem_smaps *smaps, int err, const char *reason)
 {
@@ -296,7 +298,7 @@ static void tell_fallback(const struct mem_ask *ask, const struct mem_block *blo
 	char rest[32];
 	char remedy[128];
 
-	if (told)
+	if (told || (ask->huge == PLX_HUGE_2M && block->page_bytes == MEM_2M))
 		return;
 	told = true;
 	format_remedy(ask, err, remedy, sizeof(remedy));

@@ -78,6 +78,15 @@ bool mem_node_exists(int node)
 	       (numa_nodes_ptr && numa_bitmask_isbitset(numa_nodes_ptr, (unsigned)node));
 }
 
+unsigned mem_node_count(void)
+{
+	unsigned count = 0;
+
+	for (int node = highest_node(); node >= 0; node--)
+		count += node_is_usable(node);
+	return count ? count : 1;
+}
+
 const char *mem_nodes_format(char *out, size_t size)
 {
 	int highest = highest_node();

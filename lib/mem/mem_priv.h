@@ -123,6 +123,9 @@ bool mem_node_exists(int node);
 /** Whether the node has memory that this process may use. */
 bool mem_node_usable(int node);
 
+/** Of the usable nodes; at least 1. */
+unsigned mem_node_count(void);
+
 /** Write the usable nodes as "0, 1". Returns out. */
 const char *mem_nodes_format(char *out, size_t size);
 
