@@ -79,4 +79,20 @@ if [[ $sanitizer == none && -n $hello ]]; then
 	kill "$echo"
 	wait "$echo"
 fi
+
+# The example of a unit: its command is right, clients can be in its group, and a wrong option is no reason to start again.
+unit=$PLX_SOURCE_ROOT/config/pollux-echo.service
+read -ra command < <(sed -n 's|^ExecStart=/usr/local/bin/||p' "$unit")
+if [[ $sanitizer == none ]]; then
+	timeout 20 "$PLX_BUILD_ROOT/apps/${command[0]}" "${command[@]:1}" --dry-run >"$temp/text" 2>&1 </dev/null ||
+		{ echo "FAILED: ${command[*]}: $(cat "$temp/text")" && failed=1; }
+fi
+for line in User=pollux Group=pollux Environment=FI_PLX_SHM_GROUP=pollux RestartPreventExitStatus=2; do
+	grep -qx "$line" "$unit" || { echo "FAILED: $unit lacks $line" && failed=1; }
+done
+if command -v systemd-analyze >/dev/null; then
+	sed 's|^ExecStart=.*|ExecStart=/bin/true|' "$unit" >"$temp/pollux-echo.service"
+	said=$(systemd-analyze verify --man=no "$temp/pollux-echo.service" 2>&1 | grep 'pollux-echo.service')
+	[[ -z $said ]] || { echo "FAILED: $unit: $said" && failed=1; }
+fi
 exit $failed
