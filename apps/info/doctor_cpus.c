@@ -35,6 +35,8 @@ void doctor_check_cpu_count(struct report *report)
 	if (plx_cpuset_count(&cpus->online) > 1)
 		doctor_suggest(report, "taskset -c %s plx-info   # or widen the cgroup's cpuset",
 			       plx_cpuset_format(&cpus->online, online, sizeof(online)));
+	else
+		doctor_suggest(report, "use a host, or give this guest, two CPUs or more");
 }
 
 void doctor_check_quota(struct report *report)

@@ -16,30 +16,37 @@ void doctor_check_tsc(struct report *report)
 {
 	const struct info_kernel *kernel = &report->info->kernel;
 
-	if (!reads_tsc(kernel) || kernel->clock.invariant)
+	/* A host without one has no remedy; its clock line tells. */
+	if (!reads_tsc(kernel) || kernel->clock.invariant || !kernel->guest)
 		return;
 	doctor_find(report, INFO_PROBLEM, "tsc",
 		    "the counter that all times are read from may change its rate or differ "
 		    "between CPUs; figures cannot be trusted",
-		    "this CPU does not promise an invariant TSC");
+		    "the hypervisor does not promise an invariant TSC");
+	doctor_suggest(report, "on the hypervisor: pass it through (QEMU: -cpu "
+			       "host,migratable=no,+invtsc)");
 }
 
 void doctor_check_clocksource(struct report *report)
 {
 	const struct info_kernel *kernel = &report->info->kernel;
 
+	bool has_tsc = strstr(kernel->clocksources, "tsc");
+
+	/* A guest that has only its hypervisor's clock cannot choose another. */
 	if (!reads_tsc(kernel) || !kernel->clocksource[0] ||
-	    strcmp(kernel->clocksource, "tsc") == 0)
+	    strcmp(kernel->clocksource, "tsc") == 0 || (kernel->guest && !has_tsc))
 		return;
 	doctor_find(report, INFO_ADVICE, "clocksource",
 		    "the kernel may have found the TSC unstable, which Pollux reads; and "
 		    "clock_gettime is slower by this source",
 		    "the kernel's clock is '%s', not 'tsc'", kernel->clocksource);
-	if (strstr(kernel->clocksources, "tsc"))
+	if (has_tsc)
 		doctor_suggest(report, "echo tsc | sudo tee /sys/devices/system/clocksource/"
 				       "clocksource0/current_clocksource");
 	else
-		doctor_suggest(report, "sudo dmesg | grep -i tsc   # why it was given up");
+		doctor_suggest(report, "sudo dmesg | grep -i tsc   # why it was given up; newer "
+				       "firmware may help");
 }
 
 void doctor_check_calibration(struct report *report)
@@ -49,8 +56,9 @@ void doctor_check_calibration(struct report *report)
 	if (kernel->clock.residual_ppm <= CLOCK_PPM_DOUBTED)
 		return;
 	doctor_find(report, INFO_NOTE, "clock-calibration",
-		    "times are wrong by that much; a busy host does it: run plx-info again",
+		    "times are wrong by that much, which a busy host causes",
 		    "the clock's frequency is known to %.0f ppm only", kernel->clock.residual_ppm);
+	doctor_suggest(report, "plx-info --doctor   # again, when less runs here");
 }
 
 void doctor_check_steal(struct report *report)

@@ -150,6 +150,9 @@ struct info_kernel {
 	struct plx_clock_info clock;
 };
 
+/** The name that people know, for the one that a hypervisor gives itself. */
+const char *info_hypervisor_name(const char *name);
+
 void info_gather_kernel(const char *root, struct info_kernel *kernel);
 
 /* libfabric and RDMA (fabric.c, rdma.c) ----------------------------------------------------- */

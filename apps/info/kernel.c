@@ -28,12 +28,14 @@ static bool ask_cpu(char *name, size_t size)
 }
 #endif
 
-/* The names that people know, for those that hypervisors give themselves. */
-static const char *known_name(const char *name)
+const char *info_hypervisor_name(const char *name)
 {
 	static const char *const names[][2] = {
-		{"KVMKVMKVM", "KVM"},    {"Microsoft Hv", "Hyper-V"}, {"VMwareVMware", "VMware"},
-		{"XenVMMXenVMM", "Xen"}, {"TCGTCGTCGTCG", "QEMU"},
+		{"KVMKVMKVM", "KVM"},           {"Microsoft Hv", "Hyper-V"},
+		{"VMwareVMware", "VMware"},     {"XenVMMXenVMM", "Xen"},
+		{"TCGTCGTCGTCG", "QEMU"},       {"bhyve bhyve ", "bhyve"},
+		{"VBoxVBoxVBox", "VirtualBox"}, {"ACRNACRNACRN", "ACRN"},
+		{" lrpepyh  vr", "Parallels"},  {"OpenBSDVMM58", "OpenBSD VMM"},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++) {
@@ -78,7 +80,8 @@ void info_gather_kernel(const char *root, struct info_kernel *kernel)
 		snprintf(kernel->machine, sizeof(kernel->machine), "%s", name.machine);
 	}
 	kernel->guest = ask_cpu(hypervisor, sizeof(hypervisor));
-	snprintf(kernel->hypervisor, sizeof(kernel->hypervisor), "%s", known_name(hypervisor));
+	snprintf(kernel->hypervisor, sizeof(kernel->hypervisor), "%s",
+		 info_hypervisor_name(hypervisor));
 	kernel->steal = read_steal(root);
 	plx_cpu_quota(root, &kernel->quota);
 	info_read(kernel->clocksource, sizeof(kernel->clocksource), "%s%s/current_clocksource",

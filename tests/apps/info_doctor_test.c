@@ -23,6 +23,7 @@ static void assert_only_finding(struct info *info, const char *id, enum info_sev
 	if (!strstr(findings[0].command, command_part))
 		fail_msg("'%s' lacks '%s'", findings[0].command, command_part);
 	assert_true(strlen(findings[0].why) > 20);
+	assert_true(strlen(findings[0].command) > 0); /* what has no remedy is no finding */
 	free(info);
 }
 
@@ -86,7 +87,8 @@ static void the_doctor_on_the_kernel(void **state)
 
 	info = sound_host();
 	info->kernel.clock.invariant = false;
-	assert_only_finding(info, "tsc", INFO_PROBLEM, "invariant", "");
+	info->kernel.guest = true;
+	assert_only_finding(info, "tsc", INFO_PROBLEM, "invariant", "+invtsc");
 
 	info = sound_host();
 	snprintf(info->kernel.clocksource, sizeof(info->kernel.clocksource), "hpet");
@@ -94,11 +96,37 @@ static void the_doctor_on_the_kernel(void **state)
 
 	info = sound_host();
 	info->kernel.clock.residual_ppm = 80;
-	assert_only_finding(info, "clock-calibration", INFO_NOTE, "80 ppm", "");
+	assert_only_finding(info, "clock-calibration", INFO_NOTE, "80 ppm", "plx-info --doctor");
 
 	info = sound_host();
 	info->kernel.steal = 0.02;
 	assert_only_finding(info, "steal", INFO_ADVICE, "2.0 %", "vcpupin");
+}
+
+static void the_doctor_is_silent_where_nothing_can_be_done(void **state)
+{
+	struct info_finding findings[INFO_FINDINGS_MAX];
+	struct info *info = sound_host();
+
+	info->kernel.guest = true;
+	snprintf(info->kernel.clocksource, sizeof(info->kernel.clocksource), "kvm-clock");
+	snprintf(info->kernel.clocksources, sizeof(info->kernel.clocksources), "kvm-clock acpi_pm");
+	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
+	/* With a choice there is a remedy. */
+	snprintf(info->kernel.clocksources, sizeof(info->kernel.clocksources), "kvm-clock tsc");
+	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 1);
+	info->kernel.guest = false;
+	snprintf(info->kernel.clocksource, sizeof(info->kernel.clocksource), "tsc");
+	info->kernel.clock.invariant = false;
+	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
+	free(info);
+}
+
+static void hypervisors_have_the_names_that_people_know(void **state)
+{
+	assert_string_equal(info_hypervisor_name("bhyve bhyve "), "bhyve");
+	assert_string_equal(info_hypervisor_name("KVMKVMKVM"), "KVM");
+	assert_string_equal(info_hypervisor_name("SomethingNew"), "SomethingNew");
 }
 
 static void the_doctor_on_memory(void **state)
@@ -308,6 +336,7 @@ static void the_gravest_findings_come_first(void **state)
 
 	info->memory.nofile = 1024;
 	info->kernel.steal = 0.5;
+	info->kernel.guest = true;
 	info->kernel.clock.invariant = false;
 	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 3);
 	assert_string_equal(findings[0].id, "tsc");
@@ -323,6 +352,8 @@ int info_doctor_tests(void)
 		cmocka_unit_test(the_doctor_leaves_a_sound_host_alone),
 		cmocka_unit_test(the_doctor_on_cpus),
 		cmocka_unit_test(the_doctor_on_the_kernel),
+		cmocka_unit_test(the_doctor_is_silent_where_nothing_can_be_done),
+		cmocka_unit_test(hypervisors_have_the_names_that_people_know),
 		cmocka_unit_test(the_doctor_on_memory),
 		cmocka_unit_test(the_doctor_on_the_transport),
 		cmocka_unit_test(the_doctor_on_rdma_that_cannot_be_used),
