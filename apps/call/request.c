@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is sent, as the command line gives it. */
 #include "call.h"
+#include "json.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -82,19 +83,25 @@ static int read_file(const char *path, uint8_t **data_out, size_t *length_out)
 	return 0;
 }
 
-/* Without blanks. */
+/* It is sent as it was given. Names that an object has twice are most likely a slip. */
 static int read_json(const char *text, uint8_t **data_out, size_t *length_out)
 {
-	json_error_t error;
-	json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+	size_t length = strlen(text);
+	json_error_t error = {0};
+	int rc = call_json_walk(text, length, NULL);
 
-	if (!value)
+	if (rc)
+		return plx_fail_in(rc, "--json: ");
+	json_decref(json_loads(text,
+			       JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL |
+				       JSON_REJECT_DUPLICATES,
+			       &error));
+	if (json_error_code(&error) == json_error_duplicate_key)
 		return plx_fail(EINVAL, "--json: %s, at its byte %d", error.text, error.position);
-	*data_out = (uint8_t *)json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-	json_decref(value);
+	*data_out = (uint8_t *)strdup(text);
 	if (!*data_out)
 		return plx_fail(ENOMEM, "out of memory");
-	*length_out = strlen((const char *)*data_out);
+	*length_out = length;
 	return 0;
 }
 

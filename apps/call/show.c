@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replies and descriptions, for people and for pipes. */
 #include "call.h"
+#include "json.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -38,22 +39,22 @@ static void show_text(const void *data, size_t length)
 
 static int show_json(const void *data, size_t length)
 {
-	json_error_t error;
-	json_t *value = json_loadb(data, length, JSON_DECODE_ANY, &error);
-	char *text;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int rc;
 
-	if (!value)
-		return plx_fail(EPROTO,
-				"the reply is no JSON: %s, at its byte %d; --format text "
-				"or hex shows it",
-				error.text, error.position);
-	text = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
-	json_decref(value);
-	if (!text)
+	if (!out)
 		return plx_fail(ENOMEM, "out of memory");
-	show_text(text, strlen(text));
+	rc = call_json_walk(data, length, out);
+	if (fclose(out) != 0)
+		rc = plx_fail(ENOMEM, "out of memory");
+	if (rc == 0)
+		show_text(text, size);
 	free(text);
-	return 0;
+	return rc ? plx_fail(EPROTO, "the reply is no JSON: %s; --format text or hex shows it",
+			     plx_error())
+		  : 0;
 }
 
 int call_show(const void *data, size_t length, enum call_format format)

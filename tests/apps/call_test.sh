@@ -79,9 +79,17 @@ expect 2 '*no hexadecimal digit*' --method echo --hex 0g
 expect 2 '*give pairs of them*' --method echo --hex 012
 expect 2 '*give one of them*' --method echo --hex 01 --data x
 expect 2 '*--method NAME is missing*' --data x
-expect 0 '*{"a":\[1,2.5,"x"\]}' --method echo --json ' {"a": [1, 2.5, "x"]} '
+# JSON is sent as it was given, and whatever is valid is shown.
+expect 0 '* {"price":0.1, "n": 1e5, "u":18446744073709551615, "z":1e999} ' \
+	--method echo --json ' {"price":0.1, "n": 1e5, "u":18446744073709551615, "z":1e999} '
+expect 0 $'*\n  "u": 18446744073709551615,\n  "p": 0.1,\n  "n": 1e5,\n  "nul": "a\\\\u0000b",\n  "deep": \[\n    \[],\n    {}\n  ]\n}' \
+	--method echo --json '{"u":18446744073709551615,"p":0.1,"n":1e5,"nul":"a\u0000b","deep":[[],{}]}' --format json
+expect 0 '*"\\u0000"' --method echo --json '"\u0000"' --format json
+for wrong in '01' '1.' '"a' '[1,]' '{"a" 1}' '{"a":1}x' 'nul' '"\x"' '[1 2]' '"\u12"' '-' $'"\n"'; do
+	expect 2 '*--json: * is expected at its byte *' --method echo --json "$wrong"
+	expect 1 '*the reply is no JSON: *' --method echo --data "$wrong" --format json
+done
 expect 0 $'*{\n  "a": 1\n}' --method echo --json '{"a":1}' --format json
-expect 2 '*--json: *at its byte *' --method echo --json '{"a":'
 expect 2 '*--json: duplicate object key*' --method echo --json '{"a":1,"a":2}'
 expect 1 '*the reply is no JSON: *--format text or hex shows it*' --method echo --data '{' --format json
 expect 2 '*give one of them*' --method echo --json 1 --data x
