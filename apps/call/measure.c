@@ -183,8 +183,7 @@ static int report(const struct measure *measure)
 		.size_bytes = measure->length,
 		.elapsed_ns = elapsed_ns,
 		.in_flight = conf->in_flight,
-		.has_gaps = measure->waits || (conf->in_flight > 1 &&
-					       measure->done < ROUNDS_CHECKED * conf->in_flight),
+		.has_gaps = measure->waits || measure->done < ROUNDS_CHECKED * conf->in_flight,
 		.interrupted = interrupted_by(measure),
 		.failed = measure->failure[0] != '\0',
 		.planned_count = conf->count,

@@ -114,6 +114,10 @@ expect 0 '*2000 full round trips of 64 B*calls/s, 16 open at a time*' \
 jq -e '.count == 2000 and .size_bytes == 64 and .lost == 0 and .valid and .interrupted == null' "$temp/out/few.json" >/dev/null ||
 	fail "few.json: $(<"$temp/out/few.json")"
 expect 0 '*calls/s*' --method pollux.echo --duration 200ms
+# Few calls are not held against the time between them.
+for ((i = 0; i < 20; i++)); do
+	expect 0 '*: 5 full round trips*' --method echo --count 5
+done
 
 for arrival in fixed poisson burst; do
 	# A host that is busy may not keep the schedule, and says so.
