@@ -86,18 +86,46 @@ static int load(const struct source *source, char *text)
 	return 0;
 }
 
-static int refuse_include(const struct source *source, const char *text)
+/* Return: the comment's or string's last byte; NULL: it has no end. */
+static const char *end_of(const char *at)
 {
+	if (*at == '"') {
+		for (at++; *at && *at != '"'; at++)
+			at += *at == '\\' && at[1];
+		return *at ? at : NULL;
+	}
+	if (at[0] == '/' && at[1] == '*') {
+		at = strstr(at + 2, "*/");
+		return at ? at + 1 : NULL;
+	}
+	if (*at == '#' || (at[0] == '/' && at[1] == '/'))
+		return at + strcspn(at, "\n") - 1;
+	return at;
+}
+
+static bool begins_include(const char *at, bool starts_line)
+{
+	return starts_line && strncmp(at + strspn(at, " \t"), "@include", 8) == 0;
+}
+
+/* What libconfig passes over in silence, with all that follows, or would act on. */
+static int check_text(const struct source *source, const char *text)
+{
+	const char *end;
 	unsigned line = 1;
 
-	for (const char *at = text; at; line++) {
-		if (strncmp(at + strspn(at, " \t"), "@include", 8) == 0)
+	for (const char *at = text; *at; at = end + 1) {
+		if (begins_include(at, at == text || at[-1] == '\n'))
 			return plx_fail(EINVAL,
 					"%s:%u: @include is not supported; put all settings into "
 					"one file",
 					source->path, line);
-		at = strchr(at, '\n');
-		at = at ? at + 1 : NULL;
+		end = end_of(at);
+		if (!end)
+			return plx_fail(EINVAL, "%s:%u: %s begins here and has no end",
+					source->path, line, *at == '"' ? "a string" : "a comment");
+		for (const char *byte = at; byte <= end; byte++)
+			line += *byte == '\n';
 	}
 	return 0;
 }
@@ -129,17 +157,35 @@ static int fail_type(const struct source *source, const config_setting_t *settin
 			config_setting_source_line(setting), key, type_name(setting), wanted);
 }
 
+static bool has_control(const char *text)
+{
+	char one[PLX_PRINTABLE_BYTES];
+	size_t length = strlen(text);
+
+	for (size_t at = 0; at < length;) {
+		at += plx_printable_next(text + at, length - at, "\\", one);
+		if (one[0] == '\\' && one[1])
+			return true;
+	}
+	return false;
+}
+
 static int take_string(const struct source *source, const config_setting_t *setting,
 		       enum eal_option_id id)
 {
 	const char *key = eal_options[id].key, *text;
 	unsigned line = config_setting_source_line(setting);
-	char given[512];
+	char given[512], printable[128];
 
 	text = config_setting_get_string(setting);
 	if (!*text)
 		return plx_fail(EINVAL, "%s:%u: %s is empty; give it a value or take it out",
 				source->path, line, key);
+	/* It would come to a terminal with the first error text that repeats it. */
+	if (has_control(text))
+		return plx_fail(EINVAL, "%s:%u: %s \"%s\": a control character in a value",
+				source->path, line, key,
+				plx_printable(text, printable, sizeof(printable)));
 	text = eal_conf_own(source->conf, text);
 	if (!text)
 		return -ENOMEM;
@@ -279,6 +325,7 @@ int plx_eal_conf_file(struct plx_eal_conf *conf)
 {
 	struct source source = {.conf = conf, .path = conf->config};
 	uint32_t levels_before = conf->log_level_count;
+	const char *settings;
 	char *text;
 	int rc;
 
@@ -289,10 +336,12 @@ int plx_eal_conf_file(struct plx_eal_conf *conf)
 		return plx_fail(ENOMEM, "out of memory");
 	find_what_wins(&source);
 	rc = load(&source, text);
+	/* Editors of other systems put the byte order mark first. */
+	settings = text + (rc == 0 && strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
 	if (rc == 0)
-		rc = refuse_include(&source, text);
+		rc = check_text(&source, settings);
 	if (rc == 0)
-		rc = parse(&source, text);
+		rc = parse(&source, settings);
 	free(text);
 	put_levels_last(conf, levels_before);
 	conf->config_read = rc == 0;

@@ -199,7 +199,7 @@ static void wrong_content_is_told_with_its_line(void **state)
 		{"lcores = \"0\"\nhuge = ;", ":2: syntax error; a setting is written lcores = "
 					     "\"0-3\";"},
 		{"lcores = \"0\";\n\nlcores = \"1\";", ":3: duplicate setting name"},
-		{"lcores = \"0", ":1: syntax error"},
+		{"lcores = \"0", ":1: a string begins here and has no end"},
 		{"lcores = \"0\";\ncoremask = \"1\";", ":2 1: give one of them, a list or a mask"},
 		{"huge = \"2M\";\n  @include \"other\"\n", ":2: @include is not supported; put all "
 							   "settings into one file"},
@@ -330,6 +330,48 @@ static void deep_nesting_is_refused(void **state)
 	assert_error_has(":1: ");
 }
 
+static void what_has_no_end_is_told_with_its_line(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(read_text(f, "huge = \"1G\"; # a /* here is none\n/* one */\n\n/* two\n"
+				      "lcores = \"0-3\";\n"),
+			 -EINVAL);
+	assert_error_has(":4: a comment begins here and has no end");
+	assert_int_equal(read_text(f, "\nhuge = \"1G;\nlcores = 7;\n"), -EINVAL);
+	assert_error_has(":2: a string begins here and has no end");
+	assert_int_equal(read_text(f, "/*\n@include \"x\"\n*/ huge = \"1G\"; // /* x\n"
+				      "idle = \"/* \\\" */\";"),
+			 0);
+	assert_string_equal(f->conf.huge, "1G");
+	assert_string_equal(f->conf.idle, "/* \" */");
+}
+
+static void a_byte_order_mark_is_skipped(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(read_text(f, "\xef\xbb\xbfhuge = \"1G\";\n"), 0);
+	assert_string_equal(f->conf.huge, "1G");
+}
+
+static void values_that_would_steer_a_terminal_are_refused(void **state)
+{
+	static const char *const values[] = {"\\x1b[31m", "\x1b[31m", "0\\r", "\xc2\x9b", "\xff"};
+	struct fixture *f = *state;
+	char text[64];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(values); i++) {
+		snprintf(text, sizeof(text), "\nlcores = \"%s\";", values[i]);
+		assert_int_equal(read_text(f, text), -EINVAL);
+		assert_error_has(":2: lcores \"");
+		assert_error_has("a control character in a value");
+		assert_null(strpbrk(plx_error(), "\x1b\r\x9b\xff"));
+	}
+	assert_int_equal(read_text(f, "huge = \"gr\xc3\xbcn \\\\\";"), 0);
+	assert_string_equal(f->conf.huge, "gr\xc3\xbcn \\");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -349,6 +391,9 @@ int main(void)
 		TEST(unreadable_file_is_told),
 		TEST(binary_and_huge_files_are_refused),
 		TEST(deep_nesting_is_refused),
+		TEST(what_has_no_end_is_told_with_its_line),
+		TEST(a_byte_order_mark_is_skipped),
+		TEST(values_that_would_steer_a_terminal_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
