@@ -132,7 +132,9 @@ int param_real_digits(double value)
 {
 	char text[NUMBER_TEXT];
 
-	for (int digits = 15; digits < 17; digits++) {
+	/* 15 digits are never too many, but for subnormal numbers, which have fewer; %g drops
+	 * zeros. */
+	for (int digits = fabs(value) < DBL_MIN ? 1 : 15; digits < 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
 			return digits;

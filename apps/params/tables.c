@@ -50,12 +50,29 @@ void tables_folder_of(const char *path, char out[PATH_MAX])
 		snprintf(out, PATH_MAX, ".");
 }
 
+/* Return: whether the path is a symbolic link that leads to nothing; with an error text. */
+static bool is_dangling(const struct tables *tables)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlink(tables->path, target, sizeof(target) - 1);
+	struct stat there;
+
+	if (length < 0 || stat(tables->path, &there) == 0)
+		return false;
+	target[length] = '\0';
+	plx_fail(errno, "%s: it is a symbolic link to %s: %s; make that, or give another file",
+		 tables->path, target, strerror(errno));
+	return true;
+}
+
 /* SQLite says no more than that it is unable to: what the reasons are is looked for. */
 static int fail_to_open(const struct tables *tables, int error, const char *what)
 {
 	char folder[PATH_MAX];
 	struct stat there;
 
+	if (is_dangling(tables))
+		return -ENOENT;
 	tables_folder_of(tables->path, folder);
 	if (stat(tables->path, &there) == 0 && S_ISDIR(there.st_mode))
 		return plx_fail(EISDIR, "%s: it is a folder; give a file, such as one in it",

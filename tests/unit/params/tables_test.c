@@ -406,6 +406,11 @@ static void paths_that_are_no_files(void **state)
 	assert_error_has("none-here/store.db: folder none-here does not exist; make it");
 	assert_int_equal(tables_open("/dev/null/store.db", &tables), -ENOTDIR);
 	assert_error_has("/dev/null/store.db: /dev/null is no folder; give another file");
+	snprintf(below, sizeof(below), "%s/link", folder);
+	assert_int_equal(symlink("/none/here/store.db", below), 0);
+	assert_int_equal(tables_open(below, &tables), -ENOENT);
+	assert_error_has("/link: it is a symbolic link to /none/here/store.db: No such file");
+	unlink(below);
 }
 
 /* Load a file in which "a/b" is 1, and this was done. Return: as tables_load. */
