@@ -23,10 +23,17 @@ meson install -C "$PLX_BUILD_ROOT" --no-rebuild --quiet --destdir "$temp"
 pc=$(find "$temp" -name pollux.pc)
 [[ -n $pc ]] || fail 'pollux.pc is not installed'
 lib_dir=$(cd "$(dirname "$pc")/.." && pwd)
-# The prefix that it was configured with, seen in the temporary folder.
-prefix=$temp$(sed -n 's/^prefix=//p' "$pc")
-sed -i "s|^prefix=.*|prefix=$prefix|" "$pc"
 export PKG_CONFIG_PATH=$lib_dir/pkgconfig
+prefix=$(cd "$(pkg-config --variable=includedir pollux)/.." && pwd)
+for option in --dont-define-prefix --define-prefix; do
+	flags=$(pkg-config $option --cflags-only-I --libs-only-L pollux)
+	headers=0 libs=0
+	for flag in $flags; do
+		[[ ! -f ${flag#-I}/plx_eal.h ]] || headers=1
+		[[ ! -f ${flag#-L}/libpollux.so ]] || libs=1
+	done
+	((headers && libs)) || fail "pkg-config $option: wrong paths: $flags"
+done
 
 for header in "$PLX_SOURCE_ROOT"/lib/*/plx_*.h; do
 	header=${header##*/}
