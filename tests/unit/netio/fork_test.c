@@ -83,7 +83,7 @@ static void on_fd(int fd, uint32_t ready, void *arg)
 {
 }
 
-static void handle(struct plx_rpc_request *request, const void *data, size_t length, void *arg)
+static void handle(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
 	plx_rpc_reply(request, data, length);
 }
@@ -222,7 +222,7 @@ static void use_lcores(void)
 	REFUSED(plx_lcore_join(WORKER, UINT64_MAX, NULL));
 	REFUSED(plx_loop_run());
 	REFUSED(plx_loop_turn());
-	REFUSED(plx_lcore_send(WORKER, (plx_message_fn)on_open, NULL));
+	REFUSED(plx_lcore_send(WORKER, NULL, NULL));
 	REFUSED(plx_lcore_send_data(WORKER, NULL, NULL, 0));
 	REFUSED(plx_lcore_broadcast(NULL, NULL));
 	REFUSED(plx_lcore_call(WORKER, &call));
