@@ -4,10 +4,12 @@
 #include "json.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <jansson.h>
-#include <stdio.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Digits may stand in groups: "de ad:be ef". */
 static int read_hex(const char *text, uint8_t **data_out, size_t *length_out)
@@ -42,45 +44,50 @@ static int read_hex(const char *text, uint8_t **data_out, size_t *length_out)
 	return 0;
 }
 
+/* A signal ends poll(2), but not read(2). */
+static ssize_t read_some(int fd, uint8_t *to, size_t room)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+
+	return poll(&ready, 1, -1) < 0 ? -1 : read(fd, to, room);
+}
+
+/* *data_out: NULL before; its caller's also after a failure. Return: 0; -errno. */
+static int read_all(const char *path, int fd, uint8_t **data_out, size_t *length_out)
+{
+	size_t length = 0, room = 4096;
+	ssize_t got;
+
+	do {
+		uint8_t *more = length == room || !*data_out ? realloc(*data_out, room *= 2)
+							     : *data_out;
+
+		if (!more)
+			return plx_fail(ENOMEM, "--file %s: out of memory", path);
+		*data_out = more;
+		got = read_some(fd, more + length, room - length);
+		if (got < 0)
+			return plx_fail(EIO, "--file %s: %s", path, plx_app_stream_error(errno));
+		length += (size_t)got;
+		if (length > PLX_RPC_PAYLOAD_MAX)
+			return plx_fail(EINVAL, "--file %s: more than %llu bytes", path,
+					(unsigned long long)PLX_RPC_PAYLOAD_MAX);
+	} while (got > 0);
+	*length_out = length;
+	return 0;
+}
+
 static int read_file(const char *path, uint8_t **data_out, size_t *length_out)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
-	FILE *file = is_stdin ? stdin : fopen(path, "rb");
-	size_t length = 0, room = 4096;
-	uint8_t *data = NULL;
-	int rc = 0;
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), rc;
 
-	if (!file)
+	if (fd < 0)
 		return plx_fail(errno, "--file %s: %s", path, strerror(errno));
-	for (;;) {
-		uint8_t *more = length == room || !data ? realloc(data, room *= 2) : data;
-
-		if (!more) {
-			rc = plx_fail(ENOMEM, "--file %s: out of memory", path);
-			break;
-		}
-		data = more;
-
-		size_t got = fread(data + length, 1, room - length, file);
-
-		length += got;
-		if (length > PLX_RPC_PAYLOAD_MAX)
-			rc = plx_fail(EINVAL, "--file %s: more than %llu bytes", path,
-				      (unsigned long long)PLX_RPC_PAYLOAD_MAX);
-		else if (ferror(file))
-			rc = plx_fail(EIO, "--file %s: %s", path, strerror(errno));
-		if (rc || feof(file))
-			break;
-	}
+	rc = read_all(path, fd, data_out, length_out);
 	if (!is_stdin)
-		fclose(file);
-	if (rc) {
-		free(data);
-		return rc;
-	}
-	*data_out = data;
-	*length_out = length;
-	return 0;
+		close(fd);
+	return rc;
 }
 
 /* It is sent as it was given. Names that an object has twice are most likely a slip. */

@@ -37,22 +37,20 @@ static const struct plx_app app = {
 	.options = options,
 };
 
-static int print_help(void)
+static void print_help(void)
 {
 	printf("%s: %s\n\nUsage:\n%s\n\nOptions:\n", app.name, app.summary, app.usage);
 	for (const struct plx_app_option *option = options; option->name; option++)
 		printf("  --%-10s %s\n", option->name, option->help);
 	printf("\nIt takes no EAL options, as it starts no lcore.\n");
-	return 0;
 }
 
-static int print_version(void)
+static void print_version(void)
 {
 	uint32_t fabric = fi_version();
 
 	printf("%s (Pollux) %s, libfabric %u.%u\n", app.name, plx_version(), FI_MAJOR(fabric),
 	       FI_MINOR(fabric));
-	return 0;
 }
 
 static int gather(struct info *info)
@@ -82,9 +80,7 @@ static int show(const struct info *info)
 	if (!doctor_only)
 		info_print(info, stdout);
 	info_print_findings(findings, count, stdout);
-	if (fflush(stdout) != 0 || ferror(stdout))
-		return plx_fail(EIO, "standard output cannot be written to");
-	return 0;
+	return plx_app_flush();
 }
 
 /* The short forms that every Pollux application has. */
@@ -102,15 +98,18 @@ static void lengthen(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	plx_app_prepare();
 	lengthen(argc, argv);
 	if (plx_app_parse(argc - 1, argv + 1, &app)) {
 		plx_app_fail(&app);
 		return STATUS_USAGE;
 	}
 	if (show_help)
-		return print_help();
-	if (show_version)
-		return print_version();
+		print_help();
+	else if (show_version)
+		print_version();
+	if (show_help || show_version)
+		return plx_app_end_output(&app, 0);
 
 	struct info *info = calloc(1, sizeof(*info));
 	int err = info ? gather(info) : plx_fail(ENOMEM, "no memory for the report");

@@ -7,7 +7,6 @@
 
 #include "plx_eal.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +72,6 @@ static int run(void)
 	bool sends = cat_conf.mode == CAT_PUBLISH || cat_conf.mode == CAT_SEND ||
 		     cat_conf.mode == CAT_PUSH;
 
-	signal(SIGPIPE, SIG_IGN); /* write(2) tells */
 	if (netio_init(&cat_ctx) != 0)
 		return 1;
 	if (starts[cat_conf.mode](&cat_ctx.evloop) != 0) {

@@ -54,7 +54,7 @@ static int read_some(void)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (got < 0) {
-		cat_fail("standard input: %s", strerror(errno));
+		cat_fail("standard input: %s", plx_app_stream_error(errno));
 		finish();
 		return 0;
 	}

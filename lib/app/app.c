@@ -3,8 +3,10 @@
 #include "app_priv.h"
 
 #include <rdma/fabric.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STATUS_FAILED 1
 #define STATUS_USAGE  2
@@ -78,7 +80,7 @@ static int read_all(int argc, char **argv, const struct plx_app *app, struct plx
 
 /* Printing --------------------------------------------------------------------------------- */
 
-static void print_help(const struct plx_app *app)
+static int print_help(const struct plx_app *app)
 {
 	printf("%s: %s\n\nUsage:\n%s%s\n", app->name, app->summary, app->usage,
 	       app->usage[0] && app->usage[strlen(app->usage) - 1] == '\n' ? "" : "\n");
@@ -90,20 +92,30 @@ static void print_help(const struct plx_app *app)
 	printf("EAL options. They mix with the program's own in any order. Where both have one of\n"
 	       "the same name, the program's is meant, and the EAL's if it stands before '--'.\n%s",
 	       plx_eal_options_help());
+	return plx_app_end_output(app, 0);
 }
 
-static void print_version(const struct plx_app *app)
+static int print_version(const struct plx_app *app)
 {
 	uint32_t fabric = fi_version();
 
 	printf("%s (Pollux) %s, libfabric %u.%u\n", app->name, plx_version(), FI_MAJOR(fabric),
 	       FI_MINOR(fabric));
+	return plx_app_end_output(app, 0);
 }
 
 int plx_app_fail(const struct plx_app *app)
 {
 	fprintf(stderr, "%s: %s\n", app->name, plx_error());
 	return STATUS_FAILED;
+}
+
+int plx_app_end_output(const struct plx_app *app, int status)
+{
+	if (plx_app_flush() == 0)
+		return status;
+	plx_app_fail(app);
+	return status ? status : STATUS_FAILED;
 }
 
 static int fail_usage(const struct plx_app *app)
@@ -130,18 +142,32 @@ static int bring_up(const struct plx_app *app, struct plx_eal_conf *conf)
 	return plx_app_finish(app, 0);
 }
 
+void plx_app_prepare(void)
+{
+	static char output[65536];
+
+	plx_hold_stdio();
+	/* Where most of what programs print fits in, so that plx_app_flush knows why it failed. */
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, output, _IOFBF, sizeof(output));
+	/* Writing fails instead, and that is reported. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
 int plx_app_start(int argc, char **argv, const struct plx_app *app)
 {
 	struct plx_eal_conf conf = {.idle = app->idle};
 	int status = 0;
 
+	plx_app_prepare();
 	plx_log_set_sink(plx_log_to_stderr, NULL);
 	if (read_all(argc, argv, app, &conf))
 		status = fail_usage(app);
 	else if (conf.show_help)
-		print_help(app);
+		status = print_help(app);
 	else if (conf.show_version)
-		print_version(app);
+		status = print_version(app);
 	else
 		status = bring_up(app, &conf);
 	plx_eal_conf_fini(&conf);
@@ -150,5 +176,5 @@ int plx_app_start(int argc, char **argv, const struct plx_app *app)
 
 int plx_app_finish(const struct plx_app *app, int status)
 {
-	return plx_eal_fini() ? plx_app_fail(app) : status;
+	return plx_app_end_output(app, plx_eal_fini() ? plx_app_fail(app) : status);
 }

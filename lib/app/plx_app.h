@@ -61,16 +61,21 @@ struct plx_app {
 
 /** Parse the EAL's options and the application's own, in any order. Where both have one of the same
  * name, the application's is meant, and the EAL's if it stands before a "--". Log to standard
- * error, serve --help, --version and --dry-run, and bring the EAL up. Prints every error, once.
- * Return: PLX_APP_RUN; or the status to exit with: 0 after help, version or dry run, 2 after a
- * usage error, 1 after any other. */
+ * error, serve --help, --version and --dry-run, and bring the EAL up, with plx_app_prepare first.
+ * Prints every error, once. Return: PLX_APP_RUN; or the status to exit with: 0 after help, version
+ * or dry run, 2 after a usage error, 1 after any other. */
 int plx_app_start(int argc, char **argv, const struct plx_app *app);
+
+/** What plx_app_start does first, for a program that does not call it: plx_hold_stdio, and ignore
+ * SIGPIPE and SIGXFSZ, so that writing fails instead. Thread: setup. */
+void plx_app_prepare(void);
 
 /** Parse the application's own words alone (argv[0] is the first of them). Return: 0; -EINVAL. */
 int plx_app_parse(int argc, char **argv, const struct plx_app *app);
 
-/** Print one line on standard output, at once, so that a script that reads it sees it now. Where
- * nobody takes it from a full pipe it is lost: an lcore does not wait for readers. */
+/** Print one line on standard output, at once, so that a script that reads it sees it now. It is
+ * lost if a pipe is full or has no reader: an lcore does not wait for readers. Any other failure is
+ * reported by plx_app_flush. Thread: any. */
 void plx_app_say(const char *format, ...) PLX_PRINTF(1, 2);
 
 /** Print text of somebody else's, so that it does not steer a terminal: as plx_printable_next.
@@ -78,8 +83,16 @@ void plx_app_say(const char *format, ...) PLX_PRINTF(1, 2);
  * where nobody reads escapes back. */
 void plx_app_put_text(FILE *out, const void *text, size_t length, const char *plain);
 
-/** Return: 0: all that was printed has been taken; -EIO, with a text. */
+/** Flush standard output. Return: 0: all that was printed so far has been taken; -EIO, with a text,
+ * once for each failure: what was not taken is discarded. */
 int plx_app_flush(void);
+
+/** What an errno value of reading standard input or writing standard output means to the user. */
+const char *plx_app_stream_error(int err);
+
+/** plx_app_flush for the end of a program: print its failure. Return: status; 1 if it was 0 and
+ * something could not be written. plx_app_finish does it. */
+int plx_app_end_output(const struct plx_app *app, int status);
 
 /** Print how often the lcore slept, and what woke it, on standard output; nothing where it never
  * slept. Thread: any, before plx_app_finish. */
@@ -88,7 +101,8 @@ void plx_app_say_idle(uint32_t id);
 /** Print "NAME: text" of the last error on standard error and return 1, for `return`. */
 int plx_app_fail(const struct plx_app *app);
 
-/** End it: plx_eal_fini. Returns `status`, or 1 where an lcore hangs. */
+/** End it: plx_eal_fini and plx_app_end_output. Returns `status`, or 1 if an lcore hangs or, with
+ * status 0, if what was printed could not be written. */
 int plx_app_finish(const struct plx_app *app, int status);
 
 /* Schedules of open loops ------------------------------------------------------------------ */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Printing what somebody else has written. */
-#include "plx_app.h"
+#include "app_priv.h"
 
-#include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 
 void plx_app_put_text(FILE *out, const void *text, size_t length, const char *plain)
@@ -17,11 +17,30 @@ void plx_app_put_text(FILE *out, const void *text, size_t length, const char *pl
 	}
 }
 
+const char *plx_app_stream_error(int err)
+{
+	switch (err) {
+	case 0:
+		return "not all of it could be written";
+	case EBADF: /* see plx_hold_stdio */
+		return "it is closed";
+	case EPIPE:
+		return "nobody reads it any more";
+	default:
+		return strerror(err);
+	}
+}
+
 int plx_app_flush(void)
 {
+	int said = app_say_failure(), err;
+
 	errno = 0;
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	if (fflush(stdout) == 0 && !ferror(stdout) && !said)
 		return 0;
-	return plx_fail(EIO, "standard output: %s",
-			errno ? strerror(errno) : "not all of it could be written");
+	err = said ? said : errno;
+	/* Told once, and not tried again by exit(3). */
+	__fpurge(stdout);
+	clearerr(stdout);
+	return plx_fail(EIO, "standard output: %s", plx_app_stream_error(err));
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plx_base.h"
 
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,15 +34,6 @@ void plx_log_set_sink(plx_log_sink sink, void *arg)
 bool plx_log_has_sink(void)
 {
 	return log_sink != NULL;
-}
-
-void plx_write_or_drop(int fd, const char *text, size_t len)
-{
-	struct pollfd ready = {.fd = fd, .events = POLLOUT};
-
-	/* A pipe that is ready takes PIPE_BUF (4096) bytes at once, and whole: lines do not mix. */
-	if (poll(&ready, 1, 0) == 1 && write(fd, text, len) < 0)
-		return;
 }
 
 void plx_log_to_stderr(enum plx_log_level level, const char *component, const char *line, void *arg)

@@ -125,10 +125,6 @@ bool plx_log_has_sink(void);
 void plx_log_to_stderr(enum plx_log_level level, const char *component, const char *line,
 		       void *arg);
 
-/** Write text to a descriptor if it takes it now, and lose it if not: a lcore must not wait for
- * whoever reads its output. Thread: any. */
-void plx_write_or_drop(int fd, const char *text, size_t len);
-
 /** Apply "[component:]level": level is error, warning, notice, info, debug or 0 to 4.
  * option: how the user named the setting, for the error text.
  * Thread: setup. Return: 0; -EINVAL unknown level or component (the text lists what there is). */
@@ -166,6 +162,23 @@ struct plx_log_limit {
 
 /** Whether one more message may pass now. Thread: owner of the limit. */
 bool plx_log_allowed(struct plx_log_limit *limit, uint64_t now_ns);
+
+/* Output ----------------------------------------------------------------------------------- */
+
+/** write(2) that sends no signal: a pipe or socket without a reader gives -EPIPE and a file at its
+ * limit of size -EFBIG, whatever the process does with SIGPIPE and SIGXFSZ. Four system calls more.
+ * Thread: any. Return: bytes; -errno. */
+ssize_t plx_write(int fd, const void *data, size_t len);
+
+/** Write text to a descriptor if it takes it now, and lose it if not: an lcore must not wait for
+ * the reader of its output. Never a signal, as plx_write. Thread: any. Return: 0; -EAGAIN the
+ * reader is slow, the rest is lost; -EPIPE there is no reader; another -errno of write(2). */
+int plx_write_or_drop(int fd, const char *text, size_t len);
+
+/** Open /dev/null as each of descriptors 0 to 2 that is closed, so that none of Pollux' own gets
+ * such a number and is written to as standard output. Reading or writing them still fails with
+ * EBADF. plx_eal_init and plx_app_start call it. Thread: setup. */
+void plx_hold_stdio(void);
 
 /* Random numbers ---------------------------------------------------------------------------------
  */

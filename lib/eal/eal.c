@@ -180,6 +180,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 		return plx_fail_forked("plx_eal_init");
 	if (eal.ready)
 		return plx_fail(EALREADY, "Pollux is up already; call plx_eal_fini first");
+	plx_hold_stdio();
 	rc = plx_eal_conf_file(conf);
 	if (rc == 0)
 		rc = set_log_levels(conf);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing what people and programs read: logs, lines, results. A write to a pipe without a reader,
+ * or beyond the limit of a file's size, sends a signal to the thread that writes, and by default
+ * that ends the process, which may be somebody else's. */
+#include "plx_base.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+static void block(const sigset_t *signals, sigset_t *old_out, sigset_t *pending_out)
+{
+	pthread_sigmask(SIG_BLOCK, signals, old_out);
+	sigpending(pending_out);
+}
+
+/* Take what the write caused. A signal that was pending before is the program's: it stays. */
+static void unblock(int signal_number, const sigset_t *pending, const sigset_t *old)
+{
+	static const struct timespec no_time;
+	sigset_t caused;
+
+	sigemptyset(&caused);
+	sigaddset(&caused, signal_number);
+	if (signal_number && !sigismember(pending, signal_number))
+		while (sigtimedwait(&caused, NULL, &no_time) < 0 && errno == EINTR)
+			continue;
+	pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+ssize_t plx_write(int fd, const void *data, size_t len)
+{
+	sigset_t signals, old, pending;
+	ssize_t done;
+	int err;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGPIPE);
+	sigaddset(&signals, SIGXFSZ);
+	block(&signals, &old, &pending);
+	done = write(fd, data, len);
+	err = done < 0 ? errno : 0;
+	unblock(err == EPIPE ? SIGPIPE : err == EFBIG ? SIGXFSZ : 0, &pending, &old);
+	return err ? -err : done;
+}
+
+int plx_write_or_drop(int fd, const char *text, size_t len)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLOUT};
+
+	/* A pipe that is ready takes PIPE_BUF (4096) bytes at once, and whole: lines do not mix. */
+	while (len > 0) {
+		if (poll(&ready, 1, 0) != 1)
+			return -EAGAIN;
+
+		ssize_t done = plx_write(fd, text, len);
+
+		if (done < 0)
+			return (int)done;
+		text += done;
+		len -= (size_t)done;
+	}
+	return 0;
+}
+
+void plx_hold_stdio(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		/* The wrong way round: reading or writing gives EBADF, as with a closed one. The
+		 * lower ones are open, so the system gives this number. */
+		/* cppcheck-suppress leakReturnValNotUsed */
+		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			return;
+	}
+}

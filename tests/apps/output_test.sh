@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What programs do when their output is full, closed or has no reader.
+# shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
+set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+apps=$1
+temp=$(mktemp -d)
+pids=()
+trap '((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
+quiet=(--huge none --log-level error)
+mkfifo "$temp/fifo"
+address=
+
+# serves: a server, in the background; its output is the caller's. Sets `server`.
+serves()
+{
+	"$apps/plx-echo" "${quiet[@]}" --listen 127.0.0.1:0 2>"$temp/server.err" </dev/null &
+	server=$!
+	pids+=("$server")
+}
+
+# listening FILE: sets `address`.
+listening()
+{
+	wait_until "address=\$(sed -n 's/^listening on //p' '$1'); [[ -n \$address ]]"
+	check 'a server comes up' "(($? == 0))"
+}
+
+# catches PID: wait until it catches SIGTERM by a handler of its own. A library of libfabric's has one for SIGILL, too.
+catches()
+{
+	wait_until "(((0x\$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$1/status) & (1 << 14 | 1 << 3)) == 1 << 14))"
+}
+
+# What cannot be written ends with 1 and the reason. -------------------------------------------------
+
+for program in plx-echo plx-ping plx-call plx-params plx-info plx-perf netio-cat netio-recv netio-throughput netio-pubsub-bench; do
+	for word in --help --version; do
+		got=$("$apps/$program" $word 2>&1 >/dev/full)
+		check "$program $word on a full device" '(($? == 1)) && [[ $got == "$program: standard output: No space left on device" ]]'
+		got=$("$apps/$program" $word 2>&1 >&-)
+		check "$program $word without an output" '(($? == 1)) && [[ $got == "$program: standard output: it is closed" ]]'
+	done
+done
+got=$("$apps/plx-info" 2>&1 >/dev/full)
+check 'plx-info on a full device' '(($? == 1)) && [[ $got == *"standard output: No space left on device" ]]'
+got=$("$apps/plx-echo" --dry-run --listen 127.0.0.1:0 2>&1 >/dev/full)
+check 'a dry run on a full device' '(($? == 1)) && [[ $got == *"standard output: No space left on device" ]]'
+"$apps/plx-info" >/dev/null 2>"$temp/info.err" <&- && [[ ! -s $temp/info.err ]]
+check 'a closed input disturbs nobody who does not read it' "(($? == 0))"
+
+# Results do not go into a socket that got the number of a closed descriptor.
+"$apps/plx-ping" "${quiet[@]}" --self --count 200 <&- >&- 2>"$temp/ping.err"
+check 'plx-ping without an output' "(($? == 1)) && grep -q '^plx-ping: standard output: it is closed$' '$temp/ping.err'"
+"$apps/plx-ping" "${quiet[@]}" --self --count 200 <&- >&- 2>&-
+check 'plx-ping without any of the three' "(($? == 1))"
+got=$("$apps/plx-call" "${quiet[@]}" -- --service 127.0.0.1:1 --method echo --file - --deadline 1s 2>&1 <&-)
+check 'plx-call without an input' '(($? == 1)) && [[ $got == "plx-call: --file -: it is closed" ]]'
+got=$("$apps/netio-cat" publish "${quiet[@]}" -- --host 127.0.0.1 -p 0 --subscribers 0 2>&1 <&-)
+check 'netio-cat without an input' '(($? == 1)) && [[ $got == *"netio-cat: standard input: it is closed" ]]'
+
+serves >/dev/full
+catches "$server"
+kill -TERM "$server"
+ends "$server"
+check 'a server on a full device tells at its end' \
+	"(($? == 1)) && grep -q '^plx-echo: standard output: No space left on device$' '$temp/server.err'"
+
+# A reader that leaves takes nobody with it. ---------------------------------------------------------
+
+"$apps/plx-echo" --huge none --log-level debug --listen 127.0.0.1:0 >"$temp/fifo" 2>&1 </dev/null &
+server=$!
+pids+=("$server")
+grep -m 1 '^listening on' <"$temp/fifo" >"$temp/said"
+listening "$temp/said"
+"$apps/plx-ping" "${quiet[@]}" --connect "$address" --count 100 >"$temp/out" 2>"$temp/ping.err"
+check 'a server whose output and log have no reader goes on' "(($? == 0)) && kill -0 $server"
+kill -TERM "$server"
+ends "$server"
+check '... and ends with 0' "(($? == 0))"
+"$apps/plx-info" 2>"$temp/info.err" | true
+check 'a report without a reader fails, or was read before' "((${PIPESTATUS[0]} <= 1))"
+
+exit $failed

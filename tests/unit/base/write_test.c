@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each case is a child, as a signal or a closed descriptor would end more than the test. */
+#include "plx_test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FAILED 9
+
+#define check(condition)               \
+	do {                           \
+		if (!(condition))      \
+			_exit(FAILED); \
+	} while (0)
+
+static int in_child(void (*body)(void))
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		alarm(30); /* a child that hangs ends by SIGALRM, which no test expects */
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static int pipe_without_reader(void)
+{
+	int ends[2];
+
+	check(pipe(ends) == 0);
+	close(ends[0]);
+	return ends[1];
+}
+
+static void write_by_default(void)
+{
+	int fd = pipe_without_reader();
+
+	check(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+	check(plx_write(fd, "x", 1) == -EPIPE);
+	check(plx_write_or_drop(fd, "x", 1) == -EPIPE);
+	check(signal(SIGPIPE, SIG_DFL) == SIG_DFL); /* nothing of the process has changed */
+}
+
+static volatile sig_atomic_t heard;
+
+static void hear(int signal_number)
+{
+	heard++;
+}
+
+static void write_with_a_handler(void)
+{
+	int fd = pipe_without_reader();
+
+	signal(SIGPIPE, hear);
+	check(plx_write(fd, "x", 1) == -EPIPE);
+	check(heard == 0);
+	raise(SIGPIPE);
+	check(heard == 1);
+}
+
+static void log_without_reader(void)
+{
+	check(dup2(pipe_without_reader(), STDERR_FILENO) == STDERR_FILENO);
+	plx_log_to_stderr(PLX_LOG_ERROR, "test", "nobody reads this", NULL);
+}
+
+static void a_reader_that_left_sends_no_signal(void **state)
+{
+	assert_int_equal(in_child(write_by_default), 0);
+	assert_int_equal(in_child(write_with_a_handler), 0);
+	assert_int_equal(in_child(log_without_reader), 0);
+}
+
+static void write_while_blocked(void)
+{
+	int fd = pipe_without_reader();
+	sigset_t pipe_signal, now;
+
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe_signal, NULL);
+	check(plx_write(fd, "x", 1) == -EPIPE);
+	sigpending(&now);
+	check(!sigismember(&now, SIGPIPE));
+	raise(SIGPIPE);
+	check(plx_write(fd, "x", 1) == -EPIPE);
+	sigpending(&now);
+	check(sigismember(&now, SIGPIPE));
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	check(sigismember(&now, SIGPIPE) && !sigismember(&now, SIGXFSZ));
+}
+
+static void a_signal_that_was_pending_stays(void **state)
+{
+	assert_int_equal(in_child(write_while_blocked), 0);
+}
+
+static void write_beyond_the_limit(void)
+{
+	const struct rlimit limit = {.rlim_cur = 4, .rlim_max = 4};
+	char path[] = "/tmp/plx-write-XXXXXX";
+	int fd = mkstemp(path);
+
+	check(fd >= 0);
+	unlink(path);
+	check(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	check(plx_write_or_drop(fd, "12345678", 8) == -EFBIG);
+	check(plx_write(fd, "5", 1) == -EFBIG);
+}
+
+static void a_file_at_its_limit_of_size_sends_no_signal(void **state)
+{
+	assert_int_equal(in_child(write_beyond_the_limit), 0);
+}
+
+static void fill_a_pipe(void)
+{
+	int ends[2];
+
+	check(pipe2(ends, O_NONBLOCK) == 0);
+	while (write(ends[1], "x", 1) == 1)
+		continue;
+	check(fcntl(ends[1], F_SETFL, 0) == 0);
+	check(plx_write_or_drop(ends[1], "x", 1) == -EAGAIN);
+}
+
+static void a_full_pipe_loses_the_text(void **state)
+{
+	assert_int_equal(in_child(fill_a_pipe), 0);
+}
+
+static void write_to_full_and_closed(void)
+{
+	check(plx_write_or_drop(open("/dev/full", O_WRONLY), "x", 1) == -ENOSPC);
+	close(STDOUT_FILENO);
+	check(plx_write_or_drop(STDOUT_FILENO, "x", 1) == -EBADF);
+}
+
+static void what_cannot_be_written_gives_its_reason(void **state)
+{
+	assert_int_equal(in_child(write_to_full_and_closed), 0);
+}
+
+static bool is_null(int fd)
+{
+	struct stat it, null;
+
+	return fstat(fd, &it) == 0 && stat("/dev/null", &null) == 0 && it.st_rdev == null.st_rdev;
+}
+
+static void close_all_three(void)
+{
+	char byte;
+
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		close(fd);
+	plx_hold_stdio();
+	check(is_null(STDIN_FILENO) && is_null(STDOUT_FILENO) && is_null(STDERR_FILENO));
+	check(dup(STDERR_FILENO) > STDERR_FILENO);
+	check(read(STDIN_FILENO, &byte, 1) == -1 && errno == EBADF);
+	check(plx_write(STDOUT_FILENO, "x", 1) == -EBADF);
+	check(plx_write(STDERR_FILENO, "x", 1) == -EBADF);
+}
+
+static void close_only_output(void)
+{
+	struct stat before, after;
+
+	check(fstat(STDERR_FILENO, &before) == 0);
+	close(STDOUT_FILENO);
+	plx_hold_stdio();
+	check(is_null(STDOUT_FILENO));
+	check(fstat(STDERR_FILENO, &after) == 0);
+	check(before.st_ino == after.st_ino && before.st_dev == after.st_dev);
+}
+
+static void closed_standard_streams_stay_useless_but_taken(void **state)
+{
+	assert_int_equal(in_child(close_all_three), 0);
+	assert_int_equal(in_child(close_only_output), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_reader_that_left_sends_no_signal),
+		cmocka_unit_test(a_signal_that_was_pending_stays),
+		cmocka_unit_test(a_file_at_its_limit_of_size_sends_no_signal),
+		cmocka_unit_test(a_full_pipe_loses_the_text),
+		cmocka_unit_test(what_cannot_be_written_gives_its_reason),
+		cmocka_unit_test(closed_standard_streams_stay_useless_but_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
