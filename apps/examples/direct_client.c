@@ -76,7 +76,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	client.text = argv[used + 2];
-	plx_log_set_sink(plx_log_to_stderr, NULL);
 	rc = plx_eal_init(&conf);
 	if (rc == 0)
 		rc = plx_link_connect(argv[1 + used], &attr, &link);

@@ -88,7 +88,6 @@ int main(int argc, char **argv)
 		plx_eal_conf_fini(&conf);
 		return 2;
 	}
-	plx_log_set_sink(plx_log_to_stderr, NULL);
 	rc = plx_eal_init(&conf);
 	rc = rc ? rc : plx_link_connect(argv[1 + used], &attr, &program.link);
 	rc = rc ? rc : run(&program);

@@ -83,7 +83,6 @@ int main(int argc, char **argv)
 		plx_eal_conf_fini(&conf);
 		return 2;
 	}
-	plx_log_set_sink(plx_log_to_stderr, NULL);
 	rc = plx_eal_init(&conf);
 	count.workers_left = plx_lcore_count();
 	PLX_LCORE_FOREACH (id)

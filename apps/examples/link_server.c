@@ -57,7 +57,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	plx_log_set_sink(plx_log_to_stderr, NULL);
 	rc = plx_eal_init(&conf);
 	if (rc == 0)
 		rc = plx_link_listen(argv[1 + used], &attr, &listener);

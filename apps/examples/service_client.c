@@ -85,7 +85,6 @@ int main(int argc, char **argv)
 		plx_eal_conf_fini(&conf);
 		return 2;
 	}
-	plx_log_set_sink(plx_log_to_stderr, NULL);
 	rc = plx_eal_init(&conf);
 	if (rc == 0)
 		rc = start(argv[1 + used], (double)limit, &reader);

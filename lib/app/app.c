@@ -161,7 +161,6 @@ int plx_app_start(int argc, char **argv, const struct plx_app *app)
 	int status = 0;
 
 	plx_app_prepare();
-	plx_log_set_sink(plx_log_to_stderr, NULL);
 	if (read_all(argc, argv, app, &conf))
 		status = fail_usage(app);
 	else if (conf.show_help)

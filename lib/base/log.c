@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #define LOG_LINE_BYTES 1024
+#define TIME_BYTES     64
 
 static const char *const level_names[] = {"error", "warning", "notice", "info", "debug"};
 
 static struct plx_log_component *components;
-static plx_log_sink log_sink;
+static plx_log_sink log_sink = plx_log_to_stderr;
 static void *log_sink_arg;
 
 void plx_log_register(struct plx_log_component *component)
@@ -31,19 +32,38 @@ void plx_log_set_sink(plx_log_sink sink, void *arg)
 	log_sink_arg = arg;
 }
 
-bool plx_log_has_sink(void)
+/* "2026-11-26T04:30:16.123Z". By arithmetic: gmtime_r(3) takes a lock, which a child may find taken
+ * after fork, and reads files the first time. Days to a date: Howard Hinnant, "chrono-Compatible
+ * Low-Level Date Algorithms", civil_from_days, for years from 1970 on. */
+static void format_time(const struct timespec *time, char *out, size_t size)
 {
-	return log_sink != NULL;
+	uint64_t s = (uint64_t)time->tv_sec, day = s / 86400 + 719468; /* since 0000-03-01 */
+	uint64_t era = day / 146097, of_era = day % 146097;
+	uint64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+	unsigned of_year = (unsigned)(of_era - (365 * year + year / 4 - year / 100));
+	unsigned march = (5 * of_year + 2) / 153; /* 0: March */
+	unsigned month = march < 10 ? march + 3 : march - 9;
+
+	snprintf(out, size, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ",
+		 (unsigned)(year + era * 400 + (month <= 2)), month,
+		 of_year - (153 * march + 2) / 5 + 1, (unsigned)(s / 3600 % 24),
+		 (unsigned)(s / 60 % 60), (unsigned)(s % 60),
+		 (unsigned)((uint64_t)time->tv_nsec / PLX_NS_PER_MS));
 }
 
 void plx_log_to_stderr(enum plx_log_level level, const char *component, const char *line, void *arg)
 {
-	char out[LOG_LINE_BYTES + 64];
-	int len = snprintf(out, sizeof(out), "%s: %s: %s\n", component, level_names[level], line);
+	char out[LOG_LINE_BYTES + 96], when[TIME_BYTES];
+	struct timespec now;
+	int len;
 
+	clock_gettime(CLOCK_REALTIME, &now);
+	format_time(&now, when, sizeof(when));
+	len = snprintf(out, sizeof(out), "%s %s: %s: %s\n", when, component, level_names[level],
+		       line);
 	if (len > (int)sizeof(out) - 1)
 		len = (int)sizeof(out) - 1;
-	plx_write_or_drop(STDERR_FILENO, out, (size_t)len);
+	plx_write_or_drop(STDERR_FILENO, out, (size_t)len); /* nobody else to tell */
 }
 
 void plx_log_write(enum plx_log_level level, const struct plx_log_component *component,

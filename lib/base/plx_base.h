@@ -114,14 +114,13 @@ struct plx_log_component {
 typedef void (*plx_log_sink)(enum plx_log_level level, const char *component, const char *line,
 			     void *arg);
 
-/** Send messages to sink; NULL drops them, which is how a process starts: a library does not
- * print by itself. Thread: setup. */
+/** Send messages to sink instead of plx_log_to_stderr, where they go at first; NULL turns the log
+ * off. The sink is called by the thread that logs. Thread: setup. */
 void plx_log_set_sink(plx_log_sink sink, void *arg);
 
-/** Whether a sink is set. Thread: setup. */
-bool plx_log_has_sink(void);
-
-/** A sink that writes "component: level: text" lines to standard error. */
+/** The default sink: writes "TIME component: level: text" lines to standard error by
+ * plx_write_or_drop. TIME is UTC to the millisecond, as in "2026-11-26T04:30:16.123Z" (ISO 8601).
+ * Thread: any. */
 void plx_log_to_stderr(enum plx_log_level level, const char *component, const char *line,
 		       void *arg);
 

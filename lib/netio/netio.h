@@ -8,8 +8,7 @@
  * Callbacks run on the thread that is in netio_run, one after the other, and must not block. Where
  * nothing else stands there, a function belongs to the thread that has set the loop up. Functions
  * that return an int give 0, or a negative errno value with plx_error(); that is written to the
- * log, too, for programs that do not look, but for what sends and receives messages. Where nobody
- * takes the log (plx_log_set_sink) when NetIO sets up the lcores, it goes to stderr.
+ * log, too, for programs that do not look, but for what sends and receives messages.
  */
 #ifndef NETIO_H
 #define NETIO_H

@@ -84,11 +84,8 @@ static bool is_ours(void)
 int netio_process_enter(const struct plx_eal_conf *conf)
 {
 	if (plx_lcore_count() == 0) {
-		int rc;
+		int rc = set_up(conf);
 
-		if (!plx_log_has_sink())
-			plx_log_set_sink(plx_log_to_stderr, NULL);
-		rc = set_up(conf);
 		if (rc)
 			return rc;
 		entered = 1;

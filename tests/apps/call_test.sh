@@ -49,7 +49,7 @@ expect()
 under_way()
 {
 	for ((i = 0; i < 200; i++)); do
-		grep -qs '^fabric: info: lcore 0 opened' "$1" && return
+		grep -qs '^[^ ]* fabric: info: lcore 0 opened' "$1" && return
 		sleep 0.1
 	done
 	fail "$1: not under way: $(<"$1")"

@@ -64,14 +64,14 @@ static void long_line_is_cut(void **state)
 	assert_int_equal(strlen(heard.line), 1023);
 }
 
-/* What `line` looks like on standard error. */
-static void write_to_stderr(const char *line, char *out, size_t size)
+/* What `line` of component alpha looks like on standard error, after its time. */
+static const char *write_to_stderr(const char *line, char *out, size_t size)
 {
 	int saved = dup(STDERR_FILENO), ends[2];
 
 	assert_int_equal(pipe(ends), 0);
 	dup2(ends[1], STDERR_FILENO);
-	plx_log_to_stderr(PLX_LOG_WARNING, "alpha", line, NULL);
+	plx_log(&alpha, PLX_LOG_WARNING, "%s", line);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	close(ends[1]);
@@ -80,20 +80,52 @@ static void write_to_stderr(const char *line, char *out, size_t size)
 
 	out[n > 0 ? n : 0] = '\0';
 	close(ends[0]);
+	return strchr(out, ' ') ? strchr(out, ' ') + 1 : out;
 }
 
-static void stderr_sink_writes_component_level_text(void **state)
+static void standard_error_gets_component_level_and_text(void **state)
 {
 	char out[2048], text[1024];
+	const char *said;
 
-	write_to_stderr("low on credit", out, sizeof(out));
-	assert_string_equal(out, "alpha: warning: low on credit\n");
+	plx_log_set_sink(plx_log_to_stderr, NULL);
+	assert_string_equal(write_to_stderr("low on credit", out, sizeof(out)),
+			    "alpha: warning: low on credit\n");
 
 	memset(text, 'x', sizeof(text) - 1); /* the longest line that a sink is given */
 	text[sizeof(text) - 1] = '\0';
-	write_to_stderr(text, out, sizeof(out));
-	assert_int_equal(strlen(out), strlen("alpha: warning: \n") + sizeof(text) - 1);
-	assert_int_equal(out[strlen(out) - 1], '\n');
+	said = write_to_stderr(text, out, sizeof(out));
+	assert_int_equal(strlen(said), strlen("alpha: warning: \n") + sizeof(text) - 1);
+	assert_int_equal(said[strlen(said) - 1], '\n');
+}
+
+static void without_a_word_of_the_program_the_log_goes_to_standard_error(void **state)
+{
+	char out[2048];
+
+	/* Runs first: no sink was set yet. */
+	assert_string_equal(write_to_stderr("low on credit", out, sizeof(out)),
+			    "alpha: warning: low on credit\n");
+}
+
+static void a_line_begins_with_the_time_in_utc(void **state)
+{
+	time_t before = time(NULL), said;
+	char out[2048], *end;
+	struct tm parts = {0};
+
+	plx_log_set_sink(plx_log_to_stderr, NULL);
+	setenv("TZ", "Asia/Kolkata", 1); /* no part of it */
+	tzset();
+	write_to_stderr("low on credit", out, sizeof(out));
+	unsetenv("TZ");
+	tzset();
+	end = strptime(out, "%Y-%m-%dT%H:%M:%S", &parts);
+	assert_non_null(end);
+	assert_int_equal(strspn(end + 1, "0123456789"), 3);
+	assert_memory_equal(end + 4, "Z alpha", strlen("Z alpha"));
+	said = timegm(&parts);
+	assert_in_range(said, before, time(NULL));
 }
 
 /* Levels ----------------------------------------------------------------------------------- */
@@ -221,10 +253,12 @@ static void burst_sets_how_many_pass(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_word_of_the_program_the_log_goes_to_standard_error),
 		cmocka_unit_test_setup(message_reaches_the_sink_whole, set_up),
 		cmocka_unit_test_setup(without_a_sink_messages_are_dropped, set_up),
 		cmocka_unit_test_setup(long_line_is_cut, set_up),
-		cmocka_unit_test_setup(stderr_sink_writes_component_level_text, set_up),
+		cmocka_unit_test_setup(standard_error_gets_component_level_and_text, set_up),
+		cmocka_unit_test_setup(a_line_begins_with_the_time_in_utc, set_up),
 		cmocka_unit_test_setup(notice_passes_and_info_does_not_at_first, set_up),
 		cmocka_unit_test_setup(arguments_of_a_dropped_message_are_not_evaluated, set_up),
 		cmocka_unit_test_setup(level_is_set_for_one_component, set_up),
