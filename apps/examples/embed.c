@@ -89,6 +89,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	rc = plx_eal_init(&conf);
+	plx_stop_on_signals();
 	rc = rc ? rc : plx_link_connect(argv[1 + used], &attr, &program.link);
 	rc = rc ? rc : run(&program);
 	if (rc != 0)

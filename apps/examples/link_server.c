@@ -58,6 +58,7 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rc = plx_eal_init(&conf);
+	plx_stop_on_signals();
 	if (rc == 0)
 		rc = plx_link_listen(argv[1 + used], &attr, &listener);
 	if (rc == 0) {

@@ -88,12 +88,12 @@ int main(int argc, char **argv)
 	    netio_listen(&worker.socket, "127.0.0.1", (unsigned)port) != 0)
 		return 1; /* NetIO logs what fails to standard error */
 	worker.timer.cb = on_job_done;
-	worker.timer.data = &worker;
-	worker.socket.data = &worker;
+	worker.timer.data = worker.socket.data = &worker;
 	worker.socket.cb_connection_established = on_giver;
 	worker.socket.cb_connection_closed = on_gone;
 	worker.socket.cb_msg_received = on_job;
 	fprintf(stderr, "listening on 127.0.0.1:%u\n", netio_listen_socket_port(&worker.socket));
+	plx_stop_on_signals();
 	rc = netio_run(&worker.ctx.evloop);
 	netio_timer_stop(&worker.timer);
 	return netio_fini(&worker.ctx) != 0 || rc != 0;

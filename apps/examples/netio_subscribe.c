@@ -72,6 +72,7 @@ int main(int argc, char **argv)
 		if (netio_subscribe_to(&subscriber.socket, argv[3], (unsigned)port, &what) != 0)
 			return 1;
 	}
+	plx_stop_on_signals();
 	rc = netio_run(&subscriber.ctx.evloop); /* until SIGINT or SIGTERM */
 	if (netio_fini(&subscriber.ctx) != 0)
 		rc = -1;

@@ -70,6 +70,7 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rc = plx_eal_init(&conf);
+	plx_stop_on_signals();
 	if (rc == 0)
 		rc = start(argv[1 + used], &thermometer, &service);
 	if (rc == 0) {

@@ -72,6 +72,7 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rc = plx_eal_init(&conf);
+	plx_stop_on_signals();
 	if (rc == 0)
 		rc = start(&program, end_ns);
 	if (rc == 0)

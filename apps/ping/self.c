@@ -41,7 +41,8 @@ static _Noreturn void become_server(const char *path, char *const argv[], const 
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	setpgid(0, 0); /* Ctrl-C ends the client, which ends the server */
+	signal(SIGTERM, SIG_DFL); /* which may be ignored here, and is what ends the server */
+	setpgid(0, 0);            /* Ctrl-C ends the client, which ends the server */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(1);

@@ -136,8 +136,10 @@ static int bring_up(const struct plx_app *app, struct plx_eal_conf *conf)
 		return fail_usage(app);
 	if (rc)
 		return plx_app_fail(app);
-	if (!conf->dry_run)
+	if (!conf->dry_run) {
+		plx_stop_on_signals(); /* until now they end the program at once */
 		return PLX_APP_RUN;
+	}
 	fputs(plx_eal_describe(text, sizeof(text)), stdout);
 	return plx_app_finish(app, 0);
 }

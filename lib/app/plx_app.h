@@ -61,9 +61,9 @@ struct plx_app {
 
 /** Parse the EAL's options and the application's own, in any order. Where both have one of the same
  * name, the application's is meant, and the EAL's if it stands before a "--". Serve --help,
- * --version and --dry-run, and bring the EAL up, with plx_app_prepare first. Prints every error,
- * once. Return: PLX_APP_RUN; or the status to exit with: 0 after help, version or dry run, 2 after
- * a usage error, 1 after any other. */
+ * --version and --dry-run, and bring the EAL up, with plx_app_prepare first and plx_stop_on_signals
+ * last. Prints every error, once. Return: PLX_APP_RUN; or the status to exit with: 0 after help,
+ * version or dry run, 2 after a usage error, 1 after any other. */
 int plx_app_start(int argc, char **argv, const struct plx_app *app);
 
 /** What plx_app_start does first, for a program that does not call it: plx_hold_stdio, and ignore

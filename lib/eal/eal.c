@@ -140,13 +140,12 @@ static int start_memory(void)
 	return plx_mem_init(&conf);
 }
 
-static int start_lcores(bool catch_signals)
+static int start_lcores(void)
 {
 	const struct plx_lcore_conf conf = {
 		.topo = eal.topo,
 		.map = &eal.map,
 		.main_lcore = eal.main_lcore,
-		.catch_signals = catch_signals,
 	};
 
 	int rc = plx_lcores_init(&conf);
@@ -201,10 +200,10 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	rc = start_memory();
 	if (rc)
 		goto forget;
-	rc = start_fabric(); /* before lcores: stray signal handlers go before ours come */
+	rc = start_fabric();
 	if (rc)
 		goto stop_memory;
-	rc = start_lcores(!conf->ignore_signals);
+	rc = start_lcores();
 	if (rc)
 		goto stop_fabric;
 	rc = plx_rpc_self_test_start(eal.self_test_rate, eal.self_test_remote);

@@ -39,10 +39,9 @@ struct plx_eal_conf {
 	const char *config;    /**< path of a libconfig file */
 	const char *log_levels[PLX_EAL_LEVELS_MAX]; /**< "[component:]level" */
 	uint32_t log_level_count;
-	bool dry_run;        /**< check everything, start nothing */
-	bool show_version;   /**< set by --version: for the caller to act on */
-	bool show_help;      /**< set by --help: for the caller to act on */
-	bool ignore_signals; /**< leave SIGINT and SIGTERM alone */
+	bool dry_run;      /**< check everything, start nothing */
+	bool show_version; /**< set by --version: for the caller to act on */
+	bool show_help;    /**< set by --help: for the caller to act on */
 	/** How each of the strings above was given, for error texts: "-l", "lcores in FILE:3". NULL
 	 * for one that the program set. Indexed by plx_eal's option table; private. */
 	char *origin[32];

@@ -2,8 +2,9 @@
 /* What libfabric and its dependencies do to a process, put right:
  *
  * - Loading libfabric loads libinfinipath, whose constructor installs handlers for six signals;
- * with them SIGTERM ends in a backtrace and exit status 1. Handlers from such a library are taken
- * out; anybody else's (the application's, a sanitizer's) stay.
+ * with them SIGTERM ends in a backtrace and exit status 1, also where the signal was ignored.
+ * Handlers from such a library are taken out as soon as Pollux is loaded, and what was ignored is
+ * ignored again; anybody else's (the application's, a sanitizer's) stay.
  * - Its descriptors are inherited across exec. There is no way to ask for them, so they are found:
  *   those that a set-up call opened by comparing before and after, sockets by their addresses.
  * - Its verbs provider keeps a cache of memory registrations, by default, in which each has every
@@ -21,7 +22,15 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#ifdef __clang__
+#define UNINSTRUMENTED \
+	__attribute__((disable_sanitizer_instrumentation, no_sanitize("coverage"), used))
+#else
+#define UNINSTRUMENTED __attribute__((no_sanitize("address", "thread", "undefined"), used))
+#endif
 
 /* libfabric reads these once, with its first call. What the user set stays. */
 void hygiene_environment(void)
@@ -75,22 +84,69 @@ static bool is_stray(void *handler)
 	return false;
 }
 
+static const int stray_signals[] = {SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SIGTERM};
+
+/* Bits as in the kernel's sigset_t. */
+#define BIT(signal_number) (UINT64_C(1) << ((signal_number) - 1))
+#define ENDING             (BIT(SIGINT) | BIT(SIGTERM))
+
+static uint64_t ignored; /* before any constructor ran */
+static uint64_t blocked; /* the same */
+
+static void nothing(void)
+{
+}
+
+/* The loader calls this before any constructor, ours and libinfinipath's: nothing else of a shared
+ * library runs that early. No sanitizer is up, nor the symbols of libc that one replaces. What
+ * would end the process waits until undo_signals: libinfinipath measures the clock for 0.2 s
+ * meanwhile. */
+UNINSTRUMENTED static void (*look_at_signals(void))(void)
+{
+	static const uint64_t ending = ENDING;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(stray_signals); i++) {
+		struct {
+			void *handler;
+			unsigned long rest[8]; /* the kernel's struct sigaction is not longer */
+		} now;
+
+		if (syscall(SYS_rt_sigaction, stray_signals[i], NULL, &now, sizeof(ending)) == 0 &&
+		    now.handler == (void *)SIG_IGN)
+			ignored |= BIT(stray_signals[i]);
+	}
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ending, &blocked, sizeof(ending));
+	return nothing;
+}
+
+static void looked_at_signals(void) __attribute__((ifunc("look_at_signals")));
+
 void hygiene_signals(void)
 {
-	static const int signals[] = {SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SIGTERM};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(signals); i++) {
-		struct sigaction now;
-		struct sigaction by_default = {.sa_handler = SIG_DFL};
+	for (size_t i = 0; i < PLX_ARRAY_LEN(stray_signals); i++) {
+		struct sigaction now, before = {.sa_handler = SIG_DFL};
 		void *handler;
 
-		if (sigaction(signals[i], NULL, &now) != 0 || now.sa_handler == SIG_DFL ||
+		if (sigaction(stray_signals[i], NULL, &now) != 0 || now.sa_handler == SIG_DFL ||
 		    now.sa_handler == SIG_IGN)
 			continue;
 		memcpy(&handler, &now.sa_handler, sizeof(handler));
-		if (is_stray(handler))
-			sigaction(signals[i], &by_default, NULL);
+		if (!is_stray(handler))
+			continue;
+		if (ignored & BIT(stray_signals[i]))
+			before.sa_handler = SIG_IGN;
+		sigaction(stray_signals[i], &before, NULL);
 	}
+}
+
+/* libinfinipath's constructor has run: libfabric is loaded before what needs it. */
+__attribute__((constructor)) static void undo_signals(void)
+{
+	const uint64_t unblocked = ENDING & ~blocked;
+
+	looked_at_signals(); /* does nothing, but makes the loader call the above */
+	hygiene_signals();
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &unblocked, NULL, sizeof(unblocked));
 }
 
 /* The size of this process' descriptor table: no descriptor is above it. */

@@ -260,6 +260,7 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 		return err;
 	plx_clock_init();
 	fork_watch();
+	stop_begin();
 	topo = conf->topo;
 	err = plx_topo_pinned(topo, &old_cpus);
 	if (err)
@@ -273,8 +274,6 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	err = start_workers(conf->map);
 	if (err)
 		goto undo_main;
-	if (conf->catch_signals)
-		stop_catch_signals();
 	atomic_store_explicit(&lcore_count, conf->map->count, memory_order_relaxed);
 	return 0;
 
@@ -328,7 +327,7 @@ int plx_lcores_fini(uint64_t timeout_ns)
 		return err;
 	end_workers();
 	leave_main();
-	stop_release_signals();
+	stop_forget();
 	atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
 	return 0;
 }

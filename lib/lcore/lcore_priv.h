@@ -462,13 +462,10 @@ const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *dead
 extern struct stop_line {
 	alignas(PLX_CACHE_LINE) _Atomic bool asked;
 	_Atomic int signal;
-	_Atomic uint64_t first_ns; /* when the first signal came; 0: none did */
 } lcore_stop;
 
-/* Catch SIGINT and SIGTERM. */
-void stop_catch_signals(void);
-
-/* Give back what stop_catch_signals took, if it did, and forget that a stop was asked for. */
-void stop_release_signals(void);
+/* Lcores start, or have ended. */
+void stop_begin(void);
+void stop_forget(void);
 
 #endif

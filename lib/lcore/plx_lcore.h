@@ -23,9 +23,6 @@ struct plx_lcore_conf {
 	const struct plx_topo *topo;     /**< to pin with; must outlive plx_lcores_fini */
 	const struct plx_lcore_map *map; /**< which lcores; copied */
 	uint32_t main_lcore;             /**< the calling thread's; PLX_LCORE_NONE: the least id */
-	bool catch_signals; /**< SIGINT and SIGTERM stop all loops; a second one, 100 ms
-				 or more later, ends the process as if it were
-				 not caught */
 };
 
 enum plx_lcore_state {
@@ -42,8 +39,8 @@ typedef int (*plx_lcore_fn)(void *arg);
  * Return: 0; -EALREADY; -EINVAL; -ENOMEM; -EPERM or -EIO pinning failed; -EAGAIN no thread. */
 int plx_lcores_init(const struct plx_lcore_conf *conf);
 
-/** Stop every loop, join and end the worker threads, give the calling thread its old affinity and
- * the signals their old handlers. Waits for functions that run at most timeout_ns each.
+/** Stop every loop, join and end the worker threads, give the calling thread its old affinity.
+ * Waits for functions that run at most timeout_ns each.
  * What is left on the lcores ends: pollers are freed, timers stopped, messages dropped (and told of
  * in the log). Thread: main. Return: 0, also before init; -ETIMEDOUT an lcore did not come back (it
  * is named): all stays as it is but for the stop, and fini may be called again; -EPERM another
@@ -116,10 +113,18 @@ int plx_lcore_join(uint32_t id, uint64_t timeout_ns, int *result_out);
 /** Ask every loop to return. Sticky until plx_lcores_fini. Thread: any + signal handlers. */
 void plx_stop(void);
 
+/** Let SIGINT and SIGTERM call plx_stop: for programs, as a library has no business with them. Each
+ * of the two is left alone if it is ignored or has a handler. A second signal ends the process as
+ * if it were not caught (with _exit(128 + signal) where that has no effect, as for PID 1); signals
+ * within 100 ms count as one, until the process ends. The handlers stay, with SA_RESTART and
+ * SA_ONSTACK; the library must not be unloaded. plx_app_start calls it. Thread: any, at any time.
+ */
+void plx_stop_on_signals(void);
+
 /** Whether plx_stop was called, or a caught signal did. Thread: any + signal handlers. */
 bool plx_stopping(void);
 
-/** The signal that stopped the loops, or 0. Thread: any. */
+/** The signal that stopped the loops (see plx_stop_on_signals), or 0. Thread: any. */
 int plx_stop_signal(void);
 
 /* Loop ------------------------------------------------------------------------------------- */

@@ -1,65 +1,117 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How loops are asked to stop. Worker threads keep the signal mask that they inherit: whichever
- * thread takes a signal, the handler sets atomics and writes to the lcores' eventfds, so there
- * is nothing to gain from choosing one, and an application that wants signals for itself blocks
- * them before plx_lcores_init. */
+/* How loops are asked to stop, and how signals do it in programs that want that. Worker threads
+ * keep the signal mask that they inherit: whichever thread takes a signal, the handler sets atomics
+ * and writes to the lcores' eventfds, so there is nothing to gain from choosing one. */
 #include "lcore_priv.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 static_assert(ATOMIC_BOOL_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "used in signal handlers");
 
 struct stop_line lcore_stop;
 
-static const int caught[] = {SIGINT, SIGTERM};
-static struct sigaction old_actions[PLX_ARRAY_LEN(caught)];
-static bool catching;
-
-/* Who ends a process with its group (timeout, a supervisor, a terminal) may well send the signal
- * twice in a row; who asks again on seeing no effect takes longer than that. */
+/* Whoever ends a process with its group (timeout, a supervisor, a terminal) may send the signal
+ * twice in a row; a user who sees no effect takes longer than that to ask again. */
 #define STOP_SAME_NS (100 * PLX_NS_PER_MS)
+
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "used in signal handlers");
+
+/* Relaxed throughout: S1 publishes the signal, and of two at once either may be the first. */
+static _Atomic int64_t heard_ns; /* when a signal came that was no repetition; 0: none did */
+static _Atomic bool is_asked;    /* the next such signal ends the process */
+
+static sigset_t caught; /* by us; empty at first */
+
+/* Not plx_now_ns: a program may ask for the handlers before it sets up anything. */
+static int64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * (int64_t)PLX_NS_PER_S + now.tv_nsec;
+}
+
+/* Return: whether the signal counts, as none came shortly before. */
+static bool is_new(void)
+{
+	int64_t now_ns = monotonic_ns();
+	int64_t before_ns = atomic_load_explicit(&heard_ns, memory_order_relaxed);
+
+	do {
+		if (before_ns && now_ns - before_ns < (int64_t)STOP_SAME_NS)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&heard_ns, &before_ns, now_ns, memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+/* As if it were not caught. The kernel lets no default action end the first process of a PID
+ * namespace, such as that of a container. */
+static void end_process(int signal_number)
+{
+	const struct sigaction by_default = {.sa_handler = SIG_DFL};
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, signal_number);
+	sigaction(signal_number, &by_default, NULL);
+	raise(signal_number);
+	pthread_sigmask(SIG_UNBLOCK, &one, NULL); /* it was blocked in here: now it ends */
+	_exit(128 + signal_number);
+}
 
 static void on_signal(int signal_number)
 {
-	uint64_t now_ns = plx_now_ns();
-	uint64_t first_ns = 0;
+	int old_errno = errno;
 
-	/* Relaxed: S1 publishes the signal, and of two at once either may be the first. */
-	if (atomic_compare_exchange_strong_explicit(&lcore_stop.first_ns, &first_ns, now_ns,
-						    memory_order_relaxed, memory_order_relaxed)) {
+	if (is_new()) {
+		if (atomic_exchange_explicit(&is_asked, true, memory_order_relaxed))
+			end_process(signal_number);
 		atomic_store_explicit(&lcore_stop.signal, signal_number, memory_order_relaxed);
 		plx_stop();
-		return;
 	}
-	if ((int64_t)(now_ns - first_ns) < (int64_t)STOP_SAME_NS)
-		return;
-	/* Asked again: it is still blocked here, so the default action is taken on return. */
-	struct sigaction action = {.sa_handler = SIG_DFL};
-
-	sigaction(signal_number, &action, NULL);
-	raise(signal_number);
+	errno = old_errno;
 }
 
-void stop_catch_signals(void)
+void plx_stop_on_signals(void)
 {
-	struct sigaction action = {.sa_handler = on_signal};
+	static const int signals[] = {SIGINT, SIGTERM};
+	/* SA_RESTART: a system call of the program does not fail for a signal that is ours. */
+	struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK}, old;
 
-	/* Cannot fail: the signals exist and may be caught. */
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++)
-		sigaction(caught[i], &action, &old_actions[i]);
-	catching = true;
+	sigemptyset(&ours.sa_mask);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(signals); i++) {
+		/* Cannot fail: the signals exist and may be caught. */
+		sigaction(signals[i], NULL, &old);
+		if (old.sa_handler != SIG_DFL)
+			continue;
+		sigaction(signals[i], &ours, NULL);
+		sigaddset(&caught, signals[i]);
+	}
 }
 
-void stop_release_signals(void)
+/* At exit(3), libinfinipath gives signals their default action back, and a second one would end the
+ * process by that. Runs before, as libfabric ends after what needs it. */
+__attribute__((destructor)) static void wait_for_exit(void)
 {
-	for (size_t i = 0; catching && i < PLX_ARRAY_LEN(caught); i++)
-		sigaction(caught[i], &old_actions[i], NULL);
-	catching = false;
-	/* Relaxed: no loop runs any more. */
+	pthread_sigmask(SIG_BLOCK, &caught, NULL);
+}
+
+void stop_begin(void)
+{
+	/* Relaxed: no loop runs yet. A signal that came since the last fini stops these lcores; one
+	 * that stopped those before does not count for them. */
+	if (!atomic_load_explicit(&lcore_stop.asked, memory_order_relaxed))
+		atomic_store_explicit(&is_asked, false, memory_order_relaxed);
+}
+
+void stop_forget(void)
+{
+	/* Relaxed: no loop runs any more. The handlers stay, so that a second signal does not end
+	 * the process while it is on its way out. */
 	atomic_store_explicit(&lcore_stop.asked, false, memory_order_relaxed);
 	atomic_store_explicit(&lcore_stop.signal, 0, memory_order_relaxed);
-	atomic_store_explicit(&lcore_stop.first_ns, 0, memory_order_relaxed);
 }
 
 void plx_stop(void)

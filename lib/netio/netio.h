@@ -71,9 +71,9 @@ int netio_fini(struct netio_context *ctx);
 int netio_eventloop_init(struct netio_eventloop *evloop);
 int netio_eventloop_fini(struct netio_eventloop *evloop);
 
-/** Call cb_init, and then be the loop, until netio_terminate, plx_stop, or, where NetIO has set up
- * the lcores, SIGINT or SIGTERM. May be called again; behind all but netio_terminate it returns at
- * once until the lcores are set up anew.
+/** Call cb_init, and then be the loop, until netio_terminate or plx_stop, which SIGINT and SIGTERM
+ * call in a program that asks for it by plx_stop_on_signals. May be called again; after plx_stop it
+ * returns at once until the lcores are set up anew.
  * Return: 0; -EINVAL not set up; -EPERM another thread's; -EBUSY inside it. */
 int netio_run(struct netio_eventloop *evloop);
 

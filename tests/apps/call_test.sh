@@ -211,7 +211,8 @@ kill -STOP "$its"
 patience=()
 expect 1 "*no service within 1 s: $address has not answered yet: *--deadline gives it longer" --process --method pollux.echo
 patience=(--deadline 20s)
-"$apps/plx-call" --huge none --log-level info -- --service "$address" --process --method pollux.echo --deadline 30s >"$temp/stopped" 2>&1 &
+# What a shell puts into the background ignores SIGINT, unless it is told otherwise.
+env --default-signal=INT "$apps/plx-call" --huge none --log-level info -- --service "$address" --process --method pollux.echo --deadline 30s >"$temp/stopped" 2>&1 &
 call=$!
 under_way "$temp/stopped"
 kill -INT "$call"
@@ -241,7 +242,7 @@ for rate in '' '--rate 1000'; do
 	rm -f "$temp/out/cut.json"
 	# Words, or none.
 	# shellcheck disable=SC2086
-	"$apps/plx-call" --huge none --log-level info -- --service "$address" --method echo --duration 30s $rate \
+	env --default-signal=INT "$apps/plx-call" --huge none --log-level info -- --service "$address" --method echo --duration 30s $rate \
 		--out "$temp/out" --name cut >"$temp/cut" 2>&1 &
 	call=$!
 	under_way "$temp/cut"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What programs do when their output is full, closed or has no reader.
+# What programs do when their output is full, closed or has no reader, and when signals are ignored, come early
+# or come twice.
 # shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
@@ -84,4 +85,54 @@ check '... and ends with 0' "(($? == 0))"
 "$apps/plx-info" 2>"$temp/info.err" | true
 check 'a report without a reader fails, or was read before' "((${PIPESTATUS[0]} <= 1))"
 
+# Signals. -------------------------------------------------------------------------------------------
+
+# Ended before it catches them, a program ends as by the signal, and not by what a library of libfabric's does.
+for ((i = 0; i < 20; i++)); do
+	env --default-signal=TERM "$apps/plx-echo" "${quiet[@]}" --listen 127.0.0.1:0 >"$temp/out" 2>"$temp/early.err" </dev/null &
+	pid=$!
+	pids+=("$pid")
+	sleep "0.$(printf %02d $i)"
+	kill -TERM "$pid"
+	ends "$pid"
+	status=$?
+	((status == 0 || status == 143)) || break
+	[[ ! -s $temp/early.err ]] || break
+done
+check "a signal after $((i * 10)) ms: status $status" '((i == 20))'
+
+# What is ignored stays ignored. What a shell puts into the background ignores SIGINT.
+(
+	trap '' INT
+	exec "$apps/plx-echo" "${quiet[@]}" --listen 127.0.0.1:0 >"$temp/out" 2>"$temp/server.err" </dev/null
+) &
+server=$!
+pids+=("$server")
+catches "$server"
+kill -INT "$server"
+sleep 0.2
+kill -INT "$server"
+listening "$temp/out"
+check 'SIGINT that is ignored at the start does not end it' "kill -0 $server && ((0x$(sed -n 's/^SigIgn:[[:space:]]*//p' "/proc/$server/status") & 2))"
+kill -TERM "$server"
+ends "$server"
+check '... and SIGTERM does' "(($? == 0))"
+
+# Two in a row are one until the process has ended. A host that stops this script for long between them makes
+# them two.
+for pause in 0.001 0.005 0.01 0.02 0.04; do
+	for _ in {1..20}; do
+		serves >"$temp/out"
+		catches "$server"
+		begin=${EPOCHREALTIME/./}
+		kill -TERM "$server"
+		sleep "$pause"
+		kill -TERM "$server" 2>/dev/null
+		took_us=$((${EPOCHREALTIME/./} - begin))
+		ends "$server"
+		status=$?
+		((took_us < 90000)) && break
+	done
+	check "two SIGTERM within $took_us us are one" '((status == 0))'
+done
 exit $failed

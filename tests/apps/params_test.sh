@@ -161,7 +161,8 @@ expect 1 '*no such parameter' --get hv/rack1/on
 
 # Watching.
 : >"$temp/watch"
-"$program" --huge none -- --service "$address" --watch --below hv >"$temp/watch" 2>"$temp/watch.err" </dev/null &
+# What a shell puts into the background ignores SIGINT, unless it is told otherwise.
+env --default-signal=INT "$program" --huge none -- --service "$address" --watch --below hv >"$temp/watch" 2>"$temp/watch.err" </dev/null &
 watcher=$!
 wait_until "[[ \$(wc -l <'$temp/watch') == 2 ]]"
 check 'who watches sees what is there' "grep -q '^hv/rack1/voltage = 1500 V' '$temp/watch' && grep -q '^hv/rack2/channels = 9' '$temp/watch'"

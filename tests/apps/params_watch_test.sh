@@ -52,7 +52,8 @@ define()
 start_watch()
 {
 	: >"$temp/watch"
-	"$program" --huge none --log-level error -- --service "$address" --watch "$@" >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
+	# What a shell puts into the background ignores SIGINT, unless it is told otherwise.
+	env --default-signal=INT "$program" --huge none --log-level error -- --service "$address" --watch "$@" >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
 	watcher=$!
 }
 

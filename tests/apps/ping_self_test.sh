@@ -41,11 +41,8 @@ started()
 
 for signal in INT KILL; do
 	server=''
-	# A background process of a script ignores SIGINT, unless it is told otherwise.
-	(
-		trap - INT
-		exec "$ping" --huge none --self --duration 60
-	) >"$temp/out" 2>"$temp/$signal.err" </dev/null &
+	# What a shell puts into the background ignores SIGINT, unless it is told otherwise.
+	env --default-signal=INT "$ping" --huge none --self --duration 60 >"$temp/out" 2>"$temp/$signal.err" </dev/null &
 	client=$!
 	wait_until started
 	check "SIG$signal: there is a server" "(($? == 0))"

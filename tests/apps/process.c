@@ -38,6 +38,7 @@ static void run_child(char *const argv[], pid_t parent, int out, int err)
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(err, STDERR_FILENO);
+	signal(SIGINT, SIG_DFL); /* ignored in what a shell has put into the background */
 	execv(argv[0], argv);
 	_exit(127);
 }

@@ -7,7 +7,9 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FD_MAX 2048
@@ -311,9 +313,61 @@ static void lcores_find_their_own_at_the_same_time(void **state)
 	close(shared_listener);
 }
 
-int main(void)
+/* Signals, when libfabric and what it needs are loaded ----------------------------------------- */
+
+#define LOOK   "--look"
+#define FAILED 9
+
+static bool has_handler(int signal_number)
+{
+	struct sigaction action;
+
+	sigaction(signal_number, NULL, &action);
+	return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
+/* In a process of its own, which was started with SIGINT ignored and SIGTERM not. */
+static int look(void)
+{
+	static const int signals[] = {SIGINT, SIGILL, SIGABRT, SIGTERM}; /* no sanitizer's */
+	sigset_t blocked;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(signals); i++)
+		if (has_handler(signals[i]))
+			return FAILED;
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+	if (sigismember(&blocked, SIGTERM) || !sigismember(&blocked, SIGHUP))
+		return FAILED;
+	if (signal(SIGINT, SIG_DFL) != SIG_IGN || signal(SIGTERM, SIG_DFL) != SIG_DFL)
+		return FAILED;
+	return 0;
+}
+
+static void no_library_has_signal_handlers_when_main_begins(void **state)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		sigset_t mask;
+
+		sigemptyset(&mask);
+		sigaddset(&mask, SIGHUP);
+		signal(SIGINT, SIG_IGN);
+		signal(SIGTERM, SIG_DFL);
+		pthread_sigmask(SIG_SETMASK, &mask, NULL);
+		execl("/proc/self/exe", "hygiene_test", LOOK, NULL);
+		_exit(FAILED);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_library_has_signal_handlers_when_main_begins),
 		cmocka_unit_test(nothing_of_a_link_is_inherited),
 		cmocka_unit_test(nothing_of_a_link_on_another_lcore_is_inherited),
 		cmocka_unit_test(a_number_that_is_used_again_is_found_again),
@@ -326,5 +380,7 @@ int main(void)
 		cmocka_unit_test(lcores_find_their_own_at_the_same_time),
 	};
 
+	if (argc > 1 && strcmp(argv[1], LOOK) == 0)
+		return look();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,7 +180,7 @@ static void a_signal_that_stops_wakes(void **state)
 {
 	lcores_down(&lcores);
 	lcores_prepare(&lcores, 1);
-	lcores.conf.catch_signals = true;
+	plx_stop_on_signals();
 	assert_int_equal(plx_mem_init(&(struct plx_mem_conf){.huge = PLX_HUGE_NONE}), 0);
 	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
 	assert_int_equal(plx_idle_set(0, &event), 0);

@@ -2,11 +2,13 @@
 /* Each case is a process of its own, since it may end by a signal. */
 #include "lcores.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FAILED 9
+#define FAILED  9
+#define SKIPPED 77
 
 /* What a child finds wrong ends it: cmocka's own checks would return into the parent's tests. */
 #define check(condition)               \
@@ -17,11 +19,17 @@
 
 static struct lcores lcores;
 
-static void up(bool catch_signals)
+static void up(void)
 {
 	lcores_prepare(&lcores, 2);
-	lcores.conf.catch_signals = catch_signals;
 	check(plx_lcores_init(&lcores.conf) == 0);
+	plx_stop_on_signals();
+}
+
+static void down(void)
+{
+	check(plx_lcores_fini(UINT64_MAX) == 0);
+	plx_topo_close(lcores.topo);
 }
 
 /* Run body in a child. Returns its wait status. */
@@ -33,6 +41,8 @@ static int in_child(void (*body)(void))
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		alarm(30); /* a child that hangs ends by SIGALRM, which no test expects */
+		signal(SIGINT, SIG_DFL); /* ignored in what a shell has put into the background */
+		signal(SIGTERM, SIG_DFL);
 		body();
 		_exit(0);
 	}
@@ -50,7 +60,7 @@ static void signal_a_running_loop(int signal_number)
 	struct plx_lcore_stats stats;
 	int result = -1;
 
-	up(true);
+	up();
 	check(plx_stop_signal() == 0);
 	check(plx_lcore_launch(10, run_loop, NULL) == 0);
 	do {
@@ -62,10 +72,9 @@ static void signal_a_running_loop(int signal_number)
 	check(result == 0);
 	check(plx_stopping());
 	check(plx_stop_signal() == signal_number);
-	check(plx_lcores_fini(UINT64_MAX) == 0);
+	down();
 	check(!plx_stopping());
 	check(plx_stop_signal() == 0);
-	plx_topo_close(lcores.topo);
 }
 
 static void interrupt_loop(void)
@@ -76,6 +85,7 @@ static void interrupt_loop(void)
 static void terminate_loop(void)
 {
 	signal_a_running_loop(SIGTERM);
+	usleep(110000);
 	signal_a_running_loop(SIGTERM); /* again, after a new init */
 }
 
@@ -87,7 +97,7 @@ static void the_first_signal_stops_the_loops(void **state)
 
 static void interrupt_twice(void)
 {
-	up(true);
+	up();
 	raise(SIGINT);
 	check(plx_stopping());
 	usleep(110000);
@@ -96,7 +106,7 @@ static void interrupt_twice(void)
 
 static void interrupt_and_terminate_in_a_row(void)
 {
-	up(true);
+	up();
 	raise(SIGINT);
 	raise(SIGINT);
 	raise(SIGTERM);
@@ -114,7 +124,7 @@ static void two_in_a_row_are_one(void **state)
 
 static void interrupt_then_terminate(void)
 {
-	up(true);
+	up();
 	raise(SIGINT);
 	check(plx_stopping());
 	usleep(110000);
@@ -134,7 +144,7 @@ static void the_second_ends_the_process_as_if_not_caught(void **state)
 
 static void stop_then_interrupt(void)
 {
-	up(true);
+	up();
 	plx_stop();
 	raise(SIGINT);
 	check(plx_stop_signal() == SIGINT);
@@ -145,35 +155,120 @@ static void a_stop_by_the_program_is_no_first_signal(void **state)
 	assert_int_equal(in_child(stop_then_interrupt), 0);
 }
 
-static void old_handler(int signal_number)
+static void interrupt_stop_and_interrupt(void)
 {
+	up();
+	raise(SIGINT);
+	down();
+	raise(SIGINT);
+	raise(SIGTERM);
+}
+
+static void two_in_a_row_are_one_also_when_the_lcores_have_ended(void **state)
+{
+	for (int tries = 0; tries < 20; tries++) /* as above */
+		if (in_child(interrupt_stop_and_interrupt) == 0)
+			return;
+	fail_msg("the second signal ended the process in each of 20 tries");
+}
+
+static void interrupt_end_and_interrupt(void)
+{
+	up();
+	raise(SIGINT);
+	down();
+	usleep(110000);
+	raise(SIGTERM);
+}
+
+static void a_second_one_ends_what_hangs_after_its_lcores(void **state)
+{
+	int status = in_child(interrupt_end_and_interrupt);
+
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGTERM);
+}
+
+static void terminate_before_the_lcores(void)
+{
+	plx_stop_on_signals();
+	raise(SIGTERM);
+	up();
+	check(plx_loop_run() == 0);
+	check(plx_stop_signal() == SIGTERM);
+	down();
+}
+
+static void a_signal_before_the_lcores_stops_them(void **state)
+{
+	assert_int_equal(in_child(terminate_before_the_lcores), 0);
+}
+
+/* The first process of a PID namespace. */
+static void be_first(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	if (unshare(CLONE_NEWPID) != 0)
+		_exit(SKIPPED);
+	pid = fork();
+	if (pid == 0) {
+		alarm(30);
+		if (getpid() != 1)
+			_exit(FAILED);
+		interrupt_then_terminate();
+		_exit(FAILED);
+	}
+	check(waitpid(pid, &status, 0) == pid);
+	check(WIFEXITED(status));
+	_exit(WEXITSTATUS(status));
+}
+
+static void the_second_ends_the_first_process_of_a_container(void **state)
+{
+	int status = in_child(be_first);
+
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == SKIPPED) {
+		print_message("no new PID namespace here: unshare(CLONE_NEWPID) needs "
+			      "CAP_SYS_ADMIN\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 128 + SIGTERM);
+}
+
+static void own_handler(int signal_number)
+{
+}
+
+static struct sigaction action_of(int signal_number)
+{
+	struct sigaction action;
+
+	sigaction(signal_number, NULL, &action);
+	return action;
 }
 
 static void look_at_handlers(void)
 {
-	struct sigaction action;
-
-	signal(SIGINT, old_handler);
+	lcores_prepare(&lcores, 2);
+	check(plx_lcores_init(&lcores.conf) == 0);
+	check(action_of(SIGINT).sa_handler == SIG_DFL);
+	check(action_of(SIGTERM).sa_handler == SIG_DFL);
+	signal(SIGINT, own_handler);
+	plx_stop_on_signals();
+	check(action_of(SIGINT).sa_handler == own_handler);
+	check(action_of(SIGTERM).sa_handler != SIG_DFL);
+	check(action_of(SIGTERM).sa_flags & SA_ONSTACK);
+	check(action_of(SIGTERM).sa_flags & SA_RESTART);
 	signal(SIGTERM, SIG_IGN);
-
-	up(false);
-	sigaction(SIGINT, NULL, &action);
-	check(action.sa_handler == old_handler);
-	check(plx_lcores_fini(UINT64_MAX) == 0);
-	plx_topo_close(lcores.topo);
-
-	up(true);
-	sigaction(SIGINT, NULL, &action);
-	check(action.sa_handler != old_handler);
-	check(plx_lcores_fini(UINT64_MAX) == 0);
-	sigaction(SIGINT, NULL, &action);
-	check(action.sa_handler == old_handler);
-	sigaction(SIGTERM, NULL, &action);
-	check(action.sa_handler == SIG_IGN);
-	plx_topo_close(lcores.topo);
+	plx_stop_on_signals();
+	check(action_of(SIGTERM).sa_handler == SIG_IGN);
+	down();
 }
 
-static void old_handlers_come_back(void **state)
+static void handlers_of_the_program_and_ignored_signals_stay(void **state)
 {
 	assert_int_equal(in_child(look_at_handlers), 0);
 }
@@ -185,7 +280,11 @@ int main(void)
 		cmocka_unit_test(the_second_ends_the_process_as_if_not_caught),
 		cmocka_unit_test(two_in_a_row_are_one),
 		cmocka_unit_test(a_stop_by_the_program_is_no_first_signal),
-		cmocka_unit_test(old_handlers_come_back),
+		cmocka_unit_test(two_in_a_row_are_one_also_when_the_lcores_have_ended),
+		cmocka_unit_test(a_second_one_ends_what_hangs_after_its_lcores),
+		cmocka_unit_test(a_signal_before_the_lcores_stops_them),
+		cmocka_unit_test(the_second_ends_the_first_process_of_a_container),
+		cmocka_unit_test(handlers_of_the_program_and_ignored_signals_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
