@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a socket to standard output, which is written when poll(2) says that it takes PIPE_BUF
  * bytes. Messages are kept until they are written, which holds up who sends them, and lets who
- * pushes them know that they are done. */
+ * pushes them know that they are done. Several processes may write to one pipe or append to one
+ * file: messages that fit into one write are not divided between two. */
 #include "cat.h"
 
 #include <inttypes.h>
@@ -11,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define WRITES_MAX  16 /* in a turn */
 #define PATIENCE_MS 2000
 #define PREFIX_MAX  24
+#define FILE_BYTES  65536 /* of one write to a file, which does not block */
 
 /* Messages that are not written yet, in a ring. */
 static struct {
@@ -31,8 +34,9 @@ static struct {
 	bool failed;
 	uint64_t received;
 	size_t at; /* of the text of the one behind those: so much is written or in ready */
-	uint8_t ready[PIPE_BUF];
-	size_t begin, end; /* of what is in it */
+	uint8_t ready[FILE_BYTES];
+	size_t limit;      /* of one write */
+	size_t begin, end; /* of what is in ready */
 } out;
 
 /* The queue ----------------------------------------------------------------------------------- */
@@ -97,19 +101,23 @@ static void copy_digits(uint8_t *to, const uint8_t *data, size_t from, size_t co
 }
 
 /* Copy as much of the next message as there is room for, from out.at on: its tag, its bytes, a
- * newline. Return: whether that was the last of it. */
+ * newline. What fits into a write, but not into the rest of this one, waits for the next.
+ * Return: whether that was the last of it. */
 static bool copy_next(void)
 {
 	const struct netio_msg *msg = &queue.at[(queue.first + queue.copied) % queue.room];
 	bool is_hex = cat_conf.encoding == CAT_HEX, is_raw = cat_conf.encoding == CAT_RAW;
-	size_t body = is_hex ? 2 * msg->len : msg->len, before = 0;
+	size_t body = is_hex ? 2 * msg->len : msg->len, before = 0, whole;
 	char prefix[PREFIX_MAX];
 
 	if (cat_conf.show_tag)
 		before = (size_t)snprintf(prefix, sizeof(prefix), "0x%" PRIx64 " ", msg->tag);
-	while (out.end < sizeof(out.ready)) {
+	whole = before + body + !is_raw;
+	if (out.at == 0 && whole <= out.limit && whole > out.limit - out.end)
+		return false;
+	while (out.end < out.limit) {
 		uint8_t *to = out.ready + out.end;
-		size_t room = sizeof(out.ready) - out.end, part = 1;
+		size_t room = out.limit - out.end, part = 1;
 
 		if (out.at < before) {
 			*to = (uint8_t)prefix[out.at];
@@ -129,7 +137,7 @@ static bool copy_next(void)
 		out.at += part;
 		out.end += part;
 	}
-	return out.at == before + body + !is_raw;
+	return out.at == whole;
 }
 
 static void fill(void)
@@ -137,8 +145,10 @@ static void fill(void)
 	if (out.begin == out.end) {
 		out.begin = out.end = 0;
 		drop_copied();
+	} else if (out.begin > 0) {
+		return; /* the rest of a write: nothing more before it is written */
 	}
-	while (queue.count > queue.copied && out.end < sizeof(out.ready) && copy_next()) {
+	while (queue.count > queue.copied && out.end < out.limit && copy_next()) {
 		queue.copied++;
 		out.at = 0;
 	}
@@ -151,11 +161,11 @@ static bool is_empty(void)
 
 /* Writing ------------------------------------------------------------------------------------- */
 
-static void fail(const char *why)
+static void fail(int err)
 {
 	out.failed = true;
-	if (!is_counted_out() || errno != EPIPE)
-		cat_fail("standard output: %s", why);
+	if (!is_counted_out() || err != EPIPE)
+		cat_fail("standard output: %s", plx_app_stream_error(err));
 	while (queue.count)
 		drop_first();
 	out.begin = out.end = 0;
@@ -163,40 +173,61 @@ static void fail(const char *why)
 	cat_end();
 }
 
+/* Wait until standard output takes PIPE_BUF bytes; a signal does not end that. */
+static bool wait_writable(int timeout_ms)
+{
+	struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	uint64_t end_ns = plx_now_ns() + (uint64_t)timeout_ms * PLX_NS_PER_MS;
+	int rc;
+
+	while ((rc = poll(&fd, 1, timeout_ms)) < 0 && errno == EINTR) {
+		uint64_t now_ns = plx_now_ns();
+
+		timeout_ms = now_ns < end_ns ? (int)((end_ns - now_ns) / PLX_NS_PER_MS) : 0;
+	}
+	return rc > 0;
+}
+
 /* Return: bytes; 0: it takes none for so long, or failed. */
 static size_t write_ready(int timeout_ms)
 {
-	struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
-	ssize_t done;
+	ssize_t done = -EINTR;
 
-	if (poll(&fd, 1, timeout_ms) <= 0)
-		return 0;
-	done = write(STDOUT_FILENO, out.ready + out.begin, out.end - out.begin);
-	if (done < 0 && (errno == EAGAIN || errno == EINTR))
+	/* -EAGAIN: another process was quicker, which can happen in a pipe that does not block. */
+	while ((done == -EINTR || (done == -EAGAIN && timeout_ms > 0)) && wait_writable(timeout_ms))
+		done = plx_write(STDOUT_FILENO, out.ready + out.begin, out.end - out.begin);
+	if (done == -EINTR || done == -EAGAIN)
 		return 0;
 	if (done < 0) {
-		fail(errno == EPIPE ? "nobody reads it any more" : strerror(errno));
+		fail((int)-done);
 		return 0;
 	}
 	out.begin += (size_t)done;
 	return (size_t)done;
 }
 
-static void on_writable(int fd, uint32_t events, void *arg)
+/* A reader that leaves is noticed while nothing comes, too. */
+static void on_event(int fd, uint32_t events, void *arg)
 {
 	out.is_blocked = false;
+	if (!(events & (EPOLLERR | EPOLLHUP))) {
+		plx_fd_modify(out.watch, 0); /* only those from here on */
+		return;
+	}
+	plx_fd_remove(out.watch); /* it would tell that for ever */
+	out.watch = NULL;
+	if (!out.failed)
+		fail(EPIPE);
 }
 
-/* What epoll does not take is a file, and always writable. Once: see cat_input.c. */
+/* What epoll does not take is a file, and always writable. */
 static void await(void)
 {
-	uint32_t events = EPOLLOUT | EPOLLONESHOT;
-	int rc = out.watch ? plx_fd_modify(out.watch, events)
-			   : plx_fd_add(STDOUT_FILENO, events, on_writable, NULL, &out.watch);
+	int rc = out.watch ? plx_fd_modify(out.watch, EPOLLOUT | EPOLLONESHOT) : -EPERM;
 
 	out.is_blocked = rc == 0;
 	if (rc && rc != -EPERM)
-		fail(plx_error());
+		fail(-rc);
 }
 
 static int turn(void *arg, uint64_t now_ns)
@@ -227,8 +258,14 @@ static int arm(void *arg, struct plx_sleep *sleep)
 
 int cat_output_start(void)
 {
-	int rc = plx_poller_add("output", turn, NULL, 0, &out.poller);
+	struct stat what;
+	int rc = plx_fd_add(STDOUT_FILENO, 0, on_event, NULL, &out.watch);
 
+	if (rc && rc != -EPERM)
+		return rc;
+	out.limit = fstat(STDOUT_FILENO, &what) == 0 && S_ISREG(what.st_mode) ? FILE_BYTES
+									      : PIPE_BUF;
+	rc = plx_poller_add("output", turn, NULL, 0, &out.poller);
 	if (rc == 0)
 		plx_poller_set_arm(out.poller, arm, NULL);
 	return rc;

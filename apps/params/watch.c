@@ -13,12 +13,14 @@
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
 	const struct params_conf *conf;
 	struct plx_rpc_client *client;
 	struct netio_context netio;
 	struct netio_subscribe_socket socket;
+	struct plx_fd *output; /* standard output, unless it is a file */
 	struct mirror *mirror; /* of what was shown */
 	struct listing listing;
 	const char *below;
@@ -247,6 +249,22 @@ static void prepare(const struct params_conf *conf, struct plx_rpc_client *clien
 	};
 }
 
+static void on_reader_left(int fd, uint32_t events, void *arg)
+{
+	plx_fd_remove(seen.output);
+	seen.output = NULL;
+	fail(plx_fail(EPIPE, "standard output: %s", plx_app_stream_error(EPIPE)));
+}
+
+/* Changes may be rare: a reader that leaves is noticed without one. A file has none.
+ * Return: 0; -errno. */
+static int watch_reader(void)
+{
+	int rc = plx_fd_add(STDOUT_FILENO, 0, on_reader_left, NULL, &seen.output);
+
+	return rc == -EPERM ? 0 : rc;
+}
+
 int watch(const struct params_conf *conf, struct plx_rpc_client *client)
 {
 	int rc = mirror_create(&seen.mirror);
@@ -254,12 +272,14 @@ int watch(const struct params_conf *conf, struct plx_rpc_client *client)
 	if (rc)
 		return rc;
 	prepare(conf, client);
-	rc = subscribe();
+	rc = watch_reader();
+	rc = rc ? rc : subscribe();
 	if (rc == 0) {
 		plx_loop_run();
 		rc = seen.rc;
 	}
 	seen.ends = true;
+	plx_fd_remove(seen.output);
 	if (seen.netio.evloop.ready) {
 		netio_subscribe_socket_fini(&seen.socket);
 		netio_fini(&seen.netio);

@@ -189,6 +189,16 @@ ends "$watcher"
 check '... and --watch ends' "(($? == 1)) && grep -q 'standard output: ' '$temp/full.err'"
 watcher=''
 
+# A reader that leaves while nothing changes.
+mkfifo "$temp/fifo"
+ask --watch >"$temp/fifo" 2>"$temp/left.err" &
+watcher=$!
+head -n 1 <"$temp/fifo" >"$temp/first"
+ends "$watcher"
+check 'watching ends when its reader leaves' \
+	"(($? == 1)) && [[ -s '$temp/first' ]] && grep -q 'standard output: nobody reads it any more' '$temp/left.err'"
+watcher=''
+
 "$program" --huge none --log-level error -- --serve "$temp/other.db" --listen 127.0.0.1:0 --publish-port "${address##*:}" \
 	>/dev/null 2>"$temp/port.err" </dev/null
 check 'it publishes at the port that is given' '(($? == 1)) && grep -q "the port is in use" "$temp/port.err"'

@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# netio-cat: a reader that is slow or leaves, two processes with one output, and closed streams.
+# shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
+set -uo pipefail
+# shellcheck source=tests/apps/netio_cat.sh
+. "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
+
+mkfifo "$temp/fifo"
+
+# waits FILE: takes its input into FILE, once there is $temp/go.
+waits()
+{
+	until [[ -e $temp/go ]]; do sleep 0.02; done
+	cat >"$1"
+}
+
+# twice PID: SIGTERM, and again 30 ms later; returns whether that was less than 90 ms, as far as is known here.
+twice()
+{
+	local begin=${EPOCHREALTIME/./}
+
+	kill -TERM "$1"
+	sleep 0.03
+	kill -TERM "$1" 2>/dev/null
+	((${EPOCHREALTIME/./} - begin < 90000))
+}
+
+# What a receiver has taken is written, however often it is told to end: the first of the lines, as the sender
+# waits while they are not. A host that stops this script for long between the two signals makes them two.
+for mode in recv subscribe; do
+	for _ in {1..20}; do
+		rm -f "$temp/go" "$temp/slow"
+		if [[ $mode == recv ]]; then
+			run recv recv -p 0 > >(waits "$temp/slow")
+			reader=$! taker=$pid
+			listening recv
+			run send send -p "$port" <"$temp/lines"
+			giver=$pid
+			wait_until "grep -q connected '$temp/recv.err'"
+		else
+			run send publish -p 0 -t 7 --subscribers 1 <"$temp/lines"
+			giver=$pid
+			listening send
+			run recv subscribe -p "$port" -t 7 > >(waits "$temp/slow")
+			reader=$! taker=$pid
+			wait_until "grep -q subscribed '$temp/recv.err'"
+		fi
+		sleep 1
+		twice "$taker" && quick=1 || quick=0
+		sleep 0.3
+		touch "$temp/go"
+		ends "$taker"
+		status=$?
+		wait "$reader"
+		kill -KILL "$giver" 2>/dev/null
+		wait "$giver" 2>/dev/null
+		((quick)) && break
+	done
+	check "$mode: two SIGTERM in a row are one" "((status == 0)) && ! grep -q 'took nothing' '$temp/recv.err'"
+	check "$mode: what it has taken is written" \
+		"[[ -s '$temp/slow' ]] && cmp -n \$(stat -c %s '$temp/slow') '$temp/lines' '$temp/slow' && [[ -z \$(tail -c 1 '$temp/slow') ]]"
+done
+
+# A reader that leaves is noticed while nothing comes.
+head -n 1 <"$temp/fifo" >"$temp/out" &
+head=$!
+run recv recv -p 0 >"$temp/fifo"
+recv=$pid
+listening recv
+run send send -p "$port" <<<'one'
+ends "$pid"
+wait "$head"
+ends "$recv"
+check 'recv ends when its reader leaves' \
+	"(($? == 1)) && [[ \$(<'$temp/out') == one ]] && grep -q 'standard output: nobody reads it any more' '$temp/recv.err'"
+: <"$temp/fifo" &
+run sub subscribe -p 1 -t 1 >"$temp/fifo"
+sub=$pid
+ends "$sub"
+check 'so does subscribe, before anything came' \
+	"(($? == 1)) && grep -q 'standard output: nobody reads it any more' '$temp/sub.err'"
+
+# lines LENGTH LETTER: 1000 lines of that.
+lines()
+{
+	yes "$(head -c "$1" /dev/zero | tr '\0' "$2")" | head -n 1000
+}
+
+# share NAME LENGTH: two receivers write lines of that length to descriptor 3.
+share()
+{
+	local pair=() ports=() letter
+
+	for letter in a b; do
+		run "recv-$letter" recv -p 0 --count 1000 >&3
+		pair+=("$pid")
+		listening "recv-$letter"
+		ports+=("$port")
+	done
+	exec 3>&-
+	run send-a send -p "${ports[0]}" < <(lines "$2" a)
+	run send-b send -p "${ports[1]}" < <(lines "$2" b)
+	for pid in "${pair[@]}"; do
+		ends "$pid"
+		check "$1: a receiver ends with 0" "(($? == 0))"
+	done
+}
+
+# whole NAME LENGTH: of the lines of both none is torn.
+whole()
+{
+	check "$1: lines of $2 bytes are whole" \
+		"[[ \$(LC_ALL=C awk 'length() != $2 || !/^(a+|b+)\$/ {bad++} END {print bad + 0, NR}' '$temp/both') == '0 2000' ]]"
+}
+
+for length in 1500 4095; do
+	exec 3> >(sleep 1 && cat >"$temp/both") # until both are held up
+	reader=$!
+	share pipe "$length"
+	wait "$reader"
+	whole pipe "$length"
+done
+for length in 1500 20000; do
+	: >"$temp/both"
+	exec 3>>"$temp/both"
+	share file "$length"
+	whole file "$length"
+done
+
+# Closed streams.
+run recv recv -p 0 >"$temp/out"
+recv=$pid
+listening recv
+"$cat" send --huge none -- --host 127.0.0.1 -p "$port" 2>"$temp/send.err" <&-
+check 'send without an input ends with 1' "(($? == 1)) && grep -q '^netio-cat: standard input: it is closed$' '$temp/send.err'"
+kill "$recv"
+ends "$recv"
+: >"$temp/recv.err"
+"$cat" recv --huge none -- --host 127.0.0.1 -p 0 2>"$temp/recv.err" >&- &
+recv=$!
+pids+=("$recv")
+listening recv
+run send send -p "$port" <<<'one'
+ends "$recv"
+check 'recv without an output ends with 1' "(($? == 1)) && grep -q '^netio-cat: standard output: it is closed$' '$temp/recv.err'"
+kill -KILL "$pid" 2>/dev/null
+wait "$pid" 2>/dev/null
+exit $failed
