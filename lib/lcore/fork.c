@@ -57,7 +57,7 @@ static void in_child(void)
 		for (struct plx_fork_hook *hook = hooks; hook; hook = hook->next)
 			hook->fn();
 		lcores_forget();
-		stop_release_signals();
+		stop_give_back();
 	}
 	wake_close_all();
 }

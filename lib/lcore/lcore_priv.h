@@ -467,5 +467,6 @@ extern struct stop_line {
 /* Lcores start, or have ended. */
 void stop_begin(void);
 void stop_forget(void);
+void stop_give_back(void);
 
 #endif

@@ -91,6 +91,18 @@ void plx_stop_on_signals(void)
 	}
 }
 
+/* In the child of a fork, which has no loop that could stop. */
+void stop_give_back(void)
+{
+	const struct sigaction by_default = {.sa_handler = SIG_DFL};
+
+	for (int i = 1; i < NSIG; i++) {
+		if (sigismember(&caught, i) == 1)
+			sigaction(i, &by_default, NULL);
+	}
+	sigemptyset(&caught);
+}
+
 /* At exit(3), libinfinipath gives signals their default action back, and a second one would end the
  * process by that. Runs before, as libfabric ends after what needs it. */
 __attribute__((destructor)) static void wait_for_exit(void)
