@@ -133,8 +133,20 @@ static void forget(struct lcore *lcore)
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 }
 
+/* A callback may have called fork, and the child return from it: then it finds nothing more to do
+ * in this turn, and takes no other one. */
+static void end_turns(struct loop *loop)
+{
+	loop->quit = true;
+	loop->wheel.next_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < loop->pollers.count; i++)
+		loop->pollers.list[i]->due_ns = POLLER_REMOVED;
+}
+
 void lcores_forget(void)
 {
+	if (loop_self)
+		end_turns(loop_self);
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
 		forget(&lcores[id]);
 	loop_self = NULL;

@@ -143,7 +143,7 @@ int plx_loop_run(void)
 		if (!worked && plx_unlikely(loop->now_ns >= loop->sleep_at_ns) && !loop->quit)
 			idle_turn(loop);
 	}
-	return 0;
+	return plx_is_forked() ? plx_fail_forked("plx_loop_run") : 0;
 }
 
 bool plx_loop_is_running(uint32_t id)

@@ -402,6 +402,48 @@ static void a_worker_may_fork(void **state)
 	assert_int_equal(result, 0);
 }
 
+static unsigned polls;
+static pid_t forked_by_timer;
+
+static void fork_in_callback(struct plx_timer *which, void *arg)
+{
+	fflush(NULL);
+	forked_by_timer = fork();
+	polls = 0;
+	if (forked_by_timer)
+		plx_loop_quit();
+	else
+		alarm(60);
+}
+
+static int count_polls(void *arg, uint64_t now_ns)
+{
+	polls++;
+	return 0;
+}
+
+static void a_child_that_returns_from_a_callback_leaves_the_loop(void **state)
+{
+	struct plx_poller *poller;
+	struct plx_timer once;
+	int status = -1, rc;
+
+	assert_int_equal(plx_poller_add("count", count_polls, NULL, 0, &poller), 0);
+	plx_timer_init(&once, fork_in_callback, NULL);
+	assert_int_equal(plx_timer_start(&once, 1), 0);
+	rc = plx_loop_run();
+	if (forked_by_timer == 0) {
+		CHECK(rc == -EPERM && strstr(plx_error(), "forked"));
+		CHECK(polls == 0);
+		_exit(0);
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(waitpid(forked_by_timer, &status, 0), forked_by_timer);
+	assert_int_equal(status, 0);
+	plx_poller_remove(poller);
+	assert_all_works();
+}
+
 static int eal_up_and_down(void)
 {
 	struct plx_eal_conf conf = {.huge = "none"};
@@ -459,6 +501,8 @@ int main(int argc, char **argv)
 		TEST(fini_in_the_child_leaves_the_parent_alone, "tcp"),
 		TEST(the_child_has_the_signals_of_the_program, NULL),
 		TEST(a_child_that_execs_is_not_affected, NULL),
+		TEST(a_child_that_returns_from_a_callback_leaves_the_loop, NULL),
+		TEST(a_child_that_returns_from_a_callback_leaves_the_loop, "tcp"),
 		TEST(a_worker_may_fork, NULL),
 	};
 
