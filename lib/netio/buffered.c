@@ -65,7 +65,7 @@ int netio_buffered_flush(struct netio_buffered_send_socket *socket)
 	struct pages *pages = pages_of(socket);
 
 	if (!pages || !pages->is_open)
-		return plx_fail(ENOTCONN, "the socket is not connected");
+		return netio_fail_closed();
 	if (pages->page)
 		pages_leave(pages);
 	return NETIO_STATUS_OK;

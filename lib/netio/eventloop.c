@@ -37,6 +37,13 @@ int netio_check(const struct netio_eventloop *evloop, const char *what)
 	return 0;
 }
 
+int netio_fail_closed(void)
+{
+	if (plx_is_forked())
+		return plx_fail_forked("the socket");
+	return plx_fail(ENOTCONN, "the socket is not connected");
+}
+
 /* Also netio_terminate of another thread. */
 static void on_terminate(struct plx_signal *signal, uint64_t fires, void *arg)
 {

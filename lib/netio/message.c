@@ -63,7 +63,7 @@ int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
 	int rc;
 
 	if (plx_unlikely(!link))
-		return plx_fail(ENOTCONN, "the socket is not connected");
+		return netio_fail_closed();
 	rc = message_measure(iov, count, message_max, &length);
 	if (plx_unlikely(rc))
 		return rc;

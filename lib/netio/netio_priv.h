@@ -14,6 +14,9 @@ int netio_fail(int rc);
  * Return: 0; -EINVAL not set up; -EPERM; both logged. */
 int netio_check(const struct netio_eventloop *evloop, const char *what);
 
+/* Fail as a socket that is not connected. Return: -ENOTCONN; -EPERM in the child of a fork. */
+int netio_fail_closed(void);
+
 /* Something that is still to be sent before a socket's end got on: netio_fini goes on waiting. Of
  * this lcore. eventloop.c */
 void netio_note_progress(void);

@@ -287,7 +287,7 @@ int pages_put_slowly(struct pages *pages, netio_tag_t tag, uint64_t length, stru
 	uint8_t flags = tag ? WIRE_TAG : 0;
 
 	if (!pages->is_open)
-		return plx_fail(ENOTCONN, "the socket is not connected");
+		return netio_fail_closed();
 	if (pages->count == 0)
 		return plx_fail(ENOMEM, "the provider has kept all pages");
 	if (length > pages->message_max)
@@ -379,9 +379,50 @@ int pages_init(struct pages *pages, const struct pages_attr *attr, const struct 
 	return take_memory(pages);
 }
 
+static __thread struct pages *opened;
+
+static void enlist(struct pages *pages)
+{
+	if (pages->prev_next)
+		return;
+	pages->next = opened;
+	pages->prev_next = &opened;
+	if (pages->next)
+		pages->next->prev_next = &pages->next;
+	opened = pages;
+}
+
+static void delist(struct pages *pages)
+{
+	if (!pages->prev_next)
+		return;
+	*pages->prev_next = pages->next;
+	if (pages->next)
+		pages->next->prev_next = pages->prev_next;
+	pages->prev_next = NULL;
+}
+
+/* The child's copy of a page may be the parent's own memory. */
+static void on_fork(void)
+{
+	for (struct pages *pages = opened; pages; pages = pages->next) {
+		pages->is_open = false;
+		pages->end = pages->at; /* nothing fits */
+		pages->page = NULL;
+	}
+}
+
+static struct plx_fork_hook fork_hook = {.fn = on_fork};
+
+__attribute__((constructor)) static void register_fork(void)
+{
+	plx_fork_hook_add(&fork_hook);
+}
+
 void pages_fini(struct pages *pages)
 {
 	plx_timer_stop(&pages->timer);
+	delist(pages);
 	while (pages->free_count)
 		plx_buf_unref(pages->free[--pages->free_count]);
 	plx_pool_destroy(pages->pool);
@@ -404,6 +445,7 @@ void pages_open(struct pages *pages, struct plx_link *link, uint64_t message_max
 	pages->link = link;
 	pages->room = (struct pages_room){0};
 	pages->is_open = true;
+	enlist(pages);
 }
 
 bool pages_close(struct pages *pages)
@@ -419,6 +461,7 @@ bool pages_close(struct pages *pages)
 void pages_lose(struct pages *pages)
 {
 	plx_timer_stop(&pages->timer);
+	delist(pages);
 	pages->link = NULL;
 	pages->is_open = false;
 	pages->room.wanted = 0;

@@ -64,6 +64,7 @@ struct pages {
 	struct plx_pool *pool;
 	struct pages_attr attr;
 	const struct pages_owner *owner;
+	struct pages *next, **prev_next; /* of this lcore's that were opened */
 	struct netio_buffered_stats stats;
 };
 

@@ -129,15 +129,10 @@ void push_hand_waiting(struct netio_push_core *core)
 /* Pushing ---------------------------------------------------------------------------------------
  */
 
-static int not_connected(void)
-{
-	return plx_fail(ENOTCONN, "the socket is not connected");
-}
-
 static int again(struct netio_push_core *core)
 {
 	if (core->open == core->ending) /* the last one has just been seen to end */
-		return not_connected();
+		return netio_fail_closed();
 	core->is_awaited = true;
 	core->again++;
 	return NETIO_STATUS_AGAIN;
@@ -153,7 +148,7 @@ int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const 
 	int rc;
 
 	if (plx_unlikely(!core || core->open == core->ending))
-		return not_connected();
+		return netio_fail_closed();
 	rc = message_measure(iov, count, core->message_max, &length);
 	if (plx_unlikely(rc))
 		return rc;

@@ -13,18 +13,13 @@ struct sender {
 
 /* Messages ------------------------------------------------------------------------------------ */
 
-static int not_connected(void)
-{
-	return plx_fail(ENOTCONN, "the socket is not connected");
-}
-
 int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		       size_t count)
 {
 	const struct netio_connection *connection = socket->connection;
 
 	if (plx_unlikely(!connection))
-		return not_connected();
+		return netio_fail_closed();
 	return message_sendv(connection->link, connection->message_max, tag, iov, count);
 }
 
@@ -62,7 +57,7 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 	int rc;
 
 	if (plx_unlikely(!sender || !sender->connection.link))
-		return not_connected();
+		return netio_fail_closed();
 	rc = message_measure(iov, count, sender->connection.message_max, &length);
 	if (plx_unlikely(rc))
 		return rc;

@@ -23,11 +23,12 @@ static struct plx_listener *listener;
 static struct plx_rpc_service *service;
 static struct plx_rpc_client *caller;
 static struct netio_context netio;
-static struct netio_listen_socket inbox;
+static struct netio_listen_socket inbox, unused;
+static struct netio_buffered_send_socket buffered;
 static struct plx_fd *watch;
 static struct plx_timer timer;
 static struct plx_signal wake;
-static unsigned messages, replies, fires;
+static unsigned messages, replies, fires, established, received;
 static bool client_closed;
 
 /* A call that is refused in the child. */
@@ -130,12 +131,15 @@ static void send_message(void)
 
 static void assert_all_works(void)
 {
-	unsigned fired = fires;
+	unsigned fired = fires, got = received;
 
 	send_message();
 	call_method();
 	plx_signal_fire(&wake);
 	assert_true(turn_until(&fires, fired + 1));
+	assert_int_equal(netio_buffered_send(&buffered, "x", 1), NETIO_STATUS_OK);
+	assert_int_equal(netio_buffered_flush(&buffered), NETIO_STATUS_OK);
+	assert_true(turn_until(&received, got + 1));
 	assert_int_equal(plx_fd_modify(watch, EPOLLIN), 0);
 	assert_int_equal(plx_lcore_state(WORKER), PLX_LCORE_RUNNING);
 	assert_false(plx_stopping());
@@ -170,6 +174,31 @@ static void open_service(void)
 		plx_loop_turn();
 }
 
+static void on_established(struct netio_buffered_send_socket *socket)
+{
+	established++;
+}
+
+static void on_received(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	received++;
+}
+
+static void open_sockets(void)
+{
+	established = 0;
+	netio_listen_socket_init(&netio.evloop, &inbox, NULL);
+	inbox.cb_msg_received = on_received;
+	netio_listen_socket_init(&netio.evloop, &unused, NULL);
+	assert_int_equal(netio_listen(&inbox, "127.0.0.1", 0), 0);
+	netio_buffered_send_socket_init(&netio.evloop, &buffered, NULL);
+	buffered.cb_connection_established = on_established;
+	assert_int_equal(
+		netio_buffered_connect(&buffered, "127.0.0.1", netio_listen_socket_port(&inbox)),
+		0);
+	assert_true(turn_until(&established, 1));
+}
+
 static int set_up(void **state)
 {
 	char lcores[64];
@@ -190,7 +219,7 @@ static int set_up(void **state)
 	assert_int_equal(netio_init(&netio), 0);
 	open_link();
 	open_service();
-	netio_listen_socket_init(&netio.evloop, &inbox, NULL);
+	open_sockets();
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(plx_fd_add(fds[0], EPOLLIN, on_fd, NULL, &watch), 0);
 	plx_timer_init(&timer, on_timer, NULL);
@@ -203,7 +232,9 @@ static int tear_down(void **state)
 {
 	plx_rpc_client_destroy(caller);
 	plx_rpc_service_destroy(service);
+	netio_buffered_send_socket_fini(&buffered);
 	netio_listen_socket_fini(&inbox);
+	netio_listen_socket_fini(&unused);
 	assert_int_equal(netio_fini(&netio), 0);
 	assert_int_equal(plx_eal_fini(), 0);
 	return 0;
@@ -286,7 +317,9 @@ static void use_netio(void)
 	REFUSED(netio_run(&netio.evloop));
 	REFUSED(netio_post(&netio.evloop, NULL, NULL));
 	REFUSED(netio_drain(&netio.evloop, 0));
-	REFUSED(netio_listen(&inbox, "127.0.0.1", 0));
+	REFUSED(netio_buffered_send(&buffered, "x", 1));
+	REFUSED(netio_buffered_flush(&buffered));
+	REFUSED(netio_listen(&unused, "127.0.0.1", 0));
 	REFUSED(netio_init(&other));
 	netio_terminate(&netio.evloop);
 	CHECK(netio_fini(&netio) == 0);
