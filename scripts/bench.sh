@@ -3,7 +3,6 @@
 # The main job: what messages cost on this host, between two processes, beside what else carries them. Does all set-up by itself.
 # Other parts by option: bench.sh --help.
 set -uo pipefail
-export LC_ALL=C # points in numbers
 
 started_in=$PWD
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -4,6 +4,9 @@
 # bench.sh.
 # shellcheck disable=SC2034,SC2154
 
+# Numbers have points: awk and printf would write commas in some locales.
+export LC_ALL=C
+
 # Progress -------------------------------------------------------------------------------------
 
 steps_all=0 steps_done=0 ms_all=0 ms_done=0 measuring_since_ms=0
@@ -364,9 +367,9 @@ pool_runs()
 		done
 		((${#files[@]})) || continue
 		file=pooled/$1-$key-$size-$state.csv
-		LC_ALL=C sort -t, -k1,1n "${files[@]}" |
-			awk -v key="$key" -v size="$size" -v state="$state" -v file="$file" -v least="$least" \
-				-v greatest="$greatest" -v out="$out/$file" -f "$here/pool.awk"
+		sort -t, -k1,1n "${files[@]}" |
+			(cd "$out" && awk -v key="$key" -v size="$size" -v state="$state" -v file="$file" -v least="$least" \
+				-v greatest="$greatest" -v out="$file" -f "$here/pool.awk") # whose -v reads backslashes
 	done < <(jq -rs -L "$here" --argjson between "$(line_between)" 'include "states";
 		with_states($between) | group_by([.key, .size_bytes, .state])[]
 		| "\(.[0].key) \(.[0].size_bytes) \(.[0].state) \(map(.min_ns | values) | min) \(map(.max_ns | values) | max) " +

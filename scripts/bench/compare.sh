@@ -44,7 +44,7 @@ compare_print()
 # The changes; and the histograms of both, row by row, of the least size.
 compare_plot()
 {
-	local data=$out/plots/data status=0 n=0 label file p50 colour
+	local data=$out/plots/data status=0 n=0 label folder file p50 colour
 
 	: >"$out/plots/gnuplot.log"
 	rm -rf "$data"
@@ -57,16 +57,17 @@ compare_plot()
 
 	rm -rf "$data"
 	mkdir -p "$data"
-	while IFS=$'\t' read -r label file p50 colour; do
+	while IFS=$'\t' read -r label folder file p50 colour; do
+		file=${!folder}/$file
 		[[ -s $file ]] || continue
 		((++n))
 		histogram_points "$file" >"$data/$n.histogram"
 		printf '%s\n' "$label" >>"$data/labels"
 		printf '%s\n' "$p50" >>"$data/p50"
 		printf '%s\n' "$colour" >>"$data/colours"
-	done < <(jq -r -L "$here" --arg a "$a" --arg b "$b" 'include "words";
+	done < <(jq -r -L "$here" 'include "words";
 		[.rows[] | select(.part == "rtt" and .histograms[0] and .histograms[1])] | group_by(.size_bytes)[0] // [] | .[]
-		| (["A: \(.key | row_label)", "\($a)/\(.histograms[0])", (.a | us), "#8a94a6"], ["B", "\($b)/\(.histograms[1])", (.b | us), "#c2410c"]) | @tsv' \
+		| (["A: \(.key | row_label)", "a", .histograms[0], (.a | us), "#8a94a6"], ["B", "b", .histograms[1], (.b | us), "#c2410c"]) | @tsv' \
 		"$out/compare.json")
 	((!n)) || draw compare-histograms histogram "size='the smallest size, A above B'; state='one'; n=$n" || status=1
 	rm -rf "$data"

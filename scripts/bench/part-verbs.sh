@@ -425,7 +425,7 @@ verbs_sum()
 # The points of what ib_send_lat has printed in some runs: 1/(1-p) and microseconds.
 verbs_lat_points()
 {
-	awk -F', ' '/^[0-9]+, [0-9.e+]+$/ { print $2 * 2 }' "$@" | LC_ALL=C sort -g |
+	awk -F', ' '/^[0-9]+, [0-9.e+]+$/ { print $2 * 2 }' "$@" | sort -g |
 		awk '{ all[n++] = $1 } END { for (i = 0; i < n; i++) print n / (n - i), all[i] }'
 }
 
