@@ -200,6 +200,41 @@ done
 [[ $mode == local || $mode == serve || $peer =~ ^.+:[0-9]+$ ]] || die "--$mode $peer: HOST:PORT is needed" 2
 [[ $listen =~ ^.+:[0-9]+$ ]] || die "--listen $listen: HOST:PORT is needed" 2
 
+# Ending ---------------------------------------------------------------------------------------
+
+children=() # by process id; nothing else is ever signalled
+stopped='' # one of them, or what one has started: see stop_process
+grace=60   # times 50 ms
+
+# End the children that are there, with a moment of grace. By the trap, and by the parts.
+# shellcheck disable=SC2317
+end_children()
+{
+	local pid tries=$grace
+
+	kill_stopped
+	for pid in "${children[@]}"; do
+		kill -TERM "$pid" 2>/dev/null
+	done
+	for pid in "${children[@]}"; do
+		while kill -0 "$pid" 2>/dev/null && ((tries-- > 0)); do
+			sleep 0.05
+		done
+		# A `timeout` leads a group, with all that it has started.
+		kill -KILL -- "-$pid" 2>/dev/null
+		kill -KILL "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+	children=()
+}
+
+trap 'trap "" HUP INT TERM; grace=20 end_children' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# What is asked for ----------------------------------------------------------------------------
+
 if ((${#compare[@]})); then
 	cd "$started_in" || exit 1
 	compare_results
@@ -218,36 +253,6 @@ elif ((quick)); then
 else
 	rounds=${rounds:-5} duration=${duration:-5}
 fi
-
-# Ending ---------------------------------------------------------------------------------------
-
-children=() # by process id; nothing else is ever signalled
-stopped='' # one of them, or what one has started: see stop_process
-
-# End the children that are there, with a moment of grace. By the trap, and by the parts.
-# shellcheck disable=SC2317
-end_children()
-{
-	local pid
-
-	kill_stopped
-	for pid in "${children[@]}"; do
-		kill -TERM "$pid" 2>/dev/null
-	done
-	for pid in "${children[@]}"; do
-		for _ in {1..60}; do
-			kill -0 "$pid" 2>/dev/null || break
-			sleep 0.05
-		done
-		kill -KILL "$pid" 2>/dev/null
-		wait "$pid" 2>/dev/null
-	done
-	children=()
-}
-
-trap end_children EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
 
 # Setting up -----------------------------------------------------------------------------------
 
@@ -277,13 +282,14 @@ set_up_step()
 # Run ninja, and say every few seconds how far it is. Its output goes to the log.
 build_programs()
 {
-	local ninja last='' now
+	local ninja last='' now naps=0
 
-	NINJA_STATUS='[%f/%t] ' timeout 1500 ninja -C "$build" "${targets[@]}" >"$1" 2>&1 &
+	NINJA_STATUS='[%f/%t] ' timeout -k 3 1500 ninja -C "$build" "${targets[@]}" >"$1" 2>&1 &
 	ninja=$!
 	children+=("$ninja")
 	while kill -0 "$ninja" 2>/dev/null; do
-		nap 5
+		nap 0.5
+		((++naps % 10 == 0)) || continue
 		now=$(grep -o '^\[[0-9]*/[0-9]*\]' "$1" | tail -n 1)
 		[[ -z $now || $now == "$last" ]] || say "    $now"
 		last=$now
@@ -296,8 +302,8 @@ set_up()
 	local groups=run,build,bench log=$build/bench-build.log configure=setup
 
 	set_up_step 1 'packages'
-	if ! scripts/setup.sh --check --for $groups >/dev/null; then
-		timeout 1800 scripts/setup.sh --for $groups ||
+	if ! run_limited 60 scripts/setup.sh --check --for $groups >/dev/null; then
+		run_limited 1800 scripts/setup.sh --for $groups ||
 			die 'packages are missing and could not be installed; see above'
 	fi
 	for tool in jq gnuplot meson ninja timeout; do
@@ -307,15 +313,15 @@ set_up()
 	mkdir -p "$build" || die "$root/$build: cannot be made; the build needs a tree that can be written"
 	set_up_step 2 "meson configures $build"
 	[[ ! -f $build/build.ninja ]] || configure=configure
-	timeout 300 meson $configure "$build" "${build_options[@]}" >"$log" 2>&1 ||
+	run_limited 300 meson $configure "$build" "${build_options[@]}" >"$log" 2>&1 ||
 		{ tail -20 "$log" >&2; die "meson cannot set up $build; the whole of it is in $log"; }
 	# The tree may have changed since the folder was made, and with it what there is to build.
-	timeout 300 ninja -C "$build" build.ninja >"$log" 2>&1 ||
+	run_limited 300 ninja -C "$build" build.ninja >"$log" 2>&1 ||
 		{ tail -20 "$log" >&2; die "meson cannot set the folder up again; see $log"; }
 	find_programs || die "meson does not tell its programs; see $log"
 	# What was installed since the folder was made.
 	if [[ -z ${program[plx-perf-dpdk]-} ]] && pkg-config --exists libdpdk; then
-		timeout 300 meson setup --reconfigure "$build" >"$log" 2>&1 && find_programs
+		run_limited 300 meson setup --reconfigure "$build" >"$log" 2>&1 && find_programs
 	fi
 	set_up_step 3 'ninja builds (about two minutes the first time)'
 	build_programs "$log" ||
@@ -330,7 +336,7 @@ failures=()
 watch_platform()
 {
 	progress platform 'the platform alone: who else takes the CPUs'
-	timeout 30 "${program[hiccup]}" --cpus "$cpu_server,$cpu_client" --duration 2 \
+	run_limited 30 "${program[hiccup]}" --cpus "$cpu_server,$cpu_client" --duration 2 \
 		--json "$out/hiccups.json" >"$out/hiccups.txt" 2>&1 ||
 		failures+=("hiccup: $(tail -n 1 "$out/hiccups.txt")")
 	[[ -s $out/hiccups.json ]] || echo null >"$out/hiccups.json"

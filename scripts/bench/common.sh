@@ -71,7 +71,7 @@ probe_line()
 {
 	line_ns=null
 	[[ $mode == local && -n ${program[cache-line]-} ]] || return 0
-	line_ns=$(timeout 10 "${program[cache-line]}" "$cpu_server" "$cpu_client") || line_ns=null
+	line_ns=$(timeout --foreground 10 "${program[cache-line]}" "$cpu_server" "$cpu_client") || line_ns=null
 	echo "$line_ns" >>"$out/runs/lines"
 }
 
@@ -226,6 +226,20 @@ one_way_warmup()
 	else
 		echo 100
 	fi
+}
+
+# run_limited SECONDS COMMAND...: returns its status. In the background: a signal would wait until a command in the foreground
+# ends.
+run_limited()
+{
+	local status
+
+	timeout -k 3 "$@" &
+	children+=("$!")
+	wait "$!"
+	status=$?
+	unset 'children[-1]'
+	return $status
 }
 
 # Stopping -------------------------------------------------------------------------------------
@@ -482,9 +496,9 @@ draw()
 	local format status=0
 
 	for format in svg png; do
-		(cd "$out/plots" && GNUPLOT_LIB=$here timeout 60 gnuplot -e "data='data'; format='$format'" \
-			-e "target='$1.$format'; frame='${1//[^a-zA-Z0-9]/_}'; $3" "$here/$2.gp") \
-			</dev/null >>"$out/plots/gnuplot.log" 2>&1 || status=1
+		run_limited 60 env -C "$out/plots" "GNUPLOT_LIB=$here" gnuplot -e "data='data'; format='$format'" \
+			-e "target='$1.$format'; frame='${1//[^a-zA-Z0-9]/_}'; $3" "$here/$2.gp" \
+			>>"$out/plots/gnuplot.log" 2>&1 || status=1
 	done
 	return $status
 }

@@ -11,7 +11,7 @@ libfabric_version()
 libfabric_providers()
 {
 	if command -v fi_info >/dev/null; then
-		timeout 20 fi_info -l 2>/dev/null | sed -n 's/^\([a-z].*\):$/\1/p'
+		timeout --foreground 20 fi_info -l 2>/dev/null | sed -n 's/^\([a-z].*\):$/\1/p'
 	fi
 }
 

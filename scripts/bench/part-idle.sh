@@ -109,9 +109,9 @@ idle_load()
 	pid_below "${children[0]}"
 	server=$below
 	if [[ $load == none ]]; then
-		sleep 0.5 # an adaptive lcore begins with measuring what sleeps cost
+		nap 0.5 # an adaptive lcore begins with measuring what sleeps cost
 		watch_process server "$server"
-		sleep "$(idle_quiet_seconds)"
+		nap "$(idle_quiet_seconds)"
 		watch_look server
 		return 0
 	fi
@@ -121,14 +121,14 @@ idle_load()
 	client=$!
 	children+=("$client")
 	case $load in
-	peer) sleep 8 ;; # 64 idle periods, a tenth of a second each, teach it that polling is vain
-	closed) sleep 0.2 ;;
-	silence) sleep 0.5 ;;
-	*) sleep 0.8 ;; # half a second of warm-up
+	peer) nap 8 ;; # 64 idle periods, a tenth of a second each, teach it that polling is vain
+	closed) nap 0.2 ;;
+	silence) nap 0.5 ;;
+	*) nap 0.8 ;; # half a second of warm-up
 	esac
 	watch_process server "$server"
 	if [[ $load == peer ]]; then
-		sleep "$(idle_quiet_seconds)"
+		nap "$(idle_quiet_seconds)"
 		watch_look server
 		kill -0 "$client"
 		return

@@ -211,6 +211,7 @@ netio_hold_slow()
 {
 	local below holder
 
+	: >"$3/slow.log"
 	timeout -k 3 "$4" "${program[netio-pubsub-bench]}" -l "0@$cpu_client" \
 		--provider "$eal_provider" --heartbeat off -- --connect "$2" --slow "$1" \
 		>"$3/slow.log" 2>&1 </dev/null &

@@ -81,7 +81,7 @@ services_server()
 # services_define ADDRESS PROVIDER: what params-get asks for.
 services_define()
 {
-	"${program[plx-params]}" -l "1@$cpu_client" --provider "$2" -- --service "$1" \
+	run_limited 20 "${program[plx-params]}" -l "1@$cpu_client" --provider "$2" -- --service "$1" \
 		--define "$services_parameter" --type real --value 1500 --unit V --max 2000 --alarm-high 1800 >/dev/null
 }
 

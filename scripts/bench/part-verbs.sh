@@ -40,7 +40,7 @@ verbs_find_devices()
 {
 	local info why
 
-	info=$(timeout 60 "${program[plx-info]}" --json 2>/dev/null)
+	info=$(timeout --foreground 60 "${program[plx-info]}" --json 2>/dev/null)
 	verbs_devices=$(jq -c 'if .rdma_cm != "open" then [] else [.rdma[] | select(.usable) | . as $all
 		| .ports[] | select(.active) | {
 			device: $all.name, transport: (if $all.transport == "InfiniBand" and .link_layer == "Ethernet"
@@ -361,12 +361,10 @@ verbs_address_of()
 # Somebody has to be there; told now, and not by every row.
 verbs_meet_peer()
 {
-	local text
-
 	say "meeting $peer ..."
-	text=$(timeout 40 "${program[raw-fi]}" --connect "$peer" --provider verbs --count 1 --warmup 0 2>&1)
+	run_limited 40 "${program[raw-fi]}" --connect "$peer" --provider verbs --count 1 --warmup 0 >"$out/runs/meet.log" 2>&1
 	# 3: it was there, and slow
-	(($? == 0 || $? == 3)) || die "--connect $peer: ${text##*$'\n'}
+	(($? == 0 || $? == 3)) || die "--connect $peer: $(tail -n 1 "$out/runs/meet.log")
   Is 'scripts/bench.sh --only verbs --serve --listen $peer' running there?"
 }
 
@@ -400,13 +398,14 @@ verbs_serve_one()
 	[[ $row != verbs-poll ]] || cpu=$verbs_cpu_client
 	verbs_server "$row" "$(verbs_names)" "$address" "$size" "$cpu"
 	[[ $row != raw-* ]] || command+=(--wait 86400)
+	: >"$log"
 	"${command[@]}" >"$log" 2>&1 </dev/null &
 	pid=$!
 	children+=("$pid")
 	if [[ $row == ib-* ]]; then
 		verbs_wait_lat "$(verbs_names)" "${address##*:}" "$pid"
 	else
-		wait_listening "$log" "$pid" >/dev/null
+		wait_listening "$log" "$pid"
 	fi || {
 		serve_trouble="$row: $(tail -n 1 "$log")"
 		return 1

@@ -215,17 +215,12 @@ client_command()
 	esac
 }
 
-# wait_listening LOG PID: print the address that the server says it listens on, within 10 s.
+# wait_listening LOG PID: set `address` to where the server says it listens, within 10 s.
 wait_listening()
 {
-	local address
-
 	for _ in {1..500}; do
 		address=$(sed -n 's/.*listening on \([^ ]*\).*/\1/p' "$1" 2>/dev/null | head -n 1)
-		if [[ -n $address ]]; then
-			echo "$address"
-			return 0
-		fi
+		[[ -z $address ]] || return 0
 		kill -0 "$2" 2>/dev/null || return 1
 		sleep 0.02
 	done
@@ -248,6 +243,7 @@ hold_idle_links()
 	local count=${idle_links[$1]} provider=$eal_provider holder
 
 	[[ $1 != shm-poll-tcp ]] || provider=tcp
+	: >"$3/idle.log"
 	"${program[many_links]}" -l "0@$cpu_client" --provider "$provider" \
 		--heartbeat off -- --connect "$2" --links "$count" >"$3/idle.log" 2>&1 </dev/null &
 	holder=$!
@@ -266,9 +262,10 @@ hold_idle_links()
 # run_server DIR LIMIT: start `command`, and set `address` to where it says it listens.
 run_server()
 {
+	: >"$1/server.log" # that of a run before is not read
 	timeout -k 3 $(($2 + 15)) "${command[@]}" >"$1/server.log" 2>&1 </dev/null &
 	children+=($!)
-	address=$(wait_listening "$1/server.log" $!)
+	wait_listening "$1/server.log" $!
 }
 
 # start_client DIR LIMIT: start `command`, and set `client`.
@@ -310,8 +307,8 @@ ucx_run()
 	children+=($!)
 	for try in {1..50}; do
 		nap 0.05
-		timeout -k 3 60 "${command[@]}" 127.0.0.1 -t "$4" -s "$2" -n "$5" -w $(($5 / 10 + 1)) -c "$cpu_client" -f -v \
-			>"$3/client.log" 2>&1 </dev/null
+		run_limited 60 "${command[@]}" 127.0.0.1 -t "$4" -s "$2" -n "$5" -w $(($5 / 10 + 1)) -c "$cpu_client" -f -v \
+			>"$3/client.log" 2>&1
 		status=$?
 		# The server may not listen yet.
 		((status)) || break

@@ -48,15 +48,16 @@ rtt_serve()
 
 rtt_serve_one()
 {
-	local log=$build/serve/$1.log largest command=()
+	local log=$build/serve/$1.log address largest command=()
 
 	largest=$(printf '%s\n' "${size_list[@]}" | sort -n | tail -n 1)
 	server_command "$1" "$(address_of "$1" "$listen")" "$largest"
 	[[ $1 == tcp-poll ]] || command+=(--wait 86400)
+	: >"$log"
 	"${command[@]}" >"$log" 2>&1 </dev/null &
 	pid=$!
 	children+=("$pid")
-	wait_listening "$log" "$pid" >/dev/null || {
+	wait_listening "$log" "$pid" || {
 		serve_trouble="$1: not up: $(tail -n 1 "$log")"
 		return 1
 	}

@@ -131,7 +131,7 @@ part()
 	declare -A program=([raw-fi]=/bin/raw-fi [plx-ping]=/bin/plx-ping [plx-info]=plx_info)
 	say() { printf '%s\n' "$*"; }
 	die() { printf 'died: %s\n' "$*"; exit "${2:-1}"; }
-	timeout() { "${@:2}"; }
+	timeout() { "${@:$([[ $1 == --foreground ]] && echo 3 || echo 2)}"; }
 	plx_info() { echo "$said_by_plx_info"; }
 	ip() { echo '[{"dev": "ens2"}]'; }
 	command() { [[ " $lacking " != *" $2 "* ]]; } # -v
