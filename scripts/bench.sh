@@ -260,17 +260,30 @@ build='build-bench'
 # Much of a message's way are small functions of several files: link-time optimization joins them.
 build_options=(-Dbuildtype=release -Db_lto=true -Dtests=false -Dbench=true)
 
-# Two at once would measure each other. The one that runs is named by its process id in the file.
+# Two at once would measure each other, and build in one folder. The file names the one that runs. Reading is enough to lock
+# it, where it is another user's.
 be_alone()
 {
 	local file=${TMPDIR:-/tmp}/pollux-bench.lock other
 
-	exec {lock_fd}>>"$file" || return 0 # another user's
+	[[ -e $file ]] || (umask 022 && : >"$file")
+	exec {lock_fd}<"$file" || die "$file: cannot be read, with which bench.sh makes sure that it runs alone"
 	if ! flock -n "$lock_fd"; then
 		read -r other <"$file"
-		die "another bench.sh runs on this host (process ${other:-unknown}): two would measure each other; wait for it, or end it"
+		die "another bench.sh runs on this host (${other:-not known which}): two would measure each other; wait for it, or end it"
 	fi
-	echo $$ >"$file"
+	{ echo "process $$, since $(date '+%F %T')" >"$file"; } 2>/dev/null
+}
+
+# Before anything is installed or measured.
+check_folders()
+{
+	mkdir -p "$build" 2>/dev/null
+	[[ -d $build && -w $build ]] ||
+		die "$root/$build: cannot be written, and bench.sh builds there; copy the tree to where you may write"
+	[[ $mode != serve ]] || return 0
+	mkdir -p "$out/runs" 2>/dev/null || die "--out $out: cannot be made" 2
+	[[ -w $out && -w $out/runs ]] || die "--out $out: cannot be written" 2
 }
 
 # set_up_step NUMBER TEXT
@@ -310,7 +323,6 @@ set_up()
 		command -v $tool >/dev/null || die "$tool is not there; run scripts/setup.sh"
 	done
 
-	mkdir -p "$build" || die "$root/$build: cannot be made; the build needs a tree that can be written"
 	set_up_step 2 "meson configures $build"
 	[[ ! -f $build/build.ninja ]] || configure=configure
 	run_limited 300 meson $configure "$build" "${build_options[@]}" >"$log" 2>&1 ||
@@ -345,12 +357,12 @@ watch_platform()
 # Main -----------------------------------------------------------------------------------------
 
 choose_cpus
-if [[ $mode != serve ]]; then
-	mkdir -p "$out/runs" || die "--out $out: cannot be made" 2
-	: >"$out/runs/lines" || die "--out $out: cannot be written" 2
-	be_alone
-fi
+check_folders
+be_alone
 set_up
+# The client of a server that waits may be on this host.
+[[ $mode != serve ]] || exec {lock_fd}<&-
+[[ $mode == serve ]] || : >"$out/runs/lines"
 in_parts begin
 
 if [[ $mode == serve ]]; then
