@@ -488,7 +488,7 @@ static int with_small_files(void)
 {
 	const struct rlimit limit = {102400, 102400};
 
-	if (setrlimit(RLIMIT_FSIZE, &limit))
+	if (!denies_transparent_pages() || setrlimit(RLIMIT_FSIZE, &limit))
 		return SKIP_STATUS;
 	return fall_back(PLX_HUGE_2M, MEM_2M);
 }
