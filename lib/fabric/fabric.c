@@ -202,13 +202,6 @@ free_home:
 	return NULL;
 }
 
-static int fail_foreign(void)
-{
-	if (!ready)
-		return plx_fail(EINVAL, "Pollux is not up; call plx_eal_init first");
-	return plx_fail(ENOENT, "links belong to lcores, and this thread is not one");
-}
-
 struct plx_fabric_lcore *fabric_here(void)
 {
 	uint32_t id = plx_lcore_id();
@@ -218,7 +211,7 @@ struct plx_fabric_lcore *fabric_here(void)
 		return NULL;
 	}
 	if (!ready) {
-		fail_foreign();
+		plx_fail(EINVAL, "Pollux is not up; call plx_eal_init first");
 		return NULL;
 	}
 	if (closing || (id != PLX_LCORE_NONE && lcores[id] && lcores[id]->draining)) {
@@ -226,7 +219,7 @@ struct plx_fabric_lcore *fabric_here(void)
 		return NULL;
 	}
 	if (id == PLX_LCORE_NONE) {
-		fail_foreign();
+		plx_fail_no_lcore("links");
 		return NULL;
 	}
 	return lcores[id] ? lcores[id] : open_here(id);
