@@ -137,6 +137,8 @@ static int pep_listen(struct fid_pep *fid)
 		return -FI_ENOEQ;
 	if (pep->listening)
 		return -FI_EOPBADSTATE;
+	if (!segment_try()) /* who finds nobody here goes by another provider at once */
+		return -FI_EOPNOTSUPP;
 	if (pep->source.fd < 0)
 		rc = bind_to(pep, &pep->address);
 	rc = rc ? rc : start(pep);

@@ -138,6 +138,24 @@ static int map_checked(int fd, size_t bytes, void **base_out)
 	return err == ENOMEM ? -FI_ENOMEM : -FI_EINVAL;
 }
 
+bool segment_try(void)
+{
+	void *base = NULL;
+	int fd = -1, rc = create("plx_shm try", PAGE_BYTES, &base, &fd);
+	const char *wrong;
+
+	if (rc || fd < 0) {
+		shm_log(FI_LOG_WARN, "memory cannot be shared: %s", strerror(-rc));
+		return false;
+	}
+	wrong = check(fd, PAGE_BYTES);
+	if (wrong)
+		shm_log(FI_LOG_WARN, "memory of this process would be refused: it %s", wrong);
+	munmap(base, PAGE_BYTES);
+	close(fd);
+	return !wrong;
+}
+
 static size_t segment_bytes(uint32_t ring_bytes)
 {
 	return SEGMENT_CONTROL_BYTES + (size_t)ring_bytes;

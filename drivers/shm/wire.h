@@ -17,6 +17,10 @@
 /* Whether memory is taken as a whole when it is made; set by segment_look_at_overcommit. */
 extern bool segment_takes_all;
 void segment_look_at_overcommit(void);
+/* Whether this process can share memory: it is made, sealed and checked as a peer's would be. Where
+ * the system, or a seccomp profile, does not let it, that is logged. */
+bool segment_try(void);
+
 /* A new ring, on the calling thread's NUMA node, sealed. fd: to be sent and closed by the caller.
  */
 int segment_create(uint32_t ring_bytes, struct segment *segment_out, int *fd_out);

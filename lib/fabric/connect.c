@@ -337,10 +337,13 @@ static void give_up(struct plx_link *link)
 bool connect_otherwise(struct plx_link *link)
 {
 	struct plan *plan = link->plan;
-	bool by_rdma = plan_choice(plan)->driver->rdma, same = by_rdma || plan->refused_here;
+	bool by_rdma = plan_choice(plan)->driver->rdma;
+	/* Shared memory may be offered by a process that then cannot use it. */
+	bool same = by_rdma || plan->refused_here || plan_choice(plan)->driver->same_host;
 	const char *what = plx_link_reason_name(link->reason);
 	const char *why = by_rdma ? "the peer did not answer by RDMA"
-				  : why_not(plan_choice(plan), -ECONNREFUSED);
+				  : why_not(plan_choice(plan),
+					    plan->refused_here ? -ECONNREFUSED : -EIO);
 	struct plx_set *set;
 	struct fi_info *info;
 

@@ -125,6 +125,12 @@ static int listen_failed(const char *address, int rc)
 				"listen on %s: not permitted; ports below 1024 need "
 				"privileges",
 				address);
+	case FI_EOPNOTSUPP:
+		return plx_fail(
+			EOPNOTSUPP,
+			"listen on %s: this process cannot share memory; allow memfd_create and "
+			"fstatfs, which a seccomp profile may forbid, and enough memory",
+			address);
 	default:
 		return plx_fail(EIO, "listen on %s: %s", address, hygiene_strerror(rc));
 	}

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Where a process may not share memory, links of one host go by TCP, and it is said why.
+set -uo pipefail
+
+forbid=$1
+apps=$2
+temp=$(mktemp -d)
+server=''
+
+# Called by the trap.
+# shellcheck disable=SC2317
+clean_up()
+{
+	[[ -z $server ]] || kill "$server" 2>/dev/null
+	wait
+	rm -rf "$temp"
+}
+trap clean_up EXIT
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+"$forbid" fstatfs "$BASH" -c true
+[[ $? != 77 ]] || exit 77
+
+# serve WORDS...: plx-echo, started by these; sets server and address.
+serve()
+{
+	[[ -z $server ]] || { kill "$server" && wait "$server"; }
+	"$@" "$apps/plx-echo" --huge none -- --listen 127.0.0.1:0 >"$temp/server.out" 2>"$temp/server.err" &
+	server=$!
+	wait_until "grep -q '^listening on ' '$temp/server.out'"
+	address=$(sed -n 's/^listening on //p' "$temp/server.out")
+}
+
+# ping WORDS...: plx-ping, started by these, on auto.
+ping()
+{
+	timeout -s KILL 60 "$@" "$apps/plx-ping" --huge none -- --connect "$address" --count 100 >"$temp/ping.err" 2>&1
+}
+
+for call in memfd_create fstatfs; do
+	serve "$forbid" "$call"
+	check "$call: the server does not offer shared memory, and says why" \
+		"grep -qE 'shm is not offered: .*(cannot share memory; allow memfd_create and fstatfs|Operation not permitted)' '$temp/server.err'"
+	ping env
+	check "$call: its client goes by TCP" \
+		"(($? == 0)) && grep -q 'the peer is on this host, but offers nothing quicker there' '$temp/ping.err'"
+done
+serve env
+for call in memfd_create fstatfs; do
+	ping "$forbid" "$call"
+	check "$call: a client without it goes by TCP" \
+		"(($? == 0)) && grep -q 'the peer is on this host, but what is quicker failed' '$temp/ping.err'"
+done
+exit $failed
