@@ -339,6 +339,7 @@ struct fd_mark;
 struct fd_mark *hygiene_mark(void);
 void hygiene_close_on_exec_since(struct fd_mark *mark);
 void hygiene_close_on_exec_listener(const struct sockaddr *address, size_t address_len);
+bool hygiene_is_v6_only(const struct sockaddr *address, size_t address_len);
 bool hygiene_give_back_port(const struct sockaddr *address, size_t address_len);
 int hygiene_close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,
 				   unsigned looks_max);

@@ -238,6 +238,20 @@ void hygiene_close_on_exec_listener(const struct sockaddr *address, size_t addre
 	}
 }
 
+/* Whether the caller's socket that listens there takes no connections of IPv4. Set-up work. */
+bool hygiene_is_v6_only(const struct sockaddr *address, size_t address_len)
+{
+	int size = table_size(), v6_only = 0;
+	socklen_t bytes = sizeof(v6_only);
+
+	for (int fd = 0; address->sa_family == AF_INET6 && fd < size; fd++) {
+		if (is_listening_at(fd, address, (socklen_t)address_len))
+			return getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &bytes) == 0 &&
+			       v6_only;
+	}
+	return false;
+}
+
 /* Another descriptor takes the number of the socket that listens there, which is closed by that,
  * and whose owner closes it later without knowing. Return: whether there was one. */
 bool hygiene_give_back_port(const struct sockaddr *address, size_t address_len)

@@ -2,6 +2,7 @@
 /* Listeners: passive endpoints, and what is counted of them. What comes in is handover.c's. */
 #include "listen.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,17 +254,72 @@ static int listen_on(struct plx_fabric_lcore *home, const struct place *place,
 	return rc;
 }
 
-/* Every address: IPv6's takes IPv4 as well; a host without IPv6 has only the other. */
-static int listen_everywhere(struct plx_fabric_lcore *home, struct place *place,
-			     const struct plx_listen_attr *attr, struct plx_listener **front)
+/* libfabric binds its socket as it makes it, so that IPV6_V6ONLY cannot be set: it is what
+ * net.ipv6.bindv6only says. rdma_cm follows that, too. */
+static bool leaves_ipv4_out(const struct plx_listener *listener)
+{
+	struct sockaddr_storage name;
+	size_t len = sizeof(name);
+
+	return !listener->set->driver->same_host &&
+	       fi_getname(&listener->pep->fid, &name, &len) == 0 &&
+	       hygiene_is_v6_only((struct sockaddr *)&name, len);
+}
+
+/* The same port of IPv4, for those that reach other hosts: shared memory has one name for both. */
+static int listen_ipv4_also(struct plx_fabric_lcore *home, const struct place *place,
+			    struct plx_listener *front)
+{
+	struct driver_choice choices[DRIVER_CHOICES_MAX];
+	int count = driver_choose_for(&front->attr.link, choices);
+	int rc = count < 1 ? count : 0;
+
+	for (int i = 0; i < count; i++) {
+		if (choices[i].driver->same_host)
+			continue;
+		rc = listen_also(home, &choices[i], place, front);
+		if (rc && i + 1 < count)
+			plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered to IPv4: %s",
+				choices[i].driver->name, plx_error());
+	}
+	return rc;
+}
+
+static int listen_at_both(struct plx_fabric_lcore *home, struct place *place,
+			  const struct plx_listen_attr *attr, struct plx_listener **front)
 {
 	int rc;
 
 	place->host = "::";
 	rc = listen_on(home, place, attr, front);
+	if (rc == -EADDRINUSE || rc == -EACCES)
+		return rc;
 	place->host = "0.0.0.0";
-	if (rc && rc != -EADDRINUSE && rc != -EACCES)
-		rc = listen_on(home, place, attr, front);
+	if (rc)
+		return listen_on(home, place, attr, front);
+	assert(*front && "it listens");
+	if (!leaves_ipv4_out(*front))
+		return 0;
+	rc = listen_ipv4_also(home, place, *front);
+	if (rc) {
+		plx_listener_close(*front);
+		*front = NULL;
+	}
+	return rc;
+}
+
+/* A free port at one address need not be free at another one. */
+#define FREE_PORT_TRIES 16
+
+/* Every address: IPv6's takes IPv4 as well, or has it beside it; a host without IPv6 has only that.
+ */
+static int listen_everywhere(struct plx_fabric_lcore *home, struct place *place,
+			     const struct plx_listen_attr *attr, struct plx_listener **front)
+{
+	int rc = listen_at_both(home, place, attr, front);
+
+	for (unsigned i = 1; i < FREE_PORT_TRIES && rc == -EADDRINUSE && *place->port == '0'; i++)
+		rc = listen_at_both(home, place, attr, front);
 	return rc;
 }
 
@@ -290,9 +346,6 @@ static int listen_on_all(struct plx_fabric_lcore *home, struct place *place,
 	*front = NULL;
 	return rc;
 }
-
-/* A free port at one address need not be free at another one. */
-#define FREE_PORT_TRIES 16
 
 static int listen_at_name(struct plx_fabric_lcore *home, struct place *place,
 			  const struct plx_listen_attr *attr, struct plx_listener **front)

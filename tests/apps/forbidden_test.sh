@@ -27,6 +27,7 @@ trap clean_up EXIT
 serve()
 {
 	[[ -z $server ]] || { kill "$server" && wait "$server"; }
+	: >"$temp/server.out"
 	"$@" "$apps/plx-echo" --huge none -- --listen 127.0.0.1:0 >"$temp/server.out" 2>"$temp/server.err" &
 	server=$!
 	wait_until "grep -q '^listening on ' '$temp/server.out'"

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every address means IPv4 and IPv6, also where sockets of IPv6 leave IPv4 out by default. In a network namespace of its own.
+set -uo pipefail
+
+apps=$1
+if [[ ${2-} != inside ]]; then
+	unshare -rn ip link set lo up 2>/dev/null || exit 77
+	exec unshare -rn "$BASH" "$0" "$apps" inside
+fi
+ip link set lo up && echo 1 >/proc/sys/net/ipv6/bindv6only && grep -q 00000001 /proc/net/if_inet6 || exit 77
+temp=$(mktemp -d)
+server=''
+
+# Called by the trap.
+# shellcheck disable=SC2317
+clean_up()
+{
+	[[ -z $server ]] || kill "$server" 2>/dev/null
+	wait
+	rm -rf "$temp"
+}
+trap clean_up EXIT
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+for only in 1 0; do
+	echo "$only" >/proc/sys/net/ipv6/bindv6only
+	: >"$temp/server.out"
+	"$apps/plx-echo" --huge none -- --listen '*:0' >"$temp/server.out" 2>"$temp/server.err" &
+	server=$!
+	wait_until "grep -q '^listening on ' '$temp/server.out'"
+	port=$(sed -n 's/^listening on .*://p' "$temp/server.out")
+	for host in 127.0.0.1 '[::1]'; do
+		for provider in tcp auto; do
+			timeout -s KILL 60 "$apps/plx-ping" --huge none --provider "$provider" -- --connect "$host:$port" --count 10 >"$temp/ping.err" 2>&1
+			check "bindv6only=$only: $host is reached by $provider" "(($? == 0))"
+		done
+	done
+	check "bindv6only=$only: nothing is left out" "! grep -q 'not offered' '$temp/server.err'"
+	kill "$server"
+	ends "$server"
+	check "bindv6only=$only: plx-echo ends with 0" "(($? == 0))"
+	server=''
+done
+exit $failed
