@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,9 +99,20 @@ int plx_address_check(const char *option, const char *address)
 	return address_split(option, address, host, port);
 }
 
+/* A link-local address says nothing without its interface: "%eth0", or "%2" if that is gone. */
+static void format_scope(const struct sockaddr_in6 *in6, char out[IF_NAMESIZE + 1])
+{
+	out[0] = '\0';
+	if (!in6->sin6_scope_id)
+		return;
+	out[0] = '%';
+	if (!if_indextoname(in6->sin6_scope_id, out + 1))
+		snprintf(out + 1, IF_NAMESIZE, "%u", in6->sin6_scope_id);
+}
+
 void address_format(const struct sockaddr *address, char *out, size_t size)
 {
-	char host[NI_MAXHOST];
+	char host[NI_MAXHOST], scope[IF_NAMESIZE + 1];
 
 	if (!address) {
 		snprintf(out, size, "unknown");
@@ -119,7 +131,8 @@ void address_format(const struct sockaddr *address, char *out, size_t size)
 			return;
 		}
 		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		snprintf(out, size, "[%s]:%u", host, ntohs(in6->sin6_port));
+		format_scope(in6, scope);
+		snprintf(out, size, "[%s%s]:%u", host, scope, ntohs(in6->sin6_port));
 	} else {
 		snprintf(out, size, "address of family %d", address->sa_family);
 	}

@@ -4,6 +4,7 @@
 #include "fabric_priv.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 
 static void good_addresses_are_split(void **state)
 {
@@ -79,6 +80,25 @@ static void addresses_are_written_as_they_are_read(void **state)
 	assert_string_equal(text, "unknown");
 }
 
+static void link_local_addresses_have_their_interface(void **state)
+{
+	struct sockaddr_in6 local = {.sin6_family = AF_INET6, .sin6_port = htons(7000)};
+	char text[PLX_ADDRESS_MAX], host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
+	struct address_list found;
+
+	inet_pton(AF_INET6, "fe80::1", &local.sin6_addr);
+	local.sin6_scope_id = if_nametoindex("lo");
+	address_format((struct sockaddr *)&local, text, sizeof(text));
+	assert_string_equal(text, "[fe80::1%lo]:7000");
+	/* Which can be used again. */
+	assert_int_equal(address_split("--connect", text, host, port), 0);
+	assert_int_equal(address_resolve("--connect", text, host, &found), 0);
+	assert_string_equal(found.hosts[0], "fe80::1%lo");
+	local.sin6_scope_id = 987654321;
+	address_format((struct sockaddr *)&local, text, sizeof(text));
+	assert_string_equal(text, "[fe80::1%987654321]:7000");
+}
+
 static bool same_host(const char *peer, const char *own)
 {
 	struct sockaddr_storage addresses[2] = {0};
@@ -127,6 +147,7 @@ int main(void)
 		cmocka_unit_test(good_addresses_are_split),
 		cmocka_unit_test(bad_addresses_say_what_is_wrong_and_what_is_right),
 		cmocka_unit_test(addresses_are_written_as_they_are_read),
+		cmocka_unit_test(link_local_addresses_have_their_interface),
 		cmocka_unit_test(peers_are_told_from_those_of_other_hosts),
 		cmocka_unit_test(addresses_of_this_host_are_known_without_a_connection),
 	};
