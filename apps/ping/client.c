@@ -75,7 +75,7 @@ int client_send_next(struct client *client, uint64_t intended)
 		rc = plx_link_send(client->link, client->payload, client->conf->size_bytes);
 	}
 	if (plx_unlikely(rc)) {
-		if (rc != -EAGAIN)
+		if (rc != -EAGAIN && rc != -ENOTCONN) /* that on_close tells, with the reason */
 			client_fail(client, plx_error());
 		client->outcome->again += !client->blocked;
 		client->blocked = true;

@@ -112,8 +112,8 @@ static void server_outlives_a_killed_client(void **state)
 			assert_non_null(strstr(line ? line : "", connected_over(*provider)));
 			process_signal(client, SIGKILL);
 			line = process_line(server.process, LIMIT_MS);
-			assert_non_null(strstr(line ? line : "", " gone: 127.0.0.1:"));
-			assert_non_null(strstr(line ? line : "", " went away without closing"));
+			assert_non_null(
+				strstr(line ? line : "", " gone: went away without closing"));
 			process_wait(client, LIMIT_MS);
 			ping(&server, *provider, "--count 50 --warmup 5 --verify");
 			process_line(server.process, LIMIT_MS);
