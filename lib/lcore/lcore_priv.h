@@ -120,19 +120,21 @@ static inline __attribute__((always_inline)) uint64_t pollers_run(struct pollers
 #define WHEEL_SLOT_BITS  6
 #define WHEEL_SLOTS      (1u << WHEEL_SLOT_BITS)
 #define WHEEL_LEVELS     9  /* 9 * 6 + 10 = 64: every 64-bit time has a slot */
-#define WHEEL_TURN_MAX   64 /* timers fired or moved in one turn */
+#define WHEEL_FIRED_MAX  64 /* timers fired in one turn */
+#define WHEEL_MOVED_MAX  32 /* timers moved in one turn from one level */
 
 struct wheel_slot {
 	struct plx_timer *first;
-	struct plx_timer **last_next; /* where the next one is appended */
+	struct plx_timer **moved_next; /* where the next one from a higher level is inserted */
+	struct plx_timer **last_next;  /* where the next one that starts is appended */
 };
 
 struct plx_timer_wheel {
-	uint64_t next_ns;   /* nothing is to be done before: all that an idle turn looks at */
-	uint64_t tick;      /* no timer that runs expires before it */
-	uint32_t cascading; /* the slot that is being emptied into lower levels; 0: none */
-	uint32_t levels;    /* bit n: level n has timers */
-	uint64_t fired;     /* timers, ever */
+	uint64_t next_ns; /* nothing is to be done before: all that an idle turn looks at */
+	uint64_t tick;    /* no slot that has timers ends before it */
+	uint32_t begun;   /* bit n: some timers of level n's first slot were moved, some not */
+	uint32_t levels;  /* bit n: level n has timers */
+	uint64_t fired;   /* timers, ever */
 	uint64_t occupied[WHEEL_LEVELS]; /* bit n: slot n of the level has timers */
 	struct wheel_slot slots[WHEEL_LEVELS * WHEEL_SLOTS];
 };
@@ -146,8 +148,9 @@ void wheel_fini(struct plx_timer_wheel *wheel);
 void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns,
 		 uint64_t expiry_ns);
 
-/* Fire what is due, in the order of expiry; at most WHEEL_TURN_MAX timers are fired or moved, and
- * the rest is left for the next call (next_ns stays <= now_ns). Returns how many were. */
+/* Fire what is due, in the order of expiry, except that timers overtake those in a slot with more
+ * than WHEEL_MOVED_MAX. What is above the bounds is left for the next call (next_ns stays <=
+ * now_ns). Returns how many timers were fired or moved. */
 unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns);
 
 /* For one who sleeps. UINT64_MAX: never. */

@@ -5,7 +5,7 @@
  *     work  = responses that found no room   at most one to each lcore
  *     work += messages from other threads    at most MESSAGES_TURN_MAX
  *     work += every poller                   each bounds itself
- *     work += timers that are due            at most WHEEL_TURN_MAX
+ *     work += timers that are due            at most WHEEL_FIRED_MAX
  *     idle(work)                             nothing for long: idle.c, and sleep.c
  *
  * A turn that does nothing is made of one clock reading, a look at the doorbell's line, one

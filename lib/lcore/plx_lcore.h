@@ -286,11 +286,13 @@ typedef void (*plx_timer_fn)(struct plx_timer *timer, void *arg);
 
 /** A timer, embedded in its user's struct. Zero it or use plx_timer_init; the fields are private.
  * Expiry is never early and at most one tick (1.024 us) and one turn late on an lcore that is
- * awake, where no more than 64 timers are due in that turn. One that sleeps wakes before it, by
- * what most of its last wake-ups took, and polls the rest; it is late where this one takes longer,
- * and under PLX_IDLE_EVENT by all that a wake-up takes. Timers of one turn fire in the order of
- * their ticks. Its memory must stay until it has fired, was stopped, or plx_lcores_fini stopped it;
- * fn may free it. */
+ * awake, if no more than 64 timers are due in that turn. Where very many expire close together,
+ * they may delay each other (the first of a million of 20 s by about 0.3 s), but no timer that was
+ * started for a shorter time. An lcore that sleeps wakes before it, by what most of its last
+ * wake-ups took, and polls the rest; it is late where this one takes longer, and under
+ * PLX_IDLE_EVENT by all that a wake-up takes. Timers of one turn fire in the order of their ticks,
+ * except in such a crowd. Its memory must stay until it has fired, was stopped, or plx_lcores_fini
+ * stopped it; fn may free it. */
 struct plx_timer {
 	struct plx_timer *next;
 	struct plx_timer **prev_next; /**< NULL: not running */

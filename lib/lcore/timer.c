@@ -2,12 +2,15 @@
 /* A hierarchical timing wheel: scheme 7 of G. Varghese and T. Lauck, "Hashed and Hierarchical
  * Timing Wheels", SOSP 1987.
  *
- * A tick is 1.024 us. A timer lies on the level of the highest 6-bit digit in which its tick
- * differs from the wheel's, in the slot of that digit's value. So all timers of a level come before
- * those of a higher one, no slot is behind the wheel, and the first slot of the lowest level that
- * has any is the next to look at: two bit scans. When time reaches a slot of a higher level, its
- * timers move to lower ones; a slot of level 0 is one tick, and its timers fire.
- * Timers of one tick are always in one slot, in the order in which they were started. */
+ * A tick is 1.024 us. A timer lies on the lowest level on which its expiry is less than 64 slots
+ * ahead of the wheel. So a timer that is due soon is on a low level, however many lie on higher
+ * ones, and all timers of a slot belong to one round of it. When time reaches a slot of a higher
+ * level, its timers move to lower ones; a slot of level 0 is one tick, and its timers fire.
+ *
+ * In a turn each level moves a bounded number of timers. A slot that holds more is finished in
+ * later turns; until then slots that lie inside its time overtake it. All other slots are looked at
+ * in the order of time. Of two timers with the same tick the one on the higher level was started
+ * first, so timers that are moved go before those that were started in the slot. */
 #include "lcore_priv.h"
 
 #include <string.h>
@@ -16,33 +19,67 @@
 
 static_assert(WHEEL_LEVELS * WHEEL_SLOT_BITS + WHEEL_TICK_SHIFT == 64, "a slot for every time");
 
+static unsigned shift_of(unsigned level)
+{
+	return level * WHEEL_SLOT_BITS;
+}
+
+/* Slots of the level from the wheel's present one to that of `tick`, which is not before it. */
+static uint64_t slots_ahead(const struct plx_timer_wheel *wheel, unsigned level, uint64_t tick)
+{
+	return (tick >> shift_of(level)) - (wheel->tick >> shift_of(level));
+}
+
+/* One that is late, as its slot was crowded, belongs to the present tick. */
 static uint32_t slot_of(const struct plx_timer_wheel *wheel, uint64_t tick)
 {
-	uint64_t differs = (tick ^ wheel->tick) | 1;
-	unsigned level = (63 - (unsigned)__builtin_clzll(differs)) / WHEEL_SLOT_BITS;
+	uint64_t at = tick > wheel->tick ? tick : wheel->tick;
+	/* With d the highest digit that differs, less than 64 slots are between on level d. On d -
+	 * 1 there may be as few. */
+	unsigned level = (63 - (unsigned)__builtin_clzll((at ^ wheel->tick) | 1)) / WHEEL_SLOT_BITS;
 
-	return level * WHEEL_SLOTS + (tick >> level * WHEEL_SLOT_BITS) % WHEEL_SLOTS;
+	while (level && slots_ahead(wheel, level - 1, at) < WHEEL_SLOTS)
+		level--;
+	return level * WHEEL_SLOTS + (at >> shift_of(level)) % WHEEL_SLOTS;
 }
 
-/* The tick at which something is to be done for a timer that is linked. */
-static uint64_t slot_tick(const struct plx_timer *timer)
+/* The first tick of a slot that has timers. */
+static uint64_t slot_tick(const struct plx_timer_wheel *wheel, uint32_t number)
 {
-	unsigned shift = timer->slot / WHEEL_SLOTS * WHEEL_SLOT_BITS;
+	unsigned shift = shift_of(number / WHEEL_SLOTS);
+	uint64_t present = wheel->tick >> shift;
 
-	return timer->expiry_tick >> shift << shift;
+	return (present + (number - present) % WHEEL_SLOTS) << shift;
 }
 
-static void link_timer(struct plx_timer_wheel *wheel, struct plx_timer *timer)
+/* The first slot of a level that has timers. */
+static uint32_t first_slot(const struct plx_timer_wheel *wheel, unsigned level)
+{
+	unsigned present = (wheel->tick >> shift_of(level)) % WHEEL_SLOTS;
+	uint64_t occupied = wheel->occupied[level];
+	uint64_t ahead = occupied >> present | occupied << (WHEEL_SLOTS - present) % WHEEL_SLOTS;
+
+	return level * WHEEL_SLOTS + (present + (unsigned)__builtin_ctzll(ahead)) % WHEEL_SLOTS;
+}
+
+/* moved: from a higher level, so before the timers that were started on this one. */
+static void link_timer(struct plx_timer_wheel *wheel, struct plx_timer *timer, bool moved)
 {
 	uint32_t number = slot_of(wheel, timer->expiry_tick);
 	struct wheel_slot *slot = &wheel->slots[number];
+	struct plx_timer **at = moved ? slot->moved_next : slot->last_next;
 
 	timer->slot = number;
 	timer->wheel = wheel;
-	timer->next = NULL;
-	timer->prev_next = slot->last_next;
-	*slot->last_next = timer;
-	slot->last_next = &timer->next;
+	timer->next = *at;
+	timer->prev_next = at;
+	*at = timer;
+	if (timer->next)
+		timer->next->prev_next = &timer->next;
+	else
+		slot->last_next = &timer->next;
+	if (moved)
+		slot->moved_next = &timer->next;
 	wheel->occupied[number / WHEEL_SLOTS] |= UINT64_C(1) << number % WHEEL_SLOTS;
 	wheel->levels |= 1u << number / WHEEL_SLOTS;
 }
@@ -51,7 +88,7 @@ static void unlink_timer(struct plx_timer *timer)
 {
 	struct plx_timer_wheel *wheel = timer->wheel;
 	struct wheel_slot *slot = &wheel->slots[timer->slot];
-	uint64_t *occupied = &wheel->occupied[timer->slot / WHEEL_SLOTS];
+	unsigned level = timer->slot / WHEEL_SLOTS;
 
 	assert(plx_timer_running(timer));
 	*timer->prev_next = timer->next;
@@ -59,32 +96,20 @@ static void unlink_timer(struct plx_timer *timer)
 		timer->next->prev_next = timer->prev_next;
 	else
 		slot->last_next = timer->prev_next;
+	if (slot->moved_next == &timer->next)
+		slot->moved_next = timer->prev_next;
 	timer->prev_next = NULL;
 	if (slot->first)
 		return;
-	if (timer->slot == wheel->cascading)
-		wheel->cascading = 0;
-	*occupied &= ~(UINT64_C(1) << timer->slot % WHEEL_SLOTS);
-	if (!*occupied)
-		wheel->levels &= ~(1u << timer->slot / WHEEL_SLOTS);
+	/* Time does not leave a slot that was begun: it is the present one of its level. */
+	if (slot_tick(wheel, timer->slot) <= wheel->tick)
+		wheel->begun &= ~(1u << level);
+	wheel->occupied[level] &= ~(UINT64_C(1) << timer->slot % WHEEL_SLOTS);
+	if (!wheel->occupied[level])
+		wheel->levels &= ~(1u << level);
 }
 
-/* The first timer of the slot to look at next: of the one that is being emptied, else of the first
- * one of the lowest level. NULL if there is none. */
-static struct plx_timer *first_timer(const struct plx_timer_wheel *wheel)
-{
-	if (wheel->cascading)
-		return wheel->slots[wheel->cascading].first;
-	if (!wheel->levels)
-		return NULL;
-
-	unsigned level = (unsigned)__builtin_ctz(wheel->levels);
-	unsigned slot = (unsigned)__builtin_ctzll(wheel->occupied[level]);
-
-	return wheel->slots[level * WHEEL_SLOTS + slot].first;
-}
-
-/* Time has come to `tick`, and no slot lies before it: that leaves every timer where it is. */
+/* Time has come to `tick`, and no slot ends before it: that leaves every timer where it is. */
 static void advance(struct plx_timer_wheel *wheel, uint64_t tick)
 {
 	if (tick > wheel->tick)
@@ -97,15 +122,16 @@ void wheel_init(struct plx_timer_wheel *wheel, uint64_t now_ns)
 	wheel->next_ns = UINT64_MAX;
 	wheel->tick = now_ns >> WHEEL_TICK_SHIFT;
 	for (uint32_t i = 0; i < PLX_ARRAY_LEN(wheel->slots); i++)
-		wheel->slots[i].last_next = &wheel->slots[i].first;
+		wheel->slots[i].last_next = wheel->slots[i].moved_next = &wheel->slots[i].first;
 }
 
 void wheel_fini(struct plx_timer_wheel *wheel)
 {
-	struct plx_timer *timer;
+	while (wheel->levels) {
+		uint32_t number = first_slot(wheel, (unsigned)__builtin_ctz(wheel->levels));
 
-	while ((timer = first_timer(wheel)))
-		unlink_timer(timer);
+		unlink_timer(wheel->slots[number].first);
+	}
 }
 
 /* The tick that contains or follows ns: a timer is never early. The present one is over for new
@@ -133,9 +159,9 @@ void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
 		advance(wheel, now_ns >> WHEEL_TICK_SHIFT);
 	timer->expiry_ns = expiry_ns;
 	timer->expiry_tick = expiry_tick(wheel, now_ns, expiry_ns);
-	link_timer(wheel, timer);
+	link_timer(wheel, timer, false);
 
-	uint64_t next_ns = slot_tick(timer) << WHEEL_TICK_SHIFT;
+	uint64_t next_ns = slot_tick(wheel, timer->slot) << WHEEL_TICK_SHIFT;
 
 	if (next_ns < wheel->next_ns)
 		wheel->next_ns = next_ns;
@@ -161,37 +187,94 @@ static void fire(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
 	timer->fn(timer, timer->arg);
 }
 
-/* A slot that was begun is emptied before anything else is looked at, even over several turns: its
- * timers may come before those that are on lower levels by then. */
-static void cascade(struct plx_timer_wheel *wheel, struct plx_timer *timer)
+/* Fire the timers of a slot of level 0, one at a time, since fn may stop any other one. Return: how
+ * many. */
+static unsigned fire_slot(struct plx_timer_wheel *wheel, uint32_t number, uint64_t now_ns,
+			  unsigned max)
 {
-	uint32_t from = timer->slot;
+	struct wheel_slot *slot = &wheel->slots[number];
+	unsigned done = 0;
 
-	link_timer(wheel, timer);
-	wheel->cascading = wheel->slots[from].first ? from : 0;
+	for (; slot->first && done < max; done++) {
+		struct plx_timer *timer = slot->first;
+
+		unlink_timer(timer);
+		fire(wheel, timer, now_ns);
+	}
+	return done;
+}
+
+/* Move timers of a slot to lower levels. Return: how many. */
+static unsigned move_slot(struct plx_timer_wheel *wheel, uint32_t number, unsigned max)
+{
+	struct wheel_slot *slot = &wheel->slots[number];
+	unsigned done = 0;
+
+	wheel->begun |= 1u << number / WHEEL_SLOTS;
+	for (; slot->first && done < max; done++) {
+		struct plx_timer *timer = slot->first;
+
+		unlink_timer(timer);
+		link_timer(wheel, timer, true);
+	}
+	return done;
+}
+
+/* The slot to look at next, of levels that are not spent in this turn. Return: its first tick;
+ * UINT64_MAX: there is none. */
+static uint64_t next_slot(const struct plx_timer_wheel *wheel, uint32_t spent, uint32_t *number_out)
+{
+	uint64_t first = UINT64_MAX, limit = UINT64_MAX;
+
+	for (uint32_t levels = wheel->levels; levels; levels &= levels - 1) {
+		unsigned level = (unsigned)__builtin_ctz(levels);
+		uint32_t number = first_slot(wheel, level);
+		uint64_t tick = slot_tick(wheel, number);
+
+		if (spent & 1u << level) {
+			/* What lies in the time of a slot that was begun overtakes it. */
+			uint64_t end = wheel->begun & 1u << level
+					     ? tick + (UINT64_C(1) << shift_of(level))
+					     : tick;
+
+			limit = end < limit ? end : limit;
+		} else if (tick <= first) { /* of two, the higher level moves first */
+			first = tick;
+			*number_out = number;
+		}
+	}
+	return first < limit ? first : UINT64_MAX;
+}
+
+static uint64_t ns_of(uint64_t tick)
+{
+	return tick == UINT64_MAX ? UINT64_MAX : tick << WHEEL_TICK_SHIFT;
 }
 
 unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns)
 {
-	uint64_t now_tick = now_ns >> WHEEL_TICK_SHIFT;
-	struct plx_timer *timer;
-	unsigned done = 0;
+	uint64_t now_tick = now_ns >> WHEEL_TICK_SHIFT, tick;
+	unsigned left[WHEEL_LEVELS] = {WHEEL_FIRED_MAX};
+	uint32_t spent = 0, number = 0;
+	unsigned done_in_all = 0;
 
-	/* One at a time, since fn may stop any other one. */
-	while ((timer = first_timer(wheel)) && slot_tick(timer) <= now_tick &&
-	       done < WHEEL_TURN_MAX) {
-		advance(wheel, slot_tick(timer));
-		unlink_timer(timer);
-		if (timer->slot < WHEEL_SLOTS)
-			fire(wheel, timer, now_ns);
-		else
-			cascade(wheel, timer);
-		done++;
+	for (unsigned level = 1; level < WHEEL_LEVELS; level++)
+		left[level] = WHEEL_MOVED_MAX;
+	while ((tick = next_slot(wheel, spent, &number)) <= now_tick) {
+		unsigned level = number / WHEEL_SLOTS, done;
+
+		advance(wheel, tick);
+		done = level ? move_slot(wheel, number, left[level])
+			     : fire_slot(wheel, number, now_ns, left[level]);
+		done_in_all += done;
+		left[level] -= done;
+		if (!left[level])
+			spent |= 1u << level;
 	}
-	wheel->next_ns = timer ? slot_tick(timer) << WHEEL_TICK_SHIFT : UINT64_MAX;
+	wheel->next_ns = ns_of(next_slot(wheel, 0, &number));
 	if (now_ns < wheel->next_ns)
 		advance(wheel, now_tick);
-	return done;
+	return done_in_all;
 }
 
 /* Timers that are looked at: each may be a cache miss, on the way to a sleep. */
@@ -207,13 +290,13 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What lies in a slot. Return: whether it was looked at to its end. */
-static bool look_into(const struct plx_timer *first, struct due_ticks *due)
+/* What lies in a slot, whose first tick that is. Return: whether it was looked at to its end. */
+static bool look_into(const struct plx_timer *first, uint64_t tick, struct due_ticks *due)
 {
 	for (const struct plx_timer *timer = first; timer; timer = timer->next) {
 		if (++due->looks > DUE_LOOKS_MAX) {
-			due->next = earlier(due->next, slot_tick(first));
-			due->exact = earlier(due->exact, slot_tick(first));
+			due->next = earlier(due->next, tick);
+			due->exact = earlier(due->exact, tick);
 			return false;
 		}
 		due->next = earlier(due->next, timer->expiry_tick);
@@ -223,30 +306,33 @@ static bool look_into(const struct plx_timer *first, struct due_ticks *due)
 	return true;
 }
 
-static uint64_t ns_of(uint64_t tick)
+/* Slot by slot, in the order of time, until none may hold an earlier one that is not lax. */
+static void look_into_level(const struct plx_timer_wheel *wheel, unsigned level,
+			    struct due_ticks *due)
 {
-	return tick == UINT64_MAX ? UINT64_MAX : tick << WHEEL_TICK_SHIFT;
+	uint32_t first = first_slot(wheel, level) % WHEEL_SLOTS;
+
+	for (unsigned i = 0; i < WHEEL_SLOTS; i++) {
+		unsigned slot = (first + i) % WHEEL_SLOTS;
+		uint32_t number = level * WHEEL_SLOTS + slot;
+		uint64_t tick;
+
+		if (!(wheel->occupied[level] & UINT64_C(1) << slot))
+			continue;
+		tick = slot_tick(wheel, number);
+		if (tick >= due->exact || !look_into(wheel->slots[number].first, tick, due))
+			return;
+	}
 }
 
 struct due wheel_due(const struct plx_timer_wheel *wheel)
 {
 	struct due_ticks due = {UINT64_MAX, UINT64_MAX, 0};
-	bool goes_on = true;
 
-	if (wheel->cascading) /* what it has moved may come before what is left */
+	if (wheel->begun) /* what it has moved may come before what is left */
 		return (struct due){wheel->next_ns, wheel->next_ns};
-	/* Slot by slot, in the order of time, until one has a timer that is not lax. */
-	for (uint32_t levels = wheel->levels; levels && goes_on; levels &= levels - 1) {
-		unsigned level = (unsigned)__builtin_ctz(levels);
-
-		for (uint64_t slots = wheel->occupied[level]; slots && goes_on;
-		     slots &= slots - 1) {
-			unsigned slot = (unsigned)__builtin_ctzll(slots);
-
-			goes_on = look_into(wheel->slots[level * WHEEL_SLOTS + slot].first, &due) &&
-				  due.exact == UINT64_MAX;
-		}
-	}
+	for (uint32_t levels = wheel->levels; levels; levels &= levels - 1)
+		look_into_level(wheel, (unsigned)__builtin_ctz(levels), &due);
 	return (struct due){ns_of(due.next), ns_of(due.exact)};
 }
 

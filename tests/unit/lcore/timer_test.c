@@ -5,8 +5,10 @@
 
 #include <stdlib.h>
 
-#define TICK (UINT64_C(1) << WHEEL_TICK_SHIFT)
-#define DAY  (86400 * PLX_NS_PER_S)
+#define TICK     (UINT64_C(1) << WHEEL_TICK_SHIFT)
+#define DAY      (86400 * PLX_NS_PER_S)
+
+#define TURN_MAX (WHEEL_FIRED_MAX + (WHEEL_LEVELS - 1) * WHEEL_MOVED_MAX)
 
 static struct plx_timer_wheel wheel;
 static uint64_t now;
@@ -126,53 +128,123 @@ static void a_turn_is_bounded(void **state)
 		unsigned before = log_count;
 		unsigned done = wheel_expire(&wheel, now);
 
-		assert_in_range(done, 1, WHEEL_TURN_MAX);
-		assert_true(log_count - before <= done);
+		assert_in_range(done, 1, TURN_MAX);
+		assert_true(log_count - before <= WHEEL_FIRED_MAX);
 		calls++;
 	}
 	assert_int_equal(log_count, 1000);
-	assert_true(calls >= 1000 / WHEEL_TURN_MAX);
+	assert_true(calls >= 1000 / WHEEL_FIRED_MAX);
 	for (unsigned i = 0; i < 1000; i++)
 		assert_ptr_equal(log_timers[i], &timers[i]);
 }
 
-static void a_move_over_several_turns_keeps_the_order(void **state)
+#define CROWD 200
+
+/* One slot of a higher level, its least expiry started last, and the turn that begins to move it.
+ */
+static struct plx_timer *begin_a_crowded_slot(void)
 {
-	static struct plx_timer timers[200];
-	struct plx_timer newer = {0};
+	static struct plx_timer timers[CROWD];
 
 	now = now / (64 * 64 * TICK) * (64 * 64 * TICK);
-	/* One slot of a higher level, its least expiry started last. */
-	for (unsigned i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < CROWD; i++) {
 		plx_timer_init(&timers[i], note, NULL);
-		start(&timers[i], (64 * 64 + 63 - (i == 199 ? 60 : 0)) * TICK);
+		start(&timers[i], (64 * 64 + 63 - (i == CROWD - 1 ? 10 : 0)) * TICK);
 	}
 	now += (64 * 64 + 2) * TICK;
-	assert_int_equal(wheel_expire(&wheel, now), WHEEL_TURN_MAX);
+	assert_int_equal(wheel_expire(&wheel, now), WHEEL_MOVED_MAX);
 	assert_int_equal(log_count, 0);
-	start(&newer, 5 * TICK);
+	return timers;
+}
+
+static void a_move_over_several_turns_keeps_the_order(void **state)
+{
+	struct plx_timer *timers = begin_a_crowded_slot();
+	struct plx_timer newer = {0};
+
+	start(&newer, 61 * TICK); /* the same tick, and no crowd before it */
+	turns_at(now + 10 * TICK);
+	assert_int_equal(log_count, 0);
 	turns_at(now + 100 * TICK);
-	assert_int_equal(log_count, 201);
-	assert_ptr_equal(log_timers[0], &timers[199]);
-	assert_ptr_equal(log_timers[1], &newer);
+	assert_int_equal(log_count, CROWD + 1);
+	assert_ptr_equal(log_timers[0], &timers[CROWD - 1]);
+	for (unsigned i = 0; i < CROWD - 1; i++)
+		assert_ptr_equal(log_timers[i + 1], &timers[i]);
+	assert_ptr_equal(log_timers[CROWD], &newer);
+}
+
+static void what_is_due_overtakes_a_crowded_slot(void **state)
+{
+	struct plx_timer newer = {0};
+
+	begin_a_crowded_slot();
+	start(&newer, 5 * TICK);
+	now += 5 * TICK;
+	wheel_expire(&wheel, now);
+	assert_int_equal(log_count, 1);
+	assert_ptr_equal(log_timers[0], &newer);
+	turns_at(now + 100 * TICK);
+	assert_int_equal(log_count, CROWD + 1);
 }
 
 static void a_move_may_be_cut_short_by_stops(void **state)
 {
-	static struct plx_timer timers[100];
+	struct plx_timer *timers = begin_a_crowded_slot();
 
-	now = now / (64 * 64 * TICK) * (64 * 64 * TICK);
-	for (unsigned i = 0; i < 100; i++) {
-		plx_timer_init(&timers[i], note, NULL);
-		start(&timers[i], (64 * 64 + 63) * TICK);
-	}
-	now += (64 * 64 + 2) * TICK;
-	assert_int_equal(wheel_expire(&wheel, now), WHEEL_TURN_MAX);
-	for (unsigned i = WHEEL_TURN_MAX; i < 100; i++)
+	for (unsigned i = 0; i < CROWD - WHEEL_MOVED_MAX; i++)
 		plx_timer_stop(&timers[i]);
 	turns_at(now + 100 * TICK);
-	assert_int_equal(log_count, WHEEL_TURN_MAX);
+	assert_int_equal(log_count, WHEEL_MOVED_MAX);
 	assert_true(wheel.next_ns == UINT64_MAX);
+}
+
+#define TURN_NS    (10 * PLX_NS_PER_US)
+#define MANY       200000
+#define LATE_TURNS 10
+
+static unsigned many_fired, ticks_fired;
+static uint64_t latest_ns;
+
+static void fire_one_of_many(struct plx_timer *timer, void *arg)
+{
+	assert_true(timer->expiry_ns <= now);
+	many_fired++;
+}
+
+static void fire_each_ms(struct plx_timer *timer, void *arg)
+{
+	uint64_t late_ns = now - timer->expiry_ns;
+
+	latest_ns = late_ns > latest_ns ? late_ns : latest_ns;
+	ticks_fired++;
+	start(timer, PLX_NS_PER_MS);
+}
+
+/* It is started again all the time, so also where the crowd's slots begin. */
+static void a_crowd_of_long_timers_does_not_delay_a_short_one(void **state)
+{
+	struct plx_timer *many = calloc(MANY, sizeof(*many));
+	struct plx_timer each_ms;
+	uint64_t begin = now;
+
+	assert_non_null(many);
+	many_fired = ticks_fired = 0;
+	latest_ns = 0;
+	for (unsigned i = 0; i < MANY; i++) {
+		plx_timer_init(&many[i], fire_one_of_many, NULL);
+		start(&many[i], 20 * PLX_NS_PER_S + i * (17 * PLX_NS_PER_S / MANY));
+	}
+	plx_timer_init(&each_ms, fire_each_ms, NULL);
+	start(&each_ms, PLX_NS_PER_MS);
+	while (now < begin + 38 * PLX_NS_PER_S) {
+		now = wheel.next_ns > now + TURN_NS ? wheel.next_ns : now + TURN_NS;
+		assert_in_range(wheel_expire(&wheel, now), 0, TURN_MAX);
+	}
+	assert_int_equal(many_fired, MANY);
+	assert_in_range(ticks_fired, 30000, 38000);
+	assert_in_range(latest_ns, 0, LATE_TURNS * TURN_NS);
+	wheel_fini(&wheel);
+	free(many);
 }
 
 static void stop_and_start_from_anywhere(void **state)
@@ -416,6 +488,7 @@ static void tells_when_it_must_be_on_time(void **state)
 /* Random starts, moves, stops and jumps in time, beside a model that only keeps a list. -------- */
 
 #define MODEL_TIMERS 200
+#define FEW          WHEEL_MOVED_MAX /* no slot is crowded */
 
 struct model {
 	struct plx_timer timer;
@@ -425,6 +498,7 @@ struct model {
 };
 
 static struct model models[MODEL_TIMERS];
+static unsigned model_count;
 static uint64_t model_sequence;
 static uint64_t random_state;
 
@@ -446,7 +520,7 @@ static struct model *model_next(void)
 {
 	struct model *next = NULL;
 
-	for (unsigned i = 0; i < MODEL_TIMERS; i++) {
+	for (unsigned i = 0; i < model_count; i++) {
 		struct model *m = &models[i];
 
 		if (!m->running || m->tick > now / TICK)
@@ -462,7 +536,7 @@ static uint64_t model_due_ns(bool lax_too)
 {
 	uint64_t due_ns = UINT64_MAX;
 
-	for (unsigned i = 0; i < MODEL_TIMERS; i++)
+	for (unsigned i = 0; i < model_count; i++)
 		if (models[i].running && models[i].tick * TICK < due_ns &&
 		    (lax_too || !models[i].timer.lax))
 			due_ns = models[i].tick * TICK;
@@ -491,7 +565,9 @@ static void model_fired(struct plx_timer *timer, void *arg)
 {
 	struct model *m = arg;
 
-	assert_ptr_equal(m, model_next());
+	assert_true(m->running && m->tick <= now / TICK);
+	if (model_count <= FEW)
+		assert_ptr_equal(m, model_next());
 	m->running = false;
 	log_count++;
 	switch (random_below(4)) {
@@ -499,29 +575,30 @@ static void model_fired(struct plx_timer *timer, void *arg)
 		model_start(m);
 		break;
 	case 1:
-		model_stop(&models[random_below(MODEL_TIMERS)]);
+		model_stop(&models[random_below(model_count)]);
 		break;
 	case 2:
-		model_start(&models[random_below(MODEL_TIMERS)]);
+		model_start(&models[random_below(model_count)]);
 		break;
 	}
 }
 
-static void behaves_like_a_sorted_list(void **state)
+static void behave_like_a_list(unsigned count)
 {
+	model_count = count;
 	for (random_state = 1; random_state < 20; random_state++) {
 		uint64_t seed = random_state;
 
 		now = random_time();
 		log_count = 0;
 		wheel_init(&wheel, now);
-		for (unsigned i = 0; i < MODEL_TIMERS; i++) {
+		for (unsigned i = 0; i < model_count; i++) {
 			plx_timer_init(&models[i].timer, model_fired, &models[i]);
 			plx_timer_set_lax(&models[i].timer, i % 3 == 0);
 			models[i].running = false;
 		}
 		for (unsigned step = 0; step < 3000; step++) {
-			struct model *m = &models[random_below(MODEL_TIMERS)];
+			struct model *m = &models[random_below(model_count)];
 
 			if (random_below(3))
 				model_start(m);
@@ -539,6 +616,16 @@ static void behaves_like_a_sorted_list(void **state)
 		wheel_fini(&wheel);
 		random_state = seed;
 	}
+}
+
+static void behaves_like_a_sorted_list(void **state)
+{
+	behave_like_a_list(FEW);
+}
+
+static void fires_all_that_is_due_where_slots_are_crowded(void **state)
+{
+	behave_like_a_list(MODEL_TIMERS);
 }
 
 static void needs_an_lcore_and_a_function(void **state)
@@ -560,6 +647,8 @@ int main(void)
 		cmocka_unit_test_setup(a_pause_of_years_takes_few_steps, set_up),
 		cmocka_unit_test_setup(a_turn_is_bounded, set_up),
 		cmocka_unit_test_setup(a_move_over_several_turns_keeps_the_order, set_up),
+		cmocka_unit_test_setup(what_is_due_overtakes_a_crowded_slot, set_up),
+		cmocka_unit_test_setup(a_crowd_of_long_timers_does_not_delay_a_short_one, set_up),
 		cmocka_unit_test_setup(a_move_may_be_cut_short_by_stops, set_up),
 		cmocka_unit_test_setup(stop_and_start_from_anywhere, set_up),
 		cmocka_unit_test_setup(one_that_is_due_can_be_stopped_by_another, set_up),
@@ -572,6 +661,7 @@ int main(void)
 		cmocka_unit_test_setup(tells_when_it_must_be_on_time, set_up),
 		cmocka_unit_test_setup(fini_stops_all, set_up),
 		cmocka_unit_test(behaves_like_a_sorted_list),
+		cmocka_unit_test(fires_all_that_is_due_where_slots_are_crowded),
 		cmocka_unit_test(needs_an_lcore_and_a_function),
 	};
 
