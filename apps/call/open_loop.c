@@ -114,7 +114,7 @@ static int arm(void *arg, struct plx_sleep *sleep)
 	if (measure->schedule.next_tsc <= (double)plx_tsc())
 		plx_sleep_nap(sleep);
 	else
-		plx_sleep_until(sleep, plx_tsc_to_ns((uint64_t)measure->schedule.next_tsc));
+		plx_sleep_until(sleep, plx_tsc_time_ns((uint64_t)measure->schedule.next_tsc));
 	return 0;
 }
 

@@ -58,7 +58,7 @@ static void on_home(void *arg)
 		return;
 	}
 	hop->waiting = hop->quiet;
-	hop->next_ns = plx_tsc_to_ns(now_tsc) + hop->results.conf->gap_us * PLX_NS_PER_US;
+	hop->next_ns = plx_tsc_time_ns(now_tsc) + hop->results.conf->gap_us * PLX_NS_PER_US;
 	if (!hop->quiet)
 		send_next(hop);
 }

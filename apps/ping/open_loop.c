@@ -65,6 +65,6 @@ int open_loop_arm(void *arg, struct plx_sleep *sleep)
 	if (client->schedule.next_tsc <= (double)tsc)
 		plx_sleep_nap(sleep); /* it found no room */
 	else
-		plx_sleep_until(sleep, plx_tsc_to_ns((uint64_t)client->schedule.next_tsc));
+		plx_sleep_until(sleep, plx_tsc_time_ns((uint64_t)client->schedule.next_tsc));
 	return 0;
 }

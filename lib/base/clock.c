@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The TSC against CLOCK_MONOTONIC_RAW. Each reading is a bracket (counter, clock, counter); of
  * several the shortest is kept, which bounds its error by half its length: some 15 ns on a quiet
- * machine. Two of them 10 ms apart give the frequency to a few parts per million. */
+ * machine. Two of them 10 ms apart give the frequency to a few parts per million.
+ *
+ * The counter may step: when a host resumes, or a virtual machine moves to another host. So lcores
+ * look ten times a second whether both clocks moved by as much (plx_clock_look), and put what they
+ * moved apart by into plx_clock_base_ns. CLOCK_MONOTONIC_RAW, as the kernel does not slew it. */
 #include "plx_base.h"
 
 #include <pthread.h>
@@ -14,24 +18,49 @@
 #define BRACKET_TRIES  64
 #define DEFAULT_MULT   ((uint64_t)1 << 32)
 
+#define LOOK_EVERY_NS  (100 * PLX_NS_PER_MS)
+#define LOOK_WIDTH_NS  PLX_NS_PER_MS /* of a bracket that counts */
+#define LOOK_TRIES     64
+#define STEP_NS        (10 * PLX_NS_PER_MS)
+#define RATE_PART      4096 /* 244 ppm: no step, where nobody looked for long */
+
+PLX_LOG_COMPONENT(log_clock, "clock");
+
 struct reading {
 	uint64_t count;
 	uint64_t raw_ns;
 	uint64_t width; /* of the bracket, in counts */
 };
 
+/* The clocks at one moment. */
+struct look {
+	uint64_t now_ns, raw_ns;
+	uint64_t suspended_ns; /* since boot */
+};
+
 uint64_t plx_clock_mult = DEFAULT_MULT;
+_Atomic uint64_t plx_clock_base_ns;
 
 static struct plx_clock_info info;
 static struct reading origin;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static uint64_t raw_ns(void)
+static pthread_mutex_t look_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct look last_look; /* under the lock */
+static struct plx_log_limit step_limit = {.burst = 1};
+static _Atomic uint64_t step_count, suspended_ns;
+
+static uint64_t kernel_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t raw_ns(void)
+{
+	return kernel_ns(CLOCK_MONOTONIC_RAW);
 }
 
 static struct reading read_both(void)
@@ -61,6 +90,23 @@ static bool counter_is_invariant(void)
 #endif
 }
 
+/* Return: whether nobody took the CPU away in between, or the counter stepped. */
+static bool look_at_clocks(struct look *look)
+{
+	for (int i = 0; i < LOOK_TRIES; i++) {
+		uint64_t before_ns = plx_now_ns();
+		uint64_t raw = raw_ns();
+		uint64_t monotonic_ns = kernel_ns(CLOCK_MONOTONIC);
+		uint64_t boot_ns = kernel_ns(CLOCK_BOOTTIME);
+		uint64_t width_ns = plx_now_ns() - before_ns;
+
+		*look = (struct look){before_ns, raw, plx_time_since(monotonic_ns, boot_ns)};
+		if (width_ns < LOOK_WIDTH_NS)
+			return true;
+	}
+	return false;
+}
+
 static void calibrate(void)
 {
 #if defined(__x86_64__)
@@ -84,6 +130,7 @@ static void calibrate(void)
 	info.hz = counts / elapsed_ns * 1e9;
 	info.residual_ppm = (double)(origin.width + end.width) / 2 / counts * 1e6;
 	plx_clock_mult = (uint64_t)(elapsed_ns / counts * 4294967296.0 + 0.5);
+	look_at_clocks(&last_look);
 }
 
 void plx_clock_init(void)
@@ -95,6 +142,67 @@ const struct plx_clock_info *plx_clock_info(void)
 {
 	plx_clock_init();
 	return &info;
+}
+
+/* Under the lock. */
+static void correct(struct look *look)
+{
+	uint64_t passed_ns = plx_time_since(last_look.raw_ns, look->raw_ns);
+	int64_t stepped_ns = (int64_t)(look->now_ns - last_look.now_ns -
+				       (look->raw_ns - last_look.raw_ns));
+	uint64_t apart_ns = stepped_ns < 0 ? -(uint64_t)stepped_ns : (uint64_t)stepped_ns;
+
+	if (apart_ns <= STEP_NS + passed_ns / RATE_PART)
+		return;
+	/* Relaxed: see plx_tsc_time_ns; a counter. */
+	atomic_fetch_sub_explicit(&plx_clock_base_ns, (uint64_t)stepped_ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(&step_count, 1, memory_order_relaxed);
+	look->now_ns -= (uint64_t)stepped_ns;
+	if (plx_log_allowed(&step_limit, look->raw_ns))
+		plx_log(&log_clock, PLX_LOG_WARNING,
+			"the counter of the clock (%s) stepped %s by %.3f s: the host resumed, or "
+			"this virtual machine moved; the clock was corrected",
+			info.source, stepped_ns < 0 ? "back" : "ahead", (double)apart_ns / 1e9);
+}
+
+static void note_suspension(const struct look *look)
+{
+	uint64_t slept_ns = plx_time_since(last_look.suspended_ns, look->suspended_ns);
+
+	if (slept_ns <= STEP_NS)
+		return;
+	/* Relaxed: it stands for itself. */
+	atomic_fetch_add_explicit(&suspended_ns, slept_ns, memory_order_relaxed);
+	plx_log(&log_clock, PLX_LOG_INFO, "the host was suspended for %.3f s",
+		(double)slept_ns / 1e9);
+}
+
+void plx_clock_look(bool at_once)
+{
+	struct look look;
+
+	if (at_once)
+		pthread_mutex_lock(&look_lock);
+	else if (pthread_mutex_trylock(&look_lock) != 0) /* another thread looks */
+		return;
+	if ((at_once || plx_time_since(last_look.raw_ns, raw_ns()) >= LOOK_EVERY_NS) &&
+	    look_at_clocks(&look)) {
+		correct(&look);
+		note_suspension(&look);
+		last_look = look;
+	}
+	pthread_mutex_unlock(&look_lock);
+}
+
+/* Relaxed: they stand for themselves. */
+uint64_t plx_clock_steps(void)
+{
+	return atomic_load_explicit(&step_count, memory_order_relaxed);
+}
+
+uint64_t plx_clock_suspended_ns(void)
+{
+	return atomic_load_explicit(&suspended_ns, memory_order_relaxed);
 }
 
 double plx_clock_drift_ppm(void)

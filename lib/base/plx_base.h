@@ -291,8 +291,26 @@ const struct plx_clock_info *plx_clock_info(void);
  * measured over the whole time since, so the longer the process ran the better. Thread: any. */
 double plx_clock_drift_ppm(void);
 
+/** Compare the clock with CLOCK_MONOTONIC_RAW, which stands still while the host is suspended. If
+ * they moved apart by more than 10 ms since the last look, as the counter stepped when the host
+ * resumed or a virtual machine moved, correct the clock, count that, and log a warning. Lcores call
+ * it; a program that turns no loop may call it about ten times a second.
+ * at_once: otherwise it does nothing within 100 ms of the last look.
+ * Thread: any. */
+void plx_clock_look(bool at_once);
+
+/** How often plx_clock_look corrected the clock. Thread: any. */
+uint64_t plx_clock_steps(void);
+
+/** How long the host was suspended since plx_clock_init, as of the last look: what CLOCK_BOOTTIME
+ * counts and CLOCK_MONOTONIC does not. Thread: any. */
+uint64_t plx_clock_suspended_ns(void);
+
 /** ns = counts * plx_clock_mult / 2^32. Set by plx_clock_init, constant afterwards. */
 extern uint64_t plx_clock_mult;
+
+/** What is added to the counter's ns, modulo 2^64: all corrections since plx_clock_init. */
+extern PLX_ATOMIC(uint64_t) plx_clock_base_ns;
 
 /** The raw counter. Not ordered against the instructions around it: fine for stamps that are
  * micro-seconds apart. Thread: any. */
@@ -330,16 +348,31 @@ static inline uint64_t plx_tsc_after_loads(void)
 /** Private. */
 __extension__ typedef unsigned __int128 plx_uint128;
 
-/** Counts of plx_tsc() in nanoseconds. Needs plx_clock_init. */
+/** Counts of plx_tsc() in nanoseconds: of a difference. Needs plx_clock_init. */
 static inline uint64_t plx_tsc_to_ns(uint64_t count)
 {
 	return PLX_CAST(uint64_t, (PLX_CAST(plx_uint128, count) * plx_clock_mult) >> 32);
 }
 
-/** Nanoseconds since an origin that is fixed for this boot. Needs plx_clock_init. Thread: any. */
+/** The time at which plx_tsc() was that: what plx_now_ns() was. Needs plx_clock_init. */
+static inline uint64_t plx_tsc_time_ns(uint64_t count)
+{
+	/* Relaxed: one word, which stands for itself. */
+	return plx_tsc_to_ns(count) + plx_atomic_load(&plx_clock_base_ns, PLX_RELAXED);
+}
+
+/** Nanoseconds since an origin that is fixed for this boot. May go back by up to 10 ms where the
+ * counter steps, and by more until plx_clock_look corrects that: use plx_time_since for
+ * differences. Needs plx_clock_init. Thread: any. */
 static inline uint64_t plx_now_ns(void)
 {
-	return plx_tsc_to_ns(plx_tsc());
+	return plx_tsc_time_ns(plx_tsc());
+}
+
+/** From then_ns to now_ns; 0 if now_ns is the earlier one. */
+static inline uint64_t plx_time_since(uint64_t then_ns, uint64_t now_ns)
+{
+	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
 /** delay_ns after time_ns; UINT64_MAX, which never comes, where the sum would be beyond it. */

@@ -86,7 +86,7 @@ static void sweep(struct plx_fabric_lcore *home, uint64_t idle_ns, uint64_t stal
 	uint64_t now_ns = plx_loop_now_ns();
 
 	for (struct plx_assembly *each = home->assemblies, *next; each; each = next) {
-		uint64_t still_ns = now_ns - each->moved_ns;
+		uint64_t still_ns = plx_time_since(each->moved_ns, now_ns);
 
 		next = each->next;
 		if (!each->total && still_ns >= idle_ns)

@@ -33,7 +33,8 @@ static void on_timer(struct plx_timer *timer, void *arg)
 			 "%s did not agree to close within %llu ms; what it "
 			 "had not received may be lost",
 			 link->peer,
-			 (unsigned long long)((plx_loop_now_ns() - link->close_began_ns) /
+			 (unsigned long long)(plx_time_since(link->close_began_ns,
+							     plx_loop_now_ns()) /
 					      PLX_NS_PER_MS));
 		break;
 	default:
@@ -162,7 +163,7 @@ void close_agreed(struct plx_link *link)
 void close_extend(struct plx_link *link)
 {
 	uint64_t timeout_ns = link->attr.close_timeout_ns;
-	uint64_t passed_ns = plx_loop_now_ns() - link->close_began_ns;
+	uint64_t passed_ns = plx_time_since(link->close_began_ns, plx_loop_now_ns());
 	uint64_t most_ns = timeout_ns < UINT64_MAX / CLOSE_TIMES_MAX ? timeout_ns * CLOSE_TIMES_MAX
 								     : UINT64_MAX;
 	uint64_t left_ns = most_ns > passed_ns ? most_ns - passed_ns : 0;

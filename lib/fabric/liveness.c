@@ -12,7 +12,8 @@
  * peer's heartbeats waiting for it.
  *
  * The silence that is borne grows by what this host itself lost lately: lcores that look late, as
- * the machine was stopped or a callback took long, would find silence everywhere. */
+ * the machine was stopped or a callback took long, would find silence everywhere. So would one
+ * after its host was suspended. */
 #include "fabric_priv.h"
 
 #include <assert.h>
@@ -90,6 +91,7 @@ void liveness_home_init(struct plx_fabric_lcore *home)
 	plx_timer_init(&home->pulse.timer, look, home);
 	plx_timer_set_lax(&home->pulse.timer, true);
 	home->pulse.nobody.home = home;
+	home->pulse.suspended_ns = plx_clock_suspended_ns();
 }
 
 /* HELLO ------------------------------------------------------------------------------------ */
@@ -274,7 +276,7 @@ static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
 	heard_ns = greater(own_ns, atomic_load_explicit(&peer->heard_ns, memory_order_relaxed));
 	if (now_ns >= heard_ns + suspect_ns)
 		return judge(presence, now_ns);
-	set_suspect(presence, false, now_ns > heard_ns ? now_ns - heard_ns : 0);
+	set_suspect(presence, false, plx_time_since(heard_ns, now_ns));
 	return heard_ns + suspect_ns;
 }
 
@@ -345,22 +347,34 @@ static uint64_t heard_all_until(const struct plx_fabric_lcore *home, uint64_t no
 	return until_ns;
 }
 
+/* The host was suspended for so long since the last look: peers may need as long to be heard. */
+static uint64_t suspended_for(struct pulse *pulse)
+{
+	uint64_t suspended_ns, before_ns = pulse->suspended_ns;
+
+	plx_clock_look(false); /* a loop that never idles, or is embedded, does not */
+	suspended_ns = plx_clock_suspended_ns();
+	pulse->suspended_ns = suspended_ns;
+	return suspended_ns - before_ns;
+}
+
 /* This lcore did not run for so long: before its look was due, or since this turn began. */
 static uint64_t late_by(const struct pulse *pulse, uint64_t now_ns)
 {
-	uint64_t late_ns = now_ns > pulse->due_ns ? now_ns - pulse->due_ns : 0;
+	uint64_t late_ns = plx_time_since(pulse->due_ns, now_ns);
 
-	return greater(late_ns, plx_now_ns() - now_ns);
+	return greater(late_ns, plx_time_since(now_ns, plx_now_ns()));
 }
 
 static void note_lateness(struct pulse *pulse, uint64_t now_ns)
 {
-	if (now_ns - pulse->window_ns >= LATE_WINDOW_NS) {
+	if (plx_time_since(pulse->window_ns, now_ns) >= LATE_WINDOW_NS) {
 		pulse->window_ns = now_ns;
 		pulse->late_before_ns = pulse->late_now_ns;
 		pulse->late_now_ns = 0;
 	}
 	pulse->late_now_ns = greater(pulse->late_now_ns, late_by(pulse, now_ns));
+	pulse->late_now_ns = greater(pulse->late_now_ns, suspended_for(pulse));
 	/* Relaxed: it stands for itself. */
 	atomic_store_explicit(&pulse->late_ns, greater(pulse->late_now_ns, pulse->late_before_ns),
 			      memory_order_relaxed);

@@ -65,6 +65,7 @@ struct pulse {
 	_Atomic uint64_t looked_ns; /* what had come until then was heard; V1 */
 	_Atomic uint64_t late_ns;   /* most that it was late, in this window and the one before */
 	uint64_t late_now_ns, late_before_ns, window_ns;
+	uint64_t suspended_ns; /* the host, as of the last look */
 };
 
 /* liveness.c: what this process asks for. Return: 0; -EINVAL. */

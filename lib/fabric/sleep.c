@@ -84,7 +84,8 @@ static void distrust(struct plx_set *set, const char *why)
 
 	if (is_distrusted(set))
 		return;
-	if (!set->distrust_ns || now_ns - set->distrusted_until_ns > DISTRUST_FORGET_NS)
+	if (!set->distrust_ns ||
+	    plx_time_since(set->distrusted_until_ns, now_ns) > DISTRUST_FORGET_NS)
 		set->distrust_ns = DISTRUST_MIN_NS;
 	else if (set->distrust_ns < DISTRUST_MAX_NS)
 		set->distrust_ns *= 2;

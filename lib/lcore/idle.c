@@ -161,7 +161,7 @@ void idle_end(struct loop *loop)
 
 	if (loop->sleep_at_ns == IDLE_NEVER) /* set in that very turn */
 		return;
-	idle->gap_ns = loop->now_ns - idle->began_ns;
+	idle->gap_ns = plx_time_since(idle->began_ns, loop->now_ns);
 	if (idle->conf.budget < 1)
 		idle_policy_spent(&idle->policy, idle->slept ? idle->polled_ns : idle->gap_ns);
 	/* It took that long to hear of what ended it. */
@@ -183,7 +183,7 @@ void idle_turn(struct loop *loop)
 			return;
 	}
 	if (!idle->slept)
-		idle->polled_ns = loop->now_ns - idle->began_ns;
+		idle->polled_ns = plx_time_since(idle->began_ns, loop->now_ns);
 	if (sleep_until_work(loop))
 		idle_end(loop);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "idle_policy.h"
 
+#include "plx_base.h"
+
 #define FIRST_TOP_NS   UINT64_C(512)
 #define FIRST_TOP_LOG2 9
 #define KNOWN_LEAST    64          /* idle periods, before they are believed */
@@ -107,7 +109,7 @@ uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns)
 
 	if (policy->budget >= 1)
 		return policy->spin_ns;
-	policy->tokens_ns += policy->budget * (double)(now_ns - policy->spun_from_ns);
+	policy->tokens_ns += policy->budget * (double)plx_time_since(policy->spun_from_ns, now_ns);
 	policy->spun_from_ns = now_ns;
 	if (policy->tokens_ns > policy->budget * BUDGET_OVER_NS)
 		policy->tokens_ns = policy->budget * BUDGET_OVER_NS;

@@ -143,12 +143,15 @@ static void name_who_keeps_awake(struct loop *loop)
 void idle_look(struct loop *loop)
 {
 	struct idle_watch *watch = &loop->idle.watch;
+	uint64_t left_ns = plx_time_since(loop->now_ns, loop->idle.look_at_ns);
 
-	if (loop->now_ns < loop->idle.look_at_ns)
+	if (left_ns && left_ns <= LOOK_EVERY_NS) /* more: the clock stepped back */
 		return;
+	plx_clock_look(false);
 	loop->idle.look_at_ns = loop->now_ns + LOOK_EVERY_NS;
 	look_for_crowd(loop);
-	if (loop->now_ns < watch->named_at_ns)
+	if (plx_time_since(loop->now_ns, watch->named_at_ns) > 0 &&
+	    watch->named_at_ns - loop->now_ns <= NAME_EVERY_NS)
 		return;
 	watch->named_at_ns = loop->now_ns + NAME_EVERY_NS;
 	name_who_keeps_awake(loop);

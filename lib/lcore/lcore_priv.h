@@ -316,12 +316,17 @@ struct loop_share {
 	_Atomic uint64_t cycles;
 };
 
+/* After a turn that took this long, or a sleep that was too long by it, the clock is looked at: its
+ * counter may have stepped. */
+#define LOOP_LONG_NS (50 * PLX_NS_PER_MS)
+
 struct loop_counts {
 	struct loop_share busy;
 	struct loop_share idle;
 	_Atomic uint64_t messages;
 	_Atomic uint64_t timers;
 	_Atomic uint64_t longest_turn_cycles;
+	uint64_t noted_cycles; /* the lcore's own: a longer turn is looked at */
 };
 
 /* One turn: loop.c. */

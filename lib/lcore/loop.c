@@ -19,16 +19,36 @@
 
 #define LOOK_TURNS 4096 /* for whether it is time to look at how the lcore fares */
 
+/* A turn that is longer than those before, or very long, or after which the counter stepped, to
+ * anywhere. Return: its length. */
+static __attribute__((noinline)) uint64_t note_turn(struct loop *loop, uint64_t tsc)
+{
+	uint64_t cycles = tsc - loop->turn_tsc, took_ns = plx_tsc_to_ns(cycles), passed_ns;
+	bool back = tsc < loop->turn_tsc;
+
+	if (back || took_ns >= LOOP_LONG_NS) {
+		plx_clock_look(true);
+		passed_ns = plx_time_since(loop->now_ns, plx_tsc_time_ns(tsc));
+		if (back || took_ns > plx_time_add(passed_ns, LOOP_LONG_NS))
+			return 0;
+	} else {
+		loop->counts.noted_cycles = cycles;
+	}
+	if (cycles > counter_get(&loop->counts.longest_turn_cycles))
+		atomic_store_explicit(&loop->counts.longest_turn_cycles, cycles,
+				      memory_order_relaxed); /* relaxed: see counter_add */
+	return cycles;
+}
+
 /* The time from the start of one turn to that of the next one belongs to the first: so one clock
  * reading per turn is enough to know all of it. */
 static void charge_last_turn(struct loop *loop, uint64_t tsc)
 {
 	uint64_t cycles = tsc - loop->turn_tsc;
 
+	if (plx_unlikely(cycles > loop->counts.noted_cycles))
+		cycles = note_turn(loop, tsc);
 	counter_add(&loop->share->cycles, cycles);
-	if (plx_unlikely(cycles > counter_get(&loop->counts.longest_turn_cycles)))
-		atomic_store_explicit(&loop->counts.longest_turn_cycles, cycles,
-				      memory_order_relaxed); /* relaxed: see counter_add */
 }
 
 /* One that is moved to a lower level is not work: an idle period goes on. But it is where more are
@@ -61,7 +81,7 @@ static inline __attribute__((always_inline)) uint64_t turn(struct loop *loop)
 
 	charge_last_turn(loop, tsc);
 	loop->turn_tsc = tsc;
-	loop->now_ns = plx_tsc_to_ns(tsc);
+	loop->now_ns = plx_tsc_time_ns(tsc);
 
 	if (plx_unlikely(!bell_is_silent(&loop->bell)))
 		work = receive_messages(loop);
@@ -107,7 +127,7 @@ void loop_skip_time(struct loop *loop, uint64_t from_tsc, uint64_t to_tsc)
 {
 	charge_last_turn(loop, from_tsc);
 	loop->turn_tsc = to_tsc;
-	loop->now_ns = plx_tsc_to_ns(to_tsc);
+	loop->now_ns = plx_tsc_time_ns(to_tsc);
 }
 
 bool loop_asked_to_stop(const struct loop *loop)

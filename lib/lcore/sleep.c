@@ -158,7 +158,7 @@ static bool set_limit(struct loop *loop, struct plx_sleep *sleep)
 /* ppoll until it is time. A sleep that was over before it began has lasted 0 ns. */
 static void block(struct plx_sleep *sleep, uint64_t now_ns)
 {
-	uint64_t wait_ns = sleep->until_ns > now_ns ? sleep->until_ns - now_ns : 0;
+	uint64_t wait_ns = plx_time_since(now_ns, sleep->until_ns);
 	struct timespec timeout = {
 		.tv_sec = (time_t)(wait_ns / PLX_NS_PER_S),
 		.tv_nsec = (long)(wait_ns % PLX_NS_PER_S),
@@ -202,9 +202,7 @@ static void measure(struct loop *loop, enum plx_wake_cause cause, const struct p
 		took_ns = plx_tsc_to_ns(tsc - rung);
 		idle_follow_wake(idle, took_ns);
 	} else if (cause == PLX_WAKE_TIMER) {
-		uint64_t now_ns = plx_tsc_to_ns(tsc);
-
-		took_ns = now_ns > sleep->until_ns ? now_ns - sleep->until_ns : 0;
+		took_ns = plx_time_since(sleep->until_ns, plx_tsc_time_ns(tsc));
 		if (sleep->early_ns) {
 			idle->awake_for_ns = sleep->exact_ns;
 			if (sleep->lasted_ns)
@@ -227,19 +225,32 @@ static void judge(struct idle *idle, enum plx_wake_cause cause, uint64_t work)
 		counter_add(&idle->counts.rescues, 1);
 }
 
+/* What the time was then. If that is not about where it must be, the counter may have stepped. */
+static uint64_t checked_time_ns(uint64_t tsc, uint64_t least_ns, uint64_t most_ns)
+{
+	uint64_t time_ns = plx_tsc_time_ns(tsc);
+
+	if (time_ns >= least_ns && plx_time_since(most_ns, time_ns) < LOOP_LONG_NS)
+		return time_ns;
+	plx_clock_look(true);
+	return plx_tsc_time_ns(tsc);
+}
+
 static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 {
 	struct idle *idle = &loop->idle;
 	uint64_t fell_tsc = plx_tsc();
-	uint64_t woke_tsc, work;
+	uint64_t fell_ns = checked_time_ns(fell_tsc, loop->now_ns, UINT64_MAX);
+	uint64_t woke_tsc, woke_ns, work;
 	enum plx_wake_cause cause;
 
 	LCORE_STEP();
-	block(sleep, plx_tsc_to_ns(fell_tsc));
+	block(sleep, fell_ns);
 	LCORE_STEP();
 	woke_tsc = plx_tsc();
-	if (sleep->until_ns > plx_tsc_to_ns(fell_tsc))
-		sleep->lasted_ns = plx_tsc_to_ns(woke_tsc) - plx_tsc_to_ns(fell_tsc);
+	woke_ns = checked_time_ns(woke_tsc, fell_ns, sleep->until_ns);
+	if (sleep->until_ns > fell_ns)
+		sleep->lasted_ns = plx_time_since(fell_ns, woke_ns);
 	cause = cause_of(loop, sleep);
 	if (sleep->fds[0].revents)
 		wake_clear(loop->bell.eventfd);

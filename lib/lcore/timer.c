@@ -172,7 +172,8 @@ void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
 static void start_next_period(struct plx_timer_wheel *wheel, struct plx_timer *timer,
 			      uint64_t now_ns)
 {
-	uint64_t missed = (now_ns - timer->expiry_ns) / timer->period_ns * timer->period_ns;
+	uint64_t missed = plx_time_since(timer->expiry_ns, now_ns) / timer->period_ns *
+			  timer->period_ns;
 
 	wheel_start(wheel, timer, now_ns,
 		    plx_time_add(timer->expiry_ns + missed, timer->period_ns));

@@ -208,8 +208,8 @@ static void ended(struct netio_connection *connection, enum plx_link_reason reas
 	bool is_closed = connection->state != CONNECTION_OPENING || connection->quit;
 
 	plx_timer_stop(&connection->timer);
-	if (connection->link &&
-	    plx_loop_now_ns() - connection->established_ns >= connection->attr.reconnect_max_ns)
+	if (connection->link && plx_time_since(connection->established_ns, plx_loop_now_ns()) >=
+					connection->attr.reconnect_max_ns)
 		plx_backoff_reset(&connection->backoff);
 	connection->link = connection->opening = NULL;
 	connection->failure = NULL;

@@ -88,7 +88,8 @@ static bool is_link_idle(const struct pages *pages)
 
 static void look_at_pace(struct pages *pages)
 {
-	if ((is_link_idle(pages) && plx_loop_now_ns() - pages->room.idle_ns >= PACED_IDLE_NS) ||
+	if ((is_link_idle(pages) &&
+	     plx_time_since(pages->room.idle_ns, plx_loop_now_ns()) >= PACED_IDLE_NS) ||
 	    pages->number - pages->room.number >= pages->count)
 		pages->room.is_paced = false;
 }

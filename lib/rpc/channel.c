@@ -29,7 +29,8 @@ static void down(struct channel *channel, bool refused_here)
 	if (channel->out.link)
 		rpc_out_fini(&channel->out);
 	channel->out.messages = 0;
-	if (channel->up_ns && plx_loop_now_ns() - channel->up_ns >= channel->backoff.max_ns)
+	if (channel->up_ns &&
+	    plx_time_since(channel->up_ns, plx_loop_now_ns()) >= channel->backoff.max_ns)
 		plx_backoff_reset(&channel->backoff); /* it has lasted */
 	channel->up_ns = 0;
 	channel->state = CHANNEL_DOWN;

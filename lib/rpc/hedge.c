@@ -105,7 +105,7 @@ void hedge_won(struct channel *channel, struct call *call)
 		client->counts.hedges_won++;
 	}
 	if (call->kept->hedge)
-		learn(client, plx_loop_now_ns() - call->kept->first_sent_ns);
+		learn(client, plx_time_since(call->kept->first_sent_ns, plx_loop_now_ns()));
 	hedge_drop(call);
 }
 

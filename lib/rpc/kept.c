@@ -256,7 +256,7 @@ void kept_end_again(struct channel *channel)
 /* Half of the time for which the service remembers keys is left for the way. */
 static bool is_remembered(const struct channel *channel, const struct kept_request *kept)
 {
-	return plx_loop_now_ns() - kept->first_sent_ns < channel->key_ns / 2;
+	return plx_time_since(kept->first_sent_ns, plx_loop_now_ns()) < channel->key_ns / 2;
 }
 
 /* To the service that has had them before. */

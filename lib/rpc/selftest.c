@@ -26,7 +26,7 @@ static void refill(struct bucket *bucket, double rate)
 	double room = room_of(rate);
 	uint64_t now_ns = plx_loop_now_ns();
 
-	bucket->left += (double)(now_ns - bucket->as_of_ns) * rate / 1e9;
+	bucket->left += (double)plx_time_since(bucket->as_of_ns, now_ns) * rate / 1e9;
 	bucket->as_of_ns = now_ns;
 	if (bucket->left > room)
 		bucket->left = room;
@@ -144,7 +144,7 @@ static void put_method(FILE *out, const struct plx_rpc_method_stats *stats)
  * else. */
 static void put_description(FILE *out, const struct service_here *here)
 {
-	uint64_t uptime_ns = plx_loop_now_ns() - here->service->created_ns;
+	uint64_t uptime_ns = plx_time_since(here->service->created_ns, plx_loop_now_ns());
 	struct plx_rpc_method_stats stats;
 
 	fputs("{\"version\":", out);

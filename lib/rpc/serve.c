@@ -105,7 +105,7 @@ static inline bool is_late(const struct peer *peer, const struct rpc_record *rec
 
 	if (plx_likely(record->header.second != 0 && end_ns >= now_ns + here->usual_ns))
 		return false;
-	return record->header.second == 0 || now_ns - here->learned_ns < KNOWN_NS;
+	return record->header.second == 0 || plx_time_since(here->learned_ns, now_ns) < KNOWN_NS;
 }
 
 static inline void run(struct peer *peer, const struct method *method,

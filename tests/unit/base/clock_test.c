@@ -156,6 +156,63 @@ static void drift_tells_a_wrong_rate(void **state)
 	assert_true(slow < -9000 && slow > -11000);
 }
 
+/* The counter steps: as good as a step of what is added to it. */
+static void step(int64_t ns)
+{
+	plx_clock_base_ns += (uint64_t)ns;
+}
+
+static void steps_are_corrected_and_counted(void **state)
+{
+	static const int64_t steps_ns[] = {-3600 * (int64_t)PLX_NS_PER_S,
+					   3600 * (int64_t)PLX_NS_PER_S,
+					   -20 * (int64_t)PLX_NS_PER_MS};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(steps_ns); i++) {
+		uint64_t count = plx_clock_steps(), raw, now;
+		int64_t apart;
+
+		plx_clock_look(true);
+		raw = raw_ns();
+		now = plx_now_ns();
+		step(steps_ns[i]);
+		plx_clock_look(true);
+		apart = (int64_t)(plx_now_ns() - now - (raw_ns() - raw));
+		assert_int_equal(plx_clock_steps(), count + 1);
+		assert_true(apart < 15 * (int64_t)PLX_NS_PER_MS);
+		assert_true(apart > -15 * (int64_t)PLX_NS_PER_MS);
+	}
+}
+
+static void small_steps_are_let_be(void **state)
+{
+	uint64_t count = plx_clock_steps(), base = plx_clock_base_ns;
+
+	plx_clock_look(true);
+	step(-2 * (int64_t)PLX_NS_PER_MS);
+	plx_clock_look(true);
+	assert_int_equal(plx_clock_steps(), count);
+	plx_clock_base_ns = base;
+	plx_clock_look(true);
+}
+
+static void a_look_is_not_repeated_within_100_ms(void **state)
+{
+	uint64_t count = plx_clock_steps(), raw;
+
+	do {
+		plx_clock_look(true);
+		raw = raw_ns();
+		step(-(int64_t)PLX_NS_PER_S);
+		plx_clock_look(false);
+		count += plx_clock_steps() > count; /* the host took the CPU away in between */
+	} while (raw_ns() - raw >= 90 * PLX_NS_PER_MS);
+	assert_int_equal(plx_clock_steps(), count);
+	nap(110 * PLX_NS_PER_MS);
+	plx_clock_look(false);
+	assert_int_equal(plx_clock_steps(), count + 1);
+}
+
 static int init_clock(void **state)
 {
 	assert_int_equal(plx_clock_mult, UINT64_C(1) << 32); /* one count is one ns until then */
@@ -173,6 +230,9 @@ int main(void)
 		cmocka_unit_test(later_init_changes_nothing),
 		cmocka_unit_test(drift_is_small),
 		cmocka_unit_test(drift_tells_a_wrong_rate),
+		cmocka_unit_test(steps_are_corrected_and_counted),
+		cmocka_unit_test(small_steps_are_let_be),
+		cmocka_unit_test(a_look_is_not_repeated_within_100_ms),
 	};
 
 	return cmocka_run_group_tests(tests, init_clock, NULL);

@@ -12,6 +12,7 @@
 #define HOUR_NS   (3600 * (int64_t)PLX_NS_PER_S)
 
 static _Atomic int64_t jumped_ns;
+static _Atomic int64_t suspended_ns;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
@@ -20,8 +21,9 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {
 	int rc = __real_clock_gettime(clock, time);
 
-	if (clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME) {
-		int64_t ns = time->tv_sec * (int64_t)PLX_NS_PER_S + time->tv_nsec + jumped_ns;
+	if (clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME || clock == CLOCK_BOOTTIME) {
+		int64_t ns = time->tv_sec * (int64_t)PLX_NS_PER_S + time->tv_nsec + jumped_ns +
+			     (clock == CLOCK_BOOTTIME ? suspended_ns : 0);
 
 		time->tv_sec = ns / (int64_t)PLX_NS_PER_S;
 		time->tv_nsec = ns % (int64_t)PLX_NS_PER_S;
@@ -111,6 +113,18 @@ static void who_is_silent_is_found_dead(void **state)
 	rogue_close(rogue);
 }
 
+/* The host was suspended, and the peer comes back later than this process. */
+static void who_was_suspended_gives_peers_as_long(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	pump_ms(PERIOD_MS);
+	suspended_ns += 3600 * (int64_t)PLX_NS_PER_S;
+	pump_ms(3 * DEAD_MS);
+	assert_int_equal(server.closed, 0);
+	rogue_close(rogue);
+}
+
 #define TICKS   10
 #define TICK_MS 20
 
@@ -150,6 +164,7 @@ int main(void)
 		TEST(neither_side_is_silent),
 		TEST(who_is_silent_is_found_dead),
 		TEST(sleeps_end_in_time),
+		TEST(who_was_suspended_gives_peers_as_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

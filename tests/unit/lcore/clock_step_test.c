@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Loops whose clock steps, as the counter does when a host resumes or a virtual machine moves. A
+ * step of plx_clock_base_ns is as good, and one of turn_tsc is what a turn sees of it. A timer that
+ * is stopped by the step hangs, and the time limit of the test tells. */
+#include "lcore_priv.h"
+#include "lcores.h"
+
+#include <pthread.h>
+
+#define HOUR_NS  (3600 * (int64_t)PLX_NS_PER_S)
+#define DELAY_NS (20 * PLX_NS_PER_MS)
+#define LATE_NS  (20 * PLX_NS_PER_S) /* far below the step: machines may be busy */
+
+static struct lcores lcores;
+
+static int one_lcore(void **state)
+{
+	lcores_up(&lcores, 1);
+	plx_clock_look(true);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	lcores_down(&lcores);
+	return 0;
+}
+
+static uint64_t raw_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &time);
+	return (uint64_t)time.tv_sec * PLX_NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+static void step(int64_t ns)
+{
+	atomic_fetch_add(&plx_clock_base_ns, (uint64_t)ns);
+}
+
+/* The same, and the turn that runs sees it. */
+static void step_in_turn(int64_t ns)
+{
+	double counts = (double)ns / 1e9 * plx_clock_info()->hz;
+
+	step(ns);
+	loop_self->turn_tsc -= (uint64_t)(int64_t)counts;
+}
+
+static void quit(struct plx_timer *timer, void *arg)
+{
+	plx_loop_quit();
+}
+
+static struct plx_timer second;
+static int64_t step_ns;
+
+static void step_and_wait(struct plx_timer *timer, void *arg)
+{
+	plx_timer_init(&second, quit, NULL);
+	plx_timer_start(&second, DELAY_NS);
+	step(step_ns);
+}
+
+/* Return: for how long the second timer waited. */
+static uint64_t run(const struct plx_idle_conf *conf)
+{
+	struct plx_timer first;
+	uint64_t begin_ns = raw_ns();
+
+	assert_int_equal(plx_idle_set(0, conf), 0);
+	plx_timer_init(&first, step_and_wait, NULL);
+	plx_timer_start(&first, 0);
+	assert_int_equal(plx_loop_run(), 0);
+	return raw_ns() - begin_ns;
+}
+
+static void a_step_back_stops_no_timer_of_one_that_polls(void **state)
+{
+	uint64_t steps = plx_clock_steps();
+
+	step_ns = -HOUR_NS;
+	assert_in_range(run(&(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0, LATE_NS);
+	assert_int_equal(plx_clock_steps(), steps + 1);
+}
+
+static void a_step_back_stops_no_timer_of_one_that_falls_asleep(void **state)
+{
+	uint64_t steps = plx_clock_steps();
+
+	step_ns = -HOUR_NS;
+	assert_in_range(run(&(struct plx_idle_conf){.mode = PLX_IDLE_EVENT}), 0, LATE_NS);
+	assert_int_equal(plx_clock_steps(), steps + 1);
+}
+
+static void *step_while_asleep(void *arg)
+{
+	const struct loop *loop = arg;
+
+	while (!atomic_load(&loop->bell.sleeping))
+		continue;
+	step(-HOUR_NS);
+	return NULL;
+}
+
+static void a_step_back_stops_no_timer_of_one_that_sleeps(void **state)
+{
+	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT};
+	uint64_t steps = plx_clock_steps();
+	pthread_t thread;
+
+	step_ns = 0;
+	assert_int_equal(pthread_create(&thread, NULL, step_while_asleep, loop_self), 0);
+	assert_in_range(run(&conf), 0, LATE_NS);
+	pthread_join(thread, NULL);
+	plx_clock_look(true);
+	assert_int_equal(plx_clock_steps(), steps + 1);
+}
+
+static void the_turn_after_a_step_knows_the_time(void **state)
+{
+	static const int64_t steps_ns[] = {-HOUR_NS, HOUR_NS};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(steps_ns); i++) {
+		struct plx_lcore_stats stats;
+		uint64_t before_ns, steps = plx_clock_steps();
+
+		plx_loop_turn();
+		plx_loop_turn();
+		before_ns = loop_self->now_ns;
+		step_in_turn(steps_ns[i]);
+		plx_loop_turn();
+		assert_int_equal(plx_clock_steps(), steps + 1);
+		assert_in_range(loop_self->now_ns, before_ns - 20 * PLX_NS_PER_MS,
+				before_ns + LATE_NS);
+		assert_int_equal(plx_lcore_stats(0, &stats), 0);
+		assert_true(plx_tsc_to_ns(stats.longest_turn_cycles) < LATE_NS);
+		assert_true(plx_tsc_to_ns(stats.busy_cycles + stats.idle_cycles) < LATE_NS);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
+		ONE(a_step_back_stops_no_timer_of_one_that_polls),
+		ONE(a_step_back_stops_no_timer_of_one_that_falls_asleep),
+		ONE(a_step_back_stops_no_timer_of_one_that_sleeps),
+		ONE(the_turn_after_a_step_knows_the_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
