@@ -15,6 +15,9 @@
 /* How many times close_timeout_ns a whole close may take. */
 #define CLOSE_TIMES_MAX 30
 
+/* A pause of that part of the peer's patience counts: it may have been silent before. */
+#define PAUSE_PART 2
+
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct plx_link *link = arg;
@@ -79,6 +82,19 @@ static void begin_burial(struct plx_link *link)
 	link_attend(link, WANT_BURIAL);
 }
 
+/* A peer goes away without a word if it gave this process up: then the fault is here. */
+static void blame_own_pause(struct plx_link *link)
+{
+	uint64_t still_ns = plx_loop_stood_still_ns();
+
+	if (!link->live.dead_after_ms ||
+	    still_ns < link->live.dead_after_ms * PLX_NS_PER_MS / PAUSE_PART)
+		return;
+	snprintf(link->text, sizeof(link->text),
+		 "this process stood still for %.1f s and the peer gave up",
+		 (double)still_ns / 1e9);
+}
+
 /* End the link now. The first reason counts. Its callbacks follow from the loop, never from here.
  */
 void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
@@ -92,6 +108,8 @@ void link_end(struct plx_link *link, enum plx_link_reason reason, const char *fo
 		va_start(args, format);
 		vsnprintf(link->text, sizeof(link->text), format, args);
 		va_end(args);
+		if (reason == PLX_LINK_PEER_DOWN)
+			blame_own_pause(link);
 	}
 	if (!link->connected && link->set->connecting)
 		link->set->connecting--;

@@ -316,8 +316,8 @@ struct loop_share {
 	_Atomic uint64_t cycles;
 };
 
-/* After a turn that took this long, or a sleep that was too long by it, the clock is looked at: its
- * counter may have stepped. */
+/* After a turn that took this long, or a sleep that was too long by it, the clock is looked at, as
+ * its counter may have stepped. If that is not why, the lcore stood still. */
 #define LOOP_LONG_NS (50 * PLX_NS_PER_MS)
 
 struct loop_counts {
@@ -333,6 +333,8 @@ struct loop_counts {
 uint64_t loop_turn(struct loop *loop);
 /* The time between the two belongs to no turn: the lcore slept. */
 void loop_skip_time(struct loop *loop, uint64_t from_tsc, uint64_t to_tsc);
+/* The lcore did not run for so long, until end_ns. */
+void loop_note_pause(struct loop *loop, uint64_t still_ns, uint64_t end_ns);
 bool loop_asked_to_stop(const struct loop *loop);
 
 /* wake.c: eventfds are of the process, and stay. Return: the one of lcore id; -errno with text. */
@@ -372,6 +374,7 @@ struct loop {
 	alignas(PLX_CACHE_LINE) struct signals signals;
 	/* The lcore's own. */
 	struct idle idle;
+	uint64_t still_ns, still_end_ns; /* its last pause: plx_loop_stood_still_ns */
 	alignas(PLX_CACHE_LINE) struct plx_timer_wheel wheel;
 	struct lane *out[PLX_LCORE_MAX]; /* by the receiver's id: what this lcore sends on */
 	alignas(4096) char vars[PLX_LCORE_VAR_BYTES]; /* plx_lcore_var: not touched before it is

@@ -19,6 +19,25 @@
 
 #define LOOK_TURNS 4096 /* for whether it is time to look at how the lcore fares */
 
+/* The longest one counts, as long as it is of interest. */
+void loop_note_pause(struct loop *loop, uint64_t still_ns, uint64_t end_ns)
+{
+	if (still_ns < loop->still_ns &&
+	    plx_time_since(loop->still_end_ns, end_ns) <= PLX_STOOD_STILL_NS)
+		return;
+	loop->still_ns = still_ns;
+	loop->still_end_ns = end_ns;
+}
+
+uint64_t plx_loop_stood_still_ns(void)
+{
+	struct loop *loop = loop_self;
+
+	if (!loop || plx_time_since(loop->still_end_ns, plx_loop_now_ns()) > PLX_STOOD_STILL_NS)
+		return 0;
+	return loop->still_ns;
+}
+
 /* A turn that is longer than those before, or very long, or after which the counter stepped, to
  * anywhere. Return: its length. */
 static __attribute__((noinline)) uint64_t note_turn(struct loop *loop, uint64_t tsc)
@@ -31,6 +50,7 @@ static __attribute__((noinline)) uint64_t note_turn(struct loop *loop, uint64_t 
 		passed_ns = plx_time_since(loop->now_ns, plx_tsc_time_ns(tsc));
 		if (back || took_ns > plx_time_add(passed_ns, LOOP_LONG_NS))
 			return 0;
+		loop_note_pause(loop, took_ns, plx_tsc_time_ns(tsc));
 	} else {
 		loop->counts.noted_cycles = cycles;
 	}

@@ -148,6 +148,15 @@ int plx_loop_turn(void);
  * threads, plx_now_ns(). Thread: any. */
 uint64_t plx_loop_now_ns(void);
 
+/** How long plx_loop_stood_still_ns() tells of a pause after its end. */
+#define PLX_STOOD_STILL_NS PLX_NS_PER_S
+
+/** How long the calling lcore last stood still for 50 ms or more, if that ended less than
+ * PLX_STOOD_STILL_NS ago: a turn took so long, or a sleep did beyond its end, as the process was
+ * stopped, had no CPU, or a callback did not return. Of several such pauses the longest.
+ * Thread: any. Return: ns; 0: it did not, or this is no lcore. */
+uint64_t plx_loop_stood_still_ns(void);
+
 /** Called each turn. Does a bounded amount of work and returns how much: 0 if, and only if, there
  * was none, as the busy time and sleeping depend on it. One that says that it worked where it did
  * not keeps its lcore awake; plx_idle_stats names it. */

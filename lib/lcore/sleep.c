@@ -251,6 +251,8 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 	woke_ns = checked_time_ns(woke_tsc, fell_ns, sleep->until_ns);
 	if (sleep->until_ns > fell_ns)
 		sleep->lasted_ns = plx_time_since(fell_ns, woke_ns);
+	if (plx_time_since(sleep->until_ns, woke_ns) >= LOOP_LONG_NS)
+		loop_note_pause(loop, woke_ns - sleep->until_ns, woke_ns);
 	cause = cause_of(loop, sleep);
 	if (sleep->fds[0].revents)
 		wake_clear(loop->bell.eventfd);

@@ -141,10 +141,10 @@ static void stopped_server_ends_well_and_its_client_is_told(void **state)
 }
 
 /* A client gives up a server that is stopped, within so long, and says why; the server, when it
- * goes on, finds messages, and that the client has gone, and serves the next one. Return: the
- * number after the reason. */
+ * goes on, finds messages, and that the client has gone, says `gone`, and serves the next one.
+ * Return: the number after the reason. */
 static unsigned long expect_given_up(const char *command, const char *provider, uint64_t min_ms,
-				     uint64_t max_ms, const char *why)
+				     uint64_t max_ms, const char *why, const char *gone)
 {
 	struct server server = serve(command, provider, "--listen 127.0.0.1:0");
 	struct process *client = launch_running(&server, provider, "--duration 60s --rate 2000");
@@ -158,7 +158,7 @@ static unsigned long expect_given_up(const char *command, const char *provider, 
 	unsigned long number = strtoul(strstr(process_err(client), why) + strlen(why), NULL, 10);
 
 	process_signal(server.process, SIGCONT);
-	expect_out(server.process, " went away ");
+	expect_out(server.process, gone);
 	ping(&server, provider, "--count 20 --warmup 0 --verify");
 	end_server(&server);
 	return number;
@@ -170,9 +170,9 @@ static void frozen_server_is_found_dead(void **state)
 	{
 		/* On a busy host the server may not have run for a while before it was frozen. The
 		 * client tells how long it was silent. */
-		unsigned long silent_ms = expect_given_up("apps/plx-echo --heartbeat 100ms:500ms",
-							  *provider, 0, 3000,
-							  " has said nothing for ");
+		unsigned long silent_ms = expect_given_up(
+			"apps/plx-echo --heartbeat 100ms:500ms", *provider, 0, 3000,
+			" has said nothing for ", "this process stood still for ");
 
 		assert_in_range(silent_ms, 500, 3000);
 	}
@@ -202,7 +202,7 @@ static void server_that_does_not_answer_is_given_up(void **state)
 	}
 	FOREACH_PROVIDER(provider)
 	expect_given_up("apps/plx-echo --heartbeat off", *provider, 8000, 14000,
-			"plx-ping: the peer has not answered for 10 s\n");
+			"plx-ping: the peer has not answered for 10 s\n", " went away ");
 }
 
 /* What was measured so far is not thrown away. */

@@ -278,6 +278,33 @@ static void time_between_runs_is_not_charged(void **state)
 	assert_true(second.idle_cycles - first.idle_cycles <= elapsed);
 }
 
+static int stand_still(void *arg, uint64_t now_ns)
+{
+	uint64_t *for_ns = arg;
+
+	spin(*for_ns);
+	*for_ns = 0;
+	return 0;
+}
+
+static void a_loop_that_stood_still_knows_for_how_long(void **state)
+{
+	uint64_t for_ns = 0;
+
+	plx_poller_add("still", stand_still, &for_ns, 0, NULL);
+	plx_loop_turn();
+	for_ns = 120 * PLX_NS_PER_MS;
+	plx_loop_turn();
+	plx_loop_turn();
+	assert_true(plx_loop_stood_still_ns() >= 120 * PLX_NS_PER_MS);
+	for_ns = 60 * PLX_NS_PER_MS; /* a shorter one hides nothing */
+	plx_loop_turn();
+	plx_loop_turn();
+	assert_true(plx_loop_stood_still_ns() >= 120 * PLX_NS_PER_MS);
+	loop_self->still_end_ns -= 2 * PLX_STOOD_STILL_NS;
+	assert_int_equal(plx_loop_stood_still_ns(), 0);
+}
+
 static int run_loop(void *arg)
 {
 	return plx_loop_run();
@@ -324,6 +351,7 @@ int main(void)
 		ONE(a_timer_started_between_turns_is_not_early),
 		ONE(a_timer_still_running_at_fini_is_stopped),
 		ONE(busy_and_idle_make_up_the_whole_time),
+		ONE(a_loop_that_stood_still_knows_for_how_long),
 		ONE(time_between_runs_is_not_charged),
 		cmocka_unit_test_setup_teardown(a_worker_runs_until_stop, two_lcores, tear_down),
 	};
