@@ -23,6 +23,8 @@ void set_close(struct plx_set *set)
 	for (uint32_t i = 0; i < PLX_ZONE_MAX; i++)
 		close_fid(set->mr[i] ? &set->mr[i]->fid : NULL, "memory registration");
 	/* The order that every provider of 1.17 closes in without -FI_EBUSY. */
+	plx_sleep_forget(set->fids.wait_fd);
+	plx_sleep_forget(set->fids.eq_fd);
 	close_fid(set->fids.cq ? &set->fids.cq->fid : NULL, "completion queue");
 	close_fid(set->fids.domain ? &set->fids.domain->fid : NULL, "domain");
 	close_fid(set->fids.eq ? &set->fids.eq->fid : NULL, "event queue");

@@ -110,6 +110,9 @@ void idle_start(struct loop *loop)
 {
 	if (loop->sleep_at_ns != IDLE_NEVER)
 		loop->sleep_at_ns = 0; /* a period that the last run was left in */
+	/* Other threads may have closed some of its descriptors. */
+	sleep_set_destroy(loop->sleep_set);
+	loop->sleep_set = NULL;
 	know_costs(&loop->idle);
 }
 

@@ -17,6 +17,31 @@ struct loop;
 /* A sleep ---------------------------------------------------------------------------------- */
 
 #define SLEEP_FDS_MAX 32
+#define SLEEP_SET     (SLEEP_FDS_MAX - 1) /* of an array that is full: those that found no place */
+
+/* sleep_set.c: more descriptors than a sleep's array holds. */
+struct sleep_set;
+
+/* Return: NULL: no memory or descriptor. */
+struct sleep_set *sleep_set_create(void);
+void sleep_set_destroy(struct sleep_set *set);
+
+/* Readable when one of those that are watched is. */
+int sleep_set_fd(const struct sleep_set *set);
+
+/* A sleep in four steps: nothing is asked for yet; fd is to end it (Return: whether it will); take
+ * back what that poller asked for; watch nothing else. */
+void sleep_set_begin(struct sleep_set *set);
+bool sleep_set_add(struct sleep_set *set, int fd, struct plx_poller *whose);
+void sleep_set_take_back(struct sleep_set *set, const struct plx_poller *whose);
+void sleep_set_settle(struct sleep_set *set);
+
+/* After it: find those that are ready. Return: whose the first one is; NULL: none. */
+struct plx_poller *sleep_set_look(struct sleep_set *set);
+bool sleep_set_ready(const struct sleep_set *set, int fd);
+
+/* The descriptor will be closed. */
+void sleep_set_forget(struct sleep_set *set, int fd);
 
 /* What a sleep waits for. The first descriptor is the eventfd. */
 struct plx_sleep {
@@ -31,6 +56,7 @@ struct plx_sleep {
 	struct pollfd fds[SLEEP_FDS_MAX];
 	struct plx_poller *whose[SLEEP_FDS_MAX];
 	struct plx_poller *arming; /* that adds to it now */
+	struct sleep_set *set;     /* in use if the array is full; NULL: none yet */
 };
 
 /* Idle periods ----------------------------------------------------------------------------- */

@@ -55,6 +55,7 @@ static struct loop *loop_create(int eventfd)
 static void loop_destroy(struct loop *loop)
 {
 	fds_fini(loop);
+	sleep_set_destroy(loop->sleep_set);
 	pollers_fini(&loop->pollers);
 	wheel_fini(&loop->wheel);
 	munmap(loop, loop_bytes());

@@ -374,6 +374,7 @@ struct loop {
 	alignas(PLX_CACHE_LINE) struct signals signals;
 	/* The lcore's own. */
 	struct idle idle;
+	struct sleep_set *sleep_set;     /* NULL: none yet */
 	uint64_t still_ns, still_end_ns; /* its last pause: plx_loop_stood_still_ns */
 	alignas(PLX_CACHE_LINE) struct plx_timer_wheel wheel;
 	struct lane *out[PLX_LCORE_MAX]; /* by the receiver's id: what this lcore sends on */

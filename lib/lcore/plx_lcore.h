@@ -221,9 +221,14 @@ static inline bool plx_loop_falls_asleep(void)
 /** There is something that nothing will tell of: let the lcore nap. In arm. */
 void plx_sleep_nap(struct plx_sleep *sleep);
 
-/** End the sleep when fd is readable. At most 31 of all pollers; with more the lcore naps. In arm.
- * Return: whether it is among them. */
+/** End the sleep when fd is readable. Any number; above 30 of all pollers they stay in an epoll
+ * set, so call plx_sleep_forget before you close one. In arm. Return: whether it will; no: it
+ * cannot be watched, or no memory, and the lcore naps. */
 bool plx_sleep_on(struct plx_sleep *sleep, int fd);
+
+/** fd, which plx_sleep_on was called for, will be closed now. Thread: the same lcore; does nothing
+ * on other threads. */
+void plx_sleep_forget(int fd);
 
 /** End the sleep at that time, or so much earlier that an adaptive lcore is awake then. In arm. */
 void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns);

@@ -61,6 +61,8 @@ static int ask(struct plx_poller *poller, struct plx_sleep *sleep)
 		idle_tell_unarmed(poller);
 	}
 	/* What it waits for would end the sleep at once, or never. */
+	if (sleep->count == SLEEP_FDS_MAX)
+		sleep_set_take_back(sleep->set, poller);
 	sleep->count = descriptors;
 	plx_sleep_nap(sleep);
 	return -EAGAIN;

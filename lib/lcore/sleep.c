@@ -11,8 +11,9 @@
  * behind that, before the turn that follows, and never between S4 and blocking. The model is
  * tests/model/sleep.pml; doc/design/idle.md says more.
  *
- * ppoll, and not an epoll set: the descriptors are few, their order tells whose they are, those of
- * a provider that cannot be trusted are left out by leaving them out, and its time is in ns. */
+ * ppoll, and not epoll: the descriptors are few, their order tells whose they are, those of a
+ * provider that cannot be trusted are left out by leaving them out, and its time is in ns. Where
+ * they are many, the last one is an epoll set of all that found no place (sleep_set.c). */
 #include "lcore_priv.h"
 
 #define NAP_MAX_NS   PLX_NS_PER_MS
@@ -38,12 +39,33 @@ void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns)
 		sleep->exact_ns = time_ns;
 }
 
+/* The array has one place left, or none. Return: whether fd ends the sleep. */
+static bool sleep_on_set(struct plx_sleep *sleep, int fd)
+{
+	if (!loop_self->sleep_set)
+		loop_self->sleep_set = sleep_set_create();
+	if (sleep->count == SLEEP_SET && loop_self->sleep_set) {
+		sleep->set = loop_self->sleep_set;
+		sleep_set_begin(sleep->set);
+		sleep->fds[sleep->count++] = (struct pollfd){.fd = sleep_set_fd(sleep->set),
+							     .events = POLLIN};
+	}
+	if (sleep->count == SLEEP_FDS_MAX && sleep_set_add(sleep->set, fd, sleep->arming))
+		return true;
+	plx_sleep_nap(sleep);
+	return false;
+}
+
+void plx_sleep_forget(int fd)
+{
+	if (loop_self && loop_self->sleep_set)
+		sleep_set_forget(loop_self->sleep_set, fd);
+}
+
 bool plx_sleep_on(struct plx_sleep *sleep, int fd)
 {
-	if (sleep->count == SLEEP_FDS_MAX) {
-		plx_sleep_nap(sleep);
-		return false;
-	}
+	if (plx_unlikely(sleep->count >= SLEEP_SET))
+		return sleep_on_set(sleep, fd);
 	sleep->whose[sleep->count] = sleep->arming;
 	sleep->fds[sleep->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
 	return true;
@@ -70,7 +92,7 @@ bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd)
 		if (sleep->fds[i].fd == fd && sleep->fds[i].revents)
 			return true;
 	}
-	return false;
+	return sleep->count == SLEEP_FDS_MAX && sleep_set_ready(sleep->set, fd);
 }
 
 /* Going to sleep ----------------------------------------------------------------------------- */
@@ -170,6 +192,8 @@ static void block(struct plx_sleep *sleep, uint64_t now_ns)
 		for (uint32_t i = 0; i < sleep->count; i++)
 			sleep->fds[i].revents = 0;
 	}
+	if (sleep->count == SLEEP_FDS_MAX && sleep->fds[SLEEP_SET].revents)
+		sleep->whose[SLEEP_SET] = sleep_set_look(sleep->set);
 }
 
 /* Awake -------------------------------------------------------------------------------------- */
@@ -244,6 +268,8 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 	uint64_t woke_tsc, woke_ns, work;
 	enum plx_wake_cause cause;
 
+	if (plx_unlikely(sleep->count == SLEEP_FDS_MAX))
+		sleep_set_settle(sleep->set);
 	LCORE_STEP();
 	block(sleep, fell_ns);
 	LCORE_STEP();
@@ -306,6 +332,7 @@ uint64_t sleep_until_work(struct loop *loop)
 	sleep.early_ns = 0;
 	sleep.lasted_ns = 0;
 	sleep.count = 1;
+	sleep.set = NULL;
 	sleep.fds[0] = (struct pollfd){.fd = bell->eventfd, .events = POLLIN};
 
 	/* Relaxed: a ring behind the last sleep is none of this one's. */

@@ -53,6 +53,10 @@ mutant 'timers do not end it' sleep.c \
 	's/^\tlimit(sleep, due.next_ns, PLX_WAKE_TIMER);/\tdue.exact_ns = UINT64_MAX;/'
 mutant 'what pollers wait for does not end it' sleep.c \
 	's/^\tsleep->fds\[sleep->count++\] = .*/\t;/'
+mutant 'what found no place does not end it' sleep.c \
+	's/ && sleep_set_add(sleep->set, fd, sleep->arming))/)/'
+mutant 'what a sleep is not asked for is not taken out' sleep_set.c \
+	'/^void sleep_set_settle/,/^}/s/\.watched && /.watched \&\& false \&\& /'
 mutant 'the eventfd is never read' sleep.c '/^\t\twake_clear(loop->bell.eventfd);/s/.*/\t\t;/'
 mutant 'it sleeps whatever its pollers say' sleep.c 's/^\t\tidle->refusals++;/\t\treturn true;/'
 

@@ -396,6 +396,47 @@ static void no_descriptor_to_accept_with_over_shm(void **state)
 	fixture_stop();
 }
 
+#define DIRECT_LINKS 40
+
+static void quit_after(struct plx_timer *timer, void *arg)
+{
+	plx_loop_quit();
+}
+
+/* Each has a domain, and descriptors, of its own at both ends, which are here. */
+static void many_direct_links_are_slept_on(void **state)
+{
+	const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT};
+	const struct plx_link_attr direct = {.direct = true};
+	struct plx_link *links[DIRECT_LINKS];
+	struct plx_idle_stats before, after;
+	struct plx_timer timer;
+
+	fixture_start("tcp", false);
+	listener = fixture_listen(here("0"), &direct);
+	for (unsigned i = 0; i < DIRECT_LINKS; i++) {
+		client.opened = server.opened = 0;
+		fixture_connect(listener, &direct);
+		links[i] = client.link;
+	}
+	assert_int_equal(plx_idle_set(plx_lcore_id(), &event), 0);
+	pump_ms(50);
+	assert_int_equal(plx_idle_stats(plx_lcore_id(), &before), 0);
+	plx_timer_init(&timer, quit_after, NULL);
+	plx_timer_start(&timer, 300 * PLX_NS_PER_MS);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(plx_idle_stats(plx_lcore_id(), &after), 0);
+	assert_int_equal(after.naps, before.naps);
+	assert_true(after.asleep_ns - before.asleep_ns >= 100 * PLX_NS_PER_MS);
+	for (unsigned i = 0; i < DIRECT_LINKS; i++)
+		plx_link_abort(links[i]);
+	assert_true(pump_until(&client.closed, DIRECT_LINKS, 5000));
+	assert_true(pump_until(&server.closed, DIRECT_LINKS, 5000));
+	plx_listener_close(listener);
+	pump_ms(20);
+	fixture_stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +450,7 @@ int main(void)
 		cmocka_unit_test(providers_are_tried_out),
 		cmocka_unit_test(net_lies_behind_fi_trywait),
 		cmocka_unit_test(parts_of_messages_are_slept_on),
+		cmocka_unit_test(many_direct_links_are_slept_on),
 		cmocka_unit_test(no_descriptor_to_accept_with_over_tcp),
 		cmocka_unit_test(no_descriptor_to_accept_with_over_shm),
 	};

@@ -582,6 +582,109 @@ static void *quit_later(void *arg)
 	return NULL;
 }
 
+#define MANY 200
+
+static struct source many[MANY];
+static struct plx_poller *many_pollers[MANY];
+
+static void add_many(void)
+{
+	for (unsigned i = 0; i < MANY; i++) {
+		many[i] = (struct source){.quit_after = 1};
+		many_pollers[i] = add_source(&many[i], true);
+	}
+}
+
+static void close_many(void)
+{
+	for (unsigned i = 0; i < MANY; i++) {
+		plx_sleep_forget(many[i].fd);
+		close(many[i].fd);
+	}
+}
+
+static unsigned told_in_all(void)
+{
+	unsigned told = 0;
+
+	for (unsigned i = 0; i < MANY; i++)
+		told += many[i].told;
+	return told;
+}
+
+/* That one wakes, no other is blamed, and the lcore sleeps rather than naps. */
+static void expect_wake_by(unsigned i)
+{
+	struct plx_idle_stats before = stats_of(0), after;
+	unsigned told = many[i].told, others = told_in_all() - told;
+
+	many[i].quit_after = 1;
+	run_until(write_fd, &many[i]);
+	after = stats_of(0);
+	assert_int_equal(many[i].told, told + 1);
+	assert_int_equal(after.naps, before.naps);
+	assert_int_equal(after.wakes[PLX_WAKE_POLLER], before.wakes[PLX_WAKE_POLLER] + 1);
+	assert_int_equal(told_in_all() - many[i].told, others);
+}
+
+static void any_number_of_descriptors_wakes(void **state)
+{
+	static const unsigned ones[] = {0, 28, 30, 32, MANY - 1};
+
+	add_many();
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(ones); i++)
+		expect_wake_by(ones[i]);
+	close_many();
+}
+
+static void of_many_descriptors_only_those_asked_for_wake(void **state)
+{
+	struct plx_idle_stats stats;
+
+	add_many();
+	expect_wake_by(MANY - 1);
+	many[100].silent = many[100].lies = true;
+	assert_int_equal(eventfd_write(many[100].fd, 1), 0);
+	plx_poller_remove(many_pollers[50]);
+	assert_int_equal(eventfd_write(many[50].fd, 1), 0);
+	expect_wake_by(MANY - 1);
+	stats = stats_of(0);
+	assert_in_range(stats.sleeps, 2, 20);
+	assert_int_equal(stats.spurious, 0);
+	close_many();
+}
+
+static void one_of_many_descriptors_may_be_replaced(void **state)
+{
+	int number;
+
+	add_many();
+	expect_wake_by(150);
+	number = many[150].fd;
+	plx_sleep_forget(number);
+	close(number);
+	many[150].fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	assert_int_equal(many[150].fd, number); /* else this proves nothing */
+	expect_wake_by(150);
+	close_many();
+}
+
+static void a_refusal_takes_back_what_was_asked_for(void **state)
+{
+	struct plx_idle_stats stats;
+
+	add_many();
+	many[100].refuses = many[100].lies = true;
+	assert_int_equal(eventfd_write(many[100].fd, 1), 0);
+	run_until(quit_later, NULL);
+	stats = stats_of(0);
+	assert_int_equal(stats.refused, 4);
+	assert_int_equal(stats.naps, stats.sleeps);
+	assert_in_range(stats.naps, 60, 1300); /* not ended at once */
+	assert_int_equal(told_in_all(), 0);
+	close_many();
+}
+
 static void a_poller_that_says_nothing_lets_nap(void **state)
 {
 	struct source source = {0};
@@ -812,6 +915,10 @@ int main(void)
 		ONE(a_policy_may_be_set_in_a_callback),
 		ONE(wrong_policies_are_refused),
 		ONE(a_pollers_descriptor_wakes),
+		ONE(any_number_of_descriptors_wakes),
+		ONE(of_many_descriptors_only_those_asked_for_wake),
+		ONE(one_of_many_descriptors_may_be_replaced),
+		ONE(a_refusal_takes_back_what_was_asked_for),
 		ONE(a_poller_that_says_nothing_lets_nap),
 		ONE(a_poller_that_refuses_for_ever_lets_nap),
 		ONE(a_poller_that_always_works_is_named),
