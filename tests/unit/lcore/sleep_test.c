@@ -7,7 +7,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define GAP_NS ASLEEP_GAP_NS
@@ -582,6 +584,37 @@ static void *quit_later(void *arg)
 	return NULL;
 }
 
+#define USER_FDS 1000
+
+static void quit_on_fd(int fd, uint32_t events, void *arg)
+{
+	plx_loop_quit();
+}
+
+static void a_thousand_of_the_programs_descriptors_are_slept_on(void **state)
+{
+	static struct plx_fd *added[USER_FDS];
+	static int numbers[USER_FDS];
+	struct source source = {.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (unsigned i = 0; i < USER_FDS; i++) {
+		numbers[i] = i + 1 < USER_FDS ? eventfd(0, EFD_CLOEXEC) : source.fd;
+		assert_true(numbers[i] >= 0);
+		assert_int_equal(plx_fd_add(numbers[i], EPOLLIN, quit_on_fd, NULL, &added[i]), 0);
+	}
+	run_until(write_fd, &source);
+	assert_int_equal(stats_of(0).naps, 0);
+	assert_int_equal(stats_of(0).wakes[PLX_WAKE_FD], 1);
+	for (unsigned i = 0; i < USER_FDS; i++) {
+		plx_fd_remove(added[i]);
+		close(numbers[i]);
+	}
+}
+
 #define MANY 200
 
 static struct source many[MANY];
@@ -915,6 +948,7 @@ int main(void)
 		ONE(a_policy_may_be_set_in_a_callback),
 		ONE(wrong_policies_are_refused),
 		ONE(a_pollers_descriptor_wakes),
+		ONE(a_thousand_of_the_programs_descriptors_are_slept_on),
 		ONE(any_number_of_descriptors_wakes),
 		ONE(of_many_descriptors_only_those_asked_for_wake),
 		ONE(one_of_many_descriptors_may_be_replaced),
