@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What containers take away: privileges, a root that can be written, the process' own CPUs, other processes to see.
+set -uo pipefail
+
+apps=$1
+run=("$apps/plx-ping" --huge none --log-level error --self -- --count 100)
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
+unshare -Urm true 2>/dev/null || exit 77
+
+# works TEXT COMMAND...: a round trip to a process of its own.
+works()
+{
+	timeout -s KILL 60 "${@:2}" >"$temp/out" 2>"$temp/run.err"
+	check "$1" "(($? == 0)) && grep -q '100 full round trips' '$temp/out'"
+}
+
+works 'in a user namespace' unshare -Ur "${run[@]}"
+works 'without any capability' unshare -Ur setpriv --bounding-set=-all --inh-caps=-all "${run[@]}"
+# shellcheck disable=SC2016 # the inner shell's
+works 'where no folder can be written' unshare -Urm "$BASH" -c '
+	for folder in / /tmp /run /dev/shm /var; do
+		mount --bind "$folder" "$folder" && mount -o remount,bind,ro "$folder"
+	done 2>/dev/null
+	touch /tmp/written-$$ 2>/dev/null && exit 1
+	exec "$@"' sh "${run[@]}"
+works 'as the first process of a PID namespace' unshare -Urpf --mount-proc "${run[@]}"
+cpu=$(taskset -cp $$ | sed 's/.*[ ,-]//')
+works 'on the one CPU of a cpuset' taskset -c "$cpu" "${run[@]}"
+exit $failed
