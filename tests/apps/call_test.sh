@@ -120,11 +120,11 @@ for ((i = 0; i < 20; i++)); do
 done
 
 for arrival in fixed poisson burst; do
-	# A host that is busy may not keep the schedule, and says so.
+	# A host that is busy may not keep the schedule, or lose calls at their deadline, and says so.
 	"$apps/plx-call" --huge none -- --service "$address" --method echo --count 2000 --rate 2000 --arrival $arrival \
 		--out "$temp/out" --name $arrival >"$temp/open" 2>&1
 	[[ $? == [03] ]] || fail "an open loop: $(<"$temp/open")"
-	jq -e ".count == 2000 and .rate == 2000 and .arrival == \"$arrival\" and .lost == 0 and .elapsed_ns > 700000000" \
+	jq -e ".count + .lost == 2000 and .rate == 2000 and .arrival == \"$arrival\" and .elapsed_ns > 700000000" \
 		"$temp/out/$arrival.json" >/dev/null || fail "$arrival.json: $(<"$temp/out/$arrival.json")"
 done
 expect 3 '*achieved * of *scheduled requests*' --method echo --count 500000 --rate 50000000
