@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #define TIMER_SLACK_NS 1UL /* sleeps end on time */
 
