@@ -64,10 +64,10 @@
  * processor takes the instruction, some older ones as one that does nothing (Intel SDM, 2B). */
 #define plx_prefetch_read(p) __builtin_prefetch((p), 0)
 #ifdef __x86_64__
-#define plx_prefetch_write(p)           \
-	__asm__ volatile("prefetchw %0" \
-			 :              \
-			 : "m"(*PLX_CAST(const char *, PLX_CAST(const void *, (p)))))
+static inline void plx_prefetch_write(const void *p)
+{
+	__asm__ volatile("prefetchw %0" : : "m"(*PLX_CAST(const char *, p)));
+}
 #else
 #define plx_prefetch_write(p) __builtin_prefetch((p), 1)
 #endif

@@ -176,7 +176,7 @@ bool address_is_here(const char *address)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST}, *found;
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
-	struct sockaddr_storage own;
+	struct sockaddr_storage own = {0};
 	socklen_t own_bytes = sizeof(own);
 	bool is_here = false;
 	int fd;
@@ -196,7 +196,7 @@ bool address_is_here(const char *address)
 
 bool plx_link_is_same_host(const struct plx_link *link)
 {
-	struct sockaddr_storage own, peer;
+	struct sockaddr_storage own = {0}, peer = {0};
 	size_t own_bytes = sizeof(own), peer_bytes = sizeof(peer);
 
 	if (link->driver->same_host)

@@ -94,7 +94,7 @@ static bool make_room(struct sleep_set *set, int fd)
 		set->places_count = places;
 	}
 	if (set->count < set->room)
-		return true;
+		return set->entries;
 	grown = realloc(set->entries, room * sizeof(*set->entries));
 	if (!grown)
 		return false;
