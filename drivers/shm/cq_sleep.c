@@ -22,25 +22,15 @@ int cq_watch(struct shm_cq *cq, struct shm_ep *ep)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = ep};
 
-	if (!queue_can_sleep(&cq->wait))
+	if (!queue_can_sleep(&cq->q.wait))
 		return 0;
-	return epoll_ctl(cq->wait.epoll_fd, EPOLL_CTL_ADD, ep->source.fd, &event) ? -errno : 0;
+	return epoll_ctl(cq->q.wait.epoll_fd, EPOLL_CTL_ADD, ep->source.fd, &event) ? -errno : 0;
 }
 
 void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep)
 {
-	if (queue_can_sleep(&cq->wait) && ep->source.fd >= 0)
-		epoll_ctl(cq->wait.epoll_fd, EPOLL_CTL_DEL, ep->source.fd, NULL);
-}
-
-int cq_signal(struct fid_cq *fid)
-{
-	struct shm_cq *cq = cq_of(fid);
-	uint64_t one = 1;
-
-	if (!queue_can_sleep(&cq->wait))
-		return -FI_ENOSYS;
-	return write(cq->wait.signal_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;
+	if (queue_can_sleep(&cq->q.wait) && ep->source.fd >= 0)
+		epoll_ctl(cq->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->source.fd, NULL);
 }
 
 /* Take away the bytes that woke us, or some of them: the rest wakes us again. */
@@ -65,7 +55,7 @@ static void clear_doorbell(struct shm_ep *ep)
 static bool clear_wakes(struct shm_cq *cq)
 {
 	struct epoll_event events[WOKEN_AT_ONCE];
-	int count = epoll_wait(cq->wait.epoll_fd, events, WOKEN_AT_ONCE, 0);
+	int count = epoll_wait(cq->q.wait.epoll_fd, events, WOKEN_AT_ONCE, 0);
 	bool signalled = false;
 	uint64_t value;
 
@@ -73,18 +63,20 @@ static bool clear_wakes(struct shm_cq *cq)
 		if (events[i].data.ptr)
 			clear_doorbell(events[i].data.ptr);
 		else
-			signalled |= read(cq->wait.signal_fd, &value, sizeof(value)) > 0;
+			signalled |= read(cq->q.wait.signal_fd, &value, sizeof(value)) > 0;
 	}
 	return signalled;
 }
 
 /* The way to sleep ------------------------------------------------------------------------- */
 
-int cq_arm(struct shm_cq *cq)
+int cq_arm(struct prov_cq *q)
 {
-	if (!queue_can_sleep(&cq->wait))
+	struct shm_cq *cq = (struct shm_cq *)q;
+
+	if (!queue_can_sleep(&cq->q.wait))
 		return -FI_EINVAL;
-	if (clear_wakes(cq) || cq->head != cq->tail)
+	if (clear_wakes(cq) || cq->q.head != cq->q.tail)
 		return -FI_EAGAIN;
 	return progress_arm(cq) ? 0 : -FI_EAGAIN;
 }
@@ -94,9 +86,9 @@ ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 {
 	struct shm_cq *cq = cq_of(fid);
 	uint64_t end_ns = queue_end_ns(timeout_ms);
-	struct pollfd pollfd = {.fd = cq->wait.epoll_fd, .events = POLLIN};
+	struct pollfd pollfd = {.fd = cq->q.wait.epoll_fd, .events = POLLIN};
 
-	if (!queue_can_sleep(&cq->wait))
+	if (!queue_can_sleep(&cq->q.wait))
 		return -FI_ENOSYS;
 	for (;;) {
 		ssize_t done = cq_read_from(fid, buf, count, source);
@@ -106,7 +98,7 @@ ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 			return done;
 		if (clear_wakes(cq))
 			return -FI_EAGAIN; /* fi_cq_signal */
-		if (cq->head == cq->tail && progress_arm(cq) && poll(&pollfd, 1, wait_ms) < 0)
+		if (cq->q.head == cq->q.tail && progress_arm(cq) && poll(&pollfd, 1, wait_ms) < 0)
 			return -errno;
 	}
 }

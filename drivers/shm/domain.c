@@ -4,41 +4,6 @@
 
 #include <stdlib.h>
 
-static int no_av(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out,
-		 void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_scalable_ep(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
-			  void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_counter(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_cntr **out,
-		      void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_poll_set(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **out)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_shared_tx(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx **out,
-			void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_shared_rx(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **out,
-			void *context)
-{
-	return -FI_ENOSYS;
-}
-
 static int domain_close(struct fid *fid)
 {
 	struct shm_domain *domain = (struct shm_domain *)fid;
@@ -53,24 +18,12 @@ static int domain_close(struct fid *fid)
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
-	.bind = shm_no_bind,
-	.control = shm_no_control,
-	.ops_open = shm_no_ops_open,
+	.bind = prov_no_bind,
+	.control = prov_no_control,
+	.ops_open = prov_no_ops_open,
 };
 
-static struct fi_ops_domain domain_ops = {
-	.size = sizeof(struct fi_ops_domain),
-	.av_open = no_av,
-	.cq_open = shm_cq_open,
-	.endpoint = shm_ep_open,
-	.scalable_ep = no_scalable_ep,
-	.cntr_open = no_counter,
-	.poll_open = no_poll_set,
-	.stx_ctx = no_shared_tx,
-	.srx_ctx = no_shared_rx,
-};
-
-static struct shm_watch **find_watch(struct shm_domain *domain, const struct shm_eq *eq)
+static struct shm_watch **find_watch(struct shm_domain *domain, const struct prov_eq *eq)
 {
 	struct shm_watch **at = &domain->watches;
 
@@ -79,7 +32,7 @@ static struct shm_watch **find_watch(struct shm_domain *domain, const struct shm
 	return at;
 }
 
-int domain_watch(struct shm_domain *domain, struct shm_eq *eq)
+int domain_watch(struct shm_domain *domain, struct prov_eq *eq)
 {
 	struct shm_watch **at = find_watch(domain, eq);
 
@@ -92,7 +45,7 @@ int domain_watch(struct shm_domain *domain, struct shm_eq *eq)
 	return 0;
 }
 
-void domain_unwatch(struct shm_domain *domain, struct shm_eq *eq)
+void domain_unwatch(struct shm_domain *domain, struct prov_eq *eq)
 {
 	struct shm_watch **at = find_watch(domain, eq);
 	struct shm_watch *watch = *at;
@@ -103,17 +56,24 @@ void domain_unwatch(struct shm_domain *domain, struct shm_eq *eq)
 	free(watch);
 }
 
-bool shm_is_domain(const struct fid_domain *fid)
-{
-	return fid->ops == &domain_ops;
-}
+const struct fi_ops_domain shm_domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = prov_no_av,
+	.cq_open = shm_cq_open,
+	.endpoint = shm_ep_open,
+	.scalable_ep = prov_no_scalable_ep,
+	.cntr_open = prov_no_counter,
+	.poll_open = prov_no_poll_set,
+	.stx_ctx = prov_no_shared_tx,
+	.srx_ctx = prov_no_shared_rx,
+};
 
 int shm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_out,
 		    void *context)
 {
 	struct shm_domain *domain;
 
-	if (!info || !info->domain_attr || !shm_domain_attr_fits(info->domain_attr))
+	if (!info || !info->domain_attr || !prov_domain_attr_fits(&shm_kind, info->domain_attr))
 		return -FI_EINVAL;
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
@@ -121,12 +81,12 @@ int shm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
 	domain->fid.fid.context = context;
 	domain->fid.fid.ops = &domain_fid_ops;
-	domain->fid.ops = &domain_ops;
+	domain->fid.ops = (struct fi_ops_domain *)&shm_domain_ops;
 	domain->fid.mr = &shm_mr_ops;
 	domain->chooses_keys = info->domain_attr->mr_mode == COMPAT_MR_BASIC;
 	list_init(&domain->sending);
 	list_init(&domain->cqs);
-	domain->fabric = (struct shm_fabric *)fabric;
+	domain->fabric = (struct prov_fabric *)fabric;
 	fabric_ref(domain->fabric);
 	*domain_out = &domain->fid;
 	return 0;

@@ -15,7 +15,7 @@ static struct shm_ep *ep_of(struct fid *fid)
 
 /* Binding ---------------------------------------------------------------------------------- */
 
-static int bind_eq(struct shm_ep *ep, struct shm_eq *eq)
+static int bind_eq(struct shm_ep *ep, struct prov_eq *eq)
 {
 	int rc;
 
@@ -48,18 +48,18 @@ static int bind_cq(struct shm_ep *ep, struct shm_cq *cq, uint64_t flags)
 			(flags & FI_RECV ? ep->rx_size : 0);
 	int rc = check_cq(ep, cq, flags);
 
-	rc = rc ? rc : cq_reserve(cq, room);
+	rc = rc ? rc : cq_reserve(&cq->q, room);
 	if (rc)
 		return rc;
 	if (flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
 		ep->tx_selective = selective;
-		cq->refs++;
+		cq->q.refs++;
 	}
 	if (flags & FI_RECV) {
 		ep->rx_cq = cq;
 		ep->rx_selective = selective;
-		cq->refs++;
+		cq->q.refs++;
 	}
 	return 0;
 }
@@ -72,7 +72,7 @@ static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 		return -FI_EOPBADSTATE;
 	switch (bound->fclass) {
 	case FI_CLASS_EQ:
-		return bind_eq(ep, (struct shm_eq *)bound);
+		return bind_eq(ep, (struct prov_eq *)bound);
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct shm_cq *)bound, flags);
 	default:
@@ -83,12 +83,12 @@ static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 static void unbind(struct shm_ep *ep)
 {
 	if (ep->tx_cq) {
-		cq_unreserve(ep->tx_cq, ep->tx_size);
-		ep->tx_cq->refs--;
+		cq_unreserve(&ep->tx_cq->q, ep->tx_size);
+		ep->tx_cq->q.refs--;
 	}
 	if (ep->rx_cq) {
-		cq_unreserve(ep->rx_cq, ep->rx_size);
-		ep->rx_cq->refs--;
+		cq_unreserve(&ep->rx_cq->q, ep->rx_size);
+		ep->rx_cq->q.refs--;
 	}
 	if (ep->eq) {
 		for (uint32_t i = 0; i < ep->told; i++)
@@ -210,7 +210,7 @@ static struct fi_ops ep_fid_ops = {
 	.close = ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
-	.ops_open = shm_no_ops_open,
+	.ops_open = prov_no_ops_open,
 };
 
 static int check_attr(const struct fi_info *info)
@@ -262,19 +262,24 @@ static int take_handle(struct shm_ep *ep, struct fid *handle)
 	}
 }
 
+static void ep_ready(struct prov_source *source)
+{
+	ep_incoming(plx_container_of(source, struct shm_ep, source));
+}
+
 static int ep_init(struct shm_ep *ep, const struct fi_info *info)
 {
 	int rc = 0;
 
 	ep->segment_fd = -1;
-	ep->source = (struct shm_source){.kind = SOURCE_EP, .fd = -1};
+	ep->source = (struct prov_source){.fd = -1, .ready = ep_ready};
 	ep->peer_pidfd = -1;
 	take_attr(ep, info);
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)
 		return -FI_ENOMEM;
 	if (info->src_addr)
-		rc = address_take(info->src_addr, info->src_addrlen, &ep->local);
+		rc = prov_address_take(info->src_addr, info->src_addrlen, &ep->local);
 	return rc ? rc : take_handle(ep, info->handle);
 }
 
@@ -300,10 +305,10 @@ int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	ep->fid.ops = &shm_ep_ops;
 	ep->fid.cm = &shm_ep_cm_ops;
 	ep->fid.msg = &shm_msg_ops;
-	ep->fid.rma = &shm_no_rma;
-	ep->fid.tagged = &shm_no_tagged;
-	ep->fid.atomic = &shm_no_atomic;
-	ep->fid.collective = &shm_no_collective;
+	ep->fid.rma = &prov_no_rma;
+	ep->fid.tagged = &prov_no_tagged;
+	ep->fid.atomic = &prov_no_atomic;
+	ep->fid.collective = &prov_no_collective;
 	ep->domain = (struct shm_domain *)domain;
 	ep->domain->refs++;
 	*ep_out = &ep->fid;

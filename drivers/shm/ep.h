@@ -3,15 +3,13 @@
 #ifndef SHM_EP_H
 #define SHM_EP_H
 
-#include "eq.h"
-#include "list.h"
-#include "ring.h"
-#include "wire.h"
+#include "../prov/prov.h"
+#include "cm/wire.h"
+#include "ring/ring.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 
-#define SHM_IOV_MAX      4
 #define SHM_TX_SIZE      256
 #define SHM_TX_SIZE_MAX  4096
 #define SHM_RX_SIZE      256
@@ -59,7 +57,7 @@ struct shm_send {
 	uint64_t data;
 	uint64_t total, written; /* written == total: only waits for the head */
 	uint64_t end;            /* it is done when the head is here */
-	struct iovec pieces[SHM_IOV_MAX];
+	struct iovec pieces[PROV_IOV_MAX];
 	uint32_t piece_count, piece;
 	size_t offset; /* in that piece */
 	bool has_data, wants_completion;
@@ -88,17 +86,17 @@ struct shm_ep {
 	uint32_t rx_cancelled;                       /* of those between head and tail */
 	uint32_t idle_looks;
 	uint64_t rx_flags; /* default operation flags */
-	struct shm_list link;
+	struct prov_list link;
 	/* A message that comes in parts, by records or by reads; part_kind 0: none. */
 	uint8_t part_kind; /* RECORD_FIRST or RECORD_READ */
 	bool part_has_data;
 	uint64_t part_total, part_done, part_data;
-	struct record_piece sources[SHM_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
+	struct record_piece sources[PROV_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
 	uint32_t source_count;
 	struct shm_peer peer_process;
 	int peer_pidfd;       /* held while a message is read from its memory; else -1 */
 	bool may_read;        /* its memory */
-	struct iovec *pieces; /* SHM_IOV_MAX for each posted receive; NULL: none ever had two */
+	struct iovec *pieces; /* PROV_IOV_MAX for each posted receive; NULL: none ever had two */
 	uint32_t slot;        /* in rx_cq->slots */
 	struct shm_ep *next_slot;
 
@@ -110,12 +108,12 @@ struct shm_ep {
 	struct shm_send *sends;
 	uint32_t tx_head, tx_tail, tx_mask, tx_size; /* free-running */
 	uint64_t tx_flags;
-	struct shm_list send_link;
+	struct prov_list send_link;
 	struct shm_ep *next_caller; /* in the domain's list, where calls_later */
 
 	/* Connection. */
-	struct shm_source source; /* the socket */
-	struct shm_eq *eq;
+	struct prov_source source; /* the socket */
+	struct prov_eq *eq;
 	struct fi_info *info;
 	struct shm_request *request; /* it was made from, until fi_accept */
 	struct shm_later *later; /* the peer's backlog is full: source is a timer, to try again */
@@ -123,7 +121,7 @@ struct shm_ep {
 	struct sockaddr_storage local, peer;
 	uint64_t probe; /* a word that the peer reads to see whether it can */
 	/* What it has told: FI_CONNECTED and FI_SHUTDOWN, or why it is not connected. */
-	struct shm_event events[2];
+	struct prov_event events[2];
 	uint32_t told;
 };
 
@@ -202,7 +200,7 @@ void receive_drop_cancelled(struct shm_ep *ep); /* from the front */
 /* The pieces of a posted receive that has several. */
 static inline struct iovec *receive_pieces(const struct shm_ep *ep, uint32_t index)
 {
-	return &ep->pieces[(size_t)(index & ep->rx_mask) * SHM_IOV_MAX];
+	return &ep->pieces[(size_t)(index & ep->rx_mask) * PROV_IOV_MAX];
 }
 
 /* receive.c -------------------------------------------------------------------------------- */
@@ -211,9 +209,9 @@ uint32_t receive_poll(struct shm_ep *ep, uint32_t max); /* records taken */
 
 /* refuse.c: what endpoints do not have ------------------------------------------------------ */
 
-extern struct fi_ops_rma shm_no_rma;
-extern struct fi_ops_tagged shm_no_tagged;
-extern struct fi_ops_atomic shm_no_atomic;
-extern struct fi_ops_collective shm_no_collective;
+extern struct fi_ops_rma prov_no_rma;
+extern struct fi_ops_tagged prov_no_tagged;
+extern struct fi_ops_atomic prov_no_atomic;
+extern struct fi_ops_collective prov_no_collective;
 
 #endif

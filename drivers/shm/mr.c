@@ -33,9 +33,9 @@ static int mr_close(struct fid *fid)
 static struct fi_ops mr_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = mr_close,
-	.bind = shm_no_bind,
-	.control = shm_no_control,
-	.ops_open = shm_no_ops_open,
+	.bind = prov_no_bind,
+	.control = prov_no_control,
+	.ops_open = prov_no_ops_open,
 };
 
 /* Give it its key. */
@@ -59,7 +59,7 @@ static int mr_open(struct fid *fid, size_t iov_count, uint64_t requested_key, ui
 
 	if (flags)
 		return -FI_EBADFLAGS;
-	if (fid->fclass != FI_CLASS_DOMAIN || iov_count > SHM_IOV_MAX)
+	if (fid->fclass != FI_CLASS_DOMAIN || iov_count > PROV_IOV_MAX)
 		return -FI_EINVAL;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)

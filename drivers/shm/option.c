@@ -59,7 +59,7 @@ int shm_getopt(fid_t fid, int level, int name, void *value, size_t *bytes)
 		*bytes = sizeof(size_t);
 		return -FI_ETOOSMALL;
 	}
-	*(size_t *)value = SHM_CM_DATA_MAX;
+	*(size_t *)value = PROV_CM_DATA_MAX;
 	*bytes = sizeof(size_t);
 	return 0;
 }

@@ -89,7 +89,7 @@ static ssize_t post_pieces(struct shm_ep *ep, const struct iovec *iov, size_t co
 	if (!receive)
 		return -FI_EAGAIN;
 	if (!ep->pieces)
-		ep->pieces = calloc((size_t)ep->rx_mask + 1, SHM_IOV_MAX * sizeof(struct iovec));
+		ep->pieces = calloc((size_t)ep->rx_mask + 1, PROV_IOV_MAX * sizeof(struct iovec));
 	if (!ep->pieces)
 		return -FI_ENOMEM;
 	for (size_t i = 0; i < count; i++) {
@@ -111,7 +111,7 @@ ssize_t shm_receive_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64
 {
 	struct iovec none = {0};
 
-	if (msg->iov_count > SHM_IOV_MAX)
+	if (msg->iov_count > PROV_IOV_MAX)
 		return -FI_EINVAL;
 	if (msg->iov_count == 0)
 		return post_pieces((struct shm_ep *)fid, &none, 1, msg->context, flags);
@@ -130,7 +130,7 @@ ssize_t shm_receive_postv(struct fid_ep *fid, const struct iovec *iov, void **de
 
 static void fail(struct shm_ep *ep, const struct shm_receive *receive, int err)
 {
-	*cq_push(ep->rx_cq) = (struct shm_completion){
+	*cq_push(&ep->rx_cq->q) = (struct prov_completion){
 		.context = receive->context,
 		.flags = FI_RECV | FI_MSG,
 		.buf = receive->buf,
@@ -168,7 +168,7 @@ ssize_t receive_cancel(struct shm_ep *ep, void *context)
 		struct shm_receive *receive = &ep->receives[i & ep->rx_mask];
 
 		if (receive->context == context && !receive->cancelled) {
-			if (!cq_has_room(ep->rx_cq))
+			if (!cq_has_room(&ep->rx_cq->q))
 				return -FI_EAGAIN;
 			receive->cancelled = true;
 			ep->rx_cancelled++;

@@ -21,17 +21,17 @@
 #define SWEEP_EVERY 64 /* polls */
 #define CLOCK_EVERY 16 /* polls between two looks at the clock */
 
-static struct shm_ep *of_link(struct shm_list *link)
+static struct shm_ep *of_link(struct prov_list *link)
 {
 	return (struct shm_ep *)((char *)link - offsetof(struct shm_ep, link));
 }
 
-static struct shm_cq *of_cq_link(struct shm_list *link)
+static struct shm_cq *of_cq_link(struct prov_list *link)
 {
 	return (struct shm_cq *)((char *)link - offsetof(struct shm_cq, link));
 }
 
-static struct shm_ep *of_send_link(struct shm_list *link)
+static struct shm_ep *of_send_link(struct prov_list *link)
 {
 	return (struct shm_ep *)((char *)link - offsetof(struct shm_ep, send_link));
 }
@@ -192,7 +192,7 @@ static void poll_active(struct shm_cq *cq)
 	uint32_t left = SHM_POLL_RECORDS;
 
 	for (uint32_t i = cq->active_count; i > 0 && left > 0; i--) {
-		struct shm_list *first = cq->active.next;
+		struct prov_list *first = cq->active.next;
 
 		if (plx_unlikely(first->next != &cq->active)) { /* the next poll begins behind it */
 			list_remove(first);
@@ -269,11 +269,11 @@ static __attribute__((noinline)) void look_for_hang_ups(struct shm_domain *domai
 /* The peers may read as fast as we write: so many parts, and then it is another endpoint's turn. */
 static __attribute__((noinline)) bool continue_sends(struct shm_domain *domain)
 {
-	struct shm_list *first = domain->sending.next;
+	struct prov_list *first = domain->sending.next;
 	uint32_t parts = SHM_POLL_PARTS;
 	bool moved = false;
 
-	for (struct shm_list *link = domain->sending.next, *next; link != &domain->sending;
+	for (struct prov_list *link = domain->sending.next, *next; link != &domain->sending;
 	     link = next) {
 		struct shm_ep *ep = of_send_link(link);
 
@@ -309,7 +309,7 @@ void progress_poll(struct shm_cq *cq)
 		send_call_peers(domain);
 	poll_one(cq);
 	if (plx_unlikely(cq->link.next != cq->link.prev)) {
-		for (struct shm_list *link = domain->cqs.next; link != &domain->cqs;
+		for (struct prov_list *link = domain->cqs.next; link != &domain->cqs;
 		     link = link->next) {
 			if (link != &cq->link)
 				poll_one(of_cq_link(link));
@@ -347,7 +347,7 @@ static bool arm(struct shm_ep *ep)
 {
 	bool stays_active = ep->listed == LISTED_ACTIVE && ep->rx_cq->active_count <= AWAKE_MAX;
 
-	if ((ep->is_armed && stays_active) || !cq_has_room(ep->rx_cq))
+	if ((ep->is_armed && stays_active) || !cq_has_room(&ep->rx_cq->q))
 		return false;
 	if (ep->state == EP_DRAINING)
 		return true;
@@ -359,9 +359,9 @@ static bool arm(struct shm_ep *ep)
 	return true;
 }
 
-static bool arm_list(struct shm_list *list)
+static bool arm_list(struct prov_list *list)
 {
-	for (struct shm_list *link = list->next, *next; link != list; link = next) {
+	for (struct prov_list *link = list->next, *next; link != list; link = next) {
 		next = link->next;
 		if (arm(of_link(link)))
 			return true;
@@ -372,7 +372,7 @@ static bool arm_list(struct shm_list *list)
 /* Sends that wait for the peer: it wakes us when it has read on. */
 static bool arm_sends(struct shm_domain *domain)
 {
-	for (struct shm_list *link = domain->sending.next; link != &domain->sending;
+	for (struct prov_list *link = domain->sending.next; link != &domain->sending;
 	     link = link->next) {
 		struct shm_ep *ep = of_send_link(link);
 
@@ -388,7 +388,7 @@ bool progress_arm(struct shm_cq *cq)
 	struct shm_domain *domain = cq->domain;
 
 	send_call_peers(domain);
-	for (struct shm_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {
+	for (struct prov_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {
 		struct shm_cq *each = of_cq_link(link);
 
 		if (arm_list(&each->active) || arm_list(&each->belled))

@@ -15,11 +15,11 @@ static inline void complete(struct shm_ep *ep, const struct shm_receive *receive
 			    bool has_data, uint64_t data)
 {
 	bool fits = length <= receive->total;
-	struct shm_completion *completion;
+	struct prov_completion *completion;
 
 	if (plx_unlikely(!receive->flags && fits))
 		return;
-	completion = cq_push(ep->rx_cq);
+	completion = cq_push(&ep->rx_cq->q);
 	completion->context = receive->context;
 	completion->flags = FI_RECV | FI_MSG | (has_data ? FI_REMOTE_CQ_DATA : 0);
 	completion->err = fits ? 0 : FI_ETRUNC;
@@ -54,7 +54,7 @@ static int pieces_from(const struct shm_ep *ep, const struct shm_receive *receiv
 static void copy_pieces(const struct shm_ep *ep, const struct shm_receive *receive, uint64_t skip,
 			const uint8_t *from, uint64_t length)
 {
-	struct iovec to[SHM_IOV_MAX];
+	struct iovec to[PROV_IOV_MAX];
 	int count = pieces_from(ep, receive, skip, to);
 
 	for (int i = 0; i < count && length > 0; i++) {
@@ -147,7 +147,7 @@ static bool begin_read(struct shm_ep *ep, const struct record *record)
 	uint32_t count = record->length / sizeof(struct record_piece);
 	uint64_t total = 0;
 
-	if (ep->part_kind || count < 1 || count > SHM_IOV_MAX ||
+	if (ep->part_kind || count < 1 || count > PROV_IOV_MAX ||
 	    record->length % sizeof(struct record_piece) || !ep->may_read)
 		return false;
 	memcpy(ep->sources, record->payload, record->length);
@@ -189,7 +189,7 @@ static int sources_from(const struct shm_ep *ep, uint64_t skip, uint64_t most, s
 /* Read on. Return: bytes; -errno the peer is gone, or gave what cannot be read. */
 static ssize_t read_some(struct shm_ep *ep, const struct shm_receive *receive)
 {
-	struct iovec to[SHM_IOV_MAX], from[SHM_IOV_MAX];
+	struct iovec to[PROV_IOV_MAX], from[PROV_IOV_MAX];
 	uint64_t fit = ep->part_total < receive->total ? ep->part_total : receive->total;
 	uint64_t most = fit - ep->part_done;
 	ssize_t got;
@@ -266,7 +266,7 @@ static inline int take(struct shm_ep *ep)
 		ep->starved = true;
 		return 0;
 	}
-	if (plx_unlikely(!cq_has_room(ep->rx_cq)))
+	if (plx_unlikely(!cq_has_room(&ep->rx_cq->q)))
 		return 0;
 	receive = &ep->receives[ep->rx_head & ep->rx_mask];
 	if (plx_likely(record.kind == RECORD_MESSAGE && !ep->part_kind))

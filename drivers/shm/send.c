@@ -121,7 +121,7 @@ struct message {
 
 static void push_done(struct shm_ep *ep, void *context, int err)
 {
-	struct shm_completion *completion = cq_push(ep->tx_cq);
+	struct prov_completion *completion = cq_push(&ep->tx_cq->q);
 
 	completion->context = context;
 	completion->flags = FI_SEND | FI_MSG;
@@ -201,7 +201,7 @@ static inline ssize_t send_small(struct shm_ep *ep, const struct message *messag
 /* Tell the peer where it is. */
 static ssize_t send_by_reading(struct shm_ep *ep, const struct message *message)
 {
-	struct record_piece pieces[SHM_IOV_MAX];
+	struct record_piece pieces[PROV_IOV_MAX];
 	uint8_t flags = RECORD_ACK | (message->has_data ? RECORD_HAS_DATA : 0);
 	uint32_t length = (uint32_t)(message->count * sizeof(*pieces));
 	uint32_t bytes = record_bytes(length, flags);
@@ -255,7 +255,8 @@ static inline ssize_t send_message(struct shm_ep *ep, const struct message *mess
 {
 	if (plx_unlikely(ep->state != EP_CONNECTED))
 		return cannot_send(ep);
-	if (plx_unlikely(is_writing(ep) || (message->wants_completion && !cq_has_room(ep->tx_cq))))
+	if (plx_unlikely(is_writing(ep) ||
+			 (message->wants_completion && !cq_has_room(&ep->tx_cq->q))))
 		return -FI_EAGAIN;
 	if (plx_likely(message->length <= ep->inline_max))
 		return send_small(ep, message);
@@ -417,7 +418,7 @@ static ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t f
 		.wants_completion = completes(ep, flags),
 	};
 
-	if (msg->iov_count > SHM_IOV_MAX)
+	if (msg->iov_count > PROV_IOV_MAX)
 		return -FI_EINVAL;
 	for (size_t i = 0; i < msg->iov_count; i++)
 		message.length += msg->msg_iov[i].iov_len;

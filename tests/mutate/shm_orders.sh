@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The memory orders and the steps of drivers/shm/ring.h and ring.c: see orders.sh. Those of the
+# The memory orders and the steps of drivers/shm/ring/ring.h and ring.c: see orders.sh. Those of the
 # bell, of who asks to be called (progress.c), and of who calls later (send.c) are in
 # ../model/shm_call.pml.
 #
@@ -8,7 +8,7 @@
 # shellcheck source=tests/mutate/orders.sh
 . "$(dirname "${BASH_SOURCE[0]}")/orders.sh"
 
-subject drivers/shm "$@"
+subject drivers/shm/ring "$@"
 
 program unit/shm/ring_test.c 10 '@/ring.c'
 program stress/shm_ring_test.c 60 '-fsanitize=thread @/ring.c' 20000

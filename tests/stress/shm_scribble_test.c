@@ -214,7 +214,7 @@ static void send_bad(struct line *line)
 /* All that is there by now. */
 static void drain(void)
 {
-	const struct shm_cq *cq = (struct shm_cq *)test.cq;
+	const struct prov_cq *cq = (struct prov_cq *)test.cq;
 	uint32_t end = cq->tail;
 
 	while ((int32_t)(end - cq->head) > 0)

@@ -17,7 +17,7 @@ static struct sockaddr_storage address(const char *text, uint16_t port)
 			 : (void *)&((struct sockaddr_in6 *)&storage)->sin6_addr;
 
 	assert_int_equal(inet_pton(storage.ss_family, text, to), 1);
-	shm_address_set_port((struct sockaddr *)&storage, port);
+	prov_address_set_port((struct sockaddr *)&storage, port);
 	return storage;
 }
 
@@ -25,7 +25,7 @@ static bool is_local(const char *text)
 {
 	struct sockaddr_storage storage = address(text, 7000);
 
-	return shm_address_is_local((struct sockaddr *)&storage);
+	return prov_address_is_local(&shm_prov, (struct sockaddr *)&storage);
 }
 
 /* Names ------------------------------------------------------------------------------------ */
@@ -88,7 +88,7 @@ static void other_families_have_no_name(void **state)
 	struct sockaddr_storage other = {.ss_family = AF_UNIX};
 
 	expect_names(&other, 0, NULL);
-	assert_int_equal(shm_address_bytes((struct sockaddr *)&other), 0);
+	assert_int_equal(prov_address_bytes((struct sockaddr *)&other), 0);
 }
 
 static void port_is_set_and_read_in_host_order(void **state)
@@ -97,8 +97,8 @@ static void port_is_set_and_read_in_host_order(void **state)
 
 	assert_int_equal(((struct sockaddr_in *)&four)->sin_port, htons(258));
 	assert_int_equal(((struct sockaddr_in6 *)&six)->sin6_port, htons(258));
-	assert_int_equal(shm_address_port((struct sockaddr *)&four), 258);
-	assert_int_equal(shm_address_port((struct sockaddr *)&six), 258);
+	assert_int_equal(prov_address_port((struct sockaddr *)&four), 258);
+	assert_int_equal(prov_address_port((struct sockaddr *)&six), 258);
 }
 
 /* Meeting ---------------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ static void other_addresses_are_foreign(void **state)
 	assert_false(is_local("192.0.2.1"));
 	assert_false(is_local("::ffff:192.0.2.1"));
 	assert_false(is_local("2001:db8::1"));
-	assert_false(shm_address_is_local((struct sockaddr *)&other));
+	assert_false(prov_address_is_local(&shm_prov, (struct sockaddr *)&other));
 }
 
 static void addresses_of_many_are_foreign(void **state)
@@ -218,11 +218,11 @@ static void a_port_is_found_that_nobody_has(void **state)
 	assert_int_equal(bind(fd, (struct sockaddr *)&mine, sizeof(struct sockaddr_in)), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&mine, &bytes), 0);
 	found = mine;
-	assert_int_equal(address_find_port(&found), 0);
-	assert_int_not_equal(shm_address_port((struct sockaddr *)&found), 0);
-	assert_int_not_equal(shm_address_port((struct sockaddr *)&found),
-			     shm_address_port((struct sockaddr *)&mine));
-	shm_address_set_port((struct sockaddr *)&found, shm_address_port((struct sockaddr *)&mine));
+	assert_int_equal(prov_address_find_port(&found), 0);
+	assert_int_not_equal(prov_address_port((struct sockaddr *)&found), 0);
+	assert_int_not_equal(prov_address_port((struct sockaddr *)&found),
+			     prov_address_port((struct sockaddr *)&mine));
+	prov_address_set_port((struct sockaddr *)&found, prov_address_port((struct sockaddr *)&mine));
 	assert_memory_equal(&found, &mine, sizeof(mine));
 	close(fd);
 }
@@ -231,8 +231,8 @@ static void no_port_is_found_elsewhere(void **state)
 {
 	struct sockaddr_storage other = address("192.0.2.1", 7000);
 
-	assert_int_equal(address_find_port(&other), -FI_EADDRNOTAVAIL);
-	assert_int_equal(shm_address_port((struct sockaddr *)&other), 7000);
+	assert_int_equal(prov_address_find_port(&other), -FI_EADDRNOTAVAIL);
+	assert_int_equal(prov_address_port((struct sockaddr *)&other), 7000);
 }
 
 int main(void)

@@ -43,14 +43,14 @@ static void contexts_have_their_defaults(void **state)
 	assert_int_equal(info->tx_attr->comp_order, COMPAT_ORDER_NONE);
 	assert_int_equal(info->tx_attr->inject_size, SHM_INJECT_MAX);
 	assert_int_equal(info->tx_attr->size, SHM_TX_SIZE);
-	assert_int_equal(info->tx_attr->iov_limit, SHM_IOV_MAX);
+	assert_int_equal(info->tx_attr->iov_limit, PROV_IOV_MAX);
 	assert_int_equal(info->tx_attr->rma_iov_limit, 0);
 	assert_int_equal(info->rx_attr->caps, FI_MSG | FI_RECV);
 	assert_int_equal(info->rx_attr->op_flags, 0);
 	assert_int_equal(info->rx_attr->msg_order, FI_ORDER_SAS);
 	assert_int_equal(info->rx_attr->comp_order, COMPAT_ORDER_STRICT);
 	assert_int_equal(info->rx_attr->size, SHM_RX_SIZE);
-	assert_int_equal(info->rx_attr->iov_limit, SHM_IOV_MAX);
+	assert_int_equal(info->rx_attr->iov_limit, PROV_IOV_MAX);
 	fi_freeinfo(info);
 }
 
@@ -195,13 +195,13 @@ static void what_there_is_is_granted(void **state)
 		IN_ATTR(tx, msg_order, FI_ORDER_SAS),
 		IN_ATTR(tx, inject_size, SHM_INJECT_MAX),
 		IN_ATTR(tx, size, SHM_TX_SIZE_MAX),
-		IN_ATTR(tx, iov_limit, SHM_IOV_MAX),
+		IN_ATTR(tx, iov_limit, PROV_IOV_MAX),
 		IN_ATTR(tx, tclass, FI_TC_LOW_LATENCY),
 		IN_ATTR(rx, caps, FI_MSG | FI_RECV),
 		IN_ATTR(rx, msg_order, FI_ORDER_SAS),
 		IN_ATTR(rx, comp_order, COMPAT_ORDER_STRICT),
 		IN_ATTR(rx, total_buffered_recv, 1 << 20),
-		IN_ATTR(rx, iov_limit, SHM_IOV_MAX),
+		IN_ATTR(rx, iov_limit, PROV_IOV_MAX),
 		IN_ATTR(domain, threading, FI_THREAD_DOMAIN),
 		IN_ATTR(domain, control_progress, FI_PROGRESS_MANUAL),
 		IN_ATTR(domain, data_progress, FI_PROGRESS_MANUAL),
@@ -210,7 +210,7 @@ static void what_there_is_is_granted(void **state)
 		IN_ATTR(domain, cq_data_size, 8),
 		IN_ATTR(domain, ep_cnt, 100000),
 		IN_ATTR(domain, caps, FI_LOCAL_COMM),
-		IN_ATTR(domain, max_err_data, SHM_CM_DATA_MAX),
+		IN_ATTR(domain, max_err_data, PROV_CM_DATA_MAX),
 		IN_ATTR(fabric, prov_version, SHM_VERSION),
 	};
 
@@ -244,14 +244,14 @@ static void what_there_is_not_is_refused(void **state)
 		IN_ATTR(tx, comp_order, COMPAT_ORDER_STRICT),
 		IN_ATTR(tx, inject_size, SHM_INJECT_MAX + 1),
 		IN_ATTR(tx, size, SHM_TX_SIZE_MAX + 1),
-		IN_ATTR(tx, iov_limit, SHM_IOV_MAX + 1),
+		IN_ATTR(tx, iov_limit, PROV_IOV_MAX + 1),
 		IN_ATTR(tx, rma_iov_limit, 1),
 		IN_ATTR(rx, caps, FI_MSG | FI_MULTI_RECV),
 		IN_ATTR(rx, op_flags, FI_MULTI_RECV),
 		IN_ATTR(rx, msg_order, FI_ORDER_RAR),
 		IN_ATTR(rx, comp_order, COMPAT_ORDER_DATA),
 		IN_ATTR(rx, size, SHM_RX_SIZE_MAX + 1),
-		IN_ATTR(rx, iov_limit, SHM_IOV_MAX + 1),
+		IN_ATTR(rx, iov_limit, PROV_IOV_MAX + 1),
 		IN_ATTR(domain, threading, FI_THREAD_SAFE),
 		IN_ATTR(domain, threading, FI_THREAD_FID),
 		IN_ATTR(domain, threading, FI_THREAD_ENDPOINT),
@@ -265,10 +265,10 @@ static void what_there_is_not_is_refused(void **state)
 		IN_ATTR(domain, max_ep_tx_ctx, 2),
 		IN_ATTR(domain, max_ep_srx_ctx, 1),
 		IN_ATTR(domain, cntr_cnt, 1),
-		IN_ATTR(domain, mr_iov_limit, SHM_IOV_MAX + 1),
+		IN_ATTR(domain, mr_iov_limit, PROV_IOV_MAX + 1),
 		IN_ATTR(domain, caps, FI_REMOTE_COMM),
 		IN_ATTR(domain, caps, FI_SHARED_AV),
-		IN_ATTR(domain, max_err_data, SHM_CM_DATA_MAX + 1),
+		IN_ATTR(domain, max_err_data, PROV_CM_DATA_MAX + 1),
 		IN_ATTR(fabric, prov_version, SHM_VERSION + 1),
 	};
 

@@ -24,7 +24,7 @@ struct party {
 /* An event and its private data. */
 union cm_event {
 	struct fi_eq_cm_entry cm;
-	uint8_t room[sizeof(struct fi_eq_cm_entry) + SHM_CM_DATA_MAX];
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
 };
 
 static inline struct fi_info *cm_info(const char *host, const char *port, uint64_t flags)
@@ -89,7 +89,7 @@ static inline struct sockaddr_storage cm_name(struct fid *fid)
 	size_t bytes = sizeof(name);
 
 	assert_int_equal(fi_getname(fid, &name, &bytes), 0);
-	assert_int_equal(bytes, shm_address_bytes((struct sockaddr *)&name));
+	assert_int_equal(bytes, prov_address_bytes((struct sockaddr *)&name));
 	return name;
 }
 

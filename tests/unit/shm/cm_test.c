@@ -6,7 +6,7 @@
 
 static void exchange(size_t asked, size_t answered)
 {
-	uint8_t question[SHM_CM_DATA_MAX], answer[SHM_CM_DATA_MAX];
+	uint8_t question[PROV_CM_DATA_MAX], answer[PROV_CM_DATA_MAX];
 	struct fid_ep *one, *two;
 
 	memset(question, 'q', sizeof(question));
@@ -27,8 +27,8 @@ static void exchange(size_t asked, size_t answered)
 static void both_sides_get_private_data(void **state)
 {
 	exchange(0, 0);
-	exchange(1, SHM_CM_DATA_MAX);
-	exchange(SHM_CM_DATA_MAX, 1);
+	exchange(1, PROV_CM_DATA_MAX);
+	exchange(PROV_CM_DATA_MAX, 1);
 }
 
 static void reject(const void *data, size_t length)
@@ -50,7 +50,7 @@ static void reject(const void *data, size_t length)
 
 static void a_refusal_brings_its_data(void **state)
 {
-	uint8_t data[SHM_CM_DATA_MAX];
+	uint8_t data[PROV_CM_DATA_MAX];
 
 	memset(data, 'r', sizeof(data));
 	reject(NULL, 0);
@@ -60,7 +60,7 @@ static void a_refusal_brings_its_data(void **state)
 
 static void too_much_private_data_is_refused(void **state)
 {
-	uint8_t data[SHM_CM_DATA_MAX + 1] = {0};
+	uint8_t data[PROV_CM_DATA_MAX + 1] = {0};
 	struct fid_ep *ep = party_ep(&client, client.info), *one, *two;
 	struct fi_info *info;
 
@@ -85,7 +85,7 @@ static void who_is_not_there_refuses_at_once(void **state)
 	struct fid_pep *later = party_pep(&server);
 	struct sockaddr_storage wanted = address;
 
-	shm_address_set_port((struct sockaddr *)&wanted, 0);
+	prov_address_set_port((struct sockaddr *)&wanted, 0);
 	assert_int_equal(fi_setname(&later->fid, &wanted, sizeof(wanted)), 0);
 	wanted = cm_name(&later->fid);
 	assert_int_equal(fi_connect(ep, &wanted, NULL, 0), -FI_ECONNREFUSED);
@@ -106,7 +106,7 @@ static void a_listener_that_goes_refuses(void **state)
 	struct fid_ep *read = dial(NULL, 0), *queued = dial(NULL, 0), *waiting;
 
 	fi_freeinfo(next_request());
-	eq_progress((struct shm_eq *)server.eq); /* so that one event is queued */
+	eq_progress((struct prov_eq *)server.eq); /* so that one event is queued */
 	waiting = dial(NULL, 0);
 	assert_int_equal(fi_close(&pep->fid), 0);
 	pep = NULL;

@@ -237,10 +237,10 @@ static void pieces_are_gathered_and_scattered(void **state)
 
 static void more_pieces_than_the_limit_are_refused(void **state)
 {
-	struct iovec iov[SHM_IOV_MAX + 1] = {0};
+	struct iovec iov[PROV_IOV_MAX + 1] = {0};
 
-	assert_int_equal(fi_sendv(pair.a.ep, iov, NULL, SHM_IOV_MAX + 1, 0, NULL), -FI_EINVAL);
-	assert_int_equal(fi_recvv(pair.a.ep, iov, NULL, SHM_IOV_MAX + 1, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_sendv(pair.a.ep, iov, NULL, PROV_IOV_MAX + 1, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_recvv(pair.a.ep, iov, NULL, PROV_IOV_MAX + 1, 0, NULL), -FI_EINVAL);
 }
 
 static void data_comes_with_a_message(void **state)

@@ -167,7 +167,7 @@ static void expect_cm_data_size(struct fid *fid)
 			 -FI_ETOOSMALL);
 	assert_int_equal(bytes, sizeof(value));
 	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, &bytes), 0);
-	assert_int_equal(value, SHM_CM_DATA_MAX);
+	assert_int_equal(value, PROV_CM_DATA_MAX);
 	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &bytes),
 			 -FI_ENOPROTOOPT);
 	assert_int_equal(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, bytes),

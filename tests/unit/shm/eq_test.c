@@ -12,17 +12,17 @@
 static struct fi_info *info;
 static struct fid_fabric *fabric;
 static struct fid_eq *eq;
-static struct shm_eq *inner;
+static struct prov_eq *inner;
 static struct fid source = {.fclass = FI_CLASS_EP, .context = &source};
 static struct fid other = {.fclass = FI_CLASS_EP, .context = &other};
-static struct shm_event events[8]; /* memory of the endpoints' */
+static struct prov_event events[8]; /* memory of the endpoints' */
 static unsigned used;
 static int descriptors;
 
 static union {
 	struct fi_eq_cm_entry cm;
 	struct fi_eq_entry entry;
-	uint8_t room[sizeof(struct fi_eq_cm_entry) + SHM_CM_DATA_MAX];
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
 } buf;
 static uint32_t event;
 
@@ -31,7 +31,7 @@ static void open_eq(enum fi_wait_obj wait_obj, uint64_t flags)
 	struct fi_eq_attr attr = {.wait_obj = wait_obj, .flags = flags};
 
 	assert_int_equal(fi_eq_open(fabric, &attr, &eq, &eq), 0);
-	inner = (struct shm_eq *)eq;
+	inner = (struct prov_eq *)eq;
 }
 
 static int setup(void **state)
@@ -61,7 +61,7 @@ static ssize_t read_event(size_t size, uint64_t flags)
 	return fi_eq_read(eq, &event, &buf, size, flags);
 }
 
-static struct shm_event *next_event(void)
+static struct prov_event *next_event(void)
 {
 	assert_true(used < PLX_ARRAY_LEN(events));
 	return &events[used++];
@@ -141,15 +141,15 @@ static void a_peek_leaves_the_event(void **state)
 
 static void a_short_buffer_leaves_the_event(void **state)
 {
-	uint8_t data[SHM_CM_DATA_MAX] = {[255] = 5};
+	uint8_t data[PROV_CM_DATA_MAX] = {[255] = 5};
 
 	open_eq(FI_WAIT_NONE, 0);
 	push_data(FI_CONNECTED, &source, data, sizeof(data));
-	for (size_t size = 0; size < sizeof(buf.cm) + SHM_CM_DATA_MAX; size++)
+	for (size_t size = 0; size < sizeof(buf.cm) + PROV_CM_DATA_MAX; size++)
 		assert_int_equal(read_event(size, 0), -FI_ETOOSMALL);
 	assert_null(buf.cm.fid);
-	assert_int_equal(read_event(sizeof(buf.cm) + SHM_CM_DATA_MAX, 0),
-			 sizeof(buf.cm) + SHM_CM_DATA_MAX);
+	assert_int_equal(read_event(sizeof(buf.cm) + PROV_CM_DATA_MAX, 0),
+			 sizeof(buf.cm) + PROV_CM_DATA_MAX);
 	assert_int_equal(buf.cm.data[255], 5);
 }
 
@@ -259,8 +259,8 @@ static void writing_must_be_asked_for(void **state)
 static void what_is_too_long_is_not_written(void **state)
 {
 	open_eq(FI_WAIT_NONE, FI_WRITE);
-	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, SHM_CM_DATA_MAX + 1, 0), -FI_EINVAL);
-	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, SHM_CM_DATA_MAX, 0), SHM_CM_DATA_MAX);
+	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, PROV_CM_DATA_MAX + 1, 0), -FI_EINVAL);
+	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, PROV_CM_DATA_MAX, 0), PROV_CM_DATA_MAX);
 }
 
 /* Waiting ------------------------------------------------------------------------------------- */

@@ -253,7 +253,7 @@ static void keys_are_chosen_for_basic_registration(void **state)
 static void all_ways_of_registration_do_the_same(void **state)
 {
 	struct fixture *f = *state;
-	struct iovec iov[SHM_IOV_MAX + 1] = {{.iov_base = f, .iov_len = sizeof(*f)}};
+	struct iovec iov[PROV_IOV_MAX + 1] = {{.iov_base = f, .iov_len = sizeof(*f)}};
 	struct fi_mr_attr attr = {
 		.mr_iov = iov, .iov_count = 2, .access = FI_RECV, .requested_key = 2, .context = f};
 	struct fid_mr *mr;
@@ -264,7 +264,7 @@ static void all_ways_of_registration_do_the_same(void **state)
 	assert_int_equal(fi_mr_bind(mr, &f->domain->fid, 0), -FI_ENOSYS);
 	assert_int_equal(fi_mr_enable(mr), -FI_ENOSYS);
 	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_mr_regv(f->domain, iov, SHM_IOV_MAX, FI_RECV, 0, 3, 0, &mr, NULL), 0);
+	assert_int_equal(fi_mr_regv(f->domain, iov, PROV_IOV_MAX, FI_RECV, 0, 3, 0, &mr, NULL), 0);
 	assert_int_equal(fi_mr_key(mr), 3);
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
@@ -272,10 +272,10 @@ static void all_ways_of_registration_do_the_same(void **state)
 static void registration_beyond_what_is_offered_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	struct iovec iov[SHM_IOV_MAX + 1] = {{.iov_base = f, .iov_len = sizeof(*f)}};
+	struct iovec iov[PROV_IOV_MAX + 1] = {{.iov_base = f, .iov_len = sizeof(*f)}};
 	struct fid_mr *mr;
 
-	assert_int_equal(fi_mr_regv(f->domain, iov, SHM_IOV_MAX + 1, FI_RECV, 0, 3, 0, &mr, NULL),
+	assert_int_equal(fi_mr_regv(f->domain, iov, PROV_IOV_MAX + 1, FI_RECV, 0, 3, 0, &mr, NULL),
 			 -FI_EINVAL);
 	assert_int_equal(
 		fi_mr_reg(f->domain, f, sizeof(*f), FI_RECV, 0, 3, FI_RMA_EVENT, &mr, NULL),

@@ -216,7 +216,7 @@ static void the_silent_fill_the_backlog_for_a_while_only(void **state)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
 		fds[i] = connect_raw();
 	cm_expect_nothing(server.eq);
-	assert_true(eq_arm((struct shm_eq *)server.eq) == 0);
+	assert_true(eq_arm((struct prov_eq *)server.eq) == 0);
 	for (int i = 0; i < 6; i++)
 		tick();
 	expect_connection();
@@ -235,11 +235,11 @@ static void descriptors_that_run_out_are_waited_for(void **state)
 	none = before;
 	none.rlim_cur = (rlim_t)lowest;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(eq_progress((struct shm_eq *)server.eq), 1);
+	assert_int_equal(eq_progress((struct prov_eq *)server.eq), 1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(cm_wait_error(server.eq).err, EMFILE);
 	assert_true(listener()->paused);
-	assert_int_equal(eq_arm((struct shm_eq *)server.eq), 0);
+	assert_int_equal(eq_arm((struct prov_eq *)server.eq), 0);
 	tick();
 	assert_false(listener()->paused);
 	assert_int_equal(listener()->request_count, 1);

@@ -62,12 +62,12 @@ static void expect_address(const void *address, size_t length, const char *text,
 	char found[INET6_ADDRSTRLEN];
 
 	assert_non_null(address);
-	assert_int_equal(length, shm_address_bytes(address));
+	assert_int_equal(length, prov_address_bytes(address));
 	inet_ntop(four->sin_family,
 		  four->sin_family == AF_INET ? (const void *)&four->sin_addr : &six->sin6_addr,
 		  found, sizeof(found));
 	assert_string_equal(found, text);
-	assert_int_equal(shm_address_port(address), port);
+	assert_int_equal(prov_address_port(address), port);
 }
 
 static void expect_addresses(const struct fi_info *info, const char *source, uint16_t source_port,
@@ -135,7 +135,7 @@ static void each_local_address_is_answered_in_the_resolvers_order(void **state)
 
 	assert_int_equal(getaddrinfo(NULL, "7000", &wanted, &found), 0);
 	for (struct addrinfo *a = found; a; a = a->ai_next) {
-		if (!shm_address_is_local(a->ai_addr))
+		if (!prov_address_is_local(&shm_prov, a->ai_addr))
 			continue;
 		assert_non_null(one);
 		assert_int_equal(one->src_addrlen, a->ai_addrlen);
@@ -166,7 +166,7 @@ static void ipv6_is_answered_as_such(void **state)
 	struct fi_info *hints = *state, *info;
 
 	assert_int_equal(refusal("2001:db8::1", "7000", 0, NULL), -FI_ENODATA);
-	if (!shm_address_is_local((struct sockaddr *)&loopback))
+	if (!prov_address_is_local(&shm_prov, (struct sockaddr *)&loopback))
 		skip();
 	info = ask_for("::1", "7000", 0, NULL);
 	expect_addresses(info, "::1", 0, "::1", 7000);
@@ -279,9 +279,10 @@ static void request_carries_both_addresses_and_its_handle(void **state)
 
 	inet_pton(AF_INET, "127.0.0.2", &peer.sin_addr);
 	memcpy(&pep.address, pep.info->src_addr, pep.info->src_addrlen);
-	shm_address_set_port((struct sockaddr *)&pep.address, 7000);
+	prov_address_set_port((struct sockaddr *)&pep.address, 7000);
 
-	struct fi_info *info = shm_info_of_request(&pep, (struct sockaddr *)&peer, &request);
+	struct fi_info *info = prov_info_of_request(pep.info, &pep.address,
+						    (struct sockaddr *)&peer, &request);
 
 	expect_addresses(info, "127.0.0.1", 7000, "127.0.0.2", 4321);
 	assert_ptr_equal(info->handle, &request);
@@ -291,7 +292,7 @@ static void request_carries_both_addresses_and_its_handle(void **state)
 
 	memset(&pep.address, 0, sizeof(pep.address));
 	pep.address.ss_family = AF_INET6;
-	info = shm_info_of_request(&pep, (struct sockaddr *)&peer, &request);
+	info = prov_info_of_request(pep.info, &pep.address, (struct sockaddr *)&peer, &request);
 	expect_addresses(info, "::", 0, "127.0.0.2", 4321);
 	assert_int_equal(info->addr_format, FI_SOCKADDR);
 	fi_freeinfo(info);

@@ -4,7 +4,7 @@
 
 static void assert_same(const void *one, const void *two)
 {
-	assert_memory_equal(one, two, shm_address_bytes(two));
+	assert_memory_equal(one, two, prov_address_bytes(two));
 }
 
 static void both_sides_know_their_peer(void **state)
@@ -17,7 +17,7 @@ static void both_sides_know_their_peer(void **state)
 	assert_int_equal(fi_getpeer(one, &name, &bytes), 0);
 	assert_same(&name, &address);
 	local = cm_name(&one->fid);
-	assert_int_not_equal(shm_address_port((struct sockaddr *)&local), 0);
+	assert_int_not_equal(prov_address_port((struct sockaddr *)&local), 0);
 	assert_int_equal(fi_getpeer(two, &name, &bytes), 0);
 	assert_same(&name, &local);
 	local = cm_name(&two->fid);
@@ -34,7 +34,7 @@ static void a_request_tells_both_addresses(void **state)
 
 	assert_same(info->src_addr, &address);
 	assert_same(info->dest_addr, &local);
-	assert_int_not_equal(shm_address_port(info->dest_addr), 0);
+	assert_int_not_equal(prov_address_port(info->dest_addr), 0);
 	fi_freeinfo(info);
 	close_ep(ep);
 }
@@ -45,7 +45,7 @@ static void a_connector_may_choose_its_port(void **state)
 	struct sockaddr_storage wanted = address;
 	struct fi_info *info;
 
-	shm_address_set_port((struct sockaddr *)&wanted, 4321);
+	prov_address_set_port((struct sockaddr *)&wanted, 4321);
 	assert_int_equal(fi_setname(&ep->fid, &wanted, sizeof(wanted)), 0);
 	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
 	info = next_request();
@@ -87,13 +87,13 @@ static void a_port_is_found_for_who_gives_none(void **state)
 	struct sockaddr_storage other, wanted = address;
 	struct fid_pep *second = party_pep(&server);
 
-	assert_int_not_equal(shm_address_port((struct sockaddr *)&address), 0);
-	shm_address_set_port((struct sockaddr *)&wanted, 0);
+	assert_int_not_equal(prov_address_port((struct sockaddr *)&address), 0);
+	prov_address_set_port((struct sockaddr *)&wanted, 0);
 	assert_int_equal(fi_setname(&second->fid, &wanted, sizeof(wanted)), 0);
 	other = cm_name(&second->fid);
-	assert_int_not_equal(shm_address_port((struct sockaddr *)&other), 0);
-	assert_int_not_equal(shm_address_port((struct sockaddr *)&other),
-			     shm_address_port((struct sockaddr *)&address));
+	assert_int_not_equal(prov_address_port((struct sockaddr *)&other), 0);
+	assert_int_not_equal(prov_address_port((struct sockaddr *)&other),
+			     prov_address_port((struct sockaddr *)&address));
 	assert_int_equal(fi_listen(second), 0);
 	wanted = cm_name(&second->fid);
 	assert_same(&wanted, &other);
@@ -135,11 +135,11 @@ static void meet(const char *listener, const char *connector)
 
 	close_all();
 	listen_at(listener);
-	port = shm_address_port((struct sockaddr *)&address);
+	port = prov_address_port((struct sockaddr *)&address);
 	fi_freeinfo(client.info);
 	client.info = cm_info(connector, "1", 0);
 	memcpy(&address, client.info->dest_addr, client.info->dest_addrlen);
-	shm_address_set_port((struct sockaddr *)&address, port);
+	prov_address_set_port((struct sockaddr *)&address, port);
 	make_pair(&one, &two);
 	close_ep(one);
 	close_ep(two);

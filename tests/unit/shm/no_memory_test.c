@@ -76,9 +76,9 @@ static void beginning_and_end_may_wait_to_be_read(void **state)
 	struct fid_ep *one = dial(NULL, 0), *two = accept_next();
 
 	allow(0);
-	eq_progress((struct shm_eq *)client.eq);
+	eq_progress((struct prov_eq *)client.eq);
 	close_ep(two);
-	eq_progress((struct shm_eq *)client.eq);
+	eq_progress((struct prov_eq *)client.eq);
 	cm_wait(client.eq, FI_CONNECTED, &event);
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
 	cm_expect_nothing(client.eq);
@@ -111,9 +111,9 @@ static bool ask(unsigned allocations)
 	bool told;
 
 	allow(allocations);
-	eq_progress((struct shm_eq *)server.eq);
+	eq_progress((struct prov_eq *)server.eq);
 	allow_all();
-	told = !list_is_empty(&((struct shm_eq *)server.eq)->events);
+	told = !list_is_empty(&((struct prov_eq *)server.eq)->events);
 	if (told) {
 		struct fi_info *info = next_request();
 

@@ -26,15 +26,15 @@ static void wait_for_refusals(unsigned count)
 {
 	for (uint64_t until_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
 	     refused < count && plx_now_ns() < until_ns;)
-		eq_progress((struct shm_eq *)server.eq);
+		eq_progress((struct prov_eq *)server.eq);
 	assert_true(refused >= count);
 }
 
 static void wait_for_event(void)
 {
 	for (uint64_t until_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
-	     list_is_empty(&((struct shm_eq *)server.eq)->events) && plx_now_ns() < until_ns;)
-		eq_progress((struct shm_eq *)server.eq);
+	     list_is_empty(&((struct prov_eq *)server.eq)->events) && plx_now_ns() < until_ns;)
+		eq_progress((struct prov_eq *)server.eq);
 }
 
 static void a_paused_listener_goes_on_trying(void **state)
@@ -50,7 +50,7 @@ static void a_paused_listener_goes_on_trying(void **state)
 	second = dial(NULL, 0);
 	info = next_request();
 	while (!listener->paused)
-		eq_progress((struct shm_eq *)server.eq);
+		eq_progress((struct prov_eq *)server.eq);
 	watched_not = listener->source.fd;
 	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
 	fi_freeinfo(info);

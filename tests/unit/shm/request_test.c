@@ -23,9 +23,9 @@ static void more_than_the_backlog_wait_for_their_turn(void **state)
 		eps[i] = dial("data", 4);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++) {
 		while (list_is_empty(
-			&((struct shm_eq *)server.eq)->events)) { /* who waits tries again */
-			eq_progress((struct shm_eq *)server.eq);
-			eq_progress((struct shm_eq *)client.eq);
+			&((struct prov_eq *)server.eq)->events)) { /* who waits tries again */
+			eq_progress((struct prov_eq *)server.eq);
+			eq_progress((struct prov_eq *)client.eq);
 		}
 		assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), 4);
 		assert_true(((struct shm_pep *)pep)->request_count <= 2);

@@ -31,7 +31,7 @@ static struct segment segment;
 static struct bell *bell;
 static struct wire_half half;
 static struct shm_offer offer;
-static uint8_t data[SHM_CM_DATA_MAX];
+static uint8_t data[PROV_CM_DATA_MAX];
 static uint32_t length;
 static enum wire_kind kind;
 static int descriptors, mappings;
@@ -100,8 +100,8 @@ static void a_half_arrives(void **state)
 
 static void private_data_arrives(void **state)
 {
-	static const size_t lengths[] = {1, 255, SHM_CM_DATA_MAX};
-	uint8_t sent[SHM_CM_DATA_MAX];
+	static const size_t lengths[] = {1, 255, PROV_CM_DATA_MAX};
+	uint8_t sent[PROV_CM_DATA_MAX];
 
 	for (size_t i = 0; i < sizeof(sent); i++)
 		sent[i] = (uint8_t)(i * 7);
@@ -113,7 +113,7 @@ static void private_data_arrives(void **state)
 		assert_memory_equal(data, sent, lengths[i]);
 		offer_release(&offer);
 	}
-	assert_int_equal(wire_send(ends[0], WIRE_ACCEPT, &half, sent, SHM_CM_DATA_MAX + 1),
+	assert_int_equal(wire_send(ends[0], WIRE_ACCEPT, &half, sent, PROV_CM_DATA_MAX + 1),
 			 -FI_EINVAL);
 }
 
@@ -165,7 +165,7 @@ static void a_full_socket_is_to_be_tried_again(void **state)
 
 /* As an enemy would have it ----------------------------------------------------------------- */
 
-static uint8_t good[MESSAGE_BYTES + SHM_CM_DATA_MAX];
+static uint8_t good[MESSAGE_BYTES + PROV_CM_DATA_MAX];
 
 /* A message that would be taken, to be spoilt. */
 static size_t make_good(void)
@@ -271,8 +271,8 @@ static void one_that_is_too_short_is_refused(void **state)
 
 static void one_that_is_too_long_is_refused(void **state)
 {
-	uint8_t huge[MESSAGE_BYTES + SHM_CM_DATA_MAX + 1] = {0};
-	const uint32_t data_bytes = SHM_CM_DATA_MAX + 1;
+	uint8_t huge[MESSAGE_BYTES + PROV_CM_DATA_MAX + 1] = {0};
+	const uint32_t data_bytes = PROV_CM_DATA_MAX + 1;
 	const int fds[] = {half.segment_fd, half.bell_fd};
 
 	memcpy(huge, good, make_good());

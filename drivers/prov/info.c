@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fi_getinfo: one answer for each pair of addresses. attr.c says what is answered besides. */
-#include "shm.h"
+#include "prov.h"
 
 #include <netdb.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 
 /* One call: what was asked, and the answers. */
 struct query {
+	const struct prov *prov;
 	uint32_t version;
 	uint64_t flags;
 	uint32_t format; /* of addresses: FI_FORMAT_UNSPEC for any */
@@ -41,7 +42,7 @@ static uint32_t format_of(int family)
 
 static int copy_address(const struct sockaddr *address, void **copy_out, size_t *length_out)
 {
-	size_t length = shm_address_bytes(address);
+	size_t length = prov_address_bytes(address);
 	void *copy = malloc(length);
 
 	if (!copy)
@@ -64,13 +65,13 @@ static int set_addresses(struct fi_info *info, const struct sockaddr *source,
 static int append_answer(struct query *query, const struct sockaddr_storage *source,
 			 const struct sockaddr_storage *dest)
 {
-	struct fi_info *info = fi_dupinfo(&shm_info_most);
+	struct fi_info *info = fi_dupinfo(query->prov->most);
 
 	if (!info)
 		return -FI_ENOMEM;
 	*query->last = info;
 	query->last = &info->next;
-	shm_info_narrow(info, query->hints);
+	prov_info_narrow(query->prov, info, query->hints);
 	info->fabric_attr->api_version = query->version;
 	if (query->format != FI_SOCKADDR)
 		info->addr_format = format_of(source->ss_family);
@@ -84,7 +85,7 @@ static void choose_source(const struct query *query, const struct sockaddr_stora
 {
 	if (is_set(dest)) {
 		*source_out = *dest;
-		shm_address_set_port((struct sockaddr *)source_out, 0);
+		prov_address_set_port((struct sockaddr *)source_out, 0);
 		return;
 	}
 	memset(source_out, 0, sizeof(*source_out));
@@ -101,19 +102,20 @@ static int answer(struct query *query, const struct sockaddr_storage *resolved)
 	if (!is_set(&source))
 		choose_source(query, &dest, &source);
 	if ((is_set(&dest) && dest.ss_family != source.ss_family) ||
-	    (is_set(&dest) && !shm_address_is_local((struct sockaddr *)&dest)) ||
-	    !shm_address_is_local((struct sockaddr *)&source))
+	    (is_set(&dest) && query->prov->same_host &&
+	     !prov_address_is_local(query->prov->libfabric, (struct sockaddr *)&dest)) ||
+	    !prov_address_is_local(query->prov->libfabric, (struct sockaddr *)&source))
 		return 0;
 	return append_answer(query, &source, &dest);
 }
 
 /* Addresses -------------------------------------------------------------------------------- */
 
-static int error_of(int eai)
+static int error_of(const struct prov *prov, int eai)
 {
 	if (eai == EAI_MEMORY)
 		return -FI_ENOMEM;
-	shm_log(FI_LOG_INFO, "an address is not found: %s", gai_strerror(eai));
+	prov_log(prov->libfabric, FI_LOG_INFO, "an address is not found: %s", gai_strerror(eai));
 	return -FI_ENODATA;
 }
 
@@ -129,11 +131,11 @@ static int answer_names(struct query *query, const char *node, const char *servi
 	int rc = getaddrinfo(node, service, &wanted, &found);
 
 	if (rc)
-		return error_of(rc);
+		return error_of(query->prov, rc);
 	for (struct addrinfo *one = found; one && rc == 0; one = one->ai_next) {
 		struct sockaddr_storage resolved = {.ss_family = AF_UNSPEC};
 
-		memcpy(&resolved, one->ai_addr, shm_address_bytes(one->ai_addr));
+		memcpy(&resolved, one->ai_addr, prov_address_bytes(one->ai_addr));
 		rc = is_set(&resolved) ? answer(query, &resolved) : 0;
 	}
 	freeaddrinfo(found);
@@ -148,10 +150,11 @@ static bool read_address(const struct query *query, const void *address, size_t 
 
 	if (!address)
 		return true;
-	if (address_take(address, length, out) == 0 &&
+	if (prov_address_take(address, length, out) == 0 &&
 	    (wanted == AF_UNSPEC || wanted == out->ss_family))
 		return true;
-	shm_log(FI_LOG_INFO, "asked for an address that is no IPv4 or IPv6 one of that format");
+	prov_log(query->prov->libfabric, FI_LOG_INFO,
+		 "asked for an address that is no IPv4 or IPv6 one of that format");
 	return false;
 }
 
@@ -173,14 +176,14 @@ static bool read_addresses(struct query *query, bool named)
 /* ------------------------------------------------------------------------------------------ */
 
 /* FI_PROV_ATTR_ONLY: that there is such a provider, and no more. */
-static int answer_name(struct fi_info **info_out)
+static int answer_name(const struct prov *prov, struct fi_info **info_out)
 {
 	struct fi_info *info = fi_allocinfo();
 
 	if (!info)
 		return -FI_ENOMEM;
-	info->fabric_attr->prov_version = SHM_VERSION;
-	info->fabric_attr->prov_name = strdup(SHM_NAME);
+	info->fabric_attr->prov_version = prov->libfabric->version;
+	info->fabric_attr->prov_name = strdup(prov->libfabric->name);
 	if (!info->fabric_attr->prov_name) {
 		fi_freeinfo(info);
 		return -FI_ENOMEM;
@@ -189,34 +192,35 @@ static int answer_name(struct fi_info **info_out)
 	return 0;
 }
 
-static int check_version(uint32_t version)
+static int check_version(const struct prov *prov, uint32_t version)
 {
-	if (FI_VERSION_LT(shm_prov.fi_version, version))
+	if (FI_VERSION_LT(prov->libfabric->fi_version, version))
 		return -FI_ENOSYS;
-	if (FI_VERSION_GE(version, SHM_API_VERSION))
+	if (FI_VERSION_GE(version, PROV_API_VERSION))
 		return 0;
-	shm_log(FI_LOG_INFO, "asked for version %u.%u of libfabric's interface; %u.%u is the least",
-		FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(SHM_API_VERSION),
-		FI_MINOR(SHM_API_VERSION));
+	prov_log(prov->libfabric, FI_LOG_INFO,
+		 "asked for version %u.%u of libfabric's interface; %u.%u is the least",
+		 FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(PROV_API_VERSION),
+		 FI_MINOR(PROV_API_VERSION));
 	return -FI_ENODATA;
 }
 
-int shm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-		const struct fi_info *hints, struct fi_info **info_out)
+int prov_getinfo(const struct prov *prov, uint32_t version, const char *node, const char *service,
+		 uint64_t flags, const struct fi_info *hints, struct fi_info **info_out)
 {
-	struct query query = {.version = version, .flags = flags, .hints = hints};
+	struct query query = {.prov = prov, .version = version, .flags = flags, .hints = hints};
 	bool named = node || service;
 	int rc;
 
-	shm_begin();
+	prov->begin();
 	if (flags & FI_PROV_ATTR_ONLY)
-		return answer_name(info_out);
+		return answer_name(prov, info_out);
 	if (flags & FI_SOURCE && !named)
 		return -FI_EINVAL;
-	rc = check_version(version);
+	rc = check_version(prov, version);
 	if (rc)
 		return rc;
-	if (flags & FLAG_LAYERED || (hints && !shm_hints_fit(hints)) ||
+	if (flags & FLAG_LAYERED || (hints && !prov_hints_fit(prov, hints)) ||
 	    !read_addresses(&query, named))
 		return -FI_ENODATA;
 
@@ -232,20 +236,20 @@ int shm_getinfo(uint32_t version, const char *node, const char *service, uint64_
 }
 
 /* The families differ where IPv4 comes to a listener on ::. */
-struct fi_info *shm_info_of_request(const struct shm_pep *pep, const struct sockaddr *peer,
-				    struct fid *handle)
+struct fi_info *prov_info_of_request(const struct fi_info *pep_info,
+				     const struct sockaddr_storage *local,
+				     const struct sockaddr *peer, struct fid *handle)
 {
-	const struct sockaddr *local = (const struct sockaddr *)&pep->address;
-	struct fi_info *info = fi_dupinfo(pep->info);
+	struct fi_info *info = fi_dupinfo(pep_info);
 
 	if (!info)
 		return NULL;
-	if (set_addresses(info, local, peer) != 0) {
+	if (set_addresses(info, (const struct sockaddr *)local, peer) != 0) {
 		fi_freeinfo(info);
 		return NULL;
 	}
 	info->handle = handle;
-	if (local->sa_family != peer->sa_family)
+	if (local->ss_family != peer->sa_family)
 		info->addr_format = FI_SOCKADDR;
 	return info;
 }

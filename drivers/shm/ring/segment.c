@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that is shared with a peer. It is made of ordinary pages: of huge ones a peer could punch
  * holes although the memfd is sealed, and the next access would be SIGBUS where none are left. */
-#include "shm.h"
+#include "../shm.h"
 
 #include <errno.h>
 #include <fcntl.h>

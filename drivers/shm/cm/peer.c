@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "peer.h"
 
-#include "shm.h"
+#include "../shm.h"
 
 #include <errno.h>
 #include <poll.h>

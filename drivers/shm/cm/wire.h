@@ -3,14 +3,13 @@
 #ifndef SHM_WIRE_H
 #define SHM_WIRE_H
 
+#include "../ring/segment.h"
 #include "peer.h"
-#include "segment.h"
 
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define SHM_CM_DATA_MAX 256 /* private data of connect, accept and reject */
-#define WIRE_VERSION    2   /* of the handshake and of segment.h; both sides have the same */
+#define WIRE_VERSION 2 /* of the handshake and of segment.h; both sides have the same */
 
 /* segment.c: memory shared with a peer ------------------------------------------------------ */
 
@@ -60,7 +59,7 @@ int wire_send(int fd, enum wire_kind kind, const struct wire_half *half, const v
 	      size_t length);
 
 /* Receive one, check all of it and who sent it, and map what it brings. data_out has room for
- * SHM_CM_DATA_MAX. Return: 0; -FI_EAGAIN nothing there; else the connection is of no use:
+ * PROV_CM_DATA_MAX. Return: 0; -FI_EAGAIN nothing there; else the connection is of no use:
  * -FI_EACCES another user; -FI_ENOTCONN hung up; -FI_EINVAL broken. */
 int wire_receive(int fd, enum wire_kind *kind_out, struct shm_offer *offer_out, void *data_out,
 		 uint32_t *length_out);

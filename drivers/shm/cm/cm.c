@@ -2,7 +2,7 @@
 /* A connection, as both sides have it: how it begins once each has the other's half, how it is
  * accepted, told of, and lost. From where both halves are there the socket carries nothing but
  * bytes that wake, and its end says that the peer is gone. */
-#include "shm.h"
+#include "../shm.h"
 
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -17,7 +17,7 @@ static struct shm_ep *ep_of(struct fid_ep *fid)
 /* Events ------------------------------------------------------------------------------------ */
 
 /* Each state is come to once, so it cannot have more to tell. */
-static struct shm_event *next_event(struct shm_ep *ep)
+static struct prov_event *next_event(struct shm_ep *ep)
 {
 	assert(ep->told < PLX_ARRAY_LEN(ep->events));
 	return &ep->events[ep->told++];
@@ -118,7 +118,7 @@ static int check_accept(const struct shm_ep *ep, size_t length)
 {
 	if (ep->state != EP_IDLE)
 		return -FI_EOPBADSTATE;
-	return !ep->request || length > SHM_CM_DATA_MAX ? -FI_EINVAL : 0;
+	return !ep->request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
 }
 
 /* Past the answer there is no way back: what fails then ends the connection. */
@@ -189,21 +189,23 @@ static int ep_setname(fid_t fid, void *address, size_t bytes)
 
 	if (ep->state != EP_IDLE || ep->request)
 		return -FI_EOPBADSTATE;
-	return address_take(address, bytes, &ep->local);
+	return prov_address_take(address, bytes, &ep->local);
 }
 
 static int ep_getname(fid_t fid, void *address, size_t *bytes)
 {
 	const struct shm_ep *ep = (struct shm_ep *)fid;
 
-	return ep->local.ss_family ? address_give(&ep->local, address, bytes) : -FI_EADDRNOTAVAIL;
+	return ep->local.ss_family ? prov_address_give(&ep->local, address, bytes)
+				   : -FI_EADDRNOTAVAIL;
 }
 
 static int ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
 {
 	const struct shm_ep *ep = ep_of(fid);
 
-	return ep->state < EP_CONNECTED ? -FI_ENOTCONN : address_give(&ep->peer, address, bytes);
+	return ep->state < EP_CONNECTED ? -FI_ENOTCONN
+					: prov_address_give(&ep->peer, address, bytes);
 }
 
 static int no_listen(struct fid_pep *pep)

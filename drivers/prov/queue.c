@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the two kinds of queue have in common: see queue.h. */
-#include "shm.h"
+#include "prov.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

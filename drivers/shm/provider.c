@@ -8,15 +8,12 @@
 #include <errno.h>
 #include <grp.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
-#define INLINE_MAX   (UINT64_C(16) << 10)
-#define COPY_MAX     (UINT64_C(16) << 20)
-#define GROUP_BYTES  (64u << 10) /* of a group's entry, with all its members */
-#define LOG_LINE_MAX 512
+#define INLINE_MAX  (UINT64_C(16) << 10)
+#define COPY_MAX    (UINT64_C(16) << 20)
+#define GROUP_BYTES (64u << 10) /* of a group's entry, with all its members */
 
 static pthread_once_t begun = PTHREAD_ONCE_INIT;
 
@@ -26,30 +23,6 @@ struct shm_params shm_params = {
 	.copy_max = COPY_MAX,
 	.cma = true,
 };
-
-/* Log -------------------------------------------------------------------------------------- */
-
-static void log_line(enum fi_log_level level, const char *format, va_list args)
-{
-	char line[LOG_LINE_MAX];
-	int saved_errno = errno;
-
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): shm_log began it */
-	vsnprintf(line, sizeof(line), format, args);
-	fi_log(&shm_prov, level, FI_LOG_CORE, "shm_log", __LINE__, "%s\n", line);
-	errno = saved_errno;
-}
-
-/* libfabric's log writes nothing until its first call has read FI_LOG_LEVEL. */
-void shm_log(enum fi_log_level level, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	if (fi_log_enabled(&shm_prov, level, FI_LOG_CORE))
-		log_line(level, format, args);
-	va_end(args);
-}
 
 /* Parameters ------------------------------------------------------------------------------- */
 
@@ -219,7 +192,7 @@ static void start_libfabric(void)
 	segment_look_at_overcommit();
 }
 
-void shm_begin(void)
+static void begin(void)
 {
 	pthread_once(&begun, start_libfabric);
 }
@@ -230,6 +203,17 @@ void shm_begin_loading(void)
 }
 
 /* Provider --------------------------------------------------------------------------------- */
+
+int shm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info_out)
+{
+	return prov_getinfo(&shm_kind, version, node, service, flags, hints, info_out);
+}
+
+int shm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context)
+{
+	return prov_fabric_open(&shm_kind, attr, fabric_out, context);
+}
 
 /* libfabric puts the provider's name behind the one that it finds. */
 static int getinfo_for_libfabric(uint32_t version, const char *node, const char *service,
@@ -257,4 +241,16 @@ struct fi_provider shm_prov = {
 	.getinfo = getinfo_for_libfabric,
 	.fabric = shm_fabric_open,
 	.cleanup = clean_up,
+};
+
+const struct prov shm_kind = {
+	.libfabric = &shm_prov,
+	.most = &shm_info_most,
+	.tx_size = SHM_TX_SIZE,
+	.rx_size = SHM_RX_SIZE,
+	.same_host = true,
+	.begin = begin,
+	.domain_ops = &shm_domain_ops,
+	.domain_open = shm_domain_open,
+	.passive_ep = shm_pep_open,
 };

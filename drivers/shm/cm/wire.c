@@ -3,7 +3,7 @@
  * kind SOCK_SEQPACKET: a struct wire_message and private data, and with them the descriptors of
  * the sender's receiving ring and of its bell. Both sides are on one host, so numbers are in its
  * own order. What comes is trusted in nothing, not even in being all of it. */
-#include "shm.h"
+#include "../shm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct wire_message {
 	uint16_t version, kind;
 	uint32_t data_bytes;
 	/* Our half; all 0 in WIRE_REJECT. */
-	uint32_t ring_bytes, bell_bit, address_bytes;
+	uint32_t ring_bytes, bell_bit, prov_address_bytes;
 	uint64_t probe_address, probe_value;
 	uint8_t address[sizeof(struct sockaddr_in6)];
 	uint32_t zero;
@@ -35,7 +35,7 @@ union control {
 /* One as it came, and what it brought. */
 struct packet {
 	struct wire_message message;
-	uint8_t data[SHM_CM_DATA_MAX];
+	uint8_t data[PROV_CM_DATA_MAX];
 	size_t bytes;
 	bool cut; /* there was more of it */
 	int fds[FDS];
@@ -50,8 +50,8 @@ static void write_half(struct wire_message *message, const struct wire_half *hal
 	message->bell_bit = half->bell_bit;
 	message->probe_address = half->probe_address;
 	message->probe_value = half->probe_value;
-	message->address_bytes = shm_address_bytes((const struct sockaddr *)&half->address);
-	memcpy(message->address, &half->address, message->address_bytes);
+	message->prov_address_bytes = prov_address_bytes((const struct sockaddr *)&half->address);
+	memcpy(message->address, &half->address, message->prov_address_bytes);
 }
 
 static void attach_fds(struct msghdr *header, union control *control, const struct wire_half *half)
@@ -96,7 +96,7 @@ int wire_send(int fd, enum wire_kind kind, const struct wire_half *half, const v
 	struct msghdr header = {.msg_iov = parts, .msg_iovlen = length ? 2 : 1};
 	union control control;
 
-	if (length > SHM_CM_DATA_MAX)
+	if (length > PROV_CM_DATA_MAX)
 		return -FI_EINVAL;
 	if (half) {
 		write_half(&message, half);
@@ -151,8 +151,8 @@ static bool is_address(const struct wire_message *message)
 
 	memcpy(&family, message->address + offsetof(struct sockaddr, sa_family), sizeof(family));
 	if (family == AF_INET)
-		return message->address_bytes == sizeof(struct sockaddr_in);
-	return family == AF_INET6 && message->address_bytes == sizeof(struct sockaddr_in6);
+		return message->prov_address_bytes == sizeof(struct sockaddr_in);
+	return family == AF_INET6 && message->prov_address_bytes == sizeof(struct sockaddr_in6);
 }
 
 /* Return: what is wrong with it, or NULL. */
@@ -196,7 +196,7 @@ static int take_half(const struct packet *packet, struct shm_offer *offer)
 	offer->bell_bit = message->bell_bit;
 	offer->peer.probe_address = message->probe_address;
 	offer->peer.probe_value = message->probe_value;
-	memcpy(&offer->address, message->address, message->address_bytes);
+	memcpy(&offer->address, message->address, message->prov_address_bytes);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What completion queues and event queues have in common: an object to be waited for, how long a
  * wait may take, and the text of an error. */
-#ifndef SHM_QUEUE_H
-#define SHM_QUEUE_H
+#ifndef PROV_QUEUE_H
+#define PROV_QUEUE_H
 
 #include <rdma/fi_eq.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How an endpoint asks for a connection: its half is sent to the listener on a socket, which
  * answers with its own, or not. */
-#include "shm.h"
+#include "../shm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 /* What is sent once the listener has room. */
 struct shm_later {
 	uint32_t length;
-	uint8_t data[SHM_CM_DATA_MAX];
+	uint8_t data[PROV_CM_DATA_MAX];
 };
 
 /* Our own address ---------------------------------------------------------------------------- */
@@ -39,14 +39,14 @@ static bool is_open_address(const struct sockaddr_storage *address)
  * To find it takes some 5 us. Where there is none to be found, it stays 0. */
 static void choose_local(struct shm_ep *ep)
 {
-	uint16_t port = shm_address_port((struct sockaddr *)&ep->local);
+	uint16_t port = prov_address_port((struct sockaddr *)&ep->local);
 
 	if (is_open_address(&ep->local)) {
 		ep->local = ep->peer;
-		shm_address_set_port((struct sockaddr *)&ep->local, port);
+		prov_address_set_port((struct sockaddr *)&ep->local, port);
 	}
 	if (port == 0)
-		address_find_port(&ep->local);
+		prov_address_find_port(&ep->local);
 }
 
 /* Connecting ------------------------------------------------------------------------------- */
@@ -146,14 +146,14 @@ static int check_connect(const struct shm_ep *ep, size_t length)
 		return -FI_EISCONN;
 	if (ep->state != EP_IDLE)
 		return -FI_EOPBADSTATE;
-	return ep->request || length > SHM_CM_DATA_MAX ? -FI_EINVAL : 0;
+	return ep->request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
 }
 
 static int take_peer(struct shm_ep *ep, const void *address)
 {
 	const struct sockaddr *peer = address ? address : ep->info->dest_addr;
 
-	return address_take(peer, peer ? shm_address_bytes(peer) : 0, &ep->peer);
+	return prov_address_take(peer, peer ? prov_address_bytes(peer) : 0, &ep->peer);
 }
 
 int shm_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
@@ -215,7 +215,7 @@ static void accepted(struct shm_ep *ep, struct shm_offer *offer, const void *dat
 
 void ep_answered(struct shm_ep *ep)
 {
-	uint8_t data[SHM_CM_DATA_MAX];
+	uint8_t data[PROV_CM_DATA_MAX];
 	struct shm_offer offer;
 	enum wire_kind kind;
 	uint32_t length;

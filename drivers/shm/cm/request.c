@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests: connections that came in on a passive endpoint's socket, until they are answered. There
  * are at most `backlog` of them; the next ones wait in the kernel, for as long. */
-#include "shm.h"
+#include "../shm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void add_request(struct shm_pep *pep, int fd)
 		return;
 	}
 	request->fid.fclass = FI_CLASS_CONNREQ;
-	request->source = (struct shm_source){.kind = SOURCE_REQUEST, .fd = fd};
+	request->source = (struct prov_source){.fd = fd, .ready = request_incoming};
 	request->pep = pep;
 	pthread_mutex_lock(&pep->lock);
 	request->next = pep->requests;
@@ -142,8 +142,10 @@ static bool has_room(struct shm_pep *pep)
 	return room;
 }
 
-void pep_incoming(struct shm_pep *pep)
+void pep_incoming(struct prov_source *source)
 {
+	struct shm_pep *pep = plx_container_of(source, struct shm_pep, source);
+
 	for (int i = 0; i < ACCEPTED_MAX; i++) {
 		if (!has_room(pep) || !accept_one(pep))
 			break;
@@ -154,8 +156,9 @@ void pep_incoming(struct shm_pep *pep)
 static int tell(struct shm_request *request, const void *data, uint32_t length)
 {
 	struct shm_pep *pep = request->pep;
-	struct fi_info *info = shm_info_of_request(
-		pep, (const struct sockaddr *)&request->offer.address, &request->fid);
+	struct fi_info *info = prov_info_of_request(
+		pep->info, &pep->address, (const struct sockaddr *)&request->offer.address,
+		&request->fid);
 	int rc = info ? eq_push_request(pep->eq, &pep->fid.fid, info, data, length) : -FI_ENOMEM;
 
 	if (rc) {
@@ -169,9 +172,10 @@ static int tell(struct shm_request *request, const void *data, uint32_t length)
 	return 0;
 }
 
-void request_incoming(struct shm_request *request)
+void request_incoming(struct prov_source *source)
 {
-	uint8_t data[SHM_CM_DATA_MAX];
+	struct shm_request *request = plx_container_of(source, struct shm_request, source);
+	uint8_t data[PROV_CM_DATA_MAX];
 	enum wire_kind kind;
 	uint32_t length;
 	int rc = wire_receive(request->source.fd, &kind, &request->offer, data, &length);
@@ -213,8 +217,9 @@ static uint32_t count_tick(struct shm_pep *pep, bool *paused_out)
 }
 
 /* Only this thread changes and ends requests that were not told of. */
-void pep_tick(struct shm_pep *pep)
+void pep_tick(struct prov_source *timer)
 {
+	struct shm_pep *pep = plx_container_of(timer, struct shm_pep, timer);
 	struct shm_request *late;
 	uint64_t expired;
 	uint32_t silent;

@@ -3,21 +3,21 @@
  * epoll descriptor, which is its wait object too. Events that are queued and not read make
  * signal_fd readable, so that the descriptor wakes whoever waits for them, however they came to be
  * queued. */
-#include "shm.h"
+#include "prov.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct shm_eq *eq_of(struct fid_eq *fid)
+static struct prov_eq *eq_of(struct fid_eq *fid)
 {
-	return (struct shm_eq *)fid;
+	return (struct prov_eq *)fid;
 }
 
 /* Signal ----------------------------------------------------------------------------------- */
 
-static void signal_as_queued(struct shm_eq *eq)
+static void signal_as_queued(struct prov_eq *eq)
 {
 	uint64_t value = 1;
 	bool queued = !list_is_empty(&eq->events);
@@ -33,7 +33,7 @@ static void signal_as_queued(struct shm_eq *eq)
 /* Queueing --------------------------------------------------------------------------------- */
 
 /* Of the event, what is not set here is set already. */
-static void append(struct shm_eq *eq, struct shm_event *event, uint32_t number, fid_t fid,
+static void append(struct prov_eq *eq, struct prov_event *event, uint32_t number, fid_t fid,
 		   const void *data, uint32_t length)
 {
 	event->event = number;
@@ -47,24 +47,24 @@ static void append(struct shm_eq *eq, struct shm_event *event, uint32_t number, 
 	signal_as_queued(eq);
 }
 
-void eq_push(struct shm_eq *eq, struct shm_event *event, uint32_t number, fid_t fid,
+void eq_push(struct prov_eq *eq, struct prov_event *event, uint32_t number, fid_t fid,
 	     const void *data, uint32_t length)
 {
-	*event = (struct shm_event){.is_lent = true};
+	*event = (struct prov_event){.is_lent = true};
 	append(eq, event, number, fid, data, length);
 }
 
-void eq_push_error(struct shm_eq *eq, struct shm_event *event, fid_t fid, int err, const void *data,
-		   uint32_t length)
+void eq_push_error(struct prov_eq *eq, struct prov_event *event, fid_t fid, int err,
+		   const void *data, uint32_t length)
 {
-	*event = (struct shm_event){.is_lent = true, .is_error = true};
+	*event = (struct prov_event){.is_lent = true, .is_error = true};
 	append(eq, event, (uint32_t)err, fid, data, length);
 }
 
-int eq_push_request(struct shm_eq *eq, fid_t pep, struct fi_info *info, const void *data,
+int eq_push_request(struct prov_eq *eq, fid_t pep, struct fi_info *info, const void *data,
 		    uint32_t length)
 {
-	struct shm_event *event = calloc(1, sizeof(*event));
+	struct prov_event *event = calloc(1, sizeof(*event));
 
 	if (!event)
 		return -FI_ENOMEM;
@@ -73,18 +73,18 @@ int eq_push_request(struct shm_eq *eq, fid_t pep, struct fi_info *info, const vo
 	return 0;
 }
 
-static struct shm_event *of_link(struct shm_list *link)
+static struct prov_event *of_link(struct prov_list *link)
 {
-	return plx_container_of(link, struct shm_event, link);
+	return plx_container_of(link, struct prov_event, link);
 }
 
 /* Or NULL. */
-static struct shm_event *eq_first(const struct shm_eq *eq)
+static struct prov_event *eq_first(const struct prov_eq *eq)
 {
 	return list_is_empty(&eq->events) ? NULL : of_link(eq->events.next);
 }
 
-static void drop(struct shm_event *event)
+static void drop(struct prov_event *event)
 {
 	list_remove(&event->link);
 	event->is_queued = false;
@@ -94,7 +94,7 @@ static void drop(struct shm_event *event)
 		free(event);
 }
 
-void eq_take_back(struct shm_eq *eq, struct shm_event *event)
+void eq_take_back(struct prov_eq *eq, struct prov_event *event)
 {
 	if (!event->is_queued)
 		return;
@@ -102,10 +102,10 @@ void eq_take_back(struct shm_eq *eq, struct shm_event *event)
 	signal_as_queued(eq);
 }
 
-void eq_forget(struct shm_eq *eq, fid_t pep)
+void eq_forget(struct prov_eq *eq, fid_t pep)
 {
-	for (struct shm_list *link = eq->events.next, *next; link != &eq->events; link = next) {
-		struct shm_event *event = of_link(link);
+	for (struct prov_list *link = eq->events.next, *next; link != &eq->events; link = next) {
+		struct prov_event *event = of_link(link);
 
 		next = link->next;
 		if (event->fid == pep && !event->is_user)
@@ -116,7 +116,7 @@ void eq_forget(struct shm_eq *eq, fid_t pep)
 
 /* Reading ---------------------------------------------------------------------------------- */
 
-static void refill(struct shm_eq *eq)
+static void refill(struct prov_eq *eq)
 {
 	if (!list_is_empty(&eq->events))
 		return;
@@ -125,12 +125,12 @@ static void refill(struct shm_eq *eq)
 	eq->reading = false;
 }
 
-static size_t event_bytes(const struct shm_event *event)
+static size_t event_bytes(const struct prov_event *event)
 {
 	return (event->is_user ? 0 : sizeof(struct fi_eq_cm_entry)) + event->length;
 }
 
-static void write_event(const struct shm_event *event, void *buf)
+static void write_event(const struct prov_event *event, void *buf)
 {
 	struct fi_eq_cm_entry *entry = buf;
 
@@ -143,10 +143,10 @@ static void write_event(const struct shm_event *event, void *buf)
 	memcpy(entry->data, event->data, event->length);
 }
 
-static ssize_t give_first(struct shm_eq *eq, uint32_t *event_out, void *buf, size_t size,
+static ssize_t give_first(struct prov_eq *eq, uint32_t *event_out, void *buf, size_t size,
 			  uint64_t flags)
 {
-	struct shm_event *event = eq_first(eq);
+	struct prov_event *event = eq_first(eq);
 	ssize_t bytes;
 
 	if (!event)
@@ -168,7 +168,7 @@ static ssize_t give_first(struct shm_eq *eq, uint32_t *event_out, void *buf, siz
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event_out, void *buf, size_t size,
 		       uint64_t flags)
 {
-	struct shm_eq *eq = eq_of(fid);
+	struct prov_eq *eq = eq_of(fid);
 	ssize_t rc;
 
 	refill(eq);
@@ -178,7 +178,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event_out, void *buf, size_
 }
 
 /* Into the caller's own buffer, or, where it gave none, by reference to the queue's. */
-static void give_error_data(struct shm_eq *eq, const struct shm_event *event,
+static void give_error_data(struct prov_eq *eq, const struct prov_event *event,
 			    struct fi_eq_err_entry *entry)
 {
 	if (!entry->err_data_size || !entry->err_data) {
@@ -194,8 +194,8 @@ static void give_error_data(struct shm_eq *eq, const struct shm_event *event,
 
 static ssize_t eq_read_error(struct fid_eq *fid, struct fi_eq_err_entry *entry, uint64_t flags)
 {
-	struct shm_eq *eq = eq_of(fid);
-	struct shm_event *event = eq_first(eq);
+	struct prov_eq *eq = eq_of(fid);
+	struct prov_event *event = eq_first(eq);
 
 	if (!event || !event->is_error)
 		return -FI_EAGAIN;
@@ -214,7 +214,7 @@ static ssize_t eq_read_error(struct fid_eq *fid, struct fi_eq_err_entry *entry, 
 static ssize_t eq_sleep_read(struct fid_eq *fid, uint32_t *event_out, void *buf, size_t size,
 			     int timeout_ms, uint64_t flags)
 {
-	struct shm_eq *eq = eq_of(fid);
+	struct prov_eq *eq = eq_of(fid);
 	struct pollfd pollfd = {.fd = eq->wait.epoll_fd, .events = POLLIN};
 	uint64_t end_ns = queue_end_ns(timeout_ms);
 
@@ -234,8 +234,8 @@ static ssize_t eq_sleep_read(struct fid_eq *fid, uint32_t *event_out, void *buf,
 static ssize_t eq_write(struct fid_eq *fid, uint32_t number, const void *buf, size_t size,
 			uint64_t flags)
 {
-	struct shm_eq *eq = eq_of(fid);
-	struct shm_event *event;
+	struct prov_eq *eq = eq_of(fid);
+	struct prov_event *event;
 
 	if (!eq->can_write || size > sizeof(event->data))
 		return -FI_EINVAL;
@@ -257,12 +257,12 @@ static const char *eq_error_text(struct fid_eq *fid, int prov_errno, const void 
 
 static int eq_control(struct fid *fid, int command, void *arg)
 {
-	return queue_control(&((struct shm_eq *)fid)->wait, command, arg);
+	return queue_control(&((struct prov_eq *)fid)->wait, command, arg);
 }
 
-static void eq_free(struct shm_eq *eq)
+static void eq_free(struct prov_eq *eq)
 {
-	for (struct shm_list *link = eq->events.next, *next; link != &eq->events; link = next) {
+	for (struct prov_list *link = eq->events.next, *next; link != &eq->events; link = next) {
 		next = link->next;
 		drop(of_link(link));
 	}
@@ -272,7 +272,7 @@ static void eq_free(struct shm_eq *eq)
 
 static int eq_close(struct fid *fid)
 {
-	struct shm_eq *eq = (struct shm_eq *)fid;
+	struct prov_eq *eq = (struct prov_eq *)fid;
 
 	if (eq->refs)
 		return -FI_EBUSY;
@@ -284,9 +284,9 @@ static int eq_close(struct fid *fid)
 static struct fi_ops eq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = eq_close,
-	.bind = shm_no_bind,
+	.bind = prov_no_bind,
 	.control = eq_control,
-	.ops_open = shm_no_ops_open,
+	.ops_open = prov_no_ops_open,
 };
 
 static struct fi_ops_eq eq_ops = {
@@ -307,7 +307,7 @@ static int check_attr(const struct fi_eq_attr *attr)
 	return attr->flags & ~(FI_WRITE | FI_AFFINITY) ? -FI_EBADFLAGS : 0;
 }
 
-static void eq_init(struct shm_eq *eq, struct shm_fabric *fabric, const struct fi_eq_attr *attr,
+static void eq_init(struct prov_eq *eq, struct prov_fabric *fabric, const struct fi_eq_attr *attr,
 		    void *context)
 {
 	eq->fid.fid.fclass = FI_CLASS_EQ;
@@ -321,11 +321,11 @@ static void eq_init(struct shm_eq *eq, struct shm_fabric *fabric, const struct f
 }
 
 /* The queue grows as it must, so attr->size says nothing. */
-int shm_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct fid_eq **eq_out,
-		void *context)
+int prov_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct fid_eq **eq_out,
+		 void *context)
 {
-	struct shm_fabric *fabric = (struct shm_fabric *)fabric_fid;
-	struct shm_eq *eq;
+	struct prov_fabric *fabric = (struct prov_fabric *)fabric_fid;
+	struct prov_eq *eq;
 	int rc = check_attr(attr);
 
 	if (rc)

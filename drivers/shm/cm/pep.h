@@ -3,7 +3,7 @@
 #ifndef SHM_PEP_H
 #define SHM_PEP_H
 
-#include "eq.h"
+#include "../../prov/prov.h"
 #include "wire.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
  * endpoint's, and an endpoint's that is made from it: that one may be of another thread. */
 struct shm_request {
 	struct fid fid; /* FI_CLASS_CONNREQ */
-	struct shm_source source;
+	struct prov_source source;
 	struct shm_pep *pep; /* NULL: an endpoint's */
 	struct shm_request *next;
 	bool told;      /* FI_CONNREQ was queued */
@@ -25,20 +25,20 @@ struct shm_request {
 
 struct shm_pep {
 	struct fid_pep fid;
-	struct shm_fabric *fabric;
-	struct shm_eq *eq;
+	struct prov_fabric *fabric;
+	struct prov_eq *eq;
 	struct fi_info *info;
-	struct shm_source source;
+	struct prov_source source;
 	struct sockaddr_storage address; /* port 0 until it listens, or fi_setname */
 	bool listening;
-	struct shm_source timer; /* a timerfd: requests that say nothing, and `paused` */
-	bool ticking;            /* it runs */
+	struct prov_source timer; /* a timerfd: requests that say nothing, and `paused` */
+	bool ticking;             /* it runs */
 	uint32_t backlog;
 	/* An endpoint may be made from a request on a thread of its own. */
 	pthread_mutex_t lock;
 	struct shm_request *requests;
 	uint32_t request_count;
-	struct shm_event failure; /* that no connection can be accepted */
+	struct prov_event failure; /* that no connection can be accepted */
 	bool paused; /* no more is accepted: backlog is reached, or descriptors ran out */
 };
 
@@ -47,11 +47,11 @@ int shm_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 
 /* request.c -------------------------------------------------------------------------------- */
 
-void pep_incoming(struct shm_pep *pep); /* its listening socket is readable */
-void pep_tick(struct shm_pep *pep);     /* its timer expired */
-void pep_resume(struct shm_pep *pep);   /* the backlog changed: accept again, if there is room */
-void request_incoming(struct shm_request *request); /* its socket is readable, or hung up */
-void request_take(struct shm_request *request);     /* from its passive endpoint */
+void pep_incoming(struct prov_source *source); /* its listening socket is readable */
+void pep_tick(struct prov_source *timer);      /* its timer expired */
+void pep_resume(struct shm_pep *pep); /* the backlog changed: accept again, if there is room */
+void request_incoming(struct prov_source *source); /* its socket is readable, or hung up */
+void request_take(struct shm_request *request);    /* from its passive endpoint */
 void request_free(struct shm_request *request);
 
 #endif

@@ -1,12 +1,64 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What endpoints do not have: fi_getinfo says so, and who calls it all the same is told by
+/* What providers do not have: fi_getinfo says so, and who calls it all the same is told by
  * -FI_ENOSYS, as libfabric's inline functions look for no table. */
-#include "shm.h"
+#include "prov.h"
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+
+/* Objects ------------------------------------------------------------------------------------- */
+
+int prov_no_bind(struct fid *fid, struct fid *bound, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+int prov_no_control(struct fid *fid, int command, void *arg)
+{
+	return -FI_ENOSYS;
+}
+
+int prov_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops_out,
+		     void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int prov_no_av(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int prov_no_scalable_ep(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
+			void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int prov_no_counter(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_cntr **out,
+		    void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int prov_no_poll_set(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **out)
+{
+	return -FI_ENOSYS;
+}
+
+int prov_no_shared_tx(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx **out,
+		      void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int prov_no_shared_rx(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **out,
+		      void *context)
+{
+	return -FI_ENOSYS;
+}
 
 /* Remote memory ------------------------------------------------------------------------------- */
 
@@ -52,7 +104,7 @@ static ssize_t no_write_inject_data(struct fid_ep *ep, const void *buf, size_t l
 	return -FI_ENOSYS;
 }
 
-struct fi_ops_rma shm_no_rma = {
+struct fi_ops_rma prov_no_rma = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = no_read,
 	.readv = no_rma_pieces,
@@ -115,7 +167,7 @@ static ssize_t no_inject_data(struct fid_ep *ep, const void *buf, size_t len, ui
 	return -FI_ENOSYS;
 }
 
-struct fi_ops_tagged shm_no_tagged = {
+struct fi_ops_tagged prov_no_tagged = {
 	.size = sizeof(struct fi_ops_tagged),
 	.recv = no_receive,
 	.recvv = no_receive_pieces,
@@ -208,7 +260,7 @@ static int no_atomic_is_valid(struct fid_ep *ep, enum fi_datatype type, enum fi_
 	return -FI_ENOSYS;
 }
 
-struct fi_ops_atomic shm_no_atomic = {
+struct fi_ops_atomic prov_no_atomic = {
 	.size = sizeof(struct fi_ops_atomic),
 	.write = no_atomic,
 	.writev = no_atomic_pieces,
@@ -278,7 +330,7 @@ static ssize_t no_collective_msg(struct fid_ep *ep, const struct fi_msg_collecti
 	return -FI_ENOSYS;
 }
 
-struct fi_ops_collective shm_no_collective = {
+struct fi_ops_collective prov_no_collective = {
 	.size = sizeof(struct fi_ops_collective),
 	.barrier = no_barrier,
 	.broadcast = no_broadcast,

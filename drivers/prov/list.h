@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Doubly linked lists, of links that are inside of what is listed. */
-#ifndef SHM_LIST_H
-#define SHM_LIST_H
+#ifndef PROV_LIST_H
+#define PROV_LIST_H
 
 #include <stdbool.h>
 
 /* A ring of links, which its owner is one of. */
-struct shm_list {
-	struct shm_list *next, *prev;
+struct prov_list {
+	struct prov_list *next, *prev;
 };
 
-static inline void list_init(struct shm_list *list)
+static inline void list_init(struct prov_list *list)
 {
 	list->next = list->prev = list;
 }
 
-static inline bool list_is_empty(const struct shm_list *list)
+static inline bool list_is_empty(const struct prov_list *list)
 {
 	return list->next == list;
 }
 
-static inline void list_append(struct shm_list *list, struct shm_list *link)
+static inline void list_append(struct prov_list *list, struct prov_list *link)
 {
 	link->next = list;
 	link->prev = list->prev;
@@ -28,7 +28,7 @@ static inline void list_append(struct shm_list *list, struct shm_list *link)
 	list->prev = link;
 }
 
-static inline void list_remove(struct shm_list *link)
+static inline void list_remove(struct prov_list *link)
 {
 	link->prev->next = link->next;
 	link->next->prev = link->prev;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Passive endpoints: how they are made, bound to an address, and listen. What comes in then is
  * request.c's. */
-#include "shm.h"
+#include "../shm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ static int bind_free_port(struct sockaddr_storage *address)
 	int fd = -FI_EADDRINUSE;
 
 	for (int i = 0; i < PORT_TRIES && fd == -FI_EADDRINUSE; i++) {
-		int rc = address_find_port(address);
+		int rc = prov_address_find_port(address);
 
 		fd = rc ? rc : bind_name(address);
 	}
@@ -102,9 +102,9 @@ static int bind_to(struct shm_pep *pep, const struct sockaddr_storage *wanted)
 
 	if (pep->source.fd >= 0 && memcmp(&address, &pep->address, sizeof(address)) == 0)
 		return 0; /* its own already */
-	if (!shm_address_is_local((struct sockaddr *)&address))
+	if (!prov_address_is_local(&shm_prov, (struct sockaddr *)&address))
 		return -FI_EADDRNOTAVAIL;
-	if (shm_address_port((struct sockaddr *)&address))
+	if (prov_address_port((struct sockaddr *)&address))
 		fd = bind_name(&address);
 	else
 		fd = bind_free_port(&address);
@@ -150,7 +150,7 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *data, size_
 {
 	struct shm_request *request = (struct shm_request *)handle;
 
-	if (!handle || handle->fclass != FI_CLASS_CONNREQ || length > SHM_CM_DATA_MAX)
+	if (!handle || handle->fclass != FI_CLASS_CONNREQ || length > PROV_CM_DATA_MAX)
 		return -FI_EINVAL;
 	if (request->pep != pep_of(&fid->fid)) /* an endpoint's: to close that one refuses it */
 		return -FI_EINVAL;
@@ -164,7 +164,7 @@ static int pep_setname(fid_t fid, void *addr, size_t bytes)
 {
 	struct shm_pep *pep = pep_of(fid);
 	struct sockaddr_storage address;
-	int rc = address_take(addr, bytes, &address);
+	int rc = prov_address_take(addr, bytes, &address);
 
 	if (pep->listening)
 		return -FI_EOPBADSTATE;
@@ -173,7 +173,7 @@ static int pep_setname(fid_t fid, void *addr, size_t bytes)
 
 static int pep_getname(fid_t fid, void *addr, size_t *bytes)
 {
-	return address_give(&pep_of(fid)->address, addr, bytes);
+	return prov_address_give(&pep_of(fid)->address, addr, bytes);
 }
 
 /* Options, opening, closing ---------------------------------------------------------------- */
@@ -181,7 +181,7 @@ static int pep_getname(fid_t fid, void *addr, size_t *bytes)
 static int pep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 {
 	struct shm_pep *pep = pep_of(fid);
-	struct shm_eq *eq = (struct shm_eq *)bound;
+	struct prov_eq *eq = (struct prov_eq *)bound;
 
 	if (bound->fclass != FI_CLASS_EQ || pep->eq || eq->fabric != pep->fabric)
 		return -FI_EINVAL;
@@ -252,7 +252,7 @@ static struct fi_ops pep_fid_ops = {
 	.close = pep_close,
 	.bind = pep_bind,
 	.control = pep_control,
-	.ops_open = shm_no_ops_open,
+	.ops_open = prov_no_ops_open,
 };
 
 static struct fi_ops_ep pep_ops = {
@@ -273,7 +273,7 @@ static struct fi_ops_cm pep_cm_ops = {
 static int choose_address(const struct fi_info *info, struct sockaddr_storage *out)
 {
 	if (info->src_addr)
-		return address_take(info->src_addr, info->src_addrlen, out);
+		return prov_address_take(info->src_addr, info->src_addrlen, out);
 	memset(out, 0, sizeof(*out)); /* the wildcard of both families is all 0 */
 	out->ss_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
 	return 0;
@@ -282,7 +282,7 @@ static int choose_address(const struct fi_info *info, struct sockaddr_storage *o
 int shm_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_pep **pep_out,
 		 void *context)
 {
-	struct shm_fabric *fabric = (struct shm_fabric *)fabric_fid;
+	struct prov_fabric *fabric = (struct prov_fabric *)fabric_fid;
 	struct sockaddr_storage address;
 	struct shm_pep *pep;
 	int rc = info ? choose_address(info, &address) : -FI_EINVAL;
@@ -293,8 +293,8 @@ int shm_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 	if (!pep)
 		return -FI_ENOMEM;
 	pthread_mutex_init(&pep->lock, NULL);
-	pep->source = (struct shm_source){.kind = SOURCE_PEP, .fd = -1};
-	pep->timer = (struct shm_source){.kind = SOURCE_PEP_TIMER, .fd = -1};
+	pep->source = (struct prov_source){.fd = -1, .ready = pep_incoming};
+	pep->timer = (struct prov_source){.fd = -1, .ready = pep_tick};
 	pep->info = fi_dupinfo(info);
 	if (!pep->info) {
 		pep_free(pep);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "prov.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+socklen_t prov_address_bytes(const struct sockaddr *address)
+{
+	switch (address->sa_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	default:
+		return 0;
+	}
+}
+
+uint16_t prov_address_port(const struct sockaddr *address)
+{
+	switch (address->sa_family) {
+	case AF_INET:
+		return ntohs(((const struct sockaddr_in *)address)->sin_port);
+	case AF_INET6:
+		return ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
+	default:
+		return 0;
+	}
+}
+
+void prov_address_set_port(struct sockaddr *address, uint16_t port)
+{
+	if (address->sa_family == AF_INET)
+		((struct sockaddr_in *)address)->sin_port = htons(port);
+	else if (address->sa_family == AF_INET6)
+		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
+}
+
+bool prov_address_plain_copy(const struct sockaddr *address, struct sockaddr_storage *copy_out)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+	struct sockaddr_in *four = (struct sockaddr_in *)copy_out;
+
+	memset(copy_out, 0, sizeof(*copy_out));
+	if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+		four->sin_family = AF_INET;
+		four->sin_port = six->sin6_port;
+		memcpy(&four->sin_addr, six->sin6_addr.s6_addr + 12, sizeof(four->sin_addr));
+		return true;
+	}
+	memcpy(copy_out, address, prov_address_bytes(address));
+	return prov_address_bytes(address) != 0;
+}
+
+/* Such an address can be bound to, and is nobody's. */
+static bool is_many(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+
+	if (address->ss_family == AF_INET6)
+		return IN6_IS_ADDR_MULTICAST(&six->sin6_addr);
+	return IN_MULTICAST(ntohl(four->sin_addr.s_addr)) ||
+	       four->sin_addr.s_addr == htonl(INADDR_BROADCAST);
+}
+
+/* Only an address of this host can be bound to. The list of getifaddrs(3) would lack most of
+ * 127.0.0.0/8. */
+bool prov_address_is_local(const struct fi_provider *provider, const struct sockaddr *address)
+{
+	struct sockaddr_storage copy;
+
+	if (!prov_address_plain_copy(address, &copy) || is_many(&copy))
+		return false;
+	prov_address_set_port((struct sockaddr *)&copy, 0);
+
+	int fd = socket(copy.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0) {
+		if (errno != EAFNOSUPPORT)
+			prov_log(provider, FI_LOG_WARN,
+				 "whether an address is local is not known: %s", strerror(errno));
+		return false;
+	}
+
+	int rc = bind(fd, (struct sockaddr *)&copy, prov_address_bytes((struct sockaddr *)&copy));
+
+	close(fd);
+	return rc == 0;
+}
+
+/* The kernel finds it; what it gives two callers, one soon after the other, may be the same. */
+int prov_address_find_port(struct sockaddr_storage *address)
+{
+	struct sockaddr_storage found = *address;
+	socklen_t bytes = prov_address_bytes((struct sockaddr *)&found);
+	int fd = socket(found.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	prov_address_set_port((struct sockaddr *)&found, 0);
+	if (bind(fd, (struct sockaddr *)&found, bytes) ||
+	    getsockname(fd, (struct sockaddr *)&found, &bytes))
+		rc = -errno;
+	close(fd);
+	if (rc == 0)
+		prov_address_set_port((struct sockaddr *)address,
+				      prov_address_port((struct sockaddr *)&found));
+	return rc;
+}
+
+/* Of callers ------------------------------------------------------------------------------- */
+
+int prov_address_give(const struct sockaddr_storage *address, void *out, size_t *bytes)
+{
+	size_t needed = prov_address_bytes((const struct sockaddr *)address);
+	size_t room = *bytes;
+
+	*bytes = needed;
+	if (room)
+		memcpy(out, address, room < needed ? room : needed);
+	return room < needed ? -FI_ETOOSMALL : 0;
+}
+
+int prov_address_take(const void *address, size_t bytes, struct sockaddr_storage *out)
+{
+	const struct sockaddr *from = address;
+
+	if (!from || bytes < sizeof(from->sa_family) ||
+	    (from->sa_family != AF_INET && from->sa_family != AF_INET6) ||
+	    bytes < prov_address_bytes(from))
+		return -FI_EINVAL;
+	memset(out, 0, sizeof(*out));
+	memcpy(out, from, prov_address_bytes(from));
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses of endpoints: those of IPv4 and IPv6, with a port. */
+#ifndef PROV_ADDRESS_H
+#define PROV_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct fi_provider;
+
+/* 0: the family is another one. */
+socklen_t prov_address_bytes(const struct sockaddr *address);
+uint16_t prov_address_port(const struct sockaddr *address);
+void prov_address_set_port(struct sockaddr *address, uint16_t port);
+/* Copy an address; ::ffff:a.b.c.d becomes the IPv4 address that it is. Return: whether the family
+ * is one of these. */
+bool prov_address_plain_copy(const struct sockaddr *address, struct sockaddr_storage *copy_out);
+/* Whether it is an address of this host. provider: whose log says why that is not known. */
+bool prov_address_is_local(const struct fi_provider *provider, const struct sockaddr *address);
+/* Give it a port, another one than it has, that nobody has for TCP there; it stays free to be
+ * taken. Return: 0; -errno there is none, or it is no address of this host. */
+int prov_address_find_port(struct sockaddr_storage *address);
+
+/* For fi_getname and its like: -FI_ETOOSMALL and what fits, where it does not. */
+int prov_address_give(const struct sockaddr_storage *address, void *out, size_t *bytes);
+/* Check an address of a caller, and copy it: -FI_EINVAL. */
+int prov_address_take(const void *address, size_t bytes, struct sockaddr_storage *out);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the provider has, whether that is enough for an application's hints, and what of it is
+ * answered (fi_getinfo.3). All is compared with what the provider has at most, so that the two
+ * cannot differ. */
+#include "prov.h"
+
+#include <strings.h>
+
+/* Capabilities of one direction say nothing in the attributes of the other. */
+#define TX_ONLY_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_MULTICAST | FI_NAMED_RX_CTX)
+#define RX_ONLY_CAPS                                                                              \
+	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR | \
+	 FI_DIRECTED_RECV | FI_VARIABLE_MSG | FI_RMA_EVENT)
+
+/* Whether it is enough ----------------------------------------------------------------------- */
+
+static bool fits(const struct prov *prov, const char *what, bool good)
+{
+	if (!good)
+		prov_log(prov->libfabric, FI_LOG_INFO, "asked for %s that is not to be had", what);
+	return good;
+}
+
+static bool bits_fit(const struct prov *prov, const char *what, uint64_t asked, uint64_t most)
+{
+	if ((asked & ~most) == 0)
+		return true;
+	prov_log(prov->libfabric, FI_LOG_INFO, "asked for %s 0x%llx of which there is 0x%llx", what,
+		 (unsigned long long)asked, (unsigned long long)(asked & most));
+	return false;
+}
+
+static bool size_fits(const struct prov *prov, const char *what, uint64_t asked, uint64_t most)
+{
+	if (asked <= most)
+		return true;
+	prov_log(prov->libfabric, FI_LOG_INFO, "asked for %s %llu where %llu is the most", what,
+		 (unsigned long long)asked, (unsigned long long)most);
+	return false;
+}
+
+static bool ep_fits(const struct prov *prov, const struct fi_ep_attr *attr)
+{
+	return fits(prov, "an endpoint type",
+		    attr->type == FI_EP_UNSPEC || attr->type == prov->most->ep_attr->type) &&
+	       fits(prov, "a protocol",
+		    attr->protocol == FI_PROTO_UNSPEC ||
+			    attr->protocol == prov->most->ep_attr->protocol) &&
+	       size_fits(prov, "protocol_version", attr->protocol_version,
+			 prov->most->ep_attr->protocol_version) &&
+	       size_fits(prov, "max_msg_size", attr->max_msg_size,
+			 prov->most->ep_attr->max_msg_size) &&
+	       size_fits(prov, "tx_ctx_cnt", attr->tx_ctx_cnt, prov->most->ep_attr->tx_ctx_cnt) &&
+	       size_fits(prov, "rx_ctx_cnt", attr->rx_ctx_cnt, prov->most->ep_attr->rx_ctx_cnt) &&
+	       size_fits(prov, "auth_key_size", attr->auth_key_size,
+			 prov->most->ep_attr->auth_key_size);
+}
+
+static bool tx_fits(const struct prov *prov, const struct fi_tx_attr *attr, uint64_t caps)
+{
+	return bits_fit(prov, "tx_attr caps", attr->caps & ~RX_ONLY_CAPS,
+			caps & prov->most->tx_attr->caps) &&
+	       bits_fit(prov, "tx_attr op_flags", attr->op_flags, prov->most->tx_attr->op_flags) &&
+	       bits_fit(prov, "tx_attr msg_order", attr->msg_order,
+			prov->most->tx_attr->msg_order) &&
+	       bits_fit(prov, "tx_attr comp_order", attr->comp_order,
+			prov->most->tx_attr->comp_order) &&
+	       size_fits(prov, "inject_size", attr->inject_size,
+			 prov->most->tx_attr->inject_size) &&
+	       size_fits(prov, "tx_attr size", attr->size, prov->most->tx_attr->size) &&
+	       size_fits(prov, "tx_attr iov_limit", attr->iov_limit,
+			 prov->most->tx_attr->iov_limit) &&
+	       size_fits(prov, "rma_iov_limit", attr->rma_iov_limit,
+			 prov->most->tx_attr->rma_iov_limit);
+}
+
+/* total_buffered_recv is only an advice. */
+static bool rx_fits(const struct prov *prov, const struct fi_rx_attr *attr, uint64_t caps)
+{
+	return bits_fit(prov, "rx_attr caps", attr->caps & ~TX_ONLY_CAPS,
+			caps & prov->most->rx_attr->caps) &&
+	       bits_fit(prov, "rx_attr op_flags", attr->op_flags, prov->most->rx_attr->op_flags) &&
+	       bits_fit(prov, "rx_attr msg_order", attr->msg_order,
+			prov->most->rx_attr->msg_order) &&
+	       bits_fit(prov, "rx_attr comp_order", attr->comp_order,
+			prov->most->rx_attr->comp_order) &&
+	       size_fits(prov, "rx_attr size", attr->size, prov->most->rx_attr->size) &&
+	       size_fits(prov, "rx_attr iov_limit", attr->iov_limit,
+			 prov->most->rx_attr->iov_limit);
+}
+
+/* The bits are what the application is ready to do, and nothing is needed. The two values of old
+ * stand alone. */
+static bool mr_mode_fits(int mode)
+{
+	return mode == COMPAT_MR_BASIC || mode == COMPAT_MR_SCALABLE ||
+	       (mode & (COMPAT_MR_BASIC | COMPAT_MR_SCALABLE)) == 0;
+}
+
+static bool progress_fits(enum fi_progress progress)
+{
+	return progress == FI_PROGRESS_UNSPEC || progress == FI_PROGRESS_MANUAL;
+}
+
+/* How many of each object may be opened is not compared: there is no limit to it. */
+bool prov_domain_attr_fits(const struct prov *prov, const struct fi_domain_attr *attr)
+{
+	return fits(prov, "a domain", !attr->domain || attr->domain->ops == prov->domain_ops) &&
+	       fits(prov, "a domain's name",
+		    !attr->name || strcmp(attr->name, prov->most->domain_attr->name) == 0) &&
+	       fits(prov, "a threading model other than FI_THREAD_DOMAIN",
+		    attr->threading == FI_THREAD_UNSPEC || attr->threading == FI_THREAD_DOMAIN) &&
+	       fits(prov, "progress other than FI_PROGRESS_MANUAL",
+		    progress_fits(attr->control_progress) && progress_fits(attr->data_progress)) &&
+	       fits(prov, "a memory registration mode", mr_mode_fits(attr->mr_mode)) &&
+	       size_fits(prov, "mr_key_size", attr->mr_key_size,
+			 prov->most->domain_attr->mr_key_size) &&
+	       size_fits(prov, "cq_data_size", attr->cq_data_size,
+			 prov->most->domain_attr->cq_data_size) &&
+	       size_fits(prov, "max_ep_tx_ctx", attr->max_ep_tx_ctx,
+			 prov->most->domain_attr->max_ep_tx_ctx) &&
+	       size_fits(prov, "max_ep_rx_ctx", attr->max_ep_rx_ctx,
+			 prov->most->domain_attr->max_ep_rx_ctx) &&
+	       size_fits(prov, "max_ep_stx_ctx", attr->max_ep_stx_ctx,
+			 prov->most->domain_attr->max_ep_stx_ctx) &&
+	       size_fits(prov, "max_ep_srx_ctx", attr->max_ep_srx_ctx,
+			 prov->most->domain_attr->max_ep_srx_ctx) &&
+	       size_fits(prov, "cntr_cnt", attr->cntr_cnt, prov->most->domain_attr->cntr_cnt) &&
+	       size_fits(prov, "mr_iov_limit", attr->mr_iov_limit,
+			 prov->most->domain_attr->mr_iov_limit) &&
+	       bits_fit(prov, "domain_attr caps", attr->caps, prov->most->domain_attr->caps) &&
+	       size_fits(prov, "auth_key_size", attr->auth_key_size,
+			 prov->most->domain_attr->auth_key_size) &&
+	       size_fits(prov, "max_err_data", attr->max_err_data,
+			 prov->most->domain_attr->max_err_data);
+}
+
+/* Names are separated by ';', and "^name" leaves one out. Nothing is layered over this provider. */
+static bool provider_fits(const struct prov *prov, const char *names)
+{
+	while (*names) {
+		size_t length = strcspn(names, ";");
+		bool out = *names == '^';
+		bool ours = length - out == strlen(prov->libfabric->name) &&
+			    strncasecmp(names + out, prov->libfabric->name, length - out) == 0;
+
+		if (ours == out)
+			return false;
+		names += length + (names[length] == ';');
+	}
+	return true;
+}
+
+static bool fabric_fits(const struct prov *prov, const struct fi_fabric_attr *attr)
+{
+	return fits(prov, "a fabric", !attr->fabric || prov_is_fabric(prov, attr->fabric)) &&
+	       fits(prov, "a fabric's name",
+		    !attr->name || strcmp(attr->name, prov->most->fabric_attr->name) == 0) &&
+	       fits(prov, "a provider", !attr->prov_name || provider_fits(prov, attr->prov_name)) &&
+	       size_fits(prov, "prov_version", attr->prov_version,
+			 prov->most->fabric_attr->prov_version);
+}
+
+/* FI_MSG stands for both directions, unless one is named. Nothing asked: all that there is. */
+static uint64_t granted_caps(const struct prov *prov, uint64_t asked)
+{
+	if (asked & FI_MSG && !(asked & (FI_SEND | FI_RECV)))
+		asked |= FI_SEND | FI_RECV;
+	return asked ? asked | (prov->most->caps & (FI_LOCAL_COMM | FI_REMOTE_COMM))
+		     : prov->most->caps;
+}
+
+static bool format_fits(uint32_t format)
+{
+	return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IN ||
+	       format == FI_SOCKADDR_IN6;
+}
+
+/* Mode bits are what the application is ready to do: nothing is needed. */
+bool prov_hints_fit(const struct prov *prov, const struct fi_info *hints)
+{
+	uint64_t caps = granted_caps(prov, hints->caps);
+
+	return bits_fit(prov, "caps", hints->caps, prov->most->caps) &&
+	       fits(prov, "an address format", format_fits(hints->addr_format)) &&
+	       (!hints->fabric_attr || fabric_fits(prov, hints->fabric_attr)) &&
+	       (!hints->domain_attr || prov_domain_attr_fits(prov, hints->domain_attr)) &&
+	       (!hints->ep_attr || ep_fits(prov, hints->ep_attr)) &&
+	       (!hints->tx_attr || tx_fits(prov, hints->tx_attr, caps)) &&
+	       (!hints->rx_attr || rx_fits(prov, hints->rx_attr, caps));
+}
+
+/* What is answered --------------------------------------------------------------------------- */
+
+static void narrow_tx(const struct prov *prov, struct fi_tx_attr *attr,
+		      const struct fi_tx_attr *hints, uint64_t caps)
+{
+	attr->caps = hints && hints->caps ? hints->caps & prov->most->tx_attr->caps
+					  : caps & prov->most->tx_attr->caps;
+	attr->op_flags = hints ? hints->op_flags : 0;
+	attr->size = hints && hints->size ? hints->size : prov->tx_size;
+}
+
+static void narrow_rx(const struct prov *prov, struct fi_rx_attr *attr,
+		      const struct fi_rx_attr *hints, uint64_t caps)
+{
+	attr->caps = hints && hints->caps ? hints->caps & prov->most->rx_attr->caps
+					  : caps & prov->most->rx_attr->caps;
+	attr->op_flags = hints ? hints->op_flags : 0;
+	attr->size = hints && hints->size ? hints->size : prov->rx_size;
+}
+
+static void narrow_domain(struct fi_domain_attr *attr, const struct fi_domain_attr *hints)
+{
+	attr->domain = hints->domain;
+	attr->mr_mode = hints->mr_mode & (COMPAT_MR_BASIC | COMPAT_MR_SCALABLE);
+	attr->av_type = hints->av_type;
+}
+
+void prov_info_narrow(const struct prov *prov, struct fi_info *info, const struct fi_info *hints)
+{
+	info->caps = granted_caps(prov, hints ? hints->caps : 0);
+	narrow_tx(prov, info->tx_attr, hints ? hints->tx_attr : NULL, info->caps);
+	narrow_rx(prov, info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
+	if (!hints)
+		return;
+	if (hints->domain_attr)
+		narrow_domain(info->domain_attr, hints->domain_attr);
+	if (hints->fabric_attr)
+		info->fabric_attr->fabric = hints->fabric_attr->fabric;
+	if (hints->handle && hints->handle->fclass == FI_CLASS_PEP)
+		info->handle = hints->handle;
+}

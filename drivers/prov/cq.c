@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "prov.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	struct prov_cq *cq = (struct prov_cq *)fid;
+	const struct prov_completion *completion = &cq->queue[cq->head & cq->mask];
+
+	if (cq->head == cq->tail || !completion->err)
+		return -FI_EAGAIN;
+	entry->op_context = completion->context;
+	entry->flags = completion->flags;
+	entry->len = completion->length;
+	entry->buf = completion->buf;
+	entry->data = completion->data;
+	entry->tag = 0;
+	entry->olen = completion->overlong;
+	entry->err = completion->err;
+	entry->prov_errno = completion->err;
+	entry->err_data_size = 0;
+	cq->head++;
+	return 1;
+}
+
+const char *cq_error_text(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+			  size_t size)
+{
+	return queue_error_text(prov_errno, buf, size);
+}
+
+/* Room ------------------------------------------------------------------------------------- */
+
+static uint32_t power_of_two(uint32_t least)
+{
+	uint32_t power = 1;
+
+	while (power < least)
+		power *= 2;
+	return power;
+}
+
+static int resize(struct prov_cq *cq, uint32_t capacity)
+{
+	struct prov_completion *queue = calloc(capacity, sizeof(*queue));
+	uint32_t count = cq->tail - cq->head;
+
+	if (!queue)
+		return -FI_ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		queue[i] = cq->queue[(cq->head + i) & cq->mask];
+	free(cq->queue);
+	cq->queue = queue;
+	cq->mask = capacity - 1;
+	cq->head = 0;
+	cq->tail = count;
+	return 0;
+}
+
+/* What waits to be read may be of endpoints that are gone, and keeps its place too. */
+int cq_reserve(struct prov_cq *cq, uint32_t count)
+{
+	uint32_t waiting = cq->tail - cq->head;
+	uint32_t least = (waiting > cq->size ? waiting : cq->size) + cq->reserved + count;
+	int rc = 0;
+
+	if (power_of_two(least) > cq->mask + 1)
+		rc = resize(cq, power_of_two(least));
+	if (rc == 0)
+		cq->reserved += count;
+	return rc;
+}
+
+void cq_unreserve(struct prov_cq *cq, uint32_t count)
+{
+	cq->reserved -= count;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+int cq_signal(struct fid_cq *fid)
+{
+	struct prov_cq *cq = (struct prov_cq *)fid;
+	uint64_t one = 1;
+
+	if (!queue_can_sleep(&cq->wait))
+		return -FI_ENOSYS;
+	return write(cq->wait.signal_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;
+}
+
+int cq_control(struct fid *fid, int command, void *arg)
+{
+	return queue_control(&((struct prov_cq *)fid)->wait, command, arg);
+}
+
+int cq_init(struct prov_cq *cq, struct prov_fabric *fabric, const struct fi_cq_attr *attr)
+{
+	int rc = queue_check_wait(attr->wait_obj);
+
+	cq->wait = (struct queue_wait){.epoll_fd = -1, .signal_fd = -1};
+	if (rc)
+		return rc;
+	if (attr->size > PROV_CQ_SIZE_MAX || attr->format > FI_CQ_FORMAT_TAGGED)
+		return -FI_EINVAL;
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fabric = fabric;
+	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
+	cq->size = attr->size ? (uint32_t)attr->size : PROV_CQ_SIZE;
+	rc = resize(cq, power_of_two(cq->size));
+	if (rc == 0 && attr->wait_obj != FI_WAIT_NONE)
+		rc = queue_open_wait(&cq->wait, true);
+	return rc;
+}
+
+void cq_fini(struct prov_cq *cq)
+{
+	queue_close_wait(&cq->wait);
+	free(cq->queue);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completion queues: what waits to be read. What fills them is the provider's. */
+#ifndef PROV_CQ_H
+#define PROV_CQ_H
+
+#include "queue.h"
+
+#include <assert.h>
+#include <plx_base.h>
+#include <rdma/fi_domain.h>
+
+#define PROV_CQ_SIZE     1024
+#define PROV_CQ_SIZE_MAX (1u << 20)
+
+struct prov_fabric;
+
+static_assert(((FI_REMOTE_CQ_DATA | FI_SEND | FI_RECV | FI_MSG) >> 32) == 0, "in 32 bits of flags");
+
+/* A completion that waits to be read. err: 0, or it is one for fi_cq_readerr. */
+struct prov_completion {
+	void *context;
+	uint32_t flags;
+	int err;
+	size_t length;
+	void *buf;
+	uint64_t data;
+	size_t overlong; /* olen */
+};
+
+struct prov_cq {
+	struct fid_cq fid;
+	struct prov_fabric *fabric;
+	int (*arm)(struct prov_cq *cq); /* fi_trywait */
+	enum fi_cq_format format;
+	/* Free-running. Receives, sends and cancelled receives stop at `size`; what failed comes on
+	 * top, and has room as each endpoint brought as much as it can have posted. */
+	struct prov_completion *queue;
+	uint32_t head, tail, mask, size;
+	uint32_t reserved; /* by endpoints */
+	uint32_t refs;     /* bound endpoints */
+	struct queue_wait wait;
+};
+
+/* fi_cq_open of one whose bytes are zero. Return: 0; -FI_EINVAL; -FI_ENOSYS; -FI_ENOMEM; -errno.
+ * Where it fails too, cq_fini comes after it. */
+int cq_init(struct prov_cq *cq, struct prov_fabric *fabric, const struct fi_cq_attr *attr);
+void cq_fini(struct prov_cq *cq);
+
+/* Room for so many completions more that cannot be put off. Return: 0; -FI_ENOMEM. */
+int cq_reserve(struct prov_cq *cq, uint32_t count);
+void cq_unreserve(struct prov_cq *cq, uint32_t count);
+
+/* Entries of struct fi_ops_cq, and of its fid's. */
+ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags);
+const char *cq_error_text(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+			  size_t size);
+int cq_signal(struct fid_cq *fid);
+int cq_control(struct fid *fid, int command, void *arg);
+
+static inline bool cq_has_room(const struct prov_cq *cq)
+{
+	return cq->tail - cq->head < cq->size;
+}
+
+/* The place of one more completion, also beyond the size for what was reserved. Who takes it sets
+ * every field: one that is put together elsewhere and copied is loaded in wider pieces than it was
+ * stored in, and waits for that. */
+static inline struct prov_completion *cq_push(struct prov_cq *cq)
+{
+	return &cq->queue[cq->tail++ & cq->mask];
+}
+
+/* Before a read: an empty queue uses the same few cache lines again, however large it is. */
+static inline void cq_rewind(struct prov_cq *cq)
+{
+	if (cq->head == cq->tail)
+		cq->head = cq->tail = 0;
+}
+
+/* The formats are prefixes of each other. */
+static inline void *cq_write_entry(enum fi_cq_format format, const struct prov_completion *from,
+				   void *out)
+{
+	struct fi_cq_tagged_entry *entry = out;
+
+	entry->op_context = from->context;
+	if (format == FI_CQ_FORMAT_CONTEXT)
+		return (char *)out + sizeof(struct fi_cq_entry);
+	entry->flags = from->flags;
+	entry->len = from->length;
+	if (format == FI_CQ_FORMAT_MSG)
+		return (char *)out + sizeof(struct fi_cq_msg_entry);
+	entry->buf = from->buf;
+	entry->data = from->data;
+	if (format == FI_CQ_FORMAT_DATA)
+		return (char *)out + sizeof(struct fi_cq_data_entry);
+	entry->tag = 0;
+	return entry + 1;
+}
+
+/* What a read gives of what is there. Return: how many; -FI_EAVAIL; -FI_EAGAIN. */
+static inline ssize_t cq_take(struct prov_cq *cq, void *buf, size_t count)
+{
+	size_t done = 0;
+
+	while (done < count && cq->head != cq->tail) {
+		const struct prov_completion *completion = &cq->queue[cq->head & cq->mask];
+
+		if (plx_unlikely(completion->err))
+			return done ? (ssize_t)done : -FI_EAVAIL;
+		buf = cq_write_entry(cq->format, completion, buf);
+		cq->head++;
+		done++;
+	}
+	return plx_likely(done) ? (ssize_t)done : -FI_EAGAIN;
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the providers of Pollux have in common: what libfabric asks of any provider and is the same
+ * for each transport. A provider adds its domains, endpoints, and how messages move.
+ *
+ *   list.h     doubly linked lists
+ *   address.h  addresses of endpoints
+ *   queue.h    what completion queues and event queues are waited for by
+ *   eq.h       event queues, and the sockets that events come from
+ *   cq.h       completion queues: what waits to be read
+ *   prov.h     fabrics, fi_getinfo, the log
+ *
+ * A provider may be in a process twice: linked in, and as a module that libfabric loads. The copies
+ * share nothing. */
+#ifndef PROV_H
+#define PROV_H
+
+#include "../compat.h"
+#include "address.h"
+#include "cq.h"
+#include "eq.h"
+#include "list.h"
+#include "plx_base.h"
+#include "queue.h"
+
+#include <netinet/in.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+#include <stdatomic.h>
+
+#define PROV_IOV_MAX     4
+#define PROV_API_VERSION FI_VERSION(1, 5) /* of libfabric: the least that is understood */
+
+/* What tells one provider from another. */
+struct prov {
+	const struct fi_provider *libfabric; /* its name, its version, its log */
+	const struct fi_info *most;          /* what it has at most; answers are copies of it */
+	uint32_t tx_size, rx_size;           /* what is answered where nothing is asked */
+	bool same_host;                      /* peers are processes of this host alone */
+	/* Called first by whatever may be an application's first call. */
+	void (*begin)(void);
+	const struct fi_ops_domain *domain_ops;
+	int (*domain_open)(struct fid_fabric *fabric, struct fi_info *info,
+			   struct fid_domain **domain_out, void *context);
+	int (*passive_ep)(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
+			  void *context);
+};
+
+void prov_log(const struct fi_provider *provider, enum fi_log_level level, const char *format, ...)
+	PLX_PRINTF(3, 4);
+
+/* attr.c, info.c --------------------------------------------------------------------------- */
+
+/* Whether it has enough for the hints; where not, the reason is in the log (FI_LOG_INFO). */
+bool prov_hints_fit(const struct prov *prov, const struct fi_info *hints);
+bool prov_domain_attr_fits(const struct prov *prov, const struct fi_domain_attr *attr);
+/* Turn a copy of what it has at most into an answer to hints, which fit; NULL: to none. */
+void prov_info_narrow(const struct prov *prov, struct fi_info *info, const struct fi_info *hints);
+
+int prov_getinfo(const struct prov *prov, uint32_t version, const char *node, const char *service,
+		 uint64_t flags, const struct fi_info *hints, struct fi_info **info_out);
+
+/* The info that a connection request carries: the passive endpoint's, with addresses and handle.
+ * Return: NULL: no memory. */
+struct fi_info *prov_info_of_request(const struct fi_info *pep_info,
+				     const struct sockaddr_storage *local,
+				     const struct sockaddr *peer, struct fid *handle);
+
+/* fabric.c --------------------------------------------------------------------------------- */
+
+struct prov_fabric {
+	struct fid_fabric fid;
+	const struct prov *prov;
+	/* Domains, EQs and PEPs, which threads of their own may open: fi_close is -FI_EBUSY while
+	 * there are any. Relaxed throughout: nothing is read through it. */
+	_Atomic uint32_t refs;
+};
+
+int prov_fabric_open(const struct prov *prov, const struct fi_fabric_attr *attr,
+		     struct fid_fabric **fabric_out, void *context);
+/* Whether it is one of this copy of the provider. */
+bool prov_is_fabric(const struct prov *prov, const struct fid_fabric *fid);
+
+static inline void fabric_ref(struct prov_fabric *fabric)
+{
+	atomic_fetch_add_explicit(&fabric->refs, 1, memory_order_relaxed);
+}
+
+static inline void fabric_unref(struct prov_fabric *fabric)
+{
+	atomic_fetch_sub_explicit(&fabric->refs, 1, memory_order_relaxed);
+}
+
+/* refuse.c: for what a provider does not have ------------------------------------------------- */
+
+int prov_no_bind(struct fid *fid, struct fid *bound, uint64_t flags);
+int prov_no_control(struct fid *fid, int command, void *arg);
+int prov_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops_out,
+		     void *context);
+int prov_no_av(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out, void *context);
+int prov_no_scalable_ep(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
+			void *context);
+int prov_no_counter(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_cntr **out,
+		    void *context);
+int prov_no_poll_set(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **out);
+int prov_no_shared_tx(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx **out,
+		      void *context);
+int prov_no_shared_rx(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **out,
+		      void *context);
+extern struct fi_ops_rma prov_no_rma;
+extern struct fi_ops_tagged prov_no_tagged;
+extern struct fi_ops_atomic prov_no_atomic;
+extern struct fi_ops_collective prov_no_collective;
+
+#endif

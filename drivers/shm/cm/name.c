@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses are those of TCP, and so are the rules of who meets whom: a listener on the wildcard is
+ * met at every address of the host, and one on :: at IPv4 addresses too. Behind an address is the
+ * name of an abstract UNIX socket, "plx_shm:127.0.0.1:7000", which is shown by `ss -xl`, vanishes
+ * with its socket, and is known in its network namespace only. */
+#include "../shm.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* The name of one address, which tells link-local ones of different interfaces apart. */
+static socklen_t write_name(const struct sockaddr_storage *address, struct sockaddr_un *name_out)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+	uint16_t port = prov_address_port((const struct sockaddr *)address);
+	char text[INET6_ADDRSTRLEN], scope[16] = "";
+	int length;
+
+	memset(name_out, 0, sizeof(*name_out));
+	name_out->sun_family = AF_UNIX;
+	if (address->ss_family == AF_INET) {
+		inet_ntop(AF_INET, &four->sin_addr, text, sizeof(text));
+		length = snprintf(name_out->sun_path + 1, sizeof(name_out->sun_path) - 1,
+				  SHM_NAME ":%s:%u", text, port);
+	} else {
+		inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof(text));
+		if (IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
+			snprintf(scope, sizeof(scope), "%%%u", six->sin6_scope_id);
+		length = snprintf(name_out->sun_path + 1, sizeof(name_out->sun_path) - 1,
+				  SHM_NAME ":[%s%s]:%u", text, scope, port);
+	}
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+static bool is_wildcard(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+
+	return address->ss_family == AF_INET ? four->sin_addr.s_addr == htonl(INADDR_ANY)
+					     : IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
+}
+
+/* The wildcard that covers the address next: of its own family, then the IPv6 one. Returns false
+ * where it is that already. */
+static bool widen(struct sockaddr_storage *address)
+{
+	sa_family_t family = is_wildcard(address) ? AF_INET6 : address->ss_family;
+	uint16_t port = prov_address_port((struct sockaddr *)address);
+
+	if (is_wildcard(address) && address->ss_family == AF_INET6)
+		return false;
+	memset(address, 0, sizeof(*address));
+	address->ss_family = family;
+	prov_address_set_port((struct sockaddr *)address, port);
+	return true;
+}
+
+int shm_address_names(const struct sockaddr *address, struct sockaddr_un *names_out,
+		      socklen_t *lengths_out)
+{
+	struct sockaddr_storage covering;
+	int count = 0;
+
+	if (!prov_address_plain_copy(address, &covering))
+		return 0;
+	do {
+		lengths_out[count] = write_name(&covering, &names_out[count]);
+		count++;
+	} while (widen(&covering));
+	return count;
+}
+
+socklen_t shm_address_standin(const struct sockaddr_un *name, socklen_t length, unsigned index,
+			      struct sockaddr_un *standin_out)
+{
+	size_t used = length - offsetof(struct sockaddr_un, sun_path);
+
+	*standin_out = *name;
+	if (index)
+		length += (socklen_t)snprintf(standin_out->sun_path + used,
+					      sizeof(standin_out->sun_path) - used, ".%u", index);
+	return length;
+}
+
+bool shm_name_is_foreign(const struct sockaddr_un *name, socklen_t length)
+{
+	uid_t user;
+	int rc = plx_unix_owner(name, length, &user);
+
+	return rc == -ESRCH || (rc == 0 && !plx_is_this_user(user) && !shm_params.has_group);
+}
