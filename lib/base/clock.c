@@ -5,7 +5,8 @@
  *
  * The counter may step: when a host resumes, or a virtual machine moves to another host. So lcores
  * look ten times a second whether both clocks moved by as much (plx_clock_look), and put what they
- * moved apart by into plx_clock_base_ns. CLOCK_MONOTONIC_RAW, as the kernel does not slew it. */
+ * moved apart by into plx_clock_scale.base_ns. CLOCK_MONOTONIC_RAW, as the kernel does not slew it.
+ */
 #include "plx_base.h"
 
 #include <pthread.h>
@@ -38,8 +39,7 @@ struct look {
 	uint64_t suspended_ns; /* since boot */
 };
 
-uint64_t plx_clock_mult = DEFAULT_MULT;
-_Atomic uint64_t plx_clock_base_ns;
+struct plx_clock_scale plx_clock_scale = {.mult = DEFAULT_MULT};
 
 static struct plx_clock_info info;
 static struct reading origin;
@@ -129,7 +129,7 @@ static void calibrate(void)
 	double elapsed_ns = (double)(end.raw_ns - origin.raw_ns);
 	info.hz = counts / elapsed_ns * 1e9;
 	info.residual_ppm = (double)(origin.width + end.width) / 2 / counts * 1e6;
-	plx_clock_mult = (uint64_t)(elapsed_ns / counts * 4294967296.0 + 0.5);
+	plx_clock_scale.mult = (uint64_t)(elapsed_ns / counts * 4294967296.0 + 0.5);
 	look_at_clocks(&last_look);
 }
 
@@ -144,8 +144,14 @@ const struct plx_clock_info *plx_clock_info(void)
 	return &info;
 }
 
+/* What a look found, to be logged when the lock is free again. */
+struct found {
+	int64_t stepped_ns;
+	uint64_t slept_ns;
+};
+
 /* Under the lock. */
-static void correct(struct look *look)
+static void correct(struct look *look, struct found *found)
 {
 	uint64_t passed_ns = plx_time_since(last_look.raw_ns, look->raw_ns);
 	int64_t stepped_ns = (int64_t)(look->now_ns - last_look.now_ns -
@@ -155,17 +161,15 @@ static void correct(struct look *look)
 	if (apart_ns <= STEP_NS + passed_ns / RATE_PART)
 		return;
 	/* Relaxed: see plx_tsc_time_ns; a counter. */
-	atomic_fetch_sub_explicit(&plx_clock_base_ns, (uint64_t)stepped_ns, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&plx_clock_scale.base_ns, (uint64_t)stepped_ns,
+				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&step_count, 1, memory_order_relaxed);
 	look->now_ns -= (uint64_t)stepped_ns;
 	if (plx_log_allowed(&step_limit, look->raw_ns))
-		plx_log(&log_clock, PLX_LOG_WARNING,
-			"the counter of the clock (%s) stepped %s by %.3f s: the host resumed, or "
-			"this virtual machine moved; the clock was corrected",
-			info.source, stepped_ns < 0 ? "back" : "ahead", (double)apart_ns / 1e9);
+		found->stepped_ns = stepped_ns;
 }
 
-static void note_suspension(const struct look *look)
+static void note_suspension(const struct look *look, struct found *found)
 {
 	uint64_t slept_ns = plx_time_since(last_look.suspended_ns, look->suspended_ns);
 
@@ -173,25 +177,39 @@ static void note_suspension(const struct look *look)
 		return;
 	/* Relaxed: it stands for itself. */
 	atomic_fetch_add_explicit(&suspended_ns, slept_ns, memory_order_relaxed);
-	plx_log(&log_clock, PLX_LOG_INFO, "the host was suspended for %.3f s",
-		(double)slept_ns / 1e9);
+	found->slept_ns = slept_ns;
+}
+
+static void log_found(const struct found *found)
+{
+	int64_t stepped_ns = found->stepped_ns;
+
+	if (stepped_ns)
+		plx_log(&log_clock, PLX_LOG_WARNING,
+			"the counter of the clock (%s) stepped %s by %.3f s: the host resumed, or "
+			"this virtual machine moved; the clock was corrected",
+			info.source, stepped_ns < 0 ? "back" : "ahead",
+			(double)(stepped_ns < 0 ? -stepped_ns : stepped_ns) / 1e9);
+	if (found->slept_ns)
+		plx_log(&log_clock, PLX_LOG_INFO, "the host was suspended for %.3f s",
+			(double)found->slept_ns / 1e9);
 }
 
 void plx_clock_look(bool at_once)
 {
+	struct found found = {0};
 	struct look look;
 
-	if (at_once)
-		pthread_mutex_lock(&look_lock);
-	else if (pthread_mutex_trylock(&look_lock) != 0) /* another thread looks */
+	if (pthread_mutex_trylock(&look_lock) != 0) /* another thread looks: it corrects for all */
 		return;
 	if ((at_once || plx_time_since(last_look.raw_ns, raw_ns()) >= LOOK_EVERY_NS) &&
 	    look_at_clocks(&look)) {
-		correct(&look);
-		note_suspension(&look);
+		correct(&look, &found);
+		note_suspension(&look, &found);
 		last_look = look;
 	}
 	pthread_mutex_unlock(&look_lock);
+	log_found(&found);
 }
 
 /* Relaxed: they stand for themselves. */

@@ -306,11 +306,14 @@ uint64_t plx_clock_steps(void);
  * counts and CLOCK_MONOTONIC does not. Thread: any. */
 uint64_t plx_clock_suspended_ns(void);
 
-/** ns = counts * plx_clock_mult / 2^32. Set by plx_clock_init, constant afterwards. */
-extern uint64_t plx_clock_mult;
-
-/** What is added to the counter's ns, modulo 2^64: all corrections since plx_clock_init. */
-extern PLX_ATOMIC(uint64_t) plx_clock_base_ns;
+/** Private: ns = counts * mult / 2^32 + base_ns, modulo 2^64. mult is set by plx_clock_init, and
+ * constant afterwards; base_ns is all corrections since. Alone in its cache line, as every look at
+ * the time reads it. */
+struct plx_clock_scale {
+	uint64_t mult;
+	PLX_ATOMIC(uint64_t) base_ns;
+} __attribute__((aligned(PLX_CACHE_LINE)));
+extern struct plx_clock_scale plx_clock_scale;
 
 /** The raw counter. Not ordered against the instructions around it: fine for stamps that are
  * micro-seconds apart. Thread: any. */
@@ -351,14 +354,14 @@ __extension__ typedef unsigned __int128 plx_uint128;
 /** Counts of plx_tsc() in nanoseconds: of a difference. Needs plx_clock_init. */
 static inline uint64_t plx_tsc_to_ns(uint64_t count)
 {
-	return PLX_CAST(uint64_t, (PLX_CAST(plx_uint128, count) * plx_clock_mult) >> 32);
+	return PLX_CAST(uint64_t, (PLX_CAST(plx_uint128, count) * plx_clock_scale.mult) >> 32);
 }
 
 /** The time at which plx_tsc() was that: what plx_now_ns() was. Needs plx_clock_init. */
 static inline uint64_t plx_tsc_time_ns(uint64_t count)
 {
 	/* Relaxed: one word, which stands for itself. */
-	return plx_tsc_to_ns(count) + plx_atomic_load(&plx_clock_base_ns, PLX_RELAXED);
+	return plx_tsc_to_ns(count) + plx_atomic_load(&plx_clock_scale.base_ns, PLX_RELAXED);
 }
 
 /** Nanoseconds since an origin that is fixed for this boot. May go back by up to 10 ms where the

@@ -39,7 +39,9 @@ ssize_t plx_write(int fd, const void *data, size_t len)
 	sigaddset(&signals, SIGPIPE);
 	sigaddset(&signals, SIGXFSZ);
 	block(&signals, &old, &pending);
-	done = write(fd, data, len);
+	do
+		done = write(fd, data, len);
+	while (done < 0 && errno == EINTR);
 	err = done < 0 ? errno : 0;
 	unblock(err == EPIPE ? SIGPIPE : err == EFBIG ? SIGXFSZ : 0, &pending, &old);
 	return err ? -err : done;
@@ -51,7 +53,11 @@ int plx_write_or_drop(int fd, const char *text, size_t len)
 
 	/* A pipe that is ready takes PIPE_BUF (4096) bytes at once, and whole: lines do not mix. */
 	while (len > 0) {
-		if (poll(&ready, 1, 0) != 1)
+		int count = poll(&ready, 1, 0);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count != 1)
 			return -EAGAIN;
 
 		ssize_t done = plx_write(fd, text, len);

@@ -38,8 +38,10 @@ static void tell_granted(struct plx_link *link)
 /* Return: whether the link is still there. */
 static bool look_after(struct plx_link *link)
 {
-	if (plx_unlikely(link->settles) && !close_settled(link))
+	if (plx_unlikely(link->settles)) { /* what follows is for the next look */
+		close_settled(link);
 		return true;
+	}
 	if (link->want & WANT_BURIAL)
 		return !close_bury(link, plx_loop_now_ns());
 	if (link->want & WANT_REFILL)

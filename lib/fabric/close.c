@@ -91,7 +91,7 @@ static void blame_own_pause(struct plx_link *link)
 	    still_ns < link->live.dead_after_ms * PLX_NS_PER_MS / PAUSE_PART)
 		return;
 	snprintf(link->text, sizeof(link->text),
-		 "this process stood still for %.1f s and the peer gave up",
+		 "%.100s: this process stood still for %.1f s and the peer gave up", link->peer,
 		 (double)still_ns / 1e9);
 }
 
@@ -266,14 +266,13 @@ bool close_settle(struct plx_link *link)
 	return false;
 }
 
-/* Return: whether they are. */
-bool close_settled(struct plx_link *link)
+/* Go on, if they are taken by now. */
+void close_settled(struct plx_link *link)
 {
 	if (!cq_drain(link->set) && link->set->emptied_ns <= link->ended_ns)
-		return false;
+		return;
 	link->settles = false;
 	close_on_shutdown(link);
-	return true;
 }
 
 /* The connection is gone. */

@@ -3,7 +3,6 @@
 #include "fabric_priv.h"
 
 #define ERRORS_MAX 64 /* failed operations looked at in one poll */
-#define DRAIN_NS   PLX_NS_PER_MS
 
 /* The connection has broken. Where it is being closed, that is as good as the peer's going away. */
 static void broken(struct plx_link *link, int prov_errno)
@@ -58,13 +57,13 @@ int cq_read_errors(struct plx_set *set)
 	return count;
 }
 
-/* Take all completions there are, for DRAIN_NS of a turn: those of thousands of links are left for
- * the next ones. Return: whether there are none left. */
+/* Take all completions there are, for TURN_BUDGET_NS of a turn: those of thousands of links are
+ * left for the next ones. Return: whether there are none left. */
 bool cq_drain(struct plx_set *set)
 {
 	if (set->drain_turn != set->home->turn) {
 		set->drain_turn = set->home->turn;
-		set->drain_end_ns = plx_now_ns() + DRAIN_NS;
+		set->drain_end_ns = plx_now_ns() + TURN_BUDGET_NS;
 	}
 	while (plx_now_ns() < set->drain_end_ns) {
 		if (cq_poll(set) == 0)

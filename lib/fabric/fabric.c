@@ -22,6 +22,17 @@ static void on_fork(void)
 	for (struct plx_link *link = lcores[id]->links; link; link = link->next) {
 		link->state = LINK_DEAD;
 		link->at_once_end = link->rx_whole_end = 0;
+		link->want = 0;
+		link->settles = false;
+	}
+	/* Where a callback of a link or a listener called fork, the rest of the turn polls nothing.
+	 */
+	lcores[id]->attended = NULL;
+	for (struct plx_set *set = lcores[id]->sets, *next; set; set = next) {
+		next = set->next;
+		set->next = NULL;
+		set->links = set->listeners = 0;
+		set->eq_in_polls = UINT32_MAX;
 	}
 }
 

@@ -494,7 +494,7 @@ void close_agreed(struct plx_link *link);
 void close_on_fin(struct plx_link *link, bool carries_ack);
 void close_on_fin_ack(struct plx_link *link);
 bool close_settle(struct plx_link *link);
-bool close_settled(struct plx_link *link);
+void close_settled(struct plx_link *link);
 void close_on_shutdown(struct plx_link *link);
 void close_step(struct plx_link *link);
 void close_extend(struct plx_link *link);

@@ -75,7 +75,8 @@ static bool is_stray(void *handler)
 	static const char *const libraries[] = {"libinfinipath", "libpsm", "libfabric"};
 	Dl_info where;
 
-	if (!dladdr(handler, &where) || !where.dli_fname)
+	if (handler == (void *)SIG_DFL || handler == (void *)SIG_IGN || !dladdr(handler, &where) ||
+	    !where.dli_fname)
 		return false;
 	for (size_t i = 0; i < PLX_ARRAY_LEN(libraries); i++) {
 		if (strstr(where.dli_fname, libraries[i]))
@@ -86,12 +87,18 @@ static bool is_stray(void *handler)
 
 static const int stray_signals[] = {SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SIGTERM};
 
+/* As the kernel has it: its struct sigaction is not longer. */
+struct kernel_action {
+	void *handler;
+	unsigned long rest[8];
+};
+
 /* Bits as in the kernel's sigset_t. */
 #define BIT(signal_number) (UINT64_C(1) << ((signal_number) - 1))
 #define ENDING             (BIT(SIGINT) | BIT(SIGTERM))
 
-static uint64_t ignored; /* before any constructor ran */
-static uint64_t blocked; /* the same */
+static struct kernel_action before[PLX_ARRAY_LEN(stray_signals)]; /* any constructor ran */
+static uint64_t blocked;                                          /* from then on, by this file */
 
 static void nothing(void)
 {
@@ -103,19 +110,15 @@ static void nothing(void)
  * meanwhile. */
 UNINSTRUMENTED static void (*look_at_signals(void))(void)
 {
-	static const uint64_t ending = ENDING;
+	uint64_t ending = 0, old = 0;
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(stray_signals); i++) {
-		struct {
-			void *handler;
-			unsigned long rest[8]; /* the kernel's struct sigaction is not longer */
-		} now;
-
-		if (syscall(SYS_rt_sigaction, stray_signals[i], NULL, &now, sizeof(ending)) == 0 &&
-		    now.handler == (void *)SIG_IGN)
-			ignored |= BIT(stray_signals[i]);
+		syscall(SYS_rt_sigaction, stray_signals[i], NULL, &before[i], sizeof(ending));
+		if (before[i].handler == (void *)SIG_DFL)
+			ending |= BIT(stray_signals[i]) & ENDING;
 	}
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ending, &blocked, sizeof(ending));
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ending, &old, sizeof(ending));
+	blocked = ending & ~old;
 	return nothing;
 }
 
@@ -124,29 +127,24 @@ static void looked_at_signals(void) __attribute__((ifunc("look_at_signals")));
 void hygiene_signals(void)
 {
 	for (size_t i = 0; i < PLX_ARRAY_LEN(stray_signals); i++) {
-		struct sigaction now, before = {.sa_handler = SIG_DFL};
-		void *handler;
+		struct kernel_action now;
 
-		if (sigaction(stray_signals[i], NULL, &now) != 0 || now.sa_handler == SIG_DFL ||
-		    now.sa_handler == SIG_IGN)
+		if (syscall(SYS_rt_sigaction, stray_signals[i], NULL, &now, sizeof(uint64_t)) !=
+			    0 ||
+		    !is_stray(now.handler))
 			continue;
-		memcpy(&handler, &now.sa_handler, sizeof(handler));
-		if (!is_stray(handler))
-			continue;
-		if (ignored & BIT(stray_signals[i]))
-			before.sa_handler = SIG_IGN;
-		sigaction(stray_signals[i], &before, NULL);
+		if (is_stray(before[i].handler)) /* it was loaded before Pollux */
+			before[i] = (struct kernel_action){0};
+		syscall(SYS_rt_sigaction, stray_signals[i], &before[i], NULL, sizeof(uint64_t));
 	}
 }
 
 /* libinfinipath's constructor has run: libfabric is loaded before what needs it. */
 __attribute__((constructor)) static void undo_signals(void)
 {
-	const uint64_t unblocked = ENDING & ~blocked;
-
 	looked_at_signals(); /* does nothing, but makes the loader call the above */
 	hygiene_signals();
-	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &unblocked, NULL, sizeof(unblocked));
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &blocked, NULL, sizeof(blocked));
 }
 
 /* The size of this process' descriptor table: no descriptor is above it. */

@@ -3,6 +3,7 @@
 #include "listen.h"
 #include "tx.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -289,6 +290,7 @@ void link_destroy(struct plx_link *link)
 {
 	struct plx_fabric_lcore *home = link->home;
 
+	assert(!link->attended);
 	delist(link);
 	window_give(link);
 	plx_timer_stop(&link->timer);

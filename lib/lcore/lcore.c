@@ -137,11 +137,14 @@ static void forget(struct lcore *lcore)
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 }
 
-/* A callback may have called fork, and the child return from it: then it finds nothing more to do
- * in this turn, and takes no other one. */
+/* A callback may have called fork, and the child return from it: then it finds no timer, descriptor
+ * or poller more in this turn, and takes no other turn. */
 static void end_turns(struct loop *loop)
 {
 	loop->quit = true;
+	if (loop->fds)
+		loop->fds->event_count = 0;
+	wheel_fini(&loop->wheel);
 	loop->wheel.next_ns = UINT64_MAX;
 	for (uint32_t i = 0; i < loop->pollers.count; i++)
 		loop->pollers.list[i]->due_ns = POLLER_REMOVED;

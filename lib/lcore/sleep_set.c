@@ -160,6 +160,8 @@ struct plx_poller *sleep_set_look(struct sleep_set *set)
 	for (int i = 0; i < count; i++) {
 		struct entry *entry = find(set, set->events[i].data.fd);
 
+		if (!entry) /* closed here before it was forgotten, and open elsewhere */
+			continue;
 		entry->ready = true;
 		first = first ? first : entry->whose;
 	}

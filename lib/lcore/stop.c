@@ -21,7 +21,7 @@ static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "used in signal handlers");
 static _Atomic int64_t heard_ns; /* when a signal came that was no repetition; 0: none did */
 static _Atomic bool is_asked;    /* the next such signal ends the process */
 
-static sigset_t caught; /* by us; empty at first */
+static const int caught[] = {SIGINT, SIGTERM}; /* in programs that ask for it */
 
 /* Not plx_now_ns: a program may ask for the handlers before it sets up anything. */
 static int64_t monotonic_ns(void)
@@ -76,19 +76,25 @@ static void on_signal(int signal_number)
 
 void plx_stop_on_signals(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM};
 	/* SA_RESTART: a system call of the program does not fail for a signal that is ours. */
 	struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK}, old;
 
 	sigemptyset(&ours.sa_mask);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(signals); i++) {
+	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++) {
 		/* Cannot fail: the signals exist and may be caught. */
-		sigaction(signals[i], NULL, &old);
+		sigaction(caught[i], NULL, &old);
 		if (old.sa_handler != SIG_DFL)
 			continue;
-		sigaction(signals[i], &ours, NULL);
-		sigaddset(&caught, signals[i]);
+		sigaction(caught[i], &ours, NULL);
 	}
+}
+
+/* Whether the handler of a signal is this file's. */
+static bool is_ours(int signal_number)
+{
+	struct sigaction now;
+
+	return sigaction(signal_number, NULL, &now) == 0 && now.sa_handler == on_signal;
 }
 
 /* In the child of a fork, which has no loop that could stop. */
@@ -96,18 +102,24 @@ void stop_give_back(void)
 {
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
 
-	for (int i = 1; i < NSIG; i++) {
-		if (sigismember(&caught, i) == 1)
-			sigaction(i, &by_default, NULL);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++) {
+		if (is_ours(caught[i]))
+			sigaction(caught[i], &by_default, NULL);
 	}
-	sigemptyset(&caught);
 }
 
 /* At exit(3), libinfinipath gives signals their default action back, and a second one would end the
- * process by that. Runs before, as libfabric ends after what needs it. */
+ * process by that. This destructor runs first, because libfabric is unloaded after its users. */
 __attribute__((destructor)) static void wait_for_exit(void)
 {
-	pthread_sigmask(SIG_BLOCK, &caught, NULL);
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++) {
+		if (is_ours(caught[i]))
+			sigaddset(&ours, caught[i]);
+	}
+	pthread_sigmask(SIG_BLOCK, &ours, NULL);
 }
 
 void stop_begin(void)

@@ -109,12 +109,12 @@ static void info_says_what_the_clock_is(void **state)
 	assert_true(info->hz > 1e6 && info->hz < 1e11);
 	assert_true(info->residual_ppm >= 0 && info->residual_ppm < 1000);
 	/* hz and the multiplier are one figure. */
-	assert_true(fabs(info->hz * (double)plx_clock_mult / 4294967296.0 / 1e9 - 1) < 1e-6);
+	assert_true(fabs(info->hz * (double)plx_clock_scale.mult / 4294967296.0 / 1e9 - 1) < 1e-6);
 }
 
 static void later_init_changes_nothing(void **state)
 {
-	uint64_t mult = plx_clock_mult, quickest = UINT64_MAX;
+	uint64_t mult = plx_clock_scale.mult, quickest = UINT64_MAX;
 
 	for (int i = 0; i < 10; i++) {
 		uint64_t before = raw_ns();
@@ -123,7 +123,7 @@ static void later_init_changes_nothing(void **state)
 		uint64_t took = raw_ns() - before;
 
 		quickest = took < quickest ? took : quickest;
-		assert_int_equal(plx_clock_mult, mult);
+		assert_int_equal(plx_clock_scale.mult, mult);
 	}
 	assert_true(quickest < PLX_NS_PER_MS);
 }
@@ -143,15 +143,15 @@ static void drift_is_small(void **state)
 /* A clock that is made to run fast by a known amount. */
 static void drift_tells_a_wrong_rate(void **state)
 {
-	uint64_t mult = plx_clock_mult;
+	uint64_t mult = plx_clock_scale.mult;
 	double fast, slow;
 
 	nap(INTERVAL_NS);
-	plx_clock_mult = mult + mult / 100;
+	plx_clock_scale.mult = mult + mult / 100;
 	fast = plx_clock_drift_ppm();
-	plx_clock_mult = mult - mult / 100;
+	plx_clock_scale.mult = mult - mult / 100;
 	slow = plx_clock_drift_ppm();
-	plx_clock_mult = mult;
+	plx_clock_scale.mult = mult;
 	assert_true(fast > 9000 && fast < 11000);
 	assert_true(slow < -9000 && slow > -11000);
 }
@@ -159,7 +159,7 @@ static void drift_tells_a_wrong_rate(void **state)
 /* The counter steps: as good as a step of what is added to it. */
 static void step(int64_t ns)
 {
-	plx_clock_base_ns += (uint64_t)ns;
+	plx_clock_scale.base_ns += (uint64_t)ns;
 }
 
 static void steps_are_corrected_and_counted(void **state)
@@ -186,13 +186,13 @@ static void steps_are_corrected_and_counted(void **state)
 
 static void small_steps_are_let_be(void **state)
 {
-	uint64_t count = plx_clock_steps(), base = plx_clock_base_ns;
+	uint64_t count = plx_clock_steps(), base = plx_clock_scale.base_ns;
 
 	plx_clock_look(true);
 	step(-2 * (int64_t)PLX_NS_PER_MS);
 	plx_clock_look(true);
 	assert_int_equal(plx_clock_steps(), count);
-	plx_clock_base_ns = base;
+	plx_clock_scale.base_ns = base;
 	plx_clock_look(true);
 }
 
@@ -215,7 +215,8 @@ static void a_look_is_not_repeated_within_100_ms(void **state)
 
 static int init_clock(void **state)
 {
-	assert_int_equal(plx_clock_mult, UINT64_C(1) << 32); /* one count is one ns until then */
+	assert_int_equal(plx_clock_scale.mult, UINT64_C(1)
+						       << 32); /* one count is one ns until then */
 	plx_clock_init();
 	return 0;
 }

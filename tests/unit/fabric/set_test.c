@@ -339,6 +339,31 @@ static void an_lcore_that_was_away_looks_at_once(void **state)
 	fixture_stop();
 }
 
+/* As where thousands of links end at once: the turn that sees an end has no time to take all
+ * completions, and the next one does all the rest. */
+static void end_in_a_turn_without_time(const char *provider)
+{
+	fixture_start(provider, false);
+
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+
+	fixture_connect(listener, NULL);
+	server.link->set->drain_turn = server.link->home->turn;
+	server.link->set->drain_end_ns = 0;
+	assert_false(close_settle(server.link));
+	assert_true(pump_until(&server.closed, 1, 10000));
+	assert_int_equal(server.reason, PLX_LINK_PEER_DOWN);
+	assert_true(pump_until(&client.closed, 1, 10000));
+	pump_ms(5);
+	fixture_stop();
+}
+
+static void links_end_also_where_a_turn_has_no_time(void **state)
+{
+	end_in_a_turn_without_time("shm");
+	end_in_a_turn_without_time("tcp");
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(pattern); i++)
@@ -357,6 +382,7 @@ int main(void)
 		cmocka_unit_test(two_providers_are_open_side_by_side),
 		cmocka_unit_test(a_cold_set_wakes_up_at_once),
 		cmocka_unit_test(an_lcore_that_was_away_looks_at_once),
+		cmocka_unit_test(links_end_also_where_a_turn_has_no_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

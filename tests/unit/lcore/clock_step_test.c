@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops whose clock steps, as the counter does when a host resumes or a virtual machine moves. A
- * step of plx_clock_base_ns is as good, and one of turn_tsc is what a turn sees of it. A timer that
- * is stopped by the step hangs, and the time limit of the test tells. */
+ * step of plx_clock_scale.base_ns is as good, and one of turn_tsc is what a turn sees of it. A
+ * timer that is stopped by the step hangs, and the time limit of the test tells. */
 #include "lcore_priv.h"
 #include "lcores.h"
 
@@ -36,7 +36,7 @@ static uint64_t raw_ns(void)
 
 static void step(int64_t ns)
 {
-	atomic_fetch_add(&plx_clock_base_ns, (uint64_t)ns);
+	atomic_fetch_add(&plx_clock_scale.base_ns, (uint64_t)ns);
 }
 
 /* The same, and the turn that runs sees it. */
