@@ -18,13 +18,14 @@ serve()
 	local limit=$1
 
 	shift
+	: >"$temp/server.out"
 	(
 		ulimit -f "$limit"
-		exec timeout -s KILL 100 "$apps/plx-echo" "$@" --listen 127.0.0.1:0
+		exec "$apps/plx-echo" "$@" --listen 127.0.0.1:0
 	) >"$temp/server.out" 2>"$temp/server.err" </dev/null &
 	server=$!
-	wait_until "grep -qE '127.0.0.1:[0-9]+' '$temp'/server.*"
-	port=$(sed -nE 's/.*127\.0\.0\.1:([0-9]+).*/\1/p' "$temp"/server.* | head -n 1)
+	wait_until "grep -q '^listening on ' '$temp/server.out' || ! kill -0 $server 2>/dev/null"
+	port=$(sed -nE 's/^listening on 127\.0\.0\.1:([0-9]+).*/\1/p' "$temp/server.out")
 }
 
 stop()

@@ -183,7 +183,7 @@ got=$(ask --get t --json 2>&1 >/dev/full)
 check '... as JSON, too' '(($? == 1)) && [[ $got == *"standard output: "* ]]'
 got=$(ask --list 2>&1 >/dev/full)
 check '... and so does --list' '(($? == 1)) && [[ $got == *"standard output: "* ]]'
-ask --watch >/dev/full 2>"$temp/full.err" &
+"$program" --huge none --log-level error -- --service "$address" --watch >/dev/full 2>"$temp/full.err" &
 watcher=$!
 ends "$watcher"
 check '... and --watch ends' "(($? == 1)) && grep -q 'standard output: ' '$temp/full.err'"
@@ -191,7 +191,7 @@ watcher=''
 
 # A reader that leaves while nothing changes.
 mkfifo "$temp/fifo"
-ask --watch >"$temp/fifo" 2>"$temp/left.err" &
+"$program" --huge none --log-level error -- --service "$address" --watch >"$temp/fifo" 2>"$temp/left.err" &
 watcher=$!
 head -n 1 <"$temp/fifo" >"$temp/first"
 ends "$watcher"

@@ -47,11 +47,17 @@ bench=("$tree/scripts/bench.sh" --only rings --quick --out "$results")
 
 # Signals ---------------------------------------------------------------------------------------
 
-# shellcheck disable=SC2317 # wait_until calls it
-# What nobody waits for stays as a zombie where init reaps none.
-is_gone()
+# shellcheck disable=SC2317 # wait_until calls both
+# has_ended PID: a process that nobody waits for stays a zombie if init reaps none.
+has_ended()
 {
-	[[ -s $blocked/pid ]] && ! cat /proc/"$(<"$blocked/pid")"/stat /proc/"$(<"$blocked/child")"/stat 2>/dev/null | grep -qv ') Z '
+	[[ ! -e /proc/$1 ]] || grep -qs ') Z ' "/proc/$1/stat"
+}
+
+# shellcheck disable=SC2317
+both_have_ended()
+{
+	[[ -s $blocked/pid ]] && has_ended "$(<"$blocked/pid")" && has_ended "$(<"$blocked/child")"
 }
 
 end_blocked()
@@ -71,7 +77,7 @@ interrupt()
 	wait_until '[[ -s $blocked/pid ]]'
 	kill "-$2" "$pid"
 	ends "$pid"
-	check "SIG$2 while $1 runs ends bench.sh and all that it has started" "(($? == $3)) && wait_until is_gone"
+	check "SIG$2 while $1 runs ends bench.sh and all that it has started" "(($? == $3)) && wait_until both_have_ended"
 	end_blocked
 }
 interrupt meson INT 130

@@ -366,6 +366,11 @@ static void die_by_sigterm(void)
 	raise(SIGTERM);
 }
 
+static void die_by_sigint(void)
+{
+	raise(SIGINT);
+}
+
 static int in_child(void (*fn)(void))
 {
 	int status = -1;
@@ -403,11 +408,25 @@ static void fini_in_the_child_leaves_the_parent_alone(void **state)
 
 static void the_child_has_the_signals_of_the_program(void **state)
 {
-	int status = in_child(die_by_sigterm);
+	static const int caught[] = {SIGTERM, SIGINT};
+	static void (*const die[])(void) = {die_by_sigterm, die_by_sigint};
+	struct sigaction before[2], now;
 
-	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGTERM);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(caught); i++)
+		sigaction(caught[i], &(struct sigaction){.sa_handler = SIG_DFL}, &before[i]);
+	plx_stop_on_signals();
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(caught); i++) {
+		int status;
+
+		sigaction(caught[i], NULL, &now);
+		assert_true(now.sa_handler != SIG_DFL);
+		status = in_child(die[i]);
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), caught[i]);
+	}
 	assert_all_works();
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(caught); i++)
+		sigaction(caught[i], &before[i], NULL);
 }
 
 /* Where the thread that forks has no links, and returns as if nothing had been. */
