@@ -12,8 +12,6 @@
 #define AGAIN_NS  (100 * PLX_NS_PER_US)
 #define FAILED_NS PLX_NS_PER_S
 
-PLX_LOG_COMPONENT(journal_log, "params");
-
 static void sleep_ns(uint64_t ns)
 {
 	struct timespec time = {(time_t)(ns / PLX_NS_PER_S), (long)(ns % PLX_NS_PER_S)};
@@ -52,7 +50,7 @@ static int write_changes(struct journal *journal)
 
 		if (rc == -EINVAL) {
 			change->is_refused = true;
-			plx_log(&journal_log, PLX_LOG_ERROR, "a change is not written: %s",
+			plx_log(params_log, PLX_LOG_ERROR, "a change is not written: %s",
 				plx_error());
 		} else if (rc) {
 			return rc;
@@ -105,7 +103,7 @@ static void give_up_file(struct journal *journal, int error)
 {
 	journal->is_given_up = true;
 	journal->stats.is_moved = error == -ESTALE;
-	plx_log(&journal_log, PLX_LOG_ERROR,
+	plx_log(params_log, PLX_LOG_ERROR,
 		"%s; this process keeps changes in memory only from now on, and answers that they "
 		"are not written: stop it and %srestore the file from a backup",
 		plx_error(), error == -ESTALE ? "put the file back, or " : "");
@@ -125,11 +123,11 @@ static bool write_surely(struct journal *journal)
 			break;
 		}
 		if (stage_of(journal) != STAGE_RUNS) {
-			plx_log(&journal_log, PLX_LOG_ERROR, "%s; %u change%s lost", plx_error(),
+			plx_log(params_log, PLX_LOG_ERROR, "%s; %u change%s lost", plx_error(),
 				journal->count, journal->count == 1 ? " is" : "s are");
 			return false;
 		}
-		plx_log(&journal_log, PLX_LOG_ERROR, "%s; trying again in 1 s", plx_error());
+		plx_log(params_log, PLX_LOG_ERROR, "%s; trying again in 1 s", plx_error());
 		sleep_ns(FAILED_NS);
 	}
 	if (journal->is_given_up)

@@ -13,6 +13,9 @@
 
 #define NUMBER_TEXT 32 /* bytes that any number fits in */
 
+PLX_LOG_COMPONENT(log_component, "params");
+struct plx_log_component *const params_log = &log_component;
+
 const char *const param_types[] = {"bool", "int", "real", "text", NULL};
 const char *const param_alarms[] = {"none", "active", "acknowledged", "latched", NULL};
 

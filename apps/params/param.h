@@ -9,6 +9,9 @@
 #define PARAM_TEXT_MAX 1000
 #define PARAM_UNIT_MAX 31
 
+/** The component "params". */
+extern struct plx_log_component *const params_log;
+
 enum param_type { PARAM_BOOL = 1, PARAM_INT, PARAM_REAL, PARAM_TEXT };
 
 /** Their names, by their number less 1, ended by NULL. */

@@ -144,7 +144,7 @@ static int update_tables(struct tables *tables)
 			   "ALTER TABLE params ADD COLUMN warn_high;"
 			   "ALTER TABLE params ADD COLUMN hysteresis;"
 			   "UPDATE params SET level = CASE WHEN alarm = 'none' THEN 0 "
-			   "WHEN alarm_low IS NOT NULL AND value < alarm_low THEN -2 ELSE 2 END;"
+			   "WHEN alarm_high IS NULL OR value < alarm_low THEN -2 ELSE 2 END;"
 			   "PRAGMA user_version = 2;"
 			   "COMMIT");
 }

@@ -87,7 +87,7 @@ static const char *read_name(sqlite3_stmt *row, struct param *param)
 static const char *read_numbers(sqlite3_stmt *row, struct param *param)
 {
 	if (!is_within(row, ID, 1, TABLES_NUMBER_MAX))
-		return "its id is no whole number from 1 to 2^62";
+		return "its id is no whole number from 1 to 4611686018427387903";
 	if (!is_within(row, REVISION, 0, TABLES_NUMBER_MAX))
 		return "its revision is no number that was counted";
 	param->id = (uint64_t)sqlite3_column_int64(row, ID);

@@ -48,24 +48,57 @@ static socklen_t make_address(const char *path, struct sockaddr_un *address_out)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
+/* Return: 0; -EADDRINUSE another socket has that name; -errno, also in claim. */
+static int bind_claim(struct tables *tables, const struct sockaddr_un *address, socklen_t length)
+{
+	tables->claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (tables->claim >= 0 &&
+	    bind(tables->claim, (const struct sockaddr *)address, length) == 0)
+		return 0;
+	return -errno;
+}
+
+/* Any user can bind any abstract name, and must not keep a service from starting by that. If the
+ * kernel does not tell the user, the claim is believed. */
+static int pass_over(struct tables *tables, const struct sockaddr_un *address, socklen_t length)
+{
+	uid_t user;
+	int rc = plx_unix_owner(address, length, &user);
+
+	if (rc == -ESRCH && bind(tables->claim, (const struct sockaddr *)address, length) == 0)
+		return 0; /* the other one had just ended */
+	if (rc != -ESRCH && (rc || user == 0 || plx_is_this_user(user)))
+		return tables_fail_busy(tables);
+	close(tables->claim);
+	tables->claim = -1;
+	if (rc)
+		plx_log(params_log, PLX_LOG_WARNING,
+			"%s: its path is not claimed: an unknown user holds the name of the claim; "
+			"do not move the file while this process runs",
+			tables->path);
+	else
+		plx_log(params_log, PLX_LOG_WARNING,
+			"%s: its path is not claimed: user %u holds the name of the claim; do not "
+			"move the file while this process runs",
+			tables->path, (unsigned)user);
+	return 0;
+}
+
 /* SQLite locks the file, which may be moved away; a socket's name stays, and ends with the process
  * however that ends. */
 int tables_claim_path(struct tables *tables)
 {
 	struct sockaddr_un address;
 	socklen_t length = make_address(tables->path, &address);
+	int rc;
 
 	if (!length)
 		return 0; /* opening it tells why */
-	tables->claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (tables->claim < 0)
-		return plx_fail(errno, "%s: its path cannot be claimed: %s", tables->path,
-				strerror(errno));
-	if (bind(tables->claim, (const struct sockaddr *)&address, length) == 0)
-		return 0;
-	if (errno == EADDRINUSE)
-		return tables_fail_busy(tables);
-	return plx_fail(errno, "%s: its path cannot be claimed: %s", tables->path, strerror(errno));
+	rc = bind_claim(tables, &address, length);
+	if (rc == -EADDRINUSE)
+		return pass_over(tables, &address, length);
+	return rc ? plx_fail(-rc, "%s: its path cannot be claimed: %s", tables->path, strerror(-rc))
+		  : 0;
 }
 
 /* The files --------------------------------------------------------------------------------------

@@ -39,8 +39,8 @@ int tables_fail_busy(const struct tables *tables);
 void tables_folder_of(const char *path, char out[PATH_MAX]);
 
 /** Claim the path for this process, also while no file is there, until tables_close. Processes of
- * other network namespaces do not see the claim. Return: 0; -EBUSY another process has it; -errno.
- */
+ * other network namespaces do not see the claim. If another user, other than root, holds its name,
+ * that is logged, and there is no claim. Return: 0; -EBUSY another process has it; -errno. */
 int tables_claim_path(struct tables *tables);
 
 /** Remember the log, once SQLite has opened it. */

@@ -3,7 +3,7 @@
  * alone. */
 #include "plx_test.h"
 
-#include "tables.h"
+#include "tables_priv.h"
 
 #include <signal.h>
 #include <sqlite3.h>
@@ -311,6 +311,48 @@ static void a_path_is_one_processs_also_without_a_file(void **state)
 	tables_close(tables);
 }
 
+/* Claim the path as that user. Return: the claim. */
+static int claim_as(uid_t user)
+{
+	struct tables tables = {.path = path, .claim = -1};
+
+	assert_int_equal(chmod(folder, 0777), 0);
+	assert_int_equal(seteuid(user), 0);
+	assert_int_equal(tables_claim_path(&tables), 0);
+	assert_int_equal(seteuid(0), 0);
+	return tables.claim;
+}
+
+static void a_claim_of_another_user_is_passed_over(void **state)
+{
+	struct tables *tables, *other;
+	int claim;
+
+	if (geteuid() != 0)
+		skip();
+	claim = claim_as(65534);
+	assert_true(claim >= 0);
+	tables = open_it();
+	assert_int_equal(tables_open(path, &other), -EBUSY); /* SQLite locks the file as before */
+	tables_close(tables);
+	close(claim);
+}
+
+static void a_claim_of_root_is_believed(void **state)
+{
+	struct tables *other;
+	int claim;
+
+	if (geteuid() != 0)
+		skip();
+	claim = claim_as(0);
+	assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(tables_open(path, &other), -EBUSY);
+	assert_int_equal(seteuid(0), 0);
+	assert_error_has("another process has it; end that one, or give another file");
+	close(claim);
+}
+
 static void do_in_it(const char *sql)
 {
 	sqlite3 *db;
@@ -446,7 +488,8 @@ static void rows_that_make_no_sense(void **state)
 		{"id = 0", "its id is no whole number"},
 		{"id = -1", "its id is no whole number"},
 		{"id = 1.5", "its id is no whole number"},
-		{"id = 9223372036854775807", "its id is no whole number from 1 to 2^62"},
+		{"id = 9223372036854775807",
+		 "its id is no whole number from 1 to 4611686018427387903"},
 		{"level = 0", "its alarm is not of its level"},
 		{"level = 3", "its alarm is none that there is"},
 		{"since = 'today'", "its alarm has no time"},
@@ -550,21 +593,25 @@ static void a_file_of_version_1_is_brought_up_to_date(void **state)
 		"INSERT INTO params VALUES"
 		"('low', 1, 7, 'int', 2, 'm', NULL, NULL, 3, 8, 1, 'acknowledged'),"
 		"('high', 2, 8, 'real', 9.5, '', NULL, NULL, 3.0, 8.0, 0, 'active'),"
+		"('latched', 4, 10, 'int', 5, '', NULL, NULL, 3, NULL, 1, 'latched'),"
 		"('text', 3, 9, 'text', 'x', '', NULL, NULL, NULL, NULL, 0, 'none')";
 	struct store *store;
-	const struct param *low, *high;
+	const struct param *low, *high, *latched;
 
 	do_in_it(version_1);
 	store = load();
 	low = store_find(store, "low", 3);
 	high = store_find(store, "high", 4);
-	assert_int_equal(store_count(store), 3);
+	latched = store_find(store, "latched", 7);
+	assert_int_equal(store_count(store), 4);
 	assert_int_equal(store_last_id(store), 30);
 	assert_int_equal(low->alarm.state, ALARM_ACKNOWLEDGED);
 	assert_int_equal(low->alarm.level, -LEVEL_ALARM);
 	assert_int_equal(low->alarm.since_ns, 0);
 	assert_int_equal(high->alarm.state, ALARM_ACTIVE);
 	assert_int_equal(high->alarm.level, LEVEL_ALARM);
+	assert_int_equal(latched->alarm.state, ALARM_LATCHED);
+	assert_int_equal(latched->alarm.level, -LEVEL_ALARM);
 	store_destroy(store);
 	store_destroy(load());
 }
@@ -601,6 +648,8 @@ int main(void)
 		TEST(who_reads_it_has_it_too),
 		TEST(what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there),
 		TEST(a_path_is_one_processs_also_without_a_file),
+		TEST(a_claim_of_another_user_is_passed_over),
+		TEST(a_claim_of_root_is_believed),
 		TEST(files_of_something_else),
 		TEST(files_that_are_no_database),
 		TEST(what_cannot_be_written_is_not_opened),
