@@ -32,8 +32,9 @@ struct prov_cq {
 	struct prov_fabric *fabric;
 	int (*arm)(struct prov_cq *cq); /* fi_trywait */
 	enum fi_cq_format format;
-	/* Free-running. Receives, sends and cancelled receives stop at `size`; what failed comes on
-	 * top, and has room as each endpoint brought as much as it can have posted. */
+	/* Modulo 2^32; head and tail restart at 0 where the queue is empty. Receives, sends and
+	 * cancelled receives stop at `size`; what failed comes on top, and has room as each
+	 * endpoint brought as much as it can have posted. */
 	struct prov_completion *queue;
 	uint32_t head, tail, mask, size;
 	uint32_t reserved; /* by endpoints */

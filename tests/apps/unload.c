@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loads the library, has it up and down, and unloads it, time and again. Prints what descriptors
- * that leaves, and fails where they become more.
+ * that leaves, and fails where they become more, or where a signal's handler has changed.
  *
  *     unload LIBRARY */
 #include "plx_eal.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,15 +55,36 @@ static int round_trip(const char *library)
 	return -1;
 }
 
+static void on_signal(int signal_number)
+{
+}
+
+static bool handlers_stay(void)
+{
+	struct sigaction interrupt, fault;
+
+	sigaction(SIGINT, NULL, &interrupt);
+	sigaction(SIGSEGV, NULL, &fault);
+	return interrupt.sa_handler == on_signal && interrupt.sa_flags & SA_RESTART &&
+	       fault.sa_handler == on_signal;
+}
+
 int main(int argc, char **argv)
 {
+	struct sigaction own = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	int before = eventfds();
 
 	if (argc != 2)
 		return 2;
+	sigaction(SIGINT, &own, NULL);
+	sigaction(SIGSEGV, &own, NULL);
 	for (int i = 0; i < ROUNDS; i++) {
 		if (round_trip(argv[1]))
 			return 1;
+		if (!handlers_stay()) {
+			fprintf(stderr, "a handler has changed\n");
+			return 1;
+		}
 		printf("round %d: %d eventfds, %d before\n", i, eventfds(), before);
 	}
 	return eventfds() > before;

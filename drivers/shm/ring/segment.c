@@ -61,6 +61,16 @@ void segment_look_at_overcommit(void)
 		close(fd);
 }
 
+static int take_all(int fd, size_t bytes)
+{
+	int rc;
+
+	do
+		rc = fallocate(fd, 0, 0, (off_t)bytes);
+	while (rc && errno == EINTR);
+	return rc;
+}
+
 /* The first messages must not pay for page faults, so the first pages are populated here. The
  * others are populated when they are used: an idle connection takes little memory. */
 static void *map(int fd, size_t bytes, bool is_receiver)
@@ -75,7 +85,7 @@ static void *map(int fd, size_t bytes, bool is_receiver)
 	if (is_receiver)
 		place_here(base, bytes);
 	/* EINVAL: Linux before 5.14. */
-	if ((is_receiver && segment_takes_all && fallocate(fd, 0, 0, (off_t)bytes)) ||
+	if ((is_receiver && segment_takes_all && take_all(fd, bytes)) ||
 	    (madvise(base, first, MADV_POPULATE_WRITE) && errno != EINVAL)) {
 		err = errno;
 		munmap(base, bytes);
