@@ -18,7 +18,7 @@ const char *call_trouble(const struct plx_rpc_client *client)
 	else
 		snprintf(text, sizeof(text), "%s%s", trouble,
 			 !call_asked->process && (strstr(trouble, "it is no service") ||
-						  strstr(trouble, "and not calls of services"))
+						  strstr(trouble, ", not " PLX_NAME_RPC))
 				 ? "; --process calls the self-test of any Pollux process"
 				 : "");
 	return text;

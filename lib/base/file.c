@@ -15,8 +15,8 @@ int plx_file_fits(uint64_t size_bytes)
 	    size_bytes <= limit.rlim_cur)
 		return 0;
 	return plx_fail(EFBIG,
-			"%llu bytes are more than a file of this process may have, %llu; raise the "
-			"limit with ulimit -f",
+			"%llu bytes are needed; this process may create files of at most %llu; "
+			"raise the limit with ulimit -f",
 			(unsigned long long)size_bytes, (unsigned long long)limit.rlim_cur);
 }
 

@@ -215,9 +215,12 @@ size_t plx_printable_next(const void *text, size_t length, const char *plain,
  * text are enough, and one more. Thread: any. Returns out. */
 const char *plx_printable(const char *text, char *out, size_t size);
 
-/** The protocol that begins with these bytes, for people: "HTTP", "TLS", "SSH", "ZeroMQ", or one of
- * Pollux: "a Pollux link", "NetIO", "calls of services". Constant text; NULL: none of them.
- * Thread: any. */
+/** Names of Pollux' own protocols, for people. */
+#define PLX_NAME_NETIO "NetIO"
+#define PLX_NAME_RPC   "Pollux RPC"
+
+/** The protocol that begins with these bytes, for people: "HTTP", "TLS", "SSH", "ZeroMQ", "a Pollux
+ * link", PLX_NAME_NETIO or PLX_NAME_RPC. Constant text; NULL: none of them. Thread: any. */
 const char *plx_sounds_like(const void *bytes, size_t length);
 
 /* Users ---------------------------------------------------------------------------------------- */
@@ -364,7 +367,7 @@ static inline uint64_t plx_tsc_time_ns(uint64_t count)
 	return plx_tsc_to_ns(count) + plx_atomic_load(&plx_clock_scale.base_ns, PLX_RELAXED);
 }
 
-/** Nanoseconds since an origin that is fixed for this boot. May go back by up to 10 ms where the
+/** Nanoseconds since an origin that is fixed for this boot. May jump back by up to 10 ms if the
  * counter steps, and by more until plx_clock_look corrects that: use plx_time_since for
  * differences. Needs plx_clock_init. Thread: any. */
 static inline uint64_t plx_now_ns(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What somebody speaks who is at the wrong port, by the first bytes. */
+/* Guess a stranger's protocol from its first bytes. */
 #include "plx_base.h"
 
 #include <string.h>
@@ -26,8 +26,8 @@ static const struct sound sounds[] = {
 	{"SSH", "SSH-", 0, 0},               /* RFC 4253, 4.2 */
 	{"ZeroMQ", "\x7f", 9, 0xff},         /* the signature of ZMTP */
 	{"a Pollux link", "1XLP", 16, 0x01}, /* the type of a frame, and HELLO's magic */
-	{"NetIO", "NtIO", 4, 0},
-	{"calls of services", "PRPC", 0, 0},
+	{PLX_NAME_NETIO, "NtIO", 4, 0},
+	{PLX_NAME_RPC, "PRPC", 0, 0},
 };
 
 static bool is_it(const struct sound *sound, const uint8_t *bytes, size_t length)

@@ -51,7 +51,7 @@ void close_refused(struct plx_link *link)
 		 link->peer);
 }
 
-/* Of an accepted link: who connected did not come to speak. */
+/* Of an accepted link: the peer connected but never sent HELLO. */
 static void end_without_hello(struct plx_link *link)
 {
 	link_end(link, PLX_LINK_HELLO, "%s went away before it said HELLO", link->peer);

@@ -228,7 +228,7 @@ static void note_slower(const struct driver_choice *choice)
 
 	/* Relaxed: only the exchange counts. */
 	if (!atomic_exchange_explicit(&noted, true, memory_order_relaxed))
-		plx_log(&fabric_log, PLX_LOG_NOTICE, "links are made without %s: %s",
+		plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not used for links: %s",
 			choice->driver->name, plx_error());
 }
 

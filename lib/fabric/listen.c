@@ -129,8 +129,8 @@ static int listen_failed(const char *address, int rc)
 	case FI_EOPNOTSUPP:
 		return plx_fail(
 			EOPNOTSUPP,
-			"listen on %s: this process cannot share memory; allow memfd_create and "
-			"fstatfs, which a seccomp profile may forbid, and enough memory",
+			"listen on %s: this process cannot share memory; check that seccomp allows "
+			"memfd_create and fstatfs, and that enough memory is free",
 			address);
 	default:
 		return plx_fail(EIO, "listen on %s: %s", address, hygiene_strerror(rc));
@@ -311,7 +311,7 @@ static int listen_at_both(struct plx_fabric_lcore *home, struct place *place,
 /* A free port at one address need not be free at another one. */
 #define FREE_PORT_TRIES 16
 
-/* Every address: IPv6's takes IPv4 as well, or has it beside it; a host without IPv6 has only that.
+/* Every address: IPv6 also accepts IPv4, or a second listener does; without IPv6 only IPv4 is used.
  */
 static int listen_everywhere(struct plx_fabric_lcore *home, struct place *place,
 			     const struct plx_listen_attr *attr, struct plx_listener **front)

@@ -169,7 +169,7 @@ struct plx_link_events {
 /** What is spoken on a link, above its messages. Programs may use other numbers, from
  * PLX_PROTOCOL_OWN to 255, for protocols of their own. */
 enum plx_protocol {
-	PLX_PROTOCOL_NONE, /**< not said, which goes with all of them */
+	PLX_PROTOCOL_NONE, /**< unspecified; compatible with every protocol */
 	PLX_PROTOCOL_NETIO,
 	PLX_PROTOCOL_RPC,
 	PLX_PROTOCOL_ECHO, /**< of plx-ping and plx-echo */
@@ -202,8 +202,8 @@ struct plx_link_attr {
 	bool self_test;   /**< of who connects: the peer's self-test service is wanted, whatever it
 			       listens for there. Where it has none the link ends with
 			       PLX_LINK_HELLO */
-	uint8_t protocol; /**< enum plx_protocol: a link whose two sides say different ones ends
-			       with PLX_LINK_HELLO, before on_open */
+	uint8_t protocol; /**< enum plx_protocol: if the two sides specify different protocols, the
+			       link ends with PLX_LINK_HELLO, before on_open */
 };
 
 /** Bytes of a frame's header. plx_link_send_buf writes it into the headroom of the first buffer. */

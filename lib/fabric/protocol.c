@@ -7,8 +7,8 @@
 const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES])
 {
 	static const char *const names[] = {
-		[PLX_PROTOCOL_NETIO] = "NetIO",
-		[PLX_PROTOCOL_RPC] = "calls of services",
+		[PLX_PROTOCOL_NETIO] = PLX_NAME_NETIO,
+		[PLX_PROTOCOL_RPC] = PLX_NAME_RPC,
 		[PLX_PROTOCOL_ECHO] = "the echo of plx-ping",
 	};
 
@@ -33,8 +33,8 @@ bool protocol_agree(struct plx_link *link, uint32_t features)
 	if (is_self_test || own == theirs || !own || !theirs)
 		return true;
 	link_end(link, PLX_LINK_HELLO,
-		 link->from ? "%s sounds like %s, and %s is what this port speaks"
-			    : "%s speaks %s, and not %s: is the port right?",
+		 link->from ? "%s speaks %s; this port expects %s"
+			    : "%s speaks %s, not %s; check the port",
 		 link->peer, protocol_name(theirs, their_text), protocol_name(own, own_text));
 	return false;
 }

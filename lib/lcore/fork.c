@@ -64,7 +64,8 @@ static void in_child(void)
 
 static void watch(void)
 {
-	pthread_atfork(NULL, NULL, in_child); /* may fail for want of memory: as without it */
+	/* If this fails (no memory), forks go unnoticed. */
+	pthread_atfork(NULL, NULL, in_child);
 }
 
 void fork_watch(void)

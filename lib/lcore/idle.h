@@ -29,11 +29,16 @@ void sleep_set_destroy(struct sleep_set *set);
 /* Readable when one of those that are watched is. */
 int sleep_set_fd(const struct sleep_set *set);
 
-/* A sleep in four steps: nothing is asked for yet; fd is to end it (Return: whether it will); take
- * back what that poller asked for; watch nothing else. */
+/* Begin a sleep with no descriptors. */
 void sleep_set_begin(struct sleep_set *set);
+
+/* Wake on fd. Return: false if it cannot be watched. */
 bool sleep_set_add(struct sleep_set *set, int fd, struct plx_poller *whose);
+
+/* Drop what that poller added. */
 void sleep_set_take_back(struct sleep_set *set, const struct plx_poller *whose);
+
+/* Remove all other descriptors from the epoll set. */
 void sleep_set_settle(struct sleep_set *set);
 
 /* After it: find those that are ready. Return: whose the first one is; NULL: none. */

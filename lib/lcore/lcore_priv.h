@@ -316,8 +316,8 @@ struct loop_share {
 	_Atomic uint64_t cycles;
 };
 
-/* After a turn that took this long, or a sleep that was too long by it, the clock is looked at, as
- * its counter may have stepped. If that is not why, the lcore stood still. */
+/* After a turn this long, or a sleep that overran by this much, check the clock for a step. Without
+ * a step, the lcore was not running. */
 #define LOOP_LONG_NS (50 * PLX_NS_PER_MS)
 
 struct loop_counts {

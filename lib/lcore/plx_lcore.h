@@ -47,10 +47,11 @@ int plx_lcores_init(const struct plx_lcore_conf *conf);
  * thread; -EBUSY inside the main lcore's loop. */
 int plx_lcores_fini(uint64_t timeout_ns);
 
-/** Whether this process was forked from one that had lcores, and has not called exec since. It has
- * none then, and cannot have any: each call of Pollux that needs them fails with -EPERM and a text
- * that names the fork. plx_eal_fini closes descriptors there, and nothing that the parent uses is
- * touched by it. A fork before plx_lcores_init or after plx_lcores_fini is none. Thread: any. */
+/** Whether this process was forked from one that had lcores, and has not called exec since. Such a
+ * process has no lcores and cannot create any: each call of Pollux that needs them fails with
+ * -EPERM and a text that names the fork. plx_eal_fini closes descriptors there, and nothing that
+ * the parent uses is touched by it. Forks before plx_lcores_init or after plx_lcores_fini do not
+ * count. Thread: any. */
 bool plx_is_forked(void);
 
 /** Fail as `what` does in such a process. Thread: any. Return: -EPERM. */
@@ -301,9 +302,9 @@ typedef void (*plx_timer_fn)(struct plx_timer *timer, void *arg);
 /** A timer, embedded in its user's struct. Zero it or use plx_timer_init; the fields are private.
  * Expiry is never early and at most one tick (1.024 us) and one turn late on an lcore that is
  * awake, if no more than 64 timers are due in that turn. Where very many expire close together,
- * they may delay each other (the first of a million of 20 s by about 0.3 s), but no timer that was
- * started for a shorter time. An lcore that sleeps wakes before it, by what most of its last
- * wake-ups took, and polls the rest; it is late where this one takes longer, and under
+ * they may delay each other (with a million 20 s timers, the first fires about 0.3 s late), but no
+ * timer that was started for a shorter time. An lcore that sleeps wakes before it, by what most of
+ * its last wake-ups took, and polls the rest; it is late where this one takes longer, and under
  * PLX_IDLE_EVENT by all that a wake-up takes. Timers of one turn fire in the order of their ticks,
  * except in such a crowd. Its memory must stay until it has fired, was stopped, or plx_lcores_fini
  * stopped it; fn may free it. */

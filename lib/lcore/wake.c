@@ -74,8 +74,8 @@ void wake_all(void)
 	}
 }
 
-/* Unloading the library, which nothing else of it survives, is the end of them. A process that ends
- * with lcores leaves that to the kernel. */
+/* Close them when the library is unloaded: nothing can call wake_all after that. A process that
+ * ends with lcores leaves that to the kernel. */
 __attribute__((destructor)) static void unload(void)
 {
 	if (!plx_lcore_count())

@@ -285,7 +285,7 @@ static void format_remedy(const struct mem_ask *ask, int err, char *out, size_t 
 }
 
 /* Transparent huge pages of the size that was asked for are as fast as reserved ones: plx-info
- * tells of them, and no log. */
+ * reports them; nothing is logged. */
 static void tell_fallback(const struct mem_ask *ask, const struct mem_block *block,
 			  const struct mem_smaps *smaps, int err, const char *reason)
 {

@@ -193,10 +193,10 @@ other()
 	address=$(sed -n 's/^listening on //p' "$temp/live")
 }
 other --self-test 200
-expect 1 '*speaks the echo of plx-ping, and not calls of services: *; --process calls the self-test of any Pollux process' --method pollux.echo --deadline 1s
+expect 1 '*speaks the echo of plx-ping, not Pollux RPC; check the port*; --process calls the self-test of any Pollux process' --method pollux.echo --deadline 1s
 # It has tried several times, and plx-echo has one line a second of that, which is not that of a crash.
 got=$(cat "$temp/live" "$temp/live.err")
-lines=$(grep -c 'did not complete the handshake: it sounds like calls of services' <<<"$got")
+lines=$(grep -c 'did not complete the handshake: it speaks Pollux RPC' <<<"$got")
 ((lines >= 1 && lines <= 2)) || fail "a call of an echo: $lines lines: $got"
 [[ $got != *connected* && $got != *gone* ]] || fail "a call of an echo looks as a link that was open: $got"
 # A look-up costs 80 of the 200 a second: one behind the other waits for that, within its deadline.

@@ -48,7 +48,7 @@ ping()
 	) >"$temp/ping.out" 2>"$temp/ping.err" </dev/null
 }
 
-limited='more than a file of this process may have, 102400; raise the limit with ulimit -f'
+limited='this process may create files of at most 102400; raise the limit with ulimit -f'
 
 serve 100
 ping unlimited --huge none
@@ -62,7 +62,7 @@ stop 'with the limit'
 serve unlimited --huge none
 ping 100 --huge none
 check 'a client with the limit goes on by TCP' "(($? == 0)) && grep -q '50 full round trips' '$temp/ping.out'"
-check 'it names the limit once' "(($(grep -c "links are made without shm: .*$limited" "$temp/ping.err") == 1))"
+check 'it names the limit once' "(($(grep -c "shm is not used for links: .*$limited" "$temp/ping.err") == 1))"
 ping 100 --huge none --provider shm
 check 'shm alone fails, without a signal' "(($? == 1))"
 check 'it names the limit' "grep -q '$limited' '$temp/ping.err'"

@@ -43,7 +43,7 @@ ping()
 for call in memfd_create fstatfs; do
 	serve "$forbid" "$call"
 	check "$call: the server does not offer shared memory, and says why" \
-		"grep -qE 'shm is not offered: .*(cannot share memory; allow memfd_create and fstatfs|Operation not permitted)' '$temp/server.err'"
+		"grep -qE 'shm is not offered: .*(cannot share memory; check that seccomp allows memfd_create and fstatfs|Operation not permitted)' '$temp/server.err'"
 	ping env
 	check "$call: its client goes by TCP" \
 		"(($? == 0)) && grep -q 'the peer is on this host, but offers nothing quicker there' '$temp/ping.err'"

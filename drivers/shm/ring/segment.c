@@ -221,7 +221,7 @@ int bell_create(struct bell **bell_out, int *fd_out)
 	int rc = plx_file_fits(segment_bytes(shm_params.ring_bytes));
 
 	if (rc)
-		shm_log(FI_LOG_WARN, "no connections: a ring of %s", plx_error());
+		shm_log(FI_LOG_WARN, "cannot accept connections: for a ring, %s", plx_error());
 	else
 		rc = create("plx_shm bell", BELL_BYTES, &base, fd_out);
 

@@ -28,7 +28,7 @@ static void known_protocols_are_named(void **state)
 	expect("ZeroMQ", zmtp, sizeof(zmtp));
 	expect("a Pollux link", link, sizeof(link));
 	expect("NetIO", netio, sizeof(netio));
-	expect("calls of services", "PRPC\1\1\1", 7);
+	expect("Pollux RPC", "PRPC\1\1\1", 7);
 }
 
 static void all_else_is_nothing(void **state)

@@ -59,12 +59,11 @@ static void a_link_of_another_protocol_does_not_open(void **state)
 	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_RPC}),
 			 PLX_LINK_HELLO);
 	assert_non_null(strstr(client.text, plx_listener_address(listener)));
-	assert_non_null(
-		strstr(client.text, " speaks the echo of plx-ping, and not calls of services"));
+	assert_non_null(strstr(client.text, " speaks the echo of plx-ping, not Pollux RPC"));
 	wait_without_handshake(1);
 	assert_int_equal(server.opened, 0);
-	assert_int_equal(log_count(" did not complete the handshake: it sounds like calls of "
-				   "services, and the echo of plx-ping is what this port speaks"),
+	assert_int_equal(log_count(" did not complete the handshake: it speaks Pollux RPC; "
+				   "this port expects the echo of plx-ping"),
 			 1);
 	assert_int_equal(log_count("went away"), 0);
 }
@@ -73,7 +72,7 @@ static void protocols_of_programs_differ_as_well(void **state)
 {
 	listen_as(PLX_PROTOCOL_OWN);
 	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = 255}), PLX_LINK_HELLO);
-	assert_non_null(strstr(client.text, " speaks protocol 16, and not protocol 255"));
+	assert_non_null(strstr(client.text, " speaks protocol 16, not protocol 255"));
 }
 
 static void expect_open(const struct plx_link_attr *how)

@@ -549,8 +549,8 @@ static void falls_back_under_a_limit_on_file_sizes(void **state)
 	struct child_end end;
 
 	run_denied(with_small_files, &end);
-	assert_child_said(&end, "2097152 bytes are more than a file of this process may have, "
-				"102400; raise the limit with ulimit -f");
+	assert_child_said(&end, "2097152 bytes are needed; this process may create files of at "
+				"most 102400; raise the limit with ulimit -f");
 	assert_child_said(&end, "for reserved pages: ulimit -f unlimited;");
 	assert_int_equal(child_line_count(&end), 1);
 }
