@@ -260,7 +260,7 @@ static int try_all(struct plx_fabric_lcore *home, struct plan *plan, const char 
 int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 		     struct plx_link **link_out)
 {
-	struct plx_fabric_lcore *home = fabric_here();
+	struct plx_fabric_lcore *home = fabric_here("plx_link_connect");
 	struct plx_link_attr checked;
 	struct plan *plan;
 

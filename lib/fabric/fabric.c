@@ -213,24 +213,24 @@ free_home:
 	return NULL;
 }
 
-struct plx_fabric_lcore *fabric_here(void)
+struct plx_fabric_lcore *fabric_here(const char *what)
 {
 	uint32_t id = plx_lcore_id();
 
 	if (plx_is_forked()) {
-		plx_fail_forked("links");
+		plx_fail_forked(what);
 		return NULL;
 	}
 	if (!ready) {
-		plx_fail(EINVAL, "Pollux is not up; call plx_eal_init first");
+		plx_fail(EINVAL, "%s: Pollux is not up; call plx_eal_init first", what);
 		return NULL;
 	}
 	if (closing || (id != PLX_LCORE_NONE && lcores[id] && lcores[id]->draining)) {
-		plx_fail(ESHUTDOWN, "the links of this lcore are being closed");
+		plx_fail(ESHUTDOWN, "%s: the links of this lcore are being closed", what);
 		return NULL;
 	}
 	if (id == PLX_LCORE_NONE) {
-		plx_fail_no_lcore("links");
+		plx_fail_no_lcore(what);
 		return NULL;
 	}
 	return lcores[id] ? lcores[id] : open_here(id);

@@ -289,7 +289,8 @@ struct plx_fabric_lcore {
 
 /* fabric.c */
 extern struct plx_log_component fabric_log;
-struct plx_fabric_lcore *fabric_here(void); /* opens it; NULL with an error text */
+/* Opens it. what: the public function, for the error text. Return: NULL with that text. */
+struct plx_fabric_lcore *fabric_here(const char *what);
 int fabric_missing(void);
 
 /* sleep.c */

@@ -133,7 +133,7 @@ static int accept_link(struct plx_link *link)
 static int open_link(const struct request *request, struct plx_link **link_out)
 {
 	const struct plx_listener *listener = request->listener;
-	struct plx_fabric_lcore *here = fabric_here();
+	struct plx_fabric_lcore *here = fabric_here("plx_link_listen");
 	struct plx_set *set = here ? set_get(here, listener->set->driver, listener->set->provider,
 					     request->info, &listener->attr.link)
 				   : NULL;

@@ -368,7 +368,7 @@ static int listen_at_name(struct plx_fabric_lcore *home, struct place *place,
 int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 		    struct plx_listener **listener_out)
 {
-	struct plx_fabric_lcore *home = fabric_here();
+	struct plx_fabric_lcore *home = fabric_here("plx_link_listen");
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
 	struct plx_listen_attr checked = *attr;
 	struct place place = {address, host, port};

@@ -167,7 +167,7 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 		goto free_hedge;
 	}
 	client->channel_count = count;
-	client->home = rpc_home_use();
+	client->home = rpc_home_use("plx_rpc_client_create");
 	if (!client->home) {
 		rc = plx_is_forked()                  ? -EPERM
 		   : plx_lcore_id() == PLX_LCORE_NONE ? -ENOENT

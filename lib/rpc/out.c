@@ -70,13 +70,13 @@ static int arm(void *arg, struct plx_sleep *sleep)
 	return home->dirty || home->turns ? -EAGAIN : 0;
 }
 
-struct rpc_home *rpc_home_use(void)
+struct rpc_home *rpc_home_use(const char *what)
 {
 	uint32_t lcore = plx_lcore_id();
 	struct rpc_home *home;
 
 	if (lcore == PLX_LCORE_NONE) {
-		plx_fail_no_lcore("a client or a service");
+		plx_fail_no_lcore(what);
 		return NULL;
 	}
 	home = homes[lcore];

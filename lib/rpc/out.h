@@ -50,8 +50,9 @@ struct rpc_out {
 	uint64_t messages;                          /* sent */
 };
 
-/* Return: the calling lcore's; NULL with an error text. */
-struct rpc_home *rpc_home_use(void);
+/* what: the public function, for the error text. Return: the calling lcore's; NULL with that text.
+ */
+struct rpc_home *rpc_home_use(const char *what);
 void rpc_home_leave(struct rpc_home *home);
 /* The calling lcore's, if there is one; else NULL. */
 struct rpc_home *rpc_home_here(void);

@@ -102,7 +102,7 @@ static int join(struct peer *peer, struct service_here *here, struct plx_link *l
 	bool is_first = !here->home;
 
 	if (is_first)
-		here->home = rpc_home_use();
+		here->home = rpc_home_use("plx_rpc_service_create");
 	if (!here->home)
 		return -ENOMEM;
 	if (rpc_out_init(&peer->out, here->home, link) != 0) {

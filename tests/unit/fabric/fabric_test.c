@@ -2,7 +2,9 @@
 /* The fabric as a whole: up, down, and what may be under way then. */
 #include "fixture.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 
 static void setting_up_and_down_again_and_again_leaks_nothing(void **state)
 {
@@ -112,12 +114,47 @@ static void a_buffer_may_be_on_a_link_of_another_lcore_at_the_end(void **state)
 	assert_int_equal(far.reason, PLX_LINK_ABORTED);
 }
 
+/* Threads that are no lcores ------------------------------------------------------------------- */
+
+static struct {
+	int result;
+	char text[256];
+} connected, listened;
+
+static void *use_links(void *arg)
+{
+	struct plx_listen_attr listen_attr = {.link.events = &side_events};
+	struct plx_listener *listener;
+	struct plx_link *link;
+
+	connected.result = plx_link_connect("127.0.0.1:1", &listen_attr.link, &link);
+	snprintf(connected.text, sizeof(connected.text), "%s", plx_error());
+	listened.result = plx_link_listen("127.0.0.1:0", &listen_attr, &listener);
+	snprintf(listened.text, sizeof(listened.text), "%s", plx_error());
+	return NULL;
+}
+
+static void errors_of_other_threads_name_the_function(void **state)
+{
+	pthread_t thread;
+
+	fixture_start(NULL, false);
+	assert_int_equal(pthread_create(&thread, NULL, use_links, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(connected.result, -ENOENT);
+	assert_non_null(strstr(connected.text, "plx_link_connect: this thread is not an lcore"));
+	assert_int_equal(listened.result, -ENOENT);
+	assert_non_null(strstr(listened.text, "plx_link_listen: this thread is not an lcore"));
+	fixture_stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(setting_up_and_down_again_and_again_leaks_nothing),
 		cmocka_unit_test(a_link_that_reconnects_for_ever_does_not_keep_the_process),
 		cmocka_unit_test(a_buffer_may_be_on_a_link_of_another_lcore_at_the_end),
+		cmocka_unit_test(errors_of_other_threads_name_the_function),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

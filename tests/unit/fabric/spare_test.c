@@ -12,7 +12,7 @@ static struct plx_fabric_lcore *home;
 static int start(void **state)
 {
 	fixture_start("tcp", false);
-	home = fabric_here();
+	home = fabric_here("start");
 	assert_non_null(home);
 	return 0;
 }

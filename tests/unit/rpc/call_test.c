@@ -2,6 +2,7 @@
 /* Calls of a service: what comes back, once each, over tcp and shared memory. */
 #include "rpc_fixture.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -372,6 +373,27 @@ static void attributes_are_checked(void **state)
 	assert_string_equal(plx_rpc_status_name(PLX_RPC_STATUS_COUNT), "?");
 }
 
+static void *make_client_elsewhere(void *arg)
+{
+	struct plx_rpc_client *made;
+	int rc = plx_rpc_client_create((const char *const[]){"127.0.0.1:1", NULL}, NULL, &made);
+
+	return rc == -ENOENT && strstr(plx_error(), "plx_rpc_client_create: this thread is not an "
+						    "lcore")
+		     ? arg
+		     : NULL;
+}
+
+static void the_error_of_another_thread_names_the_function(void **state)
+{
+	void *as_it_should;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, make_client_elsewhere, state), 0);
+	assert_int_equal(pthread_join(thread, &as_it_should), 0);
+	assert_ptr_equal(as_it_should, state);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -393,6 +415,7 @@ int main(void)
 		TEST(a_call_may_be_cancelled),
 		TEST(a_callback_may_call),
 		TEST(attributes_are_checked),
+		TEST(the_error_of_another_thread_names_the_function),
 	};
 	int failed = 0;
 
