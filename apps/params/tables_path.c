@@ -2,6 +2,7 @@
 /* The path of the file: one process has it, and the file that was opened stays there. */
 #include "tables_priv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -65,6 +66,7 @@ static int pass_over(struct tables *tables, const struct sockaddr_un *address, s
 	uid_t user;
 	int rc = plx_unix_owner(address, length, &user);
 
+	assert(tables->claim >= 0); /* as the name was in use */
 	if (rc == -ESRCH && bind(tables->claim, (const struct sockaddr *)address, length) == 0)
 		return 0; /* the other one had just ended */
 	if (rc != -ESRCH && (rc || user == 0 || plx_is_this_user(user)))

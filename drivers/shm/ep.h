@@ -207,11 +207,4 @@ static inline struct iovec *receive_pieces(const struct shm_ep *ep, uint32_t ind
 
 uint32_t receive_poll(struct shm_ep *ep, uint32_t max); /* records taken */
 
-/* refuse.c: what endpoints do not have ------------------------------------------------------ */
-
-extern struct fi_ops_rma prov_no_rma;
-extern struct fi_ops_tagged prov_no_tagged;
-extern struct fi_ops_atomic prov_no_atomic;
-extern struct fi_ops_collective prov_no_collective;
-
 #endif

@@ -222,7 +222,8 @@ static void a_port_is_found_that_nobody_has(void **state)
 	assert_int_not_equal(prov_address_port((struct sockaddr *)&found), 0);
 	assert_int_not_equal(prov_address_port((struct sockaddr *)&found),
 			     prov_address_port((struct sockaddr *)&mine));
-	prov_address_set_port((struct sockaddr *)&found, prov_address_port((struct sockaddr *)&mine));
+	prov_address_set_port((struct sockaddr *)&found,
+			      prov_address_port((struct sockaddr *)&mine));
 	assert_memory_equal(&found, &mine, sizeof(mine));
 	close(fd);
 }
