@@ -275,7 +275,7 @@ be_alone()
 	{ echo "process $$, since $(date '+%F %T')" >"$file"; } 2>/dev/null
 }
 
-# Before anything is installed or measured.
+# Before anything is installed or measured, and after be_alone: a run that is refused makes nothing.
 check_folders()
 {
 	mkdir -p "$build" 2>/dev/null
@@ -357,8 +357,8 @@ watch_platform()
 # Main -----------------------------------------------------------------------------------------
 
 choose_cpus
-check_folders
 be_alone
+check_folders
 set_up
 # The client of a server that waits may be on this host.
 [[ $mode != serve ]] || exec {lock_fd}<&-

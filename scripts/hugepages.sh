@@ -94,15 +94,19 @@ check_node()
 
 changed=() # "NODE PAGES": as each pool was before
 
-# fail_whole TEXT: no node keeps what it got.
+# fail_whole TEXT [ADVICE]: no node keeps what it got. The kernel may not take all pages back: it is asked what each pool has.
 fail_whole()
 {
-	local node_before
+	local node_before before file now others=''
 
 	for node_before in "${changed[@]}"; do
-		printf '%s' "${node_before#* }" >"$(pool "${node_before% *}" "$page_kib")/nr_hugepages" || true
+		before=${node_before#* }
+		file=$(pool "${node_before% *}" "$page_kib")/nr_hugepages
+		printf '%s' "$before" >"$file" 2>/dev/null || true
+		now=$(<"$file")
+		[[ $now == "$before" ]] || others+=" Node ${node_before% *} has $now pages and had $before."
 	done
-	fail "$1"
+	fail "$1.${others:- All pools are as they were.}${2-}"
 }
 
 # resize NODE PAGES: ask for so many pages on a node.
@@ -113,11 +117,12 @@ resize()
 	dir=$(pool "$1" "$page_kib")
 	changed+=("$1 $(<"$dir/nr_hugepages")")
 	printf '%s' "$2" >"$dir/nr_hugepages" 2>/dev/null ||
-		fail_whole "the kernel refused $2 pages of $size on node $1. All pools are as they were"
+		fail_whole "the kernel refused $2 pages of $size on node $1"
 	got=$(<"$dir/nr_hugepages")
 	((got >= $2)) ||
 		fail_whole "node $1: asked for $(mib_of "$2" "$page_kib") MiB, could have $(mib_of "$got" "$page_kib"): no more memory in pieces of
-  $size. All pools are as they were. Free some memory (as root: sync; echo 3 >/proc/sys/vm/drop_caches;
+  $size" "
+  Free some memory (as root: sync; echo 3 >/proc/sys/vm/drop_caches;
   echo 1 >/proc/sys/vm/compact_memory) and ask again, or reserve at boot:
   config/90-pollux-hugepages.conf"
 }

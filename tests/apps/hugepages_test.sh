@@ -60,6 +60,31 @@ ln -sf /proc/self/oom_score_adj "$nodes/node1/hugepages/hugepages-2048kB/nr_huge
 expect 1 'the kernel refused 2048 pages of 2M on node 1. All pools are as they were' reserve 4096
 check '... and one that the kernel refuses' '(($(pages 0) == 4))'
 
+# A kernel that has 200 pages for node 1, and, if told so, does not take those of node 0 back.
+node 0 8192
+node 1 8192
+export pool_0=$nodes/node0/hugepages/hugepages-2048kB/nr_hugepages pool_1=$nodes/node1/hugepages/hugepages-2048kB/nr_hugepages
+cat >"$temp/kernel" <<'END'
+printf()
+{
+	if [[ $2 == 256 && /proc/self/fd/1 -ef $pool_1 ]]; then
+		echo 200
+	elif [[ $2 == 4 && -n ${keeps-} && /proc/self/fd/1 -ef $pool_0 ]]; then
+		echo 256
+	else
+		builtin printf "$@"
+	fi
+}
+END
+export BASH_ENV=$temp/kernel
+expect 1 $'node 1: asked for 512 MiB, could have 400: no more memory in pieces of\n  2M. All pools are as they were.\n  Free some memory' reserve 512
+check '... and one that gets fewer' '(($(pages 0) == 4 && $(pages 1) == 4))'
+export keeps=yes
+expect 1 '2M. Node 0 has 256 pages and had 4.' reserve 512
+check '... and gets its own back' '(($(pages 1) == 4))'
+unset BASH_ENV
+node 0 8192
+
 expect 2 '--node needs a value' reserve 512 --node
 expect 2 '--node needs a value' reserve 512 --node ''
 expect 2 '--size needs a value' release --size

@@ -94,6 +94,8 @@ got=$("${bench[@]}" 2>&1)
 check "a second one is refused, and told of the first: $got" \
 	'(($? == 1)) && [[ $got == *"another bench.sh runs on this host (process $first, since 20"*"wait for it, or end it" ]]'
 check '... whose results it leaves alone' '[[ $(<"$results/runs/lines") == kept ]]'
+got=$("${bench[@]}" --out "$temp/other" 2>&1)
+check '... and makes no folder' '(($? == 1)) && [[ $got == *"another bench.sh runs"* && ! -e $temp/other ]]'
 got=$("$tree/scripts/bench.sh" --serve 2>&1)
 check '... and so is one that would build for --serve' '(($? == 1)) && [[ $got == *"another bench.sh runs"* ]]'
 kill -KILL "$first"
