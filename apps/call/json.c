@@ -10,14 +10,14 @@
 
 struct walk {
 	const char *begin, *at, *end;
-	const char *wrong; /* what is expected at `at`; NULL: nothing is wrong so far */
+	const char *wrong; /* what is wrong at `at`; NULL: nothing is wrong so far */
 	FILE *out;         /* may be NULL */
 	unsigned depth;
 };
 
-static bool fail(struct walk *walk, const char *expected)
+static bool fail(struct walk *walk, const char *wrong)
 {
-	walk->wrong = expected;
+	walk->wrong = wrong;
 	return false;
 }
 
@@ -60,22 +60,24 @@ static bool take_escape(struct walk *walk)
 	char kind = next(walk);
 
 	if (!kind || !strchr("\"\\/bfnrtu", kind))
-		return fail(walk, "one of \"\\/bfnrtu after the backslash");
+		return fail(walk, "expected one of \"\\/bfnrtu after the backslash");
 	walk->at++;
 	for (unsigned i = 0; kind == 'u' && i < 4; i++, walk->at++)
 		if (!next(walk) || !strchr("0123456789abcdefABCDEF", next(walk)))
-			return fail(walk, "four hexadecimal digits after \\u");
+			return fail(walk, "expected four hexadecimal digits after \\u");
 	return true;
 }
 
 static bool take_string(struct walk *walk)
 {
 	if (next(walk) != '"')
-		return fail(walk, "a string");
+		return fail(walk, "expected a string");
 	walk->at++;
 	while (next(walk) != '"') {
 		if ((unsigned char)next(walk) < ' ')
-			return fail(walk, "the end of a string; control characters are escaped");
+			return fail(
+				walk,
+				"expected the end of a string (control characters are escaped)");
 		if (*walk->at++ == '\\' && !take_escape(walk))
 			return false;
 	}
@@ -92,18 +94,18 @@ static bool take_number(struct walk *walk)
 	if (next(walk) == '0')
 		walk->at++;
 	else if (!skip_digits(walk, digits))
-		return fail(walk, "a value");
+		return fail(walk, "expected a value");
 	if (next(walk) == '.') {
 		walk->at++;
 		if (!skip_digits(walk, digits))
-			return fail(walk, "digits after the point");
+			return fail(walk, "expected digits after the point");
 	}
 	if (next(walk) == 'e' || next(walk) == 'E') {
 		walk->at++;
 		if (next(walk) == '+' || next(walk) == '-')
 			walk->at++;
 		if (!skip_digits(walk, digits))
-			return fail(walk, "digits of the exponent");
+			return fail(walk, "expected digits of the exponent");
 	}
 	return true;
 }
@@ -136,7 +138,7 @@ static bool take_name(struct walk *walk)
 	put(walk, name, (size_t)(walk->at - name));
 	skip_blanks(walk);
 	if (next(walk) != ':')
-		return fail(walk, "':'");
+		return fail(walk, "expected ':'");
 	walk->at++;
 	put(walk, ": ", 2);
 	return true;
@@ -158,7 +160,8 @@ static bool take_members(struct walk *walk, bool is_object)
 		walk->at++;
 		put(walk, ",", 1);
 	}
-	return next(walk) == close || fail(walk, is_object ? "',' or '}'" : "',' or ']'");
+	return next(walk) == close ||
+	       fail(walk, is_object ? "expected ',' or '}'" : "expected ',' or ']'");
 }
 
 static bool take_group(struct walk *walk)
@@ -167,7 +170,7 @@ static bool take_group(struct walk *walk)
 
 	put(walk, walk->at++, 1);
 	if (++walk->depth > DEPTH_MAX)
-		return fail(walk, "less nesting, 1000 deep at most");
+		return fail(walk, "nested deeper than 1000");
 	skip_blanks(walk);
 	if (next(walk) != (is_object ? '}' : ']')) {
 		if (!take_members(walk, is_object))
@@ -208,8 +211,8 @@ int call_json_walk(const char *text, size_t length, FILE *out)
 		return plx_fail(EINVAL, "it is not UTF-8");
 	json_decref(utf8);
 	if (take_value(&walk) && walk.at < walk.end)
-		walk.wrong = "its end";
-	return walk.wrong ? plx_fail(EINVAL, "%s is expected at its byte %zu", walk.wrong,
+		walk.wrong = "unexpected text after the value";
+	return walk.wrong ? plx_fail(EINVAL, "%s at byte %zu", walk.wrong,
 				     (size_t)(walk.at - walk.begin) + 1)
 			  : 0;
 }

@@ -57,7 +57,7 @@ static const struct plx_app_option options[] = {
 	TEXT("warn-high", "N", limits[LIMIT_WARN_HIGH],
 	     "with --define: what is above is a warning"),
 	TEXT("hysteresis", "N", limits[LIMIT_HYSTERESIS],
-	     "with --define: an alarm ends where the value is so far within the limit"),
+	     "with --define: an alarm ends when the value is N within its limit"),
 	FLAG("latch", latch, "with --define: an alarm stays until it is acknowledged"),
 	{.name = "expect",
 	 .placeholder = "REVISION",
