@@ -23,10 +23,16 @@ works 'in a user namespace' unshare -Ur "${run[@]}"
 works 'without any capability' unshare -Ur setpriv --bounding-set=-all --inh-caps=-all "${run[@]}"
 # shellcheck disable=SC2016 # the inner shell's
 works 'where no folder can be written' unshare -Urm "$BASH" -c '
-	for folder in / /tmp /run /dev/shm /var; do
+	mount -o remount,bind,ro / 2>/dev/null
+	for folder in /tmp /run /dev/shm /var; do
 		mount --bind "$folder" "$folder" && mount -o remount,bind,ro "$folder"
 	done 2>/dev/null
-	touch /tmp/written-$$ 2>/dev/null && exit 1
+	for folder in / /tmp /run /dev/shm /var; do
+		touch "$folder/written-$$" 2>/dev/null || continue
+		rm "$folder/written-$$"
+		echo "$folder can be written" >&2
+		exit 1
+	done
 	exec "$@"' sh "${run[@]}"
 works 'as the first process of a PID namespace' unshare -Urpf --mount-proc "${run[@]}"
 cpu=$(taskset -cp $$ | sed 's/.*[ ,-]//')

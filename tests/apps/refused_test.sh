@@ -27,8 +27,8 @@ refused()
 refused ping "$apps/plx-ping" --huge none -- --connect "$address"
 refused ping_one_way "$apps/plx-ping" --huge none -- --one-way --connect "$address"
 refused ping_service "$apps/plx-ping" --huge none -- --service --connect "$address"
-refused call "$apps/plx-call" --huge none -- --service "$address" --method 1 --deadline 300ms
-refused params "$apps/plx-params" --huge none -- --service "$address" --deadline 300ms --list
+refused call "$apps/plx-call" --huge none -- --service "$address" --method 1 --deadline 10s
+refused params "$apps/plx-params" --huge none -- --service "$address" --deadline 10s --list
 refused throughput "$apps/netio-throughput" --huge none -- --connect "$address"
 refused bench "$apps/netio-pubsub-bench" --huge none -- --connect "$address"
 refused cat_send "$apps/netio-cat" send --huge none -- --host 127.0.0.1 -p 1

@@ -114,7 +114,7 @@ static void who_is_silent_is_found_dead(void **state)
 }
 
 /* The host was suspended, and the peer comes back later than this process. */
-static void who_was_suspended_gives_peers_as_long(void **state)
+static void a_suspended_host_gives_peers_the_same_time_again(void **state)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -164,7 +164,7 @@ int main(void)
 		TEST(neither_side_is_silent),
 		TEST(who_is_silent_is_found_dead),
 		TEST(sleeps_end_in_time),
-		TEST(who_was_suspended_gives_peers_as_long),
+		TEST(a_suspended_host_gives_peers_the_same_time_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

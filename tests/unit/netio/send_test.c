@@ -623,7 +623,7 @@ static void raw_hang_up(struct plx_link *link, void *user)
 }
 
 /* As a service does to a client that it does not understand. */
-static void who_hangs_up_instead_of_greeting_did_not_crash(void **state)
+static void a_peer_that_hangs_up_before_the_handshake_did_not_crash(void **state)
 {
 	static const struct plx_link_events hanging_up = {.on_open = raw_hang_up};
 	struct plx_listen_attr attr = {.link.events = &hanging_up};
@@ -714,7 +714,7 @@ int main(void)
 		SOCKET_TEST(a_socket_may_end_in_its_callbacks),
 		SOCKET_TEST(who_does_not_speak_netio_is_named),
 		SOCKET_TEST(each_cause_of_failed_attempts_is_logged_once),
-		SOCKET_TEST(who_hangs_up_instead_of_greeting_did_not_crash),
+		SOCKET_TEST(a_peer_that_hangs_up_before_the_handshake_did_not_crash),
 		SOCKET_TEST(who_cannot_take_a_page_is_refused),
 		SOCKET_TEST(many_come_and_go),
 	};
