@@ -60,15 +60,20 @@ static int resize(struct prov_cq *cq, uint32_t capacity)
 	return 0;
 }
 
-/* What waits to be read may be of endpoints that are gone, and keeps its place too. */
-int cq_reserve(struct prov_cq *cq, uint32_t count)
+/* What waits to be read may be of endpoints that are gone, and keeps its place too. Return: the
+ * capacity with room for so many more. */
+static uint32_t capacity_for(const struct prov_cq *cq, uint32_t count)
 {
 	uint32_t waiting = cq->tail - cq->head;
-	uint32_t least = (waiting > cq->size ? waiting : cq->size) + cq->reserved + count;
-	int rc = 0;
 
-	if (power_of_two(least) > cq->mask + 1)
-		rc = resize(cq, power_of_two(least));
+	return power_of_two((waiting > cq->size ? waiting : cq->size) + cq->reserved + count);
+}
+
+int cq_reserve(struct prov_cq *cq, uint32_t count)
+{
+	uint32_t capacity = capacity_for(cq, count);
+	int rc = capacity > cq->mask + 1 ? resize(cq, capacity) : 0;
+
 	if (rc == 0)
 		cq->reserved += count;
 	return rc;
@@ -76,7 +81,12 @@ int cq_reserve(struct prov_cq *cq, uint32_t count)
 
 void cq_unreserve(struct prov_cq *cq, uint32_t count)
 {
+	uint32_t capacity;
+
 	cq->reserved -= count;
+	capacity = capacity_for(cq, 0);
+	if (capacity <= (cq->mask + 1) / 4)
+		resize(cq, capacity); /* without memory it stays as it is */
 }
 
 /* ------------------------------------------------------------------------------------------ */

@@ -97,12 +97,39 @@ static void what_it_rang_wakes_until_it_is_taken(void **state)
 	pair_close(&pair);
 }
 
+/* However many endpoints it has room for. */
+static void it_uses_few_lines_and_gives_room_back(void **state)
+{
+	struct pair_attr attr = {.cq_size = 64};
+	struct pair pair;
+	struct prov_cq *cq;
+	char message[8] = "", got[8];
+
+	pair_open(&pair, &attr);
+	cq = (struct prov_cq *)pair.b.rx_cq;
+	assert_int_equal(cq_reserve(cq, 100000), 0);
+	assert_true(cq->mask >= 100000);
+	for (int i = 0; i < 1000; i++) {
+		struct fi_cq_data_entry entry;
+
+		assert_int_equal(fi_recv(pair.b.ep, got, sizeof(got), NULL, 0, NULL), 0);
+		assert_int_equal(fi_inject(pair.a.ep, message, sizeof(message), 0), 0);
+		while (fi_cq_read(pair.b.rx_cq, &entry, 1) == -FI_EAGAIN)
+			;
+		assert_true(cq->tail <= 2);
+	}
+	cq_unreserve(cq, 100000);
+	assert_true(cq->mask < 4 * (cq->size + cq->reserved));
+	pair_close(&pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_read_waits_as_long_as_it_may),
 		cmocka_unit_test(a_peer_that_rings_on_is_answered_some_of_it),
 		cmocka_unit_test(what_it_rang_wakes_until_it_is_taken),
+		cmocka_unit_test(it_uses_few_lines_and_gives_room_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
