@@ -87,11 +87,15 @@ static bool is_stray(void *handler)
 
 static const int stray_signals[] = {SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SIGTERM};
 
-/* As the kernel has it: its struct sigaction is not longer. */
+/* As the kernel has it, on 64-bit systems; the sets of libc are longer. */
 struct kernel_action {
 	void *handler;
-	unsigned long rest[8];
+	unsigned long flags;
+	void *restorer; /* libc's own, as SA_RESTORER says */
+	uint64_t mask;
 };
+
+#define KERNEL_SA_RESTORER 0x04000000ul
 
 /* Bits as in the kernel's sigset_t. */
 #define BIT(signal_number) (UINT64_C(1) << ((signal_number) - 1))
@@ -124,18 +128,33 @@ UNINSTRUMENTED static void (*look_at_signals(void))(void)
 
 static void looked_at_signals(void) __attribute__((ifunc("look_at_signals")));
 
+static struct sigaction libc_action(const struct kernel_action *from)
+{
+	struct sigaction action = {.sa_flags = (int)(from->flags & ~KERNEL_SA_RESTORER)};
+
+	memcpy(&action.sa_handler, &from->handler, sizeof(action.sa_handler));
+	sigemptyset(&action.sa_mask);
+	for (int i = 1; i <= 64; i++) {
+		if (from->mask & BIT(i))
+			sigaddset(&action.sa_mask, i);
+	}
+	return action;
+}
+
 void hygiene_signals(void)
 {
 	for (size_t i = 0; i < PLX_ARRAY_LEN(stray_signals); i++) {
-		struct kernel_action now;
+		struct sigaction now, wanted = libc_action(&before[i]);
+		void *handler;
 
-		if (syscall(SYS_rt_sigaction, stray_signals[i], NULL, &now, sizeof(uint64_t)) !=
-			    0 ||
-		    !is_stray(now.handler))
+		if (sigaction(stray_signals[i], NULL, &now) != 0)
+			continue;
+		memcpy(&handler, &now.sa_handler, sizeof(handler));
+		if (!is_stray(handler))
 			continue;
 		if (is_stray(before[i].handler)) /* it was loaded before Pollux */
-			before[i] = (struct kernel_action){0};
-		syscall(SYS_rt_sigaction, stray_signals[i], &before[i], NULL, sizeof(uint64_t));
+			wanted = (struct sigaction){.sa_handler = SIG_DFL};
+		sigaction(stray_signals[i], &wanted, NULL);
 	}
 }
 
