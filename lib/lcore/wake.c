@@ -85,7 +85,8 @@ __attribute__((destructor)) static void unload(void)
 void wake_close_all(void)
 {
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		int fd = atomic_exchange_explicit(&eventfds[id], 0, memory_order_seq_cst) - 1;
+		/* Relaxed: there is one thread that can see it. */
+		int fd = atomic_exchange_explicit(&eventfds[id], 0, memory_order_relaxed) - 1;
 
 		if (fd >= 0)
 			close(fd);
