@@ -8,6 +8,7 @@
 #define PARAM_NAME_MAX 200
 #define PARAM_TEXT_MAX 1000
 #define PARAM_UNIT_MAX 31
+#define NUMBER_TEXT    32 /**< bytes that any number fits in, as text */
 
 /** The component "params". */
 extern struct plx_log_component *const params_log;
@@ -29,8 +30,9 @@ struct param_value {
 	};
 };
 
-/** What a definition may have, all of the parameter's type: values that are taken, values that
- * raise alarms and warnings, and how far within them a value has to be until the alarm is over. */
+/** What a definition may have, all of the parameter's type: the range of values, the values that
+ * raise alarms and warnings, and the hysteresis: how far within its limit a value must return
+ * before the alarm ends. */
 enum param_limit {
 	LIMIT_MIN,
 	LIMIT_MAX,

@@ -11,7 +11,7 @@
 
 enum statement { BEGIN, COMMIT, ROLLBACK, PUT, REMOVE, MARK, STATEMENT_COUNT };
 
-/** Columns of params behind the name, in the order of the parameters of PUT. */
+/** The columns of params after the name, in the order in which PUT binds them. */
 #define COLUMNS                                                                              \
 	"id, revision, type, value, unit, latch, alarm, level, since, min, max, alarm_low, " \
 	"alarm_high, warn_low, warn_high, hysteresis"

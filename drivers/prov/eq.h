@@ -12,9 +12,9 @@
 
 struct prov_fabric;
 
-/* An event that waits to be read. What is told of an endpoint, and that a passive endpoint cannot
- * accept, is in memory of the endpoint's own, as it must not get lost because there is none; else
- * it is the queue's. */
+/* An event that waits to be read. Events of an endpoint, and the failure of a passive endpoint to
+ * accept, lie in the endpoint's memory, so that none is lost for want of memory. Others are
+ * allocated by the queue. */
 struct prov_event {
 	struct prov_list link; /* among those of the queue */
 	uint32_t event;        /* FI_CONNREQ ...; of an error: its err */
@@ -36,7 +36,7 @@ struct prov_eq {
 	uint8_t err_data[PROV_CM_DATA_MAX]; /* valid until the next read */
 	uint32_t refs;
 	bool can_write; /* FI_WRITE was asked for */
-	bool reading;   /* inside a read of it: who reads needs no signal */
+	bool reading;   /* inside a read of it: the reader needs no signal */
 	bool signalled; /* signal_fd is readable: so while events are queued, between reads */
 	/* For listening sockets, handshakes, hang-ups: epoll_fd is always there. */
 	struct queue_wait wait;

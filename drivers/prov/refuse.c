@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What providers do not have: fi_getinfo says so, and who calls it all the same is told by
- * -FI_ENOSYS, as libfabric's inline functions look for no table. */
+/* What providers do not have. fi_getinfo does not offer it; a call returns -FI_ENOSYS, because
+ * libfabric's inline functions do not check for a missing table. */
 #include "prov.h"
 
 #include <rdma/fi_atomic.h>

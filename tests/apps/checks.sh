@@ -17,6 +17,13 @@ check()
 	fi
 }
 
+# clean_up: for a trap at EXIT; ends `server`, if there is one, and removes `temp`.
+clean_up()
+{
+	[[ -z ${server-} ]] || { kill "$server" 2>/dev/null && ends "$server"; }
+	rm -rf "$temp"
+}
+
 # wait_until CONDITION: for 30 s; returns whether it came true.
 wait_until()
 {

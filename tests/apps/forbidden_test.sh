@@ -8,17 +8,9 @@ apps=$2
 temp=$(mktemp -d)
 server=''
 
-# Called by the trap.
-# shellcheck disable=SC2317
-clean_up()
-{
-	[[ -z $server ]] || kill "$server" 2>/dev/null
-	wait
-	rm -rf "$temp"
-}
-trap clean_up EXIT
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+trap clean_up EXIT
 
 "$forbid" fstatfs "$BASH" -c true
 [[ $? != 77 ]] || exit 77

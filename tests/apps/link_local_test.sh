@@ -12,17 +12,9 @@ ip link set lo up && ip address add fe80::7/64 dev lo nodad || exit 77
 temp=$(mktemp -d)
 server=''
 
-# Called by the trap.
-# shellcheck disable=SC2317
-clean_up()
-{
-	[[ -z $server ]] || kill "$server" 2>/dev/null
-	wait
-	rm -rf "$temp"
-}
-trap clean_up EXIT
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+trap clean_up EXIT
 
 for provider in tcp auto; do
 	: >"$temp/server.out"

@@ -12,17 +12,9 @@ ip link set lo up && echo 1 >/proc/sys/net/ipv6/bindv6only && grep -q 00000001 /
 temp=$(mktemp -d)
 server=''
 
-# Called by the trap.
-# shellcheck disable=SC2317
-clean_up()
-{
-	[[ -z $server ]] || kill "$server" 2>/dev/null
-	wait
-	rm -rf "$temp"
-}
-trap clean_up EXIT
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+trap clean_up EXIT
 
 for only in 1 0; do
 	echo "$only" >/proc/sys/net/ipv6/bindv6only

@@ -44,8 +44,8 @@ static bool is_wildcard(const struct sockaddr_storage *address)
 					     : IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
 }
 
-/* The wildcard that covers the address next: of its own family, then the IPv6 one. Returns false
- * where it is that already. */
+/* Widen an address to the wildcard of its family, and that one to the wildcard of IPv6. Return:
+ * false if it is that already. */
 static bool widen(struct sockaddr_storage *address)
 {
 	sa_family_t family = is_wildcard(address) ? AF_INET6 : address->ss_family;

@@ -6,6 +6,7 @@
 #include "log_capture.h"
 #include "tables_double.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct store *store;
@@ -96,12 +97,13 @@ static void what_is_lost_at_the_end_is_told_so(void **state)
 	assert_int_equal(log_count("10 changes are lost"), 1);
 }
 
-/* Nobody waits for a disk that will never take it. */
-static void a_file_that_is_damaged_is_given_up(void **state)
+/* Five changes, whose clients hear that they are not written, once: nobody waits for a file that
+ * will never take them. */
+static struct journal_stats give_up(const char *why)
 {
 	struct journal_stats stats;
+	char line[128];
 
-	atomic_store(&played.is_damaged, true);
 	put_many(5);
 	start_thread();
 	while (atomic_load(&clients[4].answers) == 0)
@@ -110,25 +112,23 @@ static void a_file_that_is_damaged_is_given_up(void **state)
 	check_answers(5, PARAMS_NOT_WRITTEN);
 	assert_int_equal(stats.changes, 0);
 	assert_int_equal(stats.commits, 0);
-	assert_int_equal(log_count("it is damaged; this process keeps changes in memory only"), 1);
+	assert_int_equal(stats.lost, 5);
+	snprintf(line, sizeof(line), "%s; this process keeps changes in memory only", why);
+	assert_int_equal(log_count(line), 1);
+	return stats;
+}
+
+static void a_file_that_is_damaged_is_given_up(void **state)
+{
+	atomic_store(&played.is_damaged, true);
+	give_up("it is damaged");
 }
 
 /* Nobody would find what is written there. */
 static void a_file_that_was_moved_is_given_up(void **state)
 {
-	struct journal_stats stats;
-
 	atomic_store(&played.is_moved, true);
-	put_many(5);
-	start_thread();
-	while (atomic_load(&clients[4].answers) == 0)
-		rest_ns(PLX_NS_PER_MS);
-	journal_close(journal, &stats);
-	check_answers(5, PARAMS_NOT_WRITTEN);
-	assert_int_equal(stats.lost, 5);
-	assert_int_equal(stats.commits, 0);
-	assert_true(stats.is_moved);
-	assert_int_equal(log_count("it was moved; this process keeps changes in memory only"), 1);
+	assert_true(give_up("it was moved").is_moved);
 }
 
 static void a_file_that_was_moved_is_noticed_at_the_end(void **state)

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Limits of a parameter, and the alarms that they raise. */
+#include "param.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static bool is_number(enum param_type type)
+{
+	return type == PARAM_INT || type == PARAM_REAL;
+}
+
+static bool are_crossed(const struct param_kind *kind, enum param_limit low, enum param_limit high)
+{
+	return kind->has[low] && kind->has[high] &&
+	       param_value_compare(&kind->limit[low], &kind->limit[high]) > 0;
+}
+
+const char *param_kind_set_unit(struct param_kind *kind, const void *unit, size_t length)
+{
+	if (length > PARAM_UNIT_MAX)
+		return "a unit is longer than 31 bytes";
+	if (length && memchr(unit, '\0', length))
+		return "a unit has a NUL in it";
+	memset(kind->unit, 0, sizeof(kind->unit));
+	if (length)
+		memcpy(kind->unit, unit, length);
+	return NULL;
+}
+
+/* Units are printed: nothing in them steers a terminal. */
+static bool has_control_characters(const char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	}
+	return false;
+}
+
+/* The limits that raise an alarm. side: 1 a value above raises it, -1 one below. */
+static const struct alarm_limit {
+	enum param_limit limit, end, opposite;
+	int side, level;
+	const char *out_of_reach;
+} alarm_limits[] = {
+	{LIMIT_ALARM_LOW, LIMIT_MIN, LIMIT_ALARM_HIGH, -1, LEVEL_ALARM,
+	 "the low alarm is not above the minimum: no value that is taken raises it"},
+	{LIMIT_ALARM_HIGH, LIMIT_MAX, LIMIT_ALARM_LOW, 1, LEVEL_ALARM,
+	 "the high alarm is not below the maximum: no value that is taken raises it"},
+	{LIMIT_WARN_LOW, LIMIT_MIN, LIMIT_WARN_HIGH, -1, LEVEL_WARNING,
+	 "the low warning is not above the minimum: no value that is taken raises it"},
+	{LIMIT_WARN_HIGH, LIMIT_MAX, LIMIT_WARN_LOW, 1, LEVEL_WARNING,
+	 "the high warning is not below the maximum: no value that is taken raises it"},
+};
+
+/* Whether a value can be beyond that limit and not beyond the end. */
+static bool reaches(const struct param_kind *kind, enum param_limit limit, enum param_limit end,
+		    int side)
+{
+	return !kind->has[limit] || !kind->has[end] ||
+	       side * param_value_compare(&kind->limit[end], &kind->limit[limit]) > 0;
+}
+
+/* Whether a value is within a limit by less than the hysteresis. */
+static bool is_near(const struct param_kind *kind, const struct param_value *limit, int side,
+		    const struct param_value *value)
+{
+	const struct param_value *hysteresis = &kind->limit[LIMIT_HYSTERESIS];
+
+	if (!kind->has[LIMIT_HYSTERESIS])
+		return false;
+	if (kind->type == PARAM_REAL)
+		return side * (limit->real - value->real) < hysteresis->real;
+	/* As it is within, the distance fits. */
+	return (side > 0 ? (uint64_t)limit->integer - (uint64_t)value->integer
+			 : (uint64_t)value->integer - (uint64_t)limit->integer) <
+	       (uint64_t)hysteresis->integer;
+}
+
+static const char *check_hysteresis(const struct param_kind *kind, const struct alarm_limit *alarm)
+{
+	enum param_limit far_end = alarm->side > 0 ? LIMIT_MIN : LIMIT_MAX;
+	const struct param_value *limit = &kind->limit[alarm->limit];
+
+	if ((kind->has[far_end] && is_near(kind, limit, alarm->side, &kind->limit[far_end])) ||
+	    (kind->has[alarm->opposite] &&
+	     is_near(kind, limit, alarm->side, &kind->limit[alarm->opposite])))
+		return "the hysteresis is too large: an alarm could not end";
+	return NULL;
+}
+
+static const char *check_alarms(const struct param_kind *kind)
+{
+	const struct param_value *hysteresis = &kind->limit[LIMIT_HYSTERESIS];
+	bool any = false;
+
+	if (kind->has[LIMIT_HYSTERESIS] &&
+	    (kind->type == PARAM_REAL ? hysteresis->real < 0 : hysteresis->integer < 0))
+		return "the hysteresis is negative";
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(alarm_limits); i++) {
+		const struct alarm_limit *alarm = &alarm_limits[i];
+		const char *wrong;
+
+		if (!kind->has[alarm->limit])
+			continue;
+		any = true;
+		if (!reaches(kind, alarm->limit, alarm->end, alarm->side))
+			return alarm->out_of_reach;
+		wrong = check_hysteresis(kind, alarm);
+		if (wrong)
+			return wrong;
+	}
+	if (!reaches(kind, LIMIT_WARN_LOW, LIMIT_ALARM_LOW, -1) ||
+	    !reaches(kind, LIMIT_WARN_HIGH, LIMIT_ALARM_HIGH, 1))
+		return "a warning is beyond the alarm: no value raises it alone";
+	if (kind->latch && !any)
+		return "there is no alarm that could be latched";
+	if (kind->has[LIMIT_HYSTERESIS] && !any)
+		return "there is no alarm that the hysteresis could be for";
+	return NULL;
+}
+
+const char *param_kind_check(const struct param_kind *kind)
+{
+	if (kind->type < PARAM_BOOL || kind->type > PARAM_TEXT)
+		return "a parameter has no type that there is";
+	if (has_control_characters(kind->unit))
+		return "a unit has control characters";
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		if (!kind->has[i])
+			continue;
+		if (!is_number(kind->type))
+			return "limits are for int and real";
+		if (kind->limit[i].type != kind->type || param_value_check(&kind->limit[i]))
+			return "a limit is no value of the parameter's type";
+	}
+	if (are_crossed(kind, LIMIT_MIN, LIMIT_MAX) ||
+	    are_crossed(kind, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH) ||
+	    are_crossed(kind, LIMIT_WARN_LOW, LIMIT_WARN_HIGH))
+		return "a lower limit is above the upper one";
+	return check_alarms(kind);
+}
+
+static bool is_beyond(const struct param_kind *kind, enum param_limit limit, int side,
+		      const struct param_value *value)
+{
+	return kind->has[limit] && side * param_value_compare(value, &kind->limit[limit]) > 0;
+}
+
+static void format_limit(const struct param_kind *kind, enum param_limit which,
+			 char out[NUMBER_TEXT])
+{
+	out[0] = '\0';
+	if (kind->has[which])
+		param_value_format(&kind->limit[which], out, NUMBER_TEXT);
+}
+
+int param_value_beyond(const struct param_kind *kind, const struct param_value *value)
+{
+	char text[NUMBER_TEXT], min[NUMBER_TEXT], max[NUMBER_TEXT];
+	const char *space = kind->unit[0] ? " " : "";
+	bool below = is_beyond(kind, LIMIT_MIN, -1, value);
+
+	if (!below && !is_beyond(kind, LIMIT_MAX, 1, value))
+		return 0;
+	param_value_format(value, text, sizeof(text));
+	format_limit(kind, LIMIT_MIN, min);
+	format_limit(kind, LIMIT_MAX, max);
+	if (kind->has[LIMIT_MIN] && kind->has[LIMIT_MAX])
+		return plx_fail(ERANGE, "%s is beyond %s to %s%s%s", text, min, max, space,
+				kind->unit);
+	return plx_fail(ERANGE, "%s is %s %s%s%s, the %s that is taken", text,
+			below ? "below" : "above", below ? min : max, space, kind->unit,
+			below ? "least" : "most");
+}
+
+uint64_t param_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+const char *param_severity(int level)
+{
+	return abs(level) == LEVEL_WARNING ? "warning" : "alarm";
+}
+
+const char *param_alarm_check(const struct param_alarm *alarm)
+{
+	if (alarm->state >= ALARM_COUNT || alarm->level < -LEVEL_ALARM ||
+	    alarm->level > LEVEL_ALARM || (alarm->state == ALARM_NONE) != (alarm->level == 0))
+		return "its alarm is none that there is";
+	return NULL;
+}
+
+/* held: the level before, which the hysteresis keeps. */
+static int level_of(const struct param_kind *kind, const struct param_value *value, int held)
+{
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(alarm_limits); i++) {
+		const struct alarm_limit *alarm = &alarm_limits[i];
+
+		if (!kind->has[alarm->limit])
+			continue;
+		if (is_beyond(kind, alarm->limit, alarm->side, value) ||
+		    (held * alarm->side >= alarm->level &&
+		     is_near(kind, &kind->limit[alarm->limit], alarm->side, value)))
+			return alarm->side * alarm->level;
+	}
+	return 0;
+}
+
+static struct param_alarm become(struct param_alarm alarm, enum alarm_state state, int level,
+				 uint64_t now_ns)
+{
+	if (state == alarm.state && level == alarm.level)
+		return alarm;
+	return (struct param_alarm){state, level, now_ns};
+}
+
+static bool is_raised(const struct param_alarm *alarm)
+{
+	return alarm->state == ALARM_ACTIVE || alarm->state == ALARM_ACKNOWLEDGED;
+}
+
+struct param_alarm param_alarm_next(const struct param_kind *kind, struct param_alarm alarm,
+				    const struct param_value *value, uint64_t now_ns)
+{
+	int level = level_of(kind, value, is_raised(&alarm) ? alarm.level : 0);
+	bool is_less = level > 0 ? level <= alarm.level : level >= alarm.level;
+
+	if (level)
+		return become(alarm,
+			      alarm.state == ALARM_ACKNOWLEDGED && is_less ? ALARM_ACKNOWLEDGED
+									   : ALARM_ACTIVE,
+			      level, now_ns);
+	if (kind->latch && (alarm.state == ALARM_ACTIVE || alarm.state == ALARM_LATCHED))
+		return become(alarm, ALARM_LATCHED, alarm.level, now_ns);
+	return become(alarm, ALARM_NONE, 0, now_ns);
+}
+
+struct param_alarm param_alarm_acknowledged(struct param_alarm alarm, uint64_t now_ns)
+{
+	if (alarm.state == ALARM_ACTIVE)
+		return become(alarm, ALARM_ACKNOWLEDGED, alarm.level, now_ns);
+	return alarm.state == ALARM_LATCHED ? become(alarm, ALARM_NONE, 0, now_ns) : alarm;
+}
