@@ -173,7 +173,7 @@ how()
 		echo "$test"
 	elif grep -q 'WARNING: ThreadSanitizer' "$2"; then
 		sed -n 's/^WARNING: ThreadSanitizer: \(.*\) (pid.*/\1/p' "$2" | head -n 1
-	elif (($1 == 124 || $1 == 142)); then
+	elif (($1 == 124 || $1 == 137 || $1 == 142)); then
 		echo 'it hangs'
 	else
 		echo "status $1"
@@ -216,7 +216,8 @@ try()
 			-o "$dir/$name" || return 2
 		status=0
 		# shellcheck disable=SC2086 # here too
-		timeout "$seconds" "${run[@]}" "$dir/$name" $args >"$dir/out" 2>&1 || status=$?
+		# A test may catch the first signal.
+		timeout --kill-after=2 "$seconds" "${run[@]}" "$dir/$name" $args >"$dir/out" 2>&1 || status=$?
 		((status == 0)) && continue
 		printf '%s: %s\n' "$name" "$(how "$status" "$dir/out")"
 		return 0
