@@ -384,6 +384,6 @@ for name in "${only[@]}"; do
 	run "$name"
 done
 [[ -z $minutes ]] || run_slices "$minutes"
-add_counts ${#good[@]} ${#bad[@]}
+add_counts ${#good[@]} ${#bad[@]} "${bad[@]/#/check.sh }"
 echo "check.sh: ${#good[@]} checks passed, ${#bad[@]} failed${bad[*]:+: ${bad[*]}}"
 ((${#bad[@]} == 0))

@@ -50,6 +50,13 @@ count_tests()
 	failed=$((failed - passed - skipped))
 }
 
+# failed_tests DIR: their names, in one line.
+failed_tests()
+{
+	jq -r 'select(.result | IN("OK", "EXPECTEDFAIL", "SKIP") | not) | .name | sub(".* / "; "")' \
+		"$1/meson-logs/testlog.json" | paste -sd ' '
+}
+
 # show_failures DIR: the tests that failed in DIR's last `meson test`, each with the end of its output.
 show_failures()
 {
@@ -59,12 +66,12 @@ show_failures()
 		"\n--- \(.name | sub(".* / "; "")): \(.result) after \(.duration * 10 | round / 10) s",
 		(((.stdout // "") + (.stderr // "")) | split("\n") | .[-60:] | join("\n"))' "$results" |
 		tee -a "${PLX_FAILURES_FILE:-/dev/null}"
-	echo "failed: $(jq -r 'select(.result | IN("OK", "EXPECTEDFAIL", "SKIP") | not) | .name | sub(".* / "; "")' "$results" | paste -sd ' ')"
+	echo "failed: $(failed_tests "$1")"
 	echo "their whole output is in $1/meson-logs/testlog.txt"
 }
 
-# add_counts PASSED FAILED: for the one that runs several scripts and adds up.
+# add_counts PASSED FAILED [NAME...]: for the one that runs several scripts and adds up; the names of what failed.
 add_counts()
 {
-	[[ -z ${PLX_COUNTS_FILE-} ]] || printf '%s %s\n' "$1" "$2" >>"$PLX_COUNTS_FILE"
+	[[ -z ${PLX_COUNTS_FILE-} ]] || echo "$@" >>"$PLX_COUNTS_FILE"
 }

@@ -61,7 +61,7 @@ done
 # finish TEXT: for a run that did not get as far as testing.
 finish()
 {
-	add_counts 0 1
+	add_counts 0 1 test.sh
 	die test.sh "$1"
 }
 
@@ -137,6 +137,6 @@ echo 'The slowest:'
 jq -rs 'sort_by(-.duration) | .[:10][] | "\(.duration * 10 | round / 10) s\t\(.name | sub(".* / "; ""))"' "$results" |
 	expand -t 12 | sed 's/^/  /'
 ((!failed)) || show_failures "$build"
-add_counts "$passed" "$failed"
+add_counts "$passed" "$failed" "$(failed_tests "$build")"
 echo "test.sh: $passed passed, $failed failed, $skipped skipped"
 ((failed == 0))
