@@ -73,8 +73,8 @@ mutant 'SPSC: room for one more at first' ring.c 's/(uint32_t)start + attr->capa
 mutant 'SPSC: the tail is taken for one more' plx_ring.h 's/ring->tail_seen - head;/& + 1/;s/head; + 1/head + 1;/'
 mutant 'SPSC: a bulk takes a part' ring.c 's/return bulk || /return /'
 mutant 'SPSC: a refused push is not counted' ring.c 's/full + 1, memory/full, memory/'
-mutant 'copies do not go round the end: in' plx_ring.h '/^\tmemcpy(ring->slots, from/d'
-mutant 'copies do not go round the end: out' plx_ring.h '/^\tmemcpy(to + (size_t)part/d'
+mutant 'copies do not go round the end: in' plx_ring.h '/^\tmemcpy(ring->slots, from/,/;$/d'
+mutant 'copies do not go round the end: out' plx_ring.h '/^\tmemcpy(to + PLX_CAST(size_t, part)/,/;$/d'
 
 mutant 'copies leave out the last' plx_ring.h 's/if (count & 1)/if (false)/'
 mutant 'copies leave out a pair' plx_ring.h 's/if (count & 2)/if (false)/'

@@ -345,7 +345,7 @@ static void end_in_a_turn_without_time(const char *provider)
 {
 	fixture_start(provider, false);
 
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
 	fixture_connect(listener, NULL);
 	server.link->set->drain_turn = server.link->home->turn;
