@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "prov.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,6 +37,32 @@ void prov_address_set_port(struct sockaddr *address, uint16_t port)
 		((struct sockaddr_in *)address)->sin_port = htons(port);
 	else if (address->sa_family == AF_INET6)
 		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
+}
+
+bool prov_address_is_any(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return ((const struct sockaddr_in *)address)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+const char *prov_address_format(const struct sockaddr_storage *address, char *out)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+	char host[INET6_ADDRSTRLEN] = "", scope[16] = "";
+	unsigned port = prov_address_port((const struct sockaddr *)address);
+
+	if (address->ss_family == AF_INET6) {
+		inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof(host));
+		if (six->sin6_scope_id)
+			snprintf(scope, sizeof(scope), "%%%u", six->sin6_scope_id);
+		snprintf(out, PROV_ADDRESS_MAX, "[%s%s]:%u", host, scope, port);
+	} else {
+		inet_ntop(AF_INET, &four->sin_addr, host, sizeof(host));
+		snprintf(out, PROV_ADDRESS_MAX, "%s:%u", host, port);
+	}
+	return out;
 }
 
 bool prov_address_plain_copy(const struct sockaddr *address, struct sockaddr_storage *copy_out)
@@ -88,6 +116,24 @@ bool prov_address_is_local(const struct fi_provider *provider, const struct sock
 
 	close(fd);
 	return rc == 0;
+}
+
+/* UDP sends nothing to connect. */
+bool prov_address_route(const struct sockaddr_storage *to, struct sockaddr_storage *from_out)
+{
+	const struct sockaddr *address = (const struct sockaddr *)to;
+	int fd = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t bytes = sizeof(*from_out);
+	bool found;
+
+	if (fd < 0)
+		return false;
+	memset(from_out, 0, sizeof(*from_out));
+	found = connect(fd, address, prov_address_bytes(address)) == 0 &&
+		getsockname(fd, (struct sockaddr *)from_out, &bytes) == 0;
+	close(fd);
+	prov_address_set_port((struct sockaddr *)from_out, 0);
+	return found;
 }
 
 /* The kernel finds it; what it gives two callers, one soon after the other, may be the same. */

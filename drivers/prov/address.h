@@ -14,11 +14,21 @@ struct fi_provider;
 socklen_t prov_address_bytes(const struct sockaddr *address);
 uint16_t prov_address_port(const struct sockaddr *address);
 void prov_address_set_port(struct sockaddr *address, uint16_t port);
+/* Whether it is the wildcard of its family. */
+bool prov_address_is_any(const struct sockaddr *address);
+
+#define PROV_ADDRESS_MAX 80 /* bytes of one as text, with its end */
+/* "10.0.0.1:4000", "[fe80::1%2]:4000". Return: out. */
+const char *prov_address_format(const struct sockaddr_storage *address, char *out);
+
 /* Copy an address; ::ffff:a.b.c.d becomes the IPv4 address that it is. Return: whether the family
  * is one of these. */
 bool prov_address_plain_copy(const struct sockaddr *address, struct sockaddr_storage *copy_out);
 /* Whether it is an address of this host. provider: whose log says why that is not known. */
 bool prov_address_is_local(const struct fi_provider *provider, const struct sockaddr *address);
+/* The address, without a port, that what is sent there comes from. Return: whether there is a way.
+ */
+bool prov_address_route(const struct sockaddr_storage *to, struct sockaddr_storage *from_out);
 /* Give it a port, another one than it has, that nobody has for TCP there; it stays free to be
  * taken. Return: 0; -errno there is none, or it is no address of this host. */
 int prov_address_find_port(struct sockaddr_storage *address);

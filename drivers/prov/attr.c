@@ -199,6 +199,7 @@ static void narrow_tx(const struct prov *prov, struct fi_tx_attr *attr,
 					  : caps & prov->most->tx_attr->caps;
 	attr->op_flags = hints ? hints->op_flags : 0;
 	attr->size = hints && hints->size ? hints->size : prov->tx_size;
+	attr->tclass = hints ? hints->tclass : FI_TC_UNSPEC;
 }
 
 static void narrow_rx(const struct prov *prov, struct fi_rx_attr *attr,
@@ -210,10 +211,13 @@ static void narrow_rx(const struct prov *prov, struct fi_rx_attr *attr,
 	attr->size = hints && hints->size ? hints->size : prov->rx_size;
 }
 
-static void narrow_domain(struct fi_domain_attr *attr, const struct fi_domain_attr *hints)
+static void narrow_domain(const struct prov *prov, struct fi_domain_attr *attr,
+			  const struct fi_domain_attr *hints)
 {
 	attr->domain = hints->domain;
 	attr->mr_mode = hints->mr_mode & (COMPAT_MR_BASIC | COMPAT_MR_SCALABLE);
+	if (prov->most->caps & FI_RMA)
+		attr->mr_mode |= hints->mr_mode & (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
 	attr->av_type = hints->av_type;
 }
 
@@ -225,7 +229,7 @@ void prov_info_narrow(const struct prov *prov, struct fi_info *info, const struc
 	if (!hints)
 		return;
 	if (hints->domain_attr)
-		narrow_domain(info->domain_attr, hints->domain_attr);
+		narrow_domain(prov, info->domain_attr, hints->domain_attr);
 	if (hints->fabric_attr)
 		info->fabric_attr->fabric = hints->fabric_attr->fabric;
 	if (hints->handle && hints->handle->fclass == FI_CLASS_PEP)

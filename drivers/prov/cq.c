@@ -106,7 +106,7 @@ int cq_control(struct fid *fid, int command, void *arg)
 	return queue_control(&((struct prov_cq *)fid)->wait, command, arg);
 }
 
-int cq_init(struct prov_cq *cq, struct prov_fabric *fabric, const struct fi_cq_attr *attr)
+int cq_init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_cq_attr *attr)
 {
 	int rc = queue_check_wait(attr->wait_obj);
 
@@ -116,7 +116,8 @@ int cq_init(struct prov_cq *cq, struct prov_fabric *fabric, const struct fi_cq_a
 	if (attr->size > PROV_CQ_SIZE_MAX || attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_EINVAL;
 	cq->fid.fid.fclass = FI_CLASS_CQ;
-	cq->fabric = fabric;
+	cq->domain = domain;
+	cq->fabric = domain->fabric;
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
 	cq->size = attr->size ? (uint32_t)attr->size : PROV_CQ_SIZE;
 	rc = resize(cq, power_of_two(cq->size));

@@ -12,6 +12,7 @@
 #define PROV_CQ_SIZE     1024
 #define PROV_CQ_SIZE_MAX (1u << 20)
 
+struct prov_domain;
 struct prov_fabric;
 
 static_assert(((FI_REMOTE_CQ_DATA | FI_SEND | FI_RECV | FI_MSG) >> 32) == 0, "in 32 bits of flags");
@@ -29,7 +30,8 @@ struct prov_completion {
 
 struct prov_cq {
 	struct fid_cq fid;
-	struct prov_fabric *fabric;
+	struct prov_domain *domain;
+	struct prov_fabric *fabric;     /* of the domain */
 	int (*arm)(struct prov_cq *cq); /* fi_trywait */
 	enum fi_cq_format format;
 	/* Modulo 2^32; head and tail restart at 0 where the queue is empty. Receives, sends and
@@ -44,7 +46,7 @@ struct prov_cq {
 
 /* fi_cq_open of one whose bytes are zero. Return: 0; -FI_EINVAL; -FI_ENOSYS; -FI_ENOMEM; -errno.
  * Where it fails too, cq_fini comes after it. */
-int cq_init(struct prov_cq *cq, struct prov_fabric *fabric, const struct fi_cq_attr *attr);
+int cq_init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_cq_attr *attr);
 void cq_fini(struct prov_cq *cq);
 
 /* Room for so many completions more that cannot be put off. Return: 0; -FI_ENOMEM. */

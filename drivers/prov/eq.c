@@ -266,6 +266,8 @@ static void eq_free(struct prov_eq *eq)
 		next = link->next;
 		drop(of_link(link));
 	}
+	if (eq->timer.fd >= 0)
+		close(eq->timer.fd);
 	queue_close_wait(&eq->wait);
 	free(eq);
 }
@@ -315,6 +317,8 @@ static void eq_init(struct prov_eq *eq, struct prov_fabric *fabric, const struct
 	eq->fid.fid.ops = &eq_fid_ops;
 	eq->fid.ops = &eq_ops;
 	list_init(&eq->events);
+	list_init(&eq->deadlines);
+	eq->timer.fd = -1;
 	eq->can_write = attr->flags & FI_WRITE;
 	eq->wait = (struct queue_wait){.epoll_fd = -1, .signal_fd = -1};
 	eq->fabric = fabric;

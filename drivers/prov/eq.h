@@ -29,6 +29,19 @@ struct prov_event {
 	uint8_t data[PROV_CM_DATA_MAX];
 };
 
+/* What epoll_event.data.ptr of an EQ points to; NULL for its signal_fd. */
+struct prov_source {
+	int fd; /* -1: none */
+	void (*ready)(struct prov_source *source);
+};
+
+/* A time until which something should have happened. */
+struct prov_deadline {
+	struct prov_list link;
+	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: it is not set */
+	void (*passed)(struct prov_deadline *deadline);
+};
+
 struct prov_eq {
 	struct fid_eq fid;
 	struct prov_fabric *fabric;
@@ -38,14 +51,11 @@ struct prov_eq {
 	bool can_write; /* FI_WRITE was asked for */
 	bool reading;   /* inside a read of it: the reader needs no signal */
 	bool signalled; /* signal_fd is readable: so while events are queued, between reads */
+	struct prov_list deadlines; /* the next one first */
+	uint64_t timer_ns;          /* when it is set to expire; 0: it is not */
+	struct prov_source timer;   /* a timerfd; none until there is a deadline */
 	/* For listening sockets, handshakes, hang-ups: epoll_fd is always there. */
 	struct queue_wait wait;
-};
-
-/* What epoll_event.data.ptr of an EQ points to; NULL for its signal_fd. */
-struct prov_source {
-	int fd; /* -1: none */
-	void (*ready)(struct prov_source *source);
 };
 
 int prov_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq_out,
@@ -69,6 +79,13 @@ void eq_forget(struct prov_eq *eq, fid_t pep);
 
 int eq_watch(struct prov_eq *eq, struct prov_source *source, uint32_t epoll_events);
 void eq_unwatch(struct prov_eq *eq, struct prov_source *source);
+/* Open what deadlines need, so that none fails for want of a descriptor later. Return: 0; -errno.
+ */
+int eq_prepare_deadlines(struct prov_eq *eq);
+/* Set a deadline that is not set; `passed` is called once, by whoever reads the queue then. Those
+ * that are set in the order in which they end take constant time. Return: 0; -errno. */
+int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t at_ns);
+void eq_clear_deadline(struct prov_deadline *deadline); /* accepts one that is not set */
 /* Handle what sockets have: at most 16 of them. Returns how many. */
 int eq_progress(struct prov_eq *eq);
 int eq_arm(struct prov_eq *eq); /* fi_trywait */

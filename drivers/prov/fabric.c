@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fabrics: a name for what event queues and passive endpoints belong to. */
+/* Fabrics: a name for what event queues and passive endpoints belong to; and domains. */
 #include "prov.h"
 
 #include <stdlib.h>
@@ -94,4 +94,29 @@ int prov_fabric_open(const struct prov *prov, const struct fi_fabric_attr *attr,
 	fabric->prov = prov;
 	*fabric_out = &fabric->fid;
 	return 0;
+}
+
+/* Domains ------------------------------------------------------------------------------------ */
+
+int prov_domain_init(struct prov_domain *domain, struct fid_fabric *fid, const struct fi_info *info,
+		     void *context)
+{
+	struct prov_fabric *fabric = (struct prov_fabric *)fid;
+
+	if (!info || !info->domain_attr || !prov_domain_attr_fits(fabric->prov, info->domain_attr))
+		return -FI_EINVAL;
+	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
+	domain->fid.fid.context = context;
+	domain->fid.ops = (struct fi_ops_domain *)fabric->prov->domain_ops;
+	domain->fabric = fabric;
+	fabric_ref(fabric);
+	return 0;
+}
+
+bool prov_domain_fini(struct prov_domain *domain)
+{
+	if (domain->refs)
+		return false;
+	fabric_unref(domain->fabric);
+	return true;
 }

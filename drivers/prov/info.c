@@ -79,17 +79,21 @@ static int append_answer(struct query *query, const struct sockaddr_storage *sou
 			     is_set(dest) ? (const struct sockaddr *)dest : NULL);
 }
 
-/* As TCP does on one host, a connection comes from the address that it goes to. */
-static void choose_source(const struct query *query, const struct sockaddr_storage *dest,
+/* Where a connection would come from. As TCP does on one host, from the address that it goes to.
+ * Return: whether there is a way to that. */
+static bool choose_source(const struct query *query, const struct sockaddr_storage *dest,
 			  struct sockaddr_storage *source_out)
 {
-	if (is_set(dest)) {
-		*source_out = *dest;
-		prov_address_set_port((struct sockaddr *)source_out, 0);
-		return;
+	if (!is_set(dest)) {
+		memset(source_out, 0, sizeof(*source_out));
+		source_out->ss_family = query->format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+		return true;
 	}
-	memset(source_out, 0, sizeof(*source_out));
-	source_out->ss_family = query->format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+	if (!query->prov->same_host)
+		return prov_address_route(dest, source_out);
+	*source_out = *dest;
+	prov_address_set_port((struct sockaddr *)source_out, 0);
+	return true;
 }
 
 /* resolved: from node and service; NULL where there were none. What cannot be had is left out. */
@@ -99,8 +103,8 @@ static int answer(struct query *query, const struct sockaddr_storage *resolved)
 
 	if (resolved)
 		*(query->flags & FI_SOURCE ? &source : &dest) = *resolved;
-	if (!is_set(&source))
-		choose_source(query, &dest, &source);
+	if (!is_set(&source) && !choose_source(query, &dest, &source))
+		return 0;
 	if ((is_set(&dest) && dest.ss_family != source.ss_family) ||
 	    (is_set(&dest) && query->prov->same_host &&
 	     !prov_address_is_local(query->prov->libfabric, (struct sockaddr *)&dest)) ||
@@ -232,6 +236,19 @@ int prov_getinfo(const struct prov *prov, uint32_t version, const char *node, co
 		fi_freeinfo(query.first);
 	else
 		*info_out = query.first;
+	return rc;
+}
+
+int prov_getinfo_unnamed(const struct prov *prov, uint32_t version, const char *node,
+			 const char *service, uint64_t flags, const struct fi_info *hints,
+			 struct fi_info **info_out)
+{
+	int rc = prov_getinfo(prov, version, node, service, flags, hints, info_out);
+
+	for (struct fi_info *info = rc ? NULL : *info_out; info; info = info->next) {
+		free(info->fabric_attr->prov_name);
+		info->fabric_attr->prov_name = NULL;
+	}
 	return rc;
 }
 

@@ -7,7 +7,8 @@
  *   queue.h    what completion queues and event queues are waited for by
  *   eq.h       event queues, and the sockets that events come from
  *   cq.h       completion queues: what waits to be read
- *   prov.h     fabrics, fi_getinfo, the log
+ *   ep.h       endpoints: what they are bound to, their posted receives, what they tell
+ *   prov.h     fabrics, domains, fi_getinfo, the log
  *
  * A provider may be in a process twice: linked in, and as a module that libfabric loads. The copies
  * share nothing. */
@@ -17,6 +18,7 @@
 #include "../compat.h"
 #include "address.h"
 #include "cq.h"
+#include "ep.h"
 #include "eq.h"
 #include "list.h"
 #include "plx_base.h"
@@ -33,7 +35,6 @@
 #include <rdma/providers/fi_prov.h>
 #include <stdatomic.h>
 
-#define PROV_IOV_MAX     4
 #define PROV_API_VERSION FI_VERSION(1, 5) /* of libfabric: the least that is understood */
 
 /* What tells one provider from another. */
@@ -49,6 +50,8 @@ struct prov {
 			   struct fid_domain **domain_out, void *context);
 	int (*passive_ep)(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
 			  void *context);
+	int (*ep_enable)(struct prov_ep *ep);  /* FI_ENABLE; also of one that is enabled */
+	void (*ep_posted)(struct prov_ep *ep); /* a receive, on one that was starved */
 };
 
 void prov_log(const struct fi_provider *provider, enum fi_log_level level, const char *format, ...)
@@ -64,6 +67,11 @@ void prov_info_narrow(const struct prov *prov, struct fi_info *info, const struc
 
 int prov_getinfo(const struct prov *prov, uint32_t version, const char *node, const char *service,
 		 uint64_t flags, const struct fi_info *hints, struct fi_info **info_out);
+
+/* The same for libfabric, which appends the provider's name to the one that it finds. */
+int prov_getinfo_unnamed(const struct prov *prov, uint32_t version, const char *node,
+			 const char *service, uint64_t flags, const struct fi_info *hints,
+			 struct fi_info **info_out);
 
 /* The info that a connection request carries: the passive endpoint's, with addresses and handle.
  * Return: NULL: no memory. */
@@ -95,6 +103,19 @@ static inline void fabric_unref(struct prov_fabric *fabric)
 {
 	atomic_fetch_sub_explicit(&fabric->refs, 1, memory_order_relaxed);
 }
+
+/* What one thread at a time works with. A provider's domain begins with one. */
+struct prov_domain {
+	struct fid_domain fid;
+	struct prov_fabric *fabric;
+	uint32_t refs; /* CQs, endpoints, MRs */
+};
+
+/* Of one whose bytes are zero; its fid's mr is the provider's to set. Return: 0; -FI_EINVAL. */
+int prov_domain_init(struct prov_domain *domain, struct fid_fabric *fabric,
+		     const struct fi_info *info, void *context);
+/* Return: whether nothing refers to it any more; then it no longer refers to its fabric. */
+bool prov_domain_fini(struct prov_domain *domain);
 
 /* refuse.c: for what a provider does not have ------------------------------------------------- */
 

@@ -65,7 +65,7 @@ int queue_control(const struct queue_wait *wait, int command, void *arg)
 /* Time ------------------------------------------------------------------------------------- */
 
 /* Not plx_now_ns(): nobody sets up that clock in a program that loads the module. */
-static uint64_t slow_now_ns(void)
+uint64_t queue_now_ns(void)
 {
 	struct timespec now;
 
@@ -75,7 +75,7 @@ static uint64_t slow_now_ns(void)
 
 uint64_t queue_end_ns(int timeout_ms)
 {
-	return timeout_ms < 0 ? UINT64_MAX : slow_now_ns() + (uint64_t)timeout_ms * PLX_NS_PER_MS;
+	return timeout_ms < 0 ? UINT64_MAX : queue_now_ns() + (uint64_t)timeout_ms * PLX_NS_PER_MS;
 }
 
 int queue_left_ms(uint64_t end_ns)
@@ -84,7 +84,7 @@ int queue_left_ms(uint64_t end_ns)
 
 	if (end_ns == UINT64_MAX)
 		return -1;
-	now_ns = slow_now_ns();
+	now_ns = queue_now_ns();
 	return now_ns < end_ns ? (int)((end_ns - now_ns + PLX_NS_PER_MS - 1) / PLX_NS_PER_MS) : 0;
 }
 

@@ -29,6 +29,8 @@ static inline bool queue_can_sleep(const struct queue_wait *wait)
 /* FI_GETWAIT and FI_GETWAITOBJ; else -FI_ENOSYS. */
 int queue_control(const struct queue_wait *wait, int command, void *arg);
 
+/* CLOCK_MONOTONIC. */
+uint64_t queue_now_ns(void);
 /* When a wait that begins now ends; timeout_ms < 0: never. */
 uint64_t queue_end_ns(int timeout_ms);
 /* What is left until then, for poll(2): rounded up; 0 it is over; -1 it never is. */

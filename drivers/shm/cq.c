@@ -85,7 +85,7 @@ static int cq_close(struct fid *fid)
 
 	if (cq->q.refs)
 		return -FI_EBUSY;
-	cq->domain->refs--;
+	cq->q.domain->refs--;
 	list_remove(&cq->link);
 	free_cq(cq);
 	return 0;
@@ -115,7 +115,7 @@ static int init(struct shm_cq *cq, struct shm_domain *domain, const struct fi_cq
 	int rc;
 
 	cq->bell_fd = -1;
-	rc = cq_init(&cq->q, domain->fabric, attr);
+	rc = cq_init(&cq->q, &domain->base, attr);
 	if (rc)
 		return rc;
 	list_init(&cq->active);
@@ -123,7 +123,6 @@ static int init(struct shm_cq *cq, struct shm_domain *domain, const struct fi_cq
 	cq->q.arm = cq_arm;
 	cq->q.fid.fid.ops = &cq_fid_ops;
 	cq->q.fid.ops = &cq_ops;
-	cq->domain = domain;
 	cq->slots = calloc(BELL_BITS, sizeof(struct shm_ep *));
 	return cq->slots ? bell_create(&cq->bell, &cq->bell_fd) : -FI_ENOMEM;
 }
@@ -142,8 +141,8 @@ int shm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 		return rc;
 	}
 	cq->q.fid.fid.context = context;
-	cq->domain->refs++;
-	list_append(&cq->domain->cqs, &cq->link);
+	cq->q.domain->refs++;
+	list_append(&((struct shm_domain *)domain)->cqs, &cq->link);
 	*cq_out = &cq->q.fid;
 	return 0;
 }

@@ -12,7 +12,6 @@ struct shm_ep;
 struct shm_cq {
 	struct prov_cq q;
 	struct prov_list link; /* in the domain's list */
-	struct shm_domain *domain;
 
 	/* Receiving endpoints. */
 	struct prov_list active, belled; /* enum shm_listed */

@@ -8,9 +8,8 @@ static int domain_close(struct fid *fid)
 {
 	struct shm_domain *domain = (struct shm_domain *)fid;
 
-	if (domain->refs)
+	if (!prov_domain_fini(&domain->base))
 		return -FI_EBUSY;
-	fabric_unref(domain->fabric);
 	free(domain);
 	return 0;
 }
@@ -71,23 +70,21 @@ const struct fi_ops_domain shm_domain_ops = {
 int shm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_out,
 		    void *context)
 {
-	struct shm_domain *domain;
+	struct shm_domain *domain = calloc(1, sizeof(*domain));
+	int rc;
 
-	if (!info || !info->domain_attr || !prov_domain_attr_fits(&shm_kind, info->domain_attr))
-		return -FI_EINVAL;
-	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
-	domain->fid.fid.context = context;
-	domain->fid.fid.ops = &domain_fid_ops;
-	domain->fid.ops = (struct fi_ops_domain *)&shm_domain_ops;
-	domain->fid.mr = &shm_mr_ops;
+	rc = prov_domain_init(&domain->base, fabric, info, context);
+	if (rc) {
+		free(domain);
+		return rc;
+	}
+	domain->base.fid.fid.ops = &domain_fid_ops;
+	domain->base.fid.mr = &shm_mr_ops;
 	domain->chooses_keys = info->domain_attr->mr_mode == COMPAT_MR_BASIC;
 	list_init(&domain->sending);
 	list_init(&domain->cqs);
-	domain->fabric = (struct prov_fabric *)fabric;
-	fabric_ref(domain->fabric);
-	*domain_out = &domain->fid;
+	*domain_out = &domain->base.fid;
 	return 0;
 }

@@ -2,11 +2,8 @@
 /* Endpoints: how they are made, bound, enabled and closed. */
 #include "shm.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define DIRECTION (FI_TRANSMIT | FI_RECV)
 
 static struct shm_ep *ep_of(struct fid *fid)
 {
@@ -15,87 +12,20 @@ static struct shm_ep *ep_of(struct fid *fid)
 
 /* Binding ---------------------------------------------------------------------------------- */
 
-static int bind_eq(struct shm_ep *ep, struct prov_eq *eq)
-{
-	int rc;
-
-	if (ep->eq || eq->fabric != ep->domain->fabric)
-		return -FI_EINVAL;
-	rc = domain_watch(ep->domain, eq);
-	if (rc)
-		return rc;
-	ep->eq = eq;
-	eq->refs++;
-	return 0;
-}
-
-static int check_cq(const struct shm_ep *ep, const struct shm_cq *cq, uint64_t flags)
-{
-	if (flags & ~(DIRECTION | FI_SELECTIVE_COMPLETION) || !(flags & DIRECTION))
-		return -FI_EBADFLAGS;
-	if (cq->domain != ep->domain)
-		return -FI_EDOMAIN;
-	if ((flags & FI_TRANSMIT && ep->tx_cq) || (flags & FI_RECV && ep->rx_cq))
-		return -FI_EINVAL;
-	return 0;
-}
-
-/* All that it can have posted may fail at once. */
-static int bind_cq(struct shm_ep *ep, struct shm_cq *cq, uint64_t flags)
-{
-	bool selective = flags & FI_SELECTIVE_COMPLETION;
-	uint32_t room = (flags & FI_TRANSMIT ? ep->tx_size : 0) +
-			(flags & FI_RECV ? ep->rx_size : 0);
-	int rc = check_cq(ep, cq, flags);
-
-	rc = rc ? rc : cq_reserve(&cq->q, room);
-	if (rc)
-		return rc;
-	if (flags & FI_TRANSMIT) {
-		ep->tx_cq = cq;
-		ep->tx_selective = selective;
-		cq->q.refs++;
-	}
-	if (flags & FI_RECV) {
-		ep->rx_cq = cq;
-		ep->rx_selective = selective;
-		cq->q.refs++;
-	}
-	return 0;
-}
-
+/* What its event queue watches moves with the queues of its domain (progress.c). */
 static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 {
 	struct shm_ep *ep = ep_of(fid);
+	int rc = prov_ep_bind(fid, bound, flags);
 
-	if (ep->enabled)
-		return -FI_EOPBADSTATE;
-	switch (bound->fclass) {
-	case FI_CLASS_EQ:
-		return bind_eq(ep, (struct prov_eq *)bound);
-	case FI_CLASS_CQ:
-		return bind_cq(ep, (struct shm_cq *)bound, flags);
-	default:
-		return -FI_EINVAL;
+	if (rc || bound->fclass != FI_CLASS_EQ)
+		return rc;
+	rc = domain_watch(domain_of(ep), ep->base.eq);
+	if (rc) {
+		ep->base.eq->refs--;
+		ep->base.eq = NULL;
 	}
-}
-
-static void unbind(struct shm_ep *ep)
-{
-	if (ep->tx_cq) {
-		cq_unreserve(&ep->tx_cq->q, ep->tx_size);
-		ep->tx_cq->q.refs--;
-	}
-	if (ep->rx_cq) {
-		cq_unreserve(&ep->rx_cq->q, ep->rx_size);
-		ep->rx_cq->q.refs--;
-	}
-	if (ep->eq) {
-		for (uint32_t i = 0; i < ep->told; i++)
-			eq_take_back(ep->eq, &ep->events[i]);
-		domain_unwatch(ep->domain, ep->eq);
-		ep->eq->refs--;
-	}
+	return rc;
 }
 
 /* Enabling --------------------------------------------------------------------------------- */
@@ -125,36 +55,31 @@ static void drop_rings(struct shm_ep *ep)
 
 static int make_queues(struct shm_ep *ep)
 {
-	int rc = receive_init(ep);
+	int rc = receives_init(&ep->base.rx, ep->base.rx.size);
 
 	if (rc)
 		return rc;
 	rc = send_init(ep);
 	if (rc)
-		receive_fini(ep);
+		receives_fini(&ep->base.rx);
 	return rc;
 }
 
-int ep_enable(struct shm_ep *ep)
+int ep_enable(struct prov_ep *base)
 {
-	int rc;
+	struct shm_ep *ep = (struct shm_ep *)base;
+	int rc = prov_ep_check_enable(base);
 
-	if (ep->state == EP_DRAINING || ep->state == EP_DEAD)
-		return -FI_EOPBADSTATE;
-	if (ep->enabled)
-		return 0;
-	if (!ep->eq)
-		return -FI_ENOEQ;
-	if (!ep->rx_cq || !ep->tx_cq)
-		return -FI_ENOCQ;
+	if (rc || base->enabled)
+		return rc;
 	rc = make_ring(ep);
 	rc = rc ? rc : make_queues(ep);
 	if (rc) {
 		drop_rings(ep);
 		return rc;
 	}
-	cq_attach(ep->rx_cq, ep);
-	ep->enabled = true;
+	cq_attach(rx_cq_of(ep), ep);
+	base->enabled = true;
 	return 0;
 }
 
@@ -163,16 +88,17 @@ int ep_enable(struct shm_ep *ep)
 static void disable(struct shm_ep *ep)
 {
 	progress_end(ep);
-	receive_flush(ep, FI_ECANCELED);
+	receives_flush(&ep->base, FI_ECANCELED);
 	send_flush(ep, FI_ECANCELED);
-	receive_fini(ep);
 	send_fini(ep);
 }
 
 static void ep_free(struct shm_ep *ep)
 {
+	if (ep->base.eq)
+		domain_unwatch(domain_of(ep), ep->base.eq);
 	drop_rings(ep);
-	fi_freeinfo(ep->info);
+	prov_ep_fini(&ep->base);
 	free(ep);
 }
 
@@ -183,61 +109,19 @@ static int ep_close(struct fid *fid)
 	ep_disconnect(ep);
 	if (ep->request)
 		request_free(ep->request);
-	if (ep->enabled)
+	if (ep->base.enabled)
 		disable(ep);
-	unbind(ep);
-	ep->domain->refs--;
 	ep_free(ep);
 	return 0;
-}
-
-static int ep_control(struct fid *fid, int command, void *arg)
-{
-	switch (command) {
-	case FI_ENABLE:
-		return ep_enable(ep_of(fid));
-	case FI_GETOPSFLAG:
-		return ep_get_op_flags(ep_of(fid), arg);
-	case FI_SETOPSFLAG:
-		return ep_set_op_flags(ep_of(fid), *(uint64_t *)arg);
-	default:
-		return -FI_ENOSYS;
-	}
 }
 
 static struct fi_ops ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
 	.bind = ep_bind,
-	.control = ep_control,
+	.control = prov_ep_control,
 	.ops_open = prov_no_ops_open,
 };
-
-static int check_attr(const struct fi_info *info)
-{
-	const struct fi_tx_attr *tx = info->tx_attr;
-	const struct fi_rx_attr *rx = info->rx_attr;
-
-	if (info->ep_attr && info->ep_attr->type != FI_EP_UNSPEC &&
-	    info->ep_attr->type != FI_EP_MSG)
-		return -FI_EINVAL;
-	if (tx && (tx->size > SHM_TX_SIZE_MAX || tx->op_flags & ~shm_info_most.tx_attr->op_flags))
-		return -FI_EINVAL;
-	if (rx && (rx->size > SHM_RX_SIZE_MAX || rx->op_flags & ~shm_info_most.rx_attr->op_flags))
-		return -FI_EINVAL;
-	return 0;
-}
-
-static void take_attr(struct shm_ep *ep, const struct fi_info *info)
-{
-	const struct fi_tx_attr *tx = info->tx_attr;
-	const struct fi_rx_attr *rx = info->rx_attr;
-
-	ep->tx_size = tx && tx->size ? (uint32_t)tx->size : SHM_TX_SIZE;
-	ep->rx_size = rx && rx->size ? (uint32_t)rx->size : SHM_RX_SIZE;
-	ep->tx_flags = tx ? tx->op_flags : 0;
-	ep->rx_flags = rx ? rx->op_flags : 0;
-}
 
 /* What it is made from: a request becomes its own, a passive endpoint lends its address. */
 static int take_handle(struct shm_ep *ep, struct fid *handle)
@@ -248,12 +132,12 @@ static int take_handle(struct shm_ep *ep, struct fid *handle)
 	case FI_CLASS_UNSPEC:
 		return handle ? -FI_EINVAL : 0;
 	case FI_CLASS_PEP:
-		ep->local = ((struct shm_pep *)handle)->address;
+		ep->base.local = ((struct shm_pep *)handle)->address;
 		return 0;
 	case FI_CLASS_CONNREQ:
 		if (!request->pep) /* another's already */
 			return -FI_EINVAL;
-		ep->local = request->pep->address;
+		ep->base.local = request->pep->address;
 		request_take(request);
 		ep->request = request;
 		return 0;
@@ -267,50 +151,28 @@ static void ep_ready(struct prov_source *source)
 	ep_incoming(plx_container_of(source, struct shm_ep, source));
 }
 
-static int ep_init(struct shm_ep *ep, const struct fi_info *info)
-{
-	int rc = 0;
-
-	ep->segment_fd = -1;
-	ep->source = (struct prov_source){.fd = -1, .ready = ep_ready};
-	ep->peer_pidfd = -1;
-	take_attr(ep, info);
-	ep->info = fi_dupinfo(info);
-	if (!ep->info)
-		return -FI_ENOMEM;
-	if (info->src_addr)
-		rc = prov_address_take(info->src_addr, info->src_addrlen, &ep->local);
-	return rc ? rc : take_handle(ep, info->handle);
-}
-
 int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
 		void *context)
 {
 	struct shm_ep *ep;
-	int rc = info ? check_attr(info) : -FI_EINVAL;
+	int rc;
 
-	if (rc)
-		return rc;
+	if (!info)
+		return -FI_EINVAL;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
-	rc = ep_init(ep, info);
+	ep->segment_fd = ep->peer_pidfd = -1;
+	ep->source = (struct prov_source){.fd = -1, .ready = ep_ready};
+	rc = prov_ep_init(&ep->base, (struct prov_domain *)domain, info, context);
+	rc = rc ? rc : take_handle(ep, info->handle);
 	if (rc) {
 		ep_free(ep);
 		return rc;
 	}
-	ep->fid.fid.fclass = FI_CLASS_EP;
-	ep->fid.fid.context = context;
-	ep->fid.fid.ops = &ep_fid_ops;
-	ep->fid.ops = &shm_ep_ops;
-	ep->fid.cm = &shm_ep_cm_ops;
-	ep->fid.msg = &shm_msg_ops;
-	ep->fid.rma = &prov_no_rma;
-	ep->fid.tagged = &prov_no_tagged;
-	ep->fid.atomic = &prov_no_atomic;
-	ep->fid.collective = &prov_no_collective;
-	ep->domain = (struct shm_domain *)domain;
-	ep->domain->refs++;
-	*ep_out = &ep->fid;
+	ep->base.fid.fid.ops = &ep_fid_ops;
+	ep->base.fid.cm = &shm_ep_cm_ops;
+	ep->base.fid.msg = &shm_msg_ops;
+	*ep_out = &ep->base.fid;
 	return 0;
 }

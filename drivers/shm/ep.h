@@ -30,25 +30,6 @@ enum shm_listed {
 	LISTED_BELLED, /* CALL_BELL */
 };
 
-enum shm_ep_state {
-	EP_IDLE,       /* made, maybe enabled; receives may be posted */
-	EP_CONNECTING, /* our half was sent */
-	EP_CONNECTED,
-	EP_DRAINING, /* the peer hung up or we shut down: what it sent is still delivered */
-	EP_DEAD,     /* all flushed */
-};
-
-/* A posted receive. More pieces than one: in the endpoint's `pieces`, at its own index. */
-struct shm_receive {
-	void *buf; /* the first piece */
-	size_t length;
-	void *context;
-	uint64_t flags; /* FI_COMPLETION: wanted */
-	size_t total;   /* of all pieces */
-	uint32_t pieces;
-	bool cancelled; /* its completion was queued already */
-};
-
 /* A send that is not done when fi_send returns: parts are still to be written, or the peer still
  * has to read it. */
 struct shm_send {
@@ -64,28 +45,19 @@ struct shm_send {
 };
 
 struct shm_ep {
-	struct fid_ep fid;
-	uint8_t state;  /* enum shm_ep_state */
-	uint8_t listed; /* enum shm_listed: in which list of rx_cq */
-	bool enabled, tx_selective, rx_selective;
-	bool shut_down;   /* by fi_shutdown here */
-	bool is_armed;    /* active, and asked to be woken; nothing has come since */
-	bool starved;     /* a record is there, and no receive posted for it */
-	bool broken;      /* the peer wrote what cannot be: nothing more is read */
-	bool is_sending;  /* in the domain's list */
-	bool calls_later; /* in the domain's list of callers */
-	bool owes_call;   /* records were published without a look that is sure (ring_call) */
-	struct shm_cq *rx_cq, *tx_cq;
-	struct shm_domain *domain;
+	struct prov_ep base; /* its tx_head and tx_tail are of sends */
+	uint8_t listed;      /* enum shm_listed: in which list of its queue */
+	bool shut_down;      /* by fi_shutdown here */
+	bool is_armed;       /* active, and asked to be woken; nothing has come since */
+	bool broken;         /* the peer wrote what cannot be: nothing more is read */
+	bool is_sending;     /* in the domain's list */
+	bool calls_later;    /* in the domain's list of callers */
+	bool owes_call;      /* records were published without a look that is sure (ring_call) */
 
 	/* Receiving. */
 	struct ring_reader reader;
 	uint64_t drain_end; /* where the head can be at most, once the peer hung up */
-	struct shm_receive *receives;
-	uint32_t rx_head, rx_tail, rx_mask, rx_size; /* free-running */
-	uint32_t rx_cancelled;                       /* of those between head and tail */
 	uint32_t idle_looks;
-	uint64_t rx_flags; /* default operation flags */
 	struct prov_list link;
 	/* A message that comes in parts, by records or by reads; part_kind 0: none. */
 	uint8_t part_kind; /* RECORD_FIRST or RECORD_READ */
@@ -94,10 +66,9 @@ struct shm_ep {
 	struct record_piece sources[PROV_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
 	uint32_t source_count;
 	struct shm_peer peer_process;
-	int peer_pidfd;       /* held while a message is read from its memory; else -1 */
-	bool may_read;        /* its memory */
-	struct iovec *pieces; /* PROV_IOV_MAX for each posted receive; NULL: none ever had two */
-	uint32_t slot;        /* in rx_cq->slots */
+	int peer_pidfd; /* held while a message is read from its memory; else -1 */
+	bool may_read;  /* its memory */
+	uint32_t slot;  /* in its queue's slots */
 	struct shm_ep *next_slot;
 
 	/* Sending. */
@@ -106,45 +77,42 @@ struct shm_ep {
 	struct bell *peer_bell;
 	uint32_t peer_bell_bit;
 	struct shm_send *sends;
-	uint32_t tx_head, tx_tail, tx_mask, tx_size; /* free-running */
-	uint64_t tx_flags;
+	uint32_t tx_mask;
 	struct prov_list send_link;
 	struct shm_ep *next_caller; /* in the domain's list, where calls_later */
 
 	/* Connection. */
-	struct prov_source source; /* the socket */
-	struct prov_eq *eq;
-	struct fi_info *info;
+	struct prov_source source;   /* the socket */
 	struct shm_request *request; /* it was made from, until fi_accept */
 	struct shm_later *later; /* the peer's backlog is full: source is a timer, to try again */
 	int segment_fd;          /* of the receiving ring, until it is sent; else -1 */
-	struct sockaddr_storage local, peer;
-	uint64_t probe; /* a word that the peer reads to see whether it can */
-	/* What it has told: FI_CONNECTED and FI_SHUTDOWN, or why it is not connected. */
-	struct prov_event events[2];
-	uint32_t told;
+	uint64_t probe;          /* a word that the peer reads to see whether it can */
 };
+
+static inline struct shm_cq *rx_cq_of(const struct shm_ep *ep)
+{
+	return (struct shm_cq *)ep->base.rx_cq;
+}
+
+static inline struct shm_cq *tx_cq_of(const struct shm_ep *ep)
+{
+	return (struct shm_cq *)ep->base.tx_cq;
+}
+
+static inline struct shm_domain *domain_of(const struct shm_ep *ep)
+{
+	return (struct shm_domain *)ep->base.domain;
+}
 
 /* ep.c ------------------------------------------------------------------------------------- */
 
 int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
 		void *context);
-int ep_enable(struct shm_ep *ep); /* unless it is enabled already */
-
-/* option.c: what endpoints are asked and told, besides what they are for --------------------- */
-
-extern struct fi_ops_ep shm_ep_ops;
-int shm_getopt(fid_t fid, int level, int name, void *value, size_t *bytes);
-int shm_setopt(fid_t fid, int level, int name, const void *value, size_t bytes);
-int ep_get_op_flags(const struct shm_ep *ep, uint64_t *flags);
-int ep_set_op_flags(struct shm_ep *ep, uint64_t flags);
+int ep_enable(struct prov_ep *ep); /* unless it is enabled already */
 
 /* cm.c: being connected ---------------------------------------------------------------------- */
 
 extern struct fi_ops_cm shm_ep_cm_ops;
-/* Tell the application. data: private data, or NULL. */
-void ep_tell(struct shm_ep *ep, uint32_t event, const void *data, uint32_t length);
-void ep_tell_error(struct shm_ep *ep, int err, const void *data, uint32_t length);
 int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length);
 /* Both halves are there: rings and bell are set, the data path may begin. */
 int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer);
@@ -167,6 +135,7 @@ bool progress_peer_is_there(const struct shm_ep *ep);
 void progress_send_later(struct shm_ep *ep); /* it has sends under way */
 void progress_poll(struct shm_cq *cq);       /* what one read of the queue does before it looks */
 void progress_activate(struct shm_ep *ep);
+void progress_posted(struct prov_ep *ep);
 bool progress_arm(struct shm_cq *cq); /* returns whether there is nothing to do: it may sleep */
 
 /* send.c ----------------------------------------------------------------------------------- */
@@ -183,25 +152,6 @@ void send_call_peers(struct shm_domain *domain); /* those whose endpoints are to
 /* For Pollux' own links: see claim and commit in plx_fabric_driver.h. */
 void *send_claim(struct fid_ep *fid, size_t length);
 void send_commit(struct fid_ep *fid, size_t length);
-
-/* post.c: posted receives ------------------------------------------------------------------- */
-
-int receive_init(struct shm_ep *ep);
-void receive_fini(struct shm_ep *ep);
-ssize_t shm_receive_post(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
-			 void *context);
-ssize_t shm_receive_postv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			  fi_addr_t source, void *context);
-ssize_t shm_receive_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags);
-ssize_t receive_cancel(struct shm_ep *ep, void *context);
-void receive_flush(struct shm_ep *ep, int err);
-void receive_drop_cancelled(struct shm_ep *ep); /* from the front */
-
-/* The pieces of a posted receive that has several. */
-static inline struct iovec *receive_pieces(const struct shm_ep *ep, uint32_t index)
-{
-	return &ep->pieces[(size_t)(index & ep->rx_mask) * PROV_IOV_MAX];
-}
 
 /* receive.c -------------------------------------------------------------------------------- */
 

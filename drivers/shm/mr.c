@@ -25,7 +25,7 @@ static int mr_close(struct fid *fid)
 	struct shm_mr *mr = (struct shm_mr *)fid;
 
 	tdelete(mr, &mr->domain->mrs, compare_keys);
-	mr->domain->refs--;
+	mr->domain->base.refs--;
 	free(mr);
 	return 0;
 }
@@ -73,7 +73,7 @@ static int mr_open(struct fid *fid, size_t iov_count, uint64_t requested_key, ui
 	mr->fid.fid.fclass = FI_CLASS_MR;
 	mr->fid.fid.context = context;
 	mr->fid.fid.ops = &mr_fid_ops;
-	mr->domain->refs++;
+	mr->domain->base.refs++;
 	*mr_out = &mr->fid;
 	return 0;
 }

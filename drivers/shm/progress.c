@@ -41,7 +41,7 @@ static struct shm_ep *of_send_link(struct prov_list *link)
 static void unlist(struct shm_ep *ep)
 {
 	if (ep->listed == LISTED_ACTIVE)
-		ep->rx_cq->active_count--;
+		rx_cq_of(ep)->active_count--;
 	if (ep->listed != LISTED_NOT)
 		list_remove(&ep->link);
 	ep->listed = LISTED_NOT;
@@ -56,7 +56,7 @@ static void set_call(struct shm_ep *ep, uint32_t call)
 
 static bool is_read(const struct shm_ep *ep)
 {
-	return ep->state == EP_CONNECTED || ep->state == EP_DRAINING;
+	return ep->base.state == EP_CONNECTED || ep->base.state == EP_DRAINING;
 }
 
 void progress_activate(struct shm_ep *ep)
@@ -64,15 +64,20 @@ void progress_activate(struct shm_ep *ep)
 	if (!is_read(ep))
 		return;
 	ep->idle_looks = 0;
-	ep->starved = false;
+	ep->base.starved = false;
 	ep->is_armed = false; /* the peer may have taken the wish: the next sleep asks anew */
 	if (ep->listed == LISTED_ACTIVE)
 		return;
 	unlist(ep);
 	set_call(ep, CALL_NONE);
-	list_append(&ep->rx_cq->active, &ep->link);
+	list_append(&rx_cq_of(ep)->active, &ep->link);
 	ep->listed = LISTED_ACTIVE;
-	ep->rx_cq->active_count++;
+	rx_cq_of(ep)->active_count++;
+}
+
+void progress_posted(struct prov_ep *ep)
+{
+	progress_activate((struct shm_ep *)ep);
 }
 
 /* Nothing came for long: from here on it calls. */
@@ -84,7 +89,7 @@ static void quieten(struct shm_ep *ep)
 		progress_activate(ep);
 		return;
 	}
-	list_append(&ep->rx_cq->belled, &ep->link);
+	list_append(&rx_cq_of(ep)->belled, &ep->link);
 	ep->listed = LISTED_BELLED;
 }
 
@@ -99,19 +104,19 @@ void progress_begin(struct shm_ep *ep)
 void progress_end(struct shm_ep *ep)
 {
 	if (ep->calls_later)
-		send_call_peers(ep->domain);
+		send_call_peers(domain_of(ep));
 	unlist(ep);
 	if (ep->is_sending)
 		list_remove(&ep->send_link);
 	ep->is_sending = false;
-	cq_detach(ep->rx_cq, ep);
+	cq_detach(rx_cq_of(ep), ep);
 }
 
 void progress_send_later(struct shm_ep *ep)
 {
 	if (ep->is_sending)
 		return;
-	list_append(&ep->domain->sending, &ep->send_link);
+	list_append(&domain_of(ep)->sending, &ep->send_link);
 	ep->is_sending = true;
 }
 
@@ -119,11 +124,11 @@ void progress_send_later(struct shm_ep *ep)
 
 static void finish(struct shm_ep *ep)
 {
-	ep->state = EP_DEAD;
+	ep->base.state = EP_DEAD;
 	unlist(ep);
-	receive_flush(ep, FI_ECANCELED);
+	receives_flush(&ep->base, FI_ECANCELED);
 	send_flush(ep, FI_ECANCELED);
-	ep_tell(ep, FI_SHUTDOWN, NULL, 0);
+	prov_ep_tell(&ep->base, FI_SHUTDOWN, NULL, 0);
 }
 
 /* Nothing more comes from the peer. What it sent is delivered first, as far as there are receives;
@@ -136,14 +141,14 @@ static bool is_drained(struct shm_ep *ep)
 
 void progress_hang_up(struct shm_ep *ep)
 {
-	if (ep->state != EP_CONNECTED && !(ep->state == EP_DRAINING && ep->shut_down))
+	if (ep->base.state != EP_CONNECTED && !(ep->base.state == EP_DRAINING && ep->shut_down))
 		return;
-	ep->state = EP_DRAINING;
+	ep->base.state = EP_DRAINING;
 	ep->drain_end = ep->reader.head + ep->reader.segment.ring_bytes;
 	progress_activate(ep);
 	while (!is_drained(ep) && receive_poll(ep, SHM_POLL_RECORDS))
 		;
-	if (ep->state == EP_DRAINING && (ep->shut_down || is_drained(ep)))
+	if (ep->base.state == EP_DRAINING && (ep->shut_down || is_drained(ep)))
 		finish(ep);
 }
 
@@ -172,15 +177,15 @@ static uint32_t look(struct shm_ep *ep, uint32_t max)
 {
 	uint32_t taken = receive_poll(ep, max);
 
-	if (plx_unlikely(ep->state == EP_DRAINING && is_drained(ep))) {
+	if (plx_unlikely(ep->base.state == EP_DRAINING && is_drained(ep))) {
 		finish(ep);
-	} else if (plx_unlikely(ep->starved)) {
+	} else if (plx_unlikely(ep->base.starved)) {
 		unlist(ep); /* a posted receive brings it back */
-	} else if (taken || plx_unlikely(ep->state != EP_CONNECTED)) {
+	} else if (taken || plx_unlikely(ep->base.state != EP_CONNECTED)) {
 		ep->idle_looks = 0;
 		ep->is_armed = false; /* should the peer have had no memory for the byte */
 	} else {
-		ep->idle_looks += ep->rx_cq->active_count;
+		ep->idle_looks += rx_cq_of(ep)->active_count;
 		if (plx_unlikely(ep->idle_looks > IDLE_LOOKS))
 			quieten(ep);
 	}
@@ -208,7 +213,7 @@ static void answer(struct shm_cq *cq, uint32_t slot)
 {
 	for (struct shm_ep *ep = cq->slots[slot], *next; ep; ep = next) {
 		next = ep->next_slot;
-		if (!ep->starved)
+		if (!ep->base.starved)
 			progress_activate(ep);
 	}
 }
@@ -238,7 +243,7 @@ static __attribute__((noinline)) void sweep(struct shm_cq *cq)
 	struct shm_ep *ep = cq->slots_used ? cq->slots[cq->sweep++ % cq->slots_used] : NULL;
 
 	for (; ep; ep = ep->next_slot) {
-		if (ep->listed != LISTED_ACTIVE && !ep->starved && is_read(ep) &&
+		if (ep->listed != LISTED_ACTIVE && !ep->base.starved && is_read(ep) &&
 		    ring_look(&ep->reader))
 			progress_activate(ep);
 	}
@@ -279,7 +284,7 @@ static __attribute__((noinline)) bool continue_sends(struct shm_domain *domain)
 
 		next = link->next;
 		moved |= send_go_on(ep, &parts);
-		if (ep->tx_head == ep->tx_tail && ep->is_sending) {
+		if (ep->base.tx_head == ep->base.tx_tail && ep->is_sending) {
 			list_remove(&ep->send_link);
 			ep->is_sending = false;
 		}
@@ -303,7 +308,7 @@ static inline void poll_one(struct shm_cq *cq)
  * queue of its sends alone, and its peer waits for the same. */
 void progress_poll(struct shm_cq *cq)
 {
-	struct shm_domain *domain = cq->domain;
+	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
 
 	if (domain->callers)
 		send_call_peers(domain);
@@ -345,11 +350,11 @@ static void ask_to_be_woken(struct shm_ep *ep, bool stays_active)
  * queue is read before. */
 static bool arm(struct shm_ep *ep)
 {
-	bool stays_active = ep->listed == LISTED_ACTIVE && ep->rx_cq->active_count <= AWAKE_MAX;
+	bool stays_active = ep->listed == LISTED_ACTIVE && rx_cq_of(ep)->active_count <= AWAKE_MAX;
 
-	if ((ep->is_armed && stays_active) || !cq_has_room(&ep->rx_cq->q))
+	if ((ep->is_armed && stays_active) || !cq_has_room(ep->base.rx_cq))
 		return false;
-	if (ep->state == EP_DRAINING)
+	if (ep->base.state == EP_DRAINING)
 		return true;
 	ask_to_be_woken(ep, stays_active);
 	if (!ring_look(&ep->reader)) /* C4 */
@@ -385,7 +390,7 @@ static bool arm_sends(struct shm_domain *domain)
 
 bool progress_arm(struct shm_cq *cq)
 {
-	struct shm_domain *domain = cq->domain;
+	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
 
 	send_call_peers(domain);
 	for (struct prov_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {

@@ -215,18 +215,11 @@ int shm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out,
 	return prov_fabric_open(&shm_kind, attr, fabric_out, context);
 }
 
-/* libfabric puts the provider's name behind the one that it finds. */
 static int getinfo_for_libfabric(uint32_t version, const char *node, const char *service,
 				 uint64_t flags, const struct fi_info *hints,
 				 struct fi_info **info_out)
 {
-	int rc = shm_getinfo(version, node, service, flags, hints, info_out);
-
-	for (struct fi_info *info = rc ? NULL : *info_out; info; info = info->next) {
-		free(info->fabric_attr->prov_name);
-		info->fabric_attr->prov_name = NULL;
-	}
-	return rc;
+	return prov_getinfo_unnamed(&shm_kind, version, node, service, flags, hints, info_out);
 }
 
 /* All that there is belongs to objects, and the application closes those. */
@@ -253,4 +246,6 @@ const struct prov shm_kind = {
 	.domain_ops = &shm_domain_ops,
 	.domain_open = shm_domain_open,
 	.passive_ep = shm_pep_open,
+	.ep_enable = ep_enable,
+	.ep_posted = progress_posted,
 };

@@ -9,106 +9,49 @@
 
 #define READ_MAX (UINT64_C(1) << 20) /* bytes read from the peer's memory in one poll */
 
-/* Completing --------------------------------------------------------------------------------- */
-
-static inline void complete(struct shm_ep *ep, const struct shm_receive *receive, uint64_t length,
-			    bool has_data, uint64_t data)
-{
-	bool fits = length <= receive->total;
-	struct prov_completion *completion;
-
-	if (plx_unlikely(!receive->flags && fits))
-		return;
-	completion = cq_push(&ep->rx_cq->q);
-	completion->context = receive->context;
-	completion->flags = FI_RECV | FI_MSG | (has_data ? FI_REMOTE_CQ_DATA : 0);
-	completion->err = fits ? 0 : FI_ETRUNC;
-	completion->length = fits ? length : receive->total;
-	completion->buf = receive->buf;
-	completion->data = data;
-	completion->overlong = fits ? 0 : length - receive->total;
-}
-
-/* Records ------------------------------------------------------------------------------------ */
-
-/* What of a receive's pieces is behind `skip` bytes. Returns how many. */
-static int pieces_from(const struct shm_ep *ep, const struct shm_receive *receive, uint64_t skip,
-		       struct iovec *out)
-{
-	struct iovec whole = {.iov_base = receive->buf, .iov_len = receive->length};
-	const struct iovec *from = receive->pieces == 1 ? &whole : receive_pieces(ep, ep->rx_head);
-	int count = 0;
-
-	for (uint32_t i = 0; i < receive->pieces; i++) {
-		if (skip >= from[i].iov_len) {
-			skip -= from[i].iov_len;
-			continue;
-		}
-		out[count].iov_base = (char *)from[i].iov_base + skip;
-		out[count++].iov_len = from[i].iov_len - skip;
-		skip = 0;
-	}
-	return count;
-}
-
-static void copy_pieces(const struct shm_ep *ep, const struct shm_receive *receive, uint64_t skip,
-			const uint8_t *from, uint64_t length)
-{
-	struct iovec to[PROV_IOV_MAX];
-	int count = pieces_from(ep, receive, skip, to);
-
-	for (int i = 0; i < count && length > 0; i++) {
-		size_t bytes = length < to[i].iov_len ? length : to[i].iov_len;
-
-		memcpy(to[i].iov_base, from, bytes);
-		from += bytes;
-		length -= bytes;
-	}
-}
-
 static inline void advance(struct shm_ep *ep, const struct record *record)
 {
 	if (plx_unlikely(ring_advance(&ep->reader, record)))
 		ep_wake_peer(ep);
 }
 
-static void receive_message(struct shm_ep *ep, const struct shm_receive *receive,
+static void receive_message(struct shm_ep *ep, const struct prov_receive *receive,
 			    const struct record *record)
 {
 	if (plx_likely(record->length <= receive->length && record->length))
 		memcpy(receive->buf, record->payload, record->length);
 	else
-		copy_pieces(ep, receive, 0, record->payload, record->length);
+		receives_copy(&ep->base.rx, 0, record->payload, record->length);
 	advance(ep, record);
-	complete(ep, receive, record->length, record->flags & RECORD_HAS_DATA, record->data);
-	ep->rx_head++;
+	receives_complete(&ep->base, record->length, record->flags & RECORD_HAS_DATA, record->data);
 }
 
 static void begin_part(struct shm_ep *ep, const struct record *record, uint64_t total)
 {
 	ep->part_kind = record->kind;
+	ep->base.rx.filling = true;
 	ep->part_total = total;
 	ep->part_done = 0;
 	ep->part_has_data = record->flags & RECORD_HAS_DATA;
 	ep->part_data = record->data;
 }
 
-static void end_part(struct shm_ep *ep, const struct shm_receive *receive)
+static void end_part(struct shm_ep *ep, const struct prov_receive *receive)
 {
-	complete(ep, receive, ep->part_total, ep->part_has_data, ep->part_data);
+	receives_complete(&ep->base, ep->part_total, ep->part_has_data, ep->part_data);
 	ep->part_kind = 0;
-	ep->rx_head++;
+	ep->base.rx.filling = false;
 }
 
 /* Take what a part brings of its message. Return: whether that may be. */
-static bool take_part(struct shm_ep *ep, const struct shm_receive *receive, struct record *record)
+static bool take_part(struct shm_ep *ep, const struct prov_receive *receive, struct record *record)
 {
 	uint32_t header = ring_part_header(record->flags);
 	uint32_t length = record->length - header;
 
 	if (record->length <= header || length > ep->part_total - ep->part_done)
 		return false;
-	copy_pieces(ep, receive, ep->part_done, record->payload + header, length);
+	receives_copy(&ep->base.rx, ep->part_done, record->payload + header, length);
 	ep->part_done += length;
 	record->flags |= RECORD_ACK; /* the sender writes the next one there while we copy on */
 	advance(ep, record);
@@ -118,7 +61,7 @@ static bool take_part(struct shm_ep *ep, const struct shm_receive *receive, stru
 }
 
 /* RECORD_FIRST: the total, and the first bytes. */
-static bool receive_first(struct shm_ep *ep, const struct shm_receive *receive,
+static bool receive_first(struct shm_ep *ep, const struct prov_receive *receive,
 			  struct record *record)
 {
 	uint64_t total;
@@ -133,7 +76,7 @@ static bool receive_first(struct shm_ep *ep, const struct shm_receive *receive,
 }
 
 /* RECORD_NEXT: more of what a RECORD_FIRST began. */
-static bool receive_next(struct shm_ep *ep, const struct shm_receive *receive,
+static bool receive_next(struct shm_ep *ep, const struct prov_receive *receive,
 			 struct record *record)
 {
 	return ep->part_kind == RECORD_FIRST && take_part(ep, receive, record);
@@ -187,7 +130,7 @@ static int sources_from(const struct shm_ep *ep, uint64_t skip, uint64_t most, s
 }
 
 /* Read on. Return: bytes; -errno the peer is gone, or gave what cannot be read. */
-static ssize_t read_some(struct shm_ep *ep, const struct shm_receive *receive)
+static ssize_t read_some(struct shm_ep *ep, const struct prov_receive *receive)
 {
 	struct iovec to[PROV_IOV_MAX], from[PROV_IOV_MAX];
 	uint64_t fit = ep->part_total < receive->total ? ep->part_total : receive->total;
@@ -198,8 +141,8 @@ static ssize_t read_some(struct shm_ep *ep, const struct shm_receive *receive)
 		return 0;
 	most = most < READ_MAX ? most : READ_MAX;
 	got = process_vm_readv(ep->peer_process.pid, to,
-			       (unsigned long)pieces_from(ep, receive, ep->part_done, to), from,
-			       (unsigned long)sources_from(ep, ep->part_done, most, from), 0);
+			       (unsigned long)receives_pieces(&ep->base.rx, ep->part_done, to),
+			       from, (unsigned long)sources_from(ep, ep->part_done, most, from), 0);
 	if (got < 0)
 		return -errno;
 	/* The pid may be another's by now, also where a child of the peer still has the socket. */
@@ -207,7 +150,7 @@ static ssize_t read_some(struct shm_ep *ep, const struct shm_receive *receive)
 }
 
 /* Return: whether all went well. */
-static bool continue_read(struct shm_ep *ep, const struct shm_receive *receive,
+static bool continue_read(struct shm_ep *ep, const struct prov_receive *receive,
 			  const struct record *record)
 {
 	ssize_t got = read_some(ep, receive);
@@ -228,7 +171,7 @@ static bool continue_read(struct shm_ep *ep, const struct shm_receive *receive,
 /* Polling ------------------------------------------------------------------------------------ */
 
 /* RECORD_READ: it stays where it is until all was read. */
-static bool receive_read(struct shm_ep *ep, const struct shm_receive *receive,
+static bool receive_read(struct shm_ep *ep, const struct prov_receive *receive,
 			 const struct record *record)
 {
 	if (!ep->part_kind && !begin_read(ep, record))
@@ -237,7 +180,7 @@ static bool receive_read(struct shm_ep *ep, const struct shm_receive *receive,
 }
 
 /* What is not a message that begins and ends here. Return: whether it may be where it is. */
-static bool receive_other(struct shm_ep *ep, const struct shm_receive *receive,
+static bool receive_other(struct shm_ep *ep, const struct prov_receive *receive,
 			  struct record *record)
 {
 	switch (record->kind) {
@@ -256,25 +199,25 @@ static bool receive_other(struct shm_ep *ep, const struct shm_receive *receive,
  */
 static inline int take(struct shm_ep *ep)
 {
-	struct shm_receive *receive;
+	struct prov_receive *receive;
 	struct record record;
 	int found = ring_peek(&ep->reader, &record);
 
 	if (plx_likely(found <= 0))
 		return found;
-	if (plx_unlikely(ep->rx_head == ep->rx_tail)) {
-		ep->starved = true;
+	if (plx_unlikely(receives_is_empty(&ep->base.rx))) {
+		ep->base.starved = true;
 		return 0;
 	}
-	if (plx_unlikely(!cq_has_room(&ep->rx_cq->q)))
+	if (plx_unlikely(!cq_has_room(ep->base.rx_cq)))
 		return 0;
-	receive = &ep->receives[ep->rx_head & ep->rx_mask];
+	receive = receives_first(&ep->base.rx);
 	if (plx_likely(record.kind == RECORD_MESSAGE && !ep->part_kind))
 		receive_message(ep, receive, &record);
 	else if (!receive_other(ep, receive, &record))
 		return -1;
-	if (plx_unlikely(ep->rx_cancelled && !ep->part_kind))
-		receive_drop_cancelled(ep);
+	if (plx_unlikely(ep->base.rx.cancelled && !ep->part_kind))
+		receives_drop_cancelled(&ep->base.rx);
 	return 1;
 }
 

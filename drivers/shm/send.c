@@ -18,7 +18,7 @@ int send_init(struct shm_ep *ep)
 {
 	uint32_t capacity = 1;
 
-	while (capacity < ep->tx_size)
+	while (capacity < ep->base.tx_size)
 		capacity *= 2;
 	ep->tx_mask = capacity - 1;
 	ep->sends = calloc(capacity, sizeof(*ep->sends));
@@ -74,8 +74,8 @@ static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flag
 static void call_later(struct shm_ep *ep)
 {
 	ep->calls_later = true;
-	ep->next_caller = ep->domain->callers;
-	ep->domain->callers = ep;
+	ep->next_caller = domain_of(ep)->callers;
+	domain_of(ep)->callers = ep;
 }
 
 /* A record that more are to follow, or a poll: what the fence of ring_call waits for is waited for
@@ -121,7 +121,7 @@ struct message {
 
 static void push_done(struct shm_ep *ep, void *context, int err)
 {
-	struct prov_completion *completion = cq_push(&ep->tx_cq->q);
+	struct prov_completion *completion = cq_push(ep->base.tx_cq);
 
 	completion->context = context;
 	completion->flags = FI_SEND | FI_MSG;
@@ -143,13 +143,13 @@ static ssize_t no_room(struct shm_ep *ep)
 
 static bool is_full(const struct shm_ep *ep)
 {
-	return ep->tx_tail - ep->tx_head >= ep->tx_size;
+	return ep->base.tx_tail - ep->base.tx_head >= ep->base.tx_size;
 }
 
 /* Remember it as one that is under way. */
 static struct shm_send *keep(struct shm_ep *ep, const struct message *message)
 {
-	struct shm_send *kept = &ep->sends[ep->tx_tail++ & ep->tx_mask];
+	struct shm_send *kept = &ep->sends[ep->base.tx_tail++ & ep->tx_mask];
 
 	*kept = (struct shm_send){
 		.context = message->context,
@@ -240,23 +240,23 @@ static ssize_t send_large(struct shm_ep *ep, const struct message *message)
 
 static ssize_t cannot_send(const struct shm_ep *ep)
 {
-	return ep->enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
+	return ep->base.enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
 }
 
 /* Whether a message is being written in parts: nothing may come between them. */
 static bool is_writing(const struct shm_ep *ep)
 {
-	const struct shm_send *last = &ep->sends[(ep->tx_tail - 1) & ep->tx_mask];
+	const struct shm_send *last = &ep->sends[(ep->base.tx_tail - 1) & ep->tx_mask];
 
-	return ep->tx_tail != ep->tx_head && last->written < last->total;
+	return ep->base.tx_tail != ep->base.tx_head && last->written < last->total;
 }
 
 static inline ssize_t send_message(struct shm_ep *ep, const struct message *message)
 {
-	if (plx_unlikely(ep->state != EP_CONNECTED))
+	if (plx_unlikely(ep->base.state != EP_CONNECTED))
 		return cannot_send(ep);
 	if (plx_unlikely(is_writing(ep) ||
-			 (message->wants_completion && !cq_has_room(&ep->tx_cq->q))))
+			 (message->wants_completion && !cq_has_room(ep->base.tx_cq))))
 		return -FI_EAGAIN;
 	if (plx_likely(message->length <= ep->inline_max))
 		return send_small(ep, message);
@@ -328,14 +328,14 @@ static bool complete_oldest(struct shm_ep *ep)
 	bool moved = false;
 
 	ring_refresh(&ep->writer);
-	while (ep->tx_head != ep->tx_tail) {
-		struct shm_send *kept = &ep->sends[ep->tx_head & ep->tx_mask];
+	while (ep->base.tx_head != ep->base.tx_tail) {
+		struct shm_send *kept = &ep->sends[ep->base.tx_head & ep->tx_mask];
 
 		if (kept->written < kept->total || ep->writer.head < kept->end)
 			break;
 		if (kept->wants_completion)
 			push_done(ep, kept->context, 0);
-		ep->tx_head++;
+		ep->base.tx_head++;
 		moved = true;
 	}
 	return moved;
@@ -343,10 +343,10 @@ static bool complete_oldest(struct shm_ep *ep)
 
 bool send_go_on(struct shm_ep *ep, uint32_t *parts)
 {
-	struct shm_send *last = &ep->sends[(ep->tx_tail - 1) & ep->tx_mask];
+	struct shm_send *last = &ep->sends[(ep->base.tx_tail - 1) & ep->tx_mask];
 	bool moved = false;
 
-	if (ep->tx_head == ep->tx_tail)
+	if (ep->base.tx_head == ep->base.tx_tail)
 		return false;
 	for (; *parts > 0 && last->written < last->total && write_part(ep, last); --*parts)
 		moved = true;
@@ -358,8 +358,8 @@ bool send_go_on(struct shm_ep *ep, uint32_t *parts)
 
 void send_flush(struct shm_ep *ep, int err)
 {
-	for (; ep->tx_head != ep->tx_tail; ep->tx_head++)
-		push_done(ep, ep->sends[ep->tx_head & ep->tx_mask].context, err);
+	for (; ep->base.tx_head != ep->base.tx_tail; ep->base.tx_head++)
+		push_done(ep, ep->sends[ep->base.tx_head & ep->tx_mask].context, err);
 }
 
 /* libfabric's calls -------------------------------------------------------------------------- */
@@ -372,7 +372,7 @@ static struct shm_ep *ep_of(struct fid_ep *fid)
 /* Where no flags are given, the endpoint's own hold. */
 static inline bool completes(const struct shm_ep *ep, uint64_t flags)
 {
-	return !ep->tx_selective || flags & FI_COMPLETION;
+	return !ep->base.tx_selective || flags & FI_COMPLETION;
 }
 
 static inline ssize_t send_buffer(struct shm_ep *ep, const void *buf, size_t length, bool has_data,
@@ -386,8 +386,8 @@ static inline ssize_t send_buffer(struct shm_ep *ep, const void *buf, size_t len
 		.data = data,
 		.has_data = has_data,
 		.context = context,
-		.flags = ep->tx_flags,
-		.wants_completion = completes(ep, ep->tx_flags),
+		.flags = ep->base.tx_flags,
+		.wants_completion = completes(ep, ep->base.tx_flags),
 	};
 
 	return send_message(ep, &message);
@@ -432,7 +432,7 @@ static ssize_t send_pieces(struct fid_ep *fid, const struct iovec *iov, void **d
 {
 	struct fi_msg msg = {.msg_iov = iov, .iov_count = count, .context = context};
 
-	return send_msg(fid, &msg, ep_of(fid)->tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
+	return send_msg(fid, &msg, ep_of(fid)->base.tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
 }
 
 static inline ssize_t inject_buffer(struct shm_ep *ep, const void *buf, size_t length,
@@ -466,7 +466,8 @@ void *send_claim(struct fid_ep *fid, size_t length)
 	struct shm_ep *ep = ep_of(fid);
 	uint8_t *record;
 
-	if (plx_unlikely(ep->state != EP_CONNECTED || is_writing(ep) || length > ep->inline_max))
+	if (plx_unlikely(ep->base.state != EP_CONNECTED || is_writing(ep) ||
+			 length > ep->inline_max))
 		return NULL;
 	record = ring_claim(&ep->writer, record_bytes(length, 0));
 	return plx_likely(record != NULL) ? ring_payload(record, 0, 0) : NULL;
@@ -479,9 +480,9 @@ void send_commit(struct fid_ep *fid, size_t length)
 
 struct fi_ops_msg shm_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
-	.recv = shm_receive_post,
-	.recvv = shm_receive_postv,
-	.recvmsg = shm_receive_postmsg,
+	.recv = receives_post,
+	.recvv = receives_postv,
+	.recvmsg = receives_postmsg,
 	.send = send_one,
 	.sendv = send_pieces,
 	.sendmsg = send_msg,

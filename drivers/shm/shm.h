@@ -62,13 +62,11 @@ struct shm_watch {
 };
 
 struct shm_domain {
-	struct fid_domain fid;
-	struct prov_fabric *fabric;
+	struct prov_domain base;
 	struct prov_list sending; /* endpoints with sends under way */
 	struct shm_ep *callers;   /* endpoints that call their peers in the next poll, if need be */
 	struct prov_list cqs;     /* all of its completion queues */
 	struct shm_watch *watches; /* the EQs of its endpoints */
-	uint32_t refs;             /* CQs, endpoints, MRs */
 	void *mrs;                 /* registrations by key, for tsearch(3) */
 	uint64_t next_key;         /* where chooses_keys */
 	bool chooses_keys;         /* COMPAT_MR_BASIC */

@@ -243,7 +243,7 @@ static void list_mappings(const struct scribbler *scribbler, struct mapping out[
 
 	out[0] = (struct mapping){mine->control, SEGMENT_CONTROL_BYTES + mine->ring_bytes};
 	out[1] = (struct mapping){theirs->control, SEGMENT_CONTROL_BYTES + theirs->ring_bytes};
-	out[2] = (struct mapping){ep->rx_cq->bell, BELL_BYTES};
+	out[2] = (struct mapping){rx_cq_of(ep)->bell, BELL_BYTES};
 	out[3] = (struct mapping){ep->peer_bell, BELL_BYTES};
 }
 

@@ -14,25 +14,6 @@ static struct shm_ep *ep_of(struct fid_ep *fid)
 	return (struct shm_ep *)fid;
 }
 
-/* Events ------------------------------------------------------------------------------------ */
-
-/* Each state is come to once, so it cannot have more to tell. */
-static struct prov_event *next_event(struct shm_ep *ep)
-{
-	assert(ep->told < PLX_ARRAY_LEN(ep->events));
-	return &ep->events[ep->told++];
-}
-
-void ep_tell(struct shm_ep *ep, uint32_t event, const void *data, uint32_t length)
-{
-	eq_push(ep->eq, next_event(ep), event, &ep->fid.fid, data, length);
-}
-
-void ep_tell_error(struct shm_ep *ep, int err, const void *data, uint32_t length)
-{
-	eq_push_error(ep->eq, next_event(ep), &ep->fid.fid, err, data, length);
-}
-
 /* Both halves ------------------------------------------------------------------------------ */
 
 int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length)
@@ -42,9 +23,9 @@ int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_
 		.bell_bit = ep->slot,
 		.probe_address = (uintptr_t)&ep->probe,
 		.probe_value = ep->probe,
-		.address = ep->local,
+		.address = ep->base.local,
 		.segment_fd = ep->segment_fd,
-		.bell_fd = ep->rx_cq->bell_fd,
+		.bell_fd = rx_cq_of(ep)->bell_fd,
 	};
 	int rc = wire_send(ep->source.fd, kind, &half, data, length);
 
@@ -57,20 +38,20 @@ int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_
 
 static int watch(struct shm_ep *ep)
 {
-	int rc = eq_watch(ep->eq, &ep->source, EPOLLRDHUP);
+	int rc = eq_watch(ep->base.eq, &ep->source, EPOLLRDHUP);
 
-	rc = rc ? rc : cq_watch(ep->rx_cq, ep);
-	if (rc == 0 && ep->tx_cq != ep->rx_cq)
-		rc = cq_watch(ep->tx_cq, ep);
+	rc = rc ? rc : cq_watch(rx_cq_of(ep), ep);
+	if (rc == 0 && tx_cq_of(ep) != rx_cq_of(ep))
+		rc = cq_watch(tx_cq_of(ep), ep);
 	return rc;
 }
 
 static void unwatch(struct shm_ep *ep)
 {
-	eq_unwatch(ep->eq, &ep->source);
-	cq_unwatch(ep->rx_cq, ep);
-	if (ep->tx_cq != ep->rx_cq)
-		cq_unwatch(ep->tx_cq, ep);
+	eq_unwatch(ep->base.eq, &ep->source);
+	cq_unwatch(rx_cq_of(ep), ep);
+	if (tx_cq_of(ep) != rx_cq_of(ep))
+		cq_unwatch(tx_cq_of(ep), ep);
 }
 
 int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer)
@@ -88,10 +69,10 @@ int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer)
 	ring_writer_init(&ep->writer, &offer->segment);
 	ep->peer_bell = offer->bell;
 	ep->peer_bell_bit = offer->bell_bit;
-	if (!ep->peer.ss_family)
-		ep->peer = offer->address;
+	if (!ep->base.peer.ss_family)
+		ep->base.peer = offer->address;
 	*offer = (struct shm_offer){0};
-	ep->state = EP_CONNECTED;
+	ep->base.state = EP_CONNECTED;
 	progress_begin(ep);
 	return 0;
 }
@@ -114,13 +95,6 @@ void ep_disconnect(struct shm_ep *ep)
 
 /* Accepting -------------------------------------------------------------------------------- */
 
-static int check_accept(const struct shm_ep *ep, size_t length)
-{
-	if (ep->state != EP_IDLE)
-		return -FI_EOPBADSTATE;
-	return !ep->request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
-}
-
 /* Past the answer there is no way back: what fails then ends the connection. */
 static int answer(struct shm_ep *ep, const void *data, size_t length)
 {
@@ -134,20 +108,20 @@ static int answer(struct shm_ep *ep, const void *data, size_t length)
 	request_free(request);
 	ep->request = NULL;
 	if (rc == 0) {
-		ep_tell(ep, FI_CONNECTED, NULL, 0);
+		prov_ep_tell(&ep->base, FI_CONNECTED, NULL, 0);
 		return 0;
 	}
 	ep_disconnect(ep);
-	ep->state = EP_DEAD;
+	ep->base.state = EP_DEAD;
 	return rc == -FI_ENOTCONN ? -FI_ECONNABORTED : rc;
 }
 
 static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
 {
 	struct shm_ep *ep = ep_of(fid);
-	int rc = check_accept(ep, length);
+	int rc = prov_ep_check_accept(&ep->base, ep->request, length);
 
-	rc = rc ? rc : ep_enable(ep);
+	rc = rc ? rc : ep_enable(&ep->base);
 	return rc ? rc : answer(ep, data, length);
 }
 
@@ -158,7 +132,7 @@ void ep_incoming(struct shm_ep *ep)
 {
 	if (ep->later) {
 		ep_retry(ep);
-	} else if (ep->state == EP_CONNECTING) {
+	} else if (ep->base.state == EP_CONNECTING) {
 		ep_answered(ep);
 	} else {
 		unwatch(ep);
@@ -172,7 +146,7 @@ static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 
 	if (flags)
 		return -FI_EBADFLAGS;
-	if (ep->state < EP_CONNECTED)
+	if (ep->base.state < EP_CONNECTED)
 		return -FI_ENOTCONN;
 	ep->shut_down = true;
 	shutdown(ep->source.fd, SHUT_RDWR);
@@ -187,45 +161,19 @@ static int ep_setname(fid_t fid, void *address, size_t bytes)
 {
 	struct shm_ep *ep = (struct shm_ep *)fid;
 
-	if (ep->state != EP_IDLE || ep->request)
+	if (ep->base.state != EP_IDLE || ep->request)
 		return -FI_EOPBADSTATE;
-	return prov_address_take(address, bytes, &ep->local);
-}
-
-static int ep_getname(fid_t fid, void *address, size_t *bytes)
-{
-	const struct shm_ep *ep = (struct shm_ep *)fid;
-
-	return ep->local.ss_family ? prov_address_give(&ep->local, address, bytes)
-				   : -FI_EADDRNOTAVAIL;
-}
-
-static int ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
-{
-	const struct shm_ep *ep = ep_of(fid);
-
-	return ep->state < EP_CONNECTED ? -FI_ENOTCONN
-					: prov_address_give(&ep->peer, address, bytes);
-}
-
-static int no_listen(struct fid_pep *pep)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length)
-{
-	return -FI_ENOSYS;
+	return prov_address_take(address, bytes, &ep->base.local);
 }
 
 struct fi_ops_cm shm_ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
-	.getname = ep_getname,
-	.getpeer = ep_getpeer,
+	.getname = prov_ep_getname,
+	.getpeer = prov_ep_getpeer,
 	.connect = shm_ep_connect,
-	.listen = no_listen,
+	.listen = prov_no_listen,
 	.accept = ep_accept,
-	.reject = no_reject,
+	.reject = prov_no_reject,
 	.shutdown = ep_shutdown,
 };

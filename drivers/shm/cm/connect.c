@@ -21,32 +21,19 @@ struct shm_later {
 
 /* Our own address ---------------------------------------------------------------------------- */
 
-/* One that was never said, or the wildcard. */
-static bool is_open_address(const struct sockaddr_storage *address)
-{
-	switch (address->ss_family) {
-	case AF_INET:
-		return ((const struct sockaddr_in *)address)->sin_addr.s_addr == INADDR_ANY;
-	case AF_INET6:
-		return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
-	default:
-		return true;
-	}
-}
-
 /* From a host to itself, both sides have the same address. The port is for the peer to tell our
  * connections apart by: nobody connects to it, and nothing holds it, so that two may have the same.
  * To find it takes some 5 us. Where there is none to be found, it stays 0. */
 static void choose_local(struct shm_ep *ep)
 {
-	uint16_t port = prov_address_port((struct sockaddr *)&ep->local);
+	uint16_t port = prov_address_port((struct sockaddr *)&ep->base.local);
 
-	if (is_open_address(&ep->local)) {
-		ep->local = ep->peer;
-		prov_address_set_port((struct sockaddr *)&ep->local, port);
+	if (!ep->base.local.ss_family || prov_address_is_any((struct sockaddr *)&ep->base.local)) {
+		ep->base.local = ep->base.peer;
+		prov_address_set_port((struct sockaddr *)&ep->base.local, port);
 	}
 	if (port == 0)
-		prov_address_find_port(&ep->local);
+		prov_address_find_port(&ep->base.local);
 }
 
 /* Connecting ------------------------------------------------------------------------------- */
@@ -101,13 +88,13 @@ static int introduce(struct shm_ep *ep, int fd, const void *data, size_t length)
 	int rc;
 
 	ep->source.fd = fd;
-	rc = eq_watch(ep->eq, &ep->source, EPOLLIN | EPOLLRDHUP);
+	rc = eq_watch(ep->base.eq, &ep->source, EPOLLIN | EPOLLRDHUP);
 	rc = rc ? rc : ep_send_half(ep, WIRE_CONNECT, data, length);
 	if (rc) {
 		ep_disconnect(ep);
 		return rc == -FI_ENOTCONN ? -FI_ECONNREFUSED : rc;
 	}
-	ep->state = EP_CONNECTING;
+	ep->base.state = EP_CONNECTING;
 	return 0;
 }
 
@@ -130,43 +117,25 @@ static int connect_later(struct shm_ep *ep, const void *data, size_t length)
 	if (ep->source.fd < 0 || timerfd_settime(ep->source.fd, 0, &every, NULL))
 		rc = -errno;
 	else
-		rc = eq_watch(ep->eq, &ep->source, EPOLLIN);
+		rc = eq_watch(ep->base.eq, &ep->source, EPOLLIN);
 	if (rc)
 		ep_disconnect(ep);
 	else
-		ep->state = EP_CONNECTING;
+		ep->base.state = EP_CONNECTING;
 	return rc;
-}
-
-static int check_connect(const struct shm_ep *ep, size_t length)
-{
-	if (ep->state == EP_CONNECTING)
-		return -FI_EALREADY;
-	if (ep->state == EP_CONNECTED)
-		return -FI_EISCONN;
-	if (ep->state != EP_IDLE)
-		return -FI_EOPBADSTATE;
-	return ep->request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
-}
-
-static int take_peer(struct shm_ep *ep, const void *address)
-{
-	const struct sockaddr *peer = address ? address : ep->info->dest_addr;
-
-	return prov_address_take(peer, peer ? prov_address_bytes(peer) : 0, &ep->peer);
 }
 
 int shm_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
 {
 	struct shm_ep *ep = (struct shm_ep *)fid;
-	int rc = check_connect(ep, length);
+	int rc = prov_ep_check_connect(&ep->base, ep->request, length);
 	int fd;
 
-	rc = rc ? rc : take_peer(ep, address);
-	rc = rc ? rc : ep_enable(ep);
+	rc = rc ? rc : prov_ep_take_peer(&ep->base, address);
+	rc = rc ? rc : ep_enable(&ep->base);
 	if (rc)
 		return rc;
-	fd = dial(&ep->peer);
+	fd = dial(&ep->base.peer);
 	if (fd < 0 && fd != -FI_EAGAIN)
 		return fd;
 	choose_local(ep);
@@ -178,9 +147,9 @@ int shm_ep_connect(struct fid_ep *fid, const void *address, const void *data, si
 static void fail(struct shm_ep *ep, int err, const void *data, uint32_t length)
 {
 	ep_disconnect(ep);
-	ep->state = EP_DEAD;
-	receive_flush(ep, FI_ECANCELED);
-	ep_tell_error(ep, err, data, length);
+	ep->base.state = EP_DEAD;
+	receives_flush(&ep->base, FI_ECANCELED);
+	prov_ep_tell_error(&ep->base, err, data, length);
 }
 
 void ep_retry(struct shm_ep *ep)
@@ -191,7 +160,7 @@ void ep_retry(struct shm_ep *ep)
 
 	if (read(ep->source.fd, &expired, sizeof(expired)) < 0)
 		return;
-	fd = dial(&ep->peer);
+	fd = dial(&ep->base.peer);
 	if (fd == -FI_EAGAIN)
 		return;
 	ep_disconnect(ep);
@@ -210,7 +179,7 @@ static void accepted(struct shm_ep *ep, struct shm_offer *offer, const void *dat
 		fail(ep, -rc, NULL, 0);
 		return;
 	}
-	ep_tell(ep, FI_CONNECTED, data, length);
+	prov_ep_tell(&ep->base, FI_CONNECTED, data, length);
 }
 
 void ep_answered(struct shm_ep *ep)

@@ -258,8 +258,8 @@ static struct fi_ops pep_fid_ops = {
 static struct fi_ops_ep pep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = pep_cancel,
-	.getopt = shm_getopt,
-	.setopt = shm_setopt,
+	.getopt = prov_getopt,
+	.setopt = prov_setopt,
 };
 
 static struct fi_ops_cm pep_cm_ops = {

@@ -199,7 +199,7 @@ static void expect_forgotten(const struct fid_ep *closed)
 	const struct shm_ep *ep = ((struct shm_domain *)client.domain)->callers;
 
 	for (; ep; ep = ep->next_caller)
-		assert_ptr_not_equal(&ep->fid, closed);
+		assert_ptr_not_equal(&ep->base.fid, closed);
 }
 
 /* Wherever in the list it was, the others are called, each once. */

@@ -37,7 +37,7 @@ static inline void set_wish(struct fid_ep *fid, uint32_t how)
 static inline bool take_bell(struct fid_ep *fid)
 {
 	const struct shm_ep *ep = (struct shm_ep *)fid;
-	struct bell *bell = ep->rx_cq->bell;
+	struct bell *bell = rx_cq_of(ep)->bell;
 	uint32_t word = ep->slot / 64;
 	uint64_t bit = UINT64_C(1) << ep->slot % 64;
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Deadlines of what an event queue watches: one timer for all of them, which is set to the next one
+ * and may expire before that where the one that it was set for has been cleared. */
+#include "prov.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+static struct prov_deadline *of_link(struct prov_list *link)
+{
+	return plx_container_of(link, struct prov_deadline, link);
+}
+
+static void set_timer(struct prov_eq *eq, uint64_t at_ns)
+{
+	struct itimerspec at = {
+		.it_value = {.tv_sec = (time_t)(at_ns / PLX_NS_PER_S),
+			     .tv_nsec = (long)(at_ns % PLX_NS_PER_S)},
+	};
+
+	timerfd_settime(eq->timer.fd, TFD_TIMER_ABSTIME, &at, NULL);
+	eq->timer_ns = at_ns;
+}
+
+static void timer_expired(struct prov_source *source)
+{
+	struct prov_eq *eq = plx_container_of(source, struct prov_eq, timer);
+	uint64_t now_ns = queue_now_ns();
+	uint64_t expired;
+
+	if (read(eq->timer.fd, &expired, sizeof(expired)) < 0)
+		return;
+	eq->timer_ns = 0;
+	while (!list_is_empty(&eq->deadlines)) {
+		struct prov_deadline *first = of_link(eq->deadlines.next);
+
+		if (first->at_ns > now_ns) {
+			set_timer(eq, first->at_ns);
+			break;
+		}
+		eq_clear_deadline(first);
+		first->passed(first);
+	}
+}
+
+int eq_prepare_deadlines(struct prov_eq *eq)
+{
+	int rc;
+
+	if (eq->timer.fd >= 0)
+		return 0;
+	eq->timer.ready = timer_expired;
+	eq->timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (eq->timer.fd < 0)
+		return -errno;
+	rc = eq_watch(eq, &eq->timer, EPOLLIN);
+	if (rc) {
+		close(eq->timer.fd);
+		eq->timer.fd = -1;
+	}
+	return rc;
+}
+
+int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t at_ns)
+{
+	struct prov_list *before = eq->deadlines.prev;
+	int rc = eq_prepare_deadlines(eq);
+
+	if (rc)
+		return rc;
+	while (before != &eq->deadlines && of_link(before)->at_ns > at_ns)
+		before = before->prev;
+	list_append(before->next, &deadline->link); /* to the list that begins behind it */
+	deadline->at_ns = at_ns;
+	if (!eq->timer_ns || at_ns < eq->timer_ns)
+		set_timer(eq, at_ns);
+	return 0;
+}
+
+void eq_clear_deadline(struct prov_deadline *deadline)
+{
+	if (deadline->at_ns)
+		list_remove(&deadline->link);
+	deadline->at_ns = 0;
+}

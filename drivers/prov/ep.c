@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What endpoints of every provider do alike: see ep.h. */
+#include "prov.h"
+
+#define DIRECTION (FI_TRANSMIT | FI_RECV)
+
+static struct prov_ep *ep_of(struct fid *fid)
+{
+	return (struct prov_ep *)fid;
+}
+
+static const struct prov *prov_of(const struct prov_ep *ep)
+{
+	return ep->domain->fabric->prov;
+}
+
+/* Binding ---------------------------------------------------------------------------------- */
+
+static int bind_eq(struct prov_ep *ep, struct prov_eq *eq)
+{
+	if (ep->eq || eq->fabric != ep->domain->fabric)
+		return -FI_EINVAL;
+	ep->eq = eq;
+	eq->refs++;
+	return 0;
+}
+
+static int check_cq(const struct prov_ep *ep, const struct prov_cq *cq, uint64_t flags)
+{
+	if (flags & ~(DIRECTION | FI_SELECTIVE_COMPLETION) || !(flags & DIRECTION))
+		return -FI_EBADFLAGS;
+	if (cq->domain != ep->domain)
+		return -FI_EDOMAIN;
+	if ((flags & FI_TRANSMIT && ep->tx_cq) || (flags & FI_RECV && ep->rx_cq))
+		return -FI_EINVAL;
+	return 0;
+}
+
+/* All that it can have posted may fail at once. */
+static int bind_cq(struct prov_ep *ep, struct prov_cq *cq, uint64_t flags)
+{
+	bool selective = flags & FI_SELECTIVE_COMPLETION;
+	uint32_t room = (flags & FI_TRANSMIT ? ep->tx_size : 0) +
+			(flags & FI_RECV ? ep->rx.size : 0);
+	int rc = check_cq(ep, cq, flags);
+
+	rc = rc ? rc : cq_reserve(cq, room);
+	if (rc)
+		return rc;
+	if (flags & FI_TRANSMIT) {
+		ep->tx_cq = cq;
+		ep->tx_selective = selective;
+		cq->refs++;
+	}
+	if (flags & FI_RECV) {
+		ep->rx_cq = cq;
+		ep->rx_selective = selective;
+		cq->refs++;
+	}
+	return 0;
+}
+
+int prov_ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
+{
+	struct prov_ep *ep = ep_of(fid);
+
+	if (ep->enabled)
+		return -FI_EOPBADSTATE;
+	switch (bound->fclass) {
+	case FI_CLASS_EQ:
+		return bind_eq(ep, (struct prov_eq *)bound);
+	case FI_CLASS_CQ:
+		return bind_cq(ep, (struct prov_cq *)bound, flags);
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static void unbind(struct prov_ep *ep)
+{
+	if (ep->tx_cq) {
+		cq_unreserve(ep->tx_cq, ep->tx_size);
+		ep->tx_cq->refs--;
+	}
+	if (ep->rx_cq) {
+		cq_unreserve(ep->rx_cq, ep->rx.size);
+		ep->rx_cq->refs--;
+	}
+	if (ep->eq) {
+		for (uint32_t i = 0; i < ep->told; i++)
+			eq_take_back(ep->eq, &ep->events[i]);
+		ep->eq->refs--;
+	}
+}
+
+int prov_ep_check_enable(const struct prov_ep *ep)
+{
+	if (ep->state == EP_DRAINING || ep->state == EP_DEAD)
+		return -FI_EOPBADSTATE;
+	if (!ep->eq)
+		return -FI_ENOEQ;
+	return ep->rx_cq && ep->tx_cq ? 0 : -FI_ENOCQ;
+}
+
+/* Default flags of operations ---------------------------------------------------------------- */
+
+static int get_op_flags(const struct prov_ep *ep, uint64_t *flags)
+{
+	switch (*flags & DIRECTION) {
+	case FI_TRANSMIT:
+		*flags = ep->tx_flags;
+		return 0;
+	case FI_RECV:
+		*flags = ep->rx_flags;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int set_op_flags(struct prov_ep *ep, uint64_t flags)
+{
+	const struct fi_info *most = prov_of(ep)->most;
+	uint64_t wanted = flags & ~DIRECTION;
+
+	switch (flags & DIRECTION) {
+	case FI_TRANSMIT:
+		if (wanted & ~most->tx_attr->op_flags)
+			return -FI_EBADFLAGS;
+		ep->tx_flags = wanted;
+		return 0;
+	case FI_RECV:
+		if (wanted & ~most->rx_attr->op_flags)
+			return -FI_EBADFLAGS;
+		ep->rx_flags = wanted;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+int prov_ep_control(struct fid *fid, int command, void *arg)
+{
+	struct prov_ep *ep = ep_of(fid);
+
+	switch (command) {
+	case FI_ENABLE:
+		return prov_of(ep)->ep_enable(ep);
+	case FI_GETOPSFLAG:
+		return get_op_flags(ep, arg);
+	case FI_SETOPSFLAG:
+		return set_op_flags(ep, *(uint64_t *)arg);
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+/* Being connected ---------------------------------------------------------------------------- */
+
+int prov_ep_check_accept(const struct prov_ep *ep, bool has_request, size_t length)
+{
+	if (ep->state != EP_IDLE)
+		return -FI_EOPBADSTATE;
+	return !has_request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
+}
+
+int prov_ep_check_connect(const struct prov_ep *ep, bool has_request, size_t length)
+{
+	if (ep->state == EP_CONNECTING)
+		return -FI_EALREADY;
+	if (ep->state == EP_CONNECTED)
+		return -FI_EISCONN;
+	if (ep->state != EP_IDLE)
+		return -FI_EOPBADSTATE;
+	return has_request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
+}
+
+int prov_ep_take_peer(struct prov_ep *ep, const void *address)
+{
+	const struct sockaddr *peer = address ? address : ep->info->dest_addr;
+
+	return prov_address_take(peer, peer ? prov_address_bytes(peer) : 0, &ep->peer);
+}
+
+/* Each state is come to once, so it cannot have more to tell. */
+static struct prov_event *next_event(struct prov_ep *ep)
+{
+	assert(ep->told < PLX_ARRAY_LEN(ep->events));
+	return &ep->events[ep->told++];
+}
+
+void prov_ep_tell(struct prov_ep *ep, uint32_t event, const void *data, uint32_t length)
+{
+	eq_push(ep->eq, next_event(ep), event, &ep->fid.fid, data, length);
+}
+
+void prov_ep_tell_error(struct prov_ep *ep, int err, const void *data, uint32_t length)
+{
+	eq_push_error(ep->eq, next_event(ep), &ep->fid.fid, err, data, length);
+}
+
+/* Making and closing ----------------------------------------------------------------------- */
+
+static int check_attr(const struct fi_info *most, const struct fi_info *info)
+{
+	const struct fi_tx_attr *tx = info->tx_attr;
+	const struct fi_rx_attr *rx = info->rx_attr;
+
+	if (info->ep_attr && info->ep_attr->type != FI_EP_UNSPEC &&
+	    info->ep_attr->type != FI_EP_MSG)
+		return -FI_EINVAL;
+	if (tx && (tx->size > most->tx_attr->size || tx->op_flags & ~most->tx_attr->op_flags))
+		return -FI_EINVAL;
+	if (rx && (rx->size > most->rx_attr->size || rx->op_flags & ~most->rx_attr->op_flags))
+		return -FI_EINVAL;
+	return 0;
+}
+
+static void take_attr(struct prov_ep *ep, const struct fi_info *info)
+{
+	const struct fi_tx_attr *tx = info->tx_attr;
+	const struct fi_rx_attr *rx = info->rx_attr;
+
+	ep->tx_size = tx && tx->size ? (uint32_t)tx->size : prov_of(ep)->tx_size;
+	ep->rx.size = rx && rx->size ? (uint32_t)rx->size : prov_of(ep)->rx_size;
+	ep->tx_flags = tx ? tx->op_flags : 0;
+	ep->rx_flags = rx ? rx->op_flags : 0;
+}
+
+int prov_ep_init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_info *info,
+		 void *context)
+{
+	int rc;
+
+	ep->domain = domain;
+	domain->refs++;
+	rc = check_attr(prov_of(ep)->most, info);
+	if (rc)
+		return rc;
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->fid.ops = &prov_ep_ops;
+	ep->fid.rma = &prov_no_rma;
+	ep->fid.tagged = &prov_no_tagged;
+	ep->fid.atomic = &prov_no_atomic;
+	ep->fid.collective = &prov_no_collective;
+	take_attr(ep, info);
+	ep->info = fi_dupinfo(info);
+	if (!ep->info)
+		return -FI_ENOMEM;
+	if (info->src_addr)
+		rc = prov_address_take(info->src_addr, info->src_addrlen, &ep->local);
+	return rc;
+}
+
+void prov_ep_fini(struct prov_ep *ep)
+{
+	unbind(ep);
+	receives_fini(&ep->rx);
+	ep->domain->refs--;
+	fi_freeinfo(ep->info);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: what they are bound to, their attributes, their posted receives, what they tell.
+ * A provider's endpoint begins with one. */
+#ifndef PROV_EP_H
+#define PROV_EP_H
+
+#include "cq.h"
+#include "eq.h"
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define PROV_IOV_MAX 4
+
+struct prov_domain;
+
+enum prov_ep_state {
+	EP_IDLE,       /* made, maybe enabled; receives may be posted */
+	EP_CONNECTING, /* our request is on its way */
+	EP_CONNECTED,
+	EP_DRAINING, /* the peer hung up or we shut down: what it sent is still delivered */
+	EP_DEAD,     /* all flushed */
+};
+
+/* A posted receive. More pieces than one: in `pieces` of struct prov_receives, at its own index. */
+struct prov_receive {
+	void *buf; /* the first piece */
+	size_t length;
+	void *context;
+	uint64_t flags; /* FI_COMPLETION: wanted */
+	size_t total;   /* of all pieces */
+	uint32_t pieces;
+	bool cancelled; /* its completion was queued already */
+};
+
+/* Posted receives, oldest first. head and tail are modulo 2^32. */
+struct prov_receives {
+	struct prov_receive *all;
+	struct iovec *pieces; /* PROV_IOV_MAX for each; NULL: none ever had two */
+	uint32_t head, tail, mask, size;
+	uint32_t cancelled; /* of those between head and tail */
+	bool filling;       /* part of a message is in the oldest one: it cannot be cancelled */
+};
+
+struct prov_ep {
+	struct fid_ep fid;
+	uint8_t state; /* enum prov_ep_state */
+	bool enabled, tx_selective, rx_selective;
+	bool starved; /* something is there, and no receive posted for it */
+	struct prov_receives rx;
+	struct prov_cq *rx_cq, *tx_cq;
+	uint64_t tx_flags, rx_flags; /* default operation flags */
+	uint32_t tx_head, tx_tail;   /* sends under way; modulo 2^32 */
+	uint32_t tx_size;
+	struct prov_domain *domain;
+	struct prov_eq *eq;
+	struct fi_info *info;
+	struct sockaddr_storage local, peer;
+	/* What it has told: FI_CONNECTED and FI_SHUTDOWN, or why it is not connected. */
+	struct prov_event events[2];
+	uint32_t told;
+};
+
+/* ep.c. Of an endpoint whose bytes are zero. Return: 0; -FI_EINVAL; -FI_ENOMEM; where it fails too,
+ * prov_ep_fini comes after it. The domain is referred to until then. */
+int prov_ep_init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_info *info,
+		 void *context);
+void prov_ep_fini(struct prov_ep *ep); /* unbinds it, too */
+int prov_ep_bind(struct fid *fid, struct fid *bound, uint64_t flags);
+/* Whether all is bound that it needs, and it may be enabled. Return: 0; -FI_EOPBADSTATE ... */
+int prov_ep_check_enable(const struct prov_ep *ep);
+int prov_ep_control(struct fid *fid, int command, void *arg);
+
+/* Whether it may accept, or connect, with so much private data. Return: 0; -FI_EALREADY ... */
+int prov_ep_check_accept(const struct prov_ep *ep, bool has_request, size_t length);
+int prov_ep_check_connect(const struct prov_ep *ep, bool has_request, size_t length);
+int prov_ep_take_peer(struct prov_ep *ep, const void *address);
+
+/* Tell the application. data: private data, or NULL. */
+void prov_ep_tell(struct prov_ep *ep, uint32_t event, const void *data, uint32_t length);
+void prov_ep_tell_error(struct prov_ep *ep, int err, const void *data, uint32_t length);
+
+/* option.c: entries of struct fi_ops_ep and of struct fi_ops_cm. */
+extern struct fi_ops_ep prov_ep_ops;
+int prov_getopt(fid_t fid, int level, int name, void *value, size_t *bytes);
+int prov_setopt(fid_t fid, int level, int name, const void *value, size_t bytes);
+int prov_ep_getname(fid_t fid, void *address, size_t *bytes);
+int prov_ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes);
+int prov_no_listen(struct fid_pep *pep);
+int prov_no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length);
+
+/* receive.c: posted receives. */
+int receives_init(struct prov_receives *rx, uint32_t size); /* Return: 0; -FI_ENOMEM */
+void receives_fini(struct prov_receives *rx);
+ssize_t receives_post(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
+		      void *context);
+ssize_t receives_postv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+		       fi_addr_t source, void *context);
+ssize_t receives_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags);
+ssize_t receives_cancel(struct prov_ep *ep, void *context);
+void receives_flush(struct prov_ep *ep, int err);
+void receives_drop_cancelled(struct prov_receives *rx); /* from the front */
+/* What of some pieces comes after `skip` bytes. out: room for count. Return: how many. */
+int iov_after(const struct iovec *iov, uint32_t count, uint64_t skip, struct iovec *out);
+/* Bytes go into pieces; what does not fit is left out. */
+void iov_fill(const struct iovec *iov, int count, const void *from, uint64_t length);
+/* What of the oldest one's pieces comes after `skip` bytes. out: PROV_IOV_MAX. Return: how many. */
+int receives_pieces(const struct prov_receives *rx, uint64_t skip, struct iovec *out);
+/* Bytes of a message go into the oldest one, after `skip`; what does not fit is left out. */
+void receives_copy(const struct prov_receives *rx, uint64_t skip, const void *from,
+		   uint64_t length);
+
+static inline struct prov_receive *receives_first(const struct prov_receives *rx)
+{
+	return &rx->all[rx->head & rx->mask];
+}
+
+static inline bool receives_is_empty(const struct prov_receives *rx)
+{
+	return rx->head == rx->tail;
+}
+
+/* The oldest one has got its message. data: where has_data. */
+static inline void receives_complete(struct prov_ep *ep, uint64_t length, bool has_data,
+				     uint64_t data)
+{
+	const struct prov_receive *receive = receives_first(&ep->rx);
+	bool fits = length <= receive->total;
+	struct prov_completion *completion;
+
+	ep->rx.head++;
+	if (plx_unlikely(!receive->flags && fits))
+		return;
+	completion = cq_push(ep->rx_cq);
+	completion->context = receive->context;
+	completion->flags = FI_RECV | FI_MSG | (has_data ? FI_REMOTE_CQ_DATA : 0);
+	completion->err = fits ? 0 : FI_ETRUNC;
+	completion->length = fits ? length : receive->total;
+	completion->buf = receive->buf;
+	completion->data = data;
+	completion->overlong = fits ? 0 : length - receive->total;
+}
+
+#endif

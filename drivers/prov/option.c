@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What endpoints are asked and told besides what they are for: options, names, room in their
+ * queues. */
+#include "prov.h"
+
+static struct prov_ep *ep_of(struct fid *fid)
+{
+	return (struct prov_ep *)fid;
+}
+
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	struct prov_ep *ep = ep_of(fid);
+
+	return ep->enabled ? receives_cancel(ep, context) : -FI_EOPBADSTATE;
+}
+
+int prov_getopt(fid_t fid, int level, int name, void *value, size_t *bytes)
+{
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
+		return -FI_ENOPROTOOPT;
+	if (*bytes < sizeof(size_t)) {
+		*bytes = sizeof(size_t);
+		return -FI_ETOOSMALL;
+	}
+	*(size_t *)value = PROV_CM_DATA_MAX;
+	*bytes = sizeof(size_t);
+	return 0;
+}
+
+int prov_setopt(fid_t fid, int level, int name, const void *value, size_t bytes)
+{
+	return -FI_ENOPROTOOPT;
+}
+
+static int no_tx_context(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
+			 struct fid_ep **out, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static int no_rx_context(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
+			 struct fid_ep **out, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static ssize_t ep_rx_left(struct fid_ep *fid)
+{
+	const struct prov_ep *ep = ep_of(&fid->fid);
+
+	return ep->enabled ? (ssize_t)(ep->rx.size - (ep->rx.tail - ep->rx.head)) : -FI_EOPBADSTATE;
+}
+
+static ssize_t ep_tx_left(struct fid_ep *fid)
+{
+	const struct prov_ep *ep = ep_of(&fid->fid);
+
+	return ep->enabled ? (ssize_t)(ep->tx_size - (ep->tx_tail - ep->tx_head)) : -FI_EOPBADSTATE;
+}
+
+struct fi_ops_ep prov_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = prov_getopt,
+	.setopt = prov_setopt,
+	.tx_ctx = no_tx_context,
+	.rx_ctx = no_rx_context,
+	.rx_size_left = ep_rx_left,
+	.tx_size_left = ep_tx_left,
+};
+
+int prov_ep_getname(fid_t fid, void *address, size_t *bytes)
+{
+	const struct prov_ep *ep = ep_of(fid);
+
+	return ep->local.ss_family ? prov_address_give(&ep->local, address, bytes)
+				   : -FI_EADDRNOTAVAIL;
+}
+
+int prov_ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
+{
+	const struct prov_ep *ep = ep_of(&fid->fid);
+
+	return ep->state < EP_CONNECTED ? -FI_ENOTCONN
+					: prov_address_give(&ep->peer, address, bytes);
+}
+
+int prov_no_listen(struct fid_pep *pep)
+{
+	return -FI_ENOSYS;
+}
+
+int prov_no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length)
+{
+	return -FI_ENOSYS;
+}

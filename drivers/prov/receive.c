@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Posted receives: a queue of them, from which they come back as completions of messages
+ * (receives_complete), or cancelled. */
+#include "prov.h"
+
+#include <stdlib.h>
+
+#define FIRST_CAPACITY 16 /* of a queue, which grows as it must */
+
+/* Posting ------------------------------------------------------------------------------------ */
+
+int receives_init(struct prov_receives *rx, uint32_t size)
+{
+	rx->size = size;
+	rx->mask = FIRST_CAPACITY - 1;
+	rx->all = calloc(FIRST_CAPACITY, sizeof(*rx->all));
+	return rx->all ? 0 : -FI_ENOMEM;
+}
+
+void receives_fini(struct prov_receives *rx)
+{
+	free(rx->all);
+	free(rx->pieces);
+	rx->all = NULL;
+	rx->pieces = NULL;
+}
+
+static struct iovec *pieces_of(const struct prov_receives *rx, uint32_t index)
+{
+	return &rx->pieces[(size_t)(index & rx->mask) * PROV_IOV_MAX];
+}
+
+static struct iovec *alloc_pieces(uint32_t capacity)
+{
+	return calloc(capacity, PROV_IOV_MAX * sizeof(struct iovec));
+}
+
+/* Double the capacity. Return: 0; -FI_ENOMEM. */
+static int grow(struct prov_receives *rx)
+{
+	struct prov_receives larger = *rx;
+
+	larger.mask = rx->mask * 2 + 1;
+	larger.all = calloc((size_t)larger.mask + 1, sizeof(*larger.all));
+	larger.pieces = rx->pieces ? alloc_pieces(larger.mask + 1) : NULL;
+	if (!larger.all || (rx->pieces && !larger.pieces)) {
+		receives_fini(&larger);
+		return -FI_ENOMEM;
+	}
+	for (uint32_t i = rx->head; i != rx->tail; i++) {
+		larger.all[i & larger.mask] = rx->all[i & rx->mask];
+		if (rx->pieces)
+			memcpy(pieces_of(&larger, i), pieces_of(rx, i),
+			       PROV_IOV_MAX * sizeof(struct iovec));
+	}
+	receives_fini(rx);
+	*rx = larger;
+	return 0;
+}
+
+/* The next free place. Return: NULL where all are taken, or there is no memory for more. */
+static struct prov_receive *take_place(struct prov_receives *rx)
+{
+	uint32_t count = rx->tail - rx->head;
+
+	if (plx_unlikely(count > rx->mask && count < rx->size && grow(rx) != 0))
+		return NULL;
+	if (plx_unlikely(count >= rx->size))
+		return NULL;
+	return &rx->all[rx->tail & rx->mask];
+}
+
+static ssize_t posted(struct prov_ep *ep)
+{
+	ep->rx.tail++;
+	if (plx_unlikely(ep->starved))
+		ep->domain->fabric->prov->ep_posted(ep);
+	return 0;
+}
+
+static ssize_t cannot_post(const struct prov_ep *ep)
+{
+	return ep->enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
+}
+
+static inline bool may_post(const struct prov_ep *ep)
+{
+	return ep->enabled && ep->state != EP_DEAD;
+}
+
+static uint64_t wanted(const struct prov_ep *ep, uint64_t flags)
+{
+	return !ep->rx_selective || flags & FI_COMPLETION ? FI_COMPLETION : 0;
+}
+
+ssize_t receives_post(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
+		      void *context)
+{
+	struct prov_ep *ep = (struct prov_ep *)fid;
+	struct prov_receive *receive = take_place(&ep->rx);
+
+	if (plx_unlikely(!may_post(ep)))
+		return cannot_post(ep);
+	if (plx_unlikely(!receive))
+		return -FI_EAGAIN;
+	*receive = (struct prov_receive){
+		.buf = buf,
+		.length = length,
+		.context = context,
+		.flags = wanted(ep, ep->rx_flags),
+		.total = length,
+		.pieces = 1,
+	};
+	return posted(ep);
+}
+
+static ssize_t post_pieces(struct prov_ep *ep, const struct iovec *iov, size_t count, void *context,
+			   uint64_t flags)
+{
+	struct prov_receive *receive = take_place(&ep->rx);
+	size_t total = 0;
+
+	if (!may_post(ep))
+		return cannot_post(ep);
+	if (!receive)
+		return -FI_EAGAIN;
+	if (!ep->rx.pieces)
+		ep->rx.pieces = alloc_pieces(ep->rx.mask + 1);
+	if (!ep->rx.pieces)
+		return -FI_ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		pieces_of(&ep->rx, ep->rx.tail)[i] = iov[i];
+		total += iov[i].iov_len;
+	}
+	*receive = (struct prov_receive){
+		.buf = iov[0].iov_base,
+		.length = iov[0].iov_len,
+		.context = context,
+		.flags = wanted(ep, flags),
+		.total = total,
+		.pieces = (uint32_t)count,
+	};
+	return posted(ep);
+}
+
+ssize_t receives_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct iovec none = {0};
+
+	if (msg->iov_count > PROV_IOV_MAX)
+		return -FI_EINVAL;
+	if (msg->iov_count == 0)
+		return post_pieces((struct prov_ep *)fid, &none, 1, msg->context, flags);
+	return post_pieces((struct prov_ep *)fid, msg->msg_iov, msg->iov_count, msg->context,
+			   flags);
+}
+
+ssize_t receives_postv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+		       fi_addr_t source, void *context)
+{
+	struct fi_msg msg = {.msg_iov = iov, .iov_count = count, .context = context};
+
+	return receives_postmsg(fid, &msg, ((struct prov_ep *)fid)->rx_flags);
+}
+
+/* Being filled ------------------------------------------------------------------------------- */
+
+int iov_after(const struct iovec *iov, uint32_t count, uint64_t skip, struct iovec *out)
+{
+	int left = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (skip >= iov[i].iov_len) {
+			skip -= iov[i].iov_len;
+			continue;
+		}
+		out[left].iov_base = (char *)iov[i].iov_base + skip;
+		out[left++].iov_len = iov[i].iov_len - skip;
+		skip = 0;
+	}
+	return left;
+}
+
+void iov_fill(const struct iovec *iov, int count, const void *from, uint64_t length)
+{
+	const uint8_t *at = from;
+
+	for (int i = 0; i < count && length > 0; i++) {
+		size_t bytes = length < iov[i].iov_len ? length : iov[i].iov_len;
+
+		memcpy(iov[i].iov_base, at, bytes);
+		at += bytes;
+		length -= bytes;
+	}
+}
+
+int receives_pieces(const struct prov_receives *rx, uint64_t skip, struct iovec *out)
+{
+	const struct prov_receive *receive = receives_first(rx);
+	struct iovec whole = {.iov_base = receive->buf, .iov_len = receive->length};
+
+	return iov_after(receive->pieces == 1 ? &whole : pieces_of(rx, rx->head), receive->pieces,
+			 skip, out);
+}
+
+void receives_copy(const struct prov_receives *rx, uint64_t skip, const void *from, uint64_t length)
+{
+	struct iovec to[PROV_IOV_MAX];
+
+	iov_fill(to, receives_pieces(rx, skip, to), from, length);
+}
+
+/* Coming back without a message --------------------------------------------------------------- */
+
+static void fail(struct prov_ep *ep, const struct prov_receive *receive, int err)
+{
+	*cq_push(ep->rx_cq) = (struct prov_completion){
+		.context = receive->context,
+		.flags = FI_RECV | FI_MSG,
+		.buf = receive->buf,
+		.err = err,
+	};
+}
+
+/* Those that were cancelled have told so. */
+void receives_drop_cancelled(struct prov_receives *rx)
+{
+	while (rx->cancelled && receives_first(rx)->cancelled) {
+		rx->head++;
+		rx->cancelled--;
+	}
+}
+
+void receives_flush(struct prov_ep *ep, int err)
+{
+	for (; ep->rx.head != ep->rx.tail; ep->rx.head++) {
+		struct prov_receive *receive = receives_first(&ep->rx);
+
+		if (!receive->cancelled)
+			fail(ep, receive, err);
+	}
+	ep->rx.cancelled = 0;
+	ep->rx.filling = false;
+}
+
+/* The oldest with that context; not one that a message is being put into. Its completion takes the
+ * place of a received message: what endpoints reserved beyond the size is for receives_flush.
+ * Return: 0; -FI_ENOENT; -FI_EAGAIN read the queue first. */
+ssize_t receives_cancel(struct prov_ep *ep, void *context)
+{
+	struct prov_receives *rx = &ep->rx;
+
+	for (uint32_t i = rx->head + rx->filling; i != rx->tail; i++) {
+		struct prov_receive *receive = &rx->all[i & rx->mask];
+
+		if (receive->context == context && !receive->cancelled) {
+			if (!cq_has_room(ep->rx_cq))
+				return -FI_EAGAIN;
+			receive->cancelled = true;
+			rx->cancelled++;
+			fail(ep, receive, FI_ECANCELED);
+			if (!rx->filling)
+				receives_drop_cancelled(rx);
+			return 0;
+		}
+	}
+	return -FI_ENOENT;
+}
