@@ -2,6 +2,7 @@
 /* The table of drivers: a new one is declared and listed here, nowhere else. */
 #include "plx_fabric_driver.h"
 
+extern const struct plx_fabric_driver plx_driver_fi_tcp;
 extern const struct plx_fabric_driver plx_driver_shm;
 extern const struct plx_fabric_driver plx_driver_tcp;
 extern const struct plx_fabric_driver plx_driver_verbs;
@@ -10,5 +11,6 @@ const struct plx_fabric_driver *const plx_drivers[] = {
 	&plx_driver_tcp,
 	&plx_driver_shm,
 	&plx_driver_verbs,
+	&plx_driver_fi_tcp,
 	NULL,
 };

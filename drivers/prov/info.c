@@ -96,6 +96,12 @@ static bool choose_source(const struct query *query, const struct sockaddr_stora
 	return true;
 }
 
+static bool is_local(const struct query *query, const struct sockaddr_storage *address)
+{
+	return !is_set(address) ||
+	       prov_address_is_local(query->prov->libfabric, (const struct sockaddr *)address);
+}
+
 /* resolved: from node and service; NULL where there were none. What cannot be had is left out. */
 static int answer(struct query *query, const struct sockaddr_storage *resolved)
 {
@@ -105,10 +111,10 @@ static int answer(struct query *query, const struct sockaddr_storage *resolved)
 		*(query->flags & FI_SOURCE ? &source : &dest) = *resolved;
 	if (!is_set(&source) && !choose_source(query, &dest, &source))
 		return 0;
-	if ((is_set(&dest) && dest.ss_family != source.ss_family) ||
-	    (is_set(&dest) && query->prov->same_host &&
-	     !prov_address_is_local(query->prov->libfabric, (struct sockaddr *)&dest)) ||
-	    !prov_address_is_local(query->prov->libfabric, (struct sockaddr *)&source))
+	if (is_set(&dest) && dest.ss_family != source.ss_family)
+		return 0;
+	/* With sockets, who binds to an address hears that it is not this host's. */
+	if (query->prov->same_host && (!is_local(query, &dest) || !is_local(query, &source)))
 		return 0;
 	return append_answer(query, &source, &dest);
 }

@@ -13,9 +13,9 @@
 /** Where a server and its client run: the first two CPUs allowed, or twice the only one. */
 extern unsigned server_cpu, client_cpu;
 
-/** libfabric's two tcp providers, or the one that there is from 1.18 on, and then shm; ended by
+/** tcp, libfabric's own provider for it, and shm; ended by
  * NULL. */
-extern const char *providers[4];
+extern const char *const providers[4];
 
 bool is_tcp(const char *provider);
 

@@ -12,7 +12,7 @@
 #define SHM_NAMES_MAX 1024
 
 unsigned server_cpu, client_cpu;
-const char *providers[4];
+const char *const providers[4] = {"tcp", "fi:tcp", "shm"};
 
 /* CPUs and providers ------------------------------------------------------------------------- */
 
@@ -23,8 +23,10 @@ bool is_tcp(const char *provider)
 
 const char *connected_over(const char *provider)
 {
-	return is_tcp(provider) ? " connected over tcp (libfabric "
-				: " connected over shm (libfabric plx_shm)";
+	if (!is_tcp(provider))
+		return " connected over shm (libfabric plx_shm)";
+	return strcmp(provider, "tcp") == 0 ? " connected over tcp (libfabric plx_tcp)"
+					    : " connected over fi:tcp (libfabric tcp)";
 }
 
 static void find_cpus(void)
@@ -40,22 +42,6 @@ static void find_cpus(void)
 		if (count++ == 0)
 			server_cpu = cpu;
 	}
-}
-
-static void find_providers(void)
-{
-	struct process *version = launch("apps/plx-echo --version");
-	unsigned major = 0, minor = 0, count = 0;
-	const char *fabric;
-
-	expect_status(version, 0);
-	fabric = strstr(process_out(version), "libfabric ");
-	assert_non_null(fabric);
-	assert_int_equal(sscanf(fabric, "libfabric %u.%u", &major, &minor), 2);
-	if (major == 1 && minor < 18)
-		providers[count++] = "net"; /* it is fi:tcp from 1.18 on */
-	providers[count++] = "fi:tcp";
-	providers[count] = "shm";
 }
 
 /* /dev/shm ----------------------------------------------------------------------------------- */
@@ -140,7 +126,6 @@ int group_set_up(void **state)
 	}
 	remember_shm();
 	find_cpus();
-	find_providers();
 	return end_all(state);
 }
 

@@ -9,7 +9,7 @@
 /* The result, and its file, say what it ran on, and why. */
 static void expect_choice(struct process *client, const char *dir, bool tcp, const char *why)
 {
-	const char *name = !tcp ? "plx_shm" : strcmp(providers[0], "net") == 0 ? "net" : "tcp";
+	const char *name = tcp ? "plx_tcp" : "plx_shm";
 	char text[160];
 
 	expect_end(client, 1u << 0 | 1u << 3);
@@ -95,7 +95,7 @@ static void two_users_meet_over_tcp_unless_a_group_lets_them_in(void **state)
 static void hidden_provider_is_named_with_what_hides_it(void **state)
 {
 	struct process *server = launch("/usr/bin/env FI_PROVIDER=plx_shm %s/apps/plx-echo "
-					"--huge none -- --listen 127.0.0.1:0",
+					"--huge none --provider fi:tcp -- --listen 127.0.0.1:0",
 					getenv("PLX_BUILD_ROOT"));
 
 	expect_status(server, 1);

@@ -320,6 +320,7 @@ int main(void)
 	if (is_provider_given())
 		return failed;
 	direct_provider = "fi:tcp";
+	rogue_provider = "tcp";
 	return failed +
 	       cmocka_run_group_tests_name("direct, hostile, libfabric tcp", tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ extern struct side client;
 bool is_provider_given(void);
 const char *provider_to_test(void);
 
-extern const struct plx_fabric_driver plx_driver_tcp;
+extern const struct plx_fabric_driver plx_driver_fi_tcp, plx_driver_tcp;
 
 /** The libfabric provider that the driver tcp uses: net or tcp, by libfabric's version. */
 const char *fi_name_of_tcp(void);

@@ -451,6 +451,7 @@ static void an_end_that_was_agreed_without_reading(void **state)
 
 static void credit_without_reading_does_not_grow_the_process(void **state)
 {
+	static const char message[100];
 	struct rogue *rogue = open_rogue();
 	unsigned accepted = 0;
 
@@ -459,11 +460,11 @@ static void credit_without_reading_does_not_grow_the_process(void **state)
 				 (struct frame_header){FRAME_CREDIT, 0, 0, 8 + grant * 30000});
 		pump_ms(20);
 		for (int i = 0; i < 30000 && server.link; i++)
-			accepted += plx_link_send(server.link, "0123456789", 10) == 0;
+			accepted += plx_link_send(server.link, message, sizeof(message)) == 0;
 	}
-	/* Of 300 000. The kernel's buffers of TCP take some; RDMA takes what the rogue has posted.
-	 */
-	assert_in_range(accepted, is_provider_given() ? 8 : 100, 50000);
+	/* Of 300 000. The kernel's buffers of TCP take some, up to 10 MiB of them; RDMA takes what
+	 * the rogue has posted. */
+	assert_in_range(accepted, is_provider_given() ? 8 : 100, 100000);
 	rogue_close(rogue);
 }
 

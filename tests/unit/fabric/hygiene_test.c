@@ -94,7 +94,7 @@ static void nothing_of_a_link_is_inherited(void **state)
 {
 	unsigned before = inheritable();
 
-	fixture_start("tcp", true);
+	fixture_start("fi:tcp", true);
 	worker_start();
 
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
@@ -122,7 +122,7 @@ static void nothing_of_a_link_on_another_lcore_is_inherited(void **state)
 	struct plx_listener *listener;
 	char address[64];
 
-	fixture_start("tcp", true);
+	fixture_start("fi:tcp", true);
 	worker_start();
 	assert_int_equal(plx_link_listen("*:0", &listen, &listener), 0);
 	snprintf(address, sizeof(address), "127.0.0.1:%u", listener->port);
@@ -137,7 +137,7 @@ static void nothing_of_a_link_on_another_lcore_is_inherited(void **state)
 /* Links come and go, and each takes the number of one before it. */
 static void a_number_that_is_used_again_is_found_again(void **state)
 {
-	fixture_start("tcp", false);
+	fixture_start("fi:tcp", false);
 
 	unsigned before = inheritable();
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
@@ -169,7 +169,7 @@ static void the_number_of_a_refused_connection_is_found_again(void **state)
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 	struct plx_listener *listener;
 
-	fixture_start("tcp", false);
+	fixture_start("fi:tcp", false);
 
 	unsigned before = inheritable();
 
@@ -188,7 +188,7 @@ static void a_listener_that_follows_another_is_not_inherited(void **state)
 {
 	char address[PLX_ADDRESS_MAX];
 
-	fixture_start("tcp", false);
+	fixture_start("fi:tcp", false);
 
 	unsigned before = inheritable();
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
@@ -213,7 +213,7 @@ static void the_applications_own_stay_inheritable(void **state)
 	char address[64];
 
 	snprintf(address, sizeof(address), "127.0.0.2:%u", port);
-	fixture_start("tcp", false);
+	fixture_start("fi:tcp", false);
 	fixture_connect(fixture_listen(address, NULL), NULL);
 	assert_true(is_inheritable(own));
 	assert_true(is_inheritable(raw.accepted));

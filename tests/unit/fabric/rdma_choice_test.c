@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Links choose RDMA where there is some, and go over to the next provider where the peer is not
- * there. There need be no device for that: the driver that is taken for it here is libfabric's tcp,
- * with an fi_getinfo that finds what a test wants. */
+ * there. There need be no device for that: the driver that is taken for it here is tcp, with a
+ * getinfo that finds what a test wants. */
 #include "fixture.h"
 
 #include <rdma/fi_errno.h>
@@ -12,7 +12,7 @@ static enum { WORKS, NO_DEVICE, NO_ROUTE, REFUSES, SILENT } rdma;
 
 static const char *fake_provider(const char *asked, bool exact, uint32_t version)
 {
-	return strcmp(asked, "fake") == 0 ? "tcp" : NULL;
+	return strcmp(asked, "fake") == 0 ? fi_name_of_tcp() : NULL;
 }
 
 static int fake_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -24,7 +24,7 @@ static int fake_getinfo(uint32_t version, const char *node, const char *service,
 		service = "1";
 	if (rdma == SILENT && node)
 		node = "192.0.2.1"; /* of documentation: nobody's */
-	return fi_getinfo(version, node, service, flags, hints, info_out);
+	return plx_driver_tcp.getinfo(version, node, service, flags, hints, info_out);
 }
 
 static struct plx_fabric_driver fake;

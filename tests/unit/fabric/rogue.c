@@ -43,7 +43,22 @@ static void *desc_of(struct fid_mr *mr)
 	return mr ? fi_mr_desc(mr) : NULL;
 }
 
-static struct fi_info *resolve(const char *address, const char *name)
+const char *rogue_provider;
+
+/* Pollux' own provider is not among libfabric's. */
+static bool is_own(void)
+{
+	return !is_provider_given() && !rogue_provider;
+}
+
+static const char *fi_name(void)
+{
+	if (is_own())
+		return fi_name_of_tcp();
+	return rogue_provider ? rogue_provider : provider_to_test();
+}
+
+static struct fi_info *resolve(const char *address)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 	char host[64];
@@ -56,9 +71,11 @@ static struct fi_info *resolve(const char *address, const char *name)
 				      FI_MR_PROV_KEY;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
-	hints->fabric_attr->prov_name = strdup(name);
-	assert_int_equal(
-		fi_getinfo(FI_VERSION(1, 17), host, strrchr(address, ':') + 1, 0, hints, &info), 0);
+	hints->fabric_attr->prov_name = strdup(fi_name());
+	assert_int_equal((is_own() ? plx_driver_tcp.getinfo : fi_getinfo)(FI_VERSION(1, 17), host,
+									  strrchr(address, ':') + 1,
+									  0, hints, &info),
+			 0);
 	fi_freeinfo(hints);
 	return info;
 }
@@ -68,7 +85,9 @@ static void open_all(struct rogue *rogue)
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE};
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_NONE};
 
-	assert_int_equal(fi_fabric(rogue->info->fabric_attr, &rogue->fabric, NULL), 0);
+	assert_int_equal((is_own() ? plx_driver_tcp.fabric : fi_fabric)(rogue->info->fabric_attr,
+									&rogue->fabric, NULL),
+			 0);
 	assert_int_equal(fi_domain(rogue->fabric, rogue->info, &rogue->domain, NULL), 0);
 	assert_int_equal(fi_cq_open(rogue->domain, &cq_attr, &rogue->cq, NULL), 0);
 	assert_int_equal(fi_eq_open(rogue->fabric, &eq_attr, &rogue->eq, NULL), 0);
@@ -88,7 +107,7 @@ struct rogue *rogue_connect(const char *address)
 	struct rogue *rogue = calloc(1, sizeof(*rogue));
 	uint32_t event = 0;
 
-	rogue->info = resolve(address, provider_to_test());
+	rogue->info = resolve(address);
 	open_all(rogue);
 	assert_int_equal(fi_connect(rogue->ep, rogue->info->dest_addr, NULL, 0), 0);
 	for (int i = 0; i < 200000 && event != FI_CONNECTED; i++) {

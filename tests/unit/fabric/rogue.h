@@ -8,7 +8,10 @@
 
 struct rogue;
 
-/** Connect to host:port with libfabric's tcp, or the provider that the tests were given; turns our
+/** One of libfabric's own; NULL: plx_tcp, or the one that the tests were given. */
+extern const char *rogue_provider;
+
+/** Connect to host:port by that provider; turns our
  * loop meanwhile. Fails the test where that does not work. */
 struct rogue *rogue_connect(const char *address);
 

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How an endpoint asks for a connection: its socket connects, sends a HELLO, and is answered by
+ * one, all of it within one deadline. */
+#include "../tcp.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+/* An endpoint that connects. */
+struct tcp_dial {
+	struct tcp_ep *ep;
+	struct prov_deadline deadline;
+	bool is_sent; /* our HELLO */
+	uint32_t length;
+	uint8_t hello[WIRE_HELLO_MOST];
+	struct wire_hello answer;
+};
+
+void dial_free(struct tcp_ep *ep)
+{
+	if (!ep->dial)
+		return;
+	eq_clear_deadline(&ep->dial->deadline);
+	eq_unwatch(ep->base.eq, &ep->source);
+	free(ep->dial);
+	ep->dial = NULL;
+}
+
+/* What the kernel refuses here is no reason to be without the connection. */
+static void set(int fd, int level, int name, int value)
+{
+	setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* DSCP, which is above the two bits of ECN. */
+static void set_class(int fd, int family, uint32_t tclass)
+{
+	int value = fi_tc_dscp_get(tclass) << 2;
+
+	if (!(tclass & FI_TC_DSCP))
+		return;
+	if (family == AF_INET6)
+		set(fd, IPPROTO_IPV6, IPV6_TCLASS, value);
+	set(fd, IPPROTO_IP, IP_TOS, value);
+}
+
+void tcp_set_options(int fd)
+{
+	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (tcp_params.send_bytes)
+		set(fd, SOL_SOCKET, SO_SNDBUF, (int)tcp_params.send_bytes);
+	if (tcp_params.receive_bytes)
+		set(fd, SOL_SOCKET, SO_RCVBUF, (int)tcp_params.receive_bytes);
+	if (tcp_params.user_timeout_ms)
+		set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)tcp_params.user_timeout_ms);
+	if (tcp_params.busy_poll_us)
+		set(fd, SOL_SOCKET, SO_BUSY_POLL, (int)tcp_params.busy_poll_us);
+}
+
+/* What comes of it ------------------------------------------------------------------------- */
+
+static void fail(struct tcp_ep *ep, int err, const void *data, uint32_t length)
+{
+	uint8_t copy[PROV_CM_DATA_MAX];
+
+	if (length)
+		memcpy(copy, data, length);
+	dial_free(ep);
+	tcp_ep_disconnect(ep);
+	ep->base.state = EP_DEAD;
+	receives_flush(&ep->base, FI_ECANCELED);
+	prov_ep_tell_error(&ep->base, err, copy, length);
+}
+
+static void too_late(struct prov_deadline *deadline)
+{
+	struct tcp_dial *dial = plx_container_of(deadline, struct tcp_dial, deadline);
+
+	fail(dial->ep, FI_ETIMEDOUT, NULL, 0);
+}
+
+static void accepted(struct tcp_ep *ep)
+{
+	struct wire_hello answer = ep->dial->answer;
+	int rc;
+
+	dial_free(ep);
+	rc = poll_begin(ep);
+	if (rc) {
+		fail(ep, -rc, NULL, 0);
+		return;
+	}
+	ep->base.state = EP_CONNECTED;
+	prov_ep_tell(&ep->base, FI_CONNECTED, wire_hello_data(&answer), wire_hello_length(&answer));
+}
+
+static void refused(struct tcp_ep *ep)
+{
+	const struct wire_hello *answer = &ep->dial->answer;
+
+	if (wire_hello_kind(answer) == WIRE_REJECT)
+		fail(ep, FI_ECONNREFUSED, wire_hello_data(answer), wire_hello_length(answer));
+	else /* it connected to itself, or to another that does */
+		fail(ep, FI_ECONNREFUSED, NULL, 0);
+}
+
+/* The listener speaks something else. */
+static void stranger(struct tcp_ep *ep, enum wire_heard heard)
+{
+	char peer[PROV_ADDRESS_MAX], what[WIRE_TEXT_BYTES];
+
+	tcp_log(FI_LOG_WARN, "the listener at %s refused: %s",
+		prov_address_format(&ep->base.peer, peer),
+		wire_describe(&ep->dial->answer, heard, what));
+	fail(ep, FI_ECONNREFUSED, NULL, 0);
+}
+
+static void answered(struct tcp_ep *ep)
+{
+	enum wire_heard heard = wire_hear(ep->source.fd, &ep->dial->answer);
+
+	switch (heard) {
+	case HEARD_PART:
+		break;
+	case HEARD_WHOLE:
+		if (wire_hello_kind(&ep->dial->answer) == WIRE_ACCEPT)
+			accepted(ep);
+		else
+			refused(ep);
+		break;
+	case HEARD_END: /* who hangs up without an answer refuses too */
+		fail(ep, FI_ECONNREFUSED, NULL, 0);
+		break;
+	default:
+		stranger(ep, heard);
+	}
+}
+
+/* The socket has connected, or failed to. A new one has room for all of the HELLO. */
+static void connected(struct tcp_ep *ep)
+{
+	struct tcp_dial *dial = ep->dial;
+	socklen_t length = sizeof(int);
+	int err = 0;
+	ssize_t sent;
+
+	if (getsockopt(ep->source.fd, SOL_SOCKET, SO_ERROR, &err, &length))
+		err = errno;
+	if (err) {
+		fail(ep, err, NULL, 0);
+		return;
+	}
+	sent = tcp_sys.send(ep->source.fd, dial->hello, dial->length, MSG_DONTWAIT | MSG_NOSIGNAL);
+	dial->is_sent = sent == (ssize_t)dial->length;
+	if (!dial->is_sent)
+		fail(ep, sent < 0 ? errno : FI_ECONNABORTED, NULL, 0);
+	else if (eq_watch(ep->base.eq, &ep->source, EPOLLIN | EPOLLRDHUP) != 0)
+		fail(ep, errno, NULL, 0);
+}
+
+static void dial_ready(struct prov_source *source)
+{
+	struct tcp_ep *ep = plx_container_of(source, struct tcp_ep, source);
+
+	if (ep->dial->is_sent)
+		answered(ep);
+	else
+		connected(ep);
+}
+
+/* Connecting ------------------------------------------------------------------------------- */
+
+/* The address that it shall come from, if one was asked for. */
+static int bind_local(int fd, const struct sockaddr_storage *local)
+{
+	const struct sockaddr *address = (const struct sockaddr *)local;
+
+	if (!local->ss_family || (prov_address_is_any(address) && !prov_address_port(address)))
+		return 0;
+	set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	return bind(fd, address, prov_address_bytes(address)) ? -errno : 0;
+}
+
+static int dial(struct tcp_ep *ep)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&ep->base.peer;
+	int fd = tcp_sys.socket(peer->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	ep->source = (struct prov_source){.fd = fd, .ready = dial_ready};
+	tcp_set_options(fd);
+	if (ep->base.info->tx_attr)
+		set_class(fd, peer->sa_family, ep->base.info->tx_attr->tclass);
+	rc = bind_local(fd, &ep->base.local);
+	if (rc)
+		return rc;
+	if (tcp_sys.connect(fd, peer, prov_address_bytes(peer)) && errno != EINPROGRESS)
+		return -errno;
+	return eq_watch(ep->base.eq, &ep->source, EPOLLOUT);
+}
+
+static int prepare(struct tcp_ep *ep, const void *data, size_t length)
+{
+	struct tcp_dial *prepared = calloc(1, sizeof(*prepared));
+	uint64_t end_ns = queue_now_ns() + tcp_params.connect_ms * PLX_NS_PER_MS;
+	int rc;
+
+	if (!prepared)
+		return -FI_ENOMEM;
+	prepared->ep = ep;
+	prepared->length = (uint32_t)wire_write_hello(prepared->hello, WIRE_CONNECT, data, length);
+	prepared->deadline.passed = too_late;
+	rc = eq_set_deadline(ep->base.eq, &prepared->deadline, end_ns);
+	if (rc)
+		free(prepared);
+	else
+		ep->dial = prepared;
+	return rc;
+}
+
+int tcp_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
+{
+	struct tcp_ep *ep = (struct tcp_ep *)fid;
+	int rc = prov_ep_check_connect(&ep->base, ep->request, length);
+
+	rc = rc ? rc : prov_ep_take_peer(&ep->base, address);
+	rc = rc ? rc : tcp_ep_enable(&ep->base);
+	rc = rc ? rc : prepare(ep, data, length);
+	if (rc)
+		return rc;
+	rc = dial(ep);
+	if (rc) {
+		dial_free(ep);
+		tcp_ep_disconnect(ep);
+		return rc;
+	}
+	ep->base.state = EP_CONNECTING;
+	return 0;
+}

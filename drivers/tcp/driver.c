@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* TCP sockets, any network: the provider plx_tcp, which is part of Pollux; see doc/design/tcp.md.
+ */
+#include "plx_fabric_driver.h"
+#include "tcp.h"
+
+#define TX_SIZE 64 /* of one link, which has no more than 36 sends under way */
+
+extern const struct plx_fabric_driver plx_driver_tcp;
+
+static const char *tcp_provider(const char *asked, bool exact, uint32_t version)
+{
+	if (strcmp(asked, TCP_NAME) == 0 || (!exact && strcmp(asked, "tcp") == 0))
+		return TCP_NAME;
+	return NULL;
+}
+
+static int tcp_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
+{
+	struct fi_cq_attr cq_attr = {
+		.size = fids->cq_entries,
+		.format = fids->cq_format,
+		.wait_obj = FI_WAIT_FD,
+	};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
+	int rc = fi_cq_open(fids->domain, &cq_attr, &fids->cq, NULL);
+
+	((struct tcp_domain *)fids->domain)->gathers = true;
+	rc = rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
+	rc = rc ? rc : fi_control(&fids->cq->fid, FI_GETWAIT, &fids->wait_fd);
+	return rc ? rc : fi_control(&fids->eq->fid, FI_GETWAIT, &fids->eq_fd);
+}
+
+static int tcp_arm(struct plx_fabric_fids *fids)
+{
+	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
+
+	return fi_trywait(fids->fabric, both, 2);
+}
+
+static bool tcp_revokes_at_once(const struct fi_info *info)
+{
+	return true;
+}
+
+const struct plx_fabric_driver plx_driver_tcp = {
+	.name = "tcp",
+	.summary = "TCP sockets, any network (plx_tcp, Pollux' own provider)",
+	.provider = tcp_provider,
+	.closes_on_exec = true,
+	.getinfo = tcp_getinfo,
+	.fabric = tcp_fabric_open,
+	.open_queues = tcp_open_queues,
+	.arm = tcp_arm,
+	.direct = true,
+	.revokes_at_once = tcp_revokes_at_once,
+	.wakes_only_for_work = true,
+	.claim = tcp_send_claim,
+	.commit = tcp_send_commit,
+	.tx_size = TX_SIZE,
+	.rx_size = TCP_RX_SIZE,
+	.cq_entries = PROV_CQ_SIZE,
+	.signal_every = 0, /* a full endpoint refuses */
+	.eq_every_turns = 256,
+	.eq_pending_turns = 16,
+};

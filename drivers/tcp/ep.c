@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: how they are made, enabled, ended and closed. */
+#include "tcp.h"
+
+#include <stdlib.h>
+
+static struct tcp_ep *ep_of(struct fid *fid)
+{
+	return (struct tcp_ep *)fid;
+}
+
+int tcp_ep_enable(struct prov_ep *base)
+{
+	int rc = prov_ep_check_enable(base);
+
+	if (rc || base->enabled)
+		return rc;
+	rc = receives_init(&base->rx, base->rx.size);
+	base->enabled = rc == 0;
+	return rc;
+}
+
+void tcp_ep_posted(struct prov_ep *base)
+{
+	base->starved = false;
+	poll_wait((struct tcp_ep *)base);
+}
+
+/* Ending --------------------------------------------------------------------------------------- */
+
+static void flush(struct tcp_ep *ep)
+{
+	block_put(&domain_of(ep)->blocks, ep->unread);
+	ep->unread = NULL;
+	ep->is_stalled = ep->base.starved = false;
+	receives_flush(&ep->base, FI_ECANCELED);
+	tcp_send_flush(ep, FI_ECANCELED);
+	rma_flush(ep, FI_ECANCELED);
+}
+
+void tcp_ep_finish(struct tcp_ep *ep)
+{
+	if (ep->base.state == EP_DEAD)
+		return;
+	poll_end(ep);
+	ep->base.state = EP_DEAD;
+	ep->at_end = true;
+	flush(ep);
+	prov_ep_tell(&ep->base, FI_SHUTDOWN, NULL, 0);
+}
+
+void tcp_ep_break(struct tcp_ep *ep, const char *why)
+{
+	char peer[PROV_ADDRESS_MAX];
+
+	if (ep->is_broken)
+		return;
+	ep->is_broken = true;
+	tcp_log(FI_LOG_WARN, "the connection with %s is ended: %s",
+		prov_address_format(&ep->base.peer, peer), why);
+	tcp_sys.shutdown(ep->source.fd, SHUT_RDWR);
+}
+
+/* Making and closing ----------------------------------------------------------------------- */
+
+static int ep_close(struct fid *fid)
+{
+	struct tcp_ep *ep = ep_of(fid);
+
+	dial_free(ep);
+	if (ep->base.state == EP_CONNECTED && ep->queued_bytes && !ep->is_blocked)
+		tcp_send_queued(ep);
+	poll_end(ep);
+	tcp_ep_disconnect(ep);
+	if (ep->request)
+		tcp_request_free(ep->request);
+	if (ep->base.enabled)
+		flush(ep);
+	tcp_send_fini(ep);
+	prov_ep_fini(&ep->base);
+	free(ep);
+	return 0;
+}
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = prov_ep_bind,
+	.control = prov_ep_control,
+	.ops_open = prov_no_ops_open,
+};
+
+/* What it is made from: a request becomes its own, a passive endpoint lends its address. */
+static int take_handle(struct tcp_ep *ep, struct fid *handle)
+{
+	struct tcp_request *request = (struct tcp_request *)handle;
+
+	switch (handle ? handle->fclass : FI_CLASS_UNSPEC) {
+	case FI_CLASS_UNSPEC:
+		return handle ? -FI_EINVAL : 0;
+	case FI_CLASS_PEP:
+		ep->base.local = ((struct tcp_pep *)handle)->address;
+		return 0;
+	case FI_CLASS_CONNREQ:
+		if (!request->pep) /* another's already */
+			return -FI_EINVAL;
+		ep->base.local = request->pep->address;
+		ep->base.peer = request->peer;
+		tcp_request_take(request);
+		ep->request = request;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
+		void *context)
+{
+	struct tcp_ep *ep;
+	int rc;
+
+	if (!info)
+		return -FI_EINVAL;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ep->source.fd = -1;
+	rc = prov_ep_init(&ep->base, (struct prov_domain *)domain, info, context);
+	rc = rc ? rc : take_handle(ep, info->handle);
+	if (rc) {
+		prov_ep_fini(&ep->base);
+		free(ep);
+		return rc;
+	}
+	ep->base.fid.fid.ops = &ep_fid_ops;
+	ep->base.fid.cm = &tcp_ep_cm_ops;
+	ep->base.fid.msg = &tcp_msg_ops;
+	ep->base.fid.rma = &tcp_rma_ops;
+	*ep_out = &ep->base.fid;
+	return 0;
+}

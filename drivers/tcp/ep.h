@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: one is a connection, or is to become one. */
+#ifndef TCP_EP_H
+#define TCP_EP_H
+
+#include "../prov/prov.h"
+#include "wire.h"
+
+#define TCP_TX_SIZE     256
+#define TCP_TX_SIZE_MAX 4096
+#define TCP_RX_SIZE     256
+#define TCP_RX_SIZE_MAX 4096
+#define TCP_INJECT_MAX  8192
+#define TCP_QUEUED_MAX  (1u << 20) /* bytes that wait in an endpoint, before it refuses more */
+
+struct block;
+struct tcp_dial;
+struct tcp_mr;
+struct tcp_request;
+
+/* What is sent from where it lies, and what completes: bytes of the endpoint's block come first. */
+struct tcp_send {
+	uint32_t staged; /* bytes of the block before the pieces: a header, and earlier frames */
+	uint32_t piece_count, piece;
+	struct iovec pieces[PROV_IOV_MAX];
+	struct tcp_mr *mr; /* whose memory it is; NULL: the caller's */
+	void *context;
+	uint64_t flags; /* of its completion; 0: it has none */
+};
+
+/* A read that was asked for: where the answer goes. */
+struct tcp_read {
+	struct iovec pieces[PROV_IOV_MAX];
+	uint32_t piece_count;
+	uint32_t length;
+	void *context;
+	uint64_t flags; /* of its completion; 0: it has none */
+};
+
+struct tcp_ep {
+	struct prov_ep base;
+
+	/* Receiving: the frame that is coming in. */
+	bool is_polled;          /* its socket is watched by its queues */
+	bool in_set;             /* the queue's epoll set: so unless it is hot for long */
+	bool is_hot, is_waiting; /* in that list of its queue */
+	bool is_broken;          /* the peer sent what cannot be: nothing more is taken */
+	bool at_end;             /* the peer closed, or the socket failed */
+	bool in_frame;           /* its header is read, and its payload comes in */
+	bool pending;            /* a header or a payload is whole, and waits to be acted on */
+	bool is_stalled;         /* ... as there is no receive, or no room */
+	uint8_t header_have;
+	uint8_t header[WIRE_FRAME_MOST]; /* where only part of one is there */
+	struct wire_frame frame;
+	uint32_t frame_done;  /* bytes of its payload */
+	uint8_t *target;      /* WIRE_WRITE */
+	struct tcp_mr *into;  /* the same: whose memory that is */
+	struct block *unread; /* bytes that were received and not taken yet */
+	uint32_t idle_looks, hot_polls;
+	struct prov_list link; /* hot or waiting */
+
+	/* Sending. */
+	bool is_queued, is_blocked; /* in the domain's list; its socket had no room */
+	bool was_first;             /* first_poll is valid */
+	uint32_t first_poll;        /* the domain's, when it last sent at once */
+	uint32_t tail_staged;       /* bytes of `out` behind the last of `sends` */
+	struct block *out;
+	struct tcp_send *sends; /* base.tx_head to tx_tail; grows up to what may be posted */
+	uint32_t sends_mask;
+	uint64_t queued_bytes;
+	struct prov_list queued_link;
+
+	/* Reads: asked for here, and not answered; asked for by the peer, in `sends`. */
+	struct tcp_read *reads; /* WIRE_READS_MAX; NULL: there never was one */
+	uint32_t reads_head, reads_tail;
+	uint32_t answers; /* of `sends` */
+
+	/* Connection. */
+	struct prov_source source; /* the socket */
+	struct prov_list domain_link;
+	struct tcp_request *request; /* it was made from, until fi_accept */
+	struct tcp_dial *dial;       /* while it connects */
+};
+
+static inline struct tcp_cq *rx_cq_of(const struct tcp_ep *ep)
+{
+	return (struct tcp_cq *)ep->base.rx_cq;
+}
+
+static inline struct tcp_domain *domain_of(const struct tcp_ep *ep)
+{
+	return (struct tcp_domain *)ep->base.domain;
+}
+
+/* ep.c ------------------------------------------------------------------------------------- */
+
+int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
+		void *context);
+int tcp_ep_enable(struct prov_ep *base); /* unless it is enabled already */
+void tcp_ep_posted(struct prov_ep *base);
+/* Nothing more comes: what is posted is flushed, and the application told. */
+void tcp_ep_finish(struct tcp_ep *ep);
+/* The peer sent what cannot be, or a registration that it uses has ended: nothing more is taken
+ * from it, and tcp_ep_finish comes next. why: for the log, after its address. */
+void tcp_ep_break(struct tcp_ep *ep, const char *why);
+
+/* cm/cm.c ---------------------------------------------------------------------------------- */
+
+extern struct fi_ops_cm tcp_ep_cm_ops;
+void tcp_ep_disconnect(struct tcp_ep *ep); /* closes its socket; accepts one that has none */
+
+/* cm/connect.c ------------------------------------------------------------------------------ */
+
+int tcp_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length);
+void dial_free(struct tcp_ep *ep);
+void tcp_set_options(int fd); /* of each connection's socket */
+
+/* receive.c -------------------------------------------------------------------------------- */
+
+/* Read the socket once, and take what is there. Return: whether something was. */
+bool tcp_receive_read(struct tcp_ep *ep);
+/* Go on where it stalled. */
+void tcp_receive_resume(struct tcp_ep *ep);
+
+/* send.c ----------------------------------------------------------------------------------- */
+
+extern struct fi_ops_msg tcp_msg_ops;
+/* Write what is queued, as much as the socket takes. */
+void tcp_send_queued(struct tcp_ep *ep);
+void tcp_send_flush(struct tcp_ep *ep, int err);
+void tcp_send_fini(struct tcp_ep *ep);
+/* For Pollux' own links: see claim and commit in plx_fabric_driver.h. */
+void *tcp_send_claim(struct fid_ep *fid, size_t length);
+void tcp_send_commit(struct fid_ep *fid, size_t length);
+
+/* An operation to be sent. */
+struct tcp_message {
+	struct wire_frame frame;
+	const struct iovec *iov;
+	size_t count;
+	uint64_t length;   /* of all pieces */
+	struct tcp_mr *mr; /* whose memory it is; NULL: the caller's */
+	void *context;
+	uint64_t flags;      /* of the operation */
+	uint64_t completion; /* its flags; 0: none is wanted */
+};
+
+/* Return: 0; -FI_EAGAIN; -FI_ENOTCONN; -FI_ENOMEM; -FI_EMSGSIZE. */
+ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message);
+
+/* rma.c ------------------------------------------------------------------------------------ */
+
+extern struct fi_ops_rma tcp_rma_ops;
+/* The header of a WIRE_WRITE or WIRE_READ_DATA came in. Return: NULL it may be; else what is wrong.
+ */
+const char *rma_begin_write(struct tcp_ep *ep);
+const char *rma_begin_data(struct tcp_ep *ep);
+/* The same of a WIRE_READ. *stalled_out: there is no room for the answer now. */
+const char *rma_answer(struct tcp_ep *ep, bool *stalled_out);
+/* All of it is there, and the queue has room for its completion. */
+void rma_end_write(struct tcp_ep *ep);
+void rma_end_data(struct tcp_ep *ep);
+void rma_flush(struct tcp_ep *ep, int err);
+
+static inline struct tcp_read *rma_oldest(const struct tcp_ep *ep)
+{
+	return &ep->reads[ep->reads_head % WIRE_READS_MAX];
+}
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a read of a completion queue does first: send what is queued, and look at sockets.
+ *
+ * A poll costs the same with any number of idle connections. Sockets that received something lately
+ * are hot, and read each poll. All sockets are in the queue's epoll set, edge-triggered: the others
+ * are read once the set tells of them, and are hot from there on. A socket leaves the hot ones
+ * after a read that found nothing, so whatever comes after that is told of. While there are hot
+ * ones the set is looked at every few polls. A socket that is hot for long leaves the set, as each
+ * segment that arrives costs more while it is in there: some 6 % of a round trip. */
+#include "tcp.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* A socket is hot until so many looks at the queue's hot ones found nothing: alone it is for that
+ * many polls, and the more there are the sooner it is not. */
+#define IDLE_LOOKS  8192
+#define HOT_MAX     16   /* of more than these, one read that finds nothing is enough */
+#define AWAKE_MAX   4    /* that stay hot in a sleep */
+#define LEAVE_AFTER 1024 /* polls that a socket is hot, and then leaves the set */
+#define SET_EVERY   16   /* polls between two looks at the set, while there are hot sockets */
+#define EVENTS_MAX  32   /* of one look */
+#define READS_MAX   8    /* hot sockets read in one poll */
+
+static struct tcp_ep *of_link(struct prov_list *link)
+{
+	return plx_container_of(link, struct tcp_ep, link);
+}
+
+static struct tcp_domain *domain_of_cq(const struct tcp_cq *cq)
+{
+	return (struct tcp_domain *)cq->q.domain;
+}
+
+/* Lists -------------------------------------------------------------------------------------- */
+
+static void unlist(struct tcp_ep *ep)
+{
+	if (ep->is_hot || ep->is_waiting)
+		list_remove(&ep->link);
+	rx_cq_of(ep)->hot_count -= ep->is_hot;
+	ep->is_hot = ep->is_waiting = false;
+}
+
+/* In the epoll set of its queue or not. To enter it tells of what is there already. Return: whether
+ * it is in. */
+static bool enter_set(struct tcp_ep *ep)
+{
+	struct epoll_event event = {
+		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+		.data.ptr = ep,
+	};
+
+	if (!ep->in_set)
+		ep->in_set = tcp_sys.epoll_ctl(rx_cq_of(ep)->q.wait.epoll_fd, EPOLL_CTL_ADD,
+					       ep->source.fd, &event) == 0;
+	return ep->in_set;
+}
+
+static void leave_set(struct tcp_ep *ep)
+{
+	if (ep->in_set)
+		tcp_sys.epoll_ctl(rx_cq_of(ep)->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->source.fd,
+				  NULL);
+	ep->in_set = false;
+}
+
+/* No longer hot: from here on the set tells. Return: whether it could enter that. */
+static bool cool(struct tcp_ep *ep)
+{
+	if (!enter_set(ep))
+		return false;
+	unlist(ep);
+	return true;
+}
+
+void poll_heat(struct tcp_ep *ep)
+{
+	ep->idle_looks = ep->hot_polls = 0;
+	if (ep->is_hot || ep->is_stalled || !ep->is_polled)
+		return;
+	unlist(ep);
+	list_append(&rx_cq_of(ep)->hot, &ep->link);
+	rx_cq_of(ep)->hot_count++;
+	ep->is_hot = true;
+}
+
+void poll_wait(struct tcp_ep *ep)
+{
+	unlist(ep);
+	if (ep->base.starved)
+		return; /* a posted receive brings it back, and then it is hot */
+	list_append(&rx_cq_of(ep)->waiting, &ep->link);
+	ep->is_waiting = true;
+}
+
+void poll_blocked(struct tcp_ep *ep)
+{
+	enter_set(ep); /* where that fails, each poll of the hot ones tries again */
+}
+
+/* What it sends through may be another queue, whose sleep ends when there is room. */
+static int watch(struct tcp_ep *ep)
+{
+	struct tcp_cq *tx_cq = (struct tcp_cq *)ep->base.tx_cq;
+	struct epoll_event event = {.events = EPOLLOUT | EPOLLET, .data.ptr = ep};
+
+	if (!enter_set(ep))
+		return -errno;
+	if (tx_cq == rx_cq_of(ep))
+		return 0;
+	return tcp_sys.epoll_ctl(tx_cq->q.wait.epoll_fd, EPOLL_CTL_ADD, ep->source.fd, &event)
+		     ? -errno
+		     : 0;
+}
+
+int poll_begin(struct tcp_ep *ep)
+{
+	int rc = watch(ep);
+
+	if (rc)
+		return rc;
+	ep->is_polled = true;
+	list_append(&domain_of(ep)->eps, &ep->domain_link);
+	poll_heat(ep);
+	return 0;
+}
+
+void poll_end(struct tcp_ep *ep)
+{
+	struct tcp_cq *tx_cq = (struct tcp_cq *)ep->base.tx_cq;
+
+	if (!ep->is_polled)
+		return;
+	ep->is_polled = false;
+	list_remove(&ep->domain_link);
+	unlist(ep);
+	leave_set(ep);
+	if (tx_cq != rx_cq_of(ep))
+		tcp_sys.epoll_ctl(tx_cq->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->source.fd, NULL);
+}
+
+/* Polling ------------------------------------------------------------------------------------ */
+
+static __attribute__((noinline)) void send_all(struct tcp_domain *domain)
+{
+	struct prov_list *last = domain->queued.prev;
+
+	while (!list_is_empty(&domain->queued)) {
+		struct prov_list *first = domain->queued.next;
+
+		tcp_send_queued(plx_container_of(first, struct tcp_ep, queued_link));
+		if (first == last) /* what was queued again is for the next poll */
+			break;
+	}
+}
+
+void poll_sends(struct tcp_cq *cq)
+{
+	struct tcp_domain *domain = domain_of_cq(cq);
+
+	domain->polls++;
+	if (plx_unlikely(!list_is_empty(&domain->queued)))
+		send_all(domain);
+}
+
+/* Edge: what was reported is not reported again. */
+static void handle(struct tcp_ep *ep, uint32_t events)
+{
+	if (ep->is_blocked && events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
+		tcp_send_queued(ep);
+	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
+		if (ep->is_hot)
+			ep->idle_looks = 0;
+		else if (!ep->is_stalled && tcp_receive_read(ep))
+			poll_heat(ep);
+	}
+}
+
+/* Return: whether fi_cq_signal was called. */
+static bool look_at_set(struct tcp_cq *cq, int *count_out)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int count = tcp_sys.epoll_wait(cq->q.wait.epoll_fd, events, EVENTS_MAX, 0);
+	bool signalled = false;
+	uint64_t value;
+
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.ptr)
+			handle(events[i].data.ptr, events[i].events);
+		else
+			signalled |= read(cq->q.wait.signal_fd, &value, sizeof(value)) > 0;
+	}
+	*count_out = count;
+	return signalled;
+}
+
+/* It is hot, and a read found nothing. */
+static inline void found_nothing(struct tcp_cq *cq, struct tcp_ep *ep)
+{
+	ep->idle_looks += cq->hot_count;
+	if (plx_unlikely(!ep->is_hot))
+		return;
+	if (plx_unlikely(ep->idle_looks > IDLE_LOOKS || cq->hot_count > HOT_MAX))
+		cool(ep);
+	else if (plx_unlikely(++ep->hot_polls == LEAVE_AFTER && !ep->is_blocked))
+		leave_set(ep);
+	else if (plx_unlikely(ep->is_blocked && !ep->in_set))
+		enter_set(ep);
+}
+
+static inline void read_hot(struct tcp_cq *cq)
+{
+	uint32_t count = cq->hot_count < READS_MAX ? cq->hot_count : READS_MAX;
+
+	for (uint32_t i = 0; i < count && !list_is_empty(&cq->hot); i++) {
+		struct tcp_ep *ep = of_link(cq->hot.next);
+
+		if (plx_unlikely(cq->hot_count > 1)) { /* the next poll begins behind it */
+			list_remove(&ep->link);
+			list_append(&cq->hot, &ep->link);
+		}
+		if (tcp_receive_read(ep))
+			ep->idle_looks = 0;
+		else
+			found_nothing(cq, ep);
+	}
+}
+
+static __attribute__((noinline)) void resume_waiting(struct tcp_cq *cq)
+{
+	struct prov_list *last = cq->waiting.prev;
+
+	while (!list_is_empty(&cq->waiting)) {
+		struct prov_list *first = cq->waiting.next;
+
+		unlist(of_link(first));
+		tcp_receive_resume(of_link(first));
+		if (first == last)
+			break;
+	}
+}
+
+static inline bool poll_one(struct tcp_cq *cq)
+{
+	bool signalled = false;
+	int count;
+
+	if (plx_unlikely(!list_is_empty(&cq->waiting)))
+		resume_waiting(cq);
+	read_hot(cq);
+	if (list_is_empty(&cq->hot) || ++cq->polls % SET_EVERY == 0 ||
+	    plx_unlikely(domain_of_cq(cq)->blocked_count))
+		signalled = look_at_set(cq, &count);
+	return signalled;
+}
+
+/* A read of one queue moves all of its domain: who waits for a send to be done may read the queue
+ * of its sends alone, and its peer waits for the same. */
+void poll_cq(struct tcp_cq *cq)
+{
+	struct tcp_domain *domain = domain_of_cq(cq);
+
+	cq->is_signalled |= poll_one(cq);
+	if (plx_likely(cq->link.next == cq->link.prev))
+		return;
+	for (struct prov_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {
+		struct tcp_cq *each = plx_container_of(link, struct tcp_cq, link);
+
+		if (each != cq)
+			each->is_signalled |= poll_one(each);
+	}
+}
+
+/* Going to sleep ----------------------------------------------------------------------------- */
+
+bool poll_was_signalled(struct tcp_cq *cq)
+{
+	bool was = cq->is_signalled;
+
+	cq->is_signalled = false;
+	return was;
+}
+
+/* Before what the set tells is looked at, as to enter it tells something. */
+static bool enter_all(struct tcp_cq *cq)
+{
+	bool all = true;
+
+	for (struct prov_list *link = cq->hot.next; link != &cq->hot; link = link->next) {
+		of_link(link)->hot_polls = 0;
+		all &= enter_set(of_link(link));
+	}
+	return all;
+}
+
+/* All of its hot sockets are read until there is nothing; what they get after that the set tells
+ * of. A few stay hot: they are read first after the sleep. */
+static bool cool_all(struct tcp_cq *cq)
+{
+	for (struct prov_list *link = cq->hot.next, *next; link != &cq->hot; link = next) {
+		struct tcp_ep *ep = of_link(link);
+
+		next = link->next;
+		if (tcp_receive_read(ep))
+			return false;
+		if (ep->is_hot && cq->hot_count > AWAKE_MAX)
+			unlist(ep);
+	}
+	return true;
+}
+
+/* Whether there is nothing to do. A few hot sockets stay so: they are read first after the sleep.
+ */
+static bool is_idle(struct tcp_cq *cq)
+{
+	int count;
+
+	if (!enter_all(cq))
+		return false;
+	do {
+		cq->is_signalled |= look_at_set(cq, &count);
+	} while (count == EVENTS_MAX && cq->q.head == cq->q.tail);
+	return list_is_empty(&cq->waiting) && cool_all(cq) && cq->q.head == cq->q.tail;
+}
+
+int poll_arm(struct prov_cq *q)
+{
+	struct tcp_cq *cq = (struct tcp_cq *)q;
+	struct tcp_domain *domain = domain_of_cq(cq);
+
+	if (!queue_can_sleep(&cq->q.wait))
+		return -FI_EINVAL;
+	poll_sends(cq);
+	for (struct prov_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {
+		if (!is_idle(plx_container_of(link, struct tcp_cq, link)))
+			return -FI_EAGAIN;
+	}
+	return list_is_empty(&domain->queued) && !poll_was_signalled(cq) ? 0 : -FI_EAGAIN;
+}

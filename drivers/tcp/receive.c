@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Receiving. A socket is read into its queue's block, and the frames that are there are taken out
+ * of it: hot path, with whole messages for receives of one piece. Long payloads are read to where
+ * they go. Nothing is allocated that a peer announces: of a frame that is not whole the endpoint
+ * keeps the header, and its payload goes to where it belongs as it comes. Where there is no
+ * receive, or no room in the queue, the endpoint takes over the block, with what is left in it. */
+#include "tcp.h"
+
+#include <errno.h>
+
+#define DIRECT_MIN  4096 /* payload that is still to come is read to where it goes from there on */
+#define BEHIND_MOST 4096 /* bytes that are read in the same call, of the next frame */
+
+/* Frames ------------------------------------------------------------------------------------- */
+
+/* Return: false. */
+static bool stall(struct tcp_ep *ep)
+{
+	ep->is_stalled = true;
+	return false;
+}
+
+static bool break_off(struct tcp_ep *ep, const char *why)
+{
+	tcp_ep_break(ep, why);
+	return false;
+}
+
+static bool begin_message(struct tcp_ep *ep)
+{
+	if (plx_unlikely(receives_is_empty(&ep->base.rx))) {
+		ep->base.starved = true;
+		return stall(ep);
+	}
+	ep->base.rx.filling = true;
+	ep->in_frame = true;
+	return true;
+}
+
+/* A header is whole. Return: whether what comes next may be looked at. */
+static bool begin_frame(struct tcp_ep *ep)
+{
+	const char *wrong = NULL;
+	bool stalled = false;
+
+	wire_read(ep->header, &ep->frame);
+	ep->frame_done = 0;
+	switch (ep->frame.kind) {
+	case WIRE_MESSAGE:
+		if (!begin_message(ep))
+			return false;
+		break;
+	case WIRE_WRITE:
+		wrong = rma_begin_write(ep);
+		ep->in_frame = true;
+		break;
+	case WIRE_READ:
+		wrong = rma_answer(ep, &stalled);
+		break;
+	case WIRE_READ_DATA:
+		wrong = rma_begin_data(ep);
+		ep->in_frame = true;
+		break;
+	}
+	if (wrong)
+		return break_off(ep, wrong);
+	if (stalled)
+		return stall(ep);
+	ep->header_have = 0;
+	ep->pending = ep->in_frame && ep->frame.length == 0;
+	return true;
+}
+
+/* A payload is whole. Return: whether its completion found room. */
+static bool end_frame(struct tcp_ep *ep)
+{
+	struct prov_cq *cq = ep->frame.kind == WIRE_READ_DATA ? ep->base.tx_cq : ep->base.rx_cq;
+
+	if (plx_unlikely(!cq_has_room(cq)))
+		return stall(ep);
+	switch (ep->frame.kind) {
+	case WIRE_MESSAGE:
+		receives_complete(&ep->base, ep->frame.length, ep->frame.flags & WIRE_HAS_DATA,
+				  ep->frame.data);
+		ep->base.rx.filling = false;
+		receives_drop_cancelled(&ep->base.rx);
+		break;
+	case WIRE_WRITE:
+		rma_end_write(ep);
+		break;
+	case WIRE_READ_DATA:
+		rma_end_data(ep);
+		break;
+	}
+	ep->in_frame = ep->pending = false;
+	return true;
+}
+
+/* Act on what is whole. Return: whether what comes next may be looked at. */
+static __attribute__((noinline)) bool act(struct tcp_ep *ep)
+{
+	while (ep->pending) {
+		if (!(ep->in_frame ? end_frame(ep) : begin_frame(ep)))
+			return false;
+	}
+	return true;
+}
+
+/* Where the rest of the payload goes. out: PROV_IOV_MAX. Return: how many; 0: what does not fit is
+ * left out. */
+static int target_pieces(const struct tcp_ep *ep, struct iovec *out)
+{
+	switch (ep->frame.kind) {
+	case WIRE_MESSAGE:
+		return receives_pieces(&ep->base.rx, ep->frame_done, out);
+	case WIRE_WRITE:
+		out[0].iov_base = ep->target + ep->frame_done;
+		out[0].iov_len = ep->frame.length - ep->frame_done;
+		return 1;
+	default: {
+		const struct tcp_read *read = rma_oldest(ep);
+
+		return iov_after(read->pieces, read->piece_count, ep->frame_done, out);
+	}
+	}
+}
+
+static void got_payload(struct tcp_ep *ep, size_t length)
+{
+	ep->frame_done += (uint32_t)length;
+	ep->pending = ep->frame_done == ep->frame.length;
+}
+
+/* Part of a header, or all of it. Return: bytes taken. */
+static size_t take_header(struct tcp_ep *ep, const uint8_t *from, size_t length)
+{
+	uint32_t need = WIRE_FRAME_BYTES;
+	size_t taken = 0;
+
+	for (;;) {
+		size_t bytes = need - ep->header_have;
+
+		bytes = bytes < length - taken ? bytes : length - taken;
+		memcpy(ep->header + ep->header_have, from + taken, bytes);
+		ep->header_have += (uint8_t)bytes;
+		taken += bytes;
+		if (ep->header_have < need)
+			return taken;
+		need = wire_check(wire_load(ep->header));
+		if (!need) {
+			tcp_ep_break(ep, "it sent a frame of no kind that there is");
+			return taken;
+		}
+		if (ep->header_have == need) {
+			ep->pending = true;
+			return taken;
+		}
+	}
+}
+
+static size_t take_payload(struct tcp_ep *ep, const uint8_t *from, size_t length)
+{
+	size_t left = ep->frame.length - ep->frame_done;
+	struct iovec to[PROV_IOV_MAX];
+
+	length = length < left ? length : left;
+	iov_fill(to, target_pieces(ep, to), from, length);
+	got_payload(ep, length);
+	return length;
+}
+
+/* A message that is whole, for a receive that has room in its first piece. Return: its bytes, with
+ * the header; 0: it goes the other way. */
+static inline size_t take_whole(struct tcp_ep *ep, const uint8_t *from, size_t length)
+{
+	struct prov_receives *rx = &ep->base.rx;
+	const struct prov_receive *receive = receives_first(rx);
+	uint64_t most = length - WIRE_FRAME_BYTES, word;
+
+	if (plx_unlikely(length < WIRE_FRAME_BYTES || receives_is_empty(rx) || rx->cancelled ||
+			 !cq_has_room(ep->base.rx_cq)))
+		return 0;
+	word = wire_load(from);
+	most = most < receive->length ? most : receive->length;
+	if (plx_unlikely(!wire_is_plain(word, most)))
+		return 0;
+	if (plx_likely((uint32_t)word))
+		memcpy(receive->buf, from + WIRE_FRAME_BYTES, (uint32_t)word);
+	receives_complete(&ep->base, (uint32_t)word, false, 0);
+	return WIRE_FRAME_BYTES + (uint32_t)word;
+}
+
+/* Take what came in. Return: bytes; fewer than there are: it stalled, or broke off. */
+static size_t take(struct tcp_ep *ep, const uint8_t *bytes, size_t length)
+{
+	size_t taken = 0;
+
+	while (!ep->pending || act(ep)) {
+		size_t step = 0;
+
+		if (plx_unlikely(ep->is_broken) || taken == length)
+			break;
+		if (plx_likely(!ep->in_frame && !ep->header_have))
+			step = take_whole(ep, bytes + taken, length - taken);
+		if (plx_unlikely(!step))
+			step = ep->in_frame ? take_payload(ep, bytes + taken, length - taken)
+					    : take_header(ep, bytes + taken, length - taken);
+		taken += step;
+	}
+	return taken;
+}
+
+/* Sockets ------------------------------------------------------------------------------------ */
+
+/* The block of the queue becomes the endpoint's, with what is left in it. */
+static void keep_unread(struct tcp_ep *ep, uint32_t begin, uint32_t end)
+{
+	struct tcp_cq *cq = rx_cq_of(ep);
+
+	if (begin == end)
+		return;
+	ep->unread = cq->stage;
+	ep->unread->begin = begin;
+	ep->unread->end = end;
+	cq->stage = NULL;
+}
+
+static void end_of_stream(struct tcp_ep *ep)
+{
+	ep->at_end = true;
+	if (!ep->is_stalled)
+		tcp_ep_finish(ep);
+	else
+		ep->base.state = EP_DRAINING;
+}
+
+/* Bytes are in the block. */
+static void received(struct tcp_ep *ep, size_t length)
+{
+	size_t taken = take(ep, rx_cq_of(ep)->stage->bytes, length);
+
+	if (plx_unlikely(ep->is_broken)) {
+		tcp_ep_finish(ep);
+	} else if (plx_unlikely(ep->is_stalled)) {
+		keep_unread(ep, (uint32_t)taken, (uint32_t)length);
+		poll_wait(ep);
+	}
+}
+
+/* The rest of the payload, to where it goes. Return: how many pieces; 0: by way of the block. */
+static int direct_pieces(const struct tcp_ep *ep, struct iovec *iov)
+{
+	size_t left = ep->frame.length - ep->frame_done;
+	int count;
+
+	if (left < DIRECT_MIN || !ep->in_frame)
+		return 0;
+	count = target_pieces(ep, iov);
+	for (int i = 0; i < count; i++) {
+		if (iov[i].iov_len >= left) {
+			iov[i].iov_len = left; /* what comes behind is another frame's */
+			return i + 1;
+		}
+		left -= iov[i].iov_len;
+	}
+	return 0; /* it does not fit */
+}
+
+static ssize_t read_direct(struct tcp_ep *ep, struct iovec *iov, int count)
+{
+	size_t left = ep->frame.length - ep->frame_done;
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)count + 1};
+	ssize_t got;
+
+	iov[count] = (struct iovec){rx_cq_of(ep)->stage->bytes, BEHIND_MOST};
+	got = tcp_sys.recvmsg(ep->source.fd, &msg, MSG_DONTWAIT);
+	if (got > 0) {
+		got_payload(ep, (size_t)got < left ? (size_t)got : left);
+		received(ep, (size_t)got < left ? 0 : (size_t)got - left);
+	}
+	return got;
+}
+
+static inline ssize_t read_some(struct tcp_ep *ep)
+{
+	struct iovec iov[PROV_IOV_MAX + 1];
+	int count = direct_pieces(ep, iov);
+	ssize_t got;
+
+	if (plx_unlikely(count))
+		return read_direct(ep, iov, count);
+	got = tcp_sys.recv(ep->source.fd, rx_cq_of(ep)->stage->bytes, BLOCK_BYTES, MSG_DONTWAIT);
+	if (got > 0)
+		received(ep, (size_t)got);
+	return got;
+}
+
+bool tcp_receive_read(struct tcp_ep *ep)
+{
+	struct tcp_cq *cq = rx_cq_of(ep);
+	ssize_t got;
+
+	if (plx_unlikely(ep->is_stalled || ep->at_end || ep->is_broken))
+		return false;
+	if (plx_unlikely(!cq->stage)) {
+		cq->stage = block_get(&domain_of(ep)->blocks);
+		if (!cq->stage)
+			return true; /* look again */
+	}
+	got = read_some(ep);
+	if (plx_likely(got > 0))
+		return true;
+	if (plx_likely(got < 0 && errno == EAGAIN))
+		return false;
+	if (got < 0 && errno == EINTR)
+		return true;
+	end_of_stream(ep);
+	return false;
+}
+
+void tcp_receive_resume(struct tcp_ep *ep)
+{
+	struct block *unread = ep->unread;
+
+	ep->is_stalled = false;
+	if (unread) {
+		unread->begin += (uint32_t)take(ep, unread->bytes + unread->begin,
+						unread->end - unread->begin);
+	} else {
+		take(ep, NULL, 0);
+	}
+	if (ep->is_stalled && !ep->is_broken) {
+		poll_wait(ep);
+		return;
+	}
+	block_put(&domain_of(ep)->blocks, ep->unread);
+	ep->unread = NULL;
+	if (ep->at_end || ep->is_broken)
+		tcp_ep_finish(ep);
+	else
+		poll_heat(ep);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One-sided reads and writes. A peer reaches what this side registered for it, by key; each access
+ * is checked when it comes in, and one that may not be ends the connection, as a device would. */
+#include "tcp.h"
+
+#include <rdma/fi_rma.h>
+#include <stdlib.h>
+
+static struct tcp_ep *ep_of(struct fid_ep *fid)
+{
+	return (struct tcp_ep *)fid;
+}
+
+/* What a peer asks for ------------------------------------------------------------------------- */
+
+const char *rma_begin_write(struct tcp_ep *ep)
+{
+	ep->target = mr_find(domain_of(ep), ep->frame.key, ep->frame.address, ep->frame.length,
+			     FI_REMOTE_WRITE, &ep->into);
+	return ep->target ? NULL : "it wrote to memory that it may not write to";
+}
+
+void rma_end_write(struct tcp_ep *ep)
+{
+	struct prov_completion *completion;
+
+	ep->into = NULL;
+	if (!(ep->frame.flags & WIRE_HAS_DATA))
+		return;
+	completion = cq_push(ep->base.rx_cq);
+	*completion = (struct prov_completion){
+		.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+		.length = ep->frame.length,
+		.data = ep->frame.data,
+	};
+}
+
+const char *rma_answer(struct tcp_ep *ep, bool *stalled_out)
+{
+	struct tcp_mr *mr;
+	uint8_t *from = mr_find(domain_of(ep), ep->frame.key, ep->frame.address, ep->frame.length,
+				FI_REMOTE_READ, &mr);
+	struct iovec iov = {from, ep->frame.length};
+	struct tcp_message message = {
+		.frame = {.length = ep->frame.length, .kind = WIRE_READ_DATA},
+		.iov = &iov,
+		.count = 1,
+		.length = ep->frame.length,
+		.mr = mr,
+		.flags = FI_MORE, /* there may be others in what was received */
+	};
+
+	if (!from)
+		return "it read memory that it may not read";
+	if (ep->answers >= WIRE_READS_MAX)
+		return "it asked for more reads at a time than there may be";
+	*stalled_out = tcp_send_message(ep, &message) != 0;
+	return NULL;
+}
+
+const char *rma_begin_data(struct tcp_ep *ep)
+{
+	if (ep->reads_head == ep->reads_tail)
+		return "it answered a read that was not asked for";
+	if (rma_oldest(ep)->length != ep->frame.length)
+		return "it answered a read with another number of bytes";
+	return NULL;
+}
+
+void rma_end_data(struct tcp_ep *ep)
+{
+	const struct tcp_read *read = rma_oldest(ep);
+
+	ep->reads_head++;
+	if (!read->flags)
+		return;
+	*cq_push(ep->base.tx_cq) = (struct prov_completion){
+		.context = read->context,
+		.flags = (uint32_t)read->flags,
+	};
+}
+
+void rma_flush(struct tcp_ep *ep, int err)
+{
+	ep->into = NULL;
+	for (; ep->reads_head != ep->reads_tail; ep->reads_head++) {
+		const struct tcp_read *read = rma_oldest(ep);
+
+		if (read->flags)
+			*cq_push(ep->base.tx_cq) = (struct prov_completion){
+				.context = read->context,
+				.flags = (uint32_t)read->flags,
+				.err = err,
+			};
+	}
+	free(ep->reads);
+	ep->reads = NULL;
+	ep->reads_head = ep->reads_tail = 0;
+}
+
+/* Asking for it -------------------------------------------------------------------------------- */
+
+static uint64_t completion_of(const struct tcp_ep *ep, uint64_t flags, uint64_t kind)
+{
+	return !ep->base.tx_selective || flags & FI_COMPLETION ? FI_RMA | kind : 0;
+}
+
+static uint64_t total_of(const struct iovec *iov, size_t count)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += iov[i].iov_len;
+	return total;
+}
+
+/* A read takes a place among the sends, so that the queue has room for it when it fails. */
+static bool has_room(const struct tcp_ep *ep)
+{
+	uint32_t reads = ep->reads_tail - ep->reads_head;
+
+	return reads < WIRE_READS_MAX &&
+	       ep->base.tx_tail - ep->base.tx_head - ep->answers + reads < ep->base.tx_size;
+}
+
+static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_message message = {.frame = {.kind = WIRE_READ}, .flags = flags & FI_MORE};
+	struct tcp_read *read;
+	ssize_t rc;
+
+	if (msg->iov_count > PROV_IOV_MAX || msg->rma_iov_count != 1 ||
+	    total_of(msg->msg_iov, msg->iov_count) != msg->rma_iov->len)
+		return -FI_EINVAL;
+	if (msg->rma_iov->len > WIRE_LENGTH_MAX)
+		return -FI_EMSGSIZE;
+	if (!has_room(ep))
+		return -FI_EAGAIN;
+	if (!ep->reads)
+		ep->reads = calloc(WIRE_READS_MAX, sizeof(*ep->reads));
+	if (!ep->reads)
+		return -FI_ENOMEM;
+	message.frame.length = (uint32_t)msg->rma_iov->len;
+	message.frame.address = msg->rma_iov->addr;
+	message.frame.key = msg->rma_iov->key;
+	rc = tcp_send_message(ep, &message);
+	if (rc)
+		return rc;
+	read = &ep->reads[ep->reads_tail++ % WIRE_READS_MAX];
+	*read = (struct tcp_read){
+		.piece_count = (uint32_t)msg->iov_count,
+		.length = (uint32_t)msg->rma_iov->len,
+		.context = msg->context,
+		.flags = completion_of(ep, flags, FI_READ),
+	};
+	if (msg->iov_count)
+		memcpy(read->pieces, msg->msg_iov, msg->iov_count * sizeof(*msg->msg_iov));
+	return 0;
+}
+
+static ssize_t write_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_message message = {
+		.frame = {.kind = WIRE_WRITE},
+		.iov = msg->msg_iov,
+		.count = msg->iov_count,
+		.length = total_of(msg->msg_iov, msg->iov_count),
+		.context = msg->context,
+		.flags = flags,
+		.completion = completion_of(ep, flags, FI_WRITE),
+	};
+
+	if (msg->iov_count > PROV_IOV_MAX || msg->rma_iov_count != 1 ||
+	    message.length != msg->rma_iov->len ||
+	    (flags & FI_INJECT && message.length > TCP_INJECT_MAX))
+		return -FI_EINVAL;
+	message.frame.length = (uint32_t)message.length;
+	message.frame.address = msg->rma_iov->addr;
+	message.frame.key = msg->rma_iov->key;
+	if (flags & FI_REMOTE_CQ_DATA) {
+		message.frame.flags = WIRE_HAS_DATA;
+		message.frame.data = msg->data;
+	}
+	return tcp_send_message(ep, &message);
+}
+
+/* libfabric's other calls ------------------------------------------------------------------------
+ */
+
+/* One that is put together from what the others are given. */
+struct access {
+	struct iovec iov;
+	struct fi_rma_iov to;
+	struct fi_msg_rma msg;
+};
+
+static const struct fi_msg_rma *one(struct access *access, const void *buf, size_t length,
+				    uint64_t address, uint64_t key, uint64_t data, void *context)
+{
+	access->iov = (struct iovec){(void *)(uintptr_t)buf, length};
+	access->to = (struct fi_rma_iov){.addr = address, .len = length, .key = key};
+	access->msg = (struct fi_msg_rma){
+		.msg_iov = &access->iov,
+		.iov_count = 1,
+		.rma_iov = &access->to,
+		.rma_iov_count = 1,
+		.context = context,
+		.data = data,
+	};
+	return &access->msg;
+}
+
+static const struct fi_msg_rma *many(struct access *access, const struct iovec *iov, size_t count,
+				     uint64_t address, uint64_t key, void *context)
+{
+	one(access, NULL, count > PROV_IOV_MAX ? 0 : total_of(iov, count), address, key, 0,
+	    context);
+	access->msg.msg_iov = iov;
+	access->msg.iov_count = count;
+	return &access->msg;
+}
+
+static ssize_t read_one(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
+			uint64_t address, uint64_t key, void *context)
+{
+	struct access access;
+
+	return read_message(fid, one(&access, buf, length, address, key, 0, context),
+			    ep_of(fid)->base.tx_flags);
+}
+
+static ssize_t read_pieces(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			   fi_addr_t source, uint64_t address, uint64_t key, void *context)
+{
+	struct access access;
+
+	return read_message(fid, many(&access, iov, count, address, key, context),
+			    ep_of(fid)->base.tx_flags);
+}
+
+static ssize_t write_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
+			 fi_addr_t destination, uint64_t address, uint64_t key, void *context)
+{
+	struct access access;
+
+	return write_message(fid, one(&access, buf, length, address, key, 0, context),
+			     ep_of(fid)->base.tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
+}
+
+static ssize_t write_pieces(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t destination, uint64_t address, uint64_t key, void *context)
+{
+	struct access access;
+
+	return write_message(fid, many(&access, iov, count, address, key, context),
+			     ep_of(fid)->base.tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
+}
+
+static ssize_t write_data(struct fid_ep *fid, const void *buf, size_t length, void *desc,
+			  uint64_t data, fi_addr_t destination, uint64_t address, uint64_t key,
+			  void *context)
+{
+	struct access access;
+
+	return write_message(fid, one(&access, buf, length, address, key, data, context),
+			     (ep_of(fid)->base.tx_flags & ~FI_INJECT) | FI_REMOTE_CQ_DATA);
+}
+
+/* No completion comes of these. */
+static ssize_t inject(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
+		      uint64_t address, uint64_t key, uint64_t flags)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, length};
+	struct tcp_message message = {
+		.frame = {.length = (uint32_t)length,
+			  .kind = WIRE_WRITE,
+			  .flags = flags & FI_REMOTE_CQ_DATA ? WIRE_HAS_DATA : 0,
+			  .data = data,
+			  .address = address,
+			  .key = key},
+		.iov = &iov,
+		.count = 1,
+		.length = length,
+		.flags = FI_INJECT,
+	};
+
+	if (length > TCP_INJECT_MAX)
+		return -FI_EINVAL;
+	return tcp_send_message(ep_of(fid), &message);
+}
+
+static ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination,
+			  uint64_t address, uint64_t key)
+{
+	return inject(fid, buf, length, 0, address, key, 0);
+}
+
+static ssize_t inject_data(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
+			   fi_addr_t destination, uint64_t address, uint64_t key)
+{
+	return inject(fid, buf, length, data, address, key, FI_REMOTE_CQ_DATA);
+}
+
+struct fi_ops_rma tcp_rma_ops = {
+	.size = sizeof(struct fi_ops_rma),
+	.read = read_one,
+	.readv = read_pieces,
+	.readmsg = read_message,
+	.write = write_one,
+	.writev = write_pieces,
+	.writemsg = write_message,
+	.inject = inject_one,
+	.writedata = write_data,
+	.injectdata = inject_data,
+};

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sending. What is short is copied into the endpoint's block and is done; what is long is sent from
+ * where it lies, after the bytes of the block that come before it. The first message of a poll
+ * leaves at once; those with FI_MORE, and in a domain that gathers all further ones of that poll,
+ * leave together with the next read of a queue, or once there are GATHER_BYTES. Where a socket has
+ * no room what is queued waits for it, and beyond TCP_QUEUED_MAX calls return -FI_EAGAIN. */
+#include "tcp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define COPY_MAX     1024 /* longer messages are sent from where they lie, unless injected */
+#define CLAIM_MAX    8192
+#define GATHER_BYTES (64u << 10)
+#define IOV_COUNT    64 /* pieces of one system call */
+#define CALLS_MAX    4  /* in one go: then it is another endpoint's turn */
+#define SENDS_LEAST  8
+
+static struct tcp_ep *ep_of(struct fid_ep *fid)
+{
+	return (struct tcp_ep *)fid;
+}
+
+/* Completing --------------------------------------------------------------------------------- */
+
+static void push_done(struct tcp_ep *ep, void *context, uint64_t flags, int err)
+{
+	struct prov_completion *completion = cq_push(ep->base.tx_cq);
+
+	completion->context = context;
+	completion->flags = (uint32_t)flags;
+	completion->err = err;
+	completion->length = 0;
+	completion->buf = NULL;
+	completion->data = 0;
+	completion->overlong = 0;
+}
+
+/* The oldest one is out. */
+static void send_done(struct tcp_ep *ep, const struct tcp_send *send)
+{
+	ep->answers -= send->mr != NULL;
+	if (send->flags)
+		push_done(ep, send->context, send->flags, 0);
+	ep->base.tx_head++;
+}
+
+/* The queue ---------------------------------------------------------------------------------- */
+
+static bool has_sends(const struct tcp_ep *ep)
+{
+	return ep->base.tx_head != ep->base.tx_tail;
+}
+
+static struct tcp_send *send_at(const struct tcp_ep *ep, uint32_t index)
+{
+	return &ep->sends[index & ep->sends_mask];
+}
+
+/* Room for one more. Return: 0; -FI_ENOMEM. */
+static int grow(struct tcp_ep *ep)
+{
+	uint32_t count = ep->base.tx_tail - ep->base.tx_head;
+	uint32_t capacity = ep->sends ? ep->sends_mask + 1 : 0;
+	struct tcp_send *sends;
+
+	if (plx_likely(count < capacity))
+		return 0;
+	capacity = capacity ? capacity * 2 : SENDS_LEAST;
+	sends = calloc(capacity, sizeof(*sends));
+	if (!sends)
+		return -FI_ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		sends[(ep->base.tx_head + i) & (capacity - 1)] = *send_at(ep, ep->base.tx_head + i);
+	free(ep->sends);
+	ep->sends = sends;
+	ep->sends_mask = capacity - 1;
+	return 0;
+}
+
+/* Room for so many bytes at the end of the endpoint's block. Return: NULL: there is none now. */
+static inline uint8_t *stage(struct tcp_ep *ep, size_t bytes)
+{
+	struct block *out = ep->out;
+
+	if (plx_unlikely(!out))
+		out = ep->out = block_get(&domain_of(ep)->blocks);
+	if (plx_unlikely(!out))
+		return NULL;
+	if (plx_unlikely(BLOCK_BYTES - out->end < bytes && out->begin)) {
+		memmove(out->bytes, out->bytes + out->begin, out->end - out->begin);
+		out->end -= out->begin;
+		out->begin = 0;
+	}
+	return plx_likely(BLOCK_BYTES - out->end >= bytes) ? out->bytes + out->end : NULL;
+}
+
+static inline void staged(struct tcp_ep *ep, uint32_t bytes)
+{
+	ep->out->end += bytes;
+	ep->tail_staged += bytes;
+	ep->queued_bytes += bytes;
+}
+
+static void drop_block(struct tcp_ep *ep)
+{
+	block_put(&domain_of(ep)->blocks, ep->out);
+	ep->out = NULL;
+}
+
+/* Writing ------------------------------------------------------------------------------------ */
+
+/* The first pieces of what is queued. Return: how many; *bytes_out: in all. */
+static size_t gather(const struct tcp_ep *ep, struct iovec *iov, size_t *bytes_out)
+{
+	uint8_t *block = ep->out ? ep->out->bytes + ep->out->begin : NULL;
+	size_t count = 0, bytes = 0;
+
+	for (uint32_t i = ep->base.tx_head; i != ep->base.tx_tail; i++) {
+		const struct tcp_send *send = send_at(ep, i);
+
+		if (count + 2 + PROV_IOV_MAX > IOV_COUNT)
+			break;
+		if (send->staged) {
+			iov[count++] = (struct iovec){block, send->staged};
+			bytes += send->staged;
+			block += send->staged;
+		}
+		for (uint32_t j = send->piece; j < send->piece_count; j++) {
+			bytes += send->pieces[j].iov_len;
+			iov[count++] = send->pieces[j];
+		}
+		if (i + 1 == ep->base.tx_tail && ep->tail_staged) {
+			iov[count++] = (struct iovec){block, ep->tail_staged};
+			bytes += ep->tail_staged;
+		}
+	}
+	*bytes_out = bytes;
+	return count;
+}
+
+static uint32_t take_staged(struct tcp_ep *ep, uint32_t *staged, size_t written)
+{
+	uint32_t taken = written < *staged ? (uint32_t)written : *staged;
+
+	*staged -= taken;
+	if (taken)
+		ep->out->begin += taken;
+	return taken;
+}
+
+/* Of its pieces. Return: bytes. */
+static size_t take_pieces(struct tcp_send *send, size_t written)
+{
+	size_t taken = 0;
+
+	while (send->piece < send->piece_count) {
+		struct iovec *piece = &send->pieces[send->piece];
+		size_t bytes = written - taken < piece->iov_len ? written - taken : piece->iov_len;
+
+		piece->iov_base = (char *)piece->iov_base + bytes;
+		piece->iov_len -= bytes;
+		taken += bytes;
+		if (piece->iov_len)
+			break;
+		send->piece++;
+	}
+	return taken;
+}
+
+/* So many bytes are out. */
+static void advance(struct tcp_ep *ep, size_t written)
+{
+	ep->queued_bytes -= written;
+	while (has_sends(ep)) {
+		struct tcp_send *send = send_at(ep, ep->base.tx_head);
+
+		written -= take_staged(ep, &send->staged, written);
+		if (send->staged)
+			return;
+		written -= take_pieces(send, written);
+		if (send->piece < send->piece_count)
+			return;
+		send_done(ep, send);
+	}
+	take_staged(ep, &ep->tail_staged, written);
+}
+
+/* Write the first pieces of what is queued. *all_out: whether the socket took all of them. Return:
+ * bytes; -1, with errno. */
+static ssize_t write_some(struct tcp_ep *ep, bool *all_out)
+{
+	struct iovec iov[IOV_COUNT];
+	size_t bytes;
+	ssize_t written;
+
+	if (plx_likely(!has_sends(ep))) {
+		bytes = ep->tail_staged;
+		written = tcp_sys.send(ep->source.fd, ep->out->bytes + ep->out->begin, bytes,
+				       MSG_DONTWAIT | MSG_NOSIGNAL);
+	} else {
+		struct msghdr msg = {.msg_iov = iov};
+
+		msg.msg_iovlen = gather(ep, iov, &bytes);
+		written = tcp_sys.sendmsg(ep->source.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	*all_out = written == (ssize_t)bytes;
+	return written;
+}
+
+static void block_ep(struct tcp_ep *ep)
+{
+	ep->is_blocked = true;
+	domain_of(ep)->blocked_count++;
+	poll_blocked(ep);
+}
+
+static void unblock(struct tcp_ep *ep)
+{
+	domain_of(ep)->blocked_count -= ep->is_blocked;
+	ep->is_blocked = false;
+}
+
+static void unqueue(struct tcp_ep *ep)
+{
+	if (ep->is_queued)
+		list_remove(&ep->queued_link);
+	ep->is_queued = false;
+}
+
+/* To be written by the next poll. */
+static void queue(struct tcp_ep *ep)
+{
+	if (ep->is_queued)
+		return;
+	list_append(&domain_of(ep)->queued, &ep->queued_link);
+	ep->is_queued = true;
+}
+
+/* A connection that has failed is as one whose socket never has room again: what it received is
+ * still to be taken, and the read that finds its end is the one that tells. */
+static void failed(struct tcp_ep *ep)
+{
+	block_ep(ep);
+	poll_heat(ep);
+}
+
+void tcp_send_queued(struct tcp_ep *ep)
+{
+	unqueue(ep);
+	unblock(ep);
+	for (int i = 0; i < CALLS_MAX && ep->queued_bytes; i++) {
+		bool all;
+		ssize_t written = write_some(ep, &all);
+
+		if (plx_unlikely(written < 0)) {
+			if (errno == EINTR)
+				continue;
+			if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
+				block_ep(ep);
+			else
+				failed(ep);
+			return;
+		}
+		if (plx_likely(all && !has_sends(ep) && written == ep->tail_staged)) {
+			ep->queued_bytes = ep->tail_staged = 0;
+			break;
+		}
+		advance(ep, (size_t)written);
+		if (!all) {
+			block_ep(ep);
+			return;
+		}
+	}
+	if (ep->queued_bytes)
+		queue(ep);
+	else
+		drop_block(ep);
+}
+
+/* What was staged leaves now, or with what follows. */
+static inline void launch(struct tcp_ep *ep, bool more)
+{
+	struct tcp_domain *domain = domain_of(ep);
+
+	if (plx_unlikely(ep->is_blocked))
+		return;
+	if (!more && !(domain->gathers && ep->was_first && ep->first_poll == domain->polls)) {
+		ep->was_first = true;
+		ep->first_poll = domain->polls;
+		tcp_send_queued(ep);
+	} else if (plx_unlikely(ep->queued_bytes >= GATHER_BYTES)) {
+		tcp_send_queued(ep);
+	} else {
+		queue(ep);
+	}
+}
+
+/* One operation ------------------------------------------------------------------------------ */
+
+static ssize_t cannot_send(const struct tcp_ep *ep)
+{
+	return ep->base.enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
+}
+
+static inline bool is_full(const struct tcp_ep *ep)
+{
+	return ep->base.tx_tail - ep->base.tx_head - ep->answers >= ep->base.tx_size;
+}
+
+static inline bool is_too_much(const struct tcp_ep *ep)
+{
+	return ep->queued_bytes >= TCP_QUEUED_MAX;
+}
+
+/* Room for a header, and for bytes behind it. Where there is none, what is queued may leave. */
+static uint8_t *make_room(struct tcp_ep *ep, size_t bytes)
+{
+	uint8_t *at = stage(ep, bytes);
+
+	if (plx_likely(at != NULL) || ep->is_blocked || !ep->out)
+		return at;
+	tcp_send_queued(ep);
+	return stage(ep, bytes);
+}
+
+static void copy_in(uint8_t *to, const struct tcp_message *message)
+{
+	for (size_t i = 0; i < message->count; i++) {
+		if (message->iov[i].iov_len)
+			memcpy(to, message->iov[i].iov_base, message->iov[i].iov_len);
+		to += message->iov[i].iov_len;
+	}
+}
+
+/* What of it is staged comes first, then, unless it was copied, the pieces from where they lie. */
+static void keep(struct tcp_ep *ep, const struct tcp_message *message, bool copied)
+{
+	struct tcp_send *send = send_at(ep, ep->base.tx_tail++);
+
+	*send = (struct tcp_send){
+		.staged = ep->tail_staged,
+		.context = message->context,
+		.flags = message->completion,
+	};
+	ep->tail_staged = 0;
+	if (copied)
+		return;
+	send->piece_count = (uint32_t)message->count;
+	memcpy(send->pieces, message->iov, message->count * sizeof(*message->iov));
+	send->mr = message->mr;
+	ep->queued_bytes += message->length;
+	ep->answers += message->mr != NULL;
+}
+
+ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message)
+{
+	bool copied = message->length <= COPY_MAX || message->flags & FI_INJECT;
+	uint32_t header = wire_header_bytes(message->frame.kind, message->frame.flags);
+	bool kept = false;
+	uint8_t *at;
+
+	if (plx_unlikely(ep->base.state != EP_CONNECTED))
+		return cannot_send(ep);
+	if (plx_unlikely(message->length > WIRE_LENGTH_MAX))
+		return -FI_EMSGSIZE;
+	if (plx_unlikely(!message->mr && (is_full(ep) || (message->length && is_too_much(ep)) ||
+					  (message->completion && !cq_has_room(ep->base.tx_cq)))))
+		return -FI_EAGAIN;
+	/* Completions come in the order of their sends. */
+	if (!copied || plx_unlikely(message->completion && has_sends(ep)))
+		kept = true;
+	if (kept && plx_unlikely(grow(ep) != 0))
+		return -FI_ENOMEM;
+	at = make_room(ep, header + (copied ? message->length : 0));
+	if (plx_unlikely(!at))
+		return -FI_EAGAIN;
+	wire_write(at, &message->frame);
+	if (copied)
+		copy_in(at + header, message);
+	staged(ep, header + (copied ? (uint32_t)message->length : 0));
+	if (kept)
+		keep(ep, message, copied);
+	else if (message->completion)
+		push_done(ep, message->context, message->completion, 0);
+	launch(ep, message->flags & FI_MORE);
+	return 0;
+}
+
+/* The end ------------------------------------------------------------------------------------ */
+
+void tcp_send_flush(struct tcp_ep *ep, int err)
+{
+	unqueue(ep);
+	unblock(ep);
+	for (; has_sends(ep); ep->base.tx_head++) {
+		const struct tcp_send *send = send_at(ep, ep->base.tx_head);
+
+		if (send->flags)
+			push_done(ep, send->context, send->flags, err);
+	}
+	ep->answers = ep->tail_staged = 0;
+	ep->queued_bytes = 0;
+	drop_block(ep);
+}
+
+void tcp_send_fini(struct tcp_ep *ep)
+{
+	free(ep->sends);
+	ep->sends = NULL;
+}
+
+/* libfabric's calls -------------------------------------------------------------------------- */
+
+/* Where no flags are given, the endpoint's own hold. */
+static inline uint64_t completion_of(const struct tcp_ep *ep, uint64_t flags)
+{
+	return !ep->base.tx_selective || flags & FI_COMPLETION ? FI_SEND | FI_MSG : 0;
+}
+
+static inline ssize_t send_buffer(struct tcp_ep *ep, const void *buf, size_t length, void *context,
+				  uint64_t flags, uint64_t completion, bool has_data, uint64_t data)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, length};
+	struct tcp_message message = {
+		.frame = {.length = (uint32_t)length, .kind = WIRE_MESSAGE},
+		.iov = &iov,
+		.count = 1,
+		.length = length,
+		.context = context,
+		.flags = flags,
+		.completion = completion,
+	};
+
+	if (has_data) {
+		message.frame.flags = WIRE_HAS_DATA;
+		message.frame.data = data;
+	}
+	return tcp_send_message(ep, &message);
+}
+
+static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
+			fi_addr_t destination, void *context)
+{
+	struct tcp_ep *ep = ep_of(fid);
+
+	return send_buffer(ep, buf, length, context, ep->base.tx_flags,
+			   completion_of(ep, ep->base.tx_flags), false, 0);
+}
+
+static ssize_t send_data(struct fid_ep *fid, const void *buf, size_t length, void *desc,
+			 uint64_t data, fi_addr_t destination, void *context)
+{
+	struct tcp_ep *ep = ep_of(fid);
+
+	return send_buffer(ep, buf, length, context, ep->base.tx_flags,
+			   completion_of(ep, ep->base.tx_flags), true, data);
+}
+
+static ssize_t inject(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination)
+{
+	if (plx_unlikely(length > TCP_INJECT_MAX))
+		return -FI_EINVAL;
+	return send_buffer(ep_of(fid), buf, length, NULL, FI_INJECT, 0, false, 0);
+}
+
+static ssize_t inject_data(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
+			   fi_addr_t destination)
+{
+	if (plx_unlikely(length > TCP_INJECT_MAX))
+		return -FI_EINVAL;
+	return send_buffer(ep_of(fid), buf, length, NULL, FI_INJECT, 0, true, data);
+}
+
+static ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_message message = {
+		.frame = {.kind = WIRE_MESSAGE},
+		.iov = msg->msg_iov,
+		.count = msg->iov_count,
+		.context = msg->context,
+		.flags = flags,
+		.completion = completion_of(ep, flags),
+	};
+
+	if (msg->iov_count > PROV_IOV_MAX)
+		return -FI_EINVAL;
+	for (size_t i = 0; i < msg->iov_count; i++)
+		message.length += msg->msg_iov[i].iov_len;
+	if (flags & FI_INJECT && message.length > TCP_INJECT_MAX)
+		return -FI_EINVAL;
+	message.frame.length = (uint32_t)message.length;
+	if (flags & FI_REMOTE_CQ_DATA) {
+		message.frame.flags = WIRE_HAS_DATA;
+		message.frame.data = msg->data;
+	}
+	return tcp_send_message(ep, &message);
+}
+
+static ssize_t send_pieces(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			   fi_addr_t destination, void *context)
+{
+	struct fi_msg msg = {.msg_iov = iov, .iov_count = count, .context = context};
+
+	return send_msg(fid, &msg, ep_of(fid)->base.tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
+}
+
+void *tcp_send_claim(struct fid_ep *fid, size_t length)
+{
+	struct tcp_ep *ep = ep_of(fid);
+	uint8_t *at;
+
+	if (plx_unlikely(ep->base.state != EP_CONNECTED || length > CLAIM_MAX || is_too_much(ep)))
+		return NULL;
+	at = make_room(ep, WIRE_FRAME_BYTES + length);
+	return plx_likely(at != NULL) ? at + WIRE_FRAME_BYTES : NULL;
+}
+
+void tcp_send_commit(struct fid_ep *fid, size_t length)
+{
+	struct tcp_ep *ep = ep_of(fid);
+	uint64_t word = wire_word(WIRE_MESSAGE, 0, length);
+
+	memcpy(ep->out->bytes + ep->out->end, &word, sizeof(word));
+	staged(ep, (uint32_t)(WIRE_FRAME_BYTES + length));
+	launch(ep, false);
+}
+
+struct fi_ops_msg tcp_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = receives_post,
+	.recvv = receives_postv,
+	.recvmsg = receives_postmsg,
+	.send = send_one,
+	.sendv = send_pieces,
+	.sendmsg = send_msg,
+	.inject = inject,
+	.senddata = send_data,
+	.injectdata = inject_data,
+};

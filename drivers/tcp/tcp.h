@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of drivers/tcp share: the objects of the provider plx_tcp.
+ *
+ *   sys.h      system calls on sockets, which tests replace
+ *   wire.h     what goes over a connection
+ *   block.h    memory for what waits to be sent, or to be taken
+ *   cq.h       completion queues: what one read of them does
+ *   ep.h       endpoints: connections
+ *     receive.c  from bytes of a socket to completions        (hot path)
+ *     send.c     from calls to bytes of a socket              (hot path)
+ *     rma.c      one-sided reads and writes
+ *   mr.c       memory that peers may read or write
+ *   cm/        how connections are made: pep.c, request.c, connect.c, cm.c
+ *   most.c     what the provider has; provider.c: how libfabric knows it, parameters
+ *   driver.c   how lib/fabric uses it; module.c: for any other program of libfabric's
+ *
+ * Threads: FI_THREAD_DOMAIN. Calls on a domain, on all that belongs to it, and on the EQs that its
+ * endpoints are bound to are made by one thread at a time. Progress is manual: everything happens
+ * inside fi_cq_read and fi_eq_read (or what waits for them). Nothing blocks. */
+#ifndef TCP_H
+#define TCP_H
+
+#include "../prov/prov.h"
+#include "block.h"
+#include "cm/pep.h"
+#include "cq.h"
+#include "ep.h"
+#include "sys.h"
+#include "wire.h"
+
+#define TCP_NAME    "plx_tcp"
+#define TCP_VERSION FI_VERSION(0, 1)
+
+/* Parameters: from the environment (FI_PLX_TCP_...), or from lib/fabric. provider.c reads them
+ * once. */
+struct tcp_params {
+	uint32_t send_bytes, receive_bytes; /* buffers of the kernel; 0: it chooses */
+	uint32_t user_timeout_ms;           /* TCP_USER_TIMEOUT; 0: the kernel's */
+	uint32_t busy_poll_us;              /* SO_BUSY_POLL; 0: none */
+	uint32_t connect_ms;                /* to connect, and to be answered */
+	uint32_t handshake_ms;              /* for a peer to send its HELLO */
+	uint32_t handshakes_max; /* peers that have not sent it, of one passive endpoint */
+};
+extern struct tcp_params tcp_params;
+
+/* One of them: least to most. */
+struct tcp_param {
+	const char *name;
+	uint32_t *value;
+	uint32_t least, most;
+	const char *help;
+};
+extern const struct tcp_param tcp_param_list[]; /* ends with one without a name */
+
+extern struct fi_provider tcp_prov;
+extern const struct prov tcp_kind;
+#define tcp_log(...) prov_log(&tcp_prov, __VA_ARGS__)
+
+/* provider.c, most.c ----------------------------------------------------------------------- */
+
+/* The same as tcp_kind.begin for the module, while libfabric loads it and none of its own calls may
+ * be made. */
+void tcp_begin_loading(void);
+
+/* What the provider has at most. */
+extern const struct fi_info tcp_info_most;
+
+int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info_out);
+int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context);
+
+/* domain.c, mr.c --------------------------------------------------------------------------- */
+
+struct tcp_domain {
+	struct prov_domain base;
+	struct block_pool blocks;
+	struct prov_list queued; /* endpoints with bytes that the next poll sends */
+	struct prov_list cqs;
+	struct prov_list eps;   /* that are connected */
+	uint32_t polls;         /* modulo 2^32 */
+	uint32_t blocked_count; /* endpoints whose socket has no room */
+	/* Sends after the first one since a poll wait for the next poll, as if each had FI_MORE:
+	 * for lib/fabric, which polls each turn and sends many messages in one. */
+	bool gathers;
+	void *mrs;         /* registrations by key, for tsearch(3) */
+	bool chooses_keys; /* FI_MR_PROV_KEY */
+	bool by_address;   /* FI_MR_VIRT_ADDR: peers count from address 0, not from a region's start
+			    */
+};
+
+extern const struct fi_ops_domain tcp_domain_ops;
+int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_out,
+		    void *context);
+
+struct tcp_mr;
+extern struct fi_ops_mr tcp_mr_ops;
+/* The registration with that key, which covers the bytes and allows what is asked (FI_REMOTE_READ
+ * or FI_REMOTE_WRITE). Return: where they are, and the registration; NULL: there is none. */
+uint8_t *mr_find(struct tcp_domain *domain, uint64_t key, uint64_t address, uint64_t length,
+		 uint64_t access, struct tcp_mr **mr_out);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "wire.h"
+
+#include "sys.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Frames ----------------------------------------------------------------------------------- */
+
+static uint8_t *put(uint8_t *out, uint64_t number)
+{
+	memcpy(out, &number, sizeof(number));
+	return out + sizeof(number);
+}
+
+uint32_t wire_write(uint8_t *out, const struct wire_frame *frame)
+{
+	uint8_t *at = put(out, wire_word(frame->kind, frame->flags, frame->length));
+
+	if (wire_has_address(frame->kind)) {
+		at = put(at, frame->address);
+		at = put(at, frame->key);
+	}
+	if (frame->flags & WIRE_HAS_DATA)
+		at = put(at, frame->data);
+	return (uint32_t)(at - out);
+}
+
+uint32_t wire_check(uint64_t word)
+{
+	uint8_t kind = (uint8_t)(word >> 32), flags = (uint8_t)(word >> 40);
+	bool may_have_data = kind == WIRE_MESSAGE || kind == WIRE_WRITE;
+
+	if (word >> 48 != WIRE_MARK || kind < WIRE_MESSAGE || kind > WIRE_READ_DATA ||
+	    (uint32_t)word > WIRE_LENGTH_MAX || flags & ~(may_have_data ? WIRE_HAS_DATA : 0))
+		return 0;
+	return wire_header_bytes(kind, flags);
+}
+
+void wire_read(const uint8_t *from, struct wire_frame *frame_out)
+{
+	uint64_t word = wire_load(from);
+	struct wire_frame frame = {
+		.length = (uint32_t)word,
+		.kind = (uint8_t)(word >> 32),
+		.flags = (uint8_t)(word >> 40),
+	};
+
+	from += WIRE_FRAME_BYTES;
+	if (wire_has_address(frame.kind)) {
+		frame.address = wire_load(from);
+		frame.key = wire_load(from + 8);
+		from += 16;
+	}
+	if (frame.flags & WIRE_HAS_DATA)
+		frame.data = wire_load(from);
+	*frame_out = frame;
+}
+
+/* HELLO ------------------------------------------------------------------------------------ */
+
+/* The first byte is no text and no type of another protocol that is known; the line's end shows
+ * what would translate it. */
+static const uint8_t magic[8] = {0x93, 'P', 'L', 'X', 'T', 'C', 'P', '\n'};
+
+/* magic, version, kind, bytes of private data (16 bits), features (32 bits: none yet). */
+size_t wire_write_hello(uint8_t *out, enum wire_hello_kind kind, const void *data, size_t length)
+{
+	memset(out, 0, WIRE_HELLO_BYTES);
+	memcpy(out, magic, sizeof(magic));
+	out[8] = WIRE_VERSION;
+	out[9] = (uint8_t)kind;
+	out[10] = (uint8_t)length;
+	out[11] = (uint8_t)(length >> 8);
+	if (length)
+		memcpy(out + WIRE_HELLO_BYTES, data, length);
+	return WIRE_HELLO_BYTES + length;
+}
+
+/* As far as it is there. What a later version would add stands behind the magic and the version. */
+static enum wire_heard check(const struct wire_hello *hello)
+{
+	size_t begun = hello->have < sizeof(magic) ? hello->have : sizeof(magic);
+
+	if (memcmp(hello->bytes, magic, begun) != 0)
+		return HEARD_STRANGER;
+	if (hello->have > 8 && hello->bytes[8] != WIRE_VERSION)
+		return HEARD_VERSION;
+	if (hello->have < WIRE_HELLO_BYTES)
+		return HEARD_PART;
+	if (hello->bytes[9] < WIRE_CONNECT || hello->bytes[9] > WIRE_REJECT ||
+	    wire_hello_length(hello) > PROV_CM_DATA_MAX)
+		return HEARD_STRANGER;
+	return hello->have == WIRE_HELLO_BYTES + wire_hello_length(hello) ? HEARD_WHOLE
+									  : HEARD_PART;
+}
+
+static size_t whole_bytes(const struct wire_hello *hello)
+{
+	return WIRE_HELLO_BYTES + (hello->have < WIRE_HELLO_BYTES ? 0 : wire_hello_length(hello));
+}
+
+enum wire_heard wire_hear(int fd, struct wire_hello *hello)
+{
+	enum wire_heard heard;
+
+	do {
+		ssize_t got = tcp_sys.recv(fd, hello->bytes + hello->have,
+					   whole_bytes(hello) - hello->have, MSG_DONTWAIT);
+
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			return HEARD_PART;
+		if (got <= 0)
+			return HEARD_END;
+		hello->have += (uint16_t)got;
+		heard = check(hello);
+	} while (heard == HEARD_PART);
+	return heard;
+}
+
+/* The request of libfabric's own providers for TCP: version 3, and zeros. */
+static bool is_libfabric(const struct wire_hello *hello)
+{
+	static const uint8_t request[WIRE_HELLO_BYTES] = {3};
+
+	return hello->have == sizeof(request) &&
+	       memcmp(hello->bytes, request, sizeof(request)) == 0;
+}
+
+const char *wire_describe(const struct wire_hello *hello, enum wire_heard heard, char *out)
+{
+	const char *sound = plx_sounds_like(hello->bytes, hello->have);
+
+	if (is_libfabric(hello))
+		sound = "the protocol of libfabric's own provider (fi:tcp)";
+	if (heard == HEARD_VERSION)
+		snprintf(out, WIRE_TEXT_BYTES,
+			 "it speaks version %u of this protocol, and this side %u", hello->bytes[8],
+			 WIRE_VERSION);
+	else if (sound)
+		snprintf(out, WIRE_TEXT_BYTES, "it speaks %s", sound);
+	else
+		snprintf(out, WIRE_TEXT_BYTES, "it does not speak the protocol of Pollux");
+	return out;
+}
