@@ -43,9 +43,10 @@ static uint32_t power_of_two(uint32_t least)
 	return power;
 }
 
+/* Not zeroed: with thousands of endpoints that takes milliseconds. */
 static int resize(struct prov_cq *cq, uint32_t capacity)
 {
-	struct prov_completion *queue = calloc(capacity, sizeof(*queue));
+	struct prov_completion *queue = malloc((size_t)capacity * sizeof(*queue));
 	uint32_t count = cq->tail - cq->head;
 
 	if (!queue)
