@@ -15,6 +15,12 @@ static const char *tcp_provider(const char *asked, bool exact, uint32_t version)
 	return NULL;
 }
 
+/* Peers count from 0, so that what they are granted says nothing of where this process has it. */
+static void tcp_hints(struct fi_info *hints)
+{
+	hints->domain_attr->mr_mode &= ~FI_MR_VIRT_ADDR;
+}
+
 static int tcp_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
 	struct fi_cq_attr cq_attr = {
@@ -48,6 +54,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.summary = "TCP sockets, any network (plx_tcp, Pollux' own provider)",
 	.provider = tcp_provider,
 	.closes_on_exec = true,
+	.hints = tcp_hints,
 	.getinfo = tcp_getinfo,
 	.fabric = tcp_fabric_open,
 	.open_queues = tcp_open_queues,

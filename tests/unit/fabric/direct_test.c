@@ -380,6 +380,17 @@ static void bounds_and_rights_are_checked_before_anything_leaves(void **state)
 	field_free(&readable);
 }
 
+static void over_tcp_a_grant_does_not_tell_where_the_memory_is(void **state)
+{
+	struct field field = field_make(server.link, 100, PLX_REMOTE_WRITE);
+
+	if (!is_provider_given())
+		assert_int_equal(field.remote.address, 0);
+	plx_region_revoke(field.region, NULL, NULL);
+	wait_behind();
+	field_free(&field);
+}
+
 /* The greatest put and get there are. */
 static void more_than_the_provider_carries_is_refused(void **state)
 {
@@ -586,6 +597,7 @@ int main(void)
 		OPEN(told_puts_meet_again_where_there_is_no_credit_and_others_do_not),
 		OPEN(more_operations_than_a_link_has_meet_again),
 		OPEN(bounds_and_rights_are_checked_before_anything_leaves),
+		OPEN(over_tcp_a_grant_does_not_tell_where_the_memory_is),
 		OPEN(more_than_the_provider_carries_is_refused),
 		OPEN(few_long_puts_are_out_at_a_time),
 		OPEN(a_grant_of_nothing_is_refused),
