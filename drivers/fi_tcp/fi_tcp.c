@@ -14,7 +14,7 @@ extern const struct plx_fabric_driver plx_driver_fi_tcp;
 static const char *fi_tcp_provider(const char *asked, bool exact, uint32_t version)
 {
 	if (!exact)
-		return NULL;
+		return strcmp(asked, "fi:tcp") == 0 ? "tcp" : NULL; /* the driver's own name */
 	if (strcmp(asked, "tcp") == 0)
 		return "tcp";
 	return strcmp(asked, "net") == 0 && FI_VERSION_LT(version, FI_VERSION(1, 18)) ? "net"

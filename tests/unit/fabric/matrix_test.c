@@ -261,6 +261,14 @@ static unsigned look_at_column(const char *provider, const char *column)
 	return wrong;
 }
 
+/* plx-info, for one, asks by it. */
+static void a_driver_has_a_provider_by_its_own_name(void **state)
+{
+	for (unsigned i = 0; plx_drivers[i]; i++)
+		if (!plx_drivers[i]->provider(plx_drivers[i]->name, false, fi_version()))
+			fail_msg("driver %s", plx_drivers[i]->name);
+}
+
 static void providers_are_as_the_document_says(void **state)
 {
 	fixture_start("fi:tcp", false);
@@ -290,6 +298,7 @@ static void rdma_is_as_the_document_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_driver_has_a_provider_by_its_own_name),
 		cmocka_unit_test(providers_are_as_the_document_says),
 		cmocka_unit_test(rdma_is_as_the_document_says),
 	};
