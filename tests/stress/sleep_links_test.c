@@ -73,12 +73,12 @@ static void nothing_on_a_link_is_slept_through(const char *provider)
 
 static void nothing_on_tcp_is_slept_through(void **state)
 {
-	nothing_on_a_link_is_slept_through("fi:tcp");
+	nothing_on_a_link_is_slept_through("tcp");
 }
 
-static void nothing_on_net_is_slept_through(void **state)
+static void nothing_on_tcp_of_libfabric_is_slept_through(void **state)
 {
-	nothing_on_a_link_is_slept_through("net");
+	nothing_on_a_link_is_slept_through("fi:tcp");
 }
 
 static void nothing_on_shm_is_slept_through(void **state)
@@ -90,7 +90,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nothing_on_tcp_is_slept_through, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nothing_on_net_is_slept_through, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nothing_on_tcp_of_libfabric_is_slept_through,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nothing_on_shm_is_slept_through, set_up, tear_down),
 	};
 
