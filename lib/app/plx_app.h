@@ -142,7 +142,7 @@ void plx_schedule_advance(struct plx_schedule *schedule);
 /** One measurement of round-trip times. */
 struct plx_result {
 	const char *name;     /**< of the run: "tcp-poll" */
-	const char *provider; /**< "net" */
+	const char *provider; /**< "plx_tcp" */
 	const char *idle;     /**< policy of the lcore that measured: "poll" */
 	uint64_t size_bytes;
 	uint64_t elapsed_ns;   /**< of the measured part */

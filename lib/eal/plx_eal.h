@@ -28,7 +28,7 @@ struct plx_eal_conf {
 	const char *numa;       /**< "strict", "prefer" or "any" */
 	const char
 		*dump_memory; /**< "yes" or "no": whether core dumps hold zones and shared rings */
-	const char *provider; /**< "tcp", "net", "fi:tcp", ...; NULL: chosen */
+	const char *provider; /**< "tcp", "shm", "fi:tcp", ...; NULL: chosen */
 	const char *require;  /**< "rdma" or "none"; see plx_fabric_conf */
 	const char *receive_mem; /**< "64M"; see receive_bytes of plx_fabric_conf */
 	const char *partial_mem; /**< "1G"; see partial_bytes there */

@@ -19,8 +19,8 @@ static void broken(struct plx_link *link, int prov_errno)
 		close_on_shutdown(link);
 }
 
-/* An operation failed. While the link lives that is how its death shows first: tcp and net cancel
- * all posted receives, verbs fails the send, before the event of the EQ tells. */
+/* An operation failed. While the link lives that is how its death shows first: over TCP all posted
+ * receives are cancelled, verbs fails the send, before the event of the EQ tells. */
 static void operation_failed(const struct fi_cq_err_entry *entry)
 {
 	struct plx_op *op = entry->op_context;

@@ -50,9 +50,9 @@ struct plx_admission {
 struct plx_fabric_conf {
 	/** The drivers there are, ended by NULL; plx_drivers is the product's own table. */
 	const struct plx_fabric_driver *const *drivers;
-	/** What links use that name none: a driver ("tcp", "shm"), one of its libfabric providers
-	 * ("net"), or "fi:PROVIDER". NULL or "auto": for each link the one that is best for its
-	 * peer, which plx_link_choice tells: shm where the peer is on this host and offers it,
+	/** What links use that name none: a driver ("tcp", "shm"), or "fi:tcp", libfabric's own
+	 * TCP, for trusted networks only. NULL or "auto": for each link the one that is best for
+	 * its peer, which plx_link_choice tells: shm where the peer is on this host and offers it,
 	 * verbs where an RDMA device with an active port routes to it and it answers there, else
 	 * tcp. A listener listens on all of them at one address. */
 	const char *provider;
@@ -318,15 +318,15 @@ const char *plx_link_without_peer(const struct plx_link *link, const char *text)
 void plx_link_no_handshake(struct plx_link *link, const char *why, const void *bytes,
 			   size_t length);
 
-/** "tcp (libfabric net)": driver and provider. Until the link is open it may change, and the text
- * go; from on_open on it is valid as long as the link. */
+/** "tcp (libfabric plx_tcp)": driver and provider. Until the link is open it may change, and the
+ * text go; from on_open on it is valid as long as the link. */
 const char *plx_link_provider(const struct plx_link *link);
 
 /** Why it is that one, in words: "the peer is on this host and offers it". It may change until the
  * link is open, as the provider does. */
 const char *plx_link_choice(const struct plx_link *link);
 
-/** libfabric's name of the provider alone, "net"; valid as long as the link. */
+/** libfabric's name of the provider alone, "plx_tcp"; valid as long as the link. */
 const char *plx_link_fi_provider(const struct plx_link *link);
 
 /* Direct data placement -------------------------------------------------------------------- */
@@ -336,9 +336,9 @@ const char *plx_link_fi_provider(const struct plx_link *link);
  * from its first byte to its last, by one peer, until it is taken back or the link ends. What is
  * granted is told to the peer by a message of the program's own. doc/guide/links.md has an example.
  *
- * The bounds and rights of a region are checked on this side, by RDMA hardware or by libfabric. An
- * operation beyond them does nothing, and ends the link. libfabric's tcp trusts what its peer's
- * libfabric says of lengths (doc/design/direct-data.md): grant there to peers that are trusted. */
+ * The bounds and rights of a region are checked on this side, by RDMA hardware or by plx_tcp. An
+ * operation beyond them does nothing, and ends the link. On "fi:tcp" libfabric trusts what its peer
+ * says of lengths (doc/design/direct-data.md): grant there to peers that are trusted. */
 
 struct plx_region;
 
@@ -358,7 +358,7 @@ struct plx_remote {
 /** Grant the peer exactly `bytes` bytes at base. Any memory will do, of zones or not; granting
  * takes a system call and more on verbs, so it is for regions that are used often.
  * access: PLX_REMOTE_READ, PLX_REMOTE_WRITE or both. What is granted for writing has to be writable
- * memory: over tcp libfabric writes into it in this process, which crashes where it cannot.
+ * memory: over tcp this process writes into it, and crashes where it cannot.
  * Ownership: the memory stays the caller's, and has to be there until it is released (see
  * plx_region_revoke) or on_close is called.
  * Thread: owner.
@@ -382,10 +382,10 @@ int plx_remote_decode(const void *in, size_t size, struct plx_remote *remote_out
 typedef void (*plx_region_released_fn)(void *base, size_t bytes, void *arg);
 
 /** Take a grant back. No operation on it begins from here on; one that the peer does begin ends the
- * link, so peers are told before by a message. released (may be NULL) is called once: on InfiniBand
- * and RoCE in the next turn, and what is under way fails, and ends the link; on tcp and iWARP,
- * where it goes on, when the peer's library has answered that nothing is any more, or the link has
- * ended, before on_close.
+ * link, so peers are told before by a message. released (may be NULL) is called once: on tcp,
+ * InfiniBand and RoCE in the next turn, and what is under way fails, and ends the link; on iWARP
+ * and "fi:tcp", where it goes on, when the peer's library has answered that nothing is any more, or
+ * the link has ended, before on_close.
  * Ownership: region is invalid on return. All regions of a link end with it, and are invalid in
  * on_close. Thread: owner. */
 void plx_region_revoke(struct plx_region *region, plx_region_released_fn released, void *arg);

@@ -197,7 +197,7 @@ void receive_done(struct plx_op *op, size_t length)
 }
 
 /* Some peer has written to this side's memory, and has it told; that there is none to be written to
- * does not hinder it where it writes nothing. Which peer it was tcp and net do not say. */
+ * does not hinder it where it writes nothing. Which peer it was TCP does not say. */
 static void told_for_nothing(struct plx_set *set)
 {
 	if (plx_log_allowed(&set->log_limit, plx_loop_now_ns()))

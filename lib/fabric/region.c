@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that is granted to the peer: registered for that alone, in the link's own domain.
  *
- * When a grant is taken back its registration is closed, so that nothing new gets in. On InfiniBand
- * and RoCE that ends what is under way, too. libfabric's tcp and net look the registration up once,
- * when an operation begins, and then go on with the memory: the rest of a put is still written into
- * it, and of a get still sent from it; the latter is so with soft iWARP. So the peer is asked with
- * a random number, which it has to send back. Its answer comes behind all that it had begun to put;
- * and it cannot know the number before it has got what was being sent to it, as that goes first.
- * Until then, or until the endpoint is closed, the memory stays with the library. */
+ * When a grant is taken back its registration is closed, so that nothing new gets in. On plx_tcp,
+ * InfiniBand and RoCE that ends what is under way, too. libfabric's tcp and net look the
+ * registration up once, when an operation begins, and then go on with the memory: the rest of a put
+ * is still written into it, and of a get still sent from it; the latter is so with soft iWARP. So
+ * the peer is asked with a random number, which it has to send back. Its answer comes behind all
+ * that it had begun to put; and it cannot know the number before it has got what was being sent to
+ * it, as that goes first. Until then, or until the endpoint is closed, the memory stays with the
+ * library. */
 #include "fabric_priv.h"
 
 #include <stdlib.h>

@@ -383,7 +383,7 @@ struct netio_recv_socket {
 	struct netio_listen_socket *listen_socket;
 	uint64_t id;          /**< counts up from 1 */
 	const char *peer;     /**< its address, "192.0.2.1:40312" */
-	const char *provider; /**< as plx_link_provider, "tcp (libfabric net)" */
+	const char *provider; /**< as plx_link_provider, "tcp (libfabric plx_tcp)" */
 	void *data;           /**< the user's */
 };
 

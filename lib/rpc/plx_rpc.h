@@ -331,8 +331,8 @@ bool plx_rpc_client_is_up(const struct plx_rpc_client *client);
  * "" where it is not known, or all are up. Valid until the loop's next turn. Thread: owner. */
 const char *plx_rpc_client_trouble(const struct plx_rpc_client *client);
 
-/** libfabric's name of the provider of the first link that is up, "net"; "" where there is none.
- * Valid as long as that link. Thread: owner. */
+/** libfabric's name of the provider of the first link that is up, "plx_tcp"; "" where there is
+ * none. Valid as long as that link. Thread: owner. */
 const char *plx_rpc_client_provider(const struct plx_rpc_client *client);
 
 struct plx_rpc_call {
