@@ -44,6 +44,15 @@ static int tcp_arm(struct plx_fabric_fids *fids)
 	return fi_trywait(fids->fabric, both, 2);
 }
 
+static void tcp_guard(struct fid_pep *fid, const struct plx_fabric_guard *guard)
+{
+	struct tcp_pep *pep = (struct tcp_pep *)fid;
+
+	pep->handshakes_max = guard->handshakes_max;
+	pep->on_refused = guard->refused;
+	pep->refused_arg = guard->arg;
+}
+
 static bool tcp_revokes_at_once(const struct fi_info *info)
 {
 	return true;
@@ -59,6 +68,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.fabric = tcp_fabric_open,
 	.open_queues = tcp_open_queues,
 	.arm = tcp_arm,
+	.guard = tcp_guard,
 	.direct = true,
 	.revokes_at_once = tcp_revokes_at_once,
 	.wakes_only_for_work = true,

@@ -290,6 +290,13 @@ void admission_leave(struct ticket *ticket)
 	admission_let_go(ticket);
 }
 
+void admission_count_evicted(struct admission *admission)
+{
+	pthread_mutex_lock(&admission->lock);
+	admission->counts[ADMISSION_EVICTED]++;
+	pthread_mutex_unlock(&admission->lock);
+}
+
 uint64_t admission_count(struct admission *admission, enum admission_cause cause)
 {
 	uint64_t count;

@@ -73,6 +73,9 @@ struct request *admission_request(struct ticket *ticket);
 /* Who evicts it refers to it until then. */
 void admission_let_go(struct ticket *ticket);
 
+/* The provider made room for another connection, by its own count of the same limit. */
+void admission_count_evicted(struct admission *admission);
+
 uint64_t admission_count(struct admission *admission, enum admission_cause cause);
 
 /* Whether one more log line for that cause may be written now. */

@@ -137,6 +137,18 @@ static int listen_failed(const char *address, int rc)
 	}
 }
 
+static void guard(const struct plx_listener *listener)
+{
+	struct plx_fabric_guard guard = {
+		.handshakes_max = listener->shared->admission.limits.handshakes_max,
+		.refused = stranger_refused,
+		.arg = listener->shared,
+	};
+
+	if (listener->set->driver->guard)
+		listener->set->driver->guard(listener->pep, &guard);
+}
+
 static int open_passive(struct plx_listener *listener, const char *address, struct fi_info *info)
 {
 	struct sockaddr_storage name;
@@ -147,6 +159,7 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 		listener->pep = NULL;
 		return listen_failed(address, rc);
 	}
+	guard(listener);
 	rc = fi_pep_bind(listener->pep, &listener->set->fids.eq->fid, 0);
 	rc = rc ? rc : fi_listen(listener->pep);
 	rc = rc ? rc : fi_getname(&listener->pep->fid, &name, &len);

@@ -54,8 +54,10 @@ void listener_unref(struct listener_shared *shared);
 /* Say that no connection can be accepted for a second. */
 void listener_out_of_descriptors(struct plx_set *set);
 
-/* stranger.c: of an accepted link: what "who what" is wrong with its peer. */
+/* stranger.c: what "who what" is wrong with the peer of an accepted link; and with one that the
+ * provider refused before it was a link. */
 void stranger_tell(const struct plx_link *link, const char *who, const char *what);
+void stranger_refused(const struct sockaddr *peer, const char *why, bool evicted, void *shared);
 
 /* handover.c */
 void handover_request(struct plx_listener *listener, struct fi_info *info);

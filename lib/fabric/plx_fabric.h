@@ -537,10 +537,12 @@ struct plx_listener_stats {
 	uint64_t refused_host;  /**< at links_per_host_max */
 	uint64_t refused_rate;  /**< waited too long by accepts_per_s */
 	uint64_t evicted;       /**< ended before they were open, at handshakes_max; those that were
-				     links already are in `failed` too */
+				     links already are in `failed` too. Over tcp connections that
+				     have sent nothing yet are apart: so many may be there besides */
 	uint64_t failed;        /**< that ended before on_open: bad HELLO, time out */
-	uint64_t no_handshake;  /**< peers that did not complete a handshake: of these, most; and
-				     those that plx_link_no_handshake told of */
+	uint64_t no_handshake;  /**< peers that did not complete a handshake: of these, most; those
+				     that plx_link_no_handshake told of; and over tcp those that
+				     speak something else, or nothing, which are no `requests` */
 	char last_failure[160]; /**< the newest of those in words */
 };
 

@@ -14,6 +14,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
+#include <sys/socket.h>
 
 PLX_BEGIN_DECLS
 
@@ -28,6 +29,18 @@ struct plx_fabric_fids {
 	int eq_fd;                   /**< of the EQ; -1 where the wait set covers it */
 	size_t cq_entries;           /**< of the CQ: asked for by lib/fabric, then what was got */
 	enum fi_cq_format cq_format; /**< of the CQ, as lib/fabric reads it */
+};
+
+/** What a listener allows, for a provider that takes connections in before they ask for one
+ * (FI_CONNREQ), and ends some of them without that. */
+struct plx_fabric_guard {
+	/** Connections that have not asked yet; one more ends one of them. UINT32_MAX: no limit. */
+	uint32_t handshakes_max;
+	/** One was ended, in a read of the EQ. peer: its address. why: a text that goes on "the
+	 * peer's address did not complete the handshake: ...", valid during the call. evicted: it
+	 * made room for another one. */
+	void (*refused)(const struct sockaddr *peer, const char *why, bool evicted, void *arg);
+	void *arg; /**< lives as long as the passive endpoint */
 };
 
 struct plx_fabric_driver {
@@ -86,6 +99,10 @@ struct plx_fabric_driver {
 	 * is another number than was asked for. fids->fabric and ->domain are open, by info.
 	 * Return: 0 or a libfabric error; the caller closes what is open. */
 	int (*open_queues)(struct plx_fabric_fids *fids, const struct fi_info *info);
+
+	/** Take over what a listener allows, before fi_listen. NULL: the provider ends no
+	 * connections by itself. */
+	void (*guard)(struct fid_pep *pep, const struct plx_fabric_guard *guard);
 
 	/** It has remote memory (FI_RMA), so that links may have direct data placement. */
 	bool direct;

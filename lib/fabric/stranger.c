@@ -37,17 +37,42 @@ static bool may_log(struct listener_shared *shared, const struct in6_addr *host)
 	return may;
 }
 
+static void count(struct listener_shared *shared)
+{
+	/* Relaxed: it stands for itself. */
+	atomic_fetch_add_explicit(&shared->no_handshake, 1, memory_order_relaxed);
+}
+
+static void tell(struct listener_shared *shared, const struct in6_addr *host, const char *peer,
+		 const char *who, const char *what)
+{
+	if (may_log(shared, host))
+		plx_log(&fabric_log, PLX_LOG_WARNING, "%s did not complete the handshake: %s%s",
+			peer, who, what);
+}
+
 void stranger_tell(const struct plx_link *link, const char *who, const char *what)
 {
 	struct in6_addr host = {0};
 
-	/* Relaxed: it stands for itself. */
-	atomic_fetch_add_explicit(&link->from->no_handshake, 1, memory_order_relaxed);
+	count(link->from);
 	if (link->ticket)
 		host = admission_address(link->ticket);
-	if (may_log(link->from, &host))
-		plx_log(&fabric_log, PLX_LOG_WARNING, "%s did not complete the handshake: %s%s",
-			link->peer, who, what);
+	tell(link->from, &host, link->peer, who, what);
+}
+
+void stranger_refused(const struct sockaddr *peer, const char *why, bool evicted, void *shared)
+{
+	struct listener_shared *listener = shared;
+	struct in6_addr host = address_host(peer);
+	char address[PLX_ADDRESS_MAX];
+
+	if (evicted)
+		admission_count_evicted(&listener->admission);
+	else
+		count(listener);
+	address_format(peer, address, sizeof(address));
+	tell(listener, &host, address, "", why);
 }
 
 void plx_link_no_handshake(struct plx_link *link, const char *why, const void *bytes, size_t length)

@@ -205,6 +205,9 @@ static void strangers_do_not_disturb_a_client(void **state)
 		expect_end(client, 1u << 0 | 1u << 3);
 		assert_null(strstr(process_err(client), "changed"));
 		expect_out(client, " full round trips of 64 B in ");
+		if (strcmp(*provider, "tcp") == 0)
+			expect_err(server.process,
+				   " did not complete the handshake: it speaks HTTP");
 		ping(&server, *provider, "--count 20 --warmup 0 --verify");
 		for (int i = 0; i < SOCKETS; i += 2)
 			close(fds[i]);

@@ -36,8 +36,9 @@ enum tcp_refusal {
 	TCP_REFUSED_COUNT,
 };
 
-/* peer: its address. why: "it speaks HTTP". */
-typedef void (*tcp_refused_fn)(const struct sockaddr *peer, const char *why, void *arg);
+/* peer: its address. why: "it speaks HTTP". evicted: TCP_REFUSED_EVICTED. */
+typedef void (*tcp_refused_fn)(const struct sockaddr *peer, const char *why, bool evicted,
+			       void *arg);
 
 struct tcp_pep {
 	struct fid_pep fid;

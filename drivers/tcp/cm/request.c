@@ -148,12 +148,13 @@ static const char *const refusals[TCP_REFUSED_COUNT] = {
 	[TCP_REFUSED_GONE] = "it closed before it had said who it is",
 };
 
-static void log_refusal(struct tcp_pep *pep, const struct sockaddr_storage *from, const char *why)
+static void log_refusal(struct tcp_pep *pep, const struct sockaddr_storage *from, const char *why,
+			bool evicted)
 {
 	char peer[PROV_ADDRESS_MAX];
 
 	if (pep->on_refused)
-		pep->on_refused((const struct sockaddr *)from, why, pep->refused_arg);
+		pep->on_refused((const struct sockaddr *)from, why, evicted, pep->refused_arg);
 	else if (plx_log_allowed(&pep->log_limit, queue_now_ns()))
 		tcp_log(FI_LOG_WARN, "a connection from %s is closed: %s",
 			prov_address_format(from, peer), why);
@@ -169,7 +170,8 @@ static void refuse(struct tcp_request *request, enum tcp_refusal why)
 				  : wire_describe(&request->hello,
 						  why == TCP_REFUSED_VERSION ? HEARD_VERSION
 									     : HEARD_STRANGER,
-						  text));
+						  text),
+		    why == TCP_REFUSED_EVICTED);
 	tcp_request_free(request);
 }
 

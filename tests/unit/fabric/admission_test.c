@@ -4,6 +4,8 @@
 #include "log_capture.h"
 #include "rogue.h"
 
+#include <unistd.h>
+
 #define CLIENTS 40
 
 static struct side clients[CLIENTS];
@@ -189,6 +191,33 @@ static void the_oldest_handshake_of_another_lcore_makes_room(void **state)
 	the_oldest_handshake_makes_room_on(true);
 }
 
+/* They never get as far as a request: the provider ends the oldest by itself. */
+static void the_oldest_silent_connection_makes_room(void **state)
+{
+	int fds[6];
+
+	if (is_provider_given())
+		skip();
+	start("tcp", &(struct plx_admission){.handshakes_max = 4});
+	for (int i = 0; i < 6; i++) {
+		fds[i] = rogue_socket(plx_listener_address(listener));
+		pump_ms(5);
+	}
+	connect_clients(0, 1);
+	settle(0, 1);
+	assert_int_equal(clients[0].opened, 1);
+	assert_in_range(stats().evicted, 2, 3);
+	assert_int_equal(stats().no_handshake, 0);
+	assert_int_equal(stats().requests, 1);
+	assert_in_range(log_count(" did not complete the handshake: too many connections have not "
+				  "said anything yet"),
+			1, 3);
+	for (int i = 0; i < 6; i++)
+		close(fds[i]);
+	pump_ms(50);
+	assert_int_equal(stats().no_handshake, 6 - stats().evicted);
+}
+
 static void none_is_none(void **state)
 {
 	start("tcp", &(struct plx_admission){
@@ -201,6 +230,24 @@ static void none_is_none(void **state)
 	settle(0, CLIENTS);
 	assert_int_equal(open_clients(), CLIENTS);
 	assert_int_equal(stats().refused, 0);
+}
+
+static void none_is_none_for_silent_connections(void **state)
+{
+	enum { SOCKETS = 300 }; /* the default is 256 */
+	int fds[SOCKETS];
+
+	if (is_provider_given())
+		skip();
+	start("tcp", &(struct plx_admission){.handshakes_max = UINT32_MAX});
+	for (int i = 0; i < SOCKETS; i++)
+		fds[i] = rogue_socket(plx_listener_address(listener));
+	connect_clients(0, 1); /* behind all of them */
+	settle(0, 1);
+	assert_int_equal(clients[0].opened, 1);
+	assert_int_equal(stats().evicted, 0);
+	for (int i = 0; i < SOCKETS; i++)
+		close(fds[i]);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, stop)
@@ -216,7 +263,9 @@ int main(void)
 		TEST(connections_far_beyond_a_rate_are_refused),
 		TEST(the_oldest_handshake_makes_room),
 		TEST(the_oldest_handshake_of_another_lcore_makes_room),
+		TEST(the_oldest_silent_connection_makes_room),
 		TEST(none_is_none),
+		TEST(none_is_none_for_silent_connections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

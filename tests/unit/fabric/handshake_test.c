@@ -5,6 +5,8 @@
 #include "log_capture.h"
 #include "rogue.h"
 
+#include <unistd.h>
+
 static struct plx_listener *listener;
 
 static int stop(void **state)
@@ -130,6 +132,77 @@ static void one_that_goes_before_hello_did_not_crash(void **state)
 	assert_int_equal(log_count("without closing"), 0);
 }
 
+/* What the provider refuses: it never was a link. -----------------------------------------------
+ */
+
+static void listen_over_tcp(void)
+{
+	if (is_provider_given())
+		skip();
+	listen_as(PLX_PROTOCOL_NONE);
+}
+
+static void expect_refusal(const void *bytes, size_t size, const char *what)
+{
+	struct plx_listener_stats stats;
+	char line[160];
+	int fd;
+
+	listen_over_tcp();
+	fd = rogue_socket(plx_listener_address(listener));
+	assert_int_equal(write(fd, bytes, size), size);
+	wait_without_handshake(1);
+	snprintf(line, sizeof(line), " did not complete the handshake: %s", what);
+	assert_int_equal(log_count(line), 1);
+	assert_int_equal(log_count("fabric:"), 1);
+	plx_listener_stats(listener, &stats);
+	assert_int_equal(stats.requests + stats.failed + stats.evicted, 0);
+	close(fd);
+	expect_open(&(struct plx_link_attr){0});
+}
+
+static void one_that_speaks_http_is_told_of(void **state)
+{
+	expect_refusal("GET / HTTP/1.1\r\n\r\n", 18, "it speaks HTTP");
+}
+
+static void one_that_speaks_tls_is_told_of(void **state)
+{
+	expect_refusal((uint8_t[16]){0x16, 0x03, 0x01}, 16, "it speaks TLS");
+}
+
+static void one_that_speaks_libfabrics_protocol_is_told_of(void **state)
+{
+	expect_refusal((uint8_t[32]){3, [24] = 1}, 32,
+		       "it speaks the protocol of libfabric's own provider (fi:tcp)");
+}
+
+static void one_that_closes_without_a_word_is_told_of(void **state)
+{
+	listen_over_tcp();
+	close(rogue_socket(plx_listener_address(listener)));
+	wait_without_handshake(1);
+	assert_int_equal(log_count(" did not complete the handshake: it closed before it had said "
+				   "who it is"),
+			 1);
+}
+
+static void strangers_are_logged_once_a_second(void **state)
+{
+	uint64_t begin_ns = plx_now_ns(), seconds;
+
+	listen_over_tcp();
+	for (unsigned i = 1; i <= 8; i++) {
+		int fd = rogue_socket(plx_listener_address(listener));
+
+		assert_int_equal(write(fd, "GET / HTTP/1.1\r\n", 16), 16);
+		wait_without_handshake(i);
+		close(fd);
+	}
+	seconds = (plx_now_ns() - begin_ns) / PLX_NS_PER_S;
+	assert_in_range(log_count("it speaks HTTP"), 1, 1 + seconds);
+}
+
 static void what_is_above_a_link_tells_of_its_handshake(void **state)
 {
 	listen_as(PLX_PROTOCOL_NONE);
@@ -172,6 +245,11 @@ int main(void)
 		TEST(a_host_is_logged_once_a_second),
 		TEST(what_is_no_hello_is_named_by_its_sound),
 		TEST(one_that_goes_before_hello_did_not_crash),
+		TEST(one_that_speaks_http_is_told_of),
+		TEST(one_that_speaks_tls_is_told_of),
+		TEST(one_that_speaks_libfabrics_protocol_is_told_of),
+		TEST(one_that_closes_without_a_word_is_told_of),
+		TEST(strangers_are_logged_once_a_second),
 		TEST(what_is_above_a_link_tells_of_its_handshake),
 		TEST(the_address_of_a_peer_can_be_left_out),
 	};

@@ -3,12 +3,16 @@
 
 #include "fixture.h"
 
+#include <arpa/inet.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_rma.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 struct rogue {
 	struct fi_info *info;
@@ -266,4 +270,18 @@ void rogue_close(struct rogue *rogue)
 	fi_close(&rogue->fabric->fid);
 	fi_freeinfo(rogue->info);
 	free(rogue);
+}
+
+int rogue_socket(const char *address)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET};
+	const char *colon = strrchr(address, ':');
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char host[64];
+
+	snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
+	assert_int_equal(inet_pton(AF_INET, host, &to.sin_addr), 1);
+	to.sin_port = htons((uint16_t)atoi(colon + 1));
+	assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
 }

@@ -51,6 +51,9 @@ const uint8_t *rogue_first_frame(struct rogue *rogue);
 /** Let the rogue's side make progress. */
 void rogue_progress(struct rogue *rogue);
 
+/** A plain socket that is connected to the address, an IPv4 one. */
+int rogue_socket(const char *address);
+
 /** Drop the connection and free it. */
 void rogue_close(struct rogue *rogue);
 
