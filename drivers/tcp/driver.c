@@ -44,6 +44,22 @@ static int tcp_arm(struct plx_fabric_fids *fids)
 	return fi_trywait(fids->fabric, both, 2);
 }
 
+/* From the environment first, so that it cannot come later. */
+static int tcp_configure(const char *option, const char *text, bool check)
+{
+	static struct tcp_params initial;
+	static bool has_initial;
+
+	if (!check) {
+		tcp_kind.begin();
+		if (!has_initial)
+			initial = tcp_params;
+		has_initial = true;
+		tcp_params = initial;
+	}
+	return text ? plx_parse_settings(option, text, tcp_settings + TCP_SETTINGS_OWN, check) : 0;
+}
+
 static void tcp_guard(struct fid_pep *fid, const struct plx_fabric_guard *guard)
 {
 	struct tcp_pep *pep = (struct tcp_pep *)fid;
@@ -68,6 +84,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.fabric = tcp_fabric_open,
 	.open_queues = tcp_open_queues,
 	.arm = tcp_arm,
+	.configure = tcp_configure,
 	.guard = tcp_guard,
 	.direct = true,
 	.revokes_at_once = tcp_revokes_at_once,

@@ -113,7 +113,8 @@ void tcp_ep_disconnect(struct tcp_ep *ep); /* closes its socket; accepts one tha
 
 int tcp_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length);
 void dial_free(struct tcp_ep *ep);
-void tcp_set_options(int fd); /* of each connection's socket */
+/* Of each socket: for an endpoint or a passive endpoint of that info. */
+void tcp_set_options(int fd, const struct fi_info *info);
 
 /* receive.c -------------------------------------------------------------------------------- */
 

@@ -17,7 +17,9 @@ struct tcp_params tcp_params = {
 
 /* Parameters ------------------------------------------------------------------------------- */
 
-const struct tcp_param tcp_param_list[] = {
+const struct plx_setting tcp_settings[] = {
+	{"handshakes_max", &tcp_params.handshakes_max, 1, 65536,
+	 "Connections of one listener that have not sent it (default: 256)"},
 	{"send_bytes", &tcp_params.send_bytes, 4096, 1u << 30,
 	 "Bytes of the kernel's send buffer, SO_SNDBUF (default: the kernel chooses)"},
 	{"receive_bytes", &tcp_params.receive_bytes, 4096, 1u << 30,
@@ -31,23 +33,23 @@ const struct tcp_param tcp_param_list[] = {
 	 "Milliseconds to connect and to be answered (default: 10000)"},
 	{"handshake_ms", &tcp_params.handshake_ms, 1, 3600000,
 	 "Milliseconds that a peer may take to send its first message (default: 5000)"},
-	{"handshakes_max", &tcp_params.handshakes_max, 1, 65536,
-	 "Connections of one listener that have not sent it (default: 256)"},
+	{"dscp", &tcp_params.dscp, 0, 63,
+	 "Code point of DiffServ in IP headers, unless fi_tx_attr.tclass has one (default: 0)"},
 	{NULL, NULL, 0, 0, NULL},
 };
 
 static void define_params(void)
 {
-	for (const struct tcp_param *param = tcp_param_list; param->name; param++)
-		fi_param_define(&tcp_prov, param->name, FI_PARAM_INT, "%s", param->help);
+	for (const struct plx_setting *param = tcp_settings; param->key; param++)
+		fi_param_define(&tcp_prov, param->key, FI_PARAM_INT, "%s", param->help);
 }
 
 static void read_params(void)
 {
 	define_params();
-	for (const struct tcp_param *param = tcp_param_list; param->name; param++) {
+	for (const struct plx_setting *param = tcp_settings; param->key; param++) {
 		int value = 0;
-		int rc = fi_param_get_int(&tcp_prov, param->name, &value);
+		int rc = fi_param_get_int(&tcp_prov, param->key, &value);
 
 		if (rc == -FI_ENODATA)
 			continue;
@@ -57,7 +59,7 @@ static void read_params(void)
 		else
 			tcp_log(FI_LOG_WARN,
 				"FI_PLX_TCP_ parameter %s is refused; give a number from %u to %u",
-				param->name, param->least, param->most);
+				param->key, param->least, param->most);
 	}
 }
 

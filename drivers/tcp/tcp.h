@@ -37,20 +37,16 @@ struct tcp_params {
 	uint32_t send_bytes, receive_bytes; /* buffers of the kernel; 0: it chooses */
 	uint32_t user_timeout_ms;           /* TCP_USER_TIMEOUT; 0: the kernel's */
 	uint32_t busy_poll_us;              /* SO_BUSY_POLL; 0: none */
+	uint32_t dscp;                      /* of endpoints whose tclass is none; 0: best effort */
 	uint32_t connect_ms;                /* to connect, and to be answered */
 	uint32_t handshake_ms;              /* for a peer to send its HELLO */
 	uint32_t handshakes_max; /* peers that have not sent it, of one passive endpoint */
 };
 extern struct tcp_params tcp_params;
 
-/* One of them: least to most. */
-struct tcp_param {
-	const char *name;
-	uint32_t *value;
-	uint32_t least, most;
-	const char *help;
-};
-extern const struct tcp_param tcp_param_list[]; /* ends with one without a name */
+/* The first is for programs of libfabric's alone: to lib/fabric it is a limit of each listener. */
+#define TCP_SETTINGS_OWN 1
+extern const struct plx_setting tcp_settings[];
 
 extern struct fi_provider tcp_prov;
 extern const struct prov tcp_kind;

@@ -253,6 +253,19 @@ int plx_parse_size(const char *option, const char *text, uint64_t min, uint64_t 
 int plx_parse_duration(const char *option, const char *text, uint64_t min_ns, uint64_t max_ns,
 		       uint64_t *value_out);
 
+/** A number that is set by its key. */
+struct plx_setting {
+	const char *key;
+	uint32_t *value;
+	uint32_t least, most;
+	const char *help;
+};
+
+/** Parse "KEY=VALUE,...". settings: what there is, ended by one without a key. check: set nothing.
+ * Thread: any. Return: 0; -EINVAL, saying what is allowed; then earlier ones may have been set. */
+int plx_parse_settings(const char *option, const char *text, const struct plx_setting *settings,
+		       bool check);
+
 /* Files ------------------------------------------------------------------------------------ */
 
 /** Whether a file of this process, a memfd included, may have size_bytes. Beyond the limit

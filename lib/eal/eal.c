@@ -29,6 +29,7 @@ static struct eal {
 	uint32_t main_lcore;
 	struct plx_idle_conf *idle; /* of each place of the map */
 	char *provider;             /* NULL: the default */
+	char *tcp;                  /* NULL: none */
 	bool require_rdma;
 	uint64_t receive_bytes, partial_bytes;
 	struct plx_admission admission;
@@ -71,6 +72,19 @@ static int check_provider(const struct plx_eal_conf *conf)
 	return eal.provider ? 0 : plx_fail(ENOMEM, "out of memory");
 }
 
+static int check_tcp(const struct plx_eal_conf *conf)
+{
+	int rc;
+
+	if (!conf->tcp)
+		return 0;
+	rc = plx_fabric_check_tcp(plx_drivers, eal_conf_origin(conf, OPT_TCP), conf->tcp);
+	if (rc)
+		return rc;
+	eal.tcp = strdup(conf->tcp);
+	return eal.tcp ? 0 : plx_fail(ENOMEM, "out of memory");
+}
+
 static int check_idle(const struct plx_eal_conf *conf)
 {
 	eal.idle = calloc(eal.map.count, sizeof(*eal.idle));
@@ -88,6 +102,8 @@ static int check_all(const struct plx_eal_conf *conf)
 
 	if (rc == 0)
 		rc = check_provider(conf);
+	if (rc == 0)
+		rc = check_tcp(conf);
 	if (rc == 0)
 		rc = eal_receive_mem_value(conf, &eal.receive_bytes);
 	if (rc == 0)
@@ -121,6 +137,7 @@ static void forget_all(void)
 	plx_lcore_map_fini(&eal.map);
 	plx_topo_close(eal.topo);
 	free(eal.provider);
+	free(eal.tcp);
 	free(eal.idle);
 	eal = (struct eal){0};
 }
@@ -160,6 +177,7 @@ static int start_fabric(void)
 	const struct plx_fabric_conf conf = {
 		.drivers = plx_drivers,
 		.provider = eal.provider,
+		.tcp = eal.tcp,
 		.require_rdma = eal.require_rdma,
 		.receive_bytes = eal.receive_bytes,
 		.partial_bytes = eal.partial_bytes,
@@ -312,8 +330,9 @@ static void add_memory(struct eal_text *text)
 
 static void add_links(struct eal_text *text)
 {
-	eal_text_add(text, "links: provider %s, %sreceive buffers %llu MiB, ",
-		     eal.provider ? eal.provider : "auto",
+	eal_text_add(text, "links: provider %s, %s%s%s%sreceive buffers %llu MiB, ",
+		     eal.provider ? eal.provider : "auto", eal.tcp ? "tcp " : "",
+		     eal.tcp ? eal.tcp : "", eal.tcp ? ", " : "",
 		     eal.require_rdma ? "RDMA required, " : "",
 		     (unsigned long long)(eal.receive_bytes >> 20));
 	if (eal.heartbeat_ns == UINT64_MAX)

@@ -39,6 +39,10 @@
 	X(STRING, PROVIDER, 0, "provider", "NAME", provider, "provider", LINKS, \
 	  "what links run on: a driver, or fi:NAME for one of\n" \
 	  "libfabric's providers (default: auto)") \
+	X(STRING, TCP, 0, "tcp", "KEY=VALUE,...", tcp, "tcp", LINKS, \
+	  "settings of links over tcp: send_bytes,\n" \
+	  "receive_bytes, user_timeout_ms, busy_poll_us,\n" \
+	  "connect_ms, handshake_ms, dscp (default: none)") \
 	X(STRING, REQUIRE, 0, "require", "rdma|none", require, "require", LINKS, \
 	  "rdma: links with other hosts go by RDMA, or fail\n" \
 	  "(default: none)") \

@@ -29,6 +29,7 @@ struct plx_eal_conf {
 	const char
 		*dump_memory; /**< "yes" or "no": whether core dumps hold zones and shared rings */
 	const char *provider; /**< "tcp", "shm", "fi:tcp", ...; NULL: chosen */
+	const char *tcp;      /**< "KEY=VALUE,..."; see tcp of plx_fabric_conf */
 	const char *require;  /**< "rdma" or "none"; see plx_fabric_conf */
 	const char *receive_mem; /**< "64M"; see receive_bytes of plx_fabric_conf */
 	const char *partial_mem; /**< "1G"; see partial_bytes there */

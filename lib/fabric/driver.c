@@ -97,6 +97,29 @@ static int find(const struct plx_fabric_driver *const *table, const char *option
 	return fail_unknown(table, option, name);
 }
 
+static int configure(const struct plx_fabric_driver *const *table, const char *option,
+		     const char *settings, bool check)
+{
+	for (; table && *table; table++) {
+		if (strcmp((*table)->name, "tcp") == 0 && (*table)->configure)
+			return (*table)->configure(option, settings, check);
+	}
+	return settings
+		     ? plx_fail(EINVAL, "%s %s: this program has no driver tcp", option, settings)
+		     : 0;
+}
+
+int driver_configure(const char *tcp)
+{
+	return configure(drivers, "tcp", tcp, false);
+}
+
+int plx_fabric_check_tcp(const struct plx_fabric_driver *const *table, const char *option,
+			 const char *settings)
+{
+	return configure(table, option, settings, true);
+}
+
 static bool is_auto(const char *name)
 {
 	return strcmp(name, "auto") == 0;

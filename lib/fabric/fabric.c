@@ -83,7 +83,8 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 
 	/* libfabric looks for all its providers at the first call; not later, inside a loop. */
 	driver_set_table(conf->drivers, conf->provider, conf->require_rdma);
-	rc = look_for_the_last_choice();
+	rc = driver_configure(conf->tcp);
+	rc = rc ? rc : look_for_the_last_choice();
 	hygiene_close_on_exec_since(mark);
 	if (rc)
 		return rc;

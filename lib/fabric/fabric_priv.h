@@ -316,6 +316,7 @@ void orphan_reap_all(struct plx_fabric_lcore *home);
 /* driver.c */
 void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider,
 		      bool require_rdma);
+int driver_configure(const char *tcp); /* see struct plx_fabric_conf */
 
 #define DRIVER_CHOICES_MAX 4
 

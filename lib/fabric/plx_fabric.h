@@ -80,6 +80,8 @@ struct plx_fabric_conf {
 	uint64_t partial_bytes;
 	/** What listeners have that ask for nothing else. */
 	struct plx_admission admission;
+	/** Settings of the driver tcp, KEY=VALUE,...: see doc/guide/links.md. NULL: none. */
+	const char *tcp;
 };
 
 /** Look for the drivers' providers (libfabric's own first look takes some 80 ms) and put right what
@@ -99,6 +101,11 @@ void plx_fabric_fini(void);
  * meanwhile. plx_eal_fini does it for the main lcore. Thread: an lcore, outside its loop. Return:
  * 0; -ETIMEDOUT some links are left, and plx_fabric_fini will abort them; -ENOENT. */
 int plx_fabric_drain(uint64_t timeout_ns);
+
+/** Check settings of the driver tcp. option: how the user named them. Return: 0; -EINVAL with what
+ * there is. */
+int plx_fabric_check_tcp(const struct plx_fabric_driver *const *table, const char *option,
+			 const char *settings);
 
 /** Check a provider's name against a table of drivers. require_rdma: as in plx_fabric_conf. Return:
  * 0; -EINVAL with the names there are, or as it is no RDMA where that is required. */

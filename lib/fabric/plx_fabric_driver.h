@@ -90,6 +90,11 @@ struct plx_fabric_driver {
 	/** Nothing that it opens is inherited across exec. */
 	bool closes_on_exec;
 
+	/** Settings of its own: KEY=VALUE,... (plx_parse_settings), as `option` was given; NULL:
+	 * as if there never were any. check: whether they can be, and nothing else. Return: 0;
+	 * -EINVAL with plx_error(). NULL for the function: it has none. */
+	int (*configure)(const char *option, const char *settings, bool check);
+
 	/** Complete the hints that lib/fabric made (FI_EP_MSG, FI_MSG, FI_THREAD_DOMAIN, manual
 	 * progress, provider's name, sizes below). May be NULL. */
 	void (*hints)(struct fi_info *hints);

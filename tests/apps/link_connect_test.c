@@ -146,6 +146,8 @@ static void usage_errors_are_status_2(void **state)
 		{"apps/plx-echo --listen 127.0.0.1:0 --rx-buf 255", "--rx-buf 255"},
 		{"apps/plx-echo --provider udp -- --listen 127.0.0.1:0",
 		 "--provider udp: unknown provider; give auto, a driver ("},
+		{"apps/plx-echo --tcp sendbytes=1 -- --listen 127.0.0.1:0",
+		 "--tcp sendbytes=1: 'sendbytes=1' is no setting; give KEY=VALUE,... with keys "},
 		{"apps/plx-echo --listen 7000",
 		 "--listen 7000: the host is missing; give HOST:PORT"},
 		{"apps/plx-echo --listen tcp://127.0.0.1:7000",
@@ -215,6 +217,19 @@ static void strangers_do_not_disturb_a_client(void **state)
 	}
 }
 
+static void silent_strangers_are_ended_after_the_time_that_was_set(void **state)
+{
+	struct server server = serve("apps/plx-echo", "tcp",
+				     "--tcp handshake_ms=100 --listen 127.0.0.1:0");
+	int fd = connect_raw(server.address);
+	char byte;
+
+	assert_int_equal(read(fd, &byte, 1), 0);
+	close(fd);
+	expect_err(server.process, " did not complete the handshake: it said nothing for too long");
+	end_server(&server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +240,7 @@ int main(void)
 		process_test(bad_addresses_are_told),
 		process_test(usage_errors_are_status_2),
 		process_test(strangers_do_not_disturb_a_client),
+		process_test(silent_strangers_are_ended_after_the_time_that_was_set),
 	};
 
 	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);

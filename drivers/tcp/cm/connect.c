@@ -34,19 +34,19 @@ static void set(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* DSCP, which is above the two bits of ECN. */
-static void set_class(int fd, int family, uint32_t tclass)
+/* DSCP, which is above the two bits of ECN. A socket of IPv6 may be connected by IPv4. */
+static void set_class(int fd, const struct fi_info *info)
 {
-	int value = fi_tc_dscp_get(tclass) << 2;
+	uint32_t tclass = info->tx_attr ? info->tx_attr->tclass : FI_TC_UNSPEC;
+	int dscp = tclass & FI_TC_DSCP ? fi_tc_dscp_get(tclass) : (int)tcp_params.dscp;
 
-	if (!(tclass & FI_TC_DSCP))
+	if (!dscp)
 		return;
-	if (family == AF_INET6)
-		set(fd, IPPROTO_IPV6, IPV6_TCLASS, value);
-	set(fd, IPPROTO_IP, IP_TOS, value);
+	set(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2);
+	set(fd, IPPROTO_IP, IP_TOS, dscp << 2);
 }
 
-void tcp_set_options(int fd)
+void tcp_set_options(int fd, const struct fi_info *info)
 {
 	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (tcp_params.send_bytes)
@@ -57,6 +57,7 @@ void tcp_set_options(int fd)
 		set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)tcp_params.user_timeout_ms);
 	if (tcp_params.busy_poll_us)
 		set(fd, SOL_SOCKET, SO_BUSY_POLL, (int)tcp_params.busy_poll_us);
+	set_class(fd, info);
 }
 
 /* What comes of it ------------------------------------------------------------------------- */
@@ -192,9 +193,7 @@ static int dial(struct tcp_ep *ep)
 	if (fd < 0)
 		return -errno;
 	ep->source = (struct prov_source){.fd = fd, .ready = dial_ready};
-	tcp_set_options(fd);
-	if (ep->base.info->tx_attr)
-		set_class(fd, peer->sa_family, ep->base.info->tx_attr->tclass);
+	tcp_set_options(fd, ep->base.info);
 	rc = bind_local(fd, &ep->base.local);
 	if (rc)
 		return rc;

@@ -69,7 +69,7 @@ static int bind_to(struct tcp_pep *pep, const struct sockaddr_storage *wanted)
 /* Buffers are inherited by what is accepted, and have to be set before that (tcp(7)). */
 static int start(struct tcp_pep *pep)
 {
-	tcp_set_options(pep->source.fd);
+	tcp_set_options(pep->source.fd, pep->info);
 	if (listen(pep->source.fd, (int)pep->backlog))
 		return -errno;
 	return eq_watch(pep->eq, &pep->source, EPOLLIN);

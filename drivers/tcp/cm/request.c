@@ -257,7 +257,7 @@ static void add_request(struct tcp_pep *pep, int fd, const struct sockaddr_stora
 		tcp_sys.close(fd);
 		return;
 	}
-	tcp_set_options(fd);
+	tcp_set_options(fd, pep->info);
 	request->fid.fclass = FI_CLASS_CONNREQ;
 	request->source = (struct prov_source){.fd = fd, .ready = request_incoming};
 	request->deadline.passed = too_late;

@@ -68,7 +68,7 @@ static void every_setting_is_read(void **state)
 		read_text(f, "lcores = \"0@1,1@0\";\nmain_lcore = \"1\";\n"
 			     "# a comment\nsocket_mem = \"64,64\"; huge = \"1G\";\n"
 			     "idle = \"0:event,1:poll\";\n"
-			     "numa : \"any\";\nprovider = \"net\";\n"
+			     "numa : \"any\";\nprovider = \"net\"; tcp = \"dscp=46\";\n"
 			     "require = \"rdma\"; receive_mem = \"64M\"; partial_mem = \"2M\"; "
 			     "links_max = \"5\"; links_per_host = \"4\"; accepts_per_s = \"none\"; "
 			     "handshakes_max = \"3\"; heartbeat = \"off\";\n"
@@ -82,6 +82,7 @@ static void every_setting_is_read(void **state)
 	assert_string_equal(c->huge, "1G");
 	assert_string_equal(c->numa, "any");
 	assert_string_equal(c->provider, "net");
+	assert_string_equal(c->tcp, "dscp=46");
 	assert_string_equal(c->require, "rdma");
 	assert_string_equal(c->receive_mem, "64M");
 	assert_string_equal(c->partial_mem, "2M");
@@ -180,7 +181,7 @@ static void wrong_content_is_told_with_its_line(void **state)
 					    "main_lcore?"},
 		{"frobnicate = 1;",
 		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, idle, "
-		 "socket_mem, huge, numa, dump_memory, provider, require, receive_mem, "
+		 "socket_mem, huge, numa, dump_memory, provider, tcp, require, receive_mem, "
 		 "partial_mem, links_max, "
 		 "links_per_host, "
 		 "accepts_per_s, handshakes_max, heartbeat, self_test, "
@@ -258,7 +259,7 @@ static void example_file_is_right_in_every_line(void **state)
 	if (read_text(f, text))
 		fail_msg("%s", plx_error());
 	assert_true(c->lcores && c->main_lcore && c->idle && c->socket_mem && c->huge && c->numa &&
-		    c->dump_memory && c->provider && c->require && c->receive_mem &&
+		    c->dump_memory && c->provider && c->tcp && c->require && c->receive_mem &&
 		    c->partial_mem && c->links_max && c->links_per_host && c->accepts_per_s &&
 		    c->handshakes_max && c->heartbeat && c->self_test && c->log_level_count);
 }

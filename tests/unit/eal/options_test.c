@@ -195,6 +195,24 @@ static void help_tells_of_every_option(void **state)
 	assert_ptr_equal(plx_eal_options_help(), help);
 }
 
+static void help_names_each_setting_of_tcp(void **state)
+{
+	const char *help = plx_eal_options_help(), *key;
+	char keys[256];
+	unsigned count = 0;
+
+	assert_int_equal(plx_fabric_check_tcp(plx_drivers, "--tcp", "x=1"), -EINVAL);
+	key = strstr(plx_error(), "keys from ");
+	assert_non_null(key);
+	snprintf(keys, sizeof(keys), "%s", key + strlen("keys from "));
+	for (char *word = strtok(keys, ", "); word; word = strtok(NULL, ", ")) {
+		if (!strstr(help, word))
+			fail_msg("--help lacks the setting '%s' of --tcp", word);
+		count++;
+	}
+	assert_true(count > 5);
+}
+
 static void help_fits_eighty_columns(void **state)
 {
 	for (const char *line = plx_eal_options_help(); *line; line += strspn(line, "\n")) {
@@ -218,6 +236,7 @@ int main(void)
 		cmocka_unit_test(command_line_takes_the_place_of_the_programs_choice),
 		cmocka_unit_test(words_of_an_option_are_counted),
 		cmocka_unit_test(help_tells_of_every_option),
+		cmocka_unit_test(help_names_each_setting_of_tcp),
 		cmocka_unit_test(help_fits_eighty_columns),
 	};
 

@@ -187,6 +187,26 @@ static void one_that_closes_without_a_word_is_told_of(void **state)
 			 1);
 }
 
+static void one_that_says_nothing_is_told_of(void **state)
+{
+	int fd;
+
+	if (is_provider_given())
+		skip();
+	fixture_start_as(&(struct plx_fabric_conf){.drivers = plx_drivers,
+						   .provider = "tcp",
+						   .tcp = "handshake_ms=50"},
+			 false);
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	log_capture();
+	fd = rogue_socket(plx_listener_address(listener));
+	for (int i = 0; i < 2000 && !without_handshake(); i++) /* the default is 5 s */
+		pump_ms(1);
+	assert_int_equal(log_count(" did not complete the handshake: it said nothing for too long"),
+			 1);
+	close(fd);
+}
+
 static void strangers_are_logged_once_a_second(void **state)
 {
 	uint64_t begin_ns = plx_now_ns(), seconds;
@@ -249,6 +269,7 @@ int main(void)
 		TEST(one_that_speaks_tls_is_told_of),
 		TEST(one_that_speaks_libfabrics_protocol_is_told_of),
 		TEST(one_that_closes_without_a_word_is_told_of),
+		TEST(one_that_says_nothing_is_told_of),
 		TEST(strangers_are_logged_once_a_second),
 		TEST(what_is_above_a_link_tells_of_its_handshake),
 		TEST(the_address_of_a_peer_can_be_left_out),

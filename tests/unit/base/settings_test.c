@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plx_test.h"
+
+static uint32_t size, count;
+static const struct plx_setting settings[] = {
+	{"size", &size, 4096, 8192, "bytes"},
+	{"count", &count, 0, 63, "pieces"},
+	{NULL, NULL, 0, 0, NULL},
+};
+
+static int set(const char *text)
+{
+	size = count = 7;
+	return plx_parse_settings("--x", text, settings, false);
+}
+
+static void each_key_sets_its_number(void **state)
+{
+	assert_int_equal(set("size=4096"), 0);
+	assert_int_equal(size, 4096);
+	assert_int_equal(count, 7);
+	assert_int_equal(set("count=0,size=8192"), 0);
+	assert_int_equal(size, 8192);
+	assert_int_equal(count, 0);
+}
+
+static void a_check_sets_nothing(void **state)
+{
+	size = count = 7;
+	assert_int_equal(plx_parse_settings("--x", "size=4096,count=1", settings, true), 0);
+	assert_int_equal(size, 7);
+	assert_int_equal(count, 7);
+	assert_int_equal(plx_parse_settings("--x", "size=1", settings, true), -EINVAL);
+}
+
+static void what_is_no_setting_is_told_with_the_keys_that_there_are(void **state)
+{
+	static const char *const rows[][2] = {
+		{"", "''"},
+		{"size", "'size'"},
+		{"=4096", "'=4096'"},
+		{"sizes=4096", "'sizes=4096'"},
+		{"siz=4096", "'siz=4096'"},
+		{"count=1,", "''"},
+		{"count=1,,size=4096", "''"},
+		{"Size=4096", "'Size=4096'"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		assert_int_equal(set(rows[i][0]), -EINVAL);
+		assert_error_has(rows[i][1]);
+		assert_error_has("is no setting; give KEY=VALUE,... with keys from size, count");
+	}
+}
+
+static void values_out_of_range_are_told_with_the_range(void **state)
+{
+	static const char *const rows[] = {"size=4095", "size=8193", "size=-1",
+					   "count=1,size=99999999999999999999999999999"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		assert_int_equal(set(rows[i]), -EINVAL);
+		assert_error_has("--x size ");
+		assert_error_has("out of range; give 4096 to 8192");
+	}
+	assert_int_equal(set("size=4K"), -EINVAL);
+	assert_error_has("--x size 4K: not a whole number");
+	assert_int_equal(set("size="), -EINVAL);
+	assert_error_has("--x size");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_key_sets_its_number),
+		cmocka_unit_test(a_check_sets_nothing),
+		cmocka_unit_test(what_is_no_setting_is_told_with_the_keys_that_there_are),
+		cmocka_unit_test(values_out_of_range_are_told_with_the_range),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Settings of the driver tcp (--tcp): each takes effect on sockets of both sides, and is gone with
+ * the next start. */
+#include "fixture.h"
+#include "rogue.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct plx_listener *listener;
+
+static void start(const char *settings)
+{
+	fixture_start_as(&(struct plx_fabric_conf){.drivers = plx_drivers,
+						   .provider = "tcp",
+						   .tcp = settings},
+			 false);
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+static int option_of(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t bytes = sizeof(value);
+
+	assert_int_equal(getsockopt(fd, level, name, &value, &bytes), 0);
+	return value;
+}
+
+/* Of this process, with that port as its own or its peer's. */
+static bool is_of_port(int fd, uint16_t port)
+{
+	struct sockaddr_in own, peer;
+	socklen_t own_bytes = sizeof(own), peer_bytes = sizeof(peer);
+
+	if (getsockname(fd, (struct sockaddr *)&own, &own_bytes) != 0 || own.sin_family != AF_INET)
+		return false;
+	return ntohs(own.sin_port) == port ||
+	       (getpeername(fd, (struct sockaddr *)&peer, &peer_bytes) == 0 &&
+		ntohs(peer.sin_port) == port);
+}
+
+/* The listener's, and one of each side. */
+static void expect_sockets(int level, int name, int value)
+{
+	uint16_t port = (uint16_t)atoi(strrchr(plx_listener_address(listener), ':') + 1);
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		if (!is_of_port(fd, port))
+			continue;
+		assert_int_equal(option_of(fd, level, name), value);
+		count++;
+	}
+	assert_int_equal(count, 3);
+}
+
+static void connect_both(const char *settings)
+{
+	start(settings);
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	fixture_connect(listener, NULL);
+}
+
+/* The kernel doubles what is asked for. */
+static void buffers_have_the_size_that_was_set(void **state)
+{
+	connect_both("send_bytes=20000,receive_bytes=30000");
+	expect_sockets(SOL_SOCKET, SO_SNDBUF, 40000);
+	expect_sockets(SOL_SOCKET, SO_RCVBUF, 60000);
+}
+
+static void the_user_timeout_is_set(void **state)
+{
+	connect_both("user_timeout_ms=12345");
+	expect_sockets(IPPROTO_TCP, TCP_USER_TIMEOUT, 12345);
+}
+
+static void dscp_marks_what_both_sides_send(void **state)
+{
+	connect_both("dscp=46");
+	expect_sockets(IPPROTO_IP, IP_TOS, 46 << 2);
+}
+
+static void dscp_marks_ipv6_too(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+
+	start("dscp=10");
+	if (plx_link_listen(
+		    "[::1]:0",
+		    &(struct plx_listen_attr){.link = {.events = &side_events, .user = &server}},
+		    &listener) != 0)
+		skip();
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	assert_true(pump_until(&client.opened, 1, 3000) && pump_until(&server.opened, 1, 3000));
+	for (int fd = 0, count = 0; count < 3; fd++) {
+		int domain = 0;
+		socklen_t bytes = sizeof(domain);
+
+		assert_true(fd < 1024);
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) != 0 ||
+		    domain != AF_INET6)
+			continue;
+		assert_int_equal(option_of(fd, IPPROTO_IPV6, IPV6_TCLASS), 10 << 2);
+		count++;
+	}
+}
+
+/* Without CAP_NET_ADMIN, or in a kernel without it, a socket goes without. */
+static void busy_polling_is_set_where_it_is_allowed(void **state)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), value = 50;
+	bool allowed = setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &value, sizeof(value)) == 0;
+
+	close(fd);
+	connect_both("busy_poll_us=50");
+	if (allowed)
+		expect_sockets(SOL_SOCKET, SO_BUSY_POLL, 50);
+}
+
+static void what_is_not_set_is_as_before(void **state)
+{
+	connect_both("dscp=46,user_timeout_ms=12345");
+	fixture_stop();
+	connect_both(NULL);
+	expect_sockets(IPPROTO_IP, IP_TOS, 0);
+	expect_sockets(IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+}
+
+/* It listens, and never accepts: the kernel does. */
+static void a_listener_that_says_nothing_is_given_up(void **state)
+{
+	struct plx_link_attr attr = {
+		.events = &side_events, .user = &client, .connect_timeout_ns = 60 * PLX_NS_PER_S};
+	struct sockaddr_in name = {.sin_family = AF_INET};
+	socklen_t bytes = sizeof(name);
+	char address[64];
+	int fd;
+
+	start("connect_ms=100");
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&name, sizeof(name)), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &bytes), 0);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(name.sin_port));
+	assert_int_equal(plx_link_connect(address, &attr, &client.link), 0);
+	assert_true(pump_until(&client.closed, 1, 9000)); /* the default is 10 s */
+	assert_int_equal(client.reason, PLX_LINK_UNREACHABLE);
+	close(fd);
+}
+
+static void wrong_settings_are_told(void **state)
+{
+	assert_int_equal(plx_fabric_check_tcp(plx_drivers, "--tcp", "sendbytes=1"), -EINVAL);
+	assert_error_has("--tcp sendbytes=1: 'sendbytes=1' is no setting; give KEY=VALUE,... with "
+			 "keys from send_bytes, receive_bytes, ");
+	assert_int_equal(plx_fabric_check_tcp(plx_drivers, "--tcp", "dscp=64"), -EINVAL);
+	assert_error_has("--tcp dscp 64: out of range; give 0 to 63");
+	/* It is --handshakes-max to a listener. */
+	assert_int_equal(plx_fabric_check_tcp(plx_drivers, "--tcp", "handshakes_max=4"), -EINVAL);
+	assert_int_equal(plx_fabric_init(&(struct plx_fabric_conf){.drivers = plx_drivers,
+								   .tcp = "dscp=64"}),
+			 -EINVAL);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(buffers_have_the_size_that_was_set),
+		TEST(the_user_timeout_is_set),
+		TEST(dscp_marks_what_both_sides_send),
+		TEST(dscp_marks_ipv6_too),
+		TEST(busy_polling_is_set_where_it_is_allowed),
+		TEST(what_is_not_set_is_as_before),
+		TEST(a_listener_that_says_nothing_is_given_up),
+		cmocka_unit_test(wrong_settings_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
