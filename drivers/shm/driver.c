@@ -49,6 +49,7 @@ const struct plx_fabric_driver plx_driver_shm = {
 	.provider = shm_provider,
 	.same_host = true,
 	.closes_on_exec = true,
+	.takes_ipv4 = true, /* one name stands for both */
 	.getinfo = shm_getinfo,
 	.fabric = shm_fabric_open,
 	.open_queues = shm_open_queues,

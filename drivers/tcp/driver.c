@@ -80,6 +80,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.provider = tcp_provider,
 	.closes_on_exec = true,
 	.hints = tcp_hints,
+	.takes_ipv4 = true,
 	.getinfo = tcp_getinfo,
 	.fabric = tcp_fabric_open,
 	.open_queues = tcp_open_queues,

@@ -145,18 +145,6 @@ static int connect_with(struct plx_fabric_lcore *home, const struct driver_choic
 	return 0;
 }
 
-/* Descriptors that are opened from here on, and are to be closed on exec. */
-static struct fd_mark *mark_for(const struct driver_choice *choice)
-{
-	return choice->driver->closes_on_exec ? NULL : hygiene_mark();
-}
-
-static void close_on_exec_since(struct fd_mark *mark)
-{
-	if (mark)
-		hygiene_close_on_exec_since(mark);
-}
-
 static int try(struct plx_fabric_lcore *home, const struct plan *plan,
 	       const struct plx_link_attr *attr, struct plx_link **link_out)
 {
@@ -167,9 +155,9 @@ static int try(struct plx_fabric_lcore *home, const struct plan *plan,
 
 	if (rc)
 		return rc;
-	mark = mark_for(choice);
+	mark = hygiene_mark(choice->driver);
 	rc = connect_with(home, choice, plan_is_last(plan), info, attr, link_out);
-	close_on_exec_since(mark);
+	hygiene_close_on_exec_since(mark);
 	fi_freeinfo(info);
 	return rc;
 }
@@ -307,7 +295,7 @@ static int find_set(struct plx_link *link, struct fi_info **info_out, struct plx
 static void move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 {
 	struct plan *plan = link->plan;
-	struct fd_mark *mark = mark_for(plan_choice(plan));
+	struct fd_mark *mark = hygiene_mark(plan_choice(plan)->driver);
 	int rc;
 
 	name_peer(link, info);
@@ -316,7 +304,7 @@ static void move(struct plx_link *link, struct plx_set *set, struct fi_info *inf
 	link->choice = why_it(plan);
 	rc = link_move(link, set, info);
 	rc = rc ? rc : start(link, info);
-	close_on_exec_since(mark);
+	hygiene_close_on_exec_since(mark);
 	plan->refused_here = rc == -ECONNREFUSED;
 	if (rc == -ECONNREFUSED)
 		close_refused(link);

@@ -79,7 +79,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	if (rc)
 		return rc;
 
-	struct fd_mark *mark = hygiene_mark();
+	struct fd_mark *mark = hygiene_mark(NULL);
 
 	/* libfabric looks for all its providers at the first call; not later, inside a loop. */
 	driver_set_table(conf->drivers, conf->provider, conf->require_rdma);

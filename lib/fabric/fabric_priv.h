@@ -338,10 +338,9 @@ uint64_t hygiene_descriptor_limit(void);
 void hygiene_signals(void);
 void hygiene_environment(void);
 struct fd_mark;
-struct fd_mark *hygiene_mark(void);
+struct fd_mark *hygiene_mark(const struct plx_fabric_driver *driver); /* NULL: any */
 void hygiene_close_on_exec_since(struct fd_mark *mark);
 void hygiene_close_on_exec_listener(const struct sockaddr *address, size_t address_len);
-bool hygiene_is_v6_only(const struct sockaddr *address, size_t address_len);
 bool hygiene_give_back_port(const struct sockaddr *address, size_t address_len);
 int hygiene_close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,
 				   unsigned looks_max);

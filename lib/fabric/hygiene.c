@@ -188,12 +188,14 @@ struct fd_mark {
 	uint8_t open[];
 };
 
-/* Remember which descriptors are open. Free it through hygiene_close_on_exec_since. NULL where
- * there is no memory; that is accepted there, and does nothing. */
-struct fd_mark *hygiene_mark(void)
+/* Remember which descriptors are open. Free it through hygiene_close_on_exec_since. NULL where the
+ * driver opens none that would be inherited, or there is no memory; that is accepted there, and
+ * does nothing. */
+struct fd_mark *hygiene_mark(const struct plx_fabric_driver *driver)
 {
-	int size = table_size();
-	struct fd_mark *mark = malloc(sizeof(*mark) + (size_t)size);
+	bool needed = !driver || !driver->closes_on_exec;
+	int size = needed ? table_size() : 0;
+	struct fd_mark *mark = needed ? malloc(sizeof(*mark) + (size_t)size) : NULL;
 
 	if (!mark)
 		return NULL;
@@ -212,9 +214,9 @@ static void close_on_exec(int fd, int flags)
 /* Descriptors opened since the mark become close-on-exec, those of other threads among them. */
 void hygiene_close_on_exec_since(struct fd_mark *mark)
 {
-	int size = table_size();
+	int size = mark ? table_size() : 0;
 
-	for (int fd = 0; mark && fd < size; fd++) {
+	for (int fd = 0; fd < size; fd++) {
 		int flags = fcntl(fd, F_GETFD);
 
 		if (flags >= 0 && (fd >= mark->size || !mark->open[fd]))
@@ -253,20 +255,6 @@ void hygiene_close_on_exec_listener(const struct sockaddr *address, size_t addre
 			return;
 		}
 	}
-}
-
-/* Whether the caller's socket that listens there takes no connections of IPv4. Set-up work. */
-bool hygiene_is_v6_only(const struct sockaddr *address, size_t address_len)
-{
-	int size = table_size(), v6_only = 0;
-	socklen_t bytes = sizeof(v6_only);
-
-	for (int fd = 0; address->sa_family == AF_INET6 && fd < size; fd++) {
-		if (is_listening_at(fd, address, (socklen_t)address_len))
-			return getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &bytes) == 0 &&
-			       v6_only;
-	}
-	return false;
 }
 
 /* Another descriptor takes the number of the socket that listens there, which is closed by that,

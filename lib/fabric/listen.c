@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* Counters ------------------------------------------------------------------------------------ */
 
@@ -267,35 +269,38 @@ static int listen_on(struct plx_fabric_lcore *home, const struct place *place,
 	return rc;
 }
 
-/* libfabric binds its socket as it makes it, so that IPV6_V6ONLY cannot be set: it is what
- * net.ipv6.bindv6only says. rdma_cm follows that, too. */
-static bool leaves_ipv4_out(const struct plx_listener *listener)
+/* What net.ipv6.bindv6only says: each new socket has it. */
+static bool is_ipv6_without_ipv4(void)
 {
-	struct sockaddr_storage name;
-	size_t len = sizeof(name);
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), v6_only = 0;
+	socklen_t bytes = sizeof(v6_only);
 
-	return !listener->set->driver->same_host &&
-	       fi_getname(&listener->pep->fid, &name, &len) == 0 &&
-	       hygiene_is_v6_only((struct sockaddr *)&name, len);
+	if (fd < 0)
+		return false;
+	getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &bytes);
+	close(fd);
+	return v6_only;
 }
 
-/* The same port of IPv4, for those that reach other hosts: shared memory has one name for both. */
+/* The same port of IPv4, for the drivers whose listeners at :: leave it out. */
 static int listen_ipv4_also(struct plx_fabric_lcore *home, const struct place *place,
 			    struct plx_listener *front)
 {
 	struct driver_choice choices[DRIVER_CHOICES_MAX];
 	int count = driver_choose_for(&front->attr.link, choices);
-	int rc = count < 1 ? count : 0;
 
 	for (int i = 0; i < count; i++) {
-		if (choices[i].driver->same_host)
-			continue;
-		rc = listen_also(home, &choices[i], place, front);
-		if (rc && i + 1 < count)
+		int rc = choices[i].driver->takes_ipv4
+			       ? 0
+			       : listen_also(home, &choices[i], place, front);
+
+		if (rc && i + 1 == count)
+			return rc;
+		if (rc)
 			plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered to IPv4: %s",
 				choices[i].driver->name, plx_error());
 	}
-	return rc;
+	return count < 1 ? count : 0;
 }
 
 static int listen_at_both(struct plx_fabric_lcore *home, struct place *place,
@@ -311,7 +316,7 @@ static int listen_at_both(struct plx_fabric_lcore *home, struct place *place,
 	if (rc)
 		return listen_on(home, place, attr, front);
 	assert(*front && "it listens");
-	if (!leaves_ipv4_out(*front))
+	if (!is_ipv6_without_ipv4())
 		return 0;
 	rc = listen_ipv4_also(home, place, *front);
 	if (rc) {

@@ -87,8 +87,12 @@ struct plx_fabric_driver {
 	 */
 	bool rdma;
 
-	/** Nothing that it opens is inherited across exec. */
+	/** Nothing that it opens is inherited across exec. Else lib/fabric looks for its
+	 * descriptors among all that the process has, with each connection. */
 	bool closes_on_exec;
+
+	/** A listener at :: takes connections of IPv4 too, whatever net.ipv6.bindv6only says. */
+	bool takes_ipv4;
 
 	/** Settings of its own: KEY=VALUE,... (plx_parse_settings), as `option` was given; NULL:
 	 * as if there never were any. check: whether they can be, and nothing else. Return: 0;

@@ -23,7 +23,7 @@ void retire_pep(struct plx_set *set, struct fid_pep *pep)
 	struct retired *retired = malloc(sizeof(*retired));
 
 	pep->fid.context = NULL;
-	if (!retired || set->driver->closes_on_exec || /* a provider of our own */
+	if (!retired || set->driver->closes_on_exec || /* any but those two */
 	    fi_getname(&pep->fid, &name, &len) != 0 ||
 	    !hygiene_give_back_port((struct sockaddr *)&name, len)) {
 		free(retired);

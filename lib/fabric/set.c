@@ -76,7 +76,7 @@ static int set_open(struct plx_fabric_lcore *home, const struct plx_fabric_drive
 	snprintf(set->label, sizeof(set->label), "%s (libfabric %s%s%s)", driver->name, provider,
 		 device ? " on " : "", set->device);
 
-	struct fd_mark *mark = hygiene_mark();
+	struct fd_mark *mark = hygiene_mark(driver);
 	int rc = open_fids(set, info);
 
 	hygiene_close_on_exec_since(mark);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a connection costs does not grow with the descriptors that the process has: nothing looks
+ * for the provider's own among them. Counted are the system calls that such a look makes for each.
+ */
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define DESCRIPTORS 800
+#define CALLS_MAX   100 /* of all that is done here, a few each */
+
+static unsigned calls;
+
+int __real_getsockname(int fd, struct sockaddr *address, socklen_t *bytes);
+int __wrap_getsockname(int fd, struct sockaddr *address, socklen_t *bytes);
+int __wrap_getsockname(int fd, struct sockaddr *address, socklen_t *bytes)
+{
+	calls++;
+	return __real_getsockname(fd, address, bytes);
+}
+
+int __real_getpeername(int fd, struct sockaddr *address, socklen_t *bytes);
+int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *bytes);
+int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *bytes)
+{
+	calls++;
+	return __real_getpeername(fd, address, bytes);
+}
+
+int __real_fcntl64(int fd, int command, long argument);
+int __wrap_fcntl64(int fd, int command, long argument);
+int __wrap_fcntl64(int fd, int command, long argument)
+{
+	calls++;
+	return __real_fcntl64(fd, command, argument);
+}
+
+int __real_fcntl(int fd, int command, long argument);
+int __wrap_fcntl(int fd, int command, long argument);
+int __wrap_fcntl(int fd, int command, long argument)
+{
+	calls++;
+	return __real_fcntl(fd, command, argument);
+}
+
+static int others[DESCRIPTORS];
+
+static void start(const char *provider)
+{
+	if (is_provider_given())
+		skip();
+	fixture_start(provider, false);
+	for (unsigned i = 0; i < DESCRIPTORS; i++) {
+		others[i] = dup(STDIN_FILENO);
+		assert_true(others[i] >= 0);
+	}
+	calls = 0;
+}
+
+static int stop(void **state)
+{
+	for (unsigned i = 0; i < DESCRIPTORS && others[i]; i++)
+		close(others[i]);
+	memset(others, 0, sizeof(others));
+	fixture_stop();
+	return 0;
+}
+
+static void connect_once(const char *address, const struct plx_link_attr *attr)
+{
+	struct plx_listener *listener = fixture_listen(address, attr);
+
+	fixture_connect(listener, attr);
+	plx_link_abort(client.link);
+	assert_true(pump_until(&client.closed, 1, 3000) && pump_until(&server.closed, 1, 3000));
+	plx_listener_close(listener);
+}
+
+static void a_link_over_tcp_looks_at_no_descriptors_but_its_own(void **state)
+{
+	start("tcp");
+	connect_once("127.0.0.1:0", NULL);
+	assert_in_range(calls, 0, CALLS_MAX);
+}
+
+static void a_listener_at_every_address_does_neither(void **state)
+{
+	struct plx_listener *listener;
+
+	start("tcp");
+	listener = fixture_listen("*:0", NULL);
+	plx_listener_close(listener);
+	assert_in_range(calls, 0, CALLS_MAX);
+}
+
+/* Each has libfabric objects of its own. */
+static void a_link_with_direct_data_placement_does_neither(void **state)
+{
+	start("tcp");
+	connect_once("127.0.0.1:0", &(struct plx_link_attr){.direct = true});
+	assert_in_range(calls, 0, CALLS_MAX);
+}
+
+/* The test sees such looks: libfabric's own provider needs them. */
+static void a_link_over_libfabrics_own_provider_does(void **state)
+{
+	start("fi:tcp");
+	connect_once("127.0.0.1:0", NULL);
+	assert_true(calls > DESCRIPTORS);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_link_over_tcp_looks_at_no_descriptors_but_its_own),
+		TEST(a_listener_at_every_address_does_neither),
+		TEST(a_link_with_direct_data_placement_does_neither),
+		TEST(a_link_over_libfabrics_own_provider_does),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
