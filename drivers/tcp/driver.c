@@ -69,6 +69,11 @@ static void tcp_guard(struct fid_pep *fid, const struct plx_fabric_guard *guard)
 	pep->refused_arg = guard->arg;
 }
 
+static void tcp_flush(struct plx_fabric_fids *fids)
+{
+	poll_sends((struct tcp_cq *)fids->cq);
+}
+
 static bool tcp_revokes_at_once(const struct fi_info *info)
 {
 	return true;
@@ -85,6 +90,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.fabric = tcp_fabric_open,
 	.open_queues = tcp_open_queues,
 	.arm = tcp_arm,
+	.flush = tcp_flush,
 	.configure = tcp_configure,
 	.guard = tcp_guard,
 	.direct = true,

@@ -99,7 +99,8 @@ static bool is_cold(const struct plx_set *set)
 {
 	int64_t quiet_ns = (int64_t)(set->emptied_ns - set->last_work_ns);
 
-	return quiet_ns > (int64_t)COLD_AFTER_NS && !set->tx_inflight;
+	return quiet_ns > (int64_t)COLD_AFTER_NS && !set->tx_inflight &&
+	       !(set->has_sent && set->driver->flush);
 }
 
 /* Up to which time nothing is left in the set: where a poll takes less than it could, until now;
@@ -142,8 +143,11 @@ static inline int note_done(struct plx_set *set, int done, uint64_t now_ns)
 
 static inline __attribute__((always_inline)) int poll_set(struct plx_set *set, uint64_t now_ns)
 {
-	int done = set->links ? cq_poll(set) : 0;
+	int done = 0;
 
+	set->has_sent = false; /* what callbacks send from here on is for the next one */
+	if (set->links)
+		done = cq_poll(set);
 	if (plx_unlikely(set->eq_in_polls-- <= 1))
 		done += poll_events(set, now_ns);
 	return note_done(set, done, now_ns);
@@ -152,8 +156,10 @@ static inline __attribute__((always_inline)) int poll_set(struct plx_set *set, u
 /* Before a sleep, or behind one: the EQ too, whether it is time for it or not. */
 static __attribute__((noinline)) int poll_all(struct plx_set *set, uint64_t now_ns)
 {
-	int done = cq_poll(set);
+	int done;
 
+	set->has_sent = false;
+	done = cq_poll(set);
 	done = note_done(set, done + poll_events(set, now_ns), now_ns);
 	if (set->woke != WOKE_NOT)
 		fabric_judge(set, done);
@@ -182,6 +188,18 @@ static int poll_sets(void *arg, uint64_t now_ns)
 	return work;
 }
 
+/* The loop returns, and nobody knows when it is run again. */
+static void flush_sets(void *arg)
+{
+	struct plx_fabric_lcore *home = arg;
+
+	for (struct plx_set *set = home->sets; set; set = set->next) {
+		if (set->has_sent && set->driver->flush)
+			set->driver->flush(&set->fids);
+		set->has_sent = false;
+	}
+}
+
 static struct plx_fabric_lcore *open_here(uint32_t id)
 {
 	struct plx_fabric_lcore *home = aligned_alloc(PLX_CACHE_LINE, sizeof(*home));
@@ -204,6 +222,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	if (plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0)
 		goto destroy_pool;
 	plx_poller_set_arm(home->poller, fabric_arm, fabric_woke);
+	plx_poller_set_leave(home->poller, flush_sets);
 	lcores[id] = home;
 	return home;
 

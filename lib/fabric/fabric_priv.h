@@ -238,6 +238,7 @@ struct plx_set {
 	uint32_t rx_count;    /* receives of all its links */
 	uint32_t tx_inflight; /* of all its links */
 	uint32_t eq_in_polls; /* that many polls from now the EQ is read */
+	bool has_sent;        /* since the last poll, for which frames may wait: see flush */
 	uint64_t last_work_ns;
 	uint64_t emptied_ns; /* completions of all that had come until then were taken */
 	uint64_t drain_turn, drain_end_ns; /* see cq_drain */

@@ -133,6 +133,11 @@ struct plx_fabric_driver {
 	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work. */
 	int (*arm)(struct plx_fabric_fids *fids);
 
+	/** Frames may wait, behind the first one of an endpoint since the last read of the queue,
+	 * for the next read or arm: such a set is read in the next turn, however cold. This sends
+	 * them now, for a loop that ends. NULL: none waits. */
+	void (*flush)(struct plx_fabric_fids *fids);
+
 	/** Its wait object is known to wake an lcore for what peers send alone: that it wakes it
 	 * often, and that nothing whole has come, is not held against it. */
 	bool wakes_only_for_work;

@@ -31,6 +31,7 @@ static inline void tx_header_sent(struct plx_link *link)
 	link->rx_frames_told = link->rx_frames_granted;
 	link->want &= (uint16_t)~WANT_CREDIT;
 	link->stats.frames_sent++;
+	link->set->has_sent = true;
 	liveness_sent(link);
 }
 

@@ -46,6 +46,9 @@ uint64_t pollers_due_ns(const struct pollers *pollers);
 /* Tell all that were armed that the sleep is over. */
 void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep);
 
+/* The loop returns. */
+void pollers_leave(struct pollers *pollers);
+
 struct plx_poller {
 	plx_poller_fn fn;
 	void *arg;
@@ -63,6 +66,7 @@ struct plx_poller {
 	bool told;            /* in the log, that it never says */
 	plx_poller_arm_fn arm;
 	plx_poller_woke_fn woke;
+	plx_poller_leave_fn leave;          /* NULL: nothing */
 	uint64_t looked_calls, looked_busy; /* idle_watch.c: what calls and busy_calls were */
 };
 

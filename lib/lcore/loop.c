@@ -183,7 +183,10 @@ int plx_loop_run(void)
 		if (!worked && plx_unlikely(loop->now_ns >= loop->sleep_at_ns) && !loop->quit)
 			idle_turn(loop);
 	}
-	return plx_is_forked() ? plx_fail_forked("plx_loop_run") : 0;
+	if (plx_is_forked())
+		return plx_fail_forked("plx_loop_run");
+	pollers_leave(&loop->pollers);
+	return 0;
 }
 
 bool plx_loop_is_running(uint32_t id)

@@ -141,7 +141,8 @@ bool plx_loop_is_running(uint32_t id);
 /** Let the calling lcore's loop return after this turn. Thread: an lcore. */
 void plx_loop_quit(void);
 
-/** One turn, for an lcore that has a loop of its own. Never sleeps. Thread: an lcore.
+/** One turn, for an lcore that has a loop of its own. Never sleeps. After a turn that did work call
+ * it again at once: what was sent in that one may leave with the next. Thread: an lcore.
  * Return: how much work was done; 0 idle; -ENOENT not an lcore; -EBUSY inside a turn already. */
 int plx_loop_turn(void);
 
@@ -200,6 +201,9 @@ typedef int (*plx_poller_arm_fn)(void *arg, struct plx_sleep *sleep);
 /** The sleep that arm was asked for is over; the poller is called next. */
 typedef void (*plx_poller_woke_fn)(void *arg, const struct plx_sleep *sleep);
 
+/** plx_loop_run returns: nothing of the loop is called until it is run again. */
+typedef void (*plx_poller_leave_fn)(void *arg);
+
 /** Whether the sleep ended since it was time, and no descriptor was ready. In woke. */
 bool plx_sleep_ended_by_time(const struct plx_sleep *sleep);
 
@@ -208,6 +212,11 @@ uint64_t plx_sleep_lasted_ns(const struct plx_sleep *sleep);
 
 /** Let the lcore sleep when that poller has nothing to do. woke may be NULL. Thread: its lcore. */
 void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_poller_woke_fn woke);
+
+/** Let leave finish what the poller has put off until its next call. Not called in the child of a
+ * fork, nor after plx_loop_turn, which says by its return whether to call it again at once. Thread:
+ * its lcore. */
+void plx_poller_set_leave(struct plx_poller *poller, plx_poller_leave_fn leave);
 
 /** Set by lib/lcore alone. */
 extern __thread bool plx_loop_falls_asleep_tls __attribute__((tls_model("initial-exec")));

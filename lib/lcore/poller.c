@@ -105,6 +105,14 @@ void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep)
 		pollers_compact(pollers);
 }
 
+void pollers_leave(struct pollers *pollers)
+{
+	for (uint32_t i = 0; i < pollers->count; i++) {
+		if (pollers->list[i]->leave)
+			pollers->list[i]->leave(pollers->list[i]->arg);
+	}
+}
+
 uint64_t pollers_due_ns(const struct pollers *pollers)
 {
 	uint64_t due_ns = UINT64_MAX;
@@ -173,6 +181,11 @@ void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_po
 {
 	poller->arm = arm;
 	poller->woke = woke;
+}
+
+void plx_poller_set_leave(struct plx_poller *poller, plx_poller_leave_fn leave)
+{
+	poller->leave = leave;
 }
 
 void plx_poller_remove(struct plx_poller *poller)

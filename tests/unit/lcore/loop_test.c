@@ -72,6 +72,29 @@ static void quit_ends_after_this_turn(void **state)
 	assert_int_equal(turns, 0);
 }
 
+struct countdown {
+	unsigned turns; /* first: see quit_at_zero */
+	unsigned left;
+};
+
+static void note_leave(void *arg)
+{
+	((struct countdown *)arg)->left++;
+}
+
+static void pollers_are_told_when_the_loop_returns(void **state)
+{
+	struct countdown countdown = {.turns = 3};
+	struct plx_poller *poller;
+
+	assert_int_equal(plx_poller_add("quit", quit_at_zero, &countdown, 0, &poller), 0);
+	plx_poller_set_leave(poller, note_leave);
+	plx_loop_turn();
+	assert_int_equal(countdown.left, 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(countdown.left, 1);
+}
+
 static void stop_is_sticky_until_fini(void **state)
 {
 	struct plx_lcore_stats stats;
@@ -343,6 +366,7 @@ int main(void)
 		cmocka_unit_test(needs_an_lcore),
 #define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
 		ONE(quit_ends_after_this_turn),
+		ONE(pollers_are_told_when_the_loop_returns),
 		ONE(stop_is_sticky_until_fini),
 		ONE(cannot_be_entered_twice),
 		ONE(a_turn_takes_messages_then_pollers_then_timers),
