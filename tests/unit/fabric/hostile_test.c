@@ -121,6 +121,40 @@ static void http_instead_of_hello(void **state)
 	rogue_close(rogue);
 }
 
+/* Of plain sockets, some of which stay open: none becomes a link. */
+static void those_that_do_not_speak_the_providers_protocol(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} rows[] = {
+		{"GET / HTTP/1.1\r\n\r\n", 18},
+		{"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11},
+		{"SSH-2.0-x\r\n", 11},
+		{"\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0", 32},
+		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16},
+	};
+	struct plx_listener_stats stats = {0};
+	int fds[PLX_ARRAY_LEN(rows)];
+
+	if (is_provider_given())
+		skip();
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		fds[i] = rogue_socket(plx_listener_address(listener));
+		assert_int_equal(write(fds[i], rows[i].bytes, rows[i].size), rows[i].size);
+		for (int k = 0; k < 5000 && stats.no_handshake <= i; k++) {
+			pump_ms(1);
+			plx_listener_stats(listener, &stats);
+		}
+		assert_int_equal(stats.no_handshake, i + 1);
+		honest_link_is_well();
+	}
+	assert_int_equal(stats.requests, 1); /* the honest one */
+	assert_int_equal(stats.failed, 0);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+		close(fds[i]);
+}
+
 static void a_message_before_hello(void **state)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
@@ -525,6 +559,7 @@ int main(void)
 		WITH_HONEST(a_hello_of_another_protocol),
 		WITH_HONEST(a_hello_of_a_later_version),
 		WITH_HONEST(http_instead_of_hello),
+		WITH_HONEST(those_that_do_not_speak_the_providers_protocol),
 		WITH_HONEST(a_message_before_hello),
 		WITH_HONEST(an_empty_first_frame),
 		WITH_HONEST(insane_credit_in_hello),
