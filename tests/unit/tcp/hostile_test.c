@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers that break the protocol of plx_tcp, against a service that listens. Each costs nobody else
+ * a connection, leaves nothing behind, and is counted. */
+#include "session.h"
+
+#include <fcntl.h>
+
+static struct session session;
+
+/* Attacks -------------------------------------------------------------------------------------- */
+
+enum leaving { LEAVES_CLOSED, LEAVES_HALF_CLOSED, LEAVES_RESET };
+
+/* Say that, wait until the service has taken it, and leave. */
+static void visit(const void *bytes, size_t length, enum leaving leaving)
+{
+	uint64_t before = service.ended + service_refused();
+	int fd = raw_connect(&service.address);
+
+	if (length)
+		raw_send(fd, bytes, length);
+	for (int i = 0; i < 8; i++)
+		service_turn();
+	if (leaving == LEAVES_RESET) {
+		raw_reset(fd);
+	} else if (leaving == LEAVES_HALF_CLOSED) {
+		shutdown(fd, SHUT_WR);
+		service_until(raw_has_ended(fd));
+		close(fd);
+	} else {
+		close(fd);
+	}
+	service_until(service.ended + service_refused() > before);
+	service_until(service.visitor_count == 1 && service.pep->silent_count == 0);
+	assert_int_equal(service.ended + service_refused(), before + 1);
+}
+
+/* The whole handshake, and then those bytes: whether the service ends the connection. */
+static bool is_ended_by(const void *bytes, size_t length)
+{
+	uint64_t messages = service.messages, ended = service.ended;
+	struct raw_bytes hello = {0}, message = {0};
+	int fd = raw_connect(&service.address);
+	bool is_ended;
+
+	raw_add_hello(&hello, WIRE_CONNECT, NULL, 0);
+	raw_send(fd, hello.bytes, hello.length);
+	service_until(service.visitor_count == 2);
+	raw_send(fd, bytes, length);
+	/* Where the connection goes on, so does this. */
+	raw_add_message(&message, "still here");
+	raw_send(fd, message.bytes, message.length);
+	service_until(service.messages > messages || service.ended > ended);
+	is_ended = service.ended > ended;
+	if (is_ended)
+		service_until(raw_has_ended(fd));
+	close(fd);
+	service_expect_calm();
+	return is_ended;
+}
+
+static bool is_header_refused(uint64_t word)
+{
+	struct raw_bytes bytes = {0};
+
+	/* The service refuses as soon as the first word is there. */
+	raw_add(&bytes, &word, sizeof(word));
+	return is_ended_by(bytes.bytes, bytes.length);
+}
+
+/* A valid session, spoilt ------------------------------------------------------------------------
+ */
+
+static void a_valid_session_is_answered(void **state)
+{
+	int fd = raw_connect(&service.address);
+
+	raw_send(fd, session.all.bytes, session.all.length);
+	session_expect_answer(fd, &session);
+	close(fd);
+	service_expect_calm();
+	assert_int_equal(service_refused(), 0);
+}
+
+static void every_prefix_ends_when_the_peer_closes(void **state)
+{
+	for (enum leaving leaving = LEAVES_CLOSED; leaving <= LEAVES_RESET; leaving++) {
+		uint64_t gone = service.pep->refused[TCP_REFUSED_GONE];
+
+		for (size_t length = 0; length <= session.all.length; length++)
+			visit(session.all.bytes, length, leaving);
+		/* One that is reset right after its HELLO may be told of, or not. */
+		if (leaving != LEAVES_RESET)
+			assert_int_equal(service.pep->refused[TCP_REFUSED_GONE],
+					 gone + session.hello_bytes);
+		service_expect_calm();
+	}
+	assert_int_equal(service_refused(), service.pep->refused[TCP_REFUSED_GONE]);
+}
+
+static void a_session_may_come_byte_by_byte(void **state)
+{
+	int fd = raw_connect(&service.address);
+
+	for (size_t i = 0; i < session.all.length; i++) {
+		raw_send(fd, session.all.bytes + i, 1);
+		for (int turn = 0; turn < 20; turn++)
+			service_turn();
+	}
+	session_expect_answer(fd, &session);
+	close(fd);
+	service_expect_calm();
+}
+
+/* The offset of the byte decides what is wrong. */
+static void flip(size_t bit)
+{
+	struct session spoilt = session;
+	uint64_t strangers = service.pep->refused[TCP_REFUSED_STRANGER];
+	uint64_t versions = service.pep->refused[TCP_REFUSED_VERSION];
+	size_t offset = bit / 8;
+
+	spoilt.all.bytes[offset] ^= (uint8_t)(1u << bit % 8);
+	visit(spoilt.all.bytes, spoilt.all.length, LEAVES_CLOSED);
+	strangers = service.pep->refused[TCP_REFUSED_STRANGER] - strangers;
+	versions = service.pep->refused[TCP_REFUSED_VERSION] - versions;
+	assert_int_equal(versions, offset == 8);
+	/* The magic; the kind; a length of more than there may be. */
+	assert_int_equal(strangers, offset < 8 || offset == 9 || offset == 11);
+}
+
+static void every_flipped_bit_is_survived(void **state)
+{
+	for (size_t bit = 0; bit < session.all.length * 8; bit++)
+		flip(bit);
+	service_expect_calm();
+}
+
+/* Fields -----------------------------------------------------------------------------------------
+ */
+
+static void a_hello_of_another_kind_is_a_strangers(void **state)
+{
+	static const uint8_t kinds[] = {0, WIRE_ACCEPT, WIRE_REJECT, WIRE_REJECT + 1, 127, 255};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(kinds); i++) {
+		session.all.bytes[9] = kinds[i];
+		visit(session.all.bytes, session.all.length, LEAVES_CLOSED);
+		assert_int_equal(service.pep->refused[TCP_REFUSED_STRANGER], i + 1);
+	}
+	service_expect_calm();
+}
+
+static void private_data_is_at_most_256_bytes(void **state)
+{
+	uint8_t data[WIRE_HELLO_MOST] = {0};
+	struct raw_bytes bytes = {0};
+	uint16_t lengths[] = {257, 0x7fff, 0x8000, 0xffff};
+
+	raw_add_hello(&bytes, WIRE_CONNECT, data, PROV_CM_DATA_MAX);
+	visit(bytes.bytes, bytes.length, LEAVES_CLOSED);
+	assert_int_equal(service_refused(), 0);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		memcpy(bytes.bytes + 10, &lengths[i], 2);
+		visit(bytes.bytes, bytes.length, LEAVES_CLOSED);
+		assert_int_equal(service.pep->refused[TCP_REFUSED_STRANGER], i + 1);
+	}
+	service_expect_calm();
+}
+
+static void headers_that_cannot_be_end_the_connection(void **state)
+{
+	static const uint8_t kinds[] = {0, WIRE_READ_DATA + 1, 127, 128, 255};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(kinds); i++)
+		assert_true(is_header_refused(wire_word(kinds[i], 0, 0)));
+	for (int flags = 2; flags < 256; flags <<= 1)
+		assert_true(is_header_refused(wire_word(WIRE_MESSAGE, (uint8_t)flags, 0)));
+	assert_true(is_header_refused(wire_word(WIRE_MESSAGE, 255, 0)));
+	assert_true(is_header_refused(wire_word(WIRE_READ, WIRE_HAS_DATA, 0)));
+	assert_true(is_header_refused(wire_word(WIRE_READ_DATA, WIRE_HAS_DATA, 0)));
+	assert_true(is_header_refused(wire_word(WIRE_MESSAGE, 0, WIRE_LENGTH_MAX + 1)));
+	assert_true(is_header_refused(wire_word(WIRE_MESSAGE, 0, UINT32_MAX)));
+	assert_true(is_header_refused(wire_word(WIRE_MESSAGE, 0, 0) ^ 1ull << 48));
+	assert_true(is_header_refused(0));
+	assert_true(is_header_refused(UINT64_MAX));
+	assert_false(is_header_refused(wire_word(WIRE_MESSAGE, 0, 0)));
+	assert_int_equal(service_refused(), 0);
+}
+
+/* Nothing is allocated for what is announced, and what does not fit is left out. */
+static void a_message_of_any_length_goes_no_further_than_its_receive(void **state)
+{
+	static const uint32_t lengths[] = {SERVICE_BUF_BYTES - 1, SERVICE_BUF_BYTES,
+					   SERVICE_BUF_BYTES + 1, 4096, 70000};
+	static uint8_t payload[70000];
+
+	memset(payload, 0x5a, sizeof(payload));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		struct wire_frame frame = {.kind = WIRE_MESSAGE, .length = lengths[i]};
+		uint8_t *bytes = malloc(WIRE_FRAME_MOST + lengths[i]);
+		uint32_t header = wire_write(bytes, &frame);
+
+		memcpy(bytes + header, payload, lengths[i]);
+		assert_false(is_ended_by(bytes, header + lengths[i]));
+		free(bytes);
+	}
+}
+
+static void a_message_that_never_ends_holds_up_nobody_else(void **state)
+{
+	struct wire_frame frame = {.kind = WIRE_MESSAGE, .length = WIRE_LENGTH_MAX};
+	struct raw_bytes bytes = {0};
+
+	raw_add_hello(&bytes, WIRE_CONNECT, NULL, 0);
+	raw_add_frame(&bytes, &frame, "begun", 5);
+	visit(bytes.bytes, bytes.length, LEAVES_CLOSED);
+	visit(bytes.bytes, bytes.length, LEAVES_HALF_CLOSED);
+	visit(bytes.bytes, bytes.length, LEAVES_RESET);
+	service_expect_calm();
+}
+
+/* Any bytes --------------------------------------------------------------------------------------
+ */
+
+static uint64_t seed;
+
+static uint64_t next_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+/* Past a valid beginning of so many bytes. */
+static void visit_with_random(size_t begin)
+{
+	struct raw_bytes bytes = {0};
+	size_t count = 1 + next_random() % 300;
+
+	raw_add(&bytes, session.all.bytes, begin);
+	for (size_t i = 0; i < count; i++) {
+		uint8_t byte = (uint8_t)next_random();
+
+		raw_add(&bytes, &byte, 1);
+	}
+	visit(bytes.bytes, bytes.length, (enum leaving)(next_random() % 3));
+}
+
+static void random_bytes_are_survived_in_each_state(void **state)
+{
+	static const size_t inside[] = {0, 3, 8, 9, 10, 12, 16, 18};
+
+	seed = 0x9e3779b97f4a7c15;
+	for (int round = 0; round < 20; round++) {
+		for (size_t i = 0; i < PLX_ARRAY_LEN(inside); i++)
+			visit_with_random(inside[i]);
+		for (size_t i = 0; i < PLX_ARRAY_LEN(session.frames); i++) {
+			visit_with_random(session.frames[i]);
+			visit_with_random(session.frames[i] - 1);
+		}
+	}
+	service_expect_calm();
+}
+
+/* Many -------------------------------------------------------------------------------------------
+ */
+
+static void a_storm_of_resets_leaves_nothing(void **state)
+{
+	for (int round = 0; round < 20; round++) {
+		uint64_t before = service.accepted + service_refused();
+		int fds[SERVICE_ENDPOINTS - 1];
+		size_t length = (size_t)round * session.all.length / 20;
+
+		for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++) {
+			fds[i] = raw_connect(&service.address);
+			if (length)
+				raw_send(fds[i], session.all.bytes, length);
+			if (i % 3 == 0)
+				service_turn();
+		}
+		for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
+			raw_reset(fds[i]);
+		/* Some of them are accepted when they are gone. */
+		service_until(service.accepted + service_refused() == before + PLX_ARRAY_LEN(fds));
+		service_expect_calm();
+	}
+}
+
+static void a_hello_that_does_not_come_in_time_is_counted(void **state)
+{
+	uint32_t before = tcp_params.handshake_ms;
+	int silent, drip;
+
+	tcp_params.handshake_ms = 20;
+	silent = raw_connect(&service.address);
+	drip = raw_connect(&service.address);
+	raw_send(drip, session.all.bytes, session.hello_bytes - 1);
+	service_until(service.pep->refused[TCP_REFUSED_SILENT] == 2);
+	tcp_params.handshake_ms = before;
+	service_until(raw_has_ended(silent) && raw_has_ended(drip));
+	close(silent);
+	close(drip);
+	service_expect_calm();
+}
+
+static void one_silent_peer_too_many_evicts_the_oldest_of_the_crowd(void **state)
+{
+	int alone, crowd[4];
+
+	service.pep->handshakes_max = 3;
+	alone = raw_connect_from("127.0.0.3", &service.address);
+	service_until(service.pep->silent_count == 1);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(crowd); i++) {
+		crowd[i] = raw_connect_from("127.0.0.2", &service.address);
+		service_until(service.pep->silent_count +
+				      service.pep->refused[TCP_REFUSED_EVICTED] ==
+			      i + 2);
+	}
+	assert_int_equal(service.pep->refused[TCP_REFUSED_EVICTED], 2);
+	assert_true(raw_has_ended(crowd[0]) && raw_has_ended(crowd[1]));
+	assert_false(raw_has_ended(crowd[2]) || raw_has_ended(crowd[3]) || raw_has_ended(alone));
+	raw_send(alone, session.all.bytes, session.all.length);
+	session_expect_answer(alone, &session);
+	close(alone);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(crowd); i++)
+		close(crowd[i]);
+	service_expect_calm();
+}
+
+static int setup(void **state)
+{
+	session_make(&session);
+	return service_setup(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, service_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_valid_session_is_answered),
+		TEST(every_prefix_ends_when_the_peer_closes),
+		TEST(a_session_may_come_byte_by_byte),
+		TEST(every_flipped_bit_is_survived),
+		TEST(a_hello_of_another_kind_is_a_strangers),
+		TEST(private_data_is_at_most_256_bytes),
+		TEST(headers_that_cannot_be_end_the_connection),
+		TEST(a_message_of_any_length_goes_no_further_than_its_receive),
+		TEST(a_message_that_never_ends_holds_up_nobody_else),
+		TEST(random_bytes_are_survived_in_each_state),
+		TEST(a_storm_of_resets_leaves_nothing),
+		TEST(a_hello_that_does_not_come_in_time_is_counted),
+		TEST(one_silent_peer_too_many_evicts_the_oldest_of_the_crowd),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

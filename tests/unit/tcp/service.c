@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "service.h"
+
+#include <dirent.h>
+#include <malloc.h>
+
+#define MEMORY_SLACK (256u << 10) /* what malloc(3) keeps for a thread counts as in use */
+
+struct service service;
+
+static int descriptors;
+static size_t memory_bytes;
+
+int count_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int count = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
+static size_t count_memory(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* Parties -------------------------------------------------------------------------------------- */
+
+struct fi_info *party_info(const char *host, const char *port, uint64_t flags)
+{
+	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+
+	hints->caps = FI_MSG | FI_RMA;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	assert_int_equal(tcp_getinfo(FI_VERSION(1, 17), host, port, flags, hints, &info), 0);
+	fi_freeinfo(hints);
+	return info;
+}
+
+void party_open(struct party *party, struct fi_info *info)
+{
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
+	struct fi_cq_attr cq_attr = {.wait_obj = FI_WAIT_FD, .format = FI_CQ_FORMAT_DATA};
+
+	*party = (struct party){.info = info};
+	assert_int_equal(tcp_fabric_open(info->fabric_attr, &party->fabric, NULL), 0);
+	party->fabric->api_version = FI_VERSION(1, 17); /* as fi_fabric does */
+	assert_int_equal(fi_domain(party->fabric, info, &party->domain, NULL), 0);
+	assert_int_equal(fi_eq_open(party->fabric, &eq_attr, &party->eq, NULL), 0);
+	assert_int_equal(fi_cq_open(party->domain, &cq_attr, &party->cq, NULL), 0);
+}
+
+void party_close(struct party *party)
+{
+	assert_int_equal(fi_close(&party->cq->fid), 0);
+	assert_int_equal(fi_close(&party->eq->fid), 0);
+	assert_int_equal(fi_close(&party->domain->fid), 0);
+	assert_int_equal(fi_close(&party->fabric->fid), 0);
+	fi_freeinfo(party->info);
+}
+
+struct fid_ep *party_ep(struct party *party, struct fi_info *info, void *context)
+{
+	struct fid_ep *ep;
+
+	assert_int_equal(fi_endpoint(party->domain, info, &ep, context), 0);
+	assert_int_equal(fi_ep_bind(ep, &party->eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &party->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(ep), 0);
+	return ep;
+}
+
+/* The server ----------------------------------------------------------------------------------- */
+
+static void post(struct service_receive *receive)
+{
+	struct visitor *visitor = receive->visitor;
+
+	/* It may have ended; its event is still to be read. */
+	(void)fi_recv(visitor->ep, receive->buf, sizeof(receive->buf), NULL, FI_ADDR_UNSPEC,
+		      receive);
+}
+
+/* One that cannot be accepted hung up before. */
+static void accept_request(struct fi_info *info)
+{
+	struct visitor *visitor = service.visitors;
+
+	while (visitor->ep)
+		visitor++;
+	assert_true(visitor < service.visitors + SERVICE_ENDPOINTS);
+	visitor->ep = party_ep(&service.server, info, visitor);
+	for (int i = 0; i < SERVICE_RECEIVES; i++) {
+		visitor->receives[i].visitor = visitor;
+		if (!service.posts_none)
+			post(&visitor->receives[i]);
+	}
+	service.accepted++;
+	service.visitor_count++;
+	if (fi_accept(visitor->ep, NULL, 0)) {
+		assert_int_equal(fi_close(&visitor->ep->fid), 0);
+		visitor->ep = NULL;
+		service.visitor_count--;
+	}
+}
+
+static void skip_error(struct fid_cq *cq)
+{
+	struct fi_cq_err_entry error = {0};
+
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+}
+
+static void read_server_cq(void)
+{
+	struct fi_cq_data_entry entry;
+	ssize_t got;
+
+	while ((got = fi_cq_read(service.server.cq, &entry, 1)) != -FI_EAGAIN) {
+		struct service_receive *receive = entry.op_context;
+
+		if (got == -FI_EAVAIL) {
+			skip_error(service.server.cq);
+			continue;
+		}
+		assert_int_equal(got, 1);
+		if (!(entry.flags & FI_RECV) || !receive->visitor->ep)
+			continue;
+		service.messages++;
+		(void)fi_inject(receive->visitor->ep, receive->buf, entry.len, FI_ADDR_UNSPEC);
+		post(receive);
+	}
+}
+
+static void read_server_eq(void)
+{
+	union {
+		struct fi_eq_cm_entry cm;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
+	} event;
+	uint32_t number;
+	ssize_t got = fi_eq_read(service.server.eq, &number, &event, sizeof(event), 0);
+
+	if (got == -FI_EAGAIN)
+		return;
+	assert_true(got >= (ssize_t)sizeof(event.cm));
+	if (number == FI_CONNREQ) {
+		accept_request(event.cm.info);
+		fi_freeinfo(event.cm.info);
+	} else if (number == FI_SHUTDOWN) {
+		struct visitor *visitor = event.cm.fid->context;
+
+		read_server_cq(); /* its completions name it */
+		assert_int_equal(fi_close(&visitor->ep->fid), 0);
+		visitor->ep = NULL;
+		service.visitor_count--;
+		service.ended++;
+	}
+}
+
+/* The honest client -----------------------------------------------------------------------------
+ */
+
+static void read_client(void)
+{
+	struct fi_cq_data_entry entry;
+
+	if (fi_cq_read(service.client.cq, &entry, 1) != 1)
+		return;
+	assert_true(entry.flags & FI_RECV);
+	assert_int_equal(entry.len, sizeof(service.echo_buf));
+	assert_int_equal(service.echo_buf, service.sent);
+	service.echoed++;
+}
+
+void service_expect_echo(void)
+{
+	uint64_t number = ++service.sent;
+
+	assert_int_equal(fi_recv(service.honest, &service.echo_buf, sizeof(service.echo_buf), NULL,
+				 FI_ADDR_UNSPEC, NULL),
+			 0);
+	assert_int_equal(fi_inject(service.honest, &number, sizeof(number), FI_ADDR_UNSPEC), 0);
+	service_until(service.echoed == service.sent);
+}
+
+static void connect_honest(void)
+{
+	struct fi_eq_cm_entry entry;
+	uint32_t number;
+
+	service.honest = party_ep(&service.client, service.client.info, NULL);
+	assert_int_equal(fi_connect(service.honest, &service.address, NULL, 0), 0);
+	service_until(fi_eq_read(service.client.eq, &number, &entry, sizeof(entry), 0) ==
+		      sizeof(entry));
+	assert_int_equal(number, FI_CONNECTED);
+}
+
+/* All of it ------------------------------------------------------------------------------------ */
+
+void service_turn(void)
+{
+	read_server_cq();
+	read_server_eq();
+	read_client();
+}
+
+struct tcp_ep *service_visitor(void)
+{
+	assert_int_equal(service.visitor_count, 2);
+	for (struct visitor *visitor = service.visitors + 1;; visitor++) {
+		if (visitor->ep)
+			return (struct tcp_ep *)visitor->ep;
+	}
+}
+
+uint64_t service_refused(void)
+{
+	uint64_t count = 0;
+
+	for (int i = 0; i < TCP_REFUSED_COUNT; i++)
+		count += service.pep->refused[i];
+	return count;
+}
+
+void service_expect_calm(void)
+{
+	service_until(service.visitor_count == 1 && service.pep->silent_count == 0);
+	service_expect_echo();
+	assert_int_equal(service.pep->told_count, 0);
+	assert_true(list_is_empty(&service.pep->origins));
+}
+
+static void open_service(void)
+{
+	size_t bytes = sizeof(service.address);
+
+	party_open(&service.server, party_info("127.0.0.1", NULL, FI_SOURCE));
+	party_open(&service.client, party_info("127.0.0.1", "1", 0));
+	assert_int_equal(
+		fi_passive_ep(service.server.fabric, service.server.info, &service.fid, NULL), 0);
+	service.pep = (struct tcp_pep *)service.fid;
+	assert_int_equal(fi_pep_bind(service.fid, &service.server.eq->fid, 0), 0);
+	assert_int_equal(fi_listen(service.fid), 0);
+	assert_int_equal(fi_getname(&service.fid->fid, &service.address, &bytes), 0);
+	assert_int_equal(fi_mr_reg(service.server.domain, service.readable, SERVICE_MR_BYTES,
+				   FI_REMOTE_READ, 0, SERVICE_READABLE, 0, &service.readable_mr,
+				   NULL),
+			 0);
+	assert_int_equal(fi_mr_reg(service.server.domain, service.writable, SERVICE_MR_BYTES,
+				   FI_REMOTE_WRITE, 0, SERVICE_WRITABLE, 0, &service.writable_mr,
+				   NULL),
+			 0);
+	connect_honest();
+	service_expect_echo();
+}
+
+static void close_service(void)
+{
+	assert_int_equal(fi_close(&service.honest->fid), 0);
+	service_until(service.visitor_count == 0);
+	assert_int_equal(fi_close(&service.fid->fid), 0);
+	if (service.readable_mr)
+		assert_int_equal(fi_close(&service.readable_mr->fid), 0);
+	if (service.writable_mr)
+		assert_int_equal(fi_close(&service.writable_mr->fid), 0);
+	party_close(&service.client);
+	party_close(&service.server);
+}
+
+int service_setup(void **state)
+{
+	memset(&service, 0, sizeof(service));
+	fi_freeinfo(party_info("127.0.0.1", "1", 0)); /* libfabric's own start */
+	memory_bytes = count_memory();
+	descriptors = count_descriptors();
+	open_service();
+	for (int i = 0; i < SERVICE_MR_BYTES; i++)
+		service.readable[i] = (uint8_t)(i * 7);
+	return 0;
+}
+
+int service_teardown(void **state)
+{
+	close_service();
+	assert_int_equal(count_descriptors(), descriptors);
+	assert_true(count_memory() <= memory_bytes + MEMORY_SLACK);
+	return 0;
+}

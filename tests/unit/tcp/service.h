@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An application that hostile peers meet: it accepts every request, and echoes each message. An
+ * honest client is connected to it all the time. */
+#ifndef TCP_TEST_SERVICE_H
+#define TCP_TEST_SERVICE_H
+
+#include "raw.h"
+
+#define SERVICE_ENDPOINTS 16
+#define SERVICE_RECEIVES  4   /* of an endpoint */
+#define SERVICE_BUF_BYTES 256 /* of a receive */
+#define SERVICE_MR_BYTES  4096
+#define SERVICE_LOOKS_MAX 3000000
+#define SERVICE_READABLE  0x1001 /* keys of memory */
+#define SERVICE_WRITABLE  0x1002
+
+struct party {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *eq;
+	struct fid_cq *cq;
+};
+
+struct visitor;
+
+struct service_receive {
+	struct visitor *visitor;
+	uint8_t buf[SERVICE_BUF_BYTES];
+};
+
+/* An endpoint of the service. */
+struct visitor {
+	struct fid_ep *ep; /* NULL: the place is free */
+	struct service_receive receives[SERVICE_RECEIVES];
+};
+
+struct service {
+	struct party server, client;
+	struct fid_pep *fid;
+	struct tcp_pep *pep; /* the same */
+	struct sockaddr_storage address;
+	struct fid_mr *readable_mr, *writable_mr;
+	uint8_t readable[SERVICE_MR_BYTES], writable[SERVICE_MR_BYTES];
+	struct visitor visitors[SERVICE_ENDPOINTS];
+	uint32_t visitor_count;
+	/* Since the start. */
+	uint64_t accepted, ended, messages;
+	bool posts_none; /* no receives for those that are accepted from now on */
+	struct fid_ep *honest;
+	uint64_t sent, echoed;
+	uint64_t echo_buf;
+};
+extern struct service service;
+
+/* For each test: the second fails where descriptors or memory are not given back. */
+int service_setup(void **state);
+int service_teardown(void **state);
+
+/* Do once what an application does in a turn of its loop. */
+void service_turn(void);
+/* The honest client sends a message, and gets it back. */
+void service_expect_echo(void);
+/* The only visitor; the honest client is none. */
+struct tcp_ep *service_visitor(void);
+
+uint64_t service_refused(void); /* of all causes */
+
+#define service_until(condition)                                      \
+	do {                                                          \
+		for (int looks_ = 0; !(condition); looks_++) {        \
+			if (looks_ == SERVICE_LOOKS_MAX)              \
+				fail_msg("never so: %s", #condition); \
+			service_turn();                               \
+		}                                                     \
+	} while (0)
+
+/* Until no connection is left but that of the honest client, which still gets its echo. */
+void service_expect_calm(void);
+
+/* A fabric, a domain and queues, by an info that becomes the party's. */
+struct fi_info *party_info(const char *host, const char *port, uint64_t flags);
+void party_open(struct party *party, struct fi_info *info);
+void party_close(struct party *party);
+struct fid_ep *party_ep(struct party *party, struct fi_info *info, void *context);
+
+int count_descriptors(void);
+
+#define SERVICE_TEST(name) cmocka_unit_test_setup_teardown(name, service_setup, service_teardown)
+
+#endif
