@@ -98,6 +98,23 @@ static void every_prefix_ends_when_the_peer_closes(void **state)
 	assert_int_equal(service_refused(), service.pep->refused[TCP_REFUSED_GONE]);
 }
 
+static void a_session_may_be_cut_in_two_anywhere(void **state)
+{
+	for (size_t length = 1; length < session.all.length; length++) {
+		int fd = raw_connect(&service.address);
+
+		memset(service.writable, 0, sizeof(service.writable));
+		raw_send(fd, session.all.bytes, length);
+		for (int i = 0; i < 40; i++)
+			service_turn();
+		raw_send(fd, session.all.bytes + length, session.all.length - length);
+		session_expect_answer(fd, &session);
+		close(fd);
+		service_until(service.visitor_count == 1);
+	}
+	service_expect_calm();
+}
+
 static void a_session_may_come_byte_by_byte(void **state)
 {
 	int fd = raw_connect(&service.address);
@@ -343,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_valid_session_is_answered),
 		TEST(every_prefix_ends_when_the_peer_closes),
+		TEST(a_session_may_be_cut_in_two_anywhere),
 		TEST(a_session_may_come_byte_by_byte),
 		TEST(every_flipped_bit_is_survived),
 		TEST(a_hello_of_another_kind_is_a_strangers),
