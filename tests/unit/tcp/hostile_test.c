@@ -35,37 +35,13 @@ static void visit(const void *bytes, size_t length, enum leaving leaving)
 	assert_int_equal(service.ended + service_refused(), before + 1);
 }
 
-/* The whole handshake, and then those bytes: whether the service ends the connection. */
-static bool is_ended_by(const void *bytes, size_t length)
-{
-	uint64_t messages = service.messages, ended = service.ended;
-	struct raw_bytes hello = {0}, message = {0};
-	int fd = raw_connect(&service.address);
-	bool is_ended;
-
-	raw_add_hello(&hello, WIRE_CONNECT, NULL, 0);
-	raw_send(fd, hello.bytes, hello.length);
-	service_until(service.visitor_count == 2);
-	raw_send(fd, bytes, length);
-	/* Where the connection goes on, so does this. */
-	raw_add_message(&message, "still here");
-	raw_send(fd, message.bytes, message.length);
-	service_until(service.messages > messages || service.ended > ended);
-	is_ended = service.ended > ended;
-	if (is_ended)
-		service_until(raw_has_ended(fd));
-	close(fd);
-	service_expect_calm();
-	return is_ended;
-}
-
 static bool is_header_refused(uint64_t word)
 {
 	struct raw_bytes bytes = {0};
 
 	/* The service refuses as soon as the first word is there. */
 	raw_add(&bytes, &word, sizeof(word));
-	return is_ended_by(bytes.bytes, bytes.length);
+	return service_ends(bytes.bytes, bytes.length);
 }
 
 /* A valid session, spoilt ------------------------------------------------------------------------
@@ -219,7 +195,7 @@ static void a_message_of_any_length_goes_no_further_than_its_receive(void **stat
 		uint32_t header = wire_write(bytes, &frame);
 
 		memcpy(bytes + header, payload, lengths[i]);
-		assert_false(is_ended_by(bytes, header + lengths[i]));
+		assert_false(service_ends(bytes, header + lengths[i]));
 		free(bytes);
 	}
 }

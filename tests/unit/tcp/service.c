@@ -116,6 +116,7 @@ static void skip_error(struct fid_cq *cq)
 	struct fi_cq_err_entry error = {0};
 
 	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	service.errors++;
 }
 
 static void read_server_cq(void)
@@ -139,6 +140,15 @@ static void read_server_cq(void)
 	}
 }
 
+static void close_visitor(struct visitor *visitor)
+{
+	read_server_cq(); /* its completions name it */
+	assert_int_equal(fi_close(&visitor->ep->fid), 0);
+	visitor->ep = NULL;
+	service.visitor_count--;
+	read_server_cq();
+}
+
 static void read_server_eq(void)
 {
 	union {
@@ -155,12 +165,7 @@ static void read_server_eq(void)
 		accept_request(event.cm.info);
 		fi_freeinfo(event.cm.info);
 	} else if (number == FI_SHUTDOWN) {
-		struct visitor *visitor = event.cm.fid->context;
-
-		read_server_cq(); /* its completions name it */
-		assert_int_equal(fi_close(&visitor->ep->fid), 0);
-		visitor->ep = NULL;
-		service.visitor_count--;
+		close_visitor(event.cm.fid->context);
 		service.ended++;
 	}
 }
@@ -221,6 +226,11 @@ struct tcp_ep *service_visitor(void)
 	}
 }
 
+void service_close_visitor(void)
+{
+	close_visitor(service_visitor()->base.fid.fid.context);
+}
+
 uint64_t service_refused(void)
 {
 	uint64_t count = 0;
@@ -236,6 +246,37 @@ void service_expect_calm(void)
 	service_expect_echo();
 	assert_int_equal(service.pep->told_count, 0);
 	assert_true(list_is_empty(&service.pep->origins));
+}
+
+int service_visit(void)
+{
+	struct raw_bytes hello = {0};
+	int fd = raw_connect(&service.address);
+
+	raw_add_hello(&hello, WIRE_CONNECT, NULL, 0);
+	raw_send(fd, hello.bytes, hello.length);
+	service_until(service.visitor_count == 2);
+	return fd;
+}
+
+bool service_ends(const void *bytes, size_t length)
+{
+	uint64_t messages = service.messages, ended = service.ended;
+	struct raw_bytes message = {0};
+	int fd = service_visit();
+	bool is_ended;
+
+	raw_send(fd, bytes, length);
+	/* Where the connection goes on, so does this. */
+	raw_add_message(&message, "still here");
+	raw_send(fd, message.bytes, message.length);
+	service_until(service.messages > messages || service.ended > ended);
+	is_ended = service.ended > ended;
+	if (is_ended)
+		service_until(raw_has_ended(fd));
+	close(fd);
+	service_expect_calm();
+	return is_ended;
 }
 
 static void open_service(void)

@@ -45,7 +45,7 @@ struct service {
 	struct visitor visitors[SERVICE_ENDPOINTS];
 	uint32_t visitor_count;
 	/* Since the start. */
-	uint64_t accepted, ended, messages;
+	uint64_t accepted, ended, messages, errors;
 	bool posts_none; /* no receives for those that are accepted from now on */
 	struct fid_ep *honest;
 	uint64_t sent, echoed;
@@ -63,6 +63,7 @@ void service_turn(void);
 void service_expect_echo(void);
 /* The only visitor; the honest client is none. */
 struct tcp_ep *service_visitor(void);
+void service_close_visitor(void);
 
 uint64_t service_refused(void); /* of all causes */
 
@@ -77,6 +78,11 @@ uint64_t service_refused(void); /* of all causes */
 
 /* Until no connection is left but that of the honest client, which still gets its echo. */
 void service_expect_calm(void);
+
+/* A connection of a plain socket that is accepted already. */
+int service_visit(void);
+/* Whether the service ends a connection that sends those bytes after its HELLO. */
+bool service_ends(const void *bytes, size_t length);
 
 /* A fabric, a domain and queues, by an info that becomes the party's. */
 struct fi_info *party_info(const char *host, const char *port, uint64_t flags);

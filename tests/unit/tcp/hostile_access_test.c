@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers that reach for memory that is not theirs: by forged keys, addresses and lengths, against
+ * what a registration allows, after it is closed, or by answers that nobody asked for. */
+#include "session.h"
+
+#include <rdma/fi_rma.h>
+
+#define LARGE_BYTES (1u << 20)
+#define LARGE_KEY   0x2001
+
+static bool is_access_ended(uint8_t kind, uint64_t key, uint64_t address, uint32_t length)
+{
+	struct wire_frame frame = {.kind = kind, .length = length, .address = address, .key = key};
+	uint8_t bytes[WIRE_FRAME_MOST + SERVICE_MR_BYTES] = {0};
+	uint32_t header = wire_write(bytes, &frame);
+	uint32_t payload = kind == WIRE_WRITE ? length : 0;
+
+	/* The header decides. */
+	payload = payload < SERVICE_MR_BYTES ? payload : SERVICE_MR_BYTES;
+	memset(bytes + header, 0xee, payload);
+	return service_ends(bytes, header + payload);
+}
+
+static void assert_untouched(void)
+{
+	for (int i = 0; i < SERVICE_MR_BYTES; i++) {
+		assert_int_equal(service.writable[i], 0);
+		assert_int_equal(service.readable[i], (uint8_t)(i * 7));
+	}
+}
+
+/* By a read, or by a write: kind. key: of memory that it may reach. */
+static void expect_bounds(uint8_t kind, uint64_t key)
+{
+	static const struct {
+		uint64_t address;
+		uint32_t length;
+	} outside[] = {
+		{0, SERVICE_MR_BYTES + 1}, {1, SERVICE_MR_BYTES},
+		{SERVICE_MR_BYTES, 1},     {SERVICE_MR_BYTES - 1, 2},
+		{SERVICE_MR_BYTES + 1, 0}, {0, WIRE_LENGTH_MAX},
+		{UINT64_MAX, 0},           {UINT64_MAX, 1},
+		{UINT64_MAX, 2},           {UINT64_MAX - SERVICE_MR_BYTES, SERVICE_MR_BYTES},
+		{UINT64_C(1) << 63, 1},    {UINT64_C(1) << 32, 1},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(outside); i++)
+		assert_true(is_access_ended(kind, key, outside[i].address, outside[i].length));
+	assert_untouched();
+	assert_false(is_access_ended(kind, key, SERVICE_MR_BYTES, 0));
+	assert_false(is_access_ended(kind, key, SERVICE_MR_BYTES - 1, 1));
+	assert_false(is_access_ended(kind, key, 0, SERVICE_MR_BYTES));
+}
+
+static void a_write_stays_within_its_registration(void **state)
+{
+	expect_bounds(WIRE_WRITE, SERVICE_WRITABLE);
+	for (int i = 0; i < SERVICE_MR_BYTES; i++)
+		assert_int_equal(service.writable[i], 0xee);
+}
+
+static void a_read_stays_within_its_registration(void **state)
+{
+	expect_bounds(WIRE_READ, SERVICE_READABLE);
+	assert_untouched();
+}
+
+static void a_key_that_was_not_given_out_opens_nothing(void **state)
+{
+	for (int bit = 0; bit < 64; bit++) {
+		uint64_t mask = UINT64_C(1) << bit;
+
+		if ((SERVICE_WRITABLE ^ mask) != SERVICE_READABLE)
+			assert_true(is_access_ended(WIRE_WRITE, SERVICE_WRITABLE ^ mask, 0, 8));
+		assert_true(is_access_ended(WIRE_READ, SERVICE_READABLE ^ mask, 0, 8));
+	}
+	assert_true(is_access_ended(WIRE_WRITE, 0, 0, 8));
+	assert_true(is_access_ended(WIRE_READ, UINT64_MAX, 0, 8));
+	assert_untouched();
+}
+
+static void memory_is_reached_only_as_its_registration_allows(void **state)
+{
+	assert_true(is_access_ended(WIRE_WRITE, SERVICE_READABLE, 0, 8));
+	assert_true(is_access_ended(WIRE_WRITE, SERVICE_READABLE, 0, 0));
+	assert_true(is_access_ended(WIRE_READ, SERVICE_WRITABLE, 0, 8));
+	assert_true(is_access_ended(WIRE_READ, SERVICE_WRITABLE, 0, 0));
+	assert_untouched();
+}
+
+static void close_registration(struct fid_mr **mr)
+{
+	assert_int_equal(fi_close(&(*mr)->fid), 0);
+	*mr = NULL;
+}
+
+static void a_closed_registration_is_not_reached(void **state)
+{
+	close_registration(&service.writable_mr);
+	assert_true(is_access_ended(WIRE_WRITE, SERVICE_WRITABLE, 0, 8));
+	assert_untouched();
+}
+
+static void a_registration_that_closes_ends_the_write_that_is_under_way(void **state)
+{
+	struct wire_frame frame = {
+		.kind = WIRE_WRITE, .length = SERVICE_MR_BYTES, .key = SERVICE_WRITABLE};
+	struct raw_bytes bytes = {0};
+	int fd = service_visit();
+
+	raw_add_frame(&bytes, &frame, "\xee", 1);
+	raw_send(fd, bytes.bytes, bytes.length);
+	service_until(service.writable[0] == 0xee);
+	close_registration(&service.writable_mr);
+	service.writable[0] = 0;
+	for (int i = 0; i < 100 && raw_send(fd, "\xee", 1); i++)
+		service_turn();
+	close(fd);
+	service_expect_calm();
+	assert_untouched();
+}
+
+/* Reads ---------------------------------------------------------------------------------------- */
+
+static uint8_t *large;
+static struct fid_mr *large_mr;
+
+static void register_large(void)
+{
+	large = calloc(1, LARGE_BYTES);
+	assert_non_null(large);
+	assert_int_equal(fi_mr_reg(service.server.domain, large, LARGE_BYTES, FI_REMOTE_READ, 0,
+				   LARGE_KEY, 0, &large_mr, NULL),
+			 0);
+}
+
+static void drop_large(void)
+{
+	if (large_mr)
+		assert_int_equal(fi_close(&large_mr->fid), 0);
+	large_mr = NULL;
+	free(large);
+}
+
+static void ask(int fd, uint32_t length, int count)
+{
+	struct wire_frame frame = {.kind = WIRE_READ, .length = length, .key = LARGE_KEY};
+	struct raw_bytes bytes = {0};
+
+	raw_add_frame(&bytes, &frame, NULL, 0);
+	for (int i = 0; i < count && raw_send(fd, bytes.bytes, bytes.length); i++)
+		continue;
+}
+
+static void as_many_reads_as_there_may_be_are_answered(void **state)
+{
+	static uint8_t answer[BLOCK_BYTES];
+	size_t have = 0;
+	int fd = service_visit();
+
+	register_large();
+	ask(fd, 32 << 10, WIRE_READS_MAX);
+	service_until((have += raw_receive(fd, answer, sizeof(answer))) ==
+		      WIRE_HELLO_BYTES + WIRE_READS_MAX * (WIRE_FRAME_BYTES + (32 << 10)));
+	close(fd);
+	service_expect_calm();
+	drop_large();
+}
+
+/* The first ones fill the socket, and are not counted any more. */
+static void more_reads_than_there_may_be_end_the_connection(void **state)
+{
+	int fd = service_visit();
+
+	register_large();
+	ask(fd, LARGE_BYTES, 4 * WIRE_READS_MAX);
+	service_until(service.ended == 1);
+	close(fd);
+	service_expect_calm();
+	drop_large();
+}
+
+static void a_registration_that_closes_ends_the_answers_from_it(void **state)
+{
+	int fd = service_visit();
+
+	register_large();
+	ask(fd, LARGE_BYTES, WIRE_READS_MAX);
+	service_until(service_visitor()->is_blocked);
+	close_registration(&large_mr);
+	service_until(service.ended == 1);
+	drop_large(); /* a memory checker sees whether it is sent after that */
+	service_expect_echo();
+	close(fd);
+	service_expect_calm();
+}
+
+/* Answers -------------------------------------------------------------------------------------- */
+
+static void answer(int fd, uint32_t length)
+{
+	struct wire_frame frame = {.kind = WIRE_READ_DATA, .length = length};
+	uint8_t payload[64] = {0};
+	struct raw_bytes bytes = {0};
+
+	memset(payload, 0xee, sizeof(payload));
+	raw_add_frame(&bytes, &frame, payload, length < 64 ? length : 64);
+	raw_send(fd, bytes.bytes, bytes.length);
+}
+
+static void an_answer_that_nobody_asked_for_ends_the_connection(void **state)
+{
+	static const uint32_t lengths[] = {0, 1, 64, WIRE_LENGTH_MAX};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		int fd = service_visit();
+
+		answer(fd, lengths[i]);
+		service_until(service.ended == i + 1);
+		close(fd);
+		service_expect_calm();
+	}
+}
+
+/* The service reads 16 bytes of its peer's memory. */
+static int ask_visitor(uint8_t *out)
+{
+	int fd = service_visit();
+
+	memset(out, 0, 32);
+	assert_int_equal(
+		fi_read(&service_visitor()->base.fid, out, 16, NULL, FI_ADDR_UNSPEC, 0, 1, NULL),
+		0);
+	service_turn();
+	return fd;
+}
+
+static void an_answer_of_another_length_ends_the_connection(void **state)
+{
+	static const uint32_t lengths[] = {0, 15, 17, 64, WIRE_LENGTH_MAX};
+	static const uint8_t none[32];
+	uint8_t out[32];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		int fd = ask_visitor(out);
+
+		answer(fd, lengths[i]);
+		service_until(service.ended == i + 1);
+		assert_memory_equal(out, none, sizeof(none));
+		close(fd);
+		service_expect_calm();
+	}
+}
+
+static void a_read_is_answered_once(void **state)
+{
+	uint8_t out[32];
+	int fd = ask_visitor(out);
+
+	answer(fd, 16);
+	service_until(out[15] == 0xee);
+	assert_int_equal(out[16], 0);
+	service_expect_echo();
+	assert_int_equal(service.ended, 0);
+	answer(fd, 16);
+	service_until(service.ended == 1);
+	close(fd);
+	service_expect_calm();
+}
+
+static void a_read_that_is_never_answered_fails_with_its_connection(void **state)
+{
+	uint8_t out[32];
+	int fd = ask_visitor(out);
+
+	raw_reset(fd);
+	service_expect_calm();
+	assert_int_equal(service.errors, 1 + SERVICE_RECEIVES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVICE_TEST(a_write_stays_within_its_registration),
+		SERVICE_TEST(a_read_stays_within_its_registration),
+		SERVICE_TEST(a_key_that_was_not_given_out_opens_nothing),
+		SERVICE_TEST(memory_is_reached_only_as_its_registration_allows),
+		SERVICE_TEST(a_closed_registration_is_not_reached),
+		SERVICE_TEST(a_registration_that_closes_ends_the_write_that_is_under_way),
+		SERVICE_TEST(as_many_reads_as_there_may_be_are_answered),
+		SERVICE_TEST(more_reads_than_there_may_be_end_the_connection),
+		SERVICE_TEST(a_registration_that_closes_ends_the_answers_from_it),
+		SERVICE_TEST(an_answer_that_nobody_asked_for_ends_the_connection),
+		SERVICE_TEST(an_answer_of_another_length_ends_the_connection),
+		SERVICE_TEST(a_read_is_answered_once),
+		SERVICE_TEST(a_read_that_is_never_answered_fails_with_its_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
