@@ -61,6 +61,7 @@ struct tcp_ep {
 
 	/* Sending. */
 	bool is_queued, is_blocked; /* in the domain's list; its socket had no room */
+	bool send_failed;           /* ... and will never have */
 	bool was_first;             /* first_poll is valid */
 	uint32_t first_poll;        /* the domain's, when it last sent at once */
 	uint32_t tail_staged;       /* bytes of `out` behind the last of `sends` */

@@ -54,6 +54,8 @@ const char *rma_answer(struct tcp_ep *ep, bool *stalled_out)
 		return "it read memory that it may not read";
 	if (ep->answers >= WIRE_READS_MAX)
 		return "it asked for more reads at a time than there may be";
+	if (ep->send_failed)
+		return NULL; /* nobody gets it, and the end of the connection comes behind */
 	*stalled_out = tcp_send_message(ep, &message) != 0;
 	return NULL;
 }

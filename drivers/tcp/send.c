@@ -241,6 +241,7 @@ static void queue(struct tcp_ep *ep)
  * still to be taken, and the read that finds its end is the one that tells. */
 static void failed(struct tcp_ep *ep)
 {
+	ep->send_failed = true;
 	block_ep(ep);
 	poll_heat(ep);
 }

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers that ask for more than they take: what waits for them is bounded, costs no one else, and
+ * keeps nobody awake. */
+#include "session.h"
+
+#define READ_BYTES 1000 /* an answer that is copied */
+#define READS      4000
+#define SEND_BYTES 65536 /* of the service's sockets, so that they fill up soon */
+
+static bool may_sleep(void)
+{
+	struct fid *fid = &service.server.cq->fid;
+
+	return fi_trywait(service.server.fabric, &fid, 1) == 0;
+}
+
+/* As many bytes as the socket takes. */
+static size_t send_some(int fd, const uint8_t *bytes, size_t length)
+{
+	ssize_t sent = send(fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return sent > 0 ? (size_t)sent : 0;
+}
+
+/* Reads, of which the service cannot answer all unless the peer takes some. Return: how many it
+ * has, or will have. */
+static size_t flood_with_reads(int fd)
+{
+	struct wire_frame frame = {
+		.kind = WIRE_READ, .length = READ_BYTES, .key = SERVICE_READABLE};
+	uint32_t header = wire_header_bytes(WIRE_READ, 0);
+	uint8_t *bytes = malloc(READS * (size_t)header + WIRE_FRAME_MOST);
+	size_t sent = 0, length = READS * (size_t)header;
+
+	assert_non_null(bytes);
+	for (size_t i = 0; i < READS; i++)
+		wire_write(bytes + i * header, &frame);
+	service_until((sent += send_some(fd, bytes + sent, length - sent),
+		       service_visitor()->is_stalled && service_visitor()->is_blocked));
+	while (sent % header) {
+		sent += send_some(fd, bytes + sent, header - sent % header);
+		service_turn();
+	}
+	free(bytes);
+	return sent / header;
+}
+
+static void who_takes_no_answers_keeps_nobody_awake(void **state)
+{
+	int fd = service_visit();
+
+	flood_with_reads(fd);
+	service_until(may_sleep());
+	service_expect_echo();
+	service_until(may_sleep());
+	close(fd);
+	service_expect_calm();
+}
+
+static void who_takes_its_answers_late_gets_all(void **state)
+{
+	static uint8_t answer[BLOCK_BYTES];
+	int fd = service_visit();
+	size_t count = flood_with_reads(fd), have = 0;
+
+	service_until(may_sleep());
+	service_until((have += raw_receive(fd, answer, sizeof(answer))) ==
+		      WIRE_HELLO_BYTES + count * (WIRE_FRAME_BYTES + READ_BYTES));
+	service_expect_echo();
+	assert_int_equal(service.ended, 0);
+	close(fd);
+	service_expect_calm();
+}
+
+static void who_takes_no_answers_can_reset_the_connection(void **state)
+{
+	int fd = service_visit();
+
+	flood_with_reads(fd);
+	service_until(may_sleep());
+	raw_reset(fd);
+	service_expect_calm();
+	fd = service_visit();
+	flood_with_reads(fd);
+	raw_reset(fd);
+	service_expect_calm();
+}
+
+/* Messages ------------------------------------------------------------------------------------- */
+
+static void echoes_that_nobody_takes_are_bounded(void **state)
+{
+	char text[SERVICE_BUF_BYTES] = {0};
+	struct raw_bytes bytes = {0};
+	int fd = service_visit();
+	size_t at = 0;
+
+	memset(text, 'x', sizeof(text) - 1);
+	while (bytes.length < 700)
+		raw_add_message(&bytes, text);
+	while (!service_visitor()->is_blocked) {
+		at = (at + send_some(fd, bytes.bytes + at, bytes.length - at)) % bytes.length;
+		service_turn();
+	}
+	for (int i = 0; i < 1000; i++) {
+		at = (at + send_some(fd, bytes.bytes + at, bytes.length - at)) % bytes.length;
+		service_turn();
+		assert_true(service_visitor()->queued_bytes <= BLOCK_BYTES);
+	}
+	service_expect_echo();
+	service_until(may_sleep());
+	raw_reset(fd);
+	service_expect_calm();
+}
+
+static void sends_that_nobody_takes_are_refused_and_then_fail(void **state)
+{
+	static uint8_t payload[256 << 10];
+	uint64_t failed = service.errors;
+	uint32_t under_way;
+	int fd = service_visit();
+	struct fid_ep *ep = &service_visitor()->base.fid;
+
+	while (fi_send(ep, payload, sizeof(payload), NULL, FI_ADDR_UNSPEC, NULL) == 0)
+		service_turn();
+	assert_int_equal(fi_send(ep, payload, sizeof(payload), NULL, FI_ADDR_UNSPEC, NULL),
+			 -FI_EAGAIN);
+	assert_int_equal(fi_inject(ep, payload, 8, FI_ADDR_UNSPEC), -FI_EAGAIN);
+	assert_true(service_visitor()->queued_bytes < TCP_QUEUED_MAX + sizeof(payload) + 64);
+	under_way = service_visitor()->base.tx_tail - service_visitor()->base.tx_head;
+	assert_true(under_way > 0);
+	service_expect_echo();
+	raw_reset(fd);
+	service_expect_calm();
+	assert_int_equal(service.errors - failed, under_way + SERVICE_RECEIVES);
+}
+
+static void messages_that_find_no_receive_wait_for_one(void **state)
+{
+	struct raw_bytes bytes = {0};
+	size_t sent = 0, at = 0;
+	int fd;
+
+	service.posts_none = true;
+	fd = service_visit();
+	while (bytes.length < 900)
+		raw_add_message(&bytes, "nobody has room for this");
+	/* Until neither the service nor the kernel takes more. */
+	for (int idle = 0; idle < 1000; idle++) {
+		size_t step = send_some(fd, bytes.bytes + at, bytes.length - at);
+
+		at = (at + step) % bytes.length;
+		sent += step;
+		if (step)
+			idle = 0;
+		service_turn();
+	}
+	assert_true(sent > BLOCK_BYTES);
+	assert_int_equal(service.messages, service.sent);
+	service_until(may_sleep());
+	service_expect_echo();
+	service_close_visitor();
+	close(fd);
+	service_expect_calm();
+}
+
+static int setup(void **state)
+{
+	tcp_params.send_bytes = SEND_BYTES;
+	return service_setup(state);
+}
+
+static int teardown(void **state)
+{
+	tcp_params.send_bytes = 0;
+	return service_teardown(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_takes_no_answers_keeps_nobody_awake),
+		TEST(who_takes_its_answers_late_gets_all),
+		TEST(who_takes_no_answers_can_reset_the_connection),
+		TEST(echoes_that_nobody_takes_are_bounded),
+		TEST(sends_that_nobody_takes_are_refused_and_then_fail),
+		TEST(messages_that_find_no_receive_wait_for_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
