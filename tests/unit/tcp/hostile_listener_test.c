@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Listeners that answer a connector with whatever they like, or with nothing: its attempt fails in
+ * time, with the reason, and what else the process has goes on. */
+#include "service.h"
+
+static struct party dialer;
+static int listener;
+static struct sockaddr_storage address; /* of the listener */
+static uint8_t receive_buf[64];
+
+static void open_listener(void)
+{
+	struct sockaddr_in *name = (struct sockaddr_in *)&address;
+	socklen_t bytes = sizeof(address);
+
+	memset(&address, 0, sizeof(address));
+	name->sin_family = AF_INET;
+	name->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)name, sizeof(*name)), 0);
+	assert_int_equal(listen(listener, 64), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &bytes), 0);
+}
+
+static int setup(void **state)
+{
+	service_setup(state);
+	party_open(&dialer, party_info("127.0.0.1", "1", 0));
+	open_listener();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	close(listener);
+	party_close(&dialer);
+	return service_teardown(state);
+}
+
+static struct fid_ep *dial(void)
+{
+	struct fid_ep *ep = party_ep(&dialer, dialer.info, NULL);
+
+	assert_int_equal(fi_recv(ep, receive_buf, sizeof(receive_buf), NULL, FI_ADDR_UNSPEC, NULL),
+			 0);
+	assert_int_equal(fi_connect(ep, &address, "who", 3), 0);
+	return ep;
+}
+
+static int accept_raw(void)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* Also what takes place in the connector's queue. Return: bytes, or an error. */
+static ssize_t read_event(uint32_t *number_out)
+{
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
+	struct fi_cq_data_entry completion;
+	struct fi_cq_err_entry error = {0};
+
+	if (fi_cq_read(dialer.cq, &completion, 1) == -FI_EAVAIL)
+		fi_cq_readerr(dialer.cq, &error, 0);
+	return fi_eq_read(dialer.eq, number_out, room, sizeof(room), 0);
+}
+
+/* Return: the number of the event; 0: it failed. */
+static uint32_t next_event(void)
+{
+	uint32_t number = 0;
+	ssize_t got;
+
+	service_until((got = read_event(&number)) != -FI_EAGAIN);
+	assert_true(got > 0 || got == -FI_EAVAIL);
+	return got == -FI_EAVAIL ? 0 : number;
+}
+
+static void close_ep(struct fid_ep *ep)
+{
+	assert_int_equal(fi_close(&ep->fid), 0);
+	service_expect_echo();
+}
+
+/* The attempt fails, for that reason, with so much private data. */
+static void expect_failure(struct fid_ep *ep, int err, const void *data, size_t length)
+{
+	uint8_t room[PROV_CM_DATA_MAX];
+	struct fi_eq_err_entry error = {.err_data = room, .err_data_size = sizeof(room)};
+
+	assert_int_equal(next_event(), 0);
+	assert_true(fi_eq_readerr(dialer.eq, &error, 0) > 0);
+	assert_ptr_equal(error.fid, &ep->fid);
+	assert_int_equal(error.err, err);
+	assert_int_equal(error.err_data_size, length);
+	if (length)
+		assert_memory_equal(error.err_data, data, length);
+	close_ep(ep);
+}
+
+/* It answers so, and closes the connection. */
+static struct fid_ep *answer(const void *bytes, size_t length, bool resets)
+{
+	struct fid_ep *ep = dial();
+	int fd = accept_raw();
+	uint8_t hello[WIRE_HELLO_MOST];
+	uint32_t number;
+
+	while (!raw_receive(fd, hello, sizeof(hello)))
+		assert_int_equal(read_event(&number), -FI_EAGAIN);
+	if (length)
+		raw_send(fd, bytes, length);
+	if (resets)
+		raw_reset(fd);
+	else
+		close(fd);
+	return ep;
+}
+
+static void expect_refused_by(const void *bytes, size_t length)
+{
+	expect_failure(answer(bytes, length, false), FI_ECONNREFUSED, NULL, 0);
+}
+
+/* Connected, and then at an end. Return: whether it was connected. */
+static bool was_connected(struct fid_ep *ep)
+{
+	struct fi_eq_err_entry error = {0};
+	bool was = next_event() == FI_CONNECTED;
+
+	if (was)
+		assert_int_equal(next_event(), FI_SHUTDOWN);
+	else
+		assert_true(fi_eq_readerr(dialer.eq, &error, 0) > 0);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	return was;
+}
+
+/* Other protocols ------------------------------------------------------------------------------ */
+
+static void other_protocols_refuse(void **state)
+{
+	static const uint8_t libfabric[16] = {3};
+	uint8_t rubbish[1000];
+
+	memset(rubbish, 0x5a, sizeof(rubbish));
+	expect_refused_by(rubbish, sizeof(rubbish));
+	expect_refused_by(rubbish, 1);
+	expect_refused_by("HTTP/1.1 400 Bad Request\r\n\r\n", 28);
+	expect_refused_by("SSH-2.0-OpenSSH_9.2\r\n", 21);
+	expect_refused_by("\x15\x03\x01\x00\x02\x02\x46", 7);
+	expect_refused_by(libfabric, sizeof(libfabric));
+	expect_refused_by("", 0);
+}
+
+static void another_version_refuses(void **state)
+{
+	struct raw_bytes bytes = {0};
+
+	raw_add_hello(&bytes, WIRE_ACCEPT, NULL, 0);
+	bytes.bytes[8] = WIRE_VERSION + 1;
+	expect_refused_by(bytes.bytes, bytes.length);
+	bytes.bytes[8] = 0;
+	expect_refused_by(bytes.bytes, 9);
+}
+
+static void what_asks_for_a_connection_itself_refuses(void **state)
+{
+	struct raw_bytes bytes = {0};
+
+	raw_add_hello(&bytes, WIRE_CONNECT, "data", 4);
+	expect_refused_by(bytes.bytes, bytes.length);
+}
+
+/* Refusals ------------------------------------------------------------------------------------- */
+
+static void a_refusal_carries_its_data(void **state)
+{
+	static const size_t lengths[] = {0, 1, 255, PROV_CM_DATA_MAX};
+	uint8_t data[PROV_CM_DATA_MAX];
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 3);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		struct raw_bytes bytes = {0};
+
+		raw_add_hello(&bytes, WIRE_REJECT, data, lengths[i]);
+		raw_add(&bytes, "more", 4); /* which nobody looks at */
+		expect_failure(answer(bytes.bytes, bytes.length, false), FI_ECONNREFUSED, data,
+			       lengths[i]);
+	}
+}
+
+static void a_refusal_with_more_data_than_there_may_be_has_none(void **state)
+{
+	struct raw_bytes bytes = {0};
+	uint8_t data[WIRE_HELLO_MOST] = {0};
+	uint16_t lengths[] = {PROV_CM_DATA_MAX + 1, UINT16_MAX};
+
+	raw_add_hello(&bytes, WIRE_REJECT, data, PROV_CM_DATA_MAX);
+	raw_add(&bytes, data, sizeof(data));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		memcpy(bytes.bytes + 10, &lengths[i], 2);
+		expect_refused_by(bytes.bytes, bytes.length);
+	}
+}
+
+static void a_part_of_an_answer_refuses(void **state)
+{
+	struct raw_bytes bytes = {0};
+
+	raw_add_hello(&bytes, WIRE_ACCEPT, "hello", 5);
+	for (size_t length = 0; length < bytes.length; length++) {
+		expect_refused_by(bytes.bytes, length);
+		expect_failure(answer(bytes.bytes, length, true), FI_ECONNREFUSED, NULL, 0);
+	}
+}
+
+static void every_flipped_bit_of_an_answer_is_survived(void **state)
+{
+	struct raw_bytes bytes = {0};
+
+	raw_add_hello(&bytes, WIRE_ACCEPT, "hello", 5);
+	for (size_t bit = 0; bit < bytes.length * 8; bit++) {
+		struct raw_bytes spoilt = bytes;
+		size_t offset = bit / 8;
+
+		spoilt.bytes[offset] ^= (uint8_t)(1u << bit % 8);
+		/* Features and data may be any; a shorter length leaves some for a frame. */
+		assert_int_equal(was_connected(answer(spoilt.bytes, spoilt.length, false)),
+				 offset >= 12 || (offset == 10 && (bit % 8 == 0 || bit % 8 == 2)));
+	}
+	service_expect_echo();
+}
+
+/* Silence -------------------------------------------------------------------------------------- */
+
+static void who_does_not_answer_is_given_up_in_time(void **state)
+{
+	uint32_t before = tcp_params.connect_ms;
+	struct raw_bytes bytes = {0};
+	struct fid_ep *ep;
+	int fd;
+
+	raw_add_hello(&bytes, WIRE_ACCEPT, "hello", 5);
+	tcp_params.connect_ms = 20;
+	expect_failure(dial(), FI_ETIMEDOUT, NULL, 0);
+	close(accept_raw());
+	ep = dial();
+	fd = accept_raw();
+	raw_send(fd, bytes.bytes, bytes.length - 1);
+	expect_failure(ep, FI_ETIMEDOUT, NULL, 0);
+	assert_true(raw_has_ended(fd));
+	close(fd);
+	tcp_params.connect_ms = before;
+}
+
+static void who_does_not_answer_can_be_left(void **state)
+{
+	struct fid_ep *ep = dial();
+	int fd = accept_raw();
+
+	service_expect_echo();
+	close_ep(ep);
+	service_until(raw_has_ended(fd));
+	close(fd);
+}
+
+static void an_answer_may_come_byte_by_byte(void **state)
+{
+	struct raw_bytes bytes = {0};
+	struct fid_ep *ep = dial();
+	int fd = accept_raw();
+
+	raw_add_hello(&bytes, WIRE_ACCEPT, "hello", 5);
+	for (size_t i = 0; i < bytes.length; i++) {
+		uint32_t number;
+
+		assert_int_equal(read_event(&number), -FI_EAGAIN);
+		raw_send(fd, bytes.bytes + i, 1);
+	}
+	close(fd);
+	assert_true(was_connected(ep));
+}
+
+/* Connected ------------------------------------------------------------------------------------ */
+
+static void frames_right_behind_the_answer_are_taken(void **state)
+{
+	struct fi_cq_data_entry completion = {0};
+	struct fi_eq_cm_entry entry;
+	struct raw_bytes bytes = {0};
+	struct fid_ep *ep = dial();
+	int fd = accept_raw();
+	uint32_t number;
+
+	raw_add_hello(&bytes, WIRE_ACCEPT, NULL, 0);
+	raw_add_message(&bytes, "at once");
+	raw_send(fd, bytes.bytes, bytes.length);
+	service_until(fi_eq_read(dialer.eq, &number, &entry, sizeof(entry), 0) == sizeof(entry));
+	assert_int_equal(number, FI_CONNECTED);
+	service_until(fi_cq_read(dialer.cq, &completion, 1) == 1);
+	assert_int_equal(completion.len, 7);
+	assert_memory_equal(receive_buf, "at once", 7);
+	close_ep(ep);
+	close(fd);
+}
+
+static void rubbish_right_behind_the_answer_ends_the_connection(void **state)
+{
+	struct raw_bytes bytes = {0};
+	struct fid_ep *ep = dial();
+	int fd = accept_raw();
+
+	raw_add_hello(&bytes, WIRE_ACCEPT, NULL, 0);
+	raw_add(&bytes, "rubbish, and more of it", 23);
+	raw_send(fd, bytes.bytes, bytes.length);
+	assert_true(was_connected(ep));
+	assert_true(raw_has_ended(fd));
+	close(fd);
+	service_expect_echo();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(other_protocols_refuse),
+		TEST(another_version_refuses),
+		TEST(what_asks_for_a_connection_itself_refuses),
+		TEST(a_refusal_carries_its_data),
+		TEST(a_refusal_with_more_data_than_there_may_be_has_none),
+		TEST(a_part_of_an_answer_refuses),
+		TEST(every_flipped_bit_of_an_answer_is_survived),
+		TEST(who_does_not_answer_is_given_up_in_time),
+		TEST(who_does_not_answer_can_be_left),
+		TEST(an_answer_may_come_byte_by_byte),
+		TEST(frames_right_behind_the_answer_are_taken),
+		TEST(rubbish_right_behind_the_answer_ends_the_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
