@@ -92,6 +92,9 @@ for header in netio.h netio/netio.h; do
 		$(pkg-config --libs pollux) -o "$temp/netio" || fail "a program with $header does not build"
 	LD_LIBRARY_PATH=$lib_dir "$temp/netio" || fail "a program with $header fails"
 done
+for module in plx_shm plx_tcp; do
+	[[ -f $lib_dir/libfabric/lib$module-fi.so ]] || fail "the module $module is not installed"
+done
 # As apps/examples/README.md says.
 for example in link_server netio_hello; do
 	# shellcheck disable=SC2046,SC2086

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Any program of libfabric's loads the provider plx_shm from the folder that FI_PROVIDER_PATH names.
-# tests/perf/raw_test.sh has messages go through it.
+# Any program of libfabric's loads the providers plx_shm and plx_tcp from the folders that
+# FI_PROVIDER_PATH names, and fi_info shows what they have at most.
+# tests/perf/raw_test.sh has messages go through plx_shm.
 set -uo pipefail
 
-sanitizer=$1 module_dir=$2
+sanitizer=$1 drivers=$2
 failed=0
 
 if [[ $sanitizer != none ]]; then
@@ -16,24 +17,43 @@ command -v fi_info >/dev/null || {
 	exit 77
 }
 
-# shows PATTERN OPTION...: fi_info, given these options, ends well and prints such a line.
-shows()
+# info OPTION...: fi_info with the modules. What it prints of parameters may have a NUL in it.
+info()
 {
-	local pattern=$1 said
-
-	shift
-	# What it prints of parameters may have a NUL in it.
-	if said=$(FI_PROVIDER_PATH=$module_dir timeout 20 fi_info "$@" 2>&1 | tr -d '\0') &&
-		grep -qE -- "$pattern" <<<"$said"; then
-		echo "ok: fi_info $*: $pattern"
-	else
-		echo "FAILED: fi_info $* does not show $pattern, but: ${said:0:200}"
-		failed=1
-	fi
+	FI_PROVIDER_PATH=$drivers/shm:$drivers/tcp timeout 20 fi_info "$@" 2>&1 | tr -d '\0'
 }
 
-shows '^plx_shm:' -l
-shows '^provider: plx_shm$' -p plx_shm
-shows '^ +type: FI_EP_MSG$' -p plx_shm -t FI_EP_MSG
-shows '^# FI_PLX_SHM_RING_BYTES: ' -e
+# shows OPTIONS PATTERN...: fi_info, given these options, ends well and prints such lines.
+shows()
+{
+	local options pattern said
+
+	read -ra options <<<"$1"
+	shift
+	said=$(info "${options[@]}") || {
+		echo "FAILED: fi_info ${options[*]} said: ${said:0:200}"
+		failed=1
+	}
+	for pattern in "$@"; do
+		if grep -qE -- "$pattern" <<<"$said"; then
+			echo "ok: fi_info ${options[*]}: $pattern"
+		else
+			echo "FAILED: fi_info ${options[*]} does not show $pattern, but: ${said:0:3000}"
+			failed=1
+		fi
+	done
+}
+
+shows -l '^plx_shm:' '^plx_tcp:'
+shows -e '^# FI_PLX_SHM_RING_BYTES: ' '^# FI_PLX_TCP_HANDSHAKES_MAX: '
+for name in shm tcp; do
+	shows "-p plx_$name -t FI_EP_MSG" "^provider: plx_$name\$" '^ +type: FI_EP_MSG$'
+	shows "-p plx_$name -v" ' iov_limit: 4$' 'max_err_data: 256$' 'cntr_cnt: 0$' 'cq_data_size: 8$' \
+		'threading: FI_THREAD_DOMAIN$' 'max_ep_srx_ctx: 0$'
+done
+shows '-p plx_shm -v' ' caps: \[ FI_MSG, FI_RECV, FI_SEND, FI_LOCAL_COMM \]$' 'inject_size: 4096$' \
+	'max_msg_size: 1099511627776$' 'rma_iov_limit: 0$' 'mr_mode: \[  \]$'
+shows '-p plx_tcp -v' ' caps: \[ FI_MSG, FI_RMA, .*FI_REMOTE_WRITE, FI_LOCAL_COMM, FI_REMOTE_COMM \]$' \
+	'inject_size: 8192$' 'max_msg_size: 2147483647$' 'rma_iov_limit: 1$' 'mr_iov_limit: 1$' \
+	'mr_mode: \[ FI_MR_VIRT_ADDR, FI_MR_PROV_KEY \]$'
 exit $failed
