@@ -134,7 +134,8 @@ static void got_payload(struct tcp_ep *ep, size_t length)
 /* Part of a header, or all of it. Return: bytes taken. */
 static size_t take_header(struct tcp_ep *ep, const uint8_t *from, size_t length)
 {
-	uint32_t need = WIRE_FRAME_BYTES;
+	bool is_begun = ep->header_have >= WIRE_FRAME_BYTES; /* how long it is is known */
+	uint32_t need = is_begun ? wire_check(wire_load(ep->header)) : WIRE_FRAME_BYTES;
 	size_t taken = 0;
 
 	if (ep->header_have >= WIRE_FRAME_BYTES)
