@@ -21,6 +21,7 @@
 #define SET_EVERY   16   /* polls between two looks at the set, while there are hot sockets */
 #define EVENTS_MAX  32   /* of one look */
 #define READS_MAX   8    /* hot sockets read in one poll */
+#define LAST_READS  16   /* of a socket that hung up, in one look at the event queue */
 
 static struct tcp_ep *of_link(struct prov_list *link)
 {
@@ -121,10 +122,30 @@ static int watch(struct tcp_ep *ep)
 		     : 0;
 }
 
+/* The peer closed: what came before that is taken first. */
+static void hung_up(struct prov_source *source)
+{
+	struct tcp_ep *ep = plx_container_of(source, struct tcp_ep, source);
+
+	for (int i = 0; i < LAST_READS && tcp_receive_read(ep); i++)
+		;
+	if (ep->is_stalled) /* its queue goes on with it, and would be told in vain till then */
+		eq_unwatch(ep->base.eq, source);
+}
+
+/* Whoever reads the event queue alone hears of the end too. A domain that gathers is polled for as
+ * long as it has connections. */
+static int watch_end(struct tcp_ep *ep)
+{
+	ep->source.ready = hung_up;
+	return domain_of(ep)->gathers ? 0 : eq_watch(ep->base.eq, &ep->source, EPOLLRDHUP);
+}
+
 int poll_begin(struct tcp_ep *ep)
 {
 	int rc = watch(ep);
 
+	rc = rc ? rc : watch_end(ep);
 	if (rc)
 		return rc;
 	ep->is_polled = true;
@@ -143,6 +164,8 @@ void poll_end(struct tcp_ep *ep)
 	list_remove(&ep->domain_link);
 	unlist(ep);
 	leave_set(ep);
+	if (!domain_of(ep)->gathers)
+		eq_unwatch(ep->base.eq, &ep->source);
 	if (tx_cq != rx_cq_of(ep))
 		tcp_sys.epoll_ctl(tx_cq->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->source.fd, NULL);
 }
