@@ -139,6 +139,12 @@ static void answered(struct tcp_ep *ep)
 	}
 }
 
+/* A listener that went away after the kernel had accepted refuses too. */
+static int error_of(int err)
+{
+	return err == ECONNRESET || err == EPIPE ? FI_ECONNREFUSED : err;
+}
+
 /* The socket has connected, or failed to. A new one has room for all of the HELLO. */
 static void connected(struct tcp_ep *ep)
 {
@@ -150,13 +156,13 @@ static void connected(struct tcp_ep *ep)
 	if (getsockopt(ep->source.fd, SOL_SOCKET, SO_ERROR, &err, &length))
 		err = errno;
 	if (err) {
-		fail(ep, err, NULL, 0);
+		fail(ep, error_of(err), NULL, 0);
 		return;
 	}
 	sent = tcp_sys.send(ep->source.fd, dial->hello, dial->length, MSG_DONTWAIT | MSG_NOSIGNAL);
 	dial->is_sent = sent == (ssize_t)dial->length;
 	if (!dial->is_sent)
-		fail(ep, sent < 0 ? errno : FI_ECONNABORTED, NULL, 0);
+		fail(ep, sent < 0 ? error_of(errno) : FI_ECONNABORTED, NULL, 0);
 	else if (eq_watch(ep->base.eq, &ep->source, EPOLLIN | EPOLLRDHUP) != 0)
 		fail(ep, errno, NULL, 0);
 }
