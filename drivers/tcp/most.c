@@ -8,12 +8,13 @@
 #define RX_CAPS  (FI_MSG | FI_RECV | FI_RMA | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ORDER    (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAS | FI_ORDER_WAW)
 
-/* Complete: the kernel has all of it, or this side a copy. */
+/* Complete: the kernel has all of it, or this side a copy. What is read comes later than what is
+ * sent after it. */
 static struct fi_tx_attr tx_most = {
 	.caps = TX_CAPS,
 	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
 	.msg_order = ORDER,
-	.comp_order = COMPAT_ORDER_STRICT,
+	.comp_order = COMPAT_ORDER_NONE,
 	.inject_size = TCP_INJECT_MAX,
 	.size = TCP_TX_SIZE_MAX,
 	.iov_limit = PROV_IOV_MAX,
