@@ -138,8 +138,6 @@ static size_t take_header(struct tcp_ep *ep, const uint8_t *from, size_t length)
 	uint32_t need = is_begun ? wire_check(wire_load(ep->header)) : WIRE_FRAME_BYTES;
 	size_t taken = 0;
 
-	if (ep->header_have >= WIRE_FRAME_BYTES)
-		need = wire_check(wire_load(ep->header));
 	for (;;) {
 		size_t bytes = need - ep->header_have;
 

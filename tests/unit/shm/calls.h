@@ -11,7 +11,7 @@ static struct fid_ep *a, *b; /* a connection: of the client, and of the server *
 
 static inline int setup_pair(void **state)
 {
-	setup(state);
+	setup_shm(state);
 	make_pair(&a, &b);
 	return 0;
 }

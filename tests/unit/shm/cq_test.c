@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting on a completion queue: it ends when it should, and no peer can make it go on. */
-#include "pair.h"
+#include "prov/pair.h"
+#include "shm.h"
 
 #include <poll.h>
 #include <sys/socket.h>

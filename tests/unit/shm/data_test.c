@@ -1,37 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending and receiving, as programs of libfabric see it. */
-#include "pair.h"
+/* Sending and receiving, by each way that a message may go here. */
+#include "prov/data.h"
+#include "shm.h"
 
-#define CONTEXT(n) ((void *)(uintptr_t)(n))
-
-static struct pair pair;
 static struct shm_params params; /* what they are by themselves */
-
-static int open_with(struct pair_attr attr)
-{
-	pair_open(&pair, &attr);
-	return 0;
-}
-
-static int set_up(void **state)
-{
-	return open_with((struct pair_attr){0});
-}
-
-static int set_up_selective(void **state)
-{
-	return open_with((struct pair_attr){.rx_selective = true, .tx_selective = true});
-}
-
-static int set_up_two_cqs(void **state)
-{
-	return open_with((struct pair_attr){.two_cqs = true});
-}
-
-static int set_up_small(void **state)
-{
-	return open_with((struct pair_attr){.cq_size = 4, .tx_size = 2, .rx_size = 3});
-}
 
 static int set_up_delivery(void **state)
 {
@@ -75,68 +47,10 @@ static int set_up_small_ring(void **state)
 	return open_with((struct pair_attr){0});
 }
 
-static int tear_down(void **state)
+static int tear_down_params(void **state)
 {
-	pair_close(&pair);
 	shm_params = params;
-	return 0;
-}
-
-static uint8_t *make(size_t length, uint64_t seed)
-{
-	uint8_t *bytes = malloc(length ? length : 1);
-
-	for (size_t i = 0; i < length; i++)
-		bytes[i] = (uint8_t)(seed + i * 31 + i / 251);
-	return bytes;
-}
-
-static void post(struct side *side, void *buf, size_t length, uintptr_t context)
-{
-	assert_int_equal(fi_recv(side->ep, buf, length, NULL, 0, CONTEXT(context)), 0);
-}
-
-static void expect_sent(struct side *side, struct side *other, uintptr_t context)
-{
-	struct fi_cq_data_entry entry = cq_wait(side->tx_cq, other->rx_cq);
-
-	assert_ptr_equal(entry.op_context, CONTEXT(context));
-	assert_int_equal(entry.flags, FI_SEND | FI_MSG);
-}
-
-static void expect_received(struct side *side, struct side *other, uintptr_t context, size_t length)
-{
-	struct fi_cq_data_entry entry = cq_wait(side->rx_cq, other->tx_cq);
-
-	assert_ptr_equal(entry.op_context, CONTEXT(context));
-	assert_int_equal(entry.flags, FI_RECV | FI_MSG);
-	assert_int_equal(entry.len, length);
-}
-
-static void one_message(size_t length)
-{
-	uint8_t *out = make(length, length), *in = make(length, length + 1);
-
-	post(&pair.b, in, length, 7);
-	assert_int_equal(fi_send(pair.a.ep, out, length, NULL, 0, CONTEXT(9)), 0);
-	expect_received(&pair.b, &pair.a, 7, length);
-	expect_sent(&pair.a, &pair.b, 9);
-	assert_memory_equal(in, out, length);
-	assert_empty(pair.a.rx_cq);
-	assert_empty(pair.b.rx_cq);
-	free(out);
-	free(in);
-}
-
-static void messages_of_all_sizes_arrive(void **state)
-{
-	static const size_t lengths[] = {0,      1,       8,       55,     56,    57,    64,
-					 1024,   4096,    16383,   16384,  16385, 32704, 32705,
-					 40000,  40896,   40897,   65408,  65536, 99999, 262144,
-					 262145, 1 << 20, 3000001, 8 << 20};
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(lengths); i++)
-		one_message(lengths[i]);
+	return tear_down(state);
 }
 
 static void a_part_begins_behind(uint64_t records)
@@ -195,133 +109,6 @@ static void the_longest_ones_alone_are_read(void **state)
 	assert_int_equal(ring_bytes_of(100001), RECORD_UNIT);
 }
 
-static void a_message_may_come_before_its_receive(void **state)
-{
-	char in[8] = "";
-
-	assert_int_equal(fi_inject(pair.a.ep, "before", 7, 0), 0);
-	assert_empty(pair.b.rx_cq);
-	post(&pair.b, in, sizeof(in), 1);
-	expect_received(&pair.b, &pair.a, 1, 7);
-	assert_string_equal(in, "before");
-}
-
-static void pieces_are_gathered_and_scattered(void **state)
-{
-	static const size_t splits[][4] = {{1, 2, 3, 4}, {0, 60, 0, 4}, {30000, 1, 0, 70000}};
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(splits); i++) {
-		size_t total = splits[i][0] + splits[i][1] + splits[i][2] + splits[i][3];
-		uint8_t *out = make(total, i), *in = make(total, i + 1);
-		struct iovec from[4], to[4];
-		size_t at = 0, back = total;
-
-		for (int j = 0; j < 4; j++) {
-			from[j] = (struct iovec){out + at, splits[i][j]};
-			at += splits[i][j];
-			to[3 - j].iov_len = splits[i][j];
-		}
-		for (int j = 3; j >= 0; j--) {
-			back -= to[j].iov_len;
-			to[j].iov_base = in + back;
-		}
-		assert_int_equal(fi_recvv(pair.b.ep, to, NULL, 4, 0, CONTEXT(1)), 0);
-		assert_int_equal(fi_sendv(pair.a.ep, from, NULL, 4, 0, CONTEXT(2)), 0);
-		expect_received(&pair.b, &pair.a, 1, total);
-		expect_sent(&pair.a, &pair.b, 2);
-		assert_memory_equal(in, out, total);
-		free(out);
-		free(in);
-	}
-}
-
-static void more_pieces_than_the_limit_are_refused(void **state)
-{
-	struct iovec iov[PROV_IOV_MAX + 1] = {0};
-
-	assert_int_equal(fi_sendv(pair.a.ep, iov, NULL, PROV_IOV_MAX + 1, 0, NULL), -FI_EINVAL);
-	assert_int_equal(fi_recvv(pair.a.ep, iov, NULL, PROV_IOV_MAX + 1, 0, NULL), -FI_EINVAL);
-}
-
-static void data_comes_with_a_message(void **state)
-{
-	static const size_t lengths[] = {0, 8, 48, 49, 20000, 1 << 20};
-	uint64_t data = UINT64_C(0xfedcba9876543210);
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		uint8_t *out = make(lengths[i], i), *in = make(lengths[i], i + 1);
-		struct fi_cq_data_entry entry;
-
-		post(&pair.b, in, lengths[i], 3);
-		assert_int_equal(
-			fi_senddata(pair.a.ep, out, lengths[i], NULL, data + i, 0, CONTEXT(4)), 0);
-		entry = cq_wait(pair.b.rx_cq, pair.a.tx_cq);
-		assert_int_equal(entry.flags, FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA);
-		assert_int_equal(entry.data, data + i);
-		assert_int_equal(entry.len, lengths[i]);
-		assert_memory_equal(in, out, lengths[i]);
-		expect_sent(&pair.a, &pair.b, 4);
-		free(out);
-		free(in);
-	}
-	post(&pair.b, NULL, 0, 5);
-	assert_int_equal(fi_injectdata(pair.a.ep, NULL, 0, 77, 0), 0);
-	assert_int_equal(cq_wait(pair.b.rx_cq, NULL).data, 77);
-}
-
-static void an_inject_makes_no_completion_and_has_a_limit(void **state)
-{
-	uint8_t *out = make(SHM_INJECT_MAX + 1, 1), *in = make(SHM_INJECT_MAX, 2);
-
-	post(&pair.b, in, SHM_INJECT_MAX, 1);
-	assert_int_equal(fi_inject(pair.a.ep, out, SHM_INJECT_MAX, 0), 0);
-	memset(out, 0, SHM_INJECT_MAX);
-	expect_received(&pair.b, &pair.a, 1, SHM_INJECT_MAX);
-	assert_int_equal(in[1], (uint8_t)(1 + 31));
-	assert_empty(pair.a.tx_cq);
-	assert_int_equal(fi_inject(pair.a.ep, out, SHM_INJECT_MAX + 1, 0), -FI_EINVAL);
-	free(out);
-	free(in);
-}
-
-static void a_message_too_long_for_its_receive_is_truncated_and_said_so(void **state)
-{
-	static const size_t lengths[] = {65, 300, 70000, 2 << 20};
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		uint8_t *out = make(lengths[i], i), in[80] = {0};
-		struct fi_cq_err_entry error;
-
-		post(&pair.b, in, 64, 1);
-		assert_int_equal(fi_send(pair.a.ep, out, lengths[i], NULL, 0, CONTEXT(2)), 0);
-		error = cq_wait_error(pair.b.rx_cq, pair.a.tx_cq);
-		assert_int_equal(error.err, FI_ETRUNC);
-		assert_int_equal(error.len, 64);
-		assert_int_equal(error.olen, lengths[i] - 64);
-		assert_ptr_equal(error.op_context, CONTEXT(1));
-		assert_memory_equal(in, out, 64);
-		assert_int_equal(in[64], 0);
-		expect_sent(&pair.a, &pair.b, 2);
-		free(out);
-	}
-	one_message(64); /* and it goes on */
-}
-
-static void selected_operations_alone_complete(void **state)
-{
-	struct iovec iov = {(char[8]){0}, 8};
-	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = CONTEXT(5)};
-
-	post(&pair.b, iov.iov_base, 8, 1);
-	assert_int_equal(fi_recvmsg(pair.b.ep, &msg, FI_COMPLETION), 0);
-	assert_int_equal(fi_send(pair.a.ep, "silent", 7, NULL, 0, CONTEXT(2)), 0);
-	assert_empty(pair.a.tx_cq);
-	assert_empty(pair.b.rx_cq);
-	assert_int_equal(fi_sendmsg(pair.a.ep, &msg, FI_COMPLETION), 0);
-	expect_sent(&pair.a, &pair.b, 5);
-	expect_received(&pair.b, &pair.a, 5, 8);
-}
-
 /* As long as it is not told that nobody is left, the receiver is slow and not dead. */
 static void a_full_ring_refuses_and_goes_on_when_it_is_read(void **state)
 {
@@ -339,27 +126,6 @@ static void a_full_ring_refuses_and_goes_on_when_it_is_read(void **state)
 	}
 	assert_int_equal(fi_inject(pair.a.ep, out, 1000, 0), 0);
 	free(out);
-}
-
-static void limits_are_kept(void **state)
-{
-	char in[8];
-
-	for (int i = 0; i < 3; i++)
-		post(&pair.b, in, 8, 1);
-	assert_int_equal(fi_recv(pair.b.ep, in, 8, NULL, 0, NULL), -FI_EAGAIN);
-	for (int i = 0; i < 4; i++) /* the queue's size */
-		assert_int_equal(fi_send(pair.a.ep, "x", 1, NULL, 0, CONTEXT(i)), 0);
-	assert_int_equal(fi_send(pair.a.ep, "x", 1, NULL, 0, NULL), -FI_EAGAIN);
-	assert_int_equal(fi_inject(pair.a.ep, "x", 1, 0), 0); /* which needs no place in it */
-	for (uintptr_t i = 0; i < 4; i++)
-		expect_sent(&pair.a, &pair.b, i);
-	for (int i = 0; i < 3; i++)
-		expect_received(&pair.b, &pair.a, 1, 1);
-	for (int i = 0; i < 2; i++) {
-		post(&pair.b, in, 8, 1);
-		expect_received(&pair.b, &pair.a, 1, 1);
-	}
 }
 
 /* Twice as many large ones as may be under way: those that are to be read, as many as was asked
@@ -408,130 +174,28 @@ static void delivery_complete_waits_for_the_receiver(void **state)
 	}
 }
 
-/* Each side reads the queue of its sends alone. */
-static void two_that_wait_for_delivery_do_not_wait_for_each_other(void **state)
-{
-	char in_a[8], in_b[8];
-
-	post(&pair.a, in_a, 8, 1);
-	post(&pair.b, in_b, 8, 2);
-	assert_int_equal(fi_send(pair.a.ep, "to b", 5, NULL, 0, CONTEXT(3)), 0);
-	assert_int_equal(fi_send(pair.b.ep, "to a", 5, NULL, 0, CONTEXT(4)), 0);
-	assert_ptr_equal(cq_wait(pair.a.tx_cq, pair.b.tx_cq).op_context, CONTEXT(3));
-	assert_ptr_equal(cq_wait(pair.b.tx_cq, pair.a.tx_cq).op_context, CONTEXT(4));
-	assert_ptr_equal(cq_wait(pair.a.rx_cq, NULL).op_context, CONTEXT(1));
-	assert_ptr_equal(cq_wait(pair.b.rx_cq, NULL).op_context, CONTEXT(2));
-}
-
-static void a_receive_can_be_cancelled(void **state)
-{
-	char in[3][8];
-	struct fi_cq_err_entry error;
-
-	for (uintptr_t i = 0; i < 3; i++)
-		post(&pair.b, in[i], 8, i);
-	assert_int_equal(fi_cancel(&pair.b.ep->fid, CONTEXT(1)), 0);
-	assert_int_equal(fi_cancel(&pair.b.ep->fid, CONTEXT(1)), -FI_ENOENT);
-	assert_int_equal(fi_cancel(&pair.b.ep->fid, CONTEXT(9)), -FI_ENOENT);
-	error = cq_wait_error(pair.b.rx_cq, NULL);
-	assert_int_equal(error.err, FI_ECANCELED);
-	assert_ptr_equal(error.op_context, CONTEXT(1));
-	fi_inject(pair.a.ep, "one", 4, 0);
-	fi_inject(pair.a.ep, "two", 4, 0);
-	expect_received(&pair.b, &pair.a, 0, 4);
-	expect_received(&pair.b, &pair.a, 2, 4);
-	assert_string_equal(in[2], "two");
-}
-
-static void order_is_kept_over_kinds_of_messages(void **state)
-{
-	size_t lengths[] = {10, 200000, 5, 20000, 0, 1 << 20, 64};
-	uint8_t *out = make(1 << 20, 1), *in[7];
-
-	for (uintptr_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		in[i] = make(1 << 20, 2);
-		post(&pair.b, in[i], 1 << 20, i);
-	}
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		while (fi_send(pair.a.ep, out, lengths[i], NULL, 0, NULL) == -FI_EAGAIN) {
-			struct fi_cq_data_entry entry;
-
-			fi_cq_read(pair.a.tx_cq, &entry, 1);
-			fi_cq_read(pair.b.rx_cq, NULL, 0);
-		}
-	}
-	for (uintptr_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		expect_received(&pair.b, &pair.a, i, lengths[i]);
-		assert_memory_equal(in[i], out, lengths[i]);
-		free(in[i]);
-	}
-	free(out);
-}
-
-static void both_directions_are_independent(void **state)
-{
-	char in_a[8] = "", in_b[8] = "";
-
-	post(&pair.a, in_a, 8, 1);
-	post(&pair.b, in_b, 8, 2);
-	fi_inject(pair.a.ep, "to b", 5, 0);
-	fi_inject(pair.b.ep, "to a", 5, 0);
-	expect_received(&pair.a, &pair.b, 1, 5);
-	expect_received(&pair.b, &pair.a, 2, 5);
-	assert_string_equal(in_a, "to a");
-	assert_string_equal(in_b, "to b");
-}
-
-/* Long enough without a message that it asks to be called. */
-static void a_quiet_connection_is_heard(void **state)
-{
-	char in[8];
-
-	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < 20000; i++)
-			fi_cq_read(pair.b.rx_cq, NULL, 0);
-		post(&pair.b, in, 8, 1);
-		fi_inject(pair.a.ep, "hello", 6, 0);
-		expect_received(&pair.b, &pair.a, 1, 6);
-	}
-}
-
-#define DATA_TEST(name, up) cmocka_unit_test_setup_teardown(name, up, tear_down)
+#define DATA_TEST(name, up) cmocka_unit_test_setup_teardown(name, up, tear_down_params)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		DATA_TEST(messages_of_all_sizes_arrive, set_up),
-		DATA_TEST(messages_of_all_sizes_arrive, set_up_two_cqs),
 		DATA_TEST(messages_of_all_sizes_arrive, set_up_with_reading),
 		DATA_TEST(messages_of_all_sizes_arrive, set_up_without_permission_to_read),
 		DATA_TEST(messages_of_all_sizes_arrive, set_up_small_ring),
 		DATA_TEST(parts_begin_anywhere_in_the_ring, set_up_small_ring),
 		DATA_TEST(the_longest_ones_alone_are_read, set_up),
-		DATA_TEST(a_message_may_come_before_its_receive, set_up),
-		DATA_TEST(pieces_are_gathered_and_scattered, set_up),
 		DATA_TEST(pieces_are_gathered_and_scattered, set_up_with_reading),
-		DATA_TEST(more_pieces_than_the_limit_are_refused, set_up),
-		DATA_TEST(data_comes_with_a_message, set_up),
 		DATA_TEST(data_comes_with_a_message, set_up_with_reading),
-		DATA_TEST(an_inject_makes_no_completion_and_has_a_limit, set_up),
-		DATA_TEST(a_message_too_long_for_its_receive_is_truncated_and_said_so, set_up),
 		DATA_TEST(a_message_too_long_for_its_receive_is_truncated_and_said_so,
 			  set_up_with_reading),
-		DATA_TEST(selected_operations_alone_complete, set_up_selective),
 		DATA_TEST(a_full_ring_refuses_and_goes_on_when_it_is_read, set_up),
-		DATA_TEST(limits_are_kept, set_up_small),
 		DATA_TEST(large_ones_are_bounded_too, set_up_small),
 		DATA_TEST(large_ones_are_bounded_too, set_up_small_with_reading),
 		DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery),
 		DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery_with_reading),
 		DATA_TEST(two_that_wait_for_delivery_do_not_wait_for_each_other,
 			  set_up_delivery_two_cqs),
-		DATA_TEST(a_receive_can_be_cancelled, set_up),
-		DATA_TEST(order_is_kept_over_kinds_of_messages, set_up),
 		DATA_TEST(order_is_kept_over_kinds_of_messages, set_up_with_reading),
-		DATA_TEST(both_directions_are_independent, set_up),
-		DATA_TEST(a_quiet_connection_is_heard, set_up),
 	};
 
 	params = shm_params;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that are killed, stopped, or go: every receive that was posted comes back, after all that
  * was sent, and before the end is told. */
-#include "pair.h"
+#include "prov/pair.h"
+#include "shm.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

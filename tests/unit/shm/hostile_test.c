@@ -21,7 +21,7 @@ static int connect_raw(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un name;
-	socklen_t bytes = cm_socket_name(&address, &name);
+	socklen_t bytes = cm_socket_name(&name);
 
 	assert_int_equal(connect(fd, (struct sockaddr *)&name, bytes), 0);
 	return fd;
@@ -32,7 +32,7 @@ static int listen_raw(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un name;
-	socklen_t bytes = cm_socket_name(&address, &name);
+	socklen_t bytes = cm_socket_name(&name);
 
 	assert_int_equal(fi_close(&pep->fid), 0);
 	pep = NULL;
@@ -388,7 +388,7 @@ static void a_listener_of_another_user_is_told_nothing(void **state)
 	close(fd);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, teardown)
 
 int main(void)
 {

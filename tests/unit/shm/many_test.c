@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Very many connections on one completion queue: those that are idle cost nothing, and are heard
  * all the same. */
-#include "cm.h"
-#include "memory.h"
+#include "prov/cm.h"
+#include "shm.h"
+#include "prov/memory.h"
 
 #include <sys/resource.h>
 #include <time.h>

@@ -181,7 +181,7 @@ static void an_endpoint_may_take_the_name_of_a_passive_one(void **state)
 	close_ep(ep);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, teardown)
 
 int main(void)
 {

@@ -135,7 +135,7 @@ static void a_request_that_finds_no_memory_is_refused(void **state)
 	assert_int_equal(((struct shm_pep *)pep)->request_count, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, recover)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, recover)
 
 int main(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who is at the other end: users without a number, and a process that is not the one that
  * connected. */
-#include "count.h"
+#include "prov/count.h"
 #include "shm.h"
 
 #include <poll.h>

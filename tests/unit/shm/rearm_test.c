@@ -66,7 +66,8 @@ static void a_paused_listener_goes_on_trying(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_paused_listener_goes_on_trying, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_paused_listener_goes_on_trying, setup_shm,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,7 +144,7 @@ static void a_request_may_be_accepted_on_another_thread(void **state)
 	party_close(&worker);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, teardown)
 
 int main(void)
 {

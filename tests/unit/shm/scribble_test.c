@@ -203,7 +203,7 @@ static void a_part_without_its_header_ends_the_connection(void **state)
 	part();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, teardown)
 
 int main(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that is shared with a peer: what is made for it, and what is taken of it. */
-#include "count.h"
+#include "prov/count.h"
 #include "shm.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages of the handshake: as they should be, and as an enemy would have them. */
-#include "count.h"
+#include "prov/count.h"
 #include "shm.h"
 
 #include <fcntl.h>

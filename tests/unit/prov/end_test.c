@@ -122,5 +122,5 @@ int main(void)
 		TEST(many_connections_leave_nothing_behind),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_FOR_EACH(tests);
 }

@@ -2,7 +2,14 @@
 /* What fi_getinfo answers, and to which hints. */
 #include "ask.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+static uint64_t comm(void)
+{
+	return FI_LOCAL_COMM | (tested->same_host ? 0 : FI_REMOTE_COMM);
+}
 
 /* What there is ------------------------------------------------------------------------------ */
 
@@ -11,24 +18,24 @@ static void without_hints_there_is_one_endpoint_of_messages(void **state)
 	struct fi_info *info = ask(NULL);
 
 	assert_null(info->next);
-	assert_int_equal(info->caps, FI_MSG | FI_SEND | FI_RECV | FI_LOCAL_COMM);
+	assert_int_equal(info->caps, tested->most->caps);
 	assert_int_equal(info->mode, 0);
 	assert_null(info->dest_addr);
 	assert_null(info->handle);
 	assert_int_equal(info->ep_attr->type, FI_EP_MSG);
 	assert_true(info->ep_attr->protocol & COMPAT_PROV_SPECIFIC);
-	assert_int_equal(info->ep_attr->max_msg_size, SHM_MESSAGE_MAX);
+	assert_int_equal(info->ep_attr->max_msg_size, tested->most->ep_attr->max_msg_size);
 	assert_int_equal(info->domain_attr->threading, FI_THREAD_DOMAIN);
 	assert_int_equal(info->domain_attr->control_progress, FI_PROGRESS_MANUAL);
 	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
 	assert_int_equal(info->domain_attr->resource_mgmt, FI_RM_ENABLED);
 	assert_int_equal(info->domain_attr->mr_mode, 0);
 	assert_int_equal(info->domain_attr->cq_data_size, 8);
-	assert_int_equal(info->domain_attr->caps, FI_LOCAL_COMM);
-	assert_string_equal(info->domain_attr->name, SHM_NAME);
-	assert_string_equal(info->fabric_attr->name, SHM_NAME);
-	assert_string_equal(info->fabric_attr->prov_name, SHM_NAME);
-	assert_int_equal(info->fabric_attr->prov_version, SHM_VERSION);
+	assert_int_equal(info->domain_attr->caps, comm());
+	assert_string_equal(info->domain_attr->name, tested->libfabric->name);
+	assert_string_equal(info->fabric_attr->name, tested->libfabric->name);
+	assert_string_equal(info->fabric_attr->prov_name, tested->libfabric->name);
+	assert_int_equal(info->fabric_attr->prov_version, tested->libfabric->version);
 	assert_int_equal(info->fabric_attr->api_version, VERSION);
 	fi_freeinfo(info);
 }
@@ -37,19 +44,19 @@ static void contexts_have_their_defaults(void **state)
 {
 	struct fi_info *info = ask(NULL);
 
-	assert_int_equal(info->tx_attr->caps, FI_MSG | FI_SEND);
+	assert_int_equal(info->tx_attr->caps, tested->most->tx_attr->caps);
 	assert_int_equal(info->tx_attr->op_flags, 0);
-	assert_int_equal(info->tx_attr->msg_order, FI_ORDER_SAS);
+	assert_true(info->tx_attr->msg_order & FI_ORDER_SAS);
 	assert_int_equal(info->tx_attr->comp_order, COMPAT_ORDER_NONE);
-	assert_int_equal(info->tx_attr->inject_size, SHM_INJECT_MAX);
-	assert_int_equal(info->tx_attr->size, SHM_TX_SIZE);
+	assert_int_equal(info->tx_attr->inject_size, tested->most->tx_attr->inject_size);
+	assert_int_equal(info->tx_attr->size, tested->tx_size);
 	assert_int_equal(info->tx_attr->iov_limit, PROV_IOV_MAX);
-	assert_int_equal(info->tx_attr->rma_iov_limit, 0);
-	assert_int_equal(info->rx_attr->caps, FI_MSG | FI_RECV);
+	assert_int_equal(info->tx_attr->rma_iov_limit, tested_has_rma());
+	assert_int_equal(info->rx_attr->caps, tested->most->rx_attr->caps);
 	assert_int_equal(info->rx_attr->op_flags, 0);
-	assert_int_equal(info->rx_attr->msg_order, FI_ORDER_SAS);
+	assert_int_equal(info->rx_attr->msg_order, info->tx_attr->msg_order);
 	assert_int_equal(info->rx_attr->comp_order, COMPAT_ORDER_STRICT);
-	assert_int_equal(info->rx_attr->size, SHM_RX_SIZE);
+	assert_int_equal(info->rx_attr->size, tested->rx_size);
 	assert_int_equal(info->rx_attr->iov_limit, PROV_IOV_MAX);
 	fi_freeinfo(info);
 }
@@ -59,15 +66,15 @@ static void asked_sizes_and_flags_are_given(void **state)
 	struct fi_info *hints = *state, *info;
 
 	hints->tx_attr->size = 17;
-	hints->rx_attr->size = SHM_RX_SIZE_MAX;
+	hints->rx_attr->size = tested->most->rx_attr->size;
 	hints->tx_attr->inject_size = 1;
 	hints->tx_attr->op_flags = FI_INJECT_COMPLETE;
 	hints->rx_attr->op_flags = FI_COMPLETION;
 	hints->domain_attr->av_type = FI_AV_TABLE;
 	info = ask(hints);
 	assert_int_equal(info->tx_attr->size, 17);
-	assert_int_equal(info->rx_attr->size, SHM_RX_SIZE_MAX);
-	assert_int_equal(info->tx_attr->inject_size, SHM_INJECT_MAX);
+	assert_int_equal(info->rx_attr->size, tested->most->rx_attr->size);
+	assert_int_equal(info->tx_attr->inject_size, tested->most->tx_attr->inject_size);
 	assert_int_equal(info->tx_attr->op_flags, FI_INJECT_COMPLETE);
 	assert_int_equal(info->rx_attr->op_flags, FI_COMPLETION);
 	assert_int_equal(info->domain_attr->av_type, FI_AV_TABLE);
@@ -80,21 +87,23 @@ static void capabilities_are_those_asked_for(void **state)
 
 	hints->caps = FI_MSG;
 	info = ask(hints);
-	assert_int_equal(info->caps, FI_MSG | FI_SEND | FI_RECV | FI_LOCAL_COMM);
+	assert_int_equal(info->caps, FI_MSG | FI_SEND | FI_RECV | comm());
 	fi_freeinfo(info);
 
 	hints->caps = FI_MSG | FI_SEND;
 	info = ask(hints);
-	assert_int_equal(info->caps, FI_MSG | FI_SEND | FI_LOCAL_COMM);
+	assert_int_equal(info->caps, FI_MSG | FI_SEND | comm());
 	assert_int_equal(info->tx_attr->caps, FI_MSG | FI_SEND);
 	assert_int_equal(info->rx_attr->caps, FI_MSG);
 	fi_freeinfo(info);
 }
 
-static void registration_mode_is_none_or_one_of_old(void **state)
+/* Of the bits, those that say something of how peers reach memory. */
+static void registration_mode_is_what_is_needed_or_one_of_old(void **state)
 {
-	static const int modes[][2] = {
-		{FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY, 0},
+	const int modes[][2] = {
+		{FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+		 tested_has_rma() ? FI_MR_VIRT_ADDR | FI_MR_PROV_KEY : 0},
 		{COMPAT_MR_BASIC, COMPAT_MR_BASIC},
 		{COMPAT_MR_SCALABLE, COMPAT_MR_SCALABLE},
 	};
@@ -175,26 +184,34 @@ static int answer_to(const struct hint *hint)
 	return rc;
 }
 
+static void expect(const struct hint *hints, size_t count, int rc)
+{
+	for (size_t i = 0; i < count; i++)
+		if (answer_to(&hints[i]) != rc)
+			fail_msg("%s 0x%llx is %s", hints[i].what,
+				 (unsigned long long)hints[i].value,
+				 rc ? "not refused" : "refused");
+}
+
 static void what_there_is_is_granted(void **state)
 {
-	static const struct hint good[] = {
+	const struct hint good[] = {
 		IN_INFO(caps, FI_MSG | FI_RECV),
 		IN_INFO(caps, FI_LOCAL_COMM),
 		IN_INFO(mode, FI_CONTEXT | FI_RX_CQ_DATA),
 		IN_INFO(addr_format, FI_SOCKADDR),
 		IN_INFO(addr_format, FI_SOCKADDR_IN),
 		IN_ATTR(ep, type, FI_EP_MSG),
-		IN_ATTR(ep, max_msg_size, SHM_MESSAGE_MAX),
+		IN_ATTR(ep, max_msg_size, tested->most->ep_attr->max_msg_size),
 		IN_ATTR(ep, tx_ctx_cnt, 1),
 		IN_ATTR(ep, rx_ctx_cnt, 1),
 		IN_ATTR(tx, caps, FI_MSG | FI_SEND),
 		IN_ATTR(tx, caps, FI_MSG | FI_MULTI_RECV),
 		IN_ATTR(tx, op_flags, FI_COMPLETION | FI_INJECT),
-		IN_ATTR(tx, op_flags,
-			FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE),
+		IN_ATTR(tx, op_flags, FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE),
 		IN_ATTR(tx, msg_order, FI_ORDER_SAS),
-		IN_ATTR(tx, inject_size, SHM_INJECT_MAX),
-		IN_ATTR(tx, size, SHM_TX_SIZE_MAX),
+		IN_ATTR(tx, inject_size, tested->most->tx_attr->inject_size),
+		IN_ATTR(tx, size, tested->most->tx_attr->size),
 		IN_ATTR(tx, iov_limit, PROV_IOV_MAX),
 		IN_ATTR(tx, tclass, FI_TC_LOW_LATENCY),
 		IN_ATTR(rx, caps, FI_MSG | FI_RECV),
@@ -211,20 +228,15 @@ static void what_there_is_is_granted(void **state)
 		IN_ATTR(domain, ep_cnt, 100000),
 		IN_ATTR(domain, caps, FI_LOCAL_COMM),
 		IN_ATTR(domain, max_err_data, PROV_CM_DATA_MAX),
-		IN_ATTR(fabric, prov_version, SHM_VERSION),
+		IN_ATTR(fabric, prov_version, tested->libfabric->version),
 	};
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(good); i++)
-		if (answer_to(&good[i]) != 0)
-			fail_msg("%s 0x%llx is refused", good[i].what,
-				 (unsigned long long)good[i].value);
+	expect(good, PLX_ARRAY_LEN(good), 0);
 }
 
 static void what_there_is_not_is_refused(void **state)
 {
-	static const struct hint bad[] = {
-		IN_INFO(caps, FI_MSG | FI_REMOTE_COMM),
-		IN_INFO(caps, FI_MSG | FI_RMA),
+	const struct hint bad[] = {
 		IN_INFO(caps, FI_TAGGED),
 		IN_INFO(caps, FI_MSG | FI_MULTI_RECV),
 		IN_INFO(caps, FI_MSG | FI_SOURCE),
@@ -234,23 +246,22 @@ static void what_there_is_not_is_refused(void **state)
 		IN_ATTR(ep, type, FI_EP_DGRAM),
 		IN_ATTR(ep, protocol, FI_PROTO_SOCK_TCP),
 		IN_ATTR(ep, protocol_version, 1000),
-		IN_ATTR(ep, max_msg_size, SHM_MESSAGE_MAX + 1),
+		IN_ATTR(ep, max_msg_size, tested->most->ep_attr->max_msg_size + 1),
 		IN_ATTR(ep, tx_ctx_cnt, 2),
 		IN_ATTR(ep, rx_ctx_cnt, FI_SHARED_CONTEXT),
 		IN_ATTR(ep, auth_key_size, 16),
-		IN_ATTR(tx, caps, FI_MSG | FI_RMA),
 		IN_ATTR(tx, op_flags, FI_COMMIT_COMPLETE),
 		IN_ATTR(tx, msg_order, FI_ORDER_SAS | FI_ORDER_RAW),
 		IN_ATTR(tx, comp_order, COMPAT_ORDER_STRICT),
-		IN_ATTR(tx, inject_size, SHM_INJECT_MAX + 1),
-		IN_ATTR(tx, size, SHM_TX_SIZE_MAX + 1),
+		IN_ATTR(tx, inject_size, tested->most->tx_attr->inject_size + 1),
+		IN_ATTR(tx, size, tested->most->tx_attr->size + 1),
 		IN_ATTR(tx, iov_limit, PROV_IOV_MAX + 1),
-		IN_ATTR(tx, rma_iov_limit, 1),
+		IN_ATTR(tx, rma_iov_limit, 2),
 		IN_ATTR(rx, caps, FI_MSG | FI_MULTI_RECV),
 		IN_ATTR(rx, op_flags, FI_MULTI_RECV),
 		IN_ATTR(rx, msg_order, FI_ORDER_RAR),
 		IN_ATTR(rx, comp_order, COMPAT_ORDER_DATA),
-		IN_ATTR(rx, size, SHM_RX_SIZE_MAX + 1),
+		IN_ATTR(rx, size, tested->most->rx_attr->size + 1),
 		IN_ATTR(rx, iov_limit, PROV_IOV_MAX + 1),
 		IN_ATTR(domain, threading, FI_THREAD_SAFE),
 		IN_ATTR(domain, threading, FI_THREAD_FID),
@@ -265,17 +276,35 @@ static void what_there_is_not_is_refused(void **state)
 		IN_ATTR(domain, max_ep_tx_ctx, 2),
 		IN_ATTR(domain, max_ep_srx_ctx, 1),
 		IN_ATTR(domain, cntr_cnt, 1),
-		IN_ATTR(domain, mr_iov_limit, PROV_IOV_MAX + 1),
-		IN_ATTR(domain, caps, FI_REMOTE_COMM),
+		IN_ATTR(domain, mr_iov_limit, tested->most->domain_attr->mr_iov_limit + 1),
 		IN_ATTR(domain, caps, FI_SHARED_AV),
 		IN_ATTR(domain, max_err_data, PROV_CM_DATA_MAX + 1),
-		IN_ATTR(fabric, prov_version, SHM_VERSION + 1),
+		IN_ATTR(fabric, prov_version, tested->libfabric->version + 1),
 	};
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++)
-		if (answer_to(&bad[i]) != -FI_ENODATA)
-			fail_msg("%s 0x%llx is not refused", bad[i].what,
-				 (unsigned long long)bad[i].value);
+	expect(bad, PLX_ARRAY_LEN(bad), -FI_ENODATA);
+}
+
+static void one_sided_access_and_other_hosts_are_granted_by_those_who_have_them(void **state)
+{
+	const struct hint remote[] = {
+		IN_INFO(caps, FI_MSG | FI_REMOTE_COMM),
+		IN_INFO(caps, FI_RMA | FI_READ | FI_REMOTE_WRITE),
+		IN_ATTR(tx, caps, FI_MSG | FI_RMA),
+		IN_ATTR(tx, msg_order, FI_ORDER_SAW | FI_ORDER_WAS | FI_ORDER_WAW),
+		IN_ATTR(tx, rma_iov_limit, 1),
+		IN_ATTR(domain, caps, FI_REMOTE_COMM),
+	};
+
+	expect(remote, PLX_ARRAY_LEN(remote), tested_has_rma() ? 0 : -FI_ENODATA);
+}
+
+/* A socket tells what the kernel has taken, and not what the peer has. */
+static void delivery_is_told_by_those_who_see_it(void **state)
+{
+	const struct hint delivery = IN_ATTR(tx, op_flags, FI_DELIVERY_COMPLETE);
+
+	expect(&delivery, 1, tested->same_host ? 0 : -FI_ENODATA);
 }
 
 static void direction_of_a_context_is_one_of_the_endpoint(void **state)
@@ -304,36 +333,44 @@ static void names_choose(void **state)
 {
 	struct fi_info *hints = *state;
 
-	assert_int_equal(answer_to_name(&hints->fabric_attr->name, hints, SHM_NAME), 0);
+	assert_int_equal(answer_to_name(&hints->fabric_attr->name, hints, tested->libfabric->name),
+			 0);
 	assert_int_equal(answer_to_name(&hints->fabric_attr->name, hints, "net"), -FI_ENODATA);
-	assert_int_equal(answer_to_name(&hints->domain_attr->name, hints, SHM_NAME), 0);
+	assert_int_equal(answer_to_name(&hints->domain_attr->name, hints, tested->libfabric->name),
+			 0);
 	assert_int_equal(answer_to_name(&hints->domain_attr->name, hints, "lo"), -FI_ENODATA);
 }
 
 static void provider_is_named_alone_or_with_others_left_out(void **state)
 {
+	/* What stands for the name of the tested one: %s. */
 	static const struct {
 		const char *names;
 		int rc;
 	} cases[] = {
-		{"plx_shm", 0},
-		{"PLX_SHM", 0},
-		{"plx_shm;^ofi_rxm", 0},
+		{"%s", 0},
+		{"%s;^ofi_rxm", 0},
 		{"^ofi_rxm", 0},
 		{"tcp", -FI_ENODATA},
 		{"shm", -FI_ENODATA},
-		{"plx_shm2", -FI_ENODATA},
+		{"%s2", -FI_ENODATA},
 		{"plx", -FI_ENODATA},
 		{"", 0},
-		{"^plx_shm", -FI_ENODATA},
-		{"plx_shm;ofi_rxm", -FI_ENODATA},
+		{"^%s", -FI_ENODATA},
+		{"%s;ofi_rxm", -FI_ENODATA},
 	};
 	struct fi_info *hints = *state;
+	char names[64];
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++)
-		if (answer_to_name(&hints->fabric_attr->prov_name, hints, cases[i].names) !=
-		    cases[i].rc)
-			fail_msg("provider %s is answered otherwise", cases[i].names);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		snprintf(names, sizeof(names), cases[i].names, tested->libfabric->name);
+		if (answer_to_name(&hints->fabric_attr->prov_name, hints, names) != cases[i].rc)
+			fail_msg("provider %s is answered otherwise", names);
+	}
+	for (size_t i = 0; tested->libfabric->name[i]; i++)
+		names[i] = (char)toupper((unsigned char)tested->libfabric->name[i]);
+	names[strlen(tested->libfabric->name)] = '\0';
+	assert_int_equal(answer_to_name(&hints->fabric_attr->prov_name, hints, names), 0);
 }
 
 static void objects_of_other_providers_are_refused(void **state)
@@ -358,17 +395,19 @@ int main(void)
 		TEST(contexts_have_their_defaults),
 		TEST(asked_sizes_and_flags_are_given),
 		TEST(capabilities_are_those_asked_for),
-		TEST(registration_mode_is_none_or_one_of_old),
+		TEST(registration_mode_is_what_is_needed_or_one_of_old),
 		TEST(hints_may_be_bare),
 		TEST(an_answer_is_good_as_hints),
 		TEST(passive_endpoint_is_handed_on_and_other_handles_are_not),
 		TEST(what_there_is_is_granted),
 		TEST(what_there_is_not_is_refused),
+		TEST(one_sided_access_and_other_hosts_are_granted_by_those_who_have_them),
+		TEST(delivery_is_told_by_those_who_see_it),
 		TEST(direction_of_a_context_is_one_of_the_endpoint),
 		TEST(names_choose),
 		TEST(provider_is_named_alone_or_with_others_left_out),
 		TEST(objects_of_other_providers_are_refused),
 	};
 
-	return cmocka_run_group_tests_name("shm/attr", tests, NULL, NULL);
+	return RUN_FOR_EACH(tests);
 }

@@ -12,7 +12,6 @@ static int descriptors, mappings;
 
 static int setup(void **state)
 {
-	shm_params.ring_bytes = SEGMENT_RING_BYTES_MIN;
 	descriptors = count_descriptors();
 	mappings = count_mappings();
 	party_open(&party, cm_info("127.0.0.1", NULL, FI_SOURCE));
@@ -108,10 +107,10 @@ static void attributes_that_cannot_be_are_refused(void **state)
 	struct fi_info *info = fi_dupinfo(party.info);
 	struct fid_ep *none;
 
-	info->tx_attr->size = SHM_TX_SIZE_MAX + 1;
+	info->tx_attr->size = tested->most->tx_attr->size + 1;
 	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
 	info->tx_attr->size = 0;
-	info->rx_attr->size = SHM_RX_SIZE_MAX + 1;
+	info->rx_attr->size = tested->most->rx_attr->size + 1;
 	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
 	info->rx_attr->size = 0;
 	info->ep_attr->type = FI_EP_RDM;
@@ -264,7 +263,7 @@ static void a_request_outlives_an_endpoint_that_cannot_be(void **state)
 	cm_wait(party.eq, FI_CONNREQ, &event);
 	info = event.cm.info;
 	size = info->rx_attr->size;
-	info->rx_attr->size = SHM_RX_SIZE_MAX + 1;
+	info->rx_attr->size = tested->most->rx_attr->size + 1;
 	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
 	info->rx_attr->size = size;
 	none = party_ep(&party, info);
@@ -354,5 +353,5 @@ int main(void)
 		TEST(cancelled_receives_are_bounded),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_FOR_EACH(tests);
 }

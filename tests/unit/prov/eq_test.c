@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The event queue: what is written to it, read from it, and what wakes who waits for it. */
 #include "count.h"
-#include "shm.h"
+#include "tested.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -36,8 +36,8 @@ static void open_eq(enum fi_wait_obj wait_obj, uint64_t flags)
 
 static int setup(void **state)
 {
-	assert_int_equal(shm_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info), 0);
-	assert_int_equal(shm_fabric_open(info->fabric_attr, &fabric, NULL), 0);
+	assert_int_equal(prov_getinfo(tested, FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info), 0);
+	assert_int_equal(prov_fabric_open(tested, info->fabric_attr, &fabric, NULL), 0);
 	descriptors = count_descriptors();
 	eq = NULL;
 	used = 0;
@@ -413,5 +413,5 @@ int main(void)
 		TEST(a_queue_in_use_stays),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_FOR_EACH(tests);
 }

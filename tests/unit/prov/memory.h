@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How much memory a process takes: to see that it does not grow. */
-#ifndef SHM_TEST_MEMORY_H
-#define SHM_TEST_MEMORY_H
+#ifndef PROV_TEST_MEMORY_H
+#define PROV_TEST_MEMORY_H
 
 #include "plx_test.h"
 

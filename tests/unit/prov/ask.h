@@ -3,8 +3,7 @@
 #ifndef ASK_H
 #define ASK_H
 
-#include "plx_test.h"
-#include "shm.h"
+#include "tested.h"
 
 #define VERSION FI_VERSION(1, 14)
 
@@ -25,7 +24,7 @@ static inline struct fi_info *ask_for(const char *node, const char *service, uin
 {
 	struct fi_info *info = NULL;
 
-	assert_int_equal(shm_getinfo(VERSION, node, service, flags, hints, &info), 0);
+	assert_int_equal(prov_getinfo(tested, VERSION, node, service, flags, hints, &info), 0);
 	assert_non_null(info);
 	return info;
 }
@@ -40,7 +39,7 @@ static inline int refusal(const char *node, const char *service, uint64_t flags,
 			  const struct fi_info *hints)
 {
 	struct fi_info *info = (void *)hints;
-	int rc = shm_getinfo(VERSION, node, service, flags, hints, &info);
+	int rc = prov_getinfo(tested, VERSION, node, service, flags, hints, &info);
 
 	if (rc)
 		assert_ptr_equal(info, hints);

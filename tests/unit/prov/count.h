@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a process holds: to see that nothing is left behind. */
-#ifndef SHM_TEST_COUNT_H
-#define SHM_TEST_COUNT_H
+#ifndef PROV_TEST_COUNT_H
+#define PROV_TEST_COUNT_H
 
 #include "plx_test.h"
 

@@ -4,8 +4,7 @@
 #ifndef PAIR_H
 #define PAIR_H
 
-#include "plx_test.h"
-#include "shm.h"
+#include "tested.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +44,8 @@ static inline struct fi_info *pair_info(const char *node, const char *service, u
 	hints->tx_attr->size = attr->tx_size;
 	hints->rx_attr->size = attr->rx_size;
 	hints->tx_attr->op_flags = attr->op_flags;
-	assert_int_equal(shm_getinfo(FI_VERSION(1, 17), node, service, flags, hints, &info), 0);
+	assert_int_equal(
+		prov_getinfo(tested, FI_VERSION(1, 17), node, service, flags, hints, &info), 0);
 	fi_freeinfo(hints);
 	assert_non_null(info);
 	return info;
@@ -55,7 +55,7 @@ static inline void side_open_fabric(struct side *side)
 {
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
 
-	assert_int_equal(shm_fabric_open(side->info->fabric_attr, &side->fabric, NULL), 0);
+	assert_int_equal(prov_fabric_open(tested, side->info->fabric_attr, &side->fabric, NULL), 0);
 	side->fabric->api_version = FI_VERSION(1, 17); /* as fi_fabric does */
 	assert_int_equal(fi_eq_open(side->fabric, &eq_attr, &side->eq, NULL), 0);
 }
@@ -88,7 +88,10 @@ static inline ssize_t side_event(struct side *side, uint32_t wanted, void *entry
 {
 	for (int i = 0; i < PAIR_LOOKS; i++) {
 		uint32_t event;
-		ssize_t got = fi_eq_read(side->eq, &event, entry, size, 0);
+		ssize_t got;
+
+		tested_progress();
+		got = fi_eq_read(side->eq, &event, entry, size, 0);
 
 		if (got == -FI_EAGAIN)
 			continue;
@@ -124,6 +127,8 @@ static inline void pair_open(struct pair *pair, const struct pair_attr *attr)
 	pair_listen(pair, port);
 	pair->a.info = pair_info("127.0.0.1", port, 0, attr);
 	side_open_fabric(&pair->a);
+	tested_eqs[0] = pair->a.eq;
+	tested_eqs[1] = pair->b.eq;
 	side_open_ep(&pair->a, pair->a.info, attr);
 	assert_int_equal(fi_connect(pair->a.ep, pair->a.info->dest_addr, NULL, 0), 0);
 	side_event(&pair->b, FI_CONNREQ, entry, sizeof(buf));
@@ -157,6 +162,7 @@ static inline void side_close(struct side *side)
 
 static inline void pair_close(struct pair *pair)
 {
+	tested_eqs[0] = tested_eqs[1] = NULL;
 	side_close(&pair->a);
 	if (pair->pep)
 		assert_int_equal(fi_close(&pair->pep->fid), 0);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A listening side and connecting ones, each with a fabric of its own, in one process. */
-#ifndef SHM_TEST_CM_H
-#define SHM_TEST_CM_H
+#ifndef PROV_TEST_CM_H
+#define PROV_TEST_CM_H
 
 #include "count.h"
-#include "shm.h"
+#include "tested.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define LOOKS_MAX 1000000 /* at an event queue */
@@ -36,7 +35,8 @@ static inline struct fi_info *cm_info(const char *host, const char *port, uint64
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->tx_attr->size = 16;
 	hints->rx_attr->size = 16;
-	assert_int_equal(shm_getinfo(FI_VERSION(1, 17), host, port, flags, hints, &info), 0);
+	assert_int_equal(prov_getinfo(tested, FI_VERSION(1, 17), host, port, flags, hints, &info),
+			 0);
 	fi_freeinfo(hints);
 	return info;
 }
@@ -48,7 +48,7 @@ static inline void party_open(struct party *party, struct fi_info *info)
 	struct fi_cq_attr cq_attr = {.wait_obj = FI_WAIT_FD, .format = FI_CQ_FORMAT_DATA};
 
 	*party = (struct party){.info = info};
-	assert_int_equal(shm_fabric_open(info->fabric_attr, &party->fabric, NULL), 0);
+	assert_int_equal(prov_fabric_open(tested, info->fabric_attr, &party->fabric, NULL), 0);
 	assert_int_equal(fi_domain(party->fabric, info, &party->domain, NULL), 0);
 	assert_int_equal(fi_eq_open(party->fabric, &eq_attr, &party->eq, NULL), 0);
 	assert_int_equal(fi_cq_open(party->domain, &cq_attr, &party->cq, NULL), 0);
@@ -98,7 +98,10 @@ static inline ssize_t cm_wait(struct fid_eq *eq, uint32_t wanted, union cm_event
 {
 	for (int i = 0; i < LOOKS_MAX; i++) {
 		uint32_t number;
-		ssize_t got = fi_eq_read(eq, &number, event, sizeof(*event), 0);
+		ssize_t got;
+
+		tested_progress();
+		got = fi_eq_read(eq, &number, event, sizeof(*event), 0);
 
 		if (got == -FI_EAGAIN)
 			continue;
@@ -117,8 +120,10 @@ static inline struct fi_eq_err_entry cm_wait_error(struct fid_eq *eq)
 	ssize_t got = -FI_EAGAIN;
 	uint32_t number;
 
-	for (int i = 0; i < LOOKS_MAX && got == -FI_EAGAIN; i++)
+	for (int i = 0; i < LOOKS_MAX && got == -FI_EAGAIN; i++) {
+		tested_progress();
 		got = fi_eq_read(eq, &number, &event, sizeof(event), 0);
+	}
 	assert_int_equal(got, -FI_EAVAIL);
 	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
 	return error;
@@ -129,20 +134,10 @@ static inline void cm_expect_nothing(struct fid_eq *eq)
 	union cm_event event;
 	uint32_t number;
 
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 100; i++) {
+		tested_progress();
 		assert_int_equal(fi_eq_read(eq, &number, &event, sizeof(event), 0), -FI_EAGAIN);
-}
-
-/* The name that connectors look for behind an address. */
-static inline socklen_t cm_socket_name(const struct sockaddr_storage *address,
-				       struct sockaddr_un *name_out)
-{
-	struct sockaddr_un names[3];
-	socklen_t lengths[3];
-
-	assert_true(shm_address_names((const struct sockaddr *)address, names, lengths) > 0);
-	*name_out = names[0];
-	return lengths[0];
+	}
 }
 
 #endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections: how they come about, and what is refused on the way. */
+#include "meet.h"
+
+/* Private data -------------------------------------------------------------------------------- */
+
+static void exchange(size_t asked, size_t answered)
+{
+	uint8_t question[PROV_CM_DATA_MAX], answer[PROV_CM_DATA_MAX];
+	struct fid_ep *one, *two;
+
+	memset(question, 'q', sizeof(question));
+	memset(answer, 'a', sizeof(answer));
+	one = dial(question, asked);
+	assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), asked);
+	assert_memory_equal(event.cm.data, question, asked);
+	two = party_ep(&server, event.cm.info);
+	fi_freeinfo(event.cm.info);
+	assert_int_equal(fi_accept(two, answer, answered), 0);
+	assert_int_equal(cm_wait(server.eq, FI_CONNECTED, &event), 0);
+	assert_int_equal(cm_wait(client.eq, FI_CONNECTED, &event), answered);
+	assert_memory_equal(event.cm.data, answer, answered);
+	close_ep(one);
+	close_ep(two);
+}
+
+static void both_sides_get_private_data(void **state)
+{
+	exchange(0, 0);
+	exchange(1, PROV_CM_DATA_MAX);
+	exchange(PROV_CM_DATA_MAX, 1);
+}
+
+static void reject(const void *data, size_t length)
+{
+	struct fid_ep *ep = dial(NULL, 0);
+	struct fi_info *info = next_request();
+	struct fi_eq_err_entry error;
+
+	assert_int_equal(fi_reject(pep, info->handle, data, length), 0);
+	fi_freeinfo(info);
+	error = cm_wait_error(client.eq);
+	assert_ptr_equal(error.fid, &ep->fid);
+	assert_int_equal(error.err, FI_ECONNREFUSED);
+	assert_int_equal(error.err_data_size, length);
+	if (length)
+		assert_memory_equal(error.err_data, data, length);
+	close_ep(ep);
+}
+
+static void a_refusal_brings_its_data(void **state)
+{
+	uint8_t data[PROV_CM_DATA_MAX];
+
+	memset(data, 'r', sizeof(data));
+	reject(NULL, 0);
+	reject(data, 1);
+	reject(data, sizeof(data));
+}
+
+static void too_much_private_data_is_refused(void **state)
+{
+	uint8_t data[PROV_CM_DATA_MAX + 1] = {0};
+	struct fid_ep *ep = party_ep(&client, client.info), *one, *two;
+	struct fi_info *info;
+
+	assert_int_equal(fi_connect(ep, &address, data, sizeof(data)), -FI_EINVAL);
+	close_ep(ep);
+	one = dial(NULL, 0);
+	info = next_request();
+	assert_int_equal(fi_reject(pep, info->handle, data, sizeof(data)), -FI_EINVAL);
+	two = party_ep(&server, info);
+	fi_freeinfo(info);
+	assert_int_equal(fi_accept(two, data, sizeof(data)), -FI_EINVAL);
+	assert_int_equal(fi_accept(two, data, sizeof(data) - 1), 0);
+	close_ep(one);
+	close_ep(two);
+}
+
+/* Nobody there -------------------------------------------------------------------------------- */
+
+static void a_listener_that_goes_refuses(void **state)
+{
+	struct fid_ep *read = dial(NULL, 0), *queued = dial(NULL, 0), *waiting;
+
+	fi_freeinfo(next_request());
+	eq_progress((struct prov_eq *)server.eq); /* so that one event is queued */
+	waiting = dial(NULL, 0);
+	assert_int_equal(fi_close(&pep->fid), 0);
+	pep = NULL;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
+	cm_expect_nothing(server.eq);
+	close_ep(read);
+	close_ep(queued);
+	close_ep(waiting);
+}
+
+static void an_endpoint_that_is_closed_unaccepted_refuses(void **state)
+{
+	struct fid_ep *ep = dial(NULL, 0);
+	struct fi_info *info = next_request();
+	struct fid_ep *two = party_ep(&server, info);
+
+	fi_freeinfo(info);
+	close_ep(two);
+	expect_refused(ep);
+	close_ep(ep);
+}
+
+static void posted_receives_come_back_from_who_was_refused(void **state)
+{
+	struct fid_ep *ep = party_ep(&client, client.info);
+	struct fi_cq_err_entry error = {0};
+	struct fi_cq_data_entry entry;
+	struct fi_info *info;
+	char room[8];
+
+	assert_int_equal(fi_enable(ep), 0);
+	assert_int_equal(fi_recv(ep, room, sizeof(room), NULL, 0, room), 0);
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
+	info = next_request();
+	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
+	fi_freeinfo(info);
+	expect_refused(ep);
+	assert_int_equal(fi_cq_read(client.cq, &entry, 1), -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(client.cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_ECANCELED);
+	assert_ptr_equal(error.op_context, room);
+	close_ep(ep);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(both_sides_get_private_data),
+		TEST(a_refusal_brings_its_data),
+		TEST(too_much_private_data_is_refused),
+		TEST(a_listener_that_goes_refuses),
+		TEST(an_endpoint_that_is_closed_unaccepted_refuses),
+		TEST(posted_receives_come_back_from_who_was_refused),
+	};
+
+	return RUN_FOR_EACH(tests);
+}

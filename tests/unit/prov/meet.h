@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* For each test a listener, and a connector that may meet it. What they hold is given back. */
+#ifndef PROV_TEST_MEET_H
+#define PROV_TEST_MEET_H
+
+#include "cm.h"
+
+static struct party server, client;
+static struct fid_pep *pep;
+static struct sockaddr_storage address; /* of pep */
+static union cm_event event;
+static int descriptors, mappings;
+
+static inline void listen_at(const char *host)
+{
+	party_open(&server, cm_info(host, NULL, FI_SOURCE));
+	party_open(&client, cm_info(host, "1", 0));
+	tested_eqs[0] = server.eq;
+	tested_eqs[1] = client.eq;
+	pep = party_pep(&server);
+	assert_int_equal(fi_listen(pep), 0);
+	address = cm_name(&pep->fid);
+}
+
+static inline int setup(void **state)
+{
+	descriptors = count_descriptors();
+	mappings = count_mappings();
+	listen_at("127.0.0.1");
+	return 0;
+}
+
+static inline void close_all(void)
+{
+	if (pep)
+		assert_int_equal(fi_close(&pep->fid), 0);
+	pep = NULL;
+	tested_eqs[0] = tested_eqs[1] = NULL;
+	party_close(&client);
+	party_close(&server);
+}
+
+static inline int teardown(void **state)
+{
+	close_all();
+	assert_int_equal(count_descriptors(), descriptors);
+	assert_int_equal(count_mappings(), mappings);
+	return 0;
+}
+
+static inline struct fid_ep *dial(const void *data, size_t length)
+{
+	struct fid_ep *ep = party_ep(&client, client.info);
+
+	assert_int_equal(fi_connect(ep, &address, data, length), 0);
+	return ep;
+}
+
+static inline struct fi_info *next_request(void)
+{
+	assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), 0);
+	assert_ptr_equal(event.cm.fid, &pep->fid);
+	return event.cm.info;
+}
+
+static inline struct fid_ep *accept_next(void)
+{
+	struct fi_info *info = next_request();
+	struct fid_ep *ep = party_ep(&server, info);
+
+	fi_freeinfo(info);
+	assert_int_equal(fi_accept(ep, NULL, 0), 0);
+	cm_wait(server.eq, FI_CONNECTED, &event);
+	assert_ptr_equal(event.cm.fid, &ep->fid);
+	return ep;
+}
+
+static inline void make_pair(struct fid_ep **client_ep, struct fid_ep **server_ep)
+{
+	*client_ep = dial(NULL, 0);
+	*server_ep = accept_next();
+	cm_wait(client.eq, FI_CONNECTED, &event);
+	assert_ptr_equal(event.cm.fid, &(*client_ep)->fid);
+}
+
+static inline void close_ep(struct fid_ep *ep)
+{
+	assert_int_equal(fi_close(&ep->fid), 0);
+}
+
+static inline void expect_refused(struct fid_ep *ep)
+{
+	struct fi_eq_err_entry error = cm_wait_error(client.eq);
+
+	assert_ptr_equal(error.fid, &ep->fid);
+	assert_int_equal(error.err, FI_ECONNREFUSED);
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which provider a test is of. What holds for each of them is in this folder, and runs for all. */
+#ifndef TESTED_H
+#define TESTED_H
+
+#include "plx_test.h"
+#include "prov.h"
+
+extern const struct prov shm_kind, tcp_kind;
+
+/* A test of one alone defines it. */
+#ifndef TESTED
+#define TESTED shm_kind
+#endif
+
+static const struct prov *tested = &TESTED;
+
+/* Run the tests for one after the other. Return: how many failed. */
+#define RUN_FOR_EACH(tests)                                                                  \
+	((tested = &shm_kind, cmocka_run_group_tests_name("plx_shm", (tests), NULL, NULL)) + \
+	 (tested = &tcp_kind, cmocka_run_group_tests_name("plx_tcp", (tests), NULL, NULL)))
+
+/* Event queues that this thread reads too while it waits for one: progress is manual. */
+static _Thread_local struct fid_eq *tested_eqs[2];
+
+static inline void tested_progress(void)
+{
+	for (size_t i = 0; i < PLX_ARRAY_LEN(tested_eqs); i++) {
+		if (tested_eqs[i])
+			eq_progress((struct prov_eq *)tested_eqs[i]);
+	}
+}
+
+static inline bool tested_has_rma(void)
+{
+	return tested->most->caps & FI_RMA;
+}
+
+#endif
