@@ -49,7 +49,7 @@ static ssize_t sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_a
 			return done;
 		if (poll_was_signalled(cq))
 			return -FI_EAGAIN; /* fi_cq_signal */
-		if (poll_arm(&cq->q) == 0 && poll(&pollfd, 1, wait_ms) < 0)
+		if (poll_is_idle(cq) && poll(&pollfd, 1, wait_ms) < 0)
 			return -errno;
 	}
 }

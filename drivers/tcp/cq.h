@@ -24,9 +24,10 @@ int tcp_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 
 /* poll.c ------------------------------------------------------------------------------------- */
 
-void poll_sends(struct tcp_cq *cq); /* what each read of the queue does first */
-void poll_cq(struct tcp_cq *cq);    /* ... and then, where too little is in it */
-bool poll_was_signalled(struct tcp_cq *cq);
+void poll_sends(struct tcp_cq *cq);         /* what each read of the queue does first */
+void poll_cq(struct tcp_cq *cq);            /* ... and then, where too little is in it */
+bool poll_was_signalled(struct tcp_cq *cq); /* since it was asked for the last time */
+bool poll_is_idle(struct tcp_cq *cq); /* nothing is to be done, and what comes from here on wakes */
 int poll_arm(struct prov_cq *cq);     /* fi_trywait */
 int poll_begin(struct tcp_ep *ep);    /* connected: from here on it is polled; or -errno */
 void poll_end(struct tcp_ep *ep);     /* closed, or hung up: accepts one that is not polled */

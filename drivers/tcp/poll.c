@@ -22,6 +22,7 @@
 #define EVENTS_MAX  32   /* of one look */
 #define READS_MAX   8    /* hot sockets read in one poll */
 #define LAST_READS  16   /* of a socket that hung up, in one look at the event queue */
+#define WATCHED     (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
 static struct tcp_ep *of_link(struct prov_list *link)
 {
@@ -47,10 +48,7 @@ static void unlist(struct tcp_ep *ep)
  * it is in. */
 static bool enter_set(struct tcp_ep *ep)
 {
-	struct epoll_event event = {
-		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-		.data.ptr = ep,
-	};
+	struct epoll_event event = {.events = WATCHED, .data.ptr = ep};
 
 	if (!ep->in_set)
 		ep->in_set = tcp_sys.epoll_ctl(rx_cq_of(ep)->q.wait.epoll_fd, EPOLL_CTL_ADD,
@@ -107,11 +105,12 @@ void poll_blocked(struct tcp_ep *ep)
 	enter_set(ep); /* where that fails, each poll of the hot ones tries again */
 }
 
-/* What it sends through may be another queue, whose sleep ends when there is room. */
+/* What it sends through may be another queue, whose sleep ends when there is room, and by answers
+ * to reads. */
 static int watch(struct tcp_ep *ep)
 {
 	struct tcp_cq *tx_cq = (struct tcp_cq *)ep->base.tx_cq;
-	struct epoll_event event = {.events = EPOLLOUT | EPOLLET, .data.ptr = ep};
+	struct epoll_event event = {.events = WATCHED, .data.ptr = ep};
 
 	if (!enter_set(ep))
 		return -errno;
@@ -327,6 +326,16 @@ static bool enter_all(struct tcp_cq *cq)
 	return all;
 }
 
+/* Take what its set tells. Return: whether that was all, and no signal. */
+static bool drain_set(struct tcp_cq *cq)
+{
+	int count;
+	bool signalled = look_at_set(cq, &count);
+
+	cq->is_signalled |= signalled;
+	return !signalled && count < EVENTS_MAX;
+}
+
 /* All of its hot sockets are read until there is nothing; what they get after that the set tells
  * of. A few stay hot: they are read first after the sleep. */
 static bool cool_all(struct tcp_cq *cq)
@@ -343,31 +352,50 @@ static bool cool_all(struct tcp_cq *cq)
 	return true;
 }
 
-/* Whether there is nothing to do. A few hot sockets stay so: they are read first after the sleep.
- */
-static bool is_idle(struct tcp_cq *cq)
+static struct tcp_cq *cq_of_link(struct prov_list *link)
 {
-	int count;
+	return plx_container_of(link, struct tcp_cq, link);
+}
 
-	if (!enter_all(cq))
-		return false;
-	do {
-		cq->is_signalled |= look_at_set(cq, &count);
-	} while (count == EVENTS_MAX && cq->q.head == cq->q.tail);
-	return list_is_empty(&cq->waiting) && cool_all(cq) && cq->q.head == cq->q.tail;
+/* How many completions the domain's queues ever got, modulo 2^32: no queue is rewound meanwhile. */
+static uint32_t pushed(const struct tcp_domain *domain)
+{
+	uint32_t sum = 0;
+
+	for (struct prov_list *link = domain->cqs.next; link != &domain->cqs; link = link->next)
+		sum += cq_of_link(link)->q.tail;
+	return sum;
+}
+
+/* Sockets of all queues are read, as what one of them gets may complete in another. What comes of
+ * that keeps this one awake whose ever it is: another may be slept on together with it, and have
+ * been armed before it. What was in another already does not. */
+bool poll_is_idle(struct tcp_cq *cq)
+{
+	struct tcp_domain *domain = domain_of_cq(cq);
+	struct prov_list *cqs = &domain->cqs;
+	uint32_t before = pushed(domain);
+
+	poll_sends(cq);
+	for (struct prov_list *link = cqs->next; link != cqs; link = link->next) {
+		if (!enter_all(cq_of_link(link)) || !drain_set(cq_of_link(link)))
+			return false;
+	}
+	for (struct prov_list *link = cqs->next; link != cqs; link = link->next) {
+		if (!list_is_empty(&cq_of_link(link)->waiting) || !cool_all(cq_of_link(link)))
+			return false;
+	}
+	return list_is_empty(&domain->queued) && pushed(domain) == before &&
+	       cq->q.head == cq->q.tail && !cq->is_signalled;
 }
 
 int poll_arm(struct prov_cq *q)
 {
 	struct tcp_cq *cq = (struct tcp_cq *)q;
-	struct tcp_domain *domain = domain_of_cq(cq);
+	bool idle;
 
 	if (!queue_can_sleep(&cq->q.wait))
 		return -FI_EINVAL;
-	poll_sends(cq);
-	for (struct prov_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {
-		if (!is_idle(plx_container_of(link, struct tcp_cq, link)))
-			return -FI_EAGAIN;
-	}
-	return list_is_empty(&domain->queued) && !poll_was_signalled(cq) ? 0 : -FI_EAGAIN;
+	idle = poll_is_idle(cq);
+	return !poll_was_signalled(cq) && idle ? 0 : -FI_EAGAIN;
 }
