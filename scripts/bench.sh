@@ -56,8 +56,8 @@ usage()
 	  --rounds N, --duration S
 	                        other figures than those: rounds, and seconds of each run
 	  --out DIR             where results go (default: bench-out-DATE-TIME)
-	  --provider P          for Pollux and libfabric over TCP: tcp, net or fi:tcp (default: tcp, the
-	                        driver's own choice of libfabric's two)
+	  --provider P          of Pollux' rows over TCP: tcp, its own (default), or libfabric's: fi:tcp, and
+	                        below libfabric 1.18 fi:net
 	  --sizes N,N,...       message sizes, with K or M (default: 64; with --full and --only 64,1K,64K,1M;
 	                        of stream and netio 64,1M; with --full and --only of stream 64,4K,64K,1M). Rows that are of certain sizes are left out
 	                        where those are not named
@@ -182,8 +182,8 @@ elif [[ $mode != local ]]; then
 	parts=("${only:-rtt}") scope=full
 fi
 [[ -z $device_given || ${parts[*]} == *verbs* ]] || die "--device $device_given: that is for the part verbs" 2
-[[ -z $provider || $provider =~ ^(tcp|net|fi:tcp|fi:net)$ ]] ||
-	die "--provider $provider: there are tcp, net and fi:tcp" 2
+[[ -z $provider || $provider =~ ^(tcp|fi:tcp|fi:net)$ ]] ||
+	die "--provider $provider: there are tcp, fi:tcp and, below libfabric 1.18, fi:net" 2
 size_list=()
 IFS=, read -ra words <<<"$sizes"
 for word in "${words[@]}"; do

@@ -42,8 +42,6 @@ def rates:
 def notes:
 	(if (.platform_lost // 0) > 0.01 then "This host is busy: other work took \(.platform_lost * 1000 | round / 10) % of a CPU before the runs " +
 		"began. Medians hold; long tails and rates show it." else empty end),
-	(row_of("rtt"; "raw-fi-tcp"; 64) | values | .ratio | values | select(. > 1.3)
-		| "libfabric alone takes \(.) times as long as plain sockets at 64 B (1.3 and less is usual), so ratios over it look better than they are."),
 	(.cpus | select(.near_ns) | "The two CPUs were near each other at times (a cache line there and back takes \(.near_ns) ns) and far apart at " +
 		"times (\(.far_ns) ns), as the hypervisor moved them. Rows are compared within one state."),
 	([.parts[] | .changed // 0] | add // 0 | select(. > 0)

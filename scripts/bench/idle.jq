@@ -4,8 +4,8 @@
 
 include "sums";
 
-def policies: ["poll", "event", "latency", "balanced", "fixed", "raw-fi-event", "event-closed"];
-def arrivals: ["none", "peer", "silence", "fixed", "poisson", "burst", "closed"];
+def policies: ["poll", "event", "latency", "balanced", "fixed"];
+def arrivals: ["none", "peer", "silence", "fixed", "poisson", "burst"];
 def rank: . as $row | [.provider, (arrivals | index($row.arrival)), .rate, (policies | index($row.policy))];
 
 def combined: {
@@ -20,8 +20,7 @@ def combined: {
 	wakes_per_s: (map(.wakes_per_s) | median | round3),
 	p99_ns: (map(.p99_ns) | median),
 	doubted: (map(select(.doubted)) | length)
-} + spread("p50_ns") + (spread("cpu_percent") | map_values(round3))
-	+ if .[0].arrival == "closed" then {sleeps_each: (map(.sleeps_each) | median | round3)} else {} end;
+} + spread("p50_ns") + (spread("cpu_percent") | map_values(round3));
 
 def row_of($rows; $policy; $provider; $arrival; $rate):
 	[$rows[] | select(.policy == $policy and .provider == $provider and .arrival == $arrival and .rate == $rate)][0];
@@ -54,10 +53,6 @@ def strained($rows; $policy; $provider; $arrival; $rate):
 	then $bar + {note: "messages queue: \($polled / $calm * 10 | round / 10) times poll's p50 at 1 000/s, and \($own / $calm * 10 | round / 10) times"}
 	else $bar end;
 
-# A row of who sleeps counts only where it slept: libfabric's net never does behind fi_trywait. Some find
-# their message before they come to block.
-def slept($least): select(. and .sleeps_each >= $least);
-
 def sum: (group_by(rank) | map(combined)) as $rows
 | {
 	rows: $rows,
@@ -74,10 +69,7 @@ def sum: (group_by(rank) | map(combined)) as $rows
 			over($rows; "balanced"; "event"; .; "poisson"; 1000; "1 000/s, Poisson"; 1.1),
 			most($rows; "balanced"; .; "poisson"; 1000; "cpu_percent"; "CPU % at 1 000/s, Poisson"; 10),
 			(over($rows; "balanced"; "poll"; .; "burst"; 1000; "bursts of 100"; 1.15)
-				| strained($rows; "balanced"; $provider; "burst"; 1000)))),
-		((row_of($rows; "raw-fi-event"; "fi:tcp"; "closed"; 0) | slept(0.9)) as $raw
-			| (row_of($rows; "event-closed"; "fi:tcp"; "closed"; 0) | slept(0.9)) as $own
-			| at_most("idle, fi:tcp, event over raw-fi-event, p50"; $own.p50_ns / $raw.p50_ns; 1.15; false))]
+				| strained($rows; "balanced"; $provider; "burst"; 1000))))]
 };
 
 {

@@ -13,8 +13,8 @@ declare -A idle_policy=(
 idle_policies=(poll event latency balanced fixed)
 idle_providers=(tcp shm)
 
-# Loads: none (nobody is connected), peer (somebody is, and says nothing), closed (one round trip
-# after the other), silence (a message now and then), or ARRIVAL-RATE.
+# Loads: none (nobody is connected), peer (somebody is, and says nothing), silence (a message now and then),
+# or ARRIVAL-RATE.
 idle_loads=(none peer silence fixed-100 poisson-1000 poisson-10000 burst-1000 fixed-50000 fixed-100000)
 
 # What the thresholds are made of: all that a quick run measures.
@@ -31,8 +31,8 @@ idle_begin()
 		idle_seconds=1.1 idle_silence=1s idle_silences=3
 	fi
 	idle_seconds=${duration_given:-$idle_seconds}
-	[[ -n ${program[plx-ping]-} && -n ${program[raw-fi]-} && -n ${program[many_links]-} ]] ||
-		failures+=('idle: the build lacks plx-ping, raw-fi or many_links')
+	[[ -n ${program[plx-ping]-} && -n ${program[many_links]-} ]] ||
+		failures+=('idle: the build lacks plx-ping or many_links')
 	idle_choose_rows
 	expect_rounds idle "$idle_seconds" idle_sizes idle_rows
 }
@@ -51,7 +51,6 @@ idle_choose_rows()
 			done
 		done
 	done
-	idle_rows+=(closed/raw-fi-event@fi:tcp closed/event-closed@fi:tcp)
 }
 
 # Nine silences of ten seconds are a median by themselves, and ten seconds of nothing are the same each time.
@@ -82,7 +81,6 @@ idle_client()
 		command=("${program[many_links]}" -l "1@$cpu_client" --provider "$4"
 			-- --connect "$2" --links 1)
 		;;
-	closed) command=("${ping[@]}" --duration "$idle_seconds" --warmup 100) ;;
 	silence) # of heartbeats, too
 		ping=("${program[plx-ping]}" --heartbeat off "${ping[@]:1}")
 		command=("${ping[@]}" --interval "$idle_silence" --count "$idle_silences" --warmup 1)
@@ -122,7 +120,6 @@ idle_load()
 	children+=("$client")
 	case $load in
 	peer) nap 8 ;; # 64 idle periods, a tenth of a second each, teach it that polling is vain
-	closed) nap 0.2 ;;
 	silence) nap 0.5 ;;
 	*) nap 0.8 ;; # half a second of warm-up
 	esac
@@ -143,10 +140,6 @@ idle_measure()
 	local command median=null tries
 
 	policy=${policy%@*}
-	if [[ $load == closed ]]; then
-		idle_measure_event "$policy" "$round"
-		return
-	fi
 	dir=$out/runs/idle-$load-$policy-$provider-$round
 	mkdir -p "$dir"
 	# 3: the host held the client up, so that it did not keep its rate. After three tries that is what
@@ -177,50 +170,6 @@ idle_measure()
 		doubted: ($doubted == 1)}' "$dir/client.json")
 	tail -n 1 "$out/runs/idle.ndjson" | jq -r '"    \(.cpu_percent * 100 | round / 100) % of a CPU, " +
 		"\(.wakes_per_s | round) wakes/s, p50 \((.p50_ns // 0) / 10 | round / 100) us"'
-}
-
-# Both ends sleep: Pollux, and libfabric alone with the same provider and fi_trywait. net 1.17 never
-# sleeps behind that, so it is its tcp.
-idle_measure_event()
-{
-	local who=$1 round=$2 dir=$out/runs/idle-event-$1-$2 address status=1 command
-	local warmup=100 ends below
-
-	mkdir -p "$dir"
-	for ends in server client; do
-		local cpu=$cpu_server own=(--listen 127.0.0.1:0)
-
-		[[ $ends == server ]] || cpu=$cpu_client own=(--connect "${address-}"
-			--duration "$idle_seconds" --warmup "$warmup" --out "$dir" --name client)
-		if [[ $who == raw-fi-event ]]; then
-			command=("${program[raw-fi]}" "${own[@]}" --provider tcp --cq fd --idle event --cpu "$cpu")
-		else
-			command=("${program[plx-ping]}" -l "0@$cpu" --idle event --provider fi:tcp -- "${own[@]}")
-		fi
-		if [[ $ends == server ]]; then
-			run_server "$dir" 60 || break
-			pid_below "${children[0]}"
-			watch_process server "$below"
-			continue
-		fi
-		timeout -k 3 60 "${command[@]}" >"$dir/client.log" 2>&1 </dev/null &
-		children+=($!)
-		local client=$!
-		watch_to_the_end "$client" 0.02 server # it ends with its client
-		status=$?
-	done
-	end_children
-	if ((status)) || [[ ! -s $dir/client.json ]]; then
-		fail_run "idle, $who, round $round" "$status" "$dir"
-		return
-	fi
-	keep idle "$round" < <(jq -c --arg policy "$who" --argjson cpu_ns "${cpu_ns[server]}" \
-		--argjson wakes "${wakes[server]}" --argjson watched_us "${watched_us[server]}" --argjson warmup "$warmup" \
-		'{policy: $policy, provider: "fi:tcp", arrival: "closed", rate: 0, size_bytes: 64,
-		'"$idle_rates"', p50_ns, p99_ns, count,
-		sleeps_each: ($wakes / (.count + $warmup))}' "$dir/client.json")
-	tail -n 1 "$out/runs/idle.ndjson" | jq -r '"    p50 \(.p50_ns / 10 | round / 100) us, " +
-		"\(.sleeps_each * 100 | round / 100) sleeps a message"'
 }
 
 idle_wants()

@@ -42,7 +42,7 @@ rtt_run()
 
 rtt_sum()
 {
-	sum_pooled rtt --arg fi_provider "${fi_provider-}"
+	sum_pooled rtt
 }
 
 rtt_plot()

@@ -12,11 +12,11 @@ wanted=(raw-tcp raw-fi raw-fi-shm raw-bare raw-eventfd raw-zmq
 
 # In the order of a round: what is compared is near each other.
 all_rows=(bare raw-fi-plxshm raw-fi-shm shm-poll ucx-shm shm-adaptive shm-poll-tcp raw-eventfd raw-fi-plxshm-event shm-event
-	raw-tcp raw-fi-tcp tcp-poll ucx-tcp tcp-adaptive tcp-poll-idle raw-zmq tcp-event)
+	raw-fi-tcp raw-tcp tcp-poll ucx-tcp tcp-adaptive tcp-poll-idle raw-zmq raw-tcp-event tcp-event)
 # Those of a run without --full and --only.
-main_rows=' raw-fi-shm shm-poll ucx-shm shm-adaptive shm-event raw-tcp raw-fi-tcp tcp-poll ucx-tcp tcp-adaptive raw-zmq tcp-event '
+main_rows=' raw-fi-shm shm-poll ucx-shm shm-adaptive shm-event raw-fi-tcp raw-tcp tcp-poll ucx-tcp tcp-adaptive raw-zmq raw-tcp-event tcp-event '
 declare -A row_program=(
-	[raw-tcp]=raw-tcp [raw-fi-tcp]=raw-fi [raw-fi-shm]=raw-fi-shm [raw-zmq]=raw-zmq
+	[raw-tcp]=raw-tcp [raw-tcp-event]=raw-tcp [raw-fi-tcp]=raw-fi [raw-fi-shm]=raw-fi-shm [raw-zmq]=raw-zmq
 	[bare]=raw-bare [raw-eventfd]=raw-eventfd
 	[raw-fi-plxshm]=raw-fi [raw-fi-plxshm-event]=raw-fi
 	[tcp-poll]=plx-ping [tcp-poll-idle]=plx-ping [shm-poll]=plx-ping [shm-poll-tcp]=plx-ping
@@ -86,27 +86,17 @@ choose_cpus()
 	fi
 }
 
-# eal_provider: for plx-ping. fi_provider: libfabric's name for the raw-fi-tcp row. The driver tcp
-# takes libfabric's net where there is one, below version 1.18.
+# eal_provider: of Pollux' rows over TCP. fi_provider: libfabric's own, of its rows: below version 1.18 net is the newer of two.
 choose_provider()
 {
-	local version
+	local old=1
 
-	version=$(libfabric_version)
-	eal_provider=${provider:-tcp}
-	case $eal_provider in
-	fi:*) fi_provider=${eal_provider#fi:} ;;
-	net) fi_provider=net ;;
-	*)
-		fi_provider=tcp
-		[[ $(printf '%s\n1.18\n' "$version" | sort -V | head -n 1) == 1.18 ]] || fi_provider=net
-		;;
-	esac
-	# The leaner completion queue of each, for one link: on net they are equal, and from 1.18 on.
-	fi_cq=fd
-	[[ $fi_provider == tcp && $(printf '%s\n1.18\n' "$version" | sort -V | head -n 1) != 1.18 ]] &&
-		fi_cq=none
-	return 0
+	[[ $(printf '%s\n1.18\n' "$(libfabric_version)" | sort -V | head -n 1) != 1.18 ]] || old=0
+	eal_provider=${provider:-tcp} fi_provider=tcp fi_cq=fd
+	((!old)) || fi_provider=net
+	[[ $eal_provider != fi:* ]] || fi_provider=${eal_provider#fi:}
+	# The leaner completion queue, for one link; of the others both are equal.
+	[[ $fi_provider != tcp ]] || ((!old)) || fi_cq=none
 }
 
 choose_rows()
@@ -185,6 +175,7 @@ server_command()
 		command=(env "FI_PROVIDER_PATH=$module_dir" "$path" --listen "$2" --provider plx_shm
 			--idle "$(idle_of "$1")" --cpu "$cpu_server")
 		;;
+	raw-tcp*) command=("$path" --listen "$2" --idle "$(idle_of "$1")" --cpu "$cpu_server") ;;
 	raw-fi-tcp)
 		command=("$path" --listen "$2" --provider "$fi_provider" --cq "$fi_cq" --cpu "$cpu_server")
 		;;
@@ -208,6 +199,7 @@ client_command()
 		command=(env "FI_PROVIDER_PATH=$module_dir" "$path" "${tail[@]}" --provider plx_shm
 			--idle "$(idle_of "$1")" --cpu "$cpu_client")
 		;;
+	raw-tcp*) command=("$path" "${tail[@]}" --idle "$(idle_of "$1")" --cpu "$cpu_client") ;;
 	raw-fi-tcp)
 		command=("$path" "${tail[@]}" --provider "$fi_provider" --cq "$fi_cq" --cpu "$cpu_client")
 		;;

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # From all runs of the part rtt (-s) to rtt.json. Arguments: between (states.jq), pooled (percentiles of all runs of a row:
-# bench/common.sh, pool_runs), fi_provider.
+# bench/common.sh, pool_runs).
 
 include "sums";
 
 # What is compared is near each other.
-def names: ["bare", "raw-fi-shm", "raw-fi-plxshm", "ucx-shm", "shm-poll", "shm-adaptive", "shm-poll-tcp", "raw-tcp", "raw-fi-tcp",
-	"tcp-poll", "ucx-tcp", "tcp-adaptive", "tcp-poll-idle", "raw-eventfd", "raw-fi-plxshm-event", "shm-event", "raw-zmq", "tcp-event"];
+def names: ["bare", "raw-fi-shm", "raw-fi-plxshm", "ucx-shm", "shm-poll", "shm-adaptive", "shm-poll-tcp", "raw-fi-tcp", "raw-tcp",
+	"tcp-poll", "ucx-tcp", "tcp-adaptive", "tcp-poll-idle", "raw-eventfd", "raw-fi-plxshm-event", "shm-event", "raw-zmq", "raw-tcp-event", "tcp-event"];
 def rank: . as $row | (names | index($row)) // 99;
 
 # What a row stands on, or is held against; rows that stand on nothing have none.
 def base_of: {
 	"raw-fi-tcp": "raw-tcp", "raw-zmq": "raw-tcp", "ucx-tcp": "raw-tcp", "tcp-adaptive": "tcp-poll", "tcp-poll-idle": "tcp-poll",
-	"tcp-poll": "raw-fi-tcp", "raw-fi-plxshm": "raw-fi-shm", "ucx-shm": "raw-fi-shm", "shm-adaptive": "shm-poll",
-	"shm-poll-tcp": "shm-poll", "raw-fi-plxshm-event": "raw-eventfd", "shm-event": "raw-eventfd", "tcp-event": "raw-zmq"
+	"tcp-poll": "raw-tcp", "raw-fi-plxshm": "raw-fi-shm", "ucx-shm": "raw-fi-shm", "shm-adaptive": "shm-poll",
+	"shm-poll-tcp": "shm-poll", "raw-fi-plxshm-event": "raw-eventfd", "shm-event": "raw-eventfd", "tcp-event": "raw-tcp-event"
 }[.];
 # A short run has no raw-fi-plxshm, and no raw-eventfd.
 def base_in($runs): if . == "shm-event" and all($runs[]; .key != "raw-eventfd") then null elif . == "shm-poll" then (if any($runs[]; .key == "raw-fi-plxshm") then "raw-fi-plxshm" else "raw-fi-shm" end)
@@ -46,14 +46,12 @@ def plus_bar($runs; $row; $base; $plus):
 	[$runs[] | select(.key == $base and .size_bytes == 64) | .p50_ns] | median | values | . as $ns
 	| bar($runs; $row; $base; 64; (1 + $plus / $ns) | round3; false) | .what += ", \($plus) ns more";
 
-# libfabric's other TCP provider has other costs: it is shown, and does not gate.
-def thresholds($runs): ($fi_provider == "net") as $gates | [
-	bar($runs; "tcp-poll"; "raw-fi-tcp"; 64; 1.10; $gates),
-	bar($runs; "tcp-poll"; "raw-fi-tcp"; 1024; 1.10; $gates),
-	bar($runs; "tcp-poll"; "raw-fi-tcp"; 65536; 1.20; $gates),
-	bar($runs; "tcp-poll"; "raw-fi-tcp"; 1048576; 1.30; $gates),
-	bar($runs; "tcp-poll"; "raw-tcp"; 64; 1.40; $gates),
+# libfabric's own providers for TCP have other costs: links over them are shown, and do not gate.
+def thresholds($runs): any($runs[]; .key == "tcp-poll" and .provider == "plx_tcp") as $gates | [
+	bar($runs; "tcp-poll"; "raw-tcp"; 64; 1.10; $gates),
+	(1024, 65536, 1048576 | bar($runs; "tcp-poll"; "raw-fi-tcp"; .; 1; false)),
 	bar($runs; "tcp-poll-idle"; "tcp-poll"; 64; 1.10; $gates),
+	bar($runs; "tcp-event"; "raw-tcp-event"; 64; 1.10; false),
 	bar($runs; "raw-fi-plxshm"; "raw-fi-shm"; 64; 0.45; true),
 	bar($runs; "raw-fi-plxshm"; "bare"; 64; 2.1; true),
 	plus_bar($runs; "shm-poll"; "raw-fi-plxshm"; 100),

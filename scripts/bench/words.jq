@@ -22,7 +22,7 @@ def row_label: {
 	"shm-event": "Pollux, shared memory, asleep", "tcp-event": "Pollux, TCP, asleep",
 	"tcp-poll-idle": "Pollux, TCP, beside 1000 idle links", "shm-poll-tcp": "Pollux, shared memory, beside idle TCP",
 	"shm-stream": "Pollux, shared memory", "tcp-stream": "Pollux, TCP",
-	"raw-tcp": "plain sockets", "raw-fi-tcp": "libfabric, TCP", "raw-fi-shm": "libfabric, shared memory",
+	"raw-tcp": "plain sockets", "raw-tcp-event": "plain sockets, asleep", "raw-fi-tcp": "libfabric, TCP", "raw-fi-shm": "libfabric, shared memory",
 	"raw-fi-plxshm": "libfabric over plx_shm", "raw-fi-plxshm-event": "libfabric over plx_shm, asleep",
 	"raw-fi-plxshm-cma": "libfabric over plx_shm, CMA", "raw-fi-shm-nocma": "libfabric, shared memory, no CMA",
 	"raw-zmq": "ZeroMQ, TCP, asleep", "ucx-shm": "UCX, shared memory", "ucx-tcp": "UCX, TCP",
@@ -32,7 +32,7 @@ def row_label: {
 # Of a row's histogram: warm ones are Pollux's.
 def colour: {
 	"shm-poll": "#c2410c", "shm-adaptive": "#f59e0b", "tcp-poll": "#be123c", "tcp-adaptive": "#ec4899", "tcp-poll-idle": "#9f1239", "shm-event": "#fb7185", "tcp-event": "#f43f5e",
-	"shm-poll-tcp": "#92400e", "self-test": "#c2410c", "raw-tcp": "#64748b", "raw-fi-shm": "#2563eb", "raw-fi-tcp": "#0891b2",
+	"shm-poll-tcp": "#92400e", "self-test": "#c2410c", "raw-tcp": "#64748b", "raw-tcp-event": "#94a3b8", "raw-fi-shm": "#2563eb", "raw-fi-tcp": "#0891b2",
 	"raw-fi-plxshm": "#1e40af", "raw-fi-plxshm-event": "#60a5fa", "ucx-shm": "#15803d", "ucx-tcp": "#65a30d", "raw-zmq": "#9333ea",
 	"bare": "#334155", "raw-eventfd": "#a16207"
 }[.] // "#475569";

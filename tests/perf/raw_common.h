@@ -40,7 +40,7 @@ struct raw_options {
 	bool listen;
 	bool cq_cannot_sleep; /* libfabric's FI_WAIT_NONE: on its tcp 1.17 quicker for one link */
 	bool copy;            /* messages are copied to be sent */
-	bool sleeps;          /* on the completion queue's descriptor, instead of spinning */
+	bool sleeps;          /* in epoll_wait until something comes, instead of spinning */
 };
 
 #define RAW_CPU_ANY UINT64_MAX
@@ -87,7 +87,8 @@ struct raw_program {
 	const char *address;    /* "HOST:PORT", or what stands for it */
 	uint64_t fixed_size;    /* the one that there is; 0: any */
 	bool choose_provider;   /* has --provider */
-	bool choose_waiting;    /* has --cq and --idle */
+	bool choose_idle;       /* has --idle */
+	bool choose_cq;         /* has --cq */
 	bool choose_copy;       /* has --copy */
 	bool address_is_a_name; /* not to be split at the colon */
 	int (*serve)(const struct raw_options *options);

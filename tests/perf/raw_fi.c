@@ -210,11 +210,12 @@ int main(int argc, char **argv)
 {
 	static const struct raw_program program = {
 		.name = "raw-fi",
-		.provider = "net",
+		.provider = "tcp",
 		.idle = "poll",
 		.address = "HOST:PORT",
 		.choose_provider = true,
-		.choose_waiting = true,
+		.choose_idle = true,
+		.choose_cq = true,
 		.serve = serve,
 		.ping = ping,
 	};

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 {
 	static const struct raw_program program = {
 		.name = "raw-fi-stream",
-		.provider = "net",
+		.provider = "tcp",
 		.idle = "poll",
 		.address = "HOST:PORT",
 		.choose_provider = true,

@@ -69,11 +69,12 @@ static void print_help(const struct raw_program *program)
 	       program->fixed_size ? "; there is no other" : "; K and M may follow", what, what,
 	       program->stream ? "" : ", NAME.hgrm and NAME.csv", program->name);
 	if (program->choose_provider)
-		printf("  --provider P   libfabric's provider of FI_EP_MSG: net, tcp, ... (%s)\n",
+		printf("  --provider P   libfabric's provider of FI_EP_MSG: tcp, net, ... (%s)\n",
 		       program->provider);
-	if (program->choose_waiting)
-		printf("  --cq KIND      completion queue: fd (can sleep) or none (fd)\n"
-		       "  --idle HOW     poll, or event: sleep until a message is there (poll)\n");
+	if (program->choose_cq)
+		printf("  --cq KIND      completion queue: fd (can sleep) or none (fd)\n");
+	if (program->choose_idle)
+		printf("  --idle HOW     poll, or event: sleep until a message is there (poll)\n");
 	if (program->stream)
 		printf("  --window N     sends under way where they are not injected (by size)\n"
 		       "  --posted N     with --listen: receives posted ahead (by size)\n");
@@ -116,7 +117,7 @@ static int set_waiting(const struct raw_program *program, struct raw_options *op
 	const char *usual = which == CQ ? "fd" : "poll", *other = which == CQ ? "none" : "event";
 	bool chosen = !strcmp(text, other);
 
-	if (!program->choose_waiting)
+	if (which == CQ ? !program->choose_cq : !program->choose_idle)
 		return plx_fail(EINVAL, "%s %s: %s has no choice", option, text, program->name);
 	if (!chosen && strcmp(text, usual))
 		return plx_fail(EINVAL, "%s %s: there are %s and %s", option, text, usual, other);

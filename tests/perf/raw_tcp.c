@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Round trips over plain TCP sockets, both sides spinning on recv: the least that the kernel's TCP
- * can do, and so the floor of every provider that stands on it. */
+ * can do, and so the floor of every provider that stands on it. With --idle event both sides sleep
+ * in epoll_wait before each recv. */
 #include "raw_common.h"
 
 #include <fcntl.h>
@@ -14,6 +15,11 @@
 #include <unistd.h>
 
 #define RETRY_US 20000
+
+struct side {
+	int fd;
+	int epoll; /* -1: spins */
+};
 
 static int resolve(const struct raw_options *options, struct addrinfo **list_out)
 {
@@ -29,24 +35,54 @@ static int resolve(const struct raw_options *options, struct addrinfo **list_out
 	return 0;
 }
 
-static int tune(int fd)
+static int tune(const struct raw_options *options, struct side *side)
 {
 	int on = 1;
 
-	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ||
-	    fcntl(fd, F_SETFL, O_NONBLOCK))
+	if (setsockopt(side->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ||
+	    fcntl(side->fd, F_SETFL, O_NONBLOCK))
 		return plx_fail(errno, "cannot set up the socket: %s", strerror(errno));
-	return 0;
+	return options->sleeps ? raw_open_epoll(side->fd, EPOLLIN, "the socket", &side->epoll) : 0;
+}
+
+static void close_side(struct side *side)
+{
+	if (side->epoll >= 0)
+		close(side->epoll);
+	if (side->fd >= 0)
+		close(side->fd);
+}
+
+/* Until there may be something to receive. */
+static int sleep_once(const struct side *side)
+{
+	struct raw_wait stop = {.spins = RAW_SPINS_CHECK - 1};
+	struct epoll_event event;
+	int n = epoll_wait(side->epoll, &event, 1, RAW_PEER_NS / PLX_NS_PER_MS);
+
+	if (plx_likely(n == 1))
+		return 0;
+	if (n == 0)
+		return plx_fail(ETIMEDOUT, "waited in vain for a message from the peer");
+	return errno == EINTR ? raw_wait_over(&stop, RAW_PEER_NS, "a message from the peer")
+			      : plx_fail(errno, "epoll_wait: %s", strerror(errno));
+}
+
+static inline int wait_once(const struct side *side, struct raw_wait *wait)
+{
+	return side->epoll >= 0 ? sleep_once(side)
+				: raw_wait_over(wait, RAW_PEER_NS, "a message from the peer");
 }
 
 /* Returns the number of bytes moved, all of them; 0 where the peer closed; -errno. */
-static ssize_t receive_all(int fd, uint8_t *buffer, size_t size)
+static ssize_t receive_all(const struct side *side, uint8_t *buffer, size_t size)
 {
 	struct raw_wait wait = {0};
+	int rc = side->epoll >= 0 ? sleep_once(side) : 0;
 	size_t got = 0;
 
-	while (got < size) {
-		ssize_t n = recv(fd, buffer + got, size - got, 0);
+	while (!rc && got < size) {
+		ssize_t n = recv(side->fd, buffer + got, size - got, 0);
 
 		if (plx_likely(n > 0)) {
 			got += (size_t)n;
@@ -56,20 +92,18 @@ static ssize_t receive_all(int fd, uint8_t *buffer, size_t size)
 			return 0;
 		if (errno != EAGAIN && errno != EINTR)
 			return plx_fail(errno, "the peer is gone: %s", strerror(errno));
-		int rc = raw_wait_over(&wait, RAW_PEER_NS, "a message from the peer");
-		if (rc)
-			return rc;
+		rc = wait_once(side, &wait);
 	}
-	return (ssize_t)got;
+	return rc ? rc : (ssize_t)got;
 }
 
-static int send_all(int fd, const uint8_t *buffer, size_t size)
+static int send_all(const struct side *side, const uint8_t *buffer, size_t size)
 {
 	struct raw_wait wait = {0};
 	size_t put = 0;
 
 	while (put < size) {
-		ssize_t n = send(fd, buffer + put, size - put, MSG_NOSIGNAL);
+		ssize_t n = send(side->fd, buffer + put, size - put, MSG_NOSIGNAL);
 
 		if (plx_likely(n >= 0)) {
 			put += (size_t)n;
@@ -120,7 +154,7 @@ static void say_where(int fd)
 		raw_say_listening(host, port);
 }
 
-static int accept_one(const struct raw_options *options, int listener, int *fd_out)
+static int accept_one(const struct raw_options *options, int listener, struct side *side)
 {
 	struct pollfd ready = {.fd = listener, .events = POLLIN};
 	int n = poll(&ready, 1, (int)(options->wait_ns / PLX_NS_PER_MS));
@@ -128,17 +162,16 @@ static int accept_one(const struct raw_options *options, int listener, int *fd_o
 	if (n == 0)
 		return plx_fail(ETIMEDOUT, "no client came to %s within %.0f s", options->address,
 				(double)options->wait_ns / (double)PLX_NS_PER_S);
-	int fd = n < 0 ? -1 : accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd < 0)
+	side->fd = n < 0 ? -1 : accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (side->fd < 0)
 		return plx_fail(errno, "cannot accept: %s", strerror(errno));
-	*fd_out = fd;
-	return tune(fd);
+	return tune(options, side);
 }
 
-static int echo(int fd)
+static int echo(const struct side *side)
 {
 	uint64_t size;
-	ssize_t n = receive_all(fd, (uint8_t *)&size, sizeof(size));
+	ssize_t n = receive_all(side, (uint8_t *)&size, sizeof(size));
 
 	if (n <= 0)
 		return n < 0 ? (int)n : plx_fail(EPIPE, "the client left before it began");
@@ -150,26 +183,26 @@ static int echo(int fd)
 	if (!buffer)
 		return -ENOMEM;
 	int rc = 0;
-	while (!rc && (n = receive_all(fd, buffer, size)) > 0)
-		rc = send_all(fd, buffer, size);
+	while (!rc && (n = receive_all(side, buffer, size)) > 0)
+		rc = send_all(side, buffer, size);
 	free(buffer);
 	return rc ? rc : (int)n;
 }
 
 static int serve(const struct raw_options *options)
 {
-	int listener = -1, fd = -1;
+	struct side side = {.fd = -1, .epoll = -1};
+	int listener = -1;
 	int rc = open_listener(options, &listener);
 
 	if (rc)
 		return rc;
 	raw_catch_signals();
 	say_where(listener);
-	rc = accept_one(options, listener, &fd);
+	rc = accept_one(options, listener, &side);
 	if (!rc)
-		rc = echo(fd);
-	if (fd >= 0)
-		close(fd);
+		rc = echo(&side);
+	close_side(&side);
 	close(listener);
 	return rc;
 }
@@ -208,16 +241,17 @@ static int open_connection(const struct raw_options *options, int *fd_out)
 	return rc ? plx_fail(-rc, "cannot connect to %s: %s", options->address, strerror(-rc)) : 0;
 }
 
-static int trips(int fd, const uint8_t *message, uint8_t *answer, size_t size, struct raw_run *run)
+static int trips(const struct side *side, const uint8_t *message, uint8_t *answer, size_t size,
+		 struct raw_run *run)
 {
 	bool more;
 
 	do {
 		uint64_t sent = plx_tsc();
-		int rc = send_all(fd, message, size);
+		int rc = send_all(side, message, size);
 		if (plx_unlikely(rc))
 			return rc;
-		ssize_t n = receive_all(fd, answer, size);
+		ssize_t n = receive_all(side, answer, size);
 		uint64_t seen = plx_tsc_after_loads();
 		if (plx_unlikely(n <= 0))
 			return n < 0 ? (int)n : plx_fail(EPIPE, "the server closed");
@@ -229,18 +263,17 @@ static int trips(int fd, const uint8_t *message, uint8_t *answer, size_t size, s
 static int ping(const struct raw_options *options, uint8_t *message, struct raw_run *run)
 {
 	uint8_t *answer = raw_buffer(options->size);
-	int fd = -1;
-	int rc = answer ? open_connection(options, &fd) : -ENOMEM;
+	struct side side = {.fd = -1, .epoll = -1};
+	int rc = answer ? open_connection(options, &side.fd) : -ENOMEM;
 
 	raw_catch_signals();
 	if (!rc)
-		rc = tune(fd);
+		rc = tune(options, &side);
 	if (!rc)
-		rc = send_all(fd, (const uint8_t *)&options->size, sizeof(options->size));
+		rc = send_all(&side, (const uint8_t *)&options->size, sizeof(options->size));
 	if (!rc)
-		rc = trips(fd, message, answer, options->size, run);
-	if (fd >= 0)
-		close(fd);
+		rc = trips(&side, message, answer, options->size, run);
+	close_side(&side);
 	free(answer);
 	return rc;
 }
@@ -252,6 +285,7 @@ int main(int argc, char **argv)
 		.provider = "kernel",
 		.idle = "poll",
 		.address = "HOST:PORT",
+		.choose_idle = true,
 		.serve = serve,
 		.ping = ping,
 	};

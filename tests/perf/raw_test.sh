@@ -105,9 +105,13 @@ stream()
 			and (.bytes_per_s / .messages_per_s / $size - 1 | fabs) < 0.01' "$work/$3/$1.json"
 }
 
+# libfabric's own providers over TCP: tcp, and below 1.18 its successor net.
+own=(tcp)
+[[ $(printf '%s\n1.18\n' "$(pkg-config --modversion libfabric)" | sort -V | head -n 1) == 1.18 ]] || own+=(net)
+
 for size in 1 65536 1048576; do
 	exchange raw-tcp 127.0.0.1:0 $size
-	exchange raw-fi 127.0.0.1:0 $size --provider net
+	exchange raw-fi 127.0.0.1:0 $size --provider "${own[-1]}"
 	exchange raw-fi 127.0.0.1:0 $size --provider tcp --cq none
 	FI_PROVIDER_PATH=$module_dir exchange raw-fi 127.0.0.1:0 $size --provider plx_shm
 	exchange raw-fi-shm "pollux-test-$$" $size
@@ -115,10 +119,14 @@ for size in 1 65536 1048576; do
 done
 exchange raw-bare "pollux-test-$$" 64
 exchange raw-eventfd "pollux-test-$$" 64
-for provider in net tcp plx_shm; do
-	FI_PROVIDER_PATH=$module_dir exchange raw-fi 127.0.0.1:0 64 --provider $provider --idle event
+for provider in "${own[@]}" plx_shm; do
+	FI_PROVIDER_PATH=$module_dir exchange raw-fi 127.0.0.1:0 64 --provider "$provider" --idle event
 done
 check '... and it is said that it slept' jq -e '.idle == "event"' "$work/64/raw-fi.json"
+for size in 64 1048576; do
+	exchange raw-tcp 127.0.0.1:0 $size --idle event
+	check '... asleep' jq -e '.idle == "event"' "$work/$size/raw-tcp.json"
+done
 
 # 8 bytes are what a mark has elsewhere; 64 KiB need completions of sends; without CMA a mark may
 # overtake what it counts.
@@ -131,10 +139,10 @@ done
 [[ ! -x $programs/raw-zmq-stream ]] || stream raw-zmq-stream '[::1]:0' 1048576 --window 3 --posted 2
 FI_PROVIDER_PATH=$module_dir FI_PLX_SHM_COPY_MAX=16k stream raw-fi-stream 127.0.0.1:0 65536 --provider plx_shm
 FI_SHM_DISABLE_CMA=1 stream raw-fi-shm-stream "pollux-test-$$" 65536
-stream raw-fi-stream 127.0.0.1:0 65536 --provider net --window 3 --posted 2
+stream raw-fi-stream 127.0.0.1:0 65536 --provider "${own[-1]}" --window 3 --posted 2
 stream raw-fi-stream 127.0.0.1:0 64 --provider tcp --window 1 --posted 1
 exchange raw-tcp '[::1]:0' 64
-exchange raw-fi '[::1]:0' 64 --provider net
+exchange raw-fi '[::1]:0' 64 --provider "${own[-1]}"
 [[ ! -x $programs/raw-zmq ]] || exchange raw-zmq '[::1]:0' 64
 FI_PROVIDER_PATH=$module_dir exchange raw-fi '[::1]:0' 64 --provider plx_shm
 check 'nothing stays in /dev/shm' test -z "$(find /dev/shm -name "*pollux-test-$$*")"
@@ -146,7 +154,8 @@ says 2 '--size' "$programs/raw-tcp" --connect a:1 --size 0
 says 2 'has no choice' "$programs/raw-tcp" --connect a:1 --provider net
 says 2 'there are fd and none' "$programs/raw-fi" --connect a:1 --cq x
 says 2 'there are poll and event' "$programs/raw-fi" --connect a:1 --idle x
-says 2 'has no choice' "$programs/raw-tcp" --connect a:1 --idle event
+says 2 'has no choice' "$programs/raw-tcp" --connect a:1 --cq none
+says 2 'has no choice' "$programs/raw-fi-shm" --connect a:1 --idle event
 says 2 '--idle event needs --cq fd' "$programs/raw-fi" --connect a:1 --idle event --cq none
 says 2 'that is for streams' "$programs/raw-fi" --connect a:1 --window 4
 says 2 '--copy: raw-fi-stream has no choice' "$programs/raw-fi-stream" --connect a:1 --copy
@@ -227,6 +236,7 @@ vanish()
 }
 
 vanish raw-tcp 127.0.0.1:0
+vanish raw-tcp 127.0.0.1:0 --idle event
 vanish raw-fi 127.0.0.1:0
 FI_PROVIDER_PATH=$module_dir vanish raw-fi 127.0.0.1:0 --provider plx_shm --idle event
 FI_PROVIDER_PATH=$module_dir vanish raw-fi-stream 127.0.0.1:0 --provider plx_shm
