@@ -3,10 +3,6 @@
  * the last message. */
 #include "one_way.h"
 
-/* Sends in one turn: enough to make the rest of a turn cheap, and few enough that news of room is
- * read while there still is some. */
-#define BURST_MAX 64
-
 static int send_message(struct one_way *run)
 {
 	if (!run->message)
@@ -19,13 +15,13 @@ static int send_message(struct one_way *run)
 	return rc;
 }
 
-/* Send up to BURST_MAX messages, none of them beyond the warm-up's last or the run's. Return: how
+/* Send up to conf->burst messages, none of them beyond the warm-up's last or the run's. Return: how
  * many. */
 static unsigned send_burst(struct one_way *run)
 {
 	uint64_t end = run->sent < run->conf->warmup ? run->conf->warmup : run->limit;
-	unsigned room = end - run->sent < BURST_MAX ? (unsigned)(end - run->sent) : BURST_MAX;
-	unsigned count = 0;
+	uint64_t left = end - run->sent, burst = run->conf->burst;
+	unsigned room = (unsigned)(left < burst ? left : burst), count = 0;
 	int rc = 0;
 
 	while (count < room && (rc = send_message(run)) == 0)

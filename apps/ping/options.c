@@ -14,11 +14,12 @@ static struct ping_conf conf = {
 	.size_bytes = 64,
 	.duration_ns = 5 * PLX_NS_PER_S,
 	.warmup = 1000,
+	.burst = PING_BURST_MAX,
 	.seed = 1,
 	.name = "plx-ping",
 };
 static bool count_given, duration_given, arrival_given, seed_given;
-static bool interval_given;
+static bool interval_given, burst_given;
 
 const struct ping_conf *const ping_asked = &conf;
 
@@ -76,6 +77,14 @@ static const struct plx_app_option options[] = {
 	 .help = "message rate and bandwidth: send as fast as the link takes it, to a --sink",
 	 .kind = PLX_APP_FLAG,
 	 .value = &conf.one_way},
+	{.name = "burst",
+	 .placeholder = "N",
+	 .help = "with --one-way: messages in one turn of the loop at most (default 64)",
+	 .kind = PLX_APP_UINT,
+	 .value = &conf.burst,
+	 .min = 1,
+	 .max = PING_BURST_MAX,
+	 .given = &burst_given},
 	{.name = "sink",
 	 .help = "with --listen: answer nothing; count messages and drop them, for --one-way",
 	 .kind = PLX_APP_FLAG,
@@ -224,6 +233,8 @@ static int check(void)
 	if (!conf.self && plx_address_check(conf.listen ? "--listen" : "--connect",
 					    conf.listen ? conf.listen : conf.connect) != 0)
 		return -EINVAL;
+	if (burst_given && !conf.one_way)
+		return plx_fail(EINVAL, "--burst is for --one-way");
 	if (count_given && duration_given)
 		return plx_fail(EINVAL, "--count and --duration exclude each other");
 	if (conf.rate && interval_given)
@@ -256,7 +267,7 @@ const struct plx_app ping_app = {
 		 "           [--verify] [--rx-buf SIZE] [--out DIR] [--name NAME]\n"
 		 "  plx-ping [EAL options] -- --connect ADDR --service [--size N] [--verify]\n"
 		 "           [--count N | --duration S] [--warmup N] [--out DIR] [--name NAME]\n"
-		 "  plx-ping [EAL options] -- --connect ADDR --one-way [--size N]\n"
+		 "  plx-ping [EAL options] -- --connect ADDR --one-way [--size N] [--burst N]\n"
 		 "           [--count N | --duration S] [--warmup N] [--out DIR] [--name NAME]",
 	.options = options,
 	.check = check,

@@ -9,6 +9,10 @@
 #define PING_WARNINGS_MAX 4
 #define PING_COPY_MAX     1024 /* longer messages are sent by reference */
 
+/* Messages one way in a turn at most: enough to make the rest of a turn cheap, and few enough that
+ * news of room is read while there still is some. */
+#define PING_BURST_MAX 64
+
 /** To exit with where a run came to its end, and its figures are not what they claim to be. */
 #define PING_STATUS_DOUBTED 3
 
@@ -29,6 +33,7 @@ struct ping_conf {
 	bool verify;
 	bool service;     /**< call the self-test service of whatever listens there */
 	bool one_way;     /**< send, and wait for no answers */
+	uint64_t burst;   /**< with one_way: messages in a turn at most */
 	bool sink;        /**< with listen: drop messages */
 	uint64_t rx_bufs; /**< with sink: receive buffers of a link; 0: sink_window */
 	bool explain;     /**< say what the result means */

@@ -141,6 +141,16 @@ static void each_message_is_counted_once_on_both_sides(void **state)
 	}
 }
 
+static void burst_is_what_leaves_in_one_turn_at_most(void **state)
+{
+	struct server server = serve_sink("tcp", "");
+
+	expect_status(one_way(&server, "tcp", "--count 20000 --burst 1"), 0);
+	assert_true(number("turns") - number("idle_turns") >= 20000 + WARMUP);
+	expect_received(server.process, 20000 + WARMUP, 64);
+	end_server(&server);
+}
+
 static void duration_is_kept_and_all_that_left_has_arrived(void **state)
 {
 	FOREACH_PROVIDER(provider)
@@ -302,6 +312,8 @@ static void options_that_do_not_go_together_are_refused(void **state)
 		{"plx-ping", connect, "--one-way --seed 3",
 		 "--rate, --interval, --arrival and --seed are "},
 		{"plx-ping", connect, "--one-way --verify", "--verify compares what comes back, "},
+		{"plx-ping", connect, "--one-way --burst 65", "--burst 65: "},
+		{"plx-ping", connect, "--burst 1", "--burst is for --one-way"},
 		{"plx-ping", connect, "--one-way --rx-buf 4K", "--rx-buf: with --one-way it is "},
 		{"plx-echo", listen, "--rx-bufs 9", "--rx-bufs is for --sink; "},
 	};
@@ -319,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		one_way_test(each_message_is_counted_once_on_both_sides),
+		one_way_test(burst_is_what_leaves_in_one_turn_at_most),
 		one_way_test(duration_is_kept_and_all_that_left_has_arrived),
 		one_way_test(window_of_the_sink_is_what_it_was_asked_for),
 		one_way_test(interrupted_client_reports_what_has_arrived),
