@@ -228,6 +228,36 @@ one_way_warmup()
 	fi
 }
 
+# iperf3 ---------------------------------------------------------------------------------------
+
+# Both set `command`. The server takes no free port by itself; see serve_trying.
+iperf3_server()
+{
+	command=(iperf3 --server --one-off --bind 127.0.0.1 --port $((20000 + RANDOM % 10000)) --affinity "$cpu_server" --forceflush)
+}
+
+# iperf3_client PORT BYTES SECONDS FILE: writes of so many bytes, for whole seconds.
+iperf3_client()
+{
+	local whole=${3%.*}
+
+	command=(iperf3 --client 127.0.0.1 --port "$1" --time $((10#${whole:-0} + 1)) --length "$2"
+		--affinity "$cpu_client" --json --logfile "$4")
+}
+
+# serve_trying TRIES DIR LIMIT SET_COMMAND...: run_server with what SET_COMMAND sets, whose port may be another's.
+serve_trying()
+{
+	local try
+
+	for ((try = 1; try <= $1; try++)); do
+		"${@:4}"
+		run_server "$2" "$3" && return 0
+		end_children
+	done
+	return 1
+}
+
 # run_limited SECONDS COMMAND...: returns its status. In the background: a signal would wait until a command in the foreground
 # ends.
 run_limited()

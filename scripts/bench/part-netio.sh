@@ -14,7 +14,7 @@ netio_all_rows=(zmq-in-place zmq-push-pull buffered-tcp buffered-1M-tcp buffered
 	publish-buffered-16 publish-unbuffered-{1,4,16})
 netio_main_rows=' zmq-in-place zmq-push-pull buffered-tcp '
 declare -A netio_program=([zmq-push-pull]=raw-zmq-stream [zmq-in-place]=raw-zmq-stream [raw-fi-tcp-bw]=raw-fi-stream
-	[tcp-poll]=plx-ping [shm-poll]=plx-ping) # of netio's own by kind: see netio_program_of
+	[tcp-poll]=plx-ping [shm-poll]=plx-ping [iperf3]=iperf3) # of netio's own by kind: see netio_program_of
 
 netio_write_bytes=1048576 # of iperf3
 netio_pages=256 netio_page_bytes=65536
@@ -53,14 +53,10 @@ netio_choose_rows()
 		name=$(netio_program_of "$row")
 		if [[ $scope == main && $netio_main_rows != *" $row "* ]]; then
 			:
-		elif [[ $row == iperf3 ]]; then
-			if command -v iperf3 >/dev/null; then
-				netio_rows+=("$row")
-			else
-				leave_out 'netio: iperf3, which is not installed'
-			fi
 		elif [[ -n ${program[$name]-} ]]; then
 			netio_rows+=("$row")
+		elif [[ $row == iperf3 ]]; then
+			leave_out 'netio: iperf3, which is not installed'
 		elif [[ $row == zmq-* ]]; then
 			leave_out "netio: $row, as libzmq3-dev was not there when the build folder was made"
 		else
@@ -124,10 +120,7 @@ netio_server()
 		command=("${program[raw-fi-stream]}" --listen "$where" --provider "$fi_provider"
 			--cpu "$cpu_server")
 		;;
-	iperf3) # takes no free port by itself
-		command=(iperf3 --server --one-off --bind 127.0.0.1 --port $((20000 + RANDOM % 10000))
-			--affinity "$cpu_server" --forceflush)
-		;;
+	iperf3) iperf3_server ;;
 	*-poll) server_command "$row" "$where" "$size" ;;
 	publish-*)
 		command=("${program[netio-pubsub-bench]}" -l "0@$cpu_server" --idle poll
@@ -156,7 +149,7 @@ netio_server()
 # netio_client ROW SIZE DIR ADDRESS: sets `command`.
 netio_client()
 {
-	local row=$1 size=$2 mode=${1%-*} whole=${netio_duration%.*} raw own=()
+	local row=$1 size=$2 mode=${1%-*} raw own=()
 
 	raw=(--connect "$4" --size "$size" --duration "$netio_duration"
 		--warmup "$(one_way_warmup "$size")" --out "$3" --name result --cpu "$cpu_client")
@@ -164,10 +157,7 @@ netio_client()
 	zmq-push-pull) command=("${program[raw-zmq-stream]}" "${raw[@]}" --copy) ;;
 	zmq-in-place) command=("${program[raw-zmq-stream]}" "${raw[@]}") ;;
 	raw-fi-tcp-bw) command=("${program[raw-fi-stream]}" "${raw[@]}" --provider "$fi_provider") ;;
-	iperf3) # whole seconds
-		command=(iperf3 --client 127.0.0.1 --port "$4" --time $((10#${whole:-0} + 1))
-			--length "$netio_write_bytes" --affinity "$cpu_client" --json --logfile "$3/result.json")
-		;;
+	iperf3) iperf3_client "$4" "$netio_write_bytes" "$netio_duration" "$3/result.json" ;;
 	*-poll) client_command "$row" "$4" "$size" "$3" ;;
 	publish-*)
 		command=("${program[netio-pubsub-bench]}" -l "1@$cpu_client" --idle poll
@@ -191,18 +181,13 @@ netio_client()
 	esac
 }
 
-# netio_serve ROW SIZE DIR LIMIT: sets `address`. The port of iperf3 may be another's.
+# netio_serve ROW SIZE DIR LIMIT: sets `address`.
 netio_serve()
 {
-	local try
+	local tries=1
 
-	for try in 1 2 3 4 5; do
-		netio_server "$1" "$2" "$3"
-		run_server "$3" "$4" && return 0
-		[[ $1 == iperf3 ]] || break
-		end_children
-	done
-	return 1
+	[[ $1 != iperf3 ]] || tries=5
+	serve_trying $tries "$3" "$4" netio_server "$1" "$2" "$3"
 }
 
 # netio_hold_slow POLICY ADDRESS DIR LIMIT: a subscriber that is stopped as soon as it is one. Without

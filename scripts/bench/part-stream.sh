@@ -7,16 +7,18 @@
 wanted+=(raw-fi-stream raw-fi-shm-stream)
 
 # cma: the receiver reads large messages out of the sender's memory; nocma: it does not, as where no
-# process may read another's.
-stream_all_rows=(raw-fi-plxshm raw-fi-plxshm-cma raw-fi-shm raw-fi-shm-nocma shm-stream ucx-shm raw-fi-tcp tcp-stream
-	ucx-tcp)
+# process may read another's. fi: plx-ping over libfabric's own provider for TCP. single: one message a turn.
+stream_all_rows=(raw-fi-plxshm raw-fi-plxshm-cma raw-fi-shm raw-fi-shm-nocma shm-stream ucx-shm raw-fi-tcp fi-stream tcp-stream
+	ucx-tcp ucx-tcp-am iperf3 fi-single tcp-single)
 stream_main_rows=' raw-fi-shm shm-stream ucx-shm raw-fi-tcp tcp-stream ucx-tcp '
 declare -A stream_program=(
 	[raw-fi-plxshm]=raw-fi-stream [raw-fi-plxshm-cma]=raw-fi-stream [raw-fi-tcp]=raw-fi-stream
 	[raw-fi-shm]=raw-fi-shm-stream [raw-fi-shm-nocma]=raw-fi-shm-stream [shm-stream]=plx-ping
-	[tcp-stream]=plx-ping [ucx-shm]=ucx_perftest [ucx-tcp]=ucx_perftest
+	[tcp-stream]=plx-ping [fi-stream]=plx-ping [tcp-single]=plx-ping [fi-single]=plx-ping
+	[ucx-shm]=ucx_perftest [ucx-tcp]=ucx_perftest [ucx-tcp-am]=ucx_perftest [iperf3]=iperf3
 )
 stream_copied_bytes=16384 # messages up to it never are read by the other process
+stream_am_bytes=8192      # the longest of UCX's am_bw over tcp
 
 stream_begin()
 {
@@ -33,7 +35,14 @@ stream_begin()
 	done
 	stream_rows=()
 	for row in "${stream_all_rows[@]}"; do
-		[[ $scope == main && $stream_main_rows != *" $row "* || -z ${program[${stream_program[$row]}]-} ]] || stream_rows+=("$row")
+		name=${stream_program[$row]}
+		if [[ $scope == main && $stream_main_rows != *" $row "* ]]; then
+			:
+		elif [[ -n ${program[$name]-} ]]; then
+			stream_rows+=("$row")
+		elif [[ $name == @(ucx_perftest|iperf3) ]]; then
+			leave_out "stream: $row: $name is not installed"
+		fi
 	done
 	choose_provider
 	expect_rounds stream "$stream_duration" stream_sizes stream_rows
@@ -43,7 +52,12 @@ stream_begin()
 
 stream_has()
 {
-	[[ $1 != *cma ]] || (($2 > stream_copied_bytes))
+	case $1 in
+	*cma) (($2 > stream_copied_bytes)) ;;
+	*-single) (($2 == 64)) ;;
+	ucx-tcp-am) (($2 <= stream_am_bytes)) ;;
+	iperf3) (($2 >= 65536)) ;; # of which messages one write has at least
+	esac
 }
 
 # stream_command ROW LCORE CPU OPTION...: sets `command`, for either side.
@@ -54,7 +68,8 @@ stream_command()
 	shift 3
 	case $row in
 	shm-stream) command=("$path" -l "$lcore@$cpu" --idle poll --provider shm -- "$@") ;;
-	tcp-stream) command=("$path" -l "$lcore@$cpu" --idle poll --provider "$eal_provider" -- "$@") ;;
+	tcp-*) command=("$path" -l "$lcore@$cpu" --idle poll --provider "$eal_provider" -- "$@") ;;
+	fi-*) command=("$path" -l "$lcore@$cpu" --idle poll --provider "fi:$fi_provider" -- "$@") ;;
 	raw-fi-tcp) command=("$path" --provider "$fi_provider") ;;
 	raw-fi-plxshm) command=(env "FI_PROVIDER_PATH=$module_dir" "$path" --provider plx_shm) ;;
 	raw-fi-plxshm-cma)
@@ -64,28 +79,56 @@ stream_command()
 	raw-fi-shm) command=("$path") ;;
 	raw-fi-shm-nocma) command=(env FI_SHM_DISABLE_CMA=1 "$path") ;;
 	esac
-	[[ $row == *-stream ]] || command+=("$@" --cpu "$cpu")
+	[[ ${stream_program[$row]} == plx-ping ]] || command+=("$@" --cpu "$cpu")
+}
+
+# stream_server ROW SIZE: sets `command`.
+stream_server()
+{
+	local own=()
+
+	[[ $1 != iperf3 ]] || { iperf3_server; return; }
+	[[ ${stream_program[$1]} != plx-ping ]] || own=(--sink --size "$2")
+	stream_command "$1" 0 "$cpu_server" --listen "$(where_to_listen "$1")" "${own[@]}"
+}
+
+# stream_client ROW SIZE DIR ADDRESS: sets `command`.
+stream_client()
+{
+	local own=()
+
+	[[ $1 != iperf3 ]] || { iperf3_client "$4" "$2" "$stream_duration" "$3/result.json"; return; }
+	[[ ${stream_program[$1]} != plx-ping ]] || own=(--one-way)
+	[[ $1 != *-single ]] || own+=(--burst 1)
+	stream_command "$1" 1 "$cpu_client" --connect "$4" "${own[@]}" --size "$2" --duration "$stream_duration" \
+		--warmup "$(one_way_warmup "$2")" --out "$3" --name "$1"
 }
 
 # stream_run_row ROW SIZE DIR: returns the client's status; 1 where the server does not come up.
 stream_run_row()
 {
-	local row=$1 size=$2 dir=$3 address limit command=() own=()
+	local row=$1 size=$2 dir=$3 test=tag_bw tries=1 address limit command=() status
 
 	if [[ $row == ucx-* ]]; then
-		ucx_run "$row" "$size" "$dir" tag_bw "$(ucx_count "$row" "$size" 8000000 500000 "$stream_duration")"
+		[[ $row != ucx-tcp-am ]] || test=am_bw
+		ucx_run "$row" "$size" "$dir" $test "$(ucx_count "$row" "$size" 8000000 500000 "$stream_duration")"
 		return
 	fi
 	limit=$(client_limit "$stream_duration")
-	[[ $row != *-stream ]] || own=(--sink --size "$size")
-	stream_command "$row" 0 "$cpu_server" --listen "$(where_to_listen "$row")" "${own[@]}"
-	run_server "$dir" "$limit" || return 1
-
-	own=()
-	[[ $row != *-stream ]] || own=(--one-way)
-	stream_command "$row" 1 "$cpu_client" --connect "$address" "${own[@]}" --size "$size" \
-		--duration "$stream_duration" --warmup "$(one_way_warmup "$size")" --out "$dir" --name "$row"
+	[[ $row != iperf3 ]] || tries=5
+	serve_trying $tries "$dir" "$limit" stream_server "$row" "$size" || return 1
+	stream_client "$row" "$size" "$dir" "$address"
 	run_client "$dir" "$limit"
+	status=$?
+	((!status)) && [[ $row == iperf3 ]] || return $status
+	stream_iperf3 "$size" "$dir"/{result,iperf3}.json
+}
+
+# stream_iperf3 SIZE FROM TO: what it measured as a run of this part.
+stream_iperf3()
+{
+	jq --argjson size "$1" '.end.sum_received | {provider: "kernel", size_bytes: $size, count: (.bytes / $size | round),
+		messages_per_s: (.bits_per_second / 8 / $size), bytes_per_s: (.bits_per_second / 8)}' "$2" >"$3"
 }
 
 stream_measure()

@@ -54,7 +54,9 @@ find_programs()
 			select(.name | IN($ARGS.positional[])) |
 			"\(.name) \(.filename[0])"' --args "${wanted[@]}")
 	module_dir=$(dirname "${program[plx_shm-fi]-}")
-	! command -v ucx_perftest >/dev/null || program[ucx_perftest]=ucx_perftest
+	for name in ucx_perftest iperf3; do
+		! command -v "$name" >/dev/null || program[$name]=$name
+	done
 	((${#targets[@]}))
 }
 
@@ -287,20 +289,24 @@ where_to_listen()
 	esac
 }
 
-# ucx_run ROW SIZE DIR TEST COUNT: ucx_perftest between two processes. Its row says over what.
+# ucx_run ROW SIZE DIR TEST COUNT: ucx_perftest between two processes. Its row says over what. am_bw is a test of the layer below, and
+# has its device by option.
 ucx_run()
 {
-	local port=$((20000 + RANDOM % 10000)) tls=${1#ucx-},self try status
+	local port=$((20000 + RANDOM % 10000)) tls=${1#ucx-} layer=() try status
+
+	tls=${tls%-am}
+	[[ $4 != am_bw ]] || layer=(-x "$tls" -d lo -D bcopy)
 
 	# One that was built with MPI expects mpirun to start it, and leaves files of Open MPI in /dev/shm.
-	command=(env "UCX_TLS=$tls" OMPI_MCA_btl=self ucx_perftest -p "$port")
+	command=(env "UCX_TLS=$tls,self" OMPI_MCA_btl=self ucx_perftest -p "$port")
 	[[ $(OMPI_MCA_btl=self ucx_perftest -h 2>&1 </dev/null) != *'MPI mode'* ]] || command+=(-P 0)
 	timeout -k 3 60 "${command[@]}" -c "$cpu_server" >"$3/server.log" 2>&1 </dev/null &
 	children+=($!)
 	for try in {1..50}; do
 		nap 0.05
 		run_limited 60 "${command[@]}" 127.0.0.1 -t "$4" -s "$2" -n "$5" -w $(($5 / 10 + 1)) -c "$cpu_client" -f -v \
-			>"$3/client.log" 2>&1
+			"${layer[@]}" >"$3/client.log" 2>&1
 		status=$?
 		# The server may not listen yet.
 		((status)) || break

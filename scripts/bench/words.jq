@@ -21,11 +21,12 @@ def row_label: {
 	"tcp-poll": "Pollux, TCP", "tcp-adaptive": "Pollux, TCP, adaptive",
 	"shm-event": "Pollux, shared memory, asleep", "tcp-event": "Pollux, TCP, asleep",
 	"tcp-poll-idle": "Pollux, TCP, beside 1000 idle links", "shm-poll-tcp": "Pollux, shared memory, beside idle TCP",
-	"shm-stream": "Pollux, shared memory", "tcp-stream": "Pollux, TCP",
+	"shm-stream": "Pollux, shared memory", "tcp-stream": "Pollux, TCP", "fi-stream": "Pollux over libfabric's TCP",
+	"tcp-single": "Pollux, TCP, one a turn", "fi-single": "Pollux over libfabric's TCP, one a turn",
 	"raw-tcp": "plain sockets", "raw-tcp-event": "plain sockets, asleep", "raw-fi-tcp": "libfabric, TCP", "raw-fi-shm": "libfabric, shared memory",
 	"raw-fi-plxshm": "libfabric over plx_shm", "raw-fi-plxshm-event": "libfabric over plx_shm, asleep",
 	"raw-fi-plxshm-cma": "libfabric over plx_shm, CMA", "raw-fi-shm-nocma": "libfabric, shared memory, no CMA",
-	"raw-zmq": "ZeroMQ, TCP, asleep", "ucx-shm": "UCX, shared memory", "ucx-tcp": "UCX, TCP",
+	"raw-zmq": "ZeroMQ, TCP, asleep", "ucx-shm": "UCX, shared memory", "ucx-tcp": "UCX, TCP", "ucx-tcp-am": "UCX, TCP, active messages",
 	"bare": "a bare cache line", "raw-eventfd": "eventfd, asleep"
 }[.] // .;
 
@@ -37,7 +38,7 @@ def colour: {
 	"bare": "#334155", "raw-eventfd": "#a16207"
 }[.] // "#475569";
 
-def is_pollux: test("^(shm|tcp)-(poll|adaptive|event|stream)|^self-test$|^verbs-");
+def is_pollux: test("^(shm|tcp|fi)-(poll|adaptive|event|stream|single)|^self-test$|^verbs-");
 
 # Of a table of the report.
 def cells: map("<td>\(tostring | @html)</td>") | join("");

@@ -164,13 +164,12 @@ part()
 	choose_provider() { eal_provider=tcp fi_provider=net; }
 	server_command() { command=(plx-ping -l "0@$cpu_plx_server" --idle poll); }
 	client_command() { command=(plx-ping -l "1@$cpu_client" --idle poll); }
-	command() { [[ " $lacking " != *" $2 "* ]]; } # -v
 	end_children() { children=(); }
 	# shellcheck source=scripts/bench/common.sh
 	. "$here/common.sh"
 	# shellcheck source=scripts/bench/part-netio.sh
 	. "$here/part-netio.sh"
-	for name in raw-zmq-stream raw-fi-stream netio-throughput netio-recv netio-pubsub-bench plx-ping; do
+	for name in raw-zmq-stream raw-fi-stream netio-throughput netio-recv netio-pubsub-bench plx-ping iperf3; do
 		[[ " $lacking " == *" $name "* ]] || program[$name]=/bin/$name
 	done
 	netio_begin >"$work/notes"

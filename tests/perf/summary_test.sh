@@ -176,6 +176,28 @@ check 'absolute rates are aims' "$sum" \
 	'[.thresholds[] | select(.what | contains("million")) | [.ok, .gates]] == [[true, false], [false, false]]'
 check 'rows of streams have their order' "$sum" \
 	'.rows | map(.key) == ["raw-fi-plxshm", "shm-stream", "raw-fi-shm", "raw-fi-shm-nocma", "raw-fi-plxshm", "raw-fi-plxshm-cma"]'
+sum=$({
+	for round in 1 2; do
+		flow fi-single 64 $round 100000
+		flow tcp-single 64 $round 99999
+		flow tcp-stream 64 $round 4000000
+		flow ucx-tcp-am 4096 $round 200000
+		flow tcp-stream 4096 $round 400000
+		flow raw-fi-tcp 65536 $round 50000
+		flow fi-stream 65536 $round 50000
+		flow iperf3 65536 $round 40000
+		flow ucx-tcp 65536 $round 30000
+		flow tcp-stream 65536 $round 47900
+	done
+} | streams)
+check 'over tcp each threshold is judged, and none gates' "$sum" \
+	'[.thresholds[] | [.limit, .ratio, .ok]] == [[4, 4, true], [1, 1, false], [2, 2, true], [1, 0.958, false], [1.2, 1.198, false]] and
+		all(.thresholds[]; .gates == false)'
+check '... at 64 KiB and more over the faster of iperf3 and UCX' "$sum" \
+	'.thresholds[4].what == "one way, tcp-stream over the best of iperf3 and ucx-tcp, 64 KiB"'
+check 'a link is held against one over libfabric'"'"'s provider where that ran, else against libfabric alone' \
+	"$(jq -n --argjson full "$sum" --argjson short "$({ flow raw-fi-tcp 64 1 100; flow tcp-stream 64 1 200; } | streams)" '[$full, $short]')" \
+	'[.[] | .rows[] | select(.key == "tcp-stream") | .base] == ["fi-stream", "fi-stream", "fi-stream", "raw-fi-tcp"]'
 check 'no stream measured, none told' "$(streams </dev/null)" '.rows == [] and .thresholds == []'
 
 # Rings -----------------------------------------------------------------------------------------
