@@ -46,6 +46,12 @@ check 'figures are medians, and the greatest is the greatest' "$sum" \
 check 'what no run could tell is not told' "$sum" 'all(.rows[]; .p99_9_ns == null)'
 check 'each threshold is judged' "$sum" '[.thresholds[] | select(.what | contains("shm")) | .ratio, .ok] == [140, true, 5000000, true, 1.32, false, 2, true, 65, true, 0, true]'
 check '... of what was measured' "$sum" '[.thresholds[] | select(.what | contains("tcp"))] | length == 1 and (.[0].ok | not)'
+for round in 1 2 3; do
+	run ping tcp $round $((10000 * round)) 30000 1000
+	run call-1 tcp $round $((10401 * round)) 30000 1000
+done >"$work/calls"
+check 'over tcp a call is held against a message as a ratio' "$(sums <"$work/calls")" \
+	'.thresholds == [{what: "services over tcp, a call over a message and its echo, p50", ratio: 1.04, limit: 1.04, ok: false, gates: false, state: "one"}]'
 check '... and none of them fails the run' "$sum" 'all(.thresholds[]; .gates == false)'
 check 'what the platform does is told' "$sum" '.platform == {held_up_percent: 2.5, met_percent: 7, longest_ns: 7}'
 check '... and where a p99 is its own' "$sum" '[.thresholds[] | select(.note)] | length == 1 and (.[0].what | contains("p99")) and (.[0].note | contains("7 %"))'
