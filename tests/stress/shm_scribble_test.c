@@ -4,8 +4,8 @@
  * first one every operation that was posted comes back. */
 #include "shm_scribbler.h"
 
-#include "count.h"
-#include "memory.h"
+#include "prov/count.h"
+#include "prov/memory.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -4,7 +4,8 @@
 #ifndef SHM_SCRIBBLER_H
 #define SHM_SCRIBBLER_H
 
-#include "pair.h"
+#include "prov/pair.h"
+#include "shm.h"
 
 /* Shared with who started it. */
 struct scribble_report {

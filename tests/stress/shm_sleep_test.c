@@ -3,7 +3,8 @@
  * looks, so that messages come while the other end is about to sleep, asleep, or waking. Half of
  * the messages leave it to the next poll, or to the way to sleep, to see that the other end asks to
  * be woken. A message that nobody is woken for ends the test. */
-#include "pair.h"
+#include "prov/pair.h"
+#include "shm.h"
 
 #include <poll.h>
 #include <pthread.h>
