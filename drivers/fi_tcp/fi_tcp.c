@@ -5,7 +5,9 @@
  * plx_tcp. Figures and facts: doc/design/links.md. */
 #include "../compat.h"
 #include "plx_fabric_driver.h"
+#include "sockets.h"
 
+#include <netinet/in.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -70,12 +72,55 @@ static int fi_tcp_arm(struct plx_fabric_fids *fids)
 	return fi_trywait(fids->fabric, both, 2);
 }
 
+/* Passive endpoints -------------------------------------------------------------------------- */
+
+/* Descriptors that are looked at for one accepted connection: less than a millisecond at the very
+ * worst. */
+#define ACCEPT_LOOKS_MAX 4096
+
+static void fi_tcp_listens(struct fid_pep *pep)
+{
+	struct sockaddr_storage name;
+	size_t length = sizeof(name);
+
+	if (fi_getname(&pep->fid, &name, &length) == 0)
+		sockets_close_on_exec_listener((struct sockaddr *)&name, length);
+}
+
+static int fi_tcp_requested(struct fid_pep *pep, const struct fi_info *request)
+{
+	struct sockaddr_storage name;
+	size_t length = sizeof(name);
+
+	if (fi_getname(&pep->fid, &name, &length) != 0)
+		return -1;
+	/* Both families have it in the same place. */
+	return sockets_close_on_exec_accepted(ntohs(((struct sockaddr_in *)&name)->sin_port),
+					      request->dest_addr, request->dest_addrlen,
+					      ACCEPT_LOOKS_MAX);
+}
+
+/* Both go on to use one, without counting that, when they have accepted a connection and not heard
+ * all of its request. A peer that takes longer than it is kept for that is the limit of it. */
+static bool fi_tcp_outlives_close(struct fid_pep *pep)
+{
+	struct sockaddr_storage name;
+	size_t length = sizeof(name);
+
+	return fi_getname(&pep->fid, &name, &length) == 0 &&
+	       sockets_give_back_port((struct sockaddr *)&name, length);
+}
+
 const struct plx_fabric_driver plx_driver_fi_tcp = {
 	.name = "fi:tcp",
 	.summary = "TCP by libfabric's own provider, on trusted networks only, for comparison",
 	.provider = fi_tcp_provider,
 	.open_queues = fi_tcp_open_queues,
 	.arm = fi_tcp_arm,
+	.listens = fi_tcp_listens,
+	.requested = fi_tcp_requested,
+	.closing = sockets_forget,
+	.outlives_close = fi_tcp_outlives_close,
 	.direct = true,
 	.tx_size = 256, /* both are the providers' own defaults; only the second is enforced */
 	.rx_size = 256,

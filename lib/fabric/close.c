@@ -311,7 +311,8 @@ static void close_endpoint(struct plx_link *link, uint64_t now_ns)
 {
 	link->ep_closed = true;
 	link->ended_ns = now_ns;
-	hygiene_forget(link->fd);
+	if (link->driver->closing)
+		link->driver->closing(link->fd);
 	if (link->ep)
 		fi_close(&link->ep->fid);
 }

@@ -65,10 +65,6 @@
 
 #define LINGER_NS      (500 * PLX_NS_PER_MS)
 
-/* Descriptors that are looked at for one accepted connection: less than a millisecond at the very
- * worst. */
-#define ACCEPT_LOOKS_MAX 4096
-
 struct plx_set;
 struct plx_fabric_lcore;
 struct request;
@@ -163,7 +159,7 @@ struct plx_link {
 	bool fin_wanted, fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
 
 	struct fid_ep *ep;
-	int fd; /* of an accepted connection, for hygiene_forget; -1: not known */
+	int fd; /* of an accepted connection, for the driver's `closing`; -1: not known */
 	struct plx_set *set;
 	struct plx_fabric_lcore *home;          /* the set's: not to be looked up there each time */
 	const struct plx_fabric_driver *driver; /* the same */
@@ -341,11 +337,6 @@ void hygiene_environment(void);
 struct fd_mark;
 struct fd_mark *hygiene_mark(const struct plx_fabric_driver *driver); /* NULL: any */
 void hygiene_close_on_exec_since(struct fd_mark *mark);
-void hygiene_close_on_exec_listener(const struct sockaddr *address, size_t address_len);
-bool hygiene_give_back_port(const struct sockaddr *address, size_t address_len);
-int hygiene_close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,
-				   unsigned looks_max);
-void hygiene_forget(int fd);
 
 /* set.c */
 struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,

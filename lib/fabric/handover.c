@@ -85,7 +85,10 @@ static bool was_evicted(const struct request *request)
 
 static void refuse_request(struct request *request, const char *why)
 {
-	hygiene_forget(request->fd);
+	const struct plx_fabric_driver *driver = request->listener->set->driver;
+
+	if (driver->closing)
+		driver->closing(request->fd);
 	refuse(request->listener, request->info, why,
 	       !was_evicted(request) && may_log(request->listener));
 }
@@ -291,10 +294,8 @@ static struct request *make_request(struct plx_listener *listener, struct fi_inf
 		.deadline_ns = plx_time_add(plx_loop_now_ns(),
 					    listener->attr.link.connect_timeout_ns),
 	};
-	if (!listener->set->driver->closes_on_exec)
-		/* Here, where nobody else has the connection yet. */
-		request->fd = hygiene_close_on_exec_accepted(listener->port, info->dest_addr,
-							     info->dest_addrlen, ACCEPT_LOOKS_MAX);
+	if (listener->set->driver->requested)
+		request->fd = listener->set->driver->requested(listener->pep, info);
 	request->call = (struct plx_call){.fn = take, .done = answered, .arg = request};
 	plx_timer_init(&request->timer, on_retry, request);
 	plx_timer_set_lax(&request->timer, true);

@@ -5,8 +5,8 @@
  * with them SIGTERM ends in a backtrace and exit status 1, also where the signal was ignored.
  * Handlers from such a library are taken out as soon as Pollux is loaded, and what was ignored is
  * ignored again; anybody else's (the application's, a sanitizer's) stay.
- * - Its descriptors are inherited across exec. There is no way to ask for them, so they are found:
- *   those that a set-up call opened by comparing before and after, sockets by their addresses.
+ * - Its descriptors are inherited across exec. There is no way to ask for them, so those that a
+ * call opened are found by comparing before and after. Sockets are the driver's (drivers/fi_tcp).
  * - Its verbs provider keeps a cache of memory registrations, by default, in which each has every
  *   remote right, whatever it was asked for, and stays when it is closed. It is turned off.
  * - From 1.20 on its tcp provider fills 16 MiB with a domain's first transfer, for tagged messages
@@ -223,127 +223,4 @@ void hygiene_close_on_exec_since(struct fd_mark *mark)
 			close_on_exec(fd, flags);
 	}
 	free(mark);
-}
-
-/* Sockets -------------------------------------------------------------------------------------- */
-
-/* Only what the caller has itself is touched below: nobody else closes it meanwhile, so its number
- * cannot come to mean another descriptor. Others' are only looked at. */
-
-static bool is_listening_at(int fd, const struct sockaddr *address, socklen_t address_len)
-{
-	struct sockaddr_storage name;
-	socklen_t len = sizeof(name);
-	int listens = 0;
-	socklen_t listens_len = sizeof(listens);
-
-	if (getsockname(fd, (struct sockaddr *)&name, &len) != 0 || len != address_len ||
-	    memcmp(&name, address, len) != 0)
-		return false;
-	/* What an earlier listener accepted may have the same address. */
-	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_len) == 0 && listens;
-}
-
-/* The caller's socket that listens there. Set-up work: it may look at every descriptor. */
-void hygiene_close_on_exec_listener(const struct sockaddr *address, size_t address_len)
-{
-	int size = table_size();
-
-	for (int fd = 0; fd < size; fd++) {
-		if (is_listening_at(fd, address, (socklen_t)address_len)) {
-			fcntl(fd, F_SETFD, FD_CLOEXEC);
-			return;
-		}
-	}
-}
-
-/* Another descriptor takes the number of the socket that listens there, which is closed by that,
- * and whose owner closes it later without knowing. Return: whether there was one. */
-bool hygiene_give_back_port(const struct sockaddr *address, size_t address_len)
-{
-	int size = table_size(), silent = -1;
-
-	for (int fd = 0; fd < size && silent < 0; fd++) {
-		if (!is_listening_at(fd, address, (socklen_t)address_len))
-			continue;
-		silent = eventfd(0, EFD_CLOEXEC); /* is never readable */
-		if (silent < 0 || dup3(silent, fd, O_CLOEXEC) < 0)
-			break;
-		close(silent);
-		return true;
-	}
-	if (silent >= 0)
-		close(silent);
-	return false;
-}
-
-/* Descriptors that are accepted connections, so that looking for the next one passes over them
- * without a system call. As the system gives out the least free number, what is left to look at is
- * what else the process has open below it. Of numbers beyond the map nothing is known.
- *
- * Relaxed throughout: a bit is written by whoever has the descriptor, and between its close and the
- * next use of the number is the kernel's own lock. */
-#define KNOWN_MAX 65536
-
-static _Atomic uint64_t known[KNOWN_MAX / 64];
-
-static int next_unknown(int fd)
-{
-	while (fd < KNOWN_MAX) {
-		uint64_t word = atomic_load_explicit(&known[fd / 64], memory_order_relaxed);
-		uint64_t unknown = ~word >> fd % 64;
-
-		if (unknown)
-			return fd + __builtin_ctzll(unknown);
-		fd = (fd / 64 + 1) * 64;
-	}
-	return fd;
-}
-
-static void remember(int fd)
-{
-	if (fd < KNOWN_MAX)
-		atomic_fetch_or_explicit(&known[fd / 64], UINT64_C(1) << fd % 64,
-					 memory_order_relaxed);
-}
-
-/* Before the descriptor is closed; -1 is accepted. */
-void hygiene_forget(int fd)
-{
-	if (fd >= 0 && fd < KNOWN_MAX)
-		atomic_fetch_and_explicit(&known[fd / 64], ~(UINT64_C(1) << fd % 64),
-					  memory_order_relaxed);
-}
-
-static bool is_accepted(int fd, uint16_t port, const struct sockaddr *peer, socklen_t peer_len)
-{
-	struct sockaddr_storage name;
-	socklen_t len = sizeof(name);
-
-	if (getpeername(fd, (struct sockaddr *)&name, &len) != 0 || len != peer_len ||
-	    memcmp(&name, peer, len) != 0)
-		return false;
-	len = sizeof(name);
-	return getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
-	       address_port((struct sockaddr *)&name) == port;
-}
-
-/* The caller's connection from that peer to that port of ours. At most looks_max descriptors are
- * looked at, a system call each: those below it that are not accepted connections.
- * Return: the descriptor, to be forgotten before it is closed; -1 not found: it lies behind more
- * descriptors than that and stays inheritable, or the peer has reset it already. */
-int hygiene_close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,
-				   unsigned looks_max)
-{
-	int fd = -1;
-
-	for (unsigned looks = 0; looks < looks_max; looks++) {
-		fd = next_unknown(fd + 1);
-		if (is_accepted(fd, port, peer, (socklen_t)peer_len)) {
-			fcntl(fd, F_SETFD, FD_CLOEXEC);
-			remember(fd);
-			return fd;
-		}
-	}
-	return -1;
 }

@@ -169,8 +169,8 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 		return listen_failed(address, rc);
 	address_format((struct sockaddr *)&name, listener->address, sizeof(listener->address));
 	listener->port = address_port((struct sockaddr *)&name);
-	if (!listener->set->driver->closes_on_exec)
-		hygiene_close_on_exec_listener((struct sockaddr *)&name, len);
+	if (listener->set->driver->listens)
+		listener->set->driver->listens(listener->pep);
 	return 0;
 }
 

@@ -88,8 +88,19 @@ struct plx_fabric_driver {
 	bool rdma;
 
 	/** Nothing that it opens is inherited across exec. Else lib/fabric looks for its
-	 * descriptors among all that the process has, with each connection. */
+	 * descriptors among all that the process has, with each connection, and the driver for its
+	 * sockets: listens, of a passive endpoint; requested, of a connection that nobody else has
+	 * yet, which returns it, or -1; and before that is closed, closing. All three may be NULL.
+	 */
 	bool closes_on_exec;
+	void (*listens)(struct fid_pep *pep);
+	int (*requested)(struct fid_pep *pep, const struct fi_info *request);
+	void (*closing)(int fd);
+
+	/** A listener is closed whose passive endpoint the provider may still use: give its port
+	 * back. Return: whether it has to stay for a while; else it is closed now. NULL for the
+	 * function: it is closed. */
+	bool (*outlives_close)(struct fid_pep *pep);
 
 	/** A listener at :: takes connections of IPv4 too, whatever net.ipv6.bindv6only says. */
 	bool takes_ipv4;

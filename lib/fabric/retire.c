@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passive endpoints of listeners that are closed. libfabric's net and tcp go on to use one, without
- * counting that, when they have accepted a connection and not heard all of its request; and a
- * request may stand in the event queue still. So its port is given back at once, and the endpoint
- * some time later. A peer that takes longer than that for its request is the limit of it. */
+/* Passive endpoints of listeners that are closed. Some providers go on to use one, and a request
+ * may stand in the event queue still. So its port is given back at once, and the endpoint some time
+ * later. */
 #include "fabric_priv.h"
 
 #include <stdlib.h>
@@ -18,15 +17,11 @@ struct retired {
 /* Requests that come from now on find no listener: see eq.c. */
 void retire_pep(struct plx_set *set, struct fid_pep *pep)
 {
-	struct sockaddr_storage name;
-	size_t len = sizeof(name);
-	struct retired *retired = malloc(sizeof(*retired));
+	bool stays = set->driver->outlives_close && set->driver->outlives_close(pep);
+	struct retired *retired = stays ? malloc(sizeof(*retired)) : NULL;
 
 	pep->fid.context = NULL;
-	if (!retired || set->driver->closes_on_exec || /* any but those two */
-	    fi_getname(&pep->fid, &name, &len) != 0 ||
-	    !hygiene_give_back_port((struct sockaddr *)&name, len)) {
-		free(retired);
+	if (!retired) {
 		fi_close(&pep->fid);
 		return;
 	}

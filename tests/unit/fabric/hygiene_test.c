@@ -4,6 +4,8 @@
 #include "fixture.h"
 #include "listen.h"
 
+#include "../../../drivers/fi_tcp/sockets.h"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -77,24 +79,24 @@ static struct raw connect_raw(int listener, uint16_t port, int far_min)
 
 static void close_raw(const struct raw *raw)
 {
-	hygiene_forget(raw->accepted);
+	sockets_forget(raw->accepted);
 	close(raw->accepted);
 	close(raw->far);
 }
 
 static int find(const struct raw *raw, uint16_t port, unsigned looks_max)
 {
-	return hygiene_close_on_exec_accepted(port, (const struct sockaddr *)&raw->peer,
+	return sockets_close_on_exec_accepted(port, (const struct sockaddr *)&raw->peer,
 					      sizeof(raw->peer), looks_max);
 }
 
 /* Links --------------------------------------------------------------------------------------- */
 
-static void nothing_of_a_link_is_inherited(void **state)
+static void expect_nothing_of_a_link_is_inherited(const char *provider)
 {
 	unsigned before = inheritable();
 
-	fixture_start("fi:tcp", true);
+	fixture_start(provider, true);
 	worker_start();
 
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
@@ -104,6 +106,13 @@ static void nothing_of_a_link_is_inherited(void **state)
 	assert_int_equal(inheritable(), before);
 	worker_stop();
 	fixture_stop();
+}
+
+static void nothing_of_a_link_is_inherited(void **state)
+{
+	expect_nothing_of_a_link_is_inherited("tcp");
+	expect_nothing_of_a_link_is_inherited("shm");
+	expect_nothing_of_a_link_is_inherited("fi:tcp");
 }
 
 static uint32_t on_lcore_1(struct plx_listener *at, const char *peer, void *arg)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libfabric's sockets are inherited across exec, and there is no way to ask for them: they are
+ * found by their addresses.
+ *
+ * Only what the caller has itself is touched: nobody else closes it meanwhile, so its number cannot
+ * come to mean another descriptor. Others' are only looked at. */
+#include "sockets.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Listening ---------------------------------------------------------------------------------- */
+
+static bool is_listening_at(int fd, const struct sockaddr *address, socklen_t address_len)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+	int listens = 0;
+	socklen_t listens_len = sizeof(listens);
+
+	if (getsockname(fd, (struct sockaddr *)&name, &len) != 0 || len != address_len ||
+	    memcmp(&name, address, len) != 0)
+		return false;
+	/* What an earlier listener accepted may have the same address. */
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_len) == 0 && listens;
+}
+
+/* Set-up work: it may look at every descriptor. Return: -1: there is none. */
+static int find_listener(const struct sockaddr *address, size_t address_len)
+{
+	DIR *all = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int found = -1;
+
+	while (all && found < 0 && (entry = readdir(all))) {
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && is_listening_at(fd, address, (socklen_t)address_len))
+			found = fd;
+	}
+	if (all)
+		closedir(all);
+	return found;
+}
+
+void sockets_close_on_exec_listener(const struct sockaddr *address, size_t address_len)
+{
+	int fd = find_listener(address, address_len);
+
+	if (fd >= 0)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+bool sockets_give_back_port(const struct sockaddr *address, size_t address_len)
+{
+	int fd = find_listener(address, address_len);
+	int silent = fd < 0 ? -1 : eventfd(0, EFD_CLOEXEC); /* is never readable */
+	bool given = silent >= 0 && dup3(silent, fd, O_CLOEXEC) >= 0;
+
+	if (silent >= 0)
+		close(silent);
+	return given;
+}
+
+/* Accepted ----------------------------------------------------------------------------------- */
+
+/* Descriptors that are accepted connections, so that looking for the next one passes over them
+ * without a system call. As the system gives out the least free number, what is left to look at is
+ * what else the process has open below it. Of numbers beyond the map nothing is known.
+ *
+ * Relaxed throughout: a bit is written by whoever has the descriptor, and between its close and the
+ * next use of the number is the kernel's own lock. */
+#define KNOWN_MAX 65536
+
+static _Atomic uint64_t known[KNOWN_MAX / 64];
+
+static int next_unknown(int fd)
+{
+	while (fd < KNOWN_MAX) {
+		uint64_t word = atomic_load_explicit(&known[fd / 64], memory_order_relaxed);
+		uint64_t unknown = ~word >> fd % 64;
+
+		if (unknown)
+			return fd + __builtin_ctzll(unknown);
+		fd = (fd / 64 + 1) * 64;
+	}
+	return fd;
+}
+
+static void remember(int fd)
+{
+	if (fd < KNOWN_MAX)
+		atomic_fetch_or_explicit(&known[fd / 64], UINT64_C(1) << fd % 64,
+					 memory_order_relaxed);
+}
+
+void sockets_forget(int fd)
+{
+	if (fd >= 0 && fd < KNOWN_MAX)
+		atomic_fetch_and_explicit(&known[fd / 64], ~(UINT64_C(1) << fd % 64),
+					  memory_order_relaxed);
+}
+
+static uint16_t port_of(const struct sockaddr_storage *name)
+{
+	return ntohs(name->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)name)->sin6_port
+						 : ((const struct sockaddr_in *)name)->sin_port);
+}
+
+static bool is_accepted(int fd, uint16_t port, const struct sockaddr *peer, socklen_t peer_len)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+
+	if (getpeername(fd, (struct sockaddr *)&name, &len) != 0 || len != peer_len ||
+	    memcmp(&name, peer, len) != 0)
+		return false;
+	len = sizeof(name);
+	return getsockname(fd, (struct sockaddr *)&name, &len) == 0 && port_of(&name) == port;
+}
+
+int sockets_close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,
+				   unsigned looks_max)
+{
+	int fd = -1;
+
+	for (unsigned looks = 0; looks < looks_max; looks++) {
+		fd = next_unknown(fd + 1);
+		if (is_accepted(fd, port, peer, (socklen_t)peer_len)) {
+			fcntl(fd, F_SETFD, FD_CLOEXEC);
+			remember(fd);
+			return fd;
+		}
+	}
+	return -1;
+}
