@@ -44,7 +44,6 @@ void tcp_ep_finish(struct tcp_ep *ep)
 		return;
 	poll_end(ep);
 	ep->base.state = EP_DEAD;
-	ep->at_end = true;
 	flush(ep);
 	prov_ep_tell(&ep->base, FI_SHUTDOWN, NULL, 0);
 }

@@ -45,7 +45,6 @@ struct tcp_ep {
 	bool in_set;             /* the queue's epoll set: so unless it is hot for long */
 	bool is_hot, is_waiting; /* in that list of its queue */
 	bool is_broken;          /* the peer sent what cannot be: nothing more is taken */
-	bool at_end;             /* the peer closed, or the socket failed */
 	bool in_frame;           /* its header is read, and its payload comes in */
 	bool pending;            /* a header or a payload is whole, and waits to be acted on */
 	bool is_stalled;         /* ... as there is no receive, or no room */

@@ -226,15 +226,6 @@ static void keep_unread(struct tcp_ep *ep, uint32_t begin, uint32_t end)
 	cq->stage = NULL;
 }
 
-static void end_of_stream(struct tcp_ep *ep)
-{
-	ep->at_end = true;
-	if (!ep->is_stalled)
-		tcp_ep_finish(ep);
-	else
-		ep->base.state = EP_DRAINING;
-}
-
 /* Bytes are in the block. */
 static void received(struct tcp_ep *ep, size_t length)
 {
@@ -301,7 +292,7 @@ bool tcp_receive_read(struct tcp_ep *ep)
 	struct tcp_cq *cq = rx_cq_of(ep);
 	ssize_t got;
 
-	if (plx_unlikely(ep->is_stalled || ep->at_end || ep->is_broken))
+	if (plx_unlikely(ep->is_stalled || ep->base.state != EP_CONNECTED))
 		return false;
 	if (plx_unlikely(!cq->stage)) {
 		cq->stage = block_get(&domain_of(ep)->blocks);
@@ -315,7 +306,7 @@ bool tcp_receive_read(struct tcp_ep *ep)
 		return false;
 	if (got < 0 && errno == EINTR)
 		return true;
-	end_of_stream(ep);
+	tcp_ep_finish(ep); /* the peer closed, or the connection failed */
 	return false;
 }
 
@@ -336,7 +327,7 @@ void tcp_receive_resume(struct tcp_ep *ep)
 	}
 	block_put(&domain_of(ep)->blocks, ep->unread);
 	ep->unread = NULL;
-	if (ep->at_end || ep->is_broken)
+	if (ep->is_broken)
 		tcp_ep_finish(ep);
 	else
 		poll_heat(ep);

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#define ACCEPTED_MAX 4 /* connections in one go, of which one progress of the queue makes 16 */
-
 /* A remote address with connections that have not sent their HELLO, oldest first. */
 struct tcp_origin {
 	struct prov_list link;
@@ -286,24 +284,6 @@ static void fail_to_accept(struct tcp_pep *pep, int err)
 	tcp_pep_pause(pep);
 }
 
-/* Return: whether another may be there. */
-static bool accept_one(struct tcp_pep *pep)
-{
-	struct sockaddr_storage peer;
-	socklen_t bytes = sizeof(peer);
-	int fd = tcp_sys.accept4(pep->source.fd, (struct sockaddr *)&peer, &bytes,
-				 SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	if (fd >= 0) {
-		add_request(pep, fd, &peer);
-		return true;
-	}
-	/* What is pending on the new socket is passed on by accept(2), too. */
-	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-		fail_to_accept(pep, errno);
-	return false;
-}
-
 static bool has_room(struct tcp_pep *pep)
 {
 	bool room;
@@ -314,16 +294,24 @@ static bool has_room(struct tcp_pep *pep)
 	return room;
 }
 
+/* One at a time: the queue comes back for the next ones, 16 in one progress, so that a crowd at the
+ * listener costs each turn of a loop half a millisecond at most. */
 void tcp_pep_incoming(struct prov_source *source)
 {
 	struct tcp_pep *pep = plx_container_of(source, struct tcp_pep, source);
+	struct sockaddr_storage peer;
+	socklen_t bytes = sizeof(peer);
+	int fd;
 
-	for (int i = 0; i < ACCEPTED_MAX; i++) {
-		if (!has_room(pep)) {
-			tcp_pep_pause(pep);
-			return;
-		}
-		if (!accept_one(pep))
-			return;
+	if (!has_room(pep)) {
+		tcp_pep_pause(pep);
+		return;
 	}
+	fd = tcp_sys.accept4(pep->source.fd, (struct sockaddr *)&peer, &bytes,
+			     SOCK_CLOEXEC | SOCK_NONBLOCK);
+	/* What is pending on the new socket is passed on by accept(2), too. */
+	if (fd >= 0)
+		add_request(pep, fd, &peer);
+	else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+		fail_to_accept(pep, errno);
 }
