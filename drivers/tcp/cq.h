@@ -32,7 +32,8 @@ int poll_arm(struct prov_cq *cq);     /* fi_trywait */
 int poll_begin(struct tcp_ep *ep);    /* connected: from here on it is polled; or -errno */
 void poll_end(struct tcp_ep *ep);     /* closed, or hung up: accepts one that is not polled */
 void poll_heat(struct tcp_ep *ep);    /* read it each poll, from the next one on */
-void poll_blocked(struct tcp_ep *ep); /* its socket has no room: look for when it has */
-void poll_wait(struct tcp_ep *ep);    /* it stalled: go on once there is a receive, or room */
+bool poll_blocked(
+	struct tcp_ep *ep);        /* its socket has no room: whether the set tells when it has */
+void poll_wait(struct tcp_ep *ep); /* it stalled: go on once there is a receive, or room */
 
 #endif

@@ -100,9 +100,10 @@ void poll_wait(struct tcp_ep *ep)
 	ep->is_waiting = true;
 }
 
-void poll_blocked(struct tcp_ep *ep)
+bool poll_blocked(struct tcp_ep *ep)
 {
-	enter_set(ep); /* where that fails, each poll of the hot ones tries again */
+	ep->hot_polls = 0;
+	return enter_set(ep);
 }
 
 /* What it sends through may be another queue, whose sleep ends when there is room, and by answers
@@ -145,8 +146,10 @@ int poll_begin(struct tcp_ep *ep)
 	int rc = watch(ep);
 
 	rc = rc ? rc : watch_end(ep);
-	if (rc)
+	if (rc) {
+		leave_set(ep);
 		return rc;
+	}
 	ep->is_polled = true;
 	list_append(&domain_of(ep)->eps, &ep->domain_link);
 	poll_heat(ep);
@@ -227,6 +230,14 @@ static bool look_at_set(struct tcp_cq *cq, int *count_out)
 	return signalled;
 }
 
+static __attribute__((noinline)) void hot_for_long(struct tcp_ep *ep)
+{
+	if (ep->is_blocked)
+		ep->hot_polls = 0; /* the set is to tell when there is room */
+	else
+		leave_set(ep);
+}
+
 /* It is hot, and a read found nothing. */
 static inline void found_nothing(struct tcp_cq *cq, struct tcp_ep *ep)
 {
@@ -235,10 +246,8 @@ static inline void found_nothing(struct tcp_cq *cq, struct tcp_ep *ep)
 		return;
 	if (plx_unlikely(ep->idle_looks > IDLE_LOOKS || cq->hot_count > HOT_MAX))
 		cool(ep);
-	else if (plx_unlikely(++ep->hot_polls == LEAVE_AFTER && !ep->is_blocked))
-		leave_set(ep);
-	else if (plx_unlikely(ep->is_blocked && !ep->in_set))
-		enter_set(ep);
+	else if (plx_unlikely(++ep->hot_polls == LEAVE_AFTER))
+		hot_for_long(ep);
 }
 
 static inline void read_hot(struct tcp_cq *cq)

@@ -304,8 +304,8 @@ bool tcp_receive_read(struct tcp_ep *ep)
 		return true;
 	if (plx_likely(got < 0 && errno == EAGAIN))
 		return false;
-	if (got < 0 && errno == EINTR)
-		return true;
+	if (got < 0 && (errno == EINTR || errno == ENOBUFS || errno == ENOMEM))
+		return true; /* look again */
 	tcp_ep_finish(ep); /* the peer closed, or the connection failed */
 	return false;
 }

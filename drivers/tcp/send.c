@@ -208,13 +208,6 @@ static ssize_t write_some(struct tcp_ep *ep, bool *all_out)
 	return written;
 }
 
-static void block_ep(struct tcp_ep *ep)
-{
-	ep->is_blocked = true;
-	domain_of(ep)->blocked_count++;
-	poll_blocked(ep);
-}
-
 static void unblock(struct tcp_ep *ep)
 {
 	domain_of(ep)->blocked_count -= ep->is_blocked;
@@ -237,11 +230,21 @@ static void queue(struct tcp_ep *ep)
 	ep->is_queued = true;
 }
 
+/* Until its socket has room; the next poll tries again where the set cannot tell of that. */
+static void block_ep(struct tcp_ep *ep)
+{
+	ep->is_blocked = true;
+	domain_of(ep)->blocked_count++;
+	if (!poll_blocked(ep))
+		queue(ep);
+}
+
 /* A connection that has failed is as one whose socket never has room again: what it received is
  * still to be taken, and the read that finds its end is the one that tells. */
 static void failed(struct tcp_ep *ep)
 {
 	ep->send_failed = true;
+	tcp_sys.shutdown(ep->source.fd, SHUT_RDWR); /* whatever it was, it has an end now */
 	block_ep(ep);
 	poll_heat(ep);
 }
@@ -257,8 +260,10 @@ void tcp_send_queued(struct tcp_ep *ep)
 		if (plx_unlikely(written < 0)) {
 			if (errno == EINTR)
 				continue;
-			if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
+			if (errno == EAGAIN)
 				block_ep(ep);
+			else if (errno == ENOBUFS || errno == ENOMEM)
+				queue(ep); /* nothing tells when there is memory again */
 			else
 				failed(ep);
 			return;

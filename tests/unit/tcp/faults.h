@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* System calls of the provider that transfer in parts, or fail, when a test wants it. */
+#ifndef TCP_TEST_FAULTS_H
+#define TCP_TEST_FAULTS_H
+
+#include "ends.h"
+
+#include <errno.h>
+
+/* What is done to the reads, or to the writes, of one end's socket. */
+struct fault {
+	struct end *end;
+	bool writes;
+	size_t cut;       /* so many bytes, then EAGAIN once; 0: not */
+	size_t most;      /* bytes of one call; 0: no limit */
+	unsigned at_call; /* that one, from 1 on, fails with err; 0: none does */
+	int err;
+};
+
+static struct fault fault;
+static struct {
+	size_t passed; /* bytes, since the fault was set */
+	unsigned calls;
+	bool cut_done, fired;
+	uint32_t owed; /* what the set would tell, were it the kernel that had no room, or no bytes
+			*/
+} faulty;
+static int client_fd, server_fd;        /* of a and b, the last ones that were made */
+static int accept_errno, connect_errno; /* 0: none */
+static unsigned accepts;
+static int set_errno;        /* of what enters an epoll set; 0: none */
+static unsigned set_skip;    /* so many do so before that */
+static struct tcp_sys usual; /* the kernel's */
+
+static inline void set_fault(struct fault wanted)
+{
+	memset(&faulty, 0, sizeof(faulty));
+	fault = wanted;
+}
+
+static inline bool is_meant(int fd, bool writes)
+{
+	return fault.end && writes == fault.writes &&
+	       fd == (fault.end == &a ? client_fd : server_fd);
+}
+
+static inline ssize_t fault_fails(int err)
+{
+	if (err == EAGAIN)
+		faulty.owed = fault.writes ? EPOLLOUT : EPOLLIN;
+	errno = err;
+	return -1;
+}
+
+/* Return: how many of these bytes; -1: errno is set. */
+static inline ssize_t allow(int fd, bool writes, size_t bytes)
+{
+	size_t asked = bytes;
+
+	if (!is_meant(fd, writes))
+		return (ssize_t)bytes;
+	if (++faulty.calls == fault.at_call) {
+		faulty.fired = true;
+		return fault_fails(fault.err);
+	}
+	if (fault.cut && !faulty.cut_done) {
+		if (faulty.passed == fault.cut) {
+			faulty.cut_done = true;
+			return fault_fails(EAGAIN);
+		}
+		bytes = bytes < fault.cut - faulty.passed ? bytes : fault.cut - faulty.passed;
+	}
+	if (fault.most && bytes > fault.most)
+		bytes = fault.most;
+	if (writes && bytes < asked)
+		faulty.owed = EPOLLOUT;
+	return (ssize_t)bytes;
+}
+
+static inline ssize_t passed(int fd, bool writes, ssize_t bytes)
+{
+	if (is_meant(fd, writes) && bytes > 0)
+		faulty.passed += (size_t)bytes;
+	return bytes;
+}
+
+static inline size_t total_of(const struct msghdr *msg)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		total += msg->msg_iov[i].iov_len;
+	return total;
+}
+
+/* The first bytes of it. */
+static inline struct msghdr shorten(const struct msghdr *msg, size_t bytes, struct iovec *iov)
+{
+	struct msghdr out = {.msg_iov = iov};
+
+	for (size_t i = 0; i < msg->msg_iovlen && bytes; i++) {
+		iov[i] = msg->msg_iov[i];
+		iov[i].iov_len = iov[i].iov_len < bytes ? iov[i].iov_len : bytes;
+		bytes -= iov[i].iov_len;
+		out.msg_iovlen++;
+	}
+	return out;
+}
+
+static inline ssize_t faulty_recv(int fd, void *buf, size_t length, int flags)
+{
+	ssize_t most = allow(fd, false, length);
+
+	return most < 0 ? -1 : passed(fd, false, usual.recv(fd, buf, (size_t)most, flags));
+}
+
+static inline ssize_t faulty_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	ssize_t most = allow(fd, false, total_of(msg));
+	struct iovec iov[64];
+	struct msghdr part;
+
+	if (most < 0)
+		return -1;
+	part = shorten(msg, (size_t)most, iov);
+	return passed(fd, false, usual.recvmsg(fd, &part, flags));
+}
+
+static inline ssize_t faulty_send(int fd, const void *buf, size_t length, int flags)
+{
+	ssize_t most = allow(fd, true, length);
+
+	return most < 0 ? -1 : passed(fd, true, usual.send(fd, buf, (size_t)most, flags));
+}
+
+static inline ssize_t faulty_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	ssize_t most = allow(fd, true, total_of(msg));
+	struct iovec iov[64];
+	struct msghdr part;
+
+	if (most < 0)
+		return -1;
+	part = shorten(msg, (size_t)most, iov);
+	return passed(fd, true, usual.sendmsg(fd, &part, flags));
+}
+
+static inline int faulty_socket(int family, int type, int protocol)
+{
+	return client_fd = usual.socket(family, type, protocol);
+}
+
+static inline int faulty_accept4(int fd, struct sockaddr *address, socklen_t *bytes, int flags)
+{
+	accepts++;
+	if (accept_errno) {
+		errno = accept_errno;
+		return -1;
+	}
+	fd = usual.accept4(fd, address, bytes, flags);
+	server_fd = fd >= 0 ? fd : server_fd;
+	return fd;
+}
+
+static inline int faulty_connect(int fd, const struct sockaddr *address, socklen_t bytes)
+{
+	if (!connect_errno)
+		return usual.connect(fd, address, bytes);
+	errno = connect_errno;
+	return -1;
+}
+
+static inline int faulty_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
+{
+	if (operation == EPOLL_CTL_ADD && set_errno && !set_skip--) {
+		set_skip = 0;
+		errno = set_errno;
+		return -1;
+	}
+	return usual.epoll_ctl(epoll_fd, operation, fd, event);
+}
+
+static inline int faulty_epoll_wait(int epoll_fd, struct epoll_event *events, int most, int timeout)
+{
+	int count = usual.epoll_wait(epoll_fd, events, most, timeout);
+	struct tcp_ep *ep = fault.end ? tcp_of(fault.end) : NULL;
+
+	if (!faulty.owed || !ep || !ep->is_polled || count < 0 || count == most ||
+	    epoll_fd != rx_cq_of(ep)->q.wait.epoll_fd)
+		return count;
+	events[count] = (struct epoll_event){.events = faulty.owed, .data.ptr = ep};
+	faulty.owed = 0;
+	return count + 1;
+}
+
+static inline void faults_begin(void)
+{
+	usual = tcp_sys;
+	tcp_sys.recv = faulty_recv;
+	tcp_sys.recvmsg = faulty_recvmsg;
+	tcp_sys.send = faulty_send;
+	tcp_sys.sendmsg = faulty_sendmsg;
+	tcp_sys.socket = faulty_socket;
+	tcp_sys.accept4 = faulty_accept4;
+	tcp_sys.connect = faulty_connect;
+	tcp_sys.epoll_ctl = faulty_epoll_ctl;
+	tcp_sys.epoll_wait = faulty_epoll_wait;
+}
+
+static inline void faults_end(void)
+{
+	set_fault((struct fault){0});
+	accept_errno = connect_errno = set_errno = 0;
+	set_skip = accepts = 0;
+	tcp_sys = usual;
+}
+
+#endif

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A session of all kinds of frames through system calls that transfer in parts or fail: each byte
+ * comes out right, and each operation completes once. */
+#include "faults.h"
+
+#include "../shm/count.h"
+
+#define LARGE_MAX 210000 /* the longest message */
+#define MEMORY    4096   /* that each side registered */
+#define KEY       5
+
+/* The session ---------------------------------------------------------------------------------- */
+
+enum kind {
+	SEND,
+	SEND_DATA,
+	SEND_PIECES,
+	INJECT,
+	INJECT_DATA,
+	WRITE,
+	WRITE_DATA,
+	READ,
+};
+
+struct operation {
+	enum kind kind;
+	size_t length;
+	size_t receive; /* bytes of its receive, in pieces, where that is another number */
+	bool pieces;    /* of its receive */
+};
+
+/* Each of `a`; what is written and read goes to, and comes from, the memory of b at 0. */
+static const struct operation small_ones[] = {
+	{SEND, 5, 0, false},       {SEND_DATA, 8, 0, false},     {INJECT, 0, 0, false},
+	{SEND, 1500, 0, true},     {SEND_PIECES, 1100, 0, true}, {WRITE, 40, 0, false},
+	{READ, 30, 0, false},      {WRITE_DATA, 1200, 0, false}, {READ, 1100, 0, false},
+	{INJECT_DATA, 3, 0, true}, {SEND, 5000, 0, true},        {SEND, 300, 100, true},
+	{SEND_DATA, 0, 0, false},  {SEND, 24, 0, false},
+};
+
+static const struct operation large_ones[] = {
+	{SEND, 66000, 0, true},         {READ, 10, 0, false},   {SEND_DATA, LARGE_MAX, 0, false},
+	{SEND_PIECES, 100000, 0, true}, {WRITE, 700, 0, false}, {SEND, 90000, 5000, true},
+	{INJECT, 8192, 0, false},
+};
+
+#define OPERATIONS_MAX 16
+
+static const struct operation *operations;
+static unsigned operation_count;
+static uint8_t *source, *sink[OPERATIONS_MAX]; /* what is sent; where it goes */
+static uint8_t memory[MEMORY], expected_memory[MEMORY];
+static struct fid_mr *mr;
+static unsigned done_a[OPERATIONS_MAX], done_b[OPERATIONS_MAX]; /* times that each completed */
+static bool posted_a[OPERATIONS_MAX], posted_b[OPERATIONS_MAX];
+static unsigned ends_a, ends_b, written; /* FI_SHUTDOWN; completions of WRITE_DATA */
+
+static bool takes_receive(const struct operation *op)
+{
+	return op->kind <= INJECT_DATA;
+}
+
+static bool completes(const struct operation *op)
+{
+	return op->kind != INJECT && op->kind != INJECT_DATA;
+}
+
+static size_t room_of(const struct operation *op)
+{
+	return op->receive ? op->receive : op->length;
+}
+
+/* What of it is sent begins there, so that no two are alike. */
+static uint8_t *bytes_of(unsigned i)
+{
+	return source + i * 13;
+}
+
+static unsigned split(uint8_t *bytes, size_t length, struct iovec *iov)
+{
+	size_t first = length / 7, second = length / 2 - first;
+
+	iov[0] = (struct iovec){bytes, first};
+	iov[1] = (struct iovec){bytes + first, second};
+	iov[2] = (struct iovec){NULL, 0};
+	iov[3] = (struct iovec){bytes + first + second, length - first - second};
+	return 4;
+}
+
+static void post_receives(void)
+{
+	struct iovec iov[4];
+
+	for (unsigned i = 0; i < operation_count; i++) {
+		const struct operation *op = &operations[i];
+		unsigned count = split(sink[i], room_of(op), iov);
+
+		if (!takes_receive(op))
+			continue;
+		if (op->pieces)
+			assert_int_equal(fi_recvv(b.ep, iov, NULL, count, 0, CONTEXT(i)), 0);
+		else
+			post(&b, sink[i], room_of(op), i);
+		posted_b[i] = true;
+	}
+}
+
+static ssize_t start(unsigned i)
+{
+	const struct operation *op = &operations[i];
+	struct iovec iov[4];
+	unsigned count = split(bytes_of(i), op->length, iov);
+
+	switch (op->kind) {
+	case SEND:
+		return fi_send(a.ep, bytes_of(i), op->length, NULL, 0, CONTEXT(i));
+	case SEND_DATA:
+		return fi_senddata(a.ep, bytes_of(i), op->length, NULL, 100 + i, 0, CONTEXT(i));
+	case SEND_PIECES:
+		return fi_sendv(a.ep, iov, NULL, count, 0, CONTEXT(i));
+	case INJECT:
+		return fi_inject(a.ep, bytes_of(i), op->length, 0);
+	case INJECT_DATA:
+		return fi_injectdata(a.ep, bytes_of(i), op->length, 100 + i, 0);
+	case WRITE:
+		return fi_write(a.ep, bytes_of(i), op->length, NULL, 0, 2000, KEY, CONTEXT(i));
+	case WRITE_DATA:
+		return fi_writedata(a.ep, bytes_of(i), op->length, NULL, 100 + i, 0, 2800, KEY,
+				    CONTEXT(i));
+	default:
+		return fi_read(a.ep, sink[i], op->length, NULL, 0, 64, KEY, CONTEXT(i));
+	}
+}
+
+/* What completed ------------------------------------------------------------------------------- */
+
+static void check_received(const struct fi_cq_err_entry *done, unsigned i)
+{
+	const struct operation *op = &operations[i];
+	bool has_data = op->kind == SEND_DATA || op->kind == INJECT_DATA;
+
+	assert_int_equal(done->flags, FI_RECV | FI_MSG | (has_data ? FI_REMOTE_CQ_DATA : 0));
+	assert_int_equal(done->err, op->receive ? FI_ETRUNC : 0);
+	assert_int_equal(done->len, room_of(op));
+	assert_int_equal(done->olen, op->receive ? op->length - op->receive : 0);
+	if (has_data)
+		assert_int_equal(done->data, 100 + i);
+	assert_memory_equal(sink[i], bytes_of(i), room_of(op));
+}
+
+/* Of either end, if there is one. Those that failed as the connection ended are counted alone. */
+static void take_one(struct end *end)
+{
+	struct fi_cq_err_entry done = {0};
+	struct fi_cq_data_entry entry;
+	ssize_t got = fi_cq_read(end->rx_cq, &entry, 1);
+	unsigned i;
+
+	if (got == -FI_EAGAIN)
+		return;
+	if (got == 1)
+		done = (struct fi_cq_err_entry){.op_context = entry.op_context,
+						.flags = entry.flags,
+						.len = entry.len,
+						.data = entry.data};
+	else
+		assert_int_equal(fi_cq_readerr(end->rx_cq, &done, 0), 1);
+	i = (unsigned)(uintptr_t)done.op_context;
+	if (done.flags & FI_REMOTE_WRITE) {
+		assert_in_range(done.data, 100, 100 + operation_count - 1);
+		written++;
+		return;
+	}
+	assert_in_range(i, 0, operation_count - 1);
+	if (end == &b && done.err != FI_ECANCELED)
+		check_received(&done, i);
+	if (end == &a && !done.err && operations[i].kind == READ)
+		assert_memory_equal(sink[i], memory + 64, operations[i].length);
+	(end == &a ? done_a : done_b)[i]++;
+}
+
+static void count_end(struct end *end, unsigned *ends)
+{
+	union ends_event event;
+	uint32_t number;
+
+	if (fi_eq_read(end->eq, &number, &event, sizeof(event), 0) < 0)
+		return;
+	assert_int_equal(number, FI_SHUTDOWN);
+	++*ends;
+}
+
+static void step(void)
+{
+	take_one(&a);
+	take_one(&b);
+	count_end(&a, &ends_a);
+	count_end(&b, &ends_b);
+}
+
+/* Of those that have to come. */
+static bool is_complete(void)
+{
+	for (unsigned i = 0; i < operation_count; i++) {
+		if ((posted_a[i] && completes(&operations[i]) && !done_a[i]) ||
+		    (posted_b[i] && !done_b[i]))
+			return false;
+	}
+	return true;
+}
+
+static void check_once(void)
+{
+	for (unsigned i = 0; i < operation_count; i++) {
+		assert_int_equal(done_a[i], posted_a[i] && completes(&operations[i]));
+		assert_int_equal(done_b[i], posted_b[i]);
+	}
+}
+
+static void check_memory(void)
+{
+	for (unsigned i = 0; i < operation_count; i++) {
+		if (operations[i].kind == WRITE)
+			memcpy(expected_memory + 2000, bytes_of(i), operations[i].length);
+		if (operations[i].kind == WRITE_DATA)
+			memcpy(expected_memory + 2800, bytes_of(i), operations[i].length);
+	}
+	assert_memory_equal(memory, expected_memory, MEMORY);
+}
+
+/* Running it ----------------------------------------------------------------------------------- */
+
+static void begin_session(void)
+{
+	memset(done_a, 0, sizeof(done_a));
+	memset(done_b, 0, sizeof(done_b));
+	memset(posted_a, 0, sizeof(posted_a));
+	memset(posted_b, 0, sizeof(posted_b));
+	for (unsigned i = 0; i < operation_count; i++)
+		memset(sink[i], 0xee, operations[i].length);
+	ends_a = ends_b = written = 0;
+	memset(memory + 2000, 0, MEMORY - 2000);
+	post_receives();
+}
+
+/* Until all of them are under way, or the connection ended. */
+static void start_all(uint64_t begin_ns)
+{
+	for (unsigned i = 0; i < operation_count; i++) {
+		ssize_t rc;
+
+		while ((rc = start(i)) == -FI_EAGAIN && !ends_are_late(begin_ns))
+			step();
+		if (rc == -FI_ENOTCONN)
+			return;
+		assert_int_equal(rc, 0);
+		posted_a[i] = true;
+	}
+}
+
+static void run_session(void)
+{
+	uint64_t begin_ns = queue_now_ns();
+	unsigned writes = 0;
+
+	begin_session();
+	start_all(begin_ns);
+	for (unsigned i = 0; i < operation_count; i++)
+		writes += operations[i].kind == WRITE_DATA;
+	while ((!is_complete() || written < writes) && !ends_are_late(begin_ns))
+		step();
+	for (int i = 0; i < 3; i++)
+		step();
+	check_once();
+	assert_int_equal(written, writes);
+	assert_int_equal(ends_a + ends_b, 0);
+	check_memory();
+}
+
+static void use(const struct operation *wanted, unsigned count)
+{
+	operations = wanted;
+	operation_count = count;
+	for (unsigned i = 0; i < count; i++)
+		sink[i] = make_bytes(wanted[i].length, 0);
+}
+
+static int setup(void **state)
+{
+	faults_begin();
+	source = make_bytes(LARGE_MAX + 1000, 3);
+	for (size_t i = 0; i < MEMORY; i++)
+		memory[i] = expected_memory[i] = i < 2000 ? (uint8_t)(i * 17 + i / 100) : 0;
+	ends_open((struct ends_attr){0});
+	assert_int_equal(fi_mr_reg(b.domain, memory, MEMORY, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+				   KEY, 0, &mr, NULL),
+			 0);
+	use(small_ones, PLX_ARRAY_LEN(small_ones));
+	return 0;
+}
+
+static void drop_sinks(void)
+{
+	for (unsigned i = 0; i < operation_count; i++)
+		free(sink[i]);
+}
+
+static int setup_large(void **state)
+{
+	setup(state);
+	drop_sinks();
+	use(large_ones, PLX_ARRAY_LEN(large_ones));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	set_fault((struct fault){0});
+	assert_int_equal(fi_close(&mr->fid), 0);
+	ends_close();
+	drop_sinks();
+	free(source);
+	faults_end();
+	return 0;
+}
+
+/* In parts ------------------------------------------------------------------------------------- */
+
+/* The reads and the writes of both ends. */
+static struct fault side_of(unsigned side)
+{
+	return (struct fault){.end = side & 1 ? &b : &a, .writes = side & 2};
+}
+
+/* Return: the bytes that a session takes there. */
+static size_t bytes_there(unsigned side)
+{
+	set_fault(side_of(side));
+	run_session();
+	return faulty.passed;
+}
+
+static void a_session_may_stop_at_each_byte(void **state)
+{
+	for (unsigned side = 0; side < 4; side++) {
+		size_t bytes = bytes_there(side);
+
+		assert_true(bytes > 1000);
+		for (size_t cut = 1; cut < bytes; cut += PLX_TEST_SANITIZED ? 7 : 1) {
+			struct fault wanted = side_of(side);
+
+			wanted.cut = cut;
+			set_fault(wanted);
+			run_session();
+			assert_true(faulty.cut_done);
+		}
+	}
+}
+
+/* The first and the last bytes of each block, and others. */
+static void long_messages_may_stop_anywhere(void **state)
+{
+	for (unsigned side = 0; side < 4; side++) {
+		size_t bytes = bytes_there(side);
+
+		for (size_t cut = 1; cut < bytes;
+		     cut += cut % 4096 < 4 || cut > bytes - 50 ? 1 : 1023) {
+			struct fault wanted = side_of(side);
+
+			wanted.cut = cut;
+			set_fault(wanted);
+			run_session();
+			assert_true(faulty.cut_done);
+		}
+	}
+}
+
+static void each_call_may_transfer_little(void **state)
+{
+	for (unsigned side = 0; side < 4; side++) {
+		for (size_t most = 1; most < 70; most++) {
+			struct fault wanted = side_of(side);
+
+			wanted.most = most;
+			set_fault(wanted);
+			run_session();
+		}
+	}
+}
+
+/* Calls that fail ------------------------------------------------------------------------------ */
+
+/* Those of a session where nothing fails are as many, so that each one fails once. */
+static void each_call_may_fail_with(int err)
+{
+	for (unsigned side = 0; side < 4; side++) {
+		struct fault wanted = side_of(side);
+
+		wanted.err = err;
+		do {
+			wanted.at_call++;
+			set_fault(wanted);
+			run_session();
+		} while (faulty.fired);
+		assert_true(wanted.at_call > 1);
+	}
+}
+
+static void what_passes_by_itself_is_no_failure(void **state)
+{
+	each_call_may_fail_with(EINTR);
+	each_call_may_fail_with(EAGAIN);
+	each_call_may_fail_with(ENOBUFS);
+	each_call_may_fail_with(ENOMEM);
+}
+
+/* The one whose call failed notices; the other one when that is closed. */
+static void end_session(struct end *failed)
+{
+	struct end *other = failed == &a ? &b : &a;
+	unsigned *ends = failed == &a ? &ends_a : &ends_b;
+	uint64_t begin_ns = queue_now_ns();
+
+	while (!*ends && !ends_are_late(begin_ns))
+		step();
+	assert_int_equal(*ends, 1);
+	set_fault((struct fault){0});
+	end_close_ep(failed);
+	while (!(ends_a && ends_b && is_complete()) && !ends_are_late(begin_ns))
+		step();
+	for (int i = 0; i < 3; i++)
+		step();
+	check_once();
+	assert_int_equal(ends_a, 1);
+	assert_int_equal(ends_b, 1);
+	end_close_ep(other);
+}
+
+static void each_call_may_break_the_connection_with(int err)
+{
+	int descriptors = count_descriptors();
+
+	for (unsigned side = 0; side < 4; side++) {
+		struct fault wanted = side_of(side);
+		bool fired;
+
+		wanted.err = err;
+		do {
+			wanted.at_call++;
+			set_fault(wanted);
+			begin_session();
+			start_all(queue_now_ns());
+			for (uint64_t begin_ns = queue_now_ns();
+			     !is_complete() && !faulty.fired && !ends_are_late(begin_ns);)
+				step();
+			fired = faulty.fired;
+			if (fired) {
+				end_session(wanted.end);
+				ends_connect();
+			}
+		} while (fired && wanted.at_call < 100);
+		assert_true(wanted.at_call > 1);
+	}
+	assert_int_equal(count_descriptors(), descriptors);
+}
+
+static void a_broken_connection_completes_all_once(void **state)
+{
+	each_call_may_break_the_connection_with(ECONNRESET);
+	each_call_may_break_the_connection_with(EPIPE);
+	each_call_may_break_the_connection_with(ETIMEDOUT);
+}
+
+#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_session_may_stop_at_each_byte, setup),
+		TEST(long_messages_may_stop_anywhere, setup_large),
+		TEST(each_call_may_transfer_little, setup),
+		TEST(what_passes_by_itself_is_no_failure, setup),
+		TEST(a_broken_connection_completes_all_once, setup),
+		TEST(a_broken_connection_completes_all_once, setup_large),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
