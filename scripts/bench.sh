@@ -23,6 +23,8 @@ here=$root/scripts/bench
 . "$here/part-rings.sh"
 # shellcheck source=scripts/bench/part-idle.sh
 . "$here/part-idle.sh"
+# shellcheck source=scripts/bench/part-links.sh
+. "$here/part-links.sh"
 # shellcheck source=scripts/bench/part-netio.sh
 . "$here/part-netio.sh"
 # shellcheck source=scripts/bench/part-verbs.sh
@@ -38,7 +40,7 @@ here=$root/scripts/bench
 # shellcheck source=scripts/bench/compare.sh
 . "$here/compare.sh"
 
-all_parts=(rtt stream rings idle netio services verbs)
+all_parts=(rtt stream rings idle links netio services verbs)
 
 usage()
 {
@@ -47,11 +49,12 @@ usage()
 	Measure round trips of 64 B between two processes of this host, polled and adaptive, over shared memory and
 	TCP, and how many messages go one way, by links and by NetIO's sockets; beside plain sockets, libfabric, ZeroMQ and (where ucx_perftest is installed)
 	UCX. Installs what is missing, builds, measures for about three minutes, and writes a report.
-	  --full                every part with all its rows, in long rounds: about 75 minutes; with --quick
-	                        about 20
+	  --full                every part with all its rows, in long rounds: about 80 minutes; with --quick
+	                        about 22
 	  --only PART           one part with all its rows: rtt (round trips), stream (messages one way),
-	                        rings (rings, pools, hops), idle (CPU against latency), netio (NetIO's sockets),
-	                        services (calls) or verbs (round trips over RDMA devices)
+	                        rings (rings, pools, hops), idle (CPU against latency), links (thousands of
+	                        idle links), netio (NetIO's sockets), services (calls) or verbs (round trips
+	                        over RDMA devices)
 	  --quick               short rounds: what a run without --full and --only has anyway
 	  --rounds N, --duration S
 	                        other figures than those: rounds, and seconds of each run

@@ -14,6 +14,7 @@ def meaning: {
 	"ucx-tcp": "ucx_perftest tag_lat, polled (it prints the median alone)",
 	"tcp-adaptive": "plx-ping, both ends poll and sleep when idle (the default)",
 	"shm-event": "plx-ping, both ends sleep for each message", "tcp-event": "plx-ping, both ends sleep for each message",
+	"tcp-beside": "a link while another one between the same two lcores sends 4 KiB in each turn",
 	"tcp-poll-idle": "tcp-poll while the server holds 1000 idle links",
 	"raw-zmq": "ZeroMQ PAIR, blocking, as most programs use it; its own thread moves the bytes", "raw-eventfd": "two processes sleep on an eventfd for each message",
 	"raw-fi-plxshm-event": "libfabric alone over Pollux's provider, asleep for each message"

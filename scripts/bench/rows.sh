@@ -8,18 +8,18 @@ declare -A program # by name: path of the executable
 targets=()         # what ninja is to build
 module_dir=''      # of the provider plx_shm, for programs of libfabric's
 wanted=(raw-tcp raw-fi raw-fi-shm raw-bare raw-eventfd raw-zmq
-	hiccup cache-line plx-ping many_links plx_shm-fi) # parts add theirs
+	hiccup cache-line plx-ping many_links link-beside plx_shm-fi) # parts add theirs
 
 # In the order of a round: what is compared is near each other.
 all_rows=(bare raw-fi-plxshm raw-fi-shm shm-poll ucx-shm shm-adaptive shm-poll-tcp raw-eventfd raw-fi-plxshm-event shm-event
-	raw-fi-tcp raw-tcp tcp-poll ucx-tcp tcp-adaptive tcp-poll-idle raw-zmq raw-tcp-event tcp-event)
+	raw-fi-tcp raw-tcp tcp-poll tcp-beside ucx-tcp tcp-adaptive tcp-poll-idle raw-zmq raw-tcp-event tcp-event)
 # Those of a run without --full and --only.
 main_rows=' raw-fi-shm shm-poll ucx-shm shm-adaptive shm-event raw-fi-tcp raw-tcp tcp-poll ucx-tcp tcp-adaptive raw-zmq raw-tcp-event tcp-event '
 declare -A row_program=(
 	[raw-tcp]=raw-tcp [raw-tcp-event]=raw-tcp [raw-fi-tcp]=raw-fi [raw-fi-shm]=raw-fi-shm [raw-zmq]=raw-zmq
 	[bare]=raw-bare [raw-eventfd]=raw-eventfd
 	[raw-fi-plxshm]=raw-fi [raw-fi-plxshm-event]=raw-fi
-	[tcp-poll]=plx-ping [tcp-poll-idle]=plx-ping [shm-poll]=plx-ping [shm-poll-tcp]=plx-ping
+	[tcp-poll]=plx-ping [tcp-beside]=link-beside [tcp-poll-idle]=plx-ping [shm-poll]=plx-ping [shm-poll-tcp]=plx-ping
 	[tcp-adaptive]=plx-ping [shm-adaptive]=plx-ping [tcp-event]=plx-ping [shm-event]=plx-ping [ucx-shm]=ucx_perftest [ucx-tcp]=ucx_perftest
 )
 
@@ -31,13 +31,13 @@ declare -A idle_links=([tcp-poll-idle]=1000 [shm-poll-tcp]=1)
 rtt_has()
 {
 	case $1 in
-	*-adaptive | *-event | bare | raw-eventfd | tcp-poll-idle | shm-poll-tcp) (($2 == 64)) ;;
+	*-adaptive | *-event | bare | raw-eventfd | tcp-beside | tcp-poll-idle | shm-poll-tcp) (($2 == 64)) ;;
 	esac
 }
 
 is_of_one_host()
 {
-	[[ $1 == *shm* || $1 == bare || $1 == raw-eventfd || $1 == *-adaptive || $1 == *-event || $1 == tcp-poll-idle || $1 == ucx-* ]]
+	[[ $1 == *shm* || $1 == bare || $1 == raw-eventfd || $1 == *-adaptive || $1 == *-event || $1 == tcp-beside || $1 == tcp-poll-idle || $1 == ucx-* ]]
 }
 
 find_programs()
@@ -169,6 +169,9 @@ server_command()
 	local path=${program[${row_program[$1]}]}
 
 	case $1 in
+	tcp-beside)
+		command=("$path" -l "0@$cpu_plx_server" --idle poll --provider "$eal_provider" -- --listen "$2")
+		;;
 	tcp-* | shm-*)
 		command=("$path" -l "0@$cpu_plx_server" --idle "$(idle_of "$1")" --provider "$(provider_of "$1" server)"
 			-- --listen "$2" --size "$3")
@@ -193,6 +196,10 @@ client_command()
 	tail=(--connect "$2" --size "$3" --duration "$duration" --warmup "$(warmup_for "$3")"
 		--out "$4" --name "$1")
 	case $1 in
+	tcp-beside) # of one size
+		command=("$path" -l "1@$cpu_client" --idle poll --provider "$eal_provider"
+			-- --connect "$2" "${tail[@]:4}")
+		;;
 	tcp-* | shm-*)
 		command=("$path" -l "1@$cpu_client" --idle "$(idle_of "$1")" --provider "$(provider_of "$1" client)"
 			-- "${tail[@]}")

@@ -6,12 +6,12 @@ include "sums";
 
 # What is compared is near each other.
 def names: ["bare", "raw-fi-shm", "raw-fi-plxshm", "ucx-shm", "shm-poll", "shm-adaptive", "shm-poll-tcp", "raw-fi-tcp", "raw-tcp",
-	"tcp-poll", "ucx-tcp", "tcp-adaptive", "tcp-poll-idle", "raw-eventfd", "raw-fi-plxshm-event", "shm-event", "raw-zmq", "raw-tcp-event", "tcp-event"];
+	"tcp-poll", "tcp-beside", "ucx-tcp", "tcp-adaptive", "tcp-poll-idle", "raw-eventfd", "raw-fi-plxshm-event", "shm-event", "raw-zmq", "raw-tcp-event", "tcp-event"];
 def rank: . as $row | (names | index($row)) // 99;
 
 # What a row stands on, or is held against; rows that stand on nothing have none.
 def base_of: {
-	"raw-fi-tcp": "raw-tcp", "raw-zmq": "raw-tcp", "ucx-tcp": "raw-tcp", "tcp-adaptive": "tcp-poll", "tcp-poll-idle": "tcp-poll",
+	"raw-fi-tcp": "raw-tcp", "raw-zmq": "raw-tcp", "ucx-tcp": "raw-tcp", "tcp-adaptive": "tcp-poll", "tcp-beside": "tcp-poll", "tcp-poll-idle": "tcp-poll",
 	"tcp-poll": "raw-tcp", "raw-fi-plxshm": "raw-fi-shm", "ucx-shm": "raw-fi-shm", "shm-adaptive": "shm-poll",
 	"shm-poll-tcp": "shm-poll", "raw-fi-plxshm-event": "raw-eventfd", "shm-event": "raw-eventfd", "tcp-event": "raw-tcp-event"
 }[.];
@@ -37,9 +37,10 @@ def combined($runs):
 	} + spread("p50_ns")
 	+ ([$pooled[] | select(.key == $first.key and .size_bytes == $first.size_bytes and .state == $first.state)][0] // {});
 
-def bar($runs; $row; $base; $bytes; $limit; $gates):
-	ratio_of_pairs($runs; $row; $base; $bytes; "p50_ns") | values
-	| at_most("\($row) over \($base), p50, \($bytes) B"; .; $limit; $gates);
+def bar_of($runs; $row; $base; $bytes; $percentile; $limit; $gates):
+	ratio_of_pairs($runs; $row; $base; $bytes; $percentile + "_ns") | values
+	| at_most("\($row) over \($base), \($percentile), \($bytes) B"; .; $limit; $gates);
+def bar($runs; $row; $base; $bytes; $limit; $gates): bar_of($runs; $row; $base; $bytes; "p50"; $limit; $gates);
 
 # At most that many nanoseconds more.
 def plus_bar($runs; $row; $base; $plus):
@@ -51,6 +52,7 @@ def thresholds($runs): any($runs[]; .key == "tcp-poll" and .provider == "plx_tcp
 	bar($runs; "tcp-poll"; "raw-tcp"; 64; 1.10; $gates),
 	(1024, 65536, 1048576 | bar($runs; "tcp-poll"; "raw-fi-tcp"; .; 1; false)),
 	bar($runs; "tcp-poll-idle"; "tcp-poll"; 64; 1.10; $gates),
+	bar_of($runs; "tcp-beside"; "tcp-poll"; 64; "p99"; 2; false),
 	bar($runs; "tcp-event"; "raw-tcp-event"; 64; 1.10; false),
 	bar($runs; "raw-fi-plxshm"; "raw-fi-shm"; 64; 0.45; true),
 	bar($runs; "raw-fi-plxshm"; "bare"; 64; 2.1; true),

@@ -20,7 +20,7 @@ def row_label: {
 	"shm-poll": "Pollux, shared memory", "shm-adaptive": "Pollux, shared memory, adaptive",
 	"tcp-poll": "Pollux, TCP", "tcp-adaptive": "Pollux, TCP, adaptive",
 	"shm-event": "Pollux, shared memory, asleep", "tcp-event": "Pollux, TCP, asleep",
-	"tcp-poll-idle": "Pollux, TCP, beside 1000 idle links", "shm-poll-tcp": "Pollux, shared memory, beside idle TCP",
+	"tcp-poll-idle": "Pollux, TCP, beside 1000 idle links", "tcp-beside": "Pollux, TCP, beside a stream", "shm-poll-tcp": "Pollux, shared memory, beside idle TCP",
 	"shm-stream": "Pollux, shared memory", "tcp-stream": "Pollux, TCP", "fi-stream": "Pollux over libfabric's TCP",
 	"tcp-single": "Pollux, TCP, one a turn", "fi-single": "Pollux over libfabric's TCP, one a turn",
 	"raw-tcp": "plain sockets", "raw-tcp-event": "plain sockets, asleep", "raw-fi-tcp": "libfabric, TCP", "raw-fi-shm": "libfabric, shared memory",
@@ -32,13 +32,13 @@ def row_label: {
 
 # Of a row's histogram: warm ones are Pollux's.
 def colour: {
-	"shm-poll": "#c2410c", "shm-adaptive": "#f59e0b", "tcp-poll": "#be123c", "tcp-adaptive": "#ec4899", "tcp-poll-idle": "#9f1239", "shm-event": "#fb7185", "tcp-event": "#f43f5e",
+	"shm-poll": "#c2410c", "shm-adaptive": "#f59e0b", "tcp-poll": "#be123c", "tcp-adaptive": "#ec4899", "tcp-poll-idle": "#9f1239", "tcp-beside": "#881337", "shm-event": "#fb7185", "tcp-event": "#f43f5e",
 	"shm-poll-tcp": "#92400e", "self-test": "#c2410c", "raw-tcp": "#64748b", "raw-tcp-event": "#94a3b8", "raw-fi-shm": "#2563eb", "raw-fi-tcp": "#0891b2",
 	"raw-fi-plxshm": "#1e40af", "raw-fi-plxshm-event": "#60a5fa", "ucx-shm": "#15803d", "ucx-tcp": "#65a30d", "raw-zmq": "#9333ea",
 	"bare": "#334155", "raw-eventfd": "#a16207"
 }[.] // "#475569";
 
-def is_pollux: test("^(shm|tcp|fi)-(poll|adaptive|event|stream|single)|^self-test$|^verbs-");
+def is_pollux: test("^(shm|tcp|fi)-(poll|beside|adaptive|event|stream|single)|^self-test$|^verbs-");
 
 # Of a table of the report.
 def cells: map("<td>\(tostring | @html)</td>") | join("");

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2016 # $name in single quotes is jq's
 set -uo pipefail
 
-programs=$1
+programs=$1 many_links=$PLX_BUILD_ROOT/tests/apps/many_links
 module_dir=$PLX_BUILD_ROOT/drivers/shm # of the provider plx_shm, which raw-fi has to load
 work=$(mktemp -d)
 server=
@@ -146,6 +146,29 @@ exchange raw-fi '[::1]:0' 64 --provider "${own[-1]}"
 [[ ! -x $programs/raw-zmq ]] || exchange raw-zmq '[::1]:0' 64
 FI_PROVIDER_PATH=$module_dir exchange raw-fi '[::1]:0' 64 --provider plx_shm
 check 'nothing stays in /dev/shm' test -z "$(find /dev/shm -name "*pollux-test-$$*")"
+
+# Of a lcore with more links: what the bench takes from these two must be there.
+start_server link-beside 127.0.0.1:0 --provider tcp --idle poll
+timeout 60 "$programs/link-beside" --provider tcp --idle poll --connect "$address" --duration 300ms --warmup 10 \
+	--out "$work" --name beside >"$work/client" 2>&1
+status=$?
+check "link-beside: client ($(tail -n 1 "$work/client"))" test $status = 0 -o $status = 3
+wait "$server"
+check 'link-beside: the server ends well with its client' test $? = 0
+check 'link-beside: the other link streamed' grep -qE '^streamed [1-9][0-9]* messages' "$work/client"
+check 'link-beside: the round trips are in the JSON' jq -e '.provider == "plx_tcp" and .count > 0 and .p50_ns > 0' "$work/beside.json"
+start_server link-idle 127.0.0.1:0 --provider tcp --idle event --links 20 --duration 200ms --out "$work/idle.json"
+timeout 60 "$many_links" --provider tcp --connect "$address" --links 20 >"$work/client" 2>&1 &
+peer=$!
+wait "$server"
+check "link-idle: it ends well ($(tail -n 1 "$work/server"))" test $? = 0
+server=
+kill "$peer"
+wait "$peer"
+check 'link-idle: the figures are in the JSON' jq -e '.links == 20 and .size_bytes == 4 and .turn_ns > 0 and
+	.longest_turn_ns > 0 and .bytes_per_link > 0 and .cpu_percent >= 0' "$work/idle.json"
+says 2 'give --listen and --out' "$programs/link-idle" --links 3
+says 2 'give one of --listen ADDR and --connect ADDR' "$programs/link-beside"
 
 says 2 'give --listen HOST:PORT or --connect HOST:PORT' "$programs/raw-tcp"
 says 2 'give one of --listen and --connect, once' "$programs/raw-tcp" --listen a:1 --connect b:2

@@ -58,6 +58,10 @@ check '... and just missed is missed' "$sum" \
 check 'sizes that were not measured have no threshold' "$sum" '.thresholds | length == 2'
 check 'links over libfabric'"'"'s own provider gate nothing' \
 	"$({ over=net run raw-tcp 64 1 7000; over=net run tcp-poll 64 1 9000; } | rtt)" '.thresholds | length == 1 and all(.[]; .gates == false)'
+sum=$({ run tcp-poll 64 1 9000; run tcp-beside 64 1 12000; } |
+	jq -c '. + {p99_ns: (if .key == "tcp-poll" then 20000 else 40001 end)}' | rtt)
+check 'a link beside a stream is held against one alone at p99' "$sum" \
+	'.thresholds == [{what: "tcp-beside over tcp-poll, p99, 64 B", ratio: 2, limit: 2, ok: false, gates: false, state: "one"}]'
 sum=$({ run raw-tcp-event 64 1 20000; run tcp-event 64 1 22001; run raw-zmq 64 1 80000; } | rtt)
 check 'a link that sleeps is held against sockets that sleep, as an aim' "$sum" \
 	'.thresholds[0] | .what == "tcp-event over raw-tcp-event, p50, 64 B" and (.ok | not) and .limit == 1.1 and (.gates | not)'
@@ -199,6 +203,34 @@ check 'a link is held against one over libfabric'"'"'s provider where that ran, 
 	"$(jq -n --argjson full "$sum" --argjson short "$({ flow raw-fi-tcp 64 1 100; flow tcp-stream 64 1 200; } | streams)" '[$full, $short]')" \
 	'[.[] | .rows[] | select(.key == "tcp-stream") | .base] == ["fi-stream", "fi-stream", "fi-stream", "raw-fi-tcp"]'
 check 'no stream measured, none told' "$(streams </dev/null)" '.rows == [] and .thresholds == []'
+
+# Idle links ------------------------------------------------------------------------------------
+
+# idle COUNT ROUND TURN_NS LONGEST_NS BYTES CPU_PERCENT: a run of link-idle.
+idle()
+{
+	jq -nc --argjson count "$1" --argjson round "$2" --argjson turn "$3" --argjson longest "$4" --argjson bytes "$5" --argjson cpu "$6" '{
+		key: "links-\($count)", round: $round, line_ns: [], provider: "plx_tcp", links: $count, size_bytes: 4, turn_ns: $turn,
+		longest_turn_ns: $longest, bytes_per_link: $bytes, cpu_percent: $cpu, wakes_per_s: 10}'
+}
+links()
+{
+	jq -s -L "$here" --argjson between null -f "$here/links.jq"
+}
+sum=$({
+	idle 1 1 20 200000 110000 0.1
+	idle 1 2 20 300000 110000 0.3
+	idle 10000 1 24 4000000 16384 0.7
+	idle 10000 2 24.1 6000000 16384 0.71
+	idle 15000 1 24 5000001 11000 0.8
+} | links)
+check 'of idle links figures are medians, and the longest turn is the longest of all' "$sum" \
+	'.rows | map([.links, .turn_ns, .longest_turn_ns, .bytes_per_link]) ==
+		[[1, 20, 300000, null], [10000, 24.05, 6000000, 16384], [15000, 24, 5000001, 11000]]'
+check '... and each threshold is judged' "$sum" '[.thresholds[] | [.ratio, .ok, .gates]] ==
+	[[1.203, false, true], [16, true, true], [0.505, false, true], [5, false, false]]'
+check '... of what was measured' "$({ idle 1 1 20 200000 110000 0.1; } | links)" '(.rows | length == 1) and .thresholds == []'
+check '... if anything was' "$(links </dev/null)" '.rows == [] and .thresholds == []'
 
 # Rings -----------------------------------------------------------------------------------------
 
@@ -422,7 +454,7 @@ refuses()
 
 refuses "unknown option '--bogus'" --bogus
 refuses '--out /dev/null/x: cannot be made' --out /dev/null/x
-refuses 'there is no such part; there are rtt stream rings idle netio services verbs' --only soak
+refuses 'there is no such part; there are rtt stream rings idle links netio services verbs' --only soak
 refuses 'leave one out' --only rtt --full
 refuses 'that part is of one host' --only rings --serve
 refuses 'that part is of one host' --only stream --connect host:1
