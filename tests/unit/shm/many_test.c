@@ -2,8 +2,8 @@
 /* Very many connections on one completion queue: those that are idle cost nothing, and are heard
  * all the same. */
 #include "prov/cm.h"
-#include "shm.h"
 #include "prov/memory.h"
+#include "shm.h"
 
 #include <sys/resource.h>
 #include <time.h>

@@ -3,7 +3,7 @@
  * comes out right, and each operation completes once. */
 #include "faults.h"
 
-#include "../shm/count.h"
+#include "prov/count.h"
 
 #define LARGE_MAX 210000 /* the longest message */
 #define MEMORY    4096   /* that each side registered */
