@@ -47,7 +47,7 @@ slice numa 20 'tests/guest lib/mem lib/topo' 'memory placement, in a guest with 
 slice rdma 300 'tests/rdma drivers lib/fabric lib/netio' 'links, NetIO and programs over RDMA devices in software, in guests' \
 	scripts/test-rdma.sh
 slice release 330 'meson.build config scripts drivers' 'the tier fast on the other release of Debian' other_release
-slice fuzz-long 320 'tests/fuzz lib/netio lib/rpc lib/topo apps/params' 'each fuzz target for 40 s' fuzz 40
+slice fuzz-long 360 'tests/fuzz lib/netio lib/rpc lib/topo apps/params drivers/tcp' 'each fuzz target for 40 s' fuzz 40
 slice nightly 400 'tests/apps tests/perf lib drivers apps' 'the tier nightly, without stress and guests' nightly
 
 usage()
