@@ -55,8 +55,9 @@ void tcp_ep_break(struct tcp_ep *ep, const char *why)
 	if (ep->is_broken)
 		return;
 	ep->is_broken = true;
-	tcp_log(FI_LOG_WARN, "the connection with %s is ended: %s",
-		prov_address_format(&ep->base.peer, peer), why);
+	if (plx_log_allowed(&domain_of(ep)->log_limit, queue_now_ns()))
+		tcp_log(FI_LOG_WARN, "the connection with %s is ended: %s",
+			prov_address_format(&ep->base.peer, peer), why);
 	tcp_sys.shutdown(ep->source.fd, SHUT_RDWR);
 }
 

@@ -306,7 +306,7 @@ bool tcp_receive_read(struct tcp_ep *ep)
 		return false;
 	if (got < 0 && (errno == EINTR || errno == ENOBUFS || errno == ENOMEM))
 		return true; /* look again */
-	tcp_ep_finish(ep); /* the peer closed, or the connection failed */
+	tcp_ep_finish(ep);   /* the peer closed, or the connection failed */
 	return false;
 }
 
