@@ -163,6 +163,12 @@ void rma_end_write(struct tcp_ep *ep);
 void rma_end_data(struct tcp_ep *ep);
 void rma_flush(struct tcp_ep *ep, int err);
 
+/* Sends and reads under way; all of them may complete in error at once. */
+static inline uint32_t under_way(const struct tcp_ep *ep)
+{
+	return ep->base.tx_tail - ep->base.tx_head - ep->answers + ep->reads_tail - ep->reads_head;
+}
+
 static inline struct tcp_read *rma_oldest(const struct tcp_ep *ep)
 {
 	return &ep->reads[ep->reads_head % WIRE_READS_MAX];

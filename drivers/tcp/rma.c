@@ -119,10 +119,7 @@ static uint64_t total_of(const struct iovec *iov, size_t count)
 /* A read takes a place among the sends, so that the queue has room for it when it fails. */
 static bool has_room(const struct tcp_ep *ep)
 {
-	uint32_t reads = ep->reads_tail - ep->reads_head;
-
-	return reads < WIRE_READS_MAX &&
-	       ep->base.tx_tail - ep->base.tx_head - ep->answers + reads < ep->base.tx_size;
+	return ep->reads_tail - ep->reads_head < WIRE_READS_MAX && under_way(ep) < ep->base.tx_size;
 }
 
 static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)

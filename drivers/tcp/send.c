@@ -314,6 +314,12 @@ static inline bool is_full(const struct tcp_ep *ep)
 	return ep->base.tx_tail - ep->base.tx_head - ep->answers >= ep->base.tx_size;
 }
 
+/* Return: whether its completion has a place in the queue, also if all that is under way fails. */
+static inline bool may_complete(const struct tcp_ep *ep)
+{
+	return cq_has_room(ep->base.tx_cq) && under_way(ep) < ep->base.tx_size;
+}
+
 static inline bool is_too_much(const struct tcp_ep *ep)
 {
 	return ep->queued_bytes >= TCP_QUEUED_MAX;
@@ -371,7 +377,7 @@ ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message)
 	if (plx_unlikely(message->length > WIRE_LENGTH_MAX))
 		return -FI_EMSGSIZE;
 	if (plx_unlikely(!message->mr && (is_full(ep) || (message->length && is_too_much(ep)) ||
-					  (message->completion && !cq_has_room(ep->base.tx_cq)))))
+					  (message->completion && !may_complete(ep)))))
 		return -FI_EAGAIN;
 	/* Completions come in the order of their sends. */
 	if (!copied || plx_unlikely(message->completion && has_sends(ep)))
