@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ends of a connection, each in a thread that goes to sleep on its completion queue after some
+ * looks, so that messages come while the other end is about to sleep, asleep, or waking, and its
+ * socket is hot, has left the epoll set, or has cooled. Some messages leave with the next poll, or
+ * on the way to sleep. A message that nobody is woken for ends the test. */
+#include "ends.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#define LOST_MS 5000
+#define BYTES   64
+#define AWAKE   500000000 /* looks, which take longer than that */
+
+struct sleeper {
+	struct end *side;
+	uint64_t trips, random, sleeps;
+	uint64_t looks_max;
+	bool descriptor; /* sleeps by fi_trywait and poll(2), else by fi_cq_sread */
+	bool begins;
+	const char *failed;
+};
+
+static cpu_set_t allowed;
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Nothing woke it. Unless the host itself was away for longer: then nobody could. */
+static ssize_t not_woken(uint64_t begin_ns)
+{
+	return plx_now_ns() - begin_ns < (LOST_MS + 500) * PLX_NS_PER_MS ? -FI_ETIMEDOUT
+									 : -FI_EAGAIN;
+}
+
+/* fi_trywait, then the descriptor. */
+static ssize_t sleep_on_descriptor(struct sleeper *end, struct fi_cq_data_entry *entry)
+{
+	struct fid *fid = &end->side->rx_cq->fid;
+	struct pollfd pollfd = {.events = POLLIN};
+	uint64_t begin_ns = plx_now_ns();
+	int rc;
+
+	fi_control(fid, FI_GETWAIT, &pollfd.fd);
+	rc = fi_trywait(end->side->fabric, &fid, 1);
+	if (rc == 0) {
+		end->sleeps++;
+		if (poll(&pollfd, 1, LOST_MS) == 0)
+			return not_woken(begin_ns);
+	} else if (rc != -FI_EAGAIN) {
+		return rc;
+	}
+	return fi_cq_read(end->side->rx_cq, entry, 1);
+}
+
+static ssize_t sleep_in_read(struct sleeper *end, struct fi_cq_data_entry *entry)
+{
+	uint64_t begin_ns = plx_now_ns();
+	ssize_t got = fi_cq_sread(end->side->rx_cq, entry, 1, NULL, LOST_MS);
+
+	end->sleeps++;
+	return got == -FI_EAGAIN ? not_woken(begin_ns) : got;
+}
+
+static bool wait_for_one(struct sleeper *end)
+{
+	struct fi_cq_data_entry entry;
+	ssize_t got = -FI_EAGAIN;
+
+	for (uint64_t left = end->looks_max == AWAKE
+				   ? AWAKE
+				   : next_random(&end->random) % (end->looks_max + 1);
+	     left > 0 && got == -FI_EAGAIN; left--)
+		got = fi_cq_read(end->side->rx_cq, &entry, 1);
+	while (got == -FI_EAGAIN)
+		got = end->descriptor ? sleep_on_descriptor(end, &entry)
+				      : sleep_in_read(end, &entry);
+	if (got == 1 && entry.flags & FI_RECV)
+		return true;
+	end->failed = got == -FI_ETIMEDOUT ? "a message came and nobody was woken"
+					   : "a read failed";
+	return false;
+}
+
+static ssize_t send_with_more(struct sleeper *end, uint8_t *bytes)
+{
+	struct iovec iov = {bytes, BYTES};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1};
+
+	return fi_sendmsg(end->side->ep, &msg, FI_MORE);
+}
+
+static ssize_t send_in_place(struct sleeper *end, const uint8_t *bytes)
+{
+	void *place = tcp_send_claim(end->side->ep, BYTES);
+
+	if (!place)
+		return -FI_EAGAIN;
+	memcpy(place, bytes, BYTES);
+	tcp_send_commit(end->side->ep, BYTES);
+	return 0;
+}
+
+/* Looks for so long now and then that the other end falls asleep after the longest of its own. */
+static void linger(struct sleeper *end)
+{
+	uint64_t looks = 0;
+
+	if (end->looks_max != AWAKE && next_random(&end->random) % 8 == 0)
+		looks = next_random(&end->random) % (2 * end->looks_max + 1);
+	while (looks--)
+		fi_cq_read(end->side->rx_cq, NULL, 0);
+}
+
+static bool send_one(struct sleeper *end, uint8_t *bytes)
+{
+	uint64_t way = next_random(&end->random) >> 32 & 3;
+	ssize_t rc = way == 0 ? send_with_more(end, bytes)
+		   : way == 1 ? send_in_place(end, bytes)
+			      : fi_inject(end->side->ep, bytes, BYTES, 0);
+
+	if (rc)
+		end->failed = "a send failed";
+	return rc == 0;
+}
+
+/* To a CPU of its own, where there are two: on one of them neither sees the other half way. */
+static void go_apart(bool second)
+{
+	int pass = second && CPU_COUNT(&allowed) > 1, cpu = 0;
+	cpu_set_t own;
+
+	while (!CPU_ISSET(cpu, &allowed) || pass-- > 0)
+		cpu++;
+	CPU_ZERO(&own);
+	CPU_SET(cpu, &own);
+	pthread_setaffinity_np(pthread_self(), sizeof(own), &own);
+}
+
+static void *run_end(void *arg)
+{
+	struct sleeper *end = arg;
+	static uint8_t in[2][BYTES];
+	uint8_t *mine = in[end->begins], out[BYTES] = {0};
+
+	go_apart(!end->begins);
+	for (uint64_t i = 0; i < end->trips; i++) {
+		fi_recv(end->side->ep, mine, BYTES, NULL, 0, NULL);
+		if (end->begins)
+			linger(end);
+		if (end->begins && !send_one(end, out))
+			break;
+		if (!wait_for_one(end))
+			break;
+		if (!end->begins)
+			linger(end);
+		if (!end->begins && !send_one(end, out))
+			break;
+	}
+	fi_cq_read(end->side->rx_cq, NULL, 0); /* the last one may have looked too early */
+	return NULL;
+}
+
+/* A soak has more than ten million sleeps. */
+static uint64_t trips_of(uint64_t usual)
+{
+	return getenv("PLX_TEST_SOAK") ? 150 * usual : usual;
+}
+
+static void run(bool descriptor, uint64_t looks_max_a, uint64_t looks_max_b, uint64_t trips)
+{
+	struct sleeper first = {.side = &a, .random = 3, .begins = true},
+		       second = {.side = &b, .random = 5};
+	pthread_t thread;
+
+	ends_open(
+		(struct ends_attr){.wait_obj = FI_WAIT_FD, .tx_selective = true, .gathers = true});
+	first.trips = second.trips = trips_of(trips);
+	first.looks_max = looks_max_a;
+	second.looks_max = looks_max_b;
+	first.descriptor = second.descriptor = descriptor;
+	assert_int_equal(pthread_create(&thread, NULL, run_end, &second), 0);
+	run_end(&first);
+	pthread_join(thread, NULL);
+	if (first.failed || second.failed)
+		fail_msg("%s", first.failed ? first.failed : second.failed);
+	assert_true(second.sleeps > 0);
+	print_message("up to %llu and %llu looks: %llu and %llu sleeps\n",
+		      (unsigned long long)looks_max_a, (unsigned long long)looks_max_b,
+		      (unsigned long long)first.sleeps, (unsigned long long)second.sleeps);
+	ends_close();
+}
+
+static void run_all(bool descriptor)
+{
+	run(descriptor, 0, 0, 5000);
+	run(descriptor, 30, 30, 5000);
+	run(descriptor, 2500, 2500, 3000);  /* the socket leaves the set */
+	run(descriptor, 20000, 20000, 300); /* ... and cools */
+	run(descriptor, AWAKE, 10, 10000);
+}
+
+static void no_message_is_slept_through_on_the_descriptor(void **state)
+{
+	run_all(true);
+}
+
+static void no_message_is_slept_through_in_a_read(void **state)
+{
+	run_all(false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_message_is_slept_through_on_the_descriptor),
+		cmocka_unit_test(no_message_is_slept_through_in_a_read),
+	};
+
+	plx_clock_init();
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
