@@ -158,7 +158,8 @@ static size_t take_pieces(struct tcp_send *send, size_t written)
 		struct iovec *piece = &send->pieces[send->piece];
 		size_t bytes = written - taken < piece->iov_len ? written - taken : piece->iov_len;
 
-		piece->iov_base = (char *)piece->iov_base + bytes;
+		if (bytes) /* an empty piece may be at NULL */
+			piece->iov_base = (char *)piece->iov_base + bytes;
 		piece->iov_len -= bytes;
 		taken += bytes;
 		if (piece->iov_len)
