@@ -84,18 +84,11 @@ void poll_heat(struct tcp_ep *ep)
 	ep->is_hot = true;
 }
 
-/* An answer to a read waits for room in the socket, which the set tells of. */
-static bool waits_for_socket(const struct tcp_ep *ep)
-{
-	return ep->frame.kind == WIRE_READ && !ep->in_frame && ep->is_blocked && !ep->send_failed &&
-	       ep->in_set;
-}
-
 void poll_wait(struct tcp_ep *ep)
 {
 	unlist(ep);
-	if (ep->base.starved || waits_for_socket(ep))
-		return; /* a posted receive, or room, brings it back, and then it is hot */
+	if (ep->base.starved)
+		return; /* a posted receive brings it back, and then it is hot */
 	list_append(&rx_cq_of(ep)->waiting, &ep->link);
 	ep->is_waiting = true;
 }
@@ -199,11 +192,8 @@ void poll_sends(struct tcp_cq *cq)
 /* Edge: what was reported is not reported again. */
 static void handle(struct tcp_ep *ep, uint32_t events)
 {
-	if (ep->is_blocked && events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) {
+	if (ep->is_blocked && events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
 		tcp_send_queued(ep);
-		if (ep->is_stalled)
-			poll_wait(ep);
-	}
 	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
 		if (ep->is_hot)
 			ep->idle_looks = 0;

@@ -15,6 +15,9 @@
 #define IOV_COUNT    64 /* pieces of one system call */
 #define CALLS_MAX    4  /* in one go: then it is another endpoint's turn */
 #define SENDS_LEAST  8
+/* Of the block, for headers of answers to reads: else two sides that both wait for room to answer
+ * would read no more, and wait for ever. */
+#define ANSWERS_BYTES (WIRE_READS_MAX * WIRE_FRAME_BYTES)
 
 static struct tcp_ep *ep_of(struct fid_ep *fid)
 {
@@ -366,9 +369,19 @@ static void keep(struct tcp_ep *ep, const struct tcp_message *message, bool copi
 	ep->answers += message->mr != NULL;
 }
 
+/* Whether it is copied into the block. An answer that finds no room there is sent from where it
+ * lies. */
+static inline bool is_copied(struct tcp_ep *ep, const struct tcp_message *message)
+{
+	if (plx_unlikely(message->mr != NULL))
+		return message->length <= COPY_MAX &&
+		       make_room(ep, WIRE_FRAME_BYTES + message->length + ANSWERS_BYTES);
+	return message->length <= COPY_MAX || message->flags & FI_INJECT;
+}
+
 ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message)
 {
-	bool copied = message->length <= COPY_MAX || message->flags & FI_INJECT;
+	bool copied = is_copied(ep, message);
 	uint32_t header = wire_header_bytes(message->frame.kind, message->frame.flags);
 	bool kept = false;
 	uint8_t *at;
@@ -385,7 +398,8 @@ ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message)
 		kept = true;
 	if (kept && plx_unlikely(grow(ep) != 0))
 		return -FI_ENOMEM;
-	at = make_room(ep, header + (copied ? message->length : 0));
+	at = make_room(ep,
+		       header + (copied ? message->length : 0) + (message->mr ? 0 : ANSWERS_BYTES));
 	if (plx_unlikely(!at))
 		return -FI_EAGAIN;
 	wire_write(at, &message->frame);
@@ -526,7 +540,7 @@ void *tcp_send_claim(struct fid_ep *fid, size_t length)
 
 	if (plx_unlikely(ep->base.state != EP_CONNECTED || length > CLAIM_MAX || is_too_much(ep)))
 		return NULL;
-	at = make_room(ep, WIRE_FRAME_BYTES + length);
+	at = make_room(ep, WIRE_FRAME_BYTES + length + ANSWERS_BYTES);
 	return plx_likely(at != NULL) ? at + WIRE_FRAME_BYTES : NULL;
 }
 

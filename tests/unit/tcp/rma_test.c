@@ -119,6 +119,43 @@ static void as_many_reads_as_may_be_are_under_way(void **state)
 	expect_done(0, FI_READ);
 }
 
+static void fill(struct end *end)
+{
+	static const uint8_t message[1000];
+
+	while (fi_inject(end->ep, message, sizeof(message), 0) == 0)
+		;
+}
+
+/* Both have to answer a read before they come to what makes room for the answer. */
+static void two_ends_whose_sockets_are_full_answer_each_other(void **state)
+{
+	static uint8_t in_a[1000], in_b[1000], from_b[1000], from_a[1000];
+	unsigned reads_left = 2;
+	uint64_t begin_ns = queue_now_ns();
+
+	assert_int_equal(
+		fi_read(a.ep, from_b, sizeof(from_b), NULL, 0, at(0), fi_mr_key(mr_b), CONTEXT(1)),
+		0);
+	assert_int_equal(
+		fi_read(b.ep, from_a, sizeof(from_a), NULL, 0, at(0), fi_mr_key(mr_a), CONTEXT(1)),
+		0);
+	fill(&a);
+	fill(&b);
+	while (reads_left && !ends_are_late(begin_ns)) {
+		struct fi_cq_data_entry entry;
+
+		while (fi_recv(a.ep, in_a, sizeof(in_a), NULL, 0, NULL) == 0)
+			;
+		while (fi_recv(b.ep, in_b, sizeof(in_b), NULL, 0, NULL) == 0)
+			;
+		reads_left -= fi_cq_read(a.rx_cq, &entry, 1) == 1 && entry.flags & FI_READ;
+		reads_left -= fi_cq_read(b.rx_cq, &entry, 1) == 1 && entry.flags & FI_READ;
+	}
+	assert_int_equal(reads_left, 0);
+	assert_memory_equal(from_b, memory_b, sizeof(from_b));
+}
+
 /* What fails at once finds room in the queue, beside what was there. */
 static void reads_and_sends_that_fail_are_no_more_than_the_queue_has_room_for(void **state)
 {
@@ -185,6 +222,7 @@ int main(void)
 		TEST(bytes_are_read_and_written_of_any_length, setup),
 		TEST(bytes_are_read_and_written_of_any_length, setup_by_address),
 		TEST(as_many_reads_as_may_be_are_under_way, setup),
+		TEST(two_ends_whose_sockets_are_full_answer_each_other, setup),
 		TEST(reads_and_sends_that_fail_are_no_more_than_the_queue_has_room_for,
 		     setup_exact),
 		TEST(memory_that_is_read_may_be_taken_back, setup),
