@@ -2,6 +2,7 @@
 #include "prov.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,6 +31,66 @@ const char *cq_error_text(struct fid_cq *fid, int prov_errno, const void *err_da
 			  size_t size)
 {
 	return queue_error_text(prov_errno, buf, size);
+}
+
+/* No peer has an address in an address vector. */
+ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
+{
+	ssize_t done = fi_cq_read(fid, buf, count);
+
+	for (ssize_t i = 0; source && i < done; i++)
+		source[i] = FI_ADDR_NOTAVAIL;
+	return done;
+}
+
+/* Sleeping ----------------------------------------------------------------------------------- */
+
+static bool take_signal(struct prov_cq *cq)
+{
+	bool was = cq->is_signalled;
+
+	cq->is_signalled = false;
+	return was;
+}
+
+int cq_arm(struct prov_cq *cq)
+{
+	bool is_idle;
+
+	if (!queue_can_sleep(&cq->wait))
+		return -FI_EINVAL;
+	is_idle = cq->is_idle(cq);
+	return !take_signal(cq) && is_idle ? 0 : -FI_EAGAIN;
+}
+
+ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source,
+			   const void *condition, int timeout_ms)
+{
+	struct prov_cq *cq = (struct prov_cq *)fid;
+	uint64_t end_ns = queue_end_ns(timeout_ms);
+	struct pollfd pollfd = {.fd = cq->wait.epoll_fd, .events = POLLIN};
+
+	if (!queue_can_sleep(&cq->wait))
+		return -FI_ENOSYS;
+	for (;;) {
+		ssize_t done = cq_read_from(fid, buf, count, source);
+		int wait_ms = queue_left_ms(end_ns);
+		bool is_idle;
+
+		if (done != -FI_EAGAIN || wait_ms == 0)
+			return done;
+		is_idle = cq->is_idle(cq);
+		if (take_signal(cq))
+			return -FI_EAGAIN;
+		if (is_idle && poll(&pollfd, 1, wait_ms) < 0)
+			return -errno;
+	}
+}
+
+ssize_t cq_sleep_read(struct fid_cq *fid, void *buf, size_t count, const void *condition,
+		      int timeout_ms)
+{
+	return cq_sleep_read_from(fid, buf, count, NULL, condition, timeout_ms);
 }
 
 /* Room ------------------------------------------------------------------------------------- */

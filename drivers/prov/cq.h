@@ -31,8 +31,11 @@ struct prov_completion {
 struct prov_cq {
 	struct fid_cq fid;
 	struct prov_domain *domain;
-	struct prov_fabric *fabric;     /* of the domain */
-	int (*arm)(struct prov_cq *cq); /* fi_trywait */
+	struct prov_fabric *fabric; /* of the domain */
+	/* Whether there is nothing to do, and what comes from here on wakes; it sets is_signalled.
+	 */
+	bool (*is_idle)(struct prov_cq *cq);
+	bool is_signalled; /* fi_cq_signal was called, and no sleep ended by it yet */
 	enum fi_cq_format format;
 	/* Modulo 2^32; head and tail restart at 0 where the queue is empty. Receives, sends and
 	 * cancelled receives stop at `size`; what failed comes on top, and has room as each
@@ -54,11 +57,18 @@ int cq_reserve(struct prov_cq *cq, uint32_t count);
 void cq_unreserve(struct prov_cq *cq, uint32_t count);
 
 /* Entries of struct fi_ops_cq, and of its fid's. */
+ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source);
+ssize_t cq_sleep_read(struct fid_cq *fid, void *buf, size_t count, const void *condition,
+		      int timeout_ms);
+ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source,
+			   const void *condition, int timeout_ms);
 ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags);
 const char *cq_error_text(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
 			  size_t size);
 int cq_signal(struct fid_cq *fid);
 int cq_control(struct fid *fid, int command, void *arg);
+
+int cq_arm(struct prov_cq *cq); /* fi_trywait */
 
 static inline bool cq_has_room(const struct prov_cq *cq)
 {

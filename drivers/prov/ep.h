@@ -88,8 +88,6 @@ int prov_getopt(fid_t fid, int level, int name, void *value, size_t *bytes);
 int prov_setopt(fid_t fid, int level, int name, const void *value, size_t bytes);
 int prov_ep_getname(fid_t fid, void *address, size_t *bytes);
 int prov_ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes);
-int prov_no_listen(struct fid_pep *pep);
-int prov_no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length);
 
 /* receive.c: posted receives. */
 int receives_init(struct prov_receives *rx, uint32_t size); /* Return: 0; -FI_ENOMEM */

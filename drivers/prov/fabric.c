@@ -16,7 +16,7 @@ static int arm(struct fid_fabric *fabric, struct fid *fid)
 	struct prov_eq *eq = (struct prov_eq *)fid;
 
 	if (fid->fclass == FI_CLASS_CQ && &cq->fabric->fid == fabric)
-		return cq->arm(cq);
+		return cq_arm(cq);
 	if (fid->fclass == FI_CLASS_EQ && &eq->fabric->fid == fabric)
 		return eq_arm(eq);
 	return -FI_EINVAL;

@@ -33,18 +33,6 @@ int prov_setopt(fid_t fid, int level, int name, const void *value, size_t bytes)
 	return -FI_ENOPROTOOPT;
 }
 
-static int no_tx_context(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
-			 struct fid_ep **out, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_rx_context(struct fid_ep *fid, int index, struct fi_rx_attr *attr,
-			 struct fid_ep **out, void *context)
-{
-	return -FI_ENOSYS;
-}
-
 static ssize_t ep_rx_left(struct fid_ep *fid)
 {
 	const struct prov_ep *ep = ep_of(&fid->fid);
@@ -64,8 +52,8 @@ struct fi_ops_ep prov_ep_ops = {
 	.cancel = ep_cancel,
 	.getopt = prov_getopt,
 	.setopt = prov_setopt,
-	.tx_ctx = no_tx_context,
-	.rx_ctx = no_rx_context,
+	.tx_ctx = prov_no_tx_context,
+	.rx_ctx = prov_no_rx_context,
 	.rx_size_left = ep_rx_left,
 	.tx_size_left = ep_tx_left,
 };
@@ -84,14 +72,4 @@ int prov_ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
 
 	return ep->state < EP_CONNECTED ? -FI_ENOTCONN
 					: prov_address_give(&ep->peer, address, bytes);
-}
-
-int prov_no_listen(struct fid_pep *pep)
-{
-	return -FI_ENOSYS;
-}
-
-int prov_no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length)
-{
-	return -FI_ENOSYS;
 }

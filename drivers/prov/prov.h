@@ -133,6 +133,12 @@ int prov_no_shared_tx(struct fid_domain *fid, struct fi_tx_attr *attr, struct fi
 		      void *context);
 int prov_no_shared_rx(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **out,
 		      void *context);
+int prov_no_tx_context(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **out,
+		       void *context);
+int prov_no_rx_context(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **out,
+		       void *context);
+int prov_no_listen(struct fid_pep *pep);
+int prov_no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length);
 extern struct fi_ops_rma prov_no_rma;
 extern struct fi_ops_tagged prov_no_tagged;
 extern struct fi_ops_atomic prov_no_atomic;

@@ -8,101 +8,53 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
+#define REFUSE(type, name, ...)    \
+	type name(__VA_ARGS__)     \
+	{                          \
+		return -FI_ENOSYS; \
+	}
+
 /* Objects ------------------------------------------------------------------------------------- */
 
-int prov_no_bind(struct fid *fid, struct fid *bound, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
+REFUSE(int, prov_no_bind, struct fid *fid, struct fid *bound, uint64_t flags)
+REFUSE(int, prov_no_control, struct fid *fid, int command, void *arg)
+REFUSE(int, prov_no_ops_open, struct fid *fid, const char *name, uint64_t flags, void **ops_out,
+       void *context)
+REFUSE(int, prov_no_av, struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out,
+       void *context)
+REFUSE(int, prov_no_scalable_ep, struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
+       void *context)
+REFUSE(int, prov_no_counter, struct fid_domain *fid, struct fi_cntr_attr *attr,
+       struct fid_cntr **out, void *context)
+REFUSE(int, prov_no_poll_set, struct fid_domain *fid, struct fi_poll_attr *attr,
+       struct fid_poll **out)
+REFUSE(int, prov_no_shared_tx, struct fid_domain *fid, struct fi_tx_attr *attr,
+       struct fid_stx **out, void *context)
+REFUSE(int, prov_no_shared_rx, struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **out,
+       void *context)
 
-int prov_no_control(struct fid *fid, int command, void *arg)
-{
-	return -FI_ENOSYS;
-}
-
-int prov_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops_out,
-		     void *context)
-{
-	return -FI_ENOSYS;
-}
-
-int prov_no_av(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-int prov_no_scalable_ep(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
-			void *context)
-{
-	return -FI_ENOSYS;
-}
-
-int prov_no_counter(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_cntr **out,
-		    void *context)
-{
-	return -FI_ENOSYS;
-}
-
-int prov_no_poll_set(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **out)
-{
-	return -FI_ENOSYS;
-}
-
-int prov_no_shared_tx(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx **out,
-		      void *context)
-{
-	return -FI_ENOSYS;
-}
-
-int prov_no_shared_rx(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **out,
-		      void *context)
-{
-	return -FI_ENOSYS;
-}
+REFUSE(int, prov_no_tx_context, struct fid_ep *fid, int index, struct fi_tx_attr *attr,
+       struct fid_ep **out, void *context)
+REFUSE(int, prov_no_rx_context, struct fid_ep *fid, int index, struct fi_rx_attr *attr,
+       struct fid_ep **out, void *context)
+REFUSE(int, prov_no_listen, struct fid_pep *pep)
+REFUSE(int, prov_no_reject, struct fid_pep *pep, fid_t handle, const void *data, size_t length)
 
 /* Remote memory ------------------------------------------------------------------------------- */
 
-static ssize_t no_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t source,
-		       uint64_t addr, uint64_t key, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_rma_pieces(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-			     fi_addr_t peer, uint64_t addr, uint64_t key, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_rma_msg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
-			uint64_t addr, uint64_t key, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_write_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
-			       uint64_t addr, uint64_t key)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_write_data(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			     uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
-			     void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_write_inject_data(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-				    fi_addr_t dest, uint64_t addr, uint64_t key)
-{
-	return -FI_ENOSYS;
-}
+REFUSE(static ssize_t, no_read, struct fid_ep *ep, void *buf, size_t len, void *desc,
+       fi_addr_t source, uint64_t addr, uint64_t key, void *context)
+REFUSE(static ssize_t, no_rma_pieces, struct fid_ep *ep, const struct iovec *iov, void **desc,
+       size_t count, fi_addr_t peer, uint64_t addr, uint64_t key, void *context)
+REFUSE(static ssize_t, no_rma_msg, struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+REFUSE(static ssize_t, no_write, struct fid_ep *ep, const void *buf, size_t len, void *desc,
+       fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+REFUSE(static ssize_t, no_write_inject, struct fid_ep *ep, const void *buf, size_t len,
+       fi_addr_t dest, uint64_t addr, uint64_t key)
+REFUSE(static ssize_t, no_write_data, struct fid_ep *ep, const void *buf, size_t len, void *desc,
+       uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+REFUSE(static ssize_t, no_write_inject_data, struct fid_ep *ep, const void *buf, size_t len,
+       uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key)
 
 struct fi_ops_rma prov_no_rma = {
 	.size = sizeof(struct fi_ops_rma),
@@ -119,53 +71,22 @@ struct fi_ops_rma prov_no_rma = {
 
 /* Tags ---------------------------------------------------------------------------------------- */
 
-static ssize_t no_receive(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t source,
-			  uint64_t tag, uint64_t ignore, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_receive_pieces(struct fid_ep *ep, const struct iovec *iov, void **desc,
-				 size_t count, fi_addr_t source, uint64_t tag, uint64_t ignore,
-				 void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_tagged_msg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
-		       uint64_t tag, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_send_pieces(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-			      fi_addr_t dest, uint64_t tag, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
-			 uint64_t tag)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_send_data(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			    uint64_t data, fi_addr_t dest, uint64_t tag, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_inject_data(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-			      fi_addr_t dest, uint64_t tag)
-{
-	return -FI_ENOSYS;
-}
+REFUSE(static ssize_t, no_receive, struct fid_ep *ep, void *buf, size_t len, void *desc,
+       fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
+REFUSE(static ssize_t, no_receive_pieces, struct fid_ep *ep, const struct iovec *iov, void **desc,
+       size_t count, fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
+REFUSE(static ssize_t, no_tagged_msg, struct fid_ep *ep, const struct fi_msg_tagged *msg,
+       uint64_t flags)
+REFUSE(static ssize_t, no_send, struct fid_ep *ep, const void *buf, size_t len, void *desc,
+       fi_addr_t dest, uint64_t tag, void *context)
+REFUSE(static ssize_t, no_send_pieces, struct fid_ep *ep, const struct iovec *iov, void **desc,
+       size_t count, fi_addr_t dest, uint64_t tag, void *context)
+REFUSE(static ssize_t, no_inject, struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
+       uint64_t tag)
+REFUSE(static ssize_t, no_send_data, struct fid_ep *ep, const void *buf, size_t len, void *desc,
+       uint64_t data, fi_addr_t dest, uint64_t tag, void *context)
+REFUSE(static ssize_t, no_inject_data, struct fid_ep *ep, const void *buf, size_t len,
+       uint64_t data, fi_addr_t dest, uint64_t tag)
 
 struct fi_ops_tagged prov_no_tagged = {
 	.size = sizeof(struct fi_ops_tagged),
@@ -182,83 +103,37 @@ struct fi_ops_tagged prov_no_tagged = {
 
 /* Atomic operations --------------------------------------------------------------------------- */
 
-static ssize_t no_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			 fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype type,
-			 enum fi_op op, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_atomic_pieces(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
-				size_t count, fi_addr_t dest, uint64_t addr, uint64_t key,
-				enum fi_datatype type, enum fi_op op, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_atomic_msg(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_atomic_inject(struct fid_ep *ep, const void *buf, size_t count, fi_addr_t dest,
-				uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_fetch(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
-			void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
-			enum fi_datatype type, enum fi_op op, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_fetch_pieces(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
-			       size_t count, struct fi_ioc *results, void **result_desc,
-			       size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
-			       enum fi_datatype type, enum fi_op op, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_fetch_msg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
-			    struct fi_ioc *results, void **result_desc, size_t result_count,
-			    uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_compare(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			  const void *compare, void *compare_desc, void *result, void *result_desc,
-			  fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype type,
-			  enum fi_op op, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_compare_pieces(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
-				 size_t count, const struct fi_ioc *compares, void **compare_desc,
-				 size_t compare_count, struct fi_ioc *results, void **result_desc,
-				 size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
-				 enum fi_datatype type, enum fi_op op, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_compare_msg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
-			      const struct fi_ioc *compares, void **compare_desc,
-			      size_t compare_count, struct fi_ioc *results, void **result_desc,
-			      size_t result_count, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_atomic_is_valid(struct fid_ep *ep, enum fi_datatype type, enum fi_op op,
-			      size_t *count)
-{
-	return -FI_ENOSYS;
-}
+REFUSE(static ssize_t, no_atomic, struct fid_ep *ep, const void *buf, size_t count, void *desc,
+       fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op,
+       void *context)
+REFUSE(static ssize_t, no_atomic_pieces, struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+       size_t count, fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype type,
+       enum fi_op op, void *context)
+REFUSE(static ssize_t, no_atomic_msg, struct fid_ep *ep, const struct fi_msg_atomic *msg,
+       uint64_t flags)
+REFUSE(static ssize_t, no_atomic_inject, struct fid_ep *ep, const void *buf, size_t count,
+       fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op)
+REFUSE(static ssize_t, no_fetch, struct fid_ep *ep, const void *buf, size_t count, void *desc,
+       void *result, void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
+       enum fi_datatype type, enum fi_op op, void *context)
+REFUSE(static ssize_t, no_fetch_pieces, struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+       size_t count, struct fi_ioc *results, void **result_desc, size_t result_count,
+       fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op,
+       void *context)
+REFUSE(static ssize_t, no_fetch_msg, struct fid_ep *ep, const struct fi_msg_atomic *msg,
+       struct fi_ioc *results, void **result_desc, size_t result_count, uint64_t flags)
+REFUSE(static ssize_t, no_compare, struct fid_ep *ep, const void *buf, size_t count, void *desc,
+       const void *compare, void *compare_desc, void *result, void *result_desc, fi_addr_t dest,
+       uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op, void *context)
+REFUSE(static ssize_t, no_compare_pieces, struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+       size_t count, const struct fi_ioc *compares, void **compare_desc, size_t compare_count,
+       struct fi_ioc *results, void **result_desc, size_t result_count, fi_addr_t dest,
+       uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op, void *context)
+REFUSE(static ssize_t, no_compare_msg, struct fid_ep *ep, const struct fi_msg_atomic *msg,
+       const struct fi_ioc *compares, void **compare_desc, size_t compare_count,
+       struct fi_ioc *results, void **result_desc, size_t result_count, uint64_t flags)
+REFUSE(static int, no_atomic_is_valid, struct fid_ep *ep, enum fi_datatype type, enum fi_op op,
+       size_t *count)
 
 struct fi_ops_atomic prov_no_atomic = {
 	.size = sizeof(struct fi_ops_atomic),
@@ -279,56 +154,25 @@ struct fi_ops_atomic prov_no_atomic = {
 
 /* Collective operations ----------------------------------------------------------------------- */
 
-static ssize_t no_barrier(struct fid_ep *ep, fi_addr_t group, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_barrier_flags(struct fid_ep *ep, fi_addr_t group, uint64_t flags, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_broadcast(struct fid_ep *ep, void *buf, size_t count, void *desc, fi_addr_t group,
-			    fi_addr_t root, enum fi_datatype type, uint64_t flags, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_all_to_all(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			     void *result, void *result_desc, fi_addr_t group,
-			     enum fi_datatype type, uint64_t flags, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_all_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			     void *result, void *result_desc, fi_addr_t group,
-			     enum fi_datatype type, enum fi_op op, uint64_t flags, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
-			 void *result_desc, fi_addr_t group, fi_addr_t root, enum fi_datatype type,
-			 enum fi_op op, uint64_t flags, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			  void *result, void *result_desc, fi_addr_t group, fi_addr_t root,
-			  enum fi_datatype type, uint64_t flags, void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_collective_msg(struct fid_ep *ep, const struct fi_msg_collective *msg,
-				 struct fi_ioc *results, void **result_desc, size_t result_count,
-				 uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
+REFUSE(static ssize_t, no_barrier, struct fid_ep *ep, fi_addr_t group, void *context)
+REFUSE(static ssize_t, no_barrier_flags, struct fid_ep *ep, fi_addr_t group, uint64_t flags,
+       void *context)
+REFUSE(static ssize_t, no_broadcast, struct fid_ep *ep, void *buf, size_t count, void *desc,
+       fi_addr_t group, fi_addr_t root, enum fi_datatype type, uint64_t flags, void *context)
+REFUSE(static ssize_t, no_all_to_all, struct fid_ep *ep, const void *buf, size_t count, void *desc,
+       void *result, void *result_desc, fi_addr_t group, enum fi_datatype type, uint64_t flags,
+       void *context)
+REFUSE(static ssize_t, no_all_reduce, struct fid_ep *ep, const void *buf, size_t count, void *desc,
+       void *result, void *result_desc, fi_addr_t group, enum fi_datatype type, enum fi_op op,
+       uint64_t flags, void *context)
+REFUSE(static ssize_t, no_reduce, struct fid_ep *ep, const void *buf, size_t count, void *desc,
+       void *result, void *result_desc, fi_addr_t group, fi_addr_t root, enum fi_datatype type,
+       enum fi_op op, uint64_t flags, void *context)
+REFUSE(static ssize_t, no_scatter, struct fid_ep *ep, const void *buf, size_t count, void *desc,
+       void *result, void *result_desc, fi_addr_t group, fi_addr_t root, enum fi_datatype type,
+       uint64_t flags, void *context)
+REFUSE(static ssize_t, no_collective_msg, struct fid_ep *ep, const struct fi_msg_collective *msg,
+       struct fi_ioc *results, void **result_desc, size_t result_count, uint64_t flags)
 
 struct fi_ops_collective prov_no_collective = {
 	.size = sizeof(struct fi_ops_collective),

@@ -24,15 +24,6 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return cq_take(&cq->q, buf, count);
 }
 
-ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
-{
-	ssize_t done = cq_read(fid, buf, count);
-
-	for (ssize_t i = 0; source && i < done; i++)
-		source[i] = FI_ADDR_NOTAVAIL;
-	return done;
-}
-
 /* Endpoints -------------------------------------------------------------------------------- */
 
 /* A free place, near where the last one was; or, where all are taken, one to be shared. */
@@ -120,7 +111,7 @@ static int init(struct shm_cq *cq, struct shm_domain *domain, const struct fi_cq
 		return rc;
 	list_init(&cq->active);
 	list_init(&cq->belled);
-	cq->q.arm = cq_arm;
+	cq->q.is_idle = shm_cq_is_idle;
 	cq->q.fid.fid.ops = &cq_fid_ops;
 	cq->q.fid.ops = &cq_ops;
 	cq->slots = calloc(BELL_BITS, sizeof(struct shm_ep *));

@@ -30,17 +30,12 @@ int shm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 /* A receiving endpoint gets its bell bit, in ep->slot. */
 void cq_attach(struct shm_cq *cq, struct shm_ep *ep);
 void cq_detach(struct shm_cq *cq, struct shm_ep *ep);
-ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source);
 
 /* cq_sleep.c ------------------------------------------------------------------------------- */
 
 /* Its socket is what the queue is woken by, from connected to hung up. */
 int cq_watch(struct shm_cq *cq, struct shm_ep *ep);
 void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep);
-int cq_arm(struct prov_cq *cq); /* fi_trywait */
-ssize_t cq_sleep_read(struct fid_cq *fid, void *buf, size_t count, const void *condition,
-		      int timeout_ms);
-ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source,
-			   const void *condition, int timeout_ms);
+bool shm_cq_is_idle(struct prov_cq *cq);
 
 #endif

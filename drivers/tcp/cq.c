@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues: how they are read, slept on, opened and closed. What fills them is poll.c. */
+/* Completion queues: how they are read, opened and closed. What fills them is poll.c. */
 #include "tcp.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 
 static struct tcp_cq *cq_of(struct fid_cq *fid)
@@ -21,43 +19,6 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	if (cq->q.tail - cq->q.head < count || count == 0)
 		poll_cq(cq);
 	return cq_take(&cq->q, buf, count);
-}
-
-static ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
-{
-	ssize_t done = cq_read(fid, buf, count);
-
-	for (ssize_t i = 0; source && i < done; i++)
-		source[i] = FI_ADDR_NOTAVAIL;
-	return done;
-}
-
-static ssize_t sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source,
-			       const void *condition, int timeout_ms)
-{
-	struct tcp_cq *cq = cq_of(fid);
-	uint64_t end_ns = queue_end_ns(timeout_ms);
-	struct pollfd pollfd = {.fd = cq->q.wait.epoll_fd, .events = POLLIN};
-
-	if (!queue_can_sleep(&cq->q.wait))
-		return -FI_ENOSYS;
-	for (;;) {
-		ssize_t done = cq_read_from(fid, buf, count, source);
-		int wait_ms = queue_left_ms(end_ns);
-
-		if (done != -FI_EAGAIN || wait_ms == 0)
-			return done;
-		if (poll_was_signalled(cq))
-			return -FI_EAGAIN; /* fi_cq_signal */
-		if (poll_is_idle(cq) && poll(&pollfd, 1, wait_ms) < 0)
-			return -errno;
-	}
-}
-
-static ssize_t sleep_read(struct fid_cq *fid, void *buf, size_t count, const void *condition,
-			  int timeout_ms)
-{
-	return sleep_read_from(fid, buf, count, NULL, condition, timeout_ms);
 }
 
 /* Opening and closing ---------------------------------------------------------------------- */
@@ -94,8 +55,8 @@ static struct fi_ops_cq cq_ops = {
 	.read = cq_read,
 	.readfrom = cq_read_from,
 	.readerr = cq_read_error,
-	.sread = sleep_read,
-	.sreadfrom = sleep_read_from,
+	.sread = cq_sleep_read,
+	.sreadfrom = cq_sleep_read_from,
 	.signal = cq_signal,
 	.strerror = cq_error_text,
 };
@@ -126,7 +87,7 @@ int tcp_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 	}
 	list_init(&cq->hot);
 	list_init(&cq->waiting);
-	cq->q.arm = poll_arm;
+	cq->q.is_idle = poll_is_idle;
 	cq->q.fid.fid.ops = &cq_fid_ops;
 	cq->q.fid.fid.context = context;
 	cq->q.fid.ops = &cq_ops;

@@ -16,7 +16,6 @@ struct tcp_cq {
 	uint32_t hot_count;
 	struct prov_list waiting; /* with bytes that were read, and found no room in the queue */
 	uint32_t polls;           /* modulo 2^32 */
-	bool is_signalled;        /* fi_cq_signal was called, and no sleep ended by it yet */
 };
 
 int tcp_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq_out,
@@ -24,14 +23,12 @@ int tcp_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 
 /* poll.c ------------------------------------------------------------------------------------- */
 
-void poll_sends(struct tcp_cq *cq);         /* what each read of the queue does first */
-void poll_cq(struct tcp_cq *cq);            /* ... and then, where too little is in it */
-bool poll_was_signalled(struct tcp_cq *cq); /* since it was asked for the last time */
-bool poll_is_idle(struct tcp_cq *cq); /* nothing is to be done, and what comes from here on wakes */
-int poll_arm(struct prov_cq *cq);     /* fi_trywait */
-int poll_begin(struct tcp_ep *ep);    /* connected: from here on it is polled; or -errno */
-void poll_end(struct tcp_ep *ep);     /* closed, or hung up: accepts one that is not polled */
-void poll_heat(struct tcp_ep *ep);    /* read it each poll, from the next one on */
+void poll_sends(struct tcp_cq *cq);    /* what each read of the queue does first */
+void poll_cq(struct tcp_cq *cq);       /* ... and then, where too little is in it */
+bool poll_is_idle(struct prov_cq *cq); /* see struct prov_cq */
+int poll_begin(struct tcp_ep *ep);     /* connected: from here on it is polled; or -errno */
+void poll_end(struct tcp_ep *ep);      /* closed, or hung up: accepts one that is not polled */
+void poll_heat(struct tcp_ep *ep);     /* read it each poll, from the next one on */
 bool poll_blocked(
 	struct tcp_ep *ep);        /* its socket has no room: whether the set tells when it has */
 void poll_wait(struct tcp_ep *ep); /* it stalled: go on once there is a receive, or room */

@@ -202,22 +202,20 @@ static void handle(struct tcp_ep *ep, uint32_t events)
 	}
 }
 
-/* Return: whether fi_cq_signal was called. */
-static bool look_at_set(struct tcp_cq *cq, int *count_out)
+/* Return: how many events. */
+static int look_at_set(struct tcp_cq *cq)
 {
 	struct epoll_event events[EVENTS_MAX];
 	int count = tcp_sys.epoll_wait(cq->q.wait.epoll_fd, events, EVENTS_MAX, 0);
-	bool signalled = false;
 	uint64_t value;
 
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr)
 			handle(events[i].data.ptr, events[i].events);
 		else
-			signalled |= read(cq->q.wait.signal_fd, &value, sizeof(value)) > 0;
+			cq->q.is_signalled |= read(cq->q.wait.signal_fd, &value, sizeof(value)) > 0;
 	}
-	*count_out = count;
-	return signalled;
+	return count;
 }
 
 static __attribute__((noinline)) void hot_for_long(struct tcp_ep *ep)
@@ -272,18 +270,14 @@ static __attribute__((noinline)) void resume_waiting(struct tcp_cq *cq)
 	}
 }
 
-static inline bool poll_one(struct tcp_cq *cq)
+static inline void poll_one(struct tcp_cq *cq)
 {
-	bool signalled = false;
-	int count;
-
 	if (plx_unlikely(!list_is_empty(&cq->waiting)))
 		resume_waiting(cq);
 	read_hot(cq);
 	if (list_is_empty(&cq->hot) || ++cq->polls % SET_EVERY == 0 ||
 	    plx_unlikely(domain_of_cq(cq)->blocked_count))
-		signalled = look_at_set(cq, &count);
-	return signalled;
+		look_at_set(cq);
 }
 
 /* A read of one queue moves all of its domain: who waits for a send to be done may read the queue
@@ -292,26 +286,18 @@ void poll_cq(struct tcp_cq *cq)
 {
 	struct tcp_domain *domain = domain_of_cq(cq);
 
-	cq->is_signalled |= poll_one(cq);
+	poll_one(cq);
 	if (plx_likely(cq->link.next == cq->link.prev))
 		return;
 	for (struct prov_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {
 		struct tcp_cq *each = plx_container_of(link, struct tcp_cq, link);
 
 		if (each != cq)
-			each->is_signalled |= poll_one(each);
+			poll_one(each);
 	}
 }
 
 /* Going to sleep ----------------------------------------------------------------------------- */
-
-bool poll_was_signalled(struct tcp_cq *cq)
-{
-	bool was = cq->is_signalled;
-
-	cq->is_signalled = false;
-	return was;
-}
 
 /* Before what the set tells is looked at, as to enter it tells something. */
 static bool enter_all(struct tcp_cq *cq)
@@ -328,11 +314,10 @@ static bool enter_all(struct tcp_cq *cq)
 /* Take what its set tells. Return: whether that was all, and no signal. */
 static bool drain_set(struct tcp_cq *cq)
 {
-	int count;
-	bool signalled = look_at_set(cq, &count);
+	bool was_signalled = cq->q.is_signalled;
+	int count = look_at_set(cq);
 
-	cq->is_signalled |= signalled;
-	return !signalled && count < EVENTS_MAX;
+	return count < EVENTS_MAX && cq->q.is_signalled == was_signalled;
 }
 
 /* All of its hot sockets are read until there is nothing; what they get after that the set tells
@@ -369,8 +354,9 @@ static uint32_t pushed(const struct tcp_domain *domain)
 /* Sockets of all queues are read, as what one of them gets may complete in another. What comes of
  * that keeps this one awake whose ever it is: another may be slept on together with it, and have
  * been armed before it. What was in another already does not. */
-bool poll_is_idle(struct tcp_cq *cq)
+bool poll_is_idle(struct prov_cq *q)
 {
+	struct tcp_cq *cq = (struct tcp_cq *)q;
 	struct tcp_domain *domain = domain_of_cq(cq);
 	struct prov_list *cqs = &domain->cqs;
 	uint32_t before = pushed(domain);
@@ -385,16 +371,5 @@ bool poll_is_idle(struct tcp_cq *cq)
 			return false;
 	}
 	return list_is_empty(&domain->queued) && pushed(domain) == before &&
-	       cq->q.head == cq->q.tail && !cq->is_signalled;
-}
-
-int poll_arm(struct prov_cq *q)
-{
-	struct tcp_cq *cq = (struct tcp_cq *)q;
-	bool idle;
-
-	if (!queue_can_sleep(&cq->q.wait))
-		return -FI_EINVAL;
-	idle = poll_is_idle(cq);
-	return !poll_was_signalled(cq) && idle ? 0 : -FI_EAGAIN;
+	       cq->q.head == cq->q.tail && !cq->q.is_signalled;
 }
