@@ -108,6 +108,9 @@ int prov_domain_init(struct prov_domain *domain, struct fid_fabric *fid, const s
 	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
 	domain->fid.fid.context = context;
 	domain->fid.ops = (struct fi_ops_domain *)fabric->prov->domain_ops;
+	domain->fid.mr = &prov_mr_ops;
+	domain->chooses_keys = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_PROV_KEY);
+	domain->by_address = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_VIRT_ADDR);
 	domain->fabric = fabric;
 	fabric_ref(fabric);
 	return 0;

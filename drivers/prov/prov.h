@@ -37,6 +37,8 @@
 
 #define PROV_API_VERSION FI_VERSION(1, 5) /* of libfabric: the least that is understood */
 
+struct prov_mr;
+
 /* What tells one provider from another. */
 struct prov {
 	const struct fi_provider *libfabric; /* its name, its version, its log */
@@ -50,8 +52,9 @@ struct prov {
 			   struct fid_domain **domain_out, void *context);
 	int (*passive_ep)(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
 			  void *context);
-	int (*ep_enable)(struct prov_ep *ep);  /* FI_ENABLE; also of one that is enabled */
-	void (*ep_posted)(struct prov_ep *ep); /* a receive, on one that was starved */
+	int (*ep_enable)(struct prov_ep *ep);   /* FI_ENABLE; also of one that is enabled */
+	void (*ep_posted)(struct prov_ep *ep);  /* a receive, on one that was starved */
+	void (*mr_closing)(struct prov_mr *mr); /* nothing may use it from here on; or NULL */
 };
 
 void prov_log(const struct fi_provider *provider, enum fi_log_level level, const char *format, ...)
@@ -108,14 +111,30 @@ static inline void fabric_unref(struct prov_fabric *fabric)
 struct prov_domain {
 	struct fid_domain fid;
 	struct prov_fabric *fabric;
-	uint32_t refs; /* CQs, endpoints, MRs */
+	uint32_t refs;     /* CQs, endpoints, MRs */
+	void *mrs;         /* struct prov_mr by key, for tsearch(3) */
+	bool chooses_keys; /* FI_MR_PROV_KEY */
+	bool by_address;   /* FI_MR_VIRT_ADDR: peers count from 0, not from a region's start */
 };
 
-/* Of one whose bytes are zero; its fid's mr is the provider's to set. Return: 0; -FI_EINVAL. */
+/* Of one whose bytes are zero. Return: 0; -FI_EINVAL. */
 int prov_domain_init(struct prov_domain *domain, struct fid_fabric *fabric,
 		     const struct fi_info *info, void *context);
 /* Return: whether nothing refers to it any more; then it no longer refers to its fabric. */
 bool prov_domain_fini(struct prov_domain *domain);
+
+/* mr.c ------------------------------------------------------------------------------------- */
+
+struct prov_mr {
+	struct fid_mr fid;
+	struct prov_domain *domain;
+	struct iovec memory; /* the first piece */
+	uint64_t address;    /* of its first byte, for peers */
+	uint64_t access;
+};
+
+extern struct fi_ops_mr prov_mr_ops;
+struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key); /* or NULL */
 
 /* refuse.c: for what a provider does not have ------------------------------------------------- */
 

@@ -81,8 +81,6 @@ int shm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 		return rc;
 	}
 	domain->base.fid.fid.ops = &domain_fid_ops;
-	domain->base.fid.mr = &shm_mr_ops;
-	domain->chooses_keys = info->domain_attr->mr_mode == COMPAT_MR_BASIC;
 	list_init(&domain->sending);
 	list_init(&domain->cqs);
 	*domain_out = &domain->base.fid;

@@ -52,7 +52,7 @@ int shm_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		const struct fi_info *hints, struct fi_info **info_out);
 int shm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context);
 
-/* domain.c, mr.c --------------------------------------------------------------------------- */
+/* domain.c --------------------------------------------------------------------------- */
 
 /* An EQ that endpoints of a domain are bound to: how many. */
 struct shm_watch {
@@ -67,9 +67,6 @@ struct shm_domain {
 	struct shm_ep *callers;   /* endpoints that call their peers in the next poll, if need be */
 	struct prov_list cqs;     /* all of its completion queues */
 	struct shm_watch *watches; /* the EQs of its endpoints */
-	void *mrs;                 /* registrations by key, for tsearch(3) */
-	uint64_t next_key;         /* where chooses_keys */
-	bool chooses_keys;         /* COMPAT_MR_BASIC */
 	uint64_t looked_ns;        /* when a poll last looked for peers that hung up */
 };
 
@@ -79,6 +76,5 @@ int shm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 /* An endpoint of the domain is, or is no longer, bound to that EQ. */
 int domain_watch(struct shm_domain *domain, struct prov_eq *eq);
 void domain_unwatch(struct shm_domain *domain, struct prov_eq *eq);
-extern struct fi_ops_mr shm_mr_ops;
 
 #endif

@@ -49,9 +49,6 @@ int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 		return rc;
 	}
 	domain->base.fid.fid.ops = &domain_fid_ops;
-	domain->base.fid.mr = &tcp_mr_ops;
-	domain->chooses_keys = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_PROV_KEY);
-	domain->by_address = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_VIRT_ADDR);
 	list_init(&domain->queued);
 	list_init(&domain->cqs);
 	list_init(&domain->eps);

@@ -15,7 +15,6 @@
 
 struct block;
 struct tcp_dial;
-struct tcp_mr;
 struct tcp_request;
 
 /* What is sent from where it lies, and what completes: bytes of the endpoint's block come first. */
@@ -23,7 +22,7 @@ struct tcp_send {
 	uint32_t staged; /* bytes of the block before the pieces: a header, and earlier frames */
 	uint32_t piece_count, piece;
 	struct iovec pieces[PROV_IOV_MAX];
-	struct tcp_mr *mr; /* whose memory it is; NULL: the caller's */
+	struct prov_mr *mr; /* whose memory it is; NULL: the caller's */
 	void *context;
 	uint64_t flags; /* of its completion; 0: it has none */
 };
@@ -53,7 +52,7 @@ struct tcp_ep {
 	struct wire_frame frame;
 	uint32_t frame_done;  /* bytes of its payload */
 	uint8_t *target;      /* WIRE_WRITE */
-	struct tcp_mr *into;  /* the same: whose memory that is */
+	struct prov_mr *into; /* the same: whose memory that is */
 	struct block *unread; /* bytes that were received and not taken yet */
 	uint32_t idle_looks, hot_polls;
 	struct prov_list link; /* hot or waiting */
@@ -139,8 +138,8 @@ struct tcp_message {
 	struct wire_frame frame;
 	const struct iovec *iov;
 	size_t count;
-	uint64_t length;   /* of all pieces */
-	struct tcp_mr *mr; /* whose memory it is; NULL: the caller's */
+	uint64_t length;    /* of all pieces */
+	struct prov_mr *mr; /* whose memory it is; NULL: the caller's */
 	void *context;
 	uint64_t flags;      /* of the operation */
 	uint64_t completion; /* its flags; 0: none is wanted */

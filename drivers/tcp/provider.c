@@ -129,4 +129,5 @@ const struct prov tcp_kind = {
 	.passive_ep = tcp_pep_open,
 	.ep_enable = tcp_ep_enable,
 	.ep_posted = tcp_ep_posted,
+	.mr_closing = tcp_mr_closing,
 };

@@ -15,8 +15,8 @@ static struct tcp_ep *ep_of(struct fid_ep *fid)
 
 const char *rma_begin_write(struct tcp_ep *ep)
 {
-	ep->target = mr_find(domain_of(ep), ep->frame.key, ep->frame.address, ep->frame.length,
-			     FI_REMOTE_WRITE, &ep->into);
+	ep->target = tcp_mr_find(domain_of(ep), ep->frame.key, ep->frame.address, ep->frame.length,
+				 FI_REMOTE_WRITE, &ep->into);
 	return ep->target ? NULL : "it wrote to memory that it may not write to";
 }
 
@@ -37,9 +37,9 @@ void rma_end_write(struct tcp_ep *ep)
 
 const char *rma_answer(struct tcp_ep *ep, bool *stalled_out)
 {
-	struct tcp_mr *mr;
-	uint8_t *from = mr_find(domain_of(ep), ep->frame.key, ep->frame.address, ep->frame.length,
-				FI_REMOTE_READ, &mr);
+	struct prov_mr *mr;
+	uint8_t *from = tcp_mr_find(domain_of(ep), ep->frame.key, ep->frame.address,
+				    ep->frame.length, FI_REMOTE_READ, &mr);
 	struct iovec iov = {from, ep->frame.length};
 	struct tcp_message message = {
 		.frame = {.length = ep->frame.length, .kind = WIRE_READ_DATA},

@@ -79,21 +79,16 @@ struct tcp_domain {
 	/* Sends after the first one since a poll wait for the next poll, as if each had FI_MORE:
 	 * for lib/fabric, which polls each turn and sends many messages in one. */
 	bool gathers;
-	void *mrs;         /* registrations by key, for tsearch(3) */
-	bool chooses_keys; /* FI_MR_PROV_KEY */
-	bool by_address;   /* FI_MR_VIRT_ADDR: peers count from address 0, not from a region's start
-			    */
 };
 
 extern const struct fi_ops_domain tcp_domain_ops;
 int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_out,
 		    void *context);
 
-struct tcp_mr;
-extern struct fi_ops_mr tcp_mr_ops;
 /* The registration with that key, which covers the bytes and allows what is asked (FI_REMOTE_READ
  * or FI_REMOTE_WRITE). Return: where they are, and the registration; NULL: there is none. */
-uint8_t *mr_find(struct tcp_domain *domain, uint64_t key, uint64_t address, uint64_t length,
-		 uint64_t access, struct tcp_mr **mr_out);
+uint8_t *tcp_mr_find(struct tcp_domain *domain, uint64_t key, uint64_t address, uint64_t length,
+		     uint64_t access, struct prov_mr **mr_out);
+void tcp_mr_closing(struct prov_mr *mr);
 
 #endif

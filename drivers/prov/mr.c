@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory registration: regions of a domain, by key. What is sent and received needs none. */
+#include "prov.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+static int compare_keys(const void *left, const void *right)
+{
+	uint64_t a = ((const struct prov_mr *)left)->fid.key;
+	uint64_t b = ((const struct prov_mr *)right)->fid.key;
+
+	return (a > b) - (a < b);
+}
+
+struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key)
+{
+	struct prov_mr wanted = {.fid.key = key};
+	struct prov_mr **found = tfind(&wanted, &domain->mrs, compare_keys);
+
+	return found ? *found : NULL;
+}
+
+static int mr_close(struct fid *fid)
+{
+	struct prov_mr *mr = (struct prov_mr *)fid;
+	struct prov_domain *domain = mr->domain;
+
+	if (domain->fabric->prov->mr_closing)
+		domain->fabric->prov->mr_closing(mr);
+	tdelete(mr, &domain->mrs, compare_keys);
+	domain->refs--;
+	free(mr);
+	return 0;
+}
+
+static struct fi_ops mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+	.bind = prov_no_bind,
+	.control = prov_no_control,
+	.ops_open = prov_no_ops_open,
+};
+
+/* Give it its key. */
+static int enter(struct prov_mr *mr, uint64_t requested_key)
+{
+	struct prov_domain *domain = mr->domain;
+	struct prov_mr **place;
+
+	mr->fid.key = domain->chooses_keys ? plx_random_id() : requested_key;
+	place = tsearch(mr, &domain->mrs, compare_keys);
+	if (!place)
+		return -FI_ENOMEM;
+	return *place == mr ? 0 : -FI_ENOKEY;
+}
+
+static int check(const struct fid *fid, size_t iov_count, uint64_t flags)
+{
+	const struct prov_domain *domain = (const struct prov_domain *)fid;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (fid->fclass != FI_CLASS_DOMAIN ||
+	    iov_count > domain->fabric->prov->most->domain_attr->mr_iov_limit)
+		return -FI_EINVAL;
+	return 0;
+}
+
+/* Where there is remote access there is no more than one piece. attr->iface is for those who have
+ * FI_HMEM. */
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		      struct fid_mr **mr_out)
+{
+	struct prov_mr *mr;
+	int rc = check(fid, attr->iov_count, flags);
+
+	if (rc)
+		return rc;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -FI_ENOMEM;
+	mr->domain = (struct prov_domain *)fid;
+	mr->access = attr->access;
+	if (attr->iov_count)
+		mr->memory = attr->mr_iov[0];
+	mr->address = mr->domain->by_address ? (uintptr_t)mr->memory.iov_base : 0;
+	rc = enter(mr, attr->requested_key);
+	if (rc) {
+		free(mr);
+		return rc;
+	}
+	mr->fid.fid.fclass = FI_CLASS_MR;
+	mr->fid.fid.context = attr->context;
+	mr->fid.fid.ops = &mr_fid_ops;
+	mr->fid.mem_desc = mr; /* not used, and not NULL */
+	mr->domain->refs++;
+	*mr_out = &mr->fid;
+	return 0;
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
+		   uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr_out,
+		   void *context)
+{
+	struct fi_mr_attr attr = {
+		.mr_iov = iov,
+		.iov_count = count,
+		.access = access,
+		.requested_key = requested_key,
+		.context = context,
+	};
+
+	return mr_regattr(fid, &attr, flags, mr_out);
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t length, uint64_t access, uint64_t offset,
+		  uint64_t requested_key, uint64_t flags, struct fid_mr **mr_out, void *context)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, length};
+
+	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr_out, context);
+}
+
+struct fi_ops_mr prov_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = mr_reg,
+	.regv = mr_regv,
+	.regattr = mr_regattr,
+};
