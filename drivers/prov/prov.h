@@ -8,6 +8,7 @@
  *   eq.h       event queues, and the sockets that events come from
  *   cq.h       completion queues: what waits to be read
  *   ep.h       endpoints: what they are bound to, their posted receives, what they tell
+ *   pep.h      passive endpoints, and the connections that come in on them
  *   prov.h     fabrics, domains, fi_getinfo, the log
  *
  * A provider may be in a process twice: linked in, and as a module that libfabric loads. The copies
@@ -21,6 +22,7 @@
 #include "ep.h"
 #include "eq.h"
 #include "list.h"
+#include "pep.h"
 #include "plx_base.h"
 #include "queue.h"
 
@@ -52,8 +54,9 @@ struct prov {
 			   struct fid_domain **domain_out, void *context);
 	int (*passive_ep)(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
 			  void *context);
-	int (*ep_enable)(struct prov_ep *ep);   /* FI_ENABLE; also of one that is enabled */
-	void (*ep_posted)(struct prov_ep *ep);  /* a receive, on one that was starved */
+	int (*ep_enable)(struct prov_ep *ep);  /* FI_ENABLE; also of one that is enabled */
+	void (*ep_posted)(struct prov_ep *ep); /* a receive, on one that was starved */
+	const struct prov_pep_ops *pep_ops;
 	void (*mr_closing)(struct prov_mr *mr); /* nothing may use it from here on; or NULL */
 };
 
@@ -156,6 +159,7 @@ int prov_no_tx_context(struct fid_ep *fid, int index, struct fi_tx_attr *attr, s
 		       void *context);
 int prov_no_rx_context(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **out,
 		       void *context);
+ssize_t prov_no_cancel(fid_t fid, void *context);
 int prov_no_listen(struct fid_pep *pep);
 int prov_no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length);
 extern struct fi_ops_rma prov_no_rma;

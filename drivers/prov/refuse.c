@@ -37,6 +37,7 @@ REFUSE(int, prov_no_tx_context, struct fid_ep *fid, int index, struct fi_tx_attr
        struct fid_ep **out, void *context)
 REFUSE(int, prov_no_rx_context, struct fid_ep *fid, int index, struct fi_rx_attr *attr,
        struct fid_ep **out, void *context)
+REFUSE(ssize_t, prov_no_cancel, fid_t fid, void *context)
 REFUSE(int, prov_no_listen, struct fid_pep *pep)
 REFUSE(int, prov_no_reject, struct fid_pep *pep, fid_t handle, const void *data, size_t length)
 

@@ -108,7 +108,7 @@ static int ep_close(struct fid *fid)
 
 	ep_disconnect(ep);
 	if (ep->request)
-		request_free(ep->request);
+		prov_request_free(&ep->request->base);
 	if (ep->base.enabled)
 		disable(ep);
 	ep_free(ep);
@@ -132,13 +132,13 @@ static int take_handle(struct shm_ep *ep, struct fid *handle)
 	case FI_CLASS_UNSPEC:
 		return handle ? -FI_EINVAL : 0;
 	case FI_CLASS_PEP:
-		ep->base.local = ((struct shm_pep *)handle)->address;
+		ep->base.local = ((struct prov_pep *)handle)->address;
 		return 0;
 	case FI_CLASS_CONNREQ:
-		if (!request->pep) /* another's already */
+		if (!request->base.pep) /* another's already */
 			return -FI_EINVAL;
-		ep->base.local = request->pep->address;
-		request_take(request);
+		ep->base.local = request->base.pep->address;
+		prov_request_take(&request->base);
 		ep->request = request;
 		return 0;
 	default:

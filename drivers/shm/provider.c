@@ -248,4 +248,5 @@ const struct prov shm_kind = {
 	.passive_ep = shm_pep_open,
 	.ep_enable = ep_enable,
 	.ep_posted = progress_posted,
+	.pep_ops = &shm_pep_ops,
 };

@@ -37,6 +37,7 @@ struct shm_params {
 extern struct shm_params shm_params;
 extern struct fi_provider shm_prov;
 extern const struct prov shm_kind;
+extern const struct prov_pep_ops shm_pep_ops;
 #define shm_log(...) prov_log(&shm_prov, __VA_ARGS__)
 
 /* provider.c, most.c ----------------------------------------------------------------------- */

@@ -73,7 +73,7 @@ static int ep_close(struct fid *fid)
 	poll_end(ep);
 	tcp_ep_disconnect(ep);
 	if (ep->request)
-		tcp_request_free(ep->request);
+		prov_request_free(&ep->request->base);
 	if (ep->base.enabled)
 		flush(ep);
 	tcp_send_fini(ep);
@@ -99,14 +99,14 @@ static int take_handle(struct tcp_ep *ep, struct fid *handle)
 	case FI_CLASS_UNSPEC:
 		return handle ? -FI_EINVAL : 0;
 	case FI_CLASS_PEP:
-		ep->base.local = ((struct tcp_pep *)handle)->address;
+		ep->base.local = ((struct prov_pep *)handle)->address;
 		return 0;
 	case FI_CLASS_CONNREQ:
-		if (!request->pep) /* another's already */
+		if (!request->base.pep) /* another's already */
 			return -FI_EINVAL;
-		ep->base.local = request->pep->address;
+		ep->base.local = request->base.pep->address;
 		ep->base.peer = request->peer;
-		tcp_request_take(request);
+		prov_request_take(&request->base);
 		ep->request = request;
 		return 0;
 	default:

@@ -130,4 +130,5 @@ const struct prov tcp_kind = {
 	.ep_enable = tcp_ep_enable,
 	.ep_posted = tcp_ep_posted,
 	.mr_closing = tcp_mr_closing,
+	.pep_ops = &tcp_pep_ops,
 };

@@ -50,6 +50,7 @@ extern const struct plx_setting tcp_settings[];
 
 extern struct fi_provider tcp_prov;
 extern const struct prov tcp_kind;
+extern const struct prov_pep_ops tcp_pep_ops;
 #define tcp_log(...) prov_log(&tcp_prov, __VA_ARGS__)
 
 /* provider.c, most.c ----------------------------------------------------------------------- */

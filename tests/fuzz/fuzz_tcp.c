@@ -484,7 +484,7 @@ static void open_connection(uint8_t how)
 		must(fi_connect(ep, info->dest_addr, "who", 3) == 0);
 	} else {
 		peer.accepts = true;
-		((struct tcp_pep *)pep)->source.ready(&((struct tcp_pep *)pep)->source);
+		((struct prov_pep *)pep)->source.ready(&((struct prov_pep *)pep)->source);
 	}
 	take_events();
 	if (how & 2)
@@ -528,8 +528,8 @@ static void close_connection(void)
 			post(1);
 	}
 	must(!ep || has_ended || has_failed);
-	must(((struct tcp_pep *)pep)->silent_count == 0);
-	must(((struct tcp_pep *)pep)->told_count == 0);
+	must(((struct prov_pep *)pep)->silent_count == 0);
+	must(((struct prov_pep *)pep)->told_count == 0);
 	if (ep)
 		must(fi_close(&ep->fid) == 0);
 	ep = NULL;

@@ -101,11 +101,11 @@ static int answer(struct shm_ep *ep, const void *data, size_t length)
 	struct shm_request *request = ep->request;
 	int rc;
 
-	ep->source.fd = request->source.fd;
-	request->source.fd = -1;
+	ep->source.fd = request->base.source.fd;
+	request->base.source.fd = -1;
 	rc = ep_send_half(ep, WIRE_ACCEPT, data, length);
 	rc = rc ? rc : ep_take_offer(ep, &request->offer);
-	request_free(request);
+	prov_request_free(&request->base);
 	ep->request = NULL;
 	if (rc == 0) {
 		prov_ep_tell(&ep->base, FI_CONNECTED, NULL, 0);

@@ -40,9 +40,9 @@ static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
 	rc = rc ? rc : tcp_ep_enable(&ep->base);
 	if (rc)
 		return rc;
-	ep->source.fd = ep->request->source.fd;
-	ep->request->source.fd = -1;
-	tcp_request_free(ep->request);
+	ep->source.fd = ep->request->base.source.fd;
+	ep->request->base.source.fd = -1;
+	prov_request_free(&ep->request->base);
 	ep->request = NULL;
 	rc = send_accept(ep, data, length);
 	rc = rc ? rc : poll_begin(ep);

@@ -83,6 +83,14 @@ static inline struct fid_pep *party_pep(struct party *party)
 	return pep;
 }
 
+/* Connections that came in and were not answered. */
+static inline uint32_t cm_requests(const struct fid_pep *fid)
+{
+	const struct prov_pep *pep = (const struct prov_pep *)fid;
+
+	return pep->silent_count + pep->told_count;
+}
+
 static inline struct sockaddr_storage cm_name(struct fid *fid)
 {
 	struct sockaddr_storage name = {0};

@@ -11,9 +11,9 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-static struct shm_pep *listener(void)
+static struct prov_pep *listener(void)
 {
-	return (struct shm_pep *)pep;
+	return (struct prov_pep *)pep;
 }
 
 /* A socket of our own that is connected to the listener. */
@@ -94,7 +94,7 @@ static void expect_dropped(int fd)
 {
 	cm_expect_nothing(server.eq);
 	assert_true(has_ended(fd));
-	assert_int_equal(listener()->request_count, 0);
+	assert_int_equal(cm_requests(pep), 0);
 	close(fd);
 }
 
@@ -121,7 +121,7 @@ static void who_hangs_up_before_a_word_is_forgotten(void **state)
 		close(connect_raw());
 	for (int i = 0; i < 10; i++)
 		cm_expect_nothing(server.eq);
-	assert_int_equal(listener()->request_count, 0);
+	assert_int_equal(cm_requests(pep), 0);
 	expect_connection();
 }
 
@@ -155,14 +155,15 @@ static void memory_that_can_shrink_is_dropped(void **state)
 	raw_close(&raw);
 }
 
-/* Let the listener's timer expire now. */
-static void tick(void)
+/* Let all deadlines pass now. */
+static void let_time_pass(void)
 {
+	struct prov_eq *eq = (struct prov_eq *)server.eq;
 	struct itimerspec now = {.it_value.tv_nsec = 1};
 
-	assert_true(listener()->ticking);
-	assert_int_equal(timerfd_settime(listener()->timer.fd, 0, &now, NULL), 0);
-	listener()->ticking = false; /* as it is not periodic any more */
+	for (struct prov_list *link = eq->deadlines.next; link != &eq->deadlines; link = link->next)
+		plx_container_of(link, struct prov_deadline, link)->at_ns = 1;
+	assert_int_equal(timerfd_settime(eq->timer.fd, 0, &now, NULL), 0);
 	usleep(1000);
 	cm_expect_nothing(server.eq);
 }
@@ -174,12 +175,9 @@ static void who_says_nothing_is_dropped_in_time(void **state)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
 		fds[i] = connect_raw();
 	cm_expect_nothing(server.eq);
-	assert_int_equal(listener()->request_count, PLX_ARRAY_LEN(fds));
-	for (int i = 0; i < 5; i++)
-		tick();
-	assert_int_equal(listener()->request_count, PLX_ARRAY_LEN(fds));
-	tick();
-	assert_int_equal(listener()->request_count, 0);
+	assert_int_equal(cm_requests(pep), PLX_ARRAY_LEN(fds));
+	let_time_pass();
+	assert_int_equal(cm_requests(pep), 0);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++) {
 		assert_true(has_ended(fds[i]));
 		close(fds[i]);
@@ -197,10 +195,8 @@ static void who_waits_for_an_answer_is_not_dropped(void **state)
 	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
 	cm_wait(server.eq, FI_CONNREQ, &event);
 	info = event.cm.info;
-	for (int i = 0; i < 6; i++)
-		tick();
-	assert_int_equal(listener()->request_count, 1);
-	assert_false(listener()->ticking);
+	let_time_pass();
+	assert_int_equal(cm_requests(pep), 1);
 	assert_int_equal(fi_reject(pep, info->handle, "late", 4), 0);
 	fi_freeinfo(info);
 	assert_int_equal(cm_wait_error(client.eq).err_data_size, 4);
@@ -217,8 +213,7 @@ static void the_silent_fill_the_backlog_for_a_while_only(void **state)
 		fds[i] = connect_raw();
 	cm_expect_nothing(server.eq);
 	assert_true(eq_arm((struct prov_eq *)server.eq) == 0);
-	for (int i = 0; i < 6; i++)
-		tick();
+	let_time_pass();
 	expect_connection();
 	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
 		close(fds[i]);
@@ -238,11 +233,11 @@ static void descriptors_that_run_out_are_waited_for(void **state)
 	assert_int_equal(eq_progress((struct prov_eq *)server.eq), 1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(cm_wait_error(server.eq).err, EMFILE);
-	assert_true(listener()->paused);
+	assert_int_not_equal(listener()->resume.at_ns, 0);
 	assert_int_equal(eq_arm((struct prov_eq *)server.eq), 0);
-	tick();
-	assert_false(listener()->paused);
-	assert_int_equal(listener()->request_count, 1);
+	let_time_pass();
+	assert_int_equal(listener()->resume.at_ns, 0);
+	assert_int_equal(cm_requests(pep), 1);
 	close(fd);
 	expect_connection();
 }
@@ -349,7 +344,7 @@ static void a_request_of_another_user_is_not_told(void **state)
 	}
 	do {
 		cm_expect_nothing(server.eq);
-		assert_int_equal(listener()->request_count, 0);
+		assert_int_equal(cm_requests(pep), 0);
 	} while (waitpid(stranger, &status, WNOHANG) == 0);
 	assert_int_equal(status, 0);
 	expect_connection();

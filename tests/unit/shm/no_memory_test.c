@@ -132,7 +132,7 @@ static void a_request_that_finds_no_memory_is_refused(void **state)
 	while (!ask(allocations))
 		allocations++;
 	assert_in_range(allocations, 2, 8); /* the request, and its event */
-	assert_int_equal(((struct shm_pep *)pep)->request_count, 0);
+	assert_int_equal(cm_requests(pep), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, recover)

@@ -28,7 +28,7 @@ static void more_than_the_backlog_wait_for_their_turn(void **state)
 			eq_progress((struct prov_eq *)client.eq);
 		}
 		assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), 4);
-		assert_true(((struct shm_pep *)pep)->request_count <= 2);
+		assert_true(cm_requests(pep) <= 2);
 		assert_int_equal(fi_reject(pep, event.cm.info->handle, NULL, 0), 0);
 		fi_freeinfo(event.cm.info);
 		assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);

@@ -31,7 +31,7 @@ static void visit(const void *bytes, size_t length, enum leaving leaving)
 		close(fd);
 	}
 	service_until(service.ended + service_refused() > before);
-	service_until(service.visitor_count == 1 && service.pep->silent_count == 0);
+	service_until(service.visitor_count == 1 && service.pep->base.silent_count == 0);
 	assert_int_equal(service.ended + service_refused(), before + 1);
 }
 
@@ -305,10 +305,10 @@ static void one_silent_peer_too_many_evicts_the_oldest_of_the_crowd(void **state
 
 	service.pep->handshakes_max = 3;
 	alone = raw_connect_from("127.0.0.3", &service.address);
-	service_until(service.pep->silent_count == 1);
+	service_until(service.pep->base.silent_count == 1);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(crowd); i++) {
 		crowd[i] = raw_connect_from("127.0.0.2", &service.address);
-		service_until(service.pep->silent_count +
+		service_until(service.pep->base.silent_count +
 				      service.pep->refused[TCP_REFUSED_EVICTED] ==
 			      i + 2);
 	}

@@ -242,9 +242,9 @@ uint64_t service_refused(void)
 
 void service_expect_calm(void)
 {
-	service_until(service.visitor_count == 1 && service.pep->silent_count == 0);
+	service_until(service.visitor_count == 1 && service.pep->base.silent_count == 0);
 	service_expect_echo();
-	assert_int_equal(service.pep->told_count, 0);
+	assert_int_equal(service.pep->base.told_count, 0);
 	assert_true(list_is_empty(&service.pep->origins));
 }
 

@@ -109,7 +109,7 @@ static void a_client_is_served_beside_a_crowd_that_says_nothing(void **state)
 		worst_ns = ns > worst_ns ? ns : worst_ns;
 		service_until(service.visitor_count == 1);
 		service_expect_echo();
-		assert_true(service.pep->silent_count <= service.pep->handshakes_max);
+		assert_true(service.pep->base.silent_count <= service.pep->handshakes_max);
 	}
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0); /* it goes on */
 	kill(pid, SIGKILL);

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Passive endpoints of every provider: see pep.h. */
+#include "prov.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define FULL_PAUSE_NS   (10 * PLX_NS_PER_MS) /* where too many requests wait for an answer */
+#define FAILED_PAUSE_NS PLX_NS_PER_S         /* where descriptors or memory ran out */
+
+static struct prov_pep *pep_of(struct fid *fid)
+{
+	return (struct prov_pep *)fid;
+}
+
+static const struct prov_pep_ops *ops_of(const struct prov_pep *pep)
+{
+	return pep->fabric->prov->pep_ops;
+}
+
+/* Requests ----------------------------------------------------------------------------------- */
+
+static struct prov_request *request_of(struct prov_list *link)
+{
+	return plx_container_of(link, struct prov_request, link);
+}
+
+static void too_late(struct prov_deadline *deadline)
+{
+	struct prov_request *request = plx_container_of(deadline, struct prov_request, deadline);
+
+	request->ops->late(request);
+}
+
+int prov_request_init(struct prov_request *request, struct prov_pep *pep, int fd,
+		      void (*ready)(struct prov_source *source), uint64_t late_ns)
+{
+	int rc;
+
+	request->fid.fclass = FI_CLASS_CONNREQ;
+	request->ops = ops_of(pep);
+	request->source = (struct prov_source){.fd = fd, .ready = ready};
+	request->pep = pep;
+	request->deadline.passed = too_late;
+	list_append(&pep->silent, &request->link);
+	pep->silent_count++;
+	rc = eq_set_deadline(pep->eq, &request->deadline, queue_now_ns() + late_ns);
+	return rc ? rc : eq_watch(pep->eq, &request->source, EPOLLIN | EPOLLRDHUP);
+}
+
+static void end_silence(struct prov_request *request)
+{
+	eq_unwatch(request->pep->eq, &request->source);
+	eq_clear_deadline(&request->deadline);
+	list_remove(&request->link);
+	request->pep->silent_count--;
+}
+
+int prov_request_tell(struct prov_request *request, const struct sockaddr *peer, const void *data,
+		      uint32_t length)
+{
+	struct prov_pep *pep = request->pep;
+	struct fi_info *info = prov_info_of_request(pep->info, &pep->address, peer, &request->fid);
+
+	if (!info || eq_push_request(pep->eq, &pep->fid.fid, info, data, length) != 0) {
+		prov_log(pep->fabric->prov->libfabric, FI_LOG_WARN,
+			 "a connection is refused: out of memory");
+		fi_freeinfo(info);
+		return -FI_ENOMEM;
+	}
+	end_silence(request);
+	request->is_told = true;
+	pthread_mutex_lock(&pep->lock);
+	list_append(&pep->told, &request->link);
+	pep->told_count++;
+	pthread_mutex_unlock(&pep->lock);
+	return 0;
+}
+
+void prov_request_take(struct prov_request *request)
+{
+	struct prov_pep *pep = request->pep;
+
+	pthread_mutex_lock(&pep->lock);
+	list_remove(&request->link);
+	pep->told_count--;
+	pthread_mutex_unlock(&pep->lock);
+	request->pep = NULL;
+}
+
+void prov_request_free(struct prov_request *request)
+{
+	request->ops->leave(request);
+	if (request->pep && !request->is_told)
+		end_silence(request);
+	else if (request->pep)
+		prov_request_take(request);
+	if (request->source.fd >= 0)
+		close(request->source.fd);
+	free(request);
+}
+
+static void free_all(struct prov_list *requests)
+{
+	while (!list_is_empty(requests))
+		prov_request_free(request_of(requests->next));
+}
+
+/* Accepting ---------------------------------------------------------------------------------- */
+
+/* What waits to be accepted would wake whoever sleeps again and again. */
+static void pause_accepting(struct prov_pep *pep, uint64_t pause_ns)
+{
+	if (pep->resume.at_ns ||
+	    eq_set_deadline(pep->eq, &pep->resume, queue_now_ns() + pause_ns) != 0)
+		return;
+	eq_unwatch(pep->eq, &pep->source);
+}
+
+static void resume(struct prov_deadline *deadline)
+{
+	struct prov_pep *pep = plx_container_of(deadline, struct prov_pep, resume);
+
+	if (eq_watch(pep->eq, &pep->source, EPOLLIN) != 0)
+		pause_accepting(pep, FAILED_PAUSE_NS);
+}
+
+/* What is pending on the new socket is passed on by accept(2), too. */
+void prov_pep_cannot_accept(struct prov_pep *pep, int err)
+{
+	if (err != EMFILE && err != ENFILE && err != ENOBUFS && err != ENOMEM)
+		return;
+	prov_log(pep->fabric->prov->libfabric, FI_LOG_WARN,
+		 "accepting a connection: %s; trying again in a second", strerror(err));
+	if (!pep->failure.is_queued)
+		eq_push_error(pep->eq, &pep->failure, &pep->fid.fid, err, NULL, 0);
+	pause_accepting(pep, FAILED_PAUSE_NS);
+}
+
+bool prov_pep_has_room(struct prov_pep *pep)
+{
+	uint32_t count = pep->evicts ? 0 : pep->silent_count;
+
+	pthread_mutex_lock(&pep->lock);
+	count += pep->told_count;
+	pthread_mutex_unlock(&pep->lock);
+	return count < pep->backlog;
+}
+
+static void pep_ready(struct prov_source *source)
+{
+	struct prov_pep *pep = plx_container_of(source, struct prov_pep, source);
+
+	if (prov_pep_has_room(pep))
+		ops_of(pep)->incoming(pep);
+	else
+		pause_accepting(pep, FULL_PAUSE_NS);
+}
+
+/* Listening ---------------------------------------------------------------------------------- */
+
+static int bind_to(struct prov_pep *pep, const struct sockaddr_storage *wanted)
+{
+	struct sockaddr_storage address = *wanted;
+	int fd;
+
+	if (pep->source.fd >= 0 && memcmp(&address, &pep->address, sizeof(address)) == 0)
+		return 0; /* its own already */
+	fd = ops_of(pep)->open(pep, &address);
+	if (fd < 0)
+		return fd;
+	if (pep->source.fd >= 0)
+		close(pep->source.fd);
+	pep->source.fd = fd;
+	pep->address = address;
+	return 0;
+}
+
+static int start(struct prov_pep *pep)
+{
+	int rc = eq_prepare_deadlines(pep->eq);
+
+	rc = rc ? rc : ops_of(pep)->start(pep);
+	if (rc)
+		return rc;
+	if (listen(pep->source.fd, (int)pep->backlog))
+		return -errno;
+	return eq_watch(pep->eq, &pep->source, EPOLLIN);
+}
+
+static int pep_listen(struct fid_pep *fid)
+{
+	struct prov_pep *pep = pep_of(&fid->fid);
+	int rc = 0;
+
+	if (!pep->eq)
+		return -FI_ENOEQ;
+	if (pep->listening)
+		return -FI_EOPBADSTATE;
+	if (pep->source.fd < 0)
+		rc = bind_to(pep, &pep->address);
+	rc = rc ? rc : start(pep);
+	pep->listening = rc == 0;
+	return rc;
+}
+
+static int pep_reject(struct fid_pep *fid, fid_t handle, const void *data, size_t length)
+{
+	struct prov_request *request = (struct prov_request *)handle;
+
+	if (!handle || handle->fclass != FI_CLASS_CONNREQ || length > PROV_CM_DATA_MAX)
+		return -FI_EINVAL;
+	if (request->pep != pep_of(&fid->fid)) /* an endpoint's: to close that one refuses it */
+		return -FI_EINVAL;
+	/* Where that does not reach it, the end of the socket does. */
+	request->ops->reject(request, data, length);
+	prov_request_free(request);
+	return 0;
+}
+
+static int pep_setname(fid_t fid, void *addr, size_t bytes)
+{
+	struct prov_pep *pep = pep_of(fid);
+	struct sockaddr_storage address;
+	int rc = prov_address_take(addr, bytes, &address);
+
+	if (pep->listening)
+		return -FI_EOPBADSTATE;
+	return rc ? rc : bind_to(pep, &address);
+}
+
+static int pep_getname(fid_t fid, void *addr, size_t *bytes)
+{
+	return prov_address_give(&pep_of(fid)->address, addr, bytes);
+}
+
+/* Options, opening, closing ---------------------------------------------------------------- */
+
+static int pep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
+{
+	struct prov_pep *pep = pep_of(fid);
+	struct prov_eq *eq = (struct prov_eq *)bound;
+
+	if (bound->fclass != FI_CLASS_EQ || pep->eq || eq->fabric != pep->fabric)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	pep->eq = eq;
+	eq->refs++;
+	return 0;
+}
+
+static int set_backlog(struct prov_pep *pep, int backlog)
+{
+	if (backlog < 1)
+		return -FI_EINVAL;
+	pep->backlog = (uint32_t)backlog < pep->backlog_max ? (uint32_t)backlog : pep->backlog_max;
+	return pep->listening && listen(pep->source.fd, (int)pep->backlog) ? -errno : 0;
+}
+
+static int pep_control(struct fid *fid, int command, void *arg)
+{
+	return command == FI_BACKLOG ? set_backlog(pep_of(fid), *(int *)arg) : -FI_ENOSYS;
+}
+
+static int pep_close(struct fid *fid)
+{
+	struct prov_pep *pep = pep_of(fid);
+
+	if (pep->eq) {
+		eq_unwatch(pep->eq, &pep->source);
+		eq_clear_deadline(&pep->resume);
+		free_all(&pep->silent);
+		free_all(&pep->told);
+		eq_forget(pep->eq, fid);
+		pep->eq->refs--;
+	}
+	if (pep->source.fd >= 0)
+		close(pep->source.fd);
+	pthread_mutex_destroy(&pep->lock);
+	fi_freeinfo(pep->info);
+	fabric_unref(pep->fabric);
+	free(pep);
+	return 0;
+}
+
+static struct fi_ops pep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = pep_close,
+	.bind = pep_bind,
+	.control = pep_control,
+	.ops_open = prov_no_ops_open,
+};
+
+static struct fi_ops_ep pep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = prov_no_cancel,
+	.getopt = prov_getopt,
+	.setopt = prov_setopt,
+};
+
+static struct fi_ops_cm pep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = pep_setname,
+	.getname = pep_getname,
+	.listen = pep_listen,
+	.reject = pep_reject,
+};
+
+static int choose_address(const struct fi_info *info, struct sockaddr_storage *out)
+{
+	if (info->src_addr)
+		return prov_address_take(info->src_addr, info->src_addrlen, out);
+	memset(out, 0, sizeof(*out)); /* the wildcard of both families is all 0 */
+	out->ss_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+	return 0;
+}
+
+int prov_pep_init(struct prov_pep *pep, struct fid_fabric *fabric, const struct fi_info *info,
+		  uint32_t backlog_max, void *context)
+{
+	int rc = info ? choose_address(info, &pep->address) : -FI_EINVAL;
+
+	if (rc)
+		return rc;
+	pep->info = fi_dupinfo(info);
+	if (!pep->info)
+		return -FI_ENOMEM;
+	pep->fid.fid.fclass = FI_CLASS_PEP;
+	pep->fid.fid.context = context;
+	pep->fid.fid.ops = &pep_fid_ops;
+	pep->fid.ops = &pep_ops;
+	pep->fid.cm = &pep_cm_ops;
+	pep->source = (struct prov_source){.fd = -1, .ready = pep_ready};
+	pep->resume.passed = resume;
+	pep->backlog = pep->backlog_max = backlog_max;
+	list_init(&pep->silent);
+	list_init(&pep->told);
+	pthread_mutex_init(&pep->lock, NULL);
+	pep->fabric = (struct prov_fabric *)fabric;
+	fabric_ref(pep->fabric);
+	return 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Passive endpoints, and the connections that come in on them. A provider's begin with these. */
+#ifndef PROV_PEP_H
+#define PROV_PEP_H
+
+#include "eq.h"
+
+#include <pthread.h>
+#include <rdma/fi_cm.h>
+#include <sys/socket.h>
+
+struct prov_fabric;
+struct prov_pep;
+struct prov_pep_ops;
+
+/* A connection that came in, until fi_accept or fi_reject: info->handle. First it has to send its
+ * first message (silent). Then it is told of, and may become an endpoint's, which may be of another
+ * thread. */
+struct prov_request {
+	struct fid fid; /* FI_CLASS_CONNREQ */
+	const struct prov_pep_ops *ops;
+	struct prov_source source;
+	struct prov_pep *pep;  /* NULL: an endpoint's */
+	struct prov_list link; /* silent or told, of pep */
+	bool is_told;
+	struct prov_deadline deadline; /* of the silent one */
+};
+
+struct prov_pep {
+	struct fid_pep fid;
+	struct prov_fabric *fabric;
+	struct prov_eq *eq;
+	struct fi_info *info;
+	struct prov_source source;
+	struct sockaddr_storage address; /* port 0 until it is bound */
+	bool listening;
+	bool evicts; /* silent requests have a bound of their own: `backlog` is of the others */
+	uint32_t backlog, backlog_max;
+	struct prov_deadline resume; /* set: no more is accepted until then */
+	struct prov_event failure;   /* that no connection can be accepted */
+	struct prov_list silent;     /* oldest first */
+	uint32_t silent_count;
+	/* An endpoint may be made from a request on a thread of its own. */
+	pthread_mutex_t lock;
+	struct prov_list told;
+	uint32_t told_count;
+};
+
+/* What a provider adds. */
+struct prov_pep_ops {
+	/* Open a socket for that address; a port is found where it has none. Return: it; -errno. */
+	int (*open)(struct prov_pep *pep, struct sockaddr_storage *address);
+	int (*start)(struct prov_pep *pep);     /* before listen(2). Return: 0; -errno */
+	void (*incoming)(struct prov_pep *pep); /* its socket is readable, and there is room */
+	/* Send a refusal, if it can be sent at once. */
+	void (*reject)(struct prov_request *request, const void *data, size_t length);
+	void (*late)(struct prov_request *request);  /* it was silent for too long: free it */
+	void (*leave)(struct prov_request *request); /* its end: give up what the provider has */
+};
+
+/* Of one whose bytes are zero. Return: 0; -FI_EINVAL; -FI_ENOMEM; then it is not to be closed. */
+int prov_pep_init(struct prov_pep *pep, struct fid_fabric *fabric, const struct fi_info *info,
+		  uint32_t backlog_max, void *context);
+bool prov_pep_has_room(struct prov_pep *pep); /* for one more request */
+/* accept(2) gave that: -errno is told of, and nothing is accepted for a while, where it may go on.
+ */
+void prov_pep_cannot_accept(struct prov_pep *pep, int err);
+
+/* It takes over fd. Return: 0; -errno: it is to be freed. */
+int prov_request_init(struct prov_request *request, struct prov_pep *pep, int fd,
+		      void (*ready)(struct prov_source *source), uint64_t late_ns);
+/* From here on nothing is looked for on its socket, as it may become another thread's. Return: 0;
+ * -FI_ENOMEM. */
+int prov_request_tell(struct prov_request *request, const struct sockaddr *peer, const void *data,
+		      uint32_t length);
+void prov_request_take(
+	struct prov_request *request); /* from its passive endpoint; it was told of */
+void prov_request_free(struct prov_request *request);
+
+#endif
