@@ -63,6 +63,18 @@ struct prov_ep {
 	uint32_t told;
 };
 
+/* A message to be sent: see send_calls.h. */
+struct prov_message {
+	const struct iovec *iov;
+	size_t count;
+	uint64_t length; /* of all pieces */
+	uint64_t data;   /* where has_data */
+	void *context;
+	uint64_t flags; /* of the operation */
+	bool has_data;
+	bool wants_completion;
+};
+
 /* ep.c. Of an endpoint whose bytes are zero. Return: 0; -FI_EINVAL; -FI_ENOMEM; where it fails too,
  * prov_ep_fini comes after it. The domain is referred to until then. */
 int prov_ep_init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_info *info,

@@ -108,17 +108,6 @@ void send_call_peers(struct shm_domain *domain)
 
 /* One message -------------------------------------------------------------------------------- */
 
-struct message {
-	const struct iovec *iov;
-	size_t count;
-	uint64_t length;
-	uint64_t data;
-	void *context;
-	uint64_t flags; /* of the operation */
-	bool has_data;
-	bool wants_completion;
-};
-
 static void push_done(struct shm_ep *ep, void *context, int err)
 {
 	struct prov_completion *completion = cq_push(ep->base.tx_cq);
@@ -147,7 +136,7 @@ static bool is_full(const struct shm_ep *ep)
 }
 
 /* Remember it as one that is under way. */
-static struct shm_send *keep(struct shm_ep *ep, const struct message *message)
+static struct shm_send *keep(struct shm_ep *ep, const struct prov_message *message)
 {
 	struct shm_send *kept = &ep->sends[ep->base.tx_tail++ & ep->tx_mask];
 
@@ -165,7 +154,7 @@ static struct shm_send *keep(struct shm_ep *ep, const struct message *message)
 	return kept;
 }
 
-static inline ssize_t send_small(struct shm_ep *ep, const struct message *message)
+static inline ssize_t send_small(struct shm_ep *ep, const struct prov_message *message)
 {
 	bool waits = message->flags & FI_DELIVERY_COMPLETE && message->wants_completion;
 	uint8_t flags = (message->has_data ? RECORD_HAS_DATA : 0) | (waits ? RECORD_ACK : 0);
@@ -199,7 +188,7 @@ static inline ssize_t send_small(struct shm_ep *ep, const struct message *messag
 }
 
 /* Tell the peer where it is. */
-static ssize_t send_by_reading(struct shm_ep *ep, const struct message *message)
+static ssize_t send_by_reading(struct shm_ep *ep, const struct prov_message *message)
 {
 	struct record_piece pieces[PROV_IOV_MAX];
 	uint8_t flags = RECORD_ACK | (message->has_data ? RECORD_HAS_DATA : 0);
@@ -221,7 +210,7 @@ static ssize_t send_by_reading(struct shm_ep *ep, const struct message *message)
 	return 0;
 }
 
-static ssize_t send_large(struct shm_ep *ep, const struct message *message)
+static ssize_t send_large(struct shm_ep *ep, const struct prov_message *message)
 {
 	uint32_t parts = SHM_POLL_PARTS;
 
@@ -251,7 +240,7 @@ static bool is_writing(const struct shm_ep *ep)
 	return ep->base.tx_tail != ep->base.tx_head && last->written < last->total;
 }
 
-static inline ssize_t send_message(struct shm_ep *ep, const struct message *message)
+static inline ssize_t send_message(struct shm_ep *ep, const struct prov_message *message)
 {
 	if (plx_unlikely(ep->base.state != EP_CONNECTED))
 		return cannot_send(ep);
@@ -362,108 +351,20 @@ void send_flush(struct shm_ep *ep, int err)
 		push_done(ep, ep->sends[ep->base.tx_head & ep->tx_mask].context, err);
 }
 
-/* libfabric's calls -------------------------------------------------------------------------- */
+/* libfabric's calls, and Pollux' own --------------------------------------------------------- */
 
-static struct shm_ep *ep_of(struct fid_ep *fid)
+static inline ssize_t send_it(struct prov_ep *ep, const struct prov_message *message)
 {
-	return (struct shm_ep *)fid;
+	return send_message((struct shm_ep *)ep, message);
 }
 
-/* Where no flags are given, the endpoint's own hold. */
-static inline bool completes(const struct shm_ep *ep, uint64_t flags)
-{
-	return !ep->base.tx_selective || flags & FI_COMPLETION;
-}
-
-static inline ssize_t send_buffer(struct shm_ep *ep, const void *buf, size_t length, bool has_data,
-				  uint64_t data, void *context)
-{
-	struct iovec iov = {(void *)(uintptr_t)buf, length};
-	struct message message = {
-		.iov = &iov,
-		.count = 1,
-		.length = length,
-		.data = data,
-		.has_data = has_data,
-		.context = context,
-		.flags = ep->base.tx_flags,
-		.wants_completion = completes(ep, ep->base.tx_flags),
-	};
-
-	return send_message(ep, &message);
-}
-
-static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
-			fi_addr_t destination, void *context)
-{
-	return send_buffer(ep_of(fid), buf, length, false, 0, context);
-}
-
-static ssize_t send_data(struct fid_ep *fid, const void *buf, size_t length, void *desc,
-			 uint64_t data, fi_addr_t destination, void *context)
-{
-	return send_buffer(ep_of(fid), buf, length, true, data, context);
-}
-
-static ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	struct shm_ep *ep = ep_of(fid);
-	struct message message = {
-		.iov = msg->msg_iov,
-		.count = msg->iov_count,
-		.data = msg->data,
-		.has_data = flags & FI_REMOTE_CQ_DATA,
-		.context = msg->context,
-		.flags = flags,
-		.wants_completion = completes(ep, flags),
-	};
-
-	if (msg->iov_count > PROV_IOV_MAX)
-		return -FI_EINVAL;
-	for (size_t i = 0; i < msg->iov_count; i++)
-		message.length += msg->msg_iov[i].iov_len;
-	if (flags & FI_INJECT && message.length > SHM_INJECT_MAX)
-		return -FI_EINVAL;
-	return send_message(ep, &message);
-}
-
-static ssize_t send_pieces(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			   fi_addr_t destination, void *context)
-{
-	struct fi_msg msg = {.msg_iov = iov, .iov_count = count, .context = context};
-
-	return send_msg(fid, &msg, ep_of(fid)->base.tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
-}
-
-static inline ssize_t inject_buffer(struct shm_ep *ep, const void *buf, size_t length,
-				    bool has_data, uint64_t data)
-{
-	struct iovec iov = {(void *)(uintptr_t)buf, length};
-	struct message message = {.iov = &iov, .count = 1, .length = length};
-
-	if (has_data) {
-		message.has_data = true;
-		message.data = data;
-	}
-	if (plx_unlikely(length > SHM_INJECT_MAX))
-		return -FI_EINVAL;
-	return send_message(ep, &message);
-}
-
-static ssize_t inject(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination)
-{
-	return inject_buffer(ep_of(fid), buf, length, false, 0);
-}
-
-static ssize_t inject_data(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
-			   fi_addr_t destination)
-{
-	return inject_buffer(ep_of(fid), buf, length, true, data);
-}
+#define SEND_INJECT_MAX SHM_INJECT_MAX
+#define SEND_OPS        shm_msg_ops
+#include "../prov/send_calls.h"
 
 void *send_claim(struct fid_ep *fid, size_t length)
 {
-	struct shm_ep *ep = ep_of(fid);
+	struct shm_ep *ep = (struct shm_ep *)fid;
 	uint8_t *record;
 
 	if (plx_unlikely(ep->base.state != EP_CONNECTED || is_writing(ep) ||
@@ -475,18 +376,5 @@ void *send_claim(struct fid_ep *fid, size_t length)
 
 void send_commit(struct fid_ep *fid, size_t length)
 {
-	commit_early(ep_of(fid), 0, (uint32_t)length, record_bytes(length, 0));
+	commit_early((struct shm_ep *)fid, 0, (uint32_t)length, record_bytes(length, 0));
 }
-
-struct fi_ops_msg shm_msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	.recv = receives_post,
-	.recvv = receives_postv,
-	.recvmsg = receives_postmsg,
-	.send = send_one,
-	.sendv = send_pieces,
-	.sendmsg = send_msg,
-	.inject = inject,
-	.senddata = send_data,
-	.injectdata = inject_data,
-};

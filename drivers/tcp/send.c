@@ -19,11 +19,6 @@
  * would read no more, and wait for ever. */
 #define ANSWERS_BYTES (WIRE_READS_MAX * WIRE_FRAME_BYTES)
 
-static struct tcp_ep *ep_of(struct fid_ep *fid)
-{
-	return (struct tcp_ep *)fid;
-}
-
 /* Completing --------------------------------------------------------------------------------- */
 
 static void push_done(struct tcp_ep *ep, void *context, uint64_t flags, int err)
@@ -437,105 +432,33 @@ void tcp_send_fini(struct tcp_ep *ep)
 	ep->sends = NULL;
 }
 
-/* libfabric's calls -------------------------------------------------------------------------- */
+/* libfabric's calls, and Pollux' own --------------------------------------------------------- */
 
-/* Where no flags are given, the endpoint's own hold. */
-static inline uint64_t completion_of(const struct tcp_ep *ep, uint64_t flags)
+static inline ssize_t send_it(struct prov_ep *ep, const struct prov_message *message)
 {
-	return !ep->base.tx_selective || flags & FI_COMPLETION ? FI_SEND | FI_MSG : 0;
-}
-
-static inline ssize_t send_buffer(struct tcp_ep *ep, const void *buf, size_t length, void *context,
-				  uint64_t flags, uint64_t completion, bool has_data, uint64_t data)
-{
-	struct iovec iov = {(void *)(uintptr_t)buf, length};
-	struct tcp_message message = {
-		.frame = {.length = (uint32_t)length, .kind = WIRE_MESSAGE},
-		.iov = &iov,
-		.count = 1,
-		.length = length,
-		.context = context,
-		.flags = flags,
-		.completion = completion,
+	struct tcp_message sent = {
+		.frame = {.length = (uint32_t)message->length,
+			  .kind = WIRE_MESSAGE,
+			  .flags = message->has_data ? WIRE_HAS_DATA : 0,
+			  .data = message->data},
+		.iov = message->iov,
+		.count = message->count,
+		.length = message->length,
+		.context = message->context,
+		.flags = message->flags,
+		.completion = message->wants_completion ? FI_SEND | FI_MSG : 0,
 	};
 
-	if (has_data) {
-		message.frame.flags = WIRE_HAS_DATA;
-		message.frame.data = data;
-	}
-	return tcp_send_message(ep, &message);
+	return tcp_send_message((struct tcp_ep *)ep, &sent);
 }
 
-static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
-			fi_addr_t destination, void *context)
-{
-	struct tcp_ep *ep = ep_of(fid);
-
-	return send_buffer(ep, buf, length, context, ep->base.tx_flags,
-			   completion_of(ep, ep->base.tx_flags), false, 0);
-}
-
-static ssize_t send_data(struct fid_ep *fid, const void *buf, size_t length, void *desc,
-			 uint64_t data, fi_addr_t destination, void *context)
-{
-	struct tcp_ep *ep = ep_of(fid);
-
-	return send_buffer(ep, buf, length, context, ep->base.tx_flags,
-			   completion_of(ep, ep->base.tx_flags), true, data);
-}
-
-static ssize_t inject(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination)
-{
-	if (plx_unlikely(length > TCP_INJECT_MAX))
-		return -FI_EINVAL;
-	return send_buffer(ep_of(fid), buf, length, NULL, FI_INJECT, 0, false, 0);
-}
-
-static ssize_t inject_data(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
-			   fi_addr_t destination)
-{
-	if (plx_unlikely(length > TCP_INJECT_MAX))
-		return -FI_EINVAL;
-	return send_buffer(ep_of(fid), buf, length, NULL, FI_INJECT, 0, true, data);
-}
-
-static ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	struct tcp_ep *ep = ep_of(fid);
-	struct tcp_message message = {
-		.frame = {.kind = WIRE_MESSAGE},
-		.iov = msg->msg_iov,
-		.count = msg->iov_count,
-		.context = msg->context,
-		.flags = flags,
-		.completion = completion_of(ep, flags),
-	};
-
-	if (msg->iov_count > PROV_IOV_MAX)
-		return -FI_EINVAL;
-	for (size_t i = 0; i < msg->iov_count; i++)
-		message.length += msg->msg_iov[i].iov_len;
-	if (flags & FI_INJECT && message.length > TCP_INJECT_MAX)
-		return -FI_EINVAL;
-	message.frame.length = (uint32_t)message.length;
-	if (flags & FI_REMOTE_CQ_DATA) {
-		message.frame.flags = WIRE_HAS_DATA;
-		message.frame.data = msg->data;
-	}
-	return tcp_send_message(ep, &message);
-}
-
-static ssize_t send_pieces(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			   fi_addr_t destination, void *context)
-{
-	struct fi_msg msg = {.msg_iov = iov, .iov_count = count, .context = context};
-
-	return send_msg(fid, &msg, ep_of(fid)->base.tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
-}
+#define SEND_INJECT_MAX TCP_INJECT_MAX
+#define SEND_OPS        tcp_msg_ops
+#include "../prov/send_calls.h"
 
 void *tcp_send_claim(struct fid_ep *fid, size_t length)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = (struct tcp_ep *)fid;
 	uint8_t *at;
 
 	if (plx_unlikely(ep->base.state != EP_CONNECTED || length > CLAIM_MAX || is_too_much(ep)))
@@ -546,23 +469,10 @@ void *tcp_send_claim(struct fid_ep *fid, size_t length)
 
 void tcp_send_commit(struct fid_ep *fid, size_t length)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = (struct tcp_ep *)fid;
 	uint64_t word = wire_word(WIRE_MESSAGE, 0, length);
 
 	memcpy(ep->out->bytes + ep->out->end, &word, sizeof(word));
 	staged(ep, (uint32_t)(WIRE_FRAME_BYTES + length));
 	launch(ep, false);
 }
-
-struct fi_ops_msg tcp_msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	.recv = receives_post,
-	.recvv = receives_postv,
-	.recvmsg = receives_postmsg,
-	.send = send_one,
-	.sendv = send_pieces,
-	.sendmsg = send_msg,
-	.inject = inject,
-	.senddata = send_data,
-	.injectdata = inject_data,
-};
