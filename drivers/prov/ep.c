@@ -157,14 +157,14 @@ int prov_ep_control(struct fid *fid, int command, void *arg)
 
 /* Being connected ---------------------------------------------------------------------------- */
 
-int prov_ep_check_accept(const struct prov_ep *ep, bool has_request, size_t length)
+int prov_ep_check_accept(const struct prov_ep *ep, size_t length)
 {
 	if (ep->state != EP_IDLE)
 		return -FI_EOPBADSTATE;
-	return !has_request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
+	return !ep->request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
 }
 
-int prov_ep_check_connect(const struct prov_ep *ep, bool has_request, size_t length)
+int prov_ep_check_connect(const struct prov_ep *ep, size_t length)
 {
 	if (ep->state == EP_CONNECTING)
 		return -FI_EALREADY;
@@ -172,7 +172,7 @@ int prov_ep_check_connect(const struct prov_ep *ep, bool has_request, size_t len
 		return -FI_EISCONN;
 	if (ep->state != EP_IDLE)
 		return -FI_EOPBADSTATE;
-	return has_request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
+	return ep->request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
 }
 
 int prov_ep_take_peer(struct prov_ep *ep, const void *address)
@@ -227,6 +227,29 @@ static void take_attr(struct prov_ep *ep, const struct fi_info *info)
 	ep->rx_flags = rx ? rx->op_flags : 0;
 }
 
+/* What it is made from: a request becomes its own, a passive endpoint lends its address. */
+static int take_handle(struct prov_ep *ep, struct fid *handle)
+{
+	struct prov_request *request = (struct prov_request *)handle;
+
+	switch (handle ? handle->fclass : FI_CLASS_UNSPEC) {
+	case FI_CLASS_UNSPEC:
+		return handle ? -FI_EINVAL : 0;
+	case FI_CLASS_PEP:
+		ep->local = ((struct prov_pep *)handle)->address;
+		return 0;
+	case FI_CLASS_CONNREQ:
+		if (!request->pep) /* another's already */
+			return -FI_EINVAL;
+		ep->local = request->pep->address;
+		prov_request_take(request);
+		ep->request = request;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
 int prov_ep_init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_info *info,
 		 void *context)
 {
@@ -250,11 +273,13 @@ int prov_ep_init(struct prov_ep *ep, struct prov_domain *domain, const struct fi
 		return -FI_ENOMEM;
 	if (info->src_addr)
 		rc = prov_address_take(info->src_addr, info->src_addrlen, &ep->local);
-	return rc;
+	return rc ? rc : take_handle(ep, info->handle);
 }
 
 void prov_ep_fini(struct prov_ep *ep)
 {
+	if (ep->request)
+		prov_request_free(ep->request);
 	unbind(ep);
 	receives_fini(&ep->rx);
 	ep->domain->refs--;

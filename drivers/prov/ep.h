@@ -15,6 +15,7 @@
 #define PROV_IOV_MAX 4
 
 struct prov_domain;
+struct prov_request;
 
 enum prov_ep_state {
 	EP_IDLE,       /* made, maybe enabled; receives may be posted */
@@ -57,6 +58,7 @@ struct prov_ep {
 	struct prov_domain *domain;
 	struct prov_eq *eq;
 	struct fi_info *info;
+	struct prov_request *request; /* it was made from, until fi_accept */
 	struct sockaddr_storage local, peer;
 	/* What it has told: FI_CONNECTED and FI_SHUTDOWN, or why it is not connected. */
 	struct prov_event events[2];
@@ -86,8 +88,8 @@ int prov_ep_check_enable(const struct prov_ep *ep);
 int prov_ep_control(struct fid *fid, int command, void *arg);
 
 /* Whether it may accept, or connect, with so much private data. Return: 0; -FI_EALREADY ... */
-int prov_ep_check_accept(const struct prov_ep *ep, bool has_request, size_t length);
-int prov_ep_check_connect(const struct prov_ep *ep, bool has_request, size_t length);
+int prov_ep_check_accept(const struct prov_ep *ep, size_t length);
+int prov_ep_check_connect(const struct prov_ep *ep, size_t length);
 int prov_ep_take_peer(struct prov_ep *ep, const void *address);
 
 /* Tell the application. data: private data, or NULL. */

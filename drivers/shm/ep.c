@@ -107,8 +107,6 @@ static int ep_close(struct fid *fid)
 	struct shm_ep *ep = ep_of(fid);
 
 	ep_disconnect(ep);
-	if (ep->request)
-		prov_request_free(&ep->request->base);
 	if (ep->base.enabled)
 		disable(ep);
 	ep_free(ep);
@@ -122,29 +120,6 @@ static struct fi_ops ep_fid_ops = {
 	.control = prov_ep_control,
 	.ops_open = prov_no_ops_open,
 };
-
-/* What it is made from: a request becomes its own, a passive endpoint lends its address. */
-static int take_handle(struct shm_ep *ep, struct fid *handle)
-{
-	struct shm_request *request = (struct shm_request *)handle;
-
-	switch (handle ? handle->fclass : FI_CLASS_UNSPEC) {
-	case FI_CLASS_UNSPEC:
-		return handle ? -FI_EINVAL : 0;
-	case FI_CLASS_PEP:
-		ep->base.local = ((struct prov_pep *)handle)->address;
-		return 0;
-	case FI_CLASS_CONNREQ:
-		if (!request->base.pep) /* another's already */
-			return -FI_EINVAL;
-		ep->base.local = request->base.pep->address;
-		prov_request_take(&request->base);
-		ep->request = request;
-		return 0;
-	default:
-		return -FI_EINVAL;
-	}
-}
 
 static void ep_ready(struct prov_source *source)
 {
@@ -165,7 +140,6 @@ int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	ep->segment_fd = ep->peer_pidfd = -1;
 	ep->source = (struct prov_source){.fd = -1, .ready = ep_ready};
 	rc = prov_ep_init(&ep->base, (struct prov_domain *)domain, info, context);
-	rc = rc ? rc : take_handle(ep, info->handle);
 	if (rc) {
 		ep_free(ep);
 		return rc;

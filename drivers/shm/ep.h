@@ -21,7 +21,6 @@
 
 struct shm_cq;
 struct shm_domain;
-struct shm_request;
 
 /* In which list of its queue an endpoint is, and so how it asks to be called. */
 enum shm_listed {
@@ -82,11 +81,10 @@ struct shm_ep {
 	struct shm_ep *next_caller; /* in the domain's list, where calls_later */
 
 	/* Connection. */
-	struct prov_source source;   /* the socket */
-	struct shm_request *request; /* it was made from, until fi_accept */
-	struct shm_later *later; /* the peer's backlog is full: source is a timer, to try again */
-	int segment_fd;          /* of the receiving ring, until it is sent; else -1 */
-	uint64_t probe;          /* a word that the peer reads to see whether it can */
+	struct prov_source source; /* the socket */
+	struct shm_later *later;   /* the peer's backlog is full: source is a timer, to try again */
+	int segment_fd;            /* of the receiving ring, until it is sent; else -1 */
+	uint64_t probe;            /* a word that the peer reads to see whether it can */
 };
 
 static inline struct shm_cq *rx_cq_of(const struct shm_ep *ep)

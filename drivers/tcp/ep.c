@@ -72,8 +72,6 @@ static int ep_close(struct fid *fid)
 		tcp_send_queued(ep);
 	poll_end(ep);
 	tcp_ep_disconnect(ep);
-	if (ep->request)
-		prov_request_free(&ep->request->base);
 	if (ep->base.enabled)
 		flush(ep);
 	tcp_send_fini(ep);
@@ -90,30 +88,6 @@ static struct fi_ops ep_fid_ops = {
 	.ops_open = prov_no_ops_open,
 };
 
-/* What it is made from: a request becomes its own, a passive endpoint lends its address. */
-static int take_handle(struct tcp_ep *ep, struct fid *handle)
-{
-	struct tcp_request *request = (struct tcp_request *)handle;
-
-	switch (handle ? handle->fclass : FI_CLASS_UNSPEC) {
-	case FI_CLASS_UNSPEC:
-		return handle ? -FI_EINVAL : 0;
-	case FI_CLASS_PEP:
-		ep->base.local = ((struct prov_pep *)handle)->address;
-		return 0;
-	case FI_CLASS_CONNREQ:
-		if (!request->base.pep) /* another's already */
-			return -FI_EINVAL;
-		ep->base.local = request->base.pep->address;
-		ep->base.peer = request->peer;
-		prov_request_take(&request->base);
-		ep->request = request;
-		return 0;
-	default:
-		return -FI_EINVAL;
-	}
-}
-
 int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
 		void *context)
 {
@@ -127,12 +101,13 @@ int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 		return -FI_ENOMEM;
 	ep->source.fd = -1;
 	rc = prov_ep_init(&ep->base, (struct prov_domain *)domain, info, context);
-	rc = rc ? rc : take_handle(ep, info->handle);
 	if (rc) {
 		prov_ep_fini(&ep->base);
 		free(ep);
 		return rc;
 	}
+	if (ep->base.request)
+		ep->base.peer = ((struct tcp_request *)ep->base.request)->peer;
 	ep->base.fid.fid.ops = &ep_fid_ops;
 	ep->base.fid.cm = &tcp_ep_cm_ops;
 	ep->base.fid.msg = &tcp_msg_ops;

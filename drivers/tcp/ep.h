@@ -15,7 +15,6 @@
 
 struct block;
 struct tcp_dial;
-struct tcp_request;
 
 /* What is sent from where it lies, and what completes: bytes of the endpoint's block come first. */
 struct tcp_send {
@@ -77,8 +76,7 @@ struct tcp_ep {
 	/* Connection. */
 	struct prov_source source; /* the socket */
 	struct prov_list domain_link;
-	struct tcp_request *request; /* it was made from, until fi_accept */
-	struct tcp_dial *dial;       /* while it connects */
+	struct tcp_dial *dial; /* while it connects */
 };
 
 static inline struct tcp_cq *rx_cq_of(const struct tcp_ep *ep)

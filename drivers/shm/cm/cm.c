@@ -98,7 +98,7 @@ void ep_disconnect(struct shm_ep *ep)
 /* Past the answer there is no way back: what fails then ends the connection. */
 static int answer(struct shm_ep *ep, const void *data, size_t length)
 {
-	struct shm_request *request = ep->request;
+	struct shm_request *request = (struct shm_request *)ep->base.request;
 	int rc;
 
 	ep->source.fd = request->base.source.fd;
@@ -106,7 +106,7 @@ static int answer(struct shm_ep *ep, const void *data, size_t length)
 	rc = ep_send_half(ep, WIRE_ACCEPT, data, length);
 	rc = rc ? rc : ep_take_offer(ep, &request->offer);
 	prov_request_free(&request->base);
-	ep->request = NULL;
+	ep->base.request = NULL;
 	if (rc == 0) {
 		prov_ep_tell(&ep->base, FI_CONNECTED, NULL, 0);
 		return 0;
@@ -119,7 +119,7 @@ static int answer(struct shm_ep *ep, const void *data, size_t length)
 static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
 {
 	struct shm_ep *ep = ep_of(fid);
-	int rc = prov_ep_check_accept(&ep->base, ep->request, length);
+	int rc = prov_ep_check_accept(&ep->base, length);
 
 	rc = rc ? rc : ep_enable(&ep->base);
 	return rc ? rc : answer(ep, data, length);
@@ -161,7 +161,7 @@ static int ep_setname(fid_t fid, void *address, size_t bytes)
 {
 	struct shm_ep *ep = (struct shm_ep *)fid;
 
-	if (ep->base.state != EP_IDLE || ep->request)
+	if (ep->base.state != EP_IDLE || ep->base.request)
 		return -FI_EOPBADSTATE;
 	return prov_address_take(address, bytes, &ep->base.local);
 }

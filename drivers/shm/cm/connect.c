@@ -128,7 +128,7 @@ static int connect_later(struct shm_ep *ep, const void *data, size_t length)
 int shm_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
 {
 	struct shm_ep *ep = (struct shm_ep *)fid;
-	int rc = prov_ep_check_connect(&ep->base, ep->request, length);
+	int rc = prov_ep_check_connect(&ep->base, length);
 	int fd;
 
 	rc = rc ? rc : prov_ep_take_peer(&ep->base, address);

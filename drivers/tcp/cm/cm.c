@@ -35,15 +35,15 @@ static int send_accept(struct tcp_ep *ep, const void *data, size_t length)
 static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
 {
 	struct tcp_ep *ep = ep_of(fid);
-	int rc = prov_ep_check_accept(&ep->base, ep->request, length);
+	int rc = prov_ep_check_accept(&ep->base, length);
 
 	rc = rc ? rc : tcp_ep_enable(&ep->base);
 	if (rc)
 		return rc;
-	ep->source.fd = ep->request->base.source.fd;
-	ep->request->base.source.fd = -1;
-	prov_request_free(&ep->request->base);
-	ep->request = NULL;
+	ep->source.fd = ep->base.request->source.fd;
+	ep->base.request->source.fd = -1;
+	prov_request_free(ep->base.request);
+	ep->base.request = NULL;
 	rc = send_accept(ep, data, length);
 	rc = rc ? rc : poll_begin(ep);
 	if (rc) {
@@ -81,7 +81,7 @@ static int ep_setname(fid_t fid, void *address, size_t bytes)
 {
 	struct tcp_ep *ep = (struct tcp_ep *)fid;
 
-	if (ep->base.state != EP_IDLE || ep->request)
+	if (ep->base.state != EP_IDLE || ep->base.request)
 		return -FI_EOPBADSTATE;
 	return prov_address_take(address, bytes, &ep->base.local);
 }

@@ -230,7 +230,7 @@ static int prepare(struct tcp_ep *ep, const void *data, size_t length)
 int tcp_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
 {
 	struct tcp_ep *ep = (struct tcp_ep *)fid;
-	int rc = prov_ep_check_connect(&ep->base, ep->request, length);
+	int rc = prov_ep_check_connect(&ep->base, length);
 
 	rc = rc ? rc : prov_ep_take_peer(&ep->base, address);
 	rc = rc ? rc : tcp_ep_enable(&ep->base);
