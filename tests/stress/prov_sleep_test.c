@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two ends of a connection, each in a thread that goes to sleep on its completion queue after some
- * looks, so that messages come while the other end is about to sleep, asleep, or waking, and its
- * socket is hot, has left the epoll set, or has cooled. Some messages leave with the next poll, or
- * on the way to sleep. A message that nobody is woken for ends the test. */
-#include "ends.h"
+ * looks, so that messages come while the other end is about to sleep, asleep, or waking; and, over
+ * plx_tcp, while its socket is hot, has left the epoll set, or has cooled. Half of the messages
+ * leave with the next poll, or on the way to sleep. A message that nobody is woken for ends the
+ * test. */
+#include "prov/pair.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -14,8 +15,41 @@
 #define BYTES   64
 #define AWAKE   500000000 /* looks, which take longer than that */
 
-struct sleeper {
-	struct end *side;
+/* What plx_shm and plx_tcp have for Pollux' own links; their headers do not go together. */
+void *send_claim(struct fid_ep *fid, size_t length);
+void send_commit(struct fid_ep *fid, size_t length);
+void *tcp_send_claim(struct fid_ep *fid, size_t length);
+void tcp_send_commit(struct fid_ep *fid, size_t length);
+
+struct run {
+	uint64_t looks_a, looks_b, trips;
+};
+
+struct way {
+	const struct prov *prov;
+	void *(*claim)(struct fid_ep *fid, size_t length);
+	void (*commit)(struct fid_ep *fid, size_t length);
+	struct run runs[5];
+};
+
+static const struct way providers[] = {
+	{&shm_kind,
+	 send_claim,
+	 send_commit,
+	 {{0, 0, 5000}, {30, 30, 5000}, {300, 300, 40000}, {AWAKE, 10, 60000}}},
+	{&tcp_kind,
+	 tcp_send_claim,
+	 tcp_send_commit,
+	 {{0, 0, 5000},
+	  {30, 30, 5000},
+	  {2500, 2500, 3000},  /* the socket leaves the set */
+	  {20000, 20000, 300}, /* ... and cools */
+	  {AWAKE, 10, 10000}}},
+};
+static const struct way *current;
+
+struct end {
+	struct side *side;
 	uint64_t trips, random, sleeps;
 	uint64_t looks_max;
 	bool descriptor; /* sleeps by fi_trywait and poll(2), else by fi_cq_sread */
@@ -41,7 +75,7 @@ static ssize_t not_woken(uint64_t begin_ns)
 }
 
 /* fi_trywait, then the descriptor. */
-static ssize_t sleep_on_descriptor(struct sleeper *end, struct fi_cq_data_entry *entry)
+static ssize_t sleep_on_descriptor(struct end *end, struct fi_cq_data_entry *entry)
 {
 	struct fid *fid = &end->side->rx_cq->fid;
 	struct pollfd pollfd = {.events = POLLIN};
@@ -60,7 +94,7 @@ static ssize_t sleep_on_descriptor(struct sleeper *end, struct fi_cq_data_entry 
 	return fi_cq_read(end->side->rx_cq, entry, 1);
 }
 
-static ssize_t sleep_in_read(struct sleeper *end, struct fi_cq_data_entry *entry)
+static ssize_t sleep_in_read(struct end *end, struct fi_cq_data_entry *entry)
 {
 	uint64_t begin_ns = plx_now_ns();
 	ssize_t got = fi_cq_sread(end->side->rx_cq, entry, 1, NULL, LOST_MS);
@@ -69,7 +103,7 @@ static ssize_t sleep_in_read(struct sleeper *end, struct fi_cq_data_entry *entry
 	return got == -FI_EAGAIN ? not_woken(begin_ns) : got;
 }
 
-static bool wait_for_one(struct sleeper *end)
+static bool wait_for_one(struct end *end)
 {
 	struct fi_cq_data_entry entry;
 	ssize_t got = -FI_EAGAIN;
@@ -89,7 +123,7 @@ static bool wait_for_one(struct sleeper *end)
 	return false;
 }
 
-static ssize_t send_with_more(struct sleeper *end, uint8_t *bytes)
+static ssize_t send_with_more(struct end *end, uint8_t *bytes)
 {
 	struct iovec iov = {bytes, BYTES};
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1};
@@ -97,19 +131,19 @@ static ssize_t send_with_more(struct sleeper *end, uint8_t *bytes)
 	return fi_sendmsg(end->side->ep, &msg, FI_MORE);
 }
 
-static ssize_t send_in_place(struct sleeper *end, const uint8_t *bytes)
+static ssize_t send_in_place(struct end *end, const uint8_t *bytes)
 {
-	void *place = tcp_send_claim(end->side->ep, BYTES);
+	void *place = current->claim(end->side->ep, BYTES);
 
 	if (!place)
 		return -FI_EAGAIN;
 	memcpy(place, bytes, BYTES);
-	tcp_send_commit(end->side->ep, BYTES);
+	current->commit(end->side->ep, BYTES);
 	return 0;
 }
 
 /* Looks for so long now and then that the other end falls asleep after the longest of its own. */
-static void linger(struct sleeper *end)
+static void linger(struct end *end)
 {
 	uint64_t looks = 0;
 
@@ -119,7 +153,7 @@ static void linger(struct sleeper *end)
 		fi_cq_read(end->side->rx_cq, NULL, 0);
 }
 
-static bool send_one(struct sleeper *end, uint8_t *bytes)
+static bool send_one(struct end *end, uint8_t *bytes)
 {
 	uint64_t way = next_random(&end->random) >> 32 & 3;
 	ssize_t rc = way == 0 ? send_with_more(end, bytes)
@@ -146,7 +180,7 @@ static void go_apart(bool second)
 
 static void *run_end(void *arg)
 {
-	struct sleeper *end = arg;
+	struct end *end = arg;
 	static uint8_t in[2][BYTES];
 	uint8_t *mine = in[end->begins], out[BYTES] = {0};
 
@@ -174,37 +208,38 @@ static uint64_t trips_of(uint64_t usual)
 	return getenv("PLX_TEST_SOAK") ? 150 * usual : usual;
 }
 
-static void run(bool descriptor, uint64_t looks_max_a, uint64_t looks_max_b, uint64_t trips)
+static void run(bool descriptor, const struct run *run)
 {
-	struct sleeper first = {.side = &a, .random = 3, .begins = true},
-		       second = {.side = &b, .random = 5};
+	struct pair_attr attr = {.wait_obj = FI_WAIT_FD, .tx_selective = true};
+	struct pair pair;
 	pthread_t thread;
 
-	ends_open(
-		(struct ends_attr){.wait_obj = FI_WAIT_FD, .tx_selective = true, .gathers = true});
-	first.trips = second.trips = trips_of(trips);
-	first.looks_max = looks_max_a;
-	second.looks_max = looks_max_b;
-	first.descriptor = second.descriptor = descriptor;
-	assert_int_equal(pthread_create(&thread, NULL, run_end, &second), 0);
-	run_end(&first);
+	pair_open(&pair, &attr);
+
+	struct end a = {.side = &pair.a, .random = 3, .begins = true},
+		   b = {.side = &pair.b, .random = 5};
+
+	a.trips = b.trips = trips_of(run->trips);
+	a.looks_max = run->looks_a;
+	b.looks_max = run->looks_b;
+	a.descriptor = b.descriptor = descriptor;
+	assert_int_equal(pthread_create(&thread, NULL, run_end, &b), 0);
+	run_end(&a);
 	pthread_join(thread, NULL);
-	if (first.failed || second.failed)
-		fail_msg("%s", first.failed ? first.failed : second.failed);
-	assert_true(second.sleeps > 0);
+	if (a.failed || b.failed)
+		fail_msg("%s", a.failed ? a.failed : b.failed);
+	assert_true(b.sleeps > 0);
 	print_message("up to %llu and %llu looks: %llu and %llu sleeps\n",
-		      (unsigned long long)looks_max_a, (unsigned long long)looks_max_b,
-		      (unsigned long long)first.sleeps, (unsigned long long)second.sleeps);
-	ends_close();
+		      (unsigned long long)run->looks_a, (unsigned long long)run->looks_b,
+		      (unsigned long long)a.sleeps, (unsigned long long)b.sleeps);
+	pair_close(&pair);
 }
 
 static void run_all(bool descriptor)
 {
-	run(descriptor, 0, 0, 5000);
-	run(descriptor, 30, 30, 5000);
-	run(descriptor, 2500, 2500, 3000);  /* the socket leaves the set */
-	run(descriptor, 20000, 20000, 300); /* ... and cools */
-	run(descriptor, AWAKE, 10, 10000);
+	current = tested == providers[0].prov ? &providers[0] : &providers[1];
+	for (size_t i = 0; i < PLX_ARRAY_LEN(current->runs) && current->runs[i].trips; i++)
+		run(descriptor, &current->runs[i]);
 }
 
 static void no_message_is_slept_through_on_the_descriptor(void **state)
@@ -227,5 +262,5 @@ int main(void)
 	plx_clock_init();
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_FOR_EACH(tests);
 }
