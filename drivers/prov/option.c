@@ -43,8 +43,11 @@ static ssize_t ep_rx_left(struct fid_ep *fid)
 static ssize_t ep_tx_left(struct fid_ep *fid)
 {
 	const struct prov_ep *ep = ep_of(&fid->fid);
+	uint32_t used = ep->tx_tail - ep->tx_head;
 
-	return ep->enabled ? (ssize_t)(ep->tx_size - (ep->tx_tail - ep->tx_head)) : -FI_EOPBADSTATE;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	return used < ep->tx_size ? ep->tx_size - used : 0; /* a provider may have some on top */
 }
 
 struct fi_ops_ep prov_ep_ops = {

@@ -68,7 +68,10 @@ static int init(struct tcp_cq *cq, struct prov_domain *domain, const struct fi_c
 
 	if (rc == 0 && cq->q.wait.epoll_fd < 0)
 		rc = queue_open_wait(&cq->q.wait, false);
-	return rc;
+	if (rc)
+		return rc;
+	cq->stage = block_get(&((struct tcp_domain *)domain)->blocks);
+	return cq->stage ? 0 : -FI_ENOMEM;
 }
 
 int tcp_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_out,
