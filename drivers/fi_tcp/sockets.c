@@ -115,7 +115,7 @@ static uint16_t port_of(const struct sockaddr_storage *name)
 
 static bool is_accepted(int fd, uint16_t port, const struct sockaddr *peer, socklen_t peer_len)
 {
-	struct sockaddr_storage name;
+	struct sockaddr_storage name = {0};
 	socklen_t len = sizeof(name);
 
 	if (getpeername(fd, (struct sockaddr *)&name, &len) != 0 || len != peer_len ||

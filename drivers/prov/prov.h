@@ -121,8 +121,8 @@ struct prov_domain {
 };
 
 /* Of one whose bytes are zero. Return: 0; -FI_EINVAL. */
-int prov_domain_init(struct prov_domain *domain, struct fid_fabric *fabric,
-		     const struct fi_info *info, void *context);
+int prov_domain_init(struct prov_domain *domain, struct fid_fabric *fid, const struct fi_info *info,
+		     void *context);
 /* Return: whether nothing refers to it any more; then it no longer refers to its fabric. */
 bool prov_domain_fini(struct prov_domain *domain);
 

@@ -106,7 +106,7 @@ static inline struct shm_domain *domain_of(const struct shm_ep *ep)
 
 int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
 		void *context);
-int ep_enable(struct prov_ep *ep); /* unless it is enabled already */
+int ep_enable(struct prov_ep *base); /* unless it is enabled already */
 
 /* cm.c: being connected ---------------------------------------------------------------------- */
 

@@ -18,7 +18,7 @@ struct tcp_cq {
 	uint32_t polls;           /* modulo 2^32 */
 };
 
-int tcp_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq_out,
+int tcp_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_out,
 		void *context);
 
 /* poll.c ------------------------------------------------------------------------------------- */

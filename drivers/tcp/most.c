@@ -4,14 +4,15 @@
 
 #define PROTOCOL (COMPAT_PROV_SPECIFIC | UINT32_C(0x706374)) /* "pct" */
 
-#define TX_CAPS  (FI_MSG | FI_SEND | FI_RMA | FI_READ | FI_WRITE)
-#define RX_CAPS  (FI_MSG | FI_RECV | FI_RMA | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define BOTH     (FI_MSG | FI_RMA)
+#define TX_ALONE (FI_SEND | FI_READ | FI_WRITE)
+#define RX_ALONE (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ORDER    (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAS | FI_ORDER_WAW)
 
 /* Complete: the kernel has all of it, or this side a copy. What is read comes later than what is
  * sent after it. */
 static struct fi_tx_attr tx_most = {
-	.caps = TX_CAPS,
+	.caps = BOTH | TX_ALONE,
 	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
 	.msg_order = ORDER,
 	.comp_order = COMPAT_ORDER_NONE,
@@ -22,7 +23,7 @@ static struct fi_tx_attr tx_most = {
 };
 
 static struct fi_rx_attr rx_most = {
-	.caps = RX_CAPS,
+	.caps = BOTH | RX_ALONE,
 	.op_flags = FI_COMPLETION,
 	.msg_order = ORDER,
 	.comp_order = COMPAT_ORDER_STRICT,
@@ -68,7 +69,7 @@ static struct fi_fabric_attr fabric_most = {
 };
 
 const struct fi_info tcp_info_most = {
-	.caps = TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
+	.caps = BOTH | TX_ALONE | RX_ALONE | FI_LOCAL_COMM | FI_REMOTE_COMM,
 	.addr_format = FI_SOCKADDR,
 	.tx_attr = &tx_most,
 	.rx_attr = &rx_most,

@@ -136,7 +136,7 @@ const char *wire_describe(const struct wire_hello *hello, enum wire_heard heard,
 		sound = "the protocol of libfabric's own provider (fi:tcp)";
 	if (heard == HEARD_VERSION)
 		snprintf(out, WIRE_TEXT_BYTES,
-			 "it speaks version %u of this protocol, and this side %u", hello->bytes[8],
+			 "it speaks version %u of this protocol, and this side %d", hello->bytes[8],
 			 WIRE_VERSION);
 	else if (sound)
 		snprintf(out, WIRE_TEXT_BYTES, "it speaks %s", sound);

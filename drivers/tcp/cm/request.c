@@ -96,8 +96,7 @@ void tcp_request_leave(struct prov_request *base)
 
 static const char *const refusals[TCP_REFUSED_COUNT] = {
 	[TCP_REFUSED_SILENT] = "it said nothing for too long",
-	[TCP_REFUSED_EVICTED] = "too many connections have not said anything yet, most of them "
-				"from its address",
+	[TCP_REFUSED_EVICTED] = "too many have said nothing yet, most of them from its address",
 	[TCP_REFUSED_GONE] = "it closed before it had said who it is",
 };
 
