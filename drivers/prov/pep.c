@@ -92,11 +92,11 @@ void prov_request_take(struct prov_request *request)
 
 void prov_request_free(struct prov_request *request)
 {
-	request->ops->leave(request);
-	if (request->pep && !request->is_told)
-		end_silence(request);
-	else if (request->pep)
+	if (request->pep && request->is_told)
 		prov_request_take(request);
+	else if (request->pep)
+		end_silence(request);
+	request->ops->leave(request);
 	if (request->source.fd >= 0)
 		close(request->source.fd);
 	free(request);
@@ -104,8 +104,10 @@ void prov_request_free(struct prov_request *request)
 
 static void free_all(struct prov_list *requests)
 {
-	while (!list_is_empty(requests))
-		prov_request_free(request_of(requests->next));
+	for (struct prov_list *link = requests->next, *next; link != requests; link = next) {
+		next = link->next;
+		prov_request_free(request_of(link));
+	}
 }
 
 /* Accepting ---------------------------------------------------------------------------------- */

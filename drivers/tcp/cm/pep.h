@@ -50,6 +50,6 @@ int tcp_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 
 void tcp_pep_incoming(struct prov_pep *pep); /* its listening socket is readable */
 void tcp_request_late(struct prov_request *request);
-void tcp_request_leave(struct prov_request *request);
+void tcp_request_leave(struct prov_request *base);
 
 #endif
