@@ -90,6 +90,9 @@ void tcp_request_leave(struct prov_request *base)
 
 	if (request->origin)
 		leave_origin(request);
+	if (base->source.fd >= 0)
+		tcp_sys.close(base->source.fd);
+	base->source.fd = -1;
 }
 
 /* Not taken -------------------------------------------------------------------------------- */
