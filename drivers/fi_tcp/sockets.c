@@ -74,8 +74,8 @@ bool sockets_give_back_port(const struct sockaddr *address, size_t address_len)
  * without a system call. As the system gives out the least free number, what is left to look at is
  * what else the process has open below it. Of numbers beyond the map nothing is known.
  *
- * Relaxed throughout: a bit is written by whoever has the descriptor, and between its close and the
- * next use of the number is the kernel's own lock. */
+ * Relaxed throughout: only the owner of the descriptor writes its bit, and between its close and
+ * the next use of the number is the kernel's own lock. */
 #define KNOWN_MAX 65536
 
 static _Atomic uint64_t known[KNOWN_MAX / 64];

@@ -72,7 +72,7 @@ int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t
 		return rc;
 	while (before != &eq->deadlines && of_link(before)->at_ns > at_ns)
 		before = before->prev;
-	list_append(before->next, &deadline->link); /* to the list that begins behind it */
+	list_append(before->next, &deadline->link); /* inserts after `before` */
 	deadline->at_ns = at_ns;
 	if (!eq->timer_ns || at_ns < eq->timer_ns)
 		set_timer(eq, at_ns);

@@ -82,8 +82,8 @@ void eq_unwatch(struct prov_eq *eq, struct prov_source *source);
 /* Open what deadlines need, so that none fails for want of a descriptor later. Return: 0; -errno.
  */
 int eq_prepare_deadlines(struct prov_eq *eq);
-/* Set a deadline that is not set; `passed` is called once, by whoever reads the queue then. Those
- * that are set in the order in which they end take constant time. Return: 0; -errno. */
+/* Set a deadline that is not set. A read of the queue after that time calls `passed`, once.
+ * Deadlines that are set in the order in which they end take constant time. Return: 0; -errno. */
 int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t at_ns);
 void eq_clear_deadline(struct prov_deadline *deadline); /* accepts one that is not set */
 /* Handle what sockets have: at most 16 of them. Returns how many. */

@@ -13,9 +13,9 @@ struct prov_fabric;
 struct prov_pep;
 struct prov_pep_ops;
 
-/* A connection that came in, until fi_accept or fi_reject: info->handle. First it has to send its
- * first message (silent). Then it is told of, and may become an endpoint's, which may be of another
- * thread. */
+/* An incoming connection, until fi_accept or fi_reject; info->handle points to it. It is silent
+ * until its first message arrives, and told once FI_CONNREQ is queued. Then an endpoint may take it
+ * over, on another thread too. */
 struct prov_request {
 	struct fid fid; /* FI_CLASS_CONNREQ */
 	const struct prov_pep_ops *ops;

@@ -63,6 +63,11 @@ struct prov {
 void prov_log(const struct fi_provider *provider, enum fi_log_level level, const char *format, ...)
 	PLX_PRINTF(3, 4);
 
+/* libfabric forgets what was defined before its own start, which any of its calls brings about. */
+void prov_start_libfabric(void);
+/* All that there is belongs to objects, and the application closes those. */
+void prov_no_cleanup(void);
+
 /* attr.c, info.c --------------------------------------------------------------------------- */
 
 /* Whether it has enough for the hints; where not, the reason is in the log (FI_LOG_INFO). */

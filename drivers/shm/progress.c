@@ -199,7 +199,8 @@ static void poll_active(struct shm_cq *cq)
 	for (uint32_t i = cq->active_count; i > 0 && left > 0; i--) {
 		struct prov_list *first = cq->active.next;
 
-		if (plx_unlikely(first->next != &cq->active)) { /* the next poll begins behind it */
+		if (plx_unlikely(first->next !=
+				 &cq->active)) { /* the next poll begins with another */
 			list_remove(first);
 			list_append(&cq->active, first);
 		}

@@ -180,21 +180,17 @@ static void read_params(void)
 	read_group();
 }
 
-/* libfabric forgets what was defined before its own start, which any of its calls brings about. */
-static void start_libfabric(void)
+/* The first call of an application. */
+static void start(void)
 {
-	struct fi_param *params = NULL;
-	int count;
-
-	if (fi_getparams(&params, &count) == 0 && params)
-		fi_freeparams(params);
+	prov_start_libfabric();
 	read_params();
 	segment_look_at_overcommit();
 }
 
 static void begin(void)
 {
-	pthread_once(&begun, start_libfabric);
+	pthread_once(&begun, start);
 }
 
 void shm_begin_loading(void)
@@ -222,18 +218,13 @@ static int getinfo_for_libfabric(uint32_t version, const char *node, const char 
 	return prov_getinfo_unnamed(&shm_kind, version, node, service, flags, hints, info_out);
 }
 
-/* All that there is belongs to objects, and the application closes those. */
-static void clean_up(void)
-{
-}
-
 struct fi_provider shm_prov = {
 	.version = SHM_VERSION,
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.name = SHM_NAME,
 	.getinfo = getinfo_for_libfabric,
 	.fabric = shm_fabric_open,
-	.cleanup = clean_up,
+	.cleanup = prov_no_cleanup,
 };
 
 const struct prov shm_kind = {

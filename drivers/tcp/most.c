@@ -41,7 +41,7 @@ static struct fi_ep_attr ep_most = {
 	.rx_ctx_cnt = 1,
 };
 
-/* How many of each object: what was tried; there may be more. */
+/* Numbers of objects: libfabric wants some; there is no limit. */
 static struct fi_domain_attr domain_most = {
 	.name = (char *)TCP_NAME,
 	.threading = FI_THREAD_DOMAIN,

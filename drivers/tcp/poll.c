@@ -245,7 +245,7 @@ static inline void read_hot(struct tcp_cq *cq)
 	for (uint32_t i = 0; i < count && !list_is_empty(&cq->hot); i++) {
 		struct tcp_ep *ep = of_link(cq->hot.next);
 
-		if (plx_unlikely(cq->hot_count > 1)) { /* the next poll begins behind it */
+		if (plx_unlikely(cq->hot_count > 1)) { /* the next poll begins with another */
 			list_remove(&ep->link);
 			list_append(&cq->hot, &ep->link);
 		}

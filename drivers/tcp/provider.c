@@ -63,20 +63,16 @@ static void read_params(void)
 	}
 }
 
-/* libfabric forgets what was defined before its own start, which any of its calls brings about. */
-static void start_libfabric(void)
+/* The first call of an application. */
+static void start(void)
 {
-	struct fi_param *params = NULL;
-	int count;
-
-	if (fi_getparams(&params, &count) == 0 && params)
-		fi_freeparams(params);
+	prov_start_libfabric();
 	read_params();
 }
 
 static void begin(void)
 {
-	pthread_once(&begun, start_libfabric);
+	pthread_once(&begun, start);
 }
 
 void tcp_begin_loading(void)
@@ -104,18 +100,13 @@ static int getinfo_for_libfabric(uint32_t version, const char *node, const char 
 	return prov_getinfo_unnamed(&tcp_kind, version, node, service, flags, hints, info_out);
 }
 
-/* All that there is belongs to objects, and the application closes those. */
-static void clean_up(void)
-{
-}
-
 struct fi_provider tcp_prov = {
 	.version = TCP_VERSION,
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.name = TCP_NAME,
 	.getinfo = getinfo_for_libfabric,
 	.fabric = tcp_fabric_open,
-	.cleanup = clean_up,
+	.cleanup = prov_no_cleanup,
 };
 
 const struct prov tcp_kind = {

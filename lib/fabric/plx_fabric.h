@@ -244,11 +244,13 @@ uint64_t plx_link_message_max(const struct plx_link *link);
 
 /** Send a copy of len bytes (0 is a message too). Small ones leave with this call; over tcp, those
  * that follow another one of the same turn leave together, with the next turn or when plx_loop_run
- * returns. Beyond 4 KiB plx_link_send_buf spares the copy. The lcore keeps up to 16 buffers and 8
- * MiB for such copies; with more under way they are made into memory from the heap. Ownership: data
- * stays the caller's and may be reused on return. Thread: owner. Return: 0; -EAGAIN no credit or no
- * room in the queue, on_writable follows; -EMSGSIZE longer than the peer accepts, or than
- * PLX_SEND_COPY_MAX; -ENOTCONN not open, or closing; -ENOMEM. */
+ * returns. Beyond 4 KiB plx_link_send_buf spares the copy. The lcore keeps up to 16 buffers and
+ * 8 MiB for such copies; with more under way they are made into memory from the heap.
+ *
+ * Ownership: data stays the caller's and may be reused on return. Thread: owner.
+ *
+ * Return: 0; -EAGAIN no credit or no room in the queue, on_writable follows; -EMSGSIZE longer than
+ * the peer accepts, or than PLX_SEND_COPY_MAX; -ENOTCONN not open, or closing; -ENOMEM. */
 int plx_link_send(struct plx_link *link, const void *data, size_t len);
 
 /** The same for data in pieces; count at most 64, else -EINVAL. */

@@ -62,8 +62,11 @@ static struct tcp_origin *find_origin(struct tcp_pep *pep, const struct in6_addr
 static bool enter_origin(struct tcp_request *request)
 {
 	struct in6_addr host = host_of(&request->peer);
-	struct tcp_origin *origin = find_origin(pep_of(request), &host);
+	struct tcp_origin *origin;
 
+	if (pep_of(request)->handshakes_max == UINT32_MAX)
+		return true; /* nothing is evicted, so nothing is counted */
+	origin = find_origin(pep_of(request), &host);
 	if (!origin)
 		return false;
 	list_append(&origin->requests, &request->origin_link);
@@ -155,7 +158,8 @@ static void evict_one(struct tcp_pep *pep)
 
 static void tell(struct tcp_request *request)
 {
-	leave_origin(request);
+	if (request->origin)
+		leave_origin(request);
 	if (prov_request_tell(&request->base, (struct sockaddr *)&request->peer,
 			      wire_hello_data(&request->hello),
 			      wire_hello_length(&request->hello)) != 0)
@@ -209,8 +213,8 @@ static void add_request(struct tcp_pep *pep, int fd, const struct sockaddr_stora
 		evict_one(pep);
 }
 
-/* One at a time: the queue comes back for the next ones, 16 in one progress, so that a crowd at the
- * listener costs each turn of a loop half a millisecond at most. */
+/* Accepts one connection. The event queue calls again for the next one, up to 16 times in one
+ * progress, so that a flood of connections does not hold up a turn of a loop. */
 void tcp_pep_incoming(struct prov_pep *pep)
 {
 	struct sockaddr_storage peer;

@@ -106,6 +106,17 @@ static inline bool ends_are_late(uint64_t begin_ns)
 	return queue_now_ns() - begin_ns > PATIENCE_S * PLX_NS_PER_S;
 }
 
+/* Read a queue until the condition holds. */
+#define read_until(cq, condition)                                     \
+	do {                                                          \
+		uint64_t begin_ns_ = queue_now_ns();                  \
+		while (!(condition)) {                                \
+			if (ends_are_late(begin_ns_))                 \
+				fail_msg("never so: %s", #condition); \
+			fi_cq_read((cq), NULL, 0);                    \
+		}                                                     \
+	} while (0)
+
 /* Both sides' event queues are read, as one may wait for the other. Return: the length of what came
  * for this one; negative: an error of that number. */
 static inline ssize_t end_next_event(struct end *end, uint32_t *number, union ends_event *event,

@@ -74,8 +74,7 @@ static void a_socket_that_cannot_enter_the_set_is_polled(void **state)
 	unsigned sent = 0;
 
 	poll_heat(tcp_of(&a));
-	while (tcp_of(&a)->in_set)
-		fi_cq_read(a.rx_cq, NULL, 0);
+	read_until(a.rx_cq, !tcp_of(&a)->in_set);
 	set_errno = ENOSPC;
 	while (fi_send(a.ep, out, sizeof(out), NULL, 0, CONTEXT(sent)) == 0)
 		sent++;

@@ -97,10 +97,9 @@ static void echoes_that_nobody_takes_are_bounded(void **state)
 	memset(text, 'x', sizeof(text) - 1);
 	while (bytes.length < 700)
 		raw_add_message(&bytes, text);
-	while (!service_visitor()->is_blocked) {
-		at = (at + send_some(fd, bytes.bytes + at, bytes.length - at)) % bytes.length;
-		service_turn();
-	}
+	service_until(
+		(at = (at + send_some(fd, bytes.bytes + at, bytes.length - at)) % bytes.length,
+		 service_visitor()->is_blocked));
 	for (int i = 0; i < 1000; i++) {
 		at = (at + send_some(fd, bytes.bytes + at, bytes.length - at)) % bytes.length;
 		service_turn();

@@ -131,8 +131,7 @@ static void the_rest_of_a_message_wakes_too(void **state)
 static void what_waits_for_a_receive_keeps_nobody_awake(void **state)
 {
 	speak(&a);
-	while (!tcp_of(&b)->base.starved)
-		fi_cq_read(b.rx_cq, NULL, 0);
+	read_until(b.rx_cq, tcp_of(&b)->base.starved);
 	go_to_sleep(&b, b.rx_cq);
 	assert_false(is_woken(b.rx_cq, 0));
 	post(&b, in, sizeof(in), 1);

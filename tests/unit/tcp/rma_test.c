@@ -191,8 +191,7 @@ static void nothing_more_is_touched_once_a_registration_is_closed(bool write)
 		assert_int_equal(fi_write(a.ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)), 0);
 	else
 		assert_int_equal(fi_read(a.ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)), 0);
-	while (!tcp_of(&b)->into && !tcp_of(&b)->answers)
-		fi_cq_read(b.rx_cq, NULL, 0);
+	read_until(b.rx_cq, tcp_of(&b)->into || tcp_of(&b)->answers);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	free(lent);
 	end_event(&b, FI_SHUTDOWN, &event);
