@@ -200,6 +200,8 @@ static int dial(struct tcp_ep *ep)
 		return -errno;
 	ep->source = (struct prov_source){.fd = fd, .ready = dial_ready};
 	tcp_set_options(fd, ep->base.info);
+	if (congestion_leave_bbr(fd))
+		congestion_return_to_bbr(fd, &ep->base.peer);
 	rc = bind_local(fd, &ep->base.local);
 	if (rc)
 		return rc;

@@ -43,10 +43,11 @@ static int open_at(struct prov_pep *pep, struct sockaddr_storage *address)
 	return -err;
 }
 
-/* Buffers are inherited by what is accepted, and have to be set before that (tcp(7)). */
+/* What is accepted inherits these; for buffers it would be too late then (tcp(7)). */
 static int start(struct prov_pep *pep)
 {
 	tcp_set_options(pep->source.fd, pep->info);
+	((struct tcp_pep *)pep)->left_bbr = congestion_leave_bbr(pep->source.fd);
 	return 0;
 }
 

@@ -36,6 +36,7 @@ struct tcp_pep {
 	struct prov_pep base;
 	uint32_t handshakes_max;  /* peers that have not sent their HELLO; UINT32_MAX: no limit */
 	struct prov_list origins; /* of those, by remote address */
+	bool left_bbr;            /* congestion.c */
 	uint64_t refused[TCP_REFUSED_COUNT];
 	struct plx_log_limit log_limit;
 	/* What a refusal is told to instead of the log; NULL: none. */
@@ -51,5 +52,13 @@ int tcp_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 void tcp_pep_incoming(struct prov_pep *pep); /* its listening socket is readable */
 void tcp_request_late(struct prov_request *request);
 void tcp_request_leave(struct prov_request *base);
+
+/* congestion.c ----------------------------------------------------------------------------- */
+
+/* Before the socket connects or listens. Return: whether it had BBR; then the next is for it, or
+ * for each that it accepts. */
+bool congestion_leave_bbr(int fd);
+/* Unless the peer is of this host. */
+void congestion_return_to_bbr(int fd, const struct sockaddr_storage *peer);
 
 #endif

@@ -204,6 +204,8 @@ static void add_request(struct tcp_pep *pep, int fd, const struct sockaddr_stora
 	}
 	tcp_set_options(fd, pep->base.info);
 	prov_address_plain_copy((const struct sockaddr *)peer, &request->peer);
+	if (pep->left_bbr)
+		congestion_return_to_bbr(fd, &request->peer);
 	if (prov_request_init(&request->base, &pep->base, fd, request_incoming, late_ns) != 0 ||
 	    !enter_origin(request)) {
 		prov_request_free(&request->base);
