@@ -368,21 +368,30 @@ static void abandon_links(struct plx_fabric_lcore *home)
 		link_abandon(home->links);
 }
 
-static bool any_links(void)
+static uint64_t count_links(void)
 {
+	uint64_t count = 0;
+
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		if (lcores[id] && lcores[id]->links)
-			return true;
+		for (struct plx_set *set = lcores[id] ? lcores[id]->sets : NULL; set;
+		     set = set->next)
+			count += set->links;
 	}
-	return false;
+	return count;
 }
 
+/* For as long as some go, and a second more. */
 static void bury_all_links(void)
 {
-	uint64_t limit_ns = plx_now_ns() + PLX_NS_PER_S;
+	uint64_t left = count_links(), limit_ns = plx_now_ns() + PLX_NS_PER_S;
 
-	while (any_links() && plx_now_ns() < limit_ns)
+	while (left && plx_now_ns() < limit_ns) {
 		each_home(bury_links);
+		if (count_links() == left)
+			continue;
+		left = count_links();
+		limit_ns = plx_now_ns() + PLX_NS_PER_S;
+	}
 	each_home(abandon_links);
 }
 

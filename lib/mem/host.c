@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <numa.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,14 +44,22 @@ static bool read_number(const char *path, const char *key, uint64_t *value_out)
 
 /* Nodes ------------------------------------------------------------------------------------ */
 
+/* Whether it has memory. Each pool asks, and each link has a pool, so a node that had some is not
+ * looked up again: that reads a file of /sys. */
 static bool node_is_usable(int node)
 {
+	static atomic_bool known[MEM_NODE_MAX];
 	long long free_bytes;
 
+	if (atomic_load_explicit(&known[node], memory_order_relaxed))
+		return true;
 	/* libnuma fills the set from /proc and /sys, so it is right where get_mempolicy is denied.
 	 */
-	return numa_all_nodes_ptr && numa_bitmask_isbitset(numa_all_nodes_ptr, (unsigned)node) &&
-	       numa_node_size64(node, &free_bytes) > 0;
+	if (!numa_all_nodes_ptr || !numa_bitmask_isbitset(numa_all_nodes_ptr, (unsigned)node) ||
+	    numa_node_size64(node, &free_bytes) <= 0)
+		return false;
+	atomic_store_explicit(&known[node], true, memory_order_relaxed);
+	return true;
 }
 
 static int highest_node(void)

@@ -12,6 +12,8 @@ links_sizes=(4)     # bytes of the one message that each link has
 links_rounds_most=3  # as nothing of it is a matter of chance
 links_spare_files=500
 links_unlimited=(--links-max none --links-per-host none --accepts-per-s none --handshakes-max none)
+# Where the longest turn is looked for, memory is set aside at the start: to clear 2 MiB of new memory is a long turn of its own.
+links_memory=(--socket-mem 512M)
 links_raise=(bash -c 'ulimit -Sn hard && exec "$@"' links)
 
 links_begin()
@@ -44,11 +46,12 @@ links_has()
 # links_measure ROW SIZE ROUND
 links_measure()
 {
-	local row=$1 count=${1#links-} dir=$out/runs/$1-$3 address status=1 command=()
+	local row=$1 count=${1#links-} dir=$out/runs/$1-$3 address status=1 command=() memory=()
 
 	mkdir -p "$dir"
+	[[ $row != links-15000 ]] || memory=("${links_memory[@]}")
 	command=("${links_raise[@]}" "${program[link-idle]}" -l "0@$cpu_server" --idle event --provider tcp
-		"${links_unlimited[@]}" -- --listen 127.0.0.1:0 --links "$count" --duration "$links_duration" --out "$dir/$row.json")
+		"${links_unlimited[@]}" "${memory[@]}" -- --listen 127.0.0.1:0 --links "$count" --duration "$links_duration" --out "$dir/$row.json")
 	if run_server "$dir" 330; then
 		command=("${links_raise[@]}" "${program[many_links]}" -l "1@$cpu_client" --provider tcp --socket-mem 1G --receive-mem 4G
 			-- --connect "$address" --links "$count")

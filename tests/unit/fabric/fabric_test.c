@@ -2,9 +2,13 @@
 /* The fabric as a whole: up, down, and what may be under way then. */
 #include "fixture.h"
 
+#include "../../../drivers/tcp/sys.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 static void setting_up_and_down_again_and_again_leaks_nothing(void **state)
 {
@@ -54,6 +58,47 @@ static void a_link_that_reconnects_for_ever_does_not_keep_the_process(void **sta
 	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
 	assert_int_equal(reconnects, 0);
 	fixture_stop();
+}
+
+#define SLOW_LINKS 30
+#define CLOSE_NS   (50 * PLX_NS_PER_MS) /* all of them together take longer than one may */
+
+static _Atomic unsigned slow_opened, slow_closed;
+
+static void slow_on_open(struct plx_link *link, void *user)
+{
+	slow_opened++;
+}
+
+static void slow_on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+			  void *user)
+{
+	slow_closed++;
+}
+
+static int close_slowly(int fd)
+{
+	nanosleep(&(struct timespec){.tv_nsec = CLOSE_NS}, NULL);
+	return close(fd);
+}
+
+static void all_links_are_closed_however_long_they_take(void **state)
+{
+	static const struct plx_link_events events = {.on_open = slow_on_open,
+						      .on_close = slow_on_close};
+	struct plx_link_attr attr = {.events = &events, .rx_buf_bytes = 256, .rx_buf_count = 4};
+	struct plx_listener *listener;
+	struct plx_link *link;
+
+	fixture_start("tcp", false);
+	listener = fixture_listen(here("0"), NULL);
+	for (int i = 0; i < SLOW_LINKS; i++)
+		assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &link), 0);
+	assert_true(pump_until(&slow_opened, SLOW_LINKS, 10000));
+	tcp_sys.close = close_slowly;
+	fixture_stop(); /* which fails where one was given up */
+	tcp_sys.close = close;
+	assert_int_equal(slow_closed, SLOW_LINKS);
 }
 
 /* Down, with a buffer of one lcore on a link of the other ------------------------------------- */
@@ -153,6 +198,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(setting_up_and_down_again_and_again_leaks_nothing),
 		cmocka_unit_test(a_link_that_reconnects_for_ever_does_not_keep_the_process),
+		cmocka_unit_test(all_links_are_closed_however_long_they_take),
 		cmocka_unit_test(a_buffer_may_be_on_a_link_of_another_lcore_at_the_end),
 		cmocka_unit_test(errors_of_other_threads_name_the_function),
 	};
