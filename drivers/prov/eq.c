@@ -84,12 +84,17 @@ static struct prov_event *eq_first(const struct prov_eq *eq)
 	return list_is_empty(&eq->events) ? NULL : of_link(eq->events.next);
 }
 
-static void drop(struct prov_event *event)
+static void take_out(struct prov_event *event)
 {
 	list_remove(&event->link);
 	event->is_queued = false;
 	if (event->info)
 		fi_freeinfo(event->info);
+}
+
+static void drop(struct prov_event *event)
+{
+	take_out(event);
 	if (!event->is_lent)
 		free(event);
 }
@@ -98,7 +103,7 @@ void eq_take_back(struct prov_eq *eq, struct prov_event *event)
 {
 	if (!event->is_queued)
 		return;
-	drop(event);
+	take_out(event);
 	signal_as_queued(eq);
 }
 
