@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric_priv.h"
+#include "lookup.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -60,36 +61,50 @@ int address_split(const char *what, const char *address, char *host_out, char *p
 	return 0;
 }
 
-static int fail_unknown(const char *what, const char *address, const char *host, int rc)
+bool address_is_number(const char *host)
 {
-	return plx_fail(EHOSTUNREACH,
-			"%s %s: the name %s does not resolve: %s; check it, or give an address",
-			what, address, host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *found;
+
+	if (getaddrinfo(host, NULL, &hints, &found) != 0)
+		return false;
+	freeaddrinfo(found);
+	return true;
 }
 
-/* What a host stands for, each address once, in the order in which they are to be tried (RFC 6724).
- * what, address: for the text. Blocks where the host is a name. Return: 0; -EHOSTUNREACH. */
-int address_resolve(const char *what, const char *address, const char *host,
-		    struct address_list *out)
+void address_ask(const char *host, struct address_list *out, char *why, size_t size)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *found;
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
 	int rc = getaddrinfo(host, NULL, &hints, &found);
 
-	if (rc == EAI_NONAME) {
-		hints.ai_flags = 0;
-		rc = getaddrinfo(host, NULL, &hints, &found);
-	}
-	if (rc)
-		return fail_unknown(what, address, host, rc);
 	out->count = 0;
-	for (struct addrinfo *each = found; each && out->count < ADDRESSES_MAX;
+	for (struct addrinfo *each = rc ? NULL : found; each && out->count < ADDRESSES_MAX;
 	     each = each->ai_next) {
 		if (getnameinfo(each->ai_addr, each->ai_addrlen, out->hosts[out->count],
 				sizeof(out->hosts[0]), NULL, 0, NI_NUMERICHOST) == 0)
 			out->count++;
 	}
-	freeaddrinfo(found);
-	return out->count ? 0 : fail_unknown(what, address, host, EAI_NONAME);
+	if (rc == 0)
+		freeaddrinfo(found);
+	if (!out->count)
+		snprintf(why, size, "%s",
+			 rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc ? rc : EAI_NONAME));
+}
+
+/* What a host stands for, each address once, in the order in which they are to be tried (RFC 6724).
+ * what, address: for the text. Blocks where the host is a name that was not looked up. Return: 0;
+ * -EHOSTUNREACH. */
+int address_resolve(const char *what, const char *address, const char *host,
+		    struct address_list *out)
+{
+	char why[128] = "";
+
+	if (!lookup_known(host, out, why, sizeof(why)))
+		address_ask(host, out, why, sizeof(why));
+	if (out->count)
+		return 0;
+	return plx_fail(EHOSTUNREACH,
+			"%s %s: the name %s does not resolve: %s; check it, or give an address",
+			what, address, host, why);
 }
 
 int plx_address_check(const char *option, const char *address)

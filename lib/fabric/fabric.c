@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Set-up, and what each lcore's loop does for its links. */
 #include "listen.h"
+#include "lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -219,13 +220,17 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	assembly_home_init(home);
 	if (plx_buf_pool_create(&attr, TX_BUF_BYTES, &home->tx_pool) != 0)
 		goto free_home;
-	if (plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0)
+	if (lookup_home_init(home) != 0)
 		goto destroy_pool;
+	if (plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0)
+		goto fini_lookups;
 	plx_poller_set_arm(home->poller, fabric_arm, fabric_woke);
 	plx_poller_set_leave(home->poller, flush_sets);
 	lcores[id] = home;
 	return home;
 
+fini_lookups:
+	lookup_home_fini(home);
 destroy_pool:
 	plx_pool_destroy(home->tx_pool);
 free_home:
@@ -404,6 +409,7 @@ static void close_sets(struct plx_fabric_lcore *home)
 		set_close(set);
 	}
 	plx_poller_remove(home->poller);
+	lookup_home_fini(home);
 }
 
 static void free_home(struct plx_fabric_lcore *home)

@@ -19,7 +19,11 @@ struct address_list {
 	char hosts[ADDRESSES_MAX][64]; /* numeric; an IPv6 one may have a zone */
 };
 
-/* What a host stands for; blocks where it is a name. Return: 0; -EHOSTUNREACH. */
+bool address_is_number(const char *host);
+/* Ask the resolver, which may block. None: why is written. */
+void address_ask(const char *host, struct address_list *out, char *why, size_t size);
+/* What a host stands for; blocks where it is a name that was not looked up. Return: 0;
+ * -EHOSTUNREACH. */
 int address_resolve(const char *what, const char *address, const char *host,
 		    struct address_list *out);
 

@@ -281,6 +281,8 @@ struct plx_fabric_lcore {
 	struct plx_pool *
 		*orphans; /* receive pools of gone links whose buffers the user still has */
 	uint32_t orphan_count, orphan_room, orphan_next;
+	struct plx_lookup *looked_up; /* of lookup.c, and under its lock */
+	struct plx_signal looked_up_signal;
 	struct pulse pulse;
 };
 

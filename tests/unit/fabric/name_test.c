@@ -5,10 +5,13 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static const char *const *known; /* addresses of the name "several" */
+static sem_t answer;             /* the names "silent..." wait for it; they are this host then */
+static _Atomic unsigned asked;   /* how often for those */
 
 int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		       struct addrinfo **out);
@@ -21,6 +24,12 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
 	struct addrinfo **end = out;
 	int rc = 0;
 
+	if (node && strncmp(node, "silent", 6) == 0 && !(hints->ai_flags & AI_NUMERICHOST)) {
+		asked++;
+		while (sem_wait(&answer) != 0)
+			continue;
+		return __real_getaddrinfo("127.0.0.1", service, hints, out);
+	}
 	if (!node || strcmp(node, "several") != 0 || hints->ai_flags & AI_NUMERICHOST)
 		return __real_getaddrinfo(node, service, hints, out);
 	for (unsigned i = 0; known[i] && rc == 0; i++) {
@@ -169,6 +178,140 @@ static void a_port_that_one_address_does_not_have_is_an_error(void **state)
 	expect_open();
 }
 
+/* Look-ups --------------------------------------------------------------------------------------
+ */
+
+static _Atomic unsigned looked_up;
+
+static void note(struct plx_lookup *lookup, void *arg)
+{
+	looked_up++;
+}
+
+static void connect_where_it_is(struct plx_lookup *lookup, void *arg)
+{
+	connect_to(arg);
+	looked_up++;
+}
+
+static struct plx_listener *start_silent(void)
+{
+	looked_up = asked = 0;
+	start("tcp", NULL);
+	return fixture_listen("127.0.0.1:0", NULL);
+}
+
+static void answer_all(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		sem_post(&answer);
+}
+
+static void links_go_on_while_a_resolver_is_silent(void **state)
+{
+	struct plx_listener *listener = start_silent();
+	char *address = strdup(at("silent-1", listener));
+	struct plx_lookup lookup;
+
+	fixture_connect(listener, NULL);
+	assert_int_equal(plx_lookup_start(&lookup, address, connect_where_it_is, address), 0);
+	for (unsigned i = 1; i <= 100 || !asked; i++) {
+		assert_int_equal(plx_link_send(client.link, "go on", 5), 0);
+		assert_true(pump_until(&server.messages, i, 5000));
+	}
+	assert_int_equal(looked_up, 0);
+	disconnect();
+	answer_all(1);
+	assert_true(pump_until(&looked_up, 1, 5000));
+	expect_open();
+	assert_int_equal(asked, 1); /* plx_link_connect has not asked again */
+	free(address);
+}
+
+static void those_who_ask_for_one_name_share_the_answer(void **state)
+{
+	struct plx_lookup lookups[3];
+
+	start_silent();
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(plx_lookup_start(&lookups[i], "silent-2:7", note, NULL), 0);
+	answer_all(1);
+	assert_true(pump_until(&looked_up, 3, 5000));
+	assert_int_equal(asked, 1);
+	assert_int_equal(plx_lookup_start(&lookups[0], "silent-2:8", note, NULL), 1);
+}
+
+static void who_cancels_is_not_called(void **state)
+{
+	struct plx_lookup lookups[2] = {0};
+
+	start_silent();
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(plx_lookup_start(&lookups[i], "silent-3:7", note, NULL), 0);
+	plx_lookup_cancel(&lookups[0]);
+	answer_all(1);
+	assert_true(pump_until(&looked_up, 1, 5000));
+	pump_ms(10);
+	assert_int_equal(looked_up, 1);
+	plx_lookup_cancel(&lookups[1]); /* it was called */
+}
+
+#define MANY 64 /* names that may be under way */
+
+static void more_names_than_may_wait_are_refused(void **state)
+{
+	static struct plx_lookup lookups[MANY + 1];
+	char address[32];
+
+	start_silent();
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(address, sizeof(address), "silent-of-many-%u:7", i);
+		assert_int_equal(plx_lookup_start(&lookups[i], address, note, NULL), 0);
+	}
+	assert_int_equal(plx_lookup_start(&lookups[MANY], "silent-one-more:7", note, NULL),
+			 -EAGAIN);
+	assert_error_has("look up silent-one-more: 64 other names are looked up already");
+	answer_all(MANY);
+	assert_true(pump_until(&looked_up, MANY, 5000));
+	assert_int_equal(asked, MANY);
+}
+
+static void a_name_that_does_not_resolve_is_an_error_of_the_connect(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+	struct plx_lookup lookup;
+
+	start_silent();
+	assert_int_equal(plx_lookup_start(&lookup, "no-such-name.invalid:7", note, NULL), 0);
+	assert_true(pump_until(&looked_up, 1, 30000));
+	assert_int_equal(plx_link_connect("no-such-name.invalid:7", &attr, &client.link),
+			 -EHOSTUNREACH);
+	assert_error_has("the name no-such-name.invalid does not resolve: ");
+}
+
+static void what_waits_for_an_answer_at_the_end_is_let_go(void **state)
+{
+	struct plx_lookup lookup;
+
+	start_silent();
+	assert_int_equal(plx_lookup_start(&lookup, "silent-4:7", note, NULL), 0);
+	fixture_stop();
+	answer_all(1);
+	start("tcp", NULL);
+	pump_ms(10);
+	assert_int_equal(looked_up, 0);
+}
+
+static void a_number_is_known_and_no_address_is_an_error(void **state)
+{
+	struct plx_lookup lookup;
+
+	start_silent();
+	assert_int_equal(plx_lookup_start(&lookup, "127.0.0.1:7", note, NULL), 1);
+	assert_int_equal(plx_lookup_start(&lookup, "[::1]:7", note, NULL), 1);
+	assert_int_equal(plx_lookup_start(&lookup, "127.0.0.1", note, NULL), -EINVAL);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, stop)
 
 int main(void)
@@ -182,7 +325,15 @@ int main(void)
 		TEST(what_is_known_at_once_is_an_error_that_names_all),
 		TEST(a_listener_listens_on_each_address),
 		TEST(a_port_that_one_address_does_not_have_is_an_error),
+		TEST(links_go_on_while_a_resolver_is_silent),
+		TEST(those_who_ask_for_one_name_share_the_answer),
+		TEST(who_cancels_is_not_called),
+		TEST(more_names_than_may_wait_are_refused),
+		TEST(a_name_that_does_not_resolve_is_an_error_of_the_connect),
+		TEST(what_waits_for_an_answer_at_the_end_is_let_go),
+		TEST(a_number_is_known_and_no_address_is_an_error),
 	};
 
+	sem_init(&answer, 0, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What names stand for, asked on threads of their own: a resolver may take many seconds, and an
+ * lcore does not wait for it. Each name is asked for by one thread at a time, and once a second at
+ * most; the answer, also that there is none, serves all who ask meanwhile. A thread waits in
+ * getaddrinfo for as long as that likes: where all of them do, other names wait too. */
+#include "lookup.h"
+
+#include "fabric_priv.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+
+#define THREADS_MAX 4
+#define NAMES_MAX   64
+#define FRESH_NS    PLX_NS_PER_S /* for so long an answer is used, and the name is not asked for */
+
+enum name_state {
+	NAME_FREE,    /* or old: its place may be taken */
+	NAME_WAITING, /* for a thread */
+	NAME_ASKED,
+	NAME_KNOWN,
+};
+
+/* The lock is for all of these. Places are never given back: a thread that is still in getaddrinfo
+ * when Pollux has ended writes to its own. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct plx_name {
+	char host[PLX_ADDRESS_MAX];
+	enum name_state state;
+	uint64_t order; /* those that wait longer are asked for first */
+	uint64_t known_ns;
+	struct address_list list; /* none: why */
+	char why[128];
+	struct plx_lookup *lookups; /* that wait for it */
+} names[NAMES_MAX];
+static unsigned threads;
+static uint64_t orders;
+
+/* Lookups -------------------------------------------------------------------------------------- */
+
+static void join(struct plx_lookup *lookup, struct plx_lookup **list)
+{
+	lookup->next = *list;
+	lookup->prev_next = list;
+	if (lookup->next)
+		lookup->next->prev_next = &lookup->next;
+	*list = lookup;
+}
+
+static void leave(struct plx_lookup *lookup)
+{
+	*lookup->prev_next = lookup->next;
+	if (lookup->next)
+		lookup->next->prev_next = lookup->prev_next;
+	lookup->prev_next = NULL;
+}
+
+/* Threads -------------------------------------------------------------------------------------- */
+
+static struct plx_name *first_waiting(void)
+{
+	struct plx_name *first = NULL;
+
+	for (struct plx_name *name = names; name < names + NAMES_MAX; name++) {
+		if (name->state == NAME_WAITING && (!first || name->order < first->order))
+			first = name;
+	}
+	return first;
+}
+
+static void tell_all(struct plx_name *name)
+{
+	while (name->lookups) {
+		struct plx_lookup *lookup = name->lookups;
+		struct plx_fabric_lcore *home = lookup->home;
+
+		leave(lookup);
+		join(lookup, &home->looked_up);
+		plx_signal_fire(&home->looked_up_signal);
+	}
+}
+
+static void ask(struct plx_name *name)
+{
+	struct address_list list = {0};
+	char why[sizeof(name->why)] = "";
+
+	name->state = NAME_ASKED; /* its host stays */
+	pthread_mutex_unlock(&lock);
+	address_ask(name->host, &list, why, sizeof(why));
+	pthread_mutex_lock(&lock);
+	name->list = list;
+	memcpy(name->why, why, sizeof(why));
+	name->known_ns = plx_now_ns();
+	name->state = NAME_KNOWN;
+	tell_all(name);
+}
+
+static void *ask_all(void *arg)
+{
+	struct plx_name *name;
+
+	pthread_setname_np(pthread_self(), "plx-names");
+	pthread_mutex_lock(&lock);
+	while ((name = first_waiting()) != NULL)
+		ask(name);
+	threads--;
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* Signals are the program's, and the lcore's CPU is the lcore's: it may run on every other one. */
+static int start_thread(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	cpu_set_t cpus;
+	int rc;
+
+	memset(&cpus, 0xff, sizeof(cpus));
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&thread, &attr, ask_all, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	threads += rc == 0;
+	return rc;
+}
+
+/* Names ---------------------------------------------------------------------------------------- */
+
+static bool is_fresh(const struct plx_name *name)
+{
+	return name->state == NAME_KNOWN && plx_now_ns() - name->known_ns < FRESH_NS;
+}
+
+static struct plx_name *find(const char *host)
+{
+	for (struct plx_name *name = names; name < names + NAMES_MAX; name++) {
+		if (name->state != NAME_FREE && strcmp(name->host, host) == 0)
+			return name;
+	}
+	return NULL;
+}
+
+/* NULL: all are under way. */
+static struct plx_name *make(const char *host)
+{
+	struct plx_name *oldest = NULL;
+
+	for (struct plx_name *name = names; name < names + NAMES_MAX; name++) {
+		if (name->state == NAME_WAITING || name->state == NAME_ASKED)
+			continue;
+		if (!oldest || name->known_ns < oldest->known_ns)
+			oldest = name;
+	}
+	if (oldest)
+		snprintf(oldest->host, sizeof(oldest->host), "%s", host);
+	return oldest;
+}
+
+/* Return: 0; -EAGAIN. */
+static int need(struct plx_name *name)
+{
+	int rc = 0;
+
+	if (name->state == NAME_WAITING || name->state == NAME_ASKED)
+		return 0;
+	if (threads < THREADS_MAX)
+		rc = start_thread();
+	if (rc && !threads)
+		return plx_fail(EAGAIN, "look up %s: no thread: %s", name->host, strerror(rc));
+	name->state = NAME_WAITING;
+	name->order = ++orders;
+	return 0;
+}
+
+static int start_locked(struct plx_lookup *lookup, const char *host)
+{
+	struct plx_name *name = find(host);
+	int rc;
+
+	if (name && is_fresh(name))
+		return 1;
+	name = name ? name : make(host);
+	if (!name)
+		return plx_fail(EAGAIN, "look up %s: %d other names are looked up already", host,
+				NAMES_MAX);
+	rc = need(name);
+	if (rc == 0)
+		join(lookup, &name->lookups);
+	return rc;
+}
+
+bool lookup_known(const char *host, struct address_list *list_out, char *why, size_t size)
+{
+	struct plx_name *name;
+	bool known;
+
+	pthread_mutex_lock(&lock);
+	name = find(host);
+	known = name && is_fresh(name);
+	if (known) {
+		*list_out = name->list;
+		snprintf(why, size, "%s", name->why);
+	}
+	pthread_mutex_unlock(&lock);
+	return known;
+}
+
+/* An lcore's ----------------------------------------------------------------------------------- */
+
+static struct plx_lookup *take_first(struct plx_fabric_lcore *home)
+{
+	struct plx_lookup *lookup;
+
+	pthread_mutex_lock(&lock);
+	lookup = home->looked_up;
+	if (lookup)
+		leave(lookup);
+	pthread_mutex_unlock(&lock);
+	return lookup;
+}
+
+static void tell(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	struct plx_fabric_lcore *home = arg;
+	struct plx_lookup *lookup;
+
+	while ((lookup = take_first(home)) != NULL)
+		lookup->fn(lookup, lookup->arg);
+}
+
+int lookup_home_init(struct plx_fabric_lcore *home)
+{
+	return plx_signal_init(&home->looked_up_signal, home->id, tell, home);
+}
+
+static void forget_all(struct plx_lookup **list, const struct plx_fabric_lcore *home)
+{
+	for (struct plx_lookup *lookup = *list, *next; lookup; lookup = next) {
+		next = lookup->next;
+		if (lookup->home == home)
+			leave(lookup);
+	}
+}
+
+void lookup_home_fini(struct plx_fabric_lcore *home)
+{
+	pthread_mutex_lock(&lock);
+	for (struct plx_name *name = names; name < names + NAMES_MAX; name++)
+		forget_all(&name->lookups, home);
+	forget_all(&home->looked_up, home);
+	pthread_mutex_unlock(&lock);
+	plx_signal_fini(&home->looked_up_signal);
+}
+
+int plx_lookup_start(struct plx_lookup *lookup, const char *address, plx_lookup_fn fn, void *arg)
+{
+	struct plx_fabric_lcore *home = fabric_here("plx_lookup_start");
+	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
+	int rc;
+
+	if (!home)
+		return fabric_missing();
+	rc = address_split("look up", address, host, port);
+	if (rc)
+		return rc;
+	if (address_is_number(host))
+		return 1;
+	*lookup = (struct plx_lookup){.fn = fn, .arg = arg, .home = home};
+	pthread_mutex_lock(&lock);
+	rc = start_locked(lookup, host);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+void plx_lookup_cancel(struct plx_lookup *lookup)
+{
+	pthread_mutex_lock(&lock);
+	if (lookup->prev_next)
+		leave(lookup);
+	pthread_mutex_unlock(&lock);
+}
