@@ -31,45 +31,35 @@ static bool needs_wait_set(const char *provider)
 	return strcmp(provider, "net") == 0;
 }
 
-static int get_fd(struct fid *fid, int *fd_out)
-{
-	return fi_control(fid, FI_GETWAIT, fd_out);
-}
-
-/* FI_WAIT_FD also for a CQ that is only polled: with more than a few links tcp polls such a one in
- * a fifth of the time that FI_WAIT_NONE takes (it would be a poll(2) over every socket). */
+/* Also a CQ that is only polled has a descriptor: with more than a few links tcp polls such a one
+ * in a fifth of the time that FI_WAIT_NONE takes (it would be a poll(2) over every socket). */
 static int fi_tcp_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
 	struct fi_wait_attr wait_attr = {.wait_obj = FI_WAIT_FD};
-	struct fi_cq_attr cq_attr = {.size = fids->cq_entries, .format = fids->cq_format};
-	struct fi_eq_attr eq_attr = {.size = 0};
-	int rc = 0;
+	struct fi_cq_attr cq_attr = {
+		.size = fids->cq_entries,
+		.format = fids->cq_format,
+		.wait_obj = FI_WAIT_SET,
+	};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_SET};
+	int rc;
 
-	if (needs_wait_set(info->fabric_attr->prov_name))
-		rc = compat_wait_open(fids->fabric, &wait_attr, &fids->wait);
+	if (!needs_wait_set(info->fabric_attr->prov_name))
+		return plx_fabric_open_queues(fids, info);
+	rc = compat_wait_open(fids->fabric, &wait_attr, &fids->wait);
 	if (rc)
 		return rc;
-	cq_attr.wait_obj = eq_attr.wait_obj = fids->wait ? FI_WAIT_SET : FI_WAIT_FD;
 	cq_attr.wait_set = eq_attr.wait_set = fids->wait;
-
 	rc = fi_cq_open(fids->domain, &cq_attr, &fids->cq, NULL);
-	if (rc == 0)
-		rc = fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
-	if (rc)
-		return rc;
-	if (fids->wait)
-		return get_fd(&fids->wait->fid, &fids->wait_fd);
-	rc = get_fd(&fids->cq->fid, &fids->wait_fd);
-	return rc ? rc : get_fd(&fids->eq->fid, &fids->eq_fd);
+	rc = rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
+	return rc ? rc : fi_control(&fids->wait->fid, FI_GETWAIT, &fids->wait_fd);
 }
 
 static int fi_tcp_arm(struct plx_fabric_fids *fids)
 {
-	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
-
 	if (fids->wait)
 		return compat_wait(fids->wait, 0) == -FI_ETIMEDOUT ? 0 : -FI_EAGAIN;
-	return fi_trywait(fids->fabric, both, 2);
+	return plx_fabric_arm_queues(fids);
 }
 
 /* Passive endpoints -------------------------------------------------------------------------- */

@@ -16,31 +16,9 @@ static const char *shm_provider(const char *asked, bool exact, uint32_t version)
 	return NULL;
 }
 
-static int shm_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
-{
-	struct fi_cq_attr cq_attr = {
-		.size = fids->cq_entries,
-		.format = fids->cq_format,
-		.wait_obj = FI_WAIT_FD,
-	};
-	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
-	int rc = fi_cq_open(fids->domain, &cq_attr, &fids->cq, NULL);
-
-	rc = rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
-	rc = rc ? rc : fi_control(&fids->cq->fid, FI_GETWAIT, &fids->wait_fd);
-	return rc ? rc : fi_control(&fids->eq->fid, FI_GETWAIT, &fids->eq_fd);
-}
-
 static uid_t shm_peer_user(const struct fi_info *request)
 {
 	return ((const struct shm_request *)request->handle)->offer.peer.user;
-}
-
-static int shm_arm(struct plx_fabric_fids *fids)
-{
-	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
-
-	return fi_trywait(fids->fabric, both, 2);
 }
 
 const struct plx_fabric_driver plx_driver_shm = {
@@ -52,8 +30,6 @@ const struct plx_fabric_driver plx_driver_shm = {
 	.takes_ipv4 = true, /* one name stands for both */
 	.getinfo = shm_getinfo,
 	.fabric = shm_fabric_open,
-	.open_queues = shm_open_queues,
-	.arm = shm_arm,
 	.peer_user = shm_peer_user,
 	.wakes_only_for_work = true,
 	.claim = send_claim,

@@ -23,25 +23,8 @@ static void tcp_hints(struct fi_info *hints)
 
 static int tcp_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
-	struct fi_cq_attr cq_attr = {
-		.size = fids->cq_entries,
-		.format = fids->cq_format,
-		.wait_obj = FI_WAIT_FD,
-	};
-	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
-	int rc = fi_cq_open(fids->domain, &cq_attr, &fids->cq, NULL);
-
 	((struct tcp_domain *)fids->domain)->gathers = true;
-	rc = rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
-	rc = rc ? rc : fi_control(&fids->cq->fid, FI_GETWAIT, &fids->wait_fd);
-	return rc ? rc : fi_control(&fids->eq->fid, FI_GETWAIT, &fids->eq_fd);
-}
-
-static int tcp_arm(struct plx_fabric_fids *fids)
-{
-	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
-
-	return fi_trywait(fids->fabric, both, 2);
+	return plx_fabric_open_queues(fids, info);
 }
 
 /* From the environment first, so that it cannot come later. */
@@ -89,7 +72,6 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.getinfo = tcp_getinfo,
 	.fabric = tcp_fabric_open,
 	.open_queues = tcp_open_queues,
-	.arm = tcp_arm,
 	.flush = tcp_flush,
 	.configure = tcp_configure,
 	.guard = tcp_guard,

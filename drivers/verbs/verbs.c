@@ -185,45 +185,19 @@ static const char *verbs_device(const struct fi_info *info)
 
 /* Queues --------------------------------------------------------------------------------------- */
 
-static int get_fd(struct fid *fid, int *fd_out)
+/* How long a queue may be is the device's, which libfabric does not tell. Its descriptor costs
+ * nothing while it is polled. */
+static int verbs_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
-	return fi_control(fid, FI_GETWAIT, fd_out);
-}
-
-/* How long a queue may be is the device's, which libfabric does not tell. */
-static int open_cq(struct plx_fabric_fids *fids)
-{
-	/* FI_WAIT_FD costs nothing while the queue is polled. */
-	struct fi_cq_attr attr = {.format = fids->cq_format, .wait_obj = FI_WAIT_FD};
-	int rc;
-
+	if (info->ep_attr->protocol == FI_PROTO_IWARP)
+		fids->cq_entries = CQ_ENTRIES_IWARP;
 	for (;;) {
-		attr.size = fids->cq_entries;
-		rc = fi_cq_open(fids->domain, &attr, &fids->cq, NULL);
-		if (rc == 0 || fids->cq_entries <= CQ_ENTRIES_LEAST)
+		int rc = plx_fabric_open_queues(fids, info);
+
+		if (rc == 0 || fids->cq || fids->cq_entries <= CQ_ENTRIES_LEAST)
 			return rc;
 		fids->cq_entries /= 2;
 	}
-}
-
-static int verbs_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
-{
-	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
-	int rc;
-
-	if (info->ep_attr->protocol == FI_PROTO_IWARP)
-		fids->cq_entries = CQ_ENTRIES_IWARP;
-	rc = open_cq(fids);
-	rc = rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
-	rc = rc ? rc : get_fd(&fids->cq->fid, &fids->wait_fd);
-	return rc ? rc : get_fd(&fids->eq->fid, &fids->eq_fd);
-}
-
-static int verbs_arm(struct plx_fabric_fids *fids)
-{
-	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
-
-	return fi_trywait(fids->fabric, both, 2);
 }
 
 /* What ends a connection first is told by the completion in error; those behind it are flushed,
@@ -274,7 +248,6 @@ const struct plx_fabric_driver plx_driver_verbs = {
 	.connector_speaks_first = verbs_connector_speaks_first,
 	.needs_receives = verbs_needs_receives,
 	.open_queues = verbs_open_queues,
-	.arm = verbs_arm,
 	.failure = verbs_failure,
 	.direct = true,
 	.revokes_at_once = verbs_revokes_at_once,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a name that a user gave to a driver and one of libfabric's providers, and from those to an
- * fi_info. */
+ * fi_info; and the queues of drivers that need nothing special. */
 #include "fabric_priv.h"
 
 #include <stdio.h>
@@ -304,4 +304,40 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 		return fail_missing(choice);
 	return plx_fail(EIO, "driver %s: fi_getinfo failed: %s", driver->name,
 			hygiene_strerror(rc));
+}
+
+/* Queues -------------------------------------------------------------------------------------- */
+
+int plx_fabric_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
+{
+	struct fi_cq_attr cq_attr = {
+		.size = fids->cq_entries,
+		.format = fids->cq_format,
+		.wait_obj = FI_WAIT_FD,
+	};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
+	int rc = fi_cq_open(fids->domain, &cq_attr, &fids->cq, NULL);
+
+	rc = rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
+	rc = rc ? rc : fi_control(&fids->cq->fid, FI_GETWAIT, &fids->wait_fd);
+	return rc ? rc : fi_control(&fids->eq->fid, FI_GETWAIT, &fids->eq_fd);
+}
+
+int plx_fabric_arm_queues(struct plx_fabric_fids *fids)
+{
+	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
+
+	return fi_trywait(fids->fabric, both, 2);
+}
+
+int driver_open_queues(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids,
+		       const struct fi_info *info)
+{
+	return driver->open_queues ? driver->open_queues(fids, info)
+				   : plx_fabric_open_queues(fids, info);
+}
+
+int driver_arm(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids)
+{
+	return driver->arm ? driver->arm(fids) : plx_fabric_arm_queues(fids);
 }

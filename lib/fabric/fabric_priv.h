@@ -329,6 +329,11 @@ int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *ch
 int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
 		   uint64_t flags, struct fi_info **info_out);
 
+/* open_queues and arm of struct plx_fabric_driver, or what stands for them. */
+int driver_open_queues(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids,
+		       const struct fi_info *info);
+int driver_arm(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids);
+
 /* hygiene.c */
 /* The text of a libfabric error, -rc; it names the limit of descriptors where they are used up,
  * whatever the provider made of that. Valid until the thread's next call. */

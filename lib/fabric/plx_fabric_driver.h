@@ -117,7 +117,8 @@ struct plx_fabric_driver {
 	/** Open fids->cq, in the format fids->cq_format, and fids->eq, with the wait object that
 	 * this provider can really sleep on, and set wait, wait_fd, eq_fd, and cq_entries where it
 	 * is another number than was asked for. fids->fabric and ->domain are open, by info.
-	 * Return: 0 or a libfabric error; the caller closes what is open. */
+	 * Return: 0 or a libfabric error; the caller closes what is open. NULL for the function:
+	 * plx_fabric_open_queues. */
 	int (*open_queues)(struct plx_fabric_fids *fids, const struct fi_info *info);
 
 	/** Take over what a listener allows, before fi_listen. NULL: the provider ends no
@@ -141,7 +142,8 @@ struct plx_fabric_driver {
 	 * connection that breaks. NULL for the function: always that. */
 	const char *(*failure)(int prov_errno, enum plx_link_reason *reason_out);
 
-	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work. */
+	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work. NULL
+	 * for the function: plx_fabric_arm_queues. */
 	int (*arm)(struct plx_fabric_fids *fids);
 
 	/** Frames may wait, behind the first one of an endpoint since the last read of the queue,
@@ -178,6 +180,11 @@ struct plx_fabric_driver {
 	const char *unreachable;   /**< why an address may not be reached, a question that goes on
 					"is the name right, and ..."; NULL: a missing route */
 };
+
+/** Open and arm queues as most providers can be slept on: each has a descriptor (FI_WAIT_FD), and
+ * fi_trywait arms both. See open_queues and arm of struct plx_fabric_driver. Thread: owner. */
+int plx_fabric_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info);
+int plx_fabric_arm_queues(struct plx_fabric_fids *fids);
 
 /** Try out whether an lcore can sleep on that provider: a connection of the process to itself, and
  * a message, in well under a second. provider: libfabric's name. Thread: setup. Returns NULL where

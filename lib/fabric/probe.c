@@ -73,7 +73,7 @@ static int open_fids(struct probe *probe)
 	if (rc == 0 && driver->needs_mr)
 		rc = fi_mr_reg(probe->fids.domain, &probe->in, sizeof(probe->in), FI_RECV, 0, 1, 0,
 			       &probe->mr, NULL);
-	return rc ? rc : driver->open_queues(&probe->fids, probe->info);
+	return rc ? rc : driver_open_queues(driver, &probe->fids, probe->info);
 }
 
 static int open_end(struct probe *probe, struct fi_info *info, struct fid_ep **end)
@@ -198,7 +198,7 @@ static int is_ready(const struct probe *probe, int timeout_ms)
 static int arm(struct probe *probe)
 {
 	for (unsigned i = 0; i < ARM_TRIES; i++) {
-		int rc = probe->choice.driver->arm(&probe->fids);
+		int rc = driver_arm(probe->choice.driver, &probe->fids);
 
 		if (rc != -FI_EAGAIN)
 			return rc;

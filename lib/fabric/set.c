@@ -46,7 +46,7 @@ static int open_fids(struct plx_set *set, const struct fi_info *info)
 	if (rc)
 		return plx_fail(EIO, "%s: opening the domain failed: %s", set->label,
 				hygiene_strerror(rc));
-	rc = driver->open_queues(&set->fids, info);
+	rc = driver_open_queues(driver, &set->fids, info);
 	if (rc == -EFBIG) /* of plx_shm alone, with a text */
 		return plx_fail_in(-EFBIG, "%s: opening the queues failed: ", set->label);
 	if (rc)

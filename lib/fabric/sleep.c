@@ -138,7 +138,7 @@ static int try_to_arm(struct plx_set *set)
 	if (set->fids.wait_fd < 0 || plx_unlikely(is_distrusted(set)))
 		return 0;
 
-	int rc = set->driver->arm(&set->fids);
+	int rc = driver_arm(set->driver, &set->fids);
 
 	if (rc == -FI_EAGAIN)
 		return -EAGAIN;
@@ -194,7 +194,7 @@ int fabric_arm(void *arg, struct plx_sleep *sleep)
 /* At the start there is nothing: one that is ready then will always be. */
 void fabric_first_look(struct plx_set *set)
 {
-	if (set->fids.wait_fd >= 0 && set->driver->arm(&set->fids) == 0 && is_readable(set))
+	if (set->fids.wait_fd >= 0 && driver_arm(set->driver, &set->fids) == 0 && is_readable(set))
 		distrust(set, "it is ready where nothing has come");
 }
 

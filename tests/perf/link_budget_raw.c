@@ -210,7 +210,8 @@ static int open_domain(const struct budget_conf *conf, struct fi_info *info)
 	raw.fids.cq_entries = driver->cq_entries;
 	raw.fids.cq_format = FI_CQ_FORMAT_MSG;
 	if (!rc)
-		rc = driver->open_queues(&raw.fids, info);
+		rc = driver->open_queues ? driver->open_queues(&raw.fids, info)
+					 : plx_fabric_open_queues(&raw.fids, info);
 	raw.memory = aligned_alloc(RECEIVE_BYTES, bytes);
 	memset(raw.memory, 0, bytes);
 	if (!rc && driver->needs_mr)

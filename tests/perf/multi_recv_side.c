@@ -69,7 +69,8 @@ static int open_objects(struct side *side)
 	if (!rc)
 		rc = fi_domain(side->fids.fabric, side->info, &side->fids.domain, NULL);
 	if (!rc)
-		rc = side->driver->open_queues(&side->fids, side->info);
+		rc = side->driver->open_queues ? side->driver->open_queues(&side->fids, side->info)
+					       : plx_fabric_open_queues(&side->fids, side->info);
 	if (!rc && side->shared)
 		rc = open_context(side);
 	if (!rc)
