@@ -105,7 +105,7 @@ static bool progress_fits(enum fi_progress progress)
 /* How many of each object may be opened is not compared: there is no limit to it. */
 bool prov_domain_attr_fits(const struct prov *prov, const struct fi_domain_attr *attr)
 {
-	return fits(prov, "a domain", !attr->domain || attr->domain->ops == prov->domain_ops) &&
+	return fits(prov, "a domain", !attr->domain || prov_is_domain(prov, attr->domain)) &&
 	       fits(prov, "a domain's name",
 		    !attr->name || strcmp(attr->name, prov->most->domain_attr->name) == 0) &&
 	       fits(prov, "a threading model other than FI_THREAD_DOMAIN",

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Completion queues of every provider: see cq.h. */
 #include "prov.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+static const struct prov_cq_ops *ops_of(const struct prov_cq *cq)
+{
+	return cq->fabric->prov->cq_ops;
+}
 
 ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
 {
@@ -59,7 +65,7 @@ int cq_arm(struct prov_cq *cq)
 
 	if (!queue_can_sleep(&cq->wait))
 		return -FI_EINVAL;
-	is_idle = cq->is_idle(cq);
+	is_idle = ops_of(cq)->is_idle(cq);
 	return !take_signal(cq) && is_idle ? 0 : -FI_EAGAIN;
 }
 
@@ -79,7 +85,7 @@ ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 
 		if (done != -FI_EAGAIN || wait_ms == 0)
 			return done;
-		is_idle = cq->is_idle(cq);
+		is_idle = ops_of(cq)->is_idle(cq);
 		if (take_signal(cq))
 			return -FI_EAGAIN;
 		if (is_idle && poll(&pollfd, 1, wait_ms) < 0)
@@ -91,6 +97,16 @@ ssize_t cq_sleep_read(struct fid_cq *fid, void *buf, size_t count, const void *c
 		      int timeout_ms)
 {
 	return cq_sleep_read_from(fid, buf, count, NULL, condition, timeout_ms);
+}
+
+int cq_signal(struct fid_cq *fid)
+{
+	struct prov_cq *cq = (struct prov_cq *)fid;
+	uint64_t one = 1;
+
+	if (!queue_can_sleep(&cq->wait))
+		return -FI_ENOSYS;
+	return write(cq->wait.signal_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;
 }
 
 /* Room ------------------------------------------------------------------------------------- */
@@ -151,45 +167,84 @@ void cq_unreserve(struct prov_cq *cq, uint32_t count)
 		resize(cq, capacity); /* without memory it stays as it is */
 }
 
-/* ------------------------------------------------------------------------------------------ */
+/* Opening and closing ----------------------------------------------------------------------- */
 
-int cq_signal(struct fid_cq *fid)
-{
-	struct prov_cq *cq = (struct prov_cq *)fid;
-	uint64_t one = 1;
-
-	if (!queue_can_sleep(&cq->wait))
-		return -FI_ENOSYS;
-	return write(cq->wait.signal_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;
-}
-
-int cq_control(struct fid *fid, int command, void *arg)
+static int cq_control(struct fid *fid, int command, void *arg)
 {
 	return queue_control(&((struct prov_cq *)fid)->wait, command, arg);
 }
 
-int cq_init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_cq_attr *attr)
+static void cq_free(struct prov_cq *cq)
+{
+	ops_of(cq)->fini(cq);
+	queue_close_wait(&cq->wait);
+	free(cq->queue);
+	free(cq);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct prov_cq *cq = (struct prov_cq *)fid;
+
+	if (cq->refs)
+		return -FI_EBUSY;
+	cq->domain->refs--;
+	list_remove(&cq->link);
+	cq_free(cq);
+	return 0;
+}
+
+static struct fi_ops cq_fid_ops = PROV_FID_OPS(cq_close, prov_no_bind, cq_control);
+
+static int check_attr(const struct fi_cq_attr *attr)
 {
 	int rc = queue_check_wait(attr->wait_obj);
 
-	cq->wait = (struct queue_wait){.epoll_fd = -1, .signal_fd = -1};
 	if (rc)
 		return rc;
-	if (attr->size > PROV_CQ_SIZE_MAX || attr->format > FI_CQ_FORMAT_TAGGED)
-		return -FI_EINVAL;
-	cq->fid.fid.fclass = FI_CLASS_CQ;
+	return attr->size > PROV_CQ_SIZE_MAX || attr->format > FI_CQ_FORMAT_TAGGED ? -FI_EINVAL : 0;
+}
+
+/* Where it fails too, cq_free comes after it. */
+static int init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_cq_attr *attr,
+		void *context)
+{
+	int rc;
+
 	cq->domain = domain;
 	cq->fabric = domain->fabric;
+	cq->wait = (struct queue_wait){.epoll_fd = -1, .signal_fd = -1};
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fid.fid.context = context;
+	cq->fid.fid.ops = &cq_fid_ops;
+	cq->fid.ops = (struct fi_ops_cq *)&ops_of(cq)->calls;
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
 	cq->size = attr->size ? (uint32_t)attr->size : PROV_CQ_SIZE;
 	rc = resize(cq, power_of_two(cq->size));
 	if (rc == 0 && attr->wait_obj != FI_WAIT_NONE)
 		rc = queue_open_wait(&cq->wait, true);
-	return rc;
+	return rc ? rc : ops_of(cq)->init(cq);
 }
 
-void cq_fini(struct prov_cq *cq)
+int prov_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_out,
+		 void *context)
 {
-	queue_close_wait(&cq->wait);
-	free(cq->queue);
+	struct prov_domain *domain = (struct prov_domain *)fid;
+	struct prov_cq *cq;
+	int rc = check_attr(attr);
+
+	if (rc)
+		return rc;
+	cq = calloc(1, domain->fabric->prov->cq_ops->bytes);
+	if (!cq)
+		return -FI_ENOMEM;
+	rc = init(cq, domain, attr, context);
+	if (rc) {
+		cq_free(cq);
+		return rc;
+	}
+	domain->refs++;
+	list_append(&domain->cqs, &cq->link);
+	*cq_out = &cq->fid;
+	return 0;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues: what waits to be read. What fills them is the provider's. */
+/* Completion queues: how they are opened, and what waits to be read. What fills them is the
+ * provider's. */
 #ifndef PROV_CQ_H
 #define PROV_CQ_H
 
+#include "list.h"
 #include "queue.h"
 
 #include <assert.h>
@@ -32,10 +34,7 @@ struct prov_cq {
 	struct fid_cq fid;
 	struct prov_domain *domain;
 	struct prov_fabric *fabric; /* of the domain */
-	/* Whether there is nothing to do, and what comes from here on wakes; it sets is_signalled.
-	 */
-	bool (*is_idle)(struct prov_cq *cq);
-	bool is_signalled; /* fi_cq_signal was called, and no sleep ended by it yet */
+	bool is_signalled;          /* fi_cq_signal was called, and no sleep ended by it yet */
 	enum fi_cq_format format;
 	/* Modulo 2^32; head and tail restart at 0 where the queue is empty. Receives, sends and
 	 * cancelled receives stop at `size`; what failed comes on top, and has room as each
@@ -45,18 +44,41 @@ struct prov_cq {
 	uint32_t reserved; /* by endpoints */
 	uint32_t refs;     /* bound endpoints */
 	struct queue_wait wait;
+	struct prov_list link; /* in the domain's list */
 };
 
-/* fi_cq_open of one whose bytes are zero. Return: 0; -FI_EINVAL; -FI_ENOSYS; -FI_ENOMEM; -errno.
- * Where it fails too, cq_fini comes after it. */
-int cq_init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_cq_attr *attr);
-void cq_fini(struct prov_cq *cq);
+/* What a provider adds. Its queue begins with a struct prov_cq; its other bytes are zero. */
+struct prov_cq_ops {
+	size_t bytes;                     /* of its queue */
+	struct fi_ops_cq calls;           /* PROV_CQ_CALLS */
+	int (*init)(struct prov_cq *cq);  /* Return: 0; -FI_ENOMEM; -errno */
+	void (*fini)(struct prov_cq *cq); /* also of one that init failed for, or was not called */
+	/* Whether there is nothing to do, and what comes from here on wakes; it sets is_signalled.
+	 */
+	bool (*is_idle)(struct prov_cq *cq);
+};
+
+/* Entry of struct fi_ops_domain. */
+int prov_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_out,
+		 void *context);
 
 /* Room for so many completions more that cannot be put off. Return: 0; -FI_ENOMEM. */
 int cq_reserve(struct prov_cq *cq, uint32_t count);
 void cq_unreserve(struct prov_cq *cq, uint32_t count);
 
-/* Entries of struct fi_ops_cq, and of its fid's. */
+/* libfabric's calls, all but the one that reads. */
+#define PROV_CQ_CALLS(its_read)                   \
+	{                                         \
+		.size = sizeof(struct fi_ops_cq), \
+		.read = its_read,                 \
+		.readfrom = cq_read_from,         \
+		.readerr = cq_read_error,         \
+		.sread = cq_sleep_read,           \
+		.sreadfrom = cq_sleep_read_from,  \
+		.signal = cq_signal,              \
+		.strerror = cq_error_text,        \
+	}
+
 ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source);
 ssize_t cq_sleep_read(struct fid_cq *fid, void *buf, size_t count, const void *condition,
 		      int timeout_ms);
@@ -66,7 +88,6 @@ ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_
 const char *cq_error_text(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
 			  size_t size);
 int cq_signal(struct fid_cq *fid);
-int cq_control(struct fid *fid, int command, void *arg);
 
 int cq_arm(struct prov_cq *cq); /* fi_trywait */
 

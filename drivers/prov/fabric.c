@@ -17,10 +17,88 @@ void prov_no_cleanup(void)
 {
 }
 
-static int no_wait_set(struct fid_fabric *fid, struct fi_wait_attr *attr, struct fid_wait **out)
+/* Domains ------------------------------------------------------------------------------------ */
+
+static int domain_close(struct fid *fid)
 {
-	return -FI_ENOSYS;
+	struct prov_domain *domain = (struct prov_domain *)fid;
+	const struct prov_domain_ops *ops = domain->fabric->prov->domain_ops;
+
+	if (domain->refs)
+		return -FI_EBUSY;
+	if (ops->fini)
+		ops->fini(domain);
+	fabric_unref(domain->fabric);
+	free(domain);
+	return 0;
 }
+
+static struct fi_ops domain_fid_ops = PROV_FID_OPS(domain_close, prov_no_bind, prov_no_control);
+
+static int open_ep(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep_out,
+		   void *context)
+{
+	return ((struct prov_domain *)fid)->fabric->prov->ep_open(fid, info, ep_out, context);
+}
+
+REFUSE(static int, no_av, struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out,
+       void *context)
+REFUSE(static int, no_scalable_ep, struct fid_domain *fid, struct fi_info *info,
+       struct fid_ep **out, void *context)
+REFUSE(static int, no_counter, struct fid_domain *fid, struct fi_cntr_attr *attr,
+       struct fid_cntr **out, void *context)
+REFUSE(static int, no_poll_set, struct fid_domain *fid, struct fi_poll_attr *attr,
+       struct fid_poll **out)
+REFUSE(static int, no_shared_tx, struct fid_domain *fid, struct fi_tx_attr *attr,
+       struct fid_stx **out, void *context)
+REFUSE(static int, no_shared_rx, struct fid_domain *fid, struct fi_rx_attr *attr,
+       struct fid_ep **out, void *context)
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = no_av,
+	.cq_open = prov_cq_open,
+	.endpoint = open_ep,
+	.scalable_ep = no_scalable_ep,
+	.cntr_open = no_counter,
+	.poll_open = no_poll_set,
+	.stx_ctx = no_shared_tx,
+	.srx_ctx = no_shared_rx,
+};
+
+bool prov_is_domain(const struct prov *prov, const struct fid_domain *fid)
+{
+	return fid->ops == &domain_ops && ((const struct prov_domain *)fid)->fabric->prov == prov;
+}
+
+static int open_domain(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **domain_out,
+		       void *context)
+{
+	struct prov_fabric *fabric = (struct prov_fabric *)fid;
+	const struct prov_domain_ops *ops = fabric->prov->domain_ops;
+	struct prov_domain *domain;
+
+	if (!info || !info->domain_attr || !prov_domain_attr_fits(fabric->prov, info->domain_attr))
+		return -FI_EINVAL;
+	domain = calloc(1, ops->bytes);
+	if (!domain)
+		return -FI_ENOMEM;
+	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
+	domain->fid.fid.context = context;
+	domain->fid.fid.ops = &domain_fid_ops;
+	domain->fid.ops = &domain_ops;
+	domain->fid.mr = &prov_mr_ops;
+	domain->chooses_keys = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_PROV_KEY);
+	domain->by_address = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_VIRT_ADDR);
+	list_init(&domain->cqs);
+	domain->fabric = fabric;
+	fabric_ref(fabric);
+	ops->init(domain);
+	*domain_out = &domain->fid;
+	return 0;
+}
+
+/* Fabrics ------------------------------------------------------------------------------------ */
 
 /* Queues of another fabric are not looked after by the caller's thread. */
 static int arm(struct fid_fabric *fabric, struct fid *fid)
@@ -54,25 +132,16 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops fabric_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = fabric_close,
-	.bind = prov_no_bind,
-	.control = prov_no_control,
-	.ops_open = prov_no_ops_open,
-};
-
-static int open_domain(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **domain_out,
-		       void *context)
-{
-	return ((struct prov_fabric *)fid)->prov->domain_open(fid, info, domain_out, context);
-}
+static struct fi_ops fabric_fid_ops = PROV_FID_OPS(fabric_close, prov_no_bind, prov_no_control);
 
 static int open_pep(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **pep_out,
 		    void *context)
 {
 	return ((struct prov_fabric *)fid)->prov->passive_ep(fid, info, pep_out, context);
 }
+
+REFUSE(static int, no_wait_set, struct fid_fabric *fid, struct fi_wait_attr *attr,
+       struct fid_wait **out)
 
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
@@ -107,32 +176,4 @@ int prov_fabric_open(const struct prov *prov, const struct fi_fabric_attr *attr,
 	fabric->prov = prov;
 	*fabric_out = &fabric->fid;
 	return 0;
-}
-
-/* Domains ------------------------------------------------------------------------------------ */
-
-int prov_domain_init(struct prov_domain *domain, struct fid_fabric *fid, const struct fi_info *info,
-		     void *context)
-{
-	struct prov_fabric *fabric = (struct prov_fabric *)fid;
-
-	if (!info || !info->domain_attr || !prov_domain_attr_fits(fabric->prov, info->domain_attr))
-		return -FI_EINVAL;
-	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
-	domain->fid.fid.context = context;
-	domain->fid.ops = (struct fi_ops_domain *)fabric->prov->domain_ops;
-	domain->fid.mr = &prov_mr_ops;
-	domain->chooses_keys = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_PROV_KEY);
-	domain->by_address = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_VIRT_ADDR);
-	domain->fabric = fabric;
-	fabric_ref(fabric);
-	return 0;
-}
-
-bool prov_domain_fini(struct prov_domain *domain)
-{
-	if (domain->refs)
-		return false;
-	fabric_unref(domain->fabric);
-	return true;
 }

@@ -25,22 +25,17 @@ static int mr_close(struct fid *fid)
 {
 	struct prov_mr *mr = (struct prov_mr *)fid;
 	struct prov_domain *domain = mr->domain;
+	const struct prov_domain_ops *ops = domain->fabric->prov->domain_ops;
 
-	if (domain->fabric->prov->mr_closing)
-		domain->fabric->prov->mr_closing(mr);
+	if (ops->mr_closing)
+		ops->mr_closing(mr);
 	tdelete(mr, &domain->mrs, compare_keys);
 	domain->refs--;
 	free(mr);
 	return 0;
 }
 
-static struct fi_ops mr_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = mr_close,
-	.bind = prov_no_bind,
-	.control = prov_no_control,
-	.ops_open = prov_no_ops_open,
-};
+static struct fi_ops mr_fid_ops = PROV_FID_OPS(mr_close, prov_no_bind, prov_no_control);
 
 /* Give it its key. */
 static int enter(struct prov_mr *mr, uint64_t requested_key)

@@ -288,17 +288,13 @@ static int pep_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops pep_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = pep_close,
-	.bind = pep_bind,
-	.control = pep_control,
-	.ops_open = prov_no_ops_open,
-};
+static struct fi_ops pep_fid_ops = PROV_FID_OPS(pep_close, pep_bind, pep_control);
+
+REFUSE(static ssize_t, no_cancel, fid_t fid, void *context)
 
 static struct fi_ops_ep pep_ops = {
 	.size = sizeof(struct fi_ops_ep),
-	.cancel = prov_no_cancel,
+	.cancel = no_cancel,
 	.getopt = prov_getopt,
 	.setopt = prov_setopt,
 };

@@ -49,15 +49,15 @@ struct prov {
 	bool same_host;                      /* peers are processes of this host alone */
 	/* Called first by whatever may be an application's first call. */
 	void (*begin)(void);
-	const struct fi_ops_domain *domain_ops;
-	int (*domain_open)(struct fid_fabric *fabric, struct fi_info *info,
-			   struct fid_domain **domain_out, void *context);
+	const struct prov_domain_ops *domain_ops;
+	const struct prov_cq_ops *cq_ops;
+	int (*ep_open)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
+		       void *context);
 	int (*passive_ep)(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
 			  void *context);
 	int (*ep_enable)(struct prov_ep *ep);  /* FI_ENABLE; also of one that is enabled */
 	void (*ep_posted)(struct prov_ep *ep); /* a receive, on one that was starved */
 	const struct prov_pep_ops *pep_ops;
-	void (*mr_closing)(struct prov_mr *mr); /* nothing may use it from here on; or NULL */
 };
 
 void prov_log(const struct fi_provider *provider, enum fi_log_level level, const char *format, ...)
@@ -115,21 +115,28 @@ static inline void fabric_unref(struct prov_fabric *fabric)
 	atomic_fetch_sub_explicit(&fabric->refs, 1, memory_order_relaxed);
 }
 
-/* What one thread at a time works with. A provider's domain begins with one. */
+/* What one thread at a time works with. */
 struct prov_domain {
 	struct fid_domain fid;
 	struct prov_fabric *fabric;
-	uint32_t refs;     /* CQs, endpoints, MRs */
-	void *mrs;         /* struct prov_mr by key, for tsearch(3) */
-	bool chooses_keys; /* FI_MR_PROV_KEY */
-	bool by_address;   /* FI_MR_VIRT_ADDR: peers count from 0, not from a region's start */
+	uint32_t refs;        /* CQs, endpoints, MRs */
+	void *mrs;            /* struct prov_mr by key, for tsearch(3) */
+	bool chooses_keys;    /* FI_MR_PROV_KEY */
+	bool by_address;      /* FI_MR_VIRT_ADDR: peers count from 0, not from a region's start */
+	struct prov_list cqs; /* all of its completion queues */
 };
 
-/* Of one whose bytes are zero. Return: 0; -FI_EINVAL. */
-int prov_domain_init(struct prov_domain *domain, struct fid_fabric *fid, const struct fi_info *info,
-		     void *context);
-/* Return: whether nothing refers to it any more; then it no longer refers to its fabric. */
-bool prov_domain_fini(struct prov_domain *domain);
+/* What a provider adds. Its domain begins with a struct prov_domain; its other bytes are zero. */
+struct prov_domain_ops {
+	size_t bytes; /* of its domain */
+	void (*init)(struct prov_domain *domain);
+	void (*fini)(struct prov_domain *domain); /* or NULL */
+	/* Nothing may use it from here on. NULL: nothing does. */
+	void (*mr_closing)(struct prov_mr *mr);
+};
+
+/* Whether it is one of this copy of the provider. */
+bool prov_is_domain(const struct prov *prov, const struct fid_domain *fid);
 
 /* mr.c ------------------------------------------------------------------------------------- */
 
@@ -146,25 +153,28 @@ struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key); /*
 
 /* refuse.c: for what a provider does not have ------------------------------------------------- */
 
+/* A function for an entry that libfabric's inline functions would call without looking whether it
+ * is there. */
+#define REFUSE(type, name, ...)    \
+	type name(__VA_ARGS__)     \
+	{                          \
+		return -FI_ENOSYS; \
+	}
+
+/* The table of an object. */
+#define PROV_FID_OPS(its_close, its_bind, its_control) \
+	{                                              \
+		.size = sizeof(struct fi_ops),         \
+		.close = its_close,                    \
+		.bind = its_bind,                      \
+		.control = its_control,                \
+		.ops_open = prov_no_ops_open,          \
+	}
+
 int prov_no_bind(struct fid *fid, struct fid *bound, uint64_t flags);
 int prov_no_control(struct fid *fid, int command, void *arg);
 int prov_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops_out,
 		     void *context);
-int prov_no_av(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out, void *context);
-int prov_no_scalable_ep(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
-			void *context);
-int prov_no_counter(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_cntr **out,
-		    void *context);
-int prov_no_poll_set(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **out);
-int prov_no_shared_tx(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx **out,
-		      void *context);
-int prov_no_shared_rx(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **out,
-		      void *context);
-int prov_no_tx_context(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **out,
-		       void *context);
-int prov_no_rx_context(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **out,
-		       void *context);
-ssize_t prov_no_cancel(fid_t fid, void *context);
 int prov_no_listen(struct fid_pep *pep);
 int prov_no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length);
 extern struct fi_ops_rma prov_no_rma;

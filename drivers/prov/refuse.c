@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What providers do not have. fi_getinfo does not offer it; a call returns -FI_ENOSYS, because
- * libfabric's inline functions do not check for a missing table. */
+/* What providers do not have. fi_getinfo does not offer it; a call returns -FI_ENOSYS. */
 #include "prov.h"
 
 #include <rdma/fi_atomic.h>
@@ -8,98 +7,67 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
-#define REFUSE(type, name, ...)    \
-	type name(__VA_ARGS__)     \
-	{                          \
-		return -FI_ENOSYS; \
-	}
-
 /* Objects ------------------------------------------------------------------------------------- */
 
 REFUSE(int, prov_no_bind, struct fid *fid, struct fid *bound, uint64_t flags)
 REFUSE(int, prov_no_control, struct fid *fid, int command, void *arg)
 REFUSE(int, prov_no_ops_open, struct fid *fid, const char *name, uint64_t flags, void **ops_out,
        void *context)
-REFUSE(int, prov_no_av, struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out,
-       void *context)
-REFUSE(int, prov_no_scalable_ep, struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
-       void *context)
-REFUSE(int, prov_no_counter, struct fid_domain *fid, struct fi_cntr_attr *attr,
-       struct fid_cntr **out, void *context)
-REFUSE(int, prov_no_poll_set, struct fid_domain *fid, struct fi_poll_attr *attr,
-       struct fid_poll **out)
-REFUSE(int, prov_no_shared_tx, struct fid_domain *fid, struct fi_tx_attr *attr,
-       struct fid_stx **out, void *context)
-REFUSE(int, prov_no_shared_rx, struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **out,
-       void *context)
-
-REFUSE(int, prov_no_tx_context, struct fid_ep *fid, int index, struct fi_tx_attr *attr,
-       struct fid_ep **out, void *context)
-REFUSE(int, prov_no_rx_context, struct fid_ep *fid, int index, struct fi_rx_attr *attr,
-       struct fid_ep **out, void *context)
-REFUSE(ssize_t, prov_no_cancel, fid_t fid, void *context)
 REFUSE(int, prov_no_listen, struct fid_pep *pep)
 REFUSE(int, prov_no_reject, struct fid_pep *pep, fid_t handle, const void *data, size_t length)
 
-/* Remote memory ------------------------------------------------------------------------------- */
+/* Remote memory, and tags ---------------------------------------------------------------------- */
 
-REFUSE(static ssize_t, no_read, struct fid_ep *ep, void *buf, size_t len, void *desc,
-       fi_addr_t source, uint64_t addr, uint64_t key, void *context)
-REFUSE(static ssize_t, no_rma_pieces, struct fid_ep *ep, const struct iovec *iov, void **desc,
-       size_t count, fi_addr_t peer, uint64_t addr, uint64_t key, void *context)
+/* Entries that take the same types share a function. */
+REFUSE(static ssize_t, no_read, struct fid_ep *ep, void *buf, size_t length, void *desc,
+       fi_addr_t source, uint64_t address_or_tag, uint64_t key_or_ignored, void *context)
+REFUSE(static ssize_t, no_pieces, struct fid_ep *ep, const struct iovec *iov, void **desc,
+       size_t count, fi_addr_t peer, uint64_t address_or_tag, uint64_t key_or_ignored,
+       void *context)
+REFUSE(static ssize_t, no_write, struct fid_ep *ep, const void *buf, size_t length, void *desc,
+       uint64_t peer_or_data, uint64_t address_or_peer, uint64_t key_or_tag, void *context)
+REFUSE(static ssize_t, no_inject, struct fid_ep *ep, const void *buf, size_t length,
+       uint64_t peer_or_data, uint64_t address_or_peer, uint64_t key_or_tag)
+
 REFUSE(static ssize_t, no_rma_msg, struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
-REFUSE(static ssize_t, no_write, struct fid_ep *ep, const void *buf, size_t len, void *desc,
-       fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
-REFUSE(static ssize_t, no_write_inject, struct fid_ep *ep, const void *buf, size_t len,
-       fi_addr_t dest, uint64_t addr, uint64_t key)
-REFUSE(static ssize_t, no_write_data, struct fid_ep *ep, const void *buf, size_t len, void *desc,
-       uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
-REFUSE(static ssize_t, no_write_inject_data, struct fid_ep *ep, const void *buf, size_t len,
-       uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key)
+REFUSE(static ssize_t, no_write_data, struct fid_ep *ep, const void *buf, size_t length, void *desc,
+       uint64_t data, fi_addr_t peer, uint64_t address, uint64_t key, void *context)
+REFUSE(static ssize_t, no_write_inject_data, struct fid_ep *ep, const void *buf, size_t length,
+       uint64_t data, fi_addr_t peer, uint64_t address, uint64_t key)
 
 struct fi_ops_rma prov_no_rma = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = no_read,
-	.readv = no_rma_pieces,
+	.readv = no_pieces,
 	.readmsg = no_rma_msg,
 	.write = no_write,
-	.writev = no_rma_pieces,
+	.writev = no_pieces,
 	.writemsg = no_rma_msg,
-	.inject = no_write_inject,
+	.inject = no_inject,
 	.writedata = no_write_data,
 	.injectdata = no_write_inject_data,
 };
 
-/* Tags ---------------------------------------------------------------------------------------- */
-
-REFUSE(static ssize_t, no_receive, struct fid_ep *ep, void *buf, size_t len, void *desc,
-       fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
-REFUSE(static ssize_t, no_receive_pieces, struct fid_ep *ep, const struct iovec *iov, void **desc,
-       size_t count, fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
 REFUSE(static ssize_t, no_tagged_msg, struct fid_ep *ep, const struct fi_msg_tagged *msg,
        uint64_t flags)
-REFUSE(static ssize_t, no_send, struct fid_ep *ep, const void *buf, size_t len, void *desc,
-       fi_addr_t dest, uint64_t tag, void *context)
+REFUSE(static ssize_t, no_send, struct fid_ep *ep, const void *buf, size_t length, void *desc,
+       fi_addr_t peer, uint64_t tag, void *context)
 REFUSE(static ssize_t, no_send_pieces, struct fid_ep *ep, const struct iovec *iov, void **desc,
-       size_t count, fi_addr_t dest, uint64_t tag, void *context)
-REFUSE(static ssize_t, no_inject, struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
-       uint64_t tag)
-REFUSE(static ssize_t, no_send_data, struct fid_ep *ep, const void *buf, size_t len, void *desc,
-       uint64_t data, fi_addr_t dest, uint64_t tag, void *context)
-REFUSE(static ssize_t, no_inject_data, struct fid_ep *ep, const void *buf, size_t len,
-       uint64_t data, fi_addr_t dest, uint64_t tag)
+       size_t count, fi_addr_t peer, uint64_t tag, void *context)
+REFUSE(static ssize_t, no_send_inject, struct fid_ep *ep, const void *buf, size_t length,
+       fi_addr_t peer, uint64_t tag)
 
 struct fi_ops_tagged prov_no_tagged = {
 	.size = sizeof(struct fi_ops_tagged),
-	.recv = no_receive,
-	.recvv = no_receive_pieces,
+	.recv = no_read,
+	.recvv = no_pieces,
 	.recvmsg = no_tagged_msg,
 	.send = no_send,
 	.sendv = no_send_pieces,
 	.sendmsg = no_tagged_msg,
-	.inject = no_inject,
-	.senddata = no_send_data,
-	.injectdata = no_inject_data,
+	.inject = no_send_inject,
+	.senddata = no_write,
+	.injectdata = no_inject,
 };
 
 /* Atomic operations --------------------------------------------------------------------------- */

@@ -60,80 +60,30 @@ void cq_detach(struct shm_cq *cq, struct shm_ep *ep)
 
 /* Opening and closing ---------------------------------------------------------------------- */
 
-static void free_cq(struct shm_cq *cq)
+static int init(struct prov_cq *base)
 {
-	cq_fini(&cq->q);
-	if (cq->bell_fd >= 0)
-		close(cq->bell_fd);
-	bell_unmap(cq->bell);
-	free(cq->slots);
-	free(cq);
-}
+	struct shm_cq *cq = (struct shm_cq *)base;
 
-static int cq_close(struct fid *fid)
-{
-	struct shm_cq *cq = (struct shm_cq *)fid;
-
-	if (cq->q.refs)
-		return -FI_EBUSY;
-	cq->q.domain->refs--;
-	list_remove(&cq->link);
-	free_cq(cq);
-	return 0;
-}
-
-static struct fi_ops cq_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = cq_close,
-	.bind = prov_no_bind,
-	.control = cq_control,
-	.ops_open = prov_no_ops_open,
-};
-
-static struct fi_ops_cq cq_ops = {
-	.size = sizeof(struct fi_ops_cq),
-	.read = cq_read,
-	.readfrom = cq_read_from,
-	.readerr = cq_read_error,
-	.sread = cq_sleep_read,
-	.sreadfrom = cq_sleep_read_from,
-	.signal = cq_signal,
-	.strerror = cq_error_text,
-};
-
-static int init(struct shm_cq *cq, struct shm_domain *domain, const struct fi_cq_attr *attr)
-{
-	int rc;
-
-	cq->bell_fd = -1;
-	rc = cq_init(&cq->q, &domain->base, attr);
-	if (rc)
-		return rc;
 	list_init(&cq->active);
 	list_init(&cq->belled);
-	cq->q.is_idle = shm_cq_is_idle;
-	cq->q.fid.fid.ops = &cq_fid_ops;
-	cq->q.fid.ops = &cq_ops;
 	cq->slots = calloc(BELL_BITS, sizeof(struct shm_ep *));
 	return cq->slots ? bell_create(&cq->bell, &cq->bell_fd) : -FI_ENOMEM;
 }
 
-int shm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq_out,
-		void *context)
+static void fini(struct prov_cq *base)
 {
-	struct shm_cq *cq = calloc(1, sizeof(*cq));
-	int rc;
+	struct shm_cq *cq = (struct shm_cq *)base;
 
-	if (!cq)
-		return -FI_ENOMEM;
-	rc = init(cq, (struct shm_domain *)domain, attr);
-	if (rc) {
-		free_cq(cq);
-		return rc;
-	}
-	cq->q.fid.fid.context = context;
-	cq->q.domain->refs++;
-	list_append(&((struct shm_domain *)domain)->cqs, &cq->link);
-	*cq_out = &cq->q.fid;
-	return 0;
+	if (cq->bell)
+		close(cq->bell_fd);
+	bell_unmap(cq->bell);
+	free(cq->slots);
 }
+
+const struct prov_cq_ops shm_cq_ops = {
+	.bytes = sizeof(struct shm_cq),
+	.calls = PROV_CQ_CALLS(cq_read),
+	.init = init,
+	.fini = fini,
+	.is_idle = shm_cq_is_idle,
+};

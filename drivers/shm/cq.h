@@ -11,7 +11,6 @@ struct shm_ep;
 
 struct shm_cq {
 	struct prov_cq q;
-	struct prov_list link; /* in the domain's list */
 
 	/* Receiving endpoints. */
 	struct prov_list active, belled; /* enum shm_listed */
@@ -25,8 +24,7 @@ struct shm_cq {
 	int bell_fd; /* given to peers */
 };
 
-int shm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq_out,
-		void *context);
+extern const struct prov_cq_ops shm_cq_ops;
 /* A receiving endpoint gets its bell bit, in ep->slot. */
 void cq_attach(struct shm_cq *cq, struct shm_ep *ep);
 void cq_detach(struct shm_cq *cq, struct shm_ep *ep);

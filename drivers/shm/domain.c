@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Domains: what one thread at a time works with. */
+/* Domains: what their polls look at besides their queues. */
 #include "shm.h"
 
 #include <stdlib.h>
-
-static int domain_close(struct fid *fid)
-{
-	struct shm_domain *domain = (struct shm_domain *)fid;
-
-	if (!prov_domain_fini(&domain->base))
-		return -FI_EBUSY;
-	free(domain);
-	return 0;
-}
-
-static struct fi_ops domain_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = domain_close,
-	.bind = prov_no_bind,
-	.control = prov_no_control,
-	.ops_open = prov_no_ops_open,
-};
 
 static struct shm_watch **find_watch(struct shm_domain *domain, const struct prov_eq *eq)
 {
@@ -55,34 +37,12 @@ void domain_unwatch(struct shm_domain *domain, struct prov_eq *eq)
 	free(watch);
 }
 
-const struct fi_ops_domain shm_domain_ops = {
-	.size = sizeof(struct fi_ops_domain),
-	.av_open = prov_no_av,
-	.cq_open = shm_cq_open,
-	.endpoint = shm_ep_open,
-	.scalable_ep = prov_no_scalable_ep,
-	.cntr_open = prov_no_counter,
-	.poll_open = prov_no_poll_set,
-	.stx_ctx = prov_no_shared_tx,
-	.srx_ctx = prov_no_shared_rx,
-};
-
-int shm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_out,
-		    void *context)
+static void init(struct prov_domain *domain)
 {
-	struct shm_domain *domain = calloc(1, sizeof(*domain));
-	int rc;
-
-	if (!domain)
-		return -FI_ENOMEM;
-	rc = prov_domain_init(&domain->base, fabric, info, context);
-	if (rc) {
-		free(domain);
-		return rc;
-	}
-	domain->base.fid.fid.ops = &domain_fid_ops;
-	list_init(&domain->sending);
-	list_init(&domain->cqs);
-	*domain_out = &domain->base.fid;
-	return 0;
+	list_init(&((struct shm_domain *)domain)->sending);
 }
+
+const struct prov_domain_ops shm_domain_ops = {
+	.bytes = sizeof(struct shm_domain),
+	.init = init,
+};

@@ -113,13 +113,7 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops ep_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = ep_close,
-	.bind = ep_bind,
-	.control = prov_ep_control,
-	.ops_open = prov_no_ops_open,
-};
+static struct fi_ops ep_fid_ops = PROV_FID_OPS(ep_close, ep_bind, prov_ep_control);
 
 static void ep_ready(struct prov_source *source)
 {

@@ -9,7 +9,6 @@
 #include "shm.h"
 
 #include <poll.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -23,17 +22,17 @@
 
 static struct shm_ep *of_link(struct prov_list *link)
 {
-	return (struct shm_ep *)((char *)link - offsetof(struct shm_ep, link));
+	return plx_container_of(link, struct shm_ep, link);
 }
 
 static struct shm_cq *of_cq_link(struct prov_list *link)
 {
-	return (struct shm_cq *)((char *)link - offsetof(struct shm_cq, link));
+	return plx_container_of(link, struct shm_cq, q.link);
 }
 
 static struct shm_ep *of_send_link(struct prov_list *link)
 {
-	return (struct shm_ep *)((char *)link - offsetof(struct shm_ep, send_link));
+	return plx_container_of(link, struct shm_ep, send_link);
 }
 
 /* Lists -------------------------------------------------------------------------------------- */
@@ -310,14 +309,14 @@ static inline void poll_one(struct shm_cq *cq)
 void progress_poll(struct shm_cq *cq)
 {
 	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
+	struct prov_list *cqs = &domain->base.cqs;
 
 	if (domain->callers)
 		send_call_peers(domain);
 	poll_one(cq);
-	if (plx_unlikely(cq->link.next != cq->link.prev)) {
-		for (struct prov_list *link = domain->cqs.next; link != &domain->cqs;
-		     link = link->next) {
-			if (link != &cq->link)
+	if (plx_unlikely(cq->q.link.next != cq->q.link.prev)) {
+		for (struct prov_list *link = cqs->next; link != cqs; link = link->next) {
+			if (link != &cq->q.link)
 				poll_one(of_cq_link(link));
 		}
 	}
@@ -392,9 +391,10 @@ static bool arm_sends(struct shm_domain *domain)
 bool progress_arm(struct shm_cq *cq)
 {
 	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
+	struct prov_list *cqs = &domain->base.cqs;
 
 	send_call_peers(domain);
-	for (struct prov_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {
+	for (struct prov_list *link = cqs->next; link != cqs; link = link->next) {
 		struct shm_cq *each = of_cq_link(link);
 
 		if (arm_list(&each->active) || arm_list(&each->belled))

@@ -66,14 +66,11 @@ struct shm_domain {
 	struct prov_domain base;
 	struct prov_list sending; /* endpoints with sends under way */
 	struct shm_ep *callers;   /* endpoints that call their peers in the next poll, if need be */
-	struct prov_list cqs;     /* all of its completion queues */
 	struct shm_watch *watches; /* the EQs of its endpoints */
 	uint64_t looked_ns;        /* when a poll last looked for peers that hung up */
 };
 
-extern const struct fi_ops_domain shm_domain_ops;
-int shm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_out,
-		    void *context);
+extern const struct prov_domain_ops shm_domain_ops;
 /* An endpoint of the domain is, or is no longer, bound to that EQ. */
 int domain_watch(struct shm_domain *domain, struct prov_eq *eq);
 void domain_unwatch(struct shm_domain *domain, struct prov_eq *eq);

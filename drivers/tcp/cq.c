@@ -2,8 +2,6 @@
 /* Completion queues: how they are read, opened and closed. What fills them is poll.c. */
 #include "tcp.h"
 
-#include <stdlib.h>
-
 static struct tcp_cq *cq_of(struct fid_cq *fid)
 {
 	return (struct tcp_cq *)fid;
@@ -23,79 +21,33 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 
 /* Opening and closing ---------------------------------------------------------------------- */
 
-static void free_cq(struct tcp_cq *cq)
+static struct block_pool *blocks_of(const struct prov_cq *cq)
 {
-	cq_fini(&cq->q);
-	free(cq);
+	return &((struct tcp_domain *)cq->domain)->blocks;
 }
-
-static int cq_close(struct fid *fid)
-{
-	struct tcp_cq *cq = (struct tcp_cq *)fid;
-
-	if (cq->q.refs)
-		return -FI_EBUSY;
-	block_put(&((struct tcp_domain *)cq->q.domain)->blocks, cq->stage);
-	cq->q.domain->refs--;
-	list_remove(&cq->link);
-	free_cq(cq);
-	return 0;
-}
-
-static struct fi_ops cq_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = cq_close,
-	.bind = prov_no_bind,
-	.control = cq_control,
-	.ops_open = prov_no_ops_open,
-};
-
-static struct fi_ops_cq cq_ops = {
-	.size = sizeof(struct fi_ops_cq),
-	.read = cq_read,
-	.readfrom = cq_read_from,
-	.readerr = cq_read_error,
-	.sread = cq_sleep_read,
-	.sreadfrom = cq_sleep_read_from,
-	.signal = cq_signal,
-	.strerror = cq_error_text,
-};
 
 /* Sockets are found by its epoll descriptor, whether it can be waited for or not. */
-static int init(struct tcp_cq *cq, struct prov_domain *domain, const struct fi_cq_attr *attr)
+static int init(struct prov_cq *base)
 {
-	int rc = cq_init(&cq->q, domain, attr);
+	struct tcp_cq *cq = (struct tcp_cq *)base;
 
-	if (rc == 0 && cq->q.wait.epoll_fd < 0)
-		rc = queue_open_wait(&cq->q.wait, false);
-	if (rc)
-		return rc;
-	cq->stage = block_get(&((struct tcp_domain *)domain)->blocks);
-	return cq->stage ? 0 : -FI_ENOMEM;
-}
-
-int tcp_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_out,
-		void *context)
-{
-	struct tcp_domain *domain = (struct tcp_domain *)fid;
-	struct tcp_cq *cq = calloc(1, sizeof(*cq));
-	int rc;
-
-	if (!cq)
-		return -FI_ENOMEM;
-	rc = init(cq, &domain->base, attr);
-	if (rc) {
-		free_cq(cq);
-		return rc;
-	}
 	list_init(&cq->hot);
 	list_init(&cq->waiting);
-	cq->q.is_idle = poll_is_idle;
-	cq->q.fid.fid.ops = &cq_fid_ops;
-	cq->q.fid.fid.context = context;
-	cq->q.fid.ops = &cq_ops;
-	domain->base.refs++;
-	list_append(&domain->cqs, &cq->link);
-	*cq_out = &cq->q.fid;
-	return 0;
+	cq->stage = block_get(blocks_of(base));
+	if (!cq->stage)
+		return -FI_ENOMEM;
+	return base->wait.epoll_fd < 0 ? queue_open_wait(&base->wait, false) : 0;
 }
+
+static void fini(struct prov_cq *base)
+{
+	block_put(blocks_of(base), ((struct tcp_cq *)base)->stage);
+}
+
+const struct prov_cq_ops tcp_cq_ops = {
+	.bytes = sizeof(struct tcp_cq),
+	.calls = PROV_CQ_CALLS(cq_read),
+	.init = init,
+	.fini = fini,
+	.is_idle = poll_is_idle,
+};

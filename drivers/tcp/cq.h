@@ -9,8 +9,7 @@ struct tcp_ep;
 
 struct tcp_cq {
 	struct prov_cq q;
-	struct prov_list link; /* in the domain's list */
-	struct block *stage;   /* what is received into; NULL: there was no memory */
+	struct block *stage; /* what is received into; NULL: there was no memory */
 	/* Endpoints whose sockets are read each poll; all others are in the epoll set alone. */
 	struct prov_list hot;
 	uint32_t hot_count;
@@ -18,14 +17,13 @@ struct tcp_cq {
 	uint32_t polls;           /* modulo 2^32 */
 };
 
-int tcp_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_out,
-		void *context);
+extern const struct prov_cq_ops tcp_cq_ops;
 
 /* poll.c ------------------------------------------------------------------------------------- */
 
 void poll_sends(struct tcp_cq *cq);    /* what each read of the queue does first */
 void poll_cq(struct tcp_cq *cq);       /* ... and then, where too little is in it */
-bool poll_is_idle(struct prov_cq *cq); /* see struct prov_cq */
+bool poll_is_idle(struct prov_cq *cq); /* see struct prov_cq_ops */
 int poll_begin(struct tcp_ep *ep);     /* connected: from here on it is polled; or -errno */
 void poll_end(struct tcp_ep *ep);      /* closed, or hung up: accepts one that is not polled */
 void poll_heat(struct tcp_ep *ep);     /* read it each poll, from the next one on */

@@ -80,13 +80,7 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops ep_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = ep_close,
-	.bind = prov_ep_bind,
-	.control = prov_ep_control,
-	.ops_open = prov_no_ops_open,
-};
+static struct fi_ops ep_fid_ops = PROV_FID_OPS(ep_close, prov_ep_bind, prov_ep_control);
 
 int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
 		void *context)

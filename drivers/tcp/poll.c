@@ -34,6 +34,11 @@ static struct tcp_domain *domain_of_cq(const struct tcp_cq *cq)
 	return (struct tcp_domain *)cq->q.domain;
 }
 
+static struct tcp_cq *cq_of_link(struct prov_list *link)
+{
+	return plx_container_of(link, struct tcp_cq, q.link);
+}
+
 /* Lists -------------------------------------------------------------------------------------- */
 
 static void unlist(struct tcp_ep *ep)
@@ -284,16 +289,14 @@ static inline void poll_one(struct tcp_cq *cq)
  * of its sends alone, and its peer waits for the same. */
 void poll_cq(struct tcp_cq *cq)
 {
-	struct tcp_domain *domain = domain_of_cq(cq);
+	struct prov_list *cqs = &cq->q.domain->cqs;
 
 	poll_one(cq);
-	if (plx_likely(cq->link.next == cq->link.prev))
+	if (plx_likely(cq->q.link.next == cq->q.link.prev))
 		return;
-	for (struct prov_list *link = domain->cqs.next; link != &domain->cqs; link = link->next) {
-		struct tcp_cq *each = plx_container_of(link, struct tcp_cq, link);
-
-		if (each != cq)
-			poll_one(each);
+	for (struct prov_list *link = cqs->next; link != cqs; link = link->next) {
+		if (link != &cq->q.link)
+			poll_one(cq_of_link(link));
 	}
 }
 
@@ -336,17 +339,13 @@ static bool cool_all(struct tcp_cq *cq)
 	return true;
 }
 
-static struct tcp_cq *cq_of_link(struct prov_list *link)
-{
-	return plx_container_of(link, struct tcp_cq, link);
-}
-
 /* How many completions the domain's queues ever got, modulo 2^32: no queue is rewound meanwhile. */
 static uint32_t pushed(const struct tcp_domain *domain)
 {
+	const struct prov_list *cqs = &domain->base.cqs;
 	uint32_t sum = 0;
 
-	for (struct prov_list *link = domain->cqs.next; link != &domain->cqs; link = link->next)
+	for (struct prov_list *link = cqs->next; link != cqs; link = link->next)
 		sum += cq_of_link(link)->q.tail;
 	return sum;
 }
@@ -358,7 +357,7 @@ bool poll_is_idle(struct prov_cq *q)
 {
 	struct tcp_cq *cq = (struct tcp_cq *)q;
 	struct tcp_domain *domain = domain_of_cq(cq);
-	struct prov_list *cqs = &domain->cqs;
+	struct prov_list *cqs = &domain->base.cqs;
 	uint32_t before = pushed(domain);
 
 	poll_sends(cq);

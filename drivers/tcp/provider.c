@@ -116,10 +116,10 @@ const struct prov tcp_kind = {
 	.rx_size = TCP_RX_SIZE,
 	.begin = begin,
 	.domain_ops = &tcp_domain_ops,
-	.domain_open = tcp_domain_open,
+	.cq_ops = &tcp_cq_ops,
+	.ep_open = tcp_ep_open,
 	.passive_ep = tcp_pep_open,
 	.ep_enable = tcp_ep_enable,
 	.ep_posted = tcp_ep_posted,
-	.mr_closing = tcp_mr_closing,
 	.pep_ops = &tcp_pep_ops,
 };

@@ -72,19 +72,16 @@ struct tcp_domain {
 	struct prov_domain base;
 	struct block_pool blocks;
 	struct prov_list queued; /* endpoints with bytes that the next poll sends */
-	struct prov_list cqs;
-	struct prov_list eps;   /* that are connected */
-	uint32_t polls;         /* modulo 2^32 */
-	uint32_t blocked_count; /* endpoints whose socket has no room */
+	struct prov_list eps;    /* that are connected */
+	uint32_t polls;          /* modulo 2^32 */
+	uint32_t blocked_count;  /* endpoints whose socket has no room */
 	struct plx_log_limit log_limit;
 	/* Sends after the first one since a poll wait for the next poll, as if each had FI_MORE:
 	 * for lib/fabric, which polls each turn and sends many messages in one. */
 	bool gathers;
 };
 
-extern const struct fi_ops_domain tcp_domain_ops;
-int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_out,
-		    void *context);
+extern const struct prov_domain_ops tcp_domain_ops;
 
 /* The registration with that key, which covers the bytes and allows what is asked (FI_REMOTE_READ
  * or FI_REMOTE_WRITE). Return: where they are, and the registration; NULL: there is none. */
