@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What endpoints of every provider do alike: see ep.h. */
+/* Endpoints of every provider: how they are opened, bound, enabled and closed. */
 #include "prov.h"
+
+#include <stdlib.h>
 
 #define DIRECTION (FI_TRANSMIT | FI_RECV)
 
@@ -12,6 +14,11 @@ static struct prov_ep *ep_of(struct fid *fid)
 static const struct prov *prov_of(const struct prov_ep *ep)
 {
 	return ep->domain->fabric->prov;
+}
+
+static const struct prov_ep_ops *ops_of(const struct prov_ep *ep)
+{
+	return prov_of(ep)->ep_ops;
 }
 
 /* Binding ---------------------------------------------------------------------------------- */
@@ -60,7 +67,7 @@ static int bind_cq(struct prov_ep *ep, struct prov_cq *cq, uint64_t flags)
 	return 0;
 }
 
-int prov_ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
+static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 {
 	struct prov_ep *ep = ep_of(fid);
 
@@ -93,13 +100,30 @@ static void unbind(struct prov_ep *ep)
 	}
 }
 
-int prov_ep_check_enable(const struct prov_ep *ep)
+/* Enabling --------------------------------------------------------------------------------- */
+
+static int check_enable(const struct prov_ep *ep)
 {
 	if (ep->state == EP_DRAINING || ep->state == EP_DEAD)
 		return -FI_EOPBADSTATE;
 	if (!ep->eq)
 		return -FI_ENOEQ;
 	return ep->rx_cq && ep->tx_cq ? 0 : -FI_ENOCQ;
+}
+
+int prov_ep_enable(struct prov_ep *ep)
+{
+	int rc = check_enable(ep);
+
+	if (rc || ep->enabled)
+		return rc;
+	rc = receives_init(&ep->rx);
+	if (rc == 0 && ops_of(ep)->enable)
+		rc = ops_of(ep)->enable(ep);
+	if (rc)
+		receives_fini(&ep->rx);
+	ep->enabled = rc == 0;
+	return rc;
 }
 
 /* Default flags of operations ---------------------------------------------------------------- */
@@ -139,13 +163,13 @@ static int set_op_flags(struct prov_ep *ep, uint64_t flags)
 	}
 }
 
-int prov_ep_control(struct fid *fid, int command, void *arg)
+static int ep_control(struct fid *fid, int command, void *arg)
 {
 	struct prov_ep *ep = ep_of(fid);
 
 	switch (command) {
 	case FI_ENABLE:
-		return prov_of(ep)->ep_enable(ep);
+		return prov_ep_enable(ep);
 	case FI_GETOPSFLAG:
 		return get_op_flags(ep, arg);
 	case FI_SETOPSFLAG:
@@ -155,51 +179,7 @@ int prov_ep_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-/* Being connected ---------------------------------------------------------------------------- */
-
-int prov_ep_check_accept(const struct prov_ep *ep, size_t length)
-{
-	if (ep->state != EP_IDLE)
-		return -FI_EOPBADSTATE;
-	return !ep->request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
-}
-
-int prov_ep_check_connect(const struct prov_ep *ep, size_t length)
-{
-	if (ep->state == EP_CONNECTING)
-		return -FI_EALREADY;
-	if (ep->state == EP_CONNECTED)
-		return -FI_EISCONN;
-	if (ep->state != EP_IDLE)
-		return -FI_EOPBADSTATE;
-	return ep->request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
-}
-
-int prov_ep_take_peer(struct prov_ep *ep, const void *address)
-{
-	const struct sockaddr *peer = address ? address : ep->info->dest_addr;
-
-	return prov_address_take(peer, peer ? prov_address_bytes(peer) : 0, &ep->peer);
-}
-
-/* Each state is come to once, so it cannot have more to tell. */
-static struct prov_event *next_event(struct prov_ep *ep)
-{
-	assert(ep->told < PLX_ARRAY_LEN(ep->events));
-	return &ep->events[ep->told++];
-}
-
-void prov_ep_tell(struct prov_ep *ep, uint32_t event, const void *data, uint32_t length)
-{
-	eq_push(ep->eq, next_event(ep), event, &ep->fid.fid, data, length);
-}
-
-void prov_ep_tell_error(struct prov_ep *ep, int err, const void *data, uint32_t length)
-{
-	eq_push_error(ep->eq, next_event(ep), &ep->fid.fid, err, data, length);
-}
-
-/* Making and closing ----------------------------------------------------------------------- */
+/* Opening and closing ----------------------------------------------------------------------- */
 
 static int check_attr(const struct fi_info *most, const struct fi_info *info)
 {
@@ -242,6 +222,7 @@ static int take_handle(struct prov_ep *ep, struct fid *handle)
 		if (!request->pep) /* another's already */
 			return -FI_EINVAL;
 		ep->local = request->pep->address;
+		ep->peer = request->peer;
 		prov_request_take(request);
 		ep->request = request;
 		return 0;
@@ -250,20 +231,44 @@ static int take_handle(struct prov_ep *ep, struct fid *handle)
 	}
 }
 
-int prov_ep_init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_info *info,
-		 void *context)
+static void ep_free(struct prov_ep *ep)
 {
-	int rc;
+	if (ep->request)
+		prov_request_free(ep->request);
+	unbind(ep);
+	receives_fini(&ep->rx);
+	ep->domain->refs--;
+	fi_freeinfo(ep->info);
+	free(ep);
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct prov_ep *ep = ep_of(fid);
+
+	ops_of(ep)->close(ep);
+	ep_free(ep);
+	return 0;
+}
+
+static struct fi_ops ep_fid_ops = PROV_FID_OPS(ep_close, ep_bind, ep_control);
+
+static int init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_info *info,
+		void *context)
+{
+	const struct prov_ep_ops *ops = domain->fabric->prov->ep_ops;
+	int rc = 0;
 
 	ep->domain = domain;
 	domain->refs++;
-	rc = check_attr(prov_of(ep)->most, info);
-	if (rc)
-		return rc;
+	ep->source.fd = -1;
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;
-	ep->fid.ops = &prov_ep_ops;
-	ep->fid.rma = &prov_no_rma;
+	ep->fid.fid.ops = &ep_fid_ops;
+	ep->fid.ops = &prov_ep_calls;
+	ep->fid.cm = &prov_ep_cm_ops;
+	ep->fid.msg = ops->msg;
+	ep->fid.rma = ops->rma;
 	ep->fid.tagged = &prov_no_tagged;
 	ep->fid.atomic = &prov_no_atomic;
 	ep->fid.collective = &prov_no_collective;
@@ -276,12 +281,26 @@ int prov_ep_init(struct prov_ep *ep, struct prov_domain *domain, const struct fi
 	return rc ? rc : take_handle(ep, info->handle);
 }
 
-void prov_ep_fini(struct prov_ep *ep)
+int prov_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep_out,
+		 void *context)
 {
-	if (ep->request)
-		prov_request_free(ep->request);
-	unbind(ep);
-	receives_fini(&ep->rx);
-	ep->domain->refs--;
-	fi_freeinfo(ep->info);
+	struct prov_domain *domain = (struct prov_domain *)fid;
+	const struct prov *prov = domain->fabric->prov;
+	int rc = info ? check_attr(prov->most, info) : -FI_EINVAL;
+	struct prov_ep *ep;
+
+	if (rc)
+		return rc;
+	ep = calloc(1, prov->ep_ops->bytes);
+	if (!ep)
+		return -FI_ENOMEM;
+	rc = init(ep, domain, info, context);
+	if (rc) {
+		ep_free(ep);
+		return rc;
+	}
+	if (prov->ep_ops->init)
+		prov->ep_ops->init(ep);
+	*ep_out = &ep->fid;
+	return 0;
 }

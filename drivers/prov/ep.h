@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: what they are bound to, their attributes, their posted receives, what they tell.
- * A provider's endpoint begins with one. */
+/* Endpoints: what they are bound to, their attributes, their posted receives, how they are
+ * connected, and what they tell. */
 #ifndef PROV_EP_H
 #define PROV_EP_H
 
@@ -56,6 +56,7 @@ struct prov_ep {
 	uint32_t tx_head, tx_tail;   /* sends under way; modulo 2^32 */
 	uint32_t tx_size;
 	struct prov_domain *domain;
+	struct prov_source source; /* its socket */
 	struct prov_eq *eq;
 	struct fi_info *info;
 	struct prov_request *request; /* it was made from, until fi_accept */
@@ -77,34 +78,49 @@ struct prov_message {
 	bool wants_completion;
 };
 
-/* ep.c. Of an endpoint whose bytes are zero. Return: 0; -FI_EINVAL; -FI_ENOMEM; where it fails too,
- * prov_ep_fini comes after it. The domain is referred to until then. */
-int prov_ep_init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_info *info,
+/* What a provider adds. Its endpoint begins with a struct prov_ep; its other bytes are zero. */
+struct prov_ep_ops {
+	size_t bytes; /* of its endpoint */
+	struct fi_ops_msg *msg;
+	struct fi_ops_rma *rma;
+	void (*init)(struct prov_ep *ep);   /* or NULL */
+	int (*enable)(struct prov_ep *ep);  /* or NULL. Return: 0; -FI_ENOMEM; -errno */
+	void (*posted)(struct prov_ep *ep); /* a receive, on one that was starved */
+	/* Ask ep->peer for a connection. Return: 0: what comes of it is told; else it is as if
+	 * nobody had asked. */
+	int (*connect)(struct prov_ep *ep, const void *data, size_t length);
+	/* Answer the request, whose socket it has taken over, and begin. Return: 0: it is
+	 * EP_CONNECTED; -FI_ECONNABORTED; -errno. */
+	int (*accept)(struct prov_ep *ep, const void *data, size_t length);
+	void (*shutdown)(struct prov_ep *ep); /* fi_shutdown, of one that is connected or drains */
+	void (*disconnect)(struct prov_ep *ep); /* closes its socket; accepts one that has none */
+	void (*close)(struct prov_ep *ep);      /* in whatever state it is */
+};
+
+/* ep.c ------------------------------------------------------------------------------------- */
+
+/* Entry of struct fi_ops_domain. */
+int prov_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep_out,
 		 void *context);
-void prov_ep_fini(struct prov_ep *ep); /* unbinds it, too */
-int prov_ep_bind(struct fid *fid, struct fid *bound, uint64_t flags);
-/* Whether all is bound that it needs, and it may be enabled. Return: 0; -FI_EOPBADSTATE ... */
-int prov_ep_check_enable(const struct prov_ep *ep);
-int prov_ep_control(struct fid *fid, int command, void *arg);
+int prov_ep_enable(struct prov_ep *ep); /* unless it is enabled already */
 
-/* Whether it may accept, or connect, with so much private data. Return: 0; -FI_EALREADY ... */
-int prov_ep_check_accept(const struct prov_ep *ep, size_t length);
-int prov_ep_check_connect(const struct prov_ep *ep, size_t length);
-int prov_ep_take_peer(struct prov_ep *ep, const void *address);
+/* cm.c ------------------------------------------------------------------------------------- */
 
+extern struct fi_ops_cm prov_ep_cm_ops;
 /* Tell the application. data: private data, or NULL. */
 void prov_ep_tell(struct prov_ep *ep, uint32_t event, const void *data, uint32_t length);
-void prov_ep_tell_error(struct prov_ep *ep, int err, const void *data, uint32_t length);
+/* It connects, and cannot: tell so. data: also of what `disconnect` frees. */
+void prov_ep_fail(struct prov_ep *ep, int err, const void *data, uint32_t length);
 
-/* option.c: entries of struct fi_ops_ep and of struct fi_ops_cm. */
-extern struct fi_ops_ep prov_ep_ops;
+/* option.c: struct fi_ops_ep ------------------------------------------------------------------ */
+
+extern struct fi_ops_ep prov_ep_calls;
 int prov_getopt(fid_t fid, int level, int name, void *value, size_t *bytes);
 int prov_setopt(fid_t fid, int level, int name, const void *value, size_t bytes);
-int prov_ep_getname(fid_t fid, void *address, size_t *bytes);
-int prov_ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes);
 
-/* receive.c: posted receives. */
-int receives_init(struct prov_receives *rx, uint32_t size); /* Return: 0; -FI_ENOMEM */
+/* receive.c: posted receives ------------------------------------------------------------------ */
+
+int receives_init(struct prov_receives *rx); /* of rx->size. Return: 0; -FI_ENOMEM */
 void receives_fini(struct prov_receives *rx);
 ssize_t receives_post(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
 		      void *context);

@@ -35,12 +35,6 @@ static int domain_close(struct fid *fid)
 
 static struct fi_ops domain_fid_ops = PROV_FID_OPS(domain_close, prov_no_bind, prov_no_control);
 
-static int open_ep(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep_out,
-		   void *context)
-{
-	return ((struct prov_domain *)fid)->fabric->prov->ep_open(fid, info, ep_out, context);
-}
-
 REFUSE(static int, no_av, struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out,
        void *context)
 REFUSE(static int, no_scalable_ep, struct fid_domain *fid, struct fi_info *info,
@@ -58,7 +52,7 @@ static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	.av_open = no_av,
 	.cq_open = prov_cq_open,
-	.endpoint = open_ep,
+	.endpoint = prov_ep_open,
 	.scalable_ep = no_scalable_ep,
 	.cntr_open = no_counter,
 	.poll_open = no_poll_set,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What endpoints are asked and told besides what they are for: options, names, room in their
- * queues. */
+/* What endpoints are asked and told besides what they are for: options, room in their queues. */
 #include "prov.h"
 
 static struct prov_ep *ep_of(struct fid *fid)
@@ -55,7 +54,7 @@ REFUSE(static int, no_tx_context, struct fid_ep *fid, int index, struct fi_tx_at
 REFUSE(static int, no_rx_context, struct fid_ep *fid, int index, struct fi_rx_attr *attr,
        struct fid_ep **out, void *context)
 
-struct fi_ops_ep prov_ep_ops = {
+struct fi_ops_ep prov_ep_calls = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = ep_cancel,
 	.getopt = prov_getopt,
@@ -65,19 +64,3 @@ struct fi_ops_ep prov_ep_ops = {
 	.rx_size_left = ep_rx_left,
 	.tx_size_left = ep_tx_left,
 };
-
-int prov_ep_getname(fid_t fid, void *address, size_t *bytes)
-{
-	const struct prov_ep *ep = ep_of(fid);
-
-	return ep->local.ss_family ? prov_address_give(&ep->local, address, bytes)
-				   : -FI_EADDRNOTAVAIL;
-}
-
-int prov_ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
-{
-	const struct prov_ep *ep = ep_of(&fid->fid);
-
-	return ep->state < EP_CONNECTED ? -FI_ENOTCONN
-					: prov_address_give(&ep->peer, address, bytes);
-}

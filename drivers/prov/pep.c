@@ -58,11 +58,11 @@ static void end_silence(struct prov_request *request)
 	request->pep->silent_count--;
 }
 
-int prov_request_tell(struct prov_request *request, const struct sockaddr *peer, const void *data,
-		      uint32_t length)
+int prov_request_tell(struct prov_request *request, const void *data, uint32_t length)
 {
 	struct prov_pep *pep = request->pep;
-	struct fi_info *info = prov_info_of_request(pep->info, &pep->address, peer, &request->fid);
+	struct fi_info *info = prov_info_of_request(
+		pep->info, &pep->address, (struct sockaddr *)&request->peer, &request->fid);
 
 	if (!info || eq_push_request(pep->eq, &pep->fid.fid, info, data, length) != 0) {
 		prov_log(pep->fabric->prov->libfabric, FI_LOG_WARN,

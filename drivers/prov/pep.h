@@ -20,8 +20,9 @@ struct prov_request {
 	struct fid fid; /* FI_CLASS_CONNREQ */
 	const struct prov_pep_ops *ops;
 	struct prov_source source;
-	struct prov_pep *pep;  /* NULL: an endpoint's */
-	struct prov_list link; /* silent or told, of pep */
+	struct sockaddr_storage peer; /* by the time that it is told */
+	struct prov_pep *pep;         /* NULL: an endpoint's */
+	struct prov_list link;        /* silent or told, of pep */
 	bool is_told;
 	struct prov_deadline deadline; /* of the silent one */
 };
@@ -71,8 +72,7 @@ int prov_request_init(struct prov_request *request, struct prov_pep *pep, int fd
 		      void (*ready)(struct prov_source *source), uint64_t late_ns);
 /* From here on nothing is looked for on its socket, as it may become another thread's. Return: 0;
  * -FI_ENOMEM. */
-int prov_request_tell(struct prov_request *request, const struct sockaddr *peer, const void *data,
-		      uint32_t length);
+int prov_request_tell(struct prov_request *request, const void *data, uint32_t length);
 void prov_request_take(
 	struct prov_request *request); /* from its passive endpoint; it was told of */
 void prov_request_free(struct prov_request *request);

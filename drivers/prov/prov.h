@@ -51,12 +51,9 @@ struct prov {
 	void (*begin)(void);
 	const struct prov_domain_ops *domain_ops;
 	const struct prov_cq_ops *cq_ops;
-	int (*ep_open)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
-		       void *context);
+	const struct prov_ep_ops *ep_ops;
 	int (*passive_ep)(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
 			  void *context);
-	int (*ep_enable)(struct prov_ep *ep);  /* FI_ENABLE; also of one that is enabled */
-	void (*ep_posted)(struct prov_ep *ep); /* a receive, on one that was starved */
 	const struct prov_pep_ops *pep_ops;
 };
 
@@ -175,8 +172,6 @@ int prov_no_bind(struct fid *fid, struct fid *bound, uint64_t flags);
 int prov_no_control(struct fid *fid, int command, void *arg);
 int prov_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops_out,
 		     void *context);
-int prov_no_listen(struct fid_pep *pep);
-int prov_no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length);
 extern struct fi_ops_rma prov_no_rma;
 extern struct fi_ops_tagged prov_no_tagged;
 extern struct fi_ops_atomic prov_no_atomic;

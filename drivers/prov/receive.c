@@ -9,9 +9,8 @@
 
 /* Posting ------------------------------------------------------------------------------------ */
 
-int receives_init(struct prov_receives *rx, uint32_t size)
+int receives_init(struct prov_receives *rx)
 {
-	rx->size = size;
 	rx->mask = FIRST_CAPACITY - 1;
 	rx->all = calloc(FIRST_CAPACITY, sizeof(*rx->all));
 	return rx->all ? 0 : -FI_ENOMEM;
@@ -74,7 +73,7 @@ static ssize_t posted(struct prov_ep *ep)
 {
 	ep->rx.tail++;
 	if (plx_unlikely(ep->starved))
-		ep->domain->fabric->prov->ep_posted(ep);
+		ep->domain->fabric->prov->ep_ops->posted(ep);
 	return 0;
 }
 

@@ -13,8 +13,6 @@ REFUSE(int, prov_no_bind, struct fid *fid, struct fid *bound, uint64_t flags)
 REFUSE(int, prov_no_control, struct fid *fid, int command, void *arg)
 REFUSE(int, prov_no_ops_open, struct fid *fid, const char *name, uint64_t flags, void **ops_out,
        void *context)
-REFUSE(int, prov_no_listen, struct fid_pep *pep)
-REFUSE(int, prov_no_reject, struct fid_pep *pep, fid_t handle, const void *data, size_t length)
 
 /* Remote memory, and tags ---------------------------------------------------------------------- */
 

@@ -18,13 +18,14 @@ int cq_watch(struct shm_cq *cq, struct shm_ep *ep)
 
 	if (!queue_can_sleep(&cq->q.wait))
 		return 0;
-	return epoll_ctl(cq->q.wait.epoll_fd, EPOLL_CTL_ADD, ep->source.fd, &event) ? -errno : 0;
+	return epoll_ctl(cq->q.wait.epoll_fd, EPOLL_CTL_ADD, ep->base.source.fd, &event) ? -errno
+											 : 0;
 }
 
 void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep)
 {
-	if (queue_can_sleep(&cq->q.wait) && ep->source.fd >= 0)
-		epoll_ctl(cq->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->source.fd, NULL);
+	if (queue_can_sleep(&cq->q.wait) && ep->base.source.fd >= 0)
+		epoll_ctl(cq->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->base.source.fd, NULL);
 }
 
 /* Take away the bytes that woke us, or some of them: the rest wakes us again. */
@@ -37,7 +38,7 @@ static void clear_doorbell(struct shm_ep *ep)
 
 	for (int i = 0; i < BYTES_AT_ONCE; i++)
 		all[i].msg_hdr = (struct msghdr){.msg_iov = &iov, .msg_iovlen = 1};
-	got = recvmmsg(ep->source.fd, all, BYTES_AT_ONCE, MSG_DONTWAIT, NULL);
+	got = recvmmsg(ep->base.source.fd, all, BYTES_AT_ONCE, MSG_DONTWAIT, NULL);
 	/* What is empty is the end. */
 	if (got > 0 ? all[got - 1].msg_len > 0 : got < 0 && errno == EAGAIN)
 		progress_activate(ep);

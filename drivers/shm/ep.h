@@ -81,10 +81,9 @@ struct shm_ep {
 	struct shm_ep *next_caller; /* in the domain's list, where calls_later */
 
 	/* Connection. */
-	struct prov_source source; /* the socket */
-	struct shm_later *later;   /* the peer's backlog is full: source is a timer, to try again */
-	int segment_fd;            /* of the receiving ring, until it is sent; else -1 */
-	uint64_t probe;            /* a word that the peer reads to see whether it can */
+	struct shm_later *later; /* the peer's backlog is full: to try again */
+	int segment_fd;          /* of the receiving ring, until it is sent; else -1 */
+	uint64_t probe;          /* a word that the peer reads to see whether it can */
 };
 
 static inline struct shm_cq *rx_cq_of(const struct shm_ep *ep)
@@ -104,23 +103,22 @@ static inline struct shm_domain *domain_of(const struct shm_ep *ep)
 
 /* ep.c ------------------------------------------------------------------------------------- */
 
-int shm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
-		void *context);
-int ep_enable(struct prov_ep *base); /* unless it is enabled already */
+extern const struct prov_ep_ops shm_ep_ops;
 
-/* cm.c: being connected ---------------------------------------------------------------------- */
+/* cm.c: being connected; see struct prov_ep_ops ----------------------------------------------- */
 
-extern struct fi_ops_cm shm_ep_cm_ops;
+int shm_ep_accept(struct prov_ep *base, const void *data, size_t length);
+void shm_ep_shutdown(struct prov_ep *base);
+void shm_ep_disconnect(struct prov_ep *base);
 int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length);
 /* Both halves are there: rings and bell are set, the data path may begin. */
 int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer);
-void ep_disconnect(struct shm_ep *ep); /* closes its socket; accepts one that has none */
-void ep_incoming(struct shm_ep *ep);   /* its socket has something, or hung up */
+void ep_incoming(struct shm_ep *ep); /* its socket has something, or hung up */
 
 /* connect.c: the way there, for the side that asks ------------------------------------------- */
 
-int shm_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length);
-void ep_retry(struct shm_ep *ep);    /* of ep->later: its timer expired */
+int shm_ep_connect(struct prov_ep *base, const void *data, size_t length);
+void later_free(struct shm_ep *ep);  /* accepts one that does not wait for room */
 void ep_answered(struct shm_ep *ep); /* the listener said something, or hung up */
 
 /* progress.c ------------------------------------------------------------------------------- */

@@ -153,7 +153,7 @@ void progress_hang_up(struct shm_ep *ep)
 
 bool progress_peer_is_there(const struct shm_ep *ep)
 {
-	struct pollfd pollfd = {.fd = ep->source.fd, .events = POLLRDHUP};
+	struct pollfd pollfd = {.fd = ep->base.source.fd, .events = POLLRDHUP};
 
 	return poll(&pollfd, 1, 0) == 0;
 }
@@ -166,7 +166,7 @@ void progress_broken(struct shm_ep *ep)
 			"ended",
 			(int)ep->peer_process.pid);
 	ep->broken = true;
-	shutdown(ep->source.fd, SHUT_RDWR);
+	shutdown(ep->base.source.fd, SHUT_RDWR);
 	progress_hang_up(ep);
 }
 

@@ -236,9 +236,7 @@ const struct prov shm_kind = {
 	.begin = begin,
 	.domain_ops = &shm_domain_ops,
 	.cq_ops = &shm_cq_ops,
-	.ep_open = shm_ep_open,
+	.ep_ops = &shm_ep_ops,
 	.passive_ep = shm_pep_open,
-	.ep_enable = ep_enable,
-	.ep_posted = progress_posted,
 	.pep_ops = &shm_pep_ops,
 };

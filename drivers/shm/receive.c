@@ -102,7 +102,7 @@ static bool begin_read(struct shm_ep *ep, const struct record *record)
 	}
 	if (total == 0 || total > SHM_MESSAGE_MAX)
 		return false;
-	ep->peer_pidfd = peer_hold(ep->source.fd, &ep->peer_process);
+	ep->peer_pidfd = peer_hold(ep->base.source.fd, &ep->peer_process);
 	if (ep->peer_pidfd < 0)
 		return false;
 	begin_part(ep, record, total);

@@ -38,7 +38,7 @@ void ep_wake_peer(struct shm_ep *ep)
 	char byte = 0;
 
 	/* Where there is no room in the socket, it has bytes to be woken by. */
-	if (send(ep->source.fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (send(ep->base.source.fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return;
 }
 

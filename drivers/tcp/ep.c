@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: how they are made, enabled, ended and closed. */
+/* Endpoints: how they end and are closed. */
 #include "tcp.h"
 
-#include <stdlib.h>
-
-static struct tcp_ep *ep_of(struct fid *fid)
-{
-	return (struct tcp_ep *)fid;
-}
-
-int tcp_ep_enable(struct prov_ep *base)
-{
-	int rc = prov_ep_check_enable(base);
-
-	if (rc || base->enabled)
-		return rc;
-	rc = receives_init(&base->rx, base->rx.size);
-	base->enabled = rc == 0;
-	return rc;
-}
-
-void tcp_ep_posted(struct prov_ep *base)
+static void posted(struct prov_ep *base)
 {
 	base->starved = false;
 	poll_wait((struct tcp_ep *)base);
@@ -58,54 +40,29 @@ void tcp_ep_break(struct tcp_ep *ep, const char *why)
 	if (plx_log_allowed(&domain_of(ep)->log_limit, queue_now_ns()))
 		tcp_log(FI_LOG_WARN, "the connection with %s is ended: %s",
 			prov_address_format(&ep->base.peer, peer), why);
-	tcp_sys.shutdown(ep->source.fd, SHUT_RDWR);
+	tcp_sys.shutdown(ep->base.source.fd, SHUT_RDWR);
 }
 
-/* Making and closing ----------------------------------------------------------------------- */
-
-static int ep_close(struct fid *fid)
+static void ep_close(struct prov_ep *base)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = (struct tcp_ep *)base;
 
-	dial_free(ep);
-	if (ep->base.state == EP_CONNECTED && ep->queued_bytes && !ep->is_blocked)
+	if (base->state == EP_CONNECTED && ep->queued_bytes && !ep->is_blocked)
 		tcp_send_queued(ep);
-	poll_end(ep);
-	tcp_ep_disconnect(ep);
-	if (ep->base.enabled)
+	tcp_ep_disconnect(base);
+	if (base->enabled)
 		flush(ep);
 	tcp_send_fini(ep);
-	prov_ep_fini(&ep->base);
-	free(ep);
-	return 0;
 }
 
-static struct fi_ops ep_fid_ops = PROV_FID_OPS(ep_close, prov_ep_bind, prov_ep_control);
-
-int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
-		void *context)
-{
-	struct tcp_ep *ep;
-	int rc;
-
-	if (!info)
-		return -FI_EINVAL;
-	ep = calloc(1, sizeof(*ep));
-	if (!ep)
-		return -FI_ENOMEM;
-	ep->source.fd = -1;
-	rc = prov_ep_init(&ep->base, (struct prov_domain *)domain, info, context);
-	if (rc) {
-		prov_ep_fini(&ep->base);
-		free(ep);
-		return rc;
-	}
-	if (ep->base.request)
-		ep->base.peer = ((struct tcp_request *)ep->base.request)->peer;
-	ep->base.fid.fid.ops = &ep_fid_ops;
-	ep->base.fid.cm = &tcp_ep_cm_ops;
-	ep->base.fid.msg = &tcp_msg_ops;
-	ep->base.fid.rma = &tcp_rma_ops;
-	*ep_out = &ep->base.fid;
-	return 0;
-}
+const struct prov_ep_ops tcp_ep_ops = {
+	.bytes = sizeof(struct tcp_ep),
+	.msg = &tcp_msg_ops,
+	.rma = &tcp_rma_ops,
+	.posted = posted,
+	.connect = tcp_ep_connect,
+	.accept = tcp_ep_accept,
+	.shutdown = tcp_ep_shutdown,
+	.disconnect = tcp_ep_disconnect,
+	.close = ep_close,
+};

@@ -74,7 +74,6 @@ struct tcp_ep {
 	uint32_t answers; /* of `sends` */
 
 	/* Connection. */
-	struct prov_source source; /* the socket */
 	struct prov_list domain_link;
 	struct tcp_dial *dial; /* while it connects */
 };
@@ -91,25 +90,25 @@ static inline struct tcp_domain *domain_of(const struct tcp_ep *ep)
 
 /* ep.c ------------------------------------------------------------------------------------- */
 
-int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_out,
-		void *context);
-int tcp_ep_enable(struct prov_ep *base); /* unless it is enabled already */
-void tcp_ep_posted(struct prov_ep *base);
+extern const struct prov_ep_ops tcp_ep_ops;
 /* Nothing more comes: what is posted is flushed, and the application told. */
 void tcp_ep_finish(struct tcp_ep *ep);
 /* The peer sent what cannot be, or a registration that it uses has ended: nothing more is taken
  * from it, and tcp_ep_finish comes next. why: for the log, after its address. */
 void tcp_ep_break(struct tcp_ep *ep, const char *why);
 
-/* cm/cm.c ---------------------------------------------------------------------------------- */
+/* cm/cm.c: being connected; see struct prov_ep_ops ------------------------------------------- */
 
-extern struct fi_ops_cm tcp_ep_cm_ops;
-void tcp_ep_disconnect(struct tcp_ep *ep); /* closes its socket; accepts one that has none */
+int tcp_ep_accept(struct prov_ep *base, const void *data, size_t length);
+void tcp_ep_shutdown(struct prov_ep *base);
+void tcp_ep_disconnect(struct prov_ep *base);
+/* Both sides have said HELLO. Return: 0: it is EP_CONNECTED; -errno. */
+int tcp_ep_begin(struct tcp_ep *ep);
 
 /* cm/connect.c ------------------------------------------------------------------------------ */
 
-int tcp_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length);
-void dial_free(struct tcp_ep *ep);
+int tcp_ep_connect(struct prov_ep *base, const void *data, size_t length);
+void dial_free(struct tcp_ep *ep); /* accepts one that does not connect */
 /* Of each socket: for an endpoint or a passive endpoint of that info. */
 void tcp_set_options(int fd, const struct fi_info *info);
 

@@ -57,14 +57,14 @@ static bool enter_set(struct tcp_ep *ep)
 
 	if (!ep->in_set)
 		ep->in_set = tcp_sys.epoll_ctl(rx_cq_of(ep)->q.wait.epoll_fd, EPOLL_CTL_ADD,
-					       ep->source.fd, &event) == 0;
+					       ep->base.source.fd, &event) == 0;
 	return ep->in_set;
 }
 
 static void leave_set(struct tcp_ep *ep)
 {
 	if (ep->in_set)
-		tcp_sys.epoll_ctl(rx_cq_of(ep)->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->source.fd,
+		tcp_sys.epoll_ctl(rx_cq_of(ep)->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->base.source.fd,
 				  NULL);
 	ep->in_set = false;
 }
@@ -115,7 +115,7 @@ static int watch(struct tcp_ep *ep)
 		return -errno;
 	if (tx_cq == rx_cq_of(ep))
 		return 0;
-	return tcp_sys.epoll_ctl(tx_cq->q.wait.epoll_fd, EPOLL_CTL_ADD, ep->source.fd, &event)
+	return tcp_sys.epoll_ctl(tx_cq->q.wait.epoll_fd, EPOLL_CTL_ADD, ep->base.source.fd, &event)
 		     ? -errno
 		     : 0;
 }
@@ -123,7 +123,7 @@ static int watch(struct tcp_ep *ep)
 /* The peer closed: what came before that is taken first. */
 static void hung_up(struct prov_source *source)
 {
-	struct tcp_ep *ep = plx_container_of(source, struct tcp_ep, source);
+	struct tcp_ep *ep = plx_container_of(source, struct tcp_ep, base.source);
 
 	for (int i = 0; i < LAST_READS && tcp_receive_read(ep); i++)
 		;
@@ -135,8 +135,8 @@ static void hung_up(struct prov_source *source)
  * long as it has connections. */
 static int watch_end(struct tcp_ep *ep)
 {
-	ep->source.ready = hung_up;
-	return domain_of(ep)->gathers ? 0 : eq_watch(ep->base.eq, &ep->source, EPOLLRDHUP);
+	ep->base.source.ready = hung_up;
+	return domain_of(ep)->gathers ? 0 : eq_watch(ep->base.eq, &ep->base.source, EPOLLRDHUP);
 }
 
 int poll_begin(struct tcp_ep *ep)
@@ -165,9 +165,9 @@ void poll_end(struct tcp_ep *ep)
 	unlist(ep);
 	leave_set(ep);
 	if (!domain_of(ep)->gathers)
-		eq_unwatch(ep->base.eq, &ep->source);
+		eq_unwatch(ep->base.eq, &ep->base.source);
 	if (tx_cq != rx_cq_of(ep))
-		tcp_sys.epoll_ctl(tx_cq->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->source.fd, NULL);
+		tcp_sys.epoll_ctl(tx_cq->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->base.source.fd, NULL);
 }
 
 /* Polling ------------------------------------------------------------------------------------ */

@@ -117,9 +117,7 @@ const struct prov tcp_kind = {
 	.begin = begin,
 	.domain_ops = &tcp_domain_ops,
 	.cq_ops = &tcp_cq_ops,
-	.ep_open = tcp_ep_open,
+	.ep_ops = &tcp_ep_ops,
 	.passive_ep = tcp_pep_open,
-	.ep_enable = tcp_ep_enable,
-	.ep_posted = tcp_ep_posted,
 	.pep_ops = &tcp_pep_ops,
 };

@@ -265,7 +265,7 @@ static ssize_t read_direct(struct tcp_ep *ep, struct iovec *iov, int count)
 	ssize_t got;
 
 	iov[count] = (struct iovec){rx_cq_of(ep)->stage->bytes, BEHIND_MOST};
-	got = tcp_sys.recvmsg(ep->source.fd, &msg, MSG_DONTWAIT);
+	got = tcp_sys.recvmsg(ep->base.source.fd, &msg, MSG_DONTWAIT);
 	if (got > 0) {
 		got_payload(ep, (size_t)got < left ? (size_t)got : left);
 		received(ep, (size_t)got < left ? 0 : (size_t)got - left);
@@ -281,7 +281,8 @@ static inline ssize_t read_some(struct tcp_ep *ep)
 
 	if (plx_unlikely(count))
 		return read_direct(ep, iov, count);
-	got = tcp_sys.recv(ep->source.fd, rx_cq_of(ep)->stage->bytes, BLOCK_BYTES, MSG_DONTWAIT);
+	got = tcp_sys.recv(ep->base.source.fd, rx_cq_of(ep)->stage->bytes, BLOCK_BYTES,
+			   MSG_DONTWAIT);
 	if (got > 0)
 		received(ep, (size_t)got);
 	return got;

@@ -195,13 +195,13 @@ static ssize_t write_some(struct tcp_ep *ep, bool *all_out)
 
 	if (plx_likely(!has_sends(ep))) {
 		bytes = ep->tail_staged;
-		written = tcp_sys.send(ep->source.fd, ep->out->bytes + ep->out->begin, bytes,
+		written = tcp_sys.send(ep->base.source.fd, ep->out->bytes + ep->out->begin, bytes,
 				       MSG_DONTWAIT | MSG_NOSIGNAL);
 	} else {
 		struct msghdr msg = {.msg_iov = iov};
 
 		msg.msg_iovlen = gather(ep, iov, &bytes);
-		written = tcp_sys.sendmsg(ep->source.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		written = tcp_sys.sendmsg(ep->base.source.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
 	*all_out = written == (ssize_t)bytes;
 	return written;
@@ -243,7 +243,7 @@ static void block_ep(struct tcp_ep *ep)
 static void failed(struct tcp_ep *ep)
 {
 	ep->send_failed = true;
-	tcp_sys.shutdown(ep->source.fd, SHUT_RDWR); /* whatever it was, it has an end now */
+	tcp_sys.shutdown(ep->base.source.fd, SHUT_RDWR); /* whatever it was, it has an end now */
 	block_ep(ep);
 	poll_heat(ep);
 }

@@ -309,11 +309,11 @@ static bool send_bytes(struct scribbler *scribbler, size_t length, bool with_fd)
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	if (with_fd) {
-		memcpy(CMSG_DATA(&control.header), &scribbler->ep->source.fd, sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &scribbler->ep->base.source.fd, sizeof(int));
 		header.msg_control = &control;
 		header.msg_controllen = sizeof(control.room);
 	}
-	return sendmsg(scribbler->ep->source.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+	return sendmsg(scribbler->ep->base.source.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
 static void garbage(struct scribbler *scribbler)
@@ -323,7 +323,7 @@ static void garbage(struct scribbler *scribbler)
 
 static bool has_ended(const struct scribbler *scribbler)
 {
-	struct pollfd pollfd = {.fd = scribbler->ep->source.fd, .events = POLLRDHUP};
+	struct pollfd pollfd = {.fd = scribbler->ep->base.source.fd, .events = POLLRDHUP};
 
 	return poll(&pollfd, 1, 0) != 0;
 }

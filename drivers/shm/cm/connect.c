@@ -7,17 +7,26 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define RETRY_MS 2 /* between two tries of a listener whose backlog is full */
+#define RETRY_NS (2 * PLX_NS_PER_MS) /* between two tries of a listener whose backlog is full */
 
 /* What is sent once the listener has room. */
 struct shm_later {
+	struct prov_deadline deadline;
+	struct shm_ep *ep;
 	uint32_t length;
 	uint8_t data[PROV_CM_DATA_MAX];
 };
+
+void later_free(struct shm_ep *ep)
+{
+	if (ep->later)
+		eq_clear_deadline(&ep->later->deadline);
+	free(ep->later);
+	ep->later = NULL;
+}
 
 /* Our own address ---------------------------------------------------------------------------- */
 
@@ -82,60 +91,57 @@ static int dial(const struct sockaddr_storage *address)
 	return rc;
 }
 
-/* The socket becomes the endpoint's, or is closed. */
+/* The socket becomes the endpoint's. */
 static int introduce(struct shm_ep *ep, int fd, const void *data, size_t length)
 {
 	int rc;
 
-	ep->source.fd = fd;
-	rc = eq_watch(ep->base.eq, &ep->source, EPOLLIN | EPOLLRDHUP);
+	ep->base.source.fd = fd;
+	rc = eq_watch(ep->base.eq, &ep->base.source, EPOLLIN | EPOLLRDHUP);
 	rc = rc ? rc : ep_send_half(ep, WIRE_CONNECT, data, length);
-	if (rc) {
-		ep_disconnect(ep);
-		return rc == -FI_ENOTCONN ? -FI_ECONNREFUSED : rc;
-	}
-	ep->base.state = EP_CONNECTING;
-	return 0;
+	return rc == -FI_ENOTCONN ? -FI_ECONNREFUSED : rc;
 }
 
 /* The kernel does not tell when a UNIX socket's backlog has room again. */
+static int wait_for_room(struct shm_later *later)
+{
+	return eq_set_deadline(later->ep->base.eq, &later->deadline, queue_now_ns() + RETRY_NS);
+}
+
+static void retry(struct prov_deadline *deadline)
+{
+	struct shm_later *later = plx_container_of(deadline, struct shm_later, deadline);
+	struct shm_ep *ep = later->ep;
+	int rc = dial(&ep->base.peer);
+
+	if (rc == -FI_EAGAIN && wait_for_room(later) == 0)
+		return;
+	if (rc >= 0)
+		rc = introduce(ep, rc, later->data, later->length);
+	if (rc)
+		prov_ep_fail(&ep->base, -rc, NULL, 0);
+	else
+		later_free(ep);
+}
+
 static int connect_later(struct shm_ep *ep, const void *data, size_t length)
 {
-	struct itimerspec every = {
-		.it_interval.tv_nsec = RETRY_MS * 1000000,
-		.it_value.tv_nsec = RETRY_MS * 1000000,
-	};
-	int rc;
-
 	ep->later = calloc(1, sizeof(*ep->later));
 	if (!ep->later)
 		return -FI_ENOMEM;
+	ep->later->deadline.passed = retry;
+	ep->later->ep = ep;
 	ep->later->length = (uint32_t)length;
 	if (length)
 		memcpy(ep->later->data, data, length);
-	ep->source.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (ep->source.fd < 0 || timerfd_settime(ep->source.fd, 0, &every, NULL))
-		rc = -errno;
-	else
-		rc = eq_watch(ep->base.eq, &ep->source, EPOLLIN);
-	if (rc)
-		ep_disconnect(ep);
-	else
-		ep->base.state = EP_CONNECTING;
-	return rc;
+	return wait_for_room(ep->later);
 }
 
-int shm_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
+int shm_ep_connect(struct prov_ep *base, const void *data, size_t length)
 {
-	struct shm_ep *ep = (struct shm_ep *)fid;
-	int rc = prov_ep_check_connect(&ep->base, length);
-	int fd;
+	struct shm_ep *ep = (struct shm_ep *)base;
+	int fd = dial(&base->peer);
 
-	rc = rc ? rc : prov_ep_take_peer(&ep->base, address);
-	rc = rc ? rc : ep_enable(&ep->base);
-	if (rc)
-		return rc;
-	fd = dial(&ep->base.peer);
 	if (fd < 0 && fd != -FI_EAGAIN)
 		return fd;
 	choose_local(ep);
@@ -144,39 +150,13 @@ int shm_ep_connect(struct fid_ep *fid, const void *address, const void *data, si
 
 /* What comes of it ------------------------------------------------------------------------- */
 
-static void fail(struct shm_ep *ep, int err, const void *data, uint32_t length)
-{
-	ep_disconnect(ep);
-	ep->base.state = EP_DEAD;
-	receives_flush(&ep->base, FI_ECANCELED);
-	prov_ep_tell_error(&ep->base, err, data, length);
-}
-
-void ep_retry(struct shm_ep *ep)
-{
-	struct shm_later later = *ep->later;
-	uint64_t expired;
-	int fd;
-
-	if (read(ep->source.fd, &expired, sizeof(expired)) < 0)
-		return;
-	fd = dial(&ep->base.peer);
-	if (fd == -FI_EAGAIN)
-		return;
-	ep_disconnect(ep);
-	if (fd >= 0)
-		fd = introduce(ep, fd, later.data, later.length);
-	if (fd < 0)
-		fail(ep, -fd, NULL, 0);
-}
-
 static void accepted(struct shm_ep *ep, struct shm_offer *offer, const void *data, uint32_t length)
 {
 	int rc = ep_take_offer(ep, offer);
 
 	if (rc) {
 		offer_release(offer);
-		fail(ep, -rc, NULL, 0);
+		prov_ep_fail(&ep->base, -rc, NULL, 0);
 		return;
 	}
 	prov_ep_tell(&ep->base, FI_CONNECTED, data, length);
@@ -188,18 +168,18 @@ void ep_answered(struct shm_ep *ep)
 	struct shm_offer offer;
 	enum wire_kind kind;
 	uint32_t length;
-	int rc = wire_receive(ep->source.fd, &kind, &offer, data, &length);
+	int rc = wire_receive(ep->base.source.fd, &kind, &offer, data, &length);
 
 	if (rc == -FI_EAGAIN)
 		return;
 	if (rc) /* who hangs up without an answer refuses too */
-		fail(ep, rc == -FI_ENOTCONN ? FI_ECONNREFUSED : -rc, NULL, 0);
+		prov_ep_fail(&ep->base, rc == -FI_ENOTCONN ? FI_ECONNREFUSED : -rc, NULL, 0);
 	else if (kind == WIRE_ACCEPT)
 		accepted(ep, &offer, data, length);
 	else if (kind == WIRE_REJECT)
-		fail(ep, FI_ECONNREFUSED, data, length);
+		prov_ep_fail(&ep->base, FI_ECONNREFUSED, data, length);
 	else {
 		offer_release(&offer);
-		fail(ep, FI_ECONNABORTED, NULL, 0);
+		prov_ep_fail(&ep->base, FI_ECONNABORTED, NULL, 0);
 	}
 }

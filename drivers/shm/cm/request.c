@@ -25,9 +25,8 @@ static void request_incoming(struct prov_source *source)
 
 	if (rc == -FI_EAGAIN)
 		return;
-	if (rc || kind != WIRE_CONNECT ||
-	    prov_request_tell(&request->base, (struct sockaddr *)&request->offer.address, data,
-			      length) != 0)
+	request->base.peer = request->offer.address;
+	if (rc || kind != WIRE_CONNECT || prov_request_tell(&request->base, data, length) != 0)
 		prov_request_free(&request->base);
 }
 

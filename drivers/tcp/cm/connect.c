@@ -23,7 +23,7 @@ void dial_free(struct tcp_ep *ep)
 	if (!ep->dial)
 		return;
 	eq_clear_deadline(&ep->dial->deadline);
-	eq_unwatch(ep->base.eq, &ep->source);
+	eq_unwatch(ep->base.eq, &ep->base.source);
 	free(ep->dial);
 	ep->dial = NULL;
 }
@@ -62,24 +62,11 @@ void tcp_set_options(int fd, const struct fi_info *info)
 
 /* What comes of it ------------------------------------------------------------------------- */
 
-static void fail(struct tcp_ep *ep, int err, const void *data, uint32_t length)
-{
-	uint8_t copy[PROV_CM_DATA_MAX];
-
-	if (length)
-		memcpy(copy, data, length);
-	dial_free(ep);
-	tcp_ep_disconnect(ep);
-	ep->base.state = EP_DEAD;
-	receives_flush(&ep->base, FI_ECANCELED);
-	prov_ep_tell_error(&ep->base, err, copy, length);
-}
-
 static void too_late(struct prov_deadline *deadline)
 {
 	struct tcp_dial *dial = plx_container_of(deadline, struct tcp_dial, deadline);
 
-	fail(dial->ep, FI_ETIMEDOUT, NULL, 0);
+	prov_ep_fail(&dial->ep->base, FI_ETIMEDOUT, NULL, 0);
 }
 
 static void accepted(struct tcp_ep *ep)
@@ -88,12 +75,11 @@ static void accepted(struct tcp_ep *ep)
 	int rc;
 
 	dial_free(ep);
-	rc = poll_begin(ep);
+	rc = tcp_ep_begin(ep);
 	if (rc) {
-		fail(ep, -rc, NULL, 0);
+		prov_ep_fail(&ep->base, -rc, NULL, 0);
 		return;
 	}
-	ep->base.state = EP_CONNECTED;
 	prov_ep_tell(&ep->base, FI_CONNECTED, wire_hello_data(&answer), wire_hello_length(&answer));
 }
 
@@ -102,9 +88,10 @@ static void refused(struct tcp_ep *ep)
 	const struct wire_hello *answer = &ep->dial->answer;
 
 	if (wire_hello_kind(answer) == WIRE_REJECT)
-		fail(ep, FI_ECONNREFUSED, wire_hello_data(answer), wire_hello_length(answer));
+		prov_ep_fail(&ep->base, FI_ECONNREFUSED, wire_hello_data(answer),
+			     wire_hello_length(answer));
 	else /* it connected to itself, or to another that does */
-		fail(ep, FI_ECONNREFUSED, NULL, 0);
+		prov_ep_fail(&ep->base, FI_ECONNREFUSED, NULL, 0);
 }
 
 /* The listener speaks something else. */
@@ -115,12 +102,12 @@ static void stranger(struct tcp_ep *ep, enum wire_heard heard)
 	tcp_log(FI_LOG_WARN, "the listener at %s refused: %s",
 		prov_address_format(&ep->base.peer, peer),
 		wire_describe(&ep->dial->answer, heard, what));
-	fail(ep, FI_ECONNREFUSED, NULL, 0);
+	prov_ep_fail(&ep->base, FI_ECONNREFUSED, NULL, 0);
 }
 
 static void answered(struct tcp_ep *ep)
 {
-	enum wire_heard heard = wire_hear(ep->source.fd, &ep->dial->answer);
+	enum wire_heard heard = wire_hear(ep->base.source.fd, &ep->dial->answer);
 
 	switch (heard) {
 	case HEARD_PART:
@@ -132,7 +119,7 @@ static void answered(struct tcp_ep *ep)
 			refused(ep);
 		break;
 	case HEARD_END: /* who hangs up without an answer refuses too */
-		fail(ep, FI_ECONNREFUSED, NULL, 0);
+		prov_ep_fail(&ep->base, FI_ECONNREFUSED, NULL, 0);
 		break;
 	default:
 		stranger(ep, heard);
@@ -153,23 +140,24 @@ static void connected(struct tcp_ep *ep)
 	int err = 0;
 	ssize_t sent;
 
-	if (getsockopt(ep->source.fd, SOL_SOCKET, SO_ERROR, &err, &length))
+	if (getsockopt(ep->base.source.fd, SOL_SOCKET, SO_ERROR, &err, &length))
 		err = errno;
 	if (err) {
-		fail(ep, error_of(err), NULL, 0);
+		prov_ep_fail(&ep->base, error_of(err), NULL, 0);
 		return;
 	}
-	sent = tcp_sys.send(ep->source.fd, dial->hello, dial->length, MSG_DONTWAIT | MSG_NOSIGNAL);
+	sent = tcp_sys.send(ep->base.source.fd, dial->hello, dial->length,
+			    MSG_DONTWAIT | MSG_NOSIGNAL);
 	dial->is_sent = sent == (ssize_t)dial->length;
 	if (!dial->is_sent)
-		fail(ep, sent < 0 ? error_of(errno) : FI_ECONNABORTED, NULL, 0);
-	else if (eq_watch(ep->base.eq, &ep->source, EPOLLIN | EPOLLRDHUP) != 0)
-		fail(ep, errno, NULL, 0);
+		prov_ep_fail(&ep->base, sent < 0 ? error_of(errno) : FI_ECONNABORTED, NULL, 0);
+	else if (eq_watch(ep->base.eq, &ep->base.source, EPOLLIN | EPOLLRDHUP) != 0)
+		prov_ep_fail(&ep->base, errno, NULL, 0);
 }
 
 static void dial_ready(struct prov_source *source)
 {
-	struct tcp_ep *ep = plx_container_of(source, struct tcp_ep, source);
+	struct tcp_ep *ep = plx_container_of(source, struct tcp_ep, base.source);
 
 	if (ep->dial->is_sent)
 		answered(ep);
@@ -198,7 +186,7 @@ static int dial(struct tcp_ep *ep)
 
 	if (fd < 0)
 		return -errno;
-	ep->source = (struct prov_source){.fd = fd, .ready = dial_ready};
+	ep->base.source = (struct prov_source){.fd = fd, .ready = dial_ready};
 	tcp_set_options(fd, ep->base.info);
 	if (congestion_leave_bbr(fd))
 		congestion_return_to_bbr(fd, &ep->base.peer);
@@ -207,7 +195,7 @@ static int dial(struct tcp_ep *ep)
 		return rc;
 	if (tcp_sys.connect(fd, peer, prov_address_bytes(peer)) && errno != EINPROGRESS)
 		return -errno;
-	return eq_watch(ep->base.eq, &ep->source, EPOLLOUT);
+	return eq_watch(ep->base.eq, &ep->base.source, EPOLLOUT);
 }
 
 static int prepare(struct tcp_ep *ep, const void *data, size_t length)
@@ -229,22 +217,10 @@ static int prepare(struct tcp_ep *ep, const void *data, size_t length)
 	return rc;
 }
 
-int tcp_ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
+int tcp_ep_connect(struct prov_ep *base, const void *data, size_t length)
 {
-	struct tcp_ep *ep = (struct tcp_ep *)fid;
-	int rc = prov_ep_check_connect(&ep->base, length);
+	struct tcp_ep *ep = (struct tcp_ep *)base;
+	int rc = prepare(ep, data, length);
 
-	rc = rc ? rc : prov_ep_take_peer(&ep->base, address);
-	rc = rc ? rc : tcp_ep_enable(&ep->base);
-	rc = rc ? rc : prepare(ep, data, length);
-	if (rc)
-		return rc;
-	rc = dial(ep);
-	if (rc) {
-		dial_free(ep);
-		tcp_ep_disconnect(ep);
-		return rc;
-	}
-	ep->base.state = EP_CONNECTING;
-	return 0;
+	return rc ? rc : dial(ep);
 }

@@ -12,7 +12,6 @@ struct tcp_origin;
 
 struct tcp_request {
 	struct prov_request base;
-	struct sockaddr_storage peer;
 	struct tcp_origin *origin; /* NULL: it was told of, or there is no limit */
 	struct prov_list origin_link;
 	struct wire_hello hello;

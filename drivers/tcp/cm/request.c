@@ -61,7 +61,7 @@ static struct tcp_origin *find_origin(struct tcp_pep *pep, const struct in6_addr
 
 static bool enter_origin(struct tcp_request *request)
 {
-	struct in6_addr host = host_of(&request->peer);
+	struct in6_addr host = host_of(&request->base.peer);
 	struct tcp_origin *origin;
 
 	if (pep_of(request)->handshakes_max == UINT32_MAX)
@@ -123,7 +123,7 @@ static void refuse(struct tcp_request *request, enum tcp_refusal why)
 	char text[WIRE_TEXT_BYTES];
 
 	pep_of(request)->refused[why]++;
-	log_refusal(pep_of(request), &request->peer,
+	log_refusal(pep_of(request), &request->base.peer,
 		    refusals[why] ? refusals[why]
 				  : wire_describe(&request->hello,
 						  why == TCP_REFUSED_VERSION ? HEARD_VERSION
@@ -160,8 +160,7 @@ static void tell(struct tcp_request *request)
 {
 	if (request->origin)
 		leave_origin(request);
-	if (prov_request_tell(&request->base, (struct sockaddr *)&request->peer,
-			      wire_hello_data(&request->hello),
+	if (prov_request_tell(&request->base, wire_hello_data(&request->hello),
 			      wire_hello_length(&request->hello)) != 0)
 		prov_request_free(&request->base);
 }
@@ -203,9 +202,9 @@ static void add_request(struct tcp_pep *pep, int fd, const struct sockaddr_stora
 		return;
 	}
 	tcp_set_options(fd, pep->base.info);
-	prov_address_plain_copy((const struct sockaddr *)peer, &request->peer);
+	prov_address_plain_copy((const struct sockaddr *)peer, &request->base.peer);
 	if (pep->left_bbr)
-		congestion_return_to_bbr(fd, &request->peer);
+		congestion_return_to_bbr(fd, &request->base.peer);
 	if (prov_request_init(&request->base, &pep->base, fd, request_incoming, late_ns) != 0 ||
 	    !enter_origin(request)) {
 		prov_request_free(&request->base);

@@ -53,7 +53,7 @@ static inline uint32_t take_call(struct fid_ep *fid)
 	uint32_t how = take_bell(fid) ? CALL_BELL : 0, bytes = 0;
 	char byte;
 
-	while (recv(((struct shm_ep *)fid)->source.fd, &byte, 1, MSG_DONTWAIT) > 0)
+	while (recv(((struct shm_ep *)fid)->base.source.fd, &byte, 1, MSG_DONTWAIT) > 0)
 		bytes++;
 	assert_in_range(bytes, 0, 1);
 	return how | (bytes ? CALL_WAKE : 0);

@@ -18,7 +18,7 @@ static int64_t now_ms(void)
 
 static int socket_of(const struct side *side)
 {
-	return ((struct shm_ep *)side->ep)->source.fd;
+	return ((struct shm_ep *)side->ep)->base.source.fd;
 }
 
 static void *ring_later(void *side)

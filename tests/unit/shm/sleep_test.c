@@ -58,7 +58,7 @@ static void whisper(struct fid_ep *ep)
 
 static void send_byte(struct fid_ep *ep)
 {
-	assert_int_equal(send(((struct shm_ep *)ep)->source.fd, "", 1, MSG_DONTWAIT), 1);
+	assert_int_equal(send(((struct shm_ep *)ep)->base.source.fd, "", 1, MSG_DONTWAIT), 1);
 }
 
 /* By the very next poll. */

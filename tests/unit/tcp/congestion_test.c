@@ -54,8 +54,8 @@ static void both_ends_within_a_host_have_reno(void **state)
 {
 	close(make_socket());
 	ends_open((struct ends_attr){0});
-	expect_congestion(tcp_of(&a)->source.fd, "reno");
-	expect_congestion(tcp_of(&b)->source.fd, "reno");
+	expect_congestion(tcp_of(&a)->base.source.fd, "reno");
+	expect_congestion(tcp_of(&b)->base.source.fd, "reno");
 	ends_close();
 }
 

@@ -113,7 +113,7 @@ static void a_message_that_is_there_keeps_awake(void **state)
 static void the_rest_of_a_message_wakes_too(void **state)
 {
 	uint64_t word = wire_word(WIRE_MESSAGE, 0, 8);
-	int fd = tcp_of(&a)->source.fd;
+	int fd = tcp_of(&a)->base.source.fd;
 	uint8_t frame[16] = "........hear me";
 
 	memcpy(frame, &word, sizeof(word));
@@ -248,7 +248,7 @@ static void an_answer_to_a_read_wakes_the_queue_of_sends(void **state)
 
 static void wait_for_bytes(struct end *end)
 {
-	struct pollfd pollfd = {.fd = tcp_of(end)->source.fd, .events = POLLIN};
+	struct pollfd pollfd = {.fd = tcp_of(end)->base.source.fd, .events = POLLIN};
 	uint64_t begin_ns = queue_now_ns();
 
 	while (poll(&pollfd, 1, 0) == 0 && !ends_are_late(begin_ns))

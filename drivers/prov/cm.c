@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How endpoints of every provider are connected, and what they tell of it. */
+#include "prov.h"
+
+static struct prov_ep *ep_of(struct fid *fid)
+{
+	return (struct prov_ep *)fid;
+}
+
+static const struct prov_ep_ops *ops_of(const struct prov_ep *ep)
+{
+	return ep->domain->fabric->prov->ep_ops;
+}
+
+/* Telling ---------------------------------------------------------------------------------- */
+
+/* Each state is come to once, so it cannot have more to tell. */
+static struct prov_event *next_event(struct prov_ep *ep)
+{
+	assert(ep->told < PLX_ARRAY_LEN(ep->events));
+	return &ep->events[ep->told++];
+}
+
+void prov_ep_tell(struct prov_ep *ep, uint32_t event, const void *data, uint32_t length)
+{
+	eq_push(ep->eq, next_event(ep), event, &ep->fid.fid, data, length);
+}
+
+void prov_ep_fail(struct prov_ep *ep, int err, const void *data, uint32_t length)
+{
+	eq_push_error(ep->eq, next_event(ep), &ep->fid.fid, err, data, length);
+	ops_of(ep)->disconnect(ep);
+	ep->state = EP_DEAD;
+	receives_flush(ep, FI_ECANCELED);
+}
+
+/* Connecting ------------------------------------------------------------------------------- */
+
+static int check_connect(const struct prov_ep *ep, size_t length)
+{
+	if (ep->state == EP_CONNECTING)
+		return -FI_EALREADY;
+	if (ep->state == EP_CONNECTED)
+		return -FI_EISCONN;
+	if (ep->state != EP_IDLE)
+		return -FI_EOPBADSTATE;
+	return ep->request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
+}
+
+static int take_peer(struct prov_ep *ep, const void *address)
+{
+	const struct sockaddr *peer = address ? address : ep->info->dest_addr;
+
+	return prov_address_take(peer, peer ? prov_address_bytes(peer) : 0, &ep->peer);
+}
+
+static int ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
+{
+	struct prov_ep *ep = ep_of(&fid->fid);
+	int rc = check_connect(ep, length);
+
+	rc = rc ? rc : take_peer(ep, address);
+	rc = rc ? rc : prov_ep_enable(ep);
+	if (rc)
+		return rc;
+	rc = ops_of(ep)->connect(ep, data, length);
+	if (rc)
+		ops_of(ep)->disconnect(ep);
+	else
+		ep->state = EP_CONNECTING;
+	return rc;
+}
+
+/* Past the answer there is no way back: what fails then ends the connection. */
+static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
+{
+	struct prov_ep *ep = ep_of(&fid->fid);
+	int rc;
+
+	if (ep->state != EP_IDLE)
+		return -FI_EOPBADSTATE;
+	if (!ep->request || length > PROV_CM_DATA_MAX)
+		return -FI_EINVAL;
+	rc = prov_ep_enable(ep);
+	if (rc)
+		return rc;
+	ep->source.fd = ep->request->source.fd;
+	ep->request->source.fd = -1;
+	rc = ops_of(ep)->accept(ep, data, length);
+	prov_request_free(ep->request);
+	ep->request = NULL;
+	if (rc) {
+		ops_of(ep)->disconnect(ep);
+		ep->state = EP_DEAD;
+		return rc;
+	}
+	prov_ep_tell(ep, FI_CONNECTED, NULL, 0);
+	return 0;
+}
+
+static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
+{
+	struct prov_ep *ep = ep_of(&fid->fid);
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (ep->state < EP_CONNECTED)
+		return -FI_ENOTCONN;
+	if (ep->state != EP_DEAD)
+		ops_of(ep)->shutdown(ep);
+	return 0;
+}
+
+/* Names ------------------------------------------------------------------------------------ */
+
+static int ep_setname(fid_t fid, void *address, size_t bytes)
+{
+	struct prov_ep *ep = ep_of(fid);
+
+	if (ep->state != EP_IDLE || ep->request)
+		return -FI_EOPBADSTATE;
+	return prov_address_take(address, bytes, &ep->local);
+}
+
+static int ep_getname(fid_t fid, void *address, size_t *bytes)
+{
+	const struct prov_ep *ep = ep_of(fid);
+
+	return ep->local.ss_family ? prov_address_give(&ep->local, address, bytes)
+				   : -FI_EADDRNOTAVAIL;
+}
+
+static int ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
+{
+	const struct prov_ep *ep = ep_of(&fid->fid);
+
+	return ep->state < EP_CONNECTED ? -FI_ENOTCONN
+					: prov_address_give(&ep->peer, address, bytes);
+}
+
+REFUSE(static int, no_listen, struct fid_pep *pep)
+REFUSE(static int, no_reject, struct fid_pep *pep, fid_t handle, const void *data, size_t length)
+
+struct fi_ops_cm prov_ep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = ep_getname,
+	.getpeer = ep_getpeer,
+	.connect = ep_connect,
+	.listen = no_listen,
+	.accept = ep_accept,
+	.reject = no_reject,
+	.shutdown = ep_shutdown,
+};
