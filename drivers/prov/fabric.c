@@ -128,19 +128,13 @@ static int fabric_close(struct fid *fid)
 
 static struct fi_ops fabric_fid_ops = PROV_FID_OPS(fabric_close, prov_no_bind, prov_no_control);
 
-static int open_pep(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **pep_out,
-		    void *context)
-{
-	return ((struct prov_fabric *)fid)->prov->passive_ep(fid, info, pep_out, context);
-}
-
 REFUSE(static int, no_wait_set, struct fid_fabric *fid, struct fi_wait_attr *attr,
        struct fid_wait **out)
 
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
 	.domain = open_domain,
-	.passive_ep = open_pep,
+	.passive_ep = prov_pep_open,
 	.eq_open = prov_eq_open,
 	.wait_open = no_wait_set,
 	.trywait = fabric_trywait,

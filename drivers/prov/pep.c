@@ -143,7 +143,7 @@ void prov_pep_cannot_accept(struct prov_pep *pep, int err)
 
 bool prov_pep_has_room(struct prov_pep *pep)
 {
-	uint32_t count = pep->evicts ? 0 : pep->silent_count;
+	uint32_t count = ops_of(pep)->evicts ? 0 : pep->silent_count;
 
 	pthread_mutex_lock(&pep->lock);
 	count += pep->told_count;
@@ -256,9 +256,11 @@ static int pep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 
 static int set_backlog(struct prov_pep *pep, int backlog)
 {
+	uint32_t most = ops_of(pep)->backlog_max;
+
 	if (backlog < 1)
 		return -FI_EINVAL;
-	pep->backlog = (uint32_t)backlog < pep->backlog_max ? (uint32_t)backlog : pep->backlog_max;
+	pep->backlog = (uint32_t)backlog < most ? (uint32_t)backlog : most;
 	return pep->listening && listen(pep->source.fd, (int)pep->backlog) ? -errno : 0;
 }
 
@@ -316,10 +318,11 @@ static int choose_address(const struct fi_info *info, struct sockaddr_storage *o
 	return 0;
 }
 
-int prov_pep_init(struct prov_pep *pep, struct fid_fabric *fabric, const struct fi_info *info,
-		  uint32_t backlog_max, void *context)
+/* Return: 0; -FI_EINVAL; -FI_ENOMEM. */
+static int init(struct prov_pep *pep, struct prov_fabric *fabric, const struct fi_info *info,
+		void *context)
 {
-	int rc = info ? choose_address(info, &pep->address) : -FI_EINVAL;
+	int rc = choose_address(info, &pep->address);
 
 	if (rc)
 		return rc;
@@ -333,11 +336,34 @@ int prov_pep_init(struct prov_pep *pep, struct fid_fabric *fabric, const struct 
 	pep->fid.cm = &pep_cm_ops;
 	pep->source = (struct prov_source){.fd = -1, .ready = pep_ready};
 	pep->resume.passed = resume;
-	pep->backlog = pep->backlog_max = backlog_max;
 	list_init(&pep->silent);
 	list_init(&pep->told);
 	pthread_mutex_init(&pep->lock, NULL);
-	pep->fabric = (struct prov_fabric *)fabric;
-	fabric_ref(pep->fabric);
+	pep->fabric = fabric;
+	fabric_ref(fabric);
+	pep->backlog = ops_of(pep)->backlog_max;
+	if (ops_of(pep)->init)
+		ops_of(pep)->init(pep);
+	return 0;
+}
+
+int prov_pep_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **pep_out,
+		  void *context)
+{
+	struct prov_fabric *fabric = (struct prov_fabric *)fid;
+	struct prov_pep *pep;
+	int rc;
+
+	if (!info)
+		return -FI_EINVAL;
+	pep = calloc(1, fabric->prov->pep_ops->bytes);
+	if (!pep)
+		return -FI_ENOMEM;
+	rc = init(pep, fabric, info, context);
+	if (rc) {
+		free(pep);
+		return rc;
+	}
+	*pep_out = &pep->fid;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passive endpoints, and the connections that come in on them. A provider's begin with these. */
+/* Passive endpoints, and the connections that come in on them. */
 #ifndef PROV_PEP_H
 #define PROV_PEP_H
 
@@ -35,8 +35,7 @@ struct prov_pep {
 	struct prov_source source;
 	struct sockaddr_storage address; /* port 0 until it is bound */
 	bool listening;
-	bool evicts; /* silent requests have a bound of their own: `backlog` is of the others */
-	uint32_t backlog, backlog_max;
+	uint32_t backlog;
 	struct prov_deadline resume; /* set: no more is accepted until then */
 	struct prov_event failure;   /* that no connection can be accepted */
 	struct prov_list silent;     /* oldest first */
@@ -47,8 +46,13 @@ struct prov_pep {
 	uint32_t told_count;
 };
 
-/* What a provider adds. */
+/* What a provider adds. Its passive endpoint begins with a struct prov_pep, and what comes in on it
+ * with a struct prov_request; the other bytes of the first are zero. */
 struct prov_pep_ops {
+	size_t bytes; /* of its passive endpoint */
+	uint32_t backlog_max;
+	bool evicts; /* silent requests have a bound of their own: `backlog` is of the others */
+	void (*init)(struct prov_pep *pep); /* or NULL */
 	/* Open a socket for that address; a port is found where it has none. Return: it; -errno. */
 	int (*open)(struct prov_pep *pep, struct sockaddr_storage *address);
 	int (*start)(struct prov_pep *pep);     /* before listen(2). Return: 0; -errno */
@@ -59,9 +63,9 @@ struct prov_pep_ops {
 	void (*leave)(struct prov_request *request); /* its end: give up what the provider has */
 };
 
-/* Of one whose bytes are zero. Return: 0; -FI_EINVAL; -FI_ENOMEM; then it is not to be closed. */
-int prov_pep_init(struct prov_pep *pep, struct fid_fabric *fabric, const struct fi_info *info,
-		  uint32_t backlog_max, void *context);
+/* Entry of struct fi_ops_fabric. */
+int prov_pep_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **pep_out,
+		  void *context);
 bool prov_pep_has_room(struct prov_pep *pep); /* for one more request */
 /* accept(2) gave that: -errno is told of, and nothing is accepted for a while, where it may go on.
  */

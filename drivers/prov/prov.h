@@ -52,8 +52,6 @@ struct prov {
 	const struct prov_domain_ops *domain_ops;
 	const struct prov_cq_ops *cq_ops;
 	const struct prov_ep_ops *ep_ops;
-	int (*passive_ep)(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
-			  void *context);
 	const struct prov_pep_ops *pep_ops;
 };
 

@@ -237,6 +237,5 @@ const struct prov shm_kind = {
 	.domain_ops = &shm_domain_ops,
 	.cq_ops = &shm_cq_ops,
 	.ep_ops = &shm_ep_ops,
-	.passive_ep = shm_pep_open,
 	.pep_ops = &shm_pep_ops,
 };

@@ -118,6 +118,5 @@ const struct prov tcp_kind = {
 	.domain_ops = &tcp_domain_ops,
 	.cq_ops = &tcp_cq_ops,
 	.ep_ops = &tcp_ep_ops,
-	.passive_ep = tcp_pep_open,
 	.pep_ops = &tcp_pep_ops,
 };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passive endpoints: how they are made, bound to an address, and listen. What comes in then is
+/* Passive endpoints: how they are bound to an address, and listen. What comes in then is
  * request.c's. */
 #include "../shm.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -107,6 +106,8 @@ static void reject(struct prov_request *request, const void *data, size_t length
 }
 
 const struct prov_pep_ops shm_pep_ops = {
+	.bytes = sizeof(struct prov_pep),
+	.backlog_max = SHM_BACKLOG,
 	.open = open_at,
 	.start = start,
 	.incoming = shm_pep_incoming,
@@ -114,20 +115,3 @@ const struct prov_pep_ops shm_pep_ops = {
 	.late = prov_request_free,
 	.leave = shm_request_leave,
 };
-
-int shm_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
-		 void *context)
-{
-	struct prov_pep *pep = calloc(1, sizeof(*pep));
-	int rc;
-
-	if (!pep)
-		return -FI_ENOMEM;
-	rc = prov_pep_init(pep, fabric, info, SHM_BACKLOG, context);
-	if (rc) {
-		free(pep);
-		return rc;
-	}
-	*pep_out = &pep->fid;
-	return 0;
-}

@@ -13,9 +13,6 @@ struct shm_request {
 	struct shm_offer offer;
 };
 
-int shm_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
-		 void *context);
-
 void shm_pep_incoming(struct prov_pep *pep); /* its listening socket is readable */
 void shm_request_leave(struct prov_request *request);
 

@@ -3,7 +3,6 @@
 #include "../tcp.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static void set(int fd, int level, int name, int value)
 {
@@ -60,7 +59,19 @@ static void reject(struct prov_request *request, const void *data, size_t length
 		tcp_log(FI_LOG_INFO, "a refusal was not sent: %s", strerror(errno));
 }
 
+static void init(struct prov_pep *base)
+{
+	struct tcp_pep *pep = (struct tcp_pep *)base;
+
+	pep->handshakes_max = tcp_params.handshakes_max;
+	list_init(&pep->origins);
+}
+
 const struct prov_pep_ops tcp_pep_ops = {
+	.bytes = sizeof(struct tcp_pep),
+	.backlog_max = TCP_BACKLOG,
+	.evicts = true,
+	.init = init,
 	.open = open_at,
 	.start = start,
 	.incoming = tcp_pep_incoming,
@@ -68,23 +79,3 @@ const struct prov_pep_ops tcp_pep_ops = {
 	.late = tcp_request_late,
 	.leave = tcp_request_leave,
 };
-
-int tcp_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
-		 void *context)
-{
-	struct tcp_pep *pep = calloc(1, sizeof(*pep));
-	int rc;
-
-	if (!pep)
-		return -FI_ENOMEM;
-	rc = prov_pep_init(&pep->base, fabric, info, TCP_BACKLOG, context);
-	if (rc) {
-		free(pep);
-		return rc;
-	}
-	pep->base.evicts = true;
-	pep->handshakes_max = tcp_params.handshakes_max;
-	list_init(&pep->origins);
-	*pep_out = &pep->base.fid;
-	return 0;
-}

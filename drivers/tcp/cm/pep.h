@@ -43,9 +43,6 @@ struct tcp_pep {
 	void *refused_arg;
 };
 
-int tcp_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_out,
-		 void *context);
-
 /* request.c -------------------------------------------------------------------------------- */
 
 void tcp_pep_incoming(struct prov_pep *pep); /* its listening socket is readable */
