@@ -198,7 +198,7 @@ static void narrow_tx(const struct prov *prov, struct fi_tx_attr *attr,
 	attr->caps = hints && hints->caps ? hints->caps & prov->most->tx_attr->caps
 					  : caps & prov->most->tx_attr->caps;
 	attr->op_flags = hints ? hints->op_flags : 0;
-	attr->size = hints && hints->size ? hints->size : prov->tx_size;
+	attr->size = hints && hints->size ? hints->size : PROV_EP_SIZE;
 	attr->tclass = hints ? hints->tclass : FI_TC_UNSPEC;
 }
 
@@ -208,7 +208,7 @@ static void narrow_rx(const struct prov *prov, struct fi_rx_attr *attr,
 	attr->caps = hints && hints->caps ? hints->caps & prov->most->rx_attr->caps
 					  : caps & prov->most->rx_attr->caps;
 	attr->op_flags = hints ? hints->op_flags : 0;
-	attr->size = hints && hints->size ? hints->size : prov->rx_size;
+	attr->size = hints && hints->size ? hints->size : PROV_EP_SIZE;
 }
 
 static void narrow_domain(const struct prov *prov, struct fi_domain_attr *attr,

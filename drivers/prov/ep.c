@@ -201,8 +201,8 @@ static void take_attr(struct prov_ep *ep, const struct fi_info *info)
 	const struct fi_tx_attr *tx = info->tx_attr;
 	const struct fi_rx_attr *rx = info->rx_attr;
 
-	ep->tx_size = tx && tx->size ? (uint32_t)tx->size : prov_of(ep)->tx_size;
-	ep->rx.size = rx && rx->size ? (uint32_t)rx->size : prov_of(ep)->rx_size;
+	ep->tx_size = tx && tx->size ? (uint32_t)tx->size : PROV_EP_SIZE;
+	ep->rx.size = rx && rx->size ? (uint32_t)rx->size : PROV_EP_SIZE;
 	ep->tx_flags = tx ? tx->op_flags : 0;
 	ep->rx_flags = rx ? rx->op_flags : 0;
 }

@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define PROV_IOV_MAX 4
+#define PROV_IOV_MAX     4
+#define PROV_EP_SIZE     256 /* operations of each direction, where nothing is asked */
+#define PROV_EP_SIZE_MAX 4096
 
 struct prov_domain;
 struct prov_request;

@@ -2,15 +2,31 @@
 /* Fabrics: a name for what event queues and passive endpoints belong to; and domains. */
 #include "prov.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
-void prov_start_libfabric(void)
+/* libfabric forgets what was defined before its own start, which any of its calls brings about. */
+static void start_libfabric(void)
 {
 	struct fi_param *params = NULL;
 	int count;
 
 	if (fi_getparams(&params, &count) == 0 && params)
 		fi_freeparams(params);
+}
+
+void prov_begin(const struct prov *prov, bool loading)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	if (!*prov->has_begun) {
+		if (!loading)
+			start_libfabric();
+		prov->read_params();
+		*prov->has_begun = true;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 void prov_no_cleanup(void)
@@ -150,7 +166,7 @@ int prov_fabric_open(const struct prov *prov, const struct fi_fabric_attr *attr,
 {
 	struct prov_fabric *fabric;
 
-	prov->begin();
+	prov_begin(prov, false);
 	if (!attr || !attr->name || strcmp(attr->name, prov->libfabric->name) != 0)
 		return -FI_EINVAL;
 	fabric = calloc(1, sizeof(*fabric));

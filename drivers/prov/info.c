@@ -222,7 +222,7 @@ int prov_getinfo(const struct prov *prov, uint32_t version, const char *node, co
 	bool named = node || service;
 	int rc;
 
-	prov->begin();
+	prov_begin(prov, false);
 	if (flags & FI_PROV_ATTR_ONLY)
 		return answer_name(prov, info_out);
 	if (flags & FI_SOURCE && !named)

@@ -10,6 +10,7 @@
  *   ep.h       endpoints: what they are bound to, their posted receives, what they tell
  *   pep.h      passive endpoints, and the connections that come in on them
  *   prov.h     fabrics, domains, fi_getinfo, the log
+ *   provider.h, send_calls.h   what a provider's own files include, to be made for it
  *
  * A provider may be in a process twice: linked in, and as a module that libfabric loads. The copies
  * share nothing. */
@@ -45,10 +46,9 @@ struct prov_mr;
 struct prov {
 	const struct fi_provider *libfabric; /* its name, its version, its log */
 	const struct fi_info *most;          /* what it has at most; answers are copies of it */
-	uint32_t tx_size, rx_size;           /* what is answered where nothing is asked */
 	bool same_host;                      /* peers are processes of this host alone */
-	/* Called first by whatever may be an application's first call. */
-	void (*begin)(void);
+	void (*read_params)(void);           /* once, by prov_begin */
+	bool *has_begun;
 	const struct prov_domain_ops *domain_ops;
 	const struct prov_cq_ops *cq_ops;
 	const struct prov_ep_ops *ep_ops;
@@ -58,8 +58,9 @@ struct prov {
 void prov_log(const struct fi_provider *provider, enum fi_log_level level, const char *format, ...)
 	PLX_PRINTF(3, 4);
 
-/* libfabric forgets what was defined before its own start, which any of its calls brings about. */
-void prov_start_libfabric(void);
+/* Called first by whatever may be an application's first call. loading: by the module, while
+ * libfabric loads it, and of its own calls only those about parameters and the log may be made. */
+void prov_begin(const struct prov *prov, bool loading);
 /* All that there is belongs to objects, and the application closes those. */
 void prov_no_cleanup(void);
 

@@ -10,10 +10,6 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 
-#define SHM_TX_SIZE      256
-#define SHM_TX_SIZE_MAX  4096
-#define SHM_RX_SIZE      256
-#define SHM_RX_SIZE_MAX  4096
 #define SHM_INJECT_MAX   4096
 #define SHM_MESSAGE_MAX  (UINT64_C(1) << 40)
 #define SHM_POLL_RECORDS 64 /* records taken in one poll, at most */

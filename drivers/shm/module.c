@@ -4,9 +4,9 @@
 
 __attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void);
 
-/* libfabric holds its lock: of its calls, only those about parameters and the log may be made. */
+/* libfabric holds its lock. */
 struct fi_provider *fi_prov_ini(void)
 {
-	shm_begin_loading();
+	prov_begin(&shm_kind, true);
 	return &shm_prov;
 }

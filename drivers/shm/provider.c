@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The provider as libfabric knows it, its parameters, and its log. There may be two copies in a
- * process: one is linked in, called directly and never registered; the other is the module that
- * libfabric loads (module.c). They share nothing. */
+/* The provider: its parameters, and what libfabric knows of it. */
 #include "shm.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <grp.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
 
 #define INLINE_MAX  (UINT64_C(16) << 10)
 #define COPY_MAX    (UINT64_C(16) << 20)
 #define GROUP_BYTES (64u << 10) /* of a group's entry, with all its members */
-
-static pthread_once_t begun = PTHREAD_ONCE_INIT;
 
 struct shm_params shm_params = {
 	.ring_bytes = SHM_RING_BYTES,
@@ -178,62 +173,36 @@ static void read_params(void)
 	read_copy_max();
 	read_cma();
 	read_group();
-}
-
-/* The first call of an application. */
-static void start(void)
-{
-	prov_start_libfabric();
-	read_params();
 	segment_look_at_overcommit();
-}
-
-static void begin(void)
-{
-	pthread_once(&begun, start);
-}
-
-void shm_begin_loading(void)
-{
-	pthread_once(&begun, read_params);
 }
 
 /* Provider --------------------------------------------------------------------------------- */
 
-int shm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-		const struct fi_info *hints, struct fi_info **info_out)
-{
-	return prov_getinfo(&shm_kind, version, node, service, flags, hints, info_out);
-}
-
-int shm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context)
-{
-	return prov_fabric_open(&shm_kind, attr, fabric_out, context);
-}
-
-static int getinfo_for_libfabric(uint32_t version, const char *node, const char *service,
-				 uint64_t flags, const struct fi_info *hints,
-				 struct fi_info **info_out)
-{
-	return prov_getinfo_unnamed(&shm_kind, version, node, service, flags, hints, info_out);
-}
-
-struct fi_provider shm_prov = {
-	.version = SHM_VERSION,
-	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
-	.name = SHM_NAME,
-	.getinfo = getinfo_for_libfabric,
-	.fabric = shm_fabric_open,
-	.cleanup = prov_no_cleanup,
-};
+#define PROVIDER                  shm_prov
+#define PROVIDER_GETINFO          shm_getinfo
+#define PROVIDER_FABRIC           shm_fabric_open
+#define PROVIDER_KIND             shm_kind
+#define PROVIDER_NAME             SHM_NAME
+#define PROVIDER_VERSION          FI_VERSION(0, 1)
+#define PROVIDER_PROTOCOL         UINT32_C(0x706c78) /* "plx" */
+#define PROVIDER_PROTOCOL_VERSION WIRE_VERSION
+#define PROVIDER_CAPS             FI_MSG
+#define PROVIDER_TX_CAPS          FI_SEND
+#define PROVIDER_RX_CAPS          FI_RECV
+#define PROVIDER_COMM_CAPS        FI_LOCAL_COMM
+#define PROVIDER_ORDER            FI_ORDER_SAS
+#define PROVIDER_OP_FLAGS         FI_DELIVERY_COMPLETE
+#define PROVIDER_INJECT_MAX       SHM_INJECT_MAX
+#define PROVIDER_MESSAGE_MAX      SHM_MESSAGE_MAX
+#define PROVIDER_OBJECTS          BELL_BITS
+#include "../prov/provider.h"
 
 const struct prov shm_kind = {
 	.libfabric = &shm_prov,
-	.most = &shm_info_most,
-	.tx_size = SHM_TX_SIZE,
-	.rx_size = SHM_RX_SIZE,
+	.most = &provider_most,
 	.same_host = true,
-	.begin = begin,
+	.read_params = read_params,
+	.has_begun = &(bool){false},
 	.domain_ops = &shm_domain_ops,
 	.cq_ops = &shm_cq_ops,
 	.ep_ops = &shm_ep_ops,

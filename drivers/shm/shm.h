@@ -22,7 +22,6 @@
 #include "ep.h"
 
 #define SHM_NAME       "plx_shm"
-#define SHM_VERSION    FI_VERSION(0, 1)
 #define SHM_RING_BYTES (UINT32_C(256) << 10)
 
 /* Parameters, read once from the environment (FI_PLX_SHM_...) by prov.c. */
@@ -40,14 +39,7 @@ extern const struct prov shm_kind;
 extern const struct prov_pep_ops shm_pep_ops;
 #define shm_log(...) prov_log(&shm_prov, __VA_ARGS__)
 
-/* provider.c, most.c ----------------------------------------------------------------------- */
-
-/* The same as shm_kind.begin for the module, while libfabric loads it and none of its own calls may
- * be made. */
-void shm_begin_loading(void);
-
-/* What the provider has at most. */
-extern const struct fi_info shm_info_most;
+/* provider.c ----------------------------------------------------------------------- */
 
 int shm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info_out);

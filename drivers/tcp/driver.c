@@ -34,7 +34,7 @@ static int tcp_configure(const char *option, const char *text, bool check)
 	static bool has_initial;
 
 	if (!check) {
-		tcp_kind.begin();
+		prov_begin(&tcp_kind, false);
 		if (!has_initial)
 			initial = tcp_params;
 		has_initial = true;
@@ -81,7 +81,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.claim = tcp_send_claim,
 	.commit = tcp_send_commit,
 	.tx_size = TX_SIZE,
-	.rx_size = TCP_RX_SIZE,
+	.rx_size = PROV_EP_SIZE,
 	.cq_entries = PROV_CQ_SIZE,
 	.signal_every = 0, /* a full endpoint refuses */
 	.eq_every_turns = 256,

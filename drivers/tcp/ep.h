@@ -6,12 +6,8 @@
 #include "../prov/prov.h"
 #include "wire.h"
 
-#define TCP_TX_SIZE     256
-#define TCP_TX_SIZE_MAX 4096
-#define TCP_RX_SIZE     256
-#define TCP_RX_SIZE_MAX 4096
-#define TCP_INJECT_MAX  8192
-#define TCP_QUEUED_MAX  (1u << 20) /* bytes that wait in an endpoint, before it refuses more */
+#define TCP_INJECT_MAX 8192
+#define TCP_QUEUED_MAX (1u << 20) /* bytes that wait in an endpoint, before it refuses more */
 
 struct block;
 struct tcp_dial;

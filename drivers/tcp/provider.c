@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The provider as libfabric knows it, and its parameters. There may be two copies in a process: one
- * is linked in, called directly and never registered; the other is the module that libfabric loads
- * (module.c). They share nothing. */
+/* The provider: its parameters, and what libfabric knows of it. */
 #include "tcp.h"
-
-#include <pthread.h>
-#include <stdlib.h>
-
-static pthread_once_t begun = PTHREAD_ONCE_INIT;
 
 struct tcp_params tcp_params = {
 	.connect_ms = 10000,
@@ -63,58 +56,34 @@ static void read_params(void)
 	}
 }
 
-/* The first call of an application. */
-static void start(void)
-{
-	prov_start_libfabric();
-	read_params();
-}
-
-static void begin(void)
-{
-	pthread_once(&begun, start);
-}
-
-void tcp_begin_loading(void)
-{
-	pthread_once(&begun, read_params);
-}
-
 /* Provider --------------------------------------------------------------------------------- */
 
-int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-		const struct fi_info *hints, struct fi_info **info_out)
-{
-	return prov_getinfo(&tcp_kind, version, node, service, flags, hints, info_out);
-}
-
-int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context)
-{
-	return prov_fabric_open(&tcp_kind, attr, fabric_out, context);
-}
-
-static int getinfo_for_libfabric(uint32_t version, const char *node, const char *service,
-				 uint64_t flags, const struct fi_info *hints,
-				 struct fi_info **info_out)
-{
-	return prov_getinfo_unnamed(&tcp_kind, version, node, service, flags, hints, info_out);
-}
-
-struct fi_provider tcp_prov = {
-	.version = TCP_VERSION,
-	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
-	.name = TCP_NAME,
-	.getinfo = getinfo_for_libfabric,
-	.fabric = tcp_fabric_open,
-	.cleanup = prov_no_cleanup,
-};
+#define PROVIDER                  tcp_prov
+#define PROVIDER_GETINFO          tcp_getinfo
+#define PROVIDER_FABRIC           tcp_fabric_open
+#define PROVIDER_KIND             tcp_kind
+#define PROVIDER_NAME             TCP_NAME
+#define PROVIDER_VERSION          FI_VERSION(0, 1)
+#define PROVIDER_PROTOCOL         UINT32_C(0x706374) /* "pct" */
+#define PROVIDER_PROTOCOL_VERSION WIRE_VERSION
+#define PROVIDER_CAPS             (FI_MSG | FI_RMA)
+#define PROVIDER_TX_CAPS          (FI_SEND | FI_READ | FI_WRITE)
+#define PROVIDER_RX_CAPS          (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define PROVIDER_COMM_CAPS        (FI_LOCAL_COMM | FI_REMOTE_COMM)
+/* What is read comes later than what is sent after it. */
+#define PROVIDER_ORDER (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAS | FI_ORDER_WAW)
+/* A send is complete once the kernel has all of it, or this side a copy. */
+#define PROVIDER_OP_FLAGS    UINT64_C(0)
+#define PROVIDER_INJECT_MAX  TCP_INJECT_MAX
+#define PROVIDER_MESSAGE_MAX WIRE_LENGTH_MAX
+#define PROVIDER_OBJECTS     16384
+#include "../prov/provider.h"
 
 const struct prov tcp_kind = {
 	.libfabric = &tcp_prov,
-	.most = &tcp_info_most,
-	.tx_size = TCP_TX_SIZE,
-	.rx_size = TCP_RX_SIZE,
-	.begin = begin,
+	.most = &provider_most,
+	.read_params = read_params,
+	.has_begun = &(bool){false},
 	.domain_ops = &tcp_domain_ops,
 	.cq_ops = &tcp_cq_ops,
 	.ep_ops = &tcp_ep_ops,

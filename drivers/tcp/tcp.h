@@ -11,7 +11,7 @@
  *     rma.c      one-sided reads and writes
  *   mr.c       memory that peers may read or write
  *   cm/        how connections are made: pep.c, request.c, connect.c, cm.c
- *   most.c     what the provider has; provider.c: how libfabric knows it, parameters
+ *   provider.c what the provider has, how libfabric knows it, parameters
  *   driver.c   how lib/fabric uses it; module.c: for any other program of libfabric's
  *
  * Threads: FI_THREAD_DOMAIN. Calls on a domain, on all that belongs to it, and on the EQs that its
@@ -28,8 +28,7 @@
 #include "sys.h"
 #include "wire.h"
 
-#define TCP_NAME    "plx_tcp"
-#define TCP_VERSION FI_VERSION(0, 1)
+#define TCP_NAME "plx_tcp"
 
 /* Parameters: from the environment (FI_PLX_TCP_...), or from lib/fabric. provider.c reads them
  * once. */
@@ -53,14 +52,7 @@ extern const struct prov tcp_kind;
 extern const struct prov_pep_ops tcp_pep_ops;
 #define tcp_log(...) prov_log(&tcp_prov, __VA_ARGS__)
 
-/* provider.c, most.c ----------------------------------------------------------------------- */
-
-/* The same as tcp_kind.begin for the module, while libfabric loads it and none of its own calls may
- * be made. */
-void tcp_begin_loading(void);
-
-/* What the provider has at most. */
-extern const struct fi_info tcp_info_most;
+/* provider.c ----------------------------------------------------------------------- */
 
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info_out);

@@ -49,14 +49,14 @@ static void contexts_have_their_defaults(void **state)
 	assert_true(info->tx_attr->msg_order & FI_ORDER_SAS);
 	assert_int_equal(info->tx_attr->comp_order, COMPAT_ORDER_NONE);
 	assert_int_equal(info->tx_attr->inject_size, tested->most->tx_attr->inject_size);
-	assert_int_equal(info->tx_attr->size, tested->tx_size);
+	assert_int_equal(info->tx_attr->size, PROV_EP_SIZE);
 	assert_int_equal(info->tx_attr->iov_limit, PROV_IOV_MAX);
 	assert_int_equal(info->tx_attr->rma_iov_limit, tested_has_rma());
 	assert_int_equal(info->rx_attr->caps, tested->most->rx_attr->caps);
 	assert_int_equal(info->rx_attr->op_flags, 0);
 	assert_int_equal(info->rx_attr->msg_order, info->tx_attr->msg_order);
 	assert_int_equal(info->rx_attr->comp_order, COMPAT_ORDER_STRICT);
-	assert_int_equal(info->rx_attr->size, tested->rx_size);
+	assert_int_equal(info->rx_attr->size, PROV_EP_SIZE);
 	assert_int_equal(info->rx_attr->iov_limit, PROV_IOV_MAX);
 	fi_freeinfo(info);
 }

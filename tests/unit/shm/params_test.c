@@ -19,7 +19,7 @@ struct outcome {
 
 static void print_params(void)
 {
-	shm_kind.begin();
+	prov_begin(&shm_kind, false);
 	printf("params %u %llu %llu %d %d %u\n", shm_params.ring_bytes,
 	       (unsigned long long)shm_params.inline_max, (unsigned long long)shm_params.copy_max,
 	       shm_params.cma, shm_params.has_group, shm_params.group);
