@@ -39,6 +39,12 @@ static bool size_fits(const struct prov *prov, const char *what, uint64_t asked,
 	return false;
 }
 
+/* An attribute of that name, of struct fi_<part>_attr. */
+#define SIZE_FITS(part, name) \
+	size_fits(prov, #part "_attr " #name, attr->name, prov->most->part##_attr->name)
+#define BITS_FIT(part, name) \
+	bits_fit(prov, #part "_attr " #name, attr->name, prov->most->part##_attr->name)
+
 static bool ep_fits(const struct prov *prov, const struct fi_ep_attr *attr)
 {
 	return fits(prov, "an endpoint type",
@@ -46,32 +52,18 @@ static bool ep_fits(const struct prov *prov, const struct fi_ep_attr *attr)
 	       fits(prov, "a protocol",
 		    attr->protocol == FI_PROTO_UNSPEC ||
 			    attr->protocol == prov->most->ep_attr->protocol) &&
-	       size_fits(prov, "protocol_version", attr->protocol_version,
-			 prov->most->ep_attr->protocol_version) &&
-	       size_fits(prov, "max_msg_size", attr->max_msg_size,
-			 prov->most->ep_attr->max_msg_size) &&
-	       size_fits(prov, "tx_ctx_cnt", attr->tx_ctx_cnt, prov->most->ep_attr->tx_ctx_cnt) &&
-	       size_fits(prov, "rx_ctx_cnt", attr->rx_ctx_cnt, prov->most->ep_attr->rx_ctx_cnt) &&
-	       size_fits(prov, "auth_key_size", attr->auth_key_size,
-			 prov->most->ep_attr->auth_key_size);
+	       SIZE_FITS(ep, protocol_version) && SIZE_FITS(ep, max_msg_size) &&
+	       SIZE_FITS(ep, tx_ctx_cnt) && SIZE_FITS(ep, rx_ctx_cnt) &&
+	       SIZE_FITS(ep, auth_key_size);
 }
 
 static bool tx_fits(const struct prov *prov, const struct fi_tx_attr *attr, uint64_t caps)
 {
 	return bits_fit(prov, "tx_attr caps", attr->caps & ~RX_ONLY_CAPS,
 			caps & prov->most->tx_attr->caps) &&
-	       bits_fit(prov, "tx_attr op_flags", attr->op_flags, prov->most->tx_attr->op_flags) &&
-	       bits_fit(prov, "tx_attr msg_order", attr->msg_order,
-			prov->most->tx_attr->msg_order) &&
-	       bits_fit(prov, "tx_attr comp_order", attr->comp_order,
-			prov->most->tx_attr->comp_order) &&
-	       size_fits(prov, "inject_size", attr->inject_size,
-			 prov->most->tx_attr->inject_size) &&
-	       size_fits(prov, "tx_attr size", attr->size, prov->most->tx_attr->size) &&
-	       size_fits(prov, "tx_attr iov_limit", attr->iov_limit,
-			 prov->most->tx_attr->iov_limit) &&
-	       size_fits(prov, "rma_iov_limit", attr->rma_iov_limit,
-			 prov->most->tx_attr->rma_iov_limit);
+	       BITS_FIT(tx, op_flags) && BITS_FIT(tx, msg_order) && BITS_FIT(tx, comp_order) &&
+	       SIZE_FITS(tx, inject_size) && SIZE_FITS(tx, size) && SIZE_FITS(tx, iov_limit) &&
+	       SIZE_FITS(tx, rma_iov_limit);
 }
 
 /* total_buffered_recv is only an advice. */
@@ -79,14 +71,8 @@ static bool rx_fits(const struct prov *prov, const struct fi_rx_attr *attr, uint
 {
 	return bits_fit(prov, "rx_attr caps", attr->caps & ~TX_ONLY_CAPS,
 			caps & prov->most->rx_attr->caps) &&
-	       bits_fit(prov, "rx_attr op_flags", attr->op_flags, prov->most->rx_attr->op_flags) &&
-	       bits_fit(prov, "rx_attr msg_order", attr->msg_order,
-			prov->most->rx_attr->msg_order) &&
-	       bits_fit(prov, "rx_attr comp_order", attr->comp_order,
-			prov->most->rx_attr->comp_order) &&
-	       size_fits(prov, "rx_attr size", attr->size, prov->most->rx_attr->size) &&
-	       size_fits(prov, "rx_attr iov_limit", attr->iov_limit,
-			 prov->most->rx_attr->iov_limit);
+	       BITS_FIT(rx, op_flags) && BITS_FIT(rx, msg_order) && BITS_FIT(rx, comp_order) &&
+	       SIZE_FITS(rx, size) && SIZE_FITS(rx, iov_limit);
 }
 
 /* The bits are what the application is ready to do, and nothing is needed. The two values of old
@@ -113,26 +99,12 @@ bool prov_domain_attr_fits(const struct prov *prov, const struct fi_domain_attr 
 	       fits(prov, "progress other than FI_PROGRESS_MANUAL",
 		    progress_fits(attr->control_progress) && progress_fits(attr->data_progress)) &&
 	       fits(prov, "a memory registration mode", mr_mode_fits(attr->mr_mode)) &&
-	       size_fits(prov, "mr_key_size", attr->mr_key_size,
-			 prov->most->domain_attr->mr_key_size) &&
-	       size_fits(prov, "cq_data_size", attr->cq_data_size,
-			 prov->most->domain_attr->cq_data_size) &&
-	       size_fits(prov, "max_ep_tx_ctx", attr->max_ep_tx_ctx,
-			 prov->most->domain_attr->max_ep_tx_ctx) &&
-	       size_fits(prov, "max_ep_rx_ctx", attr->max_ep_rx_ctx,
-			 prov->most->domain_attr->max_ep_rx_ctx) &&
-	       size_fits(prov, "max_ep_stx_ctx", attr->max_ep_stx_ctx,
-			 prov->most->domain_attr->max_ep_stx_ctx) &&
-	       size_fits(prov, "max_ep_srx_ctx", attr->max_ep_srx_ctx,
-			 prov->most->domain_attr->max_ep_srx_ctx) &&
-	       size_fits(prov, "cntr_cnt", attr->cntr_cnt, prov->most->domain_attr->cntr_cnt) &&
-	       size_fits(prov, "mr_iov_limit", attr->mr_iov_limit,
-			 prov->most->domain_attr->mr_iov_limit) &&
-	       bits_fit(prov, "domain_attr caps", attr->caps, prov->most->domain_attr->caps) &&
-	       size_fits(prov, "auth_key_size", attr->auth_key_size,
-			 prov->most->domain_attr->auth_key_size) &&
-	       size_fits(prov, "max_err_data", attr->max_err_data,
-			 prov->most->domain_attr->max_err_data);
+	       SIZE_FITS(domain, mr_key_size) && SIZE_FITS(domain, cq_data_size) &&
+	       SIZE_FITS(domain, max_ep_tx_ctx) && SIZE_FITS(domain, max_ep_rx_ctx) &&
+	       SIZE_FITS(domain, max_ep_stx_ctx) && SIZE_FITS(domain, max_ep_srx_ctx) &&
+	       SIZE_FITS(domain, cntr_cnt) && SIZE_FITS(domain, mr_iov_limit) &&
+	       BITS_FIT(domain, caps) && SIZE_FITS(domain, auth_key_size) &&
+	       SIZE_FITS(domain, max_err_data);
 }
 
 /* Names are separated by ';', and "^name" leaves one out. Nothing is layered over this provider. */
@@ -157,8 +129,7 @@ static bool fabric_fits(const struct prov *prov, const struct fi_fabric_attr *at
 	       fits(prov, "a fabric's name",
 		    !attr->name || strcmp(attr->name, prov->most->fabric_attr->name) == 0) &&
 	       fits(prov, "a provider", !attr->prov_name || provider_fits(prov, attr->prov_name)) &&
-	       size_fits(prov, "prov_version", attr->prov_version,
-			 prov->most->fabric_attr->prov_version);
+	       SIZE_FITS(fabric, prov_version);
 }
 
 /* FI_MSG stands for both directions, unless one is named. Nothing asked: all that there is. */

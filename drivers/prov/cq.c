@@ -111,7 +111,7 @@ int cq_signal(struct fid_cq *fid)
 
 /* Room ------------------------------------------------------------------------------------- */
 
-static uint32_t power_of_two(uint32_t least)
+uint32_t power_of_two(uint32_t least)
 {
 	uint32_t power = 1;
 

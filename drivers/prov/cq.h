@@ -62,6 +62,7 @@ struct prov_cq_ops {
 int prov_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_out,
 		 void *context);
 
+uint32_t power_of_two(uint32_t least); /* or greater */
 /* Room for so many completions more that cannot be put off. Return: 0; -FI_ENOMEM. */
 int cq_reserve(struct prov_cq *cq, uint32_t count);
 void cq_unreserve(struct prov_cq *cq, uint32_t count);
@@ -102,6 +103,20 @@ static inline bool cq_has_room(const struct prov_cq *cq)
 static inline struct prov_completion *cq_push(struct prov_cq *cq)
 {
 	return &cq->queue[cq->tail++ & cq->mask];
+}
+
+/* A send or a read is done. flags: of its completion. err: 0, or why it failed. */
+static inline void cq_push_done(struct prov_cq *cq, void *context, uint64_t flags, int err)
+{
+	struct prov_completion *completion = cq_push(cq);
+
+	completion->context = context;
+	completion->flags = (uint32_t)flags;
+	completion->err = err;
+	completion->length = 0;
+	completion->buf = NULL;
+	completion->data = 0;
+	completion->overlong = 0;
 }
 
 /* Before a read: an empty queue uses the same few cache lines again, however large it is. */

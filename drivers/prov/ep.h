@@ -132,15 +132,58 @@ ssize_t receives_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t 
 ssize_t receives_cancel(struct prov_ep *ep, void *context);
 void receives_flush(struct prov_ep *ep, int err);
 void receives_drop_cancelled(struct prov_receives *rx); /* from the front */
-/* What of some pieces comes after `skip` bytes. out: room for count. Return: how many. */
-int iov_after(const struct iovec *iov, uint32_t count, uint64_t skip, struct iovec *out);
-/* Bytes go into pieces; what does not fit is left out. */
-void iov_fill(const struct iovec *iov, int count, const void *from, uint64_t length);
 /* What of the oldest one's pieces comes after `skip` bytes. out: PROV_IOV_MAX. Return: how many. */
 int receives_pieces(const struct prov_receives *rx, uint64_t skip, struct iovec *out);
 /* Bytes of a message go into the oldest one, after `skip`; what does not fit is left out. */
 void receives_copy(const struct prov_receives *rx, uint64_t skip, const void *from,
 		   uint64_t length);
+
+/* Pieces of memory -------------------------------------------------------------------------- */
+
+/* What of them comes after `skip` bytes. out: room for count. Return: how many. */
+int iov_after(const struct iovec *iov, uint32_t count, uint64_t skip, struct iovec *out);
+/* Bytes go into them; what does not fit is left out. */
+void iov_fill(const struct iovec *iov, int count, const void *from, uint64_t length);
+
+static inline uint64_t iov_bytes(const struct iovec *iov, size_t count)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	return bytes;
+}
+
+/* Cut them to their first bytes. Return: how many are left; 0: there are fewer bytes. */
+static inline int iov_first(struct iovec *iov, int count, uint64_t bytes)
+{
+	for (int i = 0; i < count; i++) {
+		if (iov[i].iov_len >= bytes) {
+			iov[i].iov_len = bytes;
+			return i + 1;
+		}
+		bytes -= iov[i].iov_len;
+	}
+	return 0;
+}
+
+/* All of their bytes, one piece after the other. */
+static inline void iov_copy(uint8_t *to, const struct iovec *iov, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (plx_likely(iov[i].iov_len))
+			memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+/* Why nothing is sent by one that is not connected, or posted to one that is dead. */
+static inline ssize_t ep_refuses(const struct prov_ep *ep)
+{
+	return ep->enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
+}
 
 static inline struct prov_receive *receives_first(const struct prov_receives *rx)
 {

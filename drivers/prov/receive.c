@@ -77,11 +77,6 @@ static ssize_t posted(struct prov_ep *ep)
 	return 0;
 }
 
-static ssize_t cannot_post(const struct prov_ep *ep)
-{
-	return ep->enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
-}
-
 static inline bool may_post(const struct prov_ep *ep)
 {
 	return ep->enabled && ep->state != EP_DEAD;
@@ -99,7 +94,7 @@ ssize_t receives_post(struct fid_ep *fid, void *buf, size_t length, void *desc, 
 	struct prov_receive *receive = take_place(&ep->rx);
 
 	if (plx_unlikely(!may_post(ep)))
-		return cannot_post(ep);
+		return ep_refuses(ep);
 	if (plx_unlikely(!receive))
 		return -FI_EAGAIN;
 	*receive = (struct prov_receive){
@@ -117,26 +112,22 @@ static ssize_t post_pieces(struct prov_ep *ep, const struct iovec *iov, size_t c
 			   uint64_t flags)
 {
 	struct prov_receive *receive = take_place(&ep->rx);
-	size_t total = 0;
 
 	if (!may_post(ep))
-		return cannot_post(ep);
+		return ep_refuses(ep);
 	if (!receive)
 		return -FI_EAGAIN;
 	if (!ep->rx.pieces)
 		ep->rx.pieces = alloc_pieces(ep->rx.mask + 1);
 	if (!ep->rx.pieces)
 		return -FI_ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		pieces_of(&ep->rx, ep->rx.tail)[i] = iov[i];
-		total += iov[i].iov_len;
-	}
+	memcpy(pieces_of(&ep->rx, ep->rx.tail), iov, count * sizeof(*iov));
 	*receive = (struct prov_receive){
 		.buf = iov[0].iov_base,
 		.length = iov[0].iov_len,
 		.context = context,
 		.flags = wanted(ep, flags),
-		.total = total,
+		.total = iov_bytes(iov, count),
 		.pieces = (uint32_t)count,
 	};
 	return posted(ep);

@@ -60,8 +60,7 @@ static ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t f
 
 	if (msg->iov_count > PROV_IOV_MAX)
 		return -FI_EINVAL;
-	for (size_t i = 0; i < msg->iov_count; i++)
-		message.length += msg->msg_iov[i].iov_len;
+	message.length = iov_bytes(msg->msg_iov, msg->iov_count);
 	if (flags & FI_INJECT && message.length > SEND_INJECT_MAX)
 		return -FI_EINVAL;
 	return send_it(ep, &message);

@@ -4,7 +4,7 @@
 #include "plx_fabric_driver.h"
 #include "shm.h"
 
-/* Sends under way of one link, which has no more than 36 of its own: 136 bytes for each. */
+/* Sends under way of one link, which has no more than 36 of its own: 120 bytes for each. */
 #define TX_SIZE 64
 
 extern const struct plx_fabric_driver plx_driver_shm;

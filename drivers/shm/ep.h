@@ -34,8 +34,7 @@ struct shm_send {
 	uint64_t total, written; /* written == total: only waits for the head */
 	uint64_t end;            /* it is done when the head is here */
 	struct iovec pieces[PROV_IOV_MAX];
-	uint32_t piece_count, piece;
-	size_t offset; /* in that piece */
+	uint32_t piece_count;
 	bool has_data, wants_completion;
 };
 
@@ -58,7 +57,7 @@ struct shm_ep {
 	uint8_t part_kind; /* RECORD_FIRST or RECORD_READ */
 	bool part_has_data;
 	uint64_t part_total, part_done, part_data;
-	struct record_piece sources[PROV_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
+	struct iovec sources[PROV_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
 	uint32_t source_count;
 	struct shm_peer peer_process;
 	int peer_pidfd; /* held while a message is read from its memory; else -1 */

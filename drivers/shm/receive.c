@@ -87,19 +87,22 @@ static bool receive_next(struct shm_ep *ep, const struct prov_receive *receive,
 /* Remember where the message is. */
 static bool begin_read(struct shm_ep *ep, const struct record *record)
 {
-	uint32_t count = record->length / sizeof(struct record_piece);
+	struct record_piece pieces[PROV_IOV_MAX];
+	uint32_t count = record->length / sizeof(*pieces);
 	uint64_t total = 0;
 
 	if (ep->part_kind || count < 1 || count > PROV_IOV_MAX ||
-	    record->length % sizeof(struct record_piece) || !ep->may_read)
+	    record->length % sizeof(*pieces) || !ep->may_read)
 		return false;
-	memcpy(ep->sources, record->payload, record->length);
-	ep->source_count = count;
+	memcpy(pieces, record->payload, record->length);
 	for (uint32_t i = 0; i < count; i++) {
-		if (ep->sources[i].length > SHM_MESSAGE_MAX)
+		if (pieces[i].length > SHM_MESSAGE_MAX)
 			return false;
-		total += ep->sources[i].length;
+		ep->sources[i].iov_base = (void *)(uintptr_t)pieces[i].address;
+		ep->sources[i].iov_len = pieces[i].length;
+		total += pieces[i].length;
 	}
+	ep->source_count = count;
 	if (total == 0 || total > SHM_MESSAGE_MAX)
 		return false;
 	ep->peer_pidfd = peer_hold(ep->base.source.fd, &ep->peer_process);
@@ -109,26 +112,6 @@ static bool begin_read(struct shm_ep *ep, const struct record *record)
 	return true;
 }
 
-static int sources_from(const struct shm_ep *ep, uint64_t skip, uint64_t most, struct iovec *out)
-{
-	int count = 0;
-
-	for (uint32_t i = 0; i < ep->source_count && most > 0; i++) {
-		uint64_t length = ep->sources[i].length;
-
-		if (skip >= length) {
-			skip -= length;
-			continue;
-		}
-		length = length - skip < most ? length - skip : most;
-		out[count].iov_base = (void *)(uintptr_t)(ep->sources[i].address + skip);
-		out[count++].iov_len = length;
-		most -= length;
-		skip = 0;
-	}
-	return count;
-}
-
 /* Read on. Return: bytes; -errno the peer is gone, or gave what cannot be read. */
 static ssize_t read_some(struct shm_ep *ep, const struct prov_receive *receive)
 {
@@ -136,13 +119,15 @@ static ssize_t read_some(struct shm_ep *ep, const struct prov_receive *receive)
 	uint64_t fit = ep->part_total < receive->total ? ep->part_total : receive->total;
 	uint64_t most = fit - ep->part_done;
 	ssize_t got;
+	int count;
 
 	if (most == 0)
 		return 0;
 	most = most < READ_MAX ? most : READ_MAX;
+	count = iov_after(ep->sources, ep->source_count, ep->part_done, from);
 	got = process_vm_readv(ep->peer_process.pid, to,
 			       (unsigned long)receives_pieces(&ep->base.rx, ep->part_done, to),
-			       from, (unsigned long)sources_from(ep, ep->part_done, most, from), 0);
+			       from, (unsigned long)iov_first(from, count, most), 0);
 	if (got < 0)
 		return -errno;
 	/* The pid may be another's by now, also where a child of the peer still has the socket. */

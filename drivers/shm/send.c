@@ -16,10 +16,8 @@
 
 int send_init(struct shm_ep *ep)
 {
-	uint32_t capacity = 1;
+	uint32_t capacity = power_of_two(ep->base.tx_size);
 
-	while (capacity < ep->base.tx_size)
-		capacity *= 2;
 	ep->tx_mask = capacity - 1;
 	ep->sends = calloc(capacity, sizeof(*ep->sends));
 	return ep->sends ? 0 : -FI_ENOMEM;
@@ -110,15 +108,7 @@ void send_call_peers(struct shm_domain *domain)
 
 static void push_done(struct shm_ep *ep, void *context, int err)
 {
-	struct prov_completion *completion = cq_push(ep->base.tx_cq);
-
-	completion->context = context;
-	completion->flags = FI_SEND | FI_MSG;
-	completion->err = err;
-	completion->length = 0;
-	completion->buf = NULL;
-	completion->data = 0;
-	completion->overlong = 0;
+	cq_push_done(ep->base.tx_cq, context, FI_SEND | FI_MSG, err);
 }
 
 static ssize_t no_room(struct shm_ep *ep)
@@ -159,19 +149,14 @@ static inline ssize_t send_small(struct shm_ep *ep, const struct prov_message *m
 	bool waits = message->flags & FI_DELIVERY_COMPLETE && message->wants_completion;
 	uint8_t flags = (message->has_data ? RECORD_HAS_DATA : 0) | (waits ? RECORD_ACK : 0);
 	uint32_t bytes = record_bytes(message->length, flags);
-	uint8_t *record, *payload;
+	uint8_t *record;
 
 	if (plx_unlikely(waits && is_full(ep)))
 		return -FI_EAGAIN;
 	record = ring_claim(&ep->writer, bytes);
 	if (plx_unlikely(!record))
 		return no_room(ep);
-	payload = ring_payload(record, flags, message->data);
-	for (size_t i = 0; i < message->count; i++) {
-		if (plx_likely(message->iov[i].iov_len))
-			memcpy(payload, message->iov[i].iov_base, message->iov[i].iov_len);
-		payload += message->iov[i].iov_len;
-	}
+	iov_copy(ring_payload(record, flags, message->data), message->iov, message->count);
 	if (message->flags & FI_MORE)
 		commit_early(ep, flags, (uint32_t)message->length, bytes);
 	else
@@ -227,11 +212,6 @@ static ssize_t send_large(struct shm_ep *ep, const struct prov_message *message)
 	return 0;
 }
 
-static ssize_t cannot_send(const struct shm_ep *ep)
-{
-	return ep->base.enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
-}
-
 /* Whether a message is being written in parts: nothing may come between them. */
 static bool is_writing(const struct shm_ep *ep)
 {
@@ -243,7 +223,7 @@ static bool is_writing(const struct shm_ep *ep)
 static inline ssize_t send_message(struct shm_ep *ep, const struct prov_message *message)
 {
 	if (plx_unlikely(ep->base.state != EP_CONNECTED))
-		return cannot_send(ep);
+		return ep_refuses(&ep->base);
 	if (plx_unlikely(is_writing(ep) ||
 			 (message->wants_completion && !cq_has_room(ep->base.tx_cq))))
 		return -FI_EAGAIN;
@@ -254,22 +234,13 @@ static inline ssize_t send_message(struct shm_ep *ep, const struct prov_message 
 
 /* What is under way -------------------------------------------------------------------------- */
 
-static void copy_part(struct shm_send *kept, uint8_t *to, uint64_t length)
+/* Its next bytes. */
+static void copy_part(const struct shm_send *kept, uint8_t *to, uint64_t length)
 {
-	while (length > 0) {
-		const struct iovec *piece = &kept->pieces[kept->piece];
-		size_t bytes = piece->iov_len - kept->offset;
+	struct iovec pieces[PROV_IOV_MAX];
+	int count = iov_after(kept->pieces, kept->piece_count, kept->written, pieces);
 
-		bytes = bytes < length ? bytes : length;
-		memcpy(to, (char *)piece->iov_base + kept->offset, bytes);
-		to += bytes;
-		length -= bytes;
-		kept->offset += bytes;
-		if (kept->offset == piece->iov_len) {
-			kept->piece++;
-			kept->offset = 0;
-		}
-	}
+	iov_copy(to, pieces, (size_t)iov_first(pieces, count, length));
 }
 
 /* Bytes of the next part: up to the ring's end where that comes first, so that the next ones begin

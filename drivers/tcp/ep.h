@@ -107,6 +107,7 @@ int tcp_ep_connect(struct prov_ep *base, const void *data, size_t length);
 void dial_free(struct tcp_ep *ep); /* accepts one that does not connect */
 /* Of each socket: for an endpoint or a passive endpoint of that info. */
 void tcp_set_options(int fd, const struct fi_info *info);
+void tcp_set_option(int fd, int level, int name, int value); /* if the kernel lets it be */
 
 /* receive.c -------------------------------------------------------------------------------- */
 

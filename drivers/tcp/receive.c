@@ -239,23 +239,15 @@ static void received(struct tcp_ep *ep, size_t length)
 	}
 }
 
-/* The rest of the payload, to where it goes. Return: how many pieces; 0: by way of the block. */
+/* The rest of the payload, to where it goes; what comes behind is another frame's. Return: how many
+ * pieces; 0: by way of the block, also what does not fit. */
 static int direct_pieces(const struct tcp_ep *ep, struct iovec *iov)
 {
 	size_t left = ep->frame.length - ep->frame_done;
-	int count;
 
 	if (left < DIRECT_MIN || !ep->in_frame)
 		return 0;
-	count = target_pieces(ep, iov);
-	for (int i = 0; i < count; i++) {
-		if (iov[i].iov_len >= left) {
-			iov[i].iov_len = left; /* what comes behind is another frame's */
-			return i + 1;
-		}
-		left -= iov[i].iov_len;
-	}
-	return 0; /* it does not fit */
+	return iov_first(iov, target_pieces(ep, iov), left);
 }
 
 static ssize_t read_direct(struct tcp_ep *ep, struct iovec *iov, int count)

@@ -74,12 +74,8 @@ void rma_end_data(struct tcp_ep *ep)
 	const struct tcp_read *read = rma_oldest(ep);
 
 	ep->reads_head++;
-	if (!read->flags)
-		return;
-	*cq_push(ep->base.tx_cq) = (struct prov_completion){
-		.context = read->context,
-		.flags = (uint32_t)read->flags,
-	};
+	if (read->flags)
+		cq_push_done(ep->base.tx_cq, read->context, read->flags, 0);
 }
 
 void rma_flush(struct tcp_ep *ep, int err)
@@ -89,11 +85,7 @@ void rma_flush(struct tcp_ep *ep, int err)
 		const struct tcp_read *read = rma_oldest(ep);
 
 		if (read->flags)
-			*cq_push(ep->base.tx_cq) = (struct prov_completion){
-				.context = read->context,
-				.flags = (uint32_t)read->flags,
-				.err = err,
-			};
+			cq_push_done(ep->base.tx_cq, read->context, read->flags, err);
 	}
 	free(ep->reads);
 	ep->reads = NULL;
@@ -107,19 +99,17 @@ static uint64_t completion_of(const struct tcp_ep *ep, uint64_t flags, uint64_t 
 	return !ep->base.tx_selective || flags & FI_COMPLETION ? FI_RMA | kind : 0;
 }
 
-static uint64_t total_of(const struct iovec *iov, size_t count)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < count; i++)
-		total += iov[i].iov_len;
-	return total;
-}
-
 /* A read takes a place among the sends, so that the queue has room for it when it fails. */
 static bool has_room(const struct tcp_ep *ep)
 {
 	return ep->reads_tail - ep->reads_head < WIRE_READS_MAX && under_way(ep) < ep->base.tx_size;
+}
+
+/* Of the peer's memory, for all pieces of ours. */
+static bool is_one_place(const struct fi_msg_rma *msg)
+{
+	return msg->iov_count <= PROV_IOV_MAX && msg->rma_iov_count == 1 &&
+	       iov_bytes(msg->msg_iov, msg->iov_count) == msg->rma_iov->len;
 }
 
 static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
@@ -129,8 +119,7 @@ static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 	struct tcp_read *read;
 	ssize_t rc;
 
-	if (msg->iov_count > PROV_IOV_MAX || msg->rma_iov_count != 1 ||
-	    total_of(msg->msg_iov, msg->iov_count) != msg->rma_iov->len)
+	if (!is_one_place(msg))
 		return -FI_EINVAL;
 	if (msg->rma_iov->len > WIRE_LENGTH_MAX)
 		return -FI_EMSGSIZE;
@@ -158,23 +147,22 @@ static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 	return 0;
 }
 
-static ssize_t write_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+/* completion: its flags; 0: none is wanted. */
+static ssize_t post_write(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
+			  uint64_t completion)
 {
-	struct tcp_ep *ep = ep_of(fid);
 	struct tcp_message message = {
 		.frame = {.kind = WIRE_WRITE},
 		.iov = msg->msg_iov,
 		.count = msg->iov_count,
-		.length = total_of(msg->msg_iov, msg->iov_count),
 		.context = msg->context,
 		.flags = flags,
-		.completion = completion_of(ep, flags, FI_WRITE),
+		.completion = completion,
 	};
 
-	if (msg->iov_count > PROV_IOV_MAX || msg->rma_iov_count != 1 ||
-	    message.length != msg->rma_iov->len ||
-	    (flags & FI_INJECT && message.length > TCP_INJECT_MAX))
+	if (!is_one_place(msg) || (flags & FI_INJECT && msg->rma_iov->len > TCP_INJECT_MAX))
 		return -FI_EINVAL;
+	message.length = msg->rma_iov->len;
 	message.frame.length = (uint32_t)message.length;
 	message.frame.address = msg->rma_iov->addr;
 	message.frame.key = msg->rma_iov->key;
@@ -182,7 +170,12 @@ static ssize_t write_message(struct fid_ep *fid, const struct fi_msg_rma *msg, u
 		message.frame.flags = WIRE_HAS_DATA;
 		message.frame.data = msg->data;
 	}
-	return tcp_send_message(ep, &message);
+	return tcp_send_message(ep_of(fid), &message);
+}
+
+static ssize_t write_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return post_write(fid, msg, flags, completion_of(ep_of(fid), flags, FI_WRITE));
 }
 
 /* libfabric's other calls ------------------------------------------------------------------------
@@ -214,7 +207,7 @@ static const struct fi_msg_rma *one(struct access *access, const void *buf, size
 static const struct fi_msg_rma *many(struct access *access, const struct iovec *iov, size_t count,
 				     uint64_t address, uint64_t key, void *context)
 {
-	one(access, NULL, count > PROV_IOV_MAX ? 0 : total_of(iov, count), address, key, 0,
+	one(access, NULL, count > PROV_IOV_MAX ? 0 : iov_bytes(iov, count), address, key, 0,
 	    context);
 	access->msg.msg_iov = iov;
 	access->msg.iov_count = count;
@@ -267,39 +260,22 @@ static ssize_t write_data(struct fid_ep *fid, const void *buf, size_t length, vo
 			     (ep_of(fid)->base.tx_flags & ~FI_INJECT) | FI_REMOTE_CQ_DATA);
 }
 
-/* No completion comes of these. */
-static ssize_t inject(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
-		      uint64_t address, uint64_t key, uint64_t flags)
-{
-	struct iovec iov = {(void *)(uintptr_t)buf, length};
-	struct tcp_message message = {
-		.frame = {.length = (uint32_t)length,
-			  .kind = WIRE_WRITE,
-			  .flags = flags & FI_REMOTE_CQ_DATA ? WIRE_HAS_DATA : 0,
-			  .data = data,
-			  .address = address,
-			  .key = key},
-		.iov = &iov,
-		.count = 1,
-		.length = length,
-		.flags = FI_INJECT,
-	};
-
-	if (length > TCP_INJECT_MAX)
-		return -FI_EINVAL;
-	return tcp_send_message(ep_of(fid), &message);
-}
-
+/* No completion comes of the next two. */
 static ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination,
 			  uint64_t address, uint64_t key)
 {
-	return inject(fid, buf, length, 0, address, key, 0);
+	struct access access;
+
+	return post_write(fid, one(&access, buf, length, address, key, 0, NULL), FI_INJECT, 0);
 }
 
 static ssize_t inject_data(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
 			   fi_addr_t destination, uint64_t address, uint64_t key)
 {
-	return inject(fid, buf, length, data, address, key, FI_REMOTE_CQ_DATA);
+	struct access access;
+
+	return post_write(fid, one(&access, buf, length, address, key, data, NULL),
+			  FI_INJECT | FI_REMOTE_CQ_DATA, 0);
 }
 
 struct fi_ops_rma tcp_rma_ops = {

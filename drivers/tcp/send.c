@@ -21,25 +21,12 @@
 
 /* Completing --------------------------------------------------------------------------------- */
 
-static void push_done(struct tcp_ep *ep, void *context, uint64_t flags, int err)
-{
-	struct prov_completion *completion = cq_push(ep->base.tx_cq);
-
-	completion->context = context;
-	completion->flags = (uint32_t)flags;
-	completion->err = err;
-	completion->length = 0;
-	completion->buf = NULL;
-	completion->data = 0;
-	completion->overlong = 0;
-}
-
 /* The oldest one is out. */
 static void send_done(struct tcp_ep *ep, const struct tcp_send *send)
 {
 	ep->answers -= send->mr != NULL;
 	if (send->flags)
-		push_done(ep, send->context, send->flags, 0);
+		cq_push_done(ep->base.tx_cq, send->context, send->flags, 0);
 	ep->base.tx_head++;
 }
 
@@ -303,11 +290,6 @@ static inline void launch(struct tcp_ep *ep, bool more)
 
 /* One operation ------------------------------------------------------------------------------ */
 
-static ssize_t cannot_send(const struct tcp_ep *ep)
-{
-	return ep->base.enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
-}
-
 static inline bool is_full(const struct tcp_ep *ep)
 {
 	return ep->base.tx_tail - ep->base.tx_head - ep->answers >= ep->base.tx_size;
@@ -333,15 +315,6 @@ static uint8_t *make_room(struct tcp_ep *ep, size_t bytes)
 		return at;
 	tcp_send_queued(ep);
 	return stage(ep, bytes);
-}
-
-static void copy_in(uint8_t *to, const struct tcp_message *message)
-{
-	for (size_t i = 0; i < message->count; i++) {
-		if (message->iov[i].iov_len)
-			memcpy(to, message->iov[i].iov_base, message->iov[i].iov_len);
-		to += message->iov[i].iov_len;
-	}
 }
 
 /* What of it is staged comes first, then, unless it was copied, the pieces from where they lie. */
@@ -382,7 +355,7 @@ ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message)
 	uint8_t *at;
 
 	if (plx_unlikely(ep->base.state != EP_CONNECTED))
-		return cannot_send(ep);
+		return ep_refuses(&ep->base);
 	if (plx_unlikely(message->length > WIRE_LENGTH_MAX))
 		return -FI_EMSGSIZE;
 	if (plx_unlikely(!message->mr && (is_full(ep) || (message->length && is_too_much(ep)) ||
@@ -399,12 +372,12 @@ ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message)
 		return -FI_EAGAIN;
 	wire_write(at, &message->frame);
 	if (copied)
-		copy_in(at + header, message);
+		iov_copy(at + header, message->iov, message->count);
 	staged(ep, header + (copied ? (uint32_t)message->length : 0));
 	if (kept)
 		keep(ep, message, copied);
 	else if (message->completion)
-		push_done(ep, message->context, message->completion, 0);
+		cq_push_done(ep->base.tx_cq, message->context, message->completion, 0);
 	launch(ep, message->flags & FI_MORE);
 	return 0;
 }
@@ -419,7 +392,7 @@ void tcp_send_flush(struct tcp_ep *ep, int err)
 		const struct tcp_send *send = send_at(ep, ep->base.tx_head);
 
 		if (send->flags)
-			push_done(ep, send->context, send->flags, err);
+			cq_push_done(ep->base.tx_cq, send->context, send->flags, err);
 	}
 	ep->answers = ep->tail_staged = 0;
 	ep->queued_bytes = 0;

@@ -5,7 +5,6 @@
  * with its socket, and is known in its network namespace only. */
 #include "../shm.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,45 +12,29 @@
 /* The name of one address, which tells link-local ones of different interfaces apart. */
 static socklen_t write_name(const struct sockaddr_storage *address, struct sockaddr_un *name_out)
 {
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-	uint16_t port = prov_address_port((const struct sockaddr *)address);
-	char text[INET6_ADDRSTRLEN], scope[16] = "";
+	struct sockaddr_storage named = *address;
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&named;
+	char text[PROV_ADDRESS_MAX];
 	int length;
 
+	if (named.ss_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
+		six->sin6_scope_id = 0;
 	memset(name_out, 0, sizeof(*name_out));
 	name_out->sun_family = AF_UNIX;
-	if (address->ss_family == AF_INET) {
-		inet_ntop(AF_INET, &four->sin_addr, text, sizeof(text));
-		length = snprintf(name_out->sun_path + 1, sizeof(name_out->sun_path) - 1,
-				  SHM_NAME ":%s:%u", text, port);
-	} else {
-		inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof(text));
-		if (IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
-			snprintf(scope, sizeof(scope), "%%%u", six->sin6_scope_id);
-		length = snprintf(name_out->sun_path + 1, sizeof(name_out->sun_path) - 1,
-				  SHM_NAME ":[%s%s]:%u", text, scope, port);
-	}
+	length = snprintf(name_out->sun_path + 1, sizeof(name_out->sun_path) - 1, SHM_NAME ":%s",
+			  prov_address_format(&named, text));
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-}
-
-static bool is_wildcard(const struct sockaddr_storage *address)
-{
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-
-	return address->ss_family == AF_INET ? four->sin_addr.s_addr == htonl(INADDR_ANY)
-					     : IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
 }
 
 /* Widen an address to the wildcard of its family, and that one to the wildcard of IPv6. Return:
  * false if it is that already. */
 static bool widen(struct sockaddr_storage *address)
 {
-	sa_family_t family = is_wildcard(address) ? AF_INET6 : address->ss_family;
+	bool is_any = prov_address_is_any((struct sockaddr *)address);
+	sa_family_t family = is_any ? AF_INET6 : address->ss_family;
 	uint16_t port = prov_address_port((struct sockaddr *)address);
 
-	if (is_wildcard(address) && address->ss_family == AF_INET6)
+	if (is_any && address->ss_family == AF_INET6)
 		return false;
 	memset(address, 0, sizeof(*address));
 	address->ss_family = family;

@@ -29,7 +29,7 @@ void dial_free(struct tcp_ep *ep)
 }
 
 /* What the kernel refuses here is no reason to be without the connection. */
-static void set(int fd, int level, int name, int value)
+void tcp_set_option(int fd, int level, int name, int value)
 {
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
@@ -42,21 +42,21 @@ static void set_class(int fd, const struct fi_info *info)
 
 	if (!dscp)
 		return;
-	set(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2);
-	set(fd, IPPROTO_IP, IP_TOS, dscp << 2);
+	tcp_set_option(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2);
+	tcp_set_option(fd, IPPROTO_IP, IP_TOS, dscp << 2);
 }
 
 void tcp_set_options(int fd, const struct fi_info *info)
 {
-	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	tcp_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (tcp_params.send_bytes)
-		set(fd, SOL_SOCKET, SO_SNDBUF, (int)tcp_params.send_bytes);
+		tcp_set_option(fd, SOL_SOCKET, SO_SNDBUF, (int)tcp_params.send_bytes);
 	if (tcp_params.receive_bytes)
-		set(fd, SOL_SOCKET, SO_RCVBUF, (int)tcp_params.receive_bytes);
+		tcp_set_option(fd, SOL_SOCKET, SO_RCVBUF, (int)tcp_params.receive_bytes);
 	if (tcp_params.user_timeout_ms)
-		set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)tcp_params.user_timeout_ms);
+		tcp_set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)tcp_params.user_timeout_ms);
 	if (tcp_params.busy_poll_us)
-		set(fd, SOL_SOCKET, SO_BUSY_POLL, (int)tcp_params.busy_poll_us);
+		tcp_set_option(fd, SOL_SOCKET, SO_BUSY_POLL, (int)tcp_params.busy_poll_us);
 	set_class(fd, info);
 }
 
@@ -174,7 +174,7 @@ static int bind_local(int fd, const struct sockaddr_storage *local)
 
 	if (!local->ss_family || (prov_address_is_any(address) && !prov_address_port(address)))
 		return 0;
-	set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	tcp_set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 	return bind(fd, address, prov_address_bytes(address)) ? -errno : 0;
 }
 

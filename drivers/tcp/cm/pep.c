@@ -4,11 +4,6 @@
 
 #include <errno.h>
 
-static void set(int fd, int level, int name, int value)
-{
-	setsockopt(fd, level, name, &value, sizeof(value));
-}
-
 /* A listener at :: takes IPv4 too, whatever net.ipv6.bindv6only says; one at an address of IPv6
  * takes that alone. */
 static int bind_socket(const struct sockaddr_storage *address)
@@ -19,9 +14,9 @@ static int bind_socket(const struct sockaddr_storage *address)
 
 	if (fd < 0)
 		return -errno;
-	set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	tcp_set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (at->sa_family == AF_INET6)
-		set(fd, IPPROTO_IPV6, IPV6_V6ONLY, !prov_address_is_any(at));
+		tcp_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, !prov_address_is_any(at));
 	if (bind(fd, at, prov_address_bytes(at)) == 0)
 		return fd;
 	err = errno;
