@@ -2,11 +2,6 @@
 /* How endpoints of every provider are connected, and what they tell of it. */
 #include "prov.h"
 
-static struct prov_ep *ep_of(struct fid *fid)
-{
-	return (struct prov_ep *)fid;
-}
-
 static const struct prov_ep_ops *ops_of(const struct prov_ep *ep)
 {
 	return ep->domain->fabric->prov->ep_ops;
@@ -56,7 +51,7 @@ static int take_peer(struct prov_ep *ep, const void *address)
 
 static int ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
 {
-	struct prov_ep *ep = ep_of(&fid->fid);
+	struct prov_ep *ep = prov_ep_of(&fid->fid);
 	int rc = check_connect(ep, length);
 
 	rc = rc ? rc : take_peer(ep, address);
@@ -74,7 +69,7 @@ static int ep_connect(struct fid_ep *fid, const void *address, const void *data,
 /* Past the answer there is no way back: what fails then ends the connection. */
 static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
 {
-	struct prov_ep *ep = ep_of(&fid->fid);
+	struct prov_ep *ep = prov_ep_of(&fid->fid);
 	int rc;
 
 	if (ep->state != EP_IDLE)
@@ -100,7 +95,7 @@ static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
 
 static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 {
-	struct prov_ep *ep = ep_of(&fid->fid);
+	struct prov_ep *ep = prov_ep_of(&fid->fid);
 
 	if (flags)
 		return -FI_EBADFLAGS;
@@ -115,7 +110,7 @@ static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 
 static int ep_setname(fid_t fid, void *address, size_t bytes)
 {
-	struct prov_ep *ep = ep_of(fid);
+	struct prov_ep *ep = prov_ep_of(fid);
 
 	if (ep->state != EP_IDLE || ep->request)
 		return -FI_EOPBADSTATE;
@@ -124,7 +119,7 @@ static int ep_setname(fid_t fid, void *address, size_t bytes)
 
 static int ep_getname(fid_t fid, void *address, size_t *bytes)
 {
-	const struct prov_ep *ep = ep_of(fid);
+	const struct prov_ep *ep = prov_ep_of(fid);
 
 	return ep->local.ss_family ? prov_address_give(&ep->local, address, bytes)
 				   : -FI_EADDRNOTAVAIL;
@@ -132,7 +127,7 @@ static int ep_getname(fid_t fid, void *address, size_t *bytes)
 
 static int ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
 {
-	const struct prov_ep *ep = ep_of(&fid->fid);
+	const struct prov_ep *ep = prov_ep_of(&fid->fid);
 
 	return ep->state < EP_CONNECTED ? -FI_ENOTCONN
 					: prov_address_give(&ep->peer, address, bytes);

@@ -6,11 +6,6 @@
 
 #define DIRECTION (FI_TRANSMIT | FI_RECV)
 
-static struct prov_ep *ep_of(struct fid *fid)
-{
-	return (struct prov_ep *)fid;
-}
-
 static const struct prov *prov_of(const struct prov_ep *ep)
 {
 	return ep->domain->fabric->prov;
@@ -69,7 +64,7 @@ static int bind_cq(struct prov_ep *ep, struct prov_cq *cq, uint64_t flags)
 
 static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 {
-	struct prov_ep *ep = ep_of(fid);
+	struct prov_ep *ep = prov_ep_of(fid);
 
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
@@ -165,7 +160,7 @@ static int set_op_flags(struct prov_ep *ep, uint64_t flags)
 
 static int ep_control(struct fid *fid, int command, void *arg)
 {
-	struct prov_ep *ep = ep_of(fid);
+	struct prov_ep *ep = prov_ep_of(fid);
 
 	switch (command) {
 	case FI_ENABLE:
@@ -244,7 +239,7 @@ static void ep_free(struct prov_ep *ep)
 
 static int ep_close(struct fid *fid)
 {
-	struct prov_ep *ep = ep_of(fid);
+	struct prov_ep *ep = prov_ep_of(fid);
 
 	ops_of(ep)->close(ep);
 	ep_free(ep);

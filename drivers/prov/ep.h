@@ -99,6 +99,11 @@ struct prov_ep_ops {
 	void (*close)(struct prov_ep *ep);      /* in whatever state it is */
 };
 
+static inline struct prov_ep *prov_ep_of(struct fid *fid)
+{
+	return (struct prov_ep *)fid;
+}
+
 /* ep.c ------------------------------------------------------------------------------------- */
 
 /* Entry of struct fi_ops_domain. */

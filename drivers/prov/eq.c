@@ -73,15 +73,12 @@ int eq_push_request(struct prov_eq *eq, fid_t pep, struct fi_info *info, const v
 	return 0;
 }
 
-static struct prov_event *of_link(struct prov_list *link)
-{
-	return plx_container_of(link, struct prov_event, link);
-}
-
 /* Or NULL. */
 static struct prov_event *eq_first(const struct prov_eq *eq)
 {
-	return list_is_empty(&eq->events) ? NULL : of_link(eq->events.next);
+	return list_is_empty(&eq->events)
+		     ? NULL
+		     : plx_container_of(eq->events.next, struct prov_event, link);
 }
 
 static void take_out(struct prov_event *event)
@@ -109,10 +106,7 @@ void eq_take_back(struct prov_eq *eq, struct prov_event *event)
 
 void eq_forget(struct prov_eq *eq, fid_t pep)
 {
-	for (struct prov_list *link = eq->events.next, *next; link != &eq->events; link = next) {
-		struct prov_event *event = of_link(link);
-
-		next = link->next;
+	PROV_LIST_FOREACH_SAFE (struct prov_event, event, &eq->events, link) {
 		if (event->fid == pep && !event->is_user)
 			drop(event);
 	}
@@ -267,10 +261,8 @@ static int eq_control(struct fid *fid, int command, void *arg)
 
 static void eq_free(struct prov_eq *eq)
 {
-	for (struct prov_list *link = eq->events.next, *next; link != &eq->events; link = next) {
-		next = link->next;
-		drop(of_link(link));
-	}
+	PROV_LIST_FOREACH_SAFE (struct prov_event, event, &eq->events, link)
+		drop(event);
 	if (eq->timer.fd >= 0)
 		close(eq->timer.fd);
 	queue_close_wait(&eq->wait);

@@ -2,14 +2,9 @@
 /* What endpoints are asked and told besides what they are for: options, room in their queues. */
 #include "prov.h"
 
-static struct prov_ep *ep_of(struct fid *fid)
-{
-	return (struct prov_ep *)fid;
-}
-
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
-	struct prov_ep *ep = ep_of(fid);
+	struct prov_ep *ep = prov_ep_of(fid);
 
 	return ep->enabled ? receives_cancel(ep, context) : -FI_EOPBADSTATE;
 }
@@ -34,14 +29,14 @@ int prov_setopt(fid_t fid, int level, int name, const void *value, size_t bytes)
 
 static ssize_t ep_rx_left(struct fid_ep *fid)
 {
-	const struct prov_ep *ep = ep_of(&fid->fid);
+	const struct prov_ep *ep = prov_ep_of(&fid->fid);
 
 	return ep->enabled ? (ssize_t)(ep->rx.size - (ep->rx.tail - ep->rx.head)) : -FI_EOPBADSTATE;
 }
 
 static ssize_t ep_tx_left(struct fid_ep *fid)
 {
-	const struct prov_ep *ep = ep_of(&fid->fid);
+	const struct prov_ep *ep = prov_ep_of(&fid->fid);
 	uint32_t used = ep->tx_tail - ep->tx_head;
 
 	if (!ep->enabled)

@@ -22,11 +22,6 @@ static const struct prov_pep_ops *ops_of(const struct prov_pep *pep)
 
 /* Requests ----------------------------------------------------------------------------------- */
 
-static struct prov_request *request_of(struct prov_list *link)
-{
-	return plx_container_of(link, struct prov_request, link);
-}
-
 static void too_late(struct prov_deadline *deadline)
 {
 	struct prov_request *request = plx_container_of(deadline, struct prov_request, deadline);
@@ -104,10 +99,8 @@ void prov_request_free(struct prov_request *request)
 
 static void free_all(struct prov_list *requests)
 {
-	for (struct prov_list *link = requests->next, *next; link != requests; link = next) {
-		next = link->next;
-		prov_request_free(request_of(link));
-	}
+	PROV_LIST_FOREACH_SAFE (struct prov_request, request, requests, link)
+		prov_request_free(request);
 }
 
 /* Accepting ---------------------------------------------------------------------------------- */

@@ -25,16 +25,6 @@ static struct shm_ep *of_link(struct prov_list *link)
 	return plx_container_of(link, struct shm_ep, link);
 }
 
-static struct shm_cq *of_cq_link(struct prov_list *link)
-{
-	return plx_container_of(link, struct shm_cq, q.link);
-}
-
-static struct shm_ep *of_send_link(struct prov_list *link)
-{
-	return plx_container_of(link, struct shm_ep, send_link);
-}
-
 /* Lists -------------------------------------------------------------------------------------- */
 
 static void unlist(struct shm_ep *ep)
@@ -278,11 +268,7 @@ static __attribute__((noinline)) bool continue_sends(struct shm_domain *domain)
 	uint32_t parts = SHM_POLL_PARTS;
 	bool moved = false;
 
-	for (struct prov_list *link = domain->sending.next, *next; link != &domain->sending;
-	     link = next) {
-		struct shm_ep *ep = of_send_link(link);
-
-		next = link->next;
+	PROV_LIST_FOREACH_SAFE (struct shm_ep, ep, &domain->sending, send_link) {
 		moved |= send_go_on(ep, &parts);
 		if (ep->base.tx_head == ep->base.tx_tail && ep->is_sending) {
 			list_remove(&ep->send_link);
@@ -309,15 +295,14 @@ static inline void poll_one(struct shm_cq *cq)
 void progress_poll(struct shm_cq *cq)
 {
 	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
-	struct prov_list *cqs = &domain->base.cqs;
 
 	if (domain->callers)
 		send_call_peers(domain);
 	poll_one(cq);
 	if (plx_unlikely(cq->q.link.next != cq->q.link.prev)) {
-		for (struct prov_list *link = cqs->next; link != cqs; link = link->next) {
-			if (link != &cq->q.link)
-				poll_one(of_cq_link(link));
+		PROV_LIST_FOREACH (struct shm_cq, each, &domain->base.cqs, q.link) {
+			if (each != cq)
+				poll_one(each);
 		}
 	}
 	if (plx_unlikely(!list_is_empty(&domain->sending)))
@@ -366,9 +351,8 @@ static bool arm(struct shm_ep *ep)
 
 static bool arm_list(struct prov_list *list)
 {
-	for (struct prov_list *link = list->next, *next; link != list; link = next) {
-		next = link->next;
-		if (arm(of_link(link)))
+	PROV_LIST_FOREACH_SAFE (struct shm_ep, ep, list, link) {
+		if (arm(ep))
 			return true;
 	}
 	return false;
@@ -377,10 +361,7 @@ static bool arm_list(struct prov_list *list)
 /* Sends that wait for the peer: it wakes us when it has read on. */
 static bool arm_sends(struct shm_domain *domain)
 {
-	for (struct prov_list *link = domain->sending.next; link != &domain->sending;
-	     link = link->next) {
-		struct shm_ep *ep = of_send_link(link);
-
+	PROV_LIST_FOREACH (struct shm_ep, ep, &domain->sending, send_link) {
 		/* E3 */
 		atomic_store_explicit(&ep->writer.segment.control->space_call, CALL_WAKE,
 				      memory_order_seq_cst);
@@ -391,12 +372,9 @@ static bool arm_sends(struct shm_domain *domain)
 bool progress_arm(struct shm_cq *cq)
 {
 	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
-	struct prov_list *cqs = &domain->base.cqs;
 
 	send_call_peers(domain);
-	for (struct prov_list *link = cqs->next; link != cqs; link = link->next) {
-		struct shm_cq *each = of_cq_link(link);
-
+	PROV_LIST_FOREACH (struct shm_cq, each, &domain->base.cqs, q.link) {
 		if (arm_list(&each->active) || arm_list(&each->belled))
 			return false;
 	}

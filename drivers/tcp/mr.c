@@ -29,12 +29,9 @@ static bool is_used_by(const struct prov_mr *mr, const struct tcp_ep *ep)
 
 void tcp_mr_closing(struct prov_mr *mr)
 {
-	struct prov_list *eps = &((struct tcp_domain *)mr->domain)->eps;
+	struct tcp_domain *domain = (struct tcp_domain *)mr->domain;
 
-	for (struct prov_list *link = eps->next, *next; link != eps; link = next) {
-		struct tcp_ep *ep = plx_container_of(link, struct tcp_ep, domain_link);
-
-		next = link->next;
+	PROV_LIST_FOREACH_SAFE (struct tcp_ep, ep, &domain->eps, domain_link) {
 		if (is_used_by(mr, ep)) {
 			tcp_ep_break(ep, "it uses memory whose registration is closed");
 			tcp_ep_finish(ep);

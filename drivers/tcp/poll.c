@@ -34,11 +34,6 @@ static struct tcp_domain *domain_of_cq(const struct tcp_cq *cq)
 	return (struct tcp_domain *)cq->q.domain;
 }
 
-static struct tcp_cq *cq_of_link(struct prov_list *link)
-{
-	return plx_container_of(link, struct tcp_cq, q.link);
-}
-
 /* Lists -------------------------------------------------------------------------------------- */
 
 static void unlist(struct tcp_ep *ep)
@@ -289,14 +284,12 @@ static inline void poll_one(struct tcp_cq *cq)
  * of its sends alone, and its peer waits for the same. */
 void poll_cq(struct tcp_cq *cq)
 {
-	struct prov_list *cqs = &cq->q.domain->cqs;
-
 	poll_one(cq);
 	if (plx_likely(cq->q.link.next == cq->q.link.prev))
 		return;
-	for (struct prov_list *link = cqs->next; link != cqs; link = link->next) {
-		if (link != &cq->q.link)
-			poll_one(cq_of_link(link));
+	PROV_LIST_FOREACH (struct tcp_cq, each, &cq->q.domain->cqs, q.link) {
+		if (each != cq)
+			poll_one(each);
 	}
 }
 
@@ -307,9 +300,9 @@ static bool enter_all(struct tcp_cq *cq)
 {
 	bool all = true;
 
-	for (struct prov_list *link = cq->hot.next; link != &cq->hot; link = link->next) {
-		of_link(link)->hot_polls = 0;
-		all &= enter_set(of_link(link));
+	PROV_LIST_FOREACH (struct tcp_ep, ep, &cq->hot, link) {
+		ep->hot_polls = 0;
+		all &= enter_set(ep);
 	}
 	return all;
 }
@@ -327,10 +320,7 @@ static bool drain_set(struct tcp_cq *cq)
  * of. A few stay hot: they are read first after the sleep. */
 static bool cool_all(struct tcp_cq *cq)
 {
-	for (struct prov_list *link = cq->hot.next, *next; link != &cq->hot; link = next) {
-		struct tcp_ep *ep = of_link(link);
-
-		next = link->next;
+	PROV_LIST_FOREACH_SAFE (struct tcp_ep, ep, &cq->hot, link) {
 		if (tcp_receive_read(ep))
 			return false;
 		if (ep->is_hot && cq->hot_count > AWAKE_MAX)
@@ -342,11 +332,10 @@ static bool cool_all(struct tcp_cq *cq)
 /* How many completions the domain's queues ever got, modulo 2^32: no queue is rewound meanwhile. */
 static uint32_t pushed(const struct tcp_domain *domain)
 {
-	const struct prov_list *cqs = &domain->base.cqs;
 	uint32_t sum = 0;
 
-	for (struct prov_list *link = cqs->next; link != cqs; link = link->next)
-		sum += cq_of_link(link)->q.tail;
+	PROV_LIST_FOREACH (struct prov_cq, q, &domain->base.cqs, link)
+		sum += q->tail;
 	return sum;
 }
 
@@ -361,12 +350,12 @@ bool poll_is_idle(struct prov_cq *q)
 	uint32_t before = pushed(domain);
 
 	poll_sends(cq);
-	for (struct prov_list *link = cqs->next; link != cqs; link = link->next) {
-		if (!enter_all(cq_of_link(link)) || !drain_set(cq_of_link(link)))
+	PROV_LIST_FOREACH (struct tcp_cq, each, cqs, q.link) {
+		if (!enter_all(each) || !drain_set(each))
 			return false;
 	}
-	for (struct prov_list *link = cqs->next; link != cqs; link = link->next) {
-		if (!list_is_empty(&cq_of_link(link)->waiting) || !cool_all(cq_of_link(link)))
+	PROV_LIST_FOREACH (struct tcp_cq, each, cqs, q.link) {
+		if (!list_is_empty(&each->waiting) || !cool_all(each))
 			return false;
 	}
 	return list_is_empty(&domain->queued) && pushed(domain) == before &&

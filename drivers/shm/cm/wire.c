@@ -147,12 +147,12 @@ static void close_fds(struct packet *packet)
 
 static bool is_address(const struct wire_message *message)
 {
-	sa_family_t family;
+	struct sockaddr_storage address;
+	uint32_t bytes = message->prov_address_bytes;
 
-	memcpy(&family, message->address + offsetof(struct sockaddr, sa_family), sizeof(family));
-	if (family == AF_INET)
-		return message->prov_address_bytes == sizeof(struct sockaddr_in);
-	return family == AF_INET6 && message->prov_address_bytes == sizeof(struct sockaddr_in6);
+	return bytes <= sizeof(message->address) &&
+	       prov_address_take(message->address, bytes, &address) == 0 &&
+	       prov_address_bytes((struct sockaddr *)&address) == bytes;
 }
 
 /* Return: what is wrong with it, or NULL. */

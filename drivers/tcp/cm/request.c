@@ -35,28 +35,22 @@ static struct in6_addr host_of(const struct sockaddr_storage *peer)
 	return host;
 }
 
-static struct tcp_origin *origin_of_link(struct prov_list *link)
-{
-	return plx_container_of(link, struct tcp_origin, link);
-}
-
 /* There are no more than handshakes_max. Return: NULL: no memory. */
 static struct tcp_origin *find_origin(struct tcp_pep *pep, const struct in6_addr *host)
 {
-	struct tcp_origin *origin;
+	struct tcp_origin *made;
 
-	for (struct prov_list *link = pep->origins.next; link != &pep->origins; link = link->next) {
-		origin = origin_of_link(link);
+	PROV_LIST_FOREACH (struct tcp_origin, origin, &pep->origins, link) {
 		if (IN6_ARE_ADDR_EQUAL(&origin->address, host))
 			return origin;
 	}
-	origin = calloc(1, sizeof(*origin));
-	if (!origin)
+	made = calloc(1, sizeof(*made));
+	if (!made)
 		return NULL;
-	origin->address = *host;
-	list_init(&origin->requests);
-	list_append(&pep->origins, &origin->link);
-	return origin;
+	made->address = *host;
+	list_init(&made->requests);
+	list_append(&pep->origins, &made->link);
+	return made;
 }
 
 static bool enter_origin(struct tcp_request *request)
@@ -143,9 +137,7 @@ static void evict_one(struct tcp_pep *pep)
 {
 	struct tcp_origin *most = NULL;
 
-	for (struct prov_list *link = pep->origins.next; link != &pep->origins; link = link->next) {
-		struct tcp_origin *origin = origin_of_link(link);
-
+	PROV_LIST_FOREACH (struct tcp_origin, origin, &pep->origins, link) {
 		if (!most || origin->count > most->count)
 			most = origin;
 	}
