@@ -29,22 +29,6 @@ static void too_late(struct prov_deadline *deadline)
 	request->ops->late(request);
 }
 
-int prov_request_init(struct prov_request *request, struct prov_pep *pep, int fd,
-		      void (*ready)(struct prov_source *source), uint64_t late_ns)
-{
-	int rc;
-
-	request->fid.fclass = FI_CLASS_CONNREQ;
-	request->ops = ops_of(pep);
-	request->source = (struct prov_source){.fd = fd, .ready = ready};
-	request->pep = pep;
-	request->deadline.passed = too_late;
-	list_append(&pep->silent, &request->link);
-	pep->silent_count++;
-	rc = eq_set_deadline(pep->eq, &request->deadline, queue_now_ns() + late_ns);
-	return rc ? rc : eq_watch(pep->eq, &request->source, EPOLLIN | EPOLLRDHUP);
-}
-
 static void end_silence(struct prov_request *request)
 {
 	eq_unwatch(request->pep->eq, &request->source);
@@ -97,6 +81,27 @@ void prov_request_free(struct prov_request *request)
 	free(request);
 }
 
+struct prov_request *prov_request_add(struct prov_pep *pep, int fd, uint64_t late_ns)
+{
+	struct prov_request *request = calloc(1, ops_of(pep)->request_bytes);
+
+	if (!request)
+		return NULL;
+	request->fid.fclass = FI_CLASS_CONNREQ;
+	request->ops = ops_of(pep);
+	request->source = (struct prov_source){.fd = fd, .ready = request->ops->ready};
+	request->pep = pep;
+	request->deadline.passed = too_late;
+	list_append(&pep->silent, &request->link);
+	pep->silent_count++;
+	if (eq_set_deadline(pep->eq, &request->deadline, queue_now_ns() + late_ns) == 0 &&
+	    eq_watch(pep->eq, &request->source, EPOLLIN | EPOLLRDHUP) == 0)
+		return request;
+	request->source.fd = -1;
+	prov_request_free(request);
+	return NULL;
+}
+
 static void free_all(struct prov_list *requests)
 {
 	PROV_LIST_FOREACH_SAFE (struct prov_request, request, requests, link)
@@ -144,6 +149,8 @@ bool prov_pep_has_room(struct prov_pep *pep)
 	return count < pep->backlog;
 }
 
+/* One connection at a time. The event queue calls again for the next one, up to 16 times in one
+ * progress, so that a flood of connections does not hold up a turn of a loop. */
 static void pep_ready(struct prov_source *source)
 {
 	struct prov_pep *pep = plx_container_of(source, struct prov_pep, source);

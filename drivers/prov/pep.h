@@ -47,16 +47,18 @@ struct prov_pep {
 };
 
 /* What a provider adds. Its passive endpoint begins with a struct prov_pep, and what comes in on it
- * with a struct prov_request; the other bytes of the first are zero. */
+ * with a struct prov_request; their other bytes are zero. */
 struct prov_pep_ops {
 	size_t bytes; /* of its passive endpoint */
+	size_t request_bytes;
 	uint32_t backlog_max;
 	bool evicts; /* silent requests have a bound of their own: `backlog` is of the others */
 	void (*init)(struct prov_pep *pep); /* or NULL */
 	/* Open a socket for that address; a port is found where it has none. Return: it; -errno. */
 	int (*open)(struct prov_pep *pep, struct sockaddr_storage *address);
-	int (*start)(struct prov_pep *pep);     /* before listen(2). Return: 0; -errno */
-	void (*incoming)(struct prov_pep *pep); /* its socket is readable, and there is room */
+	int (*start)(struct prov_pep *pep);        /* before listen(2). Return: 0; -errno */
+	void (*incoming)(struct prov_pep *pep);    /* accept one connection: there is room for it */
+	void (*ready)(struct prov_source *source); /* of a request: something came, or its end */
 	/* Send a refusal, if it can be sent at once. */
 	void (*reject)(struct prov_request *request, const void *data, size_t length);
 	void (*late)(struct prov_request *request);  /* it was silent for too long: free it */
@@ -71,9 +73,9 @@ bool prov_pep_has_room(struct prov_pep *pep); /* for one more request */
  */
 void prov_pep_cannot_accept(struct prov_pep *pep, int err);
 
-/* It takes over fd. Return: 0; -errno: it is to be freed. */
-int prov_request_init(struct prov_request *request, struct prov_pep *pep, int fd,
-		      void (*ready)(struct prov_source *source), uint64_t late_ns);
+/* A connection came in, and may be silent for that long. Return: NULL: there is no memory for it;
+ * fd stays the caller's. */
+struct prov_request *prov_request_add(struct prov_pep *pep, int fd, uint64_t late_ns);
 /* From here on nothing is looked for on its socket, as it may become another thread's. Return: 0;
  * -FI_ENOMEM. */
 int prov_request_tell(struct prov_request *request, const void *data, uint32_t length);

@@ -107,10 +107,12 @@ static void reject(struct prov_request *request, const void *data, size_t length
 
 const struct prov_pep_ops shm_pep_ops = {
 	.bytes = sizeof(struct prov_pep),
+	.request_bytes = sizeof(struct shm_request),
 	.backlog_max = SHM_BACKLOG,
 	.open = open_at,
 	.start = start,
 	.incoming = shm_pep_incoming,
+	.ready = shm_request_ready,
 	.reject = reject,
 	.late = prov_request_free,
 	.leave = shm_request_leave,

@@ -13,7 +13,9 @@ struct shm_request {
 	struct shm_offer offer;
 };
 
-void shm_pep_incoming(struct prov_pep *pep); /* its listening socket is readable */
+/* request.c; see struct prov_pep_ops. */
+void shm_pep_incoming(struct prov_pep *pep);
+void shm_request_ready(struct prov_source *source);
 void shm_request_leave(struct prov_request *request);
 
 #endif

@@ -3,19 +3,17 @@
 #include "../shm.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPTED_MAX 16                 /* connections in one go */
-#define SILENT_NS    (5 * PLX_NS_PER_S) /* that one may take to send its first message */
+#define SILENT_NS (5 * PLX_NS_PER_S) /* that one may take to send its first message */
 
 void shm_request_leave(struct prov_request *request)
 {
 	offer_release(&((struct shm_request *)request)->offer);
 }
 
-static void request_incoming(struct prov_source *source)
+void shm_request_ready(struct prov_source *source)
 {
 	struct shm_request *request = plx_container_of(source, struct shm_request, base.source);
 	uint8_t data[PROV_CM_DATA_MAX];
@@ -30,39 +28,15 @@ static void request_incoming(struct prov_source *source)
 		prov_request_free(&request->base);
 }
 
-static void add_request(struct prov_pep *pep, int fd)
-{
-	struct shm_request *request = calloc(1, sizeof(*request));
-
-	if (!request)
-		close(fd);
-	else if (prov_request_init(&request->base, pep, fd, request_incoming, SILENT_NS) != 0)
-		prov_request_free(&request->base);
-}
-
-/* Return: whether another may be there. */
-static bool accept_one(struct prov_pep *pep)
+void shm_pep_incoming(struct prov_pep *pep)
 {
 	/* Whose address it is is not asked for. */
 	/* cppcheck-suppress nullPointer */
 	int fd = accept4(pep->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct shm_peer peer;
 
-	if (fd < 0) {
+	if (fd < 0)
 		prov_pep_cannot_accept(pep, errno);
-		return false;
-	}
-	if (peer_identify(fd, &peer))
-		add_request(pep, fd);
-	else
+	else if (!peer_identify(fd, &peer) || !prov_request_add(pep, fd, SILENT_NS))
 		close(fd);
-	return true;
-}
-
-void shm_pep_incoming(struct prov_pep *pep)
-{
-	for (int i = 0; i < ACCEPTED_MAX && prov_pep_has_room(pep); i++) {
-		if (!accept_one(pep))
-			break;
-	}
 }

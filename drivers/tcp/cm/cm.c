@@ -2,8 +2,6 @@
 /* A connection, as both sides have it: how it is accepted, begins, is shut down, and closed. */
 #include "../tcp.h"
 
-#include <errno.h>
-
 void tcp_ep_disconnect(struct prov_ep *base)
 {
 	struct tcp_ep *ep = (struct tcp_ep *)base;

@@ -64,12 +64,14 @@ static void init(struct prov_pep *base)
 
 const struct prov_pep_ops tcp_pep_ops = {
 	.bytes = sizeof(struct tcp_pep),
+	.request_bytes = sizeof(struct tcp_request),
 	.backlog_max = TCP_BACKLOG,
 	.evicts = true,
 	.init = init,
 	.open = open_at,
 	.start = start,
 	.incoming = tcp_pep_incoming,
+	.ready = tcp_request_ready,
 	.reject = reject,
 	.late = tcp_request_late,
 	.leave = tcp_request_leave,

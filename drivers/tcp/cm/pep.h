@@ -43,9 +43,9 @@ struct tcp_pep {
 	void *refused_arg;
 };
 
-/* request.c -------------------------------------------------------------------------------- */
-
-void tcp_pep_incoming(struct prov_pep *pep); /* its listening socket is readable */
+/* request.c; see struct prov_pep_ops. */
+void tcp_pep_incoming(struct prov_pep *pep);
+void tcp_request_ready(struct prov_source *source);
 void tcp_request_late(struct prov_request *request);
 void tcp_request_leave(struct prov_request *base);
 

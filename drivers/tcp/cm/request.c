@@ -157,7 +157,7 @@ static void tell(struct tcp_request *request)
 		prov_request_free(&request->base);
 }
 
-static void request_incoming(struct prov_source *source)
+void tcp_request_ready(struct prov_source *source)
 {
 	struct tcp_request *request = plx_container_of(source, struct tcp_request, base.source);
 
@@ -186,28 +186,24 @@ static void request_incoming(struct prov_source *source)
 
 static void add_request(struct tcp_pep *pep, int fd, const struct sockaddr_storage *peer)
 {
-	struct tcp_request *request = calloc(1, sizeof(*request));
 	uint64_t late_ns = tcp_params.handshake_ms * PLX_NS_PER_MS;
+	struct tcp_request *request;
 
+	tcp_set_options(fd, pep->base.info);
+	request = (struct tcp_request *)prov_request_add(&pep->base, fd, late_ns);
 	if (!request) {
 		tcp_sys.close(fd);
 		return;
 	}
-	tcp_set_options(fd, pep->base.info);
 	prov_address_plain_copy((const struct sockaddr *)peer, &request->base.peer);
 	if (pep->left_bbr)
 		congestion_return_to_bbr(fd, &request->base.peer);
-	if (prov_request_init(&request->base, &pep->base, fd, request_incoming, late_ns) != 0 ||
-	    !enter_origin(request)) {
+	if (!enter_origin(request))
 		prov_request_free(&request->base);
-		return;
-	}
-	if (pep->base.silent_count > pep->handshakes_max)
+	else if (pep->base.silent_count > pep->handshakes_max)
 		evict_one(pep);
 }
 
-/* Accepts one connection. The event queue calls again for the next one, up to 16 times in one
- * progress, so that a flood of connections does not hold up a turn of a loop. */
 void tcp_pep_incoming(struct prov_pep *pep)
 {
 	struct sockaddr_storage peer;
