@@ -163,21 +163,17 @@ bool prov_hints_fit(const struct prov *prov, const struct fi_info *hints)
 
 /* What is answered --------------------------------------------------------------------------- */
 
-static void narrow_tx(const struct prov *prov, struct fi_tx_attr *attr,
-		      const struct fi_tx_attr *hints, uint64_t caps)
+static void narrow_tx(struct fi_tx_attr *attr, const struct fi_tx_attr *hints, uint64_t caps)
 {
-	attr->caps = hints && hints->caps ? hints->caps & prov->most->tx_attr->caps
-					  : caps & prov->most->tx_attr->caps;
+	attr->caps &= hints && hints->caps ? hints->caps : caps;
 	attr->op_flags = hints ? hints->op_flags : 0;
 	attr->size = hints && hints->size ? hints->size : PROV_EP_SIZE;
 	attr->tclass = hints ? hints->tclass : FI_TC_UNSPEC;
 }
 
-static void narrow_rx(const struct prov *prov, struct fi_rx_attr *attr,
-		      const struct fi_rx_attr *hints, uint64_t caps)
+static void narrow_rx(struct fi_rx_attr *attr, const struct fi_rx_attr *hints, uint64_t caps)
 {
-	attr->caps = hints && hints->caps ? hints->caps & prov->most->rx_attr->caps
-					  : caps & prov->most->rx_attr->caps;
+	attr->caps &= hints && hints->caps ? hints->caps : caps;
 	attr->op_flags = hints ? hints->op_flags : 0;
 	attr->size = hints && hints->size ? hints->size : PROV_EP_SIZE;
 }
@@ -195,8 +191,8 @@ static void narrow_domain(const struct prov *prov, struct fi_domain_attr *attr,
 void prov_info_narrow(const struct prov *prov, struct fi_info *info, const struct fi_info *hints)
 {
 	info->caps = granted_caps(prov, hints ? hints->caps : 0);
-	narrow_tx(prov, info->tx_attr, hints ? hints->tx_attr : NULL, info->caps);
-	narrow_rx(prov, info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
+	narrow_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps);
+	narrow_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
 	if (!hints)
 		return;
 	if (hints->domain_attr)

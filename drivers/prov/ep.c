@@ -123,39 +123,41 @@ int prov_ep_enable(struct prov_ep *ep)
 
 /* Default flags of operations ---------------------------------------------------------------- */
 
-static int get_op_flags(const struct prov_ep *ep, uint64_t *flags)
+/* Of the direction that is named. Return: NULL: none is, or both. */
+static uint64_t *op_flags_of(struct prov_ep *ep, uint64_t direction)
 {
-	switch (*flags & DIRECTION) {
+	switch (direction & DIRECTION) {
 	case FI_TRANSMIT:
-		*flags = ep->tx_flags;
-		return 0;
+		return &ep->tx_flags;
 	case FI_RECV:
-		*flags = ep->rx_flags;
-		return 0;
+		return &ep->rx_flags;
 	default:
-		return -FI_EINVAL;
+		return NULL;
 	}
+}
+
+static int get_op_flags(struct prov_ep *ep, uint64_t *flags)
+{
+	const uint64_t *kept = op_flags_of(ep, *flags);
+
+	if (!kept)
+		return -FI_EINVAL;
+	*flags = *kept;
+	return 0;
 }
 
 static int set_op_flags(struct prov_ep *ep, uint64_t flags)
 {
 	const struct fi_info *most = prov_of(ep)->most;
-	uint64_t wanted = flags & ~DIRECTION;
+	uint64_t *kept = op_flags_of(ep, flags), wanted = flags & ~DIRECTION;
+	uint64_t may = flags & FI_TRANSMIT ? most->tx_attr->op_flags : most->rx_attr->op_flags;
 
-	switch (flags & DIRECTION) {
-	case FI_TRANSMIT:
-		if (wanted & ~most->tx_attr->op_flags)
-			return -FI_EBADFLAGS;
-		ep->tx_flags = wanted;
-		return 0;
-	case FI_RECV:
-		if (wanted & ~most->rx_attr->op_flags)
-			return -FI_EBADFLAGS;
-		ep->rx_flags = wanted;
-		return 0;
-	default:
+	if (!kept)
 		return -FI_EINVAL;
-	}
+	if (wanted & ~may)
+		return -FI_EBADFLAGS;
+	*kept = wanted;
+	return 0;
 }
 
 static int ep_control(struct fid *fid, int command, void *arg)
