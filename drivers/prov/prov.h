@@ -12,8 +12,12 @@
  *   prov.h     fabrics, domains, fi_getinfo, the log
  *   provider.h, send_calls.h   what a provider's own files include, to be made for it
  *
- * A provider may be in a process twice: linked in, and as a module that libfabric loads. The copies
- * share nothing. */
+ * A provider may be in a process twice: linked in, and as a module that libfabric loads (module.c).
+ * The copies share nothing.
+ *
+ * Threads: FI_THREAD_DOMAIN. Calls on a domain, on all that belongs to it, and on the EQs that its
+ * endpoints are bound to are made by one thread at a time. Progress is manual: everything happens
+ * inside fi_cq_read and fi_eq_read (or what waits for them). Nothing blocks. */
 #ifndef PROV_H
 #define PROV_H
 
@@ -44,10 +48,10 @@ struct prov_mr;
 
 /* What tells one provider from another. */
 struct prov {
-	const struct fi_provider *libfabric; /* its name, its version, its log */
-	const struct fi_info *most;          /* what it has at most; answers are copies of it */
-	bool same_host;                      /* peers are processes of this host alone */
-	void (*read_params)(void);           /* once, by prov_begin */
+	struct fi_provider *libfabric; /* its name, its version, its log */
+	const struct fi_info *most;    /* what it has at most; answers are copies of it */
+	bool same_host;                /* peers are processes of this host alone */
+	void (*read_params)(void);     /* once, by prov_begin */
 	bool *has_begun;
 	const struct prov_domain_ops *domain_ops;
 	const struct prov_cq_ops *cq_ops;

@@ -7,10 +7,7 @@
  *   prov_eq        connection events, and the sockets they come from
  *   shm_pep       a listening socket, and the requests that were not answered yet
  *   shm_ep        one connection: two rings, a socket, posted receives, sends under way
- *
- * Threads: FI_THREAD_DOMAIN. Calls on a domain, on all that belongs to it, and on the EQs that its
- * endpoints are bound to are made by one thread at a time. Progress is manual: everything happens
- * inside fi_cq_read and fi_eq_read (or what waits for them). Nothing blocks. */
+ */
 #ifndef SHM_H
 #define SHM_H
 

@@ -12,11 +12,8 @@
  *   mr.c       memory that peers may read or write
  *   cm/        how connections are made: pep.c, request.c, connect.c, cm.c
  *   provider.c what the provider has, how libfabric knows it, parameters
- *   driver.c   how lib/fabric uses it; module.c: for any other program of libfabric's
- *
- * Threads: FI_THREAD_DOMAIN. Calls on a domain, on all that belongs to it, and on the EQs that its
- * endpoints are bound to are made by one thread at a time. Progress is manual: everything happens
- * inside fi_cq_read and fi_eq_read (or what waits for them). Nothing blocks. */
+ *   driver.c   how lib/fabric uses it
+ */
 #ifndef TCP_H
 #define TCP_H
 
