@@ -83,12 +83,12 @@ static void be_friend(const char *port)
 {
 	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
 	struct side side = {.info = pair_info("127.0.0.1", port, 0, &attr)};
-	struct fi_eq_cm_entry entry;
+	union cm_event event;
 
 	side_open_fabric(&side);
 	side_open_ep(&side, side.info, &attr);
 	fi_connect(side.ep, side.info->dest_addr, NULL, 0);
-	side_event(&side, FI_CONNECTED, &entry, sizeof(entry));
+	cm_wait(side.eq, FI_CONNECTED, &event);
 	answer(&side);
 }
 
@@ -144,7 +144,7 @@ static void go_on_with_good(void)
 
 /* The scribbler's connections ------------------------------------------------------------------ */
 
-static void post(struct line *line, struct operation *operation)
+static void post_one(struct line *line, struct operation *operation)
 {
 	line->posted += fi_recv(line->ep, operation->in, BAD_BYTES, NULL, 0, operation) == 0;
 }
@@ -159,7 +159,7 @@ static void take_bad(const struct fi_cq_data_entry *entry)
 		return;
 	test.messages++;
 	assert_true(entry->len <= BAD_BYTES);
-	post(line, operation);
+	post_one(line, operation);
 }
 
 static void take_failure(void)
@@ -174,7 +174,7 @@ static void take_failure(void)
 	operation->line->back++;
 	test.failures++;
 	if (error.err == FI_ETRUNC && operation->line->ep)
-		post(operation->line, operation);
+		post_one(operation->line, operation);
 }
 
 static void read_queue(void)
@@ -284,7 +284,7 @@ static void accept_line(struct fi_info *info)
 	line->ep = make_ep(info, line);
 	for (int i = 0; i < POSTED; i++) {
 		line->receives[i].line = line;
-		post(line, &line->receives[i]);
+		post_one(line, &line->receives[i]);
 	}
 	test.accepted++;
 	if (fi_accept(line->ep, NULL, 0))

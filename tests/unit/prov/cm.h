@@ -4,13 +4,11 @@
 #define PROV_TEST_CM_H
 
 #include "count.h"
-#include "tested.h"
+#include "events.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define LOOKS_MAX 1000000 /* at an event queue */
 
 struct party {
 	struct fi_info *info;
@@ -18,12 +16,6 @@ struct party {
 	struct fid_domain *domain;
 	struct fid_eq *eq;
 	struct fid_cq *cq;
-};
-
-/* An event and its private data. */
-union cm_event {
-	struct fi_eq_cm_entry cm;
-	uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
 };
 
 static inline struct fi_info *cm_info(const char *host, const char *port, uint64_t flags)
@@ -99,53 +91,6 @@ static inline struct sockaddr_storage cm_name(struct fid *fid)
 	assert_int_equal(fi_getname(fid, &name, &bytes), 0);
 	assert_int_equal(bytes, prov_address_bytes((struct sockaddr *)&name));
 	return name;
-}
-
-/* Return: the length of an event of that kind and of its data; of an error, 0. */
-static inline ssize_t cm_wait(struct fid_eq *eq, uint32_t wanted, union cm_event *event)
-{
-	for (int i = 0; i < LOOKS_MAX; i++) {
-		uint32_t number;
-		ssize_t got;
-
-		tested_progress();
-		got = fi_eq_read(eq, &number, event, sizeof(*event), 0);
-
-		if (got == -FI_EAGAIN)
-			continue;
-		assert_true(got >= (ssize_t)sizeof(event->cm));
-		assert_int_equal(number, wanted);
-		return got - (ssize_t)sizeof(event->cm);
-	}
-	fail_msg("no event %u", wanted);
-	return -1;
-}
-
-static inline struct fi_eq_err_entry cm_wait_error(struct fid_eq *eq)
-{
-	struct fi_eq_err_entry error = {0};
-	union cm_event event;
-	ssize_t got = -FI_EAGAIN;
-	uint32_t number;
-
-	for (int i = 0; i < LOOKS_MAX && got == -FI_EAGAIN; i++) {
-		tested_progress();
-		got = fi_eq_read(eq, &number, &event, sizeof(event), 0);
-	}
-	assert_int_equal(got, -FI_EAVAIL);
-	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
-	return error;
-}
-
-static inline void cm_expect_nothing(struct fid_eq *eq)
-{
-	union cm_event event;
-	uint32_t number;
-
-	for (int i = 0; i < 100; i++) {
-		tested_progress();
-		assert_int_equal(fi_eq_read(eq, &number, &event, sizeof(event), 0), -FI_EAGAIN);
-	}
 }
 
 #endif

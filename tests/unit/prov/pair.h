@@ -4,14 +4,15 @@
 #ifndef PAIR_H
 #define PAIR_H
 
-#include "tested.h"
+#include "events.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PAIR_LOOKS 200000
+#define CONTEXT(n) ((void *)(uintptr_t)(n))
 
 struct side {
+	struct side *peer; /* NULL: it is another process' */
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -23,8 +24,11 @@ struct side {
 struct pair_attr {
 	size_t cq_size, tx_size, rx_size; /* 0: default */
 	bool two_cqs, rx_selective, tx_selective;
+	enum fi_cq_format format;  /* 0: DATA */
 	enum fi_wait_obj wait_obj; /* of the CQs; 0: FI_WAIT_NONE */
 	uint64_t op_flags;
+	int mr_mode;
+	void (*prepare)(struct fid_domain *domain); /* once it is open; or NULL */
 };
 
 struct pair {
@@ -33,14 +37,17 @@ struct pair {
 	struct side a, b; /* a connects, b accepts */
 };
 
+/* Opening ------------------------------------------------------------------------------------ */
+
 static inline struct fi_info *pair_info(const char *node, const char *service, uint64_t flags,
 					const struct pair_attr *attr)
 {
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;
 
-	hints->caps = FI_MSG;
+	hints->caps = FI_MSG | (tested->most->caps & FI_RMA);
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->mr_mode = attr->mr_mode;
 	hints->tx_attr->size = attr->tx_size;
 	hints->rx_attr->size = attr->rx_size;
 	hints->tx_attr->op_flags = attr->op_flags;
@@ -60,47 +67,47 @@ static inline void side_open_fabric(struct side *side)
 	assert_int_equal(fi_eq_open(side->fabric, &eq_attr, &side->eq, NULL), 0);
 }
 
-static inline void side_open_ep(struct side *side, struct fi_info *info,
-				const struct pair_attr *attr)
+static inline void side_open_domain(struct side *side, struct fi_info *info,
+				    const struct pair_attr *attr)
 {
 	struct fi_cq_attr cq_attr = {
 		.size = attr->cq_size,
-		.format = FI_CQ_FORMAT_DATA,
+		.format = attr->format ? attr->format : FI_CQ_FORMAT_DATA,
 		.wait_obj = attr->wait_obj ? attr->wait_obj : FI_WAIT_NONE,
 	};
-	uint64_t rx_flags = FI_RECV | (attr->rx_selective ? FI_SELECTIVE_COMPLETION : 0);
-	uint64_t tx_flags = FI_TRANSMIT | (attr->tx_selective ? FI_SELECTIVE_COMPLETION : 0);
 
 	assert_int_equal(fi_domain(side->fabric, info, &side->domain, NULL), 0);
+	if (attr->prepare)
+		attr->prepare(side->domain);
 	assert_int_equal(fi_cq_open(side->domain, &cq_attr, &side->rx_cq, NULL), 0);
 	side->tx_cq = side->rx_cq;
 	if (attr->two_cqs)
 		assert_int_equal(fi_cq_open(side->domain, &cq_attr, &side->tx_cq, NULL), 0);
-	assert_int_equal(fi_endpoint(side->domain, info, &side->ep, side), 0);
-	assert_int_equal(fi_ep_bind(side->ep, &side->eq->fid, 0), 0);
-	assert_int_equal(fi_ep_bind(side->ep, &side->rx_cq->fid, rx_flags), 0);
-	assert_int_equal(fi_ep_bind(side->ep, &side->tx_cq->fid, tx_flags), 0);
-	assert_int_equal(fi_enable(side->ep), 0);
 }
 
-/* Wait for one event. */
-static inline ssize_t side_event(struct side *side, uint32_t wanted, void *entry, size_t size)
+/* An endpoint that is bound to all that the side has. */
+static inline struct fid_ep *side_make_ep(struct side *side, struct fi_info *info,
+					  const struct pair_attr *attr)
 {
-	for (int i = 0; i < PAIR_LOOKS; i++) {
-		uint32_t event;
-		ssize_t got;
+	uint64_t rx_flags = FI_RECV | (attr->rx_selective ? FI_SELECTIVE_COMPLETION : 0);
+	uint64_t tx_flags = FI_TRANSMIT | (attr->tx_selective ? FI_SELECTIVE_COMPLETION : 0);
+	struct fid_ep *ep;
 
-		tested_progress();
-		got = fi_eq_read(side->eq, &event, entry, size, 0);
+	assert_int_equal(fi_endpoint(side->domain, info, &ep, side), 0);
+	assert_int_equal(fi_ep_bind(ep, &side->eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &side->rx_cq->fid, rx_flags), 0);
+	assert_int_equal(fi_ep_bind(ep, &side->tx_cq->fid, tx_flags), 0);
+	assert_int_equal(fi_enable(ep), 0);
+	return ep;
+}
 
-		if (got == -FI_EAGAIN)
-			continue;
-		assert_true(got > 0);
-		assert_int_equal(event, wanted);
-		return got;
-	}
-	fail_msg("no event %u", wanted);
-	return -1;
+/* Its domain too, unless that is open. */
+static inline void side_open_ep(struct side *side, struct fi_info *info,
+				const struct pair_attr *attr)
+{
+	if (!side->domain)
+		side_open_domain(side, info, attr);
+	side->ep = side_make_ep(side, info, attr);
 }
 
 static inline void pair_listen(struct pair *pair, char *port_out)
@@ -117,27 +124,35 @@ static inline void pair_listen(struct pair *pair, char *port_out)
 	sprintf(port_out, "%u", ntohs(name.sin_port));
 }
 
+/* Again, where both had an endpoint that is closed. */
+static inline void pair_connect(struct pair *pair)
+{
+	union cm_event event;
+
+	side_open_ep(&pair->a, pair->a.info, &pair->attr);
+	assert_int_equal(fi_connect(pair->a.ep, pair->a.info->dest_addr, NULL, 0), 0);
+	cm_wait(pair->b.eq, FI_CONNREQ, &event);
+	side_open_ep(&pair->b, event.cm.info, &pair->attr);
+	fi_freeinfo(event.cm.info);
+	assert_int_equal(fi_accept(pair->b.ep, NULL, 0), 0);
+	cm_wait(pair->b.eq, FI_CONNECTED, &event);
+	cm_wait(pair->a.eq, FI_CONNECTED, &event);
+}
+
 static inline void pair_open(struct pair *pair, const struct pair_attr *attr)
 {
-	uint8_t buf[sizeof(struct fi_eq_cm_entry) + 256];
-	struct fi_eq_cm_entry *entry = (struct fi_eq_cm_entry *)buf;
 	char port[8];
 
-	*pair = (struct pair){.attr = *attr};
+	*pair = (struct pair){.attr = *attr, .a.peer = &pair->b, .b.peer = &pair->a};
 	pair_listen(pair, port);
 	pair->a.info = pair_info("127.0.0.1", port, 0, attr);
 	side_open_fabric(&pair->a);
 	tested_eqs[0] = pair->a.eq;
 	tested_eqs[1] = pair->b.eq;
-	side_open_ep(&pair->a, pair->a.info, attr);
-	assert_int_equal(fi_connect(pair->a.ep, pair->a.info->dest_addr, NULL, 0), 0);
-	side_event(&pair->b, FI_CONNREQ, entry, sizeof(buf));
-	side_open_ep(&pair->b, entry->info, attr);
-	fi_freeinfo(entry->info);
-	assert_int_equal(fi_accept(pair->b.ep, NULL, 0), 0);
-	side_event(&pair->b, FI_CONNECTED, entry, sizeof(buf));
-	side_event(&pair->a, FI_CONNECTED, entry, sizeof(buf));
+	pair_connect(pair);
 }
+
+/* Closing ------------------------------------------------------------------------------------ */
 
 static inline void side_close_ep(struct side *side)
 {
@@ -169,42 +184,49 @@ static inline void pair_close(struct pair *pair)
 	side_close(&pair->b);
 }
 
-/* Wait for one completion of this queue, while the other side goes on too. */
-static inline struct fi_cq_data_entry cq_wait(struct fid_cq *cq, struct fid_cq *other)
+/* Completions -------------------------------------------------------------------------------- */
+
+/* Wait for one of this queue, while the other one goes on too, unless it is NULL. Return: its
+ * error; err 0: it has none. */
+static inline struct fi_cq_err_entry cq_next(struct fid_cq *cq, struct fid_cq *other)
 {
 	struct fi_cq_data_entry entry = {0};
+	struct fi_cq_err_entry error = {0};
+	uint64_t begin_ns = queue_now_ns();
+	ssize_t got;
 
-	for (int i = 0; i < PAIR_LOOKS; i++) {
-		ssize_t got = fi_cq_read(cq, &entry, 1);
-
-		if (got == 1)
-			return entry;
-		assert_int_equal(got, -FI_EAGAIN);
+	while ((got = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN) {
+		if (is_late(begin_ns))
+			fail_msg("no completion");
 		if (other)
 			fi_cq_read(other, NULL, 0);
 	}
-	fail_msg("no completion");
+	if (got == 1)
+		return (struct fi_cq_err_entry){
+			.op_context = entry.op_context,
+			.flags = entry.flags,
+			.len = entry.len,
+			.buf = entry.buf,
+			.data = entry.data,
+		};
+	assert_int_equal(got, -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	return error;
+}
+
+static inline struct fi_cq_err_entry cq_wait(struct fid_cq *cq, struct fid_cq *other)
+{
+	struct fi_cq_err_entry entry = cq_next(cq, other);
+
+	assert_int_equal(entry.err, 0);
 	return entry;
 }
 
-/* The same for a failed one. */
 static inline struct fi_cq_err_entry cq_wait_error(struct fid_cq *cq, struct fid_cq *other)
 {
-	struct fi_cq_err_entry error = {0};
-	struct fi_cq_data_entry entry;
+	struct fi_cq_err_entry error = cq_next(cq, other);
 
-	for (int i = 0; i < PAIR_LOOKS; i++) {
-		ssize_t got = fi_cq_read(cq, &entry, 1);
-
-		if (got == -FI_EAVAIL) {
-			assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
-			return error;
-		}
-		assert_int_equal(got, -FI_EAGAIN);
-		if (other)
-			fi_cq_read(other, NULL, 0);
-	}
-	fail_msg("no error");
+	assert_int_not_equal(error.err, 0);
 	return error;
 }
 
@@ -213,6 +235,41 @@ static inline void assert_empty(struct fid_cq *cq)
 	struct fi_cq_data_entry entry;
 
 	assert_int_equal(fi_cq_read(cq, &entry, 1), -FI_EAGAIN);
+}
+
+/* Messages ----------------------------------------------------------------------------------- */
+
+/* Bytes that differ by seed. */
+static inline uint8_t *make_bytes(size_t length, uint64_t seed)
+{
+	uint8_t *bytes = malloc(length ? length : 1);
+
+	assert_non_null(bytes);
+	for (size_t i = 0; i < length; i++)
+		bytes[i] = (uint8_t)(seed + i * 31 + i / 251);
+	return bytes;
+}
+
+static inline void post(struct side *side, void *buf, size_t length, uintptr_t context)
+{
+	assert_int_equal(fi_recv(side->ep, buf, length, NULL, 0, CONTEXT(context)), 0);
+}
+
+static inline void expect_sent(struct side *side, uintptr_t context)
+{
+	struct fi_cq_err_entry entry = cq_wait(side->tx_cq, side->peer->rx_cq);
+
+	assert_ptr_equal(entry.op_context, CONTEXT(context));
+	assert_int_equal(entry.flags, FI_SEND | FI_MSG);
+}
+
+static inline void expect_received(struct side *side, uintptr_t context, size_t length)
+{
+	struct fi_cq_err_entry entry = cq_wait(side->rx_cq, side->peer->tx_cq);
+
+	assert_ptr_equal(entry.op_context, CONTEXT(context));
+	assert_int_equal(entry.flags, FI_RECV | FI_MSG);
+	assert_int_equal(entry.len, length);
 }
 
 #endif

@@ -19,7 +19,7 @@ static uint8_t in[POSTED][BYTES];
 /* The peer: connects, runs `fn`, and then waits to be killed. */
 static void be_peer(const char *port, void (*fn)(struct side *side))
 {
-	struct fi_eq_cm_entry entry;
+	union cm_event event;
 	struct side side = {0};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -27,30 +27,15 @@ static void be_peer(const char *port, void (*fn)(struct side *side))
 	side_open_fabric(&side);
 	side_open_ep(&side, side.info, &pair.attr);
 	fi_connect(side.ep, side.info->dest_addr, NULL, 0);
-	side_event(&side, FI_CONNECTED, &entry, sizeof(entry));
+	cm_wait(side.eq, FI_CONNECTED, &event);
 	fn(&side);
 	for (;;)
 		pause();
 }
 
-/* Its process begins when the system lets it. */
-static void await_request(struct fi_eq_cm_entry *entry, size_t size)
-{
-	uint64_t limit_ns = plx_now_ns() + LIMIT_NS;
-	uint32_t event;
-
-	while (fi_eq_read(pair.b.eq, &event, entry, size, 0) == -FI_EAGAIN) {
-		if (plx_now_ns() > limit_ns)
-			fail_msg("the peer does not connect");
-		usleep(100);
-	}
-	assert_int_equal(event, FI_CONNREQ);
-}
-
 static pid_t start_peer(void (*fn)(struct side *side))
 {
-	uint8_t buf[sizeof(struct fi_eq_cm_entry) + 256];
-	struct fi_eq_cm_entry *entry = (struct fi_eq_cm_entry *)buf;
+	union cm_event event;
 	char port[8];
 	pid_t pid;
 
@@ -60,13 +45,13 @@ static pid_t start_peer(void (*fn)(struct side *side))
 	assert_true(pid >= 0);
 	if (pid == 0)
 		be_peer(port, fn);
-	await_request(entry, sizeof(buf));
-	side_open_ep(&pair.b, entry->info, &pair.attr);
-	fi_freeinfo(entry->info);
+	cm_wait(pair.b.eq, FI_CONNREQ, &event);
+	side_open_ep(&pair.b, event.cm.info, &pair.attr);
+	fi_freeinfo(event.cm.info);
 	for (uintptr_t i = 0; i < POSTED; i++)
 		assert_int_equal(fi_recv(pair.b.ep, in[i], BYTES, NULL, 0, (void *)i), 0);
 	assert_int_equal(fi_accept(pair.b.ep, NULL, 0), 0);
-	side_event(&pair.b, FI_CONNECTED, entry, sizeof(buf));
+	cm_wait(pair.b.eq, FI_CONNECTED, &event);
 	return pid;
 }
 

@@ -8,8 +8,7 @@
 #include <poll.h>
 #include <rdma/fi_rma.h>
 
-#define CONTEXT(n) ((void *)(uintptr_t)(n))
-#define KEY        4711
+#define KEY 4711
 
 static struct pair pair;
 static uint8_t memory[64]; /* of b, which a writes to */
@@ -46,7 +45,7 @@ static void a_header_may_come_in_any_pieces(void **state)
 {
 	tcp_sys.recv = receive_piece;
 	for (piece_bytes = 1; piece_bytes <= WIRE_FRAME_MOST; piece_bytes++) {
-		struct fi_cq_data_entry entry;
+		struct fi_cq_err_entry entry;
 
 		assert_int_equal(fi_writedata(pair.a.ep, "written", 8, NULL, piece_bytes, 0, 1, KEY,
 					      CONTEXT(1)),
@@ -101,22 +100,17 @@ static bool is_readable(const struct side *side)
 	return poll(&pollfd, 1, 0) == 1;
 }
 
-static void expect_received(uintptr_t context)
-{
-	assert_ptr_equal(cq_wait(pair.a.rx_cq, NULL).op_context, CONTEXT(context));
-}
-
 static void the_event_queue_alone_hears_of_the_end_and_what_came_before_is_received(void **state)
 {
-	struct fi_eq_cm_entry entry;
+	union cm_event event;
 	char got[8] = "";
 
 	assert_int_equal(fi_recv(pair.a.ep, got, sizeof(got), NULL, 0, CONTEXT(1)), 0);
 	assert_int_equal(fi_inject(pair.b.ep, "last", 5, 0), 0);
 	side_close_ep(&pair.b);
-	side_event(&pair.a, FI_SHUTDOWN, &entry, sizeof(entry));
-	assert_ptr_equal(entry.fid, &pair.a.ep->fid);
-	expect_received(1);
+	cm_wait(pair.a.eq, FI_SHUTDOWN, &event);
+	assert_ptr_equal(event.cm.fid, &pair.a.ep->fid);
+	expect_received(&pair.a, 1, 5);
 	assert_string_equal(got, "last");
 	assert_false(is_readable(&pair.a));
 }
@@ -124,23 +118,23 @@ static void the_event_queue_alone_hears_of_the_end_and_what_came_before_is_recei
 /* Whoever waits for events is not woken again and again while it has no receive for that. */
 static void an_end_waits_for_receives_and_wakes_once(void **state)
 {
-	struct fi_eq_cm_entry entry;
+	union cm_event event;
 	char got[8];
-	uint32_t event;
+	uint32_t number;
 
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(fi_inject(pair.b.ep, "last", 5, 0), 0);
 	side_close_ep(&pair.b);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(fi_eq_read(pair.a.eq, &event, &entry, sizeof(entry), 0),
+		assert_int_equal(fi_eq_read(pair.a.eq, &number, &event, sizeof(event), 0),
 				 -FI_EAGAIN);
 	assert_false(is_readable(&pair.a));
 	for (uintptr_t i = 1; i <= 2; i++) {
 		assert_int_equal(fi_recv(pair.a.ep, got, sizeof(got), NULL, 0, CONTEXT(i)), 0);
-		expect_received(i);
+		expect_received(&pair.a, i, 5);
 	}
 	assert_empty(pair.a.rx_cq);
-	side_event(&pair.a, FI_SHUTDOWN, &entry, sizeof(entry));
+	cm_wait(pair.a.eq, FI_SHUTDOWN, &event);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

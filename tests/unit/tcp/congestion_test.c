@@ -53,10 +53,10 @@ static int make_socket(void)
 static void both_ends_within_a_host_have_reno(void **state)
 {
 	close(make_socket());
-	ends_open((struct ends_attr){0});
-	expect_congestion(tcp_of(&a)->base.source.fd, "reno");
-	expect_congestion(tcp_of(&b)->base.source.fd, "reno");
-	ends_close();
+	pair_open(&pair, &(struct pair_attr){0});
+	expect_congestion(tcp_of(a)->base.source.fd, "reno");
+	expect_congestion(tcp_of(b)->base.source.fd, "reno");
+	pair_close(&pair);
 }
 
 static void a_peer_elsewhere_is_served_with_bbr(void **state)

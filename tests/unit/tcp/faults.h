@@ -9,7 +9,7 @@
 
 /* What is done to the reads, or to the writes, of one end's socket. */
 struct fault {
-	struct end *end;
+	struct side *end;
 	bool writes;
 	size_t cut;       /* so many bytes, then EAGAIN once; 0: not */
 	size_t most;      /* bytes of one call; 0: no limit */
@@ -41,7 +41,7 @@ static inline void set_fault(struct fault wanted)
 static inline bool is_meant(int fd, bool writes)
 {
 	return fault.end && writes == fault.writes &&
-	       fd == (fault.end == &a ? client_fd : server_fd);
+	       fd == (fault.end == a ? client_fd : server_fd);
 }
 
 static inline ssize_t fault_fails(int err)

@@ -98,9 +98,9 @@ static void post_receives(void)
 		if (!takes_receive(op))
 			continue;
 		if (op->pieces)
-			assert_int_equal(fi_recvv(b.ep, iov, NULL, count, 0, CONTEXT(i)), 0);
+			assert_int_equal(fi_recvv(b->ep, iov, NULL, count, 0, CONTEXT(i)), 0);
 		else
-			post(&b, sink[i], room_of(op), i);
+			post(b, sink[i], room_of(op), i);
 		posted_b[i] = true;
 	}
 }
@@ -113,22 +113,22 @@ static ssize_t start(unsigned i)
 
 	switch (op->kind) {
 	case SEND:
-		return fi_send(a.ep, bytes_of(i), op->length, NULL, 0, CONTEXT(i));
+		return fi_send(a->ep, bytes_of(i), op->length, NULL, 0, CONTEXT(i));
 	case SEND_DATA:
-		return fi_senddata(a.ep, bytes_of(i), op->length, NULL, 100 + i, 0, CONTEXT(i));
+		return fi_senddata(a->ep, bytes_of(i), op->length, NULL, 100 + i, 0, CONTEXT(i));
 	case SEND_PIECES:
-		return fi_sendv(a.ep, iov, NULL, count, 0, CONTEXT(i));
+		return fi_sendv(a->ep, iov, NULL, count, 0, CONTEXT(i));
 	case INJECT:
-		return fi_inject(a.ep, bytes_of(i), op->length, 0);
+		return fi_inject(a->ep, bytes_of(i), op->length, 0);
 	case INJECT_DATA:
-		return fi_injectdata(a.ep, bytes_of(i), op->length, 100 + i, 0);
+		return fi_injectdata(a->ep, bytes_of(i), op->length, 100 + i, 0);
 	case WRITE:
-		return fi_write(a.ep, bytes_of(i), op->length, NULL, 0, 2000, KEY, CONTEXT(i));
+		return fi_write(a->ep, bytes_of(i), op->length, NULL, 0, 2000, KEY, CONTEXT(i));
 	case WRITE_DATA:
-		return fi_writedata(a.ep, bytes_of(i), op->length, NULL, 100 + i, 0, 2800, KEY,
+		return fi_writedata(a->ep, bytes_of(i), op->length, NULL, 100 + i, 0, 2800, KEY,
 				    CONTEXT(i));
 	default:
-		return fi_read(a.ep, sink[i], op->length, NULL, 0, 64, KEY, CONTEXT(i));
+		return fi_read(a->ep, sink[i], op->length, NULL, 0, 64, KEY, CONTEXT(i));
 	}
 }
 
@@ -149,7 +149,7 @@ static void check_received(const struct fi_cq_err_entry *done, unsigned i)
 }
 
 /* Of either end, if there is one. Those that failed as the connection ended are counted alone. */
-static void take_one(struct end *end)
+static void take_one(struct side *end)
 {
 	struct fi_cq_err_entry done = {0};
 	struct fi_cq_data_entry entry;
@@ -172,16 +172,16 @@ static void take_one(struct end *end)
 		return;
 	}
 	assert_in_range(i, 0, operation_count - 1);
-	if (end == &b && done.err != FI_ECANCELED)
+	if (end == b && done.err != FI_ECANCELED)
 		check_received(&done, i);
-	if (end == &a && !done.err && operations[i].kind == READ)
+	if (end == a && !done.err && operations[i].kind == READ)
 		assert_memory_equal(sink[i], memory + 64, operations[i].length);
-	(end == &a ? done_a : done_b)[i]++;
+	(end == a ? done_a : done_b)[i]++;
 }
 
-static void count_end(struct end *end, unsigned *ends)
+static void count_end(struct side *end, unsigned *ends)
 {
-	union ends_event event;
+	union cm_event event;
 	uint32_t number;
 
 	if (fi_eq_read(end->eq, &number, &event, sizeof(event), 0) < 0)
@@ -192,10 +192,10 @@ static void count_end(struct end *end, unsigned *ends)
 
 static void step(void)
 {
-	take_one(&a);
-	take_one(&b);
-	count_end(&a, &ends_a);
-	count_end(&b, &ends_b);
+	take_one(a);
+	take_one(b);
+	count_end(a, &ends_a);
+	count_end(b, &ends_b);
 }
 
 /* Of those that have to come. */
@@ -249,7 +249,7 @@ static void start_all(uint64_t begin_ns)
 	for (unsigned i = 0; i < operation_count; i++) {
 		ssize_t rc;
 
-		while ((rc = start(i)) == -FI_EAGAIN && !ends_are_late(begin_ns))
+		while ((rc = start(i)) == -FI_EAGAIN && !is_late(begin_ns))
 			step();
 		if (rc == -FI_ENOTCONN)
 			return;
@@ -267,7 +267,7 @@ static void run_session(void)
 	start_all(begin_ns);
 	for (unsigned i = 0; i < operation_count; i++)
 		writes += operations[i].kind == WRITE_DATA;
-	while ((!is_complete() || written < writes) && !ends_are_late(begin_ns))
+	while ((!is_complete() || written < writes) && !is_late(begin_ns))
 		step();
 	for (int i = 0; i < 3; i++)
 		step();
@@ -291,8 +291,8 @@ static int setup(void **state)
 	source = make_bytes(LARGE_MAX + 1000, 3);
 	for (size_t i = 0; i < MEMORY; i++)
 		memory[i] = expected_memory[i] = i < 2000 ? (uint8_t)(i * 17 + i / 100) : 0;
-	ends_open((struct ends_attr){0});
-	assert_int_equal(fi_mr_reg(b.domain, memory, MEMORY, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+	pair_open(&pair, &(struct pair_attr){0});
+	assert_int_equal(fi_mr_reg(b->domain, memory, MEMORY, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
 				   KEY, 0, &mr, NULL),
 			 0);
 	use(small_ones, PLX_ARRAY_LEN(small_ones));
@@ -317,7 +317,7 @@ static int teardown(void **state)
 {
 	set_fault((struct fault){0});
 	assert_int_equal(fi_close(&mr->fid), 0);
-	ends_close();
+	pair_close(&pair);
 	drop_sinks();
 	free(source);
 	faults_end();
@@ -329,7 +329,7 @@ static int teardown(void **state)
 /* The reads and the writes of both ends. */
 static struct fault side_of(unsigned side)
 {
-	return (struct fault){.end = side & 1 ? &b : &a, .writes = side & 2};
+	return (struct fault){.end = side & 1 ? b : a, .writes = side & 2};
 }
 
 /* Return: the bytes that a session takes there. */
@@ -415,25 +415,25 @@ static void what_passes_by_itself_is_no_failure(void **state)
 }
 
 /* The one whose call failed notices; the other one when that is closed. */
-static void end_session(struct end *failed)
+static void end_session(struct side *failed)
 {
-	struct end *other = failed == &a ? &b : &a;
-	unsigned *ends = failed == &a ? &ends_a : &ends_b;
+	struct side *other = failed == a ? b : a;
+	unsigned *ends = failed == a ? &ends_a : &ends_b;
 	uint64_t begin_ns = queue_now_ns();
 
-	while (!*ends && !ends_are_late(begin_ns))
+	while (!*ends && !is_late(begin_ns))
 		step();
 	assert_int_equal(*ends, 1);
 	set_fault((struct fault){0});
-	end_close_ep(failed);
-	while (!(ends_a && ends_b && is_complete()) && !ends_are_late(begin_ns))
+	side_close_ep(failed);
+	while (!(ends_a && ends_b && is_complete()) && !is_late(begin_ns))
 		step();
 	for (int i = 0; i < 3; i++)
 		step();
 	check_once();
 	assert_int_equal(ends_a, 1);
 	assert_int_equal(ends_b, 1);
-	end_close_ep(other);
+	side_close_ep(other);
 }
 
 static void each_call_may_break_the_connection_with(int err)
@@ -451,12 +451,12 @@ static void each_call_may_break_the_connection_with(int err)
 			begin_session();
 			start_all(queue_now_ns());
 			for (uint64_t begin_ns = queue_now_ns();
-			     !is_complete() && !faulty.fired && !ends_are_late(begin_ns);)
+			     !is_complete() && !faulty.fired && !is_late(begin_ns);)
 				step();
 			fired = faulty.fired;
 			if (fired) {
 				end_session(wanted.end);
-				ends_connect();
+				pair_connect(&pair);
 			}
 		} while (fired && wanted.at_call < 100);
 		assert_true(wanted.at_call > 1);

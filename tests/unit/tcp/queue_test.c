@@ -13,25 +13,31 @@ static char in[4096];
 
 static int setup(void **state)
 {
-	ends_open((struct ends_attr){.wait_obj = FI_WAIT_FD});
+	pair_open(&pair, &(struct pair_attr){.wait_obj = FI_WAIT_FD});
 	return 0;
 }
 
 static int setup_two_cqs(void **state)
 {
-	ends_open((struct ends_attr){.wait_obj = FI_WAIT_FD, .two_cqs = true});
+	pair_open(&pair, &(struct pair_attr){.wait_obj = FI_WAIT_FD, .two_cqs = true});
 	return 0;
+}
+
+/* As lib/fabric's domains do. */
+static void gather(struct fid_domain *domain)
+{
+	((struct tcp_domain *)domain)->gathers = true;
 }
 
 static int setup_gathering(void **state)
 {
-	ends_open((struct ends_attr){.wait_obj = FI_WAIT_FD, .gathers = true});
+	pair_open(&pair, &(struct pair_attr){.wait_obj = FI_WAIT_FD, .prepare = gather});
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	ends_close();
+	pair_close(&pair);
 	return 0;
 }
 
@@ -43,19 +49,19 @@ static bool is_woken(struct fid_cq *cq, int timeout_ms)
 	return poll(&pollfd, 1, timeout_ms) == 1;
 }
 
-static void speak(struct end *end)
+static void speak(struct side *end)
 {
 	assert_int_equal(fi_inject(end->ep, "hear me", 8, 0), 0);
 }
 
-static void make_hot(struct end *end)
+static void make_hot(struct side *end)
 {
 	poll_heat(tcp_of(end));
 	assert_true(tcp_of(end)->is_hot);
 }
 
 /* Poll until its socket has left the set. */
-static void leave(struct end *end)
+static void leave(struct side *end)
 {
 	make_hot(end);
 	for (int i = 0; i < 2000 && tcp_of(end)->in_set; i++)
@@ -64,7 +70,7 @@ static void leave(struct end *end)
 }
 
 /* Poll until it is looked at only where the set tells of it. */
-static void cool_down(struct end *end)
+static void cool_down(struct side *end)
 {
 	for (int i = 0; i < 20000 && tcp_of(end)->is_hot; i++)
 		fi_cq_read(end->rx_cq, NULL, 0);
@@ -74,15 +80,15 @@ static void cool_down(struct end *end)
 
 /* Messages ------------------------------------------------------------------------------------ */
 
-static void heard_after(void (*prepare)(struct end *))
+static void heard_after(void (*prepare)(struct side *))
 {
-	post(&b, in, sizeof(in), 1);
-	prepare(&b);
-	go_to_sleep(&b, b.rx_cq);
-	assert_false(is_woken(b.rx_cq, 0));
-	speak(&a);
-	assert_true(is_woken(b.rx_cq, WAKE_MS));
-	expect_received(&b, 1, 8);
+	post(b, in, sizeof(in), 1);
+	prepare(b);
+	go_to_sleep(b, b->rx_cq);
+	assert_false(is_woken(b->rx_cq, 0));
+	speak(a);
+	assert_true(is_woken(b->rx_cq, WAKE_MS));
+	expect_received(b, 1, 8);
 }
 
 static void a_message_wakes(void **state)
@@ -91,21 +97,21 @@ static void a_message_wakes(void **state)
 	heard_after(leave);
 	heard_after(cool_down);
 	heard_after(leave);
-	cool_down(&b);
+	cool_down(b);
 	heard_after(make_hot);
 }
 
 static void a_message_that_is_there_keeps_awake(void **state)
 {
-	static void (*const ways[])(struct end *) = {make_hot, leave, cool_down};
+	static void (*const ways[])(struct side *) = {make_hot, leave, cool_down};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(ways); i++) {
-		post(&b, in, sizeof(in), 1);
-		ways[i](&b);
-		speak(&a);
-		while (trywait(&b, b.rx_cq) == 0) /* until it is through the kernel */
-			assert_true(is_woken(b.rx_cq, WAKE_MS));
-		expect_received(&b, 1, 8);
+		post(b, in, sizeof(in), 1);
+		ways[i](b);
+		speak(a);
+		while (trywait(b, b->rx_cq) == 0) /* until it is through the kernel */
+			assert_true(is_woken(b->rx_cq, WAKE_MS));
+		expect_received(b, 1, 8);
 	}
 }
 
@@ -113,50 +119,50 @@ static void a_message_that_is_there_keeps_awake(void **state)
 static void the_rest_of_a_message_wakes_too(void **state)
 {
 	uint64_t word = wire_word(WIRE_MESSAGE, 0, 8);
-	int fd = tcp_of(&a)->base.source.fd;
+	int fd = tcp_of(a)->base.source.fd;
 	uint8_t frame[16] = "........hear me";
 
 	memcpy(frame, &word, sizeof(word));
-	post(&b, in, sizeof(in), 1);
+	post(b, in, sizeof(in), 1);
 	for (size_t i = 0; i < sizeof(frame); i++) {
-		go_to_sleep(&b, b.rx_cq);
+		go_to_sleep(b, b->rx_cq);
 		assert_int_equal(send(fd, frame + i, 1, 0), 1);
-		assert_true(is_woken(b.rx_cq, WAKE_MS));
+		assert_true(is_woken(b->rx_cq, WAKE_MS));
 	}
-	expect_received(&b, 1, 8);
+	expect_received(b, 1, 8);
 	assert_string_equal(in, "hear me");
 }
 
 /* It waits for a receive, and nothing can be done before there is one. */
 static void what_waits_for_a_receive_keeps_nobody_awake(void **state)
 {
-	speak(&a);
-	read_until(b.rx_cq, tcp_of(&b)->base.starved);
-	go_to_sleep(&b, b.rx_cq);
-	assert_false(is_woken(b.rx_cq, 0));
-	post(&b, in, sizeof(in), 1);
-	assert_int_equal(trywait(&b, b.rx_cq), -FI_EAGAIN);
-	expect_received(&b, 1, 8);
+	speak(a);
+	read_until(b->rx_cq, tcp_of(b)->base.starved);
+	go_to_sleep(b, b->rx_cq);
+	assert_false(is_woken(b->rx_cq, 0));
+	post(b, in, sizeof(in), 1);
+	assert_int_equal(trywait(b, b->rx_cq), -FI_EAGAIN);
+	expect_received(b, 1, 8);
 }
 
 static void the_end_of_a_connection_wakes(void **state)
 {
-	union ends_event event;
+	union cm_event event;
 
-	post(&b, in, sizeof(in), 1);
-	leave(&b);
-	go_to_sleep(&b, b.rx_cq);
-	end_close_ep(&a);
-	assert_true(is_woken(b.rx_cq, WAKE_MS));
-	end_event(&b, FI_SHUTDOWN, &event);
-	assert_int_equal(end_complete(b.rx_cq).err, FI_ECANCELED);
-	end_no_event(&b);
+	post(b, in, sizeof(in), 1);
+	leave(b);
+	go_to_sleep(b, b->rx_cq);
+	side_close_ep(a);
+	assert_true(is_woken(b->rx_cq, WAKE_MS));
+	cm_wait(b->eq, FI_SHUTDOWN, &event);
+	assert_int_equal(end_complete(b->rx_cq).err, FI_ECANCELED);
+	cm_expect_nothing(b->eq);
 }
 
 /* Sends --------------------------------------------------------------------------------------- */
 
 /* Until the socket has no room; each message is sent from where it lies. */
-static unsigned fill(struct end *end)
+static unsigned fill(struct side *end)
 {
 	static uint8_t out[64 << 10];
 	unsigned sent = 0;
@@ -171,21 +177,21 @@ static unsigned fill(struct end *end)
 static void room_to_send_wakes(struct fid_cq *cq)
 {
 	static uint8_t large[64 << 10];
-	unsigned sent = fill(&a), done = 0, received = 0, posted = 0;
+	unsigned sent = fill(a), done = 0, received = 0, posted = 0;
 	uint64_t begin_ns = queue_now_ns();
 	struct fi_cq_data_entry entry;
 
-	while ((done < sent || received < sent) && !ends_are_late(begin_ns)) {
+	while ((done < sent || received < sent) && !is_late(begin_ns)) {
 		if (posted == received && posted < sent)
-			post(&b, large, sizeof(large), posted++);
-		received += fi_cq_read(b.rx_cq, &entry, 1) == 1;
-		if (fi_cq_read(a.tx_cq, &entry, 1) == 1)
+			post(b, large, sizeof(large), posted++);
+		received += fi_cq_read(b->rx_cq, &entry, 1) == 1;
+		if (fi_cq_read(a->tx_cq, &entry, 1) == 1)
 			assert_ptr_equal(entry.op_context, CONTEXT(done++));
-		else if (done < sent && trywait(&a, cq) == 0)
+		else if (done < sent && trywait(a, cq) == 0)
 			while (!is_woken(cq, 0) && received < sent) {
 				if (posted == received)
-					post(&b, large, sizeof(large), posted++);
-				received += fi_cq_read(b.rx_cq, &entry, 1) == 1;
+					post(b, large, sizeof(large), posted++);
+				received += fi_cq_read(b->rx_cq, &entry, 1) == 1;
 			}
 	}
 	assert_int_equal(done, sent);
@@ -194,18 +200,18 @@ static void room_to_send_wakes(struct fid_cq *cq)
 
 static void room_to_send_wakes_whatever_the_socket_was(void **state)
 {
-	room_to_send_wakes(a.tx_cq);
-	leave(&a);
-	room_to_send_wakes(a.tx_cq);
-	cool_down(&a);
-	room_to_send_wakes(a.tx_cq);
+	room_to_send_wakes(a->tx_cq);
+	leave(a);
+	room_to_send_wakes(a->tx_cq);
+	cool_down(a);
+	room_to_send_wakes(a->tx_cq);
 }
 
 static void room_to_send_wakes_either_queue(void **state)
 {
-	room_to_send_wakes(a.tx_cq);
-	leave(&a);
-	room_to_send_wakes(a.rx_cq);
+	room_to_send_wakes(a->tx_cq);
+	leave(a);
+	room_to_send_wakes(a->rx_cq);
 }
 
 static void what_is_queued_leaves_before_a_sleep(void **state)
@@ -214,13 +220,13 @@ static void what_is_queued_leaves_before_a_sleep(void **state)
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1};
 
 	for (int i = 0; i < 4; i++) {
-		post(&b, in, sizeof(in), 1);
-		assert_int_equal(fi_sendmsg(a.ep, &msg, i & 1 ? FI_MORE | FI_INJECT : FI_MORE), 0);
-		assert_int_equal(tcp_of(&a)->queued_bytes, WIRE_FRAME_BYTES + 8);
-		trywait(&a, a.rx_cq);
-		assert_int_equal(tcp_of(&a)->queued_bytes, 0);
-		expect_received(&b, 1, 8);
-		expect_sent(&a, 0);
+		post(b, in, sizeof(in), 1);
+		assert_int_equal(fi_sendmsg(a->ep, &msg, i & 1 ? FI_MORE | FI_INJECT : FI_MORE), 0);
+		assert_int_equal(tcp_of(a)->queued_bytes, WIRE_FRAME_BYTES + 8);
+		trywait(a, a->rx_cq);
+		assert_int_equal(tcp_of(a)->queued_bytes, 0);
+		expect_received(b, 1, 8);
+		expect_sent(a, 0);
 	}
 }
 
@@ -233,26 +239,26 @@ static void an_answer_to_a_read_wakes_the_queue_of_sends(void **state)
 	struct fid_mr *mr;
 	struct fi_cq_data_entry entry;
 
-	assert_int_equal(fi_mr_reg(b.domain, memory, 8, FI_REMOTE_READ, 0, 7, 0, &mr, NULL), 0);
-	cool_down(&a);
-	assert_int_equal(fi_read(a.ep, into, 8, NULL, 0, 0, 7, CONTEXT(3)), 0);
-	go_to_sleep(&a, a.tx_cq);
+	assert_int_equal(fi_mr_reg(b->domain, memory, 8, FI_REMOTE_READ, 0, 7, 0, &mr, NULL), 0);
+	cool_down(a);
+	assert_int_equal(fi_read(a->ep, into, 8, NULL, 0, 0, 7, CONTEXT(3)), 0);
+	go_to_sleep(a, a->tx_cq);
 	for (int i = 0; i < 100; i++)
-		fi_cq_read(b.rx_cq, NULL, 0);
-	assert_true(is_woken(a.tx_cq, WAKE_MS));
-	assert_int_equal(fi_cq_sread(a.tx_cq, &entry, 1, NULL, WAKE_MS), 1);
+		fi_cq_read(b->rx_cq, NULL, 0);
+	assert_true(is_woken(a->tx_cq, WAKE_MS));
+	assert_int_equal(fi_cq_sread(a->tx_cq, &entry, 1, NULL, WAKE_MS), 1);
 	assert_ptr_equal(entry.op_context, CONTEXT(3));
 	assert_string_equal(into, "source");
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
-static void wait_for_bytes(struct end *end)
+static void wait_for_bytes(struct side *end)
 {
 	struct pollfd pollfd = {.fd = tcp_of(end)->base.source.fd, .events = POLLIN};
 	uint64_t begin_ns = queue_now_ns();
 
-	while (poll(&pollfd, 1, 0) == 0 && !ends_are_late(begin_ns))
-		fi_cq_read(end == &a ? b.rx_cq : a.rx_cq, NULL, 0);
+	while (poll(&pollfd, 1, 0) == 0 && !is_late(begin_ns))
+		fi_cq_read(end == a ? b->rx_cq : a->rx_cq, NULL, 0);
 	assert_int_equal(pollfd.revents, POLLIN);
 }
 
@@ -260,21 +266,21 @@ static void wait_for_bytes(struct end *end)
 static void nobody_sleeps_over_the_completion_of_a_read(void **state)
 {
 	static char memory[8] = "source", into[8];
-	struct fid *fids[] = {&a.rx_cq->fid, &a.tx_cq->fid, &a.rx_cq->fid};
+	struct fid *fids[] = {&a->rx_cq->fid, &a->tx_cq->fid, &a->rx_cq->fid};
 	struct fid_mr *mr;
 	struct fi_cq_data_entry entry;
 
-	assert_int_equal(fi_mr_reg(b.domain, memory, 8, FI_REMOTE_READ, 0, 7, 0, &mr, NULL), 0);
+	assert_int_equal(fi_mr_reg(b->domain, memory, 8, FI_REMOTE_READ, 0, 7, 0, &mr, NULL), 0);
 	for (int i = 0; i < 6; i++) {
-		cool_down(&a);
+		cool_down(a);
 		if (i & 1)
-			leave(&a);
-		assert_int_equal(fi_read(a.ep, into, 8, NULL, 0, 0, 7, CONTEXT(i)), 0);
-		wait_for_bytes(&a);
+			leave(a);
+		assert_int_equal(fi_read(a->ep, into, 8, NULL, 0, 0, 7, CONTEXT(i)), 0);
+		wait_for_bytes(a);
 		for (int j = 0; j < 4; j++)
-			assert_int_equal(fi_trywait(a.fabric, fids + (i > 1), i < 4 ? 2 : 1),
+			assert_int_equal(fi_trywait(a->fabric, fids + (i > 1), i < 4 ? 2 : 1),
 					 -FI_EAGAIN);
-		assert_int_equal(fi_cq_read(a.tx_cq, &entry, 1), 1);
+		assert_int_equal(fi_cq_read(a->tx_cq, &entry, 1), 1);
 		assert_ptr_equal(entry.op_context, CONTEXT(i));
 	}
 	assert_int_equal(fi_close(&mr->fid), 0);
@@ -284,18 +290,18 @@ static void completions_of_sends_that_nobody_reads_keep_no_receiver_awake(void *
 {
 	struct fi_cq_data_entry entry;
 
-	post(&b, in, sizeof(in), 1);
-	assert_int_equal(fi_send(a.ep, "hear me", 8, NULL, 0, CONTEXT(5)), 0);
-	go_to_sleep(&a, a.rx_cq);
-	assert_int_equal(trywait(&a, a.tx_cq), -FI_EAGAIN);
-	assert_int_equal(fi_cq_read(a.tx_cq, &entry, 1), 1);
-	go_to_sleep(&a, a.tx_cq);
-	expect_received(&b, 1, 8);
+	post(b, in, sizeof(in), 1);
+	assert_int_equal(fi_send(a->ep, "hear me", 8, NULL, 0, CONTEXT(5)), 0);
+	go_to_sleep(a, a->rx_cq);
+	assert_int_equal(trywait(a, a->tx_cq), -FI_EAGAIN);
+	assert_int_equal(fi_cq_read(a->tx_cq, &entry, 1), 1);
+	go_to_sleep(a, a->tx_cq);
+	expect_received(b, 1, 8);
 }
 
 /* fi_cq_signal -------------------------------------------------------------------------------- */
 
-static void a_signal_ends_a_sleep_that_begins_after_it(struct end *end)
+static void a_signal_ends_a_sleep_that_begins_after_it(struct side *end)
 {
 	uint64_t begin_ns = queue_now_ns();
 	struct fi_cq_data_entry entry;
@@ -310,39 +316,39 @@ static void a_signal_ends_one_sleep(void **state)
 	struct fi_cq_data_entry entry;
 	uint64_t begin_ns;
 
-	make_hot(&b);
+	make_hot(b);
 	for (int i = 0; i < 20; i++) /* whether that poll looks at the set or not */
-		a_signal_ends_a_sleep_that_begins_after_it(&b);
-	cool_down(&b);
-	a_signal_ends_a_sleep_that_begins_after_it(&b);
+		a_signal_ends_a_sleep_that_begins_after_it(b);
+	cool_down(b);
+	a_signal_ends_a_sleep_that_begins_after_it(b);
 	begin_ns = queue_now_ns();
-	assert_int_equal(fi_cq_sread(b.rx_cq, &entry, 1, NULL, 20), -FI_EAGAIN);
+	assert_int_equal(fi_cq_sread(b->rx_cq, &entry, 1, NULL, 20), -FI_EAGAIN);
 	assert_true(queue_now_ns() - begin_ns >= 20 * PLX_NS_PER_MS);
 }
 
 static void a_signal_keeps_awake_once(void **state)
 {
-	make_hot(&b);
-	go_to_sleep(&b, b.rx_cq);
-	assert_int_equal(fi_cq_signal(b.rx_cq), 0);
-	assert_true(is_woken(b.rx_cq, 0));
-	assert_int_equal(trywait(&b, b.rx_cq), -FI_EAGAIN);
-	go_to_sleep(&b, b.rx_cq);
-	assert_false(is_woken(b.rx_cq, 0));
+	make_hot(b);
+	go_to_sleep(b, b->rx_cq);
+	assert_int_equal(fi_cq_signal(b->rx_cq), 0);
+	assert_true(is_woken(b->rx_cq, 0));
+	assert_int_equal(trywait(b, b->rx_cq), -FI_EAGAIN);
+	go_to_sleep(b, b->rx_cq);
+	assert_false(is_woken(b->rx_cq, 0));
 }
 
 /* To arm the other queue takes the signal out of the first one's descriptor. */
 static void a_signal_of_one_queue_is_not_lost_to_another(void **state)
 {
-	struct fid *both[] = {&b.rx_cq->fid, &b.tx_cq->fid};
+	struct fid *both[] = {&b->rx_cq->fid, &b->tx_cq->fid};
 
-	go_to_sleep(&b, b.tx_cq);
-	go_to_sleep(&b, b.rx_cq);
-	assert_int_equal(fi_cq_signal(b.rx_cq), 0);
-	assert_int_equal(trywait(&b, b.tx_cq), -FI_EAGAIN);
-	assert_int_equal(trywait(&b, b.tx_cq), 0); /* it is not its own */
-	assert_int_equal(fi_trywait(b.fabric, both, 2), -FI_EAGAIN);
-	assert_int_equal(fi_trywait(b.fabric, both, 2), 0);
+	go_to_sleep(b, b->tx_cq);
+	go_to_sleep(b, b->rx_cq);
+	assert_int_equal(fi_cq_signal(b->rx_cq), 0);
+	assert_int_equal(trywait(b, b->tx_cq), -FI_EAGAIN);
+	assert_int_equal(trywait(b, b->tx_cq), 0); /* it is not its own */
+	assert_int_equal(fi_trywait(b->fabric, both, 2), -FI_EAGAIN);
+	assert_int_equal(fi_trywait(b->fabric, both, 2), 0);
 }
 
 static void *signal_later(void *arg)
@@ -357,9 +363,9 @@ static void a_signal_wakes_who_sleeps(void **state)
 	struct fi_cq_data_entry entry;
 	pthread_t thread;
 
-	make_hot(&b);
-	assert_int_equal(pthread_create(&thread, NULL, signal_later, b.rx_cq), 0);
-	assert_int_equal(fi_cq_sread(b.rx_cq, &entry, 1, NULL, -1), -FI_EAGAIN);
+	make_hot(b);
+	assert_int_equal(pthread_create(&thread, NULL, signal_later, b->rx_cq), 0);
+	assert_int_equal(fi_cq_sread(b->rx_cq, &entry, 1, NULL, -1), -FI_EAGAIN);
 	pthread_join(thread, NULL);
 }
 
@@ -370,23 +376,23 @@ static void a_read_sleeps_no_longer_than_it_may(void **state)
 	uint64_t begin_ns = queue_now_ns();
 	struct fi_cq_data_entry entry;
 
-	assert_int_equal(fi_cq_sread(b.rx_cq, &entry, 1, NULL, 30), -FI_EAGAIN);
+	assert_int_equal(fi_cq_sread(b->rx_cq, &entry, 1, NULL, 30), -FI_EAGAIN);
 	assert_true(queue_now_ns() - begin_ns >= 30 * PLX_NS_PER_MS);
-	assert_int_equal(fi_cq_sread(b.rx_cq, &entry, 1, NULL, 0), -FI_EAGAIN);
+	assert_int_equal(fi_cq_sread(b->rx_cq, &entry, 1, NULL, 0), -FI_EAGAIN);
 }
 
 static void a_read_finds_what_came(void **state)
 {
 	struct fi_cq_data_entry entry;
 
-	post(&b, in, sizeof(in), 1);
-	speak(&a);
-	assert_int_equal(fi_cq_sread(b.rx_cq, &entry, 1, NULL, WAKE_MS), 1);
+	post(b, in, sizeof(in), 1);
+	speak(a);
+	assert_int_equal(fi_cq_sread(b->rx_cq, &entry, 1, NULL, WAKE_MS), 1);
 	assert_ptr_equal(entry.op_context, CONTEXT(1));
-	post(&b, in, sizeof(in), 2);
-	assert_int_equal(fi_cancel(&b.ep->fid, CONTEXT(2)), 0);
-	assert_int_equal(fi_cq_sread(b.rx_cq, &entry, 1, NULL, WAKE_MS), -FI_EAVAIL);
-	assert_int_equal(end_complete(b.rx_cq).err, FI_ECANCELED);
+	post(b, in, sizeof(in), 2);
+	assert_int_equal(fi_cancel(&b->ep->fid, CONTEXT(2)), 0);
+	assert_int_equal(fi_cq_sread(b->rx_cq, &entry, 1, NULL, WAKE_MS), -FI_EAVAIL);
+	assert_int_equal(end_complete(b->rx_cq).err, FI_ECANCELED);
 }
 
 #define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)

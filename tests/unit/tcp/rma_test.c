@@ -8,7 +8,7 @@
 static uint8_t memory_a[BYTES], memory_b[BYTES], local[BYTES];
 static struct fid_mr *mr_a, *mr_b;
 
-static struct fid_mr *grant(struct end *end, void *bytes)
+static struct fid_mr *grant(struct side *end, void *bytes)
 {
 	struct fid_mr *mr;
 
@@ -18,11 +18,11 @@ static struct fid_mr *grant(struct end *end, void *bytes)
 	return mr;
 }
 
-static void open_with(struct ends_attr attr)
+static void open_with(struct pair_attr attr)
 {
-	ends_open(attr);
-	mr_a = grant(&a, memory_a);
-	mr_b = grant(&b, memory_b);
+	pair_open(&pair, &attr);
+	mr_a = grant(a, memory_a);
+	mr_b = grant(b, memory_b);
 	for (size_t i = 0; i < BYTES; i++) {
 		memory_b[i] = (uint8_t)(i * 31 + i / 251);
 		local[i] = 0;
@@ -31,20 +31,20 @@ static void open_with(struct ends_attr attr)
 
 static int setup(void **state)
 {
-	open_with((struct ends_attr){0});
+	open_with((struct pair_attr){0});
 	return 0;
 }
 
 static int setup_by_address(void **state)
 {
-	open_with((struct ends_attr){.mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY});
+	open_with((struct pair_attr){.mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY});
 	return 0;
 }
 
 /* Its queue has room for what is under way, and not one completion more. */
 static int setup_exact(void **state)
 {
-	open_with((struct ends_attr){.cq_size = 128, .tx_size = 64, .rx_size = 64});
+	open_with((struct pair_attr){.cq_size = 128, .tx_size = 64, .rx_size = 64});
 	return 0;
 }
 
@@ -54,18 +54,18 @@ static int teardown(void **state)
 		assert_int_equal(fi_close(&mr_a->fid), 0);
 	if (mr_b)
 		assert_int_equal(fi_close(&mr_b->fid), 0);
-	ends_close();
+	pair_close(&pair);
 	return 0;
 }
 
 static uint64_t at(size_t offset)
 {
-	return ends_attr.mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)memory_b + offset : offset;
+	return pair.attr.mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)memory_b + offset : offset;
 }
 
 static void expect_done(uintptr_t context, uint64_t kind)
 {
-	struct fi_cq_err_entry done = end_complete(a.tx_cq);
+	struct fi_cq_err_entry done = end_complete(a->tx_cq);
 
 	assert_int_equal(done.err, 0);
 	assert_ptr_equal(done.op_context, CONTEXT(context));
@@ -82,29 +82,29 @@ static void bytes_are_read_and_written_of_any_length(void **state)
 		struct iovec iov[2] = {{local, length / 3}, {local + 40000, length - length / 3}};
 
 		iov[1].iov_base = local + length / 3;
-		assert_int_equal(fi_read(a.ep, local, length, NULL, 0, at(9), key, CONTEXT(i)), 0);
+		assert_int_equal(fi_read(a->ep, local, length, NULL, 0, at(9), key, CONTEXT(i)), 0);
 		expect_done(i, FI_READ);
 		assert_memory_equal(local, memory_b + 9, length);
 		memset(local, (int)i + 1, length);
-		assert_int_equal(fi_writev(a.ep, iov, NULL, 2, 0, at(5), key, CONTEXT(i)), 0);
+		assert_int_equal(fi_writev(a->ep, iov, NULL, 2, 0, at(5), key, CONTEXT(i)), 0);
 		expect_done(i, FI_WRITE);
-		assert_int_equal(fi_readv(a.ep, iov, NULL, 2, 0, at(5), key, CONTEXT(i)), 0);
+		assert_int_equal(fi_readv(a->ep, iov, NULL, 2, 0, at(5), key, CONTEXT(i)), 0);
 		expect_done(i, FI_READ);
 		for (size_t j = 0; j < length; j++)
 			assert_int_equal(memory_b[5 + j], i + 1);
 	}
-	assert_int_equal(fi_inject_write(a.ep, "injected", 8, 0, at(100), key), 0);
-	assert_int_equal(fi_writedata(a.ep, "with data", 9, NULL, 77, 0, at(200), key, CONTEXT(1)),
+	assert_int_equal(fi_inject_write(a->ep, "injected", 8, 0, at(100), key), 0);
+	assert_int_equal(fi_writedata(a->ep, "with data", 9, NULL, 77, 0, at(200), key, CONTEXT(1)),
 			 0);
 	expect_done(1, FI_WRITE);
-	assert_int_equal(end_complete(b.rx_cq).data, 77);
+	assert_int_equal(end_complete(b->rx_cq).data, 77);
 	assert_memory_equal(memory_b + 100, "injected", 8);
 	assert_memory_equal(memory_b + 200, "with data", 9);
 }
 
 static ssize_t read_one(unsigned i)
 {
-	return fi_read(a.ep, local + 8 * i, 8, NULL, 0, at(8 * i), fi_mr_key(mr_b), CONTEXT(i));
+	return fi_read(a->ep, local + 8 * i, 8, NULL, 0, at(8 * i), fi_mr_key(mr_b), CONTEXT(i));
 }
 
 static void as_many_reads_as_may_be_are_under_way(void **state)
@@ -119,7 +119,7 @@ static void as_many_reads_as_may_be_are_under_way(void **state)
 	expect_done(0, FI_READ);
 }
 
-static void fill(struct end *end)
+static void fill(struct side *end)
 {
 	static const uint8_t message[1000];
 
@@ -135,22 +135,22 @@ static void two_ends_whose_sockets_are_full_answer_each_other(void **state)
 	uint64_t begin_ns = queue_now_ns();
 
 	assert_int_equal(
-		fi_read(a.ep, from_b, sizeof(from_b), NULL, 0, at(0), fi_mr_key(mr_b), CONTEXT(1)),
+		fi_read(a->ep, from_b, sizeof(from_b), NULL, 0, at(0), fi_mr_key(mr_b), CONTEXT(1)),
 		0);
 	assert_int_equal(
-		fi_read(b.ep, from_a, sizeof(from_a), NULL, 0, at(0), fi_mr_key(mr_a), CONTEXT(1)),
+		fi_read(b->ep, from_a, sizeof(from_a), NULL, 0, at(0), fi_mr_key(mr_a), CONTEXT(1)),
 		0);
-	fill(&a);
-	fill(&b);
-	while (reads_left && !ends_are_late(begin_ns)) {
+	fill(a);
+	fill(b);
+	while (reads_left && !is_late(begin_ns)) {
 		struct fi_cq_data_entry entry;
 
-		while (fi_recv(a.ep, in_a, sizeof(in_a), NULL, 0, NULL) == 0)
+		while (fi_recv(a->ep, in_a, sizeof(in_a), NULL, 0, NULL) == 0)
 			;
-		while (fi_recv(b.ep, in_b, sizeof(in_b), NULL, 0, NULL) == 0)
+		while (fi_recv(b->ep, in_b, sizeof(in_b), NULL, 0, NULL) == 0)
 			;
-		reads_left -= fi_cq_read(a.rx_cq, &entry, 1) == 1 && entry.flags & FI_READ;
-		reads_left -= fi_cq_read(b.rx_cq, &entry, 1) == 1 && entry.flags & FI_READ;
+		reads_left -= fi_cq_read(a->rx_cq, &entry, 1) == 1 && entry.flags & FI_READ;
+		reads_left -= fi_cq_read(b->rx_cq, &entry, 1) == 1 && entry.flags & FI_READ;
 	}
 	assert_int_equal(reads_left, 0);
 	assert_memory_equal(from_b, memory_b, sizeof(from_b));
@@ -161,46 +161,47 @@ static void reads_and_sends_that_fail_are_no_more_than_the_queue_has_room_for(vo
 {
 	static uint8_t large[1 << 20];
 	unsigned reads = 0, sends = 0, done = 0, receives = 0;
-	struct prov_cq *cq = (struct prov_cq *)a.tx_cq;
+	struct prov_cq *cq = (struct prov_cq *)a->tx_cq;
 
-	while (fi_recv(a.ep, local, 8, NULL, 0, NULL) == 0)
+	while (fi_recv(a->ep, local, 8, NULL, 0, NULL) == 0)
 		receives++;
 	while (read_one(reads) == 0)
 		reads++;
-	while (fi_send(a.ep, large, sends ? 1 : sizeof(large), NULL, 0, NULL) == 0)
+	while (fi_send(a->ep, large, sends ? 1 : sizeof(large), NULL, 0, NULL) == 0)
 		sends++;
 	assert_int_equal(reads, 64);
-	assert_int_equal(fi_shutdown(a.ep, 0), 0);
+	assert_int_equal(fi_shutdown(a->ep, 0), 0);
 	assert_true(cq->tail - cq->head <= cq->size + receives + 64);
 	assert_int_equal(cq->tail - cq->head, receives + reads + sends);
 	for (; done < receives + reads + sends; done++)
-		end_complete(a.tx_cq);
+		end_complete(a->tx_cq);
 	assert_true(reads + sends <= 64);
 }
 
 static void nothing_more_is_touched_once_a_registration_is_closed(bool write)
 {
 	uint8_t *lent = make_bytes(4 << 20, 1), *mine = make_bytes(4 << 20, 2);
-	union ends_event event;
+	union cm_event event;
 	struct fid_mr *mr;
 
-	assert_int_equal(fi_mr_reg(b.domain, lent, 4 << 20, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+	assert_int_equal(fi_mr_reg(b->domain, lent, 4 << 20, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
 				   KEY + 1, 0, &mr, NULL),
 			 0);
 	if (write)
-		assert_int_equal(fi_write(a.ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)), 0);
+		assert_int_equal(fi_write(a->ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)),
+				 0);
 	else
-		assert_int_equal(fi_read(a.ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)), 0);
-	read_until(b.rx_cq, tcp_of(&b)->into || tcp_of(&b)->answers);
+		assert_int_equal(fi_read(a->ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)), 0);
+	read_until(b->rx_cq, tcp_of(b)->into || tcp_of(b)->answers);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	free(lent);
-	end_event(&b, FI_SHUTDOWN, &event);
-	end_close_ep(&b);
-	assert_int_equal(end_complete(a.tx_cq).err, FI_ECANCELED);
+	cm_wait(b->eq, FI_SHUTDOWN, &event);
+	side_close_ep(b);
+	assert_int_equal(end_complete(a->tx_cq).err, FI_ECANCELED);
 	free(mine);
-	expect_nothing(a.tx_cq);
-	end_event(&a, FI_SHUTDOWN, &event);
-	end_no_event(&a);
+	expect_nothing(a->tx_cq);
+	cm_wait(a->eq, FI_SHUTDOWN, &event);
+	cm_expect_nothing(a->eq);
 }
 
 static void memory_that_is_read_may_be_taken_back(void **state)

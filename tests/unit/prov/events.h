@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What event queues tell, waited for. */
+#ifndef PROV_TEST_EVENTS_H
+#define PROV_TEST_EVENTS_H
+
+#include "tested.h"
+
+#define PATIENCE_S 30 /* for what comes at once unless the host is busy */
+
+/* An event and its private data. */
+union cm_event {
+	struct fi_eq_cm_entry cm;
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
+};
+
+static inline bool is_late(uint64_t begin_ns)
+{
+	return queue_now_ns() - begin_ns > PATIENCE_S * PLX_NS_PER_S;
+}
+
+/* Return: as fi_eq_read, once there is something; or -FI_EAGAIN. */
+static inline ssize_t cm_next(struct fid_eq *eq, uint32_t *number_out, union cm_event *event)
+{
+	uint64_t begin_ns = queue_now_ns();
+	ssize_t got;
+
+	do {
+		tested_progress();
+		got = fi_eq_read(eq, number_out, event, sizeof(*event), 0);
+	} while (got == -FI_EAGAIN && !is_late(begin_ns));
+	return got;
+}
+
+/* Return: the length of the private data of an event of that kind. */
+static inline size_t cm_wait(struct fid_eq *eq, uint32_t wanted, union cm_event *event)
+{
+	uint32_t number = 0;
+	ssize_t got = cm_next(eq, &number, event);
+
+	if (got == -FI_EAGAIN)
+		fail_msg("no event %u", wanted);
+	assert_true(got >= (ssize_t)sizeof(event->cm));
+	assert_int_equal(number, wanted);
+	return (size_t)got - sizeof(event->cm);
+}
+
+static inline struct fi_eq_err_entry cm_wait_error(struct fid_eq *eq)
+{
+	struct fi_eq_err_entry error = {0};
+	union cm_event event;
+	uint32_t number;
+
+	assert_int_equal(cm_next(eq, &number, &event), -FI_EAVAIL);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	return error;
+}
+
+static inline void cm_expect_nothing(struct fid_eq *eq)
+{
+	union cm_event event;
+	uint32_t number;
+
+	for (int i = 0; i < 100; i++) {
+		tested_progress();
+		assert_int_equal(fi_eq_read(eq, &number, &event, sizeof(event), 0), -FI_EAGAIN);
+	}
+}
+
+#endif
