@@ -2,12 +2,23 @@
 /* Calls of the kernel that fail while connections are made, and while sockets enter epoll sets. */
 #include "faults.h"
 
+#include "prov/count.h"
+
+#include <poll.h>
+
 static char in[16];
 
 static int setup(void **state)
 {
 	faults_begin();
 	pair_open(&pair, &(struct pair_attr){.wait_obj = FI_WAIT_FD});
+	return 0;
+}
+
+static int setup_two_cqs(void **state)
+{
+	faults_begin();
+	pair_open(&pair, &(struct pair_attr){.wait_obj = FI_WAIT_FD, .two_cqs = true});
 	return 0;
 }
 
@@ -31,10 +42,10 @@ static void an_endpoint_that_could_not_connect_may_try_again(void **state)
 	struct fid_ep *ep = side_make_ep(a, a->info, &pair.attr);
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(errors); i++) {
-		connect_errno = errors[i];
+		fail_call(SYS_CONNECT, errors[i], 0);
 		assert_int_equal(fi_connect(ep, a->info->dest_addr, NULL, 0), -errors[i]);
 	}
-	connect_errno = 0;
+	fail_call(SYS_NONE, 0, 0);
 	assert_int_equal(fi_connect(ep, a->info->dest_addr, NULL, 0), 0);
 	assert_int_equal(fi_close(&ep->fid), 0);
 	one_message();
@@ -48,8 +59,7 @@ static void a_listener_without_descriptors_pauses_and_others_go_on(void **state)
 	uint64_t begin_ns;
 
 	a->ep = side_make_ep(a, a->info, &pair.attr);
-	accept_errno = EMFILE;
-	accepts = 0;
+	fail_call(SYS_ACCEPT, EMFILE, 0);
 	begin_ns = queue_now_ns();
 	assert_int_equal(fi_connect(a->ep, a->info->dest_addr, NULL, 0), 0);
 	error = cm_wait_error(b->eq);
@@ -58,8 +68,8 @@ static void a_listener_without_descriptors_pauses_and_others_go_on(void **state)
 	assert_int_equal(fi_inject(first, "hear me", 8, 0), 0);
 	post(b, in, sizeof(in), 1);
 	expect_received(b, 1, 8);
-	assert_int_equal(accepts, 1);
-	accept_errno = 0;
+	assert_int_equal(failing.calls, 1);
+	fail_call(SYS_NONE, 0, 0);
 	cm_wait(b->eq, FI_CONNREQ, &event);
 	assert_true(queue_now_ns() - begin_ns >= 900 * PLX_NS_PER_MS);
 	assert_int_equal(fi_reject(pair.pep, event.cm.info->handle, NULL, 0), 0);
@@ -75,7 +85,7 @@ static void a_socket_that_cannot_enter_the_set_is_polled(void **state)
 
 	poll_heat(tcp_of(a));
 	read_until(a->rx_cq, !tcp_of(a)->in_set);
-	set_errno = ENOSPC;
+	fail_call(SYS_ADD, ENOSPC, 0);
 	while (fi_send(a->ep, out, sizeof(out), NULL, 0, CONTEXT(sent)) == 0)
 		sent++;
 	assert_true(tcp_of(a)->is_blocked && !tcp_of(a)->in_set);
@@ -86,8 +96,185 @@ static void a_socket_that_cannot_enter_the_set_is_polled(void **state)
 		expect_sent(a, i);
 	}
 	assert_int_equal(trywait(a, a->rx_cq), -FI_EAGAIN);
-	set_errno = 0;
+	fail_call(SYS_NONE, 0, 0);
 	go_to_sleep(a, a->rx_cq);
+}
+
+static void a_look_at_the_set_that_is_interrupted_loses_nothing(void **state)
+{
+	post(b, in, sizeof(in), 1);
+	read_until(b->rx_cq, !tcp_of(b)->is_hot);
+	assert_int_equal(fi_inject(a->ep, "hear me", 8, 0), 0);
+	fail_call(SYS_WAIT, EINTR, 0);
+	for (int i = 0; i < 10; i++)
+		assert_empty(b->rx_cq);
+	assert_int_equal(failing.calls, 10);
+	fail_call(SYS_NONE, 0, 0);
+	expect_received(b, 1, 8);
+}
+
+/* Each call of a handshake fails once --------------------------------------------------------- */
+
+/* A second connection, and what its ends were told. */
+static struct {
+	struct fid_ep *one, *two;
+	bool one_connected, two_connected;
+	bool one_ended, two_ended; /* or never was */
+} second;
+
+static void one_hears(void)
+{
+	struct fi_eq_err_entry error = {0};
+	union cm_event event;
+	uint32_t number;
+	ssize_t got = fi_eq_read(a->eq, &number, &event, sizeof(event), 0);
+
+	if (got == -FI_EAGAIN)
+		return;
+	if (got == -FI_EAVAIL) {
+		assert_true(fi_eq_readerr(a->eq, &error, 0) > 0);
+		assert_false(second.one_connected);
+	}
+	assert_ptr_equal(got == -FI_EAVAIL ? error.fid : event.cm.fid, &second.one->fid);
+	second.one_connected |= got > 0 && number == FI_CONNECTED;
+	second.one_ended |= got < 0 || number == FI_SHUTDOWN;
+}
+
+static void accept_it(struct fi_info *info)
+{
+	assert_null(second.two);
+	second.two = side_make_ep(b, info, &pair.attr);
+	fi_freeinfo(info);
+	if (fi_accept(second.two, NULL, 0) == 0)
+		return;
+	assert_int_equal(fi_close(&second.two->fid), 0);
+	second.two = NULL;
+}
+
+/* It accepts nothing for a second: as if that had passed. */
+static void end_pause(void)
+{
+	struct prov_deadline *resume = &((struct prov_pep *)pair.pep)->resume;
+
+	assert_true(resume->at_ns);
+	eq_clear_deadline(resume);
+	resume->passed(resume);
+}
+
+static void two_hears(void)
+{
+	struct fi_eq_err_entry error = {0};
+	union cm_event event;
+	uint32_t number;
+	ssize_t got = fi_eq_read(b->eq, &number, &event, sizeof(event), 0);
+
+	if (got == -FI_EAGAIN)
+		return;
+	if (got == -FI_EAVAIL) {
+		assert_true(fi_eq_readerr(b->eq, &error, 0) > 0);
+		assert_ptr_equal(error.fid, &pair.pep->fid);
+		end_pause();
+	} else if (number == FI_CONNREQ) {
+		accept_it(event.cm.info);
+	} else {
+		assert_ptr_equal(event.cm.fid, &second.two->fid);
+		second.two_connected |= number == FI_CONNECTED;
+		second.two_ended |= number == FI_SHUTDOWN;
+	}
+}
+
+static bool is_listener_calm(void)
+{
+	const struct prov_pep *pep = (struct prov_pep *)pair.pep;
+	struct pollfd pollfd = {.fd = pep->source.fd, .events = POLLIN};
+
+	return poll(&pollfd, 1, 0) == 0 && !pep->silent_count && !pep->told_count;
+}
+
+static bool are_connected(void)
+{
+	return second.one_connected && second.two_connected && !second.one_ended &&
+	       !second.two_ended;
+}
+
+static void connect_second(void)
+{
+	uint64_t begin_ns = queue_now_ns();
+
+	memset(&second, 0, sizeof(second));
+	second.one = side_make_ep(a, a->info, &pair.attr);
+	if (fi_connect(second.one, a->info->dest_addr, NULL, 0))
+		second.one_ended = true;
+	while (!is_listener_calm() ||
+	       (!are_connected() && !(second.one_ended && (!second.two || second.two_ended)))) {
+		if (is_late(begin_ns))
+			fail_msg("neither connected nor at an end");
+		one_hears();
+		two_hears();
+	}
+}
+
+static void talk_and_close_second(void)
+{
+	struct fid_ep *first_a = a->ep, *first_b = b->ep;
+
+	a->ep = second.one;
+	b->ep = second.two;
+	if (are_connected())
+		one_message();
+	side_close_ep(a);
+	side_close_ep(b);
+	a->ep = first_a;
+	b->ep = first_b;
+}
+
+/* Whether the connection comes about though that call fails; its first connection lives, and the
+ * next one can be made. */
+static void each_one_fails(enum sys_call call, int err, bool connects)
+{
+	int descriptors = count_descriptors();
+	bool fired = true;
+
+	for (unsigned at_call = 1; fired; at_call++) {
+		fail_call(call, err, at_call);
+		connect_second();
+		fired = failing.fired;
+		if (failing.call != SYS_SHUTDOWN && failing.call != SYS_CLOSE)
+			fail_call(SYS_NONE, 0, 0);
+		assert_int_equal(are_connected(), connects || !fired);
+		talk_and_close_second();
+		fired |= failing.fired;
+		fail_call(SYS_NONE, 0, 0);
+		assert_int_equal(count_descriptors(), descriptors);
+		one_message();
+		assert_true(fired || at_call > 1);
+	}
+}
+
+static void each_call_of_a_handshake_may_fail(void **state)
+{
+	static const struct {
+		enum sys_call call;
+		int passes[9], ends[9]; /* errors with which it connects, and does not */
+	} rows[] = {
+		{SYS_SOCKET, {0}, {EMFILE, ENFILE, ENOBUFS, ENOMEM, EACCES}},
+		{SYS_CONNECT, {0}, {EINTR, EAGAIN, ECONNREFUSED, ENETUNREACH, EADDRNOTAVAIL}},
+		{SYS_ACCEPT,
+		 {EINTR, EAGAIN, ECONNABORTED, EPROTO, EMFILE, ENFILE, ENOBUFS, ENOMEM},
+		 {0}},
+		{SYS_SEND, {0}, {EINTR, EAGAIN, ECONNRESET, EPIPE, ENOBUFS, ENOMEM, ETIMEDOUT}},
+		{SYS_RECV, {EINTR, EAGAIN}, {ECONNRESET, ENOBUFS, ENOMEM, ETIMEDOUT, EHOSTUNREACH}},
+		{SYS_ADD, {0}, {ENOSPC, ENOMEM}},
+		{SYS_SHUTDOWN, {ENOTCONN}, {0}},
+		{SYS_CLOSE, {EINTR, EIO}, {0}},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		for (const int *err = rows[i].passes; *err; err++)
+			each_one_fails(rows[i].call, *err, true);
+		for (const int *err = rows[i].ends; *err; err++)
+			each_one_fails(rows[i].call, *err, false);
+	}
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -98,6 +285,10 @@ int main(void)
 		TEST(an_endpoint_that_could_not_connect_may_try_again),
 		TEST(a_listener_without_descriptors_pauses_and_others_go_on),
 		TEST(a_socket_that_cannot_enter_the_set_is_polled),
+		TEST(a_look_at_the_set_that_is_interrupted_loses_nothing),
+		TEST(each_call_of_a_handshake_may_fail),
+		cmocka_unit_test_setup_teardown(each_call_of_a_handshake_may_fail, setup_two_cqs,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

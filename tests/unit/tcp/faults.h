@@ -25,12 +25,47 @@ static struct {
 	uint32_t owed; /* what the set would tell, were it the kernel that had no room, or no bytes
 			*/
 } faulty;
-static int client_fd, server_fd;        /* of a and b, the last ones that were made */
-static int accept_errno, connect_errno; /* 0: none */
-static unsigned accepts;
-static int set_errno;        /* of what enters an epoll set; 0: none */
-static unsigned set_skip;    /* so many do so before that */
-static struct tcp_sys usual; /* the kernel's */
+static int client_fd, server_fd; /* of a and b, the last ones that were made */
+static struct tcp_sys usual;     /* the kernel's */
+
+enum sys_call {
+	SYS_NONE,
+	SYS_SOCKET,
+	SYS_ACCEPT,
+	SYS_CONNECT,
+	SYS_RECV,
+	SYS_SEND,
+	SYS_SHUTDOWN,
+	SYS_CLOSE,
+	SYS_ADD, /* to an epoll set */
+	SYS_WAIT,
+};
+
+/* One of them fails, whatever its socket. */
+static struct {
+	enum sys_call call;
+	int err;
+	unsigned at_call; /* that one, from 1 on; 0: each */
+	unsigned calls;   /* since it was set */
+	bool fired;
+} failing;
+
+static inline void fail_call(enum sys_call call, int err, unsigned at_call)
+{
+	memset(&failing, 0, sizeof(failing));
+	failing.call = call;
+	failing.err = err;
+	failing.at_call = at_call;
+}
+
+static inline bool fails(enum sys_call call)
+{
+	if (call != failing.call || (++failing.calls != failing.at_call && failing.at_call))
+		return false;
+	failing.fired = true;
+	errno = failing.err;
+	return true;
+}
 
 static inline void set_fault(struct fault wanted)
 {
@@ -109,14 +144,14 @@ static inline struct msghdr shorten(const struct msghdr *msg, size_t bytes, stru
 
 static inline ssize_t faulty_recv(int fd, void *buf, size_t length, int flags)
 {
-	ssize_t most = allow(fd, false, length);
+	ssize_t most = fails(SYS_RECV) ? -1 : allow(fd, false, length);
 
 	return most < 0 ? -1 : passed(fd, false, usual.recv(fd, buf, (size_t)most, flags));
 }
 
 static inline ssize_t faulty_recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	ssize_t most = allow(fd, false, total_of(msg));
+	ssize_t most = fails(SYS_RECV) ? -1 : allow(fd, false, total_of(msg));
 	struct iovec iov[64];
 	struct msghdr part;
 
@@ -128,14 +163,14 @@ static inline ssize_t faulty_recvmsg(int fd, struct msghdr *msg, int flags)
 
 static inline ssize_t faulty_send(int fd, const void *buf, size_t length, int flags)
 {
-	ssize_t most = allow(fd, true, length);
+	ssize_t most = fails(SYS_SEND) ? -1 : allow(fd, true, length);
 
 	return most < 0 ? -1 : passed(fd, true, usual.send(fd, buf, (size_t)most, flags));
 }
 
 static inline ssize_t faulty_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	ssize_t most = allow(fd, true, total_of(msg));
+	ssize_t most = fails(SYS_SEND) ? -1 : allow(fd, true, total_of(msg));
 	struct iovec iov[64];
 	struct msghdr part;
 
@@ -147,16 +182,13 @@ static inline ssize_t faulty_sendmsg(int fd, const struct msghdr *msg, int flags
 
 static inline int faulty_socket(int family, int type, int protocol)
 {
-	return client_fd = usual.socket(family, type, protocol);
+	return fails(SYS_SOCKET) ? -1 : (client_fd = usual.socket(family, type, protocol));
 }
 
 static inline int faulty_accept4(int fd, struct sockaddr *address, socklen_t *bytes, int flags)
 {
-	accepts++;
-	if (accept_errno) {
-		errno = accept_errno;
+	if (fails(SYS_ACCEPT))
 		return -1;
-	}
 	fd = usual.accept4(fd, address, bytes, flags);
 	server_fd = fd >= 0 ? fd : server_fd;
 	return fd;
@@ -164,25 +196,31 @@ static inline int faulty_accept4(int fd, struct sockaddr *address, socklen_t *by
 
 static inline int faulty_connect(int fd, const struct sockaddr *address, socklen_t bytes)
 {
-	if (!connect_errno)
-		return usual.connect(fd, address, bytes);
-	errno = connect_errno;
-	return -1;
+	return fails(SYS_CONNECT) ? -1 : usual.connect(fd, address, bytes);
+}
+
+static inline int faulty_shutdown(int fd, int how)
+{
+	return fails(SYS_SHUTDOWN) ? -1 : usual.shutdown(fd, how);
+}
+
+/* Which closes it all the same, as close(2) says. */
+static inline int faulty_close(int fd)
+{
+	usual.close(fd);
+	return fails(SYS_CLOSE) ? -1 : 0;
 }
 
 static inline int faulty_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
 {
-	if (operation == EPOLL_CTL_ADD && set_errno && !set_skip--) {
-		set_skip = 0;
-		errno = set_errno;
+	if (operation == EPOLL_CTL_ADD && fails(SYS_ADD))
 		return -1;
-	}
 	return usual.epoll_ctl(epoll_fd, operation, fd, event);
 }
 
 static inline int faulty_epoll_wait(int epoll_fd, struct epoll_event *events, int most, int timeout)
 {
-	int count = usual.epoll_wait(epoll_fd, events, most, timeout);
+	int count = fails(SYS_WAIT) ? -1 : usual.epoll_wait(epoll_fd, events, most, timeout);
 	struct tcp_ep *ep = fault.end ? tcp_of(fault.end) : NULL;
 
 	if (!faulty.owed || !ep || !ep->is_polled || count < 0 || count == most ||
@@ -203,6 +241,8 @@ static inline void faults_begin(void)
 	tcp_sys.socket = faulty_socket;
 	tcp_sys.accept4 = faulty_accept4;
 	tcp_sys.connect = faulty_connect;
+	tcp_sys.shutdown = faulty_shutdown;
+	tcp_sys.close = faulty_close;
 	tcp_sys.epoll_ctl = faulty_epoll_ctl;
 	tcp_sys.epoll_wait = faulty_epoll_wait;
 }
@@ -210,8 +250,7 @@ static inline void faults_begin(void)
 static inline void faults_end(void)
 {
 	set_fault((struct fault){0});
-	accept_errno = connect_errno = set_errno = 0;
-	set_skip = accepts = 0;
+	fail_call(SYS_NONE, 0, 0);
 	tcp_sys = usual;
 }
 
