@@ -52,6 +52,17 @@ static void tcp_guard(struct fid_pep *fid, const struct plx_fabric_guard *guard)
 	pep->refused_arg = guard->arg;
 }
 
+static const char *tcp_failure(const struct fid_ep *fid, int prov_errno,
+			       enum plx_link_reason *reason_out)
+{
+	const struct tcp_ep *ep = (const struct tcp_ep *)fid;
+
+	*reason_out = ep->breach == TCP_BREACH_NONE      ? PLX_LINK_REFUSED
+		    : ep->breach == TCP_BREACH_WITHDRAWN ? PLX_LINK_PEER_DOWN
+							 : PLX_LINK_PROTOCOL;
+	return ep->why;
+}
+
 static void tcp_flush(struct plx_fabric_fids *fids)
 {
 	poll_sends((struct tcp_cq *)fids->cq);
@@ -75,6 +86,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.flush = tcp_flush,
 	.configure = tcp_configure,
 	.guard = tcp_guard,
+	.failure = tcp_failure,
 	.direct = true,
 	.revokes_at_once = tcp_revokes_at_once,
 	.wakes_only_for_work = true,

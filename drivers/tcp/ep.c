@@ -30,16 +30,28 @@ void tcp_ep_finish(struct tcp_ep *ep)
 	prov_ep_tell(&ep->base, FI_SHUTDOWN, NULL, 0);
 }
 
-void tcp_ep_break(struct tcp_ep *ep, const char *why)
+static const char *const breaches[TCP_BREACH_COUNT] = {
+	[TCP_BREACH_FRAME] = "it sent a frame of no kind that there is",
+	[TCP_BREACH_WRITE] = "it wrote to memory that it may not write to",
+	[TCP_BREACH_READ] = "it read memory that it may not read",
+	[TCP_BREACH_READS] = "it asked for more reads at a time than there may be",
+	[TCP_BREACH_UNASKED] = "it answered a read that was not asked for",
+	[TCP_BREACH_ANSWER] = "it answered a read with another number of bytes",
+	[TCP_BREACH_WITHDRAWN] = "it uses memory whose registration is closed",
+};
+
+void tcp_ep_break(struct tcp_ep *ep, enum tcp_breach breach)
 {
 	char peer[PROV_ADDRESS_MAX];
 
-	if (ep->is_broken)
+	if (ep->breach)
 		return;
-	ep->is_broken = true;
+	ep->breach = (uint8_t)breach;
+	ep->why = breaches[breach];
+	domain_of(ep)->breaches[breach]++;
 	if (plx_log_allowed(&domain_of(ep)->log_limit, queue_now_ns()))
 		tcp_log(FI_LOG_WARN, "the connection with %s is ended: %s",
-			prov_address_format(&ep->base.peer, peer), why);
+			prov_address_format(&ep->base.peer, peer), ep->why);
 	tcp_sys.shutdown(ep->base.source.fd, SHUT_RDWR);
 }
 

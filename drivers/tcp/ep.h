@@ -12,6 +12,19 @@
 struct block;
 struct tcp_dial;
 
+/* What ended a connection here after its handshake. */
+enum tcp_breach {
+	TCP_BREACH_NONE,
+	TCP_BREACH_FRAME,     /* a header that cannot be */
+	TCP_BREACH_WRITE,     /* memory that it may not write to */
+	TCP_BREACH_READ,      /* memory that it may not read */
+	TCP_BREACH_READS,     /* more of them than there may be */
+	TCP_BREACH_UNASKED,   /* an answer to no read */
+	TCP_BREACH_ANSWER,    /* one of another length */
+	TCP_BREACH_WITHDRAWN, /* none of the peer's: memory that it uses is no longer registered */
+	TCP_BREACH_COUNT,
+};
+
 /* What is sent from where it lies, and what completes: bytes of the endpoint's block come first. */
 struct tcp_send {
 	uint32_t staged; /* bytes of the block before the pieces: a header, and earlier frames */
@@ -38,10 +51,10 @@ struct tcp_ep {
 	bool is_polled;          /* its socket is watched by its queues */
 	bool in_set;             /* the queue's epoll set: so unless it is hot for long */
 	bool is_hot, is_waiting; /* in that list of its queue */
-	bool is_broken;          /* the peer sent what cannot be: nothing more is taken */
 	bool in_frame;           /* its header is read, and its payload comes in */
 	bool pending;            /* a header or a payload is whole, and waits to be acted on */
 	bool is_stalled;         /* ... as there is no receive, or no room */
+	uint8_t breach;          /* enum tcp_breach; where there is one nothing more is taken */
 	uint8_t header_have;
 	uint8_t header[WIRE_FRAME_MOST]; /* where only part of one is there */
 	struct wire_frame frame;
@@ -71,7 +84,10 @@ struct tcp_ep {
 
 	/* Connection. */
 	struct prov_list domain_link;
-	struct tcp_dial *dial; /* while it connects */
+	struct tcp_dial *dial; /* while it connects, and where that failed */
+	/* What is known of its end, or of why it is not connected: a text that goes on "its
+	 * address: ..."; NULL: no more than the event says. */
+	const char *why;
 };
 
 static inline struct tcp_cq *rx_cq_of(const struct tcp_ep *ep)
@@ -89,9 +105,8 @@ static inline struct tcp_domain *domain_of(const struct tcp_ep *ep)
 extern const struct prov_ep_ops tcp_ep_ops;
 /* Nothing more comes: what is posted is flushed, and the application told. */
 void tcp_ep_finish(struct tcp_ep *ep);
-/* The peer sent what cannot be, or a registration that it uses has ended: nothing more is taken
- * from it, and tcp_ep_finish comes next. why: for the log, after its address. */
-void tcp_ep_break(struct tcp_ep *ep, const char *why);
+/* Nothing more is taken from the peer, and tcp_ep_finish comes next. */
+void tcp_ep_break(struct tcp_ep *ep, enum tcp_breach breach);
 
 /* cm/cm.c: being connected; see struct prov_ep_ops ------------------------------------------- */
 
@@ -145,12 +160,11 @@ ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message);
 /* rma.c ------------------------------------------------------------------------------------ */
 
 extern struct fi_ops_rma tcp_rma_ops;
-/* The header of a WIRE_WRITE or WIRE_READ_DATA came in. Return: NULL it may be; else what is wrong.
- */
-const char *rma_begin_write(struct tcp_ep *ep);
-const char *rma_begin_data(struct tcp_ep *ep);
+/* The header of a WIRE_WRITE or WIRE_READ_DATA came in. Return: TCP_BREACH_NONE: it may be. */
+enum tcp_breach rma_begin_write(struct tcp_ep *ep);
+enum tcp_breach rma_begin_data(struct tcp_ep *ep);
 /* The same of a WIRE_READ. *stalled_out: there is no room for the answer now. */
-const char *rma_answer(struct tcp_ep *ep, bool *stalled_out);
+enum tcp_breach rma_answer(struct tcp_ep *ep, bool *stalled_out);
 /* All of it is there, and the queue has room for its completion. */
 void rma_end_write(struct tcp_ep *ep);
 void rma_end_data(struct tcp_ep *ep);

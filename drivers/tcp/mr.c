@@ -33,7 +33,7 @@ void tcp_mr_closing(struct prov_mr *mr)
 
 	PROV_LIST_FOREACH_SAFE (struct tcp_ep, ep, &domain->eps, domain_link) {
 		if (is_used_by(mr, ep)) {
-			tcp_ep_break(ep, "it uses memory whose registration is closed");
+			tcp_ep_break(ep, TCP_BREACH_WITHDRAWN);
 			tcp_ep_finish(ep);
 		}
 	}

@@ -20,9 +20,9 @@ static bool stall(struct tcp_ep *ep)
 	return false;
 }
 
-static bool break_off(struct tcp_ep *ep, const char *why)
+static bool break_off(struct tcp_ep *ep, enum tcp_breach breach)
 {
-	tcp_ep_break(ep, why);
+	tcp_ep_break(ep, breach);
 	return false;
 }
 
@@ -40,7 +40,7 @@ static bool begin_message(struct tcp_ep *ep)
 /* A header is whole. Return: whether what comes next may be looked at. */
 static bool begin_frame(struct tcp_ep *ep)
 {
-	const char *wrong = NULL;
+	enum tcp_breach breach = TCP_BREACH_NONE;
 	bool stalled = false;
 
 	wire_read(ep->header, &ep->frame);
@@ -51,19 +51,19 @@ static bool begin_frame(struct tcp_ep *ep)
 			return false;
 		break;
 	case WIRE_WRITE:
-		wrong = rma_begin_write(ep);
+		breach = rma_begin_write(ep);
 		ep->in_frame = true;
 		break;
 	case WIRE_READ:
-		wrong = rma_answer(ep, &stalled);
+		breach = rma_answer(ep, &stalled);
 		break;
 	case WIRE_READ_DATA:
-		wrong = rma_begin_data(ep);
+		breach = rma_begin_data(ep);
 		ep->in_frame = true;
 		break;
 	}
-	if (wrong)
-		return break_off(ep, wrong);
+	if (breach)
+		return break_off(ep, breach);
 	if (stalled)
 		return stall(ep);
 	ep->header_have = 0;
@@ -149,7 +149,7 @@ static size_t take_header(struct tcp_ep *ep, const uint8_t *from, size_t length)
 			return taken;
 		need = wire_check(wire_load(ep->header));
 		if (!need) {
-			tcp_ep_break(ep, "it sent a frame of no kind that there is");
+			tcp_ep_break(ep, TCP_BREACH_FRAME);
 			return taken;
 		}
 		if (ep->header_have == need) {
@@ -199,7 +199,7 @@ static size_t take(struct tcp_ep *ep, const uint8_t *bytes, size_t length)
 	while (!ep->pending || act(ep)) {
 		size_t step = 0;
 
-		if (plx_unlikely(ep->is_broken) || taken == length)
+		if (plx_unlikely(ep->breach) || taken == length)
 			break;
 		if (plx_likely(!ep->in_frame && !ep->header_have))
 			step = take_whole(ep, bytes + taken, length - taken);
@@ -231,7 +231,7 @@ static void received(struct tcp_ep *ep, size_t length)
 {
 	size_t taken = take(ep, rx_cq_of(ep)->stage->bytes, length);
 
-	if (plx_unlikely(ep->is_broken)) {
+	if (plx_unlikely(ep->breach)) {
 		tcp_ep_finish(ep);
 	} else if (plx_unlikely(ep->is_stalled)) {
 		keep_unread(ep, (uint32_t)taken, (uint32_t)length);
@@ -314,13 +314,13 @@ void tcp_receive_resume(struct tcp_ep *ep)
 	} else {
 		take(ep, NULL, 0);
 	}
-	if (ep->is_stalled && !ep->is_broken) {
+	if (ep->is_stalled && !ep->breach) {
 		poll_wait(ep);
 		return;
 	}
 	block_put(&domain_of(ep)->blocks, ep->unread);
 	ep->unread = NULL;
-	if (ep->is_broken)
+	if (ep->breach)
 		tcp_ep_finish(ep);
 	else
 		poll_heat(ep);

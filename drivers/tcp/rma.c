@@ -13,11 +13,11 @@ static struct tcp_ep *ep_of(struct fid_ep *fid)
 
 /* What a peer asks for ------------------------------------------------------------------------- */
 
-const char *rma_begin_write(struct tcp_ep *ep)
+enum tcp_breach rma_begin_write(struct tcp_ep *ep)
 {
 	ep->target = tcp_mr_find(domain_of(ep), ep->frame.key, ep->frame.address, ep->frame.length,
 				 FI_REMOTE_WRITE, &ep->into);
-	return ep->target ? NULL : "it wrote to memory that it may not write to";
+	return ep->target ? TCP_BREACH_NONE : TCP_BREACH_WRITE;
 }
 
 void rma_end_write(struct tcp_ep *ep)
@@ -35,7 +35,7 @@ void rma_end_write(struct tcp_ep *ep)
 	};
 }
 
-const char *rma_answer(struct tcp_ep *ep, bool *stalled_out)
+enum tcp_breach rma_answer(struct tcp_ep *ep, bool *stalled_out)
 {
 	struct prov_mr *mr;
 	uint8_t *from = tcp_mr_find(domain_of(ep), ep->frame.key, ep->frame.address,
@@ -51,22 +51,22 @@ const char *rma_answer(struct tcp_ep *ep, bool *stalled_out)
 	};
 
 	if (!from)
-		return "it read memory that it may not read";
+		return TCP_BREACH_READ;
 	if (ep->answers >= WIRE_READS_MAX)
-		return "it asked for more reads at a time than there may be";
+		return TCP_BREACH_READS;
 	if (ep->send_failed)
-		return NULL; /* nobody gets it, and the end of the connection comes behind */
+		return TCP_BREACH_NONE; /* nobody gets it, and the connection's end comes next */
 	*stalled_out = tcp_send_message(ep, &message) != 0;
-	return NULL;
+	return TCP_BREACH_NONE;
 }
 
-const char *rma_begin_data(struct tcp_ep *ep)
+enum tcp_breach rma_begin_data(struct tcp_ep *ep)
 {
 	if (ep->reads_head == ep->reads_tail)
-		return "it answered a read that was not asked for";
+		return TCP_BREACH_UNASKED;
 	if (rma_oldest(ep)->length != ep->frame.length)
-		return "it answered a read with another number of bytes";
-	return NULL;
+		return TCP_BREACH_ANSWER;
+	return TCP_BREACH_NONE;
 }
 
 void rma_end_data(struct tcp_ep *ep)

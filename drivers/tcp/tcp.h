@@ -65,6 +65,7 @@ struct tcp_domain {
 	uint32_t polls;          /* modulo 2^32 */
 	uint32_t blocked_count;  /* endpoints whose socket has no room */
 	struct plx_log_limit log_limit;
+	uint64_t breaches[TCP_BREACH_COUNT]; /* connections that were ended for that */
 	/* Sends after the first one since a poll wait for the next poll, as if each had FI_MORE:
 	 * for lib/fabric, which polls each turn and sends many messages in one. */
 	bool gathers;

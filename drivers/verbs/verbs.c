@@ -202,7 +202,8 @@ static int verbs_open_queues(struct plx_fabric_fids *fids, const struct fi_info 
 
 /* What ends a connection first is told by the completion in error; those behind it are flushed,
  * which says nothing. */
-static const char *verbs_failure(int status, enum plx_link_reason *reason_out)
+static const char *verbs_failure(const struct fid_ep *ep, int status,
+				 enum plx_link_reason *reason_out)
 {
 	*reason_out = PLX_LINK_PEER_DOWN;
 	switch (status) {

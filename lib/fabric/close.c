@@ -57,8 +57,23 @@ static void end_without_hello(struct plx_link *link)
 	link_end(link, PLX_LINK_HELLO, "%s went away before it said HELLO", link->peer);
 }
 
+/* The provider knows more than its events say. Return: whether that ended the link. */
+static bool end_as_driver_says(struct plx_link *link, int prov_errno)
+{
+	enum plx_link_reason reason;
+	const char *text = link->driver->failure
+				 ? link->driver->failure(link->ep, prov_errno, &reason)
+				 : NULL;
+
+	if (text)
+		link_end(link, reason, "%s: %s", link->peer, text);
+	return text;
+}
+
 void close_not_connected(struct plx_link *link)
 {
+	if (end_as_driver_says(link, 0))
+		return;
 	if (link->from)
 		end_without_hello(link);
 	else
@@ -110,6 +125,8 @@ void link_end(struct plx_link *link, enum plx_link_reason reason, const char *fo
 		va_end(args);
 		if (reason == PLX_LINK_PEER_DOWN)
 			blame_own_pause(link);
+		if (reason == PLX_LINK_PROTOCOL && link->from)
+			listener_protocol_broken(link->from);
 	}
 	if (!link->connected && link->set->connecting)
 		link->set->connecting--;
@@ -272,12 +289,14 @@ void close_settled(struct plx_link *link)
 	if (!cq_drain(link->set) && link->set->emptied_ns <= link->ended_ns)
 		return;
 	link->settles = false;
-	close_on_shutdown(link);
+	close_on_shutdown(link, 0);
 }
 
-/* The connection is gone. */
-void close_on_shutdown(struct plx_link *link)
+/* Of a link that is being closed the end is as good as the peer's going away. */
+void close_on_shutdown(struct plx_link *link, int prov_errno)
 {
+	if (link->state < LINK_CLOSING && end_as_driver_says(link, prov_errno))
+		return;
 	switch (link->state) {
 	case LINK_CONNECTING:
 		close_not_connected(link);

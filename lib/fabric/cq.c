@@ -4,21 +4,6 @@
 
 #define ERRORS_MAX 64 /* failed operations looked at in one poll */
 
-/* The connection has broken. Where it is being closed, that is as good as the peer's going away. */
-static void broken(struct plx_link *link, int prov_errno)
-{
-	const struct plx_fabric_driver *driver = link->driver;
-	enum plx_link_reason reason;
-	const char *text = driver->failure && link->state < LINK_CLOSING
-				 ? driver->failure(prov_errno, &reason)
-				 : NULL;
-
-	if (text)
-		link_end(link, reason, "%s: %s", link->peer, text);
-	else
-		close_on_shutdown(link);
-}
-
 /* An operation failed. While the link lives that is how its death shows first: over TCP all posted
  * receives are cancelled, verbs fails the send, before the event of the EQ tells. */
 static void operation_failed(const struct fi_cq_err_entry *entry)
@@ -37,7 +22,7 @@ static void operation_failed(const struct fi_cq_err_entry *entry)
 		link_end(link, PLX_LINK_PROTOCOL, "the peer sent a frame longer than %u bytes",
 			 link_frame_bytes(link));
 	else if (link->state != LINK_CONNECTING) /* else the EQ will tell why it failed */
-		broken(link, entry->prov_errno);
+		close_on_shutdown(link, entry->prov_errno);
 	if (op->kind == OP_GET) /* behind the end, so that nobody begins another one with it */
 		get_done(op, entry->err ? -entry->err : -EIO);
 }

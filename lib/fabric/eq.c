@@ -50,7 +50,7 @@ static void read_error(struct plx_set *set)
 		struct plx_link *link = (struct plx_link *)entry.fid->context;
 
 		if (link->connected)
-			close_on_shutdown(link);
+			close_on_shutdown(link, 0);
 		else
 			connection_failed(link, entry.err, detail_of(set, &entry));
 	} else if (entry.err == FI_EMFILE) {
@@ -110,7 +110,7 @@ static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_en
 	if (event == FI_CONNECTED)
 		link_connected(link);
 	else if (event == FI_SHUTDOWN && link->state != LINK_DEAD && close_settle(link))
-		close_on_shutdown(link);
+		close_on_shutdown(link, 0);
 }
 
 /* Take connection events, at most EVENTS_MAX, and for TURN_BUDGET_NS. Return: how many. */

@@ -487,7 +487,8 @@ void link_end(struct plx_link *link, enum plx_link_reason reason, const char *fo
 void close_refused(struct plx_link *link);
 /* What is asked of a link that is not open. Return: -ENOTCONN; -EPERM in the child of a fork. */
 int link_fail_closed(const struct plx_link *link);
-void close_not_connected(struct plx_link *link); /* the same, or, of one that is accepted, gone */
+/* It was refused, or, if it is an accepted one, it is gone. */
+void close_not_connected(struct plx_link *link);
 void close_timer_init(struct plx_link *link);
 void close_tell(struct plx_link *link);
 void close_agreed(struct plx_link *link);
@@ -495,7 +496,8 @@ void close_on_fin(struct plx_link *link, bool carries_ack);
 void close_on_fin_ack(struct plx_link *link);
 bool close_settle(struct plx_link *link);
 void close_settled(struct plx_link *link);
-void close_on_shutdown(struct plx_link *link);
+/* The connection has ended. prov_errno: as plx_fabric_driver.failure takes it. */
+void close_on_shutdown(struct plx_link *link, int prov_errno);
 void close_step(struct plx_link *link);
 void close_extend(struct plx_link *link);
 bool close_bury(struct plx_link *link, uint64_t now_ns);

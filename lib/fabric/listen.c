@@ -61,6 +61,11 @@ void listener_opened(struct listener_shared *shared)
 	count(&shared->opened);
 }
 
+void listener_protocol_broken(struct listener_shared *shared)
+{
+	count(&shared->protocol_broken);
+}
+
 /* A link of that listener ended before it was open: nobody but the log and the counters hears. */
 void listener_failed(const struct plx_link *link)
 {
@@ -102,6 +107,8 @@ void plx_listener_stats(const struct plx_listener *listener, struct plx_listener
 	stats_out->evicted = admission_count(&shared->admission, ADMISSION_EVICTED);
 	stats_out->failed = atomic_load_explicit(&shared->failed, memory_order_relaxed);
 	stats_out->no_handshake = atomic_load_explicit(&shared->no_handshake, memory_order_relaxed);
+	stats_out->protocol_broken = atomic_load_explicit(&shared->protocol_broken,
+							  memory_order_relaxed);
 	pthread_mutex_lock(&shared->lock);
 	memcpy(stats_out->last_failure, shared->last_failure, sizeof(stats_out->last_failure));
 	pthread_mutex_unlock(&shared->lock);

@@ -17,7 +17,7 @@ struct stranger {
 /* Counters of a listener, shared with the links it placed on other lcores. */
 struct listener_shared {
 	_Atomic uint32_t refs;
-	_Atomic uint64_t requests, opened, refused, failed, no_handshake;
+	_Atomic uint64_t requests, opened, refused, failed, no_handshake, protocol_broken;
 	struct admission admission;
 	pthread_mutex_t lock; /* for what follows: only failures take it */
 	char last_failure[160];
@@ -48,6 +48,7 @@ void listener_ref(struct listener_shared *shared);
 void listener_requested(struct listener_shared *shared);
 void listener_refused(struct listener_shared *shared);
 void listener_opened(struct listener_shared *shared);
+void listener_protocol_broken(struct listener_shared *shared);
 void listener_failed(const struct plx_link *link);
 void listener_unref(struct listener_shared *shared);
 

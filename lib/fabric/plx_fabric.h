@@ -578,7 +578,9 @@ struct plx_listener_stats {
 	uint64_t no_handshake;  /**< peers that did not complete a handshake: of these, most; those
 				     that plx_link_no_handshake told of; and over tcp those that
 				     speak something else, or nothing, which are no `requests` */
-	char last_failure[160]; /**< the newest of those in words */
+	uint64_t protocol_broken; /**< links that ended with PLX_LINK_PROTOCOL: of `failed` those
+				       before on_open, and `opened` ones later */
+	char last_failure[160];   /**< the newest of `failed` in words */
 };
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);

@@ -137,10 +137,12 @@ struct plx_fabric_driver {
 	 * registered apart then, for as long as it is read into. NULL for the function: no. */
 	bool (*peer_writes_reads)(const struct fi_info *info);
 
-	/** What a completion in error means, by the provider's own number (prov_errno): a text that
-	 * goes on "the peer's address: ...", and the reason; NULL: what lib/fabric makes of every
-	 * connection that breaks. NULL for the function: always that. */
-	const char *(*failure)(int prov_errno, enum plx_link_reason *reason_out);
+	/** What ended a connection, or kept it from being made: a text that goes on "the peer's
+	 * address: ...", valid until the endpoint is closed, and the reason; NULL: what lib/fabric
+	 * makes of every connection that breaks. prov_errno: the provider's own number of a
+	 * completion in error; 0: there is none. NULL for the function: always that. */
+	const char *(*failure)(const struct fid_ep *ep, int prov_errno,
+			       enum plx_link_reason *reason_out);
 
 	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work. NULL
 	 * for the function: plx_fabric_arm_queues. */

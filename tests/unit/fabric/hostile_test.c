@@ -320,6 +320,40 @@ static void memory_that_is_registered_for_messages_cannot_be_written(void **stat
 	rogue_close(rogue);
 }
 
+/* A plain socket that becomes a link, and then sends what is no frame of the provider's. */
+static int open_raw_link(void)
+{
+	static const uint8_t provider_hello[16] = "\x93PLXTCP\n\x01\x01";
+	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 8};
+	struct frame_hello hello = rogue_good_hello();
+	uint8_t frame[8 + FRAME_HEADER_BYTES + HELLO_BYTES] = {
+		FRAME_HEADER_BYTES + HELLO_BYTES, 0, 0, 0, 1, 0, 'c', 'p'};
+	int fd = rogue_socket(plx_listener_address(listener));
+
+	frame_write(frame + 8, &header);
+	hello_write(frame + 8 + FRAME_HEADER_BYTES, &hello);
+	assert_int_equal(write(fd, provider_hello, sizeof(provider_hello)), 16);
+	assert_int_equal(write(fd, frame, sizeof(frame)), sizeof(frame));
+	assert_true(pump_until(&server.opened, 1, 5000));
+	return fd;
+}
+
+static void what_is_no_frame_of_the_provider_ends_the_link_and_is_counted(void **state)
+{
+	struct plx_listener_stats stats;
+	int fd;
+
+	if (is_provider_given())
+		skip();
+	fd = open_raw_link();
+	assert_int_equal(write(fd, "rubbish.", 8), 8);
+	expect_end(PLX_LINK_PROTOCOL, ": it sent a frame of no kind that there is");
+	plx_listener_stats(listener, &stats);
+	assert_int_equal(stats.protocol_broken, 1);
+	assert_int_equal(stats.failed, 0);
+	close(fd);
+}
+
 static void gone_inside_a_message(void **state)
 {
 	struct rogue *rogue = open_rogue();
@@ -574,6 +608,7 @@ int main(void)
 		WITH_HONEST(a_part_of_no_message),
 		WITH_HONEST(a_write_of_nothing_that_is_told),
 		WITH_HONEST(memory_that_is_registered_for_messages_cannot_be_written),
+		WITH_HONEST(what_is_no_frame_of_the_provider_ends_the_link_and_is_counted),
 		WITH_HONEST(gone_inside_a_message),
 		WITH_HONEST(a_fin_inside_a_message),
 		WITH_HONEST(an_acknowledgement_of_no_fin),

@@ -14,11 +14,16 @@ static bool is_access_ended(uint8_t kind, uint64_t key, uint64_t address, uint32
 	uint8_t bytes[WIRE_FRAME_MOST + SERVICE_MR_BYTES] = {0};
 	uint32_t header = wire_write(bytes, &frame);
 	uint32_t payload = kind == WIRE_WRITE ? length : 0;
+	enum tcp_breach breach = kind == WIRE_WRITE ? TCP_BREACH_WRITE : TCP_BREACH_READ;
+	uint64_t before = service_breaches(breach);
+	bool is_ended;
 
 	/* The header decides. */
 	payload = payload < SERVICE_MR_BYTES ? payload : SERVICE_MR_BYTES;
 	memset(bytes + header, 0xee, payload);
-	return service_ends(bytes, header + payload);
+	is_ended = service_ends(bytes, header + payload);
+	assert_int_equal(service_breaches(breach), before + is_ended);
+	return is_ended;
 }
 
 static void assert_untouched(void)
@@ -118,6 +123,7 @@ static void a_registration_that_closes_ends_the_write_that_is_under_way(void **s
 	close(fd);
 	service_expect_calm();
 	assert_untouched();
+	assert_int_equal(service_breaches(TCP_BREACH_WITHDRAWN), 1);
 }
 
 /* Reads ---------------------------------------------------------------------------------------- */
@@ -175,6 +181,7 @@ static void more_reads_than_there_may_be_end_the_connection(void **state)
 	register_large();
 	ask(fd, LARGE_BYTES, 4 * WIRE_READS_MAX);
 	service_until(service.ended == 1);
+	assert_int_equal(service_breaches(TCP_BREACH_READS), 1);
 	close(fd);
 	service_expect_calm();
 	drop_large();
@@ -189,6 +196,7 @@ static void a_registration_that_closes_ends_the_answers_from_it(void **state)
 	service_until(service_visitor()->is_blocked);
 	close_registration(&large_mr);
 	service_until(service.ended == 1);
+	assert_int_equal(service_breaches(TCP_BREACH_WITHDRAWN), 1);
 	drop_large(); /* a memory checker sees whether it is sent after that */
 	service_expect_echo();
 	close(fd);
@@ -217,6 +225,7 @@ static void an_answer_that_nobody_asked_for_ends_the_connection(void **state)
 
 		answer(fd, lengths[i]);
 		service_until(service.ended == i + 1);
+		assert_int_equal(service_breaches(TCP_BREACH_UNASKED), i + 1);
 		close(fd);
 		service_expect_calm();
 	}
@@ -246,6 +255,7 @@ static void an_answer_of_another_length_ends_the_connection(void **state)
 
 		answer(fd, lengths[i]);
 		service_until(service.ended == i + 1);
+		assert_int_equal(service_breaches(TCP_BREACH_ANSWER), i + 1);
 		assert_memory_equal(out, none, sizeof(none));
 		close(fd);
 		service_expect_calm();

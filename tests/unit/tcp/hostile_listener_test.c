@@ -319,6 +319,7 @@ static void rubbish_right_behind_the_answer_ends_the_connection(void **state)
 	raw_send(fd, bytes.bytes, bytes.length);
 	assert_true(was_connected(ep));
 	assert_true(raw_has_ended(fd));
+	assert_int_equal(party_breaches(&dialer, TCP_BREACH_FRAME), 1);
 	close(fd);
 	service_expect_echo();
 }

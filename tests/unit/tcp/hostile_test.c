@@ -37,11 +37,15 @@ static void visit(const void *bytes, size_t length, enum leaving leaving)
 
 static bool is_header_refused(uint64_t word)
 {
+	uint64_t before = service_breaches(TCP_BREACH_FRAME);
 	struct raw_bytes bytes = {0};
+	bool is_ended;
 
 	/* The service refuses as soon as the first word is there. */
 	raw_add(&bytes, &word, sizeof(word));
-	return service_ends(bytes.bytes, bytes.length);
+	is_ended = service_ends(bytes.bytes, bytes.length);
+	assert_int_equal(service_breaches(TCP_BREACH_FRAME), before + is_ended);
+	return is_ended;
 }
 
 /* A valid session, spoilt ------------------------------------------------------------------------

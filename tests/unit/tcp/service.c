@@ -240,6 +240,16 @@ uint64_t service_refused(void)
 	return count;
 }
 
+uint64_t party_breaches(const struct party *party, enum tcp_breach breach)
+{
+	return ((struct tcp_domain *)party->domain)->breaches[breach];
+}
+
+uint64_t service_breaches(enum tcp_breach breach)
+{
+	return party_breaches(&service.server, breach);
+}
+
 void service_expect_calm(void)
 {
 	service_until(service.visitor_count == 1 && service.pep->base.silent_count == 0);

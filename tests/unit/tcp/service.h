@@ -66,6 +66,9 @@ struct tcp_ep *service_visitor(void);
 void service_close_visitor(void);
 
 uint64_t service_refused(void); /* of all causes */
+/* Connections that the service, or another party, ended for that. */
+uint64_t service_breaches(enum tcp_breach breach);
+uint64_t party_breaches(const struct party *party, enum tcp_breach breach);
 
 #define service_until(condition)                                      \
 	do {                                                          \
