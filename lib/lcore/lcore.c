@@ -48,6 +48,7 @@ static struct loop *loop_create(int eventfd)
 	memset(loop + 1, 0, others_size()); /* its slots would lie with whoever sends first */
 	others_init(loop, loop + 1);        /* cannot fail: constants */
 	wheel_init(&loop->wheel, plx_now_ns());
+	tasks_init(&loop->tasks);
 	loop->bell.eventfd = eventfd;
 	idle_init(loop);
 	return loop;
@@ -59,6 +60,7 @@ static void loop_destroy(struct loop *loop)
 	sleep_set_destroy(loop->sleep_set);
 	pollers_fini(&loop->pollers);
 	wheel_fini(&loop->wheel);
+	tasks_fini(&loop->tasks);
 	munmap(loop, loop_bytes());
 }
 
@@ -137,8 +139,8 @@ static void forget(struct lcore *lcore)
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 }
 
-/* A callback may have called fork, and the child return from it: then it finds no timer, descriptor
- * or poller more in this turn, and takes no other turn. */
+/* A callback may have called fork, and the child return from it: then it finds no timer, task,
+ * descriptor or poller more in this turn, and takes no other turn. */
 static void end_turns(struct loop *loop)
 {
 	loop->quit = true;
@@ -146,6 +148,7 @@ static void end_turns(struct loop *loop)
 		loop->fds->event_count = 0;
 	wheel_fini(&loop->wheel);
 	loop->wheel.next_ns = UINT64_MAX;
+	tasks_fini(&loop->tasks);
 	for (uint32_t i = 0; i < loop->pollers.count; i++)
 		loop->pollers.list[i]->due_ns = POLLER_REMOVED;
 }

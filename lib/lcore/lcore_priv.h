@@ -167,6 +167,22 @@ struct due {
  * lie close together it may be as early as the slot that they are in. */
 struct due wheel_due(const struct plx_timer_wheel *wheel);
 
+/* Tasks: task.c ---------------------------------------------------------------------------- */
+
+/* ring: the loop's own task, which all others hang on. */
+void tasks_init(struct plx_task *ring);
+
+/* Cancel all. */
+void tasks_fini(struct plx_task *ring);
+
+/* Call those that were scheduled before. Returns how many. */
+uint64_t tasks_run(struct plx_task *ring);
+
+static inline bool tasks_wait(const struct plx_task *ring)
+{
+	return ring->next != ring;
+}
+
 /* Messages: message.c, call.c, and lane.c -------------------------------------------------- */
 
 #define LANE_SLOTS        PLX_LANE_SLOTS
@@ -378,9 +394,10 @@ struct loop {
 	alignas(PLX_CACHE_LINE) struct signals signals;
 	/* The lcore's own. */
 	struct idle idle;
-	struct sleep_set *sleep_set;     /* NULL: none yet */
-	uint64_t still_ns, still_end_ns; /* its last pause: plx_loop_stood_still_ns */
-	alignas(PLX_CACHE_LINE) struct plx_timer_wheel wheel;
+	struct sleep_set *sleep_set;                   /* NULL: none yet */
+	uint64_t still_ns, still_end_ns;               /* its last pause: plx_loop_stood_still_ns */
+	alignas(PLX_CACHE_LINE) struct plx_task tasks; /* each turn looks at its next, ... */
+	struct plx_timer_wheel wheel;                  /* ... and at next_ns */
 	struct lane *out[PLX_LCORE_MAX]; /* by the receiver's id: what this lcore sends on */
 	alignas(4096) char vars[PLX_LCORE_VAR_BYTES]; /* plx_lcore_var: not touched before it is
 							 used */
@@ -389,6 +406,9 @@ struct loop {
 static_assert(offsetof(struct loop, counts) == PLX_CACHE_LINE, "the lcore's own block: one line");
 static_assert(sizeof(struct loop_counts) <= PLX_CACHE_LINE, "statistics: one line");
 static_assert(offsetof(struct loop, bell) == 2 * PLX_CACHE_LINE, "senders write elsewhere");
+static_assert(offsetof(struct loop, wheel.next_ns) / PLX_CACHE_LINE ==
+		      offsetof(struct loop, tasks.next) / PLX_CACHE_LINE,
+	      "what a turn looks at: one line");
 static_assert(sizeof(struct loop) % PLX_CACHE_LINE == 0, "loops do not share lines");
 
 /* The calling lcore's loop; NULL on any other thread. */

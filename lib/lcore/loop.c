@@ -6,13 +6,15 @@
  *     work += messages from other threads    at most MESSAGES_TURN_MAX
  *     work += every poller                   each bounds itself
  *     work += timers that are due            at most WHEEL_FIRED_MAX
+ *     work += tasks                          those that were scheduled before, each once
  *     idle(work)                             nothing for long: idle.c, and sleep.c
  *
  * A turn that does nothing is made of one clock reading, a look at the doorbell's line, one
- * comparison for all timers, and two counters, however many lcores there are. Nothing in it
- * allocates, locks, logs, or makes a system call, but for a look at the program's own descriptors
- * in each 64th turn, where it has some. It reads no second clock either, except that one call of a
- * poller in 64 is timed. Ten times a second idle_watch.c asks how much of its CPU the lcore had. */
+ * comparison for all timers and one for all tasks, and two counters, however many lcores there are.
+ * Nothing in it allocates, locks, logs, or makes a system call, but for a look at the program's own
+ * descriptors in each 64th turn, where it has some. It reads no second clock either, except that
+ * one call of a poller in 64 is timed. Ten times a second idle_watch.c asks how much of its CPU the
+ * lcore had. */
 #include "lcore_priv.h"
 
 #include <limits.h>
@@ -108,6 +110,8 @@ static inline __attribute__((always_inline)) uint64_t turn(struct loop *loop)
 	work += pollers_run(&loop->pollers, loop->now_ns);
 	if (plx_unlikely(loop->now_ns >= loop->wheel.next_ns))
 		work += fire_timers(loop);
+	if (plx_unlikely(tasks_wait(&loop->tasks)))
+		work += tasks_run(&loop->tasks);
 
 	loop->share = work ? &loop->counts.busy : &loop->counts.idle;
 	counter_add(&loop->share->turns, 1);

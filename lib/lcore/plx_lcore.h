@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
  * Lcores: threads pinned to CPUs, the loop that each of them runs, what the loop calls (pollers,
- * timers, descriptors and signals), messages between them, and variables of which each has its
- * own. How long they poll before they sleep is in plx_idle.h, which comes with this one.
+ * timers, tasks, descriptors and signals), messages between them, and variables of which each has
+ * its own. How long they poll before they sleep is in plx_idle.h, which comes with this one.
  *
  * One turn of the loop reads the clock once, takes messages from other threads, calls every poller,
- * and then the timers that are due. User code runs inside those calls, to completion, and must not
- * block. Where turns find nothing, plx_loop_run sleeps as its idle policy says.
+ * then the timers that are due, and then the tasks that were scheduled. User code runs inside those
+ * calls, to completion, and must not block. Where turns find nothing, plx_loop_run sleeps as its
+ * idle policy says.
  */
 #ifndef PLX_LCORE_H
 #define PLX_LCORE_H
@@ -355,6 +356,44 @@ void plx_timer_stop(struct plx_timer *timer);
 static inline bool plx_timer_running(const struct plx_timer *timer)
 {
 	return timer->prev_next != NULL;
+}
+
+/* Tasks ------------------------------------------------------------------------------------ */
+
+struct plx_task;
+typedef void (*plx_task_fn)(struct plx_task *task, void *arg);
+
+/** Something to be done once at the end of the turn, however often it is asked for: to send what
+ * callbacks gathered, or to call back outside of the call that caused it. Embedded in its user's
+ * struct. Zero it or use plx_task_init; the fields are private. Its memory must stay until fn is
+ * called, which may free it, or until it was cancelled; plx_lcores_fini cancels all. */
+struct plx_task {
+	struct plx_task *next; /**< NULL: not scheduled */
+	struct plx_task *prev;
+	plx_task_fn fn;
+	void *arg;
+	uint64_t run;
+};
+
+void plx_task_init(struct plx_task *task, plx_task_fn fn, void *arg);
+
+/** Call fn once on the calling lcore, at the end of this turn, past pollers and timers; outside of
+ * turns, at the end of the next one. Tasks run in the order in which they were scheduled. Does
+ * nothing to one that is scheduled. Inside a task: at the end of the next turn, which follows at
+ * once. An lcore does not sleep while a task is scheduled; what is to be done every turn is work
+ * for a poller. One that is left when plx_loop_run returns waits for the next turn. Thread: an
+ * lcore, the same one while it is scheduled. Return: 0; -ENOENT not an lcore; -EPERM where
+ * plx_is_forked; -EINVAL no function. */
+int plx_task_schedule(struct plx_task *task);
+
+/** fn is not called any more. Does nothing to one that is not scheduled. Thread: the task's lcore,
+ * or the main thread while that lcore runs nothing. */
+void plx_task_cancel(struct plx_task *task);
+
+/** False inside fn, unless that has scheduled it again. Thread: the task's lcore. */
+static inline bool plx_task_scheduled(const struct plx_task *task)
+{
+	return task->next != NULL;
 }
 
 /* Messages --------------------------------------------------------------------------------- */

@@ -342,9 +342,10 @@ uint64_t sleep_until_work(struct loop *loop)
 	LCORE_STEP();
 	if (messages_wait(loop)) /* S4 */
 		counter_add(&loop->idle.counts.late, 1);
-	/* Timers that were started in arm count. A stop that came before S3 is seen; one behind it
-	 * writes the eventfd. */
-	else if (arm(loop, &sleep) && set_limit(loop, &sleep) && !loop_asked_to_stop(loop))
+	/* Timers and tasks that were started in arm count. A stop that came before S3 is seen; one
+	 * behind it writes the eventfd. */
+	else if (arm(loop, &sleep) && set_limit(loop, &sleep) && !tasks_wait(&loop->tasks) &&
+		 !loop_asked_to_stop(loop))
 		return sleep_now(loop, &sleep);
 	atomic_store_explicit(&bell->sleeping, 0, memory_order_relaxed); /* as in sleep_now */
 	return 0;
