@@ -214,9 +214,7 @@ static int init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_
 	cq->domain = domain;
 	cq->fabric = domain->fabric;
 	cq->wait = (struct queue_wait){.epoll_fd = -1, .signal_fd = -1};
-	cq->fid.fid.fclass = FI_CLASS_CQ;
-	cq->fid.fid.context = context;
-	cq->fid.fid.ops = &cq_fid_ops;
+	fid_init(&cq->fid.fid, FI_CLASS_CQ, context, &cq_fid_ops);
 	cq->fid.ops = (struct fi_ops_cq *)&ops_of(cq)->calls;
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
 	cq->size = attr->size ? (uint32_t)attr->size : PROV_CQ_SIZE;

@@ -178,21 +178,6 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 /* Opening and closing ----------------------------------------------------------------------- */
 
-static int check_attr(const struct fi_info *most, const struct fi_info *info)
-{
-	const struct fi_tx_attr *tx = info->tx_attr;
-	const struct fi_rx_attr *rx = info->rx_attr;
-
-	if (info->ep_attr && info->ep_attr->type != FI_EP_UNSPEC &&
-	    info->ep_attr->type != FI_EP_MSG)
-		return -FI_EINVAL;
-	if (tx && (tx->size > most->tx_attr->size || tx->op_flags & ~most->tx_attr->op_flags))
-		return -FI_EINVAL;
-	if (rx && (rx->size > most->rx_attr->size || rx->op_flags & ~most->rx_attr->op_flags))
-		return -FI_EINVAL;
-	return 0;
-}
-
 static void take_attr(struct prov_ep *ep, const struct fi_info *info)
 {
 	const struct fi_tx_attr *tx = info->tx_attr;
@@ -259,9 +244,7 @@ static int init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_
 	ep->domain = domain;
 	domain->refs++;
 	ep->source.fd = -1;
-	ep->fid.fid.fclass = FI_CLASS_EP;
-	ep->fid.fid.context = context;
-	ep->fid.fid.ops = &ep_fid_ops;
+	fid_init(&ep->fid.fid, FI_CLASS_EP, context, &ep_fid_ops);
 	ep->fid.ops = &prov_ep_calls;
 	ep->fid.cm = &prov_ep_cm_ops;
 	ep->fid.msg = ops->msg;
@@ -283,11 +266,11 @@ int prov_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **e
 {
 	struct prov_domain *domain = (struct prov_domain *)fid;
 	const struct prov *prov = domain->fabric->prov;
-	int rc = info ? check_attr(prov->most, info) : -FI_EINVAL;
 	struct prov_ep *ep;
+	int rc;
 
-	if (rc)
-		return rc;
+	if (!info || !prov_hints_fit(prov, info))
+		return -FI_EINVAL;
 	ep = calloc(1, prov->ep_ops->bytes);
 	if (!ep)
 		return -FI_ENOMEM;

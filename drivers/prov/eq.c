@@ -303,9 +303,7 @@ static int check_attr(const struct fi_eq_attr *attr)
 static void eq_init(struct prov_eq *eq, struct prov_fabric *fabric, const struct fi_eq_attr *attr,
 		    void *context)
 {
-	eq->fid.fid.fclass = FI_CLASS_EQ;
-	eq->fid.fid.context = context;
-	eq->fid.fid.ops = &eq_fid_ops;
+	fid_init(&eq->fid.fid, FI_CLASS_EQ, context, &eq_fid_ops);
 	eq->fid.ops = &eq_ops;
 	list_init(&eq->events);
 	list_init(&eq->deadlines);

@@ -93,9 +93,7 @@ static int open_domain(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain = calloc(1, ops->bytes);
 	if (!domain)
 		return -FI_ENOMEM;
-	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
-	domain->fid.fid.context = context;
-	domain->fid.fid.ops = &domain_fid_ops;
+	fid_init(&domain->fid.fid, FI_CLASS_DOMAIN, context, &domain_fid_ops);
 	domain->fid.ops = &domain_ops;
 	domain->fid.mr = &prov_mr_ops;
 	domain->chooses_keys = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_PROV_KEY);
@@ -172,9 +170,7 @@ int prov_fabric_open(const struct prov *prov, const struct fi_fabric_attr *attr,
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return -FI_ENOMEM;
-	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
-	fabric->fid.fid.context = context;
-	fabric->fid.fid.ops = &fabric_fid_ops;
+	fid_init(&fabric->fid.fid, FI_CLASS_FABRIC, context, &fabric_fid_ops);
 	fabric->fid.ops = &fabric_ops;
 	fabric->fid.api_version = attr->api_version;
 	fabric->prov = prov;

@@ -85,9 +85,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		free(mr);
 		return rc;
 	}
-	mr->fid.fid.fclass = FI_CLASS_MR;
-	mr->fid.fid.context = attr->context;
-	mr->fid.fid.ops = &mr_fid_ops;
+	fid_init(&mr->fid.fid, FI_CLASS_MR, attr->context, &mr_fid_ops);
 	mr->fid.mem_desc = mr; /* not used, and not NULL */
 	mr->domain->refs++;
 	*mr_out = &mr->fid;

@@ -329,9 +329,7 @@ static int init(struct prov_pep *pep, struct prov_fabric *fabric, const struct f
 	pep->info = fi_dupinfo(info);
 	if (!pep->info)
 		return -FI_ENOMEM;
-	pep->fid.fid.fclass = FI_CLASS_PEP;
-	pep->fid.fid.context = context;
-	pep->fid.fid.ops = &pep_fid_ops;
+	fid_init(&pep->fid.fid, FI_CLASS_PEP, context, &pep_fid_ops);
 	pep->fid.ops = &pep_ops;
 	pep->fid.cm = &pep_cm_ops;
 	pep->source = (struct prov_source){.fd = -1, .ready = pep_ready};

@@ -171,6 +171,11 @@ struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key); /*
 		.ops_open = prov_no_ops_open,          \
 	}
 
+static inline void fid_init(struct fid *fid, size_t fclass, void *context, struct fi_ops *ops)
+{
+	*fid = (struct fid){.fclass = fclass, .context = context, .ops = ops};
+}
+
 int prov_no_bind(struct fid *fid, struct fid *bound, uint64_t flags);
 int prov_no_control(struct fid *fid, int command, void *arg);
 int prov_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops_out,
