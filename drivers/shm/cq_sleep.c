@@ -43,7 +43,7 @@ static void clear_doorbell(struct shm_ep *ep)
 	if (got > 0 ? all[got - 1].msg_len > 0 : got < 0 && errno == EAGAIN)
 		progress_activate(ep);
 	else
-		ep_incoming(ep);
+		ep_incoming(&ep->base.source);
 }
 
 /* See what has woken, or would wake, the queue. */

@@ -48,17 +48,12 @@ static int enable(struct prov_ep *base)
 
 /* Opening and closing ---------------------------------------------------------------------- */
 
-static void ep_ready(struct prov_source *source)
-{
-	ep_incoming(plx_container_of(source, struct shm_ep, base.source));
-}
-
 static void init(struct prov_ep *base)
 {
 	struct shm_ep *ep = (struct shm_ep *)base;
 
 	ep->segment_fd = ep->peer_pidfd = -1;
-	base->source.ready = ep_ready;
+	base->source.ready = ep_incoming;
 }
 
 static void disable(struct shm_ep *ep)

@@ -108,7 +108,7 @@ void shm_ep_disconnect(struct prov_ep *base);
 int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length);
 /* Both halves are there: rings and bell are set, the data path may begin. */
 int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer);
-void ep_incoming(struct shm_ep *ep); /* its socket has something, or hung up */
+void ep_incoming(struct prov_source *source); /* its socket has something, or hung up */
 
 /* connect.c: the way there, for the side that asks ------------------------------------------- */
 

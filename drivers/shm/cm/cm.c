@@ -99,8 +99,10 @@ int shm_ep_accept(struct prov_ep *base, const void *data, size_t length)
 /* Ending it -------------------------------------------------------------------------------- */
 
 /* Of a connected one, the event queue hears of its end alone. */
-void ep_incoming(struct shm_ep *ep)
+void ep_incoming(struct prov_source *source)
 {
+	struct shm_ep *ep = plx_container_of(source, struct shm_ep, base.source);
+
 	if (ep->base.state == EP_CONNECTING) {
 		ep_answered(ep);
 	} else {

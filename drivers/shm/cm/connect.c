@@ -150,36 +150,34 @@ int shm_ep_connect(struct prov_ep *base, const void *data, size_t length)
 
 /* What comes of it ------------------------------------------------------------------------- */
 
-static void accepted(struct shm_ep *ep, struct shm_offer *offer, const void *data, uint32_t length)
+/* Return: 0: it is EP_CONNECTED; else why it will not be. */
+static int take_answer(struct shm_ep *ep, enum wire_kind kind, struct shm_offer *offer)
 {
-	int rc = ep_take_offer(ep, offer);
-
-	if (rc) {
-		offer_release(offer);
-		prov_ep_fail(&ep->base, -rc, NULL, 0);
-		return;
+	switch (kind) {
+	case WIRE_ACCEPT:
+		return ep_take_offer(ep, offer);
+	case WIRE_REJECT:
+		return -FI_ECONNREFUSED;
+	default:
+		return -FI_ECONNABORTED;
 	}
-	prov_ep_tell(&ep->base, FI_CONNECTED, data, length);
 }
 
 void ep_answered(struct shm_ep *ep)
 {
+	enum wire_kind kind = WIRE_REJECT; /* who hangs up without an answer refuses too */
 	uint8_t data[PROV_CM_DATA_MAX];
 	struct shm_offer offer;
-	enum wire_kind kind;
-	uint32_t length;
+	uint32_t length = 0;
 	int rc = wire_receive(ep->base.source.fd, &kind, &offer, data, &length);
 
 	if (rc == -FI_EAGAIN)
 		return;
-	if (rc) /* who hangs up without an answer refuses too */
-		prov_ep_fail(&ep->base, rc == -FI_ENOTCONN ? FI_ECONNREFUSED : -rc, NULL, 0);
-	else if (kind == WIRE_ACCEPT)
-		accepted(ep, &offer, data, length);
-	else if (kind == WIRE_REJECT)
-		prov_ep_fail(&ep->base, FI_ECONNREFUSED, data, length);
-	else {
-		offer_release(&offer);
-		prov_ep_fail(&ep->base, FI_ECONNABORTED, NULL, 0);
-	}
+	if (rc == 0 || rc == -FI_ENOTCONN)
+		rc = take_answer(ep, kind, &offer);
+	offer_release(&offer);
+	if (rc)
+		prov_ep_fail(&ep->base, -rc, data, kind == WIRE_REJECT ? length : 0);
+	else
+		prov_ep_tell(&ep->base, FI_CONNECTED, data, length);
 }

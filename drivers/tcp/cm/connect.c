@@ -83,15 +83,14 @@ static void accepted(struct tcp_ep *ep)
 	prov_ep_tell(&ep->base, FI_CONNECTED, wire_hello_data(&answer), wire_hello_length(&answer));
 }
 
+/* Without data where it connected to itself, or to another that does. */
 static void refused(struct tcp_ep *ep)
 {
 	const struct wire_hello *answer = &ep->dial->answer;
+	bool has_data = wire_hello_kind(answer) == WIRE_REJECT;
 
-	if (wire_hello_kind(answer) == WIRE_REJECT)
-		prov_ep_fail(&ep->base, FI_ECONNREFUSED, wire_hello_data(answer),
-			     wire_hello_length(answer));
-	else /* it connected to itself, or to another that does */
-		prov_ep_fail(&ep->base, FI_ECONNREFUSED, NULL, 0);
+	prov_ep_fail(&ep->base, FI_ECONNREFUSED, wire_hello_data(answer),
+		     has_data ? wire_hello_length(answer) : 0);
 }
 
 /* The listener speaks something else. */

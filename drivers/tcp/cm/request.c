@@ -160,26 +160,16 @@ static void tell(struct tcp_request *request)
 void tcp_request_ready(struct prov_source *source)
 {
 	struct tcp_request *request = plx_container_of(source, struct tcp_request, base.source);
+	enum wire_heard heard = wire_hear(source->fd, &request->hello);
 
-	switch (wire_hear(source->fd, &request->hello)) {
-	case HEARD_PART:
-		break;
-	case HEARD_WHOLE:
-		if (wire_hello_kind(&request->hello) == WIRE_CONNECT)
-			tell(request);
-		else
-			refuse(request, TCP_REFUSED_STRANGER);
-		break;
-	case HEARD_END:
-		refuse(request, TCP_REFUSED_GONE);
-		break;
-	case HEARD_STRANGER:
-		refuse(request, TCP_REFUSED_STRANGER);
-		break;
-	case HEARD_VERSION:
-		refuse(request, TCP_REFUSED_VERSION);
-		break;
-	}
+	if (heard == HEARD_PART)
+		return;
+	if (heard == HEARD_WHOLE && wire_hello_kind(&request->hello) == WIRE_CONNECT)
+		tell(request);
+	else
+		refuse(request, heard == HEARD_END       ? TCP_REFUSED_GONE
+				: heard == HEARD_VERSION ? TCP_REFUSED_VERSION
+							 : TCP_REFUSED_STRANGER);
 }
 
 /* Accepting -------------------------------------------------------------------------------- */
