@@ -6,17 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct shm_cq *cq_of(struct fid_cq *fid)
-{
-	return (struct shm_cq *)fid;
-}
-
 /* Reading ---------------------------------------------------------------------------------- */
 
 /* Hot path. */
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
-	struct shm_cq *cq = cq_of(fid);
+	struct shm_cq *cq = (struct shm_cq *)fid;
 
 	cq_rewind(&cq->q);
 	if (cq->q.tail - cq->q.head < count || count == 0)

@@ -2,15 +2,10 @@
 /* Completion queues: how they are read, opened and closed. What fills them is poll.c. */
 #include "tcp.h"
 
-static struct tcp_cq *cq_of(struct fid_cq *fid)
-{
-	return (struct tcp_cq *)fid;
-}
-
 /* Hot path. */
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
-	struct tcp_cq *cq = cq_of(fid);
+	struct tcp_cq *cq = (struct tcp_cq *)fid;
 
 	cq_rewind(&cq->q);
 	poll_sends(cq);
