@@ -2,6 +2,8 @@
 /* Endpoints: how they end and are closed. */
 #include "tcp.h"
 
+#include <stdlib.h>
+
 static void posted(struct prov_ep *base)
 {
 	base->starved = false;
@@ -65,6 +67,7 @@ static void ep_close(struct prov_ep *base)
 	if (base->enabled)
 		flush(ep);
 	tcp_send_fini(ep);
+	free(ep->said);
 }
 
 const struct prov_ep_ops tcp_ep_ops = {

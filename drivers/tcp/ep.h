@@ -84,10 +84,11 @@ struct tcp_ep {
 
 	/* Connection. */
 	struct prov_list domain_link;
-	struct tcp_dial *dial; /* while it connects, and where that failed */
+	struct tcp_dial *dial; /* while it connects */
 	/* What is known of its end, or of why it is not connected: a text that goes on "its
 	 * address: ..."; NULL: no more than the event says. */
 	const char *why;
+	char *said; /* the same, where it was put together; or NULL */
 };
 
 static inline struct tcp_cq *rx_cq_of(const struct tcp_ep *ep)

@@ -136,11 +136,11 @@ const char *wire_describe(const struct wire_hello *hello, enum wire_heard heard,
 		sound = "the protocol of libfabric's own provider (fi:tcp)";
 	if (heard == HEARD_VERSION)
 		snprintf(out, WIRE_TEXT_BYTES,
-			 "it speaks version %u of this protocol, and this side %d", hello->bytes[8],
-			 WIRE_VERSION);
+			 "it speaks version %u of plx_tcp's protocol, and this side version %d",
+			 hello->bytes[8], WIRE_VERSION);
 	else if (sound)
-		snprintf(out, WIRE_TEXT_BYTES, "it speaks %s", sound);
+		snprintf(out, WIRE_TEXT_BYTES, "it speaks %s, not plx_tcp's protocol", sound);
 	else
-		snprintf(out, WIRE_TEXT_BYTES, "it does not speak the protocol of Pollux");
+		snprintf(out, WIRE_TEXT_BYTES, "it does not speak plx_tcp's protocol");
 	return out;
 }

@@ -22,7 +22,9 @@ static const struct sound sounds[] = {
 	{"HTTP", "TRACE ", 0, 0},
 	{"HTTP", "PRI * HTTP/2", 0, 0}, /* RFC 9113, 3.4 */
 	{"HTTP", "HTTP/", 0, 0},
+	{"HTTP", "<!DOCTYPE HTML", 0, 0},    /* Python's answer to what is no request */
 	{"TLS", "\x16\x03", 0, 0},           /* a record of its handshake: RFC 8446, 5.1 */
+	{"TLS", "\x15\x03", 0, 0},           /* an alert */
 	{"SSH", "SSH-", 0, 0},               /* RFC 4253, 4.2 */
 	{"ZeroMQ", "\x7f", 9, 0xff},         /* the signature of ZMTP */
 	{"a Pollux link", "1XLP", 16, 0x01}, /* the type of a frame, and HELLO's magic */

@@ -320,6 +320,14 @@ static void give_up(struct plx_link *link)
 			 link->plan->tried);
 }
 
+/* As the driver says ("peer: it ..."), or its reason. */
+static const char *trouble_with(const struct plx_link *link)
+{
+	const char *text = plx_link_without_peer(link, link->text);
+
+	return text > link->text && text[-2] == ':' ? text : plx_link_reason_name(link->reason);
+}
+
 /* A link that was refused, or not answered, has been buried: it goes on with the next provider or
  * address, if there is one. Return: whether it does. */
 bool connect_otherwise(struct plx_link *link)
@@ -328,7 +336,7 @@ bool connect_otherwise(struct plx_link *link)
 	bool by_rdma = plan_choice(plan)->driver->rdma;
 	/* Shared memory may be offered by a process that then cannot use it. */
 	bool same = by_rdma || plan->refused_here || plan_choice(plan)->driver->same_host;
-	const char *what = plx_link_reason_name(link->reason);
+	const char *what = trouble_with(link);
 	const char *why = by_rdma ? "the peer did not answer by RDMA"
 				  : why_not(plan_choice(plan),
 					    plan->refused_here ? -ECONNREFUSED : -EIO);

@@ -98,9 +98,9 @@ static void stranger(struct tcp_ep *ep, enum wire_heard heard)
 {
 	char peer[PROV_ADDRESS_MAX], what[WIRE_TEXT_BYTES];
 
-	tcp_log(FI_LOG_WARN, "the listener at %s refused: %s",
-		prov_address_format(&ep->base.peer, peer),
+	tcp_log(FI_LOG_WARN, "no connection to %s: %s", prov_address_format(&ep->base.peer, peer),
 		wire_describe(&ep->dial->answer, heard, what));
+	ep->why = ep->said = strdup(what);
 	prov_ep_fail(&ep->base, FI_ECONNREFUSED, NULL, 0);
 }
 
@@ -118,6 +118,8 @@ static void answered(struct tcp_ep *ep)
 			refused(ep);
 		break;
 	case HEARD_END: /* who hangs up without an answer refuses too */
+		ep->why = "it closed the connection without an answer: does it speak plx_tcp's "
+			  "protocol?";
 		prov_ep_fail(&ep->base, FI_ECONNREFUSED, NULL, 0);
 		break;
 	default:

@@ -23,7 +23,9 @@ static void known_protocols_are_named(void **state)
 	expect("HTTP", "POST /x HTTP/1.1\r\n", 18);
 	expect("HTTP", "HTTP/1.1 400 Bad Request\r\n", 26);
 	expect("HTTP", "PRI * HTTP/2.0\r\n", 16);
+	expect("HTTP", "<!DOCTYPE HTML PUBLIC \"-//W3C", 29);
 	expect("TLS", tls, sizeof(tls));
+	expect("TLS", "\x15\x03\x01\x00\x02\x02\x46", 7);
 	expect("SSH", "SSH-2.0-OpenSSH_9.2\r\n", 21);
 	expect("ZeroMQ", zmtp, sizeof(zmtp));
 	expect("a Pollux link", link, sizeof(link));

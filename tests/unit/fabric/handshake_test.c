@@ -5,6 +5,9 @@
 #include "log_capture.h"
 #include "rogue.h"
 
+#include <arpa/inet.h>
+#include <poll.h>
+#include <stdio.h>
 #include <unistd.h>
 
 static struct plx_listener *listener;
@@ -223,6 +226,91 @@ static void strangers_are_logged_once_a_second(void **state)
 	assert_in_range(log_count("it speaks HTTP"), 1, 1 + seconds);
 }
 
+/* What does not listen as it should. ------------------------------------------------------------
+ */
+
+static int listen_raw(char *address_out)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t bytes = sizeof(name);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &bytes), 0);
+	sprintf(address_out, "127.0.0.1:%u", ntohs(name.sin_port));
+	return fd;
+}
+
+/* Connect to a listener that says that, and closes. */
+static void connect_in_vain(int fd, const char *address, const char *answer, size_t size)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	int peer;
+
+	memset(&client, 0, sizeof(client));
+	assert_int_equal(plx_link_connect(address, &attr, &client.link), 0);
+	for (int i = 0; i < 5000 && poll(&pollfd, 1, 0) == 0; i++)
+		pump_ms(1);
+	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	assert_true(peer >= 0);
+	assert_int_equal(write(peer, answer, size), size);
+	shutdown(peer, SHUT_WR);
+	assert_true(pump_until(&client.closed, 1, 5000));
+	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	close(peer);
+}
+
+static void expect_connect_fails(const char *answer, size_t size, const char *what)
+{
+	char address[32], expected[160];
+	int fd = listen_raw(address);
+
+	connect_in_vain(fd, address, answer, size);
+	snprintf(expected, sizeof(expected), "%s: %s", address, what);
+	assert_string_equal(client.text, expected);
+	close(fd);
+}
+
+static void a_connect_to_something_else_says_what_it_speaks(void **state)
+{
+	if (is_provider_given())
+		skip();
+	fixture_start("tcp", false);
+	expect_connect_fails("HTTP/1.1 400 Bad Request\r\n\r\n", 28,
+			     "it speaks HTTP, not plx_tcp's protocol");
+	expect_connect_fails("\x15\x03\x01\x00\x02\x02\x46", 7,
+			     "it speaks TLS, not plx_tcp's protocol");
+	expect_connect_fails("SSH-2.0-x\r\n", 11, "it speaks SSH, not plx_tcp's protocol");
+	expect_connect_fails("\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16,
+			     "it speaks the protocol of libfabric's own provider (fi:tcp), not "
+			     "plx_tcp's protocol");
+	expect_connect_fails("\x93PLXTCP\n\x02", 9,
+			     "it speaks version 2 of plx_tcp's protocol, and this side version 1");
+	expect_connect_fails("hello", 5, "it does not speak plx_tcp's protocol");
+	expect_connect_fails(
+		"", 0,
+		"it closed the connection without an answer: does it speak plx_tcp's protocol?");
+}
+
+/* Which may stand for several addresses. */
+static void a_connect_to_a_name_says_it_too(void **state)
+{
+	char address[32], name[32];
+	int fd;
+
+	if (is_provider_given())
+		skip();
+	fixture_start("tcp", false);
+	fd = listen_raw(address);
+	snprintf(name, sizeof(name), "localhost%s", strrchr(address, ':'));
+	connect_in_vain(fd, name, "HTTP/1.1 400 Bad Request\r\n\r\n", 28);
+	assert_non_null(strstr(client.text, ": it speaks HTTP, not plx_tcp's protocol"));
+	close(fd);
+}
+
 static void what_is_above_a_link_tells_of_its_handshake(void **state)
 {
 	listen_as(PLX_PROTOCOL_NONE);
@@ -271,6 +359,8 @@ int main(void)
 		TEST(one_that_closes_without_a_word_is_told_of),
 		TEST(one_that_says_nothing_is_told_of),
 		TEST(strangers_are_logged_once_a_second),
+		TEST(a_connect_to_something_else_says_what_it_speaks),
+		TEST(a_connect_to_a_name_says_it_too),
 		TEST(what_is_above_a_link_tells_of_its_handshake),
 		TEST(the_address_of_a_peer_can_be_left_out),
 	};
