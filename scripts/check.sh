@@ -30,7 +30,7 @@ check gcc 'gcc, warnings are errors; each public header alone; the API reference
 check clang 'the same with clang' check_clang
 check asan 'the tier fast under AddressSanitizer and UndefinedBehaviorSanitizer' asan --suite fast
 check tsan 'the tier fast under ThreadSanitizer' tsan --suite fast
-check fuzz 'each fuzz target for 5 s' fuzz 5
+check fuzz 'each fuzz target for 5 s' fuzz -max_total_time=5
 
 declare -A mutants_s=([lane]=280 [pool]=110 [ring]=270 [shm]=40 [sleep]=300)
 for subject in lane pool ring shm sleep; do
@@ -47,7 +47,9 @@ slice numa 20 'tests/guest lib/mem lib/topo' 'memory placement, in a guest with 
 slice rdma 300 'tests/rdma drivers lib/fabric lib/netio' 'links, NetIO and programs over RDMA devices in software, in guests' \
 	scripts/test-rdma.sh
 slice release 330 'meson.build config scripts drivers' 'the tier fast on the other release of Debian' other_release
-slice fuzz-long 360 'tests/fuzz lib/netio lib/rpc lib/topo apps/params drivers/tcp' 'each fuzz target for 40 s' fuzz 40
+slice fuzz-long 360 'tests/fuzz lib/netio lib/rpc lib/topo apps/params drivers/tcp' 'each fuzz target for 40 s' fuzz -max_total_time=40
+# As long as a slow host takes, so that it never begins where it would not end in time.
+slice fuzz-tcp 1800 'tests/fuzz drivers/tcp drivers/prov' '10^7 runs of the fuzz target of plx_tcp' fuzz -runs=10000000 tcp
 slice nightly 400 'tests/apps tests/perf lib drivers apps' 'the tier nightly, without stress and guests' nightly
 
 usage()
@@ -272,14 +274,14 @@ other_release()
 }
 
 # A target is an executable tests/fuzz/fuzz_NAME; its corpus, if it has one, tests/fuzz/corpus/NAME.
-# fuzz SECONDS
+# fuzz LIMIT [NAME]: each target, or that one, up to a limit of libFuzzer's.
 fuzz()
 {
-	local target name corpus work names status=0
+	local limit=$1 only=${2-.*} target name corpus work names status=0
 
 	CC=clang-$llvm configure build-check-fuzz -Dwerror=true -Dfuzz=true -Db_lundef=false || return 1
 	mapfile -t names < <(meson introspect --targets build-check-fuzz |
-		jq -r '.[].name | select(startswith("fuzz_"))')
+		jq -r --arg only "^fuzz_$only\$" '.[].name | select(test($only))')
 	((${#names[@]} == 0)) || meson compile -C build-check-fuzz "${names[@]}" || return 1
 	work=$(mktemp -d) || return 1
 	for name in "${names[@]}"; do
@@ -288,12 +290,12 @@ fuzz()
 		mkdir "$work/$name"
 		corpus=tests/fuzz/corpus/$name
 		# What it finds new goes to the first folder; only a crash is kept, in build-check-fuzz.
-		"$target" -max_total_time="$1" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
+		"$target" "$limit" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
 			-verbosity=0 -artifact_prefix="build-check-fuzz/$name-" \
 			"$work/$name" ${corpus:+$([[ -d $corpus ]] && echo "$corpus")} </dev/null || status=1
 	done
 	rm -rf "$work"
-	echo "fuzz: ${#names[@]} targets, $1 s each"
+	echo "fuzz: ${#names[@]} targets, each with $limit"
 	return $status
 }
 
