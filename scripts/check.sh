@@ -41,6 +41,7 @@ slice model 170 'tests/model lib/ring lib/lcore drivers/shm' \
 	'the Spin models, and each of their steps removed' tests/model/mutate.sh
 slice tidy 300 'lib drivers apps' 'clang-tidy on all files' tidy lib drivers apps
 slice stress 240 'tests/stress lib drivers' 'stress tests, plain and with both sanitizers' stress
+slice sleeps 240 'drivers/prov drivers/shm drivers/tcp' '10^6 sleeps over plx_shm and over plx_tcp' sleeps
 slice asan-unit 260 'tests/unit lib drivers' 'all unit tests under AddressSanitizer' asan --suite unit
 slice tsan-unit 320 'tests/unit lib drivers' 'all unit tests under ThreadSanitizer' tsan --suite unit
 slice numa 20 'tests/guest lib/mem lib/topo' 'memory placement, in a guest with NUMA nodes' numa
@@ -257,6 +258,12 @@ stress()
 {
 	sanitizer_jobs=1
 	nightly_tests --num-processes 1 --suite stress && tsan --suite stress && asan --suite stress
+}
+
+sleeps()
+{
+	export PLX_TEST_SOAK=1
+	nightly_tests --timeout-multiplier 10 stress/prov_sleep
 }
 
 mutants()
