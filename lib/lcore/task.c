@@ -9,10 +9,18 @@ void tasks_init(struct plx_task *ring)
 	*ring = (struct plx_task){.next = ring, .prev = ring};
 }
 
+/* Inlined: each task that runs is unlinked. */
+static inline void unlink_task(struct plx_task *task)
+{
+	task->prev->next = task->next;
+	task->next->prev = task->prev;
+	task->next = NULL;
+}
+
 void tasks_fini(struct plx_task *ring)
 {
 	while (tasks_wait(ring))
-		plx_task_cancel(ring->next);
+		unlink_task(ring->next);
 }
 
 /* A task is its user's again before fn runs, which may schedule it, or free it. */
@@ -23,7 +31,7 @@ uint64_t tasks_run(struct plx_task *ring)
 
 	ring->run++;
 	while ((task = ring->next)->run != ring->run) {
-		plx_task_cancel(task);
+		unlink_task(task);
 		task->fn(task, task->arg);
 		count++;
 	}
@@ -57,9 +65,6 @@ int plx_task_schedule(struct plx_task *task)
 
 void plx_task_cancel(struct plx_task *task)
 {
-	if (!plx_task_scheduled(task))
-		return;
-	task->prev->next = task->next;
-	task->next->prev = task->prev;
-	task->next = NULL;
+	if (plx_task_scheduled(task))
+		unlink_task(task);
 }
