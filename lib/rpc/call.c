@@ -153,28 +153,24 @@ void call_end_soon(struct plx_rpc_client *client, struct call *call, enum plx_rp
 	call->next = NULL;
 	*client->told_end = call;
 	client->told_end = &call->next;
-	rpc_turns_ask(&client->turns);
+	plx_task_schedule(&client->deliver);
 }
 
-int client_deliver(struct rpc_turns *turns, uint64_t now_ns)
+void client_deliver(struct plx_task *task, void *arg)
 {
-	struct plx_rpc_client *client = plx_container_of(turns, struct plx_rpc_client, turns);
+	struct plx_rpc_client *client = arg;
 	struct call *call = client->told;
-	int work = 0;
 
 	client->told = NULL; /* what the callbacks end is for the next turn */
 	client->told_end = &client->told;
-	rpc_turns_stop(&client->turns);
 	while (call) {
 		struct call *next = call->next;
 
 		finish_with(client, call, (enum plx_rpc_status)call->status, call->was_sent);
 		call = next;
-		work++;
 	}
 	if (!client->ending)
 		client_send_waiting(client);
-	return work;
 }
 
 /* Whether one is there that might have had it. */
@@ -418,7 +414,7 @@ void client_channel_down(struct channel *channel)
 
 void client_cancel_all(struct plx_rpc_client *client)
 {
-	client_deliver(&client->turns, 0);
+	client_deliver(&client->deliver, client);
 	for (uint32_t i = 0; client->open && i < client->chunk_count * CHUNK_CALLS; i++) {
 		struct call *call = &client->chunks[i / CHUNK_CALLS][i % CHUNK_CALLS];
 

@@ -91,7 +91,7 @@ static void on_open(struct plx_link *link, void *user)
 					     .payload_max = client->attr.reply_max,
 					     .identity = client->identity,
 				     });
-	if (rpc_out_init(&channel->out, client->home, link) != 0 ||
+	if (rpc_out_init(&channel->out, link) != 0 ||
 	    plx_link_send(link, greeting, sizeof(greeting)) != 0) {
 		plx_link_abort(link);
 		return;

@@ -104,15 +104,18 @@ static int connect_all(struct plx_rpc_client *client)
 	return 0;
 }
 
+/* Of each lcore; of the main thread, where that runs nothing any more. */
+static struct plx_rpc_client *clients[PLX_LCORE_MAX];
+
 static void enlist(struct plx_rpc_client *client)
 {
-	struct rpc_home *home = client->home;
+	struct plx_rpc_client **first = &clients[client->lcore];
 
-	client->next = home->clients;
-	client->prev_next = &home->clients;
+	client->next = *first;
+	client->prev_next = first;
 	if (client->next)
 		client->next->prev_next = &client->next;
-	home->clients = client;
+	*first = client;
 }
 
 static void delist(struct plx_rpc_client *client)
@@ -125,10 +128,10 @@ static void delist(struct plx_rpc_client *client)
 /* A call finds out without another look. */
 static void on_fork(void)
 {
-	struct rpc_home *home = rpc_home_here();
+	uint32_t lcore = plx_lcore_id();
 
-	for (struct plx_rpc_client *client = home ? home->clients : NULL; client;
-	     client = client->next)
+	for (struct plx_rpc_client *client = lcore == PLX_LCORE_NONE ? NULL : clients[lcore];
+	     client; client = client->next)
 		client->ending = true;
 }
 
@@ -152,6 +155,9 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	if (!client)
 		return plx_fail(ENOMEM, "out of memory");
 	rc = check_attr(attr, client);
+	client->lcore = plx_lcore_id();
+	if (!rc && client->lcore == PLX_LCORE_NONE)
+		rc = plx_fail_no_lcore("plx_rpc_client_create");
 	if (rc)
 		goto free_client;
 	client->waiting.end = &client->waiting.first;
@@ -167,17 +173,9 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 		goto free_hedge;
 	}
 	client->channel_count = count;
-	client->home = rpc_home_use("plx_rpc_client_create");
-	if (!client->home) {
-		rc = plx_is_forked()                  ? -EPERM
-		   : plx_lcore_id() == PLX_LCORE_NONE ? -ENOENT
-						      : -ENOMEM;
-		goto free_channels;
-	}
 	enlist(client);
-	client->lcore = plx_lcore_id();
 	client->log_limit.burst = 1; /* it tries again and again */
-	client->turns = (struct rpc_turns){.home = client->home, .fn = client_deliver};
+	plx_task_init(&client->deliver, client_deliver, client);
 	make_channels(client, addresses);
 	rc = connect_all(client);
 	if (rc) {
@@ -187,8 +185,6 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	*client_out = client;
 	return 0;
 
-free_channels:
-	free(client->channels);
 free_hedge:
 	plx_hist_fini(&client->hedge.times);
 free_client:
@@ -204,12 +200,11 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	client_cancel_all(client);
 	for (uint32_t i = 0; i < client->channel_count; i++)
 		channel_end(&client->channels[i]);
-	rpc_turns_stop(&client->turns);
+	plx_task_cancel(&client->deliver);
 	client_free_calls(client);
 	kept_free_all(client);
 	parking_free(client);
 	delist(client);
-	rpc_home_leave(client->home);
 	plx_hist_fini(&client->hedge.times);
 	free(client->channels);
 	free(client);

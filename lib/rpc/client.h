@@ -116,9 +116,8 @@ struct channel {
 
 struct plx_rpc_client {
 	struct plx_rpc_client_attr attr;
-	char provider[64]; /* of attr.link */
-	struct rpc_home *home;
-	struct plx_rpc_client *next, **prev_next; /* in home->clients */
+	char provider[64];                        /* of attr.link */
+	struct plx_rpc_client *next, **prev_next; /* of its lcore's */
 	uint32_t lcore;
 	uint64_t identity;
 	struct channel *channels;
@@ -135,8 +134,8 @@ struct plx_rpc_client {
 	struct kept_slab *kept_slabs;
 	struct hedge hedge;
 	struct call *told, **told_end;
-	struct rpc_turns turns; /* while there are any */
-	bool ending;            /* or in the child of a fork: takes no calls */
+	struct plx_task deliver; /* tells of them */
+	bool ending;             /* or in the child of a fork: takes no calls */
 	struct plx_log_limit log_limit;
 	struct plx_rpc_client_stats counts;
 };
@@ -160,7 +159,7 @@ static inline bool channel_has_room(const struct channel *channel)
 }
 
 /* call.c */
-int client_deliver(struct rpc_turns *turns, uint64_t now_ns);
+void client_deliver(struct plx_task *task, void *arg);
 void client_send_waiting(struct plx_rpc_client *client);
 void client_channel_down(struct channel *channel);
 void client_cancel_all(struct plx_rpc_client *client);

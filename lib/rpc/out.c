@@ -19,130 +19,17 @@ struct rpc_waiting {
 	uint32_t bytes;
 };
 
-/* Each is its lcore's; of the main thread, where that runs nothing any more. */
-static struct rpc_home *homes[PLX_LCORE_MAX];
-
-/* The lcore ------------------------------------------------------------------------------------ */
-
-static int flush_dirty(struct rpc_home *home)
+static void flush(struct plx_task *task, void *arg)
 {
-	int work = 0;
-
-	while (home->dirty) {
-		struct rpc_out *out = home->dirty;
-
-		home->dirty = out->next_dirty;
-		out->is_dirty = false;
-		rpc_out_flush(out);
-		work++;
-	}
-	return work;
+	rpc_out_flush(arg);
 }
 
-static void free_home(struct rpc_home *home)
-{
-	homes[home->lcore] = NULL;
-	plx_poller_remove(home->poller);
-	free(home);
-}
-
-static int poll(void *arg, uint64_t now_ns)
-{
-	struct rpc_home *home = arg;
-	int work = 0;
-
-	home->is_polled = true;
-	for (struct rpc_turns *turns = home->turns; turns; turns = home->next) {
-		home->next = turns->next; /* which fn may stop, too */
-		work += turns->fn(turns, now_ns);
-	}
-	work += flush_dirty(home);
-	home->is_polled = false;
-	if (plx_unlikely(home->users == 0))
-		free_home(home);
-	return work;
-}
-
-static int arm(void *arg, struct plx_sleep *sleep)
-{
-	const struct rpc_home *home = arg;
-
-	return home->dirty || home->turns ? -EAGAIN : 0;
-}
-
-struct rpc_home *rpc_home_use(const char *what)
-{
-	uint32_t lcore = plx_lcore_id();
-	struct rpc_home *home;
-
-	if (lcore == PLX_LCORE_NONE) {
-		plx_fail_no_lcore(what);
-		return NULL;
-	}
-	home = homes[lcore];
-	if (!home) {
-		home = calloc(1, sizeof(*home));
-		if (!home) {
-			plx_fail(ENOMEM, "out of memory");
-			return NULL;
-		}
-		if (plx_poller_add("rpc", poll, home, 0, &home->poller) != 0) {
-			free(home);
-			return NULL;
-		}
-		plx_poller_set_arm(home->poller, arm, NULL);
-		home->lcore = lcore;
-		homes[lcore] = home;
-	}
-	home->users++;
-	return home;
-}
-
-struct rpc_home *rpc_home_here(void)
-{
-	uint32_t lcore = plx_lcore_id();
-
-	return lcore == PLX_LCORE_NONE ? NULL : homes[lcore];
-}
-
-void rpc_home_leave(struct rpc_home *home)
-{
-	if (--home->users == 0 && !home->is_polled)
-		free_home(home);
-}
-
-void rpc_turns_ask(struct rpc_turns *turns)
-{
-	struct rpc_home *home = turns->home;
-
-	if (turns->prev_next)
-		return;
-	turns->next = home->turns;
-	turns->prev_next = &home->turns;
-	if (turns->next)
-		turns->next->prev_next = &turns->next;
-	home->turns = turns;
-}
-
-void rpc_turns_stop(struct rpc_turns *turns)
-{
-	if (!turns->prev_next)
-		return;
-	if (turns->home->next == turns)
-		turns->home->next = turns->next;
-	*turns->prev_next = turns->next;
-	if (turns->next)
-		turns->next->prev_next = turns->prev_next;
-	turns->prev_next = NULL;
-}
-
-/* One link ------------------------------------------------------------------------------------- */
-
-int rpc_out_init(struct rpc_out *out, struct rpc_home *home, struct plx_link *link)
+int rpc_out_init(struct rpc_out *out, struct plx_link *link)
 {
 	uint64_t longest = plx_link_message_max(link) & ~(uint64_t)(RPC_ALIGN - 1);
 
-	*out = (struct rpc_out){.link = link, .home = home};
+	*out = (struct rpc_out){.link = link};
+	plx_task_init(&out->flush, flush, out);
 	out->batch_max = longest < RPC_BATCH_BYTES ? (uint32_t)longest : RPC_BATCH_BYTES;
 	out->waiting_end = &out->waiting;
 	out->batch = aligned_alloc(PLX_CACHE_LINE, (RPC_BATCH_BYTES + PLX_CACHE_LINE - 1) &
@@ -150,20 +37,9 @@ int rpc_out_init(struct rpc_out *out, struct rpc_home *home, struct plx_link *li
 	return out->batch ? 0 : plx_fail(ENOMEM, "out of memory");
 }
 
-static void leave_dirty(struct rpc_out *out)
-{
-	for (struct rpc_out **at = &out->home->dirty; out->is_dirty; at = &(*at)->next_dirty) {
-		if (*at == out) {
-			*at = out->next_dirty;
-			out->is_dirty = false;
-			return;
-		}
-	}
-}
-
 void rpc_out_fini(struct rpc_out *out)
 {
-	leave_dirty(out);
+	plx_task_cancel(&out->flush);
 	while (out->waiting) {
 		struct rpc_waiting *first = out->waiting;
 
@@ -176,15 +52,6 @@ void rpc_out_fini(struct rpc_out *out)
 	out->batch = NULL;
 	out->bytes = 0;
 	out->link = NULL;
-}
-
-static inline void make_dirty(struct rpc_out *out)
-{
-	if (out->is_dirty)
-		return;
-	out->is_dirty = true;
-	out->next_dirty = out->home->dirty;
-	out->home->dirty = out;
 }
 
 /* Ownership: buf moves on success. Return: 0; -ENOMEM. */
@@ -219,6 +86,7 @@ static bool send_batch(struct rpc_out *out)
 		plx_link_abort(out->link);
 	out->messages += rc == 0; /* or it has ended, which is told */
 	out->bytes = 0;
+	plx_task_cancel(&out->flush);
 	return true;
 }
 
@@ -286,10 +154,11 @@ uint8_t *rpc_out_claim(struct rpc_out *out, const struct rpc_header *header)
 	if (plx_unlikely(out->bytes + bytes > out->batch_max) && !send_batch(out) &&
 	    set_batch_aside(out) != 0)
 		return NULL;
+	if (out->bytes == 0) /* else it is scheduled, or on_writable sends the batch */
+		plx_task_schedule(&out->flush);
 	at = out->batch + out->bytes;
 	out->bytes += bytes;
 	memset(at + bytes - RPC_ALIGN, 0, RPC_ALIGN); /* padding, if there is any */
-	make_dirty(out);
 	return rpc_header_write(at, header);
 }
 

@@ -14,54 +14,20 @@ extern struct plx_log_component rpc_log;
 
 struct rpc_waiting;
 
-/* What all links of an lcore share: the poller that sends what was written in a turn. */
-struct rpc_home {
-	uint32_t lcore;
-	uint32_t users;
-	bool is_polled; /* inside its poller: who leaves last lets that free it */
-
-	struct plx_poller *poller;
-	struct rpc_out *dirty;   /* those with records that were not sent */
-	struct rpc_turns *turns; /* to be called each turn, while they ask for it */
-	struct rpc_turns *next;  /* of them, inside the turn */
-	struct plx_rpc_client *clients;
-};
-
-/* Something that has to be done each turn for as long as it says so. Embedded in its user's struct.
- */
-struct rpc_turns {
-	struct rpc_home *home;
-	struct rpc_turns *next, **prev_next; /* NULL: not asked for */
-
-	int (*fn)(struct rpc_turns *turns, uint64_t now_ns); /* as plx_poller_fn */
-};
-
 struct rpc_out {
 	struct plx_link *link; /* NULL: ended */
-	struct rpc_home *home;
-	struct rpc_out *next_dirty;
+	struct plx_task flush;
 	uint8_t *batch;
 	uint32_t bytes;     /* of it, that are written */
 	uint32_t batch_max; /* RPC_BATCH_BYTES, or less: what the peer takes */
-	bool is_dirty;
-	bool blocked; /* the link said -EAGAIN, and on_writable has not come */
+	bool blocked;       /* the link said -EAGAIN, and on_writable has not come */
 	struct rpc_waiting *waiting, **waiting_end; /* whole messages, before the batch */
 	uint64_t waiting_bytes;                     /* in these */
 	uint64_t messages;                          /* sent */
 };
 
-/* what: the public function, for the error text. Return: the calling lcore's; NULL with that text.
- */
-struct rpc_home *rpc_home_use(const char *what);
-void rpc_home_leave(struct rpc_home *home);
-/* The calling lcore's, if there is one; else NULL. */
-struct rpc_home *rpc_home_here(void);
-
-void rpc_turns_ask(struct rpc_turns *turns);
-void rpc_turns_stop(struct rpc_turns *turns);
-
-/* home: its user sees to that it stays. Return: 0; -ENOMEM. */
-int rpc_out_init(struct rpc_out *out, struct rpc_home *home, struct plx_link *link);
+/* Return: 0; -ENOMEM. */
+int rpc_out_init(struct rpc_out *out, struct plx_link *link);
 void rpc_out_fini(struct rpc_out *out);
 
 /* Write a record without its payload, of up to batch_max with it. Return: where that is to be

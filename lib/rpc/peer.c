@@ -99,24 +99,13 @@ static void on_timer(struct plx_timer *timer, void *arg);
 /* Return: 0; -ENOMEM. */
 static int join(struct peer *peer, struct service_here *here, struct plx_link *link)
 {
-	bool is_first = !here->home;
-
-	if (is_first)
-		here->home = rpc_home_use("plx_rpc_service_create");
-	if (!here->home)
+	if (rpc_out_init(&peer->out, link) != 0)
 		return -ENOMEM;
-	if (rpc_out_init(&peer->out, here->home, link) != 0) {
-		if (is_first) {
-			rpc_home_leave(here->home);
-			here->home = NULL;
-		}
-		return -ENOMEM;
-	}
 	peer->here = here;
 	peer->link = link;
 	peer->backlog_end = &peer->backlog;
 	peer->open.multiplier = here->service->multiplier;
-	peer->turns = (struct rpc_turns){.home = here->home, .fn = turns_serve};
+	plx_task_init(&peer->serve, turns_serve, peer);
 	plx_timer_init(&peer->timer, on_timer, peer);
 	plx_timer_set_lax(&peer->timer, true);
 	plx_timer_start(&peer->timer, PATIENCE_NS);
@@ -190,10 +179,6 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 		peer->next->prev_next = peer->prev_next;
 	free(peer);
 	rpc_add(&here->counts.clients, (uint64_t)-1);
-	if (!here->peers) {
-		rpc_home_leave(here->home);
-		here->home = NULL;
-	}
 	if (here->ending)
 		service_peer_left(here);
 }

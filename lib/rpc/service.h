@@ -59,7 +59,6 @@ struct bucket {
 struct service_here {
 	struct plx_rpc_service *service;
 	uint32_t lcore;
-	struct rpc_home *home; /* NULL: no client has come yet, or all are gone */
 	struct peer *peers;
 	struct plx_rpc_request *free; /* requests to be used again */
 	struct request_slab *slabs;
@@ -133,7 +132,7 @@ struct peer {
 	struct plx_link *link;
 	struct peer *next, **prev_next;
 	struct rpc_out out;
-	struct rpc_turns turns;
+	struct plx_task serve; /* what waits */
 	bool greeted, thrown_out, is_same_host;
 	bool paused; /* until its timer fires */
 	struct plx_timer timer;
@@ -206,8 +205,8 @@ void peer_drain(struct peer *peer);
 /* turns.c */
 /* A message has come: it is served, as far as this turn goes. */
 void turns_take(struct peer *peer, struct plx_buf *message);
-/* Serve what waits, as far as this turn goes. Return: how many messages were looked at. */
-int turns_serve(struct rpc_turns *turns, uint64_t now_ns);
+/* Serve what waits, as far as this turn goes. */
+void turns_serve(struct plx_task *task, void *arg);
 /* Nothing holds it up any more, or that is seen here. */
 void turns_go_on(struct peer *peer);
 /* What waits is not served any more. */

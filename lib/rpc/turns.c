@@ -98,17 +98,21 @@ static void put_back(struct peer *peer, struct backlog *first)
 	peer->backlog = first;
 }
 
-int turns_serve(struct rpc_turns *turns, uint64_t now_ns)
+void turns_go_on(struct peer *peer)
 {
-	struct peer *peer = plx_container_of(turns, struct peer, turns);
-	int work = 0;
+	if (peer->backlog && !rpc_out_is_full(&peer->out) && !peer->paused)
+		plx_task_schedule(&peer->serve);
+}
+
+void turns_serve(struct plx_task *task, void *arg)
+{
+	struct peer *peer = arg;
 
 	begin_turn(peer);
 	while (peer->backlog && may_serve(peer)) {
 		struct backlog *first = take_first(peer);
 
 		peer->arrived_ns = first->arrived_ns;
-		work++;
 		if (!serve_batch(peer, first->message, &first->offset)) {
 			put_back(peer, first);
 			break;
@@ -119,15 +123,7 @@ int turns_serve(struct rpc_turns *turns, uint64_t now_ns)
 	rpc_out_flush(&peer->out);
 	/* What the client does not take holds it up, until on_writable; or its timer ends a pause.
 	 */
-	if (!peer->backlog || rpc_out_is_full(&peer->out) || peer->paused)
-		rpc_turns_stop(&peer->turns);
-	return work;
-}
-
-void turns_go_on(struct peer *peer)
-{
-	if (peer->backlog && !rpc_out_is_full(&peer->out) && !peer->paused)
-		rpc_turns_ask(&peer->turns);
+	turns_go_on(peer);
 }
 
 /* The rest of a message waits. */
@@ -213,5 +209,5 @@ void turns_drop(struct peer *peer)
 	}
 	peer->backlog_end = &peer->backlog;
 	peer->backlog_bytes = 0;
-	rpc_turns_stop(&peer->turns);
+	plx_task_cancel(&peer->serve);
 }
