@@ -31,6 +31,29 @@ static void free_if_done(struct acceptor *acceptor)
 	acceptor->owner->free_acceptor(acceptor);
 }
 
+/* Notices ------------------------------------------------------------------------------------- */
+
+void accepted_notify(struct accepted *accepted, const struct notice *notice)
+{
+	const struct acceptor *acceptor = accepted->acceptor;
+
+	if (acceptor->socket)
+		acceptor->owner->notify(acceptor->socket, accepted->one, notice);
+}
+
+/* Of one that is established, while the socket is there. */
+static void report(struct accepted *accepted, struct notice notice)
+{
+	const struct acceptor_owner *owner = accepted->acceptor->owner;
+
+	if (!accepted->established || !accepted->acceptor->socket)
+		return;
+	if (owner->on[notice.type])
+		owner->on[notice.type](accepted, &notice);
+	else
+		accepted_notify(accepted, &notice);
+}
+
 /* A link's end ------------------------------------------------------------------------------- */
 
 static void note_end(struct accepted *accepted, enum plx_link_reason reason, const char *text)
@@ -79,8 +102,9 @@ bool accepted_finish(struct accepted *accepted)
 	bool is_there;
 
 	accepted->finishing = true;
-	if (acceptor->socket && accepted->established)
-		acceptor->owner->closed(accepted);
+	report(accepted, (struct notice){.type = NOTICE_CLOSED,
+					 .reason = accepted->reason,
+					 .why = accepted->why});
 	is_there = acceptor->socket != NULL;
 	destroy(accepted);
 	free_if_done(acceptor);
@@ -233,7 +257,7 @@ static void greeted(struct accepted *accepted, const struct plx_buf *message)
 	accepted->message_max = hello.message_max;
 	accepted->id = ++acceptor->next_id;
 	accepted->established = true;
-	acceptor->owner->established(accepted);
+	report(accepted, (struct notice){.type = NOTICE_ESTABLISHED});
 }
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
@@ -265,8 +289,8 @@ static void on_suspect(struct plx_link *link, bool suspect, void *user)
 {
 	struct accepted *accepted = user;
 
-	if (accepted && accepted->established && accepted->acceptor->socket)
-		accepted->acceptor->owner->suspect(accepted, suspect);
+	if (accepted)
+		report(accepted, (struct notice){.type = NOTICE_SUSPECT, .suspect = suspect});
 }
 
 static const struct plx_link_events events = {
@@ -368,7 +392,7 @@ void acceptor_release_all(struct netio_eventloop *evloop)
 		struct acceptor *next = acceptor->next;
 
 		if (acceptor->evloop == evloop && acceptor->socket)
-			acceptor->owner->fini(acceptor->socket);
+			acceptor->owner->fini(acceptor);
 		acceptor = next;
 	}
 }

@@ -5,7 +5,7 @@
 #ifndef NETIO_ACCEPT_H
 #define NETIO_ACCEPT_H
 
-#include "netio_priv.h"
+#include "notice.h"
 #include "wire.h"
 
 struct acceptor;
@@ -19,12 +19,12 @@ struct acceptor_owner {
 	/* Zeroed memory for one more, which begins with it; NULL: none. link: its link. */
 	struct accepted *(*create)(struct acceptor *acceptor);
 	/* The rest of the link's only while the socket is there. */
-	void (*established)(struct accepted *accepted);
+	notify_fn *notify;
+	/* In place of notify, which it calls by accepted_notify. NULL: notify alone. */
+	void (*on[NOTICE_TYPES])(struct accepted *accepted, const struct notice *notice);
 	/* Return: NULL; or what is wrong with it, constant text: the link ends. */
 	const char *(*received)(struct accepted *accepted, struct plx_buf *message);
 	void (*writable)(struct accepted *accepted);
-	void (*suspect)(struct accepted *accepted, bool suspect);
-	void (*closed)(struct accepted *accepted); /* one that was established: reason and why */
 	/* This side ends the link, or the socket is gone: nothing more is delivered. */
 	void (*failed)(struct accepted *accepted);
 	/* Before it closes: send what waits. Return: whether there is nothing left; else
@@ -37,12 +37,12 @@ struct acceptor_owner {
 	void (*free)(struct accepted *accepted);
 	void (*free_acceptor)(struct acceptor *acceptor);
 	/* The loop ends: the _fini of the socket. */
-	void (*fini)(void *socket);
+	void (*fini)(struct acceptor *acceptor);
 };
 
 struct acceptor {
 	const struct acceptor_owner *owner;
-	void *socket; /* NULL: gone */
+	void *socket; /* the user's; NULL: gone */
 	struct netio_eventloop *evloop;
 	uintptr_t number;
 	struct plx_listener *listener; /* NULL: does not listen */
@@ -58,6 +58,7 @@ struct acceptor {
 struct accepted {
 	struct plx_link *link; /* NULL: it has ended */
 	struct acceptor *acceptor;
+	void *one;            /* what callbacks get for it; set by create */
 	uint64_t id;          /* counts up from 1 */
 	uint64_t message_max; /* that the peer accepts */
 	bool established;
@@ -99,6 +100,9 @@ bool acceptor_any_open(const struct netio_eventloop *evloop);
 
 /* Whether connections of sockets that are gone are still to be closed, on this lcore. */
 bool acceptor_any_closing(void);
+
+/* Call the user's callback, if the socket is there. */
+void accepted_notify(struct accepted *accepted, const struct notice *notice);
 
 /* This side ends it; the link tells when. why: constant text. */
 void accepted_fail(struct accepted *accepted, const char *why);

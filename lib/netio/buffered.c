@@ -2,7 +2,6 @@
 /* The buffered send socket: messages are copied into pages, each of which is a message of the link.
  */
 #include "connection.h"
-#include "message.h"
 #include "pages.h"
 
 #include <stdlib.h>
@@ -92,44 +91,13 @@ static struct buffered *buffered_of(struct netio_connection *connection)
 	return (struct buffered *)connection;
 }
 
-static void on_established(struct netio_connection *connection)
-{
-	struct netio_buffered_send_socket *socket = connection->socket;
+DEFINE_NOTIFY_CONNECTING(notify, netio_buffered_send_socket)
+DEFINE_ANSWERED(on_received, netio_buffered_send_socket)
 
+static void on_established(struct netio_connection *connection, const struct notice *notice)
+{
 	pages_open(&buffered_of(connection)->pages, connection->link, connection->message_max);
-	if (socket->cb_connection_established)
-		socket->cb_connection_established(socket);
-}
-
-static bool on_refused(struct netio_connection *connection, enum plx_link_reason reason,
-		       const char *why)
-{
-	struct netio_buffered_send_socket *socket = connection->socket;
-
-	if (!socket->cb_connection_refused)
-		return false;
-	socket->cb_connection_refused(socket, reason, why);
-	return true;
-}
-
-static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,
-		      const char *why)
-{
-	struct netio_buffered_send_socket *socket = connection->socket;
-
-	if (socket->cb_connection_closed)
-		socket->cb_connection_closed(socket, reason, why);
-}
-
-static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
-{
-	struct netio_buffered_send_socket *socket = connection->socket;
-	struct netio_msg msg;
-	const char *wrong = message_read(message, connection->attr.message_max_bytes, &msg);
-
-	if (!wrong && socket->cb_msg_received)
-		socket->cb_msg_received(socket, &msg);
-	return wrong;
+	connection_notify(connection, notice);
 }
 
 static void on_writable(struct netio_connection *connection)
@@ -158,21 +126,11 @@ static void on_free(struct netio_connection *connection)
 	free(connection);
 }
 
-static void on_suspect(struct netio_connection *connection, bool suspect)
-{
-	struct netio_buffered_send_socket *socket = connection->socket;
-
-	if (socket->cb_connection_suspect)
-		socket->cb_connection_suspect(socket, suspect);
-}
-
 static const struct connection_owner owner = {
-	.established = on_established,
-	.refused = on_refused,
-	.closed = on_closed,
+	.notify = notify,
+	.on[NOTICE_ESTABLISHED] = on_established,
 	.received = on_received,
 	.writable = on_writable,
-	.suspect = on_suspect,
 	.settle = on_settle,
 	.ended = on_ended,
 	.free = on_free,

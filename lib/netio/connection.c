@@ -43,35 +43,7 @@ int connection_check_attr(const struct netio_connect_attr *attr, struct netio_co
 	return 0;
 }
 
-/* Trying again --------------------------------------------------------------------------------- */
-
-static void wait_for_next(struct netio_connection *connection)
-{
-	connection->state = CONNECTION_IDLE;
-	if (connection->quit || connection->attr.reconnect_min_ns == UINT64_MAX)
-		return;
-	connection->state = CONNECTION_WAITING;
-	plx_timer_start(&connection->timer,
-			connection->refused_here
-				? plx_backoff_next_same_host_ns(&connection->backoff)
-				: plx_backoff_next_ns(&connection->backoff));
-}
-
-/* Each cause is logged once, as attempts go on for as long as the program runs; a program with a
- * callback knows, and need not be warned. The callback may free the connection. */
-static void tell_refused(struct netio_connection *connection, enum plx_link_reason reason,
-			 const char *why)
-{
-	const char *then = connection->state == CONNECTION_WAITING ? "; trying again" : "";
-	bool is_new = !(connection->logged & 1u << reason);
-	enum plx_log_level level;
-
-	connection->logged |= 1u << reason;
-	level = connection->owner->refused(connection, reason, why) ? PLX_LOG_INFO
-								    : PLX_LOG_WARNING;
-	if (is_new)
-		plx_log(&netio_log, level, "%s%s", why, then);
-}
+/* Notices ------------------------------------------------------------------------------------ */
 
 static void join(struct netio_connection *connection, struct netio_connection **list)
 {
@@ -94,7 +66,71 @@ static void free_it(struct netio_connection *connection)
 {
 	plx_timer_stop(&connection->timer);
 	leave(connection);
-	connection->owner->free(connection);
+	connection->freed = true;
+	if (connection->holds == 0)
+		connection->owner->free(connection);
+}
+
+void connection_hold(struct netio_connection *connection)
+{
+	connection->holds++;
+}
+
+void connection_unhold(struct netio_connection *connection)
+{
+	if (--connection->holds == 0 && connection->freed)
+		connection->owner->free(connection);
+}
+
+bool connection_notify(struct netio_connection *connection, const struct notice *notice)
+{
+	return connection->socket &&
+	       connection->owner->notify(connection->socket, connection->one, notice);
+}
+
+/* Return: whether the user has a callback for it, if the owner does nothing in addition. */
+static bool report(struct netio_connection *connection, struct notice notice)
+{
+	const struct connection_owner *owner = connection->owner;
+	bool is_told = true;
+
+	connection_hold(connection);
+	if (owner->on[notice.type])
+		owner->on[notice.type](connection, &notice);
+	else
+		is_told = connection_notify(connection, &notice);
+	connection_unhold(connection);
+	return is_told;
+}
+
+/* Trying again --------------------------------------------------------------------------------- */
+
+static void wait_for_next(struct netio_connection *connection)
+{
+	connection->state = CONNECTION_IDLE;
+	if (connection->quit || connection->attr.reconnect_min_ns == UINT64_MAX)
+		return;
+	connection->state = CONNECTION_WAITING;
+	plx_timer_start(&connection->timer,
+			connection->refused_here
+				? plx_backoff_next_same_host_ns(&connection->backoff)
+				: plx_backoff_next_ns(&connection->backoff));
+}
+
+/* Each cause is logged once, as attempts go on for as long as the program runs; a program with a
+ * callback knows, and need not be warned. The callback may free the connection. */
+static void tell_refused(struct netio_connection *connection, enum plx_link_reason reason,
+			 const char *why)
+{
+	const char *then = connection->state == CONNECTION_WAITING ? "; trying again" : "";
+	bool is_new = !(connection->logged & 1u << reason);
+	bool is_told;
+
+	connection->logged |= 1u << reason;
+	is_told = report(connection,
+			 (struct notice){.type = NOTICE_REFUSED, .reason = reason, .why = why});
+	if (is_new)
+		plx_log(&netio_log, is_told ? PLX_LOG_INFO : PLX_LOG_WARNING, "%s%s", why, then);
 }
 
 /* The link ---------------------------------------------------------------------------------- */
@@ -160,7 +196,7 @@ static void welcomed(struct netio_connection *connection, const struct plx_buf *
 	connection->opening = NULL;
 	connection->logged = 0;
 	connection->state = CONNECTION_ESTABLISHED;
-	connection->owner->established(connection);
+	report(connection, (struct notice){.type = NOTICE_ESTABLISHED});
 }
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
@@ -191,7 +227,7 @@ static void on_suspect(struct plx_link *link, bool suspect, void *user)
 	struct netio_connection *connection = user;
 
 	if (connection->socket && connection->state == CONNECTION_ESTABLISHED)
-		connection->owner->suspect(connection, suspect);
+		report(connection, (struct notice){.type = NOTICE_SUSPECT, .suspect = suspect});
 }
 
 static void on_credit(struct plx_link *link, void *user)
@@ -221,7 +257,8 @@ static void ended(struct netio_connection *connection, enum plx_link_reason reas
 	}
 	wait_for_next(connection);
 	if (is_closed)
-		connection->owner->closed(connection, reason, why);
+		report(connection,
+		       (struct notice){.type = NOTICE_CLOSED, .reason = reason, .why = why});
 	else
 		tell_refused(connection, reason, why);
 }
@@ -330,9 +367,11 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 		     void *socket, struct netio_connection **handle,
 		     const struct connection_owner *owner, const struct netio_connect_attr *attr)
 {
-	*handle = connection;
+	if (handle)
+		*handle = connection;
 	*connection = (struct netio_connection){
 		.socket = socket,
+		.one = socket,
 		.handle = handle,
 		.owner = owner,
 		.attr = *attr,
@@ -446,7 +485,8 @@ void connection_release(struct netio_connection *connection)
 {
 	if (!connection)
 		return;
-	*connection->handle = NULL;
+	if (connection->handle)
+		*connection->handle = NULL;
 	connection->socket = NULL;
 	leave(connection);
 	join(connection, &closing);

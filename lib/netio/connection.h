@@ -5,23 +5,21 @@
 #ifndef NETIO_CONNECTION_H
 #define NETIO_CONNECTION_H
 
-#include "netio_priv.h"
+#include "message.h"
+#include "notice.h"
 #include "wire.h"
 
 struct netio_connection;
 
 /* What its owner is told. All but settle and free only while the socket is there. */
 struct connection_owner {
-	void (*established)(struct netio_connection *connection);
-	/* Return: whether the program has a callback for that. */
-	bool (*refused)(struct netio_connection *connection, enum plx_link_reason reason,
-			const char *why);
-	void (*closed)(struct netio_connection *connection, enum plx_link_reason reason,
-		       const char *why);
+	notify_fn *notify;
+	/* In place of notify, which it calls by connection_notify. NULL: notify alone. Not for
+	 * NOTICE_REFUSED. */
+	void (*on[NOTICE_TYPES])(struct netio_connection *connection, const struct notice *notice);
 	/* Return: NULL; or what is wrong with it, constant text: the link ends. */
 	const char *(*received)(struct netio_connection *connection, struct plx_buf *message);
 	void (*writable)(struct netio_connection *connection);
-	void (*suspect)(struct netio_connection *connection, bool suspect);
 	/* The peer has granted more. NULL: it is not asked for. */
 	void (*credit)(struct netio_connection *connection);
 	/* The link has ended; it may be looked at for the last time. NULL: not needed. */
@@ -47,10 +45,12 @@ enum connection_state {
 struct netio_connection {
 	struct plx_link *link;            /* NULL: not to be sent on; established or settling */
 	void *socket;                     /* NULL: gone */
-	struct netio_connection **handle; /* in the socket */
+	struct netio_connection **handle; /* in the socket; may be NULL */
 	uint64_t message_max;             /* that the peer accepts */
 	const struct connection_owner *owner;
 	enum connection_state state;
+	unsigned holds;    /* its memory stays */
+	bool freed;        /* but is to be freed */
 	bool quit;         /* closed by the user: not to be opened again */
 	bool refused_here; /* the last attempt, by a process of this host or the lack of one */
 	uint32_t logged;   /* reasons of attempts that failed, as bits: since it was established */
@@ -60,8 +60,11 @@ struct netio_connection {
 	struct plx_link *opening;
 	struct netio_connect_attr attr;
 
-	/* Behind connection_init, for who is not WIRE_SENDER: what it connects as, and the sizes of
+	/* May be set after connection_init: what callbacks get for it, if not the socket;
+	 * netio_msg.source of answers; what it connects as, if not WIRE_SENDER; and the sizes of
 	 * its link (0: the defaults). */
+	void *one;
+	uint64_t source;
 	enum wire_role role;
 	struct plx_link_attr link_attr;
 	struct plx_timer timer;     /* for the greeting, the next attempt, or pages to be taken */
@@ -75,7 +78,7 @@ struct netio_connection {
 /* Check attr and fill in what is left out. Return: 0; -EINVAL. */
 int connection_check_attr(const struct netio_connect_attr *attr, struct netio_connect_attr *out);
 
-/* handle: of the socket; is set, and cleared when it is released. attr: checked. */
+/* handle: of the socket; is set, and cleared when it is released; may be NULL. attr: checked. */
 void connection_init(struct netio_connection *connection, struct netio_eventloop *evloop,
 		     void *socket, struct netio_connection **handle,
 		     const struct connection_owner *owner, const struct netio_connect_attr *attr);
@@ -90,6 +93,30 @@ void connection_open_again(struct netio_connection *connection);
 
 /* The socket is gone: close without loss, and free it then. */
 void connection_release(struct netio_connection *connection);
+
+/* Call the user's callback, if the socket is there. Return: whether it has one. */
+bool connection_notify(struct netio_connection *connection, const struct notice *notice);
+
+/* Keep its memory while callbacks that may end the socket run, where it is not open. */
+void connection_hold(struct netio_connection *connection);
+void connection_unhold(struct netio_connection *connection);
+
+/* Define what receives answers for one kind of sockets, as connection_owner.received. */
+#define DEFINE_ANSWERED(name, kind)                                                           \
+	static const char *name(struct netio_connection *connection, struct plx_buf *message) \
+	{                                                                                     \
+		const struct kind *to = connection->socket;                                   \
+		struct netio_msg msg;                                                         \
+		const char *wrong = message_read(message, connection->attr.message_max_bytes, \
+						 &msg);                                       \
+                                                                                              \
+		if (wrong)                                                                    \
+			return wrong;                                                         \
+		msg.source = connection->source;                                              \
+		if (to->cb_msg_received)                                                      \
+			to->cb_msg_received(connection->one, &msg);                           \
+		return NULL;                                                                  \
+	}
 
 /* Some of what settle waits for is sent; all of it. */
 void connection_settles(struct netio_connection *connection);

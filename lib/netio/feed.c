@@ -10,27 +10,6 @@ static struct feed *feed_of(struct netio_connection *connection)
 	return (struct feed *)connection;
 }
 
-/* Telling ------------------------------------------------------------------------------------- */
-
-static void destroy(struct feed *feed)
-{
-	feed_drop_wants(feed);
-	intake_drop(&feed->intake);
-	free(feed);
-}
-
-/* A callback may end the socket, and with it the feed: its memory stays until all is told. */
-static void begin_telling(struct feed *feed)
-{
-	feed->telling++;
-}
-
-static void end_telling(struct feed *feed)
-{
-	if (--feed->telling == 0 && feed->freed)
-		destroy(feed);
-}
-
 /* The end of it ------------------------------------------------------------------------------- */
 
 /* Nothing is wanted of it any more: its connection ends, and it with it. */
@@ -48,10 +27,10 @@ static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct feed *feed = arg;
 
-	begin_telling(feed);
+	connection_hold(&feed->connection);
 	feed_tell_ended(feed);
 	close_if_unwanted(feed);
-	end_telling(feed);
+	connection_unhold(&feed->connection);
 }
 
 /* The connection ------------------------------------------------------------------------------ */
@@ -92,7 +71,6 @@ static const char *on_received(struct netio_connection *connection, struct plx_b
 	struct feed *feed = feed_of(connection);
 	const char *wrong = NULL;
 
-	begin_telling(feed);
 	if (message->len > 0 && message->data[0] == WIRE_ANSWER) {
 		wrong = feed_take_answers(feed, message);
 		if (!wrong)
@@ -100,55 +78,38 @@ static const char *on_received(struct netio_connection *connection, struct plx_b
 	} else if (intake_take(&feed->intake, message, &wrong) != -EPROTO) {
 		wrong = NULL;
 	}
-	end_telling(feed);
 	return wrong;
 }
 
-static void on_established(struct netio_connection *connection)
+DEFINE_NOTIFY_CONNECTING(notify, netio_subscribe_socket)
+
+static void on_established(struct netio_connection *connection, const struct notice *notice)
 {
 	struct feed *feed = feed_of(connection);
 
-	begin_telling(feed);
 	feed->pub.provider = plx_link_provider(connection->link);
 	feed->intake.link = connection->link;
-	TELL(feed, cb_connection_established, (&feed->pub));
+	connection_notify(connection, notice);
 	if (feed->feeds) {
 		feed_ask(feed);
 		close_if_unwanted(feed);
 	}
-	end_telling(feed);
 }
 
-static bool on_refused(struct netio_connection *connection, enum plx_link_reason reason,
-		       const char *why)
-{
-	struct feed *feed = feed_of(connection);
-	const struct netio_subscribe_socket *socket = feed_socket(feed);
-	bool is_told = socket && socket->cb_connection_refused;
-
-	begin_telling(feed);
-	TELL(feed, cb_connection_refused, (&feed->pub, reason, why));
-	end_telling(feed);
-	return is_told;
-}
-
-static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,
-		      const char *why)
+static void on_closed(struct netio_connection *connection, const struct notice *notice)
 {
 	struct feed *feed = feed_of(connection);
 
-	begin_telling(feed);
 	feed_lose(feed);
 	feed_tell_ended(feed);
-	feed_tell_lost(feed, why);
-	TELL(feed, cb_connection_closed, (&feed->pub, reason, why));
+	feed_tell_lost(feed, notice->why);
+	connection_notify(connection, notice);
 	if (feed->feeds && feed->want_count == 0)
 		feed_release(feed);
 	else if (feed->feeds && feed->connection.state == CONNECTION_IDLE && connection->quit &&
 		 !feed->feeds->evloop->draining)
 		/* It was closed as nothing was wanted, which has changed. */
 		connection_open_again(&feed->connection);
-	end_telling(feed);
 }
 
 static void on_ended(struct netio_connection *connection)
@@ -175,26 +136,17 @@ static void on_free(struct netio_connection *connection)
 {
 	struct feed *feed = feed_of(connection);
 
-	if (feed->telling)
-		feed->freed = true;
-	else
-		destroy(feed);
-}
-
-static void on_suspect(struct netio_connection *connection, bool suspect)
-{
-	struct feed *feed = feed_of(connection);
-
-	TELL(feed, cb_connection_suspect, (&feed->pub, suspect));
+	feed_drop_wants(feed);
+	intake_drop(&feed->intake);
+	free(feed);
 }
 
 static const struct connection_owner owner = {
-	.established = on_established,
-	.refused = on_refused,
-	.closed = on_closed,
+	.notify = notify,
+	.on[NOTICE_ESTABLISHED] = on_established,
+	.on[NOTICE_CLOSED] = on_closed,
 	.received = on_received,
 	.writable = on_writable,
-	.suspect = on_suspect,
 	.ended = on_ended,
 	.free = on_free,
 };
@@ -234,8 +186,9 @@ struct feed *feed_create(struct netio_feeds *feeds, const char *host, unsigned p
 	TAILQ_INIT(&feed->to_ask);
 	TAILQ_INIT(&feed->to_end);
 	plx_timer_init(&feed->timer, on_timer, feed);
-	connection_init(&feed->connection, feeds->evloop, feed, &feed->handle, &owner,
+	connection_init(&feed->connection, feeds->evloop, feeds->socket, NULL, &owner,
 			&feeds->connect);
+	feed->connection.one = &feed->pub;
 	feed->connection.role = WIRE_SUBSCRIBER;
 	feed->connection.link_attr = feeds->link_attr;
 	feed->next = feeds->first;

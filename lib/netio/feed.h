@@ -32,7 +32,6 @@ TAILQ_HEAD(want_queue, want);
 /* One publisher. */
 struct feed {
 	struct netio_connection connection; /* first */
-	struct netio_connection *handle;    /* of the connection; NULL: released */
 	struct netio_publisher pub;
 	struct netio_feeds *feeds; /* NULL: the socket is gone */
 	struct intake intake;
@@ -47,8 +46,6 @@ struct feed {
 	struct want_queue to_ask; /* WANT_NEW and WANT_ENDING */
 	struct want_queue to_end; /* WANT_ENDED that nobody had been asked for */
 	struct plx_timer timer;   /* to tell of those */
-	unsigned telling;         /* callbacks are under way: its memory stays */
-	bool freed;
 	unsigned port;
 	char host[PLX_ADDRESS_MAX];
 	char address[PLX_ADDRESS_MAX];

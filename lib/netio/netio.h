@@ -222,26 +222,42 @@ struct netio_connect_attr {
 					  default 16 MiB */
 };
 
+/** Callbacks that every socket has, for its connections. connection: the socket, or the struct that
+ * it has for each connection. Each may be NULL.
+ * cb_connection_established: the connection may be used.
+ * cb_connection_closed: the connection ended; why: for people. A socket that connects tries again,
+ * as after cb_connection_refused, unless the user closed it; a connection that lasted for
+ * reconnect_max_ns makes the times begin anew.
+ * cb_connection_suspect: nothing was heard of the peer's process for half of the time after which
+ * it is given up (plx_fabric_conf: 250 of 500 ms); or, suspect false, it is heard again. */
+#define NETIO_CONNECTION_CALLBACKS(connection)                                                  \
+	void (*cb_connection_established)(connection);                                          \
+	void (*cb_connection_closed)(connection, enum plx_link_reason reason, const char *why); \
+	void (*cb_connection_suspect)(connection, bool suspect);
+
+/** The same for sockets that connect, and:
+ * cb_connection_refused: an attempt to connect came to nothing; why: for people. Without this
+ * callback it is logged, once for each address and reason until the socket is connected. Unless
+ * reconnect_min_ns says never, the next one follows after a time between 0 and reconnect_min_ns *
+ * 2^attempts, at random, reconnect_max_ns at most, or PLX_RECONNECT_SAME_HOST_NS after a refusal on
+ * this host. */
+#define NETIO_CONNECT_CALLBACKS(connection)    \
+	NETIO_CONNECTION_CALLBACKS(connection) \
+	void (*cb_connection_refused)(connection, enum plx_link_reason reason, const char *why);
+
+/** Callbacks of both publish sockets.
+ * cb_connection_closed: cb_unsubscribed came before for each subscription that was left.
+ * cb_subscribed: from here on messages that match go there. */
+#define NETIO_PUBLISH_CALLBACKS(subscriber)                                               \
+	NETIO_CONNECTION_CALLBACKS(subscriber)                                            \
+	void (*cb_subscribed)(subscriber, const struct netio_subscription *subscription); \
+	void (*cb_unsubscribed)(subscriber, const struct netio_subscription *subscription);
+
 /* Unbuffered: low latency ------------------------------------------------------------------ */
 
 /** Sends each message at once. */
 struct netio_send_socket {
-	/** Messages may be sent. */
-	void (*cb_connection_established)(struct netio_send_socket *socket);
-	/** An attempt to connect came to nothing; why: for people. Without this callback it is
-	 * logged, once for each address and reason until the socket is connected. Unless
-	 * reconnect_min_ns says never, the next one follows after a time between 0 and
-	 * reconnect_min_ns * 2^attempts, at random, reconnect_max_ns at most, or
-	 * PLX_RECONNECT_SAME_HOST_NS after a refusal on this host. */
-	void (*cb_connection_refused)(struct netio_send_socket *socket, enum plx_link_reason reason,
-				      const char *why);
-	/** The connection ended. Unless that was by netio_disconnect, it is tried to connect anew,
-	 * as above; one that lasted for reconnect_max_ns makes the times begin anew. */
-	void (*cb_connection_closed)(struct netio_send_socket *socket, enum plx_link_reason reason,
-				     const char *why);
-	/** Nothing was heard of the peer's process for half of the time after which it is given up
-	 * (plx_fabric_conf: 250 of 500 ms); or, suspect false, it is heard again. */
-	void (*cb_connection_suspect)(struct netio_send_socket *socket, bool suspect);
+	NETIO_CONNECT_CALLBACKS(struct netio_send_socket *socket)
 	/** After NETIO_STATUS_AGAIN, once: there is some room, which may be too little for a long
 	 * message; then AGAIN and this come again. Not where the connection ends before: go on in
 	 * cb_connection_established, too. */
@@ -312,14 +328,9 @@ struct netio_buffered_attr {
 /** Copies messages into pages, which leave when they are full, at the watermark, by
  * netio_buffered_flush, or after a time. */
 struct netio_buffered_send_socket {
-	/* As of struct netio_send_socket. What of the accepted messages was not sent when a
-	 * connection ends is lost, and counted. */
-	void (*cb_connection_established)(struct netio_buffered_send_socket *socket);
-	void (*cb_connection_refused)(struct netio_buffered_send_socket *socket,
-				      enum plx_link_reason reason, const char *why);
-	void (*cb_connection_closed)(struct netio_buffered_send_socket *socket,
-				     enum plx_link_reason reason, const char *why);
-	void (*cb_connection_suspect)(struct netio_buffered_send_socket *socket, bool suspect);
+	/* What of the accepted messages was not sent when a connection ends is lost, and
+	 * counted. */
+	NETIO_CONNECT_CALLBACKS(struct netio_buffered_send_socket *socket)
 	/** After NETIO_STATUS_AGAIN, once: there are as many free pages as the message needed, and
 	 * so few wait for the link that they may be filled. */
 	void (*cb_buffers_available)(struct netio_buffered_send_socket *socket);
@@ -388,11 +399,7 @@ struct netio_recv_socket {
 };
 
 struct netio_listen_socket {
-	void (*cb_connection_established)(struct netio_recv_socket *socket);
-	void (*cb_connection_closed)(struct netio_recv_socket *socket, enum plx_link_reason reason,
-				     const char *why);
-	/** As of struct netio_send_socket. */
-	void (*cb_connection_suspect)(struct netio_recv_socket *socket, bool suspect);
+	NETIO_CONNECTION_CALLBACKS(struct netio_recv_socket *socket)
 	/** A message; valid until it returns, unless it is kept (netio_msg_keep). */
 	void (*cb_msg_received)(struct netio_recv_socket *socket, const struct netio_msg *msg);
 	/** After NETIO_STATUS_AGAIN of netio_reply. */
@@ -472,17 +479,11 @@ struct netio_push_receiver {
 };
 
 struct netio_push_socket {
-	/* As of struct netio_send_socket; connections that end or are refused are tried again. */
-	void (*cb_connection_established)(struct netio_push_receiver *receiver);
-	void (*cb_connection_refused)(struct netio_push_receiver *receiver,
-				      enum plx_link_reason reason, const char *why);
-	/** What it had not finished is with the others by now, as far as these have room. */
-	void (*cb_connection_closed)(struct netio_push_receiver *receiver,
-				     enum plx_link_reason reason, const char *why);
-	/** A receiver that is suspect gets nothing while there is another one that is not, even if
-	 * that has no room: what it got would most likely go to another one in the end, and late.
-	 */
-	void (*cb_connection_suspect)(struct netio_push_receiver *receiver, bool suspect);
+	/* In cb_connection_closed, what the receiver had not finished is with the others by now, as
+	 * far as these have room. A receiver that is suspect gets nothing while there is another
+	 * one that is not, even if that has no room: what it got would most likely go to another
+	 * one in the end, and late. */
+	NETIO_CONNECT_CALLBACKS(struct netio_push_receiver *receiver)
 	/** After NETIO_STATUS_AGAIN, once: a receiver has room, perhaps one that has connected only
 	 * now. If all connections ended meanwhile it comes when there is one again. */
 	void (*cb_buffers_available)(struct netio_push_socket *socket);
@@ -695,17 +696,7 @@ struct netio_subscription_cache {
 
 /** Copies messages into a page for each subscriber. */
 struct netio_publish_socket {
-	void (*cb_connection_established)(struct netio_subscriber *subscriber);
-	/** cb_unsubscribed came before for each subscription that was left. */
-	void (*cb_connection_closed)(struct netio_subscriber *subscriber,
-				     enum plx_link_reason reason, const char *why);
-	/** As of struct netio_send_socket. */
-	void (*cb_connection_suspect)(struct netio_subscriber *subscriber, bool suspect);
-	/** From here on messages that match go there. */
-	void (*cb_subscribed)(struct netio_subscriber *subscriber,
-			      const struct netio_subscription *subscription);
-	void (*cb_unsubscribed)(struct netio_subscriber *subscriber,
-				const struct netio_subscription *subscription);
+	NETIO_PUBLISH_CALLBACKS(struct netio_subscriber *subscriber)
 	/** After NETIO_STATUS_AGAIN, once: a subscriber that had no room has some, or is gone.
 	 * Publish again what was refused, with NETIO_REENTRY; it may be AGAIN for another one. */
 	void (*cb_buffers_available)(struct netio_publish_socket *socket);
@@ -749,15 +740,7 @@ void netio_buffered_publish_flush(struct netio_publish_socket *socket);
 
 /** Publishes each message at once, without copying it. */
 struct netio_unbuffered_publish_socket {
-	/* As of struct netio_publish_socket. */
-	void (*cb_connection_established)(struct netio_subscriber *subscriber);
-	void (*cb_connection_closed)(struct netio_subscriber *subscriber,
-				     enum plx_link_reason reason, const char *why);
-	void (*cb_connection_suspect)(struct netio_subscriber *subscriber, bool suspect);
-	void (*cb_subscribed)(struct netio_subscriber *subscriber,
-			      const struct netio_subscription *subscription);
-	void (*cb_unsubscribed)(struct netio_subscriber *subscriber,
-				const struct netio_subscription *subscription);
+	NETIO_PUBLISH_CALLBACKS(struct netio_subscriber *subscriber)
 	/** After NETIO_STATUS_AGAIN or NETIO_STATUS_PARTIAL, once; as there. */
 	void (*cb_buffers_available)(struct netio_unbuffered_publish_socket *socket);
 	/** What was published with that key is not needed any more; once for each message that was
@@ -856,14 +839,8 @@ struct netio_gap {
 };
 
 struct netio_subscribe_socket {
-	/* As of struct netio_send_socket; connections that end or are refused are tried again, and
-	 * what was subscribed to is asked for anew. */
-	void (*cb_connection_established)(struct netio_publisher *publisher);
-	void (*cb_connection_refused)(struct netio_publisher *publisher,
-				      enum plx_link_reason reason, const char *why);
-	void (*cb_connection_closed)(struct netio_publisher *publisher, enum plx_link_reason reason,
-				     const char *why);
-	void (*cb_connection_suspect)(struct netio_publisher *publisher, bool suspect);
+	/* What was subscribed to is asked for anew with each connection. */
+	NETIO_CONNECT_CALLBACKS(struct netio_publisher *publisher)
 	/** The publisher has it: what it publishes from now on comes. Messages may come before
 	 * this, from when it took the subscription. */
 	void (*cb_subscribed)(struct netio_publisher *publisher,

@@ -39,7 +39,8 @@ static int check_attr(const struct netio_publish_attr *attr, struct netio_publis
 
 /* Return: 0; an error, which is logged. */
 static int core_create(struct netio_eventloop *evloop, const char *what,
-		       const struct netio_publish_attr *attr, struct netio_publish_core **core_out)
+		       const struct netio_publish_attr *attr, void *socket,
+		       struct netio_publish_core **core_out)
 {
 	const struct netio_publish_attr defaults = {0};
 	struct netio_publish_core *core;
@@ -64,7 +65,8 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 	core->version = publish_new_version();
 	TAILQ_INIT(&core->pendings);
 	publish_start_telling(core);
-	acceptor_init(&core->acceptor, evloop, core, &publisher_owner, attr->provider, MESSAGE_MAX);
+	acceptor_init(&core->acceptor, evloop, socket, &publisher_owner, attr->provider,
+		      MESSAGE_MAX);
 	*core_out = core;
 	return 0;
 }
@@ -139,7 +141,7 @@ int netio_publish_socket_init(struct netio_eventloop *evloop, struct netio_publi
 	int rc;
 
 	*socket = (struct netio_publish_socket){0};
-	rc = core_create(evloop, "netio_publish_socket_init", attr, &socket->core);
+	rc = core_create(evloop, "netio_publish_socket_init", attr, socket, &socket->core);
 	if (socket->core)
 		socket->core->buffered = socket;
 	return rc;
@@ -179,7 +181,8 @@ int netio_unbuffered_publish_socket_init(struct netio_eventloop *evloop,
 	int rc;
 
 	*socket = (struct netio_unbuffered_publish_socket){0};
-	rc = core_create(evloop, "netio_unbuffered_publish_socket_init", attr, &socket->core);
+	rc = core_create(evloop, "netio_unbuffered_publish_socket_init", attr, socket,
+			 &socket->core);
 	if (socket->core)
 		socket->core->unbuffered = socket;
 	return rc;

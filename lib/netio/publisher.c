@@ -120,25 +120,37 @@ static struct accepted *on_create(struct acceptor *acceptor)
 
 	if (!subscriber)
 		return NULL;
+	subscriber->accepted.one = &subscriber->pub;
 	conflation_init(&subscriber->latest);
 	subscriber->may_miss = true;
 	((struct netio_publish_core *)acceptor)->connections++;
 	return &subscriber->accepted;
 }
 
-static void on_established(struct accepted *accepted)
+DEFINE_NOTIFY_LISTENING(notify_buffered, netio_publish_socket)
+DEFINE_NOTIFY_LISTENING(notify_unbuffered, netio_unbuffered_publish_socket)
+
+static bool notify(const void *socket, void *one, const struct notice *notice)
+{
+	const struct subscriber *subscriber = plx_container_of(one, struct subscriber, pub);
+
+	return (subscriber_core(subscriber)->buffered ? notify_buffered
+						      : notify_unbuffered)(socket, one, notice);
+}
+
+static void on_established(struct accepted *accepted, const struct notice *notice)
 {
 	struct subscriber *subscriber = (struct subscriber *)accepted;
 	struct netio_publish_core *core = subscriber_core(subscriber);
 
 	core->stats.subscribers++;
 	subscriber->pub = (struct netio_subscriber){
-		.socket = core->buffered ? (void *)core->buffered : core->unbuffered,
+		.socket = core->acceptor.socket,
 		.id = accepted->id,
 		.peer = accepted->peer,
 		.provider = accepted->provider,
 	};
-	PUBLISHER_TELL(core, cb_connection_established, (&subscriber->pub));
+	accepted_notify(accepted, notice);
 }
 
 static const char *on_received(struct accepted *accepted, struct plx_buf *message)
@@ -164,14 +176,6 @@ static void on_writable(struct accepted *accepted)
 		publish_tell_room(core);
 	else if (subscriber->pages && accepted->link)
 		pages_tell_room(subscriber->pages);
-}
-
-static void on_suspect(struct accepted *accepted, bool suspect)
-{
-	struct subscriber *subscriber = (struct subscriber *)accepted;
-
-	PUBLISHER_TELL(subscriber_core(subscriber), cb_connection_suspect,
-		       (&subscriber->pub, suspect));
 }
 
 static void on_failed(struct accepted *accepted)
@@ -204,14 +208,10 @@ static bool on_ended(struct accepted *accepted)
 	return true;
 }
 
-static void on_closed(struct accepted *accepted)
+static void on_closed(struct accepted *accepted, const struct notice *notice)
 {
-	struct subscriber *subscriber = (struct subscriber *)accepted;
-	struct netio_publish_core *core = subscriber_core(subscriber);
-
-	PUBLISHER_TELL(core, cb_connection_closed,
-		       (&subscriber->pub, accepted->reason, accepted->why));
-	publish_tell_room(core);
+	accepted_notify(accepted, notice);
+	publish_tell_room((struct netio_publish_core *)accepted->acceptor);
 }
 
 static void on_free(struct accepted *accepted)
@@ -230,20 +230,20 @@ static void on_free_core(struct acceptor *acceptor)
 	publish_core_destroy((struct netio_publish_core *)acceptor);
 }
 
-static void on_fini(void *socket)
+static void on_fini(struct acceptor *acceptor)
 {
-	publish_socket_fini(socket);
+	publish_socket_fini((struct netio_publish_core *)acceptor);
 }
 
 const struct acceptor_owner publisher_owner = {
 	.role = WIRE_SUBSCRIBER,
 	.has_room = has_room,
 	.create = on_create,
-	.established = on_established,
+	.notify = notify,
+	.on[NOTICE_ESTABLISHED] = on_established,
+	.on[NOTICE_CLOSED] = on_closed,
 	.received = on_received,
 	.writable = on_writable,
-	.suspect = on_suspect,
-	.closed = on_closed,
 	.failed = on_failed,
 	.settle = on_settle,
 	.ended = on_ended,

@@ -83,7 +83,7 @@ struct publication {
 };
 
 struct netio_publish_core {
-	struct acceptor acceptor; /* first; its socket is the core until that of the user is gone */
+	struct acceptor acceptor;              /* first; its socket is one of the next two */
 	struct netio_publish_socket *buffered; /* one of the two; both NULL: gone */
 	struct netio_unbuffered_publish_socket *unbuffered;
 	struct pages_attr pages_attr;

@@ -26,11 +26,10 @@ struct push_queue {
 
 /* One receiver. */
 struct push_receiver {
-	struct netio_connection connection; /* first */
-	struct netio_connection *handle;    /* of the connection; NULL: released */
+	struct netio_connection connection; /* first; its socket is NULL: released */
 	struct netio_push_receiver pub;
 	struct netio_push_core *core;
-	LIST_ENTRY(push_receiver) link; /* in core->receivers, or core->gone */
+	LIST_ENTRY(push_receiver) link; /* in core->receivers */
 	bool is_open;                   /* the link may be sent on */
 	bool is_ending;                 /* but not what is new: it is to be closed */
 	bool is_suspect;
@@ -61,7 +60,6 @@ struct netio_push_core {
 	enum netio_push_promise promise;
 	uint64_t next_id;
 	struct push_receivers receivers;
-	struct push_receivers gone; /* to be freed when all is told */
 
 	/* Of those that are open. */
 	uint32_t open, suspect;
@@ -75,7 +73,6 @@ struct netio_push_core {
 
 	struct plx_pool *pool; /* for short messages */
 	uint64_t messages, again, finished, handed_again, lost;
-	unsigned telling;                 /* callbacks are under way: its memory stays */
 	LIST_ENTRY(netio_push_core) link; /* of the lcore's */
 	char provider[64];
 };
@@ -142,14 +139,6 @@ void push_leave(struct push_receiver *receiver);
 void push_receiver_release(struct push_receiver *receiver);
 
 /* push_socket.c ------------------------------------------------------------------------------ */
-
-/* A callback may end the socket: its memory stays until all is told. */
-static inline void push_begin_telling(struct netio_push_core *core)
-{
-	core->telling++;
-}
-
-void push_end_telling(struct netio_push_core *core);
 
 /* A receiver that nothing refers to any more. */
 void push_receiver_freed(struct push_receiver *receiver);

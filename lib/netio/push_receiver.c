@@ -3,18 +3,8 @@
  * end. */
 #include "push.h"
 
-#include "message.h"
-
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Call a callback of the socket, if it is there. args: in parentheses. */
-#define TELL(core, callback, args)                               \
-	do {                                                     \
-		struct netio_push_socket *told = (core)->socket; \
-		if (told && told->callback)                      \
-			told->callback args;                     \
-	} while (0)
 
 static struct push_receiver *receiver_of(struct netio_connection *connection)
 {
@@ -108,7 +98,8 @@ static void tell_available(struct netio_push_core *core)
 	    !push_choose(core, 0))
 		return;
 	core->is_awaited = false;
-	TELL(core, cb_buffers_available, (core->socket));
+	if (core->socket && core->socket->cb_buffers_available)
+		core->socket->cb_buffers_available(core->socket);
 }
 
 static void go_on(struct netio_push_core *core)
@@ -137,11 +128,9 @@ static void on_credit(struct netio_connection *connection)
 
 	if (!core->socket)
 		return;
-	push_begin_telling(core);
 	finish(receiver, plx_link_unfinished(connection->link));
 	push_place(receiver);
 	go_on(core);
-	push_end_telling(core);
 }
 
 static void on_writable(struct netio_connection *connection)
@@ -152,71 +141,39 @@ static void on_writable(struct netio_connection *connection)
 	receiver->is_full = false;
 	if (!core->socket || !receiver->is_open)
 		return;
-	push_begin_telling(core);
 	push_place(receiver);
 	go_on(core);
-	push_end_telling(core);
 }
 
-static void on_suspect(struct netio_connection *connection, bool suspect)
+static void on_suspect(struct netio_connection *connection, const struct notice *notice)
 {
 	struct push_receiver *receiver = receiver_of(connection);
 	struct netio_push_core *core = receiver->core;
 
-	push_begin_telling(core);
 	if (receiver->is_open)
-		core->suspect += suspect - receiver->is_suspect;
-	receiver->is_suspect = suspect;
+		core->suspect += notice->suspect - receiver->is_suspect;
+	receiver->is_suspect = notice->suspect;
 	push_place(receiver);
-	TELL(core, cb_connection_suspect, (&receiver->pub, suspect));
+	connection_notify(connection, notice);
 	go_on(core);
-	push_end_telling(core);
 }
 
 /* The connection ------------------------------------------------------------------------------- */
 
-static void on_established(struct netio_connection *connection)
+static void on_established(struct netio_connection *connection, const struct notice *notice)
 {
 	struct push_receiver *receiver = receiver_of(connection);
 	struct netio_push_core *core = receiver->core;
 
-	push_begin_telling(core);
 	receiver->pub.provider = plx_link_provider(connection->link);
 	join(receiver);
 	push_hand_waiting(core);
-	TELL(core, cb_connection_established, (&receiver->pub));
+	connection_notify(connection, notice);
 	go_on(core);
-	push_end_telling(core);
 }
 
-static bool on_refused(struct netio_connection *connection, enum plx_link_reason reason,
-		       const char *why)
-{
-	struct push_receiver *receiver = receiver_of(connection);
-	struct netio_push_core *core = receiver->core;
-	bool is_told = core->socket && core->socket->cb_connection_refused;
-
-	push_begin_telling(core);
-	TELL(core, cb_connection_refused, (&receiver->pub, reason, why));
-	push_end_telling(core);
-	return is_told;
-}
-
-static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
-{
-	struct push_receiver *receiver = receiver_of(connection);
-	struct netio_push_core *core = receiver->core;
-	struct netio_msg msg;
-	const char *wrong = message_read(message, connection->attr.message_max_bytes, &msg);
-
-	if (wrong)
-		return wrong;
-	msg.source = receiver->pub.id;
-	push_begin_telling(core);
-	TELL(core, cb_msg_received, (&receiver->pub, &msg));
-	push_end_telling(core);
-	return NULL;
-}
+DEFINE_NOTIFY_CONNECTING(notify, netio_push_socket)
+DEFINE_ANSWERED(on_received, netio_push_socket)
 
 /* What the last frames of the peer have told. */
 static void on_look_back(struct netio_connection *connection, const struct plx_link *link)
@@ -246,20 +203,17 @@ static void on_ended(struct netio_connection *connection)
 	receiver_of(connection)->pub.provider = "";
 }
 
-static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,
-		      const char *why)
+static void on_closed(struct netio_connection *connection, const struct notice *notice)
 {
 	struct push_receiver *receiver = receiver_of(connection);
 	struct netio_push_core *core = receiver->core;
 
-	push_begin_telling(core);
 	take_away(receiver);
 	push_hand_waiting(core);
-	TELL(core, cb_connection_closed, (&receiver->pub, reason, why));
-	if (receiver->handle && connection->state == CONNECTION_IDLE && connection->quit)
+	connection_notify(connection, notice);
+	if (connection->socket && connection->state == CONNECTION_IDLE && connection->quit)
 		push_receiver_release(receiver);
 	go_on(core);
-	push_end_telling(core);
 }
 
 static void on_free(struct netio_connection *connection)
@@ -268,12 +222,12 @@ static void on_free(struct netio_connection *connection)
 }
 
 static const struct connection_owner owner = {
-	.established = on_established,
-	.refused = on_refused,
-	.closed = on_closed,
+	.notify = notify,
+	.on[NOTICE_ESTABLISHED] = on_established,
+	.on[NOTICE_CLOSED] = on_closed,
+	.on[NOTICE_SUSPECT] = on_suspect,
 	.received = on_received,
 	.writable = on_writable,
-	.suspect = on_suspect,
 	.credit = on_credit,
 	.look_back = on_look_back,
 	.settle = on_settle,
@@ -300,8 +254,10 @@ int push_receiver_create(struct netio_push_core *core, const char *host, unsigne
 		.provider = "",
 	};
 	push_queue_init(&receiver->under_way);
-	connection_init(&receiver->connection, core->evloop, receiver, &receiver->handle, &owner,
+	connection_init(&receiver->connection, core->evloop, core->socket, NULL, &owner,
 			&core->connect);
+	receiver->connection.one = &receiver->pub;
+	receiver->connection.source = receiver->pub.id;
 	LIST_INSERT_HEAD(&core->receivers, receiver, link);
 	rc = connection_open(&receiver->connection, host, port);
 	if (rc)

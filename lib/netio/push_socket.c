@@ -10,32 +10,12 @@ static __thread LIST_HEAD(push_cores, netio_push_core) all;
 
 /* Memory ------------------------------------------------------------------------------------- */
 
-static void free_receivers(struct netio_push_core *core)
-{
-	while (!LIST_EMPTY(&core->gone)) {
-		struct push_receiver *receiver = LIST_FIRST(&core->gone);
-
-		LIST_REMOVE(receiver, link);
-		free(receiver);
-	}
-}
-
 static void free_if_done(struct netio_push_core *core)
 {
-	if (core->telling)
-		return;
-	free_receivers(core);
 	if (core->socket || !LIST_EMPTY(&core->receivers))
 		return;
 	plx_pool_destroy(core->pool);
 	free(core);
-}
-
-void push_end_telling(struct netio_push_core *core)
-{
-	core->telling--;
-	if (plx_unlikely(!core->socket || !LIST_EMPTY(&core->gone)))
-		free_if_done(core);
 }
 
 void push_receiver_freed(struct push_receiver *receiver)
@@ -43,7 +23,7 @@ void push_receiver_freed(struct push_receiver *receiver)
 	struct netio_push_core *core = receiver->core;
 
 	LIST_REMOVE(receiver, link);
-	LIST_INSERT_HEAD(&core->gone, receiver, link);
+	free(receiver);
 	free_if_done(core);
 }
 
@@ -121,16 +101,15 @@ void netio_push_socket_fini(struct netio_push_socket *socket)
 	socket->core = NULL;
 	if (!core)
 		return;
-	push_begin_telling(core);
-	core->socket = NULL;
 	LIST_REMOVE(core, link);
 	lose_what_waits(core);
 	for (receiver = LIST_FIRST(&core->receivers); receiver; receiver = next) {
 		next = LIST_NEXT(receiver, link);
-		if (receiver->handle)
+		if (receiver->connection.socket)
 			push_receiver_release(receiver);
 	}
-	push_end_telling(core);
+	core->socket = NULL;
+	free_if_done(core);
 }
 
 void push_release_all(struct netio_eventloop *evloop)
@@ -151,7 +130,8 @@ static struct push_receiver *find(const struct netio_push_core *core, const char
 {
 	struct push_receiver *receiver = LIST_FIRST(&core->receivers);
 
-	while (receiver && (!receiver->handle || strcmp(receiver->address, address) != 0))
+	while (receiver &&
+	       (!receiver->connection.socket || strcmp(receiver->address, address) != 0))
 		receiver = LIST_NEXT(receiver, link);
 	return receiver;
 }
@@ -226,7 +206,7 @@ void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_
 	};
 	LIST_FOREACH(receiver, &core->receivers, link)
 	{
-		stats_out->receivers += receiver->handle != NULL;
+		stats_out->receivers += receiver->connection.socket != NULL;
 		stats_out->under_way += receiver->under_way.count;
 	}
 }

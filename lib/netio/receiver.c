@@ -57,6 +57,7 @@ static struct accepted *on_create(struct acceptor *acceptor)
 
 	if (!receiver)
 		return NULL;
+	receiver->accepted.one = &receiver->pub;
 	intake = &receiver->intake;
 	intake->message_max = acceptor->message_max;
 	intake->give = give_to_callback;
@@ -74,21 +75,21 @@ static struct accepted *on_create(struct acceptor *acceptor)
 	return &receiver->accepted;
 }
 
-static void on_established(struct accepted *accepted)
+DEFINE_NOTIFY_LISTENING(notify, netio_listen_socket)
+
+static void on_established(struct accepted *accepted, const struct notice *notice)
 {
 	struct receiver *receiver = (struct receiver *)accepted;
-	struct netio_listen_socket *socket = socket_of(receiver);
 
 	receiver->intake.source = accepted->id;
 	receiver->intake.link = accepted->link;
 	receiver->pub = (struct netio_recv_socket){
-		.listen_socket = socket,
+		.listen_socket = socket_of(receiver),
 		.id = accepted->id,
 		.peer = accepted->peer,
 		.provider = accepted->provider,
 	};
-	if (socket->cb_connection_established)
-		socket->cb_connection_established(&receiver->pub);
+	accepted_notify(accepted, notice);
 }
 
 static void on_writable(struct accepted *accepted)
@@ -98,15 +99,6 @@ static void on_writable(struct accepted *accepted)
 
 	if (socket && socket->cb_buffers_available)
 		socket->cb_buffers_available(&receiver->pub);
-}
-
-static void on_suspect(struct accepted *accepted, bool suspect)
-{
-	struct receiver *receiver = (struct receiver *)accepted;
-	struct netio_listen_socket *socket = socket_of(receiver);
-
-	if (socket->cb_connection_suspect)
-		socket->cb_connection_suspect(&receiver->pub, suspect);
 }
 
 static void on_failed(struct accepted *accepted)
@@ -138,14 +130,10 @@ static void note_queued(struct receiver *receiver)
 			   LISTENER_ENDED_MAX] = listener->queued;
 }
 
-static void on_closed(struct accepted *accepted)
+static void on_closed(struct accepted *accepted, const struct notice *notice)
 {
-	struct receiver *receiver = (struct receiver *)accepted;
-	struct netio_listen_socket *socket = socket_of(receiver);
-
-	note_queued(receiver);
-	if (socket->cb_connection_closed)
-		socket->cb_connection_closed(&receiver->pub, accepted->reason, accepted->why);
+	note_queued((struct receiver *)accepted);
+	accepted_notify(accepted, notice);
 }
 
 static void on_free(struct accepted *accepted)
@@ -162,20 +150,20 @@ static void on_free_listener(struct acceptor *acceptor)
 	free(acceptor);
 }
 
-static void on_fini(void *socket)
+static void on_fini(struct acceptor *acceptor)
 {
-	netio_listen_socket_fini(socket);
+	netio_listen_socket_fini(acceptor->socket);
 }
 
 const struct acceptor_owner listener_owner = {
 	.role = WIRE_SENDER,
 	.has_room = listener_has_room,
 	.create = on_create,
-	.established = on_established,
+	.notify = notify,
+	.on[NOTICE_ESTABLISHED] = on_established,
+	.on[NOTICE_CLOSED] = on_closed,
 	.received = on_received,
 	.writable = on_writable,
-	.suspect = on_suspect,
-	.closed = on_closed,
 	.failed = on_failed,
 	.ended = on_ended,
 	.free = on_free,

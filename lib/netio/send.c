@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The unbuffered send socket: each message is one of the link. */
 #include "connection.h"
-#include "message.h"
 #include "reference.h"
 
 #include <stdlib.h>
@@ -73,44 +72,8 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 
 /* The socket ---------------------------------------------------------------------------------- */
 
-static void on_established(struct netio_connection *connection)
-{
-	struct netio_send_socket *socket = connection->socket;
-
-	if (socket->cb_connection_established)
-		socket->cb_connection_established(socket);
-}
-
-static bool on_refused(struct netio_connection *connection, enum plx_link_reason reason,
-		       const char *why)
-{
-	struct netio_send_socket *socket = connection->socket;
-
-	if (!socket->cb_connection_refused)
-		return false;
-	socket->cb_connection_refused(socket, reason, why);
-	return true;
-}
-
-static void on_closed(struct netio_connection *connection, enum plx_link_reason reason,
-		      const char *why)
-{
-	struct netio_send_socket *socket = connection->socket;
-
-	if (socket->cb_connection_closed)
-		socket->cb_connection_closed(socket, reason, why);
-}
-
-static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
-{
-	struct netio_send_socket *socket = connection->socket;
-	struct netio_msg msg;
-	const char *wrong = message_read(message, connection->attr.message_max_bytes, &msg);
-
-	if (!wrong && socket->cb_msg_received)
-		socket->cb_msg_received(socket, &msg);
-	return wrong;
-}
+DEFINE_NOTIFY_CONNECTING(notify, netio_send_socket)
+DEFINE_ANSWERED(on_received, netio_send_socket)
 
 static void on_writable(struct netio_connection *connection)
 {
@@ -128,21 +91,10 @@ static void on_free(struct netio_connection *connection)
 	free(sender);
 }
 
-static void on_suspect(struct netio_connection *connection, bool suspect)
-{
-	struct netio_send_socket *socket = connection->socket;
-
-	if (socket->cb_connection_suspect)
-		socket->cb_connection_suspect(socket, suspect);
-}
-
 static const struct connection_owner owner = {
-	.established = on_established,
-	.refused = on_refused,
-	.closed = on_closed,
+	.notify = notify,
 	.received = on_received,
 	.writable = on_writable,
-	.suspect = on_suspect,
 	.free = on_free,
 };
 

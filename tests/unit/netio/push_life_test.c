@@ -310,7 +310,9 @@ static void provoke(void)
 		pull_die(&pulls[0]);
 		break;
 	case SUSPECT:
-		receiver->connection.owner->suspect(&receiver->connection, true);
+		receiver->connection.owner->on[NOTICE_SUSPECT](
+			&receiver->connection,
+			&(struct notice){.type = NOTICE_SUSPECT, .suspect = true});
 		break;
 	case AVAILABLE:
 		while (netio_push(ends, bytes, 64) == 0)

@@ -223,7 +223,9 @@ static void make_suspect(unsigned i, bool suspect)
 {
 	struct push_receiver *receiver = plx_container_of(receivers[i], struct push_receiver, pub);
 
-	receiver->connection.owner->suspect(&receiver->connection, suspect);
+	receiver->connection.owner->on[NOTICE_SUSPECT](
+		&receiver->connection,
+		&(struct notice){.type = NOTICE_SUSPECT, .suspect = suspect});
 }
 
 static void a_suspect_one_is_passed_over(void **state)
