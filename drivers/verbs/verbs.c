@@ -151,13 +151,6 @@ static int verbs_getinfo(uint32_t version, const char *node, const char *service
 
 /* Devices -------------------------------------------------------------------------------------- */
 
-/* iWARP: what the side that accepted sends behind its answer breaks the connection where it comes
- * before the other side is ready (RFC 5044, 7.1). */
-static bool verbs_connector_speaks_first(const struct fi_info *info)
-{
-	return info->ep_attr->protocol == FI_PROTO_IWARP;
-}
-
 /* iWARP: a message that finds no receive ends the connection (RFC 5041: the error "no buffer
  * available"), without the second chance that InfiniBand gives. */
 static bool verbs_needs_receives(const struct fi_info *info)
@@ -246,7 +239,6 @@ const struct plx_fabric_driver plx_driver_verbs = {
 	.closes_on_exec = true, /* rdma-core does it */
 	.getinfo = verbs_getinfo,
 	.device = verbs_device,
-	.connector_speaks_first = verbs_connector_speaks_first,
 	.needs_receives = verbs_needs_receives,
 	.open_queues = verbs_open_queues,
 	.failure = verbs_failure,

@@ -54,6 +54,12 @@ uint32_t plx_link_unfinished(const struct plx_link *link)
 	return out + (link->tx_current.head || link->tx_cut);
 }
 
+const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out)
+{
+	*length_out = link->peer_hello_length;
+	return link->peer_hello;
+}
+
 const char *plx_link_peer(const struct plx_link *link)
 {
 	return link->peer;

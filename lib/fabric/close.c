@@ -133,6 +133,25 @@ void link_end(struct plx_link *link, enum plx_link_reason reason, const char *fo
 	begin_burial(link);
 }
 
+void link_decline(struct plx_link *link, const char *refusal, const char *format, ...)
+{
+	va_list args;
+
+	link->declined = true;
+	link->reason = PLX_LINK_HELLO;
+	va_start(args, format);
+	vsnprintf(link->text, sizeof(link->text), format, args);
+	va_end(args);
+	if (!refusal && !link->from) { /* its HELLO has left: the peer knows */
+		begin_burial(link);
+		return;
+	}
+	link->refusal = refusal;
+	link->state = LINK_LINGER;
+	plx_timer_start(&link->timer, LINGER_NS);
+	link_say_hello(link);
+}
+
 int link_fail_closed(const struct plx_link *link)
 {
 	if (plx_is_forked())

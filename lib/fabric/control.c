@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames that are not messages: HELLO, CREDIT, FIN, REVOKE and their answers, HEARTBEAT. They need
- * no credit; the peer keeps LINK_RX_CONTROL receives for them. */
+/* Frames that are not messages: HELLO, REFUSE, CREDIT, FIN, REVOKE and their answers, HEARTBEAT.
+ * They need no credit; the peer keeps LINK_RX_CONTROL receives for them. */
 #include "tx.h"
+
+#define PAYLOAD_MAX (HELLO_BYTES_MAX > REFUSE_TEXT_MAX ? HELLO_BYTES_MAX : REFUSE_TEXT_MAX)
 
 /* A frame that is no longer than an operation has room for needs no buffer. Return: 0; -EAGAIN. */
 static int send_from_op(struct plx_link *link, const uint8_t *frame, uint32_t length)
@@ -51,7 +53,8 @@ int send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, boo
 	return rc;
 }
 
-static void write_hello(const struct plx_link *link, uint8_t *out)
+/* Return: its length. */
+static uint32_t write_hello(const struct plx_link *link, uint8_t *out)
 {
 	struct frame_hello hello = {
 		.version_min = WIRE_VERSION_MIN,
@@ -61,10 +64,21 @@ static void write_hello(const struct plx_link *link, uint8_t *out)
 		.rx_buf_bytes = link_frame_bytes(link),
 		.rx_buf_count = link->rx_buf_count,
 		.message_max = link->message_max,
+		.data_length = link->attr.hello_length,
+		.data = link->attr.hello,
 	};
 
 	liveness_offer(link, &hello);
-	hello_write(out, &hello);
+	return hello_write(out, &hello);
+}
+
+/* Return: its length. */
+static uint32_t write_refusal(const struct plx_link *link, uint8_t *out)
+{
+	size_t length = strnlen(link->refusal, REFUSE_TEXT_MAX);
+
+	memcpy(out, link->refusal, length);
+	return (uint32_t)length;
 }
 
 /* Return: its length. */
@@ -72,8 +86,9 @@ static uint32_t write_payload(const struct plx_link *link, uint8_t type, uint8_t
 {
 	switch (type) {
 	case FRAME_HELLO:
-		write_hello(link, out);
-		return HELLO_BYTES;
+		return write_hello(link, out);
+	case FRAME_REFUSE:
+		return write_refusal(link, out);
 	case FRAME_REVOKE:
 		frame_revoke_write(out, link->direct->question);
 		return FRAME_REVOKE_BYTES;
@@ -87,7 +102,7 @@ static uint32_t write_payload(const struct plx_link *link, uint8_t type, uint8_t
 
 static int send_control_frame(struct plx_link *link, uint8_t type, uint8_t flags)
 {
-	uint8_t frame[FRAME_HEADER_BYTES + HELLO_BYTES];
+	uint8_t frame[FRAME_HEADER_BYTES + PAYLOAD_MAX];
 	uint32_t length = write_payload(link, type, frame + FRAME_HEADER_BYTES);
 
 	tx_write_header(link, frame, type, flags, length);
@@ -121,13 +136,16 @@ static bool credit_can_wait(const struct plx_link *link)
  * -EAGAIN where some are left for later. */
 int send_control(struct plx_link *link)
 {
-	static const struct {
+	const struct {
 		uint16_t want;
 		uint8_t type;
 	} order[] = {
-		{WANT_HELLO, FRAME_HELLO},   {WANT_REVOKED, FRAME_REVOKED},
-		{WANT_REVOKE, FRAME_REVOKE}, {WANT_FIN_ACK, FRAME_FIN_ACK},
-		{WANT_FIN, FRAME_FIN},       {WANT_CREDIT, FRAME_CREDIT},
+		{WANT_HELLO, link->refusal ? FRAME_REFUSE : FRAME_HELLO},
+		{WANT_REVOKED, FRAME_REVOKED},
+		{WANT_REVOKE, FRAME_REVOKE},
+		{WANT_FIN_ACK, FRAME_FIN_ACK},
+		{WANT_FIN, FRAME_FIN},
+		{WANT_CREDIT, FRAME_CREDIT},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(order); i++) {

@@ -100,7 +100,7 @@ enum fid_kind { FID_LISTENER = 0x4c, FID_LINK = 0x6c };
 
 enum link_state {
 	LINK_CONNECTING, /* fi_connect or fi_accept called */
-	LINK_HELLO,      /* connected; our HELLO is out, the peer's is awaited */
+	LINK_HELLO,      /* connected; HELLOs are awaited: the peer's, then the answer to it */
 	LINK_OPEN,
 	LINK_CLOSING, /* no new sends; FIN and its answer are under way */
 	LINK_LINGER,  /* closed for the user; waits for the peer to take the connection down */
@@ -109,7 +109,7 @@ enum link_state {
 
 /* Control frames that still have to be sent, and other reasons for the loop to look at a link. */
 enum {
-	WANT_HELLO = 1 << 0,
+	WANT_HELLO = 1 << 0, /* or REFUSE */
 	WANT_CREDIT = 1 << 1,
 	WANT_FIN = 1 << 2,
 	WANT_FIN_ACK = 1 << 3,
@@ -149,10 +149,11 @@ struct plx_link {
 	bool told;     /* on_open was called, or plx_link_connect returned it: on_close is due */
 	bool connector;
 	bool connected;      /* FI_CONNECTED was seen */
-	bool hears_first;    /* its HELLO waits for the peer's */
 	bool needs_receives; /* see struct plx_fabric_driver */
 	bool hello_received;
-	bool settles; /* see close_settle */
+	bool is_judged; /* what the peer said in it */
+	bool declined;  /* for that: see link_decline */
+	bool settles;   /* see close_settle */
 	bool shut_down, ep_closed;
 	bool gone; /* the connection, while the link closes */
 	bool told_suspect;
@@ -214,6 +215,10 @@ struct plx_link {
 	struct plan *plan;            /* where else it may be connected; NULL: nowhere */
 	const char *choice;           /* why that provider; constant text */
 	struct plx_link_stats stats;
+	uint32_t peer_features; /* of its HELLO, and its private data */
+	uint32_t peer_hello_length;
+	uint8_t peer_hello[HELLO_DATA_MAX];
+	const char *refusal; /* what the peer is told of that; NULL: it is not refused */
 	enum plx_link_reason reason;
 	uint64_t close_began_ns, ended_ns;
 	char text[192]; /* why it ended */
@@ -413,6 +418,7 @@ void link_abandon(struct plx_link *link);
 void link_connected(struct plx_link *link);
 void link_opened(struct plx_link *link);
 void link_try_open(struct plx_link *link);
+void link_say_hello(struct plx_link *link); /* or REFUSE */
 
 /* window.c */
 int window_init(uint64_t receive_bytes);
@@ -474,15 +480,20 @@ void link_set_events(struct plx_link *link, const struct plx_link_events *events
 /* self_test.c: the bit of this side's HELLO; and what the peer's says. Return: whether the link
  * goes on. */
 uint32_t self_test_feature(const struct plx_link *link);
-bool self_test_agree(struct plx_link *link, uint32_t features);
+bool self_test_agree(struct plx_link *link);
 
 /* protocol.c: the same of what is spoken above, and its name. */
 #define PROTOCOL_NAME_BYTES 32
 const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES]);
 uint32_t protocol_feature(const struct plx_link *link);
-bool protocol_agree(struct plx_link *link, uint32_t features);
+bool protocol_agree(struct plx_link *link);
 
 void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
+	PLX_PRINTF(3, 4);
+/* The peer's HELLO is not what this side wants. refusal: constant text that the peer gets; NULL: it
+ * sees why in this side's HELLO, which leaves if it has not yet. The link ends when the peer has
+ * taken it down, or after a moment, so that it gets that. */
+void link_decline(struct plx_link *link, const char *refusal, const char *format, ...)
 	PLX_PRINTF(3, 4);
 void close_refused(struct plx_link *link);
 /* What is asked of a link that is not open. Return: -ENOTCONN; -EPERM in the child of a fork. */

@@ -61,6 +61,10 @@ static const char *check_type(const struct frame_header *header)
 		if (header->length < HELLO_BYTES)
 			return "HELLO too short";
 		return header->flags ? "unknown flags" : NULL;
+	case FRAME_REFUSE:
+		if (header->length == 0 || header->length > REFUSE_TEXT_MAX)
+			return "the reason of a refusal has another length";
+		return header->flags ? "unknown flags" : NULL;
 	case FRAME_FIN:
 		if (header->flags & ~FRAME_FLAG_ACK)
 			return "unknown flags";
@@ -103,7 +107,7 @@ const char *frame_read(const uint8_t *in, size_t received, struct frame_header *
 	return check_type(&header);
 }
 
-void hello_write(uint8_t *out, const struct frame_hello *hello)
+uint32_t hello_write(uint8_t *out, const struct frame_hello *hello)
 {
 	put32(out, HELLO_MAGIC);
 	put16(out + 4, hello->version_min);
@@ -116,6 +120,11 @@ void hello_write(uint8_t *out, const struct frame_hello *hello)
 	put32(out + 36, hello->heartbeat_ms);
 	put32(out + 40, hello->dead_after_ms);
 	put32(out + 44, hello->path);
+	if (!hello->data_length)
+		return HELLO_BYTES;
+	put32(out + HELLO_BYTES, hello->data_length);
+	memcpy(out + HELLO_BYTES + 4, hello->data, hello->data_length);
+	return HELLO_BYTES + 4 + hello->data_length;
 }
 
 /* A period without an end means nothing, nor the other way round; and where the end is too near, a
@@ -132,9 +141,26 @@ static const char *check_times(const struct frame_hello *hello)
 	return NULL;
 }
 
+/* A HELLO without a length of private data has none. */
+static const char *read_data(const uint8_t *in, size_t left, struct frame_hello *hello)
+{
+	hello->data_length = 0;
+	hello->data = NULL;
+	if (left == 0)
+		return NULL;
+	if (left < 4)
+		return "cut private data";
+	hello->data_length = get32(in);
+	hello->data = in + 4;
+	if (hello->data_length > HELLO_DATA_MAX)
+		return "too much private data";
+	return hello->data_length > left - 4 ? "cut private data" : NULL;
+}
+
 const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hello_out)
 {
 	struct frame_hello hello;
+	const char *wrong;
 
 	if (length < HELLO_BYTES)
 		return "HELLO too short";
@@ -150,6 +176,9 @@ const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hel
 	hello.heartbeat_ms = get32(in + 36);
 	hello.dead_after_ms = get32(in + 40);
 	hello.path = get32(in + 44);
+	wrong = read_data(in + HELLO_BYTES, length - HELLO_BYTES, &hello);
+	if (wrong)
+		return wrong;
 	*hello_out = hello;
 	if (hello.version_min > hello.version_max || hello.version_min == 0)
 		return "broken version range";

@@ -10,10 +10,13 @@
 #include <string.h>
 
 #define FRAME_HEADER_BYTES 16
-#define FRAME_TOTAL_BYTES  8 /* a DATA_FIRST frame's payload begins with the message's length */
-#define FRAME_PUT_BYTES    4 /* a PUT frame: the value that its sender gave */
-#define FRAME_REVOKE_BYTES 8 /* a REVOKE, and its answer: a random number */
-#define HELLO_BYTES        48
+#define FRAME_TOTAL_BYTES  8  /* a DATA_FIRST frame's payload begins with the message's length */
+#define FRAME_PUT_BYTES    4  /* a PUT frame: the value that its sender gave */
+#define FRAME_REVOKE_BYTES 8  /* a REVOKE, and its answer: a random number */
+#define HELLO_BYTES        48 /* without private data */
+#define HELLO_DATA_MAX     64 /* bytes of that, after 4 bytes for its length */
+#define HELLO_BYTES_MAX    (HELLO_BYTES + 4 + HELLO_DATA_MAX)
+#define REFUSE_TEXT_MAX    120
 #define HELLO_MAGIC        UINT32_C(0x504c5831) /* "PLX1" */
 /* Where there are heartbeats. */
 #define HEARTBEAT_MS_MIN          UINT64_C(10)
@@ -36,6 +39,7 @@ enum frame_type {
 	FRAME_PUT = 9,      /* the sender has written into the receiver's memory */
 	FRAME_REVOKE = 10,  /* the sender has taken a grant back, and asks for an answer */
 	FRAME_REVOKED = 11, /* the answer to that */
+	FRAME_REFUSE = 12,  /* the sender refuses the link; the payload is the reason as text */
 };
 
 /* Feature bits of a HELLO. */
@@ -70,6 +74,8 @@ struct frame_hello {
 	uint32_t heartbeat_ms;  /* how often it would like to hear something; 0: no heartbeats */
 	uint32_t dead_after_ms; /* silence after which it gives the peer up; 0: never */
 	uint32_t path;          /* of a connector: links of one number go by one path */
+	uint32_t data_length;   /* private data of the protocol above, at most HELLO_DATA_MAX */
+	const uint8_t *data;    /* read: in the payload */
 };
 
 /** Write a header: FRAME_HEADER_BYTES at out. */
@@ -109,8 +115,8 @@ static inline bool frame_read_whole(const uint8_t *in, size_t received,
 /** Read and check what `received` bytes at `in` say they are. Return: NULL, or what is wrong. */
 const char *frame_read(const uint8_t *in, size_t received, struct frame_header *header_out);
 
-/** Write a HELLO's payload: HELLO_BYTES at out. */
-void hello_write(uint8_t *out, const struct frame_hello *hello);
+/** Write a HELLO's payload at out, which has room for HELLO_BYTES_MAX. Return: its length. */
+uint32_t hello_write(uint8_t *out, const struct frame_hello *hello);
 
 /** Read and check a HELLO's payload. Return: NULL, or what is wrong. */
 const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hello_out);

@@ -46,6 +46,8 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 			"%u receive buffers of %u bytes are more than %u bytes in all; give "
 			"fewer or smaller ones",
 			out->rx_buf_count, out->rx_buf_bytes, LINK_WINDOW_BYTES_MAX);
+	if (out->hello_length > PLX_LINK_HELLO_MAX)
+		return out_of_range("hello_length", out->hello_length, 0, PLX_LINK_HELLO_MAX);
 	if (out->message_max_bytes > LINK_MESSAGE_MAX_LIMIT)
 		return out_of_range("message_max_bytes", out->message_max_bytes, 1,
 				    LINK_MESSAGE_MAX_LIMIT);
@@ -186,7 +188,6 @@ static uint32_t least(uint64_t a, uint64_t b)
 /* On its set: an endpoint for info, with receives posted. Return: 0; -errno with a text. */
 static int bring_up(struct plx_link *link, struct fi_info *info)
 {
-	const struct plx_fabric_driver *driver = link->driver;
 	int rc = set_need_zone(link->set, link->ops_zone);
 
 	rc = rc ? rc : set_need_zone(link->set, plx_pool_zone(link->rx_pool)->index);
@@ -198,9 +199,7 @@ static int bring_up(struct plx_link *link, struct fi_info *info)
 	link->frame_max = least(info->ep_attr->max_msg_size, LINK_RX_BUF_BYTES_MAX);
 	link->iov_max = least(info->tx_attr->iov_limit, LINK_IOV_MAX);
 	tx_signalled(link);
-	link->hears_first = info->handle && driver->connector_speaks_first &&
-			    driver->connector_speaks_first(info);
-	link->needs_receives = needs_receives(driver, info);
+	link->needs_receives = needs_receives(link->driver, info);
 	rc = open_endpoint(link, info);
 	return rc ? endpoint_failed(link, rc) : receive_post_all(link);
 }
@@ -336,14 +335,15 @@ void link_abandon(struct plx_link *link)
 /* Opening ---------------------------------------------------------------------------------------
  */
 
-static void say_hello(struct plx_link *link)
+void link_say_hello(struct plx_link *link)
 {
 	link->want |= WANT_HELLO;
 	if (send_control(link) != 0)
 		link_attend(link, WANT_HELLO);
 }
 
-/* FI_CONNECTED: each side says HELLO first of all. */
+/* FI_CONNECTED: the side that connected says HELLO, and the other one answers, knowing what is
+ * wanted. Over iWARP it could not even speak first (RFC 5044, 7.1). */
 void link_connected(struct plx_link *link)
 {
 	if (link->state != LINK_CONNECTING)
@@ -353,19 +353,38 @@ void link_connected(struct plx_link *link)
 	link->set->connecting--;
 	link->state = LINK_HELLO;
 	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);
-	if (!link->hears_first)
-		say_hello(link);
+	if (!link->from)
+		link_say_hello(link);
 	link_try_open(link);
+}
+
+/* Return: whether the link goes on. */
+static bool judge_hello(struct plx_link *link)
+{
+	const char *wrong = NULL;
+
+	if (!protocol_agree(link) || !self_test_agree(link))
+		return false;
+	if (link->events->on_hello)
+		wrong = link->events->on_hello(link, link->user);
+	if (wrong)
+		link_decline(link, wrong, "%s was refused: %s", link->peer, wrong);
+	return !wrong;
 }
 
 /* Once the peer's HELLO is here and ours has left: nothing may overtake it. */
 void link_try_open(struct plx_link *link)
 {
-	if (plx_unlikely(link->hears_first) && link->connected && link->hello_received) {
-		link->hears_first = false;
-		say_hello(link);
+	if (!link->connected || !link->hello_received)
+		return;
+	if (!link->is_judged) {
+		link->is_judged = true;
+		if (!judge_hello(link))
+			return;
+		if (link->from)
+			link_say_hello(link);
 	}
-	if (link->connected && link->hello_received && !(link->want & WANT_HELLO))
+	if (!(link->want & WANT_HELLO))
 		link_opened(link);
 }
 

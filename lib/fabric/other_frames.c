@@ -131,8 +131,21 @@ static void hello_frame(struct plx_link *link, const struct plx_buf *buf, uint32
 				       : LINK_MESSAGE_MAX_LIMIT;
 	liveness_agree(link, &hello);
 	direct_agree(link, hello.features);
-	if (protocol_agree(link, hello.features) && self_test_agree(link, hello.features))
-		link_try_open(link);
+	link->peer_features = hello.features;
+	link->peer_hello_length = hello.data_length;
+	if (hello.data_length)
+		memcpy(link->peer_hello, hello.data, hello.data_length);
+	link_try_open(link);
+}
+
+static void refuse_frame(struct plx_link *link, const struct plx_buf *buf, uint32_t length)
+{
+	char text[REFUSE_TEXT_MAX + 1], printable[REFUSE_TEXT_MAX + 1];
+
+	memcpy(text, buf->data, length);
+	text[length] = '\0';
+	link_end(link, PLX_LINK_HELLO, "%s refused the link: %s", link->peer,
+		 plx_printable(text, printable, sizeof(printable)));
 }
 
 /* What a link without direct data placement is not to be sent. Return: whether it is that. */
@@ -162,6 +175,9 @@ static void control_frame(struct plx_op *op, const struct frame_header *header)
 	switch (header->type) {
 	case FRAME_HELLO:
 		hello_frame(link, op->buf, header->length);
+		break;
+	case FRAME_REFUSE:
+		refuse_frame(link, op->buf, header->length);
 		break;
 	case FRAME_FIN:
 		close_on_fin(link, header->flags & FRAME_FLAG_ACK);
@@ -200,6 +216,11 @@ static void not_hello(struct plx_link *link, const uint8_t *frame, size_t length
 			 wrong ? wrong : "another frame came first");
 }
 
+static bool is_first_frame(const struct frame_header *header)
+{
+	return header->type == FRAME_HELLO || header->type == FRAME_REFUSE;
+}
+
 /* Any frame, but for a whole message that is welcome. */
 __attribute__((noinline)) void other_frame(struct plx_op *op, size_t length)
 {
@@ -207,7 +228,7 @@ __attribute__((noinline)) void other_frame(struct plx_op *op, size_t length)
 	struct frame_header header;
 	bool credit = false;
 
-	if (link->state == LINK_DEAD) {
+	if (link->state == LINK_DEAD || link->declined) {
 		receive_finish(op, false);
 		return;
 	}
@@ -215,7 +236,7 @@ __attribute__((noinline)) void other_frame(struct plx_op *op, size_t length)
 	const uint8_t *frame = op->buf->data - FRAME_HEADER_BYTES;
 	const char *wrong = frame_read(frame, length, &header);
 
-	if (!link->hello_received && (wrong || header.type != FRAME_HELLO)) {
+	if (!link->hello_received && (wrong || !is_first_frame(&header))) {
 		not_hello(link, frame, length, wrong);
 	} else if (wrong) {
 		link_end(link, PLX_LINK_PROTOCOL, "broken frame: %s", wrong);
@@ -238,7 +259,7 @@ void receive_put(struct plx_link *link, struct plx_op *op, uint64_t value)
 	bool good = false;
 
 	liveness_heard(link);
-	if (link->state != LINK_DEAD)
+	if (link->state != LINK_DEAD && !link->declined)
 		good = put_told(link, value);
 	if (op)
 		receive_finish(op, good);

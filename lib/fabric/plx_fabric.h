@@ -126,7 +126,8 @@ enum plx_link_reason {
 	PLX_LINK_CLOSED,      /**< both sides agreed; everything sent was delivered */
 	PLX_LINK_REFUSED,     /**< nobody listens there, or the listener said no */
 	PLX_LINK_UNREACHABLE, /**< no route, or no answer */
-	PLX_LINK_HELLO,       /**< the peer's first frame was missing, late, broken or too new */
+	PLX_LINK_HELLO,       /**< the peer's first frame was missing, late, broken or too new, or
+				   one side refused the link for what the other one said in it */
 	PLX_LINK_PROTOCOL,    /**< the peer broke the protocol later */
 	PLX_LINK_PEER_DOWN,   /**< the peer went away without closing, or gave this process up */
 	PLX_LINK_SILENT,      /**< nothing was heard of the peer's process for too long */
@@ -142,6 +143,13 @@ const char *plx_link_reason_name(enum plx_link_reason reason);
 /** Callbacks, each on the link's lcore, none inside another call into the link. Any may be NULL.
  * Links that are still open at plx_fabric_fini end there, on the main thread. */
 struct plx_link_events {
+	/** The peer's HELLO has come: plx_link_hello is its private data. Called before on_open.
+	 * The link must not be closed here. Return: NULL; or constant text, up to 120 characters of
+	 * ASCII: this side refuses the link, which ends with PLX_LINK_HELLO and that text on both
+	 * sides. The side that accepted decides first. If the one that connected refuses, the other
+	 * one was open already. */
+	const char *(*on_hello)(struct plx_link *link, void *user);
+
 	/** Both sides have said HELLO: messages may be sent. */
 	void (*on_open)(struct plx_link *link, void *user);
 
@@ -183,6 +191,8 @@ enum plx_protocol {
 	PLX_PROTOCOL_OWN = 16,
 };
 
+#define PLX_LINK_HELLO_MAX 64 /**< bytes of private data in a HELLO */
+
 /** 0 or NULL in any field means the default. */
 struct plx_link_attr {
 	const struct plx_link_events *events; /**< must outlive the link */
@@ -211,6 +221,9 @@ struct plx_link_attr {
 			       PLX_LINK_HELLO */
 	uint8_t protocol; /**< enum plx_protocol: if the two sides specify different protocols, the
 			       link ends with PLX_LINK_HELLO, before on_open */
+	uint8_t hello_length;              /**< of what follows; default 0 */
+	uint8_t hello[PLX_LINK_HELLO_MAX]; /**< what the protocol above says first: the peer sees it
+						in on_hello, with no message sent yet */
 };
 
 /** Bytes of a frame's header. plx_link_send_buf writes it into the headroom of the first buffer. */
@@ -338,6 +351,10 @@ uint32_t plx_link_unfinished(const struct plx_link *link);
  * the link has here. false of an open link may also mean that the provider does not tell. In
  * on_close: whether the peer's address is one of this host. Thread: owner. */
 bool plx_link_is_same_host(const struct plx_link *link);
+
+/** The private data of the peer's HELLO, which may be anything; *length_out: 0 to
+ * PLX_LINK_HELLO_MAX. Valid from on_hello on, as long as the link. Thread: owner. */
+const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out);
 
 /** The peer's address, "192.0.2.1:7000"; valid as long as the link. */
 const char *plx_link_peer(const struct plx_link *link);

@@ -65,10 +65,6 @@ struct plx_fabric_driver {
 	 * no device's, to listen on. NULL for the function: one domain serves all. */
 	const char *(*device)(const struct fi_info *info);
 
-	/** Whether the side that was connected to must hear from the other one before it sends.
-	 * NULL for the function: no. */
-	bool (*connector_speaks_first)(const struct fi_info *info);
-
 	/** Whether a frame that finds no receive ends the connection: links keep more of them then,
 	 * and hold back frames that a peer which stands still does not need. NULL for the function:
 	 * it waits for one. */

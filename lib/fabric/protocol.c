@@ -23,8 +23,9 @@ uint32_t protocol_feature(const struct plx_link *link)
 	return (uint32_t)link->attr.protocol << FEATURE_PROTOCOL_SHIFT;
 }
 
-bool protocol_agree(struct plx_link *link, uint32_t features)
+bool protocol_agree(struct plx_link *link)
 {
+	uint32_t features = link->peer_features;
 	uint8_t own = link->attr.protocol;
 	uint8_t theirs = (features & FEATURE_PROTOCOL_MASK) >> FEATURE_PROTOCOL_SHIFT;
 	bool is_self_test = link->from ? features & FEATURE_SELF_TEST : link->attr.self_test;
@@ -32,9 +33,9 @@ bool protocol_agree(struct plx_link *link, uint32_t features)
 
 	if (is_self_test || own == theirs || !own || !theirs)
 		return true;
-	link_end(link, PLX_LINK_HELLO,
-		 link->from ? "%s speaks %s; this port expects %s"
-			    : "%s speaks %s, not %s; check the port",
-		 link->peer, protocol_name(theirs, their_text), protocol_name(own, own_text));
+	link_decline(link, NULL,
+		     link->from ? "%s speaks %s; this port expects %s"
+				: "%s speaks %s, not %s; check the port",
+		     link->peer, protocol_name(theirs, their_text), protocol_name(own, own_text));
 	return false;
 }

@@ -35,9 +35,8 @@ uint32_t self_test_feature(const struct plx_link *link)
 static bool accept_self_test(struct plx_link *link)
 {
 	if (!is_offered(link)) {
-		link_end(link, PLX_LINK_HELLO,
-			 "%s wants the self-test service, which is off here%s", link->peer,
-			 self_test_events ? " for other hosts" : "");
+		link_decline(link, NULL, "%s wants the self-test service, which is off here%s",
+			     link->peer, self_test_events ? " for other hosts" : "");
 		return false;
 	}
 	link_set_events(link, self_test_events);
@@ -45,23 +44,24 @@ static bool accept_self_test(struct plx_link *link)
 	return true;
 }
 
-bool self_test_agree(struct plx_link *link, uint32_t features)
+bool self_test_agree(struct plx_link *link)
 {
-	bool peer_says_so = features & FEATURE_SELF_TEST;
+	bool peer_says_so = link->peer_features & FEATURE_SELF_TEST;
 
 	if (is_accepted(link))
 		return !peer_says_so || accept_self_test(link);
 	if (!link->attr.self_test || peer_says_so)
 		return true;
 	if (plx_link_is_same_host(link))
-		link_end(link, PLX_LINK_HELLO,
-			 "the process at %s has no self-test service: it was started with "
-			 "--self-test off, or is older than that service",
-			 link->peer);
+		link_decline(link, NULL,
+			     "the process at %s has no self-test service: it was started with "
+			     "--self-test off, or is older than that service",
+			     link->peer);
 	else
-		link_end(link, PLX_LINK_HELLO,
-			 "the process at %s offers its self-test service to its own host alone, if "
-			 "at all; start it with --self-test RATE to offer it to others",
-			 link->peer);
+		link_decline(
+			link, NULL,
+			"the process at %s offers its self-test service to its own host alone, if "
+			"at all; start it with --self-test RATE to offer it to others",
+			link->peer);
 	return false;
 }

@@ -135,6 +135,15 @@ static void tell_refused(struct netio_connection *connection, enum plx_link_reas
 
 /* The link ---------------------------------------------------------------------------------- */
 
+/* This side ends it; the link tells when. */
+static void fail(struct netio_connection *connection, struct plx_link *link,
+		 enum plx_link_reason reason, const char *why)
+{
+	connection->failure = why;
+	connection->failed_as = reason;
+	plx_link_abort(link);
+}
+
 static void on_open(struct plx_link *link, void *user)
 {
 	struct netio_connection *connection = user;
@@ -149,18 +158,10 @@ static void on_open(struct plx_link *link, void *user)
 					   .message_max = connection->attr.message_max_bytes,
 				   });
 	rc = plx_link_send(link, hello, sizeof(hello));
-	if (rc) /* nothing was sent before it: there is room */
-		plx_link_abort(link);
 	plx_timer_start(&connection->timer, WELCOME_NS);
-}
-
-/* This side ends it; the link tells when. */
-static void fail(struct netio_connection *connection, struct plx_link *link,
-		 enum plx_link_reason reason, const char *why)
-{
-	connection->failure = why;
-	connection->failed_as = reason;
-	plx_link_abort(link);
+	if (rc) /* nothing was sent before it: there is room */
+		fail(connection, link, PLX_LINK_HELLO,
+		     "it went away before it greeted: is it NetIO?");
 }
 
 /* Pages and messages of what it says it accepts must be messages that its link does. */

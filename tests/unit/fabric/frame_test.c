@@ -53,7 +53,10 @@ static void broken_headers_are_named(void **state)
 		{{FRAME_DATA, 0, UINT32_MAX, 0}, 24, "length differs"},
 		{{FRAME_DATA, 2, 8, 0}, 24, "unknown flags"},
 		{{0, 0, 8, 0}, 24, "unknown frame type"},
-		{{12, 0, 8, 0}, 24, "unknown frame type"},
+		{{13, 0, 8, 0}, 24, "unknown frame type"},
+		{{FRAME_REFUSE, 0, 0, 0}, 16, "another length"},
+		{{FRAME_REFUSE, 0, REFUSE_TEXT_MAX + 1, 0}, 137, "another length"},
+		{{FRAME_REFUSE, 1, 8, 0}, 24, "unknown flags"},
 		{{FRAME_PUT, 0, 8, 0}, 24, "another length"},
 		{{FRAME_PUT, 1, 4, 0}, 20, "unknown flags"},
 		{{FRAME_REVOKE, 0, 4, 0}, 20, "another length"},
@@ -72,7 +75,7 @@ static void broken_headers_are_named(void **state)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		uint8_t bytes[64] = {0};
+		uint8_t bytes[256] = {0};
 		struct frame_header out;
 
 		frame_write(bytes, &rows[i].header);
@@ -125,6 +128,44 @@ static void hello_survives_the_wire(void **state)
 	assert_int_equal(out.dead_after_ms, 500);
 	assert_int_equal(out.path, 0xcafe);
 	assert_null(hello_read(bytes, HELLO_BYTES + 8, &out)); /* a later version may append */
+}
+
+static void private_data_of_a_hello_survives_the_wire(void **state)
+{
+	struct frame_hello hello = good_hello, out;
+	uint8_t data[HELLO_DATA_MAX], bytes[HELLO_BYTES_MAX + 8] = {0};
+
+	memset(data, 0xa5, sizeof(data));
+	hello.data = data;
+	for (uint32_t length = 0; length <= HELLO_DATA_MAX; length += HELLO_DATA_MAX / 2) {
+		hello.data_length = length;
+		uint32_t written = hello_write(bytes, &hello);
+
+		assert_int_equal(written, HELLO_BYTES + (length ? 4 + length : 0));
+		assert_null(hello_read(bytes, written, &out));
+		assert_int_equal(out.data_length, length);
+		if (length)
+			assert_memory_equal(out.data, data, length);
+	}
+	assert_null(hello_read(bytes, sizeof(bytes), &out)); /* a later version may append */
+	assert_int_equal(out.data_length, HELLO_DATA_MAX);
+}
+
+static void private_data_that_is_not_there_is_not_read(void **state)
+{
+	static const uint8_t data[HELLO_DATA_MAX];
+	struct frame_hello hello = good_hello, out;
+	uint8_t bytes[HELLO_BYTES_MAX];
+
+	hello.data = data;
+	hello.data_length = 8;
+	hello_write(bytes, &hello);
+	for (uint32_t length = HELLO_BYTES + 1; length < HELLO_BYTES + 4 + 8; length++)
+		assert_string_equal(hello_read(bytes, length, &out), "cut private data");
+	bytes[HELLO_BYTES] = HELLO_DATA_MAX + 1;
+	assert_string_equal(hello_read(bytes, sizeof(bytes), &out), "too much private data");
+	memset(bytes + HELLO_BYTES, 0xff, 4);
+	assert_string_equal(hello_read(bytes, sizeof(bytes), &out), "too much private data");
 }
 
 static void broken_hellos_are_named(void **state)
@@ -185,6 +226,8 @@ int main(void)
 		cmocka_unit_test(broken_headers_are_named),
 		cmocka_unit_test(reserved_bits_must_be_zero),
 		cmocka_unit_test(hello_survives_the_wire),
+		cmocka_unit_test(private_data_of_a_hello_survives_the_wire),
+		cmocka_unit_test(private_data_that_is_not_there_is_not_read),
 		cmocka_unit_test(broken_hellos_are_named),
 	};
 

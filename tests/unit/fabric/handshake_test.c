@@ -111,6 +111,107 @@ static void a_host_is_logged_once_a_second(void **state)
 	assert_in_range(log_count("did not complete the handshake"), 1, 1 + seconds);
 }
 
+/* Private data ----------------------------------------------------------------------------------
+ */
+
+static const char *client_refuses, *server_refuses;
+static uint8_t client_saw[PLX_LINK_HELLO_MAX], server_saw[PLX_LINK_HELLO_MAX];
+static uint32_t client_saw_length, server_saw_length;
+
+static const char *client_judges(struct plx_link *link, void *user)
+{
+	const uint8_t *hello = plx_link_hello(link, &client_saw_length);
+
+	memcpy(client_saw, hello, client_saw_length);
+	return client_refuses;
+}
+
+static const char *server_judges(struct plx_link *link, void *user)
+{
+	const uint8_t *hello = plx_link_hello(link, &server_saw_length);
+
+	memcpy(server_saw, hello, server_saw_length);
+	return server_refuses;
+}
+
+static struct plx_link_events judging(const char *(*on_hello)(struct plx_link *link, void *user))
+{
+	struct plx_link_events events = side_events;
+
+	events.on_hello = on_hello;
+	return events;
+}
+
+/* Return: as connect_as. */
+static enum plx_link_reason meet(const char *says, const char *answers)
+{
+	static struct plx_link_events client_events, server_events;
+	struct plx_link_attr attr = {.hello_length = (uint8_t)strlen(answers)};
+	struct plx_listen_attr listen = {.link = attr};
+
+	client_events = judging(client_judges);
+	server_events = judging(server_judges);
+	memcpy(listen.link.hello, answers, attr.hello_length);
+	listen.link.events = &server_events;
+	listen.link.user = &server;
+	fixture_start("tcp", false);
+	assert_int_equal(plx_link_listen(here("0"), &listen, &listener), 0);
+	log_capture();
+	attr = (struct plx_link_attr){.hello_length = (uint8_t)strlen(says)};
+	memcpy(attr.hello, says, attr.hello_length);
+	attr.events = &client_events;
+	attr.user = &client;
+	memset(&client, 0, sizeof(client));
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	for (int i = 0; i < 5000 && !client.opened && !client.closed; i++)
+		pump_ms(1);
+	return client.opened ? PLX_LINK_CLOSED : client.reason;
+}
+
+static void each_side_sees_what_the_other_one_says_first(void **state)
+{
+	client_refuses = server_refuses = NULL;
+	assert_int_equal(meet("a question", "an answer"), PLX_LINK_CLOSED);
+	assert_int_equal(server_saw_length, 10);
+	assert_memory_equal(server_saw, "a question", 10);
+	assert_int_equal(client_saw_length, 9);
+	assert_memory_equal(client_saw, "an answer", 9);
+}
+
+static void the_accepting_side_refuses_and_both_hear_why(void **state)
+{
+	client_refuses = NULL;
+	server_refuses = "no more than two dogs";
+	assert_int_equal(meet("three dogs", ""), PLX_LINK_HELLO);
+	assert_non_null(strstr(client.text, " refused the link: no more than two dogs"));
+	assert_int_equal(server.opened + client.opened, 0);
+	wait_without_handshake(1);
+	assert_int_equal(log_count(" did not complete the handshake: it was refused: no more than "
+				   "two dogs"),
+			 1);
+}
+
+static void the_connecting_side_refuses_and_both_hear_why(void **state)
+{
+	server_refuses = NULL;
+	client_refuses = "that is no dog";
+	assert_int_equal(meet("", "a cat"), PLX_LINK_HELLO);
+	assert_non_null(strstr(client.text, " was refused: that is no dog"));
+	assert_int_equal(client.opened, 0);
+	assert_true(pump_until(&server.closed, 1, 3000));
+	assert_int_equal(server.reason, PLX_LINK_HELLO);
+	assert_non_null(strstr(server.text, " refused the link: that is no dog"));
+}
+
+static void private_data_has_a_greatest_length(void **state)
+{
+	struct plx_link_attr attr = {.events = &side_events, .hello_length = 65};
+
+	fixture_start("tcp", false);
+	assert_int_equal(plx_link_connect(here("9"), &attr, &client.link), -EINVAL);
+	assert_error_has("hello_length 65 is out of range; give 0 to 64");
+}
+
 static void what_is_no_hello_is_named_by_its_sound(void **state)
 {
 	static const uint8_t tls[32] = {0x16, 0x03, 0x01};
@@ -351,6 +452,10 @@ int main(void)
 		TEST(protocols_of_programs_differ_as_well),
 		TEST(the_same_protocol_opens_and_so_does_one_that_is_not_said),
 		TEST(a_host_is_logged_once_a_second),
+		TEST(each_side_sees_what_the_other_one_says_first),
+		TEST(the_accepting_side_refuses_and_both_hear_why),
+		TEST(the_connecting_side_refuses_and_both_hear_why),
+		TEST(private_data_has_a_greatest_length),
 		TEST(what_is_no_hello_is_named_by_its_sound),
 		TEST(one_that_goes_before_hello_did_not_crash),
 		TEST(one_that_speaks_http_is_told_of),

@@ -112,6 +112,93 @@ static void a_hello_of_a_later_version(void **state)
 	rogue_close(rogue);
 }
 
+/* Private data of `claimed` bytes, of which `sent` are there. */
+static void send_hello_with(struct rogue *rogue, uint32_t claimed, uint32_t sent)
+{
+	uint8_t bytes[FRAME_HEADER_BYTES + 512] = {0};
+	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES + 4 + sent, 8};
+	struct frame_hello hello = rogue_good_hello();
+
+	frame_write(bytes, &header);
+	hello_write(bytes + FRAME_HEADER_BYTES, &hello);
+	claimed = htole32(claimed);
+	memcpy(bytes + FRAME_HEADER_BYTES + HELLO_BYTES, &claimed, sizeof(claimed));
+	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
+}
+
+static void more_private_data_than_there_is(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+
+	send_hello_with(rogue, 64, 63);
+	expect_failure("sent a bad HELLO: cut private data");
+	rogue_close(rogue);
+}
+
+static void more_private_data_than_there_may_be(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+
+	send_hello_with(rogue, 65, 65);
+	expect_failure("sent a bad HELLO: too much private data");
+	rogue_close(rogue);
+}
+
+static void private_data_of_endless_length(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+
+	send_hello_with(rogue, UINT32_MAX, 64);
+	expect_failure("sent a bad HELLO: too much private data");
+	rogue_close(rogue);
+}
+
+static void send_refusal(struct rogue *rogue, const char *text)
+{
+	uint8_t bytes[FRAME_HEADER_BYTES + REFUSE_TEXT_MAX];
+	struct frame_header header = {FRAME_REFUSE, 0, (uint32_t)strlen(text), 8};
+
+	frame_write(bytes, &header);
+	memcpy(bytes + FRAME_HEADER_BYTES, text, header.length);
+	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
+}
+
+static void a_refusal_that_steers_a_terminal(void **state)
+{
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+
+	send_refusal(rogue, "\033[2Jgone");
+	expect_failure(" refused the link: \\x1b[2Jgone");
+	rogue_close(rogue);
+}
+
+static void a_refusal_of_an_open_link(void **state)
+{
+	struct rogue *rogue = open_rogue();
+
+	send_refusal(rogue, "no");
+	expect_end(PLX_LINK_HELLO, " refused the link: no");
+	rogue_close(rogue);
+}
+
+/* It neither goes nor keeps still. */
+static void a_refused_peer_that_sends_all_the_same(void **state)
+{
+	struct plx_link_attr attr = {.protocol = PLX_PROTOCOL_ECHO};
+	struct frame_hello hello = rogue_good_hello();
+	struct rogue *rogue;
+
+	listener = fixture_listen(here("0"), &attr);
+	rogue = rogue_connect(plx_listener_address(listener));
+	hello.features = PLX_PROTOCOL_RPC << FEATURE_PROTOCOL_SHIFT;
+	rogue_send_hello_like(rogue, &hello);
+	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 8, 8});
+	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
+	expect_failure("speaks Pollux RPC; this port expects");
+	assert_int_equal(server.messages, 0);
+	rogue_close(rogue);
+}
+
 static void http_instead_of_hello(void **state)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
@@ -592,6 +679,12 @@ int main(void)
 		WITH_HONEST(gone_before_hello),
 		WITH_HONEST(a_hello_of_another_protocol),
 		WITH_HONEST(a_hello_of_a_later_version),
+		WITH_HONEST(more_private_data_than_there_is),
+		WITH_HONEST(more_private_data_than_there_may_be),
+		WITH_HONEST(private_data_of_endless_length),
+		WITH_HONEST(a_refusal_that_steers_a_terminal),
+		WITH_HONEST(a_refusal_of_an_open_link),
+		WITH_HONEST(a_refused_peer_that_sends_all_the_same),
 		WITH_HONEST(http_instead_of_hello),
 		WITH_HONEST(those_that_do_not_speak_the_providers_protocol),
 		WITH_HONEST(a_message_before_hello),
