@@ -144,6 +144,15 @@ static __attribute__((noinline)) int set_batch_aside(struct rpc_out *out)
 	return 0;
 }
 
+/* The batch has no room. Return: whether there is another one. */
+static __attribute__((noinline)) bool begin_another(struct rpc_out *out)
+{
+	if (!send_batch(out) && set_batch_aside(out) != 0)
+		return false;
+	plx_task_schedule(&out->flush);
+	return true;
+}
+
 uint8_t *rpc_out_claim(struct rpc_out *out, const struct rpc_header *header)
 {
 	uint32_t bytes = (uint32_t)rpc_record_bytes(header->length);
@@ -151,11 +160,11 @@ uint8_t *rpc_out_claim(struct rpc_out *out, const struct rpc_header *header)
 
 	if (plx_unlikely(!out->link))
 		return NULL;
-	if (plx_unlikely(out->bytes + bytes > out->batch_max) && !send_batch(out) &&
-	    set_batch_aside(out) != 0)
-		return NULL;
-	if (out->bytes == 0) /* else it is scheduled, or on_writable sends the batch */
+	/* One that is not empty is to be flushed already, or waits for on_writable. */
+	if (out->bytes == 0)
 		plx_task_schedule(&out->flush);
+	else if (plx_unlikely(out->bytes + bytes > out->batch_max) && !begin_another(out))
+		return NULL;
 	at = out->batch + out->bytes;
 	out->bytes += bytes;
 	memset(at + bytes - RPC_ALIGN, 0, RPC_ALIGN); /* padding, if there is any */
