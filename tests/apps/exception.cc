@@ -17,7 +17,17 @@ static int poll(void *, uint64_t)
 	throw std::runtime_error("out of a poller");
 }
 
+static void on_task(struct plx_task *, void *)
+{
+	throw std::runtime_error("out of a task");
+}
+
 static void quit(struct plx_timer *, void *)
+{
+	plx_loop_quit();
+}
+
+static void quit_by_task(struct plx_task *, void *)
 {
 	plx_loop_quit();
 }
@@ -45,6 +55,21 @@ static bool throws(int (*run)())
 static void throw_at_start()
 {
 	throw std::runtime_error("out of cb_init");
+}
+
+static int check_tasks()
+{
+	struct plx_task thrower, next;
+
+	plx_task_init(&thrower, on_task, nullptr);
+	plx_task_init(&next, quit_by_task, nullptr);
+	plx_task_schedule(&thrower);
+	plx_task_schedule(&next);
+	if (!throws(plx_loop_run))
+		return fail("a task in plx_loop_run");
+	if (plx_loop_run() != 0)
+		return fail("a task that follows one that threw");
+	return 0;
 }
 
 static struct netio_context netio;
@@ -82,6 +107,8 @@ int main()
 	plx_timer_start(&timer, 1000000);
 	if (!throws(plx_loop_turn))
 		return fail("a timer in plx_loop_turn");
+	if (check_tasks() != 0)
+		return 1;
 	if (plx_poller_add("thrower", poll, nullptr, 0, &poller) != 0 || !throws(plx_loop_run))
 		return fail("a poller in plx_loop_run");
 	plx_poller_remove(poller);
