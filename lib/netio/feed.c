@@ -23,7 +23,7 @@ static void close_if_unwanted(struct feed *feed)
 		connection_close(&feed->connection);
 }
 
-static void on_timer(struct plx_timer *timer, void *arg)
+static void tell(struct plx_task *task, void *arg)
 {
 	struct feed *feed = arg;
 
@@ -185,7 +185,7 @@ struct feed *feed_create(struct netio_feeds *feeds, const char *host, unsigned p
 	feed->intake.message_max = feeds->connect.message_max_bytes;
 	TAILQ_INIT(&feed->to_ask);
 	TAILQ_INIT(&feed->to_end);
-	plx_timer_init(&feed->timer, on_timer, feed);
+	plx_task_init(&feed->tell, tell, feed);
 	connection_init(&feed->connection, feeds->evloop, feeds->socket, NULL, &owner,
 			&feeds->connect);
 	feed->connection.one = &feed->pub;
@@ -212,6 +212,6 @@ void feed_release(struct feed *feed)
 	if (feed->next)
 		feed->next->prev_next = feed->prev_next;
 	feed->feeds = NULL;
-	plx_timer_stop(&feed->timer);
+	plx_task_cancel(&feed->tell);
 	connection_release(&feed->connection);
 }

@@ -45,7 +45,7 @@ struct feed {
 	bool is_full;             /* the link takes no requests now */
 	struct want_queue to_ask; /* WANT_NEW and WANT_ENDING */
 	struct want_queue to_end; /* WANT_ENDED that nobody had been asked for */
-	struct plx_timer timer;   /* to tell of those */
+	struct plx_task tell;     /* of those */
 	unsigned port;
 	char host[PLX_ADDRESS_MAX];
 	char address[PLX_ADDRESS_MAX];

@@ -99,7 +99,7 @@ void publish_core_destroy(struct netio_publish_core *core)
 		core->freed = true;
 		return;
 	}
-	plx_timer_stop(&core->timer);
+	plx_task_cancel(&core->tell);
 	publications_free(core);
 	references_fini(&core->references);
 	table_fini(&core->table);

@@ -20,8 +20,10 @@ struct parcel {
 /* Publications -------------------------------------------------------------------------------- */
 
 /* A callback may end the socket, and with it the core. */
-static void tell_done(struct netio_publish_core *core)
+static void tell_done(struct plx_task *task, void *arg)
 {
+	struct netio_publish_core *core = arg;
+
 	core->telling = true;
 	while (core->done) {
 		struct publication *publication = core->done;
@@ -41,15 +43,10 @@ static void tell_done(struct netio_publish_core *core)
 		publish_core_destroy(core);
 }
 
-static void on_timer(struct plx_timer *timer, void *arg)
-{
-	tell_done(arg);
-}
-
 void publish_start_telling(struct netio_publish_core *core)
 {
 	core->done_end = &core->done;
-	plx_timer_init(&core->timer, on_timer, core);
+	plx_task_init(&core->tell, tell_done, core);
 }
 
 void publication_unref(struct publication *publication)
@@ -61,20 +58,16 @@ void publication_unref(struct publication *publication)
 	publication->next = NULL;
 	*core->done_end = publication;
 	core->done_end = &publication->next;
-	if (!plx_timer_running(&core->timer))
-		plx_timer_start(&core->timer, 0);
+	plx_task_schedule(&core->tell);
 }
 
 static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
 {
 	struct publication *publication = arg;
-	struct netio_publish_core *core = publication->core;
 
 	if (plx_unlikely(status) && publication->status != -ETIMEDOUT)
 		publication->status = status;
 	publication_unref(publication);
-	if (plx_likely(core->done != NULL)) /* in the loop: it need not wait */
-		tell_done(core);
 }
 
 static struct publication *publication_create(struct netio_publish_core *core, uint64_t key)

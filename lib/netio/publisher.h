@@ -108,8 +108,8 @@ struct netio_publish_core {
 	struct references references;
 	struct publication *done, **done_end; /* first in first out */
 	struct publication *unused;
-	bool telling, freed;    /* they are being told: it is not freed yet; it is to be */
-	struct plx_timer timer; /* to tell of them */
+	bool telling, freed;  /* they are being told: it is not freed yet; it is to be */
+	struct plx_task tell; /* of them */
 	struct netio_publish_stats stats;
 };
 
@@ -250,7 +250,7 @@ void publish_tell_room(struct netio_publish_core *core);
 
 /* publish_unbuffered.c */
 
-/* Set up core->timer. */
+/* Set up core->tell. */
 void publish_start_telling(struct netio_publish_core *core);
 
 /* All that are told of, or unused. */

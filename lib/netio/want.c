@@ -196,7 +196,7 @@ int feed_unsubscribe(struct feed *feed, const struct netio_subscription *what)
 	TAILQ_REMOVE(&feed->to_ask, want, link);
 	want->state = WANT_ENDED;
 	TAILQ_INSERT_TAIL(&feed->to_end, want, link);
-	plx_timer_start(&feed->timer, 0);
+	plx_task_schedule(&feed->tell);
 	return 0;
 }
 
@@ -300,7 +300,7 @@ void feed_lose(struct feed *feed)
 {
 	TAILQ_INIT(&feed->to_ask);
 	TAILQ_INIT(&feed->to_end);
-	plx_timer_stop(&feed->timer);
+	plx_task_cancel(&feed->tell);
 	for (uint32_t id = 0; id < feed->want_room; id++)
 		if (feed->wants[id])
 			lose(feed, feed->wants[id]);
