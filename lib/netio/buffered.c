@@ -2,7 +2,7 @@
 /* The buffered send socket: messages are copied into pages, each of which is a message of the link.
  */
 #include "connection.h"
-#include "pages.h"
+#include "outbox.h"
 
 #include <stdlib.h>
 
@@ -10,30 +10,27 @@
 
 struct buffered {
 	struct netio_connection connection; /* first */
-	struct pages pages;
+	struct outbox outbox;
 };
 
-static struct pages *pages_of(const struct netio_buffered_send_socket *socket)
+static struct outbox *outbox_of(const struct netio_buffered_send_socket *socket)
 {
 	struct buffered *buffered = (struct buffered *)socket->connection;
 
-	return plx_likely(buffered) ? &buffered->pages : NULL;
+	return plx_likely(buffered) ? &buffered->outbox : NULL;
 }
 
 int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio_tag_t tag,
 				const struct iovec *iov, size_t count)
 {
-	struct pages *pages = pages_of(socket);
-	struct source source = {.iov = iov};
-	uint64_t length;
+	struct outbox *outbox = outbox_of(socket);
+	struct message message = {.tag = tag, .iov = iov, .count = count};
 	int rc;
 
-	if (plx_unlikely(!pages))
+	if (plx_unlikely(!outbox))
 		return plx_fail(ENOTCONN, "the socket is not set up");
-	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &length);
-	if (plx_unlikely(rc))
-		return rc;
-	return pages_putv(pages, tag, length, &source);
+	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &message.length);
+	return plx_unlikely(rc) ? rc : outbox_put(outbox, &message);
 }
 
 int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec *iov, size_t num)
@@ -43,45 +40,49 @@ int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec
 
 int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *data, size_t len)
 {
-	struct pages *pages = pages_of(socket);
+	struct outbox *outbox = outbox_of(socket);
 
-	if (plx_unlikely(!pages))
+	if (plx_unlikely(!outbox))
 		return plx_fail(ENOTCONN, "the socket is not set up");
-	if (plx_unlikely(!pages_fit(pages, len, 0)))
-		return pages_put_slowly(
-			pages, 0, len, &(struct source){.iov = &(struct iovec){(void *)data, len}});
+	if (plx_unlikely(!outbox_fits(outbox, len, 0)))
+		return outbox_put_elsewhere(outbox,
+					    &(struct message){
+						    .iov = &(struct iovec){(void *)data, len},
+						    .count = 1,
+						    .length = len,
+					    });
 
-	uint8_t *at = pages_put(pages, (uint32_t)len, 0, 0, 0);
+	uint8_t *at = outbox_entry(outbox, (uint32_t)len, 0, 0, 0);
 
 	if (plx_likely(len > 0)) /* else data may be NULL */
 		memcpy(at, data, len);
-	pages_message_ended(pages);
+	outbox_message_ended(outbox);
 	return NETIO_STATUS_OK;
 }
 
 int netio_buffered_flush(struct netio_buffered_send_socket *socket)
 {
-	struct pages *pages = pages_of(socket);
+	struct outbox *outbox = outbox_of(socket);
 
-	if (!pages || !pages->is_open)
+	if (!outbox || !outbox->is_open)
 		return netio_fail_closed();
-	if (pages->page)
-		pages_leave(pages);
+	if (outbox->page)
+		outbox_leave(outbox);
 	return NETIO_STATUS_OK;
 }
 
 void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
 			  struct netio_buffered_stats *stats_out)
 {
-	const struct pages *pages = pages_of(socket);
+	const struct outbox *outbox = outbox_of(socket);
 
 	*stats_out = (struct netio_buffered_stats){0};
-	if (!pages)
+	if (!outbox)
 		return;
-	*stats_out = pages->stats;
-	stats_out->pages_free = pages->free_count;
-	if (pages->page)
-		stats_out->messages += pages->messages;
+	*stats_out = outbox->stats;
+	stats_out->pages_free = outbox->free_count;
+	if (outbox->page)
+		stats_out->messages += outbox->messages;
 }
 
 /* The connection ------------------------------------------------------------------------------ */
@@ -96,33 +97,33 @@ DEFINE_ANSWERED(on_received, netio_buffered_send_socket)
 
 static void on_established(struct netio_connection *connection, const struct notice *notice)
 {
-	pages_open(&buffered_of(connection)->pages, connection->link, connection->message_max);
+	outbox_open(&buffered_of(connection)->outbox, connection->link, connection->message_max);
 	connection_notify(connection, notice);
 }
 
 static void on_writable(struct netio_connection *connection)
 {
-	struct pages *pages = &buffered_of(connection)->pages;
+	struct outbox *outbox = &buffered_of(connection)->outbox;
 
 	if (!connection->link)
 		return;
-	pages_send_waiting(pages);
-	pages_tell_room(pages);
+	outbox_writable(outbox);
+	outbox_tell_room(outbox);
 }
 
 static bool on_settle(struct netio_connection *connection)
 {
-	return pages_close(&buffered_of(connection)->pages);
+	return outbox_close(&buffered_of(connection)->outbox);
 }
 
 static void on_ended(struct netio_connection *connection)
 {
-	pages_lose(&buffered_of(connection)->pages);
+	outbox_lose(&buffered_of(connection)->outbox);
 }
 
 static void on_free(struct netio_connection *connection)
 {
-	pages_fini(&buffered_of(connection)->pages);
+	outbox_fini(&buffered_of(connection)->outbox);
 	free(connection);
 }
 
@@ -136,47 +137,48 @@ static const struct connection_owner owner = {
 	.free = on_free,
 };
 
-/* Pages --------------------------------------------------------------------------------------- */
+/* The outbox ---------------------------------------------------------------------------------- */
 
-static void on_room(struct pages *pages)
+static void on_room(struct outbox *outbox)
 {
-	struct buffered *buffered = plx_container_of(pages, struct buffered, pages);
+	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
 	struct netio_buffered_send_socket *socket = buffered->connection.socket;
 
 	if (socket && socket->cb_buffers_available)
 		socket->cb_buffers_available(socket);
 }
 
-static void on_sent(struct pages *pages)
+static void on_sent(struct outbox *outbox)
 {
-	struct buffered *buffered = plx_container_of(pages, struct buffered, pages);
+	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
 
 	connection_settles(&buffered->connection);
-	if (plx_unlikely(pages_are_back(pages)))
+	if (plx_unlikely(outbox_is_done(outbox)))
 		connection_settled(&buffered->connection);
 }
 
-static const struct pages_owner pages_owner = {.room = on_room, .sent = on_sent};
+static const struct outbox_owner outbox_owner = {.room = on_room, .sent = on_sent};
 
 /* The socket ---------------------------------------------------------------------------------- */
 
 static int create(const struct netio_buffered_attr *attr, struct buffered **buffered_out)
 {
-	struct pages_attr pages = {
+	struct outbox_attr outbox = {
 		.page_bytes = attr->page_bytes,
 		.page_count = attr->page_count ? attr->page_count : PAGE_COUNT_DEFAULT,
 		.watermark_bytes = attr->watermark_bytes,
 		.timeout_ns = attr->timeout_ns,
 	};
 	struct buffered *buffered;
-	int rc = pages_check_attr(&pages);
+	int rc = outbox_check_attr(&outbox);
 
 	if (rc)
 		return rc;
 	buffered = aligned_alloc(PLX_CACHE_LINE, sizeof(*buffered));
 	if (!buffered)
 		return plx_fail(ENOMEM, "out of memory for a socket");
-	rc = pages_init(&buffered->pages, &pages, &pages_owner);
+	outbox_init(&buffered->outbox, &outbox, &outbox_owner);
+	rc = outbox_make_pages(&buffered->outbox);
 	if (rc)
 		free(buffered);
 	else

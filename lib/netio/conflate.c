@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "conflate.h"
 
-#include "pages.h"
-
 #include <search.h>
 #include <stdlib.h>
 
@@ -68,10 +66,10 @@ static int make_room(struct conflation *conflation, struct latest *latest, uint6
 	return 0;
 }
 
-int conflation_put(struct conflation *conflation, netio_tag_t tag, const struct iovec *iov,
-		   uint64_t length, uint64_t bytes_max)
+int conflation_put(struct conflation *conflation, const struct message *message, uint64_t bytes_max)
 {
-	struct latest *latest = conflation_find(conflation, tag);
+	uint64_t length = message->length;
+	struct latest *latest = conflation_find(conflation, message->tag);
 	uint64_t room = latest ? latest->room : 0, more = length > room ? length - room : 0;
 	bool is_new = !latest;
 
@@ -80,7 +78,7 @@ int conflation_put(struct conflation *conflation, netio_tag_t tag, const struct 
 	if (more && (conflation->bytes > bytes_max || more > bytes_max - conflation->bytes))
 		return -EAGAIN;
 	if (is_new)
-		latest = create(conflation, tag);
+		latest = create(conflation, message->tag);
 	if (!latest)
 		return -ENOMEM;
 	if (make_room(conflation, latest, length) != 0) {
@@ -88,7 +86,7 @@ int conflation_put(struct conflation *conflation, netio_tag_t tag, const struct 
 			conflation_drop(conflation, latest);
 		return -ENOMEM;
 	}
-	source_copy(&(struct source){.iov = iov}, latest->data, length);
+	message_copy(message, latest->data);
 	latest->length = length;
 	return is_new ? 0 : 1;
 }

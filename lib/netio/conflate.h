@@ -3,7 +3,7 @@
 #ifndef NETIO_CONFLATE_H
 #define NETIO_CONFLATE_H
 
-#include "netio_priv.h"
+#include "message.h"
 
 #include <sys/queue.h>
 
@@ -19,20 +19,20 @@ struct latest {
 TAILQ_HEAD(latest_queue, latest);
 
 struct conflation {
+	uint32_t count;
 	void *by_tag; /* struct latest, of tsearch */
 	struct latest_queue queue;
-	uint32_t count;
 	uint64_t bytes; /* that they take, all in all */
 	uint64_t order; /* of the newest */
 };
 
 void conflation_init(struct conflation *conflation);
 
-/* Keep a copy of a message in place of the one of its tag, or behind all others, which are to take
- * at most bytes_max. length: of all pieces. Return: 0; 1 another one was replaced; -EAGAIN it would
- * be more; -ENOMEM: the one of its tag stays. */
-int conflation_put(struct conflation *conflation, netio_tag_t tag, const struct iovec *iov,
-		   uint64_t length, uint64_t bytes_max);
+/* Keep a copy of a message in place of the one of its tag, or behind all others, which may take
+ * bytes_max. Return: 0; 1 another one was replaced; -EAGAIN it would be more; -ENOMEM: the one of
+ * its tag stays. */
+int conflation_put(struct conflation *conflation, const struct message *message,
+		   uint64_t bytes_max);
 
 /* The one of that tag, or the one that came last; NULL: there is none. */
 struct latest *conflation_find(const struct conflation *conflation, netio_tag_t tag);

@@ -54,22 +54,26 @@ const char *message_read(struct plx_buf *message, uint64_t message_max, struct n
 	return NULL;
 }
 
-int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
-		  const struct iovec *iov, size_t count)
+int message_send_copy(struct plx_link *link, const struct message *message)
 {
 	uint8_t header[WIRE_MESSAGE_BYTES];
 	struct iovec pieces[1 + NETIO_IOV_MAX];
-	uint64_t length;
+
+	wire_message_write(header, message->tag);
+	pieces[0] = (struct iovec){header, sizeof(header)};
+	for (size_t i = 0; i < message->count; i++)
+		pieces[1 + i] = message->iov[i];
+	return plx_link_sendv(link, pieces, 1 + (int)message->count);
+}
+
+int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
+		  const struct iovec *iov, size_t count)
+{
+	struct message message = {.tag = tag, .iov = iov, .count = count};
 	int rc;
 
 	if (plx_unlikely(!link))
 		return netio_fail_closed();
-	rc = message_measure(iov, count, message_max, &length);
-	if (plx_unlikely(rc))
-		return rc;
-	wire_message_write(header, tag);
-	pieces[0] = (struct iovec){header, sizeof(header)};
-	for (size_t i = 0; i < count; i++)
-		pieces[1 + i] = iov[i];
-	return plx_link_sendv(link, pieces, 1 + (int)count);
+	rc = message_measure(iov, count, message_max, &message.length);
+	return plx_unlikely(rc) ? rc : message_send_copy(link, &message);
 }

@@ -583,6 +583,7 @@ enum netio_policy {
 	NETIO_POLICY_CONFLATE,   /**< of each tag only the newest message waits. It takes the place
 				      of the one before, so that it may come before older ones of
 				      other tags. Where too many wait, new ones are dropped */
+	NETIO_POLICY_COUNT,
 };
 
 /** Why a subscriber misses messages. */

@@ -1,105 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Publishing copies: to whom, and what those have not got yet that had no room. */
+/* Publishing: a message goes to the outbox of each subscriber that wants it, as a copy or by
+ * reference, and is remembered for those that had no room. */
 #include "publisher.h"
 
-#include "message.h"
+/* A message on its way to subscribers. */
+struct parcel {
+	struct message message;
+	uint64_t key; /* 0: copied */
 
-/* Matching ------------------------------------------------------------------------------------ */
+	/* By reference: also what the subscribers share that have it so; NULL: nothing yet. */
+	struct publication *publication; /* NULL: copied */
+	struct plx_buf *buf;
+};
 
-uint64_t publish_new_version(void)
-{
-	static __thread uint64_t newest;
-	uint64_t now_ns = plx_now_ns();
-
-	newest = now_ns > newest ? now_ns : newest + 1;
-	return newest << 8 | plx_lcore_id();
-}
-
-/* Of several subscriptions of one subscriber the strictest decides. */
-static void merge(struct match *match, const struct subscription *subscription)
-{
-	match->at_once |= subscription->at_once;
-	if (subscription->policy < match->policy ||
-	    (subscription->policy == match->policy &&
-	     subscription->backlog_bytes > match->backlog_bytes)) {
-		match->policy = subscription->policy;
-		match->backlog_bytes = subscription->backlog_bytes;
-	}
-}
-
-static void visit(void *owner, void *arg)
-{
-	const struct subscription *subscription = owner;
-	struct subscriber *subscriber = subscription->subscriber;
-	struct netio_publish_core *core = arg;
-
-	if (subscriber->seen == core->lookups) {
-		merge(&core->matches[subscriber->match], subscription);
-		return;
-	}
-	subscriber->seen = core->lookups;
-	subscriber->match = core->match_count++;
-	core->matches[subscriber->match] = (struct match){
-		.subscriber = subscriber,
-		.backlog_bytes = subscription->backlog_bytes,
-		.policy = subscription->policy,
-		.at_once = subscription->at_once,
-	};
-}
-
-static void search(struct netio_publish_core *core, netio_tag_t tag)
-{
-	core->lookups++;
-	core->match_count = 0;
-	table_lookup(&core->table, tag, visit, core);
-}
-
-static void remember(const struct netio_publish_core *core, netio_tag_t tag,
-		     struct netio_subscription_cache *cache)
-{
-	if (core->match_count > PLX_ARRAY_LEN(cache->to))
-		return;
-	cache->version = core->version;
-	cache->tag = tag;
-	cache->count = core->match_count;
-	for (uint32_t i = 0; i < core->match_count; i++) {
-		cache->to[i].subscriber = core->matches[i].subscriber;
-		cache->to[i].backlog_bytes = core->matches[i].backlog_bytes;
-		cache->to[i].policy = core->matches[i].policy;
-		cache->to[i].at_once = core->matches[i].at_once;
-	}
-}
-
-void publish_match_again(struct netio_publish_core *core, struct pending *pending)
-{
-	uint32_t left = 0;
-
-	search(core, pending->tag);
-	for (uint32_t i = 0; i < pending->count; i++)
-		if (pending->missing[i].subscriber->seen == core->lookups)
-			pending->missing[left++] = pending->missing[i];
-	pending->count = left;
-}
-
-void publish_match(struct netio_publish_core *core, netio_tag_t tag,
-		   struct netio_subscription_cache *cache)
-{
-	if (!cache || cache->version != core->version || cache->tag != tag) {
-		search(core, tag);
-		if (cache)
-			remember(core, tag, cache);
-		return;
-	}
-	core->match_count = cache->count;
-	for (uint32_t i = 0; i < cache->count; i++) {
-		core->matches[i].subscriber = cache->to[i].subscriber;
-		core->matches[i].backlog_bytes = cache->to[i].backlog_bytes;
-		core->matches[i].policy = cache->to[i].policy;
-		core->matches[i].at_once = cache->to[i].at_once;
-	}
-}
-
-/* Room ---------------------------------------------------------------------------------------- */
+/* What became of it: at how many subscribers. */
+struct outcome {
+	uint32_t taken, missing, too_big, missed, failed;
+	uint32_t gone; /* subscribers that are, or are about to be */
+	int error;     /* of the first that failed */
+};
 
 void publish_tell_room(struct netio_publish_core *core)
 {
@@ -112,108 +31,70 @@ void publish_tell_room(struct netio_publish_core *core)
 		core->unbuffered->cb_buffers_available(core->unbuffered);
 }
 
-/* Copies -------------------------------------------------------------------------------------- */
+/* Outcomes ------------------------------------------------------------------------------------ */
 
-/* By itself, where nothing waits before it; else in the page, which leaves as soon as it can. */
-static int copy_at_once(struct subscriber *subscriber, netio_tag_t tag, const struct iovec *iov,
-			size_t count, uint64_t length)
-{
-	struct pages *pages = subscriber->pages;
-	struct source source = {.iov = iov};
-	int rc;
-
-	/* Else it would depend on the link's room whether it is too long. */
-	if (plx_unlikely(!pages_hold(pages, length, tag ? WIRE_TAG : 0)))
-		return NETIO_STATUS_TOO_BIG;
-	if (!pages->page && pages->waiting_count == 0 && pages->gap.count == 0) {
-		rc = message_sendv(subscriber->accepted.link, subscriber->accepted.message_max, tag,
-				   iov, count);
-		if (rc != -EAGAIN)
-			return rc;
-	}
-	rc = pages_putv(pages, tag, length, &source);
-	if (rc == 0)
-		pages_leave_soon(pages);
-	return rc;
-}
-
-int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iovec *iov,
-		    size_t count, uint64_t length)
-{
-	struct subscriber *subscriber = match->subscriber;
-	struct source source = {.iov = iov};
-	struct pages_room room;
-	int rc;
-
-	if (plx_unlikely(!subscriber_is_there(subscriber)))
-		return -ENOTCONN;
-	if (plx_unlikely(length > subscriber->accepted.message_max))
-		return NETIO_STATUS_TOO_BIG;
-	if (plx_unlikely(pages_are_slow(subscriber->pages)))
-		return slow_copy_to(match, tag, iov, length);
-	room = subscriber->pages->room;
-	if (match->at_once)
-		rc = copy_at_once(subscriber, tag, iov, count, length);
-	else
-		rc = pages_putv(subscriber->pages, tag, length, &source);
-	if (plx_likely(rc != -EAGAIN) || match->policy == NETIO_POLICY_BLOCK)
-		return rc;
-	subscriber->pages->room = room; /* of those who wait for it */
-	return slow_copy_to(match, tag, iov, length);
-}
-
-void publish_note_other(struct publish_outcome *outcome, struct match *matches, uint32_t index,
-			int rc)
+/* One of `matches` has not taken it. Those that had no room come to stand at the beginning of
+ * `matches`, and behind them those for which it is too long. */
+static void note_not_taken(struct outcome *outcome, struct match *matches, uint32_t index, int rc)
 {
 	uint32_t missing = outcome->missing;
 	struct match match = matches[index];
 
-	if (rc == -EAGAIN) {
+	if (rc == NETIO_STATUS_AGAIN) {
 		matches[missing + outcome->too_big] = matches[missing];
 		matches[missing] = match;
 		outcome->missing++;
-	} else if (rc == -EMSGSIZE) {
+	} else if (rc == NETIO_STATUS_TOO_BIG) {
 		matches[missing + outcome->too_big] = match;
 		outcome->too_big++;
-	} else if (rc == PUBLISH_MISSED) {
+	} else if (rc == OUTBOX_MISSED) {
 		outcome->missed++;
-	} else if (rc == -ENOTCONN) {
+	} else if (rc == NETIO_STATUS_NOT_CONNECTED) {
 		outcome->gone++;
 	} else {
-		subscriber_misses(match.subscriber, 1, NETIO_GAP_GIVEN_UP);
+		outbox_miss(&match.subscriber->outbox, 1, NETIO_GAP_GIVEN_UP);
 		if (++outcome->failed == 1)
 			outcome->error = rc;
 	}
 }
 
-void publish_tell_too_big(const struct publish_outcome *outcome, const struct match *matches)
+static void miss(struct match *matches, uint32_t count, enum netio_gap_reason reason)
 {
-	for (uint32_t i = 0; i < outcome->too_big; i++)
-		subscriber_misses(matches[outcome->missing + i].subscriber, 1, NETIO_GAP_TOO_BIG);
+	for (uint32_t i = 0; i < count; i++)
+		outbox_miss(&matches[i].subscriber->outbox, 1, reason);
 }
 
-void publish_fail_missing(struct publish_outcome *outcome, const struct match *matches)
+/* Those of matches that had no room are remembered; without memory for that they miss it. */
+static struct pending *remember(struct netio_publish_core *core, const struct parcel *parcel,
+				struct outcome *outcome)
 {
-	for (uint32_t i = 0; i < outcome->missing; i++)
-		subscriber_misses(matches[i].subscriber, 1, NETIO_GAP_GIVEN_UP);
+	struct pending *pending = pending_create(core, parcel->message.tag, parcel->key,
+						 outcome->missing);
+
+	if (pending) {
+		pending->taken = outcome->taken || outcome->missed;
+		pending->publication = parcel->publication;
+		return pending;
+	}
+	outcome->error = plx_fail(ENOMEM, "out of memory to publish again");
+	miss(core->matches, outcome->missing, NETIO_GAP_GIVEN_UP);
 	outcome->failed += outcome->missing;
 	outcome->missing = 0;
+	return NULL;
 }
 
-int publish_finish(struct netio_publish_core *core, const struct publish_outcome *outcome,
-		   uint32_t taken_before)
+/* taken: some have it from before. Return: enum netio_status. */
+static int finish(struct netio_publish_core *core, const struct outcome *outcome, bool taken)
 {
 	struct netio_publish_stats *stats = &core->stats;
 
 	stats->copies += outcome->taken;
-	stats->too_big += outcome->too_big;
-	stats->given_up += outcome->failed;
 	if (plx_unlikely(outcome->missing)) {
 		stats->again++;
 		core->wants_room = true;
 		return NETIO_STATUS_AGAIN;
 	}
-	if (plx_likely(outcome->taken) || taken_before || outcome->missed) {
+	if (plx_likely(outcome->taken) || taken || outcome->missed) {
 		stats->messages++;
 		return outcome->failed ? outcome->error : NETIO_STATUS_OK;
 	}
@@ -226,53 +107,120 @@ int publish_finish(struct netio_publish_core *core, const struct publish_outcome
 	return NETIO_STATUS_NO_SUBSCRIBERS;
 }
 
-static void copy_to_all(struct match *matches, uint32_t match_count, netio_tag_t tag,
-			const struct iovec *iov, size_t count, uint64_t length,
-			struct publish_outcome *outcome)
+/* By reference that some have it is what counts: it has to stay. */
+static int finish_reference(struct netio_publish_core *core, const struct outcome *outcome)
 {
-	for (uint32_t i = 0; i < match_count; i++)
-		publish_note(outcome, matches, i,
-			     publish_copy_to(&matches[i], tag, iov, count, length));
-	publish_tell_too_big(outcome, matches);
+	return finish(core, outcome, true) == NETIO_STATUS_AGAIN ? NETIO_STATUS_PARTIAL
+								 : NETIO_STATUS_OK;
 }
 
-static int copy_anew(struct netio_publish_core *core, netio_tag_t tag, const struct iovec *iov,
-		     size_t count, uint64_t length, struct netio_subscription_cache *cache)
-{
-	struct publish_outcome outcome = {0};
-	struct pending *pending;
+/* One message --------------------------------------------------------------------------------- */
 
-	publish_match(core, tag, cache);
-	copy_to_all(core->matches, core->match_count, tag, iov, count, length, &outcome);
-	if (plx_unlikely(outcome.missing)) {
-		pending = pending_create(core, tag, 0, outcome.missing);
-		if (!pending) {
-			publish_fail_missing(&outcome, core->matches);
-			outcome.error = plx_fail(ENOMEM, "out of memory to publish again");
-		} else {
-			pending->taken = outcome.taken;
-			pending->count = outcome.missing;
-			memcpy(pending->missing, core->matches,
-			       outcome.missing * sizeof(struct match));
-		}
+static int send_to(const struct match *match, struct parcel *parcel)
+{
+	struct subscriber *subscriber = match->subscriber;
+	struct outbox *outbox = &subscriber->outbox;
+	int rc;
+
+	if (plx_unlikely(!subscriber_is_there(subscriber)))
+		return NETIO_STATUS_NOT_CONNECTED;
+	if (plx_unlikely(parcel->message.length > outbox->message_max))
+		return NETIO_STATUS_TOO_BIG;
+	if (parcel->publication && match->terms.at_once) {
+		rc = publication_send(parcel->publication, outbox, &parcel->message, &parcel->buf);
+		if (plx_likely(rc != NETIO_STATUS_AGAIN) ||
+		    match->terms.policy == NETIO_POLICY_BLOCK)
+			return rc;
 	}
-	return publish_finish(core, &outcome, 0);
+	return outbox_take(outbox, &match->terms, &parcel->message);
 }
 
-static int copy_again(struct netio_publish_core *core, struct pending *pending,
-		      const struct iovec *iov, size_t count, uint64_t length)
+static void send_to_all(struct match *matches, uint32_t count, struct parcel *parcel,
+			struct outcome *outcome)
 {
-	struct publish_outcome outcome = {0};
-	uint32_t taken_before = pending->taken;
+	for (uint32_t i = 0; i < count; i++) {
+		int rc = send_to(&matches[i], parcel);
 
-	publish_match_again(core, pending);
-	copy_to_all(pending->missing, pending->count, pending->tag, iov, count, length, &outcome);
-	pending->count = outcome.missing;
-	pending->taken += outcome.taken;
+		if (plx_likely(rc == 0))
+			outcome->taken++;
+		else
+			note_not_taken(outcome, matches, i, rc);
+	}
+}
+
+static int publish_copy(struct netio_publish_core *core, struct parcel *parcel,
+			struct netio_subscription_cache *cache)
+{
+	struct outcome outcome = {0};
+
+	match_find(core, parcel->message.tag, cache);
+	send_to_all(core->matches, core->match_count, parcel, &outcome);
+	miss(core->matches + outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
+	if (plx_unlikely(outcome.missing))
+		remember(core, parcel, &outcome);
+	return finish(core, &outcome, false);
+}
+
+static int publish_reference(struct netio_publish_core *core, struct parcel *parcel,
+			     struct netio_subscription_cache *cache)
+{
+	struct outcome outcome = {0};
+	struct pending *pending = NULL;
+
+	match_find(core, parcel->message.tag, cache);
+	if (core->match_count == 0)
+		return finish(core, &outcome, false);
+	parcel->publication = publication_create(core, parcel->key);
+	if (!parcel->publication)
+		return plx_fail(ENOMEM, "out of memory to publish");
+	send_to_all(core->matches, core->match_count, parcel, &outcome);
+	plx_buf_unref(parcel->buf);
+	if (!outcome.taken && outcome.missing && !outcome.missed)
+		outcome.too_big = 0; /* they will be counted when it is published */
+	miss(core->matches + outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
+	if (!outcome.taken && !outcome.missed) { /* nobody has it */
+		publication_drop(parcel->publication);
+		return finish(core, &outcome, false);
+	}
+	if (plx_unlikely(outcome.missing))
+		pending = remember(core, parcel, &outcome);
+	if (!pending)
+		publication_unref(parcel->publication);
+	return finish_reference(core, &outcome);
+}
+
+static int publish_again(struct netio_publish_core *core, struct pending *pending,
+			 struct parcel *parcel)
+{
+	struct outcome outcome = {0};
+	struct publication *publication = pending->publication;
+	bool taken = pending->taken;
+
+	parcel->publication = publication;
+	pending_match(core, pending);
+	send_to_all(pending->missing, pending->count, parcel, &outcome);
+	plx_buf_unref(parcel->buf);
+	miss(pending->missing + outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
 	core->stats.lost += outcome.gone;
-	if (!outcome.missing)
+	if (publication && outcome.gone && !publication->status)
+		publication->status = -ECONNRESET;
+	pending->count = outcome.missing;
+	pending->taken |= outcome.taken > 0;
+	if (!outcome.missing) {
 		pending_destroy(core, pending);
-	return publish_finish(core, &outcome, taken_before);
+		if (publication)
+			publication_unref(publication);
+	}
+	return publication ? finish_reference(core, &outcome) : finish(core, &outcome, taken);
+}
+
+/* Buffered ------------------------------------------------------------------------------------ */
+
+static int check(const struct netio_publish_core *core, int flags)
+{
+	if (!core)
+		return plx_fail(EINVAL, "the socket is not set up");
+	return plx_fail(EINVAL, "flags %d: give 0 or NETIO_REENTRY", flags);
 }
 
 int netio_buffered_publishv(struct netio_publish_socket *socket, netio_tag_t tag,
@@ -280,24 +228,22 @@ int netio_buffered_publishv(struct netio_publish_socket *socket, netio_tag_t tag
 			    struct netio_subscription_cache *cache)
 {
 	struct netio_publish_core *core = socket->core;
+	struct parcel parcel = {.message = {.tag = tag, .iov = iov, .count = count}};
 	struct pending *pending;
-	uint64_t length;
 	int rc;
 
-	if (plx_unlikely(!core))
-		return plx_fail(EINVAL, "the socket is not set up");
-	if (plx_unlikely(flags & ~NETIO_REENTRY))
-		return plx_fail(EINVAL, "flags %d: give 0 or NETIO_REENTRY", flags);
-	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &length);
+	if (plx_unlikely(!core || flags & ~NETIO_REENTRY))
+		return check(core, flags);
+	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &parcel.message.length);
 	if (plx_unlikely(rc))
 		return rc;
 	pending = pending_find(core, tag, 0);
-	if (plx_likely(!pending))
-		return copy_anew(core, tag, iov, count, length, cache);
-	if (flags & NETIO_REENTRY)
-		return copy_again(core, pending, iov, count, length);
-	pending_give_up(core, pending);
-	return copy_anew(core, tag, iov, count, length, cache);
+	if (plx_unlikely(pending != NULL)) {
+		if (flags & NETIO_REENTRY)
+			return publish_again(core, pending, &parcel);
+		pending_give_up(core, pending);
+	}
+	return publish_copy(core, &parcel, cache);
 }
 
 int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag, void *data,
@@ -311,9 +257,64 @@ void netio_buffered_publish_flush(struct netio_publish_socket *socket)
 	struct accepted *accepted = socket->core ? socket->core->acceptor.links : NULL;
 
 	for (; accepted; accepted = accepted->next) {
-		struct pages *pages = ((struct subscriber *)accepted)->pages;
+		struct outbox *outbox = &((struct subscriber *)accepted)->outbox;
 
-		if (pages && pages->page)
-			pages_leave(pages);
+		if (outbox->page)
+			outbox_leave(outbox);
 	}
+}
+
+/* By reference -------------------------------------------------------------------------------- */
+
+int netio_unbuffered_publishv_usr(struct netio_unbuffered_publish_socket *socket, netio_tag_t tag,
+				  struct iovec *iov, size_t count, uint64_t *key, int flags,
+				  struct netio_subscription_cache *cache, uint64_t usr,
+				  uint8_t usr_size)
+{
+	struct netio_publish_core *core = socket->core;
+	struct iovec pieces[1 + NETIO_IOV_MAX];
+	struct parcel parcel = {
+		.message = {.tag = tag, .iov = pieces, .count = 1 + count},
+		.key = *key,
+	};
+	struct pending *pending;
+	int rc;
+
+	if (plx_unlikely(!core || flags & ~NETIO_REENTRY))
+		return check(core, flags);
+	if (plx_unlikely(usr_size > sizeof(usr)))
+		return plx_fail(EINVAL, "usr_size %u: give 0 to 8", usr_size);
+	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT - usr_size, &parcel.message.length);
+	if (plx_unlikely(rc))
+		return rc;
+	parcel.message.length += usr_size;
+	pieces[0] = (struct iovec){&usr, usr_size};
+	for (size_t i = 0; i < count; i++)
+		pieces[1 + i] = iov[i];
+	pending = pending_find(core, tag, *key);
+	if (plx_likely(!pending))
+		return publish_reference(core, &parcel, cache);
+	if (flags & NETIO_REENTRY)
+		return publish_again(core, pending, &parcel);
+	return plx_fail(EALREADY,
+			"a message of that tag and key is PARTIAL; give NETIO_REENTRY, or "
+			"give it up");
+}
+
+int netio_unbuffered_publish_give_up(struct netio_unbuffered_publish_socket *socket,
+				     netio_tag_t tag, uint64_t key)
+{
+	struct pending *pending = socket->core ? pending_find(socket->core, tag, key) : NULL;
+
+	if (!pending)
+		return plx_fail(ENOENT, "no message of that tag and key is PARTIAL");
+	pending_give_up(socket->core, pending);
+	return 0;
+}
+
+int netio_unbuffered_publishv(struct netio_unbuffered_publish_socket *socket, netio_tag_t tag,
+			      struct iovec *iov, size_t count, uint64_t *key, int flags,
+			      struct netio_subscription_cache *cache)
+{
+	return netio_unbuffered_publishv_usr(socket, tag, iov, count, key, flags, cache, 0, 0);
 }

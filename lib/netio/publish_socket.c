@@ -11,7 +11,7 @@ static_assert(WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES <= MESSAGE_MA
 
 static int check_attr(const struct netio_publish_attr *attr, struct netio_publish_core *core)
 {
-	core->pages_attr = (struct pages_attr){
+	core->outbox_attr = (struct outbox_attr){
 		.page_bytes = attr->page_bytes,
 		.page_count = attr->page_count ? attr->page_count
 					       : NETIO_PUBLISH_PAGE_COUNT_DEFAULT,
@@ -28,13 +28,13 @@ static int check_attr(const struct netio_publish_attr *attr, struct netio_publis
 	core->policy = attr->policy ? attr->policy : NETIO_POLICY_BLOCK;
 	core->backlog_bytes = attr->backlog_bytes;
 	core->refuse_block = attr->refuse_block;
-	if ((unsigned)attr->policy > NETIO_POLICY_CONFLATE)
+	if ((unsigned)attr->policy >= NETIO_POLICY_COUNT)
 		return plx_fail(EINVAL, "policy %d: give one of enum netio_policy",
 				(int)attr->policy);
 	if (core->refuse_block && core->policy == NETIO_POLICY_BLOCK)
 		return plx_fail(EINVAL, "refuse_block: give a policy, other than to block, for "
 					"subscriptions that name none");
-	return pages_check_attr(&core->pages_attr);
+	return outbox_check_attr(&core->outbox_attr);
 }
 
 /* Return: 0; an error, which is logged. */
@@ -62,9 +62,9 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 		free(core);
 		return netio_fail(rc);
 	}
-	core->version = publish_new_version();
+	core->version = match_new_version();
 	TAILQ_INIT(&core->pendings);
-	publish_start_telling(core);
+	publications_init(core);
 	acceptor_init(&core->acceptor, evloop, socket, &publisher_owner, attr->provider,
 		      MESSAGE_MAX);
 	*core_out = core;
@@ -99,9 +99,7 @@ void publish_core_destroy(struct netio_publish_core *core)
 		core->freed = true;
 		return;
 	}
-	plx_task_cancel(&core->tell);
 	publications_free(core);
-	references_fini(&core->references);
 	table_fini(&core->table);
 	free(core->matches);
 	free(core);
@@ -121,15 +119,19 @@ static void core_stats(const struct netio_publish_core *core, struct netio_publi
 	if (!core)
 		return;
 	*stats_out = core->stats;
+	stats_out->dropped_new = core->missed[NETIO_GAP_DROPPED_NEW];
+	stats_out->dropped_old = core->missed[NETIO_GAP_DROPPED_OLD];
+	stats_out->conflated = core->missed[NETIO_GAP_CONFLATED];
+	stats_out->disconnected = core->missed[NETIO_GAP_DISCONNECTED];
+	stats_out->too_big = core->missed[NETIO_GAP_TOO_BIG];
+	stats_out->given_up = core->missed[NETIO_GAP_GIVEN_UP];
 	for (const struct accepted *accepted = core->acceptor.links; accepted;
 	     accepted = accepted->next) {
-		const struct pages *pages = ((const struct subscriber *)accepted)->pages;
+		const struct outbox *outbox = &((const struct subscriber *)accepted)->outbox;
 
-		if (!pages)
-			continue;
-		stats_out->pages += pages->stats.pages;
-		stats_out->lost += pages->stats.messages_lost;
-		stats_out->pages_under_way += pages->count - pages->free_count;
+		stats_out->pages += outbox->stats.pages;
+		stats_out->lost += outbox->stats.messages_lost;
+		stats_out->pages_under_way += outbox->count - outbox->free_count;
 	}
 }
 

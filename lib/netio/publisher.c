@@ -1,91 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The subscribers of a publish socket: their connections, and their pages. */
+/* The subscribers of a publish socket: their connections, and their outboxes. */
 #include "publisher.h"
 
 #include <stdlib.h>
 
-/* Pages --------------------------------------------------------------------------------------- */
+/* Outboxes ------------------------------------------------------------------------------------ */
 
-struct subscriber_pages {
-	struct pages pages; /* first */
-	struct subscriber *subscriber;
+static struct subscriber *subscriber_of(struct outbox *outbox)
+{
+	return plx_container_of(outbox, struct subscriber, outbox);
+}
+
+static void on_room(struct outbox *outbox)
+{
+	publish_tell_room(subscriber_core(subscriber_of(outbox)));
+}
+
+static void on_sent(struct outbox *outbox)
+{
+	struct subscriber *subscriber = subscriber_of(outbox);
+
+	accepted_settles(&subscriber->accepted);
+	if (plx_unlikely(subscriber->answer_bytes))
+		requests_go_on(subscriber);
+	if (plx_unlikely(outbox_is_done(outbox)))
+		accepted_settled(&subscriber->accepted);
+}
+
+static void on_too_slow(struct outbox *outbox, const char *why)
+{
+	struct accepted *accepted = &subscriber_of(outbox)->accepted;
+
+	accepted->closed_why = why;
+	accepted_close(accepted);
+}
+
+static const struct outbox_owner outbox_owner = {
+	.room = on_room,
+	.sent = on_sent,
+	.too_slow = on_too_slow,
 };
 
-static struct subscriber *subscriber_of(struct pages *pages)
+void netio_subscriber_stats(const struct netio_subscriber *subscriber,
+			    struct netio_subscriber_stats *stats_out)
 {
-	return ((struct subscriber_pages *)pages)->subscriber;
-}
+	const struct outbox *outbox = &plx_container_of(subscriber, struct subscriber, pub)->outbox;
 
-static void on_room(struct pages *pages)
-{
-	publish_tell_room(subscriber_core(subscriber_of(pages)));
-}
-
-/* Messages of which only the latest waits go where there is room now, and answers behind them. */
-static void go_on(struct subscriber *subscriber)
-{
-	struct pages *pages = subscriber->pages;
-
-	if (plx_likely(subscriber->latest.count == 0) || !subscriber->accepted.link)
-		return;
-	slow_go_on(subscriber);
-	if (subscriber->latest.count == 0 && subscriber->accepted.settling)
-		pages_close(pages);
-	requests_go_on(subscriber);
-}
-
-static void on_sent(struct pages *pages)
-{
-	struct subscriber *subscriber = subscriber_of(pages);
-	struct accepted *accepted = &subscriber->accepted;
-
-	accepted_settles(accepted);
-	go_on(subscriber);
-	if (plx_unlikely(pages_are_back(pages)) && subscriber->latest.count == 0)
-		accepted_settled(accepted);
-}
-
-static const struct pages_owner pages_owner = {.room = on_room, .sent = on_sent};
-
-int subscriber_make_pages(struct subscriber *subscriber)
-{
-	const struct netio_publish_core *core = subscriber_core(subscriber);
-	struct subscriber_pages *made;
-	int rc;
-
-	if (subscriber->pages)
-		return 0;
-	made = aligned_alloc(PLX_CACHE_LINE, sizeof(*made));
-	if (!made)
-		return -ENOMEM;
-	rc = pages_init(&made->pages, &core->pages_attr, &pages_owner);
-	if (rc) {
-		free(made);
-		return rc;
-	}
-	made->subscriber = subscriber;
-	pages_open(&made->pages, subscriber->accepted.link, subscriber->accepted.message_max);
-	subscriber->pages = &made->pages;
-	subscriber->pages->all_droppable = subscriber->may_miss;
-	if (subscriber->gap.count) /* which pages tell from now on */
-		pages_add_gap(subscriber->pages, subscriber->gap.count, subscriber->gap.reasons,
-			      true);
-	subscriber->gap = (struct wire_gap){0};
-	return 0;
-}
-
-/* What its pages counted goes into what the socket has counted. */
-static void free_pages(struct subscriber *subscriber)
-{
-	struct netio_publish_stats *stats = &subscriber_core(subscriber)->stats;
-
-	if (!subscriber->pages)
-		return;
-	stats->pages += subscriber->pages->stats.pages;
-	stats->lost += subscriber->pages->stats.messages_lost;
-	pages_fini(subscriber->pages);
-	free(subscriber->pages);
-	subscriber->pages = NULL;
+	*stats_out = (struct netio_subscriber_stats){
+		.backlog_bytes = outbox_backlog_bytes(outbox) + outbox->latest.bytes,
+		.pages_under_way = outbox->count - outbox->free_count,
+		.is_slow = outbox_is_slow(outbox),
+	};
+	memcpy(stats_out->missed, outbox->missed, sizeof(stats_out->missed));
 }
 
 /* Connections --------------------------------------------------------------------------------- */
@@ -116,14 +82,17 @@ static bool has_room(struct acceptor *acceptor)
 
 static struct accepted *on_create(struct acceptor *acceptor)
 {
-	struct subscriber *subscriber = calloc(1, sizeof(*subscriber));
+	struct netio_publish_core *core = (struct netio_publish_core *)acceptor;
+	struct subscriber *subscriber = aligned_alloc(PLX_CACHE_LINE, sizeof(*subscriber));
 
 	if (!subscriber)
 		return NULL;
+	memset(subscriber, 0, sizeof(*subscriber));
 	subscriber->accepted.one = &subscriber->pub;
-	conflation_init(&subscriber->latest);
-	subscriber->may_miss = true;
-	((struct netio_publish_core *)acceptor)->connections++;
+	outbox_init(&subscriber->outbox, &core->outbox_attr, &outbox_owner);
+	subscriber->outbox.all_droppable = true;
+	subscriber->outbox.missed_in_all = core->missed;
+	core->connections++;
 	return &subscriber->accepted;
 }
 
@@ -144,6 +113,7 @@ static void on_established(struct accepted *accepted, const struct notice *notic
 	struct netio_publish_core *core = subscriber_core(subscriber);
 
 	core->stats.subscribers++;
+	outbox_open(&subscriber->outbox, accepted->link, accepted->message_max);
 	subscriber->pub = (struct netio_subscriber){
 		.socket = core->acceptor.socket,
 		.id = accepted->id,
@@ -166,16 +136,12 @@ static void on_writable(struct accepted *accepted)
 	if (!accepted->link)
 		return;
 	requests_go_on(subscriber);
-	if (!subscriber->pages && accepted->link)
-		subscriber_tell_gap(subscriber);
-	if (subscriber->pages && accepted->link) {
-		pages_send_waiting(subscriber->pages);
-		go_on(subscriber);
-	}
+	if (accepted->link)
+		outbox_writable(&subscriber->outbox);
 	if (core->unbuffered)
 		publish_tell_room(core);
-	else if (subscriber->pages && accepted->link)
-		pages_tell_room(subscriber->pages);
+	else if (accepted->link)
+		outbox_tell_room(&subscriber->outbox);
 }
 
 static void on_failed(struct accepted *accepted)
@@ -188,22 +154,14 @@ static void on_failed(struct accepted *accepted)
 
 static bool on_settle(struct accepted *accepted)
 {
-	struct subscriber *subscriber = (struct subscriber *)accepted;
-	struct pages *pages = subscriber->pages;
-
-	if (!pages)
-		return true;
-	slow_go_on(subscriber);
-	return subscriber->latest.count == 0 && pages_close(pages);
+	return outbox_close(&((struct subscriber *)accepted)->outbox);
 }
 
 static bool on_ended(struct accepted *accepted)
 {
 	struct subscriber *subscriber = (struct subscriber *)accepted;
 
-	if (subscriber->pages)
-		pages_lose(subscriber->pages);
-	subscriber_core(subscriber)->stats.lost += slow_clear(subscriber);
+	outbox_lose(&subscriber->outbox);
 	on_failed(accepted);
 	return true;
 }
@@ -219,7 +177,9 @@ static void on_free(struct accepted *accepted)
 	struct subscriber *subscriber = (struct subscriber *)accepted;
 	struct netio_publish_core *core = subscriber_core(subscriber);
 
-	free_pages(subscriber);
+	core->stats.pages += subscriber->outbox.stats.pages;
+	core->stats.lost += subscriber->outbox.stats.messages_lost;
+	outbox_fini(&subscriber->outbox);
 	core->stats.subscribers -= accepted->established;
 	core->connections--;
 	free(subscriber);

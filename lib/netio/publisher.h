@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is behind both publish sockets: subscribers, what they want, and what is published. */
+/* Both publish sockets. In the order in which a message passes them:
+ *
+ *     publish.c          a message: measured, and given to the outbox of each subscriber
+ *     match.c, table.c   who gets it
+ *     publication.c      one that is sent by reference, and when nobody needs it any more
+ *     outbox.h           what becomes of it for one subscriber
+ *
+ * and around that path:
+ *
+ *     publish_socket.c   the sockets
+ *     publisher.c        connections of subscribers
+ *     requests.c         what they subscribe to */
 #ifndef NETIO_PUBLISHER_H
 #define NETIO_PUBLISHER_H
 
 #include "accept.h"
-#include "conflate.h"
-#include "pages.h"
+#include "outbox.h"
 #include "reference.h"
 #include "table.h"
 
@@ -17,16 +27,10 @@
 struct subscriber {
 	struct accepted accepted; /* first */
 	struct netio_subscriber pub;
-	struct pages *pages; /* NULL: none of its subscriptions has had messages in pages yet */
-	void *by_id;         /* struct subscription, of tsearch */
-	void *by_filter;     /* the same */
-	uint32_t places;     /* that they take */
-
-	/* Where it is slow. */
-	bool may_miss;            /* all that it ever subscribed to is to drop the old */
-	struct conflation latest; /* behind its pages */
-	struct wire_gap gap;      /* that it is not told yet, where it has no pages */
-	uint64_t missed[NETIO_GAP_REASON_COUNT];
+	struct outbox outbox; /* has pages once a subscription has needed some */
+	void *by_id;          /* struct subscription, of tsearch */
+	void *by_filter;      /* the same */
+	uint32_t places;      /* that they take */
 
 	/* In the newest lookup that it was in. */
 	uint64_t seen;
@@ -44,9 +48,7 @@ struct subscriber {
 struct subscription {
 	struct subscriber *subscriber;
 	uint32_t id;
-	bool at_once;
-	uint8_t policy;         /* enum netio_policy, not the default */
-	uint64_t backlog_bytes; /* not 0 */
+	struct outbox_terms terms;
 	struct netio_subscription what;
 	struct table_filter filter;
 	unsigned pair_count;
@@ -55,9 +57,7 @@ struct subscription {
 
 struct match {
 	struct subscriber *subscriber;
-	uint64_t backlog_bytes; /* as of the subscription that decides */
-	uint8_t policy;
-	bool at_once;
+	struct outbox_terms terms; /* as of the subscription that decides */
 };
 
 /* A message that some have not got yet. */
@@ -66,7 +66,7 @@ struct pending {
 	uint64_t key;                    /* 0 where it was copied */
 	struct publication *publication; /* NULL: it was copied */
 	TAILQ_ENTRY(pending) link;
-	uint32_t taken; /* by others */
+	bool taken; /* by others, or it was dropped for them */
 	uint32_t count;
 	struct match missing[]; /* flexible */
 };
@@ -86,7 +86,7 @@ struct netio_publish_core {
 	struct acceptor acceptor;              /* first; its socket is one of the next two */
 	struct netio_publish_socket *buffered; /* one of the two; both NULL: gone */
 	struct netio_unbuffered_publish_socket *unbuffered;
-	struct pages_attr pages_attr;
+	struct outbox_attr outbox_attr;
 	uint32_t subscriptions_max, subscriber_subscriptions_max, subscribers_max;
 	enum netio_policy policy; /* of those that name none */
 	uint64_t backlog_bytes;
@@ -111,13 +111,11 @@ struct netio_publish_core {
 	bool telling, freed;  /* they are being told: it is not freed yet; it is to be */
 	struct plx_task tell; /* of them */
 	struct netio_publish_stats stats;
+	uint64_t missed[NETIO_GAP_REASON_COUNT]; /* by all subscribers */
 };
 
 /* Subscribers; publisher.c. */
 extern const struct acceptor_owner publisher_owner;
-
-/* Make pages for it, if there are none. Return: 0; -ENOMEM. */
-int subscriber_make_pages(struct subscriber *subscriber);
 
 static inline struct netio_publish_core *subscriber_core(const struct subscriber *subscriber)
 {
@@ -159,85 +157,31 @@ void publish_socket_fini(struct netio_publish_core *core);
 /* Nothing refers to it any more. */
 void publish_core_destroy(struct netio_publish_core *core);
 
-/* publish.c */
+/* match.c */
 
 /* Of a table: different from all others of this process, so that a cache is not mistaken. */
-uint64_t publish_new_version(void);
-
-/* Leave those alone in pending->missing that want the tag still. */
-void publish_match_again(struct netio_publish_core *core, struct pending *pending);
+uint64_t match_new_version(void);
 
 /* Fill in core->matches. cache: may be NULL. */
-void publish_match(struct netio_publish_core *core, netio_tag_t tag,
-		   struct netio_subscription_cache *cache);
+void match_find(struct netio_publish_core *core, netio_tag_t tag,
+		struct netio_subscription_cache *cache);
 
-/* Copy a message to one. length: of all pieces. Return: enum netio_status; PUBLISH_MISSED; -EINVAL;
- * -ENOMEM. */
-int publish_copy_to(const struct match *match, netio_tag_t tag, const struct iovec *iov,
-		    size_t count, uint64_t length);
-
-/* What became of a message: to how many. */
-struct publish_outcome {
-	uint32_t taken, missing, too_big, missed, failed;
-	uint32_t gone; /* subscribers that are, or are about to be */
-	int error;     /* of the first that failed */
-};
-
-/* What became of it at one subscriber, of those up to it. Those that had no room come to stand at
- * the beginning of matches, and behind them those for which it is too long. */
-void publish_note_other(struct publish_outcome *outcome, struct match *matches, uint32_t index,
-			int rc);
-
-static inline void publish_note(struct publish_outcome *outcome, struct match *matches,
-				uint32_t index, int rc)
-{
-	if (plx_likely(rc == 0))
-		outcome->taken++;
-	else
-		publish_note_other(outcome, matches, index, rc);
-}
-
-/* Tell these. */
-void publish_tell_too_big(const struct publish_outcome *outcome, const struct match *matches);
-
-/* There is no memory to remember those that had no room: they miss it. */
-void publish_fail_missing(struct publish_outcome *outcome, const struct match *matches);
-
-/* What became of it at all. taken_before: by how many, before NETIO_REENTRY.
- * Return: enum netio_status, of which AGAIN stands for PARTIAL, too. */
-int publish_finish(struct netio_publish_core *core, const struct publish_outcome *outcome,
-		   uint32_t taken_before);
-
-/* slow.c */
-
-#define PUBLISH_MISSED 1 /* it is lost for that subscriber, which is told */
-
-/* A message for one whose link or pages have no room, as the policy says. Return: as
- * publish_copy_to. */
-int slow_copy_to(const struct match *match, netio_tag_t tag, const struct iovec *iov,
-		 uint64_t length);
-
-/* Those of which only the latest waits: all are lost. Return: how many there were. */
-uint32_t slow_clear(struct subscriber *subscriber);
-
-/* Some pages have left: let the latest ones go into others. */
-void slow_go_on(struct subscriber *subscriber);
-
-/* It misses messages, and is to be told. */
-void subscriber_misses(struct subscriber *subscriber, uint64_t count, enum netio_gap_reason reason);
-
-/* Tell it where it has no pages. Return: whether there is nothing left to tell. */
-bool subscriber_tell_gap(struct subscriber *subscriber);
-
-/* pending.c */
+struct pending *pending_search(struct netio_publish_core *core, netio_tag_t tag, uint64_t key);
 
 /* What some have not got yet. NULL: there is none. */
-struct pending *pending_find(struct netio_publish_core *core, netio_tag_t tag, uint64_t key);
+static inline struct pending *pending_find(struct netio_publish_core *core, netio_tag_t tag,
+					   uint64_t key)
+{
+	return plx_likely(core->pending_count == 0) ? NULL : pending_search(core, tag, key);
+}
 
-/* Room for as many that miss it. Return: NULL: out of memory. */
+/* The first `count` of core->matches miss it. Return: NULL: out of memory. */
 struct pending *pending_create(struct netio_publish_core *core, netio_tag_t tag, uint64_t key,
 			       uint32_t count);
 void pending_destroy(struct netio_publish_core *core, struct pending *pending);
+
+/* Leave those alone in pending->missing that want the tag still. */
+void pending_match(struct netio_publish_core *core, struct pending *pending);
 
 /* It will not be published again: count what was missed. */
 void pending_give_up(struct netio_publish_core *core, struct pending *pending);
@@ -245,18 +189,31 @@ void pending_give_up(struct netio_publish_core *core, struct pending *pending);
 /* A subscriber is gone: nobody waits for it. */
 void pending_forget(struct netio_publish_core *core, const struct subscriber *subscriber);
 
+/* publish.c */
+
 /* A subscriber has room, or is gone. */
 void publish_tell_room(struct netio_publish_core *core);
 
-/* publish_unbuffered.c */
+/* publication.c */
 
-/* Set up core->tell. */
-void publish_start_telling(struct netio_publish_core *core);
+/* Set up what tells of publications. */
+void publications_init(struct netio_publish_core *core);
 
 /* All that are told of, or unused. */
 void publications_free(struct netio_publish_core *core);
 
-/* Behind the last reference it is told from the loop that the message is published. */
+/* Return: one with one reference; NULL: out of memory. */
+struct publication *publication_create(struct netio_publish_core *core, uint64_t key);
+
+/* It was sent to nobody: nothing is told. */
+void publication_drop(struct publication *publication);
+
+/* After the last reference it is told from the loop that the message is published. */
 void publication_unref(struct publication *publication);
+
+/* Send it to one, with buf for all, made from the message if it is NULL. Its first piece is the
+ * user's header, of at most 8 bytes, which is copied. Return: enum netio_status; -ENOMEM. */
+int publication_send(struct publication *publication, struct outbox *outbox,
+		     const struct message *message, struct plx_buf **buf);
 
 #endif

@@ -37,7 +37,7 @@ static struct subscription *find(struct subscriber *subscriber, uint32_t id)
 
 static void table_changed(struct netio_publish_core *core)
 {
-	core->version = publish_new_version();
+	core->version = match_new_version();
 }
 
 static struct netio_subscription describe(const struct wire_request *request)
@@ -121,20 +121,24 @@ static struct table_filter filter_of(const struct wire_request *request)
 }
 
 /* What the request leaves to the publisher is as that says, and no more waits than pages hold. */
-static void set_policy(const struct netio_publish_core *core, struct subscription *subscription)
+static void set_terms(const struct netio_publish_core *core, struct subscription *subscription)
 {
 	const struct netio_subscription *what = &subscription->what;
-	uint64_t backlog_max = (uint64_t)core->pages_attr.page_count * core->pages_attr.page_bytes;
+	struct outbox_terms *terms = &subscription->terms;
+	uint64_t backlog_max = (uint64_t)core->outbox_attr.page_count *
+			       core->outbox_attr.page_bytes;
 
-	subscription->policy = (uint8_t)what->policy;
-	subscription->backlog_bytes = what->backlog_bytes;
+	terms->policy = (uint8_t)what->policy;
+	terms->backlog_bytes = what->backlog_bytes;
 	if (what->policy == NETIO_POLICY_DEFAULT) {
-		subscription->policy = (uint8_t)core->policy;
+		terms->policy = (uint8_t)core->policy;
 		if (!what->backlog_bytes)
-			subscription->backlog_bytes = core->backlog_bytes;
+			terms->backlog_bytes = core->backlog_bytes;
 	}
-	if (!subscription->backlog_bytes || subscription->backlog_bytes > backlog_max)
-		subscription->backlog_bytes = backlog_max;
+	if (!terms->backlog_bytes || terms->backlog_bytes > backlog_max)
+		terms->backlog_bytes = backlog_max;
+	terms->at_once = what->delivery == NETIO_DELIVERY_AT_ONCE ||
+			 (what->delivery == NETIO_DELIVERY_DEFAULT && core->unbuffered);
 }
 
 static struct subscription *create(struct subscriber *subscriber,
@@ -150,10 +154,7 @@ static struct subscription *create(struct subscriber *subscriber,
 	subscription->subscriber = subscriber;
 	subscription->id = request->id;
 	subscription->what = describe(request);
-	set_policy(subscriber_core(subscriber), subscription);
-	subscription->at_once = request->delivery == WIRE_DELIVERY_AT_ONCE ||
-				(request->delivery == WIRE_DELIVERY_DEFAULT &&
-				 subscriber_core(subscriber)->unbuffered);
+	set_terms(subscriber_core(subscriber), subscription);
 	subscription->filter = filter;
 	subscription->pair_count = pairs;
 	return subscription;
@@ -163,19 +164,17 @@ static struct subscription *create(struct subscriber *subscriber,
 static enum wire_status enter(struct subscriber *subscriber, struct subscription *subscription)
 {
 	struct netio_publish_core *core = subscriber_core(subscriber);
-	bool needs_pages = !subscription->at_once || core->buffered ||
-			   subscription->policy != NETIO_POLICY_BLOCK;
+	const struct outbox_terms *terms = &subscription->terms;
+	bool needs_pages = !terms->at_once || core->buffered || terms->policy != NETIO_POLICY_BLOCK;
 	int rc;
 
-	if (core->refuse_block && subscription->policy == NETIO_POLICY_BLOCK)
+	if (core->refuse_block && terms->policy == NETIO_POLICY_BLOCK)
 		return WIRE_NO_BLOCK;
 	/* Of what is sent at once, pages take what the link has no room for; but where it is sent
 	 * by reference, and nothing is to be dropped, its publisher waits. */
-	if (needs_pages && subscriber_make_pages(subscriber) != 0)
+	if (needs_pages && outbox_make_pages(&subscriber->outbox) != 0)
 		return WIRE_NO_MEMORY;
-	subscriber->may_miss &= subscription->policy == NETIO_POLICY_DROP_OLD;
-	if (subscriber->pages)
-		subscriber->pages->all_droppable = subscriber->may_miss;
+	outbox_expect(&subscriber->outbox, terms->policy);
 	if (!tsearch(subscription, &subscriber->by_id, compare_ids))
 		return WIRE_NO_MEMORY;
 	if (!tsearch(subscription, &subscriber->by_filter, compare_filters)) {
@@ -231,42 +230,39 @@ static enum wire_status subscribe(struct subscriber *subscriber, const struct wi
  * publisher that always has some would hold it up for good. */
 static void place_answer(struct subscriber *subscriber)
 {
-	struct pages *pages = subscriber->pages;
+	struct outbox *outbox = &subscriber->outbox;
 
-	if (!pages)
-		return;
-	if (pages->page)
-		pages_leave(pages);
-	subscriber->answer_behind = pages->number;
-	subscriber->answer_order = subscriber->latest.count ? subscriber->latest.order : 0;
+	if (outbox->page)
+		outbox_leave(outbox);
+	subscriber->answer_behind = outbox->number;
+	subscriber->answer_order = outbox->latest.count ? outbox->latest.order : 0;
 }
 
 static bool what_is_before_has_left(struct subscriber *subscriber)
 {
-	struct pages *pages = subscriber->pages;
-	const struct latest *latest = conflation_first(&subscriber->latest);
+	struct outbox *outbox = &subscriber->outbox;
+	const struct latest *latest = conflation_first(&outbox->latest);
 
 	if (subscriber->answer_order) {
 		if (latest && latest->order <= subscriber->answer_order)
 			return false;
 		subscriber->answer_order = 0; /* they are in pages now */
-		if (pages->page)
-			pages_leave(pages);
-		subscriber->answer_behind = pages->number;
+		if (outbox->page)
+			outbox_leave(outbox);
+		subscriber->answer_behind = outbox->number;
 	}
-	pages_send_until(pages, subscriber->answer_behind);
-	return pages_sent_until(pages, subscriber->answer_behind);
+	outbox_send_until(outbox, subscriber->answer_behind);
+	return outbox_sent_until(outbox, subscriber->answer_behind);
 }
 
 /* Return: whether there is none that waits. */
 static bool send_answer(struct subscriber *subscriber)
 {
-	struct pages *pages = subscriber->pages;
 	int rc;
 
 	if (!subscriber->answer_bytes)
 		return true;
-	if (pages && !what_is_before_has_left(subscriber))
+	if (!what_is_before_has_left(subscriber))
 		return false;
 	rc = plx_link_send(subscriber->accepted.link, subscriber->answer, subscriber->answer_bytes);
 	if (rc == -EAGAIN)

@@ -111,7 +111,7 @@ static int check_subscription(const char *what, const struct netio_subscription 
 	if ((unsigned)subscription->delivery > NETIO_DELIVERY_BUFFERED)
 		return plx_fail(EINVAL, "%s: delivery %d; give one of enum netio_delivery", what,
 				(int)subscription->delivery);
-	if ((unsigned)subscription->policy > NETIO_POLICY_CONFLATE)
+	if ((unsigned)subscription->policy >= NETIO_POLICY_COUNT)
 		return plx_fail(EINVAL, "%s: policy %d; give one of enum netio_policy", what,
 				(int)subscription->policy);
 	return 0;

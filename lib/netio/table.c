@@ -239,16 +239,19 @@ void table_remove(struct table *table, struct table_pair *pairs, unsigned count)
 	}
 }
 
-void table_lookup(const struct table *table, uint64_t tag, void (*visit)(void *owner, void *arg),
-		  void *arg)
+void *table_next(const struct table *table, struct table_search *search)
 {
-	for (uint32_t i = 0; i < table->used_count; i++) {
-		uint8_t index = table->used[i];
-		const struct table_cell *cell = find(table, tag & table->masks[index].bits, index);
+	const struct table_pair *pair = search->pair;
 
-		if (!cell)
-			continue;
-		for (const struct table_pair *pair = cell->pairs; pair; pair = pair->next)
-			visit(pair->owner, arg);
+	while (!pair && search->mask < table->used_count) {
+		uint8_t index = table->used[search->mask++];
+		const struct table_cell *cell = find(table, search->tag & table->masks[index].bits,
+						     index);
+
+		pair = cell ? cell->pairs : NULL;
 	}
+	if (!pair)
+		return NULL;
+	search->pair = pair->next;
+	return pair->owner;
 }

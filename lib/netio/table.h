@@ -60,9 +60,15 @@ int table_add(struct table *table, const struct table_filter *filter, struct tab
 
 void table_remove(struct table *table, struct table_pair *pairs, unsigned count);
 
-/* Call visit for the owner of each pair that matches: for a subscription once, as its pairs do not
- * overlap. */
-void table_lookup(const struct table *table, uint64_t tag, void (*visit)(void *owner, void *arg),
-		  void *arg);
+/* A search for what matches a tag. All but the tag is zero at first. */
+struct table_search {
+	uint64_t tag;
+	uint32_t mask; /* the next one in used */
+	const struct table_pair *pair;
+};
+
+/* Return: the owner of the next pair that matches, which is a subscription once, as its pairs do
+ * not overlap; NULL: no more. */
+void *table_next(const struct table *table, struct table_search *search);
 
 #endif

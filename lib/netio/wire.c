@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire.h"
 
+#include "netio.h"
+
+/* Policies and reasons are numbers of theirs. */
+#define GAP_REASONS (NETIO_GAP_BIT(NETIO_GAP_REASON_COUNT) - 2)
+
 static const uint8_t magic[4] = {'N', 't', 'I', 'O'};
 
 void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_greeting *greeting)
@@ -52,7 +57,7 @@ const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_
 	if (size < WIRE_PAGE_BYTES)
 		return "a page without a header";
 	*gap_out = wire_page_gap(in);
-	if (gap_out->reasons & ~WIRE_GAP_REASONS || !gap_out->reasons != !gap_out->count)
+	if (gap_out->reasons & ~GAP_REASONS || !gap_out->reasons != !gap_out->count)
 		return "a page with a gap that makes no sense";
 	if (size == WIRE_PAGE_BYTES && !gap_out->count)
 		return "a page without entries";
@@ -108,7 +113,8 @@ const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_
 		.backlog_bytes = wire_get64(in + 24),
 	};
 	if (out->what < WIRE_SUBSCRIBE_RANGE || out->what > WIRE_UNSUBSCRIBE ||
-	    out->delivery > WIRE_DELIVERY_BUFFERED || out->policy > WIRE_POLICY_MAX || word >> 56)
+	    out->delivery > WIRE_DELIVERY_BUFFERED || out->policy >= NETIO_POLICY_COUNT ||
+	    word >> 56)
 		return "a request that is unknown";
 	if (out->what == WIRE_SUBSCRIBE_MASK && (out->first & ~out->last || out->last == 0))
 		return "a request for a mask that is 0, or leaves out bits of its value";

@@ -218,12 +218,6 @@ enum wire_what { WIRE_SUBSCRIBE_RANGE = 1, WIRE_SUBSCRIBE_MASK, WIRE_UNSUBSCRIBE
 
 enum wire_delivery { WIRE_DELIVERY_DEFAULT, WIRE_DELIVERY_AT_ONCE, WIRE_DELIVERY_BUFFERED };
 
-/* Numbers of enum netio_policy. */
-#define WIRE_POLICY_MAX 5
-
-/* And bits of enum netio_gap_reason. */
-#define WIRE_GAP_REASONS 0x7e
-
 enum wire_status {
 	WIRE_SUBSCRIBED = 1,
 	WIRE_UNSUBSCRIBED,

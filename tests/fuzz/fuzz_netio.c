@@ -39,7 +39,7 @@ static bool give(struct intake *intake, const struct netio_msg *msg)
 static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 {
 	must(count > 0 && count <= WIRE_GAP_COUNT_MAX);
-	must(reasons && !(reasons & ~WIRE_GAP_REASONS));
+	must(reasons && !(reasons & 1) && !(reasons >> NETIO_GAP_REASON_COUNT));
 }
 
 /* What is accepted as a greeting survives being written and read again. */

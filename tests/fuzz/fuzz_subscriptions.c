@@ -33,16 +33,15 @@ static bool matches(const struct wire_request *request, uint64_t tag)
 						    : tag >= request->first && tag <= request->last;
 }
 
-static void hit(void *owner, void *arg)
-{
-	((struct kept *)owner)->hits++;
-}
-
 static void look_up(uint64_t tag)
 {
+	struct table_search search = {.tag = tag};
+	struct kept *found;
+
 	for (unsigned i = 0; i < KEPT_MAX; i++)
 		kept[i].hits = 0;
-	table_lookup(&table, tag, hit, NULL);
+	while ((found = table_next(&table, &search)))
+		found->hits++;
 	for (unsigned i = 0; i < KEPT_MAX; i++)
 		must(kept[i].hits == (kept[i].pairs && matches(&kept[i].request, tag)));
 }

@@ -436,10 +436,10 @@ static void a_reference_is_behind_the_latest(void **state)
 	}
 	subs[0].keep = 0;
 	sub_release(&subs[0]);
-	for (unsigned i = 0; i < 100000 && last_link()->latest.count; i++) {
-		const struct latest *last = conflation_last(&last_link()->latest);
+	for (unsigned i = 0; i < 100000 && last_link()->outbox.latest.count; i++) {
+		const struct latest *last = conflation_last(&last_link()->outbox.latest);
 
-		if (last_link()->pages->waiting_count == 0) {
+		if (last_link()->outbox.waiting_count == 0) {
 			past++;
 			longer[number][0] = number;
 			assert_int_equal(publish_key(last->tag, longer[number], 200, number, 0), 0);

@@ -34,7 +34,7 @@ static void room_is_told_beside_who_drops_long_ones(void **state)
 			release_first();
 			turn_ms(20);
 		} while (!with && !available &&
-			 first()->pages->waiting_count > 1); /* it is paced */
+			 first()->outbox.waiting_count > 1); /* it is paced */
 		turn_ms(80);
 		if (!available) /* there would be room */
 			assert_int_equal(publish(1, 600, NETIO_REENTRY), NETIO_STATUS_OK);
@@ -51,7 +51,7 @@ static void a_gap_is_before_the_answer(void **state)
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_NEW});
 	publish_all(1, 976, 200); /* each fills a page: there is none for the gap */
-	assert_int_equal(first()->pages->free_count, 0);
+	assert_int_equal(first()->outbox.free_count, 0);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	turn_ms(20);
 	go_on(&subs[0]);
@@ -72,7 +72,7 @@ static void a_long_message_is_conflated_and_comes(void **state)
 	for (unsigned i = 0; i < 40; i++)
 		publish_all(2, 400, 1);
 	publish_all(1, 3300, 1); /* four pages */
-	assert_int_equal(first()->latest.count, 2);
+	assert_int_equal(first()->outbox.latest.count, 2);
 	before = subs[0].messages;
 	for (unsigned i = 0; i < 20000; i++) { /* it takes some, again and again */
 		publish(2, 400, 0);
@@ -93,7 +93,7 @@ static void pages_behind_kept_ones_are_dropped(void **state)
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_BLOCK});
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_OLD});
-	while (!first()->pages->waiting_count)
+	while (!first()->outbox.waiting_count)
 		publish_all(2, 900, 1);
 	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_OK);
 	publish_all(2, 2900, 2);
@@ -147,7 +147,7 @@ static void the_latest_come_beside_others(void **state)
 	subs[0].keep = 8;
 	publish_all(2, 400, 40);
 	publish_all(1, 400, 1);
-	assert_int_equal(first()->latest.count, 1);
+	assert_int_equal(first()->outbox.latest.count, 1);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	/* It takes some, more slowly than they are published. */
 	end = plx_now_ns() + 3 * PLX_NS_PER_S;
@@ -171,10 +171,10 @@ static void a_stricter_policy_keeps_the_order(void **state)
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_CONFLATE});
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_NEW});
 	sub_take_tagged(&subs[0]);
-	while (!first()->pages->waiting_count)
+	while (!first()->outbox.waiting_count)
 		publish_all(1, 400, 1);
 	publish_all(1, 400, 2);
-	assert_int_equal(first()->latest.count, 1);
+	assert_int_equal(first()->outbox.latest.count, 1);
 	assert_int_equal(netio_subscribe_to(&subs[0].socket, test_host(), port(),
 					    &(struct netio_subscription){
 						    .last = 9, .policy = NETIO_POLICY_DROP_NEW}),
@@ -205,7 +205,7 @@ static void what_is_too_big_disconnects_nobody(void **state)
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0],
 		 (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DISCONNECT});
-	while (!first()->pages->waiting_count)
+	while (!first()->outbox.waiting_count)
 		publish_all(1, 400, 1);
 	assert_int_equal(publish(1, 20000, 0), NETIO_STATUS_TOO_BIG);
 	assert_int_equal(stats().disconnected, 0);
@@ -254,7 +254,7 @@ static void nothing_is_dropped_in_vain(void **state)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
-	while (first()->pages->waiting_count < 2)
+	while (first()->outbox.waiting_count < 2)
 		publish_all(1, 400, 1);
 	for (unsigned i = 0; i < 20; i++) {
 		uint64_t old, new;

@@ -414,7 +414,7 @@ static void broken_requests_end_their_connection(void **state)
 		{.what = WIRE_UNSUBSCRIBE, .delivery = 1},
 		{.what = WIRE_UNSUBSCRIBE, .policy = 1},
 		{.what = WIRE_UNSUBSCRIBE, .backlog_bytes = 1},
-		{.what = WIRE_SUBSCRIBE_RANGE, .policy = WIRE_POLICY_MAX + 1},
+		{.what = WIRE_SUBSCRIBE_RANGE, .policy = NETIO_POLICY_COUNT},
 	};
 	const struct wire_request good[2] = {{.what = WIRE_SUBSCRIBE_RANGE},
 					     {.what = WIRE_SUBSCRIBE_RANGE}};

@@ -50,17 +50,16 @@ static void take_out(struct sub *sub)
 	sub->pairs = NULL;
 }
 
-static void count_hit(void *owner, void *arg)
-{
-	((struct sub *)owner)->hits++;
-	++*(unsigned *)arg;
-}
-
 static unsigned look_up(uint64_t tag)
 {
+	struct table_search search = {.tag = tag};
+	struct sub *sub;
 	unsigned hits = 0;
 
-	table_lookup(&table, tag, count_hit, &hits);
+	while ((sub = table_next(&table, &search))) {
+		sub->hits++;
+		hits++;
+	}
 	return hits;
 }
 

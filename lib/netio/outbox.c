@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pages on their way: hot path. */
+#include "outbox.h"
+
+#include <assert.h>
+
+static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, "both fit");
+
+/* A sender that finds no page free is faster than its link, and would fill each one just when it
+ * comes back: behind all the others, which have driven it out of the caches. From then on it is
+ * paced: no more wait than the link needs not to run dry, and the free page that is taken is the
+ * one that came back last. It ends when the sender has left the link without work for so long, or
+ * has filled as many pages as there are and was not told AGAIN: it is not the faster one any more.
+ */
+#define PACED_WAITING 2
+#define PACED_IDLE_NS PLX_NS_PER_MS
+
+/* A page ------------------------------------------------------------------------------------- */
+
+void outbox_begin_page(struct outbox *outbox, bool continues)
+{
+	struct plx_buf *page = outbox->free[--outbox->free_count];
+
+	plx_buf_reset(page);
+	wire_page_write(page->data, &outbox->gap);
+	*page_note(page) = (struct page_note){.number = ++outbox->number, .continues = continues};
+	outbox->gap = (struct wire_gap){0};
+	outbox->page = page;
+	outbox->messages = 0;
+	outbox->keeps = !(outbox->droppable || outbox->all_droppable);
+	outbox->at = page->data + WIRE_PAGE_BYTES;
+	outbox->end = page->data + outbox->limit;
+	outbox->leave_at = page->data + outbox->leaves_at;
+	outbox->leave_ns = UINT64_MAX;
+	if (plx_unlikely(outbox->attr.timeout_ns == UINT64_MAX))
+		return;
+	outbox->leave_ns = plx_loop_now_ns() + outbox->attr.timeout_ns;
+	if (!plx_timer_running(&outbox->timer))
+		plx_timer_start(&outbox->timer, outbox->attr.timeout_ns);
+}
+
+struct plx_buf *outbox_end_page(struct outbox *outbox)
+{
+	struct plx_buf *page = outbox->page;
+
+	assert(page && "no page is being filled");
+	page->len = (uint32_t)(outbox->at - page->data);
+	page_note(page)->messages = outbox->messages;
+	page_note(page)->keeps = outbox->keeps;
+	outbox->stats.messages += outbox->messages;
+	outbox->page = NULL;
+	outbox->urgent = false;
+	outbox->at = outbox->end = outbox->leave_at = NULL;
+	return page;
+}
+
+/* One with nothing but a gap is free again. */
+static void take_back_page(struct outbox *outbox)
+{
+	outbox->gap = wire_page_gap(outbox->page->data);
+	outbox_free_page(outbox, outbox_end_page(outbox));
+}
+
+/* Room ---------------------------------------------------------------------------------------- */
+
+static bool has_free(const struct outbox *outbox, uint64_t needed)
+{
+	return outbox->free_count >= needed && !(outbox->room.is_paced && !outbox->is_shared &&
+						 outbox->waiting_count >= PACED_WAITING);
+}
+
+/* Whether the link has no page to send. */
+static bool is_link_idle(const struct outbox *outbox)
+{
+	return outbox->free_count + (outbox->page != NULL) == outbox->count;
+}
+
+static void look_at_pace(struct outbox *outbox)
+{
+	if ((is_link_idle(outbox) &&
+	     plx_time_since(outbox->room.idle_ns, plx_loop_now_ns()) >= PACED_IDLE_NS) ||
+	    outbox->number - outbox->room.number >= outbox->count)
+		outbox->room.is_paced = false;
+}
+
+int outbox_again(struct outbox *outbox, uint32_t wanted)
+{
+	outbox->stats.again++;
+	outbox->room.wanted = wanted;
+	return NETIO_STATUS_AGAIN;
+}
+
+/* The sender is faster than the link. */
+static int again_and_pace(struct outbox *outbox, uint64_t wanted)
+{
+	outbox->room.is_paced = true;
+	outbox->room.number = outbox->number;
+	return outbox_again(outbox, (uint32_t)wanted);
+}
+
+void outbox_tell_room(struct outbox *outbox)
+{
+	if (plx_likely(outbox->room.wanted == 0) || !outbox->is_open ||
+	    !plx_link_is_open(outbox->link))
+		return;
+	/* The page that is being filled may be one of those. */
+	if (outbox->page && outbox->free_count + 1 == outbox->room.wanted)
+		outbox_leave(outbox);
+	if (!has_free(outbox, outbox->room.wanted))
+		return;
+	outbox->room.wanted = 0;
+	outbox->owner->room(outbox);
+}
+
+/* Sending ------------------------------------------------------------------------------------- */
+
+/* The newest messages go where there is room now, and with the last one of them it may close. */
+static void go_on(struct outbox *outbox)
+{
+	outbox_put_latest(outbox);
+	if (outbox->latest.count == 0 && outbox->is_closing)
+		outbox_close(outbox);
+}
+
+/* The link is done with it; the reference that it drops after this is ours again. */
+static void on_sent(struct plx_link *link, struct plx_buf *page, int status, void *arg)
+{
+	struct outbox *outbox = arg;
+
+	if (plx_unlikely(status == -ETIMEDOUT)) { /* the provider keeps it */
+		outbox->stats.messages_lost += page_note(page)->messages;
+		outbox->count--;
+		return;
+	}
+	outbox_free_page(outbox, plx_buf_ref(page));
+	if (plx_unlikely(status)) {
+		outbox->stats.messages_lost += page_note(page)->messages;
+		return;
+	}
+	if (plx_unlikely(outbox->room.is_paced) && is_link_idle(outbox))
+		outbox->room.idle_ns = plx_loop_now_ns();
+	if (plx_unlikely(outbox->latest.count))
+		go_on(outbox);
+	outbox->owner->sent(outbox);
+	outbox_tell_room(outbox);
+	if (plx_unlikely(outbox->gap.count)) /* else a message has taken it along */
+		outbox_tell_gap(outbox);
+}
+
+static bool send_page(struct outbox *outbox, struct plx_buf *page)
+{
+	if (plx_link_send_buf(outbox->link, page, on_sent, outbox) != 0)
+		return false;
+	outbox->stats.pages++;
+	return true;
+}
+
+void outbox_leave(struct outbox *outbox)
+{
+	struct plx_buf *page = outbox_end_page(outbox);
+
+	if (plx_likely(outbox->waiting_count == 0) && plx_likely(send_page(outbox, page)))
+		return;
+	/* What was put while none waited was not marked. */
+	if (outbox->waiting_count == 0)
+		page_note(page)->keeps = !outbox->all_droppable;
+	*outbox_waiting_at(outbox, outbox->waiting_count) = page;
+	outbox->waiting_count++;
+	outbox->waiting_bytes += page->len;
+}
+
+bool outbox_sent_until(const struct outbox *outbox, uint64_t number)
+{
+	return outbox->waiting_count == 0 ||
+	       page_note(*outbox_waiting_at(outbox, 0))->number > number;
+}
+
+void outbox_send_until(struct outbox *outbox, uint64_t number)
+{
+	while (!outbox_sent_until(outbox, number)) {
+		struct plx_buf *page = *outbox_waiting_at(outbox, 0);
+		uint32_t bytes = page->len;
+
+		if (!send_page(outbox, page))
+			return;
+		outbox->waiting_first = (outbox->waiting_first + 1) % outbox->slots;
+		outbox->waiting_count--;
+		outbox->waiting_bytes -= bytes;
+	}
+}
+
+void outbox_writable(struct outbox *outbox)
+{
+	if (plx_unlikely(outbox->count == 0)) {
+		outbox_tell_gap(outbox);
+		return;
+	}
+	outbox_send_until(outbox, UINT64_MAX);
+	if (outbox->urgent && outbox->waiting_count == 0)
+		outbox_leave(outbox);
+	if (outbox->latest.count)
+		go_on(outbox);
+}
+
+int outbox_let_pass(struct outbox *outbox)
+{
+	if (outbox->page)
+		outbox_leave(outbox);
+	if (outbox->waiting_count)
+		return NETIO_STATUS_AGAIN;
+	if (outbox->count == 0 && plx_unlikely(outbox->gap.count)) {
+		outbox_tell_gap(outbox);
+		return outbox->gap.count ? NETIO_STATUS_AGAIN : 0;
+	}
+	if (plx_unlikely(outbox->gap.count || outbox->latest.count))
+		return outbox_again(outbox, 1);
+	return 0;
+}
+
+/* Messages ------------------------------------------------------------------------------------ */
+
+/* Bytes of a message that a page takes in addition to the header of the entry, of which all but
+ * the last ones are a multiple of 8. */
+static uint32_t piece_max(const struct outbox *outbox, uint8_t flags)
+{
+	return (outbox->limit - WIRE_PAGE_BYTES - wire_entry_header_bytes(flags)) & ~7u;
+}
+
+/* How many pages a message takes that is longer than one. */
+static uint64_t pieces_of(const struct outbox *outbox, uint64_t length, uint8_t flags)
+{
+	uint32_t first = piece_max(outbox, flags), next = piece_max(outbox, WIRE_NEXT);
+
+	return 1 + (length - first + next - 1) / next;
+}
+
+uint64_t outbox_pages_needed(const struct outbox *outbox, uint64_t length, uint8_t flags)
+{
+	if (WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) <= outbox->limit)
+		return 1;
+	return pieces_of(outbox, length, flags | WIRE_FIRST);
+}
+
+/* Where the next byte of a message in pieces is. */
+struct source {
+	const struct iovec *iov;
+	size_t offset;
+};
+
+static void source_copy(struct source *source, uint8_t *to, size_t length)
+{
+	while (length > 0) {
+		size_t part = source->iov->iov_len - source->offset;
+
+		if (part > length)
+			part = length;
+		if (part > 0)
+			memcpy(to, (const uint8_t *)source->iov->iov_base + source->offset, part);
+		to += part;
+		length -= part;
+		source->offset += part;
+		if (source->offset == source->iov->iov_len) {
+			source->iov++;
+			source->offset = 0;
+		}
+	}
+}
+
+/* A message that is longer than a page. */
+static int split(struct outbox *outbox, const struct message *message)
+{
+	struct source source = {.iov = message->iov};
+	uint8_t flags = (uint8_t)(WIRE_FIRST | (message->tag ? WIRE_TAG : 0));
+	uint64_t needed = pieces_of(outbox, message->length, flags);
+	uint64_t left = message->length;
+
+	if (needed > outbox->count)
+		return plx_fail(EMSGSIZE,
+				"%llu bytes: %u pages of %u bytes do not hold it; give larger "
+				"ones, or more",
+				(unsigned long long)left, outbox->count, outbox->attr.page_bytes);
+	if (outbox_page_is_empty(outbox))
+		take_back_page(outbox);
+	else if (outbox->page)
+		outbox_leave(outbox);
+	if (!has_free(outbox, needed))
+		return again_and_pace(outbox, needed);
+	while (left > 0) {
+		uint32_t room = piece_max(outbox, flags);
+		uint32_t piece = left < room ? (uint32_t)left : room;
+
+		if (outbox->page)
+			outbox_leave(outbox);
+		outbox_begin_page(outbox, flags == WIRE_NEXT);
+		source_copy(&source,
+			    outbox_entry(outbox, piece, flags, message->tag, message->length),
+			    piece);
+		flags = WIRE_NEXT;
+		left -= piece;
+	}
+	outbox_message_ended(outbox);
+	return NETIO_STATUS_OK;
+}
+
+int outbox_put_elsewhere(struct outbox *outbox, const struct message *message)
+{
+	uint8_t flags = message->tag ? WIRE_TAG : 0;
+
+	if (!outbox->is_open)
+		return netio_fail_closed();
+	if (outbox->count == 0)
+		return plx_fail(ENOMEM, "the provider has kept all pages");
+	if (message->length > outbox->message_max)
+		return plx_fail(EMSGSIZE, "%llu bytes: the peer accepts messages of at most %llu",
+				(unsigned long long)message->length,
+				(unsigned long long)outbox->message_max);
+	if (plx_unlikely(outbox->room.is_paced))
+		look_at_pace(outbox);
+	if (WIRE_PAGE_BYTES + wire_entry_bytes(message->length, flags) > outbox->limit)
+		return split(outbox, message);
+	if (outbox->page)
+		outbox_leave(outbox);
+	if (!has_free(outbox, 1))
+		return again_and_pace(outbox, 1);
+	outbox_begin_page(outbox, false);
+	outbox_copy(outbox, message, flags);
+	return NETIO_STATUS_OK;
+}
+
+int outbox_put_freely(struct outbox *outbox, const struct message *message)
+{
+	struct outbox_room room = outbox->room;
+	int rc;
+
+	outbox->room = (struct outbox_room){0};
+	rc = outbox_put(outbox, message);
+	outbox->room = room;
+	outbox->is_shared = true;
+	return rc;
+}
+
+/* Those before which nothing waits that was there when they came. One page of them more may wait
+ * each time, so that they are not old when the link takes them. */
+void outbox_put_latest(struct outbox *outbox)
+{
+	uint32_t waiting_max = outbox->waiting_count;
+	struct latest *latest;
+
+	while ((latest = conflation_first(&outbox->latest)) &&
+	       outbox->waiting_count <= waiting_max && outbox_sent_until(outbox, latest->behind)) {
+		struct message message = {
+			.tag = latest->tag,
+			.iov = &(struct iovec){latest->data, latest->length},
+			.count = 1,
+			.length = latest->length,
+		};
+
+		outbox_set_droppable(outbox, false);
+		if (outbox_put_freely(outbox, &message) != 0)
+			break;
+		conflation_drop(&outbox->latest, latest);
+	}
+	outbox_leave_soon(outbox);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory of pages, and the link's beginning and end. */
+#include "outbox.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define PAGE_BYTES_DEFAULT 65536
+#define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
+
+/* Memory ------------------------------------------------------------------------------------- */
+
+int outbox_check_attr(struct outbox_attr *attr)
+{
+	if (attr->page_bytes == 0)
+		attr->page_bytes = PAGE_BYTES_DEFAULT;
+	if (attr->page_bytes < NETIO_PAGE_BYTES_MIN || attr->page_bytes > NETIO_PAGE_BYTES_MAX)
+		return plx_fail(EINVAL, "page_bytes %u: give %d to %u", attr->page_bytes,
+				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
+	if (attr->page_count < 2 || attr->page_count > NETIO_PAGE_COUNT_MAX)
+		return plx_fail(EINVAL, "page_count %u: give 2 to %d", attr->page_count,
+				NETIO_PAGE_COUNT_MAX);
+	if (attr->watermark_bytes == 0)
+		attr->watermark_bytes = attr->page_bytes;
+	if (attr->watermark_bytes > attr->page_bytes)
+		return plx_fail(EINVAL, "watermark_bytes %u: give at most page_bytes, %u",
+				attr->watermark_bytes, attr->page_bytes);
+	attr->page_bytes = (uint32_t)wire_round_up(attr->page_bytes);
+	if (attr->timeout_ns == 0)
+		attr->timeout_ns = TIMEOUT_NS_DEFAULT;
+	return 0;
+}
+
+static void on_timer(struct plx_timer *timer, void *arg)
+{
+	struct outbox *outbox = arg;
+	uint64_t now_ns = plx_loop_now_ns();
+
+	if (!outbox->page)
+		return;
+	if (now_ns >= outbox->leave_ns)
+		outbox_leave(outbox);
+	else if (outbox->leave_ns != UINT64_MAX)
+		plx_timer_start(timer, outbox->leave_ns - now_ns);
+}
+
+void outbox_init(struct outbox *outbox, const struct outbox_attr *attr,
+		 const struct outbox_owner *owner)
+{
+	*outbox = (struct outbox){.attr = *attr, .owner = owner};
+	conflation_init(&outbox->latest);
+	plx_timer_init(&outbox->timer, on_timer, outbox);
+}
+
+int outbox_make_pages(struct outbox *outbox)
+{
+	uint32_t count = outbox->attr.page_count;
+	struct plx_pool_attr attr = {
+		.name = "netio pages",
+		.object_count = count,
+		.node = plx_lcore_node(plx_lcore_id()),
+		.owner = plx_lcore_id(),
+	};
+	int rc;
+
+	if (outbox->pool)
+		return 0;
+	rc = plx_buf_pool_create(&attr, outbox->attr.page_bytes + WIRE_PAGE_OVERHEAD,
+				 &outbox->pool);
+	if (rc)
+		return rc;
+	outbox->free = calloc(2 * (size_t)count, sizeof(struct plx_buf *));
+	if (!outbox->free) {
+		plx_pool_destroy(outbox->pool);
+		outbox->pool = NULL;
+		return plx_fail(ENOMEM, "out of memory for %u pages", count);
+	}
+	outbox->waiting = outbox->free + count;
+	outbox->count = outbox->slots = count;
+	while (outbox->free_count < count)
+		outbox_free_page(outbox, plx_buf_get(outbox->pool));
+	if (outbox->gap.count) /* which pages tell from now on */
+		outbox_tell_gap(outbox);
+	return 0;
+}
+
+static __thread LIST_HEAD(opened, outbox) opened;
+
+static void delist(struct outbox *outbox)
+{
+	if (!outbox->opened.le_prev)
+		return;
+	LIST_REMOVE(outbox, opened);
+	outbox->opened.le_prev = NULL;
+}
+
+/* The child's copy of a page may be the parent's own memory. */
+static void on_fork(void)
+{
+	struct outbox *outbox;
+
+	LIST_FOREACH(outbox, &opened, opened)
+	{
+		outbox->is_open = false;
+		outbox->end = outbox->at; /* nothing fits */
+		outbox->page = NULL;
+	}
+}
+
+static struct plx_fork_hook fork_hook = {.fn = on_fork};
+
+__attribute__((constructor)) static void register_fork(void)
+{
+	plx_fork_hook_add(&fork_hook);
+}
+
+void outbox_fini(struct outbox *outbox)
+{
+	plx_timer_stop(&outbox->timer);
+	delist(outbox);
+	while (outbox->free_count)
+		plx_buf_unref(outbox->free[--outbox->free_count]);
+	plx_pool_destroy(outbox->pool);
+	free(outbox->free);
+}
+
+/* The link ------------------------------------------------------------------------------------ */
+
+/* A page must be a message that the peer's link accepts. */
+void outbox_open(struct outbox *outbox, struct plx_link *link, uint64_t message_max)
+{
+	uint64_t accepted = plx_link_message_max(link);
+
+	assert(accepted >= NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD && "checked by who greets");
+	outbox->limit = outbox->attr.page_bytes + WIRE_PAGE_OVERHEAD;
+	if (outbox->limit > accepted)
+		outbox->limit = (uint32_t)accepted;
+	outbox->leaves_at = outbox->attr.watermark_bytes + WIRE_PAGE_BYTES;
+	outbox->message_max = message_max;
+	outbox->link = link;
+	outbox->room = (struct outbox_room){0};
+	outbox->is_open = true;
+	outbox->is_closing = false;
+	LIST_INSERT_HEAD(&opened, outbox, opened);
+}
+
+bool outbox_close(struct outbox *outbox)
+{
+	outbox->is_closing = true;
+	if (outbox->latest.count)
+		outbox_put_latest(outbox);
+	if (outbox->latest.count)
+		return false;
+	outbox->is_open = false;
+	if (!outbox->page && outbox->gap.count && outbox->free_count)
+		outbox_begin_page(outbox, false);
+	if (outbox->page)
+		outbox_leave(outbox);
+	return outbox->count == 0 || outbox_is_done(outbox);
+}
+
+static void lose_page(struct outbox *outbox, struct plx_buf *page)
+{
+	outbox->stats.messages_lost += page_note(page)->messages;
+	outbox_free_page(outbox, page);
+}
+
+void outbox_lose(struct outbox *outbox)
+{
+	plx_timer_stop(&outbox->timer);
+	delist(outbox);
+	outbox->link = NULL;
+	outbox->is_open = false;
+	outbox->room.wanted = 0;
+	outbox->stats.messages_lost += conflation_clear(&outbox->latest);
+	if (outbox->page)
+		lose_page(outbox, outbox_end_page(outbox));
+	outbox->waiting_bytes = 0;
+	outbox->gap = (struct wire_gap){0};
+	for (; outbox->waiting_count; outbox->waiting_count--) {
+		lose_page(outbox, *outbox_waiting_at(outbox, 0));
+		outbox->waiting_first = (outbox->waiting_first + 1) % outbox->slots;
+	}
+}

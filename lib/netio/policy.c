@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What becomes of a message for one peer. A policy is what is done with messages for a peer that is
+ * too slow for them: one function and one row of the table. */
+#include "outbox.h"
+
+/* No room -------------------------------------------------------------------------------------- */
+
+#define TRY_AGAIN 2 /* there may be room now */
+
+static int drop_new(struct outbox *outbox, const struct outbox_terms *terms,
+		    const struct message *message)
+{
+	outbox_miss(outbox, 1, NETIO_GAP_DROPPED_NEW);
+	return OUTBOX_MISSED;
+}
+
+static int drop_old(struct outbox *outbox, const struct outbox_terms *terms,
+		    const struct message *message)
+{
+	if (outbox_may_find_room(outbox, message->length, WIRE_TAG) &&
+	    outbox_drop_oldest(outbox, false, NETIO_GAP_DROPPED_OLD))
+		return TRY_AGAIN;
+	return drop_new(outbox, terms, message);
+}
+
+/* The publisher waits, and was noted when there was no page. */
+static int block(struct outbox *outbox, const struct outbox_terms *terms,
+		 const struct message *message)
+{
+	return NETIO_STATUS_AGAIN;
+}
+
+/* What waits is lost, except the rest of a message that has begun to leave. */
+static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
+		      const struct message *message)
+{
+	uint64_t missed = 1 + conflation_clear(&outbox->latest);
+
+	if (outbox->page)
+		outbox_leave(outbox);
+	while (outbox_drop_oldest(outbox, true, NETIO_GAP_DISCONNECTED))
+		;
+	outbox_miss(outbox, missed, NETIO_GAP_DISCONNECTED);
+	outbox->owner->too_slow(outbox, "it was too slow, and its subscription is to disconnect it "
+					"then");
+	return OUTBOX_MISSED;
+}
+
+/* An older one of its tag that waits must not follow it. Return: whether there was one. */
+static bool supersede(struct outbox *outbox, netio_tag_t tag)
+{
+	struct conflation *latest = &outbox->latest;
+	struct latest *older = latest->count ? conflation_find(latest, tag) : NULL;
+
+	if (!older)
+		return false;
+	conflation_drop(latest, older);
+	outbox_miss(outbox, 1, NETIO_GAP_CONFLATED);
+	return true;
+}
+
+static int conflate(struct outbox *outbox, const struct outbox_terms *terms,
+		    const struct message *message)
+{
+	struct conflation *latest = &outbox->latest;
+	int rc = conflation_put(latest, message, terms->backlog_bytes);
+
+	if (rc == -EAGAIN && supersede(outbox, message->tag))
+		rc = conflation_put(latest, message, terms->backlog_bytes);
+	if (rc == 0)
+		conflation_last(latest)->behind = outbox->number;
+	if (rc == 1)
+		outbox_miss(outbox, 1, NETIO_GAP_CONFLATED);
+	return rc == -EAGAIN ? drop_new(outbox, terms, message) : rc < 0 ? rc : 0;
+}
+
+/* Policies ------------------------------------------------------------------------------------- */
+
+static const struct policy {
+	/* There is no room. Return: as outbox_take; TRY_AGAIN. */
+	int (*no_room)(struct outbox *outbox, const struct outbox_terms *terms,
+		       const struct message *message);
+	bool waits;     /* the publisher hears of room */
+	bool droppable; /* what waits may be dropped for newer messages */
+	bool apart;     /* no message waits in pages */
+} policies[] = {
+	[NETIO_POLICY_BLOCK] = {block, .waits = true},
+	[NETIO_POLICY_DISCONNECT] = {disconnect},
+	[NETIO_POLICY_DROP_OLD] = {drop_old, .droppable = true},
+	[NETIO_POLICY_DROP_NEW] = {drop_new},
+	[NETIO_POLICY_CONFLATE] = {conflate, .apart = true},
+};
+
+_Static_assert(PLX_ARRAY_LEN(policies) == NETIO_POLICY_COUNT, "each policy has a row");
+
+void outbox_expect(struct outbox *outbox, enum netio_policy policy)
+{
+	outbox->all_droppable &= policies[policy].droppable;
+}
+
+/* Messages ------------------------------------------------------------------------------------- */
+
+/* Return: 0; -EAGAIN: as much waits as may, or as there are pages; TOO_BIG; -ENOMEM. */
+static int put_last(struct outbox *outbox, const struct policy *policy,
+		    const struct outbox_terms *terms, const struct message *message)
+{
+	uint64_t bytes = wire_entry_bytes(message->length, WIRE_TAG);
+	int rc;
+
+	if (policy->apart)
+		return NETIO_STATUS_AGAIN;
+	if (outbox->waiting_count && outbox_backlog_bytes(outbox) + bytes > terms->backlog_bytes)
+		return policy->waits ? outbox_again(outbox, 1) : NETIO_STATUS_AGAIN;
+	outbox_set_droppable(outbox, policy->droppable);
+	rc = policy->waits ? outbox_put(outbox, message) : outbox_put_freely(outbox, message);
+	outbox->droppable = false;
+	if (rc)
+		return rc;
+	supersede(outbox, message->tag);
+	if (terms->at_once)
+		outbox_leave_soon(outbox);
+	return 0;
+}
+
+static int take_slowly(struct outbox *outbox, const struct outbox_terms *terms,
+		       const struct message *message)
+{
+	const struct policy *policy = &policies[terms->policy];
+	int rc;
+
+	/* Nothing is dropped for it, and nobody waits. */
+	if (!outbox_holds(outbox, message->length, message->tag ? WIRE_TAG : 0))
+		return NETIO_STATUS_TOO_BIG;
+	do {
+		rc = put_last(outbox, policy, terms, message);
+		if (rc == NETIO_STATUS_AGAIN)
+			rc = policy->no_room(outbox, terms, message);
+	} while (rc == TRY_AGAIN);
+	return rc;
+}
+
+/* By itself, where nothing waits before it; else in the page, which leaves as soon as it can. */
+static int take_at_once(struct outbox *outbox, const struct message *message)
+{
+	int rc;
+
+	/* Else it would depend on the link's room whether it is too long. */
+	if (plx_unlikely(!outbox_holds(outbox, message->length, message->tag ? WIRE_TAG : 0)))
+		return NETIO_STATUS_TOO_BIG;
+	if (outbox_is_clear(outbox) && plx_likely(message->count <= NETIO_IOV_MAX)) {
+		rc = message_send_copy(outbox->link, message);
+		if (rc != NETIO_STATUS_AGAIN)
+			return rc;
+	}
+	rc = outbox_put(outbox, message);
+	if (rc == 0)
+		outbox_leave_soon(outbox);
+	return rc;
+}
+
+int outbox_take(struct outbox *outbox, const struct outbox_terms *terms,
+		const struct message *message)
+{
+	struct outbox_room room;
+	int rc;
+
+	if (plx_unlikely(outbox_is_slow(outbox)))
+		return take_slowly(outbox, terms, message);
+	room = outbox->room;
+	if (terms->at_once)
+		rc = take_at_once(outbox, message);
+	else
+		rc = outbox_put(outbox, message);
+	if (plx_likely(rc != NETIO_STATUS_AGAIN) || policies[terms->policy].waits)
+		return rc;
+	outbox->room = room; /* of those who wait for it */
+	return take_slowly(outbox, terms, message);
+}

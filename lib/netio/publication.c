@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages that are published by reference: each is sent from where it lies on the links of all who
+ * want it, and its publisher hears when the last of them has let go of it. */
+#include "publisher.h"
+
+#include <stdlib.h>
+
+static void make_unused(struct publication *publication)
+{
+	struct netio_publish_core *core = publication->core;
+
+	publication->next = core->unused;
+	core->unused = publication;
+}
+
+/* A callback may end the socket, and with it the core. */
+static void tell_done(struct plx_task *task, void *arg)
+{
+	struct netio_publish_core *core = arg;
+
+	core->telling = true;
+	while (core->done) {
+		struct publication *publication = core->done;
+		uint64_t key = publication->key;
+		int status = publication->status;
+
+		core->done = publication->next;
+		if (!core->done)
+			core->done_end = &core->done;
+		make_unused(publication);
+		if (core->unbuffered && core->unbuffered->cb_msg_published)
+			core->unbuffered->cb_msg_published(core->unbuffered, key, status);
+	}
+	core->telling = false;
+	if (core->freed)
+		publish_core_destroy(core);
+}
+
+void publications_init(struct netio_publish_core *core)
+{
+	core->done_end = &core->done;
+	plx_task_init(&core->tell, tell_done, core);
+}
+
+static void free_all(struct publication *publication)
+{
+	while (publication) {
+		struct publication *next = publication->next;
+
+		free(publication);
+		publication = next;
+	}
+}
+
+void publications_free(struct netio_publish_core *core)
+{
+	plx_task_cancel(&core->tell);
+	free_all(core->done);
+	free_all(core->unused);
+	references_fini(&core->references);
+}
+
+struct publication *publication_create(struct netio_publish_core *core, uint64_t key)
+{
+	struct publication *publication = core->unused;
+
+	if (plx_likely(publication))
+		core->unused = publication->next;
+	else
+		publication = malloc(sizeof(*publication));
+	if (publication)
+		*publication = (struct publication){.core = core, .key = key, .refs = 1};
+	return publication;
+}
+
+void publication_drop(struct publication *publication)
+{
+	make_unused(publication);
+}
+
+void publication_unref(struct publication *publication)
+{
+	struct netio_publish_core *core = publication->core;
+
+	if (--publication->refs)
+		return;
+	publication->next = NULL;
+	*core->done_end = publication;
+	core->done_end = &publication->next;
+	plx_task_schedule(&core->tell);
+}
+
+static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+{
+	struct publication *publication = arg;
+
+	if (plx_unlikely(status) && publication->status != -ETIMEDOUT)
+		publication->status = status;
+	publication_unref(publication);
+}
+
+int publication_send(struct publication *publication, struct outbox *outbox,
+		     const struct message *message, struct plx_buf **buf)
+{
+	const struct iovec *header = &message->iov[0];
+	int rc = plx_likely(outbox_is_clear(outbox)) ? 0 : outbox_let_pass(outbox);
+
+	if (plx_unlikely(rc))
+		return rc;
+	if (!*buf) {
+		rc = references_make(&publication->core->references, message->tag, header->iov_base,
+				     header->iov_len, message->iov + 1, message->count - 1, buf);
+		if (rc)
+			return rc;
+	}
+	plx_buf_ref(*buf);
+	rc = plx_link_send_buf(outbox->link, *buf, on_sent, publication);
+	if (rc)
+		plx_buf_unref(*buf);
+	else
+		publication->refs++;
+	return rc;
+}
