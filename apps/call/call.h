@@ -16,16 +16,12 @@ struct call_conf {
 	const char *data, *hex, *json, *file; /**< the request; NULL: not so */
 	uint64_t size_bytes;                  /**< so many zeros */
 	uint64_t deadline_ns;
-	uint64_t count, duration_ns; /**< to measure; both 0: one call, whose reply is shown */
+	struct plx_measure run; /**< count and duration_ns 0: one call, whose reply is shown */
 	uint64_t in_flight;
-	uint64_t rate;    /**< calls a second of an open loop; 0: closed loop */
-	unsigned arrival; /**< enum plx_arrival */
-	uint64_t seed;
-	bool in_flight_given, arrival_given, seed_given;
+	bool in_flight_given;
 	unsigned format;
 	bool list;
-	bool process; /**< of whatever listens there */
-	const char *out_dir, *name;
+	bool process;     /**< of whatever listens there */
 	uint8_t *request; /**< that these stand for, from the heap; NULL: it was not read yet */
 	size_t request_length;
 };

@@ -22,8 +22,8 @@ static void begin_measuring(struct measure *measure, uint64_t tsc)
 {
 	measure->began_tsc = measure->ended_tsc = tsc;
 	measure_note_provider(measure);
-	if (measure->conf->duration_ns)
-		measure->stop_tsc = tsc + measure_tsc_of(measure->conf->duration_ns);
+	if (measure->conf->run.duration_ns)
+		measure->stop_tsc = tsc + measure_tsc_of(measure->conf->run.duration_ns);
 }
 
 /* Where calls are slow, or refused, a second of them is enough. */
@@ -35,8 +35,8 @@ static void look_at_warmup(struct measure *measure, uint64_t tsc)
 		measure->warm_until_tsc = tsc + measure_tsc_of(WARMUP_NS);
 	if (tsc >= measure->warm_until_tsc && measure->called < measure->warmup) {
 		measure->warmup = measure->called;
-		if (measure->conf->count)
-			measure->count = measure->conf->count + measure->warmup;
+		if (measure->conf->run.count)
+			measure->count = measure->conf->run.count + measure->warmup;
 	}
 	if (measure->called >= measure->warmup)
 		begin_measuring(measure, tsc);

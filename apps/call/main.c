@@ -225,7 +225,8 @@ static int run(struct plx_rpc_client *client)
 		rc = call_read_request(call_asked);
 	if (rc == 0 && call_asked->method)
 		rc = find(client, &what.method, &what.version);
-	if (rc == 0 && call_asked->method && (call_asked->count || call_asked->duration_ns)) {
+	if (rc == 0 && call_asked->method &&
+	    (call_asked->run.count || call_asked->run.duration_ns)) {
 		rc = call_measure(call_asked, client, &what, call_asked->request,
 				  call_asked->request_length);
 		client = NULL;
@@ -251,8 +252,8 @@ int main(int argc, char **argv)
 	attr.link.self_test = call_asked->process;
 	memcpy(addresses, call_asked->services.at, sizeof(call_asked->services.at));
 	addresses[call_asked->services.count] = NULL;
-	if (call_asked->out_dir)
-		rc = plx_result_prepare(call_asked->name, call_asked->out_dir);
+	if (call_asked->run.out_dir)
+		rc = plx_result_prepare(call_asked->run.name, call_asked->run.out_dir);
 	rc = rc ? rc : plx_rpc_client_create(addresses, &attr, &client);
 	rc = rc ? rc : run(client);
 	status = rc ? plx_app_fail(&call_app) : 0;

@@ -112,7 +112,7 @@ static void say_rate(const struct measure *measure, uint64_t elapsed_ns)
 	double replies = (double)replies_of(measure);
 	double rate = replies * 1e9 / (double)elapsed_ns;
 
-	if (replies > 0 && measure->conf->rate)
+	if (replies > 0 && measure->conf->run.rate)
 		plx_app_say("%.0f calls/s, as they were due; handler %.0f ns on average", rate,
 			    (double)measure->handler_ns / replies);
 	else if (replies > 0)
@@ -159,12 +159,12 @@ static void set_schedule(struct plx_result *result, const struct measure *measur
 {
 	const struct call_conf *conf = measure->conf;
 
-	if (!conf->rate)
+	if (!conf->run.rate)
 		return;
 	result->in_flight = 0;
-	result->rate = (double)conf->rate;
-	result->arrival = plx_arrivals[conf->arrival];
-	result->seed = conf->seed;
+	result->rate = (double)conf->run.rate;
+	result->arrival = plx_arrivals[conf->run.arrival];
+	result->seed = conf->run.seed;
 	result->service_ns = &measure->service_ns;
 	result->scheduled_ns = plx_tsc_to_ns(measure->last_intended_tsc - measure->first_tsc);
 	result->sending_ns = plx_tsc_to_ns(measure->last_sent_tsc - measure->first_tsc);
@@ -177,7 +177,7 @@ static int report(const struct measure *measure)
 	char idle_text[64] = "";
 	struct plx_idle_conf idle;
 	struct plx_result result = {
-		.name = conf->name,
+		.name = conf->run.name,
 		.provider = measure->provider,
 		.idle = idle_text,
 		.size_bytes = measure->length,
@@ -186,14 +186,14 @@ static int report(const struct measure *measure)
 		.has_gaps = measure->waits || measure->done < ROUNDS_CHECKED * conf->in_flight,
 		.interrupted = interrupted_by(measure),
 		.failed = measure->failure[0] != '\0',
-		.planned_count = conf->count,
-		.planned_ns = conf->duration_ns,
+		.planned_count = conf->run.count,
+		.planned_ns = conf->run.duration_ns,
 		.lost = measure->done - measure->statuses[PLX_RPC_OK] + measure->open,
 		.rtt_ns = &measure->rtt_ns,
 	};
 	int rc;
 
-	if (!conf->rate)
+	if (!conf->run.rate)
 		result.lost -= measure->open; /* they came behind the end */
 	set_schedule(&result, measure);
 	if (plx_idle_get(plx_lcore_id(), &idle) == 0)
@@ -204,7 +204,7 @@ static int report(const struct measure *measure)
 	say_statuses(measure);
 	if (measure->statuses[PLX_RPC_OK] == 0)
 		return fail_without_reply(measure);
-	rc = conf->out_dir ? plx_result_write(&result, conf->out_dir) : 0;
+	rc = conf->run.out_dir ? plx_result_write(&result, conf->run.out_dir) : 0;
 	if (rc == 0 && result.failed)
 		return plx_fail(EIO, "%s", measure->failure);
 	return rc ? rc : plx_result_check(&result);
@@ -222,7 +222,7 @@ static int end(struct measure *measure)
 int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
 		 const struct plx_rpc_call *what, const void *data, size_t length)
 {
-	uint64_t warmup = !conf->rate && conf->in_flight > WARMUP ? conf->in_flight : WARMUP;
+	uint64_t warmup = !conf->run.rate && conf->in_flight > WARMUP ? conf->in_flight : WARMUP;
 	struct measure measure = {
 		.conf = conf,
 		.client = client,
@@ -231,7 +231,7 @@ int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
 		.length = length,
 		.warmup = warmup,
 		.in_flight = conf->in_flight,
-		.count = conf->count ? conf->count + warmup : UINT64_MAX,
+		.count = conf->run.count ? conf->run.count + warmup : UINT64_MAX,
 	};
 	int rc = -ENOMEM;
 
@@ -242,7 +242,7 @@ int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
 		rc = plx_fail(ENOMEM, "out of memory");
 		goto fini_hist;
 	}
-	rc = conf->rate ? open_loop_run(&measure) : closed_loop_run(&measure);
+	rc = conf->run.rate ? open_loop_run(&measure) : closed_loop_run(&measure);
 	measure.signalled = !measure.ended;
 	measure.ended = true;
 	rc = rc ? rc : end(&measure);

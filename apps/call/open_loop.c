@@ -47,9 +47,9 @@ static void begin_measuring(struct measure *measure, uint64_t now_tsc)
 	measure->schedule.next_tsc = (double)now_tsc; /* what is late by now is the warm-up's */
 	measure->began_tsc = measure->ended_tsc = measure->first_tsc = now_tsc;
 	measure_note_provider(measure);
-	if (measure->conf->duration_ns)
-		measure->stop_tsc = now_tsc + (uint64_t)((double)measure->conf->duration_ns / 1e9 *
-							 plx_clock_info()->hz);
+	if (measure->conf->run.duration_ns)
+		measure->stop_tsc = now_tsc + (uint64_t)((double)measure->conf->run.duration_ns /
+							 1e9 * plx_clock_info()->hz);
 }
 
 static bool make_one(struct measure *measure)
@@ -148,13 +148,13 @@ static int run(struct measure *measure)
 		measure->ones[i].next_free = measure->free;
 		measure->free = &measure->ones[i];
 	}
-	if (conf->rate < measure->warmup)
-		measure->warmup = conf->rate; /* a second of it is enough */
-	measure->count = conf->count ? conf->count + measure->warmup : UINT64_MAX;
+	if (conf->run.rate < measure->warmup)
+		measure->warmup = conf->run.rate; /* a second of it is enough */
+	measure->count = conf->run.count ? conf->run.count + measure->warmup : UINT64_MAX;
 	measure->call.done = on_done;
 	plx_timer_init(&measure->drain, on_drained, measure);
-	plx_schedule_init(&measure->schedule, (enum plx_arrival)conf->arrival, (double)conf->rate,
-			  conf->seed, plx_clock_info()->hz);
+	plx_schedule_init(&measure->schedule, (enum plx_arrival)conf->run.arrival,
+			  (double)conf->run.rate, conf->run.seed, plx_clock_info()->hz);
 	measure->answered_tsc = plx_tsc();
 	measure->schedule.next_tsc = (double)measure->answered_tsc;
 	rc = plx_poller_add("open loop", poll, measure, 0, &poller);

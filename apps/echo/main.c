@@ -34,42 +34,22 @@ static struct plx_lcore_var counts; /* struct echo_counts */
 static const char *const spreads[] = {"none", "round-robin", "hash", NULL};
 
 static const struct plx_app_option options[] = {
-	{.name = "listen",
-	 .placeholder = "ADDR",
-	 .help = "host:port to listen on; *:port is every address, port 0 a free one",
-	 .kind = PLX_APP_STRING,
-	 .value = &listen_address},
-	{.name = "rx-buf",
-	 .placeholder = "SIZE",
-	 .help = "longest message received in one piece; longer ones are put together (default 4K)",
-	 .kind = PLX_APP_SIZE,
-	 .value = &rx_buf_bytes,
-	 .min = 256,
-	 .max = 16 << 20},
-	{.name = "spread",
-	 .placeholder = "HOW",
-	 .help = "links to lcores: round-robin, hash (of the peer's host), none (default "
-		 "round-robin)",
-	 .kind = PLX_APP_CHOICE,
-	 .value = &spread,
-	 .choices = spreads},
-	{.name = "sink",
-	 .help = "answer nothing: count messages and drop them, for plx-ping --one-way",
-	 .kind = PLX_APP_FLAG,
-	 .value = &sink},
-	{.name = "service",
-	 .help = "answer calls instead: a service with a method \"echo\", for plx-call",
-	 .kind = PLX_APP_FLAG,
-	 .value = &is_called},
-	{.name = "rx-bufs",
-	 .placeholder = "N",
-	 .help = "with --sink: receive buffers of each link, the window of its sender (default: "
-		 "as many as 8M hold, 4 to 128)",
-	 .kind = PLX_APP_UINT,
-	 .value = &rx_buf_count,
-	 .min = 2,
-	 .max = 200},
-	{.name = NULL},
+	PLX_TEXT("listen", "ADDR", &listen_address,
+		 "host:port to listen on; *:port is every address, port 0 a free one"),
+	PLX_SIZE(
+		"rx-buf", "SIZE", &rx_buf_bytes, 256, 16 << 20,
+		"longest message received in one piece; longer ones are put together (default 4K)"),
+	PLX_CHOICE("spread", "HOW", &spread, spreads,
+		   "links to lcores: round-robin, hash (of the peer's host), none (default "
+		   "round-robin)"),
+	PLX_FLAG("sink", &sink,
+		 "answer nothing: count messages and drop them, for plx-ping --one-way"),
+	PLX_FLAG("service", &is_called,
+		 "answer calls instead: a service with a method \"echo\", for plx-call"),
+	PLX_UINT("rx-bufs", "N", &rx_buf_count, 2, 200,
+		 "with --sink: receive buffers of each link, the window of its sender (default: as "
+		 "many as 8M hold, 4 to 128)"),
+	PLX_OPTIONS_END,
 };
 
 static int check(void)

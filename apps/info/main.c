@@ -14,20 +14,11 @@
 static bool as_json, doctor_only, show_help, show_version;
 
 static const struct plx_app_option options[] = {
-	{.name = "json",
-	 .help = "everything as one JSON object",
-	 .kind = PLX_APP_FLAG,
-	 .value = &as_json},
-	{.name = "doctor",
-	 .help = "only what to change; with --json still everything",
-	 .kind = PLX_APP_FLAG,
-	 .value = &doctor_only},
-	{.name = "help", .help = "this text, also -h", .kind = PLX_APP_FLAG, .value = &show_help},
-	{.name = "version",
-	 .help = "the version, also -V",
-	 .kind = PLX_APP_FLAG,
-	 .value = &show_version},
-	{.name = NULL},
+	PLX_FLAG("json", &as_json, "everything as one JSON object"),
+	PLX_FLAG("doctor", &doctor_only, "only what to change; with --json still everything"),
+	PLX_FLAG("help", &show_help, "this text, also -h"),
+	PLX_FLAG("version", &show_version, "the version, also -V"),
+	PLX_OPTIONS_END,
 };
 
 static const struct plx_app app = {

@@ -56,16 +56,16 @@ static bool is_enough(const struct calls *calls, uint64_t tsc)
 {
 	uint64_t measured = calls->done > calls->warmup ? calls->done - calls->warmup : 0;
 
-	return calls->conf->count ? measured >= calls->conf->count
-				  : calls->stop_tsc && tsc >= calls->stop_tsc && measured;
+	return calls->conf->run.count ? measured >= calls->conf->run.count
+				      : calls->stop_tsc && tsc >= calls->stop_tsc && measured;
 }
 
 static void begin_measuring(struct calls *calls, uint64_t tsc)
 {
 	calls->first_tsc = tsc;
 	calls->paused_tsc = 0;
-	if (!calls->conf->count)
-		calls->stop_tsc = tsc + (uint64_t)((double)calls->conf->duration_ns / 1e9 *
+	if (!calls->conf->run.count)
+		calls->stop_tsc = tsc + (uint64_t)((double)calls->conf->run.duration_ns / 1e9 *
 						   plx_clock_info()->hz);
 }
 

@@ -35,8 +35,8 @@ static bool is_measured(const struct client *client, uint64_t seq)
 /* Whether no further message shall leave. */
 bool client_is_enough(const struct client *client, uint64_t now_tsc)
 {
-	if (client->conf->count)
-		return client->sent >= client->conf->warmup + client->conf->count;
+	if (client->conf->run.count)
+		return client->sent >= client->conf->warmup + client->conf->run.count;
 	return client->stop_tsc && now_tsc >= client->stop_tsc;
 }
 
@@ -87,8 +87,9 @@ int client_send_next(struct client *client, uint64_t intended)
 	client->last_sent = flight->sent;
 	if (plx_unlikely(client->sent == client->conf->warmup)) {
 		client->first_tsc = flight->intended;
-		client->stop_tsc = flight->intended + (uint64_t)((double)client->conf->duration_ns /
-								 1e9 * plx_clock_info()->hz);
+		client->stop_tsc = flight->intended +
+				   (uint64_t)((double)client->conf->run.duration_ns / 1e9 *
+					      plx_clock_info()->hz);
 	}
 	client->sent++;
 	return 0;
@@ -109,7 +110,7 @@ static bool verified(struct client *client, const struct plx_buf *message)
 static void record(struct client *client, const struct flight *flight, uint64_t now_tsc)
 {
 	plx_hist_record(&client->outcome->rtt_ns, plx_tsc_to_ns(now_tsc - flight->intended));
-	if (client->conf->rate)
+	if (client->conf->run.rate)
 		plx_hist_record(&client->outcome->service_ns,
 				plx_tsc_to_ns(now_tsc - flight->sent));
 	client->last_tsc = now_tsc;
@@ -119,7 +120,7 @@ static void record(struct client *client, const struct flight *flight, uint64_t 
 static void expect_answer(struct client *client, uint64_t trip_tsc)
 {
 	client->trip_tsc += ((int64_t)trip_tsc - client->trip_tsc) / 8;
-	if (client->conf->rate == 0)
+	if (client->conf->run.rate == 0)
 		plx_loop_expect(plx_loop_now_ns() + plx_tsc_to_ns((uint64_t)client->trip_tsc));
 }
 
@@ -139,11 +140,11 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	}
 	client->answered++;
 	expect_answer(client, now_tsc - flight.sent);
-	if (!client->conf->rate && !client_is_enough(client, now_tsc) && !client->stopped)
+	if (!client->conf->run.rate && !client_is_enough(client, now_tsc) && !client->stopped)
 		client_send_next(client, 0); /* on -EAGAIN, on_writable does */
 	if (is_measured(client, seq))
 		record(client, &flight, now_tsc);
-	if (plx_unlikely(!client->conf->rate && client->answered == client->sent &&
+	if (plx_unlikely(!client->conf->run.rate && client->answered == client->sent &&
 			 !client->stopped && client_is_enough(client, now_tsc)))
 		client_stop(client);
 }
@@ -161,7 +162,7 @@ static void on_open(struct plx_link *link, void *user)
 		plx_timer_start_periodic(&client->progress, PLX_NS_PER_S);
 	plx_timer_start_periodic(&client->watch, PLX_NS_PER_S);
 	client->schedule.next_tsc = (double)plx_tsc();
-	if (!client->conf->rate)
+	if (!client->conf->run.rate)
 		client_send_next(client, 0);
 }
 
@@ -170,7 +171,7 @@ static void on_writable(struct plx_link *link, void *user)
 {
 	struct client *client = user;
 
-	if (!client->conf->rate && !client->stopped && client->sent == client->answered)
+	if (!client->conf->run.rate && !client->stopped && client->sent == client->answered)
 		client_send_next(client, 0);
 }
 

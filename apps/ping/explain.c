@@ -12,9 +12,10 @@ static void explain_times(const struct ping_conf *conf, const struct plx_hist *r
 
 	plx_app_say("- A round trip is %" PRIu64 " bytes sent to the server and sent back.%s",
 		    conf->size_bytes,
-		    conf->rate ? " It counts from the time it was due, so a delay counts for each "
-				 "message that waited."
-			       : " The next one starts when it has ended.");
+		    conf->run.rate
+			    ? " It counts from the time it was due, so a delay counts for each "
+			      "message that waited."
+			    : " The next one starts when it has ended.");
 	if (plx_hist_quantile_known(rtt_ns, 0.5))
 		plx_app_say("- p50: half of them took at most %s us.",
 			    plx_result_quantile(rtt_ns, 0.5, text, sizeof(text)));

@@ -186,7 +186,7 @@ int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome)
 	struct one_way run = {
 		.conf = conf,
 		.outcome = outcome,
-		.limit = conf->count ? conf->warmup + conf->count : UINT64_MAX,
+		.limit = conf->run.count ? conf->warmup + conf->run.count : UINT64_MAX,
 		.stop_ns = UINT64_MAX,
 	};
 	int rc = prepare(&run);

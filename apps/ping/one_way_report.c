@@ -33,7 +33,7 @@ static void print(const struct ping_conf *conf, const struct ping_outcome *outco
 
 	plx_app_say("%s: %" PRIu64 " messages of %" PRIu64 " B one way in %.2f s, provider %s, "
 		    "idle %s\n",
-		    conf->name, outcome->one_way_count, conf->size_bytes,
+		    conf->run.name, outcome->one_way_count, conf->size_bytes,
 		    (double)outcome->elapsed_ns / (double)PLX_NS_PER_S, outcome->provider,
 		    outcome->idle);
 	plx_app_say("message rate  %.0f messages/s, %.1f ns each", messages,
@@ -54,7 +54,7 @@ static json_t *result_json(const struct ping_conf *conf, const struct ping_outco
 	json_t *object = json_object();
 	bool valid = check(outcome) == 0;
 
-	json_object_set_new(object, "name", json_string(conf->name));
+	json_object_set_new(object, "name", json_string(conf->run.name));
 	json_object_set_new(object, "provider", json_string(outcome->provider));
 	json_object_set_new(object, "idle", json_string(outcome->idle));
 	json_object_set_new(object, "one_way", json_true());
@@ -86,7 +86,7 @@ int ping_report_one_way(const struct plx_app *app, const struct ping_conf *conf,
 {
 	report_doubts(conf, outcome, outcome->one_way_count, "messages");
 	print(conf, outcome);
-	if (conf->out_dir && write_result(conf, outcome) != 0)
+	if (conf->run.out_dir && write_result(conf, outcome) != 0)
 		return plx_app_fail(app);
 	if (!outcome->failed && check(outcome) != 0) {
 		plx_app_fail(app);

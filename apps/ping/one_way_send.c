@@ -38,8 +38,8 @@ static unsigned send_burst(struct one_way *run)
 static void start_clock(struct one_way *run, uint64_t now_ns)
 {
 	run->first_ns = now_ns;
-	if (!run->conf->count)
-		run->stop_ns = plx_time_add(now_ns, run->conf->duration_ns);
+	if (!run->conf->run.count)
+		run->stop_ns = plx_time_add(now_ns, run->conf->run.duration_ns);
 }
 
 uint64_t one_way_refused(const struct one_way *run)

@@ -9,7 +9,7 @@
 /* The host cannot keep the rate: what is still to be sent would take longer than anybody waits. */
 static bool is_hopeless(const struct client *client, uint64_t now_tsc)
 {
-	return !client->conf->count && client->stop_tsc && now_tsc > client->stop_tsc &&
+	return !client->conf->run.count && client->stop_tsc && now_tsc > client->stop_tsc &&
 	       plx_tsc_to_ns(now_tsc - client->stop_tsc) > DRAIN_NS;
 }
 

@@ -21,14 +21,10 @@ struct ping_conf {
 	const char *listen, *connect;
 	bool self; /**< start a server for this run, and connect to it */
 	uint64_t size_bytes;
-	uint64_t count; /**< measured messages; 0: duration_ns decides */
-	uint64_t duration_ns;
+	struct plx_measure run;
 	uint64_t warmup; /**< messages before the measured ones */
 	bool warmup_given;
-	uint64_t rate;        /**< messages a second of an open loop; 0: closed loop */
-	uint64_t interval_ns; /**< between them, where they are rarer than one a second; 0: rate */
-	unsigned arrival;     /**< enum plx_arrival */
-	uint64_t seed;
+	uint64_t interval_ns;  /**< open loop with rare messages: between them; 0: run.rate */
 	uint64_t rx_buf_bytes; /**< 0: so that a message of size_bytes is one frame */
 	bool verify;
 	bool service;     /**< call the self-test service of whatever listens there */
@@ -37,7 +33,6 @@ struct ping_conf {
 	bool sink;        /**< with listen: drop messages */
 	uint64_t rx_bufs; /**< with sink: receive buffers of a link; 0: sink_window */
 	bool explain;     /**< say what the result means */
-	const char *out_dir, *name;
 };
 
 /** The command line, and what it asked for once plx_app_start has run. */

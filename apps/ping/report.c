@@ -24,23 +24,25 @@ void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outc
 		plx_app_say("WARNING: %s", outcome->warnings[i]);
 	if (!outcome->interrupted[0])
 		return;
-	if (conf->count)
+	if (conf->run.count)
 		plx_app_say("INTERRUPTED after %" PRIu64 " of %" PRIu64 " %s: %s", count,
-			    conf->count, what, outcome->interrupted);
+			    conf->run.count, what, outcome->interrupted);
 	else
 		plx_app_say("INTERRUPTED after %.2f of %.2f s: %s",
 			    (double)outcome->elapsed_ns / (double)PLX_NS_PER_S,
-			    (double)conf->duration_ns / (double)PLX_NS_PER_S, outcome->interrupted);
+			    (double)conf->run.duration_ns / (double)PLX_NS_PER_S,
+			    outcome->interrupted);
 }
 
 /* Files ------------------------------------------------------------------------------------ */
 
 static int path_of(const struct ping_conf *conf, const char *suffix, char out[PATH_BYTES])
 {
-	if (snprintf(out, PATH_BYTES, "%s/%s.%s", conf->out_dir, conf->name, suffix) < PATH_BYTES)
+	if (snprintf(out, PATH_BYTES, "%s/%s.%s", conf->run.out_dir, conf->run.name, suffix) <
+	    PATH_BYTES)
 		return 0;
-	return plx_fail(ENAMETOOLONG, "%.40s.../%.40s...: the name is too long", conf->out_dir,
-			conf->name);
+	return plx_fail(ENAMETOOLONG, "%.40s.../%.40s...: the name is too long", conf->run.out_dir,
+			conf->run.name);
 }
 
 /* A link, a pipe or a device is somebody's way to get at the results: it is written through. */
@@ -72,7 +74,7 @@ int ping_forget(const struct ping_conf *conf)
 	static const char *const suffixes[] = {"json", "hgrm", "csv"};
 	int rc = 1;
 
-	for (size_t i = 0; conf->out_dir && i < PLX_ARRAY_LEN(suffixes); i++) {
+	for (size_t i = 0; conf->run.out_dir && i < PLX_ARRAY_LEN(suffixes); i++) {
 		rc = forget_file(conf, suffixes[i]);
 		if (rc < 0 || (rc == 0 && conf->one_way))
 			break;
@@ -101,11 +103,12 @@ static void set_interrupted(json_t *object, const struct ping_conf *conf,
 	json_object_set_new(object, "interrupted", json_string(outcome->interrupted));
 	if (outcome->failed)
 		json_object_set_new(object, "valid", json_false());
-	if (conf->count)
-		json_object_set_new(object, "planned_count", json_integer((json_int_t)conf->count));
+	if (conf->run.count)
+		json_object_set_new(object, "planned_count",
+				    json_integer((json_int_t)conf->run.count));
 	else
 		json_object_set_new(object, "planned_ns",
-				    json_integer((json_int_t)conf->duration_ns));
+				    json_integer((json_int_t)conf->run.duration_ns));
 }
 
 int report_write_json(const struct ping_conf *conf, const json_t *object)
@@ -193,7 +196,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		const struct ping_outcome *outcome)
 {
 	struct plx_result result = {
-		.name = conf->name,
+		.name = conf->run.name,
 		.provider = outcome->provider,
 		.idle = outcome->idle,
 		.size_bytes = conf->size_bytes,
@@ -203,11 +206,11 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		.scheduled_ns = outcome->scheduled_ns,
 		.sending_ns = outcome->sending_ns,
 		.verified = conf->verify,
-		.arrival = conf->rate ? plx_arrivals[conf->arrival] : NULL,
-		.seed = conf->seed,
+		.arrival = conf->run.rate ? plx_arrivals[conf->run.arrival] : NULL,
+		.seed = conf->run.seed,
 		.clock_drift_ppm = plx_clock_drift_ppm(),
 		.rtt_ns = &outcome->rtt_ns,
-		.service_ns = conf->rate ? &outcome->service_ns : NULL,
+		.service_ns = conf->run.rate ? &outcome->service_ns : NULL,
 	};
 
 	report_doubts(conf, outcome, outcome->rtt_ns.count, "round trips");
@@ -220,8 +223,8 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 					    "more a second (--self-test)"
 					  : "sends found no room and waited");
 	ping_explain(conf, outcome);
-	if (conf->out_dir &&
-	    (plx_result_write(&result, conf->out_dir) != 0 || add_own_keys(conf, outcome) != 0))
+	if (conf->run.out_dir &&
+	    (plx_result_write(&result, conf->run.out_dir) != 0 || add_own_keys(conf, outcome) != 0))
 		return plx_app_fail(app);
 	if (!outcome->failed && plx_result_check(&result) != 0) {
 		plx_app_fail(app);

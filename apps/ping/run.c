@@ -40,7 +40,7 @@ uint32_t ping_rx_buf_count(const struct ping_conf *conf)
 
 double ping_rate(const struct ping_conf *conf)
 {
-	return conf->interval_ns ? 1e9 / (double)conf->interval_ns : (double)conf->rate;
+	return conf->interval_ns ? 1e9 / (double)conf->interval_ns : (double)conf->run.rate;
 }
 
 /* The time after which nothing more is waited for. */
@@ -48,7 +48,7 @@ static void on_deadline(struct plx_timer *timer, void *arg)
 {
 	struct client *client = arg;
 
-	if (client->conf->rate)
+	if (client->conf->run.rate)
 		client->outcome->lost = client->sent - client->answered;
 	client_stop(client);
 }
@@ -138,9 +138,9 @@ static int run(struct client *client)
 	plx_timer_set_lax(&client->deadline, true);
 	plx_timer_set_lax(&client->progress, true);
 	plx_timer_set_lax(&client->watch, true);
-	if (conf->rate) {
-		plx_schedule_init(&client->schedule, (enum plx_arrival)conf->arrival,
-				  ping_rate(conf), conf->seed, plx_clock_info()->hz);
+	if (conf->run.rate) {
+		plx_schedule_init(&client->schedule, (enum plx_arrival)conf->run.arrival,
+				  ping_rate(conf), conf->run.seed, plx_clock_info()->hz);
 		rc = plx_poller_add("open loop", open_loop_poll, client, 0, &sender);
 		if (rc)
 			return rc;
@@ -164,7 +164,8 @@ static int end(struct client *client)
 {
 	struct ping_outcome *outcome = client->outcome;
 
-	if ((client->failed || client->signalled) && client->conf->rate && outcome->rtt_ns.count)
+	if ((client->failed || client->signalled) && client->conf->run.rate &&
+	    outcome->rtt_ns.count)
 		outcome->lost = client->sent - client->answered;
 	return ping_end(outcome, outcome->rtt_ns.count, client->failed ? client->error : NULL,
 			client->signalled);

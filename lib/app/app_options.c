@@ -137,7 +137,7 @@ static int store_choice(const struct plx_app_option *option, const char *given, 
 
 	for (; option->choices[i]; i++) {
 		if (strcmp(text, option->choices[i]) == 0) {
-			*(unsigned *)option->value = i;
+			*option->to.choice = i;
 			return 0;
 		}
 		if (used < sizeof(allowed))
@@ -160,21 +160,21 @@ static int store(const struct plx_app_option *option, const char *given, const c
 {
 	switch (option->kind) {
 	case PLX_APP_FLAG:
-		*(bool *)option->value = true;
+		*option->to.flag = true;
 		return 0;
 	case PLX_APP_STRING:
-		*(const char **)option->value = text;
+		*option->to.string = text;
 		return 0;
 	case PLX_APP_UINT:
-		return plx_parse_uint(given, text, option->min, option->max, option->value);
+		return plx_parse_uint(given, text, option->min, option->max, option->to.number);
 	case PLX_APP_SIZE:
-		return plx_parse_size(given, text, option->min, option->max, option->value);
+		return plx_parse_size(given, text, option->min, option->max, option->to.number);
 	case PLX_APP_DURATION:
-		return plx_parse_duration(given, text, option->min, option->max, option->value);
+		return plx_parse_duration(given, text, option->min, option->max, option->to.number);
 	case PLX_APP_CHOICE:
 		return store_choice(option, given, text);
 	case PLX_APP_LIST:
-		return store_in_list(option->value, given, text);
+		return store_in_list(option->to.list, given, text);
 	}
 	return plx_fail(EINVAL, "%s: an option of unknown kind", given);
 }

@@ -32,19 +32,51 @@ struct plx_app_list {
 	unsigned count;
 };
 
-/** One option of an application. A table ends with a NULL name. */
+/** One option of an application: a row of a table, which ends with PLX_OPTIONS_END. Write it by the
+ * macro of its kind below, whose `to` has the type of that kind. */
 struct plx_app_option {
 	const char *name;        /**< long name without dashes */
 	const char *placeholder; /**< "ADDR", "N": what the help shows for the value */
 	const char *help;        /**< one line, with the default */
 	enum plx_app_kind kind;
-	void *value;                /**< where it goes; holds the default before */
+	union { /* where it goes; holds the default before */
+		bool *flag;
+		const char **string;
+		uint64_t *number; /* UINT, SIZE, DURATION */
+		unsigned *choice;
+		struct plx_app_list *list;
+	} to;
 	uint64_t min, max;          /**< UINT, SIZE, DURATION (ns); max 0: no limit */
 	const char *const *choices; /**< CHOICE: ended by NULL */
 	bool *given;                /**< set when the option was there; may be NULL */
 	char letter;                /**< "-p" for "--port"; 0: none. Not one of the EAL's */
 	bool may_be_empty;          /**< STRING: "" is a value, as any other */
 };
+
+/* Rows. `...` is the help, and then any further members, such as `.letter = 'p'`. */
+#define PLX_OPTION(kind_, member_, name_, placeholder_, to_, ...) \
+	{.name = (name_),                                         \
+	 .placeholder = (placeholder_),                           \
+	 .kind = (kind_),                                         \
+	 .to.member_ = (to_),                                     \
+	 .help = __VA_ARGS__}
+#define PLX_FLAG(name, to, ...) PLX_OPTION(PLX_APP_FLAG, flag, name, NULL, to, __VA_ARGS__)
+#define PLX_TEXT(name, placeholder, to, ...) \
+	PLX_OPTION(PLX_APP_STRING, string, name, placeholder, to, __VA_ARGS__)
+#define PLX_LIST(name, placeholder, to, ...) \
+	PLX_OPTION(PLX_APP_LIST, list, name, placeholder, to, __VA_ARGS__)
+#define PLX_CHOICE(name, placeholder, to, choices_, ...)                       \
+	PLX_OPTION(PLX_APP_CHOICE, choice, name, placeholder, to, __VA_ARGS__, \
+		   .choices = (choices_))
+#define PLX_NUMBER(kind, name, placeholder, to, min_, max_, ...) \
+	PLX_OPTION(kind, number, name, placeholder, to, __VA_ARGS__, .min = (min_), .max = (max_))
+#define PLX_UINT(name, placeholder, to, min, max, ...) \
+	PLX_NUMBER(PLX_APP_UINT, name, placeholder, to, min, max, __VA_ARGS__)
+#define PLX_SIZE(name, placeholder, to, min, max, ...) \
+	PLX_NUMBER(PLX_APP_SIZE, name, placeholder, to, min, max, __VA_ARGS__)
+#define PLX_TIME(name, placeholder, to, min, max, ...) \
+	PLX_NUMBER(PLX_APP_DURATION, name, placeholder, to, min, max, __VA_ARGS__)
+#define PLX_OPTIONS_END {.name = NULL}
 
 struct plx_app {
 	const char *name;    /**< "plx-ping" */
@@ -126,9 +158,6 @@ struct plx_schedule {
 	enum plx_arrival arrival;
 };
 
-/** Return: 0; -EINVAL --arrival and --rate do not go together. */
-int plx_schedule_check(enum plx_arrival arrival, double rate);
-
 /** rate: a second, more than 0. seed: of equal ones the schedules are equal. tsc_hz:
  * plx_clock_info()->hz. */
 void plx_schedule_init(struct plx_schedule *schedule, enum plx_arrival arrival, double rate,
@@ -137,7 +166,46 @@ void plx_schedule_init(struct plx_schedule *schedule, enum plx_arrival arrival, 
 /** The one that was due is sent: next_tsc is for the next one. */
 void plx_schedule_advance(struct plx_schedule *schedule);
 
-/* Results ---------------------------------------------------------------------------------- */
+/** What a program that measures is asked for, by PLX_MEASURE_OPTIONS. */
+struct plx_measure {
+	uint64_t count, duration_ns; /**< count 0: duration_ns decides */
+	uint64_t rate;               /**< a second, of an open loop; 0: closed loop */
+	unsigned arrival;            /**< enum plx_arrival */
+	uint64_t seed;               /**< of the arrivals */
+	const char *out_dir;         /**< NULL: the result is not written to files */
+	const char *name;            /**< of the result */
+	bool count_given, duration_given, arrival_given, seed_given;
+};
+
+#define PLX_MEASURE_COUNT_MAX    UINT64_C(1000000000000)
+#define PLX_MEASURE_DURATION_MAX (7 * 86400 * PLX_NS_PER_S)
+#define PLX_MEASURE_RATE_MAX     100000000
+
+/** Rows for a table of options. m: a struct plx_measure. default_, name_: what the help gives as
+ * the default of --duration, such as " (default 5s)", and of --name. */
+/* clang-format off */
+#define PLX_MEASURE_OPTIONS(m, default_, name_) \
+	PLX_UINT("count", "N", &(m).count, 1, PLX_MEASURE_COUNT_MAX, "measure that many", \
+		 .given = &(m).count_given), \
+	PLX_TIME("duration", "TIME", &(m).duration_ns, PLX_NS_PER_MS, PLX_MEASURE_DURATION_MAX, \
+		 "measure that long" default_, .given = &(m).duration_given), \
+	PLX_UINT("rate", "R", &(m).rate, 1, PLX_MEASURE_RATE_MAX, \
+		 "open loop: send R a second, whatever comes back (default: closed loop)"), \
+	PLX_CHOICE("arrival", "HOW", &(m).arrival, plx_arrivals, \
+		   "open loop: fixed, poisson, or burst of 100 at 10 us (default fixed)", \
+		   .given = &(m).arrival_given), \
+	PLX_UINT("seed", "N", &(m).seed, 0, 0, "of the arrivals (default 1)", \
+		 .given = &(m).seed_given), \
+	PLX_TEXT("out", "DIR", &(m).out_dir, "write NAME.json, NAME.hgrm and NAME.csv there"), \
+	PLX_TEXT("name", "NAME", &(m).name, "name of the result (default " name_ ")")
+/* clang-format on */
+
+/** Return: 0; -EINVAL these options do not go together. */
+int plx_measure_check(const struct plx_measure *measure);
+
+/* Results
+ * ----------------------------------------------------------------------------------
+ */
 
 /** One measurement of round-trip times. */
 struct plx_result {
@@ -145,49 +213,61 @@ struct plx_result {
 	const char *provider; /**< "plx_tcp" */
 	const char *idle;     /**< policy of the lcore that measured: "poll" */
 	uint64_t size_bytes;
-	uint64_t elapsed_ns;   /**< of the measured part */
-	uint64_t in_flight;    /**< closed loop: requests under way at a time; 0: one */
-	uint64_t lost;         /**< requests without an answer */
-	double rate;           /**< target of an open loop, per second; 0: closed loop */
-	uint64_t scheduled_ns; /**< open loop: from the first to the last intended send */
-	uint64_t sending_ns;   /**< open loop: from the first intended to the last true send */
-	bool verified; /**< contents were compared between the round trips of a closed loop */
-	bool has_gaps; /**< closed loop: time between round trips is no fault: it is not checked */
+	uint64_t elapsed_ns;                /**< of the measured part */
+	uint64_t in_flight;                 /**< closed loop: requests under way at a time;
+					       0: one */
+	uint64_t lost;                      /**< requests without an answer */
+	double rate;                        /**< target of an open loop, per second; 0: closed
+					       loop */
+	uint64_t scheduled_ns;              /**< open loop: from the first to the last
+					       intended send */
+	uint64_t sending_ns;                /**< open loop: from the first intended to the
+					       last true send */
+	bool verified;                      /**< contents were compared between the round trips
+					       of a closed loop */
+	bool has_gaps;                      /**< closed loop: time between round trips is no
+					       fault: it is not checked */
 	const char *interrupted;            /**< what cut it short; NULL: nothing */
 	bool failed;                        /**< ... and that is no signal: it is not valid */
-	uint64_t planned_count, planned_ns; /**< with interrupted: what was asked for, or 0 */
+	uint64_t planned_count, planned_ns; /**< with interrupted: what was
+					       asked for, or 0 */
 	const char *arrival;                /**< "fixed", "poisson"; NULL in a closed loop */
 	uint64_t seed;                      /**< of the arrivals */
 	double clock_drift_ppm;
-	const struct plx_hist
-		*rtt_ns; /**< full round trips; from the intended time in an open loop */
-	const struct plx_hist
-		*service_ns; /**< open loop: from the true send; NULL in a closed loop */
+	const struct plx_hist *rtt_ns;     /**< full round trips; from the
+					      intended time in an open loop */
+	const struct plx_hist *service_ns; /**< open loop: from the true send; NULL in a
+					      closed loop */
 };
 
-/** Print the line of percentiles (n/a where there are too few samples) and a histogram at most
- * `columns` wide (0: the terminal's, or 80). */
+/** Print the line of percentiles (n/a where there are too few samples) and
+ * a histogram at most `columns` wide (0: the terminal's, or 80). */
 void plx_result_print(const struct plx_result *result, FILE *out, unsigned columns);
 
-/** A percentile in microseconds, for people; "n/a" where there are too few samples. Returns out. */
+/** A percentile in microseconds, for people; "n/a" where there are too few
+ * samples. Returns out. */
 const char *plx_result_quantile(const struct plx_hist *hist, double fraction, char *out,
 				size_t size);
 
-/** Check the run against itself: a closed loop's mean times count is within 3 % of elapsed; an open
- * loop sent what was scheduled in the time that was scheduled, to 0.1 %, and lost nothing. Contents
- * that were verified in a closed loop take time between round trips, so that its check is left out.
- * Return: 0; -ERANGE, the text saying what. */
+/** Check the run against itself: a closed loop's mean times count is
+ * within 3 % of elapsed; an open loop sent what was scheduled in the time
+ * that was scheduled, to 0.1 %, and lost nothing. Contents that were
+ * verified in a closed loop take time between round trips, so that its
+ * check is left out. Return: 0; -ERANGE, the text saying what. */
 int plx_result_check(const struct plx_result *result);
 
-/** Check, before a long run, that its results can be written: make directory `dir` if missing, and
- * see that files named `name` may be made there. Return: 0; -errno with the path. */
+/** Check, before a long run, that its results can be written: make
+ * directory `dir` if missing, and see that files named `name` may be made
+ * there. Return: 0; -errno with the path. */
 int plx_result_prepare(const char *name, const char *dir);
 
-/** Write NAME.json, NAME.hgrm and NAME.csv into directory `dir`, made if missing.
- * JSON keys: name provider idle size_bytes count min_ns p50_ns p90_ns p99_ns p99_9_ns p99_99_ns
- * max_ns mean_ns elapsed_ns valid interrupted and, as far as they apply, planned_count or
- * planned_ns, lost rate arrival achieved_rate seed service_p50_ns service_p99_ns clock_drift_ppm
- * note. A percentile without enough samples is null. Return: 0; -errno with the path. */
+/** Write NAME.json, NAME.hgrm and NAME.csv into directory `dir`, made if
+ * missing. JSON keys: name provider idle size_bytes count min_ns p50_ns
+ * p90_ns p99_ns p99_9_ns p99_99_ns max_ns mean_ns elapsed_ns valid
+ * interrupted and, as far as they apply, planned_count or planned_ns, lost
+ * rate arrival achieved_rate seed service_p50_ns service_p99_ns
+ * clock_drift_ppm note. A percentile without enough samples is null.
+ * Return: 0; -errno with the path. */
 int plx_result_write(const struct plx_result *result, const char *dir);
 
 PLX_END_DECLS

@@ -26,14 +26,18 @@ static double burst_gap(const struct plx_schedule *schedule)
 	return schedule->gap_tsc * BURST_LENGTH - schedule->burst_gap_tsc * (BURST_LENGTH - 1);
 }
 
-int plx_schedule_check(enum plx_arrival arrival, double rate)
+int plx_measure_check(const struct plx_measure *measure)
 {
-	if (arrival != PLX_ARRIVAL_BURST || rate <= PLX_ARRIVAL_BURST_RATE_MAX)
-		return 0;
-	return plx_fail(EINVAL,
+	if ((measure->arrival_given || measure->seed_given) && !measure->rate)
+		return plx_fail(EINVAL,
+				"--arrival and --seed are for an open loop; give --rate R too");
+	if (measure->arrival == PLX_ARRIVAL_BURST && measure->rate > PLX_ARRIVAL_BURST_RATE_MAX)
+		return plx_fail(
+			EINVAL,
 			"--arrival burst: inside a burst there are %d a second; give --rate up to "
 			"that",
 			PLX_ARRIVAL_BURST_RATE_MAX);
+	return 0;
 }
 
 void plx_schedule_init(struct plx_schedule *schedule, enum plx_arrival arrival, double rate,

@@ -12,12 +12,11 @@ static uint64_t after;
 static uint64_t answered;
 
 static const struct plx_app_option options[] = {
-	{"listen", "ADDR", "host:port", PLX_APP_STRING, &listen_address, .given = NULL},
-	{"fault", "KIND",
-	 "flip one bit of a message, shorten it, refuse links, or hang in the loop", PLX_APP_CHOICE,
-	 &fault, .choices = faults},
-	{"after", "N", "good answers before it (default 0)", PLX_APP_UINT, &after, .min = 0},
-	{.name = NULL},
+	PLX_TEXT("listen", "ADDR", &listen_address, "host:port"),
+	PLX_CHOICE("fault", "KIND", &fault, faults,
+		   "flip one bit of a message, shorten it, refuse links, or hang in the loop"),
+	PLX_UINT("after", "N", &after, 0, 0, "good answers before it (default 0)"),
+	PLX_OPTIONS_END,
 };
 
 static const struct plx_app app = {

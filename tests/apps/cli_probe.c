@@ -15,21 +15,17 @@ static unsigned colour;
 static bool hold, hang, verbose;
 
 static const struct plx_app_option options[] = {
-	{"listen", "ADDR", "an address (default: none)", PLX_APP_STRING, &listen_address,
-	 .given = NULL},
-	{"text", "TEXT", "any text (default: none)", PLX_APP_STRING, &text, .given = NULL},
-	{"count", "N", "a number, 1 to 1000 (default: 1)", PLX_APP_UINT, &count, .min = 1,
-	 .max = 1000},
-	{"size", "BYTES", "a size up to 1M (default: 64)", PLX_APP_SIZE, &size_bytes,
-	 .max = 1 << 20},
-	{"pause", "TIME", "a duration, 1ms to 10s (default: none)", PLX_APP_DURATION, &pause_ns,
-	 .min = PLX_NS_PER_MS, .max = 10 * PLX_NS_PER_S},
-	{"colour", "NAME", "red, green or blue (default: red)", PLX_APP_CHOICE, &colour,
-	 .choices = colours},
-	{"hold", NULL, "run until a signal comes", PLX_APP_FLAG, &hold, .given = NULL},
-	{"hang", NULL, "let the workers never return", PLX_APP_FLAG, &hang, .given = NULL},
-	{"verbose", NULL, "print the options", PLX_APP_FLAG, &verbose, .given = NULL},
-	{.name = NULL},
+	PLX_TEXT("listen", "ADDR", &listen_address, "an address (default: none)"),
+	PLX_TEXT("text", "TEXT", &text, "any text (default: none)"),
+	PLX_UINT("count", "N", &count, 1, 1000, "a number, 1 to 1000 (default: 1)"),
+	PLX_SIZE("size", "BYTES", &size_bytes, 0, 1 << 20, "a size up to 1M (default: 64)"),
+	PLX_TIME("pause", "TIME", &pause_ns, PLX_NS_PER_MS, 10 * PLX_NS_PER_S,
+		 "a duration, 1ms to 10s (default: none)"),
+	PLX_CHOICE("colour", "NAME", &colour, colours, "red, green or blue (default: red)"),
+	PLX_FLAG("hold", &hold, "run until a signal comes"),
+	PLX_FLAG("hang", &hang, "let the workers never return"),
+	PLX_FLAG("verbose", &verbose, "print the options"),
+	PLX_OPTIONS_END,
 };
 
 static int check(void)

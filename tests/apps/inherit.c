@@ -15,9 +15,9 @@
 static const char *listen_address, *connect_address;
 
 static const struct plx_app_option options[] = {
-	{"listen", "ADDR", "wait for one link", PLX_APP_STRING, &listen_address, .given = NULL},
-	{"connect", "ADDR", "open one link", PLX_APP_STRING, &connect_address, .given = NULL},
-	{.name = NULL},
+	PLX_TEXT("listen", "ADDR", &listen_address, "wait for one link"),
+	PLX_TEXT("connect", "ADDR", &connect_address, "open one link"),
+	PLX_OPTIONS_END,
 };
 
 static const struct plx_app app = {

@@ -16,12 +16,12 @@ static uint8_t *payload;
 static int status;
 
 static const struct plx_app_option options[] = {
-	{"listen", "ADDR", "receive", PLX_APP_STRING, &listen_address, .given = NULL},
-	{"connect", "ADDR", "send", PLX_APP_STRING, &connect_address, .given = NULL},
-	{"count", "N", "messages of a round (default 1)", PLX_APP_UINT, &count, .min = 1},
-	{"size", "BYTES", "of a message (default 64)", PLX_APP_SIZE, &size_bytes, .max = 1 << 20},
-	{"rounds", "N", "links, one after the other (default 1)", PLX_APP_UINT, &rounds, .min = 1},
-	{.name = NULL},
+	PLX_TEXT("listen", "ADDR", &listen_address, "receive"),
+	PLX_TEXT("connect", "ADDR", &connect_address, "send"),
+	PLX_UINT("count", "N", &count, 1, 0, "messages of a round (default 1)"),
+	PLX_SIZE("size", "BYTES", &size_bytes, 0, 1 << 20, "of a message (default 64)"),
+	PLX_UINT("rounds", "N", &rounds, 1, 0, "links, one after the other (default 1)"),
+	PLX_OPTIONS_END,
 };
 
 static const struct plx_app app = {

@@ -23,9 +23,9 @@ static struct one *links;
 static uint64_t started, opened, echoed, closed, lost;
 
 static const struct plx_app_option options[] = {
-	{"connect", "ADDR", "of a plx-echo", PLX_APP_STRING, &connect_address, .given = NULL},
-	{"links", "N", "how many (default 1)", PLX_APP_UINT, &link_count, .min = 1, .max = 100000},
-	{.name = NULL},
+	PLX_TEXT("connect", "ADDR", &connect_address, "of a plx-echo"),
+	PLX_UINT("links", "N", &link_count, 1, 100000, "how many (default 1)"),
+	PLX_OPTIONS_END,
 };
 
 static const struct plx_app app = {

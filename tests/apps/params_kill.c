@@ -19,9 +19,8 @@
 static struct plx_app_list services;
 
 static const struct plx_app_option options[] = {
-	{"service", "ADDR", "whose parameters load/0 to load/7 are set", PLX_APP_LIST, &services,
-	 .given = NULL},
-	{.name = NULL},
+	PLX_LIST("service", "ADDR", &services, "whose parameters load/0 to load/7 are set"),
+	PLX_OPTIONS_END,
 };
 
 static const struct plx_app app = {

@@ -26,11 +26,11 @@ static uint64_t identity;
 static int log_fd = -1;
 
 static const struct plx_app_option options[] = {
-	{"listen", "ADDR", "be a service", PLX_APP_STRING, &listen_address, .given = NULL},
-	{"service", "ADDR", "be a client of it", PLX_APP_LIST, &services, .given = NULL},
-	{"identity", "N", "the client's number", PLX_APP_UINT, &identity, .given = NULL},
-	{"log", "FILE", "where to write to", PLX_APP_STRING, &log_path, .given = NULL},
-	{.name = NULL},
+	PLX_TEXT("listen", "ADDR", &listen_address, "be a service"),
+	PLX_LIST("service", "ADDR", &services, "be a client of it"),
+	PLX_UINT("identity", "N", &identity, 0, 0, "the client's number"),
+	PLX_TEXT("log", "FILE", &log_path, "where to write to"),
+	PLX_OPTIONS_END,
 };
 
 static const struct plx_app app = {

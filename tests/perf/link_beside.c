@@ -27,16 +27,15 @@ static struct raw_options run_options = {
 	.name = "link-beside", .idle = "poll", .size = PING_BYTES, .warmup = 5000};
 
 static const struct plx_app_option options[] = {
-	{"listen", "ADDR", "serve", PLX_APP_STRING, &listen_address, .given = NULL},
-	{"connect", "ADDR", "of the server", PLX_APP_STRING, &connect_address, .given = NULL},
-	{"duration", "S", "measure that long (default 2s)", PLX_APP_DURATION, &duration_ns,
-	 .min = PLX_NS_PER_MS, .max = 3600 * PLX_NS_PER_S},
-	{"warmup", "N", "round trips before (default 5000)", PLX_APP_UINT, &run_options.warmup,
-	 .max = 1000000},
-	{"out", "DIR", "write NAME.json, NAME.hgrm and NAME.csv there", PLX_APP_STRING,
-	 &run_options.out, .given = NULL},
-	{"name", "NAME", "of the run", PLX_APP_STRING, &run_options.name, .given = NULL},
-	{.name = NULL},
+	PLX_TEXT("listen", "ADDR", &listen_address, "serve"),
+	PLX_TEXT("connect", "ADDR", &connect_address, "of the server"),
+	PLX_TIME("duration", "S", &duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
+		 "measure that long (default 2s)"),
+	PLX_UINT("warmup", "N", &run_options.warmup, 0, 1000000,
+		 "round trips before (default 5000)"),
+	PLX_TEXT("out", "DIR", &run_options.out, "write NAME.json, NAME.hgrm and NAME.csv there"),
+	PLX_TEXT("name", "NAME", &run_options.name, "of the run"),
+	PLX_OPTIONS_END,
 };
 
 static int check(void)

@@ -42,13 +42,12 @@ static struct {
 } result;
 
 static const struct plx_app_option options[] = {
-	{"listen", "ADDR", "where many_links comes", PLX_APP_STRING, &listen_address,
-	 .given = NULL},
-	{"links", "N", "how many will come", PLX_APP_UINT, &link_count, .min = 1, .max = 100000},
-	{"duration", "S", "how long it sleeps (default 5s)", PLX_APP_DURATION, &duration_ns,
-	 .min = PLX_NS_PER_MS, .max = 3600 * PLX_NS_PER_S},
-	{"out", "FILE", "where to write the figures", PLX_APP_STRING, &out_file, .given = NULL},
-	{.name = NULL},
+	PLX_TEXT("listen", "ADDR", &listen_address, "where many_links comes"),
+	PLX_UINT("links", "N", &link_count, 1, 100000, "how many will come"),
+	PLX_TIME("duration", "S", &duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
+		 "how long it sleeps (default 5s)"),
+	PLX_TEXT("out", "FILE", &out_file, "where to write the figures"),
+	PLX_OPTIONS_END,
 };
 
 static int check(void)

@@ -22,68 +22,17 @@ static struct {
 } values;
 
 static const struct plx_app_option options[] = {
-	{.name = "listen",
-	 .placeholder = "ADDR",
-	 .help = "an address",
-	 .kind = PLX_APP_STRING,
-	 .value = &values.listen,
-	 .given = &values.listen_given},
-	{.name = "count",
-	 .placeholder = "N",
-	 .help = "a number",
-	 .kind = PLX_APP_UINT,
-	 .value = &values.count,
-	 .min = 1,
-	 .max = 1000},
-	{.name = "size",
-	 .placeholder = "BYTES",
-	 .help = "a size",
-	 .kind = PLX_APP_SIZE,
-	 .value = &values.size_bytes,
-	 .max = 1 << 20},
-	{.name = "pause",
-	 .placeholder = "TIME",
-	 .help = "a time",
-	 .kind = PLX_APP_DURATION,
-	 .value = &values.pause_ns,
-	 .min = PLX_NS_PER_MS,
-	 .max = 90 * PLX_NS_PER_S},
-	{.name = "colour",
-	 .placeholder = "NAME",
-	 .help = "a colour",
-	 .kind = PLX_APP_CHOICE,
-	 .value = &values.colour,
-	 .choices = colours},
-	{.name = "verify",
-	 .help = "look at the content",
-	 .kind = PLX_APP_FLAG,
-	 .value = &values.verify},
-	{.name = "port",
-	 .placeholder = "PORT",
-	 .help = "a number with a letter",
-	 .kind = PLX_APP_UINT,
-	 .value = &values.port,
-	 .min = 1,
-	 .max = 65535,
-	 .letter = 'p'},
-	{.name = "quiet",
-	 .help = "say less",
-	 .kind = PLX_APP_FLAG,
-	 .value = &values.quiet,
-	 .letter = 'q'},
-	{.name = "tag",
-	 .placeholder = "TAG",
-	 .help = "several",
-	 .kind = PLX_APP_LIST,
-	 .value = &values.tags,
-	 .letter = 't'},
-	{.name = "title",
-	 .placeholder = "TEXT",
-	 .help = "a text",
-	 .kind = PLX_APP_STRING,
-	 .value = &values.title,
-	 .may_be_empty = true},
-	{.name = NULL},
+	PLX_TEXT("listen", "ADDR", &values.listen, "an address", .given = &values.listen_given),
+	PLX_UINT("count", "N", &values.count, 1, 1000, "a number"),
+	PLX_SIZE("size", "BYTES", &values.size_bytes, 0, 1 << 20, "a size"),
+	PLX_TIME("pause", "TIME", &values.pause_ns, PLX_NS_PER_MS, 90 * PLX_NS_PER_S, "a time"),
+	PLX_CHOICE("colour", "NAME", &values.colour, colours, "a colour"),
+	PLX_FLAG("verify", &values.verify, "look at the content"),
+	PLX_UINT("port", "PORT", &values.port, 1, 65535, "a number with a letter", .letter = 'p'),
+	PLX_FLAG("quiet", &values.quiet, "say less", .letter = 'q'),
+	PLX_LIST("tag", "TAG", &values.tags, "several", .letter = 't'),
+	PLX_TEXT("title", "TEXT", &values.title, "a text", .may_be_empty = true),
+	PLX_OPTIONS_END,
 };
 
 static int check(void)
@@ -285,9 +234,9 @@ static void words_of_the_program_are_told_from_the_eals(void **state)
 static void a_name_of_both_is_the_programs_but_before_the_dashes(void **state)
 {
 	static const struct plx_app_option both[] = {
-		{.name = "provider", .kind = PLX_APP_FLAG, .value = &values.verify},
-		{.name = "heartbeat-log", .kind = PLX_APP_FLAG, .value = &values.quiet},
-		{.name = NULL},
+		PLX_FLAG("provider", &values.verify, ""),
+		PLX_FLAG("heartbeat-log", &values.quiet, ""),
+		PLX_OPTIONS_END,
 	};
 	const struct plx_app clash = {.name = "clash", .options = both};
 
@@ -319,8 +268,8 @@ static void a_value_is_a_word_of_its_option(void **state)
 static void an_own_option_is_suggested_before_the_eals(void **state)
 {
 	static const struct plx_app_option near[] = {
-		{.name = "hugo", .kind = PLX_APP_FLAG, .value = &values.verify},
-		{.name = NULL},
+		PLX_FLAG("hugo", &values.verify, ""),
+		PLX_OPTIONS_END,
 	};
 	const struct plx_app apps[] = {{.name = "near", .options = near}, {.name = "far"}};
 	const char *word = "--huge-x", *file = "--file";
@@ -337,17 +286,11 @@ static void an_own_option_is_suggested_before_the_eals(void **state)
 static void help_lists_options_in_columns(void **state)
 {
 	static const struct plx_app_option two[] = {
-		{.name = "verify", .placeholder = "X", .help = "look at it", .kind = PLX_APP_FLAG},
-		{.name = "a-name-that-needs-a-line",
-		 .placeholder = "VALUE",
-		 .help = "more than the fifty columns hold that are left of eighty",
-		 .kind = PLX_APP_STRING},
-		{.name = "port",
-		 .placeholder = "PORT",
-		 .help = "a number",
-		 .kind = PLX_APP_UINT,
-		 .letter = 'p'},
-		{.name = NULL},
+		PLX_FLAG("verify", NULL, "look at it"),
+		PLX_TEXT("a-name-that-needs-a-line", "VALUE", NULL,
+			 "more than the fifty columns hold that are left of eighty"),
+		PLX_UINT("port", "PORT", NULL, 0, 0, "a number", .letter = 'p'),
+		PLX_OPTIONS_END,
 	};
 	const struct plx_app small = {.name = "small", .options = two};
 	char *text = NULL;

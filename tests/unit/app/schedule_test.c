@@ -80,12 +80,27 @@ static void bursts_keep_the_rate(void **state)
 	assert_true(fabs(schedule.next_tsc - 1000 * 1e5) < 1000);
 }
 
-static void a_burst_has_a_rate_of_its_own(void **state)
+static void options_that_do_not_go_together_are_refused(void **state)
 {
-	assert_int_equal(plx_schedule_check(PLX_ARRIVAL_BURST, 100000), 0);
-	assert_int_equal(plx_schedule_check(PLX_ARRIVAL_BURST, 100001), -EINVAL);
-	assert_error_has("give --rate up to that");
-	assert_int_equal(plx_schedule_check(PLX_ARRIVAL_POISSON, 1e9), 0);
+	static const struct {
+		struct plx_measure measure;
+		const char *error; /* NULL: they do */
+	} rows[] = {
+		{{.arrival = PLX_ARRIVAL_BURST, .rate = 100000}, NULL},
+		{{.arrival = PLX_ARRIVAL_BURST, .rate = 100001}, "give --rate up to that"},
+		{{.arrival = PLX_ARRIVAL_POISSON, .rate = 1000000000}, NULL},
+		{{.arrival_given = true}, "give --rate R too"},
+		{{.seed_given = true}, "give --rate R too"},
+		{{.arrival_given = true, .seed_given = true, .rate = 1}, NULL},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		int rc = plx_measure_check(&rows[i].measure);
+
+		assert_int_equal(rc, rows[i].error ? -EINVAL : 0);
+		if (rc)
+			assert_error_has(rows[i].error);
+	}
 }
 
 int main(void)
@@ -95,7 +110,7 @@ int main(void)
 		cmocka_unit_test(poisson_ones_come_by_chance),
 		cmocka_unit_test(a_seed_is_a_schedule),
 		cmocka_unit_test(bursts_keep_the_rate),
-		cmocka_unit_test(a_burst_has_a_rate_of_its_own),
+		cmocka_unit_test(options_that_do_not_go_together_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("app_schedule", tests, NULL, NULL);
