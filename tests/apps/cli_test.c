@@ -258,7 +258,7 @@ static unsigned check_row(const struct row *row, struct process *process)
 	return wrong;
 }
 
-static void command_lines_do_what_the_table_says(void **state)
+PLX_TEST(command_lines_do_what_the_table_says)
 {
 	struct process batch[BATCH];
 	unsigned wrong = 0;
@@ -286,7 +286,7 @@ static unsigned probe_cpu(struct process *probe)
 }
 
 /* Where others have all CPUs but one, or all, one of the two says so. */
-static void two_processes_without_options_take_different_cpus(void **state)
+PLX_TEST(two_processes_without_options_take_different_cpus)
 {
 	const char *const words[WORDS_MAX] = {PROBE, "--hold"};
 	struct process first, second;
@@ -316,7 +316,7 @@ static int claim_free(const struct plx_topo *topo, int fds[PLX_CPU_MAX], int cou
 }
 
 /* A CPU that another process held may come free just before the probe looks: then again. */
-static void occupied_host_is_one_warning(void **state)
+PLX_TEST(occupied_host_is_one_warning)
 {
 	const char *const words[WORDS_MAX] = {PROBE};
 	struct plx_topo *topo;
@@ -346,7 +346,7 @@ static void occupied_host_is_one_warning(void **state)
 	plx_topo_close(topo);
 }
 
-static void hanging_lcore_is_told(void **state)
+PLX_TEST(hanging_lcore_is_told)
 {
 	const char *const words[WORDS_MAX] = {PROBE, "-l", "(0-1)@%cpu", "--hang"};
 	struct process probe;
@@ -391,14 +391,4 @@ static int remove_files(void **state)
 	return rmdir(dir);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(command_lines_do_what_the_table_says),
-		cmocka_unit_test(two_processes_without_options_take_different_cpus),
-		cmocka_unit_test(occupied_host_is_one_warning),
-		cmocka_unit_test(hanging_lcore_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+PLX_TEST_MAIN_WITH(make_files, remove_files)

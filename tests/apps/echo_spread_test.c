@@ -56,23 +56,23 @@ static void expect_served(const char *spread, unsigned links_of_0, unsigned link
 	expect_no_errors(server.process);
 }
 
-static void all_lcores_serve_in_turn(void **state)
+PROCESS_TEST(all_lcores_serve_in_turn)
 {
 	expect_served("round-robin", PINGS / 2, PINGS / 2);
 }
 
-static void that_is_the_default(void **state)
+PROCESS_TEST(that_is_the_default)
 {
 	expect_served("", PINGS / 2, PINGS / 2);
 }
 
-static void none_leaves_the_others_asleep(void **state)
+PROCESS_TEST(none_leaves_the_others_asleep)
 {
 	expect_served("none", PINGS, 0);
 }
 
 /* The hash of 127.0.0.1 among lcores 0 and 1; see spread_test.c. */
-static void hash_keeps_a_host_on_one_lcore(void **state)
+PROCESS_TEST(hash_keeps_a_host_on_one_lcore)
 {
 	expect_served("hash", 0, PINGS);
 }
@@ -88,7 +88,7 @@ static unsigned count_of(const char *text, const char *part)
 	return count;
 }
 
-static void links_on_every_lcore_end_in_order(void **state)
+PROCESS_TEST(links_on_every_lcore_end_in_order)
 {
 	struct server server = serve_on_two("round-robin");
 	struct process *process = server.process;
@@ -104,7 +104,7 @@ static void links_on_every_lcore_end_in_order(void **state)
 	expect_out(process, "lcore 1: 1 links");
 }
 
-static void an_unknown_way_is_named(void **state)
+PROCESS_TEST(an_unknown_way_is_named)
 {
 	struct process *process = launch("apps/plx-echo --listen 127.0.0.1:0 --spread roundrobin");
 
@@ -113,16 +113,4 @@ static void an_unknown_way_is_named(void **state)
 	expect_err(process, "round-robin");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(all_lcores_serve_in_turn),
-		process_test(that_is_the_default),
-		process_test(none_leaves_the_others_asleep),
-		process_test(hash_keeps_a_host_on_one_lcore),
-		process_test(links_on_every_lcore_end_in_order),
-		process_test(an_unknown_way_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

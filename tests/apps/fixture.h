@@ -24,7 +24,7 @@ const char *connected_over(const char *provider);
 
 #define FOREACH_PROVIDER(p) for (const char *const *p = providers; *p; p++)
 
-/** For cmocka_run_group_tests: finds CPUs and providers; in the end the program fails where its
+/** For PLX_TEST_MAIN_WITH: finds CPUs and providers; in the end the program fails where its
  * tests left something in /dev/shm. */
 int group_set_up(void **state);
 int group_tear_down(void **state);
@@ -32,7 +32,7 @@ int group_tear_down(void **state);
 /** For each test: ends what launch started. */
 int end_all(void **state);
 
-#define process_test(function) cmocka_unit_test_teardown(function, end_all)
+#define PROCESS_TEST(name) PLX_TEST_WITH(name, NULL, end_all)
 
 /** Whether PLX_TEST_SOAK asks for slow tests too. */
 bool is_soak(void);

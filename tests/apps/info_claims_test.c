@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void reads_claims_from_the_list_of_sockets(void **state)
+PLX_TEST(reads_claims_from_the_list_of_sockets)
 {
 	struct info_claim claims[4];
 	static const char text[] =
@@ -46,13 +46,13 @@ static void expect_holder(int pid, const char *comm, const char *command)
 	free(cpus);
 }
 
-static void names_the_holder_of_a_claim(void **state)
+MADE_UP_TEST(names_the_holder_of_a_claim)
 {
 	expect_holder(4321, "plx-echo\n", "plx-echo");
 }
 
 /* A process may call itself what it likes: a terminal does not obey it, and JSON stays JSON. */
-static void a_name_of_a_holder_is_printable(void **state)
+MADE_UP_TEST(a_name_of_a_holder_is_printable)
 {
 	expect_holder(4322, "\x1b[31mred\xff\n", "\\x1b[31mred\\xff");
 }
@@ -80,7 +80,7 @@ static void put_thread(unsigned pid, unsigned tid, const char *name, const char 
 #define MAPS_OTHER "7f00-7f01 r--p 0 00:1 9 /lib/libc.so.6\n"
 
 /* Pids that no kernel gives: this very process is left out. */
-static void names_all_who_share_a_claimed_cpu(void **state)
+MADE_UP_TEST(names_all_who_share_a_claimed_cpu)
 {
 	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
 	char path[512];
@@ -121,7 +121,7 @@ static void names_all_who_share_a_claimed_cpu(void **state)
 	free(cpus);
 }
 
-static void sees_a_claim_of_this_very_process(void **state)
+PLX_TEST(sees_a_claim_of_this_very_process)
 {
 	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
 	const unsigned cpu = PLX_CPU_MAX - 7; /* no host of today has it */
@@ -140,13 +140,5 @@ static void sees_a_claim_of_this_very_process(void **state)
 
 int info_claims_tests(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_claims_from_the_list_of_sockets),
-		made_up_test(names_the_holder_of_a_claim),
-		made_up_test(a_name_of_a_holder_is_printable),
-		made_up_test(names_all_who_share_a_claimed_cpu),
-		cmocka_unit_test(sees_a_claim_of_this_very_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

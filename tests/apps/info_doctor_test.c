@@ -27,7 +27,7 @@ static void assert_only_finding(struct info *info, const char *id, enum info_sev
 	free(info);
 }
 
-static void the_doctor_leaves_a_sound_host_alone(void **state)
+PLX_TEST(the_doctor_leaves_a_sound_host_alone)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
 	struct info *info = sound_host();
@@ -39,7 +39,7 @@ static void the_doctor_leaves_a_sound_host_alone(void **state)
 	free(info);
 }
 
-static void the_doctor_on_cpus(void **state)
+PLX_TEST(the_doctor_on_cpus)
 {
 	struct info *info = sound_host();
 
@@ -74,7 +74,7 @@ static void the_doctor_on_cpus(void **state)
 	assert_only_finding(info, "all-claimed", INFO_ADVICE, "every allowed CPU", "-l");
 }
 
-static void the_doctor_on_the_kernel(void **state)
+PLX_TEST(the_doctor_on_the_kernel)
 {
 	struct info *info = sound_host();
 
@@ -103,7 +103,7 @@ static void the_doctor_on_the_kernel(void **state)
 	assert_only_finding(info, "steal", INFO_ADVICE, "2.0 %", "vcpupin");
 }
 
-static void the_doctor_is_silent_where_nothing_can_be_done(void **state)
+PLX_TEST(the_doctor_is_silent_where_nothing_can_be_done)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
 	struct info *info = sound_host();
@@ -122,14 +122,14 @@ static void the_doctor_is_silent_where_nothing_can_be_done(void **state)
 	free(info);
 }
 
-static void hypervisors_have_the_names_that_people_know(void **state)
+PLX_TEST(hypervisors_have_the_names_that_people_know)
 {
 	assert_string_equal(info_hypervisor_name("bhyve bhyve "), "bhyve");
 	assert_string_equal(info_hypervisor_name("KVMKVMKVM"), "KVM");
 	assert_string_equal(info_hypervisor_name("SomethingNew"), "SomethingNew");
 }
 
-static void the_doctor_on_memory(void **state)
+PLX_TEST(the_doctor_on_memory)
 {
 	struct info *info = sound_host();
 
@@ -162,7 +162,7 @@ static void the_doctor_on_memory(void **state)
 			    "sysctl kernel.numa_balancing=0");
 }
 
-static void the_doctor_on_the_transport(void **state)
+PLX_TEST(the_doctor_on_the_transport)
 {
 	struct info *info = sound_host();
 
@@ -178,7 +178,7 @@ static void the_doctor_on_the_transport(void **state)
 	assert_only_finding(info, "no-provider", INFO_PROBLEM, "driver tcp:", "fi_info");
 }
 
-static void the_doctor_on_rdma_that_cannot_be_used(void **state)
+PLX_TEST(the_doctor_on_rdma_that_cannot_be_used)
 {
 	static const struct {
 		int error;
@@ -215,7 +215,7 @@ static void the_doctor_on_rdma_that_cannot_be_used(void **state)
 			    "chmod a+rw /dev/infiniband/rdma_cm");
 }
 
-static void findings_name_as_many_devices_as_there_is_room_for(void **state)
+PLX_TEST(findings_name_as_many_devices_as_there_is_room_for)
 {
 	struct info *info = sound_rdma_host();
 
@@ -249,7 +249,7 @@ static struct info *host_with_port(const char *state, const char *phys_state,
 	return info;
 }
 
-static void the_doctor_on_rdma_that_cannot_be_reached(void **state)
+PLX_TEST(the_doctor_on_rdma_that_cannot_be_reached)
 {
 	struct info *info = host_with_port("", "", "", "");
 
@@ -285,7 +285,7 @@ static void the_doctor_on_rdma_that_cannot_be_reached(void **state)
 	assert_only_finding(info, "rdma-address", INFO_NOTE, "mlx5_0", "dev eth1");
 }
 
-static void the_doctor_on_rdma_that_is_far(void **state)
+PLX_TEST(the_doctor_on_rdma_that_is_far)
 {
 	struct info *info = sound_rdma_host();
 
@@ -313,7 +313,7 @@ static void the_doctor_on_rdma_that_is_far(void **state)
 	free(info);
 }
 
-static void the_doctor_on_locked_memory_for_rdma(void **state)
+PLX_TEST(the_doctor_on_locked_memory_for_rdma)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
 	struct info *info = sound_rdma_host();
@@ -329,7 +329,7 @@ static void the_doctor_on_locked_memory_for_rdma(void **state)
 	free(info);
 }
 
-static void the_gravest_findings_come_first(void **state)
+PLX_TEST(the_gravest_findings_come_first)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
 	struct info *info = sound_host();
@@ -348,21 +348,5 @@ static void the_gravest_findings_come_first(void **state)
 
 int info_doctor_tests(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_doctor_leaves_a_sound_host_alone),
-		cmocka_unit_test(the_doctor_on_cpus),
-		cmocka_unit_test(the_doctor_on_the_kernel),
-		cmocka_unit_test(the_doctor_is_silent_where_nothing_can_be_done),
-		cmocka_unit_test(hypervisors_have_the_names_that_people_know),
-		cmocka_unit_test(the_doctor_on_memory),
-		cmocka_unit_test(the_doctor_on_the_transport),
-		cmocka_unit_test(the_doctor_on_rdma_that_cannot_be_used),
-		cmocka_unit_test(findings_name_as_many_devices_as_there_is_room_for),
-		cmocka_unit_test(the_doctor_on_rdma_that_cannot_be_reached),
-		cmocka_unit_test(the_doctor_on_rdma_that_is_far),
-		cmocka_unit_test(the_doctor_on_locked_memory_for_rdma),
-		cmocka_unit_test(the_gravest_findings_come_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -13,7 +13,7 @@ extern char root[64];
 int make_root(void **state);
 int remove_root(void **state);
 
-#define made_up_test(function) cmocka_unit_test_setup_teardown(function, make_root, remove_root)
+#define MADE_UP_TEST(name) PLX_TEST_WITH(name, make_root, remove_root)
 
 /** Write a file below the root, and the folders above it. name: "/proc/stat". */
 void put(const char *name, const char *text);

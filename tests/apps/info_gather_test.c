@@ -15,7 +15,7 @@ static void assert_cpus(const struct plx_cpuset *set, const char *list)
 	assert_string_equal(plx_cpuset_format(set, text, sizeof(text)), list);
 }
 
-static void reads_lists_of_cpus(void **state)
+PLX_TEST(reads_lists_of_cpus)
 {
 	struct plx_cpuset set;
 
@@ -31,7 +31,7 @@ static void reads_lists_of_cpus(void **state)
 	}
 }
 
-static void finds_values_by_whole_names(void **state)
+PLX_TEST(finds_values_by_whole_names)
 {
 	char value[32];
 
@@ -45,7 +45,7 @@ static void finds_values_by_whole_names(void **state)
 	assert_string_equal(value, "");
 }
 
-static void a_missing_or_long_file_reads_as_empty(void **state)
+MADE_UP_TEST(a_missing_or_long_file_reads_as_empty)
 {
 	char text[8];
 
@@ -61,7 +61,7 @@ static void a_missing_or_long_file_reads_as_empty(void **state)
 	assert_int_equal(info_read_number(7, "%s/words", root), 7);
 }
 
-static void walks_through_names_and_numbers(void **state)
+MADE_UP_TEST(walks_through_names_and_numbers)
 {
 	const char *name;
 	unsigned names = 0;
@@ -89,7 +89,7 @@ static void walks_through_names_and_numbers(void **state)
 	info_close_dir(dir);
 }
 
-static void a_missing_folder_is_empty(void **state)
+MADE_UP_TEST(a_missing_folder_is_empty)
 {
 	DIR *dir = info_open_dir("%s/none", root);
 
@@ -99,7 +99,7 @@ static void a_missing_folder_is_empty(void **state)
 	info_close_dir(dir);
 }
 
-static void sees_cpus_cores_and_nodes(void **state)
+MADE_UP_TEST(sees_cpus_cores_and_nodes)
 {
 	struct plx_topo *topo;
 	struct info_cpus *cpus = malloc(sizeof(*cpus));
@@ -133,7 +133,7 @@ static void sees_cpus_cores_and_nodes(void **state)
 	free(cpus);
 }
 
-static void reads_huge_pages_by_node_and_size(void **state)
+MADE_UP_TEST(reads_huge_pages_by_node_and_size)
 {
 	struct info_memory *memory = malloc(sizeof(*memory));
 
@@ -162,7 +162,7 @@ static void reads_huge_pages_by_node_and_size(void **state)
 	free(memory);
 }
 
-static void reads_steal_and_clock(void **state)
+MADE_UP_TEST(reads_steal_and_clock)
 {
 	struct info_kernel kernel;
 
@@ -178,7 +178,7 @@ static void reads_steal_and_clock(void **state)
 	assert_true(kernel.quota.cpus == 0);
 }
 
-static void finds_the_least_quota_of_nested_cgroups(void **state)
+MADE_UP_TEST(finds_the_least_quota_of_nested_cgroups)
 {
 	struct info_kernel kernel;
 
@@ -204,7 +204,7 @@ static void finds_the_least_quota_of_nested_cgroups(void **state)
 	assert_true(kernel.quota.cpus == 2);
 }
 
-static void finds_the_least_quota_of_nested_groups_of_version_1(void **state)
+MADE_UP_TEST(finds_the_least_quota_of_nested_groups_of_version_1)
 {
 	struct info_kernel kernel;
 
@@ -228,7 +228,7 @@ static void finds_the_least_quota_of_nested_groups_of_version_1(void **state)
 	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
 }
 
-static void reads_rdma_devices(void **state)
+MADE_UP_TEST(reads_rdma_devices)
 {
 	struct info_rdma *rdma = malloc(sizeof(*rdma));
 
@@ -257,7 +257,7 @@ static void reads_rdma_devices(void **state)
 	free(rdma);
 }
 
-static void counts_the_devices_that_there_is_no_room_for(void **state)
+MADE_UP_TEST(counts_the_devices_that_there_is_no_room_for)
 {
 	struct info_rdma *rdma = malloc(sizeof(*rdma));
 	char name[128];
@@ -274,7 +274,7 @@ static void counts_the_devices_that_there_is_no_room_for(void **state)
 }
 
 /* Why a device without a driver, or this user's right to it, cannot be used is told in words. */
-static void a_device_that_is_not_there_is_not_usable(void **state)
+PLX_TEST(a_device_that_is_not_there_is_not_usable)
 {
 	struct info_rdma *rdma = calloc(1, sizeof(*rdma));
 	struct plx_topo *topo;
@@ -333,7 +333,7 @@ static struct info_device *two_port_device(struct info_rdma *rdma)
 	return device;
 }
 
-static void ports_have_the_addresses_of_their_interfaces(void **state)
+PLX_TEST(ports_have_the_addresses_of_their_interfaces)
 {
 	struct info_rdma *rdma = malloc(sizeof(*rdma));
 	struct address list[5];
@@ -358,7 +358,7 @@ static void ports_have_the_addresses_of_their_interfaces(void **state)
 	free(rdma);
 }
 
-static void addresses_that_do_not_fit_are_left_out_whole(void **state)
+PLX_TEST(addresses_that_do_not_fit_are_left_out_whole)
 {
 	struct info_rdma *rdma = malloc(sizeof(*rdma));
 	struct address address;
@@ -374,7 +374,7 @@ static void addresses_that_do_not_fit_are_left_out_whole(void **state)
 	free(rdma);
 }
 
-static void the_limit_of_locked_memory_may_not_count(void **state)
+MADE_UP_TEST(the_limit_of_locked_memory_may_not_count)
 {
 	struct info_memory *memory = malloc(sizeof(*memory));
 
@@ -393,24 +393,5 @@ static void the_limit_of_locked_memory_may_not_count(void **state)
 
 int info_gather_tests(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_lists_of_cpus),
-		cmocka_unit_test(finds_values_by_whole_names),
-		made_up_test(a_missing_or_long_file_reads_as_empty),
-		made_up_test(walks_through_names_and_numbers),
-		made_up_test(a_missing_folder_is_empty),
-		made_up_test(sees_cpus_cores_and_nodes),
-		made_up_test(reads_huge_pages_by_node_and_size),
-		made_up_test(reads_steal_and_clock),
-		made_up_test(finds_the_least_quota_of_nested_cgroups),
-		made_up_test(finds_the_least_quota_of_nested_groups_of_version_1),
-		made_up_test(reads_rdma_devices),
-		made_up_test(counts_the_devices_that_there_is_no_room_for),
-		cmocka_unit_test(a_device_that_is_not_there_is_not_usable),
-		cmocka_unit_test(ports_have_the_addresses_of_their_interfaces),
-		cmocka_unit_test(addresses_that_do_not_fit_are_left_out_whole),
-		made_up_test(the_limit_of_locked_memory_may_not_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -25,7 +25,7 @@ static json_t *as_json(const struct info *info, const struct info_finding *findi
 	return json;
 }
 
-static void writes_one_json_object_with_a_schema(void **state)
+PLX_TEST(writes_one_json_object_with_a_schema)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
 	struct info *info = sound_host();
@@ -65,7 +65,7 @@ static struct info *shared_host(void)
 	return info;
 }
 
-static void json_of_a_claim_lists_its_sharers(void **state)
+PLX_TEST(json_of_a_claim_lists_its_sharers)
 {
 	struct info *info = shared_host();
 	json_t *json = as_json(info, NULL, 0);
@@ -90,7 +90,7 @@ static void json_of_a_claim_lists_its_sharers(void **state)
 
 /* With nothing of libfabric's: the provider is part of the library. libfabric looks for its own
  * once in a process, and no other test of the program does. */
-static void the_driver_of_this_host_is_always_there(void **state)
+PLX_TEST(the_driver_of_this_host_is_always_there)
 {
 	struct info *info = sound_host();
 	const struct info_driver *shm = NULL;
@@ -123,7 +123,7 @@ static void the_driver_of_this_host_is_always_there(void **state)
 	free(info);
 }
 
-static void json_of_a_device_has_all_that_is_known(void **state)
+PLX_TEST(json_of_a_device_has_all_that_is_known)
 {
 	struct info *info = sound_rdma_host();
 	json_t *json = as_json(info, NULL, 0);
@@ -156,7 +156,7 @@ static void json_of_a_device_has_all_that_is_known(void **state)
 	free(info);
 }
 
-static void json_of_a_device_says_null_where_nothing_is_known(void **state)
+PLX_TEST(json_of_a_device_says_null_where_nothing_is_known)
 {
 	struct info *info = sound_rdma_host();
 	struct info_device *device = &info->rdma.devices[0];
@@ -202,7 +202,7 @@ static void assert_prints(struct info *info, const char *const *parts, size_t co
 	free(info);
 }
 
-static void prints_rdma_devices_for_people(void **state)
+PLX_TEST(prints_rdma_devices_for_people)
 {
 	static const char *const parts[] = {
 		"  connections     possible\n",
@@ -216,7 +216,7 @@ static void prints_rdma_devices_for_people(void **state)
 	assert_prints(sound_rdma_host(), parts, PLX_ARRAY_LEN(parts));
 }
 
-static void prints_what_keeps_rdma_devices_from_use(void **state)
+PLX_TEST(prints_what_keeps_rdma_devices_from_use)
 {
 	static const char *const parts[] = {
 		"  connections     no permission for /dev/infiniband/rdma_cm\n",
@@ -242,7 +242,7 @@ static void prints_what_keeps_rdma_devices_from_use(void **state)
 	assert_prints(info, parts, PLX_ARRAY_LEN(parts));
 }
 
-static void prints_every_section(void **state)
+PLX_TEST(prints_every_section)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -278,16 +278,5 @@ static void prints_every_section(void **state)
 
 int info_show_tests(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_one_json_object_with_a_schema),
-		cmocka_unit_test(json_of_a_claim_lists_its_sharers),
-		cmocka_unit_test(the_driver_of_this_host_is_always_there),
-		cmocka_unit_test(json_of_a_device_has_all_that_is_known),
-		cmocka_unit_test(json_of_a_device_says_null_where_nothing_is_known),
-		cmocka_unit_test(prints_rdma_devices_for_people),
-		cmocka_unit_test(prints_what_keeps_rdma_devices_from_use),
-		cmocka_unit_test(prints_every_section),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

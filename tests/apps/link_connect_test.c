@@ -20,7 +20,7 @@ static bool has_ipv6(void)
 	return has;
 }
 
-static void ipv6_works(void **state)
+PROCESS_TEST(ipv6_works)
 {
 	if (!has_ipv6()) {
 		print_message("skipped: this host has no ::1\n");
@@ -39,7 +39,7 @@ static void ipv6_works(void **state)
 	}
 }
 
-static void busy_port_is_told(void **state)
+PROCESS_TEST(busy_port_is_told)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -71,7 +71,7 @@ static int hold_closed_port(char *address, size_t size)
 	return fd;
 }
 
-static void closed_port_refuses(void **state)
+PROCESS_TEST(closed_port_refuses)
 {
 	struct server nobody = {0};
 	int fd = hold_closed_port(nobody.address, sizeof(nobody.address));
@@ -90,7 +90,7 @@ static void closed_port_refuses(void **state)
 	close(fd);
 }
 
-static void refusing_listener_is_told(void **state)
+PROCESS_TEST(refusing_listener_is_told)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -104,7 +104,7 @@ static void refusing_listener_is_told(void **state)
 	}
 }
 
-static void bad_addresses_are_told(void **state)
+PROCESS_TEST(bad_addresses_are_told)
 {
 	static const struct {
 		const char *words;
@@ -131,7 +131,7 @@ static void bad_addresses_are_told(void **state)
 	}
 }
 
-static void usage_errors_are_status_2(void **state)
+PROCESS_TEST(usage_errors_are_status_2)
 {
 	static const struct {
 		const char *words, *text;
@@ -177,7 +177,7 @@ static int connect_raw(const char *address)
 }
 
 /* Strangers come by TCP alone. */
-static void strangers_do_not_disturb_a_client(void **state)
+PROCESS_TEST(strangers_do_not_disturb_a_client)
 {
 	static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 	enum { SOCKETS = 12 };
@@ -217,7 +217,7 @@ static void strangers_do_not_disturb_a_client(void **state)
 	}
 }
 
-static void silent_strangers_are_ended_after_the_time_that_was_set(void **state)
+PROCESS_TEST(silent_strangers_are_ended_after_the_time_that_was_set)
 {
 	struct server server = serve("apps/plx-echo", "tcp",
 				     "--tcp handshake_ms=100 --listen 127.0.0.1:0");
@@ -230,18 +230,4 @@ static void silent_strangers_are_ended_after_the_time_that_was_set(void **state)
 	end_server(&server);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(ipv6_works),
-		process_test(busy_port_is_told),
-		process_test(closed_port_refuses),
-		process_test(refusing_listener_is_told),
-		process_test(bad_addresses_are_told),
-		process_test(usage_errors_are_status_2),
-		process_test(strangers_do_not_disturb_a_client),
-		process_test(silent_strangers_are_ended_after_the_time_that_was_set),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

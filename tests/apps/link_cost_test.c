@@ -122,7 +122,7 @@ static bool has_strace(void)
 	return works;
 }
 
-static void messages_cause_no_system_calls_of_ours(void **state)
+PROCESS_TEST(messages_cause_no_system_calls_of_ours)
 {
 	static const char *const memory[] = {"brk", "mmap", "munmap"};
 
@@ -161,7 +161,7 @@ static void messages_cause_no_system_calls_of_ours(void **state)
 }
 
 /* On a busy host one end polls while the other has no CPU: the least of the runs counts. */
-static void shm_looks_for_connections_once_in_many_messages(void **state)
+PROCESS_TEST(shm_looks_for_connections_once_in_many_messages)
 {
 	static struct calls calls;
 	long looks = MANY;
@@ -177,12 +177,4 @@ static void shm_looks_for_connections_once_in_many_messages(void **state)
 	assert_in_range(looks, 1, MANY - 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(messages_cause_no_system_calls_of_ours),
-		process_test(shm_looks_for_connections_once_in_many_messages),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

@@ -65,7 +65,7 @@ static bool run_without_options(void)
 	return differ;
 }
 
-static void both_ends_without_options_take_different_cpus(void **state)
+PROCESS_TEST(both_ends_without_options_take_different_cpus)
 {
 	bool differ = false;
 
@@ -98,7 +98,7 @@ static int occupy(unsigned cpu)
 
 /* Figures of a CPU that has two pollers are of turns of the scheduler, and have to say so even
  * where the log does not. */
-static void result_of_a_shared_cpu_carries_a_warning(void **state)
+PROCESS_TEST(result_of_a_shared_cpu_carries_a_warning)
 {
 	int claim = occupy(client_cpu);
 	char dir[] = "/tmp/plx_shared_XXXXXX", text[128];
@@ -125,7 +125,7 @@ static void result_of_a_shared_cpu_carries_a_warning(void **state)
 	end_server(&server);
 }
 
-static void result_of_a_cpu_of_its_own_carries_none(void **state)
+PROCESS_TEST(result_of_a_cpu_of_its_own_carries_none)
 {
 	int claim = client_cpu == server_cpu ? -1 : occupy(client_cpu);
 	char dir[] = "/tmp/plx_alone_XXXXXX";
@@ -147,7 +147,7 @@ static void result_of_a_cpu_of_its_own_carries_none(void **state)
 	end_server(&server);
 }
 
-static void plx_info_names_all_pollers_of_a_cpu(void **state)
+PROCESS_TEST(plx_info_names_all_pollers_of_a_cpu)
 {
 	int claim = occupy(server_cpu);
 	struct server servers[3];
@@ -174,14 +174,4 @@ static void plx_info_names_all_pollers_of_a_cpu(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(both_ends_without_options_take_different_cpus),
-		process_test(result_of_a_shared_cpu_carries_a_warning),
-		process_test(result_of_a_cpu_of_its_own_carries_none),
-		process_test(plx_info_names_all_pollers_of_a_cpu),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

@@ -22,7 +22,7 @@ static struct process *launch_running(const struct server *server, const char *p
 }
 
 /* Still in the warm-up, so that there is nothing to print. */
-static void client_of_a_killed_server_ends_at_once(void **state)
+PROCESS_TEST(client_of_a_killed_server_ends_at_once)
 {
 	static const char *const loads[] = {"--warmup 1000000000",
 					    "--warmup 1000000000 --rate 1000",
@@ -62,7 +62,7 @@ static void expect_partial_figures(struct process *client, const char *dir, cons
 	expect_in_results(dir, "\n}\n");
 }
 
-static void figures_until_the_server_was_killed_are_kept(void **state)
+PROCESS_TEST(figures_until_the_server_was_killed_are_kept)
 {
 	static const struct {
 		const char *options, *planned, *key;
@@ -97,7 +97,7 @@ static void figures_until_the_server_was_killed_are_kept(void **state)
 	}
 }
 
-static void server_outlives_a_killed_client(void **state)
+PROCESS_TEST(server_outlives_a_killed_client)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -125,7 +125,7 @@ static void server_outlives_a_killed_client(void **state)
 	}
 }
 
-static void stopped_server_ends_well_and_its_client_is_told(void **state)
+PROCESS_TEST(stopped_server_ends_well_and_its_client_is_told)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -164,7 +164,7 @@ static unsigned long expect_given_up(const char *command, const char *provider, 
 	return number;
 }
 
-static void frozen_server_is_found_dead(void **state)
+PROCESS_TEST(frozen_server_is_found_dead)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -179,7 +179,7 @@ static void frozen_server_is_found_dead(void **state)
 }
 
 /* The server says how much patience is wanted with it. */
-static void frozen_client_keeps_its_link_where_it_asked_for_patience(void **state)
+PROCESS_TEST(frozen_client_keeps_its_link_where_it_asked_for_patience)
 {
 	struct server server = serve("apps/plx-echo --heartbeat 100ms:20s", "shm",
 				     "--listen 127.0.0.1:0");
@@ -194,7 +194,7 @@ static void frozen_client_keeps_its_link_where_it_asked_for_patience(void **stat
 }
 
 /* A process that lives, and does not answer: here without heartbeats, so that it may be stopped. */
-static void server_that_does_not_answer_is_given_up(void **state)
+PROCESS_TEST(server_that_does_not_answer_is_given_up)
 {
 	if (!is_soak()) {
 		print_message("skipped: takes 20 s; set PLX_TEST_SOAK=1\n");
@@ -206,7 +206,7 @@ static void server_that_does_not_answer_is_given_up(void **state)
 }
 
 /* What was measured so far is not thrown away. */
-static void interrupted_client_says_so_and_ends(void **state)
+PROCESS_TEST(interrupted_client_says_so_and_ends)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -252,7 +252,7 @@ static void wait_until_signal_is_taken(const struct process *process)
 }
 
 /* An lcore that never comes back to its loop: the first signal can do nothing. */
-static void second_signal_ends_a_process_that_hangs(void **state)
+PROCESS_TEST(second_signal_ends_a_process_that_hangs)
 {
 	static const int signals[][2] = {{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGTERM, SIGINT}};
 
@@ -277,7 +277,7 @@ static void second_signal_ends_a_process_that_hangs(void **state)
 #define SENDERS          10
 #define ROUNDS_OF_SENDER 5 /* 50 in all, for each provider */
 
-static void last_message_before_a_close_arrives(void **state)
+PROCESS_TEST(last_message_before_a_close_arrives)
 {
 	static const unsigned counts[SENDERS] = {1, 2, 7, 8, 9, 10, 40, 100, 3, 1};
 
@@ -317,20 +317,4 @@ static void last_message_before_a_close_arrives(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(client_of_a_killed_server_ends_at_once),
-		process_test(figures_until_the_server_was_killed_are_kept),
-		process_test(server_outlives_a_killed_client),
-		process_test(stopped_server_ends_well_and_its_client_is_told),
-		process_test(frozen_server_is_found_dead),
-		process_test(frozen_client_keeps_its_link_where_it_asked_for_patience),
-		process_test(server_that_does_not_answer_is_given_up),
-		process_test(interrupted_client_says_so_and_ends),
-		process_test(second_signal_ends_a_process_that_hangs),
-		process_test(last_message_before_a_close_arrives),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

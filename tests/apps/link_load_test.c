@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void messages_of_every_size_come_back_unchanged(void **state)
+PROCESS_TEST(messages_of_every_size_come_back_unchanged)
 {
 	static const struct {
 		const char *given, *bytes;
@@ -38,7 +38,7 @@ static void messages_of_every_size_come_back_unchanged(void **state)
 	}
 }
 
-static void long_messages_are_cut_on_both_ways(void **state)
+PROCESS_TEST(long_messages_are_cut_on_both_ways)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -109,7 +109,7 @@ static int run_open_loop(const struct server *server, const char *provider, cons
 
 /* How many messages a Poisson process has in half a second is chance, and no seed is a bad one.
  * One row shows for the other providers that the schedule is none of theirs. */
-static void open_loop_keeps_its_rate(void **state)
+PROCESS_TEST(open_loop_keeps_its_rate)
 {
 	static const struct {
 		const char *arrival;
@@ -137,7 +137,7 @@ static void open_loop_keeps_its_rate(void **state)
 	}
 }
 
-static void missed_rate_is_status_3(void **state)
+PROCESS_TEST(missed_rate_is_status_3)
 {
 	struct server server = serve_echo(providers[0]);
 	struct process *client = launch_ping(&server, providers[0],
@@ -150,7 +150,7 @@ static void missed_rate_is_status_3(void **state)
 	end_server(&server);
 }
 
-static void changed_answers_are_noticed(void **state)
+PROCESS_TEST(changed_answers_are_noticed)
 {
 	static const char *const faults[] = {"flip", "shorten"};
 
@@ -171,15 +171,4 @@ static void changed_answers_are_noticed(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(messages_of_every_size_come_back_unchanged),
-		process_test(long_messages_are_cut_on_both_ways),
-		process_test(open_loop_keeps_its_rate),
-		process_test(missed_rate_is_status_3),
-		process_test(changed_answers_are_noticed),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

@@ -157,12 +157,12 @@ static void many(const char *provider, unsigned count)
 }
 
 /* Each link takes a descriptor here, and 20 000 are all that many hosts allow. */
-static void over_shm(void **state)
+PROCESS_TEST(over_shm)
 {
 	many("shm", 15000);
 }
 
-static void over_tcp(void **state)
+PROCESS_TEST(over_tcp)
 {
 	many("tcp", 15000);
 }
@@ -202,12 +202,4 @@ static int tear_down(void **state)
 	return group_tear_down(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(over_shm),
-		process_test(over_tcp),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+PLX_TEST_MAIN_WITH(set_up, tear_down)

@@ -72,7 +72,7 @@ static void close_links(struct process *client, unsigned count)
 	expect_status(client, 0);
 }
 
-static void many_links_cost_little_and_give_it_back(void **state)
+PROCESS_TEST(many_links_cost_little_and_give_it_back)
 {
 	unsigned count = is_soak() ? 1000 : 200;
 
@@ -127,7 +127,7 @@ static void expect_same_descriptors(struct process *process, const char *const *
 	}
 }
 
-static void fork_and_exec_inherit_nothing(void **state)
+PROCESS_TEST(fork_and_exec_inherit_nothing)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -148,12 +148,4 @@ static void fork_and_exec_inherit_nothing(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(many_links_cost_little_and_give_it_back),
-		process_test(fork_and_exec_inherit_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

@@ -22,7 +22,7 @@ static void expect_choice(struct process *client, const char *dir, bool tcp, con
 	remove_results(dir);
 }
 
-static void provider_is_chosen_for_each_peer(void **state)
+PROCESS_TEST(provider_is_chosen_for_each_peer)
 {
 	static const char offers[] = "the peer is on this host and offers it";
 	static const char asked[] = "it was asked for";
@@ -74,7 +74,7 @@ static void expect_of_two_users(const char *group_of_client, const char *group_o
 	end_server(&server);
 }
 
-static void two_users_meet_over_tcp_unless_a_group_lets_them_in(void **state)
+PROCESS_TEST(two_users_meet_over_tcp_unless_a_group_lets_them_in)
 {
 	if (geteuid() != 0 || access("/usr/bin/setpriv", X_OK) != 0) {
 		print_message("skipped: it takes root, and setpriv\n");
@@ -92,7 +92,7 @@ static void two_users_meet_over_tcp_unless_a_group_lets_them_in(void **state)
 }
 
 /* FI_PROVIDER is libfabric's, and hides all providers but one. */
-static void hidden_provider_is_named_with_what_hides_it(void **state)
+PROCESS_TEST(hidden_provider_is_named_with_what_hides_it)
 {
 	struct process *server = launch("/usr/bin/env FI_PROVIDER=plx_shm %s/apps/plx-echo "
 					"--huge none --provider fi:tcp -- --listen 127.0.0.1:0",
@@ -103,13 +103,4 @@ static void hidden_provider_is_named_with_what_hides_it(void **state)
 			   "it, or add ',");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(provider_is_chosen_for_each_peer),
-		process_test(two_users_meet_over_tcp_unless_a_group_lets_them_in),
-		process_test(hidden_provider_is_named_with_what_hides_it),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

@@ -69,7 +69,7 @@ static void expect_quiet(const struct process *process, long wakes_max)
 		fail_msg("awake twice, with limits of %d ms and %ld sleeps", CPU_MS_MAX, wakes_max);
 }
 
-static void a_server_with_nothing_to_do_sleeps(void **state)
+PROCESS_TEST(a_server_with_nothing_to_do_sleeps)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -96,7 +96,7 @@ static void a_server_with_nothing_to_do_sleeps(void **state)
 	}
 }
 
-static void one_that_polls_does_not(void **state)
+PROCESS_TEST(one_that_polls_does_not)
 {
 	struct server server = serve("apps/plx-echo --idle poll", "shm", "--listen 127.0.0.1:0");
 	struct usage before = usage_of(server.process), after;
@@ -109,7 +109,7 @@ static void one_that_polls_does_not(void **state)
 }
 
 /* Stopped in the middle of sleeping and waking, by SIGSTOP: nothing is lost. */
-static void one_that_is_stopped_goes_on(void **state)
+PROCESS_TEST(one_that_is_stopped_goes_on)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -132,13 +132,4 @@ static void one_that_is_stopped_goes_on(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(a_server_with_nothing_to_do_sleeps),
-		process_test(one_that_polls_does_not),
-		process_test(one_that_is_stopped_goes_on),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

@@ -68,7 +68,7 @@ static double start_ms(const struct server *server, const char *provider)
 
 /* The least of the runs is held against the limit, as whatever else the host does only adds. Where
  * it does so much that fi_getinfo (some 80 ms) takes longer than the limit, that is the limit. */
-static void first_message_leaves_soon_after_exec(void **state)
+PROCESS_TEST(first_message_leaves_soon_after_exec)
 {
 	if (PLX_SANITIZED)
 		skip();
@@ -90,11 +90,4 @@ static void first_message_leaves_soon_after_exec(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		process_test(first_message_leaves_soon_after_exec),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

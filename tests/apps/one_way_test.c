@@ -31,9 +31,6 @@ static int end_all_and_remove_dir(void **state)
 	return end_all(state);
 }
 
-#define one_way_test(function) \
-	cmocka_unit_test_setup_teardown(function, make_dir, end_all_and_remove_dir)
-
 static double number(const char *key)
 {
 	const char *text = read_results(dir), *at;
@@ -99,9 +96,11 @@ static struct process *launch_running(const struct server *server, const char *p
 	return client;
 }
 
+#define ONE_WAY_TEST(function) PLX_TEST_WITH(function, make_dir, end_all_and_remove_dir)
+
 /* Figures ---------------------------------------------------------------------------------- */
 
-static void each_message_is_counted_once_on_both_sides(void **state)
+ONE_WAY_TEST(each_message_is_counted_once_on_both_sides)
 {
 	static const struct {
 		const char *size, *shown;
@@ -141,7 +140,7 @@ static void each_message_is_counted_once_on_both_sides(void **state)
 	}
 }
 
-static void burst_is_what_leaves_in_one_turn_at_most(void **state)
+ONE_WAY_TEST(burst_is_what_leaves_in_one_turn_at_most)
 {
 	struct server server = serve_sink("tcp", "");
 
@@ -151,7 +150,7 @@ static void burst_is_what_leaves_in_one_turn_at_most(void **state)
 	end_server(&server);
 }
 
-static void duration_is_kept_and_all_that_left_has_arrived(void **state)
+ONE_WAY_TEST(duration_is_kept_and_all_that_left_has_arrived)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -168,7 +167,7 @@ static void duration_is_kept_and_all_that_left_has_arrived(void **state)
 }
 
 /* News of room is read between bursts alone, so that a window of 2 stops each of them. */
-static void window_of_the_sink_is_what_it_was_asked_for(void **state)
+ONE_WAY_TEST(window_of_the_sink_is_what_it_was_asked_for)
 {
 	static const struct {
 		const char *sink, *client;
@@ -194,7 +193,7 @@ static void window_of_the_sink_is_what_it_was_asked_for(void **state)
 
 /* Ends ------------------------------------------------------------------------------------- */
 
-static void interrupted_client_reports_what_has_arrived(void **state)
+ONE_WAY_TEST(interrupted_client_reports_what_has_arrived)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -212,7 +211,7 @@ static void interrupted_client_reports_what_has_arrived(void **state)
 	}
 }
 
-static void stopped_server_has_received_what_is_reported(void **state)
+ONE_WAY_TEST(stopped_server_has_received_what_is_reported)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -231,7 +230,7 @@ static void stopped_server_has_received_what_is_reported(void **state)
 	}
 }
 
-static void killed_server_leaves_a_run_that_says_so(void **state)
+ONE_WAY_TEST(killed_server_leaves_a_run_that_says_so)
 {
 	FOREACH_PROVIDER(provider)
 	{
@@ -248,7 +247,7 @@ static void killed_server_leaves_a_run_that_says_so(void **state)
 	}
 }
 
-static void server_that_answers_is_refused(void **state)
+ONE_WAY_TEST(server_that_answers_is_refused)
 {
 	static const char *const options[] = {
 		"--count 1 --size 0",
@@ -272,7 +271,7 @@ static void server_that_answers_is_refused(void **state)
 	}
 }
 
-static void peer_that_takes_nothing_is_given_up(void **state)
+ONE_WAY_TEST(peer_that_takes_nothing_is_given_up)
 {
 	if (!is_soak()) {
 		print_message("skipped: takes 20 s; set PLX_TEST_SOAK=1\n");
@@ -295,7 +294,7 @@ static void peer_that_takes_nothing_is_given_up(void **state)
 
 /* Options ---------------------------------------------------------------------------------- */
 
-static void options_that_do_not_go_together_are_refused(void **state)
+PROCESS_TEST(options_that_do_not_go_together_are_refused)
 {
 	static const char listen[] = "--listen 127.0.0.1:0", connect[] = "--connect 127.0.0.1:1";
 	static const struct {
@@ -327,20 +326,4 @@ static void options_that_do_not_go_together_are_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		one_way_test(each_message_is_counted_once_on_both_sides),
-		one_way_test(burst_is_what_leaves_in_one_turn_at_most),
-		one_way_test(duration_is_kept_and_all_that_left_has_arrived),
-		one_way_test(window_of_the_sink_is_what_it_was_asked_for),
-		one_way_test(interrupted_client_reports_what_has_arrived),
-		one_way_test(stopped_server_has_received_what_is_reported),
-		one_way_test(killed_server_leaves_a_run_that_says_so),
-		one_way_test(server_that_answers_is_refused),
-		one_way_test(peer_that_takes_nothing_is_given_up),
-		process_test(options_that_do_not_go_together_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

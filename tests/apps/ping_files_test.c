@@ -76,9 +76,6 @@ static int end_all_and_remove_dir(void **state)
 	return end_all(state);
 }
 
-#define files_test(function) \
-	cmocka_unit_test_setup_teardown(function, make_dir, end_all_and_remove_dir)
-
 /* Processes -------------------------------------------------------------------------------- */
 
 static struct process *launch_alone(const char *options)
@@ -103,9 +100,11 @@ static struct server serve_kind(bool one_way)
 		     one_way ? "--listen 127.0.0.1:0 --sink" : "--listen 127.0.0.1:0");
 }
 
+#define FILES_TEST(function) PLX_TEST_WITH(function, make_dir, end_all_and_remove_dir)
+
 /* Earlier files ---------------------------------------------------------------------------- */
 
-static void run_that_fails_leaves_no_files_of_an_earlier_one(void **state)
+FILES_TEST(run_that_fails_leaves_no_files_of_an_earlier_one)
 {
 	static char too_much_memory[96];
 	/* Nobody listens there. */
@@ -128,7 +127,7 @@ static void run_that_fails_leaves_no_files_of_an_earlier_one(void **state)
 	}
 }
 
-static void run_that_is_killed_leaves_no_files_of_an_earlier_one(void **state)
+FILES_TEST(run_that_is_killed_leaves_no_files_of_an_earlier_one)
 {
 	struct server server = serve_kind(false);
 	struct process *client;
@@ -142,7 +141,7 @@ static void run_that_is_killed_leaves_no_files_of_an_earlier_one(void **state)
 }
 
 /* Where figures of round trips stand beside those of one way, they look like theirs. */
-static void run_one_way_leaves_its_own_file_alone(void **state)
+FILES_TEST(run_one_way_leaves_its_own_file_alone)
 {
 	struct server server = serve_kind(true);
 
@@ -154,7 +153,7 @@ static void run_one_way_leaves_its_own_file_alone(void **state)
 	end_server(&server);
 }
 
-static void command_line_that_starts_no_run_touches_no_file(void **state)
+FILES_TEST(command_line_that_starts_no_run_touches_no_file)
 {
 	static const struct {
 		const char *options;
@@ -174,7 +173,7 @@ static void command_line_that_starts_no_run_touches_no_file(void **state)
 	}
 }
 
-static void file_that_cannot_be_removed_is_told_before_the_run(void **state)
+FILES_TEST(file_that_cannot_be_removed_is_told_before_the_run)
 {
 	char text[128];
 	struct process *client;
@@ -188,7 +187,7 @@ static void file_that_cannot_be_removed_is_told_before_the_run(void **state)
 }
 
 /* It is somebody's way to get at the results. */
-static void link_of_that_name_is_written_through(void **state)
+FILES_TEST(link_of_that_name_is_written_through)
 {
 	struct server server = serve_kind(false);
 	char target[64];
@@ -202,7 +201,7 @@ static void link_of_that_name_is_written_through(void **state)
 }
 
 /* What --one-way does not write is an earlier run's only beside what each run writes. */
-static void run_one_way_leaves_files_that_no_run_has_written(void **state)
+FILES_TEST(run_one_way_leaves_files_that_no_run_has_written)
 {
 	struct server server = serve_kind(true);
 
@@ -216,7 +215,7 @@ static void run_one_way_leaves_files_that_no_run_has_written(void **state)
 
 /* Signals ---------------------------------------------------------------------------------- */
 
-static void signal_that_ended_a_run_is_in_its_results(void **state)
+FILES_TEST(signal_that_ended_a_run_is_in_its_results)
 {
 	static const struct {
 		const char *options;
@@ -253,7 +252,7 @@ static void signal_that_ended_a_run_is_in_its_results(void **state)
 	}
 }
 
-static void signal_in_the_warm_up_says_that_nothing_was_measured(void **state)
+FILES_TEST(signal_in_the_warm_up_says_that_nothing_was_measured)
 {
 	static const char *const options[] = {
 		"--warmup 1000000000",
@@ -279,7 +278,7 @@ static void signal_in_the_warm_up_says_that_nothing_was_measured(void **state)
 
 /* As is what a server that stands still has not answered: it would be left out of the percentiles.
  */
-static void signal_does_not_hide_what_was_lost(void **state)
+FILES_TEST(signal_does_not_hide_what_was_lost)
 {
 	struct server server = serve_kind(false);
 	struct process *client = launch_running(&server, "--warmup 1 --rate 1000 --duration 60s");
@@ -294,20 +293,4 @@ static void signal_does_not_hide_what_was_lost(void **state)
 	end_server(&server);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		files_test(run_that_fails_leaves_no_files_of_an_earlier_one),
-		files_test(run_that_is_killed_leaves_no_files_of_an_earlier_one),
-		files_test(run_one_way_leaves_its_own_file_alone),
-		files_test(command_line_that_starts_no_run_touches_no_file),
-		files_test(file_that_cannot_be_removed_is_told_before_the_run),
-		files_test(link_of_that_name_is_written_through),
-		files_test(run_one_way_leaves_files_that_no_run_has_written),
-		files_test(signal_that_ended_a_run_is_in_its_results),
-		files_test(signal_in_the_warm_up_says_that_nothing_was_measured),
-		files_test(signal_does_not_hide_what_was_lost),
-	};
-
-	return cmocka_run_group_tests(tests, group_set_up, group_tear_down);
-}
+PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

@@ -35,7 +35,9 @@ static void is_where_memory_is(const struct plx_zone *zone)
 	assert_int_equal(zone->node, PLX_NODE_ANY);
 }
 
-static void prefer_goes_elsewhere_with_all_kinds_of_pages(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
+
+TEST(prefer_goes_elsewhere_with_all_kinds_of_pages)
 {
 	static const enum plx_huge kinds[] = {PLX_HUGE_2M, PLX_HUGE_NONE};
 	const struct plx_zone *zone;
@@ -51,14 +53,14 @@ static void prefer_goes_elsewhere_with_all_kinds_of_pages(void **state)
 	}
 }
 
-static void strict_says_where_there_is_memory(void **state)
+TEST(strict_says_where_there_is_memory)
 {
 	use(PLX_HUGE_2M, PLX_NUMA_STRICT);
 	assert_null(plx_mem_alloc(BYTES, 0, guest_bare_node(), NULL));
 	assert_error_has("NUMA node 2 has no memory for this process (allowed: 0, 1)");
 }
 
-static void any_leaves_it_to_the_system(void **state)
+TEST(any_leaves_it_to_the_system)
 {
 	const struct plx_zone *zone;
 
@@ -91,7 +93,7 @@ static int use_it_all(void *arg)
 	return plx_lcore_send(0, answered, NULL);
 }
 
-static void an_lcore_runs_there(void **state)
+TEST(an_lcore_runs_there)
 {
 	struct plx_pool_attr attr = {.name = "shared",
 				     .object_bytes = 64,
@@ -114,17 +116,10 @@ static void an_lcore_runs_there(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(prefer_goes_elsewhere_with_all_kinds_of_pages, teardown),
-		cmocka_unit_test_teardown(strict_says_where_there_is_memory, teardown),
-		cmocka_unit_test_teardown(any_leaves_it_to_the_system, teardown),
-		cmocka_unit_test_teardown(an_lcore_runs_there, teardown),
-	};
-
 	if (guest_bare_node() < 0) {
 		puts("skipped: this needs a node without memory; scripts/numa-vm.sh has a guest "
 		     "with one");
 		return SKIP_STATUS;
 	}
-	return cmocka_run_group_tests_name("numa/bare", tests, NULL, NULL);
+	return plx_test_run("numa/bare", NULL, NULL);
 }

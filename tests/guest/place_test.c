@@ -54,8 +54,10 @@ static struct loop *loop_of(uint32_t id)
 
 /* Topology --------------------------------------------------------------------------------- */
 
+#define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
+
 /* Against what libnuma reads, which is not where the library asks. */
-static void cpus_have_the_nodes_that_the_system_says(void **state)
+TEST(cpus_have_the_nodes_that_the_system_says)
 {
 	struct plx_topo *topo;
 
@@ -71,7 +73,7 @@ static void cpus_have_the_nodes_that_the_system_says(void **state)
 	plx_topo_close(topo);
 }
 
-static void lcores_have_the_nodes_of_their_cpus(void **state)
+TEST(lcores_have_the_nodes_of_their_cpus)
 {
 	up(0);
 	PLX_LCORE_FOREACH (id)
@@ -126,13 +128,13 @@ static void stacks_and_loops_lie_right(uint32_t main_lcore)
 	}
 }
 
-static void stack_and_loop_lie_on_the_lcores_node(void **state)
+TEST(stack_and_loop_lie_on_the_lcores_node)
 {
 	stacks_and_loops_lie_right(0);
 }
 
 /* The process began where the other lcore is now. */
-static void the_main_lcore_moves_its_stack_along(void **state)
+TEST(the_main_lcore_moves_its_stack_along)
 {
 	cpu_set_t before, first;
 
@@ -150,7 +152,7 @@ static void the_main_lcore_moves_its_stack_along(void **state)
 
 /* Memory ----------------------------------------------------------------------------------- */
 
-static void rings_lie_where_their_memory_was_asked_for(void **state)
+TEST(rings_lie_where_their_memory_was_asked_for)
 {
 	struct plx_ring_attr attr = {.kind = PLX_RING_MPMC, .capacity = 3000};
 	struct plx_ring *ring;
@@ -182,7 +184,7 @@ static void check_objects(struct plx_pool *pool, int node)
 	assert_populated_on("its objects", first, (size_t)(last - first) + OBJECT_BYTES, node);
 }
 
-static void pools_lie_where_they_were_asked_for(void **state)
+TEST(pools_lie_where_they_were_asked_for)
 {
 	up(0);
 	PLX_LCORE_FOREACH (id) {
@@ -213,7 +215,7 @@ static int use_pool(void *arg)
 }
 
 /* Wherever the pool itself is. */
-static void caches_lie_with_their_lcores(void **state)
+TEST(caches_lie_with_their_lcores)
 {
 	struct plx_pool_attr attr = {.name = "shared",
 				     .object_bytes = OBJECT_BYTES,
@@ -262,7 +264,7 @@ static int take_messages(void *arg)
 }
 
 /* A lane is made by whoever sends first, and lies with the receiver. */
-static void lanes_lie_with_their_receivers(void **state)
+TEST(lanes_lie_with_their_receivers)
 {
 	up(0);
 	on_each(send_to_all, NULL);
@@ -279,7 +281,7 @@ static void lanes_lie_with_their_receivers(void **state)
 }
 
 /* The thread runs where the main lcore does, and writes to the worker's first. */
-static void the_lane_of_other_threads_lies_with_its_receiver(void **state)
+TEST(the_lane_of_other_threads_lies_with_its_receiver)
 {
 	pthread_t thread;
 
@@ -306,7 +308,7 @@ static int write_var(void *arg)
 	return 0;
 }
 
-static void variables_lie_with_the_lcore_that_writes_them(void **state)
+TEST(variables_lie_with_the_lcore_that_writes_them)
 {
 	struct plx_lcore_var var;
 
@@ -320,23 +322,9 @@ static void variables_lie_with_the_lcore_that_writes_them(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(cpus_have_the_nodes_that_the_system_says, teardown),
-		cmocka_unit_test_teardown(lcores_have_the_nodes_of_their_cpus, teardown),
-		cmocka_unit_test_teardown(stack_and_loop_lie_on_the_lcores_node, teardown),
-		cmocka_unit_test_teardown(the_main_lcore_moves_its_stack_along, teardown),
-		cmocka_unit_test_teardown(rings_lie_where_their_memory_was_asked_for, teardown),
-		cmocka_unit_test_teardown(pools_lie_where_they_were_asked_for, teardown),
-		cmocka_unit_test_teardown(caches_lie_with_their_lcores, teardown),
-		cmocka_unit_test_teardown(lanes_lie_with_their_receivers, teardown),
-		cmocka_unit_test_teardown(the_lane_of_other_threads_lies_with_its_receiver,
-					  teardown),
-		cmocka_unit_test_teardown(variables_lie_with_the_lcore_that_writes_them, teardown),
-	};
-
 	if (numa_available() < 0 || !pages_can_be_seen()) {
 		puts("skipped: this host does not tell where pages lie");
 		return guest_nodes() ? 1 : SKIP_STATUS;
 	}
-	return cmocka_run_group_tests_name("numa/place", tests, NULL, NULL);
+	return plx_test_run("numa/place", NULL, NULL);
 }

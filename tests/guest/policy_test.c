@@ -93,21 +93,23 @@ static void zones_lie_where_they_were_asked_for(enum plx_huge huge, enum plx_num
 	assert_int_equal(page_fallbacks(), 0);
 }
 
-static void huge_pages_lie_on_their_node(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
+
+TEST(huge_pages_lie_on_their_node)
 {
 	zones_lie_where_they_were_asked_for(PLX_HUGE_2M, PLX_NUMA_PREFER);
 	plx_mem_fini();
 	zones_lie_where_they_were_asked_for(PLX_HUGE_2M, PLX_NUMA_STRICT);
 }
 
-static void ordinary_pages_lie_on_their_node(void **state)
+TEST(ordinary_pages_lie_on_their_node)
 {
 	zones_lie_where_they_were_asked_for(PLX_HUGE_NONE, PLX_NUMA_PREFER);
 	plx_mem_fini();
 	zones_lie_where_they_were_asked_for(PLX_HUGE_NONE, PLX_NUMA_STRICT);
 }
 
-static void memory_taken_at_init_lies_on_its_node(void **state)
+TEST(memory_taken_at_init_lies_on_its_node)
 {
 	static const size_t node_bytes[] = {2 * HUGE_BYTES, 3 * HUGE_BYTES};
 	struct plx_mem_conf conf = {
@@ -123,7 +125,7 @@ static void memory_taken_at_init_lies_on_its_node(void **state)
 	}
 }
 
-static void a_page_of_1_gib_lies_on_its_node(void **state)
+TEST(a_page_of_1_gib_lies_on_its_node)
 {
 	const struct plx_zone *zone;
 
@@ -138,7 +140,7 @@ static void a_page_of_1_gib_lies_on_its_node(void **state)
 
 /* A full node ------------------------------------------------------------------------------ */
 
-static void strict_takes_smaller_pages_before_another_node(void **state)
+TEST(strict_takes_smaller_pages_before_another_node)
 {
 	const struct plx_zone *zone;
 
@@ -151,7 +153,7 @@ static void strict_takes_smaller_pages_before_another_node(void **state)
 	assert_int_equal(node_fallbacks(), 0);
 }
 
-static void strict_fails_where_the_node_has_no_room(void **state)
+TEST(strict_fails_where_the_node_has_no_room)
 {
 	use(PLX_HUGE_NONE, PLX_NUMA_STRICT);
 	assert_null(plx_mem_alloc(more_than_free(0), 0, 0, NULL));
@@ -162,7 +164,7 @@ static void strict_fails_where_the_node_has_no_room(void **state)
 	assert_int_equal(plx_zone_count(), 0);
 }
 
-static void strict_at_init_fails_where_the_node_has_no_room(void **state)
+TEST(strict_at_init_fails_where_the_node_has_no_room)
 {
 	size_t node_bytes[] = {more_than_free(0), HUGE_BYTES};
 	struct plx_mem_conf conf = {
@@ -173,7 +175,7 @@ static void strict_at_init_fails_where_the_node_has_no_room(void **state)
 	assert_int_equal(plx_zone_count(), 0);
 }
 
-static void prefer_takes_huge_pages_of_another_node_and_counts_it(void **state)
+TEST(prefer_takes_huge_pages_of_another_node_and_counts_it)
 {
 	const struct plx_zone *zone;
 
@@ -188,7 +190,7 @@ static void prefer_takes_huge_pages_of_another_node_and_counts_it(void **state)
 }
 
 /* The node has room for all of a zone but its last page. */
-static void prefer_counts_a_zone_that_lies_on_another_node_in_part(void **state)
+TEST(prefer_counts_a_zone_that_lies_on_another_node_in_part)
 {
 	const struct plx_zone *zone;
 	size_t room = 19;
@@ -201,7 +203,7 @@ static void prefer_counts_a_zone_that_lies_on_another_node_in_part(void **state)
 	assert_int_equal(node_fallbacks(), 1);
 }
 
-static void prefer_goes_to_another_node_with_ordinary_pages_too(void **state)
+TEST(prefer_goes_to_another_node_with_ordinary_pages_too)
 {
 	size_t size_bytes = more_than_free(0) / HUGE_BYTES * HUGE_BYTES;
 	const struct plx_zone *zone;
@@ -225,7 +227,7 @@ static void run_on_node(int node)
 	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
 }
 
-static void any_leaves_the_place_to_the_system(void **state)
+TEST(any_leaves_the_place_to_the_system)
 {
 	use(PLX_HUGE_2M, PLX_NUMA_ANY);
 	for (int node = 0; node < 2; node++) {
@@ -241,7 +243,7 @@ static void any_leaves_the_place_to_the_system(void **state)
 	assert_int_equal(node_fallbacks(), 0);
 }
 
-static void any_is_content_with_a_full_node(void **state)
+TEST(any_is_content_with_a_full_node)
 {
 	const struct plx_zone *zone;
 
@@ -256,30 +258,11 @@ static void any_is_content_with_a_full_node(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(huge_pages_lie_on_their_node, teardown),
-		cmocka_unit_test_teardown(ordinary_pages_lie_on_their_node, teardown),
-		cmocka_unit_test_teardown(memory_taken_at_init_lies_on_its_node, teardown),
-		cmocka_unit_test_teardown(a_page_of_1_gib_lies_on_its_node, teardown),
-		cmocka_unit_test_teardown(strict_takes_smaller_pages_before_another_node, teardown),
-		cmocka_unit_test_teardown(strict_fails_where_the_node_has_no_room, teardown),
-		cmocka_unit_test_teardown(strict_at_init_fails_where_the_node_has_no_room,
-					  teardown),
-		cmocka_unit_test_teardown(prefer_takes_huge_pages_of_another_node_and_counts_it,
-					  teardown),
-		cmocka_unit_test_teardown(prefer_counts_a_zone_that_lies_on_another_node_in_part,
-					  teardown),
-		cmocka_unit_test_teardown(prefer_goes_to_another_node_with_ordinary_pages_too,
-					  teardown),
-		cmocka_unit_test_teardown(any_leaves_the_place_to_the_system, teardown),
-		cmocka_unit_test_teardown(any_is_content_with_a_full_node, teardown),
-	};
-
 	if (guest_nodes() != 2) {
 		puts("skipped: this fills the nodes of a host that has two; scripts/numa-vm.sh has "
 		     "a guest for it");
 		return SKIP_STATUS;
 	}
 	assert_int_equal(numa_max_node(), guest_bare_node());
-	return cmocka_run_group_tests_name("numa/policy", tests, NULL, NULL);
+	return plx_test_run("numa/policy", NULL, NULL);
 }

@@ -66,7 +66,7 @@ static void take_a_cpu(cpu_set_t *others)
 	sched_setaffinity(0, sizeof(own), &own);
 }
 
-static void no_change_is_left_behind(void **state)
+PLX_TEST(no_change_is_left_behind)
 {
 	struct journal_stats stats;
 	struct journal *journal;
@@ -92,9 +92,4 @@ static void no_change_is_left_behind(void **state)
 	store_destroy(store);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(no_change_is_left_behind)};
-
-	return cmocka_run_group_tests_name("journal_wake", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

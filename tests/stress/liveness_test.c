@@ -164,7 +164,7 @@ static void stop_timers(void *arg)
 		plx_timer_stop(&mine[i].timer);
 }
 
-static void links_come_and_go_and_their_process_stops(void **state)
+PLX_TEST(links_come_and_go_and_their_process_stops)
 {
 	const char *soak = getenv("PLX_TEST_SOAK");
 	unsigned rounds = soak ? 40 : 3;
@@ -196,11 +196,4 @@ static void links_come_and_go_and_their_process_stops(void **state)
 	assert_true(ends[PLX_LINK_CLOSED] && ends[PLX_LINK_ABORTED] && ends[PLX_LINK_SILENT]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_come_and_go_and_their_process_stops),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

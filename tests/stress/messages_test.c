@@ -291,7 +291,7 @@ static int run_mix(void *arg)
 	return err ? err : plx_loop_run();
 }
 
-static void all_messages_arrive_once_and_in_order(void **state)
+PLX_TEST(all_messages_arrive_once_and_in_order)
 {
 	uint64_t full = 0;
 
@@ -406,7 +406,7 @@ static void *send_one_at_a_time(void *arg)
 	return NULL;
 }
 
-static void no_message_is_left_unheard(void **state)
+PLX_TEST(no_message_is_left_unheard)
 {
 	unsigned count = 0;
 
@@ -490,7 +490,7 @@ static void *wait_for_stop(void *arg)
 	return arg || stops == meeting_count ? NULL : &stops;
 }
 
-static void a_lane_that_two_want_at_once_is_one(void **state)
+PLX_TEST(a_lane_that_two_want_at_once_is_one)
 {
 	stops = 0;
 	for (meeting_count = 1; meeting_count <= 12; meeting_count++) {
@@ -503,13 +503,7 @@ static void a_lane_that_two_want_at_once_is_one(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_messages_arrive_once_and_in_order),
-		cmocka_unit_test(no_message_is_left_unheard),
-		cmocka_unit_test(a_lane_that_two_want_at_once_is_one),
-	};
-
 	messages_each = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 20000;
 	still_max_s = argc > 2 ? strtoul(argv[2], NULL, 10) : 20;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -248,7 +248,7 @@ static void run(const struct mix *mix)
 	plx_pool_destroy(pool);
 }
 
-static void no_object_has_two_holders_or_is_lost(void **state)
+PLX_TEST(no_object_has_two_holders_or_is_lost)
 {
 	static const struct mix mixes[] = {
 		{"tiny", 8, 2, false},
@@ -310,7 +310,7 @@ static void run_takers(void)
 
 /* This thread stands in the middle of a pop all the time: the ring takes nothing back, and what the
  * others put and get goes by beside it. */
-static void none_is_missed_beside_a_pop_that_stands_still(void **state)
+PLX_TEST(none_is_missed_beside_a_pop_that_stands_still)
 {
 	static const uint32_t cache_counts[] = {PLX_POOL_CACHE_NONE, 1, 4};
 
@@ -341,10 +341,6 @@ static void none_is_missed_beside_a_pop_that_stands_still(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_object_has_two_holders_or_is_lost),
-		cmocka_unit_test(none_is_missed_beside_a_pop_that_stands_still),
-	};
 	const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
 
 	turns = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : SANITIZED ? 10000 : 120000;
@@ -352,7 +348,7 @@ int main(int argc, char **argv)
 	if (plx_mem_init(&ordinary))
 		return 1;
 
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = plx_test_run("tests", NULL, NULL);
 	plx_mem_fini();
 	return failed;
 }

@@ -244,25 +244,20 @@ static void run_all(bool descriptor)
 		run(descriptor, &current->runs[i]);
 }
 
-static void no_message_is_slept_through_on_the_descriptor(void **state)
+PLX_TEST(no_message_is_slept_through_on_the_descriptor)
 {
 	run_all(true);
 }
 
-static void no_message_is_slept_through_in_a_read(void **state)
+PLX_TEST(no_message_is_slept_through_in_a_read)
 {
 	run_all(false);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_message_is_slept_through_on_the_descriptor),
-		cmocka_unit_test(no_message_is_slept_through_in_a_read),
-	};
-
 	plx_clock_init();
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		return 1;
-	return RUN_FOR_EACH(tests);
+	return tested_run();
 }

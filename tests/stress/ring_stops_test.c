@@ -183,8 +183,9 @@ static void stop_producer(enum plx_ring_kind kind, const char *where)
 	plx_ring_destroy(ring);
 }
 
-static void a_producer_taken_off_its_cpu_between_claim_and_mark_delays_only_what_is_behind_it(
-	void **state)
+#define STOPS(test) PLX_TEST_WITH(test, NULL, let_all_go)
+
+STOPS(a_producer_taken_off_its_cpu_between_claim_and_mark_delays_only_what_is_behind_it)
 {
 	stop_producer(PLX_RING_MPSC, "claimed");
 	stop_producer(PLX_RING_MPSC, "copied");
@@ -210,14 +211,13 @@ static void stop_consumer(const char *where)
 	plx_ring_destroy(ring);
 }
 
-static void a_consumer_taken_off_its_cpu_between_claim_and_mark_delays_only_what_is_behind_it(
-	void **state)
+STOPS(a_consumer_taken_off_its_cpu_between_claim_and_mark_delays_only_what_is_behind_it)
 {
 	stop_consumer("claimed");
 	stop_consumer("copied");
 }
 
-static void the_only_consumer_taken_off_its_cpu_lets_producers_fill_the_ring(void **state)
+STOPS(the_only_consumer_taken_off_its_cpu_lets_producers_fill_the_ring)
 {
 	open_ring(PLX_RING_MPSC, CAPACITY);
 	push_all(4);
@@ -231,7 +231,7 @@ static void the_only_consumer_taken_off_its_cpu_lets_producers_fill_the_ring(voi
 	plx_ring_destroy(ring);
 }
 
-static void several_that_are_stopped_may_go_on_in_any_order(void **state)
+STOPS(several_that_are_stopped_may_go_on_in_any_order)
 {
 	open_ring(PLX_RING_MPMC, CAPACITY);
 	begin_push(&first, 2, "claimed");
@@ -258,7 +258,7 @@ static void several_that_are_stopped_may_go_on_in_any_order(void **state)
 }
 
 /* What one consumer found the next one takes without looking: in one bulk. */
-static void what_a_stopped_consumer_found_others_take(void **state)
+STOPS(what_a_stopped_consumer_found_others_take)
 {
 	uint64_t out[CAPACITY];
 	open_ring(PLX_RING_MPMC, CAPACITY);
@@ -310,7 +310,7 @@ static void overtake_consumer(uint32_t capacity, uint32_t count)
 	}
 }
 
-static void one_that_was_overtaken_looks_again(void **state)
+STOPS(one_that_was_overtaken_looks_again)
 {
 	static const uint32_t capacities[] = {1, 2, 3, 4, 8};
 
@@ -324,7 +324,7 @@ static void one_that_was_overtaken_looks_again(void **state)
 }
 
 /* The depth that a consumer notes: producers must not have filled what it counts as its own. */
-static void the_high_water_never_passes_the_capacity(void **state)
+STOPS(the_high_water_never_passes_the_capacity)
 {
 	struct plx_ring_stats stats;
 
@@ -372,7 +372,7 @@ static void *take_and_give_back(void *arg)
 	return NULL;
 }
 
-static void more_threads_than_cpus_recover(void **state)
+PLX_TEST(more_threads_than_cpus_recover)
 {
 	long wanted = 8 * sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned count = wanted < THREADS_MAX ? (unsigned)wanted : THREADS_MAX;
@@ -394,22 +394,9 @@ static void more_threads_than_cpus_recover(void **state)
 	plx_ring_destroy(ring);
 }
 
-#define STOPS(test) cmocka_unit_test_teardown(test, let_all_go)
-
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		STOPS(a_producer_taken_off_its_cpu_between_claim_and_mark_delays_only_what_is_behind_it),
-		STOPS(a_consumer_taken_off_its_cpu_between_claim_and_mark_delays_only_what_is_behind_it),
-		STOPS(the_only_consumer_taken_off_its_cpu_lets_producers_fill_the_ring),
-		STOPS(several_that_are_stopped_may_go_on_in_any_order),
-		STOPS(what_a_stopped_consumer_found_others_take),
-		STOPS(one_that_was_overtaken_looks_again),
-		STOPS(the_high_water_never_passes_the_capacity),
-		cmocka_unit_test(more_threads_than_cpus_recover),
-	};
-
 	rounds = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 30000;
 	alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 100); /* a lost token would be waited for */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

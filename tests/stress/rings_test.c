@@ -278,45 +278,37 @@ static void run_mixes(enum plx_ring_kind kind, uint32_t producers, uint32_t cons
 	}
 }
 
-static void all_elements_go_from_one_thread_to_one(void **state)
+PLX_TEST(all_elements_go_from_one_thread_to_one)
 {
 	run_mixes(PLX_RING_SPSC, 1, 1, false);
 	run_mixes(PLX_RING_MPSC, 1, 1, false);
 	run_mixes(PLX_RING_MPMC, 1, 1, false);
 }
 
-static void all_elements_go_in_place_from_one_thread_to_one(void **state)
+PLX_TEST(all_elements_go_in_place_from_one_thread_to_one)
 {
 	run_mixes(PLX_RING_SPSC, 1, 1, true);
 }
 
-static void all_elements_go_from_four_threads_to_one(void **state)
+PLX_TEST(all_elements_go_from_four_threads_to_one)
 {
 	run_mixes(PLX_RING_MPSC, 4, 1, false);
 	run_mixes(PLX_RING_MPMC, 4, 1, false);
 }
 
-static void all_elements_go_from_one_thread_to_four(void **state)
+PLX_TEST(all_elements_go_from_one_thread_to_four)
 {
 	run_mixes(PLX_RING_MPMC, 1, 4, false);
 }
 
-static void all_elements_go_from_four_threads_to_four(void **state)
+PLX_TEST(all_elements_go_from_four_threads_to_four)
 {
 	run_mixes(PLX_RING_MPMC, 4, 4, false);
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_elements_go_from_one_thread_to_one),
-		cmocka_unit_test(all_elements_go_in_place_from_one_thread_to_one),
-		cmocka_unit_test(all_elements_go_from_four_threads_to_one),
-		cmocka_unit_test(all_elements_go_from_one_thread_to_four),
-		cmocka_unit_test(all_elements_go_from_four_threads_to_four),
-	};
-
 	items = argc > 1 ? strtoull(argv[1], NULL, 10) : SANITIZED ? 10000 : 60000;
 	alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 100); /* a lost element would be waited for */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void *asker(void *arg)
 	return NULL;
 }
 
-static void each_key_runs_once(void **state)
+PLX_TEST(each_key_runs_once)
 {
 	pthread_t threads[THREADS];
 	unsigned ran = 0;
@@ -113,9 +113,4 @@ static void each_key_runs_once(void **state)
 	rpc_keys_destroy(keys);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(each_key_runs_once)};
-
-	return cmocka_run_group_tests_name("rpc_keys", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

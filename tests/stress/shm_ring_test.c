@@ -276,19 +276,19 @@ static void run(uint32_t records, bool in_turn, uint32_t looks_max)
 	free(segment.control);
 }
 
-static void nothing_is_lost_or_torn_by_ends_that_sleep_at_once(void **state)
+PLX_TEST(nothing_is_lost_or_torn_by_ends_that_sleep_at_once)
 {
 	run(records_max, false, 0);
 }
 
-static void nothing_is_lost_or_torn_by_ends_that_spin_a_little(void **state)
+PLX_TEST(nothing_is_lost_or_torn_by_ends_that_spin_a_little)
 {
 	run(records_max, false, 20);
 }
 
 /* Looks that take about as long as a turn of the other end: so that one goes to sleep while the
  * other publishes. */
-static void no_call_is_lost_where_nothing_follows(void **state)
+PLX_TEST(no_call_is_lost_where_nothing_follows)
 {
 	run(records_max / 8, true, 0);
 	run(records_max, true, 100);
@@ -297,13 +297,7 @@ static void no_call_is_lost_where_nothing_follows(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_lost_or_torn_by_ends_that_sleep_at_once),
-		cmocka_unit_test(nothing_is_lost_or_torn_by_ends_that_spin_a_little),
-		cmocka_unit_test(no_call_is_lost_where_nothing_follows),
-	};
-
 	if (argc > 1)
 		records_max = (uint32_t)strtoul(argv[1], NULL, 10);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -4,7 +4,7 @@
  * first one every operation that was posted comes back. */
 #include "shm_scribbler.h"
 
-#include "prov/count.h"
+#include "count.h"
 #include "prov/memory.h"
 
 #include <poll.h>
@@ -469,7 +469,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void whatever_a_peer_writes_hurts_itself_alone(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
+TEST(whatever_a_peer_writes_hurts_itself_alone)
 {
 	run(*state, scribble_at_random,
 	    getenv("PLX_TEST_SOAK") ? 120 * PLX_NS_PER_S : 2 * PLX_NS_PER_S);
@@ -478,42 +480,32 @@ static void whatever_a_peer_writes_hurts_itself_alone(void **state)
 	assert_true(!MEMORY_IS_TOLD || memory_kib() - test.memory_kib < GROWTH_KIB);
 }
 
-static void a_message_without_end_ends_with_its_sender(void **state)
+TEST(a_message_without_end_ends_with_its_sender)
 {
 	run(*state, scribble_without_end, PLX_NS_PER_S / 2);
 	assert_true(test.ended > 5);
 }
 
-static void messages_without_end_end_with_their_sender(void **state)
+TEST(messages_without_end_end_with_their_sender)
 {
 	run(*state, scribble_round_and_round, PLX_NS_PER_S / 2);
 	assert_true(test.ended > 5);
 }
 
-static void who_rings_all_the_time_keeps_nobody_awake_for_long(void **state)
+TEST(who_rings_all_the_time_keeps_nobody_awake_for_long)
 {
 	run(*state, scribble_on_the_socket, PLX_NS_PER_S);
 }
 
-static void a_head_that_runs_with_the_tail_stops_nobody(void **state)
+TEST(a_head_that_runs_with_the_tail_stops_nobody)
 {
 	munmap(test.large, test.large_bytes);
 	make_large(ENDLESS);
 	run(*state, scribble_on_the_head, PLX_NS_PER_S);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(whatever_a_peer_writes_hurts_itself_alone),
-		TEST(a_message_without_end_ends_with_its_sender),
-		TEST(messages_without_end_end_with_their_sender),
-		TEST(who_rings_all_the_time_keeps_nobody_awake_for_long),
-		TEST(a_head_that_runs_with_the_tail_stops_nobody),
-	};
-
 	plx_clock_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

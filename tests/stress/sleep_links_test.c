@@ -71,30 +71,25 @@ static void nothing_on_a_link_is_slept_through(const char *provider)
 	plx_fabric_fini();
 }
 
-static void nothing_on_tcp_is_slept_through(void **state)
+#define TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
+
+TEST(nothing_on_tcp_is_slept_through)
 {
 	nothing_on_a_link_is_slept_through("tcp");
 }
 
-static void nothing_on_tcp_of_libfabric_is_slept_through(void **state)
+TEST(nothing_on_tcp_of_libfabric_is_slept_through)
 {
 	nothing_on_a_link_is_slept_through("fi:tcp");
 }
 
-static void nothing_on_shm_is_slept_through(void **state)
+TEST(nothing_on_shm_is_slept_through)
 {
 	nothing_on_a_link_is_slept_through("shm");
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(nothing_on_tcp_is_slept_through, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nothing_on_tcp_of_libfabric_is_slept_through,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nothing_on_shm_is_slept_through, set_up, tear_down),
-	};
-
 	choose_rounds(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void throw(void *arg)
 	assert_int_equal(plx_lcore_send(roll() % LCORES * 10, catch, NULL), 0);
 }
 
-static void nothing_between_lcores_is_slept_through(void **state)
+PLX_TEST_WITH(nothing_between_lcores_is_slept_through, set_up, tear_down)
 {
 	for (unsigned i = 0; i < LCORES; i++)
 		plx_timer_init(&timers[i], throw_later, NULL);
@@ -86,7 +86,7 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-static void nothing_of_other_threads_is_slept_through(void **state)
+PLX_TEST_WITH(nothing_of_other_threads_is_slept_through, set_up, tear_down)
 {
 	assert_int_equal(sem_init(&answered, 0, 0), 0);
 	for (unsigned i = 0; i < LCORES; i++)
@@ -99,13 +99,6 @@ static void nothing_of_other_threads_is_slept_through(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(nothing_between_lcores_is_slept_through, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(nothing_of_other_threads_is_slept_through, set_up,
-						tear_down),
-	};
-
 	choose_rounds(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -14,6 +14,69 @@
 
 #include "plx_base.h"
 
+/* Tests. PLX_TEST(it_does_so) {...} defines a test and lists it; a program that ends with
+ * PLX_TEST_MAIN() runs those of its file in their order. The functions are of one kind with
+ * cmocka's: setup and teardown of a test, or of the whole program, may be NULL. */
+
+/** A test that is listed. */
+struct plx_test {
+	struct CMUnitTest test;
+	int place; /* in its file */
+	struct plx_test *next;
+};
+
+static struct plx_test *plx_tests __attribute__((unused));
+
+static inline void plx_test_list(struct plx_test *test)
+{
+	struct plx_test **at = &plx_tests;
+
+	while (*at && (*at)->place < test->place)
+		at = &(*at)->next;
+	test->next = *at;
+	*at = test;
+}
+
+/** Run what this file has listed. Return: how many failed. */
+static inline int plx_test_run(const char *name, CMFixtureFunction setup,
+			       CMFixtureFunction teardown)
+{
+	struct CMUnitTest tests[128];
+	size_t count = 0;
+
+	for (struct plx_test *test = plx_tests; test; test = test->next) {
+		if (count == PLX_ARRAY_LEN(tests))
+			abort();
+		tests[count++] = test->test;
+	}
+	return _cmocka_run_group_tests(name, tests, count, setup, teardown);
+}
+
+#define PLX_TEST_LIST(id, name, setup, teardown)                                   \
+	static struct plx_test id = {.test = {#name, name, setup, teardown, NULL}, \
+				     .place = __COUNTER__};                        \
+	__attribute__((constructor)) static void id##_is_listed(void)              \
+	{                                                                          \
+		plx_test_list(&id);                                                \
+	}
+
+#define PLX_TEST(name) PLX_TEST_WITH(name, NULL, NULL)
+#define PLX_TEST_WITH(name, setup, teardown)              \
+	static void name(void **state);                   \
+	PLX_TEST_LIST(test_##name, name, setup, teardown) \
+	static void name(void **state)
+
+/** Run a test once more, or one that another file defines, with that fixture. */
+#define PLX_TEST_AGAIN(name, setup, teardown) \
+	PLX_TEST_LIST(test_##name##_with_##setup, name, setup, teardown)
+
+#define PLX_TEST_MAIN() PLX_TEST_MAIN_WITH(NULL, NULL)
+#define PLX_TEST_MAIN_WITH(setup, teardown)                    \
+	int main(void)                                         \
+	{                                                      \
+		return plx_test_run("tests", setup, teardown); \
+	}
+
 /* AddressSanitizer or ThreadSanitizer: all is slower, and what was freed is kept. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PLX_TEST_SANITIZED 1

@@ -21,7 +21,7 @@ static void is_shown_as(const char *text, size_t length, const char *plain, cons
 
 #define SHOWN(text, plain, shown) is_shown_as(text, sizeof(text) - 1, plain, shown)
 
-static void characters_stay(void **state)
+PLX_TEST(characters_stay)
 {
 	SHOWN("", "", "");
 	SHOWN("a b~", "", "a b~");
@@ -32,7 +32,7 @@ static void characters_stay(void **state)
 }
 
 /* Of both sets, the second one also where it is written in UTF-8: U+009B begins a sequence. */
-static void control_characters_are_escaped(void **state)
+PLX_TEST(control_characters_are_escaped)
 {
 	SHOWN("\x1b[31m", "", "\\x1b[31m");
 	SHOWN("a\0b\n\x7f", "", "a\\x00b\\x0a\\x7f");
@@ -44,7 +44,7 @@ static void control_characters_are_escaped(void **state)
 	      "", "x\\xc2\\x9b31m");
 }
 
-static void what_is_no_character_is_escaped(void **state)
+PLX_TEST(what_is_no_character_is_escaped)
 {
 	SHOWN("\xc3", "", "\\xc3");
 	SHOWN("\xc3(", "", "\\xc3(");
@@ -57,27 +57,16 @@ static void what_is_no_character_is_escaped(void **state)
 	SHOWN("\xe2\x82", "", "\\xe2\\x82");
 }
 
-static void an_escape_is_not_mistaken_for_text(void **state)
+PLX_TEST(an_escape_is_not_mistaken_for_text)
 {
 	SHOWN("\\x0a", "", "\\\\x0a");
 	SHOWN("\n", "", "\\x0a");
 }
 
-static void more_may_stay(void **state)
+PLX_TEST(more_may_stay)
 {
 	SHOWN("a\n\tb\\\r", "\n\t\\", "a\n\tb\\\\x0d");
 	SHOWN("\0", "\n", "\\x00");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(characters_stay),
-		cmocka_unit_test(control_characters_are_escaped),
-		cmocka_unit_test(what_is_no_character_is_escaped),
-		cmocka_unit_test(an_escape_is_not_mistaken_for_text),
-		cmocka_unit_test(more_may_stay),
-	};
-
-	return cmocka_run_group_tests_name("app_print", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -93,7 +93,9 @@ static json_int_t integer(const json_t *object, const char *key)
 	return json_integer_value(value);
 }
 
-static void json_tells_everything_of_a_closed_loop(void **state)
+#define RESULT_TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
+RESULT_TEST(json_tells_everything_of_a_closed_loop)
 {
 	struct fixture *f = *state;
 
@@ -125,7 +127,7 @@ static void json_tells_everything_of_a_closed_loop(void **state)
 	json_decref(object);
 }
 
-static void json_of_a_run_that_was_cut_short_says_by_what(void **state)
+RESULT_TEST(json_of_a_run_that_was_cut_short_says_by_what)
 {
 	struct fixture *f = *state;
 
@@ -147,7 +149,7 @@ static void json_of_a_run_that_was_cut_short_says_by_what(void **state)
 	json_decref(object);
 }
 
-static void closed_loops_with_gaps_may_take_time_between_trips(void **state)
+RESULT_TEST(closed_loops_with_gaps_may_take_time_between_trips)
 {
 	struct fixture *f = *state;
 
@@ -158,7 +160,7 @@ static void closed_loops_with_gaps_may_take_time_between_trips(void **state)
 	assert_int_equal(plx_result_check(&f->result), 0);
 }
 
-static void json_tells_everything_of_an_open_loop(void **state)
+RESULT_TEST(json_tells_everything_of_an_open_loop)
 {
 	struct fixture *f = *state;
 
@@ -182,7 +184,7 @@ static void json_tells_everything_of_an_open_loop(void **state)
 	json_decref(object);
 }
 
-static void json_has_null_where_samples_are_too_few(void **state)
+RESULT_TEST(json_has_null_where_samples_are_too_few)
 {
 	struct fixture *f = *state;
 
@@ -194,7 +196,7 @@ static void json_has_null_where_samples_are_too_few(void **state)
 	json_decref(object);
 }
 
-static void json_of_an_invalid_run_says_why(void **state)
+RESULT_TEST(json_of_an_invalid_run_says_why)
 {
 	struct fixture *f = *state;
 
@@ -207,7 +209,7 @@ static void json_of_an_invalid_run_says_why(void **state)
 	json_decref(object);
 }
 
-static void json_of_an_empty_run_has_no_times(void **state)
+RESULT_TEST(json_of_an_empty_run_has_no_times)
 {
 	struct fixture *f = *state;
 
@@ -221,7 +223,7 @@ static void json_of_an_empty_run_has_no_times(void **state)
 	json_decref(object);
 }
 
-static void percentiles_of_too_few_samples_are_not_shown(void **state)
+RESULT_TEST(percentiles_of_too_few_samples_are_not_shown)
 {
 	struct fixture *f = *state;
 	char text[32];
@@ -234,7 +236,7 @@ static void percentiles_of_too_few_samples_are_not_shown(void **state)
 	assert_string_equal(plx_result_quantile(&f->rtt, 0.99, text, sizeof(text)), "n/a");
 }
 
-static void histogram_files_lie_beside(void **state)
+RESULT_TEST(histogram_files_lie_beside)
 {
 	struct fixture *f = *state;
 	char path[128], text[256] = "";
@@ -261,7 +263,7 @@ static void histogram_files_lie_beside(void **state)
 	fclose(file);
 }
 
-static void a_directory_that_cannot_be_is_named(void **state)
+RESULT_TEST(a_directory_that_cannot_be_is_named)
 {
 	struct fixture *f = *state;
 
@@ -272,7 +274,7 @@ static void a_directory_that_cannot_be_is_named(void **state)
 	assert_error_has("/dev/null");
 }
 
-static void a_name_with_a_slash_is_refused(void **state)
+RESULT_TEST(a_name_with_a_slash_is_refused)
 {
 	struct fixture *f = *state;
 
@@ -282,7 +284,7 @@ static void a_name_with_a_slash_is_refused(void **state)
 	assert_error_has("result name '../x': give one without '/'");
 }
 
-static void a_closed_loop_may_take_50_ns_between_its_trips(void **state)
+RESULT_TEST(a_closed_loop_may_take_50_ns_between_its_trips)
 {
 	struct fixture *f = *state;
 
@@ -294,7 +296,7 @@ static void a_closed_loop_may_take_50_ns_between_its_trips(void **state)
 	assert_int_equal(plx_result_check(&f->result), -ERANGE);
 }
 
-static void a_closed_loop_accounts_for_97_percent_of_its_time(void **state)
+RESULT_TEST(a_closed_loop_accounts_for_97_percent_of_its_time)
 {
 	struct fixture *f = *state;
 
@@ -312,7 +314,7 @@ static void a_closed_loop_accounts_for_97_percent_of_its_time(void **state)
 	assert_int_equal(plx_result_check(&f->result), -ERANGE);
 }
 
-static void an_open_loop_reaches_its_rate(void **state)
+RESULT_TEST(an_open_loop_reaches_its_rate)
 {
 	struct fixture *f = *state;
 
@@ -327,7 +329,7 @@ static void an_open_loop_reaches_its_rate(void **state)
 }
 
 /* A Poisson schedule has more or fewer arrivals than its rate says, by chance. */
-static void an_open_loop_is_held_against_its_own_schedule(void **state)
+RESULT_TEST(an_open_loop_is_held_against_its_own_schedule)
 {
 	struct fixture *f = *state;
 
@@ -337,7 +339,7 @@ static void an_open_loop_is_held_against_its_own_schedule(void **state)
 	assert_int_equal(plx_result_check(&f->result), 0);
 }
 
-static void verified_closed_loops_may_take_time_between_trips(void **state)
+RESULT_TEST(verified_closed_loops_may_take_time_between_trips)
 {
 	struct fixture *f = *state;
 
@@ -348,7 +350,7 @@ static void verified_closed_loops_may_take_time_between_trips(void **state)
 	assert_int_equal(plx_result_check(&f->result), 0);
 }
 
-static void a_lost_request_makes_a_run_invalid(void **state)
+RESULT_TEST(a_lost_request_makes_a_run_invalid)
 {
 	struct fixture *f = *state;
 
@@ -358,7 +360,7 @@ static void a_lost_request_makes_a_run_invalid(void **state)
 	assert_error_has("3 requests had no answer");
 }
 
-static void a_run_without_round_trips_is_invalid(void **state)
+RESULT_TEST(a_run_without_round_trips_is_invalid)
 {
 	struct fixture *f = *state;
 
@@ -398,7 +400,7 @@ static size_t widest_line(const char *text)
 	return widest;
 }
 
-static void header_says_full_round_trips(void **state)
+RESULT_TEST(header_says_full_round_trips)
 {
 	struct fixture *f = *state;
 
@@ -413,7 +415,7 @@ static void header_says_full_round_trips(void **state)
 	free(text);
 }
 
-static void too_few_samples_print_as_not_available(void **state)
+RESULT_TEST(too_few_samples_print_as_not_available)
 {
 	struct fixture *f = *state;
 
@@ -423,7 +425,7 @@ static void too_few_samples_print_as_not_available(void **state)
 	free(text);
 }
 
-static void bars_fit_the_width_and_fill_it(void **state)
+RESULT_TEST(bars_fit_the_width_and_fill_it)
 {
 	struct fixture *f = *state;
 
@@ -439,7 +441,7 @@ static void bars_fit_the_width_and_fill_it(void **state)
 }
 
 /* Shares are printed with three decimals: their sum is 100 within their rounding. */
-static void rows_hold_every_round_trip_once(void **state)
+RESULT_TEST(rows_hold_every_round_trip_once)
 {
 	struct fixture *f = *state;
 	double sum = 0;
@@ -460,7 +462,7 @@ static void rows_hold_every_round_trip_once(void **state)
 	free(text);
 }
 
-static void equal_values_make_one_row(void **state)
+RESULT_TEST(equal_values_make_one_row)
 {
 	struct fixture *f = *state;
 
@@ -472,7 +474,7 @@ static void equal_values_make_one_row(void **state)
 	free(text);
 }
 
-static void zero_and_empty_are_printable(void **state)
+RESULT_TEST(zero_and_empty_are_printable)
 {
 	struct fixture *f = *state;
 
@@ -485,7 +487,7 @@ static void zero_and_empty_are_printable(void **state)
 	free(text);
 }
 
-static void an_open_loop_shows_both_times_and_what_is_wrong(void **state)
+RESULT_TEST(an_open_loop_shows_both_times_and_what_is_wrong)
 {
 	struct fixture *f = *state;
 
@@ -506,37 +508,4 @@ static void an_open_loop_shows_both_times_and_what_is_wrong(void **state)
 	free(text);
 }
 
-#define RESULT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RESULT_TEST(json_tells_everything_of_a_closed_loop),
-		RESULT_TEST(json_tells_everything_of_an_open_loop),
-		RESULT_TEST(json_of_a_run_that_was_cut_short_says_by_what),
-		RESULT_TEST(closed_loops_with_gaps_may_take_time_between_trips),
-		RESULT_TEST(json_has_null_where_samples_are_too_few),
-		RESULT_TEST(json_of_an_invalid_run_says_why),
-		RESULT_TEST(json_of_an_empty_run_has_no_times),
-		RESULT_TEST(percentiles_of_too_few_samples_are_not_shown),
-		RESULT_TEST(histogram_files_lie_beside),
-		RESULT_TEST(a_directory_that_cannot_be_is_named),
-		RESULT_TEST(a_name_with_a_slash_is_refused),
-		RESULT_TEST(a_closed_loop_may_take_50_ns_between_its_trips),
-		RESULT_TEST(a_closed_loop_accounts_for_97_percent_of_its_time),
-		RESULT_TEST(an_open_loop_reaches_its_rate),
-		RESULT_TEST(an_open_loop_is_held_against_its_own_schedule),
-		RESULT_TEST(verified_closed_loops_may_take_time_between_trips),
-		RESULT_TEST(a_lost_request_makes_a_run_invalid),
-		RESULT_TEST(a_run_without_round_trips_is_invalid),
-		RESULT_TEST(header_says_full_round_trips),
-		RESULT_TEST(too_few_samples_print_as_not_available),
-		RESULT_TEST(bars_fit_the_width_and_fill_it),
-		RESULT_TEST(rows_hold_every_round_trip_once),
-		RESULT_TEST(equal_values_make_one_row),
-		RESULT_TEST(zero_and_empty_are_printable),
-		RESULT_TEST(an_open_loop_shows_both_times_and_what_is_wrong),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -8,7 +8,7 @@
 
 #define HZ 1e9 /* a cycle is a ns */
 
-static void fixed_ones_have_equal_gaps(void **state)
+PLX_TEST(fixed_ones_have_equal_gaps)
 {
 	struct plx_schedule schedule;
 
@@ -21,7 +21,7 @@ static void fixed_ones_have_equal_gaps(void **state)
 }
 
 /* Of an exponential distribution: its deviation is its mean, and 1 - 1/e of it lie below that. */
-static void poisson_ones_come_by_chance(void **state)
+PLX_TEST(poisson_ones_come_by_chance)
 {
 	struct plx_schedule schedule;
 	double sum = 0, squares = 0, before = 0;
@@ -44,7 +44,7 @@ static void poisson_ones_come_by_chance(void **state)
 	assert_in_range(below, 62500, 64000);
 }
 
-static void a_seed_is_a_schedule(void **state)
+PLX_TEST(a_seed_is_a_schedule)
 {
 	struct plx_schedule one, same, other;
 	unsigned equal = 0;
@@ -62,7 +62,7 @@ static void a_seed_is_a_schedule(void **state)
 	assert_int_equal(equal, 0);
 }
 
-static void bursts_keep_the_rate(void **state)
+PLX_TEST(bursts_keep_the_rate)
 {
 	struct plx_schedule schedule;
 	unsigned pauses = 0;
@@ -80,7 +80,7 @@ static void bursts_keep_the_rate(void **state)
 	assert_true(fabs(schedule.next_tsc - 1000 * 1e5) < 1000);
 }
 
-static void options_that_do_not_go_together_are_refused(void **state)
+PLX_TEST(options_that_do_not_go_together_are_refused)
 {
 	static const struct {
 		struct plx_measure measure;
@@ -103,15 +103,4 @@ static void options_that_do_not_go_together_are_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fixed_ones_have_equal_gaps),
-		cmocka_unit_test(poisson_ones_come_by_chance),
-		cmocka_unit_test(a_seed_is_a_schedule),
-		cmocka_unit_test(bursts_keep_the_rate),
-		cmocka_unit_test(options_that_do_not_go_together_are_refused),
-	};
-
-	return cmocka_run_group_tests_name("app_schedule", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -20,7 +20,7 @@ static uint64_t greatest(unsigned attempts)
 	return most;
 }
 
-static void each_attempt_doubles_the_range(void **state)
+PLX_TEST(each_attempt_doubles_the_range)
 {
 	assert_int_equal(greatest(0), 10);
 	assert_true(greatest(1) <= 20 && greatest(1) > 15);
@@ -28,7 +28,7 @@ static void each_attempt_doubles_the_range(void **state)
 	assert_true(greatest(60) <= 1000 && greatest(60) > 990);
 }
 
-static void the_longest_times_do_not_overflow(void **state)
+PLX_TEST(the_longest_times_do_not_overflow)
 {
 	struct plx_backoff backoff;
 
@@ -41,7 +41,7 @@ static void the_longest_times_do_not_overflow(void **state)
 	assert_true(plx_backoff_next_ns(&backoff) > UINT64_MAX >> 20);
 }
 
-static void success_begins_anew(void **state)
+PLX_TEST(success_begins_anew)
 {
 	struct plx_backoff backoff;
 
@@ -54,7 +54,7 @@ static void success_begins_anew(void **state)
 	}
 }
 
-static void after_a_refusal_on_the_same_host_the_range_stays_short(void **state)
+PLX_TEST(after_a_refusal_on_the_same_host_the_range_stays_short)
 {
 	struct plx_backoff backoff;
 	uint64_t most = 0;
@@ -71,7 +71,7 @@ static void after_a_refusal_on_the_same_host_the_range_stays_short(void **state)
 	assert_true(plx_backoff_next_ns(&backoff) <= 2 * PLX_RECONNECT_SAME_HOST_NS);
 }
 
-static void a_range_of_the_program_counts_on_the_same_host_too(void **state)
+PLX_TEST(a_range_of_the_program_counts_on_the_same_host_too)
 {
 	struct plx_backoff backoff;
 	uint64_t most = 0;
@@ -88,15 +88,4 @@ static void a_range_of_the_program_counts_on_the_same_host_too(void **state)
 		assert_true(plx_backoff_next_same_host_ns(&backoff) <= 5);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_attempt_doubles_the_range),
-		cmocka_unit_test(the_longest_times_do_not_overflow),
-		cmocka_unit_test(success_begins_anew),
-		cmocka_unit_test(after_a_refusal_on_the_same_host_the_range_stays_short),
-		cmocka_unit_test(a_range_of_the_program_counts_on_the_same_host_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

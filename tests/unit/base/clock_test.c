@@ -57,7 +57,7 @@ static double ppm_over_interval(void)
 	return ((double)(to.clock_ns - from.clock_ns) - elapsed) / elapsed * 1e6;
 }
 
-static void clock_runs_with_monotonic_raw(void **state)
+PLX_TEST(clock_runs_with_monotonic_raw)
 {
 	double best = INFINITY;
 
@@ -67,7 +67,7 @@ static void clock_runs_with_monotonic_raw(void **state)
 		fail_msg("%.1f ppm off", best);
 }
 
-static void clock_never_goes_back(void **state)
+PLX_TEST(clock_never_goes_back)
 {
 	uint64_t last = plx_now_ns();
 
@@ -79,7 +79,7 @@ static void clock_never_goes_back(void **state)
 	}
 }
 
-static void conversion_is_monotone_and_in_scale(void **state)
+PLX_TEST(conversion_is_monotone_and_in_scale)
 {
 	uint64_t second = (uint64_t)plx_clock_info()->hz, last = 0;
 
@@ -98,7 +98,7 @@ static void conversion_is_monotone_and_in_scale(void **state)
 	}
 }
 
-static void info_says_what_the_clock_is(void **state)
+PLX_TEST(info_says_what_the_clock_is)
 {
 	const struct plx_clock_info *info = plx_clock_info();
 
@@ -112,7 +112,7 @@ static void info_says_what_the_clock_is(void **state)
 	assert_true(fabs(info->hz * (double)plx_clock_scale.mult / 4294967296.0 / 1e9 - 1) < 1e-6);
 }
 
-static void later_init_changes_nothing(void **state)
+PLX_TEST(later_init_changes_nothing)
 {
 	uint64_t mult = plx_clock_scale.mult, quickest = UINT64_MAX;
 
@@ -128,7 +128,7 @@ static void later_init_changes_nothing(void **state)
 	assert_true(quickest < PLX_NS_PER_MS);
 }
 
-static void drift_is_small(void **state)
+PLX_TEST(drift_is_small)
 {
 	double best = INFINITY;
 
@@ -141,7 +141,7 @@ static void drift_is_small(void **state)
 }
 
 /* A clock that is made to run fast by a known amount. */
-static void drift_tells_a_wrong_rate(void **state)
+PLX_TEST(drift_tells_a_wrong_rate)
 {
 	uint64_t mult = plx_clock_scale.mult;
 	double fast, slow;
@@ -175,7 +175,7 @@ static uint64_t read_both(uint64_t *raw_out)
 	return now;
 }
 
-static void steps_are_corrected_and_counted(void **state)
+PLX_TEST(steps_are_corrected_and_counted)
 {
 	static const int64_t steps_ns[] = {-3600 * (int64_t)PLX_NS_PER_S,
 					   3600 * (int64_t)PLX_NS_PER_S,
@@ -196,7 +196,7 @@ static void steps_are_corrected_and_counted(void **state)
 	}
 }
 
-static void small_steps_are_let_be(void **state)
+PLX_TEST(small_steps_are_let_be)
 {
 	uint64_t count = plx_clock_steps(), base = plx_clock_scale.base_ns;
 
@@ -208,7 +208,7 @@ static void small_steps_are_let_be(void **state)
 	plx_clock_look(true);
 }
 
-static void a_look_is_not_repeated_within_100_ms(void **state)
+PLX_TEST(a_look_is_not_repeated_within_100_ms)
 {
 	uint64_t count = plx_clock_steps(), raw;
 
@@ -233,20 +233,4 @@ static int init_clock(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clock_runs_with_monotonic_raw),
-		cmocka_unit_test(clock_never_goes_back),
-		cmocka_unit_test(conversion_is_monotone_and_in_scale),
-		cmocka_unit_test(info_says_what_the_clock_is),
-		cmocka_unit_test(later_init_changes_nothing),
-		cmocka_unit_test(drift_is_small),
-		cmocka_unit_test(drift_tells_a_wrong_rate),
-		cmocka_unit_test(steps_are_corrected_and_counted),
-		cmocka_unit_test(small_steps_are_let_be),
-		cmocka_unit_test(a_look_is_not_repeated_within_100_ms),
-	};
-
-	return cmocka_run_group_tests(tests, init_clock, NULL);
-}
+PLX_TEST_MAIN_WITH(init_clock, NULL)

@@ -14,7 +14,7 @@ static void *look_and_fail(void *arg)
 	return strstr(plx_error(), "other") ? arg : NULL;
 }
 
-static void each_thread_has_its_own_text(void **state)
+PLX_TEST(each_thread_has_its_own_text)
 {
 	char before[64] = "untouched";
 	pthread_t thread;
@@ -28,7 +28,7 @@ static void each_thread_has_its_own_text(void **state)
 	assert_string_equal(plx_error(), "of this thread");
 }
 
-static void fail_returns_the_negated_error_and_formats(void **state)
+PLX_TEST(fail_returns_the_negated_error_and_formats)
 {
 	assert_int_equal(plx_fail(ENOENT, "%s %d: no such lcore", "-l", 7), -ENOENT);
 	assert_string_equal(plx_error(), "-l 7: no such lcore");
@@ -36,7 +36,7 @@ static void fail_returns_the_negated_error_and_formats(void **state)
 	assert_string_equal(plx_error(), "taken");
 }
 
-static void the_old_text_may_be_an_argument(void **state)
+PLX_TEST(the_old_text_may_be_an_argument)
 {
 	plx_fail(EINVAL, "inner");
 	plx_fail(EINVAL, "outer (%s), again (%s)", plx_error(), plx_error());
@@ -46,7 +46,7 @@ static void the_old_text_may_be_an_argument(void **state)
 			    "[outer (inner), again (inner)] outer (inner), again (inner)");
 }
 
-static void fail_in_puts_text_in_front_and_keeps_the_error(void **state)
+PLX_TEST(fail_in_puts_text_in_front_and_keeps_the_error)
 {
 	int rc = plx_fail(ENOENT, "no such file");
 
@@ -56,7 +56,7 @@ static void fail_in_puts_text_in_front_and_keeps_the_error(void **state)
 	assert_string_equal(plx_error(), "--config: a.conf:3: no such file");
 }
 
-static void long_texts_are_cut(void **state)
+PLX_TEST(long_texts_are_cut)
 {
 	char text[5000];
 
@@ -71,7 +71,7 @@ static void long_texts_are_cut(void **state)
 }
 
 /* The text says what went wrong; a prefix only where. */
-static void prefix_that_leaves_no_room_is_dropped(void **state)
+PLX_TEST(prefix_that_leaves_no_room_is_dropped)
 {
 	char prefix[5000];
 
@@ -82,16 +82,4 @@ static void prefix_that_leaves_no_room_is_dropped(void **state)
 	assert_string_equal(plx_error(), "the reason");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_thread_has_its_own_text),
-		cmocka_unit_test(fail_returns_the_negated_error_and_formats),
-		cmocka_unit_test(the_old_text_may_be_an_argument),
-		cmocka_unit_test(fail_in_puts_text_in_front_and_keeps_the_error),
-		cmocka_unit_test(long_texts_are_cut),
-		cmocka_unit_test(prefix_that_leaves_no_room_is_dropped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

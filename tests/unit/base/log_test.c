@@ -35,9 +35,11 @@ static int set_up(void **state)
 	return 0;
 }
 
+#define TEST(name) PLX_TEST_WITH(name, set_up, NULL)
+
 /* Sinks ------------------------------------------------------------------------------------ */
 
-static void message_reaches_the_sink_whole(void **state)
+TEST(message_reaches_the_sink_whole)
 {
 	plx_log(&alpha, PLX_LOG_WARNING, "%u of %s", 3, "four");
 	assert_int_equal(heard.count, 1);
@@ -46,14 +48,14 @@ static void message_reaches_the_sink_whole(void **state)
 	assert_string_equal(heard.line, "3 of four");
 }
 
-static void without_a_sink_messages_are_dropped(void **state)
+TEST(without_a_sink_messages_are_dropped)
 {
 	plx_log_set_sink(NULL, NULL);
 	plx_log(&alpha, PLX_LOG_ERROR, "nobody hears this");
 	assert_int_equal(heard.count, 0);
 }
 
-static void long_line_is_cut(void **state)
+TEST(long_line_is_cut)
 {
 	char text[3000];
 
@@ -83,7 +85,7 @@ static const char *write_to_stderr(const char *line, char *out, size_t size)
 	return strchr(out, ' ') ? strchr(out, ' ') + 1 : out;
 }
 
-static void standard_error_gets_component_level_and_text(void **state)
+TEST(standard_error_gets_component_level_and_text)
 {
 	char out[2048], text[1024];
 	const char *said;
@@ -99,7 +101,7 @@ static void standard_error_gets_component_level_and_text(void **state)
 	assert_int_equal(said[strlen(said) - 1], '\n');
 }
 
-static void without_a_word_of_the_program_the_log_goes_to_standard_error(void **state)
+PLX_TEST(without_a_word_of_the_program_the_log_goes_to_standard_error)
 {
 	char out[2048];
 
@@ -108,7 +110,7 @@ static void without_a_word_of_the_program_the_log_goes_to_standard_error(void **
 			    "alpha: warning: low on credit\n");
 }
 
-static void a_line_begins_with_the_time_in_utc(void **state)
+TEST(a_line_begins_with_the_time_in_utc)
 {
 	time_t before = time(NULL), said;
 	char out[2048], *end;
@@ -132,7 +134,7 @@ static void a_line_begins_with_the_time_in_utc(void **state)
 
 /* Levels ----------------------------------------------------------------------------------- */
 
-static void notice_passes_and_info_does_not_at_first(void **state)
+TEST(notice_passes_and_info_does_not_at_first)
 {
 	plx_log(&alpha, PLX_LOG_NOTICE, "passes");
 	plx_log(&alpha, PLX_LOG_INFO, "does not");
@@ -147,7 +149,7 @@ static int expensive(void)
 	return ++expensive_calls;
 }
 
-static void arguments_of_a_dropped_message_are_not_evaluated(void **state)
+TEST(arguments_of_a_dropped_message_are_not_evaluated)
 {
 	plx_log(&alpha, PLX_LOG_DEBUG, "%d", expensive());
 	assert_int_equal(expensive_calls, 0);
@@ -155,7 +157,7 @@ static void arguments_of_a_dropped_message_are_not_evaluated(void **state)
 	assert_int_equal(expensive_calls, 1);
 }
 
-static void level_is_set_for_one_component(void **state)
+TEST(level_is_set_for_one_component)
 {
 	assert_int_equal(plx_log_configure(OPTION, "alpha:debug"), 0);
 	plx_log(&alpha, PLX_LOG_DEBUG, "alpha's");
@@ -169,7 +171,7 @@ static void level_is_set_for_one_component(void **state)
 	assert_int_equal(heard.count, 1);
 }
 
-static void level_is_set_for_all(void **state)
+TEST(level_is_set_for_all)
 {
 	static const char *const names[] = {"error", "warning", "notice", "info", "debug"};
 
@@ -186,7 +188,7 @@ static void level_is_set_for_all(void **state)
 	}
 }
 
-static void bad_level_lists_the_levels(void **state)
+TEST(bad_level_lists_the_levels)
 {
 	static const char *const bad[] = {"loud", "5",     "-1",     "",    "alpha:",
 					  "01",   "Debug", "debugx", "deb", "alpha:beta:debug"};
@@ -203,7 +205,7 @@ static void bad_level_lists_the_levels(void **state)
 	assert_int_equal(beta.level, PLX_LOG_NOTICE);
 }
 
-static void bad_component_lists_the_components(void **state)
+TEST(bad_component_lists_the_components)
 {
 	static const char *const bad[] = {"gamma", "alph", "alphab", ""};
 
@@ -232,7 +234,7 @@ static unsigned passed_of(struct plx_log_limit *limit, unsigned tries, uint64_t 
 	return passed;
 }
 
-static void ten_messages_a_second_pass_by_default(void **state)
+TEST(ten_messages_a_second_pass_by_default)
 {
 	struct plx_log_limit limit = {0};
 
@@ -243,7 +245,7 @@ static void ten_messages_a_second_pass_by_default(void **state)
 	assert_int_equal(limit.suppressed, 31);
 }
 
-static void burst_sets_how_many_pass(void **state)
+TEST(burst_sets_how_many_pass)
 {
 	struct plx_log_limit limit = {.burst = 2};
 
@@ -252,24 +254,4 @@ static void burst_sets_how_many_pass(void **state)
 	assert_int_equal(limit.suppressed, 6);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_word_of_the_program_the_log_goes_to_standard_error),
-		cmocka_unit_test_setup(message_reaches_the_sink_whole, set_up),
-		cmocka_unit_test_setup(without_a_sink_messages_are_dropped, set_up),
-		cmocka_unit_test_setup(long_line_is_cut, set_up),
-		cmocka_unit_test_setup(standard_error_gets_component_level_and_text, set_up),
-		cmocka_unit_test_setup(a_line_begins_with_the_time_in_utc, set_up),
-		cmocka_unit_test_setup(notice_passes_and_info_does_not_at_first, set_up),
-		cmocka_unit_test_setup(arguments_of_a_dropped_message_are_not_evaluated, set_up),
-		cmocka_unit_test_setup(level_is_set_for_one_component, set_up),
-		cmocka_unit_test_setup(level_is_set_for_all, set_up),
-		cmocka_unit_test_setup(bad_level_lists_the_levels, set_up),
-		cmocka_unit_test_setup(bad_component_lists_the_components, set_up),
-		cmocka_unit_test_setup(ten_messages_a_second_pass_by_default, set_up),
-		cmocka_unit_test_setup(burst_sets_how_many_pass, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -43,7 +43,7 @@ static void all_bad(parse_fn parse, const struct bad *rows, size_t count)
 	}
 }
 
-static void whole_numbers_are_read(void **state)
+PLX_TEST(whole_numbers_are_read)
 {
 	static const struct good rows[] = {
 		{"0", 0}, {"1", 1}, {"007", 7}, {"18446744073709551615", UINT64_MAX}};
@@ -51,7 +51,7 @@ static void whole_numbers_are_read(void **state)
 	all_good(plx_parse_uint, rows, PLX_ARRAY_LEN(rows));
 }
 
-static void other_numbers_are_refused(void **state)
+PLX_TEST(other_numbers_are_refused)
 {
 #define NOT_WHOLE ": not a whole number; give digits only"
 	static const struct bad rows[] = {
@@ -76,7 +76,7 @@ static void other_numbers_are_refused(void **state)
 	all_bad(plx_parse_uint, rows, PLX_ARRAY_LEN(rows));
 }
 
-static void sizes_are_read(void **state)
+PLX_TEST(sizes_are_read)
 {
 	static const struct good rows[] = {
 		{"0", 0},
@@ -91,7 +91,7 @@ static void sizes_are_read(void **state)
 	all_good(plx_parse_size, rows, PLX_ARRAY_LEN(rows));
 }
 
-static void other_sizes_are_refused(void **state)
+PLX_TEST(other_sizes_are_refused)
 {
 #define NOT_SIZE ": not a size; give bytes or a unit behind the number: 64, 4K, 1M, 2G"
 	static const struct bad rows[] = {
@@ -109,7 +109,7 @@ static void other_sizes_are_refused(void **state)
 	all_bad(plx_parse_size, rows, PLX_ARRAY_LEN(rows));
 }
 
-static void durations_are_read(void **state)
+PLX_TEST(durations_are_read)
 {
 	static const struct good rows[] = {
 		{"10", 10 * PLX_NS_PER_S},
@@ -132,7 +132,7 @@ static void durations_are_read(void **state)
 	all_good(plx_parse_duration, rows, PLX_ARRAY_LEN(rows));
 }
 
-static void other_durations_are_refused(void **state)
+PLX_TEST(other_durations_are_refused)
 {
 #define NOT_TIME                                                                              \
 	": not a duration; give seconds or a unit behind the number: 10, 1.5s, 500ms, 20us, " \
@@ -162,16 +162,4 @@ static void other_durations_are_refused(void **state)
 	all_bad(plx_parse_duration, rows, PLX_ARRAY_LEN(rows));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_numbers_are_read),
-		cmocka_unit_test(other_numbers_are_refused),
-		cmocka_unit_test(sizes_are_read),
-		cmocka_unit_test(other_sizes_are_refused),
-		cmocka_unit_test(durations_are_read),
-		cmocka_unit_test(other_durations_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -3,7 +3,7 @@
 #include "plx_base.h"
 #include "plx_test.h"
 
-static void text_is_escaped(void **state)
+PLX_TEST(text_is_escaped)
 {
 	char out[64];
 
@@ -14,7 +14,7 @@ static void text_is_escaped(void **state)
 }
 
 /* No character and no escape is cut in two. */
-static void what_does_not_fit_is_cut_after_a_character(void **state)
+PLX_TEST(what_does_not_fit_is_cut_after_a_character)
 {
 	char out[6];
 
@@ -25,12 +25,4 @@ static void what_does_not_fit_is_cut_after_a_character(void **state)
 	assert_string_equal(plx_printable("a", out, 1), "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_is_escaped),
-		cmocka_unit_test(what_does_not_fit_is_cut_after_a_character),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -3,7 +3,7 @@
 #include "plx_base.h"
 #include "plx_test.h"
 
-static void each_is_another(void **state)
+PLX_TEST(each_is_another)
 {
 	struct plx_siphash_key keys[2] = {0};
 
@@ -15,7 +15,7 @@ static void each_is_another(void **state)
 
 /* Key 00 01 ... 0f, input 00 01 02 ...: of the authors' paper (15 bytes) and reference vectors,
  * https://github.com/veorq/SipHash, vectors.h. */
-static void hashes_are_those_of_the_authors(void **state)
+PLX_TEST(hashes_are_those_of_the_authors)
 {
 	static const struct {
 		size_t length;
@@ -36,12 +36,4 @@ static void hashes_are_those_of_the_authors(void **state)
 		assert_int_equal(plx_siphash(&key, input, vectors[i].length), vectors[i].hash);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_is_another),
-		cmocka_unit_test(hashes_are_those_of_the_authors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -14,7 +14,7 @@ static int set(const char *text)
 	return plx_parse_settings("--x", text, settings, false);
 }
 
-static void each_key_sets_its_number(void **state)
+PLX_TEST(each_key_sets_its_number)
 {
 	assert_int_equal(set("size=4096"), 0);
 	assert_int_equal(size, 4096);
@@ -24,7 +24,7 @@ static void each_key_sets_its_number(void **state)
 	assert_int_equal(count, 0);
 }
 
-static void a_check_sets_nothing(void **state)
+PLX_TEST(a_check_sets_nothing)
 {
 	size = count = 7;
 	assert_int_equal(plx_parse_settings("--x", "size=4096,count=1", settings, true), 0);
@@ -33,7 +33,7 @@ static void a_check_sets_nothing(void **state)
 	assert_int_equal(plx_parse_settings("--x", "size=1", settings, true), -EINVAL);
 }
 
-static void what_is_no_setting_is_told_with_the_keys_that_there_are(void **state)
+PLX_TEST(what_is_no_setting_is_told_with_the_keys_that_there_are)
 {
 	static const char *const rows[][2] = {
 		{"", "''"},
@@ -53,7 +53,7 @@ static void what_is_no_setting_is_told_with_the_keys_that_there_are(void **state
 	}
 }
 
-static void values_out_of_range_are_told_with_the_range(void **state)
+PLX_TEST(values_out_of_range_are_told_with_the_range)
 {
 	static const char *const rows[] = {"size=4095", "size=8193", "size=-1",
 					   "count=1,size=99999999999999999999999999999"};
@@ -69,14 +69,4 @@ static void values_out_of_range_are_told_with_the_range(void **state)
 	assert_error_has("--x size");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_key_sets_its_number),
-		cmocka_unit_test(a_check_sets_nothing),
-		cmocka_unit_test(what_is_no_setting_is_told_with_the_keys_that_there_are),
-		cmocka_unit_test(values_out_of_range_are_told_with_the_range),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -11,7 +11,7 @@ static void expect(const char *name, const void *bytes, size_t length)
 		assert_string_equal(found ? found : "nothing", name);
 }
 
-static void known_protocols_are_named(void **state)
+PLX_TEST(known_protocols_are_named)
 {
 	static const uint8_t tls[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01};
 	static const uint8_t zmtp[] = {0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3};
@@ -33,7 +33,7 @@ static void known_protocols_are_named(void **state)
 	expect("Pollux RPC", "PRPC\1\1\1", 7);
 }
 
-static void all_else_is_nothing(void **state)
+PLX_TEST(all_else_is_nothing)
 {
 	static const uint8_t ones[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 					 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -49,12 +49,4 @@ static void all_else_is_nothing(void **state)
 	expect(NULL, "hello", 5);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_protocols_are_named),
-		cmocka_unit_test(all_else_is_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -22,7 +22,7 @@ static const char *file_of(const char *text)
 	return path;
 }
 
-static void the_overflow_id_is_nobody_unless_every_id_has_a_number(void **state)
+PLX_TEST(the_overflow_id_is_nobody_unless_every_id_has_a_number)
 {
 	static const struct {
 		const char *map;
@@ -52,7 +52,7 @@ static void the_overflow_id_is_nobody_unless_every_id_has_a_number(void **state)
 
 /* Sockets -------------------------------------------------------------------------------------- */
 
-static void sockets_have_the_user_who_made_them(void **state)
+PLX_TEST(sockets_have_the_user_who_made_them)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	size_t length = foreign_name("pollux-test-owner", &name);
@@ -84,12 +84,4 @@ static void sockets_have_the_user_who_made_them(void **state)
 	foreign_end(&other);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_overflow_id_is_nobody_unless_every_id_has_a_number),
-		cmocka_unit_test(sockets_have_the_user_who_made_them),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -75,7 +75,7 @@ static void log_without_reader(void)
 	plx_log_to_stderr(PLX_LOG_ERROR, "test", "nobody reads this", NULL);
 }
 
-static void a_reader_that_left_sends_no_signal(void **state)
+PLX_TEST(a_reader_that_left_sends_no_signal)
 {
 	assert_int_equal(in_child(write_by_default), 0);
 	assert_int_equal(in_child(write_with_a_handler), 0);
@@ -101,7 +101,7 @@ static void write_while_blocked(void)
 	check(sigismember(&now, SIGPIPE) && !sigismember(&now, SIGXFSZ));
 }
 
-static void a_signal_that_was_pending_stays(void **state)
+PLX_TEST(a_signal_that_was_pending_stays)
 {
 	assert_int_equal(in_child(write_while_blocked), 0);
 }
@@ -119,7 +119,7 @@ static void write_beyond_the_limit(void)
 	check(plx_write(fd, "5", 1) == -EFBIG);
 }
 
-static void a_file_at_its_limit_of_size_sends_no_signal(void **state)
+PLX_TEST(a_file_at_its_limit_of_size_sends_no_signal)
 {
 	assert_int_equal(in_child(write_beyond_the_limit), 0);
 }
@@ -135,7 +135,7 @@ static void fill_a_pipe(void)
 	check(plx_write_or_drop(ends[1], "x", 1) == -EAGAIN);
 }
 
-static void a_full_pipe_loses_the_text(void **state)
+PLX_TEST(a_full_pipe_loses_the_text)
 {
 	assert_int_equal(in_child(fill_a_pipe), 0);
 }
@@ -147,7 +147,7 @@ static void write_to_full_and_closed(void)
 	check(plx_write_or_drop(STDOUT_FILENO, "x", 1) == -EBADF);
 }
 
-static void what_cannot_be_written_gives_its_reason(void **state)
+PLX_TEST(what_cannot_be_written_gives_its_reason)
 {
 	assert_int_equal(in_child(write_to_full_and_closed), 0);
 }
@@ -185,22 +185,10 @@ static void close_only_output(void)
 	check(before.st_ino == after.st_ino && before.st_dev == after.st_dev);
 }
 
-static void closed_standard_streams_stay_useless_but_taken(void **state)
+PLX_TEST(closed_standard_streams_stay_useless_but_taken)
 {
 	assert_int_equal(in_child(close_all_three), 0);
 	assert_int_equal(in_child(close_only_output), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reader_that_left_sends_no_signal),
-		cmocka_unit_test(a_signal_that_was_pending_stays),
-		cmocka_unit_test(a_file_at_its_limit_of_size_sends_no_signal),
-		cmocka_unit_test(a_full_pipe_loses_the_text),
-		cmocka_unit_test(what_cannot_be_written_gives_its_reason),
-		cmocka_unit_test(closed_standard_streams_stay_useless_but_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -59,7 +59,9 @@ static void parse(struct fixture *f, int argc, const char **argv)
 	assert_int_equal(plx_eal_parse(argc, (char **)argv, &f->conf), argc - 1);
 }
 
-static void every_setting_is_read(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
+TEST(every_setting_is_read)
 {
 	struct fixture *f = *state;
 	struct plx_eal_conf *c = &f->conf;
@@ -97,7 +99,7 @@ static void every_setting_is_read(void **state)
 	assert_string_equal(c->log_levels[1], "eal:debug");
 }
 
-static void mask_and_single_log_level_are_read(void **state)
+TEST(mask_and_single_log_level_are_read)
 {
 	struct fixture *f = *state;
 
@@ -107,7 +109,7 @@ static void mask_and_single_log_level_are_read(void **state)
 	assert_string_equal(f->conf.log_levels[0], "debug");
 }
 
-static void empty_file_says_nothing(void **state)
+TEST(empty_file_says_nothing)
 {
 	struct fixture *f = *state;
 
@@ -116,7 +118,7 @@ static void empty_file_says_nothing(void **state)
 	assert_int_equal(f->conf.log_level_count, 0);
 }
 
-static void second_read_does_nothing(void **state)
+TEST(second_read_does_nothing)
 {
 	struct fixture *f = *state;
 
@@ -125,7 +127,7 @@ static void second_read_does_nothing(void **state)
 	assert_int_equal(f->conf.log_level_count, 1);
 }
 
-static void command_line_wins(void **state)
+TEST(command_line_wins)
 {
 	struct fixture *f = *state;
 	const char *argv[] = {"program", "-l",          "1",        "--numa",
@@ -146,7 +148,7 @@ static void command_line_wins(void **state)
 	assert_string_equal(f->conf.level_origins[2], "--log-level");
 }
 
-static void list_on_the_command_line_wins_over_a_mask_in_the_file(void **state)
+TEST(list_on_the_command_line_wins_over_a_mask_in_the_file)
 {
 	struct fixture *f = *state;
 	const char *argv[] = {"program", "-l", "1", NULL};
@@ -157,7 +159,7 @@ static void list_on_the_command_line_wins_over_a_mask_in_the_file(void **state)
 	assert_null(f->conf.coremask);
 }
 
-static void file_wins_over_the_program(void **state)
+TEST(file_wins_over_the_program)
 {
 	struct fixture *f = *state;
 
@@ -169,7 +171,7 @@ static void file_wins_over_the_program(void **state)
 	assert_null(f->conf.coremask);
 }
 
-static void wrong_content_is_told_with_its_line(void **state)
+TEST(wrong_content_is_told_with_its_line)
 {
 	struct fixture *f = *state;
 	static const struct {
@@ -216,7 +218,7 @@ static void wrong_content_is_told_with_its_line(void **state)
 	}
 }
 
-static void too_many_log_levels_are_refused(void **state)
+TEST(too_many_log_levels_are_refused)
 {
 	struct fixture *f = *state;
 	const char *argv[] = {"program", "--log-level", "info", NULL};
@@ -238,7 +240,7 @@ static void too_many_log_levels_are_refused(void **state)
 }
 
 /* In the example a setting that is commented out has its "#" right before the name. */
-static void example_file_is_right_in_every_line(void **state)
+TEST(example_file_is_right_in_every_line)
 {
 	struct fixture *f = *state;
 	struct plx_eal_conf *c = &f->conf;
@@ -264,7 +266,7 @@ static void example_file_is_right_in_every_line(void **state)
 		    c->handshakes_max && c->heartbeat && c->self_test && c->log_level_count);
 }
 
-static void what_is_no_file_is_told(void **state)
+TEST(what_is_no_file_is_told)
 {
 	struct fixture *f = *state;
 	const char *argv[] = {"program", "--config", f->path, NULL};
@@ -288,7 +290,7 @@ static void what_is_no_file_is_told(void **state)
 	assert_error_has("not a regular file");
 }
 
-static void unreadable_file_is_told(void **state)
+TEST(unreadable_file_is_told)
 {
 	struct fixture *f = *state;
 
@@ -305,7 +307,7 @@ static void unreadable_file_is_told(void **state)
 	assert_error_has("Permission denied");
 }
 
-static void binary_and_huge_files_are_refused(void **state)
+TEST(binary_and_huge_files_are_refused)
 {
 	struct fixture *f = *state;
 	static char big[70000];
@@ -321,7 +323,7 @@ static void binary_and_huge_files_are_refused(void **state)
 	assert_int_equal(plx_eal_conf_file(&f->conf), 0);
 }
 
-static void deep_nesting_is_refused(void **state)
+TEST(deep_nesting_is_refused)
 {
 	struct fixture *f = *state;
 	static char text[40004] = "x = ";
@@ -331,7 +333,7 @@ static void deep_nesting_is_refused(void **state)
 	assert_error_has(":1: ");
 }
 
-static void what_has_no_end_is_told_with_its_line(void **state)
+TEST(what_has_no_end_is_told_with_its_line)
 {
 	struct fixture *f = *state;
 
@@ -348,7 +350,7 @@ static void what_has_no_end_is_told_with_its_line(void **state)
 	assert_string_equal(f->conf.idle, "/* \" */");
 }
 
-static void a_byte_order_mark_is_skipped(void **state)
+TEST(a_byte_order_mark_is_skipped)
 {
 	struct fixture *f = *state;
 
@@ -356,7 +358,7 @@ static void a_byte_order_mark_is_skipped(void **state)
 	assert_string_equal(f->conf.huge, "1G");
 }
 
-static void values_that_would_steer_a_terminal_are_refused(void **state)
+TEST(values_that_would_steer_a_terminal_are_refused)
 {
 	static const char *const values[] = {"\\x1b[31m", "\x1b[31m", "0\\r", "\xc2\x9b", "\xff"};
 	struct fixture *f = *state;
@@ -373,29 +375,4 @@ static void values_that_would_steer_a_terminal_are_refused(void **state)
 	assert_string_equal(f->conf.huge, "gr\xc3\xbcn \\");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(every_setting_is_read),
-		TEST(mask_and_single_log_level_are_read),
-		TEST(empty_file_says_nothing),
-		TEST(second_read_does_nothing),
-		TEST(command_line_wins),
-		TEST(list_on_the_command_line_wins_over_a_mask_in_the_file),
-		TEST(file_wins_over_the_program),
-		TEST(wrong_content_is_told_with_its_line),
-		TEST(too_many_log_levels_are_refused),
-		TEST(example_file_is_right_in_every_line),
-		TEST(what_is_no_file_is_told),
-		TEST(unreadable_file_is_told),
-		TEST(binary_and_huge_files_are_refused),
-		TEST(deep_nesting_is_refused),
-		TEST(what_has_no_end_is_told_with_its_line),
-		TEST(a_byte_order_mark_is_skipped),
-		TEST(values_that_would_steer_a_terminal_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

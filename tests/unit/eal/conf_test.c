@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static void origin_is_what_the_user_typed(void **state)
+PLX_TEST(origin_is_what_the_user_typed)
 {
 	struct plx_eal_conf conf = {.huge = "none"};
 
@@ -15,7 +15,7 @@ static void origin_is_what_the_user_typed(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void origin_is_copied(void **state)
+PLX_TEST(origin_is_copied)
 {
 	struct plx_eal_conf conf = {0};
 	char given[32] = "lcores in x:1";
@@ -28,7 +28,7 @@ static void origin_is_copied(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void second_value_names_the_first(void **state)
+PLX_TEST(second_value_names_the_first)
 {
 	struct plx_eal_conf conf = {0};
 
@@ -40,7 +40,7 @@ static void second_value_names_the_first(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void pair_set_by_the_program_is_refused(void **state)
+PLX_TEST(pair_set_by_the_program_is_refused)
 {
 	struct plx_eal_conf conf = {.lcores = "0", .coremask = "1"};
 
@@ -51,7 +51,7 @@ static void pair_set_by_the_program_is_refused(void **state)
 	assert_int_equal(eal_conf_check_pair(&conf), 0);
 }
 
-static void own_strings_are_bounded(void **state)
+PLX_TEST(own_strings_are_bounded)
 {
 	struct plx_eal_conf conf = {0};
 
@@ -62,7 +62,7 @@ static void own_strings_are_bounded(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void fini_leaves_a_conf_that_can_be_used_again(void **state)
+PLX_TEST(fini_leaves_a_conf_that_can_be_used_again)
 {
 	struct plx_eal_conf conf = {0}, zero = {0};
 
@@ -75,16 +75,4 @@ static void fini_leaves_a_conf_that_can_be_used_again(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(origin_is_what_the_user_typed),
-		cmocka_unit_test(origin_is_copied),
-		cmocka_unit_test(second_value_names_the_first),
-		cmocka_unit_test(pair_set_by_the_program_is_refused),
-		cmocka_unit_test(own_strings_are_bounded),
-		cmocka_unit_test(fini_leaves_a_conf_that_can_be_used_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

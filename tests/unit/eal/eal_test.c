@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The whole way up and down, on the real libraries below. */
+#include "count.h"
 #include "log_capture.h"
 #include "plx_eal.h"
 #include "plx_fabric.h"
@@ -7,7 +8,6 @@
 #include "plx_rpc.h"
 #include "plx_test.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -30,28 +30,6 @@ static int find_cpu(void **state)
 	snprintf(two_lcores, sizeof(two_lcores), "(3,5)@%u", first_cpu);
 	log_capture();
 	return 0;
-}
-
-static unsigned count_entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	unsigned count = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
-static unsigned descriptors(void)
-{
-	return count_entries("/proc/self/fd");
-}
-
-static unsigned threads(void)
-{
-	return count_entries("/proc/self/task");
 }
 
 static cpu_set_t affinity(void)
@@ -77,7 +55,7 @@ static int add_one(void *arg)
 	return plx_loop_run();
 }
 
-static void init_gives_lcores_memory_and_fabric(void **state)
+PLX_TEST(init_gives_lcores_memory_and_fabric)
 {
 	_Atomic int ran = 0;
 
@@ -100,10 +78,10 @@ static void init_gives_lcores_memory_and_fabric(void **state)
 	assert_null(plx_eal_topo());
 }
 
-static void init_and_fini_can_be_repeated(void **state)
+PLX_TEST(init_and_fini_can_be_repeated)
 {
 	cpu_set_t before = affinity();
-	unsigned fds = 0, tasks = threads();
+	int fds = 0, tasks = count_threads();
 
 	for (int i = 0; i < ROUNDS; i++) {
 		cpu_set_t now;
@@ -112,15 +90,15 @@ static void init_and_fini_can_be_repeated(void **state)
 		assert_int_equal(plx_eal_fini(), 0);
 		now = affinity();
 		assert_true(CPU_EQUAL(&before, &now));
-		assert_int_equal(threads(), tasks);
+		assert_int_equal(count_threads(), tasks);
 		/* libfabric keeps some from its first start on. */
 		if (i == 0)
-			fds = descriptors();
-		assert_int_equal(descriptors(), fds);
+			fds = count_descriptors();
+		assert_int_equal(count_descriptors(), fds);
 	}
 }
 
-static void second_init_is_refused(void **state)
+PLX_TEST(second_init_is_refused)
 {
 	struct plx_eal_conf conf = {.lcores = one_lcore};
 
@@ -131,13 +109,13 @@ static void second_init_is_refused(void **state)
 	assert_int_equal(plx_eal_fini(), 0);
 }
 
-static void fini_without_init_does_nothing(void **state)
+PLX_TEST(fini_without_init_does_nothing)
 {
 	assert_int_equal(plx_eal_fini(), 0);
 	assert_int_equal(plx_eal_fini(), 0);
 }
 
-static void conf_may_go_after_init(void **state)
+PLX_TEST(conf_may_go_after_init)
 {
 	char *provider = strdup(plx_drivers[0]->name), *lcores = strdup(one_lcore);
 	struct plx_eal_conf conf = {.lcores = lcores, .provider = provider, .huge = "none"};
@@ -151,7 +129,7 @@ static void conf_may_go_after_init(void **state)
 	assert_int_equal(plx_eal_fini(), 0);
 }
 
-static void dry_run_checks_and_starts_nothing(void **state)
+PLX_TEST(dry_run_checks_and_starts_nothing)
 {
 	struct plx_eal_conf conf = {.lcores = two_lcores,
 				    .huge = "1G",
@@ -159,14 +137,14 @@ static void dry_run_checks_and_starts_nothing(void **state)
 				    .main_lcore = "5",
 				    .dry_run = true};
 	cpu_set_t before = affinity(), now;
-	unsigned tasks = threads();
+	int tasks = count_threads();
 	char text[1024], wanted[64];
 	int fd;
 
 	assert_int_equal(plx_eal_init(&conf), 0);
 	now = affinity();
 	assert_true(CPU_EQUAL(&before, &now));
-	assert_int_equal(threads(), tasks);
+	assert_int_equal(count_threads(), tasks);
 	assert_int_equal(plx_lcore_count(), 0);
 	assert_int_equal(plx_zone_count(), 0);
 	/* The CPU is not held by this process: it can be claimed, or somebody else has it. */
@@ -189,7 +167,7 @@ static void dry_run_checks_and_starts_nothing(void **state)
 	assert_int_equal(plx_eal_fini(), 0);
 }
 
-static void description_is_bounded(void **state)
+PLX_TEST(description_is_bounded)
 {
 	char text[16];
 
@@ -201,7 +179,7 @@ static void description_is_bounded(void **state)
 }
 
 /* Each is refused, in a dry run as well, and leaves nothing behind. */
-static void wrong_values_are_refused(void **state)
+PLX_TEST(wrong_values_are_refused)
 {
 	static const struct {
 		struct plx_eal_conf conf;
@@ -219,7 +197,7 @@ static void wrong_values_are_refused(void **state)
 		{{.log_levels = {"loud"}, .log_level_count = 1}, "log-level loud: unknown level"},
 		{{.log_levels = {"x:info"}, .log_level_count = 1}, "unknown component 'x'"},
 	};
-	unsigned fds = descriptors();
+	int fds = count_descriptors();
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		for (int dry = 0; dry < 2; dry++) {
@@ -229,26 +207,26 @@ static void wrong_values_are_refused(void **state)
 			assert_int_equal(plx_eal_init(&conf), -EINVAL);
 			assert_error_has(rows[i].text);
 			assert_null(plx_eal_topo());
-			assert_int_equal(descriptors(), fds);
+			assert_int_equal(count_descriptors(), fds);
 		}
 	}
 }
 
-static void failure_at_the_last_step_undoes_all_others(void **state)
+PLX_TEST(failure_at_the_last_step_undoes_all_others)
 {
 	static const struct plx_fabric_conf fabric = {.drivers = plx_drivers};
 	struct plx_eal_conf conf = {.lcores = two_lcores, .huge = "none"};
 	cpu_set_t before = affinity(), now;
-	unsigned tasks = threads();
+	int tasks = count_threads();
 
 	/* The fabric is set up by somebody else, so that the EAL's own start of it fails. */
 	assert_int_equal(plx_fabric_init(&fabric), 0);
-	unsigned fds = descriptors();
+	int fds = count_descriptors();
 	assert_int_equal(plx_eal_init(&conf), -EALREADY);
 	assert_error_has("the fabric is set up already");
 	assert_int_equal(plx_lcore_count(), 0);
-	assert_int_equal(threads(), tasks);
-	assert_int_equal(descriptors(), fds);
+	assert_int_equal(count_threads(), tasks);
+	assert_int_equal(count_descriptors(), fds);
 	now = affinity();
 	assert_true(CPU_EQUAL(&before, &now));
 	plx_fabric_fini();
@@ -266,7 +244,7 @@ static int ignore_stop(void *arg)
 	return 0;
 }
 
-static void hanging_lcore_is_named_and_fini_can_be_repeated(void **state)
+PLX_TEST(hanging_lcore_is_named_and_fini_can_be_repeated)
 {
 	uint64_t begin_ns;
 
@@ -349,7 +327,7 @@ static void check_dumps(const char *huge, const char *dump_memory, bool is_left_
 	plx_eal_conf_fini(&conf);
 }
 
-static void memory_stays_out_of_core_dumps_where_asked(void **state)
+PLX_TEST(memory_stays_out_of_core_dumps_where_asked)
 {
 	skip_if_emulated();
 	check_dumps("none", "no", true);
@@ -358,7 +336,7 @@ static void memory_stays_out_of_core_dumps_where_asked(void **state)
 	check_dumps("none", "yes", false);
 }
 
-static void calls_before_init_name_it(void **state)
+PLX_TEST(calls_before_init_name_it)
 {
 	static const struct plx_link_events events;
 	const struct plx_link_attr link_attr = {.events = &events};
@@ -389,22 +367,4 @@ static void calls_before_init_name_it(void **state)
 #undef NAMES_INIT
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(init_gives_lcores_memory_and_fabric),
-		cmocka_unit_test(init_and_fini_can_be_repeated),
-		cmocka_unit_test(second_init_is_refused),
-		cmocka_unit_test(fini_without_init_does_nothing),
-		cmocka_unit_test(calls_before_init_name_it),
-		cmocka_unit_test(conf_may_go_after_init),
-		cmocka_unit_test(dry_run_checks_and_starts_nothing),
-		cmocka_unit_test(description_is_bounded),
-		cmocka_unit_test(wrong_values_are_refused),
-		cmocka_unit_test(failure_at_the_last_step_undoes_all_others),
-		cmocka_unit_test(memory_stays_out_of_core_dumps_where_asked),
-		cmocka_unit_test(hanging_lcore_is_named_and_fini_can_be_repeated),
-	};
-
-	return cmocka_run_group_tests(tests, find_cpu, NULL);
-}
+PLX_TEST_MAIN_WITH(find_cpu, NULL)

@@ -29,7 +29,7 @@ static void expect(const char *text, const char *modes)
 	}
 }
 
-static void each_lcore_has_its_policy(void **state)
+PLX_TEST(each_lcore_has_its_policy)
 {
 	expect(NULL, "aaaaa");
 	expect("poll", "ppppp");
@@ -41,7 +41,7 @@ static void each_lcore_has_its_policy(void **state)
 	expect("0-3:adaptive:eco:20%,8:poll", "aaaap");
 }
 
-static void what_stands_behind_is_kept(void **state)
+PLX_TEST(what_stands_behind_is_kept)
 {
 	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
 
@@ -51,7 +51,7 @@ static void what_stands_behind_is_kept(void **state)
 	assert_true(idle[0].budget <= 0 && idle[4].budget > 0.19);
 }
 
-static void wrong_ones_are_refused(void **state)
+PLX_TEST(wrong_ones_are_refused)
 {
 	static const struct {
 		const char *text, *error;
@@ -84,13 +84,4 @@ static void wrong_ones_are_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_lcore_has_its_policy),
-		cmocka_unit_test(what_stands_behind_is_kept),
-		cmocka_unit_test(wrong_ones_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

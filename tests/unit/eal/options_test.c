@@ -20,7 +20,7 @@ static int parse(struct plx_eal_conf *conf, const char *const *words)
 
 #define PARSE(conf, ...) parse((conf), (const char *const[]){__VA_ARGS__, NULL})
 
-static void every_form_of_an_option_is_read(void **state)
+PLX_TEST(every_form_of_an_option_is_read)
 {
 	static const char *const forms[][3] = {
 		{"-l", "0-3"},    {"-l0-3"},         {"--lcores", "0-3"},
@@ -36,7 +36,7 @@ static void every_form_of_an_option_is_read(void **state)
 	}
 }
 
-static void all_options_reach_their_fields(void **state)
+PLX_TEST(all_options_reach_their_fields)
 {
 	struct plx_eal_conf conf = {0};
 
@@ -60,7 +60,7 @@ static void all_options_reach_their_fields(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void parsing_ends_where_the_application_begins(void **state)
+PLX_TEST(parsing_ends_where_the_application_begins)
 {
 	struct plx_eal_conf conf = {0};
 
@@ -76,7 +76,7 @@ static void parsing_ends_where_the_application_begins(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void values_are_not_taken_for_options(void **state)
+PLX_TEST(values_are_not_taken_for_options)
 {
 	struct plx_eal_conf conf = {0};
 
@@ -86,7 +86,7 @@ static void values_are_not_taken_for_options(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void argv_is_not_reordered(void **state)
+PLX_TEST(argv_is_not_reordered)
 {
 	const char *argv[] = {"program", "-l", "0", "word", "--huge", "none", NULL};
 	const char *before[PLX_ARRAY_LEN(argv)];
@@ -98,7 +98,7 @@ static void argv_is_not_reordered(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void wrong_words_are_told(void **state)
+PLX_TEST(wrong_words_are_told)
 {
 	static const struct {
 		const char *words[6];
@@ -139,7 +139,7 @@ static void wrong_words_are_told(void **state)
 	}
 }
 
-static void too_many_log_levels_are_refused(void **state)
+PLX_TEST(too_many_log_levels_are_refused)
 {
 	const char *argv[2 + PLX_EAL_LEVELS_MAX] = {"program"};
 	struct plx_eal_conf conf = {0};
@@ -152,7 +152,7 @@ static void too_many_log_levels_are_refused(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void command_line_takes_the_place_of_the_programs_choice(void **state)
+PLX_TEST(command_line_takes_the_place_of_the_programs_choice)
 {
 	struct plx_eal_conf conf = {.coremask = "ff", .huge = "none"};
 
@@ -163,7 +163,7 @@ static void command_line_takes_the_place_of_the_programs_choice(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void words_of_an_option_are_counted(void **state)
+PLX_TEST(words_of_an_option_are_counted)
 {
 	static const struct {
 		const char *word;
@@ -179,7 +179,7 @@ static void words_of_an_option_are_counted(void **state)
 		assert_int_equal(plx_eal_option_words(rows[i].word), rows[i].count);
 }
 
-static void help_tells_of_every_option(void **state)
+PLX_TEST(help_tells_of_every_option)
 {
 	const char *help = plx_eal_options_help();
 	char wanted[64];
@@ -195,7 +195,7 @@ static void help_tells_of_every_option(void **state)
 	assert_ptr_equal(plx_eal_options_help(), help);
 }
 
-static void help_names_each_setting_of_tcp(void **state)
+PLX_TEST(help_names_each_setting_of_tcp)
 {
 	const char *help = plx_eal_options_help(), *key;
 	char keys[256];
@@ -213,7 +213,7 @@ static void help_names_each_setting_of_tcp(void **state)
 	assert_true(count > 5);
 }
 
-static void help_fits_eighty_columns(void **state)
+PLX_TEST(help_fits_eighty_columns)
 {
 	for (const char *line = plx_eal_options_help(); *line; line += strspn(line, "\n")) {
 		size_t len = strcspn(line, "\n");
@@ -223,22 +223,4 @@ static void help_fits_eighty_columns(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_form_of_an_option_is_read),
-		cmocka_unit_test(all_options_reach_their_fields),
-		cmocka_unit_test(parsing_ends_where_the_application_begins),
-		cmocka_unit_test(values_are_not_taken_for_options),
-		cmocka_unit_test(argv_is_not_reordered),
-		cmocka_unit_test(wrong_words_are_told),
-		cmocka_unit_test(too_many_log_levels_are_refused),
-		cmocka_unit_test(command_line_takes_the_place_of_the_programs_choice),
-		cmocka_unit_test(words_of_an_option_are_counted),
-		cmocka_unit_test(help_tells_of_every_option),
-		cmocka_unit_test(help_names_each_setting_of_tcp),
-		cmocka_unit_test(help_fits_eighty_columns),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -90,7 +90,9 @@ static bool is_claimed(unsigned cpu)
 	return false;
 }
 
-static void default_is_one_lcore_on_a_free_cpu(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
+TEST(default_is_one_lcore_on_a_free_cpu)
 {
 	struct fixture *f = *state;
 	unsigned cpu;
@@ -109,7 +111,7 @@ static void default_is_one_lcore_on_a_free_cpu(void **state)
 	assert_false(is_claimed(cpu));
 }
 
-static void without_a_free_cpu_one_warning_names_the_option(void **state)
+TEST(without_a_free_cpu_one_warning_names_the_option)
 {
 	struct fixture *f = *state;
 
@@ -152,7 +154,7 @@ static void put_device(struct fixture *f, const char *name, const char *node, co
 	put(f, folder, "state", state);
 }
 
-static void the_near_node_is_of_the_first_active_device_that_tells(void **state)
+TEST(the_near_node_is_of_the_first_active_device_that_tells)
 {
 	struct fixture *f = *state;
 	char name[PLX_RDMA_NAME_BYTES];
@@ -167,7 +169,7 @@ static void the_near_node_is_of_the_first_active_device_that_tells(void **state)
 	assert_string_equal(name, "mlx5_2");
 }
 
-static void default_is_near_an_rdma_device(void **state)
+TEST(default_is_near_an_rdma_device)
 {
 	struct fixture *f = *state;
 	enum plx_log_level level = eal_log.level;
@@ -184,7 +186,7 @@ static void default_is_near_an_rdma_device(void **state)
 			 1);
 }
 
-static void default_leaves_a_cpu_near_a_device_that_is_taken(void **state)
+TEST(default_leaves_a_cpu_near_a_device_that_is_taken)
 {
 	struct fixture *f = *state;
 
@@ -196,7 +198,7 @@ static void default_leaves_a_cpu_near_a_device_that_is_taken(void **state)
 	assert_string_equal(log_text, "");
 }
 
-static void default_goes_elsewhere_where_no_cpu_near_a_device_is_free(void **state)
+TEST(default_goes_elsewhere_where_no_cpu_near_a_device_is_free)
 {
 	struct fixture *f = *state;
 	struct plx_topo *topo;
@@ -213,7 +215,7 @@ static void default_goes_elsewhere_where_no_cpu_near_a_device_is_free(void **sta
 	plx_topo_close(topo);
 }
 
-static void a_node_without_cpus_or_a_host_with_one_node_changes_nothing(void **state)
+TEST(a_node_without_cpus_or_a_host_with_one_node_changes_nothing)
 {
 	struct fixture *f = *state;
 
@@ -227,7 +229,7 @@ static void a_node_without_cpus_or_a_host_with_one_node_changes_nothing(void **s
 	assert_true(plx_cpuset_next(&f->map.places[0].cpus, 0) < 256);
 }
 
-static void a_list_stays_as_given_beside_a_device(void **state)
+TEST(a_list_stays_as_given_beside_a_device)
 {
 	struct fixture *f = *state;
 
@@ -237,7 +239,7 @@ static void a_list_stays_as_given_beside_a_device(void **state)
 	assert_string_equal(log_text, "");
 }
 
-static void list_is_claimed_and_given_back(void **state)
+TEST(list_is_claimed_and_given_back)
 {
 	struct fixture *f = *state;
 
@@ -251,7 +253,7 @@ static void list_is_claimed_and_given_back(void **state)
 	assert_string_equal(log_text, "");
 }
 
-static void held_cpu_of_a_list_is_a_warning_with_the_pid(void **state)
+TEST(held_cpu_of_a_list_is_a_warning_with_the_pid)
 {
 	struct fixture *f = *state;
 	char wanted[128];
@@ -267,7 +269,7 @@ static void held_cpu_of_a_list_is_a_warning_with_the_pid(void **state)
 	assert_int_equal(log_count("eal:1:"), 1);
 }
 
-static void dry_run_keeps_no_claim(void **state)
+TEST(dry_run_keeps_no_claim)
 {
 	struct fixture *f = *state;
 
@@ -276,7 +278,7 @@ static void dry_run_keeps_no_claim(void **state)
 	assert_false(is_claimed(420));
 }
 
-static void lcores_on_one_cpu_are_one_warning(void **state)
+TEST(lcores_on_one_cpu_are_one_warning)
 {
 	struct fixture *f = *state;
 
@@ -286,7 +288,7 @@ static void lcores_on_one_cpu_are_one_warning(void **state)
 					 "wait"));
 }
 
-static void lcores_with_room_do_not_share(void **state)
+TEST(lcores_with_room_do_not_share)
 {
 	struct fixture *f = *state;
 
@@ -294,7 +296,7 @@ static void lcores_with_room_do_not_share(void **state)
 	assert_string_equal(log_text, "");
 }
 
-static void more_lcores_than_their_cpus_share(void **state)
+TEST(more_lcores_than_their_cpus_share)
 {
 	struct fixture *f = *state;
 
@@ -302,7 +304,7 @@ static void more_lcores_than_their_cpus_share(void **state)
 	assert_int_equal(log_count("lcores 0-2 share CPU 450-451"), 1);
 }
 
-static void mask_is_lcores_on_their_own_cpus(void **state)
+TEST(mask_is_lcores_on_their_own_cpus)
 {
 	struct fixture *f = *state;
 	struct plx_eal_conf conf = {.coremask = "0x12"};
@@ -313,7 +315,7 @@ static void mask_is_lcores_on_their_own_cpus(void **state)
 	assert_int_equal(f->map.places[1].lcore_id, 4);
 }
 
-static void wrong_lists_are_refused_and_claim_nothing(void **state)
+TEST(wrong_lists_are_refused_and_claim_nothing)
 {
 	struct fixture *f = *state;
 
@@ -326,28 +328,4 @@ static void wrong_lists_are_refused_and_claim_nothing(void **state)
 	assert_int_equal(f->map.count, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(default_is_one_lcore_on_a_free_cpu),
-		TEST(without_a_free_cpu_one_warning_names_the_option),
-		TEST(the_near_node_is_of_the_first_active_device_that_tells),
-		TEST(default_is_near_an_rdma_device),
-		TEST(default_leaves_a_cpu_near_a_device_that_is_taken),
-		TEST(default_goes_elsewhere_where_no_cpu_near_a_device_is_free),
-		TEST(a_node_without_cpus_or_a_host_with_one_node_changes_nothing),
-		TEST(a_list_stays_as_given_beside_a_device),
-		TEST(list_is_claimed_and_given_back),
-		TEST(held_cpu_of_a_list_is_a_warning_with_the_pid),
-		TEST(dry_run_keeps_no_claim),
-		TEST(lcores_on_one_cpu_are_one_warning),
-		TEST(lcores_with_room_do_not_share),
-		TEST(more_lcores_than_their_cpus_share),
-		TEST(mask_is_lcores_on_their_own_cpus),
-		TEST(wrong_lists_are_refused_and_claim_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

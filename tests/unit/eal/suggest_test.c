@@ -6,7 +6,7 @@ static const char *const names[] = {"lcores",     "coremask", "config",
 				    "socket-mem", "huge",     "log-level"};
 #define COUNT PLX_ARRAY_LEN(names)
 
-static void nearest_name_is_found(void **state)
+PLX_TEST(nearest_name_is_found)
 {
 	static const struct {
 		const char *word, *name;
@@ -31,7 +31,7 @@ static void nearest_name_is_found(void **state)
 	}
 }
 
-static void strange_words_have_no_nearest(void **state)
+PLX_TEST(strange_words_have_no_nearest)
 {
 	static const char longer[] =
 		"a-word-that-is-much-longer-than-any-option-of-any-program-has-ever-had";
@@ -43,7 +43,7 @@ static void strange_words_have_no_nearest(void **state)
 	assert_null(plx_suggest("lcores", names, 0));
 }
 
-static void swapped_letters_are_one_edit(void **state)
+PLX_TEST(swapped_letters_are_one_edit)
 {
 	static const char *const two[] = {"abdd", "bacd"};
 
@@ -52,7 +52,7 @@ static void swapped_letters_are_one_edit(void **state)
 	assert_string_equal(plx_suggest("badd", two, 2), "abdd");
 }
 
-static void exact_name_wins_over_longer_ones(void **state)
+PLX_TEST(exact_name_wins_over_longer_ones)
 {
 	static const char *const both[] = {"rate-limit", "rate", "rated"};
 
@@ -61,19 +61,19 @@ static void exact_name_wins_over_longer_ones(void **state)
 	assert_int_equal(plx_option_find("--rate-", both, 3), 0);
 }
 
-static void clear_abbreviation_is_found(void **state)
+PLX_TEST(clear_abbreviation_is_found)
 {
 	assert_int_equal(plx_option_find("--lc", names, COUNT), 0);
 	assert_int_equal(plx_option_find("--log=debug", names, COUNT), 5);
 }
 
-static void ambiguous_abbreviation_names_the_candidates(void **state)
+PLX_TEST(ambiguous_abbreviation_names_the_candidates)
 {
 	assert_int_equal(plx_option_find("--co=1", names, COUNT), -EINVAL);
 	assert_string_equal(plx_error(), "--co: ambiguous; give --coremask or --config");
 }
 
-static void unknown_option_names_the_nearest(void **state)
+PLX_TEST(unknown_option_names_the_nearest)
 {
 	assert_int_equal(plx_option_find("--lcore-list=1", names, COUNT), -ENOENT);
 	assert_string_equal(plx_error(), "--lcore-list: unknown option; did you mean --lcores? "
@@ -83,17 +83,4 @@ static void unknown_option_names_the_nearest(void **state)
 	assert_int_equal(plx_option_find("--=3", names, COUNT), -ENOENT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nearest_name_is_found),
-		cmocka_unit_test(strange_words_have_no_nearest),
-		cmocka_unit_test(swapped_letters_are_one_edit),
-		cmocka_unit_test(exact_name_wins_over_longer_ones),
-		cmocka_unit_test(clear_abbreviation_is_found),
-		cmocka_unit_test(ambiguous_abbreviation_names_the_candidates),
-		cmocka_unit_test(unknown_option_names_the_nearest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

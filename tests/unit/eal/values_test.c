@@ -22,7 +22,7 @@ static int close_topo(void **state)
 	return 0;
 }
 
-static void huge_and_numa_have_their_words(void **state)
+PLX_TEST(huge_and_numa_have_their_words)
 {
 	struct plx_eal_conf conf = {0};
 	enum plx_huge huge = PLX_HUGE_NONE;
@@ -46,7 +46,7 @@ static void huge_and_numa_have_their_words(void **state)
 	assert_int_equal(numa, PLX_NUMA_ANY);
 }
 
-static void memory_is_dumped_unless_that_is_refused(void **state)
+PLX_TEST(memory_is_dumped_unless_that_is_refused)
 {
 	struct plx_eal_conf conf = {0};
 	bool dump = false;
@@ -62,7 +62,7 @@ static void memory_is_dumped_unless_that_is_refused(void **state)
 	assert_error_has("give yes or no");
 }
 
-static void other_words_are_refused(void **state)
+PLX_TEST(other_words_are_refused)
 {
 	struct plx_eal_conf conf = {.huge = "16G", .numa = "prefered"};
 	enum plx_huge huge;
@@ -76,7 +76,7 @@ static void other_words_are_refused(void **state)
 					 "strict, prefer or any");
 }
 
-static void memory_is_read_per_node(void **state)
+PLX_TEST(memory_is_read_per_node)
 {
 	static const struct {
 		const char *text;
@@ -103,7 +103,7 @@ static void memory_is_read_per_node(void **state)
 	}
 }
 
-static void wrong_memory_is_refused(void **state)
+PLX_TEST(wrong_memory_is_refused)
 {
 	static const struct {
 		const char *text, *error;
@@ -135,7 +135,7 @@ static void wrong_memory_is_refused(void **state)
 	}
 }
 
-static void more_nodes_than_there_can_be_are_refused(void **state)
+PLX_TEST(more_nodes_than_there_can_be_are_refused)
 {
 	char text[2 * PLX_EAL_NODES_MAX + 2] = "0";
 	struct plx_eal_conf conf = {.socket_mem = text};
@@ -148,7 +148,7 @@ static void more_nodes_than_there_can_be_are_refused(void **state)
 	assert_error_has("more than 64 NUMA nodes");
 }
 
-static void main_lcore_is_one_of_the_map(void **state)
+PLX_TEST(main_lcore_is_one_of_the_map)
 {
 	struct plx_eal_conf conf = {0};
 	struct plx_lcore_map map;
@@ -181,7 +181,7 @@ static void main_lcore_is_one_of_the_map(void **state)
 	plx_lcore_map_fini(&map);
 }
 
-static void rdma_is_required_by_its_name(void **state)
+PLX_TEST(rdma_is_required_by_its_name)
 {
 	struct plx_eal_conf conf = {0};
 	bool rdma = true;
@@ -200,7 +200,7 @@ static void rdma_is_required_by_its_name(void **state)
 			    "require rdna: unknown value, nearest is rdma; give rdma or none");
 }
 
-static void receive_memory_has_bounds(void **state)
+PLX_TEST(receive_memory_has_bounds)
 {
 	struct plx_eal_conf conf = {0};
 	uint64_t bytes = 0;
@@ -215,7 +215,7 @@ static void receive_memory_has_bounds(void **state)
 	assert_error_has("receive-mem 1K: out of range; give 1M to 1T");
 }
 
-static void partial_memory_has_bounds(void **state)
+PLX_TEST(partial_memory_has_bounds)
 {
 	struct plx_eal_conf conf = {0};
 	uint64_t bytes = 0;
@@ -230,7 +230,7 @@ static void partial_memory_has_bounds(void **state)
 	assert_error_has("partial-mem 1K: out of range; give 1M to 1T");
 }
 
-static void a_self_test_has_a_rate(void **state)
+PLX_TEST(a_self_test_has_a_rate)
 {
 	struct plx_eal_conf conf = {0};
 	uint32_t rate;
@@ -254,7 +254,7 @@ static void a_self_test_has_a_rate(void **state)
 	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), -EINVAL);
 }
 
-static void what_listeners_take_is_given_by_number(void **state)
+PLX_TEST(what_listeners_take_is_given_by_number)
 {
 	struct plx_eal_conf conf = {0};
 	struct plx_admission limits;
@@ -276,7 +276,7 @@ static void what_listeners_take_is_given_by_number(void **state)
 	assert_error_has(", or none");
 }
 
-static void heartbeats_have_two_times(void **state)
+PLX_TEST(heartbeats_have_two_times)
 {
 	static const struct {
 		const char *text;
@@ -322,23 +322,4 @@ static void heartbeats_have_two_times(void **state)
 	assert_true(heartbeat_ns == UINT64_MAX);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(huge_and_numa_have_their_words),
-		cmocka_unit_test(memory_is_dumped_unless_that_is_refused),
-		cmocka_unit_test(other_words_are_refused),
-		cmocka_unit_test(memory_is_read_per_node),
-		cmocka_unit_test(wrong_memory_is_refused),
-		cmocka_unit_test(more_nodes_than_there_can_be_are_refused),
-		cmocka_unit_test(main_lcore_is_one_of_the_map),
-		cmocka_unit_test(rdma_is_required_by_its_name),
-		cmocka_unit_test(receive_memory_has_bounds),
-		cmocka_unit_test(partial_memory_has_bounds),
-		cmocka_unit_test(what_listeners_take_is_given_by_number),
-		cmocka_unit_test(a_self_test_has_a_rate),
-		cmocka_unit_test(heartbeats_have_two_times),
-	};
-
-	return cmocka_run_group_tests(tests, open_topo, close_topo);
-}
+PLX_TEST_MAIN_WITH(open_topo, close_topo)

@@ -2,8 +2,6 @@
 #include "lcore_priv.h"
 #include "lcores.h"
 
-static struct lcores lcores;
-
 /* A call, and what became of it. */
 struct request {
 	struct plx_call call;
@@ -52,28 +50,15 @@ static void make(struct request *request, int question)
 	};
 }
 
-static int three_lcores(void **state)
+static int start(void **state)
 {
 	ended = 0;
-	lcores_up(&lcores, 3);
-	return 0;
+	return three_lcores(state);
 }
 
-static int tear_down(void **state)
-{
-	lcores_down(&lcores);
-	return 0;
-}
+#define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
 
-static uint64_t full_count(uint32_t id)
-{
-	struct plx_lcore_stats stats;
-
-	assert_int_equal(plx_lcore_stats(id, &stats), 0);
-	return stats.messages_full;
-}
-
-static void a_call_goes_there_and_back(void **state)
+TEST(a_call_goes_there_and_back)
 {
 	struct request request;
 
@@ -90,7 +75,7 @@ static void a_call_goes_there_and_back(void **state)
 	assert_int_equal(request.ends, 1);
 }
 
-static void one_may_call_oneself(void **state)
+TEST(one_may_call_oneself)
 {
 	struct request request;
 
@@ -103,7 +88,7 @@ static void one_may_call_oneself(void **state)
 	assert_int_equal(request.ended_on, 0);
 }
 
-static void a_call_that_ended_may_be_made_again(void **state)
+TEST(a_call_that_ended_may_be_made_again)
 {
 	struct request request;
 
@@ -118,7 +103,7 @@ static void a_call_that_ended_may_be_made_again(void **state)
 	assert_int_equal(request.ends, 4);
 }
 
-static void a_full_lane_refuses_the_call(void **state)
+TEST(a_full_lane_refuses_the_call)
 {
 	struct request request;
 
@@ -126,7 +111,7 @@ static void a_full_lane_refuses_the_call(void **state)
 	for (unsigned i = 0; i < PLX_LANE_SLOTS; i++)
 		assert_int_equal(plx_lcore_call(10, &request.call), 0);
 	assert_int_equal(plx_lcore_call(10, &request.call), -EAGAIN);
-	assert_int_equal(full_count(10), 1);
+	assert_int_equal(stats_of(10).messages_full, 1);
 }
 
 static void *call_from_here(void *arg)
@@ -137,7 +122,7 @@ static void *call_from_here(void *arg)
 	return strstr(plx_error(), "plx_lcore_call: this thread is not an lcore") ? arg : NULL;
 }
 
-static void errors_say_what_is_missing(void **state)
+TEST(errors_say_what_is_missing)
 {
 	struct request request;
 	void *text_is_right;
@@ -182,12 +167,12 @@ static bool responses_wait(uint32_t id)
 	return atomic_load(&lcore_get(id)->loop)->bell.waiting;
 }
 
-static void responses_wait_for_room_in_their_order(void **state)
+TEST(responses_wait_for_room_in_their_order)
 {
 	struct request requests[3];
 
 	assert_int_equal(run_on(10, fill_lane, (void *)0), PLX_LANE_SLOTS);
-	assert_int_equal(full_count(0), 1);
+	assert_int_equal(stats_of(0).messages_full, 1);
 	for (unsigned i = 0; i < 3; i++) {
 		make(&requests[i], (int)i);
 		assert_int_equal(plx_lcore_call(10, &requests[i].call), 0);
@@ -197,7 +182,7 @@ static void responses_wait_for_room_in_their_order(void **state)
 	/* Each counts once, however long it waits. */
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(run_on(10, one_turn, NULL), 0);
-	assert_int_equal(full_count(0), 4);
+	assert_int_equal(stats_of(0).messages_full, 4);
 	assert_int_equal(turns_until_idle(NULL), PLX_LANE_SLOTS);
 	assert_int_equal(ended, 0);
 	/* One a turn, and each is work of its turn. */
@@ -223,7 +208,7 @@ static int take_one(void *arg)
 	return (int)lanes_receive(loop, 1);
 }
 
-static void a_later_response_does_not_overtake(void **state)
+TEST(a_later_response_does_not_overtake)
 {
 	struct request requests[2];
 
@@ -250,7 +235,7 @@ static int make_call_to_10(void *arg)
 }
 
 /* Lcore 20 does not take its messages; lcore 0 does. */
-static void one_callers_full_lane_holds_up_nobody_else(void **state)
+TEST(one_callers_full_lane_holds_up_nobody_else)
 {
 	struct request stuck, other;
 
@@ -282,7 +267,7 @@ static void one_callers_full_lane_holds_up_nobody_else(void **state)
 	}
 }
 
-static void many_may_wait(void **state)
+TEST(many_may_wait)
 {
 	static struct request requests[3 * PLX_LANE_SLOTS];
 	unsigned made = 0;
@@ -306,20 +291,4 @@ static void many_may_wait(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, three_lcores, tear_down)
-		TEST(a_call_goes_there_and_back),
-		TEST(one_may_call_oneself),
-		TEST(a_call_that_ended_may_be_made_again),
-		TEST(a_full_lane_refuses_the_call),
-		TEST(errors_say_what_is_missing),
-		TEST(responses_wait_for_room_in_their_order),
-		TEST(a_later_response_does_not_overtake),
-		TEST(one_callers_full_lane_holds_up_nobody_else),
-		TEST(many_may_wait),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -11,18 +11,10 @@
 #define DELAY_NS (20 * PLX_NS_PER_MS)
 #define LATE_NS  (20 * PLX_NS_PER_S) /* far below the step: machines may be busy */
 
-static struct lcores lcores;
-
-static int one_lcore(void **state)
+static int start(void **state)
 {
-	lcores_up(&lcores, 1);
+	lcores_up(1);
 	plx_clock_look(true);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	lcores_down(&lcores);
 	return 0;
 }
 
@@ -76,7 +68,9 @@ static uint64_t run(const struct plx_idle_conf *conf)
 	return raw_ns() - begin_ns;
 }
 
-static void a_step_back_stops_no_timer_of_one_that_polls(void **state)
+#define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
+
+TEST(a_step_back_stops_no_timer_of_one_that_polls)
 {
 	uint64_t steps = plx_clock_steps();
 
@@ -85,7 +79,7 @@ static void a_step_back_stops_no_timer_of_one_that_polls(void **state)
 	assert_int_equal(plx_clock_steps(), steps + 1);
 }
 
-static void a_step_back_stops_no_timer_of_one_that_falls_asleep(void **state)
+TEST(a_step_back_stops_no_timer_of_one_that_falls_asleep)
 {
 	uint64_t steps = plx_clock_steps();
 
@@ -104,7 +98,7 @@ static void *step_while_asleep(void *arg)
 	return NULL;
 }
 
-static void a_step_back_stops_no_timer_of_one_that_sleeps(void **state)
+TEST(a_step_back_stops_no_timer_of_one_that_sleeps)
 {
 	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT};
 	uint64_t steps = plx_clock_steps();
@@ -118,7 +112,7 @@ static void a_step_back_stops_no_timer_of_one_that_sleeps(void **state)
 	assert_int_equal(plx_clock_steps(), steps + 1);
 }
 
-static void the_turn_after_a_step_knows_the_time(void **state)
+TEST(the_turn_after_a_step_knows_the_time)
 {
 	static const int64_t steps_ns[] = {-HOUR_NS, HOUR_NS};
 
@@ -140,15 +134,4 @@ static void the_turn_after_a_step_knows_the_time(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
-		ONE(a_step_back_stops_no_timer_of_one_that_polls),
-		ONE(a_step_back_stops_no_timer_of_one_that_falls_asleep),
-		ONE(a_step_back_stops_no_timer_of_one_that_sleeps),
-		ONE(the_turn_after_a_step_knows_the_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -10,20 +10,6 @@
 
 #define LOOKS 70 /* turns in which there is at least one look */
 
-static struct lcores lcores;
-
-static int one_lcore(void **state)
-{
-	lcores_up(&lcores, 1);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	lcores_down(&lcores);
-	return 0;
-}
-
 /* A descriptor, and what was told of it. */
 struct watch {
 	int fd;
@@ -80,7 +66,7 @@ static unsigned turns(unsigned count)
 	return work;
 }
 
-static void a_loop_that_polls_looks_now_and_then(void **state)
+ONE_LCORE(a_loop_that_polls_looks_now_and_then)
 {
 	struct watch watch = {.drains = true};
 
@@ -95,7 +81,7 @@ static void a_loop_that_polls_looks_now_and_then(void **state)
 	done(&watch);
 }
 
-static void level_tells_until_it_is_read_and_edge_once(void **state)
+ONE_LCORE(level_tells_until_it_is_read_and_edge_once)
 {
 	struct watch level = {0}, edge = {0};
 
@@ -113,7 +99,7 @@ static void level_tells_until_it_is_read_and_edge_once(void **state)
 	done(&edge);
 }
 
-static void oneshot_is_armed_again_by_modify(void **state)
+ONE_LCORE(oneshot_is_armed_again_by_modify)
 {
 	struct watch watch = {0};
 
@@ -128,7 +114,7 @@ static void oneshot_is_armed_again_by_modify(void **state)
 	done(&watch);
 }
 
-static void one_may_remove_another_that_is_due(void **state)
+ONE_LCORE(one_may_remove_another_that_is_due)
 {
 	struct watch first = {0}, second = {0};
 
@@ -144,7 +130,7 @@ static void one_may_remove_another_that_is_due(void **state)
 	done(&second);
 }
 
-static void one_may_remove_itself(void **state)
+ONE_LCORE(one_may_remove_itself)
 {
 	struct watch watch = {0};
 
@@ -183,17 +169,17 @@ static void wake_by(uint32_t events)
 	done(&watch);
 }
 
-static void a_loop_that_sleeps_is_woken(void **state)
+ONE_LCORE(a_loop_that_sleeps_is_woken)
 {
 	wake_by(EPOLLIN);
 }
 
-static void also_by_an_edge(void **state)
+ONE_LCORE(also_by_an_edge)
 {
 	wake_by(EPOLLIN | EPOLLET);
 }
 
-static void wrong_ones_are_refused(void **state)
+ONE_LCORE(wrong_ones_are_refused)
 {
 	struct watch watch = {0};
 	struct plx_fd *fd;
@@ -214,7 +200,7 @@ static void wrong_ones_are_refused(void **state)
 	done(&watch);
 }
 
-static void needs_an_lcore(void **state)
+PLX_TEST(needs_an_lcore)
 {
 	assert_int_equal(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL), -ENOENT);
 	assert_error_has("plx_fd_add: Pollux is not up; call plx_eal_init first");
@@ -222,33 +208,16 @@ static void needs_an_lcore(void **state)
 }
 
 /* What is left is given up with the lcore: no leak, and the descriptor stays its user's. */
-static void what_is_left_ends_with_the_lcore(void **state)
+ONE_LCORE(what_is_left_ends_with_the_lcore)
 {
 	struct watch watch = {0};
 
 	add(&watch, EPOLLIN);
-	lcores_down(&lcores);
+	lcores_down();
 	ring(&watch);
 	close(watch.fd);
-	lcores_up(&lcores, 1);
+	lcores_up(1);
 	assert_int_equal(turns(LOOKS), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(needs_an_lcore),
-#define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
-		ONE(a_loop_that_polls_looks_now_and_then),
-		ONE(level_tells_until_it_is_read_and_edge_once),
-		ONE(oneshot_is_armed_again_by_modify),
-		ONE(one_may_remove_another_that_is_due),
-		ONE(one_may_remove_itself),
-		ONE(a_loop_that_sleeps_is_woken),
-		ONE(also_by_an_edge),
-		ONE(wrong_ones_are_refused),
-		ONE(what_is_left_ends_with_the_lcore),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -31,7 +31,7 @@ static double follow_some(unsigned count)
 }
 
 /* A share of alpha / (1 + alpha) of the wake-ups may be too late. */
-static void is_early_enough_for_as_many_as_is_worth_it(void **state)
+PLX_TEST(is_early_enough_for_as_many_as_is_worth_it)
 {
 	static const struct {
 		double alpha, at_least, at_most;
@@ -53,14 +53,14 @@ static void is_early_enough_for_as_many_as_is_worth_it(void **state)
 }
 
 /* One that took a second is one that was late. */
-static void goes_by_steps(void **state)
+PLX_TEST(goes_by_steps)
 {
 	begin(PLX_IDLE_BALANCED);
 	idle_follow_timer(&idle, PLX_NS_PER_S);
 	assert_in_range(idle.early_ns, FIRST_NS + 1, FIRST_NS * 9 / 8);
 }
 
-static void stays_within_limits(void **state)
+PLX_TEST(stays_within_limits)
 {
 	begin(PLX_IDLE_BALANCED);
 	for (unsigned i = 0; i < 1000; i++)
@@ -75,7 +75,7 @@ static void stays_within_limits(void **state)
 	assert_in_range(idle.early_ns, 40000, 60000);
 }
 
-static void leaves_what_was_given(void **state)
+PLX_TEST(leaves_what_was_given)
 {
 	begin(PLX_IDLE_BALANCED);
 	idle.conf.wake_ns = FIRST_NS;
@@ -84,7 +84,7 @@ static void leaves_what_was_given(void **state)
 }
 
 /* Polling before timers is within the budget, too. */
-static void takes_no_more_than_the_budget(void **state)
+PLX_TEST(takes_no_more_than_the_budget)
 {
 	begin(PLX_IDLE_BALANCED);
 	assert_int_equal(idle_early_ns(&idle, FIRST_NS), FIRST_NS);
@@ -93,15 +93,4 @@ static void takes_no_more_than_the_budget(void **state)
 	assert_int_equal(idle_early_ns(&idle, PLX_NS_PER_MS), FIRST_NS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_early_enough_for_as_many_as_is_worth_it),
-		cmocka_unit_test(goes_by_steps),
-		cmocka_unit_test(stays_within_limits),
-		cmocka_unit_test(leaves_what_was_given),
-		cmocka_unit_test(takes_no_more_than_the_budget),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -168,12 +168,12 @@ static double worst(enum idle_algorithm algorithm)
 	return most;
 }
 
-static void the_fixed_one_never_costs_more_than_twice_the_least(void **state)
+PLX_TEST(the_fixed_one_never_costs_more_than_twice_the_least)
 {
 	assert_true(worst(IDLE_FIXED) <= 2.05);
 }
 
-static void the_learned_one_costs_less(void **state)
+PLX_TEST(the_learned_one_costs_less)
 {
 	assert_true(worst(IDLE_LEARNED) <= 1.65);
 }
@@ -192,7 +192,7 @@ static struct idle_policy learned_from(uint64_t gap_ns, unsigned count)
 	return policy;
 }
 
-static void it_polls_until_that_has_cost_a_sleep(void **state)
+PLX_TEST(it_polls_until_that_has_cost_a_sleep)
 {
 	struct idle_policy policy;
 
@@ -205,14 +205,14 @@ static void it_polls_until_that_has_cost_a_sleep(void **state)
 	assert_int_equal(policy.spin_ns, 50 * US);
 }
 
-static void it_believes_no_few_periods(void **state)
+PLX_TEST(it_believes_no_few_periods)
 {
 	assert_int_equal(learned_from(10 * MS, 63).spin_ns, 100 * US);
 	assert_int_equal(learned_from(10 * MS, 64).spin_ns, 0);
 }
 
 /* To the end of their bucket, at most 1.42 times as long. */
-static void it_polls_through_periods_that_are_short(void **state)
+PLX_TEST(it_polls_through_periods_that_are_short)
 {
 	for (uint64_t gap_ns = 100; gap_ns < 70 * US; gap_ns += gap_ns / 7 + 1) {
 		uint64_t spin_ns = learned_from(gap_ns, 64).spin_ns;
@@ -222,13 +222,13 @@ static void it_polls_through_periods_that_are_short(void **state)
 	}
 }
 
-static void it_sleeps_at_once_where_they_are_long(void **state)
+PLX_TEST(it_sleeps_at_once_where_they_are_long)
 {
 	for (uint64_t gap_ns = 130 * US; gap_ns < UINT64_C(1) << 62; gap_ns *= 2)
 		assert_int_equal(learned_from(gap_ns, 64).spin_ns, 0);
 }
 
-static void it_forgets(void **state)
+PLX_TEST(it_forgets)
 {
 	struct idle_policy policy = learned_from(10 * US, 100000);
 	unsigned count = 0;
@@ -240,14 +240,14 @@ static void it_forgets(void **state)
 	assert_true(count > 16); /* but not for one that was long */
 }
 
-static void it_learns_for_ever(void **state)
+PLX_TEST(it_learns_for_ever)
 {
 	struct idle_policy policy = learned_from(10 * US, 2000000); /* weights begin anew often */
 
 	assert_true(policy.spin_ns >= 10 * US && policy.spin_ns < 15 * US);
 }
 
-static void new_costs_are_a_new_choice(void **state)
+PLX_TEST(new_costs_are_a_new_choice)
 {
 	struct idle_policy policy = learned_from(50 * US, 64);
 	struct idle_costs cheaper = {.wake_ns = US, .sleep_ns = 10 * US, .alpha = 0.1};
@@ -277,7 +277,7 @@ static double polled_share(double budget, uint64_t gap_ns)
 	return (double)polled_ns / 1e9;
 }
 
-static void a_budget_is_kept(void **state)
+PLX_TEST(a_budget_is_kept)
 {
 	double least = (double)(even_100_us.wake_ns + even_100_us.sleep_ns);
 
@@ -293,7 +293,7 @@ static void a_budget_is_kept(void **state)
 }
 
 /* A process that was stopped in the middle does not pay for that afterwards. */
-static void a_budget_is_not_overdrawn(void **state)
+PLX_TEST(a_budget_is_not_overdrawn)
 {
 	struct idle_policy policy = learned_from(50 * US, 64);
 	uint64_t now_ns = 1000 * MS;
@@ -305,21 +305,4 @@ static void a_budget_is_not_overdrawn(void **state)
 	assert_true(idle_policy_spin(&policy, now_ns) >= 50 * US);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_fixed_one_never_costs_more_than_twice_the_least),
-		cmocka_unit_test(the_learned_one_costs_less),
-		cmocka_unit_test(it_polls_until_that_has_cost_a_sleep),
-		cmocka_unit_test(it_believes_no_few_periods),
-		cmocka_unit_test(it_polls_through_periods_that_are_short),
-		cmocka_unit_test(it_sleeps_at_once_where_they_are_long),
-		cmocka_unit_test(it_forgets),
-		cmocka_unit_test(it_learns_for_ever),
-		cmocka_unit_test(new_costs_are_a_new_choice),
-		cmocka_unit_test(a_budget_is_kept),
-		cmocka_unit_test(a_budget_is_not_overdrawn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -2,7 +2,7 @@
 #include "plx_lcore.h"
 #include "plx_test.h"
 
-static void policies_are_read_and_written(void **state)
+PLX_TEST(policies_are_read_and_written)
 {
 	static const struct {
 		const char *text, *full;
@@ -30,7 +30,7 @@ static void policies_are_read_and_written(void **state)
 	assert_string_equal(plx_idle_format(&conf, out, 8), "adaptiv");
 }
 
-static void wrong_ones_are_refused(void **state)
+PLX_TEST(wrong_ones_are_refused)
 {
 	static const struct {
 		const char *text, *error;
@@ -63,12 +63,4 @@ static void wrong_ones_are_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(policies_are_read_and_written),
-		cmocka_unit_test(wrong_ones_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -44,9 +44,11 @@ static bool rings(uint32_t sender)
 	return atomic_load(&loop.bell.lanes[sender / 64]) >> sender % 64 & 1;
 }
 
+#define TEST(test) PLX_TEST_WITH(test, set_up, NULL)
+
 /* One lane ----------------------------------------------------------------------------------- */
 
-static void a_hop_touches_one_line(void **state)
+TEST(a_hop_touches_one_line)
 {
 	assert_int_equal(sizeof(struct message), PLX_CACHE_LINE);
 	assert_int_equal((uintptr_t)lanes[0].slots % PLX_CACHE_LINE, 0);
@@ -55,7 +57,7 @@ static void a_hop_touches_one_line(void **state)
 	assert_true(offsetof(struct lane, slots) - offsetof(struct lane, head) >= 128);
 }
 
-static void full_is_refused_and_counted(void **state)
+TEST(full_is_refused_and_counted)
 {
 	for (uintptr_t i = 0; i < LANE_SLOTS; i++)
 		assert_int_equal(send_to(0, i), 0);
@@ -73,7 +75,7 @@ static void full_is_refused_and_counted(void **state)
 		assert_int_equal(received[i], i);
 }
 
-static void room_is_exact_once_it_was_none(void **state)
+TEST(room_is_exact_once_it_was_none)
 {
 	assert_int_equal(lane_room(&lanes[0]), LANE_SLOTS);
 	while (send_to(0, 0) == 0)
@@ -103,20 +105,20 @@ static void pass_many(uint32_t start)
 	assert_int_equal(counter_get(&lanes[0].full), 0);
 }
 
-static void keeps_order_over_many_laps(void **state)
+TEST(keeps_order_over_many_laps)
 {
 	pass_many(0);
 	pass_many(1);
 	pass_many(LANE_SLOTS - 1);
 }
 
-static void positions_wrap(void **state)
+TEST(positions_wrap)
 {
 	for (uint32_t before = 0; before <= LANE_SLOTS; before += 16)
 		pass_many(UINT32_MAX - before);
 }
 
-static void a_full_lane_wraps(void **state)
+TEST(a_full_lane_wraps)
 {
 	lane_init(&lanes[0], UINT32_MAX - 3);
 	for (uintptr_t lap = 0; lap < 3; lap++) {
@@ -130,7 +132,7 @@ static void a_full_lane_wraps(void **state)
 	}
 }
 
-static void receives_no_more_than_asked_for(void **state)
+TEST(receives_no_more_than_asked_for)
 {
 	for (uintptr_t i = 0; i < 20; i++)
 		send_to(0, i);
@@ -146,7 +148,7 @@ static void send_again(void *arg)
 	send_fn(0, send_again, 0);
 }
 
-static void one_that_sends_to_itself_does_not_keep_the_turn(void **state)
+TEST(one_that_sends_to_itself_does_not_keep_the_turn)
 {
 	send_fn(0, send_again, 0);
 	assert_int_equal(lanes_receive(&loop, 16), 16);
@@ -167,7 +169,7 @@ static void fill_and_look(void *arg)
 	received_count++;
 }
 
-static void a_message_stays_while_its_function_runs(void **state)
+TEST(a_message_stays_while_its_function_runs)
 {
 	send_fn(0, fill_and_look, (uintptr_t)&lanes[0].slots[0]);
 	assert_int_equal(lane_receive(&lanes[0], 1), 1);
@@ -176,7 +178,7 @@ static void a_message_stays_while_its_function_runs(void **state)
 
 /* The bell ----------------------------------------------------------------------------------- */
 
-static void each_sender_has_its_bit(void **state)
+TEST(each_sender_has_its_bit)
 {
 	assert_true(bell_is_silent(&loop.bell));
 	send_to(2, 0);
@@ -187,7 +189,7 @@ static void each_sender_has_its_bit(void **state)
 	assert_int_equal(lanes_receive(&loop, 16), 2);
 }
 
-static void every_word_of_the_bell_is_heard(void **state)
+TEST(every_word_of_the_bell_is_heard)
 {
 	for (unsigned i = 0; i < BELL_WORDS; i++) {
 		atomic_store(&loop.bell.lanes[i], UINT64_C(1) << 63);
@@ -203,7 +205,7 @@ static void every_word_of_the_bell_is_heard(void **state)
 	assert_true(bell_is_silent(&loop.bell));
 }
 
-static void a_bit_stays_until_the_lane_is_cold(void **state)
+TEST(a_bit_stays_until_the_lane_is_cold)
 {
 	send_to(0, 1);
 	send_to(1, 1);
@@ -223,7 +225,7 @@ static void a_bit_stays_until_the_lane_is_cold(void **state)
 	assert_true(bell_is_silent(&loop.bell));
 }
 
-static void a_cold_lane_rings_again(void **state)
+TEST(a_cold_lane_rings_again)
 {
 	for (unsigned i = 1; i <= 3; i++) {
 		assert_int_equal(send_to(2, i), 0);
@@ -237,7 +239,7 @@ static void a_cold_lane_rings_again(void **state)
 
 /* What the sender does between the receiver's last empty look and the clearing of the bit: it finds
  * the bit set, and does not ring. That the receiver looks once more is for real threads to test. */
-static void a_message_in_a_lane_with_its_bit_set_does_not_ring(void **state)
+TEST(a_message_in_a_lane_with_its_bit_set_does_not_ring)
 {
 	atomic_store(&loop.bell.lanes[0], UINT64_C(1) << 5 | UINT64_C(1) << 10);
 	send_to(0, 1);
@@ -246,7 +248,7 @@ static void a_message_in_a_lane_with_its_bit_set_does_not_ring(void **state)
 
 /* Who comes first ---------------------------------------------------------------------------- */
 
-static void full_lanes_take_turns(void **state)
+TEST(full_lanes_take_turns)
 {
 	unsigned count[3] = {0};
 
@@ -263,7 +265,7 @@ static void full_lanes_take_turns(void **state)
 		assert_int_equal(count[lane], 3 * 16);
 }
 
-static void one_message_gets_past_full_lanes(void **state)
+TEST(one_message_gets_past_full_lanes)
 {
 	for (unsigned busy = 0; busy < 3; busy++) {
 		unsigned late = (busy + 1) % 3;
@@ -278,7 +280,7 @@ static void one_message_gets_past_full_lanes(void **state)
 	}
 }
 
-static void what_one_leaves_of_the_maximum_is_the_next_ones(void **state)
+TEST(what_one_leaves_of_the_maximum_is_the_next_ones)
 {
 	for (unsigned i = 0; i < 10; i++) {
 		send_to(0, 0);
@@ -290,28 +292,4 @@ static void what_one_leaves_of_the_maximum_is_the_next_ones(void **state)
 	assert_int_equal(lanes_receive(&loop, 16), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(test) cmocka_unit_test_setup(test, set_up)
-		TEST(a_hop_touches_one_line),
-		TEST(full_is_refused_and_counted),
-		TEST(room_is_exact_once_it_was_none),
-		TEST(keeps_order_over_many_laps),
-		TEST(positions_wrap),
-		TEST(a_full_lane_wraps),
-		TEST(receives_no_more_than_asked_for),
-		TEST(one_that_sends_to_itself_does_not_keep_the_turn),
-		TEST(a_message_stays_while_its_function_runs),
-		TEST(each_sender_has_its_bit),
-		TEST(every_word_of_the_bell_is_heard),
-		TEST(a_bit_stays_until_the_lane_is_cold),
-		TEST(a_cold_lane_rings_again),
-		TEST(a_message_in_a_lane_with_its_bit_set_does_not_ring),
-		TEST(full_lanes_take_turns),
-		TEST(one_message_gets_past_full_lanes),
-		TEST(what_one_leaves_of_the_maximum_is_the_next_ones),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

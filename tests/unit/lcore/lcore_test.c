@@ -1,27 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "count.h"
 #include "lcores.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define FOREVER UINT64_MAX
-
-static struct lcores lcores;
-
-static int set_up(void **state)
-{
-	lcores_up(&lcores, 3);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	lcores_down(&lcores);
-	return 0;
-}
 
 static int return_arg(void *arg)
 {
@@ -37,7 +23,7 @@ static int wait_at_gate(void *arg)
 	return 42;
 }
 
-static void no_lcores_before_init(void **state)
+PLX_TEST(no_lcores_before_init)
 {
 	assert_int_equal(plx_lcore_count(), 0);
 	assert_int_equal(plx_lcore_main(), PLX_LCORE_NONE);
@@ -51,7 +37,7 @@ static void no_lcores_before_init(void **state)
 	assert_error_has("plx_lcore_launch: there is no lcore 0");
 }
 
-static void tells_ids_cpus_and_states(void **state)
+THREE_LCORES(tells_ids_cpus_and_states)
 {
 	uint32_t ids[4], count = 0, workers = 0;
 
@@ -97,7 +83,7 @@ static int look_around(void *arg)
 	return strcmp(name, expected) || stack_bytes < 256 * 1024 ? -2 : (int)plx_lcore_id();
 }
 
-static void every_thread_is_pinned_and_named(void **state)
+THREE_LCORES(every_thread_is_pinned_and_named)
 {
 	int result = -1;
 
@@ -109,7 +95,7 @@ static void every_thread_is_pinned_and_named(void **state)
 	}
 }
 
-static void goes_from_wait_to_running_to_done_and_back(void **state)
+THREE_LCORES(goes_from_wait_to_running_to_done_and_back)
 {
 	int result = 0;
 
@@ -138,7 +124,7 @@ static void goes_from_wait_to_running_to_done_and_back(void **state)
 	sem_destroy(&gate);
 }
 
-static void join_gives_up_after_its_timeout(void **state)
+THREE_LCORES(join_gives_up_after_its_timeout)
 {
 	uint64_t start = plx_now_ns();
 
@@ -154,7 +140,7 @@ static void join_gives_up_after_its_timeout(void **state)
 	sem_destroy(&gate);
 }
 
-static void the_main_lcore_cannot_be_launched_on(void **state)
+THREE_LCORES(the_main_lcore_cannot_be_launched_on)
 {
 	assert_int_equal(plx_lcore_launch(0, return_arg, NULL), -EINVAL);
 	assert_error_has("plx_lcore_launch: lcore 0 is the main lcore; call the function there");
@@ -171,7 +157,7 @@ static int count_calls(void *arg)
 	return 0;
 }
 
-static void launch_all_refuses_all_if_one_is_busy(void **state)
+THREE_LCORES(launch_all_refuses_all_if_one_is_busy)
 {
 	int calls = 0;
 
@@ -189,7 +175,7 @@ static void launch_all_refuses_all_if_one_is_busy(void **state)
 	sem_destroy(&gate);
 }
 
-static void fini_names_the_one_that_does_not_come_back(void **state)
+THREE_LCORES(fini_names_the_one_that_does_not_come_back)
 {
 	sem_init(&gate, 0, 0);
 	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
@@ -206,7 +192,7 @@ static void fini_names_the_one_that_does_not_come_back(void **state)
 	sem_destroy(&gate);
 	plx_mem_fini();
 	plx_topo_close(lcores.topo);
-	lcores_up(&lcores, 3);
+	lcores_up(3);
 }
 
 static int try_fini(void *arg)
@@ -214,7 +200,7 @@ static int try_fini(void *arg)
 	return plx_lcores_fini(0) == -EPERM && strstr(plx_error(), "not the main lcore 0") != NULL;
 }
 
-static void fini_is_for_the_main_lcore(void **state)
+THREE_LCORES(fini_is_for_the_main_lcore)
 {
 	int result = 0;
 
@@ -223,19 +209,19 @@ static void fini_is_for_the_main_lcore(void **state)
 	assert_int_equal(result, 1);
 }
 
-static void init_again_is_refused(void **state)
+THREE_LCORES(init_again_is_refused)
 {
 	assert_int_equal(plx_lcores_init(&lcores.conf), -EALREADY);
 	assert_error_has("there are 3 lcores already; call plx_lcores_fini first");
 	assert_int_equal(plx_lcore_count(), 3);
 }
 
-static void another_main_lcore(void **state)
+PLX_TEST(another_main_lcore)
 {
 	struct plx_cpuset cpus;
 	int result;
 
-	lcores_prepare(&lcores, 3);
+	lcores_prepare(3);
 	lcores.conf.main_lcore = 20;
 	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
 	assert_int_equal(plx_lcore_id(), 20);
@@ -245,14 +231,14 @@ static void another_main_lcore(void **state)
 	assert_int_equal(plx_lcore_launch(0, return_arg, (void *)7), 0);
 	assert_int_equal(plx_lcore_join(0, FOREVER, &result), 0);
 	assert_int_equal(result, 7);
-	lcores_down(&lcores);
+	lcores_down();
 }
 
-static void bad_maps_are_refused(void **state)
+PLX_TEST(bad_maps_are_refused)
 {
 	struct plx_lcore_map none = {0};
 
-	lcores_prepare(&lcores, 2);
+	lcores_prepare(2);
 	lcores.conf.main_lcore = 7;
 	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
 	assert_error_has("main lcore 7 is not one of the lcores 0");
@@ -275,27 +261,15 @@ static void bad_maps_are_refused(void **state)
 	plx_topo_close(lcores.topo);
 }
 
-static unsigned count_dir(const char *path)
-{
-	DIR *dir = opendir(path);
-	unsigned count = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
-static void a_failure_unwinds_everything(void **state)
+PLX_TEST(a_failure_unwinds_everything)
 {
 	struct plx_cpuset before, after;
 
 	/* Of three lcores the last one's CPU does not exist; then the main one's. */
 	for (uint32_t bad = 2; bad != UINT32_MAX; bad -= 2) {
-		unsigned threads = count_dir("/proc/self/task");
+		int threads = count_threads();
 
-		lcores_prepare(&lcores, 3);
+		lcores_prepare(3);
 		assert_int_equal(plx_topo_pinned(lcores.topo, &before), 0);
 		lcores.places[bad].cpus = (struct plx_cpuset){0};
 		plx_cpuset_add(&lcores.places[bad].cpus, PLX_CPU_MAX - 1);
@@ -306,24 +280,13 @@ static void a_failure_unwinds_everything(void **state)
 		assert_int_equal(plx_lcore_count(), 0);
 		assert_int_equal(plx_lcore_next(0), PLX_LCORE_NONE);
 		assert_int_equal(plx_lcore_id(), PLX_LCORE_NONE);
-		assert_in_range(count_dir("/proc/self/task"), threads, threads);
+		assert_int_equal(count_threads(), threads);
 		plx_topo_close(lcores.topo);
 		if (!bad)
 			break;
 	}
-	lcores_up(&lcores, 3);
-	lcores_down(&lcores);
-}
-
-static size_t resident_bytes(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	size_t pages = 0;
-
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%*u %zu", &pages), 1);
-	fclose(file);
-	return pages * (size_t)sysconf(_SC_PAGESIZE);
+	lcores_up(3);
+	lcores_down();
 }
 
 static int nothing(void *arg, uint64_t now_ns)
@@ -338,13 +301,13 @@ static int run_loop(void *arg)
 	return plx_loop_run();
 }
 
-static void init_and_fini_a_thousand_times(void **state)
+PLX_TEST(init_and_fini_a_thousand_times)
 {
 	struct plx_cpuset before, after;
 	size_t resident = 0;
-	unsigned files = 0;
+	int files = 0;
 
-	lcores_prepare(&lcores, 3);
+	lcores_prepare(3);
 	assert_int_equal(plx_topo_pinned(lcores.topo, &before), 0);
 	for (unsigned i = 0; i < 1000; i++) {
 		if (plx_lcores_init(&lcores.conf))
@@ -352,42 +315,17 @@ static void init_and_fini_a_thousand_times(void **state)
 		assert_int_equal(plx_lcore_launch_all(run_loop, NULL, NULL), 0);
 		assert_int_equal(plx_lcores_fini(FOREVER), 0);
 		if (i == 20) {
-			resident = resident_bytes();
-			files = count_dir("/proc/self/fd");
+			resident = count_memory().resident_bytes;
+			files = count_descriptors();
 		}
 	}
 	/* The C library keeps what it pleases; a loop not given back would be 40 KiB, 3000 times.
 	 */
-	assert_in_range(resident_bytes(), 0, resident + ((size_t)32 << 20));
-	assert_int_equal(count_dir("/proc/self/fd"), files);
+	assert_in_range(count_memory().resident_bytes, 0, resident + ((size_t)32 << 20));
+	assert_int_equal(count_descriptors(), files);
 	assert_int_equal(plx_topo_pinned(lcores.topo, &after), 0);
 	assert_true(plx_cpuset_equal(&before, &after));
 	plx_topo_close(lcores.topo);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_lcores_before_init),
-		cmocka_unit_test_setup_teardown(tells_ids_cpus_and_states, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(every_thread_is_pinned_and_named, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(goes_from_wait_to_running_to_done_and_back, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(join_gives_up_after_its_timeout, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_main_lcore_cannot_be_launched_on, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(launch_all_refuses_all_if_one_is_busy, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(fini_names_the_one_that_does_not_come_back, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(fini_is_for_the_main_lcore, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(init_again_is_refused, set_up, tear_down),
-		cmocka_unit_test(another_main_lcore),
-		cmocka_unit_test(bad_maps_are_refused),
-		cmocka_unit_test(a_failure_unwinds_everything),
-		cmocka_unit_test(init_and_fini_a_thousand_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

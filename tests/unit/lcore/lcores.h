@@ -12,48 +12,85 @@
 
 #define LCORES_MAX 8
 
-struct lcores {
+static struct {
 	struct plx_topo *topo;
 	struct plx_lcore_place places[LCORES_MAX];
 	struct plx_lcore_map map;
 	struct plx_lcore_conf conf;
-};
+} lcores;
 
-static inline void lcores_prepare(struct lcores *lcores, uint32_t count)
+static inline void lcores_prepare(uint32_t count)
 {
 	unsigned cpu = PLX_CPU_MAX;
 
-	*lcores = (struct lcores){0};
-	assert_return_code(plx_topo_open(NULL, &lcores->topo), 0);
+	memset(&lcores, 0, sizeof(lcores));
+	assert_return_code(plx_topo_open(NULL, &lcores.topo), 0);
 	for (uint32_t i = 0; i < count; i++) {
-		cpu = plx_cpuset_next(plx_topo_allowed(lcores->topo), cpu + 1);
+		cpu = plx_cpuset_next(plx_topo_allowed(lcores.topo), cpu + 1);
 		if (cpu >= PLX_CPU_MAX)
-			cpu = plx_cpuset_next(plx_topo_allowed(lcores->topo), 0);
-		lcores->places[i].lcore_id = i * 10;
-		plx_cpuset_add(&lcores->places[i].cpus, cpu);
+			cpu = plx_cpuset_next(plx_topo_allowed(lcores.topo), 0);
+		lcores.places[i].lcore_id = i * 10;
+		plx_cpuset_add(&lcores.places[i].cpus, cpu);
 	}
-	lcores->map = (struct plx_lcore_map){count, lcores->places};
-	lcores->conf = (struct plx_lcore_conf){
-		.topo = lcores->topo, .map = &lcores->map, .main_lcore = PLX_LCORE_NONE};
+	lcores.map = (struct plx_lcore_map){count, lcores.places};
+	lcores.conf = (struct plx_lcore_conf){
+		.topo = lcores.topo, .map = &lcores.map, .main_lcore = PLX_LCORE_NONE};
 }
 
-static inline void lcores_up(struct lcores *lcores, uint32_t count)
+static inline void lcores_up(uint32_t count)
 {
 	const struct plx_mem_conf memory = {.huge = PLX_HUGE_NONE}; /* for lanes */
 
-	lcores_prepare(lcores, count);
+	lcores_prepare(count);
 	if (plx_mem_init(&memory))
 		fail_msg("%s", plx_error());
-	if (plx_lcores_init(&lcores->conf))
+	if (plx_lcores_init(&lcores.conf))
 		fail_msg("%s", plx_error());
 }
 
-static inline void lcores_down(struct lcores *lcores)
+static inline void lcores_down(void)
 {
 	if (plx_lcores_fini(10 * PLX_NS_PER_S))
 		fail_msg("%s", plx_error());
 	plx_mem_fini();
-	plx_topo_close(lcores->topo);
+	plx_topo_close(lcores.topo);
+}
+
+/* Fixtures of tests. */
+static inline int one_lcore(void **state)
+{
+	lcores_up(1);
+	return 0;
+}
+
+static inline int two_lcores(void **state)
+{
+	lcores_up(2);
+	return 0;
+}
+
+static inline int three_lcores(void **state)
+{
+	lcores_up(3);
+	return 0;
+}
+
+static inline int no_lcores(void **state)
+{
+	lcores_down();
+	return 0;
+}
+
+#define ONE_LCORE(test)    PLX_TEST_WITH(test, one_lcore, no_lcores)
+#define TWO_LCORES(test)   PLX_TEST_WITH(test, two_lcores, no_lcores)
+#define THREE_LCORES(test) PLX_TEST_WITH(test, three_lcores, no_lcores)
+
+static inline struct plx_lcore_stats stats_of(uint32_t id)
+{
+	struct plx_lcore_stats stats;
+
+	assert_int_equal(plx_lcore_stats(id, &stats), 0);
+	return stats;
 }
 
 /* Run fn on a worker, and wait for it. */

@@ -5,26 +5,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static struct lcores lcores;
-
-static int one_lcore(void **state)
-{
-	lcores_up(&lcores, 1);
-	return 0;
-}
-
-static int two_lcores(void **state)
-{
-	lcores_up(&lcores, 2);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	lcores_down(&lcores);
-	return 0;
-}
-
 static void spin(uint64_t ns)
 {
 	uint64_t start = plx_now_ns();
@@ -42,7 +22,7 @@ static int quit_at_zero(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-static void needs_an_lcore(void **state)
+PLX_TEST(needs_an_lcore)
 {
 	uint64_t before = plx_now_ns();
 
@@ -54,7 +34,7 @@ static void needs_an_lcore(void **state)
 	assert_true(plx_loop_now_ns() >= before);
 }
 
-static void quit_ends_after_this_turn(void **state)
+ONE_LCORE(quit_ends_after_this_turn)
 {
 	struct plx_lcore_stats stats;
 	unsigned turns = 100;
@@ -82,7 +62,7 @@ static void note_leave(void *arg)
 	((struct countdown *)arg)->left++;
 }
 
-static void pollers_are_told_when_the_loop_returns(void **state)
+ONE_LCORE(pollers_are_told_when_the_loop_returns)
 {
 	struct countdown countdown = {.turns = 3};
 	struct plx_poller *poller;
@@ -95,7 +75,7 @@ static void pollers_are_told_when_the_loop_returns(void **state)
 	assert_int_equal(countdown.left, 1);
 }
 
-static void stop_is_sticky_until_fini(void **state)
+ONE_LCORE(stop_is_sticky_until_fini)
 {
 	struct plx_lcore_stats stats;
 
@@ -105,9 +85,9 @@ static void stop_is_sticky_until_fini(void **state)
 	assert_int_equal(plx_loop_run(), 0);
 	assert_int_equal(plx_lcore_stats(0, &stats), 0);
 	assert_int_equal(stats.turns, 0);
-	lcores_down(&lcores);
+	lcores_down();
 	assert_false(plx_stopping());
-	lcores_up(&lcores, 1);
+	lcores_up(1);
 }
 
 static int enter_again(void *arg, uint64_t now_ns)
@@ -123,7 +103,7 @@ static int enter_again(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-static void cannot_be_entered_twice(void **state)
+ONE_LCORE(cannot_be_entered_twice)
 {
 	bool called = false;
 
@@ -161,7 +141,7 @@ static void timer_fn(struct plx_timer *timer, void *arg)
 	add_to_order('t');
 }
 
-static void a_turn_takes_messages_then_pollers_then_timers(void **state)
+ONE_LCORE(a_turn_takes_messages_then_pollers_then_timers)
 {
 	struct plx_lcore_stats stats;
 	struct plx_timer timer;
@@ -182,7 +162,7 @@ static void a_turn_takes_messages_then_pollers_then_timers(void **state)
 	assert_int_equal(stats.timers, 1);
 }
 
-static void messages_of_a_turn_are_bounded(void **state)
+ONE_LCORE(messages_of_a_turn_are_bounded)
 {
 	for (unsigned i = 0; i < 2 * MESSAGES_TURN_MAX + 3; i++)
 		assert_int_equal(plx_lcore_send(0, message, NULL), 0);
@@ -203,7 +183,7 @@ static int look_at_clock(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-static void the_clock_stands_still_in_a_turn(void **state)
+ONE_LCORE(the_clock_stands_still_in_a_turn)
 {
 	uint64_t first_ns = 0, second_ns = 0;
 	uint64_t before = plx_loop_now_ns();
@@ -217,7 +197,7 @@ static void the_clock_stands_still_in_a_turn(void **state)
 	assert_true(plx_loop_now_ns() >= first_ns + 20 * PLX_NS_PER_US);
 }
 
-static void a_timer_started_between_turns_is_not_early(void **state)
+ONE_LCORE(a_timer_started_between_turns_is_not_early)
 {
 	struct plx_timer timer;
 	uint64_t start;
@@ -234,7 +214,7 @@ static void a_timer_started_between_turns_is_not_early(void **state)
 	assert_string_equal(order, "t");
 }
 
-static void a_timer_still_running_at_fini_is_stopped(void **state)
+ONE_LCORE(a_timer_still_running_at_fini_is_stopped)
 {
 	struct plx_timer timer, empty = {0};
 
@@ -242,10 +222,10 @@ static void a_timer_still_running_at_fini_is_stopped(void **state)
 	assert_int_equal(plx_timer_start_periodic(&timer, PLX_NS_PER_S), 0);
 	assert_int_equal(plx_timer_start(&empty, 1), -EINVAL);
 	assert_error_has("plx_timer_start: the timer has no function");
-	lcores_down(&lcores);
+	lcores_down();
 	assert_false(plx_timer_running(&timer));
 	plx_timer_stop(&timer);
-	lcores_up(&lcores, 1);
+	lcores_up(1);
 }
 
 static int busy_then_quit(void *arg, uint64_t now_ns)
@@ -260,7 +240,7 @@ static int busy_then_quit(void *arg, uint64_t now_ns)
 	return 1;
 }
 
-static void busy_and_idle_make_up_the_whole_time(void **state)
+ONE_LCORE(busy_and_idle_make_up_the_whole_time)
 {
 	struct plx_lcore_stats stats;
 	unsigned left = 20;
@@ -282,7 +262,7 @@ static void busy_and_idle_make_up_the_whole_time(void **state)
 			plx_tsc_to_ns(elapsed));
 }
 
-static void time_between_runs_is_not_charged(void **state)
+ONE_LCORE(time_between_runs_is_not_charged)
 {
 	struct plx_lcore_stats first, second;
 	unsigned turns = 10;
@@ -310,7 +290,7 @@ static int stand_still(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-static void a_loop_that_stood_still_knows_for_how_long(void **state)
+ONE_LCORE(a_loop_that_stood_still_knows_for_how_long)
 {
 	uint64_t for_ns = 0;
 
@@ -333,7 +313,7 @@ static int run_loop(void *arg)
 	return plx_loop_run();
 }
 
-static void a_worker_runs_until_stop(void **state)
+TWO_LCORES(a_worker_runs_until_stop)
 {
 	struct plx_lcore_stats before, after;
 	int result = -1;
@@ -360,25 +340,4 @@ static void a_worker_runs_until_stop(void **state)
 	assert_error_has("there is no lcore 11");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(needs_an_lcore),
-#define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
-		ONE(quit_ends_after_this_turn),
-		ONE(pollers_are_told_when_the_loop_returns),
-		ONE(stop_is_sticky_until_fini),
-		ONE(cannot_be_entered_twice),
-		ONE(a_turn_takes_messages_then_pollers_then_timers),
-		ONE(messages_of_a_turn_are_bounded),
-		ONE(the_clock_stands_still_in_a_turn),
-		ONE(a_timer_started_between_turns_is_not_early),
-		ONE(a_timer_still_running_at_fini_is_stopped),
-		ONE(busy_and_idle_make_up_the_whole_time),
-		ONE(a_loop_that_stood_still_knows_for_how_long),
-		ONE(time_between_runs_is_not_charged),
-		cmocka_unit_test_setup_teardown(a_worker_runs_until_stop, two_lcores, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-static struct lcores lcores;
 static uintptr_t received[4 * LANE_SLOTS];
 static _Atomic unsigned received_count;
 
@@ -19,55 +18,44 @@ static void take(void *arg)
 static int up(uint32_t count)
 {
 	atomic_store(&received_count, 0);
-	lcores_up(&lcores, count);
+	lcores_up(count);
 	return 0;
 }
 
-static int one_lcore(void **state)
+static int one_receiver(void **state)
 {
 	return up(1);
 }
 
-static int three_lcores(void **state)
+static int three_receivers(void **state)
 {
 	return up(3);
 }
 
-static int tear_down(void **state)
-{
-	lcores_down(&lcores);
-	return 0;
-}
-
-static struct plx_lcore_stats stats_of(uint32_t id)
-{
-	struct plx_lcore_stats stats;
-
-	assert_int_equal(plx_lcore_stats(id, &stats), 0);
-	return stats;
-}
+#define ONE(test)   PLX_TEST_WITH(test, one_receiver, no_lcores)
+#define THREE(test) PLX_TEST_WITH(test, three_receivers, no_lcores)
 
 /* Between lcores ----------------------------------------------------------------------------- */
 
-static void errors_name_the_lcore(void **state)
+ONE(errors_name_the_lcore)
 {
 	assert_int_equal(plx_lcore_send(7, take, NULL), -ENOENT);
 	assert_error_has("plx_lcore_send: there is no lcore 7");
 	assert_int_equal(plx_lcore_send(PLX_LCORE_NONE, take, NULL), -ENOENT);
-	lcores_down(&lcores);
+	lcores_down();
 	assert_int_equal(plx_lcore_send(0, take, NULL), -ENOENT);
 	assert_error_has("there is no lcore 0; Pollux is not up, call plx_eal_init first");
 	up(1);
 }
 
-static void without_memory_there_is_no_lane(void **state)
+PLX_TEST(without_memory_there_is_no_lane)
 {
-	lcores_prepare(&lcores, 1);
+	lcores_prepare(1);
 	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
 	assert_int_equal(plx_lcore_send(0, take, NULL), -ENOMEM);
 	assert_error_has("Pollux is not up; call plx_eal_init first");
 	assert_int_equal(stats_of(0).lanes, 0);
-	lcores_down(&lcores);
+	lcores_down();
 }
 
 static _Atomic uint32_t ran_on;
@@ -83,7 +71,7 @@ static int run_loop(void *arg)
 	return plx_loop_run();
 }
 
-static void waits_for_a_loop_that_does_not_run_yet(void **state)
+THREE(waits_for_a_loop_that_does_not_run_yet)
 {
 	atomic_store(&ran_on, PLX_LCORE_NONE);
 	assert_int_equal(plx_lcore_send(10, stop_there, NULL), 0);
@@ -93,7 +81,7 @@ static void waits_for_a_loop_that_does_not_run_yet(void **state)
 	assert_int_equal(stats_of(10).messages_full, 0);
 }
 
-static void one_sent_to_oneself_is_not_called_at_once(void **state)
+ONE(one_sent_to_oneself_is_not_called_at_once)
 {
 	assert_int_equal(plx_lcore_send(0, take, NULL), 0);
 	assert_int_equal(received_count, 0);
@@ -108,7 +96,7 @@ static void send_myself(void *arg)
 	plx_lcore_send(0, send_myself, arg);
 }
 
-static void one_that_sends_to_itself_lets_the_turn_end(void **state)
+ONE(one_that_sends_to_itself_lets_the_turn_end)
 {
 	plx_lcore_send(0, send_myself, NULL);
 	assert_int_equal(plx_loop_turn(), MESSAGES_TURN_MAX);
@@ -125,7 +113,7 @@ static int fill_lane_to_0(void *arg)
 	return sent;
 }
 
-static void a_full_lane_is_its_senders_alone(void **state)
+THREE(a_full_lane_is_its_senders_alone)
 {
 	assert_int_equal(run_on(10, fill_lane_to_0, NULL), PLX_LANE_SLOTS);
 	assert_int_equal(stats_of(0).messages_full, 1);
@@ -137,7 +125,7 @@ static void a_full_lane_is_its_senders_alone(void **state)
 	assert_int_equal(run_on(10, fill_lane_to_0, NULL), PLX_LANE_SLOTS);
 }
 
-static void a_lane_is_made_when_it_is_first_used(void **state)
+THREE(a_lane_is_made_when_it_is_first_used)
 {
 	assert_int_equal(stats_of(0).lanes, 0);
 	plx_lcore_send(0, take, NULL);
@@ -163,7 +151,7 @@ static const struct plx_zone *zone_of(const void *memory)
 	return NULL;
 }
 
-static void a_lane_lies_on_its_receivers_node(void **state)
+THREE(a_lane_lies_on_its_receivers_node)
 {
 	struct plx_mem_stats memory;
 	const struct lane *lane;
@@ -178,11 +166,11 @@ static void a_lane_lies_on_its_receivers_node(void **state)
 	assert_true(memory.bytes_used >= sizeof(*lane));
 }
 
-static void lanes_are_given_back(void **state)
+PLX_TEST(lanes_are_given_back)
 {
 	struct plx_mem_stats before, after;
 
-	lcores_prepare(&lcores, 2);
+	lcores_prepare(2);
 	assert_int_equal(plx_mem_init(NULL), 0);
 	plx_mem_stats(&before);
 	for (unsigned i = 0; i < 3; i++) {
@@ -193,7 +181,7 @@ static void lanes_are_given_back(void **state)
 		plx_mem_stats(&after);
 		assert_int_equal(after.bytes_used, before.bytes_used);
 	}
-	lcores_down(&lcores);
+	lcores_down();
 }
 
 static char logged[256];
@@ -210,7 +198,7 @@ static void *send_two(void *arg)
 	return NULL;
 }
 
-static void those_never_received_are_told_of(void **state)
+PLX_TEST(those_never_received_are_told_of)
 {
 	pthread_t thread;
 
@@ -223,7 +211,7 @@ static void those_never_received_are_told_of(void **state)
 	pthread_join(thread, NULL);
 	logged[0] = '\0';
 	plx_log_set_sink(keep_log, NULL);
-	lcores_down(&lcores);
+	lcores_down();
 	plx_log_set_sink(NULL, NULL);
 	assert_int_equal(received_count, 3);
 	assert_string_equal(logged, "lcore: lcore 10 ended with 4 messages that it never received");
@@ -242,7 +230,7 @@ static void take_data(const void *data, size_t size_bytes)
 	memcpy(taken, data, size_bytes);
 }
 
-static void a_message_carries_up_to_48_bytes(void **state)
+ONE(a_message_carries_up_to_48_bytes)
 {
 	char data[PLX_MESSAGE_BYTES + 1], sent[sizeof(data)];
 
@@ -262,7 +250,7 @@ static void a_message_carries_up_to_48_bytes(void **state)
 	assert_int_equal(taken_bytes, 0);
 }
 
-static void longer_ones_are_refused(void **state)
+ONE(longer_ones_are_refused)
 {
 	char data[PLX_MESSAGE_BYTES + 1] = {0};
 
@@ -275,7 +263,7 @@ static void longer_ones_are_refused(void **state)
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
-static void no_function_is_refused(void **state)
+ONE(no_function_is_refused)
 {
 	assert_int_equal(plx_lcore_send(0, NULL, NULL), -EINVAL);
 	assert_error_has("plx_lcore_send: no function to call");
@@ -285,7 +273,7 @@ static void no_function_is_refused(void **state)
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
-static void a_value_is_sent_by_its_name(void **state)
+ONE(a_value_is_sent_by_its_name)
 {
 	struct {
 		uint64_t a;
@@ -300,7 +288,7 @@ static void a_value_is_sent_by_its_name(void **state)
 	assert_memory_equal(&back, &value, sizeof(value));
 }
 
-static void both_kinds_keep_their_order(void **state)
+ONE(both_kinds_keep_their_order)
 {
 	for (uintptr_t i = 0; i < 3 * LANE_SLOTS; i++) {
 		uintptr_t value = 1000 + i;
@@ -323,7 +311,7 @@ static void have_it(void *arg)
 	atomic_fetch_add(&had_it[plx_lcore_id() / 10], 1);
 }
 
-static void a_broadcast_reaches_all_others(void **state)
+THREE(a_broadcast_reaches_all_others)
 {
 	memset(had_it, 0, sizeof(had_it));
 	assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
@@ -335,7 +323,7 @@ static void a_broadcast_reaches_all_others(void **state)
 	assert_int_equal(had_it[2], 1);
 }
 
-static void a_broadcast_is_for_all_or_none(void **state)
+THREE(a_broadcast_is_for_all_or_none)
 {
 	/* The full one first, and last. */
 	for (uint32_t full = 10; full <= 20; full += 10) {
@@ -359,7 +347,7 @@ static void *broadcast_from_here(void *arg)
 	return strstr(plx_error(), "plx_lcore_broadcast: this thread is not an lcore") ? arg : NULL;
 }
 
-static void a_broadcast_is_for_lcores(void **state)
+THREE(a_broadcast_is_for_lcores)
 {
 	pthread_t thread;
 	void *text_is_right;
@@ -369,7 +357,7 @@ static void a_broadcast_is_for_lcores(void **state)
 	pthread_join(thread, &text_is_right);
 	assert_int_equal(result, -ENOENT);
 	assert_non_null(text_is_right);
-	lcores_down(&lcores);
+	lcores_down();
 	up(1); /* alone, it is for nobody */
 	assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
 	assert_int_equal(plx_loop_turn(), 0);
@@ -404,7 +392,7 @@ static struct foreigner send_from_thread(unsigned count)
 	return foreigner;
 }
 
-static void any_thread_may_send(void **state)
+ONE(any_thread_may_send)
 {
 	assert_int_equal(send_from_thread(3).sent, 3);
 	assert_int_equal(turns_until_idle(NULL), 3);
@@ -417,7 +405,7 @@ static void any_thread_may_send(void **state)
 	assert_true(bell_is_silent(&loop_self->bell));
 }
 
-static void their_lane_has_an_end_too(void **state)
+ONE(their_lane_has_an_end_too)
 {
 	struct foreigner foreigner = send_from_thread(UINT32_MAX);
 
@@ -428,7 +416,7 @@ static void their_lane_has_an_end_too(void **state)
 	assert_int_equal(send_from_thread(1).sent, 1);
 }
 
-static void they_and_the_lanes_share_a_turn(void **state)
+ONE(they_and_the_lanes_share_a_turn)
 {
 	send_from_thread(100);
 	for (uintptr_t i = 0; i < 100; i++)
@@ -449,7 +437,7 @@ static void *send_value(void *arg)
 	return NULL;
 }
 
-static void they_send_data_too(void **state)
+ONE(they_send_data_too)
 {
 	uint64_t value = 77;
 	pthread_t thread;
@@ -463,34 +451,4 @@ static void they_send_data_too(void **state)
 	assert_memory_equal(taken, &value, sizeof(value));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define ONE(test)   cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
-#define THREE(test) cmocka_unit_test_setup_teardown(test, three_lcores, tear_down)
-		ONE(errors_name_the_lcore),
-		cmocka_unit_test(without_memory_there_is_no_lane),
-		THREE(waits_for_a_loop_that_does_not_run_yet),
-		ONE(one_sent_to_oneself_is_not_called_at_once),
-		ONE(one_that_sends_to_itself_lets_the_turn_end),
-		THREE(a_full_lane_is_its_senders_alone),
-		THREE(a_lane_is_made_when_it_is_first_used),
-		THREE(a_lane_lies_on_its_receivers_node),
-		cmocka_unit_test(lanes_are_given_back),
-		cmocka_unit_test(those_never_received_are_told_of),
-		ONE(a_message_carries_up_to_48_bytes),
-		ONE(longer_ones_are_refused),
-		ONE(no_function_is_refused),
-		ONE(a_value_is_sent_by_its_name),
-		ONE(both_kinds_keep_their_order),
-		THREE(a_broadcast_reaches_all_others),
-		THREE(a_broadcast_is_for_all_or_none),
-		THREE(a_broadcast_is_for_lcores),
-		ONE(any_thread_may_send),
-		ONE(their_lane_has_an_end_too),
-		ONE(they_and_the_lanes_share_a_turn),
-		ONE(they_send_data_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

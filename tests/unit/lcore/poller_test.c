@@ -35,7 +35,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void every_turn_and_every_period(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, tear_down)
+
+TEST(every_turn_and_every_period)
 {
 	struct counter always = {.work = 2}, at_times = {.work = 5};
 
@@ -70,7 +72,7 @@ static int remove_victims(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-static void removes_itself_and_others_inside_a_turn(void **state)
+TEST(removes_itself_and_others_inside_a_turn)
 {
 	struct counter before = {0}, behind = {0}, stays = {0};
 	struct remover remover = {0};
@@ -88,7 +90,7 @@ static void removes_itself_and_others_inside_a_turn(void **state)
 	assert_int_equal(pollers.count, 1);
 }
 
-static void removes_outside_a_turn(void **state)
+TEST(removes_outside_a_turn)
 {
 	struct counter a = {0}, b = {0};
 	struct plx_poller *poller = add(count, &a, 0, 0);
@@ -109,7 +111,7 @@ static int add_many(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-static void adds_inside_a_turn_count_from_the_next_on(void **state)
+TEST(adds_inside_a_turn_count_from_the_next_on)
 {
 	struct counter added = {0}, last = {0};
 
@@ -123,7 +125,7 @@ static void adds_inside_a_turn_count_from_the_next_on(void **state)
 	assert_int_equal(last.calls, 2);
 }
 
-static void negative_is_no_work(void **state)
+TEST(negative_is_no_work)
 {
 	struct counter wrong = {.work = -5}, right = {.work = 3};
 
@@ -133,7 +135,7 @@ static void negative_is_no_work(void **state)
 }
 
 /* The timed calls are those that add to the cycles. */
-static void times_one_call_in_64_without_falling_into_step(void **state)
+TEST(times_one_call_in_64_without_falling_into_step)
 {
 	struct counter counter = {0};
 	struct plx_poller *poller = add(count, &counter, 0, 0);
@@ -156,14 +158,13 @@ static void times_one_call_in_64_without_falling_into_step(void **state)
 		assert_in_range(timed[i], 900 / 16 / 2, 1100 / 16 * 2);
 }
 
-static void statistics_by_index(void **state)
+PLX_TEST(statistics_by_index)
 {
-	struct lcores lcores;
 	struct plx_poller_stats stats;
 	struct counter first = {.work = 3}, second = {0};
 	struct plx_poller *poller;
 
-	lcores_up(&lcores, 1);
+	lcores_up(1);
 	assert_int_equal(plx_poller_add("first", count, &first, 0, &poller), 0);
 	assert_int_equal(plx_poller_add("second", count, &second, 1000 * PLX_NS_PER_S, NULL), 0);
 	for (unsigned i = 0; i < 10; i++)
@@ -186,39 +187,23 @@ static void statistics_by_index(void **state)
 	plx_poller_remove(poller);
 	assert_int_equal(plx_poller_stats(0, &stats), 0);
 	assert_string_equal(stats.name, "second");
-	lcores_down(&lcores); /* takes the other one, too */
+	lcores_down(); /* takes the other one, too */
 }
 
-static void needs_an_lcore_a_name_and_a_function(void **state)
+PLX_TEST(needs_an_lcore_a_name_and_a_function)
 {
-	struct lcores lcores;
 	struct plx_poller_stats stats;
 
 	assert_int_equal(plx_poller_add("p", count, NULL, 0, NULL), -ENOENT);
 	assert_error_has("plx_poller_add: Pollux is not up; call plx_eal_init first");
 	assert_int_equal(plx_poller_stats(0, &stats), -ENOENT);
 	assert_error_has("plx_poller_stats: Pollux is not up; call plx_eal_init first");
-	lcores_up(&lcores, 1);
+	lcores_up(1);
 	assert_int_equal(plx_poller_add(NULL, count, NULL, 0, NULL), -EINVAL);
 	assert_error_has("a poller has a name and a function");
 	assert_int_equal(plx_poller_add("p", NULL, NULL, 0, NULL), -EINVAL);
 	assert_error_has("a poller has a name and a function");
-	lcores_down(&lcores);
+	lcores_down();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(every_turn_and_every_period, tear_down),
-		cmocka_unit_test_teardown(removes_itself_and_others_inside_a_turn, tear_down),
-		cmocka_unit_test_teardown(removes_outside_a_turn, tear_down),
-		cmocka_unit_test_teardown(adds_inside_a_turn_count_from_the_next_on, tear_down),
-		cmocka_unit_test_teardown(negative_is_no_work, tear_down),
-		cmocka_unit_test_teardown(times_one_call_in_64_without_falling_into_step,
-					  tear_down),
-		cmocka_unit_test(statistics_by_index),
-		cmocka_unit_test(needs_an_lcore_a_name_and_a_function),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

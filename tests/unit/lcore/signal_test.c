@@ -9,20 +9,6 @@
 #define THREADS 3
 #define FIRES   20000
 
-static struct lcores lcores;
-
-static int one_lcore(void **state)
-{
-	lcores_up(&lcores, 1);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	lcores_down(&lcores);
-	return 0;
-}
-
 struct heard {
 	struct plx_signal signal;
 	uint64_t fires, calls;
@@ -56,7 +42,7 @@ static void init(struct heard *heard, char mark)
 	order[0] = '\0';
 }
 
-static void fires_of_one_turn_are_told_together(void **state)
+ONE_LCORE(fires_of_one_turn_are_told_together)
 {
 	struct heard heard;
 
@@ -71,7 +57,7 @@ static void fires_of_one_turn_are_told_together(void **state)
 	plx_signal_fini(&heard.signal);
 }
 
-static void they_come_in_the_order_of_their_first_fire(void **state)
+ONE_LCORE(they_come_in_the_order_of_their_first_fire)
 {
 	struct heard a, b, c;
 
@@ -90,7 +76,7 @@ static void they_come_in_the_order_of_their_first_fire(void **state)
 	plx_signal_fini(&c.signal);
 }
 
-static void one_may_be_fired_in_its_own_function(void **state)
+ONE_LCORE(one_may_be_fired_in_its_own_function)
 {
 	struct heard a, b;
 
@@ -107,7 +93,7 @@ static void one_may_be_fired_in_its_own_function(void **state)
 	plx_signal_fini(&b.signal);
 }
 
-static void a_turn_takes_some_and_the_next_one_the_rest(void **state)
+ONE_LCORE(a_turn_takes_some_and_the_next_one_the_rest)
 {
 	static struct heard many[SIGNALS_TURN_MAX + 3];
 
@@ -124,7 +110,7 @@ static void a_turn_takes_some_and_the_next_one_the_rest(void **state)
 	}
 }
 
-static void after_fini_nothing_comes(void **state)
+ONE_LCORE(after_fini_nothing_comes)
 {
 	struct heard a, b, c;
 
@@ -172,7 +158,7 @@ static void on_many(struct plx_signal *signal, uint64_t fires, void *arg)
 }
 
 /* The loop sleeps in between, with no cap. */
-static void every_fire_of_every_thread_counts(void **state)
+ONE_LCORE(every_fire_of_every_thread_counts)
 {
 	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX};
 	pthread_t threads[THREADS];
@@ -205,7 +191,7 @@ static void *raise_when_asleep(void *arg)
 	return NULL;
 }
 
-static void a_signal_handler_may_fire(void **state)
+ONE_LCORE(a_signal_handler_may_fire)
 {
 	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX};
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
@@ -225,7 +211,7 @@ static void a_signal_handler_may_fire(void **state)
 	plx_signal_fini(&heard.signal);
 }
 
-static void wrong_ones_are_refused(void **state)
+ONE_LCORE(wrong_ones_are_refused)
 {
 	struct plx_signal signal;
 
@@ -235,19 +221,4 @@ static void wrong_ones_are_refused(void **state)
 	assert_error_has("no function to call");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
-		ONE(fires_of_one_turn_are_told_together),
-		ONE(they_come_in_the_order_of_their_first_fire),
-		ONE(one_may_be_fired_in_its_own_function),
-		ONE(a_turn_takes_some_and_the_next_one_the_rest),
-		ONE(after_fini_nothing_comes),
-		ONE(every_fire_of_every_thread_counts),
-		ONE(a_signal_handler_may_fire),
-		ONE(wrong_ones_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -14,32 +14,24 @@
 
 #define GAP_NS ASLEEP_GAP_NS
 
-static struct lcores lcores;
-
 static const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX};
 
-static int one_lcore(void **state)
+static int one_sleeper(void **state)
 {
-	lcores_up(&lcores, 1);
+	lcores_up(1);
 	assert_int_equal(plx_idle_set(0, &event), 0);
 	return 0;
 }
 
-static int two_lcores(void **state)
+static int two_sleepers(void **state)
 {
-	lcores_up(&lcores, 2);
+	lcores_up(2);
 	assert_int_equal(plx_idle_set(0, &event), 0);
 	assert_int_equal(plx_idle_set(10, &event), 0);
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	lcores_down(&lcores);
-	return 0;
-}
-
-static struct plx_idle_stats stats_of(uint32_t id)
+static struct plx_idle_stats idle_stats_of(uint32_t id)
 {
 	struct plx_idle_stats stats;
 
@@ -88,15 +80,18 @@ static uint64_t run_until(void *(*fn)(void *), void *arg)
 	return plx_now_ns() - begin_ns;
 }
 
+#define ONE(test) PLX_TEST_WITH(test, one_sleeper, no_lcores)
+#define TWO(test) PLX_TEST_WITH(test, two_sleepers, no_lcores)
+
 /* Messages ---------------------------------------------------------------------------------------
  */
 
-static void a_message_of_another_thread_wakes(void **state)
+ONE(a_message_of_another_thread_wakes)
 {
 	struct plx_idle_stats stats;
 	uint64_t took_ns = run_until(send_quit, NULL), wakes = 0;
 
-	stats = stats_of(0);
+	stats = idle_stats_of(0);
 	assert_in_range(stats.sleeps, 1, 20); /* it does not poll */
 	assert_int_not_equal(stats.wakes[PLX_WAKE_MESSAGE], 0);
 	assert_int_equal(stats.wakes[PLX_WAKE_CAP] + stats.wakes[PLX_WAKE_TIMER], 0);
@@ -112,7 +107,7 @@ static int sleep_and_send(void *arg)
 	return plx_lcore_send(0, quit, NULL);
 }
 
-static void a_message_of_another_lcore_wakes(void **state)
+TWO(a_message_of_another_lcore_wakes)
 {
 	int result = -1;
 
@@ -120,7 +115,7 @@ static void a_message_of_another_lcore_wakes(void **state)
 	assert_int_equal(plx_loop_run(), 0);
 	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
 	assert_int_equal(result, 0);
-	assert_int_not_equal(stats_of(0).wakes[PLX_WAKE_MESSAGE], 0);
+	assert_int_not_equal(idle_stats_of(0).wakes[PLX_WAKE_MESSAGE], 0);
 }
 
 /* The bit of the lane stands from the first message on, and tells nothing of the second. */
@@ -136,7 +131,7 @@ static int send_twice(void *arg)
 	return err ? err : plx_lcore_send(0, quit, NULL);
 }
 
-static void a_lane_whose_bit_stands_wakes_again(void **state)
+TWO(a_lane_whose_bit_stands_wakes_again)
 {
 	int result = -1;
 
@@ -146,20 +141,20 @@ static void a_lane_whose_bit_stands_wakes_again(void **state)
 	assert_int_equal(result, 0);
 }
 
-static void a_message_to_itself_keeps_awake(void **state)
+ONE(a_message_to_itself_keeps_awake)
 {
 	assert_int_equal(plx_lcore_send(0, quit, NULL), 0);
 	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(stats_of(0).sleeps, 0);
+	assert_int_equal(idle_stats_of(0).sleeps, 0);
 }
 
 /* Stopping ---------------------------------------------------------------------------------------
  */
 
-static void stopping_wakes(void **state)
+ONE(stopping_wakes)
 {
 	run_until(stop, NULL);
-	assert_int_not_equal(stats_of(0).sleeps, 0);
+	assert_int_not_equal(idle_stats_of(0).sleeps, 0);
 }
 
 static int run_loop(void *arg)
@@ -167,7 +162,7 @@ static int run_loop(void *arg)
 	return plx_loop_run();
 }
 
-static void stopping_wakes_all(void **state)
+TWO(stopping_wakes_all)
 {
 	int result = -1;
 
@@ -178,10 +173,10 @@ static void stopping_wakes_all(void **state)
 	assert_int_equal(result, 0);
 }
 
-static void a_signal_that_stops_wakes(void **state)
+ONE(a_signal_that_stops_wakes)
 {
-	lcores_down(&lcores);
-	lcores_prepare(&lcores, 1);
+	lcores_down();
+	lcores_prepare(1);
 	plx_stop_on_signals();
 	assert_int_equal(plx_mem_init(&(struct plx_mem_conf){.huge = PLX_HUGE_NONE}), 0);
 	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
@@ -199,7 +194,7 @@ static void quit_timer(struct plx_timer *timer, void *arg)
 	plx_loop_quit();
 }
 
-static void a_timer_ends_it(void **state)
+ONE(a_timer_ends_it)
 {
 	uint64_t fired_ns = 0, begin_ns = plx_now_ns();
 	struct plx_idle_stats stats;
@@ -209,7 +204,7 @@ static void a_timer_ends_it(void **state)
 	assert_int_equal(plx_timer_start(&timer, GAP_NS), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	assert_true(fired_ns - begin_ns >= GAP_NS);
-	stats = stats_of(0);
+	stats = idle_stats_of(0);
 	assert_in_range(stats.sleeps, 1, 3); /* it sleeps to the end, in one go */
 	assert_in_range(stats.wakes[PLX_WAKE_TIMER], 1, 2);
 	assert_true(stats.asleep_ns > GAP_NS / 2);
@@ -228,15 +223,15 @@ static int quit_period(void *arg, uint64_t now_ns)
 	return 1;
 }
 
-static void a_poller_with_a_period_ends_it(void **state)
+ONE(a_poller_with_a_period_ends_it)
 {
 	uint64_t begin_ns = plx_now_ns();
 
 	assert_int_equal(plx_poller_add("period", quit_period, NULL, GAP_NS, NULL), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	assert_true(plx_now_ns() - begin_ns >= GAP_NS);
-	assert_in_range(stats_of(0).wakes[PLX_WAKE_TIMER], 1, 10);
-	assert_int_equal(stats_of(0).naps, 0);
+	assert_in_range(idle_stats_of(0).wakes[PLX_WAKE_TIMER], 1, 10);
+	assert_int_equal(idle_stats_of(0).naps, 0);
 }
 
 static void expire(struct plx_timer *timer, void *arg)
@@ -263,10 +258,10 @@ static uint64_t sleeps_before(struct plx_idle_conf conf, bool lax, uint64_t othe
 	assert_int_equal(plx_timer_start(&timer, 200 * PLX_NS_PER_MS), 0);
 	if (other_ms)
 		assert_int_equal(plx_timer_start(&other, other_ms * PLX_NS_PER_MS), 0);
-	before_ns = stats_of(0).asleep_ns;
+	before_ns = idle_stats_of(0).asleep_ns;
 	assert_int_equal(plx_loop_run(), 0);
 	plx_timer_stop(&other);
-	return stats_of(0).asleep_ns - before_ns;
+	return idle_stats_of(0).asleep_ns - before_ns;
 }
 
 #define EARLY_MS 175 /* it slept for 150, and not up to 200 */
@@ -281,29 +276,29 @@ static void expect_early(struct plx_idle_conf conf, unsigned other_ms)
 	assert_in_range(asleep_ns, 50 * PLX_NS_PER_MS, EARLY_MS * PLX_NS_PER_MS);
 }
 
-static void an_adaptive_lcore_is_on_time(void **state)
+ONE(an_adaptive_lcore_is_on_time)
 {
 	expect_early((struct plx_idle_conf){0}, 0);
 }
 
-static void nobody_is_early_for_a_lax_timer(void **state)
+ONE(nobody_is_early_for_a_lax_timer)
 {
 	assert_true(sleeps_before((struct plx_idle_conf){0}, true, 0) > EARLY_MS * PLX_NS_PER_MS);
 }
 
 /* What ends a sleep between that time and the timer does not make it late. */
-static void a_cap_does_not_make_it_late(void **state)
+ONE(a_cap_does_not_make_it_late)
 {
 	expect_early((struct plx_idle_conf){.sleep_max_ns = 185 * PLX_NS_PER_MS}, 0);
 }
 
-static void a_lax_timer_does_not_make_it_late(void **state)
+ONE(a_lax_timer_does_not_make_it_late)
 {
 	expect_early((struct plx_idle_conf){0}, 190);
 }
 
 /* With half of the CPU to spend it is up a quarter of the time before. */
-static void a_budget_does_not_make_it_late(void **state)
+ONE(a_budget_does_not_make_it_late)
 {
 	expect_early((struct plx_idle_conf){.budget = 0.5}, 0);
 }
@@ -337,7 +332,7 @@ static uint64_t run_ticks(unsigned count, uint64_t period_ns)
 }
 
 /* It does not go on polling to timers that are closer than that, for ever. */
-static void an_estimate_too_high_is_put_to_the_test_again(void **state)
+ONE(an_estimate_too_high_is_put_to_the_test_again)
 {
 	struct idle *idle = &loop_self->idle;
 
@@ -345,14 +340,14 @@ static void an_estimate_too_high_is_put_to_the_test_again(void **state)
 	run_ticks(1, PLX_NS_PER_MS); /* the costs are measured at first */
 	idle->early_ns = PLX_NS_PER_MS;
 	assert_true(run_ticks(200, PLX_NS_PER_MS / 2) < PLX_NS_PER_MS / 2);
-	assert_int_equal(stats_of(0).early_ns, idle->early_ns);
-	assert_int_not_equal(stats_of(0).wakes[PLX_WAKE_TIMER], 0);
+	assert_int_equal(idle_stats_of(0).early_ns, idle->early_ns);
+	assert_int_not_equal(idle_stats_of(0).wakes[PLX_WAKE_TIMER], 0);
 }
 
 /* Policies ---------------------------------------------------------------------------------------
  */
 
-static void polling_never_sleeps(void **state)
+ONE(polling_never_sleeps)
 {
 	uint64_t fired_ns = 0;
 	struct plx_timer timer;
@@ -361,8 +356,8 @@ static void polling_never_sleeps(void **state)
 	plx_timer_init(&timer, quit_timer, &fired_ns);
 	assert_int_equal(plx_timer_start(&timer, GAP_NS), 0);
 	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(stats_of(0).sleeps, 0);
-	assert_int_equal(stats_of(0).periods, 0);
+	assert_int_equal(idle_stats_of(0).sleeps, 0);
+	assert_int_equal(idle_stats_of(0).periods, 0);
 }
 
 static void adapt(void *arg)
@@ -373,7 +368,7 @@ static void adapt(void *arg)
 }
 
 /* Its costs are measured, as those of one that begins so. */
-static void one_that_polled_may_adapt(void **state)
+ONE(one_that_polled_may_adapt)
 {
 	uint64_t wake_ns, sleep_ns;
 
@@ -381,11 +376,11 @@ static void one_that_polled_may_adapt(void **state)
 	assert_int_equal(plx_lcore_send(0, adapt, NULL), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	wake_cost_get(&wake_ns, &sleep_ns);
-	assert_int_equal(stats_of(0).wake_ns, wake_ns);
-	assert_int_equal(stats_of(0).sleep_ns, sleep_ns);
+	assert_int_equal(idle_stats_of(0).wake_ns, wake_ns);
+	assert_int_equal(idle_stats_of(0).sleep_ns, sleep_ns);
 }
 
-static void an_adaptive_lcore_polls_first(void **state)
+ONE(an_adaptive_lcore_polls_first)
 {
 	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,
 					   .alpha = 0.01,
@@ -398,7 +393,7 @@ static void an_adaptive_lcore_polls_first(void **state)
 
 	assert_int_equal(plx_idle_set(0, &conf), 0);
 	run_until(send_quit, NULL);
-	stats = stats_of(0);
+	stats = idle_stats_of(0);
 	plx_lcore_stats(0, &turns);
 	assert_int_equal(stats.spin_ns, 1000 + 100000 * 100);
 	assert_int_not_equal(stats.sleeps, 0);
@@ -431,7 +426,7 @@ static uint64_t idle_ns_when_expected_in(uint64_t expect_ns)
 
 /* It polls 2 ms for what comes in 4 ms only if that is told, and for nothing that comes later than
  * a sleep costs, which is 11 ms here. */
-static void what_is_expected_keeps_awake(void **state)
+ONE(what_is_expected_keeps_awake)
 {
 	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,
 					   .alpha = 0.01,
@@ -457,15 +452,15 @@ static void *change_to_poll(void *arg)
 	wait_until_asleep(0);
 	assert_int_equal(plx_lcore_send(0, poll_from_now_on, NULL), 0);
 	usleep(5000);
-	*sleeps = stats_of(0).sleeps;
+	*sleeps = idle_stats_of(0).sleeps;
 	usleep(10000);
-	*sleeps = stats_of(0).sleeps - *sleeps;
+	*sleeps = idle_stats_of(0).sleeps - *sleeps;
 	assert_int_equal(plx_lcore_send(0, quit, NULL), 0);
 	return NULL;
 }
 
 /* In the very turn behind a sleep. */
-static void a_policy_may_be_set_in_a_callback(void **state)
+ONE(a_policy_may_be_set_in_a_callback)
 {
 	uint64_t sleeps = 1;
 
@@ -473,7 +468,7 @@ static void a_policy_may_be_set_in_a_callback(void **state)
 	assert_int_equal(sleeps, 0);
 }
 
-static void wrong_policies_are_refused(void **state)
+ONE(wrong_policies_are_refused)
 {
 	struct plx_idle_conf conf = {.alpha = -1};
 	struct plx_idle_stats stats;
@@ -562,16 +557,16 @@ static void *write_fd(void *arg)
 	return NULL;
 }
 
-static void a_pollers_descriptor_wakes(void **state)
+ONE(a_pollers_descriptor_wakes)
 {
 	struct source source = {.quit_after = 1};
 
 	add_source(&source, true);
 	run_until(write_fd, &source);
-	assert_in_range(stats_of(0).sleeps, 1, 3);
-	assert_int_equal(stats_of(0).wakes[PLX_WAKE_POLLER], 1);
-	assert_int_equal(stats_of(0).spurious, 0);
-	assert_int_equal(stats_of(0).naps, 0);
+	assert_in_range(idle_stats_of(0).sleeps, 1, 3);
+	assert_int_equal(idle_stats_of(0).wakes[PLX_WAKE_POLLER], 1);
+	assert_int_equal(idle_stats_of(0).spurious, 0);
+	assert_int_equal(idle_stats_of(0).naps, 0);
 	assert_int_equal(source.told, 1);
 	assert_int_not_equal(source.arms, 0);
 	close(source.fd);
@@ -592,7 +587,7 @@ static void quit_on_fd(int fd, uint32_t events, void *arg)
 	plx_loop_quit();
 }
 
-static void a_thousand_of_the_programs_descriptors_are_slept_on(void **state)
+ONE(a_thousand_of_the_programs_descriptors_are_slept_on)
 {
 	static struct plx_fd *added[USER_FDS];
 	static int numbers[USER_FDS];
@@ -611,8 +606,8 @@ static void a_thousand_of_the_programs_descriptors_are_slept_on(void **state)
 		assert_int_equal(plx_fd_add(numbers[i], EPOLLIN, quit_on_fd, NULL, &added[i]), 0);
 	}
 	run_until(write_fd, &source);
-	assert_int_equal(stats_of(0).naps, 0);
-	assert_int_equal(stats_of(0).wakes[PLX_WAKE_FD], 1);
+	assert_int_equal(idle_stats_of(0).naps, 0);
+	assert_int_equal(idle_stats_of(0).wakes[PLX_WAKE_FD], 1);
 	for (unsigned i = 0; i < USER_FDS; i++) {
 		plx_fd_remove(added[i]);
 		close(numbers[i]);
@@ -652,19 +647,19 @@ static unsigned told_in_all(void)
 /* That one wakes, no other is blamed, and the lcore sleeps rather than naps. */
 static void expect_wake_by(unsigned i)
 {
-	struct plx_idle_stats before = stats_of(0), after;
+	struct plx_idle_stats before = idle_stats_of(0), after;
 	unsigned told = many[i].told, others = told_in_all() - told;
 
 	many[i].quit_after = 1;
 	run_until(write_fd, &many[i]);
-	after = stats_of(0);
+	after = idle_stats_of(0);
 	assert_int_equal(many[i].told, told + 1);
 	assert_int_equal(after.naps, before.naps);
 	assert_int_equal(after.wakes[PLX_WAKE_POLLER], before.wakes[PLX_WAKE_POLLER] + 1);
 	assert_int_equal(told_in_all() - many[i].told, others);
 }
 
-static void any_number_of_descriptors_wakes(void **state)
+ONE(any_number_of_descriptors_wakes)
 {
 	static const unsigned ones[] = {0, 28, 30, 32, MANY - 1};
 
@@ -674,7 +669,7 @@ static void any_number_of_descriptors_wakes(void **state)
 	close_many();
 }
 
-static void of_many_descriptors_only_those_asked_for_wake(void **state)
+ONE(of_many_descriptors_only_those_asked_for_wake)
 {
 	struct plx_idle_stats stats;
 
@@ -685,13 +680,13 @@ static void of_many_descriptors_only_those_asked_for_wake(void **state)
 	plx_poller_remove(many_pollers[50]);
 	assert_int_equal(eventfd_write(many[50].fd, 1), 0);
 	expect_wake_by(MANY - 1);
-	stats = stats_of(0);
+	stats = idle_stats_of(0);
 	assert_in_range(stats.sleeps, 2, 20);
 	assert_int_equal(stats.spurious, 0);
 	close_many();
 }
 
-static void one_of_many_descriptors_may_be_replaced(void **state)
+ONE(one_of_many_descriptors_may_be_replaced)
 {
 	int number;
 
@@ -706,7 +701,7 @@ static void one_of_many_descriptors_may_be_replaced(void **state)
 	close_many();
 }
 
-static void a_refusal_takes_back_what_was_asked_for(void **state)
+ONE(a_refusal_takes_back_what_was_asked_for)
 {
 	struct plx_idle_stats stats;
 
@@ -714,7 +709,7 @@ static void a_refusal_takes_back_what_was_asked_for(void **state)
 	many[100].refuses = many[100].lies = true;
 	assert_int_equal(eventfd_write(many[100].fd, 1), 0);
 	run_until(quit_later, NULL);
-	stats = stats_of(0);
+	stats = idle_stats_of(0);
 	assert_int_equal(stats.refused, 4);
 	assert_int_equal(stats.naps, stats.sleeps);
 	assert_in_range(stats.naps, 60, 1300); /* not ended at once */
@@ -722,7 +717,7 @@ static void a_refusal_takes_back_what_was_asked_for(void **state)
 	close_many();
 }
 
-static void a_poller_that_says_nothing_lets_nap(void **state)
+ONE(a_poller_that_says_nothing_lets_nap)
 {
 	struct source source = {0};
 	struct plx_idle_stats stats;
@@ -732,7 +727,7 @@ static void a_poller_that_says_nothing_lets_nap(void **state)
 	run_until(quit_later, NULL);
 	plx_log_set_sink(NULL, NULL);
 	assert_int_equal(log_count("poller source does not say what it waits for"), 1);
-	stats = stats_of(0);
+	stats = idle_stats_of(0);
 	assert_int_equal(stats.naps, stats.sleeps);
 	/* 50 us, and twice as long each time up to 1 ms; longer on a busy host. */
 	assert_in_range(stats.naps, 60, 1300);
@@ -742,14 +737,14 @@ static void a_poller_that_says_nothing_lets_nap(void **state)
 	close(source.fd);
 }
 
-static void a_poller_that_refuses_for_ever_lets_nap(void **state)
+ONE(a_poller_that_refuses_for_ever_lets_nap)
 {
 	struct source source = {.refuses = true};
 	struct plx_idle_stats stats;
 
 	add_source(&source, true);
 	run_until(quit_later, NULL);
-	stats = stats_of(0);
+	stats = idle_stats_of(0);
 	assert_int_equal(stats.refused, 4);
 	assert_int_equal(stats.naps, stats.sleeps);
 	assert_in_range(stats.naps, 300, 1300);
@@ -757,15 +752,15 @@ static void a_poller_that_refuses_for_ever_lets_nap(void **state)
 	close(source.fd);
 }
 
-static void a_poller_that_always_works_is_named(void **state)
+ONE(a_poller_that_always_works_is_named)
 {
 	struct source source = {.always_worked = true};
 
 	add_source(&source, true);
 	run_until(quit_later, NULL);
-	assert_int_equal(stats_of(0).sleeps, 0);
-	assert_non_null(stats_of(0).awake_by);
-	assert_string_equal(stats_of(0).awake_by, "source");
+	assert_int_equal(idle_stats_of(0).sleeps, 0);
+	assert_non_null(idle_stats_of(0).awake_by);
+	assert_string_equal(idle_stats_of(0).awake_by, "source");
 	close(source.fd);
 }
 
@@ -777,7 +772,7 @@ static void *make_work(void *arg)
 }
 
 /* Its descriptor stays silent: the cap finds what is there. */
-static void a_missed_wake_is_a_rescue(void **state)
+ONE(a_missed_wake_is_a_rescue)
 {
 	const struct plx_idle_conf capped = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = 4 * GAP_NS};
 	struct source source = {.quit_after = 1};
@@ -785,13 +780,13 @@ static void a_missed_wake_is_a_rescue(void **state)
 	assert_int_equal(plx_idle_set(0, &capped), 0);
 	add_source(&source, true);
 	run_until(make_work, &source);
-	assert_int_not_equal(stats_of(0).wakes[PLX_WAKE_CAP], 0);
-	assert_int_equal(stats_of(0).rescues, 1);
-	assert_int_equal(stats_of(0).spurious, 0);
+	assert_int_not_equal(idle_stats_of(0).wakes[PLX_WAKE_CAP], 0);
+	assert_int_equal(idle_stats_of(0).rescues, 1);
+	assert_int_equal(idle_stats_of(0).spurious, 0);
 	close(source.fd);
 }
 
-static void waking_for_nothing_is_counted(void **state)
+ONE(waking_for_nothing_is_counted)
 {
 	struct source source = {.lies = true};
 	struct plx_idle_stats stats;
@@ -799,7 +794,7 @@ static void waking_for_nothing_is_counted(void **state)
 	add_source(&source, true);
 	eventfd_write(source.fd, 1);
 	run_until(quit_later, NULL);
-	stats = stats_of(0);
+	stats = idle_stats_of(0);
 	assert_true(stats.spurious > 1000);
 	assert_in_range(stats.spurious, stats.wakes[PLX_WAKE_POLLER] - 1,
 			stats.wakes[PLX_WAKE_POLLER]);
@@ -825,7 +820,7 @@ static void woke_starts_timer(void *arg, const struct plx_sleep *sleep)
 	plx_timer_start(&waker->timer, GAP_NS / 2);
 }
 
-static void a_timer_started_in_woke_is_not_early(void **state)
+ONE(a_timer_started_in_woke_is_not_early)
 {
 	struct waker waker = {0};
 	uint64_t begin_ns = plx_now_ns();
@@ -858,25 +853,25 @@ static int busy_now_and_then(void *arg, uint64_t now_ns)
 }
 
 /* It is gone while the lcore is too busy to ask anybody again. */
-static void a_poller_that_was_unsure_may_be_removed(void **state)
+ONE(a_poller_that_was_unsure_may_be_removed)
 {
 	struct source source = {0};
 
 	assert_int_equal(
 		plx_poller_add("period", busy_now_and_then, NULL, 10 * PLX_NS_PER_MS, NULL), 0);
 	run_until(remove_and_quit, add_source(&source, false));
-	assert_int_not_equal(stats_of(0).naps, 0);
-	assert_null(stats_of(0).awake_by);
+	assert_int_not_equal(idle_stats_of(0).naps, 0);
+	assert_null(idle_stats_of(0).awake_by);
 	close(source.fd);
 }
 
-static void a_removed_poller_is_not_waited_for(void **state)
+ONE(a_removed_poller_is_not_waited_for)
 {
 	struct source source = {0};
 
 	plx_poller_remove(add_source(&source, false));
 	run_until(send_quit, NULL);
-	assert_int_equal(stats_of(0).naps, 0);
+	assert_int_equal(idle_stats_of(0).naps, 0);
 	close(source.fd);
 }
 
@@ -897,7 +892,7 @@ static void *spin_thread(void *arg)
 }
 
 /* Somebody else polls on its CPU, too. */
-static void who_has_no_cpu_to_itself_sleeps_early(void **state)
+ONE(who_has_no_cpu_to_itself_sleeps_early)
 {
 	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,
 					   .alpha = 0.001,
@@ -911,7 +906,7 @@ static void who_has_no_cpu_to_itself_sleeps_early(void **state)
 	assert_int_equal(plx_idle_set(0, &conf), 0);
 	/* It inherits the lcore's CPU. */
 	assert_int_equal(pthread_create(&thread, NULL, spin_thread, &end), 0);
-	while (!stats_of(0).crowded && plx_now_ns() - begin_ns < 20 * PLX_NS_PER_S) {
+	while (!idle_stats_of(0).crowded && plx_now_ns() - begin_ns < 20 * PLX_NS_PER_S) {
 		uint64_t fired_ns;
 		struct plx_timer timer;
 
@@ -921,52 +916,8 @@ static void who_has_no_cpu_to_itself_sleeps_early(void **state)
 	}
 	atomic_store(&end, true);
 	pthread_join(thread, NULL);
-	assert_true(stats_of(0).crowded);
-	assert_int_equal(stats_of(0).spin_ns, PLX_NS_PER_MS + 1000); /* alpha is 1 */
+	assert_true(idle_stats_of(0).crowded);
+	assert_int_equal(idle_stats_of(0).spin_ns, PLX_NS_PER_MS + 1000); /* alpha is 1 */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
-#define TWO(test) cmocka_unit_test_setup_teardown(test, two_lcores, tear_down)
-		ONE(a_message_of_another_thread_wakes),
-		TWO(a_message_of_another_lcore_wakes),
-		TWO(a_lane_whose_bit_stands_wakes_again),
-		ONE(a_message_to_itself_keeps_awake),
-		ONE(stopping_wakes),
-		TWO(stopping_wakes_all),
-		ONE(a_signal_that_stops_wakes),
-		ONE(a_timer_ends_it),
-		ONE(a_poller_with_a_period_ends_it),
-		ONE(an_adaptive_lcore_is_on_time),
-		ONE(nobody_is_early_for_a_lax_timer),
-		ONE(a_cap_does_not_make_it_late),
-		ONE(a_lax_timer_does_not_make_it_late),
-		ONE(a_budget_does_not_make_it_late),
-		ONE(an_estimate_too_high_is_put_to_the_test_again),
-		ONE(polling_never_sleeps),
-		ONE(one_that_polled_may_adapt),
-		ONE(an_adaptive_lcore_polls_first),
-		ONE(what_is_expected_keeps_awake),
-		ONE(a_policy_may_be_set_in_a_callback),
-		ONE(wrong_policies_are_refused),
-		ONE(a_pollers_descriptor_wakes),
-		ONE(a_thousand_of_the_programs_descriptors_are_slept_on),
-		ONE(any_number_of_descriptors_wakes),
-		ONE(of_many_descriptors_only_those_asked_for_wake),
-		ONE(one_of_many_descriptors_may_be_replaced),
-		ONE(a_refusal_takes_back_what_was_asked_for),
-		ONE(a_poller_that_says_nothing_lets_nap),
-		ONE(a_poller_that_refuses_for_ever_lets_nap),
-		ONE(a_poller_that_always_works_is_named),
-		ONE(a_missed_wake_is_a_rescue),
-		ONE(waking_for_nothing_is_counted),
-		ONE(a_timer_started_in_woke_is_not_early),
-		ONE(a_poller_that_was_unsure_may_be_removed),
-		ONE(a_removed_poller_is_not_waited_for),
-		ONE(who_has_no_cpu_to_itself_sleeps_early),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

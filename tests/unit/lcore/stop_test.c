@@ -17,11 +17,9 @@
 			_exit(FAILED); \
 	} while (0)
 
-static struct lcores lcores;
-
 static void up(void)
 {
-	lcores_prepare(&lcores, 2);
+	lcores_prepare(2);
 	check(plx_lcores_init(&lcores.conf) == 0);
 	plx_stop_on_signals();
 }
@@ -89,7 +87,7 @@ static void terminate_loop(void)
 	signal_a_running_loop(SIGTERM); /* again, after a new init */
 }
 
-static void the_first_signal_stops_the_loops(void **state)
+PLX_TEST(the_first_signal_stops_the_loops)
 {
 	assert_int_equal(in_child(interrupt_loop), 0);
 	assert_int_equal(in_child(terminate_loop), 0);
@@ -113,7 +111,7 @@ static void interrupt_and_terminate_in_a_row(void)
 	check(plx_stop_signal() == SIGINT);
 }
 
-static void two_in_a_row_are_one(void **state)
+PLX_TEST(two_in_a_row_are_one)
 {
 	/* A host that takes this process off its CPU for 100 ms makes them two. */
 	for (int tries = 0; tries < 20; tries++)
@@ -131,7 +129,7 @@ static void interrupt_then_terminate(void)
 	raise(SIGTERM);
 }
 
-static void the_second_ends_the_process_as_if_not_caught(void **state)
+PLX_TEST(the_second_ends_the_process_as_if_not_caught)
 {
 	int status = in_child(interrupt_twice);
 
@@ -150,7 +148,7 @@ static void stop_then_interrupt(void)
 	check(plx_stop_signal() == SIGINT);
 }
 
-static void a_stop_by_the_program_is_no_first_signal(void **state)
+PLX_TEST(a_stop_by_the_program_is_no_first_signal)
 {
 	assert_int_equal(in_child(stop_then_interrupt), 0);
 }
@@ -164,7 +162,7 @@ static void interrupt_stop_and_interrupt(void)
 	raise(SIGTERM);
 }
 
-static void two_in_a_row_are_one_also_when_the_lcores_have_ended(void **state)
+PLX_TEST(two_in_a_row_are_one_also_when_the_lcores_have_ended)
 {
 	for (int tries = 0; tries < 20; tries++) /* as above */
 		if (in_child(interrupt_stop_and_interrupt) == 0)
@@ -181,7 +179,7 @@ static void interrupt_end_and_interrupt(void)
 	raise(SIGTERM);
 }
 
-static void a_second_one_ends_what_hangs_after_its_lcores(void **state)
+PLX_TEST(a_second_one_ends_what_hangs_after_its_lcores)
 {
 	int status = in_child(interrupt_end_and_interrupt);
 
@@ -199,7 +197,7 @@ static void terminate_before_the_lcores(void)
 	down();
 }
 
-static void a_signal_before_the_lcores_stops_them(void **state)
+PLX_TEST(a_signal_before_the_lcores_stops_them)
 {
 	assert_int_equal(in_child(terminate_before_the_lcores), 0);
 }
@@ -225,7 +223,7 @@ static void be_first(void)
 	_exit(WEXITSTATUS(status));
 }
 
-static void the_second_ends_the_first_process_of_a_container(void **state)
+PLX_TEST(the_second_ends_the_first_process_of_a_container)
 {
 	int status = in_child(be_first);
 
@@ -252,7 +250,7 @@ static struct sigaction action_of(int signal_number)
 
 static void look_at_handlers(void)
 {
-	lcores_prepare(&lcores, 2);
+	lcores_prepare(2);
 	check(plx_lcores_init(&lcores.conf) == 0);
 	check(action_of(SIGINT).sa_handler == SIG_DFL);
 	check(action_of(SIGTERM).sa_handler == SIG_DFL);
@@ -268,24 +266,9 @@ static void look_at_handlers(void)
 	down();
 }
 
-static void handlers_of_the_program_and_ignored_signals_stay(void **state)
+PLX_TEST(handlers_of_the_program_and_ignored_signals_stay)
 {
 	assert_int_equal(in_child(look_at_handlers), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_signal_stops_the_loops),
-		cmocka_unit_test(the_second_ends_the_process_as_if_not_caught),
-		cmocka_unit_test(two_in_a_row_are_one),
-		cmocka_unit_test(a_stop_by_the_program_is_no_first_signal),
-		cmocka_unit_test(two_in_a_row_are_one_also_when_the_lcores_have_ended),
-		cmocka_unit_test(a_second_one_ends_what_hangs_after_its_lcores),
-		cmocka_unit_test(a_signal_before_the_lcores_stops_them),
-		cmocka_unit_test(the_second_ends_the_first_process_of_a_container),
-		cmocka_unit_test(handlers_of_the_program_and_ignored_signals_stay),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

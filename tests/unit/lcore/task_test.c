@@ -5,20 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct lcores lcores;
 static char order[16]; /* what ran, a letter each */
 
-static int one_lcore(void **state)
+static int start(void **state)
 {
-	lcores_up(&lcores, 1);
 	order[0] = '\0';
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	lcores_down(&lcores);
-	return 0;
+	return one_lcore(state);
 }
 
 static void note(const char *what)
@@ -75,21 +67,23 @@ static void expire_and_schedule(struct plx_timer *timer, void *arg)
 	schedule(arg);
 }
 
-static void a_task_needs_an_lcore_and_a_function(void **state)
+#define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
+
+PLX_TEST(a_task_needs_an_lcore_and_a_function)
 {
 	struct plx_task task = {0};
 
 	assert_int_equal(plx_task_schedule(&task), -ENOENT);
 	assert_error_has("plx_task_schedule: Pollux is not up; call plx_eal_init first");
-	lcores_up(&lcores, 1);
+	lcores_up(1);
 	assert_int_equal(plx_task_schedule(&task), -EINVAL);
 	assert_error_has("plx_task_schedule: the task has no function; call plx_task_init first");
 	assert_false(plx_task_scheduled(&task));
 	plx_task_cancel(&task);
-	lcores_down(&lcores);
+	lcores_down();
 }
 
-static void a_task_runs_once_at_the_end_of_the_turn_that_scheduled_it(void **state)
+TEST(a_task_runs_once_at_the_end_of_the_turn_that_scheduled_it)
 {
 	struct plx_timer timer;
 	struct plx_poller *poller;
@@ -109,7 +103,7 @@ static void a_task_runs_once_at_the_end_of_the_turn_that_scheduled_it(void **sta
 	assert_string_equal(order, "ptT");
 }
 
-static void tasks_run_in_the_order_in_which_they_were_scheduled(void **state)
+TEST(tasks_run_in_the_order_in_which_they_were_scheduled)
 {
 	struct job a, b, c;
 
@@ -122,7 +116,7 @@ static void tasks_run_in_the_order_in_which_they_were_scheduled(void **state)
 	assert_string_equal(order, "abc");
 }
 
-static void a_task_scheduled_by_a_task_runs_in_the_next_turn(void **state)
+TEST(a_task_scheduled_by_a_task_runs_in_the_next_turn)
 {
 	struct job a, b;
 
@@ -137,7 +131,7 @@ static void a_task_scheduled_by_a_task_runs_in_the_next_turn(void **state)
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
-static void a_task_that_schedules_itself_runs_once_a_turn(void **state)
+TEST(a_task_that_schedules_itself_runs_once_a_turn)
 {
 	struct job a, b;
 
@@ -152,7 +146,7 @@ static void a_task_that_schedules_itself_runs_once_a_turn(void **state)
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
-static void a_cancelled_task_does_not_run(void **state)
+TEST(a_cancelled_task_does_not_run)
 {
 	struct job a, b, c;
 
@@ -169,7 +163,7 @@ static void a_cancelled_task_does_not_run(void **state)
 	assert_string_equal(order, "acb");
 }
 
-static void a_task_may_cancel_another_one_of_the_same_turn(void **state)
+TEST(a_task_may_cancel_another_one_of_the_same_turn)
 {
 	struct job a, b, c;
 
@@ -199,7 +193,7 @@ static void free_it(struct plx_task *task, void *arg)
 	free(task);
 }
 
-static void a_task_may_free_itself(void **state)
+TEST(a_task_may_free_itself)
 {
 	struct job last;
 
@@ -223,7 +217,7 @@ static void turn_in_vain(struct plx_task *task, void *arg)
 	plx_loop_quit();
 }
 
-static void a_task_is_inside_the_loop(void **state)
+TEST(a_task_is_inside_the_loop)
 {
 	struct plx_task task;
 
@@ -242,7 +236,7 @@ static int quit_and_schedule(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-static void the_last_turn_of_a_loop_runs_its_tasks(void **state)
+TEST(the_last_turn_of_a_loop_runs_its_tasks)
 {
 	struct plx_poller *poller;
 	struct job a, b;
@@ -274,7 +268,7 @@ static int arm_and_schedule(void *arg, struct plx_sleep *sleep)
 	return 0;
 }
 
-static void an_lcore_with_a_scheduled_task_does_not_sleep(void **state)
+TEST(an_lcore_with_a_scheduled_task_does_not_sleep)
 {
 	const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NS_PER_MS};
 	struct plx_idle_stats stats;
@@ -290,16 +284,16 @@ static void an_lcore_with_a_scheduled_task_does_not_sleep(void **state)
 	assert_int_equal(stats.sleeps, 0);
 }
 
-static void a_task_still_scheduled_at_fini_is_cancelled(void **state)
+TEST(a_task_still_scheduled_at_fini_is_cancelled)
 {
 	struct job a, b;
 
 	schedule(job_init(&a, "a"));
 	schedule(job_init(&b, "b"));
-	lcores_down(&lcores);
+	lcores_down();
 	assert_false(plx_task_scheduled(&a.task));
 	assert_false(plx_task_scheduled(&b.task));
-	lcores_up(&lcores, 1);
+	lcores_up(1);
 	assert_int_equal(plx_loop_turn(), 0);
 	assert_string_equal(order, "");
 }
@@ -314,7 +308,7 @@ static int fork_and_schedule(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-static void the_child_of_a_fork_runs_no_task(void **state)
+TEST(the_child_of_a_fork_runs_no_task)
 {
 	struct plx_poller *poller;
 	struct job job;
@@ -331,24 +325,4 @@ static void the_child_of_a_fork_runs_no_task(void **state)
 	assert_string_equal(order, "a");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_task_needs_an_lcore_and_a_function),
-#define ONE(test) cmocka_unit_test_setup_teardown(test, one_lcore, tear_down)
-		ONE(a_task_runs_once_at_the_end_of_the_turn_that_scheduled_it),
-		ONE(tasks_run_in_the_order_in_which_they_were_scheduled),
-		ONE(a_task_scheduled_by_a_task_runs_in_the_next_turn),
-		ONE(a_task_that_schedules_itself_runs_once_a_turn),
-		ONE(a_cancelled_task_does_not_run),
-		ONE(a_task_may_cancel_another_one_of_the_same_turn),
-		ONE(a_task_may_free_itself),
-		ONE(a_task_is_inside_the_loop),
-		ONE(the_last_turn_of_a_loop_runs_its_tasks),
-		ONE(an_lcore_with_a_scheduled_task_does_not_sleep),
-		ONE(a_task_still_scheduled_at_fini_is_cancelled),
-		ONE(the_child_of_a_fork_runs_no_task),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -47,7 +47,9 @@ static void turns_at(uint64_t to)
 		wheel_expire(&wheel, now);
 }
 
-static void fires_within_a_tick_and_never_early(void **state)
+#define TEST(name) PLX_TEST_WITH(name, set_up, NULL)
+
+TEST(fires_within_a_tick_and_never_early)
 {
 	static const uint64_t delays[] = {0,        1,         1023,      1024,
 					  1025,     64 * 1024, 65536001,  PLX_NS_PER_S,
@@ -68,7 +70,7 @@ static void fires_within_a_tick_and_never_early(void **state)
 	}
 }
 
-static void nothing_to_do_without_timers(void **state)
+TEST(nothing_to_do_without_timers)
 {
 	struct plx_timer timer = {0};
 
@@ -79,7 +81,7 @@ static void nothing_to_do_without_timers(void **state)
 	assert_true(wheel.next_ns == UINT64_MAX);
 }
 
-static void fires_in_order_of_expiry_then_of_start(void **state)
+TEST(fires_in_order_of_expiry_then_of_start)
 {
 	struct plx_timer late = {0}, first = {0}, second = {0}, early = {0};
 
@@ -98,7 +100,7 @@ static void fires_in_order_of_expiry_then_of_start(void **state)
 	assert_ptr_equal(log_timers[3], &late);
 }
 
-static void a_pause_of_years_takes_few_steps(void **state)
+TEST(a_pause_of_years_takes_few_steps)
 {
 	struct plx_timer timers[9] = {0};
 	unsigned calls = 0;
@@ -114,7 +116,7 @@ static void a_pause_of_years_takes_few_steps(void **state)
 	assert_true(calls <= 2);
 }
 
-static void a_turn_is_bounded(void **state)
+TEST(a_turn_is_bounded)
 {
 	static struct plx_timer timers[1000];
 	unsigned calls = 0;
@@ -157,7 +159,7 @@ static struct plx_timer *begin_a_crowded_slot(void)
 	return timers;
 }
 
-static void a_move_over_several_turns_keeps_the_order(void **state)
+TEST(a_move_over_several_turns_keeps_the_order)
 {
 	struct plx_timer *timers = begin_a_crowded_slot();
 	struct plx_timer newer = {0};
@@ -173,7 +175,7 @@ static void a_move_over_several_turns_keeps_the_order(void **state)
 	assert_ptr_equal(log_timers[CROWD], &newer);
 }
 
-static void what_is_due_overtakes_a_crowded_slot(void **state)
+TEST(what_is_due_overtakes_a_crowded_slot)
 {
 	struct plx_timer newer = {0};
 
@@ -187,7 +189,7 @@ static void what_is_due_overtakes_a_crowded_slot(void **state)
 	assert_int_equal(log_count, CROWD + 1);
 }
 
-static void a_move_may_be_cut_short_by_stops(void **state)
+TEST(a_move_may_be_cut_short_by_stops)
 {
 	struct plx_timer *timers = begin_a_crowded_slot();
 
@@ -221,7 +223,7 @@ static void fire_each_ms(struct plx_timer *timer, void *arg)
 }
 
 /* It is started again all the time, so also where the crowd's slots begin. */
-static void a_crowd_of_long_timers_does_not_delay_a_short_one(void **state)
+TEST(a_crowd_of_long_timers_does_not_delay_a_short_one)
 {
 	struct plx_timer *many = calloc(MANY, sizeof(*many));
 	struct plx_timer each_ms;
@@ -247,7 +249,7 @@ static void a_crowd_of_long_timers_does_not_delay_a_short_one(void **state)
 	free(many);
 }
 
-static void stop_and_start_from_anywhere(void **state)
+TEST(stop_and_start_from_anywhere)
 {
 	struct plx_timer timer = {0}, other = {0};
 
@@ -271,7 +273,7 @@ static void stop_another(struct plx_timer *timer, void *arg)
 	note(timer, NULL);
 }
 
-static void one_that_is_due_can_be_stopped_by_another(void **state)
+TEST(one_that_is_due_can_be_stopped_by_another)
 {
 	struct plx_timer killer, victim = {0}, later_victim = {0}, later_killer;
 
@@ -296,7 +298,7 @@ static void start_again(struct plx_timer *timer, void *arg)
 	start(timer, *(uint64_t *)arg);
 }
 
-static void start_inside_fn_waits_for_a_later_turn(void **state)
+TEST(start_inside_fn_waits_for_a_later_turn)
 {
 	uint64_t delay = 0;
 	struct plx_timer timer;
@@ -324,7 +326,7 @@ static void free_itself(struct plx_timer *timer, void *arg)
 	free(timer);
 }
 
-static void a_timer_may_be_freed_in_its_function(void **state)
+TEST(a_timer_may_be_freed_in_its_function)
 {
 	for (int periodic = 0; periodic < 2; periodic++) {
 		struct plx_timer *timer = malloc(sizeof(*timer));
@@ -338,7 +340,7 @@ static void a_timer_may_be_freed_in_its_function(void **state)
 	}
 }
 
-static void periods_do_not_drift(void **state)
+TEST(periods_do_not_drift)
 {
 	struct plx_timer timer = {0};
 	uint64_t period = 1500; /* no multiple of a tick */
@@ -358,7 +360,7 @@ static void periods_do_not_drift(void **state)
 	plx_timer_stop(&timer);
 }
 
-static void missed_periods_are_skipped(void **state)
+TEST(missed_periods_are_skipped)
 {
 	struct plx_timer timer;
 	uint64_t begin = now;
@@ -383,7 +385,7 @@ static void missed_periods_are_skipped(void **state)
 	plx_timer_stop(&timer);
 }
 
-static void far_times_do_not_wrap(void **state)
+TEST(far_times_do_not_wrap)
 {
 	struct plx_timer timer = {0}, near = {0};
 
@@ -397,7 +399,7 @@ static void far_times_do_not_wrap(void **state)
 	assert_false(plx_timer_running(&timer));
 }
 
-static void fini_stops_all(void **state)
+TEST(fini_stops_all)
 {
 	struct plx_timer timers[3] = {0};
 
@@ -415,7 +417,7 @@ static uint64_t due_ns(void)
 }
 
 /* A sleeper wakes for what fires, not for what moves from level to level. */
-static void tells_when_it_fires_next(void **state)
+TEST(tells_when_it_fires_next)
 {
 	static const uint64_t delays[] = {1, 65 * TICK, PLX_NS_PER_S / 10, 3 * DAY,
 					  3 * DAY + 9 * TICK};
@@ -458,7 +460,7 @@ static void start_lax(struct plx_timer *timer, uint64_t delay_ns)
 }
 
 /* The first one that may not be late, whatever lies before it. */
-static void tells_when_it_must_be_on_time(void **state)
+TEST(tells_when_it_must_be_on_time)
 {
 	struct plx_timer first = {0}, exact = {0}, crowd[20] = {0};
 	const uint64_t at = PLX_NS_PER_S;
@@ -618,17 +620,17 @@ static void behave_like_a_list(unsigned count)
 	}
 }
 
-static void behaves_like_a_sorted_list(void **state)
+PLX_TEST(behaves_like_a_sorted_list)
 {
 	behave_like_a_list(FEW);
 }
 
-static void fires_all_that_is_due_where_slots_are_crowded(void **state)
+PLX_TEST(fires_all_that_is_due_where_slots_are_crowded)
 {
 	behave_like_a_list(MODEL_TIMERS);
 }
 
-static void needs_an_lcore_and_a_function(void **state)
+PLX_TEST(needs_an_lcore_and_a_function)
 {
 	struct plx_timer timer = {0};
 
@@ -638,32 +640,4 @@ static void needs_an_lcore_and_a_function(void **state)
 	assert_error_has("period_ns 0; it is at least 1");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(fires_within_a_tick_and_never_early, set_up),
-		cmocka_unit_test_setup(nothing_to_do_without_timers, set_up),
-		cmocka_unit_test_setup(fires_in_order_of_expiry_then_of_start, set_up),
-		cmocka_unit_test_setup(a_pause_of_years_takes_few_steps, set_up),
-		cmocka_unit_test_setup(a_turn_is_bounded, set_up),
-		cmocka_unit_test_setup(a_move_over_several_turns_keeps_the_order, set_up),
-		cmocka_unit_test_setup(what_is_due_overtakes_a_crowded_slot, set_up),
-		cmocka_unit_test_setup(a_crowd_of_long_timers_does_not_delay_a_short_one, set_up),
-		cmocka_unit_test_setup(a_move_may_be_cut_short_by_stops, set_up),
-		cmocka_unit_test_setup(stop_and_start_from_anywhere, set_up),
-		cmocka_unit_test_setup(one_that_is_due_can_be_stopped_by_another, set_up),
-		cmocka_unit_test_setup(start_inside_fn_waits_for_a_later_turn, set_up),
-		cmocka_unit_test_setup(a_timer_may_be_freed_in_its_function, set_up),
-		cmocka_unit_test_setup(periods_do_not_drift, set_up),
-		cmocka_unit_test_setup(missed_periods_are_skipped, set_up),
-		cmocka_unit_test_setup(far_times_do_not_wrap, set_up),
-		cmocka_unit_test_setup(tells_when_it_fires_next, set_up),
-		cmocka_unit_test_setup(tells_when_it_must_be_on_time, set_up),
-		cmocka_unit_test_setup(fini_stops_all, set_up),
-		cmocka_unit_test(behaves_like_a_sorted_list),
-		cmocka_unit_test(fires_all_that_is_due_where_slots_are_crowded),
-		cmocka_unit_test(needs_an_lcore_and_a_function),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -2,20 +2,6 @@
 #include "lcore_priv.h"
 #include "lcores.h"
 
-static struct lcores lcores;
-
-static int two_lcores(void **state)
-{
-	lcores_up(&lcores, 2);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	lcores_down(&lcores);
-	return 0;
-}
-
 static struct plx_lcore_var create(size_t size_bytes, size_t align_bytes)
 {
 	struct plx_lcore_var var = {0};
@@ -34,7 +20,7 @@ static int write_mine(void *arg)
 	return *mine;
 }
 
-static void each_lcore_has_its_own(void **state)
+TWO_LCORES(each_lcore_has_its_own)
 {
 	struct plx_lcore_var var = create(sizeof(int), 0); /* after init, too */
 
@@ -48,21 +34,21 @@ static void each_lcore_has_its_own(void **state)
 	assert_null(plx_lcore_var_of(var, PLX_LCORE_NONE));
 }
 
-static void they_are_zero_after_every_init(void **state)
+PLX_TEST(they_are_zero_after_every_init)
 {
 	struct plx_lcore_var var = create(sizeof(int), 0); /* before init */
 
 	for (unsigned i = 0; i < 3; i++) {
-		lcores_up(&lcores, 2);
+		lcores_up(2);
 		assert_int_equal(*(int *)plx_lcore_var_of(var, 10), 0);
 		assert_int_equal(write_mine(&var), 1);
 		assert_int_equal(run_on(10, write_mine, &var), 11);
-		lcores_down(&lcores);
+		lcores_down();
 		assert_null(plx_lcore_var_of(var, 0));
 	}
 }
 
-static void they_are_aligned_and_apart(void **state)
+TWO_LCORES(they_are_aligned_and_apart)
 {
 	static const size_t aligns[] = {0, 1, 2, 4, 8, 16, 32, 64};
 	uintptr_t end = 0;
@@ -83,7 +69,7 @@ static void they_are_aligned_and_apart(void **state)
 	}
 }
 
-static void no_line_has_two_lcores_copies(void **state)
+TWO_LCORES(no_line_has_two_lcores_copies)
 {
 	for (uint32_t id = 0; id <= 10; id += 10) {
 		struct plx_lcore_var first = {PLX_CACHE_LINE}, last = {PLX_LCORE_VAR_BYTES};
@@ -99,7 +85,7 @@ static void *look_from_here(void *arg)
 	return plx_lcore_vars_tls;
 }
 
-static void other_threads_have_none(void **state)
+TWO_LCORES(other_threads_have_none)
 {
 	pthread_t thread;
 	void *found = &thread;
@@ -108,12 +94,12 @@ static void other_threads_have_none(void **state)
 	pthread_join(thread, &found);
 	assert_null(found);
 	assert_non_null(plx_lcore_vars_tls);
-	lcores_down(&lcores);
+	lcores_down();
 	assert_null(plx_lcore_vars_tls);
-	lcores_up(&lcores, 2);
+	lcores_up(2);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TWO_LCORES(what_makes_no_sense_is_refused)
 {
 	struct plx_lcore_var var = {77};
 
@@ -129,7 +115,7 @@ static void what_makes_no_sense_is_refused(void **state)
 }
 
 /* The last one: there is no giving back. */
-static void there_is_room_to_the_last_byte(void **state)
+TWO_LCORES(there_is_room_to_the_last_byte)
 {
 	struct plx_lcore_var var, last = {0};
 	unsigned count = 0;
@@ -146,18 +132,4 @@ static void there_is_room_to_the_last_byte(void **state)
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, two_lcores, tear_down)
-		TEST(each_lcore_has_its_own),
-		cmocka_unit_test(they_are_zero_after_every_init),
-		TEST(they_are_aligned_and_apart),
-		TEST(no_line_has_two_lcores_copies),
-		TEST(other_threads_have_none),
-		TEST(what_makes_no_sense_is_refused),
-		TEST(there_is_room_to_the_last_byte),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -56,7 +56,9 @@ static struct plx_buf *text_buf(const char *text)
 	return with_text(plx_buf_get(pool), text);
 }
 
-static void a_pooled_buffer_starts_empty_behind_its_headroom(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
+TEST(a_pooled_buffer_starts_empty_behind_its_headroom)
 {
 	struct plx_buf *buf = plx_buf_get(pool);
 
@@ -75,7 +77,7 @@ static void a_pooled_buffer_starts_empty_behind_its_headroom(void **state)
 	plx_buf_unref(buf);
 }
 
-static void a_used_buffer_comes_back_as_new(void **state)
+TEST(a_used_buffer_comes_back_as_new)
 {
 	struct plx_buf *buf = text_buf("used");
 
@@ -93,7 +95,7 @@ static void a_used_buffer_comes_back_as_new(void **state)
 	}
 }
 
-static void an_empty_pool_gives_null(void **state)
+TEST(an_empty_pool_gives_null)
 {
 	struct plx_buf *bufs[8];
 
@@ -104,7 +106,7 @@ static void an_empty_pool_gives_null(void **state)
 		plx_buf_unref(bufs[i]);
 }
 
-static void append_and_prepend_stay_inside(void **state)
+TEST(append_and_prepend_stay_inside)
 {
 	struct plx_buf *buf = plx_buf_get(pool);
 
@@ -126,7 +128,7 @@ static void append_and_prepend_stay_inside(void **state)
 	plx_buf_unref(buf);
 }
 
-static void references_keep_it(void **state)
+TEST(references_keep_it)
 {
 	struct plx_buf *buf = text_buf("kept");
 
@@ -143,7 +145,7 @@ static void references_keep_it(void **state)
 	plx_buf_unref(NULL);
 }
 
-static void a_chain_is_one_message(void **state)
+TEST(a_chain_is_one_message)
 {
 	struct plx_buf *head = text_buf("one ");
 	static const char whole[] = "one two three";
@@ -175,7 +177,7 @@ static void a_chain_is_one_message(void **state)
 	assert_int_equal(available(), 8);
 }
 
-static void a_shared_tail_outlives_its_head(void **state)
+TEST(a_shared_tail_outlives_its_head)
 {
 	struct plx_buf *head = text_buf("head");
 	struct plx_buf *tail = text_buf("tail");
@@ -189,7 +191,7 @@ static void a_shared_tail_outlives_its_head(void **state)
 	plx_buf_unref(tail);
 }
 
-static void reset_drops_the_rest_of_the_chain(void **state)
+TEST(reset_drops_the_rest_of_the_chain)
 {
 	struct plx_buf *head = text_buf("head");
 
@@ -213,7 +215,7 @@ static void note_free(void *memory, void *arg)
 	freed->memory = memory;
 }
 
-static void wrapped_memory_is_given_back_once(void **state)
+TEST(wrapped_memory_is_given_back_once)
 {
 	struct freed freed = {0};
 	char memory[] = "....hello";
@@ -245,7 +247,7 @@ static void wrapped_memory_is_given_back_once(void **state)
 	assert_int_equal(freed.count, 1);
 }
 
-static void wrapped_memory_of_a_zone_knows_its_zone(void **state)
+TEST(wrapped_memory_of_a_zone_knows_its_zone)
 {
 	const struct plx_zone *zone;
 	char *memory = plx_mem_alloc(MEM_2M, 0, 0, &zone);
@@ -264,7 +266,7 @@ static void wrapped_memory_of_a_zone_knows_its_zone(void **state)
 }
 
 /* Nothing of the memory is written to, and a header that was used serves other memory as well. */
-static void a_view_stands_for_bytes_elsewhere(void **state)
+TEST(a_view_stands_for_bytes_elsewhere)
 {
 	const struct plx_pool_attr attr = {.name = "views", .object_count = 1, .owner = OWNER};
 	static const char text[] = "hello";
@@ -301,7 +303,7 @@ static void a_view_stands_for_bytes_elsewhere(void **state)
 	plx_mem_free(memory);
 }
 
-static void heap_buffers_work_without_a_pool(void **state)
+TEST(heap_buffers_work_without_a_pool)
 {
 	struct plx_buf *buf = plx_buf_alloc(100000);
 
@@ -320,7 +322,7 @@ static void heap_buffers_work_without_a_pool(void **state)
 	assert_error_has("a buffer of 4294967295 bytes: give at most");
 }
 
-static void bad_pools_are_refused(void **state)
+TEST(bad_pools_are_refused)
 {
 	struct plx_pool_attr attr = {.name = "large", .object_count = 1, .owner = OWNER};
 	struct plx_pool *large;
@@ -333,7 +335,7 @@ static void bad_pools_are_refused(void **state)
 }
 
 /* A count of one is the caller's own: it is dropped by a load alone, and so nothing is stored. */
-static void the_only_reference_is_dropped_without_an_atomic_operation(void **state)
+TEST(the_only_reference_is_dropped_without_an_atomic_operation)
 {
 	struct plx_buf *buf = plx_buf_get(pool);
 
@@ -346,7 +348,7 @@ static void the_only_reference_is_dropped_without_an_atomic_operation(void **sta
 	plx_buf_unref(buf);
 }
 
-static void what_another_lcore_frees_returns_to_the_owner(void **state)
+TEST(what_another_lcore_frees_returns_to_the_owner)
 {
 	struct plx_buf *bufs[8];
 
@@ -362,7 +364,7 @@ static void what_another_lcore_frees_returns_to_the_owner(void **state)
 	}
 }
 
-static void a_shared_pool_gives_buffers_to_all(void **state)
+TEST(a_shared_pool_gives_buffers_to_all)
 {
 	const struct plx_pool_attr attr = {
 		.name = "shared", .object_count = 8, .owner = PLX_LCORE_NONE, .cache_count = 2};
@@ -416,7 +418,7 @@ static void *hold_elsewhere(void *arg)
 	return NULL;
 }
 
-static void the_last_of_two_threads_gives_it_back(void **state)
+TEST(the_last_of_two_threads_gives_it_back)
 {
 	pthread_t thread;
 	unsigned wrong = 0;
@@ -448,29 +450,4 @@ static void the_last_of_two_threads_gives_it_back(void **state)
 	assert_int_equal(available(), 8);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_pooled_buffer_starts_empty_behind_its_headroom),
-		TEST(a_used_buffer_comes_back_as_new),
-		TEST(an_empty_pool_gives_null),
-		TEST(append_and_prepend_stay_inside),
-		TEST(references_keep_it),
-		TEST(a_chain_is_one_message),
-		TEST(a_shared_tail_outlives_its_head),
-		TEST(reset_drops_the_rest_of_the_chain),
-		TEST(wrapped_memory_is_given_back_once),
-		TEST(wrapped_memory_of_a_zone_knows_its_zone),
-		TEST(a_view_stands_for_bytes_elsewhere),
-		TEST(heap_buffers_work_without_a_pool),
-		TEST(bad_pools_are_refused),
-		TEST(the_only_reference_is_dropped_without_an_atomic_operation),
-		TEST(what_another_lcore_frees_returns_to_the_owner),
-		TEST(a_shared_pool_gives_buffers_to_all),
-		TEST(the_last_of_two_threads_gives_it_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -30,7 +30,9 @@ static size_t give(uintptr_t at)
 	return mem_extents_give(&extents, (void *)at);
 }
 
-static void takes_the_first_place_that_fits(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
+TEST(takes_the_first_place_that_fits)
 {
 	assert_int_equal(take(64, 64), BASE);
 	assert_int_equal(take(128, 64), BASE + 64);
@@ -41,7 +43,7 @@ static void takes_the_first_place_that_fits(void **state)
 	assert_int_equal(take(64, 64), BASE + 128);
 }
 
-static void aligns_and_uses_the_gap_later(void **state)
+TEST(aligns_and_uses_the_gap_later)
 {
 	assert_int_equal(take(256, 4096), 0x101000);
 	assert_int_equal(take(64, 64), BASE);
@@ -49,7 +51,7 @@ static void aligns_and_uses_the_gap_later(void **state)
 	assert_int_equal(take(SIZE - 64, 64), BASE + 64);
 }
 
-static void gives_nothing_beyond_the_end(void **state)
+TEST(gives_nothing_beyond_the_end)
 {
 	assert_int_equal(take(SIZE + 64, 64), 0);
 	assert_int_equal(take(SIZE, 128), 0);
@@ -57,7 +59,7 @@ static void gives_nothing_beyond_the_end(void **state)
 	assert_int_equal(take(64, 64), 0);
 }
 
-static void joins_free_neighbours_in_any_order(void **state)
+TEST(joins_free_neighbours_in_any_order)
 {
 	static const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 					{1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -74,7 +76,7 @@ static void joins_free_neighbours_in_any_order(void **state)
 	}
 }
 
-static void does_not_know_other_addresses(void **state)
+TEST(does_not_know_other_addresses)
 {
 	uintptr_t at = take(1024, 64);
 
@@ -103,7 +105,7 @@ static void mark(uint8_t *lines, struct piece piece, uint8_t from, uint8_t to)
 	}
 }
 
-static void never_hands_out_a_byte_twice(void **state)
+TEST(never_hands_out_a_byte_twice)
 {
 	static struct piece pieces[64];
 	static uint8_t lines[SIZE / 64];
@@ -134,15 +136,4 @@ static void never_hands_out_a_byte_twice(void **state)
 	assert_int_equal(take(SIZE, 64), BASE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(takes_the_first_place_that_fits), TEST(aligns_and_uses_the_gap_later),
-		TEST(gives_nothing_beyond_the_end),    TEST(joins_free_neighbours_in_any_order),
-		TEST(does_not_know_other_addresses),   TEST(never_hands_out_a_byte_twice),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -39,7 +39,30 @@ static void init_with(enum plx_numa numa)
 	assert_int_equal(plx_mem_init(&conf), 0);
 }
 
-static void strict_names_the_nodes_that_have_memory(void **state)
+#define TEST(name) PLX_TEST_WITH(name, with_bare_node, without_bare_node)
+
+static int ask_for_a_bare_node(void)
+{
+	if (plx_mem_init(&ordinary) || !plx_mem_alloc(64, 0, BARE_NODE, NULL) ||
+	    !plx_mem_alloc(64, 0, BARE_NODE, NULL))
+		return 1;
+	plx_mem_fini();
+	return 0;
+}
+
+/* Told once per process: while this one has told nothing. */
+TEST(a_node_without_memory_is_told_once)
+{
+	struct child_end end;
+
+	child_run(ask_for_a_bare_node, &end);
+	assert_int_equal(end.status, 0);
+	assert_child_said(&end, "mem: notice: NUMA node 63 has no memory for this process (allowed:"
+				" 0");
+	assert_int_equal(child_line_count(&end), 1);
+}
+
+TEST(strict_names_the_nodes_that_have_memory)
 {
 	struct plx_pool_attr attr = {.name = "bare",
 				     .object_bytes = 64,
@@ -60,7 +83,7 @@ static void strict_names_the_nodes_that_have_memory(void **state)
 	assert_error_has("NUMA node 62 is not on this host");
 }
 
-static void prefer_takes_memory_elsewhere_and_counts_it(void **state)
+TEST(prefer_takes_memory_elsewhere_and_counts_it)
 {
 	const struct plx_zone *zone;
 
@@ -77,14 +100,14 @@ static void prefer_takes_memory_elsewhere_and_counts_it(void **state)
 	assert_null(plx_mem_alloc(4096, 0, BARE_NODE - 1, NULL));
 }
 
-static void any_does_not_look_at_the_node(void **state)
+TEST(any_does_not_look_at_the_node)
 {
 	init_with(PLX_NUMA_ANY);
 	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, NULL));
 	assert_int_equal(fallbacks(), 0);
 }
 
-static void memory_at_init_follows_the_policy_too(void **state)
+TEST(memory_at_init_follows_the_policy_too)
 {
 	size_t bytes[BARE_NODE + 1] = {0};
 	struct plx_mem_conf conf = ordinary;
@@ -106,38 +129,4 @@ static void memory_at_init_follows_the_policy_too(void **state)
 	assert_int_equal(fallbacks(), 0);
 }
 
-static int ask_for_a_bare_node(void)
-{
-	if (plx_mem_init(&ordinary) || !plx_mem_alloc(64, 0, BARE_NODE, NULL) ||
-	    !plx_mem_alloc(64, 0, BARE_NODE, NULL))
-		return 1;
-	plx_mem_fini();
-	return 0;
-}
-
-static void a_node_without_memory_is_told_once(void **state)
-{
-	struct child_end end;
-
-	child_run(ask_for_a_bare_node, &end);
-	assert_int_equal(end.status, 0);
-	assert_child_said(&end, "mem: notice: NUMA node 63 has no memory for this process (allowed:"
-				" 0");
-	assert_int_equal(child_line_count(&end), 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, with_bare_node, without_bare_node)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		/* Told once per process: while this one has told nothing. */
-		TEST(a_node_without_memory_is_told_once),
-		TEST(strict_names_the_nodes_that_have_memory),
-		TEST(prefer_takes_memory_elsewhere_and_counts_it),
-		TEST(any_does_not_look_at_the_node),
-		TEST(memory_at_init_follows_the_policy_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -57,7 +57,7 @@ static uint32_t listed_in(struct plx_pool *pool)
 
 /* Caches ----------------------------------------------------------------------------------- */
 
-static void bad_attributes_are_refused(void **state)
+TEST(bad_attributes_are_refused)
 {
 	struct plx_pool_attr attr = {.name = "odd",
 				     .object_bytes = 8,
@@ -87,7 +87,7 @@ static uint32_t size_of_cache(uint32_t object_count, uint32_t cache_count)
 	return size;
 }
 
-static void a_cache_is_a_quarter_of_the_objects_or_as_asked(void **state)
+TEST(a_cache_is_a_quarter_of_the_objects_or_as_asked)
 {
 	assert_int_equal(size_of_cache(3, 0), 0);
 	assert_int_equal(size_of_cache(40, 0), 10);
@@ -98,7 +98,7 @@ static void a_cache_is_a_quarter_of_the_objects_or_as_asked(void **state)
 	assert_int_equal(size_of_cache(8, PLX_POOL_CACHE_NONE), 0);
 }
 
-static void each_lcore_that_comes_gets_a_cache_and_no_more(void **state)
+TEST(each_lcore_that_comes_gets_a_cache_and_no_more)
 {
 	struct plx_pool *pool = make_shared(8192, 0);
 	size_t table_bytes = stats_of(pool).cache_bytes;
@@ -116,7 +116,7 @@ static void each_lcore_that_comes_gets_a_cache_and_no_more(void **state)
 	plx_pool_destroy(pool);
 }
 
-static void a_cache_is_asked_for_on_the_node_of_the_cpu(void **state)
+TEST(a_cache_is_asked_for_on_the_node_of_the_cpu)
 {
 	struct plx_pool *pool = make_shared(64, 0);
 	unsigned node;
@@ -129,7 +129,7 @@ static void a_cache_is_asked_for_on_the_node_of_the_cpu(void **state)
 	plx_pool_destroy(pool);
 }
 
-static void half_a_cache_is_fetched_at_once(void **state)
+TEST(half_a_cache_is_fetched_at_once)
 {
 	struct plx_pool *pool = make_shared(32, 8);
 	void *objects[5];
@@ -149,7 +149,7 @@ static void half_a_cache_is_fetched_at_once(void **state)
 	plx_pool_destroy(pool);
 }
 
-static void the_half_untouched_for_longest_is_given_back(void **state)
+TEST(the_half_untouched_for_longest_is_given_back)
 {
 	struct plx_pool *pool = make_shared(32, 8);
 	void *objects[32];
@@ -173,7 +173,7 @@ static void the_half_untouched_for_longest_is_given_back(void **state)
 	plx_pool_destroy(pool);
 }
 
-static void nobody_gets_what_lies_in_anothers_cache(void **state)
+TEST(nobody_gets_what_lies_in_anothers_cache)
 {
 	struct plx_pool *pool = make_shared(8, 8);
 	void *objects[4];
@@ -206,7 +206,7 @@ static void *use_as_seven(void *arg)
 	return NULL;
 }
 
-static void a_thread_that_takes_an_id_over_takes_the_cache_over(void **state)
+TEST(a_thread_that_takes_an_id_over_takes_the_cache_over)
 {
 	struct plx_pool *pool = make_shared(64, 8);
 	pthread_t thread;
@@ -221,7 +221,7 @@ static void a_thread_that_takes_an_id_over_takes_the_cache_over(void **state)
 }
 
 /* Lcores were set up anew, without the ids 1 and 2. */
-static void what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it(void **state)
+TEST(what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it)
 {
 	struct plx_pool *pool = make_shared(16, 4);
 	void *objects[16];
@@ -259,7 +259,7 @@ static void count_warning(enum plx_log_level level, const char *component, const
 				 "as the test wants") != NULL;
 }
 
-static void without_memory_for_a_cache_it_works_on(void **state)
+TEST(without_memory_for_a_cache_it_works_on)
 {
 	struct plx_pool *pool = make_shared(8, 4);
 	void *objects[8];
@@ -288,7 +288,7 @@ static void without_memory_for_a_cache_it_works_on(void **state)
 
 /* Bulks ------------------------------------------------------------------------------------ */
 
-static void a_bulk_is_taken_whole_or_not_at_all(void **state)
+TEST(a_bulk_is_taken_whole_or_not_at_all)
 {
 	struct plx_pool *pool = make_shared(32, 8);
 	void *objects[33];
@@ -325,7 +325,7 @@ static void a_bulk_is_taken_whole_or_not_at_all(void **state)
 	plx_pool_destroy(pool);
 }
 
-static void bulks_are_bounded_by_the_ring_only_when_taken(void **state)
+TEST(bulks_are_bounded_by_the_ring_only_when_taken)
 {
 	enum { COUNT = 40000 };
 	static void *objects[COUNT];
@@ -367,7 +367,7 @@ static void use_the_others(void)
 	}
 }
 
-static void puts_go_on_behind_a_pop_that_does_not(void **state)
+TEST(puts_go_on_behind_a_pop_that_does_not)
 {
 	void *objects[8];
 
@@ -406,7 +406,7 @@ static void put_and_get_behind_it(void)
 		put_as_stranger(stopped, objects[i]);
 }
 
-static void puts_behind_one_that_stands_still_come_out_after_it(void **state)
+TEST(puts_behind_one_that_stands_still_come_out_after_it)
 {
 	void *objects[8];
 
@@ -451,7 +451,7 @@ static void turn_the_top_round(void)
 	assert_ptr_equal(two[1], spares[1]);
 }
 
-static void a_pop_takes_nothing_that_was_taken_meanwhile(void **state)
+TEST(a_pop_takes_nothing_that_was_taken_meanwhile)
 {
 	void *popped[8];
 
@@ -478,7 +478,7 @@ static void take_another(void)
 }
 
 /* However much the one that stands still was about to take. */
-static void a_pop_that_stands_still_hides_nothing(void **state)
+TEST(a_pop_that_stands_still_hides_nothing)
 {
 	void *popped[8];
 
@@ -492,7 +492,7 @@ static void a_pop_that_stands_still_hides_nothing(void **state)
 	destroy_spare();
 }
 
-static void spare_objects_pushed_at_once_keep_their_order(void **state)
+TEST(spare_objects_pushed_at_once_keep_their_order)
 {
 	void *popped[8];
 
@@ -599,7 +599,7 @@ static void run_model(uint32_t cache_count)
 	plx_pool_destroy(model.pool);
 }
 
-static void figures_agree_with_a_model(void **state)
+TEST(figures_agree_with_a_model)
 {
 	static const uint32_t cache_counts[] = {1, 2, 3, 8, 15, 60, PLX_POOL_CACHE_NONE};
 
@@ -608,7 +608,7 @@ static void figures_agree_with_a_model(void **state)
 }
 
 /* The tests' own setup is the first round. */
-static void nothing_is_left_by_rounds_of_init_and_fini(void **state)
+TEST(nothing_is_left_by_rounds_of_init_and_fini)
 {
 	struct plx_mem_stats stats;
 	void *objects[40];
@@ -706,7 +706,7 @@ static int destroy_with_objects_out(void)
 	return plx_pool_destroy(pool) ? 3 : 0;
 }
 
-static void misuse_is_caught_in_debug_builds(void **state)
+TEST(misuse_is_caught_in_debug_builds)
 {
 	static const struct fatal_case cases[] = {
 		{put_twice, "an object put twice"},
@@ -719,7 +719,7 @@ static void misuse_is_caught_in_debug_builds(void **state)
 	assert_fatal(cases, PLX_ARRAY_LEN(cases));
 }
 
-static void a_pool_with_objects_out_stays(void **state)
+TEST(a_pool_with_objects_out_stays)
 {
 	struct child_end end;
 
@@ -750,7 +750,7 @@ static int use_after_bulk_put(void)
 	return 0;
 }
 
-static void use_after_put_is_caught_by_asan(void **state)
+TEST(use_after_put_is_caught_by_asan)
 {
 	struct child_end end;
 
@@ -764,32 +764,4 @@ static void use_after_put_is_caught_by_asan(void **state)
 	assert_child_said(&end, "use-after-poison");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(bad_attributes_are_refused),
-		TEST(a_cache_is_a_quarter_of_the_objects_or_as_asked),
-		TEST(each_lcore_that_comes_gets_a_cache_and_no_more),
-		TEST(a_cache_is_asked_for_on_the_node_of_the_cpu),
-		TEST(half_a_cache_is_fetched_at_once),
-		TEST(the_half_untouched_for_longest_is_given_back),
-		TEST(nobody_gets_what_lies_in_anothers_cache),
-		TEST(a_thread_that_takes_an_id_over_takes_the_cache_over),
-		TEST(what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it),
-		TEST(without_memory_for_a_cache_it_works_on),
-		TEST(a_bulk_is_taken_whole_or_not_at_all),
-		TEST(bulks_are_bounded_by_the_ring_only_when_taken),
-		TEST(puts_go_on_behind_a_pop_that_does_not),
-		TEST(puts_behind_one_that_stands_still_come_out_after_it),
-		TEST(a_pop_takes_nothing_that_was_taken_meanwhile),
-		TEST(a_pop_that_stands_still_hides_nothing),
-		TEST(spare_objects_pushed_at_once_keep_their_order),
-		TEST(figures_agree_with_a_model),
-		TEST(nothing_is_left_by_rounds_of_init_and_fini),
-		TEST(misuse_is_caught_in_debug_builds),
-		TEST(a_pool_with_objects_out_stays),
-		TEST(use_after_put_is_caught_by_asan),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

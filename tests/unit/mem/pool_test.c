@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-static void bad_attributes_are_refused(void **state)
+TEST(bad_attributes_are_refused)
 {
 	struct plx_pool_attr attr = {
 		.object_bytes = 64, .object_count = 4, .node = PLX_NODE_ANY, .owner = OWNER};
@@ -36,7 +36,7 @@ static void bad_attributes_are_refused(void **state)
 	plx_pool_destroy(NULL);
 }
 
-static void objects_are_aligned_and_apart_and_in_the_zone(void **state)
+TEST(objects_are_aligned_and_apart_and_in_the_zone)
 {
 	static const size_t sizes[] = {1, 8, 63, 64, 65, 4096};
 
@@ -62,7 +62,7 @@ static void objects_are_aligned_and_apart_and_in_the_zone(void **state)
 	}
 }
 
-static void last_put_is_first_got(void **state)
+TEST(last_put_is_first_got)
 {
 	struct plx_pool *pool = make(OWNER, 4, 64);
 	void *a = plx_pool_get(pool);
@@ -78,7 +78,7 @@ static void last_put_is_first_got(void **state)
 	plx_pool_destroy(pool);
 }
 
-static void an_empty_pool_gives_null_and_counts(void **state)
+TEST(an_empty_pool_gives_null_and_counts)
 {
 	struct plx_pool *pool = make(OWNER, 2, 64);
 	void *a = plx_pool_get(pool);
@@ -96,7 +96,7 @@ static void an_empty_pool_gives_null_and_counts(void **state)
 	plx_pool_destroy(pool);
 }
 
-static void low_water_is_the_least_ever(void **state)
+TEST(low_water_is_the_least_ever)
 {
 	struct plx_pool *pool = make(OWNER, 10, 64);
 	void *objects[10];
@@ -118,7 +118,7 @@ static void low_water_is_the_least_ever(void **state)
 	plx_pool_destroy(pool);
 }
 
-static void what_strangers_put_comes_back(void **state)
+TEST(what_strangers_put_comes_back)
 {
 	struct plx_pool *pool = make(OWNER, 100, 64);
 	void *objects[100];
@@ -139,7 +139,7 @@ static void what_strangers_put_comes_back(void **state)
 }
 
 /* What waits on the list of strangers is available: a stack that runs low is no low water. */
-static void low_water_counts_what_strangers_put(void **state)
+TEST(low_water_counts_what_strangers_put)
 {
 	struct plx_pool *pool = make(OWNER, 200, 64);
 
@@ -164,7 +164,7 @@ static void low_water_counts_what_strangers_put(void **state)
 	plx_pool_destroy(pool);
 }
 
-static void a_bulk_is_taken_whole_or_not_at_all(void **state)
+TEST(a_bulk_is_taken_whole_or_not_at_all)
 {
 	struct plx_pool *pool = make(OWNER, 100, 64);
 	void *objects[101];
@@ -197,7 +197,7 @@ static void a_bulk_is_taken_whole_or_not_at_all(void **state)
 }
 
 /* It took over what others had put, so the stack alone says less than it did. */
-static void low_water_is_seen_after_a_bulk_in_vain(void **state)
+TEST(low_water_is_seen_after_a_bulk_in_vain)
 {
 	struct plx_pool *pool = make(OWNER, 100, 64);
 	void *objects[101];
@@ -260,7 +260,7 @@ static void put_some(struct model *model, uint32_t count, bool as_stranger)
 	plx_lcore_id_tls = OWNER;
 }
 
-static void figures_agree_with_a_model(void **state)
+TEST(figures_agree_with_a_model)
 {
 	struct model model = {.pool = make(OWNER, COUNT, 32), .low = COUNT};
 	uint32_t seed = 99;
@@ -411,12 +411,12 @@ static void pass_objects_round(uint32_t owner)
 	plx_pool_destroy(traffic.pool);
 }
 
-static void other_threads_put_while_the_owner_gets(void **state)
+TEST(other_threads_put_while_the_owner_gets)
 {
 	pass_objects_round(OWNER);
 }
 
-static void lcores_and_others_share_a_pool(void **state)
+TEST(lcores_and_others_share_a_pool)
 {
 	pass_objects_round(PLX_LCORE_NONE);
 }
@@ -503,7 +503,7 @@ static int free_twice(void)
 	return 0;
 }
 
-static void misuse_is_caught_in_debug_builds(void **state)
+TEST(misuse_is_caught_in_debug_builds)
 {
 	static const struct fatal_case cases[] = {
 		{put_twice, "an object put twice"},
@@ -518,7 +518,7 @@ static void misuse_is_caught_in_debug_builds(void **state)
 	assert_fatal(cases, PLX_ARRAY_LEN(cases));
 }
 
-static void a_pool_with_objects_out_stays(void **state)
+TEST(a_pool_with_objects_out_stays)
 {
 	struct child_end end;
 
@@ -538,7 +538,7 @@ static int use_after_put(void)
 	return 0;
 }
 
-static void use_after_put_is_caught_by_asan(void **state)
+TEST(use_after_put_is_caught_by_asan)
 {
 	struct child_end end;
 
@@ -574,7 +574,7 @@ static int leave_pools(void)
 	return 0;
 }
 
-static void fini_names_the_pools_that_are_left(void **state)
+TEST(fini_names_the_pools_that_are_left)
 {
 	struct child_end end;
 
@@ -587,26 +587,4 @@ static void fini_names_the_pools_that_are_left(void **state)
 	assert_int_equal(child_line_count(&end), 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(bad_attributes_are_refused),
-		TEST(objects_are_aligned_and_apart_and_in_the_zone),
-		TEST(last_put_is_first_got),
-		TEST(an_empty_pool_gives_null_and_counts),
-		TEST(low_water_is_the_least_ever),
-		TEST(what_strangers_put_comes_back),
-		TEST(low_water_counts_what_strangers_put),
-		TEST(a_bulk_is_taken_whole_or_not_at_all),
-		TEST(low_water_is_seen_after_a_bulk_in_vain),
-		TEST(figures_agree_with_a_model),
-		TEST(other_threads_put_while_the_owner_gets),
-		TEST(lcores_and_others_share_a_pool),
-		TEST(misuse_is_caught_in_debug_builds),
-		TEST(a_pool_with_objects_out_stays),
-		TEST(use_after_put_is_caught_by_asan),
-		TEST(fini_names_the_pools_that_are_left),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

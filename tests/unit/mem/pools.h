@@ -31,7 +31,7 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
 static inline struct plx_pool *make_pool(const struct plx_pool_attr *attr)
 {

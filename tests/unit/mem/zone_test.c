@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "child.h"
+#include "count.h"
 #include "mem_priv.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -29,241 +29,9 @@ static uint64_t free_pages(size_t page_bytes)
 	       mem_hugepages(page_bytes, "resv_hugepages");
 }
 
-/* Use ------------------------------------------------------------------------------------- */
+#define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
 
-static void nothing_before_init(void **state)
-{
-	struct plx_mem_stats stats;
-	char text[64];
-
-	assert_null(plx_mem_alloc(64, 0, PLX_NODE_ANY, NULL));
-	assert_error_has("Pollux is not up; call plx_eal_init first");
-	assert_int_equal(plx_zone_count(), 0);
-	assert_null(plx_zone_get(0));
-	plx_mem_stats(&stats);
-	assert_int_equal(stats.bytes, 0);
-	plx_mem_describe(text, sizeof(text));
-	assert_string_equal(text, "no memory taken yet");
-	plx_mem_free(NULL);
-	plx_mem_fini();
-}
-
-static void second_init_is_refused(void **state)
-{
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	assert_int_equal(plx_mem_init(&ordinary), -EALREADY);
-	assert_error_has("plx_mem_fini first");
-}
-
-static void bad_settings_are_refused(void **state)
-{
-	struct plx_mem_conf conf = {.huge = (enum plx_huge)9};
-
-	assert_int_equal(plx_mem_init(&conf), -EINVAL);
-	assert_error_has("huge 9");
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-}
-
-static void memory_is_zero_aligned_and_inside_its_zone(void **state)
-{
-	static const size_t aligns[] = {0, 8, 64, 4096, MEM_2M, 4 * MEM_2M};
-	const struct plx_zone *zone;
-
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(aligns); i++) {
-		size_t align = aligns[i] < 64 ? 64 : aligns[i];
-		char *memory = plx_mem_alloc(1000, aligns[i], 0, &zone);
-
-		assert_non_null(memory);
-		assert_int_equal((uintptr_t)memory % align, 0);
-		assert_true(is_zero(memory, 1000));
-		memset(memory, 0xff, 1000);
-		assert_in_range((uintptr_t)memory, (uintptr_t)zone->base,
-				(uintptr_t)zone->base + zone->size_bytes - 1000);
-		assert_ptr_equal(plx_zone_get(zone->index), zone);
-		assert_int_equal(zone->node, 0);
-	}
-}
-
-static void memory_that_was_used_comes_back_zeroed(void **state)
-{
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	char *first = plx_mem_alloc(4096, 0, 0, NULL);
-	memset(first, 0xff, 4096);
-	plx_mem_free(first);
-
-	char *second = plx_mem_alloc(8192, 0, 0, NULL);
-	assert_ptr_equal(second, first);
-	assert_true(is_zero(second, 8192));
-}
-
-static void bad_requests_are_refused(void **state)
-{
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	assert_null(plx_mem_alloc(0, 0, 0, NULL));
-	assert_error_has("0 bytes of memory: give 1 to");
-	assert_null(plx_mem_alloc(SIZE_MAX, 0, 0, NULL));
-	assert_error_has("give 1 to");
-	assert_null(plx_mem_alloc(64, 96, 0, NULL));
-	assert_error_has("alignment of 96 bytes: give a power of two");
-	assert_null(plx_mem_alloc(64, 0, 999, NULL));
-	assert_error_has("NUMA node 999 is not on this host; give one that has memory for this "
-			 "process (0");
-	assert_null(plx_mem_alloc(64, 0, -7, NULL));
-	assert_error_has("NUMA node -7 is not on this host");
-	assert_int_equal(plx_zone_count(), 0);
-}
-
-static void more_than_there_is_names_both_figures(void **state)
-{
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	assert_null(plx_mem_alloc((size_t)1 << 50, 0, 0, NULL));
-	assert_error_has("not enough memory on node 0: 1 PiB asked for, ");
-	assert_error_has(" available; ask for less (--socket-mem");
-	assert_null(plx_mem_alloc((size_t)1 << 50, 0, PLX_NODE_ANY, NULL));
-	assert_error_has("not enough memory on this host: 1 PiB");
-}
-
-static void zones_are_added_when_needed_and_counted(void **state)
-{
-	const struct plx_zone *zones[3];
-	struct plx_mem_stats stats;
-	char text[128];
-
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	void *a = plx_mem_alloc(MEM_2M - 4096, 0, 0, &zones[0]);
-	void *b = plx_mem_alloc(4096, 0, 0, &zones[1]);
-	assert_ptr_equal(zones[0], zones[1]);
-	void *c = plx_mem_alloc(64, 0, 0, &zones[2]);
-	assert_ptr_not_equal(zones[0], zones[2]);
-	void *d = plx_mem_alloc(3 * MEM_2M + 1, 0, PLX_NODE_ANY, NULL);
-
-	plx_mem_stats(&stats);
-	assert_int_equal(stats.zones, 3);
-	assert_int_equal(plx_zone_count(), 3);
-	assert_int_equal(stats.bytes, 6 * MEM_2M);
-	assert_int_equal(stats.bytes_used, MEM_2M + 64 + 3 * MEM_2M + 64);
-	assert_int_equal(stats.page_fallbacks, 0);
-	assert_int_equal(stats.node_fallbacks, 0);
-	plx_mem_describe(text, sizeof(text));
-	assert_string_equal(text, "4 MiB in 4 KiB pages on node 0, 8 MiB in 4 KiB pages on "
-				  "any node");
-	plx_mem_describe(text, 8);
-	assert_string_equal(text, "4 MiB i");
-
-	void *all[] = {a, b, c, d};
-	for (size_t i = 0; i < PLX_ARRAY_LEN(all); i++)
-		plx_mem_free(all[i]);
-	plx_mem_stats(&stats);
-	assert_int_equal(stats.bytes_used, 0);
-	assert_int_equal(stats.zones, 3);
-}
-
-static void memory_asked_for_at_init_is_there(void **state)
-{
-	const size_t bytes[] = {5 * MEM_2M + 1};
-	struct plx_mem_conf conf = ordinary;
-
-	conf.node_bytes = bytes;
-	conf.node_count = 1;
-	assert_int_equal(plx_mem_init(&conf), 0);
-	assert_int_equal(plx_zone_count(), 1);
-	assert_int_equal(plx_zone_get(0)->size_bytes, 6 * MEM_2M);
-	assert_int_equal(plx_zone_get(0)->node, 0);
-	assert_non_null(plx_mem_alloc(5 * MEM_2M, 0, 0, NULL));
-	assert_int_equal(plx_zone_count(), 1);
-}
-
-static void failed_init_leaves_nothing(void **state)
-{
-	size_t bytes[65] = {MEM_2M};
-	struct plx_mem_conf conf = ordinary;
-
-	conf.node_bytes = bytes;
-	conf.node_count = 65;
-	bytes[64] = 1;
-	assert_int_equal(plx_mem_init(&conf), -EINVAL);
-	assert_error_has("NUMA node 64 is not on this host");
-	conf.node_count = 1;
-	bytes[0] = (size_t)1 << 50;
-	assert_int_equal(plx_mem_init(&conf), -ENOMEM);
-	assert_error_has("not enough memory on node 0: 1 PiB");
-	assert_int_equal(plx_zone_count(), 0);
-	assert_int_equal(plx_mem_init(NULL), 0);
-}
-
-static void policy_any_binds_to_no_node(void **state)
-{
-	const struct plx_zone *zone;
-	struct plx_mem_conf conf = ordinary;
-
-	conf.numa = PLX_NUMA_ANY;
-	assert_int_equal(plx_mem_init(&conf), 0);
-	assert_non_null(plx_mem_alloc(64, 0, 0, &zone));
-	assert_int_equal(zone->node, PLX_NODE_ANY);
-	assert_non_null(plx_mem_alloc(64, 0, 999, NULL));
-	assert_int_equal(plx_zone_count(), 1);
-}
-
-static void policy_strict_gives_the_node(void **state)
-{
-	const struct plx_zone *zone;
-	struct plx_mem_conf conf = ordinary;
-
-	conf.numa = PLX_NUMA_STRICT;
-	assert_int_equal(plx_mem_init(&conf), 0);
-	char *memory = plx_mem_alloc(MEM_2M, 0, 0, &zone);
-	if (!memory && strstr(plx_error(), "mbind"))
-		skip(); /* a container without NUMA system calls */
-	assert_non_null(memory);
-	assert_int_equal(zone->node, 0);
-	assert_true(mem_lies_on(memory, MEM_2M, 0));
-	/* The look that finds pages on the wrong node, asked for a node they are not on. */
-	assert_false(mem_lies_on(memory, MEM_2M, 1));
-}
-
-static void a_full_table_of_zones_is_an_error(void **state)
-{
-	size_t before = mem_growth_max;
-
-	mem_growth_max = 0;
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	for (int i = 0; i < PLX_ZONE_MAX; i++)
-		assert_non_null(plx_mem_alloc(MEM_2M, 0, 0, NULL));
-	assert_null(plx_mem_alloc(MEM_2M, 0, 0, NULL));
-	assert_error_has("all 256 zones of memory are taken");
-	mem_growth_max = before;
-}
-
-/* Resident, in /proc/self/statm. */
-static size_t resident_bytes(void)
-{
-	size_t total, pages;
-	FILE *file = fopen("/proc/self/statm", "re");
-
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%zu %zu", &total, &pages), 2);
-	fclose(file);
-	return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* Few zones hold much, and have memory for what was handed out alone. */
-static void zones_grow_with_what_there_is(void **state)
-{
-	struct plx_mem_stats stats;
-	size_t before;
-
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	before = resident_bytes();
-	for (int i = 0; i < 200; i++)
-		assert_non_null(plx_mem_alloc(MEM_1M, 0, 0, NULL));
-	plx_mem_stats(&stats);
-	assert_in_range(stats.zones, 10, 40);
-	assert_in_range(stats.bytes, 200 * MEM_1M, 240 * MEM_1M);
-	assert_in_range(resident_bytes() - before, 190 * MEM_1M, 210 * MEM_1M);
-}
-
-/* Pages ------------------------------------------------------------------------------------ */
+/* Other pages than asked for. Told once per process: so first, while this one has told nothing. */
 
 /* In a child; skips what the host does not allow. */
 static void run_denied(int (*fn)(void), struct child_end *end)
@@ -273,50 +41,6 @@ static void run_denied(int (*fn)(void), struct child_end *end)
 		skip();
 	if (end->status)
 		fail_msg("status %#x: %s", (unsigned)end->status, end->text);
-}
-
-static void smaps_tells_of_ordinary_pages(void **state)
-{
-	struct mem_smaps smaps;
-
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	assert_non_null(plx_mem_alloc(64, 0, 0, NULL));
-	const struct plx_zone *zone = plx_zone_get(0);
-	assert_int_equal(zone->backing, PLX_BACKING_4K);
-	assert_int_equal(zone->page_bytes, 4096);
-	assert_int_equal(mem_smaps_read(zone->base, &smaps), 0);
-	assert_int_equal(smaps.anon_huge_bytes, 0);
-	assert_int_equal(smaps.kernel_page_bytes, 4096);
-	assert_int_equal(mem_smaps_read((void *)1, &smaps), -ENOENT);
-}
-
-static void reserved_huge_pages_are_used_where_there_are(void **state)
-{
-	struct mem_smaps smaps;
-	char text[128];
-
-	if (free_pages(MEM_2M) < 2)
-		skip();
-	assert_int_equal(plx_mem_init(NULL), 0);
-	assert_non_null(plx_mem_alloc(MEM_2M + 1, 0, 0, NULL));
-	const struct plx_zone *zone = plx_zone_get(0);
-	assert_int_equal(zone->backing, PLX_BACKING_HUGETLB);
-	assert_int_equal(zone->page_bytes, MEM_2M);
-	assert_int_equal(zone->size_bytes, 2 * MEM_2M);
-	assert_int_equal(mem_smaps_read(zone->base, &smaps), 0);
-	assert_int_equal(smaps.kernel_page_bytes, MEM_2M);
-	assert_int_equal(smaps.hugetlb_bytes, 2 * MEM_2M);
-	plx_mem_describe(text, sizeof(text));
-	assert_string_equal(text, "4 MiB in 2 MiB hugetlb pages on node 0");
-
-	/* More than are free: the next zone falls back, this one stays. */
-	size_t too_many = (size_t)(free_pages(MEM_2M) + 1) * MEM_2M;
-	const struct plx_zone *second;
-	struct plx_mem_stats stats;
-	assert_non_null(plx_mem_alloc(too_many, 0, 0, &second));
-	assert_int_not_equal(second->backing, PLX_BACKING_HUGETLB);
-	plx_mem_stats(&stats);
-	assert_int_equal(stats.page_fallbacks, 1);
 }
 
 /* Twice, and with two zones each: the line must come once all the same. */
@@ -363,7 +87,7 @@ static int fall_back_from_1g(void)
 	return fall_back(PLX_HUGE_1G, MEM_2M);
 }
 
-static void fallback_from_2m_is_told_once(void **state)
+TEST(fallback_from_2m_is_told_once)
 {
 	struct child_end end;
 	char remedy[64];
@@ -385,7 +109,7 @@ static void fallback_from_2m_is_told_once(void **state)
 }
 
 /* The kernel may have had too few of them at hand: then a part is small, and told. */
-static void transparent_huge_pages_of_that_size_are_no_notice(void **state)
+TEST(transparent_huge_pages_of_that_size_are_no_notice)
 {
 	struct child_end end;
 
@@ -397,7 +121,7 @@ static void transparent_huge_pages_of_that_size_are_no_notice(void **state)
 	assert_true(child_line_count(&end) <= 1);
 }
 
-static void fallback_from_1g_takes_no_gigabyte(void **state)
+TEST(fallback_from_1g_takes_no_gigabyte)
 {
 	struct child_end end;
 
@@ -425,7 +149,7 @@ static int without_transparent_pages(void)
 	return 0;
 }
 
-static void fallback_ends_at_ordinary_pages(void **state)
+TEST(fallback_ends_at_ordinary_pages)
 {
 	struct child_end end;
 
@@ -513,7 +237,7 @@ static int without_populate(void)
 	return 0;
 }
 
-static void prefer_lives_without_mbind(void **state)
+TEST(prefer_lives_without_mbind)
 {
 	struct child_end end;
 
@@ -525,7 +249,7 @@ static void prefer_lives_without_mbind(void **state)
 	assert_int_equal(child_line_count(&end), mem_node_count() > 1);
 }
 
-static void strict_fails_without_mbind(void **state)
+TEST(strict_fails_without_mbind)
 {
 	struct child_end end;
 
@@ -535,7 +259,7 @@ static void strict_fails_without_mbind(void **state)
 	assert_int_equal(child_line_count(&end), 1);
 }
 
-static void falls_back_without_memfd(void **state)
+TEST(falls_back_without_memfd)
 {
 	struct child_end end;
 
@@ -544,7 +268,7 @@ static void falls_back_without_memfd(void **state)
 	assert_int_equal(child_line_count(&end), 1);
 }
 
-static void falls_back_under_a_limit_on_file_sizes(void **state)
+TEST(falls_back_under_a_limit_on_file_sizes)
 {
 	struct child_end end;
 
@@ -555,11 +279,279 @@ static void falls_back_under_a_limit_on_file_sizes(void **state)
 	assert_int_equal(child_line_count(&end), 1);
 }
 
-static void older_kernels_populate_too(void **state)
+TEST(older_kernels_populate_too)
 {
 	struct child_end end;
 
 	run_denied(without_populate, &end);
+}
+
+/* Use ------------------------------------------------------------------------------------- */
+
+TEST(nothing_before_init)
+{
+	struct plx_mem_stats stats;
+	char text[64];
+
+	assert_null(plx_mem_alloc(64, 0, PLX_NODE_ANY, NULL));
+	assert_error_has("Pollux is not up; call plx_eal_init first");
+	assert_int_equal(plx_zone_count(), 0);
+	assert_null(plx_zone_get(0));
+	plx_mem_stats(&stats);
+	assert_int_equal(stats.bytes, 0);
+	plx_mem_describe(text, sizeof(text));
+	assert_string_equal(text, "no memory taken yet");
+	plx_mem_free(NULL);
+	plx_mem_fini();
+}
+
+TEST(second_init_is_refused)
+{
+	assert_int_equal(plx_mem_init(&ordinary), 0);
+	assert_int_equal(plx_mem_init(&ordinary), -EALREADY);
+	assert_error_has("plx_mem_fini first");
+}
+
+TEST(bad_settings_are_refused)
+{
+	struct plx_mem_conf conf = {.huge = (enum plx_huge)9};
+
+	assert_int_equal(plx_mem_init(&conf), -EINVAL);
+	assert_error_has("huge 9");
+	assert_int_equal(plx_mem_init(&ordinary), 0);
+}
+
+TEST(memory_is_zero_aligned_and_inside_its_zone)
+{
+	static const size_t aligns[] = {0, 8, 64, 4096, MEM_2M, 4 * MEM_2M};
+	const struct plx_zone *zone;
+
+	assert_int_equal(plx_mem_init(&ordinary), 0);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(aligns); i++) {
+		size_t align = aligns[i] < 64 ? 64 : aligns[i];
+		char *memory = plx_mem_alloc(1000, aligns[i], 0, &zone);
+
+		assert_non_null(memory);
+		assert_int_equal((uintptr_t)memory % align, 0);
+		assert_true(is_zero(memory, 1000));
+		memset(memory, 0xff, 1000);
+		assert_in_range((uintptr_t)memory, (uintptr_t)zone->base,
+				(uintptr_t)zone->base + zone->size_bytes - 1000);
+		assert_ptr_equal(plx_zone_get(zone->index), zone);
+		assert_int_equal(zone->node, 0);
+	}
+}
+
+TEST(memory_that_was_used_comes_back_zeroed)
+{
+	assert_int_equal(plx_mem_init(&ordinary), 0);
+	char *first = plx_mem_alloc(4096, 0, 0, NULL);
+	memset(first, 0xff, 4096);
+	plx_mem_free(first);
+
+	char *second = plx_mem_alloc(8192, 0, 0, NULL);
+	assert_ptr_equal(second, first);
+	assert_true(is_zero(second, 8192));
+}
+
+TEST(bad_requests_are_refused)
+{
+	assert_int_equal(plx_mem_init(&ordinary), 0);
+	assert_null(plx_mem_alloc(0, 0, 0, NULL));
+	assert_error_has("0 bytes of memory: give 1 to");
+	assert_null(plx_mem_alloc(SIZE_MAX, 0, 0, NULL));
+	assert_error_has("give 1 to");
+	assert_null(plx_mem_alloc(64, 96, 0, NULL));
+	assert_error_has("alignment of 96 bytes: give a power of two");
+	assert_null(plx_mem_alloc(64, 0, 999, NULL));
+	assert_error_has("NUMA node 999 is not on this host; give one that has memory for this "
+			 "process (0");
+	assert_null(plx_mem_alloc(64, 0, -7, NULL));
+	assert_error_has("NUMA node -7 is not on this host");
+	assert_int_equal(plx_zone_count(), 0);
+}
+
+TEST(more_than_there_is_names_both_figures)
+{
+	assert_int_equal(plx_mem_init(&ordinary), 0);
+	assert_null(plx_mem_alloc((size_t)1 << 50, 0, 0, NULL));
+	assert_error_has("not enough memory on node 0: 1 PiB asked for, ");
+	assert_error_has(" available; ask for less (--socket-mem");
+	assert_null(plx_mem_alloc((size_t)1 << 50, 0, PLX_NODE_ANY, NULL));
+	assert_error_has("not enough memory on this host: 1 PiB");
+}
+
+TEST(zones_are_added_when_needed_and_counted)
+{
+	const struct plx_zone *zones[3];
+	struct plx_mem_stats stats;
+	char text[128];
+
+	assert_int_equal(plx_mem_init(&ordinary), 0);
+	void *a = plx_mem_alloc(MEM_2M - 4096, 0, 0, &zones[0]);
+	void *b = plx_mem_alloc(4096, 0, 0, &zones[1]);
+	assert_ptr_equal(zones[0], zones[1]);
+	void *c = plx_mem_alloc(64, 0, 0, &zones[2]);
+	assert_ptr_not_equal(zones[0], zones[2]);
+	void *d = plx_mem_alloc(3 * MEM_2M + 1, 0, PLX_NODE_ANY, NULL);
+
+	plx_mem_stats(&stats);
+	assert_int_equal(stats.zones, 3);
+	assert_int_equal(plx_zone_count(), 3);
+	assert_int_equal(stats.bytes, 6 * MEM_2M);
+	assert_int_equal(stats.bytes_used, MEM_2M + 64 + 3 * MEM_2M + 64);
+	assert_int_equal(stats.page_fallbacks, 0);
+	assert_int_equal(stats.node_fallbacks, 0);
+	plx_mem_describe(text, sizeof(text));
+	assert_string_equal(text, "4 MiB in 4 KiB pages on node 0, 8 MiB in 4 KiB pages on "
+				  "any node");
+	plx_mem_describe(text, 8);
+	assert_string_equal(text, "4 MiB i");
+
+	void *all[] = {a, b, c, d};
+	for (size_t i = 0; i < PLX_ARRAY_LEN(all); i++)
+		plx_mem_free(all[i]);
+	plx_mem_stats(&stats);
+	assert_int_equal(stats.bytes_used, 0);
+	assert_int_equal(stats.zones, 3);
+}
+
+TEST(memory_asked_for_at_init_is_there)
+{
+	const size_t bytes[] = {5 * MEM_2M + 1};
+	struct plx_mem_conf conf = ordinary;
+
+	conf.node_bytes = bytes;
+	conf.node_count = 1;
+	assert_int_equal(plx_mem_init(&conf), 0);
+	assert_int_equal(plx_zone_count(), 1);
+	assert_int_equal(plx_zone_get(0)->size_bytes, 6 * MEM_2M);
+	assert_int_equal(plx_zone_get(0)->node, 0);
+	assert_non_null(plx_mem_alloc(5 * MEM_2M, 0, 0, NULL));
+	assert_int_equal(plx_zone_count(), 1);
+}
+
+TEST(failed_init_leaves_nothing)
+{
+	size_t bytes[65] = {MEM_2M};
+	struct plx_mem_conf conf = ordinary;
+
+	conf.node_bytes = bytes;
+	conf.node_count = 65;
+	bytes[64] = 1;
+	assert_int_equal(plx_mem_init(&conf), -EINVAL);
+	assert_error_has("NUMA node 64 is not on this host");
+	conf.node_count = 1;
+	bytes[0] = (size_t)1 << 50;
+	assert_int_equal(plx_mem_init(&conf), -ENOMEM);
+	assert_error_has("not enough memory on node 0: 1 PiB");
+	assert_int_equal(plx_zone_count(), 0);
+	assert_int_equal(plx_mem_init(NULL), 0);
+}
+
+TEST(policy_any_binds_to_no_node)
+{
+	const struct plx_zone *zone;
+	struct plx_mem_conf conf = ordinary;
+
+	conf.numa = PLX_NUMA_ANY;
+	assert_int_equal(plx_mem_init(&conf), 0);
+	assert_non_null(plx_mem_alloc(64, 0, 0, &zone));
+	assert_int_equal(zone->node, PLX_NODE_ANY);
+	assert_non_null(plx_mem_alloc(64, 0, 999, NULL));
+	assert_int_equal(plx_zone_count(), 1);
+}
+
+TEST(policy_strict_gives_the_node)
+{
+	const struct plx_zone *zone;
+	struct plx_mem_conf conf = ordinary;
+
+	conf.numa = PLX_NUMA_STRICT;
+	assert_int_equal(plx_mem_init(&conf), 0);
+	char *memory = plx_mem_alloc(MEM_2M, 0, 0, &zone);
+	if (!memory && strstr(plx_error(), "mbind"))
+		skip(); /* a container without NUMA system calls */
+	assert_non_null(memory);
+	assert_int_equal(zone->node, 0);
+	assert_true(mem_lies_on(memory, MEM_2M, 0));
+	/* The look that finds pages on the wrong node, asked for a node they are not on. */
+	assert_false(mem_lies_on(memory, MEM_2M, 1));
+}
+
+TEST(a_full_table_of_zones_is_an_error)
+{
+	size_t before = mem_growth_max;
+
+	mem_growth_max = 0;
+	assert_int_equal(plx_mem_init(&ordinary), 0);
+	for (int i = 0; i < PLX_ZONE_MAX; i++)
+		assert_non_null(plx_mem_alloc(MEM_2M, 0, 0, NULL));
+	assert_null(plx_mem_alloc(MEM_2M, 0, 0, NULL));
+	assert_error_has("all 256 zones of memory are taken");
+	mem_growth_max = before;
+}
+
+/* Few zones hold much, and have memory for what was handed out alone. */
+TEST(zones_grow_with_what_there_is)
+{
+	struct plx_mem_stats stats;
+	size_t before;
+
+	assert_int_equal(plx_mem_init(&ordinary), 0);
+	before = count_memory().resident_bytes;
+	for (int i = 0; i < 200; i++)
+		assert_non_null(plx_mem_alloc(MEM_1M, 0, 0, NULL));
+	plx_mem_stats(&stats);
+	assert_in_range(stats.zones, 10, 40);
+	assert_in_range(stats.bytes, 200 * MEM_1M, 240 * MEM_1M);
+	assert_in_range(count_memory().resident_bytes - before, 190 * MEM_1M, 210 * MEM_1M);
+}
+
+/* Pages ------------------------------------------------------------------------------------ */
+
+TEST(smaps_tells_of_ordinary_pages)
+{
+	struct mem_smaps smaps;
+
+	assert_int_equal(plx_mem_init(&ordinary), 0);
+	assert_non_null(plx_mem_alloc(64, 0, 0, NULL));
+	const struct plx_zone *zone = plx_zone_get(0);
+	assert_int_equal(zone->backing, PLX_BACKING_4K);
+	assert_int_equal(zone->page_bytes, 4096);
+	assert_int_equal(mem_smaps_read(zone->base, &smaps), 0);
+	assert_int_equal(smaps.anon_huge_bytes, 0);
+	assert_int_equal(smaps.kernel_page_bytes, 4096);
+	assert_int_equal(mem_smaps_read((void *)1, &smaps), -ENOENT);
+}
+
+TEST(reserved_huge_pages_are_used_where_there_are)
+{
+	struct mem_smaps smaps;
+	char text[128];
+
+	if (free_pages(MEM_2M) < 2)
+		skip();
+	assert_int_equal(plx_mem_init(NULL), 0);
+	assert_non_null(plx_mem_alloc(MEM_2M + 1, 0, 0, NULL));
+	const struct plx_zone *zone = plx_zone_get(0);
+	assert_int_equal(zone->backing, PLX_BACKING_HUGETLB);
+	assert_int_equal(zone->page_bytes, MEM_2M);
+	assert_int_equal(zone->size_bytes, 2 * MEM_2M);
+	assert_int_equal(mem_smaps_read(zone->base, &smaps), 0);
+	assert_int_equal(smaps.kernel_page_bytes, MEM_2M);
+	assert_int_equal(smaps.hugetlb_bytes, 2 * MEM_2M);
+	plx_mem_describe(text, sizeof(text));
+	assert_string_equal(text, "4 MiB in 2 MiB hugetlb pages on node 0");
+
+	/* More than are free: the next zone falls back, this one stays. */
+	size_t too_many = (size_t)(free_pages(MEM_2M) + 1) * MEM_2M;
+	const struct plx_zone *second;
+	struct plx_mem_stats stats;
+	assert_non_null(plx_mem_alloc(too_many, 0, 0, &second));
+	assert_int_not_equal(second->backing, PLX_BACKING_HUGETLB);
+	plx_mem_stats(&stats);
+	assert_int_equal(stats.page_fallbacks, 1);
 }
 
 /* Threads, and repetition ------------------------------------------------------------------ */
@@ -589,7 +581,7 @@ static void *watch_zones(void *arg)
 	return NULL;
 }
 
-static void readers_see_late_zones_whole(void **state)
+TEST(readers_see_late_zones_whole)
 {
 	pthread_t reader;
 
@@ -631,7 +623,7 @@ static void *allocate_and_free(void *arg)
 	return NULL;
 }
 
-static void threads_may_allocate_side_by_side(void **state)
+TEST(threads_may_allocate_side_by_side)
 {
 	struct plx_mem_stats stats;
 	pthread_t threads[2];
@@ -648,33 +640,10 @@ static void threads_may_allocate_side_by_side(void **state)
 	assert_int_equal(stats.bytes_used, 0);
 }
 
-static int count_fds(void)
+TEST(init_and_fini_repeat_without_a_leak)
 {
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
-static size_t mapped_kb(void)
-{
-	FILE *file = fopen("/proc/self/statm", "re");
-	size_t pages = 0;
-
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%zu", &pages), 1);
-	fclose(file);
-	return pages * 4;
-}
-
-static void init_and_fini_repeat_without_a_leak(void **state)
-{
-	int fds = count_fds();
-	size_t kb = 0;
+	int fds = count_descriptors();
+	size_t bytes = 0;
 
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(plx_mem_init(i % 2 ? NULL : &ordinary), 0);
@@ -683,14 +652,14 @@ static void init_and_fini_repeat_without_a_leak(void **state)
 		plx_mem_fini();
 		assert_int_equal(plx_zone_count(), 0);
 		if (i == 9)
-			kb = mapped_kb();
+			bytes = count_memory().mapped_bytes;
 	}
-	assert_int_equal(count_fds(), fds);
+	assert_int_equal(count_descriptors(), fds);
 	/* 90 rounds of 8 MiB would show; what the C library and sanitizers keep does not. */
-	assert_true(mapped_kb() < kb + 64 * 1024);
+	assert_true(count_memory().mapped_bytes < bytes + (64 << 20));
 }
 
-static void sizes_are_written_for_people(void **state)
+TEST(sizes_are_written_for_people)
 {
 	static const struct {
 		uint64_t bytes;
@@ -712,42 +681,4 @@ static void sizes_are_written_for_people(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		/* What is told once per process comes first, while this one has told nothing. */
-		TEST(fallback_from_2m_is_told_once),
-		TEST(transparent_huge_pages_of_that_size_are_no_notice),
-		TEST(fallback_from_1g_takes_no_gigabyte),
-		TEST(fallback_ends_at_ordinary_pages),
-		TEST(prefer_lives_without_mbind),
-		TEST(strict_fails_without_mbind),
-		TEST(falls_back_without_memfd),
-		TEST(falls_back_under_a_limit_on_file_sizes),
-		TEST(older_kernels_populate_too),
-		TEST(nothing_before_init),
-		TEST(second_init_is_refused),
-		TEST(bad_settings_are_refused),
-		TEST(memory_is_zero_aligned_and_inside_its_zone),
-		TEST(memory_that_was_used_comes_back_zeroed),
-		TEST(bad_requests_are_refused),
-		TEST(more_than_there_is_names_both_figures),
-		TEST(zones_are_added_when_needed_and_counted),
-		TEST(memory_asked_for_at_init_is_there),
-		TEST(failed_init_leaves_nothing),
-		TEST(policy_any_binds_to_no_node),
-		TEST(policy_strict_gives_the_node),
-		TEST(a_full_table_of_zones_is_an_error),
-		TEST(zones_grow_with_what_there_is),
-		TEST(smaps_tells_of_ordinary_pages),
-		TEST(reserved_huge_pages_are_used_where_there_are),
-		TEST(readers_see_late_zones_whole),
-		TEST(threads_may_allocate_side_by_side),
-		TEST(init_and_fini_repeat_without_a_leak),
-		TEST(sizes_are_written_for_people),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

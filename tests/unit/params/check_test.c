@@ -8,7 +8,7 @@
 #define MAKE      HERE, .define = "a", .type_given = true, .type = PARAM_INT - 1
 #define LONG_UNIT "12345678901234567890123456789012"
 
-static void what_goes_together_is_taken(void **state)
+PLX_TEST(what_goes_together_is_taken)
 {
 	struct params_conf confs[] = {
 		{.serve = "f", .listen = "127.0.0.1:0"},
@@ -32,7 +32,7 @@ static void what_goes_together_is_taken(void **state)
 	assert_true(confs[3].new_kind.has[LIMIT_MIN]);
 }
 
-static void the_rest_is_refused(void **state)
+PLX_TEST(the_rest_is_refused)
 {
 	static char long_text[PARAM_TEXT_MAX + 2];
 	struct {
@@ -80,12 +80,4 @@ static void the_rest_is_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_goes_together_is_taken),
-		cmocka_unit_test(the_rest_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("params_check", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -62,7 +62,9 @@ static void wait_until_it_failed(int left)
 		rest_ns(PLX_NS_PER_MS);
 }
 
-static void nothing_is_answered_before_it_is_on_the_disk(void **state)
+#define TEST(name) PLX_TEST_WITH(name, start, stop)
+
+TEST(nothing_is_answered_before_it_is_on_the_disk)
 {
 	struct journal_stats stats;
 
@@ -82,7 +84,7 @@ static void nothing_is_answered_before_it_is_on_the_disk(void **state)
 	assert_int_equal(log_count("the disk is full; trying again in 1 s"), 1);
 }
 
-static void what_is_lost_at_the_end_is_told_so(void **state)
+TEST(what_is_lost_at_the_end_is_told_so)
 {
 	struct journal_stats stats;
 
@@ -118,20 +120,20 @@ static struct journal_stats give_up(const char *why)
 	return stats;
 }
 
-static void a_file_that_is_damaged_is_given_up(void **state)
+TEST(a_file_that_is_damaged_is_given_up)
 {
 	atomic_store(&played.is_damaged, true);
 	give_up("it is damaged");
 }
 
 /* Nobody would find what is written there. */
-static void a_file_that_was_moved_is_given_up(void **state)
+TEST(a_file_that_was_moved_is_given_up)
 {
 	atomic_store(&played.is_moved, true);
 	assert_true(give_up("it was moved").is_moved);
 }
 
-static void a_file_that_was_moved_is_noticed_at_the_end(void **state)
+TEST(a_file_that_was_moved_is_noticed_at_the_end)
 {
 	struct journal_stats stats;
 
@@ -146,7 +148,7 @@ static void a_file_that_was_moved_is_noticed_at_the_end(void **state)
 	assert_true(stats.is_moved);
 }
 
-static void an_end_with_more_answers_than_fit_into_the_lane(void **state)
+TEST(an_end_with_more_answers_than_fit_into_the_lane)
 {
 	struct journal_stats stats;
 
@@ -158,7 +160,7 @@ static void an_end_with_more_answers_than_fit_into_the_lane(void **state)
 	assert_int_equal(stats.lost, 0);
 }
 
-static void an_end_where_nobody_takes_answers(void **state)
+TEST(an_end_where_nobody_takes_answers)
 {
 	struct journal_stats stats;
 	int answered = 0;
@@ -174,7 +176,7 @@ static void an_end_where_nobody_takes_answers(void **state)
 	assert_int_equal(atomic_load(&played.committed), 1000);
 }
 
-static void what_the_file_does_not_take_is_in_nobodys_way(void **state)
+TEST(what_the_file_does_not_take_is_in_nobodys_way)
 {
 	struct journal_stats stats;
 
@@ -198,7 +200,7 @@ static void what_the_file_does_not_take_is_in_nobodys_way(void **state)
 
 /* A record that cannot be read again is a fault of ours, and no reason to say that it was written.
  */
-static void a_record_that_is_none_is_told_so(void **state)
+TEST(a_record_that_is_none_is_told_so)
 {
 	struct journal_stats stats;
 	struct param param = {.name = "a//b",
@@ -216,7 +218,7 @@ static void a_record_that_is_none_is_told_so(void **state)
 	assert_int_equal(stats.lost, 1);
 }
 
-static void there_is_room_before_a_change_is_made(void **state)
+TEST(there_is_room_before_a_change_is_made)
 {
 	struct journal_stats stats;
 
@@ -233,7 +235,7 @@ static void there_is_room_before_a_change_is_made(void **state)
 }
 
 /* Whenever the process is killed: no number was given that the file does not know of. */
-static void numbers_are_marked_before_they_are_given(void **state)
+TEST(numbers_are_marked_before_they_are_given)
 {
 	uint64_t count = 400000, not_marked = 0;
 
@@ -252,23 +254,4 @@ static void numbers_are_marked_before_they_are_given(void **state)
 	assert_int_equal(atomic_load(&played.id_mark), count);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(nothing_is_answered_before_it_is_on_the_disk),
-		TEST(what_is_lost_at_the_end_is_told_so),
-		TEST(a_file_that_is_damaged_is_given_up),
-		TEST(a_file_that_was_moved_is_given_up),
-		TEST(a_file_that_was_moved_is_noticed_at_the_end),
-		TEST(an_end_with_more_answers_than_fit_into_the_lane),
-		TEST(an_end_where_nobody_takes_answers),
-		TEST(what_the_file_does_not_take_is_in_nobodys_way),
-		TEST(a_record_that_is_none_is_told_so),
-		TEST(there_is_room_before_a_change_is_made),
-		TEST(numbers_are_marked_before_they_are_given),
-	};
-
-	return cmocka_run_group_tests_name("params_journal_disk", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -95,7 +95,9 @@ static struct numbers define_and_be_killed(const char *name)
 	return told;
 }
 
-static void what_was_told_before_a_kill_has_its_numbers_still(void **state)
+#define TEST(name) PLX_TEST_WITH(name, start, stop)
+
+TEST(what_was_told_before_a_kill_has_its_numbers_still)
 {
 	struct numbers last = {0};
 
@@ -111,7 +113,7 @@ static void what_was_told_before_a_kill_has_its_numbers_still(void **state)
 	}
 }
 
-static void an_orderly_end_leaves_no_gap(void **state)
+TEST(an_orderly_end_leaves_no_gap)
 {
 	for (uint64_t i = 1; i <= 3; i++) {
 		struct journal_stats stats;
@@ -134,7 +136,7 @@ static void an_orderly_end_leaves_no_gap(void **state)
 	}
 }
 
-static void one_that_was_not_started_leaves_no_gap(void **state)
+TEST(one_that_was_not_started_leaves_no_gap)
 {
 	struct journal *journal;
 	struct store *store;
@@ -148,7 +150,7 @@ static void one_that_was_not_started_leaves_no_gap(void **state)
 	}
 }
 
-static void two_do_not_share_a_file(void **state)
+TEST(two_do_not_share_a_file)
 {
 	struct journal *journal, *other;
 	struct store *store, *others;
@@ -165,16 +167,4 @@ static void two_do_not_share_a_file(void **state)
 	store_destroy(store);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_was_told_before_a_kill_has_its_numbers_still),
-		TEST(an_orderly_end_leaves_no_gap),
-		TEST(one_that_was_not_started_leaves_no_gap),
-		TEST(two_do_not_share_a_file),
-	};
-
-	return cmocka_run_group_tests_name("params_journal", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -166,15 +166,17 @@ static int stop(void **state)
 	return 0;
 }
 
+#define TEST(name) PLX_TEST_WITH(name, start, stop)
+
 /* Tests ------------------------------------------------------------------------------------------
  */
 
-static void all_pages_come(void **state)
+TEST(all_pages_come)
 {
 	assert_string_equal(list(NULL, 0), "begun a b c ended ");
 }
 
-static void a_page_that_does_not_come_is_asked_for_again(void **state)
+TEST(a_page_that_does_not_come_is_asked_for_again)
 {
 	static const enum say says[] = {PAGE, BUSY, OVERLOADED, PAGE, NOTHING};
 
@@ -183,20 +185,20 @@ static void a_page_that_does_not_come_is_asked_for_again(void **state)
 }
 
 /* A page that was made before may not have what it begins anew for. */
-static void it_begins_anew(void **state)
+TEST(it_begins_anew)
 {
 	test.begin_at = 2;
 	assert_string_equal(list(NULL, 0), "begun a begun a b c ended ");
 }
 
 /* What it has found counts, so that it ends although there is more and more. */
-static void it_goes_on_to_its_end_before_it_lists_once_more(void **state)
+TEST(it_goes_on_to_its_end_before_it_lists_once_more)
 {
 	test.more_at = 2;
 	assert_string_equal(list(NULL, 0), "begun a b c ended begun a b c ended ");
 }
 
-static void it_begins_anew_behind_a_page_that_did_not_come(void **state)
+TEST(it_begins_anew_behind_a_page_that_did_not_come)
 {
 	static const enum say says[] = {PAGE, NOTHING};
 
@@ -204,7 +206,7 @@ static void it_begins_anew_behind_a_page_that_did_not_come(void **state)
 	assert_string_equal(list(says, PLX_ARRAY_LEN(says)), "begun a begun a b c ended ");
 }
 
-static void one_that_is_stopped_finds_nothing(void **state)
+TEST(one_that_is_stopped_finds_nothing)
 {
 	static const enum say says[] = {PAGE, BUSY};
 
@@ -217,15 +219,13 @@ static void one_that_is_stopped_finds_nothing(void **state)
 	assert_string_equal(list(NULL, 0), "begun a begun a b c ended ");
 }
 
-static void an_error_is_the_end(void **state)
+TEST(an_error_is_the_end)
 {
 	static const enum say says[] = {PAGE, ERROR};
 
 	assert_string_equal(list(says, PLX_ARRAY_LEN(says)), "begun a failed ");
 	assert_error_has("the service does not list its parameters: ");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 static int up(void **state)
 {
@@ -239,17 +239,4 @@ static int down(void **state)
 	return plx_eal_fini();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(all_pages_come),
-		TEST(a_page_that_does_not_come_is_asked_for_again),
-		TEST(it_begins_anew),
-		TEST(it_goes_on_to_its_end_before_it_lists_once_more),
-		TEST(it_begins_anew_behind_a_page_that_did_not_come),
-		TEST(one_that_is_stopped_finds_nothing),
-		TEST(an_error_is_the_end),
-	};
-
-	return cmocka_run_group_tests_name("params_listing", tests, up, down);
-}
+PLX_TEST_MAIN_WITH(up, down)

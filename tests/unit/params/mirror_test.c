@@ -67,7 +67,9 @@ static const char *end(void)
 	return gone;
 }
 
-static void the_newest_revision_is_news(void **state)
+#define TEST(name) PLX_TEST_WITH(name, start, stop)
+
+TEST(the_newest_revision_is_news)
 {
 	assert_true(is_news("a", 5));
 	assert_false(is_news("a", 5));
@@ -77,7 +79,7 @@ static void the_newest_revision_is_news(void **state)
 	assert_int_equal(mirror_count(mirror), 2);
 }
 
-static void a_removal_is_told_once(void **state)
+TEST(a_removal_is_told_once)
 {
 	assert_true(is_news("a", 5));
 	assert_false(is_removal("a", 5));
@@ -88,7 +90,7 @@ static void a_removal_is_told_once(void **state)
 }
 
 /* A page that was made before a removal may come behind it. */
-static void a_page_does_not_bring_back_what_was_removed(void **state)
+TEST(a_page_does_not_bring_back_what_was_removed)
 {
 	mirror_begin(mirror);
 	assert_true(is_news("a", 5));
@@ -100,7 +102,7 @@ static void a_page_does_not_bring_back_what_was_removed(void **state)
 	assert_int_equal(mirror_count(mirror), 0);
 }
 
-static void what_is_not_listed_is_gone(void **state)
+TEST(what_is_not_listed_is_gone)
 {
 	mirror_begin(mirror);
 	assert_true(is_news("a", 1));
@@ -115,7 +117,7 @@ static void what_is_not_listed_is_gone(void **state)
 }
 
 /* Defined behind the page on which it would have been. */
-static void what_is_published_meanwhile_stays(void **state)
+TEST(what_is_published_meanwhile_stays)
 {
 	mirror_begin(mirror);
 	assert_true(is_news("b", 2));
@@ -124,7 +126,7 @@ static void what_is_published_meanwhile_stays(void **state)
 	assert_int_equal(mirror_count(mirror), 2);
 }
 
-static void a_list_that_begins_anew_counts_alone(void **state)
+TEST(a_list_that_begins_anew_counts_alone)
 {
 	mirror_begin(mirror);
 	assert_true(is_news("a", 1));
@@ -133,7 +135,7 @@ static void a_list_that_begins_anew_counts_alone(void **state)
 	assert_string_equal(end(), "a:1 ");
 }
 
-static void names_that_come_and_go_leave_nothing(void **state)
+TEST(names_that_come_and_go_leave_nothing)
 {
 	char name[16];
 
@@ -146,7 +148,7 @@ static void names_that_come_and_go_leave_nothing(void **state)
 }
 
 /* y was set to revision 70, and told so before it was written. */
-static void a_next_life_may_be_older(void **state)
+TEST(a_next_life_may_be_older)
 {
 	assert_true(is_news("x", 60));
 	assert_true(is_news("y", 70));
@@ -160,7 +162,7 @@ static void a_next_life_may_be_older(void **state)
 }
 
 /* Both lives began with one file, and counted from there. */
-static void a_next_life_may_have_the_same_revisions(void **state)
+TEST(a_next_life_may_have_the_same_revisions)
 {
 	struct param param = number("y", 70);
 
@@ -171,7 +173,7 @@ static void a_next_life_may_have_the_same_revisions(void **state)
 	assert_int_equal(mirror_take(mirror, &param, false), 0);
 }
 
-static void a_removal_of_the_last_life_may_be_undone(void **state)
+TEST(a_removal_of_the_last_life_may_be_undone)
 {
 	mirror_begin(mirror);
 	assert_true(is_news("z", 1));
@@ -184,7 +186,7 @@ static void a_removal_of_the_last_life_may_be_undone(void **state)
 }
 
 /* The message comes first, and then a page that is older. */
-static void messages_of_the_next_life_are_newer_than_its_pages(void **state)
+TEST(messages_of_the_next_life_are_newer_than_its_pages)
 {
 	assert_true(is_news("y", 70));
 	mirror_lose(mirror);
@@ -197,7 +199,7 @@ static void messages_of_the_next_life_are_newer_than_its_pages(void **state)
 	assert_int_equal(mirror_count(mirror), 0);
 }
 
-static void what_the_next_life_does_not_have_is_gone(void **state)
+TEST(what_the_next_life_does_not_have_is_gone)
 {
 	assert_true(is_news("w", 70));
 	mirror_lose(mirror);
@@ -206,7 +208,7 @@ static void what_the_next_life_does_not_have_is_gone(void **state)
 }
 
 /* What is told of them as gone is their own, not the message's. */
-static void texts_are_copied(void **state)
+TEST(texts_are_copied)
 {
 	char name[] = "t", text[] = "text";
 	struct param param = {
@@ -225,25 +227,4 @@ static void texts_are_copied(void **state)
 	assert_string_equal(end(), "t:2 ");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_newest_revision_is_news),
-		TEST(a_removal_is_told_once),
-		TEST(a_page_does_not_bring_back_what_was_removed),
-		TEST(what_is_not_listed_is_gone),
-		TEST(what_is_published_meanwhile_stays),
-		TEST(a_list_that_begins_anew_counts_alone),
-		TEST(names_that_come_and_go_leave_nothing),
-		TEST(a_next_life_may_be_older),
-		TEST(a_next_life_may_have_the_same_revisions),
-		TEST(a_removal_of_the_last_life_may_be_undone),
-		TEST(messages_of_the_next_life_are_newer_than_its_pages),
-		TEST(what_the_next_life_does_not_have_is_gone),
-		TEST(texts_are_copied),
-	};
-
-	return cmocka_run_group_tests_name("params_mirror", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

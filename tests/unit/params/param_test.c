@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static void names_have_segments(void **state)
+PLX_TEST(names_have_segments)
 {
 	static const char *const good[] = {"a", "a/b", "A-1/b_2/c.3", "0"};
 	static const char *const bad[] = {"", "/", "/a", "a/", "a//b", "a b", "a\xc3\xa9", "a\n"};
@@ -28,7 +28,7 @@ static bool is_below(const char *name, const char *prefix)
 	return param_name_is_below(name, strlen(name), prefix, strlen(prefix));
 }
 
-static void below_is_by_segments(void **state)
+PLX_TEST(below_is_by_segments)
 {
 	assert_true(is_below("a/b", ""));
 	assert_true(is_below("a/b", "a"));
@@ -38,7 +38,7 @@ static void below_is_by_segments(void **state)
 	assert_false(is_below("b/a", "a"));
 }
 
-static void values_are_read_and_written(void **state)
+PLX_TEST(values_are_read_and_written)
 {
 	static const struct {
 		enum param_type type;
@@ -86,7 +86,7 @@ static void values_are_read_and_written(void **state)
 	}
 }
 
-static void texts_have_a_length(void **state)
+PLX_TEST(texts_have_a_length)
 {
 	char text[PARAM_TEXT_MAX + 2];
 	struct param_value value;
@@ -99,7 +99,7 @@ static void texts_have_a_length(void **state)
 	assert_int_equal(param_value_parse("--value", PARAM_TEXT, text, &value), 0);
 }
 
-static void what_is_too_large_is_told_apart(void **state)
+PLX_TEST(what_is_too_large_is_told_apart)
 {
 	struct param_value value;
 
@@ -118,7 +118,7 @@ static struct param_value real(double number)
 	return (struct param_value){.type = PARAM_REAL, .real = number};
 }
 
-static void kinds_are_checked(void **state)
+PLX_TEST(kinds_are_checked)
 {
 	struct param_kind kind = {.type = PARAM_REAL};
 
@@ -144,7 +144,7 @@ static void kinds_are_checked(void **state)
 }
 
 /* max or min, and the alarm: beyond it, at it, and within. */
-static void alarms_can_be_raised(void **state)
+PLX_TEST(alarms_can_be_raised)
 {
 	struct param_kind high = {.type = PARAM_REAL,
 				  .has = {[LIMIT_MAX] = true, [LIMIT_ALARM_HIGH] = true}};
@@ -163,7 +163,7 @@ static void alarms_can_be_raised(void **state)
 	assert_null(param_kind_check(&low));
 }
 
-static void units_can_be_printed(void **state)
+PLX_TEST(units_can_be_printed)
 {
 	struct param_kind kind = {.type = PARAM_INT};
 	char longest[PARAM_UNIT_MAX + 1];
@@ -186,7 +186,7 @@ static void units_can_be_printed(void **state)
 	assert_null(param_kind_check(&kind));
 }
 
-static void limits_are_within(void **state)
+PLX_TEST(limits_are_within)
 {
 	struct param_kind kind = {.type = PARAM_INT,
 				  .has = {[LIMIT_MIN] = true, [LIMIT_MAX] = true},
@@ -213,7 +213,7 @@ static void set_limit(struct param_kind *kind, enum param_limit which, double va
 	kind->limit[which] = real(value);
 }
 
-static void warnings_and_hysteresis_are_checked(void **state)
+PLX_TEST(warnings_and_hysteresis_are_checked)
 {
 	struct param_kind kind = {.type = PARAM_REAL};
 
@@ -244,7 +244,7 @@ static void warnings_and_hysteresis_are_checked(void **state)
 }
 
 /* From each state, with a value beyond the limits and within, and with an acknowledgement. */
-static void alarms_go_from_state_to_state(void **state)
+PLX_TEST(alarms_go_from_state_to_state)
 {
 	static const struct {
 		bool latch;
@@ -310,7 +310,7 @@ static void take_steps(const struct param_kind *kind, const struct step *steps, 
 }
 
 /* Who has acknowledged that it is too low has not heard that it is too high. */
-static void another_limit_is_another_alarm(void **state)
+PLX_TEST(another_limit_is_another_alarm)
 {
 	static const struct step steps[] = {
 		{6, ALARM_NONE, 0, false},
@@ -333,7 +333,7 @@ static void another_limit_is_another_alarm(void **state)
 	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
 }
 
-static void an_alarm_ends_within_the_limit_by_the_hysteresis(void **state)
+PLX_TEST(an_alarm_ends_within_the_limit_by_the_hysteresis)
 {
 	static const struct step steps[] = {
 		{79, ALARM_NONE, 0, false}, /* it keeps what there is, and raises nothing */
@@ -363,7 +363,7 @@ static void an_alarm_ends_within_the_limit_by_the_hysteresis(void **state)
 	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
 }
 
-static void a_hysteresis_of_integers_does_not_overflow(void **state)
+PLX_TEST(a_hysteresis_of_integers_does_not_overflow)
 {
 	struct param_kind kind = {
 		.type = PARAM_INT,
@@ -383,7 +383,7 @@ static void a_hysteresis_of_integers_does_not_overflow(void **state)
 }
 
 /* The severity of what was not acknowledged is not lost. */
-static void a_latched_alarm_keeps_its_severity(void **state)
+PLX_TEST(a_latched_alarm_keeps_its_severity)
 {
 	static const struct step steps[] = {
 		{99, ALARM_ACTIVE, LEVEL_ALARM, false},
@@ -399,25 +399,4 @@ static void a_latched_alarm_keeps_its_severity(void **state)
 	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_have_segments),
-		cmocka_unit_test(below_is_by_segments),
-		cmocka_unit_test(values_are_read_and_written),
-		cmocka_unit_test(texts_have_a_length),
-		cmocka_unit_test(what_is_too_large_is_told_apart),
-		cmocka_unit_test(kinds_are_checked),
-		cmocka_unit_test(alarms_can_be_raised),
-		cmocka_unit_test(units_can_be_printed),
-		cmocka_unit_test(limits_are_within),
-		cmocka_unit_test(alarms_go_from_state_to_state),
-		cmocka_unit_test(warnings_and_hysteresis_are_checked),
-		cmocka_unit_test(another_limit_is_another_alarm),
-		cmocka_unit_test(an_alarm_ends_within_the_limit_by_the_hysteresis),
-		cmocka_unit_test(a_hysteresis_of_integers_does_not_overflow),
-		cmocka_unit_test(a_latched_alarm_keeps_its_severity),
-	};
-
-	return cmocka_run_group_tests_name("params_param", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -339,7 +339,7 @@ static bool fail_at(uint32_t step, enum fault fault)
 	return failed;
 }
 
-static void what_was_told_outlives_a_power_cut(void **state)
+PLX_TEST(what_was_told_outlives_a_power_cut)
 {
 	bool failed = true;
 
@@ -352,7 +352,7 @@ static void what_was_told_outlives_a_power_cut(void **state)
 	}
 }
 
-static void a_step_that_fails_loses_nothing_that_was_told(void **state)
+PLX_TEST(a_step_that_fails_loses_nothing_that_was_told)
 {
 	for (uint32_t step = 1; fail_at(step, FAILS_ONCE); step++)
 		assert_in_range(step, 0, STEPS_MAX);
@@ -360,13 +360,9 @@ static void a_step_that_fails_loses_nothing_that_was_told(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_told_outlives_a_power_cut),
-		cmocka_unit_test(a_step_that_fails_loses_nothing_that_was_told),
-	};
 	sqlite3_vfs vfs = make_disk();
 
 	snprintf(store_name, sizeof(store_name), "store-%d.db", (int)getpid());
 	assert_int_equal(sqlite3_vfs_register(&vfs, 1), SQLITE_OK);
-	return cmocka_run_group_tests_name("params_power", tests, NULL, NULL);
+	return plx_test_run("params_power", NULL, NULL);
 }

@@ -98,7 +98,9 @@ static void check_order(struct store *store, unsigned from)
 	assert_null(param);
 }
 
-static void it_does_what_the_simple_one_does(void **state)
+#define TEST(name) PLX_TEST_WITH(name, start, stop)
+
+TEST(it_does_what_the_simple_one_does)
 {
 	struct store *store = *state;
 
@@ -120,7 +122,7 @@ static void it_does_what_the_simple_one_does(void **state)
 	assert_null(store_first(store, "", 0, false));
 }
 
-static void behind_a_name_is_the_next_one(void **state)
+TEST(behind_a_name_is_the_next_one)
 {
 	struct store *store = *state;
 
@@ -135,7 +137,7 @@ static void behind_a_name_is_the_next_one(void **state)
 			    model[1].name);
 }
 
-static void texts_are_the_stores_own(void **state)
+TEST(texts_are_the_stores_own)
 {
 	struct store *store = *state;
 	struct param_kind kind = {.type = PARAM_TEXT};
@@ -153,7 +155,7 @@ static void texts_are_the_stores_own(void **state)
 	assert_memory_equal(param->value.text.bytes, "irs", 3);
 }
 
-static void what_was_loaded_keeps_its_numbers(void **state)
+TEST(what_was_loaded_keeps_its_numbers)
 {
 	struct store *store = *state;
 	struct param old = {.name = "a",
@@ -175,7 +177,7 @@ static void what_was_loaded_keeps_its_numbers(void **state)
 	assert_int_equal(store_find(store, "a", 1)->revision, 70);
 }
 
-static void alarms_know_what_was_before(void **state)
+TEST(alarms_know_what_was_before)
 {
 	const struct param_kind kind = {
 		.type = PARAM_INT,
@@ -198,7 +200,7 @@ static void alarms_know_what_was_before(void **state)
 }
 
 /* Not after 2^32 of them either. */
-static void no_id_is_given_twice(void **state)
+TEST(no_id_is_given_twice)
 {
 	struct store *store = *state;
 
@@ -210,7 +212,7 @@ static void no_id_is_given_twice(void **state)
 	assert_int_equal(model[0].id, UINT64_C(1) << 32);
 }
 
-static void an_acknowledgement_of_nothing_is_no_change(void **state)
+TEST(an_acknowledgement_of_nothing_is_no_change)
 {
 	struct store *store = *state;
 	struct param_kind kind = {.type = PARAM_INT, .has = {[LIMIT_ALARM_HIGH] = true}};
@@ -230,19 +232,4 @@ static void an_acknowledgement_of_nothing_is_no_change(void **state)
 	assert_int_equal(store_revision(store), 3);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(it_does_what_the_simple_one_does),
-		TEST(behind_a_name_is_the_next_one),
-		TEST(texts_are_the_stores_own),
-		TEST(what_was_loaded_keeps_its_numbers),
-		TEST(alarms_know_what_was_before),
-		TEST(no_id_is_given_twice),
-		TEST(an_acknowledgement_of_nothing_is_no_change),
-	};
-
-	return cmocka_run_group_tests_name("params_store", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -89,7 +89,9 @@ static struct store *load(void)
 	return store;
 }
 
-static void what_was_committed_is_there_again(void **state)
+#define TEST(name) PLX_TEST_WITH(name, start, stop)
+
+TEST(what_was_committed_is_there_again)
 {
 	struct tables *tables = open_it();
 	struct store *store;
@@ -119,7 +121,7 @@ static void what_was_committed_is_there_again(void **state)
 
 /* A process that is killed in the middle of its work, at any point of it: what it has said to be
  * committed is there. */
-static void a_process_that_is_killed(void **state)
+TEST(a_process_that_is_killed)
 {
 	for (int round = 0; round < 8; round++) {
 		int64_t said = 0, now;
@@ -152,7 +154,7 @@ static void a_process_that_is_killed(void **state)
 	}
 }
 
-static void numbers_that_were_marked_are_not_given_anew(void **state)
+TEST(numbers_that_were_marked_are_not_given_anew)
 {
 	struct tables *tables = open_it();
 	struct param param = number(5);
@@ -177,7 +179,7 @@ static void numbers_that_were_marked_are_not_given_anew(void **state)
 
 /* Also before anything is written: a file that was made by an earlier run is locked when it is
  * opened, against those who read as well. */
-static void who_has_it_has_it_alone(void **state)
+TEST(who_has_it_has_it_alone)
 {
 	struct tables *tables = open_it(), *other;
 	sqlite3 *reader;
@@ -198,7 +200,7 @@ static void who_has_it_has_it_alone(void **state)
 }
 
 /* Somebody who looks into it just then would hold up the first commit. */
-static void who_reads_it_has_it_too(void **state)
+TEST(who_reads_it_has_it_too)
 {
 	struct tables *tables = open_it(), *other;
 	sqlite3_stmt *row;
@@ -269,7 +271,7 @@ static void check_files_after(void (*change)(const char *), const char *file)
 	store_destroy(store);
 }
 
-static void what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there(void **state)
+TEST(what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there)
 {
 	static void (*const changes[])(const char *) = {move_away, move_and_replace, remove_it};
 	static const char *const files[] = {"", "-wal"};
@@ -293,7 +295,7 @@ static void what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there(v
 }
 
 /* Whatever leads to it. */
-static void a_path_is_one_processs_also_without_a_file(void **state)
+TEST(a_path_is_one_processs_also_without_a_file)
 {
 	struct tables *tables, *other;
 	char around[96];
@@ -323,7 +325,7 @@ static int claim_as(uid_t user)
 	return tables.claim;
 }
 
-static void a_claim_of_another_user_is_passed_over(void **state)
+TEST(a_claim_of_another_user_is_passed_over)
 {
 	struct tables *tables, *other;
 	int claim;
@@ -338,7 +340,7 @@ static void a_claim_of_another_user_is_passed_over(void **state)
 	close(claim);
 }
 
-static void a_claim_of_root_is_believed(void **state)
+TEST(a_claim_of_root_is_believed)
 {
 	struct tables *other;
 	int claim;
@@ -362,7 +364,7 @@ static void do_in_it(const char *sql)
 	sqlite3_close(db);
 }
 
-static void files_of_something_else(void **state)
+TEST(files_of_something_else)
 {
 	struct tables *tables;
 
@@ -375,7 +377,7 @@ static void files_of_something_else(void **state)
 	assert_error_has("version 3; this plx-params reads 2");
 }
 
-static void files_that_are_no_database(void **state)
+TEST(files_that_are_no_database)
 {
 	static const char text[] =
 		"this is a letter, and long enough to be looked at as a database:"
@@ -414,7 +416,7 @@ static int open_as_another(mode_t folder_mode, mode_t mode)
 	return rc;
 }
 
-static void what_cannot_be_written_is_not_opened(void **state)
+TEST(what_cannot_be_written_is_not_opened)
 {
 	struct tables *tables = open_it();
 
@@ -434,7 +436,7 @@ static void what_cannot_be_written_is_not_opened(void **state)
 	assert_int_equal(tables_open("", &tables), -EINVAL);
 }
 
-static void paths_that_are_no_files(void **state)
+TEST(paths_that_are_no_files)
 {
 	struct tables *tables;
 	char below[96];
@@ -474,7 +476,7 @@ static int load_edited(const char *edit)
 	return rc;
 }
 
-static void rows_that_make_no_sense(void **state)
+TEST(rows_that_make_no_sense)
 {
 	static const struct {
 		const char *edit, *wrong;
@@ -521,7 +523,7 @@ static void rows_that_make_no_sense(void **state)
 }
 
 /* A tool that copies a table leaves out that its ids are unique. */
-static void ids_that_are_there_twice(void **state)
+TEST(ids_that_are_there_twice)
 {
 	assert_int_equal(
 		load_edited("ALTER TABLE params RENAME TO old;"
@@ -534,7 +536,7 @@ static void ids_that_are_there_twice(void **state)
 	assert_error_has("its id is another one's too; mend it with sqlite3");
 }
 
-static void counters_that_make_no_sense(void **state)
+TEST(counters_that_make_no_sense)
 {
 	static const char *const edits[] = {
 		"DELETE FROM counters",
@@ -567,7 +569,7 @@ static enum alarm_state alarm_behind(const char *edit)
 	return alarm;
 }
 
-static void alarms_of_values_that_were_edited(void **state)
+TEST(alarms_of_values_that_were_edited)
 {
 	assert_int_equal(alarm_behind("UPDATE params SET value = -5, alarm = 'none', level = 0"),
 			 ALARM_ACTIVE);
@@ -578,7 +580,7 @@ static void alarms_of_values_that_were_edited(void **state)
 }
 
 /* As it was before there were two severities. */
-static void a_file_of_version_1_is_brought_up_to_date(void **state)
+TEST(a_file_of_version_1_is_brought_up_to_date)
 {
 	static const char version_1[] =
 		"PRAGMA application_id = 1347180624; PRAGMA user_version = 1;"
@@ -616,7 +618,7 @@ static void a_file_of_version_1_is_brought_up_to_date(void **state)
 	store_destroy(load());
 }
 
-static void what_the_file_does_not_take_leaves_the_rest(void **state)
+TEST(what_the_file_does_not_take_leaves_the_rest)
 {
 	struct tables *tables = open_it();
 	struct param first = number(1), same_id = number(2);
@@ -636,31 +638,4 @@ static void what_the_file_does_not_take_leaves_the_rest(void **state)
 	store_destroy(store);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_was_committed_is_there_again),
-		TEST(a_process_that_is_killed),
-		TEST(numbers_that_were_marked_are_not_given_anew),
-		TEST(who_has_it_has_it_alone),
-		TEST(who_reads_it_has_it_too),
-		TEST(what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there),
-		TEST(a_path_is_one_processs_also_without_a_file),
-		TEST(a_claim_of_another_user_is_passed_over),
-		TEST(a_claim_of_root_is_believed),
-		TEST(files_of_something_else),
-		TEST(files_that_are_no_database),
-		TEST(what_cannot_be_written_is_not_opened),
-		TEST(paths_that_are_no_files),
-		TEST(rows_that_make_no_sense),
-		TEST(ids_that_are_there_twice),
-		TEST(counters_that_make_no_sense),
-		TEST(alarms_of_values_that_were_edited),
-		TEST(a_file_of_version_1_is_brought_up_to_date),
-		TEST(what_the_file_does_not_take_leaves_the_rest),
-	};
-
-	return cmocka_run_group_tests_name("params_tables", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

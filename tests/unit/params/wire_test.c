@@ -63,7 +63,7 @@ static const char *read_cut(const uint8_t *bytes, size_t length)
 	return wrong;
 }
 
-static void records_come_back(void **state)
+PLX_TEST(records_come_back)
 {
 	struct param params[] = {number(), number()}, back;
 	uint8_t bytes[WIRE_RECORD_MAX];
@@ -83,7 +83,7 @@ static void records_come_back(void **state)
 	}
 }
 
-static void records_that_lie(void **state)
+PLX_TEST(records_that_lie)
 {
 	static const struct {
 		size_t at;
@@ -116,7 +116,7 @@ static void records_that_lie(void **state)
 	assert_string_equal(read_cut(bytes, length), "a text has a number");
 }
 
-static void orders_to_set(void **state)
+PLX_TEST(orders_to_set)
 {
 	struct set_order order = {.flags = WIRE_DURABLE | WIRE_EXPECT,
 				  .expected = 77,
@@ -162,7 +162,7 @@ static void orders_to_set(void **state)
 	assert_string_equal(set_read(bytes, length, &back), "a text has a number");
 }
 
-static void orders_to_list(void **state)
+PLX_TEST(orders_to_list)
 {
 	struct list_order order = {.flags = WIRE_ALARMS,
 				   .prefix = "a/b",
@@ -185,7 +185,7 @@ static void orders_to_list(void **state)
 			    "the order has flags that nobody knows");
 }
 
-static void orders_to_define_remove_and_acknowledge(void **state)
+PLX_TEST(orders_to_define_remove_and_acknowledge)
 {
 	struct param param = number(), back;
 	uint8_t bytes[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {WIRE_DURABLE};
@@ -212,7 +212,7 @@ static void orders_to_define_remove_and_acknowledge(void **state)
 	assert_string_equal(define_read(&order, &back), "what is defined is not removed");
 }
 
-static void pages_hold_what_fits(void **state)
+PLX_TEST(pages_hold_what_fits)
 {
 	static uint8_t bytes[WIRE_PAGE_MAX];
 	struct param param = number(), back;
@@ -259,16 +259,4 @@ static void pages_hold_what_fits(void **state)
 	assert_null(wrong);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_come_back),
-		cmocka_unit_test(records_that_lie),
-		cmocka_unit_test(orders_to_set),
-		cmocka_unit_test(orders_to_list),
-		cmocka_unit_test(orders_to_define_remove_and_acknowledge),
-		cmocka_unit_test(pages_hold_what_fits),
-	};
-
-	return cmocka_run_group_tests_name("params_wire", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

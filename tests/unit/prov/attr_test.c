@@ -11,9 +11,11 @@ static uint64_t comm(void)
 	return FI_LOCAL_COMM | (tested->same_host ? 0 : FI_REMOTE_COMM);
 }
 
+#define TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
+
 /* What there is ------------------------------------------------------------------------------ */
 
-static void without_hints_there_is_one_endpoint_of_messages(void **state)
+TEST(without_hints_there_is_one_endpoint_of_messages)
 {
 	struct fi_info *info = ask(NULL);
 
@@ -40,7 +42,7 @@ static void without_hints_there_is_one_endpoint_of_messages(void **state)
 	fi_freeinfo(info);
 }
 
-static void contexts_have_their_defaults(void **state)
+TEST(contexts_have_their_defaults)
 {
 	struct fi_info *info = ask(NULL);
 
@@ -61,7 +63,7 @@ static void contexts_have_their_defaults(void **state)
 	fi_freeinfo(info);
 }
 
-static void asked_sizes_and_flags_are_given(void **state)
+TEST(asked_sizes_and_flags_are_given)
 {
 	struct fi_info *hints = *state, *info;
 
@@ -81,7 +83,7 @@ static void asked_sizes_and_flags_are_given(void **state)
 	fi_freeinfo(info);
 }
 
-static void capabilities_are_those_asked_for(void **state)
+TEST(capabilities_are_those_asked_for)
 {
 	struct fi_info *hints = *state, *info;
 
@@ -99,7 +101,7 @@ static void capabilities_are_those_asked_for(void **state)
 }
 
 /* Of the bits, those that say something of how peers reach memory. */
-static void registration_mode_is_what_is_needed_or_one_of_old(void **state)
+TEST(registration_mode_is_what_is_needed_or_one_of_old)
 {
 	const int modes[][2] = {
 		{FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
@@ -119,7 +121,7 @@ static void registration_mode_is_what_is_needed_or_one_of_old(void **state)
 	}
 }
 
-static void hints_may_be_bare(void **state)
+TEST(hints_may_be_bare)
 {
 	struct fi_info hints = {.caps = FI_MSG, .mode = ~UINT64_C(0)};
 	struct fi_info *info = ask(&hints);
@@ -128,7 +130,7 @@ static void hints_may_be_bare(void **state)
 	fi_freeinfo(info);
 }
 
-static void an_answer_is_good_as_hints(void **state)
+TEST(an_answer_is_good_as_hints)
 {
 	struct fi_info *hints = ask(NULL), *info = ask(hints);
 
@@ -138,7 +140,7 @@ static void an_answer_is_good_as_hints(void **state)
 	fi_freeinfo(hints);
 }
 
-static void passive_endpoint_is_handed_on_and_other_handles_are_not(void **state)
+TEST(passive_endpoint_is_handed_on_and_other_handles_are_not)
 {
 	struct fid pep = {.fclass = FI_CLASS_PEP}, request = {.fclass = FI_CLASS_CONNREQ};
 	struct fi_info *hints = *state, *info;
@@ -193,7 +195,7 @@ static void expect(const struct hint *hints, size_t count, int rc)
 				 rc ? "not refused" : "refused");
 }
 
-static void what_there_is_is_granted(void **state)
+TEST(what_there_is_is_granted)
 {
 	const struct hint good[] = {
 		IN_INFO(caps, FI_MSG | FI_RECV),
@@ -234,7 +236,7 @@ static void what_there_is_is_granted(void **state)
 	expect(good, PLX_ARRAY_LEN(good), 0);
 }
 
-static void what_there_is_not_is_refused(void **state)
+TEST(what_there_is_not_is_refused)
 {
 	const struct hint bad[] = {
 		IN_INFO(caps, FI_TAGGED),
@@ -285,7 +287,7 @@ static void what_there_is_not_is_refused(void **state)
 	expect(bad, PLX_ARRAY_LEN(bad), -FI_ENODATA);
 }
 
-static void one_sided_access_and_other_hosts_are_granted_by_those_who_have_them(void **state)
+TEST(one_sided_access_and_other_hosts_are_granted_by_those_who_have_them)
 {
 	const struct hint remote[] = {
 		IN_INFO(caps, FI_MSG | FI_REMOTE_COMM),
@@ -300,14 +302,14 @@ static void one_sided_access_and_other_hosts_are_granted_by_those_who_have_them(
 }
 
 /* A socket tells what the kernel has taken, and not what the peer has. */
-static void delivery_is_told_by_those_who_see_it(void **state)
+TEST(delivery_is_told_by_those_who_see_it)
 {
 	const struct hint delivery = IN_ATTR(tx, op_flags, FI_DELIVERY_COMPLETE);
 
 	expect(&delivery, 1, tested->same_host ? 0 : -FI_ENODATA);
 }
 
-static void direction_of_a_context_is_one_of_the_endpoint(void **state)
+TEST(direction_of_a_context_is_one_of_the_endpoint)
 {
 	struct fi_info *hints = *state;
 
@@ -329,7 +331,7 @@ static int answer_to_name(char **name, const struct fi_info *hints, const char *
 	return rc;
 }
 
-static void names_choose(void **state)
+TEST(names_choose)
 {
 	struct fi_info *hints = *state;
 
@@ -341,7 +343,7 @@ static void names_choose(void **state)
 	assert_int_equal(answer_to_name(&hints->domain_attr->name, hints, "lo"), -FI_ENODATA);
 }
 
-static void provider_is_named_alone_or_with_others_left_out(void **state)
+TEST(provider_is_named_alone_or_with_others_left_out)
 {
 	/* What stands for the name of the tested one: %s. */
 	static const struct {
@@ -373,7 +375,7 @@ static void provider_is_named_alone_or_with_others_left_out(void **state)
 	assert_int_equal(answer_to_name(&hints->fabric_attr->prov_name, hints, names), 0);
 }
 
-static void objects_of_other_providers_are_refused(void **state)
+TEST(objects_of_other_providers_are_refused)
 {
 	struct fi_info *hints = *state;
 	struct fid_fabric fabric = {.ops = NULL};
@@ -386,28 +388,4 @@ static void objects_of_other_providers_are_refused(void **state)
 	assert_int_equal(refusal(NULL, NULL, 0, hints), -FI_ENODATA);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(without_hints_there_is_one_endpoint_of_messages),
-		TEST(contexts_have_their_defaults),
-		TEST(asked_sizes_and_flags_are_given),
-		TEST(capabilities_are_those_asked_for),
-		TEST(registration_mode_is_what_is_needed_or_one_of_old),
-		TEST(hints_may_be_bare),
-		TEST(an_answer_is_good_as_hints),
-		TEST(passive_endpoint_is_handed_on_and_other_handles_are_not),
-		TEST(what_there_is_is_granted),
-		TEST(what_there_is_not_is_refused),
-		TEST(one_sided_access_and_other_hosts_are_granted_by_those_who_have_them),
-		TEST(delivery_is_told_by_those_who_see_it),
-		TEST(direction_of_a_context_is_one_of_the_endpoint),
-		TEST(names_choose),
-		TEST(provider_is_named_alone_or_with_others_left_out),
-		TEST(objects_of_other_providers_are_refused),
-	};
-
-	return RUN_FOR_EACH(tests);
-}
+TESTED_MAIN()

@@ -24,7 +24,9 @@ static void exchange(size_t asked, size_t answered)
 	close_ep(two);
 }
 
-static void both_sides_get_private_data(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
+TEST(both_sides_get_private_data)
 {
 	exchange(0, 0);
 	exchange(1, PROV_CM_DATA_MAX);
@@ -48,7 +50,7 @@ static void reject(const void *data, size_t length)
 	close_ep(ep);
 }
 
-static void a_refusal_brings_its_data(void **state)
+TEST(a_refusal_brings_its_data)
 {
 	uint8_t data[PROV_CM_DATA_MAX];
 
@@ -58,7 +60,7 @@ static void a_refusal_brings_its_data(void **state)
 	reject(data, sizeof(data));
 }
 
-static void too_much_private_data_is_refused(void **state)
+TEST(too_much_private_data_is_refused)
 {
 	uint8_t data[PROV_CM_DATA_MAX + 1] = {0};
 	struct fid_ep *ep = party_ep(&client, client.info), *one, *two;
@@ -79,7 +81,7 @@ static void too_much_private_data_is_refused(void **state)
 
 /* Nobody there -------------------------------------------------------------------------------- */
 
-static void a_listener_that_goes_refuses(void **state)
+TEST(a_listener_that_goes_refuses)
 {
 	struct fid_ep *read = dial(NULL, 0), *queued = dial(NULL, 0), *waiting;
 
@@ -96,7 +98,7 @@ static void a_listener_that_goes_refuses(void **state)
 	close_ep(waiting);
 }
 
-static void an_endpoint_that_is_closed_unaccepted_refuses(void **state)
+TEST(an_endpoint_that_is_closed_unaccepted_refuses)
 {
 	struct fid_ep *ep = dial(NULL, 0);
 	struct fi_info *info = next_request();
@@ -108,7 +110,7 @@ static void an_endpoint_that_is_closed_unaccepted_refuses(void **state)
 	close_ep(ep);
 }
 
-static void posted_receives_come_back_from_who_was_refused(void **state)
+TEST(posted_receives_come_back_from_who_was_refused)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
 	struct fi_cq_err_entry error = {0};
@@ -130,18 +132,4 @@ static void posted_receives_come_back_from_who_was_refused(void **state)
 	close_ep(ep);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(both_sides_get_private_data),
-		TEST(a_refusal_brings_its_data),
-		TEST(too_much_private_data_is_refused),
-		TEST(a_listener_that_goes_refuses),
-		TEST(an_endpoint_that_is_closed_unaccepted_refuses),
-		TEST(posted_receives_come_back_from_who_was_refused),
-	};
-
-	return RUN_FOR_EACH(tests);
-}
+TESTED_MAIN()

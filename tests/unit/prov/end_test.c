@@ -4,7 +4,9 @@
 
 #include <poll.h>
 
-static void a_closed_peer_is_told_once(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
+TEST(a_closed_peer_is_told_once)
 {
 	struct fid_ep *one, *two;
 
@@ -25,7 +27,7 @@ static bool is_readable(struct fid *fid)
 }
 
 /* Its socket has ended for good, and would wake for ever. */
-static void an_end_wakes_once(void **state)
+TEST(an_end_wakes_once)
 {
 	struct fid_ep *one, *two;
 
@@ -38,7 +40,7 @@ static void an_end_wakes_once(void **state)
 	close_ep(one);
 }
 
-static void both_sides_hear_of_a_shutdown_once(void **state)
+TEST(both_sides_hear_of_a_shutdown_once)
 {
 	struct fid_ep *one, *two;
 
@@ -58,7 +60,7 @@ static void both_sides_hear_of_a_shutdown_once(void **state)
 }
 
 /* What is flushed is seen when fi_shutdown returns (fi_cm.3). */
-static void a_shutdown_flushes_before_it_returns(void **state)
+TEST(a_shutdown_flushes_before_it_returns)
 {
 	struct fi_cq_err_entry error = {0};
 	struct fid_ep *one, *two;
@@ -73,7 +75,7 @@ static void a_shutdown_flushes_before_it_returns(void **state)
 	close_ep(two);
 }
 
-static void events_of_a_closed_endpoint_do_not_come(void **state)
+TEST(events_of_a_closed_endpoint_do_not_come)
 {
 	struct fid_ep *one, *two;
 
@@ -97,7 +99,7 @@ static void a_pair(void)
 	close_ep(two);
 }
 
-static void many_connections_leave_nothing_behind(void **state)
+TEST(many_connections_leave_nothing_behind)
 {
 	int fds, maps;
 
@@ -111,18 +113,4 @@ static void many_connections_leave_nothing_behind(void **state)
 	assert_int_equal(count_mappings(), maps);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_closed_peer_is_told_once),
-		TEST(an_end_wakes_once),
-		TEST(both_sides_hear_of_a_shutdown_once),
-		TEST(a_shutdown_flushes_before_it_returns),
-		TEST(events_of_a_closed_endpoint_do_not_come),
-		TEST(many_connections_leave_nothing_behind),
-	};
-
-	return RUN_FOR_EACH(tests);
-}
+TESTED_MAIN()

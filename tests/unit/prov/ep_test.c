@@ -43,9 +43,11 @@ static struct fid_ep *make_bare(void)
 	return bare;
 }
 
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
 /* Binding ------------------------------------------------------------------------------------- */
 
-static void an_endpoint_needs_its_queues(void **state)
+TEST(an_endpoint_needs_its_queues)
 {
 	struct fid_ep *bare = make_bare();
 
@@ -65,7 +67,7 @@ static void an_endpoint_needs_its_queues(void **state)
 	assert_int_equal(fi_close(&bare->fid), 0);
 }
 
-static void what_cannot_be_bound_is_refused(void **state)
+TEST(what_cannot_be_bound_is_refused)
 {
 	struct fid_ep *bare = make_bare();
 	struct fid counter = {.fclass = FI_CLASS_CNTR}, table = {.fclass = FI_CLASS_AV};
@@ -84,7 +86,7 @@ static void what_cannot_be_bound_is_refused(void **state)
 	assert_int_equal(fi_close(&bare->fid), 0);
 }
 
-static void a_passive_endpoint_needs_its_queue(void **state)
+TEST(a_passive_endpoint_needs_its_queue)
 {
 	struct fid_pep *bare;
 
@@ -102,7 +104,7 @@ static void a_passive_endpoint_needs_its_queue(void **state)
 
 /* Attributes ---------------------------------------------------------------------------------- */
 
-static void attributes_that_cannot_be_are_refused(void **state)
+TEST(attributes_that_cannot_be_are_refused)
 {
 	struct fi_info *info = fi_dupinfo(party.info);
 	struct fid_ep *none;
@@ -124,7 +126,7 @@ static void attributes_that_cannot_be_are_refused(void **state)
 	fi_freeinfo(info);
 }
 
-static void room_for_operations_is_told(void **state)
+TEST(room_for_operations_is_told)
 {
 	char room[8];
 
@@ -138,7 +140,7 @@ static void room_for_operations_is_told(void **state)
 	assert_int_equal(ep->ops->rx_size_left(ep), 15);
 }
 
-static void operation_flags_are_kept_for_each_direction(void **state)
+TEST(operation_flags_are_kept_for_each_direction)
 {
 	uint64_t flags = FI_TRANSMIT | FI_COMPLETION;
 
@@ -173,13 +175,13 @@ static void expect_cm_data_size(struct fid *fid)
 			 -FI_ENOPROTOOPT);
 }
 
-static void the_length_of_private_data_can_be_asked_for(void **state)
+TEST(the_length_of_private_data_can_be_asked_for)
 {
 	expect_cm_data_size(&ep->fid);
 	expect_cm_data_size(&pep->fid);
 }
 
-static void what_there_is_not_is_refused(void **state)
+TEST(what_there_is_not_is_refused)
 {
 	struct fid_ep *none;
 
@@ -190,7 +192,7 @@ static void what_there_is_not_is_refused(void **state)
 
 /* States -------------------------------------------------------------------------------------- */
 
-static void an_endpoint_without_connection_has_no_peer(void **state)
+TEST(an_endpoint_without_connection_has_no_peer)
 {
 	struct sockaddr_storage name;
 	size_t bytes = sizeof(name);
@@ -203,7 +205,7 @@ static void an_endpoint_without_connection_has_no_peer(void **state)
 	assert_int_equal(fi_getpeer(ep, &name, &bytes), -FI_ENOTCONN);
 }
 
-static void an_endpoint_connects_once(void **state)
+TEST(an_endpoint_connects_once)
 {
 	struct fi_eq_err_entry error;
 	union cm_event event;
@@ -222,7 +224,7 @@ static void an_endpoint_connects_once(void **state)
 	assert_int_equal(fi_shutdown(ep, 0), 0);
 }
 
-static void an_address_that_cannot_be_is_not_connected_to(void **state)
+TEST(an_address_that_cannot_be_is_not_connected_to)
 {
 	struct sockaddr none = {.sa_family = AF_UNSPEC};
 
@@ -230,7 +232,7 @@ static void an_address_that_cannot_be_is_not_connected_to(void **state)
 	assert_int_equal(fi_connect(ep, NULL, NULL, 0), -FI_EINVAL); /* nor is there one in info */
 }
 
-static void a_request_is_answered_once(void **state)
+TEST(a_request_is_answered_once)
 {
 	struct fid_ep *one, *none;
 	struct fi_info *info;
@@ -252,7 +254,7 @@ static void a_request_is_answered_once(void **state)
 }
 
 /* A request is not lost by an endpoint that could not be made from it. */
-static void a_request_outlives_an_endpoint_that_cannot_be(void **state)
+TEST(a_request_outlives_an_endpoint_that_cannot_be)
 {
 	struct fi_info *info;
 	union cm_event event;
@@ -274,7 +276,7 @@ static void a_request_outlives_an_endpoint_that_cannot_be(void **state)
 
 /* Closing ------------------------------------------------------------------------------------- */
 
-static void what_was_posted_comes_back_after_closing(void **state)
+TEST(what_was_posted_comes_back_after_closing)
 {
 	struct fi_cq_err_entry error = {0};
 	struct fi_cq_data_entry entry;
@@ -294,7 +296,7 @@ static void what_was_posted_comes_back_after_closing(void **state)
 	assert_int_equal(fi_cq_read(party.cq, &entry, 1), -FI_EAGAIN);
 }
 
-static void a_posted_receive_can_be_cancelled(void **state)
+TEST(a_posted_receive_can_be_cancelled)
 {
 	struct fi_cq_err_entry error = {0};
 	char room[8];
@@ -308,7 +310,7 @@ static void a_posted_receive_can_be_cancelled(void **state)
 }
 
 /* Without a look at the queue, which holds so many completions and no more. */
-static void cancelled_receives_are_bounded(void **state)
+TEST(cancelled_receives_are_bounded)
 {
 	struct fi_cq_err_entry error = {0};
 	struct fi_cq_entry entry;
@@ -330,28 +332,4 @@ static void cancelled_receives_are_bounded(void **state)
 	assert_int_equal(fi_cancel(&ep->fid, (void *)(done + 1)), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_endpoint_needs_its_queues),
-		TEST(what_cannot_be_bound_is_refused),
-		TEST(a_passive_endpoint_needs_its_queue),
-		TEST(attributes_that_cannot_be_are_refused),
-		TEST(room_for_operations_is_told),
-		TEST(operation_flags_are_kept_for_each_direction),
-		TEST(the_length_of_private_data_can_be_asked_for),
-		TEST(what_there_is_not_is_refused),
-		TEST(an_endpoint_without_connection_has_no_peer),
-		TEST(an_endpoint_connects_once),
-		TEST(an_address_that_cannot_be_is_not_connected_to),
-		TEST(a_request_is_answered_once),
-		TEST(a_request_outlives_an_endpoint_that_cannot_be),
-		TEST(what_was_posted_comes_back_after_closing),
-		TEST(a_posted_receive_can_be_cancelled),
-		TEST(cancelled_receives_are_bounded),
-	};
-
-	return RUN_FOR_EACH(tests);
-}
+TESTED_MAIN()

@@ -98,9 +98,11 @@ static int arm(void)
 	return fi_trywait(fabric, fids, 1);
 }
 
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
 /* Reading ------------------------------------------------------------------------------------- */
 
-static void an_empty_queue_is_to_be_tried_again(void **state)
+TEST(an_empty_queue_is_to_be_tried_again)
 {
 	struct fi_eq_err_entry error = {0};
 
@@ -110,7 +112,7 @@ static void an_empty_queue_is_to_be_tried_again(void **state)
 	assert_int_equal(event, UINT32_MAX);
 }
 
-static void events_come_in_order_with_their_data(void **state)
+TEST(events_come_in_order_with_their_data)
 {
 	open_eq(FI_WAIT_NONE, 0);
 	push_data(FI_CONNECTED, &source, "abc", 3);
@@ -126,7 +128,7 @@ static void events_come_in_order_with_their_data(void **state)
 	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
 }
 
-static void a_peek_leaves_the_event(void **state)
+TEST(a_peek_leaves_the_event)
 {
 	open_eq(FI_WAIT_FD, 0);
 	push(FI_SHUTDOWN, &source);
@@ -139,7 +141,7 @@ static void a_peek_leaves_the_event(void **state)
 	assert_int_equal(read_event(sizeof(buf), FI_PEEK), -FI_EAGAIN);
 }
 
-static void a_short_buffer_leaves_the_event(void **state)
+TEST(a_short_buffer_leaves_the_event)
 {
 	uint8_t data[PROV_CM_DATA_MAX] = {[255] = 5};
 
@@ -153,7 +155,7 @@ static void a_short_buffer_leaves_the_event(void **state)
 	assert_int_equal(buf.cm.data[255], 5);
 }
 
-static void forgotten_events_do_not_come(void **state)
+TEST(forgotten_events_do_not_come)
 {
 	open_eq(FI_WAIT_FD, 0);
 	push(FI_CONNECTED, &source);
@@ -171,7 +173,7 @@ static void forgotten_events_do_not_come(void **state)
 	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
 }
 
-static void unread_events_go_with_the_queue(void **state)
+TEST(unread_events_go_with_the_queue)
 {
 	open_eq(FI_WAIT_FD, 0);
 	push(FI_SHUTDOWN, &source);
@@ -181,7 +183,7 @@ static void unread_events_go_with_the_queue(void **state)
 
 /* Errors -------------------------------------------------------------------------------------- */
 
-static void an_error_is_read_by_itself_and_in_its_turn(void **state)
+TEST(an_error_is_read_by_itself_and_in_its_turn)
 {
 	struct fi_eq_err_entry error = {0};
 
@@ -203,7 +205,7 @@ static void an_error_is_read_by_itself_and_in_its_turn(void **state)
 	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
 }
 
-static void error_data_goes_into_a_buffer_of_the_caller(void **state)
+TEST(error_data_goes_into_a_buffer_of_the_caller)
 {
 	char own[4] = "....";
 	struct fi_eq_err_entry error = {.err_data = own, .err_data_size = sizeof(own)};
@@ -221,7 +223,7 @@ static void error_data_goes_into_a_buffer_of_the_caller(void **state)
 	assert_memory_equal(own, "neve", 4);
 }
 
-static void an_error_has_a_text(void **state)
+TEST(an_error_has_a_text)
 {
 	char text[8];
 
@@ -234,7 +236,7 @@ static void an_error_has_a_text(void **state)
 
 /* Writing ------------------------------------------------------------------------------------- */
 
-static void a_written_event_is_read_as_it_was(void **state)
+TEST(a_written_event_is_read_as_it_was)
 {
 	struct fi_eq_entry entry = {.fid = &source, .context = &other, .data = 77};
 
@@ -249,14 +251,14 @@ static void a_written_event_is_read_as_it_was(void **state)
 	assert_false(is_readable());
 }
 
-static void writing_must_be_asked_for(void **state)
+TEST(writing_must_be_asked_for)
 {
 	open_eq(FI_WAIT_NONE, 0);
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, sizeof(buf.entry), 0), -FI_EINVAL);
 	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
 }
 
-static void what_is_too_long_is_not_written(void **state)
+TEST(what_is_too_long_is_not_written)
 {
 	open_eq(FI_WAIT_NONE, FI_WRITE);
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, PROV_CM_DATA_MAX + 1, 0), -FI_EINVAL);
@@ -273,7 +275,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void a_queued_event_wakes_until_all_are_read(void **state)
+TEST(a_queued_event_wakes_until_all_are_read)
 {
 	open_eq(FI_WAIT_FD, 0);
 	assert_int_equal(arm(), 0);
@@ -290,7 +292,7 @@ static void a_queued_event_wakes_until_all_are_read(void **state)
 }
 
 /* Progress that is made for a completion queue must not swallow what wakes the event queue. */
-static void progress_leaves_the_signal(void **state)
+TEST(progress_leaves_the_signal)
 {
 	open_eq(FI_WAIT_FD, 0);
 	push(FI_SHUTDOWN, &source);
@@ -298,7 +300,7 @@ static void progress_leaves_the_signal(void **state)
 	assert_true(is_readable());
 }
 
-static void a_read_waits_as_long_as_it_may(void **state)
+TEST(a_read_waits_as_long_as_it_may)
 {
 	uint64_t begin_ms = now_ms();
 
@@ -323,7 +325,7 @@ static void *interrupt(void *thread)
 	return NULL;
 }
 
-static void a_signal_ends_the_wait(void **state)
+TEST(a_signal_ends_the_wait)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 	pthread_t self = pthread_self(), thread;
@@ -335,7 +337,7 @@ static void a_signal_ends_the_wait(void **state)
 	pthread_join(thread, NULL);
 }
 
-static void a_queue_without_wait_object_cannot_be_waited_for(void **state)
+TEST(a_queue_without_wait_object_cannot_be_waited_for)
 {
 	int fd;
 
@@ -349,7 +351,7 @@ static void a_queue_without_wait_object_cannot_be_waited_for(void **state)
 
 /* Opening ------------------------------------------------------------------------------------- */
 
-static void wait_objects_that_there_are_not_are_refused(void **state)
+TEST(wait_objects_that_there_are_not_are_refused)
 {
 	static const enum fi_wait_obj none[] = {FI_WAIT_SET, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD,
 						FI_WAIT_POLLFD};
@@ -364,7 +366,7 @@ static void wait_objects_that_there_are_not_are_refused(void **state)
 	assert_null(eq);
 }
 
-static void the_wait_object_is_told(void **state)
+TEST(the_wait_object_is_told)
 {
 	enum fi_wait_obj wait_obj = FI_WAIT_NONE;
 
@@ -374,7 +376,7 @@ static void the_wait_object_is_told(void **state)
 	assert_ptr_equal(eq->fid.context, &eq);
 }
 
-static void a_queue_in_use_stays(void **state)
+TEST(a_queue_in_use_stays)
 {
 	struct fid_pep *pep;
 
@@ -386,32 +388,4 @@ static void a_queue_in_use_stays(void **state)
 	assert_int_equal(fi_close(&pep->fid), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_empty_queue_is_to_be_tried_again),
-		TEST(events_come_in_order_with_their_data),
-		TEST(a_peek_leaves_the_event),
-		TEST(a_short_buffer_leaves_the_event),
-		TEST(forgotten_events_do_not_come),
-		TEST(unread_events_go_with_the_queue),
-		TEST(an_error_is_read_by_itself_and_in_its_turn),
-		TEST(error_data_goes_into_a_buffer_of_the_caller),
-		TEST(an_error_has_a_text),
-		TEST(a_written_event_is_read_as_it_was),
-		TEST(writing_must_be_asked_for),
-		TEST(what_is_too_long_is_not_written),
-		TEST(a_queued_event_wakes_until_all_are_read),
-		TEST(progress_leaves_the_signal),
-		TEST(a_read_waits_as_long_as_it_may),
-		TEST(a_signal_ends_the_wait),
-		TEST(a_queue_without_wait_object_cannot_be_waited_for),
-		TEST(wait_objects_that_there_are_not_are_refused),
-		TEST(the_wait_object_is_told),
-		TEST(a_queue_in_use_stays),
-	};
-
-	return RUN_FOR_EACH(tests);
-}
+TESTED_MAIN()

@@ -54,9 +54,11 @@ static struct fid_eq *open_eq(struct fixture *f)
 	return eq;
 }
 
+#define TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
+
 /* Opening and closing ------------------------------------------------------------------------ */
 
-static void objects_know_their_class_and_context(void **state)
+TEST(objects_know_their_class_and_context)
 {
 	struct fixture *f = *state;
 
@@ -67,7 +69,7 @@ static void objects_know_their_class_and_context(void **state)
 	assert_ptr_equal(f->domain->fid.context, f);
 }
 
-static void fabric_of_another_name_is_refused(void **state)
+TEST(fabric_of_another_name_is_refused)
 {
 	struct fi_fabric_attr attr = {.name = (char *)"127.0.0.0/8"};
 	struct fid_fabric *fabric;
@@ -78,7 +80,7 @@ static void fabric_of_another_name_is_refused(void **state)
 	assert_int_equal(prov_fabric_open(tested, NULL, &fabric, NULL), -FI_EINVAL);
 }
 
-static void domain_that_cannot_be_had_is_refused(void **state)
+TEST(domain_that_cannot_be_had_is_refused)
 {
 	struct fixture *f = *state;
 	struct fid_domain *domain;
@@ -88,7 +90,7 @@ static void domain_that_cannot_be_had_is_refused(void **state)
 	assert_int_equal(fi_domain(f->fabric, NULL, &domain, NULL), -FI_EINVAL);
 }
 
-static void fabric_in_use_is_not_closed(void **state)
+TEST(fabric_in_use_is_not_closed)
 {
 	struct fixture *f = *state;
 	struct fid_eq *eq;
@@ -101,7 +103,7 @@ static void fabric_in_use_is_not_closed(void **state)
 	assert_int_equal(fi_domain(f->fabric, f->info, &f->domain, NULL), 0);
 }
 
-static void domain_in_use_is_not_closed(void **state)
+TEST(domain_in_use_is_not_closed)
 {
 	struct fixture *f = *state;
 	struct fid_cq *cq = open_cq(f, FI_WAIT_NONE);
@@ -114,7 +116,7 @@ static void domain_in_use_is_not_closed(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
-static void open_objects_are_good_as_hints(void **state)
+TEST(open_objects_are_good_as_hints)
 {
 	struct fixture *f = *state;
 	struct fi_info *info;
@@ -129,7 +131,7 @@ static void open_objects_are_good_as_hints(void **state)
 
 /* What is not there -------------------------------------------------------------------------- */
 
-static void fabric_refuses_what_it_has_not(void **state)
+TEST(fabric_refuses_what_it_has_not)
 {
 	struct fixture *f = *state;
 	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_FD};
@@ -144,7 +146,7 @@ static void fabric_refuses_what_it_has_not(void **state)
 	assert_int_equal(fi_control(&f->fabric->fid, FI_GETWAIT, NULL), -FI_ENOSYS);
 }
 
-static void domain_refuses_what_it_has_not(void **state)
+TEST(domain_refuses_what_it_has_not)
 {
 	struct fixture *f = *state;
 	struct fid_domain *domain = f->domain;
@@ -164,7 +166,7 @@ static void domain_refuses_what_it_has_not(void **state)
 
 /* Waiting ------------------------------------------------------------------------------------ */
 
-static void waiting_is_prepared_by_each_queue(void **state)
+TEST(waiting_is_prepared_by_each_queue)
 {
 	struct fixture *f = *state;
 	struct fid_cq *cq = open_cq(f, FI_WAIT_FD);
@@ -181,7 +183,7 @@ static void waiting_is_prepared_by_each_queue(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-static void other_objects_cannot_be_waited_for(void **state)
+TEST(other_objects_cannot_be_waited_for)
 {
 	struct fixture *f = *state;
 	struct fid *domain = &f->domain->fid;
@@ -189,7 +191,7 @@ static void other_objects_cannot_be_waited_for(void **state)
 	assert_int_equal(fi_trywait(f->fabric, &domain, 1), -FI_EINVAL);
 }
 
-static void queues_of_another_fabric_cannot_be_waited_for(void **state)
+TEST(queues_of_another_fabric_cannot_be_waited_for)
 {
 	struct fixture *f = *state;
 	struct fid_cq *cq = open_cq(f, FI_WAIT_FD);
@@ -214,7 +216,7 @@ static int reg(struct fid_domain *domain, uint64_t key, struct fid_mr **mr_out)
 	return fi_mr_reg(domain, buf, sizeof(buf), FI_SEND | FI_RECV, 0, key, 0, mr_out, NULL);
 }
 
-static void each_region_has_the_key_that_was_asked_for(void **state)
+TEST(each_region_has_the_key_that_was_asked_for)
 {
 	struct fixture *f = *state;
 	struct fid_mr *first, *second, *third;
@@ -232,7 +234,7 @@ static void each_region_has_the_key_that_was_asked_for(void **state)
 	assert_int_equal(fi_close(&second->fid), 0);
 }
 
-static void keys_are_chosen_for_basic_registration(void **state)
+TEST(keys_are_chosen_for_basic_registration)
 {
 	struct fixture *f = *state;
 	struct fid_domain *domain;
@@ -248,7 +250,7 @@ static void keys_are_chosen_for_basic_registration(void **state)
 	assert_int_equal(fi_close(&domain->fid), 0);
 }
 
-static void all_ways_of_registration_do_the_same(void **state)
+TEST(all_ways_of_registration_do_the_same)
 {
 	struct fixture *f = *state;
 	size_t most = tested->most->domain_attr->mr_iov_limit;
@@ -268,7 +270,7 @@ static void all_ways_of_registration_do_the_same(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
-static void registration_beyond_what_is_offered_is_refused(void **state)
+TEST(registration_beyond_what_is_offered_is_refused)
 {
 	struct fixture *f = *state;
 	size_t most = tested->most->domain_attr->mr_iov_limit;
@@ -282,27 +284,4 @@ static void registration_beyond_what_is_offered_is_refused(void **state)
 		-FI_EBADFLAGS);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(objects_know_their_class_and_context),
-		TEST(fabric_of_another_name_is_refused),
-		TEST(domain_that_cannot_be_had_is_refused),
-		TEST(fabric_in_use_is_not_closed),
-		TEST(domain_in_use_is_not_closed),
-		TEST(open_objects_are_good_as_hints),
-		TEST(fabric_refuses_what_it_has_not),
-		TEST(domain_refuses_what_it_has_not),
-		TEST(waiting_is_prepared_by_each_queue),
-		TEST(other_objects_cannot_be_waited_for),
-		TEST(queues_of_another_fabric_cannot_be_waited_for),
-		TEST(each_region_has_the_key_that_was_asked_for),
-		TEST(keys_are_chosen_for_basic_registration),
-		TEST(all_ways_of_registration_do_the_same),
-		TEST(registration_beyond_what_is_offered_is_refused),
-	};
-
-	return RUN_FOR_EACH(tests);
-}
+TESTED_MAIN()

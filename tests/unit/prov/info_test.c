@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define LAYERED (UINT64_C(1) << 59)
+#define LAYERED    (UINT64_C(1) << 59)
+
+#define TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
 
 /* Versions and flags ------------------------------------------------------------------------- */
 
-static void versions_are_checked(void **state)
+TEST(versions_are_checked)
 {
 	struct fi_info *info;
 
@@ -25,12 +27,12 @@ static void versions_are_checked(void **state)
 	fi_freeinfo(info);
 }
 
-static void other_providers_cannot_lay_themselves_over_it(void **state)
+TEST(other_providers_cannot_lay_themselves_over_it)
 {
 	assert_int_equal(refusal(NULL, NULL, LAYERED, NULL), -FI_ENODATA);
 }
 
-static void name_alone_can_be_asked_for(void **state)
+TEST(name_alone_can_be_asked_for)
 {
 	struct fi_info *hints = *state, *info;
 
@@ -44,7 +46,7 @@ static void name_alone_can_be_asked_for(void **state)
 	fi_freeinfo(info);
 }
 
-static void libfabric_is_left_to_write_the_name(void **state)
+TEST(libfabric_is_left_to_write_the_name)
 {
 	struct fi_info *info;
 
@@ -93,7 +95,7 @@ static void *make_address(const char *text, uint16_t port, size_t *length_out)
 	return four;
 }
 
-static void without_addresses_the_source_is_the_wildcard(void **state)
+TEST(without_addresses_the_source_is_the_wildcard)
 {
 	struct fi_info *hints = *state, *info = ask(NULL);
 
@@ -107,7 +109,7 @@ static void without_addresses_the_source_is_the_wildcard(void **state)
 	fi_freeinfo(info);
 }
 
-static void listener_has_node_and_service_as_its_source(void **state)
+TEST(listener_has_node_and_service_as_its_source)
 {
 	struct fi_info *info = ask_for("127.0.0.1", "7000", FI_SOURCE, NULL);
 
@@ -119,7 +121,7 @@ static void listener_has_node_and_service_as_its_source(void **state)
 	fi_freeinfo(info);
 }
 
-static void listener_without_node_is_on_the_wildcard(void **state)
+TEST(listener_without_node_is_on_the_wildcard)
 {
 	struct fi_info *hints = *state, *info;
 
@@ -130,7 +132,7 @@ static void listener_without_node_is_on_the_wildcard(void **state)
 	fi_freeinfo(info);
 }
 
-static void each_local_address_is_answered_in_the_resolvers_order(void **state)
+TEST(each_local_address_is_answered_in_the_resolvers_order)
 {
 	struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found;
 	struct fi_info *info = ask_for(NULL, "7000", FI_SOURCE, NULL), *one = info;
@@ -151,7 +153,7 @@ static void each_local_address_is_answered_in_the_resolvers_order(void **state)
 	fi_freeinfo(info);
 }
 
-static void connector_comes_from_the_address_it_goes_to(void **state)
+TEST(connector_comes_from_the_address_it_goes_to)
 {
 	struct fi_info *info = ask_for("127.0.0.1", "7000", 0, NULL);
 
@@ -161,7 +163,7 @@ static void connector_comes_from_the_address_it_goes_to(void **state)
 	fi_freeinfo(info);
 }
 
-static void ipv6_is_answered_as_such(void **state)
+TEST(ipv6_is_answered_as_such)
 {
 	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
 					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
@@ -182,7 +184,7 @@ static void ipv6_is_answered_as_such(void **state)
 }
 
 /* Where there is no way to them, others are refused too. */
-static void addresses_of_other_hosts_are_refused_where_peers_are_of_this_one(void **state)
+TEST(addresses_of_other_hosts_are_refused_where_peers_are_of_this_one)
 {
 	struct fi_info *hints = *state;
 	int rc = tested->same_host ? -FI_ENODATA : 0;
@@ -196,19 +198,19 @@ static void addresses_of_other_hosts_are_refused_where_peers_are_of_this_one(voi
 	assert_int_equal(refusal(NULL, NULL, 0, hints), rc);
 }
 
-static void names_are_resolved_unless_they_must_be_numeric(void **state)
+TEST(names_are_resolved_unless_they_must_be_numeric)
 {
 	assert_int_equal(refusal("localhost", "7000", 0, NULL), 0);
 	assert_int_equal(refusal("localhost", "7000", FI_NUMERICHOST, NULL), -FI_ENODATA);
 	assert_int_equal(refusal("127.0.0.1", "7000", FI_NUMERICHOST, NULL), 0);
 }
 
-static void source_must_be_named(void **state)
+TEST(source_must_be_named)
 {
 	assert_int_equal(refusal(NULL, NULL, FI_SOURCE, NULL), -FI_EINVAL);
 }
 
-static void addresses_of_hints_are_taken(void **state)
+TEST(addresses_of_hints_are_taken)
 {
 	struct fi_info *hints = *state, *info;
 
@@ -219,7 +221,7 @@ static void addresses_of_hints_are_taken(void **state)
 	fi_freeinfo(info);
 }
 
-static void node_and_service_stand_above_hints(void **state)
+TEST(node_and_service_stand_above_hints)
 {
 	struct fi_info *hints = *state, *info;
 
@@ -233,7 +235,7 @@ static void node_and_service_stand_above_hints(void **state)
 	fi_freeinfo(info);
 }
 
-static void malformed_addresses_of_hints_are_refused(void **state)
+TEST(malformed_addresses_of_hints_are_refused)
 {
 	struct fi_info *hints = *state;
 
@@ -249,7 +251,7 @@ static void malformed_addresses_of_hints_are_refused(void **state)
 	assert_int_equal(refusal(NULL, NULL, 0, hints), -FI_ENODATA);
 }
 
-static void addresses_of_hints_that_are_not_used_are_not_looked_at(void **state)
+TEST(addresses_of_hints_that_are_not_used_are_not_looked_at)
 {
 	struct fi_info *hints = *state;
 
@@ -262,7 +264,7 @@ static void addresses_of_hints_that_are_not_used_are_not_looked_at(void **state)
 	assert_int_equal(refusal("127.0.0.1", "7000", 0, hints), 0);
 }
 
-static void source_and_destination_are_of_one_family(void **state)
+TEST(source_and_destination_are_of_one_family)
 {
 	struct sockaddr_in6 *six = calloc(1, sizeof(*six));
 	struct fi_info *hints = *state;
@@ -275,7 +277,7 @@ static void source_and_destination_are_of_one_family(void **state)
 
 /* Requests ----------------------------------------------------------------------------------- */
 
-static void request_carries_both_addresses_and_its_handle(void **state)
+TEST(request_carries_both_addresses_and_its_handle)
 {
 	struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(4321)};
 	struct fi_info *of_pep = ask_for("127.0.0.1", NULL, FI_SOURCE, NULL);
@@ -304,31 +306,4 @@ static void request_carries_both_addresses_and_its_handle(void **state)
 	fi_freeinfo(of_pep);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(versions_are_checked),
-		TEST(other_providers_cannot_lay_themselves_over_it),
-		TEST(name_alone_can_be_asked_for),
-		TEST(libfabric_is_left_to_write_the_name),
-		TEST(without_addresses_the_source_is_the_wildcard),
-		TEST(listener_has_node_and_service_as_its_source),
-		TEST(listener_without_node_is_on_the_wildcard),
-		TEST(each_local_address_is_answered_in_the_resolvers_order),
-		TEST(connector_comes_from_the_address_it_goes_to),
-		TEST(ipv6_is_answered_as_such),
-		TEST(addresses_of_other_hosts_are_refused_where_peers_are_of_this_one),
-		TEST(names_are_resolved_unless_they_must_be_numeric),
-		TEST(source_must_be_named),
-		TEST(addresses_of_hints_are_taken),
-		TEST(node_and_service_stand_above_hints),
-		TEST(malformed_addresses_of_hints_are_refused),
-		TEST(addresses_of_hints_that_are_not_used_are_not_looked_at),
-		TEST(source_and_destination_are_of_one_family),
-		TEST(request_carries_both_addresses_and_its_handle),
-	};
-
-	return RUN_FOR_EACH(tests);
-}
+TESTED_MAIN()

@@ -51,7 +51,9 @@ static int recover(void **state)
 	return teardown(state);
 }
 
-static void connections_begin_and_end_without_memory(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup, recover)
+
+TEST(connections_begin_and_end_without_memory)
 {
 	struct fid_ep *one = dial("question", 8), *two;
 	struct fi_info *info;
@@ -78,7 +80,7 @@ static void connections_begin_and_end_without_memory(void **state)
 	close_ep(two);
 }
 
-static void beginning_and_end_may_wait_to_be_read(void **state)
+TEST(beginning_and_end_may_wait_to_be_read)
 {
 	struct fid_ep *one = dial(NULL, 0), *two = accept_next();
 
@@ -93,7 +95,7 @@ static void beginning_and_end_may_wait_to_be_read(void **state)
 	close_ep(one);
 }
 
-static void a_refusal_is_told_without_memory(void **state)
+TEST(a_refusal_is_told_without_memory)
 {
 	struct fid_ep *ep = dial(NULL, 0);
 	struct fi_info *info = next_request();
@@ -135,7 +137,7 @@ static bool ask(unsigned allocations)
 	return told;
 }
 
-static void a_request_that_finds_no_memory_is_refused(void **state)
+TEST(a_request_that_finds_no_memory_is_refused)
 {
 	unsigned allocations = 0;
 
@@ -145,16 +147,4 @@ static void a_request_that_finds_no_memory_is_refused(void **state)
 	assert_int_equal(cm_requests(pep), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, recover)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(connections_begin_and_end_without_memory),
-		TEST(beginning_and_end_may_wait_to_be_read),
-		TEST(a_refusal_is_told_without_memory),
-		TEST(a_request_that_finds_no_memory_is_refused),
-	};
-
-	return RUN_FOR_EACH(tests);
-}
+TESTED_MAIN()

@@ -47,7 +47,9 @@ static void is_full(const void *table, size_t bytes)
 
 #define IS_FULL(table) is_full(table, sizeof(*(table)))
 
-static void tables_of_operations_have_no_gaps(void **state)
+#define TEST(name)     PLX_TEST_WITH(name, setup, teardown)
+
+TEST(tables_of_operations_have_no_gaps)
 {
 	IS_FULL(ep->msg);
 	IS_FULL(ep->rma);
@@ -60,7 +62,7 @@ static void tables_of_operations_have_no_gaps(void **state)
 	IS_FULL(party.domain->mr);
 }
 
-static void memory_of_others_is_left_alone_by_those_who_have_no_rma(void **state)
+TEST(memory_of_others_is_left_alone_by_those_who_have_no_rma)
 {
 	struct fi_msg_rma msg = {0};
 	char bytes[8] = "";
@@ -78,7 +80,7 @@ static void memory_of_others_is_left_alone_by_those_who_have_no_rma(void **state
 	refuses(fi_inject_writedata(ep, bytes, 8, 0, 0, 0, 0));
 }
 
-static void there_are_no_tags(void **state)
+TEST(there_are_no_tags)
 {
 	struct fi_msg_tagged msg = {0};
 	char bytes[8] = "";
@@ -94,7 +96,7 @@ static void there_are_no_tags(void **state)
 	refuses(fi_tinjectdata(ep, bytes, 8, 0, 0, 0));
 }
 
-static void there_are_no_atomic_operations(void **state)
+TEST(there_are_no_atomic_operations)
 {
 	struct fi_msg_atomic msg = {0};
 	struct fi_ioc ioc = {0};
@@ -119,7 +121,7 @@ static void there_are_no_atomic_operations(void **state)
 	refuses(fi_query_atomic(party.domain, FI_INT8, FI_SUM, NULL, 0));
 }
 
-static void there_are_no_groups(void **state)
+TEST(there_are_no_groups)
 {
 	struct fid_mc *group;
 	char bytes[8] = "";
@@ -138,7 +140,7 @@ static void there_are_no_groups(void **state)
 	refuses(fi_query_collective(party.domain, FI_BARRIER, NULL, 0));
 }
 
-static void domains_have_no_other_objects(void **state)
+TEST(domains_have_no_other_objects)
 {
 	struct fid_domain *domain;
 	struct fid_wait *wait;
@@ -162,7 +164,7 @@ static void domains_have_no_other_objects(void **state)
 }
 
 /* Each of these is called through the table that all objects begin with. */
-static void objects_refuse_what_they_cannot_do(void **state)
+TEST(objects_refuse_what_they_cannot_do)
 {
 	struct fid *fids[] = {&party.fabric->fid, &party.domain->fid, &party.cq->fid,
 			      &party.eq->fid,     &pep->fid,          &ep->fid};
@@ -179,19 +181,4 @@ static void objects_refuse_what_they_cannot_do(void **state)
 	refuses(fi_cancel(&pep->fid, NULL));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(tables_of_operations_have_no_gaps),
-		TEST(memory_of_others_is_left_alone_by_those_who_have_no_rma),
-		TEST(there_are_no_tags),
-		TEST(there_are_no_atomic_operations),
-		TEST(there_are_no_groups),
-		TEST(domains_have_no_other_objects),
-		TEST(objects_refuse_what_they_cannot_do),
-	};
-
-	return RUN_FOR_EACH(tests);
-}
+TESTED_MAIN()

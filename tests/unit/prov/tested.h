@@ -15,22 +15,24 @@ extern const struct prov shm_kind, tcp_kind;
 
 static const struct prov *tested = &TESTED;
 
-/* What cmocka_run_group_tests_name is a macro for. Return: how many failed. */
-static inline int tested_run(const struct CMUnitTest *tests, size_t count)
+/* Run the tests for one after the other. Return: how many failed. */
+static inline int tested_run(void)
 {
 	static const struct prov *const each[] = {&shm_kind, &tcp_kind};
 	int failed = 0;
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(each); i++) {
 		tested = each[i];
-		failed += _cmocka_run_group_tests(tested->libfabric->name, tests, count, NULL,
-						  NULL);
+		failed += plx_test_run(tested->libfabric->name, NULL, NULL);
 	}
 	return failed;
 }
 
-/* Run the tests for one after the other. */
-#define RUN_FOR_EACH(tests) tested_run((tests), PLX_ARRAY_LEN(tests))
+#define TESTED_MAIN()                \
+	int main(void)               \
+	{                            \
+		return tested_run(); \
+	}
 
 /* Event queues that this thread reads too while it waits for one: progress is manual. */
 static _Thread_local struct fid_eq *tested_eqs[2];

@@ -14,7 +14,7 @@ static void holds_its_capacity(struct rings *rings)
 	}
 }
 
-static void a_ring_holds_exactly_its_capacity(void **state)
+PLX_TEST(a_ring_holds_exactly_its_capacity)
 {
 	rings_every(holds_its_capacity);
 }
@@ -33,7 +33,7 @@ static void bursts_in_part(struct rings *rings)
 	}
 }
 
-static void a_burst_moves_as_many_as_it_can(void **state)
+PLX_TEST(a_burst_moves_as_many_as_it_can)
 {
 	rings_every(bursts_in_part);
 }
@@ -56,7 +56,7 @@ static void bulks_whole(struct rings *rings)
 	assert_ring(rings, rings_pop(rings, 1, RINGS_BULK) == 0);
 }
 
-static void a_bulk_moves_all_or_nothing(void **state)
+PLX_TEST(a_bulk_moves_all_or_nothing)
 {
 	rings_every(bulks_whole);
 }
@@ -76,7 +76,7 @@ static void zero_moves_nothing(struct rings *rings)
 	}
 }
 
-static void a_count_of_zero_is_no_failure(void **state)
+PLX_TEST(a_count_of_zero_is_no_failure)
 {
 	rings_every(zero_moves_nothing);
 }
@@ -117,7 +117,7 @@ static void mixed(struct rings *rings)
 	}
 }
 
-static void all_ways_of_pushing_and_popping_can_be_mixed(void **state)
+PLX_TEST(all_ways_of_pushing_and_popping_can_be_mixed)
 {
 	rings_every(mixed);
 }
@@ -145,7 +145,7 @@ static void long_moves(enum plx_ring_kind kind, uint32_t burst)
 	rings_close(&rings);
 }
 
-static void long_bursts_are_cut_and_long_bulks_refused_with_many_producers(void **state)
+PLX_TEST(long_bursts_are_cut_and_long_bulks_refused_with_many_producers)
 {
 	long_moves(PLX_RING_SPSC, PLX_RING_BURST_MAX + 1);
 	long_moves(PLX_RING_MPSC, PLX_RING_BURST_MAX);
@@ -165,22 +165,9 @@ static void chains(struct rings *rings)
 	}
 }
 
-static void long_pops_take_what_short_pushes_left_and_the_other_way_round(void **state)
+PLX_TEST(long_pops_take_what_short_pushes_left_and_the_other_way_round)
 {
 	rings_every(chains);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_ring_holds_exactly_its_capacity),
-		cmocka_unit_test(a_burst_moves_as_many_as_it_can),
-		cmocka_unit_test(a_bulk_moves_all_or_nothing),
-		cmocka_unit_test(a_count_of_zero_is_no_failure),
-		cmocka_unit_test(all_ways_of_pushing_and_popping_can_be_mixed),
-		cmocka_unit_test(long_bursts_are_cut_and_long_bulks_refused_with_many_producers),
-		cmocka_unit_test(long_pops_take_what_short_pushes_left_and_the_other_way_round),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -22,7 +22,7 @@ static void refused(const struct plx_ring_attr *attr, const char *given)
 	assert_ptr_equal(ring, OTHER);
 }
 
-static void what_is_no_ring_is_refused_with_what_is_allowed(void **state)
+PLX_TEST(what_is_no_ring_is_refused_with_what_is_allowed)
 {
 	refused(&(struct plx_ring_attr){(enum plx_ring_kind)3, 8, 8}, "kind 3: give one of");
 	refused(&(struct plx_ring_attr){(enum plx_ring_kind) - 1, 8, 8}, "kind -1: give one of");
@@ -35,7 +35,7 @@ static void what_is_no_ring_is_refused_with_what_is_allowed(void **state)
 	refused(&(struct plx_ring_attr){PLX_RING_MPMC, 8, 264}, "264 bytes: give a multiple of 8");
 }
 
-static void memory_must_be_aligned(void **state)
+PLX_TEST(memory_must_be_aligned)
 {
 	static PLX_RING_BLOCK char memory[4096];
 	const struct plx_ring_attr attr = {PLX_RING_MPMC, 8, 8};
@@ -59,7 +59,7 @@ static size_t size_of(enum plx_ring_kind kind, uint32_t capacity, uint32_t eleme
 }
 
 /* The header, the slots and, but for SPSC, a mark of 8 bytes for each slot. */
-static void the_size_is_that_of_the_slots(void **state)
+PLX_TEST(the_size_is_that_of_the_slots)
 {
 	const size_t header = sizeof(struct plx_ring);
 	const size_t most = PLX_RING_CAPACITY_MAX;
@@ -75,7 +75,7 @@ static void the_size_is_that_of_the_slots(void **state)
 }
 
 /* Nothing beyond is used: rings_close looks there after every case. */
-static void the_size_is_used_to_the_end(void **state)
+PLX_TEST(the_size_is_used_to_the_end)
 {
 	const unsigned char unused[8] = {RINGS_FILL, RINGS_FILL, RINGS_FILL, RINGS_FILL,
 					 RINGS_FILL, RINGS_FILL, RINGS_FILL, RINGS_FILL};
@@ -99,7 +99,7 @@ static void pops_nothing(struct rings *rings)
 	assert_ring(rings, rings_pop(rings, 1, RINGS_BULK) == 0);
 }
 
-static void a_new_ring_is_empty(void **state)
+PLX_TEST(a_new_ring_is_empty)
 {
 	rings_every(pops_nothing);
 }
@@ -117,12 +117,12 @@ static void memory_may_be_a_ring_again(struct rings *rings)
 		    rings_pop(rings, rings->attr.capacity, RINGS_BULK) == rings->attr.capacity);
 }
 
-static void init_forgets_what_was_in_the_memory(void **state)
+PLX_TEST(init_forgets_what_was_in_the_memory)
 {
 	rings_every(memory_may_be_a_ring_again);
 }
 
-static void create_makes_one_on_the_heap(void **state)
+PLX_TEST(create_makes_one_on_the_heap)
 {
 	struct plx_ring_attr attr = {.capacity = 3};
 	struct plx_ring *ring;
@@ -152,7 +152,7 @@ static void depth_follows(struct rings *rings)
 	assert_ring(rings, plx_ring_depth(rings->ring) == 0);
 }
 
-static void depth_is_what_was_pushed_and_not_popped(void **state)
+PLX_TEST(depth_is_what_was_pushed_and_not_popped)
 {
 	rings_every(depth_follows);
 }
@@ -180,7 +180,7 @@ static void depth_bounded(struct rings *rings)
 	assert_ring(rings, plx_ring_depth(ring) == 0);
 }
 
-static void depth_is_between_0_and_the_capacity_at_any_rate(void **state)
+PLX_TEST(depth_is_between_0_and_the_capacity_at_any_rate)
 {
 	rings_every(depth_bounded);
 }
@@ -210,7 +210,7 @@ static void fulls_counted(struct rings *rings)
 	assert_ring(rings, stats_of(rings).depth == capacity);
 }
 
-static void pushes_that_did_not_get_all_in_are_counted(void **state)
+PLX_TEST(pushes_that_did_not_get_all_in_are_counted)
 {
 	rings_every(fulls_counted);
 }
@@ -228,7 +228,7 @@ static void high_water_kept(struct rings *rings)
 	assert_ring(rings, stats_of(rings).high_water == capacity);
 }
 
-static void high_water_is_the_greatest_depth_that_was_seen(void **state)
+PLX_TEST(high_water_is_the_greatest_depth_that_was_seen)
 {
 	rings_every(high_water_kept);
 }
@@ -246,13 +246,13 @@ static void refused_bulk_noted(struct rings *rings)
 	assert_ring(rings, stats_of(rings).high_water == capacity - 1);
 }
 
-static void a_refused_bulk_notes_what_is_in_the_ring(void **state)
+PLX_TEST(a_refused_bulk_notes_what_is_in_the_ring)
 {
 	rings_every(refused_bulk_noted);
 }
 
 /* Without a full ring, and nobody asking: within 256 elements a consumer notices. */
-static void high_water_is_seen_by_consumers(void **state)
+PLX_TEST(high_water_is_seen_by_consumers)
 {
 	struct plx_ring_attr attr = {.capacity = 4096};
 	struct rings rings;
@@ -268,23 +268,4 @@ static void high_water_is_seen_by_consumers(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_no_ring_is_refused_with_what_is_allowed),
-		cmocka_unit_test(memory_must_be_aligned),
-		cmocka_unit_test(the_size_is_that_of_the_slots),
-		cmocka_unit_test(the_size_is_used_to_the_end),
-		cmocka_unit_test(a_new_ring_is_empty),
-		cmocka_unit_test(init_forgets_what_was_in_the_memory),
-		cmocka_unit_test(create_makes_one_on_the_heap),
-		cmocka_unit_test(depth_is_what_was_pushed_and_not_popped),
-		cmocka_unit_test(depth_is_between_0_and_the_capacity_at_any_rate),
-		cmocka_unit_test(pushes_that_did_not_get_all_in_are_counted),
-		cmocka_unit_test(high_water_is_the_greatest_depth_that_was_seen),
-		cmocka_unit_test(a_refused_bulk_notes_what_is_in_the_ring),
-		cmocka_unit_test(high_water_is_seen_by_consumers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

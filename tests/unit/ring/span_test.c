@@ -70,12 +70,12 @@ static void through_every_place(struct rings *rings)
 	}
 }
 
-static void a_span_holds_what_fits_split_at_the_end(void **state)
+PLX_TEST(a_span_holds_what_fits_split_at_the_end)
 {
 	rings_each(through_every_place, PLX_RING_SPSC, PLX_RING_SPSC, 0);
 }
 
-static void a_span_is_split_only_where_the_ring_ends(void **state)
+PLX_TEST(a_span_is_split_only_where_the_ring_ends)
 {
 	const struct plx_ring_attr attr = {PLX_RING_SPSC, 6, 16}; /* of 8 slots */
 	struct plx_ring_span span;
@@ -120,7 +120,7 @@ static void less_than_reserved(struct rings *rings)
 	}
 }
 
-static void less_may_be_committed_than_was_reserved(void **state)
+PLX_TEST(less_may_be_committed_than_was_reserved)
 {
 	rings_each(less_than_reserved, PLX_RING_SPSC, PLX_RING_SPSC, 0);
 }
@@ -142,7 +142,7 @@ static void less_than_peeked(struct rings *rings)
 	}
 }
 
-static void less_may_be_released_than_was_peeked_at(void **state)
+PLX_TEST(less_may_be_released_than_was_peeked_at)
 {
 	rings_each(less_than_peeked, PLX_RING_SPSC, PLX_RING_SPSC, 0);
 }
@@ -160,12 +160,12 @@ static void nothing_of_nothing(struct rings *rings)
 	assert_ring(rings, rings->ring->full == 1); /* the one that found no room */
 }
 
-static void empty_spans_are_found_where_there_is_nothing(void **state)
+PLX_TEST(empty_spans_are_found_where_there_is_nothing)
 {
 	rings_each(nothing_of_nothing, PLX_RING_SPSC, PLX_RING_SPSC, 0);
 }
 
-static void other_kinds_have_no_spans(void **state)
+PLX_TEST(other_kinds_have_no_spans)
 {
 	struct plx_ring_attr attr = {.kind = PLX_RING_MPMC, .capacity = 4};
 	struct plx_ring_span span;
@@ -181,16 +181,4 @@ static void other_kinds_have_no_spans(void **state)
 	plx_ring_destroy(ring);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_span_holds_what_fits_split_at_the_end),
-		cmocka_unit_test(a_span_is_split_only_where_the_ring_ends),
-		cmocka_unit_test(less_may_be_committed_than_was_reserved),
-		cmocka_unit_test(less_may_be_released_than_was_peeked_at),
-		cmocka_unit_test(empty_spans_are_found_where_there_is_nothing),
-		cmocka_unit_test(other_kinds_have_no_spans),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

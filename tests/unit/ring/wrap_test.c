@@ -33,7 +33,7 @@ static void passes(struct rings *rings)
 }
 
 /* An end that is met by an element alone, in the middle of a burst, and by a ring that is full. */
-static void a_ring_goes_on_where_its_indices_end(void **state)
+PLX_TEST(a_ring_goes_on_where_its_indices_end)
 {
 	static const uint32_t before[] = {0, 1, 3, 500, 4096, 6000};
 
@@ -56,7 +56,7 @@ static void stays_full(struct rings *rings)
 	}
 }
 
-static void a_full_ring_stays_full_over_the_end(void **state)
+PLX_TEST(a_full_ring_stays_full_over_the_end)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(ends); i++)
 		rings_each(stays_full, PLX_RING_SPSC, PLX_RING_MPMC, ends[i] - 3);
@@ -76,18 +76,9 @@ static void in_place(struct rings *rings)
 	}
 }
 
-static void spans_go_on_over_the_end(void **state)
+PLX_TEST(spans_go_on_over_the_end)
 {
 	rings_each(in_place, PLX_RING_SPSC, PLX_RING_SPSC, ends[0] - 4);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_ring_goes_on_where_its_indices_end),
-		cmocka_unit_test(a_full_ring_stays_full_over_the_end),
-		cmocka_unit_test(spans_go_on_over_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -47,7 +47,7 @@ static void expect_names(const struct sockaddr_storage *storage, int count,
 	}
 }
 
-static void address_comes_before_the_wildcards_that_cover_it(void **state)
+PLX_TEST(address_comes_before_the_wildcards_that_cover_it)
 {
 	struct sockaddr_storage four = address("127.0.0.1", 7000);
 	struct sockaddr_storage six = address("2001:db8::1", 7000);
@@ -58,7 +58,7 @@ static void address_comes_before_the_wildcards_that_cover_it(void **state)
 	expect_names(&six, 2, (const char *[]){"plx_shm:[2001:db8::1]:7000", "plx_shm:[::]:7000"});
 }
 
-static void wildcard_is_named_once(void **state)
+PLX_TEST(wildcard_is_named_once)
 {
 	struct sockaddr_storage four = address("0.0.0.0", 7000), six = address("::", 7000);
 
@@ -66,7 +66,7 @@ static void wildcard_is_named_once(void **state)
 	expect_names(&six, 1, (const char *[]){"plx_shm:[::]:7000"});
 }
 
-static void mapped_address_is_the_ipv4_one(void **state)
+PLX_TEST(mapped_address_is_the_ipv4_one)
 {
 	struct sockaddr_storage mapped = address("::ffff:10.1.2.3", 80);
 
@@ -75,7 +75,7 @@ static void mapped_address_is_the_ipv4_one(void **state)
 		(const char *[]){"plx_shm:10.1.2.3:80", "plx_shm:0.0.0.0:80", "plx_shm:[::]:80"});
 }
 
-static void link_local_addresses_of_two_interfaces_differ(void **state)
+PLX_TEST(link_local_addresses_of_two_interfaces_differ)
 {
 	struct sockaddr_storage six = address("fe80::1", 7000);
 
@@ -83,7 +83,7 @@ static void link_local_addresses_of_two_interfaces_differ(void **state)
 	expect_names(&six, 2, (const char *[]){"plx_shm:[fe80::1%4]:7000", "plx_shm:[::]:7000"});
 }
 
-static void other_families_have_no_name(void **state)
+PLX_TEST(other_families_have_no_name)
 {
 	struct sockaddr_storage other = {.ss_family = AF_UNIX};
 
@@ -91,7 +91,7 @@ static void other_families_have_no_name(void **state)
 	assert_int_equal(prov_address_bytes((struct sockaddr *)&other), 0);
 }
 
-static void port_is_set_and_read_in_host_order(void **state)
+PLX_TEST(port_is_set_and_read_in_host_order)
 {
 	struct sockaddr_storage four = address("127.0.0.1", 258), six = address("::1", 258);
 
@@ -145,14 +145,14 @@ static bool meets(const char *listener, const char *connector, uint16_t connecto
 	return met;
 }
 
-static void listener_is_met_at_its_address(void **state)
+PLX_TEST(listener_is_met_at_its_address)
 {
 	assert_true(meets("127.0.0.1", "127.0.0.1", 0));
 	assert_true(meets("::1", "::1", 0));
 	assert_true(meets("::ffff:127.0.0.1", "127.0.0.1", 0));
 }
 
-static void listener_on_a_wildcard_is_met_at_what_it_covers(void **state)
+PLX_TEST(listener_on_a_wildcard_is_met_at_what_it_covers)
 {
 	assert_true(meets("0.0.0.0", "127.0.0.1", 0));
 	assert_true(meets("0.0.0.0", "10.1.2.3", 0));
@@ -160,7 +160,7 @@ static void listener_on_a_wildcard_is_met_at_what_it_covers(void **state)
 	assert_true(meets("::", "127.0.0.1", 0));
 }
 
-static void listener_is_not_met_elsewhere(void **state)
+PLX_TEST(listener_is_not_met_elsewhere)
 {
 	assert_false(meets("127.0.0.1", "127.0.0.2", 0));
 	assert_false(meets("0.0.0.0", "::1", 0));
@@ -170,7 +170,7 @@ static void listener_is_not_met_elsewhere(void **state)
 
 /* Local ------------------------------------------------------------------------------------ */
 
-static void addresses_of_this_host_are_local(void **state)
+PLX_TEST(addresses_of_this_host_are_local)
 {
 	assert_true(is_local("127.0.0.1"));
 	assert_true(is_local("127.3.2.1"));
@@ -178,7 +178,7 @@ static void addresses_of_this_host_are_local(void **state)
 	assert_true(is_local("::ffff:127.0.0.1"));
 }
 
-static void ipv6_addresses_of_this_host_are_local(void **state)
+PLX_TEST(ipv6_addresses_of_this_host_are_local)
 {
 	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
 
@@ -189,7 +189,7 @@ static void ipv6_addresses_of_this_host_are_local(void **state)
 	assert_int_equal(is_local("::1"), if_nametoindex("lo") != 0);
 }
 
-static void other_addresses_are_foreign(void **state)
+PLX_TEST(other_addresses_are_foreign)
 {
 	struct sockaddr_storage other = {.ss_family = AF_UNIX};
 
@@ -199,7 +199,7 @@ static void other_addresses_are_foreign(void **state)
 	assert_false(prov_address_is_local(&shm_prov, (struct sockaddr *)&other));
 }
 
-static void addresses_of_many_are_foreign(void **state)
+PLX_TEST(addresses_of_many_are_foreign)
 {
 	assert_false(is_local("224.0.0.1"));
 	assert_false(is_local("255.255.255.255"));
@@ -209,7 +209,7 @@ static void addresses_of_many_are_foreign(void **state)
 /* Finding a port --------------------------------------------------------------------------- */
 
 /* Whatever port it had before, and whoever has that. */
-static void a_port_is_found_that_nobody_has(void **state)
+PLX_TEST(a_port_is_found_that_nobody_has)
 {
 	struct sockaddr_storage mine = address("127.0.0.1", 0), found;
 	socklen_t bytes = sizeof(mine);
@@ -228,7 +228,7 @@ static void a_port_is_found_that_nobody_has(void **state)
 	close(fd);
 }
 
-static void no_port_is_found_elsewhere(void **state)
+PLX_TEST(no_port_is_found_elsewhere)
 {
 	struct sockaddr_storage other = address("192.0.2.1", 7000);
 
@@ -236,25 +236,4 @@ static void no_port_is_found_elsewhere(void **state)
 	assert_int_equal(prov_address_port((struct sockaddr *)&other), 7000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(address_comes_before_the_wildcards_that_cover_it),
-		cmocka_unit_test(wildcard_is_named_once),
-		cmocka_unit_test(mapped_address_is_the_ipv4_one),
-		cmocka_unit_test(link_local_addresses_of_two_interfaces_differ),
-		cmocka_unit_test(other_families_have_no_name),
-		cmocka_unit_test(port_is_set_and_read_in_host_order),
-		cmocka_unit_test(listener_is_met_at_its_address),
-		cmocka_unit_test(listener_on_a_wildcard_is_met_at_what_it_covers),
-		cmocka_unit_test(listener_is_not_met_elsewhere),
-		cmocka_unit_test(addresses_of_this_host_are_local),
-		cmocka_unit_test(ipv6_addresses_of_this_host_are_local),
-		cmocka_unit_test(other_addresses_are_foreign),
-		cmocka_unit_test(addresses_of_many_are_foreign),
-		cmocka_unit_test(a_port_is_found_that_nobody_has),
-		cmocka_unit_test(no_port_is_found_elsewhere),
-	};
-
-	return cmocka_run_group_tests_name("shm/address", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

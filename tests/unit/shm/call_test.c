@@ -44,9 +44,11 @@ static void (*const early[])(struct fid_ep *) = {send_with_more, send_in_place};
 #define FOREACH_EARLY(way) \
 	for (void (*const *way)(struct fid_ep *) = early; way < early + PLX_ARRAY_LEN(early); way++)
 
+#define TEST(name) PLX_TEST_WITH(name, setup_pair, teardown_pair)
+
 /* When ---------------------------------------------------------------------------------------- */
 
-static void who_asked_before_is_called_at_once(void **state)
+TEST(who_asked_before_is_called_at_once)
 {
 	FOREACH_EARLY(send_early)
 	{
@@ -60,7 +62,7 @@ static void who_asked_before_is_called_at_once(void **state)
 }
 
 /* It may have taken the message, and have gone to sleep again, before the next poll. */
-static void who_was_called_is_not_called_again(void **state)
+TEST(who_was_called_is_not_called_again)
 {
 	FOREACH_EARLY(send_early)
 	{
@@ -77,7 +79,7 @@ static void who_was_called_is_not_called_again(void **state)
 	}
 }
 
-static void who_asks_behind_the_look_is_called_by_the_next_poll(void **state)
+TEST(who_asks_behind_the_look_is_called_by_the_next_poll)
 {
 	FOREACH_EARLY(send_early)
 	{
@@ -92,7 +94,7 @@ static void who_asks_behind_the_look_is_called_by_the_next_poll(void **state)
 	}
 }
 
-static void who_asks_behind_the_look_is_called_before_the_sender_sleeps(void **state)
+TEST(who_asks_behind_the_look_is_called_before_the_sender_sleeps)
 {
 	FOREACH_EARLY(send_early)
 	{
@@ -104,7 +106,7 @@ static void who_asks_behind_the_look_is_called_before_the_sender_sleeps(void **s
 	}
 }
 
-static void who_asks_behind_the_look_is_called_by_the_last_of_many(void **state)
+TEST(who_asks_behind_the_look_is_called_by_the_last_of_many)
 {
 	FOREACH_EARLY(send_early)
 	{
@@ -117,7 +119,7 @@ static void who_asks_behind_the_look_is_called_by_the_last_of_many(void **state)
 }
 
 /* It looked for those before it too. */
-static void nothing_is_owed_behind_a_send_without_more(void **state)
+TEST(nothing_is_owed_behind_a_send_without_more)
 {
 	FOREACH_EARLY(send_early)
 	{
@@ -135,7 +137,7 @@ static void nothing_is_owed_behind_a_send_without_more(void **state)
 	}
 }
 
-static void nothing_is_owed_behind_the_poll(void **state)
+TEST(nothing_is_owed_behind_the_poll)
 {
 	FOREACH_EARLY(send_early)
 	{
@@ -181,7 +183,7 @@ static void close_pair(int i)
 	senders[i] = receivers[i] = NULL;
 }
 
-static void one_poll_calls_all(void **state)
+TEST(one_poll_calls_all)
 {
 	make_pairs();
 	for (int round = 0; round < 3; round++) {
@@ -203,7 +205,7 @@ static void expect_forgotten(const struct fid_ep *closed)
 }
 
 /* Wherever in the list it was, the others are called, each once. */
-static void one_that_owes_may_be_closed(void **state)
+TEST(one_that_owes_may_be_closed)
 {
 	for (int which = 0; which < PAIRS; which++) {
 		struct fid_ep *closed;
@@ -234,7 +236,7 @@ static void expect_received(const char *in, const char *text)
 	assert_memory_equal(in, text, 5);
 }
 
-static void what_looks_early_is_there_at_once(void **state)
+TEST(what_looks_early_is_there_at_once)
 {
 	static const char *const texts[] = {"more", "place"};
 	char in[8];
@@ -246,7 +248,7 @@ static void what_looks_early_is_there_at_once(void **state)
 	}
 }
 
-static void what_has_more_behind_it_carries_data_and_completes(void **state)
+TEST(what_has_more_behind_it_carries_data_and_completes)
 {
 	struct fi_cq_data_entry entry;
 	char in[8];
@@ -264,7 +266,7 @@ static void what_has_more_behind_it_carries_data_and_completes(void **state)
 	assert_memory_equal(in, "data!", 5);
 }
 
-static void what_has_more_behind_it_completes_when_it_is_delivered(void **state)
+TEST(what_has_more_behind_it_completes_when_it_is_delivered)
 {
 	static const uint64_t flags = FI_MORE | FI_DELIVERY_COMPLETE | FI_COMPLETION;
 	struct fi_cq_data_entry entry;
@@ -307,7 +309,7 @@ static void send_short_and_long_ones(void)
 }
 
 /* A long one goes in parts, or is read by the peer, and looks behind a fence at once. */
-static void short_and_long_ones_stay_in_order(void **state)
+TEST(short_and_long_ones_stay_in_order)
 {
 	uint64_t copy_max = shm_params.copy_max;
 
@@ -323,7 +325,7 @@ static uint64_t written(struct fid_ep *ep)
 }
 
 /* Both have all the room they want. */
-static void one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn(void **state)
+TEST(one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn)
 {
 	static uint8_t out[1 << 20], in[2][sizeof(out)];
 	uint64_t most = SHM_POLL_PARTS * (SEGMENT_RING_BYTES_MIN / 8 * 5 / 4);
@@ -352,7 +354,7 @@ static void one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn(void **st
 
 /* A peer that asks for what there is not ------------------------------------------------------ */
 
-static void whatever_it_asks_for_is_a_call_and_no_more(void **state)
+TEST(whatever_it_asks_for_is_a_call_and_no_more)
 {
 	static const uint32_t wishes[] = {UINT32_MAX, 4, 4 | CALL_WAKE, 4 | CALL_BELL,
 					  UINT32_C(1) << 31};
@@ -373,27 +375,4 @@ static void whatever_it_asks_for_is_a_call_and_no_more(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_pair, teardown_pair)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(who_asked_before_is_called_at_once),
-		TEST(who_was_called_is_not_called_again),
-		TEST(who_asks_behind_the_look_is_called_by_the_next_poll),
-		TEST(who_asks_behind_the_look_is_called_before_the_sender_sleeps),
-		TEST(who_asks_behind_the_look_is_called_by_the_last_of_many),
-		TEST(nothing_is_owed_behind_a_send_without_more),
-		TEST(nothing_is_owed_behind_the_poll),
-		TEST(one_poll_calls_all),
-		TEST(one_that_owes_may_be_closed),
-		TEST(what_looks_early_is_there_at_once),
-		TEST(what_has_more_behind_it_carries_data_and_completes),
-		TEST(what_has_more_behind_it_completes_when_it_is_delivered),
-		TEST(short_and_long_ones_stay_in_order),
-		TEST(one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn),
-		TEST(whatever_it_asks_for_is_a_call_and_no_more),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

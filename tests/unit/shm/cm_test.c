@@ -2,9 +2,11 @@
 /* Connections: what is plx_shm's own of how they come about. */
 #include "meet.h"
 
+#define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
+
 /* Nobody there -------------------------------------------------------------------------------- */
 
-static void who_is_not_there_refuses_at_once(void **state)
+TEST(who_is_not_there_refuses_at_once)
 {
 	struct fid_ep *ep = party_ep(&client, client.info), *two;
 	struct fid_pep *later = party_pep(&server);
@@ -26,7 +28,7 @@ static void who_is_not_there_refuses_at_once(void **state)
 	assert_int_equal(fi_close(&later->fid), 0);
 }
 
-static void a_connector_that_gave_up_cannot_be_accepted(void **state)
+TEST(a_connector_that_gave_up_cannot_be_accepted)
 {
 	struct fid_ep *one = dial(NULL, 0), *two;
 	struct fi_info *info = next_request();
@@ -46,7 +48,7 @@ static uint32_t can_read(struct fid_ep *ep)
 	return atomic_load(&((struct shm_ep *)ep)->reader.segment.control->can_read);
 }
 
-static void each_side_finds_whether_it_can_read_the_other(void **state)
+TEST(each_side_finds_whether_it_can_read_the_other)
 {
 	struct fid_ep *one, *two;
 
@@ -88,27 +90,14 @@ static void expect_not_read(void (*change)(struct shm_peer *peer))
 	close_ep(two);
 }
 
-static void a_peer_that_cannot_be_read_is_found_out(void **state)
+TEST(a_peer_that_cannot_be_read_is_found_out)
 {
 	expect_not_read(as_another_process);
 }
 
-static void the_memory_of_another_user_is_not_read(void **state)
+TEST(the_memory_of_another_user_is_not_read)
 {
 	expect_not_read(as_a_member_of_the_group);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(who_is_not_there_refuses_at_once),
-		TEST(a_connector_that_gave_up_cannot_be_accepted),
-		TEST(each_side_finds_whether_it_can_read_the_other),
-		TEST(the_memory_of_another_user_is_not_read),
-		TEST(a_peer_that_cannot_be_read_is_found_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -29,7 +29,7 @@ static void *ring_later(void *side)
 }
 
 /* Nobody has set up the clock of lib/base, as in a program that loads the module. */
-static void a_read_waits_as_long_as_it_may(void **state)
+PLX_TEST(a_read_waits_as_long_as_it_may)
 {
 	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
 	struct fi_cq_data_entry entry;
@@ -58,7 +58,7 @@ static int bytes_left(int fd)
 	return count;
 }
 
-static void a_peer_that_rings_on_is_answered_some_of_it(void **state)
+PLX_TEST(a_peer_that_rings_on_is_answered_some_of_it)
 {
 	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
 	struct pair pair;
@@ -76,7 +76,7 @@ static void a_peer_that_rings_on_is_answered_some_of_it(void **state)
 }
 
 /* Until all of it was taken the descriptor is readable. */
-static void what_it_rang_wakes_until_it_is_taken(void **state)
+PLX_TEST(what_it_rang_wakes_until_it_is_taken)
 {
 	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
 	struct pollfd pollfd = {.events = POLLIN};
@@ -99,7 +99,7 @@ static void what_it_rang_wakes_until_it_is_taken(void **state)
 }
 
 /* However many endpoints it has room for. */
-static void it_uses_few_lines_and_gives_room_back(void **state)
+PLX_TEST(it_uses_few_lines_and_gives_room_back)
 {
 	struct pair_attr attr = {.cq_size = 64};
 	struct pair pair;
@@ -124,14 +124,4 @@ static void it_uses_few_lines_and_gives_room_back(void **state)
 	pair_close(&pair);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_read_waits_as_long_as_it_may),
-		cmocka_unit_test(a_peer_that_rings_on_is_answered_some_of_it),
-		cmocka_unit_test(what_it_rang_wakes_until_it_is_taken),
-		cmocka_unit_test(it_uses_few_lines_and_gives_room_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -174,30 +174,26 @@ static void delivery_complete_waits_for_the_receiver(void **state)
 	}
 }
 
-#define DATA_TEST(name, up) cmocka_unit_test_setup_teardown(name, up, tear_down_params)
+#define DATA_TEST(name, up) PLX_TEST_AGAIN(name, up, tear_down_params)
+
+DATA_TEST(messages_of_all_sizes_arrive, set_up_with_reading)
+DATA_TEST(messages_of_all_sizes_arrive, set_up_without_permission_to_read)
+DATA_TEST(messages_of_all_sizes_arrive, set_up_small_ring)
+DATA_TEST(parts_begin_anywhere_in_the_ring, set_up_small_ring)
+DATA_TEST(the_longest_ones_alone_are_read, set_up)
+DATA_TEST(pieces_are_gathered_and_scattered, set_up_with_reading)
+DATA_TEST(data_comes_with_a_message, set_up_with_reading)
+DATA_TEST(a_message_too_long_for_its_receive_is_truncated_and_said_so, set_up_with_reading)
+DATA_TEST(a_full_ring_refuses_and_goes_on_when_it_is_read, set_up)
+DATA_TEST(large_ones_are_bounded_too, set_up_small)
+DATA_TEST(large_ones_are_bounded_too, set_up_small_with_reading)
+DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery)
+DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery_with_reading)
+DATA_TEST(two_that_wait_for_delivery_do_not_wait_for_each_other, set_up_delivery_two_cqs)
+DATA_TEST(order_is_kept_over_kinds_of_messages, set_up_with_reading)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		DATA_TEST(messages_of_all_sizes_arrive, set_up_with_reading),
-		DATA_TEST(messages_of_all_sizes_arrive, set_up_without_permission_to_read),
-		DATA_TEST(messages_of_all_sizes_arrive, set_up_small_ring),
-		DATA_TEST(parts_begin_anywhere_in_the_ring, set_up_small_ring),
-		DATA_TEST(the_longest_ones_alone_are_read, set_up),
-		DATA_TEST(pieces_are_gathered_and_scattered, set_up_with_reading),
-		DATA_TEST(data_comes_with_a_message, set_up_with_reading),
-		DATA_TEST(a_message_too_long_for_its_receive_is_truncated_and_said_so,
-			  set_up_with_reading),
-		DATA_TEST(a_full_ring_refuses_and_goes_on_when_it_is_read, set_up),
-		DATA_TEST(large_ones_are_bounded_too, set_up_small),
-		DATA_TEST(large_ones_are_bounded_too, set_up_small_with_reading),
-		DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery),
-		DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery_with_reading),
-		DATA_TEST(two_that_wait_for_delivery_do_not_wait_for_each_other,
-			  set_up_delivery_two_cqs),
-		DATA_TEST(order_is_kept_over_kinds_of_messages, set_up_with_reading),
-	};
-
 	params = shm_params;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

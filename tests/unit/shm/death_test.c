@@ -162,7 +162,23 @@ static void die_having_sent_a_large_one(struct side *side)
 	kill(getpid(), SIGKILL);
 }
 
-static void a_killed_peer_is_noticed_within_milliseconds(void **state)
+static uint64_t copy_max;
+
+/* Large messages are read by the receiver, and do not come in parts. */
+static int read_large_ones(void **state)
+{
+	copy_max = shm_params.copy_max;
+	shm_params.copy_max = 0;
+	return 0;
+}
+
+static int read_as_usual(void **state)
+{
+	shm_params.copy_max = copy_max;
+	return 0;
+}
+
+PLX_TEST(a_killed_peer_is_noticed_within_milliseconds)
 {
 	uint64_t begin_ns, took_ns, least_ns = UINT64_MAX;
 
@@ -196,20 +212,21 @@ static void ten_come_before_the_end(void (*ends)(struct side *side))
 	close_here();
 }
 
-static void what_was_sent_comes_before_the_end(void **state)
+PLX_TEST(what_was_sent_comes_before_the_end)
 {
 	ten_come_before_the_end(die_having_sent_ten);
 	ten_come_before_the_end(shut_down_having_sent_ten);
 	ten_come_before_the_end(close_having_sent_ten);
 }
 
-static void a_large_one_of_the_dead_is_not_made_up(void **state)
+PLX_TEST(a_large_one_of_the_dead_is_not_made_up)
 {
 	ten_come_before_the_end(die_having_sent_a_large_one);
 }
+PLX_TEST_AGAIN(a_large_one_of_the_dead_is_not_made_up, read_large_ones, read_as_usual)
 
 /* Who sends to a peer that does not read is refused, and goes on. */
-static void a_stopped_peer_stops_nobody(void **state)
+PLX_TEST(a_stopped_peer_stops_nobody)
 {
 	pid_t pid = start_peer(send_nothing);
 	char text[BYTES] = "";
@@ -231,7 +248,7 @@ static void a_stopped_peer_stops_nobody(void **state)
 }
 
 /* Also sends that wait for the peer come back. */
-static void a_send_under_way_comes_back(void **state)
+PLX_TEST(a_send_under_way_comes_back)
 {
 	static uint8_t large[1 << 20];
 	pid_t pid = start_peer(send_nothing);
@@ -246,6 +263,7 @@ static void a_send_under_way_comes_back(void **state)
 	assert_ptr_equal(error.op_context, large);
 	close_here();
 }
+PLX_TEST_AGAIN(a_send_under_way_comes_back, read_large_ones, read_as_usual)
 
 static void send_for_ever(struct side *side)
 {
@@ -255,7 +273,7 @@ static void send_for_ever(struct side *side)
 		fi_inject(side->ep, text, (size_t)rand() % BYTES, 0);
 }
 
-static void wherever_it_is_killed_every_receive_comes_back(void **state)
+PLX_TEST(wherever_it_is_killed_every_receive_comes_back)
 {
 	uint64_t received = 0;
 
@@ -275,37 +293,8 @@ static void wherever_it_is_killed_every_receive_comes_back(void **state)
 	assert_true(received > 1000);
 }
 
-static uint64_t copy_max;
-
-/* Large messages are read by the receiver, and do not come in parts. */
-static int read_large_ones(void **state)
-{
-	copy_max = shm_params.copy_max;
-	shm_params.copy_max = 0;
-	return 0;
-}
-
-static int read_as_usual(void **state)
-{
-	shm_params.copy_max = copy_max;
-	return 0;
-}
-
-#define WITH_READING(name) cmocka_unit_test_setup_teardown(name, read_large_ones, read_as_usual)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_killed_peer_is_noticed_within_milliseconds),
-		cmocka_unit_test(what_was_sent_comes_before_the_end),
-		cmocka_unit_test(a_large_one_of_the_dead_is_not_made_up),
-		WITH_READING(a_large_one_of_the_dead_is_not_made_up),
-		cmocka_unit_test(a_stopped_peer_stops_nobody),
-		cmocka_unit_test(a_send_under_way_comes_back),
-		WITH_READING(a_send_under_way_comes_back),
-		cmocka_unit_test(wherever_it_is_killed_every_receive_comes_back),
-	};
-
 	plx_clock_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

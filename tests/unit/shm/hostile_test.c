@@ -98,9 +98,11 @@ static void expect_dropped(int fd)
 	close(fd);
 }
 
+#define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
+
 /* Against a listener -------------------------------------------------------------------------- */
 
-static void garbage_is_dropped(void **state)
+TEST(garbage_is_dropped)
 {
 	static const size_t lengths[] = {1, 71, 72, 73, 4096};
 	uint8_t garbage[4096];
@@ -115,7 +117,7 @@ static void garbage_is_dropped(void **state)
 	expect_connection();
 }
 
-static void who_hangs_up_before_a_word_is_forgotten(void **state)
+TEST(who_hangs_up_before_a_word_is_forgotten)
 {
 	for (int i = 0; i < 40; i++)
 		close(connect_raw());
@@ -125,7 +127,7 @@ static void who_hangs_up_before_a_word_is_forgotten(void **state)
 	expect_connection();
 }
 
-static void messages_of_another_kind_are_dropped(void **state)
+TEST(messages_of_another_kind_are_dropped)
 {
 	struct raw_half raw;
 	int fd = connect_raw();
@@ -140,7 +142,7 @@ static void messages_of_another_kind_are_dropped(void **state)
 	expect_connection();
 }
 
-static void memory_that_can_shrink_is_dropped(void **state)
+TEST(memory_that_can_shrink_is_dropped)
 {
 	struct raw_half raw;
 	int fd = connect_raw();
@@ -168,7 +170,7 @@ static void let_time_pass(void)
 	cm_expect_nothing(server.eq);
 }
 
-static void who_says_nothing_is_dropped_in_time(void **state)
+TEST(who_says_nothing_is_dropped_in_time)
 {
 	int fds[3];
 
@@ -186,7 +188,7 @@ static void who_says_nothing_is_dropped_in_time(void **state)
 }
 
 /* However late the application answers, its request is there. */
-static void who_waits_for_an_answer_is_not_dropped(void **state)
+TEST(who_waits_for_an_answer_is_not_dropped)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
 	int silent = connect_raw();
@@ -204,7 +206,7 @@ static void who_waits_for_an_answer_is_not_dropped(void **state)
 	close(silent);
 }
 
-static void the_silent_fill_the_backlog_for_a_while_only(void **state)
+TEST(the_silent_fill_the_backlog_for_a_while_only)
 {
 	int backlog = 2, fds[2];
 
@@ -220,7 +222,7 @@ static void the_silent_fill_the_backlog_for_a_while_only(void **state)
 }
 
 /* A listener that cannot accept must not spin; it goes on as soon as it can. */
-static void descriptors_that_run_out_are_waited_for(void **state)
+TEST(descriptors_that_run_out_are_waited_for)
 {
 	int fd = connect_raw(), lowest = dup(fd);
 	struct rlimit before, none;
@@ -254,7 +256,7 @@ static void expect_failure(struct fid_ep *ep, int err)
 	assert_int_equal(fi_close(&ep->fid), 0);
 }
 
-static void a_listener_that_hangs_up_has_refused(void **state)
+TEST(a_listener_that_hangs_up_has_refused)
 {
 	int fd = listen_raw();
 	struct fid_ep *ep = dial(NULL, 0), *second = dial(NULL, 0);
@@ -266,7 +268,7 @@ static void a_listener_that_hangs_up_has_refused(void **state)
 	expect_failure(second, FI_ECONNREFUSED);
 }
 
-static void an_answer_that_cannot_be_ends_the_attempt(void **state)
+TEST(an_answer_that_cannot_be_ends_the_attempt)
 {
 	struct raw_half raw;
 	int fd = listen_raw(), peer;
@@ -286,7 +288,7 @@ static void an_answer_that_cannot_be_ends_the_attempt(void **state)
 	close(fd);
 }
 
-static void bytes_behind_an_answer_are_calls(void **state)
+TEST(bytes_behind_an_answer_are_calls)
 {
 	struct raw_half raw;
 	int fd = listen_raw(), peer;
@@ -306,7 +308,7 @@ static void bytes_behind_an_answer_are_calls(void **state)
 	close(fd);
 }
 
-static void who_never_answers_can_be_left(void **state)
+TEST(who_never_answers_can_be_left)
 {
 	int fd = listen_raw();
 	struct fid_ep *ep = dial(NULL, 0);
@@ -326,7 +328,7 @@ static void become_stranger(void)
 		_exit(1);
 }
 
-static void a_request_of_another_user_is_not_told(void **state)
+TEST(a_request_of_another_user_is_not_told)
 {
 	pid_t stranger;
 	int status;
@@ -350,7 +352,7 @@ static void a_request_of_another_user_is_not_told(void **state)
 	expect_connection();
 }
 
-static void a_listener_of_another_user_is_told_nothing(void **state)
+TEST(a_listener_of_another_user_is_told_nothing)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
 	int ready[2], fd;
@@ -383,26 +385,4 @@ static void a_listener_of_another_user_is_told_nothing(void **state)
 	close(fd);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(garbage_is_dropped),
-		TEST(who_hangs_up_before_a_word_is_forgotten),
-		TEST(messages_of_another_kind_are_dropped),
-		TEST(memory_that_can_shrink_is_dropped),
-		TEST(who_says_nothing_is_dropped_in_time),
-		TEST(who_waits_for_an_answer_is_not_dropped),
-		TEST(the_silent_fill_the_backlog_for_a_while_only),
-		TEST(descriptors_that_run_out_are_waited_for),
-		TEST(a_listener_that_hangs_up_has_refused),
-		TEST(an_answer_that_cannot_be_ends_the_attempt),
-		TEST(bytes_behind_an_answer_are_calls),
-		TEST(who_never_answers_can_be_left),
-		TEST(a_request_of_another_user_is_not_told),
-		TEST(a_listener_of_another_user_is_told_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

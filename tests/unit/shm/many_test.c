@@ -194,7 +194,9 @@ static uint64_t time_of_polls(void)
 	return times[PLX_ARRAY_LEN(times) / 2];
 }
 
-static void idle_connections_cost_a_poll_nothing(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
+TEST(idle_connections_cost_a_poll_nothing)
 {
 	static const unsigned numbers[] = {1, 100, 1000};
 	uint64_t alone_ns = 0;
@@ -214,7 +216,7 @@ static void idle_connections_cost_a_poll_nothing(void **state)
 
 /* Calls ---------------------------------------------------------------------------------------- */
 
-static void all_are_heard_after_long_quiet(void **state)
+TEST(all_are_heard_after_long_quiet)
 {
 	connect_up_to(1000);
 	for (int round = 0; round < 5; round++) {
@@ -232,7 +234,7 @@ static void erase_bell(void)
 	atomic_store(&bell->summary, 0);
 }
 
-static void who_was_not_heard_is_looked_at_in_turn(void **state)
+TEST(who_was_not_heard_is_looked_at_in_turn)
 {
 	unsigned spoke, polls;
 
@@ -261,7 +263,7 @@ static void raise_descriptors(unsigned wanted)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-static void connections_beyond_the_bits_share_them(void **state)
+TEST(connections_beyond_the_bits_share_them)
 {
 	raise_descriptors(2 * MOST + 100);
 	connect_up_to(MOST);
@@ -286,7 +288,7 @@ static void come_and_go(unsigned times)
 	}
 }
 
-static void who_came_and_went_takes_no_memory(void **state)
+TEST(who_came_and_went_takes_no_memory)
 {
 	int descriptors, mappings;
 	long kib;
@@ -302,17 +304,4 @@ static void who_came_and_went_takes_no_memory(void **state)
 	assert_true(!MEMORY_IS_TOLD || memory_kib() - kib < GROWTH_KIB);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(idle_connections_cost_a_poll_nothing),
-		TEST(all_are_heard_after_long_quiet),
-		TEST(who_was_not_heard_is_looked_at_in_turn),
-		TEST(connections_beyond_the_bits_share_them),
-		TEST(who_came_and_went_takes_no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -7,7 +7,9 @@ static void assert_same(const void *one, const void *two)
 	assert_memory_equal(one, two, prov_address_bytes(two));
 }
 
-static void both_sides_know_their_peer(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
+
+TEST(both_sides_know_their_peer)
 {
 	struct sockaddr_storage name = {0}, local;
 	size_t bytes = sizeof(name);
@@ -26,7 +28,7 @@ static void both_sides_know_their_peer(void **state)
 	close_ep(two);
 }
 
-static void a_request_tells_both_addresses(void **state)
+TEST(a_request_tells_both_addresses)
 {
 	struct fid_ep *ep = dial(NULL, 0);
 	struct fi_info *info = next_request();
@@ -39,7 +41,7 @@ static void a_request_tells_both_addresses(void **state)
 	close_ep(ep);
 }
 
-static void a_connector_may_choose_its_port(void **state)
+TEST(a_connector_may_choose_its_port)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
 	struct sockaddr_storage wanted = address;
@@ -54,7 +56,7 @@ static void a_connector_may_choose_its_port(void **state)
 	close_ep(ep);
 }
 
-static void who_was_refused_at_once_keeps_its_name(void **state)
+TEST(who_was_refused_at_once_keeps_its_name)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
 	struct sockaddr_storage before = cm_name(&ep->fid), after;
@@ -67,7 +69,7 @@ static void who_was_refused_at_once_keeps_its_name(void **state)
 	close_ep(ep);
 }
 
-static void a_buffer_too_small_for_a_name_is_told_the_length(void **state)
+TEST(a_buffer_too_small_for_a_name_is_told_the_length)
 {
 	struct sockaddr_in name;
 	size_t bytes = 4;
@@ -82,7 +84,7 @@ static void a_buffer_too_small_for_a_name_is_told_the_length(void **state)
 	assert_int_equal(bytes, sizeof(name));
 }
 
-static void a_port_is_found_for_who_gives_none(void **state)
+TEST(a_port_is_found_for_who_gives_none)
 {
 	struct sockaddr_storage other, wanted = address;
 	struct fid_pep *second = party_pep(&server);
@@ -100,7 +102,7 @@ static void a_port_is_found_for_who_gives_none(void **state)
 	assert_int_equal(fi_close(&second->fid), 0);
 }
 
-static void an_address_is_used_once(void **state)
+TEST(an_address_is_used_once)
 {
 	struct fid_pep *second = party_pep(&server);
 
@@ -112,7 +114,7 @@ static void an_address_is_used_once(void **state)
 	assert_int_equal(fi_close(&second->fid), 0);
 }
 
-static void a_name_that_cannot_be_is_refused(void **state)
+TEST(a_name_that_cannot_be_is_refused)
 {
 	struct sockaddr_in far = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x08080808)};
 	struct sockaddr_un path = {.sun_family = AF_UNIX};
@@ -145,14 +147,14 @@ static void meet(const char *listener, const char *connector)
 	close_ep(two);
 }
 
-static void wildcards_are_met_at_every_address(void **state)
+TEST(wildcards_are_met_at_every_address)
 {
 	meet("0.0.0.0", "127.0.0.1");
 	meet("0.0.0.0", "127.1.2.3");
 	meet("127.1.2.3", "127.1.2.3");
 }
 
-static void ipv6_is_met_too(void **state)
+TEST(ipv6_is_met_too)
 {
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
@@ -167,7 +169,7 @@ static void ipv6_is_met_too(void **state)
 	meet("::", "127.0.0.1");
 }
 
-static void an_endpoint_may_take_the_name_of_a_passive_one(void **state)
+TEST(an_endpoint_may_take_the_name_of_a_passive_one)
 {
 	struct fi_info *info = fi_dupinfo(client.info);
 	struct sockaddr_storage name;
@@ -181,23 +183,4 @@ static void an_endpoint_may_take_the_name_of_a_passive_one(void **state)
 	close_ep(ep);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(both_sides_know_their_peer),
-		TEST(a_request_tells_both_addresses),
-		TEST(a_connector_may_choose_its_port),
-		TEST(who_was_refused_at_once_keeps_its_name),
-		TEST(a_buffer_too_small_for_a_name_is_told_the_length),
-		TEST(a_port_is_found_for_who_gives_none),
-		TEST(an_address_is_used_once),
-		TEST(a_name_that_cannot_be_is_refused),
-		TEST(wildcards_are_met_at_every_address),
-		TEST(ipv6_is_met_too),
-		TEST(an_endpoint_may_take_the_name_of_a_passive_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

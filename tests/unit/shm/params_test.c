@@ -92,7 +92,7 @@ static void expect_log(const struct outcome *outcome, const char *part)
 		fail_msg("the log '%s' lacks '%s'", outcome->log, part);
 }
 
-static void defaults_are_used_without_a_word(void **state)
+PLX_TEST(defaults_are_used_without_a_word)
 {
 	struct outcome outcome = run("");
 
@@ -104,7 +104,7 @@ static void defaults_are_used_without_a_word(void **state)
 	assert_string_equal(outcome.log, "");
 }
 
-static void ring_bytes_are_a_number_with_or_without_unit(void **state)
+PLX_TEST(ring_bytes_are_a_number_with_or_without_unit)
 {
 	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=65536").params.ring_bytes, 65536);
 	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=0x20000").params.ring_bytes, 131072);
@@ -112,7 +112,7 @@ static void ring_bytes_are_a_number_with_or_without_unit(void **state)
 	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=64M").params.ring_bytes, 64 << 20);
 }
 
-static void bad_ring_bytes_are_refused(void **state)
+PLX_TEST(bad_ring_bytes_are_refused)
 {
 	static const char *const bad[] = {
 		"",       "100000", "32k", "128m", "-65536",
@@ -131,7 +131,7 @@ static void bad_ring_bytes_are_refused(void **state)
 	}
 }
 
-static void inline_max_may_be_a_quarter_of_the_ring(void **state)
+PLX_TEST(inline_max_may_be_a_quarter_of_the_ring)
 {
 	struct outcome most = run("FI_PLX_SHM_INLINE_MAX=65472");
 	struct outcome more = run("FI_PLX_SHM_INLINE_MAX=65473");
@@ -143,13 +143,13 @@ static void inline_max_may_be_a_quarter_of_the_ring(void **state)
 			  "65472");
 }
 
-static void inline_max_holds_what_is_injected(void **state)
+PLX_TEST(inline_max_holds_what_is_injected)
 {
 	assert_int_equal(run("FI_PLX_SHM_INLINE_MAX=4k").params.inline_max, SHM_INJECT_MAX);
 	assert_int_equal(run("FI_PLX_SHM_INLINE_MAX=4095").params.inline_max, 16384);
 }
 
-static void inline_max_follows_a_small_ring(void **state)
+PLX_TEST(inline_max_follows_a_small_ring)
 {
 	struct outcome outcome = run("FI_PLX_SHM_RING_BYTES=64k");
 
@@ -157,7 +157,7 @@ static void inline_max_follows_a_small_ring(void **state)
 	assert_string_equal(outcome.log, "");
 }
 
-static void copy_max_is_a_number_of_bytes(void **state)
+PLX_TEST(copy_max_is_a_number_of_bytes)
 {
 	struct outcome bad = run("FI_PLX_SHM_COPY_MAX=lots");
 
@@ -170,7 +170,7 @@ static void copy_max_is_a_number_of_bytes(void **state)
 			 "bytes");
 }
 
-static void cma_is_yes_or_no(void **state)
+PLX_TEST(cma_is_yes_or_no)
 {
 	struct outcome bad = run("FI_PLX_SHM_CMA=maybe");
 
@@ -180,7 +180,7 @@ static void cma_is_yes_or_no(void **state)
 	expect_log(&bad, "FI_PLX_SHM_CMA is refused, yes is used; give yes or no");
 }
 
-static void group_is_a_number_or_a_name(void **state)
+PLX_TEST(group_is_a_number_or_a_name)
 {
 	struct outcome number = run("FI_PLX_SHM_GROUP=4711");
 	char settings[256];
@@ -203,7 +203,7 @@ static void group_is_a_number_or_a_name(void **state)
 	endgrent();
 }
 
-static void unknown_group_lets_nobody_in(void **state)
+PLX_TEST(unknown_group_lets_nobody_in)
 {
 	static const char *const bad[] = {"no-such-group", "", "-1", "4294967295", "12x"};
 
@@ -219,7 +219,7 @@ static void unknown_group_lets_nobody_in(void **state)
 }
 
 /* Where nothing of libfabric was called before, its log is as it is set all the same. */
-static void first_call_of_the_process_reads_them_too(void **state)
+PLX_TEST(first_call_of_the_process_reads_them_too)
 {
 	char line[sizeof(self) + 64];
 	struct outcome outcome;
@@ -248,20 +248,6 @@ static void start_libfabric(void)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults_are_used_without_a_word),
-		cmocka_unit_test(ring_bytes_are_a_number_with_or_without_unit),
-		cmocka_unit_test(bad_ring_bytes_are_refused),
-		cmocka_unit_test(inline_max_may_be_a_quarter_of_the_ring),
-		cmocka_unit_test(inline_max_holds_what_is_injected),
-		cmocka_unit_test(inline_max_follows_a_small_ring),
-		cmocka_unit_test(copy_max_is_a_number_of_bytes),
-		cmocka_unit_test(cma_is_yes_or_no),
-		cmocka_unit_test(group_is_a_number_or_a_name),
-		cmocka_unit_test(unknown_group_lets_nobody_in),
-		cmocka_unit_test(first_call_of_the_process_reads_them_too),
-	};
-
 	if (argc > 1) {
 		print_params();
 		return 0;
@@ -269,5 +255,5 @@ int main(int argc, char **argv)
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		return 1;
 	start_libfabric();
-	return cmocka_run_group_tests_name("shm/params", tests, NULL, NULL);
+	return plx_test_run("shm/params", NULL, NULL);
 }

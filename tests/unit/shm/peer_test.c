@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who is at the other end: users without a number, and a process that is not the one that
  * connected. */
-#include "prov/count.h"
+#include "count.h"
 #include "shm.h"
 
 #include <poll.h>
@@ -54,7 +54,7 @@ static int judge_in_namespace(int listener)
 	return peer_identify(fd, &peer) ? 1 : 0;
 }
 
-static void a_user_without_a_number_is_not_taken_for_this_one(void **state)
+PLX_TEST(a_user_without_a_number_is_not_taken_for_this_one)
 {
 	int listener = listen_here(), status;
 	pid_t stranger, judge;
@@ -116,7 +116,7 @@ static int meet_child(int listener, pid_t *child_out, int go[2])
 	return fd;
 }
 
-static void a_process_is_held_and_not_a_child_that_has_its_socket(void **state)
+PLX_TEST(a_process_is_held_and_not_a_child_that_has_its_socket)
 {
 	int listener = listen_here(), go[2], fd, pidfd;
 	struct pollfd hung_up = {.events = POLLRDHUP};
@@ -145,7 +145,7 @@ static void a_process_is_held_and_not_a_child_that_has_its_socket(void **state)
 }
 
 /* Another process of this user has the pid by now: its memory has no such word. */
-static void who_does_not_have_the_probe_is_not_held(void **state)
+PLX_TEST(who_does_not_have_the_probe_is_not_held)
 {
 	int listener = listen_here(), go[2], fd, descriptors;
 	pid_t child;
@@ -165,13 +165,4 @@ static void who_does_not_have_the_probe_is_not_held(void **state)
 	close(listener);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_user_without_a_number_is_not_taken_for_this_one),
-		cmocka_unit_test(a_process_is_held_and_not_a_child_that_has_its_socket),
-		cmocka_unit_test(who_does_not_have_the_probe_is_not_held),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -37,7 +37,7 @@ static void wait_for_event(void)
 		eq_progress((struct prov_eq *)server.eq);
 }
 
-static void a_paused_listener_goes_on_trying(void **state)
+PLX_TEST_WITH(a_paused_listener_goes_on_trying, setup_shm, teardown)
 {
 	struct prov_pep *listener = (struct prov_pep *)pep;
 	struct fid_ep *first, *second;
@@ -62,12 +62,4 @@ static void a_paused_listener_goes_on_trying(void **state)
 	close_ep(second);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_paused_listener_goes_on_trying, setup_shm,
-						teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -12,7 +12,9 @@ static void set_backlog(int backlog)
 	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), 0);
 }
 
-static void more_than_the_backlog_wait_for_their_turn(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
+
+TEST(more_than_the_backlog_wait_for_their_turn)
 {
 	struct fid_ep *eps[12];
 	int none = 0;
@@ -37,7 +39,7 @@ static void more_than_the_backlog_wait_for_their_turn(void **state)
 		close_ep(eps[i]);
 }
 
-static void unanswered_requests_stop_at_the_backlog(void **state)
+TEST(unanswered_requests_stop_at_the_backlog)
 {
 	struct fid_ep *eps[5];
 	struct fi_info *infos[2];
@@ -66,7 +68,7 @@ static void fill_backlog(struct fid_ep **eps, size_t count)
 	assert_non_null(((struct shm_ep *)eps[count - 1])->later);
 }
 
-static void who_waits_for_a_backlog_can_be_closed(void **state)
+TEST(who_waits_for_a_backlog_can_be_closed)
 {
 	struct fid_ep *eps[6];
 
@@ -75,7 +77,7 @@ static void who_waits_for_a_backlog_can_be_closed(void **state)
 		close_ep(eps[i]);
 }
 
-static void who_waits_for_a_backlog_hears_that_the_listener_went(void **state)
+TEST(who_waits_for_a_backlog_hears_that_the_listener_went)
 {
 	struct fid_ep *eps[6];
 
@@ -117,7 +119,7 @@ static void *accept_handed(void *arg)
 }
 
 /* While its passive endpoint goes on here, with more than the backlog waiting. */
-static void a_request_may_be_accepted_on_another_thread(void **state)
+TEST(a_request_may_be_accepted_on_another_thread)
 {
 	pthread_t thread;
 
@@ -144,17 +146,4 @@ static void a_request_may_be_accepted_on_another_thread(void **state)
 	party_close(&worker);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(more_than_the_backlog_wait_for_their_turn),
-		TEST(unanswered_requests_stop_at_the_backlog),
-		TEST(who_waits_for_a_backlog_can_be_closed),
-		TEST(who_waits_for_a_backlog_hears_that_the_listener_went),
-		TEST(a_request_may_be_accepted_on_another_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -63,7 +63,9 @@ static void expect_record(struct fixture *f, uint32_t length, uint8_t flags, uin
 	ring_advance(&f->reader, &record);
 }
 
-static void a_record_comes_out_as_it_went_in(void **state)
+#define RING_TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
+
+RING_TEST(a_record_comes_out_as_it_went_in)
 {
 	struct fixture *f = *state;
 	static const uint32_t lengths[] = {0, 1, 48, 56, 57, 64, 1000, 4096};
@@ -81,7 +83,7 @@ static void a_record_comes_out_as_it_went_in(void **state)
 }
 
 /* Filled with words that would pass for a record: none of them may be taken for one. */
-static void what_was_payload_is_never_taken_for_a_record(void **state)
+RING_TEST(what_was_payload_is_never_taken_for_a_record)
 {
 	struct fixture *f = *state;
 	uint64_t word = 8 | (uint64_t)RECORD_MESSAGE << 32;
@@ -106,7 +108,7 @@ static void what_was_payload_is_never_taken_for_a_record(void **state)
 	}
 }
 
-static void a_full_ring_refuses_and_takes_again_when_it_was_read(void **state)
+RING_TEST(a_full_ring_refuses_and_takes_again_when_it_was_read)
 {
 	struct fixture *f = *state;
 	uint32_t lengths[] = {40, 1000, ring_payload_max(&f->segment)};
@@ -127,7 +129,7 @@ static void a_full_ring_refuses_and_takes_again_when_it_was_read(void **state)
 }
 
 /* Wherever it stands, also with an eighth that the reader has not told of. */
-static void the_greatest_record_always_fits_into_a_ring_that_was_read(void **state)
+RING_TEST(the_greatest_record_always_fits_into_a_ring_that_was_read)
 {
 	struct fixture *f = *state;
 	uint32_t most = ring_payload_max(&f->segment);
@@ -141,7 +143,7 @@ static void the_greatest_record_always_fits_into_a_ring_that_was_read(void **sta
 	assert_false(f->writer.broken);
 }
 
-static void the_head_is_told_now_and_then_and_at_once_when_asked_for(void **state)
+RING_TEST(the_head_is_told_now_and_then_and_at_once_when_asked_for)
 {
 	struct fixture *f = *state;
 	_Atomic uint64_t *head = &f->segment.control->head;
@@ -162,7 +164,7 @@ static void the_head_is_told_now_and_then_and_at_once_when_asked_for(void **stat
 	assert_int_equal(atomic_load(head), 128 + RING_BYTES / 8);
 }
 
-static void whoever_wants_to_be_called_is_called_once(void **state)
+RING_TEST(whoever_wants_to_be_called_is_called_once)
 {
 	struct fixture *f = *state;
 	struct record record;
@@ -181,7 +183,7 @@ static void whoever_wants_to_be_called_is_called_once(void **state)
 }
 
 /* A hostile sender: any word at all. */
-static void a_word_that_cannot_be_is_found_out(void **state)
+RING_TEST(a_word_that_cannot_be_is_found_out)
 {
 	struct fixture *f = *state;
 	uint32_t most = ring_payload_max(&f->segment);
@@ -206,7 +208,7 @@ static void a_word_that_cannot_be_is_found_out(void **state)
 	}
 }
 
-static void a_record_past_the_end_is_found_out(void **state)
+RING_TEST(a_record_past_the_end_is_found_out)
 {
 	struct fixture *f = *state;
 	struct record record;
@@ -222,7 +224,7 @@ static void a_record_past_the_end_is_found_out(void **state)
 	assert_int_equal(ring_peek(&f->reader, &record), -1);
 }
 
-static void a_head_that_cannot_be_is_found_out(void **state)
+RING_TEST(a_head_that_cannot_be_is_found_out)
 {
 	struct fixture *f = *state;
 	const uint64_t heads[] = {64 * 1000, 65, UINT64_MAX, (uint64_t)-64};
@@ -244,21 +246,4 @@ static void a_head_that_cannot_be_is_found_out(void **state)
 	assert_true(f->writer.broken);
 }
 
-#define RING_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RING_TEST(a_record_comes_out_as_it_went_in),
-		RING_TEST(what_was_payload_is_never_taken_for_a_record),
-		RING_TEST(a_full_ring_refuses_and_takes_again_when_it_was_read),
-		RING_TEST(the_greatest_record_always_fits_into_a_ring_that_was_read),
-		RING_TEST(the_head_is_told_now_and_then_and_at_once_when_asked_for),
-		RING_TEST(whoever_wants_to_be_called_is_called_once),
-		RING_TEST(a_word_that_cannot_be_is_found_out),
-		RING_TEST(a_record_past_the_end_is_found_out),
-		RING_TEST(a_head_that_cannot_be_is_found_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

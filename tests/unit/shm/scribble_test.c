@@ -75,7 +75,9 @@ static void expect_told_of_all(void)
 	assert_int_equal(atomic_load(&ring->segment.control->head), ring->tail);
 }
 
-static void two_parts_make_a_message(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
+
+TEST(two_parts_make_a_message)
 {
 	struct fi_cq_data_entry entry;
 
@@ -91,7 +93,7 @@ static void two_parts_make_a_message(void **state)
 	part();
 }
 
-static void a_message_inside_of_another_ends_the_connection(void **state)
+TEST(a_message_inside_of_another_ends_the_connection)
 {
 	meet();
 	write_first(2 * HALF);
@@ -100,7 +102,7 @@ static void a_message_inside_of_another_ends_the_connection(void **state)
 	part();
 }
 
-static void a_message_that_begins_inside_of_another_ends_the_connection(void **state)
+TEST(a_message_that_begins_inside_of_another_ends_the_connection)
 {
 	meet();
 	write_first(4 * HALF);
@@ -109,7 +111,7 @@ static void a_message_that_begins_inside_of_another_ends_the_connection(void **s
 	part();
 }
 
-static void a_message_to_be_read_inside_of_another_ends_the_connection(void **state)
+TEST(a_message_to_be_read_inside_of_another_ends_the_connection)
 {
 	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
 
@@ -121,7 +123,7 @@ static void a_message_to_be_read_inside_of_another_ends_the_connection(void **st
 }
 
 /* It was not told that it may be. */
-static void a_message_to_be_read_by_who_may_not_ends_the_connection(void **state)
+TEST(a_message_to_be_read_by_who_may_not_ends_the_connection)
 {
 	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
 
@@ -132,7 +134,7 @@ static void a_message_to_be_read_by_who_may_not_ends_the_connection(void **state
 	part();
 }
 
-static void a_part_of_nothing_ends_the_connection(void **state)
+TEST(a_part_of_nothing_ends_the_connection)
 {
 	meet();
 	write_next("abcdefgh", HALF);
@@ -160,7 +162,7 @@ static void change_what_is_being_read(enum record_kind kind)
 	part();
 }
 
-static void what_is_being_read_stays_what_it_is(void **state)
+TEST(what_is_being_read_stays_what_it_is)
 {
 	skip_if_emulated();
 	change_what_is_being_read(RECORD_MESSAGE);
@@ -169,7 +171,7 @@ static void what_is_being_read_stays_what_it_is(void **state)
 }
 
 /* More than the total, or none of it. */
-static void a_part_of_another_length_ends_the_connection(void **state)
+TEST(a_part_of_another_length_ends_the_connection)
 {
 	meet();
 	write_first(2 * HALF);
@@ -184,7 +186,7 @@ static void a_part_of_another_length_ends_the_connection(void **state)
 }
 
 /* A part that ends inside of what stands before its bytes. */
-static void a_part_without_its_header_ends_the_connection(void **state)
+TEST(a_part_without_its_header_ends_the_connection)
 {
 	uint64_t total = 2 * HALF;
 
@@ -203,21 +205,4 @@ static void a_part_without_its_header_ends_the_connection(void **state)
 	part();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_shm, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(two_parts_make_a_message),
-		TEST(a_message_inside_of_another_ends_the_connection),
-		TEST(a_message_that_begins_inside_of_another_ends_the_connection),
-		TEST(a_message_to_be_read_inside_of_another_ends_the_connection),
-		TEST(a_message_to_be_read_by_who_may_not_ends_the_connection),
-		TEST(a_part_of_nothing_ends_the_connection),
-		TEST(what_is_being_read_stays_what_it_is),
-		TEST(a_part_of_another_length_ends_the_connection),
-		TEST(a_part_without_its_header_ends_the_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

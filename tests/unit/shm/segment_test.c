@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that is shared with a peer: what is made for it, and what is taken of it. */
-#include "prov/count.h"
+#include "count.h"
 #include "shm.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static void expect_refused(int fd, uint32_t ring_bytes)
 	close(fd);
 }
 
-static void both_sides_see_one_ring(void **state)
+PLX_TEST(both_sides_see_one_ring)
 {
 	struct segment ours, theirs;
 	int fd;
@@ -52,7 +52,7 @@ static void both_sides_see_one_ring(void **state)
 	segment_unmap(&theirs);
 }
 
-static void both_sides_see_one_bell(void **state)
+PLX_TEST(both_sides_see_one_bell)
 {
 	struct bell *ours, *theirs, *again;
 	int fd;
@@ -69,7 +69,7 @@ static void both_sides_see_one_bell(void **state)
 	peer_bell_release(theirs);
 }
 
-static void a_peer_cannot_change_the_size(void **state)
+PLX_TEST(a_peer_cannot_change_the_size)
 {
 	struct segment segment;
 	struct stat st;
@@ -86,7 +86,7 @@ static void a_peer_cannot_change_the_size(void **state)
 }
 
 /* The others are placed by the policy of the memfd, whoever touches them first. */
-static void few_pages_are_populated_at_first(void **state)
+PLX_TEST(few_pages_are_populated_at_first)
 {
 	struct segment segment;
 	struct stat st;
@@ -113,7 +113,7 @@ static uint64_t pages_taken(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-static void all_pages_are_taken_where_memory_is_not_overcommitted(void **state)
+PLX_TEST(all_pages_are_taken_where_memory_is_not_overcommitted)
 {
 	assert_true(pages_taken() < BYTES);
 	segment_takes_all = true;
@@ -121,7 +121,7 @@ static void all_pages_are_taken_where_memory_is_not_overcommitted(void **state)
 	segment_takes_all = false;
 }
 
-static void what_may_change_its_size_is_refused(void **state)
+PLX_TEST(what_may_change_its_size_is_refused)
 {
 	expect_refused(make_memfd(BYTES, 0), RING);
 	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_SHRINK), RING);
@@ -129,7 +129,7 @@ static void what_may_change_its_size_is_refused(void **state)
 	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_SEAL), RING);
 }
 
-static void another_size_than_was_said_is_refused(void **state)
+PLX_TEST(another_size_than_was_said_is_refused)
 {
 	expect_refused(make_memfd(0, SEALS), RING);
 	expect_refused(make_memfd(BYTES - 1, SEALS), RING);
@@ -137,7 +137,7 @@ static void another_size_than_was_said_is_refused(void **state)
 	expect_refused(make_memfd(BYTES + RING, SEALS), RING);
 }
 
-static void a_ring_of_a_size_that_cannot_be_is_refused(void **state)
+PLX_TEST(a_ring_of_a_size_that_cannot_be_is_refused)
 {
 	static const uint32_t sizes[] = {
 		0, 1, 4096, RING - 1, RING + 64, 3 * RING, UINT32_MAX, 2 * SEGMENT_RING_BYTES_MAX};
@@ -147,7 +147,7 @@ static void a_ring_of_a_size_that_cannot_be_is_refused(void **state)
 			       sizes[i]);
 }
 
-static void what_cannot_be_written_is_refused(void **state)
+PLX_TEST(what_cannot_be_written_is_refused)
 {
 	int fd = make_memfd(BYTES, SEALS);
 	char path[64];
@@ -158,7 +158,7 @@ static void what_cannot_be_written_is_refused(void **state)
 	close(fd);
 }
 
-static void what_is_no_memfd_is_refused(void **state)
+PLX_TEST(what_is_no_memfd_is_refused)
 {
 	int pair[2], fd;
 
@@ -171,7 +171,7 @@ static void what_is_no_memfd_is_refused(void **state)
 	expect_refused(fd, RING);
 }
 
-static void a_bell_is_checked_too(void **state)
+PLX_TEST(a_bell_is_checked_too)
 {
 	int fd = make_memfd(BELL_BYTES - 1, SEALS);
 	struct bell *bell = NULL;
@@ -181,7 +181,7 @@ static void a_bell_is_checked_too(void **state)
 	close(fd);
 }
 
-static void nothing_stays_mapped(void **state)
+PLX_TEST(nothing_stays_mapped)
 {
 	int before = count_mappings();
 	struct segment segment;
@@ -200,22 +200,4 @@ static void nothing_stays_mapped(void **state)
 	assert_int_equal(count_mappings(), before);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_sides_see_one_ring),
-		cmocka_unit_test(both_sides_see_one_bell),
-		cmocka_unit_test(a_peer_cannot_change_the_size),
-		cmocka_unit_test(few_pages_are_populated_at_first),
-		cmocka_unit_test(all_pages_are_taken_where_memory_is_not_overcommitted),
-		cmocka_unit_test(what_may_change_its_size_is_refused),
-		cmocka_unit_test(another_size_than_was_said_is_refused),
-		cmocka_unit_test(a_ring_of_a_size_that_cannot_be_is_refused),
-		cmocka_unit_test(what_cannot_be_written_is_refused),
-		cmocka_unit_test(what_is_no_memfd_is_refused),
-		cmocka_unit_test(a_bell_is_checked_too),
-		cmocka_unit_test(nothing_stays_mapped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -90,8 +90,10 @@ static void grow_quiet(struct fid_ep *ep)
 
 /* Sending ------------------------------------------------------------------------------------- */
 
+#define TEST(name) PLX_TEST_WITH(name, setup_receiver, teardown_pair)
+
 /* It is longer than the ring: its sender sleeps until there is room, again and again. */
-static void who_sleeps_inside_a_long_message_is_woken_to_go_on(void **state)
+PLX_TEST_WITH(who_sleeps_inside_a_long_message_is_woken_to_go_on, setup_pair, teardown_pair)
 {
 	static uint8_t out[1 << 20], long_in[sizeof(out)];
 	struct fi_cq_data_entry entry;
@@ -121,7 +123,7 @@ static void who_sleeps_inside_a_long_message_is_woken_to_go_on(void **state)
 
 /* Active endpoints --------------------------------------------------------------------------- */
 
-static void who_is_looked_at_anyway_is_woken_without_its_bell(void **state)
+TEST(who_is_looked_at_anyway_is_woken_without_its_bell)
 {
 	assert_int_equal(wish(b), CALL_NONE);
 	go_to_sleep();
@@ -134,7 +136,7 @@ static void who_is_looked_at_anyway_is_woken_without_its_bell(void **state)
 	expect_heard(b);
 }
 
-static void nothing_come_is_nothing_asked_again(void **state)
+TEST(nothing_come_is_nothing_asked_again)
 {
 	go_to_sleep();
 	set_wish(b, MARK);
@@ -146,7 +148,7 @@ static void nothing_come_is_nothing_asked_again(void **state)
 }
 
 /* Its peer may have taken the wish away, and have had no memory for the byte. */
-static void who_took_a_message_asks_again(void **state)
+TEST(who_took_a_message_asks_again)
 {
 	go_to_sleep();
 	set_wish(b, CALL_NONE);
@@ -157,7 +159,7 @@ static void who_took_a_message_asks_again(void **state)
 }
 
 /* Who takes the wish away sends a byte. */
-static void who_got_a_byte_asks_again(void **state)
+TEST(who_got_a_byte_asks_again)
 {
 	go_to_sleep();
 	set_wish(b, MARK);
@@ -169,7 +171,7 @@ static void who_got_a_byte_asks_again(void **state)
 }
 
 /* In whatever order the two are seen. */
-static void who_took_a_message_before_its_byte_is_woken_by_the_next(void **state)
+TEST(who_took_a_message_before_its_byte_is_woken_by_the_next)
 {
 	go_to_sleep();
 	for (int i = 0; i < 3; i++) {
@@ -188,7 +190,7 @@ static void who_took_a_message_before_its_byte_is_woken_by_the_next(void **state
 	}
 }
 
-static void a_message_that_came_before_it_asked_keeps_it_awake(void **state)
+TEST(a_message_that_came_before_it_asked_keeps_it_awake)
 {
 	whisper(a);
 	assert_int_equal(trywait(&server), -FI_EAGAIN);
@@ -198,7 +200,7 @@ static void a_message_that_came_before_it_asked_keeps_it_awake(void **state)
 	assert_int_equal(wish(b), CALL_WAKE);
 }
 
-static void many_sleeps_lose_no_message(void **state)
+TEST(many_sleeps_lose_no_message)
 {
 	for (int i = 0; i < 100; i++) {
 		for (int k = 0; k <= i % 3; k++)
@@ -211,7 +213,7 @@ static void many_sleeps_lose_no_message(void **state)
 
 /* Others -------------------------------------------------------------------------------------- */
 
-static void who_is_not_looked_at_asks_for_both(void **state)
+TEST(who_is_not_looked_at_asks_for_both)
 {
 	grow_quiet(b);
 	go_to_sleep();
@@ -227,7 +229,7 @@ static void who_is_not_looked_at_asks_for_both(void **state)
 	assert_int_equal(wish(b), CALL_WAKE);
 }
 
-static void who_grows_quiet_after_it_asked_asks_for_the_bell(void **state)
+TEST(who_grows_quiet_after_it_asked_asks_for_the_bell)
 {
 	go_to_sleep();
 	assert_int_equal(wish(b), CALL_WAKE);
@@ -241,7 +243,7 @@ static void who_grows_quiet_after_it_asked_asks_for_the_bell(void **state)
 	assert_int_equal(wish(b), BOTH);
 }
 
-static void who_is_woken_by_one_is_still_woken_by_the_other(void **state)
+TEST(who_is_woken_by_one_is_still_woken_by_the_other)
 {
 	struct fid_ep *other_a, *other_b;
 
@@ -265,7 +267,7 @@ static void who_is_woken_by_one_is_still_woken_by_the_other(void **state)
 }
 
 /* Else each wake-up would look at all that ever were active. */
-static void of_many_all_but_a_few_ask_for_their_bells(void **state)
+TEST(of_many_all_but_a_few_ask_for_their_bells)
 {
 	enum { MANY = 9, FEW = 4 };
 	struct fid_ep *many_a[MANY], *many_b[MANY];
@@ -299,25 +301,4 @@ static void of_many_all_but_a_few_ask_for_their_bells(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_receiver, teardown_pair)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(who_sleeps_inside_a_long_message_is_woken_to_go_on,
-						setup_pair, teardown_pair),
-		TEST(who_is_looked_at_anyway_is_woken_without_its_bell),
-		TEST(nothing_come_is_nothing_asked_again),
-		TEST(who_took_a_message_asks_again),
-		TEST(who_got_a_byte_asks_again),
-		TEST(who_took_a_message_before_its_byte_is_woken_by_the_next),
-		TEST(a_message_that_came_before_it_asked_keeps_it_awake),
-		TEST(many_sleeps_lose_no_message),
-		TEST(who_is_not_looked_at_asks_for_both),
-		TEST(who_grows_quiet_after_it_asked_asks_for_the_bell),
-		TEST(who_is_woken_by_one_is_still_woken_by_the_other),
-		TEST(of_many_all_but_a_few_ask_for_their_bells),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

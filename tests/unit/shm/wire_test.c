@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages of the handshake: as they should be, and as an enemy would have them. */
-#include "prov/count.h"
+#include "count.h"
 #include "shm.h"
 
 #include <fcntl.h>
@@ -76,9 +76,11 @@ static int receive(void)
 	return wire_receive(ends[1], &kind, &offer, data, &length);
 }
 
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
 /* As it should be --------------------------------------------------------------------------- */
 
-static void a_half_arrives(void **state)
+TEST(a_half_arrives)
 {
 	assert_int_equal(wire_send(ends[0], WIRE_CONNECT, &half, NULL, 0), 0);
 	assert_int_equal(receive(), 0);
@@ -98,7 +100,7 @@ static void a_half_arrives(void **state)
 	offer_release(&offer);
 }
 
-static void private_data_arrives(void **state)
+TEST(private_data_arrives)
 {
 	static const size_t lengths[] = {1, 255, PROV_CM_DATA_MAX};
 	uint8_t sent[PROV_CM_DATA_MAX];
@@ -117,7 +119,7 @@ static void private_data_arrives(void **state)
 			 -FI_EINVAL);
 }
 
-static void a_refusal_brings_data_and_nothing_else(void **state)
+TEST(a_refusal_brings_data_and_nothing_else)
 {
 	assert_int_equal(wire_send(ends[0], WIRE_REJECT, NULL, "no", 2), 0);
 	assert_int_equal(receive(), 0);
@@ -128,7 +130,7 @@ static void a_refusal_brings_data_and_nothing_else(void **state)
 	assert_null(offer.bell);
 }
 
-static void an_address_of_ipv6_arrives(void **state)
+TEST(an_address_of_ipv6_arrives)
 {
 	struct sockaddr_in6 *address = (struct sockaddr_in6 *)&half.address;
 
@@ -141,19 +143,19 @@ static void an_address_of_ipv6_arrives(void **state)
 	memset(&half.address, 0, sizeof(half.address));
 }
 
-static void nothing_there_is_to_be_tried_again(void **state)
+TEST(nothing_there_is_to_be_tried_again)
 {
 	assert_int_equal(receive(), -FI_EAGAIN);
 }
 
-static void an_end_is_told(void **state)
+TEST(an_end_is_told)
 {
 	shutdown(ends[0], SHUT_RDWR);
 	assert_int_equal(receive(), -FI_ENOTCONN);
 	assert_int_equal(wire_send(ends[1], WIRE_REJECT, NULL, NULL, 0), -FI_ENOTCONN);
 }
 
-static void a_full_socket_is_to_be_tried_again(void **state)
+TEST(a_full_socket_is_to_be_tried_again)
 {
 	int rc;
 
@@ -218,7 +220,7 @@ static void expect(int err)
 	assert_null(offer.bell);
 }
 
-static void the_message_to_be_spoilt_is_good(void **state)
+TEST(the_message_to_be_spoilt_is_good)
 {
 	send_good_as(make_good(), 2);
 	assert_int_equal(receive(), 0);
@@ -234,7 +236,7 @@ static void spoil(size_t at, uint64_t value, size_t width)
 	expect(FI_EINVAL);
 }
 
-static void a_field_that_cannot_be_is_refused(void **state)
+TEST(a_field_that_cannot_be_is_refused)
 {
 	spoil(AT_MAGIC, 0, 4);
 	spoil(AT_VERSION, 0, 2);
@@ -259,7 +261,7 @@ static void a_field_that_cannot_be_is_refused(void **state)
 	spoil(AT_ADDRESS, AF_INET6, 2);
 }
 
-static void one_that_is_too_short_is_refused(void **state)
+TEST(one_that_is_too_short_is_refused)
 {
 	size_t bytes = make_good();
 
@@ -269,7 +271,7 @@ static void one_that_is_too_short_is_refused(void **state)
 	}
 }
 
-static void one_that_is_too_long_is_refused(void **state)
+TEST(one_that_is_too_long_is_refused)
 {
 	uint8_t huge[MESSAGE_BYTES + PROV_CM_DATA_MAX + 1] = {0};
 	const uint32_t data_bytes = PROV_CM_DATA_MAX + 1;
@@ -283,7 +285,7 @@ static void one_that_is_too_long_is_refused(void **state)
 	expect(FI_EINVAL);
 }
 
-static void too_few_or_too_many_descriptors_are_refused(void **state)
+TEST(too_few_or_too_many_descriptors_are_refused)
 {
 	size_t bytes = make_good();
 
@@ -296,7 +298,7 @@ static void too_few_or_too_many_descriptors_are_refused(void **state)
 	}
 }
 
-static void a_refusal_with_descriptors_is_refused(void **state)
+TEST(a_refusal_with_descriptors_is_refused)
 {
 	size_t bytes = make_good();
 
@@ -306,7 +308,7 @@ static void a_refusal_with_descriptors_is_refused(void **state)
 }
 
 /* It looks as the end of the connection does. */
-static void an_empty_message_with_descriptors_leaves_none(void **state)
+TEST(an_empty_message_with_descriptors_leaves_none)
 {
 	send_good_as(0, 2);
 	expect(FI_ENOTCONN);
@@ -320,7 +322,7 @@ static void expect_fds_refused(int first, int second)
 	expect(FI_EINVAL);
 }
 
-static void descriptors_of_something_else_are_refused(void **state)
+TEST(descriptors_of_something_else_are_refused)
 {
 	int unsealed = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int pipes[2];
@@ -338,7 +340,7 @@ static void descriptors_of_something_else_are_refused(void **state)
 	close(pipes[1]);
 }
 
-static void what_is_left_unread_is_closed_with_the_socket(void **state)
+TEST(what_is_left_unread_is_closed_with_the_socket)
 {
 	send_good_as(make_good(), 2);
 	close(ends[1]); /* teardown counts */
@@ -387,7 +389,7 @@ static int hear_stranger(gid_t group)
 	return rc;
 }
 
-static void another_user_is_refused(void **state)
+TEST(another_user_is_refused)
 {
 	if (geteuid() != 0)
 		skip();
@@ -397,7 +399,7 @@ static void another_user_is_refused(void **state)
 	assert_int_equal(hear_stranger(4242), -FI_EACCES);
 }
 
-static void a_member_of_the_group_is_let_in(void **state)
+TEST(a_member_of_the_group_is_let_in)
 {
 	skip_if_emulated();
 	if (geteuid() != 0)
@@ -411,30 +413,4 @@ static void a_member_of_the_group_is_let_in(void **state)
 	offer_release(&offer);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_half_arrives),
-		TEST(private_data_arrives),
-		TEST(a_refusal_brings_data_and_nothing_else),
-		TEST(an_address_of_ipv6_arrives),
-		TEST(nothing_there_is_to_be_tried_again),
-		TEST(an_end_is_told),
-		TEST(a_full_socket_is_to_be_tried_again),
-		TEST(the_message_to_be_spoilt_is_good),
-		TEST(a_field_that_cannot_be_is_refused),
-		TEST(one_that_is_too_short_is_refused),
-		TEST(one_that_is_too_long_is_refused),
-		TEST(too_few_or_too_many_descriptors_are_refused),
-		TEST(a_refusal_with_descriptors_is_refused),
-		TEST(an_empty_message_with_descriptors_leaves_none),
-		TEST(descriptors_of_something_else_are_refused),
-		TEST(what_is_left_unread_is_closed_with_the_socket),
-		TEST(another_user_is_refused),
-		TEST(a_member_of_the_group_is_let_in),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -35,7 +35,7 @@ static uint64_t *random_values(size_t count, uint64_t below, uint64_t seed)
 	return values;
 }
 
-static void buckets_tile_the_range_without_gap_or_overlap(void **state)
+PLX_TEST(buckets_tile_the_range_without_gap_or_overlap)
 {
 	for (unsigned digits = 1; digits <= 4; digits++) {
 		struct plx_hist hist = {0};
@@ -57,7 +57,7 @@ static void buckets_tile_the_range_without_gap_or_overlap(void **state)
 	}
 }
 
-static void every_bucket_keeps_the_digits(void **state)
+PLX_TEST(every_bucket_keeps_the_digits)
 {
 	double allowed = 1;
 
@@ -77,7 +77,7 @@ static void every_bucket_keeps_the_digits(void **state)
 	}
 }
 
-static void three_digits_to_ten_seconds_take_200_kib(void **state)
+PLX_TEST(three_digits_to_ten_seconds_take_200_kib)
 {
 	struct plx_hist hist = {0};
 
@@ -98,7 +98,7 @@ static void check_quantile(const struct plx_hist *hist, const uint64_t *sorted,
 	assert_int_equal(plx_hist_quantile(hist, (double)thousandths / 1000), expected);
 }
 
-static void quantiles_equal_those_of_the_sorted_values(void **state)
+PLX_TEST(quantiles_equal_those_of_the_sorted_values)
 {
 	const size_t counts[] = {1, 2, 3, 7, 100, 1000, 9999, 10000};
 
@@ -122,7 +122,7 @@ static void quantiles_equal_those_of_the_sorted_values(void **state)
 	}
 }
 
-static void mean_is_exact_and_deviation_within_the_digits(void **state)
+PLX_TEST(mean_is_exact_and_deviation_within_the_digits)
 {
 	const size_t count = 5000;
 	uint64_t *values = random_values(count, SECONDS_10, 7);
@@ -145,7 +145,7 @@ static void mean_is_exact_and_deviation_within_the_digits(void **state)
 	free(values);
 }
 
-static void an_empty_histogram_answers_zero(void **state)
+PLX_TEST(an_empty_histogram_answers_zero)
 {
 	struct plx_hist hist = {0};
 
@@ -159,7 +159,7 @@ static void an_empty_histogram_answers_zero(void **state)
 	plx_hist_fini(&hist);
 }
 
-static void values_above_the_highest_are_counted_and_the_maximum_is_exact(void **state)
+PLX_TEST(values_above_the_highest_are_counted_and_the_maximum_is_exact)
 {
 	struct plx_hist hist = {0};
 
@@ -177,7 +177,7 @@ static void values_above_the_highest_are_counted_and_the_maximum_is_exact(void *
 	plx_hist_fini(&hist);
 }
 
-static void a_quantile_is_known_from_ten_values_above_it(void **state)
+PLX_TEST(a_quantile_is_known_from_ten_values_above_it)
 {
 	static const struct {
 		double fraction;
@@ -193,7 +193,7 @@ static void a_quantile_is_known_from_ten_values_above_it(void **state)
 	}
 }
 
-static void adding_equals_recording_into_one(void **state)
+PLX_TEST(adding_equals_recording_into_one)
 {
 	uint64_t *values = random_values(2000, 100000, 99);
 	struct plx_hist one = {0}, two = {0}, both = {0};
@@ -219,7 +219,7 @@ static void adding_equals_recording_into_one(void **state)
 	free(values);
 }
 
-static void adding_another_layout_is_refused(void **state)
+PLX_TEST(adding_another_layout_is_refused)
 {
 	struct plx_hist two = {0}, three = {0};
 
@@ -233,7 +233,7 @@ static void adding_another_layout_is_refused(void **state)
 	plx_hist_fini(&three);
 }
 
-static void reset_forgets_everything(void **state)
+PLX_TEST(reset_forgets_everything)
 {
 	struct plx_hist hist = {0};
 
@@ -251,7 +251,7 @@ static void reset_forgets_everything(void **state)
 	plx_hist_fini(&hist);
 }
 
-static void bad_sizes_are_refused_with_what_is_allowed(void **state)
+PLX_TEST(bad_sizes_are_refused_with_what_is_allowed)
 {
 	struct plx_hist hist = {0};
 
@@ -265,22 +265,4 @@ static void bad_sizes_are_refused_with_what_is_allowed(void **state)
 	plx_hist_fini(&hist);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(buckets_tile_the_range_without_gap_or_overlap),
-		cmocka_unit_test(every_bucket_keeps_the_digits),
-		cmocka_unit_test(three_digits_to_ten_seconds_take_200_kib),
-		cmocka_unit_test(quantiles_equal_those_of_the_sorted_values),
-		cmocka_unit_test(mean_is_exact_and_deviation_within_the_digits),
-		cmocka_unit_test(an_empty_histogram_answers_zero),
-		cmocka_unit_test(values_above_the_highest_are_counted_and_the_maximum_is_exact),
-		cmocka_unit_test(a_quantile_is_known_from_ten_values_above_it),
-		cmocka_unit_test(adding_equals_recording_into_one),
-		cmocka_unit_test(adding_another_layout_is_refused),
-		cmocka_unit_test(reset_forgets_everything),
-		cmocka_unit_test(bad_sizes_are_refused_with_what_is_allowed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

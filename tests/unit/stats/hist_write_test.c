@@ -23,7 +23,7 @@ static void make(struct plx_hist *hist, uint64_t highest)
 	assert_int_equal(plx_hist_init(hist, highest, 3), 0);
 }
 
-static void the_table_is_the_one_that_plotters_read(void **state)
+PLX_TEST(the_table_is_the_one_that_plotters_read)
 {
 	/* Worked out by hand: ticks at 0, 10 ... 50, then 55 ... 75, then 77.5 ... 87.5 (five to
 	 * each half); with ten values a tick's line shows the first value that reaches it. */
@@ -63,7 +63,7 @@ static void the_table_is_the_one_that_plotters_read(void **state)
 	plx_hist_fini(&hist);
 }
 
-static void the_unit_divides_every_value(void **state)
+PLX_TEST(the_unit_divides_every_value)
 {
 	struct plx_hist hist;
 
@@ -78,7 +78,7 @@ static void the_unit_divides_every_value(void **state)
 	plx_hist_fini(&hist);
 }
 
-static void no_value_above_the_maximum_is_shown(void **state)
+PLX_TEST(no_value_above_the_maximum_is_shown)
 {
 	struct plx_hist hist;
 
@@ -99,7 +99,7 @@ static void no_value_above_the_maximum_is_shown(void **state)
 	plx_hist_fini(&hist);
 }
 
-static void an_empty_one_has_header_and_footer_alone(void **state)
+PLX_TEST(an_empty_one_has_header_and_footer_alone)
 {
 	struct plx_hist hist;
 
@@ -114,7 +114,7 @@ static void an_empty_one_has_header_and_footer_alone(void **state)
 	plx_hist_fini(&hist);
 }
 
-static void csv_has_one_line_per_bucket_in_use(void **state)
+PLX_TEST(csv_has_one_line_per_bucket_in_use)
 {
 	struct plx_hist hist;
 	char *text = NULL;
@@ -138,7 +138,7 @@ static void csv_has_one_line_per_bucket_in_use(void **state)
 	plx_hist_fini(&hist);
 }
 
-static void a_full_disk_is_reported(void **state)
+PLX_TEST(a_full_disk_is_reported)
 {
 	struct plx_hist hist;
 	FILE *full = fopen("/dev/full", "w");
@@ -154,16 +154,4 @@ static void a_full_disk_is_reported(void **state)
 	plx_hist_fini(&hist);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_table_is_the_one_that_plotters_read),
-		cmocka_unit_test(the_unit_divides_every_value),
-		cmocka_unit_test(no_value_above_the_maximum_is_shown),
-		cmocka_unit_test(an_empty_one_has_header_and_footer_alone),
-		cmocka_unit_test(csv_has_one_line_per_bucket_in_use),
-		cmocka_unit_test(a_full_disk_is_reported),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -40,8 +40,10 @@ static int tear_down(void **state)
 
 /* One-sided access --------------------------------------------------------------------------- */
 
+#define TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
+
 /* The longest there are, in pieces of each length. */
-static void a_header_may_come_in_any_pieces(void **state)
+TEST(a_header_may_come_in_any_pieces)
 {
 	tcp_sys.recv = receive_piece;
 	for (piece_bytes = 1; piece_bytes <= WIRE_FRAME_MOST; piece_bytes++) {
@@ -60,7 +62,7 @@ static void a_header_may_come_in_any_pieces(void **state)
 	}
 }
 
-static void memory_of_the_peer_is_read(void **state)
+TEST(memory_of_the_peer_is_read)
 {
 	char got[8] = "";
 
@@ -71,7 +73,7 @@ static void memory_of_the_peer_is_read(void **state)
 }
 
 /* As fi_getinfo answered. */
-static void limits_of_one_sided_access_are_kept(void **state)
+TEST(limits_of_one_sided_access_are_kept)
 {
 	struct fi_rma_iov to[2] = {{.len = 8, .key = KEY}, {.addr = 8, .len = 8, .key = KEY}};
 	struct iovec from[PROV_IOV_MAX + 1] = {{memory, 8}, {memory, 8}};
@@ -100,7 +102,7 @@ static bool is_readable(const struct side *side)
 	return poll(&pollfd, 1, 0) == 1;
 }
 
-static void the_event_queue_alone_hears_of_the_end_and_what_came_before_is_received(void **state)
+TEST(the_event_queue_alone_hears_of_the_end_and_what_came_before_is_received)
 {
 	union cm_event event;
 	char got[8] = "";
@@ -116,7 +118,7 @@ static void the_event_queue_alone_hears_of_the_end_and_what_came_before_is_recei
 }
 
 /* Whoever waits for events is not woken again and again while it has no receive for that. */
-static void an_end_waits_for_receives_and_wakes_once(void **state)
+TEST(an_end_waits_for_receives_and_wakes_once)
 {
 	union cm_event event;
 	char got[8];
@@ -137,17 +139,4 @@ static void an_end_waits_for_receives_and_wakes_once(void **state)
 	cm_wait(pair.a.eq, FI_SHUTDOWN, &event);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_header_may_come_in_any_pieces),
-		TEST(memory_of_the_peer_is_read),
-		TEST(limits_of_one_sided_access_are_kept),
-		TEST(the_event_queue_alone_hears_of_the_end_and_what_came_before_is_received),
-		TEST(an_end_waits_for_receives_and_wakes_once),
-	};
-
-	return cmocka_run_group_tests_name("tcp/conform", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -50,7 +50,7 @@ static int make_socket(void)
 	return fd;
 }
 
-static void both_ends_within_a_host_have_reno(void **state)
+PLX_TEST_WITH(both_ends_within_a_host_have_reno, setup, teardown)
 {
 	close(make_socket());
 	pair_open(&pair, &(struct pair_attr){0});
@@ -59,7 +59,7 @@ static void both_ends_within_a_host_have_reno(void **state)
 	pair_close(&pair);
 }
 
-static void a_peer_elsewhere_is_served_with_bbr(void **state)
+PLX_TEST_WITH(a_peer_elsewhere_is_served_with_bbr, setup, teardown)
 {
 	struct sockaddr_storage peer = {0};
 	struct sockaddr_in *four = (struct sockaddr_in *)&peer;
@@ -72,7 +72,7 @@ static void a_peer_elsewhere_is_served_with_bbr(void **state)
 	close(fd);
 }
 
-static void other_ways_stay(void **state)
+PLX_TEST(other_ways_stay)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -82,14 +82,4 @@ static void other_ways_stay(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(both_ends_within_a_host_have_reno, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_peer_elsewhere_is_served_with_bbr, setup,
-						teardown),
-		cmocka_unit_test(other_ways_stay),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

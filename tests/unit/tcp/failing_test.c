@@ -2,7 +2,7 @@
 /* Calls of the kernel that fail while connections are made, and while sockets enter epoll sets. */
 #include "faults.h"
 
-#include "prov/count.h"
+#include "count.h"
 
 #include <poll.h>
 
@@ -36,7 +36,9 @@ static void one_message(void)
 	expect_received(b, 1, 8);
 }
 
-static void an_endpoint_that_could_not_connect_may_try_again(void **state)
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
+TEST(an_endpoint_that_could_not_connect_may_try_again)
 {
 	static const int errors[] = {EINTR, ENOBUFS, ECONNREFUSED, EADDRNOTAVAIL};
 	struct fid_ep *ep = side_make_ep(a, a->info, &pair.attr);
@@ -51,7 +53,7 @@ static void an_endpoint_that_could_not_connect_may_try_again(void **state)
 	one_message();
 }
 
-static void a_listener_without_descriptors_pauses_and_others_go_on(void **state)
+TEST(a_listener_without_descriptors_pauses_and_others_go_on)
 {
 	struct fid_ep *first = a->ep;
 	struct fi_eq_err_entry error;
@@ -78,7 +80,7 @@ static void a_listener_without_descriptors_pauses_and_others_go_on(void **state)
 }
 
 /* A blocked socket that is in no set is tried each poll, and nobody sleeps over it. */
-static void a_socket_that_cannot_enter_the_set_is_polled(void **state)
+TEST(a_socket_that_cannot_enter_the_set_is_polled)
 {
 	static uint8_t out[64 << 10], into[sizeof(out)];
 	unsigned sent = 0;
@@ -100,7 +102,7 @@ static void a_socket_that_cannot_enter_the_set_is_polled(void **state)
 	go_to_sleep(a, a->rx_cq);
 }
 
-static void a_look_at_the_set_that_is_interrupted_loses_nothing(void **state)
+TEST(a_look_at_the_set_that_is_interrupted_loses_nothing)
 {
 	post(b, in, sizeof(in), 1);
 	read_until(b->rx_cq, !tcp_of(b)->is_hot);
@@ -251,7 +253,7 @@ static void each_one_fails(enum sys_call call, int err, bool connects)
 	}
 }
 
-static void each_call_of_a_handshake_may_fail(void **state)
+TEST(each_call_of_a_handshake_may_fail)
 {
 	static const struct {
 		enum sys_call call;
@@ -276,20 +278,6 @@ static void each_call_of_a_handshake_may_fail(void **state)
 			each_one_fails(rows[i].call, *err, false);
 	}
 }
+PLX_TEST_AGAIN(each_call_of_a_handshake_may_fail, setup_two_cqs, teardown)
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_endpoint_that_could_not_connect_may_try_again),
-		TEST(a_listener_without_descriptors_pauses_and_others_go_on),
-		TEST(a_socket_that_cannot_enter_the_set_is_polled),
-		TEST(a_look_at_the_set_that_is_interrupted_loses_nothing),
-		TEST(each_call_of_a_handshake_may_fail),
-		cmocka_unit_test_setup_teardown(each_call_of_a_handshake_may_fail, setup_two_cqs,
-						teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

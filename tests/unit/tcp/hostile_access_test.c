@@ -57,20 +57,20 @@ static void expect_bounds(uint8_t kind, uint64_t key)
 	assert_false(is_access_ended(kind, key, 0, SERVICE_MR_BYTES));
 }
 
-static void a_write_stays_within_its_registration(void **state)
+SERVICE_TEST(a_write_stays_within_its_registration)
 {
 	expect_bounds(WIRE_WRITE, SERVICE_WRITABLE);
 	for (int i = 0; i < SERVICE_MR_BYTES; i++)
 		assert_int_equal(service.writable[i], 0xee);
 }
 
-static void a_read_stays_within_its_registration(void **state)
+SERVICE_TEST(a_read_stays_within_its_registration)
 {
 	expect_bounds(WIRE_READ, SERVICE_READABLE);
 	assert_untouched();
 }
 
-static void a_key_that_was_not_given_out_opens_nothing(void **state)
+SERVICE_TEST(a_key_that_was_not_given_out_opens_nothing)
 {
 	for (int bit = 0; bit < 64; bit++) {
 		uint64_t mask = UINT64_C(1) << bit;
@@ -84,7 +84,7 @@ static void a_key_that_was_not_given_out_opens_nothing(void **state)
 	assert_untouched();
 }
 
-static void memory_is_reached_only_as_its_registration_allows(void **state)
+SERVICE_TEST(memory_is_reached_only_as_its_registration_allows)
 {
 	assert_true(is_access_ended(WIRE_WRITE, SERVICE_READABLE, 0, 8));
 	assert_true(is_access_ended(WIRE_WRITE, SERVICE_READABLE, 0, 0));
@@ -99,14 +99,14 @@ static void close_registration(struct fid_mr **mr)
 	*mr = NULL;
 }
 
-static void a_closed_registration_is_not_reached(void **state)
+SERVICE_TEST(a_closed_registration_is_not_reached)
 {
 	close_registration(&service.writable_mr);
 	assert_true(is_access_ended(WIRE_WRITE, SERVICE_WRITABLE, 0, 8));
 	assert_untouched();
 }
 
-static void a_registration_that_closes_ends_the_write_that_is_under_way(void **state)
+SERVICE_TEST(a_registration_that_closes_ends_the_write_that_is_under_way)
 {
 	struct wire_frame frame = {
 		.kind = WIRE_WRITE, .length = SERVICE_MR_BYTES, .key = SERVICE_WRITABLE};
@@ -158,7 +158,7 @@ static void ask(int fd, uint32_t length, int count)
 		continue;
 }
 
-static void as_many_reads_as_there_may_be_are_answered(void **state)
+SERVICE_TEST(as_many_reads_as_there_may_be_are_answered)
 {
 	static uint8_t answer[BLOCK_BYTES];
 	size_t have = 0;
@@ -174,7 +174,7 @@ static void as_many_reads_as_there_may_be_are_answered(void **state)
 }
 
 /* The first ones fill the socket, and are not counted any more. */
-static void more_reads_than_there_may_be_end_the_connection(void **state)
+SERVICE_TEST(more_reads_than_there_may_be_end_the_connection)
 {
 	int fd = service_visit();
 
@@ -187,7 +187,7 @@ static void more_reads_than_there_may_be_end_the_connection(void **state)
 	drop_large();
 }
 
-static void a_registration_that_closes_ends_the_answers_from_it(void **state)
+SERVICE_TEST(a_registration_that_closes_ends_the_answers_from_it)
 {
 	int fd = service_visit();
 
@@ -216,7 +216,7 @@ static void answer(int fd, uint32_t length)
 	raw_send(fd, bytes.bytes, bytes.length);
 }
 
-static void an_answer_that_nobody_asked_for_ends_the_connection(void **state)
+SERVICE_TEST(an_answer_that_nobody_asked_for_ends_the_connection)
 {
 	static const uint32_t lengths[] = {0, 1, 64, WIRE_LENGTH_MAX};
 
@@ -244,7 +244,7 @@ static int ask_visitor(uint8_t *out)
 	return fd;
 }
 
-static void an_answer_of_another_length_ends_the_connection(void **state)
+SERVICE_TEST(an_answer_of_another_length_ends_the_connection)
 {
 	static const uint32_t lengths[] = {0, 15, 17, 64, WIRE_LENGTH_MAX};
 	static const uint8_t none[32];
@@ -262,7 +262,7 @@ static void an_answer_of_another_length_ends_the_connection(void **state)
 	}
 }
 
-static void a_read_is_answered_once(void **state)
+SERVICE_TEST(a_read_is_answered_once)
 {
 	uint8_t out[32];
 	int fd = ask_visitor(out);
@@ -278,7 +278,7 @@ static void a_read_is_answered_once(void **state)
 	service_expect_calm();
 }
 
-static void a_read_that_is_never_answered_fails_with_its_connection(void **state)
+SERVICE_TEST(a_read_that_is_never_answered_fails_with_its_connection)
 {
 	uint8_t out[32];
 	int fd = ask_visitor(out);
@@ -288,23 +288,4 @@ static void a_read_that_is_never_answered_fails_with_its_connection(void **state
 	assert_int_equal(service.errors, 1 + SERVICE_RECEIVES);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVICE_TEST(a_write_stays_within_its_registration),
-		SERVICE_TEST(a_read_stays_within_its_registration),
-		SERVICE_TEST(a_key_that_was_not_given_out_opens_nothing),
-		SERVICE_TEST(memory_is_reached_only_as_its_registration_allows),
-		SERVICE_TEST(a_closed_registration_is_not_reached),
-		SERVICE_TEST(a_registration_that_closes_ends_the_write_that_is_under_way),
-		SERVICE_TEST(as_many_reads_as_there_may_be_are_answered),
-		SERVICE_TEST(more_reads_than_there_may_be_end_the_connection),
-		SERVICE_TEST(a_registration_that_closes_ends_the_answers_from_it),
-		SERVICE_TEST(an_answer_that_nobody_asked_for_ends_the_connection),
-		SERVICE_TEST(an_answer_of_another_length_ends_the_connection),
-		SERVICE_TEST(a_read_is_answered_once),
-		SERVICE_TEST(a_read_that_is_never_answered_fails_with_its_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -138,9 +138,11 @@ static bool was_connected(struct fid_ep *ep)
 	return was;
 }
 
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
 /* Other protocols ------------------------------------------------------------------------------ */
 
-static void other_protocols_refuse(void **state)
+TEST(other_protocols_refuse)
 {
 	static const uint8_t libfabric[16] = {3};
 	uint8_t rubbish[1000];
@@ -155,7 +157,7 @@ static void other_protocols_refuse(void **state)
 	expect_refused_by("", 0);
 }
 
-static void another_version_refuses(void **state)
+TEST(another_version_refuses)
 {
 	struct raw_bytes bytes = {0};
 
@@ -166,7 +168,7 @@ static void another_version_refuses(void **state)
 	expect_refused_by(bytes.bytes, 9);
 }
 
-static void what_asks_for_a_connection_itself_refuses(void **state)
+TEST(what_asks_for_a_connection_itself_refuses)
 {
 	struct raw_bytes bytes = {0};
 
@@ -176,7 +178,7 @@ static void what_asks_for_a_connection_itself_refuses(void **state)
 
 /* Refusals ------------------------------------------------------------------------------------- */
 
-static void a_refusal_carries_its_data(void **state)
+TEST(a_refusal_carries_its_data)
 {
 	static const size_t lengths[] = {0, 1, 255, PROV_CM_DATA_MAX};
 	uint8_t data[PROV_CM_DATA_MAX];
@@ -193,7 +195,7 @@ static void a_refusal_carries_its_data(void **state)
 	}
 }
 
-static void a_refusal_with_more_data_than_there_may_be_has_none(void **state)
+TEST(a_refusal_with_more_data_than_there_may_be_has_none)
 {
 	struct raw_bytes bytes = {0};
 	uint8_t data[WIRE_HELLO_MOST] = {0};
@@ -207,7 +209,7 @@ static void a_refusal_with_more_data_than_there_may_be_has_none(void **state)
 	}
 }
 
-static void a_part_of_an_answer_refuses(void **state)
+TEST(a_part_of_an_answer_refuses)
 {
 	struct raw_bytes bytes = {0};
 
@@ -218,7 +220,7 @@ static void a_part_of_an_answer_refuses(void **state)
 	}
 }
 
-static void every_flipped_bit_of_an_answer_is_survived(void **state)
+TEST(every_flipped_bit_of_an_answer_is_survived)
 {
 	struct raw_bytes bytes = {0};
 
@@ -237,7 +239,7 @@ static void every_flipped_bit_of_an_answer_is_survived(void **state)
 
 /* Silence -------------------------------------------------------------------------------------- */
 
-static void who_does_not_answer_is_given_up_in_time(void **state)
+TEST(who_does_not_answer_is_given_up_in_time)
 {
 	uint32_t before = tcp_params.connect_ms;
 	struct raw_bytes bytes = {0};
@@ -257,7 +259,7 @@ static void who_does_not_answer_is_given_up_in_time(void **state)
 	tcp_params.connect_ms = before;
 }
 
-static void who_does_not_answer_can_be_left(void **state)
+TEST(who_does_not_answer_can_be_left)
 {
 	struct fid_ep *ep = dial();
 	int fd = accept_raw();
@@ -268,7 +270,7 @@ static void who_does_not_answer_can_be_left(void **state)
 	close(fd);
 }
 
-static void an_answer_may_come_byte_by_byte(void **state)
+TEST(an_answer_may_come_byte_by_byte)
 {
 	struct raw_bytes bytes = {0};
 	struct fid_ep *ep = dial();
@@ -287,7 +289,7 @@ static void an_answer_may_come_byte_by_byte(void **state)
 
 /* Connected ------------------------------------------------------------------------------------ */
 
-static void frames_right_behind_the_answer_are_taken(void **state)
+TEST(frames_right_behind_the_answer_are_taken)
 {
 	struct fi_cq_data_entry completion = {0};
 	struct fi_eq_cm_entry entry;
@@ -308,7 +310,7 @@ static void frames_right_behind_the_answer_are_taken(void **state)
 	close(fd);
 }
 
-static void rubbish_right_behind_the_answer_ends_the_connection(void **state)
+TEST(rubbish_right_behind_the_answer_ends_the_connection)
 {
 	struct raw_bytes bytes = {0};
 	struct fid_ep *ep = dial();
@@ -324,24 +326,4 @@ static void rubbish_right_behind_the_answer_ends_the_connection(void **state)
 	service_expect_echo();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(other_protocols_refuse),
-		TEST(another_version_refuses),
-		TEST(what_asks_for_a_connection_itself_refuses),
-		TEST(a_refusal_carries_its_data),
-		TEST(a_refusal_with_more_data_than_there_may_be_has_none),
-		TEST(a_part_of_an_answer_refuses),
-		TEST(every_flipped_bit_of_an_answer_is_survived),
-		TEST(who_does_not_answer_is_given_up_in_time),
-		TEST(who_does_not_answer_can_be_left),
-		TEST(an_answer_may_come_byte_by_byte),
-		TEST(frames_right_behind_the_answer_are_taken),
-		TEST(rubbish_right_behind_the_answer_ends_the_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -44,8 +44,22 @@ static void send_reads(int fd, unsigned count)
 	free(bytes);
 }
 
+static int setup(void **state)
+{
+	tcp_params.send_bytes = SEND_BYTES;
+	return service_setup(state);
+}
+
+static int teardown(void **state)
+{
+	tcp_params.send_bytes = 0;
+	return service_teardown(state);
+}
+
+#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+
 /* What fits in the sockets and in the block is answered, and so many wait besides. */
-static void who_asks_for_more_than_may_wait_is_ended(void **state)
+TEST(who_asks_for_more_than_may_wait_is_ended)
 {
 	int fd = service_visit();
 
@@ -55,7 +69,7 @@ static void who_asks_for_more_than_may_wait_is_ended(void **state)
 	close(fd);
 }
 
-static void who_takes_its_answers_late_gets_all(void **state)
+TEST(who_takes_its_answers_late_gets_all)
 {
 	static uint8_t answer[BLOCK_BYTES];
 	int fd = service_visit();
@@ -71,7 +85,7 @@ static void who_takes_its_answers_late_gets_all(void **state)
 	service_expect_calm();
 }
 
-static void who_takes_no_answers_can_reset_the_connection(void **state)
+TEST(who_takes_no_answers_can_reset_the_connection)
 {
 	int fd = service_visit();
 
@@ -87,7 +101,7 @@ static void who_takes_no_answers_can_reset_the_connection(void **state)
 
 /* Messages ------------------------------------------------------------------------------------- */
 
-static void echoes_that_nobody_takes_are_bounded(void **state)
+TEST(echoes_that_nobody_takes_are_bounded)
 {
 	char text[SERVICE_BUF_BYTES] = {0};
 	struct raw_bytes bytes = {0};
@@ -111,7 +125,7 @@ static void echoes_that_nobody_takes_are_bounded(void **state)
 	service_expect_calm();
 }
 
-static void sends_that_nobody_takes_are_refused_and_then_fail(void **state)
+TEST(sends_that_nobody_takes_are_refused_and_then_fail)
 {
 	static uint8_t payload[256 << 10];
 	uint64_t failed = service.errors;
@@ -133,7 +147,7 @@ static void sends_that_nobody_takes_are_refused_and_then_fail(void **state)
 	assert_int_equal(service.errors - failed, under_way + SERVICE_RECEIVES);
 }
 
-static void messages_that_find_no_receive_wait_for_one(void **state)
+TEST(messages_that_find_no_receive_wait_for_one)
 {
 	struct raw_bytes bytes = {0};
 	size_t sent = 0, at = 0;
@@ -162,30 +176,4 @@ static void messages_that_find_no_receive_wait_for_one(void **state)
 	service_expect_calm();
 }
 
-static int setup(void **state)
-{
-	tcp_params.send_bytes = SEND_BYTES;
-	return service_setup(state);
-}
-
-static int teardown(void **state)
-{
-	tcp_params.send_bytes = 0;
-	return service_teardown(state);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(who_asks_for_more_than_may_wait_is_ended),
-		TEST(who_takes_its_answers_late_gets_all),
-		TEST(who_takes_no_answers_can_reset_the_connection),
-		TEST(echoes_that_nobody_takes_are_bounded),
-		TEST(sends_that_nobody_takes_are_refused_and_then_fail),
-		TEST(messages_that_find_no_receive_wait_for_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -48,10 +48,18 @@ static bool is_header_refused(uint64_t word)
 	return is_ended;
 }
 
+static int setup(void **state)
+{
+	session_make(&session);
+	return service_setup(state);
+}
+
+#define TEST(name) PLX_TEST_WITH(name, setup, service_teardown)
+
 /* A valid session, spoilt ------------------------------------------------------------------------
  */
 
-static void a_valid_session_is_answered(void **state)
+TEST(a_valid_session_is_answered)
 {
 	int fd = raw_connect(&service.address);
 
@@ -62,7 +70,7 @@ static void a_valid_session_is_answered(void **state)
 	assert_int_equal(service_refused(), 0);
 }
 
-static void every_prefix_ends_when_the_peer_closes(void **state)
+TEST(every_prefix_ends_when_the_peer_closes)
 {
 	for (enum leaving leaving = LEAVES_CLOSED; leaving <= LEAVES_RESET; leaving++) {
 		uint64_t gone = service.pep->refused[TCP_REFUSED_GONE];
@@ -78,7 +86,7 @@ static void every_prefix_ends_when_the_peer_closes(void **state)
 	assert_int_equal(service_refused(), service.pep->refused[TCP_REFUSED_GONE]);
 }
 
-static void a_session_may_be_cut_in_two_anywhere(void **state)
+TEST(a_session_may_be_cut_in_two_anywhere)
 {
 	for (size_t length = 1; length < session.all.length; length++) {
 		int fd = raw_connect(&service.address);
@@ -95,7 +103,7 @@ static void a_session_may_be_cut_in_two_anywhere(void **state)
 	service_expect_calm();
 }
 
-static void a_session_may_come_byte_by_byte(void **state)
+TEST(a_session_may_come_byte_by_byte)
 {
 	int fd = raw_connect(&service.address);
 
@@ -126,7 +134,7 @@ static void flip(size_t bit)
 	assert_int_equal(strangers, offset < 8 || offset == 9 || offset == 11);
 }
 
-static void every_flipped_bit_is_survived(void **state)
+TEST(every_flipped_bit_is_survived)
 {
 	for (size_t bit = 0; bit < session.all.length * 8; bit++)
 		flip(bit);
@@ -136,7 +144,7 @@ static void every_flipped_bit_is_survived(void **state)
 /* Fields -----------------------------------------------------------------------------------------
  */
 
-static void a_hello_of_another_kind_is_a_strangers(void **state)
+TEST(a_hello_of_another_kind_is_a_strangers)
 {
 	static const uint8_t kinds[] = {0, WIRE_ACCEPT, WIRE_REJECT, WIRE_REJECT + 1, 127, 255};
 
@@ -148,7 +156,7 @@ static void a_hello_of_another_kind_is_a_strangers(void **state)
 	service_expect_calm();
 }
 
-static void private_data_is_at_most_256_bytes(void **state)
+TEST(private_data_is_at_most_256_bytes)
 {
 	uint8_t data[WIRE_HELLO_MOST] = {0};
 	struct raw_bytes bytes = {0};
@@ -165,7 +173,7 @@ static void private_data_is_at_most_256_bytes(void **state)
 	service_expect_calm();
 }
 
-static void headers_that_cannot_be_end_the_connection(void **state)
+TEST(headers_that_cannot_be_end_the_connection)
 {
 	static const uint8_t kinds[] = {0, WIRE_READ_DATA + 1, 127, 128, 255};
 
@@ -186,7 +194,7 @@ static void headers_that_cannot_be_end_the_connection(void **state)
 }
 
 /* Nothing is allocated for what is announced, and what does not fit is left out. */
-static void a_message_of_any_length_goes_no_further_than_its_receive(void **state)
+TEST(a_message_of_any_length_goes_no_further_than_its_receive)
 {
 	static const uint32_t lengths[] = {SERVICE_BUF_BYTES - 1, SERVICE_BUF_BYTES,
 					   SERVICE_BUF_BYTES + 1, 4096, 70000};
@@ -204,7 +212,7 @@ static void a_message_of_any_length_goes_no_further_than_its_receive(void **stat
 	}
 }
 
-static void a_message_that_never_ends_holds_up_nobody_else(void **state)
+TEST(a_message_that_never_ends_holds_up_nobody_else)
 {
 	struct wire_frame frame = {.kind = WIRE_MESSAGE, .length = WIRE_LENGTH_MAX};
 	struct raw_bytes bytes = {0};
@@ -245,7 +253,7 @@ static void visit_with_random(size_t begin)
 	visit(bytes.bytes, bytes.length, (enum leaving)(next_random() % 3));
 }
 
-static void random_bytes_are_survived_in_each_state(void **state)
+TEST(random_bytes_are_survived_in_each_state)
 {
 	static const size_t inside[] = {0, 3, 8, 9, 10, 12, 16, 18};
 
@@ -264,7 +272,7 @@ static void random_bytes_are_survived_in_each_state(void **state)
 /* Many -------------------------------------------------------------------------------------------
  */
 
-static void a_storm_of_resets_leaves_nothing(void **state)
+TEST(a_storm_of_resets_leaves_nothing)
 {
 	for (int round = 0; round < 20; round++) {
 		uint64_t before = service.accepted + service_refused();
@@ -286,7 +294,7 @@ static void a_storm_of_resets_leaves_nothing(void **state)
 	}
 }
 
-static void a_hello_that_does_not_come_in_time_is_counted(void **state)
+TEST(a_hello_that_does_not_come_in_time_is_counted)
 {
 	uint32_t before = tcp_params.handshake_ms;
 	int silent, drip;
@@ -303,7 +311,7 @@ static void a_hello_that_does_not_come_in_time_is_counted(void **state)
 	service_expect_calm();
 }
 
-static void one_silent_peer_too_many_evicts_the_oldest_of_the_crowd(void **state)
+TEST(one_silent_peer_too_many_evicts_the_oldest_of_the_crowd)
 {
 	int alone, crowd[4];
 
@@ -327,32 +335,4 @@ static void one_silent_peer_too_many_evicts_the_oldest_of_the_crowd(void **state
 	service_expect_calm();
 }
 
-static int setup(void **state)
-{
-	session_make(&session);
-	return service_setup(state);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, service_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_valid_session_is_answered),
-		TEST(every_prefix_ends_when_the_peer_closes),
-		TEST(a_session_may_be_cut_in_two_anywhere),
-		TEST(a_session_may_come_byte_by_byte),
-		TEST(every_flipped_bit_is_survived),
-		TEST(a_hello_of_another_kind_is_a_strangers),
-		TEST(private_data_is_at_most_256_bytes),
-		TEST(headers_that_cannot_be_end_the_connection),
-		TEST(a_message_of_any_length_goes_no_further_than_its_receive),
-		TEST(a_message_that_never_ends_holds_up_nobody_else),
-		TEST(random_bytes_are_survived_in_each_state),
-		TEST(a_storm_of_resets_leaves_nothing),
-		TEST(a_hello_that_does_not_come_in_time_is_counted),
-		TEST(one_silent_peer_too_many_evicts_the_oldest_of_the_crowd),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -3,7 +3,7 @@
  * comes out right, and each operation completes once. */
 #include "faults.h"
 
-#include "prov/count.h"
+#include "count.h"
 
 #define LARGE_MAX 210000 /* the longest message */
 #define MEMORY    4096   /* that each side registered */
@@ -340,7 +340,9 @@ static size_t bytes_there(unsigned side)
 	return faulty.passed;
 }
 
-static void a_session_may_stop_at_each_byte(void **state)
+#define TEST(name, up) PLX_TEST_WITH(name, up, teardown)
+
+TEST(a_session_may_stop_at_each_byte, setup)
 {
 	for (unsigned side = 0; side < 4; side++) {
 		size_t bytes = bytes_there(side);
@@ -358,7 +360,7 @@ static void a_session_may_stop_at_each_byte(void **state)
 }
 
 /* The first and the last bytes of each block, and others. */
-static void long_messages_may_stop_anywhere(void **state)
+TEST(long_messages_may_stop_anywhere, setup_large)
 {
 	for (unsigned side = 0; side < 4; side++) {
 		size_t bytes = bytes_there(side);
@@ -375,7 +377,7 @@ static void long_messages_may_stop_anywhere(void **state)
 	}
 }
 
-static void each_call_may_transfer_little(void **state)
+TEST(each_call_may_transfer_little, setup)
 {
 	for (unsigned side = 0; side < 4; side++) {
 		for (size_t most = 1; most < 70; most++) {
@@ -406,7 +408,7 @@ static void each_call_may_fail_with(int err)
 	}
 }
 
-static void what_passes_by_itself_is_no_failure(void **state)
+TEST(what_passes_by_itself_is_no_failure, setup)
 {
 	each_call_may_fail_with(EINTR);
 	each_call_may_fail_with(EAGAIN);
@@ -464,25 +466,12 @@ static void each_call_may_break_the_connection_with(int err)
 	assert_int_equal(count_descriptors(), descriptors);
 }
 
-static void a_broken_connection_completes_all_once(void **state)
+TEST(a_broken_connection_completes_all_once, setup)
 {
 	each_call_may_break_the_connection_with(ECONNRESET);
 	each_call_may_break_the_connection_with(EPIPE);
 	each_call_may_break_the_connection_with(ETIMEDOUT);
 }
+PLX_TEST_AGAIN(a_broken_connection_completes_all_once, setup_large, teardown)
 
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_session_may_stop_at_each_byte, setup),
-		TEST(long_messages_may_stop_anywhere, setup_large),
-		TEST(each_call_may_transfer_little, setup),
-		TEST(what_passes_by_itself_is_no_failure, setup),
-		TEST(a_broken_connection_completes_all_once, setup),
-		TEST(a_broken_connection_completes_all_once, setup_large),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -91,7 +91,9 @@ static void heard_after(void (*prepare)(struct side *))
 	expect_received(b, 1, 8);
 }
 
-static void a_message_wakes(void **state)
+#define TEST(name, up) PLX_TEST_WITH(name, up, teardown)
+
+TEST(a_message_wakes, setup)
 {
 	heard_after(make_hot);
 	heard_after(leave);
@@ -100,8 +102,9 @@ static void a_message_wakes(void **state)
 	cool_down(b);
 	heard_after(make_hot);
 }
+PLX_TEST_AGAIN(a_message_wakes, setup_two_cqs, teardown)
 
-static void a_message_that_is_there_keeps_awake(void **state)
+TEST(a_message_that_is_there_keeps_awake, setup)
 {
 	static void (*const ways[])(struct side *) = {make_hot, leave, cool_down};
 
@@ -114,9 +117,10 @@ static void a_message_that_is_there_keeps_awake(void **state)
 		expect_received(b, 1, 8);
 	}
 }
+PLX_TEST_AGAIN(a_message_that_is_there_keeps_awake, setup_two_cqs, teardown)
 
 /* Each part of a message wakes, and the sleep goes on after it. */
-static void the_rest_of_a_message_wakes_too(void **state)
+TEST(the_rest_of_a_message_wakes_too, setup)
 {
 	uint64_t word = wire_word(WIRE_MESSAGE, 0, 8);
 	int fd = tcp_of(a)->base.source.fd;
@@ -134,7 +138,7 @@ static void the_rest_of_a_message_wakes_too(void **state)
 }
 
 /* It waits for a receive, and nothing can be done before there is one. */
-static void what_waits_for_a_receive_keeps_nobody_awake(void **state)
+TEST(what_waits_for_a_receive_keeps_nobody_awake, setup)
 {
 	speak(a);
 	read_until(b->rx_cq, tcp_of(b)->base.starved);
@@ -145,7 +149,7 @@ static void what_waits_for_a_receive_keeps_nobody_awake(void **state)
 	expect_received(b, 1, 8);
 }
 
-static void the_end_of_a_connection_wakes(void **state)
+TEST(the_end_of_a_connection_wakes, setup)
 {
 	union cm_event event;
 
@@ -198,7 +202,7 @@ static void room_to_send_wakes(struct fid_cq *cq)
 	assert_int_equal(received, sent);
 }
 
-static void room_to_send_wakes_whatever_the_socket_was(void **state)
+TEST(room_to_send_wakes_whatever_the_socket_was, setup)
 {
 	room_to_send_wakes(a->tx_cq);
 	leave(a);
@@ -207,14 +211,14 @@ static void room_to_send_wakes_whatever_the_socket_was(void **state)
 	room_to_send_wakes(a->tx_cq);
 }
 
-static void room_to_send_wakes_either_queue(void **state)
+TEST(room_to_send_wakes_either_queue, setup_two_cqs)
 {
 	room_to_send_wakes(a->tx_cq);
 	leave(a);
 	room_to_send_wakes(a->rx_cq);
 }
 
-static void what_is_queued_leaves_before_a_sleep(void **state)
+TEST(what_is_queued_leaves_before_a_sleep, setup_gathering)
 {
 	struct iovec iov = {"hear me", 8};
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1};
@@ -233,7 +237,7 @@ static void what_is_queued_leaves_before_a_sleep(void **state)
 /* Two queues ---------------------------------------------------------------------------------- */
 
 /* An answer comes by the queue of receives, and completes in that of sends. */
-static void an_answer_to_a_read_wakes_the_queue_of_sends(void **state)
+TEST(an_answer_to_a_read_wakes_the_queue_of_sends, setup_two_cqs)
 {
 	static char memory[8] = "source", into[8];
 	struct fid_mr *mr;
@@ -263,7 +267,7 @@ static void wait_for_bytes(struct side *end)
 }
 
 /* Whether the queue of sends is armed alone, first, or last. */
-static void nobody_sleeps_over_the_completion_of_a_read(void **state)
+TEST(nobody_sleeps_over_the_completion_of_a_read, setup_two_cqs)
 {
 	static char memory[8] = "source", into[8];
 	struct fid *fids[] = {&a->rx_cq->fid, &a->tx_cq->fid, &a->rx_cq->fid};
@@ -286,7 +290,7 @@ static void nobody_sleeps_over_the_completion_of_a_read(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
-static void completions_of_sends_that_nobody_reads_keep_no_receiver_awake(void **state)
+TEST(completions_of_sends_that_nobody_reads_keep_no_receiver_awake, setup_two_cqs)
 {
 	struct fi_cq_data_entry entry;
 
@@ -311,7 +315,7 @@ static void a_signal_ends_a_sleep_that_begins_after_it(struct side *end)
 	assert_true(queue_now_ns() - begin_ns < WAKE_MS * PLX_NS_PER_MS);
 }
 
-static void a_signal_ends_one_sleep(void **state)
+TEST(a_signal_ends_one_sleep, setup)
 {
 	struct fi_cq_data_entry entry;
 	uint64_t begin_ns;
@@ -326,7 +330,7 @@ static void a_signal_ends_one_sleep(void **state)
 	assert_true(queue_now_ns() - begin_ns >= 20 * PLX_NS_PER_MS);
 }
 
-static void a_signal_keeps_awake_once(void **state)
+TEST(a_signal_keeps_awake_once, setup)
 {
 	make_hot(b);
 	go_to_sleep(b, b->rx_cq);
@@ -338,7 +342,7 @@ static void a_signal_keeps_awake_once(void **state)
 }
 
 /* To arm the other queue takes the signal out of the first one's descriptor. */
-static void a_signal_of_one_queue_is_not_lost_to_another(void **state)
+TEST(a_signal_of_one_queue_is_not_lost_to_another, setup_two_cqs)
 {
 	struct fid *both[] = {&b->rx_cq->fid, &b->tx_cq->fid};
 
@@ -358,7 +362,7 @@ static void *signal_later(void *arg)
 	return NULL;
 }
 
-static void a_signal_wakes_who_sleeps(void **state)
+TEST(a_signal_wakes_who_sleeps, setup)
 {
 	struct fi_cq_data_entry entry;
 	pthread_t thread;
@@ -371,7 +375,7 @@ static void a_signal_wakes_who_sleeps(void **state)
 
 /* Reading asleep ------------------------------------------------------------------------------ */
 
-static void a_read_sleeps_no_longer_than_it_may(void **state)
+TEST(a_read_sleeps_no_longer_than_it_may, setup)
 {
 	uint64_t begin_ns = queue_now_ns();
 	struct fi_cq_data_entry entry;
@@ -381,7 +385,7 @@ static void a_read_sleeps_no_longer_than_it_may(void **state)
 	assert_int_equal(fi_cq_sread(b->rx_cq, &entry, 1, NULL, 0), -FI_EAGAIN);
 }
 
-static void a_read_finds_what_came(void **state)
+TEST(a_read_finds_what_came, setup)
 {
 	struct fi_cq_data_entry entry;
 
@@ -395,31 +399,4 @@ static void a_read_finds_what_came(void **state)
 	assert_int_equal(end_complete(b->rx_cq).err, FI_ECANCELED);
 }
 
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_message_wakes, setup),
-		TEST(a_message_wakes, setup_two_cqs),
-		TEST(a_message_that_is_there_keeps_awake, setup),
-		TEST(a_message_that_is_there_keeps_awake, setup_two_cqs),
-		TEST(the_rest_of_a_message_wakes_too, setup),
-		TEST(what_waits_for_a_receive_keeps_nobody_awake, setup),
-		TEST(the_end_of_a_connection_wakes, setup),
-		TEST(room_to_send_wakes_whatever_the_socket_was, setup),
-		TEST(room_to_send_wakes_either_queue, setup_two_cqs),
-		TEST(what_is_queued_leaves_before_a_sleep, setup_gathering),
-		TEST(an_answer_to_a_read_wakes_the_queue_of_sends, setup_two_cqs),
-		TEST(nobody_sleeps_over_the_completion_of_a_read, setup_two_cqs),
-		TEST(completions_of_sends_that_nobody_reads_keep_no_receiver_awake, setup_two_cqs),
-		TEST(a_signal_ends_one_sleep, setup),
-		TEST(a_signal_keeps_awake_once, setup),
-		TEST(a_signal_of_one_queue_is_not_lost_to_another, setup_two_cqs),
-		TEST(a_signal_wakes_who_sleeps, setup),
-		TEST(a_read_sleeps_no_longer_than_it_may, setup),
-		TEST(a_read_finds_what_came, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -72,7 +72,9 @@ static void expect_done(uintptr_t context, uint64_t kind)
 	assert_int_equal(done.flags, FI_RMA | kind);
 }
 
-static void bytes_are_read_and_written_of_any_length(void **state)
+#define TEST(name, up) PLX_TEST_WITH(name, up, teardown)
+
+TEST(bytes_are_read_and_written_of_any_length, setup)
 {
 	static const size_t lengths[] = {0, 1, 8, 1024, 1025, 4096, 65000};
 	uint64_t key = fi_mr_key(mr_b);
@@ -101,13 +103,14 @@ static void bytes_are_read_and_written_of_any_length(void **state)
 	assert_memory_equal(memory_b + 100, "injected", 8);
 	assert_memory_equal(memory_b + 200, "with data", 9);
 }
+PLX_TEST_AGAIN(bytes_are_read_and_written_of_any_length, setup_by_address, teardown)
 
 static ssize_t read_one(unsigned i)
 {
 	return fi_read(a->ep, local + 8 * i, 8, NULL, 0, at(8 * i), fi_mr_key(mr_b), CONTEXT(i));
 }
 
-static void as_many_reads_as_may_be_are_under_way(void **state)
+TEST(as_many_reads_as_may_be_are_under_way, setup)
 {
 	for (unsigned i = 0; i < WIRE_READS_MAX; i++)
 		assert_int_equal(read_one(i), 0);
@@ -128,7 +131,7 @@ static void fill(struct side *end)
 }
 
 /* Both have to answer a read before they come to what makes room for the answer. */
-static void two_ends_whose_sockets_are_full_answer_each_other(void **state)
+TEST(two_ends_whose_sockets_are_full_answer_each_other, setup)
 {
 	static uint8_t in_a[1000], in_b[1000], from_b[1000], from_a[1000];
 	unsigned reads_left = 2;
@@ -157,7 +160,7 @@ static void two_ends_whose_sockets_are_full_answer_each_other(void **state)
 }
 
 /* What fails at once finds room in the queue, beside what was there. */
-static void reads_and_sends_that_fail_are_no_more_than_the_queue_has_room_for(void **state)
+TEST(reads_and_sends_that_fail_are_no_more_than_the_queue_has_room_for, setup_exact)
 {
 	static uint8_t large[1 << 20];
 	unsigned reads = 0, sends = 0, done = 0, receives = 0;
@@ -204,30 +207,14 @@ static void nothing_more_is_touched_once_a_registration_is_closed(bool write)
 	cm_expect_nothing(a->eq);
 }
 
-static void memory_that_is_read_may_be_taken_back(void **state)
+TEST(memory_that_is_read_may_be_taken_back, setup)
 {
 	nothing_more_is_touched_once_a_registration_is_closed(false);
 }
 
-static void memory_that_is_written_may_be_taken_back(void **state)
+TEST(memory_that_is_written_may_be_taken_back, setup)
 {
 	nothing_more_is_touched_once_a_registration_is_closed(true);
 }
 
-#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(bytes_are_read_and_written_of_any_length, setup),
-		TEST(bytes_are_read_and_written_of_any_length, setup_by_address),
-		TEST(as_many_reads_as_may_be_are_under_way, setup),
-		TEST(two_ends_whose_sockets_are_full_answer_each_other, setup),
-		TEST(reads_and_sends_that_fail_are_no_more_than_the_queue_has_room_for,
-		     setup_exact),
-		TEST(memory_that_is_read_may_be_taken_back, setup),
-		TEST(memory_that_is_written_may_be_taken_back, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "service.h"
 
-#include <dirent.h>
+#include "count.h"
+
 #include <malloc.h>
 
 #define MEMORY_SLACK (256u << 10) /* what malloc(3) keeps for a thread counts as in use */
@@ -11,19 +12,7 @@ struct service service;
 static int descriptors;
 static size_t memory_bytes;
 
-int count_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	int count = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder))
-		count++;
-	closedir(folder);
-	return count;
-}
-
-static size_t count_memory(void)
+static size_t heap_bytes(void)
 {
 	struct mallinfo2 info = mallinfo2();
 
@@ -330,7 +319,7 @@ int service_setup(void **state)
 {
 	memset(&service, 0, sizeof(service));
 	fi_freeinfo(party_info("127.0.0.1", "1", 0)); /* libfabric's own start */
-	memory_bytes = count_memory();
+	memory_bytes = heap_bytes();
 	descriptors = count_descriptors();
 	open_service();
 	for (int i = 0; i < SERVICE_MR_BYTES; i++)
@@ -342,6 +331,6 @@ int service_teardown(void **state)
 {
 	close_service();
 	assert_int_equal(count_descriptors(), descriptors);
-	assert_true(count_memory() <= memory_bytes + MEMORY_SLACK);
+	assert_true(heap_bytes() <= memory_bytes + MEMORY_SLACK);
 	return 0;
 }

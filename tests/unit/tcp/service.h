@@ -93,8 +93,6 @@ void party_open(struct party *party, struct fi_info *info);
 void party_close(struct party *party);
 struct fid_ep *party_ep(struct party *party, struct fi_info *info, void *context);
 
-int count_descriptors(void);
-
-#define SERVICE_TEST(name) cmocka_unit_test_setup_teardown(name, service_setup, service_teardown)
+#define SERVICE_TEST(name) PLX_TEST_WITH(name, service_setup, service_teardown)
 
 #endif

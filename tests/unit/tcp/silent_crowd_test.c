@@ -99,7 +99,7 @@ static uint64_t be_served(void)
 	return queue_now_ns() - begin_ns;
 }
 
-static void a_client_is_served_beside_a_crowd_that_says_nothing(void **state)
+SERVICE_TEST(a_client_is_served_beside_a_crowd_that_says_nothing)
 {
 	uint64_t worst_ns = 0;
 	int told, status;
@@ -133,11 +133,4 @@ static void a_client_is_served_beside_a_crowd_that_says_nothing(void **state)
 	service_expect_calm();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVICE_TEST(a_client_is_served_beside_a_crowd_that_says_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -16,7 +16,7 @@
 /* CPU ids far beyond this host's, so that no poller that runs meanwhile is in the way. */
 #define CPU (PLX_CPU_MAX - 7)
 
-static void a_claim_excludes_the_next_one_until_it_is_closed(void **state)
+PLX_TEST(a_claim_excludes_the_next_one_until_it_is_closed)
 {
 	struct plx_cpu_holder holder;
 	int first = -1, second = -1, other = -1;
@@ -35,7 +35,7 @@ static void a_claim_excludes_the_next_one_until_it_is_closed(void **state)
 }
 
 /* "11" must not stand in the way of "1": the names are compared whole. */
-static void a_longer_number_is_another_cpu(void **state)
+PLX_TEST(a_longer_number_is_another_cpu)
 {
 	int one, ten;
 
@@ -45,7 +45,7 @@ static void a_longer_number_is_another_cpu(void **state)
 	close(ten);
 }
 
-static void the_holder_need_not_be_asked_for(void **state)
+PLX_TEST(the_holder_need_not_be_asked_for)
 {
 	int first, second;
 
@@ -77,7 +77,7 @@ static pid_t start_holder(void)
 	return pid;
 }
 
-static void a_claim_ends_with_its_process_even_when_killed(void **state)
+PLX_TEST(a_claim_ends_with_its_process_even_when_killed)
 {
 	struct plx_cpu_holder holder;
 	pid_t child = start_holder();
@@ -91,7 +91,7 @@ static void a_claim_ends_with_its_process_even_when_killed(void **state)
 	close(claim);
 }
 
-static void a_claim_is_not_inherited_by_exec(void **state)
+PLX_TEST(a_claim_is_not_inherited_by_exec)
 {
 	int claim;
 
@@ -115,7 +115,7 @@ static int bind_name(int backlog)
 	return fd;
 }
 
-static void a_holder_that_does_not_listen_yet_holds_all_the_same(void **state)
+PLX_TEST(a_holder_that_does_not_listen_yet_holds_all_the_same)
 {
 	int bound = bind_name(-1), claim;
 	struct plx_cpu_holder holder;
@@ -126,7 +126,7 @@ static void a_holder_that_does_not_listen_yet_holds_all_the_same(void **state)
 	close(bound);
 }
 
-static void a_full_backlog_does_not_block(void **state)
+PLX_TEST(a_full_backlog_does_not_block)
 {
 	int bound = bind_name(0), claim;
 	struct plx_cpu_holder holder;
@@ -152,7 +152,7 @@ static struct foreign claim_as_other_user(unsigned index, bool listens)
 	return foreign_bind(&name, foreign_name(text, &name), SOCK_STREAM, listens);
 }
 
-static void another_user_keeps_nobody_from_a_cpu(void **state)
+PLX_TEST(another_user_keeps_nobody_from_a_cpu)
 {
 	struct plx_cpu_holder holder;
 	struct foreign other;
@@ -179,7 +179,7 @@ static void another_user_keeps_nobody_from_a_cpu(void **state)
 	}
 }
 
-static void one_that_takes_all_names_is_named(void **state)
+PLX_TEST(one_that_takes_all_names_is_named)
 {
 	struct plx_cpu_holder holder;
 	struct foreign others[4];
@@ -205,7 +205,7 @@ static int count_descriptors(void)
 	return count;
 }
 
-static void claims_leak_no_descriptor(void **state)
+PLX_TEST(claims_leak_no_descriptor)
 {
 	int before = count_descriptors(), claim, second;
 	struct plx_cpu_holder holder;
@@ -217,7 +217,7 @@ static void claims_leak_no_descriptor(void **state)
 	assert_int_equal(count_descriptors(), before);
 }
 
-static void a_cpu_that_cannot_be_is_refused(void **state)
+PLX_TEST(a_cpu_that_cannot_be_is_refused)
 {
 	int claim;
 
@@ -225,21 +225,4 @@ static void a_cpu_that_cannot_be_is_refused(void **state)
 	assert_error_has("CPU 4096 is out of range; CPU ids are 0 to 4095");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_claim_excludes_the_next_one_until_it_is_closed),
-		cmocka_unit_test(a_longer_number_is_another_cpu),
-		cmocka_unit_test(the_holder_need_not_be_asked_for),
-		cmocka_unit_test(a_claim_ends_with_its_process_even_when_killed),
-		cmocka_unit_test(a_claim_is_not_inherited_by_exec),
-		cmocka_unit_test(a_holder_that_does_not_listen_yet_holds_all_the_same),
-		cmocka_unit_test(another_user_keeps_nobody_from_a_cpu),
-		cmocka_unit_test(one_that_takes_all_names_is_named),
-		cmocka_unit_test(a_full_backlog_does_not_block),
-		cmocka_unit_test(claims_leak_no_descriptor),
-		cmocka_unit_test(a_cpu_that_cannot_be_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

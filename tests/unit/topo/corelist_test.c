@@ -22,7 +22,7 @@ static char *describe(const struct plx_lcore_map *map, char out[4096])
 	return out;
 }
 
-static void lists_mean_what_the_grammar_says(void **state)
+PLX_TEST(lists_mean_what_the_grammar_says)
 {
 	static const struct {
 		const char *text, *meaning;
@@ -61,7 +61,7 @@ static void lists_mean_what_the_grammar_says(void **state)
 	}
 }
 
-static void a_full_list_has_every_lcore(void **state)
+PLX_TEST(a_full_list_has_every_lcore)
 {
 	struct plx_lcore_map map;
 
@@ -74,7 +74,7 @@ static void a_full_list_has_every_lcore(void **state)
 	plx_lcore_map_fini(&map);
 }
 
-static void each_bad_list_has_one_clear_error(void **state)
+PLX_TEST(each_bad_list_has_one_clear_error)
 {
 	static const struct {
 		const char *text, *error;
@@ -153,7 +153,7 @@ static void each_bad_list_has_one_clear_error(void **state)
 	}
 }
 
-static void an_error_names_the_option_as_the_user_did(void **state)
+PLX_TEST(an_error_names_the_option_as_the_user_did)
 {
 	struct plx_lcore_map map;
 
@@ -161,7 +161,7 @@ static void an_error_names_the_option_as_the_user_did(void **state)
 	assert_error_has("lcores in a.conf:7 0,0: column 3: lcore 0 is given twice");
 }
 
-static void a_failed_parse_leaves_the_map_alone(void **state)
+PLX_TEST(a_failed_parse_leaves_the_map_alone)
 {
 	struct plx_lcore_map map = {.count = 77};
 
@@ -172,7 +172,7 @@ static void a_failed_parse_leaves_the_map_alone(void **state)
 
 /* A megabyte of digits, blanks or brackets is an error like any other: short, and near its place.
  */
-static void huge_texts_get_short_errors(void **state)
+PLX_TEST(huge_texts_get_short_errors)
 {
 	static const struct {
 		char fill;
@@ -202,7 +202,7 @@ static void huge_texts_get_short_errors(void **state)
 	free(text);
 }
 
-static void leading_zeros_are_no_overflow(void **state)
+PLX_TEST(leading_zeros_are_no_overflow)
 {
 	struct plx_lcore_map map;
 	char text[5002], meaning[4096];
@@ -214,17 +214,4 @@ static void leading_zeros_are_no_overflow(void **state)
 	plx_lcore_map_fini(&map);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists_mean_what_the_grammar_says),
-		cmocka_unit_test(a_full_list_has_every_lcore),
-		cmocka_unit_test(each_bad_list_has_one_clear_error),
-		cmocka_unit_test(an_error_names_the_option_as_the_user_did),
-		cmocka_unit_test(a_failed_parse_leaves_the_map_alone),
-		cmocka_unit_test(huge_texts_get_short_errors),
-		cmocka_unit_test(leading_zeros_are_no_overflow),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

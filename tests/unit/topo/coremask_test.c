@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static void masks_name_the_lcores_of_their_bits(void **state)
+PLX_TEST(masks_name_the_lcores_of_their_bits)
 {
 	static const struct {
 		const char *text, *list;
@@ -35,7 +35,7 @@ static void masks_name_the_lcores_of_their_bits(void **state)
 	}
 }
 
-static void leading_zeros_of_any_number_are_fine(void **state)
+PLX_TEST(leading_zeros_of_any_number_are_fine)
 {
 	char text[9000], list[64];
 	struct plx_lcore_map map;
@@ -47,7 +47,7 @@ static void leading_zeros_of_any_number_are_fine(void **state)
 	plx_lcore_map_fini(&map);
 }
 
-static void each_bad_mask_has_one_clear_error(void **state)
+PLX_TEST(each_bad_mask_has_one_clear_error)
 {
 	static const struct {
 		const char *text, *error;
@@ -92,7 +92,7 @@ static void each_bad_mask_has_one_clear_error(void **state)
 	}
 }
 
-static void a_bit_beyond_the_last_cpu_is_out_of_range(void **state)
+PLX_TEST(a_bit_beyond_the_last_cpu_is_out_of_range)
 {
 	char text[1026];
 	struct plx_lcore_map map;
@@ -108,7 +108,7 @@ static void a_bit_beyond_the_last_cpu_is_out_of_range(void **state)
 	assert_error_has(": column 2: bit 4095 is no lcore id");
 }
 
-static void a_huge_mask_gets_a_short_error(void **state)
+PLX_TEST(a_huge_mask_gets_a_short_error)
 {
 	const size_t size = 1000000;
 	char *text = malloc(size + 1);
@@ -126,15 +126,4 @@ static void a_huge_mask_gets_a_short_error(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(masks_name_the_lcores_of_their_bits),
-		cmocka_unit_test(leading_zeros_of_any_number_are_fine),
-		cmocka_unit_test(each_bad_mask_has_one_clear_error),
-		cmocka_unit_test(a_bit_beyond_the_last_cpu_is_out_of_range),
-		cmocka_unit_test(a_huge_mask_gets_a_short_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -16,7 +16,7 @@ static struct plx_cpuset set_of(const unsigned *cpus, size_t count)
 	set_of((const unsigned[]){__VA_ARGS__}, \
 	       sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))
 
-static void add_and_remove_change_one_cpu_alone(void **state)
+PLX_TEST(add_and_remove_change_one_cpu_alone)
 {
 	struct plx_cpuset set = SET(0, 63, 64, PLX_CPU_MAX - 1);
 
@@ -29,7 +29,7 @@ static void add_and_remove_change_one_cpu_alone(void **state)
 	assert_int_equal(plx_cpuset_count(&set), 3);
 }
 
-static void has_refuses_cpus_beyond_the_last(void **state)
+PLX_TEST(has_refuses_cpus_beyond_the_last)
 {
 	struct plx_cpuset set;
 
@@ -39,7 +39,7 @@ static void has_refuses_cpus_beyond_the_last(void **state)
 	assert_false(plx_cpuset_has(&set, UINT32_MAX));
 }
 
-static void next_finds_each_cpu_in_order_and_then_the_end(void **state)
+PLX_TEST(next_finds_each_cpu_in_order_and_then_the_end)
 {
 	static const unsigned cpus[] = {0, 5, 63, 64, 127, 1000, PLX_CPU_MAX - 1};
 	struct plx_cpuset set = set_of(cpus, PLX_ARRAY_LEN(cpus));
@@ -52,7 +52,7 @@ static void next_finds_each_cpu_in_order_and_then_the_end(void **state)
 	assert_int_equal(plx_cpuset_next(&set, PLX_CPU_MAX), PLX_CPU_MAX);
 }
 
-static void next_of_an_empty_set_is_the_end(void **state)
+PLX_TEST(next_of_an_empty_set_is_the_end)
 {
 	struct plx_cpuset set = {{0}};
 
@@ -60,7 +60,7 @@ static void next_of_an_empty_set_is_the_end(void **state)
 	assert_int_equal(plx_cpuset_count(&set), 0);
 }
 
-static void equal_tells_sets_apart_by_one_cpu(void **state)
+PLX_TEST(equal_tells_sets_apart_by_one_cpu)
 {
 	struct plx_cpuset a = SET(1, 4000), b = SET(1, 4000);
 
@@ -69,7 +69,7 @@ static void equal_tells_sets_apart_by_one_cpu(void **state)
 	assert_false(plx_cpuset_equal(&a, &b));
 }
 
-static void format_writes_ranges(void **state)
+PLX_TEST(format_writes_ranges)
 {
 	struct plx_cpuset some = SET(0, 1, 2, 3, 8, 10, 11, PLX_CPU_MAX - 1), none = {{0}}, all;
 	char out[64];
@@ -80,7 +80,7 @@ static void format_writes_ranges(void **state)
 	assert_string_equal(plx_cpuset_format(&all, out, sizeof(out)), "0-4095");
 }
 
-static void format_cuts_after_a_whole_item_and_says_so(void **state)
+PLX_TEST(format_cuts_after_a_whole_item_and_says_so)
 {
 	struct plx_cpuset set = SET(10, 20, 30, 40);
 	static const char *const expected[] = {
@@ -101,7 +101,7 @@ static void format_cuts_after_a_whole_item_and_says_so(void **state)
 	}
 }
 
-static void format_into_nothing_writes_nothing(void **state)
+PLX_TEST(format_into_nothing_writes_nothing)
 {
 	struct plx_cpuset set = SET(1);
 	char out = '#';
@@ -110,18 +110,4 @@ static void format_into_nothing_writes_nothing(void **state)
 	assert_int_equal(out, '#');
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(add_and_remove_change_one_cpu_alone),
-		cmocka_unit_test(has_refuses_cpus_beyond_the_last),
-		cmocka_unit_test(next_finds_each_cpu_in_order_and_then_the_end),
-		cmocka_unit_test(next_of_an_empty_set_is_the_end),
-		cmocka_unit_test(equal_tells_sets_apart_by_one_cpu),
-		cmocka_unit_test(format_writes_ranges),
-		cmocka_unit_test(format_cuts_after_a_whole_item_and_says_so),
-		cmocka_unit_test(format_into_nothing_writes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

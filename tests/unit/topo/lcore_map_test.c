@@ -8,7 +8,7 @@
 
 /* Writing ---------------------------------------------------------------------------------- */
 
-static void maps_are_written_in_short_form(void **state)
+PLX_TEST(maps_are_written_in_short_form)
 {
 	static const struct {
 		const char *text, *written;
@@ -78,7 +78,7 @@ static void assert_same_map(const struct plx_lcore_map *a, const struct plx_lcor
 	}
 }
 
-static void a_written_map_parses_to_the_same_map(void **state)
+PLX_TEST(a_written_map_parses_to_the_same_map)
 {
 	static const unsigned rarities[] = {1, 2, 8, 64, 1000};
 	static char out[1 << 16];
@@ -97,7 +97,7 @@ static void a_written_map_parses_to_the_same_map(void **state)
 	}
 }
 
-static void a_map_that_does_not_fit_never_parses(void **state)
+PLX_TEST(a_map_that_does_not_fit_never_parses)
 {
 	struct plx_lcore_map map, again;
 	char whole[64], out[64];
@@ -115,7 +115,7 @@ static void a_map_that_does_not_fit_never_parses(void **state)
 	plx_lcore_map_fini(&map);
 }
 
-static void single_is_lcore_0_on_any_cpu(void **state)
+PLX_TEST(single_is_lcore_0_on_any_cpu)
 {
 	struct plx_lcore_map map;
 	char out[64];
@@ -127,7 +127,7 @@ static void single_is_lcore_0_on_any_cpu(void **state)
 	assert_error_has("CPU 4096 is out of range; CPU ids are 0 to 4095");
 }
 
-static void fini_takes_a_zeroed_map_and_leaves_one(void **state)
+PLX_TEST(fini_takes_a_zeroed_map_and_leaves_one)
 {
 	struct plx_lcore_map map = {0};
 
@@ -160,7 +160,7 @@ static int check(const char *source, const char *option, const char *text)
 
 #define EIGHT "synthetic:numa:2 core:4 pu:1"
 
-static void maps_on_allowed_cpus_pass(void **state)
+PLX_TEST(maps_on_allowed_cpus_pass)
 {
 	static const char *const texts[] = {"0-7", "(0,6)", "200@7", "(0-255)@0", "3@(5-7)"};
 
@@ -169,7 +169,7 @@ static void maps_on_allowed_cpus_pass(void **state)
 	assert_int_equal(check(EIGHT, "-c", "ff"), 0);
 }
 
-static void a_cpu_that_does_not_exist_is_named_with_what_would_work(void **state)
+PLX_TEST(a_cpu_that_does_not_exist_is_named_with_what_would_work)
 {
 	static const struct {
 		const char *option, *text, *error;
@@ -214,7 +214,7 @@ static void a_cpu_that_does_not_exist_is_named_with_what_would_work(void **state
 	}
 }
 
-static void advice_never_takes_a_cpu_beyond_the_lcore_ids_for_an_lcore(void **state)
+PLX_TEST(advice_never_takes_a_cpu_beyond_the_lcore_ids_for_an_lcore)
 {
 	/* PU indexes may be given: one package whose CPUs are 300 and 301. */
 	static const char source[] = "synthetic:pack:1 core:2 pu:1(indexes=300,301)";
@@ -225,7 +225,7 @@ static void advice_never_takes_a_cpu_beyond_the_lcore_ids_for_an_lcore(void **st
 	assert_error_has("; give the core list 0@300");
 }
 
-static void advice_that_would_be_too_long_names_one_lcore(void **state)
+PLX_TEST(advice_that_would_be_too_long_names_one_lcore)
 {
 	char text[1024] = "0@(9,0";
 
@@ -240,19 +240,4 @@ static void advice_that_would_be_too_long_names_one_lcore(void **state)
 	assert_error_has("...: CPU 999");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(maps_are_written_in_short_form),
-		cmocka_unit_test(a_written_map_parses_to_the_same_map),
-		cmocka_unit_test(a_map_that_does_not_fit_never_parses),
-		cmocka_unit_test(single_is_lcore_0_on_any_cpu),
-		cmocka_unit_test(fini_takes_a_zeroed_map_and_leaves_one),
-		cmocka_unit_test(maps_on_allowed_cpus_pass),
-		cmocka_unit_test(a_cpu_that_does_not_exist_is_named_with_what_would_work),
-		cmocka_unit_test(advice_never_takes_a_cpu_beyond_the_lcore_ids_for_an_lcore),
-		cmocka_unit_test(advice_that_would_be_too_long_names_one_lcore),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -59,9 +59,11 @@ static struct plx_rdma_device the_device(void)
 	return device;
 }
 
+#define MADE_UP(name) PLX_TEST_WITH(name, make_root, remove_root)
+
 /* Devices ---------------------------------------------------------------------------------- */
 
-static void a_host_without_rdma_has_no_devices(void **state)
+MADE_UP(a_host_without_rdma_has_no_devices)
 {
 	struct plx_rdma_device device;
 
@@ -70,7 +72,7 @@ static void a_host_without_rdma_has_no_devices(void **state)
 	assert_int_equal(plx_rdma_devices(root, &device, 1), 0);
 }
 
-static void devices_come_by_name_and_number_and_more_than_asked_for_are_counted(void **state)
+MADE_UP(devices_come_by_name_and_number_and_more_than_asked_for_are_counted)
 {
 	struct plx_rdma_device devices[2];
 
@@ -88,7 +90,7 @@ static void devices_come_by_name_and_number_and_more_than_asked_for_are_counted(
 	assert_false(plx_rdma_is_active(&devices[1]));
 }
 
-static void a_roce_device_with_all_that_the_kernel_shows(void **state)
+MADE_UP(a_roce_device_with_all_that_the_kernel_shows)
 {
 	put(IB "/mlx5_0/node_type", "1: CA");
 	put(IB "/mlx5_0/device/numa_node", "1");
@@ -118,7 +120,7 @@ static void a_roce_device_with_all_that_the_kernel_shows(void **state)
 }
 
 /* Two ports of one PCI function, and an interface for each. */
-static void an_infiniband_port_has_the_interface_of_its_number(void **state)
+MADE_UP(an_infiniband_port_has_the_interface_of_its_number)
 {
 	put(IB "/mlx4_0/device/net/ib0/x", "");
 	put(IB "/mlx4_0/device/net/ib1/x", "");
@@ -139,7 +141,7 @@ static void an_infiniband_port_has_the_interface_of_its_number(void **state)
 }
 
 /* rxe on a virtio card: the node is that of the PCI device above it. */
-static void a_device_in_software_is_where_its_interface_is(void **state)
+MADE_UP(a_device_in_software_is_where_its_interface_is)
 {
 	put(IB "/rxe0/node_type", "1: CA");
 	put(IB "/rxe0/parent", "eth0");
@@ -160,7 +162,7 @@ static void a_device_in_software_is_where_its_interface_is(void **state)
 	assert_int_equal(the_device().node, 0);
 }
 
-static void an_iwarp_device_is_found_by_the_address_of_its_interface(void **state)
+MADE_UP(an_iwarp_device_is_found_by_the_address_of_its_interface)
 {
 	put(IB "/siw0/node_type", "4: RNIC");
 	put(IB "/siw0/ports/1/gids/0", "22a7:970a:bde4:0000:0000:0000:0000:0000");
@@ -178,7 +180,7 @@ static void an_iwarp_device_is_found_by_the_address_of_its_interface(void **stat
 	assert_int_equal(device.node, 1);
 }
 
-static void ports_and_names_beyond_what_there_is_room_for_are_left_out(void **state)
+MADE_UP(ports_and_names_beyond_what_there_is_room_for_are_left_out)
 {
 	char name[128];
 
@@ -195,7 +197,7 @@ static void ports_and_names_beyond_what_there_is_room_for_are_left_out(void **st
 	assert_string_equal(the_device().name, "switch0");
 }
 
-static void transports_have_names(void **state)
+MADE_UP(transports_have_names)
 {
 	assert_string_equal(plx_rdma_transport_name(PLX_RDMA_IB), "InfiniBand");
 	assert_string_equal(plx_rdma_transport_name(PLX_RDMA_IWARP), "iWARP");
@@ -207,7 +209,7 @@ static void transports_have_names(void **state)
 	assert_int_equal(the_device().transport, PLX_RDMA_UNKNOWN);
 }
 
-static void a_name_that_is_no_device_has_no_node(void **state)
+PLX_TEST(a_name_that_is_no_device_has_no_node)
 {
 	static const char *const names[] = {"", ".", "..", "../net", "no/such", "plx_none0"};
 
@@ -217,7 +219,7 @@ static void a_name_that_is_no_device_has_no_node(void **state)
 
 /* Opening them ----------------------------------------------------------------------------- */
 
-static void a_device_that_cannot_be_opened_says_what_to_do(void **state)
+PLX_TEST(a_device_that_cannot_be_opened_says_what_to_do)
 {
 	struct plx_rdma_device device = {.name = "plx_none0"};
 	struct plx_rdma_details details;
@@ -237,7 +239,7 @@ static void a_device_that_cannot_be_opened_says_what_to_do(void **state)
 }
 
 /* Where there is a device it answers, or says why not. */
-static void the_devices_of_this_host_answer(void **state)
+PLX_TEST(the_devices_of_this_host_answer)
 {
 	struct plx_rdma_device devices[8];
 	unsigned count = plx_rdma_devices(NULL, devices, PLX_ARRAY_LEN(devices));
@@ -292,7 +294,7 @@ static struct plx_topo *topo_with(const char *description, const char *type, uns
 #define OPENFABRICS(name) \
 	"<object type=\"OSDev\" gp_index=\"900\" name=\"" name "\" osdev_type=\"3\"/>"
 
-static void a_device_belongs_to_the_node_of_its_package(void **state)
+PLX_TEST(a_device_belongs_to_the_node_of_its_package)
 {
 	struct plx_topo *topo = topo_with("pack:2 [numa] core:2 pu:1", "Package", 1,
 					  OPENFABRICS("mlx5_0"));
@@ -302,7 +304,7 @@ static void a_device_belongs_to_the_node_of_its_package(void **state)
 	plx_topo_close(topo);
 }
 
-static void a_device_of_several_nodes_is_of_none(void **state)
+PLX_TEST(a_device_of_several_nodes_is_of_none)
 {
 	struct plx_topo *topo = topo_with("pack:1 group:2 [numa] core:2 pu:1", "Package", 0,
 					  OPENFABRICS("mlx5_0"));
@@ -312,7 +314,7 @@ static void a_device_of_several_nodes_is_of_none(void **state)
 	plx_topo_close(topo);
 }
 
-static void the_topology_of_this_host_agrees_with_the_kernel(void **state)
+PLX_TEST(the_topology_of_this_host_agrees_with_the_kernel)
 {
 	struct plx_rdma_device devices[8];
 	unsigned count = plx_rdma_devices(NULL, devices, PLX_ARRAY_LEN(devices));
@@ -328,26 +330,4 @@ static void the_topology_of_this_host_agrees_with_the_kernel(void **state)
 	plx_topo_close(topo);
 }
 
-#define MADE_UP(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		MADE_UP(a_host_without_rdma_has_no_devices),
-		MADE_UP(devices_come_by_name_and_number_and_more_than_asked_for_are_counted),
-		MADE_UP(a_roce_device_with_all_that_the_kernel_shows),
-		MADE_UP(an_infiniband_port_has_the_interface_of_its_number),
-		MADE_UP(a_device_in_software_is_where_its_interface_is),
-		MADE_UP(an_iwarp_device_is_found_by_the_address_of_its_interface),
-		MADE_UP(ports_and_names_beyond_what_there_is_room_for_are_left_out),
-		MADE_UP(transports_have_names),
-		cmocka_unit_test(a_name_that_is_no_device_has_no_node),
-		cmocka_unit_test(a_device_that_cannot_be_opened_says_what_to_do),
-		cmocka_unit_test(the_devices_of_this_host_answer),
-		cmocka_unit_test(a_device_belongs_to_the_node_of_its_package),
-		cmocka_unit_test(a_device_of_several_nodes_is_of_none),
-		cmocka_unit_test(the_topology_of_this_host_agrees_with_the_kernel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -31,7 +31,7 @@ static struct plx_topo *open_topo(const char *source)
 
 /* Other hosts ------------------------------------------------------------------------------ */
 
-static void one_node_has_all_cpus(void **state)
+PLX_TEST(one_node_has_all_cpus)
 {
 	struct plx_topo *topo = open_topo("synthetic:pack:1 core:2 pu:2");
 	struct plx_cpuset cpus = plx_topo_node_cpus(topo, 0);
@@ -44,7 +44,7 @@ static void one_node_has_all_cpus(void **state)
 	plx_topo_close(topo);
 }
 
-static void siblings_share_a_core_and_packages_are_told_apart(void **state)
+PLX_TEST(siblings_share_a_core_and_packages_are_told_apart)
 {
 	struct plx_topo *topo = open_topo("synthetic:pack:2 core:2 pu:2");
 
@@ -56,7 +56,7 @@ static void siblings_share_a_core_and_packages_are_told_apart(void **state)
 	plx_topo_close(topo);
 }
 
-static void a_host_that_tells_of_no_cores_has_one_cpu_on_each(void **state)
+PLX_TEST(a_host_that_tells_of_no_cores_has_one_cpu_on_each)
 {
 	struct plx_topo *topo = open_topo("synthetic:numa:2 pu:2");
 
@@ -81,7 +81,7 @@ static void assert_nodes_part_the_cpus(const struct plx_topo *topo)
 	assert_int_equal(seen, plx_cpuset_count(plx_topo_cpus(topo)));
 }
 
-static void two_and_eight_nodes_part_the_cpus(void **state)
+PLX_TEST(two_and_eight_nodes_part_the_cpus)
 {
 	struct plx_topo *two = open_topo("synthetic:numa:2 core:4 pu:1");
 	struct plx_topo *eight = open_topo("synthetic:pack:2 numa:4 core:8 pu:2");
@@ -99,7 +99,7 @@ static void two_and_eight_nodes_part_the_cpus(void **state)
 	plx_topo_close(eight);
 }
 
-static void nodes_go_by_the_systems_ids_in_rising_order(void **state)
+PLX_TEST(nodes_go_by_the_systems_ids_in_rising_order)
 {
 	struct plx_topo *topo = open_topo("synthetic:numa:3(indexes=5,2,9) core:1 pu:2");
 	struct plx_cpuset first = plx_topo_node_cpus(topo, 5);
@@ -114,7 +114,7 @@ static void nodes_go_by_the_systems_ids_in_rising_order(void **state)
 }
 
 /* Memory beside the package's own: a second node with all its CPUs, as fast or slow memory has. */
-static void a_cpu_belongs_to_the_node_nearest_to_it(void **state)
+PLX_TEST(a_cpu_belongs_to_the_node_nearest_to_it)
 {
 	struct plx_topo *topo = open_topo("synthetic:[numa] pack:2 [numa] core:2 pu:1");
 
@@ -128,7 +128,7 @@ static void a_cpu_belongs_to_the_node_nearest_to_it(void **state)
 	plx_topo_close(topo);
 }
 
-static void unknown_cpus_and_nodes_are_told(void **state)
+PLX_TEST(unknown_cpus_and_nodes_are_told)
 {
 	struct plx_topo *topo = open_topo("synthetic:numa:2 core:1 pu:1");
 	static const int nodes[] = {-1, 2, 100000};
@@ -145,7 +145,7 @@ static void unknown_cpus_and_nodes_are_told(void **state)
 	plx_topo_close(topo);
 }
 
-static void another_host_is_not_pinned_to(void **state)
+PLX_TEST(another_host_is_not_pinned_to)
 {
 	struct plx_topo *topo = open_topo("synthetic:core:2 pu:1");
 	struct plx_cpuset cpus = *plx_topo_cpus(topo);
@@ -157,7 +157,7 @@ static void another_host_is_not_pinned_to(void **state)
 	plx_topo_close(topo);
 }
 
-static void a_variable_that_shows_another_host_is_named(void **state)
+PLX_TEST(a_variable_that_shows_another_host_is_named)
 {
 	struct plx_topo *topo;
 	struct plx_cpuset cpus;
@@ -187,7 +187,7 @@ static int pin_where_it_is_forbidden(void)
 	return 0;
 }
 
-static void a_filter_of_system_calls_is_named(void **state)
+PLX_TEST(a_filter_of_system_calls_is_named)
 {
 	struct child_end end;
 
@@ -246,7 +246,7 @@ static char *export_xml(const char *description, const char *allowed)
 	return copy;
 }
 
-static void xml_says_the_same_as_what_it_was_exported_from(void **state)
+PLX_TEST(xml_says_the_same_as_what_it_was_exported_from)
 {
 	static const char *const descriptions[] = {
 		"pack:1 core:2 pu:2",
@@ -283,7 +283,7 @@ static void xml_says_the_same_as_what_it_was_exported_from(void **state)
 }
 
 /* A host of 8 CPUs of which this process has 2, as in a container. */
-static void a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist(void **state)
+PLX_TEST(a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist)
 {
 	char *text = export_xml("numa:2 core:4 pu:1", "2,5");
 	struct xml_file file = write_xml(text, strlen(text));
@@ -351,7 +351,7 @@ static long quietly_open(const char *source, int *rc_out)
 	return st.st_size;
 }
 
-static void broken_xml_is_an_error_with_its_path_and_nothing_printed(void **state)
+PLX_TEST(broken_xml_is_an_error_with_its_path_and_nothing_printed)
 {
 	char *text = export_xml("numa:2 core:2 pu:1", NULL);
 	size_t len = strlen(text), step = len / 20;
@@ -371,7 +371,7 @@ static void broken_xml_is_an_error_with_its_path_and_nothing_printed(void **stat
 	free(text);
 }
 
-static void bad_sources_are_errors(void **state)
+PLX_TEST(bad_sources_are_errors)
 {
 	static const struct {
 		const char *source;
@@ -402,7 +402,7 @@ static void bad_sources_are_errors(void **state)
 	}
 }
 
-static void close_takes_nothing(void **state)
+PLX_TEST(close_takes_nothing)
 {
 	plx_topo_close(NULL);
 }
@@ -430,7 +430,7 @@ static void on_a_thread(void *(*body)(void *), void *arg)
 	pthread_join(thread, NULL);
 }
 
-static void this_host_allows_what_the_affinity_mask_allows(void **state)
+PLX_TEST(this_host_allows_what_the_affinity_mask_allows)
 {
 	struct plx_topo *topo = open_topo(NULL);
 	struct plx_cpuset mine = affinity(), pinned;
@@ -467,7 +467,7 @@ static void *pin_and_open_again(void *arg)
 	return NULL;
 }
 
-static void pin_binds_the_calling_thread_alone(void **state)
+PLX_TEST(pin_binds_the_calling_thread_alone)
 {
 	struct pin_result result = {.topo = open_topo(NULL)};
 	struct plx_cpuset before = affinity(), after;
@@ -485,7 +485,7 @@ static void pin_binds_the_calling_thread_alone(void **state)
 	plx_topo_close(result.topo);
 }
 
-static void pin_refuses_what_it_cannot_give_and_changes_nothing(void **state)
+PLX_TEST(pin_refuses_what_it_cannot_give_and_changes_nothing)
 {
 	struct pin_result result = {.topo = open_topo(NULL)};
 	struct plx_cpuset before = affinity();
@@ -508,28 +508,4 @@ static void pin_refuses_what_it_cannot_give_and_changes_nothing(void **state)
 	plx_topo_close(result.topo);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_node_has_all_cpus),
-		cmocka_unit_test(siblings_share_a_core_and_packages_are_told_apart),
-		cmocka_unit_test(a_host_that_tells_of_no_cores_has_one_cpu_on_each),
-		cmocka_unit_test(two_and_eight_nodes_part_the_cpus),
-		cmocka_unit_test(nodes_go_by_the_systems_ids_in_rising_order),
-		cmocka_unit_test(a_cpu_belongs_to_the_node_nearest_to_it),
-		cmocka_unit_test(unknown_cpus_and_nodes_are_told),
-		cmocka_unit_test(another_host_is_not_pinned_to),
-		cmocka_unit_test(a_variable_that_shows_another_host_is_named),
-		cmocka_unit_test(a_filter_of_system_calls_is_named),
-		cmocka_unit_test(xml_says_the_same_as_what_it_was_exported_from),
-		cmocka_unit_test(a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist),
-		cmocka_unit_test(broken_xml_is_an_error_with_its_path_and_nothing_printed),
-		cmocka_unit_test(bad_sources_are_errors),
-		cmocka_unit_test(close_takes_nothing),
-		cmocka_unit_test(this_host_allows_what_the_affinity_mask_allows),
-		cmocka_unit_test(pin_binds_the_calling_thread_alone),
-		cmocka_unit_test(pin_refuses_what_it_cannot_give_and_changes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()
