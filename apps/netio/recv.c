@@ -20,8 +20,9 @@ static uint64_t buffer_count; /* 0: the library's default */
 static uint64_t message_max_bytes = 16 << 20;
 
 static const struct plx_app_option options[] = {
-	PLX_TEXT("listen", "ADDR", &listen_address,
-		 "host:port to listen on; *:port is every address, port 0 a free one"),
+	PLX_ADDRESS("listen", &listen_address,
+		    "host:port to listen on; *:port is every address, port 0 a free one",
+		    .required = true),
 	PLX_SIZE("buffer", "SIZE", &buffer_bytes, NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX,
 		 "what arrives in one piece: the senders' page (default 64K)"),
 	PLX_UINT("buffers", "N", &buffer_count, 2, 200,
@@ -31,19 +32,12 @@ static const struct plx_app_option options[] = {
 	PLX_OPTIONS_END,
 };
 
-static int check(void)
-{
-	return listen_address ? plx_address_check("--listen", listen_address)
-			      : plx_fail(EINVAL, "--listen ADDR is missing");
-}
-
 static const struct plx_app app = {
 	.name = "netio-recv",
 	.summary = "Count the messages that NetIO sockets send.",
 	.usage = "  netio-recv [EAL options] -- --listen ADDR [--buffer SIZE] [--buffers N]\n"
 		 "           [--message-max SIZE]",
 	.options = options,
-	.check = check,
 };
 
 struct peer {

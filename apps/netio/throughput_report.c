@@ -23,7 +23,8 @@ static FILE *json_file;
 static const char *const modes[] = {"buffered", "unbuffered", "reference", "ping", NULL};
 
 static const struct plx_app_option options[] = {
-	PLX_TEXT("connect", "ADDR", &throughput_conf.connect, "the netio-recv at host:port"),
+	PLX_ADDRESS("connect", &throughput_conf.connect, "the netio-recv at host:port",
+		    .required = true),
 	PLX_CHOICE("mode", "MODE", &throughput_conf.mode, modes,
 		   "buffered (in pages), unbuffered (each at once), reference (the same without a "
 		   "copy), ping (round trips, unbuffered); default buffered"),
@@ -66,15 +67,11 @@ static int parse_sizes(void)
 
 static int check(void)
 {
-	if (!throughput_conf.connect)
-		return plx_fail(EINVAL, "--connect ADDR is missing");
 	if ((page_given || pages_given) && throughput_conf.mode != MODE_BUFFERED)
 		return plx_fail(EINVAL,
 				"--page and --pages are for --mode buffered; leave them "
 				"out with --mode %s",
 				modes[throughput_conf.mode]);
-	if (plx_address_check("--connect", throughput_conf.connect) != 0)
-		return -EINVAL;
 	return parse_sizes();
 }
 

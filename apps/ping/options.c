@@ -21,10 +21,10 @@ static bool interval_given, burst_given;
 const struct ping_conf *const ping_asked = &conf;
 
 static const struct plx_app_option options[] = {
-	PLX_TEXT("listen", "ADDR", &conf.listen,
-		 "answer on host:port (*:port: every address; port 0: a free one)"),
-	PLX_TEXT("connect", "ADDR", &conf.connect,
-		 "measure against the plx-ping --listen or plx-echo at host:port"),
+	PLX_ADDRESS("listen", &conf.listen,
+		    "answer on host:port (*:port: every address; port 0: a free one)"),
+	PLX_ADDRESS("connect", &conf.connect,
+		    "measure against the plx-ping --listen or plx-echo at host:port"),
 	PLX_FLAG("self", &conf.self, "start a server on this host and measure against it"),
 	PLX_SIZE("size", "N", &conf.size_bytes, 0, 16 << 20,
 		 "bytes in a message (default 64); with --listen: expected"),
@@ -130,9 +130,6 @@ static int check(void)
 {
 	if (!!conf.listen + !!conf.connect + conf.self != 1)
 		return plx_fail(EINVAL, "give one of --listen ADDR, --connect ADDR and --self");
-	if (!conf.self && plx_address_check(conf.listen ? "--listen" : "--connect",
-					    conf.listen ? conf.listen : conf.connect) != 0)
-		return -EINVAL;
 	if (burst_given && !conf.one_way)
 		return plx_fail(EINVAL, "--burst is for --one-way");
 	if (conf.run.count_given && conf.run.duration_given)

@@ -82,8 +82,11 @@ static int read_all(int argc, char **argv, const struct plx_app *app, struct plx
 
 static int print_help(const struct plx_app *app)
 {
-	printf("%s: %s\n\nUsage:\n%s%s\n", app->name, app->summary, app->usage,
-	       app->usage[0] && app->usage[strlen(app->usage) - 1] == '\n' ? "" : "\n");
+	printf("%s: %s\n\nUsage:\n", app->name, app->summary);
+	if (app->usage)
+		printf("%s\n\n", app->usage);
+	else
+		printf("  %s [EAL options] [--] [options]\n\n", app->name);
 	if (app->options && app->options[0].name) {
 		printf("Options of %s:\n", app->name);
 		app_options_help(app, stdout);

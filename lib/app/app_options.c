@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The application's own options: found in its table, stored, and listed for --help. */
 #include "app_priv.h"
+#include "plx_fabric.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -162,6 +163,11 @@ static int store(const struct plx_app_option *option, const char *given, const c
 	case PLX_APP_FLAG:
 		*option->to.flag = true;
 		return 0;
+	case PLX_APP_ADDRESS:
+		if (plx_address_check(given, text) != 0)
+			return -EINVAL;
+		*option->to.string = text;
+		return 0;
 	case PLX_APP_STRING:
 		*option->to.string = text;
 		return 0;
@@ -260,6 +266,15 @@ static int take_option(struct reader *reader, const struct plx_app_option *optio
 	return 0;
 }
 
+static int check_required(const struct plx_app *app, uint64_t seen)
+{
+	for (unsigned i = 0; app->options && app->options[i].name; i++)
+		if (app->options[i].required && !(seen >> i & 1))
+			return plx_fail(EINVAL, "--%s %s is missing", app->options[i].name,
+					app->options[i].placeholder);
+	return 0;
+}
+
 int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 {
 	struct reader reader = {.argc = argc, .argv = argv};
@@ -276,6 +291,8 @@ int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 		if (rc)
 			return rc;
 	}
+	if (check_required(app, reader.seen) != 0)
+		return -EINVAL;
 	return app->check ? app->check() : 0;
 }
 

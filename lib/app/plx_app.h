@@ -17,6 +17,7 @@ PLX_BEGIN_DECLS
 enum plx_app_kind {
 	PLX_APP_FLAG,     /**< bool *; takes no value */
 	PLX_APP_STRING,   /**< const char ** */
+	PLX_APP_ADDRESS,  /**< const char **, host:port, as plx_address_check wants it */
 	PLX_APP_UINT,     /**< uint64_t *, decimal, min to max */
 	PLX_APP_SIZE,     /**< uint64_t *, bytes: 64, 4K, 1M, 2G; min to max */
 	PLX_APP_DURATION, /**< uint64_t *, nanoseconds: 10 (seconds), 1.5s, 500ms, 20us, 1h */
@@ -51,6 +52,7 @@ struct plx_app_option {
 	bool *given;                /**< set when the option was there; may be NULL */
 	char letter;                /**< "-p" for "--port"; 0: none. Not one of the EAL's */
 	bool may_be_empty;          /**< STRING: "" is a value, as any other */
+	bool required;              /**< it must be given */
 };
 
 /* Rows. `...` is the help, and then any further members, such as `.letter = 'p'`. */
@@ -63,6 +65,8 @@ struct plx_app_option {
 #define PLX_FLAG(name, to, ...) PLX_OPTION(PLX_APP_FLAG, flag, name, NULL, to, __VA_ARGS__)
 #define PLX_TEXT(name, placeholder, to, ...) \
 	PLX_OPTION(PLX_APP_STRING, string, name, placeholder, to, __VA_ARGS__)
+#define PLX_ADDRESS(name, to, ...) \
+	PLX_OPTION(PLX_APP_ADDRESS, string, name, "ADDR", to, __VA_ARGS__)
 #define PLX_LIST(name, placeholder, to, ...) \
 	PLX_OPTION(PLX_APP_LIST, list, name, placeholder, to, __VA_ARGS__)
 #define PLX_CHOICE(name, placeholder, to, choices_, ...)                       \
@@ -81,7 +85,8 @@ struct plx_app_option {
 struct plx_app {
 	const char *name;    /**< "plx-ping" */
 	const char *summary; /**< one line */
-	const char *usage;   /**< lines for "Usage:", each "  plx-ping [EAL options] -- ..." */
+	const char *usage;   /**< lines for "Usage:", each "  plx-ping [EAL options] -- ..."; NULL:
+				one that names no options */
 	const struct plx_app_option *options;
 	const char *idle; /**< --idle where the user does not give it; NULL: the EAL's default */
 	/** Check what the options say together; may be NULL. Return 0 or plx_fail(EINVAL, ...). */

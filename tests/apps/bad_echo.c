@@ -20,11 +20,7 @@ static const struct plx_app_option options[] = {
 };
 
 static const struct plx_app app = {
-	.name = "bad-echo",
-	.summary = "answers wrongly",
-	.usage = "  bad-echo [EAL options] -- --listen ADDR --fault KIND [--after N]\n",
-	.options = options,
-};
+	.name = "bad-echo", .summary = "answers wrongly", .options = options};
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {

@@ -35,13 +35,10 @@ static int check(void)
 	return 0;
 }
 
-static const struct plx_app app = {
-	.name = "cli-probe",
-	.summary = "starts, says where, and ends",
-	.usage = "  cli-probe [EAL options] [--] [options]\n",
-	.options = options,
-	.check = check,
-};
+static const struct plx_app app = {.name = "cli-probe",
+				   .summary = "starts, says where, and ends",
+				   .options = options,
+				   .check = check};
 
 static int run_worker(void *arg)
 {

@@ -21,11 +21,7 @@ static const struct plx_app_option options[] = {
 };
 
 static const struct plx_app app = {
-	.name = "inherit",
-	.summary = "shows what its children inherit",
-	.usage = "  inherit [EAL options] -- --listen ADDR | --connect ADDR\n",
-	.options = options,
-};
+	.name = "inherit", .summary = "shows what its children inherit", .options = options};
 
 /* "stage: 0 1 2", and what each one above 2 is. */
 static int show(const char *stage)

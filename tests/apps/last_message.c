@@ -24,12 +24,9 @@ static const struct plx_app_option options[] = {
 	PLX_OPTIONS_END,
 };
 
-static const struct plx_app app = {
-	.name = "last-message",
-	.summary = "sends some messages, closes, and is gone",
-	.usage = "  last-message [EAL options] -- --listen ADDR | --connect ADDR [options]\n",
-	.options = options,
-};
+static const struct plx_app app = {.name = "last-message",
+				   .summary = "sends some messages, closes, and is gone",
+				   .options = options};
 
 static void fill(uint8_t *out, uint64_t size, uint64_t seq)
 {

@@ -29,11 +29,7 @@ static const struct plx_app_option options[] = {
 };
 
 static const struct plx_app app = {
-	.name = "many-links",
-	.summary = "opens many links to one plx-echo",
-	.usage = "  many-links [EAL options] -- --connect ADDR --links N\n",
-	.options = options,
-};
+	.name = "many-links", .summary = "opens many links to one plx-echo", .options = options};
 
 static void on_open(struct plx_link *link, void *user)
 {

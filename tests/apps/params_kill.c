@@ -23,12 +23,9 @@ static const struct plx_app_option options[] = {
 	PLX_OPTIONS_END,
 };
 
-static const struct plx_app app = {
-	.name = "params-kill",
-	.summary = "Set parameters until their service is gone.",
-	.usage = "  params-kill [EAL options] -- --service ADDR\n",
-	.options = options,
-};
+static const struct plx_app app = {.name = "params-kill",
+				   .summary = "Set parameters until their service is gone.",
+				   .options = options};
 
 struct set {
 	unsigned parameter;

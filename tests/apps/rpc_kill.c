@@ -33,13 +33,9 @@ static const struct plx_app_option options[] = {
 	PLX_OPTIONS_END,
 };
 
-static const struct plx_app app = {
-	.name = "rpc-kill",
-	.summary = "a service, or a client of it, to be killed",
-	.usage = "  rpc-kill [EAL options] -- --listen ADDR --log FILE\n"
-		 "  rpc-kill [EAL options] -- --service ADDR --identity N --log FILE\n",
-	.options = options,
-};
+static const struct plx_app app = {.name = "rpc-kill",
+				   .summary = "a service, or a client of it, to be killed",
+				   .options = options};
 
 static void write_line(const char *line, int length)
 {

@@ -45,14 +45,10 @@ static int check(void)
 		     : plx_fail(EINVAL, "give one of --listen ADDR and --connect ADDR");
 }
 
-static const struct plx_app app = {
-	.name = "link-beside",
-	.summary = "Round trips on one link while another one streams.",
-	.usage = "  link-beside [EAL options] -- --listen ADDR | --connect ADDR [--duration S]\n"
-		 "              [--warmup N] [--out DIR] [--name NAME]\n",
-	.options = options,
-	.check = check,
-};
+static const struct plx_app app = {.name = "link-beside",
+				   .summary = "Round trips on one link while another one streams.",
+				   .options = options,
+				   .check = check};
 
 /* Server ----------------------------------------------------------------------------------- */
 

@@ -58,10 +58,8 @@ static int check(void)
 static const struct plx_app app = {
 	.name = "link-idle",
 	.summary = "What many idle links cost the lcore that accepted them.",
-	.usage = "  link-idle [EAL options] -- --listen ADDR --links N [--duration S] --out FILE\n",
 	.options = options,
-	.check = check,
-};
+	.check = check};
 
 /* Links ------------------------------------------------------------------------------------ */
 

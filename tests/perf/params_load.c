@@ -34,7 +34,7 @@ static bool durable;
 static const char *out;
 
 static const struct plx_app_option options[] = {
-	PLX_TEXT("service", "ADDR", &service, "host:port of plx-params"),
+	PLX_ADDRESS("service", &service, "host:port of plx-params", .required = true),
 	PLX_UINT("parameters", "N", &parameters, 1, PARAMETERS_MAX,
 		 "so many are defined (default 100000)"),
 	PLX_UINT("watchers", "N", &watchers, 0, WATCHERS_MAX,
@@ -47,20 +47,11 @@ static const struct plx_app_option options[] = {
 	PLX_OPTIONS_END,
 };
 
-static int check(void)
-{
-	return service ? plx_address_check("--service", service)
-		       : plx_fail(EINVAL, "--service ADDR is missing");
-}
-
 static const struct plx_app app = {
 	.name = "params-load",
 	.summary = "Load a plx-params service, and look whether anything is lost.",
-	.usage = "  params-load [EAL options] -- --service ADDR [options]",
 	.options = options,
-	.idle = "poll",
-	.check = check,
-};
+	.idle = "poll"};
 
 struct watcher {
 	struct netio_subscribe_socket socket;

@@ -18,7 +18,7 @@ static struct {
 	uint64_t port;
 	bool quiet;
 	struct plx_app_list tags;
-	const char *title;
+	const char *title, *from;
 } values;
 
 static const struct plx_app_option options[] = {
@@ -31,6 +31,7 @@ static const struct plx_app_option options[] = {
 	PLX_UINT("port", "PORT", &values.port, 1, 65535, "a number with a letter", .letter = 'p'),
 	PLX_FLAG("quiet", &values.quiet, "say less", .letter = 'q'),
 	PLX_LIST("tag", "TAG", &values.tags, "several", .letter = 't'),
+	PLX_ADDRESS("from", &values.from, "an address that is checked"),
 	PLX_TEXT("title", "TEXT", &values.title, "a text", .may_be_empty = true),
 	PLX_OPTIONS_END,
 };
@@ -60,7 +61,9 @@ static int parse(const char *const *words)
 
 #define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
 
-static void every_kind_is_stored(void **state)
+#define TEST(name) PLX_TEST_WITH(name, reset, NULL)
+
+TEST(every_kind_is_stored)
 {
 	assert_int_equal(PARSE("--listen", "a:1", "--count=7", "--size", "4K", "--pause", "1.5s",
 			       "--colour", "blue", "--verify"),
@@ -74,7 +77,7 @@ static void every_kind_is_stored(void **state)
 	assert_true(values.verify);
 }
 
-static void defaults_stay_where_nothing_is_given(void **state)
+TEST(defaults_stay_where_nothing_is_given)
 {
 	values.count = 42;
 	assert_int_equal(PARSE("--verify"), 0);
@@ -83,7 +86,7 @@ static void defaults_stay_where_nothing_is_given(void **state)
 	assert_int_equal(parse((const char *const[]){NULL}), 0);
 }
 
-static void a_text_may_be_empty_where_its_option_says_so(void **state)
+TEST(a_text_may_be_empty_where_its_option_says_so)
 {
 	assert_int_equal(PARSE("--title", "", "--verify"), 0);
 	assert_string_equal(values.title, "");
@@ -95,7 +98,7 @@ static void a_text_may_be_empty_where_its_option_says_so(void **state)
 	assert_error_has("--title: a value is missing; give --title TEXT");
 }
 
-static void clear_abbreviations_are_taken(void **state)
+TEST(clear_abbreviations_are_taken)
 {
 	assert_int_equal(PARSE("--ve", "--cou=3", "--lis", "x"), 0);
 	assert_true(values.verify);
@@ -103,7 +106,7 @@ static void clear_abbreviations_are_taken(void **state)
 	assert_string_equal(values.listen, "x");
 }
 
-static void dash_alone_is_a_value(void **state)
+TEST(dash_alone_is_a_value)
 {
 	assert_int_equal(PARSE("--listen", "-"), 0);
 	assert_string_equal(values.listen, "-");
@@ -114,7 +117,7 @@ static void dash_alone_is_a_value(void **state)
 	assert_string_equal(values.listen, "-x");
 }
 
-static void letters_stand_for_names(void **state)
+TEST(letters_stand_for_names)
 {
 	assert_int_equal(PARSE("-p", "12345", "-q", "-t", "=x"), 0);
 	assert_int_equal(values.port, 12345);
@@ -124,7 +127,7 @@ static void letters_stand_for_names(void **state)
 	assert_int_equal(values.port, 7);
 }
 
-static void lists_take_several_in_their_order(void **state)
+TEST(lists_take_several_in_their_order)
 {
 	assert_int_equal(PARSE("-t", "1", "--tag=2", "--verify", "--tag", "3", "-t4"), 0);
 	assert_int_equal(values.tags.count, 4);
@@ -134,7 +137,7 @@ static void lists_take_several_in_their_order(void **state)
 	assert_string_equal(values.tags.at[3], "4");
 }
 
-static void list_that_is_too_long_is_told(void **state)
+TEST(list_that_is_too_long_is_told)
 {
 	for (int i = 0; i < PLX_APP_LIST_MAX; i++)
 		assert_int_equal(PARSE("-t", "7"), 0);
@@ -144,7 +147,7 @@ static void list_that_is_too_long_is_told(void **state)
 	assert_int_equal(values.tags.count, PLX_APP_LIST_MAX);
 }
 
-static void wrong_words_are_told(void **state)
+TEST(wrong_words_are_told)
 {
 	static const struct {
 		const char *words[5];
@@ -189,6 +192,8 @@ static void wrong_words_are_told(void **state)
 		{{"-q", "-q"}, "-q: given twice; give it once"},
 		{{"-qp"}, "-qp: unknown option"},
 		{{"-t"}, "-t: a value is missing; give -t TAG"},
+		{{"--from", "a"}, "--from a: "},
+		{{"--from"}, "--from: a value is missing; give --from ADDR"},
 		{{"--help"}, "--help: an EAL option"}, /* plx_app_start sees to it */
 	};
 
@@ -198,14 +203,30 @@ static void wrong_words_are_told(void **state)
 	}
 }
 
-static void check_has_the_last_word(void **state)
+TEST(what_is_required_must_be_given)
+{
+	static const struct plx_app_option one[] = {
+		PLX_FLAG("verify", &values.verify, "look at the content"),
+		PLX_ADDRESS("from", &values.from, "an address", .required = true),
+		PLX_OPTIONS_END,
+	};
+	const struct plx_app strict = {.name = "strict", .options = one};
+	const char *argv[] = {"--verify", "--from", "a:1"};
+
+	assert_int_equal(plx_app_parse(1, (char **)argv, &strict), -EINVAL);
+	assert_string_equal(plx_error(), "--from ADDR is missing");
+	assert_int_equal(plx_app_parse(3, (char **)argv, &strict), 0);
+	assert_string_equal(values.from, "a:1");
+}
+
+TEST(check_has_the_last_word)
 {
 	values.check_result = 1;
 	assert_int_equal(PARSE("--verify"), -EINVAL);
 	assert_string_equal(plx_error(), "the check says no");
 }
 
-static void table_may_be_empty(void **state)
+TEST(table_may_be_empty)
 {
 	const struct plx_app bare = {.name = "bare"};
 	const char *argv[] = {"--listen"};
@@ -215,7 +236,7 @@ static void table_may_be_empty(void **state)
 	assert_error_has("--listen: unknown option");
 }
 
-static void words_of_the_program_are_told_from_the_eals(void **state)
+TEST(words_of_the_program_are_told_from_the_eals)
 {
 	static const char *const own[] = {
 		"--listen",   "--lis=3", "--co", /* two begin so, both are its own */
@@ -231,7 +252,7 @@ static void words_of_the_program_are_told_from_the_eals(void **state)
 		assert_false(app_options_own(&app, eals[i], false));
 }
 
-static void a_name_of_both_is_the_programs_but_before_the_dashes(void **state)
+TEST(a_name_of_both_is_the_programs_but_before_the_dashes)
 {
 	static const struct plx_app_option both[] = {
 		PLX_FLAG("provider", &values.verify, ""),
@@ -248,7 +269,7 @@ static void a_name_of_both_is_the_programs_but_before_the_dashes(void **state)
 	assert_true(app_options_own(&clash, "--heartbeat-log", true));
 }
 
-static void a_value_is_a_word_of_its_option(void **state)
+TEST(a_value_is_a_word_of_its_option)
 {
 	static const struct {
 		const char *word, *next;
@@ -265,7 +286,7 @@ static void a_value_is_a_word_of_its_option(void **state)
 				 rows[i].count);
 }
 
-static void an_own_option_is_suggested_before_the_eals(void **state)
+TEST(an_own_option_is_suggested_before_the_eals)
 {
 	static const struct plx_app_option near[] = {
 		PLX_FLAG("hugo", &values.verify, ""),
@@ -283,7 +304,7 @@ static void an_own_option_is_suggested_before_the_eals(void **state)
 	assert_string_equal(plx_error(), "--file: unknown option (--help lists all)");
 }
 
-static void help_lists_options_in_columns(void **state)
+TEST(help_lists_options_in_columns)
 {
 	static const struct plx_app_option two[] = {
 		PLX_FLAG("verify", NULL, "look at it"),
@@ -309,28 +330,4 @@ static void help_lists_options_in_columns(void **state)
 	free(text);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, reset)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(every_kind_is_stored),
-		TEST(defaults_stay_where_nothing_is_given),
-		TEST(a_text_may_be_empty_where_its_option_says_so),
-		TEST(clear_abbreviations_are_taken),
-		TEST(dash_alone_is_a_value),
-		TEST(letters_stand_for_names),
-		TEST(lists_take_several_in_their_order),
-		TEST(list_that_is_too_long_is_told),
-		TEST(wrong_words_are_told),
-		TEST(check_has_the_last_word),
-		TEST(table_may_be_empty),
-		TEST(words_of_the_program_are_told_from_the_eals),
-		TEST(a_name_of_both_is_the_programs_but_before_the_dashes),
-		TEST(a_value_is_a_word_of_its_option),
-		TEST(an_own_option_is_suggested_before_the_eals),
-		TEST(help_lists_options_in_columns),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()
