@@ -83,18 +83,33 @@ static inline size_t raw_mark_bytes(uint64_t size)
 struct raw_program {
 	const char *name;
 	const char *provider;
-	const char *idle;
-	const char *address;    /* "HOST:PORT", or what stands for it */
+	const char *idle;       /* NULL: "poll" */
 	uint64_t fixed_size;    /* the one that there is; 0: any */
 	bool choose_provider;   /* has --provider */
 	bool choose_idle;       /* has --idle */
 	bool choose_cq;         /* has --cq */
 	bool choose_copy;       /* has --copy */
-	bool address_is_a_name; /* not to be split at the colon */
+	bool address_is_a_name; /* else HOST:PORT */
 	int (*serve)(const struct raw_options *options);
 	int (*ping)(const struct raw_options *options, uint8_t *message, struct raw_run *run);
 	int (*stream)(const struct raw_options *options, struct raw_flow *flow);
 };
+
+/* The one of this program. raw_main.c parses, pins, runs serve, ping or stream, prints and writes
+ * the result. What may follow the provider is further members. */
+extern const struct raw_program raw_program;
+#define RAW_ROUND_TRIPS(name_, provider_, ...)                           \
+	const struct raw_program raw_program = {.name = (name_),         \
+						.provider = (provider_), \
+						.serve = serve,          \
+						.ping = ping,            \
+						__VA_ARGS__}
+#define RAW_STREAM(name_, provider_, ...)                                \
+	const struct raw_program raw_program = {.name = (name_),         \
+						.provider = (provider_), \
+						.serve = serve,          \
+						.stream = stream,        \
+						__VA_ARGS__}
 
 /* raw_options.c: returns 0, 1 after --help, or -EINVAL. */
 int raw_parse(int argc, char **argv, const struct raw_program *program,
@@ -104,9 +119,6 @@ int raw_parse(int argc, char **argv, const struct raw_program *program,
  * -ERANGE: the figures are not what they claim; -errno. */
 int raw_report_run(const struct raw_options *options, const struct raw_run *run);
 int raw_report_flow(const struct raw_options *options, const struct raw_flow *flow);
-
-/* Parse, pin, run serve, ping or stream, print and write the result. Returns the exit status. */
-int raw_main(int argc, char **argv, const struct raw_program *program);
 
 /* Print "listening on ADDRESS" for scripts that wait for it. */
 void raw_say_listening(const char *host, const char *port);

@@ -133,18 +133,5 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	return rc;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct raw_program program = {
-		.name = "raw-eventfd",
-		.provider = "memory",
-		.idle = "event",
-		.address = "NAME",
-		.address_is_a_name = true,
-		.fixed_size = RAW_LOCAL_SIZE,
-		.serve = serve,
-		.ping = ping,
-	};
-
-	return raw_main(argc, argv, &program);
-}
+RAW_ROUND_TRIPS("raw-eventfd", "memory", .idle = "event", .address_is_a_name = true,
+		.fixed_size = RAW_LOCAL_SIZE);

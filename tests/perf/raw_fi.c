@@ -206,19 +206,4 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	return rc;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct raw_program program = {
-		.name = "raw-fi",
-		.provider = "tcp",
-		.idle = "poll",
-		.address = "HOST:PORT",
-		.choose_provider = true,
-		.choose_idle = true,
-		.choose_cq = true,
-		.serve = serve,
-		.ping = ping,
-	};
-
-	return raw_main(argc, argv, &program);
-}
+RAW_ROUND_TRIPS("raw-fi", "tcp", .choose_provider = true, .choose_idle = true, .choose_cq = true);

@@ -111,17 +111,4 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	return rc;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct raw_program program = {
-		.name = "raw-fi-shm",
-		.provider = "shm",
-		.idle = "poll",
-		.address = "NAME",
-		.address_is_a_name = true,
-		.serve = serve,
-		.ping = ping,
-	};
-
-	return raw_main(argc, argv, &program);
-}
+RAW_ROUND_TRIPS("raw-fi-shm", "shm", .address_is_a_name = true);

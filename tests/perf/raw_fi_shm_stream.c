@@ -32,17 +32,4 @@ static int stream(const struct raw_options *options, struct raw_flow *flow)
 	return rc;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct raw_program program = {
-		.name = "raw-fi-shm-stream",
-		.provider = "shm",
-		.idle = "poll",
-		.address = "NAME",
-		.address_is_a_name = true,
-		.serve = serve,
-		.stream = stream,
-	};
-
-	return raw_main(argc, argv, &program);
-}
+RAW_STREAM("raw-fi-shm-stream", "shm", .address_is_a_name = true);

@@ -33,17 +33,4 @@ static int stream(const struct raw_options *options, struct raw_flow *flow)
 	return rc;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct raw_program program = {
-		.name = "raw-fi-stream",
-		.provider = "tcp",
-		.idle = "poll",
-		.address = "HOST:PORT",
-		.choose_provider = true,
-		.serve = serve,
-		.stream = stream,
-	};
-
-	return raw_main(argc, argv, &program);
-}
+RAW_STREAM("raw-fi-stream", "tcp", .choose_provider = true);

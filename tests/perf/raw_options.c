@@ -51,6 +51,11 @@ static const struct option long_options[] = {
 	{0},
 };
 
+static const char *address_of(const struct raw_program *program)
+{
+	return program->address_is_a_name ? "NAME" : "HOST:PORT";
+}
+
 static void print_help(const struct raw_program *program)
 {
 	const char *what = program->stream ? "messages" : "round trips";
@@ -64,8 +69,9 @@ static void print_help(const struct raw_program *program)
 	       "  --out DIR      write NAME.json%s there\n"
 	       "  --name NAME    of the run (%s)\n"
 	       "  --wait S       how long a server waits for its client (30)\n",
-	       program->name, program->address, program->address,
-	       program->stream ? "Messages one way" : "Ping-pong", program->idle,
+	       program->name, address_of(program), address_of(program),
+	       program->stream ? "Messages one way" : "Ping-pong",
+	       program->idle ? program->idle : "poll",
 	       program->fixed_size ? "; there is no other" : "; K and M may follow", what, what,
 	       program->stream ? "" : ", NAME.hgrm and NAME.csv", program->name);
 	if (program->choose_provider)
@@ -95,7 +101,7 @@ static int set_address(const struct raw_program *program, struct raw_options *op
 	if (program->address_is_a_name)
 		return snprintf(options->host, sizeof(options->host), "%s", text) > 0
 			     ? 0
-			     : plx_fail(EINVAL, "an empty name: give %s", program->address);
+			     : plx_fail(EINVAL, "an empty name: give %s", address_of(program));
 
 	const char *colon = strrchr(text, ':');
 	size_t length = colon ? (size_t)(colon - text) : 0;
@@ -192,8 +198,8 @@ static int set_option(const struct raw_program *program, struct raw_options *opt
 static int check(const struct raw_program *program, const struct raw_options *options)
 {
 	if (!options->address)
-		return plx_fail(EINVAL, "give --listen %s or --connect %s", program->address,
-				program->address);
+		return plx_fail(EINVAL, "give --listen %s or --connect %s", address_of(program),
+				address_of(program));
 	if (program->fixed_size && options->size != program->fixed_size)
 		return plx_fail(EINVAL, "--size %llu: %s has messages of %llu B alone",
 				(unsigned long long)options->size, program->name,

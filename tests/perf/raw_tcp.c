@@ -278,17 +278,4 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	return rc;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct raw_program program = {
-		.name = "raw-tcp",
-		.provider = "kernel",
-		.idle = "poll",
-		.address = "HOST:PORT",
-		.choose_idle = true,
-		.serve = serve,
-		.ping = ping,
-	};
-
-	return raw_main(argc, argv, &program);
-}
+RAW_ROUND_TRIPS("raw-tcp", "kernel", .choose_idle = true);

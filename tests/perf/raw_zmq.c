@@ -75,16 +75,4 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	return rc;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct raw_program program = {
-		.name = "raw-zmq",
-		.provider = "zmq",
-		.idle = "block",
-		.address = "HOST:PORT",
-		.serve = serve,
-		.ping = ping,
-	};
-
-	return raw_main(argc, argv, &program);
-}
+RAW_ROUND_TRIPS("raw-zmq", "zmq", .idle = "block");

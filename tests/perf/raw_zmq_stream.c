@@ -270,17 +270,4 @@ static int stream(const struct raw_options *options, struct raw_flow *flow)
 	return rc;
 }
 
-int main(int argc, char **argv)
-{
-	static const struct raw_program program = {
-		.name = "raw-zmq-stream",
-		.provider = "zmq",
-		.idle = "block",
-		.address = "HOST:PORT",
-		.choose_copy = true,
-		.serve = serve,
-		.stream = stream,
-	};
-
-	return raw_main(argc, argv, &program);
-}
+RAW_STREAM("raw-zmq-stream", "zmq", .idle = "block", .choose_copy = true);
