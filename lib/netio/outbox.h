@@ -2,11 +2,11 @@
 /* What waits for one peer, and what becomes of a message for it. In the order in which a message
  * passes them:
  *
- *     policy.c         what becomes of a message: sent, put into a page, dropped, kept as the
- * newest conflate.c       the newest message of each tag, where only that waits outbox_gap.c pages
- * that are dropped, and the gaps that the peer has to hear of outbox.c         pages: filled,
- * waiting for the link, with it, and free again outbox_life.c    their memory, and the link's
- * beginning and end
+ *     policy.c       what becomes of a message: sent, put into a page, dropped, or kept
+ *     conflate.c     the newest message of each tag, where only that waits
+ *     outbox_gap.c   pages that are dropped, and the gaps that the peer has to hear of
+ *     outbox.c       pages: filled, waiting for the link, with it, and free again
+ *     outbox_life.c  their memory, and the link's beginning and end
  *
  * A page is free, or being filled, or waits for the link, or is with it. */
 #ifndef NETIO_OUTBOX_H
