@@ -12,6 +12,7 @@ void tasks_init(struct plx_task *ring)
 /* Inlined: each task that runs is unlinked. */
 static inline void unlink_task(struct plx_task *task)
 {
+	assert(plx_task_scheduled(task));
 	task->prev->next = task->next;
 	task->next->prev = task->prev;
 	task->next = NULL;
