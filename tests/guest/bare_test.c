@@ -101,9 +101,8 @@ TEST(an_lcore_runs_there)
 				     .node = guest_bare_node(),
 				     .owner = PLX_LCORE_NONE};
 	struct plx_pool *pool;
-	struct lcores set;
 
-	lcores_up(&set, 3);
+	lcores_up(3);
 	assert_int_equal(plx_lcore_node(BARE), guest_bare_node());
 	assert_int_equal(plx_pool_create(&attr, &pool), 0);
 	assert_int_equal(run_on(BARE, use_it_all, pool), 0);
@@ -111,7 +110,7 @@ TEST(an_lcore_runs_there)
 	assert_int_equal(answers, 1);
 	assert_true(node_fallbacks() > 0);
 	plx_pool_destroy(pool);
-	lcores_down(&set);
+	lcores_down();
 }
 
 int main(void)

@@ -15,15 +15,13 @@
 #define OBJECT_BYTES 200
 #define VAR_BYTES    10000
 
-static struct lcores set;
-
 /* An lcore of each node, as far as there are nodes; the main one is the one given. */
 static void up(uint32_t main_lcore)
 {
 	assert_int_equal(plx_mem_init(NULL), 0);
-	lcores_prepare(&set, 2);
-	set.conf.main_lcore = main_lcore;
-	if (plx_lcores_init(&set.conf))
+	lcores_prepare(2);
+	lcores.conf.main_lcore = main_lcore;
+	if (plx_lcores_init(&lcores.conf))
 		fail_msg("%s", plx_error());
 	if (guest_nodes())
 		assert_int_not_equal(plx_lcore_node(0), plx_lcore_node(WORKER));
@@ -32,7 +30,7 @@ static void up(uint32_t main_lcore)
 static int teardown(void **state)
 {
 	if (plx_lcore_count())
-		lcores_down(&set);
+		lcores_down();
 	plx_mem_fini();
 	return 0;
 }

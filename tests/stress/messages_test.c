@@ -12,7 +12,6 @@
 #define LCORES  6
 #define THREADS 4
 
-static struct lcores lcores;
 static uint32_t messages_each; /* from each sender to each lcore */
 static uint64_t still_max_s;   /* without progress, and the test has failed */
 
@@ -66,7 +65,7 @@ static void run_all(uint32_t lcore_count, uint32_t parts, plx_lcore_fn on_lcore,
 	pthread_t threads[THREADS];
 	int result = -1;
 
-	lcores_up(&lcores, lcore_count);
+	lcores_up(lcore_count);
 	atomic_store(&unfinished, parts);
 	plx_timer_init(&timer, look_after, NULL);
 	assert_int_equal(plx_timer_start_periodic(&timer, PLX_NS_PER_S), 0);
@@ -309,7 +308,7 @@ PLX_TEST(all_messages_arrive_once_and_in_order)
 	/* And each response that had to wait. */
 	assert_in_range(full, atomic_load(&refused),
 			atomic_load(&refused) + (uint64_t)LCORES * messages_each);
-	lcores_down(&lcores);
+	lcores_down();
 }
 
 /* No message unheard ------------------------------------------------------------------------- */
@@ -424,7 +423,7 @@ PLX_TEST(no_message_is_left_unheard)
 	run_all(PAIRED, THREADS + count, run_pairs, send_one_at_a_time);
 	for (unsigned i = 0; i < count; i++)
 		assert_int_equal(pairs[i].calls, messages_each);
-	lcores_down(&lcores);
+	lcores_down();
 }
 
 /* Lanes that two want at once ----------------------------------------------------------------- */
@@ -497,7 +496,7 @@ PLX_TEST(a_lane_that_two_want_at_once_is_one)
 		present = meeting_count % 2 ? 2 : PAIRED;
 		atomic_store(&arrived, 0);
 		run_all(present, present * (present - 1), meet, wait_for_stop);
-		lcores_down(&lcores);
+		lcores_down();
 	}
 }
 

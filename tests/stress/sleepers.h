@@ -19,7 +19,6 @@
 #define SPIN_MAX_NS 3000
 #define STILL_MAX_S 20 /* without progress, and the test has failed */
 
-static struct lcores lcores;
 static uint64_t rounds; /* of each test */
 
 /* Relaxed throughout: numbers to look at. */
@@ -161,14 +160,14 @@ static void run_all(void *(*fn)(void *))
 static int set_up(void **state)
 {
 	atomic_store(&progress, 0);
-	lcores_up(&lcores, LCORES);
+	lcores_up(LCORES);
 	set_policies();
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	lcores_down(&lcores);
+	lcores_down();
 	return 0;
 }
 
