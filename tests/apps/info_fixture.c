@@ -1,50 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "info_fixture.h"
 
-#include <errno.h>
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-
-char root[64];
+char root[FOLDER_BYTES];
 
 int make_root(void **state)
 {
-	snprintf(root, sizeof(root), "/tmp/plx-info-test-XXXXXX");
-	return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *at)
-{
-	return remove(path);
+	folder_make(root);
+	return 0;
 }
 
 int remove_root(void **state)
 {
-	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void make_parents(char *path)
-{
-	for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		if (mkdir(path, 0700) != 0)
-			assert_int_equal(errno, EEXIST);
-		*slash = '/';
-	}
+	return folder_remove(root);
 }
 
 void put(const char *name, const char *text)
 {
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s%s", root, name);
-	make_parents(path);
-	FILE *file = fopen(path, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
+	folder_put(root, name, text);
 }
 
 struct info *sound_host(void)

@@ -3,12 +3,12 @@
 #ifndef APPS_INFO_FIXTURE_H
 #define APPS_INFO_FIXTURE_H
 
-#include "plx_test.h"
+#include "folder.h"
 
 #include "info.h"
 
-/** The folder that stands for "/", while a made_up_test runs. */
-extern char root[64];
+/** The folder that stands for "/", while a MADE_UP_TEST runs. */
+extern char root[FOLDER_BYTES];
 
 int make_root(void **state);
 int remove_root(void **state);

@@ -15,8 +15,7 @@ static void use(enum plx_huge huge, enum plx_numa numa)
 {
 	struct plx_mem_conf conf = {.huge = huge, .numa = numa};
 
-	if (plx_mem_init(&conf))
-		fail_msg("%s", plx_error());
+	assert_works(plx_mem_init(&conf));
 }
 
 static uint64_t node_fallbacks(void)

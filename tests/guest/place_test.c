@@ -21,8 +21,7 @@ static void up(uint32_t main_lcore)
 	assert_int_equal(plx_mem_init(NULL), 0);
 	lcores_prepare(2);
 	lcores.conf.main_lcore = main_lcore;
-	if (plx_lcores_init(&lcores.conf))
-		fail_msg("%s", plx_error());
+	assert_works(plx_lcores_init(&lcores.conf));
 	if (guest_nodes())
 		assert_int_not_equal(plx_lcore_node(0), plx_lcore_node(WORKER));
 }

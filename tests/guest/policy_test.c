@@ -15,8 +15,7 @@ static void use(enum plx_huge huge, enum plx_numa numa)
 {
 	struct plx_mem_conf conf = {.huge = huge, .numa = numa};
 
-	if (plx_mem_init(&conf))
-		fail_msg("%s", plx_error());
+	assert_works(plx_mem_init(&conf));
 }
 
 static void fill(int node, size_t leave)
@@ -170,8 +169,7 @@ TEST(strict_at_init_fails_where_the_node_has_no_room)
 	struct plx_mem_conf conf = {
 		.numa = PLX_NUMA_STRICT, .node_bytes = node_bytes, .node_count = 2};
 
-	assert_int_equal(plx_mem_init(&conf), -ENOMEM);
-	assert_error_has("not enough memory on node 0: ");
+	assert_fails(plx_mem_init(&conf), -ENOMEM, "not enough memory on node 0: ");
 	assert_int_equal(plx_zone_count(), 0);
 }
 

@@ -61,10 +61,8 @@ static void nothing_on_a_link_is_slept_through(const char *provider)
 	struct plx_listen_attr attr = {.link = {.events = &events}};
 	struct plx_listener *listener;
 
-	if (plx_fabric_init(&fabric))
-		fail_msg("%s", plx_error());
-	if (plx_link_listen("127.0.0.1:0", &attr, &listener))
-		fail_msg("%s", plx_error());
+	assert_works(plx_fabric_init(&fabric));
+	assert_works(plx_link_listen("127.0.0.1:0", &attr, &listener));
 	snprintf(address, sizeof(address), "%s", plx_listener_address(listener));
 	assert_int_equal(plx_lcore_send(10, connect_there, NULL), 0);
 	run_all(NULL);

@@ -97,11 +97,25 @@ static inline int plx_test_run(const char *name, CMFixtureFunction setup,
 			skip();                  \
 	} while (0)
 
+/** Fail unless a call returns 0; shows its error. */
+#define assert_works(call)                           \
+	do {                                         \
+		if ((call) != 0)                     \
+			fail_msg("%s", plx_error()); \
+	} while (0)
+
 /** Fail unless the last error's text has `part` in it; shows the whole text. */
 #define assert_error_has(part)                                                       \
 	do {                                                                         \
 		if (!strstr(plx_error(), (part)))                                    \
 			fail_msg("error text '%s' lacks '%s'", plx_error(), (part)); \
+	} while (0)
+
+/** Fail unless a call returns that error, and its text has `part` in it. */
+#define assert_fails(call, error, part)        \
+	do {                                   \
+		assert_int_equal(call, error); \
+		assert_error_has(part);        \
 	} while (0)
 
 #endif

@@ -268,8 +268,8 @@ RESULT_TEST(a_directory_that_cannot_be_is_named)
 	struct fixture *f = *state;
 
 	fill(f, 100);
-	assert_int_equal(plx_result_write(&f->result, "/dev/null/x"), -ENOTDIR);
-	assert_error_has("cannot make directory /dev/null/x: Not a directory");
+	assert_fails(plx_result_write(&f->result, "/dev/null/x"), -ENOTDIR,
+		     "cannot make directory /dev/null/x: Not a directory");
 	assert_true(plx_result_write(&f->result, "/dev/null") < 0);
 	assert_error_has("/dev/null");
 }
@@ -280,8 +280,8 @@ RESULT_TEST(a_name_with_a_slash_is_refused)
 
 	fill(f, 100);
 	f->result.name = "../x";
-	assert_int_equal(plx_result_write(&f->result, f->dir), -EINVAL);
-	assert_error_has("result name '../x': give one without '/'");
+	assert_fails(plx_result_write(&f->result, f->dir), -EINVAL,
+		     "result name '../x': give one without '/'");
 }
 
 RESULT_TEST(a_closed_loop_may_take_50_ns_between_its_trips)
@@ -305,11 +305,9 @@ RESULT_TEST(a_closed_loop_accounts_for_97_percent_of_its_time)
 	f->result.elapsed_ns = in_trips * 1000 / 971;
 	assert_int_equal(plx_result_check(&f->result), 0);
 	f->result.elapsed_ns = in_trips * 1000 / 969;
-	assert_int_equal(plx_result_check(&f->result), -ERANGE);
-	assert_error_has("-3.1 % from the elapsed");
+	assert_fails(plx_result_check(&f->result), -ERANGE, "-3.1 % from the elapsed");
 	f->result.elapsed_ns = in_trips * 1000 / 1031;
-	assert_int_equal(plx_result_check(&f->result), -ERANGE);
-	assert_error_has("+3.1 % from the elapsed");
+	assert_fails(plx_result_check(&f->result), -ERANGE, "+3.1 % from the elapsed");
 	f->result.elapsed_ns = 0;
 	assert_int_equal(plx_result_check(&f->result), -ERANGE);
 }
@@ -324,8 +322,8 @@ RESULT_TEST(an_open_loop_reaches_its_rate)
 	f->result.sending_ns = f->result.scheduled_ns + PLX_NS_PER_MS;
 	assert_int_equal(plx_result_check(&f->result), 0);
 	f->result.sending_ns = f->result.scheduled_ns + 3 * PLX_NS_PER_MS;
-	assert_int_equal(plx_result_check(&f->result), -ERANGE);
-	assert_error_has("achieved 997 of 1000 scheduled requests per second");
+	assert_fails(plx_result_check(&f->result), -ERANGE,
+		     "achieved 997 of 1000 scheduled requests per second");
 }
 
 /* A Poisson schedule has more or fewer arrivals than its rate says, by chance. */
@@ -356,16 +354,14 @@ RESULT_TEST(a_lost_request_makes_a_run_invalid)
 
 	fill(f, 1000);
 	f->result.lost = 3;
-	assert_int_equal(plx_result_check(&f->result), -ERANGE);
-	assert_error_has("3 requests had no answer");
+	assert_fails(plx_result_check(&f->result), -ERANGE, "3 requests had no answer");
 }
 
 RESULT_TEST(a_run_without_round_trips_is_invalid)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(plx_result_check(&f->result), -ERANGE);
-	assert_error_has("no round trip was completed");
+	assert_fails(plx_result_check(&f->result), -ERANGE, "no round trip was completed");
 }
 
 /* Printing --------------------------------------------------------------------------------- */

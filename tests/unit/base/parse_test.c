@@ -25,8 +25,7 @@ static void all_good(parse_fn parse, const struct good *rows, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t value = UNTOUCHED;
 
-		if (parse("--x", rows[i].text, 0, 0, &value))
-			fail_msg("%s", plx_error());
+		assert_works(parse("--x", rows[i].text, 0, 0, &value));
 		assert_true(value == rows[i].value);
 	}
 }

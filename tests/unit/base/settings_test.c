@@ -47,8 +47,7 @@ PLX_TEST(what_is_no_setting_is_told_with_the_keys_that_there_are)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		assert_int_equal(set(rows[i][0]), -EINVAL);
-		assert_error_has(rows[i][1]);
+		assert_fails(set(rows[i][0]), -EINVAL, rows[i][1]);
 		assert_error_has("is no setting; give KEY=VALUE,... with keys from size, count");
 	}
 }
@@ -59,14 +58,11 @@ PLX_TEST(values_out_of_range_are_told_with_the_range)
 					   "count=1,size=99999999999999999999999999999"};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		assert_int_equal(set(rows[i]), -EINVAL);
-		assert_error_has("--x size ");
+		assert_fails(set(rows[i]), -EINVAL, "--x size ");
 		assert_error_has("out of range; give 4096 to 8192");
 	}
-	assert_int_equal(set("size=4K"), -EINVAL);
-	assert_error_has("--x size 4K: not a whole number");
-	assert_int_equal(set("size="), -EINVAL);
-	assert_error_has("--x size");
+	assert_fails(set("size=4K"), -EINVAL, "--x size 4K: not a whole number");
+	assert_fails(set("size="), -EINVAL, "--x size");
 }
 
 PLX_TEST_MAIN()

@@ -1,36 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each case is a child, as a signal or a closed descriptor would end more than the test. */
-#include "plx_test.h"
+#include "in_child.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define FAILED 9
-
-#define check(condition)               \
-	do {                           \
-		if (!(condition))      \
-			_exit(FAILED); \
-	} while (0)
-
-static int in_child(void (*body)(void))
-{
-	int status = -1;
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		alarm(30); /* a child that hangs ends by SIGALRM, which no test expects */
-		body();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
-}
 
 static int pipe_without_reader(void)
 {
@@ -77,9 +51,9 @@ static void log_without_reader(void)
 
 PLX_TEST(a_reader_that_left_sends_no_signal)
 {
-	assert_int_equal(in_child(write_by_default), 0);
-	assert_int_equal(in_child(write_with_a_handler), 0);
-	assert_int_equal(in_child(log_without_reader), 0);
+	assert_passes(write_by_default);
+	assert_passes(write_with_a_handler);
+	assert_passes(log_without_reader);
 }
 
 static void write_while_blocked(void)
@@ -103,7 +77,7 @@ static void write_while_blocked(void)
 
 PLX_TEST(a_signal_that_was_pending_stays)
 {
-	assert_int_equal(in_child(write_while_blocked), 0);
+	assert_passes(write_while_blocked);
 }
 
 static void write_beyond_the_limit(void)
@@ -121,7 +95,7 @@ static void write_beyond_the_limit(void)
 
 PLX_TEST(a_file_at_its_limit_of_size_sends_no_signal)
 {
-	assert_int_equal(in_child(write_beyond_the_limit), 0);
+	assert_passes(write_beyond_the_limit);
 }
 
 static void fill_a_pipe(void)
@@ -137,7 +111,7 @@ static void fill_a_pipe(void)
 
 PLX_TEST(a_full_pipe_loses_the_text)
 {
-	assert_int_equal(in_child(fill_a_pipe), 0);
+	assert_passes(fill_a_pipe);
 }
 
 static void write_to_full_and_closed(void)
@@ -149,7 +123,7 @@ static void write_to_full_and_closed(void)
 
 PLX_TEST(what_cannot_be_written_gives_its_reason)
 {
-	assert_int_equal(in_child(write_to_full_and_closed), 0);
+	assert_passes(write_to_full_and_closed);
 }
 
 static bool is_null(int fd)
@@ -187,8 +161,8 @@ static void close_only_output(void)
 
 PLX_TEST(closed_standard_streams_stay_useless_but_taken)
 {
-	assert_int_equal(in_child(close_all_three), 0);
-	assert_int_equal(in_child(close_only_output), 0);
+	assert_passes(close_all_three);
+	assert_passes(close_only_output);
 }
 
 PLX_TEST_MAIN()

@@ -230,13 +230,13 @@ TEST(too_many_log_levels_are_refused)
 	assert_int_equal(read_text(f, text), 0);
 	plx_eal_conf_fini(&f->conf);
 	parse(f, 3, argv);
-	assert_int_equal(read_text(f, text), -EINVAL);
-	assert_error_has(":1 info: too many log levels; at most 16 are allowed");
+	assert_fails(read_text(f, text), -EINVAL,
+		     ":1 info: too many log levels; at most 16 are allowed");
 	plx_eal_conf_fini(&f->conf);
 	text[strlen(text) - 2] = '\0';
 	strcat(text, ", \"info\"];");
-	assert_int_equal(read_text(f, text), -EINVAL);
-	assert_error_has("log_level has 17 entries; at most 16 are allowed");
+	assert_fails(read_text(f, text), -EINVAL,
+		     "log_level has 17 entries; at most 16 are allowed");
 }
 
 /* In the example a setting that is commented out has its "#" right before the name. */
@@ -258,8 +258,7 @@ TEST(example_file_is_right_in_every_line)
 	while (fgets(line, sizeof(line), file))
 		strcat(text, line[0] == '#' && line[1] >= 'a' && line[1] <= 'z' ? line + 1 : line);
 	fclose(file);
-	if (read_text(f, text))
-		fail_msg("%s", plx_error());
+	assert_works(read_text(f, text));
 	assert_true(c->lcores && c->main_lcore && c->idle && c->socket_mem && c->huge && c->numa &&
 		    c->dump_memory && c->provider && c->tcp && c->require && c->receive_mem &&
 		    c->partial_mem && c->links_max && c->links_per_host && c->accepts_per_s &&
@@ -272,22 +271,19 @@ TEST(what_is_no_file_is_told)
 	const char *argv[] = {"program", "--config", f->path, NULL};
 
 	parse(f, 3, argv);
-	assert_int_equal(plx_eal_conf_file(&f->conf), -ENOENT);
-	assert_error_has("--config /tmp/plx_conf_");
+	assert_fails(plx_eal_conf_file(&f->conf), -ENOENT, "--config /tmp/plx_conf_");
 	assert_error_has("no such file; give the path of one");
 
 	f->conf.config = f->dir;
-	assert_int_equal(plx_eal_conf_file(&f->conf), -EINVAL);
-	assert_error_has("a directory; give the path of a file");
+	assert_fails(plx_eal_conf_file(&f->conf), -EINVAL, "a directory; give the path of a file");
 
 	f->conf.config = "/dev/zero";
-	assert_int_equal(plx_eal_conf_file(&f->conf), -EINVAL);
-	assert_error_has("--config /dev/zero: not a regular file; give the path of one");
+	assert_fails(plx_eal_conf_file(&f->conf), -EINVAL,
+		     "--config /dev/zero: not a regular file; give the path of one");
 
 	assert_int_equal(mkfifo(f->path, 0600), 0);
 	f->conf.config = f->path;
-	assert_int_equal(plx_eal_conf_file(&f->conf), -EINVAL);
-	assert_error_has("not a regular file");
+	assert_fails(plx_eal_conf_file(&f->conf), -EINVAL, "not a regular file");
 }
 
 TEST(unreadable_file_is_told)
@@ -303,8 +299,7 @@ TEST(unreadable_file_is_told)
 		assert_int_equal(seteuid(65534), 0);
 	rc = plx_eal_conf_file(&f->conf);
 	assert_int_equal(seteuid(user), 0);
-	assert_int_equal(rc, -EACCES);
-	assert_error_has("Permission denied");
+	assert_fails(rc, -EACCES, "Permission denied");
 }
 
 TEST(binary_and_huge_files_are_refused)
@@ -313,12 +308,11 @@ TEST(binary_and_huge_files_are_refused)
 	static char big[70000];
 
 	write_file(f, "lcores=\"0\";\0huge=\"1G\";", 23);
-	assert_int_equal(plx_eal_conf_file(&f->conf), -EINVAL);
-	assert_error_has("not a text file: it has a byte of value 0");
+	assert_fails(plx_eal_conf_file(&f->conf), -EINVAL,
+		     "not a text file: it has a byte of value 0");
 	memset(big, '\n', sizeof(big));
 	write_file(f, big, sizeof(big));
-	assert_int_equal(plx_eal_conf_file(&f->conf), -EINVAL);
-	assert_error_has("longer than 64 KiB");
+	assert_fails(plx_eal_conf_file(&f->conf), -EINVAL, "longer than 64 KiB");
 	write_file(f, big, 65536);
 	assert_int_equal(plx_eal_conf_file(&f->conf), 0);
 }
@@ -329,8 +323,7 @@ TEST(deep_nesting_is_refused)
 	static char text[40004] = "x = ";
 
 	memset(text + 4, '(', sizeof(text) - 5);
-	assert_int_equal(read_text(f, text), -EINVAL);
-	assert_error_has(":1: ");
+	assert_fails(read_text(f, text), -EINVAL, ":1: ");
 }
 
 TEST(what_has_no_end_is_told_with_its_line)
@@ -366,8 +359,7 @@ TEST(values_that_would_steer_a_terminal_are_refused)
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(values); i++) {
 		snprintf(text, sizeof(text), "\nlcores = \"%s\";", values[i]);
-		assert_int_equal(read_text(f, text), -EINVAL);
-		assert_error_has(":2: lcores \"");
+		assert_fails(read_text(f, text), -EINVAL, ":2: lcores \"");
 		assert_error_has("a control character in a value");
 		assert_null(strpbrk(plx_error(), "\x1b\r\x9b\xff"));
 	}

@@ -44,8 +44,7 @@ static void start(const char *lcores)
 {
 	struct plx_eal_conf conf = {.lcores = lcores, .huge = "none"};
 
-	if (plx_eal_init(&conf))
-		fail_msg("%s", plx_error());
+	assert_works(plx_eal_init(&conf));
 	plx_eal_conf_fini(&conf);
 }
 
@@ -103,8 +102,7 @@ PLX_TEST(second_init_is_refused)
 	struct plx_eal_conf conf = {.lcores = one_lcore};
 
 	start(one_lcore);
-	assert_int_equal(plx_eal_init(&conf), -EALREADY);
-	assert_error_has("call plx_eal_fini first");
+	assert_fails(plx_eal_init(&conf), -EALREADY, "call plx_eal_fini first");
 	assert_int_equal(plx_lcore_count(), 1);
 	assert_int_equal(plx_eal_fini(), 0);
 }
@@ -204,8 +202,7 @@ PLX_TEST(wrong_values_are_refused)
 			struct plx_eal_conf conf = rows[i].conf;
 
 			conf.dry_run = dry;
-			assert_int_equal(plx_eal_init(&conf), -EINVAL);
-			assert_error_has(rows[i].text);
+			assert_fails(plx_eal_init(&conf), -EINVAL, rows[i].text);
 			assert_null(plx_eal_topo());
 			assert_int_equal(count_descriptors(), fds);
 		}
@@ -222,8 +219,7 @@ PLX_TEST(failure_at_the_last_step_undoes_all_others)
 	/* The fabric is set up by somebody else, so that the EAL's own start of it fails. */
 	assert_int_equal(plx_fabric_init(&fabric), 0);
 	int fds = count_descriptors();
-	assert_int_equal(plx_eal_init(&conf), -EALREADY);
-	assert_error_has("the fabric is set up already");
+	assert_fails(plx_eal_init(&conf), -EALREADY, "the fabric is set up already");
 	assert_int_equal(plx_lcore_count(), 0);
 	assert_int_equal(count_threads(), tasks);
 	assert_int_equal(count_descriptors(), fds);
@@ -251,8 +247,7 @@ PLX_TEST(hanging_lcore_is_named_and_fini_can_be_repeated)
 	start(two_lcores);
 	assert_int_equal(plx_lcore_launch(5, ignore_stop, NULL), 0);
 	begin_ns = plx_now_ns();
-	assert_int_equal(plx_eal_fini(), -ETIMEDOUT);
-	assert_error_has("lcore 5 on CPU ");
+	assert_fails(plx_eal_fini(), -ETIMEDOUT, "lcore 5 on CPU ");
 	assert_error_has("still runs 5 s after it was asked to stop");
 	assert_in_range(plx_now_ns() - begin_ns, 4900 * PLX_NS_PER_MS, 8000 * PLX_NS_PER_MS);
 	assert_int_equal(plx_lcore_count(), 2);
@@ -311,8 +306,7 @@ static void check_dumps(const char *huge, const char *dump_memory, bool is_left_
 	unsigned opened = 0, left_out, dumped;
 	char text[1024];
 
-	if (plx_eal_init(&conf))
-		fail_msg("%s", plx_error());
+	assert_works(plx_eal_init(&conf));
 	assert_int_equal(strstr(plx_eal_describe(text, sizeof(text)), ", not in core dumps") !=
 				 NULL,
 			 is_left_out);

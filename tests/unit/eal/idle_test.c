@@ -21,8 +21,7 @@ static void expect(const char *text, const char *modes)
 {
 	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
 
-	if (parse(text, idle))
-		fail_msg("%s", plx_error());
+	assert_works(parse(text, idle));
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(places); i++) {
 		assert_int_equal("ape"[idle[i].mode], modes[i]);
 		assert_int_equal(idle[i].crowded, i == 1);
@@ -79,8 +78,7 @@ PLX_TEST(wrong_ones_are_refused)
 	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		assert_int_equal(parse(rows[i].text, idle), -EINVAL);
-		assert_error_has(rows[i].error);
+		assert_fails(parse(rows[i].text, idle), -EINVAL, rows[i].error);
 	}
 }
 

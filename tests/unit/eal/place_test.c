@@ -2,10 +2,10 @@
 /* Claims are real names of this host, which other processes may hold too: where a test needs CPUs
  * that are free it takes those of a made-up topology, beyond what hosts have. */
 #include "eal_priv.h"
+#include "folder.h"
 #include "log_capture.h"
 #include "plx_test.h"
 
-#include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,10 +13,10 @@
 #define SMALL_CPUS 8
 
 struct fixture {
-	struct plx_topo *small; /* CPUs 0 to 7 */
-	struct plx_topo *large; /* CPUs 0 to 511 */
-	struct plx_topo *nodes; /* CPUs 0 to 255 on node 0, 256 to 511 on node 1 */
-	char root[64];          /* stands for "/", and has no devices at first */
+	struct plx_topo *small;  /* CPUs 0 to 7 */
+	struct plx_topo *large;  /* CPUs 0 to 511 */
+	struct plx_topo *nodes;  /* CPUs 0 to 255 on node 0, 256 to 511 on node 1 */
+	char root[FOLDER_BYTES]; /* stands for "/", and has no devices at first */
 	struct plx_lcore_map map;
 	struct eal_claims claims;
 	int held[SMALL_CPUS];
@@ -31,16 +31,10 @@ static int setup(void **state)
 	assert_int_equal(plx_topo_open("synthetic:core:8 pu:1", &f->small), 0);
 	assert_int_equal(plx_topo_open("synthetic:core:512 pu:1", &f->large), 0);
 	assert_int_equal(plx_topo_open("synthetic:numa:2 core:256 pu:1", &f->nodes), 0);
-	snprintf(f->root, sizeof(f->root), "/tmp/plx-place-test-XXXXXX");
-	assert_non_null(mkdtemp(f->root));
+	folder_make(f->root);
 	log_capture();
 	*state = f;
 	return 0;
-}
-
-static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *at)
-{
-	return remove(path);
 }
 
 static int teardown(void **state)
@@ -54,7 +48,7 @@ static int teardown(void **state)
 	plx_topo_close(f->small);
 	plx_topo_close(f->large);
 	plx_topo_close(f->nodes);
-	nftw(f->root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(f->root);
 	plx_log_set_sink(NULL, NULL);
 	free(f);
 	return 0;
@@ -131,17 +125,8 @@ static void put(struct fixture *f, const char *folder, const char *name, const c
 {
 	char path[256];
 
-	snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s/%s", f->root, folder, name);
-	for (char *slash = path + strlen(f->root) + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/%s", folder, name);
+	folder_put(f->root, path, text);
 }
 
 static void put_device(struct fixture *f, const char *name, const char *node, const char *state)
@@ -319,11 +304,9 @@ TEST(wrong_lists_are_refused_and_claim_nothing)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(place(f, f->small, "0,8", true), -EINVAL);
-	assert_error_has("lcores 0,8: CPU 8 ");
+	assert_fails(place(f, f->small, "0,8", true), -EINVAL, "lcores 0,8: CPU 8 ");
 	assert_error_has("allowed: 0-7");
-	assert_int_equal(place(f, f->large, "0@460,x", true), -EINVAL);
-	assert_error_has("lcores 0@460,x: column 7:");
+	assert_fails(place(f, f->large, "0@460,x", true), -EINVAL, "lcores 0@460,x: column 7:");
 	assert_false(is_claimed(460));
 	assert_int_equal(f->map.count, 0);
 }

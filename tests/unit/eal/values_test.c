@@ -57,8 +57,8 @@ PLX_TEST(memory_is_dumped_unless_that_is_refused)
 	assert_int_equal(eal_dump_memory_value(&conf, &dump), 0);
 	assert_false(dump);
 	conf.dump_memory = "never";
-	assert_int_equal(eal_dump_memory_value(&conf, &dump), -EINVAL);
-	assert_error_has("dump-memory never: unknown value");
+	assert_fails(eal_dump_memory_value(&conf, &dump), -EINVAL,
+		     "dump-memory never: unknown value");
 	assert_error_has("give yes or no");
 }
 
@@ -130,8 +130,8 @@ PLX_TEST(wrong_memory_is_refused)
 		size_t bytes[PLX_EAL_NODES_MAX] = {0};
 		unsigned count;
 
-		assert_int_equal(eal_socket_mem_value(&conf, *state, bytes, &count), -EINVAL);
-		assert_error_has(rows[i].error);
+		assert_fails(eal_socket_mem_value(&conf, *state, bytes, &count), -EINVAL,
+			     rows[i].error);
 	}
 }
 
@@ -144,8 +144,8 @@ PLX_TEST(more_nodes_than_there_can_be_are_refused)
 
 	for (int i = 0; i < PLX_EAL_NODES_MAX; i++)
 		strcat(text, ",0");
-	assert_int_equal(eal_socket_mem_value(&conf, *state, bytes, &count), -EINVAL);
-	assert_error_has("more than 64 NUMA nodes");
+	assert_fails(eal_socket_mem_value(&conf, *state, bytes, &count), -EINVAL,
+		     "more than 64 NUMA nodes");
 }
 
 PLX_TEST(main_lcore_is_one_of_the_map)
@@ -175,8 +175,7 @@ PLX_TEST(main_lcore_is_one_of_the_map)
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		conf.main_lcore = rows[i].text;
-		assert_int_equal(eal_main_lcore_value(&conf, &map, &id), -EINVAL);
-		assert_error_has(rows[i].error);
+		assert_fails(eal_main_lcore_value(&conf, &map, &id), -EINVAL, rows[i].error);
 	}
 	plx_lcore_map_fini(&map);
 }
@@ -211,8 +210,8 @@ PLX_TEST(receive_memory_has_bounds)
 	assert_int_equal(eal_receive_mem_value(&conf, &bytes), 0);
 	assert_int_equal(bytes, 48 << 20);
 	conf.receive_mem = "1K";
-	assert_int_equal(eal_receive_mem_value(&conf, &bytes), -EINVAL);
-	assert_error_has("receive-mem 1K: out of range; give 1M to 1T");
+	assert_fails(eal_receive_mem_value(&conf, &bytes), -EINVAL,
+		     "receive-mem 1K: out of range; give 1M to 1T");
 }
 
 PLX_TEST(partial_memory_has_bounds)
@@ -226,8 +225,8 @@ PLX_TEST(partial_memory_has_bounds)
 	assert_int_equal(eal_partial_mem_value(&conf, &bytes), 0);
 	assert_int_equal(bytes, 3 << 20);
 	conf.partial_mem = "1K";
-	assert_int_equal(eal_partial_mem_value(&conf, &bytes), -EINVAL);
-	assert_error_has("partial-mem 1K: out of range; give 1M to 1T");
+	assert_fails(eal_partial_mem_value(&conf, &bytes), -EINVAL,
+		     "partial-mem 1K: out of range; give 1M to 1T");
 }
 
 PLX_TEST(a_self_test_has_a_rate)
@@ -247,8 +246,7 @@ PLX_TEST(a_self_test_has_a_rate)
 	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), 0);
 	assert_int_equal(rate, 0);
 	conf.self_test = "0";
-	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), -EINVAL);
-	assert_error_has("self-test 0");
+	assert_fails(eal_self_test_value(&conf, &rate, &remote), -EINVAL, "self-test 0");
 	assert_error_has(", or off");
 	conf.self_test = "on";
 	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), -EINVAL);
@@ -271,8 +269,7 @@ PLX_TEST(what_listeners_take_is_given_by_number)
 	assert_int_equal(limits.accepts_per_s, UINT32_MAX - 1);
 	assert_int_equal(limits.handshakes_max, 1);
 	conf.handshakes_max = "0";
-	assert_int_equal(eal_admission_value(&conf, &limits), -EINVAL);
-	assert_error_has("handshakes-max 0");
+	assert_fails(eal_admission_value(&conf, &limits), -EINVAL, "handshakes-max 0");
 	assert_error_has(", or none");
 }
 
@@ -311,9 +308,8 @@ PLX_TEST(heartbeats_have_two_times)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
 		struct plx_eal_conf conf = {.heartbeat = bad[i].text};
 
-		assert_int_equal(eal_heartbeat_value(&conf, &heartbeat_ns, &dead_after_ns),
-				 -EINVAL);
-		assert_error_has(bad[i].error);
+		assert_fails(eal_heartbeat_value(&conf, &heartbeat_ns, &dead_after_ns), -EINVAL,
+			     bad[i].error);
 	}
 
 	struct plx_eal_conf off = {.heartbeat = "off"};

@@ -129,11 +129,11 @@ TEST(errors_say_what_is_missing)
 	pthread_t thread;
 
 	make(&request, 1);
-	assert_int_equal(plx_lcore_call(7, &request.call), -ENOENT);
-	assert_error_has("plx_lcore_call: there is no lcore 7");
+	assert_fails(plx_lcore_call(7, &request.call), -ENOENT,
+		     "plx_lcore_call: there is no lcore 7");
 	request.call.done = NULL;
-	assert_int_equal(plx_lcore_call(0, &request.call), -EINVAL);
-	assert_error_has("plx_lcore_call: no done: give both functions");
+	assert_fails(plx_lcore_call(0, &request.call), -EINVAL,
+		     "plx_lcore_call: no done: give both functions");
 	make(&request, 1);
 	assert_int_equal(pthread_create(&thread, NULL, call_from_here, &request), 0);
 	pthread_join(thread, &text_is_right);

@@ -42,8 +42,7 @@ static void add(struct watch *watch, uint32_t events)
 {
 	watch->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	assert_true(watch->fd >= 0);
-	if (plx_fd_add(watch->fd, events, on_fd, watch, &watch->handle))
-		fail_msg("%s", plx_error());
+	assert_works(plx_fd_add(watch->fd, events, on_fd, watch, &watch->handle));
 }
 
 static void done(struct watch *watch)
@@ -186,15 +185,14 @@ ONE_LCORE(wrong_ones_are_refused)
 	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	add(&watch, EPOLLIN);
-	assert_int_equal(plx_fd_add(watch.fd, EPOLLIN, on_fd, NULL, &fd), -EEXIST);
-	assert_error_has("watched already; use plx_fd_modify");
-	assert_int_equal(plx_fd_add(file, EPOLLIN, on_fd, NULL, &fd), -EPERM);
-	assert_error_has("epoll cannot watch it");
+	assert_fails(plx_fd_add(watch.fd, EPOLLIN, on_fd, NULL, &fd), -EEXIST,
+		     "watched already; use plx_fd_modify");
+	assert_fails(plx_fd_add(file, EPOLLIN, on_fd, NULL, &fd), -EPERM, "epoll cannot watch it");
 	assert_int_equal(plx_fd_add(-1, EPOLLIN, on_fd, NULL, &fd), -EBADF);
-	assert_int_equal(plx_fd_add(watch.fd, EPOLLEXCLUSIVE, on_fd, NULL, &fd), -EINVAL);
-	assert_error_has("those that may be asked for are EPOLLIN");
-	assert_int_equal(plx_fd_add(watch.fd, EPOLLIN, NULL, NULL, &fd), -EINVAL);
-	assert_error_has("no function to call");
+	assert_fails(plx_fd_add(watch.fd, EPOLLEXCLUSIVE, on_fd, NULL, &fd), -EINVAL,
+		     "those that may be asked for are EPOLLIN");
+	assert_fails(plx_fd_add(watch.fd, EPOLLIN, NULL, NULL, &fd), -EINVAL,
+		     "no function to call");
 	assert_int_equal(plx_fd_modify(watch.handle, 1u << 20), -EINVAL);
 	close(file);
 	done(&watch);
@@ -202,8 +200,8 @@ ONE_LCORE(wrong_ones_are_refused)
 
 PLX_TEST(needs_an_lcore)
 {
-	assert_int_equal(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL), -ENOENT);
-	assert_error_has("plx_fd_add: Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL), -ENOENT,
+		     "plx_fd_add: Pollux is not up; call plx_eal_init first");
 	plx_fd_remove(NULL);
 }
 

@@ -20,8 +20,7 @@ PLX_TEST(policies_are_read_and_written)
 	char out[64];
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		if (plx_idle_parse("--idle", rows[i].text, &conf))
-			fail_msg("%s", plx_error());
+		assert_works(plx_idle_parse("--idle", rows[i].text, &conf));
 		assert_string_equal(plx_idle_format(&conf, out, sizeof(out)), rows[i].full);
 	}
 	conf = (struct plx_idle_conf){.alpha = 0.5, .budget = 0.125};
@@ -57,8 +56,7 @@ PLX_TEST(wrong_ones_are_refused)
 	struct plx_idle_conf conf = {.alpha = 7};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		assert_int_equal(plx_idle_parse("--idle", rows[i].text, &conf), -EINVAL);
-		assert_error_has(rows[i].error);
+		assert_fails(plx_idle_parse("--idle", rows[i].text, &conf), -EINVAL, rows[i].error);
 		assert_true(conf.alpha > 6); /* untouched */
 	}
 }

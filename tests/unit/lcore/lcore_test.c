@@ -33,8 +33,8 @@ PLX_TEST(no_lcores_before_init)
 	assert_int_equal(plx_lcore_cpu(0), PLX_CPU_MAX);
 	assert_int_equal(plx_lcore_node(0), -1);
 	assert_int_equal(plx_lcores_fini(0), 0);
-	assert_int_equal(plx_lcore_launch(0, return_arg, NULL), -ENOENT);
-	assert_error_has("plx_lcore_launch: there is no lcore 0");
+	assert_fails(plx_lcore_launch(0, return_arg, NULL), -ENOENT,
+		     "plx_lcore_launch: there is no lcore 0");
 }
 
 THREE_LCORES(tells_ids_cpus_and_states)
@@ -102,20 +102,19 @@ THREE_LCORES(goes_from_wait_to_running_to_done_and_back)
 	sem_init(&gate, 0, 0);
 	assert_int_equal(plx_lcore_launch(10, wait_at_gate, NULL), 0);
 	assert_int_equal(plx_lcore_state(10), PLX_LCORE_RUNNING);
-	assert_int_equal(plx_lcore_launch(10, return_arg, NULL), -EBUSY);
-	assert_error_has("lcore 10 (CPU ");
+	assert_fails(plx_lcore_launch(10, return_arg, NULL), -EBUSY, "lcore 10 (CPU ");
 	assert_error_has("runs a function already; call plx_lcore_join first");
 	sem_post(&gate);
 	while (plx_lcore_state(10) == PLX_LCORE_RUNNING)
 		sched_yield();
 	assert_int_equal(plx_lcore_state(10), PLX_LCORE_DONE);
-	assert_int_equal(plx_lcore_launch(10, return_arg, NULL), -EBUSY);
-	assert_error_has("has a result to be taken; call plx_lcore_join first");
+	assert_fails(plx_lcore_launch(10, return_arg, NULL), -EBUSY,
+		     "has a result to be taken; call plx_lcore_join first");
 	assert_int_equal(plx_lcore_join(10, 0, &result), 0);
 	assert_int_equal(result, 42);
 	assert_int_equal(plx_lcore_state(10), PLX_LCORE_WAIT);
-	assert_int_equal(plx_lcore_join(10, FOREVER, &result), -EINVAL);
-	assert_error_has("plx_lcore_join: nothing was launched on lcore 10");
+	assert_fails(plx_lcore_join(10, FOREVER, &result), -EINVAL,
+		     "plx_lcore_join: nothing was launched on lcore 10");
 	for (intptr_t i = 0; i < 500; i++) {
 		assert_int_equal(plx_lcore_launch(10, return_arg, (void *)i), 0);
 		assert_int_equal(plx_lcore_join(10, FOREVER, &result), 0);
@@ -142,12 +141,11 @@ THREE_LCORES(join_gives_up_after_its_timeout)
 
 THREE_LCORES(the_main_lcore_cannot_be_launched_on)
 {
-	assert_int_equal(plx_lcore_launch(0, return_arg, NULL), -EINVAL);
-	assert_error_has("plx_lcore_launch: lcore 0 is the main lcore; call the function there");
-	assert_int_equal(plx_lcore_join(0, FOREVER, NULL), -EINVAL);
-	assert_error_has("plx_lcore_join: lcore 0 is the main lcore");
-	assert_int_equal(plx_lcore_launch(11, return_arg, NULL), -ENOENT);
-	assert_error_has("there is no lcore 11");
+	assert_fails(plx_lcore_launch(0, return_arg, NULL), -EINVAL,
+		     "plx_lcore_launch: lcore 0 is the main lcore; call the function there");
+	assert_fails(plx_lcore_join(0, FOREVER, NULL), -EINVAL,
+		     "plx_lcore_join: lcore 0 is the main lcore");
+	assert_fails(plx_lcore_launch(11, return_arg, NULL), -ENOENT, "there is no lcore 11");
 	assert_int_equal(plx_lcore_join(11, FOREVER, NULL), -ENOENT);
 }
 
@@ -163,8 +161,8 @@ THREE_LCORES(launch_all_refuses_all_if_one_is_busy)
 
 	sem_init(&gate, 0, 0);
 	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
-	assert_int_equal(plx_lcore_launch_all(count_calls, &calls, NULL), -EBUSY);
-	assert_error_has("plx_lcore_launch_all: lcore 20");
+	assert_fails(plx_lcore_launch_all(count_calls, &calls, NULL), -EBUSY,
+		     "plx_lcore_launch_all: lcore 20");
 	assert_int_equal(plx_lcore_state(10), PLX_LCORE_WAIT);
 	sem_post(&gate);
 	plx_lcore_join(20, FOREVER, NULL);
@@ -179,8 +177,7 @@ THREE_LCORES(fini_names_the_one_that_does_not_come_back)
 {
 	sem_init(&gate, 0, 0);
 	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
-	assert_int_equal(plx_lcores_fini(20 * PLX_NS_PER_MS), -ETIMEDOUT);
-	assert_error_has("lcore 20 (CPU ");
+	assert_fails(plx_lcores_fini(20 * PLX_NS_PER_MS), -ETIMEDOUT, "lcore 20 (CPU ");
 	assert_error_has("did not come back within 0.020 s of plx_stop");
 	assert_null(strstr(plx_error(), "lcore 10"));
 	/* All is as it was, so that fini may be tried again. */
@@ -211,8 +208,8 @@ THREE_LCORES(fini_is_for_the_main_lcore)
 
 THREE_LCORES(init_again_is_refused)
 {
-	assert_int_equal(plx_lcores_init(&lcores.conf), -EALREADY);
-	assert_error_has("there are 3 lcores already; call plx_lcores_fini first");
+	assert_fails(plx_lcores_init(&lcores.conf), -EALREADY,
+		     "there are 3 lcores already; call plx_lcores_fini first");
 	assert_int_equal(plx_lcore_count(), 3);
 }
 
@@ -240,23 +237,21 @@ PLX_TEST(bad_maps_are_refused)
 
 	lcores_prepare(2);
 	lcores.conf.main_lcore = 7;
-	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
-	assert_error_has("main lcore 7 is not one of the lcores 0");
+	assert_fails(plx_lcores_init(&lcores.conf), -EINVAL,
+		     "main lcore 7 is not one of the lcores 0");
 	lcores.conf.main_lcore = PLX_LCORE_NONE;
 	lcores.conf.map = &none;
-	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
-	assert_error_has("no lcores; give a topology and at least 1 lcore");
+	assert_fails(plx_lcores_init(&lcores.conf), -EINVAL,
+		     "no lcores; give a topology and at least 1 lcore");
 	lcores.conf.map = &lcores.map;
 	lcores.conf.topo = NULL;
-	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
-	assert_error_has("no topology");
+	assert_fails(plx_lcores_init(&lcores.conf), -EINVAL, "no topology");
 	lcores.conf.topo = lcores.topo;
 	lcores.places[1].lcore_id = 0;
-	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
-	assert_error_has("lcore 0 stands behind lcore 0 in the map; ids must ascend, each once");
+	assert_fails(plx_lcores_init(&lcores.conf), -EINVAL,
+		     "lcore 0 stands behind lcore 0 in the map; ids must ascend, each once");
 	lcores.places[1].lcore_id = PLX_LCORE_MAX;
-	assert_int_equal(plx_lcores_init(&lcores.conf), -EINVAL);
-	assert_error_has("lcore 256: ids are 0 to 255");
+	assert_fails(plx_lcores_init(&lcores.conf), -EINVAL, "lcore 256: ids are 0 to 255");
 	assert_int_equal(plx_lcore_count(), 0);
 	plx_topo_close(lcores.topo);
 }

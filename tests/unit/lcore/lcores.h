@@ -42,16 +42,13 @@ static inline void lcores_up(uint32_t count)
 	const struct plx_mem_conf memory = {.huge = PLX_HUGE_NONE}; /* for lanes */
 
 	lcores_prepare(count);
-	if (plx_mem_init(&memory))
-		fail_msg("%s", plx_error());
-	if (plx_lcores_init(&lcores.conf))
-		fail_msg("%s", plx_error());
+	assert_works(plx_mem_init(&memory));
+	assert_works(plx_lcores_init(&lcores.conf));
 }
 
 static inline void lcores_down(void)
 {
-	if (plx_lcores_fini(10 * PLX_NS_PER_S))
-		fail_msg("%s", plx_error());
+	assert_works(plx_lcores_fini(10 * PLX_NS_PER_S));
 	plx_mem_fini();
 	plx_topo_close(lcores.topo);
 }

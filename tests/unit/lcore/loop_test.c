@@ -26,10 +26,10 @@ PLX_TEST(needs_an_lcore)
 {
 	uint64_t before = plx_now_ns();
 
-	assert_int_equal(plx_loop_run(), -ENOENT);
-	assert_error_has("plx_loop_run: Pollux is not up; call plx_eal_init first");
-	assert_int_equal(plx_loop_turn(), -ENOENT);
-	assert_error_has("plx_loop_turn: Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_loop_run(), -ENOENT,
+		     "plx_loop_run: Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_loop_turn(), -ENOENT,
+		     "plx_loop_turn: Pollux is not up; call plx_eal_init first");
 	plx_loop_quit();
 	assert_true(plx_loop_now_ns() >= before);
 }
@@ -92,12 +92,9 @@ ONE_LCORE(stop_is_sticky_until_fini)
 
 static int enter_again(void *arg, uint64_t now_ns)
 {
-	assert_int_equal(plx_loop_run(), -EBUSY);
-	assert_error_has("plx_loop_run: lcore 0 is inside its loop already");
-	assert_int_equal(plx_loop_turn(), -EBUSY);
-	assert_error_has("plx_loop_turn: lcore 0 is inside a turn already");
-	assert_int_equal(plx_lcores_fini(0), -EBUSY);
-	assert_error_has("inside the main lcore's loop; call plx_stop");
+	assert_fails(plx_loop_run(), -EBUSY, "plx_loop_run: lcore 0 is inside its loop already");
+	assert_fails(plx_loop_turn(), -EBUSY, "plx_loop_turn: lcore 0 is inside a turn already");
+	assert_fails(plx_lcores_fini(0), -EBUSY, "inside the main lcore's loop; call plx_stop");
 	*(bool *)arg = true;
 	plx_loop_quit();
 	return 0;
@@ -220,8 +217,8 @@ ONE_LCORE(a_timer_still_running_at_fini_is_stopped)
 
 	plx_timer_init(&timer, timer_fn, NULL);
 	assert_int_equal(plx_timer_start_periodic(&timer, PLX_NS_PER_S), 0);
-	assert_int_equal(plx_timer_start(&empty, 1), -EINVAL);
-	assert_error_has("plx_timer_start: the timer has no function");
+	assert_fails(plx_timer_start(&empty, 1), -EINVAL,
+		     "plx_timer_start: the timer has no function");
 	lcores_down();
 	assert_false(plx_timer_running(&timer));
 	plx_timer_stop(&timer);
@@ -336,8 +333,7 @@ TWO_LCORES(a_worker_runs_until_stop)
 	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
 	assert_int_equal(result, 0);
 	assert_false(plx_loop_is_running(10));
-	assert_int_equal(plx_lcore_stats(11, &after), -ENOENT);
-	assert_error_has("there is no lcore 11");
+	assert_fails(plx_lcore_stats(11, &after), -ENOENT, "there is no lcore 11");
 }
 
 PLX_TEST_MAIN()

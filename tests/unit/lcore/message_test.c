@@ -39,12 +39,11 @@ static int three_receivers(void **state)
 
 ONE(errors_name_the_lcore)
 {
-	assert_int_equal(plx_lcore_send(7, take, NULL), -ENOENT);
-	assert_error_has("plx_lcore_send: there is no lcore 7");
+	assert_fails(plx_lcore_send(7, take, NULL), -ENOENT, "plx_lcore_send: there is no lcore 7");
 	assert_int_equal(plx_lcore_send(PLX_LCORE_NONE, take, NULL), -ENOENT);
 	lcores_down();
-	assert_int_equal(plx_lcore_send(0, take, NULL), -ENOENT);
-	assert_error_has("there is no lcore 0; Pollux is not up, call plx_eal_init first");
+	assert_fails(plx_lcore_send(0, take, NULL), -ENOENT,
+		     "there is no lcore 0; Pollux is not up, call plx_eal_init first");
 	up(1);
 }
 
@@ -52,8 +51,8 @@ PLX_TEST(without_memory_there_is_no_lane)
 {
 	lcores_prepare(1);
 	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
-	assert_int_equal(plx_lcore_send(0, take, NULL), -ENOMEM);
-	assert_error_has("Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_lcore_send(0, take, NULL), -ENOMEM,
+		     "Pollux is not up; call plx_eal_init first");
 	assert_int_equal(stats_of(0).lanes, 0);
 	lcores_down();
 }
@@ -254,21 +253,20 @@ ONE(longer_ones_are_refused)
 {
 	char data[PLX_MESSAGE_BYTES + 1] = {0};
 
-	assert_int_equal(plx_lcore_send_data(0, take_data, data, sizeof(data)), -EMSGSIZE);
-	assert_error_has("49 bytes: a message carries at most 48; send a pointer");
+	assert_fails(plx_lcore_send_data(0, take_data, data, sizeof(data)), -EMSGSIZE,
+		     "49 bytes: a message carries at most 48; send a pointer");
 	assert_int_equal(plx_lcore_send_data(0, take_data, data, MESSAGE_ARG), -EMSGSIZE);
 	assert_int_equal(plx_lcore_send_data(0, take_data, data, SIZE_MAX), -EMSGSIZE);
-	assert_int_equal(plx_lcore_send_data(1, take_data, data, 1), -ENOENT);
-	assert_error_has("plx_lcore_send_data: there is no lcore 1");
+	assert_fails(plx_lcore_send_data(1, take_data, data, 1), -ENOENT,
+		     "plx_lcore_send_data: there is no lcore 1");
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
 ONE(no_function_is_refused)
 {
-	assert_int_equal(plx_lcore_send(0, NULL, NULL), -EINVAL);
-	assert_error_has("plx_lcore_send: no function to call");
-	assert_int_equal(plx_lcore_send_data(0, NULL, "", 1), -EINVAL);
-	assert_error_has("plx_lcore_send_data: no function to call");
+	assert_fails(plx_lcore_send(0, NULL, NULL), -EINVAL, "plx_lcore_send: no function to call");
+	assert_fails(plx_lcore_send_data(0, NULL, "", 1), -EINVAL,
+		     "plx_lcore_send_data: no function to call");
 	assert_int_equal(plx_lcore_broadcast(NULL, NULL), -EINVAL);
 	assert_int_equal(plx_loop_turn(), 0);
 }

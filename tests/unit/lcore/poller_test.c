@@ -181,8 +181,7 @@ PLX_TEST(statistics_by_index)
 	assert_string_equal(stats.name, "second");
 	assert_int_equal(stats.period_ns, 1000 * PLX_NS_PER_S);
 	assert_int_equal(stats.calls, 0);
-	assert_int_equal(plx_poller_stats(2, &stats), -ENOENT);
-	assert_error_has("lcore 0 has no poller 2");
+	assert_fails(plx_poller_stats(2, &stats), -ENOENT, "lcore 0 has no poller 2");
 
 	plx_poller_remove(poller);
 	assert_int_equal(plx_poller_stats(0, &stats), 0);
@@ -194,15 +193,15 @@ PLX_TEST(needs_an_lcore_a_name_and_a_function)
 {
 	struct plx_poller_stats stats;
 
-	assert_int_equal(plx_poller_add("p", count, NULL, 0, NULL), -ENOENT);
-	assert_error_has("plx_poller_add: Pollux is not up; call plx_eal_init first");
-	assert_int_equal(plx_poller_stats(0, &stats), -ENOENT);
-	assert_error_has("plx_poller_stats: Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_poller_add("p", count, NULL, 0, NULL), -ENOENT,
+		     "plx_poller_add: Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_poller_stats(0, &stats), -ENOENT,
+		     "plx_poller_stats: Pollux is not up; call plx_eal_init first");
 	lcores_up(1);
-	assert_int_equal(plx_poller_add(NULL, count, NULL, 0, NULL), -EINVAL);
-	assert_error_has("a poller has a name and a function");
-	assert_int_equal(plx_poller_add("p", NULL, NULL, 0, NULL), -EINVAL);
-	assert_error_has("a poller has a name and a function");
+	assert_fails(plx_poller_add(NULL, count, NULL, 0, NULL), -EINVAL,
+		     "a poller has a name and a function");
+	assert_fails(plx_poller_add("p", NULL, NULL, 0, NULL), -EINVAL,
+		     "a poller has a name and a function");
 	lcores_down();
 }
 

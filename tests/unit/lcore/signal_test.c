@@ -215,10 +215,9 @@ ONE_LCORE(wrong_ones_are_refused)
 {
 	struct plx_signal signal;
 
-	assert_int_equal(plx_signal_init(&signal, 5, on_signal, NULL), -ENOENT);
-	assert_error_has("plx_signal_init: there is no lcore 5");
-	assert_int_equal(plx_signal_init(&signal, 0, NULL, NULL), -EINVAL);
-	assert_error_has("no function to call");
+	assert_fails(plx_signal_init(&signal, 5, on_signal, NULL), -ENOENT,
+		     "plx_signal_init: there is no lcore 5");
+	assert_fails(plx_signal_init(&signal, 0, NULL, NULL), -EINVAL, "no function to call");
 }
 
 PLX_TEST_MAIN()

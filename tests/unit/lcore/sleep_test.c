@@ -473,18 +473,15 @@ ONE(wrong_policies_are_refused)
 	struct plx_idle_conf conf = {.alpha = -1};
 	struct plx_idle_stats stats;
 
-	assert_int_equal(plx_idle_set(0, &conf), -EINVAL);
-	assert_error_has("plx_idle_set: alpha -1: give 0.001 to 1000");
+	assert_fails(plx_idle_set(0, &conf), -EINVAL, "plx_idle_set: alpha -1: give 0.001 to 1000");
 	conf = (struct plx_idle_conf){.budget = 1.5};
-	assert_int_equal(plx_idle_set(0, &conf), -EINVAL);
-	assert_error_has("plx_idle_set: budget 1.5: give 0.001 to 1");
+	assert_fails(plx_idle_set(0, &conf), -EINVAL, "plx_idle_set: budget 1.5: give 0.001 to 1");
 	conf = (struct plx_idle_conf){.wake_ns = 2 * PLX_NS_PER_S};
-	assert_int_equal(plx_idle_set(0, &conf), -EINVAL);
-	assert_error_has("wake_ns 2000000000, sleep_ns 0, spin_max_ns 0: give at most 1 s");
+	assert_fails(plx_idle_set(0, &conf), -EINVAL,
+		     "wake_ns 2000000000, sleep_ns 0, spin_max_ns 0: give at most 1 s");
 	conf = (struct plx_idle_conf){.mode = (enum plx_idle_mode)7};
 	assert_int_equal(plx_idle_set(0, &conf), -EINVAL);
-	assert_int_equal(plx_idle_set(3, &event), -ENOENT);
-	assert_error_has("plx_idle_set: there is no lcore 3");
+	assert_fails(plx_idle_set(3, &event), -ENOENT, "plx_idle_set: there is no lcore 3");
 	assert_int_equal(plx_idle_get(3, &conf), -ENOENT);
 	assert_int_equal(plx_idle_stats(3, &stats), -ENOENT);
 	assert_int_equal(plx_idle_get(0, &conf), 0);

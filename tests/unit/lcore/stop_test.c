@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each case is a process of its own, since it may end by a signal. */
+#include "in_child.h"
 #include "lcores.h"
 
 #include <sched.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define FAILED  9
 #define SKIPPED 77
-
-/* What a child finds wrong ends it: cmocka's own checks would return into the parent's tests. */
-#define check(condition)               \
-	do {                           \
-		if (!(condition))      \
-			_exit(FAILED); \
-	} while (0)
 
 static void up(void)
 {
@@ -28,24 +18,6 @@ static void down(void)
 {
 	check(plx_lcores_fini(UINT64_MAX) == 0);
 	plx_topo_close(lcores.topo);
-}
-
-/* Run body in a child. Returns its wait status. */
-static int in_child(void (*body)(void))
-{
-	int status = -1;
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		alarm(30); /* a child that hangs ends by SIGALRM, which no test expects */
-		signal(SIGINT, SIG_DFL); /* ignored in what a shell has put into the background */
-		signal(SIGTERM, SIG_DFL);
-		body();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
 }
 
 static int run_loop(void *arg)
@@ -89,8 +61,8 @@ static void terminate_loop(void)
 
 PLX_TEST(the_first_signal_stops_the_loops)
 {
-	assert_int_equal(in_child(interrupt_loop), 0);
-	assert_int_equal(in_child(terminate_loop), 0);
+	assert_passes(interrupt_loop);
+	assert_passes(terminate_loop);
 }
 
 static void interrupt_twice(void)
@@ -131,13 +103,8 @@ static void interrupt_then_terminate(void)
 
 PLX_TEST(the_second_ends_the_process_as_if_not_caught)
 {
-	int status = in_child(interrupt_twice);
-
-	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGINT);
-	status = in_child(interrupt_then_terminate);
-	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGTERM);
+	assert_dies(interrupt_twice, SIGINT);
+	assert_dies(interrupt_then_terminate, SIGTERM);
 }
 
 static void stop_then_interrupt(void)
@@ -150,7 +117,7 @@ static void stop_then_interrupt(void)
 
 PLX_TEST(a_stop_by_the_program_is_no_first_signal)
 {
-	assert_int_equal(in_child(stop_then_interrupt), 0);
+	assert_passes(stop_then_interrupt);
 }
 
 static void interrupt_stop_and_interrupt(void)
@@ -181,10 +148,7 @@ static void interrupt_end_and_interrupt(void)
 
 PLX_TEST(a_second_one_ends_what_hangs_after_its_lcores)
 {
-	int status = in_child(interrupt_end_and_interrupt);
-
-	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGTERM);
+	assert_dies(interrupt_end_and_interrupt, SIGTERM);
 }
 
 static void terminate_before_the_lcores(void)
@@ -199,7 +163,7 @@ static void terminate_before_the_lcores(void)
 
 PLX_TEST(a_signal_before_the_lcores_stops_them)
 {
-	assert_int_equal(in_child(terminate_before_the_lcores), 0);
+	assert_passes(terminate_before_the_lcores);
 }
 
 /* The first process of a PID namespace. */
@@ -214,9 +178,9 @@ static void be_first(void)
 	if (pid == 0) {
 		alarm(30);
 		if (getpid() != 1)
-			_exit(FAILED);
+			_exit(9);
 		interrupt_then_terminate();
-		_exit(FAILED);
+		_exit(9);
 	}
 	check(waitpid(pid, &status, 0) == pid);
 	check(WIFEXITED(status));
@@ -268,7 +232,7 @@ static void look_at_handlers(void)
 
 PLX_TEST(handlers_of_the_program_and_ignored_signals_stay)
 {
-	assert_int_equal(in_child(look_at_handlers), 0);
+	assert_passes(look_at_handlers);
 }
 
 PLX_TEST_MAIN()

@@ -73,11 +73,11 @@ PLX_TEST(a_task_needs_an_lcore_and_a_function)
 {
 	struct plx_task task = {0};
 
-	assert_int_equal(plx_task_schedule(&task), -ENOENT);
-	assert_error_has("plx_task_schedule: Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_task_schedule(&task), -ENOENT,
+		     "plx_task_schedule: Pollux is not up; call plx_eal_init first");
 	lcores_up(1);
-	assert_int_equal(plx_task_schedule(&task), -EINVAL);
-	assert_error_has("plx_task_schedule: the task has no function; call plx_task_init first");
+	assert_fails(plx_task_schedule(&task), -EINVAL,
+		     "plx_task_schedule: the task has no function; call plx_task_init first");
 	assert_false(plx_task_scheduled(&task));
 	plx_task_cancel(&task);
 	lcores_down();
@@ -211,8 +211,7 @@ TEST(a_task_may_free_itself)
 
 static void turn_in_vain(struct plx_task *task, void *arg)
 {
-	assert_int_equal(plx_loop_turn(), -EBUSY);
-	assert_error_has("plx_loop_turn: lcore 0 is inside a turn already");
+	assert_fails(plx_loop_turn(), -EBUSY, "plx_loop_turn: lcore 0 is inside a turn already");
 	note("n");
 	plx_loop_quit();
 }

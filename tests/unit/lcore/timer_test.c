@@ -634,10 +634,9 @@ PLX_TEST(needs_an_lcore_and_a_function)
 {
 	struct plx_timer timer = {0};
 
-	assert_int_equal(plx_timer_start(&timer, 1), -ENOENT);
-	assert_error_has("plx_timer_start: Pollux is not up; call plx_eal_init first");
-	assert_int_equal(plx_timer_start_periodic(&timer, 0), -EINVAL);
-	assert_error_has("period_ns 0; it is at least 1");
+	assert_fails(plx_timer_start(&timer, 1), -ENOENT,
+		     "plx_timer_start: Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_timer_start_periodic(&timer, 0), -EINVAL, "period_ns 0; it is at least 1");
 }
 
 PLX_TEST_MAIN()

@@ -6,8 +6,7 @@ static struct plx_lcore_var create(size_t size_bytes, size_t align_bytes)
 {
 	struct plx_lcore_var var = {0};
 
-	if (plx_lcore_var_create(size_bytes, align_bytes, &var))
-		fail_msg("%s", plx_error());
+	assert_works(plx_lcore_var_create(size_bytes, align_bytes, &var));
 	assert_int_not_equal(var.offset, 0);
 	return var;
 }
@@ -103,13 +102,12 @@ TWO_LCORES(what_makes_no_sense_is_refused)
 {
 	struct plx_lcore_var var = {77};
 
-	assert_int_equal(plx_lcore_var_create(0, 0, &var), -EINVAL);
-	assert_error_has("0 bytes aligned to 8: give at least 1, and a power of two up to 64");
+	assert_fails(plx_lcore_var_create(0, 0, &var), -EINVAL,
+		     "0 bytes aligned to 8: give at least 1, and a power of two up to 64");
 	assert_int_equal(plx_lcore_var_create(8, 3, &var), -EINVAL);
-	assert_int_equal(plx_lcore_var_create(8, 128, &var), -EINVAL);
-	assert_error_has("8 bytes aligned to 128");
-	assert_int_equal(plx_lcore_var_create(PLX_LCORE_VAR_BYTES, 0, &var), -ENOMEM);
-	assert_error_has("of 32768 are taken; keep a pointer");
+	assert_fails(plx_lcore_var_create(8, 128, &var), -EINVAL, "8 bytes aligned to 128");
+	assert_fails(plx_lcore_var_create(PLX_LCORE_VAR_BYTES, 0, &var), -ENOMEM,
+		     "of 32768 are taken; keep a pointer");
 	assert_int_equal(plx_lcore_var_create(SIZE_MAX, 0, &var), -ENOMEM);
 	assert_int_equal(var.offset, 77);
 }

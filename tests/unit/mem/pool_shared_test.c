@@ -67,12 +67,12 @@ TEST(bad_attributes_are_refused)
 				     .cache_count = PLX_POOL_CACHE_MAX + 1};
 	struct plx_pool *pool;
 
-	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
-	assert_error_has("pool odd: cache_count 513: give 1 to 512, 0 for the default");
+	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
+		     "pool odd: cache_count 513: give 1 to 512, 0 for the default");
 	attr.cache_count = 0;
 	attr.object_count = PLX_RING_CAPACITY_MAX + 1;
-	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
-	assert_error_has("pool odd: object_count 1073741825: give 1 to 1073741824");
+	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
+		     "pool odd: object_count 1073741825: give 1 to 1073741824");
 }
 
 /* What the first use of a pool takes for its cache. */

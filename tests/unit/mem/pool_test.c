@@ -11,28 +11,25 @@ TEST(bad_attributes_are_refused)
 		.object_bytes = 64, .object_count = 4, .node = PLX_NODE_ANY, .owner = OWNER};
 	struct plx_pool *pool;
 
-	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
-	assert_error_has("give the pool a name");
+	assert_fails(plx_pool_create(&attr, &pool), -EINVAL, "give the pool a name");
 	attr.name = "odd";
 	attr.object_count = 0;
-	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
-	assert_error_has("pool odd: object_count 0: give 1 to ");
+	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
+		     "pool odd: object_count 0: give 1 to ");
 	attr.object_count = 1;
 	attr.object_bytes = 0;
-	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
-	assert_error_has("pool odd: object_bytes 0");
+	assert_fails(plx_pool_create(&attr, &pool), -EINVAL, "pool odd: object_bytes 0");
 	attr.object_bytes = 64;
 	attr.node = 999;
-	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
-	assert_error_has("pool odd, 1 objects of 64 bytes: NUMA node 999");
+	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
+		     "pool odd, 1 objects of 64 bytes: NUMA node 999");
 	attr.node = 0;
 	attr.object_bytes = UINT32_MAX;
 	attr.object_count = 1u << 20;
-	assert_int_equal(plx_pool_create(&attr, &pool), -ENOMEM);
-	assert_error_has("not enough memory on node 0: ");
+	assert_fails(plx_pool_create(&attr, &pool), -ENOMEM, "not enough memory on node 0: ");
 	plx_mem_fini();
-	assert_int_equal(plx_pool_create(&attr, &pool), -EINVAL);
-	assert_error_has("Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
+		     "Pollux is not up; call plx_eal_init first");
 	plx_pool_destroy(NULL);
 }
 

@@ -308,16 +308,14 @@ TEST(nothing_before_init)
 TEST(second_init_is_refused)
 {
 	assert_int_equal(plx_mem_init(&ordinary), 0);
-	assert_int_equal(plx_mem_init(&ordinary), -EALREADY);
-	assert_error_has("plx_mem_fini first");
+	assert_fails(plx_mem_init(&ordinary), -EALREADY, "plx_mem_fini first");
 }
 
 TEST(bad_settings_are_refused)
 {
 	struct plx_mem_conf conf = {.huge = (enum plx_huge)9};
 
-	assert_int_equal(plx_mem_init(&conf), -EINVAL);
-	assert_error_has("huge 9");
+	assert_fails(plx_mem_init(&conf), -EINVAL, "huge 9");
 	assert_int_equal(plx_mem_init(&ordinary), 0);
 }
 
@@ -439,12 +437,10 @@ TEST(failed_init_leaves_nothing)
 	conf.node_bytes = bytes;
 	conf.node_count = 65;
 	bytes[64] = 1;
-	assert_int_equal(plx_mem_init(&conf), -EINVAL);
-	assert_error_has("NUMA node 64 is not on this host");
+	assert_fails(plx_mem_init(&conf), -EINVAL, "NUMA node 64 is not on this host");
 	conf.node_count = 1;
 	bytes[0] = (size_t)1 << 50;
-	assert_int_equal(plx_mem_init(&conf), -ENOMEM);
-	assert_error_has("not enough memory on node 0: 1 PiB");
+	assert_fails(plx_mem_init(&conf), -ENOMEM, "not enough memory on node 0: 1 PiB");
 	assert_int_equal(plx_zone_count(), 0);
 	assert_int_equal(plx_mem_init(NULL), 0);
 }

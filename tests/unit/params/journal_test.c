@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The journal and its file: what a start knows of the one before, however that ended. */
-#include "plx_test.h"
+#include "store_file.h"
 
 #include "journal.h"
 
@@ -11,40 +11,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/plx-params-XXXXXX";
-static char path[64];
-
 struct numbers {
 	uint64_t revision;
 	uint64_t id;
 };
 
-static int start(void **state)
-{
-	snprintf(folder, sizeof(folder), "/tmp/plx-params-XXXXXX");
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/store.db", folder);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(ends); i++) {
-		char name[80];
-
-		snprintf(name, sizeof(name), "%s%s", path, ends[i]);
-		unlink(name);
-	}
-	return rmdir(folder);
-}
-
 static void open_it(struct store **store, struct journal **journal)
 {
 	assert_int_equal(store_create(store), 0);
-	if (journal_open(path, *store, journal) != 0)
-		fail_msg("%s", plx_error());
+	assert_works(journal_open(path, *store, journal));
 }
 
 static void start_thread(struct journal *journal)
@@ -94,8 +69,6 @@ static struct numbers define_and_be_killed(const char *name)
 	close(ends[1]);
 	return told;
 }
-
-#define TEST(name) PLX_TEST_WITH(name, start, stop)
 
 TEST(what_was_told_before_a_kill_has_its_numbers_still)
 {
@@ -160,8 +133,7 @@ TEST(two_do_not_share_a_file)
 	store_destroy(store);
 	open_it(&store, &journal);
 	assert_int_equal(store_create(&others), 0);
-	assert_int_equal(journal_open(path, others, &other), -EBUSY);
-	assert_error_has("another process has it");
+	assert_fails(journal_open(path, others, &other), -EBUSY, "another process has it");
 	store_destroy(others);
 	journal_close(journal, NULL);
 	store_destroy(store);

@@ -93,8 +93,8 @@ PLX_TEST(texts_have_a_length)
 
 	memset(text, 'x', sizeof(text));
 	text[PARAM_TEXT_MAX + 1] = '\0';
-	assert_int_equal(param_value_parse("--value", PARAM_TEXT, text, &value), -EINVAL);
-	assert_error_has("--value: 1001 bytes; give 1000 at most");
+	assert_fails(param_value_parse("--value", PARAM_TEXT, text, &value), -EINVAL,
+		     "--value: 1001 bytes; give 1000 at most");
 	text[PARAM_TEXT_MAX] = '\0';
 	assert_int_equal(param_value_parse("--value", PARAM_TEXT, text, &value), 0);
 }
@@ -103,14 +103,14 @@ PLX_TEST(what_is_too_large_is_told_apart)
 {
 	struct param_value value;
 
-	assert_int_equal(param_value_parse("v", PARAM_REAL, "-1e999", &value), -EINVAL);
-	assert_error_has("v '-1e999': too large for a real; give one from -1.79769e+308");
-	assert_int_equal(param_value_parse("v", PARAM_REAL, "1e-400", &value), -EINVAL);
-	assert_error_has("v '1e-400': too small for a real, and not 0");
+	assert_fails(param_value_parse("v", PARAM_REAL, "-1e999", &value), -EINVAL,
+		     "v '-1e999': too large for a real; give one from -1.79769e+308");
+	assert_fails(param_value_parse("v", PARAM_REAL, "1e-400", &value), -EINVAL,
+		     "v '1e-400': too small for a real, and not 0");
 	assert_int_equal(param_value_parse("v", PARAM_REAL, "-4.9e-324", &value), 0);
 	assert_int_equal(param_value_parse("v", PARAM_REAL, "0e-999", &value), 0);
-	assert_int_equal(param_value_parse("v", PARAM_REAL, "-inf", &value), -EINVAL);
-	assert_error_has("v '-inf': not a real");
+	assert_fails(param_value_parse("v", PARAM_REAL, "-inf", &value), -EINVAL,
+		     "v '-inf': not a real");
 }
 
 static struct param_value real(double number)
@@ -202,9 +202,8 @@ PLX_TEST(limits_are_within)
 	assert_error_has("2 is beyond -1 to 1");
 	kind.has[LIMIT_MIN] = false;
 	snprintf(kind.unit, sizeof(kind.unit), "V");
-	assert_int_equal(param_value_beyond(&kind, &(struct param_value){PARAM_INT, .integer = 7}),
-			 -ERANGE);
-	assert_error_has("7 is above 1 V, the most that is taken");
+	assert_fails(param_value_beyond(&kind, &(struct param_value){PARAM_INT, .integer = 7}),
+		     -ERANGE, "7 is above 1 V, the most that is taken");
 }
 
 static void set_limit(struct param_kind *kind, enum param_limit which, double value)

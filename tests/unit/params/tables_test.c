@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file: what was committed is there again, what was not is not, and what is no store is left
  * alone. */
-#include "plx_test.h"
+#include "store_file.h"
 
 #include "tables_priv.h"
 
@@ -14,31 +14,6 @@
 #include <unistd.h>
 
 #define ID (UINT64_C(3) << 32) /* more than 32 bits hold */
-
-static char folder[] = "/tmp/plx-params-XXXXXX";
-static char path[64];
-
-static int start(void **state)
-{
-	snprintf(folder, sizeof(folder), "/tmp/plx-params-XXXXXX");
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/store.db", folder);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	static const char *const ends[] = {"",     "-wal",     "-shm", "-journal",
-					   ".old", ".old-wal", ".link"};
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(ends); i++) {
-		char name[80];
-
-		snprintf(name, sizeof(name), "%s%s", path, ends[i]);
-		unlink(name);
-	}
-	return rmdir(folder);
-}
 
 static struct param number(int64_t value)
 {
@@ -62,8 +37,7 @@ static struct tables *open_it(void)
 {
 	struct tables *tables;
 
-	if (tables_open(path, &tables) != 0)
-		fail_msg("%s", plx_error());
+	assert_works(tables_open(path, &tables));
 	return tables;
 }
 
@@ -83,13 +57,10 @@ static struct store *load(void)
 	struct store *store;
 
 	assert_int_equal(store_create(&store), 0);
-	if (tables_load(tables, store) != 0)
-		fail_msg("%s", plx_error());
+	assert_works(tables_load(tables, store));
 	tables_close(tables);
 	return store;
 }
-
-#define TEST(name) PLX_TEST_WITH(name, start, stop)
 
 TEST(what_was_committed_is_there_again)
 {
@@ -187,8 +158,8 @@ TEST(who_has_it_has_it_alone)
 	put(tables, 1, true);
 	tables_close(tables);
 	tables = open_it();
-	assert_int_equal(tables_open(path, &other), -EBUSY);
-	assert_error_has("another process has it; end that one, or give another file");
+	assert_fails(tables_open(path, &other), -EBUSY,
+		     "another process has it; end that one, or give another file");
 	assert_int_equal(sqlite3_open(path, &reader), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(reader, "SELECT * FROM params", NULL, NULL, NULL),
 			 SQLITE_BUSY);
@@ -283,14 +254,14 @@ TEST(what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there)
 		put(tables, 1, true);
 		changes[i / 2](file);
 		put(tables, 2, false);
-		assert_int_equal(tables_commit(tables), -ESTALE);
-		assert_error_has(*file ? "store.db-wal: it was moved" : "store.db: it was moved");
-		assert_int_equal(tables_open(path, &other), -EBUSY);
-		assert_error_has("another process has it; end that one, or give another file");
+		assert_fails(tables_commit(tables), -ESTALE,
+			     *file ? "store.db-wal: it was moved" : "store.db: it was moved");
+		assert_fails(tables_open(path, &other), -EBUSY,
+			     "another process has it; end that one, or give another file");
 		tables_close(tables);
 		check_files_after(changes[i / 2], file);
-		stop(NULL);
-		start(NULL);
+		remove_folder(NULL);
+		make_folder(NULL);
 	}
 }
 
@@ -369,12 +340,10 @@ TEST(files_of_something_else)
 	struct tables *tables;
 
 	do_in_it("CREATE TABLE photos (name TEXT)");
-	assert_int_equal(tables_open(path, &tables), -EINVAL);
-	assert_error_has("something else than plx-params");
+	assert_fails(tables_open(path, &tables), -EINVAL, "something else than plx-params");
 	do_in_it("INSERT INTO photos VALUES ('still there')");
 	do_in_it("PRAGMA application_id = 0x504c5850; PRAGMA user_version = 3");
-	assert_int_equal(tables_open(path, &tables), -EINVAL);
-	assert_error_has("version 3; this plx-params reads 2");
+	assert_fails(tables_open(path, &tables), -EINVAL, "version 3; this plx-params reads 2");
 }
 
 TEST(files_that_are_no_database)
@@ -388,8 +357,8 @@ TEST(files_that_are_no_database)
 
 	assert_int_equal(fwrite(text, 1, sizeof(text), file), sizeof(text));
 	assert_int_equal(fclose(file), 0);
-	assert_int_equal(tables_open(path, &tables), -EINVAL);
-	assert_error_has("it is no store of plx-params: file is not a database");
+	assert_fails(tables_open(path, &tables), -EINVAL,
+		     "it is no store of plx-params: file is not a database");
 	file = fopen(path, "r");
 	assert_int_equal(fread(after, 1, sizeof(after), file), sizeof(text));
 	fclose(file);
@@ -421,17 +390,16 @@ TEST(what_cannot_be_written_is_not_opened)
 	struct tables *tables = open_it();
 
 	tables_close(tables);
-	assert_int_equal(open_as_another(0755, 0444), -EROFS);
-	assert_error_has("store.db: it can be read, not written; let this user write it");
-	assert_int_equal(open_as_another(0555, 0666), -EROFS);
-	assert_error_has("store.db: folder /tmp/plx-params-");
+	assert_fails(open_as_another(0755, 0444), -EROFS,
+		     "store.db: it can be read, not written; let this user write it");
+	assert_fails(open_as_another(0555, 0666), -EROFS, "store.db: folder /tmp/plx-params-");
 	assert_error_has(" cannot be written, where SQLite has files beside that one; let this "
 			 "user write it, or give another file");
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(open_as_another(0555, 0), -EROFS);
-	assert_error_has(" cannot be written, where SQLite has files");
-	assert_int_equal(tables_open(":memory:", &tables), -EINVAL);
-	assert_error_has(":memory:: SQLite does not write ahead for it");
+	assert_fails(open_as_another(0555, 0), -EROFS,
+		     " cannot be written, where SQLite has files");
+	assert_fails(tables_open(":memory:", &tables), -EINVAL,
+		     ":memory:: SQLite does not write ahead for it");
 	assert_error_has("give the path of a file");
 	assert_int_equal(tables_open("", &tables), -EINVAL);
 }
@@ -441,19 +409,18 @@ TEST(paths_that_are_no_files)
 	struct tables *tables;
 	char below[96];
 
-	assert_int_equal(tables_open(folder, &tables), -EISDIR);
-	assert_error_has(": it is a folder; give a file");
+	assert_fails(tables_open(folder, &tables), -EISDIR, ": it is a folder; give a file");
 	snprintf(below, sizeof(below), "%s/none/store.db", folder);
-	assert_int_equal(tables_open(below, &tables), -ENOENT);
-	assert_error_has("/none does not exist; make it, or give another file");
-	assert_int_equal(tables_open("none-here/store.db", &tables), -ENOENT);
-	assert_error_has("none-here/store.db: folder none-here does not exist; make it");
-	assert_int_equal(tables_open("/dev/null/store.db", &tables), -ENOTDIR);
-	assert_error_has("/dev/null/store.db: /dev/null is no folder; give another file");
+	assert_fails(tables_open(below, &tables), -ENOENT,
+		     "/none does not exist; make it, or give another file");
+	assert_fails(tables_open("none-here/store.db", &tables), -ENOENT,
+		     "none-here/store.db: folder none-here does not exist; make it");
+	assert_fails(tables_open("/dev/null/store.db", &tables), -ENOTDIR,
+		     "/dev/null/store.db: /dev/null is no folder; give another file");
 	snprintf(below, sizeof(below), "%s/link", folder);
 	assert_int_equal(symlink("/none/here/store.db", below), 0);
-	assert_int_equal(tables_open(below, &tables), -ENOENT);
-	assert_error_has("/link: it is a symbolic link to /none/here/store.db: No such file");
+	assert_fails(tables_open(below, &tables), -ENOENT,
+		     "/link: it is a symbolic link to /none/here/store.db: No such file");
 	unlink(below);
 }
 
@@ -548,8 +515,7 @@ TEST(counters_that_make_no_sense)
 	};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(edits); i++) {
-		assert_int_equal(load_edited(edits[i]), -EINVAL);
-		assert_error_has("table counters: '");
+		assert_fails(load_edited(edits[i]), -EINVAL, "table counters: '");
 		assert_error_has("mend it with sqlite3");
 	}
 }
@@ -628,8 +594,8 @@ TEST(what_the_file_does_not_take_leaves_the_rest)
 	same_id.name_length = 1;
 	assert_int_equal(tables_begin(tables), 0);
 	assert_int_equal(tables_put(tables, &first), 0);
-	assert_int_equal(tables_put(tables, &same_id), -EINVAL);
-	assert_error_has("it does not take that: UNIQUE constraint failed: params.id");
+	assert_fails(tables_put(tables, &same_id), -EINVAL,
+		     "it does not take that: UNIQUE constraint failed: params.id");
 	assert_int_equal(tables_commit(tables), 0);
 	tables_close(tables);
 	store = load();

@@ -12,13 +12,10 @@ static void refused(const struct plx_ring_attr *attr, const char *given)
 	struct plx_ring *ring = OTHER;
 	size_t size_bytes = 7;
 
-	assert_int_equal(plx_ring_size(attr, &size_bytes), -EINVAL);
-	assert_error_has(given);
+	assert_fails(plx_ring_size(attr, &size_bytes), -EINVAL, given);
 	assert_int_equal(size_bytes, 7);
-	assert_int_equal(plx_ring_init(memory, attr, &ring), -EINVAL);
-	assert_error_has(given);
-	assert_int_equal(plx_ring_create(attr, &ring), -EINVAL);
-	assert_error_has(given);
+	assert_fails(plx_ring_init(memory, attr, &ring), -EINVAL, given);
+	assert_fails(plx_ring_create(attr, &ring), -EINVAL, given);
 	assert_ptr_equal(ring, OTHER);
 }
 
@@ -41,8 +38,7 @@ PLX_TEST(memory_must_be_aligned)
 	const struct plx_ring_attr attr = {PLX_RING_MPMC, 8, 8};
 	struct plx_ring *ring = OTHER;
 
-	assert_int_equal(plx_ring_init(memory + 64, &attr, &ring), -EINVAL);
-	assert_error_has("aligned to 128 bytes");
+	assert_fails(plx_ring_init(memory + 64, &attr, &ring), -EINVAL, "aligned to 128 bytes");
 	assert_int_equal(plx_ring_init(NULL, &attr, &ring), -EINVAL);
 	assert_ptr_equal(ring, OTHER);
 	assert_int_equal(plx_ring_init(memory + 128, &attr, &ring), 0);

@@ -226,8 +226,8 @@ PLX_TEST(adding_another_layout_is_refused)
 	assert_int_equal(plx_hist_init(&two, 1000, 2), 0);
 	assert_int_equal(plx_hist_init(&three, 1000, 3), 0);
 	plx_hist_record(&two, 5);
-	assert_int_equal(plx_hist_add(&three, &two), -EINVAL);
-	assert_error_has("3 digits up to 1000, and 2 digits up to 1000");
+	assert_fails(plx_hist_add(&three, &two), -EINVAL,
+		     "3 digits up to 1000, and 2 digits up to 1000");
 	assert_int_equal(three.count, 0);
 	plx_hist_fini(&two);
 	plx_hist_fini(&three);
@@ -255,12 +255,11 @@ PLX_TEST(bad_sizes_are_refused_with_what_is_allowed)
 {
 	struct plx_hist hist = {0};
 
-	assert_int_equal(plx_hist_init(&hist, 1000, 0), -EINVAL);
-	assert_error_has("0 significant digits asked, 1 to 4 allowed");
-	assert_int_equal(plx_hist_init(&hist, 1000, 5), -EINVAL);
-	assert_error_has("5 significant digits asked, 1 to 4 allowed");
-	assert_int_equal(plx_hist_init(&hist, 0, 3), -EINVAL);
-	assert_error_has("highest value 0");
+	assert_fails(plx_hist_init(&hist, 1000, 0), -EINVAL,
+		     "0 significant digits asked, 1 to 4 allowed");
+	assert_fails(plx_hist_init(&hist, 1000, 5), -EINVAL,
+		     "5 significant digits asked, 1 to 4 allowed");
+	assert_fails(plx_hist_init(&hist, 0, 3), -EINVAL, "highest value 0");
 	assert_null(hist.buckets);
 	plx_hist_fini(&hist);
 }

@@ -146,10 +146,9 @@ PLX_TEST(a_full_disk_is_reported)
 	assert_non_null(full);
 	make(&hist, 1000);
 	plx_hist_record(&hist, 1);
-	assert_int_equal(plx_hist_write_hgrm(&hist, full, 1), -EIO);
-	assert_error_has("cannot write the percentile table: No space left on device");
-	assert_int_equal(plx_hist_write_csv(&hist, full), -EIO);
-	assert_error_has("cannot write the histogram");
+	assert_fails(plx_hist_write_hgrm(&hist, full, 1), -EIO,
+		     "cannot write the percentile table: No space left on device");
+	assert_fails(plx_hist_write_csv(&hist, full), -EIO, "cannot write the histogram");
 	fclose(full);
 	plx_hist_fini(&hist);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "count.h"
 #include "foreign_socket.h"
 #include "plx_test.h"
 
@@ -50,8 +51,8 @@ PLX_TEST(the_holder_need_not_be_asked_for)
 	int first, second;
 
 	assert_int_equal(plx_cpu_claim(CPU, &first, NULL), 0);
-	assert_int_equal(plx_cpu_claim(CPU, &second, NULL), -EBUSY);
-	assert_error_has("CPU 4089: another poller has claimed it");
+	assert_fails(plx_cpu_claim(CPU, &second, NULL), -EBUSY,
+		     "CPU 4089: another poller has claimed it");
 	close(first);
 }
 
@@ -189,20 +190,10 @@ PLX_TEST(one_that_takes_all_names_is_named)
 		skip();
 	for (unsigned i = 0; i < 4; i++)
 		others[i] = claim_as_other_user(i, true);
-	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EACCES);
-	assert_error_has("other users hold all 4 names");
+	assert_fails(plx_cpu_claim(CPU, &claim, &holder), -EACCES, "other users hold all 4 names");
 	assert_true(holder.other_user);
 	for (unsigned i = 0; i < 4; i++)
 		foreign_end(&others[i]);
-}
-
-static int count_descriptors(void)
-{
-	int count = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		count += fcntl(fd, F_GETFD) >= 0;
-	return count;
 }
 
 PLX_TEST(claims_leak_no_descriptor)
@@ -221,8 +212,8 @@ PLX_TEST(a_cpu_that_cannot_be_is_refused)
 {
 	int claim;
 
-	assert_int_equal(plx_cpu_claim(PLX_CPU_MAX, &claim, NULL), -EINVAL);
-	assert_error_has("CPU 4096 is out of range; CPU ids are 0 to 4095");
+	assert_fails(plx_cpu_claim(PLX_CPU_MAX, &claim, NULL), -EINVAL,
+		     "CPU 4096 is out of range; CPU ids are 0 to 4095");
 }
 
 PLX_TEST_MAIN()

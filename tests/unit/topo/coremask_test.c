@@ -100,12 +100,12 @@ PLX_TEST(a_bit_beyond_the_last_cpu_is_out_of_range)
 	memset(text, '0', sizeof(text));
 	text[0] = '2';
 	text[sizeof(text) - 1] = '\0';
-	assert_int_equal(plx_lcore_map_parse_mask("-c", text, &map), -EINVAL);
-	assert_error_has(": column 1: bit 4097 is out of range; CPU ids are 0 to 4095");
+	assert_fails(plx_lcore_map_parse_mask("-c", text, &map), -EINVAL,
+		     ": column 1: bit 4097 is out of range; CPU ids are 0 to 4095");
 	text[0] = '0';
 	text[1] = '8';
-	assert_int_equal(plx_lcore_map_parse_mask("-c", text, &map), -EINVAL);
-	assert_error_has(": column 2: bit 4095 is no lcore id");
+	assert_fails(plx_lcore_map_parse_mask("-c", text, &map), -EINVAL,
+		     ": column 2: bit 4095 is no lcore id");
 }
 
 PLX_TEST(a_huge_mask_gets_a_short_error)
@@ -117,11 +117,11 @@ PLX_TEST(a_huge_mask_gets_a_short_error)
 	assert_non_null(text);
 	memset(text, 'f', size);
 	text[size] = '\0';
-	assert_int_equal(plx_lcore_map_parse_mask("-c", text, &map), -EINVAL);
-	assert_error_has("...: column 1: bit 3999999 is out of range");
+	assert_fails(plx_lcore_map_parse_mask("-c", text, &map), -EINVAL,
+		     "...: column 1: bit 3999999 is out of range");
 	text[size - 1] = '?';
-	assert_int_equal(plx_lcore_map_parse_mask("-c", text, &map), -EINVAL);
-	assert_error_has("f?: column 1000000: found '?'");
+	assert_fails(plx_lcore_map_parse_mask("-c", text, &map), -EINVAL,
+		     "f?: column 1000000: found '?'");
 	assert_true(strlen(plx_error()) < 250);
 	free(text);
 }

@@ -89,8 +89,7 @@ PLX_TEST(a_written_map_parses_to_the_same_map)
 
 		map = random_map(&seed, rarities[i % PLX_ARRAY_LEN(rarities)]);
 		plx_lcore_map_format(&map, out, sizeof(out));
-		if (plx_lcore_map_parse_list("-l", out, &again))
-			fail_msg("%s", plx_error());
+		assert_works(plx_lcore_map_parse_list("-l", out, &again));
 		assert_same_map(&map, &again);
 		plx_lcore_map_fini(&again);
 		plx_lcore_map_fini(&map);
@@ -123,8 +122,8 @@ PLX_TEST(single_is_lcore_0_on_any_cpu)
 	assert_int_equal(plx_lcore_map_single(300, &map), 0);
 	assert_string_equal(plx_lcore_map_format(&map, out, sizeof(out)), "0@300");
 	plx_lcore_map_fini(&map);
-	assert_int_equal(plx_lcore_map_single(PLX_CPU_MAX, &map), -EINVAL);
-	assert_error_has("CPU 4096 is out of range; CPU ids are 0 to 4095");
+	assert_fails(plx_lcore_map_single(PLX_CPU_MAX, &map), -EINVAL,
+		     "CPU 4096 is out of range; CPU ids are 0 to 4095");
 }
 
 PLX_TEST(fini_takes_a_zeroed_map_and_leaves_one)
@@ -221,8 +220,7 @@ PLX_TEST(advice_never_takes_a_cpu_beyond_the_lcore_ids_for_an_lcore)
 
 	assert_int_equal(check(source, "-l", "0-1"), -EINVAL);
 	assert_error_has("CPU 0 does not exist or is offline (allowed: 300-301); give -l 0@300");
-	assert_int_equal(check(source, "-c", "3"), -EINVAL);
-	assert_error_has("; give the core list 0@300");
+	assert_fails(check(source, "-c", "3"), -EINVAL, "; give the core list 0@300");
 }
 
 PLX_TEST(advice_that_would_be_too_long_names_one_lcore)

@@ -1,54 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RDMA devices of hosts that are made up: files below a temporary folder, and XML. */
-#include "plx_test.h"
+#include "folder.h"
 
 #include "plx_topo.h"
 
-#include <errno.h>
-#include <ftw.h>
 #include <hwloc.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define IB "/sys/class/infiniband"
 
 /* A folder that stands for "/" ------------------------------------------------------------- */
 
-static char root[64];
+static char root[FOLDER_BYTES];
 
 static int make_root(void **state)
 {
-	snprintf(root, sizeof(root), "/tmp/plx-rdma-test-XXXXXX");
-	return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *at)
-{
-	return remove(path);
+	folder_make(root);
+	return 0;
 }
 
 static int remove_root(void **state)
 {
-	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(root);
 }
 
+/* A line, as the kernel writes it. */
 static void put(const char *name, const char *text)
 {
-	char path[256];
+	char line[128];
 
-	snprintf(path, sizeof(path), "%s%s", root, name);
-	for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
-		*slash = '/';
-	}
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	assert_true(fprintf(file, "%s\n", text) > 0);
-	assert_int_equal(fclose(file), 0);
+	assert_in_range(snprintf(line, sizeof(line), "%s\n", text), 1, sizeof(line) - 1);
+	folder_put(root, name, line);
 }
 
 static struct plx_rdma_device the_device(void)
@@ -224,17 +207,17 @@ PLX_TEST(a_device_that_cannot_be_opened_says_what_to_do)
 	struct plx_rdma_device device = {.name = "plx_none0"};
 	struct plx_rdma_details details;
 
-	assert_int_equal(plx_rdma_probe(&device, &details), -ENXIO);
-	assert_error_has("RDMA device plx_none0: user space has no way to it, as the kernel module "
-			 "ib_uverbs is not loaded; modprobe ib_uverbs");
+	assert_fails(plx_rdma_probe(&device, &details), -ENXIO,
+		     "RDMA device plx_none0: user space has no way to it, as the kernel module "
+		     "ib_uverbs is not loaded; modprobe ib_uverbs");
 	strcpy(device.uverbs, "uverbs9999");
-	assert_int_equal(plx_rdma_probe(&device, &details), -ENOENT);
-	assert_error_has("/dev/infiniband/uverbs9999: No such file or directory; give the "
-			 "container the devices");
+	assert_fails(plx_rdma_probe(&device, &details), -ENOENT,
+		     "/dev/infiniband/uverbs9999: No such file or directory; give the "
+		     "container the devices");
 	strcpy(device.uverbs, "../null"); /* a file that is there, and of no such device */
 	if (access("/dev/infiniband", F_OK) == 0) {
-		assert_int_equal(plx_rdma_probe(&device, &details), -ENODEV);
-		assert_error_has("libibverbs has no driver for it; install ibverbs-providers");
+		assert_fails(plx_rdma_probe(&device, &details), -ENODEV,
+			     "libibverbs has no driver for it; install ibverbs-providers");
 	}
 }
 
@@ -285,8 +268,7 @@ static struct plx_topo *topo_with(const char *description, const char *type, uns
 	hwloc_free_xmlbuffer(hwloc, text);
 	hwloc_topology_destroy(hwloc);
 	snprintf(source, sizeof(source), "xml:%s", path);
-	if (plx_topo_open(source, &topo))
-		fail_msg("%s", plx_error());
+	assert_works(plx_topo_open(source, &topo));
 	unlink(path);
 	return topo;
 }

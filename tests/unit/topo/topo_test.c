@@ -24,8 +24,7 @@ static struct plx_topo *open_topo(const char *source)
 {
 	struct plx_topo *topo;
 
-	if (plx_topo_open(source, &topo))
-		fail_msg("%s", plx_error());
+	assert_works(plx_topo_open(source, &topo));
 	return topo;
 }
 
@@ -150,10 +149,9 @@ PLX_TEST(another_host_is_not_pinned_to)
 	struct plx_topo *topo = open_topo("synthetic:core:2 pu:1");
 	struct plx_cpuset cpus = *plx_topo_cpus(topo);
 
-	assert_int_equal(plx_topo_pin(topo, &cpus), -EINVAL);
-	assert_error_has("cannot pin: the topology is not this host's");
-	assert_int_equal(plx_topo_pinned(topo, &cpus), -EIO);
-	assert_error_has("the topology is not this host's");
+	assert_fails(plx_topo_pin(topo, &cpus), -EINVAL,
+		     "cannot pin: the topology is not this host's");
+	assert_fails(plx_topo_pinned(topo, &cpus), -EIO, "the topology is not this host's");
 	plx_topo_close(topo);
 }
 
@@ -165,11 +163,11 @@ PLX_TEST(a_variable_that_shows_another_host_is_named)
 	setenv("HWLOC_SYNTHETIC", "core:2 pu:1", 1);
 	topo = open_topo(NULL);
 	unsetenv("HWLOC_SYNTHETIC");
-	assert_int_equal(plx_topo_pinned(topo, &cpus), -EIO);
-	assert_error_has("not this host's, as HWLOC_SYNTHETIC is set in the environment; unset it");
+	assert_fails(plx_topo_pinned(topo, &cpus), -EIO,
+		     "not this host's, as HWLOC_SYNTHETIC is set in the environment; unset it");
 	cpus = *plx_topo_cpus(topo);
-	assert_int_equal(plx_topo_pin(topo, &cpus), -EINVAL);
-	assert_error_has("cannot pin: the topology is not this host's, as HWLOC_SYNTHETIC is set");
+	assert_fails(plx_topo_pin(topo, &cpus), -EINVAL,
+		     "cannot pin: the topology is not this host's, as HWLOC_SYNTHETIC is set");
 	plx_topo_close(topo);
 }
 
@@ -312,9 +310,8 @@ PLX_TEST(a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist)
 		struct plx_lcore_map map;
 
 		assert_int_equal(plx_lcore_map_parse_list("--lcores", cases[i].text, &map), 0);
-		assert_int_equal(plx_lcore_map_check("--lcores", cases[i].text, topo, &map),
-				 -EINVAL);
-		assert_error_has(cases[i].error);
+		assert_fails(plx_lcore_map_check("--lcores", cases[i].text, topo, &map), -EINVAL,
+			     cases[i].error);
 		plx_lcore_map_fini(&map);
 	}
 	plx_topo_close(topo);
@@ -364,8 +361,7 @@ PLX_TEST(broken_xml_is_an_error_with_its_path_and_nothing_printed)
 
 		unlink(file.path);
 		assert_int_equal(printed, 0);
-		assert_int_equal(rc, -EINVAL);
-		assert_error_has(file.path);
+		assert_fails(rc, -EINVAL, file.path);
 		assert_error_has("hwloc cannot load it");
 	}
 	free(text);
