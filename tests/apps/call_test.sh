@@ -3,19 +3,12 @@
 # plx-call with plx-echo --service: what is shown, what goes wrong, what is measured.
 set -uo pipefail
 
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
 apps=$1
-failed=0
 temp=$(mktemp -d)
 server=''
-
-# Called by the trap.
-# shellcheck disable=SC2317
-clean_up()
-{
-	[[ -z $server ]] || kill "$server" 2>/dev/null
-	wait
-	rm -rf "$temp"
-}
 trap clean_up EXIT
 
 fail()
@@ -48,21 +41,12 @@ expect()
 # under_way FILE: wait until the program that logs to FILE, at level info, catches signals and connects.
 under_way()
 {
-	for ((i = 0; i < 200; i++)); do
-		grep -qs '^[^ ]* fabric: info: lcore 0 opened' "$1" && return
-		sleep 0.1
-	done
-	fail "$1: not under way: $(<"$1")"
+	wait_until "grep -qs '^[^ ]* fabric: info: lcore 0 opened' '$1'" || fail "$1: not under way: $(<"$1")"
 }
 
 "$apps/plx-echo" --huge none --heartbeat 1s:20s -- --service --listen 127.0.0.1:0 >"$temp/said" 2>"$temp/errors" &
 server=$!
-for ((i = 0; i < 200; i++)); do
-	grep -qs '^listening on ' "$temp/said" && break
-	sleep 0.1
-done
-address=$(sed -n 's/^listening on //p' "$temp/said")
-[[ $address ]] || fail "plx-echo did not start: $(<"$temp/errors")"
+listening "$temp/said" || fail "plx-echo did not start: $(<"$temp/errors")"
 
 expect 0 '*pollux.echo*' --list
 expect 0 '*hello world' --method echo --data 'hello world'
@@ -146,17 +130,12 @@ got=$("$apps/plx-echo" --listen 127.0.0.1:0 --service --sink 2>&1) && fail 'plx-
 # The self-test service of processes that listen for something else: plx-echo's links, and NetIO's sockets.
 live()
 {
-	local said=$1 its
-	shift
+	local its
 
 	: >"$temp/live"
 	"$@" >"$temp/live" 2>"$temp/live.err" </dev/null &
 	its=$!
-	for ((i = 0; i < 200; i++)); do
-		grep -qs '^listening on ' "$temp/live" && break
-		sleep 0.1
-	done
-	address=$(sed -n "$said" "$temp/live")
+	listening "$temp/live"
 	expect 0 '*pollux.describe*' --process --list
 	expect 0 '*\"program\"*' --process --method pollux.describe --format json
 	"$apps/plx-ping" --huge none -- --connect "$address" --service --verify --count 2000 >"$temp/ping" 2>&1 ||
@@ -166,15 +145,11 @@ live()
 	wait "$its"
 }
 of_service=$address
-live 's/^listening on //p' "$apps/plx-echo" --huge none --heartbeat 1s:20s -- --listen 127.0.0.1:0
-NETIO_OPTIONS='--huge none' live 's/^listening on //p' "$apps/examples/netio_recv" 0 1
+live "$apps/plx-echo" --huge none --heartbeat 1s:20s -- --listen 127.0.0.1:0
+NETIO_OPTIONS='--huge none' live "$apps/examples/netio_recv" 0 1
 "$apps/plx-echo" --huge none --heartbeat 1s:20s --self-test off -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
 its=$!
-for ((i = 0; i < 200; i++)); do
-	grep -qs '^listening on ' "$temp/live" && break
-	sleep 0.1
-done
-address=$(sed -n 's/^listening on //p' "$temp/live")
+listening "$temp/live"
 expect 1 '*has no self-test service: it was started with --self-test off*' --process --list --deadline 2s
 got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --rate 5 2>&1) && fail 'plx-ping --service --rate: status 0'
 [[ $got == *'one call after the other'* ]] || fail "plx-ping --service --rate: $got"
@@ -189,11 +164,7 @@ other()
 	: >"$temp/live"
 	"$apps/plx-echo" --huge none --heartbeat 1s:20s "$@" -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
 	its=$!
-	for ((i = 0; i < 200; i++)); do
-		grep -qs '^listening on ' "$temp/live" && break
-		sleep 0.1
-	done
-	address=$(sed -n 's/^listening on //p' "$temp/live")
+	listening "$temp/live"
 }
 other --self-test 200
 begin=$SECONDS

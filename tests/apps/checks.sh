@@ -34,6 +34,17 @@ wait_until()
 	return 1
 }
 
+# listening FILE [PID]: wait until the server that prints there (by default what was started last) says where it
+# listens, or has ended; sets `address` and `port`. Returns whether it listens.
+listening()
+{
+	local said pid=${2:-$!}
+
+	wait_until "said=\$(sed -n 's/^listening on //p' '$1'); [[ -n \$said ]] || ! kill -0 $pid 2>/dev/null"
+	[[ -n $said ]] || return 1
+	address=$said port=${said##*:}
+}
+
 # ends PID: a child, within 60 s; returns its status.
 ends()
 {

@@ -3,10 +3,11 @@
 # Every whole program that the documentation shows builds as it is printed, without a warning: in
 # README.md and the guide, each block of C that has a main.
 set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 sanitizer=${1:-none}
 least=8 # so many there are
-failed=0
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 
@@ -74,11 +75,7 @@ if [[ $sanitizer == none && -n $hello ]]; then
 	fi
 	"$PLX_BUILD_ROOT/apps/plx-echo" --listen 127.0.0.1:0 >"$temp/echo" 2>&1 </dev/null &
 	echo=$!
-	for _ in {1..500}; do
-		address=$(sed -n 's/^listening on //p' "$temp/echo")
-		[[ -z $address ]] || break
-		sleep 0.02
-	done
+	listening "$temp/echo"
 	if ! timeout 20 "$hello" "$address" >"$temp/text" 2>&1 </dev/null || ! grep -qx hello "$temp/text"; then
 		echo "FAILED: hello does not get its answer: $(cat "$temp/text")"
 		failed=1

@@ -24,8 +24,7 @@ serve()
 		exec "$apps/plx-echo" "$@" --listen 127.0.0.1:0
 	) >"$temp/server.out" 2>"$temp/server.err" </dev/null &
 	server=$!
-	wait_until "grep -q '^listening on ' '$temp/server.out' || ! kill -0 $server 2>/dev/null"
-	port=$(sed -nE 's/^listening on 127\.0\.0\.1:([0-9]+).*/\1/p' "$temp/server.out")
+	listening "$temp/server.out"
 }
 
 stop()

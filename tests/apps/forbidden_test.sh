@@ -22,8 +22,7 @@ serve()
 	: >"$temp/server.out"
 	"$@" "$apps/plx-echo" --huge none -- --listen 127.0.0.1:0 >"$temp/server.out" 2>"$temp/server.err" &
 	server=$!
-	wait_until "grep -q '^listening on ' '$temp/server.out'"
-	address=$(sed -n 's/^listening on //p' "$temp/server.out")
+	listening "$temp/server.out"
 }
 
 # ping WORDS...: plx-ping, started by these, on auto.

@@ -21,10 +21,11 @@ for ((n = 6; n < 64; n++)); do
 		exec "$echo_program" --huge none --log-level error --provider tcp --listen 127.0.0.1:0
 	) >"$temp/out" 2>"$temp/err" </dev/null &
 	pid=$!
-	wait_until "grep -q '^listening on ' '$temp/out' || ! kill -0 $pid 2>'$temp/none'"
+	listening "$temp/out"
+	listens=$?
 	kill -KILL "$pid" 2>"$temp/none"
 	wait "$pid" 2>"$temp/none"
-	grep -q '^listening on ' "$temp/out" && break
+	((listens != 0)) || break
 	check "$n descriptors: $(<"$temp/err")" "grep -q 'descriptors.*ulimit -n' '$temp/err'"
 done
 check "$n descriptors are enough" '((n > 6 && n < 64))'

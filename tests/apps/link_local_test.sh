@@ -20,8 +20,7 @@ for provider in tcp auto; do
 	: >"$temp/server.out"
 	"$apps/plx-echo" --huge none --provider "$provider" -- --listen '[fe80::7%lo]:0' >"$temp/server.out" 2>"$temp/server.err" &
 	server=$!
-	wait_until "grep -q '^listening on ' '$temp/server.out'"
-	address=$(sed -n 's/^listening on //p' "$temp/server.out")
+	listening "$temp/server.out"
 	check "$provider: the address has its interface" "[[ '$address' == '[fe80::7%lo]:'* ]]"
 	timeout -s KILL 60 "$apps/plx-ping" --huge none --provider "$provider" -- --connect "$address" --count 10 >"$temp/ping.err" 2>&1
 	check "$provider: it is reached there" "(($? == 0))"

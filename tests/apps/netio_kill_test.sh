@@ -30,11 +30,7 @@ start_receiver()
 	"$examples/netio_recv" "$1" "$2" >"$temp/recv" 2>"$temp/recv.err" </dev/null &
 	receiver=$!
 	pids+=("$receiver")
-	for _ in {1..200}; do
-		port=$(sed -n 's/^listening on .*://p' "$temp/recv")
-		[[ -z $port ]] || return 0
-		sleep 0.05
-	done
+	listening "$temp/recv" && return
 	check 'a receiver comes up' false
 	exit 1
 }

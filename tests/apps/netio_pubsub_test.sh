@@ -27,11 +27,7 @@ publish()
 	bench --provider "$provider" -- --listen 127.0.0.1:0 "$@" >"$temp/out" 2>"$temp/err" &
 	publisher=$!
 	pids=("$publisher")
-	for _ in {1..400}; do
-		address=$(sed -n 's/^listening on //p' "$temp/out")
-		[[ -z $address ]] || return 0
-		sleep 0.05
-	done
+	listening "$temp/out" && return
 	cat "$temp/err"
 	exit 1
 }

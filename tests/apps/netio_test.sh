@@ -4,10 +4,11 @@
 # that has the published documents on NetIO (or they lie beside the tree, in ../shared/seeds), the programs
 # printed there build as they are, and print what the text says.
 set -uo pipefail
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 sanitizer=${1:-none}
 seeds=${NETIO_SEEDS:-$PLX_SOURCE_ROOT/../shared/seeds}
-failed=0
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 export NETIO_OPTIONS='--huge none --heartbeat 1s:20s'
@@ -77,11 +78,7 @@ alarm()
 	: >"$temp/alarm"
 	timeout 60 "$programs/netio_alarm" raise 0 60 >"$temp/alarm" 2>"$temp/alarm.err" </dev/null &
 	service=$!
-	for _ in {1..200}; do
-		port=$(sed -n 's/^listening on 127.0.0.1://p' "$temp/alarm")
-		[[ -z $port ]] || break
-		sleep 0.05
-	done
+	listening "$temp/alarm"
 	timeout 60 "$programs/netio_alarm" watch "$port" >"$temp/alarm.all" 2>/dev/null </dev/null &
 	watchers+=($!)
 	timeout 60 "$programs/netio_alarm" watch "$port" severity 2 >"$temp/alarm.severity" 2>/dev/null </dev/null &
@@ -122,11 +119,7 @@ images()
 	: >"$temp/images"
 	timeout 60 "$programs/netio_images" serve 0 1000 2 >"$temp/images" 2>"$temp/images.err" </dev/null &
 	service=$!
-	for _ in {1..200}; do
-		port=$(sed -n 's/^listening on 127.0.0.1://p' "$temp/images")
-		[[ -z $port ]] || break
-		sleep 0.05
-	done
+	listening "$temp/images"
 	timeout 60 "$programs/netio_images" watch "$port" >"$temp/images.one" 2>/dev/null </dev/null &
 	watchers+=($!)
 	NETIO_OPTIONS='--huge none --heartbeat 1s:20s --provider tcp' timeout 60 "$programs/netio_images" watch "$port" \

@@ -17,11 +17,7 @@ serve()
 	: >"$temp/recv" # or the address of the one before is read
 	timeout -k 5 100 "$apps/netio-recv" --huge none --provider "$1" -- --listen 127.0.0.1:0 >"$temp/recv" 2>"$temp/recv.err" &
 	server=$!
-	for _ in {1..200}; do
-		address=$(sed -n 's/^listening on //p' "$temp/recv")
-		[[ -z $address ]] || return 0
-		sleep 0.05
-	done
+	listening "$temp/recv" && return
 	cat "$temp/recv.err"
 	exit 1
 }

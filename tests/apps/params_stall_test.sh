@@ -20,8 +20,7 @@ ask()
 
 "$program" --huge none --heartbeat 1s:60s -- --serve "$temp/store.db" --listen 127.0.0.1:0 >"$temp/said" 2>"$temp/server.err" </dev/null &
 pids+=($!)
-wait_until "grep -qs '^listening on ' '$temp/said'"
-address=$(sed -n 's/^listening on //p' "$temp/said")
+listening "$temp/said"
 ask --define first --type int --value 1 >/dev/null || check 'it is defined' false
 "$program" --huge none --log-level error -- --service "$address" --watch >"$temp/watch" 2>"$temp/watch.err" </dev/null &
 watcher=$!

@@ -20,8 +20,7 @@ start_once()
 		exec "$program" --huge none --heartbeat 1s:20s "${@:2}" -- --serve "$temp/store.db" --listen "${1-127.0.0.1:0}"
 	) >"$temp/said" 2>"$temp/server.err" </dev/null &
 	server=$!
-	wait_until 'grep -qs "^listening on " "$temp/said" || ! kill -0 "$server" 2>/dev/null'
-	grep -qs "^listening on " "$temp/said"
+	listening "$temp/said"
 }
 
 # While nobody listens there, the port may be that of anybody's connection for a moment.
@@ -33,7 +32,6 @@ start()
 		sleep 0.5
 	done
 	check 'it starts' 'grep -qs "^listening on " "$temp/said"'
-	address=$(sed -n 's/^listening on //p' "$temp/said")
 }
 
 # expect STATUS TEXT WORDS...: the command ends so, and prints the text (a pattern of bash) on either output.

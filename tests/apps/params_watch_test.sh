@@ -22,12 +22,11 @@ start()
 		: >"$temp/said"
 		"$program" --huge none --heartbeat 1s:20s -- --serve "$1" --listen "$address" >"$temp/said" 2>"$temp/server.err" </dev/null &
 		server=$!
-		wait_until 'grep -qs "^listening on " "$temp/said" || ! kill -0 "$server" 2>/dev/null'
+		listening "$temp/said" && break
 		grep -q 'the port is in use' "$temp/server.err" || break
 		sleep 0.5
 	done
 	check 'it starts' 'grep -qs "^listening on " "$temp/said"'
-	address=$(sed -n 's/^listening on //p' "$temp/said")
 }
 
 # stop SIGNAL: the service, by that.
