@@ -7,9 +7,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 apps=$1
-temp=$(mktemp -d)
-server=''
-trap clean_up EXIT
 
 fail()
 {

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the tests of programs check with. Sourced; they set `temp`, a folder, and end with `failed`.
+# What the tests of programs check with. Sourced; they end with `failed`. `temp` is a folder. At EXIT it goes, and with
+# it what runs as `server`, or is listed in `pids`.
 # shellcheck disable=SC2034,SC2154
 
 failed=0
+temp=$(mktemp -d)
+server=''
+pids=()
+trap clean_up EXIT
 
 # check TEXT CONDITION: the last words on standard error, temp/NAME.err, of all that ran help to see why not.
 check()
@@ -17,10 +22,12 @@ check()
 	fi
 }
 
-# clean_up: for a trap at EXIT; ends `server`, if there is one, and removes `temp`.
+# Called by the trap.
+# shellcheck disable=SC2317
 clean_up()
 {
-	[[ -z ${server-} ]] || { kill "$server" 2>/dev/null && ends "$server"; }
+	((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null
+	[[ -z $server ]] || { kill "$server" 2>/dev/null && kill -CONT "$server" && ends "$server"; }
 	rm -rf "$temp"
 }
 

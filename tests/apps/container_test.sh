@@ -5,8 +5,6 @@ set -uo pipefail
 
 apps=$1
 run=("$apps/plx-ping" --huge none --log-level error --self -- --count 100)
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 

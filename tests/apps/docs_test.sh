@@ -8,8 +8,6 @@ set -uo pipefail
 
 sanitizer=${1:-none}
 least=8 # so many there are
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
 
 # programs FILE: each to a file of its own, in which the compiler finds the lines of the page.
 programs()

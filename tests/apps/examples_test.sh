@@ -8,7 +8,6 @@ set -uo pipefail
 
 sources=$PLX_SOURCE_ROOT/apps/examples
 examples=$PLX_BUILD_ROOT/apps/examples
-temp=$(mktemp -d)
 trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$temp"' EXIT
 
 # The host may be busy: peers are patient.

@@ -8,9 +8,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 apps=$1
-temp=$(mktemp -d)
-server=''
-trap '[[ -z $server ]] || kill -KILL "$server" 2>/dev/null; rm -rf "$temp"' EXIT
 
 # serve LIMIT OPTION...: plx-echo; sets `server` and `port`.
 serve()

@@ -5,12 +5,9 @@ set -uo pipefail
 
 forbid=$1
 apps=$2
-temp=$(mktemp -d)
-server=''
 
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-trap clean_up EXIT
 
 "$forbid" fstatfs "$BASH" -c true
 [[ $? != 77 ]] || exit 77

@@ -6,8 +6,6 @@ set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
 nodes=$temp/devices/system/node
 export PLX_SYSFS=$temp
 

@@ -11,8 +11,6 @@ if [[ $2 != none ]]; then
 	echo "a sanitizer ($2) needs descriptors of its own"
 	exit 77
 fi
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
 
 # Descriptors: whatever the step that lacks one, until there are enough.
 for ((n = 6; n < 64; n++)); do

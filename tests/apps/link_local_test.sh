@@ -9,12 +9,9 @@ if [[ ${2-} != inside ]]; then
 	exec unshare -rn "$BASH" "$0" "$apps" inside
 fi
 ip link set lo up && ip address add fe80::7/64 dev lo nodad || exit 77
-temp=$(mktemp -d)
-server=''
 
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-trap clean_up EXIT
 
 for provider in tcp auto; do
 	: >"$temp/server.out"

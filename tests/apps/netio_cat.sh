@@ -7,12 +7,9 @@
 
 cat=$1
 provider=${2:-tcp}
-temp=$(mktemp -d)
-pids=()
 port=
 # On a loaded machine a peer may say nothing for longer than by default.
 heartbeat=1s:10s
-trap '((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
 
 # run NAME MODE WORD...: in the background, standard error in NAME.err; sets `pid`. Its input (not that
 # of a job in the background, which is none) and

@@ -8,9 +8,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 examples=$PLX_BUILD_ROOT/apps/examples
-temp=$(mktemp -d)
-pids=()
-trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
 
 # await PID: its end, for 20 s; returns its status.
 await()

@@ -7,10 +7,7 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 apps=$1
-temp=$(mktemp -d)
-pids=()
 heartbeat=
-trap '[[ ${#pids[@]} == 0 ]] || kill "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
 
 bench()
 {

@@ -12,9 +12,6 @@ examples=$PLX_BUILD_ROOT/apps/examples
 cat=$PLX_BUILD_ROOT/apps/netio-cat
 sanitizer=${1:-none}
 jobs=24000 # lasts longer than it takes to find both workers, also on a busy host
-temp=$(mktemp -d)
-pids=()
-trap '((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
 
 end_all()
 {

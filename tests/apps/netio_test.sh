@@ -9,8 +9,6 @@ set -uo pipefail
 
 sanitizer=${1:-none}
 seeds=${NETIO_SEEDS:-$PLX_SOURCE_ROOT/../shared/seeds}
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
 export NETIO_OPTIONS='--huge none --heartbeat 1s:20s'
 
 # expect NAME TEXT: what the program of that name has said, in $temp/NAME.out.

@@ -7,9 +7,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 apps=$1
-temp=$(mktemp -d)
-server=''
-trap '[[ -z $server ]] || kill "$server" 2>/dev/null; rm -rf "$temp"' EXIT
 
 # serve PROVIDER: a netio-recv; sets `address`.
 serve()

@@ -8,9 +8,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 apps=$1
-temp=$(mktemp -d)
-pids=()
-trap '((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
 quiet=(--huge none --log-level error)
 mkfifo "$temp/fifo"
 address=

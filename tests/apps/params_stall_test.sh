@@ -9,9 +9,6 @@ set -uo pipefail
 
 program=$1
 load=$2
-temp=$(mktemp -d)
-pids=()
-trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
 
 ask()
 {

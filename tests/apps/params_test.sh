@@ -7,9 +7,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 program=$1 setter=$2 call=${1%/*}/plx-call
-temp=$(mktemp -d)
-server=''
-trap '[[ -z $server ]] || kill -KILL "$server" 2>/dev/null; rm -rf "$temp"' EXIT
 
 # start [ADDRESS [EAL OPTIONS]]. SIGXFSZ is ignored, so that a file that may not grow is a disk that fails.
 start_once()

@@ -8,7 +8,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 program=$1
-temp=$(mktemp -d)
 server=''
 watcher=''
 address=127.0.0.1:0

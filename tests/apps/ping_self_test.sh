@@ -8,7 +8,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 ping=$1
-temp=$(mktemp -d)
 client=''
 trap '[[ -z $client ]] || kill -KILL "$client" 2>/dev/null; rm -rf "$temp"' EXIT
 

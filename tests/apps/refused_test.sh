@@ -4,8 +4,6 @@
 set -uo pipefail
 
 apps=$1
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 

@@ -10,9 +10,6 @@ set -uo pipefail
 program=$1
 seconds=${PLX_TEST_SOAK:+120}
 seconds=${seconds:-8}
-temp=$(mktemp -d)
-pids=()
-trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$temp"' EXIT
 
 # start_service I ADDRESS: sets services[I] and addresses[I].
 start_service()

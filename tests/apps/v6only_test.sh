@@ -9,12 +9,9 @@ if [[ ${2-} != inside ]]; then
 	exec unshare -rn "$BASH" "$0" "$apps" inside
 fi
 ip link set lo up && echo 1 >/proc/sys/net/ipv6/bindv6only && grep -q 00000001 /proc/net/if_inet6 || exit 77
-temp=$(mktemp -d)
-server=''
 
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-trap clean_up EXIT
 
 # serve_and_ping ONLY SERVER_PROVIDER PROVIDER...
 serve_and_ping()

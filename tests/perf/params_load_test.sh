@@ -7,9 +7,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../apps/checks.sh"
 
 params=$1 load=$2
-temp=$(mktemp -d)
-server=''
-trap '[[ -z $server ]] || kill -KILL "$server" 2>/dev/null; rm -rf "$temp"' EXIT
 
 start()
 {
