@@ -101,6 +101,17 @@ ONE(a_message_of_another_thread_wakes)
 	assert_in_range(wakes, 1, stats.wakes[PLX_WAKE_MESSAGE]);
 }
 
+/* The main lcore's loop runs until what the other lcore does ends it. */
+static void sleep_beside(plx_lcore_fn fn)
+{
+	int result = -1;
+
+	assert_int_equal(plx_lcore_launch(10, fn, NULL), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
+	assert_int_equal(result, 0);
+}
+
 static int sleep_and_send(void *arg)
 {
 	wait_until_asleep(0);
@@ -109,12 +120,7 @@ static int sleep_and_send(void *arg)
 
 TWO(a_message_of_another_lcore_wakes)
 {
-	int result = -1;
-
-	assert_int_equal(plx_lcore_launch(10, sleep_and_send, NULL), 0);
-	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
-	assert_int_equal(result, 0);
+	sleep_beside(sleep_and_send);
 	assert_int_not_equal(idle_stats_of(0).wakes[PLX_WAKE_MESSAGE], 0);
 }
 
@@ -133,12 +139,7 @@ static int send_twice(void *arg)
 
 TWO(a_lane_whose_bit_stands_wakes_again)
 {
-	int result = -1;
-
-	assert_int_equal(plx_lcore_launch(10, send_twice, NULL), 0);
-	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
-	assert_int_equal(result, 0);
+	sleep_beside(send_twice);
 }
 
 ONE(a_message_to_itself_keeps_awake)

@@ -70,6 +70,17 @@ static inline int child_line_count(const struct child_end *end)
 	return count;
 }
 
+/** Fail unless fn ends well there, with one line of log that has `part` in it. */
+static inline void assert_child_says(int (*fn)(void), const char *part)
+{
+	struct child_end end;
+
+	child_run(fn, &end);
+	assert_int_equal(end.status, 0);
+	assert_child_said(&end, part);
+	assert_int_equal(child_line_count(&end), 1);
+}
+
 /** Let a system call of this process fail from now on: always, or (arg >= 0) where its argument of
  * that number, 0 to 5, is value. Return: 0; -1 the host does not allow that. */
 static inline int child_deny(int syscall_number, int arg, unsigned value, int error)

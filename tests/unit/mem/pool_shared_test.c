@@ -692,18 +692,7 @@ static int write_past_the_end(void)
 
 static int destroy_with_objects_out(void)
 {
-	struct plx_pool *pool = make_shared(8, 4);
-
-	void *object = plx_pool_get(pool);
-
-	if (plx_pool_destroy(pool) != -EBUSY)
-		return 1;
-	memset(object, 1, 64);
-	plx_pool_put(pool, object);
-	if (!(object = plx_pool_get(pool)))
-		return 2;
-	plx_pool_put(pool, object);
-	return plx_pool_destroy(pool) ? 3 : 0;
+	return destroy_with_one_out(make_shared(8, 4));
 }
 
 TEST(misuse_is_caught_in_debug_builds)
@@ -721,22 +710,12 @@ TEST(misuse_is_caught_in_debug_builds)
 
 TEST(a_pool_with_objects_out_stays)
 {
-	struct child_end end;
-
-	child_run(destroy_with_objects_out, &end);
-	assert_int_equal(end.status, 0);
-	assert_child_said(&end, "pool test stays: 1 of its 8 objects are out");
-	assert_int_equal(child_line_count(&end), 1);
+	assert_child_says(destroy_with_objects_out, "pool test stays: 1 of its 8 objects are out");
 }
 
 static int use_after_put(void)
 {
-	struct plx_pool *pool = make_shared(8, 4);
-	char *object = plx_pool_get(pool);
-
-	plx_pool_put(pool, object);
-	object[20] = 1;
-	return 0;
+	return write_after_put(make_shared(8, 4));
 }
 
 static int use_after_bulk_put(void)
@@ -752,16 +731,8 @@ static int use_after_bulk_put(void)
 
 TEST(use_after_put_is_caught_by_asan)
 {
-	struct child_end end;
-
-	if (!POISONED)
-		skip();
-	child_run(use_after_put, &end);
-	assert_int_not_equal(end.status, 0);
-	assert_child_said(&end, "use-after-poison");
-	child_run(use_after_bulk_put, &end);
-	assert_int_not_equal(end.status, 0);
-	assert_child_said(&end, "use-after-poison");
+	assert_poisoned(use_after_put);
+	assert_poisoned(use_after_bulk_put);
 }
 
 PLX_TEST_MAIN()

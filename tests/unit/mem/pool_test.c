@@ -477,18 +477,7 @@ static int get_from_anothers_pool(void)
 
 static int destroy_with_objects_out(void)
 {
-	struct plx_pool *pool = make(OWNER, 4, 64);
-
-	void *object = plx_pool_get(pool);
-
-	if (plx_pool_destroy(pool) != -EBUSY)
-		return 1;
-	memset(object, 1, 64);
-	plx_pool_put(pool, object);
-	if (!(object = plx_pool_get(pool)))
-		return 2;
-	plx_pool_put(pool, object);
-	return plx_pool_destroy(pool) ? 3 : 0;
+	return destroy_with_one_out(make(OWNER, 4, 64));
 }
 
 static int free_twice(void)
@@ -517,33 +506,17 @@ TEST(misuse_is_caught_in_debug_builds)
 
 TEST(a_pool_with_objects_out_stays)
 {
-	struct child_end end;
-
-	child_run(destroy_with_objects_out, &end);
-	assert_int_equal(end.status, 0);
-	assert_child_said(&end, "pool test stays: 1 of its 4 objects are out");
-	assert_int_equal(child_line_count(&end), 1);
+	assert_child_says(destroy_with_objects_out, "pool test stays: 1 of its 4 objects are out");
 }
 
 static int use_after_put(void)
 {
-	struct plx_pool *pool = make(OWNER, 4, 64);
-	char *object = plx_pool_get(pool);
-
-	plx_pool_put(pool, object);
-	object[20] = 1;
-	return 0;
+	return write_after_put(make(OWNER, 4, 64));
 }
 
 TEST(use_after_put_is_caught_by_asan)
 {
-	struct child_end end;
-
-	if (!POISONED)
-		skip();
-	child_run(use_after_put, &end);
-	assert_int_not_equal(end.status, 0);
-	assert_child_said(&end, "use-after-poison");
+	assert_poisoned(use_after_put);
 }
 
 static struct plx_pool *make_named(const char *name, uint32_t owner)

@@ -113,4 +113,40 @@ static inline void assert_fatal(const struct fatal_case *cases, size_t count)
 	}
 }
 
+/* In a child: it is not destroyed while an object is out, and works on. */
+static inline int destroy_with_one_out(struct plx_pool *pool)
+{
+	void *object = plx_pool_get(pool);
+
+	if (plx_pool_destroy(pool) != -EBUSY)
+		return 1;
+	memset(object, 1, 64);
+	plx_pool_put(pool, object);
+	if (!(object = plx_pool_get(pool)))
+		return 2;
+	plx_pool_put(pool, object);
+	return plx_pool_destroy(pool) ? 3 : 0;
+}
+
+static inline int write_after_put(struct plx_pool *pool)
+{
+	char *object = plx_pool_get(pool);
+
+	plx_pool_put(pool, object);
+	object[20] = 1;
+	return 0;
+}
+
+/* Fail unless AddressSanitizer ends it. */
+static inline void assert_poisoned(int (*fn)(void))
+{
+	struct child_end end;
+
+	if (!POISONED)
+		skip();
+	child_run(fn, &end);
+	assert_int_not_equal(end.status, 0);
+	assert_child_said(&end, "use-after-poison");
+}
+
 #endif

@@ -17,6 +17,14 @@ static char *written_hgrm(const struct plx_hist *hist, double unit)
 	return text;
 }
 
+static void expect_in_hgrm(const struct plx_hist *hist, double unit, const char *part)
+{
+	char *text = written_hgrm(hist, unit);
+
+	assert_non_null(strstr(text, part));
+	free(text);
+}
+
 static void make(struct plx_hist *hist, uint64_t highest)
 {
 	*hist = (struct plx_hist){0};
@@ -69,12 +77,10 @@ PLX_TEST(the_unit_divides_every_value)
 
 	make(&hist, 100000);
 	plx_hist_record(&hist, 1500);
-	char *text = written_hgrm(&hist, 1000);
-	assert_non_null(strstr(text, "       1.500 0.000000000000          1           1.00\n"));
-	assert_non_null(strstr(text, "       1.500 1.000000000000          1\n"));
-	assert_non_null(strstr(text, "#[Mean    =        1.500, StdDeviation   =        0.000]\n"));
-	assert_non_null(strstr(text, "#[Max     =        1.500, Total count    =            1]\n"));
-	free(text);
+	expect_in_hgrm(&hist, 1000, "       1.500 0.000000000000          1           1.00\n");
+	expect_in_hgrm(&hist, 1000, "       1.500 1.000000000000          1\n");
+	expect_in_hgrm(&hist, 1000, "#[Mean    =        1.500, StdDeviation   =        0.000]\n");
+	expect_in_hgrm(&hist, 1000, "#[Max     =        1.500, Total count    =            1]\n");
 	plx_hist_fini(&hist);
 }
 
@@ -85,15 +91,13 @@ PLX_TEST(no_value_above_the_maximum_is_shown)
 	make(&hist, 1000000);
 	plx_hist_record(&hist, 900001); /* its bucket ends at 900095 */
 	plx_hist_record(&hist, 5000000);
-	char *text = written_hgrm(&hist, 1);
-	assert_non_null(strstr(text, "  900095.000 0.500000000000          1"));
-	assert_non_null(strstr(text, " 5000000.000 1.000000000000          2\n"));
-	assert_non_null(strstr(text, "#[Max     =  5000000.000"));
-	free(text);
+	expect_in_hgrm(&hist, 1, "  900095.000 0.500000000000          1");
+	expect_in_hgrm(&hist, 1, " 5000000.000 1.000000000000          2\n");
+	expect_in_hgrm(&hist, 1, "#[Max     =  5000000.000");
 	plx_hist_reset(&hist);
 
 	plx_hist_record(&hist, 900001);
-	text = written_hgrm(&hist, 1);
+	char *text = written_hgrm(&hist, 1);
 	assert_null(strstr(text, "900095"));
 	free(text);
 	plx_hist_fini(&hist);

@@ -340,6 +340,16 @@ static size_t bytes_there(unsigned side)
 	return faulty.passed;
 }
 
+static void cut_at(unsigned side, size_t cut)
+{
+	struct fault wanted = side_of(side);
+
+	wanted.cut = cut;
+	set_fault(wanted);
+	run_session();
+	assert_true(faulty.cut_done);
+}
+
 #define TEST(name, up) PLX_TEST_WITH(name, up, teardown)
 
 TEST(a_session_may_stop_at_each_byte, setup)
@@ -348,14 +358,8 @@ TEST(a_session_may_stop_at_each_byte, setup)
 		size_t bytes = bytes_there(side);
 
 		assert_true(bytes > 1000);
-		for (size_t cut = 1; cut < bytes; cut += PLX_TEST_SANITIZED ? 7 : 1) {
-			struct fault wanted = side_of(side);
-
-			wanted.cut = cut;
-			set_fault(wanted);
-			run_session();
-			assert_true(faulty.cut_done);
-		}
+		for (size_t cut = 1; cut < bytes; cut += PLX_TEST_SANITIZED ? 7 : 1)
+			cut_at(side, cut);
 	}
 }
 
@@ -366,14 +370,8 @@ TEST(long_messages_may_stop_anywhere, setup_large)
 		size_t bytes = bytes_there(side);
 
 		for (size_t cut = 1; cut < bytes;
-		     cut += cut % 4096 < 4 || cut > bytes - 50 ? 1 : 1023) {
-			struct fault wanted = side_of(side);
-
-			wanted.cut = cut;
-			set_fault(wanted);
-			run_session();
-			assert_true(faulty.cut_done);
-		}
+		     cut += cut % 4096 < 4 || cut > bytes - 50 ? 1 : 1023)
+			cut_at(side, cut);
 	}
 }
 
