@@ -216,16 +216,22 @@ fail_run()
 	say "    FAILED: ${failures[-1]}"
 }
 
+# by_size SIZE SMALL MEDIUM LARGE: one of them, for messages of up to 4 KiB, of up to 64 KiB, and of more.
+by_size()
+{
+	if (($1 <= 4096)); then
+		echo "$2"
+	elif (($1 <= 65536)); then
+		echo "$3"
+	else
+		echo "$4"
+	fi
+}
+
 # How many messages one way before the measured ones: for some 10 ms.
 one_way_warmup()
 {
-	if (($1 <= 4096)); then
-		echo 20000
-	elif (($1 <= 65536)); then
-		echo 1000
-	else
-		echo 100
-	fi
+	by_size "$1" 20000 1000 100
 }
 
 # iperf3 ---------------------------------------------------------------------------------------

@@ -175,11 +175,7 @@ verbs_has()
 # Round trips that are not recorded.
 verbs_warmup()
 {
-	if (($1 <= 4096)); then
-		echo 1000
-	else
-		echo 50
-	fi
+	by_size "$1" 1000 50 50
 }
 
 # verbs_iterations ROW SIZE: of ib_send_lat. Both ends have to know it, and for how long it takes nobody asks.
@@ -187,12 +183,8 @@ verbs_iterations()
 {
 	if [[ $1 == *-event ]]; then
 		echo 2000
-	elif (($2 <= 4096)); then
-		echo 10000
-	elif (($2 <= 65536)); then
-		echo 1000
 	else
-		echo 200
+		by_size "$2" 10000 1000 200
 	fi
 }
 

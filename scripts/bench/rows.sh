@@ -135,13 +135,7 @@ missing_row()
 # How many round trips before the measured ones: fewer of large messages, which take longer.
 warmup_for()
 {
-	if (($1 <= 4096)); then
-		echo 5000
-	elif (($1 <= 65536)); then
-		echo 1000
-	else
-		echo 100
-	fi
+	by_size "$1" 5000 1000 100
 }
 
 # provider_of ROW SIDE: what a row of plx-ping gives as its --provider.
