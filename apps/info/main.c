@@ -31,8 +31,7 @@ static const struct plx_app app = {
 static void print_help(void)
 {
 	printf("%s: %s\n\nUsage:\n%s\n\nOptions:\n", app.name, app.summary, app.usage);
-	for (const struct plx_app_option *option = options; option->name; option++)
-		printf("  --%-10s %s\n", option->name, option->help);
+	plx_app_print_options(&app, stdout);
 	printf("\nIt takes no EAL options, as it starts no lcore.\n");
 }
 

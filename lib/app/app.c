@@ -89,7 +89,7 @@ static int print_help(const struct plx_app *app)
 		printf("  %s [EAL options] [--] [options]\n\n", app->name);
 	if (app->options && app->options[0].name) {
 		printf("Options of %s:\n", app->name);
-		app_options_help(app, stdout);
+		plx_app_print_options(app, stdout);
 		printf("\n");
 	}
 	printf("EAL options. They mix with the program's own in any order. Where both have one of\n"

@@ -311,7 +311,7 @@ static size_t line_of(const char *text)
 	return len;
 }
 
-void app_options_help(const struct plx_app *app, FILE *out)
+void plx_app_print_options(const struct plx_app *app, FILE *out)
 {
 	for (const struct plx_app_option *o = app->options; o && o->name; o++) {
 		const char *value = o->placeholder && o->kind != PLX_APP_FLAG ? o->placeholder : "";

@@ -16,9 +16,6 @@ bool app_options_own(const struct plx_app *app, const char *word, bool eal_first
  * may be NULL. */
 int app_options_words(const struct plx_app *app, const char *word, const char *next);
 
-/** Print the application's options, each with its placeholder and help. */
-void app_options_help(const struct plx_app *app, FILE *out);
-
 /** errno of a line that plx_app_say could not write, told once; 0: all were written, or had no
  * reader. */
 int app_say_failure(void);

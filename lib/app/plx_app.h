@@ -110,6 +110,9 @@ void plx_app_prepare(void);
 /** Parse the application's own words alone (argv[0] is the first of them). Return: 0; -EINVAL. */
 int plx_app_parse(int argc, char **argv, const struct plx_app *app);
 
+/** Print the options, each with its placeholder and help, for a program that serves --help. */
+void plx_app_print_options(const struct plx_app *app, FILE *out);
+
 /** Print one line on standard output, at once, so that a script that reads it sees it now. It is
  * lost if a pipe is full or has no reader: an lcore does not wait for readers. Any other failure is
  * reported by plx_app_flush. Thread: any. */

@@ -39,6 +39,19 @@ struct budget_way {
 
 extern const struct budget_way budget_raw, budget_link;
 
+/* Define one, whose functions have its name before theirs. */
+#define BUDGET_WAY(way)                             \
+	const struct budget_way budget_##way = {    \
+		.name = #way,                       \
+		.open = way##_open,                 \
+		.close = way##_close,               \
+		.turn_by_turn = way##_turn_by_turn, \
+		.messages = way##_messages,         \
+		.send = way##_send,                 \
+		.receive = way##_receive,           \
+		.looks = way##_looks,               \
+	}
+
 /* They must keep their names and stay calls. */
 #define BUDGET_PART __attribute__((noinline, used))
 

@@ -44,7 +44,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		end(plx_fail(EIO, "cannot send: %s", plx_error()));
 }
 
-static int turn_by_turn(uint64_t count)
+static int link_turn_by_turn(uint64_t count)
 {
 	uint64_t before = pair.received, got = 0;
 
@@ -186,13 +186,4 @@ static void link_close(void)
 	free(pair.message);
 }
 
-const struct budget_way budget_link = {
-	.name = "link",
-	.open = link_open,
-	.close = link_close,
-	.turn_by_turn = turn_by_turn,
-	.messages = link_messages,
-	.send = link_send,
-	.receive = link_receive,
-	.looks = link_looks,
-};
+BUDGET_WAY(link);

@@ -77,7 +77,7 @@ static int wrong_length(size_t length)
 	return plx_fail(EPROTO, "a message of %zu B came, not %zu", length, raw.size);
 }
 
-static int exchange(uint64_t count)
+static int raw_turn_by_turn(uint64_t count)
 {
 	struct fi_cq_msg_entry entries[CQ_BURST];
 	uint64_t got = 0;
@@ -117,7 +117,7 @@ int raw_looks(unsigned count);
 
 BUDGET_PART int raw_messages(uint64_t count)
 {
-	return exchange(count);
+	return raw_turn_by_turn(count);
 }
 
 BUDGET_PART int raw_send(void)
@@ -360,13 +360,4 @@ static void raw_close(void)
 	free(raw.memory);
 }
 
-const struct budget_way budget_raw = {
-	.name = "raw",
-	.open = raw_open,
-	.close = raw_close,
-	.turn_by_turn = exchange,
-	.messages = raw_messages,
-	.send = raw_send,
-	.receive = raw_receive,
-	.looks = raw_looks,
-};
+BUDGET_WAY(raw);

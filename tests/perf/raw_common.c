@@ -2,10 +2,12 @@
 /* What the raw baselines wait for, and their buffers. */
 #include "raw_common.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define PAGE_BYTES 4096
 
@@ -51,6 +53,18 @@ int raw_open_epoll(int fd, uint32_t events, const char *what, int *epoll_out)
 	if (*epoll_out < 0 || epoll_ctl(*epoll_out, EPOLL_CTL_ADD, fd, &event))
 		return plx_fail(errno, "cannot sleep on %s: %s", what, strerror(errno));
 	return 0;
+}
+
+int raw_accept(const struct raw_options *options, int listener)
+{
+	struct pollfd ready = {.fd = listener, .events = POLLIN};
+	int n = poll(&ready, 1, (int)(options->wait_ns / PLX_NS_PER_MS)), fd;
+
+	if (n == 0)
+		return plx_fail(ETIMEDOUT, "no client came to %s within %.0f s", options->address,
+				(double)options->wait_ns / (double)PLX_NS_PER_S);
+	fd = n < 0 ? -1 : accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	return fd < 0 ? plx_fail(errno, "cannot accept: %s", strerror(errno)) : fd;
 }
 
 void raw_say_listening(const char *host, const char *port)

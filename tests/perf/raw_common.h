@@ -98,18 +98,12 @@ struct raw_program {
 /* The one of this program. raw_main.c parses, pins, runs serve, ping or stream, prints and writes
  * the result. What may follow the provider is further members. */
 extern const struct raw_program raw_program;
-#define RAW_ROUND_TRIPS(name_, provider_, ...)                           \
-	const struct raw_program raw_program = {.name = (name_),         \
-						.provider = (provider_), \
-						.serve = serve,          \
-						.ping = ping,            \
-						__VA_ARGS__}
-#define RAW_STREAM(name_, provider_, ...)                                \
-	const struct raw_program raw_program = {.name = (name_),         \
-						.provider = (provider_), \
-						.serve = serve,          \
-						.stream = stream,        \
-						__VA_ARGS__}
+
+#define RAW_PROGRAM(name_, provider_, ...)       \
+	const struct raw_program raw_program = { \
+		.name = (name_), .provider = (provider_), .serve = serve, __VA_ARGS__}
+#define RAW_ROUND_TRIPS(...) RAW_PROGRAM(__VA_ARGS__, .ping = ping)
+#define RAW_STREAM(...)      RAW_PROGRAM(__VA_ARGS__, .stream = stream)
 
 /* raw_options.c: returns 0, 1 after --help, or -EINVAL. */
 int raw_parse(int argc, char **argv, const struct raw_program *program,
@@ -179,6 +173,9 @@ static inline int raw_wait_over(struct raw_wait *wait, uint64_t limit_ns, const 
 		return 0;
 	return raw_wait_check(wait, limit_ns, what);
 }
+
+/* Accept one client in time. Return: the socket; -errno with a text. */
+int raw_accept(const struct raw_options *options, int listener);
 
 /* An epoll with that descriptor alone, in *epoll_out. Return: 0; -errno with a text naming `what`.
  */

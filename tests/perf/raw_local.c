@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "raw_local.h"
 
-#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,20 +95,6 @@ static int hand_over(const struct raw_local *local)
 	return 0;
 }
 
-static int accept_one(const struct raw_options *options, int listener, struct raw_local *local)
-{
-	struct pollfd ready = {.fd = listener, .events = POLLIN};
-	int n = poll(&ready, 1, (int)(options->wait_ns / PLX_NS_PER_MS));
-
-	if (n == 0)
-		return plx_fail(ETIMEDOUT, "no client came to %s within %.0f s", options->address,
-				(double)options->wait_ns / (double)PLX_NS_PER_S);
-	local->socket = n < 0 ? -1 : accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (local->socket < 0)
-		return plx_fail(errno, "cannot accept: %s", strerror(errno));
-	return 0;
-}
-
 int raw_local_listen(const struct raw_options *options, struct raw_local *local)
 {
 	struct sockaddr_un name;
@@ -127,7 +112,8 @@ int raw_local_listen(const struct raw_options *options, struct raw_local *local)
 		rc = make_shared(local);
 	if (!rc) {
 		raw_say_listening(options->host, "");
-		rc = accept_one(options, listener, local);
+		local->socket = raw_accept(options, listener);
+		rc = local->socket < 0 ? local->socket : 0;
 	}
 	if (!rc)
 		rc = hand_over(local);

@@ -4,225 +4,154 @@
 
 #include "plx_app.h"
 
-#include <getopt.h>
 #include <sched.h>
 #include <string.h>
 
 #define LIMIT_NS_MAX (24 * 3600 * PLX_NS_PER_S)
+#define OPTIONS_MAX  20
 
-enum word {
-	LISTEN = 1,
-	CONNECT,
-	SIZE,
-	DURATION,
-	COUNT,
-	WARMUP,
-	CPU,
-	OUT,
-	NAME,
-	WAIT,
-	PROVIDER,
-	CQ,
-	IDLE,
-	WINDOW,
-	POSTED,
-	COPY,
-	HELP
+static struct raw_options values;
+static const char *listen_at, *connect_to;
+static unsigned cq, idle;
+static bool count_given, idle_given, help;
+
+static const char *const cqs[] = {"fd", "none", NULL};
+static const char *const idles[] = {"poll", "event", NULL};
+
+/* Of each of them. */
+static const struct plx_app_option common[] = {
+	PLX_TEXT("listen", "ADDR", &listen_at,
+		 "be the server, which takes the size from its client and ends with it"),
+	PLX_TEXT("connect", "ADDR", &connect_to, "be the client, and measure"),
+	PLX_SIZE("size", "N", &values.size, 1, RAW_SIZE_MAX, "bytes of a message (default 64)"),
+	PLX_TIME("duration", "S", &values.duration_ns, PLX_NS_PER_MS, LIMIT_NS_MAX,
+		 "measure that long (default 2s)"),
+	PLX_UINT("count", "N", &values.count, 1, 0, "measure that many", .given = &count_given),
+	PLX_UINT("warmup", "N", &values.warmup, 0, 0, "before that (default 1000)"),
+	PLX_UINT("cpu", "N", &values.cpu, 0, CPU_SETSIZE - 1, "run on CPU N alone"),
+	PLX_TEXT("out", "DIR", &values.out,
+		 "write NAME.json there, and of round trips NAME.hgrm and NAME.csv"),
+	PLX_TEXT("name", "NAME", &values.name, "of the run (default that of the program)"),
+	PLX_TIME("wait", "S", &values.wait_ns, PLX_NS_PER_MS, LIMIT_NS_MAX,
+		 "how long a server waits for its client (default 30s)"),
+	PLX_FLAG("help", &help, "this text"),
 };
 
-static const struct option long_options[] = {
-	{"listen", required_argument, NULL, LISTEN},
-	{"connect", required_argument, NULL, CONNECT},
-	{"size", required_argument, NULL, SIZE},
-	{"duration", required_argument, NULL, DURATION},
-	{"count", required_argument, NULL, COUNT},
-	{"warmup", required_argument, NULL, WARMUP},
-	{"cpu", required_argument, NULL, CPU},
-	{"out", required_argument, NULL, OUT},
-	{"name", required_argument, NULL, NAME},
-	{"wait", required_argument, NULL, WAIT},
-	{"provider", required_argument, NULL, PROVIDER},
-	{"cq", required_argument, NULL, CQ},
-	{"idle", required_argument, NULL, IDLE},
-	{"window", required_argument, NULL, WINDOW},
-	{"posted", required_argument, NULL, POSTED},
-	{"copy", no_argument, NULL, COPY},
-	{"help", no_argument, NULL, HELP},
-	{0},
+/* Of some. */
+static const struct plx_app_option choose_provider = PLX_TEXT(
+	"provider", "P", &values.provider, "libfabric's provider of FI_EP_MSG: tcp, net, ...");
+static const struct plx_app_option choose_cq = PLX_CHOICE(
+	"cq", "KIND", &cq, cqs, "completion queue: fd (can sleep) or none (default fd)");
+static const struct plx_app_option choose_idle = PLX_CHOICE(
+	"idle", "HOW", &idle, idles,
+	"poll, or event: sleep until a message is there (default poll)", .given = &idle_given);
+static const struct plx_app_option choose_copy = PLX_FLAG(
+	"copy", &values.copy, "client: send copies, not from where messages lie");
+static const struct plx_app_option stream[] = {
+	PLX_UINT("window", "N", &values.window, 1, RAW_POSTED_MAX,
+		 "sends under way where they are not injected (default by size)"),
+	PLX_UINT("posted", "N", &values.posted, 1, RAW_POSTED_MAX,
+		 "server: receives posted ahead (default by size)"),
 };
+
+static void collect(const struct raw_program *program, struct plx_app_option *table)
+{
+	memcpy(table, common, sizeof(common));
+	table += PLX_ARRAY_LEN(common);
+	if (program->choose_provider)
+		*table++ = choose_provider;
+	if (program->choose_cq)
+		*table++ = choose_cq;
+	if (program->choose_idle)
+		*table++ = choose_idle;
+	if (program->choose_copy)
+		*table++ = choose_copy;
+	if (program->stream) {
+		memcpy(table, stream, sizeof(stream));
+		table += PLX_ARRAY_LEN(stream);
+	}
+	*table = (struct plx_app_option)PLX_OPTIONS_END;
+}
 
 static const char *address_of(const struct raw_program *program)
 {
 	return program->address_is_a_name ? "NAME" : "HOST:PORT";
 }
 
-static void print_help(const struct raw_program *program)
+static void print_help(const struct raw_program *program, const struct plx_app *app)
 {
-	const char *what = program->stream ? "messages" : "round trips";
+	const char *address = address_of(program);
 
 	printf("Usage: %s --listen %s | --connect %s [OPTION]...\n"
-	       "%s without any framework, both sides with idle policy '%s'.\n"
-	       "  --size N       bytes of a message (64)%s\n"
-	       "  --duration S   measure for S seconds (2); --count N for N %s\n"
-	       "  --warmup N     %s before that (1000)\n"
-	       "  --cpu N        run on CPU N alone\n"
-	       "  --out DIR      write NAME.json%s there\n"
-	       "  --name NAME    of the run (%s)\n"
-	       "  --wait S       how long a server waits for its client (30)\n",
-	       program->name, address_of(program), address_of(program),
-	       program->stream ? "Messages one way" : "Ping-pong",
-	       program->idle ? program->idle : "poll",
-	       program->fixed_size ? "; there is no other" : "; K and M may follow", what, what,
-	       program->stream ? "" : ", NAME.hgrm and NAME.csv", program->name);
-	if (program->choose_provider)
-		printf("  --provider P   libfabric's provider of FI_EP_MSG: tcp, net, ... (%s)\n",
-		       program->provider);
-	if (program->choose_cq)
-		printf("  --cq KIND      completion queue: fd (can sleep) or none (fd)\n");
-	if (program->choose_idle)
-		printf("  --idle HOW     poll, or event: sleep until a message is there (poll)\n");
-	if (program->stream)
-		printf("  --window N     sends under way where they are not injected (by size)\n"
-		       "  --posted N     with --listen: receives posted ahead (by size)\n");
-	if (program->choose_copy)
-		printf("  --copy         with --connect: send copies, not from where messages "
-		       "lie\n");
-	printf("The server takes the size from its client, and ends with it.\n"
-	       "Exit status: 0 done, 1 failed, 2 usage, 3 ran, but its figures do not add up.\n");
+	       "%s without any framework, both sides with idle policy '%s'.\n",
+	       program->name, address, address, program->stream ? "Messages one way" : "Ping-pong",
+	       values.idle);
+	plx_app_print_options(app, stdout);
+	printf("Exit status: 0 done, 1 failed, 2 usage, 3 ran, but its figures do not add up.\n");
 }
 
-static int set_address(const struct raw_program *program, struct raw_options *options, bool listen,
-		       const char *text)
+static int set_address(const struct raw_program *program)
 {
-	if (options->address)
+	const char *text = listen_at ? listen_at : connect_to;
+
+	if (listen_at && connect_to)
 		return plx_fail(EINVAL, "give one of --listen and --connect, once");
-	options->address = text;
-	options->listen = listen;
-	if (program->address_is_a_name)
-		return snprintf(options->host, sizeof(options->host), "%s", text) > 0
-			     ? 0
-			     : plx_fail(EINVAL, "an empty name: give %s", address_of(program));
+	if (!text)
+		return plx_fail(EINVAL, "give --listen %s or --connect %s", address_of(program),
+				address_of(program));
+	values.address = text;
+	values.listen = listen_at != NULL;
+	if (program->address_is_a_name) {
+		snprintf(values.host, sizeof(values.host), "%s", text);
+		return 0;
+	}
 
 	const char *colon = strrchr(text, ':');
 	size_t length = colon ? (size_t)(colon - text) : 0;
-	if (!colon || length >= sizeof(options->host) || strlen(colon + 1) >= sizeof(options->port))
+	if (!colon || length >= sizeof(values.host) || strlen(colon + 1) >= sizeof(values.port))
 		return plx_fail(EINVAL, "%s: HOST:PORT is needed, IPv6 as [::1]:PORT", text);
 	if (length > 1 && text[0] == '[' && text[length - 1] == ']') {
 		text++;
 		length -= 2;
 	}
-	memcpy(options->host, text, length);
-	strcpy(options->port, colon + 1);
+	memcpy(values.host, text, length);
+	strcpy(values.port, colon + 1);
 	return 0;
 }
 
-static int set_waiting(const struct raw_program *program, struct raw_options *options,
-		       enum word which, const char *text)
+static int check(const struct raw_program *program)
 {
-	const char *option = which == CQ ? "--cq" : "--idle";
-	const char *usual = which == CQ ? "fd" : "poll", *other = which == CQ ? "none" : "event";
-	bool chosen = !strcmp(text, other);
-
-	if (which == CQ ? !program->choose_cq : !program->choose_idle)
-		return plx_fail(EINVAL, "%s %s: %s has no choice", option, text, program->name);
-	if (!chosen && strcmp(text, usual))
-		return plx_fail(EINVAL, "%s %s: there are %s and %s", option, text, usual, other);
-	if (which == CQ) {
-		options->cq_cannot_sleep = chosen;
-	} else {
-		options->sleeps = chosen;
-		options->idle = chosen ? "event" : "poll";
-	}
-	return 0;
-}
-
-static int set_depth(const struct raw_program *program, const char *option, const char *text,
-		     uint64_t *value_out)
-{
-	if (!program->stream)
-		return plx_fail(EINVAL, "%s %s: that is for streams", option, text);
-	return plx_parse_uint(option, text, 1, RAW_POSTED_MAX, value_out);
-}
-
-static int set_option(const struct raw_program *program, struct raw_options *options,
-		      enum word which, const char *text)
-{
-	switch (which) {
-	case LISTEN:
-	case CONNECT:
-		return set_address(program, options, which == LISTEN, text);
-	case SIZE:
-		return plx_parse_size("--size", text, 1, RAW_SIZE_MAX, &options->size);
-	case DURATION:
-		return plx_parse_duration("--duration", text, PLX_NS_PER_MS, LIMIT_NS_MAX,
-					  &options->duration_ns);
-	case COUNT:
-		options->duration_ns = 0;
-		return plx_parse_uint("--count", text, 1, UINT64_MAX, &options->count);
-	case WARMUP:
-		return plx_parse_uint("--warmup", text, 0, UINT64_MAX, &options->warmup);
-	case CPU:
-		return plx_parse_uint("--cpu", text, 0, CPU_SETSIZE - 1, &options->cpu);
-	case WAIT:
-		return plx_parse_duration("--wait", text, PLX_NS_PER_MS, LIMIT_NS_MAX,
-					  &options->wait_ns);
-	case OUT:
-		options->out = text;
-		return 0;
-	case NAME:
-		options->name = text;
-		return 0;
-	case PROVIDER:
-		if (!program->choose_provider)
-			return plx_fail(EINVAL, "--provider %s: %s has no choice", text,
-					program->name);
-		options->provider = text;
-		return 0;
-	case CQ:
-	case IDLE:
-		return set_waiting(program, options, which, text);
-	case WINDOW:
-		return set_depth(program, "--window", text, &options->window);
-	case POSTED:
-		return set_depth(program, "--posted", text, &options->posted);
-	case COPY:
-		if (!program->choose_copy)
-			return plx_fail(EINVAL, "--copy: %s has no choice", program->name);
-		options->copy = true;
-		return 0;
-	default:
-		return plx_fail(EINVAL, "see --help");
-	}
-}
-
-static int check(const struct raw_program *program, const struct raw_options *options)
-{
-	if (!options->address)
-		return plx_fail(EINVAL, "give --listen %s or --connect %s", address_of(program),
-				address_of(program));
-	if (program->fixed_size && options->size != program->fixed_size)
+	if (set_address(program) != 0)
+		return -EINVAL;
+	if (count_given)
+		values.duration_ns = 0;
+	if (program->fixed_size && values.size != program->fixed_size)
 		return plx_fail(EINVAL, "--size %llu: %s has messages of %llu B alone",
-				(unsigned long long)options->size, program->name,
+				(unsigned long long)values.size, program->name,
 				(unsigned long long)program->fixed_size);
-	if (options->sleeps && options->cq_cannot_sleep)
+	values.cq_cannot_sleep = cq != 0;
+	values.sleeps = idle != 0;
+	if (idle_given)
+		values.idle = idles[idle];
+	if (values.sleeps && values.cq_cannot_sleep)
 		return plx_fail(EINVAL, "--idle event needs --cq fd: one of none cannot sleep");
 	return 0;
 }
 
 int raw_parse(int argc, char **argv, const struct raw_program *program, struct raw_options *options)
 {
-	int which;
+	struct plx_app_option table[OPTIONS_MAX];
+	const struct plx_app app = {.name = program->name, .options = table};
+	int rc;
 
-	while ((which = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-		if (which == HELP) {
-			print_help(program);
-			return 1;
-		}
-		int rc = set_option(program, options, (enum word)which, optarg);
-		if (rc)
-			return rc;
+	values = *options;
+	collect(program, table);
+	rc = plx_app_parse(argc - 1, argv + 1, &app);
+	if (rc == 0 && help) {
+		print_help(program, &app);
+		return 1;
 	}
-	if (optind < argc)
-		return plx_fail(EINVAL, "'%s' is no option; see --help", argv[optind]);
-	return check(program, options);
+	rc = rc ? rc : check(program);
+	*options = values;
+	return rc;
 }

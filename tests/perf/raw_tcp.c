@@ -8,7 +8,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -156,16 +155,8 @@ static void say_where(int fd)
 
 static int accept_one(const struct raw_options *options, int listener, struct side *side)
 {
-	struct pollfd ready = {.fd = listener, .events = POLLIN};
-	int n = poll(&ready, 1, (int)(options->wait_ns / PLX_NS_PER_MS));
-
-	if (n == 0)
-		return plx_fail(ETIMEDOUT, "no client came to %s within %.0f s", options->address,
-				(double)options->wait_ns / (double)PLX_NS_PER_S);
-	side->fd = n < 0 ? -1 : accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (side->fd < 0)
-		return plx_fail(errno, "cannot accept: %s", strerror(errno));
-	return tune(options, side);
+	side->fd = raw_accept(options, listener);
+	return side->fd < 0 ? side->fd : tune(options, side);
 }
 
 static int echo(const struct side *side)

@@ -174,14 +174,14 @@ says 2 'give --listen HOST:PORT or --connect HOST:PORT' "$programs/raw-tcp"
 says 2 'give one of --listen and --connect, once' "$programs/raw-tcp" --listen a:1 --connect b:2
 says 2 'HOST:PORT is needed' "$programs/raw-tcp" --connect nowhere
 says 2 '--size' "$programs/raw-tcp" --connect a:1 --size 0
-says 2 'has no choice' "$programs/raw-tcp" --connect a:1 --provider net
-says 2 'there are fd and none' "$programs/raw-fi" --connect a:1 --cq x
-says 2 'there are poll and event' "$programs/raw-fi" --connect a:1 --idle x
-says 2 'has no choice' "$programs/raw-tcp" --connect a:1 --cq none
-says 2 'has no choice' "$programs/raw-fi-shm" --connect a:1 --idle event
+says 2 '--provider: ' "$programs/raw-tcp" --connect a:1 --provider net
+says 2 '--cq x: unknown value; give one of: fd, none' "$programs/raw-fi" --connect a:1 --cq x
+says 2 '--idle x: unknown value; give one of: poll, event' "$programs/raw-fi" --connect a:1 --idle x
+says 2 '--cq: unknown option' "$programs/raw-tcp" --connect a:1 --cq none
+says 2 '--idle: ' "$programs/raw-fi-shm" --connect a:1 --idle event
 says 2 '--idle event needs --cq fd' "$programs/raw-fi" --connect a:1 --idle event --cq none
-says 2 'that is for streams' "$programs/raw-fi" --connect a:1 --window 4
-says 2 '--copy: raw-fi-stream has no choice' "$programs/raw-fi-stream" --connect a:1 --copy
+says 2 '--window: unknown option' "$programs/raw-fi" --connect a:1 --window 4
+says 2 '--copy: unknown option' "$programs/raw-fi-stream" --connect a:1 --copy
 says 2 '--posted' "$programs/raw-fi-stream" --connect a:1 --posted 0
 says 2 'has messages of 64 B alone' "$programs/raw-bare" --connect a --size 65
 says 1 'cannot run there' "$programs/raw-tcp" --listen 127.0.0.1:0 --cpu 1023

@@ -313,7 +313,7 @@ TEST(help_lists_options_in_columns)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	app_options_help(&small, out);
+	plx_app_print_options(&small, out);
 	fclose(out);
 	assert_string_equal(
 		text,
