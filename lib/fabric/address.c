@@ -214,6 +214,7 @@ bool plx_link_is_same_host(const struct plx_link *link)
 	struct sockaddr_storage own = {0}, peer = {0};
 	size_t own_bytes = sizeof(own), peer_bytes = sizeof(peer);
 
+	ASSERT_OWNER(link->home->id);
 	if (link->driver->same_host)
 		return true;
 	if (link->ep_closed) /* for on_close */

@@ -37,6 +37,7 @@ bool plx_link_is_open(const struct plx_link *link)
 
 uint32_t plx_link_credit(const struct plx_link *link)
 {
+	ASSERT_OWNER(link->home->id);
 	return link->state == LINK_OPEN ? tx_frames_left(link) : 0;
 }
 
@@ -47,6 +48,7 @@ uint32_t plx_link_unfinished(const struct plx_link *link)
 	uint32_t granted = link->peer_fin ? link->tx_fin_frames : link->tx_frames_granted;
 	uint32_t out = link->tx_window - (granted - link->tx_frames);
 
+	ASSERT_OWNER(link->home->id);
 	if (link->peer_fin_carried_ack)
 		return 0;
 	if ((int32_t)out < 0) /* it grants more than it had at first, which is its affair */
@@ -56,6 +58,7 @@ uint32_t plx_link_unfinished(const struct plx_link *link)
 
 const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out)
 {
+	ASSERT_OWNER(link->home->id);
 	*length_out = link->peer_hello_length;
 	return link->peer_hello;
 }

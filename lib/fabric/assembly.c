@@ -46,8 +46,12 @@ static void enlist(struct plx_assembly *assembly)
 		plx_timer_start(&home->sweep, SWEEP_NS);
 }
 
+#define ASSERT_LINK_OWNER(link) \
+	ASSERT_OWNER_IF(!(link) || owner_is_here((link)->home->id), __func__, (link)->home->id)
+
 void plx_assembly_leave(struct plx_assembly *assembly)
 {
+	ASSERT_LINK_OWNER(assembly->link);
 	if (!assembly->link)
 		return;
 	*assembly->prev_next = assembly->next;
@@ -113,6 +117,7 @@ int plx_assembly_begin(struct plx_assembly *assembly, struct plx_link *link, uin
 {
 	const struct plx_buf *buf = assembly->buf;
 
+	ASSERT_LINK_OWNER(link);
 	if (buf && (!plx_buf_unshared(buf) || buf->room - PLX_BUF_HEADROOM < total))
 		plx_assembly_drop(assembly);
 	if (!assembly->buf) {
@@ -150,6 +155,7 @@ int plx_assembly_add(struct plx_assembly *assembly, const void *data, uint32_t l
 {
 	struct plx_buf *buf = assembly->buf;
 
+	ASSERT_LINK_OWNER(assembly->link);
 	if (!assembly->total || length > assembly->total - buf->len)
 		return plx_fail(EPROTO, "a part of a message does not fit its length");
 	memcpy(plx_buf_append(buf, length), data, length);

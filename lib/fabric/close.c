@@ -237,6 +237,7 @@ static void start_closing(struct plx_link *link)
 
 int plx_link_close(struct plx_link *link)
 {
+	ASSERT_OWNER(link->home->id);
 	if (plx_is_forked())
 		return plx_fail_forked("plx_link_close");
 	if (link->state >= LINK_CLOSING)
@@ -250,6 +251,7 @@ int plx_link_close(struct plx_link *link)
 
 void plx_link_abort(struct plx_link *link)
 {
+	ASSERT_OWNER(link->home->id);
 	link_end(link, PLX_LINK_ABORTED, "aborted here");
 }
 

@@ -13,6 +13,7 @@ static inline void copy_in(uint8_t *to, const struct iovec *iov, int count)
 
 struct plx_buf *plx_link_buf(struct plx_link *link, uint32_t room_bytes)
 {
+	ASSERT_OWNER(link->home->id);
 	if (room_bytes <= TX_BUF_BYTES)
 		return plx_buf_get(link->home->tx_pool);
 	if (link->driver->needs_mr)
@@ -114,6 +115,7 @@ static inline __attribute__((always_inline)) int send_copy(struct plx_link *link
 
 int plx_link_send(struct plx_link *link, const void *data, size_t len)
 {
+	ASSERT_OWNER(link->home->id);
 	return send_copy(link, &(struct iovec){(void *)data, len}, 1, len);
 }
 
@@ -121,6 +123,7 @@ int plx_link_sendv(struct plx_link *link, const struct iovec *iov, int count)
 {
 	size_t length = 0;
 
+	ASSERT_OWNER(link->home->id);
 	if (count < 0 || count > 64)
 		return plx_fail(EINVAL, "%d pieces: a message is sent in 0 to 64", count);
 	for (int i = 0; i < count; i++) {

@@ -63,6 +63,7 @@ const char *direct_not_agreed(const struct plx_link *link)
 
 uint64_t plx_link_direct_max(const struct plx_link *link)
 {
+	ASSERT_OWNER(link->home->id);
 	return direct_not_agreed(link) ? 0 : link->direct->bytes_max;
 }
 

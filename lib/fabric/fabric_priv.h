@@ -14,6 +14,7 @@
 #include "fabric_address.h"
 #include "frame.h"
 #include "liveness.h"
+#include "owner.h"
 #include "plx_fabric.h"
 #include "plx_fabric_driver.h"
 #include "plx_lcore.h"

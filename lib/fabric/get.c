@@ -78,6 +78,7 @@ int plx_link_get(struct plx_link *link, const struct plx_remote *from, uint64_t 
 	struct plx_op *op;
 	int rc = direct_check(link, &target, PLX_REMOTE_READ);
 
+	ASSERT_OWNER(link->home->id);
 	if (plx_unlikely(rc))
 		return rc;
 	if (plx_unlikely(bytes == 0))

@@ -488,6 +488,7 @@ void plx_listener_close(struct plx_listener *listener)
 {
 	if (!listener || listener->closed || plx_is_forked())
 		return;
+	ASSERT_OWNER(listener->set->home->id);
 	plx_listener_close(listener->also);
 	listener->closed = true;
 	listener_release(listener);

@@ -441,5 +441,6 @@ static void look(struct plx_timer *timer, void *arg)
 
 bool plx_link_is_suspect(const struct plx_link *link)
 {
+	ASSERT_OWNER(link->home->id);
 	return link->presence->suspect;
 }

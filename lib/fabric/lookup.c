@@ -284,7 +284,9 @@ int plx_lookup_start(struct plx_lookup *lookup, const char *address, plx_lookup_
 void plx_lookup_cancel(struct plx_lookup *lookup)
 {
 	pthread_mutex_lock(&lock);
-	if (lookup->prev_next)
+	if (lookup->prev_next) {
+		ASSERT_OWNER(lookup->home->id);
 		leave(lookup);
+	}
 	pthread_mutex_unlock(&lock);
 }

@@ -168,6 +168,7 @@ static int start_put(struct plx_link *link, struct put *put)
 int plx_link_put(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
 		 struct plx_buf *buf, plx_link_sent_fn sent, void *arg)
 {
+	ASSERT_OWNER(link->home->id);
 	return start_put(
 		link,
 		&(struct put){.target = {to, offset, 0}, .buf = buf, .sent = sent, .arg = arg});
@@ -176,6 +177,7 @@ int plx_link_put(struct plx_link *link, const struct plx_remote *to, uint64_t of
 int plx_link_put_and_tell(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
 			  struct plx_buf *buf, uint32_t value, plx_link_sent_fn sent, void *arg)
 {
+	ASSERT_OWNER(link->home->id);
 	return start_put(link, &(struct put){.target = {to, offset, 0},
 					     .buf = buf,
 					     .sent = sent,

@@ -108,6 +108,7 @@ int plx_link_grant(struct plx_link *link, void *base, size_t bytes, unsigned acc
 	struct plx_region *region;
 	int rc = check_grant(link, base, bytes, access);
 
+	ASSERT_OWNER(link->home->id);
 	if (rc)
 		return rc;
 	region = calloc(1, sizeof(*region));
@@ -131,6 +132,7 @@ int plx_link_grant(struct plx_link *link, void *base, size_t bytes, unsigned acc
 
 void plx_region_remote(const struct plx_region *region, struct plx_remote *remote_out)
 {
+	ASSERT_OWNER(region->link->home->id);
 	*remote_out = (struct plx_remote){
 		.address = region->link->direct->by_address ? (uintptr_t)region->base : 0,
 		.key = region->key,
@@ -169,6 +171,7 @@ void plx_region_revoke(struct plx_region *region, plx_region_released_fn release
 	struct plx_link *link = region->link;
 	struct direct *direct = link->direct;
 
+	ASSERT_OWNER(link->home->id);
 	region->released = released;
 	region->arg = arg;
 	unregister(region);

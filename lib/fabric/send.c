@@ -153,6 +153,7 @@ int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_
 		.sent_arg = arg,
 	};
 
+	ASSERT_OWNER(link->home->id);
 	if (plx_unlikely(rc))
 		return rc;
 	if (plx_unlikely(link->tx_current.head))

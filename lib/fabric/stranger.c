@@ -80,6 +80,7 @@ void plx_link_no_handshake(struct plx_link *link, const char *why, const void *b
 	const char *sound = bytes ? plx_sounds_like(bytes, length) : NULL;
 	char own[PROTOCOL_NAME_BYTES];
 
+	ASSERT_OWNER(link->home->id);
 	if (sound && strcmp(sound, protocol_name(link->attr.protocol, own)) == 0)
 		sound = NULL; /* the right protocol, spoken wrong */
 	if (link->from)
@@ -90,6 +91,7 @@ const char *plx_link_without_peer(const struct plx_link *link, const char *text)
 {
 	size_t length = strlen(link->peer);
 
+	ASSERT_OWNER(link->home->id);
 	if (strncmp(text, link->peer, length) != 0)
 		return text;
 	if (strncmp(text + length, ": ", 2) == 0)

@@ -152,6 +152,7 @@ int plx_fd_add(int fd, uint32_t events, plx_fd_fn fn, void *arg, struct plx_fd *
 
 int plx_fd_modify(struct plx_fd *fd, uint32_t events)
 {
+	ASSERT_OWNER(fd->owner->poller->owner->lcore_id);
 	return control(fd, EPOLL_CTL_MOD, events, "plx_fd_modify");
 }
 
@@ -162,6 +163,7 @@ void plx_fd_remove(struct plx_fd *fd)
 	if (!fd)
 		return;
 	fds = fd->owner;
+	ASSERT_OWNER(fds->poller->owner->lcore_id);
 	/* May fail where its user has closed it, and the kernel has taken it out. */
 	epoll_ctl(fds->epoll, EPOLL_CTL_DEL, fd->fd, NULL);
 	for (unsigned i = 0; i < fds->event_count; i++) {

@@ -251,6 +251,7 @@ int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf)
 
 	if (!loop)
 		return lcore_fail_unknown("plx_idle_set", id);
+	ASSERT_OWNER(id);
 	err = check(conf);
 	if (err)
 		return err;
@@ -267,6 +268,7 @@ int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out)
 
 	if (!loop)
 		return lcore_fail_unknown("plx_idle_get", id);
+	ASSERT_OWNER(id);
 	*conf_out = loop->idle.conf;
 	return 0;
 }

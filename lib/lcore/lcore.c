@@ -74,6 +74,21 @@ struct lcore *lcore_get(uint32_t id)
 	return &lcores[id];
 }
 
+/* An lcore that runs nothing is the main thread's: see plx_fabric_fini. Once all have ended, there
+ * is nobody to be in the way of; and in the child of a fork calls fail, which is for them to say.
+ */
+static bool may_stand_in(uint32_t owner)
+{
+	if (plx_is_forked() || !plx_lcore_count())
+		return true;
+	return plx_lcore_id() == plx_lcore_main() && plx_lcore_state(owner) != PLX_LCORE_RUNNING;
+}
+
+__attribute__((constructor)) static void say_who_may_stand_in(void)
+{
+	owner_may_stand_in = may_stand_in;
+}
+
 const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES])
 {
 	char cpus[LCORE_TEXT_BYTES / 2];
@@ -100,6 +115,7 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 	if (!loop)
 		return plx_fail(ENOMEM, "%s: no memory for its loop (%zu bytes)",
 				lcore_text(lcore, text), loop_bytes());
+	loop->pollers.lcore_id = loop->wheel.lcore_id = lcore->id;
 	loop_self = loop;
 	plx_lcore_vars_tls = loop->vars;
 	plx_lcore_id_tls = lcore->id;

@@ -6,6 +6,7 @@
 #define LCORE_PRIV_H
 
 #include "idle.h"
+#include "owner.h"
 #include "plx_lcore.h"
 #include "plx_ring.h"
 
@@ -27,6 +28,7 @@ struct pollers {
 	uint32_t room;
 	bool running; /* inside pollers_run: the list must not be compacted */
 	bool removed; /* some of the list are marked as removed */
+	uint32_t lcore_id;
 };
 
 /* Add one whose first call is due at due_ns. Return: 0; -EINVAL; -ENOMEM. */
@@ -141,6 +143,7 @@ struct plx_timer_wheel {
 	uint64_t fired;   /* timers, ever */
 	uint64_t occupied[WHEEL_LEVELS]; /* bit n: slot n of the level has timers */
 	struct wheel_slot slots[WHEEL_LEVELS * WHEEL_SLOTS];
+	uint32_t lcore_id;
 };
 
 void wheel_init(struct plx_timer_wheel *wheel, uint64_t now_ns);

@@ -179,12 +179,14 @@ int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t perio
 
 void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_poller_woke_fn woke)
 {
+	ASSERT_OWNER(poller->owner->lcore_id);
 	poller->arm = arm;
 	poller->woke = woke;
 }
 
 void plx_poller_set_leave(struct plx_poller *poller, plx_poller_leave_fn leave)
 {
+	ASSERT_OWNER(poller->owner->lcore_id);
 	poller->leave = leave;
 }
 
@@ -192,6 +194,7 @@ void plx_poller_remove(struct plx_poller *poller)
 {
 	if (!poller)
 		return;
+	ASSERT_OWNER(poller->owner->lcore_id);
 	poller->due_ns = POLLER_REMOVED;
 	poller->owner->removed = true;
 	if (!poller->owner->running)

@@ -107,6 +107,7 @@ void plx_signal_fini(struct plx_signal *signal)
 
 	if (!loop)
 		return;
+	ASSERT_OWNER(loop->pollers.lcore_id);
 	take_fired(&loop->signals);
 	for (struct plx_signal **at = &loop->signals.first; *at; at = &(*at)->next) {
 		if (*at == signal) {

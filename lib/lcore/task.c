@@ -4,6 +4,14 @@
  * next: so a run ends at the first task that was scheduled inside it. */
 #include "lcore_priv.h"
 
+/* Only the loop's own has no function. */
+static uint32_t owner_of(const struct plx_task *task)
+{
+	while (task->fn)
+		task = task->prev;
+	return plx_container_of(task, struct loop, tasks)->pollers.lcore_id;
+}
+
 void tasks_init(struct plx_task *ring)
 {
 	*ring = (struct plx_task){.next = ring, .prev = ring};
@@ -53,8 +61,10 @@ int plx_task_schedule(struct plx_task *task)
 	if (plx_unlikely(!task->fn))
 		return plx_fail(EINVAL, "plx_task_schedule: the task has no function; call "
 					"plx_task_init first");
-	if (plx_task_scheduled(task))
+	if (plx_task_scheduled(task)) {
+		ASSERT_OWNER(owner_of(task));
 		return 0;
+	}
 	ring = &loop_self->tasks;
 	task->run = ring->run;
 	task->next = ring;
@@ -66,6 +76,8 @@ int plx_task_schedule(struct plx_task *task)
 
 void plx_task_cancel(struct plx_task *task)
 {
-	if (plx_task_scheduled(task))
-		unlink_task(task);
+	if (!plx_task_scheduled(task))
+		return;
+	ASSERT_OWNER(owner_of(task));
+	unlink_task(task);
 }

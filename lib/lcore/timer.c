@@ -344,6 +344,8 @@ void plx_timer_init(struct plx_timer *timer, plx_timer_fn fn, void *arg)
 
 void plx_timer_set_lax(struct plx_timer *timer, bool lax)
 {
+	if (plx_timer_running(timer))
+		ASSERT_OWNER(timer->wheel->lcore_id);
 	timer->lax = lax;
 }
 
@@ -353,6 +355,8 @@ static int start(const char *what, struct plx_timer *timer, uint64_t delay_ns, u
 
 	if (!loop_self)
 		return plx_fail_no_lcore(what);
+	ASSERT_OWNER_IF(!plx_timer_running(timer) || timer->wheel == &loop_self->wheel, what,
+			timer->wheel->lcore_id);
 	if (!timer->fn)
 		return plx_fail(EINVAL, "%s: the timer has no function; call plx_timer_init first",
 				what);
@@ -375,6 +379,8 @@ int plx_timer_start_periodic(struct plx_timer *timer, uint64_t period_ns)
 
 void plx_timer_stop(struct plx_timer *timer)
 {
-	if (plx_timer_running(timer))
-		unlink_timer(timer);
+	if (!plx_timer_running(timer))
+		return;
+	ASSERT_OWNER(timer->wheel->lcore_id);
+	unlink_timer(timer);
 }

@@ -2,8 +2,7 @@
 /* Get and put where the inline functions of plx_mem.h do not get on: what is at hand does not do,
  * or each object is to be looked at. */
 #include "mem_priv.h"
-
-#include <assert.h>
+#include "owner.h"
 
 /* What is done to every object that leaves a pool, and to every one that comes back. */
 static void hand_out(struct pool *pool, void *const *objects, uint32_t count)
@@ -40,7 +39,7 @@ uint32_t plx_pool_get_bulk_slowly(struct plx_pool *pool, void **objects, uint32_
 	struct pool_cache *cache = my_cache(priv);
 	bool is_allowed = pool_is_shared(priv) || cache == priv->own;
 
-	assert(is_allowed && "a pool used by an lcore that does not own it");
+	ASSERT_OWNER_IF(is_allowed, "plx_pool_get", priv->owner);
 	if (!is_allowed || count == 0)
 		return 0;
 	/* Where objects are looked at, this is the first try. */

@@ -27,6 +27,7 @@ int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio
 	struct message message = {.tag = tag, .iov = iov, .count = count};
 	int rc;
 
+	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	if (plx_unlikely(!outbox))
 		return plx_fail(ENOTCONN, "the socket is not set up");
 	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &message.length);
@@ -42,6 +43,7 @@ int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *d
 {
 	struct outbox *outbox = outbox_of(socket);
 
+	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	if (plx_unlikely(!outbox))
 		return plx_fail(ENOTCONN, "the socket is not set up");
 	if (plx_unlikely(!outbox_fits(outbox, len, 0)))
@@ -64,6 +66,7 @@ int netio_buffered_flush(struct netio_buffered_send_socket *socket)
 {
 	struct outbox *outbox = outbox_of(socket);
 
+	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	if (!outbox || !outbox->is_open)
 		return netio_fail_closed();
 	if (outbox->page)
@@ -76,6 +79,7 @@ void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
 {
 	const struct outbox *outbox = outbox_of(socket);
 
+	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	*stats_out = (struct netio_buffered_stats){0};
 	if (!outbox)
 		return;
@@ -214,15 +218,18 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 int netio_buffered_connect(struct netio_buffered_send_socket *socket, const char *host,
 			   unsigned port)
 {
+	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	return connection_open(socket->connection, host, port);
 }
 
 int netio_buffered_disconnect(struct netio_buffered_send_socket *socket)
 {
+	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	return connection_close(socket->connection);
 }
 
 void netio_buffered_send_socket_fini(struct netio_buffered_send_socket *socket)
 {
+	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	connection_release(socket->connection);
 }

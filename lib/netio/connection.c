@@ -374,6 +374,7 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 		.socket = socket,
 		.one = socket,
 		.handle = handle,
+		.evloop = evloop,
 		.owner = owner,
 		.attr = *attr,
 		.role = WIRE_SENDER,

@@ -47,6 +47,7 @@ struct netio_connection {
 	void *socket;                     /* NULL: gone */
 	struct netio_connection **handle; /* in the socket; may be NULL */
 	uint64_t message_max;             /* that the peer accepts */
+	struct netio_eventloop *evloop;
 	const struct connection_owner *owner;
 	enum connection_state state;
 	unsigned holds;    /* its memory stays */

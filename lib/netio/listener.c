@@ -161,6 +161,7 @@ int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned 
 	struct netio_listener *listener = socket->listener;
 	struct plx_link_attr link = {0};
 
+	ASSERT_LOOP(listener, listener->acceptor.evloop);
 	if (listener)
 		intake_link_attr(listener->attr.buffer_bytes, listener->attr.buffer_count,
 				 listener->attr.message_max_bytes, &link);
@@ -170,6 +171,7 @@ int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned 
 
 unsigned netio_listen_socket_port(const struct netio_listen_socket *socket)
 {
+	ASSERT_LOOP(socket->listener, socket->listener->acceptor.evloop);
 	return socket->listener ? socket->listener->acceptor.port : 0;
 }
 
@@ -177,6 +179,7 @@ void netio_listen_socket_fini(struct netio_listen_socket *socket)
 {
 	struct netio_listener *listener = socket->listener;
 
+	ASSERT_LOOP(listener, listener->acceptor.evloop);
 	socket->listener = NULL;
 	if (!listener)
 		return;

@@ -4,6 +4,7 @@
 #define NETIO_PRIV_H
 
 #include "netio.h"
+#include "owner.h"
 
 extern struct plx_log_component netio_log;
 
@@ -13,6 +14,11 @@ int netio_fail(int rc);
 /* Whether the calling thread is the loop's. what: the function that asks, for the error text.
  * Return: 0; -EINVAL not set up; -EPERM; both logged. */
 int netio_check(const struct netio_eventloop *evloop, const char *what);
+
+/* Assert that the calling lcore is that of a socket's loop. core: what the socket stands for; NULL:
+ * nothing is checked. */
+#define ASSERT_LOOP(core, loop) \
+	ASSERT_OWNER_IF(!(core) || owner_is_here((loop)->lcore_id), __func__, (loop)->lcore_id)
 
 /* Fail as a socket that is not connected. Return: -ENOTCONN; -EPERM in the child of a fork. */
 int netio_fail_closed(void);

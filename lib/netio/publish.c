@@ -232,6 +232,7 @@ int netio_buffered_publishv(struct netio_publish_socket *socket, netio_tag_t tag
 	struct pending *pending;
 	int rc;
 
+	ASSERT_LOOP(core, core->acceptor.evloop);
 	if (plx_unlikely(!core || flags & ~NETIO_REENTRY))
 		return check(core, flags);
 	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &parcel.message.length);
@@ -256,6 +257,7 @@ void netio_buffered_publish_flush(struct netio_publish_socket *socket)
 {
 	struct accepted *accepted = socket->core ? socket->core->acceptor.links : NULL;
 
+	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
 	for (; accepted; accepted = accepted->next) {
 		struct outbox *outbox = &((struct subscriber *)accepted)->outbox;
 
@@ -280,6 +282,7 @@ int netio_unbuffered_publishv_usr(struct netio_unbuffered_publish_socket *socket
 	struct pending *pending;
 	int rc;
 
+	ASSERT_LOOP(core, core->acceptor.evloop);
 	if (plx_unlikely(!core || flags & ~NETIO_REENTRY))
 		return check(core, flags);
 	if (plx_unlikely(usr_size > sizeof(usr)))
@@ -306,6 +309,7 @@ int netio_unbuffered_publish_give_up(struct netio_unbuffered_publish_socket *soc
 {
 	struct pending *pending = socket->core ? pending_find(socket->core, tag, key) : NULL;
 
+	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
 	if (!pending)
 		return plx_fail(ENOENT, "no message of that tag and key is PARTIAL");
 	pending_give_up(socket->core, pending);

@@ -151,11 +151,13 @@ int netio_publish_socket_init(struct netio_eventloop *evloop, struct netio_publi
 
 int netio_publish_listen(struct netio_publish_socket *socket, const char *host, unsigned port)
 {
+	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
 	return core_listen(socket->core, "netio_publish_listen", host, port);
 }
 
 unsigned netio_publish_socket_port(const struct netio_publish_socket *socket)
 {
+	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
 	return socket->core ? socket->core->acceptor.port : 0;
 }
 
@@ -163,6 +165,7 @@ void netio_publish_socket_fini(struct netio_publish_socket *socket)
 {
 	struct netio_publish_core *core = socket->core;
 
+	ASSERT_LOOP(core, core->acceptor.evloop);
 	socket->core = NULL;
 	if (core)
 		core_release(core);
@@ -171,6 +174,7 @@ void netio_publish_socket_fini(struct netio_publish_socket *socket)
 void netio_publish_stats(const struct netio_publish_socket *socket,
 			 struct netio_publish_stats *stats_out)
 {
+	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
 	core_stats(socket->core, stats_out);
 }
 
@@ -193,11 +197,13 @@ int netio_unbuffered_publish_socket_init(struct netio_eventloop *evloop,
 int netio_unbuffered_publish_listen(struct netio_unbuffered_publish_socket *socket,
 				    const char *host, unsigned port)
 {
+	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
 	return core_listen(socket->core, "netio_unbuffered_publish_listen", host, port);
 }
 
 unsigned netio_unbuffered_publish_socket_port(const struct netio_unbuffered_publish_socket *socket)
 {
+	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
 	return socket->core ? socket->core->acceptor.port : 0;
 }
 
@@ -205,6 +211,7 @@ void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket
 {
 	struct netio_publish_core *core = socket->core;
 
+	ASSERT_LOOP(core, core->acceptor.evloop);
 	socket->core = NULL;
 	if (core)
 		core_release(core);
@@ -213,5 +220,6 @@ void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket
 void netio_unbuffered_publish_stats(const struct netio_unbuffered_publish_socket *socket,
 				    struct netio_publish_stats *stats_out)
 {
+	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
 	core_stats(socket->core, stats_out);
 }

@@ -44,8 +44,10 @@ static const struct outbox_owner outbox_owner = {
 void netio_subscriber_stats(const struct netio_subscriber *subscriber,
 			    struct netio_subscriber_stats *stats_out)
 {
-	const struct outbox *outbox = &plx_container_of(subscriber, struct subscriber, pub)->outbox;
+	const struct subscriber *its = plx_container_of(subscriber, struct subscriber, pub);
+	const struct outbox *outbox = &its->outbox;
 
+	ASSERT_OWNER(its->accepted.acceptor->evloop->lcore_id);
 	*stats_out = (struct netio_subscriber_stats){
 		.backlog_bytes = outbox_backlog_bytes(outbox) + outbox->latest.bytes,
 		.pages_under_way = outbox->count - outbox->free_count,
@@ -214,5 +216,7 @@ const struct acceptor_owner publisher_owner = {
 
 void netio_subscriber_close(struct netio_subscriber *subscriber)
 {
+	ASSERT_OWNER(plx_container_of(subscriber, struct subscriber, pub)
+			     ->accepted.acceptor->evloop->lcore_id);
 	accepted_close(&plx_container_of(subscriber, struct subscriber, pub)->accepted);
 }

@@ -98,6 +98,7 @@ void netio_push_socket_fini(struct netio_push_socket *socket)
 	struct netio_push_core *core = socket->core;
 	struct push_receiver *receiver, *next;
 
+	ASSERT_LOOP(core, core->evloop);
 	socket->core = NULL;
 	if (!core)
 		return;
@@ -151,6 +152,7 @@ int netio_push_connect(struct netio_push_socket *socket, const char *host, unsig
 	struct push_receiver *receiver;
 	int rc = check_address("netio_push_connect", socket, host, port, address);
 
+	ASSERT_LOOP(socket->core, socket->core->evloop);
 	if (rc)
 		return netio_fail(rc);
 	receiver = find(socket->core, address);
@@ -173,6 +175,7 @@ int netio_push_disconnect(struct netio_push_socket *socket, const char *host, un
 	struct push_receiver *receiver;
 	int rc = check_address("netio_push_disconnect", socket, host, port, address);
 
+	ASSERT_LOOP(socket->core, socket->core->evloop);
 	if (rc)
 		return netio_fail(rc);
 	receiver = find(socket->core, address);
@@ -192,6 +195,7 @@ void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_
 	const struct netio_push_core *core = socket->core;
 	const struct push_receiver *receiver;
 
+	ASSERT_LOOP(core, core->evloop);
 	*stats_out = (struct netio_push_stats){0};
 	if (!core)
 		return;
@@ -216,6 +220,7 @@ void netio_push_receiver_stats(const struct netio_push_receiver *receiver,
 {
 	const struct push_receiver *its = plx_container_of(receiver, struct push_receiver, pub);
 
+	ASSERT_OWNER(its->core->evloop->lcore_id);
 	*stats_out = (struct netio_push_receiver_stats){
 		.handed = its->handed,
 		.finished = its->finished,

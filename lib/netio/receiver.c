@@ -173,6 +173,7 @@ const struct acceptor_owner listener_owner = {
 
 void netio_recv_socket_close(struct netio_recv_socket *socket)
 {
+	ASSERT_OWNER(receiver_of(socket)->accepted.acceptor->evloop->lcore_id);
 	accepted_close(&receiver_of(socket)->accepted);
 }
 
@@ -183,6 +184,7 @@ int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const
 {
 	const struct accepted *accepted = &receiver_of(socket)->accepted;
 
+	ASSERT_LOOP(accepted, accepted->acceptor->evloop);
 	return message_sendv(accepted->link, accepted->message_max, tag, iov, count);
 }
 

@@ -17,6 +17,7 @@ int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const 
 {
 	const struct netio_connection *connection = socket->connection;
 
+	ASSERT_LOOP(connection, connection->evloop);
 	if (plx_unlikely(!connection))
 		return netio_fail_closed();
 	return message_sendv(connection->link, connection->message_max, tag, iov, count);
@@ -55,6 +56,7 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 	uint64_t length;
 	int rc;
 
+	ASSERT_LOOP(sender, sender->connection.evloop);
 	if (plx_unlikely(!sender || !sender->connection.link))
 		return netio_fail_closed();
 	rc = message_measure(iov, count, sender->connection.message_max, &length);
@@ -122,15 +124,18 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 
 int netio_connect(struct netio_send_socket *socket, const char *host, unsigned port)
 {
+	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	return connection_open(socket->connection, host, port);
 }
 
 int netio_disconnect(struct netio_send_socket *socket)
 {
+	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	return connection_close(socket->connection);
 }
 
 void netio_send_socket_fini(struct netio_send_socket *socket)
 {
+	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	connection_release(socket->connection);
 }

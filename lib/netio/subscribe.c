@@ -60,6 +60,7 @@ void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket)
 {
 	struct netio_feeds *feeds = socket->feeds;
 
+	ASSERT_LOOP(feeds, feeds->evloop);
 	socket->feeds = NULL;
 	if (!feeds)
 		return;
@@ -74,6 +75,7 @@ void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket)
 void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
 			   struct netio_subscribe_stats *stats_out)
 {
+	ASSERT_LOOP(socket->feeds, socket->feeds->evloop);
 	*stats_out = (struct netio_subscribe_stats){0};
 	if (socket->feeds)
 		*stats_out = socket->feeds->stats;
@@ -172,6 +174,7 @@ int netio_subscribe_to(struct netio_subscribe_socket *socket, const char *host, 
 	struct feed *feed = NULL;
 	int rc = find("netio_subscribe", socket, host, port, subscription, address, &feed);
 
+	ASSERT_LOOP(socket->feeds, socket->feeds->evloop);
 	if (rc)
 		return netio_fail(rc);
 	if (!feed)
@@ -197,6 +200,7 @@ int netio_unsubscribe_from(struct netio_subscribe_socket *socket, const char *ho
 	struct feed *feed = NULL;
 	int rc = find("netio_unsubscribe", socket, host, port, subscription, address, &feed);
 
+	ASSERT_LOOP(socket->feeds, socket->feeds->evloop);
 	if (rc == 0)
 		rc = feed ? feed_unsubscribe(feed, &what)
 			  : plx_fail(ENOENT, "netio_unsubscribe: nothing is subscribed to at %s",

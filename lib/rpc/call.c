@@ -209,6 +209,7 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 	struct call *call = call_find(client, id);
 	struct channel *channel;
 
+	ASSERT_OWNER(client->lcore);
 	if (plx_is_forked())
 		return plx_fail_forked("plx_rpc_cancel");
 	if (!call || (call->state != CALL_WAITING && call->state != CALL_SENT))
@@ -359,6 +360,7 @@ int plx_rpc_callv(struct plx_rpc_client *client, const struct plx_rpc_call *call
 	size_t length = 0;
 	int rc;
 
+	ASSERT_OWNER(client->lcore);
 	for (int i = 0; i < count; i++) {
 		length += iov[i].iov_len;
 		if (plx_unlikely(!iov[i].iov_base && iov[i].iov_len))
@@ -390,6 +392,7 @@ int plx_rpc_callv(struct plx_rpc_client *client, const struct plx_rpc_call *call
 int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call, const void *data,
 		 size_t length, plx_rpc_call_id *id_out)
 {
+	ASSERT_OWNER(client->lcore);
 	return plx_rpc_callv(client, call, &(struct iovec){(void *)data, length}, 1, id_out);
 }
 

@@ -196,6 +196,7 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 {
 	if (!client || plx_is_forked())
 		return;
+	ASSERT_OWNER(client->lcore);
 	client->ending = true;
 	client_cancel_all(client);
 	for (uint32_t i = 0; i < client->channel_count; i++)
@@ -212,6 +213,7 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 
 bool plx_rpc_client_is_up(const struct plx_rpc_client *client)
 {
+	ASSERT_OWNER(client->lcore);
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		if (client->channels[i].state == CHANNEL_UP && !client->channels[i].draining)
 			return true;
@@ -221,6 +223,7 @@ bool plx_rpc_client_is_up(const struct plx_rpc_client *client)
 
 const char *plx_rpc_client_trouble(const struct plx_rpc_client *client)
 {
+	ASSERT_OWNER(client->lcore);
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		if (client->channels[i].trouble[0])
 			return client->channels[i].trouble;
@@ -230,6 +233,7 @@ const char *plx_rpc_client_trouble(const struct plx_rpc_client *client)
 
 const char *plx_rpc_client_provider(const struct plx_rpc_client *client)
 {
+	ASSERT_OWNER(client->lcore);
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		if (client->channels[i].state == CHANNEL_UP)
 			return plx_link_fi_provider(client->channels[i].link);
@@ -240,6 +244,7 @@ const char *plx_rpc_client_provider(const struct plx_rpc_client *client)
 void plx_rpc_client_stats(const struct plx_rpc_client *client,
 			  struct plx_rpc_client_stats *stats_out)
 {
+	ASSERT_OWNER(client->lcore);
 	*stats_out = client->counts;
 	stats_out->open = client->open;
 	stats_out->waiting = client->waiting_count;

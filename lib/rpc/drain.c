@@ -69,6 +69,7 @@ static void close_listeners(struct plx_rpc_service *service)
 
 void plx_rpc_service_drain(struct plx_rpc_service *service)
 {
+	ASSERT_OWNER(service->lcore);
 	close_listeners(service);
 	plx_atomic_store(&service->draining, true, PLX_RELEASE); /* D3 */
 	PLX_LCORE_FOREACH (id)
@@ -131,6 +132,7 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service)
 {
 	if (!service || plx_is_forked())
 		return;
+	ASSERT_OWNER(service->lcore);
 	close_listeners(service);
 	plx_atomic_store(&service->draining, true, PLX_RELEASE);
 	plx_atomic_store(&service->ending, true, PLX_RELEASE); /* D3 */

@@ -3,6 +3,7 @@
 #ifndef PLX_RPC_OUT_H
 #define PLX_RPC_OUT_H
 
+#include "owner.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
 #include "rpc_wire.h"

@@ -274,6 +274,7 @@ int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **a
 {
 	struct rpc_header header;
 
+	ASSERT_OWNER(request->here->lcore);
 	plx_rpc_reply_abandon(request);
 	if (room > BEGIN_BYTES_MAX || request->state != REQUEST_RUNNING || !request->peer)
 		return plx_fail(EINVAL,
@@ -298,6 +299,7 @@ int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **a
 
 void plx_rpc_reply_abandon(struct plx_rpc_request *request)
 {
+	ASSERT_OWNER(request->here->lcore);
 	if (request->begun && request->peer)
 		rpc_out_unclaim(&request->peer->out, request->begun);
 	request->begun = NULL;
@@ -307,6 +309,7 @@ void plx_rpc_reply_commit(struct plx_rpc_request *request, uint32_t length)
 {
 	struct rpc_header *header = (struct rpc_header *)(request->begun - RPC_RECORD_BYTES);
 
+	ASSERT_OWNER(request->here->lcore);
 	header->first = htole32(handler_ns(request));
 	if (plx_unlikely(request->entry != NULL))
 		remember(request, &(struct answer){

@@ -282,6 +282,7 @@ void open_all_gone(struct peer *peer, bool may_come_back)
 
 void plx_rpc_request_keep(struct plx_rpc_request *request)
 {
+	ASSERT_OWNER(request->here->lcore);
 	if (request->kept || request->state != REQUEST_RUNNING)
 		return;
 	request->message = plx_buf_ref(request->message);
@@ -290,6 +291,7 @@ void plx_rpc_request_keep(struct plx_rpc_request *request)
 
 bool plx_rpc_request_is_gone(const struct plx_rpc_request *request)
 {
+	ASSERT_OWNER(request->here->lcore);
 	return request->gone || (!request->peer && !request->orphan);
 }
 
@@ -300,5 +302,6 @@ uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request)
 
 const char *plx_rpc_request_peer(const struct plx_rpc_request *request)
 {
+	ASSERT_OWNER(request->here->lcore);
 	return request->peer ? plx_link_peer(request->peer->link) : "";
 }

@@ -265,6 +265,7 @@ int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *met
 
 int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_method *method)
 {
+	ASSERT_OWNER(service->lcore);
 	if (method->id >= PLX_RPC_SELF_TEST)
 		return plx_fail(EINVAL, "method %" PRIu32 ": ids from %u on are the library's own",
 				method->id, PLX_RPC_SELF_TEST);
@@ -298,6 +299,7 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 	struct plx_listen_attr attr = listen ? *listen : (struct plx_listen_attr){0};
 	int rc;
 
+	ASSERT_OWNER(service->lcore);
 	if (service->listener_count == RPC_LISTENERS_MAX)
 		return plx_fail(EINVAL, "%s: a service listens at %d addresses at most", address,
 				RPC_LISTENERS_MAX);
@@ -322,6 +324,7 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 
 const char *plx_rpc_service_address(const struct plx_rpc_service *service, uint32_t i)
 {
+	ASSERT_OWNER(service->lcore);
 	return i < service->listener_count ? plx_listener_address(service->listeners[i]) : NULL;
 }
 

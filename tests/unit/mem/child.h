@@ -61,6 +61,28 @@ static inline void child_run(int (*fn)(void), struct child_end *end_out)
 			fail_msg("the child said '%s', not '%s'", (end)->text, part); \
 	} while (0)
 
+/* A function that ends in an abort, which says why; in debug builds. */
+struct fatal_case {
+	int (*fn)(void);
+	const char *text;
+};
+
+static inline void assert_fatal(const struct fatal_case *cases, size_t count)
+{
+#ifdef NDEBUG
+	skip();
+#endif
+	for (size_t i = 0; i < count; i++) {
+		struct child_end end;
+
+		child_run(cases[i].fn, &end);
+		if (!WIFSIGNALED(end.status) || WTERMSIG(end.status) != SIGABRT)
+			fail_msg("no abort with '%s', but status %#x and '%s'", cases[i].text,
+				 (unsigned)end.status, end.text);
+		assert_child_said(&end, cases[i].text);
+	}
+}
+
 static inline int child_line_count(const struct child_end *end)
 {
 	int count = 0;

@@ -497,7 +497,7 @@ TEST(misuse_is_caught_in_debug_builds)
 		{put_into_another_pool, "a pool it is not of"},
 		{put_the_middle, "a pool it is not of"},
 		{write_past_the_end, "past the end of an object"},
-		{get_from_anothers_pool, "an lcore that does not own it"},
+		{get_from_anothers_pool, "plx_pool_get: called on lcore 3, but lcore 4 owns"},
 		{free_twice, "freed twice"},
 	};
 

@@ -93,26 +93,6 @@ static inline void put_as_stranger(struct plx_pool *pool, void *object)
 	put_as(PLX_LCORE_NONE, pool, object);
 }
 
-/* A function that must end in an abort that says why. */
-struct fatal_case {
-	int (*fn)(void);
-	const char *text;
-};
-
-static inline void assert_fatal(const struct fatal_case *cases, size_t count)
-{
-	struct child_end end;
-
-	if (!CHECKED)
-		skip();
-	for (size_t i = 0; i < count; i++) {
-		child_run(cases[i].fn, &end);
-		assert_true(WIFSIGNALED(end.status));
-		assert_int_equal(WTERMSIG(end.status), SIGABRT);
-		assert_child_said(&end, cases[i].text);
-	}
-}
-
 /* In a child: it is not destroyed while an object is out, and works on. */
 static inline int destroy_with_one_out(struct plx_pool *pool)
 {

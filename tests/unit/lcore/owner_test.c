@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lcores.h"
+#include "misuse.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+static struct plx_timer timer;
+static struct plx_task task;
+static struct plx_signal fired;
+static struct plx_poller *poller;
+static struct plx_fd *watched;
+
+static void on_timer(struct plx_timer *the_timer, void *arg)
+{
+}
+static void on_task(struct plx_task *the_task, void *arg)
+{
+}
+static void on_signal(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+}
+static void on_fd(int fd, uint32_t events, void *arg)
+{
+}
+static int poll_nothing(void *arg, uint64_t now_ns)
+{
+	return 0;
+}
+
+static void set_up(void)
+{
+	lcores_up(2);
+	plx_timer_init(&timer, on_timer, NULL);
+	plx_timer_start(&timer, PLX_NS_PER_S);
+	plx_task_init(&task, on_task, NULL);
+	plx_task_schedule(&task);
+	plx_signal_init(&fired, 0, on_signal, NULL);
+	plx_poller_add("nothing", poll_nothing, NULL, 0, &poller);
+	plx_fd_add(eventfd(0, EFD_CLOEXEC), EPOLLIN, on_fd, NULL, &watched);
+}
+
+static void stop_timer(void)
+{
+	plx_timer_stop(&timer);
+}
+
+static void let_timer_be_late(void)
+{
+	plx_timer_set_lax(&timer, true);
+}
+
+static void schedule_task_again(void)
+{
+	plx_task_schedule(&task);
+}
+
+static void cancel_task(void)
+{
+	plx_task_cancel(&task);
+}
+
+static void end_signal(void)
+{
+	plx_signal_fini(&fired);
+}
+
+static void remove_poller(void)
+{
+	plx_poller_remove(poller);
+}
+
+static void modify_fd(void)
+{
+	plx_fd_modify(watched, EPOLLOUT);
+}
+
+static void remove_fd(void)
+{
+	plx_fd_remove(watched);
+}
+
+PLX_TEST(another_lcore_is_named_with_the_owner)
+{
+	static const struct misuse misuses[] = {
+		{stop_timer, "plx_timer_stop"},
+		{let_timer_be_late, "plx_timer_set_lax"},
+		{schedule_task_again, "plx_task_schedule"},
+		{cancel_task, "plx_task_cancel"},
+		{end_signal, "plx_signal_fini"},
+		{remove_poller, "plx_poller_remove"},
+		{modify_fd, "plx_fd_modify"},
+		{remove_fd, "plx_fd_remove"},
+	};
+
+	assert_misuses(set_up, misuses, PLX_ARRAY_LEN(misuses));
+}
+
+static int stop_timer_without_lcore(void)
+{
+	set_up();
+	plx_lcore_id_tls = PLX_LCORE_NONE;
+	plx_timer_stop(&timer);
+	return 0;
+}
+
+PLX_TEST(a_thread_that_is_no_lcore_is_named_so)
+{
+	assert_fatal(&(struct fatal_case){stop_timer_without_lcore,
+					  "plx_timer_stop: called on a thread that is not an "
+					  "lcore, but lcore 0 owns the object"},
+		     1);
+}
+
+static int start_timer(void *arg)
+{
+	return plx_timer_start(&timer, PLX_NS_PER_S);
+}
+
+static int stop_another_lcores_timer(void *arg)
+{
+	plx_timer_stop(&timer);
+	return 0;
+}
+
+static int wait_for_stop(void *arg)
+{
+	while (!plx_stopping())
+		plx_pause();
+	return 0;
+}
+
+static int stop_timer_of_a_worker_that_runs(void)
+{
+	set_up();
+	plx_timer_stop(&timer);
+	run_on(10, start_timer, NULL);
+	plx_lcore_launch(10, wait_for_stop, NULL);
+	plx_timer_stop(&timer);
+	return 0;
+}
+
+static int worker_stops_timer_of_main(void)
+{
+	set_up();
+	return run_on(10, stop_another_lcores_timer, NULL);
+}
+
+PLX_TEST(workers_and_main_are_no_exception)
+{
+	static const struct fatal_case cases[] = {
+		{stop_timer_of_a_worker_that_runs, "called on lcore 0, but lcore 10 owns"},
+		{worker_stops_timer_of_main, "called on lcore 10, but lcore 0 owns"},
+	};
+
+	assert_fatal(cases, PLX_ARRAY_LEN(cases));
+}
+
+PLX_TEST(main_acts_for_an_lcore_that_runs_nothing)
+{
+	set_up();
+	plx_timer_stop(&timer);
+	assert_int_equal(run_on(10, start_timer, NULL), 0);
+	plx_timer_stop(&timer);
+	assert_false(plx_timer_running(&timer));
+	lcores_down();
+}
+
+static void *stop_as_owner(void *arg)
+{
+	plx_lcore_id_tls = 0;
+	plx_timer_stop(&timer);
+	return NULL;
+}
+
+/* As a test does that drives several lcores on one thread. */
+PLX_TEST(the_lcore_counts_not_the_thread)
+{
+	pthread_t thread;
+
+	set_up();
+	assert_int_equal(pthread_create(&thread, NULL, stop_as_owner, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_false(plx_timer_running(&timer));
+	lcores_down();
+}
+
+PLX_TEST_MAIN()
