@@ -84,11 +84,11 @@ static const struct policy {
 	bool droppable; /* what waits may be dropped for newer messages */
 	bool apart;     /* no message waits in pages */
 } policies[] = {
-	[NETIO_POLICY_BLOCK] = {block, .waits = true},
-	[NETIO_POLICY_DISCONNECT] = {disconnect},
-	[NETIO_POLICY_DROP_OLD] = {drop_old, .droppable = true},
-	[NETIO_POLICY_DROP_NEW] = {drop_new},
-	[NETIO_POLICY_CONFLATE] = {conflate, .apart = true},
+	[NETIO_POLICY_BLOCK] = {.no_room = block, .waits = true},
+	[NETIO_POLICY_DISCONNECT] = {.no_room = disconnect},
+	[NETIO_POLICY_DROP_OLD] = {.no_room = drop_old, .droppable = true},
+	[NETIO_POLICY_DROP_NEW] = {.no_room = drop_new},
+	[NETIO_POLICY_CONFLATE] = {.no_room = conflate, .apart = true},
 };
 
 _Static_assert(PLX_ARRAY_LEN(policies) == NETIO_POLICY_COUNT, "each policy has a row");
