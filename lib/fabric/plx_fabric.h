@@ -272,7 +272,7 @@ int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 		     struct plx_link **link_out);
 
 /** The greatest length that one plx_link_send can take just now without -EAGAIN is not told: send
- * and see. This is the longest message that the peer accepts at all. Valid from on_open on. */
+ * and see. This is the longest message that the peer accepts at all. Valid from on_hello on. */
 uint64_t plx_link_message_max(const struct plx_link *link);
 
 /** Longest message that plx_link_send copies, in bytes. An lcore that copies sends no heartbeats,

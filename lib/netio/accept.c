@@ -4,49 +4,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HELLO_NS  (2 * PLX_NS_PER_S) /* as on_timer says */
-#define SETTLE_NS (2 * PLX_NS_PER_S) /* the same */
-
-/* Of this lcore. A link that is accepted has the number of its acceptor until it is open, as the
- * acceptor may be gone by then. */
+/* Of this lcore. */
 static __thread struct acceptor *acceptors;
-static __thread uintptr_t last_number;
 
-static struct acceptor *find(uintptr_t number)
+static struct acceptor *acceptor_of(struct plx_acceptor *session)
 {
-	struct acceptor *acceptor = acceptors;
-
-	while (acceptor && (acceptor->number != number || !acceptor->socket))
-		acceptor = acceptor->next;
-	return acceptor;
+	return (struct acceptor *)session;
 }
 
-static void free_if_done(struct acceptor *acceptor)
+static struct accepted *accepted_of(struct plx_accepted *session)
 {
-	if (acceptor->socket || acceptor->links)
-		return;
-	*acceptor->prev_next = acceptor->next;
-	if (acceptor->next)
-		acceptor->next->prev_next = acceptor->prev_next;
-	acceptor->owner->free_acceptor(acceptor);
+	return (struct accepted *)session;
+}
+
+static const struct acceptor_owner *owner_of(const struct accepted *accepted)
+{
+	return acceptor_of(accepted->session.acceptor)->owner;
 }
 
 /* Notices ------------------------------------------------------------------------------------- */
 
 void accepted_notify(struct accepted *accepted, const struct notice *notice)
 {
-	const struct acceptor *acceptor = accepted->acceptor;
+	const struct acceptor *acceptor = acceptor_of(accepted->session.acceptor);
 
 	if (acceptor->socket)
 		acceptor->owner->notify(acceptor->socket, accepted->one, notice);
 }
 
-/* Of one that is established, while the socket is there. */
+/* While the socket is there. */
 static void report(struct accepted *accepted, struct notice notice)
 {
-	const struct acceptor_owner *owner = accepted->acceptor->owner;
+	const struct acceptor_owner *owner = owner_of(accepted);
 
-	if (!accepted->established || !accepted->acceptor->socket)
+	if (accepted->session.acceptor->released)
 		return;
 	if (owner->on[notice.type])
 		owner->on[notice.type](accepted, &notice);
@@ -54,210 +45,23 @@ static void report(struct accepted *accepted, struct notice notice)
 		accepted_notify(accepted, &notice);
 }
 
-/* A link's end ------------------------------------------------------------------------------- */
-
-static void note_end(struct accepted *accepted, enum plx_link_reason reason, const char *text)
-{
-	accepted->reason = accepted->failure ? PLX_LINK_PROTOCOL : reason;
-	snprintf(accepted->why, sizeof(accepted->why), "%s%s",
-		 accepted->failure ? "the peer broke the protocol: " : "",
-		 accepted->failure      ? accepted->failure
-		 : accepted->closed_why ? accepted->closed_why
-					: text);
-}
-
-void accepted_fail(struct accepted *accepted, const char *why)
-{
-	if (accepted->failure)
-		return;
-	accepted->failure = why;
-	if (accepted->acceptor->owner->failed)
-		accepted->acceptor->owner->failed(accepted);
-	if (accepted->link)
-		plx_link_abort(accepted->link);
-	else
-		note_end(accepted, PLX_LINK_PROTOCOL, why);
-}
-
-/* message: what came instead; NULL: nothing did. */
-static void not_greeted(struct accepted *accepted, const char *why, const struct plx_buf *message)
-{
-	plx_link_no_handshake(accepted->link, why, message ? message->data : NULL,
-			      message ? message->len : 0);
-	accepted_fail(accepted, why);
-}
-
-static void destroy(struct accepted *accepted)
-{
-	plx_timer_stop(&accepted->timer);
-	*accepted->prev_next = accepted->next;
-	if (accepted->next)
-		accepted->next->prev_next = accepted->prev_next;
-	accepted->acceptor->owner->free(accepted);
-}
-
-bool accepted_finish(struct accepted *accepted)
-{
-	struct acceptor *acceptor = accepted->acceptor;
-	bool is_there;
-
-	accepted->finishing = true;
-	report(accepted, (struct notice){.type = NOTICE_CLOSED,
-					 .reason = accepted->reason,
-					 .why = accepted->why});
-	is_there = acceptor->socket != NULL;
-	destroy(accepted);
-	free_if_done(acceptor);
-	return is_there;
-}
-
-static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
-		     void *user)
-{
-	struct accepted *accepted = user;
-	const struct acceptor_owner *owner;
-
-	if (!accepted)
-		return;
-	owner = accepted->acceptor->owner;
-	plx_timer_stop(&accepted->timer);
-	if (!accepted->established && !accepted->failure && !accepted->closing)
-		plx_link_no_handshake(link, "it went away before it greeted", NULL, 0);
-	accepted->link = NULL;
-	note_end(accepted, reason, plx_link_without_peer(link, text));
-	accepted->finishing = true; /* a callback may end the socket */
-	if (!owner->ended || owner->ended(accepted) || !accepted->acceptor->socket)
-		accepted_finish(accepted);
-	else
-		accepted->finishing = false;
-}
-
-/* Closing ------------------------------------------------------------------------------------- */
-
-static void on_timer(struct plx_timer *timer, void *arg)
-{
-	struct accepted *accepted = arg;
-
-	if (accepted->settling) {
-		plx_log(&netio_log, PLX_LOG_WARNING,
-			"%s took nothing more for 2 s: what it had not taken is lost",
-			accepted->peer);
-		plx_link_abort(accepted->link);
-	} else {
-		not_greeted(accepted, "it did not greet within 2 s", NULL);
-	}
-}
-
-void accepted_close(struct accepted *accepted)
-{
-	const struct acceptor_owner *owner = accepted->acceptor->owner;
-
-	if (!accepted->link || accepted->closing)
-		return;
-	accepted->closing = true;
-	plx_timer_stop(&accepted->timer);
-	if (!accepted->established || !owner->settle || owner->settle(accepted)) {
-		plx_link_close(accepted->link); /* closing already: the same */
-		return;
-	}
-	accepted->settling = true;
-	plx_timer_start(&accepted->timer, SETTLE_NS);
-}
-
-void accepted_settles(struct accepted *accepted)
-{
-	if (!accepted->settling)
-		return;
-	netio_note_progress();
-	plx_timer_start(&accepted->timer, SETTLE_NS);
-}
-
-void accepted_settled(struct accepted *accepted)
-{
-	if (!accepted->settling)
-		return;
-	accepted->settling = false;
-	plx_timer_stop(&accepted->timer);
-	plx_link_close(accepted->link);
-}
-
 /* The link ------------------------------------------------------------------------------------ */
 
-static bool create(struct acceptor *acceptor, struct plx_link *link)
+static const char *on_hello(struct plx_acceptor *session, struct plx_link *link,
+			    const uint8_t *hello, uint32_t length)
 {
-	struct accepted *accepted = acceptor->owner->create(acceptor);
+	struct acceptor *acceptor = acceptor_of(session);
+	struct wire_greeting greeting;
+	const char *wrong = wire_greeting_read(hello, length, WIRE_HELLO, &greeting);
 
-	if (!accepted)
-		return false;
-	snprintf(accepted->peer, sizeof(accepted->peer), "%s", plx_link_peer(link));
-	snprintf(accepted->provider, sizeof(accepted->provider), "%s", plx_link_provider(link));
-	accepted->link = link;
-	accepted->acceptor = acceptor;
-	accepted->next = acceptor->links;
-	accepted->prev_next = &acceptor->links;
-	if (accepted->next)
-		accepted->next->prev_next = &accepted->next;
-	acceptor->links = accepted;
-	plx_timer_init(&accepted->timer, on_timer, accepted);
-	plx_timer_set_lax(&accepted->timer, true);
-	plx_timer_start(&accepted->timer, HELLO_NS);
-	plx_link_set_user(link, accepted);
-	return true;
-}
-
-static void on_open(struct plx_link *link, void *user)
-{
-	struct acceptor *acceptor = find((uintptr_t)user);
-
-	if (!acceptor || (acceptor->owner->has_room && !acceptor->owner->has_room(acceptor)) ||
-	    !create(acceptor, link)) {
-		plx_link_set_user(link, NULL);
-		plx_link_abort(link);
-	}
-}
-
-static int welcome(const struct accepted *accepted)
-{
-	uint8_t bytes[WIRE_GREETING_BYTES];
-
-	wire_greeting_write(bytes, &(struct wire_greeting){
-					   .type = WIRE_WELCOME,
-					   .version_min = WIRE_VERSION_MIN,
-					   .version_max = WIRE_VERSION_MAX,
-					   .role = accepted->acceptor->owner->role,
-					   .message_max = accepted->acceptor->message_max,
-				   });
-	return plx_link_send(accepted->link, bytes, sizeof(bytes));
-}
-
-static void greeted(struct accepted *accepted, const struct plx_buf *message)
-{
-	struct acceptor *acceptor = accepted->acceptor;
-	struct wire_greeting hello;
-	const char *wrong = wire_greeting_read(message->data, message->len, WIRE_HELLO, &hello);
-
-	if (!wrong && welcome(accepted) != 0)
-		wrong = "there was no room for the first answer";
-	if (wrong) {
-		not_greeted(accepted, wrong, message);
-		return;
-	}
-	plx_timer_stop(&accepted->timer);
-	if (hello.role != acceptor->owner->role) { /* which the answer has told it */
-		accepted->failure = "it is another kind of socket";
-		plx_link_no_handshake(accepted->link, accepted->failure, NULL, 0);
-		plx_link_close(accepted->link);
-		return;
-	}
-	if (hello.role == WIRE_SUBSCRIBER &&
-	    plx_link_message_max(accepted->link) < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD) {
-		not_greeted(accepted, "its link accepts no pages", NULL);
-		return;
-	}
-	accepted->message_max = hello.message_max;
-	accepted->id = ++acceptor->next_id;
-	accepted->established = true;
-	report(accepted, (struct notice){.type = NOTICE_ESTABLISHED});
+	if (!wrong && greeting.role != acceptor->owner->role)
+		wrong = wire_wrong_role(acceptor->owner->role);
+	if (!wrong && greeting.role == WIRE_SUBSCRIBER &&
+	    plx_link_message_max(link) < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD)
+		wrong = "the link of a subscriber takes no pages";
+	if (!wrong && acceptor->owner->has_room && !acceptor->owner->has_room(acceptor))
+		wrong = "the port has as many connections as it takes";
+	return wrong;
 }
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
@@ -265,24 +69,21 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	struct accepted *accepted = user;
 	const char *wrong;
 
-	if (plx_unlikely(!accepted || !accepted->acceptor->socket || accepted->failure))
+	if (plx_unlikely(!accepted || accepted->session.acceptor->released ||
+			 accepted->session.failure))
 		return;
-	if (plx_unlikely(!accepted->established)) {
-		greeted(accepted, message);
-		return;
-	}
-	wrong = accepted->acceptor->owner->received(accepted, message);
+	wrong = owner_of(accepted)->received(accepted, message);
 	if (plx_unlikely(wrong != NULL))
 		accepted_fail(accepted, wrong);
 }
 
-/* Behind the socket's back, too: what waits has to leave. */
+/* Of a socket that is gone, too: what waits has to leave. */
 static void on_writable(struct plx_link *link, void *user)
 {
 	struct accepted *accepted = user;
 
-	if (accepted && accepted->established)
-		accepted->acceptor->owner->writable(accepted);
+	if (accepted)
+		owner_of(accepted)->writable(accepted);
 }
 
 static void on_suspect(struct plx_link *link, bool suspect, void *user)
@@ -294,12 +95,124 @@ static void on_suspect(struct plx_link *link, bool suspect, void *user)
 }
 
 static const struct plx_link_events events = {
-	.on_open = on_open,
+	PLX_ACCEPTED_EVENTS,
 	.on_message = on_message,
 	.on_writable = on_writable,
 	.on_suspect = on_suspect,
-	.on_close = on_close,
 };
+
+/* What the session tells, given to the socket ------------------------------------------------- */
+
+static struct plx_accepted *on_create(struct plx_acceptor *session)
+{
+	struct acceptor *acceptor = acceptor_of(session);
+	struct accepted *accepted;
+
+	if (acceptor->owner->has_room && !acceptor->owner->has_room(acceptor))
+		return NULL; /* others came meanwhile */
+	accepted = acceptor->owner->create(acceptor);
+	return accepted ? &accepted->session : NULL;
+}
+
+static void on_opened(struct plx_accepted *session)
+{
+	struct accepted *accepted = accepted_of(session);
+	struct wire_greeting greeting = {0};
+	uint32_t length;
+	const uint8_t *hello = plx_link_hello(session->link, &length);
+
+	wire_greeting_read(hello, length, WIRE_HELLO, &greeting); /* it was judged */
+	snprintf(accepted->peer, sizeof(accepted->peer), "%s", plx_link_peer(session->link));
+	snprintf(accepted->provider, sizeof(accepted->provider), "%s",
+		 plx_link_provider(session->link));
+	accepted->message_max = greeting.message_max;
+	accepted->id = ++acceptor_of(session->acceptor)->next_id;
+	report(accepted, (struct notice){.type = NOTICE_ESTABLISHED});
+}
+
+static void note_end(struct accepted *accepted, enum plx_link_reason reason, const char *text)
+{
+	const char *failure = accepted->session.failure;
+
+	accepted->reason = failure ? PLX_LINK_PROTOCOL : reason;
+	snprintf(accepted->why, sizeof(accepted->why), "%s%s",
+		 failure ? "the peer broke the protocol: " : "",
+		 failure                ? failure
+		 : accepted->closed_why ? accepted->closed_why
+					: text);
+}
+
+static bool on_ended(struct plx_accepted *session, struct plx_link *link,
+		     enum plx_link_reason reason, const char *text)
+{
+	struct accepted *accepted = accepted_of(session);
+
+	note_end(accepted, reason, plx_link_without_peer(link, text));
+	return !owner_of(accepted)->ended || owner_of(accepted)->ended(accepted);
+}
+
+static void on_failed(struct plx_accepted *session)
+{
+	struct accepted *accepted = accepted_of(session);
+
+	if (owner_of(accepted)->failed)
+		owner_of(accepted)->failed(accepted);
+}
+
+static bool on_settle(struct plx_accepted *session)
+{
+	struct accepted *accepted = accepted_of(session);
+
+	return !owner_of(accepted)->settle || owner_of(accepted)->settle(accepted);
+}
+
+static void on_closed(struct plx_accepted *session)
+{
+	struct accepted *accepted = accepted_of(session);
+
+	report(accepted, (struct notice){.type = NOTICE_CLOSED,
+					 .reason = accepted->reason,
+					 .why = accepted->why});
+}
+
+static void on_free(struct plx_accepted *session)
+{
+	struct accepted *accepted = accepted_of(session);
+
+	owner_of(accepted)->free(accepted);
+}
+
+static void on_free_acceptor(struct plx_acceptor *session)
+{
+	struct acceptor *acceptor = acceptor_of(session);
+
+	*acceptor->prev_next = acceptor->next;
+	if (acceptor->next)
+		acceptor->next->prev_next = acceptor->prev_next;
+	acceptor->owner->free_acceptor(acceptor);
+}
+
+static const struct plx_acceptor_owner session_owner = {
+	.events = &events,
+	.hello = on_hello,
+	.create = on_create,
+	.opened = on_opened,
+	.failed = on_failed,
+	.settle = on_settle,
+	.ended = on_ended,
+	.closed = on_closed,
+	.free = on_free,
+	.free_acceptor = on_free_acceptor,
+};
+
+void accepted_fail(struct accepted *accepted, const char *why)
+{
+	if (accepted->session.failure)
+		return;
+	plx_accepted_fail(&accepted->session, why);
+	if (!accepted->session.link)
+		note_end(accepted, PLX_LINK_PROTOCOL, why);
+}
 
 /* The acceptor -------------------------------------------------------------------------------- */
 
@@ -320,7 +233,6 @@ void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, vo
 	acceptor->owner = owner;
 	acceptor->socket = socket;
 	acceptor->evloop = evloop;
-	acceptor->number = ++last_number;
 	acceptor->message_max = message_max;
 	if (provider)
 		snprintf(acceptor->provider, sizeof(acceptor->provider), "%s", provider);
@@ -329,19 +241,27 @@ void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, vo
 	if (acceptor->next)
 		acceptor->next->prev_next = &acceptor->next;
 	acceptors = acceptor;
+	plx_acceptor_init(&acceptor->session, &session_owner, plx_acceptor_new_number(),
+			  plx_lcore_id());
 }
 
-static int start(struct acceptor *acceptor, const char *address, struct plx_link_attr *link)
+static int start(struct acceptor *acceptor, const char *address, const struct plx_link_attr *link)
 {
 	struct plx_listen_attr attr = {.link = *link};
 	const char *colon;
 	int rc;
 
-	attr.link.events = &events;
-	attr.link.user = (void *)acceptor->number;
 	attr.link.protocol = PLX_PROTOCOL_NETIO;
 	attr.link.provider = acceptor->provider[0] ? acceptor->provider : NULL;
-	rc = plx_link_listen(address, &attr, &acceptor->listener);
+	attr.link.hello_length = WIRE_GREETING_BYTES;
+	wire_greeting_write(attr.link.hello, &(struct wire_greeting){
+						     .type = WIRE_WELCOME,
+						     .version_min = WIRE_VERSION_MIN,
+						     .version_max = WIRE_VERSION_MAX,
+						     .role = (uint8_t)acceptor->owner->role,
+						     .message_max = acceptor->message_max,
+					     });
+	rc = plx_acceptor_listen(&acceptor->session, address, &attr, &acceptor->listener);
 	if (rc)
 		return rc;
 	colon = strrchr(plx_listener_address(acceptor->listener), ':');
@@ -368,20 +288,9 @@ int acceptor_listen(struct acceptor *acceptor, const char *what, const char *hos
 
 void acceptor_release(struct acceptor *acceptor)
 {
-	struct accepted *accepted, *next;
-
 	plx_listener_close(acceptor->listener);
 	acceptor->socket = NULL;
-	for (accepted = acceptor->links; accepted; accepted = next) {
-		next = accepted->next;
-		if (acceptor->owner->failed)
-			acceptor->owner->failed(accepted);
-		if (accepted->link)
-			accepted_close(accepted);
-		else if (!accepted->finishing)
-			destroy(accepted);
-	}
-	free_if_done(acceptor);
+	plx_acceptor_release(&acceptor->session);
 }
 
 void acceptor_release_all(struct netio_eventloop *evloop)
@@ -397,23 +306,12 @@ void acceptor_release_all(struct netio_eventloop *evloop)
 	}
 }
 
-bool acceptor_any_closing(void)
-{
-	const struct acceptor *acceptor = acceptors;
-
-	while (acceptor && acceptor->socket)
-		acceptor = acceptor->next;
-	return acceptor != NULL;
-}
-
-/* Nobody is told meanwhile: the lists stay as they are. */
 static void close_links(struct acceptor *acceptor)
 {
 	plx_listener_close(acceptor->listener);
 	acceptor->listener = NULL;
 	acceptor->port = 0;
-	for (struct accepted *accepted = acceptor->links; accepted; accepted = accepted->next)
-		accepted_close(accepted);
+	plx_acceptor_close_all(&acceptor->session);
 }
 
 void acceptor_close_all(struct netio_eventloop *evloop)
@@ -426,7 +324,7 @@ void acceptor_close_all(struct netio_eventloop *evloop)
 bool acceptor_any_open(const struct netio_eventloop *evloop)
 {
 	for (const struct acceptor *acceptor = acceptors; acceptor; acceptor = acceptor->next) {
-		const struct accepted *accepted = acceptor->links;
+		const struct plx_accepted *accepted = acceptor->session.links;
 
 		while (accepted && !accepted->link) /* those wait for who takes from the queue */
 			accepted = accepted->next;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The accepting end of links that carry NetIO: what listens, and the links that it took, greeted,
- * and closed behind the back of a socket that is gone. What stands behind a struct acceptor or a
- * struct accepted in a greater struct is its owner's. */
+/* The accepting end of sessions that carry NetIO: the greeting in their HELLO, and what sockets are
+ * told. What follows a struct acceptor or a struct accepted in a greater struct is its owner's. */
 #ifndef NETIO_ACCEPT_H
 #define NETIO_ACCEPT_H
 
 #include "notice.h"
+#include "session.h"
 #include "wire.h"
 
 struct acceptor;
@@ -28,10 +28,10 @@ struct acceptor_owner {
 	/* This side ends the link, or the socket is gone: nothing more is delivered. */
 	void (*failed)(struct accepted *accepted);
 	/* Before it closes: send what waits. Return: whether there is nothing left; else
-	 * accepted_settled follows. */
+	 * plx_accepted_settled follows. */
 	bool (*settle)(struct accepted *accepted);
 	/* The link has ended, and all that was sent has come back. Return: whether that may be
-	 * told; else accepted_finish follows. */
+	 * told; else plx_accepted_finish follows. */
 	bool (*ended)(struct accepted *accepted);
 	/* Nothing refers to it any more. */
 	void (*free)(struct accepted *accepted);
@@ -41,14 +41,13 @@ struct acceptor_owner {
 };
 
 struct acceptor {
+	struct plx_acceptor session; /* first */
 	const struct acceptor_owner *owner;
 	void *socket; /* the user's; NULL: gone */
 	struct netio_eventloop *evloop;
-	uintptr_t number;
 	struct plx_listener *listener; /* NULL: does not listen */
 	uint64_t message_max;          /* that it accepts */
 	uint64_t next_id;
-	struct accepted *links;
 	unsigned port;
 	struct plx_log_limit log_limit;
 	struct acceptor *next, **prev_next; /* of the lcore's */
@@ -56,25 +55,26 @@ struct acceptor {
 };
 
 struct accepted {
-	struct plx_link *link; /* NULL: it has ended */
-	struct acceptor *acceptor;
-	void *one;            /* what callbacks get for it; set by create */
-	uint64_t id;          /* counts up from 1 */
-	uint64_t message_max; /* that the peer accepts */
-	bool established;
-	bool closing;   /* from this side */
-	bool settling;  /* which waits until all is sent */
-	bool finishing; /* its end is being told */
-	const char
-		*failure; /* what the peer did wrong, so that this side ended it; constant text */
-	const char *closed_why; /* why this side closed it; constant text; NULL: by its user */
-	struct plx_timer timer;
+	struct plx_accepted session; /* first */
+	void *one;                   /* what callbacks get for it; set by create */
+	uint64_t id;                 /* counts up from 1 */
+	uint64_t message_max;        /* that the peer accepts */
+	const char *closed_why;      /* why this side closed it; constant text; NULL: by its user */
 	enum plx_link_reason reason; /* why the link has ended */
-	struct accepted *next, **prev_next;
 	char why[200];
 	char peer[PLX_ADDRESS_MAX];
 	char provider[64];
 };
+
+static inline struct accepted *accepted_first(const struct acceptor *acceptor)
+{
+	return (struct accepted *)acceptor->session.links;
+}
+
+static inline struct accepted *accepted_next(const struct accepted *accepted)
+{
+	return (struct accepted *)accepted->session.next;
+}
 
 /* Check what sockets that listen have in common. Return: 0; -EINVAL. */
 int acceptor_check(const char *provider, uint64_t message_max);
@@ -98,23 +98,10 @@ void acceptor_release_all(struct netio_eventloop *evloop);
 void acceptor_close_all(struct netio_eventloop *evloop);
 bool acceptor_any_open(const struct netio_eventloop *evloop);
 
-/* Whether connections of sockets that are gone are still to be closed, on this lcore. */
-bool acceptor_any_closing(void);
-
 /* Call the user's callback, if the socket is there. */
 void accepted_notify(struct accepted *accepted, const struct notice *notice);
 
 /* This side ends it; the link tells when. why: constant text. */
 void accepted_fail(struct accepted *accepted, const char *why);
-
-/* Close it without loss. */
-void accepted_close(struct accepted *accepted);
-
-/* Some of what settle waits for is sent; all of it. */
-void accepted_settles(struct accepted *accepted);
-void accepted_settled(struct accepted *accepted);
-
-/* Its last: tell of its end, and free it. Return: whether the socket is still there. */
-bool accepted_finish(struct accepted *accepted);
 
 #endif

@@ -101,7 +101,8 @@ DEFINE_ANSWERED(on_received, netio_buffered_send_socket)
 
 static void on_established(struct netio_connection *connection, const struct notice *notice)
 {
-	outbox_open(&buffered_of(connection)->outbox, connection->link, connection->message_max);
+	outbox_open(&buffered_of(connection)->outbox, connection->session.link,
+		    connection->message_max);
 	connection_notify(connection, notice);
 }
 
@@ -109,7 +110,7 @@ static void on_writable(struct netio_connection *connection)
 {
 	struct outbox *outbox = &buffered_of(connection)->outbox;
 
-	if (!connection->link)
+	if (!connection->session.link)
 		return;
 	outbox_writable(outbox);
 	outbox_tell_room(outbox);
@@ -156,9 +157,9 @@ static void on_sent(struct outbox *outbox)
 {
 	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
 
-	connection_settles(&buffered->connection);
+	plx_connector_settles(&buffered->connection.session);
 	if (plx_unlikely(outbox_is_done(outbox)))
-		connection_settled(&buffered->connection);
+		plx_connector_settled(&buffered->connection.session);
 }
 
 static const struct outbox_owner outbox_owner = {.room = on_room, .sent = on_sent};

@@ -84,31 +84,19 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
 	return init(&ctx->evloop, conf);
 }
 
-static __thread uint64_t progress;
-
-void netio_note_progress(void)
-{
-	progress++;
-}
-
-static bool is_closing(void)
-{
-	return connection_any_closing() || acceptor_any_closing();
-}
-
 /* Sockets that are gone close without loss, which takes turns of the loop: as long as that gets on;
  * not much longer where the process has been told to stop. */
 static void finish_closing(void)
 {
-	uint64_t limit_ns = plx_now_ns() + CLOSING_NS, seen = progress;
+	uint64_t limit_ns = plx_now_ns() + CLOSING_NS, seen = plx_session_progress();
 
-	while (is_closing() && plx_now_ns() < limit_ns && plx_loop_turn() >= 0) {
-		if (progress == seen || plx_stopping())
+	while (plx_session_any_closing() && plx_now_ns() < limit_ns && plx_loop_turn() >= 0) {
+		if (plx_session_progress() == seen || plx_stopping())
 			continue;
-		seen = progress;
+		seen = plx_session_progress();
 		limit_ns = plx_now_ns() + CLOSING_NS;
 	}
-	if (is_closing())
+	if (plx_session_any_closing())
 		plx_log(&netio_log, PLX_LOG_WARNING,
 			"netio_fini: some connections do not close; what they had still to send "
 			"may be lost");
@@ -117,7 +105,8 @@ static void finish_closing(void)
 /* Return: 0; -ETIMEDOUT; -EBUSY. */
 static int turn_until_closed(struct netio_eventloop *evloop, enum wire_role role, uint64_t limit_ns)
 {
-	while (acceptor_any_open(evloop) || connection_any_open(evloop, role) || is_closing()) {
+	while (acceptor_any_open(evloop) || connection_any_open(evloop, role) ||
+	       plx_session_any_closing()) {
 		if (plx_now_ns() >= limit_ns)
 			return plx_fail(ETIMEDOUT, "netio_drain: some connections do not close");
 		if (plx_loop_turn() < 0)

@@ -17,9 +17,9 @@ static void close_if_unwanted(struct feed *feed)
 {
 	if (feed->want_count || !feed->feeds)
 		return;
-	if (feed->connection.state == CONNECTION_IDLE)
+	if (feed->connection.session.state == PLX_CONNECTOR_IDLE)
 		feed_release(feed);
-	else if (!feed->connection.quit)
+	else if (!feed->connection.session.quit)
 		connection_close(&feed->connection);
 }
 
@@ -87,8 +87,8 @@ static void on_established(struct netio_connection *connection, const struct not
 {
 	struct feed *feed = feed_of(connection);
 
-	feed->pub.provider = plx_link_provider(connection->link);
-	feed->intake.link = connection->link;
+	feed->pub.provider = plx_link_provider(connection->session.link);
+	feed->intake.link = connection->session.link;
 	connection_notify(connection, notice);
 	if (feed->feeds) {
 		feed_ask(feed);
@@ -106,10 +106,10 @@ static void on_closed(struct netio_connection *connection, const struct notice *
 	connection_notify(connection, notice);
 	if (feed->feeds && feed->want_count == 0)
 		feed_release(feed);
-	else if (feed->feeds && feed->connection.state == CONNECTION_IDLE && connection->quit &&
-		 !feed->feeds->evloop->draining)
+	else if (feed->feeds && feed->connection.session.state == PLX_CONNECTOR_IDLE &&
+		 connection->session.quit && !feed->feeds->evloop->draining)
 		/* It was closed as nothing was wanted, which has changed. */
-		connection_open_again(&feed->connection);
+		plx_connector_open_again(&feed->connection.session);
 }
 
 static void on_ended(struct netio_connection *connection)
@@ -201,7 +201,7 @@ struct feed *feed_create(struct netio_feeds *feeds, const char *host, unsigned p
 
 int feed_open(struct feed *feed)
 {
-	if (feed->connection.state != CONNECTION_IDLE)
+	if (feed->connection.session.state != PLX_CONNECTOR_IDLE)
 		return 0;
 	return connection_open(&feed->connection, feed->host, feed->port);
 }

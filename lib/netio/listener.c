@@ -38,19 +38,19 @@ static int poll_held(void *arg, uint64_t now_ns)
 
 	if (plx_likely(listener->holding == 0))
 		return 0;
-	for (accepted = listener->acceptor.links; accepted; accepted = next) {
+	for (accepted = accepted_first(&listener->acceptor); accepted; accepted = next) {
 		struct intake *intake = &((struct receiver *)accepted)->intake;
 		const char *wrong;
 		int rc = intake_go_on(intake, &wrong);
 
-		next = accepted->next;
+		next = accepted_next(accepted);
 		if (rc > 0)
 			work += rc;
 		else if (rc < 0)
 			accepted_fail(accepted, wrong);
-		if (!accepted->link && intake->held_count == 0) {
+		if (!accepted->session.link && intake->held_count == 0) {
 			listener->ended--;
-			if (!accepted_finish(accepted))
+			if (!plx_accepted_finish(&accepted->session))
 				break;
 		}
 	}

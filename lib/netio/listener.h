@@ -48,7 +48,7 @@ static inline struct receiver *receiver_of(struct netio_recv_socket *socket)
 
 static inline struct netio_listener *receiver_listener(const struct receiver *receiver)
 {
-	return (struct netio_listener *)receiver->accepted.acceptor;
+	return (struct netio_listener *)receiver->accepted.session.acceptor;
 }
 
 #endif

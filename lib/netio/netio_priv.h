@@ -23,10 +23,6 @@ int netio_check(const struct netio_eventloop *evloop, const char *what);
 /* Fail as a socket that is not connected. Return: -ENOTCONN; -EPERM in the child of a fork. */
 int netio_fail_closed(void);
 
-/* Something that is still to be sent before a socket's end got on: netio_fini goes on waiting. Of
- * this lcore. eventloop.c */
-void netio_note_progress(void);
-
 /* "host:port" of what the user gave. what: the function, for the error text. Return: 0; -EINVAL.
  * address.c */
 int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);

@@ -255,10 +255,10 @@ int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag,
 
 void netio_buffered_publish_flush(struct netio_publish_socket *socket)
 {
-	struct accepted *accepted = socket->core ? socket->core->acceptor.links : NULL;
+	struct accepted *accepted = socket->core ? accepted_first(&socket->core->acceptor) : NULL;
 
 	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	for (; accepted; accepted = accepted->next) {
+	for (; accepted; accepted = accepted_next(accepted)) {
 		struct outbox *outbox = &((struct subscriber *)accepted)->outbox;
 
 		if (outbox->page)

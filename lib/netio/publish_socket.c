@@ -125,8 +125,8 @@ static void core_stats(const struct netio_publish_core *core, struct netio_publi
 	stats_out->disconnected = core->missed[NETIO_GAP_DISCONNECTED];
 	stats_out->too_big = core->missed[NETIO_GAP_TOO_BIG];
 	stats_out->given_up = core->missed[NETIO_GAP_GIVEN_UP];
-	for (const struct accepted *accepted = core->acceptor.links; accepted;
-	     accepted = accepted->next) {
+	for (const struct accepted *accepted = accepted_first(&core->acceptor); accepted;
+	     accepted = accepted_next(accepted)) {
 		const struct outbox *outbox = &((const struct subscriber *)accepted)->outbox;
 
 		stats_out->pages += outbox->stats.pages;

@@ -20,11 +20,11 @@ static void on_sent(struct outbox *outbox)
 {
 	struct subscriber *subscriber = subscriber_of(outbox);
 
-	accepted_settles(&subscriber->accepted);
+	plx_accepted_settles(&subscriber->accepted.session);
 	if (plx_unlikely(subscriber->answer_bytes))
 		requests_go_on(subscriber);
 	if (plx_unlikely(outbox_is_done(outbox)))
-		accepted_settled(&subscriber->accepted);
+		plx_accepted_settled(&subscriber->accepted.session);
 }
 
 static void on_too_slow(struct outbox *outbox, const char *why)
@@ -32,7 +32,7 @@ static void on_too_slow(struct outbox *outbox, const char *why)
 	struct accepted *accepted = &subscriber_of(outbox)->accepted;
 
 	accepted->closed_why = why;
-	accepted_close(accepted);
+	plx_accepted_close(&accepted->session);
 }
 
 static const struct outbox_owner outbox_owner = {
@@ -47,7 +47,7 @@ void netio_subscriber_stats(const struct netio_subscriber *subscriber,
 	const struct subscriber *its = plx_container_of(subscriber, struct subscriber, pub);
 	const struct outbox *outbox = &its->outbox;
 
-	ASSERT_OWNER(its->accepted.acceptor->evloop->lcore_id);
+	ASSERT_OWNER(its->accepted.session.acceptor->lcore);
 	*stats_out = (struct netio_subscriber_stats){
 		.backlog_bytes = outbox_backlog_bytes(outbox) + outbox->latest.bytes,
 		.pages_under_way = outbox->count - outbox->free_count,
@@ -115,7 +115,7 @@ static void on_established(struct accepted *accepted, const struct notice *notic
 	struct netio_publish_core *core = subscriber_core(subscriber);
 
 	core->stats.subscribers++;
-	outbox_open(&subscriber->outbox, accepted->link, accepted->message_max);
+	outbox_open(&subscriber->outbox, accepted->session.link, accepted->message_max);
 	subscriber->pub = (struct netio_subscriber){
 		.socket = core->acceptor.socket,
 		.id = accepted->id,
@@ -135,14 +135,14 @@ static void on_writable(struct accepted *accepted)
 	struct subscriber *subscriber = (struct subscriber *)accepted;
 	struct netio_publish_core *core = subscriber_core(subscriber);
 
-	if (!accepted->link)
+	if (!accepted->session.link)
 		return;
 	requests_go_on(subscriber);
-	if (accepted->link)
+	if (accepted->session.link)
 		outbox_writable(&subscriber->outbox);
 	if (core->unbuffered)
 		publish_tell_room(core);
-	else if (accepted->link)
+	else if (accepted->session.link)
 		outbox_tell_room(&subscriber->outbox);
 }
 
@@ -171,7 +171,7 @@ static bool on_ended(struct accepted *accepted)
 static void on_closed(struct accepted *accepted, const struct notice *notice)
 {
 	accepted_notify(accepted, notice);
-	publish_tell_room((struct netio_publish_core *)accepted->acceptor);
+	publish_tell_room((struct netio_publish_core *)accepted->session.acceptor);
 }
 
 static void on_free(struct accepted *accepted)
@@ -182,7 +182,7 @@ static void on_free(struct accepted *accepted)
 	core->stats.pages += subscriber->outbox.stats.pages;
 	core->stats.lost += subscriber->outbox.stats.messages_lost;
 	outbox_fini(&subscriber->outbox);
-	core->stats.subscribers -= accepted->established;
+	core->stats.subscribers--;
 	core->connections--;
 	free(subscriber);
 }
@@ -217,6 +217,6 @@ const struct acceptor_owner publisher_owner = {
 void netio_subscriber_close(struct netio_subscriber *subscriber)
 {
 	ASSERT_OWNER(plx_container_of(subscriber, struct subscriber, pub)
-			     ->accepted.acceptor->evloop->lcore_id);
-	accepted_close(&plx_container_of(subscriber, struct subscriber, pub)->accepted);
+			     ->accepted.session.acceptor->lcore);
+	plx_accepted_close(&plx_container_of(subscriber, struct subscriber, pub)->accepted.session);
 }

@@ -119,14 +119,15 @@ extern const struct acceptor_owner publisher_owner;
 
 static inline struct netio_publish_core *subscriber_core(const struct subscriber *subscriber)
 {
-	return (struct netio_publish_core *)subscriber->accepted.acceptor;
+	return (struct netio_publish_core *)subscriber->accepted.session.acceptor;
 }
 
 /* Whether messages may be sent to it. */
 static inline bool subscriber_is_there(const struct subscriber *subscriber)
 {
-	return subscriber->accepted.link && !subscriber->accepted.failure &&
-	       !subscriber->accepted.closing && subscriber->accepted.acceptor->socket;
+	return subscriber->accepted.session.link && !subscriber->accepted.session.failure &&
+	       !subscriber->accepted.session.closing &&
+	       !subscriber->accepted.session.acceptor->released;
 }
 
 /* Call a callback of the socket, of whichever kind, if it is there. args: in parentheses. */

@@ -64,7 +64,7 @@ void push_drop_all(struct push_queue *queue)
 /* Return: 0; -EAGAIN this side has no room; -ENOTCONN it is about to end; -ENOMEM. */
 static int hand(struct push_receiver *receiver, struct push_message *message)
 {
-	struct plx_link *link = receiver->connection.link;
+	struct plx_link *link = receiver->connection.session.link;
 	struct plx_buf *buf = message->buf;
 	int rc;
 

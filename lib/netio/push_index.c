@@ -29,7 +29,7 @@ static uint32_t place_of(const struct push_receiver *receiver)
 
 	if (!receiver->is_open || receiver->is_full)
 		return 0;
-	credit = plx_link_credit(receiver->connection.link);
+	credit = plx_link_credit(receiver->connection.session.link);
 	return credit < PUSH_CREDIT_MAX ? credit : PUSH_CREDIT_MAX;
 }
 

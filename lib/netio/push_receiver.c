@@ -31,7 +31,7 @@ static void join(struct push_receiver *receiver)
 
 	receiver->is_open = true;
 	receiver->is_full = receiver->is_ending = false;
-	receiver->is_suspect = plx_link_is_suspect(receiver->connection.link);
+	receiver->is_suspect = plx_link_is_suspect(receiver->connection.session.link);
 	core->open++;
 	core->suspect += receiver->is_suspect;
 	look_at_lengths(core);
@@ -72,7 +72,7 @@ static void close_those_that_may(struct netio_push_core *core)
 		if (!receiver->is_ending || !receiver->is_open)
 			continue;
 		push_leave(receiver);
-		connection_settled(&receiver->connection);
+		plx_connector_settled(&receiver->connection.session);
 	}
 }
 
@@ -128,7 +128,7 @@ static void on_credit(struct netio_connection *connection)
 
 	if (!core->socket)
 		return;
-	finish(receiver, plx_link_unfinished(connection->link));
+	finish(receiver, plx_link_unfinished(connection->session.link));
 	push_place(receiver);
 	go_on(core);
 }
@@ -165,7 +165,7 @@ static void on_established(struct netio_connection *connection, const struct not
 	struct push_receiver *receiver = receiver_of(connection);
 	struct netio_push_core *core = receiver->core;
 
-	receiver->pub.provider = plx_link_provider(connection->link);
+	receiver->pub.provider = plx_link_provider(connection->session.link);
 	join(receiver);
 	push_hand_waiting(core);
 	connection_notify(connection, notice);
@@ -211,7 +211,8 @@ static void on_closed(struct netio_connection *connection, const struct notice *
 	take_away(receiver);
 	push_hand_waiting(core);
 	connection_notify(connection, notice);
-	if (connection->socket && connection->state == CONNECTION_IDLE && connection->quit)
+	if (connection->socket && connection->session.state == PLX_CONNECTOR_IDLE &&
+	    connection->session.quit)
 		push_receiver_release(receiver);
 	go_on(core);
 }
@@ -269,6 +270,6 @@ void push_receiver_release(struct push_receiver *receiver)
 {
 	push_leave(receiver);
 	push_drop_all(&receiver->under_way);
-	connection_settled(&receiver->connection); /* if it was waiting for that */
+	plx_connector_settled(&receiver->connection.session); /* if it was waiting for that */
 	connection_release(&receiver->connection);
 }

@@ -158,9 +158,10 @@ int netio_push_connect(struct netio_push_socket *socket, const char *host, unsig
 	receiver = find(socket->core, address);
 	if (!receiver)
 		return push_receiver_create(socket->core, host, port, address);
-	if (receiver->connection.state == CONNECTION_IDLE) /* it was not to be tried again */
+	if (receiver->connection.session.state ==
+	    PLX_CONNECTOR_IDLE) /* it was not to be tried again */
 		return connection_open(&receiver->connection, host, port);
-	if (receiver->connection.quit)
+	if (receiver->connection.session.quit)
 		return netio_fail(plx_fail(EALREADY,
 					   "netio_push_connect: %s is being disconnected; wait for "
 					   "its cb_connection_closed",
@@ -182,7 +183,7 @@ int netio_push_disconnect(struct netio_push_socket *socket, const char *host, un
 	if (!receiver)
 		return netio_fail(
 			plx_fail(ENOENT, "netio_push_disconnect: %s is none of them", address));
-	if (receiver->connection.state != CONNECTION_IDLE)
+	if (receiver->connection.session.state != PLX_CONNECTOR_IDLE)
 		return connection_close(&receiver->connection);
 	push_receiver_release(receiver);
 	return 0;
@@ -226,6 +227,6 @@ void netio_push_receiver_stats(const struct netio_push_receiver *receiver,
 		.finished = its->finished,
 		.taken_away = its->taken_away,
 		.under_way = its->under_way.count,
-		.credit = its->is_open ? plx_link_credit(its->connection.link) : 0,
+		.credit = its->is_open ? plx_link_credit(its->connection.session.link) : 0,
 	};
 }

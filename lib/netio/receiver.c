@@ -9,7 +9,7 @@
 
 static struct netio_listen_socket *socket_of(const struct receiver *receiver)
 {
-	return receiver->accepted.acceptor->socket;
+	return receiver_listener(receiver)->acceptor.socket;
 }
 
 /* Messages ------------------------------------------------------------------------------------ */
@@ -82,7 +82,7 @@ static void on_established(struct accepted *accepted, const struct notice *notic
 	struct receiver *receiver = (struct receiver *)accepted;
 
 	receiver->intake.source = accepted->id;
-	receiver->intake.link = accepted->link;
+	receiver->intake.link = accepted->session.link;
 	receiver->pub = (struct netio_recv_socket){
 		.listen_socket = socket_of(receiver),
 		.id = accepted->id,
@@ -173,8 +173,8 @@ const struct acceptor_owner listener_owner = {
 
 void netio_recv_socket_close(struct netio_recv_socket *socket)
 {
-	ASSERT_OWNER(receiver_of(socket)->accepted.acceptor->evloop->lcore_id);
-	accepted_close(&receiver_of(socket)->accepted);
+	ASSERT_OWNER(receiver_of(socket)->accepted.session.acceptor->lcore);
+	plx_accepted_close(&receiver_of(socket)->accepted.session);
 }
 
 /* Answers ------------------------------------------------------------------------------------- */
@@ -184,8 +184,8 @@ int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const
 {
 	const struct accepted *accepted = &receiver_of(socket)->accepted;
 
-	ASSERT_LOOP(accepted, accepted->acceptor->evloop);
-	return message_sendv(accepted->link, accepted->message_max, tag, iov, count);
+	ASSERT_OWNER(accepted->session.acceptor->lcore);
+	return message_sendv(accepted->session.link, accepted->message_max, tag, iov, count);
 }
 
 int netio_reply(struct netio_recv_socket *socket, const void *data, size_t len)

@@ -264,11 +264,12 @@ static bool send_answer(struct subscriber *subscriber)
 		return true;
 	if (!what_is_before_has_left(subscriber))
 		return false;
-	rc = plx_link_send(subscriber->accepted.link, subscriber->answer, subscriber->answer_bytes);
+	rc = plx_link_send(subscriber->accepted.session.link, subscriber->answer,
+			   subscriber->answer_bytes);
 	if (rc == -EAGAIN)
 		return false;
 	if (rc && rc != -ENOTCONN) /* out of memory: it is not to wait for what never comes */
-		plx_link_abort(subscriber->accepted.link);
+		plx_link_abort(subscriber->accepted.session.link);
 	subscriber->answer_bytes = 0;
 	return true;
 }
@@ -341,7 +342,7 @@ const char *requests_received(struct subscriber *subscriber, struct plx_buf *mes
 	uint32_t last = subscriber->request_first + subscriber->request_count;
 
 	/* What was published before the close still leaves; nothing is asked for any more. */
-	if (plx_unlikely(subscriber->accepted.closing))
+	if (plx_unlikely(subscriber->accepted.session.closing))
 		return NULL;
 	if (!subscriber->answer_bytes)
 		return take_requests(subscriber, message);

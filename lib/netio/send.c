@@ -20,7 +20,7 @@ int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const 
 	ASSERT_LOOP(connection, connection->evloop);
 	if (plx_unlikely(!connection))
 		return netio_fail_closed();
-	return message_sendv(connection->link, connection->message_max, tag, iov, count);
+	return message_sendv(connection->session.link, connection->message_max, tag, iov, count);
 }
 
 int netio_sendv(struct netio_send_socket *socket, const struct iovec *iov, size_t count)
@@ -57,7 +57,7 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 	int rc;
 
 	ASSERT_LOOP(sender, sender->connection.evloop);
-	if (plx_unlikely(!sender || !sender->connection.link))
+	if (plx_unlikely(!sender || !sender->connection.session.link))
 		return netio_fail_closed();
 	rc = message_measure(iov, count, sender->connection.message_max, &length);
 	if (plx_unlikely(rc))
@@ -66,7 +66,7 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 	if (plx_unlikely(rc))
 		return rc;
 	memcpy(message->base, &key, sizeof(key));
-	rc = plx_link_send_buf(sender->connection.link, message, on_sent, sender);
+	rc = plx_link_send_buf(sender->connection.session.link, message, on_sent, sender);
 	if (plx_unlikely(rc))
 		plx_buf_unref(message);
 	return rc;

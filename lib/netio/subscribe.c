@@ -153,7 +153,7 @@ static int subscribe_at(struct feed *feed, const struct netio_subscription *subs
 {
 	int rc = feed_subscribe(feed, subscription);
 
-	if (rc == -EEXIST && feed->connection.state == CONNECTION_IDLE)
+	if (rc == -EEXIST && feed->connection.session.state == PLX_CONNECTOR_IDLE)
 		return feed_open(feed); /* which was not to be tried again */
 	if (rc == 0) {
 		rc = feed_open(feed);
@@ -161,7 +161,7 @@ static int subscribe_at(struct feed *feed, const struct netio_subscription *subs
 			return 0;
 		feed_forget(feed, subscription);
 	}
-	if (feed->want_count == 0 && feed->connection.state == CONNECTION_IDLE)
+	if (feed->want_count == 0 && feed->connection.session.state == PLX_CONNECTOR_IDLE)
 		feed_release(feed);
 	return rc;
 }

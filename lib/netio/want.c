@@ -127,15 +127,15 @@ void feed_ask(struct feed *feed)
 {
 	uint8_t list[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES];
 
-	if (feed->connection.state != CONNECTION_ESTABLISHED || feed->is_full)
+	if (feed->connection.session.state != PLX_CONNECTOR_OPEN || feed->is_full)
 		return;
 	while (!TAILQ_EMPTY(&feed->to_ask)) {
 		uint32_t count = write_requests(feed, list);
-		int rc = plx_link_send(feed->connection.link, list,
+		int rc = plx_link_send(feed->connection.session.link, list,
 				       WIRE_LIST_BYTES + WIRE_REQUEST_BYTES * (size_t)count);
 
 		if (rc == -ENOMEM) /* of which nobody would tell the end */
-			plx_link_abort(feed->connection.link);
+			plx_link_abort(feed->connection.session.link);
 		feed->is_full = rc != 0; /* until on_writable, or the end */
 		if (rc)
 			return;

@@ -24,7 +24,7 @@ const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type ty
 	/* Longer ones are of later versions, which may say more. */
 	if (size < WIRE_GREETING_BYTES || memcmp(in + 4, magic, sizeof(magic)) != 0 ||
 	    in[0] != type)
-		return "it does not speak NetIO";
+		return "the HELLO is not NetIO's";
 	*out = (struct wire_greeting){
 		.type = in[0],
 		.version_min = in[1],
@@ -34,12 +34,19 @@ const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type ty
 	};
 	if (out->version_min > out->version_max || out->version_min > WIRE_VERSION_MAX ||
 	    out->version_max < WIRE_VERSION_MIN)
-		return "it speaks other versions of NetIO's protocol alone";
+		return "there is no version of NetIO's protocol that both sides know";
 	if (out->role != WIRE_SENDER && out->role != WIRE_SUBSCRIBER)
-		return "it is another kind of socket";
+		return "the HELLO is of another kind of socket";
 	if (out->message_max < WIRE_MESSAGE_MAX_LEAST || out->message_max > WIRE_MESSAGE_MAX_LIMIT)
-		return "its longest message is out of range";
+		return "the longest message is out of range";
 	return NULL;
+}
+
+const char *wire_wrong_role(uint8_t role)
+{
+	return role == WIRE_SUBSCRIBER ? "the port is a publish socket's, which is subscribed to"
+				       : "the port is a listening socket's, which takes messages "
+					 "and publishes none";
 }
 
 const char *wire_message_read(const uint8_t *in, size_t size, uint64_t *tag_out)

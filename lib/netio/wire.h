@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What NetIO says over a link. All numbers are little-endian; doc/design/netio-wire.md tells why.
- * Each message of the link begins with one of these:
+ * A greeting, and what each message of the link begins with:
  *
  *     greeting   0 type, 1 least and 2 greatest version, 3 role, 4 "NtIO",
  *                8 longest message accepted (64 bits)
@@ -14,8 +14,8 @@
  *     entry      0 length (32 bits), 4 flags, 5 to 7 zero, [tag], [total], payload, padding to a
  *                multiple of 8
  *
- * The side that connects greets first (HELLO), the other one answers (WELCOME), and messages and
- * pages come behind that. Who subscribes sends requests, and gets one answer to each of their
+ * Greetings are the private data of the link's HELLOs: of the side that connects (HELLO), and the
+ * answer to it (WELCOME). Who subscribes sends requests, and gets one answer to each of their
  * entries. A message that is longer than a page is split: an entry with FIRST and
  * the total, and others with NEXT. */
 #ifndef NETIO_WIRE_H
@@ -62,6 +62,9 @@ void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_gre
 /* Return: NULL; or what is wrong with it. */
 const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type type,
 			       struct wire_greeting *out);
+
+/* Why a socket that is connected to as `role` refuses other roles. */
+const char *wire_wrong_role(uint8_t role);
 
 /* Messages ----------------------------------------------------------------------------------- */
 

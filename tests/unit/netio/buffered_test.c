@@ -453,7 +453,7 @@ static void what_is_lost_when_the_peer_dies_is_counted(void **state)
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 16});
 	heard.keep = 500;
 	TURN_UNTIL(send_next(100) == NETIO_STATUS_AGAIN);
-	plx_link_abort(receiver_of(heard.from)->accepted.link);
+	plx_link_abort(receiver_of(heard.from)->accepted.session.link);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(available, 0);
 	assert_true(stats().messages_lost > 0);
@@ -481,7 +481,7 @@ static void nobody_is_told_of_room_on_a_dead_connection(void **state)
 	assert_int_equal(stats().pages_free, 0);
 	/* More than complete before the peer is gone, fewer than the link has. */
 	assert_int_equal(send_next((6u << 20) - 1000), NETIO_STATUS_AGAIN);
-	plx_link_abort(receiver_of(heard.from)->accepted.link);
+	plx_link_abort(receiver_of(heard.from)->accepted.session.link);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(available, 0);
 	assert_int_equal(stats().pages_free, 12);

@@ -371,7 +371,7 @@ static void the_only_one_is_gone(void **state)
 	subs[0].keep = 64;
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
 	fill_up();
-	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.link);
+	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.session.link);
 	TURN_UNTIL(went == 1);
 	lost = stats().lost;
 	assert_true(lost >= 2); /* in pages, and the one that was refused */

@@ -293,7 +293,7 @@ static void who_dies_gives_back_what_was_sent(void **state)
 	slow(&subs[0]);
 	fill(bytes, 0, sizeof(bytes));
 	assert_int_equal(publish_key(1, bytes, sizeof(bytes), 0, 0), NETIO_STATUS_OK);
-	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.link);
+	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.session.link);
 	TURN_UNTIL(published == 1);
 	assert_true(status < 0);
 	TURN_UNTIL(went == 1);
@@ -409,10 +409,10 @@ static void what_is_given_up_is_a_gap(void **state)
 
 static struct subscriber *last_link(void)
 {
-	struct accepted *accepted = publisher.core->acceptor.links;
+	struct accepted *accepted = accepted_first(&publisher.core->acceptor);
 
-	while (accepted->next)
-		accepted = accepted->next;
+	while (accepted_next(accepted))
+		accepted = accepted_next(accepted);
 	return (struct subscriber *)accepted;
 }
 

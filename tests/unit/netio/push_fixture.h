@@ -94,7 +94,7 @@ static inline void pull_listen(struct pull *pull, const struct netio_listen_attr
 static inline void pull_die(struct pull *pull)
 {
 	assert_non_null(pull->from);
-	plx_link_abort(receiver_of(pull->from)->accepted.link);
+	plx_link_abort(receiver_of(pull->from)->accepted.session.link);
 }
 
 static inline unsigned number_of(const struct netio_push_receiver *receiver)

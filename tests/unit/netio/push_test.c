@@ -235,7 +235,7 @@ static void a_suspect_one_is_passed_over(void **state)
 	begin(2, 16, NULL);
 	make_suspect(0, true);
 	assert_int_equal(suspects, 1);
-	assert_int_equal(push_some(15, 64), 0);
+	assert_int_equal(push_some(16, 64), 0);
 	assert_int_equal(stats_of(0).handed, 0);
 	/* Also where the other one has no room. */
 	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);

@@ -4,10 +4,11 @@
 #define NETIO_RAW_LINK_H
 
 #include "plx_fabric.h"
+#include "wire.h"
 
 static struct plx_link *raw; /* NULL: not open */
 static unsigned raw_closed, raw_messages;
-static bool raw_echoes;
+static char raw_why[256];
 
 static inline void raw_open(struct plx_link *link, void *user)
 {
@@ -17,14 +18,13 @@ static inline void raw_open(struct plx_link *link, void *user)
 static inline void raw_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	raw_messages++;
-	if (raw_echoes)
-		plx_link_send(link, message->data, message->len);
 }
 
 static inline void raw_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 			     void *user)
 {
 	raw_closed++;
+	snprintf(raw_why, sizeof(raw_why), "%s", text);
 	raw = NULL;
 }
 
@@ -33,5 +33,39 @@ static const struct plx_link_events raw_events = {
 	.on_message = raw_message,
 	.on_close = raw_close,
 };
+
+/* greeting: its HELLO's; NULL: that has none. */
+static inline void raw_say(struct plx_link_attr *attr, const struct wire_greeting *greeting)
+{
+	raw = NULL;
+	raw_closed = raw_messages = 0;
+	if (!greeting)
+		return;
+	attr->hello_length = WIRE_GREETING_BYTES;
+	wire_greeting_write(attr->hello, greeting);
+}
+
+static inline void raw_connect(unsigned port, struct plx_link_attr *attr,
+			       const struct wire_greeting *greeting)
+{
+	struct plx_link *link;
+	char address[64];
+
+	raw_say(attr, greeting);
+	snprintf(address, sizeof(address), "%s:%u", test_host(), port);
+	assert_int_equal(plx_link_connect(address, attr, &link), 0);
+}
+
+/* Return: the port. */
+static inline unsigned raw_listen(struct plx_link_attr *attr, const struct wire_greeting *greeting,
+				  struct plx_listener **listener_out)
+{
+	struct plx_listen_attr listen = {0};
+
+	raw_say(attr, greeting);
+	listen.link = *attr;
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, listener_out), 0);
+	return (unsigned)strtoul(strrchr(plx_listener_address(*listener_out), ':') + 1, NULL, 10);
+}
 
 #endif

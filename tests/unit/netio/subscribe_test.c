@@ -369,28 +369,20 @@ static void other_kinds_of_sockets_are_named(void **state)
 
 static uint8_t list[WIRE_LIST_BYTES + (WIRE_LIST_MAX + 1) * WIRE_REQUEST_BYTES];
 
+static const struct wire_greeting subscriber_says = {WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
+						     WIRE_SUBSCRIBER, 4096};
+
 static void connect_raw_with(uint64_t message_max)
 {
 	struct plx_link_attr attr = {.events = &raw_events, .message_max_bytes = message_max};
-	uint8_t hello[WIRE_GREETING_BYTES];
-	struct plx_link *link;
-	char address[64];
 
-	raw = NULL;
-	raw_closed = raw_messages = 0;
-	snprintf(address, sizeof(address), "127.0.0.1:%u", netio_publish_socket_port(&publisher));
-	assert_int_equal(plx_link_connect(address, &attr, &link), 0);
-	TURN_UNTIL(raw != NULL);
-	wire_greeting_write(hello,
-			    &(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
-						    WIRE_SUBSCRIBER, 4096});
-	assert_int_equal(plx_link_send(raw, hello, sizeof(hello)), 0);
-	TURN_UNTIL(raw_messages == 1);
+	raw_connect(netio_publish_socket_port(&publisher), &attr, &subscriber_says);
 }
 
 static void connect_raw(void)
 {
 	connect_raw_with(0);
+	TURN_UNTIL(raw != NULL);
 }
 
 static size_t write_list(const struct wire_request *requests, unsigned count)
@@ -479,7 +471,7 @@ static void what_is_unknown_is_told(void **state)
 	connect_raw();
 	plx_link_send(raw, list,
 		      write_list(&(struct wire_request){.id = 9, .what = WIRE_UNSUBSCRIBE}, 1));
-	TURN_UNTIL(raw_messages == 2);
+	TURN_UNTIL(raw_messages == 1);
 	assert_int_equal(raw_closed, 0);
 	netio_publish_stats(&publisher, &stats);
 	assert_int_equal(stats.requests, 1);
@@ -509,23 +501,14 @@ static void who_takes_no_answers_is_held_up(void **state)
 	struct plx_link_attr attr = {.events = &events, .rx_buf_count = 4};
 	struct wire_request request = {.what = WIRE_UNSUBSCRIBE};
 	struct netio_publish_stats before, after;
-	uint8_t hello[WIRE_GREETING_BYTES];
-	struct plx_link *link;
-	char address[64];
 	unsigned sent = 0;
 
 	begin();
 	assert_int_equal(subscribe(1), 0);
 	TURN_UNTIL(sub->subscribed == 1);
-	raw = NULL;
-	raw_closed = raw_messages = kept_count = 0;
-	snprintf(address, sizeof(address), "127.0.0.1:%u", at);
-	assert_int_equal(plx_link_connect(address, &attr, &link), 0);
+	kept_count = 0;
+	raw_connect(at, &attr, &subscriber_says);
 	TURN_UNTIL(raw != NULL);
-	wire_greeting_write(hello,
-			    &(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
-						    WIRE_SUBSCRIBER, 4096});
-	assert_int_equal(plx_link_send(raw, hello, sizeof(hello)), 0);
 	for (unsigned idle = 0; idle < 20;) {
 		if (plx_link_send(raw, list, write_list(&request, 1)) == 0) {
 			sent++;
@@ -546,7 +529,7 @@ static void who_takes_no_answers_is_held_up(void **state)
 	while (kept_count)
 		plx_buf_unref(kept[--kept_count]);
 	kept_count = PLX_ARRAY_LEN(kept);
-	TURN_UNTIL(raw_messages == 1 + sent);
+	TURN_UNTIL(raw_messages == sent);
 	netio_publish_stats(&publisher, &after);
 	assert_int_equal(after.requests, 1 + sent);
 	plx_link_abort(raw);
@@ -559,27 +542,20 @@ static struct plx_listener *raw_listener;
 
 static void listen_raw(void)
 {
-	struct plx_listen_attr attr = {.link.events = &raw_events};
+	struct plx_link_attr attr = {.events = &raw_events};
 
-	raw = NULL;
-	raw_closed = raw_messages = 0;
-	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &raw_listener), 0);
-	at = (unsigned)strtoul(strrchr(plx_listener_address(raw_listener), ':') + 1, NULL, 10);
+	at = raw_listen(&attr,
+			&(struct wire_greeting){WIRE_WELCOME, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
+						WIRE_SUBSCRIBER, 4000},
+			&raw_listener);
 }
 
-/* Greet, and get the first request. */
+/* Get the first request. */
 static void take_request(void)
 {
-	uint8_t welcome[WIRE_GREETING_BYTES];
-
 	raw = NULL;
 	raw_messages = 0;
 	TURN_UNTIL(raw && raw_messages == 1);
-	wire_greeting_write(welcome,
-			    &(struct wire_greeting){WIRE_WELCOME, WIRE_VERSION_MIN,
-						    WIRE_VERSION_MAX, WIRE_SUBSCRIBER, 4000});
-	assert_int_equal(plx_link_send(raw, welcome, sizeof(welcome)), 0);
-	TURN_UNTIL(raw_messages == 2);
 }
 
 static void answer(const struct wire_answer *answers, unsigned count)
@@ -669,16 +645,16 @@ static void what_cannot_be_opened_anew_is_tried_again(void **state)
 	TURN_UNTIL(sub->subscribed == 1);
 	feed = sub->socket.feeds->first;
 	assert_int_equal(unsubscribe(1), 0);
-	for (int i = 0; i < 10000 && feed->connection.state == CONNECTION_ESTABLISHED; i++)
+	for (int i = 0; i < 10000 && feed->connection.session.state == PLX_CONNECTOR_OPEN; i++)
 		plx_loop_turn();
 	assert_int_equal(sub->closed, 0);
 	assert_int_equal(subscribe(1), 0);
-	memcpy(good, feed->connection.address, sizeof(good));
-	strcpy(feed->connection.address, "no address");
+	memcpy(good, feed->connection.session.address, sizeof(good));
+	strcpy(feed->connection.session.address, "no address");
 	strcpy(feed->host, "no address");
 	TURN_UNTIL(sub->closed == 1 && sub->refused >= 1);
 	assert_int_equal(sub->reason, PLX_LINK_LOCAL);
-	memcpy(feed->connection.address, good, sizeof(good));
+	memcpy(feed->connection.session.address, good, sizeof(good));
 	TURN_UNTIL(sub->subscribed == 2);
 }
 

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "session_priv.h"
+
+#include <pthread.h>
+
+struct plx_log_component session_log = {.name = "session", .level = PLX_LOG_NOTICE};
+
+__attribute__((constructor)) static void register_log(void)
+{
+	plx_log_register(&session_log);
+}
+
+static __thread uint64_t progress;
+
+void session_note_progress(void)
+{
+	progress++;
+}
+
+uint64_t plx_session_progress(void)
+{
+	return progress;
+}
+
+/* All of the process: looked into when a link opens, which has the number of its acceptor until
+ * then, as the acceptor may be gone, and the link on another lcore than its listener. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct plx_acceptor *acceptors;
+static uintptr_t last_number;
+
+uintptr_t plx_acceptor_new_number(void)
+{
+	uintptr_t number;
+
+	pthread_mutex_lock(&lock);
+	number = ++last_number;
+	pthread_mutex_unlock(&lock);
+	return number;
+}
+
+void plx_acceptor_init(struct plx_acceptor *acceptor, const struct plx_acceptor_owner *owner,
+		       uintptr_t number, uint32_t lcore)
+{
+	acceptor->owner = owner;
+	acceptor->number = number;
+	acceptor->lcore = lcore;
+	pthread_mutex_lock(&lock);
+	acceptor->next = acceptors;
+	acceptor->prev_next = &acceptors;
+	if (acceptor->next)
+		acceptor->next->prev_next = &acceptor->next;
+	acceptors = acceptor;
+	pthread_mutex_unlock(&lock);
+}
+
+void plx_acceptor_fini(struct plx_acceptor *acceptor)
+{
+	pthread_mutex_lock(&lock);
+	*acceptor->prev_next = acceptor->next;
+	if (acceptor->next)
+		acceptor->next->prev_next = acceptor->prev_next;
+	pthread_mutex_unlock(&lock);
+}
+
+/* The calling lcore's. What is found stays: no other lcore ends it. */
+static struct plx_acceptor *find(uintptr_t number)
+{
+	uint32_t lcore = plx_lcore_id();
+	struct plx_acceptor *acceptor;
+
+	pthread_mutex_lock(&lock);
+	acceptor = acceptors;
+	while (acceptor && (acceptor->number != number || acceptor->lcore != lcore))
+		acceptor = acceptor->next;
+	pthread_mutex_unlock(&lock);
+	return acceptor && !acceptor->released ? acceptor : NULL;
+}
+
+bool plx_session_any_closing(void)
+{
+	uint32_t lcore = plx_lcore_id();
+	const struct plx_acceptor *acceptor;
+
+	pthread_mutex_lock(&lock);
+	acceptor = acceptors;
+	while (acceptor && (acceptor->lcore != lcore || !acceptor->released))
+		acceptor = acceptor->next;
+	pthread_mutex_unlock(&lock);
+	return acceptor || connector_any_closing();
+}
+
+/* A link's end ------------------------------------------------------------------------------- */
+
+static void free_acceptor(struct plx_acceptor *acceptor)
+{
+	plx_acceptor_fini(acceptor);
+	acceptor->owner->free_acceptor(acceptor);
+}
+
+/* free may end one that is not released. */
+static void destroy(struct plx_accepted *accepted)
+{
+	struct plx_acceptor *acceptor = accepted->acceptor;
+	bool is_last;
+
+	plx_timer_stop(&accepted->timer);
+	*accepted->prev_next = accepted->next;
+	if (accepted->next)
+		accepted->next->prev_next = accepted->prev_next;
+	is_last = acceptor->released && !acceptor->links;
+	acceptor->owner->free(accepted);
+	if (is_last)
+		free_acceptor(acceptor);
+}
+
+bool plx_accepted_finish(struct plx_accepted *accepted)
+{
+	struct plx_acceptor *acceptor = accepted->acceptor;
+	bool is_there;
+
+	accepted->finishing = true;
+	if (!acceptor->released && acceptor->owner->closed)
+		acceptor->owner->closed(accepted);
+	is_there = !acceptor->released;
+	destroy(accepted);
+	return is_there;
+}
+
+void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+			   void *user)
+{
+	struct plx_accepted *accepted = user;
+	const struct plx_acceptor_owner *owner;
+
+	if (!accepted)
+		return;
+	owner = accepted->acceptor->owner;
+	plx_timer_stop(&accepted->timer);
+	accepted->link = NULL;
+	accepted->finishing = true; /* a callback may release the acceptor */
+	if (!owner->ended || owner->ended(accepted, link, reason, text) ||
+	    accepted->acceptor->released)
+		plx_accepted_finish(accepted);
+	else
+		accepted->finishing = false;
+}
+
+void plx_accepted_fail(struct plx_accepted *accepted, const char *why)
+{
+	if (accepted->failure)
+		return;
+	accepted->failure = why;
+	if (accepted->acceptor->owner->failed)
+		accepted->acceptor->owner->failed(accepted);
+	if (accepted->link)
+		plx_link_abort(accepted->link);
+}
+
+/* Closing ------------------------------------------------------------------------------------- */
+
+static void on_timer(struct plx_timer *timer, void *arg)
+{
+	struct plx_accepted *accepted = arg;
+
+	plx_log(&session_log, PLX_LOG_WARNING,
+		"%s took nothing more for 2 s: what it had not taken is lost",
+		plx_link_peer(accepted->link));
+	plx_link_abort(accepted->link);
+}
+
+void plx_accepted_close(struct plx_accepted *accepted)
+{
+	const struct plx_acceptor_owner *owner = accepted->acceptor->owner;
+
+	if (!accepted->link || accepted->closing)
+		return;
+	accepted->closing = true;
+	if (!owner->settle || owner->settle(accepted)) {
+		plx_link_close(accepted->link); /* closing already: the same */
+		return;
+	}
+	accepted->settling = true;
+	plx_timer_start(&accepted->timer, PLX_SESSION_SETTLE_NS);
+}
+
+void plx_accepted_settles(struct plx_accepted *accepted)
+{
+	if (!accepted->settling)
+		return;
+	session_note_progress();
+	plx_timer_start(&accepted->timer, PLX_SESSION_SETTLE_NS);
+}
+
+void plx_accepted_settled(struct plx_accepted *accepted)
+{
+	if (!accepted->settling)
+		return;
+	accepted->settling = false;
+	plx_timer_stop(&accepted->timer);
+	plx_link_close(accepted->link);
+}
+
+/* Nobody is told meanwhile: the list stays as it is. */
+void plx_acceptor_close_all(struct plx_acceptor *acceptor)
+{
+	for (struct plx_accepted *accepted = acceptor->links; accepted; accepted = accepted->next)
+		plx_accepted_close(accepted);
+}
+
+void plx_acceptor_release(struct plx_acceptor *acceptor)
+{
+	struct plx_accepted *accepted, *next;
+	bool is_last = !acceptor->links;
+
+	acceptor->released = true;
+	for (accepted = acceptor->links; accepted; accepted = next) {
+		next = accepted->next;
+		if (acceptor->owner->failed)
+			acceptor->owner->failed(accepted);
+		if (accepted->link)
+			plx_accepted_close(accepted);
+		else if (!accepted->finishing)
+			destroy(accepted);
+	}
+	if (is_last)
+		free_acceptor(acceptor);
+}
+
+/* The link ------------------------------------------------------------------------------------ */
+
+const char *plx_accepted_on_hello(struct plx_link *link, void *user)
+{
+	struct plx_acceptor *acceptor = find((uintptr_t)user);
+	const uint8_t *hello;
+	uint32_t length;
+
+	if (!acceptor)
+		return "the port is being closed";
+	hello = plx_link_hello(link, &length);
+	return acceptor->owner->hello(acceptor, link, hello, length);
+}
+
+void plx_accepted_on_open(struct plx_link *link, void *user)
+{
+	struct plx_acceptor *acceptor = find((uintptr_t)user);
+	struct plx_accepted *accepted = acceptor ? acceptor->owner->create(acceptor) : NULL;
+
+	plx_link_set_user(link, accepted);
+	if (!accepted) {
+		plx_link_abort(link);
+		return;
+	}
+	accepted->link = link;
+	accepted->acceptor = acceptor;
+	accepted->next = acceptor->links;
+	accepted->prev_next = &acceptor->links;
+	if (accepted->next)
+		accepted->next->prev_next = &accepted->next;
+	acceptor->links = accepted;
+	plx_timer_init(&accepted->timer, on_timer, accepted);
+	plx_timer_set_lax(&accepted->timer, true);
+	acceptor->owner->opened(accepted);
+}
+
+int plx_acceptor_listen(const struct plx_acceptor *acceptor, const char *address,
+			const struct plx_listen_attr *attr, struct plx_listener **listener_out)
+{
+	struct plx_listen_attr checked = *attr;
+
+	checked.link.events = acceptor->owner->events;
+	checked.link.user = (void *)acceptor->number;
+	return plx_link_listen(address, &checked, listener_out);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "session_priv.h"
+
+#include <stdio.h>
+
+/* Of this lcore: those that were released. */
+static __thread struct plx_connector *closing;
+
+int plx_connector_check_attr(struct plx_connector_attr *attr)
+{
+	const char *provider = attr->link.provider;
+
+	if (attr->reconnect_min_ns == 0)
+		attr->reconnect_min_ns = PLX_RECONNECT_MIN_NS;
+	if (attr->reconnect_max_ns == 0)
+		attr->reconnect_max_ns = attr->reconnect_min_ns > PLX_RECONNECT_MAX_NS
+					       ? attr->reconnect_min_ns
+					       : PLX_RECONNECT_MAX_NS;
+	if (provider && strlen(provider) >= sizeof(((struct plx_connector *)0)->provider))
+		return plx_fail(EINVAL, "provider '%s': there is none of that name", provider);
+	if (attr->reconnect_min_ns != UINT64_MAX && attr->reconnect_min_ns > attr->reconnect_max_ns)
+		return plx_fail(EINVAL, "reconnect_min_ns %llu is more than reconnect_max_ns %llu",
+				(unsigned long long)attr->reconnect_min_ns,
+				(unsigned long long)attr->reconnect_max_ns);
+	return 0;
+}
+
+/* Trying again --------------------------------------------------------------------------------- */
+
+static void wait_for_next(struct plx_connector *connector)
+{
+	connector->state = PLX_CONNECTOR_IDLE;
+	if (connector->quit || connector->attr.reconnect_min_ns == UINT64_MAX)
+		return;
+	connector->state = PLX_CONNECTOR_WAITING;
+	plx_timer_start(&connector->timer,
+			connector->refused_here ? plx_backoff_next_same_host_ns(&connector->backoff)
+						: plx_backoff_next_ns(&connector->backoff));
+}
+
+/* Each cause is logged once, as attempts go on for as long as the program runs; a program that is
+ * told need not be warned. That may end the connector. */
+static void tell_refused(struct plx_connector *connector, enum plx_link_reason reason,
+			 const char *why)
+{
+	const char *then = connector->state == PLX_CONNECTOR_WAITING ? "; trying again" : "";
+	bool is_new = !(connector->logged & 1u << reason);
+	enum plx_log_level level;
+
+	connector->logged |= 1u << reason;
+	level = connector->owner->refused(connector, reason, why) ? PLX_LOG_INFO : PLX_LOG_WARNING;
+	if (is_new)
+		plx_log(&session_log, level, "%s%s", why, then);
+}
+
+static void free_it(struct plx_connector *connector)
+{
+	plx_timer_stop(&connector->timer);
+	*connector->prev_next = connector->next;
+	if (connector->next)
+		connector->next->prev_next = connector->prev_next;
+	connector->owner->free(connector);
+}
+
+/* The last of a link, or of an attempt to open one. */
+static void ended(struct plx_connector *connector, enum plx_link_reason reason, const char *why)
+{
+	bool is_closed = connector->state != PLX_CONNECTOR_CONNECTING || connector->quit;
+
+	plx_timer_stop(&connector->timer);
+	if (connector->opened_ns && plx_time_since(connector->opened_ns, plx_loop_now_ns()) >=
+					    connector->attr.reconnect_max_ns)
+		plx_backoff_reset(&connector->backoff);
+	connector->opened_ns = 0;
+	connector->link = connector->current = NULL;
+	connector->failure = NULL;
+	if (connector->owner->ended)
+		connector->owner->ended(connector);
+	if (connector->released) {
+		free_it(connector);
+		return;
+	}
+	wait_for_next(connector);
+	if (is_closed)
+		connector->owner->closed(connector, reason, why);
+	else
+		tell_refused(connector, reason, why);
+}
+
+/* The link ---------------------------------------------------------------------------------- */
+
+/* A link that ended without its connector, and had another way to go, has no user. */
+static bool is_wanted(const struct plx_connector *connector)
+{
+	return connector && !connector->quit;
+}
+
+const char *plx_connector_on_hello(struct plx_link *link, void *user)
+{
+	struct plx_connector *connector = user;
+	const uint8_t *hello;
+	uint32_t length;
+
+	if (!is_wanted(connector))
+		return NULL; /* see on_open */
+	hello = plx_link_hello(link, &length);
+	return connector->owner->hello(connector, link, hello, length);
+}
+
+void plx_connector_on_open(struct plx_link *link, void *user)
+{
+	struct plx_connector *connector = user;
+
+	if (!is_wanted(connector)) {
+		plx_link_abort(link);
+		return;
+	}
+	connector->opened_ns = plx_loop_now_ns();
+	connector->link = link;
+	connector->logged = 0;
+	connector->state = PLX_CONNECTOR_OPEN;
+	connector->owner->opened(connector);
+}
+
+void plx_connector_on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+			    void *user)
+{
+	struct plx_connector *connector = user;
+	char why[PLX_ADDRESS_MAX + 120];
+
+	if (!connector)
+		return;
+	if (connector->owner->look_back && !connector->released)
+		connector->owner->look_back(connector, link);
+	connector->refused_here = reason == PLX_LINK_REFUSED && plx_link_is_same_host(link);
+	if (!connector->failure) {
+		ended(connector, reason, text);
+		return;
+	}
+	snprintf(why, sizeof(why), "%s: %s", connector->address, connector->failure);
+	ended(connector, connector->failed_as, why);
+}
+
+void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason reason,
+			const char *why)
+{
+	if (connector->failure || !connector->current)
+		return;
+	connector->failure = why;
+	connector->failed_as = reason;
+	connector->state = PLX_CONNECTOR_CLOSING;
+	plx_link_abort(connector->current);
+}
+
+/* Opening ------------------------------------------------------------------------------------- */
+
+static int try_to_open(struct plx_connector *connector)
+{
+	struct plx_link_attr attr = connector->attr.link;
+	int rc;
+
+	attr.events = connector->owner->events;
+	attr.user = connector;
+	attr.provider = connector->provider[0] ? connector->provider : NULL;
+	connector->state = PLX_CONNECTOR_CONNECTING;
+	connector->refused_here = false;
+	rc = plx_link_connect(connector->address, &attr, &connector->current);
+	if (rc)
+		connector->state = PLX_CONNECTOR_IDLE;
+	return rc;
+}
+
+static void try_again(struct plx_connector *connector)
+{
+	char why[PLX_ADDRESS_MAX + 100];
+
+	if (try_to_open(connector) == 0)
+		return;
+	snprintf(why, sizeof(why), "%s", plx_error());
+	wait_for_next(connector);
+	tell_refused(connector, PLX_LINK_LOCAL, why);
+}
+
+static void on_timer(struct plx_timer *timer, void *arg)
+{
+	struct plx_connector *connector = arg;
+
+	if (connector->state == PLX_CONNECTOR_WAITING && connector->quit) {
+		ended(connector, PLX_LINK_ABORTED, "closed before it was open");
+	} else if (connector->state == PLX_CONNECTOR_WAITING) {
+		try_again(connector);
+	} else if (connector->state == PLX_CONNECTOR_SETTLING) {
+		if (connector->released) /* else its owner is told */
+			plx_log(&session_log, PLX_LOG_WARNING,
+				"%s took nothing more for 2 s: what it had not taken is lost",
+				connector->address);
+		plx_connector_fail(connector, PLX_LINK_TIMEOUT,
+				   "it took nothing more for 2 s; what it had not taken is lost");
+	}
+}
+
+void plx_connector_init(struct plx_connector *connector, const struct plx_connector_owner *owner,
+			const struct plx_connector_attr *attr)
+{
+	*connector = (struct plx_connector){.owner = owner, .attr = *attr};
+	plx_backoff_init(&connector->backoff, attr->reconnect_min_ns, attr->reconnect_max_ns,
+			 plx_now_ns() ^ (uintptr_t)connector);
+	if (attr->link.provider)
+		snprintf(connector->provider, sizeof(connector->provider), "%s",
+			 attr->link.provider);
+	plx_timer_init(&connector->timer, on_timer, connector);
+	plx_timer_set_lax(&connector->timer, true);
+}
+
+/* By its owner: earlier waits do not count. */
+static void begin(struct plx_connector *connector)
+{
+	plx_timer_stop(&connector->timer);
+	plx_backoff_reset(&connector->backoff);
+	connector->quit = false;
+}
+
+int plx_connector_open(struct plx_connector *connector, const char *address)
+{
+	begin(connector);
+	if (strcmp(connector->address, address) != 0)
+		connector->logged = 0;
+	snprintf(connector->address, sizeof(connector->address), "%s", address);
+	return try_to_open(connector);
+}
+
+void plx_connector_open_again(struct plx_connector *connector)
+{
+	begin(connector);
+	try_again(connector);
+}
+
+void plx_connector_try_later(struct plx_connector *connector)
+{
+	wait_for_next(connector);
+}
+
+/* Closing ------------------------------------------------------------------------------------- */
+
+static void close_link(struct plx_connector *connector)
+{
+	struct plx_link *link = connector->link;
+
+	plx_timer_stop(&connector->timer);
+	connector->state = PLX_CONNECTOR_CLOSING;
+	connector->link = NULL;
+	plx_link_close(link); /* that it is ending already comes to the same */
+}
+
+void plx_connector_renew(struct plx_connector *connector)
+{
+	const struct plx_connector_owner *owner = connector->owner;
+
+	connector->state = PLX_CONNECTOR_SETTLING;
+	if (!owner->settle || owner->settle(connector))
+		close_link(connector);
+	else
+		plx_timer_start(&connector->timer, PLX_SESSION_SETTLE_NS);
+}
+
+void plx_connector_settles(struct plx_connector *connector)
+{
+	if (connector->state != PLX_CONNECTOR_SETTLING)
+		return;
+	session_note_progress();
+	plx_timer_start(&connector->timer, PLX_SESSION_SETTLE_NS);
+}
+
+void plx_connector_settled(struct plx_connector *connector)
+{
+	if (connector->state == PLX_CONNECTOR_SETTLING)
+		close_link(connector);
+}
+
+void plx_connector_close(struct plx_connector *connector)
+{
+	connector->quit = true;
+	if (connector->state == PLX_CONNECTOR_WAITING) /* told from the loop */
+		plx_timer_start(&connector->timer, 0);
+	else if (connector->state == PLX_CONNECTOR_CONNECTING)
+		plx_link_abort(connector->current);
+	else if (connector->state == PLX_CONNECTOR_OPEN)
+		plx_connector_renew(connector);
+}
+
+void plx_connector_release(struct plx_connector *connector)
+{
+	connector->released = true;
+	connector->next = closing;
+	connector->prev_next = &closing;
+	if (connector->next)
+		connector->next->prev_next = &connector->next;
+	closing = connector;
+	if (connector->current)
+		plx_connector_close(connector);
+	else
+		free_it(connector);
+}
+
+void plx_connector_fini(struct plx_connector *connector)
+{
+	plx_timer_stop(&connector->timer);
+	connector->quit = true;
+	if (!connector->current)
+		return;
+	plx_link_set_user(connector->current, NULL);
+	if (connector->link)
+		plx_link_close(connector->current);
+	else if (connector->state == PLX_CONNECTOR_CONNECTING)
+		plx_link_abort(connector->current);
+}
+
+bool connector_any_closing(void)
+{
+	return closing != NULL;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions: links that are connected, judged by the private data of their HELLOs, connected again
+ * when they end, settled, and closed with a reason. NetIO's sockets and services stand on them;
+ * programs use those, or plain links. The state machine is drawn in doc/design/session.md.
+ *
+ *   connector.c   the side that connects, and connects again
+ *   acceptor.c    the side that accepts, on one lcore
+ *
+ * What follows a struct plx_connector, plx_acceptor or plx_accepted in a greater struct is its
+ * owner's. The link's messages go to the owner directly: its table of link events names the
+ * functions below for the rest, and has the connector or the accepted as its user. */
+#ifndef PLX_SESSION_H
+#define PLX_SESSION_H
+
+#include "plx_fabric.h"
+#include "plx_lcore.h"
+
+/* How long what waits may stand still before a session closes without it. */
+#define PLX_SESSION_SETTLE_NS (2 * PLX_NS_PER_S)
+
+/* Connecting -----------------------------------------------------------------------------------
+ */
+
+struct plx_connector;
+
+enum plx_connector_state {
+	PLX_CONNECTOR_IDLE,
+	PLX_CONNECTOR_CONNECTING, /* until both HELLOs were judged */
+	PLX_CONNECTOR_OPEN,       /* link may be sent on */
+	PLX_CONNECTOR_SETTLING,   /* to be closed when all that waits is sent */
+	PLX_CONNECTOR_CLOSING,
+	PLX_CONNECTOR_WAITING, /* to be connected again */
+};
+
+/* What its owner is told. All but ended and free only while it is not released. */
+struct plx_connector_owner {
+	const struct plx_link_events *events; /* of its links, with PLX_CONNECTOR_EVENTS */
+	/* The private data of the peer's HELLO. Return: NULL; or constant text: the link is refused
+	 * with it, on both sides. */
+	const char *(*hello)(struct plx_connector *connector, struct plx_link *link,
+			     const uint8_t *hello, uint32_t length);
+	void (*opened)(struct plx_connector *connector);
+	/* Return: whether the owner has told somebody: then it is logged as information. */
+	bool (*refused)(struct plx_connector *connector, enum plx_link_reason reason,
+			const char *why);
+	void (*closed)(struct plx_connector *connector, enum plx_link_reason reason,
+		       const char *why);
+	/* The link has ended; it may be looked at for the last time. NULL: not needed. */
+	void (*look_back)(struct plx_connector *connector, const struct plx_link *link);
+	/* Before it closes: send what waits. Return: whether there is nothing left; else
+	 * plx_connector_settled follows. NULL: there never is. */
+	bool (*settle)(struct plx_connector *connector);
+	/* The link has ended, and all that was sent has come back. Before refused and closed. */
+	void (*ended)(struct plx_connector *connector);
+	/* It was released, and nothing refers to it any more. */
+	void (*free)(struct plx_connector *connector);
+};
+
+struct plx_connector_attr {
+	struct plx_link_attr link; /* events and user are filled in; provider is copied */
+	uint64_t reconnect_min_ns; /* 0: PLX_RECONNECT_MIN_NS; UINT64_MAX: never again */
+	uint64_t reconnect_max_ns; /* 0: PLX_RECONNECT_MAX_NS, or reconnect_min_ns if more */
+};
+
+struct plx_connector {
+	struct plx_link *link; /* NULL: not to be sent on; open or settling */
+	const struct plx_connector_owner *owner;
+	enum plx_connector_state state;
+	bool quit;           /* closed by the owner: not to be connected again */
+	bool released;       /* the owner is gone */
+	bool refused_here;   /* the last attempt, by a process of this host or the lack of one */
+	uint32_t logged;     /* reasons of attempts that failed, as bits: since it was open */
+	const char *failure; /* why this side ended it, and as what; constant; NULL: it did not */
+	enum plx_link_reason failed_as;
+	struct plx_link *current; /* the link, whatever its state; NULL: there is none */
+	struct plx_connector_attr attr;
+	struct plx_timer timer;                  /* for the next attempt, or for what settles */
+	struct plx_backoff backoff;              /* reset by a link that lasts */
+	uint64_t opened_ns;                      /* 0: it was not */
+	struct plx_connector *next, **prev_next; /* of this lcore's that are released */
+	char provider[64];
+	char address[PLX_ADDRESS_MAX];
+};
+
+/* Check attr and fill in what is left out. Return: 0; -EINVAL. */
+int plx_connector_check_attr(struct plx_connector_attr *attr);
+
+/* attr: checked. */
+void plx_connector_init(struct plx_connector *connector, const struct plx_connector_owner *owner,
+			const struct plx_connector_attr *attr);
+
+/* Connect to "host:port" one that is idle or waiting. What fails later is told, and tried again.
+ * Return: 0; as plx_link_connect, and it is idle: plx_connector_try_later. */
+int plx_connector_open(struct plx_connector *connector, const char *address);
+
+/* The same of one that was closed, at the same address; what fails is told as any attempt. */
+void plx_connector_open_again(struct plx_connector *connector);
+
+/* One whose opening failed is tried again after a while. */
+void plx_connector_try_later(struct plx_connector *connector);
+
+/* Close it without loss; closed follows, from the loop. Not of one that is idle. */
+void plx_connector_close(struct plx_connector *connector);
+
+/* Close its link without loss, and connect it again. Of one that is open. */
+void plx_connector_renew(struct plx_connector *connector);
+
+/* This side ends the link at once. why: constant text, which closed gets. */
+void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason reason,
+			const char *why);
+
+/* The owner goes, and the connector stays until it has settled and closed: free follows. */
+void plx_connector_release(struct plx_connector *connector);
+
+/* The connector itself goes: its link closes without it. */
+void plx_connector_fini(struct plx_connector *connector);
+
+/* Some of what settle waits for is sent; all of it. */
+void plx_connector_settles(struct plx_connector *connector);
+void plx_connector_settled(struct plx_connector *connector);
+
+const char *plx_connector_on_hello(struct plx_link *link, void *user);
+void plx_connector_on_open(struct plx_link *link, void *user);
+void plx_connector_on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+			    void *user);
+
+#define PLX_CONNECTOR_EVENTS                                                  \
+	.on_hello = plx_connector_on_hello, .on_open = plx_connector_on_open, \
+	.on_close = plx_connector_on_close
+
+/* Accepting ------------------------------------------------------------------------------------
+ */
+
+struct plx_acceptor;
+struct plx_accepted;
+
+/* What its owner is told and asked; failed, settle, ended and free_acceptor may be NULL. */
+struct plx_acceptor_owner {
+	const struct plx_link_events *events; /* of its links, with PLX_ACCEPTED_EVENTS */
+	/* As of a connector; also whether there is room for one more. */
+	const char *(*hello)(struct plx_acceptor *acceptor, struct plx_link *link,
+			     const uint8_t *hello, uint32_t length);
+	/* Zeroed memory that begins with a struct plx_accepted; NULL: none, the link is dropped. */
+	struct plx_accepted *(*create)(struct plx_acceptor *acceptor);
+	void (*opened)(struct plx_accepted *accepted);
+	/* The link ends from here, or the owner is gone: nothing more is delivered. */
+	void (*failed)(struct plx_accepted *accepted);
+	/* Before it closes: send what waits. Return: whether there is nothing left; else
+	 * plx_accepted_settled follows. */
+	bool (*settle)(struct plx_accepted *accepted);
+	/* The link has ended, and all that was sent has come back. Return: whether that is all;
+	 * else plx_accepted_finish follows, which a released acceptor does not wait for. */
+	bool (*ended)(struct plx_accepted *accepted, struct plx_link *link,
+		      enum plx_link_reason reason, const char *text);
+	/* Its last; only while the acceptor is not released. NULL: not needed. */
+	void (*closed)(struct plx_accepted *accepted);
+	/* Nothing refers to it any more. */
+	void (*free)(struct plx_accepted *accepted);
+	void (*free_acceptor)(struct plx_acceptor *acceptor);
+};
+
+/* What accepts on one lcore. Several lcores' have one number if their links come from the same
+ * listeners. */
+struct plx_acceptor {
+	const struct plx_acceptor_owner *owner;
+	uintptr_t number;
+	uint32_t lcore;
+	bool released; /* the owner is gone */
+	struct plx_accepted *links;
+	struct plx_acceptor *next, **prev_next; /* of the process */
+};
+
+struct plx_accepted {
+	struct plx_link *link; /* NULL: it has ended */
+	struct plx_acceptor *acceptor;
+	bool closing;   /* from this side */
+	bool settling;  /* which waits until all is sent */
+	bool finishing; /* its end is being told */
+	const char
+		*failure; /* what the peer did wrong, so that this side ended it; constant text */
+	struct plx_timer timer; /* for what settles */
+	struct plx_accepted *next, **prev_next;
+};
+
+/* A number that no acceptor of the process had. Thread: any. */
+uintptr_t plx_acceptor_new_number(void);
+
+/* acceptor: zeroed. Thread: any; all that follows: the lcore's. */
+void plx_acceptor_init(struct plx_acceptor *acceptor, const struct plx_acceptor_owner *owner,
+		       uintptr_t number, uint32_t lcore);
+
+/* No link finds it any more; it must have none. Thread: any, while the lcore does not use it. */
+void plx_acceptor_fini(struct plx_acceptor *acceptor);
+
+/* Listen for it, and for those of other lcores that have its number. attr: but for events and
+ * user. Return: as plx_link_listen. */
+int plx_acceptor_listen(const struct plx_acceptor *acceptor, const char *address,
+			const struct plx_listen_attr *attr, struct plx_listener **listener_out);
+
+/* The owner goes: close all without loss; free_acceptor follows, maybe inside. */
+void plx_acceptor_release(struct plx_acceptor *acceptor);
+
+/* Close all without loss. */
+void plx_acceptor_close_all(struct plx_acceptor *acceptor);
+
+/* This side ends it; the link tells when. why: constant text. */
+void plx_accepted_fail(struct plx_accepted *accepted, const char *why);
+
+/* Close it without loss. */
+void plx_accepted_close(struct plx_accepted *accepted);
+
+/* Some of what settle waits for is sent; all of it. */
+void plx_accepted_settles(struct plx_accepted *accepted);
+void plx_accepted_settled(struct plx_accepted *accepted);
+
+/* Tell of its end, and free it. Return: whether its acceptor is still there, and not released. */
+bool plx_accepted_finish(struct plx_accepted *accepted);
+
+const char *plx_accepted_on_hello(struct plx_link *link, void *user);
+void plx_accepted_on_open(struct plx_link *link, void *user);
+void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+			   void *user);
+
+#define PLX_ACCEPTED_EVENTS                                                 \
+	.on_hello = plx_accepted_on_hello, .on_open = plx_accepted_on_open, \
+	.on_close = plx_accepted_on_close
+
+/* Both ------------------------------------------------------------------------------------------
+ */
+
+/* Whether some of this lcore's that were released are still to be closed; and how often what waited
+ * before that got on, on this lcore. */
+bool plx_session_any_closing(void);
+uint64_t plx_session_progress(void);
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The side that connects: from its first attempt to its end. */
+#include "session_fixture.h"
+
+#include <stdio.h>
+
+static struct plx_connector *const session = &connector.session;
+
+static void it_opens_once_both_sides_have_judged_the_others_hello(void **state)
+{
+	session_up();
+	session_meet();
+	assert_string_equal(accepting.hello, "question");
+	assert_string_equal(connecting.hello, "answer");
+	assert_int_equal(session->state, PLX_CONNECTOR_OPEN);
+	assert_int_equal(plx_link_send(session->link, "x", 1), 0);
+	assert_true(pump_until(&accepting.messages, 1, 3000));
+}
+
+static void refused_by_the_peer_it_hears_why_and_tries_again(void **state)
+{
+	session_up();
+	accepting.refuses = "the moon is full";
+	session_listen("", NULL);
+	session_connect("", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
+	assert_true(pump_until(&connecting.refused, 5, 5000));
+	assert_int_equal(connecting.reason, PLX_LINK_HELLO);
+	assert_non_null(strstr(connecting.why, "refused the link: the moon is full"));
+	assert_int_equal(log_count("refused the link: the moon is full; trying again"), 1);
+	assert_int_equal(connecting.opened + connecting.closed + accepting.opened, 0);
+	accepting.refuses = NULL;
+	assert_true(pump_until(&connecting.opened, 1, 3000));
+}
+
+static void what_it_refuses_itself_is_tried_again(void **state)
+{
+	session_up();
+	connecting.refuses = "that is no answer";
+	session_listen("no answer", NULL);
+	session_connect("", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
+	assert_true(pump_until(&connecting.refused, 2, 5000));
+	assert_non_null(strstr(connecting.why, "was refused: that is no answer"));
+	assert_true(pump_until(&accepting.closed, 1, 3000)); /* for it the link was open */
+	assert_non_null(strstr(accepting.why, "refused the link: that is no answer"));
+	assert_int_equal(connecting.opened, 0);
+}
+
+static void it_comes_again_when_the_peer_has_closed(void **state)
+{
+	session_up();
+	session_meet();
+	plx_accepted_close(accepted);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
+	assert_int_equal(connecting.ended, 1);
+	assert_null(session->link);
+	assert_true(pump_until(&connecting.opened, 2, 3000));
+	assert_int_equal(connecting.refused, 0);
+}
+
+/* No attempt adds to the range once it is as long as that. */
+static void refused_on_this_host_it_comes_again_within_50_ms(void **state)
+{
+	session_up();
+	session_listen("", NULL);
+	session_listen_no_more();
+	session_connect("", 0, 0);
+	assert_true(pump_until(&connecting.refused, 12, 10000));
+	assert_int_equal(session->state, PLX_CONNECTOR_WAITING);
+	assert_true(session->refused_here);
+	assert_in_range(session->backoff.attempts, 1, 3);
+}
+
+/* One that greets and closes is no better than one that refuses. */
+static void a_peer_that_closes_at_once_is_tried_less_and_less_often(void **state)
+{
+	session_up();
+	session_listen("", NULL);
+	session_connect("", PLX_NS_PER_MS, PLX_NS_PER_S);
+	for (unsigned i = 1; i <= 6; i++) {
+		assert_true(pump_until(&accepting.opened, i, 10000));
+		plx_link_abort(accepted->link);
+		assert_true(pump_until(&connecting.closed, i, 3000));
+	}
+	assert_in_range(session->backoff.attempts, 5, 6);
+}
+
+static void an_attempt_that_opened_is_logged_anew(void **state)
+{
+	char at[64];
+
+	session_up();
+	session_meet();
+	snprintf(at, sizeof(at), "%s", plx_listener_address(session_listener));
+	for (unsigned i = 1; i <= 2; i++) {
+		unsigned refused = connecting.refused;
+
+		session_listen_no_more();
+		assert_true(pump_until(&connecting.refused, refused + 3, 5000));
+		assert_int_equal(log_count("is anything listening there?; trying again"), i);
+		session_listen("answer", at);
+		assert_true(pump_until(&connecting.opened, i + 1, 5000));
+	}
+}
+
+static void it_is_not_tried_again_if_the_owner_says_so(void **state)
+{
+	session_up();
+	session_listen("", NULL);
+	session_listen_no_more();
+	session_connect("", UINT64_MAX, 0);
+	assert_true(pump_until(&connecting.refused, 1, 5000));
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+	plx_connector_try_later(session);
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+	plx_connector_open_again(session);
+	assert_true(pump_until(&connecting.refused, 2, 5000));
+}
+
+static void closed_while_it_waits_it_is_told_from_the_loop(void **state)
+{
+	session_up();
+	session_listen("", NULL);
+	session_listen_no_more();
+	session_connect("", PLX_NS_PER_S, 2 * PLX_NS_PER_S);
+	assert_true(pump_until(&connecting.refused, 1, 5000));
+	plx_connector_close(session);
+	assert_int_equal(connecting.closed, 0);
+	assert_true(pump_until(&connecting.closed, 1, 500));
+	assert_int_equal(connecting.reason, PLX_LINK_ABORTED);
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+}
+
+static void closed_while_it_connects_it_is_closed_and_not_refused(void **state)
+{
+	session_up();
+	session_listen("", NULL);
+	session_connect("", 0, 0);
+	plx_connector_close(session);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.refused + connecting.opened, 0);
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+}
+
+static void it_closes_once_all_has_settled(void **state)
+{
+	session_up();
+	session_meet();
+	connecting.settles_later = true;
+	plx_connector_close(session);
+	assert_int_equal(session->state, PLX_CONNECTOR_SETTLING);
+	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
+	pump_ms(20);
+	assert_int_equal(connecting.closed, 0);
+	plx_connector_settles(session);
+	assert_int_equal(plx_session_progress() > 0, true);
+	plx_connector_settled(session);
+	assert_null(session->link);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
+	assert_int_equal(accepting.messages, 1);
+}
+
+static void what_does_not_settle_is_not_waited_for_longer_than_2_s(void **state)
+{
+	session_up();
+	session_meet();
+	connecting.settles_later = true;
+	plx_connector_close(session);
+	assert_true(pump_until(&connecting.closed, 1, 5000));
+	assert_int_equal(connecting.reason, PLX_LINK_TIMEOUT);
+	assert_non_null(strstr(connecting.why, ": it took nothing more for 2 s"));
+}
+
+static void renewed_it_closes_and_comes_again(void **state)
+{
+	session_up();
+	session_meet();
+	plx_connector_renew(session);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
+	assert_true(pump_until(&connecting.opened, 2, 3000));
+}
+
+static void ended_from_here_it_says_why(void **state)
+{
+	session_up();
+	session_meet();
+	plx_connector_fail(session, PLX_LINK_PROTOCOL, "it barks");
+	plx_connector_fail(session, PLX_LINK_LOCAL, "and bites");
+	assert_int_equal(connecting.closed, 0);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.reason, PLX_LINK_PROTOCOL);
+	assert_non_null(strstr(connecting.why, ": it barks"));
+	assert_true(pump_until(&connecting.opened, 2, 3000));
+}
+
+static void released_it_settles_and_closes_without_its_owner(void **state)
+{
+	session_up();
+	session_meet();
+	connecting.settles_later = true;
+	plx_connector_release(session);
+	assert_true(plx_session_any_closing());
+	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
+	plx_connector_settled(session);
+	assert_true(pump_until(&connecting.freed, 1, 3000));
+	connector.told = NULL;
+	assert_int_equal(connecting.closed, 0);
+	assert_int_equal(accepting.messages, 1);
+	assert_false(plx_session_any_closing());
+}
+
+static void released_while_it_waits_it_is_freed_at_once(void **state)
+{
+	session_up();
+	session_listen("", NULL);
+	session_listen_no_more();
+	session_connect("", PLX_NS_PER_S, 2 * PLX_NS_PER_S);
+	assert_true(pump_until(&connecting.refused, 1, 5000));
+	plx_connector_release(session);
+	assert_int_equal(connecting.freed, 1);
+	connector.told = NULL;
+}
+
+/* Its memory may go at once. */
+static void ended_for_good_its_link_closes_without_it(void **state)
+{
+	session_up();
+	session_meet();
+	plx_connector_fini(session);
+	memset(&connector, 0xff, sizeof(connector));
+	connector.told = NULL;
+	assert_true(pump_until(&accepting.closed, 1, 3000));
+	assert_int_equal(accepting.reason, PLX_LINK_CLOSED);
+	assert_int_equal(connecting.closed + connecting.ended + connecting.freed, 0);
+}
+
+static void bad_values_are_refused(void **state)
+{
+	struct plx_connector_attr attr = {.reconnect_min_ns = 2, .reconnect_max_ns = 1};
+	char name[65];
+
+	assert_int_equal(plx_connector_check_attr(&attr), -EINVAL);
+	assert_error_has("reconnect_min_ns 2 is more than reconnect_max_ns 1");
+	memset(name, 'x', sizeof(name));
+	name[64] = '\0';
+	attr = (struct plx_connector_attr){.link.provider = name};
+	assert_int_equal(plx_connector_check_attr(&attr), -EINVAL);
+	assert_error_has("there is none of that name");
+	attr = (struct plx_connector_attr){.reconnect_min_ns = 3 * PLX_NS_PER_S};
+	assert_int_equal(plx_connector_check_attr(&attr), 0);
+	assert_int_equal(attr.reconnect_max_ns, 3 * PLX_NS_PER_S);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, session_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(it_opens_once_both_sides_have_judged_the_others_hello),
+		TEST(refused_by_the_peer_it_hears_why_and_tries_again),
+		TEST(what_it_refuses_itself_is_tried_again),
+		TEST(it_comes_again_when_the_peer_has_closed),
+		TEST(refused_on_this_host_it_comes_again_within_50_ms),
+		TEST(a_peer_that_closes_at_once_is_tried_less_and_less_often),
+		TEST(an_attempt_that_opened_is_logged_anew),
+		TEST(it_is_not_tried_again_if_the_owner_says_so),
+		TEST(closed_while_it_waits_it_is_told_from_the_loop),
+		TEST(closed_while_it_connects_it_is_closed_and_not_refused),
+		TEST(it_closes_once_all_has_settled),
+		TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s),
+		TEST(renewed_it_closes_and_comes_again),
+		TEST(ended_from_here_it_says_why),
+		TEST(released_it_settles_and_closes_without_its_owner),
+		TEST(released_while_it_waits_it_is_freed_at_once),
+		TEST(ended_for_good_its_link_closes_without_it),
+		cmocka_unit_test(bad_values_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

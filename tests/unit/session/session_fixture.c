@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "session_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct told connecting, accepting;
+struct test_connector connector;
+struct plx_acceptor *acceptor;
+struct plx_accepted *accepted;
+struct plx_listener *session_listener;
+
+static char address[64];
+
+static const char *judge(struct told *told, const uint8_t *hello, uint32_t length)
+{
+	memcpy(told->hello, hello, length);
+	told->hello[length] = '\0';
+	return told->refuses;
+}
+
+static void note(struct told *told, enum plx_link_reason reason, const char *why)
+{
+	told->reason = reason;
+	snprintf(told->why, sizeof(told->why), "%s", why);
+}
+
+static bool settle(struct told *told)
+{
+	told->settles++;
+	return !told->settles_later;
+}
+
+/* The connector -------------------------------------------------------------------------------- */
+
+static struct told *told_of(struct plx_connector *session)
+{
+	return ((struct test_connector *)session)->told;
+}
+
+static const char *connector_hello(struct plx_connector *session, struct plx_link *link,
+				   const uint8_t *hello, uint32_t length)
+{
+	return judge(told_of(session), hello, length);
+}
+
+static void connector_opened(struct plx_connector *session)
+{
+	told_of(session)->opened++;
+}
+
+static bool connector_refused(struct plx_connector *session, enum plx_link_reason reason,
+			      const char *why)
+{
+	note(told_of(session), reason, why);
+	told_of(session)->refused++;
+	return false;
+}
+
+static void connector_closed(struct plx_connector *session, enum plx_link_reason reason,
+			     const char *why)
+{
+	note(told_of(session), reason, why);
+	told_of(session)->closed++;
+}
+
+static bool connector_settle(struct plx_connector *session)
+{
+	return settle(told_of(session));
+}
+
+static void connector_ended(struct plx_connector *session)
+{
+	told_of(session)->ended++;
+}
+
+static void connector_free(struct plx_connector *session)
+{
+	told_of(session)->freed++;
+}
+
+static void connector_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	told_of(user)->messages++;
+}
+
+static const struct plx_link_events connector_events = {PLX_CONNECTOR_EVENTS,
+							.on_message = connector_message};
+
+static const struct plx_connector_owner connector_owner = {
+	.events = &connector_events,
+	.hello = connector_hello,
+	.opened = connector_opened,
+	.refused = connector_refused,
+	.closed = connector_closed,
+	.settle = connector_settle,
+	.ended = connector_ended,
+	.free = connector_free,
+};
+
+/* The acceptor --------------------------------------------------------------------------------- */
+
+static const char *acceptor_hello(struct plx_acceptor *session, struct plx_link *link,
+				  const uint8_t *hello, uint32_t length)
+{
+	return judge(&accepting, hello, length);
+}
+
+static struct plx_accepted *accepted_create(struct plx_acceptor *session)
+{
+	accepted = calloc(1, sizeof(*accepted));
+	return accepted;
+}
+
+static void accepted_opened(struct plx_accepted *session)
+{
+	accepting.opened++;
+}
+
+static void accepted_failed(struct plx_accepted *session)
+{
+	accepting.failed++;
+}
+
+static bool accepted_settle(struct plx_accepted *session)
+{
+	return settle(&accepting);
+}
+
+static bool accepted_ended(struct plx_accepted *session, struct plx_link *link,
+			   enum plx_link_reason reason, const char *text)
+{
+	note(&accepting, reason, text);
+	accepting.ended++;
+	return !accepting.holds;
+}
+
+static void accepted_closed(struct plx_accepted *session)
+{
+	accepting.closed++;
+}
+
+static void accepted_free(struct plx_accepted *session)
+{
+	accepting.freed++;
+	if (accepted == session)
+		accepted = NULL;
+	free(session);
+}
+
+static void acceptor_free(struct plx_acceptor *session)
+{
+	free(session);
+	acceptor = NULL;
+}
+
+static void accepted_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	accepting.messages++;
+}
+
+static const struct plx_link_events accepted_events = {PLX_ACCEPTED_EVENTS,
+						       .on_message = accepted_message};
+
+static const struct plx_acceptor_owner acceptor_owner = {
+	.events = &accepted_events,
+	.hello = acceptor_hello,
+	.create = accepted_create,
+	.opened = accepted_opened,
+	.failed = accepted_failed,
+	.settle = accepted_settle,
+	.ended = accepted_ended,
+	.closed = accepted_closed,
+	.free = accepted_free,
+	.free_acceptor = acceptor_free,
+};
+
+/* Life ----------------------------------------------------------------------------------------- */
+
+void session_begin(void)
+{
+	fixture_start("tcp", false);
+	memset(&connecting, 0, sizeof(connecting));
+	memset(&accepting, 0, sizeof(accepting));
+	memset(&connector, 0, sizeof(connector));
+}
+
+int session_down(void **state)
+{
+	if (connector.told)
+		plx_connector_fini(&connector.session);
+	accepting.holds = accepting.settles_later = false;
+	session_listen_no_more();
+	for (int i = 0; i < 1000 && acceptor; i++)
+		pump_ms(1);
+	assert_null(acceptor);
+	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
+	fixture_stop();
+	plx_log_set_sink(NULL, NULL);
+	return 0;
+}
+
+static void say(struct plx_link_attr *attr, const char *hello)
+{
+	attr->hello_length = (uint8_t)strlen(hello);
+	memcpy(attr->hello, hello, attr->hello_length);
+}
+
+void session_listen(const char *answer, const char *port)
+{
+	struct plx_listen_attr attr = {0};
+
+	acceptor = calloc(1, sizeof(*acceptor));
+	plx_acceptor_init(acceptor, &acceptor_owner, plx_acceptor_new_number(), plx_lcore_id());
+	say(&attr.link, answer);
+	assert_int_equal(
+		plx_acceptor_listen(acceptor, port ? port : here("0"), &attr, &session_listener),
+		0);
+	snprintf(address, sizeof(address), "%s", plx_listener_address(session_listener));
+}
+
+void session_listen_no_more(void)
+{
+	plx_listener_close(session_listener);
+	session_listener = NULL;
+	if (acceptor && !acceptor->released)
+		plx_acceptor_release(acceptor);
+}
+
+void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns)
+{
+	struct plx_connector_attr attr = {.reconnect_min_ns = min_ns, .reconnect_max_ns = max_ns};
+
+	say(&attr.link, hello);
+	assert_int_equal(plx_connector_check_attr(&attr), 0);
+	plx_connector_init(&connector.session, &connector_owner, &attr);
+	connector.told = &connecting;
+	assert_int_equal(plx_connector_open(&connector.session, address[0] ? address : here("1")),
+			 0);
+}
+
+void session_meet(void)
+{
+	session_listen("answer", NULL);
+	session_connect("question", 0, 0);
+	assert_true(pump_until(&connecting.opened, 1, 3000));
+	assert_true(pump_until(&accepting.opened, 1, 3000));
+}

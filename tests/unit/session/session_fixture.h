@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A connector and an acceptor that count what they are told. The private data of a HELLO is one
+ * word. */
+#ifndef SESSION_FIXTURE_H
+#define SESSION_FIXTURE_H
+
+#include "../fabric/fixture.h"
+#include "log_capture.h"
+#include "session.h"
+
+/* What is told of one side. */
+struct told {
+	_Atomic unsigned opened, refused, closed, failed, ended, freed, messages, settles;
+	enum plx_link_reason reason;
+	char why[400];
+	char hello[PLX_LINK_HELLO_MAX + 1]; /* of the peer */
+	const char *refuses;                /* that; NULL: nothing */
+	bool settles_later;
+	bool holds; /* of an accepted: ended says that it is not all */
+};
+
+struct test_connector {
+	struct plx_connector session; /* first */
+	struct told *told;
+};
+
+extern struct told connecting, accepting;
+extern struct test_connector connector;
+extern struct plx_acceptor *acceptor; /* NULL: it was freed */
+extern struct plx_accepted *accepted; /* the newest; NULL: it was freed */
+extern struct plx_listener *session_listener;
+
+void session_begin(void);
+
+/* Each file has its own log. */
+static inline void session_up(void)
+{
+	session_begin();
+	log_capture();
+}
+
+int session_down(void **state);
+
+/* A fresh acceptor, which listens. port: NULL, a free one. */
+void session_listen(const char *answer, const char *port);
+void session_listen_no_more(void);
+
+/* Connect to the acceptor. */
+void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns);
+
+/* Both are open. */
+void session_meet(void);
+
+#endif
