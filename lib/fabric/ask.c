@@ -59,6 +59,7 @@ uint32_t plx_link_unfinished(const struct plx_link *link)
 const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out)
 {
 	ASSERT_OWNER(link->home->id);
+	ASSERT_OWNER(link->home->id);
 	*length_out = link->peer_hello_length;
 	return link->peer_hello;
 }

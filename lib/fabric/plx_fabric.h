@@ -112,12 +112,12 @@ int plx_fabric_check_tcp(const struct plx_fabric_driver *const *table, const cha
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
 			      const char *name, bool require_rdma);
 
-/** Accept links whose peer wants the self-test service, at all listeners of the process: these
- * events, and not their listener's, are called for them, and its attributes hold for them. events:
- * must outlive the links; NULL: none is accepted. remote: those of other hosts, too. Thread: setup,
- * while no link is open. */
-struct plx_link_events;
-void plx_fabric_set_self_test(const struct plx_link_events *events, void *user, bool remote);
+/** Accept links whose peer wants the self-test service, at all listeners of the process: they get
+ * events, user and private data of HELLO from attr, and the rest from their listener. attr: copied,
+ * its events must outlive the links; NULL: none is accepted. remote: those of other hosts, too.
+ * Thread: setup, while no link is open. */
+struct plx_link_attr;
+void plx_fabric_set_self_test(const struct plx_link_attr *attr, bool remote);
 
 /* Links ------------------------------------------------------------------------------------ */
 
@@ -363,13 +363,6 @@ const char *plx_link_peer(const struct plx_link *link);
  * such as "went away without closing"; else all of it. Thread: owner. */
 const char *plx_link_without_peer(const struct plx_link *link, const char *text);
 
-/** Count and log that the peer of an accepted link did not complete the handshake of the protocol
- * above: "PEER did not complete the handshake: WHY". Logged once for each host and second. bytes:
- * its first message, if that was wrong: WHY says instead what it sounds like, if that is known; or
- * NULL. The link stays. Thread: owner. */
-void plx_link_no_handshake(struct plx_link *link, const char *why, const void *bytes,
-			   size_t length);
-
 /** "tcp (libfabric plx_tcp)": driver and provider. Until the link is open it may change, and the
  * text go; from on_open on it is valid as long as the link. */
 const char *plx_link_provider(const struct plx_link *link);
@@ -592,9 +585,9 @@ struct plx_listener_stats {
 				     links already are in `failed` too. Over tcp connections that
 				     have sent nothing yet are apart: so many may be there besides */
 	uint64_t failed;        /**< that ended before on_open: bad HELLO, time out */
-	uint64_t no_handshake;  /**< peers that did not complete a handshake: of these, most; those
-				     that plx_link_no_handshake told of; and over tcp those that
-				     speak something else, or nothing, which are no `requests` */
+	uint64_t no_handshake;  /**< peers that did not complete a handshake: of these, most; and
+				     over tcp those that speak something else, or nothing, which are
+				     no `requests` */
 	uint64_t protocol_broken; /**< links that ended with PLX_LINK_PROTOCOL: of `failed` those
 				       before on_open, and `opened` ones later */
 	char last_failure[160];   /**< the newest of `failed` in words */

@@ -4,14 +4,13 @@
 #include "fabric_priv.h"
 #include "frame.h"
 
-static const struct plx_link_events *self_test_events; /* written while there are no links */
-static void *self_test_user;
-static bool self_test_remote; /* for other hosts, too */
+/* Written while there are no links. */
+static struct plx_link_attr self_test; /* without events: there is none */
+static bool self_test_remote;          /* for other hosts, too */
 
-void plx_fabric_set_self_test(const struct plx_link_events *events, void *user, bool remote)
+void plx_fabric_set_self_test(const struct plx_link_attr *attr, bool remote)
 {
-	self_test_events = events;
-	self_test_user = user;
+	self_test = attr ? *attr : (struct plx_link_attr){0};
 	self_test_remote = remote;
 }
 
@@ -22,7 +21,7 @@ static bool is_accepted(const struct plx_link *link)
 
 static bool is_offered(const struct plx_link *link)
 {
-	return self_test_events && (self_test_remote || plx_link_is_same_host(link));
+	return self_test.events && (self_test_remote || plx_link_is_same_host(link));
 }
 
 uint32_t self_test_feature(const struct plx_link *link)
@@ -36,11 +35,13 @@ static bool accept_self_test(struct plx_link *link)
 {
 	if (!is_offered(link)) {
 		link_decline(link, NULL, "%s wants the self-test service, which is off here%s",
-			     link->peer, self_test_events ? " for other hosts" : "");
+			     link->peer, self_test.events ? " for other hosts" : "");
 		return false;
 	}
-	link_set_events(link, self_test_events);
-	link->user = self_test_user;
+	link_set_events(link, self_test.events);
+	link->user = self_test.user;
+	link->attr.hello_length = self_test.hello_length;
+	memcpy(link->attr.hello, self_test.hello, sizeof(link->attr.hello));
 	return true;
 }
 

@@ -75,18 +75,6 @@ void stranger_refused(const struct sockaddr *peer, const char *why, bool evicted
 	tell(listener, &host, address, "", why);
 }
 
-void plx_link_no_handshake(struct plx_link *link, const char *why, const void *bytes, size_t length)
-{
-	const char *sound = bytes ? plx_sounds_like(bytes, length) : NULL;
-	char own[PROTOCOL_NAME_BYTES];
-
-	ASSERT_OWNER(link->home->id);
-	if (sound && strcmp(sound, protocol_name(link->attr.protocol, own)) == 0)
-		sound = NULL; /* the right protocol, spoken wrong */
-	if (link->from)
-		stranger_tell(link, sound ? "it sounds like " : "", sound ? sound : why);
-}
-
 const char *plx_link_without_peer(const struct plx_link *link, const char *text)
 {
 	size_t length = strlen(link->peer);

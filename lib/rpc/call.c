@@ -179,7 +179,7 @@ static bool has_service(const struct plx_rpc_client *client, const struct call *
 	if (call->kept && call->kept->lost && call->kept->has_key)
 		return false; /* only the one that is away */
 	for (uint32_t i = 0; i < client->channel_count; i++) {
-		if (client->channels[i].state == CHANNEL_UP)
+		if (channel_is_up(&client->channels[i]))
 			return true;
 	}
 	return false;
@@ -243,7 +243,7 @@ struct channel *client_choose(struct plx_rpc_client *client, const struct channe
 		struct channel *channel = &client->channels[i];
 		bool takes_it;
 
-		if (channel == other || channel->state != CHANNEL_UP)
+		if (channel == other || !channel_is_up(channel))
 			continue;
 		takes_it = length <= channel->request_max;
 		one_takes_it |= takes_it;

@@ -1,136 +1,82 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client's way to one address: a link, greetings, and another link when it has ended. */
+/* A client's way to one address: a session, and what it says in its HELLO. */
 #include "client.h"
 
 #include <stdio.h>
 
-/* Not worth a timer of its own: a service that greets does so with its first message. */
-#define GREETING_NS (2 * PLX_NS_PER_S)
+static struct channel *of(struct plx_connector *session)
+{
+	return (struct channel *)session;
+}
+
+static void note_trouble(struct channel *channel, const char *why)
+{
+	snprintf(channel->trouble, sizeof(channel->trouble), "%s", why);
+}
 
 /* What comes of it is told no more. */
 void channel_end(struct channel *channel)
 {
-	plx_timer_stop(&channel->timer);
 	if (channel->out.link)
 		rpc_out_fini(&channel->out);
-	if (!channel->link)
-		return;
-	plx_link_set_user(channel->link, NULL);
-	if (channel->state == CHANNEL_UP)
-		plx_link_close(channel->link);
-	else if (channel->state != CHANNEL_ENDING)
-		plx_link_abort(channel->link);
-}
-
-/* refused_here: by a process of this host, or the lack of one. */
-static void down(struct channel *channel, bool refused_here)
-{
-	channel->batches += channel->out.messages;
-	if (channel->out.link)
-		rpc_out_fini(&channel->out);
-	channel->out.messages = 0;
-	if (channel->up_ns &&
-	    plx_time_since(channel->up_ns, plx_loop_now_ns()) >= channel->backoff.max_ns)
-		plx_backoff_reset(&channel->backoff); /* it has lasted */
-	channel->up_ns = 0;
-	channel->state = CHANNEL_DOWN;
-
-	channel->link = NULL;
-	channel->draining = false;
-	client_channel_down(channel);
-	if (!channel->client->ending)
-		plx_timer_start(&channel->timer,
-				refused_here ? plx_backoff_next_same_host_ns(&channel->backoff)
-					     : plx_backoff_next_ns(&channel->backoff));
+	plx_connector_fini(&channel->session);
 }
 
 void channel_throw_out(struct channel *channel, const char *why)
 {
 	struct plx_rpc_client *client = channel->client;
 
-	if (channel->state == CHANNEL_ENDING)
+	if (!channel_is_up(channel))
 		return;
 	client->counts.protocol++;
-	snprintf(channel->trouble, sizeof(channel->trouble), "%s: %s", channel->address, why);
 	if (plx_log_allowed(&client->log_limit, plx_loop_now_ns()))
 		plx_log(&rpc_log, PLX_LOG_WARNING, "service %s: %s; the link to it ends",
-			channel->address, why);
-	channel->state = CHANNEL_ENDING;
-	plx_link_abort(channel->link);
+			channel->session.address, why);
+	plx_connector_fail(&channel->session, PLX_LINK_PROTOCOL, why);
 }
 
 /* The service drains, and nothing is owed by it any more. */
 void channel_look_at_drain(struct channel *channel)
 {
-	if (channel->state != CHANNEL_UP || !channel->draining || channel->open)
+	if (!channel_is_up(channel) || !channel->draining || channel->open)
 		return;
 	rpc_out_flush(&channel->out);
 	snprintf(channel->trouble, sizeof(channel->trouble), "%s: the service drains",
-		 channel->address);
-	channel->state = CHANNEL_ENDING;
-	plx_timer_stop(&channel->timer);
-	plx_link_close(channel->link);
+		 channel->session.address);
+	plx_connector_renew(&channel->session);
 }
 
 /* The link ------------------------------------------------------------------------------------- */
 
-static void on_open(struct plx_link *link, void *user)
-{
-	struct channel *channel = user;
-	const struct plx_rpc_client *client = channel ? channel->client : NULL;
-	uint8_t greeting[RPC_GREETING_BYTES];
-
-	if (!client) { /* it was tried by another way, behind the client's end */
-		plx_link_abort(link);
-		return;
-	}
-	rpc_greeting_write(greeting, &(struct rpc_greeting){
-					     .version_min = RPC_VERSION_MIN,
-					     .version_max = RPC_VERSION_MAX,
-					     .role = RPC_CLIENT,
-					     .payload_max = client->attr.reply_max,
-					     .identity = client->identity,
-				     });
-	if (rpc_out_init(&channel->out, link) != 0 ||
-	    plx_link_send(link, greeting, sizeof(greeting)) != 0) {
-		plx_link_abort(link);
-		return;
-	}
-	channel->state = CHANNEL_GREETING;
-	plx_timer_start(&channel->timer, GREETING_NS);
-}
-
-/* No rule was broken: there may be room when it is tried again. */
-static void turned_away(struct channel *channel)
-{
-	snprintf(channel->trouble, sizeof(channel->trouble),
-		 "%s: the service has as many clients as it takes", channel->address);
-	channel->state = CHANNEL_ENDING;
-	plx_link_abort(channel->link);
-}
-
-static void be_greeted(struct channel *channel, const struct plx_buf *message)
+static const char *on_hello(struct plx_connector *session, struct plx_link *link,
+			    const uint8_t *hello, uint32_t length)
 {
 	struct rpc_greeting greeting;
-	const char *wrong = rpc_greeting_read(message->data, message->len, RPC_SERVER, &greeting);
+	const char *wrong = rpc_greeting_read(hello, length, RPC_SERVER, &greeting);
 
-	if (wrong) {
-		channel_throw_out(channel, wrong);
+	if (wrong)
+		of(session)->client->counts.protocol++;
+	return wrong;
+}
+
+static void on_opened(struct plx_connector *session)
+{
+	struct channel *channel = of(session);
+	struct rpc_greeting greeting = {0};
+	uint32_t length;
+	const uint8_t *hello = plx_link_hello(session->link, &length);
+
+	rpc_greeting_read(hello, length, RPC_SERVER, &greeting); /* it was judged */
+	if (rpc_out_init(&channel->out, session->link) != 0) {
+		plx_connector_fail(session, PLX_LINK_LOCAL, "out of memory");
 		return;
 	}
-	if (greeting.open_max == 0) {
-		turned_away(channel);
-		return;
-	}
-	plx_timer_stop(&channel->timer);
 	if (greeting.identity != channel->identity)
 		kept_end_again(channel);
 	channel->identity = greeting.identity;
 	channel->key_ns = greeting.key_ms * PLX_NS_PER_MS;
-	channel->state = CHANNEL_UP;
 	channel->open_max = greeting.open_max;
-	channel->request_max = rpc_payload_max(channel->link, greeting.payload_max);
-	channel->up_ns = plx_loop_now_ns();
+	channel->request_max = rpc_payload_max(session->link, greeting.payload_max);
 	channel->trouble[0] = '\0';
 	client_send_waiting(channel->client);
 }
@@ -139,13 +85,10 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 {
 	struct channel *channel = user;
 
-	if (plx_unlikely(!channel))
+	if (plx_unlikely(!channel || !channel_is_up(channel)))
 		return;
-	if (plx_likely(channel->state == CHANNEL_UP))
-		answer_batch(channel, message);
-	else if (channel->state == CHANNEL_GREETING)
-		be_greeted(channel, message);
-	if (plx_likely(channel->state == CHANNEL_UP)) {
+	answer_batch(channel, message);
+	if (plx_likely(channel_is_up(channel))) {
 		rpc_out_flush(&channel->out);
 		channel_look_at_drain(channel);
 	}
@@ -155,62 +98,84 @@ static void on_writable(struct plx_link *link, void *user)
 {
 	struct channel *channel = user;
 
-	if (!channel || channel->state != CHANNEL_UP)
+	if (!channel || !channel_is_up(channel))
 		return;
 	rpc_out_writable(&channel->out);
 	client_send_waiting(channel->client);
 }
 
-static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
-		     void *user)
+static void on_ended(struct plx_connector *session)
 {
-	struct channel *channel = user;
+	struct channel *channel = of(session);
 
-	if (!channel) /* its client is gone */
-		return;
-	if (channel->state == CHANNEL_GREETING &&
-	    (reason == PLX_LINK_PEER_DOWN || reason == PLX_LINK_CLOSED))
-		snprintf(channel->trouble, sizeof(channel->trouble),
-			 "%s: it went away before it greeted: is it a service?", channel->address);
-	else if (channel->state != CHANNEL_ENDING)
-		snprintf(channel->trouble, sizeof(channel->trouble), "%s", text);
-	plx_log(&rpc_log, PLX_LOG_INFO, "service %s: %s", channel->address,
-		plx_link_without_peer(link, text));
-	plx_timer_stop(&channel->timer);
-	down(channel, reason == PLX_LINK_REFUSED && plx_link_is_same_host(link));
+	channel->batches += channel->out.messages;
+	if (channel->out.link)
+		rpc_out_fini(&channel->out);
+	channel->out.messages = 0;
+	channel->draining = false;
+	client_channel_down(channel);
+}
+
+static bool on_refused(struct plx_connector *session, enum plx_link_reason reason, const char *why)
+{
+	note_trouble(of(session), why);
+	return true; /* plx_rpc_client_trouble */
+}
+
+static void on_closed(struct plx_connector *session, enum plx_link_reason reason, const char *why)
+{
+	struct channel *channel = of(session);
+
+	if (!channel->trouble[0])
+		note_trouble(channel, why);
+	plx_log(&rpc_log, PLX_LOG_INFO, "service %s: %s", session->address, channel->trouble);
 }
 
 static const struct plx_link_events events = {
-	.on_open = on_open,
+	PLX_CONNECTOR_EVENTS,
 	.on_message = on_message,
 	.on_writable = on_writable,
-	.on_close = on_close,
 };
 
-int channel_connect(struct channel *channel)
-{
-	struct plx_link_attr attr = channel->client->attr.link;
-	int rc;
+static const struct plx_connector_owner owner = {
+	.events = &events,
+	.hello = on_hello,
+	.opened = on_opened,
+	.refused = on_refused,
+	.closed = on_closed,
+	.ended = on_ended,
+};
 
-	attr.events = &events;
-	attr.user = channel;
-	attr.protocol = PLX_PROTOCOL_RPC;
-	channel->state = CHANNEL_CONNECTING;
-	rc = plx_link_connect(channel->address, &attr, &channel->link);
-	if (rc == 0)
-		return 0;
-	snprintf(channel->trouble, sizeof(channel->trouble), "%s", plx_error());
-	plx_log(&rpc_log, PLX_LOG_INFO, "%s", channel->trouble);
-	down(channel, false);
-	return rc;
+void channel_init(struct channel *channel, struct plx_rpc_client *client)
+{
+	struct plx_connector_attr attr = {
+		.link = client->attr.link,
+		.reconnect_min_ns = client->attr.reconnect_min_ns,
+		.reconnect_max_ns = client->attr.reconnect_max_ns,
+	};
+
+	channel->client = client;
+	channel->again.end = &channel->again.first;
+	attr.link.protocol = PLX_PROTOCOL_RPC;
+	attr.link.hello_length = RPC_GREETING_BYTES;
+	rpc_greeting_write(attr.link.hello, &(struct rpc_greeting){
+						    .version_min = RPC_VERSION_MIN,
+						    .version_max = RPC_VERSION_MAX,
+						    .role = RPC_CLIENT,
+						    .payload_max = client->attr.reply_max,
+						    .identity = client->identity,
+					    });
+	plx_connector_init(&channel->session, &owner, &attr);
 }
 
-void channel_on_timer(struct plx_timer *timer, void *arg)
+int channel_connect(struct channel *channel, const char *address)
 {
-	struct channel *channel = arg;
+	int rc = plx_connector_open(&channel->session, address);
 
-	if (channel->state == CHANNEL_DOWN)
-		channel_connect(channel);
-	else if (channel->state == CHANNEL_GREETING)
-		channel_throw_out(channel, "it did not greet: it is no Pollux service");
+	if (rc == 0)
+		return 0;
+	note_trouble(channel, plx_error());
+	plx_log(&rpc_log, PLX_LOG_INFO, "%s", channel->trouble);
+	plx_connector_try_later(&channel->session);
+	return rc;
 }

@@ -12,6 +12,20 @@
 #define HEDGE_PER_MILLE_DEFAULT 950
 #define WAITING_MAX_DEFAULT     (UINT64_C(64) << 20)
 
+static int check_session(struct plx_rpc_client_attr *attr)
+{
+	struct plx_connector_attr session = {
+		.link.provider = attr->link.provider,
+		.reconnect_min_ns = attr->reconnect_min_ns,
+		.reconnect_max_ns = attr->reconnect_max_ns,
+	};
+	int rc = plx_connector_check_attr(&session);
+
+	attr->reconnect_min_ns = session.reconnect_min_ns;
+	attr->reconnect_max_ns = session.reconnect_max_ns;
+	return rc;
+}
+
 static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_client *client)
 {
 	struct plx_rpc_client_attr *out = &client->attr;
@@ -26,12 +40,6 @@ static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_cli
 		out->calls_max = CALLS_MAX_DEFAULT;
 	if (!out->waiting_max)
 		out->waiting_max = WAITING_MAX_DEFAULT;
-	if (!out->reconnect_min_ns)
-		out->reconnect_min_ns = PLX_RECONNECT_MIN_NS;
-	if (!out->reconnect_max_ns)
-		out->reconnect_max_ns = out->reconnect_min_ns > PLX_RECONNECT_MAX_NS
-					      ? out->reconnect_min_ns
-					      : PLX_RECONNECT_MAX_NS;
 	if (!out->hedge_per_mille)
 		out->hedge_per_mille = HEDGE_PER_MILLE_DEFAULT;
 	if (out->hedge_per_mille < 500 || out->hedge_per_mille > 999)
@@ -40,24 +48,12 @@ static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_cli
 	if (out->reply_max > PLX_RPC_PAYLOAD_MAX)
 		return plx_fail(EINVAL, "reply_max %" PRIu64 ": give 1 to %" PRIu64, out->reply_max,
 				PLX_RPC_PAYLOAD_MAX);
-	if (out->reconnect_min_ns > out->reconnect_max_ns)
-		return plx_fail(EINVAL,
-				"reconnect_min_ns %" PRIu64
-				" is more than reconnect_max_ns %" PRIu64,
-				out->reconnect_min_ns, out->reconnect_max_ns);
-	if (out->link.provider) {
-		if (strlen(out->link.provider) >= sizeof(client->provider))
-			return plx_fail(EINVAL, "provider '%s': there is none of that name",
-					out->link.provider);
-		snprintf(client->provider, sizeof(client->provider), "%s", out->link.provider);
-		out->link.provider = client->provider;
-	}
 	out->link.message_max_bytes = out->reply_max + RPC_RECORD_BYTES;
 	if (out->link.message_max_bytes < RPC_BATCH_BYTES)
 		out->link.message_max_bytes = RPC_BATCH_BYTES;
 	if (!out->link.rx_buf_count)
 		out->link.rx_buf_count = RPC_RX_BUFS;
-	return 0;
+	return check_session(out);
 }
 
 static int check_addresses(const char *const *addresses, uint32_t *count_out)
@@ -77,26 +73,11 @@ static int check_addresses(const char *const *addresses, uint32_t *count_out)
 	return 0;
 }
 
-static void make_channels(struct plx_rpc_client *client, const char *const *addresses)
-{
-	for (uint32_t i = 0; i < client->channel_count; i++) {
-		struct channel *channel = &client->channels[i];
-
-		channel->client = client;
-		channel->again.end = &channel->again.first;
-		snprintf(channel->address, sizeof(channel->address), "%s", addresses[i]);
-		plx_timer_init(&channel->timer, channel_on_timer, channel);
-		plx_timer_set_lax(&channel->timer, true);
-		plx_backoff_init(&channel->backoff, client->attr.reconnect_min_ns,
-				 client->attr.reconnect_max_ns, client->identity + i);
-	}
-}
-
 /* Return: 0; what can never be otherwise. */
-static int connect_all(struct plx_rpc_client *client)
+static int connect_all(struct plx_rpc_client *client, const char *const *addresses)
 {
 	for (uint32_t i = 0; i < client->channel_count; i++) {
-		int rc = channel_connect(&client->channels[i]);
+		int rc = channel_connect(&client->channels[i], addresses[i]);
 
 		if (rc == -EINVAL || rc == -ENODEV || rc == -EOPNOTSUPP || rc == -EACCES)
 			return rc;
@@ -176,8 +157,9 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	enlist(client);
 	client->log_limit.burst = 1; /* it tries again and again */
 	plx_task_init(&client->deliver, client_deliver, client);
-	make_channels(client, addresses);
-	rc = connect_all(client);
+	for (uint32_t i = 0; i < count; i++)
+		channel_init(&client->channels[i], client);
+	rc = connect_all(client, addresses);
 	if (rc) {
 		plx_rpc_client_destroy(client);
 		return rc;
@@ -215,7 +197,7 @@ bool plx_rpc_client_is_up(const struct plx_rpc_client *client)
 {
 	ASSERT_OWNER(client->lcore);
 	for (uint32_t i = 0; i < client->channel_count; i++) {
-		if (client->channels[i].state == CHANNEL_UP && !client->channels[i].draining)
+		if (channel_is_up(&client->channels[i]) && !client->channels[i].draining)
 			return true;
 	}
 	return false;
@@ -235,8 +217,8 @@ const char *plx_rpc_client_provider(const struct plx_rpc_client *client)
 {
 	ASSERT_OWNER(client->lcore);
 	for (uint32_t i = 0; i < client->channel_count; i++) {
-		if (client->channels[i].state == CHANNEL_UP)
-			return plx_link_fi_provider(client->channels[i].link);
+		if (channel_is_up(&client->channels[i]))
+			return plx_link_fi_provider(client->channels[i].session.link);
 	}
 	return "";
 }
@@ -251,7 +233,7 @@ void plx_rpc_client_stats(const struct plx_rpc_client *client,
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		const struct channel *channel = &client->channels[i];
 
-		stats_out->links += channel->state == CHANNEL_UP;
+		stats_out->links += channel_is_up(channel);
 		stats_out->batches += channel->batches + channel->out.messages;
 	}
 }

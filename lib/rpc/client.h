@@ -2,7 +2,7 @@
 /* A client: calls that are open, and a channel to each of its addresses.
  *
  *   client.c    its life, its figures
- *   channel.c   a link and its greetings; the one that is made when it ends
+ *   channel.c   a session with one address, and what it says in its HELLO
  *   call.c      calls, from the first to the callback
  *   parked.c    requests that wait, and are sent once
  *   kept.c      those that may have to be sent again
@@ -15,6 +15,7 @@
 #include "out.h"
 
 #include "plx_stats.h"
+#include "session.h"
 
 #define RPC_CHANNELS_MAX 16
 
@@ -85,22 +86,12 @@ struct call {
 	uint32_t parked_length;
 } PLX_ALIGNED_LINE;
 
-enum channel_state {
-	CHANNEL_DOWN,       /* its timer tries again */
-	CHANNEL_CONNECTING, /* a link is being made */
-	CHANNEL_GREETING,   /* it is there, and the service has not greeted */
-	CHANNEL_UP,
-	CHANNEL_ENDING, /* closed, or thrown out: its end will be told */
-};
-
 struct channel {
+	struct plx_connector session; /* first */
 	struct plx_rpc_client *client;
-	char address[PLX_ADDRESS_MAX];
 	char trouble[PLX_ADDRESS_MAX + 192]; /* why it is not up, as of the last attempt */
-	enum channel_state state;
-	bool draining;          /* the service wants no new requests */
+	bool draining;                       /* the service wants no new requests */
 	uint64_t full_until_ns; /* it said that it is overloaded: others first, until then */
-	struct plx_link *link;
 	struct rpc_out out;
 	uint32_t open;     /* calls that were sent and are not done */
 	uint32_t open_max; /* that the service takes */
@@ -109,14 +100,10 @@ struct channel {
 	uint64_t key_ns;        /* for which that remembers keys */
 	struct kept_list again; /* with keys, sent to that service on links that ended */
 	uint64_t batches;       /* of links that have ended */
-	uint64_t up_ns;         /* since when it is; 0: it is not */
-	struct plx_timer timer;
-	struct plx_backoff backoff;
 };
 
 struct plx_rpc_client {
 	struct plx_rpc_client_attr attr;
-	char provider[64];                        /* of attr.link */
 	struct plx_rpc_client *next, **prev_next; /* of its lcore's */
 	uint32_t lcore;
 	uint64_t identity;
@@ -141,21 +128,27 @@ struct plx_rpc_client {
 };
 
 /* channel.c */
+void channel_init(struct channel *channel, struct plx_rpc_client *client);
 /* Return: 0; -errno, and it is tried again. */
-int channel_connect(struct channel *channel);
-void channel_on_timer(struct plx_timer *timer, void *arg);
+int channel_connect(struct channel *channel, const char *address);
 void channel_end(struct channel *channel);
 
 void channel_throw_out(struct channel *channel, const char *why);
 void channel_look_at_drain(struct channel *channel);
 
+/* The service has accepted it, and this side does not end it. */
+static inline bool channel_is_up(const struct channel *channel)
+{
+	return channel->session.state == PLX_CONNECTOR_OPEN;
+}
+
 /* A link that has begun to close takes no batch any more; it is asked with the first record of one.
  */
 static inline bool channel_has_room(const struct channel *channel)
 {
-	return channel->state == CHANNEL_UP && !channel->draining &&
-	       channel->open < channel->open_max && !rpc_out_is_full(&channel->out) &&
-	       (channel->out.bytes || plx_link_is_open(channel->link));
+	return channel_is_up(channel) && !channel->draining && channel->open < channel->open_max &&
+	       !rpc_out_is_full(&channel->out) &&
+	       (channel->out.bytes || plx_link_is_open(channel->session.link));
 }
 
 /* call.c */

@@ -17,11 +17,11 @@ static void unref(struct plx_rpc_service *service)
 /* While it ends: the lcore has lost a client, or a request. */
 void service_peer_left(struct service_here *here)
 {
-	if (here->peers || here->open)
+	if (here->acceptor.links || here->open)
 		return;
 	plx_signal_fini(&here->told);
 	rpc_request_free_all(here);
-	here->ended = true;
+	plx_acceptor_fini(&here->acceptor);
 	unref(here->service);
 }
 
@@ -31,8 +31,8 @@ static void drain_here(struct service_here *here)
 		return;
 	here->draining = true;
 	orphans_gone(here);
-	for (struct peer *peer = here->peers; peer; peer = peer->next)
-		peer_drain(peer);
+	for (struct plx_accepted *peer = here->acceptor.links; peer; peer = peer->next)
+		peer_drain((struct peer *)peer);
 }
 
 static void end_here(struct service_here *here)
@@ -42,7 +42,7 @@ static void end_here(struct service_here *here)
 	here->draining = true;
 	here->ending = true;
 	orphans_gone(here);
-	for (struct peer *peer = here->peers; peer; peer = peer->next) {
+	for (struct plx_accepted *peer = here->acceptor.links; peer; peer = peer->next) {
 		if (peer->link)
 			plx_link_abort(peer->link);
 	}
@@ -98,7 +98,7 @@ static int not_drained(const struct plx_rpc_service *service)
 
 static bool is_drained_here(const struct service_here *here)
 {
-	return here->draining && !here->peers && !here->open;
+	return here->draining && !here->acceptor.links && !here->open;
 }
 
 int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)

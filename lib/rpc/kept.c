@@ -263,7 +263,7 @@ static bool is_remembered(const struct channel *channel, const struct kept_reque
 static void send_again(struct plx_rpc_client *client, struct channel *channel)
 {
 	/* Also one that drains: it answers what it has run. */
-	while (channel->again.first && channel->state == CHANNEL_UP &&
+	while (channel->again.first && channel_is_up(channel) &&
 	       channel->open < channel->open_max && !rpc_out_is_full(&channel->out)) {
 		struct call *call = channel->again.first->call;
 

@@ -1,121 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client's link at the service, from its greeting to its end. */
+/* A client's link at the service, from its HELLO to its end. */
 #include "service.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* For a greeting, as long as links give each other for theirs; and for a client to leave. */
+/* For a client to leave. */
 #define PATIENCE_NS (2 * PLX_NS_PER_S)
 
 /* How long one of few places is kept for a client that asks for nothing. */
 #define IDLE_NS (10 * PLX_NS_PER_S)
 
-/* By one of the rules. */
-static void throw_out(struct peer *peer)
+static struct service_here *here_of(struct plx_acceptor *acceptor)
 {
-	peer->thrown_out = true;
-	rpc_add(&peer->here->counts.protocol, 1);
-	plx_link_abort(peer->link);
-	turns_drop(peer);
+	return plx_container_of(acceptor, struct service_here, acceptor);
 }
 
-/* Greetings ------------------------------------------------------------------------------------ */
-
-/* open_max 0: it is turned away. */
-static void greet(struct plx_link *link, const struct plx_rpc_service *service, uint32_t open_max)
+static struct peer *peer_of(struct plx_accepted *session)
 {
-	uint8_t greeting[RPC_GREETING_BYTES];
+	return (struct peer *)session;
+}
 
-	rpc_greeting_write(greeting,
+/* HELLO ---------------------------------------------------------------------------------------- */
+
+void peer_say_hello(const struct plx_rpc_service *service, struct plx_link_attr *attr)
+{
+	attr->hello_length = RPC_GREETING_BYTES;
+	rpc_greeting_write(attr->hello,
 			   &(struct rpc_greeting){
 				   .version_min = RPC_VERSION_MIN,
 				   .version_max = RPC_VERSION_MAX,
 				   .role = RPC_SERVER,
-				   .open_max = open_max,
+				   .open_max = service->attr.open_max,
 				   .key_ms = (uint32_t)(service->attr.key_ns / PLX_NS_PER_MS),
 				   .payload_max = service->attr.request_max,
 				   .identity = service->identity,
 			   });
-	if (plx_link_send(link, greeting, sizeof(greeting)) != 0)
-		plx_link_abort(link); /* nothing was sent before it: there is room */
-}
-
-/* message: what came instead; NULL: nothing did. */
-static void not_greeted(struct peer *peer, const char *why, const struct plx_buf *message)
-{
-	plx_link_no_handshake(peer->link, why, message ? message->data : NULL,
-			      message ? message->len : 0);
-	throw_out(peer);
-}
-
-static void be_greeted(struct peer *peer, const struct plx_buf *message)
-{
-	struct rpc_greeting greeting;
-	const char *wrong = rpc_greeting_read(message->data, message->len, RPC_CLIENT, &greeting);
-
-	if (wrong) {
-		not_greeted(peer, wrong, message);
-		return;
-	}
-	peer->greeted = true;
-	peer->is_same_host = plx_link_is_same_host(peer->link);
-	peer->identity = greeting.identity;
-	peer->reply_max = rpc_payload_max(peer->link, greeting.payload_max);
-	plx_timer_stop(&peer->timer);
-	if (peer->here->service->is_guest)
-		plx_timer_start(&peer->timer, IDLE_NS);
-	if (peer->here->draining)
-		peer_drain(peer);
-}
-
-/* The link ------------------------------------------------------------------------------------- */
-
-static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
-{
-	struct peer *peer = user;
-
-	if (plx_unlikely(!peer || peer->thrown_out))
-		return;
-	if (plx_unlikely(!peer->greeted)) {
-		be_greeted(peer, message);
-		return;
-	}
-	turns_take(peer, message);
-}
-
-static void on_writable(struct plx_link *link, void *user)
-{
-	struct peer *peer = user;
-
-	if (!peer || peer->thrown_out)
-		return;
-	rpc_out_writable(&peer->out);
-	turns_go_on(peer);
-}
-
-static void on_timer(struct plx_timer *timer, void *arg);
-
-/* Return: 0; -ENOMEM. */
-static int join(struct peer *peer, struct service_here *here, struct plx_link *link)
-{
-	if (rpc_out_init(&peer->out, link) != 0)
-		return -ENOMEM;
-	peer->here = here;
-	peer->link = link;
-	peer->backlog_end = &peer->backlog;
-	peer->open.multiplier = here->service->multiplier;
-	plx_task_init(&peer->serve, turns_serve, peer);
-	plx_timer_init(&peer->timer, on_timer, peer);
-	plx_timer_set_lax(&peer->timer, true);
-	plx_timer_start(&peer->timer, PATIENCE_NS);
-	peer->next = here->peers;
-	peer->prev_next = &here->peers;
-	if (peer->next)
-		peer->next->prev_next = &peer->next;
-	here->peers = peer;
-	rpc_add(&here->counts.clients, 1);
-	return 0;
 }
 
 static bool is_crowded(const struct service_here *here)
@@ -125,81 +45,141 @@ static bool is_crowded(const struct service_here *here)
 	return most && plx_atomic_load(&here->counts.clients, PLX_RELAXED) >= most;
 }
 
-/* It hears why, and the link ends with what was sent. */
-static void turn_away(struct service_here *here, struct plx_link *link)
+static const char *on_hello(struct plx_acceptor *acceptor, struct plx_link *link,
+			    const uint8_t *hello, uint32_t length)
 {
-	if (plx_log_allowed(&here->log_limit, plx_loop_now_ns()))
-		plx_log(&rpc_log, PLX_LOG_NOTICE,
-			"client %s is turned away: there are %" PRIu32 " on lcore %" PRIu32
-			", as many as may be",
-			plx_link_peer(link), here->service->attr.clients_max, here->lcore);
-	plx_link_set_user(link, NULL);
-	greet(link, here->service, 0);
-	plx_link_close(link);
+	struct service_here *here = here_of(acceptor);
+	struct rpc_greeting greeting;
+	const char *wrong = rpc_greeting_read(hello, length, RPC_CLIENT, &greeting);
+
+	if (wrong)
+		rpc_add(&here->counts.protocol, 1);
+	else if (here->ending)
+		wrong = "the service ends";
+	else if (is_crowded(here))
+		wrong = "the service has as many clients as it takes";
+	return wrong;
 }
 
-static void on_open(struct plx_link *link, void *user)
-{
-	struct service_here *here = service_find_here((uintptr_t)user);
-	struct peer *peer;
+/* The link ------------------------------------------------------------------------------------- */
 
-	if (here && !here->ending && is_crowded(here)) {
-		turn_away(here, link);
-		return;
-	}
-	peer = here && !here->ending ? calloc(1, sizeof(*peer)) : NULL;
-	if (!peer || join(peer, here, link) != 0) {
-		free(peer);
-		plx_link_set_user(link, NULL);
-		plx_link_abort(link);
-		return;
-	}
-	plx_link_set_user(link, peer);
-	greet(link, here->service, here->service->attr.open_max);
-}
-
-static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
-		     void *user)
+static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	struct peer *peer = user;
-	struct service_here *here;
 
-	if (!peer)
+	if (plx_unlikely(!peer || peer->session.failure))
 		return;
-	here = peer->here;
-	if (!peer->greeted && !peer->thrown_out && !here->ending && reason != PLX_LINK_ABORTED)
-		plx_link_no_handshake(link, "it went away before it greeted", NULL, 0);
-	peer->link = NULL;
+	turns_take(peer, message);
+}
+
+static void on_writable(struct plx_link *link, void *user)
+{
+	struct peer *peer = user;
+
+	if (!peer || peer->session.failure)
+		return;
+	rpc_out_writable(&peer->out);
+	turns_go_on(peer);
+}
+
+static void on_timer(struct plx_timer *timer, void *arg);
+
+static struct plx_accepted *on_create(struct plx_acceptor *acceptor)
+{
+	struct service_here *here = here_of(acceptor);
+	struct peer *peer;
+
+	if (here->ending || is_crowded(here)) /* by now */
+		return NULL;
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	peer->here = here;
+	peer->backlog_end = &peer->backlog;
+	peer->open.multiplier = here->service->multiplier;
+	plx_task_init(&peer->serve, turns_serve, peer);
+	plx_timer_init(&peer->timer, on_timer, peer);
+	plx_timer_set_lax(&peer->timer, true);
+	rpc_add(&here->counts.clients, 1);
+	return &peer->session;
+}
+
+static void on_opened(struct plx_accepted *session)
+{
+	struct peer *peer = peer_of(session);
+	struct rpc_greeting greeting = {0};
+	uint32_t length;
+	const uint8_t *hello = plx_link_hello(session->link, &length);
+
+	rpc_greeting_read(hello, length, RPC_CLIENT, &greeting); /* it was judged */
+	if (rpc_out_init(&peer->out, session->link) != 0) {
+		plx_accepted_fail(session, "out of memory");
+		return;
+	}
+	peer->is_same_host = plx_link_is_same_host(session->link);
+	peer->identity = greeting.identity;
+	peer->reply_max = rpc_payload_max(session->link, greeting.payload_max);
+	if (peer->here->service->is_guest)
+		plx_timer_start(&peer->timer, IDLE_NS);
+	if (peer->here->draining)
+		peer_drain(peer);
+}
+
+static void on_failed(struct plx_accepted *session)
+{
+	turns_drop(peer_of(session));
+}
+
+static bool on_ended(struct plx_accepted *session, struct plx_link *link,
+		     enum plx_link_reason reason, const char *text)
+{
+	struct peer *peer = peer_of(session);
+	const struct service_here *here = peer->here;
+
 	plx_timer_stop(&peer->timer);
 	turns_drop(peer);
 	open_all_gone(peer, reason != PLX_LINK_CLOSED && !here->draining && !here->ending);
 	rpc_out_fini(&peer->out);
-	*peer->prev_next = peer->next;
-	if (peer->next)
-		peer->next->prev_next = peer->prev_next;
-	free(peer);
+	return true;
+}
+
+static void on_free(struct plx_accepted *session)
+{
+	struct service_here *here = peer_of(session)->here;
+
+	free(session);
 	rpc_add(&here->counts.clients, (uint64_t)-1);
 	if (here->ending)
 		service_peer_left(here);
 }
 
-const struct plx_link_events peer_events = {
-	.on_open = on_open,
+static const struct plx_link_events events = {
+	PLX_ACCEPTED_EVENTS,
 	.on_message = on_message,
 	.on_writable = on_writable,
-	.on_close = on_close,
+};
+
+const struct plx_acceptor_owner peer_owner = {
+	.events = &events,
+	.hello = on_hello,
+	.create = on_create,
+	.opened = on_opened,
+	.failed = on_failed,
+	.ended = on_ended,
+	.free = on_free,
 };
 
 void peer_throw_out(struct peer *peer, const char *why)
 {
 	struct service_here *here = peer->here;
 
-	if (peer->thrown_out)
+	if (peer->session.failure)
 		return;
 	if (plx_log_allowed(&here->log_limit, plx_loop_now_ns()))
 		plx_log(&rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
-			plx_link_peer(peer->link), why);
-	throw_out(peer);
+			plx_link_peer(peer->session.link), why);
+	rpc_add(&here->counts.protocol, 1);
+	plx_accepted_fail(&peer->session, why);
 }
 
 /* Whether it waits for nothing, and has been told all. */
@@ -218,7 +198,7 @@ static void look_at_leaving(struct peer *peer)
 	else if (now_ns < end_ns)
 		plx_timer_start(&peer->timer, end_ns - now_ns);
 	else
-		plx_link_close(peer->link);
+		plx_link_close(peer->session.link);
 }
 
 static void look_at_idling(struct peer *peer)
@@ -228,7 +208,7 @@ static void look_at_idling(struct peer *peer)
 	if (now_ns < end_ns)
 		plx_timer_start(&peer->timer, end_ns - now_ns);
 	else
-		plx_link_close(peer->link);
+		plx_link_close(peer->session.link);
 }
 
 static void end_pause(struct peer *peer)
@@ -238,14 +218,12 @@ static void end_pause(struct peer *peer)
 	turns_go_on(peer);
 }
 
-/* It has had its time: to greet, to wait, to leave a service that drains, or to want anything. */
+/* It has had its time: to wait, to leave a service that drains, or to want anything. */
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct peer *peer = arg;
 
-	if (!peer->greeted)
-		not_greeted(peer, "it did not greet", NULL);
-	else if (peer->paused)
+	if (peer->paused)
 		end_pause(peer);
 	else if (peer->here->draining)
 		look_at_leaving(peer);
@@ -259,12 +237,8 @@ void peer_drain(struct peer *peer)
 {
 	struct rpc_header header = {.kind = RPC_DRAIN};
 
-	if (!peer->greeted) {
-		plx_link_abort(peer->link);
-		return;
-	}
 	if (!rpc_out_claim(&peer->out, &header)) {
-		plx_link_abort(peer->link);
+		plx_link_abort(peer->session.link);
 		return;
 	}
 	rpc_out_flush(&peer->out);

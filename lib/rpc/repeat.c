@@ -66,7 +66,7 @@ static bool look(struct plx_rpc_request *request)
 	struct rpc_key key = {peer->identity, request->key};
 	enum key_state state;
 
-	if (peer->thrown_out || rpc_out_is_full(&peer->out))
+	if (peer->session.failure || rpc_out_is_full(&peer->out))
 		return false;
 	state = rpc_keys_look(request->here->service->keys, key, &answer);
 	if (state == KEY_RUNNING)

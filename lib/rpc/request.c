@@ -303,5 +303,5 @@ uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request)
 const char *plx_rpc_request_peer(const struct plx_rpc_request *request)
 {
 	ASSERT_OWNER(request->here->lcore);
-	return request->peer ? plx_link_peer(request->peer->link) : "";
+	return request->peer ? plx_link_peer(request->peer->session.link) : "";
 }

@@ -31,8 +31,8 @@ const char *rpc_greeting_read(const uint8_t *data, size_t length, enum rpc_role 
 	uint64_t payload_max, identity;
 
 	if (length < RPC_GREETING_BYTES || memcmp(data, magic, sizeof(magic)) != 0)
-		return role == RPC_SERVER ? "it is no service of Pollux"
-					  : "it is no client of a service";
+		return role == RPC_SERVER ? "the HELLO is no service's"
+					  : "the HELLO is no client's";
 	memcpy(&open_max, data + 8, sizeof(open_max));
 	memcpy(&key_ms, data + 12, sizeof(key_ms));
 	memcpy(&payload_max, data + 16, sizeof(payload_max));
@@ -50,8 +50,7 @@ const char *rpc_greeting_read(const uint8_t *data, size_t length, enum rpc_role 
 	    out->version_max < RPC_VERSION_MIN)
 		return "there is no version of the protocol that both sides know";
 	if (out->role != role)
-		return role == RPC_SERVER
-			     ? "it is no service: it greets as a client, or sends back what it gets"
-			     : "it is no client: it greets as a service does";
+		return role == RPC_SERVER ? "the HELLO is a client's, not a service's"
+					  : "the HELLO is a service's, not a client's";
 	return NULL;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What requests and replies are over a link. All numbers are little-endian; doc/design/rpc.md tells
- * why. The first message of each side is a greeting, every further one a batch of records:
+ * why. The private data of both HELLOs is a greeting, each message a batch of records:
  *
  *     greeting   0 "PRPC", 4 least and 5 greatest version, 6 role, 7 zero,
- *                8 requests of the other side that may be open at a time (32 bits; of a service 0:
- *                it has as many clients as it takes, and the link ends), 12 of a
+ *                8 requests of the other side that may be open at a time (32 bits), 12 of a
  *                service: ms for which it remembers keys (32 bits),
  *                16 longest payload accepted (64 bits), 24 who it is: a number at random (64 bits)
  *                A message of more than 4080 bytes is one record.

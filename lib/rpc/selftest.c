@@ -228,6 +228,8 @@ int plx_rpc_self_test_start(uint32_t rate, bool remote)
 		.key_bytes_max = 1,
 		.self_test_rate = rate,
 	};
+	const struct plx_acceptor *acceptor;
+	struct plx_link_attr link = {0};
 	int rc;
 
 	if (of_process)
@@ -246,13 +248,17 @@ int plx_rpc_self_test_start(uint32_t rate, bool remote)
 		return rc;
 	}
 	of_process->self_test_remote = remote;
-	plx_fabric_set_self_test(&peer_events, (void *)of_process->number, remote);
+	acceptor = &of_process->here[of_process->lcore]->acceptor;
+	link.events = acceptor->owner->events;
+	link.user = (void *)acceptor->number;
+	peer_say_hello(of_process, &link);
+	plx_fabric_set_self_test(&link, remote);
 	return 0;
 }
 
 void plx_rpc_self_test_stop(void)
 {
-	plx_fabric_set_self_test(NULL, NULL, false);
+	plx_fabric_set_self_test(NULL, false);
 	plx_rpc_service_destroy(of_process);
 	of_process = NULL;
 	rate_of_process = PLX_RPC_SELF_TEST_RATE_DEFAULT;

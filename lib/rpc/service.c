@@ -3,7 +3,6 @@
 #include "service.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #define REQUEST_MAX_DEFAULT   (UINT64_C(16) << 20)
@@ -17,50 +16,9 @@
 #define KEY_NS_DEFAULT        (10 * PLX_NS_PER_S)
 #define KEY_NS_MAX            (24 * 3600 * PLX_NS_PER_S)
 #define SLOW_NS_DEFAULT       (100 * PLX_NS_PER_US)
-/* All services of the process: looked into when a client comes. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct plx_rpc_service *services;
-static uintptr_t last_number;
-
-static void enlist(struct plx_rpc_service *service)
-{
-	pthread_mutex_lock(&lock);
-	service->number = ++last_number;
-	service->next = services;
-	services = service;
-	pthread_mutex_unlock(&lock);
-}
-
-/* What is found stays: no other lcore ends this one's part. */
-struct service_here *service_find_here(uintptr_t number)
-{
-	struct plx_rpc_service *service;
-	struct service_here *here = NULL;
-
-	pthread_mutex_lock(&lock);
-	for (service = services; service && service->number != number;)
-		service = service->next;
-	if (service && !service->here[plx_lcore_id()]->ended)
-		here = service->here[plx_lcore_id()];
-	pthread_mutex_unlock(&lock);
-	return here;
-}
-
-static void delist(struct plx_rpc_service *service)
-{
-	pthread_mutex_lock(&lock);
-	for (struct plx_rpc_service **at = &services; *at; at = &(*at)->next) {
-		if (*at == service) {
-			*at = service->next;
-			break;
-		}
-	}
-	pthread_mutex_unlock(&lock);
-}
 
 void service_free(struct plx_rpc_service *service)
 {
-	delist(service);
 	for (unsigned id = 0; id < PLX_LCORE_MAX; id++) {
 		if (service->here[id])
 			free(service->here[id]->methods);
@@ -122,6 +80,8 @@ static void *lines(size_t bytes)
 /* Return: 0; -ENOMEM. */
 static int make_parts(struct plx_rpc_service *service)
 {
+	uintptr_t number;
+
 	PLX_LCORE_FOREACH (id) {
 		struct service_here *here = lines(sizeof(*here));
 
@@ -137,7 +97,9 @@ static int make_parts(struct plx_rpc_service *service)
 		plx_timer_init(&here->orphan_timer, orphans_on_timer, here);
 		plx_timer_set_lax(&here->orphan_timer, true);
 	}
+	number = plx_acceptor_new_number();
 	PLX_LCORE_FOREACH (id) {
+		plx_acceptor_init(&service->here[id]->acceptor, &peer_owner, number, id);
 		plx_signal_init(&service->here[id]->told, id, service_on_told, service->here[id]);
 		atomic_fetch_add_explicit(&service->refs, 1,
 					  memory_order_relaxed); /* nobody's yet */
@@ -176,7 +138,6 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 		service_free(service);
 		return rc;
 	}
-	enlist(service);
 	*service_out = service;
 	return 0;
 }
@@ -308,15 +269,15 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 	rc = service->listens ? 0 : service_freeze(service);
 	if (rc)
 		return rc;
-	attr.link.events = &peer_events;
 	attr.link.protocol = PLX_PROTOCOL_RPC;
-	attr.link.user = (void *)service->number;
+	peer_say_hello(service, &attr.link);
 	attr.link.message_max_bytes = service->attr.request_max + RPC_RECORD_BYTES + RPC_KEY_BYTES;
 	if (attr.link.message_max_bytes < RPC_BATCH_BYTES)
 		attr.link.message_max_bytes = RPC_BATCH_BYTES;
 	if (!attr.link.rx_buf_count)
 		attr.link.rx_buf_count = RPC_RX_BUFS;
-	rc = plx_link_listen(address, &attr, &service->listeners[service->listener_count]);
+	rc = plx_acceptor_listen(&service->here[service->lcore]->acceptor, address, &attr,
+				 &service->listeners[service->listener_count]);
 	if (rc == 0)
 		service->listener_count++;
 	return rc;

@@ -4,7 +4,7 @@
  *
  *   service.c   its life, its methods, its figures
  *   drain.c     its end, on all lcores
- *   peer.c      a client's link, from its greeting to its end
+ *   peer.c      a client's link, from its HELLO to its end
  *   turns.c     the batches that come by it, and what waits for its turn
  *   serve.c     a record of a batch: checks, the handler
  *   repeat.c    requests that have a key, and come again; keys.c remembers them
@@ -16,6 +16,7 @@
 
 #include "keys.h"
 #include "out.h"
+#include "session.h"
 
 #define RPC_LISTENERS_MAX 16
 
@@ -59,12 +60,11 @@ struct bucket {
 struct service_here {
 	struct plx_rpc_service *service;
 	uint32_t lcore;
-	struct peer *peers;
+	struct plx_acceptor acceptor; /* of its peers */
 	struct plx_rpc_request *free; /* requests to be used again */
 	struct request_slab *slabs;
 	uint32_t open;         /* as in `counts`, and requests inside their handler */
 	bool draining, ending; /* it has been seen to */
-	bool ended;            /* and nothing is left of it here */
 
 	/* That wait for the first one of their key; who was looked at goes to the end. */
 	struct plx_rpc_request *repeats, **repeats_end;
@@ -85,8 +85,6 @@ struct service_here {
 };
 
 struct plx_rpc_service {
-	struct plx_rpc_service *next; /* of all in the process */
-	uintptr_t number;             /* never that of another one */
 	struct plx_rpc_service_attr attr;
 
 	uint32_t lcore; /* that made it */
@@ -128,12 +126,11 @@ struct open_table {
 };
 
 struct peer {
+	struct plx_accepted session; /* first */
 	struct service_here *here;
-	struct plx_link *link;
-	struct peer *next, **prev_next;
 	struct rpc_out out;
 	struct plx_task serve; /* what waits */
-	bool greeted, thrown_out, is_same_host;
+	bool is_same_host;
 	bool paused; /* until its timer fires */
 	struct plx_timer timer;
 	uint64_t identity; /* of the client, as it says */
@@ -172,9 +169,6 @@ struct plx_rpc_request {
 
 /* service.c */
 
-/* The calling lcore's part of the service of that number; NULL: it has ended. A link that was on
- * its way to this lcore may come after that. */
-struct service_here *service_find_here(uintptr_t number);
 void service_free(struct plx_rpc_service *service);
 const struct method *method_find(const struct plx_rpc_service *service, uint32_t id,
 				 uint16_t version);
@@ -198,7 +192,9 @@ void service_on_told(struct plx_signal *signal, uint64_t fires, void *arg);
 void service_peer_left(struct service_here *here);
 
 /* peer.c */
-extern const struct plx_link_events peer_events;
+extern const struct plx_acceptor_owner peer_owner;
+/* What the service says of itself, into the attributes of links. */
+void peer_say_hello(const struct plx_rpc_service *service, struct plx_link_attr *attr);
 void peer_throw_out(struct peer *peer, const char *why);
 void peer_drain(struct peer *peer);
 

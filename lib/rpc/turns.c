@@ -25,7 +25,8 @@ static inline bool may_serve(const struct peer *peer)
 {
 	const struct plx_rpc_service *service = peer->here->service;
 
-	return !peer->thrown_out && !peer->paused && peer->turn_count < service->attr.turn_max &&
+	return !peer->session.failure && !peer->paused &&
+	       peer->turn_count < service->attr.turn_max &&
 	       peer->turn_cycles < service->turn_cycles && !rpc_out_is_full(&peer->out);
 }
 
@@ -69,7 +70,7 @@ static bool serve_batch(struct peer *peer, struct plx_buf *message, size_t *offs
 		peer_throw_out(peer, wrong);
 	if (plx_unlikely(peer->here->service->is_guest))
 		charge_guest(peer, peer->turn_count - before);
-	return *offset == message->len || peer->thrown_out;
+	return *offset == message->len || peer->session.failure;
 }
 
 /* Short ones are bounded by the link's window. */
@@ -193,7 +194,7 @@ void turns_take(struct peer *peer, struct plx_buf *message)
 		return;
 	}
 	peer->arrived_ns = plx_loop_now_ns();
-	if (plx_unlikely(!serve_batch(peer, message, &offset) && !peer->thrown_out))
+	if (plx_unlikely(!serve_batch(peer, message, &offset) && !peer->session.failure))
 		put_off(peer, message, offset);
 	rpc_out_flush(&peer->out);
 }

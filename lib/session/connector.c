@@ -72,10 +72,12 @@ static void ended(struct plx_connector *connector, enum plx_link_reason reason, 
 					    connector->attr.reconnect_max_ns)
 		plx_backoff_reset(&connector->backoff);
 	connector->opened_ns = 0;
-	connector->link = connector->current = NULL;
+	connector->link = NULL;
 	connector->failure = NULL;
+	connector->state = PLX_CONNECTOR_CLOSING;
 	if (connector->owner->ended)
 		connector->owner->ended(connector);
+	connector->current = NULL;
 	if (connector->released) {
 		free_it(connector);
 		return;

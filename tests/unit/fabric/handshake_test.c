@@ -412,22 +412,6 @@ static void a_connect_to_a_name_says_it_too(void **state)
 	close(fd);
 }
 
-static void what_is_above_a_link_tells_of_its_handshake(void **state)
-{
-	listen_as(PLX_PROTOCOL_NONE);
-	fixture_connect(listener, NULL);
-	plx_link_no_handshake(client.link, "nobody accepted this one", NULL, 0);
-	assert_int_equal(log_count("nobody accepted this one"), 0);
-	plx_link_no_handshake(server.link, "it says nothing that is known", "hello", 5);
-	assert_int_equal(
-		log_count(" did not complete the handshake: it says nothing that is known"), 1);
-	plx_link_no_handshake(server.link, "it says nothing that is known", "SSH-2.0", 7);
-	assert_int_equal(without_handshake(), 2);
-	pump_ms(1000);
-	plx_link_no_handshake(server.link, "it says nothing that is known", "SSH-2.0", 7);
-	assert_int_equal(log_count("did not complete the handshake: it sounds like SSH"), 1);
-}
-
 static void the_address_of_a_peer_can_be_left_out(void **state)
 {
 	char text[PLX_ADDRESS_MAX + 64];
@@ -466,7 +450,6 @@ int main(void)
 		TEST(strangers_are_logged_once_a_second),
 		TEST(a_connect_to_something_else_says_what_it_speaks),
 		TEST(a_connect_to_a_name_says_it_too),
-		TEST(what_is_above_a_link_tells_of_its_handshake),
 		TEST(the_address_of_a_peer_can_be_left_out),
 	};
 

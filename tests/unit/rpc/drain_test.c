@@ -101,11 +101,11 @@ static void replies_that_wait_are_not_cut_off(void **state)
 	uint8_t bytes[3000] = {0};
 
 	rpc_start("tcp", NULL, NULL);
+	link.hello_length = RPC_GREETING_BYTES;
+	rpc_greeting_write(link.hello, &greeting);
 	assert_int_equal(plx_link_connect(plx_rpc_service_address(service, 0), &link, &client.link),
 			 0);
-	assert_true(pump_until(&client.messages, 1, 3000));
-	rpc_greeting_write(bytes, &greeting);
-	assert_int_equal(plx_link_send(client.link, bytes, RPC_GREETING_BYTES), 0);
+	assert_true(pump_until(&client.opened, 1, 3000));
 	for (header.call = 0; header.call < MANY; header.call++)
 		rpc_header_write(&batch[header.call * RPC_RECORD_BYTES / 8], &header);
 	assert_int_equal(plx_link_send(client.link, batch, sizeof(batch)), 0);
@@ -236,10 +236,10 @@ static void a_link_that_closes_takes_no_calls(void **state)
 	channel = &caller->channels[0];
 	call_it(LATER, NULL, 0, &open); /* so that the client does not close by itself */
 	assert_true(pump_until(&kept_count, 1, 3000));
-	plx_link_close(service->here[0]->peers->link);
-	for (int i = 0; i < 1000 && plx_link_is_open(channel->link); i++)
+	plx_link_close(service->here[0]->acceptor.links->link);
+	for (int i = 0; i < 1000 && plx_link_is_open(channel->session.link); i++)
 		plx_loop_turn();
-	assert_int_equal(channel->state, CHANNEL_UP); /* its end was not told yet */
+	assert_true(channel_is_up(channel)); /* its end was not told yet */
 	call_it(ECHO, "x", 1, &outcome);
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_OK);

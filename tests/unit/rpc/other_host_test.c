@@ -50,6 +50,7 @@ static void expect_of_process(bool remote, unsigned opened)
 	struct plx_listener *listener;
 
 	fixture_start("tcp", false);
+	rpc_say(&attr, RPC_CLIENT);
 	assert_int_equal(plx_rpc_self_test_start(1000, remote), 0);
 	listener = fixture_listen(here("0"), NULL);
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);

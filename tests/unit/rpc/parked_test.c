@@ -234,7 +234,7 @@ static void the_link_may_end_under_them(void **state)
 		call_number((struct plx_rpc_call){.deadline_ns = 20 * PLX_NS_PER_S}, i, 64);
 	waiting = client_stats().waiting;
 	assert_true(waiting > MANY / 2);
-	plx_link_abort(caller->channels[0].link);
+	plx_link_abort(caller->channels[0].session.link);
 	assert_true(pump_until(&ended, MANY, 10000));
 	assert_int_equal(statuses[PLX_RPC_PEER_DOWN], MANY - waiting);
 	assert_int_equal(statuses[PLX_RPC_OK], waiting);

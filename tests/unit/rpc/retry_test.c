@@ -30,7 +30,7 @@ static void call_retry(uint32_t method, uint64_t key, uint64_t deadline_ns, stru
 /* As if the network did. */
 static void cut_link(void)
 {
-	plx_link_abort(caller->channels[0].link);
+	plx_link_abort(caller->channels[0].session.link);
 }
 
 static void is_kept(unsigned count)
@@ -303,10 +303,10 @@ static void refused_on_this_host_it_is_tried_again_within_50_ms(const char *prov
 	rpc_start(provider, NULL, NULL);
 	destroy_service(&service);
 	pump_ms(400);
-	for (int i = 0; i < 3000 && caller->channels[0].state != CHANNEL_DOWN; i++)
+	for (int i = 0; i < 3000 && caller->channels[0].session.state != PLX_CONNECTOR_WAITING; i++)
 		pump_ms(1);
-	assert_int_equal(caller->channels[0].state, CHANNEL_DOWN);
-	assert_in_range(caller->channels[0].backoff.attempts, 1, 3);
+	assert_int_equal(caller->channels[0].session.state, PLX_CONNECTOR_WAITING);
+	assert_in_range(caller->channels[0].session.backoff.attempts, 1, 3);
 }
 
 static void refused_on_this_host_tcp(void **state)

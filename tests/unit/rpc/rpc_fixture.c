@@ -261,3 +261,18 @@ struct plx_rpc_client_stats client_stats(void)
 	plx_rpc_client_stats(caller, &stats);
 	return stats;
 }
+
+void rpc_say(struct plx_link_attr *attr, enum rpc_role role)
+{
+	struct rpc_greeting greeting = {
+		.version_min = RPC_VERSION_MIN,
+		.version_max = RPC_VERSION_MAX,
+		.role = (uint8_t)role,
+		.open_max = 100,
+		.payload_max = 1000,
+		.identity = 1,
+	};
+
+	rpc_greeting_write(attr->hello, &greeting);
+	attr->hello_length = RPC_GREETING_BYTES;
+}

@@ -6,6 +6,7 @@
 #include "../fabric/fixture.h"
 
 #include "plx_rpc.h"
+#include "rpc_wire.h"
 
 enum {
 	ECHO = 1,   /* the request back */
@@ -79,5 +80,8 @@ void wait_done(struct outcome *outcome);
 
 struct plx_rpc_service_stats service_stats(void);
 struct plx_rpc_client_stats client_stats(void);
+
+/* Say in the HELLO of a plain link what a good client or service says, which takes 1000 bytes. */
+void rpc_say(struct plx_link_attr *attr, enum rpc_role role);
 
 #endif
