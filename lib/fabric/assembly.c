@@ -33,40 +33,31 @@ void assembly_home_init(struct plx_fabric_lcore *home)
 	plx_timer_set_lax(&home->sweep, true);
 }
 
-static void enlist(struct plx_assembly *assembly)
+static void enlist(struct assembly *assembly, struct plx_link *link)
 {
-	struct plx_fabric_lcore *home = assembly->link->home;
+	struct plx_fabric_lcore *home = link->home;
 
-	assembly->next = home->assemblies;
-	assembly->prev_next = &home->assemblies;
-	if (assembly->next)
-		assembly->next->prev_next = &assembly->next;
-	home->assemblies = assembly;
+	assembly->link = link;
+	LIST_INSERT_HEAD(&home->assemblies, assembly, of_home);
 	if (!plx_timer_running(&home->sweep))
 		plx_timer_start(&home->sweep, SWEEP_NS);
 }
 
-#define ASSERT_LINK_OWNER(link) \
-	ASSERT_OWNER_IF(!(link) || owner_is_here((link)->home->id), __func__, (link)->home->id)
-
-void plx_assembly_leave(struct plx_assembly *assembly)
+static void leave(struct assembly *assembly)
 {
-	ASSERT_LINK_OWNER(assembly->link);
 	if (!assembly->link)
 		return;
-	*assembly->prev_next = assembly->next;
-	if (assembly->next)
-		assembly->next->prev_next = assembly->prev_next;
+	LIST_REMOVE(assembly, of_home);
 	assembly->link->home->assembly_bytes -= assembly->charged;
 	assembly->charged = 0;
 	assembly->link = NULL;
 }
 
-void plx_assembly_drop(struct plx_assembly *assembly)
+void assembly_drop(struct assembly *assembly)
 {
-	plx_assembly_leave(assembly);
+	leave(assembly);
 	plx_buf_unref(assembly->buf);
-	*assembly = (struct plx_assembly){0};
+	*assembly = (struct assembly){0};
 }
 
 /* Nothing comes where nothing was granted: that is this side's doing. */
@@ -75,13 +66,13 @@ static bool may_move(const struct plx_link *link)
 	return link->rx_frames != link->rx_frames_granted;
 }
 
-static void end_stalled(struct plx_assembly *assembly, uint64_t still_ns)
+static void end_stalled(struct assembly *assembly, uint64_t still_ns)
 {
 	link_end(assembly->link, PLX_LINK_PROTOCOL,
 		 "a message of %" PRIu64 " bytes stopped after %" PRIu32 ", and stood still for "
 		 "%" PRIu64 " ms",
 		 assembly->total, assembly->buf->len, still_ns / PLX_NS_PER_MS);
-	plx_assembly_leave(assembly); /* what it has goes with the link */
+	leave(assembly); /* what it has goes with the link */
 }
 
 /* Let go of what has stood still for that long. */
@@ -89,12 +80,12 @@ static void sweep(struct plx_fabric_lcore *home, uint64_t idle_ns, uint64_t stal
 {
 	uint64_t now_ns = plx_loop_now_ns();
 
-	for (struct plx_assembly *each = home->assemblies, *next; each; each = next) {
+	for (struct assembly *each = LIST_FIRST(&home->assemblies), *next; each; each = next) {
 		uint64_t still_ns = plx_time_since(each->moved_ns, now_ns);
 
-		next = each->next;
+		next = LIST_NEXT(each, of_home);
 		if (!each->total && still_ns >= idle_ns)
-			plx_assembly_drop(each);
+			assembly_drop(each);
 		else if (each->total && !may_move(each->link))
 			each->moved_ns = now_ns;
 		else if (each->total && still_ns >= stall_ns)
@@ -107,29 +98,26 @@ static void on_sweep(struct plx_timer *timer, void *arg)
 	struct plx_fabric_lcore *home = arg;
 
 	sweep(home, IDLE_NS, STALL_NS);
-	if (home->assemblies)
+	if (!LIST_EMPTY(&home->assemblies))
 		plx_timer_start(timer, SWEEP_NS);
 }
 
 /* One message ---------------------------------------------------------------------------------- */
 
-int plx_assembly_begin(struct plx_assembly *assembly, struct plx_link *link, uint64_t total)
+int assembly_begin(struct assembly *assembly, struct plx_link *link, uint64_t total)
 {
 	const struct plx_buf *buf = assembly->buf;
 
-	ASSERT_LINK_OWNER(link);
 	if (buf && (!plx_buf_unshared(buf) || buf->room - PLX_BUF_HEADROOM < total))
-		plx_assembly_drop(assembly);
+		assembly_drop(assembly);
 	if (!assembly->buf) {
 		assembly->buf = plx_buf_alloc((uint32_t)total);
 		if (!assembly->buf)
 			return plx_fail(ENOMEM, "no memory for a message of %" PRIu64 " bytes",
 					total);
 	}
-	if (link && !assembly->link) {
-		assembly->link = link;
-		enlist(assembly);
-	}
+	if (!assembly->link)
+		enlist(assembly, link);
 	plx_buf_reset(assembly->buf);
 	assembly->total = total;
 	assembly->moved_ns = plx_loop_now_ns();
@@ -137,7 +125,7 @@ int plx_assembly_begin(struct plx_assembly *assembly, struct plx_link *link, uin
 }
 
 /* Return: whether there is room for what has come. */
-static bool charge(struct plx_assembly *assembly)
+static bool charge(struct assembly *assembly)
 {
 	struct plx_fabric_lcore *home = assembly->link->home;
 	uint32_t more = assembly->buf->len - assembly->charged;
@@ -151,16 +139,15 @@ static bool charge(struct plx_assembly *assembly)
 	return true;
 }
 
-int plx_assembly_add(struct plx_assembly *assembly, const void *data, uint32_t length)
+int assembly_add(struct assembly *assembly, const void *data, uint32_t length)
 {
 	struct plx_buf *buf = assembly->buf;
 
-	ASSERT_LINK_OWNER(assembly->link);
 	if (!assembly->total || length > assembly->total - buf->len)
 		return plx_fail(EPROTO, "a part of a message does not fit its length");
 	memcpy(plx_buf_append(buf, length), data, length);
 	assembly->moved_ns = plx_loop_now_ns();
-	if (!assembly->link || buf->len <= assembly->charged || charge(assembly))
+	if (buf->len <= assembly->charged || charge(assembly))
 		return 0;
 	return plx_fail(ENOMEM,
 			"no room for a message of %" PRIu64 " bytes: those that come in parts have "
@@ -168,21 +155,11 @@ int plx_assembly_add(struct plx_assembly *assembly, const void *data, uint32_t l
 			assembly->total, assembly->link->home->assembly_bytes >> 10);
 }
 
-void plx_assembly_wait(struct plx_assembly *assembly)
-{
-	assembly->moved_ns = plx_loop_now_ns();
-}
-
-bool plx_assembly_is_whole(const struct plx_assembly *assembly)
-{
-	return assembly->total && assembly->buf->len == assembly->total;
-}
-
-void plx_assembly_done(struct plx_assembly *assembly)
+void assembly_done(struct assembly *assembly)
 {
 	assembly->total = 0;
 	if (plx_buf_unshared(assembly->buf))
 		plx_buf_reset(assembly->buf);
 	else
-		plx_assembly_drop(assembly);
+		assembly_drop(assembly);
 }

@@ -23,6 +23,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
 #define FABRIC_API_VERSION FI_VERSION(1, 17)
@@ -142,6 +143,19 @@ struct tx_message {
 	void *sent_arg;
 };
 
+/* A message that comes in parts and is put together in memory of the heap. Zeroed: none. What has
+ * come of all on an lcore is bounded by plx_fabric_conf.partial_bytes: at that bound the links of
+ * messages that have stood still for a second end, and after 30 s those of all that stand still
+ * although the peer may send. */
+struct assembly {
+	struct plx_buf *buf;   /* what has come of it, or a buffer that is kept for the next one */
+	uint64_t total;        /* length of the message under way; 0: none */
+	struct plx_link *link; /* NULL: it is in no list, and counts for nothing */
+	uint64_t moved_ns;
+	uint32_t charged; /* bytes that count */
+	LIST_ENTRY(assembly) of_home;
+};
+
 struct plx_link {
 	enum fid_kind kind; /* first: see event_source() */
 	uint8_t state;
@@ -200,7 +214,7 @@ struct plx_link {
 	uint32_t rx_long_kept;
 	struct plx_pool *rx_pool;
 	struct plx_op *rx_idle; /* those without a buffer */
-	struct plx_assembly partial;
+	struct assembly partial;
 
 	struct direct *direct; /* NULL: it has no direct data placement */
 	struct plx_op *ops;    /* all of them, receives first */
@@ -278,11 +292,11 @@ struct plx_fabric_lcore {
 	struct request *given_up;   /* still in another lcore's lane: see handover.c */
 	struct plx_buf *delivering; /* inside on_message: that message */
 	struct plx_pool *tx_pool;
-	struct plx_buf *spares[SPARE_COUNT]; /* of spare.c; NULL: no buffer */
-	uint32_t spare_bytes;                /* in all of them */
-	struct plx_assembly *assemblies;     /* those that have a buffer */
-	uint64_t assembly_bytes;             /* that count, of all of them */
-	struct plx_timer sweep;              /* of those */
+	struct plx_buf *spares[SPARE_COUNT];        /* of spare.c; NULL: no buffer */
+	uint32_t spare_bytes;                       /* in all of them */
+	LIST_HEAD(assemblies, assembly) assemblies; /* those that have a buffer */
+	uint64_t assembly_bytes;                    /* that count, of all of them */
+	struct plx_timer sweep;                     /* of those */
 	struct plx_poller *poller;
 	struct plx_pool *
 		*orphans; /* receive pools of gone links whose buffers the user still has */
@@ -312,6 +326,25 @@ void spare_free_all(struct plx_fabric_lcore *home);
 /* assembly.c */
 int assembly_init(uint64_t partial_bytes);
 void assembly_home_init(struct plx_fabric_lcore *home);
+
+/* A message of total bytes begins; none may be under way. Return: 0; -ENOMEM. */
+int assembly_begin(struct assembly *assembly, struct plx_link *link, uint64_t total);
+
+/* The next part. Return: 0; -EPROTO it is longer than what is missing, or no message is under way;
+ * -ENOMEM there is no room for it. */
+int assembly_add(struct assembly *assembly, const void *data, uint32_t length);
+
+static inline bool assembly_is_whole(const struct assembly *assembly)
+{
+	return assembly->total && assembly->buf->len == assembly->total;
+}
+
+/* The message was delivered: a user that keeps it has taken a reference to buf. The buffer is used
+ * again if nobody has, and given back a tenth of a second later. */
+void assembly_done(struct assembly *assembly);
+
+/* Let go of what has come. Accepts a zeroed one. */
+void assembly_drop(struct assembly *assembly);
 
 /* orphan.c */
 int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool);

@@ -293,7 +293,7 @@ void link_destroy(struct plx_link *link)
 	delist(link);
 	window_give(link);
 	plx_timer_stop(&link->timer);
-	plx_assembly_drop(&link->partial);
+	assembly_drop(&link->partial);
 	while (link->rx_long_kept)
 		plx_buf_unref(link->rx_long[--link->rx_long_kept]);
 	free(link->rx_long);

@@ -15,7 +15,7 @@ static bool partial_begin(struct plx_link *link, uint64_t total, uint32_t first_
 			 (unsigned long long)total, (unsigned long long)link->message_max);
 		return false;
 	}
-	if (plx_assembly_begin(&link->partial, link, total) != 0) {
+	if (assembly_begin(&link->partial, link, total) != 0) {
 		link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
 		return false;
 	}
@@ -35,7 +35,7 @@ static bool give_whole(struct plx_link *link)
 	kept = !plx_buf_unshared(message);
 	if (kept)
 		link->rx_long[link->rx_long_kept++] = plx_buf_ref(message);
-	plx_assembly_done(&link->partial);
+	assembly_done(&link->partial);
 	if (!kept)
 		return true;
 	receive_grant(link, 0); /* as where a frame's own buffer is kept */
@@ -46,14 +46,14 @@ static bool give_whole(struct plx_link *link)
 /* Return: whether the frame's credit may be granted again. */
 static bool partial_add(struct plx_link *link, const uint8_t *data, uint32_t length)
 {
-	int rc = plx_assembly_add(&link->partial, data, length);
+	int rc = assembly_add(&link->partial, data, length);
 
 	if (rc) {
 		link_end(link, rc == -EPROTO ? PLX_LINK_PROTOCOL : PLX_LINK_LOCAL, "%s",
 			 plx_error());
 		return false;
 	}
-	return !plx_assembly_is_whole(&link->partial) || give_whole(link);
+	return !assembly_is_whole(&link->partial) || give_whole(link);
 }
 
 /* A part of a message that needs several frames. Return: as data_frame. */

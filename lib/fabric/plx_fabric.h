@@ -495,47 +495,6 @@ struct plx_link_stats {
 
 void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out);
 
-/* Messages in parts ------------------------------------------------------------------------ */
-
-/** A message that comes in parts and is put together in memory of the heap. Zeroed: none. What has
- * come of all on an lcore is bounded by plx_fabric_conf.partial_bytes: at that bound the links of
- * messages that have stood still for a second end, and after 30 s those of all that stand still
- * although the peer may send. */
-struct plx_assembly {
-	struct plx_buf *buf; /**< what has come of it, or a buffer that is kept for the next one */
-	uint64_t total;      /**< length of the message under way; 0: none */
-
-	/* The rest is private. */
-	struct plx_link *link;
-	uint64_t moved_ns;
-	uint32_t charged; /* bytes that count */
-	struct plx_assembly *next, **prev_next;
-};
-
-/** A message of total bytes begins; none may be under way. link: that it comes by; NULL: it counts
- * for nothing, as in tests. Thread: the link's, as for all of these. Return: 0; -ENOMEM. */
-int plx_assembly_begin(struct plx_assembly *assembly, struct plx_link *link, uint64_t total);
-
-/** The next part. Return: 0; -EPROTO it is longer than what is missing, or no message is under way;
- * -ENOMEM there is no room for it. */
-int plx_assembly_add(struct plx_assembly *assembly, const void *data, uint32_t length);
-
-/** It does not move because of its receiver, who calls this again and again: not the peer's fault.
- */
-void plx_assembly_wait(struct plx_assembly *assembly);
-
-bool plx_assembly_is_whole(const struct plx_assembly *assembly);
-
-/** The message was delivered: by whoever keeps it, a reference to buf was taken. The buffer is used
- * again, if nobody has, and given back a tenth of a second later. */
-void plx_assembly_done(struct plx_assembly *assembly);
-
-/** The link ends, and what has come of it stays; of a zeroed one nothing. */
-void plx_assembly_leave(struct plx_assembly *assembly);
-
-/** Let go of what has come. Accepts a zeroed one. */
-void plx_assembly_drop(struct plx_assembly *assembly);
-
 /* Listeners -------------------------------------------------------------------------------- */
 
 /** Which lcore gets the next link of a listener; its callbacks run there. Round-robin and hash

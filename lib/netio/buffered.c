@@ -54,7 +54,7 @@ int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *d
 						    .length = len,
 					    });
 
-	uint8_t *at = outbox_entry(outbox, (uint32_t)len, 0, 0, 0);
+	uint8_t *at = outbox_entry(outbox, (uint32_t)len, 0, 0);
 
 	if (plx_likely(len > 0)) /* else data may be NULL */
 		memcpy(at, data, len);

@@ -88,7 +88,6 @@ static void on_established(struct netio_connection *connection, const struct not
 	struct feed *feed = feed_of(connection);
 
 	feed->pub.provider = plx_link_provider(connection->session.link);
-	feed->intake.link = connection->session.link;
 	connection_notify(connection, notice);
 	if (feed->feeds) {
 		feed_ask(feed);
@@ -118,8 +117,6 @@ static void on_ended(struct netio_connection *connection)
 
 	feed->pub.provider = "";
 	feed->is_full = false;
-	intake_leave(&feed->intake);
-	intake_drop(&feed->intake);
 	feed->number = 0;
 }
 
@@ -137,7 +134,6 @@ static void on_free(struct netio_connection *connection)
 	struct feed *feed = feed_of(connection);
 
 	feed_drop_wants(feed);
-	intake_drop(&feed->intake);
 	free(feed);
 }
 

@@ -41,75 +41,17 @@ int intake_check_buffers(uint32_t *bytes, uint32_t *count)
 void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
 		      struct plx_link_attr *attr_out)
 {
-	uint64_t page_max = buffer_bytes + WIRE_PAGE_OVERHEAD;
+	uint32_t page_max = buffer_bytes + WIRE_PAGE_OVERHEAD;
 
-	message_max += WIRE_MESSAGE_BYTES;
+	message_max += WIRE_PAGE_OVERHEAD;
 	*attr_out = (struct plx_link_attr){
-		.rx_buf_bytes = (uint32_t)page_max,
+		.rx_buf_bytes = page_max,
 		.rx_buf_count = buffer_count,
 		.message_max_bytes = page_max > message_max ? page_max : message_max,
 	};
 }
 
-/* Pieces -------------------------------------------------------------------------------------- */
-
-static const char *partial_begin(struct intake *intake, const struct wire_entry *entry)
-{
-	if (intake->partial.total)
-		return "a message that begins inside another";
-	if (entry->total > intake->message_max)
-		return MESSAGE_TOO_LONG;
-	if (plx_assembly_begin(&intake->partial, intake->link, entry->total) != 0)
-		return "a message that there is no memory for";
-	intake->partial_tag = entry->tag;
-	return NULL;
-}
-
-static const char *partial_add(struct intake *intake, const struct wire_entry *entry)
-{
-	switch (plx_assembly_add(&intake->partial, entry->payload, entry->length)) {
-	case 0:
-		return NULL;
-	case -EPROTO:
-		return "a piece that does not fit its message";
-	default:
-		return "a message that there is no memory for";
-	}
-}
-
-/* last: the page that it ended in. Whoever keeps the message keeps that, too, which the sender may
- * not fill again before it is back: so what waits is bounded by what may be under way. */
-static bool give_whole(struct intake *intake, struct plx_buf *last)
-{
-	struct plx_buf *buf = intake->partial.buf;
-	struct netio_msg msg = {
-		.data = buf->data,
-		.len = buf->len,
-		.tag = intake->partial_tag,
-		.source = intake->source,
-		.buf = buf,
-	};
-
-	if (!buf->next)
-		buf->next = plx_buf_ref(last);
-	if (!intake->give(intake, &msg))
-		return false;
-	plx_assembly_done(&intake->partial);
-	return true;
-}
-
 /* Pages --------------------------------------------------------------------------------------- */
-
-/* Return: 0; -EPROTO. */
-static int take_piece(struct intake *intake, const struct wire_entry *entry, const char **wrong_out)
-{
-	const char *wrong = entry->flags & WIRE_FIRST ? partial_begin(intake, entry) : NULL;
-
-	if (!wrong)
-		wrong = partial_add(intake, entry);
-	*wrong_out = wrong;
-	return wrong ? -EPROTO : 0;
-}
 
 /* Entries from held->at on. Return: 0; -EAGAIN, with held->at where to go on; -EPROTO. */
 static int take_entries(struct intake *intake, struct held *held, const char **wrong_out)
@@ -118,32 +60,20 @@ static int take_entries(struct intake *intake, struct held *held, const char **w
 	struct netio_msg msg = {.source = intake->source, .buf = held->buf};
 	struct wire_entry entry;
 
-	for (;;) {
+	while (at != end) {
 		held->at = at;
-		if (plx_unlikely(plx_assembly_is_whole(&intake->partial)) &&
-		    !give_whole(intake, held->buf))
-			return -EAGAIN;
-		if (at == end)
-			return 0;
 		*wrong_out = wire_entry_read(&at, end, &entry);
+		if (plx_likely(!*wrong_out) && plx_unlikely(entry.length > intake->message_max))
+			*wrong_out = MESSAGE_TOO_LONG;
 		if (plx_unlikely(*wrong_out != NULL))
 			return -EPROTO;
-		if (plx_unlikely(entry.flags & (WIRE_FIRST | WIRE_NEXT))) {
-			if (take_piece(intake, &entry, wrong_out))
-				return -EPROTO;
-			continue;
-		}
-		if (plx_unlikely(intake->partial.total || entry.length > intake->message_max)) {
-			*wrong_out = intake->partial.total ? "a message inside another"
-							   : MESSAGE_TOO_LONG;
-			return -EPROTO;
-		}
 		msg.data = entry.payload;
 		msg.len = entry.length;
 		msg.tag = entry.tag;
 		if (plx_unlikely(!intake->give(intake, &msg)))
 			return -EAGAIN;
 	}
+	return 0;
 }
 
 /* Return: as take_entries. */
@@ -154,10 +84,6 @@ static int take_message(struct intake *intake, struct held *held, const char **w
 	*wrong_out = message_read(held->buf, intake->message_max, &msg);
 	if (plx_unlikely(*wrong_out != NULL))
 		return -EPROTO;
-	if (plx_unlikely(intake->partial.total)) {
-		*wrong_out = "a message inside another";
-		return -EPROTO;
-	}
 	msg.source = intake->source;
 	return intake->give(intake, &msg) ? 0 : -EAGAIN;
 }
@@ -177,9 +103,8 @@ static int take(struct intake *intake, struct held *held, const char **wrong_out
 	if (buf->data[0] == WIRE_MESSAGE)
 		return take_message(intake, held, wrong_out);
 	*wrong_out = wire_page_read(buf->data, buf->len, &gap);
-	if (!*wrong_out && gap.count && (!intake->miss || intake->partial.total))
-		*wrong_out = intake->miss ? "a gap inside a message"
-					  : "a gap where nothing may be missed";
+	if (!*wrong_out && gap.count && !intake->miss)
+		*wrong_out = "a gap where nothing may be missed";
 	if (*wrong_out)
 		return -EPROTO;
 	if (plx_unlikely(gap.count))
@@ -232,10 +157,8 @@ int intake_go_on(struct intake *intake, const char **wrong_out)
 	while (intake->held_count) {
 		int rc = take(intake, &intake->held[intake->held_first], wrong_out);
 
-		if (rc == -EAGAIN) {
-			plx_assembly_wait(&intake->partial);
+		if (rc == -EAGAIN)
 			break;
-		}
 		let_go_of_first(intake);
 		if (rc)
 			return rc;
@@ -244,20 +167,8 @@ int intake_go_on(struct intake *intake, const char **wrong_out)
 	return done;
 }
 
-void intake_leave(struct intake *intake)
-{
-	plx_assembly_leave(&intake->partial);
-	intake->link = NULL;
-}
-
-void intake_drop_held(struct intake *intake)
+void intake_drop(struct intake *intake)
 {
 	while (intake->held_count)
 		let_go_of_first(intake);
-}
-
-void intake_drop(struct intake *intake)
-{
-	intake_drop_held(intake);
-	plx_assembly_drop(&intake->partial);
 }

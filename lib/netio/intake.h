@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a link brings: messages by themselves, or many in a page, or in pieces. */
+/* What a link brings: messages by themselves, or many in a page. */
 #ifndef NETIO_INTAKE_H
 #define NETIO_INTAKE_H
 
@@ -19,11 +19,6 @@ struct intake {
 	void (*miss)(struct intake *intake, uint64_t count, uint32_t reasons);
 	uint64_t source;      /* as netio_msg.source */
 	uint64_t message_max; /* the longest that may come */
-
-	/* A message that comes in pieces. */
-	struct plx_link *link; /* while it is there */
-	struct plx_assembly partial;
-	netio_tag_t partial_tag;
 
 	/* What there was no room for: first in first out, round the end of held_max. Of one whose
 	 * give never fails: NULL and 0. */
@@ -45,11 +40,7 @@ int intake_take(struct intake *intake, struct plx_buf *message, const char **wro
 /* Try again what was held. Return: how many messages of the link were finished; -EPROTO. */
 int intake_go_on(struct intake *intake, const char **wrong_out);
 
-/* The link has ended. */
-void intake_leave(struct intake *intake);
-
-/* Let go of what waits for room; of all that it holds. */
-void intake_drop_held(struct intake *intake);
+/* Let go of what waits for room. */
 void intake_drop(struct intake *intake);
 
 #endif

@@ -350,7 +350,7 @@ int netio_buffered_disconnect(struct netio_buffered_send_socket *socket);
 void netio_buffered_send_socket_fini(struct netio_buffered_send_socket *socket);
 
 /** Copy a message into the page. One that is longer than a page goes into several, of which all
- * must be free. Return: enum netio_status; -EINVAL. */
+ * must be free, and leaves at once. Return: enum netio_status; -EINVAL. */
 int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *data, size_t len);
 int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec *iov, size_t num);
 int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio_tag_t tag,

@@ -12,18 +12,19 @@ static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, 
  * one that came back last. It ends when the sender has left the link without work for so long, or
  * has filled as many pages as there are and was not told AGAIN: it is not the faster one any more.
  */
-#define PACED_WAITING 2
-#define PACED_IDLE_NS PLX_NS_PER_MS
+#define PACED_WAITING   2
+#define PACED_IDLE_NS   PLX_NS_PER_MS
+#define PACED_UNDER_WAY (UINT32_C(2) << 20) /* bytes of pages before a long message */
 
 /* A page ------------------------------------------------------------------------------------- */
 
-void outbox_begin_page(struct outbox *outbox, bool continues)
+void outbox_begin_page(struct outbox *outbox)
 {
 	struct plx_buf *page = outbox->free[--outbox->free_count];
 
 	plx_buf_reset(page);
 	wire_page_write(page->data, &outbox->gap);
-	*page_note(page) = (struct page_note){.number = ++outbox->number, .continues = continues};
+	*page_note(page) = (struct page_note){.number = ++outbox->number, .pages = 1};
 	outbox->gap = (struct wire_gap){0};
 	outbox->page = page;
 	outbox->messages = 0;
@@ -63,10 +64,19 @@ static void take_back_page(struct outbox *outbox)
 
 /* Room ---------------------------------------------------------------------------------------- */
 
+/* Whether so much is under way that a paced sender waits. needed: pages of its message. */
+static bool is_enough(const struct outbox *outbox, uint64_t needed)
+{
+	uint64_t under_way = outbox->count - outbox->free_count;
+
+	return outbox->waiting_count >= PACED_WAITING ||
+	       (needed > 1 && under_way * outbox->attr.page_bytes > PACED_UNDER_WAY);
+}
+
 static bool has_free(const struct outbox *outbox, uint64_t needed)
 {
-	return outbox->free_count >= needed && !(outbox->room.is_paced && !outbox->is_shared &&
-						 outbox->waiting_count >= PACED_WAITING);
+	return outbox->free_count >= needed &&
+	       !(outbox->room.is_paced && !outbox->is_shared && is_enough(outbox, needed));
 }
 
 /* Whether the link has no page to send. */
@@ -129,7 +139,7 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 
 	if (plx_unlikely(status == -ETIMEDOUT)) { /* the provider keeps it */
 		outbox->stats.messages_lost += page_note(page)->messages;
-		outbox->count--;
+		outbox->count -= page_note(page)->pages;
 		return;
 	}
 	outbox_free_page(outbox, plx_buf_ref(page));
@@ -149,9 +159,11 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 
 static bool send_page(struct outbox *outbox, struct plx_buf *page)
 {
+	uint32_t pages = page_note(page)->pages;
+
 	if (plx_link_send_buf(outbox->link, page, on_sent, outbox) != 0)
 		return false;
-	outbox->stats.pages++;
+	outbox->stats.pages += pages;
 	return true;
 }
 
@@ -166,7 +178,7 @@ void outbox_leave(struct outbox *outbox)
 		page_note(page)->keeps = !outbox->all_droppable;
 	*outbox_waiting_at(outbox, outbox->waiting_count) = page;
 	outbox->waiting_count++;
-	outbox->waiting_bytes += page->len;
+	outbox->waiting_bytes += plx_buf_total(page);
 }
 
 bool outbox_sent_until(const struct outbox *outbox, uint64_t number)
@@ -179,7 +191,7 @@ void outbox_send_until(struct outbox *outbox, uint64_t number)
 {
 	while (!outbox_sent_until(outbox, number)) {
 		struct plx_buf *page = *outbox_waiting_at(outbox, 0);
-		uint32_t bytes = page->len;
+		uint64_t bytes = plx_buf_total(page);
 
 		if (!send_page(outbox, page))
 			return;
@@ -219,26 +231,28 @@ int outbox_let_pass(struct outbox *outbox)
 
 /* Messages ------------------------------------------------------------------------------------ */
 
-/* Bytes of a message that a page takes in addition to the header of the entry, of which all but
- * the last ones are a multiple of 8. */
-static uint32_t piece_max(const struct outbox *outbox, uint8_t flags)
+/* What a link puts before a message of several frames. */
+#define FRAME_TOTAL_BYTES 8
+
+/* Bytes of the first page of a chain, and of the others: each is a frame of the link, if the peer's
+ * buffers are as long, and is copied there to where a cache line begins. */
+static uint32_t first_bytes(const struct outbox *outbox)
 {
-	return (outbox->limit - WIRE_PAGE_BYTES - wire_entry_header_bytes(flags)) & ~7u;
+	return (outbox->limit - FRAME_TOTAL_BYTES) & ~63u;
 }
 
-/* How many pages a message takes that is longer than one. */
-static uint64_t pieces_of(const struct outbox *outbox, uint64_t length, uint8_t flags)
+static uint32_t next_bytes(const struct outbox *outbox)
 {
-	uint32_t first = piece_max(outbox, flags), next = piece_max(outbox, WIRE_NEXT);
-
-	return 1 + (length - first + next - 1) / next;
+	return outbox->limit & ~63u;
 }
 
 uint64_t outbox_pages_needed(const struct outbox *outbox, uint64_t length, uint8_t flags)
 {
-	if (WIRE_PAGE_BYTES + wire_entry_bytes(length, flags) <= outbox->limit)
+	uint64_t bytes = WIRE_PAGE_BYTES + wire_entry_bytes(length, flags);
+
+	if (bytes <= outbox->limit)
 		return 1;
-	return pieces_of(outbox, length, flags | WIRE_FIRST);
+	return 1 + (bytes - first_bytes(outbox) + next_bytes(outbox) - 1) / next_bytes(outbox);
 }
 
 /* Where the next byte of a message in pieces is. */
@@ -266,39 +280,54 @@ static void source_copy(struct source *source, uint8_t *to, size_t length)
 	}
 }
 
-/* A message that is longer than a page. */
-static int split(struct outbox *outbox, const struct message *message)
+/* A message that is longer than a page, into a chain of free ones. */
+static void put_in_chain(struct outbox *outbox, const struct message *message, uint8_t flags)
 {
 	struct source source = {.iov = message->iov};
-	uint8_t flags = (uint8_t)(WIRE_FIRST | (message->tag ? WIRE_TAG : 0));
-	uint64_t needed = pieces_of(outbox, message->length, flags);
+	struct plx_buf *page = outbox->page;
+	uint8_t *at = wire_entry_begin(outbox->at, (uint32_t)message->length, flags, message->tag);
+	uint8_t *end = page->data + first_bytes(outbox);
 	uint64_t left = message->length;
+
+	for (;;) {
+		uint64_t piece = left < (uint64_t)(end - at) ? left : (uint64_t)(end - at);
+
+		wire_entry_pad(at, piece);
+		source_copy(&source, at, piece);
+		page->len = (uint32_t)(at + wire_round_up(piece) - page->data);
+		left -= piece;
+		if (!left)
+			return;
+		page->next = outbox->free[--outbox->free_count];
+		page = page->next;
+		plx_buf_reset(page);
+		at = page->data;
+		end = at + next_bytes(outbox);
+	}
+}
+
+static int put_long(struct outbox *outbox, const struct message *message, uint8_t flags)
+{
+	uint64_t needed = outbox_pages_needed(outbox, message->length, flags);
 
 	if (needed > outbox->count)
 		return plx_fail(EMSGSIZE,
 				"%llu bytes: %u pages of %u bytes do not hold it; give larger "
 				"ones, or more",
-				(unsigned long long)left, outbox->count, outbox->attr.page_bytes);
+				(unsigned long long)message->length, outbox->count,
+				outbox->attr.page_bytes);
 	if (outbox_page_is_empty(outbox))
 		take_back_page(outbox);
 	else if (outbox->page)
 		outbox_leave(outbox);
 	if (!has_free(outbox, needed))
 		return again_and_pace(outbox, needed);
-	while (left > 0) {
-		uint32_t room = piece_max(outbox, flags);
-		uint32_t piece = left < room ? (uint32_t)left : room;
-
-		if (outbox->page)
-			outbox_leave(outbox);
-		outbox_begin_page(outbox, flags == WIRE_NEXT);
-		source_copy(&source,
-			    outbox_entry(outbox, piece, flags, message->tag, message->length),
-			    piece);
-		flags = WIRE_NEXT;
-		left -= piece;
-	}
-	outbox_message_ended(outbox);
+	outbox_begin_page(outbox);
+	put_in_chain(outbox, message, flags);
+	page_note(outbox->page)->pages = (uint32_t)needed;
+	outbox->at = outbox->page->data + outbox->page->len;
+	outbox->messages++;
+	outbox_leave(outbox);
 	return NETIO_STATUS_OK;
 }
 
@@ -317,12 +346,12 @@ int outbox_put_elsewhere(struct outbox *outbox, const struct message *message)
 	if (plx_unlikely(outbox->room.is_paced))
 		look_at_pace(outbox);
 	if (WIRE_PAGE_BYTES + wire_entry_bytes(message->length, flags) > outbox->limit)
-		return split(outbox, message);
+		return put_long(outbox, message, flags);
 	if (outbox->page)
 		outbox_leave(outbox);
 	if (!has_free(outbox, 1))
 		return again_and_pace(outbox, 1);
-	outbox_begin_page(outbox, false);
+	outbox_begin_page(outbox);
 	outbox_copy(outbox, message, flags);
 	return NETIO_STATUS_OK;
 }

@@ -8,7 +8,8 @@
  *     outbox.c       pages: filled, waiting for the link, with it, and free again
  *     outbox_life.c  their memory, and the link's beginning and end
  *
- * A page is free, or being filled, or waits for the link, or is with it. */
+ * A page is free, or being filled, or waits for the link, or is with it. A message that is longer
+ * than a page takes several, which are one chain from then on. */
 #ifndef NETIO_OUTBOX_H
 #define NETIO_OUTBOX_H
 
@@ -47,7 +48,7 @@ struct outbox {
 	uint8_t *leave_at;            /* from here on it leaves */
 	uint64_t message_max;         /* that the peer accepts */
 	struct plx_buf *page;
-	uint32_t messages;        /* that end in it */
+	uint32_t messages;        /* in it */
 	uint32_t waiting_count;   /* pages that wait for the link */
 	struct conflation latest; /* follow all pages; its count is tested first */
 
@@ -70,6 +71,7 @@ struct outbox {
 	uint32_t waiting_first;
 	uint64_t waiting_bytes; /* in them */
 	uint64_t number;        /* of the newest page; they count up from 1 */
+	uint64_t frames_seen;   /* that the link has sent; while it closes */
 	struct wire_gap gap;    /* that the next page tells */
 	uint64_t missed[NETIO_GAP_REASON_COUNT];
 	uint64_t *missed_in_all; /* the same of all outboxes of a socket; NULL: nobody counts */
@@ -87,9 +89,9 @@ struct outbox {
 /* What is known of a page that is full; in its headroom, where nobody else looks at it. */
 struct page_note {
 	uint64_t number;
-	uint32_t messages; /* that end in it */
+	uint32_t messages; /* in it */
+	uint32_t pages;    /* of its chain */
 	bool keeps;        /* something that must not be dropped */
-	bool continues;    /* a message that begins in the one before it */
 };
 
 static inline struct page_note *page_note(const struct plx_buf *page)
@@ -109,16 +111,22 @@ static inline struct plx_buf **outbox_waiting_at(const struct outbox *outbox, ui
 	return &outbox->waiting[(outbox->waiting_first + index) % outbox->slots];
 }
 
-/* Begin one of those that are free. continues: with the rest of a message. */
-void outbox_begin_page(struct outbox *outbox, bool continues);
+/* Begin one of those that are free. */
+void outbox_begin_page(struct outbox *outbox);
 
 /* Nothing more goes into the one that is being filled. Return: it, which is in no list. */
 struct plx_buf *outbox_end_page(struct outbox *outbox);
 
-/* One that is in no list, and is not with the link, is free again. */
+/* One that is in no list, and is not with the link, is free again, with its chain. */
 static inline void outbox_free_page(struct outbox *outbox, struct plx_buf *page)
 {
-	outbox->free[outbox->free_count++] = page;
+	while (page) {
+		struct plx_buf *next = page->next;
+
+		page->next = NULL;
+		outbox->free[outbox->free_count++] = page;
+		page = next;
+	}
 }
 
 /* outbox_life.c ------------------------------------------------------------------------------ */
@@ -234,12 +242,12 @@ static inline bool outbox_fits(const struct outbox *outbox, uint64_t length, uin
 
 /* Where an entry's payload goes. The page has room for it. */
 static inline uint8_t *outbox_entry(struct outbox *outbox, uint32_t length, uint8_t flags,
-				    netio_tag_t tag, uint64_t total)
+				    netio_tag_t tag)
 {
 	uint8_t *at = outbox->at;
 
 	outbox->at = at + wire_entry_bytes(length, flags);
-	return wire_entry_write(at, length, flags, tag, total);
+	return wire_entry_write(at, length, flags, tag);
 }
 
 /* A message is whole. */
@@ -252,8 +260,7 @@ static inline void outbox_message_ended(struct outbox *outbox)
 
 static inline void outbox_copy(struct outbox *outbox, const struct message *message, uint8_t flags)
 {
-	message_copy(message,
-		     outbox_entry(outbox, (uint32_t)message->length, flags, message->tag, 0));
+	message_copy(message, outbox_entry(outbox, (uint32_t)message->length, flags, message->tag));
 	outbox_message_ended(outbox);
 }
 
@@ -277,9 +284,9 @@ void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason re
 /* Count messages that it misses. */
 void outbox_count_missed(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason);
 
-/* Drop the oldest page that waits and has nothing that must be kept, or any but for the rest of a
- * message whose beginning was sent, and with it the rest of what begins in it; if there is none,
- * the one that is being filled. The peer hears of it. Return: whether there was such a page. */
+/* Drop the oldest page that waits, if it has nothing that must be kept or `any` may be dropped; if
+ * there is none, the one that is being filled. The peer hears of it. Return: whether there was such
+ * a page. */
 bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason);
 
 /* Whether a message of that length, which outbox_holds, finds room in the place of what may be

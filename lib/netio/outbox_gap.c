@@ -10,7 +10,7 @@
 /* A page with nothing to be kept yet. */
 static void begin_gap(struct outbox *outbox)
 {
-	outbox_begin_page(outbox, false);
+	outbox_begin_page(outbox);
 	outbox->keeps = false;
 }
 
@@ -85,60 +85,42 @@ void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason re
 
 /* Dropping ------------------------------------------------------------------------------------ */
 
-/* How many pages that wait, from that one on, are one with what goes on in them: the one that is
- * being filled counts as one more. 0: something of it must be kept. */
-static uint32_t group_of(const struct outbox *outbox, uint32_t first, bool any)
+/* The index-th one of those that wait. */
+static struct plx_buf *take_out(struct outbox *outbox, uint32_t index)
 {
-	uint32_t end = first;
+	struct plx_buf *page = *outbox_waiting_at(outbox, index);
 
-	do {
-		if (page_note(*outbox_waiting_at(outbox, end))->keeps && !any)
-			return 0;
-		end++;
-	} while (end < outbox->waiting_count &&
-		 page_note(*outbox_waiting_at(outbox, end))->continues);
-	if (end == outbox->waiting_count && outbox->page && page_note(outbox->page)->continues) {
-		if (outbox->keeps && !any)
-			return 0;
-		end++;
-	}
-	return end - first;
+	for (uint32_t i = index; i-- > 0;)
+		*outbox_waiting_at(outbox, i + 1) = *outbox_waiting_at(outbox, i);
+	outbox->waiting_first = (outbox->waiting_first + 1) % outbox->slots;
+	outbox->waiting_count--;
+	outbox->waiting_bytes -= plx_buf_total(page);
+	return page;
 }
 
-/* A page that is not sent. Return: how many messages end in it. */
-static uint32_t drop_page(struct outbox *outbox, struct plx_buf *page, struct wire_gap *gap)
+/* The page that follows tells of it, and of what this one had to tell. */
+bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason)
 {
-	struct wire_gap before = wire_page_gap(page->data);
-	uint32_t messages = page_note(page)->messages;
+	struct plx_buf *page;
+	uint32_t index = 0, messages;
+	struct wire_gap gap;
 
-	wire_gap_widen(gap, before.count, before.reasons);
-	outbox_free_page(outbox, page);
-	return messages;
-}
-
-static bool drop_group(struct outbox *outbox, uint32_t first, uint32_t count,
-		       enum netio_gap_reason reason)
-{
-	struct wire_gap gap = {0};
-	uint32_t waiting = count;
-	uint64_t messages = 0;
-
-	if (first + count > outbox->waiting_count) {
-		messages += drop_page(outbox, outbox_end_page(outbox), &gap);
-		waiting--;
-	}
-	for (uint32_t i = first; i < first + waiting; i++) {
-		outbox->waiting_bytes -= (*outbox_waiting_at(outbox, i))->len;
-		messages += drop_page(outbox, *outbox_waiting_at(outbox, i), &gap);
-	}
-	for (uint32_t i = first; i-- > 0;)
-		*outbox_waiting_at(outbox, i + waiting) = *outbox_waiting_at(outbox, i);
-	outbox->waiting_first = (outbox->waiting_first + waiting) % outbox->slots;
-	outbox->waiting_count -= waiting;
+	while (index < outbox->waiting_count && !any &&
+	       page_note(*outbox_waiting_at(outbox, index))->keeps)
+		index++;
+	if (index < outbox->waiting_count)
+		page = take_out(outbox, index);
+	else if (outbox->page && !outbox_page_is_empty(outbox) && (any || !outbox->keeps))
+		page = outbox_end_page(outbox);
+	else
+		return false;
+	messages = page_note(page)->messages;
+	gap = wire_page_gap(page->data);
 	wire_gap_widen(&gap, messages, NETIO_GAP_BIT(reason));
 	outbox_count_missed(outbox, messages, reason);
-	if (first < outbox->waiting_count)
-		widen_in(*outbox_waiting_at(outbox, first), gap.count, gap.reasons);
+	outbox_free_page(outbox, page);
+	if (index < outbox->waiting_count)
+		widen_in(*outbox_waiting_at(outbox, index), gap.count, gap.reasons);
 	else if (outbox->page)
 		widen_in(outbox->page, gap.count, gap.reasons);
 	else
@@ -146,29 +128,17 @@ static bool drop_group(struct outbox *outbox, uint32_t first, uint32_t count,
 	return true;
 }
 
-bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason)
-{
-	for (uint32_t i = 0; i < outbox->waiting_count; i++) {
-		uint32_t count = page_note(*outbox_waiting_at(outbox, i))->continues
-				       ? 0
-				       : group_of(outbox, i, any);
-
-		if (count)
-			return drop_group(outbox, i, count, reason);
-	}
-	if (outbox->page && !outbox_page_is_empty(outbox) && !page_note(outbox->page)->continues &&
-	    (any || !outbox->keeps))
-		return drop_group(outbox, outbox->waiting_count, 1, reason);
-	return false;
-}
-
 bool outbox_may_find_room(const struct outbox *outbox, uint64_t length, uint8_t flags)
 {
 	uint64_t needed = outbox_pages_needed(outbox, length, flags);
 	uint64_t found = outbox->free_count + (outbox->page && !outbox->keeps);
 
-	for (uint32_t i = 0; i < outbox->waiting_count && found < needed; i++)
-		found += !page_note(*outbox_waiting_at(outbox, i))->keeps;
+	for (uint32_t i = 0; i < outbox->waiting_count && found < needed; i++) {
+		const struct page_note *note = page_note(*outbox_waiting_at(outbox, i));
+
+		if (!note->keeps)
+			found += note->pages;
+	}
 	return found >= needed;
 }
 

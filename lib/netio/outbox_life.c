@@ -7,6 +7,7 @@
 
 #define PAGE_BYTES_DEFAULT 65536
 #define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
+#define LOOK_NS            (250 * PLX_NS_PER_MS)
 
 /* Memory ------------------------------------------------------------------------------------- */
 
@@ -31,11 +32,27 @@ int outbox_check_attr(struct outbox_attr *attr)
 	return 0;
 }
 
+/* While it closes: the owner hears that a long message moves, too. */
+static void look_at_link(struct outbox *outbox)
+{
+	struct plx_link_stats stats;
+	uint64_t frames;
+
+	plx_link_stats(outbox->link, &stats);
+	frames = stats.frames_sent - stats.heartbeats_sent - stats.credit_frames;
+	if (frames != outbox->frames_seen)
+		outbox->owner->sent(outbox);
+	outbox->frames_seen = frames;
+	plx_timer_start(&outbox->timer, LOOK_NS);
+}
+
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct outbox *outbox = arg;
 	uint64_t now_ns = plx_loop_now_ns();
 
+	if (outbox->is_closing && !outbox->is_open)
+		look_at_link(outbox);
 	if (!outbox->page)
 		return;
 	if (now_ns >= outbox->leave_ns)
@@ -129,14 +146,14 @@ void outbox_fini(struct outbox *outbox)
 /* A page must be a message that the peer's link accepts. */
 void outbox_open(struct outbox *outbox, struct plx_link *link, uint64_t message_max)
 {
-	uint64_t accepted = plx_link_message_max(link);
+	uint64_t accepted = plx_link_message_max(link), long_max = accepted - WIRE_PAGE_OVERHEAD;
 
 	assert(accepted >= NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD && "checked by who greets");
 	outbox->limit = outbox->attr.page_bytes + WIRE_PAGE_OVERHEAD;
 	if (outbox->limit > accepted)
 		outbox->limit = (uint32_t)accepted;
 	outbox->leaves_at = outbox->attr.watermark_bytes + WIRE_PAGE_BYTES;
-	outbox->message_max = message_max;
+	outbox->message_max = message_max < long_max ? message_max : long_max;
 	outbox->link = link;
 	outbox->room = (struct outbox_room){0};
 	outbox->is_open = true;
@@ -153,10 +170,13 @@ bool outbox_close(struct outbox *outbox)
 		return false;
 	outbox->is_open = false;
 	if (!outbox->page && outbox->gap.count && outbox->free_count)
-		outbox_begin_page(outbox, false);
+		outbox_begin_page(outbox);
 	if (outbox->page)
 		outbox_leave(outbox);
-	return outbox->count == 0 || outbox_is_done(outbox);
+	if (outbox->count == 0 || outbox_is_done(outbox))
+		return true;
+	plx_timer_start(&outbox->timer, LOOK_NS);
+	return false;
 }
 
 static void lose_page(struct outbox *outbox, struct plx_buf *page)

@@ -82,7 +82,6 @@ static void on_established(struct accepted *accepted, const struct notice *notic
 	struct receiver *receiver = (struct receiver *)accepted;
 
 	receiver->intake.source = accepted->id;
-	receiver->intake.link = accepted->session.link;
 	receiver->pub = (struct netio_recv_socket){
 		.listen_socket = socket_of(receiver),
 		.id = accepted->id,
@@ -103,14 +102,13 @@ static void on_writable(struct accepted *accepted)
 
 static void on_failed(struct accepted *accepted)
 {
-	intake_drop_held(&((struct receiver *)accepted)->intake);
+	intake_drop(&((struct receiver *)accepted)->intake);
 }
 
 static bool on_ended(struct accepted *accepted)
 {
 	struct receiver *receiver = (struct receiver *)accepted;
 
-	intake_leave(&receiver->intake);
 	if (receiver->intake.held_count == 0)
 		return true;
 	receiver_listener(receiver)->ended++;

@@ -11,13 +11,12 @@
  *                6 policy, 7 zero, 8 first tag or value, 16 last tag or mask, 24 bytes that may
  *                wait
  *     answer     0 type, 1 to 7 zero, 8 entries of 8 bytes: 0 id (32 bits), 4 status, 5 to 7 zero
- *     entry      0 length (32 bits), 4 flags, 5 to 7 zero, [tag], [total], payload, padding to a
- *                multiple of 8
+ *     entry      0 length (32 bits), 4 flags, 5 to 7 zero, [tag], payload, padding to a multiple
+ *                of 8
  *
  * Greetings are the private data of the link's HELLOs: of the side that connects (HELLO), and the
  * answer to it (WELCOME). Who subscribes sends requests, and gets one answer to each of their
- * entries. A message that is longer than a page is split: an entry with FIRST and
- * the total, and others with NEXT. */
+ * entries. A message that is longer than a page has one to itself, as long as it needs. */
 #ifndef NETIO_WIRE_H
 #define NETIO_WIRE_H
 
@@ -26,16 +25,15 @@
 #include <endian.h>
 #include <string.h>
 
-#define WIRE_VERSION_MIN     2 /* 1: a gap had its newest reason alone */
-#define WIRE_VERSION_MAX     2
+#define WIRE_VERSION_MIN    3 /* 2: messages longer than a page came in pieces */
+#define WIRE_VERSION_MAX    3
 
-#define WIRE_GREETING_BYTES  16
-#define WIRE_MESSAGE_BYTES   16 /* of the header */
-#define WIRE_PAGE_BYTES      8
-#define WIRE_ENTRY_BYTES     8
-#define WIRE_ENTRY_BYTES_MAX (WIRE_ENTRY_BYTES + 8 + 8)
-/* A message of a page's size fits into one, whatever stands before it. */
-#define WIRE_PAGE_OVERHEAD     (WIRE_PAGE_BYTES + WIRE_ENTRY_BYTES_MAX)
+#define WIRE_GREETING_BYTES 16
+#define WIRE_MESSAGE_BYTES  16 /* of the header */
+#define WIRE_PAGE_BYTES     8
+#define WIRE_ENTRY_BYTES    8
+/* A message of a page's size fits into one, whatever stands before and after it. */
+#define WIRE_PAGE_OVERHEAD     (WIRE_PAGE_BYTES + WIRE_ENTRY_BYTES + 8 + 8)
 
 #define WIRE_MESSAGE_MAX_LEAST 256                          /* that a side may say it accepts */
 #define WIRE_MESSAGE_MAX_LIMIT ((UINT64_C(1) << 30) - 4096) /* so that links take the rest, too */
@@ -45,12 +43,7 @@ enum wire_type { WIRE_HELLO = 1, WIRE_WELCOME, WIRE_MESSAGE, WIRE_PAGE, WIRE_REQ
 /* What the side that connects is there for; the answer says which one is wanted. */
 enum wire_role { WIRE_SENDER = 1, WIRE_SUBSCRIBER };
 
-enum wire_entry_flag {
-	WIRE_TAG = 1,   /* a tag stands behind the header */
-	WIRE_FIRST = 2, /* the first piece of a message; its length stands behind the header */
-	WIRE_NEXT = 4,  /* another piece */
-	WIRE_FLAGS = WIRE_TAG | WIRE_FIRST | WIRE_NEXT,
-};
+#define WIRE_TAG 1 /* flag of an entry: a tag stands after the header */
 
 struct wire_greeting {
 	uint8_t type, version_min, version_max, role;
@@ -101,7 +94,7 @@ static inline uint64_t wire_round_up(uint64_t bytes)
 /* Bytes in front of an entry's payload. */
 static inline uint32_t wire_entry_header_bytes(uint8_t flags)
 {
-	return WIRE_ENTRY_BYTES + (flags & WIRE_TAG ? 8 : 0) + (flags & WIRE_FIRST ? 8 : 0);
+	return WIRE_ENTRY_BYTES + (flags & WIRE_TAG ? 8 : 0);
 }
 
 /* Bytes of a page that an entry takes. */
@@ -110,31 +103,35 @@ static inline uint64_t wire_entry_bytes(uint64_t length, uint8_t flags)
 	return wire_entry_header_bytes(flags) + wire_round_up(length);
 }
 
-/* Write an entry's header and its padding. Return: where the payload goes. */
-static inline uint8_t *wire_entry_write(uint8_t *out, uint32_t length, uint8_t flags, uint64_t tag,
-					uint64_t total)
+/* Write an entry's header. Return: where the payload goes. */
+static inline uint8_t *wire_entry_begin(uint8_t *out, uint32_t length, uint8_t flags, uint64_t tag)
 {
 	wire_put64(out, length | (uint64_t)flags << 32);
-	out += WIRE_ENTRY_BYTES;
-	if (flags & WIRE_TAG) {
-		wire_put64(out, tag);
-		out += 8;
-	}
-	if (flags & WIRE_FIRST) {
-		wire_put64(out, total);
-		out += 8;
-	}
-	/* What lay there before is nobody's business. */
+	if (!(flags & WIRE_TAG))
+		return out + WIRE_ENTRY_BYTES;
+	wire_put64(out + WIRE_ENTRY_BYTES, tag);
+	return out + WIRE_ENTRY_BYTES + 8;
+}
+
+/* Before the last `length` bytes of a payload are written: what lay there is nobody's business. */
+static inline void wire_entry_pad(uint8_t *out, uint64_t length)
+{
 	if (length % 8)
 		wire_put64(out + length / 8 * 8, 0);
+}
+
+/* Write an entry's header and its padding. Return: where the payload goes. */
+static inline uint8_t *wire_entry_write(uint8_t *out, uint32_t length, uint8_t flags, uint64_t tag)
+{
+	out = wire_entry_begin(out, length, flags, tag);
+	wire_entry_pad(out, length);
 	return out;
 }
 
 struct wire_entry {
 	const uint8_t *payload;
 	uint32_t length;
-	uint8_t flags;
-	uint64_t tag, total; /* 0 where they are not there */
+	uint64_t tag; /* 0: none */
 };
 
 /* Read the entry at *at, which is before end, and move *at behind it. Return: NULL; or what is
@@ -151,26 +148,16 @@ static inline const char *wire_entry_read(const uint8_t **at, const uint8_t *end
 		return "an entry without a header";
 	word = wire_get64(in);
 	flags = (uint8_t)(word >> 32);
-	if (plx_unlikely(word >> 32 & ~(uint64_t)WIRE_FLAGS))
+	if (plx_unlikely(word >> 32 & ~(uint64_t)WIRE_TAG))
 		return "an entry with unknown flags";
-	if (plx_unlikely(flags & WIRE_NEXT && flags != WIRE_NEXT))
-		return "an entry that begins a message and goes on with one";
 	if (plx_unlikely(wire_entry_bytes((uint32_t)word, flags) > left))
 		return "an entry that is longer than its page";
-	*out = (struct wire_entry){.length = (uint32_t)word, .flags = flags};
+	*out = (struct wire_entry){.length = (uint32_t)word};
 	in += WIRE_ENTRY_BYTES;
 	if (flags & WIRE_TAG) {
 		out->tag = wire_get64(in);
 		in += 8;
 	}
-	if (flags & WIRE_FIRST) {
-		out->total = wire_get64(in);
-		in += 8;
-		if (out->total <= out->length)
-			return "a piece of a message that is all of it";
-	}
-	if (plx_unlikely(flags & (WIRE_FIRST | WIRE_NEXT) && out->length == 0))
-		return "an empty piece of a message";
 	out->payload = in;
 	*at = in + wire_round_up(out->length);
 	return NULL;

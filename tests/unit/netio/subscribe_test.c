@@ -603,19 +603,6 @@ static void broken_answers_end_their_connection(void **state)
 	take_request();
 	assert_int_equal(plx_link_send(raw, "\4\0\0\0\0\0\0\0\1", 9), 0);
 	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 2);
-	/* A message in pieces that does not go on. */
-	take_request();
-	{
-		uint8_t page[WIRE_PAGE_BYTES + 32] = {0};
-
-		wire_page_write(page, &(struct wire_gap){0});
-		wire_entry_write(page + WIRE_PAGE_BYTES, 8, WIRE_FIRST | WIRE_TAG, 1, 1000);
-		assert_int_equal(plx_link_send(raw, page, sizeof(page)), 0);
-	}
-	turn_ms(5);
-	plx_link_abort(raw);
-	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 3);
-	/* It is none of the next connection. */
 	take_request();
 	answer(&(struct wire_answer){0, WIRE_SUBSCRIBED}, 1);
 	{
