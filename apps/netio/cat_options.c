@@ -7,8 +7,7 @@
 #define RECEIVES (IN(SUBSCRIBE) | IN(RECV))
 
 static const char *const encodings[] = {"text", "hex", "raw", NULL};
-static const char *const policies[] = {"default",  "block",    "disconnect", "drop-old",
-				       "drop-new", "conflate", NULL}; /* enum netio_policy */
+static const char *const policies[] = NETIO_POLICY_NAMES;
 const char *const cat_mode_names[] = {"", "publish", "subscribe", "send", "push", "recv", NULL};
 
 struct cat_conf cat_conf = {.block_bytes = 65536, .subscribers = 1};

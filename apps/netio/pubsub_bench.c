@@ -19,8 +19,7 @@ static bool rate_given, slow_given;
 
 const char *const pubsub_modes[] = {"buffered", "at-once", "unbuffered", NULL};
 
-static const char *const policies[] = {"default",  "block",    "disconnect", "drop-old",
-				       "drop-new", "conflate", NULL}; /* enum netio_policy */
+static const char *const policies[] = NETIO_POLICY_NAMES;
 
 static const struct plx_app_option options[] = {
 	PLX_ADDRESS("listen", &pubsub_conf.listen, "publish at host:port; port 0 takes a free one"),

@@ -586,6 +586,10 @@ enum netio_policy {
 	NETIO_POLICY_COUNT,
 };
 
+/** Their names, for options: an array that ends with NULL. */
+#define NETIO_POLICY_NAMES \
+	{"default", "block", "disconnect", "drop-old", "drop-new", "conflate", NULL}
+
 /** Why a subscriber misses messages. */
 enum netio_gap_reason {
 	NETIO_GAP_DROPPED_NEW = 1, /**< by policy; also where DROP_OLD, CONFLATE find no room */

@@ -3,6 +3,8 @@
  * too slow for them: one function and one row of the table. */
 #include "outbox.h"
 
+#include <assert.h>
+
 /* No room -------------------------------------------------------------------------------------- */
 
 #define TRY_AGAIN 2 /* there may be room now */
@@ -91,7 +93,9 @@ static const struct policy {
 	[NETIO_POLICY_CONFLATE] = {.no_room = conflate, .apart = true},
 };
 
-_Static_assert(PLX_ARRAY_LEN(policies) == NETIO_POLICY_COUNT, "each policy has a row");
+static_assert(PLX_ARRAY_LEN(policies) == NETIO_POLICY_COUNT &&
+		      PLX_ARRAY_LEN(((const char *[])NETIO_POLICY_NAMES)) == NETIO_POLICY_COUNT + 1,
+	      "each policy has a row and a name");
 
 void outbox_expect(struct outbox *outbox, enum netio_policy policy)
 {
