@@ -7,11 +7,8 @@
 #include <search.h>
 #include <stdlib.h>
 
-/* The cache of a user has matches, as the user sees them. */
-#define CACHED(member) (((struct netio_subscription_cache *)0)->to[0].member)
-static_assert(sizeof(((struct netio_subscription_cache *)0)->to[0]) == sizeof(struct match) &&
-		      sizeof(CACHED(backlog_bytes)) == sizeof(uint64_t),
-	      "copied as they are");
+static_assert(sizeof(((struct netio_subscription_cache *)0)->to[0]) == sizeof(struct match),
+	      "a user's cache has matches, which are copied as they are");
 
 /* Matching ------------------------------------------------------------------------------------ */
 
