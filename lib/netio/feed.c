@@ -151,10 +151,10 @@ static const struct connection_owner owner = {
 
 struct feed *feed_find(const struct netio_feeds *feeds, const char *address)
 {
-	struct feed *feed = feeds->first;
+	struct feed *feed = LIST_FIRST(&feeds->all);
 
 	while (feed && strcmp(feed->address, address) != 0)
-		feed = feed->next;
+		feed = LIST_NEXT(feed, link);
 	return feed;
 }
 
@@ -187,11 +187,7 @@ struct feed *feed_create(struct netio_feeds *feeds, const char *host, unsigned p
 	feed->connection.one = &feed->pub;
 	feed->connection.role = WIRE_SUBSCRIBER;
 	feed->connection.link_attr = feeds->link_attr;
-	feed->next = feeds->first;
-	feed->prev_next = &feeds->first;
-	if (feed->next)
-		feed->next->prev_next = &feed->next;
-	feeds->first = feed;
+	LIST_INSERT_HEAD(&feeds->all, feed, link);
 	return feed;
 }
 
@@ -204,9 +200,7 @@ int feed_open(struct feed *feed)
 
 void feed_release(struct feed *feed)
 {
-	*feed->prev_next = feed->next;
-	if (feed->next)
-		feed->next->prev_next = feed->prev_next;
+	LIST_REMOVE(feed, link);
 	feed->feeds = NULL;
 	plx_task_cancel(&feed->tell);
 	connection_release(&feed->connection);

@@ -35,8 +35,8 @@ struct feed {
 	struct netio_publisher pub;
 	struct netio_feeds *feeds; /* NULL: the socket is gone */
 	struct intake intake;
-	uint64_t number; /* of messages on this connection, that came or were missed */
-	struct feed *next, **prev_next;
+	uint64_t number;       /* of messages on this connection, that came or were missed */
+	LIST_ENTRY(feed) link; /* of the socket's */
 
 	void *by_what;       /* struct want, of tsearch; but for those that end */
 	struct want **wants; /* by id; NULL: unused */
@@ -58,8 +58,8 @@ struct netio_feeds {
 	struct plx_link_attr link_attr;
 	uint64_t next_id;
 	struct netio_subscribe_stats stats;
-	struct feed *first;
-	struct netio_feeds *next, **prev_next; /* of the lcore's */
+	LIST_HEAD(, feed) all;
+	LIST_ENTRY(netio_feeds) link; /* of the lcore's */
 	char provider[64];
 };
 

@@ -33,21 +33,14 @@ static struct push_message *make(struct netio_push_core *core, netio_tag_t tag,
 	uint32_t total = WIRE_MESSAGE_BYTES + (uint32_t)length;
 	struct plx_buf *buf = total <= SHORT_BYTES ? plx_buf_get(core->pool) : NULL;
 	struct push_message *message;
-	uint8_t *to;
 
 	if (plx_unlikely(!buf)) {
 		buf = plx_buf_alloc(total);
 		if (!buf)
 			return NULL;
 	}
-	to = plx_buf_append(buf, total);
-	wire_message_write(to, tag);
-	to += WIRE_MESSAGE_BYTES;
-	for (size_t i = 0; i < count; i++) {
-		if (plx_likely(iov[i].iov_len > 0))
-			memcpy(to, iov[i].iov_base, iov[i].iov_len);
-		to += iov[i].iov_len;
-	}
+	wire_message_write(plx_buf_append(buf, total), tag);
+	message_copy(&(struct message){.iov = iov, .count = count}, buf->data + WIRE_MESSAGE_BYTES);
 	message = (struct push_message *)buf->base;
 	message->buf = buf;
 	return message;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Of this lcore. */
-static __thread struct netio_feeds *all;
+static __thread LIST_HEAD(, netio_feeds) all;
 
 /* Return: 0; -EINVAL. */
 static int check_attr(const struct netio_subscribe_attr *attr, struct netio_feeds *feeds)
@@ -47,11 +47,7 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 	}
 	feeds->socket = socket;
 	feeds->evloop = evloop;
-	feeds->next = all;
-	feeds->prev_next = &all;
-	if (feeds->next)
-		feeds->next->prev_next = &feeds->next;
-	all = feeds;
+	LIST_INSERT_HEAD(&all, feeds, link);
 	socket->feeds = feeds;
 	return 0;
 }
@@ -64,11 +60,9 @@ void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket)
 	socket->feeds = NULL;
 	if (!feeds)
 		return;
-	while (feeds->first)
-		feed_release(feeds->first);
-	*feeds->prev_next = feeds->next;
-	if (feeds->next)
-		feeds->next->prev_next = feeds->prev_next;
+	while (!LIST_EMPTY(&feeds->all))
+		feed_release(LIST_FIRST(&feeds->all));
+	LIST_REMOVE(feeds, link);
 	free(feeds);
 }
 
@@ -83,14 +77,12 @@ void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
 
 void feeds_release_all(struct netio_eventloop *evloop)
 {
-	struct netio_feeds *feeds = all;
+	struct netio_feeds *feeds, *next;
 
-	while (feeds) {
-		struct netio_feeds *next = feeds->next;
-
+	for (feeds = LIST_FIRST(&all); feeds; feeds = next) {
+		next = LIST_NEXT(feeds, link);
 		if (feeds->evloop == evloop)
 			netio_subscribe_socket_fini(feeds->socket);
-		feeds = next;
 	}
 }
 

@@ -9,7 +9,7 @@
 struct table_cell {
 	uint64_t value;
 	struct table_cell *next; /* of the bucket */
-	struct table_pair *pairs;
+	LIST_HEAD(, table_pair) pairs;
 	uint8_t mask; /* its index */
 };
 
@@ -195,10 +195,9 @@ static int add_pair(struct table *table, uint64_t value, uint64_t bits, struct t
 		cell = cell_create(table, value, bits, (uint8_t)index);
 	if (!cell)
 		return plx_fail(ENOMEM, "out of memory for subscriptions");
-	*pair = (struct table_pair){cell, cell->pairs, &cell->pairs, owner};
-	if (pair->next)
-		pair->next->prev_next = &pair->next;
-	cell->pairs = pair;
+	pair->cell = cell;
+	pair->owner = owner;
+	LIST_INSERT_HEAD(&cell->pairs, pair, link);
 	return 0;
 }
 
@@ -231,10 +230,8 @@ void table_remove(struct table *table, struct table_pair *pairs, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		struct table_pair *pair = &pairs[i];
 
-		*pair->prev_next = pair->next;
-		if (pair->next)
-			pair->next->prev_next = pair->prev_next;
-		if (!pair->cell->pairs)
+		LIST_REMOVE(pair, link);
+		if (LIST_EMPTY(&pair->cell->pairs))
 			cell_destroy(table, pair->cell);
 	}
 }
@@ -248,10 +245,10 @@ void *table_next(const struct table *table, struct table_search *search)
 		const struct table_cell *cell = find(table, search->tag & table->masks[index].bits,
 						     index);
 
-		pair = cell ? cell->pairs : NULL;
+		pair = cell ? LIST_FIRST(&cell->pairs) : NULL;
 	}
 	if (!pair)
 		return NULL;
-	search->pair = pair->next;
+	search->pair = LIST_NEXT(pair, link);
 	return pair->owner;
 }

@@ -9,6 +9,8 @@
 
 #include "netio_priv.h"
 
+#include <sys/queue.h>
+
 #define TABLE_PREFIXES  65 /* masks whose bits are one run from the top: 0 to 64 of them */
 #define TABLE_MASKS_MAX 64 /* different masks of other kinds */
 #define TABLE_PAIRS_MAX 126
@@ -18,8 +20,8 @@ struct table_cell;
 /* A place of a subscription in the table. Of whoever adds it. */
 struct table_pair {
 	struct table_cell *cell;
-	struct table_pair *next, **prev_next; /* of those with the same mask and value */
-	void *owner;                          /* what a lookup gives */
+	LIST_ENTRY(table_pair) link; /* of those with the same mask and value */
+	void *owner;                 /* what a lookup gives */
 };
 
 struct table_mask {

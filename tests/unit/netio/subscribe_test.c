@@ -630,7 +630,7 @@ static void what_cannot_be_opened_anew_is_tried_again(void **state)
 	begin();
 	assert_int_equal(subscribe(1), 0);
 	TURN_UNTIL(sub->subscribed == 1);
-	feed = sub->socket.feeds->first;
+	feed = LIST_FIRST(&sub->socket.feeds->all);
 	assert_int_equal(unsubscribe(1), 0);
 	for (int i = 0; i < 10000 && feed->connection.session.state == PLX_CONNECTOR_OPEN; i++)
 		plx_loop_turn();
