@@ -60,7 +60,8 @@ static void remember(const struct netio_publish_core *core, netio_tag_t tag,
 	cache->version = core->version;
 	cache->tag = tag;
 	cache->count = core->match_count;
-	memcpy(cache->to, core->matches, core->match_count * sizeof(struct match));
+	for (uint32_t i = 0; i < core->match_count; i++)
+		memcpy(&cache->to[i], &core->matches[i], sizeof(struct match));
 }
 
 void match_find(struct netio_publish_core *core, netio_tag_t tag,

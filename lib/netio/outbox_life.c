@@ -37,13 +37,15 @@ static void look_at_link(struct outbox *outbox)
 {
 	struct plx_link_stats stats;
 	uint64_t frames;
+	bool moved;
 
 	plx_link_stats(outbox->link, &stats);
 	frames = stats.frames_sent - stats.heartbeats_sent - stats.credit_frames;
-	if (frames != outbox->frames_seen)
-		outbox->owner->sent(outbox);
+	moved = frames != outbox->frames_seen;
 	outbox->frames_seen = frames;
 	plx_timer_start(&outbox->timer, LOOK_NS);
+	if (moved)
+		outbox->owner->sent(outbox);
 }
 
 static void on_timer(struct plx_timer *timer, void *arg)
@@ -53,9 +55,9 @@ static void on_timer(struct plx_timer *timer, void *arg)
 
 	if (outbox->is_closing && !outbox->is_open)
 		look_at_link(outbox);
-	if (!outbox->page)
+	else if (!outbox->page)
 		return;
-	if (now_ns >= outbox->leave_ns)
+	else if (now_ns >= outbox->leave_ns)
 		outbox_leave(outbox);
 	else if (outbox->leave_ns != UINT64_MAX)
 		plx_timer_start(timer, outbox->leave_ns - now_ns);
