@@ -4,7 +4,6 @@
  * hypervisor). No latency measured on this host is better than these. */
 #include "plx_app.h"
 
-#include <getopt.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <sched.h>
@@ -167,96 +166,80 @@ static int write_json(const struct watch *watches, unsigned count, const char *p
 /* Command line ----------------------------------------------------------------------------- */
 
 /* "0,1": CPU numbers. Returns how many, or -EINVAL. */
-static int parse_cpus(char *text, struct watch *watches)
-{
-	int count = 0;
-	char *rest = NULL;
+static struct watch watches[CPUS_MAX];
+static unsigned watch_count;
 
-	for (char *word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
-		uint64_t cpu;
-		int rc = plx_parse_uint("--cpus", word, 0, CPU_SETSIZE - 1, &cpu);
-
-		if (rc)
-			return rc;
-		if (count == CPUS_MAX)
-			return plx_fail(EINVAL, "--cpus: more than %d", CPUS_MAX);
-		watches[count++].cpu = (unsigned)cpu;
-	}
-	return count ? count : plx_fail(EINVAL, "--cpus: no CPU given");
-}
-
-static int allowed_cpus(struct watch *watches)
+static int watch_allowed(void)
 {
 	cpu_set_t set;
-	int count = 0;
 
 	if (sched_getaffinity(0, sizeof(set), &set))
 		return plx_fail(errno, "cannot tell the allowed CPUs: %s", strerror(errno));
 	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &set))
-			watches[count++].cpu = cpu;
-	return count;
+			watches[watch_count++].cpu = cpu;
+	return 0;
 }
 
-static void print_help(void)
+static const char *cpus_text, *json;
+static uint64_t duration_ns = DURATION_NS;
+static bool help;
+
+static const struct plx_app_option options[] = {
+	PLX_TEXT("cpus", "N,...", &cpus_text, "CPUs to watch (default: all that are allowed)"),
+	PLX_TIME("duration", "S", &duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
+		 "for how long (default 2s)"),
+	PLX_TEXT("json", "FILE", &json, "write the figures there too"),
+	PLX_FLAG("help", &help, "this text"),
+	PLX_OPTIONS_END,
+};
+
+static int check(void)
 {
-	printf("Usage: hiccup [--cpus N,N...] [--duration S] [--json FILE]\n"
-	       "Spin on the clock and report who else took the CPUs.\n"
-	       "  --cpus N,...   CPUs to watch (all that are allowed)\n"
-	       "  --duration S   for how long (2)\n"
-	       "  --json FILE    write the figures there too\n");
+	char *copy = cpus_text ? strdup(cpus_text) : NULL, *rest = NULL;
+	int rc = 0;
+
+	for (char *word = copy ? strtok_r(copy, ",", &rest) : NULL; word && rc == 0;
+	     word = strtok_r(NULL, ",", &rest)) {
+		uint64_t cpu = 0;
+
+		rc = plx_parse_uint("--cpus", word, 0, CPU_SETSIZE - 1, &cpu);
+		if (rc == 0 && watch_count == CPUS_MAX)
+			rc = plx_fail(EINVAL, "--cpus: more than %d", CPUS_MAX);
+		if (rc == 0)
+			watches[watch_count++].cpu = (unsigned)cpu;
+	}
+	free(copy);
+	return rc || !cpus_text || watch_count ? rc : plx_fail(EINVAL, "--cpus: no CPU given");
+}
+
+static const struct plx_app app = {.name = "hiccup", .options = options, .check = check};
+
+static int watch(void)
+{
+	int rc = watch_count ? 0 : watch_allowed();
+
+	for (unsigned i = 0; i < watch_count; i++)
+		watches[i].duration_ns = duration_ns;
+	rc = rc ? rc : watch_all(watches, watch_count);
+	if (rc)
+		return rc;
+	print_text(watches, watch_count);
+	return json ? write_json(watches, watch_count, json) : 0;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"cpus", required_argument, NULL, 'c'},
-						{"duration", required_argument, NULL, 'd'},
-						{"json", required_argument, NULL, 'j'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
-	static struct watch watches[CPUS_MAX];
-	const char *json = NULL;
-	uint64_t duration_ns = DURATION_NS;
-	int count = 0, rc = 0, which;
-
-	while (rc >= 0 && (which = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (which) {
-		case 'c':
-			rc = count = parse_cpus(optarg, watches);
-			break;
-		case 'd':
-			rc = plx_parse_duration("--duration", optarg, PLX_NS_PER_MS,
-						3600 * PLX_NS_PER_S, &duration_ns);
-			break;
-		case 'j':
-			json = optarg;
-			break;
-		case 'h':
-			print_help();
-			return 0;
-		default:
-			rc = plx_fail(EINVAL, "see --help");
-		}
-	}
-	if (rc >= 0 && optind < argc)
-		rc = plx_fail(EINVAL, "'%s' is no option; see --help", argv[optind]);
-	if (rc < 0) {
-		fprintf(stderr, "hiccup: %s\n", plx_error());
+	if (plx_app_parse(argc - 1, argv + 1, &app) != 0) {
+		plx_app_fail(&app);
 		return 2;
 	}
-
-	plx_clock_init();
-	if (!count)
-		rc = count = allowed_cpus(watches);
-	for (int i = 0; i < count; i++)
-		watches[i].duration_ns = duration_ns;
-	if (rc >= 0)
-		rc = watch_all(watches, (unsigned)count);
-	if (!rc) {
-		print_text(watches, (unsigned)count);
-		rc = json ? write_json(watches, (unsigned)count, json) : 0;
+	if (help) {
+		printf("Usage: hiccup [OPTION]...\nSpin on the clock and report who else took the "
+		       "CPUs.\n");
+		plx_app_print_options(&app, stdout);
+		return 0;
 	}
-	if (rc)
-		fprintf(stderr, "hiccup: %s\n", plx_error());
-	return rc ? 1 : 0;
+	plx_clock_init();
+	return watch() != 0 ? plx_app_fail(&app) : 0;
 }
