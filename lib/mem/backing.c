@@ -130,7 +130,31 @@ static int open_hugetlb(size_t page_bytes, size_t size_bytes)
 	return memfd;
 }
 
-static int fill_hugetlb(const struct mem_ask *ask, struct mem_block *block, int memfd)
+static int populate_hugetlb(const struct mem_block *block, size_t size_bytes, int memfd)
+{
+	int err = populate(block->base, size_bytes, memfd);
+
+	return err ? plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
+			      strerror(-err))
+		   : 0;
+}
+
+/* Give what is mapped its node, and its first bytes their memory; unmap it where that fails. */
+static int fill(const struct mem_ask *ask, struct mem_block *block, size_t first_bytes, int memfd)
+{
+	int err = bind_to_node(block->base, ask, block->size_bytes);
+
+	if (err == 0)
+		err = memfd == NO_FD ? mem_block_populate(block, block->base, first_bytes)
+				     : populate_hugetlb(block, first_bytes, memfd);
+	if (err == 0)
+		err = check_node(ask, block);
+	if (err)
+		mem_block_unmap(block);
+	return err;
+}
+
+static int share_hugetlb(const struct mem_ask *ask, struct mem_block *block, int memfd)
 {
 	size_t size_bytes = block->size_bytes;
 	/* Shared, and not MAP_NORESERVE: the pages are set aside here, or mmap fails. */
@@ -144,23 +168,7 @@ static int fill_hugetlb(const struct mem_ask *ask, struct mem_block *block, int 
 	block->base = block->map = base;
 	block->map_bytes = size_bytes;
 
-	int err = bind_to_node(base, ask, size_bytes);
-	if (err)
-		goto unmap;
-	err = populate(base, mem_round_up(ask->first_bytes, block->page_bytes), memfd);
-	if (err) {
-		plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
-			 strerror(-err));
-		goto unmap;
-	}
-	err = check_node(ask, block);
-	if (err)
-		goto unmap;
-	return 0;
-
-unmap:
-	mem_block_unmap(block);
-	return err;
+	return fill(ask, block, mem_round_up(ask->first_bytes, block->page_bytes), memfd);
 }
 
 static int map_hugetlb(const struct mem_ask *ask, struct mem_block *block)
@@ -173,7 +181,7 @@ static int map_hugetlb(const struct mem_ask *ask, struct mem_block *block)
 	if (memfd < 0)
 		return memfd;
 
-	int err = fill_hugetlb(ask, block, memfd);
+	int err = share_hugetlb(ask, block, memfd);
 	close(memfd); /* the mapping keeps the pages */
 	return err;
 }
@@ -221,23 +229,11 @@ static int map_private(const struct mem_ask *ask, struct mem_block *block)
 	if (mprotect(block->base, size_bytes, PROT_READ | PROT_WRITE) != 0) {
 		err = plx_fail(ENOMEM, "the system refuses %zu bytes of memory: %s", size_bytes,
 			       strerror(errno));
-		goto unmap;
+		mem_block_unmap(block);
+		return err;
 	}
 	madvise(block->base, size_bytes, advice); /* a kernel without them refuses: so be it */
-	err = bind_to_node(block->base, ask, size_bytes);
-	if (err)
-		goto unmap;
-	err = mem_block_populate(block, block->base, first_bytes);
-	if (err)
-		goto unmap;
-	err = check_node(ask, block);
-	if (err)
-		goto unmap;
-	return 0;
-
-unmap:
-	mem_block_unmap(block);
-	return err;
+	return fill(ask, block, first_bytes, NO_FD);
 }
 
 /* What private memory has turned out to be: smaps is read once, as a process with thousands of
