@@ -193,7 +193,6 @@ static void on_free_acceptor(struct plx_acceptor *session)
 }
 
 static const struct plx_acceptor_owner session_owner = {
-	.events = &events,
 	.hello = on_hello,
 	.create = on_create,
 	.opened = on_opened,
@@ -251,6 +250,7 @@ static int start(struct acceptor *acceptor, const char *address, const struct pl
 	const char *colon;
 	int rc;
 
+	attr.link.events = &events;
 	attr.link.protocol = PLX_PROTOCOL_NETIO;
 	attr.link.provider = acceptor->provider[0] ? acceptor->provider : NULL;
 	attr.link.hello_length = WIRE_GREETING_BYTES;

@@ -188,21 +188,16 @@ static void on_free(struct plx_connector *session)
 		of(session)->owner->free(of(session));
 }
 
-#define SESSION_OWNER(table)               \
-	{                                  \
-		.events = &(table),        \
-		.hello = on_hello,         \
-		.opened = on_opened,       \
-		.refused = on_refused,     \
-		.closed = on_closed,       \
-		.look_back = on_look_back, \
-		.settle = on_settle,       \
-		.ended = on_ended,         \
-		.free = on_free,           \
-	}
-
-static const struct plx_connector_owner session_owner = SESSION_OWNER(events);
-static const struct plx_connector_owner with_credit = SESSION_OWNER(events_with_credit);
+static const struct plx_connector_owner session_owner = {
+	.hello = on_hello,
+	.opened = on_opened,
+	.refused = on_refused,
+	.closed = on_closed,
+	.look_back = on_look_back,
+	.settle = on_settle,
+	.ended = on_ended,
+	.free = on_free,
+};
 
 /* Opening ------------------------------------------------------------------------------------- */
 
@@ -228,8 +223,7 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 	if (connection->next)
 		connection->next->prev_next = &connection->next;
 	evloop->connections = connection;
-	plx_connector_init(&connection->session, owner->credit ? &with_credit : &session_owner,
-			   &session);
+	plx_connector_init(&connection->session, &session_owner, &session);
 }
 
 static void describe_link(struct netio_connection *connection)
@@ -237,6 +231,7 @@ static void describe_link(struct netio_connection *connection)
 	struct plx_link_attr *attr = &connection->session.attr.link;
 
 	*attr = connection->link_attr;
+	attr->events = connection->owner->credit ? &events_with_credit : &events;
 	attr->protocol = PLX_PROTOCOL_NETIO;
 	attr->connect_timeout_ns = connection->attr.connect_timeout_ns;
 	if (attr->message_max_bytes == 0)

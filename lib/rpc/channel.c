@@ -138,7 +138,6 @@ static const struct plx_link_events events = {
 };
 
 static const struct plx_connector_owner owner = {
-	.events = &events,
 	.hello = on_hello,
 	.opened = on_opened,
 	.refused = on_refused,
@@ -156,6 +155,7 @@ void channel_init(struct channel *channel, struct plx_rpc_client *client)
 
 	channel->client = client;
 	channel->again.end = &channel->again.first;
+	attr.link.events = &events;
 	attr.link.protocol = PLX_PROTOCOL_RPC;
 	attr.link.hello_length = RPC_GREETING_BYTES;
 	rpc_greeting_write(attr.link.hello, &(struct rpc_greeting){

@@ -23,21 +23,6 @@ static struct peer *peer_of(struct plx_accepted *session)
 
 /* HELLO ---------------------------------------------------------------------------------------- */
 
-void peer_say_hello(const struct plx_rpc_service *service, struct plx_link_attr *attr)
-{
-	attr->hello_length = RPC_GREETING_BYTES;
-	rpc_greeting_write(attr->hello,
-			   &(struct rpc_greeting){
-				   .version_min = RPC_VERSION_MIN,
-				   .version_max = RPC_VERSION_MAX,
-				   .role = RPC_SERVER,
-				   .open_max = service->attr.open_max,
-				   .key_ms = (uint32_t)(service->attr.key_ns / PLX_NS_PER_MS),
-				   .payload_max = service->attr.request_max,
-				   .identity = service->identity,
-			   });
-}
-
 static bool is_crowded(const struct service_here *here)
 {
 	uint32_t most = here->service->attr.clients_max;
@@ -159,8 +144,24 @@ static const struct plx_link_events events = {
 	.on_writable = on_writable,
 };
 
+void peer_describe_link(const struct plx_rpc_service *service, struct plx_link_attr *attr)
+{
+	attr->events = &events;
+	attr->protocol = PLX_PROTOCOL_RPC;
+	attr->hello_length = RPC_GREETING_BYTES;
+	rpc_greeting_write(attr->hello,
+			   &(struct rpc_greeting){
+				   .version_min = RPC_VERSION_MIN,
+				   .version_max = RPC_VERSION_MAX,
+				   .role = RPC_SERVER,
+				   .open_max = service->attr.open_max,
+				   .key_ms = (uint32_t)(service->attr.key_ns / PLX_NS_PER_MS),
+				   .payload_max = service->attr.request_max,
+				   .identity = service->identity,
+			   });
+}
+
 const struct plx_acceptor_owner peer_owner = {
-	.events = &events,
 	.hello = on_hello,
 	.create = on_create,
 	.opened = on_opened,

@@ -228,7 +228,6 @@ int plx_rpc_self_test_start(uint32_t rate, bool remote)
 		.key_bytes_max = 1,
 		.self_test_rate = rate,
 	};
-	const struct plx_acceptor *acceptor;
 	struct plx_link_attr link = {0};
 	int rc;
 
@@ -248,10 +247,8 @@ int plx_rpc_self_test_start(uint32_t rate, bool remote)
 		return rc;
 	}
 	of_process->self_test_remote = remote;
-	acceptor = &of_process->here[of_process->lcore]->acceptor;
-	link.events = acceptor->owner->events;
-	link.user = (void *)acceptor->number;
-	peer_say_hello(of_process, &link);
+	link.user = (void *)of_process->here[of_process->lcore]->acceptor.number;
+	peer_describe_link(of_process, &link);
 	plx_fabric_set_self_test(&link, remote);
 	return 0;
 }

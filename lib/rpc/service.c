@@ -269,8 +269,7 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 	rc = service->listens ? 0 : service_freeze(service);
 	if (rc)
 		return rc;
-	attr.link.protocol = PLX_PROTOCOL_RPC;
-	peer_say_hello(service, &attr.link);
+	peer_describe_link(service, &attr.link);
 	attr.link.message_max_bytes = service->attr.request_max + RPC_RECORD_BYTES + RPC_KEY_BYTES;
 	if (attr.link.message_max_bytes < RPC_BATCH_BYTES)
 		attr.link.message_max_bytes = RPC_BATCH_BYTES;

@@ -193,8 +193,8 @@ void service_peer_left(struct service_here *here);
 
 /* peer.c */
 extern const struct plx_acceptor_owner peer_owner;
-/* What the service says of itself, into the attributes of links. */
-void peer_say_hello(const struct plx_rpc_service *service, struct plx_link_attr *attr);
+/* The events of links, and what the service says of itself in HELLO. */
+void peer_describe_link(const struct plx_rpc_service *service, struct plx_link_attr *attr);
 void peer_throw_out(struct peer *peer, const char *why);
 void peer_drain(struct peer *peer);
 

@@ -267,7 +267,6 @@ int plx_acceptor_listen(const struct plx_acceptor *acceptor, const char *address
 {
 	struct plx_listen_attr checked = *attr;
 
-	checked.link.events = acceptor->owner->events;
 	checked.link.user = (void *)acceptor->number;
 	return plx_link_listen(address, &checked, listener_out);
 }

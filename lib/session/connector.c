@@ -161,7 +161,6 @@ static int try_to_open(struct plx_connector *connector)
 	struct plx_link_attr attr = connector->attr.link;
 	int rc;
 
-	attr.events = connector->owner->events;
 	attr.user = connector;
 	attr.provider = connector->provider[0] ? connector->provider : NULL;
 	connector->state = PLX_CONNECTOR_CONNECTING;

@@ -34,7 +34,6 @@ enum plx_connector_state {
 
 /* What its owner is told. All but ended and free only while it is not released. */
 struct plx_connector_owner {
-	const struct plx_link_events *events; /* of its links, with PLX_CONNECTOR_EVENTS */
 	/* The private data of the peer's HELLO. Return: NULL; or constant text: the link is refused
 	 * with it, on both sides. */
 	const char *(*hello)(struct plx_connector *connector, struct plx_link *link,
@@ -57,7 +56,8 @@ struct plx_connector_owner {
 };
 
 struct plx_connector_attr {
-	struct plx_link_attr link; /* events and user are filled in; provider is copied */
+	struct plx_link_attr
+		link; /* events: with PLX_CONNECTOR_EVENTS; user: none; provider: copied */
 	uint64_t reconnect_min_ns; /* 0: PLX_RECONNECT_MIN_NS; UINT64_MAX: never again */
 	uint64_t reconnect_max_ns; /* 0: PLX_RECONNECT_MAX_NS, or reconnect_min_ns if more */
 };
@@ -136,7 +136,6 @@ struct plx_accepted;
 
 /* What its owner is told and asked; failed, settle, ended and free_acceptor may be NULL. */
 struct plx_acceptor_owner {
-	const struct plx_link_events *events; /* of its links, with PLX_ACCEPTED_EVENTS */
 	/* As of a connector; also whether there is room for one more. */
 	const char *(*hello)(struct plx_acceptor *acceptor, struct plx_link *link,
 			     const uint8_t *hello, uint32_t length);
@@ -192,8 +191,8 @@ void plx_acceptor_init(struct plx_acceptor *acceptor, const struct plx_acceptor_
 /* No link finds it any more; it must have none. Thread: any, while the lcore does not use it. */
 void plx_acceptor_fini(struct plx_acceptor *acceptor);
 
-/* Listen for it, and for those of other lcores that have its number. attr: but for events and
- * user. Return: as plx_link_listen. */
+/* Listen for it, and for those of other lcores that have its number. attr: its events
+ * with PLX_ACCEPTED_EVENTS, and no user. Return: as plx_link_listen. */
 int plx_acceptor_listen(const struct plx_acceptor *acceptor, const char *address,
 			const struct plx_listen_attr *attr, struct plx_listener **listener_out);
 

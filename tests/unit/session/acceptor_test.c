@@ -35,9 +35,11 @@ static void a_link_that_finds_no_acceptor_is_refused(void **state)
 	was = acceptor;
 	plx_acceptor_init(&nobody, was->owner, plx_acceptor_new_number(), plx_lcore_id());
 	plx_listener_close(session_listener);
-	assert_int_equal(plx_acceptor_listen(&nobody, here("0"), &(struct plx_listen_attr){0},
-					     &session_listener),
-			 0);
+	assert_int_equal(
+		plx_acceptor_listen(&nobody, here("0"),
+				    &(struct plx_listen_attr){.link.events = &accepted_events},
+				    &session_listener),
+		0);
 	plx_acceptor_fini(&nobody);
 	assert_int_equal(
 		plx_link_connect(plx_listener_address(session_listener),

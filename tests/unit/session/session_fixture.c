@@ -88,7 +88,6 @@ static const struct plx_link_events connector_events = {PLX_CONNECTOR_EVENTS,
 							.on_message = connector_message};
 
 static const struct plx_connector_owner connector_owner = {
-	.events = &connector_events,
 	.hello = connector_hello,
 	.opened = connector_opened,
 	.refused = connector_refused,
@@ -159,11 +158,10 @@ static void accepted_message(struct plx_link *link, struct plx_buf *message, voi
 	accepting.messages++;
 }
 
-static const struct plx_link_events accepted_events = {PLX_ACCEPTED_EVENTS,
-						       .on_message = accepted_message};
+const struct plx_link_events accepted_events = {PLX_ACCEPTED_EVENTS,
+						.on_message = accepted_message};
 
 static const struct plx_acceptor_owner acceptor_owner = {
-	.events = &accepted_events,
 	.hello = acceptor_hello,
 	.create = accepted_create,
 	.opened = accepted_opened,
@@ -208,7 +206,7 @@ static void say(struct plx_link_attr *attr, const char *hello)
 
 void session_listen(const char *answer, const char *port)
 {
-	struct plx_listen_attr attr = {0};
+	struct plx_listen_attr attr = {.link.events = &accepted_events};
 
 	acceptor = calloc(1, sizeof(*acceptor));
 	plx_acceptor_init(acceptor, &acceptor_owner, plx_acceptor_new_number(), plx_lcore_id());
@@ -229,7 +227,11 @@ void session_listen_no_more(void)
 
 void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns)
 {
-	struct plx_connector_attr attr = {.reconnect_min_ns = min_ns, .reconnect_max_ns = max_ns};
+	struct plx_connector_attr attr = {
+		.link.events = &connector_events,
+		.reconnect_min_ns = min_ns,
+		.reconnect_max_ns = max_ns,
+	};
 
 	say(&attr.link, hello);
 	assert_int_equal(plx_connector_check_attr(&attr), 0);

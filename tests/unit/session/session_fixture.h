@@ -29,6 +29,7 @@ extern struct test_connector connector;
 extern struct plx_acceptor *acceptor; /* NULL: it was freed */
 extern struct plx_accepted *accepted; /* the newest; NULL: it was freed */
 extern struct plx_listener *session_listener;
+extern const struct plx_link_events accepted_events; /* of the acceptor */
 
 void session_begin(void);
 
