@@ -278,9 +278,9 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 			   const struct netio_connect_attr *attr);
 
 /** Connect to a listening socket. Returns at once; cb_connection_established or _refused follows. A
- * name (not a number) is looked up, which may block, now and each time that it is tried again.
- * Return: 0; -EINVAL an address that cannot be; -EALREADY it is connected, or about to be; or as
- * plx_link_connect, such as -EHOSTUNREACH for a name that there is not: it is not tried again. */
+ * name (not a number) is looked up on another thread, for each attempt, and at most once a second;
+ * one that does not resolve is refused. Return: 0; -EINVAL an address that cannot be; -EALREADY it
+ * is connected, or about to be; or as plx_link_connect: it is not tried again. */
 int netio_connect(struct netio_send_socket *socket, const char *host, unsigned port);
 
 /** Close the connection without loss, but for what the peer does not take for 2 s, or give up

@@ -313,9 +313,9 @@ typedef void (*plx_rpc_done_fn)(const struct plx_rpc_result *result, void *arg);
 
 /** A client of one service at the addresses, a list ended by NULL: connects to all of them, and
  * goes on trying where one is away. A call goes to the one with the least open calls, by the order
- * of the list where they have equally many. Host names are looked up here, and each time a link is
- * made, which may block. Thread: an lcore, whose the client is. Return: 0; -ENOENT not an lcore;
- * -EINVAL; -ENODEV, -EOPNOTSUPP and -EACCES as plx_link_connect; -ENOMEM. */
+ * of the list where they have equally many. Host names are looked up on another thread, for each
+ * link, and at most once a second. Thread: an lcore, whose the client is. Return: 0; -ENOENT not an
+ * lcore; -EINVAL; -ENODEV, -EOPNOTSUPP and -EACCES as plx_link_connect; -ENOMEM. */
 int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_client_attr *attr,
 			  struct plx_rpc_client **client_out);
 

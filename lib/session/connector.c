@@ -56,6 +56,7 @@ static void tell_refused(struct plx_connector *connector, enum plx_link_reason r
 static void free_it(struct plx_connector *connector)
 {
 	plx_timer_stop(&connector->timer);
+	plx_lookup_cancel(&connector->lookup);
 	*connector->prev_next = connector->next;
 	if (connector->next)
 		connector->next->prev_next = connector->prev_next;
@@ -156,7 +157,7 @@ void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason re
 
 /* Opening ------------------------------------------------------------------------------------- */
 
-static int try_to_open(struct plx_connector *connector)
+static int connect_link(struct plx_connector *connector)
 {
 	struct plx_link_attr attr = connector->attr.link;
 	int rc;
@@ -171,15 +172,34 @@ static int try_to_open(struct plx_connector *connector)
 	return rc;
 }
 
-static void try_again(struct plx_connector *connector)
+/* An attempt has failed at once: plx_error() says why. */
+static void fail_attempt(struct plx_connector *connector)
 {
 	char why[PLX_ADDRESS_MAX + 100];
 
-	if (try_to_open(connector) == 0)
-		return;
 	snprintf(why, sizeof(why), "%s", plx_error());
 	wait_for_next(connector);
 	tell_refused(connector, PLX_LINK_LOCAL, why);
+}
+
+static void looked_up(struct plx_lookup *lookup, void *arg)
+{
+	if (connect_link(arg) != 0)
+		fail_attempt(arg);
+}
+
+static int try_to_open(struct plx_connector *connector)
+{
+	int rc = plx_lookup_start(&connector->lookup, connector->address, looked_up, connector);
+
+	connector->state = rc ? PLX_CONNECTOR_IDLE : PLX_CONNECTOR_LOOKING_UP;
+	return rc > 0 ? connect_link(connector) : rc;
+}
+
+static void try_again(struct plx_connector *connector)
+{
+	if (try_to_open(connector) != 0)
+		fail_attempt(connector);
 }
 
 static void on_timer(struct plx_timer *timer, void *arg)
@@ -281,6 +301,10 @@ void plx_connector_settled(struct plx_connector *connector)
 void plx_connector_close(struct plx_connector *connector)
 {
 	connector->quit = true;
+	if (connector->state == PLX_CONNECTOR_LOOKING_UP) {
+		plx_lookup_cancel(&connector->lookup);
+		connector->state = PLX_CONNECTOR_WAITING;
+	}
 	if (connector->state == PLX_CONNECTOR_WAITING) /* told from the loop */
 		plx_timer_start(&connector->timer, 0);
 	else if (connector->state == PLX_CONNECTOR_CONNECTING)
@@ -306,6 +330,7 @@ void plx_connector_release(struct plx_connector *connector)
 void plx_connector_fini(struct plx_connector *connector)
 {
 	plx_timer_stop(&connector->timer);
+	plx_lookup_cancel(&connector->lookup);
 	connector->quit = true;
 	if (!connector->current)
 		return;

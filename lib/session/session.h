@@ -25,6 +25,7 @@ struct plx_connector;
 
 enum plx_connector_state {
 	PLX_CONNECTOR_IDLE,
+	PLX_CONNECTOR_LOOKING_UP, /* the name of its host */
 	PLX_CONNECTOR_CONNECTING, /* until both HELLOs were judged */
 	PLX_CONNECTOR_OPEN,       /* link may be sent on */
 	PLX_CONNECTOR_SETTLING,   /* to be closed when all that waits is sent */
@@ -74,6 +75,7 @@ struct plx_connector {
 	enum plx_link_reason failed_as;
 	struct plx_link *current; /* the link, whatever its state; NULL: there is none */
 	struct plx_connector_attr attr;
+	struct plx_lookup lookup;
 	struct plx_timer timer;                  /* for the next attempt, or for what settles */
 	struct plx_backoff backoff;              /* reset by a link that lasts */
 	uint64_t opened_ns;                      /* 0: it was not */

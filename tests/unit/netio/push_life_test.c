@@ -29,7 +29,6 @@ static void bad_values_are_refused(void **state)
 	assert_int_equal(netio_push_connect(&pusher, longest, 1), -EINVAL);
 	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 65536), -EINVAL);
 	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 0), -EINVAL);
-	assert_int_equal(netio_push_connect(&pusher, "no.such.host.invalid", 1), -EHOSTUNREACH);
 	assert_int_equal(push_stats().receivers, 0); /* none of these */
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", 1), -ENOENT);
 	assert_int_equal(netio_push_disconnect(&pusher, NULL, 1), -EINVAL);

@@ -323,9 +323,7 @@ static void bad_arguments_are_named(void **state)
 	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
 	assert_int_equal(netio_subscribe(&sub->socket, "", at, 1), -EINVAL);
 	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", 65536, 1), -EINVAL);
-	assert_int_equal(netio_subscribe(&sub->socket, "no.such.name.invalid", at, 1),
-			 -EHOSTUNREACH);
-	assert_int_equal(netio_unsubscribe(&sub->socket, "no.such.name.invalid", at, 1), -ENOENT);
+	assert_int_equal(netio_unsubscribe(&sub->socket, "127.0.0.2", at, 1), -ENOENT);
 	assert_int_equal(netio_subscribe_socket_init(&ctx.evloop, &subs[1].socket, &attr), -EINVAL);
 	assert_non_null(strstr(plx_error(), "buffer_count 1: give 2 to 200"));
 	assert_int_equal(netio_subscribe(&subs[1].socket, "127.0.0.1", at, 1), -EINVAL);

@@ -255,6 +255,52 @@ static void bad_values_are_refused(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, session_down)
 
+/* By a name instead of its number. One that another test has looked up is known for a second. */
+static void connect_by_name(const char *name)
+{
+	char address[64];
+
+	session_listen("", NULL);
+	session_connect("", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
+	assert_true(pump_until(&connecting.opened, 1, 5000));
+	plx_connector_close(session);
+	assert_true(pump_until(&connecting.closed, 1, 5000));
+	snprintf(address, sizeof(address), "%s%s", name,
+		 strrchr(plx_listener_address(session_listener), ':'));
+	assert_int_equal(plx_connector_open(session, address), 0);
+	assert_int_equal(session->state, PLX_CONNECTOR_LOOKING_UP);
+	assert_null(session->current);
+}
+
+static void a_name_is_looked_up_meanwhile(void **state)
+{
+	session_up();
+	connect_by_name("localhost");
+	assert_true(pump_until(&connecting.opened, 2, 30000));
+}
+
+static void closed_while_a_name_is_looked_up_it_is_told_from_the_loop(void **state)
+{
+	session_up();
+	connect_by_name("Localhost");
+	plx_connector_close(session);
+	assert_int_equal(connecting.closed, 1);
+	assert_true(pump_until(&connecting.closed, 2, 5000));
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+	pump_ms(10);
+	assert_int_equal(connecting.opened, 1);
+}
+
+static void released_while_a_name_is_looked_up_it_is_freed_at_once(void **state)
+{
+	session_up();
+	connect_by_name("LOCALHOST");
+	plx_connector_release(session);
+	assert_int_equal(connecting.freed, 1);
+	connector.told = NULL;
+	pump_ms(10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +321,9 @@ int main(void)
 		TEST(released_it_settles_and_closes_without_its_owner),
 		TEST(released_while_it_waits_it_is_freed_at_once),
 		TEST(ended_for_good_its_link_closes_without_it),
+		TEST(a_name_is_looked_up_meanwhile),
+		TEST(closed_while_a_name_is_looked_up_it_is_told_from_the_loop),
+		TEST(released_while_a_name_is_looked_up_it_is_freed_at_once),
 		cmocka_unit_test(bad_values_are_refused),
 	};
 
