@@ -106,17 +106,19 @@ static void links_have_a_bound(const char *provider)
 	assert_int_equal(clients[8].opened, 1);
 }
 
-static void links_have_a_bound_over_tcp(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(links_have_a_bound_over_tcp)
 {
 	links_have_a_bound("tcp");
 }
 
-static void links_have_a_bound_over_shm(void **state)
+TEST(links_have_a_bound_over_shm)
 {
 	links_have_a_bound("shm");
 }
 
-static void an_address_has_a_bound(void **state)
+TEST(an_address_has_a_bound)
 {
 	start("tcp", &(struct plx_admission){.links_per_host_max = 3});
 	connect_clients(0, 5);
@@ -127,7 +129,7 @@ static void an_address_has_a_bound(void **state)
 }
 
 /* Over shm it is the user, whatever address is connected to. */
-static void a_user_has_a_bound(void **state)
+TEST(a_user_has_a_bound)
 {
 	start("shm", &(struct plx_admission){.links_per_host_max = 3});
 	connect_clients(0, 5);
@@ -136,7 +138,7 @@ static void a_user_has_a_bound(void **state)
 	assert_int_equal(stats().refused_host, 2);
 }
 
-static void connections_beyond_a_rate_wait(void **state)
+TEST(connections_beyond_a_rate_wait)
 {
 	uint64_t begin_ns;
 
@@ -150,7 +152,7 @@ static void connections_beyond_a_rate_wait(void **state)
 }
 
 /* Those that would wait for longer than they may take to open are refused. */
-static void connections_far_beyond_a_rate_are_refused(void **state)
+TEST(connections_far_beyond_a_rate_are_refused)
 {
 	start("tcp", &(struct plx_admission){.accepts_per_s = 4}); /* 1 at once */
 	connect_clients(0, 30);
@@ -181,18 +183,18 @@ static void the_oldest_handshake_makes_room_on(bool on_lcore_1)
 	assert_int_equal(log_count("dropped: as many"), 0);
 }
 
-static void the_oldest_handshake_makes_room(void **state)
+TEST(the_oldest_handshake_makes_room)
 {
 	the_oldest_handshake_makes_room_on(false);
 }
 
-static void the_oldest_handshake_of_another_lcore_makes_room(void **state)
+TEST(the_oldest_handshake_of_another_lcore_makes_room)
 {
 	the_oldest_handshake_makes_room_on(true);
 }
 
 /* They never get as far as a request: the provider ends the oldest by itself. */
-static void the_oldest_silent_connection_makes_room(void **state)
+TEST(the_oldest_silent_connection_makes_room)
 {
 	int fds[6];
 
@@ -217,7 +219,7 @@ static void the_oldest_silent_connection_makes_room(void **state)
 	assert_int_equal(stats().no_handshake, 6 - stats().evicted);
 }
 
-static void none_is_none(void **state)
+TEST(none_is_none)
 {
 	start("tcp", &(struct plx_admission){
 			     .links_max = UINT32_MAX,
@@ -231,7 +233,7 @@ static void none_is_none(void **state)
 	assert_int_equal(stats().refused, 0);
 }
 
-static void none_is_none_for_silent_connections(void **state)
+TEST(none_is_none_for_silent_connections)
 {
 	enum { SOCKETS = 300 }; /* the default is 256 */
 	int fds[SOCKETS];
@@ -249,23 +251,4 @@ static void none_is_none_for_silent_connections(void **state)
 		close(fds[i]);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(links_have_a_bound_over_tcp),
-		TEST(links_have_a_bound_over_shm),
-		TEST(an_address_has_a_bound),
-		TEST(a_user_has_a_bound),
-		TEST(connections_beyond_a_rate_wait),
-		TEST(connections_far_beyond_a_rate_are_refused),
-		TEST(the_oldest_handshake_makes_room),
-		TEST(the_oldest_handshake_of_another_lcore_makes_room),
-		TEST(the_oldest_silent_connection_makes_room),
-		TEST(none_is_none),
-		TEST(none_is_none_for_silent_connections),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -76,9 +76,26 @@ static void connect_as(const char *host, const struct plx_listener *listener)
 		fail_msg("%s: client %s, server %s", address, client.text, server.text);
 }
 
+static int start_with_worker(void **state)
+{
+	fixture_start(NULL, true); /* auto, too */
+	worker_start();
+	return 0;
+}
+
+static int stop_with_worker(void **state)
+{
+	worker_stop();
+	fixture_stop();
+	return 0;
+}
+
+#define TEST(test)        PLX_TEST_WITH(test, start, stop)
+#define WITH_WORKER(test) PLX_TEST_WITH(test, start_with_worker, stop_with_worker)
+
 /* Choosing ------------------------------------------------------------------------------------- */
 
-static void a_listener_of_this_host_is_met_in_memory(void **state)
+TEST(a_listener_of_this_host_is_met_in_memory)
 {
 	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
 	expect_driver("shm");
@@ -86,14 +103,14 @@ static void a_listener_of_this_host_is_met_in_memory(void **state)
 	assert_string_equal(plx_link_choice(server.link), "the peer chose it");
 }
 
-static void a_listener_on_tcp_alone_is_met_there(void **state)
+TEST(a_listener_on_tcp_alone_is_met_there)
 {
 	fixture_connect(fixture_listen("127.0.0.1:0", &on_tcp), NULL);
 	expect_driver("tcp");
 	expect_choice("on this host, but offers nothing quicker");
 }
 
-static void what_is_asked_for_is_taken(void **state)
+TEST(what_is_asked_for_is_taken)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
@@ -106,7 +123,7 @@ static void what_is_asked_for_is_taken(void **state)
 	expect_choice("asked for");
 }
 
-static void what_is_asked_for_and_not_offered_is_refused(void **state)
+TEST(what_is_asked_for_and_not_offered_is_refused)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &on_tcp);
 	struct plx_link_attr attr = on_shm;
@@ -121,7 +138,7 @@ static void what_is_asked_for_and_not_offered_is_refused(void **state)
 	assert_int_equal(client.opened, 0);
 }
 
-static void nobody_there_is_refused_by_the_last_choice(void **state)
+TEST(nobody_there_is_refused_by_the_last_choice)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
@@ -136,7 +153,7 @@ static void nobody_there_is_refused_by_the_last_choice(void **state)
 	assert_int_equal(client.closed, 1);
 }
 
-static void another_host_is_met_on_tcp(void **state)
+TEST(another_host_is_met_on_tcp)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
@@ -152,7 +169,7 @@ static void another_host_is_met_on_tcp(void **state)
 
 /* Addresses ------------------------------------------------------------------------------------ */
 
-static void every_address_of_a_wildcard_is_met_in_memory(void **state)
+TEST(every_address_of_a_wildcard_is_met_in_memory)
 {
 	static const char *const hosts[] = {"127.0.0.1", "[::1]", "localhost", "127.1.2.3"};
 	struct plx_listener *listener = fixture_listen("*:0", NULL);
@@ -164,7 +181,7 @@ static void every_address_of_a_wildcard_is_met_in_memory(void **state)
 	}
 }
 
-static void ipv6_is_met_in_memory(void **state)
+TEST(ipv6_is_met_in_memory)
 {
 	struct plx_listener *listener = fixture_listen("[::1]:0", NULL);
 
@@ -175,7 +192,7 @@ static void ipv6_is_met_in_memory(void **state)
 	expect_driver("tcp");
 }
 
-static void a_host_name_is_met_in_memory(void **state)
+TEST(a_host_name_is_met_in_memory)
 {
 	struct plx_listener *listener = fixture_listen("localhost:0", NULL);
 
@@ -185,7 +202,7 @@ static void a_host_name_is_met_in_memory(void **state)
 
 /* One listener --------------------------------------------------------------------------------- */
 
-static void both_ways_in_count(void **state)
+TEST(both_ways_in_count)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 	struct plx_listener_stats stats;
@@ -202,7 +219,7 @@ static void both_ways_in_count(void **state)
 	assert_int_equal(stats.failed, 0);
 }
 
-static void it_counts_as_one(void **state)
+TEST(it_counts_as_one)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
@@ -218,7 +235,7 @@ static void it_counts_as_one(void **state)
 	assert_int_equal(plx_fabric_open_count(), 0);
 }
 
-static void a_port_can_be_listened_on_again(void **state)
+TEST(a_port_can_be_listened_on_again)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL), *second;
 	struct plx_listen_attr attr = {.link = {.events = &side_events}};
@@ -236,7 +253,7 @@ static void a_port_can_be_listened_on_again(void **state)
 }
 
 /* Who has the name of the socket keeps processes of this host from meeting there, and no others. */
-static void a_name_that_is_taken_leaves_tcp(void **state)
+TEST(a_name_that_is_taken_leaves_tcp)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &on_tcp);
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -259,7 +276,7 @@ static void a_name_that_is_taken_leaves_tcp(void **state)
 }
 
 /* Names of other users, listening, full or not listening, keep nobody of this user apart. */
-static void a_name_that_another_user_took_does_no_harm(void **state)
+TEST(a_name_that_another_user_took_does_no_harm)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct sockaddr_un names[3];
@@ -328,7 +345,7 @@ static struct plx_listener *listen_placed(bool closes)
 	return listener;
 }
 
-static void a_callback_gets_the_listener_that_the_user_has(void **state)
+TEST(a_callback_gets_the_listener_that_the_user_has)
 {
 	static const struct plx_link_attr *const ways[] = {&on_shm, &on_tcp, &on_shm};
 	struct plx_listener *listener = listen_placed(false);
@@ -342,7 +359,7 @@ static void a_callback_gets_the_listener_that_the_user_has(void **state)
 	}
 }
 
-static void a_callback_may_close_it_whichever_way_the_peer_came(void **state)
+TEST(a_callback_may_close_it_whichever_way_the_peer_came)
 {
 	static const struct plx_link_attr *const ways[] = {&on_shm, &on_tcp};
 
@@ -364,20 +381,6 @@ static void a_callback_may_close_it_whichever_way_the_peer_came(void **state)
 	}
 }
 
-static int start_with_worker(void **state)
-{
-	fixture_start(NULL, true); /* auto, too */
-	worker_start();
-	return 0;
-}
-
-static int stop_with_worker(void **state)
-{
-	worker_stop();
-	fixture_stop();
-	return 0;
-}
-
 #define LINKS 8
 
 static uint32_t opened_on[LINKS]; /* lcores, in the order that links opened */
@@ -397,7 +400,7 @@ static void on_client_open(struct plx_link *link, void *user)
 static const struct plx_link_events server_events = {.on_open = on_server_open};
 static const struct plx_link_events client_events = {.on_open = on_client_open};
 
-static void turns_are_taken_over_both_ways_together(void **state)
+WITH_WORKER(turns_are_taken_over_both_ways_together)
 {
 	struct plx_listen_attr listen = {.link.events = &server_events,
 					 .spread = PLX_SPREAD_ROUND_ROBIN};
@@ -417,30 +420,4 @@ static void turns_are_taken_over_both_ways_together(void **state)
 	}
 }
 
-#define TEST(test)        cmocka_unit_test_setup_teardown(test, start, stop)
-#define WITH_WORKER(test) cmocka_unit_test_setup_teardown(test, start_with_worker, stop_with_worker)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_listener_of_this_host_is_met_in_memory),
-		TEST(a_listener_on_tcp_alone_is_met_there),
-		TEST(what_is_asked_for_is_taken),
-		TEST(what_is_asked_for_and_not_offered_is_refused),
-		TEST(nobody_there_is_refused_by_the_last_choice),
-		TEST(another_host_is_met_on_tcp),
-		TEST(every_address_of_a_wildcard_is_met_in_memory),
-		TEST(ipv6_is_met_in_memory),
-		TEST(a_host_name_is_met_in_memory),
-		TEST(both_ways_in_count),
-		TEST(it_counts_as_one),
-		TEST(a_port_can_be_listened_on_again),
-		TEST(a_name_that_is_taken_leaves_tcp),
-		TEST(a_name_that_another_user_took_does_no_harm),
-		TEST(a_callback_gets_the_listener_that_the_user_has),
-		TEST(a_callback_may_close_it_whichever_way_the_peer_came),
-		WITH_WORKER(turns_are_taken_over_both_ways_together),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

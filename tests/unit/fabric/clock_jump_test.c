@@ -72,7 +72,9 @@ static void jump(unsigned i)
 	jumped_ns = i % 2 ? 0 : (int64_t)(i + 1) * (HOUR_NS + 37 * (int64_t)PLX_NS_PER_MS);
 }
 
-static void neither_side_is_silent(void **state)
+#define TEST(name) PLX_TEST_WITH(name, up, down)
+
+TEST(neither_side_is_silent)
 {
 	struct rogue *rogue = open_rogue();
 	struct plx_link_stats stats;
@@ -98,7 +100,7 @@ static void neither_side_is_silent(void **state)
 	rogue_close(rogue);
 }
 
-static void who_is_silent_is_found_dead(void **state)
+TEST(who_is_silent_is_found_dead)
 {
 	struct rogue *rogue = open_rogue();
 	uint64_t begin_ns = plx_now_ns();
@@ -114,7 +116,7 @@ static void who_is_silent_is_found_dead(void **state)
 }
 
 /* The host was suspended, and the peer comes back later than this process. */
-static void a_suspended_host_gives_peers_the_same_time_again(void **state)
+TEST(a_suspended_host_gives_peers_the_same_time_again)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -137,7 +139,7 @@ static void tick(struct plx_timer *timer, void *arg)
 		plx_loop_quit();
 }
 
-static void sleeps_end_in_time(void **state)
+TEST(sleeps_end_in_time)
 {
 	struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT};
 	struct rogue *rogue = open_rogue();
@@ -159,13 +161,5 @@ static void sleeps_end_in_time(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
-	const struct CMUnitTest tests[] = {
-		TEST(neither_side_is_silent),
-		TEST(who_is_silent_is_found_dead),
-		TEST(sleeps_end_in_time),
-		TEST(a_suspended_host_gives_peers_the_same_time_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void setting_up_and_down_again_and_again_leaks_nothing(void **state)
+PLX_TEST(setting_up_and_down_again_and_again_leaks_nothing)
 {
 	for (int i = 0; i < 20; i++) {
 		fixture_start(i % 2 ? "fi:tcp" : NULL, false);
@@ -38,7 +38,7 @@ static void reconnect(struct plx_link *link, enum plx_link_reason reason, const 
 	reconnects += plx_link_connect(plx_listener_address(reconnect_to), &attr, &next) == 0;
 }
 
-static void a_link_that_reconnects_for_ever_does_not_keep_the_process(void **state)
+PLX_TEST(a_link_that_reconnects_for_ever_does_not_keep_the_process)
 {
 	static const struct plx_link_events again = {.on_close = reconnect};
 
@@ -82,7 +82,7 @@ static int close_slowly(int fd)
 	return close(fd);
 }
 
-static void all_links_are_closed_however_long_they_take(void **state)
+PLX_TEST(all_links_are_closed_however_long_they_take)
 {
 	static const struct plx_link_events events = {.on_open = slow_on_open,
 						      .on_close = slow_on_close};
@@ -131,7 +131,7 @@ static void send_foreign(void *arg)
 	is_sent = true;
 }
 
-static void a_buffer_may_be_on_a_link_of_another_lcore_at_the_end(void **state)
+PLX_TEST(a_buffer_may_be_on_a_link_of_another_lcore_at_the_end)
 {
 	fixture_start(NULL, true);
 	far = (struct side){.name = "far"};
@@ -179,7 +179,7 @@ static void *use_links(void *arg)
 	return NULL;
 }
 
-static void errors_of_other_threads_name_the_function(void **state)
+PLX_TEST(errors_of_other_threads_name_the_function)
 {
 	pthread_t thread;
 
@@ -193,15 +193,4 @@ static void errors_of_other_threads_name_the_function(void **state)
 	fixture_stop();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(setting_up_and_down_again_and_again_leaks_nothing),
-		cmocka_unit_test(a_link_that_reconnects_for_ever_does_not_keep_the_process),
-		cmocka_unit_test(all_links_are_closed_however_long_they_take),
-		cmocka_unit_test(a_buffer_may_be_on_a_link_of_another_lcore_at_the_end),
-		cmocka_unit_test(errors_of_other_threads_name_the_function),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -3,7 +3,7 @@
 
 #include "frame.h"
 
-static void header_survives_the_wire(void **state)
+PLX_TEST(header_survives_the_wire)
 {
 	struct frame_header in = {FRAME_DATA, 0, 5, 0xfffffff0}, out;
 	uint8_t bytes[FRAME_HEADER_BYTES + 5] = {0};
@@ -15,7 +15,7 @@ static void header_survives_the_wire(void **state)
 	assert_int_equal(out.granted_frames, in.granted_frames);
 }
 
-static void header_is_little_endian_as_written_down(void **state)
+PLX_TEST(header_is_little_endian_as_written_down)
 {
 	static const uint8_t golden[FRAME_HEADER_BYTES] = {6,    1,    0,    0,    0, 0, 0, 0,
 							   0x04, 0x03, 0x02, 0x01, 0, 0, 0, 0};
@@ -26,7 +26,7 @@ static void header_is_little_endian_as_written_down(void **state)
 	assert_memory_equal(bytes, golden, sizeof(golden));
 }
 
-static void frames_of_direct_data_placement_are_as_written_down(void **state)
+PLX_TEST(frames_of_direct_data_placement_are_as_written_down)
 {
 	static const uint8_t value[FRAME_PUT_BYTES] = {4, 3, 2, 1};
 	static const uint8_t number[FRAME_REVOKE_BYTES] = {8, 7, 6, 5, 4, 3, 2, 1};
@@ -40,7 +40,7 @@ static void frames_of_direct_data_placement_are_as_written_down(void **state)
 	assert_int_equal(frame_revoke_read(number), 0x0102030405060708);
 }
 
-static void broken_headers_are_named(void **state)
+PLX_TEST(broken_headers_are_named)
 {
 	static const struct {
 		struct frame_header header;
@@ -88,7 +88,7 @@ static void broken_headers_are_named(void **state)
 	}
 }
 
-static void reserved_bits_must_be_zero(void **state)
+PLX_TEST(reserved_bits_must_be_zero)
 {
 	struct frame_header in = {.type = FRAME_FIN_ACK}, out;
 	uint8_t bytes[FRAME_HEADER_BYTES];
@@ -111,7 +111,7 @@ static const struct frame_hello good_hello = {
 	.path = 0xcafe,
 };
 
-static void hello_survives_the_wire(void **state)
+PLX_TEST(hello_survives_the_wire)
 {
 	struct frame_hello out;
 	uint8_t bytes[HELLO_BYTES + 8] = {0};
@@ -130,7 +130,7 @@ static void hello_survives_the_wire(void **state)
 	assert_null(hello_read(bytes, HELLO_BYTES + 8, &out)); /* a later version may append */
 }
 
-static void private_data_of_a_hello_survives_the_wire(void **state)
+PLX_TEST(private_data_of_a_hello_survives_the_wire)
 {
 	struct frame_hello hello = good_hello, out;
 	uint8_t data[HELLO_DATA_MAX], bytes[HELLO_BYTES_MAX + 8] = {0};
@@ -151,7 +151,7 @@ static void private_data_of_a_hello_survives_the_wire(void **state)
 	assert_int_equal(out.data_length, HELLO_DATA_MAX);
 }
 
-static void private_data_that_is_not_there_is_not_read(void **state)
+PLX_TEST(private_data_that_is_not_there_is_not_read)
 {
 	static const uint8_t data[HELLO_DATA_MAX];
 	struct frame_hello hello = good_hello, out;
@@ -168,7 +168,7 @@ static void private_data_that_is_not_there_is_not_read(void **state)
 	assert_string_equal(hello_read(bytes, sizeof(bytes), &out), "too much private data");
 }
 
-static void broken_hellos_are_named(void **state)
+PLX_TEST(broken_hellos_are_named)
 {
 	struct {
 		struct frame_hello hello;
@@ -217,19 +217,4 @@ static void broken_hellos_are_named(void **state)
 	assert_non_null(strstr(hello_read(bytes, HELLO_BYTES - 1, &out), "too short"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(header_survives_the_wire),
-		cmocka_unit_test(header_is_little_endian_as_written_down),
-		cmocka_unit_test(frames_of_direct_data_placement_are_as_written_down),
-		cmocka_unit_test(broken_headers_are_named),
-		cmocka_unit_test(reserved_bits_must_be_zero),
-		cmocka_unit_test(hello_survives_the_wire),
-		cmocka_unit_test(private_data_of_a_hello_survives_the_wire),
-		cmocka_unit_test(private_data_that_is_not_there_is_not_read),
-		cmocka_unit_test(broken_hellos_are_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -114,8 +114,10 @@ static void expect_room(unsigned round)
 	take_credit();
 }
 
+#define TEST(name) PLX_TEST_WITH(name, start, stop)
+
 /* So few messages bring no news of credit: the loop itself finds that there is room. */
-static void a_full_ring_refuses_and_tells_once_of_room(void **state)
+TEST(a_full_ring_refuses_and_tells_once_of_room)
 {
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		send_until_full(LONG);
@@ -124,7 +126,7 @@ static void a_full_ring_refuses_and_tells_once_of_room(void **state)
 	}
 }
 
-static void short_messages_are_refused_alike(void **state)
+TEST(short_messages_are_refused_alike)
 {
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		for (int i = 0; i < SOME; i++)
@@ -134,7 +136,7 @@ static void short_messages_are_refused_alike(void **state)
 	}
 }
 
-static void a_refused_buffer_stays_its_owners(void **state)
+TEST(a_refused_buffer_stays_its_owners)
 {
 	struct plx_buf *buf = plx_buf_alloc(LONG);
 	struct plx_link_stats stats;
@@ -154,7 +156,7 @@ static void a_refused_buffer_stays_its_owners(void **state)
 }
 
 /* Not each turn in which it is still being written. */
-static void room_behind_a_page_is_told_of_when_there_is_some(void **state)
+PLX_TEST_WITH(room_behind_a_page_is_told_of_when_there_is_some, start_with_pages, stop)
 {
 	struct plx_buf *pages[3];
 
@@ -175,7 +177,7 @@ static void room_behind_a_page_is_told_of_when_there_is_some(void **state)
 	assert_int_equal(server.last[0] + server.last[PAGE - 1], 2 + 2);
 }
 
-static void a_close_behind_a_full_ring_loses_nothing(void **state)
+TEST(a_close_behind_a_full_ring_loses_nothing)
 {
 	send_until_full(LONG);
 	send_until_full(SHORT);
@@ -187,18 +189,4 @@ static void a_close_behind_a_full_ring_loses_nothing(void **state)
 	assert_int_equal(server.reason, PLX_LINK_CLOSED);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_full_ring_refuses_and_tells_once_of_room),
-		TEST(short_messages_are_refused_alike),
-		TEST(a_refused_buffer_stays_its_owners),
-		cmocka_unit_test_setup_teardown(room_behind_a_page_is_told_of_when_there_is_some,
-						start_with_pages, stop),
-		TEST(a_close_behind_a_full_ring_loses_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -67,7 +67,9 @@ static void let_it_get_cold(void)
 		plx_loop_turn();
 }
 
-static void a_burst_on_a_cold_link_leaves_with_the_next_turn(void **state)
+#define TEST(name) PLX_TEST_WITH(name, start, stop)
+
+TEST(a_burst_on_a_cold_link_leaves_with_the_next_turn)
 {
 	let_it_get_cold();
 	send_burst();
@@ -75,7 +77,7 @@ static void a_burst_on_a_cold_link_leaves_with_the_next_turn(void **state)
 	expect_burst();
 }
 
-static void a_set_that_has_sent_nothing_is_polled_seldom(void **state)
+TEST(a_set_that_has_sent_nothing_is_polled_seldom)
 {
 	struct plx_set *set = client.link->set;
 	uint64_t emptied_ns;
@@ -96,7 +98,7 @@ static void burst_and_quit(struct plx_timer *timer, void *arg)
 }
 
 /* Timers come behind the last poll of a turn. */
-static void a_loop_that_returns_keeps_nothing_back(void **state)
+TEST(a_loop_that_returns_keeps_nothing_back)
 {
 	struct plx_timer timer;
 
@@ -106,7 +108,7 @@ static void a_loop_that_returns_keeps_nothing_back(void **state)
 	expect_burst();
 }
 
-static void a_link_that_is_aborted_sends_what_it_had_taken(void **state)
+TEST(a_link_that_is_aborted_sends_what_it_had_taken)
 {
 	send_burst();
 	plx_link_abort(client.link);
@@ -114,7 +116,7 @@ static void a_link_that_is_aborted_sends_what_it_had_taken(void **state)
 	expect_burst();
 }
 
-static void a_link_that_is_closed_sends_what_it_had_taken(void **state)
+TEST(a_link_that_is_closed_sends_what_it_had_taken)
 {
 	send_burst();
 	assert_int_equal(plx_link_close(client.link), 0);
@@ -123,7 +125,7 @@ static void a_link_that_is_closed_sends_what_it_had_taken(void **state)
 	assert_int_equal(server.messages, BURST);
 }
 
-static void the_links_of_an_lcore_that_is_drained_send_what_they_had_taken(void **state)
+TEST(the_links_of_an_lcore_that_is_drained_send_what_they_had_taken)
 {
 	send_burst();
 	assert_int_equal(plx_fabric_drain(5 * PLX_NS_PER_S), 0);
@@ -131,18 +133,4 @@ static void the_links_of_an_lcore_that_is_drained_send_what_they_had_taken(void 
 	assert_int_equal(server.messages, BURST);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_burst_on_a_cold_link_leaves_with_the_next_turn),
-		TEST(a_set_that_has_sent_nothing_is_polled_seldom),
-		TEST(a_loop_that_returns_keeps_nothing_back),
-		TEST(a_link_that_is_aborted_sends_what_it_had_taken),
-		TEST(a_link_that_is_closed_sends_what_it_had_taken),
-		TEST(the_links_of_an_lcore_that_is_drained_send_what_they_had_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

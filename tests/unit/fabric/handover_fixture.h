@@ -50,6 +50,7 @@ int handover_start_auto(void **state);
 int handover_stop(void **state);
 
 #define handover_test(test) cmocka_unit_test_setup_teardown(test, handover_start, handover_stop)
+#define HANDOVER_TEST(test) PLX_TEST_WITH(test, handover_start, handover_stop)
 
 /** The same with provider auto: the request comes in by shm, at the listener that belongs to the
  * user's. */

@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-static void a_lane_that_stays_full_refuses_in_the_end(void **state)
+HANDOVER_TEST(a_lane_that_stays_full_refuses_in_the_end)
 {
 	uint64_t start_ns = plx_now_ns();
 
@@ -16,7 +16,7 @@ static void a_lane_that_stays_full_refuses_in_the_end(void **state)
 	assert_true(plx_now_ns() - start_ns >= 50 * PLX_NS_PER_MS);
 }
 
-static void an_lcore_that_never_comes_does_not_keep_the_peer_waiting(void **state)
+HANDOVER_TEST(an_lcore_that_never_comes_does_not_keep_the_peer_waiting)
 {
 	uint64_t start_ns = plx_now_ns();
 
@@ -27,7 +27,7 @@ static void an_lcore_that_never_comes_does_not_keep_the_peer_waiting(void **stat
 	assert_false(on_its_way());
 }
 
-static void a_request_that_was_given_up_makes_no_link_when_its_lcore_comes(void **state)
+HANDOVER_TEST(a_request_that_was_given_up_makes_no_link_when_its_lcore_comes)
 {
 	struct plx_fabric_lcore *home;
 
@@ -58,7 +58,7 @@ static int run(void *arg)
 
 /* The listener's lcore is late itself, and cannot give up. The timeout is long enough for a busy
  * host to see the request before it is given up. */
-static void an_lcore_that_comes_too_late_refuses(void **state)
+HANDOVER_TEST(an_lcore_that_comes_too_late_refuses)
 {
 	listen_placed(on_lcore_1, 500 * PLX_NS_PER_MS);
 	connect_only();
@@ -73,7 +73,7 @@ static void an_lcore_that_comes_too_late_refuses(void **state)
 	worker_stop();
 }
 
-static void a_timeout_may_be_never(void **state)
+HANDOVER_TEST(a_timeout_may_be_never)
 {
 	listen_placed(on_lcore_1, UINT64_MAX);
 	connect_only();
@@ -82,7 +82,7 @@ static void a_timeout_may_be_never(void **state)
 	serve_and_close();
 }
 
-static void a_timeout_may_be_never_in_front_of_a_full_lane(void **state)
+HANDOVER_TEST(a_timeout_may_be_never_in_front_of_a_full_lane)
 {
 	listen_placed(on_lcore_1, UINT64_MAX);
 	fill_lane_to(1);
@@ -91,7 +91,7 @@ static void a_timeout_may_be_never_in_front_of_a_full_lane(void **state)
 	expect_still_on_its_way();
 }
 
-static void a_connect_may_wait_for_ever(void **state)
+HANDOVER_TEST(a_connect_may_wait_for_ever)
 {
 	struct plx_link_attr attr = {.events = &side_events,
 				     .user = &client,
@@ -149,7 +149,7 @@ static void race(uint64_t busy_ns)
 	assert_null(listener->set->home->given_up);
 }
 
-static void a_request_is_taken_or_given_up_and_never_both(void **state)
+HANDOVER_TEST(a_request_is_taken_or_given_up_and_never_both)
 {
 	struct plx_listener_stats stats;
 
@@ -164,18 +164,4 @@ static void a_request_is_taken_or_given_up_and_never_both(void **state)
 	worker_stop();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		handover_test(a_lane_that_stays_full_refuses_in_the_end),
-		handover_test(an_lcore_that_never_comes_does_not_keep_the_peer_waiting),
-		handover_test(a_request_that_was_given_up_makes_no_link_when_its_lcore_comes),
-		handover_test(an_lcore_that_comes_too_late_refuses),
-		handover_test(a_timeout_may_be_never),
-		handover_test(a_timeout_may_be_never_in_front_of_a_full_lane),
-		handover_test(a_connect_may_wait_for_ever),
-		handover_test(a_request_is_taken_or_given_up_and_never_both),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -58,7 +58,9 @@ static void wait_without_handshake(uint64_t count)
 	assert_int_equal(without_handshake(), count);
 }
 
-static void a_link_of_another_protocol_does_not_open(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(a_link_of_another_protocol_does_not_open)
 {
 	listen_as(PLX_PROTOCOL_ECHO);
 	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_RPC}),
@@ -73,7 +75,7 @@ static void a_link_of_another_protocol_does_not_open(void **state)
 	assert_int_equal(log_count("went away"), 0);
 }
 
-static void protocols_of_programs_differ_as_well(void **state)
+TEST(protocols_of_programs_differ_as_well)
 {
 	listen_as(PLX_PROTOCOL_OWN);
 	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = 255}), PLX_LINK_HELLO);
@@ -87,7 +89,7 @@ static void expect_open(const struct plx_link_attr *how)
 	assert_true(pump_until(&client.closed, 1, 3000));
 }
 
-static void the_same_protocol_opens_and_so_does_one_that_is_not_said(void **state)
+TEST(the_same_protocol_opens_and_so_does_one_that_is_not_said)
 {
 	listen_as(PLX_PROTOCOL_ECHO);
 	expect_open(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
@@ -98,7 +100,7 @@ static void the_same_protocol_opens_and_so_does_one_that_is_not_said(void **stat
 	assert_int_equal(without_handshake(), 0);
 }
 
-static void a_host_is_logged_once_a_second(void **state)
+TEST(a_host_is_logged_once_a_second)
 {
 	uint64_t begin_ns = plx_now_ns(), seconds;
 
@@ -168,7 +170,7 @@ static enum plx_link_reason meet(const char *says, const char *answers)
 	return client.opened ? PLX_LINK_CLOSED : client.reason;
 }
 
-static void each_side_sees_what_the_other_one_says_first(void **state)
+TEST(each_side_sees_what_the_other_one_says_first)
 {
 	client_refuses = server_refuses = NULL;
 	assert_int_equal(meet("a question", "an answer"), PLX_LINK_CLOSED);
@@ -178,7 +180,7 @@ static void each_side_sees_what_the_other_one_says_first(void **state)
 	assert_memory_equal(client_saw, "an answer", 9);
 }
 
-static void the_accepting_side_refuses_and_both_hear_why(void **state)
+TEST(the_accepting_side_refuses_and_both_hear_why)
 {
 	client_refuses = NULL;
 	server_refuses = "no more than two dogs";
@@ -191,7 +193,7 @@ static void the_accepting_side_refuses_and_both_hear_why(void **state)
 			 1);
 }
 
-static void the_connecting_side_refuses_and_both_hear_why(void **state)
+TEST(the_connecting_side_refuses_and_both_hear_why)
 {
 	server_refuses = NULL;
 	client_refuses = "that is no dog";
@@ -203,16 +205,16 @@ static void the_connecting_side_refuses_and_both_hear_why(void **state)
 	assert_non_null(strstr(server.text, " refused the link: that is no dog"));
 }
 
-static void private_data_has_a_greatest_length(void **state)
+TEST(private_data_has_a_greatest_length)
 {
 	struct plx_link_attr attr = {.events = &side_events, .hello_length = 65};
 
 	fixture_start("tcp", false);
-	assert_int_equal(plx_link_connect(here("9"), &attr, &client.link), -EINVAL);
-	assert_error_has("hello_length 65 is out of range; give 0 to 64");
+	assert_fails(plx_link_connect(here("9"), &attr, &client.link), -EINVAL,
+		     "hello_length 65 is out of range; give 0 to 64");
 }
 
-static void what_is_no_hello_is_named_by_its_sound(void **state)
+TEST(what_is_no_hello_is_named_by_its_sound)
 {
 	static const uint8_t tls[32] = {0x16, 0x03, 0x01};
 	struct rogue *rogue;
@@ -225,7 +227,7 @@ static void what_is_no_hello_is_named_by_its_sound(void **state)
 	rogue_close(rogue);
 }
 
-static void one_that_goes_before_hello_did_not_crash(void **state)
+TEST(one_that_goes_before_hello_did_not_crash)
 {
 	listen_as(PLX_PROTOCOL_NONE);
 	rogue_close(rogue_connect(plx_listener_address(listener)));
@@ -265,23 +267,23 @@ static void expect_refusal(const void *bytes, size_t size, const char *what)
 	expect_open(&(struct plx_link_attr){0});
 }
 
-static void one_that_speaks_http_is_told_of(void **state)
+TEST(one_that_speaks_http_is_told_of)
 {
 	expect_refusal("GET / HTTP/1.1\r\n\r\n", 18, "it speaks HTTP");
 }
 
-static void one_that_speaks_tls_is_told_of(void **state)
+TEST(one_that_speaks_tls_is_told_of)
 {
 	expect_refusal((uint8_t[16]){0x16, 0x03, 0x01}, 16, "it speaks TLS");
 }
 
-static void one_that_speaks_libfabrics_protocol_is_told_of(void **state)
+TEST(one_that_speaks_libfabrics_protocol_is_told_of)
 {
 	expect_refusal((uint8_t[32]){3, [24] = 1}, 32,
 		       "it speaks the protocol of libfabric's own provider (fi:tcp)");
 }
 
-static void one_that_closes_without_a_word_is_told_of(void **state)
+TEST(one_that_closes_without_a_word_is_told_of)
 {
 	listen_over_tcp();
 	close(rogue_socket(plx_listener_address(listener)));
@@ -291,7 +293,7 @@ static void one_that_closes_without_a_word_is_told_of(void **state)
 			 1);
 }
 
-static void one_that_says_nothing_is_told_of(void **state)
+TEST(one_that_says_nothing_is_told_of)
 {
 	int fd;
 
@@ -311,7 +313,7 @@ static void one_that_says_nothing_is_told_of(void **state)
 	close(fd);
 }
 
-static void strangers_are_logged_once_a_second(void **state)
+TEST(strangers_are_logged_once_a_second)
 {
 	uint64_t begin_ns = plx_now_ns(), seconds;
 
@@ -375,7 +377,7 @@ static void expect_connect_fails(const char *answer, size_t size, const char *wh
 	close(fd);
 }
 
-static void a_connect_to_something_else_says_what_it_speaks(void **state)
+TEST(a_connect_to_something_else_says_what_it_speaks)
 {
 	if (is_provider_given())
 		skip();
@@ -397,7 +399,7 @@ static void a_connect_to_something_else_says_what_it_speaks(void **state)
 }
 
 /* Which may stand for several addresses. */
-static void a_connect_to_a_name_says_it_too(void **state)
+TEST(a_connect_to_a_name_says_it_too)
 {
 	char address[32], name[32];
 	int fd;
@@ -412,7 +414,7 @@ static void a_connect_to_a_name_says_it_too(void **state)
 	close(fd);
 }
 
-static void the_address_of_a_peer_can_be_left_out(void **state)
+TEST(the_address_of_a_peer_can_be_left_out)
 {
 	char text[PLX_ADDRESS_MAX + 64];
 
@@ -427,31 +429,4 @@ static void the_address_of_a_peer_can_be_left_out(void **state)
 	assert_string_equal(plx_link_without_peer(client.link, text), text);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_link_of_another_protocol_does_not_open),
-		TEST(protocols_of_programs_differ_as_well),
-		TEST(the_same_protocol_opens_and_so_does_one_that_is_not_said),
-		TEST(a_host_is_logged_once_a_second),
-		TEST(each_side_sees_what_the_other_one_says_first),
-		TEST(the_accepting_side_refuses_and_both_hear_why),
-		TEST(the_connecting_side_refuses_and_both_hear_why),
-		TEST(private_data_has_a_greatest_length),
-		TEST(what_is_no_hello_is_named_by_its_sound),
-		TEST(one_that_goes_before_hello_did_not_crash),
-		TEST(one_that_speaks_http_is_told_of),
-		TEST(one_that_speaks_tls_is_told_of),
-		TEST(one_that_speaks_libfabrics_protocol_is_told_of),
-		TEST(one_that_closes_without_a_word_is_told_of),
-		TEST(one_that_says_nothing_is_told_of),
-		TEST(strangers_are_logged_once_a_second),
-		TEST(a_connect_to_something_else_says_what_it_speaks),
-		TEST(a_connect_to_a_name_says_it_too),
-		TEST(the_address_of_a_peer_can_be_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -77,7 +77,9 @@ static void expect_end(enum plx_link_reason reason, const char *part)
 	assert_int_equal(server.reason, reason);
 }
 
-static void no_hello(void **state)
+#define WITH_HONEST(test) PLX_TEST_WITH(test, start, stop)
+
+WITH_HONEST(no_hello)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
@@ -85,13 +87,13 @@ static void no_hello(void **state)
 	rogue_close(rogue);
 }
 
-static void gone_before_hello(void **state)
+WITH_HONEST(gone_before_hello)
 {
 	rogue_close(rogue_connect(plx_listener_address(listener)));
 	expect_failure("before it said HELLO");
 }
 
-static void a_hello_of_another_protocol(void **state)
+WITH_HONEST(a_hello_of_another_protocol)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES] = {FRAME_HELLO, 0, 0, 0, HELLO_BYTES};
@@ -101,7 +103,7 @@ static void a_hello_of_another_protocol(void **state)
 	rogue_close(rogue);
 }
 
-static void a_hello_of_a_later_version(void **state)
+WITH_HONEST(a_hello_of_a_later_version)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	struct frame_hello hello = rogue_good_hello();
@@ -126,7 +128,7 @@ static void send_hello_with(struct rogue *rogue, uint32_t claimed, uint32_t sent
 	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
 }
 
-static void more_private_data_than_there_is(void **state)
+WITH_HONEST(more_private_data_than_there_is)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
@@ -135,7 +137,7 @@ static void more_private_data_than_there_is(void **state)
 	rogue_close(rogue);
 }
 
-static void more_private_data_than_there_may_be(void **state)
+WITH_HONEST(more_private_data_than_there_may_be)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
@@ -144,7 +146,7 @@ static void more_private_data_than_there_may_be(void **state)
 	rogue_close(rogue);
 }
 
-static void private_data_of_endless_length(void **state)
+WITH_HONEST(private_data_of_endless_length)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
@@ -163,7 +165,7 @@ static void send_refusal(struct rogue *rogue, const char *text)
 	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
 }
 
-static void a_refusal_that_steers_a_terminal(void **state)
+WITH_HONEST(a_refusal_that_steers_a_terminal)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
@@ -172,7 +174,7 @@ static void a_refusal_that_steers_a_terminal(void **state)
 	rogue_close(rogue);
 }
 
-static void a_refusal_of_an_open_link(void **state)
+WITH_HONEST(a_refusal_of_an_open_link)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -182,7 +184,7 @@ static void a_refusal_of_an_open_link(void **state)
 }
 
 /* It neither goes nor keeps still. */
-static void a_refused_peer_that_sends_all_the_same(void **state)
+WITH_HONEST(a_refused_peer_that_sends_all_the_same)
 {
 	struct plx_link_attr attr = {.protocol = PLX_PROTOCOL_ECHO};
 	struct frame_hello hello = rogue_good_hello();
@@ -199,7 +201,7 @@ static void a_refused_peer_that_sends_all_the_same(void **state)
 	rogue_close(rogue);
 }
 
-static void http_instead_of_hello(void **state)
+WITH_HONEST(http_instead_of_hello)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
@@ -209,7 +211,7 @@ static void http_instead_of_hello(void **state)
 }
 
 /* Of plain sockets, some of which stay open: none becomes a link. */
-static void those_that_do_not_speak_the_providers_protocol(void **state)
+WITH_HONEST(those_that_do_not_speak_the_providers_protocol)
 {
 	static const struct {
 		const char *bytes;
@@ -242,7 +244,7 @@ static void those_that_do_not_speak_the_providers_protocol(void **state)
 		close(fds[i]);
 }
 
-static void a_message_before_hello(void **state)
+WITH_HONEST(a_message_before_hello)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
@@ -251,7 +253,7 @@ static void a_message_before_hello(void **state)
 	rogue_close(rogue);
 }
 
-static void an_empty_first_frame(void **state)
+WITH_HONEST(an_empty_first_frame)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
@@ -260,7 +262,7 @@ static void an_empty_first_frame(void **state)
 	rogue_close(rogue);
 }
 
-static void insane_credit_in_hello(void **state)
+WITH_HONEST(insane_credit_in_hello)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES];
@@ -274,7 +276,7 @@ static void insane_credit_in_hello(void **state)
 	rogue_close(rogue);
 }
 
-static void a_second_hello(void **state)
+WITH_HONEST(a_second_hello)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -283,7 +285,7 @@ static void a_second_hello(void **state)
 	rogue_close(rogue);
 }
 
-static void an_unknown_frame(void **state)
+WITH_HONEST(an_unknown_frame)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -292,7 +294,7 @@ static void an_unknown_frame(void **state)
 	rogue_close(rogue);
 }
 
-static void credit_that_runs_backwards(void **state)
+WITH_HONEST(credit_that_runs_backwards)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -301,7 +303,7 @@ static void credit_that_runs_backwards(void **state)
 	rogue_close(rogue);
 }
 
-static void more_than_was_granted(void **state)
+WITH_HONEST(more_than_was_granted)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -313,7 +315,7 @@ static void more_than_was_granted(void **state)
 	rogue_close(rogue);
 }
 
-static void a_frame_longer_than_the_buffers(void **state)
+WITH_HONEST(a_frame_longer_than_the_buffers)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -323,7 +325,7 @@ static void a_frame_longer_than_the_buffers(void **state)
 	rogue_close(rogue);
 }
 
-static void a_message_announced_too_long(void **state)
+WITH_HONEST(a_message_announced_too_long)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -332,7 +334,7 @@ static void a_message_announced_too_long(void **state)
 	rogue_close(rogue);
 }
 
-static void a_message_longer_than_announced(void **state)
+WITH_HONEST(a_message_longer_than_announced)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -342,7 +344,7 @@ static void a_message_longer_than_announced(void **state)
 	rogue_close(rogue);
 }
 
-static void a_message_inside_another(void **state)
+WITH_HONEST(a_message_inside_another)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -352,7 +354,7 @@ static void a_message_inside_another(void **state)
 	rogue_close(rogue);
 }
 
-static void a_part_of_no_message(void **state)
+WITH_HONEST(a_part_of_no_message)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -363,7 +365,7 @@ static void a_part_of_no_message(void **state)
 
 /* Nothing of this side's memory is granted, so it can write nothing; but it may say that it did.
  * TCP does not say who that was, and RDMA takes a receive for it. */
-static void a_write_of_nothing_that_is_told(void **state)
+WITH_HONEST(a_write_of_nothing_that_is_told)
 {
 	struct rogue *rogue = open_rogue();
 	uint64_t data = 7;
@@ -380,7 +382,7 @@ static void a_write_of_nothing_that_is_told(void **state)
 }
 
 /* Messages lie in memory that is registered for them alone, even where the peer knows the key. */
-static void memory_that_is_registered_for_messages_cannot_be_written(void **state)
+WITH_HONEST(memory_that_is_registered_for_messages_cannot_be_written)
 {
 	struct rogue *rogue = open_rogue();
 	struct plx_set *set = server.link->set;
@@ -425,7 +427,7 @@ static int open_raw_link(void)
 	return fd;
 }
 
-static void what_is_no_frame_of_the_provider_ends_the_link_and_is_counted(void **state)
+WITH_HONEST(what_is_no_frame_of_the_provider_ends_the_link_and_is_counted)
 {
 	struct plx_listener_stats stats;
 	int fd;
@@ -441,7 +443,7 @@ static void what_is_no_frame_of_the_provider_ends_the_link_and_is_counted(void *
 	close(fd);
 }
 
-static void gone_inside_a_message(void **state)
+WITH_HONEST(gone_inside_a_message)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -451,7 +453,7 @@ static void gone_inside_a_message(void **state)
 	assert_int_equal(server.messages, 0);
 }
 
-static void a_fin_inside_a_message(void **state)
+WITH_HONEST(a_fin_inside_a_message)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -461,7 +463,7 @@ static void a_fin_inside_a_message(void **state)
 	rogue_close(rogue);
 }
 
-static void an_acknowledgement_of_no_fin(void **state)
+WITH_HONEST(an_acknowledgement_of_no_fin)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -470,7 +472,7 @@ static void an_acknowledgement_of_no_fin(void **state)
 	rogue_close(rogue);
 }
 
-static void a_message_after_fin(void **state)
+WITH_HONEST(a_message_after_fin)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -480,7 +482,7 @@ static void a_message_after_fin(void **state)
 	rogue_close(rogue);
 }
 
-static void nobody_answers_a_close(void **state)
+WITH_HONEST(nobody_answers_a_close)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -490,7 +492,7 @@ static void nobody_answers_a_close(void **state)
 }
 
 /* Each frame that it takes shows that it lives, and there are 256. */
-static void a_close_that_goes_on_for_ever_ends(void **state)
+WITH_HONEST(a_close_that_goes_on_for_ever_ends)
 {
 	struct rogue *rogue = open_rogue();
 	uint8_t *message = calloc(1, 1 << 20);
@@ -545,7 +547,7 @@ static void liar_sent(struct plx_link *link, struct plx_buf *buf, int status, vo
 
 /* It grants much, reads nothing, and agrees to close: what was sent comes back all the same, and
  * before the end is told. */
-static void an_end_that_was_agreed_without_reading(void **state)
+WITH_HONEST(an_end_that_was_agreed_without_reading)
 {
 	static const struct plx_link_events events = {.on_open = liar_open,
 						      .on_close = liar_closed};
@@ -604,7 +606,7 @@ static void an_end_that_was_agreed_without_reading(void **state)
 	honest_link_is_well();
 }
 
-static void credit_without_reading_does_not_grow_the_process(void **state)
+WITH_HONEST(credit_without_reading_does_not_grow_the_process)
 {
 	static const char message[100];
 	struct rogue *rogue = open_rogue();
@@ -624,7 +626,7 @@ static void credit_without_reading_does_not_grow_the_process(void **state)
 }
 
 /* Whatever its HELLO says it takes, no message is longer than lengths can say. */
-static void a_hello_that_accepts_everything_is_not_believed(void **state)
+WITH_HONEST(a_hello_that_accepts_everything_is_not_believed)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	struct frame_hello hello = rogue_good_hello();
@@ -637,7 +639,7 @@ static void a_hello_that_accepts_everything_is_not_believed(void **state)
 	rogue_close(rogue);
 }
 
-static void raw_sockets_with_garbage_come_and_go(void **state)
+WITH_HONEST(raw_sockets_with_garbage_come_and_go)
 {
 	if (is_provider_given())
 		skip(); /* of TCP */
@@ -670,49 +672,4 @@ static void raw_sockets_with_garbage_come_and_go(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-#define WITH_HONEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_HONEST(no_hello),
-		WITH_HONEST(gone_before_hello),
-		WITH_HONEST(a_hello_of_another_protocol),
-		WITH_HONEST(a_hello_of_a_later_version),
-		WITH_HONEST(more_private_data_than_there_is),
-		WITH_HONEST(more_private_data_than_there_may_be),
-		WITH_HONEST(private_data_of_endless_length),
-		WITH_HONEST(a_refusal_that_steers_a_terminal),
-		WITH_HONEST(a_refusal_of_an_open_link),
-		WITH_HONEST(a_refused_peer_that_sends_all_the_same),
-		WITH_HONEST(http_instead_of_hello),
-		WITH_HONEST(those_that_do_not_speak_the_providers_protocol),
-		WITH_HONEST(a_message_before_hello),
-		WITH_HONEST(an_empty_first_frame),
-		WITH_HONEST(insane_credit_in_hello),
-		WITH_HONEST(a_second_hello),
-		WITH_HONEST(an_unknown_frame),
-		WITH_HONEST(credit_that_runs_backwards),
-		WITH_HONEST(more_than_was_granted),
-		WITH_HONEST(a_frame_longer_than_the_buffers),
-		WITH_HONEST(a_message_announced_too_long),
-		WITH_HONEST(a_message_longer_than_announced),
-		WITH_HONEST(a_message_inside_another),
-		WITH_HONEST(a_part_of_no_message),
-		WITH_HONEST(a_write_of_nothing_that_is_told),
-		WITH_HONEST(memory_that_is_registered_for_messages_cannot_be_written),
-		WITH_HONEST(what_is_no_frame_of_the_provider_ends_the_link_and_is_counted),
-		WITH_HONEST(gone_inside_a_message),
-		WITH_HONEST(a_fin_inside_a_message),
-		WITH_HONEST(an_acknowledgement_of_no_fin),
-		WITH_HONEST(a_message_after_fin),
-		WITH_HONEST(nobody_answers_a_close),
-		WITH_HONEST(a_close_that_goes_on_for_ever_ends),
-		WITH_HONEST(an_end_that_was_agreed_without_reading),
-		WITH_HONEST(credit_without_reading_does_not_grow_the_process),
-		WITH_HONEST(a_hello_that_accepts_everything_is_not_believed),
-		WITH_HONEST(raw_sockets_with_garbage_come_and_go),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -108,7 +108,7 @@ static void expect_nothing_of_a_link_is_inherited(const char *provider)
 	fixture_stop();
 }
 
-static void nothing_of_a_link_is_inherited(void **state)
+PLX_TEST(nothing_of_a_link_is_inherited)
 {
 	expect_nothing_of_a_link_is_inherited("tcp");
 	expect_nothing_of_a_link_is_inherited("shm");
@@ -121,7 +121,7 @@ static uint32_t on_lcore_1(struct plx_listener *at, const char *peer, void *arg)
 }
 
 /* Also by a listener for IPv6 and IPv4, which sees an IPv4 peer by another address. */
-static void nothing_of_a_link_on_another_lcore_is_inherited(void **state)
+PLX_TEST(nothing_of_a_link_on_another_lcore_is_inherited)
 {
 	struct plx_listen_attr listen = {.link = {.events = &side_events, .user = &server},
 					 .spread = PLX_SPREAD_CALLBACK,
@@ -144,7 +144,7 @@ static void nothing_of_a_link_on_another_lcore_is_inherited(void **state)
 }
 
 /* Links come and go, and each takes the number of one before it. */
-static void a_number_that_is_used_again_is_found_again(void **state)
+PLX_TEST(a_number_that_is_used_again_is_found_again)
 {
 	fixture_start("fi:tcp", false);
 
@@ -170,7 +170,7 @@ static uint32_t on_no_lcore_if_told(struct plx_listener *at, const char *peer, v
 	return refuses ? PLX_LCORE_NONE : 0;
 }
 
-static void the_number_of_a_refused_connection_is_found_again(void **state)
+PLX_TEST(the_number_of_a_refused_connection_is_found_again)
 {
 	struct plx_listen_attr listen = {.link = {.events = &side_events, .user = &server},
 					 .spread = PLX_SPREAD_CALLBACK,
@@ -193,7 +193,7 @@ static void the_number_of_a_refused_connection_is_found_again(void **state)
 }
 
 /* What the first listener accepted has the second one's address, and a lower number. */
-static void a_listener_that_follows_another_is_not_inherited(void **state)
+PLX_TEST(a_listener_that_follows_another_is_not_inherited)
 {
 	char address[PLX_ADDRESS_MAX];
 
@@ -214,7 +214,7 @@ static void a_listener_that_follows_another_is_not_inherited(void **state)
 	fixture_stop();
 }
 
-static void the_applications_own_stay_inheritable(void **state)
+PLX_TEST(the_applications_own_stay_inheritable)
 {
 	uint16_t port;
 	int own = listen_raw(&port);
@@ -236,7 +236,7 @@ static void the_applications_own_stay_inheritable(void **state)
 #define MANY    200
 #define FAR_MIN 600
 
-static void the_search_passes_over_the_connections_it_knows(void **state)
+PLX_TEST(the_search_passes_over_the_connections_it_knows)
 {
 	static struct raw raws[MANY];
 	uint16_t port;
@@ -262,7 +262,7 @@ static void the_search_passes_over_the_connections_it_knows(void **state)
 	close(listener);
 }
 
-static void the_search_has_an_end(void **state)
+PLX_TEST(the_search_has_an_end)
 {
 	uint16_t port;
 	int listener = listen_raw(&port);
@@ -276,7 +276,7 @@ static void the_search_has_an_end(void **state)
 	close(listener);
 }
 
-static void a_connection_to_another_port_is_another(void **state)
+PLX_TEST(a_connection_to_another_port_is_another)
 {
 	uint16_t port;
 	int listener = listen_raw(&port);
@@ -307,7 +307,7 @@ static void *find_many(void *arg)
 }
 
 /* Each number goes from one to the other again and again. */
-static void lcores_find_their_own_at_the_same_time(void **state)
+PLX_TEST(lcores_find_their_own_at_the_same_time)
 {
 	unsigned found[2] = {0};
 	pthread_t threads[2];
@@ -352,7 +352,7 @@ static int look(void)
 	return 0;
 }
 
-static void no_library_has_signal_handlers_when_main_begins(void **state)
+PLX_TEST(no_library_has_signal_handlers_when_main_begins)
 {
 	int status = -1;
 	pid_t pid = fork();
@@ -375,21 +375,7 @@ static void no_library_has_signal_handlers_when_main_begins(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_library_has_signal_handlers_when_main_begins),
-		cmocka_unit_test(nothing_of_a_link_is_inherited),
-		cmocka_unit_test(nothing_of_a_link_on_another_lcore_is_inherited),
-		cmocka_unit_test(a_number_that_is_used_again_is_found_again),
-		cmocka_unit_test(the_number_of_a_refused_connection_is_found_again),
-		cmocka_unit_test(a_listener_that_follows_another_is_not_inherited),
-		cmocka_unit_test(the_applications_own_stay_inheritable),
-		cmocka_unit_test(the_search_passes_over_the_connections_it_knows),
-		cmocka_unit_test(the_search_has_an_end),
-		cmocka_unit_test(a_connection_to_another_port_is_another),
-		cmocka_unit_test(lcores_find_their_own_at_the_same_time),
-	};
-
 	if (argc > 1 && strcmp(argv[1], LOOK) == 0)
 		return look();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -260,14 +260,14 @@ static unsigned look_at_column(const char *provider, const char *column)
 }
 
 /* plx-info, for one, asks by it. */
-static void a_driver_has_a_provider_by_its_own_name(void **state)
+PLX_TEST(a_driver_has_a_provider_by_its_own_name)
 {
 	for (unsigned i = 0; plx_drivers[i]; i++)
 		if (!plx_drivers[i]->provider(plx_drivers[i]->name, false, fi_version()))
 			fail_msg("driver %s", plx_drivers[i]->name);
 }
 
-static void providers_are_as_the_document_says(void **state)
+PLX_TEST(providers_are_as_the_document_says)
 {
 	fixture_start("fi:tcp", false);
 	unsigned wrong = look_at_column("plx_tcp", "plx_tcp") + look_at_column("tcp", "fi:tcp") +
@@ -279,7 +279,7 @@ static void providers_are_as_the_document_says(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-static void rdma_is_as_the_document_says(void **state)
+PLX_TEST(rdma_is_as_the_document_says)
 {
 	struct subject verbs = {driver_of("verbs"), "verbs", NULL};
 	bool iwarp;
@@ -296,13 +296,4 @@ static void rdma_is_as_the_document_says(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_driver_has_a_provider_by_its_own_name),
-		cmocka_unit_test(providers_are_as_the_document_says),
-		cmocka_unit_test(rdma_is_as_the_document_says),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

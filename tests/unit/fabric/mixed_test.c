@@ -97,12 +97,12 @@ static void run(const char *provider)
 	fixture_stop();
 }
 
-static void all_arrive_whole_and_in_order(void **state)
+PLX_TEST(all_arrive_whole_and_in_order)
 {
 	run("tcp");
 }
 
-static void all_arrive_whole_and_in_order_on_this_host(void **state)
+PLX_TEST(all_arrive_whole_and_in_order_on_this_host)
 {
 	if (is_provider_given())
 		skip();
@@ -111,12 +111,7 @@ static void all_arrive_whole_and_in_order_on_this_host(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_arrive_whole_and_in_order),
-		cmocka_unit_test(all_arrive_whole_and_in_order_on_this_host),
-	};
-
 	for (size_t i = 0; i < sizeof(pattern); i++)
 		pattern[i] = (uint8_t)(i * 31 + (i >> 8) * 7 + (i >> 16));
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -93,17 +93,19 @@ static void the_next_address_is_tried_where_one_refuses(const char *provider)
 	assert_non_null(strstr(plx_link_peer(client.link), "127.0.0.1:"));
 }
 
-static void over_tcp_the_next_address_is_tried(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(over_tcp_the_next_address_is_tried)
 {
 	the_next_address_is_tried_where_one_refuses("tcp");
 }
 
-static void over_shm_the_next_address_is_tried(void **state)
+TEST(over_shm_the_next_address_is_tried)
 {
 	the_next_address_is_tried_where_one_refuses("shm");
 }
 
-static void by_choice_the_next_address_is_tried(void **state)
+TEST(by_choice_the_next_address_is_tried)
 {
 	the_next_address_is_tried_where_one_refuses("auto");
 }
@@ -120,30 +122,30 @@ static void all_that_were_tried_are_named(const char *provider, const char *expe
 	assert_string_equal(client.text, expected);
 }
 
-static void over_tcp_all_that_were_tried_are_named(void **state)
+TEST(over_tcp_all_that_were_tried_are_named)
 {
 	all_that_were_tried_are_named(
 		"tcp", "none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
 }
 
-static void over_shm_all_that_were_tried_are_named(void **state)
+TEST(over_shm_all_that_were_tried_are_named)
 {
 	all_that_were_tried_are_named(
 		"shm", "none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
 }
 
 /* No host of another network is reached over shm, which is known inside the call. */
-static void what_is_known_at_once_is_an_error_that_names_all(void **state)
+TEST(what_is_known_at_once_is_an_error_that_names_all)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
 	start("shm", (const char *const[]){"203.0.113.1", "203.0.113.2", NULL});
-	assert_int_equal(plx_link_connect("several:7000", &attr, &client.link), -EHOSTUNREACH);
-	assert_error_has("connect to several:7000: none of its addresses can be connected to: "
-			 "203.0.113.1: unreachable, 203.0.113.2: unreachable");
+	assert_fails(plx_link_connect("several:7000", &attr, &client.link), -EHOSTUNREACH,
+		     "connect to several:7000: none of its addresses can be connected to: "
+		     "203.0.113.1: unreachable, 203.0.113.2: unreachable");
 }
 
-static void a_listener_listens_on_each_address(void **state)
+TEST(a_listener_listens_on_each_address)
 {
 	static const char *const hosts[] = {"127.0.0.2", "127.0.0.1", "127.0.0.3"};
 	struct plx_listener *listener;
@@ -163,7 +165,7 @@ static void a_listener_listens_on_each_address(void **state)
 	assert_int_equal(plx_fabric_open_count(), 0);
 }
 
-static void a_port_that_one_address_does_not_have_is_an_error(void **state)
+TEST(a_port_that_one_address_does_not_have_is_an_error)
 {
 	struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server}};
 	struct plx_listener *taken, *listener;
@@ -207,7 +209,7 @@ static void answer_all(unsigned count)
 		sem_post(&answer);
 }
 
-static void links_go_on_while_a_resolver_is_silent(void **state)
+TEST(links_go_on_while_a_resolver_is_silent)
 {
 	struct plx_listener *listener = start_silent();
 	char *address = strdup(at("silent-1", listener));
@@ -228,7 +230,7 @@ static void links_go_on_while_a_resolver_is_silent(void **state)
 	free(address);
 }
 
-static void those_who_ask_for_one_name_share_the_answer(void **state)
+TEST(those_who_ask_for_one_name_share_the_answer)
 {
 	struct plx_lookup lookups[3];
 
@@ -241,7 +243,7 @@ static void those_who_ask_for_one_name_share_the_answer(void **state)
 	assert_int_equal(plx_lookup_start(&lookups[0], "silent-2:8", note, NULL), 1);
 }
 
-static void who_cancels_is_not_called(void **state)
+TEST(who_cancels_is_not_called)
 {
 	struct plx_lookup lookups[2] = {0};
 
@@ -258,7 +260,7 @@ static void who_cancels_is_not_called(void **state)
 
 #define MANY 64 /* names that may be under way */
 
-static void more_names_than_may_wait_are_refused(void **state)
+TEST(more_names_than_may_wait_are_refused)
 {
 	static struct plx_lookup lookups[MANY + 1];
 	char address[32];
@@ -268,15 +270,14 @@ static void more_names_than_may_wait_are_refused(void **state)
 		snprintf(address, sizeof(address), "silent-of-many-%u:7", i);
 		assert_int_equal(plx_lookup_start(&lookups[i], address, note, NULL), 0);
 	}
-	assert_int_equal(plx_lookup_start(&lookups[MANY], "silent-one-more:7", note, NULL),
-			 -EAGAIN);
-	assert_error_has("look up silent-one-more: 64 other names are looked up already");
+	assert_fails(plx_lookup_start(&lookups[MANY], "silent-one-more:7", note, NULL), -EAGAIN,
+		     "look up silent-one-more: 64 other names are looked up already");
 	answer_all(MANY);
 	assert_true(pump_until(&looked_up, MANY, 5000));
 	assert_int_equal(asked, MANY);
 }
 
-static void a_name_that_does_not_resolve_is_an_error_of_the_connect(void **state)
+TEST(a_name_that_does_not_resolve_is_an_error_of_the_connect)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 	struct plx_lookup lookup;
@@ -284,12 +285,11 @@ static void a_name_that_does_not_resolve_is_an_error_of_the_connect(void **state
 	start_silent();
 	assert_int_equal(plx_lookup_start(&lookup, "no-such-name.invalid:7", note, NULL), 0);
 	assert_true(pump_until(&looked_up, 1, 30000));
-	assert_int_equal(plx_link_connect("no-such-name.invalid:7", &attr, &client.link),
-			 -EHOSTUNREACH);
-	assert_error_has("the name no-such-name.invalid does not resolve: ");
+	assert_fails(plx_link_connect("no-such-name.invalid:7", &attr, &client.link), -EHOSTUNREACH,
+		     "the name no-such-name.invalid does not resolve: ");
 }
 
-static void what_waits_for_an_answer_at_the_end_is_let_go(void **state)
+TEST(what_waits_for_an_answer_at_the_end_is_let_go)
 {
 	struct plx_lookup lookup;
 
@@ -302,7 +302,7 @@ static void what_waits_for_an_answer_at_the_end_is_let_go(void **state)
 	assert_int_equal(looked_up, 0);
 }
 
-static void a_number_is_known_and_no_address_is_an_error(void **state)
+TEST(a_number_is_known_and_no_address_is_an_error)
 {
 	struct plx_lookup lookup;
 
@@ -312,28 +312,8 @@ static void a_number_is_known_and_no_address_is_an_error(void **state)
 	assert_int_equal(plx_lookup_start(&lookup, "127.0.0.1", note, NULL), -EINVAL);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(over_tcp_the_next_address_is_tried),
-		TEST(over_shm_the_next_address_is_tried),
-		TEST(by_choice_the_next_address_is_tried),
-		TEST(over_tcp_all_that_were_tried_are_named),
-		TEST(over_shm_all_that_were_tried_are_named),
-		TEST(what_is_known_at_once_is_an_error_that_names_all),
-		TEST(a_listener_listens_on_each_address),
-		TEST(a_port_that_one_address_does_not_have_is_an_error),
-		TEST(links_go_on_while_a_resolver_is_silent),
-		TEST(those_who_ask_for_one_name_share_the_answer),
-		TEST(who_cancels_is_not_called),
-		TEST(more_names_than_may_wait_are_refused),
-		TEST(a_name_that_does_not_resolve_is_an_error_of_the_connect),
-		TEST(what_waits_for_an_answer_at_the_end_is_let_go),
-		TEST(a_number_is_known_and_no_address_is_an_error),
-	};
-
 	sem_init(&answer, 0, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -52,7 +52,22 @@ static void drop_one(void *arg)
 	side_release(&server, 1);
 }
 
-static void a_pool_goes_with_the_last_of_its_buffers(void **state)
+static int start(void **state)
+{
+	fixture_start(NULL, true);
+	listener = fixture_listen(here("0"), NULL);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+#define TEST(test) PLX_TEST_WITH(test, start, stop)
+
+TEST(a_pool_goes_with_the_last_of_its_buffers)
 {
 	struct plx_fabric_lcore *home;
 	size_t before;
@@ -74,7 +89,7 @@ static void nothing(void *arg)
 {
 }
 
-static void another_lcore_may_drop_them(void **state)
+TEST(another_lcore_may_drop_them)
 {
 	struct plx_fabric_lcore *home;
 	size_t before;
@@ -94,7 +109,7 @@ static void another_lcore_may_drop_them(void **state)
 }
 
 /* The last one is dropped while the owner looks for it. */
-static void a_pool_is_not_taken_from_under_the_lcore_that_drops(void **state)
+TEST(a_pool_is_not_taken_from_under_the_lcore_that_drops)
 {
 	worker_start();
 	for (int round = 0; round < 200; round++) {
@@ -109,7 +124,7 @@ static void a_pool_is_not_taken_from_under_the_lcore_that_drops(void **state)
 }
 
 /* Nobody turns a loop any more: plx_fabric_fini finds them. The fixture counts the memory. */
-static void they_may_come_back_after_the_last_turn(void **state)
+TEST(they_may_come_back_after_the_last_turn)
 {
 	struct plx_fabric_lcore *home;
 
@@ -139,7 +154,7 @@ static struct plx_fabric_lcore *make_many(void)
 	return home;
 }
 
-static void a_turn_looks_at_one_however_many_there_are(void **state)
+TEST(a_turn_looks_at_one_however_many_there_are)
 {
 	struct plx_fabric_lcore *home = make_many();
 
@@ -161,7 +176,7 @@ static void a_turn_looks_at_one_however_many_there_are(void **state)
 }
 
 /* Wherever the look is, and whatever took the places of those that went. */
-static void each_is_found_within_as_many_turns_as_there_are(void **state)
+TEST(each_is_found_within_as_many_turns_as_there_are)
 {
 	struct plx_fabric_lcore *home = make_many();
 
@@ -173,7 +188,7 @@ static void each_is_found_within_as_many_turns_as_there_are(void **state)
 	}
 }
 
-static void all_that_came_back_go_at_the_end(void **state)
+TEST(all_that_came_back_go_at_the_end)
 {
 	make_many();
 	orphan_reap(listener->set->home);
@@ -181,32 +196,4 @@ static void all_that_came_back_go_at_the_end(void **state)
 		plx_buf_unref(held[i]);
 }
 
-static int start(void **state)
-{
-	fixture_start(NULL, true);
-	listener = fixture_listen(here("0"), NULL);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_pool_goes_with_the_last_of_its_buffers),
-		TEST(another_lcore_may_drop_them),
-		TEST(a_pool_is_not_taken_from_under_the_lcore_that_drops),
-		TEST(they_may_come_back_after_the_last_turn),
-		TEST(a_turn_looks_at_one_however_many_there_are),
-		TEST(each_is_found_within_as_many_turns_as_there_are),
-		TEST(all_that_came_back_go_at_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

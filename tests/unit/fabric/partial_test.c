@@ -63,7 +63,9 @@ static struct rogue *open_partial(struct side *side, uint32_t bytes)
 	return rogue;
 }
 
-static void a_message_that_stands_still_ends_its_link(void **state)
+#define TEST(name) PLX_TEST_WITH(name, start, stop)
+
+TEST(a_message_that_stands_still_ends_its_link)
 {
 	static struct side still;
 	struct rogue *rogue = open_partial(&still, 9000);
@@ -78,7 +80,7 @@ static void a_message_that_stands_still_ends_its_link(void **state)
 }
 
 /* Room is made of what has stood still for a second; else who wants more has none. */
-static void what_has_come_is_bounded(void **state)
+TEST(what_has_come_is_bounded)
 {
 	static struct side first, second, third;
 	struct rogue *rogues[3];
@@ -105,7 +107,7 @@ static void what_has_come_is_bounded(void **state)
 		rogue_close(rogues[i]);
 }
 
-static void a_message_that_was_delivered_costs_nothing_for_long(void **state)
+TEST(a_message_that_was_delivered_costs_nothing_for_long)
 {
 	uint8_t *message = calloc(1, LONG - 1000);
 	struct plx_fabric_lcore *home;
@@ -130,15 +132,4 @@ static void a_message_that_was_delivered_costs_nothing_for_long(void **state)
 	free(message);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_message_that_stands_still_ends_its_link),
-		TEST(what_has_come_is_bounded),
-		TEST(a_message_that_was_delivered_costs_nothing_for_long),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -33,7 +33,7 @@ static struct frame_hello offered(const struct plx_fabric_driver *driver, const 
 }
 
 /* V has links with S and M. What M is told must not be what S is told, or M could speak for V. */
-static void each_host_is_told_another_incarnation(void **state)
+PLX_TEST(each_host_is_told_another_incarnation)
 {
 	uint64_t told = offered(&tcp, "10.0.0.1:5000", true).incarnation;
 
@@ -59,7 +59,7 @@ static uint32_t fnv_inverse(uint32_t hash, const char *text, size_t length)
 	return hash;
 }
 
-static void a_path_does_not_tell_the_number_of_another(void **state)
+PLX_TEST(a_path_does_not_tell_the_number_of_another)
 {
 	const char mine[] = "tcp\00010.0.0.2", others[] = "tcp\00010.0.0.1";
 	uint32_t path = offered(&tcp, "10.0.0.2:5000", true).path;
@@ -98,7 +98,7 @@ static uint64_t join_and_leave_ns(size_t count)
 	return cpu_ns() - begin_ns;
 }
 
-static void no_peer_chooses_its_place_in_the_table(void **state)
+PLX_TEST(no_peer_chooses_its_place_in_the_table)
 {
 	uint64_t few_ns = join_and_leave_ns(1000), many_ns = join_and_leave_ns(16000);
 
@@ -107,13 +107,4 @@ static void no_peer_chooses_its_place_in_the_table(void **state)
 			 (double)many_ns / (double)few_ns);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_host_is_told_another_incarnation),
-		cmocka_unit_test(a_path_does_not_tell_the_number_of_another),
-		cmocka_unit_test(no_peer_chooses_its_place_in_the_table),
-	};
-
-	return cmocka_run_group_tests(tests, setup, NULL);
-}
+PLX_TEST_MAIN_WITH(setup, NULL)

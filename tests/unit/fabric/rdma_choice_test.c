@@ -65,20 +65,30 @@ static void expect_link(const char *driver, const char *choice)
 	assert_true(pump_until(&client.messages, 1, 2000));
 }
 
-static void rdma_comes_before_tcp(void **state)
+static int start_required(void **state)
+{
+	rdma = WORKS;
+	start_as((struct plx_fabric_conf){.require_rdma = true});
+	return 0;
+}
+
+#define TEST(test)     PLX_TEST_WITH(test, start, stop)
+#define REQUIRED(test) PLX_TEST_WITH(test, start_required, stop)
+
+TEST(rdma_comes_before_tcp)
 {
 	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
 	expect_link("fake", "an RDMA device routes to the peer");
 }
 
-static void without_a_route_it_is_tcp(void **state)
+TEST(without_a_route_it_is_tcp)
 {
 	rdma = NO_ROUTE;
 	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
 	expect_link("tcp", "no RDMA device routes to the peer");
 }
 
-static void who_refuses_rdma_is_met_on_tcp(void **state)
+TEST(who_refuses_rdma_is_met_on_tcp)
 {
 	rdma = REFUSES;
 	for (int i = 0; i < 3; i++) {
@@ -92,7 +102,7 @@ static void who_refuses_rdma_is_met_on_tcp(void **state)
 	}
 }
 
-static void who_does_not_answer_by_rdma_is_met_on_tcp(void **state)
+TEST(who_does_not_answer_by_rdma_is_met_on_tcp)
 {
 	struct plx_link_attr attr = {.connect_timeout_ns = 100 * PLX_NS_PER_MS};
 
@@ -101,7 +111,7 @@ static void who_does_not_answer_by_rdma_is_met_on_tcp(void **state)
 	expect_link("tcp", "the peer did not answer by RDMA");
 }
 
-static void who_is_not_there_at_all_is_told_of_once(void **state)
+TEST(who_is_not_there_at_all_is_told_of_once)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
@@ -115,7 +125,7 @@ static void who_is_not_there_at_all_is_told_of_once(void **state)
 	assert_int_equal(plx_fabric_open_count(), 0);
 }
 
-static void a_link_that_is_given_up_goes_nowhere_else(void **state)
+TEST(a_link_that_is_given_up_goes_nowhere_else)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
@@ -131,7 +141,7 @@ static void a_link_that_is_given_up_goes_nowhere_else(void **state)
 }
 
 /* The fixture counts memory and descriptors. */
-static void the_process_may_end_while_it_goes_over(void **state)
+TEST(the_process_may_end_while_it_goes_over)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
@@ -140,7 +150,7 @@ static void the_process_may_end_while_it_goes_over(void **state)
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
 }
 
-static void what_is_asked_for_stays(void **state)
+TEST(what_is_asked_for_stays)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "fake"};
 
@@ -154,14 +164,7 @@ static void what_is_asked_for_stays(void **state)
 
 /* Required ------------------------------------------------------------------------------------- */
 
-static int start_required(void **state)
-{
-	rdma = WORKS;
-	start_as((struct plx_fabric_conf){.require_rdma = true});
-	return 0;
-}
-
-static void required_rdma_is_never_tcp(void **state)
+REQUIRED(required_rdma_is_never_tcp)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
@@ -174,47 +177,26 @@ static void required_rdma_is_never_tcp(void **state)
 	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), -EHOSTUNREACH);
 }
 
-static void required_rdma_does_not_let_tcp_be_asked_for(void **state)
+REQUIRED(required_rdma_does_not_let_tcp_be_asked_for)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "tcp"};
 
-	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), -EINVAL);
-	assert_error_has("provider tcp: it is no RDMA, which is required");
+	assert_fails(plx_link_connect("127.0.0.1:1", &attr, &client.link), -EINVAL,
+		     "provider tcp: it is no RDMA, which is required");
 }
 
-static void required_rdma_needs_a_device(void **state)
+PLX_TEST(required_rdma_needs_a_device)
 {
 	struct plx_fabric_conf conf = {.drivers = table, .require_rdma = true};
 
 	rdma = NO_DEVICE;
-	assert_int_equal(plx_fabric_init(&conf), -ENODEV);
-	assert_error_has("this host has no RDMA device");
+	assert_fails(plx_fabric_init(&conf), -ENODEV, "this host has no RDMA device");
 	conf.provider = "tcp";
-	assert_int_equal(plx_fabric_init(&conf), -EINVAL);
-	assert_error_has("--provider tcp: it is no RDMA, which is required");
+	assert_fails(plx_fabric_init(&conf), -EINVAL,
+		     "--provider tcp: it is no RDMA, which is required");
 	conf.require_rdma = false;
 	assert_int_equal(plx_fabric_init(&conf), 0);
 	plx_fabric_fini();
 }
 
-#define TEST(test)     cmocka_unit_test_setup_teardown(test, start, stop)
-#define REQUIRED(test) cmocka_unit_test_setup_teardown(test, start_required, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(rdma_comes_before_tcp),
-		TEST(without_a_route_it_is_tcp),
-		TEST(who_refuses_rdma_is_met_on_tcp),
-		TEST(who_does_not_answer_by_rdma_is_met_on_tcp),
-		TEST(who_is_not_there_at_all_is_told_of_once),
-		TEST(a_link_that_is_given_up_goes_nowhere_else),
-		TEST(the_process_may_end_while_it_goes_over),
-		TEST(what_is_asked_for_stays),
-		REQUIRED(required_rdma_is_never_tcp),
-		REQUIRED(required_rdma_does_not_let_tcp_be_asked_for),
-		cmocka_unit_test(required_rdma_needs_a_device),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

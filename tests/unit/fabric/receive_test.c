@@ -285,22 +285,14 @@ static void travel(uint32_t from, uint32_t to)
 	fixture_stop();
 }
 
-static void messages_travel_from_the_main_lcore_to_a_worker(void **state)
+PLX_TEST(messages_travel_from_the_main_lcore_to_a_worker)
 {
 	travel(0, 1);
 }
 
-static void messages_travel_from_a_worker_to_the_main_lcore(void **state)
+PLX_TEST(messages_travel_from_a_worker_to_the_main_lcore)
 {
 	travel(1, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(messages_travel_from_the_main_lcore_to_a_worker),
-		cmocka_unit_test(messages_travel_from_a_worker_to_the_main_lcore),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -79,14 +79,16 @@ static void connect_once(const char *address, const struct plx_link_attr *attr)
 	plx_listener_close(listener);
 }
 
-static void a_link_over_tcp_looks_at_no_descriptors_but_its_own(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(a_link_over_tcp_looks_at_no_descriptors_but_its_own)
 {
 	start("tcp");
 	connect_once("127.0.0.1:0", NULL);
 	assert_in_range(calls, 0, CALLS_MAX);
 }
 
-static void a_listener_at_every_address_does_neither(void **state)
+TEST(a_listener_at_every_address_does_neither)
 {
 	struct plx_listener *listener;
 
@@ -97,7 +99,7 @@ static void a_listener_at_every_address_does_neither(void **state)
 }
 
 /* Each has libfabric objects of its own. */
-static void a_link_with_direct_data_placement_does_neither(void **state)
+TEST(a_link_with_direct_data_placement_does_neither)
 {
 	start("tcp");
 	connect_once("127.0.0.1:0", &(struct plx_link_attr){.direct = true});
@@ -105,23 +107,11 @@ static void a_link_with_direct_data_placement_does_neither(void **state)
 }
 
 /* The test sees such looks: libfabric's own provider needs them. */
-static void a_link_over_libfabrics_own_provider_does(void **state)
+TEST(a_link_over_libfabrics_own_provider_does)
 {
 	start("fi:tcp");
 	connect_once("127.0.0.1:0", NULL);
 	assert_true(calls > DESCRIPTORS);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_link_over_tcp_looks_at_no_descriptors_but_its_own),
-		TEST(a_listener_at_every_address_does_neither),
-		TEST(a_link_with_direct_data_placement_does_neither),
-		TEST(a_link_over_libfabrics_own_provider_does),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

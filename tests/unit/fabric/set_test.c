@@ -37,7 +37,7 @@ static unsigned registered(const struct plx_set *set)
 	return count;
 }
 
-static void zones_are_registered_also_late_ones(void **state)
+PLX_TEST(zones_are_registered_also_late_ones)
 {
 	start_with_registration();
 
@@ -61,7 +61,7 @@ static void zones_are_registered_also_late_ones(void **state)
 	fixture_stop();
 }
 
-static void a_zone_newer_than_the_set_knows_is_registered_when_used(void **state)
+PLX_TEST(a_zone_newer_than_the_set_knows_is_registered_when_used)
 {
 	start_with_registration();
 
@@ -92,7 +92,7 @@ static void count(struct plx_link *link, struct plx_buf *buf, int status, void *
 	completions++;
 }
 
-static void memory_outside_the_zones_is_sent_through_a_copy(void **state)
+PLX_TEST(memory_outside_the_zones_is_sent_through_a_copy)
 {
 	start_with_registration();
 
@@ -112,7 +112,7 @@ static void memory_outside_the_zones_is_sent_through_a_copy(void **state)
 	fixture_stop();
 }
 
-static void every_nth_small_message_asks_for_its_completion(void **state)
+PLX_TEST(every_nth_small_message_asks_for_its_completion)
 {
 	start_with_registration();
 
@@ -177,12 +177,12 @@ static void arming(const char *provider)
 	fixture_stop();
 }
 
-static void an_armed_set_sleeps_and_is_woken_on_the_drivers_choice(void **state)
+PLX_TEST(an_armed_set_sleeps_and_is_woken_on_the_drivers_choice)
 {
 	arming("tcp");
 }
 
-static void an_armed_set_sleeps_and_is_woken_on_libfabric_tcp(void **state)
+PLX_TEST(an_armed_set_sleeps_and_is_woken_on_libfabric_tcp)
 {
 	if (is_provider_given())
 		skip();
@@ -202,7 +202,7 @@ static int getinfo_of_short_messages(uint32_t version, const char *node, const c
 
 /* As with RDMA, where a device has a longest message. The listener's side has what its provider
  * says. */
-static void no_frame_is_longer_than_the_provider_takes(void **state)
+PLX_TEST(no_frame_is_longer_than_the_provider_takes)
 {
 	static struct plx_fabric_driver brief;
 	static const struct plx_fabric_driver *table[] = {&brief, NULL};
@@ -221,7 +221,7 @@ static void no_frame_is_longer_than_the_provider_takes(void **state)
 	fixture_stop();
 }
 
-static void two_providers_are_open_side_by_side(void **state)
+PLX_TEST(two_providers_are_open_side_by_side)
 {
 	if (is_provider_given() || FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
 		skip(); /* tcp has nothing else to connect to */
@@ -239,7 +239,7 @@ static void two_providers_are_open_side_by_side(void **state)
 	fixture_stop();
 }
 
-static void a_cold_set_wakes_up_at_once(void **state)
+PLX_TEST(a_cold_set_wakes_up_at_once)
 {
 	fixture_start(NULL, false);
 
@@ -273,7 +273,7 @@ static void send_and_wait(struct plx_buf *buf, unsigned count)
 }
 
 /* Else memory would be taken from the zones for each message, and new ones be registered. */
-static void copies_into_the_zones_use_the_same_memory_again(void **state)
+PLX_TEST(copies_into_the_zones_use_the_same_memory_again)
 {
 	start_with_registration();
 	fixture_connect(fixture_listen(here("0"), NULL), NULL);
@@ -292,7 +292,7 @@ static void copies_into_the_zones_use_the_same_memory_again(void **state)
 }
 
 /* Such a provider would be given no descriptor, and read it. */
-static void a_message_that_cannot_be_registered_is_refused(void **state)
+PLX_TEST(a_message_that_cannot_be_registered_is_refused)
 {
 	start_with_registration();
 	fixture_connect(fixture_listen(here("0"), NULL), NULL);
@@ -309,20 +309,18 @@ static void a_message_that_cannot_be_registered_is_refused(void **state)
 	}
 	set->zones_registered = plx_zone_count(); /* as where none could be */
 	plx_buf_append(buf, 20000);
-	assert_int_equal(plx_link_send_buf(client.link, buf, NULL, NULL), -ENOMEM);
-	assert_error_has("ulimit -l");
+	assert_fails(plx_link_send_buf(client.link, buf, NULL, NULL), -ENOMEM, "ulimit -l");
 	plx_buf_unref(buf);
-	assert_int_equal(plx_link_connect("127.0.0.1:1",
-					  &(struct plx_link_attr){.events = &side_events},
-					  &client.link),
-			 -ENOMEM);
-	assert_error_has("ulimit -l");
+	assert_fails(plx_link_connect("127.0.0.1:1",
+				      &(struct plx_link_attr){.events = &side_events},
+				      &client.link),
+		     -ENOMEM, "ulimit -l");
 	assert_int_equal(server.closed, 0);
 	fixture_stop();
 }
 
 /* What came while the lcore did something else for long is there with the first look. */
-static void an_lcore_that_was_away_looks_at_once(void **state)
+PLX_TEST(an_lcore_that_was_away_looks_at_once)
 {
 	fixture_start("shm", false);
 
@@ -359,7 +357,7 @@ static void end_in_a_turn_without_time(const char *provider)
 	fixture_stop();
 }
 
-static void links_end_also_where_a_turn_has_no_time(void **state)
+PLX_TEST(links_end_also_where_a_turn_has_no_time)
 {
 	end_in_a_turn_without_time("shm");
 	end_in_a_turn_without_time("tcp");
@@ -370,21 +368,5 @@ int main(void)
 	for (size_t i = 0; i < sizeof(pattern); i++)
 		pattern[i] = (uint8_t)(i * 31 + (i >> 8));
 
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(zones_are_registered_also_late_ones),
-		cmocka_unit_test(a_zone_newer_than_the_set_knows_is_registered_when_used),
-		cmocka_unit_test(memory_outside_the_zones_is_sent_through_a_copy),
-		cmocka_unit_test(copies_into_the_zones_use_the_same_memory_again),
-		cmocka_unit_test(a_message_that_cannot_be_registered_is_refused),
-		cmocka_unit_test(every_nth_small_message_asks_for_its_completion),
-		cmocka_unit_test(an_armed_set_sleeps_and_is_woken_on_the_drivers_choice),
-		cmocka_unit_test(an_armed_set_sleeps_and_is_woken_on_libfabric_tcp),
-		cmocka_unit_test(no_frame_is_longer_than_the_provider_takes),
-		cmocka_unit_test(two_providers_are_open_side_by_side),
-		cmocka_unit_test(a_cold_set_wakes_up_at_once),
-		cmocka_unit_test(an_lcore_that_was_away_looks_at_once),
-		cmocka_unit_test(links_end_also_where_a_turn_has_no_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

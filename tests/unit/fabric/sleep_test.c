@@ -125,22 +125,22 @@ static void sleeps_and_is_woken(const char *provider)
 	fixture_stop();
 }
 
-static void the_tcp_driver_wakes(void **state)
+PLX_TEST(the_tcp_driver_wakes)
 {
 	sleeps_and_is_woken("tcp");
 }
 
-static void libfabrics_tcp_wakes(void **state)
+PLX_TEST(libfabrics_tcp_wakes)
 {
 	sleeps_and_is_woken("fi:tcp");
 }
 
-static void shm_wakes(void **state)
+PLX_TEST(shm_wakes)
 {
 	sleeps_and_is_woken("shm");
 }
 
-static void one_that_stays_silent_is_found_out(void **state)
+PLX_TEST(one_that_stays_silent_is_found_out)
 {
 	uint64_t longest_ns = 0;
 
@@ -188,7 +188,7 @@ static void expect_naps(void)
 			(plx_now_ns() - begin_ns) / PLX_NS_PER_MS + 30);
 }
 
-static void one_that_always_wakes_is_found_out(void **state)
+PLX_TEST(one_that_always_wakes_is_found_out)
 {
 	make_liar(arm_always, false);
 	fixture_start_with(liars, true);
@@ -211,7 +211,7 @@ static void one_that_always_wakes_is_found_out(void **state)
 	close(lie);
 }
 
-static void one_that_is_ready_at_the_start_is_not_asked(void **state)
+PLX_TEST(one_that_is_ready_at_the_start_is_not_asked)
 {
 	make_liar(arm_always, true);
 	fixture_start_with(liars, true);
@@ -229,7 +229,7 @@ static void one_that_is_ready_at_the_start_is_not_asked(void **state)
 }
 
 /* What plx-info shows. */
-static void providers_are_tried_out(void **state)
+PLX_TEST(providers_are_tried_out)
 {
 	fixture_start("tcp", false);
 	for (unsigned i = 0; plx_drivers[i]; i++) {
@@ -266,7 +266,7 @@ static int open_queues_by_the_book(struct plx_fabric_fids *fids, const struct fi
 	return plx_driver_fi_tcp.open_queues(fids, &tcp);
 }
 
-static void net_lies_behind_fi_trywait(void **state)
+PLX_TEST(net_lies_behind_fi_trywait)
 {
 	if (FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
 		skip();
@@ -281,7 +281,7 @@ static void net_lies_behind_fi_trywait(void **state)
 }
 
 /* As libfabric's tcp does while receive buffers are withheld. */
-static void one_that_never_can_be_armed_lets_nap(void **state)
+PLX_TEST(one_that_never_can_be_armed_lets_nap)
 {
 	make_liar(arm_never, false);
 	fixture_start_with(liars, true);
@@ -320,7 +320,7 @@ static int arm_and_clear(struct plx_fabric_fids *fids)
 	return eventfd_read(lie, &value) == 0 || errno == EAGAIN ? 0 : -errno;
 }
 
-static void parts_of_messages_are_slept_on(void **state)
+PLX_TEST(parts_of_messages_are_slept_on)
 {
 	uint64_t end_ns;
 
@@ -366,7 +366,7 @@ static void descriptors_that_run_out_are_named(const char *provider, int family,
 	expect_sleep();
 }
 
-static void no_descriptor_to_accept_with_over_tcp(void **state)
+PLX_TEST(no_descriptor_to_accept_with_over_tcp)
 {
 	struct sockaddr_in to;
 
@@ -382,7 +382,7 @@ static void no_descriptor_to_accept_with_over_tcp(void **state)
 	fixture_stop();
 }
 
-static void no_descriptor_to_accept_with_over_shm(void **state)
+PLX_TEST(no_descriptor_to_accept_with_over_shm)
 {
 	struct sockaddr_in of;
 	struct sockaddr_un names[3];
@@ -407,7 +407,7 @@ static void quit_after(struct plx_timer *timer, void *arg)
 }
 
 /* Each has a domain, and descriptors, of its own at both ends, which are here. */
-static void many_direct_links_are_slept_on(void **state)
+PLX_TEST(many_direct_links_are_slept_on)
 {
 	const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT};
 	const struct plx_link_attr direct = {.direct = true};
@@ -440,23 +440,4 @@ static void many_direct_links_are_slept_on(void **state)
 	fixture_stop();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_tcp_driver_wakes),
-		cmocka_unit_test(libfabrics_tcp_wakes),
-		cmocka_unit_test(shm_wakes),
-		cmocka_unit_test(one_that_stays_silent_is_found_out),
-		cmocka_unit_test(one_that_always_wakes_is_found_out),
-		cmocka_unit_test(one_that_is_ready_at_the_start_is_not_asked),
-		cmocka_unit_test(one_that_never_can_be_armed_lets_nap),
-		cmocka_unit_test(providers_are_tried_out),
-		cmocka_unit_test(net_lies_behind_fi_trywait),
-		cmocka_unit_test(parts_of_messages_are_slept_on),
-		cmocka_unit_test(many_direct_links_are_slept_on),
-		cmocka_unit_test(no_descriptor_to_accept_with_over_tcp),
-		cmocka_unit_test(no_descriptor_to_accept_with_over_shm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -55,7 +55,9 @@ static bool is_kept(const struct plx_buf *buf)
 	return false;
 }
 
-static void what_was_sent_is_used_again(void **state)
+#define SPARE_TEST(name) PLX_TEST_WITH(name, start, stop)
+
+SPARE_TEST(what_was_sent_is_used_again)
 {
 	struct plx_buf *first = get(20000), *second = get(20000);
 
@@ -72,7 +74,7 @@ static void what_was_sent_is_used_again(void **state)
 }
 
 /* A reference that is left keeps it from being written to. */
-static void what_is_in_use_is_left_alone(void **state)
+SPARE_TEST(what_is_in_use_is_left_alone)
 {
 	struct plx_buf *bufs[SPARE_COUNT + 4];
 
@@ -88,7 +90,7 @@ static void what_is_in_use_is_left_alone(void **state)
 	}
 }
 
-static void longer_ones_take_the_place_of_shorter_ones(void **state)
+SPARE_TEST(longer_ones_take_the_place_of_shorter_ones)
 {
 	struct plx_buf *buf;
 
@@ -114,7 +116,7 @@ static void longer_ones_take_the_place_of_shorter_ones(void **state)
 	plx_buf_unref(buf);
 }
 
-static void what_is_kept_is_bounded(void **state)
+SPARE_TEST(what_is_kept_is_bounded)
 {
 	struct plx_buf *bufs[20], *longer;
 
@@ -140,7 +142,7 @@ static void what_is_kept_is_bounded(void **state)
 	assert_int_equal(home->spare_bytes, 0);
 }
 
-static void copies_arrive_as_they_were(void **state)
+SPARE_TEST(copies_arrive_as_they_were)
 {
 	struct plx_link_attr attr = {.rx_buf_bytes = 65536};
 	struct plx_listener *listener = fixture_listen(here("0"), &attr);
@@ -171,17 +173,4 @@ static void copies_arrive_as_they_were(void **state)
 	free(bytes);
 }
 
-#define SPARE_TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SPARE_TEST(what_was_sent_is_used_again),
-		SPARE_TEST(what_is_in_use_is_left_alone),
-		SPARE_TEST(longer_ones_take_the_place_of_shorter_ones),
-		SPARE_TEST(what_is_kept_is_bounded),
-		SPARE_TEST(copies_arrive_as_they_were),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

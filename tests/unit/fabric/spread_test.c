@@ -205,15 +205,12 @@ static void wrong_attributes_are_named(void **state)
 	struct plx_listener *listener;
 
 	attr.lcores[1] = 1 << 13;
-	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), -EINVAL);
-	assert_error_has("no lcore 77");
+	assert_fails(plx_link_listen(here("0"), &attr, &listener), -EINVAL, "no lcore 77");
 	attr.lcores[1] = 0;
 	attr.spread = PLX_SPREAD_CALLBACK;
-	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), -EINVAL);
-	assert_error_has("place");
+	assert_fails(plx_link_listen(here("0"), &attr, &listener), -EINVAL, "place");
 	attr.spread = (enum plx_spread)9;
-	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), -EINVAL);
-	assert_error_has("spread 9");
+	assert_fails(plx_link_listen(here("0"), &attr, &listener), -EINVAL, "spread 9");
 }
 
 #define ALONE(test)       cmocka_unit_test_setup_teardown(test, start, stop)

@@ -80,7 +80,9 @@ static void rogue_begins(uint64_t total)
 	rogue_sends(frame, sizeof(frame));
 }
 
-static void heartbeats_wait_for_a_sign_of_life(void **state)
+#define ALONE(test) PLX_TEST_WITH(test, start, stop)
+
+ALONE(heartbeats_wait_for_a_sign_of_life)
 {
 	pump_ms(300);
 	assert_in_range(server.link->stats.heartbeats_sent, 0, 1);
@@ -99,7 +101,7 @@ static void release_one(void)
 }
 
 /* The heartbeats between carry grants, too: so look soon, and at what the peer knows. */
-static void credit_that_is_not_needed_waits(void **state)
+ALONE(credit_that_is_not_needed_waits)
 {
 	struct plx_link *link = server.link;
 
@@ -127,7 +129,7 @@ static void credit_that_is_not_needed_waits(void **state)
 
 /* A message in two frames, kept, takes the last credit of which the peer knows: it is told of what
  * was granted since. */
-static void what_was_held_back_is_told_with_the_last_credit(void **state)
+ALONE(what_was_held_back_is_told_with_the_last_credit)
 {
 	struct plx_link *link = server.link;
 
@@ -150,23 +152,11 @@ static void what_was_held_back_is_told_with_the_last_credit(void **state)
 	assert_int_equal(server.closed, 0);
 }
 
-static void as_many_receives_are_kept_as_frames_can_be_under_way(void **state)
+ALONE(as_many_receives_are_kept_as_frames_can_be_under_way)
 {
 	assert_int_equal(server.link->rx_control, LINK_RX_CONTROL_ALL);
 	assert_int_equal(server.link->rx_posted + server.link->rx_kept,
 			 WINDOW + LINK_RX_CONTROL_ALL);
 }
 
-#define ALONE(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(heartbeats_wait_for_a_sign_of_life),
-		ALONE(credit_that_is_not_needed_waits),
-		ALONE(what_was_held_back_is_told_with_the_last_credit),
-		ALONE(as_many_receives_are_kept_as_frames_can_be_under_way),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

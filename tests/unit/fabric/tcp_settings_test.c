@@ -71,27 +71,29 @@ static void connect_both(const char *settings)
 	fixture_connect(listener, NULL);
 }
 
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
 /* The kernel doubles what is asked for. */
-static void buffers_have_the_size_that_was_set(void **state)
+TEST(buffers_have_the_size_that_was_set)
 {
 	connect_both("send_bytes=20000,receive_bytes=30000");
 	expect_sockets(SOL_SOCKET, SO_SNDBUF, 40000);
 	expect_sockets(SOL_SOCKET, SO_RCVBUF, 60000);
 }
 
-static void the_user_timeout_is_set(void **state)
+TEST(the_user_timeout_is_set)
 {
 	connect_both("user_timeout_ms=12345");
 	expect_sockets(IPPROTO_TCP, TCP_USER_TIMEOUT, 12345);
 }
 
-static void dscp_marks_what_both_sides_send(void **state)
+TEST(dscp_marks_what_both_sides_send)
 {
 	connect_both("dscp=46");
 	expect_sockets(IPPROTO_IP, IP_TOS, 46 << 2);
 }
 
-static void dscp_marks_ipv6_too(void **state)
+TEST(dscp_marks_ipv6_too)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
@@ -117,7 +119,7 @@ static void dscp_marks_ipv6_too(void **state)
 }
 
 /* Without CAP_NET_ADMIN, or in a kernel without it, a socket goes without. */
-static void busy_polling_is_set_where_it_is_allowed(void **state)
+TEST(busy_polling_is_set_where_it_is_allowed)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), value = 50;
 	bool allowed = setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &value, sizeof(value)) == 0;
@@ -128,7 +130,7 @@ static void busy_polling_is_set_where_it_is_allowed(void **state)
 		expect_sockets(SOL_SOCKET, SO_BUSY_POLL, 50);
 }
 
-static void what_is_not_set_is_as_before(void **state)
+TEST(what_is_not_set_is_as_before)
 {
 	connect_both("dscp=46,user_timeout_ms=12345");
 	fixture_stop();
@@ -138,7 +140,7 @@ static void what_is_not_set_is_as_before(void **state)
 }
 
 /* It listens, and never accepts: the kernel does. */
-static void a_listener_that_says_nothing_is_given_up(void **state)
+TEST(a_listener_that_says_nothing_is_given_up)
 {
 	struct plx_link_attr attr = {
 		.events = &side_events, .user = &client, .connect_timeout_ns = 60 * PLX_NS_PER_S};
@@ -160,13 +162,13 @@ static void a_listener_that_says_nothing_is_given_up(void **state)
 	close(fd);
 }
 
-static void wrong_settings_are_told(void **state)
+PLX_TEST(wrong_settings_are_told)
 {
-	assert_int_equal(plx_fabric_check_tcp(plx_drivers, "--tcp", "sendbytes=1"), -EINVAL);
-	assert_error_has("--tcp sendbytes=1: 'sendbytes=1' is no setting; give KEY=VALUE,... with "
-			 "keys from send_bytes, receive_bytes, ");
-	assert_int_equal(plx_fabric_check_tcp(plx_drivers, "--tcp", "dscp=64"), -EINVAL);
-	assert_error_has("--tcp dscp 64: out of range; give 0 to 63");
+	assert_fails(plx_fabric_check_tcp(plx_drivers, "--tcp", "sendbytes=1"), -EINVAL,
+		     "--tcp sendbytes=1: 'sendbytes=1' is no setting; give KEY=VALUE,... with "
+		     "keys from send_bytes, receive_bytes, ");
+	assert_fails(plx_fabric_check_tcp(plx_drivers, "--tcp", "dscp=64"), -EINVAL,
+		     "--tcp dscp 64: out of range; give 0 to 63");
 	/* It is --handshakes-max to a listener. */
 	assert_int_equal(plx_fabric_check_tcp(plx_drivers, "--tcp", "handshakes_max=4"), -EINVAL);
 	assert_int_equal(plx_fabric_init(&(struct plx_fabric_conf){.drivers = plx_drivers,
@@ -174,20 +176,4 @@ static void wrong_settings_are_told(void **state)
 			 -EINVAL);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(buffers_have_the_size_that_was_set),
-		TEST(the_user_timeout_is_set),
-		TEST(dscp_marks_what_both_sides_send),
-		TEST(dscp_marks_ipv6_too),
-		TEST(busy_polling_is_set_where_it_is_allowed),
-		TEST(what_is_not_set_is_as_before),
-		TEST(a_listener_that_says_nothing_is_given_up),
-		cmocka_unit_test(wrong_settings_are_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

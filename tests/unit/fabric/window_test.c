@@ -56,7 +56,7 @@ static uint64_t memory_used(void)
 	return stats.bytes_used;
 }
 
-static void half_is_given_as_it_is_asked_for(void **state)
+PLX_TEST(half_is_given_as_it_is_asked_for)
 {
 	start(31 * LARGE_ASK);
 
@@ -75,7 +75,7 @@ static void half_is_given_as_it_is_asked_for(void **state)
 }
 
 /* A link with a small window is slower, and else as others. */
-static void long_messages_come_through_the_least_window(void **state)
+PLX_TEST(long_messages_come_through_the_least_window)
 {
 	start(PLX_RECEIVE_BYTES_MIN);
 
@@ -99,7 +99,7 @@ static void long_messages_come_through_the_least_window(void **state)
 	fixture_stop();
 }
 
-static void what_is_asked_for_is_never_exceeded(void **state)
+PLX_TEST(what_is_asked_for_is_never_exceeded)
 {
 	const struct plx_link_attr tiny = {.rx_buf_bytes = 256, .rx_buf_count = 3};
 
@@ -116,7 +116,7 @@ static void what_is_asked_for_is_never_exceeded(void **state)
 	fixture_stop();
 }
 
-static void a_link_that_ends_gives_back(void **state)
+PLX_TEST(a_link_that_ends_gives_back)
 {
 	start(8 * LARGE_ASK);
 
@@ -138,7 +138,7 @@ static void a_link_that_ends_gives_back(void **state)
 }
 
 /* Their receives, and the operations of either direction. */
-static void a_thousand_links_take_less_than_64_mib(void **state)
+PLX_TEST(a_thousand_links_take_less_than_64_mib)
 {
 	const struct {
 		uint64_t receive_bytes;
@@ -162,7 +162,7 @@ static void a_thousand_links_take_less_than_64_mib(void **state)
 	}
 }
 
-static void bytes_out_of_range_are_refused(void **state)
+PLX_TEST(bytes_out_of_range_are_refused)
 {
 	const struct plx_fabric_conf conf = {.receive_bytes = 1024};
 
@@ -172,15 +172,6 @@ static void bytes_out_of_range_are_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(half_is_given_as_it_is_asked_for),
-		cmocka_unit_test(long_messages_come_through_the_least_window),
-		cmocka_unit_test(what_is_asked_for_is_never_exceeded),
-		cmocka_unit_test(a_link_that_ends_gives_back),
-		cmocka_unit_test(a_thousand_links_take_less_than_64_mib),
-		cmocka_unit_test(bytes_out_of_range_are_refused),
-	};
-
 	more_descriptors();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void end(void)
 	netio_buffered_send_socket_fini(&sender);
 }
 
-static void many_small_messages_share_a_page(void **state)
+SOCKET_TEST(many_small_messages_share_a_page)
 {
 	begin_with(NULL, (struct netio_buffered_attr){0});
 	for (unsigned i = 0; i < 20000; i++)
@@ -104,7 +104,7 @@ static void many_small_messages_share_a_page(void **state)
 	end();
 }
 
-static void a_page_leaves_when_it_should(void **state)
+SOCKET_TEST(a_page_leaves_when_it_should)
 {
 	uint64_t began_ns;
 
@@ -145,7 +145,7 @@ static void a_page_leaves_when_it_should(void **state)
 	end();
 }
 
-static void a_message_longer_than_a_page_is_put_together(void **state)
+SOCKET_TEST(a_message_longer_than_a_page_is_put_together)
 {
 	static const size_t around[] = {512, 1024, 1536, 2048, 5120};
 	struct iovec pieces[3];
@@ -184,7 +184,7 @@ static void a_message_longer_than_a_page_is_put_together(void **state)
 	end();
 }
 
-static void a_message_of_a_page_fits_into_one(void **state)
+SOCKET_TEST(a_message_of_a_page_fits_into_one)
 {
 	begin_with(NULL, (struct netio_buffered_attr){0});
 	fill(bytes, 0, 65536);
@@ -196,7 +196,7 @@ static void a_message_of_a_page_fits_into_one(void **state)
 	end();
 }
 
-static void what_is_too_big_is_refused(void **state)
+SOCKET_TEST(what_is_too_big_is_refused)
 {
 	assert_int_equal(netio_buffered_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
 	begin_with(&(struct netio_listen_attr){.message_max_bytes = 20000},
@@ -213,7 +213,7 @@ static void what_is_too_big_is_refused(void **state)
 	end();
 }
 
-static void bad_values_are_refused(void **state)
+SOCKET_TEST(bad_values_are_refused)
 {
 	static const struct netio_buffered_attr bad[] = {
 		{.page_bytes = 255},
@@ -237,7 +237,7 @@ static void bad_values_are_refused(void **state)
 }
 
 /* Where the receiver keeps what it gets, the pages run out; one call tells that there are some. */
-static void who_is_too_fast_is_told_when_there_is_room(void **state)
+SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room)
 {
 	uint64_t limit_ns = plx_now_ns() + LIMIT_NS;
 	uint64_t stuck;
@@ -279,7 +279,7 @@ static unsigned send_until_again(void)
 
 /* Who has filled all pages fills few at a time from then on, until the link has had nothing to do
  * for a while: then a burst finds all of them again. */
-static void who_is_too_fast_is_paced_until_it_pauses(void **state)
+SOCKET_TEST(who_is_too_fast_is_paced_until_it_pauses)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 64});
@@ -300,7 +300,7 @@ static void who_is_too_fast_is_paced_until_it_pauses(void **state)
 }
 
 /* Nor is one paced for ever that leaves the link idle most of the time, and never for long. */
-static void who_is_slower_than_the_link_is_not_paced(void **state)
+SOCKET_TEST(who_is_slower_than_the_link_is_not_paced)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 16});
@@ -317,7 +317,7 @@ static void who_is_slower_than_the_link_is_not_paced(void **state)
 }
 
 /* One that wants several pages is told when there are as many. */
-static void who_wants_many_pages_is_told_when_there_are_as_many(void **state)
+SOCKET_TEST(who_wants_many_pages_is_told_when_there_are_as_many)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 4});
@@ -336,7 +336,7 @@ static void who_wants_many_pages_is_told_when_there_are_as_many(void **state)
 }
 
 /* Also where a short one has begun a page meanwhile, which would not leave by itself for long. */
-static void who_wants_all_pages_is_told_though_one_has_begun(void **state)
+SOCKET_TEST(who_wants_all_pages_is_told_though_one_has_begun)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){
@@ -358,7 +358,7 @@ static void who_wants_all_pages_is_told_though_one_has_begun(void **state)
 }
 
 /* However the socket ends, what it took arrives. */
-static void what_waits_is_sent_before_it_closes(void **state)
+SOCKET_TEST(what_waits_is_sent_before_it_closes)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 64});
@@ -383,7 +383,7 @@ static void what_waits_is_sent_before_it_closes(void **state)
 }
 
 /* Also where the loop ends. */
-static void what_waits_is_sent_before_its_loop_ends(void **state)
+SOCKET_TEST(what_waits_is_sent_before_its_loop_ends)
 {
 	struct netio_eventloop loop;
 
@@ -407,7 +407,7 @@ static void what_waits_is_sent_before_its_loop_ends(void **state)
 }
 
 /* A peer that takes a page now and then is waited for, however long all of them take. */
-static void a_slow_peer_gets_all_of_it(void **state)
+SOCKET_TEST(a_slow_peer_gets_all_of_it)
 {
 	struct netio_msg msg;
 	unsigned got = 0;
@@ -431,7 +431,7 @@ static void a_slow_peer_gets_all_of_it(void **state)
 }
 
 /* The same of one that takes parts of a long message now and then. */
-static void a_slow_peer_gets_all_of_a_long_message(void **state)
+SOCKET_TEST(a_slow_peer_gets_all_of_a_long_message)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 256});
@@ -447,7 +447,7 @@ static void a_slow_peer_gets_all_of_a_long_message(void **state)
 }
 
 /* And where the peer takes nothing any more, it ends all the same, and what was lost is counted. */
-static void a_peer_that_reads_nothing_does_not_hold_the_end_up(void **state)
+SOCKET_TEST(a_peer_that_reads_nothing_does_not_hold_the_end_up)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 64});
@@ -463,7 +463,7 @@ static void a_peer_that_reads_nothing_does_not_hold_the_end_up(void **state)
 	end();
 }
 
-static void what_is_lost_when_the_peer_dies_is_counted(void **state)
+SOCKET_TEST(what_is_lost_when_the_peer_dies_is_counted)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 16});
@@ -488,7 +488,7 @@ static void what_is_lost_when_the_peer_dies_is_counted(void **state)
 }
 
 /* Pages that come back from a connection that has ended are no room: nothing sent would arrive. */
-static void nobody_is_told_of_room_on_a_dead_connection(void **state)
+SOCKET_TEST(nobody_is_told_of_room_on_a_dead_connection)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1 << 20},
 		   (struct netio_buffered_attr){.page_bytes = 1 << 20, .page_count = 12});
@@ -506,7 +506,7 @@ static void nobody_is_told_of_room_on_a_dead_connection(void **state)
 	end();
 }
 
-static void an_answer_comes_back(void **state)
+SOCKET_TEST(an_answer_comes_back)
 {
 	begin_with(NULL, (struct netio_buffered_attr){0});
 	assert_int_equal(netio_reply(heard.from, "pong", 4), 0);
@@ -514,29 +514,4 @@ static void an_answer_comes_back(void **state)
 	end();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SOCKET_TEST(many_small_messages_share_a_page),
-		SOCKET_TEST(a_page_leaves_when_it_should),
-		SOCKET_TEST(a_message_longer_than_a_page_is_put_together),
-		SOCKET_TEST(a_message_of_a_page_fits_into_one),
-		SOCKET_TEST(what_is_too_big_is_refused),
-		SOCKET_TEST(bad_values_are_refused),
-		SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room),
-		SOCKET_TEST(who_is_too_fast_is_paced_until_it_pauses),
-		SOCKET_TEST(who_is_slower_than_the_link_is_not_paced),
-		SOCKET_TEST(who_wants_many_pages_is_told_when_there_are_as_many),
-		SOCKET_TEST(who_wants_all_pages_is_told_though_one_has_begun),
-		SOCKET_TEST(what_waits_is_sent_before_it_closes),
-		SOCKET_TEST(what_waits_is_sent_before_its_loop_ends),
-		SOCKET_TEST(a_slow_peer_gets_all_of_it),
-		SOCKET_TEST(a_slow_peer_gets_all_of_a_long_message),
-		SOCKET_TEST(a_peer_that_reads_nothing_does_not_hold_the_end_up),
-		SOCKET_TEST(what_is_lost_when_the_peer_dies_is_counted),
-		SOCKET_TEST(nobody_is_told_of_room_on_a_dead_connection),
-		SOCKET_TEST(an_answer_comes_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -30,7 +30,9 @@ static void letter(void *arg)
 	say(arg);
 }
 
-static void cb_init_comes_first(void **state)
+#define TEST(test) PLX_TEST_WITH(test, up, netio_down)
+
+TEST(cb_init_comes_first)
 {
 	ctx.evloop.cb_init = begin;
 	assert_int_equal(netio_post(&ctx.evloop, letter, "p"), 0);
@@ -39,7 +41,7 @@ static void cb_init_comes_first(void **state)
 	assert_string_equal(said, "bp");
 }
 
-static void cb_init_may_end_it(void **state)
+TEST(cb_init_may_end_it)
 {
 	ctx.evloop.cb_init = begin_and_end;
 	assert_int_equal(netio_post(&ctx.evloop, letter, "p"), 0);
@@ -49,7 +51,7 @@ static void cb_init_may_end_it(void **state)
 	assert_string_equal(said, "bb");
 }
 
-static void it_runs_again(void **state)
+TEST(it_runs_again)
 {
 	ctx.evloop.cb_init = begin;
 	for (unsigned i = 0; i < 3; i++) {
@@ -66,7 +68,7 @@ static void *terminate_later(void *arg)
 	return NULL;
 }
 
-static void another_thread_ends_it(void **state)
+TEST(another_thread_ends_it)
 {
 	pthread_t thread;
 
@@ -81,7 +83,7 @@ static void *terminate_now(void *arg)
 	return NULL;
 }
 
-static void what_ends_before_it_runs_ends_it_then(void **state)
+TEST(what_ends_before_it_runs_ends_it_then)
 {
 	ctx.evloop.cb_init = begin;
 	netio_terminate(&ctx.evloop);
@@ -105,7 +107,7 @@ static void *post(void *arg)
 	return NULL;
 }
 
-static void a_post_runs_on_the_loop(void **state)
+TEST(a_post_runs_on_the_loop)
 {
 	elsewhere(post, NULL);
 	run();
@@ -117,7 +119,7 @@ static void nothing(void *arg)
 {
 }
 
-static void too_many_posts_are_told_of(void **state)
+TEST(too_many_posts_are_told_of)
 {
 	unsigned count = 0;
 	int rc;
@@ -136,7 +138,7 @@ static void *run_elsewhere(void *arg)
 	return NULL;
 }
 
-static void only_its_thread_runs_it(void **state)
+TEST(only_its_thread_runs_it)
 {
 	int rc = 0;
 
@@ -152,7 +154,7 @@ static void run_and_end_inside(void *arg)
 	terminate(NULL);
 }
 
-static void inside_it_cannot_run_or_be_ended(void **state)
+TEST(inside_it_cannot_run_or_be_ended)
 {
 	assert_int_equal(netio_post(&ctx.evloop, run_and_end_inside, NULL), 0);
 	run();
@@ -160,7 +162,7 @@ static void inside_it_cannot_run_or_be_ended(void **state)
 	assert_int_equal(log_count("netio_fini: inside netio_run"), 1);
 }
 
-static void one_that_is_not_set_up_is_refused(void **state)
+TEST(one_that_is_not_set_up_is_refused)
 {
 	struct netio_eventloop none = {0};
 	struct netio_signal signal;
@@ -199,7 +201,7 @@ static void heard(void *data)
 
 /* A second loop of the thread: what is its own is served while the first one runs, also when it has
  * been told to end. */
-static void two_loops_of_a_thread_share_its_lcore(void **state)
+TEST(two_loops_of_a_thread_share_its_lcore)
 {
 	struct netio_signal signal;
 
@@ -222,20 +224,5 @@ static void two_loops_of_a_thread_share_its_lcore(void **state)
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, up, netio_down)
-	const struct CMUnitTest tests[] = {
-		TEST(cb_init_comes_first),
-		TEST(cb_init_may_end_it),
-		TEST(it_runs_again),
-		TEST(another_thread_ends_it),
-		TEST(what_ends_before_it_runs_ends_it_then),
-		TEST(a_post_runs_on_the_loop),
-		TEST(too_many_posts_are_told_of),
-		TEST(only_its_thread_runs_it),
-		TEST(inside_it_cannot_run_or_be_ended),
-		TEST(one_that_is_not_set_up_is_refused),
-		TEST(two_loops_of_a_thread_share_its_lcore),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -55,7 +55,9 @@ static void *write_later(void *arg)
 	return NULL;
 }
 
-static void it_is_called_when_there_is_something(void **state)
+#define TEST(test) PLX_TEST_WITH(test, up, down)
+
+TEST(it_is_called_when_there_is_something)
 {
 	pthread_t thread;
 
@@ -67,7 +69,7 @@ static void it_is_called_when_there_is_something(void **state)
 	assert_int_equal(seen, EPOLLIN);
 }
 
-static void other_events_may_be_asked_for(void **state)
+TEST(other_events_may_be_asked_for)
 {
 	begin(EPOLLIN);
 	assert_int_equal(netio_fd_modify(&watch, EPOLLOUT), 0);
@@ -82,7 +84,7 @@ static void end_it(int from, uint32_t events, void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-static void it_may_end_inside(void **state)
+TEST(it_may_end_inside)
 {
 	begin(EPOLLOUT); /* always there */
 	watch.cb = end_it;
@@ -96,7 +98,7 @@ static void *init_elsewhere(void *arg)
 	return NULL;
 }
 
-static void wrong_ones_are_refused(void **state)
+TEST(wrong_ones_are_refused)
 {
 	int rc = 0;
 
@@ -111,13 +113,5 @@ static void wrong_ones_are_refused(void **state)
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, up, down)
-	const struct CMUnitTest tests[] = {
-		TEST(it_is_called_when_there_is_something),
-		TEST(other_events_may_be_asked_for),
-		TEST(it_may_end_inside),
-		TEST(wrong_ones_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -114,8 +114,7 @@ static void call_method(void)
 	unsigned before = replies;
 	int rc = plx_rpc_call(caller, &call, "x", 1, NULL);
 
-	if (rc)
-		fail_msg("%s", plx_error());
+	assert_works(rc);
 	assert_true(turn_until(&replies, before + 1));
 }
 
@@ -212,8 +211,7 @@ static int set_up(void **state)
 	plx_topo_close(topo);
 	client_closed = false;
 	server = NULL;
-	if (plx_eal_init(&conf))
-		fail_msg("%s", plx_error());
+	assert_works(plx_eal_init(&conf));
 	plx_eal_conf_fini(&conf);
 	assert_int_equal(plx_lcore_launch(WORKER, run_loop, NULL), 0);
 	assert_int_equal(netio_init(&netio), 0);

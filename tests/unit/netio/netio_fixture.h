@@ -32,8 +32,7 @@ static inline int netio_up(void **state)
 	snprintf(options, sizeof(options), "--huge none --provider %s",
 		 provider ? provider : "tcp");
 	setenv("NETIO_OPTIONS", options, 1);
-	if (netio_init(&ctx))
-		fail_msg("%s", plx_error());
+	assert_works(netio_init(&ctx));
 	return 0;
 }
 
@@ -48,8 +47,7 @@ static inline int netio_down(void **state)
 
 static inline void run(void)
 {
-	if (netio_run(&ctx.evloop))
-		fail_msg("%s", plx_error());
+	assert_works(netio_run(&ctx.evloop));
 }
 
 static inline void terminate(void *data)
@@ -66,6 +64,6 @@ static inline void elsewhere(void *(*fn)(void *), void *arg)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-#define NETIO_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, netio_down)
+#define NETIO_TEST(test) PLX_TEST_WITH(test, netio_up, netio_down)
 
 #endif

@@ -20,7 +20,7 @@ static enum plx_idle_mode idle_mode(void)
 	return conf.mode;
 }
 
-static void the_environment_sets_it_up(void **state)
+PLX_TEST(the_environment_sets_it_up)
 {
 	options(" --huge none\t-l 3@0,7@0  --idle 3:event,poll\n");
 	assert_int_equal(netio_init(&ctx), 0);
@@ -30,7 +30,7 @@ static void the_environment_sets_it_up(void **state)
 	netio_down(NULL);
 }
 
-static void the_program_may_too_and_the_environment_wins(void **state)
+PLX_TEST(the_program_may_too_and_the_environment_wins)
 {
 	char *argv[] = {"test", "--huge", "none", "--idle", "event"};
 	struct plx_eal_conf conf = {0};
@@ -48,7 +48,7 @@ static void the_program_may_too_and_the_environment_wins(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-static void wrong_options_are_refused(void **state)
+PLX_TEST(wrong_options_are_refused)
 {
 	static const struct {
 		const char *options, *error;
@@ -64,8 +64,7 @@ static void wrong_options_are_refused(void **state)
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		options(rows[i].options);
-		assert_int_equal(netio_init(&ctx), -EINVAL);
-		assert_error_has("NETIO_OPTIONS='");
+		assert_fails(netio_init(&ctx), -EINVAL, "NETIO_OPTIONS='");
 		assert_error_has(rows[i].error);
 		assert_int_equal(log_count("netio:0: NETIO_OPTIONS='"), 1);
 		assert_int_equal(plx_lcore_count(), 0);
@@ -75,7 +74,7 @@ static void wrong_options_are_refused(void **state)
 	}
 }
 
-static void too_many_words_are_refused(void **state)
+PLX_TEST(too_many_words_are_refused)
 {
 	char many[501];
 
@@ -83,8 +82,7 @@ static void too_many_words_are_refused(void **state)
 		many[i] = "-l 0 "[i % 5];
 	many[500] = '\0';
 	options(many);
-	assert_int_equal(netio_init(&ctx), -EINVAL);
-	assert_error_has("more than 63 words");
+	assert_fails(netio_init(&ctx), -EINVAL, "more than 63 words");
 }
 
 static int netio_on_worker(void *arg)
@@ -100,7 +98,7 @@ static int netio_on_worker(void *arg)
 }
 
 /* The thread that set them up ends them; a worker's loop is its own. */
-static void a_worker_may_have_a_loop_too(void **state)
+PLX_TEST(a_worker_may_have_a_loop_too)
 {
 	int result = -1;
 
@@ -114,7 +112,7 @@ static void a_worker_may_have_a_loop_too(void **state)
 }
 
 /* The options of the environment are not those that getopt is at. */
-static void getopt_is_left_alone(void **state)
+PLX_TEST(getopt_is_left_alone)
 {
 	char *argv[] = {"test", "-a", "word", "-b", NULL};
 
@@ -136,7 +134,7 @@ static void *init_here(void *arg)
 }
 
 /* One loop for each lcore; they are not NetIO's to end. */
-static void lcores_that_are_there_are_taken(void **state)
+PLX_TEST(lcores_that_are_there_are_taken)
 {
 	struct plx_eal_conf conf = {.lcores = "0@0,1@0", .huge = "none"};
 	int result = -1, rc = 0;
@@ -155,17 +153,4 @@ static void lcores_that_are_there_are_taken(void **state)
 	plx_eal_conf_fini(&conf);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_environment_sets_it_up),
-		cmocka_unit_test(the_program_may_too_and_the_environment_wins),
-		cmocka_unit_test(wrong_options_are_refused),
-		cmocka_unit_test(too_many_words_are_refused),
-		cmocka_unit_test(a_worker_may_have_a_loop_too),
-		cmocka_unit_test(getopt_is_left_alone),
-		cmocka_unit_test(lcores_that_are_there_are_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -2,9 +2,11 @@
 /* Publishing copies, in pages and at once. */
 #include "publish_fixture.h"
 
+#define PUBSUB_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)
+
 /* Matching ------------------------------------------------------------------------------------ */
 
-static void a_message_goes_to_those_who_want_its_tag(void **state)
+PUBSUB_TEST(a_message_goes_to_those_who_want_its_tag)
 {
 	publish_with(NULL);
 	assert_int_equal(publish(5, 8, 0), NETIO_STATUS_NO_SUBSCRIBERS);
@@ -46,7 +48,7 @@ static void a_message_goes_to_those_who_want_its_tag(void **state)
 	assert_int_equal(stats().subscriptions, 4);
 }
 
-static void one_copy_however_many_match(void **state)
+PUBSUB_TEST(one_copy_however_many_match)
 {
 	publish_with(NULL);
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 9});
@@ -61,7 +63,7 @@ static void one_copy_however_many_match(void **state)
 	assert_int_equal(stats().copies, 1);
 }
 
-static void unsubscribed_is_behind_the_last_message(void **state)
+PUBSUB_TEST(unsubscribed_is_behind_the_last_message)
 {
 	publish_with(NULL);
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
@@ -88,7 +90,7 @@ static void unsubscribed_is_behind_the_last_message(void **state)
 	assert_int_equal(stats().subscriptions, 0);
 }
 
-static void a_cache_follows_the_subscriptions(void **state)
+PUBSUB_TEST(a_cache_follows_the_subscriptions)
 {
 	struct netio_subscription_cache cache = {0};
 	struct netio_subscription range = {.tag = 1, .last = 2};
@@ -119,7 +121,7 @@ static void a_cache_follows_the_subscriptions(void **state)
 }
 
 /* More than a cache holds, and more than one batch of requests. */
-static void many_tags_of_one_subscriber(void **state)
+PUBSUB_TEST(many_tags_of_one_subscriber)
 {
 	const unsigned count = 3000;
 
@@ -149,7 +151,7 @@ static void many_tags_of_one_subscriber(void **state)
 
 /* Delivery ------------------------------------------------------------------------------------ */
 
-static void at_once_needs_no_flush(void **state)
+PUBSUB_TEST(at_once_needs_no_flush)
 {
 	publish_with(NULL);
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
@@ -167,7 +169,7 @@ static void at_once_needs_no_flush(void **state)
 }
 
 /* The order of messages holds over tags of both kinds, also where the link has no room. */
-static void both_kinds_keep_the_order(void **state)
+PUBSUB_TEST(both_kinds_keep_the_order)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 8});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
@@ -189,7 +191,7 @@ static void both_kinds_keep_the_order(void **state)
 	assert_true(stats().again > 0);
 }
 
-static void a_page_leaves_by_watermark_and_timeout(void **state)
+PUBSUB_TEST(a_page_leaves_by_watermark_and_timeout)
 {
 	publish_with(&(struct netio_publish_attr){
 		.page_bytes = 65536, .watermark_bytes = 1000, .timeout_ns = 20 * PLX_NS_PER_MS});
@@ -215,7 +217,7 @@ static void fill_up(void)
 }
 
 /* One keeps all that comes, so that its pages fill up. */
-static void again_is_for_those_that_missed_it(void **state)
+PUBSUB_TEST(again_is_for_those_that_missed_it)
 {
 	unsigned before;
 
@@ -245,7 +247,7 @@ static void again_is_for_those_that_missed_it(void **state)
 	assert_int_equal(stats().given_up, 0);
 }
 
-static void what_is_not_published_again_is_given_up(void **state)
+PUBSUB_TEST(what_is_not_published_again_is_given_up)
 {
 	unsigned before;
 
@@ -270,7 +272,7 @@ static void what_is_not_published_again_is_given_up(void **state)
 	assert_int_equal(subs[0].wrong, 0);
 }
 
-static void who_is_gone_is_not_waited_for(void **state)
+PUBSUB_TEST(who_is_gone_is_not_waited_for)
 {
 	unsigned before;
 
@@ -290,7 +292,7 @@ static void who_is_gone_is_not_waited_for(void **state)
 	assert_int_equal(subs[1].wrong, 0);
 }
 
-static void too_big_is_for_who_accepts_less(void **state)
+PUBSUB_TEST(too_big_is_for_who_accepts_less)
 {
 	struct netio_subscribe_attr small = {.connect.message_max_bytes = 1000};
 
@@ -314,7 +316,7 @@ static void too_big_is_for_who_accepts_less(void **state)
 }
 
 /* A page that is full leaves by itself, and none is begun. */
-static void at_once_to_who_is_slow(void **state)
+PUBSUB_TEST(at_once_to_who_is_slow)
 {
 	struct netio_subscription at_once = {.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE};
 
@@ -330,7 +332,7 @@ static void at_once_to_who_is_slow(void **state)
 	TURN_UNTIL(subs[0].messages == number);
 }
 
-static void at_once_is_too_big_at_any_time(void **state)
+PUBSUB_TEST(at_once_is_too_big_at_any_time)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
 	sub_to(&subs[0], port(),
@@ -340,7 +342,7 @@ static void at_once_is_too_big_at_any_time(void **state)
 	TURN_UNTIL(subs[0].messages == 1);
 }
 
-static void who_has_unsubscribed_gets_nothing_again(void **state)
+PUBSUB_TEST(who_has_unsubscribed_gets_nothing_again)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
@@ -362,7 +364,7 @@ static void who_has_unsubscribed_gets_nothing_again(void **state)
 }
 
 /* Its copy of what was refused counts as lost. */
-static void the_only_one_is_gone(void **state)
+PUBSUB_TEST(the_only_one_is_gone)
 {
 	uint64_t lost;
 
@@ -395,7 +397,7 @@ static void note_early(struct netio_subscribe_socket *socket, const struct netio
 	sub_message(socket, msg);
 }
 
-static void the_answer_is_before_what_is_published_then(void **state)
+PUBSUB_TEST(the_answer_is_before_what_is_published_then)
 {
 	publish_with(NULL);
 	publisher.cb_subscribed = publish_when_subscribed;
@@ -427,7 +429,7 @@ static void slow_message(struct netio_subscribe_socket *socket, const struct net
 		;
 }
 
-static void answers_are_not_held_up(void **state)
+PUBSUB_TEST(answers_are_not_held_up)
 {
 	unsigned before;
 
@@ -453,7 +455,7 @@ static void answers_are_not_held_up(void **state)
 }
 
 /* Whoever drops what was refused, tag by tag. */
-static void so_many_are_remembered(void **state)
+PUBSUB_TEST(so_many_are_remembered)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
@@ -469,7 +471,7 @@ static void so_many_are_remembered(void **state)
 
 /* Ends ---------------------------------------------------------------------------------------- */
 
-static void a_socket_that_goes_loses_nothing(void **state)
+PUBSUB_TEST(a_socket_that_goes_loses_nothing)
 {
 	publish_with(NULL);
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
@@ -484,7 +486,7 @@ static void a_socket_that_goes_loses_nothing(void **state)
 	assert_int_equal(subs[0].lost, 1);
 }
 
-static void the_publisher_may_close_one(void **state)
+PUBSUB_TEST(the_publisher_may_close_one)
 {
 	publish_with(NULL);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = UINT64_MAX});
@@ -505,7 +507,7 @@ static void the_publisher_may_close_one(void **state)
 
 /* What was published is sent, whatever the subscribers do then; and it may begin anew. */
 /* Of who asks for more while it is closed: what was published before comes whole. */
-static void requests_during_a_close_lose_nothing(void **state)
+PUBSUB_TEST(requests_during_a_close_lose_nothing)
 {
 	enum { COUNT = 800 };
 
@@ -526,7 +528,7 @@ static void requests_during_a_close_lose_nothing(void **state)
 	assert_int_equal(stats().lost, 0);
 }
 
-static void a_drained_loop_may_begin_anew(void **state)
+PUBSUB_TEST(a_drained_loop_may_begin_anew)
 {
 	unsigned first;
 
@@ -562,7 +564,7 @@ static void a_drained_loop_may_begin_anew(void **state)
 }
 
 /* One that takes nothing. */
-static void draining_has_an_end(void **state)
+PUBSUB_TEST(draining_has_an_end)
 {
 	uint64_t begin_ns;
 
@@ -586,7 +588,7 @@ static void end_it(struct netio_subscriber *who, const struct netio_subscription
 	netio_publish_socket_fini(ended);
 }
 
-static void a_socket_may_end_in_its_callbacks(void **state)
+PUBSUB_TEST(a_socket_may_end_in_its_callbacks)
 {
 	publish_with(NULL);
 	ended = &publisher;
@@ -605,7 +607,7 @@ static void a_socket_may_end_in_its_callbacks(void **state)
 	TURN_UNTIL(!publisher.core);
 }
 
-static void bad_arguments_are_named(void **state)
+PUBSUB_TEST(bad_arguments_are_named)
 {
 	struct netio_publish_attr attr = {.page_count = 1};
 
@@ -618,7 +620,7 @@ static void bad_arguments_are_named(void **state)
 	assert_int_equal(netio_publish_listen(&publisher, test_host(), 0), -EALREADY);
 }
 
-static void too_many_subscriptions_are_refused(void **state)
+PUBSUB_TEST(too_many_subscriptions_are_refused)
 {
 	publish_with(&(struct netio_publish_attr){.subscriptions_max = 2});
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
@@ -639,7 +641,7 @@ static void too_many_subscriptions_are_refused(void **state)
 	TURN_UNTIL(subs[1].not_taken == 1 && subs[1].closed == 1);
 }
 
-static void a_range_counts_as_its_blocks(void **state)
+PUBSUB_TEST(a_range_counts_as_its_blocks)
 {
 	publish_with(&(struct netio_publish_attr){.subscriptions_max = 200,
 						  .subscriber_subscriptions_max = 130,
@@ -666,40 +668,4 @@ static void a_range_counts_as_its_blocks(void **state)
 	TURN_UNTIL(subs[2].subscribed == 1);
 }
 
-#define PUBSUB_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, pubsub_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PUBSUB_TEST(a_message_goes_to_those_who_want_its_tag),
-		PUBSUB_TEST(one_copy_however_many_match),
-		PUBSUB_TEST(unsubscribed_is_behind_the_last_message),
-		PUBSUB_TEST(a_cache_follows_the_subscriptions),
-		PUBSUB_TEST(many_tags_of_one_subscriber),
-		PUBSUB_TEST(at_once_needs_no_flush),
-		PUBSUB_TEST(both_kinds_keep_the_order),
-		PUBSUB_TEST(a_page_leaves_by_watermark_and_timeout),
-		PUBSUB_TEST(again_is_for_those_that_missed_it),
-		PUBSUB_TEST(what_is_not_published_again_is_given_up),
-		PUBSUB_TEST(who_is_gone_is_not_waited_for),
-		PUBSUB_TEST(too_big_is_for_who_accepts_less),
-		PUBSUB_TEST(a_socket_that_goes_loses_nothing),
-		PUBSUB_TEST(the_publisher_may_close_one),
-		PUBSUB_TEST(requests_during_a_close_lose_nothing),
-		PUBSUB_TEST(a_drained_loop_may_begin_anew),
-		PUBSUB_TEST(draining_has_an_end),
-		PUBSUB_TEST(a_socket_may_end_in_its_callbacks),
-		PUBSUB_TEST(bad_arguments_are_named),
-		PUBSUB_TEST(too_many_subscriptions_are_refused),
-		PUBSUB_TEST(a_range_counts_as_its_blocks),
-		PUBSUB_TEST(at_once_to_who_is_slow),
-		PUBSUB_TEST(at_once_is_too_big_at_any_time),
-		PUBSUB_TEST(who_has_unsubscribed_gets_nothing_again),
-		PUBSUB_TEST(the_only_one_is_gone),
-		PUBSUB_TEST(the_answer_is_before_what_is_published_then),
-		PUBSUB_TEST(answers_are_not_held_up),
-		PUBSUB_TEST(so_many_are_remembered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

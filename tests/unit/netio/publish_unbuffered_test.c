@@ -103,7 +103,9 @@ static int publish(netio_tag_t tag, int flags)
 	return rc;
 }
 
-static void a_message_is_told_of_once_however_many_get_it(void **state)
+#define PUBSUB_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)
+
+PUBSUB_TEST(a_message_is_told_of_once_however_many_get_it)
 {
 	publish_with(NULL);
 	assert_int_equal(publish(1, 0), NETIO_STATUS_NO_SUBSCRIBERS);
@@ -124,7 +126,7 @@ static void a_message_is_told_of_once_however_many_get_it(void **state)
 	assert_int_equal(stats().copies, 100 * SUBS);
 }
 
-static void long_messages_are_not_copied(void **state)
+PUBSUB_TEST(long_messages_are_not_copied)
 {
 	publish_with(NULL);
 	for (unsigned i = 0; i < SUBS; i++)
@@ -141,7 +143,7 @@ static void long_messages_are_not_copied(void **state)
 	}
 }
 
-static void the_users_header_comes_first(void **state)
+PUBSUB_TEST(the_users_header_comes_first)
 {
 	struct iovec iov = {"data", 4};
 	uint64_t key = 7, usr = 0;
@@ -193,7 +195,7 @@ static void slow(struct sub *sub)
 	sub_to(sub, port(), (struct netio_subscription){.tag = 1});
 }
 
-static void again_where_nobody_has_it(void **state)
+PUBSUB_TEST(again_where_nobody_has_it)
 {
 	unsigned before;
 
@@ -212,7 +214,7 @@ static void again_where_nobody_has_it(void **state)
 	assert_int_equal(subs[0].wrong, 0);
 }
 
-static void partial_where_some_have_it(void **state)
+PUBSUB_TEST(partial_where_some_have_it)
 {
 	publish_with(NULL);
 	slow(&subs[0]);
@@ -239,7 +241,7 @@ static void partial_where_some_have_it(void **state)
 }
 
 /* It is published when those that have missed it are gone. */
-static void partial_of_who_is_gone(void **state)
+PUBSUB_TEST(partial_of_who_is_gone)
 {
 	publish_with(NULL);
 	slow(&subs[0]);
@@ -257,7 +259,7 @@ static void partial_of_who_is_gone(void **state)
 		assert_int_equal(published_of[i], 1);
 }
 
-static void what_is_given_up_is_published_too(void **state)
+PUBSUB_TEST(what_is_given_up_is_published_too)
 {
 	uint64_t refused;
 
@@ -287,7 +289,7 @@ static void what_is_given_up_is_published_too(void **state)
 	assert_int_equal(subs[1].wrong, 0);
 }
 
-static void who_dies_gives_back_what_was_sent(void **state)
+PUBSUB_TEST(who_dies_gives_back_what_was_sent)
 {
 	publish_with(NULL);
 	slow(&subs[0]);
@@ -300,7 +302,7 @@ static void who_dies_gives_back_what_was_sent(void **state)
 	assert_int_equal(published, 1);
 }
 
-static void copies_and_references_keep_the_order(void **state)
+PUBSUB_TEST(copies_and_references_keep_the_order)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
@@ -321,7 +323,7 @@ static void end_it(struct netio_unbuffered_publish_socket *socket, uint64_t key,
 	netio_unbuffered_publish_socket_fini(socket);
 }
 
-static void a_socket_may_end_when_it_is_published(void **state)
+PUBSUB_TEST(a_socket_may_end_when_it_is_published)
 {
 	publish_with(NULL);
 	publisher.cb_msg_published = end_it;
@@ -353,7 +355,7 @@ static void a_socket_may_end_when_it_is_published(void **state)
 }
 
 /* Copies take the place of references where there is no room, and what is dropped is told. */
-static void who_is_slow_holds_nobody_up(void **state)
+PUBSUB_TEST(who_is_slow_holds_nobody_up)
 {
 	for (enum netio_policy policy = NETIO_POLICY_DROP_OLD; policy <= NETIO_POLICY_CONFLATE;
 	     policy++) {
@@ -390,7 +392,7 @@ static void who_is_slow_holds_nobody_up(void **state)
 }
 
 /* One that has no pages. */
-static void what_is_given_up_is_a_gap(void **state)
+PUBSUB_TEST(what_is_given_up_is_a_gap)
 {
 	publish_with(NULL);
 	slow(&subs[0]);
@@ -417,7 +419,7 @@ static struct subscriber *last_link(void)
 }
 
 /* By reference is not past what is conflated. */
-static void a_reference_is_behind_the_latest(void **state)
+PUBSUB_TEST(a_reference_is_behind_the_latest)
 {
 	static uint64_t longer[KEYS][25];
 	unsigned past = 0;
@@ -453,7 +455,7 @@ static void a_reference_is_behind_the_latest(void **state)
 }
 
 /* A gap of who had no pages is told when it has some. */
-static void a_gap_is_told_when_there_are_pages(void **state)
+PUBSUB_TEST(a_gap_is_told_when_there_are_pages)
 {
 	publish_with(NULL);
 	slow(&subs[0]);
@@ -475,26 +477,4 @@ static void a_gap_is_told_when_there_are_pages(void **state)
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 }
 
-#define PUBSUB_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, pubsub_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PUBSUB_TEST(a_message_is_told_of_once_however_many_get_it),
-		PUBSUB_TEST(long_messages_are_not_copied),
-		PUBSUB_TEST(the_users_header_comes_first),
-		PUBSUB_TEST(again_where_nobody_has_it),
-		PUBSUB_TEST(partial_where_some_have_it),
-		PUBSUB_TEST(partial_of_who_is_gone),
-		PUBSUB_TEST(what_is_given_up_is_published_too),
-		PUBSUB_TEST(who_dies_gives_back_what_was_sent),
-		PUBSUB_TEST(copies_and_references_keep_the_order),
-		PUBSUB_TEST(a_socket_may_end_when_it_is_published),
-		PUBSUB_TEST(who_is_slow_holds_nobody_up),
-		PUBSUB_TEST(what_is_given_up_is_a_gap),
-		PUBSUB_TEST(a_reference_is_behind_the_latest),
-		PUBSUB_TEST(a_gap_is_told_when_there_are_pages),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

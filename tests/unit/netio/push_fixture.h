@@ -235,6 +235,6 @@ static inline int push_down(void **state)
 	return sockets_down(state);
 }
 
-#define PUSH_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, push_down)
+#define PUSH_TEST(test) PLX_TEST_WITH(test, netio_up, push_down)
 
 #endif

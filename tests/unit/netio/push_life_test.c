@@ -2,7 +2,7 @@
 /* The life of a push socket: receivers that come and go, and its end, wherever that is. */
 #include "push_fixture.h"
 
-static void bad_values_are_refused(void **state)
+PUSH_TEST(bad_values_are_refused)
 {
 	struct netio_push_socket unset = {0};
 	char longest[PLX_ADDRESS_MAX + 1];
@@ -34,7 +34,7 @@ static void bad_values_are_refused(void **state)
 	assert_int_equal(netio_push_disconnect(&pusher, NULL, 1), -EINVAL);
 }
 
-static void it_is_tried_until_it_listens(void **state)
+PUSH_TEST(it_is_tried_until_it_listens)
 {
 	pull_listen(&pulls[0], NULL);
 	netio_listen_socket_fini(&pulls[0].socket);
@@ -51,7 +51,7 @@ static void it_is_tried_until_it_listens(void **state)
 	TURN_UNTIL(pulls[0].messages == 1);
 }
 
-static void it_is_tried_once_where_that_is_asked_for(void **state)
+PUSH_TEST(it_is_tried_once_where_that_is_asked_for)
 {
 	make_pusher(&(struct netio_push_attr){.connect.reconnect_min_ns = UINT64_MAX});
 	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 1), 0);
@@ -69,7 +69,7 @@ static void it_is_tried_once_where_that_is_asked_for(void **state)
 
 /* Taken away ---------------------------------------------------------------------------------- */
 
-static void who_is_disconnected_loses_nothing(void **state)
+PUSH_TEST(who_is_disconnected_loses_nothing)
 {
 	begin(2, 16, NULL);
 	assert_int_equal(push_some(20, 64), 0);
@@ -103,7 +103,7 @@ static void who_is_disconnected_loses_nothing(void **state)
 }
 
 /* What it kept has arrived; but not where it dies before it has agreed. */
-static void who_dies_while_it_is_disconnected_leaves_it_to_others(void **state)
+PUSH_TEST(who_dies_while_it_is_disconnected_leaves_it_to_others)
 {
 	begin(2, 16, NULL);
 	pulls[0].keep = 1000;
@@ -127,7 +127,7 @@ static void who_dies_while_it_is_disconnected_leaves_it_to_others(void **state)
 }
 
 /* The last one gets what waits before it goes. */
-static void the_last_one_gets_what_waits(void **state)
+PUSH_TEST(the_last_one_gets_what_waits)
 {
 	begin(2, 7, NULL);
 	pulls[0].keep = pulls[1].keep = 1000;
@@ -153,7 +153,7 @@ static void the_last_one_gets_what_waits(void **state)
 	TURN_UNTIL(push_stats().receivers == 0);
 }
 
-static void another_one_may_have_it(void **state)
+PUSH_TEST(another_one_may_have_it)
 {
 	begin(2, 7, NULL);
 	pull_listen(&pulls[2], &(struct netio_listen_attr){.buffer_count = 4});
@@ -172,7 +172,7 @@ static void another_one_may_have_it(void **state)
 }
 
 /* One that takes nothing is given up, and they wait for the next. */
-static void the_last_one_may_take_nothing(void **state)
+PUSH_TEST(the_last_one_may_take_nothing)
 {
 	begin(2, 7, NULL);
 	pulls[0].keep = pulls[1].keep = 1000;
@@ -191,7 +191,7 @@ static void the_last_one_may_take_nothing(void **state)
 
 /* The end of it ------------------------------------------------------------------------------- */
 
-static void a_loop_that_is_drained_closes_it(void **state)
+PUSH_TEST(a_loop_that_is_drained_closes_it)
 {
 	begin(2, 16, NULL);
 	assert_int_equal(push_some(20, 64), 0);
@@ -210,7 +210,7 @@ static void a_loop_that_is_drained_closes_it(void **state)
 	TURN_UNTIL(push_some(1, 64) == 0);
 }
 
-static void a_socket_may_end_behind_its_loop(void **state)
+PUSH_TEST(a_socket_may_end_behind_its_loop)
 {
 	struct netio_eventloop loop;
 
@@ -226,7 +226,7 @@ static void a_socket_may_end_behind_its_loop(void **state)
 	assert_int_equal(netio_push(&pusher, "x", 1), NETIO_STATUS_NOT_CONNECTED);
 }
 
-static void its_end_loses_nothing(void **state)
+PUSH_TEST(its_end_loses_nothing)
 {
 	begin(2, 16, NULL);
 	assert_int_equal(push_some(20, 3000), 0);
@@ -327,7 +327,7 @@ static void provoke(void)
 	}
 }
 
-static void anything_may_be_done_in_its_callbacks(void **state)
+PUSH_TEST(anything_may_be_done_in_its_callbacks)
 {
 	fill(bytes, 0, 64);
 	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 4});
@@ -376,22 +376,4 @@ static void anything_may_be_done_in_its_callbacks(void **state)
 	memset(pulls[0].numbers, 0, sizeof(pulls[0].numbers));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PUSH_TEST(bad_values_are_refused),
-		PUSH_TEST(it_is_tried_until_it_listens),
-		PUSH_TEST(it_is_tried_once_where_that_is_asked_for),
-		PUSH_TEST(who_is_disconnected_loses_nothing),
-		PUSH_TEST(who_dies_while_it_is_disconnected_leaves_it_to_others),
-		PUSH_TEST(the_last_one_gets_what_waits),
-		PUSH_TEST(another_one_may_have_it),
-		PUSH_TEST(the_last_one_may_take_nothing),
-		PUSH_TEST(a_loop_that_is_drained_closes_it),
-		PUSH_TEST(a_socket_may_end_behind_its_loop),
-		PUSH_TEST(its_end_loses_nothing),
-		PUSH_TEST(anything_may_be_done_in_its_callbacks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

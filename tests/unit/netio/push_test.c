@@ -7,7 +7,7 @@
 
 /* Sharing ------------------------------------------------------------------------------------- */
 
-static void the_one_with_most_credit_gets_it(void **state)
+PUSH_TEST(the_one_with_most_credit_gets_it)
 {
 	uint32_t less, more;
 
@@ -28,7 +28,7 @@ static void the_one_with_most_credit_gets_it(void **state)
 	TURN_UNTIL(pulls[0].messages + pulls[1].messages == next);
 }
 
-static void equal_ones_take_turns(void **state)
+PUSH_TEST(equal_ones_take_turns)
 {
 	begin(3, 16, NULL);
 	assert_int_equal(push_some(30, 64), 0);
@@ -49,7 +49,7 @@ static void equal_ones_take_turns(void **state)
 }
 
 /* What it keeps holds back its credit, and so it gets no more than it has room for. */
-static void a_busy_one_gets_less(void **state)
+PUSH_TEST(a_busy_one_gets_less)
 {
 	begin(2, 4, NULL);
 	pulls[0].keep = ALL;
@@ -67,7 +67,7 @@ static void a_busy_one_gets_less(void **state)
 	assert_true(stats_of(0).credit >= 3);
 }
 
-static void one_of_many_is_found(void **state)
+PUSH_TEST(one_of_many_is_found)
 {
 	static struct netio_listen_socket one;
 	unsigned port;
@@ -103,7 +103,7 @@ static void one_of_many_is_found(void **state)
 
 /* No room ------------------------------------------------------------------------------------- */
 
-static void who_is_too_fast_is_told_once_when_there_is_room(void **state)
+PUSH_TEST(who_is_too_fast_is_told_once_when_there_is_room)
 {
 	int rc = 0;
 
@@ -135,7 +135,7 @@ static void who_is_too_fast_is_told_once_when_there_is_room(void **state)
 
 /* Longer messages are operations of this side until the transport has them, of which there are not
  * as many as some receivers have buffers: then others get them, and it goes on by itself. */
-static void this_side_may_have_no_room_either(void **state)
+PUSH_TEST(this_side_may_have_no_room_either)
 {
 	begin(2, 200, NULL);
 	while (push_some(1, 4000) == 0)
@@ -149,7 +149,7 @@ static void this_side_may_have_no_room_either(void **state)
 }
 
 /* One that connects behind AGAIN has room, too. */
-static void a_new_one_has_room(void **state)
+PUSH_TEST(a_new_one_has_room)
 {
 	begin(1, 2, NULL);
 	pull_listen(&pulls[1], NULL);
@@ -164,7 +164,7 @@ static void a_new_one_has_room(void **state)
 	TURN_UNTIL(pulls[1].messages == 1);
 }
 
-static void what_cannot_be_pushed_is_refused(void **state)
+PUSH_TEST(what_cannot_be_pushed_is_refused)
 {
 	struct iovec pieces[NETIO_IOV_MAX + 1] = {{0}};
 
@@ -198,7 +198,7 @@ static void what_cannot_be_pushed_is_refused(void **state)
 	assert_non_null(strstr(plx_error(), "1000"));
 }
 
-static void pieces_are_one_message(void **state)
+PUSH_TEST(pieces_are_one_message)
 {
 	static const size_t lengths[] = {8, 16, 495, 496, 497, 4096, 65536, 65537, 1 << 20};
 	uint64_t number = 7;
@@ -228,7 +228,7 @@ static void make_suspect(unsigned i, bool suspect)
 		&(struct notice){.type = NOTICE_SUSPECT, .suspect = suspect});
 }
 
-static void a_suspect_one_is_passed_over(void **state)
+PUSH_TEST(a_suspect_one_is_passed_over)
 {
 	uint64_t before;
 
@@ -269,7 +269,7 @@ static void turn_until_told(unsigned i, uint32_t under_way)
 }
 
 /* Exactly those, and in their order. */
-static void what_a_dead_one_had_not_finished_goes_to_others(void **state)
+PUSH_TEST(what_a_dead_one_had_not_finished_goes_to_others)
 {
 	static const uint64_t expected[] = {4, 6, 8, 10};
 
@@ -295,7 +295,7 @@ static void what_a_dead_one_had_not_finished_goes_to_others(void **state)
 }
 
 /* Those that wait come before what is pushed now. */
-static void they_wait_for_room(void **state)
+PUSH_TEST(they_wait_for_room)
 {
 	uint64_t number = 0;
 	unsigned before;
@@ -334,7 +334,7 @@ static void they_wait_for_room(void **state)
 }
 
 /* Also where they wait for one that accepts them, and another one has room. */
-static void what_is_new_does_not_overtake_them(void **state)
+PUSH_TEST(what_is_new_does_not_overtake_them)
 {
 	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 7});
 	pull_listen(&pulls[1], &(struct netio_listen_attr){.buffer_count = 4});
@@ -357,7 +357,7 @@ static void what_is_new_does_not_overtake_them(void **state)
 	assert_int_equal(push_some(1, 1000), 0);
 }
 
-static void at_most_once_they_are_lost_and_counted(void **state)
+PUSH_TEST(at_most_once_they_are_lost_and_counted)
 {
 	begin(2, 7, &(struct netio_push_attr){.promise = NETIO_PUSH_AT_MOST_ONCE});
 	pulls[0].keep = ALL;
@@ -375,7 +375,7 @@ static void at_most_once_they_are_lost_and_counted(void **state)
 }
 
 /* Messages of several frames, of which one is under way when the receiver dies. */
-static void long_messages_go_to_others_as_well(void **state)
+PUSH_TEST(long_messages_go_to_others_as_well)
 {
 	const struct netio_listen_attr attr = {.buffer_bytes = 1024, .buffer_count = 4};
 	bool seen[64] = {false};
@@ -405,7 +405,7 @@ static void long_messages_go_to_others_as_well(void **state)
 
 /* All that it has was sent, and the receiver has closed in order: what it had not seen, or not
  * finished, was not dropped. */
-static void who_closes_gives_back_what_it_has_not_finished(void **state)
+PUSH_TEST(who_closes_gives_back_what_it_has_not_finished)
 {
 	begin(2, 7, NULL);
 	pulls[0].keep = ALL;
@@ -425,7 +425,7 @@ static void who_closes_gives_back_what_it_has_not_finished(void **state)
 
 /* Nobody is left ------------------------------------------------------------------------------ */
 
-static void they_wait_until_somebody_is_there(void **state)
+PUSH_TEST(they_wait_until_somebody_is_there)
 {
 	begin(1, 7, NULL);
 	pulls[0].keep = 6;
@@ -453,7 +453,7 @@ static void they_wait_until_somebody_is_there(void **state)
 }
 
 /* What only the dead one accepted waits, and holds nobody up. */
-static void what_is_too_long_for_the_others_waits_apart(void **state)
+PUSH_TEST(what_is_too_long_for_the_others_waits_apart)
 {
 	pull_listen(&pulls[0], &(struct netio_listen_attr){.message_max_bytes = 5000});
 	pull_listen(&pulls[1], &(struct netio_listen_attr){.message_max_bytes = 1000});
@@ -478,7 +478,7 @@ static void what_is_too_long_for_the_others_waits_apart(void **state)
 	assert_int_equal(push_stats().waiting, 0);
 }
 
-static void an_answer_says_whom_it_is_from(void **state)
+PUSH_TEST(an_answer_says_whom_it_is_from)
 {
 	begin(2, 4, NULL);
 	assert_int_equal(netio_reply(pulls[1].from, "pong", 4), 0);
@@ -488,7 +488,7 @@ static void an_answer_says_whom_it_is_from(void **state)
 }
 
 /* Whatever receivers do, each message arrives, and none is forgotten by the books. */
-static void nothing_is_lost_in_a_storm(void **state)
+PUSH_TEST(nothing_is_lost_in_a_storm)
 {
 	static uint8_t seen[100000];
 	uint64_t random = 88172645463325252, end_ns = plx_now_ns() + 3 * PLX_NS_PER_S;
@@ -547,30 +547,4 @@ static void nothing_is_lost_in_a_storm(void **state)
 	assert_int_equal(push_stats().finished + push_stats().under_way, next);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PUSH_TEST(the_one_with_most_credit_gets_it),
-		PUSH_TEST(equal_ones_take_turns),
-		PUSH_TEST(a_busy_one_gets_less),
-		PUSH_TEST(one_of_many_is_found),
-		PUSH_TEST(who_is_too_fast_is_told_once_when_there_is_room),
-		PUSH_TEST(this_side_may_have_no_room_either),
-		PUSH_TEST(a_new_one_has_room),
-		PUSH_TEST(what_cannot_be_pushed_is_refused),
-		PUSH_TEST(pieces_are_one_message),
-		PUSH_TEST(a_suspect_one_is_passed_over),
-		PUSH_TEST(what_a_dead_one_had_not_finished_goes_to_others),
-		PUSH_TEST(they_wait_for_room),
-		PUSH_TEST(what_is_new_does_not_overtake_them),
-		PUSH_TEST(at_most_once_they_are_lost_and_counted),
-		PUSH_TEST(long_messages_go_to_others_as_well),
-		PUSH_TEST(who_closes_gives_back_what_it_has_not_finished),
-		PUSH_TEST(they_wait_until_somebody_is_there),
-		PUSH_TEST(what_is_too_long_for_the_others_waits_apart),
-		PUSH_TEST(an_answer_says_whom_it_is_from),
-		PUSH_TEST(nothing_is_lost_in_a_storm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -27,7 +27,7 @@ static void connect_greeted(void)
 
 /* Greetings ----------------------------------------------------------------------------------- */
 
-static void who_greets_wrong_is_never_heard_of(void **state)
+SOCKET_TEST(who_greets_wrong_is_never_heard_of)
 {
 	static const struct {
 		struct wire_greeting greeting;
@@ -108,7 +108,7 @@ static const struct {
 };
 
 /* Each ends its own connection, with a reason, and no other. */
-static void what_is_broken_ends_its_connection(void **state)
+SOCKET_TEST(what_is_broken_ends_its_connection)
 {
 	struct netio_send_socket sender;
 	unsigned messages = 0;
@@ -133,7 +133,7 @@ static void what_is_broken_ends_its_connection(void **state)
 }
 
 /* By itself, and in a page: in each way one byte more than the socket accepts. */
-static void what_is_longer_than_accepted_ends_its_connection(void **state)
+SOCKET_TEST(what_is_longer_than_accepted_ends_its_connection)
 {
 	enum { MAX = 256 };
 	static const struct netio_listen_attr attr = {.message_max_bytes = MAX};
@@ -232,12 +232,12 @@ static void buffered_to_another_thread(unsigned count, uint32_t queue_count, uns
 	assert_int_equal(heard.messages, 0);
 }
 
-static void another_thread_receives_all_in_order(void **state)
+SOCKET_TEST(another_thread_receives_all_in_order)
 {
 	buffered_to_another_thread(30000, 4096, 0);
 }
 
-static void a_full_queue_makes_the_sender_wait(void **state)
+SOCKET_TEST(a_full_queue_makes_the_sender_wait)
 {
 	/* Where the threads share a CPU each change of them takes milliseconds, for three messages.
 	 */
@@ -245,7 +245,7 @@ static void a_full_queue_makes_the_sender_wait(void **state)
 }
 
 /* What is behind a fault is not delivered, also where it had arrived. */
-static void nothing_behind_a_fault_is_delivered(void **state)
+SOCKET_TEST(nothing_behind_a_fault_is_delivered)
 {
 	static const uint8_t two[] = {PAGE_HEAD, ENTRY(1, 0), WORD('a'), ENTRY(1, 0), WORD('b')};
 	static const uint8_t bad[] = {PAGE_HEAD, ENTRY(100, 0), WORD(0)};
@@ -271,7 +271,7 @@ static void nothing_behind_a_fault_is_delivered(void **state)
 }
 
 /* Long messages that wait hold their sender up as short ones do. */
-static void what_waits_is_bounded_by_the_window(void **state)
+SOCKET_TEST(what_waits_is_bounded_by_the_window)
 {
 	struct netio_buffered_send_socket sender;
 	static uint8_t bytes[65536];
@@ -312,7 +312,7 @@ static void what_waits_is_bounded_by_the_window(void **state)
 
 /* A peer that comes, sends and goes again and again holds up to so many links' buffers, no more;
  * when the queue is emptied it may come again. */
-static void who_comes_and_goes_is_bounded_by_the_queue(void **state)
+SOCKET_TEST(who_comes_and_goes_is_bounded_by_the_queue)
 {
 	struct netio_connect_attr once = {.reconnect_min_ns = UINT64_MAX};
 	struct netio_send_socket sender;
@@ -344,7 +344,7 @@ static void who_comes_and_goes_is_bounded_by_the_queue(void **state)
 	}
 }
 
-static void messages_of_the_queue_may_outlive_their_connection(void **state)
+SOCKET_TEST(messages_of_the_queue_may_outlive_their_connection)
 {
 	struct netio_msg msg, more;
 	struct netio_send_socket sender;
@@ -375,19 +375,4 @@ static void messages_of_the_queue_may_outlive_their_connection(void **state)
 	assert_int_equal(netio_recv(&listening, &more), -EINVAL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SOCKET_TEST(who_greets_wrong_is_never_heard_of),
-		SOCKET_TEST(what_is_broken_ends_its_connection),
-		SOCKET_TEST(what_is_longer_than_accepted_ends_its_connection),
-		SOCKET_TEST(another_thread_receives_all_in_order),
-		SOCKET_TEST(a_full_queue_makes_the_sender_wait),
-		SOCKET_TEST(nothing_behind_a_fault_is_delivered),
-		SOCKET_TEST(what_waits_is_bounded_by_the_window),
-		SOCKET_TEST(who_comes_and_goes_is_bounded_by_the_queue),
-		SOCKET_TEST(messages_of_the_queue_may_outlive_their_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -89,7 +89,7 @@ static void end(void)
 	netio_send_socket_fini(&sender);
 }
 
-static void a_message_arrives_whole(void **state)
+SOCKET_TEST(a_message_arrives_whole)
 {
 	static const size_t lengths[] = {0, 1, 7, 8, 64, 4096, 65536, 65537, 200000, BIG};
 	struct iovec pieces[3];
@@ -118,7 +118,7 @@ static void a_message_arrives_whole(void **state)
 	assert_int_equal(closed, 0); /* the socket was gone */
 }
 
-static void by_reference_each_key_comes_once(void **state)
+SOCKET_TEST(by_reference_each_key_comes_once)
 {
 	struct iovec pieces[NETIO_IOV_MAX];
 	uint64_t number;
@@ -160,7 +160,7 @@ static void by_reference_each_key_comes_once(void **state)
 }
 
 /* The peer dies while it reads nothing: each key comes all the same, and before the end is told. */
-static void by_reference_each_key_comes_once_when_the_peer_dies(void **state)
+SOCKET_TEST(by_reference_each_key_comes_once_when_the_peer_dies)
 {
 	struct iovec piece = {bytes, 150000}; /* three of 16 frames: the last one is cut */
 	unsigned accepted = 0;
@@ -181,7 +181,7 @@ static void by_reference_each_key_comes_once_when_the_peer_dies(void **state)
 }
 
 /* However many sockets of an lcore have messages under way. */
-static void by_reference_many_sockets_share_an_lcore(void **state)
+SOCKET_TEST(by_reference_many_sockets_share_an_lcore)
 {
 	enum { SOCKETS = 24 };
 	static struct netio_send_socket sockets[SOCKETS];
@@ -209,7 +209,7 @@ static void by_reference_many_sockets_share_an_lcore(void **state)
 }
 
 /* What the receiver keeps holds the sender up; it is told once when it may go on. */
-static void who_is_too_fast_is_told_when_there_is_room(void **state)
+SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room)
 {
 	uint64_t sent = 0;
 	uint64_t end_ns;
@@ -239,7 +239,7 @@ static void who_is_too_fast_is_told_when_there_is_room(void **state)
 	end();
 }
 
-static void what_cannot_be_sent_is_refused(void **state)
+SOCKET_TEST(what_cannot_be_sent_is_refused)
 {
 	struct iovec pieces[NETIO_IOV_MAX + 1] = {{0}};
 
@@ -267,7 +267,7 @@ static void what_cannot_be_sent_is_refused(void **state)
 	end();
 }
 
-static void bad_values_are_refused(void **state)
+SOCKET_TEST(bad_values_are_refused)
 {
 	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender,
 						&(struct netio_connect_attr){
@@ -296,7 +296,7 @@ static void bad_values_are_refused(void **state)
 	end();
 }
 
-static void an_answer_comes_back(void **state)
+SOCKET_TEST(an_answer_comes_back)
 {
 	begin();
 	assert_int_equal(netio_reply(heard.from, "pong", 4), 0);
@@ -310,7 +310,7 @@ static void an_answer_comes_back(void **state)
 
 /* Life ---------------------------------------------------------------------------------------- */
 
-static void it_is_tried_until_somebody_listens(void **state)
+SOCKET_TEST(it_is_tried_until_somebody_listens)
 {
 	unsigned port;
 
@@ -338,7 +338,7 @@ static void it_is_tried_until_somebody_listens(void **state)
 	end();
 }
 
-static void it_is_tried_once_where_that_is_asked_for(void **state)
+SOCKET_TEST(it_is_tried_once_where_that_is_asked_for)
 {
 	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = UINT64_MAX});
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
@@ -352,7 +352,7 @@ static void it_is_tried_once_where_that_is_asked_for(void **state)
 }
 
 /* Full jitter: all times between 0 and the range, which doubles. */
-static void it_is_tried_less_and_less_often(void **state)
+SOCKET_TEST(it_is_tried_less_and_less_often)
 {
 	uint64_t begin_ns;
 
@@ -385,7 +385,7 @@ static void it_is_tried_less_and_less_often(void **state)
 	end();
 }
 
-static void disconnected_is_disconnected(void **state)
+SOCKET_TEST(disconnected_is_disconnected)
 {
 	begin();
 	fill(bytes, 0, 100);
@@ -406,7 +406,7 @@ static void disconnected_is_disconnected(void **state)
 }
 
 /* A socket that was left to the loop's end may be ended, and used, behind that. */
-static void a_socket_may_end_behind_its_loop(void **state)
+SOCKET_TEST(a_socket_may_end_behind_its_loop)
 {
 	struct netio_eventloop loop;
 
@@ -469,7 +469,7 @@ static void end_listening_message(struct netio_recv_socket *socket, const struct
 	assert_memory_equal(msg->data, bytes, msg->len); /* it is there for as long as the call */
 }
 
-static void a_socket_may_end_in_its_callbacks(void **state)
+SOCKET_TEST(a_socket_may_end_in_its_callbacks)
 {
 	listen_with(NULL);
 	for (unsigned i = 0; i < 5; i++) {
@@ -552,7 +552,7 @@ static void refused_by(const struct wire_greeting *greeting, const char *why_not
 }
 
 /* Somebody listens, and it is not NetIO: what comes back is no greeting, or this side's own. */
-static void who_does_not_speak_netio_is_named(void **state)
+SOCKET_TEST(who_does_not_speak_netio_is_named)
 {
 	refused_by(NULL, "the HELLO is not NetIO's");
 	refused_by(&(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
@@ -564,7 +564,7 @@ static void who_does_not_speak_netio_is_named(void **state)
 }
 
 /* The program has no callbacks, and attempts go on. */
-static void each_cause_of_failed_attempts_is_logged_once(void **state)
+SOCKET_TEST(each_cause_of_failed_attempts_is_logged_once)
 {
 	struct plx_listener *listener;
 	char address[64];
@@ -588,7 +588,7 @@ static void each_cause_of_failed_attempts_is_logged_once(void **state)
 }
 
 /* Whose link takes shorter messages than it says it does. */
-static void who_cannot_take_a_page_is_refused(void **state)
+SOCKET_TEST(who_cannot_take_a_page_is_refused)
 {
 	static const uint64_t accepts[] = {16, 24, 31, 200, BIG};
 
@@ -613,7 +613,7 @@ static void who_cannot_take_a_page_is_refused(void **state)
 
 #define FEW_CYCLES 300
 
-static void many_come_and_go(void **state)
+SOCKET_TEST(many_come_and_go)
 {
 	listen_with(&(struct netio_listen_attr){.buffer_bytes = 4096, .buffer_count = 2});
 	for (unsigned i = 0; i < FEW_CYCLES; i++) {
@@ -628,28 +628,4 @@ static void many_come_and_go(void **state)
 	assert_int_equal(heard.wrong, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SOCKET_TEST(a_message_arrives_whole),
-		SOCKET_TEST(by_reference_each_key_comes_once),
-		SOCKET_TEST(by_reference_each_key_comes_once_when_the_peer_dies),
-		SOCKET_TEST(by_reference_many_sockets_share_an_lcore),
-		SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room),
-		SOCKET_TEST(what_cannot_be_sent_is_refused),
-		SOCKET_TEST(bad_values_are_refused),
-		SOCKET_TEST(an_answer_comes_back),
-		SOCKET_TEST(it_is_tried_until_somebody_listens),
-		SOCKET_TEST(it_is_tried_once_where_that_is_asked_for),
-		SOCKET_TEST(it_is_tried_less_and_less_often),
-		SOCKET_TEST(disconnected_is_disconnected),
-		SOCKET_TEST(a_socket_may_end_behind_its_loop),
-		SOCKET_TEST(a_socket_may_end_in_its_callbacks),
-		SOCKET_TEST(who_does_not_speak_netio_is_named),
-		SOCKET_TEST(each_cause_of_failed_attempts_is_logged_once),
-		SOCKET_TEST(who_cannot_take_a_page_is_refused),
-		SOCKET_TEST(many_come_and_go),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

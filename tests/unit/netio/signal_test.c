@@ -25,7 +25,7 @@ static void begin(void (*cb)(void *), uint64_t end)
 	bell.data = &calls;
 }
 
-static void it_is_called_in_the_loop(void **state)
+NETIO_TEST(it_is_called_in_the_loop)
 {
 	begin(count, 1);
 	netio_signal_fire(&bell);
@@ -42,7 +42,7 @@ static void *fire_often(void *arg)
 	return NULL;
 }
 
-static void each_fire_of_each_thread_is_one_call(void **state)
+NETIO_TEST(each_fire_of_each_thread_is_one_call)
 {
 	pthread_t threads[THREADS];
 
@@ -78,7 +78,7 @@ static void fire_again(void *data)
 }
 
 /* That is how one polls here: whatever else there is has its turn. */
-static void one_that_fires_itself_lets_others_in(void **state)
+NETIO_TEST(one_that_fires_itself_lets_others_in)
 {
 	begin(fire_again, 100);
 	assert_int_equal(netio_signal_init(&ctx.evloop, &other), 0);
@@ -101,7 +101,7 @@ static void note_calls(void *data)
 }
 
 /* A hundred thousand of them are no reason to keep a timer waiting. */
-static void many_fires_are_spread_over_turns(void **state)
+NETIO_TEST(many_fires_are_spread_over_turns)
 {
 	struct netio_timer timer;
 
@@ -122,7 +122,7 @@ static void many_fires_are_spread_over_turns(void **state)
 	netio_signal_fini(&bell);
 }
 
-static void nothing_is_called_behind_terminate(void **state)
+NETIO_TEST(nothing_is_called_behind_terminate)
 {
 	begin(count, 3);
 	for (unsigned i = 0; i < 10; i++)
@@ -145,7 +145,7 @@ static void end_itself(void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-static void it_may_be_freed_inside(void **state)
+NETIO_TEST(it_may_be_freed_inside)
 {
 	struct netio_signal *signal = malloc(sizeof(*signal));
 
@@ -159,7 +159,7 @@ static void it_may_be_freed_inside(void **state)
 	assert_int_equal(calls, 1);
 }
 
-static void what_was_fired_dies_with_it(void **state)
+NETIO_TEST(what_was_fired_dies_with_it)
 {
 	begin(count, 0);
 	netio_signal_fire(&bell);
@@ -171,7 +171,7 @@ static void what_was_fired_dies_with_it(void **state)
 	netio_signal_fini(&bell);
 }
 
-static void one_without_a_callback_is_heard_by_nobody(void **state)
+NETIO_TEST(one_without_a_callback_is_heard_by_nobody)
 {
 	begin(NULL, 0);
 	netio_signal_fire(&bell);
@@ -192,7 +192,7 @@ static void *raise_usr1(void *arg)
 	return NULL;
 }
 
-static void a_signal_handler_may_fire(void **state)
+NETIO_TEST(a_signal_handler_may_fire)
 {
 	const struct sigaction action = {.sa_handler = on_usr1};
 	pthread_t self = pthread_self(), thread;
@@ -207,19 +207,4 @@ static void a_signal_handler_may_fire(void **state)
 	netio_signal_fini(&bell);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		NETIO_TEST(it_is_called_in_the_loop),
-		NETIO_TEST(each_fire_of_each_thread_is_one_call),
-		NETIO_TEST(one_that_fires_itself_lets_others_in),
-		NETIO_TEST(many_fires_are_spread_over_turns),
-		NETIO_TEST(nothing_is_called_behind_terminate),
-		NETIO_TEST(it_may_be_freed_inside),
-		NETIO_TEST(what_was_fired_dies_with_it),
-		NETIO_TEST(one_without_a_callback_is_heard_by_nobody),
-		NETIO_TEST(a_signal_handler_may_fire),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

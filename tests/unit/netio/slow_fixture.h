@@ -39,6 +39,6 @@ static inline void hear_all(struct sub *sub)
 	assert_int_equal(sub->wrong, 0);
 }
 
-#define SLOW_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, pubsub_down)
+#define SLOW_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)
 
 #endif

@@ -17,7 +17,7 @@ static void release_first(void)
 }
 
 /* Who drops a long message must not make who blocks wait for room for that. */
-static void room_is_told_beside_who_drops_long_ones(void **state)
+SLOW_TEST(room_is_told_beside_who_drops_long_ones)
 {
 	for (unsigned with = 0; with < 2; with++) {
 		publish_with(SMALL_PAGES);
@@ -46,7 +46,7 @@ static void room_is_told_beside_who_drops_long_ones(void **state)
 }
 
 /* The gap is before the answer: with the last subscription the connection closes. */
-static void a_gap_is_before_the_answer(void **state)
+SLOW_TEST(a_gap_is_before_the_answer)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_NEW});
@@ -62,7 +62,7 @@ static void a_gap_is_before_the_answer(void **state)
 }
 
 /* A long one is not held up by pages for gaps alone. */
-static void a_long_message_is_conflated_and_comes(void **state)
+SLOW_TEST(a_long_message_is_conflated_and_comes)
 {
 	unsigned before;
 
@@ -88,7 +88,7 @@ static void a_long_message_is_conflated_and_comes(void **state)
 }
 
 /* Pages of who may lose them are dropped also behind pages that are kept. */
-static void pages_behind_kept_ones_are_dropped(void **state)
+SLOW_TEST(pages_behind_kept_ones_are_dropped)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_BLOCK});
@@ -129,14 +129,14 @@ static void room_is_told_beside_who_drops_with(uint32_t page_count)
 }
 
 /* Who blocks hears of room, though others' messages take it. */
-static void room_is_told_beside_who_drops(void **state)
+SLOW_TEST(room_is_told_beside_who_drops)
 {
 	room_is_told_beside_who_drops_with(2);
 	room_is_told_beside_who_drops_with(8); /* of which never fewer than two wait */
 }
 
 /* Messages of another tag that are always there do not hold up the newest for good. */
-static void the_latest_come_beside_others(void **state)
+SLOW_TEST(the_latest_come_beside_others)
 {
 	uint64_t end;
 
@@ -165,7 +165,7 @@ static void the_latest_come_beside_others(void **state)
 }
 
 /* Of one tag never an older one behind a newer one, also when its policy becomes another. */
-static void a_stricter_policy_keeps_the_order(void **state)
+SLOW_TEST(a_stricter_policy_keeps_the_order)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_CONFLATE});
@@ -189,7 +189,7 @@ static void a_stricter_policy_keeps_the_order(void **state)
 }
 
 /* Nothing is dropped for a message that is too long anyway. */
-static void nothing_is_dropped_for_what_is_too_big(void **state)
+SLOW_TEST(nothing_is_dropped_for_what_is_too_big)
 {
 	uint64_t before;
 
@@ -200,7 +200,7 @@ static void nothing_is_dropped_for_what_is_too_big(void **state)
 	publish(1, 20000, 0);
 	assert_int_equal(stats().dropped_old, before);
 }
-static void what_is_too_big_disconnects_nobody(void **state)
+SLOW_TEST(what_is_too_big_disconnects_nobody)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0],
@@ -212,7 +212,7 @@ static void what_is_too_big_disconnects_nobody(void **state)
 }
 
 /* Each message is delivered, or in a gap, or counted. */
-static void what_waits_for_who_is_closed_is_counted(void **state)
+SLOW_TEST(what_waits_for_who_is_closed_is_counted)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
@@ -225,7 +225,7 @@ static void what_waits_for_who_is_closed_is_counted(void **state)
 }
 
 /* Pages that come back are for the newest, not each for a gap. */
-static void gaps_take_no_pages_from_the_latest(void **state)
+SLOW_TEST(gaps_take_no_pages_from_the_latest)
 {
 	unsigned before, turns = 0, pages;
 
@@ -250,7 +250,7 @@ static void gaps_take_no_pages_from_the_latest(void **state)
 	assert_int_equal(subs[0].wrong, 0);
 }
 
-static void nothing_is_dropped_in_vain(void **state)
+SLOW_TEST(nothing_is_dropped_in_vain)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
@@ -366,36 +366,16 @@ static void at_random(uint32_t seed, bool conflates)
 	turn_ms(5);
 }
 
-static void policies_beside_each_other(void **state)
+SLOW_TEST(policies_beside_each_other)
 {
 	for (uint32_t seed = 1; seed < 9; seed++)
 		at_random(seed, false);
 }
 
-static void policies_beside_conflation(void **state)
+SLOW_TEST(policies_beside_conflation)
 {
 	for (uint32_t seed = 1; seed < 9; seed++)
 		at_random(seed, true);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SLOW_TEST(room_is_told_beside_who_drops_long_ones),
-		SLOW_TEST(room_is_told_beside_who_drops),
-		SLOW_TEST(a_long_message_is_conflated_and_comes),
-		SLOW_TEST(pages_behind_kept_ones_are_dropped),
-		SLOW_TEST(a_gap_is_before_the_answer),
-		SLOW_TEST(the_latest_come_beside_others),
-		SLOW_TEST(a_stricter_policy_keeps_the_order),
-		SLOW_TEST(nothing_is_dropped_for_what_is_too_big),
-		SLOW_TEST(what_is_too_big_disconnects_nobody),
-		SLOW_TEST(what_waits_for_who_is_closed_is_counted),
-		SLOW_TEST(gaps_take_no_pages_from_the_latest),
-		SLOW_TEST(nothing_is_dropped_in_vain),
-		SLOW_TEST(policies_beside_each_other),
-		SLOW_TEST(policies_beside_conflation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -14,7 +14,7 @@ static void note_why_went(struct netio_subscriber *who, enum plx_link_reason rea
 
 /* Dropping ------------------------------------------------------------------------------------ */
 
-static void new_messages_are_dropped(void **state)
+SLOW_TEST(new_messages_are_dropped)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_NEW});
@@ -36,7 +36,7 @@ static void new_messages_are_dropped(void **state)
 	assert_int_equal(available, 0);
 }
 
-static void old_messages_are_dropped(void **state)
+SLOW_TEST(old_messages_are_dropped)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
@@ -54,7 +54,7 @@ static void old_messages_are_dropped(void **state)
 }
 
 /* However little may wait, it is the newest. */
-static void with_any_bound_the_newest_come(void **state)
+SLOW_TEST(with_any_bound_the_newest_come)
 {
 	static const uint64_t bounds[] = {1, 500, 1024, 1500, 2048, 3000, 4096};
 
@@ -89,7 +89,7 @@ static void with_any_bound_the_newest_come(void **state)
 }
 
 /* Long and short ones, so that pages begin and end inside them. */
-static void old_messages_in_pieces_are_dropped_whole(void **state)
+SLOW_TEST(old_messages_in_pieces_are_dropped_whole)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
@@ -110,7 +110,7 @@ static void old_messages_in_pieces_are_dropped_whole(void **state)
 	assert_int_equal(missed(&subs[0]), stats().dropped_old + stats().dropped_new);
 }
 
-static void what_is_not_to_be_lost_is_kept(void **state)
+SLOW_TEST(what_is_not_to_be_lost_is_kept)
 {
 	unsigned kept = 0;
 
@@ -138,7 +138,7 @@ static void what_is_not_to_be_lost_is_kept(void **state)
 	assert_true(stats().copies - stats().dropped_old >= kept + 1);
 }
 
-static void the_bound_is_kept(void **state)
+SLOW_TEST(the_bound_is_kept)
 {
 	struct netio_subscriber_stats now;
 
@@ -163,7 +163,7 @@ static void the_bound_is_kept(void **state)
 	assert_int_equal(now.backlog_bytes, 0);
 }
 
-static void the_bound_blocks_too(void **state)
+SLOW_TEST(the_bound_blocks_too)
 {
 	unsigned taken = 0;
 
@@ -182,7 +182,7 @@ static void the_bound_blocks_too(void **state)
 }
 
 /* Each by itself, where there is room. */
-static void at_once_and_dropped(void **state)
+SLOW_TEST(at_once_and_dropped)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1,
@@ -209,7 +209,7 @@ static void begin_latest(uint64_t backlog_bytes)
 	sub_take_tagged(&subs[0]);
 }
 
-static void the_latest_of_each_tag_comes(void **state)
+SLOW_TEST(the_latest_of_each_tag_comes)
 {
 	begin_latest(0);
 	for (unsigned i = 0; i < 1000; i++) /* tag 0 changes more often than all others */
@@ -230,7 +230,7 @@ static void the_latest_of_each_tag_comes(void **state)
 	assert_int_equal(newest_of[5], 1000);
 }
 
-static void more_tags_than_may_wait(void **state)
+SLOW_TEST(more_tags_than_may_wait)
 {
 	char text[NETIO_GAP_TEXT_BYTES];
 
@@ -247,7 +247,7 @@ static void more_tags_than_may_wait(void **state)
 			    "dropped as new, conflated");
 }
 
-static void the_answer_is_behind_the_latest(void **state)
+SLOW_TEST(the_answer_is_behind_the_latest)
 {
 	unsigned before;
 
@@ -269,7 +269,7 @@ static void the_answer_is_behind_the_latest(void **state)
 	assert_int_equal(subs[0].messages, before);
 }
 
-static void the_latest_are_sent_before_the_end(void **state)
+SLOW_TEST(the_latest_are_sent_before_the_end)
 {
 	begin_latest(0);
 	for (unsigned i = 0; i < 320; i++)
@@ -285,7 +285,7 @@ static void the_latest_are_sent_before_the_end(void **state)
 	assert_int_equal(stats().lost, 0);
 }
 
-static void the_latest_of_who_vanishes_are_counted(void **state)
+SLOW_TEST(the_latest_of_who_vanishes_are_counted)
 {
 	begin_latest(0);
 	for (unsigned i = 0; i < 320; i++)
@@ -299,7 +299,7 @@ static void the_latest_of_who_vanishes_are_counted(void **state)
 
 /* Disconnecting ------------------------------------------------------------------------------- */
 
-static void who_is_too_slow_is_disconnected(void **state)
+SLOW_TEST(who_is_too_slow_is_disconnected)
 {
 	publish_with(SMALL_PAGES);
 	publisher.cb_connection_closed = note_why_went;
@@ -326,7 +326,7 @@ static void who_is_too_slow_is_disconnected(void **state)
 }
 
 /* It takes nothing at all: there is an end to that, too. */
-static void who_takes_nothing_is_disconnected_too(void **state)
+SLOW_TEST(who_takes_nothing_is_disconnected_too)
 {
 	uint64_t begin_ns = plx_now_ns();
 
@@ -347,7 +347,7 @@ static void who_takes_nothing_is_disconnected_too(void **state)
 
 /* Who decides --------------------------------------------------------------------------------- */
 
-static void the_publisher_has_a_default(void **state)
+SLOW_TEST(the_publisher_has_a_default)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024,
 						  .page_count = 8,
@@ -369,7 +369,7 @@ static void the_publisher_has_a_default(void **state)
 	hear_all(&subs[0]);
 }
 
-static void of_several_the_strictest_decides(void **state)
+SLOW_TEST(of_several_the_strictest_decides)
 {
 	static const struct {
 		enum netio_policy one, other;
@@ -405,7 +405,7 @@ static void of_several_the_strictest_decides(void **state)
 }
 
 /* Each policy but to block. */
-static void one_never_delays_another(void **state)
+SLOW_TEST(one_never_delays_another)
 {
 	for (enum netio_policy policy = NETIO_POLICY_DISCONNECT; policy < NETIO_POLICY_COUNT;
 	     policy++) {
@@ -428,7 +428,7 @@ static void one_never_delays_another(void **state)
 
 /* Other gaps ---------------------------------------------------------------------------------- */
 
-static void what_is_too_big_is_a_gap(void **state)
+SLOW_TEST(what_is_too_big_is_a_gap)
 {
 	publish_with(NULL);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect = {.message_max_bytes = 1000}});
@@ -449,7 +449,7 @@ static void what_is_too_big_is_a_gap(void **state)
 	assert_int_equal(subs[1].gaps, 0);
 }
 
-static void what_is_given_up_is_a_gap(void **state)
+SLOW_TEST(what_is_given_up_is_a_gap)
 {
 	struct netio_subscribe_stats counted;
 
@@ -472,7 +472,7 @@ static void what_is_given_up_is_a_gap(void **state)
 	assert_int_equal(counted.missed[NETIO_GAP_GIVEN_UP], 1);
 }
 
-static void bad_arguments_are_named(void **state)
+SLOW_TEST(bad_arguments_are_named)
 {
 	struct netio_publish_socket other;
 
@@ -503,31 +503,4 @@ static void bad_arguments_are_named(void **state)
 	assert_string_equal(netio_gap_reason_name(NETIO_GAP_REASON_COUNT), "unknown");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SLOW_TEST(new_messages_are_dropped),
-		SLOW_TEST(old_messages_are_dropped),
-		SLOW_TEST(with_any_bound_the_newest_come),
-		SLOW_TEST(old_messages_in_pieces_are_dropped_whole),
-		SLOW_TEST(what_is_not_to_be_lost_is_kept),
-		SLOW_TEST(the_bound_is_kept),
-		SLOW_TEST(the_bound_blocks_too),
-		SLOW_TEST(at_once_and_dropped),
-		SLOW_TEST(the_latest_of_each_tag_comes),
-		SLOW_TEST(more_tags_than_may_wait),
-		SLOW_TEST(the_answer_is_behind_the_latest),
-		SLOW_TEST(the_latest_are_sent_before_the_end),
-		SLOW_TEST(the_latest_of_who_vanishes_are_counted),
-		SLOW_TEST(who_is_too_slow_is_disconnected),
-		SLOW_TEST(who_takes_nothing_is_disconnected_too),
-		SLOW_TEST(the_publisher_has_a_default),
-		SLOW_TEST(of_several_the_strictest_decides),
-		SLOW_TEST(one_never_delays_another),
-		SLOW_TEST(what_is_too_big_is_a_gap),
-		SLOW_TEST(what_is_given_up_is_a_gap),
-		SLOW_TEST(bad_arguments_are_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -129,6 +129,6 @@ static inline void fill(void *to, uint64_t number, size_t len)
 		memcpy(to, &number, sizeof(number));
 }
 
-#define SOCKET_TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, sockets_down)
+#define SOCKET_TEST(test) PLX_TEST_WITH(test, netio_up, sockets_down)
 
 #endif

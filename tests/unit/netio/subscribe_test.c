@@ -64,8 +64,10 @@ static uint32_t subscriptions(void)
 
 /* Life ---------------------------------------------------------------------------------------- */
 
+#define TEST(test) PLX_TEST_WITH(test, netio_up, all_down)
+
 /* A program that looks at no callback sees in the log that its port is wrong. */
-static void a_port_where_nobody_listens_is_logged_once(void **state)
+TEST(a_port_where_nobody_listens_is_logged_once)
 {
 	sub_up(sub, NULL);
 	sub->socket.cb_connection_refused = NULL;
@@ -75,7 +77,7 @@ static void a_port_where_nobody_listens_is_logged_once(void **state)
 	assert_int_equal(log_count("127.0.0.1:1"), 1);
 }
 
-static void what_is_lost_is_resumed(void **state)
+TEST(what_is_lost_is_resumed)
 {
 	begin();
 	assert_int_equal(subscribe(1), 0);
@@ -96,7 +98,7 @@ static void what_is_lost_is_resumed(void **state)
 	assert_memory_equal(sub->bytes, "hello", sizeof("hello"));
 }
 
-static void a_publisher_may_come_later(void **state)
+TEST(a_publisher_may_come_later)
 {
 	begin();
 	netio_publish_socket_fini(&publisher);
@@ -110,7 +112,7 @@ static void a_publisher_may_come_later(void **state)
 	assert_int_equal(sub->lost, 0);
 }
 
-static void several_publishers(void **state)
+TEST(several_publishers)
 {
 	uint64_t first_id;
 	unsigned other;
@@ -138,7 +140,7 @@ static void several_publishers(void **state)
 	TURN_UNTIL(sub->messages == 3);
 }
 
-static void a_subscription_may_end_in_any_state(void **state)
+TEST(a_subscription_may_end_in_any_state)
 {
 	begin();
 	/* Before there is a connection. */
@@ -187,7 +189,7 @@ static void a_subscription_may_end_in_any_state(void **state)
 }
 
 /* The connection ends while its end is asked for. */
-static void a_subscription_that_ends_with_its_connection(void **state)
+TEST(a_subscription_that_ends_with_its_connection)
 {
 	begin();
 	assert_int_equal(subscribe(1), 0);
@@ -259,7 +261,7 @@ static void end_not_taken(struct netio_publisher *who, const struct netio_subscr
 	end_now(8);
 }
 
-static void a_socket_may_end_in_each_callback(void **state)
+TEST(a_socket_may_end_in_each_callback)
 {
 	const struct netio_publish_attr few = {.subscriptions_max = 2};
 	const struct netio_subscribe_attr quick = {.connect.reconnect_max_ns = PLX_NS_PER_MS * 20};
@@ -299,7 +301,7 @@ static void a_socket_may_end_in_each_callback(void **state)
 	}
 }
 
-static void bad_arguments_are_named(void **state)
+TEST(bad_arguments_are_named)
 {
 	struct netio_subscription what = {.tag = 5, .last = 4};
 	struct netio_subscribe_attr attr = {.buffer_count = 1};
@@ -339,7 +341,7 @@ static void note_refusal(struct netio_send_socket *socket, enum plx_link_reason 
 	snprintf(refusal, sizeof(refusal), "%s", why);
 }
 
-static void other_kinds_of_sockets_are_named(void **state)
+TEST(other_kinds_of_sockets_are_named)
 {
 	struct netio_send_socket sender;
 
@@ -391,7 +393,7 @@ static size_t write_list(const struct wire_request *requests, unsigned count)
 	return WIRE_LIST_BYTES + count * WIRE_REQUEST_BYTES;
 }
 
-static void broken_requests_end_their_connection(void **state)
+TEST(broken_requests_end_their_connection)
 {
 	static const struct wire_request bad[] = {
 		{.what = 0},
@@ -461,7 +463,7 @@ static void broken_requests_end_their_connection(void **state)
 	assert_int_equal(stats.subscriptions, 1);
 }
 
-static void what_is_unknown_is_told(void **state)
+TEST(what_is_unknown_is_told)
 {
 	struct netio_publish_stats stats;
 
@@ -489,7 +491,7 @@ static void keep_message(struct plx_link *link, struct plx_buf *message, void *u
 		kept[kept_count++] = plx_buf_ref(message);
 }
 
-static void who_takes_no_answers_is_held_up(void **state)
+TEST(who_takes_no_answers_is_held_up)
 {
 	static const struct plx_link_events events = {
 		.on_open = raw_open,
@@ -566,7 +568,7 @@ static void answer(const struct wire_answer *answers, unsigned count)
 	assert_int_equal(plx_link_send(raw, bytes, WIRE_LIST_BYTES + count * WIRE_ANSWER_BYTES), 0);
 }
 
-static void broken_answers_end_their_connection(void **state)
+TEST(broken_answers_end_their_connection)
 {
 	static const struct {
 		struct wire_answer answers[2];
@@ -616,11 +618,9 @@ static void broken_answers_end_their_connection(void **state)
 	TURN_UNTIL(!raw);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, netio_up, all_down)
-
 /* Nothing is wanted, and then something is again, while the connection closes. That it cannot be
  * opened anew at once is tried again as any other attempt. */
-static void what_cannot_be_opened_anew_is_tried_again(void **state)
+TEST(what_cannot_be_opened_anew_is_tried_again)
 {
 	struct feed *feed;
 	char good[PLX_ADDRESS_MAX];
@@ -643,24 +643,4 @@ static void what_cannot_be_opened_anew_is_tried_again(void **state)
 	TURN_UNTIL(sub->subscribed == 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_port_where_nobody_listens_is_logged_once),
-		TEST(what_is_lost_is_resumed),
-		TEST(a_publisher_may_come_later),
-		TEST(several_publishers),
-		TEST(a_subscription_may_end_in_any_state),
-		TEST(a_subscription_that_ends_with_its_connection),
-		TEST(a_socket_may_end_in_each_callback),
-		TEST(bad_arguments_are_named),
-		TEST(other_kinds_of_sockets_are_named),
-		TEST(broken_requests_end_their_connection),
-		TEST(what_is_unknown_is_told),
-		TEST(who_takes_no_answers_is_held_up),
-		TEST(broken_answers_end_their_connection),
-		TEST(what_cannot_be_opened_anew_is_tried_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

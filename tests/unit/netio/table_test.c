@@ -102,7 +102,9 @@ static struct table_filter random_filter(void)
 	}
 }
 
-static void a_lookup_finds_what_a_walk_does(void **state)
+#define TEST(test) PLX_TEST_WITH(test, up, down)
+
+TEST(a_lookup_finds_what_a_walk_does)
 {
 	static struct sub subs[200];
 	bool there[200] = {0};
@@ -136,7 +138,7 @@ static void a_lookup_finds_what_a_walk_does(void **state)
 			take_out(&subs[i]);
 }
 
-static void the_widest_ranges_take_few_pairs(void **state)
+TEST(the_widest_ranges_take_few_pairs)
 {
 	static const struct {
 		uint64_t first, last;
@@ -169,7 +171,7 @@ static void the_widest_ranges_take_few_pairs(void **state)
 	}
 }
 
-static void different_masks_are_bounded(void **state)
+TEST(different_masks_are_bounded)
 {
 	static struct sub subs[TABLE_MASKS_MAX + 1];
 	struct table_filter filter = {0, 0, true};
@@ -197,7 +199,7 @@ static void different_masks_are_bounded(void **state)
 }
 
 /* Cells that a lookup looks at: the longest list of a bucket. */
-static void many_tags_spread_over_the_buckets(void **state)
+TEST(many_tags_spread_over_the_buckets)
 {
 	const unsigned count = 100000;
 	struct sub *subs = calloc(count, sizeof(*subs));
@@ -219,16 +221,4 @@ static void many_tags_spread_over_the_buckets(void **state)
 	free(subs);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_lookup_finds_what_a_walk_does),
-		TEST(the_widest_ranges_take_few_pairs),
-		TEST(different_masks_are_bounded),
-		TEST(many_tags_spread_over_the_buckets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -28,7 +28,7 @@ static void run_calls(unsigned end)
 	assert_int_equal(calls, end);
 }
 
-static void it_comes_again_and_again(void **state)
+NETIO_TEST(it_comes_again_and_again)
 {
 	static const struct {
 		int (*start)(struct netio_timer *, unsigned long long);
@@ -55,7 +55,7 @@ static void it_comes_again_and_again(void **state)
 	netio_timer_stop(&timer);
 }
 
-static void a_stopped_one_is_silent_until_it_is_started(void **state)
+NETIO_TEST(a_stopped_one_is_silent_until_it_is_started)
 {
 	struct netio_timer end;
 
@@ -81,7 +81,7 @@ static void stop_and_end(void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-static void it_may_be_stopped_inside(void **state)
+NETIO_TEST(it_may_be_stopped_inside)
 {
 	begin(stop_and_end, 0);
 	assert_int_equal(netio_timer_start_us(&timer, 1), 0);
@@ -96,7 +96,7 @@ static void free_and_end(void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-static void it_may_be_freed_inside(void **state)
+NETIO_TEST(it_may_be_freed_inside)
 {
 	struct netio_timer *one = malloc(sizeof(*one));
 
@@ -107,7 +107,7 @@ static void it_may_be_freed_inside(void **state)
 	run();
 }
 
-static void one_that_runs_begins_anew(void **state)
+NETIO_TEST(one_that_runs_begins_anew)
 {
 	begin(count, 0);
 	assert_int_equal(netio_timer_start_ns(&timer, ~0ull), 0);
@@ -116,7 +116,7 @@ static void one_that_runs_begins_anew(void **state)
 	netio_timer_stop(&timer);
 }
 
-static void what_is_too_long_is_the_longest(void **state)
+NETIO_TEST(what_is_too_long_is_the_longest)
 {
 	begin(count, 0);
 	assert_int_equal(netio_timer_start_s(&timer, ~0ull), 0);
@@ -134,7 +134,7 @@ static void *start_elsewhere(void *arg)
 	return NULL;
 }
 
-static void wrong_ones_are_refused(void **state)
+NETIO_TEST(wrong_ones_are_refused)
 {
 	int rc = 0;
 
@@ -145,17 +145,4 @@ static void wrong_ones_are_refused(void **state)
 	assert_int_equal(rc, -EPERM);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		NETIO_TEST(it_comes_again_and_again),
-		NETIO_TEST(a_stopped_one_is_silent_until_it_is_started),
-		NETIO_TEST(it_may_be_stopped_inside),
-		NETIO_TEST(it_may_be_freed_inside),
-		NETIO_TEST(one_that_runs_begins_anew),
-		NETIO_TEST(what_is_too_long_is_the_longest),
-		NETIO_TEST(wrong_ones_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

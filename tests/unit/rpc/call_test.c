@@ -347,23 +347,18 @@ static void attributes_are_checked(void **state)
 	struct plx_rpc_service *made;
 	struct plx_rpc_client *made_client;
 
-	assert_int_equal(plx_rpc_service_create(&big, &made), -EINVAL);
-	assert_error_has("request_max");
+	assert_fails(plx_rpc_service_create(&big, &made), -EINVAL, "request_max");
 	assert_int_equal(plx_rpc_client_create(none, NULL, &made_client), -EINVAL);
-	assert_int_equal(plx_rpc_client_create(wrong, NULL, &made_client), -EINVAL);
-	assert_error_has("nowhere");
-	assert_int_equal(plx_rpc_client_create((const char *const[]){"127.0.0.1:1", NULL}, &huge,
-					       &made_client),
-			 -EINVAL);
-	assert_error_has("reply_max");
+	assert_fails(plx_rpc_client_create(wrong, NULL, &made_client), -EINVAL, "nowhere");
+	assert_fails(plx_rpc_client_create((const char *const[]){"127.0.0.1:1", NULL}, &huge,
+					   &made_client),
+		     -EINVAL, "reply_max");
 	huge = (struct plx_rpc_client_attr){.link = {.provider = "carrier-pigeon"}};
-	assert_int_equal(plx_rpc_client_create((const char *const[]){"127.0.0.1:1", NULL}, &huge,
-					       &made_client),
-			 -EINVAL);
-	assert_error_has("carrier-pigeon");
+	assert_fails(plx_rpc_client_create((const char *const[]){"127.0.0.1:1", NULL}, &huge,
+					   &made_client),
+		     -EINVAL, "carrier-pigeon");
 	assert_int_equal(plx_rpc_service_create(NULL, &made), 0);
-	assert_int_equal(plx_rpc_service_add(made, &method), -EINVAL);
-	assert_error_has("handler");
+	assert_fails(plx_rpc_service_add(made, &method), -EINVAL, "handler");
 	plx_rpc_service_destroy(made);
 
 	method.handler = (plx_rpc_handler_fn)(void (*)(void))abort;

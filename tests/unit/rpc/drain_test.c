@@ -46,7 +46,9 @@ static unsigned clients_of(const struct plx_rpc_service *which)
 	return stats.clients;
 }
 
-static void what_is_open_is_answered(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(what_is_open_is_answered)
 {
 	struct outcome open, after;
 
@@ -73,7 +75,7 @@ static void what_is_open_is_answered(void **state)
 
 /* What was on its way when the service began to drain is refused, and that is all that it knows of
  * it: nothing has run. */
-static void what_is_on_its_way_is_refused(void **state)
+TEST(what_is_on_its_way_is_refused)
 {
 	struct outcome outcome;
 
@@ -89,7 +91,7 @@ static void what_is_on_its_way_is_refused(void **state)
 }
 
 /* A client that takes its replies slowly gets them all, and then has its time to leave. */
-static void replies_that_wait_are_not_cut_off(void **state)
+TEST(replies_that_wait_are_not_cut_off)
 {
 	enum { MANY = 20 };
 	struct plx_link_attr link = {
@@ -128,7 +130,7 @@ static void replies_that_wait_are_not_cut_off(void **state)
 }
 
 /* Whoever refuses at once has the least open calls: it must not get them all for that. */
-static void one_that_is_full_is_not_asked_for_ever(void **state)
+TEST(one_that_is_full_is_not_asked_for_ever)
 {
 	struct plx_rpc_service_attr one = {.open_total = 1};
 	struct plx_rpc_service *full;
@@ -163,7 +165,7 @@ static void one_that_is_full_is_not_asked_for_ever(void **state)
 }
 
 /* One has the least open calls, and takes short requests alone: long ones go to the other. */
-static void a_request_goes_to_a_service_that_takes_it(void **state)
+TEST(a_request_goes_to_a_service_that_takes_it)
 {
 	static char data[1000];
 	struct plx_rpc_service_attr small = {.request_max = 64};
@@ -200,7 +202,7 @@ static void a_request_goes_to_a_service_that_takes_it(void **state)
 }
 
 /* Both are full: that is what the caller hears, after one try at each. */
-static void all_may_be_full(void **state)
+TEST(all_may_be_full)
 {
 	struct plx_rpc_service *second;
 	struct outcome outcome;
@@ -227,7 +229,7 @@ static void all_may_be_full(void **state)
 }
 
 /* A link that has begun to close takes nothing any more: what comes then waits for the next one. */
-static void a_link_that_closes_takes_no_calls(void **state)
+TEST(a_link_that_closes_takes_no_calls)
 {
 	const struct channel *channel;
 	struct outcome open, outcome;
@@ -246,15 +248,15 @@ static void a_link_that_closes_takes_no_calls(void **state)
 	assert_int_equal(open.status, PLX_RPC_PEER_DOWN);
 }
 
-static void finish_waits_for_clients(void **state)
+TEST(finish_waits_for_clients)
 {
 	struct outcome open;
 
 	rpc_start("tcp", NULL, NULL);
 	call_it(LATER, NULL, 0, &open);
 	assert_true(pump_until(&kept_count, 1, 3000));
-	assert_int_equal(plx_rpc_service_finish(service, 20 * PLX_NS_PER_MS), -ETIMEDOUT);
-	assert_error_has("still has 1 clients, and owes 1 replies");
+	assert_fails(plx_rpc_service_finish(service, 20 * PLX_NS_PER_MS), -ETIMEDOUT,
+		     "still has 1 clients, and owes 1 replies");
 	plx_rpc_reply(kept[0], NULL, 0);
 	kept[0] = NULL;
 	assert_int_equal(plx_rpc_service_finish(service, 3 * PLX_NS_PER_S), 0);
@@ -280,7 +282,7 @@ static void stream_next(const struct plx_rpc_result *result, void *arg)
 	assert_int_equal(plx_rpc_call(caller, &call, "x", 1, NULL), 0);
 }
 
-static void clients_move_on(void **state)
+TEST(clients_move_on)
 {
 	struct plx_rpc_call call = {.method = ECHO, .done = stream_next};
 	char address[PLX_ADDRESS_MAX];
@@ -313,7 +315,7 @@ static void clients_move_on(void **state)
 	assert_int_equal(stream.failed, 0);
 }
 
-static void one_that_dies_takes_its_calls_alone(void **state)
+TEST(one_that_dies_takes_its_calls_alone)
 {
 	struct outcome outcomes[10];
 	unsigned down = 0;
@@ -339,7 +341,7 @@ static void one_that_dies_takes_its_calls_alone(void **state)
 }
 
 /* A client that never hears of a service waits for it, and its calls for their deadlines. */
-static void a_service_may_come_later(void **state)
+TEST(a_service_may_come_later)
 {
 	char address[PLX_ADDRESS_MAX];
 	struct outcome outcome;
@@ -357,23 +359,4 @@ static void a_service_may_come_later(void **state)
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_is_open_is_answered),
-		TEST(what_is_on_its_way_is_refused),
-		TEST(replies_that_wait_are_not_cut_off),
-		TEST(one_that_is_full_is_not_asked_for_ever),
-		TEST(a_request_goes_to_a_service_that_takes_it),
-		TEST(all_may_be_full),
-		TEST(a_link_that_closes_takes_no_calls),
-		TEST(finish_waits_for_clients),
-		TEST(clients_move_on),
-		TEST(one_that_dies_takes_its_calls_alone),
-		TEST(a_service_may_come_later),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

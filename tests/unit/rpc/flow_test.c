@@ -17,7 +17,9 @@ static void reply_to(unsigned i)
 	kept[i] = NULL;
 }
 
-static void a_method_that_is_full_is_busy(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(a_method_that_is_full_is_busy)
 {
 	struct outcome first, second, third;
 
@@ -40,7 +42,7 @@ static void a_method_that_is_full_is_busy(void **state)
 	assert_int_equal(service_stats().busy, 1);
 }
 
-static void what_one_client_may_have_open(void **state)
+TEST(what_one_client_may_have_open)
 {
 	struct plx_rpc_service_attr attr = {.open_max = 3};
 	struct outcome outcomes[5];
@@ -68,7 +70,7 @@ static void what_one_client_may_have_open(void **state)
 
 /* Who gives requests up does not get room for others by that, as long as they are not replied to.
  */
-static void given_up_is_open_still(void **state)
+TEST(given_up_is_open_still)
 {
 	struct plx_rpc_service_attr attr = {.open_max = 4, .open_total = 32};
 	struct plx_rpc_client *other;
@@ -105,7 +107,7 @@ static void given_up_is_open_still(void **state)
 	plx_rpc_client_destroy(other);
 }
 
-static void a_service_that_is_full_is_overloaded(void **state)
+TEST(a_service_that_is_full_is_overloaded)
 {
 	struct plx_rpc_service_attr attr = {.open_total = 2};
 	static struct outcome outcomes[3]; /* two are open to the end */
@@ -118,7 +120,7 @@ static void a_service_that_is_full_is_overloaded(void **state)
 	assert_int_equal(service_stats().overloaded, 1);
 }
 
-static void calls_that_wait_are_bounded(void **state)
+TEST(calls_that_wait_are_bounded)
 {
 	struct plx_rpc_client_attr attr = {.calls_max = 4};
 	struct plx_rpc_call call = {.method = LATER};
@@ -137,7 +139,7 @@ static void calls_that_wait_are_bounded(void **state)
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 }
 
-static void bytes_that_wait_are_bounded(void **state)
+TEST(bytes_that_wait_are_bounded)
 {
 	struct plx_rpc_service_attr one = {.open_max = 1};
 	struct plx_rpc_client_attr attr = {.waiting_max = 1000};
@@ -153,7 +155,7 @@ static void bytes_that_wait_are_bounded(void **state)
 }
 
 /* -EAGAIN would be for ever. */
-static void what_never_fits_is_told(void **state)
+TEST(what_never_fits_is_told)
 {
 	struct plx_rpc_client_attr attr = {.waiting_max = 1000};
 	struct plx_rpc_call call = {.method = ECHO, .retry = true};
@@ -161,8 +163,8 @@ static void what_never_fits_is_told(void **state)
 	char data[1001] = {0};
 
 	rpc_start("tcp", NULL, &attr);
-	assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EMSGSIZE);
-	assert_error_has("a request of 1001 bytes");
+	assert_fails(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EMSGSIZE,
+		     "a request of 1001 bytes");
 	call_it(ECHO, data, sizeof(data), &outcome); /* it has not to wait */
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_OK);
@@ -192,7 +194,7 @@ static void on_keep_all(struct plx_rpc_request *request, const void *data, uint3
 	kept_count++;
 }
 
-static void many_open_calls(void **state)
+TEST(many_open_calls)
 {
 	enum { MANY = PLX_TEST_SANITIZED ? 20000 : 100000 };
 	struct plx_rpc_service_attr attr = {.open_max = MANY};
@@ -234,7 +236,7 @@ static void many_open_calls(void **state)
 }
 
 /* A second client's call is answered while the first one's slow calls wait for their turns. */
-static void one_client_does_not_starve_another(void **state)
+TEST(one_client_does_not_starve_another)
 {
 	static struct outcome slow[50];
 	struct plx_rpc_client *first;
@@ -267,7 +269,7 @@ static void one_client_does_not_starve_another(void **state)
 }
 
 /* What waits for its turn for longer than it has time is not run. */
-static void too_late_is_not_run(void **state)
+TEST(too_late_is_not_run)
 {
 	struct outcome slow[10];
 	unsigned dead = 0;
@@ -286,7 +288,7 @@ static void too_late_is_not_run(void **state)
 }
 
 /* Replies of 16 MiB in all that a client does not take: it is held up, and gets them in the end. */
-static void a_client_that_takes_no_replies(void **state)
+TEST(a_client_that_takes_no_replies)
 {
 	static struct outcome outcomes[64];
 	static uint8_t data[256 << 10];
@@ -304,7 +306,7 @@ static void a_client_that_takes_no_replies(void **state)
 	}
 }
 
-static void clients_that_vanish(void **state)
+TEST(clients_that_vanish)
 {
 	struct plx_rpc_service_attr attr = {.open_max = KEPT_MAX};
 	struct plx_rpc_call call = {.method = LATER};
@@ -329,7 +331,7 @@ static void clients_that_vanish(void **state)
 
 /* A method that takes 2 ms, and a caller that has less: it is not begun, but for once in a while,
  * as it may have become faster. */
-static void too_little_time_is_too_late(void **state)
+TEST(too_little_time_is_too_late)
 {
 	struct outcome outcome;
 	uint64_t began_ns;
@@ -365,25 +367,4 @@ static void too_little_time_is_too_late(void **state)
 			1 + (plx_now_ns() - began_ns) / (100 * PLX_NS_PER_MS));
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_method_that_is_full_is_busy),
-		TEST(what_one_client_may_have_open),
-		TEST(a_service_that_is_full_is_overloaded),
-		TEST(given_up_is_open_still),
-		TEST(calls_that_wait_are_bounded),
-		TEST(bytes_that_wait_are_bounded),
-		TEST(what_never_fits_is_told),
-		TEST(many_open_calls),
-		TEST(one_client_does_not_starve_another),
-		TEST(too_late_is_not_run),
-		TEST(too_little_time_is_too_late),
-		TEST(a_client_that_takes_no_replies),
-		TEST(clients_that_vanish),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

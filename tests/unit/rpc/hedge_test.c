@@ -72,7 +72,9 @@ static void nothing_is_left(void)
 	assert_int_equal(caller->kept_bytes, 0);
 }
 
-static void the_second_one_may_be_first(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(the_second_one_may_be_first)
 {
 	struct outcome outcome;
 
@@ -91,7 +93,7 @@ static void the_second_one_may_be_first(void **state)
 	nothing_is_left();
 }
 
-static void the_first_one_may_be_first(void **state)
+TEST(the_first_one_may_be_first)
 {
 	struct outcome outcome;
 
@@ -106,7 +108,7 @@ static void the_first_one_may_be_first(void **state)
 	assert_int_equal(client_stats().hedged, 1);
 }
 
-static void a_refusal_is_no_reply(void **state)
+TEST(a_refusal_is_no_reply)
 {
 	struct outcome outcome;
 
@@ -123,7 +125,7 @@ static void a_refusal_is_no_reply(void **state)
 	nothing_is_left();
 }
 
-static void two_refusals_are(void **state)
+TEST(two_refusals_are)
 {
 	struct outcome outcome;
 
@@ -159,18 +161,18 @@ static void one_service_may_end(bool is_first)
 	nothing_is_left();
 }
 
-static void the_first_service_may_end(void **state)
+TEST(the_first_service_may_end)
 {
 	one_service_may_end(true);
 }
 
-static void the_second_service_may_end(void **state)
+TEST(the_second_service_may_end)
 {
 	one_service_may_end(false);
 }
 
 /* What the one that ended has done is not known, whatever the other one says. */
-static void what_was_lost_may_have_run(void **state)
+TEST(what_was_lost_may_have_run)
 {
 	struct outcome outcome;
 
@@ -191,7 +193,7 @@ static void what_was_lost_may_have_run(void **state)
 }
 
 /* There is no second one: it is as if nobody had asked. */
-static void one_address_hedges_nothing(void **state)
+TEST(one_address_hedges_nothing)
 {
 	struct plx_rpc_call call = {.method = ECHO, .hedge = true, .retry = true};
 	struct outcome outcome;
@@ -216,7 +218,7 @@ static void one_address_hedges_nothing(void **state)
 	assert_int_equal(client_stats().hedged, 0);
 }
 
-static void both_services_may_end(void **state)
+TEST(both_services_may_end)
 {
 	struct outcome outcome;
 
@@ -231,7 +233,7 @@ static void both_services_may_end(void **state)
 	nothing_is_left();
 }
 
-static void deadlines_and_cancellations_reach_both(void **state)
+TEST(deadlines_and_cancellations_reach_both)
 {
 	struct plx_rpc_call call = hedged;
 	struct outcome outcome, cancelled;
@@ -251,7 +253,7 @@ static void deadlines_and_cancellations_reach_both(void **state)
 }
 
 /* Where everything is slow at once, there are not twice as many requests. */
-static void there_is_a_budget(void **state)
+TEST(there_is_a_budget)
 {
 	static struct outcome outcomes[200];
 	unsigned hedges;
@@ -270,18 +272,4 @@ static void there_is_a_budget(void **state)
 	nothing_is_left();
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_second_one_may_be_first), TEST(the_first_one_may_be_first),
-		TEST(a_refusal_is_no_reply),       TEST(two_refusals_are),
-		TEST(the_first_service_may_end),   TEST(the_second_service_may_end),
-		TEST(what_was_lost_may_have_run),  TEST(one_address_hedges_nothing),
-		TEST(both_services_may_end),       TEST(deadlines_and_cancellations_reach_both),
-		TEST(there_is_a_budget),
-	};
-
-	return cmocka_run_group_tests_name("rpc_hedge", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -33,7 +33,9 @@ static void assert_text(const struct outcome *outcome, const char *text)
 	assert_memory_equal(outcome->data, text, outcome->length);
 }
 
-static void what_comes_again_gets_the_same_answer(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(what_comes_again_gets_the_same_answer)
 {
 	struct outcome first, again;
 
@@ -52,7 +54,7 @@ static void what_comes_again_gets_the_same_answer(void **state)
 	assert_int_equal(handled_count, 4);
 }
 
-static void errors_and_refusals_are_answers(void **state)
+TEST(errors_and_refusals_are_answers)
 {
 	struct outcome outcome;
 
@@ -68,7 +70,7 @@ static void errors_and_refusals_are_answers(void **state)
 	assert_int_equal(handled_count, 3);
 }
 
-static void who_is_to_try_again_may(void **state)
+TEST(who_is_to_try_again_may)
 {
 	struct outcome outcome;
 
@@ -82,7 +84,7 @@ static void who_is_to_try_again_may(void **state)
 	assert_int_equal(once(99, 2, "", &outcome), PLX_RPC_UNKNOWN);
 }
 
-static void a_key_is_one_method_s(void **state)
+TEST(a_key_is_one_method_s)
 {
 	struct outcome outcome;
 
@@ -93,7 +95,7 @@ static void a_key_is_one_method_s(void **state)
 	assert_int_equal(handled_count, 1);
 }
 
-static void a_key_is_one_client_s(void **state)
+TEST(a_key_is_one_client_s)
 {
 	struct plx_rpc_client_attr attr = {.identity = 1234};
 	struct plx_rpc_client *first;
@@ -117,7 +119,7 @@ static void a_key_is_one_client_s(void **state)
 	assert_int_equal(handled_count, 2);
 }
 
-static void what_runs_still_is_waited_for(void **state)
+TEST(what_runs_still_is_waited_for)
 {
 	struct outcome first, again, given_up;
 	plx_rpc_call_id id;
@@ -146,7 +148,7 @@ static void what_runs_still_is_waited_for(void **state)
 
 /* The client is gone, and so is who waited; the first one is owed its reply all the same. */
 /* More than are looked at at a time. */
-static void many_wait_for_one(void **state)
+TEST(many_wait_for_one)
 {
 	enum { MANY = 500 };
 	static struct outcome outcomes[MANY];
@@ -172,7 +174,7 @@ static void many_wait_for_one(void **state)
 	assert_int_equal(service_stats().open, 0);
 }
 
-static void who_waits_may_vanish(void **state)
+TEST(who_waits_may_vanish)
 {
 	struct outcome first, again;
 
@@ -198,7 +200,7 @@ static void who_waits_may_vanish(void **state)
 	assert_int_equal(once(ECHO, 1, "", &first), PLX_RPC_OK);
 }
 
-static void keys_are_forgotten_in_time(void **state)
+TEST(keys_are_forgotten_in_time)
 {
 	struct plx_rpc_service_attr attr = {.key_ns = 30 * PLX_NS_PER_MS};
 	struct outcome outcome;
@@ -211,7 +213,7 @@ static void keys_are_forgotten_in_time(void **state)
 	assert_int_equal(handled_count, 2);
 }
 
-static void what_cannot_be_remembered_is_not_run(void **state)
+TEST(what_cannot_be_remembered_is_not_run)
 {
 	struct plx_rpc_service_attr attr = {.keys_max = 32, .key_ns = 200 * PLX_NS_PER_MS};
 	struct outcome outcome;
@@ -229,7 +231,7 @@ static void what_cannot_be_remembered_is_not_run(void **state)
 	assert_int_equal(once(ECHO, 3, "", &outcome), PLX_RPC_OK);
 }
 
-static void long_replies_have_their_bound(void **state)
+TEST(long_replies_have_their_bound)
 {
 	struct plx_rpc_service_attr attr = {.key_bytes_max = 16 * 150};
 	struct outcome outcome;
@@ -248,7 +250,7 @@ static void long_replies_have_their_bound(void **state)
 }
 
 /* The key is not the request's: what fits without one fits with one. */
-static void the_longest_request_may_have_a_key(void **state)
+TEST(the_longest_request_may_have_a_key)
 {
 	struct plx_rpc_service_attr attr = {.request_max = 100};
 	struct outcome outcome;
@@ -262,7 +264,7 @@ static void the_longest_request_may_have_a_key(void **state)
 }
 
 /* Who waits for one takes no room from the others. */
-static void who_waits_is_not_open_in_the_method(void **state)
+TEST(who_waits_is_not_open_in_the_method)
 {
 	struct outcome first, again[3], other;
 
@@ -285,21 +287,20 @@ static void who_waits_is_not_open_in_the_method(void **state)
 		wait_done(&again[i]);
 }
 
-static void attributes_are_checked(void **state)
+TEST(attributes_are_checked)
 {
 	struct plx_rpc_service_attr attr = {.key_ns = 1};
 	struct plx_rpc_call call = {.method = ECHO, .key = 1, .hedge = true};
 	struct plx_rpc_service *none;
 
 	rpc_start("tcp", NULL, NULL);
-	assert_int_equal(plx_rpc_service_create(&attr, &none), -EINVAL);
-	assert_error_has("key_ns 1: give 1 ms to 24 h");
-	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), -EINVAL);
-	assert_error_has("a call with a key cannot be hedged");
+	assert_fails(plx_rpc_service_create(&attr, &none), -EINVAL, "key_ns 1: give 1 ms to 24 h");
+	assert_fails(plx_rpc_call(caller, &call, NULL, 0, NULL), -EINVAL,
+		     "a call with a key cannot be hedged");
 }
 
 /* Many keys, of which each is asked for twice, at once and again: the chains and slabs. */
-static void many_keys(void **state)
+TEST(many_keys)
 {
 	static struct outcome outcomes[2000];
 	struct outcome again;
@@ -322,27 +323,4 @@ static void many_keys(void **state)
 	assert_int_equal(handled_count, 1000);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_comes_again_gets_the_same_answer),
-		TEST(errors_and_refusals_are_answers),
-		TEST(who_is_to_try_again_may),
-		TEST(a_key_is_one_method_s),
-		TEST(a_key_is_one_client_s),
-		TEST(what_runs_still_is_waited_for),
-		TEST(many_wait_for_one),
-		TEST(who_waits_may_vanish),
-		TEST(keys_are_forgotten_in_time),
-		TEST(what_cannot_be_remembered_is_not_run),
-		TEST(long_replies_have_their_bound),
-		TEST(the_longest_request_may_have_a_key),
-		TEST(who_waits_is_not_open_in_the_method),
-		TEST(attributes_are_checked),
-		TEST(many_keys),
-	};
-
-	return cmocka_run_group_tests_name("rpc_key", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

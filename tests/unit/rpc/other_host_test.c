@@ -26,7 +26,9 @@ static enum plx_rpc_status status_of(uint32_t method)
 	return outcome.status;
 }
 
-static void a_service_denies_it(void **state)
+#define WITH_SERVICE(name) PLX_TEST_WITH(name, NULL, stop)
+
+WITH_SERVICE(a_service_denies_it)
 {
 	rpc_start("tcp", NULL, NULL);
 	assert_int_equal(status_of(PLX_RPC_ECHO), PLX_RPC_DENIED);
@@ -35,7 +37,7 @@ static void a_service_denies_it(void **state)
 	assert_int_equal(status_of(ECHO), PLX_RPC_OK); /* its own methods are for all */
 }
 
-static void a_service_with_a_rate_allows_it(void **state)
+WITH_SERVICE(a_service_with_a_rate_allows_it)
 {
 	struct plx_rpc_service_attr attr = {.self_test_rate = 1000};
 
@@ -66,26 +68,14 @@ static void expect_of_process(bool remote, unsigned opened)
 	fixture_stop();
 }
 
-static void a_process_answers_its_own_host_alone(void **state)
+PLX_TEST(a_process_answers_its_own_host_alone)
 {
 	expect_of_process(false, 0);
 }
 
-static void a_process_answers_others_where_it_was_asked_to(void **state)
+PLX_TEST(a_process_answers_others_where_it_was_asked_to)
 {
 	expect_of_process(true, 1);
 }
 
-#define WITH_SERVICE(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_SERVICE(a_service_denies_it),
-		WITH_SERVICE(a_service_with_a_rate_allows_it),
-		cmocka_unit_test(a_process_answers_its_own_host_alone),
-		cmocka_unit_test(a_process_answers_others_where_it_was_asked_to),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

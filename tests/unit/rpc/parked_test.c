@@ -117,17 +117,19 @@ static void in_order_whatever_they_are(const char *provider)
 	assert_int_equal(caller->parking.bytes, 0);
 }
 
-static void in_order_over_tcp(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+PLX_TEST_WITH(in_order_over_tcp, NULL, stop_numbers)
 {
 	in_order_whatever_they_are("tcp");
 }
 
-static void in_order_over_shm(void **state)
+PLX_TEST_WITH(in_order_over_shm, NULL, stop_numbers)
 {
 	in_order_whatever_they_are("shm");
 }
 
-static void what_is_cancelled_is_not_sent(void **state)
+PLX_TEST_WITH(what_is_cancelled_is_not_sent, NULL, stop_numbers)
 {
 	enum { MANY = 20000 };
 	plx_rpc_call_id *ids = calloc(MANY, sizeof(*ids));
@@ -165,7 +167,7 @@ static void leave_alone(void)
 	assert_false(plx_rpc_client_is_up(caller));
 }
 
-static void what_ends_leaves_its_room(void **state)
+PLX_TEST_WITH(what_ends_leaves_its_room, NULL, stop_numbers)
 {
 	struct plx_rpc_client_attr attr = {.waiting_max = 64000};
 	struct plx_rpc_call call = {.method = ECHO};
@@ -189,7 +191,7 @@ static void what_ends_leaves_its_room(void **state)
 
 /* One call that has time stands before all those that have none: memory stays bounded, and it is
  * sent in the end, and whoever came behind it. */
-static void the_dead_behind_one_that_lives_are_few(void **state)
+TEST(the_dead_behind_one_that_lives_are_few)
 {
 	char address[PLX_ADDRESS_MAX];
 	struct outcome patient, last;
@@ -221,7 +223,7 @@ static void the_dead_behind_one_that_lives_are_few(void **state)
 }
 
 /* What waits was never sent: it did not run, and another link takes it. */
-static void the_link_may_end_under_them(void **state)
+TEST(the_link_may_end_under_them)
 {
 	enum { MANY = 20000 };
 	char address[PLX_ADDRESS_MAX];
@@ -241,7 +243,7 @@ static void the_link_may_end_under_them(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-static void the_client_may_end_over_them(void **state)
+TEST(the_client_may_end_over_them)
 {
 	rpc_start("tcp", NULL, NULL);
 	forget_ends();
@@ -255,7 +257,7 @@ static void the_client_may_end_over_them(void **state)
 }
 
 /* Parked for a service that turns out to take less. */
-static void too_big_is_found_out_later(void **state)
+TEST(too_big_is_found_out_later)
 {
 	struct plx_rpc_service_attr small = {.request_max = 32};
 	char address[PLX_ADDRESS_MAX];
@@ -275,20 +277,4 @@ static void too_big_is_found_out_later(void **state)
 	assert_int_equal(caller->kept_bytes, 0);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(in_order_over_tcp, stop_numbers),
-		cmocka_unit_test_teardown(in_order_over_shm, stop_numbers),
-		cmocka_unit_test_teardown(what_is_cancelled_is_not_sent, stop_numbers),
-		cmocka_unit_test_teardown(what_ends_leaves_its_room, stop_numbers),
-		TEST(the_dead_behind_one_that_lives_are_few),
-		TEST(the_link_may_end_under_them),
-		TEST(the_client_may_end_over_them),
-		TEST(too_big_is_found_out_later),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -68,17 +68,19 @@ static void the_application_does_not_notice(const char *provider)
 	assert_true(plx_link_is_open(client.link));
 }
 
-static void the_application_does_not_notice_tcp(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(the_application_does_not_notice_tcp)
 {
 	the_application_does_not_notice("tcp");
 }
 
-static void the_application_does_not_notice_shm(void **state)
+TEST(the_application_does_not_notice_shm)
 {
 	the_application_does_not_notice("shm");
 }
 
-static void where_it_is_off_that_is_said(void **state)
+TEST(where_it_is_off_that_is_said)
 {
 	start_at("tcp", 0);
 	connect_caller();
@@ -91,7 +93,7 @@ static void where_it_is_off_that_is_said(void **state)
 }
 
 /* A service of its own has these methods, and either may answer. */
-static void a_service_may_be_asked_too(void **state)
+TEST(a_service_may_be_asked_too)
 {
 	struct outcome outcome;
 
@@ -111,7 +113,7 @@ static void a_service_may_be_asked_too(void **state)
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 }
 
-static void it_has_a_rate(void **state)
+TEST(it_has_a_rate)
 {
 	static struct outcome outcomes[100];
 	unsigned busy = 0;
@@ -130,7 +132,7 @@ static void it_has_a_rate(void **state)
 
 /* A listener's longest message may be shorter than a batch: one of NetIO's publishers takes 4016.
  */
-static void messages_may_be_short(void **state)
+TEST(messages_may_be_short)
 {
 	static const uint64_t longest[] = {512, 515, 4016};
 	static struct outcome outcomes[170];
@@ -158,7 +160,7 @@ static void messages_may_be_short(void **state)
 }
 
 /* Refusals cost time as well: who goes on all the same is looked at later. */
-static void refusals_have_a_rate(void **state)
+TEST(refusals_have_a_rate)
 {
 	enum { MANY = 40000 };
 	static struct outcome outcomes[MANY];
@@ -185,7 +187,7 @@ static void refusals_have_a_rate(void **state)
 }
 
 /* The listener takes 16 MiB; a guest says that it takes 64 KiB. */
-static void a_request_may_be_too_long_for_a_guest(void **state)
+TEST(a_request_may_be_too_long_for_a_guest)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .self_test = true};
 	struct rpc_header header = {.kind = RPC_REQUEST, .first = PLX_RPC_DISCARD};
@@ -203,7 +205,7 @@ static void a_request_may_be_too_long_for_a_guest(void **state)
 	client.link = NULL;
 }
 
-static void where_it_is_off_no_service_has_it(void **state)
+TEST(where_it_is_off_no_service_has_it)
 {
 	struct outcome outcome;
 
@@ -221,7 +223,7 @@ static void where_it_is_off_no_service_has_it(void **state)
 	service = NULL;
 }
 
-static void its_clients_are_few(void **state)
+TEST(its_clients_are_few)
 {
 	struct plx_rpc_client *all[20];
 	unsigned up = 0;
@@ -249,7 +251,7 @@ static void its_clients_are_few(void **state)
 		plx_rpc_client_destroy(all[i]);
 }
 
-static void it_may_end_under_its_clients(void **state)
+TEST(it_may_end_under_its_clients)
 {
 	struct outcome outcome;
 
@@ -267,23 +269,4 @@ static void it_may_end_under_its_clients(void **state)
 	wait_up(caller);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_application_does_not_notice_tcp),
-		TEST(the_application_does_not_notice_shm),
-		TEST(where_it_is_off_that_is_said),
-		TEST(a_service_may_be_asked_too),
-		TEST(it_has_a_rate),
-		TEST(messages_may_be_short),
-		TEST(refusals_have_a_rate),
-		TEST(a_request_may_be_too_long_for_a_guest),
-		TEST(where_it_is_off_no_service_has_it),
-		TEST(its_clients_are_few),
-		TEST(it_may_end_under_its_clients),
-	};
-
-	return cmocka_run_group_tests_name("rpc_process", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -44,7 +44,9 @@ static void reply_to(unsigned i, const char *text)
 	kept[i] = NULL;
 }
 
-static void without_retry_it_is_over(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(without_retry_it_is_over)
 {
 	struct outcome outcome;
 
@@ -58,7 +60,7 @@ static void without_retry_it_is_over(void **state)
 	assert_int_equal(client_stats().retried, 0);
 }
 
-static void without_a_key_it_runs_again(void **state)
+TEST(without_a_key_it_runs_again)
 {
 	struct outcome outcome;
 
@@ -97,18 +99,18 @@ static void a_key_whose_reply_was_lost(const char *provider)
 	assert_int_equal(caller->kept_bytes, 0);
 }
 
-static void a_lost_reply_is_given_again_tcp(void **state)
+TEST(a_lost_reply_is_given_again_tcp)
 {
 	a_key_whose_reply_was_lost("tcp");
 }
 
-static void a_lost_reply_is_given_again_shm(void **state)
+TEST(a_lost_reply_is_given_again_shm)
 {
 	a_key_whose_reply_was_lost("shm");
 }
 
 /* The handler is not told that nobody waits: the client comes back for the reply. */
-static void a_handler_that_gives_up_when_told_runs_to_its_end(void **state)
+TEST(a_handler_that_gives_up_when_told_runs_to_its_end)
 {
 	struct outcome outcome;
 
@@ -130,7 +132,7 @@ static void a_handler_that_gives_up_when_told_runs_to_its_end(void **state)
 }
 
 /* Whose client does not come back: at its deadline, so that a handler does not work for nobody. */
-static void a_handler_is_told_at_the_deadline_of_who_is_lost(void **state)
+TEST(a_handler_is_told_at_the_deadline_of_who_is_lost)
 {
 	struct outcome outcome;
 
@@ -152,7 +154,7 @@ static void a_handler_is_told_at_the_deadline_of_who_is_lost(void **state)
 	kept[0] = NULL;
 }
 
-static void a_key_that_runs_still(void **state)
+TEST(a_key_that_runs_still)
 {
 	struct outcome outcome;
 
@@ -185,7 +187,7 @@ static void come_anew(char *address)
 }
 
 /* Another one knows nothing of the key. */
-static void a_service_that_has_ended(void **state)
+TEST(a_service_that_has_ended)
 {
 	struct outcome outcome;
 	char address[PLX_ADDRESS_MAX];
@@ -203,7 +205,7 @@ static void a_service_that_has_ended(void **state)
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 }
 
-static void without_a_key_another_one_may_have_it(void **state)
+TEST(without_a_key_another_one_may_have_it)
 {
 	struct outcome outcome;
 	char address[PLX_ADDRESS_MAX];
@@ -220,7 +222,7 @@ static void without_a_key_another_one_may_have_it(void **state)
 
 /* A service that drains answers what it has run, also by another link; and what it says of the rest
  * is not that another one may have it. */
-static void a_key_and_a_drain(void **state)
+TEST(a_key_and_a_drain)
 {
 	struct outcome outcome;
 
@@ -239,7 +241,7 @@ static void a_key_and_a_drain(void **state)
 	assert_int_equal(handled_count, 1);
 }
 
-static void the_deadline_holds(void **state)
+TEST(the_deadline_holds)
 {
 	struct outcome with_key, without;
 
@@ -257,7 +259,7 @@ static void the_deadline_holds(void **state)
 	assert_int_equal(caller->kept_bytes, 0);
 }
 
-static void what_is_tried_again_can_be_cancelled(void **state)
+TEST(what_is_tried_again_can_be_cancelled)
 {
 	struct plx_rpc_call call = {.method = LATER, .key = 7, .retry = true};
 	struct outcome outcome;
@@ -281,7 +283,7 @@ static void what_is_tried_again_can_be_cancelled(void **state)
 }
 
 /* Beyond half of the time for which keys are remembered nobody can tell. */
-static void too_late_to_ask(void **state)
+TEST(too_late_to_ask)
 {
 	struct plx_rpc_service_attr service_attr = {.key_ns = 100 * PLX_NS_PER_MS};
 	struct plx_rpc_client_attr client_attr = {.reconnect_min_ns = PLX_NS_PER_MS};
@@ -309,37 +311,14 @@ static void refused_on_this_host_it_is_tried_again_within_50_ms(const char *prov
 	assert_in_range(caller->channels[0].session.backoff.attempts, 1, 3);
 }
 
-static void refused_on_this_host_tcp(void **state)
+TEST(refused_on_this_host_tcp)
 {
 	refused_on_this_host_it_is_tried_again_within_50_ms("tcp");
 }
 
-static void refused_on_this_host_shm(void **state)
+TEST(refused_on_this_host_shm)
 {
 	refused_on_this_host_it_is_tried_again_within_50_ms("shm");
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(without_retry_it_is_over),
-		TEST(without_a_key_it_runs_again),
-		TEST(a_lost_reply_is_given_again_tcp),
-		TEST(a_lost_reply_is_given_again_shm),
-		TEST(a_handler_that_gives_up_when_told_runs_to_its_end),
-		TEST(a_handler_is_told_at_the_deadline_of_who_is_lost),
-		TEST(a_key_that_runs_still),
-		TEST(a_service_that_has_ended),
-		TEST(without_a_key_another_one_may_have_it),
-		TEST(a_key_and_a_drain),
-		TEST(the_deadline_holds),
-		TEST(what_is_tried_again_can_be_cancelled),
-		TEST(too_late_to_ask),
-		TEST(refused_on_this_host_tcp),
-		TEST(refused_on_this_host_shm),
-	};
-
-	return cmocka_run_group_tests_name("rpc_retry", tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

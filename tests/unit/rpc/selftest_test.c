@@ -13,7 +13,9 @@ static int stop(void **state)
 	return 0;
 }
 
-static void echo_and_discard(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+
+TEST(echo_and_discard)
 {
 	struct outcome outcome;
 
@@ -37,7 +39,7 @@ static void generate_it(uint32_t wanted, struct outcome *outcome)
 	wait_done(outcome);
 }
 
-static void generate(void **state)
+TEST(generate)
 {
 	struct outcome outcome;
 
@@ -68,7 +70,7 @@ static void note_description(const struct plx_rpc_result *result, void *arg)
 	note_outcome(result, arg);
 }
 
-static void describe(void **state)
+TEST(describe)
 {
 	struct outcome outcome = {0};
 	struct plx_rpc_call call = {
@@ -91,7 +93,7 @@ static void describe(void **state)
 }
 
 /* Also where the program has a name that is no UTF-8. */
-static void describe_is_json_whatever_the_program_is_called(void **state)
+TEST(describe_is_json_whatever_the_program_is_called)
 {
 	char *before = program_invocation_short_name;
 	struct outcome outcome = {0};
@@ -112,7 +114,7 @@ static void describe_is_json_whatever_the_program_is_called(void **state)
 }
 
 /* Nobody who runs the service can make them faster. */
-static void its_methods_are_not_named_as_slow(void **state)
+TEST(its_methods_are_not_named_as_slow)
 {
 	struct plx_rpc_service_attr attr = {.slow_ns = 1};
 	struct outcome outcome = {0};
@@ -133,7 +135,7 @@ static void its_methods_are_not_named_as_slow(void **state)
 	plx_log_set_sink(NULL, NULL);
 }
 
-static void it_is_bounded(void **state)
+TEST(it_is_bounded)
 {
 	struct plx_rpc_service_attr attr = {.self_test_rate = 100};
 	struct outcome outcome;
@@ -154,7 +156,7 @@ static void it_is_bounded(void **state)
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 }
 
-static void it_can_be_left_out(void **state)
+TEST(it_can_be_left_out)
 {
 	struct plx_rpc_service_attr attr = {.no_self_test = true};
 	struct plx_rpc_method method = {.id = PLX_RPC_ECHO, .name = "mine"};
@@ -164,21 +166,7 @@ static void it_can_be_left_out(void **state)
 	call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_UNKNOWN);
-	assert_int_equal(plx_rpc_service_add(service, &method), -EINVAL);
-	assert_error_has("the library's own");
+	assert_fails(plx_rpc_service_add(service, &method), -EINVAL, "the library's own");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(echo_and_discard, stop),
-		cmocka_unit_test_teardown(generate, stop),
-		cmocka_unit_test_teardown(describe, stop),
-		cmocka_unit_test_teardown(describe_is_json_whatever_the_program_is_called, stop),
-		cmocka_unit_test_teardown(its_methods_are_not_named_as_slow, stop),
-		cmocka_unit_test_teardown(it_is_bounded, stop),
-		cmocka_unit_test_teardown(it_can_be_left_out, stop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -50,7 +50,7 @@ static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t 
 	plx_rpc_reply(request, data, length);
 }
 
-static void a_service_on_another_lcore(void **state)
+PLX_TEST(a_service_on_another_lcore)
 {
 	struct outcome outcome;
 
@@ -81,7 +81,7 @@ static void on_send_away(struct plx_rpc_request *request, const void *data, uint
 		plx_rpc_refuse(request, PLX_RPC_BUSY, 0);
 }
 
-static void a_reply_from_another_lcore(void **state)
+PLX_TEST(a_reply_from_another_lcore)
 {
 	static struct outcome outcomes[CALLS];
 
@@ -122,7 +122,7 @@ static void *call_many(void *arg)
 	return (void *)wrong;
 }
 
-static void threads_may_wait(void **state)
+PLX_TEST(threads_may_wait)
 {
 	pthread_t threads[3];
 
@@ -162,7 +162,7 @@ static void *call_what_fails(void *arg)
 	return (void *)wrong;
 }
 
-static void threads_hear_what_is_wrong(void **state)
+PLX_TEST(threads_hear_what_is_wrong)
 {
 	struct plx_rpc_call call = {.method = ECHO};
 	struct plx_rpc_answer answer;
@@ -193,7 +193,7 @@ static void *call_for_a_moment(void *arg)
 }
 
 /* The time runs from the call on, also where the client's lcore does not. */
-static void an_lcore_may_be_late(void **state)
+PLX_TEST(an_lcore_may_be_late)
 {
 	const struct timespec while_away = {.tv_nsec = 200 * PLX_NS_PER_MS};
 	pthread_t thread;
@@ -218,7 +218,7 @@ static void on_take(struct plx_rpc_request *request, const void *data, uint32_t 
 	taken_count++;
 }
 
-static void replies_behind_the_end(void **state)
+PLX_TEST(replies_behind_the_end)
 {
 	struct outcome outcome;
 
@@ -238,16 +238,4 @@ static void replies_behind_the_end(void **state)
 	fixture_stop();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_service_on_another_lcore),
-		cmocka_unit_test(a_reply_from_another_lcore),
-		cmocka_unit_test(threads_may_wait),
-		cmocka_unit_test(threads_hear_what_is_wrong),
-		cmocka_unit_test(an_lcore_may_be_late),
-		cmocka_unit_test(replies_behind_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

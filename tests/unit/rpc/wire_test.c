@@ -13,7 +13,7 @@ static const struct rpc_greeting good = {
 	.identity = UINT64_C(0xfedcba9876543210),
 };
 
-static void greetings(void **state)
+PLX_TEST(greetings)
 {
 	uint8_t bytes[RPC_GREETING_BYTES + 4];
 	struct rpc_greeting again, other = good;
@@ -41,7 +41,7 @@ static void greetings(void **state)
 }
 
 /* As it is on the wire, byte by byte. */
-static void a_header_is_little_endian(void **state)
+PLX_TEST(a_header_is_little_endian)
 {
 	static const uint8_t expected[RPC_RECORD_BYTES] = {
 		1,    9,    0x34, 0x12, 3, 0, 0, 0, 0xef, 0xcd, 0xab, 0x89,
@@ -74,7 +74,7 @@ static size_t write_records(uint8_t *batch)
 	return offset;
 }
 
-static void records_follow_each_other(void **state)
+PLX_TEST(records_follow_each_other)
 {
 	static uint64_t batch[256];
 	uint8_t *bytes = (uint8_t *)batch;
@@ -97,7 +97,7 @@ static void records_follow_each_other(void **state)
 
 /* Cut anywhere it ends with its last whole record or is found wrong, and nothing beyond it is read
  * (the sanitizers look). */
-static void a_batch_that_is_cut(void **state)
+PLX_TEST(a_batch_that_is_cut)
 {
 	static uint64_t whole[256];
 	size_t length = write_records((uint8_t *)whole);
@@ -118,7 +118,7 @@ static void a_batch_that_is_cut(void **state)
 	}
 }
 
-static void a_length_that_lies(void **state)
+PLX_TEST(a_length_that_lies)
 {
 	uint64_t batch[4] = {0};
 	struct rpc_header header = {.kind = RPC_REQUEST, .length = 9};
@@ -135,15 +135,4 @@ static void a_length_that_lies(void **state)
 	assert_non_null(wrong);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(greetings),
-		cmocka_unit_test(a_header_is_little_endian),
-		cmocka_unit_test(records_follow_each_other),
-		cmocka_unit_test(a_batch_that_is_cut),
-		cmocka_unit_test(a_length_that_lies),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -2,7 +2,9 @@
 /* The side that accepts: its links, and their end. */
 #include "session_fixture.h"
 
-static void released_it_closes_all_and_is_freed_with_the_last(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, session_down)
+
+TEST(released_it_closes_all_and_is_freed_with_the_last)
 {
 	session_up();
 	session_meet();
@@ -17,7 +19,7 @@ static void released_it_closes_all_and_is_freed_with_the_last(void **state)
 	assert_false(plx_session_any_closing());
 }
 
-static void released_without_links_it_is_freed_at_once(void **state)
+TEST(released_without_links_it_is_freed_at_once)
 {
 	session_up();
 	session_listen("", NULL);
@@ -26,7 +28,7 @@ static void released_without_links_it_is_freed_at_once(void **state)
 }
 
 /* As its listener may have accepted the link before it closed, on another lcore. */
-static void a_link_that_finds_no_acceptor_is_refused(void **state)
+TEST(a_link_that_finds_no_acceptor_is_refused)
 {
 	struct plx_acceptor nobody = {0}, *was;
 
@@ -51,7 +53,7 @@ static void a_link_that_finds_no_acceptor_is_refused(void **state)
 	assert_non_null(strstr(client.text, " refused the link: the port is being closed"));
 }
 
-static void ended_from_here_it_is_told_once(void **state)
+TEST(ended_from_here_it_is_told_once)
 {
 	session_up();
 	session_meet();
@@ -64,7 +66,7 @@ static void ended_from_here_it_is_told_once(void **state)
 	assert_int_equal(accepting.freed, 1);
 }
 
-static void it_closes_once_all_has_settled(void **state)
+TEST(it_closes_once_all_has_settled)
 {
 	session_up();
 	session_meet();
@@ -82,7 +84,7 @@ static void it_closes_once_all_has_settled(void **state)
 	assert_int_equal(connecting.messages, 1);
 }
 
-static void what_does_not_settle_is_not_waited_for_longer_than_2_s(void **state)
+TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s)
 {
 	session_up();
 	session_meet();
@@ -92,7 +94,7 @@ static void what_does_not_settle_is_not_waited_for_longer_than_2_s(void **state)
 	assert_int_equal(log_count("took nothing more for 2 s"), 1);
 }
 
-static void what_is_not_all_is_finished_later(void **state)
+TEST(what_is_not_all_is_finished_later)
 {
 	session_up();
 	session_meet();
@@ -107,7 +109,7 @@ static void what_is_not_all_is_finished_later(void **state)
 	assert_int_equal(accepting.freed, 1);
 }
 
-static void a_released_one_does_not_wait_for_what_is_not_all(void **state)
+TEST(a_released_one_does_not_wait_for_what_is_not_all)
 {
 	session_up();
 	session_meet();
@@ -119,20 +121,4 @@ static void a_released_one_does_not_wait_for_what_is_not_all(void **state)
 	assert_null(acceptor);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, session_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(released_it_closes_all_and_is_freed_with_the_last),
-		TEST(released_without_links_it_is_freed_at_once),
-		TEST(a_link_that_finds_no_acceptor_is_refused),
-		TEST(ended_from_here_it_is_told_once),
-		TEST(it_closes_once_all_has_settled),
-		TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s),
-		TEST(what_is_not_all_is_finished_later),
-		TEST(a_released_one_does_not_wait_for_what_is_not_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

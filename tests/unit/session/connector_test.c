@@ -6,7 +6,9 @@
 
 static struct plx_connector *const session = &connector.session;
 
-static void it_opens_once_both_sides_have_judged_the_others_hello(void **state)
+#define TEST(name) PLX_TEST_WITH(name, NULL, session_down)
+
+TEST(it_opens_once_both_sides_have_judged_the_others_hello)
 {
 	session_up();
 	session_meet();
@@ -17,7 +19,7 @@ static void it_opens_once_both_sides_have_judged_the_others_hello(void **state)
 	assert_true(pump_until(&accepting.messages, 1, 3000));
 }
 
-static void refused_by_the_peer_it_hears_why_and_tries_again(void **state)
+TEST(refused_by_the_peer_it_hears_why_and_tries_again)
 {
 	session_up();
 	accepting.refuses = "the moon is full";
@@ -32,7 +34,7 @@ static void refused_by_the_peer_it_hears_why_and_tries_again(void **state)
 	assert_true(pump_until(&connecting.opened, 1, 3000));
 }
 
-static void what_it_refuses_itself_is_tried_again(void **state)
+TEST(what_it_refuses_itself_is_tried_again)
 {
 	session_up();
 	connecting.refuses = "that is no answer";
@@ -45,7 +47,7 @@ static void what_it_refuses_itself_is_tried_again(void **state)
 	assert_int_equal(connecting.opened, 0);
 }
 
-static void it_comes_again_when_the_peer_has_closed(void **state)
+TEST(it_comes_again_when_the_peer_has_closed)
 {
 	session_up();
 	session_meet();
@@ -59,7 +61,7 @@ static void it_comes_again_when_the_peer_has_closed(void **state)
 }
 
 /* No attempt adds to the range once it is as long as that. */
-static void refused_on_this_host_it_comes_again_within_50_ms(void **state)
+TEST(refused_on_this_host_it_comes_again_within_50_ms)
 {
 	session_up();
 	session_listen("", NULL);
@@ -72,7 +74,7 @@ static void refused_on_this_host_it_comes_again_within_50_ms(void **state)
 }
 
 /* One that greets and closes is no better than one that refuses. */
-static void a_peer_that_closes_at_once_is_tried_less_and_less_often(void **state)
+TEST(a_peer_that_closes_at_once_is_tried_less_and_less_often)
 {
 	session_up();
 	session_listen("", NULL);
@@ -85,7 +87,7 @@ static void a_peer_that_closes_at_once_is_tried_less_and_less_often(void **state
 	assert_in_range(session->backoff.attempts, 5, 6);
 }
 
-static void an_attempt_that_opened_is_logged_anew(void **state)
+TEST(an_attempt_that_opened_is_logged_anew)
 {
 	char at[64];
 
@@ -103,7 +105,7 @@ static void an_attempt_that_opened_is_logged_anew(void **state)
 	}
 }
 
-static void it_is_not_tried_again_if_the_owner_says_so(void **state)
+TEST(it_is_not_tried_again_if_the_owner_says_so)
 {
 	session_up();
 	session_listen("", NULL);
@@ -117,7 +119,7 @@ static void it_is_not_tried_again_if_the_owner_says_so(void **state)
 	assert_true(pump_until(&connecting.refused, 2, 5000));
 }
 
-static void closed_while_it_waits_it_is_told_from_the_loop(void **state)
+TEST(closed_while_it_waits_it_is_told_from_the_loop)
 {
 	session_up();
 	session_listen("", NULL);
@@ -131,7 +133,7 @@ static void closed_while_it_waits_it_is_told_from_the_loop(void **state)
 	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
 }
 
-static void closed_while_it_connects_it_is_closed_and_not_refused(void **state)
+TEST(closed_while_it_connects_it_is_closed_and_not_refused)
 {
 	session_up();
 	session_listen("", NULL);
@@ -142,7 +144,7 @@ static void closed_while_it_connects_it_is_closed_and_not_refused(void **state)
 	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
 }
 
-static void it_closes_once_all_has_settled(void **state)
+TEST(it_closes_once_all_has_settled)
 {
 	session_up();
 	session_meet();
@@ -161,7 +163,7 @@ static void it_closes_once_all_has_settled(void **state)
 	assert_int_equal(accepting.messages, 1);
 }
 
-static void what_does_not_settle_is_not_waited_for_longer_than_2_s(void **state)
+TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s)
 {
 	session_up();
 	session_meet();
@@ -172,7 +174,7 @@ static void what_does_not_settle_is_not_waited_for_longer_than_2_s(void **state)
 	assert_non_null(strstr(connecting.why, ": it took nothing more for 2 s"));
 }
 
-static void renewed_it_closes_and_comes_again(void **state)
+TEST(renewed_it_closes_and_comes_again)
 {
 	session_up();
 	session_meet();
@@ -182,7 +184,7 @@ static void renewed_it_closes_and_comes_again(void **state)
 	assert_true(pump_until(&connecting.opened, 2, 3000));
 }
 
-static void ended_from_here_it_says_why(void **state)
+TEST(ended_from_here_it_says_why)
 {
 	session_up();
 	session_meet();
@@ -195,7 +197,7 @@ static void ended_from_here_it_says_why(void **state)
 	assert_true(pump_until(&connecting.opened, 2, 3000));
 }
 
-static void released_it_settles_and_closes_without_its_owner(void **state)
+TEST(released_it_settles_and_closes_without_its_owner)
 {
 	session_up();
 	session_meet();
@@ -211,7 +213,7 @@ static void released_it_settles_and_closes_without_its_owner(void **state)
 	assert_false(plx_session_any_closing());
 }
 
-static void released_while_it_waits_it_is_freed_at_once(void **state)
+TEST(released_while_it_waits_it_is_freed_at_once)
 {
 	session_up();
 	session_listen("", NULL);
@@ -224,7 +226,7 @@ static void released_while_it_waits_it_is_freed_at_once(void **state)
 }
 
 /* Its memory may go at once. */
-static void ended_for_good_its_link_closes_without_it(void **state)
+TEST(ended_for_good_its_link_closes_without_it)
 {
 	session_up();
 	session_meet();
@@ -235,25 +237,6 @@ static void ended_for_good_its_link_closes_without_it(void **state)
 	assert_int_equal(accepting.reason, PLX_LINK_CLOSED);
 	assert_int_equal(connecting.closed + connecting.ended + connecting.freed, 0);
 }
-
-static void bad_values_are_refused(void **state)
-{
-	struct plx_connector_attr attr = {.reconnect_min_ns = 2, .reconnect_max_ns = 1};
-	char name[65];
-
-	assert_int_equal(plx_connector_check_attr(&attr), -EINVAL);
-	assert_error_has("reconnect_min_ns 2 is more than reconnect_max_ns 1");
-	memset(name, 'x', sizeof(name));
-	name[64] = '\0';
-	attr = (struct plx_connector_attr){.link.provider = name};
-	assert_int_equal(plx_connector_check_attr(&attr), -EINVAL);
-	assert_error_has("there is none of that name");
-	attr = (struct plx_connector_attr){.reconnect_min_ns = 3 * PLX_NS_PER_S};
-	assert_int_equal(plx_connector_check_attr(&attr), 0);
-	assert_int_equal(attr.reconnect_max_ns, 3 * PLX_NS_PER_S);
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, session_down)
 
 /* By a name instead of its number. One that another test has looked up is known for a second. */
 static void connect_by_name(const char *name)
@@ -272,14 +255,14 @@ static void connect_by_name(const char *name)
 	assert_null(session->current);
 }
 
-static void a_name_is_looked_up_meanwhile(void **state)
+TEST(a_name_is_looked_up_meanwhile)
 {
 	session_up();
 	connect_by_name("localhost");
 	assert_true(pump_until(&connecting.opened, 2, 30000));
 }
 
-static void closed_while_a_name_is_looked_up_it_is_told_from_the_loop(void **state)
+TEST(closed_while_a_name_is_looked_up_it_is_told_from_the_loop)
 {
 	session_up();
 	connect_by_name("Localhost");
@@ -291,7 +274,7 @@ static void closed_while_a_name_is_looked_up_it_is_told_from_the_loop(void **sta
 	assert_int_equal(connecting.opened, 1);
 }
 
-static void released_while_a_name_is_looked_up_it_is_freed_at_once(void **state)
+TEST(released_while_a_name_is_looked_up_it_is_freed_at_once)
 {
 	session_up();
 	connect_by_name("LOCALHOST");
@@ -301,31 +284,20 @@ static void released_while_a_name_is_looked_up_it_is_freed_at_once(void **state)
 	pump_ms(10);
 }
 
-int main(void)
+PLX_TEST(bad_values_are_refused)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(it_opens_once_both_sides_have_judged_the_others_hello),
-		TEST(refused_by_the_peer_it_hears_why_and_tries_again),
-		TEST(what_it_refuses_itself_is_tried_again),
-		TEST(it_comes_again_when_the_peer_has_closed),
-		TEST(refused_on_this_host_it_comes_again_within_50_ms),
-		TEST(a_peer_that_closes_at_once_is_tried_less_and_less_often),
-		TEST(an_attempt_that_opened_is_logged_anew),
-		TEST(it_is_not_tried_again_if_the_owner_says_so),
-		TEST(closed_while_it_waits_it_is_told_from_the_loop),
-		TEST(closed_while_it_connects_it_is_closed_and_not_refused),
-		TEST(it_closes_once_all_has_settled),
-		TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s),
-		TEST(renewed_it_closes_and_comes_again),
-		TEST(ended_from_here_it_says_why),
-		TEST(released_it_settles_and_closes_without_its_owner),
-		TEST(released_while_it_waits_it_is_freed_at_once),
-		TEST(ended_for_good_its_link_closes_without_it),
-		TEST(a_name_is_looked_up_meanwhile),
-		TEST(closed_while_a_name_is_looked_up_it_is_told_from_the_loop),
-		TEST(released_while_a_name_is_looked_up_it_is_freed_at_once),
-		cmocka_unit_test(bad_values_are_refused),
-	};
+	struct plx_connector_attr attr = {.reconnect_min_ns = 2, .reconnect_max_ns = 1};
+	char name[65];
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_fails(plx_connector_check_attr(&attr), -EINVAL,
+		     "reconnect_min_ns 2 is more than reconnect_max_ns 1");
+	memset(name, 'x', sizeof(name));
+	name[64] = '\0';
+	attr = (struct plx_connector_attr){.link.provider = name};
+	assert_fails(plx_connector_check_attr(&attr), -EINVAL, "there is none of that name");
+	attr = (struct plx_connector_attr){.reconnect_min_ns = 3 * PLX_NS_PER_S};
+	assert_int_equal(plx_connector_check_attr(&attr), 0);
+	assert_int_equal(attr.reconnect_max_ns, 3 * PLX_NS_PER_S);
 }
+
+PLX_TEST_MAIN()
