@@ -13,27 +13,13 @@ void netio_msg_release(const struct netio_msg *msg)
 	plx_buf_unref(msg->buf);
 }
 
-static int bad_count(size_t count)
+int message_refuse(size_t count, uint64_t message_max)
 {
-	return plx_fail(EINVAL, "a message of %zu pieces: give at most %d", count, NETIO_IOV_MAX);
-}
-
-int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
-		    uint64_t *length_out)
-{
-	uint64_t length = 0;
-
-	if (plx_unlikely(count > NETIO_IOV_MAX))
-		return bad_count(count);
-	for (size_t i = 0; i < count; i++) {
-		if (plx_unlikely(iov[i].iov_len > message_max - length))
-			return plx_fail(EMSGSIZE,
-					"longer than %llu bytes, the most that is accepted",
-					(unsigned long long)message_max);
-		length += iov[i].iov_len;
-	}
-	*length_out = length;
-	return 0;
+	if (count > NETIO_IOV_MAX)
+		return plx_fail(EINVAL, "a message of %zu pieces: give at most %d", count,
+				NETIO_IOV_MAX);
+	return plx_fail(EMSGSIZE, "longer than %llu bytes, the most that is accepted",
+			(unsigned long long)message_max);
 }
 
 const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out)

@@ -18,6 +18,27 @@ struct message {
 	uint64_t length; /* of all pieces */
 };
 
+/* Its text says which of the two it is. Return: -EINVAL too many pieces; NETIO_STATUS_TOO_BIG. */
+int message_refuse(size_t count, uint64_t message_max);
+
+/* The bytes of all pieces. Return: 0; -EINVAL; NETIO_STATUS_TOO_BIG. */
+static inline int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
+				  uint64_t *length_out)
+{
+	uint64_t length = 0;
+
+	*length_out = 0;
+	if (plx_unlikely(count > NETIO_IOV_MAX))
+		return message_refuse(count, message_max);
+	for (size_t i = 0; i < count; i++) {
+		if (plx_unlikely(iov[i].iov_len > message_max - length))
+			return message_refuse(count, message_max);
+		length += iov[i].iov_len;
+	}
+	*length_out = length;
+	return 0;
+}
+
 static inline void message_copy(const struct message *message, uint8_t *to)
 {
 	for (size_t i = 0; i < message->count; i++) {
@@ -38,9 +59,5 @@ int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
 /* The same for a message that was measured, of at most NETIO_IOV_MAX pieces, and that the peer
  * accepts. */
 int message_send_copy(struct plx_link *link, const struct message *message);
-
-/* The bytes of all pieces. Return: 0; -EINVAL; NETIO_STATUS_TOO_BIG. */
-int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
-		    uint64_t *length_out);
 
 #endif
