@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /* What a child finds wrong ends it: cmocka's own checks would return into the parent's tests. */
-#define check(condition)         \
-	do {                     \
+#define check(condition)          \
+	do {                      \
 		if (!(condition)) \
 			_exit(9); \
 	} while (0)
