@@ -58,7 +58,7 @@ struct netio_feeds {
 	struct plx_link_attr link_attr;
 	uint64_t next_id;
 	struct netio_subscribe_stats stats;
-	LIST_HEAD(, feed) all;
+	LIST_HEAD(feed_list, feed) all;
 	LIST_ENTRY(netio_feeds) link; /* of the lcore's */
 	char provider[64];
 };

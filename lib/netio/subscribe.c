@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Of this lcore. */
-static __thread LIST_HEAD(, netio_feeds) all;
+static __thread LIST_HEAD(feeds_list, netio_feeds) all;
 
 /* Return: 0; -EINVAL. */
 static int check_attr(const struct netio_subscribe_attr *attr, struct netio_feeds *feeds)

@@ -9,7 +9,7 @@
 struct table_cell {
 	uint64_t value;
 	struct table_cell *next; /* of the bucket */
-	LIST_HEAD(, table_pair) pairs;
+	LIST_HEAD(table_pair_list, table_pair) pairs;
 	uint8_t mask; /* its index */
 };
 
