@@ -32,8 +32,9 @@
 #define WIRE_MESSAGE_BYTES  16 /* of the header */
 #define WIRE_PAGE_BYTES     8
 #define WIRE_ENTRY_BYTES    8
-/* A message of a page's size fits into one, whatever stands before and after it. */
-#define WIRE_PAGE_OVERHEAD     (WIRE_PAGE_BYTES + WIRE_ENTRY_BYTES + 8 + 8)
+/* A message of a page's size fits into one, whatever stands before and after it (32 bytes); and one
+ * of n times that fits into n, which are filled by whole cache lines. */
+#define WIRE_PAGE_OVERHEAD     64
 
 #define WIRE_MESSAGE_MAX_LEAST 256                          /* that a side may say it accepts */
 #define WIRE_MESSAGE_MAX_LIMIT ((UINT64_C(1) << 30) - 4096) /* so that links take the rest, too */

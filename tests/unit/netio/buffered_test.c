@@ -203,9 +203,9 @@ SOCKET_TEST(what_is_too_big_is_refused)
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 4});
 	assert_int_equal(netio_buffered_send(&sender, bytes, 20001), NETIO_STATUS_TOO_BIG);
 	assert_int_equal(netio_buffered_send(&sender, bytes, SIZE_MAX), NETIO_STATUS_TOO_BIG);
-	assert_int_equal(netio_buffered_send(&sender, bytes, 4081), NETIO_STATUS_TOO_BIG);
+	assert_int_equal(netio_buffered_send(&sender, bytes, 4273), NETIO_STATUS_TOO_BIG);
 	assert_non_null(strstr(plx_error(), "4 pages"));
-	send_surely(4080); /* all of them */
+	send_surely(4096); /* all of them */
 	send_surely(10);
 	assert_int_equal(netio_buffered_flush(&sender), 0);
 	TURN_UNTIL(heard.messages == 2);
