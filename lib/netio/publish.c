@@ -58,9 +58,11 @@ static void note_not_taken(struct outcome *outcome, struct match *matches, uint3
 	}
 }
 
-static void miss(struct match *matches, uint32_t count, enum netio_gap_reason reason)
+/* Those from `first` on. matches: NULL where there are none. */
+static void miss(struct match *matches, uint32_t first, uint32_t count,
+		 enum netio_gap_reason reason)
 {
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = first; i < first + count; i++)
 		outbox_miss(&matches[i].subscriber->outbox, 1, reason);
 }
 
@@ -77,7 +79,7 @@ static struct pending *remember(struct netio_publish_core *core, const struct pa
 		return pending;
 	}
 	outcome->error = plx_fail(ENOMEM, "out of memory to publish again");
-	miss(core->matches, outcome->missing, NETIO_GAP_GIVEN_UP);
+	miss(core->matches, 0, outcome->missing, NETIO_GAP_GIVEN_UP);
 	outcome->failed += outcome->missing;
 	outcome->missing = 0;
 	return NULL;
@@ -155,7 +157,7 @@ static int publish_copy(struct netio_publish_core *core, struct parcel *parcel,
 
 	match_find(core, parcel->message.tag, cache);
 	send_to_all(core->matches, core->match_count, parcel, &outcome);
-	miss(core->matches + outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
+	miss(core->matches, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
 	if (plx_unlikely(outcome.missing))
 		remember(core, parcel, &outcome);
 	return finish(core, &outcome, false);
@@ -177,7 +179,7 @@ static int publish_reference(struct netio_publish_core *core, struct parcel *par
 	plx_buf_unref(parcel->buf);
 	if (!outcome.taken && outcome.missing && !outcome.missed)
 		outcome.too_big = 0; /* they will be counted when it is published */
-	miss(core->matches + outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
+	miss(core->matches, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
 	if (!outcome.taken && !outcome.missed) { /* nobody has it */
 		publication_drop(parcel->publication);
 		return finish(core, &outcome, false);
@@ -200,7 +202,7 @@ static int publish_again(struct netio_publish_core *core, struct pending *pendin
 	pending_match(core, pending);
 	send_to_all(pending->missing, pending->count, parcel, &outcome);
 	plx_buf_unref(parcel->buf);
-	miss(pending->missing + outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
+	miss(pending->missing, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
 	core->stats.lost += outcome.gone;
 	if (publication && outcome.gone && !publication->status)
 		publication->status = -ECONNRESET;

@@ -78,6 +78,7 @@ static void disconnect(void)
 {
 	plx_link_abort(client.link);
 	assert_true(pump_until(&server.closed, 1, 5000));
+	free(server.last);
 	client = (struct side){0};
 	server = (struct side){0};
 }
