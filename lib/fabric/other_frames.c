@@ -97,7 +97,9 @@ static bool data_frame(struct plx_op *op, const struct frame_header *header)
 
 	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin)) {
 		link_end(link, PLX_LINK_PROTOCOL,
-			 link->peer_fin ? "a message after FIN" : "a message before HELLO");
+			 link->peer_fin         ? "a message after FIN"
+			 : link->hello_received ? "a message before its HELLO was answered"
+						: "a message before HELLO");
 		return false;
 	}
 	if (!receive_take_credit(link))

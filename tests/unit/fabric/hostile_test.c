@@ -196,7 +196,8 @@ WITH_HONEST(a_refused_peer_that_sends_all_the_same)
 	rogue_send_hello_like(rogue, &hello);
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 8, 8});
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
-	expect_failure("speaks Pollux RPC; this port expects");
+	/* Over verbs the message may be here before the connection is, and HELLO was not judged. */
+	expect_failure(is_provider_given() ? "" : "speaks Pollux RPC; this port expects");
 	assert_int_equal(server.messages, 0);
 	rogue_close(rogue);
 }
