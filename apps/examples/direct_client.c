@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Direct data placement: writes a text into memory that the server has granted.
  * Run it:  direct_client 127.0.0.1:7000 hello      with direct_server in another terminal */
+#include <plx_direct.h>
 #include <plx_eal.h>
 #include <plx_fabric.h>
 #include <stdio.h>

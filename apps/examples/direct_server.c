@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Direct data placement: grants a page of its memory to a client, which writes into it.
  * Run it:  direct_server 127.0.0.1:7000      and direct_client in another terminal */
+#include <plx_direct.h>
 #include <plx_eal.h>
 #include <plx_fabric.h>
 #include <stdio.h>

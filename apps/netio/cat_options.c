@@ -43,12 +43,11 @@ static const struct {
 
 static const struct plx_app_option options[] = {
 	PLX_TEXT("host", "HOST", &cat_conf.host,
-		 "publish, recv: what to listen at, * for every address; subscribe, send: whom to "
+		 "publish, recv: the address to listen at, * for all; subscribe, send: the host to "
 		 "connect to",
 		 .given = &host_given),
 	PLX_UINT("port", "PORT", &cat_conf.port, 0, 65535,
-		 "of that; 0 listens at a free one, which is told", .letter = 'p',
-		 .given = &port_given),
+		 "the port; 0 takes a free one and prints it", .letter = 'p', .given = &port_given),
 	PLX_LIST("to", "HOST:PORT", &receivers, "push: a receiver, such as recv; may be repeated",
 		 .given = &given.to),
 	PLX_LIST("tag", "TAG", &tags,
@@ -63,7 +62,7 @@ static const struct plx_app_option options[] = {
 		 "publish, send, push with -e raw: longest message (default 64K)",
 		 .given = &given.block),
 	PLX_FLAG("unbuffered", &cat_conf.unbuffered,
-		 "publish, send: each message by itself, not in pages", .given = &given.unbuffered),
+		 "publish, send: one message in each frame, no pages", .given = &given.unbuffered),
 	PLX_UINT("rate", "N", &cat_conf.rate, 1, 1000000,
 		 "publish, send, push: messages a second at most", .given = &given.rate),
 	PLX_FLAG("at-most-once", &cat_conf.at_most_once,
@@ -75,7 +74,7 @@ static const struct plx_app_option options[] = {
 		 "publish: begin when so many have subscribed (default 1)",
 		 .given = &given.subscribers),
 	PLX_FLAG("at-once", &cat_conf.at_once,
-		 "subscribe: each message by itself, whatever the publisher does with others",
+		 "subscribe: one message in each frame, also from a publisher that fills pages",
 		 .given = &given.at_once),
 	PLX_CHOICE("slow", "POLICY", &cat_conf.policy, policies,
 		   "what becomes of messages for a subscriber that is too slow: block, disconnect, "

@@ -30,7 +30,7 @@ static const struct plx_app_option options[] = {
 	PLX_UINT("tags", "N", &pubsub_conf.tags, 1, 1000000,
 		 "of the messages, in turn; each is a subscription (default 1)"),
 	PLX_CHOICE("mode", "MODE", &pubsub_conf.mode, pubsub_modes,
-		   "of publishing: buffered (in pages), at-once (copied, each by itself), "
+		   "of publishing: buffered (in pages), at-once (copied, one in each frame), "
 		   "unbuffered (by reference); default buffered",
 		   .given = &mode_given),
 	PLX_SIZE("size", "SIZE", &pubsub_conf.size, 8, 16 << 20, "of a message (default 64)",

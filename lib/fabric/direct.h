@@ -7,10 +7,10 @@
  *   remote.c     what of it is told to the peer
  *   put.c, get.c what is done with that of the peer
  */
-#ifndef PLX_DIRECT_H
-#define PLX_DIRECT_H
+#ifndef FABRIC_DIRECT_H
+#define FABRIC_DIRECT_H
 
-#include "plx_fabric.h"
+#include "plx_direct.h"
 
 #include <rdma/fi_domain.h>
 

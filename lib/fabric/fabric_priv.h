@@ -10,13 +10,13 @@
 #ifndef PLX_FABRIC_PRIV_H
 #define PLX_FABRIC_PRIV_H
 
+#include "assembly.h"
 #include "direct.h"
+#include "driver.h"
 #include "fabric_address.h"
 #include "frame.h"
 #include "liveness.h"
 #include "owner.h"
-#include "plx_fabric.h"
-#include "plx_fabric_driver.h"
 #include "plx_lcore.h"
 #include "plx_mem.h"
 
@@ -74,13 +74,6 @@ struct ticket;
 struct plan;
 
 enum op_kind { OP_RECV, OP_SEND, OP_GET };
-
-struct driver_choice {
-	const struct plx_fabric_driver *driver;
-	const char *provider; /* libfabric's name */
-	bool asked;           /* by name */
-	bool direct;          /* with remote memory */
-};
 
 struct plx_op {
 	struct fi_context context; /* first: a completion's op_context is its op */
@@ -141,19 +134,6 @@ struct tx_message {
 	uint64_t left, total;
 	plx_link_sent_fn sent;
 	void *sent_arg;
-};
-
-/* A message that comes in parts and is put together in memory of the heap. Zeroed: none. What has
- * come of all on an lcore is bounded by plx_fabric_conf.partial_bytes: at that bound the links of
- * messages that have stood still for a second end, and after 30 s those of all that stand still
- * although the peer may send. */
-struct assembly {
-	struct plx_buf *buf;   /* what has come of it, or a buffer that is kept for the next one */
-	uint64_t total;        /* length of the message under way; 0: none */
-	struct plx_link *link; /* NULL: it is in no list, and counts for nothing */
-	uint64_t moved_ns;
-	uint32_t charged; /* bytes that count */
-	LIST_ENTRY(assembly) of_home;
 };
 
 struct plx_link {
@@ -323,66 +303,10 @@ void fabric_first_look(struct plx_set *set);
 struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone);
 void spare_free_all(struct plx_fabric_lcore *home);
 
-/* assembly.c */
-int assembly_init(uint64_t partial_bytes);
-void assembly_home_init(struct plx_fabric_lcore *home);
-
-/* A message of total bytes begins; none may be under way. Return: 0; -ENOMEM. */
-int assembly_begin(struct assembly *assembly, struct plx_link *link, uint64_t total);
-
-/* The next part. Return: 0; -EPROTO it is longer than what is missing, or no message is under way;
- * -ENOMEM there is no room for it. */
-int assembly_add(struct assembly *assembly, const void *data, uint32_t length);
-
-static inline bool assembly_is_whole(const struct assembly *assembly)
-{
-	return assembly->total && assembly->buf->len == assembly->total;
-}
-
-/* The message was delivered: a user that keeps it has taken a reference to buf. The buffer is used
- * again if nobody has, and given back a tenth of a second later. */
-void assembly_done(struct assembly *assembly);
-
-/* Let go of what has come. Accepts a zeroed one. */
-void assembly_drop(struct assembly *assembly);
-
 /* orphan.c */
 int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool);
 void orphan_reap(struct plx_fabric_lcore *home);
 void orphan_reap_all(struct plx_fabric_lcore *home);
-
-/* driver.c */
-void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider,
-		      bool require_rdma);
-int driver_configure(const char *tcp); /* see struct plx_fabric_conf */
-
-#define DRIVER_CHOICES_MAX 4
-
-/* What `name` stands for, in the order in which they are tried: one; or, where the choice is left
- * to us, those of this host, RDMA if there is any, and then the default for others. Returns how
- * many; -EINVAL; -ENODEV there are none. */
-int driver_choose(const char *option, const char *name, struct driver_choice *choices);
-
-/* The same for a link of attr: of those, the ones that have what it asks for. -EOPNOTSUPP: none. */
-int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *choices);
-int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
-		   uint64_t flags, struct fi_info **info_out);
-
-/* open_queues and arm of struct plx_fabric_driver, or what stands for them. */
-int driver_open_queues(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids,
-		       const struct fi_info *info);
-int driver_arm(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids);
-
-/* hygiene.c */
-/* The text of a libfabric error, -rc; it names the limit of descriptors where they are used up,
- * whatever the provider made of that. Valid until the thread's next call. */
-const char *hygiene_strerror(int rc);
-uint64_t hygiene_descriptor_limit(void);
-void hygiene_signals(void);
-void hygiene_environment(void);
-struct fd_mark;
-struct fd_mark *hygiene_mark(const struct plx_fabric_driver *driver); /* NULL: any */
-void hygiene_close_on_exec_since(struct fd_mark *mark);
 
 /* set.c */
 struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
@@ -444,6 +368,8 @@ static inline uint32_t link_receives(const struct plx_link *link)
 	return link->rx_buf_count + link->rx_control;
 }
 
+/* Before it is open. */
+void link_set_events(struct plx_link *link, const struct plx_link_events *events);
 int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
 		struct plx_link **link_out);
 int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info);
@@ -507,10 +433,6 @@ void send_fail_current(struct plx_link *link);
 void send_abandon_current(struct plx_link *link);
 bool send_has_room(const struct plx_link *link);
 
-/* close.c */
-/* Before it is open. */
-void link_set_events(struct plx_link *link, const struct plx_link_events *events);
-
 /* self_test.c: the bit of this side's HELLO; and what the peer's says. Return: whether the link
  * goes on. */
 uint32_t self_test_feature(const struct plx_link *link);
@@ -522,6 +444,7 @@ const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES]);
 uint32_t protocol_feature(const struct plx_link *link);
 bool protocol_agree(struct plx_link *link);
 
+/* close.c */
 void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 	PLX_PRINTF(3, 4);
 /* The peer's HELLO is not what this side wants. refusal: constant text that the peer gets; NULL: it

@@ -111,7 +111,7 @@ static void *ask_all(void *arg)
 	return NULL;
 }
 
-/* Signals are the program's, and the lcore's CPU is the lcore's: it may run on every other one. */
+/* Signals are for the program's threads. It may run on any CPU, as it would inherit the lcore's. */
 static int start_thread(void)
 {
 	sigset_t all, before;

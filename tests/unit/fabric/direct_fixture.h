@@ -5,6 +5,7 @@
 #define DIRECT_FIXTURE_H
 
 #include "fixture.h"
+#include "plx_direct.h"
 
 /** The server's memory: what is granted lies between two margins. */
 #define MARGIN 64
