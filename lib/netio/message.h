@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One message of a user: what it is made of, and how it is sent by itself, as one of its link. */
+/* One message of a user: its pieces, and how it is sent in a frame of its own. */
 #ifndef NETIO_MESSAGE_H
 #define NETIO_MESSAGE_H
 
@@ -48,8 +48,8 @@ static inline void message_copy(const struct message *message, uint8_t *to)
 	}
 }
 
-/* A message that came by itself, of at most message_max bytes. Return: NULL; or what is wrong with
- * it. */
+/* A message that came in a frame of its own, of at most message_max bytes. Return: NULL; or what is
+ * wrong with it. */
 const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out);
 
 /* Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. */

@@ -203,13 +203,13 @@ static inline bool outbox_is_slow(const struct outbox *outbox)
 	return (outbox->waiting_count | outbox->latest.count) != 0;
 }
 
-/* Whether nothing is before a message that goes by itself. */
+/* Whether a message in a frame of its own would overtake nothing. */
 static inline bool outbox_is_clear(const struct outbox *outbox)
 {
 	return !outbox->page && !outbox_is_slow(outbox) && outbox->gap.count == 0;
 }
 
-/* Let what was put before leave: a message is about to go by itself. Return: 0; NETIO_STATUS_AGAIN.
+/* Send what was put before: a message in a frame of its own follows. Return: 0; NETIO_STATUS_AGAIN.
  */
 int outbox_let_pass(struct outbox *outbox);
 

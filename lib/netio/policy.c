@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of a message for one peer. A policy is what is done with messages for a peer that is
- * too slow for them: one function and one row of the table. */
+/* How an outbox takes a message. A policy decides what to do when its peer is too slow: one
+ * function and one row of the table. */
 #include "outbox.h"
 
 #include <assert.h>
@@ -43,8 +43,8 @@ static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
 	while (outbox_drop_oldest(outbox, true, NETIO_GAP_DISCONNECTED))
 		;
 	outbox_miss(outbox, missed, NETIO_GAP_DISCONNECTED);
-	outbox->owner->too_slow(outbox, "it was too slow, and its subscription is to disconnect it "
-					"then");
+	outbox->owner->too_slow(
+		outbox, "it was too slow, and the policy of its subscription is disconnect");
 	return OUTBOX_MISSED;
 }
 
@@ -143,7 +143,7 @@ static int take_slowly(struct outbox *outbox, const struct outbox_terms *terms,
 	return rc;
 }
 
-/* By itself, where nothing waits before it; else in the page, which leaves as soon as it can. */
+/* In a frame of its own if nothing waits; else in the page, which leaves as soon as it can. */
 static int take_at_once(struct outbox *outbox, const struct message *message)
 {
 	int rc;

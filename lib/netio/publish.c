@@ -33,8 +33,8 @@ void publish_tell_room(struct netio_publish_core *core)
 
 /* Outcomes ------------------------------------------------------------------------------------ */
 
-/* One of `matches` has not taken it. Those that had no room come to stand at the beginning of
- * `matches`, and behind them those for which it is too long. */
+/* One of `matches` has not taken it. Those without room move to the front of `matches`, followed by
+ * those for which the message is too long. */
 static void note_not_taken(struct outcome *outcome, struct match *matches, uint32_t index, int rc)
 {
 	uint32_t missing = outcome->missing;
@@ -66,7 +66,7 @@ static void miss(struct match *matches, uint32_t first, uint32_t count,
 		outbox_miss(&matches[i].subscriber->outbox, 1, reason);
 }
 
-/* Those of matches that had no room are remembered; without memory for that they miss it. */
+/* Remember the subscribers that had no room; without memory for that they miss the message. */
 static struct pending *remember(struct netio_publish_core *core, const struct parcel *parcel,
 				struct outcome *outcome)
 {
@@ -109,7 +109,7 @@ static int finish(struct netio_publish_core *core, const struct outcome *outcome
 	return NETIO_STATUS_NO_SUBSCRIBERS;
 }
 
-/* By reference that some have it is what counts: it has to stay. */
+/* By reference: as soon as one subscriber has it, its memory must stay. */
 static int finish_reference(struct netio_publish_core *core, const struct outcome *outcome)
 {
 	return finish(core, outcome, true) == NETIO_STATUS_AGAIN ? NETIO_STATUS_PARTIAL
