@@ -17,7 +17,8 @@ static void must(bool holds)
 static void check_hello(const uint8_t *payload, size_t length)
 {
 	struct frame_hello hello, again;
-	uint8_t bytes[HELLO_BYTES];
+	uint8_t bytes[HELLO_BYTES_MAX];
+	uint32_t written;
 	const char *wrong = hello_read(payload, length, &hello);
 
 	if (wrong) {
@@ -26,9 +27,12 @@ static void check_hello(const uint8_t *payload, size_t length)
 	}
 	must(hello.version_min <= WIRE_VERSION_MAX && hello.version_max >= WIRE_VERSION_MIN);
 	must(hello.rx_buf_bytes >= 256 && hello.rx_buf_count >= 2);
-	hello_write(bytes, &hello);
-	must(hello_read(bytes, sizeof(bytes), &again) == NULL);
-	must(memcmp(bytes, payload, HELLO_BYTES) == 0);
+	must(hello.data_length <= HELLO_DATA_MAX);
+	written = hello_write(bytes, &hello);
+	must(written <= length);
+	must(memcmp(bytes, payload, written) == 0);
+	must(hello_read(bytes, written, &again) == NULL);
+	must(again.data_length == hello.data_length);
 	must(!hello.heartbeat_ms == !hello.dead_after_ms);
 	must(!hello.heartbeat_ms || hello.heartbeat_ms >= HEARTBEAT_MS_MIN);
 	must(hello.dead_after_ms >= DEAD_AFTER_HEARTBEATS_MIN * (uint64_t)hello.heartbeat_ms);
@@ -46,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	must(header.length == size - FRAME_HEADER_BYTES);
-	must(header.type >= FRAME_HELLO && header.type <= FRAME_REVOKED);
+	must(header.type >= FRAME_HELLO && header.type <= FRAME_REFUSE);
 	frame_write(bytes, &header);
 	must(memcmp(bytes, data, FRAME_RESERVED_AT) == 0);
 	if (header.type == FRAME_HELLO)
