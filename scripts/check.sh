@@ -119,7 +119,7 @@ check_static()
 
 	found=$(cppcheck --version)
 	if [[ $found == "Cppcheck $cppcheck_version"* ]]; then
-		mapfile -t includes < <(printf -- '-I%s\n' lib/*/ lib drivers)
+		mapfile -t includes < <(printf -- '-I%s\n' lib/*/ lib/*/*/ lib drivers drivers/*/ drivers/*/*/)
 		# What it does not know of C11 or cmocka it would guess wrong; the product is what counts.
 		cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix,gnu \
 			--enable=warning,portability --suppress=missingIncludeSystem \

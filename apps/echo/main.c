@@ -3,8 +3,8 @@
  * and the file to read first. How a message travels:
  *
  *   main            here, brings the lcores up, listens, and lets every lcore run its loop
- *   the listener    (lib/fabric/handover.c) gives each new link to one of them
- *   the loop        (lib/lcore/loop.c) polls; when the provider has a message it calls
+ *   the listener    (lib/fabric/listen/handover.c) gives each new link to one of them
+ *   the loop        (lib/lcore/loop/loop.c) polls; when the provider has a message it calls
  *   on_message      (service.c) on the lcore that owns the link, which answers at once
  *
  * Try it:  plx-echo --listen 127.0.0.1:7000

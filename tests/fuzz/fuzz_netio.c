@@ -4,7 +4,7 @@
  * what came, or is as long as was announced; what is refused is named; and nothing is left behind.
  */
 #include "intake.h"
-#include "wire.h"
+#include "netio_wire.h"
 
 #include <stdlib.h>
 #include <string.h>

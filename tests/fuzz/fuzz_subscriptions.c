@@ -2,8 +2,8 @@
 /* What a publisher makes of a subscriber's requests: any bytes, taken as a list of them. Those that
  * are accepted go into the table as the publisher puts them there, and a lookup finds what a walk
  * over all of them finds. Answers that are accepted survive being written and read again. */
+#include "netio_wire.h"
 #include "table.h"
-#include "wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -45,7 +45,10 @@ die()
 
 subject()
 {
-	folder=$1 only=${2-}
+	only=${2-}
+	# One flat copy: a file is named without its folder.
+	mkdir "$work/source"
+	find "$root/$1" -name '*.[ch]' -exec cp -t "$work/source" {} +
 	flags+=(-I"$root/lib/base" -I"$root/tests/unit")
 }
 
@@ -120,7 +123,7 @@ orders_of()
 				else
 					print NR, ++nth[NR, found], ++count, name, operation, found
 			}
-		}' "$root/$folder/$1"
+		}' "$work/source/$1"
 }
 
 # weaker OPERATION ORDER: what it may become. One that both acquires and releases becomes also each
@@ -231,9 +234,9 @@ look()
 {
 	local name=${names[$1]} file=${files[$1]} dir=$work/$1 status why tries
 
-	cp -r "$root/$folder" "$dir"
+	cp -r "$work/source" "$dir"
 	sed -i -e "${edits[$1]}" "$dir/$file"
-	if cmp -s "$root/$folder/$file" "$dir/$file"; then
+	if cmp -s "$work/source/$file" "$dir/$file"; then
 		printf 'missing   %s: the text that it changes is not in %s\n' "$name" "$file"
 		return
 	fi
@@ -265,7 +268,7 @@ try_whole()
 {
 	local status=0 why
 
-	cp -r "$root/$folder" "$work/whole"
+	cp -r "$work/source" "$work/whole"
 	why=$(try "$work/whole" none 2>"$work/errors") || status=$?
 	((status == 1)) ||
 		die "the tests fail without a mutant: ${why:-$(grep -m 1 error "$work/errors")}"

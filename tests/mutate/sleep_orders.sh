@@ -11,8 +11,8 @@ subject lib/lcore "$@"
 
 includes='-Ilib/ring -Ilib/topo -Ilib/mem'
 # shellcheck disable=SC2086 # words are meant to be split
-archive below -fsanitize=thread '-DPLX_VERSION=""' $includes -Ilib/lcore \
-	lib/base/*.c lib/ring/*.c lib/topo/*.c lib/mem/*.c lib/lcore/*.c
+archive below -fsanitize=thread '-DPLX_VERSION=""' $includes -Ilib/lcore{,/loop,/idle,/messages} \
+	lib/base/*.c lib/ring/*.c lib/topo/*.c lib/mem/*.c lib/lcore/{,*/}*.c
 
 with="-fsanitize=thread $includes -Itests/unit/lcore"
 program unit/lcore/signal_test.c 20 "$with @@ %below -lnuma -lhwloc"

@@ -6,8 +6,8 @@
  *     H1 -> H2   the record was copied out, before its place is written again
  *
  * Publishing and asking to be called are four steps on two words; the argument is that of a lane
- * (lib/lcore/lane.c). C2 to C4 are sequentially consistent, and so is the fence between C1 and C2,
- * of which one is enough for many records:
+ * (lib/lcore/messages/lane.c). C2 to C4 are sequentially consistent, and so is the fence between C1
+ * and C2, of which one is enough for many records:
  *
  *     sender                             receiver
  *     C1 store the record's word (W1)    C3 store how it wants to be called

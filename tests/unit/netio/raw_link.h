@@ -3,8 +3,8 @@
 #ifndef NETIO_RAW_LINK_H
 #define NETIO_RAW_LINK_H
 
+#include "netio_wire.h"
 #include "plx_fabric.h"
-#include "wire.h"
 
 static struct plx_link *raw; /* NULL: not open */
 static unsigned raw_closed, raw_messages;

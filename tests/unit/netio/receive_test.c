@@ -3,8 +3,8 @@
 #include "socket_fixture.h"
 
 #include "listener.h"
+#include "netio_wire.h"
 #include "raw_link.h"
-#include "wire.h"
 
 #include <sched.h>
 

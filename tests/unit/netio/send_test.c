@@ -3,8 +3,8 @@
 
 #include "connection.h"
 #include "listener.h"
+#include "netio_wire.h"
 #include "raw_link.h"
-#include "wire.h"
 
 #define BIG (1u << 20)
 

@@ -3,8 +3,8 @@
 #include "pubsub_fixture.h"
 
 #include "feed.h"
+#include "netio_wire.h"
 #include "raw_link.h"
-#include "wire.h"
 
 static struct netio_publish_socket publisher, second;
 static struct sub *const sub = &subs[0];

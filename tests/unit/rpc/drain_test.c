@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Services that end, in order and not, and clients that move on. */
-#include "client.h"
+#include "rpc_client.h"
 #include "rpc_fixture.h"
+#include "rpc_service.h"
 #include "rpc_wire.h"
-#include "service.h"
 
 static struct plx_rpc_service *other;
 

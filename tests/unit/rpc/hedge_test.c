@@ -2,7 +2,7 @@
 /* Calls that go to a second service when the first one is slow. */
 #include "rpc_fixture.h"
 
-#include "client.h"
+#include "rpc_client.h"
 
 static struct plx_rpc_service *other;
 

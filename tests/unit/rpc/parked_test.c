@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests that wait for room on the link: sent in order, each once, however their calls end. */
-#include "client.h"
+#include "rpc_client.h"
 #include "rpc_fixture.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Calls whose link ends before the reply, and that are to be tried again. */
 #include "rpc_fixture.h"
 
-#include "client.h"
+#include "rpc_client.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * and are sent once: written one behind the other, and read so, as a queue of many is not in the
  * cache, and memory in sequence is what the processor fetches by itself. A call that ends before
  * its request was sent leaves that behind as dead: its number finds nothing any more. */
-#include "client.h"
+#include "rpc_client.h"
 
 #include <inttypes.h>
 

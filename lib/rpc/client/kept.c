@@ -2,7 +2,7 @@
 /* Requests of which there is a copy for as long as they are open: they may have to be sent again,
  * as the service drains, as the link to it ends and the call is to be tried again, or as another
  * service shall have it, too. And those that wait, and cannot be parked. */
-#include "client.h"
+#include "rpc_client.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls of threads that are no lcores: the client's lcore calls for them, and they sleep. */
-#include "client.h"
+#include "rpc_client.h"
 
 #include <semaphore.h>
 #include <time.h>

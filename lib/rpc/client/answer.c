@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batches of replies: hot path. A reply names a call that is open on this very channel, or it is
  * counted and dropped: late, twice, or made up. */
-#include "client.h"
+#include "rpc_client.h"
 
 #define FULL_NS_MIN PLX_NS_PER_MS
 #define FULL_NS_MAX (100 * PLX_NS_PER_MS)

@@ -2,7 +2,7 @@
 /* Calls: hot path. Each has a slot with its deadline's timer in it; its number is that of the slot
  * and how often that was used, so that a reply finds it at once, and one that comes late or twice
  * finds nothing. */
-#include "client.h"
+#include "rpc_client.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "intake.h"
 
 #include "message.h"
-#include "wire.h"
+#include "netio_wire.h"
 
 #define BUFFER_BYTES_DEFAULT 65536
 #define BUFFER_COUNT_MAX     200

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client's link at the service, from its HELLO to its end. */
-#include "service.h"
+#include "rpc_service.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #ifndef NETIO_ACCEPT_H
 #define NETIO_ACCEPT_H
 
+#include "netio_wire.h"
 #include "notice.h"
 #include "session.h"
-#include "wire.h"
 
 struct acceptor;
 struct accepted;

@@ -3,7 +3,7 @@
  * first counts, and the other one is told that it need not go on (Dean and Barroso, "The Tail at
  * Scale", Communications of the ACM 56/2, 2013: behind the 95th percentile it costs some 5 % more
  * requests). */
-#include "client.h"
+#include "rpc_client.h"
 
 #define HIGHEST_NS  (10 * PLX_NS_PER_S)
 #define DIGITS      1

@@ -178,7 +178,7 @@ int netio_fini(struct netio_context *ctx)
 	return netio_eventloop_fini(&ctx->evloop);
 }
 
-/* Also where a callback of C++ throws: see lib/lcore/loop.c. */
+/* Also where a callback of C++ throws: see lib/lcore/loop/loop.c. */
 static void leave_run(struct netio_eventloop **evloop)
 {
 	(*evloop)->running = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests that have a key, and those of them that come again: the first one runs, and what it was
  * answered goes to the others, at once or when it is known. */
-#include "service.h"
+#include "rpc_service.h"
 
 #include <stdlib.h>
 

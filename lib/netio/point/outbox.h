@@ -15,7 +15,7 @@
 
 #include "conflate.h"
 #include "message.h"
-#include "wire.h"
+#include "netio_wire.h"
 
 struct outbox;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A service's life, its methods, its figures. */
-#include "service.h"
+#include "rpc_service.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A request of a batch: hot path. What it asks for is checked, the cheapest first; then its handler
  * runs to completion. */
-#include "service.h"
+#include "rpc_service.h"
 
 #include <inttypes.h>
 

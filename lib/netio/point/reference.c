@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "reference.h"
 
-#include "wire.h"
+#include "netio_wire.h"
 
 /* Of messages that are under way at once, on all links. */
 #define HEADS 256

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "message.h"
 
-#include "wire.h"
+#include "netio_wire.h"
 
 void netio_msg_keep(const struct netio_msg *msg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Methods that every service has: its cost can be measured, and what it offers be seen, while it
  * works. A bound on them keeps who measures from taking the lcore. */
-#include "service.h"
+#include "rpc_service.h"
 
 #include <errno.h>
 #include <inttypes.h>

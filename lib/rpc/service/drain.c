@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of a service, on all of its lcores: each sees to its own clients, told by a signal. */
-#include "service.h"
+#include "rpc_service.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

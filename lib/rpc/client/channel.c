@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client's way to one address: a session, and what it says in its HELLO. */
-#include "client.h"
+#include "rpc_client.h"
 
 #include <stdio.h>
 

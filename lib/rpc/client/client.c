@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client's life, and its figures. */
-#include "client.h"
+#include "rpc_client.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests, and where those that are still owed a reply are found by their calls. */
-#include "service.h"
+#include "rpc_service.h"
 
 #include <assert.h>
 #include <stdlib.h>

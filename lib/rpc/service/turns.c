@@ -2,7 +2,7 @@
 /* What a client sent, served by turns: hot path. No client has more than its part of one, and what
  * waits for the next stays where it was received: it takes its place out of the client's window, so
  * it is bounded, and the client is held up, nobody else. */
-#include "service.h"
+#include "rpc_service.h"
 
 #include <stdlib.h>
 

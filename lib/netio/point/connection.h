@@ -5,9 +5,9 @@
 #define NETIO_CONNECTION_H
 
 #include "message.h"
+#include "netio_wire.h"
 #include "notice.h"
 #include "session.h"
-#include "wire.h"
 
 struct netio_connection;
 

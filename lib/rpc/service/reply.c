@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replies: hot path, where they are given on the request's own lcore. */
-#include "service.h"
+#include "rpc_service.h"
 
 #include <assert.h>
 #include <stdlib.h>
