@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The aim is 5 ms, which a quiet host keeps; before there were bounds one turn took 500. A busy host
- * lengthens single turns. */
+/* The aim is 5 ms, which a quiet host keeps; before there were bounds one turn took 500. A busy
+ * host lengthens single turns. */
 #define TURN_NS_LONG      (20 * PLX_NS_PER_MS)
 #define TURN_NS_MAX       (100 * PLX_NS_PER_MS)
 #define LONG_TURNS_MAX    3
