@@ -161,7 +161,7 @@ headers_alone()
 			"$1" $language -pedantic-errors -Wall -Wextra -Wno-unused-parameter -Werror "${includes[@]}" \
 				-include "$header" -fsyntax-only /dev/null || status=1
 		done
-	done < <(sources 'lib/*/*.h' | grep -E '/(plx_[a-z]+(_driver)?|netio)\.h$')
+	done < <(sources 'lib/*/*.h' | grep -E '/(plx_[a-z]+(_driver)?|netio(_(loop|pubsub|push|recv|send|socket))?)\.h$')
 	return $status
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of netio-pubsub-bench share. */
-#ifndef NETIO_PUBSUB_H
-#define NETIO_PUBSUB_H
+#ifndef PUBSUB_BENCH_H
+#define PUBSUB_BENCH_H
 
 #include "bench.h"
 #include "plx_app.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What sockets of all kinds report of their connections, by the callbacks that netio.h declares for
- * all of them. connection.c and accept.c notify the user; what an owner does in addition stands in
- * its table. */
+/* What sockets of all kinds report of their connections, by the callbacks that netio_socket.h
+ * declares for all of them. connection.c and accept.c notify the user; what an owner does in
+ * addition stands in its table. */
 #ifndef NETIO_NOTICE_H
 #define NETIO_NOTICE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is behind a push socket: its receivers, in order of their credit, and the messages that they
  * have not finished. */
-#ifndef NETIO_PUSH_H
-#define NETIO_PUSH_H
+#ifndef NETIO_PUSH_PRIV_H
+#define NETIO_PUSH_PRIV_H
 
 #include "connection.h"
 
