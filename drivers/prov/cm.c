@@ -133,17 +133,14 @@ static int ep_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
 					: prov_address_give(&ep->peer, address, bytes);
 }
 
-REFUSE(static int, no_listen, struct fid_pep *pep)
-REFUSE(static int, no_reject, struct fid_pep *pep, fid_t handle, const void *data, size_t length)
-
 struct fi_ops_cm prov_ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
 	.getname = ep_getname,
 	.getpeer = ep_getpeer,
 	.connect = ep_connect,
-	.listen = no_listen,
+	.listen = PROV_REFUSED,
 	.accept = ep_accept,
-	.reject = no_reject,
+	.reject = PROV_REFUSED,
 	.shutdown = ep_shutdown,
 };

@@ -194,7 +194,7 @@ static int cq_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops cq_fid_ops = PROV_FID_OPS(cq_close, prov_no_bind, cq_control);
+static struct fi_ops cq_fid_ops = PROV_FID_OPS(cq_close, PROV_REFUSED, cq_control);
 
 static int check_attr(const struct fi_cq_attr *attr)
 {

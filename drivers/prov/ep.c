@@ -249,9 +249,9 @@ static int init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_
 	ep->fid.cm = &prov_ep_cm_ops;
 	ep->fid.msg = ops->msg;
 	ep->fid.rma = ops->rma;
-	ep->fid.tagged = &prov_no_tagged;
-	ep->fid.atomic = &prov_no_atomic;
-	ep->fid.collective = &prov_no_collective;
+	ep->fid.tagged = &prov_no_tagged.tagged;
+	ep->fid.atomic = &prov_no_atomic.atomic;
+	ep->fid.collective = &prov_no_collective.collective;
 	take_attr(ep, info);
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)

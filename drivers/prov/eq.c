@@ -280,7 +280,7 @@ static int eq_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops eq_fid_ops = PROV_FID_OPS(eq_close, prov_no_bind, eq_control);
+static struct fi_ops eq_fid_ops = PROV_FID_OPS(eq_close, PROV_REFUSED, eq_control);
 
 static struct fi_ops_eq eq_ops = {
 	.size = sizeof(struct fi_ops_eq),

@@ -49,31 +49,18 @@ static int domain_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops domain_fid_ops = PROV_FID_OPS(domain_close, prov_no_bind, prov_no_control);
-
-REFUSE(static int, no_av, struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **out,
-       void *context)
-REFUSE(static int, no_scalable_ep, struct fid_domain *fid, struct fi_info *info,
-       struct fid_ep **out, void *context)
-REFUSE(static int, no_counter, struct fid_domain *fid, struct fi_cntr_attr *attr,
-       struct fid_cntr **out, void *context)
-REFUSE(static int, no_poll_set, struct fid_domain *fid, struct fi_poll_attr *attr,
-       struct fid_poll **out)
-REFUSE(static int, no_shared_tx, struct fid_domain *fid, struct fi_tx_attr *attr,
-       struct fid_stx **out, void *context)
-REFUSE(static int, no_shared_rx, struct fid_domain *fid, struct fi_rx_attr *attr,
-       struct fid_ep **out, void *context)
+static struct fi_ops domain_fid_ops = PROV_FID_OPS(domain_close, PROV_REFUSED, PROV_REFUSED);
 
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
-	.av_open = no_av,
+	.av_open = PROV_REFUSED,
 	.cq_open = prov_cq_open,
 	.endpoint = prov_ep_open,
-	.scalable_ep = no_scalable_ep,
-	.cntr_open = no_counter,
-	.poll_open = no_poll_set,
-	.stx_ctx = no_shared_tx,
-	.srx_ctx = no_shared_rx,
+	.scalable_ep = PROV_REFUSED,
+	.cntr_open = PROV_REFUSED,
+	.poll_open = PROV_REFUSED,
+	.stx_ctx = PROV_REFUSED,
+	.srx_ctx = PROV_REFUSED,
 };
 
 bool prov_is_domain(const struct prov *prov, const struct fid_domain *fid)
@@ -140,17 +127,14 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops fabric_fid_ops = PROV_FID_OPS(fabric_close, prov_no_bind, prov_no_control);
-
-REFUSE(static int, no_wait_set, struct fid_fabric *fid, struct fi_wait_attr *attr,
-       struct fid_wait **out)
+static struct fi_ops fabric_fid_ops = PROV_FID_OPS(fabric_close, PROV_REFUSED, PROV_REFUSED);
 
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
 	.domain = open_domain,
 	.passive_ep = prov_pep_open,
 	.eq_open = prov_eq_open,
-	.wait_open = no_wait_set,
+	.wait_open = PROV_REFUSED,
 	.trywait = fabric_trywait,
 };
 

@@ -35,7 +35,7 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops mr_fid_ops = PROV_FID_OPS(mr_close, prov_no_bind, prov_no_control);
+static struct fi_ops mr_fid_ops = PROV_FID_OPS(mr_close, PROV_REFUSED, PROV_REFUSED);
 
 /* Give it its key. */
 static int enter(struct prov_mr *mr, uint64_t requested_key)

@@ -44,18 +44,13 @@ static ssize_t ep_tx_left(struct fid_ep *fid)
 	return used < ep->tx_size ? ep->tx_size - used : 0; /* a provider may have some on top */
 }
 
-REFUSE(static int, no_tx_context, struct fid_ep *fid, int index, struct fi_tx_attr *attr,
-       struct fid_ep **out, void *context)
-REFUSE(static int, no_rx_context, struct fid_ep *fid, int index, struct fi_rx_attr *attr,
-       struct fid_ep **out, void *context)
-
 struct fi_ops_ep prov_ep_calls = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = ep_cancel,
 	.getopt = prov_getopt,
 	.setopt = prov_setopt,
-	.tx_ctx = no_tx_context,
-	.rx_ctx = no_rx_context,
+	.tx_ctx = PROV_REFUSED,
+	.rx_ctx = PROV_REFUSED,
 	.rx_size_left = ep_rx_left,
 	.tx_size_left = ep_tx_left,
 };

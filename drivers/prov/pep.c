@@ -292,11 +292,9 @@ static int pep_close(struct fid *fid)
 
 static struct fi_ops pep_fid_ops = PROV_FID_OPS(pep_close, pep_bind, pep_control);
 
-REFUSE(static ssize_t, no_cancel, fid_t fid, void *context)
-
 static struct fi_ops_ep pep_ops = {
 	.size = sizeof(struct fi_ops_ep),
-	.cancel = no_cancel,
+	.cancel = PROV_REFUSED,
 	.getopt = prov_getopt,
 	.setopt = prov_setopt,
 };

@@ -33,11 +33,15 @@
 
 #include <netinet/in.h>
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 #include <stdatomic.h>
@@ -153,13 +157,27 @@ struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key); /*
 
 /* refuse.c: for what a provider does not have ------------------------------------------------- */
 
-/* A function for an entry that libfabric's inline functions would call without looking whether it
- * is there. */
-#define REFUSE(type, name, ...)    \
-	type name(__VA_ARGS__)     \
-	{                          \
-		return -FI_ENOSYS; \
-	}
+/* Stands for every call that is refused, whatever its arguments: on the systems that Pollux runs on
+ * a function may be given more of them than it takes. No entry of a table may be empty, as
+ * libfabric's inline functions call them without looking. Return: -FI_ENOSYS. */
+ssize_t prov_refuse(void);
+#define PROV_REFUSED   ((void *)prov_refuse)
+
+#define PROV_CALLS_MAX 14 /* of the longest of these tables */
+
+/* libfabric's tables of calls: a size, and pointers to functions. */
+union prov_calls {
+	struct fi_ops_rma rma;
+	struct fi_ops_tagged tagged;
+	struct fi_ops_atomic atomic;
+	struct fi_ops_collective collective;
+	struct {
+		size_t size;
+		ssize_t (*calls[PROV_CALLS_MAX])(void);
+	} all;
+};
+
+extern union prov_calls prov_no_rma, prov_no_tagged, prov_no_atomic, prov_no_collective;
 
 /* The table of an object. */
 #define PROV_FID_OPS(its_close, its_bind, its_control) \
@@ -168,21 +186,12 @@ struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key); /*
 		.close = its_close,                    \
 		.bind = its_bind,                      \
 		.control = its_control,                \
-		.ops_open = prov_no_ops_open,          \
+		.ops_open = PROV_REFUSED,              \
 	}
 
 static inline void fid_init(struct fid *fid, size_t fclass, void *context, struct fi_ops *ops)
 {
 	*fid = (struct fid){.fclass = fclass, .context = context, .ops = ops};
 }
-
-int prov_no_bind(struct fid *fid, struct fid *bound, uint64_t flags);
-int prov_no_control(struct fid *fid, int command, void *arg);
-int prov_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops_out,
-		     void *context);
-extern struct fi_ops_rma prov_no_rma;
-extern struct fi_ops_tagged prov_no_tagged;
-extern struct fi_ops_atomic prov_no_atomic;
-extern struct fi_ops_collective prov_no_collective;
 
 #endif

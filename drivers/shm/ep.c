@@ -76,7 +76,7 @@ static void ep_close(struct prov_ep *base)
 const struct prov_ep_ops shm_ep_ops = {
 	.bytes = sizeof(struct shm_ep),
 	.msg = &shm_msg_ops,
-	.rma = &prov_no_rma,
+	.rma = &prov_no_rma.rma,
 	.init = init,
 	.enable = enable,
 	.posted = progress_posted,
