@@ -189,7 +189,8 @@ static int cq_close(struct fid *fid)
 	if (cq->refs)
 		return -FI_EBUSY;
 	cq->domain->refs--;
-	list_remove(&cq->link);
+	cq->domain->cq_count--;
+	LIST_REMOVE(cq, link);
 	cq_free(cq);
 	return 0;
 }
@@ -242,7 +243,8 @@ int prov_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq 
 		return rc;
 	}
 	domain->refs++;
-	list_append(&domain->cqs, &cq->link);
+	domain->cq_count++;
+	LIST_INSERT_HEAD(&domain->cqs, cq, link);
 	*cq_out = &cq->fid;
 	return 0;
 }

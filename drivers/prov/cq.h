@@ -4,10 +4,10 @@
 #ifndef PROV_CQ_H
 #define PROV_CQ_H
 
-#include "list.h"
 #include "queue.h"
 
 #include <assert.h>
+#include <list.h>
 #include <plx_base.h>
 #include <rdma/fi_domain.h>
 
@@ -44,7 +44,7 @@ struct prov_cq {
 	uint32_t reserved; /* by endpoints */
 	uint32_t refs;     /* bound endpoints */
 	struct queue_wait wait;
-	struct prov_list link; /* in the domain's list */
+	LIST_ENTRY(prov_cq) link; /* in the domain's list */
 };
 
 /* What a provider adds. Its queue begins with a struct prov_cq; its other bytes are zero. */

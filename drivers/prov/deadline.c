@@ -8,11 +8,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-static struct prov_deadline *of_link(struct prov_list *link)
-{
-	return plx_container_of(link, struct prov_deadline, link);
-}
-
 static void set_timer(struct prov_eq *eq, uint64_t at_ns)
 {
 	struct itimerspec at = {
@@ -33,14 +28,12 @@ static void timer_expired(struct prov_source *source)
 	if (read(eq->timer.fd, &expired, sizeof(expired)) < 0)
 		return;
 	eq->timer_ns = 0;
-	while (!list_is_empty(&eq->deadlines)) {
-		struct prov_deadline *first = of_link(eq->deadlines.next);
-
+	for (struct prov_deadline *first; (first = TAILQ_FIRST(&eq->deadlines));) {
 		if (first->at_ns > now_ns) {
 			set_timer(eq, first->at_ns);
 			break;
 		}
-		eq_clear_deadline(first);
+		eq_clear_deadline(eq, first);
 		first->passed(first);
 	}
 }
@@ -65,23 +58,26 @@ int eq_prepare_deadlines(struct prov_eq *eq)
 
 int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t at_ns)
 {
-	struct prov_list *before = eq->deadlines.prev;
+	struct prov_deadline *before = TAILQ_LAST(&eq->deadlines, prov_deadlines);
 	int rc = eq_prepare_deadlines(eq);
 
 	if (rc)
 		return rc;
-	while (before != &eq->deadlines && of_link(before)->at_ns > at_ns)
-		before = before->prev;
-	list_append(before->next, &deadline->link); /* inserts after `before` */
+	while (before && before->at_ns > at_ns)
+		before = TAILQ_PREV(before, prov_deadlines, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&eq->deadlines, before, deadline, link);
+	else
+		TAILQ_INSERT_HEAD(&eq->deadlines, deadline, link);
 	deadline->at_ns = at_ns;
 	if (!eq->timer_ns || at_ns < eq->timer_ns)
 		set_timer(eq, at_ns);
 	return 0;
 }
 
-void eq_clear_deadline(struct prov_deadline *deadline)
+void eq_clear_deadline(struct prov_eq *eq, struct prov_deadline *deadline)
 {
 	if (deadline->at_ns)
-		list_remove(&deadline->link);
+		TAILQ_REMOVE(&eq->deadlines, deadline, link);
 	deadline->at_ns = 0;
 }

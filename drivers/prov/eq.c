@@ -20,7 +20,7 @@ static struct prov_eq *eq_of(struct fid_eq *fid)
 static void signal_as_queued(struct prov_eq *eq)
 {
 	uint64_t value = 1;
-	bool queued = !list_is_empty(&eq->events);
+	bool queued = !TAILQ_EMPTY(&eq->events);
 
 	if (!queue_can_sleep(&eq->wait) || eq->reading || eq->signalled == queued)
 		return;
@@ -43,7 +43,7 @@ static void append(struct prov_eq *eq, struct prov_event *event, uint32_t number
 	if (length)
 		memcpy(event->data, data, length);
 	event->is_queued = true;
-	list_append(&eq->events, &event->link);
+	TAILQ_INSERT_TAIL(&eq->events, event, link);
 	signal_as_queued(eq);
 }
 
@@ -73,25 +73,17 @@ int eq_push_request(struct prov_eq *eq, fid_t pep, struct fi_info *info, const v
 	return 0;
 }
 
-/* Or NULL. */
-static struct prov_event *eq_first(const struct prov_eq *eq)
+static void take_out(struct prov_eq *eq, struct prov_event *event)
 {
-	return list_is_empty(&eq->events)
-		     ? NULL
-		     : plx_container_of(eq->events.next, struct prov_event, link);
-}
-
-static void take_out(struct prov_event *event)
-{
-	list_remove(&event->link);
+	TAILQ_REMOVE(&eq->events, event, link);
 	event->is_queued = false;
 	if (event->info)
 		fi_freeinfo(event->info);
 }
 
-static void drop(struct prov_event *event)
+static void drop(struct prov_eq *eq, struct prov_event *event)
 {
-	take_out(event);
+	take_out(eq, event);
 	if (!event->is_lent)
 		free(event);
 }
@@ -100,15 +92,17 @@ void eq_take_back(struct prov_eq *eq, struct prov_event *event)
 {
 	if (!event->is_queued)
 		return;
-	take_out(event);
+	take_out(eq, event);
 	signal_as_queued(eq);
 }
 
 void eq_forget(struct prov_eq *eq, fid_t pep)
 {
-	PROV_LIST_FOREACH_SAFE (struct prov_event, event, &eq->events, link) {
+	struct prov_event *event, *after;
+
+	TAILQ_FOREACH_SAFE (event, &eq->events, link, after) {
 		if (event->fid == pep && !event->is_user)
-			drop(event);
+			drop(eq, event);
 	}
 	signal_as_queued(eq);
 }
@@ -117,7 +111,7 @@ void eq_forget(struct prov_eq *eq, fid_t pep)
 
 static void refill(struct prov_eq *eq)
 {
-	if (!list_is_empty(&eq->events))
+	if (!TAILQ_EMPTY(&eq->events))
 		return;
 	eq->reading = true;
 	eq_progress(eq);
@@ -145,7 +139,7 @@ static void write_event(const struct prov_event *event, void *buf)
 static ssize_t give_first(struct prov_eq *eq, uint32_t *event_out, void *buf, size_t size,
 			  uint64_t flags)
 {
-	struct prov_event *event = eq_first(eq);
+	struct prov_event *event = TAILQ_FIRST(&eq->events);
 	ssize_t bytes;
 
 	if (!event)
@@ -159,7 +153,7 @@ static ssize_t give_first(struct prov_eq *eq, uint32_t *event_out, void *buf, si
 	*event_out = event->event;
 	if (!(flags & FI_PEEK)) {
 		event->info = NULL; /* the reader's */
-		drop(event);
+		drop(eq, event);
 	}
 	return bytes;
 }
@@ -194,7 +188,7 @@ static void give_error_data(struct prov_eq *eq, const struct prov_event *event,
 static ssize_t eq_read_error(struct fid_eq *fid, struct fi_eq_err_entry *entry, uint64_t flags)
 {
 	struct prov_eq *eq = eq_of(fid);
-	struct prov_event *event = eq_first(eq);
+	struct prov_event *event = TAILQ_FIRST(&eq->events);
 
 	if (!event || !event->is_error)
 		return -FI_EAGAIN;
@@ -205,7 +199,7 @@ static ssize_t eq_read_error(struct fid_eq *fid, struct fi_eq_err_entry *entry, 
 	entry->prov_errno = (int)event->event;
 	give_error_data(eq, event, entry);
 	if (!(flags & FI_PEEK))
-		drop(event);
+		drop(eq, event);
 	signal_as_queued(eq);
 	return sizeof(*entry);
 }
@@ -261,8 +255,8 @@ static int eq_control(struct fid *fid, int command, void *arg)
 
 static void eq_free(struct prov_eq *eq)
 {
-	PROV_LIST_FOREACH_SAFE (struct prov_event, event, &eq->events, link)
-		drop(event);
+	while (!TAILQ_EMPTY(&eq->events))
+		drop(eq, TAILQ_FIRST(&eq->events));
 	if (eq->timer.fd >= 0)
 		close(eq->timer.fd);
 	queue_close_wait(&eq->wait);
@@ -305,8 +299,8 @@ static void eq_init(struct prov_eq *eq, struct prov_fabric *fabric, const struct
 {
 	fid_init(&eq->fid.fid, FI_CLASS_EQ, context, &eq_fid_ops);
 	eq->fid.ops = &eq_ops;
-	list_init(&eq->events);
-	list_init(&eq->deadlines);
+	TAILQ_INIT(&eq->events);
+	TAILQ_INIT(&eq->deadlines);
 	eq->timer.fd = -1;
 	eq->can_write = attr->flags & FI_WRITE;
 	eq->wait = (struct queue_wait){.epoll_fd = -1, .signal_fd = -1};

@@ -3,9 +3,9 @@
 #ifndef PROV_EQ_H
 #define PROV_EQ_H
 
-#include "list.h"
 #include "queue.h"
 
+#include <list.h>
 #include <rdma/fi_eq.h>
 
 #define PROV_CM_DATA_MAX 256 /* private data of connect, accept and reject */
@@ -16,8 +16,8 @@ struct prov_fabric;
  * accept, lie in the endpoint's memory, so that none is lost for want of memory. Others are
  * allocated by the queue. */
 struct prov_event {
-	struct prov_list link; /* among those of the queue */
-	uint32_t event;        /* FI_CONNREQ ...; of an error: its err */
+	TAILQ_ENTRY(prov_event) link; /* among those of the queue */
+	uint32_t event;               /* FI_CONNREQ ...; of an error: its err */
 	bool is_error;
 	bool is_user; /* by fi_eq_write: data is all of it */
 	bool is_lent; /* its memory is the endpoint's */
@@ -37,7 +37,7 @@ struct prov_source {
 
 /* A time until which something should have happened. */
 struct prov_deadline {
-	struct prov_list link;
+	TAILQ_ENTRY(prov_deadline) link;
 	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: it is not set */
 	void (*passed)(struct prov_deadline *deadline);
 };
@@ -45,15 +45,15 @@ struct prov_deadline {
 struct prov_eq {
 	struct fid_eq fid;
 	struct prov_fabric *fabric;
-	struct prov_list events;
+	TAILQ_HEAD(prov_events, prov_event) events;
 	uint8_t err_data[PROV_CM_DATA_MAX]; /* valid until the next read */
 	uint32_t refs;
 	bool can_write; /* FI_WRITE was asked for */
 	bool reading;   /* inside a read of it: the reader needs no signal */
 	bool signalled; /* signal_fd is readable: so while events are queued, between reads */
-	struct prov_list deadlines; /* the next one first */
-	uint64_t timer_ns;          /* when it is set to expire; 0: it is not */
-	struct prov_source timer;   /* a timerfd; none until there is a deadline */
+	TAILQ_HEAD(prov_deadlines, prov_deadline) deadlines; /* the next one first */
+	uint64_t timer_ns;        /* when it is set to expire; 0: it is not */
+	struct prov_source timer; /* a timerfd; none until there is a deadline */
 	/* For listening sockets, handshakes, hang-ups: epoll_fd is always there. */
 	struct queue_wait wait;
 };
@@ -85,7 +85,8 @@ int eq_prepare_deadlines(struct prov_eq *eq);
 /* Set a deadline that is not set. A read of the queue after that time calls `passed`, once.
  * Deadlines that are set in the order in which they end take constant time. Return: 0; -errno. */
 int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t at_ns);
-void eq_clear_deadline(struct prov_deadline *deadline); /* accepts one that is not set */
+void eq_clear_deadline(struct prov_eq *eq,
+		       struct prov_deadline *deadline); /* accepts one that is not set */
 /* Handle what sockets have: at most 16 of them. Returns how many. */
 int eq_progress(struct prov_eq *eq);
 int eq_arm(struct prov_eq *eq); /* fi_trywait */

@@ -51,7 +51,7 @@ int eq_arm(struct prov_eq *eq)
 {
 	if (!queue_can_sleep(&eq->wait))
 		return -FI_EINVAL;
-	if (list_is_empty(&eq->events))
+	if (TAILQ_EMPTY(&eq->events))
 		eq_progress(eq);
-	return list_is_empty(&eq->events) ? 0 : -FI_EAGAIN;
+	return TAILQ_EMPTY(&eq->events) ? 0 : -FI_EAGAIN;
 }

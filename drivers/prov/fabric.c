@@ -85,7 +85,7 @@ static int open_domain(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain->fid.mr = &prov_mr_ops;
 	domain->chooses_keys = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_PROV_KEY);
 	domain->by_address = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_VIRT_ADDR);
-	list_init(&domain->cqs);
+	LIST_INIT(&domain->cqs);
 	domain->fabric = fabric;
 	fabric_ref(fabric);
 	ops->init(domain);

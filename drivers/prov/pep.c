@@ -31,10 +31,12 @@ static void too_late(struct prov_deadline *deadline)
 
 static void end_silence(struct prov_request *request)
 {
-	eq_unwatch(request->pep->eq, &request->source);
-	eq_clear_deadline(&request->deadline);
-	list_remove(&request->link);
-	request->pep->silent_count--;
+	struct prov_pep *pep = request->pep;
+
+	eq_unwatch(pep->eq, &request->source);
+	eq_clear_deadline(pep->eq, &request->deadline);
+	TAILQ_REMOVE(&pep->silent, request, link);
+	pep->silent_count--;
 }
 
 int prov_request_tell(struct prov_request *request, const void *data, uint32_t length)
@@ -52,7 +54,7 @@ int prov_request_tell(struct prov_request *request, const void *data, uint32_t l
 	end_silence(request);
 	request->is_told = true;
 	pthread_mutex_lock(&pep->lock);
-	list_append(&pep->told, &request->link);
+	TAILQ_INSERT_TAIL(&pep->told, request, link);
 	pep->told_count++;
 	pthread_mutex_unlock(&pep->lock);
 	return 0;
@@ -63,7 +65,7 @@ void prov_request_take(struct prov_request *request)
 	struct prov_pep *pep = request->pep;
 
 	pthread_mutex_lock(&pep->lock);
-	list_remove(&request->link);
+	TAILQ_REMOVE(&pep->told, request, link);
 	pep->told_count--;
 	pthread_mutex_unlock(&pep->lock);
 	request->pep = NULL;
@@ -92,7 +94,7 @@ struct prov_request *prov_request_add(struct prov_pep *pep, int fd, uint64_t lat
 	request->source = (struct prov_source){.fd = fd, .ready = request->ops->ready};
 	request->pep = pep;
 	request->deadline.passed = too_late;
-	list_append(&pep->silent, &request->link);
+	TAILQ_INSERT_TAIL(&pep->silent, request, link);
 	pep->silent_count++;
 	if (eq_set_deadline(pep->eq, &request->deadline, queue_now_ns() + late_ns) == 0 &&
 	    eq_watch(pep->eq, &request->source, EPOLLIN | EPOLLRDHUP) == 0)
@@ -102,10 +104,10 @@ struct prov_request *prov_request_add(struct prov_pep *pep, int fd, uint64_t lat
 	return NULL;
 }
 
-static void free_all(struct prov_list *requests)
+static void free_all(struct prov_requests *requests)
 {
-	PROV_LIST_FOREACH_SAFE (struct prov_request, request, requests, link)
-		prov_request_free(request);
+	while (!TAILQ_EMPTY(requests))
+		prov_request_free(TAILQ_FIRST(requests));
 }
 
 /* Accepting ---------------------------------------------------------------------------------- */
@@ -275,7 +277,7 @@ static int pep_close(struct fid *fid)
 
 	if (pep->eq) {
 		eq_unwatch(pep->eq, &pep->source);
-		eq_clear_deadline(&pep->resume);
+		eq_clear_deadline(pep->eq, &pep->resume);
 		free_all(&pep->silent);
 		free_all(&pep->told);
 		eq_forget(pep->eq, fid);
@@ -332,8 +334,8 @@ static int init(struct prov_pep *pep, struct prov_fabric *fabric, const struct f
 	pep->fid.cm = &pep_cm_ops;
 	pep->source = (struct prov_source){.fd = -1, .ready = pep_ready};
 	pep->resume.passed = resume;
-	list_init(&pep->silent);
-	list_init(&pep->told);
+	TAILQ_INIT(&pep->silent);
+	TAILQ_INIT(&pep->told);
 	pthread_mutex_init(&pep->lock, NULL);
 	pep->fabric = fabric;
 	fabric_ref(fabric);

@@ -20,12 +20,14 @@ struct prov_request {
 	struct fid fid; /* FI_CLASS_CONNREQ */
 	const struct prov_pep_ops *ops;
 	struct prov_source source;
-	struct sockaddr_storage peer; /* by the time that it is told */
-	struct prov_pep *pep;         /* NULL: an endpoint's */
-	struct prov_list link;        /* silent or told, of pep */
+	struct sockaddr_storage peer;   /* by the time that it is told */
+	struct prov_pep *pep;           /* NULL: an endpoint's */
+	TAILQ_ENTRY(prov_request) link; /* silent or told, of pep */
 	bool is_told;
 	struct prov_deadline deadline; /* of the silent one */
 };
+
+TAILQ_HEAD(prov_requests, prov_request);
 
 struct prov_pep {
 	struct fid_pep fid;
@@ -38,11 +40,11 @@ struct prov_pep {
 	uint32_t backlog;
 	struct prov_deadline resume; /* set: no more is accepted until then */
 	struct prov_event failure;   /* that no connection can be accepted */
-	struct prov_list silent;     /* oldest first */
+	struct prov_requests silent; /* oldest first */
 	uint32_t silent_count;
 	/* An endpoint may be made from a request on a thread of its own. */
 	pthread_mutex_t lock;
-	struct prov_list told;
+	struct prov_requests told;
 	uint32_t told_count;
 };
 

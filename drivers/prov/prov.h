@@ -2,7 +2,6 @@
 /* What the providers of Pollux have in common: what libfabric asks of any provider and is the same
  * for each transport. A provider adds its domains, endpoints, and how messages move.
  *
- *   list.h     doubly linked lists
  *   address.h  addresses of endpoints
  *   queue.h    what completion queues and event queues are waited for by
  *   eq.h       event queues, and the sockets that events come from
@@ -26,7 +25,6 @@
 #include "cq.h"
 #include "ep.h"
 #include "eq.h"
-#include "list.h"
 #include "pep.h"
 #include "plx_base.h"
 #include "queue.h"
@@ -123,11 +121,12 @@ static inline void fabric_unref(struct prov_fabric *fabric)
 struct prov_domain {
 	struct fid_domain fid;
 	struct prov_fabric *fabric;
-	uint32_t refs;        /* CQs, endpoints, MRs */
-	void *mrs;            /* struct prov_mr by key, for tsearch(3) */
-	bool chooses_keys;    /* FI_MR_PROV_KEY */
-	bool by_address;      /* FI_MR_VIRT_ADDR: peers count from 0, not from a region's start */
-	struct prov_list cqs; /* all of its completion queues */
+	uint32_t refs;     /* CQs, endpoints, MRs */
+	void *mrs;         /* struct prov_mr by key, for tsearch(3) */
+	bool chooses_keys; /* FI_MR_PROV_KEY */
+	bool by_address;   /* FI_MR_VIRT_ADDR: peers count from 0, not from a region's start */
+	uint32_t cq_count;
+	LIST_HEAD(prov_cqs, prov_cq) cqs;
 };
 
 /* What a provider adds. Its domain begins with a struct prov_domain; its other bytes are zero. */

@@ -59,8 +59,8 @@ static int init(struct prov_cq *base)
 {
 	struct shm_cq *cq = (struct shm_cq *)base;
 
-	list_init(&cq->active);
-	list_init(&cq->belled);
+	TAILQ_INIT(&cq->active);
+	TAILQ_INIT(&cq->belled);
 	cq->slots = calloc(BELL_BITS, sizeof(struct shm_ep *));
 	return cq->slots ? bell_create(&cq->bell, &cq->bell_fd) : -FI_ENOMEM;
 }

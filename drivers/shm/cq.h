@@ -8,12 +8,13 @@
 
 struct shm_domain;
 struct shm_ep;
+TAILQ_HEAD(shm_eps, shm_ep);
 
 struct shm_cq {
 	struct prov_cq q;
 
 	/* Receiving endpoints. */
-	struct prov_list active, belled; /* enum shm_listed */
+	struct shm_eps active, belled; /* enum shm_listed */
 	uint32_t active_count;
 	struct shm_ep **slots; /* by bell bit; those beyond BELL_BITS by next_slot */
 	uint32_t next_slot;    /* where to look for a free one */

@@ -39,7 +39,7 @@ void domain_unwatch(struct shm_domain *domain, struct prov_eq *eq)
 
 static void init(struct prov_domain *domain)
 {
-	list_init(&((struct shm_domain *)domain)->sending);
+	TAILQ_INIT(&((struct shm_domain *)domain)->sending);
 }
 
 const struct prov_domain_ops shm_domain_ops = {

@@ -52,7 +52,7 @@ struct shm_ep {
 	struct ring_reader reader;
 	uint64_t drain_end; /* where the head can be at most, once the peer hung up */
 	uint32_t idle_looks;
-	struct prov_list link;
+	TAILQ_ENTRY(shm_ep) link;
 	/* A message that comes in parts, by records or by reads; part_kind 0: none. */
 	uint8_t part_kind; /* RECORD_FIRST or RECORD_READ */
 	bool part_has_data;
@@ -72,7 +72,7 @@ struct shm_ep {
 	uint32_t peer_bell_bit;
 	struct shm_send *sends;
 	uint32_t tx_mask;
-	struct prov_list send_link;
+	TAILQ_ENTRY(shm_ep) send_link;
 	struct shm_ep *next_caller; /* in the domain's list, where calls_later */
 
 	/* Connection. */

@@ -20,19 +20,15 @@
 #define SWEEP_EVERY 64 /* polls */
 #define CLOCK_EVERY 16 /* polls between two looks at the clock */
 
-static struct shm_ep *of_link(struct prov_list *link)
-{
-	return plx_container_of(link, struct shm_ep, link);
-}
-
 /* Lists -------------------------------------------------------------------------------------- */
 
 static void unlist(struct shm_ep *ep)
 {
-	if (ep->listed == LISTED_ACTIVE)
-		rx_cq_of(ep)->active_count--;
+	struct shm_cq *cq = rx_cq_of(ep);
+
+	cq->active_count -= ep->listed == LISTED_ACTIVE;
 	if (ep->listed != LISTED_NOT)
-		list_remove(&ep->link);
+		TAILQ_REMOVE(ep->listed == LISTED_ACTIVE ? &cq->active : &cq->belled, ep, link);
 	ep->listed = LISTED_NOT;
 	ep->is_armed = false;
 }
@@ -59,7 +55,7 @@ void progress_activate(struct shm_ep *ep)
 		return;
 	unlist(ep);
 	set_call(ep, CALL_NONE);
-	list_append(&rx_cq_of(ep)->active, &ep->link);
+	TAILQ_INSERT_TAIL(&rx_cq_of(ep)->active, ep, link);
 	ep->listed = LISTED_ACTIVE;
 	rx_cq_of(ep)->active_count++;
 }
@@ -78,7 +74,7 @@ static void quieten(struct shm_ep *ep)
 		progress_activate(ep);
 		return;
 	}
-	list_append(&rx_cq_of(ep)->belled, &ep->link);
+	TAILQ_INSERT_TAIL(&rx_cq_of(ep)->belled, ep, link);
 	ep->listed = LISTED_BELLED;
 }
 
@@ -96,7 +92,7 @@ void progress_end(struct shm_ep *ep)
 		send_call_peers(domain_of(ep));
 	unlist(ep);
 	if (ep->is_sending)
-		list_remove(&ep->send_link);
+		TAILQ_REMOVE(&domain_of(ep)->sending, ep, send_link);
 	ep->is_sending = false;
 	cq_detach(rx_cq_of(ep), ep);
 }
@@ -105,7 +101,7 @@ void progress_send_later(struct shm_ep *ep)
 {
 	if (ep->is_sending)
 		return;
-	list_append(&domain_of(ep)->sending, &ep->send_link);
+	TAILQ_INSERT_TAIL(&domain_of(ep)->sending, ep, send_link);
 	ep->is_sending = true;
 }
 
@@ -186,15 +182,14 @@ static void poll_active(struct shm_cq *cq)
 	uint32_t left = SHM_POLL_RECORDS;
 
 	for (uint32_t i = cq->active_count; i > 0 && left > 0; i--) {
-		struct prov_list *first = cq->active.next;
+		struct shm_ep *first = TAILQ_FIRST(&cq->active);
 
-		if (plx_unlikely(first->next !=
-				 &cq->active)) { /* the next poll begins with another */
-			list_remove(first);
-			list_append(&cq->active, first);
+		if (plx_unlikely(TAILQ_NEXT(first, link))) { /* the next poll begins with it */
+			TAILQ_REMOVE(&cq->active, first, link);
+			TAILQ_INSERT_TAIL(&cq->active, first, link);
 		}
-		left -= look(of_link(first), left);
-		if (list_is_empty(&cq->active))
+		left -= look(first, left);
+		if (TAILQ_EMPTY(&cq->active))
 			break;
 	}
 }
@@ -264,20 +259,20 @@ static __attribute__((noinline)) void look_for_hang_ups(struct shm_domain *domai
 /* The peers may read as fast as we write: so many parts, and then it is another endpoint's turn. */
 static __attribute__((noinline)) bool continue_sends(struct shm_domain *domain)
 {
-	struct prov_list *first = domain->sending.next;
+	struct shm_ep *first = TAILQ_FIRST(&domain->sending), *ep, *after;
 	uint32_t parts = SHM_POLL_PARTS;
 	bool moved = false;
 
-	PROV_LIST_FOREACH_SAFE (struct shm_ep, ep, &domain->sending, send_link) {
+	TAILQ_FOREACH_SAFE (ep, &domain->sending, send_link, after) {
 		moved |= send_go_on(ep, &parts);
 		if (ep->base.tx_head == ep->base.tx_tail && ep->is_sending) {
-			list_remove(&ep->send_link);
+			TAILQ_REMOVE(&domain->sending, ep, send_link);
 			ep->is_sending = false;
 		}
 	}
-	if (first == domain->sending.next && first != &domain->sending) {
-		list_remove(first);
-		list_append(&domain->sending, first);
+	if (first && first == TAILQ_FIRST(&domain->sending)) {
+		TAILQ_REMOVE(&domain->sending, first, send_link);
+		TAILQ_INSERT_TAIL(&domain->sending, first, send_link);
 	}
 	return moved;
 }
@@ -295,17 +290,18 @@ static inline void poll_one(struct shm_cq *cq)
 void progress_poll(struct shm_cq *cq)
 {
 	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
+	struct prov_cq *each;
 
 	if (domain->callers)
 		send_call_peers(domain);
 	poll_one(cq);
-	if (plx_unlikely(cq->q.link.next != cq->q.link.prev)) {
-		PROV_LIST_FOREACH (struct shm_cq, each, &domain->base.cqs, q.link) {
-			if (each != cq)
-				poll_one(each);
+	if (plx_unlikely(domain->base.cq_count > 1)) {
+		LIST_FOREACH (each, &domain->base.cqs, link) {
+			if (each != &cq->q)
+				poll_one((struct shm_cq *)each);
 		}
 	}
-	if (plx_unlikely(!list_is_empty(&domain->sending)))
+	if (plx_unlikely(!TAILQ_EMPTY(&domain->sending)))
 		continue_sends(domain);
 	if (plx_unlikely(++cq->polls % CLOCK_EVERY == 0)) {
 		look_for_hang_ups(domain);
@@ -349,9 +345,11 @@ static bool arm(struct shm_ep *ep)
 	return true;
 }
 
-static bool arm_list(struct prov_list *list)
+static bool arm_list(struct shm_eps *list)
 {
-	PROV_LIST_FOREACH_SAFE (struct shm_ep, ep, list, link) {
+	struct shm_ep *ep, *after;
+
+	TAILQ_FOREACH_SAFE (ep, list, link, after) {
 		if (arm(ep))
 			return true;
 	}
@@ -361,7 +359,9 @@ static bool arm_list(struct prov_list *list)
 /* Sends that wait for the peer: it wakes us when it has read on. */
 static bool arm_sends(struct shm_domain *domain)
 {
-	PROV_LIST_FOREACH (struct shm_ep, ep, &domain->sending, send_link) {
+	struct shm_ep *ep;
+
+	TAILQ_FOREACH (ep, &domain->sending, send_link) {
 		/* E3 */
 		atomic_store_explicit(&ep->writer.segment.control->space_call, CALL_WAKE,
 				      memory_order_seq_cst);
@@ -372,9 +372,12 @@ static bool arm_sends(struct shm_domain *domain)
 bool progress_arm(struct shm_cq *cq)
 {
 	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
+	struct prov_cq *q;
 
 	send_call_peers(domain);
-	PROV_LIST_FOREACH (struct shm_cq, each, &domain->base.cqs, q.link) {
+	LIST_FOREACH (q, &domain->base.cqs, link) {
+		struct shm_cq *each = (struct shm_cq *)q;
+
 		if (arm_list(&each->active) || arm_list(&each->belled))
 			return false;
 	}

@@ -53,8 +53,8 @@ struct shm_watch {
 
 struct shm_domain {
 	struct prov_domain base;
-	struct prov_list sending; /* endpoints with sends under way */
-	struct shm_ep *callers;   /* endpoints that call their peers in the next poll, if need be */
+	struct shm_eps sending; /* endpoints with sends under way */
+	struct shm_ep *callers; /* endpoints that call their peers in the next poll, if need be */
 	struct shm_watch *watches; /* the EQs of its endpoints */
 	uint64_t looked_ns;        /* when a poll last looked for peers that hung up */
 };

@@ -26,8 +26,8 @@ static int init(struct prov_cq *base)
 {
 	struct tcp_cq *cq = (struct tcp_cq *)base;
 
-	list_init(&cq->hot);
-	list_init(&cq->waiting);
+	TAILQ_INIT(&cq->hot);
+	TAILQ_INIT(&cq->waiting);
 	cq->stage = block_get(blocks_of(base));
 	if (!cq->stage)
 		return -FI_ENOMEM;

@@ -6,15 +6,16 @@
 #include "../prov/prov.h"
 
 struct tcp_ep;
+TAILQ_HEAD(tcp_eps, tcp_ep);
 
 struct tcp_cq {
 	struct prov_cq q;
 	struct block *stage; /* what is received into; NULL: there was no memory */
 	/* Endpoints whose sockets are read each poll; all others are in the epoll set alone. */
-	struct prov_list hot;
+	struct tcp_eps hot;
 	uint32_t hot_count;
-	struct prov_list waiting; /* with bytes that were read, and found no room in the queue */
-	uint32_t polls;           /* modulo 2^32 */
+	struct tcp_eps waiting; /* with bytes that were read, and found no room in the queue */
+	uint32_t polls;         /* modulo 2^32 */
 };
 
 extern const struct prov_cq_ops tcp_cq_ops;

@@ -6,8 +6,8 @@ static void init(struct prov_domain *base)
 {
 	struct tcp_domain *domain = (struct tcp_domain *)base;
 
-	list_init(&domain->queued);
-	list_init(&domain->eps);
+	TAILQ_INIT(&domain->queued);
+	LIST_INIT(&domain->eps);
 }
 
 static void fini(struct prov_domain *base)

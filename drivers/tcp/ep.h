@@ -63,7 +63,7 @@ struct tcp_ep {
 	struct prov_mr *into; /* the same: whose memory that is */
 	struct block *unread; /* bytes that were received and not taken yet */
 	uint32_t idle_looks, hot_polls;
-	struct prov_list link; /* hot or waiting */
+	TAILQ_ENTRY(tcp_ep) link; /* hot or waiting */
 
 	/* Sending. */
 	bool is_queued, is_blocked; /* in the domain's list; its socket had no room */
@@ -75,7 +75,7 @@ struct tcp_ep {
 	struct tcp_send *sends; /* base.tx_head to tx_tail; grows up to what may be posted */
 	uint32_t sends_mask;
 	uint64_t queued_bytes;
-	struct prov_list queued_link;
+	TAILQ_ENTRY(tcp_ep) queued_link;
 
 	/* Reads: asked for here, and not answered; asked for by the peer, in `sends`. */
 	struct tcp_read *reads; /* WIRE_READS_MAX; NULL: there never was one */
@@ -83,7 +83,7 @@ struct tcp_ep {
 	uint32_t answers; /* of `sends` */
 
 	/* Connection. */
-	struct prov_list domain_link;
+	LIST_ENTRY(tcp_ep) domain_link;
 	struct tcp_dial *dial; /* while it connects */
 	/* What is known of its end, or of why it is not connected: a text that goes on "its
 	 * address: ..."; NULL: no more than the event says. */

@@ -30,8 +30,9 @@ static bool is_used_by(const struct prov_mr *mr, const struct tcp_ep *ep)
 void tcp_mr_closing(struct prov_mr *mr)
 {
 	struct tcp_domain *domain = (struct tcp_domain *)mr->domain;
+	struct tcp_ep *ep, *after;
 
-	PROV_LIST_FOREACH_SAFE (struct tcp_ep, ep, &domain->eps, domain_link) {
+	LIST_FOREACH_SAFE (ep, &domain->eps, domain_link, after) {
 		if (is_used_by(mr, ep)) {
 			tcp_ep_break(ep, TCP_BREACH_WITHDRAWN);
 			tcp_ep_finish(ep);

@@ -24,11 +24,6 @@
 #define LAST_READS  16   /* of a socket that hung up, in one look at the event queue */
 #define WATCHED     (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
-static struct tcp_ep *of_link(struct prov_list *link)
-{
-	return plx_container_of(link, struct tcp_ep, link);
-}
-
 static struct tcp_domain *domain_of_cq(const struct tcp_cq *cq)
 {
 	return (struct tcp_domain *)cq->q.domain;
@@ -38,9 +33,11 @@ static struct tcp_domain *domain_of_cq(const struct tcp_cq *cq)
 
 static void unlist(struct tcp_ep *ep)
 {
+	struct tcp_cq *cq = rx_cq_of(ep);
+
 	if (ep->is_hot || ep->is_waiting)
-		list_remove(&ep->link);
-	rx_cq_of(ep)->hot_count -= ep->is_hot;
+		TAILQ_REMOVE(ep->is_hot ? &cq->hot : &cq->waiting, ep, link);
+	cq->hot_count -= ep->is_hot;
 	ep->is_hot = ep->is_waiting = false;
 }
 
@@ -79,7 +76,7 @@ void poll_heat(struct tcp_ep *ep)
 	if (ep->is_hot || ep->is_stalled || !ep->is_polled)
 		return;
 	unlist(ep);
-	list_append(&rx_cq_of(ep)->hot, &ep->link);
+	TAILQ_INSERT_TAIL(&rx_cq_of(ep)->hot, ep, link);
 	rx_cq_of(ep)->hot_count++;
 	ep->is_hot = true;
 }
@@ -89,7 +86,7 @@ void poll_wait(struct tcp_ep *ep)
 	unlist(ep);
 	if (ep->base.starved)
 		return; /* a posted receive brings it back, and then it is hot */
-	list_append(&rx_cq_of(ep)->waiting, &ep->link);
+	TAILQ_INSERT_TAIL(&rx_cq_of(ep)->waiting, ep, link);
 	ep->is_waiting = true;
 }
 
@@ -144,7 +141,7 @@ int poll_begin(struct tcp_ep *ep)
 		return rc;
 	}
 	ep->is_polled = true;
-	list_append(&domain_of(ep)->eps, &ep->domain_link);
+	LIST_INSERT_HEAD(&domain_of(ep)->eps, ep, domain_link);
 	poll_heat(ep);
 	return 0;
 }
@@ -156,7 +153,7 @@ void poll_end(struct tcp_ep *ep)
 	if (!ep->is_polled)
 		return;
 	ep->is_polled = false;
-	list_remove(&ep->domain_link);
+	LIST_REMOVE(ep, domain_link);
 	unlist(ep);
 	leave_set(ep);
 	if (!domain_of(ep)->gathers)
@@ -169,12 +166,10 @@ void poll_end(struct tcp_ep *ep)
 
 static __attribute__((noinline)) void send_all(struct tcp_domain *domain)
 {
-	struct prov_list *last = domain->queued.prev;
+	struct tcp_ep *last = TAILQ_LAST(&domain->queued, tcp_eps), *first;
 
-	while (!list_is_empty(&domain->queued)) {
-		struct prov_list *first = domain->queued.next;
-
-		tcp_send_queued(plx_container_of(first, struct tcp_ep, queued_link));
+	while ((first = TAILQ_FIRST(&domain->queued))) {
+		tcp_send_queued(first);
 		if (first == last) /* what was queued again is for the next poll */
 			break;
 	}
@@ -185,7 +180,7 @@ void poll_sends(struct tcp_cq *cq)
 	struct tcp_domain *domain = domain_of_cq(cq);
 
 	domain->polls++;
-	if (plx_unlikely(!list_is_empty(&domain->queued)))
+	if (plx_unlikely(!TAILQ_EMPTY(&domain->queued)))
 		send_all(domain);
 }
 
@@ -242,12 +237,12 @@ static inline void read_hot(struct tcp_cq *cq)
 {
 	uint32_t count = cq->hot_count < READS_MAX ? cq->hot_count : READS_MAX;
 
-	for (uint32_t i = 0; i < count && !list_is_empty(&cq->hot); i++) {
-		struct tcp_ep *ep = of_link(cq->hot.next);
+	for (uint32_t i = 0; i < count && !TAILQ_EMPTY(&cq->hot); i++) {
+		struct tcp_ep *ep = TAILQ_FIRST(&cq->hot);
 
 		if (plx_unlikely(cq->hot_count > 1)) { /* the next poll begins with another */
-			list_remove(&ep->link);
-			list_append(&cq->hot, &ep->link);
+			TAILQ_REMOVE(&cq->hot, ep, link);
+			TAILQ_INSERT_TAIL(&cq->hot, ep, link);
 		}
 		if (tcp_receive_read(ep))
 			ep->idle_looks = 0;
@@ -258,13 +253,11 @@ static inline void read_hot(struct tcp_cq *cq)
 
 static __attribute__((noinline)) void resume_waiting(struct tcp_cq *cq)
 {
-	struct prov_list *last = cq->waiting.prev;
+	struct tcp_ep *last = TAILQ_LAST(&cq->waiting, tcp_eps), *first;
 
-	while (!list_is_empty(&cq->waiting)) {
-		struct prov_list *first = cq->waiting.next;
-
-		unlist(of_link(first));
-		tcp_receive_resume(of_link(first));
+	while ((first = TAILQ_FIRST(&cq->waiting))) {
+		unlist(first);
+		tcp_receive_resume(first);
 		if (first == last)
 			break;
 	}
@@ -272,10 +265,10 @@ static __attribute__((noinline)) void resume_waiting(struct tcp_cq *cq)
 
 static inline void poll_one(struct tcp_cq *cq)
 {
-	if (plx_unlikely(!list_is_empty(&cq->waiting)))
+	if (plx_unlikely(!TAILQ_EMPTY(&cq->waiting)))
 		resume_waiting(cq);
 	read_hot(cq);
-	if (list_is_empty(&cq->hot) || ++cq->polls % SET_EVERY == 0 ||
+	if (TAILQ_EMPTY(&cq->hot) || ++cq->polls % SET_EVERY == 0 ||
 	    plx_unlikely(domain_of_cq(cq)->blocked_count))
 		look_at_set(cq);
 }
@@ -284,12 +277,14 @@ static inline void poll_one(struct tcp_cq *cq)
  * of its sends alone, and its peer waits for the same. */
 void poll_cq(struct tcp_cq *cq)
 {
+	struct prov_cq *each;
+
 	poll_one(cq);
-	if (plx_likely(cq->q.link.next == cq->q.link.prev))
+	if (plx_likely(cq->q.domain->cq_count == 1))
 		return;
-	PROV_LIST_FOREACH (struct tcp_cq, each, &cq->q.domain->cqs, q.link) {
-		if (each != cq)
-			poll_one(each);
+	LIST_FOREACH (each, &cq->q.domain->cqs, link) {
+		if (each != &cq->q)
+			poll_one((struct tcp_cq *)each);
 	}
 }
 
@@ -298,9 +293,10 @@ void poll_cq(struct tcp_cq *cq)
 /* Before what the set tells is looked at, as to enter it tells something. */
 static bool enter_all(struct tcp_cq *cq)
 {
+	struct tcp_ep *ep;
 	bool all = true;
 
-	PROV_LIST_FOREACH (struct tcp_ep, ep, &cq->hot, link) {
+	TAILQ_FOREACH (ep, &cq->hot, link) {
 		ep->hot_polls = 0;
 		all &= enter_set(ep);
 	}
@@ -320,7 +316,9 @@ static bool drain_set(struct tcp_cq *cq)
  * of. A few stay hot: they are read first after the sleep. */
 static bool cool_all(struct tcp_cq *cq)
 {
-	PROV_LIST_FOREACH_SAFE (struct tcp_ep, ep, &cq->hot, link) {
+	struct tcp_ep *ep, *after;
+
+	TAILQ_FOREACH_SAFE (ep, &cq->hot, link, after) {
 		if (tcp_receive_read(ep))
 			return false;
 		if (ep->is_hot && cq->hot_count > AWAKE_MAX)
@@ -332,9 +330,10 @@ static bool cool_all(struct tcp_cq *cq)
 /* How many completions the domain's queues ever got, modulo 2^32: no queue is rewound meanwhile. */
 static uint32_t pushed(const struct tcp_domain *domain)
 {
+	const struct prov_cq *q;
 	uint32_t sum = 0;
 
-	PROV_LIST_FOREACH (struct prov_cq, q, &domain->base.cqs, link)
+	LIST_FOREACH (q, &domain->base.cqs, link)
 		sum += q->tail;
 	return sum;
 }
@@ -346,18 +345,19 @@ bool poll_is_idle(struct prov_cq *q)
 {
 	struct tcp_cq *cq = (struct tcp_cq *)q;
 	struct tcp_domain *domain = domain_of_cq(cq);
-	struct prov_list *cqs = &domain->base.cqs;
+	struct prov_cq *each;
 	uint32_t before = pushed(domain);
 
 	poll_sends(cq);
-	PROV_LIST_FOREACH (struct tcp_cq, each, cqs, q.link) {
-		if (!enter_all(each) || !drain_set(each))
+	LIST_FOREACH (each, &domain->base.cqs, link) {
+		if (!enter_all((struct tcp_cq *)each) || !drain_set((struct tcp_cq *)each))
 			return false;
 	}
-	PROV_LIST_FOREACH (struct tcp_cq, each, cqs, q.link) {
-		if (!list_is_empty(&each->waiting) || !cool_all(each))
+	LIST_FOREACH (each, &domain->base.cqs, link) {
+		if (!TAILQ_EMPTY(&((struct tcp_cq *)each)->waiting) ||
+		    !cool_all((struct tcp_cq *)each))
 			return false;
 	}
-	return list_is_empty(&domain->queued) && pushed(domain) == before &&
+	return TAILQ_EMPTY(&domain->queued) && pushed(domain) == before &&
 	       cq->q.head == cq->q.tail && !cq->q.is_signalled;
 }

@@ -203,7 +203,7 @@ static void unblock(struct tcp_ep *ep)
 static void unqueue(struct tcp_ep *ep)
 {
 	if (ep->is_queued)
-		list_remove(&ep->queued_link);
+		TAILQ_REMOVE(&domain_of(ep)->queued, ep, queued_link);
 	ep->is_queued = false;
 }
 
@@ -212,7 +212,7 @@ static void queue(struct tcp_ep *ep)
 {
 	if (ep->is_queued)
 		return;
-	list_append(&domain_of(ep)->queued, &ep->queued_link);
+	TAILQ_INSERT_TAIL(&domain_of(ep)->queued, ep, queued_link);
 	ep->is_queued = true;
 }
 

@@ -60,10 +60,10 @@ int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out,
 struct tcp_domain {
 	struct prov_domain base;
 	struct block_pool blocks;
-	struct prov_list queued; /* endpoints with bytes that the next poll sends */
-	struct prov_list eps;    /* that are connected */
-	uint32_t polls;          /* modulo 2^32 */
-	uint32_t blocked_count;  /* endpoints whose socket has no room */
+	struct tcp_eps queued;              /* endpoints with bytes that the next poll sends */
+	LIST_HEAD(tcp_all_eps, tcp_ep) eps; /* that are connected */
+	uint32_t polls;                     /* modulo 2^32 */
+	uint32_t blocked_count;             /* endpoints whose socket has no room */
 	struct plx_log_limit log_limit;
 	uint64_t breaches[TCP_BREACH_COUNT]; /* connections that were ended for that */
 	/* Sends after the first one since a poll wait for the next poll, as if each had FI_MORE:

@@ -23,7 +23,7 @@ struct shm_later {
 void later_free(struct shm_ep *ep)
 {
 	if (ep->later)
-		eq_clear_deadline(&ep->later->deadline);
+		eq_clear_deadline(ep->base.eq, &ep->later->deadline);
 	free(ep->later);
 	ep->later = NULL;
 }

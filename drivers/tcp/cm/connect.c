@@ -22,7 +22,7 @@ void dial_free(struct tcp_ep *ep)
 {
 	if (!ep->dial)
 		return;
-	eq_clear_deadline(&ep->dial->deadline);
+	eq_clear_deadline(ep->base.eq, &ep->dial->deadline);
 	eq_unwatch(ep->base.eq, &ep->base.source);
 	free(ep->dial);
 	ep->dial = NULL;

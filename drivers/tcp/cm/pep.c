@@ -59,7 +59,7 @@ static void init(struct prov_pep *base)
 	struct tcp_pep *pep = (struct tcp_pep *)base;
 
 	pep->handshakes_max = tcp_params.handshakes_max;
-	list_init(&pep->origins);
+	LIST_INIT(&pep->origins);
 }
 
 const struct prov_pep_ops tcp_pep_ops = {

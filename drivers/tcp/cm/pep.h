@@ -13,7 +13,7 @@ struct tcp_origin;
 struct tcp_request {
 	struct prov_request base;
 	struct tcp_origin *origin; /* NULL: it was told of, or there is no limit */
-	struct prov_list origin_link;
+	TAILQ_ENTRY(tcp_request) origin_link;
 	struct wire_hello hello;
 };
 
@@ -33,9 +33,9 @@ typedef void (*tcp_refused_fn)(const struct sockaddr *peer, const char *why, boo
 
 struct tcp_pep {
 	struct prov_pep base;
-	uint32_t handshakes_max;  /* peers that have not sent their HELLO; UINT32_MAX: no limit */
-	struct prov_list origins; /* of those, by remote address */
-	bool left_bbr;            /* congestion.c */
+	uint32_t handshakes_max; /* peers that have not sent their HELLO; UINT32_MAX: no limit */
+	LIST_HEAD(tcp_origins, tcp_origin) origins; /* of those, by remote address */
+	bool left_bbr;                              /* congestion.c */
 	uint64_t refused[TCP_REFUSED_COUNT];
 	struct plx_log_limit log_limit;
 	/* What a refusal is told to instead of the log; NULL: none. */

@@ -10,8 +10,8 @@
 
 /* A remote address with connections that have not sent their HELLO, oldest first. */
 struct tcp_origin {
-	struct prov_list link;
-	struct prov_list requests;
+	LIST_ENTRY(tcp_origin) link;
+	TAILQ_HEAD(tcp_requests, tcp_request) requests;
 	struct in6_addr address;
 	uint32_t count;
 };
@@ -38,19 +38,19 @@ static struct in6_addr host_of(const struct sockaddr_storage *peer)
 /* There are no more than handshakes_max. Return: NULL: no memory. */
 static struct tcp_origin *find_origin(struct tcp_pep *pep, const struct in6_addr *host)
 {
-	struct tcp_origin *made;
+	struct tcp_origin *origin;
 
-	PROV_LIST_FOREACH (struct tcp_origin, origin, &pep->origins, link) {
+	LIST_FOREACH (origin, &pep->origins, link) {
 		if (IN6_ARE_ADDR_EQUAL(&origin->address, host))
 			return origin;
 	}
-	made = calloc(1, sizeof(*made));
-	if (!made)
+	origin = calloc(1, sizeof(*origin));
+	if (!origin)
 		return NULL;
-	made->address = *host;
-	list_init(&made->requests);
-	list_append(&pep->origins, &made->link);
-	return made;
+	origin->address = *host;
+	TAILQ_INIT(&origin->requests);
+	LIST_INSERT_HEAD(&pep->origins, origin, link);
+	return origin;
 }
 
 static bool enter_origin(struct tcp_request *request)
@@ -63,7 +63,7 @@ static bool enter_origin(struct tcp_request *request)
 	origin = find_origin(pep_of(request), &host);
 	if (!origin)
 		return false;
-	list_append(&origin->requests, &request->origin_link);
+	TAILQ_INSERT_TAIL(&origin->requests, request, origin_link);
 	origin->count++;
 	request->origin = origin;
 	return true;
@@ -73,11 +73,11 @@ static void leave_origin(struct tcp_request *request)
 {
 	struct tcp_origin *origin = request->origin;
 
-	list_remove(&request->origin_link);
+	TAILQ_REMOVE(&origin->requests, request, origin_link);
 	request->origin = NULL;
 	if (--origin->count)
 		return;
-	list_remove(&origin->link);
+	LIST_REMOVE(origin, link);
 	free(origin);
 }
 
@@ -135,15 +135,14 @@ void tcp_request_late(struct prov_request *request)
 /* The oldest of the address that has most. */
 static void evict_one(struct tcp_pep *pep)
 {
-	struct tcp_origin *most = NULL;
+	struct tcp_origin *most = NULL, *origin;
 
-	PROV_LIST_FOREACH (struct tcp_origin, origin, &pep->origins, link) {
-		if (!most || origin->count > most->count)
+	LIST_FOREACH (origin, &pep->origins, link) {
+		if (!most || origin->count >= most->count) /* of equals, the oldest */
 			most = origin;
 	}
 	if (most)
-		refuse(plx_container_of(most->requests.next, struct tcp_request, origin_link),
-		       TCP_REFUSED_EVICTED);
+		refuse(TAILQ_FIRST(&most->requests), TCP_REFUSED_EVICTED);
 }
 
 /* HELLO ------------------------------------------------------------------------------------ */

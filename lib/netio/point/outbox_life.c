@@ -118,8 +118,7 @@ static void on_fork(void)
 {
 	struct outbox *outbox;
 
-	LIST_FOREACH(outbox, &opened, opened)
-	{
+	LIST_FOREACH (outbox, &opened, opened) {
 		outbox->is_open = false;
 		outbox->end = outbox->at; /* nothing fits */
 		outbox->page = NULL;

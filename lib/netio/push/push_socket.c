@@ -209,8 +209,7 @@ void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_
 		.waiting = core->waiting.count + core->stuck.count,
 		.connected = core->open - core->ending,
 	};
-	LIST_FOREACH(receiver, &core->receivers, link)
-	{
+	LIST_FOREACH (receiver, &core->receivers, link) {
 		stats_out->receivers += receiver->connection.socket != NULL;
 		stats_out->under_way += receiver->under_way.count;
 	}

@@ -81,7 +81,7 @@ TEST(events_of_a_closed_endpoint_do_not_come)
 
 	make_pair(&one, &two);
 	close_ep(two);
-	for (int i = 0; list_is_empty(&((struct prov_eq *)client.eq)->events); i++) {
+	for (int i = 0; TAILQ_EMPTY(&((struct prov_eq *)client.eq)->events); i++) {
 		assert_true(i < 10000000);
 		eq_progress((struct prov_eq *)client.eq);
 	}

@@ -125,7 +125,7 @@ static bool ask(unsigned allocations)
 		eq_progress((struct prov_eq *)server.eq);
 	}
 	allow_all();
-	told = !list_is_empty(&((struct prov_eq *)server.eq)->events);
+	told = !TAILQ_EMPTY(&((struct prov_eq *)server.eq)->events);
 	if (told) {
 		struct fi_info *info = next_request();
 

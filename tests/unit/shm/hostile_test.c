@@ -162,9 +162,10 @@ static void let_time_pass(void)
 {
 	struct prov_eq *eq = (struct prov_eq *)server.eq;
 	struct itimerspec now = {.it_value.tv_nsec = 1};
+	struct prov_deadline *deadline;
 
-	for (struct prov_list *link = eq->deadlines.next; link != &eq->deadlines; link = link->next)
-		plx_container_of(link, struct prov_deadline, link)->at_ns = 1;
+	TAILQ_FOREACH (deadline, &eq->deadlines, link)
+		deadline->at_ns = 1;
 	assert_int_equal(timerfd_settime(eq->timer.fd, 0, &now, NULL), 0);
 	usleep(1000);
 	cm_expect_nothing(server.eq);

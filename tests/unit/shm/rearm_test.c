@@ -33,7 +33,7 @@ static void wait_for_refusals(unsigned count)
 static void wait_for_event(void)
 {
 	for (uint64_t until_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
-	     list_is_empty(&((struct prov_eq *)server.eq)->events) && plx_now_ns() < until_ns;)
+	     TAILQ_EMPTY(&((struct prov_eq *)server.eq)->events) && plx_now_ns() < until_ns;)
 		eq_progress((struct prov_eq *)server.eq);
 }
 

@@ -24,7 +24,7 @@ TEST(more_than_the_backlog_wait_for_their_turn)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
 		eps[i] = dial("data", 4);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++) {
-		while (list_is_empty(
+		while (TAILQ_EMPTY(
 			&((struct prov_eq *)server.eq)->events)) { /* who waits tries again */
 			eq_progress((struct prov_eq *)server.eq);
 			eq_progress((struct prov_eq *)client.eq);

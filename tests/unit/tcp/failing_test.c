@@ -159,7 +159,7 @@ static void end_pause(void)
 	struct prov_deadline *resume = &((struct prov_pep *)pair.pep)->resume;
 
 	assert_true(resume->at_ns);
-	eq_clear_deadline(resume);
+	eq_clear_deadline((struct prov_eq *)b->eq, resume);
 	resume->passed(resume);
 }
 

@@ -244,7 +244,7 @@ void service_expect_calm(void)
 	service_until(service.visitor_count == 1 && service.pep->base.silent_count == 0);
 	service_expect_echo();
 	assert_int_equal(service.pep->base.told_count, 0);
-	assert_true(list_is_empty(&service.pep->origins));
+	assert_true(LIST_EMPTY(&service.pep->origins));
 }
 
 int service_visit(void)
