@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hot path. The batch is sent as a copy, so that its memory stays in the cache; only what a slow
  * peer leaves waiting has memory of its own. */
-#include "out.h"
+#include "rpc_priv.h"
 
 #include <stdlib.h>
 

@@ -225,38 +225,6 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 
 /* Sending -------------------------------------------------------------------------------------- */
 
-static inline bool is_better(const struct channel *channel, const struct channel *other)
-{
-	uint64_t now_ns = plx_loop_now_ns();
-	bool is_full = channel->full_until_ns > now_ns, other_full = other->full_until_ns > now_ns;
-
-	return is_full != other_full ? other_full : channel->open < other->open;
-}
-
-struct channel *client_choose(struct plx_rpc_client *client, const struct channel *other,
-			      uint64_t length)
-{
-	struct channel *best = NULL, *too_small = NULL;
-	bool one_takes_it = false;
-
-	for (uint32_t i = 0; i < client->channel_count; i++) {
-		struct channel *channel = &client->channels[i];
-		bool takes_it;
-
-		if (channel == other || !channel_is_up(channel))
-			continue;
-		takes_it = length <= channel->request_max;
-		one_takes_it |= takes_it;
-		if (!channel_has_room(channel))
-			continue;
-		if (!takes_it)
-			too_small = channel;
-		else if (!best || is_better(channel, best))
-			best = channel;
-	}
-	return best || one_takes_it ? best : too_small;
-}
-
 static inline int send_on(struct plx_rpc_client *client, struct channel *channel, struct call *call,
 			  const struct rpc_header *header, const struct iovec *iov, int count)
 {
@@ -289,7 +257,7 @@ static __attribute__((noinline)) int start_kept(struct plx_rpc_client *client, s
 {
 	uint64_t deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
 	bool others_wait = client->waiting.first || client->parking.count;
-	struct channel *channel = others_wait ? NULL : client_choose(client, NULL, length);
+	struct channel *channel = others_wait ? NULL : channel_choose(client, NULL, length);
 	int rc;
 
 	if (what->key && what->hedge)

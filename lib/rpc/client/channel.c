@@ -46,6 +46,41 @@ void channel_look_at_drain(struct channel *channel)
 	plx_connector_renew(&channel->session);
 }
 
+/* Which one --------------------------------------------------------------------------------------
+ */
+
+static inline bool is_better(const struct channel *channel, const struct channel *other)
+{
+	uint64_t now_ns = plx_loop_now_ns();
+	bool is_full = channel->full_until_ns > now_ns, other_full = other->full_until_ns > now_ns;
+
+	return is_full != other_full ? other_full : channel->open < other->open;
+}
+
+struct channel *channel_choose(struct plx_rpc_client *client, const struct channel *other,
+			       uint64_t length)
+{
+	struct channel *best = NULL, *too_small = NULL;
+	bool one_takes_it = false;
+
+	for (uint32_t i = 0; i < client->channel_count; i++) {
+		struct channel *channel = &client->channels[i];
+		bool takes_it;
+
+		if (channel == other || !channel_is_up(channel))
+			continue;
+		takes_it = length <= channel->request_max;
+		one_takes_it |= takes_it;
+		if (!channel_has_room(channel))
+			continue;
+		if (!takes_it)
+			too_small = channel;
+		else if (!best || is_better(channel, best))
+			best = channel;
+	}
+	return best || one_takes_it ? best : too_small;
+}
+
 /* The link ------------------------------------------------------------------------------------- */
 
 static const char *on_hello(struct plx_connector *session, struct plx_link *link,

@@ -37,7 +37,7 @@ uint64_t hedge_begin(struct plx_rpc_client *client, struct call *call, uint64_t 
 
 static void send_second(struct plx_rpc_client *client, struct call *call)
 {
-	struct channel *second = client_choose(client, call->channel, kept_payload(call->kept));
+	struct channel *second = channel_choose(client, call->channel, kept_payload(call->kept));
 
 	if (call->state != CALL_SENT || !second || client->hedge.budget < BUDGET_ONE)
 		return;

@@ -219,7 +219,7 @@ bool call_elsewhere(struct channel *channel, struct call *call)
 
 	if (!kept || kept->was_refused || kept->lost || client->ending)
 		return false;
-	other = client_choose(client, channel, kept_payload(kept));
+	other = channel_choose(client, channel, kept_payload(kept));
 	if (!other || kept_payload(kept) > other->request_max)
 		return false;
 	kept->was_refused = true;
@@ -304,7 +304,7 @@ void client_send_waiting(struct plx_rpc_client *client)
 	if (client->parking.count)
 		parking_send(client);
 	while (client->waiting.first && !client->parking.count &&
-	       (channel = client_choose(client, NULL, kept_payload(client->waiting.first)))) {
+	       (channel = channel_choose(client, NULL, kept_payload(client->waiting.first)))) {
 		fetch_ahead(client->waiting.first);
 		send_or_end(client, channel, client->waiting.first->call);
 	}

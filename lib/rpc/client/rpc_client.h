@@ -12,7 +12,7 @@
 #ifndef PLX_RPC_CLIENT_H
 #define PLX_RPC_CLIENT_H
 
-#include "out.h"
+#include "rpc_priv.h"
 
 #include "plx_stats.h"
 #include "session.h"
@@ -151,14 +151,25 @@ static inline bool channel_has_room(const struct channel *channel)
 	       (channel->out.bytes || plx_link_is_open(channel->session.link));
 }
 
+/* For a request of that length, without its key: the channel with the least open calls of those
+ * whose service takes it, and of those that have not said that they are overloaded, where there is
+ * one; `other` excepted. One that does not take it where none that is up does. NULL: none has room.
+ */
+struct channel *channel_choose(struct plx_rpc_client *client, const struct channel *other,
+			       uint64_t length);
+
 /* call.c */
 void client_deliver(struct plx_task *task, void *arg);
-void client_send_waiting(struct plx_rpc_client *client);
 void client_channel_down(struct channel *channel);
 void client_cancel_all(struct plx_rpc_client *client);
 void client_free_calls(struct plx_rpc_client *client);
 struct call *call_find(const struct plx_rpc_client *client, plx_rpc_call_id id);
+/* Soon it will be looked for. */
+void call_prefetch(const struct plx_rpc_client *client, plx_rpc_call_id id);
 plx_rpc_call_id call_id(const struct call *call);
+/* It is done: the callback runs. */
+void call_finish(struct plx_rpc_client *client, struct call *call,
+		 const struct plx_rpc_result *result);
 /* How it ends is known inside a call of the user's: the callback comes from the loop. */
 void call_end_soon(struct plx_rpc_client *client, struct call *call, enum plx_rpc_status status);
 /* The service need not go on with it. */
@@ -166,12 +177,6 @@ void call_tell_service(struct channel *channel, const struct call *call);
 /* Return: 0, it was sent, or is to end; -ENOMEM. */
 int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
 	      const struct rpc_header *header, const struct iovec *iov, int count);
-/* For a request of that length, without its key: the channel with the least open calls of those
- * whose service takes it, and of those that have not said that they are overloaded, where there is
- * one; `other` excepted. One that does not take it where none that is up does. NULL: none has room.
- */
-struct channel *client_choose(struct plx_rpc_client *client, const struct channel *other,
-			      uint64_t length);
 
 /* Time that is left, rounded up: who gives 1 ns does not ask for none. */
 static inline uint32_t rpc_left_us(uint64_t deadline_ns)
@@ -213,6 +218,11 @@ bool kept_send_second(struct plx_rpc_client *client, struct channel *channel, st
 bool kept_survives(struct channel *channel, struct call *call);
 /* The service that answers here now remembers no keys of the one before. */
 void kept_end_again(struct channel *channel);
+/* The service did not take it, as it drains: another one may. Return: whether it goes on. */
+bool call_again(struct plx_rpc_client *client, struct call *call);
+/* The service did not take it, as it is full: another one may, once. Return: whether it goes on. */
+bool call_elsewhere(struct channel *channel, struct call *call);
+void client_send_waiting(struct plx_rpc_client *client);
 
 /* hedge.c */
 int hedge_init(struct plx_rpc_client *client);
@@ -226,18 +236,6 @@ void hedge_won(struct channel *channel, struct call *call);
 bool hedge_goes_on(struct channel *channel, struct call *call);
 /* The second channel need not go on with it. */
 void hedge_drop(struct call *call);
-
-/* Soon it will be looked for. */
-void call_prefetch(const struct plx_rpc_client *client, plx_rpc_call_id id);
-
-/* It is done: the callback runs. */
-void call_finish(struct plx_rpc_client *client, struct call *call,
-		 const struct plx_rpc_result *result);
-
-/* The service did not take it, as it drains: another one may. Return: whether it goes on. */
-bool call_again(struct plx_rpc_client *client, struct call *call);
-/* The service did not take it, as it is full: another one may, once. Return: whether it goes on. */
-bool call_elsewhere(struct channel *channel, struct call *call);
 
 /* answer.c */
 void answer_batch(struct channel *channel, struct plx_buf *message);

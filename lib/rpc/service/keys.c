@@ -3,7 +3,7 @@
  * they were: from there they are forgotten, when their time is over, by those that come. */
 #include "keys.h"
 
-#include "out.h"
+#include "rpc_priv.h"
 
 #include <pthread.h>
 #include <stdlib.h>

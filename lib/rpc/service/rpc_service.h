@@ -2,12 +2,14 @@
 /* A service: methods that do not change any more once it listens, and for each lcore what that one
  * has of it, which no other writes to.
  *
- *   service.c   its life, its methods, its figures
+ *   service.c   its life, its addresses, its figures
+ *   method.c    its methods
  *   drain.c     its end, on all lcores
  *   peer.c      a client's link, from its HELLO to its end
  *   turns.c     the batches that come by it, and what waits for its turn
  *   serve.c     a record of a batch: checks, the handler
- *   repeat.c    requests that have a key, and come again; keys.c remembers them
+ *   repeat.c    requests that have a key, and come again
+ *   keys.c      what is remembered of those: keys.h
  *   reply.c     replies, from wherever they come
  *   request.c   the requests that are owed one
  *   selftest.c  methods that every service has */
@@ -15,7 +17,7 @@
 #define PLX_RPC_SERVICE_H
 
 #include "keys.h"
-#include "out.h"
+#include "rpc_priv.h"
 #include "session.h"
 
 #define RPC_LISTENERS_MAX 16
@@ -26,6 +28,11 @@ typedef PLX_ATOMIC(uint64_t) rpc_count;
 static inline void rpc_add(rpc_count *count, uint64_t more)
 {
 	plx_atomic_store(count, plx_atomic_load(count, PLX_RELAXED) + more, PLX_RELAXED);
+}
+
+static inline uint64_t rpc_count_of(const rpc_count *count)
+{
+	return plx_atomic_load(count, PLX_RELAXED);
 }
 
 struct method {
@@ -168,16 +175,18 @@ struct plx_rpc_request {
 };
 
 /* service.c */
-
 void service_free(struct plx_rpc_service *service);
+/* From here on its methods stay. Return: 0; -ENOMEM. */
+int service_freeze(struct plx_rpc_service *service);
+
+/* method.c */
+/* Room for `count`, at least. */
+bool method_make_table(struct plx_rpc_service *service, uint32_t count);
 const struct method *method_find(const struct plx_rpc_service *service, uint32_t id,
 				 uint16_t version);
 
 /* Without a look at who may have which ids. */
 int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method);
-
-/* From here on its methods stay. Return: 0; -ENOMEM. */
-int service_freeze(struct plx_rpc_service *service);
 
 /* selftest.c. Return: 0; -ENOMEM. */
 int selftest_add(struct plx_rpc_service *service);

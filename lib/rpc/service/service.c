@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service's life, its methods, its figures. */
+/* A service's life, its addresses, its figures. */
 #include "rpc_service.h"
 
 #include <inttypes.h>
@@ -142,97 +142,6 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	return 0;
 }
 
-/* Methods -------------------------------------------------------------------------------------- */
-
-/* The multiplier is 2^32 over the golden ratio (Knuth, The Art of Computer Programming 3, 6.4). */
-static inline uint32_t place_of(uint32_t id, uint16_t version)
-{
-	uint32_t mixed = (id ^ (uint32_t)version << 16) * UINT32_C(0x9e3779b9);
-
-	return mixed ^ mixed >> 16;
-}
-
-const struct method *method_find(const struct plx_rpc_service *service, uint32_t id,
-				 uint16_t version)
-{
-	for (uint32_t at = place_of(id, version);; at++) {
-		uint32_t index = service->table[at & service->table_mask];
-		const struct method *method = service->methods + index - 1;
-
-		if (index == 0)
-			return NULL;
-		if (method->what.id == id && method->what.version == version)
-			return method;
-	}
-}
-
-static void put_in_table(struct plx_rpc_service *service, const struct method *method)
-{
-	uint32_t at = place_of(method->what.id, method->what.version);
-
-	while (service->table[at & service->table_mask])
-		at++;
-	service->table[at & service->table_mask] = method->index + 1;
-}
-
-/* At least half of it stays free, so that what is not there is soon not found. */
-static bool make_table(struct plx_rpc_service *service, uint32_t count)
-{
-	uint32_t size = 8;
-	uint32_t *table;
-
-	while (size < 2 * count)
-		size *= 2;
-	table = calloc(size, sizeof(*table));
-	if (!table)
-		return false;
-	free(service->table);
-	service->table = table;
-	service->table_mask = size - 1;
-	for (uint32_t i = 0; i < service->method_count; i++)
-		put_in_table(service, &service->methods[i]);
-	return true;
-}
-
-int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method)
-{
-	uint32_t count = service->method_count;
-	struct method *methods;
-
-	if (!method->handler || !method->name)
-		return plx_fail(EINVAL, "method %" PRIu32 ": it needs a handler and a name",
-				method->id);
-	if (service->listens)
-		return plx_fail(EBUSY,
-				"method %" PRIu32 " '%s': register it before the service "
-				"listens",
-				method->id, method->name);
-	if (count && method_find(service, method->id, method->version))
-		return plx_fail(EEXIST, "method %" PRIu32 " '%s': version %u is there already",
-				method->id, method->name, method->version);
-	methods = realloc(service->methods, (count + 1) * sizeof(*methods));
-	if (!methods)
-		return plx_fail(ENOMEM, "out of memory");
-	service->methods = methods;
-	methods[count] = (struct method){.what = *method, .index = count};
-	methods[count].request_max = method->request_max ? method->request_max
-							 : service->attr.request_max;
-	service->method_count++;
-	if (make_table(service, count + 1))
-		return 0;
-	service->method_count--;
-	return plx_fail(ENOMEM, "out of memory");
-}
-
-int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_method *method)
-{
-	ASSERT_OWNER(service->lcore);
-	if (method->id >= PLX_RPC_SELF_TEST)
-		return plx_fail(EINVAL, "method %" PRIu32 ": ids from %u on are the library's own",
-				method->id, PLX_RPC_SELF_TEST);
-	return method_add(service, method);
-}
-
 /* Listening ------------------------------------------------------------------------------------ */
 
 int service_freeze(struct plx_rpc_service *service)
@@ -240,7 +149,7 @@ int service_freeze(struct plx_rpc_service *service)
 	if (!service->has_self_test && !service->attr.no_self_test && selftest_add(service) != 0)
 		return -ENOMEM;
 	service->has_self_test = true;
-	if (!service->table && !make_table(service, 0))
+	if (!service->table && !method_make_table(service, 0))
 		return plx_fail(ENOMEM, "out of memory");
 	PLX_LCORE_FOREACH (id) {
 		struct service_here *here = service->here[id];
@@ -290,38 +199,6 @@ const char *plx_rpc_service_address(const struct plx_rpc_service *service, uint3
 
 /* Figures -------------------------------------------------------------------------------------- */
 
-static uint64_t count_of(const rpc_count *count)
-{
-	return plx_atomic_load(count, PLX_RELAXED);
-}
-
-int plx_rpc_method_stats(const struct plx_rpc_service *service, uint32_t i,
-			 struct plx_rpc_method_stats *stats_out)
-{
-	uint64_t cycles = 0;
-
-	if (i >= service->method_count)
-		return -ENOENT;
-	*stats_out = (struct plx_rpc_method_stats){
-		.id = service->methods[i].what.id,
-		.version = service->methods[i].what.version,
-		.name = service->methods[i].what.name,
-	};
-	PLX_LCORE_FOREACH (id) {
-		const struct method_here *here = service->here[id]->methods;
-
-		if (!here)
-			continue;
-		stats_out->requests += count_of(&here[i].requests);
-		stats_out->replies += count_of(&here[i].replies);
-		stats_out->refused += count_of(&here[i].refused);
-		stats_out->slow += count_of(&here[i].slow);
-		cycles += count_of(&here[i].cycles);
-	}
-	stats_out->handler_ns = plx_tsc_to_ns(cycles);
-	return 0;
-}
-
 void plx_rpc_service_stats(const struct plx_rpc_service *service,
 			   struct plx_rpc_service_stats *stats_out)
 {
@@ -329,18 +206,18 @@ void plx_rpc_service_stats(const struct plx_rpc_service *service,
 	PLX_LCORE_FOREACH (id) {
 		const struct served *counts = &service->here[id]->counts;
 
-		stats_out->clients += (uint32_t)count_of(&counts->clients);
-		stats_out->open += (uint32_t)count_of(&counts->open);
-		stats_out->requests += count_of(&counts->requests);
-		stats_out->unknown += count_of(&counts->unknown);
-		stats_out->late += count_of(&counts->late);
-		stats_out->cancelled += count_of(&counts->cancelled);
-		stats_out->busy += count_of(&counts->busy);
-		stats_out->overloaded += count_of(&counts->overloaded);
-		stats_out->draining += count_of(&counts->draining);
-		stats_out->too_big += count_of(&counts->too_big);
-		stats_out->repeated += count_of(&counts->repeated);
-		stats_out->deferred += count_of(&counts->deferred);
-		stats_out->protocol += count_of(&counts->protocol);
+		stats_out->clients += (uint32_t)rpc_count_of(&counts->clients);
+		stats_out->open += (uint32_t)rpc_count_of(&counts->open);
+		stats_out->requests += rpc_count_of(&counts->requests);
+		stats_out->unknown += rpc_count_of(&counts->unknown);
+		stats_out->late += rpc_count_of(&counts->late);
+		stats_out->cancelled += rpc_count_of(&counts->cancelled);
+		stats_out->busy += rpc_count_of(&counts->busy);
+		stats_out->overloaded += rpc_count_of(&counts->overloaded);
+		stats_out->draining += rpc_count_of(&counts->draining);
+		stats_out->too_big += rpc_count_of(&counts->too_big);
+		stats_out->repeated += rpc_count_of(&counts->repeated);
+		stats_out->deferred += rpc_count_of(&counts->deferred);
+		stats_out->protocol += rpc_count_of(&counts->protocol);
 	}
 }

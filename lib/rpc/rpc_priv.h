@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What leaves by a link: records that are written in one turn share a message. */
-#ifndef PLX_RPC_OUT_H
-#define PLX_RPC_OUT_H
+/* What clients and services share:
+ *
+ *   rpc_wire.h   requests and replies as bytes; rpc_wire.c
+ *   out.c        what leaves by a link: records that are written in one turn share a message
+ *   status.c     names of statuses
+ *   client/      rpc_client.h
+ *   service/     rpc_service.h */
+#ifndef RPC_PRIV_H
+#define RPC_PRIV_H
 
 #include "owner.h"
 #include "plx_lcore.h"

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The methods of a service: found by id and version in a table. */
+#include "rpc_service.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* The multiplier is 2^32 over the golden ratio (Knuth, The Art of Computer Programming 3, 6.4). */
+static inline uint32_t place_of(uint32_t id, uint16_t version)
+{
+	uint32_t mixed = (id ^ (uint32_t)version << 16) * UINT32_C(0x9e3779b9);
+
+	return mixed ^ mixed >> 16;
+}
+
+const struct method *method_find(const struct plx_rpc_service *service, uint32_t id,
+				 uint16_t version)
+{
+	for (uint32_t at = place_of(id, version);; at++) {
+		uint32_t index = service->table[at & service->table_mask];
+		const struct method *method = service->methods + index - 1;
+
+		if (index == 0)
+			return NULL;
+		if (method->what.id == id && method->what.version == version)
+			return method;
+	}
+}
+
+static void put_in_table(struct plx_rpc_service *service, const struct method *method)
+{
+	uint32_t at = place_of(method->what.id, method->what.version);
+
+	while (service->table[at & service->table_mask])
+		at++;
+	service->table[at & service->table_mask] = method->index + 1;
+}
+
+/* At least half of it stays free, so that what is not there is soon not found. */
+bool method_make_table(struct plx_rpc_service *service, uint32_t count)
+{
+	uint32_t size = 8;
+	uint32_t *table;
+
+	while (size < 2 * count)
+		size *= 2;
+	table = calloc(size, sizeof(*table));
+	if (!table)
+		return false;
+	free(service->table);
+	service->table = table;
+	service->table_mask = size - 1;
+	for (uint32_t i = 0; i < service->method_count; i++)
+		put_in_table(service, &service->methods[i]);
+	return true;
+}
+
+int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method)
+{
+	uint32_t count = service->method_count;
+	struct method *methods;
+
+	if (!method->handler || !method->name)
+		return plx_fail(EINVAL, "method %" PRIu32 ": it needs a handler and a name",
+				method->id);
+	if (service->listens)
+		return plx_fail(EBUSY,
+				"method %" PRIu32 " '%s': register it before the service "
+				"listens",
+				method->id, method->name);
+	if (count && method_find(service, method->id, method->version))
+		return plx_fail(EEXIST, "method %" PRIu32 " '%s': version %u is there already",
+				method->id, method->name, method->version);
+	methods = realloc(service->methods, (count + 1) * sizeof(*methods));
+	if (!methods)
+		return plx_fail(ENOMEM, "out of memory");
+	service->methods = methods;
+	methods[count] = (struct method){.what = *method, .index = count};
+	methods[count].request_max = method->request_max ? method->request_max
+							 : service->attr.request_max;
+	service->method_count++;
+	if (method_make_table(service, count + 1))
+		return 0;
+	service->method_count--;
+	return plx_fail(ENOMEM, "out of memory");
+}
+
+int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_method *method)
+{
+	ASSERT_OWNER(service->lcore);
+	if (method->id >= PLX_RPC_SELF_TEST)
+		return plx_fail(EINVAL, "method %" PRIu32 ": ids from %u on are the library's own",
+				method->id, PLX_RPC_SELF_TEST);
+	return method_add(service, method);
+}
+
+int plx_rpc_method_stats(const struct plx_rpc_service *service, uint32_t i,
+			 struct plx_rpc_method_stats *stats_out)
+{
+	uint64_t cycles = 0;
+
+	if (i >= service->method_count)
+		return -ENOENT;
+	*stats_out = (struct plx_rpc_method_stats){
+		.id = service->methods[i].what.id,
+		.version = service->methods[i].what.version,
+		.name = service->methods[i].what.name,
+	};
+	PLX_LCORE_FOREACH (id) {
+		const struct method_here *here = service->here[id]->methods;
+
+		if (!here)
+			continue;
+		stats_out->requests += rpc_count_of(&here[i].requests);
+		stats_out->replies += rpc_count_of(&here[i].replies);
+		stats_out->refused += rpc_count_of(&here[i].refused);
+		stats_out->slow += rpc_count_of(&here[i].slow);
+		cycles += rpc_count_of(&here[i].cycles);
+	}
+	stats_out->handler_ns = plx_tsc_to_ns(cycles);
+	return 0;
+}
