@@ -148,7 +148,7 @@ tidy()
 		sed -e 's/\x1b\[[0-9;]*m//g' -e '/clang-tidy-'"$llvm"' -/d' -e '/^[0-9]* warnings* generated\.$/d' -e '/^$/d'
 }
 
-# headers_alone COMPILER: each public header must compile with nothing before it, in strict C and C++.
+# headers_alone COMPILER BUILD: each installed header must compile with nothing before it, in strict C and C++.
 headers_alone()
 {
 	local header includes language status=0
@@ -161,7 +161,7 @@ headers_alone()
 			"$1" $language -pedantic-errors -Wall -Wextra -Wno-unused-parameter -Werror "${includes[@]}" \
 				-include "$header" -fsyntax-only /dev/null || status=1
 		done
-	done < <(sources 'lib/*/*.h' | grep -E '/(plx_[a-z]+(_driver)?|netio(_(loop|pubsub|push|recv|send|socket))?)\.h$')
+	done < <(meson introspect --installed "$2" | jq -r 'keys[] | select(endswith(".h"))')
 	return $status
 }
 
@@ -173,12 +173,12 @@ build_gcc()
 
 check_gcc()
 {
-	build_gcc && headers_alone gcc && meson compile -C build-test docs
+	build_gcc && headers_alone gcc build-test && meson compile -C build-test docs
 }
 
 check_clang()
 {
-	build build-check-clang "clang-$llvm" -Dwerror=true && headers_alone "clang-$llvm"
+	build build-check-clang "clang-$llvm" -Dwerror=true && headers_alone "clang-$llvm" build-check-clang
 }
 
 # run_tests DIR OPTION...: meson test, then the failures again.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of netio-cat, and which of its modes takes which option. */
 #include "cat.h"
+#include "option_words.h"
 
 #define IN(mode) (1u << CAT_##mode)
 #define SENDS    (IN(PUBLISH) | IN(SEND) | IN(PUSH))

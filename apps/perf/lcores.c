@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two lcores: most of what is measured is between them. */
+#include "option_words.h"
 #include "perf.h"
 #include "plx_lcore.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The options of plx-perf, and whether they go together. */
+#include "option_words.h"
 #include "perf.h"
 #include "plx_ring.h"
 #include "ring_bench.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * What applications share: option tables, the start of a program, results of a measurement. The one
- * library that prints.
+ * What the programs of this tree share: option tables, the start of a program, results of a
+ * measurement. Linked into each of them: not part of libpollux, and not installed.
  */
 #ifndef PLX_APP_H
 #define PLX_APP_H
@@ -9,8 +9,6 @@
 #include "plx_base.h"
 #include "plx_eal.h"
 #include "plx_stats.h"
-
-PLX_BEGIN_DECLS
 
 /* Options ---------------------------------------------------------------------------------- */
 
@@ -277,7 +275,5 @@ int plx_result_prepare(const char *name, const char *dir);
  * clock_drift_ppm note. A percentile without enough samples is null.
  * Return: 0; -errno with the path. */
 int plx_result_write(const struct plx_result *result, const char *dir);
-
-PLX_END_DECLS
 
 #endif

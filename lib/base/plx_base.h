@@ -176,7 +176,7 @@ int plx_write_or_drop(int fd, const char *text, size_t len);
 
 /** Open /dev/null as each of descriptors 0 to 2 that is closed, so that none of Pollux' own gets
  * such a number and is written to as standard output. Reading or writing them still fails with
- * EBADF. plx_eal_init and plx_app_start call it. Thread: setup. */
+ * EBADF. plx_eal_init calls it. Thread: setup. */
 void plx_hold_stdio(void);
 
 /* Random numbers ---------------------------------------------------------------------------------

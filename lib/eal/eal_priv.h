@@ -3,6 +3,7 @@
 #ifndef EAL_PRIV_H
 #define EAL_PRIV_H
 
+#include "option_words.h"
 #include "plx_eal.h"
 
 /* clang-format off */

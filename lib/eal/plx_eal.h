@@ -95,24 +95,6 @@ const char *plx_eal_options_help(void);
 /** Several lines for --dry-run: lcores and CPUs, memory, provider. After init. Returns out. */
 const char *plx_eal_describe(char *out, size_t size);
 
-/** The long names of all EAL options, for plx_option_find and plx_suggest. */
-const char *const *plx_eal_option_names(size_t *count_out);
-
-/** How many words the EAL option `word` takes: 0 where it is none, 1, or 2 with the value in the
- * next word. An abbreviation counts where it is clear. */
-int plx_eal_option_words(const char *word);
-
-/** Which of `names` an option's word means: the exact one, or else the only one that it begins.
- * word: as typed, "--lcor=0-3"; dashes in front are skipped, and "=" ends it.
- * Return: the index; -ENOENT none, the text naming the nearest; -EINVAL several, the text naming
- * them. */
-int plx_option_find(const char *word, const char *const *names, size_t count);
-
-/** The known option nearest to `word` ("--lcore" gives "--lcores"), or NULL where none is near.
- * Dashes in front are skipped, and "=" ends the word; case, "-" and "_" make no difference.
- * names: `count` long names without dashes. */
-const char *plx_suggest(const char *word, const char *const *names, size_t count);
-
 PLX_END_DECLS
 
 #endif

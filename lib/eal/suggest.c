@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a word that somebody typed to the option that was meant. */
-#include "plx_eal.h"
+#include "option_words.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -121,8 +121,7 @@ void plx_stop(void);
  * of the two is left alone if it is ignored or has a handler. A second signal ends the process as
  * if it were not caught (with _exit(128 + signal) where that has no effect, as for PID 1); signals
  * within 100 ms count as one, until the process ends. The handlers stay, with SA_RESTART and
- * SA_ONSTACK; the library must not be unloaded. plx_app_start calls it. Thread: any, at any time.
- */
+ * SA_ONSTACK; the library must not be unloaded. Thread: any, at any time. */
 void plx_stop_on_signals(void);
 
 /** Whether plx_stop was called, or a caught signal did. Thread: any + signal handlers. */

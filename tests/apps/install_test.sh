@@ -36,10 +36,16 @@ for option in --dont-define-prefix --define-prefix; do
 done
 
 for header in "$PLX_SOURCE_ROOT"/lib/*/plx_*.h; do
-	header=${header##*/}
-	[[ $header == *_priv.h || -f $prefix/include/pollux/$header ]] ||
-		fail "$header is not in $prefix/include/pollux"
+	[[ $header == *_priv.h || $header == */lib/app/* || -f $prefix/include/pollux/${header##*/} ]] ||
+		fail "${header##*/} is not in $prefix/include/pollux"
 done
+# lib/app, and what that stands on, are for programs of this tree.
+[[ ! -e $prefix/include/pollux/plx_app.h ]] || fail 'plx_app.h is installed'
+[[ $(pkg-config --print-requires-private pollux) != *jansson* ]] || fail 'pollux.pc requires jansson'
+undeclared=$(comm -13 \
+	<(cat "$prefix"/include/pollux/{,netio/}*.h "$PLX_SOURCE_ROOT/lib/eal/option_words.h" | grep -oE '\w+' | sort -u) \
+	<(nm -D --defined-only "$lib_dir/libpollux.so" | grep -oE '\b(plx|netio)_\w+' | sort -u))
+[[ -z $undeclared ]] || fail "libpollux exports what no installed header declares: $undeclared"
 # Each one alone, in C and in C++: it includes what it needs.
 [[ -f $prefix/include/pollux/netio/netio.h ]] || fail 'netio/netio.h is not installed'
 for header in "$prefix"/include/pollux/*.h "$prefix"/include/pollux/netio/*.h; do
@@ -51,6 +57,7 @@ for header in "$prefix"/include/pollux/*.h "$prefix"/include/pollux/netio/*.h; d
 done
 for app in plx-ping plx-call plx-echo plx-info plx-params plx-perf netio-cat netio-recv netio-throughput netio-pubsub-bench; do
 	[[ -x $prefix/bin/$app ]] || fail "$app is not installed"
+	! nm "$prefix/bin/$app" | grep ' plx_eal_init$' | grep -v ' U ' || fail "$app has parts of libpollux in it"
 	[[ -f $prefix/share/man/man1/$app.1 ]] || fail "the man page of $app is not installed"
 	[[ -f $prefix/share/bash-completion/completions/$app ]] || fail "$app has no completion"
 	LD_LIBRARY_PATH=$lib_dir "$prefix/bin/$app" --version >/dev/null </dev/null ||

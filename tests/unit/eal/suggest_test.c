@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plx_eal.h"
+#include "option_words.h"
 #include "plx_test.h"
 
 static const char *const names[] = {"lcores",     "coremask", "config",
