@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues of every provider: see cq.h. */
+/* Completion queues of every provider: see prov_cq.h. */
 #include "prov.h"
 
 #include <errno.h>

@@ -2,14 +2,19 @@
 /* What the providers of Pollux have in common: what libfabric asks of any provider and is the same
  * for each transport. A provider adds its domains, endpoints, and how messages move.
  *
- *   address.h  addresses of endpoints
- *   queue.h    what completion queues and event queues are waited for by
- *   eq.h       event queues, and the sockets that events come from
- *   cq.h       completion queues: what waits to be read
- *   ep.h       endpoints: what they are bound to, their posted receives, what they tell
- *   pep.h      passive endpoints, and the connections that come in on them
- *   prov.h     fabrics, domains, fi_getinfo, the log
+ *   fabric.c          fabrics, domains; log.c what they log
+ *   info.c, attr.c    fi_getinfo: one answer for each pair of addresses, and what is in it
+ *   prov_ep.h         endpoints: ep.c opens them, cm.c connects them, option.c answers about them,
+ *                     receive.c posts receives
+ *   prov_pep.h        passive endpoints, and the connections that come in on them: pep.c
+ *   prov_cq.h         completion queues: cq.c
+ *   eq.h              event queues: eq.c, their sockets (eq_watch.c) and times (deadline.c)
+ *   queue.h           what both kinds of queue are waited for by: queue.c
+ *   mr.c              memory that is registered
+ *   refuse.c          calls that are refused
+ *   prov_address.h    addresses of endpoints: address.c
  *   provider.h, send_calls.h   what a provider's own files include, to be made for it
+ *   module.c          the entry of a module that libfabric loads
  *
  * A provider may be in a process twice: linked in, and as a module that libfabric loads (module.c).
  * The copies share nothing.
@@ -21,12 +26,12 @@
 #define PROV_H
 
 #include "../compat.h"
-#include "address.h"
-#include "cq.h"
-#include "ep.h"
 #include "eq.h"
-#include "pep.h"
 #include "plx_base.h"
+#include "prov_address.h"
+#include "prov_cq.h"
+#include "prov_ep.h"
+#include "prov_pep.h"
 #include "queue.h"
 
 #include <netinet/in.h>

@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of drivers/shm share: the objects of the provider plx_shm.
+/* What the files of drivers/shm share: the objects of the provider plx_shm, and an index of files.
  *
- *   prov_fabric   EQs and passive endpoints belong to it
- *   shm_domain    CQs and endpoints belong to it
- *   shm_cq        completions, the bell of its receiving endpoints, and what it sleeps on
- *   prov_eq        connection events, and the sockets they come from
- *   shm_pep       a listening socket, and the requests that were not answered yet
- *   shm_ep        one connection: two rings, a socket, posted receives, sends under way
+ *   ring/        memory of two processes: segment.h its layout, segment.c how it is shared,
+ *                ring.h records in it                                   (hot path)
+ *   shm_cq.h     completions, the bell of its receiving endpoints: cq.c; cq_sleep.c its sleep
+ *   shm_ep.h     one connection: two rings, a socket, posted receives, sends under way: ep.c
+ *     progress.c   what a read of a completion queue does               (hot path)
+ *     receive.c    from records to completions                          (hot path)
+ *     send.c       from calls to records                                (hot path)
+ *   domain.c     what completion queues and endpoints belong to
+ *   cm/          how connections are made: shm_pep.h a listening socket and its requests (pep.c,
+ *                request.c), connect.c, cm.c; shm_wire.h, wire.c what is said; name.h names of
+ *                sockets; peer.h who the other process is
+ *   provider.c   what the provider has, how libfabric knows it, parameters
+ *   driver.c     how lib/fabric uses it
  */
 #ifndef SHM_H
 #define SHM_H
 
 #include "../prov/prov.h"
 #include "cm/name.h"
-#include "cm/pep.h"
-#include "cm/wire.h"
-#include "cq.h"
-#include "ep.h"
+#include "cm/shm_pep.h"
+#include "cm/shm_wire.h"
+#include "shm_cq.h"
+#include "shm_ep.h"
 
 #define SHM_NAME       "plx_shm"
 #define SHM_RING_BYTES (UINT32_C(256) << 10)

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of drivers/tcp share: the objects of the provider plx_tcp.
  *
- *   sys.h      system calls on sockets, which tests replace
- *   wire.h     what goes over a connection
- *   block.h    memory for what waits to be sent, or to be taken
- *   cq.h       completion queues: what one read of them does
- *   ep.h       endpoints: connections
- *     receive.c  from bytes of a socket to completions        (hot path)
- *     send.c     from calls to bytes of a socket              (hot path)
- *     rma.c      one-sided reads and writes
- *   mr.c       memory that peers may read or write
- *   cm/        how connections are made: pep.c, request.c, connect.c, cm.c
- *   provider.c what the provider has, how libfabric knows it, parameters
- *   driver.c   how lib/fabric uses it
+ *   sys.h        system calls on sockets, which tests replace
+ *   tcp_wire.h   what goes over a connection: wire.c
+ *   block.h      memory for what waits to be sent, or to be taken
+ *   tcp_cq.h     completion queues: cq.c; what one read of them does: poll.c        (hot path)
+ *   tcp_ep.h     endpoints: connections: ep.c
+ *     receive.c    from bytes of a socket to completions                           (hot path)
+ *     send.c       from calls to bytes of a socket                                 (hot path)
+ *     rma.c        one-sided reads and writes
+ *   domain.c     what completion queues and endpoints belong to
+ *   mr.c         memory that peers may read or write
+ *   cm/          how connections are made: tcp_pep.h (pep.c, request.c), connect.c, congestion.c,
+ * cm.c provider.c   what the provider has, how libfabric knows it, parameters driver.c     how
+ * lib/fabric uses it
  */
 #ifndef TCP_H
 #define TCP_H
 
 #include "../prov/prov.h"
 #include "block.h"
-#include "cm/pep.h"
-#include "cq.h"
-#include "ep.h"
+#include "cm/tcp_pep.h"
 #include "sys.h"
-#include "wire.h"
+#include "tcp_cq.h"
+#include "tcp_ep.h"
+#include "tcp_wire.h"
 
 #define TCP_NAME "plx_tcp"
 

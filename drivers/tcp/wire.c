@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "wire.h"
+#include "tcp_wire.h"
 
 #include "sys.h"
 

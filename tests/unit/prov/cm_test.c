@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections: how they come about, and what is refused on the way. */
-#include "meet.h"
+#include "prov_meet.h"
 
 /* Private data -------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How connections end, and that nothing is left of them. */
-#include "meet.h"
+#include "prov_meet.h"
 
 #include <poll.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an application cannot do without comes also when there is no memory left. */
-#include "meet.h"
+#include "prov_meet.h"
 
 static bool runs_out;
 static unsigned left; /* allocations that still succeed */

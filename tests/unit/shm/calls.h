@@ -3,7 +3,7 @@
 #ifndef SHM_TEST_CALLS_H
 #define SHM_TEST_CALLS_H
 
-#include "meet.h"
+#include "shm_meet.h"
 
 #define BOTH (CALL_BELL | CALL_WAKE)
 

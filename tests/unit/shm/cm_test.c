@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections: what is plx_shm's own of how they come about. */
-#include "meet.h"
+#include "shm_meet.h"
 
 #define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
 

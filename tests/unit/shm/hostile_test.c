@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that know where a listener or a connector is to be found, and mean it no good: what
  * they do costs nobody else a connection, and leaves nothing behind. */
-#include "meet.h"
+#include "shm_meet.h"
 
 #include <fcntl.h>
 #include <grp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of endpoints: who has which, who meets whom, and what cannot be one. */
-#include "meet.h"
+#include "shm_meet.h"
 
 static void assert_same(const void *one, const void *two)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A listener that paused, and cannot be watched again at once, is not deaf. */
-#include "meet.h"
+#include "shm_meet.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests that wait for an answer: how many there may be, and on which thread they are answered.
  */
-#include "meet.h"
+#include "shm_meet.h"
 
 #include <pthread.h>
 

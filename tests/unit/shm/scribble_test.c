@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A peer that writes records of a good form where they do not belong: nothing is made of them, and
  * its connection ends. */
-#include "meet.h"
+#include "shm_meet.h"
 
 #define HALF 8 /* bytes of a message that comes in two parts */
 

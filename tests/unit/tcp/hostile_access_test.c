@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that reach for memory that is not theirs: by forged keys, addresses and lengths, against
  * what a registration allows, after it is closed, or by answers that nobody asked for. */
-#include "session.h"
+#include "tcp_session.h"
 
 #include <rdma/fi_rma.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Listeners that answer a connector with whatever they like, or with nothing: its attempt fails in
  * time, with the reason, and what else the process has goes on. */
-#include "service.h"
+#include "tcp_service.h"
 
 static struct party dialer;
 static int listener;

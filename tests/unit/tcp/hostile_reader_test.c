@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that ask for more than they take: what waits for them is bounded, costs no one else, and
  * keeps nobody awake. */
-#include "session.h"
+#include "tcp_session.h"
 
 #define READ_BYTES 1000 /* an answer that is copied */
 #define READS      4000

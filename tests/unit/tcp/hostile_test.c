@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that break the protocol of plx_tcp, against a service that listens. Each costs nobody else
  * a connection, leaves nothing behind, and is counted. */
-#include "session.h"
+#include "tcp_session.h"
 
 #include <fcntl.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A host that opens thousands of connections and says nothing on any of them, while another one
  * wants to be served. */
-#include "service.h"
+#include "tcp_service.h"
 
 #include <fcntl.h>
 #include <signal.h>

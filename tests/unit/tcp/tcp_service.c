@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "service.h"
+#include "tcp_service.h"
 
 #include "count.h"
 

@@ -4,7 +4,7 @@
 #ifndef TCP_TEST_SESSION_H
 #define TCP_TEST_SESSION_H
 
-#include "service.h"
+#include "tcp_service.h"
 
 #define SESSION_READ_BYTES 100
 

@@ -4,7 +4,7 @@
 #define SHM_EP_H
 
 #include "../prov/prov.h"
-#include "cm/wire.h"
+#include "cm/shm_wire.h"
 #include "ring/ring.h"
 
 #include <rdma/fi_cm.h>

@@ -3,7 +3,7 @@
 #ifndef SHM_TEST_MEET_H
 #define SHM_TEST_MEET_H
 
-#include "prov/meet.h"
+#include "prov/prov_meet.h"
 #include "shm.h"
 
 #include <sys/un.h>

@@ -4,8 +4,8 @@
 #ifndef PROV_EP_H
 #define PROV_EP_H
 
-#include "cq.h"
 #include "eq.h"
+#include "prov_cq.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>

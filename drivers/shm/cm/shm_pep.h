@@ -4,7 +4,7 @@
 #define SHM_PEP_H
 
 #include "../../prov/prov.h"
-#include "wire.h"
+#include "shm_wire.h"
 
 #define SHM_BACKLOG 1024 /* of a passive endpoint: requests in the kernel, and unanswered ones */
 

@@ -4,7 +4,7 @@
 #define TCP_EP_H
 
 #include "../prov/prov.h"
-#include "wire.h"
+#include "tcp_wire.h"
 
 #define TCP_INJECT_MAX 8192
 #define TCP_QUEUED_MAX (1u << 20) /* bytes that wait in an endpoint, before it refuses more */

@@ -4,7 +4,7 @@
 #define TCP_PEP_H
 
 #include "../../prov/prov.h"
-#include "../wire.h"
+#include "../tcp_wire.h"
 
 #define TCP_BACKLOG 4096 /* in the kernel; and of those that wait for fi_accept or fi_reject */
 
