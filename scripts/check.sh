@@ -24,7 +24,7 @@ slice()
 	slices+=("$1") seconds[$1]=$2 paths[$1]=$3 about[$1]=$4 command[$1]=${*:5}
 }
 
-check format 'clang-format on C files, groff on man pages' check_format
+check format 'clang-format on C files, groff on man pages, phrases' check_format
 check static "shellcheck, cppcheck; clang-tidy on files that the last $recent commits touched" check_static
 check gcc 'gcc, warnings are errors; each public header alone; the API reference' check_gcc
 check clang 'the same with clang' check_clang
@@ -104,6 +104,7 @@ check_format()
 		printf '%s' "${said:+$said$'\n'}"
 	done
 	((status == 0)) || echo "check.sh: clang-format-$llvm -i FILE fixes the layout"
+	scripts/phrases.sh || status=1
 	return $status
 }
 

@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Phrases that readers stumble over: prints file, line, phrase, and what to write.
+#
+#     scripts/phrases.sh [FILE...]     default: every text of the tree; then fails above the limit
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+# How many there may be. It only goes down.
+limit=2305
+
+# REGEX|what to write, for grep -E. Here: phrases without a legitimate use.
+phrases='\bbehind\b|after, following, past
+\bbut for\b|except
+\b(for|by|from|of|to|with|and|but|that|because|knows?|says?) who(ever)? |callers that, a thread that, the peer
+\b[Ww]hoever\b|the caller, the thread that
+\b(is|are|was|were|be|been) told\b|is notified, learns; "reports"
+\b(tells?|told) (of|by|that|how|who|what|whether)\b|reports, shows, says
+\b(is|are) to (be )?(have|hold|know|last|send|take|wait|used|given|sent|kept|made|end|go|come|do|run|begin|measure|make)\b|must, will
+\b(has|have|had) to be\b|must be
+\bshall\b|must, will
+\bso (many|long|much|few)\b|name the quantity
+\bby itself\b|automatically; alone
+\bof (its|their|our|your) own\b|its own, private, separate
+\b(say|says|said) so\b|logs it, reports it
+\bany more\b|no longer
+\bslept on\b|supports sleeping
+\bwhich it is\b|the choice
+\bputs? right\b|fixes
+\b(go|goes|went) on\b|continues
+\bcomes? of\b|results from
+\bin words\b|as text
+\bbeside\b|next to, compared with, in addition to
+\bby kind\b|by class
+\bleft away\b|omitted
+\bof that name\b|unknown X
+\b(greeted|welcome)\b|handshake complete; threshold
+\b[Ww]here (it|there|they|that|one|nothing|none) (is|are|stands)\b|if, when'
+
+# PATH: REGEX of lines that are right as they are.
+allowed='scripts/phrases.sh: .
+README.md: the way behind'
+
+if (($#)); then
+	files=("$@")
+else
+	mapfile -t files < <(git ls-files --cached --others --exclude-standard --deduplicate -- README.md CONTRIBUTING.md CHANGELOG.md \
+		'*.c' '*.h' '*.md' '*.sh' '*.build' '*.txt' '*.conf' '*.jq' '*.gp' '*.pml' '*.py' 'doc/man/*' |
+		while read -r file; do [[ -f $file ]] && printf '%s\n' "$file"; done)
+fi
+
+found=$(
+	while IFS= read -r phrase; do
+		regex=${phrase%|*} instead=${phrase##*|}
+		grep -HnoE -- "$regex" "${files[@]}" /dev/null | while IFS= read -r hit; do
+			printf '%s -> %s\n' "$hit" "$instead"
+		done
+	done <<<"$phrases"
+)
+while IFS=: read -r path regex; do
+	found=$(grep -vE -- "^$path:.*${regex# }" <<<"$found")
+done <<<"$allowed"
+count=$(grep -c . <<<"$found")
+if (($#)) || ((count > limit)); then
+	sort -t: -k1,1 -k2,2n <<<"$found"
+	echo "phrases.sh: $count phrases, at most $limit are allowed"
+fi
+(($#)) || ((count <= limit))
