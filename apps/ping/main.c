@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx-ping: how long a message takes to another process and back, or how many of them a link
  * carries one way. */
-#include "../echo/service.h"
 #include "ping.h"
 #include "plx_app.h"
 
 #define STATUS_FAILED 1 /* of plx_app_start */
-
-static int serve(const struct ping_conf *conf)
-{
-	struct plx_listen_attr attr = {
-		.link = {.events = conf->sink ? &sink_service : &echo_service,
-			 .rx_buf_bytes = ping_rx_buf_bytes(conf),
-			 .rx_buf_count = ping_rx_buf_count(conf),
-			 .protocol = PLX_PROTOCOL_ECHO},
-	};
-	struct plx_listener *listener;
-
-	if (plx_link_listen(conf->listen, &attr, &listener) != 0)
-		return plx_app_fail(&ping_app);
-	plx_app_say("listening on %s", plx_listener_address(listener));
-	plx_loop_run();
-	return 0;
-}
 
 /* What was measured before a failure is shown too, and the failure once more at the end. */
 static int report_end(const struct ping_conf *conf, const struct ping_outcome *outcome, int rc)
@@ -82,7 +64,7 @@ static int measure_self(const struct ping_conf *asked)
 static int work(const struct ping_conf *conf)
 {
 	if (conf->listen)
-		return serve(conf);
+		return ping_serve(conf);
 	return conf->self ? measure_self(conf) : measure(conf);
 }
 

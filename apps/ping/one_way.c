@@ -58,8 +58,8 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 {
 	struct one_way *run = user;
 
-	one_way_fail(run, "--one-way: the server sends messages back; start it with --sink, as "
-			  "plx-ping --listen ADDR --sink or plx-echo --listen ADDR --sink");
+	one_way_fail(run, "--one-way: the server sends messages back; start it as "
+			  "plx-ping --listen ADDR --sink");
 	run->first_ns = 0;
 	plx_link_abort(link);
 }

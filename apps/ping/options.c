@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of plx-ping: its options, and which of them go together. */
-#include "../echo/service.h"
 #include "ping.h"
 #include "plx_app.h"
 #include "plx_rpc.h"
@@ -15,8 +14,12 @@ static struct ping_conf conf = {
 	.run = {.duration_ns = 5 * PLX_NS_PER_S, .seed = 1, .name = "plx-ping"},
 	.warmup = 1000,
 	.burst = PING_BURST_MAX,
+	.spread = PLX_SPREAD_ROUND_ROBIN,
 };
-static bool interval_given, burst_given;
+static bool interval_given, burst_given, spread_given;
+
+/* In the order of enum plx_spread. */
+static const char *const spreads[] = {"none", "round-robin", "hash", NULL};
 
 const struct ping_conf *const ping_asked = &conf;
 
@@ -47,6 +50,10 @@ static const struct plx_app_option options[] = {
 	PLX_UINT("rx-bufs", "N", &conf.rx_bufs, 2, 200,
 		 "with --sink: receive buffers of each link, the window of its sender (default: as "
 		 "many as 8M hold, 4 to 128)"),
+	PLX_CHOICE("spread", "HOW", &conf.spread, spreads,
+		   "with --listen: links to lcores: round-robin, hash (of the peer's host), none "
+		   "(default round-robin)",
+		   .given = &spread_given),
 	PLX_FLAG("verify", &conf.verify, "fill each message and compare what comes back"),
 	PLX_SIZE("rx-buf", "SIZE", &conf.rx_buf_bytes, 256, 16 << 20,
 		 "longest message received in one piece; longer ones are cut (default: as --size, "
@@ -69,7 +76,7 @@ static int check_server(void)
 		return plx_fail(EINVAL,
 				"--rx-bufs is for --sink; who answers has %d receive buffers a "
 				"link, or fewer",
-				ECHO_WINDOW);
+				PING_WINDOW);
 	return 0;
 }
 
@@ -108,8 +115,8 @@ static int check_client(void)
 {
 	if (conf.service && check_service() != 0)
 		return -EINVAL;
-	if (conf.sink || conf.rx_bufs)
-		return plx_fail(EINVAL, "--sink and --rx-bufs are for --listen");
+	if (conf.sink || conf.rx_bufs || spread_given)
+		return plx_fail(EINVAL, "--sink, --rx-bufs and --spread are for --listen");
 	return conf.one_way ? check_one_way() : 0;
 }
 
@@ -154,7 +161,7 @@ const struct plx_app ping_app = {
 	.summary =
 		"Measure the round trip of messages between two processes, or their rate one way.",
 	.usage = "  plx-ping [EAL options] -- --listen ADDR [--size N] [--rx-buf SIZE]\n"
-		 "           [--sink [--rx-bufs N]]\n"
+		 "           [--spread HOW] [--sink [--rx-bufs N]]\n"
 		 "  plx-ping [EAL options] -- --connect ADDR | --self [--size N]\n"
 		 "           [--count N | --duration TIME] [--explain]\n"
 		 "           [--warmup N] [--rate R | --interval TIME]\n"

@@ -8,6 +8,7 @@
 
 #define PING_WARNINGS_MAX 4
 #define PING_COPY_MAX     1024 /* longer messages are sent by reference */
+#define PING_WINDOW       6    /* receive buffers of a link for round trips, at most */
 
 /* Messages one way in a turn at most: enough to make the rest of a turn cheap, and few enough that
  * news of room is read while there still is some. */
@@ -31,7 +32,8 @@ struct ping_conf {
 	bool one_way;     /**< send, and wait for no answers */
 	uint64_t burst;   /**< with one_way: messages in a turn at most */
 	bool sink;        /**< with listen: drop messages */
-	uint64_t rx_bufs; /**< with sink: receive buffers of a link; 0: sink_window */
+	unsigned spread;  /**< enum plx_spread, with listen */
+	uint64_t rx_bufs; /**< with sink: receive buffers of a link; 0: by their size */
 	bool explain;     /**< say what the result means */
 };
 
@@ -109,6 +111,10 @@ void ping_explain(const struct ping_conf *conf, const struct ping_outcome *outco
 /** The same as ping_report for a one-way run. */
 int ping_report_one_way(const struct plx_app *app, const struct ping_conf *conf,
 			const struct ping_outcome *outcome);
+
+/** Listen, and answer or drop messages until a signal. Prints its errors. Thread: main. Return: the
+ * status to exit with. */
+int ping_serve(const struct ping_conf *conf);
 
 /** Start plx-ping --listen as a second process, on another CPU where there is one. It ends
  * with this process. Thread: the main lcore. Return: 0, its address in `address`; -errno with a

@@ -2,8 +2,6 @@
 /* One run of the measuring side: what it needs, the timers beside it, the loop, and the end. */
 #include "client.h"
 
-#include "../echo/service.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +13,11 @@
 /* Receive buffers longer than this: fewer, so that they stay in the cache. */
 #define PAGE_LINK_BYTES 65536
 #define TX_BUFS         16
-#define SILENCE_S       10 /* without any answer: the peer is given up */
+/* Of a server that answers nothing: of large buffers few, so that they stay in a cache. */
+#define SINK_BYTES (UINT32_C(8) << 20)
+#define SINK_MIN   4
+#define SINK_MAX   128
+#define SILENCE_S  10 /* without any answer: the peer is given up */
 
 uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
 {
@@ -28,6 +30,15 @@ uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
 	return fits < 4096 ? 4096 : (uint32_t)fits;
 }
 
+/* The sender is told of room when it has used half of the window: 128 small buffers make bursts of
+ * 64 messages, and one frame of news for each of them. */
+static uint32_t sink_window(uint32_t rx_buf_bytes)
+{
+	uint32_t fit = SINK_BYTES / rx_buf_bytes;
+
+	return fit < SINK_MIN ? SINK_MIN : fit > SINK_MAX ? SINK_MAX : fit;
+}
+
 uint32_t ping_rx_buf_count(const struct ping_conf *conf)
 {
 	if (conf->sink)
@@ -35,7 +46,7 @@ uint32_t ping_rx_buf_count(const struct ping_conf *conf)
 				     : sink_window(ping_rx_buf_bytes(conf));
 	/* 4: an echo sends a message back from its receive buffer, so that its credit comes with
 	 * the answer after that one. */
-	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 4 : ECHO_WINDOW;
+	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 4 : PING_WINDOW;
 }
 
 double ping_rate(const struct ping_conf *conf)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The start and the end of an application, with all that it prints about its command line. */
 #include "app_priv.h"
+#include "plx_fabric.h"
+#include "plx_lcore.h"
 
 #include <rdma/fabric.h>
 #include <signal.h>
@@ -8,8 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STATUS_FAILED 1
-#define STATUS_USAGE  2
+#define STATUS_FAILED  1
+#define STATUS_USAGE   2
+
+#define SERVE_DRAIN_NS (500 * PLX_NS_PER_MS)
+#define SERVE_JOIN_NS  (5 * PLX_NS_PER_S)
 
 /* Which words are whose. Both arrays end in NULL. */
 struct words {
@@ -176,6 +181,19 @@ int plx_app_start(int argc, char **argv, const struct plx_app *app)
 		status = bring_up(app, &conf);
 	plx_eal_conf_fini(&conf);
 	return status;
+}
+
+static int serve(void *arg)
+{
+	plx_loop_run();
+	return plx_fabric_drain(SERVE_DRAIN_NS);
+}
+
+void plx_app_serve(void)
+{
+	plx_lcore_launch_all(serve, NULL, NULL);
+	PLX_LCORE_FOREACH_WORKER (id)
+		plx_lcore_join(id, SERVE_JOIN_NS, NULL);
 }
 
 int plx_app_finish(const struct plx_app *app, int status)

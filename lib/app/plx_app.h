@@ -139,6 +139,10 @@ void plx_app_say_idle(uint32_t id);
 /** Print "NAME: text" of the last error on standard error and return 1, for `return`. */
 int plx_app_fail(const struct plx_app *app);
 
+/** Run the loop of every lcore until SIGINT or SIGTERM, then close their links in order, in 0.5 s
+ * at most. Thread: main, outside its loop. */
+void plx_app_serve(void);
+
 /** End it: plx_eal_fini and plx_app_end_output. Returns `status`, or 1 if an lcore hangs or, with
  * status 0, if what was printed could not be written. */
 int plx_app_finish(const struct plx_app *app, int status);

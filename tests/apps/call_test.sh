@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# plx-call with plx-echo --service: what is shown, what goes wrong, what is measured.
+# plx-call with the example service_echo: what is shown, what goes wrong, what is measured.
 set -uo pipefail
 
 # shellcheck source=tests/apps/checks.sh
@@ -41,9 +41,9 @@ under_way()
 	wait_until "grep -qs '^[^ ]* fabric: info: lcore 0 opened' '$1'" || fail "$1: not under way: $(<"$1")"
 }
 
-"$apps/plx-echo" --huge none --heartbeat 1s:20s -- --service --listen 127.0.0.1:0 >"$temp/said" 2>"$temp/errors" &
+"$apps/examples/service_echo" --huge none --heartbeat 1s:20s 127.0.0.1:0 >"$temp/said" 2>"$temp/errors" &
 server=$!
-listening "$temp/said" || fail "plx-echo did not start: $(<"$temp/errors")"
+listening "$temp/said" || fail "service_echo did not start: $(<"$temp/errors")"
 
 expect 0 '*pollux.echo*' --list
 expect 0 '*hello world' --method echo --data 'hello world'
@@ -121,8 +121,6 @@ got=$("$apps/plx-call" --huge none -- --service 127.0.0.1:1 --method 1 --deadlin
 [[ $got == *'no service within 0.3 s: '*'127.0.0.1:1'*'refused'* ]] || fail "nobody there: $got"
 got=$("$apps/plx-call" --huge none -- --service 127.0.0.1:1 --method 1 --deadline 300ms --count 10 2>&1) && fail 'nobody to measure: status 0'
 [[ $got == *'no service answered: '* ]] || fail "nobody to measure: $got"
-got=$("$apps/plx-echo" --listen 127.0.0.1:0 --service --sink 2>&1) && fail 'plx-echo --service --sink: status 0'
-[[ $got == *'give one of them'* ]] || fail "plx-echo --service --sink: $got"
 
 # The self-test service of processes that listen for something else: plx-echo's links, and NetIO's sockets.
 live()
@@ -264,7 +262,7 @@ wait "$its"
 address=$of_service
 
 kill "$server"
-wait "$server" || fail "plx-echo ended with status $?"
+wait "$server" || fail "service_echo ended with status $?"
 server=''
-grep -q '^method echo: .* requests' "$temp/said" || fail "plx-echo says: $(<"$temp/said")"
+grep -q '^method echo: .* requests' "$temp/said" || fail "service_echo says: $(<"$temp/said")"
 exit $failed

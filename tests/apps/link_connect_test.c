@@ -143,7 +143,7 @@ PROCESS_TEST(usage_errors_are_status_2)
 		{"apps/plx-ping --connect a:1 --size 17M", "--size 17M"},
 		{"apps/plx-ping --connect a:1 --cuont 3", "--count"},
 		{"apps/plx-echo", "--listen ADDR is missing"},
-		{"apps/plx-echo --listen 127.0.0.1:0 --rx-buf 255", "--rx-buf 255"},
+		{"apps/plx-ping --listen 127.0.0.1:0 --rx-buf 255", "--rx-buf 255"},
 		{"apps/plx-echo --provider udp -- --listen 127.0.0.1:0",
 		 "--provider udp: unknown provider; give auto, a driver ("},
 		{"apps/plx-echo --tcp sendbytes=1 -- --listen 127.0.0.1:0",

@@ -73,7 +73,7 @@ PROCESS_TEST(a_server_with_nothing_to_do_sleeps)
 {
 	FOREACH_PROVIDER(provider)
 	{
-		struct server server = serve_echo(*provider);
+		struct server server = serve("apps/plx-ping", *provider, "--listen 127.0.0.1:0");
 		struct process *peer;
 
 		nap_ms(500); /* it begins with some sleeps, to know what they cost */
@@ -98,7 +98,7 @@ PROCESS_TEST(a_server_with_nothing_to_do_sleeps)
 
 PROCESS_TEST(one_that_polls_does_not)
 {
-	struct server server = serve("apps/plx-echo --idle poll", "shm", "--listen 127.0.0.1:0");
+	struct server server = serve("apps/plx-ping --idle poll", "shm", "--listen 127.0.0.1:0");
 	struct usage before = usage_of(server.process), after;
 
 	nap_ms(1000);

@@ -65,7 +65,7 @@ static struct server serve_sink(const char *provider, const char *options)
 	char line[128];
 
 	snprintf(line, sizeof(line), "--listen 127.0.0.1:0 --sink %s", options);
-	return serve("apps/plx-echo", provider, line);
+	return serve("apps/plx-ping", provider, line);
 }
 
 static struct process *one_way(const struct server *server, const char *provider,
@@ -264,7 +264,7 @@ ONE_WAY_TEST(server_that_answers_is_refused)
 
 			expect_status(client, 1);
 			expect_err(client, "plx-ping: --one-way: the server sends messages back; "
-					   "start it with --sink, ");
+					   "start it as plx-ping --listen ADDR --sink\n");
 			assert_string_equal(process_out(client), "");
 		}
 		end_server(&server);
@@ -278,7 +278,7 @@ ONE_WAY_TEST(peer_that_takes_nothing_is_given_up)
 		skip();
 	}
 
-	struct server server = serve("apps/plx-echo --heartbeat off", "shm",
+	struct server server = serve("apps/plx-ping --heartbeat off", "shm",
 				     "--listen 127.0.0.1:0 --sink");
 	struct process *client = launch_running(&server, "shm", "--duration 60s");
 
@@ -303,7 +303,8 @@ PROCESS_TEST(options_that_do_not_go_together_are_refused)
 		{"plx-ping", listen, "--one-way", "--listen answers until it is stopped; "},
 		{"plx-ping", listen, "--rx-bufs 9", "--rx-bufs is for --sink; "},
 		{"plx-ping", listen, "--sink --rx-bufs 1", "--rx-bufs 1: "},
-		{"plx-ping", connect, "--sink", "--sink and --rx-bufs are for --listen"},
+		{"plx-ping", connect, "--sink", "--sink, --rx-bufs and --spread are for --listen"},
+		{"plx-ping", connect, "--spread hash", "and --spread are for --listen"},
 		{"plx-ping", connect, "--one-way --rate 9",
 		 "--rate, --interval, --arrival and --seed are for round "},
 		{"plx-ping", connect, "--one-way --arrival poisson",
@@ -314,7 +315,6 @@ PROCESS_TEST(options_that_do_not_go_together_are_refused)
 		{"plx-ping", connect, "--one-way --burst 65", "--burst 65: "},
 		{"plx-ping", connect, "--burst 1", "--burst is for --one-way"},
 		{"plx-ping", connect, "--one-way --rx-buf 4K", "--rx-buf: with --one-way it is "},
-		{"plx-echo", listen, "--rx-bufs 9", "--rx-bufs is for --sink; "},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {

@@ -79,8 +79,8 @@ expect 2 '*--value: 1 is below 3 mm, the least that is taken*' --define a --type
 expect 2 '*not an int*' --define a --type int --value 1.5
 expect 2 '*a unit has control characters*' --define a --type int --value 1 --unit $'m\e[2J'
 
-# A service of something else, whose methods are not run: plx-echo's is number 1.
-"${1%/*}/plx-echo" --huge none --heartbeat 1s:20s -- --service --listen 127.0.0.1:0 >"$temp/echo" 2>"$temp/echo.err" </dev/null &
+# A service of something else, whose methods are not run: that of the example is number 1.
+"${1%/*}/examples/service" --huge none --heartbeat 1s:20s 127.0.0.1:0 >"$temp/echo" 2>"$temp/echo.err" </dev/null &
 other=$!
 wait_until 'grep -q "listening on " "$temp/echo"'
 other_address=$(sed -n 's/.*listening on \([0-9.:]*\).*/\1/p' "$temp/echo" | head -n 1)

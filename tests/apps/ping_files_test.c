@@ -96,7 +96,7 @@ static struct process *launch_running(const struct server *server, const char *o
 
 static struct server serve_kind(bool one_way)
 {
-	return serve("apps/plx-echo", "shm",
+	return serve("apps/plx-ping", "shm",
 		     one_way ? "--listen 127.0.0.1:0 --sink" : "--listen 127.0.0.1:0");
 }
 

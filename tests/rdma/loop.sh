@@ -33,7 +33,7 @@ spread_from_every_address()
 asleep()
 {
 	log=$work/asleep-$1
-	start "$log" "$build/apps/plx-echo" -l 0@0 --heartbeat "$beat" --huge none --idle event --provider verbs -- --listen "$1:0"
+	start "$log" "$build/apps/plx-ping" -l 0@0 --heartbeat "$beat" --huge none --idle event --provider verbs -- --listen "$1:0"
 	await "$log" 'listening on' || return 1
 	address=$(sed -n 's/^listening on //p' "$log")
 	"$build/apps/plx-ping" -l 1@1 --heartbeat "$beat" --huge none --idle event --provider verbs -- --connect "$address" --count 200 --verify ||
