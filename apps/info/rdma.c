@@ -33,7 +33,7 @@ void info_gather_rdma(const char *root, struct info_rdma *rdma)
 
 static void probe_device(const struct plx_topo *topo, struct info_device *device)
 {
-	int node = plx_topo_rdma_node(topo, device->seen.name);
+	int node = plx_topo_device_node(topo, device->seen.name);
 
 	if (node >= 0)
 		device->seen.node = node;

@@ -12,7 +12,8 @@
  * configuration file, group, help. A line break in the help starts a new line there. */
 #define EAL_OPTIONS(X) \
 	X(STRING, LCORES, 'l', "lcores", "LIST", lcores, "lcores", LCORES, \
-	  "lcores, and the CPUs they run on: 0-3,8 or 2@5,3@6\n" \
+	  "lcores, and the CPUs they run on: 0-3,8 or 2@5;\n" \
+	  "CPUs have names: all, node:N, near:DEVICE\n" \
 	  "(default: lcore 0 on the first free CPU, near an\n" \
 	  "RDMA device if there is one)") \
 	X(STRING, COREMASK, 'c', "coremask", "MASK", coremask, "coremask", LCORES, \

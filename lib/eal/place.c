@@ -87,7 +87,7 @@ int eal_find_near(const char *root, const struct plx_topo *topo, char name_out[P
 
 		if (!plx_rdma_is_active(device))
 			continue;
-		int node = plx_topo_rdma_node(topo, device->name);
+		int node = plx_topo_device_node(topo, device->name);
 
 		if (node < 0)
 			node = device->node;
@@ -185,7 +185,7 @@ static int parse_map(const struct plx_eal_conf *conf, const struct plx_topo *top
 	int rc = eal_conf_check_pair(conf);
 
 	if (rc == 0)
-		rc = id == OPT_LCORES ? plx_lcore_map_parse_list(option, text, map_out)
+		rc = id == OPT_LCORES ? plx_lcore_map_parse_list(option, text, topo, map_out)
 				      : plx_lcore_map_parse_mask(option, text, map_out);
 	return rc ? rc : plx_lcore_map_check(option, text, topo, map_out);
 }

@@ -4,6 +4,7 @@
 #include "topo_priv.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@ struct number {
 struct id_set {
 	struct plx_cpuset ids;
 	bool grouped;
+	const char *name_at; /* the first name: "all", "node:1"; NULL: there is none */
 	struct number no_lcore;
 	struct number no_cpu;
 	const char *repeat_at;
@@ -28,6 +30,7 @@ struct parser {
 	const char *option;
 	const char *text;
 	const char *at;
+	const struct plx_topo *topo;
 	struct plx_lcore_map *map; /* while parsing, places[id] is lcore id's */
 	bool single;               /* what was read last is one number: '-' may follow */
 	struct plx_cpuset taken;   /* lcore ids so far */
@@ -63,7 +66,11 @@ static int parse_number(struct parser *p, const char *expected, struct number *o
 	out->digits = (size_t)(p->at - out->at);
 	if (out->digits)
 		return 0;
-	return fail_expected(p, expected, *p->at == '(' ? "groups do not nest" : "");
+	return fail_expected(p, expected,
+			     *p->at == '(' ? "groups do not nest"
+			     : isalpha((unsigned char)*p->at)
+				     ? "names are all, node:N and near:DEVICE"
+				     : "");
 }
 
 static void note_number(struct id_set *set, const struct number *number)
@@ -85,11 +92,33 @@ static void note_repeat(struct parser *p, struct id_set *set, const char *at, un
 	}
 }
 
+/* Return: 1; 0 there is no name; -EINVAL. */
+static int parse_name(struct parser *p, struct id_set *set)
+{
+	const char *at = p->at = topo_skip_blanks(p->at);
+	struct plx_cpuset cpus;
+	int rc = topo_parse_cpu_name(p->option, p->text, &p->at, p->topo, &cpus);
+
+	if (rc <= 0)
+		return rc;
+	p->single = false;
+	set->name_at = set->name_at ? set->name_at : at;
+	PLX_CPUSET_FOREACH (cpu, &cpus) {
+		note_number(set, &(struct number){.at = at, .value = cpu});
+		note_repeat(p, set, at, cpu, cpu);
+		plx_cpuset_add(&set->ids, cpu);
+	}
+	return 1;
+}
+
 static int parse_range(struct parser *p, const char *expected, struct id_set *set)
 {
 	struct number a, b;
-	int rc = parse_number(p, expected, &a);
+	int rc = parse_name(p, set);
 
+	if (rc)
+		return rc < 0 ? rc : 0;
+	rc = parse_number(p, expected, &a);
 	if (rc)
 		return rc;
 	b = a;
@@ -166,6 +195,11 @@ static void place(struct parser *p, unsigned lcore_id, const struct plx_cpuset *
 
 static int place_mapped(struct parser *p, const struct id_set *lcores, const struct id_set *cpus)
 {
+	if (lcores->name_at)
+		return topo_fail_at(
+			p->option, p->text, lcores->name_at,
+			"found the name of CPUs where lcore ids stand; names stand after "
+			"'@', as in 0@node:0, or alone");
 	if (lcores->no_lcore.at)
 		return fail_number(p, &lcores->no_lcore, "lcore ", LCORE_IDS);
 	if (lcores->repeat_at)
@@ -275,10 +309,11 @@ static void compact(struct plx_lcore_map *map, const struct plx_cpuset *taken)
 		map->places = less;
 }
 
-int plx_lcore_map_parse_list(const char *option, const char *text, struct plx_lcore_map *map_out)
+int plx_lcore_map_parse_list(const char *option, const char *text, const struct plx_topo *topo,
+			     struct plx_lcore_map *map_out)
 {
 	struct plx_lcore_map map;
-	struct parser p = {.option = option, .text = text, .at = text, .map = &map};
+	struct parser p = {.option = option, .text = text, .at = text, .topo = topo, .map = &map};
 
 	if (!*topo_skip_blanks(text))
 		return topo_fail_at(option, text, text,

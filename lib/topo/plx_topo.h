@@ -130,7 +130,7 @@ struct plx_rdma_port {
 /** What the kernel shows of a device to everybody. */
 struct plx_rdma_device {
 	char name[PLX_RDMA_NAME_BYTES]; /**< "mlx5_0" */
-	int node;                       /**< as plx_rdma_node */
+	int node;                       /**< as plx_device_node */
 	enum plx_rdma_transport transport;
 	char uverbs[16]; /**< "uverbs0", its file in /dev/infiniband; "" without ib_uverbs */
 	unsigned port_count;
@@ -149,19 +149,18 @@ bool plx_rdma_is_active(const struct plx_rdma_device *device);
 /** "InfiniBand", "iWARP", "usNIC", "its own", "unknown". */
 const char *plx_rdma_transport_name(enum plx_rdma_transport transport);
 
-/** The NUMA node of an RDMA device of this host, as the kernel tells it: numa_node of the device
- * below "NAME" in /sys/class/infiniband, and of a device in software (rxe, siw) that of the network
- * interface below it. hwloc says the same on ordinary hosts; this needs no topology and reads one
- * small file, some twenty for a device in software. name: of the device, which is also that of
- * libfabric's verbs domain with FI_EP_MSG. Thread: any. Return: the node; -1 unknown, as in most
- * virtual machines and on hosts with one node, or no such device. */
-int plx_rdma_node(const char *name);
+/** The NUMA node of a device of this host, as the kernel shows it. name: an RDMA device ("mlx5_0",
+ * also that of libfabric's verbs domain with FI_EP_MSG), a network interface ("eth0"), or a PCI
+ * address ("0000:3b:00.0"). An RDMA device in software (rxe, siw) is where the network interface
+ * below it is. Needs no topology, and reads a few small files. Thread: any. Return: the node; -1
+ * unknown, as in most virtual machines and on hosts with one node; -ENODEV no such device. */
+int plx_device_node(const char *name);
 
-/** The NUMA node of an RDMA device by hwloc's I/O locality, and where that does not tell, on this
- * host, plx_rdma_node. Loads the host's devices for it (about 1 ms), which plx_topo_open leaves
- * out; a topology from XML has them if it was exported with them.
- * Thread: setup. Return: the node; -1 unknown. */
-int plx_topo_rdma_node(const struct plx_topo *topo, const char *name);
+/** The same by hwloc's I/O locality, and where that does not tell, on this host, plx_device_node.
+ * Loads the host's devices for it (about 1 ms), which plx_topo_open leaves out; a topology from XML
+ * has them if it was exported with them, but no PCI addresses.
+ * Thread: setup. Return: the node; -1 unknown; -ENODEV no such device. */
+int plx_topo_device_node(const struct plx_topo *topo, const char *name);
 
 struct plx_rdma_gid {
 	unsigned port, index;
@@ -210,15 +209,23 @@ struct plx_lcore_map {
  *     item  = set [ "@" set ]
  *     set   = range | "(" range *( "," range ) ")"
  *     range = number [ "-" number ]              also descending: 3-1
+ *           | "all" | "node:" number | "near:" device
  *
  * Without "@", `0-3,8` is lcores 0,1,2,3,8, each on the CPU of the same number, and `(0,6)` is
  * lcores 0 and 6, each on both CPUs. `2@5` is lcore 2 on CPU 5; `(0-1)@0` lcores 0 and 1, both on
  * CPU 0; `2@(5-7)` lcore 2 on any of CPUs 5 to 7. Blanks are allowed around every token.
  *
+ * Names stand for CPUs that this process may use: `all` for each of them, `node:1` for those of
+ * NUMA node 1, and `near:` with a device as for plx_device_node for those of its node. So `node:1`
+ * is an lcore on each CPU of the node, with the CPU's number, and `0-1@near:eth0` lcores 0 and 1 on
+ * any CPU near eth0. They do not stand before "@".
+ *
  * option: how the user named it ("-l", "--lcores", "lcores in FILE:7"), for the error text, which
  * names the option, the text, the column (from 1) and what is allowed there.
+ * topo: where the names are looked up.
  * Ownership: free *map_out with plx_lcore_map_fini. Thread: setup. Return: 0; -EINVAL; -ENOMEM. */
-int plx_lcore_map_parse_list(const char *option, const char *text, struct plx_lcore_map *map_out);
+int plx_lcore_map_parse_list(const char *option, const char *text, const struct plx_topo *topo,
+			     struct plx_lcore_map *map_out);
 
 /** Parse a hexadecimal mask of CPUs, any width, "0x" optional: lcore n on CPU n for each bit n.
  * "_" separates digits anywhere; "," as the kernel writes masks, with 8 digits after each, because

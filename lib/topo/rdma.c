@@ -202,7 +202,7 @@ static int node_of(const char *root, const struct plx_rdma_device *device)
 	return node;
 }
 
-static bool read_device(const char *root, const char *name, struct plx_rdma_device *device)
+bool topo_rdma_read(const char *root, const char *name, struct plx_rdma_device *device)
 {
 	*device = (struct plx_rdma_device){.node = -1};
 	if (!copy_name(device->name, sizeof(device->name), name))
@@ -224,7 +224,7 @@ unsigned plx_rdma_devices(const char *root, struct plx_rdma_device *devices, uns
 	struct names names = list_names(root, CLASS);
 
 	for (int i = 0; i < names.count; i++) {
-		if (count >= max || read_device(root, names.entries[i]->d_name, &devices[count]))
+		if (count >= max || topo_rdma_read(root, names.entries[i]->d_name, &devices[count]))
 			count++;
 	}
 	free_names(&names);
@@ -245,17 +245,4 @@ const char *plx_rdma_transport_name(enum plx_rdma_transport transport)
 	static const char *const names[] = {"unknown", "InfiniBand", "iWARP", "usNIC", "its own"};
 
 	return (unsigned)transport < PLX_ARRAY_LEN(names) ? names[transport] : names[0];
-}
-
-int plx_rdma_node(const char *name)
-{
-	struct plx_rdma_device device;
-
-	if (!name[0] || name[0] == '.' || strchr(name, '/'))
-		return -1;
-	int node = topo_read_node(CLASS "/%s/device", name);
-
-	if (node < 0 && read_device("", name, &device))
-		node = device.node;
-	return node;
 }

@@ -24,6 +24,12 @@ bool topo_read(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4)
  * or of the one above it; -1 unknown. path: made from format. */
 int topo_read_node(const char *format, ...) PLX_PRINTF(1, 2);
 
+/** As plx_device_node. root: stands for "/". */
+int topo_kernel_node(const char *root, const char *name);
+
+/** Read an RDMA device below root. Return: false: the name is too long. */
+bool topo_rdma_read(const char *root, const char *name, struct plx_rdma_device *device);
+
 /* A list of items written into a bounded buffer. One that does not fit is cut after its last whole
  * item and ends in "...", so that a cut list is never taken for a complete one. */
 struct topo_text {
@@ -66,6 +72,11 @@ int topo_fail_at(const char *option, const char *text, const char *at, const cha
 /** Fail: at `at` stands something else than `expected`. hint: what to do, or "". */
 int topo_fail_expected(const char *option, const char *text, const char *at, const char *expected,
 		       const char *hint);
+
+/** Read "all", "node:1" or "near:eth0" at *at, which moves past it. Return: 1; 0 none of them is
+ * there; -EINVAL. */
+int topo_parse_cpu_name(const char *option, const char *text, const char **at,
+			const struct plx_topo *topo, struct plx_cpuset *cpus_out);
 
 /** Past blanks. */
 const char *topo_skip_blanks(const char *at);

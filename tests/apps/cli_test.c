@@ -72,6 +72,8 @@ static const struct row rows[] = {
 	{{PROBE, "--verbose", "--count", "9", "--", "--lcores", "7@%cpu", "--size", "1M"}, 0,
 	 {"lcore 7 cpu %cpu main\n", " count 9 size 1048576 "}, {0}},
 	{{PROBE, "--verbose", "--pause", "1.5s"}, 0, {" pause 1500000000 "}, {0}},
+	{{PROBE, "-c", "0x%mask"}, 0, {"lcore %cpu cpu %cpu main\n"}, {0}},
+	{{PROBE, "--coremask=%mask", "--huge=none"}, 0, {"lcore %cpu cpu %cpu main\n"}, {0}},
 	{{PROBE, "-l", "(1,4)@%cpu", "--main-lcore", "4"}, 0,
 	 {"lcore 1 cpu %cpu\n", "lcore 4 cpu %cpu main\n"},
 	 {"eal: warning: lcores 1,4 share CPU %cpu: "}},
@@ -93,6 +95,7 @@ static const struct row rows[] = {
 	  "idle event\nmemory"}, {0}},
 	{{PROBE, "--dry-run", "--idle", "sleep"}, 2, {0},
 	 {"--idle sleep: 'sleep' is no way to be idle; give poll, event or adaptive", TRY}},
+	{{PROBE, "--dry-run", "-l", "0@all"}, 0, {"lcore 0: CPU %cpu"}, {0}},
 	{{PROBE, "--dry-run", "-l", "0@4095"}, 2, {0}, {"cli-probe: -l 0@4095: CPU 4095 ", TRY}},
 	{{PROBE, "--dry-run", "--provider", "x"}, 2, {0}, {"--provider x: unknown provider", TRY}},
 
@@ -101,6 +104,8 @@ static const struct row rows[] = {
 	{{PROBE, "--lcores", "0,,1"}, 2, {0}, {"--lcores 0,,1: column 3: "}},
 	{{PROBE, "-l", "abc"}, 2, {0}, {"-l abc: column 1: "}},
 	{{PROBE, "-l", "0@4095"}, 2, {0}, {"-l 0@4095: CPU 4095 ", "(allowed: ", "); give "}},
+	{{PROBE, "-l", "node:9999"}, 2, {0}, {"-l node:9999: column 6: there is no such NUMA node; the nodes are "}},
+	{{PROBE, "-l", "near:plx_none0"}, 2, {0}, {"-l near:plx_none0: column 6: there is no such device; "}},
 	{{PROBE, "-l", "9999@%cpu"}, 2, {0}, {"-l 9999@%cpu: column 1: "}},
 	{{PROBE, "-c", "0xg"}, 2, {0}, {"-c 0xg: column 3: "}},
 	{{PROBE, "--coremask=0"}, 2, {0}, {"--coremask 0: "}},
@@ -188,6 +193,9 @@ static char *expand(const char *text)
 		if (strncmp(text, "%cpu", 4) == 0) {
 			fprintf(stream, "%u", first_cpu);
 			text += 4;
+		} else if (strncmp(text, "%mask", 5) == 0) {
+			fprintf(stream, "%x%.*d", 1U << first_cpu % 4, (int)first_cpu / 4, 0);
+			text += 5;
 		} else if (strncmp(text, "%dir", 4) == 0) {
 			fputs(dir, stream);
 			text += 4;

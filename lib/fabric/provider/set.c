@@ -115,7 +115,7 @@ static struct plx_set *find(struct plx_fabric_lcore *home, const struct plx_fabr
 static void warn_apart(const struct plx_set *set)
 {
 	int lcore = plx_lcore_node(set->home->id);
-	int device = set->device[0] ? plx_rdma_node(set->device) : -1;
+	int device = set->device[0] ? plx_device_node(set->device) : -1;
 
 	if (lcore >= 0 && device >= 0 && lcore != device)
 		plx_log(&fabric_log, PLX_LOG_WARNING,

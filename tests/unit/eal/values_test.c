@@ -154,7 +154,7 @@ PLX_TEST(main_lcore_is_one_of_the_map)
 	struct plx_lcore_map map;
 	uint32_t id = 99;
 
-	assert_int_equal(plx_lcore_map_parse_list("-l", "2-3,7", &map), 0);
+	assert_int_equal(plx_lcore_map_parse_list("-l", "2-3,7", *state, &map), 0);
 	assert_int_equal(eal_main_lcore_value(&conf, &map, &id), 0);
 	assert_int_equal(id, 2);
 	conf.main_lcore = "7";

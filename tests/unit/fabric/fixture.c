@@ -153,7 +153,7 @@ static void leave_eventfds(unsigned cpu)
 		return;
 	done = true;
 	snprintf(list, sizeof(list), "0@%u,1@%u", cpu, cpu);
-	assert_int_equal(plx_lcore_map_parse_list("-l", list, &map), 0);
+	assert_int_equal(plx_lcore_map_parse_list("-l", list, topo, &map), 0);
 
 	struct plx_lcore_conf lcores = {.topo = topo, .map = &map, .main_lcore = PLX_LCORE_NONE};
 
@@ -183,7 +183,7 @@ void fixture_start_as(const struct plx_fabric_conf *fabric, bool two_lcores)
 	leave_eventfds(first);
 	descriptors_before = open_descriptors();
 	snprintf(list, sizeof(list), two_lcores ? "0@%u,1@%u" : "0@%u", first, second);
-	assert_int_equal(plx_lcore_map_parse_list("-l", list, &map), 0);
+	assert_int_equal(plx_lcore_map_parse_list("-l", list, topo, &map), 0);
 	assert_int_equal(plx_mem_init(&mem), 0);
 
 	struct plx_lcore_conf lcores = {.topo = topo, .map = &map, .main_lcore = PLX_LCORE_NONE};

@@ -6,6 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static struct plx_topo *topo; /* CPUs 0-3 on node 0, 4-7 on node 1 */
+
+static int open_topo(void **state)
+{
+	return plx_topo_open("synthetic:numa:2 core:4 pu:1", &topo);
+}
+
+static int close_topo(void **state)
+{
+	plx_topo_close(topo);
+	return 0;
+}
+
 /* What a list means, spelled out without any of the parser's short forms: "lcore@cpus;..." */
 static char *describe(const struct plx_lcore_map *map, char out[4096])
 {
@@ -46,13 +59,20 @@ PLX_TEST(lists_mean_what_the_grammar_says)
 		{"2@(5,5,7-6)", "2@5-7"},
 		{"(1,3)@(7,0)", "1@0,7;3@0,7"},
 		{"0@1,1@0", "0@1;1@0"},
+		{"all", "0@0;1@1;2@2;3@3;4@4;5@5;6@6;7@7"},
+		{"node:1", "4@4;5@5;6@6;7@7"},
+		{"node:01, 0", "0@0;4@4;5@5;6@6;7@7"},
+		{"(node:0)", "0@0-3;1@0-3;2@0-3;3@0-3"},
+		{"9@node:1", "9@4-7"},
+		{"0-1@all,2@3", "0@0-7;1@0-7;2@3"},
+		{"0 @ ( node:0 , 6 )", "0@0-3,6"},
 		{" 0 - 1 , ( 2 , 3 ) @ ( 4 ) ,\t5 ", "0@0;1@1;2@4;3@4;5@5"},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
 		struct plx_lcore_map map;
 		char meaning[4096];
-		int rc = plx_lcore_map_parse_list("-l", cases[i].text, &map);
+		int rc = plx_lcore_map_parse_list("-l", cases[i].text, topo, &map);
 
 		if (rc)
 			fail_msg("'%s': %s", cases[i].text, plx_error());
@@ -65,7 +85,7 @@ PLX_TEST(a_full_list_has_every_lcore)
 {
 	struct plx_lcore_map map;
 
-	assert_int_equal(plx_lcore_map_parse_list("-l", "255-0", &map), 0);
+	assert_int_equal(plx_lcore_map_parse_list("-l", "255-0", topo, &map), 0);
 	assert_int_equal(map.count, PLX_LCORE_MAX);
 	for (uint32_t i = 0; i < map.count; i++) {
 		assert_int_equal(map.places[i].lcore_id, i);
@@ -137,6 +157,32 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 		{"0@(1,7-5000)", "column 8: CPU 5000 is out of range; CPU ids are 0 to 4095"},
 		{"4096", "column 1: 4096 is out of range; lcore ids are 0 to 255, CPU ids are 0 "
 			 "to 4095"},
+		{"abc",
+		 "column 1: found 'a' where a number or '(' is expected; names are all, node:N "
+		 "and near:DEVICE"},
+		{"alle", "column 4: found 'e' where ',', '@' or the end is expected"},
+		{"all-3", "column 4: found '-' where"},
+		{"node:",
+		 "column 6: found the end where the number of a NUMA node is expected; as in "
+		 "node:0"},
+		{"0,node:-1", "column 8: found '-' where the number of a NUMA node"},
+		{"node:2", "column 6: there is no such NUMA node; the nodes are 0-1"},
+		{"node:18446744073709551616", "column 6: there is no such NUMA node"},
+		{"node:0x", "column 7: found 'x'"},
+		{"node:0-1", "column 7: found '-' where ',', '@' or the end is expected"},
+		{"3,node:0", "column 3: lcore 3 is given twice"},
+		{"all,all", "column 5: lcore 0 is given twice"},
+		{"0-3@1,node:1@2", "column 7: found the name of CPUs where lcore ids stand; names "
+				   "stand after '@', as in 0@node:0, or alone"},
+		{"0@node:1@2", "an item has one '@'"},
+		{"near:", "column 6: found the end where a device is expected; as in near:eth0"},
+		{"near:/etc", "column 6: found '/' where a device"},
+		{"0@near:..",
+		 "column 8: there is no such device; give a network interface, an RDMA "
+		 "device, or a PCI address"},
+		{"near:none0,1", "column 6: there is no such device"},
+		{"near:0123456789012345678901234567890123456789012345678901234567890123456789",
+		 "column 6: there is no such device"},
 		{"4294967296", "column 1: 4294967296 is out of range"},
 		{"0-18446744073709551617", "column 3: 18446744073709551617 is out of range"},
 		{"0@99999999999999999999999", "column 3: CPU 99999999999999999999... is out of "
@@ -146,7 +192,7 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
 		struct plx_lcore_map map;
 
-		if (plx_lcore_map_parse_list("-l", cases[i].text, &map) != -EINVAL)
+		if (plx_lcore_map_parse_list("-l", cases[i].text, topo, &map) != -EINVAL)
 			fail_msg("'%s' was taken", cases[i].text);
 		assert_error_has(cases[i].error);
 		assert_true(strncmp(plx_error(), "-l ", 3) == 0);
@@ -157,7 +203,7 @@ PLX_TEST(an_error_names_the_option_as_the_user_did)
 {
 	struct plx_lcore_map map;
 
-	assert_fails(plx_lcore_map_parse_list("lcores in a.conf:7", "0,0", &map), -EINVAL,
+	assert_fails(plx_lcore_map_parse_list("lcores in a.conf:7", "0,0", topo, &map), -EINVAL,
 		     "lcores in a.conf:7 0,0: column 3: lcore 0 is given twice");
 }
 
@@ -165,7 +211,7 @@ PLX_TEST(a_failed_parse_leaves_the_map_alone)
 {
 	struct plx_lcore_map map = {.count = 77};
 
-	assert_int_equal(plx_lcore_map_parse_list("-l", "0,1,x", &map), -EINVAL);
+	assert_int_equal(plx_lcore_map_parse_list("-l", "0,1,x", topo, &map), -EINVAL);
 	assert_int_equal(map.count, 77);
 	assert_null(map.places);
 }
@@ -195,7 +241,8 @@ PLX_TEST(huge_texts_get_short_errors)
 
 		memset(text, cases[i].fill, size);
 		strcpy(text + size, cases[i].end);
-		assert_fails(plx_lcore_map_parse_list("-l", text, &map), -EINVAL, cases[i].error);
+		assert_fails(plx_lcore_map_parse_list("-l", text, topo, &map), -EINVAL,
+			     cases[i].error);
 		assert_true(strlen(plx_error()) < 250);
 	}
 	free(text);
@@ -208,9 +255,9 @@ PLX_TEST(leading_zeros_are_no_overflow)
 
 	memset(text, '0', 5000);
 	strcpy(text + 5000, "7");
-	assert_int_equal(plx_lcore_map_parse_list("-l", text, &map), 0);
+	assert_int_equal(plx_lcore_map_parse_list("-l", text, topo, &map), 0);
 	assert_string_equal(describe(&map, meaning), "7@7");
 	plx_lcore_map_fini(&map);
 }
 
-PLX_TEST_MAIN()
+PLX_TEST_MAIN_WITH(open_topo, close_topo)

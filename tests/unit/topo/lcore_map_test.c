@@ -6,6 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define EIGHT "synthetic:numa:2 core:4 pu:1"
+
+static struct plx_topo *eight;
+
+static int open_topo(void **state)
+{
+	return plx_topo_open(EIGHT, &eight);
+}
+
+static int close_topo(void **state)
+{
+	plx_topo_close(eight);
+	return 0;
+}
+
 /* Writing ---------------------------------------------------------------------------------- */
 
 PLX_TEST(maps_are_written_in_short_form)
@@ -30,7 +45,7 @@ PLX_TEST(maps_are_written_in_short_form)
 		struct plx_lcore_map map;
 		char out[128];
 
-		assert_int_equal(plx_lcore_map_parse_list("-l", cases[i].text, &map), 0);
+		assert_int_equal(plx_lcore_map_parse_list("-l", cases[i].text, eight, &map), 0);
 		assert_string_equal(plx_lcore_map_format(&map, out, sizeof(out)), cases[i].written);
 		plx_lcore_map_fini(&map);
 	}
@@ -89,7 +104,7 @@ PLX_TEST(a_written_map_parses_to_the_same_map)
 
 		map = random_map(&seed, rarities[i % PLX_ARRAY_LEN(rarities)]);
 		plx_lcore_map_format(&map, out, sizeof(out));
-		assert_works(plx_lcore_map_parse_list("-l", out, &again));
+		assert_works(plx_lcore_map_parse_list("-l", out, eight, &again));
 		assert_same_map(&map, &again);
 		plx_lcore_map_fini(&again);
 		plx_lcore_map_fini(&map);
@@ -101,13 +116,14 @@ PLX_TEST(a_map_that_does_not_fit_never_parses)
 	struct plx_lcore_map map, again;
 	char whole[64], out[64];
 
-	assert_int_equal(plx_lcore_map_parse_list("-l", "0-3,5@(7,9),(10-11)@3,20", &map), 0);
+	assert_int_equal(plx_lcore_map_parse_list("-l", "0-3,5@(7,9),(10-11)@3,20", eight, &map),
+			 0);
 	size_t len = strlen(plx_lcore_map_format(&map, whole, sizeof(whole)));
 
 	for (size_t size = 1; size <= len; size++) {
 		plx_lcore_map_format(&map, out, size);
 		assert_true(strlen(out) < size);
-		assert_int_equal(plx_lcore_map_parse_list("-l", out, &again), -EINVAL);
+		assert_int_equal(plx_lcore_map_parse_list("-l", out, eight, &again), -EINVAL);
 	}
 	assert_string_equal(plx_lcore_map_format(&map, out, 12), "0-3,...");
 	assert_string_equal(plx_lcore_map_format(&map, out, len + 1), whole);
@@ -149,15 +165,13 @@ static int check(const char *source, const char *option, const char *text)
 	if (strcmp(option, "-c") == 0)
 		assert_int_equal(plx_lcore_map_parse_mask(option, text, &map), 0);
 	else
-		assert_int_equal(plx_lcore_map_parse_list(option, text, &map), 0);
+		assert_int_equal(plx_lcore_map_parse_list(option, text, topo, &map), 0);
 	int rc = plx_lcore_map_check(option, text, topo, &map);
 
 	plx_lcore_map_fini(&map);
 	plx_topo_close(topo);
 	return rc;
 }
-
-#define EIGHT "synthetic:numa:2 core:4 pu:1"
 
 PLX_TEST(maps_on_allowed_cpus_pass)
 {
@@ -238,4 +252,4 @@ PLX_TEST(advice_that_would_be_too_long_names_one_lcore)
 	assert_error_has("...: CPU 999");
 }
 
-PLX_TEST_MAIN()
+PLX_TEST_MAIN_WITH(open_topo, close_topo)

@@ -2,7 +2,7 @@
 /* RDMA devices of hosts that are made up: files below a temporary folder, and XML. */
 #include "folder.h"
 
-#include "plx_topo.h"
+#include "topo_priv.h"
 
 #include <hwloc.h>
 #include <stdio.h>
@@ -197,7 +197,22 @@ PLX_TEST(a_name_that_is_no_device_has_no_node)
 	static const char *const names[] = {"", ".", "..", "../net", "no/such", "plx_none0"};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++)
-		assert_int_equal(plx_rdma_node(names[i]), -1);
+		assert_int_equal(plx_device_node(names[i]), -ENODEV);
+}
+
+MADE_UP(interfaces_and_pci_addresses_have_nodes_too)
+{
+	put(IB "/rxe0/parent", "eth1");
+	put(IB "/rxe0/ports/1/state", "4: ACTIVE");
+	put("/sys/class/net/eth1/device/numa_node", "1");
+	put("/sys/class/net/lo/mtu", "65536");
+	put("/sys/bus/pci/devices/0000:3b:00.0/numa_node", "2");
+	assert_int_equal(topo_kernel_node(root, "rxe0"), 1);
+	assert_int_equal(topo_kernel_node(root, "eth1"), 1);
+	assert_int_equal(topo_kernel_node(root, "lo"), -1);
+	assert_int_equal(topo_kernel_node(root, "0000:3b:00.0"), 2);
+	assert_int_equal(topo_kernel_node(root, "3b:00.0"), -ENODEV);
+	assert_int_equal(topo_kernel_node(root, "../net/eth1"), -ENODEV);
 }
 
 /* Opening them ----------------------------------------------------------------------------- */
@@ -231,7 +246,7 @@ PLX_TEST(the_devices_of_this_host_answer)
 		struct plx_rdma_details details = {0};
 		int rc = plx_rdma_probe(&devices[i], &details);
 
-		assert_int_equal(plx_rdma_node(devices[i].name), devices[i].node);
+		assert_int_equal(plx_device_node(devices[i].name), devices[i].node);
 		if (rc)
 			assert_error_has(devices[i].name);
 		else
@@ -281,8 +296,8 @@ PLX_TEST(a_device_belongs_to_the_node_of_its_package)
 	struct plx_topo *topo = topo_with("pack:2 [numa] core:2 pu:1", "Package", 1,
 					  OPENFABRICS("mlx5_0"));
 
-	assert_int_equal(plx_topo_rdma_node(topo, "mlx5_0"), 1);
-	assert_int_equal(plx_topo_rdma_node(topo, "mlx5_1"), -1);
+	assert_int_equal(plx_topo_device_node(topo, "mlx5_0"), 1);
+	assert_int_equal(plx_topo_device_node(topo, "mlx5_1"), -ENODEV);
 	plx_topo_close(topo);
 }
 
@@ -292,7 +307,42 @@ PLX_TEST(a_device_of_several_nodes_is_of_none)
 					  OPENFABRICS("mlx5_0"));
 
 	assert_int_equal(plx_topo_node_count(topo), 2);
-	assert_int_equal(plx_topo_rdma_node(topo, "mlx5_0"), -1);
+	assert_int_equal(plx_topo_device_node(topo, "mlx5_0"), -1);
+	plx_topo_close(topo);
+}
+
+static void assert_list(const struct plx_topo *topo, const char *text, const char *written)
+{
+	struct plx_lcore_map map;
+	char out[64];
+
+	assert_works(plx_lcore_map_parse_list("-l", text, topo, &map));
+	assert_string_equal(plx_lcore_map_format(&map, out, sizeof(out)), written);
+	plx_lcore_map_fini(&map);
+}
+
+PLX_TEST(a_core_list_names_the_cpus_near_a_device)
+{
+	struct plx_topo *topo = topo_with("pack:2 [numa] core:2 pu:1", "Package", 1,
+					  OPENFABRICS("mlx5_0"));
+
+	assert_list(topo, "near:mlx5_0", "2-3");
+	assert_list(topo, "0-1@near:mlx5_0", "(0-1)@(2-3)");
+	plx_topo_close(topo);
+}
+
+PLX_TEST(a_device_near_no_node_is_near_no_cpus_unless_there_is_one_node)
+{
+	struct plx_topo *topo = topo_with("pack:1 group:2 [numa] core:2 pu:1", "Package", 0,
+					  OPENFABRICS("mlx5_0"));
+	struct plx_lcore_map map;
+
+	assert_fails(plx_lcore_map_parse_list("-l", "near:mlx5_0", topo, &map), -EINVAL,
+		     "-l near:mlx5_0: column 6: the system does not know which NUMA node the "
+		     "device is near; give node:N, or CPUs");
+	plx_topo_close(topo);
+	topo = topo_with("pack:1 [numa] core:4 pu:1", "Package", 0, OPENFABRICS("mlx5_0"));
+	assert_list(topo, "near:mlx5_0", "0-3");
 	plx_topo_close(topo);
 }
 
@@ -303,10 +353,10 @@ PLX_TEST(the_topology_of_this_host_agrees_with_the_kernel)
 	struct plx_topo *topo;
 
 	assert_int_equal(plx_topo_open(NULL, &topo), 0);
-	assert_int_equal(plx_topo_rdma_node(topo, "plx_none0"), -1);
+	assert_int_equal(plx_topo_device_node(topo, "plx_none0"), -ENODEV);
 	for (unsigned i = 0; i < count && i < PLX_ARRAY_LEN(devices); i++) {
 		if (devices[i].node >= 0)
-			assert_int_equal(plx_topo_rdma_node(topo, devices[i].name),
+			assert_int_equal(plx_topo_device_node(topo, devices[i].name),
 					 devices[i].node);
 	}
 	plx_topo_close(topo);

@@ -309,7 +309,8 @@ PLX_TEST(a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
 		struct plx_lcore_map map;
 
-		assert_int_equal(plx_lcore_map_parse_list("--lcores", cases[i].text, &map), 0);
+		assert_int_equal(plx_lcore_map_parse_list("--lcores", cases[i].text, topo, &map),
+				 0);
 		assert_fails(plx_lcore_map_check("--lcores", cases[i].text, topo, &map), -EINVAL,
 			     cases[i].error);
 		plx_lcore_map_fini(&map);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The names in a core list that stand for CPUs: "all", "node:1", "near:eth0". */
+#include "topo_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICE_BYTES 64
+
+/* Where the name stands, for errors. */
+struct place {
+	const char *option, *text, *at;
+	const struct plx_topo *topo;
+};
+
+static int fail_node(const struct place *place, const char *number)
+{
+	struct plx_cpuset nodes = {{0}};
+	char list[128];
+
+	for (unsigned i = 0; i < plx_topo_node_count(place->topo); i++) {
+		unsigned node = (unsigned)plx_topo_node_id(place->topo, i);
+
+		if (node < PLX_CPU_MAX)
+			plx_cpuset_add(&nodes, node);
+	}
+	return topo_fail_at(place->option, place->text, number,
+			    "there is no such NUMA node; the nodes are %s",
+			    plx_cpuset_format(&nodes, list, sizeof(list)));
+}
+
+/* Of the node's CPUs those that are allowed. */
+static int node_cpus(const struct place *place, int node, struct plx_cpuset *cpus_out)
+{
+	const struct plx_cpuset *allowed = plx_topo_allowed(place->topo);
+	struct plx_cpuset all = plx_topo_node_cpus(place->topo, node);
+	char list[128], allowed_list[128];
+
+	*cpus_out = topo_cpuset_and(&all, allowed);
+	if (plx_cpuset_count(cpus_out))
+		return 1;
+	return topo_fail_at(place->option, place->text, place->at,
+			    "NUMA node %d has no CPU that this process may use (CPUs there: %s; "
+			    "allowed: %s); take another node, or widen the cpuset",
+			    node, plx_cpuset_format(&all, list, sizeof(list)),
+			    plx_cpuset_format(allowed, allowed_list, sizeof(allowed_list)));
+}
+
+static int parse_node(const struct place *place, const char **at, struct plx_cpuset *cpus_out)
+{
+	const char *number = *at;
+	size_t digits = strspn(number, "0123456789");
+	unsigned long id = strtoul(number, NULL, 10); /* ULONG_MAX where it does not fit */
+
+	if (!digits)
+		return topo_fail_expected(place->option, place->text, number,
+					  "the number of a NUMA node", "as in node:0");
+	*at += digits;
+	for (unsigned i = 0; i < plx_topo_node_count(place->topo); i++) {
+		int node = plx_topo_node_id(place->topo, i);
+
+		if ((unsigned long)node == id)
+			return node_cpus(place, node, cpus_out);
+	}
+	return fail_node(place, number);
+}
+
+static int parse_near(const struct place *place, const char **at, struct plx_cpuset *cpus_out)
+{
+	const char *device = *at;
+	size_t len = strspn(device, "0123456789abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.:-");
+	char name[DEVICE_BYTES];
+	int node = -ENODEV;
+
+	if (!len)
+		return topo_fail_expected(place->option, place->text, device, "a device",
+					  "as in near:eth0, near:mlx5_0 or near:0000:3b:00.0");
+	*at += len;
+	if (len < sizeof(name)) {
+		memcpy(name, device, len);
+		name[len] = '\0';
+		node = plx_topo_device_node(place->topo, name);
+	}
+	if (node == -ENODEV)
+		return topo_fail_at(place->option, place->text, device,
+				    "there is no such device; give a network interface, an RDMA "
+				    "device, or a PCI address with its domain, as in 0000:3b:00.0");
+	if (node < 0 && plx_topo_node_count(place->topo) == 1)
+		node = plx_topo_node_id(place->topo, 0);
+	if (node >= 0)
+		return node_cpus(place, node, cpus_out);
+	return topo_fail_at(place->option, place->text, device,
+			    "the system does not know which NUMA node the device is near; give "
+			    "node:N, or CPUs");
+}
+
+int topo_parse_cpu_name(const char *option, const char *text, const char **at,
+			const struct plx_topo *topo, struct plx_cpuset *cpus_out)
+{
+	const struct place place = {option, text, *at, topo};
+
+	if (strncmp(*at, "all", 3) == 0) {
+		*at += 3;
+		*cpus_out = *plx_topo_allowed(topo);
+		return 1;
+	}
+	if (strncmp(*at, "node:", 5) == 0) {
+		*at += 5;
+		return parse_node(&place, at, cpus_out);
+	}
+	if (strncmp(*at, "near:", 5) == 0) {
+		*at += 5;
+		return parse_near(&place, at, cpus_out);
+	}
+	return 0;
+}
