@@ -186,27 +186,47 @@ bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *ow
 	       memcmp(&there, &here, sizeof(here)) == 0;
 }
 
-/* The kernel reaches an address of this host from that address itself, or from a loopback one. */
-bool address_is_here(const char *address)
+/* Of "host:port" with a number as its host. Return: 0; -EINVAL. */
+static int address_parse(const char *address, struct sockaddr_storage *out)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST}, *found;
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
-	struct sockaddr_storage own = {0};
+	int rc = address_split("look for", address, host, port);
+
+	if (rc)
+		return rc;
+	if (getaddrinfo(host, port, &hints, &found) != 0)
+		return bad_address("look for", address, "its host is not a number");
+	*out = (struct sockaddr_storage){0};
+	memcpy(out, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	return 0;
+}
+
+/* The kernel reaches an address of this host from that address itself, or from a loopback one. */
+bool address_is_here(const char *address)
+{
+	struct sockaddr_storage peer, own = {0};
 	socklen_t own_bytes = sizeof(own);
-	bool is_here = false;
+	bool is_here;
 	int fd;
 
-	if (address_split("look for", address, host, port) != 0 ||
-	    getaddrinfo(host, port, &hints, &found) != 0)
+	if (address_parse(address, &peer) != 0)
 		return false;
-	fd = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0 && /* sends nothing */
-	    getsockname(fd, (struct sockaddr *)&own, &own_bytes) == 0)
-		is_here = address_is_same_host(found->ai_addr, (struct sockaddr *)&own);
-	if (fd >= 0)
-		close(fd);
-	freeaddrinfo(found);
+	fd = socket(peer.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	is_here = connect(fd, (struct sockaddr *)&peer, sizeof(peer)) == 0 && /* sends nothing */
+		  getsockname(fd, (struct sockaddr *)&own, &own_bytes) == 0 &&
+		  address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
+	close(fd);
 	return is_here;
+}
+
+int plx_link_peer_sockaddr(const struct plx_link *link, struct sockaddr_storage *peer_out)
+{
+	ASSERT_OWNER(link->home->id);
+	return address_parse(link->peer, peer_out);
 }
 
 bool plx_link_is_same_host(const struct plx_link *link)

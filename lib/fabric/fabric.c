@@ -275,6 +275,18 @@ int fabric_missing(void)
 	return closing || (lcores[id] && lcores[id]->draining) ? -ESHUTDOWN : -ENOMEM;
 }
 
+struct plx_link *plx_link_next(const struct plx_link *link)
+{
+	uint32_t id = plx_lcore_id();
+	struct plx_link *next = link ? link->next : NULL;
+
+	if (!link && id != PLX_LCORE_NONE && lcores[id])
+		next = lcores[id]->links;
+	while (next && !next->told)
+		next = next->next;
+	return next;
+}
+
 uint32_t plx_fabric_open_count(void)
 {
 	uint32_t id = plx_lcore_id();

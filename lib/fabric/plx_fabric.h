@@ -137,6 +137,7 @@ enum plx_link_reason {
 	PLX_LINK_TIMEOUT,     /**< the peer did not answer plx_link_close in time */
 	PLX_LINK_LOCAL,       /**< a failure on this side: memory, descriptors, the provider */
 	PLX_LINK_REASON_COUNT,
+	PLX_LINK_REASON_NONE = PLX_LINK_REASON_COUNT, /**< it has not ended */
 };
 
 /** One word or two for people: "closed", "refused", ... */
@@ -327,15 +328,28 @@ bool plx_link_is_same_host(const struct plx_link *link);
  * PLX_LINK_HELLO_MAX. Valid from on_hello on, as long as the link. Thread: owner. */
 const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out);
 
+/** Why it ended: what on_close gets, from when sends fail for it. PLX_LINK_REASON_NONE: it has not.
+ * Thread: owner. */
+enum plx_link_reason plx_link_reason(const struct plx_link *link);
+
 /** The peer's address, "192.0.2.1:7000"; valid as long as the link. */
 const char *plx_link_peer(const struct plx_link *link);
+
+/** The same as a value: AF_INET or AF_INET6. Thread: owner. Return: 0; -EINVAL the provider did not
+ * tell the address. */
+struct sockaddr_storage;
+int plx_link_peer_sockaddr(const struct plx_link *link, struct sockaddr_storage *peer_out);
 
 /** The text of on_close for a line that names the peer already: what follows the peer's address,
  * such as "went away without closing"; else all of it. Thread: owner. */
 const char *plx_link_without_peer(const struct plx_link *link, const char *text);
 
-/** "tcp (libfabric plx_tcp)": driver and provider. Until the link is open it may change, and the
- * text go; from on_open on it is valid as long as the link. */
+/** The driver, "tcp", as plx_link_attr.provider takes it: constant text. Until the link is open it
+ * may change. */
+const char *plx_link_driver(const struct plx_link *link);
+
+/** "tcp (libfabric plx_tcp)": driver and provider, for people. Until the link is open it may
+ * change, and the text go; from on_open on it is valid as long as the link. */
 const char *plx_link_provider(const struct plx_link *link);
 
 /** Why it is that one, in words: "the peer is on this host and offers it". It may change until the
@@ -362,6 +376,17 @@ struct plx_link_stats {
 };
 
 void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out);
+
+/** The next one of the calling lcore's links; after NULL: the first. Those of NetIO and of services
+ * are among them, to be looked at alone. All for which on_close is due; plx_link_connect, close and
+ * abort may be called meanwhile. Valid until the callback returns, outside of callbacks until the
+ * loop turns. For all of the process ask each lcore (plx_lcore_broadcast). Thread: an lcore;
+ * elsewhere there are none. */
+struct plx_link *plx_link_next(const struct plx_link *link);
+
+/** Each link of the calling lcore; see plx_link_next. */
+#define PLX_LINK_FOREACH(link) \
+	for (struct plx_link *link = plx_link_next(NULL); link; link = plx_link_next(link))
 
 /* Listeners -------------------------------------------------------------------------------- */
 
@@ -400,6 +425,9 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 
 /** Where it listens, with the real port; valid as long as the listener. */
 const char *plx_listener_address(const struct plx_listener *listener);
+
+/** That port; 0: of NULL. Thread: any. */
+unsigned plx_listener_port(const struct plx_listener *listener);
 
 struct plx_listener_stats {
 	uint64_t requests;      /**< connection requests */

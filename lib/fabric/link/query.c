@@ -59,14 +59,27 @@ uint32_t plx_link_unfinished(const struct plx_link *link)
 const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out)
 {
 	ASSERT_OWNER(link->home->id);
-	ASSERT_OWNER(link->home->id);
 	*length_out = link->peer_hello_length;
 	return link->peer_hello;
+}
+
+enum plx_link_reason plx_link_reason(const struct plx_link *link)
+{
+	/* One that was refused may go on elsewhere, until its end is told. */
+	bool has_ended = link->state >= LINK_LINGER && !(link->plan && link->told);
+
+	ASSERT_OWNER(link->home->id);
+	return has_ended ? link->reason : PLX_LINK_REASON_NONE;
 }
 
 const char *plx_link_peer(const struct plx_link *link)
 {
 	return link->peer;
+}
+
+const char *plx_link_driver(const struct plx_link *link)
+{
+	return link->driver->name;
 }
 
 const char *plx_link_provider(const struct plx_link *link)

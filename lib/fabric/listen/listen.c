@@ -422,6 +422,11 @@ const char *plx_listener_address(const struct plx_listener *listener)
 	return listener->address;
 }
 
+unsigned plx_listener_port(const struct plx_listener *listener)
+{
+	return listener ? listener->port : 0;
+}
+
 /* One that failed to listen is not in the list. */
 static void delist(struct plx_listener *listener)
 {

@@ -247,8 +247,6 @@ void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, vo
 static int start(struct acceptor *acceptor, const char *address, const struct plx_link_attr *link)
 {
 	struct plx_listen_attr attr = {.link = *link};
-	const char *colon;
-	int rc;
 
 	attr.link.events = &events;
 	attr.link.protocol = PLX_PROTOCOL_NETIO;
@@ -261,12 +259,7 @@ static int start(struct acceptor *acceptor, const char *address, const struct pl
 						     .role = (uint8_t)acceptor->owner->role,
 						     .message_max = acceptor->message_max,
 					     });
-	rc = plx_acceptor_listen(&acceptor->session, address, &attr, &acceptor->listener);
-	if (rc)
-		return rc;
-	colon = strrchr(plx_listener_address(acceptor->listener), ':');
-	acceptor->port = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
-	return 0;
+	return plx_acceptor_listen(&acceptor->session, address, &attr, &acceptor->listener);
 }
 
 int acceptor_listen(struct acceptor *acceptor, const char *what, const char *host, unsigned port,
@@ -310,7 +303,6 @@ static void close_links(struct acceptor *acceptor)
 {
 	plx_listener_close(acceptor->listener);
 	acceptor->listener = NULL;
-	acceptor->port = 0;
 	plx_acceptor_close_all(&acceptor->session);
 }
 

@@ -48,7 +48,6 @@ struct acceptor {
 	struct plx_listener *listener; /* NULL: does not listen */
 	uint64_t message_max;          /* that it accepts */
 	uint64_t next_id;
-	unsigned port;
 	struct plx_log_limit log_limit;
 	struct acceptor *next, **prev_next; /* of the lcore's */
 	char provider[64];

@@ -172,7 +172,7 @@ int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned 
 unsigned netio_listen_socket_port(const struct netio_listen_socket *socket)
 {
 	ASSERT_LOOP(socket->listener, socket->listener->acceptor.evloop);
-	return socket->listener ? socket->listener->acceptor.port : 0;
+	return socket->listener ? plx_listener_port(socket->listener->acceptor.listener) : 0;
 }
 
 void netio_listen_socket_fini(struct netio_listen_socket *socket)

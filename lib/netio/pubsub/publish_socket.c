@@ -158,7 +158,7 @@ int netio_publish_listen(struct netio_publish_socket *socket, const char *host, 
 unsigned netio_publish_socket_port(const struct netio_publish_socket *socket)
 {
 	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	return socket->core ? socket->core->acceptor.port : 0;
+	return socket->core ? plx_listener_port(socket->core->acceptor.listener) : 0;
 }
 
 void netio_publish_socket_fini(struct netio_publish_socket *socket)
@@ -204,7 +204,7 @@ int netio_unbuffered_publish_listen(struct netio_unbuffered_publish_socket *sock
 unsigned netio_unbuffered_publish_socket_port(const struct netio_unbuffered_publish_socket *socket)
 {
 	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	return socket->core ? socket->core->acceptor.port : 0;
+	return socket->core ? plx_listener_port(socket->core->acceptor.listener) : 0;
 }
 
 void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket *socket)

@@ -43,7 +43,7 @@ static void fresh_sides(void)
 
 static bool is_by(const struct plx_link *link, const char *driver)
 {
-	return strncmp(plx_link_provider(link), driver, strlen(driver)) == 0;
+	return strcmp(plx_link_driver(link), driver) == 0;
 }
 
 /* Both ends must be by that driver, and messages pass. */
@@ -263,8 +263,8 @@ TEST(a_name_that_is_taken_leaves_tcp)
 	char address[PLX_ADDRESS_MAX];
 
 	strcpy(address, plx_listener_address(listener));
+	in.sin_port = htons((uint16_t)plx_listener_port(listener));
 	plx_listener_close(listener);
-	in.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
 	shm_address_names((struct sockaddr *)&in, names, lengths);
 	assert_int_equal(bind(fd, (struct sockaddr *)&names[0], lengths[0]), 0);
 	listener = fixture_listen(address, NULL);
@@ -292,8 +292,8 @@ TEST(a_name_that_another_user_took_does_no_harm)
 		struct foreign other;
 
 		strcpy(address, plx_listener_address(listener));
+		in.sin_port = htons((uint16_t)plx_listener_port(listener));
 		plx_listener_close(listener);
-		in.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
 		shm_address_names((struct sockaddr *)&in, names, lengths);
 		other = foreign_bind(&names[0], lengths[0], SOCK_SEQPACKET, listens);
 		listener = fixture_listen(address, NULL);

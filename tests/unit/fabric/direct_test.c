@@ -504,7 +504,7 @@ static void a_peer_on_this_host_is_reached_by_one_that_has_it(void **state)
 		skip(); /* auto is TCP, and no device's address is needed for it */
 	fixture_start(NULL, false);
 	fixture_connect(fixture_listen(here("0"), &attr), &attr);
-	assert_non_null(strstr(plx_link_provider(client.link), "tcp"));
+	assert_string_equal(plx_link_driver(client.link), "tcp");
 	assert_true(plx_link_direct_max(client.link) > 0);
 	fixture_stop();
 }

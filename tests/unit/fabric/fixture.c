@@ -127,6 +127,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	struct side *side = user;
 
 	side->reason = reason;
+	side->reason_asked = plx_link_reason(link);
 	side->unfinished = plx_link_unfinished(link);
 	snprintf(side->text, sizeof(side->text), "%s", text);
 	side->link = NULL;

@@ -19,7 +19,8 @@ struct side {
 	uint64_t bytes;
 	unsigned suspect, heard; /* how often it was told */
 	enum plx_link_reason reason;
-	uint32_t unfinished; /* when it ended */
+	enum plx_link_reason reason_asked; /* plx_link_reason in on_close */
+	uint32_t unfinished;               /* when it ended */
 	char text[256];
 	uint8_t *last; /* copy of the newest message */
 	size_t last_len;

@@ -645,8 +645,8 @@ WITH_HONEST(raw_sockets_with_garbage_come_and_go)
 	if (is_provider_given())
 		skip(); /* of TCP */
 
-	unsigned port = (unsigned)atoi(strrchr(plx_listener_address(listener), ':') + 1);
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)plx_listener_port(listener))};
 	unsigned before = open_descriptors();
 	int fds[30];
 

@@ -56,7 +56,7 @@ static int stop(void **state)
 
 static void expect_link(const char *driver, const char *choice)
 {
-	assert_int_equal(strncmp(plx_link_provider(client.link), driver, strlen(driver)), 0);
+	assert_string_equal(plx_link_driver(client.link), driver);
 	assert_string_equal(plx_link_choice(client.link), choice);
 	assert_int_equal(client.opened, 1);
 	assert_int_equal(client.closed, 0);

@@ -311,11 +311,6 @@ static struct sockaddr_in loopback(uint16_t port)
 	};
 }
 
-static uint16_t listening_port(void)
-{
-	return (uint16_t)atoi(strrchr(plx_listener_address(listener), ':') + 1);
-}
-
 /* As where parts of messages come: reading them clears the descriptor. */
 static int arm_and_clear(struct plx_fabric_fids *fids)
 {
@@ -379,7 +374,7 @@ PLX_TEST(no_descriptor_to_accept_with_over_tcp)
 	fixture_start("tcp", true);
 	log_capture();
 	begin(CAP_NS);
-	to = loopback(listening_port());
+	to = loopback((uint16_t)plx_listener_port(listener));
 	descriptors_that_run_out_are_named("tcp", AF_INET, SOCK_STREAM, (struct sockaddr *)&to,
 					   sizeof(to));
 	end();
@@ -395,7 +390,7 @@ PLX_TEST(no_descriptor_to_accept_with_over_shm)
 	fixture_start("shm", true);
 	log_capture();
 	begin(CAP_NS);
-	of = loopback(listening_port());
+	of = loopback((uint16_t)plx_listener_port(listener));
 	shm_address_names((struct sockaddr *)&of, names, lengths);
 	descriptors_that_run_out_are_named("shm", AF_UNIX, SOCK_SEQPACKET,
 					   (struct sockaddr *)&names[0], lengths[0]);

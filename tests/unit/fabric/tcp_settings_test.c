@@ -52,7 +52,7 @@ static bool is_of_port(int fd, uint16_t port)
 /* The listener's, and one of each side. */
 static void expect_sockets(int level, int name, int value)
 {
-	uint16_t port = (uint16_t)atoi(strrchr(plx_listener_address(listener), ':') + 1);
+	uint16_t port = (uint16_t)plx_listener_port(listener);
 	unsigned count = 0;
 
 	for (int fd = 0; fd < 1024; fd++) {

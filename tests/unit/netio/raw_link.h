@@ -65,7 +65,7 @@ static inline unsigned raw_listen(struct plx_link_attr *attr, const struct wire_
 	raw_say(attr, greeting);
 	listen.link = *attr;
 	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, listener_out), 0);
-	return (unsigned)strtoul(strrchr(plx_listener_address(*listener_out), ':') + 1, NULL, 10);
+	return plx_listener_port(*listener_out);
 }
 
 #endif

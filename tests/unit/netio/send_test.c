@@ -568,13 +568,13 @@ SOCKET_TEST(each_cause_of_failed_attempts_is_logged_once)
 {
 	struct plx_listener *listener;
 	char address[64];
+	unsigned port;
 
-	raw_listen(&(struct plx_link_attr){.events = &raw_events}, NULL, &listener);
+	port = raw_listen(&(struct plx_link_attr){.events = &raw_events}, NULL, &listener);
 	snprintf(address, sizeof(address), "%s", plx_listener_address(listener));
 	make_sender(&(struct netio_connect_attr){.reconnect_max_ns = 20 * PLX_NS_PER_MS});
 	sender.cb_connection_refused = NULL;
-	assert_int_equal(
-		netio_connect(&sender, "127.0.0.1", (unsigned)atoi(strrchr(address, ':') + 1)), 0);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
 	TURN_UNTIL(raw_closed >= 5);
 	assert_int_equal(log_count("the HELLO is not NetIO's; trying again"), 1);
 	assert_int_equal(log_count(address), 1);
