@@ -103,7 +103,7 @@ static void on_buffered_available(struct netio_buffered_send_socket *socket)
 
 static int connect_buffered(struct netio_eventloop *evloop)
 {
-	struct netio_buffered_attr attr = {.connect.reconnect_min_ns = UINT64_MAX};
+	struct netio_buffered_attr attr = {.connect.reconnect_min_ns = PLX_NEVER};
 
 	if (netio_timer_init(evloop, &timer) != 0 ||
 	    netio_buffered_send_socket_init(evloop, &buffered, &attr) != 0)
@@ -183,7 +183,7 @@ static void on_unbuffered_available(struct netio_send_socket *socket)
 
 static int connect_unbuffered(struct netio_eventloop *evloop)
 {
-	struct netio_connect_attr attr = {.reconnect_min_ns = UINT64_MAX};
+	struct netio_connect_attr attr = {.reconnect_min_ns = PLX_NEVER};
 
 	if (netio_send_socket_init(evloop, &unbuffered, &attr) != 0)
 		return -1;

@@ -100,7 +100,7 @@ static void on_message(struct netio_subscribe_socket *socket, const struct netio
 static int start(struct member *member, const char *host, unsigned port)
 {
 	const struct netio_subscribe_attr attr = {
-		.connect.reconnect_min_ns = UINT64_MAX,
+		.connect.reconnect_min_ns = PLX_NEVER,
 		.buffer_bytes = (uint32_t)pubsub_conf.page_bytes,
 	};
 

@@ -122,7 +122,7 @@ static int bounce(struct bare *bare, uint32_t away, struct plx_hist *hist, doubl
 	if (rc)
 		return rc == -ENOMEM ? plx_fail(ENOMEM, "out of memory") : rc;
 	*p50_ns_out = perf_figures(p50, BARE_PAIRS).median;
-	return plx_lcore_join(away, UINT64_MAX, NULL);
+	return plx_lcore_join(away, PLX_NEVER, NULL);
 }
 
 int bare_run(uint32_t away, uint64_t duration_ns, struct plx_hist *hist, double *p50_ns_out)

@@ -191,7 +191,7 @@ static int run_round(struct hop *hop)
 		rc = bounce_beside_tcp(hop);
 	if (rc || plx_lcore_send(hop->away, quit_loop, NULL) != 0)
 		plx_stop(); /* the other loop must end, whatever failed */
-	joined = plx_lcore_join(hop->away, UINT64_MAX, NULL);
+	joined = plx_lcore_join(hop->away, PLX_NEVER, NULL);
 	return rc ? rc : joined;
 }
 

@@ -75,7 +75,7 @@ static int cache_bytes(void *pool, size_t *bytes_out)
 		if (rc == 0)
 			rc = plx_lcore_launch(id, use_once, pool);
 		if (rc == 0)
-			rc = plx_lcore_join(id, UINT64_MAX, &result);
+			rc = plx_lcore_join(id, PLX_NEVER, &result);
 		if (rc == 0 && result)
 			rc = plx_fail(ENOMEM, "lcore %u got nothing from a pool of %d objects", id,
 				      POOL_OBJECTS);

@@ -94,7 +94,7 @@ static int measure_two(struct bench *bench, struct subject *subject, void *ring,
 	if (!consumer.gave_up)
 		subject->maker->pop[subject->burst](&consumer);
 	*cycles_out = (double)(plx_tsc() - begin) / (double)(consumer.end - from);
-	rc = plx_lcore_join(bench->second, UINT64_MAX, &stuck);
+	rc = plx_lcore_join(bench->second, PLX_NEVER, &stuck);
 	if (rc == 0 && (stuck || consumer.gave_up || consumer.wrong))
 		rc = fail_run(subject, &consumer);
 	return rc;

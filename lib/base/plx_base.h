@@ -76,6 +76,12 @@ static inline void plx_prefetch_write(const void *p)
 #define PLX_NS_PER_MS UINT64_C(1000000)
 #define PLX_NS_PER_S  UINT64_C(1000000000)
 
+/* Attributes: in structures that are named _attr or _conf, 0 or NULL is the default. Of an id, as of
+ * an lcore or a node, 0 is the first one. Where a declaration names one of these, they mean: */
+#define PLX_NEVER    UINT64_MAX /**< of a time: it does not come */
+#define PLX_NO_LIMIT UINT32_MAX /**< of the most that something may count: no limit */
+#define PLX_NONE     UINT32_MAX /**< of what is there by default, and of an id: none */
+
 PLX_BEGIN_DECLS
 
 /** The version of the library that is running, "major.minor.patch". Thread: any. */
@@ -394,10 +400,10 @@ static inline uint64_t plx_time_since(uint64_t then_ns, uint64_t now_ns)
 	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
-/** delay_ns after time_ns; UINT64_MAX, which never comes, where the sum would be beyond it. */
+/** delay_ns after time_ns; PLX_NEVER where the sum would be beyond it. */
 static inline uint64_t plx_time_add(uint64_t time_ns, uint64_t delay_ns)
 {
-	return delay_ns < UINT64_MAX - time_ns ? time_ns + delay_ns : UINT64_MAX;
+	return delay_ns < PLX_NEVER - time_ns ? time_ns + delay_ns : PLX_NEVER;
 }
 
 /** Defaults of everything that connects again automatically: the range of the first wait, that of
@@ -443,7 +449,7 @@ static inline void plx_pause(void)
 
 /** Lcore ids are 0 to PLX_LCORE_MAX - 1. */
 #define PLX_LCORE_MAX  256
-#define PLX_LCORE_NONE UINT32_MAX
+#define PLX_LCORE_NONE PLX_NONE
 
 /** The id of the calling lcore, or PLX_LCORE_NONE on any other thread. Set by lib/lcore alone.
  * It lives here so that pools and counters can find "my own" without knowing of lcores. */

@@ -34,7 +34,7 @@ static struct eal {
 	uint64_t receive_bytes, partial_bytes;
 	struct plx_admission admission;
 	uint64_t heartbeat_ns, dead_after_ns; /* as for the fabric */
-	uint32_t self_test_rate;              /* 0: off */
+	uint32_t self_test_rate;              /* PLX_NONE: off */
 	bool self_test_remote;
 	enum plx_huge huge;
 	enum plx_numa numa;
@@ -335,13 +335,13 @@ static void add_links(struct eal_text *text)
 		     eal.tcp ? eal.tcp : "", eal.tcp ? ", " : "",
 		     eal.require_rdma ? "RDMA required, " : "",
 		     (unsigned long long)(eal.receive_bytes >> 20));
-	if (eal.heartbeat_ns == UINT64_MAX)
+	if (eal.heartbeat_ns == PLX_NEVER)
 		eal_text_add(text, "no heartbeats\n");
 	else
 		eal_text_add(text, "heartbeat %llu ms, dead after %llu ms\n",
 			     (unsigned long long)(eal.heartbeat_ns / PLX_NS_PER_MS),
 			     (unsigned long long)(eal.dead_after_ns / PLX_NS_PER_MS));
-	if (eal.self_test_rate)
+	if (eal.self_test_rate != PLX_NONE)
 		eal_text_add(text, "self-test: up to %u calls a second on each lcore, of %s\n",
 			     eal.self_test_rate,
 			     eal.self_test_remote ? "any host" : "this host alone");

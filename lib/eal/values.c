@@ -104,10 +104,10 @@ static int parse_limit(const struct plx_eal_conf *conf, enum eal_option_id id, c
 {
 	uint64_t limit;
 
-	*out = !text ? 0 : UINT32_MAX;
+	*out = !text ? 0 : PLX_NO_LIMIT;
 	if (!text || strcmp(text, "none") == 0)
 		return 0;
-	if (plx_parse_uint(eal_conf_origin(conf, id), text, 1, UINT32_MAX - 1, &limit) != 0)
+	if (plx_parse_uint(eal_conf_origin(conf, id), text, 1, PLX_NO_LIMIT - 1, &limit) != 0)
 		return plx_fail(EINVAL, "%s, or none", plx_error());
 	*out = (uint32_t)limit;
 	return 0;
@@ -132,13 +132,13 @@ int eal_admission_value(const struct plx_eal_conf *conf, struct plx_admission *o
 int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out, bool *remote_out)
 {
 	const char *text = conf->self_test, *origin = eal_conf_origin(conf, OPT_SELF_TEST);
-	uint64_t rate = text ? 0 : PLX_RPC_SELF_TEST_RATE_DEFAULT;
+	uint64_t rate = text ? PLX_NONE : PLX_RPC_SELF_TEST_RATE_DEFAULT;
 
 	if (text && strcmp(text, "off") != 0 &&
 	    plx_parse_uint(origin, text, 1, SELF_TEST_RATE_MAX, &rate) != 0)
 		return plx_fail(EINVAL, "%s, or off", plx_error());
 	*rate_out = (uint32_t)rate;
-	*remote_out = text && rate;
+	*remote_out = text && rate != PLX_NONE;
 	return 0;
 }
 
@@ -152,7 +152,7 @@ int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_
 	int rc = 0;
 
 	if (text && strcmp(text, "off") == 0) {
-		*heartbeat_ns_out = *dead_after_ns_out = UINT64_MAX;
+		*heartbeat_ns_out = *dead_after_ns_out = PLX_NEVER;
 		return 0;
 	}
 	if (text) {

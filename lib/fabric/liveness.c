@@ -73,7 +73,7 @@ int liveness_init(const struct plx_fabric_conf *conf)
 	plx_random(&incarnation_key, sizeof(incarnation_key));
 	plx_random(&path_key, sizeof(path_key));
 	own_period_ns = own_dead_after_ns = 0;
-	if (conf->heartbeat_ns == UINT64_MAX)
+	if (conf->heartbeat_ns == PLX_NEVER)
 		return 0;
 	if (period_ns < PLX_HEARTBEAT_NS_MIN || period_ns > PLX_HEARTBEAT_NS_MAX)
 		return out_of_range("a heartbeat", period_ns, PLX_HEARTBEAT_NS_MIN,

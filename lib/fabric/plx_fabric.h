@@ -39,7 +39,7 @@ struct plx_listener;
 #define PLX_PARTIAL_BYTES_MAX     (UINT64_C(1) << 40)
 
 /** Which connections a listener takes. Over shm an address is a user. 0: the default of the process
- * (plx_fabric_conf), and there: as said; UINT32_MAX: no limit. */
+ * (plx_fabric_conf), and there: as stated. Each may be PLX_NO_LIMIT. */
 struct plx_admission {
 	uint32_t links_max;          /**< links that it has; default 4096 */
 	uint32_t links_per_host_max; /**< of those, from one remote address; default 1024 */
@@ -62,23 +62,23 @@ struct plx_fabric_conf {
 	bool require_rdma;
 	/** A peer process that this one has links with hears from it at least once in 1.5
 	 * times this, and the other way round: by heartbeats where there is nothing else to send,
-	 * one for each peer and path to it however many links there are. 10 ms to 1 h; 0: 100 ms;
-	 * UINT64_MAX: none. */
+	 * one for each peer and path to it however many links there are. 10 ms to 1 h; default
+	 * 100 ms; PLX_NEVER: there are none. */
 	uint64_t heartbeat_ns;
 	/** Silence after which a peer is taken for dead, and its links end with PLX_LINK_SILENT: 4
-	 * heartbeats to 24 h; 0: 5 heartbeats. After half of it the peer is suspect. Both sides of
-	 * a link say what they want, and the longer time counts for both; where one wants no
-	 * heartbeats there are none. The most that its lcores were late by in the last 10 to 20 s,
-	 * as the process was stopped or a callback took long, is added. */
+	 * heartbeats to 24 h; default 5 heartbeats. After half of it the peer is suspect. Both
+	 * sides of a link say what they want, and the longer time counts for both; where one wants
+	 * no heartbeats there are none. The most that its lcores were late by in the last 10 to 20
+	 * s, as the process was stopped or a callback took long, is added. */
 	uint64_t dead_after_ns;
-	/** Receive buffers of all links of an lcore, in bytes: 1 MiB to 1 TiB; 0: 256 MiB. Until
-	 * half of that is taken each link gets what it asks for; from then on a new one gets no
-	 * more than a 16th of what is left, in fewer and then shorter buffers, at least four of 1
-	 * KiB (or of what it asks for, if that is less). */
+	/** Receive buffers of all links of an lcore, in bytes: 1 MiB to 1 TiB; default 256 MiB.
+	 * Until half of that is taken each link gets what it asks for; from then on a new one gets
+	 * no more than a 16th of what is left, in fewer and then shorter buffers, at least four of
+	 * 1 KiB (or of what it asks for, if that is less). */
 	uint64_t receive_bytes;
 	/** Messages that come in parts, of all links of an lcore, in bytes that have come: 1 MiB to
-	 * 1 TiB; 0: 1 GiB. Beyond that the link of one that stands still ends, or else of the one
-	 * that wants more. */
+	 * 1 TiB; default 1 GiB. Beyond that the link of one that stands still ends, or else of the
+	 * one that wants more. */
 	uint64_t partial_bytes;
 	/** What listeners have that ask for nothing else. */
 	struct plx_admission admission;
@@ -196,7 +196,7 @@ enum plx_protocol {
 
 #define PLX_LINK_HELLO_MAX 64 /**< bytes of private data in a HELLO */
 
-/** 0 or NULL in any field means the default. */
+/** 0 or NULL: the default. */
 struct plx_link_attr {
 	const struct plx_link_events *events; /**< must outlive the link */
 	void *user;                           /**< given to the callbacks */
@@ -210,7 +210,7 @@ struct plx_link_attr {
 	uint64_t message_max_bytes;  /**< longest message accepted from the peer; default 16 MiB,
 					limit  1 GiB - 1 */
 	uint64_t connect_timeout_ns; /**< default 5 s; of a listener: from the request on.
-					  UINT64_MAX: never, as in the next two */
+					  It may be PLX_NEVER, as the next two */
 	uint64_t hello_timeout_ns;   /**< for the peer's HELLO once connected; default 2 s */
 	uint64_t close_timeout_ns;   /**< for the peer's answer to a close; default 2 s. Begins anew
 					  while the peer takes what was sent before; at most 30

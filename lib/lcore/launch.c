@@ -52,7 +52,7 @@ const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *dead
 {
 	uint64_t ns;
 
-	if (timeout_ns == UINT64_MAX)
+	if (timeout_ns == PLX_NEVER)
 		return NULL;
 	clock_gettime(CLOCK_MONOTONIC, deadline_out);
 	ns = (uint64_t)deadline_out->tv_nsec + timeout_ns % PLX_NS_PER_S;

@@ -314,7 +314,7 @@ struct loop {
 	/* Written and read by the lcore alone. */
 	alignas(PLX_CACHE_LINE) uint64_t turn_tsc; /* when the turn began; 0: none did */
 	uint64_t now_ns;                           /* the same in ns */
-	uint64_t sleep_at_ns;     /* of this idle period; 0: there is none; IDLE_NEVER: poll */
+	uint64_t sleep_at_ns;     /* of this idle period; 0: there is none; PLX_NEVER: poll */
 	struct loop_share *share; /* that the turn before is charged to: busy or idle */
 	struct pollers pollers;
 	uint32_t first_lane; /* where the next look into the lanes begins */

@@ -28,7 +28,7 @@ enum plx_idle_algorithm {
 #define PLX_IDLE_BALANCED 0.1
 #define PLX_IDLE_ECO      1.0
 
-/** A zero stands for the default. */
+/** 0: the default. */
 struct plx_idle_conf {
 	enum plx_idle_mode mode;
 	enum plx_idle_algorithm algorithm;
@@ -38,7 +38,7 @@ struct plx_idle_conf {
 	uint64_t spin_max_ns;  /**< polls no longer; up to 1 h (LEARNED: 1.48 ms at
 				    most, whatever stands here); default: 2 ms */
 	uint64_t sleep_max_ns; /**< looks at everything after so long, whatever happened; default: 1
-				    s; UINT64_MAX: never */
+				    s; PLX_NEVER */
 	uint64_t wake_ns;      /**< until a sleeping lcore runs, up to 1 s; default: measured when
 				    plx_loop_run begins (until then 20 us), and followed: apart
 				    for what messages and signals wake, and for timers */

@@ -110,7 +110,7 @@ int plx_lcore_launch(uint32_t id, plx_lcore_fn fn, void *arg);
 int plx_lcore_launch_all(plx_lcore_fn fn, void *arg, int *result_out);
 
 /** Wait until the worker's function has returned, take its result, and go back to state WAIT.
- * timeout_ns: UINT64_MAX waits for ever. Thread: main.
+ * timeout_ns: PLX_NEVER waits for ever. Thread: main.
  * Return: 0; -ETIMEDOUT; -ENOENT; -EINVAL nothing was launched. result_out may be NULL. */
 int plx_lcore_join(uint32_t id, uint64_t timeout_ns, int *result_out);
 

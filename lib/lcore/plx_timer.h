@@ -39,7 +39,7 @@ struct plx_timer {
 void plx_timer_init(struct plx_timer *timer, plx_timer_fn fn, void *arg);
 
 /** Call fn once, delay_ns from this turn's clock on, on the calling lcore; a timer that runs is
- * moved. Range: 0 (the next tick: never the turn that runs) to UINT64_MAX (not in this boot).
+ * moved. Range: 0 (the next tick: never the turn that runs) to PLX_NEVER.
  * Thread: an lcore, always the same one while it runs. Return: 0; -ENOENT not an lcore; -EINVAL no
  * function. */
 int plx_timer_start(struct plx_timer *timer, uint64_t delay_ns);

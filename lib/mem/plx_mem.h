@@ -125,12 +125,11 @@ struct plx_pool_attr {
 	int node;              /**< NUMA node id or PLX_NODE_ANY */
 	uint32_t owner;        /**< the lcore that gets from it, or PLX_LCORE_NONE: shared by all */
 	uint32_t cache_count;  /**< shared pools: objects that each lcore may keep aside, up to
-				    PLX_POOL_CACHE_MAX; 0: the default, a quarter of the objects and
-				    at most 256. PLX_POOL_CACHE_NONE: no caches */
+				    PLX_POOL_CACHE_MAX; default a quarter of the objects, at most
+				    256; PLX_NONE: no caches */
 };
 
-#define PLX_POOL_CACHE_MAX  512
-#define PLX_POOL_CACHE_NONE UINT32_MAX
+#define PLX_POOL_CACHE_MAX 512
 
 struct plx_pool_stats {
 	uint32_t object_count;
@@ -315,7 +314,7 @@ struct plx_buf {
 	void *free_arg;
 };
 
-#define PLX_ZONE_NONE UINT32_MAX
+#define PLX_ZONE_NONE PLX_NONE
 
 /** Headroom of every pooled buffer: enough for the headers of all lower layers. */
 #define PLX_BUF_HEADROOM 64

@@ -29,11 +29,10 @@ static int check_attr(const struct plx_pool_attr *attr)
 	if (attr->object_bytes == 0 || attr->object_bytes > UINT32_MAX)
 		return plx_fail(EINVAL, "pool %s: object_bytes %zu: give 1 to %u", attr->name,
 				attr->object_bytes, UINT32_MAX);
-	if (is_shared && attr->cache_count > PLX_POOL_CACHE_MAX &&
-	    attr->cache_count != PLX_POOL_CACHE_NONE)
+	if (is_shared && attr->cache_count > PLX_POOL_CACHE_MAX && attr->cache_count != PLX_NONE)
 		return plx_fail(EINVAL,
 				"pool %s: cache_count %u: give 1 to %d, 0 for the default, or "
-				"PLX_POOL_CACHE_NONE",
+				"PLX_NONE",
 				attr->name, attr->cache_count, PLX_POOL_CACHE_MAX);
 	return 0;
 }
@@ -42,7 +41,7 @@ static uint32_t cache_count_of(const struct plx_pool_attr *attr)
 {
 	uint32_t quarter = attr->object_count / 4;
 
-	if (attr->owner != PLX_LCORE_NONE || attr->cache_count == PLX_POOL_CACHE_NONE)
+	if (attr->owner != PLX_LCORE_NONE || attr->cache_count == PLX_NONE)
 		return 0;
 	if (attr->cache_count > 0)
 		return attr->cache_count;

@@ -119,7 +119,7 @@ struct netio_timer {
 int netio_timer_init(struct netio_eventloop *evloop, struct netio_timer *timer);
 
 /** Call cb every so long, the first time after that, until netio_timer_stop; a timer that runs
- * begins anew. Periods that a long callback made it miss are skipped. Range: 1 to UINT64_MAX ns;
+ * begins anew. Periods that a long callback made it miss are skipped. Range: 1 ns to PLX_NEVER;
  * what is longer is that long. A period below the wheel's tick of 1.024 us is one call a tick.
  * Return: 0; -EINVAL 0, or not set up; -EPERM another thread's. */
 int netio_timer_start_s(struct netio_timer *timer, unsigned long long seconds);

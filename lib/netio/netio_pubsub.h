@@ -125,14 +125,15 @@ void netio_subscriber_close(struct netio_subscriber *subscriber);
 #define NETIO_SUBSCRIPTIONS_DEFAULT            (1u << 20)
 #define NETIO_SUBSCRIBER_SUBSCRIPTIONS_DEFAULT (1u << 17)
 
-/** 0 or NULL in any field: the default. */
+/** 0 or NULL: the default. */
 struct netio_publish_attr {
 	const char *provider;     /**< as plx_link_attr.provider; copied */
 	uint32_t page_bytes;      /**< as in netio_buffered_attr */
 	uint32_t page_count;      /**< for each subscriber: 2 to 65536; default 32 */
 	uint32_t watermark_bytes; /**< as in netio_buffered_attr, as the next */
 	uint64_t timeout_ns;
-	uint32_t subscribers_max;   /**< more connections are refused; default 1024 */
+	uint32_t subscribers_max;   /**< more connections are refused; default 1024. This and
+					 the next two may be PLX_NO_LIMIT */
 	uint32_t subscriptions_max; /**< of all subscribers; more are refused; default 2^20. A range
 					 counts as the blocks that it is made of, 126 at most */
 	uint32_t subscriber_subscriptions_max; /**< the same of one of them; default 2^17 */
@@ -284,7 +285,7 @@ void netio_publish_stats(const struct netio_publish_socket *socket,
 void netio_unbuffered_publish_stats(const struct netio_unbuffered_publish_socket *socket,
 				    struct netio_publish_stats *stats_out);
 
-/** 0 in any field: the default. */
+/** 0 or NULL: the default. */
 struct netio_subscribe_attr {
 	struct netio_connect_attr
 		connect;       /**< message_max_bytes: longest message, default 16 MiB */

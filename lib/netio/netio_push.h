@@ -32,7 +32,7 @@ enum netio_push_promise {
 	NETIO_PUSH_AT_MOST_ONCE,
 };
 
-/** 0 or NULL in any field: the default. */
+/** 0 or NULL: the default. */
 struct netio_push_attr {
 	struct netio_connect_attr connect; /**< of each receiver */
 	enum netio_push_promise promise;   /**< default NETIO_PUSH_AT_LEAST_ONCE */

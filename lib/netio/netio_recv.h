@@ -9,7 +9,7 @@
 
 PLX_BEGIN_DECLS
 
-/** 0 or NULL in any field: the default. */
+/** 0 or NULL: the default. */
 struct netio_listen_attr {
 	const char *provider;       /**< as plx_link_attr.provider; copied */
 	uint32_t buffer_bytes;      /**< what arrives in one piece, of each connection: 256 to

@@ -67,15 +67,15 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 #define NETIO_PAGE_BYTES_MAX (8u << 20)
 #define NETIO_PAGE_COUNT_MAX 65536
 
-/** 0 in any field: the default. */
+/** 0 or NULL: the default. */
 struct netio_buffered_attr {
 	struct netio_connect_attr connect;
 	uint32_t page_bytes;      /**< 256 to 8 MiB; default 64 KiB. Of messages, of which each
 				       takes 8 more (16 with a tag) and is rounded up to 8 */
 	uint32_t page_count;      /**< 2 to 65536; default 256 */
 	uint32_t watermark_bytes; /**< a page with so much in it leaves; default page_bytes */
-	uint64_t timeout_ns;      /**< one that began so long ago leaves; default 2 s; UINT64_MAX:
-				       never */
+	uint64_t timeout_ns;      /**< one that began so long ago leaves; default 2 s;
+				       PLX_NEVER */
 };
 
 /** Pages as NetIO used to have them: 1 MiB, 128 of them, 2 s. */

@@ -56,11 +56,11 @@ void netio_msg_keep(const struct netio_msg *msg);
 /** Let go of a message that was kept, or that netio_recv gave. Thread: any. */
 void netio_msg_release(const struct netio_msg *msg);
 
-/** 0 or NULL in any field: the default. */
+/** 0 or NULL: the default. */
 struct netio_connect_attr {
 	const char *provider;        /**< as plx_link_attr.provider; copied */
-	uint64_t connect_timeout_ns; /**< default 5 s */
-	uint64_t reconnect_min_ns;   /**< default 10 ms; UINT64_MAX: never try again */
+	uint64_t connect_timeout_ns; /**< default 5 s; PLX_NEVER */
+	uint64_t reconnect_min_ns;   /**< default 10 ms; PLX_NEVER: no next attempt */
 	uint64_t reconnect_max_ns;   /**< default 1 s */
 	uint64_t message_max_bytes;  /**< longest answer that is accepted: 256 to 1 GiB - 4 KiB;
 					  default 16 MiB */
@@ -82,7 +82,7 @@ struct netio_connect_attr {
 /** The same for sockets that connect, and:
  * cb_connection_refused: an attempt to connect came to nothing; why: for people. Without this
  * callback it is logged, once for each address and reason until the socket is connected. Unless
- * reconnect_min_ns says never, the next one follows after a time between 0 and reconnect_min_ns *
+ * reconnect_min_ns is PLX_NEVER, the next one follows after a time between 0 and reconnect_min_ns *
  * 2^attempts, at random, reconnect_max_ns at most, or PLX_RECONNECT_SAME_HOST_NS after a refusal on
  * this host. */
 #define NETIO_CONNECT_CALLBACKS(connection)    \

@@ -76,12 +76,12 @@ struct plx_rpc_method {
 	plx_rpc_handler_fn handler;
 	plx_rpc_gone_fn gone; /**< may be NULL */
 	void *arg;
-	uint32_t open_max;    /**< requests open at a time on an lcore, the rest is BUSY; 0: no
-				   bound but those of the service */
-	uint64_t request_max; /**< bytes; 0: no bound but that of the service */
+	uint32_t open_max;    /**< requests open at a time on an lcore, the rest is BUSY; default
+				   the bounds of the service alone */
+	uint64_t request_max; /**< bytes; default that of the service */
 };
 
-/** 0 or NULL in any field means the default. */
+/** 0 or NULL: the default. */
 struct plx_rpc_service_attr {
 	uint64_t request_max; /**< bytes of the longest request; default 16 MiB */
 	uint32_t open_max;    /**< requests of one client that are owed a reply at a time, those
@@ -98,9 +98,8 @@ struct plx_rpc_service_attr {
 	uint32_t self_test_rate; /**< self-test requests a second on an lcore, 256 bytes in or out
 				    count as one more, the rest is BUSY; default that of
 				    the process (plx_rpc_self_test_start). Where it is given,
-				    clients of other hosts may make them, too */
-	bool no_self_test;       /**< there are no self-test methods; nor where those of the process
-				    are off, and self_test_rate is not given */
+				    clients of other hosts may make them, too. PLX_NONE: there
+				    are no self-test methods */
 	uint32_t keys_max;       /**< requests with a key that are remembered, a 16th of them
 				      for each 16th of the clients; what is more is BUSY; default
 				      1 Mi */
@@ -109,11 +108,11 @@ struct plx_rpc_service_attr {
 				      KiB, is remembered as OVERLOADED, that may
 				      have run; default 64 MiB */
 	uint64_t key_ns;         /**< for so long behind its reply; 1 ms to 24 h, default 10 s */
-	uint32_t clients_max;    /**< clients of an lcore, what is more is turned away; default: no
-				      bound */
+	uint32_t clients_max;    /**< clients of an lcore, what is more is turned away; default
+				      PLX_NO_LIMIT */
 	uint64_t slow_ns;        /**< a handler that ran longer is counted, and named in the log
-				      unless it is the library's own; default 100 us; UINT64_MAX:
-				      never */
+				      unless it is the library's own; default 100 us;
+				      PLX_NEVER */
 };
 
 /** Make a service without methods. Thread: an lcore. Return: 0; -ENOENT not an lcore; -EINVAL;
@@ -146,10 +145,11 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
  * it. Up to 16 such clients on each lcore, which end when they ask for nothing for 10 s, requests
  * of up to PLX_RPC_SELF_TEST_MAX, and smaller turns than services have. What is refused costs time,
  * too: beyond twice the rate, and 10000 a second, what comes is not looked at until later. rate: as
- * self_test_rate, and its default in services that are made from now on; 0: none, in none of these
- * either. remote: also for peers on other hosts (not plx_link_is_same_host); else those get
- * PLX_LINK_HELLO, and PLX_RPC_DENIED from services. Thread: the main lcore, before links are made.
- * Return: 0; -EALREADY; -ENOENT not an lcore; -ENOMEM. */
+ * self_test_rate, and its default in services that are made from now on; default
+ * PLX_RPC_SELF_TEST_RATE_DEFAULT; PLX_NONE: none, in none of these either. remote: also for peers
+ * on other hosts (not plx_link_is_same_host); else those get PLX_LINK_HELLO, and PLX_RPC_DENIED
+ * from services. Thread: the main lcore, before links are made. Return: 0; -EALREADY; -ENOENT not
+ * an lcore; -ENOMEM. */
 int plx_rpc_self_test_start(uint32_t rate, bool remote);
 
 /** Thread: the main lcore, while no other one runs. Does nothing where it was not started. */
@@ -230,7 +230,7 @@ void plx_rpc_request_keep(struct plx_rpc_request *request);
 /** Whether nobody waits for it any more; see plx_rpc_gone_fn. Thread: the request's lcore. */
 bool plx_rpc_request_is_gone(const struct plx_rpc_request *request);
 
-/** When nobody waits for it any more: a time of plx_now_ns, UINT64_MAX never. Thread: who has it.
+/** When nobody waits for it any more: a time of plx_now_ns, or PLX_NEVER. Thread: who has it.
  */
 uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request);
 
@@ -275,11 +275,11 @@ void plx_rpc_service_stats(const struct plx_rpc_service *service,
 
 struct plx_rpc_client;
 
-/** 0 or NULL in any field means the default. */
+/** 0 or NULL: the default. */
 struct plx_rpc_client_attr {
 	struct plx_link_attr link; /**< of its links; events and user are the client's own */
 	uint64_t reply_max;        /**< bytes of the longest reply; default 16 MiB */
-	uint64_t deadline_ns;      /**< of a call that names none; default 1 s */
+	uint64_t deadline_ns;      /**< of a call that names none; default 1 s; PLX_NEVER */
 	uint32_t calls_max;        /**< open at a time, those that wait included; default 128 Ki */
 	uint64_t waiting_max;      /**< bytes of requests of which there is a copy: those that wait
 				for a service that is away or takes no more just now, and those
@@ -289,7 +289,8 @@ struct plx_rpc_client_attr {
 				clients, also in another process; default: at random */
 	uint32_t hedge_per_mille;  /**< of recent hedged calls' replies that came in time, before
 				the second service is called; 500 to 999, default 950 */
-	uint64_t reconnect_min_ns; /**< back-off: at first; default 10 ms */
+	uint64_t reconnect_min_ns; /**< back-off: at first; default 10 ms; PLX_NEVER: no next
+					attempt */
 	uint64_t reconnect_max_ns; /**< at last; default 1 s; after a refusal on the same host
 					PLX_RECONNECT_SAME_HOST_NS */
 };
@@ -339,7 +340,7 @@ struct plx_rpc_call {
 
 	uint32_t method;
 	uint16_t version;
-	uint64_t deadline_ns; /**< from now on; 0: the client's; UINT64_MAX: none */
+	uint64_t deadline_ns; /**< from now on; default the client's; PLX_NEVER */
 	plx_rpc_done_fn done; /**< NULL: nobody wants to know */
 	void *arg;
 

@@ -18,7 +18,7 @@ int plx_connector_check_attr(struct plx_connector_attr *attr)
 					       : PLX_RECONNECT_MAX_NS;
 	if (provider && strlen(provider) >= sizeof(((struct plx_connector *)0)->provider))
 		return plx_fail(EINVAL, "provider '%s': there is none of that name", provider);
-	if (attr->reconnect_min_ns != UINT64_MAX && attr->reconnect_min_ns > attr->reconnect_max_ns)
+	if (attr->reconnect_min_ns != PLX_NEVER && attr->reconnect_min_ns > attr->reconnect_max_ns)
 		return plx_fail(EINVAL, "reconnect_min_ns %llu is more than reconnect_max_ns %llu",
 				(unsigned long long)attr->reconnect_min_ns,
 				(unsigned long long)attr->reconnect_max_ns);
@@ -30,7 +30,7 @@ int plx_connector_check_attr(struct plx_connector_attr *attr)
 static void wait_for_next(struct plx_connector *connector)
 {
 	connector->state = PLX_CONNECTOR_IDLE;
-	if (connector->quit || connector->attr.reconnect_min_ns == UINT64_MAX)
+	if (connector->quit || connector->attr.reconnect_min_ns == PLX_NEVER)
 		return;
 	connector->state = PLX_CONNECTOR_WAITING;
 	plx_timer_start(&connector->timer,

@@ -68,7 +68,7 @@ static int send_from_all(void)
 		int err = plx_lcore_launch(id, send_one, NULL);
 
 		if (!err)
-			err = plx_lcore_join(id, UINT64_MAX, &result);
+			err = plx_lcore_join(id, PLX_NEVER, &result);
 		if (err || result)
 			return err ? err : result;
 	}

@@ -137,7 +137,7 @@ static void on_closed(struct netio_publisher *publisher, enum plx_link_reason re
 static int start_subscriber(struct core *core)
 {
 	/* Nothing is tried again: who is gone is done. */
-	const struct netio_subscribe_attr attr = {.connect.reconnect_min_ns = UINT64_MAX};
+	const struct netio_subscribe_attr attr = {.connect.reconnect_min_ns = PLX_NEVER};
 
 	if (netio_subscribe_socket_init(core->evloop, &core->subscriber, &attr) != 0)
 		return -1;

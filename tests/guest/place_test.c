@@ -40,7 +40,7 @@ static void on_each(plx_lcore_fn fn, void *arg)
 	fn(arg);
 	PLX_LCORE_FOREACH_WORKER (id) {
 		assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
-		assert_int_equal(plx_lcore_join(id, UINT64_MAX, NULL), 0);
+		assert_int_equal(plx_lcore_join(id, PLX_NEVER, NULL), 0);
 	}
 }
 

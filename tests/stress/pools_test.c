@@ -253,8 +253,8 @@ PLX_TEST(no_object_has_two_holders_or_is_lost)
 	static const struct mix mixes[] = {
 		{"tiny", 8, 2, false},
 		{"least caches", 3, 1, false},
-		{"no caches", 8, PLX_POOL_CACHE_NONE, false},
-		{"one object", 1, PLX_POOL_CACHE_NONE, false},
+		{"no caches", 8, PLX_NONE, false},
+		{"one object", 1, PLX_NONE, false},
 		{"larger than all holds", 64, 8, false},
 		{"caches for all", 64, 64, false},
 		{"owned", 8, 0, true},
@@ -312,10 +312,10 @@ static void run_takers(void)
  * others put and get goes by beside it. */
 PLX_TEST(none_is_missed_beside_a_pop_that_stands_still)
 {
-	static const uint32_t cache_counts[] = {PLX_POOL_CACHE_NONE, 1, 4};
+	static const uint32_t cache_counts[] = {PLX_NONE, 1, 4};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(cache_counts); i++) {
-		uint32_t cached = cache_counts[i] == PLX_POOL_CACHE_NONE ? 0 : cache_counts[i];
+		uint32_t cached = cache_counts[i] == PLX_NONE ? 0 : cache_counts[i];
 		struct mix mix = {.name = "enough",
 				  .object_count = 1 + THREADS * HELD_MAX + LCORES * cached,
 				  .cache_count = cache_counts[i]};

@@ -95,13 +95,13 @@ static void set_policies(void)
 {
 	PLX_LCORE_FOREACH (id) {
 		const struct plx_idle_conf confs[] = {
-			{.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX},
+			{.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER},
 			{.algorithm = PLX_IDLE_LEARNED,
 			 .spin_max_ns = SPIN_MAX_NS,
-			 .sleep_max_ns = UINT64_MAX},
+			 .sleep_max_ns = PLX_NEVER},
 			{.algorithm = PLX_IDLE_FIXED,
 			 .spin_max_ns = SPIN_MAX_NS,
-			 .sleep_max_ns = UINT64_MAX},
+			 .sleep_max_ns = PLX_NEVER},
 		};
 
 		assert_int_equal(plx_idle_set(id, &confs[id / 10 % PLX_ARRAY_LEN(confs)]), 0);

@@ -3,7 +3,7 @@
  * as the policy says, and then slept through (sleep.c).
  *
  *     sleep_at_ns   0           a period begins with the next turn without work
- *                   IDLE_NEVER  PLX_IDLE_POLL: no turn is looked at
+ *                   PLX_NEVER  PLX_IDLE_POLL: no turn is looked at
  *                   else        this period is polled until then */
 #include "lcore_priv.h"
 
@@ -84,7 +84,7 @@ void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
 			 full.algorithm == PLX_IDLE_FIXED ? IDLE_FIXED : IDLE_LEARNED, &costs,
 			 full.spin_max_ns);
 	idle_policy_set_budget(&idle->policy, full.budget);
-	loop->sleep_at_ns = full.mode == PLX_IDLE_POLL ? IDLE_NEVER : 0;
+	loop->sleep_at_ns = full.mode == PLX_IDLE_POLL ? PLX_NEVER : 0;
 	tell(idle);
 }
 
@@ -108,7 +108,7 @@ static void know_costs(struct idle *idle)
 
 void idle_start(struct loop *loop)
 {
-	if (loop->sleep_at_ns != IDLE_NEVER)
+	if (loop->sleep_at_ns != PLX_NEVER)
 		loop->sleep_at_ns = 0; /* a period that the last run was left in */
 	/* Other threads may have closed some of its descriptors. */
 	sleep_set_destroy(loop->sleep_set);
@@ -162,7 +162,7 @@ void idle_end(struct loop *loop)
 {
 	struct idle *idle = &loop->idle;
 
-	if (loop->sleep_at_ns == IDLE_NEVER) /* set in that very turn */
+	if (loop->sleep_at_ns == PLX_NEVER) /* set in that very turn */
 		return;
 	idle->gap_ns = plx_time_since(idle->began_ns, loop->now_ns);
 	if (idle->conf.budget < 1)
@@ -199,7 +199,7 @@ void plx_loop_expect(uint64_t time_ns)
 	if (!loop)
 		return;
 	loop->idle.expect_ns = time_ns;
-	if (loop->sleep_at_ns == 0 || loop->sleep_at_ns == IDLE_NEVER ||
+	if (loop->sleep_at_ns == 0 || loop->sleep_at_ns == PLX_NEVER ||
 	    loop->idle.conf.mode != PLX_IDLE_ADAPTIVE)
 		return;
 	/* Inside a period, in a callback whose poller did no work by its own account. */

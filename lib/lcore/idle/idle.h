@@ -117,8 +117,6 @@ struct idle {
 	struct idle_watch watch;
 };
 
-#define IDLE_NEVER UINT64_MAX
-
 /* The default policy. */
 void idle_init(struct loop *loop);
 

@@ -323,7 +323,7 @@ uint64_t sleep_until_work(struct loop *loop)
 	if (due_soon(loop, &due))
 		return 0;
 	work = look_everywhere(loop);
-	if (work || loop->sleep_at_ns == IDLE_NEVER) /* it was told to poll just now */
+	if (work || loop->sleep_at_ns == PLX_NEVER) /* it was told to poll just now */
 		return work;
 	sleep.until_ns = plx_time_add(loop->now_ns, loop->idle.conf.sleep_max_ns);
 	sleep.limited_by = PLX_WAKE_CAP;

@@ -182,7 +182,7 @@ int plx_loop_run(void)
 
 		if (plx_unlikely(turns % LOOK_TURNS == 0))
 			idle_look(loop);
-		if (worked && loop->sleep_at_ns && loop->sleep_at_ns != IDLE_NEVER)
+		if (worked && loop->sleep_at_ns && loop->sleep_at_ns != PLX_NEVER)
 			idle_end(loop);
 		if (!worked && plx_unlikely(loop->now_ns >= loop->sleep_at_ns) && !loop->quit)
 			idle_turn(loop);

@@ -32,11 +32,8 @@ void outbox_begin_page(struct outbox *outbox)
 	outbox->at = page->data + WIRE_PAGE_BYTES;
 	outbox->end = page->data + outbox->limit;
 	outbox->leave_at = page->data + outbox->leaves_at;
-	outbox->leave_ns = UINT64_MAX;
-	if (plx_unlikely(outbox->attr.timeout_ns == UINT64_MAX))
-		return;
-	outbox->leave_ns = plx_loop_now_ns() + outbox->attr.timeout_ns;
-	if (!plx_timer_running(&outbox->timer))
+	outbox->leave_ns = plx_time_add(plx_loop_now_ns(), outbox->attr.timeout_ns);
+	if (outbox->leave_ns != PLX_NEVER && !plx_timer_running(&outbox->timer))
 		plx_timer_start(&outbox->timer, outbox->attr.timeout_ns);
 }
 

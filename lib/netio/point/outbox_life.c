@@ -59,7 +59,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		return;
 	else if (now_ns >= outbox->leave_ns)
 		outbox_leave(outbox);
-	else if (outbox->leave_ns != UINT64_MAX)
+	else if (outbox->leave_ns != PLX_NEVER)
 		plx_timer_start(timer, outbox->leave_ns - now_ns);
 }
 

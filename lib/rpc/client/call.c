@@ -278,7 +278,7 @@ static __attribute__((noinline)) int start_kept(struct plx_rpc_client *client, s
 		return 0;
 	if (call->kept && call->kept->hedge)
 		delay_ns = hedge_begin(client, call, delay_ns);
-	if (delay_ns != UINT64_MAX)
+	if (delay_ns != PLX_NEVER)
 		plx_timer_start(&call->timer, delay_ns);
 	return 0;
 }
@@ -316,7 +316,7 @@ static int start(struct plx_rpc_client *client, struct call *call, const struct 
 
 		rc = send_on(client, channel, call, &header, iov, count);
 	}
-	if (plx_likely(rc == 0 && call->state != CALL_TOLD && delay_ns != UINT64_MAX))
+	if (plx_likely(rc == 0 && call->state != CALL_TOLD && delay_ns != PLX_NEVER))
 		plx_timer_start(&call->timer, delay_ns);
 	return rc;
 }

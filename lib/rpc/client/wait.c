@@ -13,7 +13,7 @@ struct waiting_call {
 	size_t length;
 	void *reply;
 	size_t room;
-	uint64_t until_ns; /* UINT64_MAX: no end */
+	uint64_t until_ns; /* PLX_NEVER: no end */
 	struct plx_rpc_answer answer;
 	int rc;
 	char text[256]; /* of an error */
@@ -49,8 +49,8 @@ static void start(void *arg)
 		sem_post(&waiting->done);
 		return;
 	}
-	waiting->call.deadline_ns = waiting->until_ns == UINT64_MAX ? UINT64_MAX
-								    : waiting->until_ns - now_ns;
+	waiting->call.deadline_ns = waiting->until_ns == PLX_NEVER ? PLX_NEVER
+								   : waiting->until_ns - now_ns;
 	rc = plx_rpc_call(waiting->client, &waiting->call, waiting->data, waiting->length, NULL);
 	if (rc == 0)
 		return;

@@ -233,9 +233,9 @@ int plx_rpc_self_test_start(uint32_t rate, bool remote)
 
 	if (of_process)
 		return plx_fail(EALREADY, "the self-test service was started already");
-	rate_of_process = rate;
+	rate_of_process = rate ? rate : PLX_RPC_SELF_TEST_RATE_DEFAULT;
 	process_is_remote = remote;
-	if (!rate)
+	if (rate == PLX_NONE)
 		return 0;
 	rc = plx_rpc_service_create(&attr, &of_process);
 	if (rc)

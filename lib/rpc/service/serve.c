@@ -168,7 +168,7 @@ static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_
 	request->peer = peer;
 	request->call = header->call;
 	request->deadline_ns = header->second == RPC_NO_END_US
-				     ? UINT64_MAX
+				     ? PLX_NEVER
 				     : peer->arrived_ns + header->second * PLX_NS_PER_US;
 	request->begun = NULL;
 	request->entry = NULL;

@@ -52,7 +52,6 @@ static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_se
 	out->turn_max = (uint32_t)or_default(out->turn_max, TURN_MAX_DEFAULT);
 	out->waiting_max = or_default(out->waiting_max, WAITING_MAX_DEFAULT);
 	out->self_test_rate = (uint32_t)or_default(out->self_test_rate, selftest_rate());
-	out->no_self_test |= out->self_test_rate == 0;
 	out->turn_ns = or_default(out->turn_ns, TURN_NS_DEFAULT);
 	out->slow_ns = or_default(out->slow_ns, SLOW_NS_DEFAULT);
 	out->keys_max = (uint32_t)or_default(out->keys_max, KEYS_MAX_DEFAULT);
@@ -146,7 +145,8 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 
 int service_freeze(struct plx_rpc_service *service)
 {
-	if (!service->has_self_test && !service->attr.no_self_test && selftest_add(service) != 0)
+	if (!service->has_self_test && service->attr.self_test_rate != PLX_NONE &&
+	    selftest_add(service) != 0)
 		return -ENOMEM;
 	service->has_self_test = true;
 	if (!service->table && !method_make_table(service, 0))

@@ -244,7 +244,7 @@ PLX_TEST(a_self_test_has_a_rate)
 	assert_true(remote);
 	conf.self_test = "off";
 	assert_int_equal(eal_self_test_value(&conf, &rate, &remote), 0);
-	assert_int_equal(rate, 0);
+	assert_int_equal(rate, PLX_NONE);
 	conf.self_test = "0";
 	assert_fails(eal_self_test_value(&conf, &rate, &remote), -EINVAL, "self-test 0");
 	assert_error_has(", or off");
@@ -265,8 +265,8 @@ PLX_TEST(what_listeners_take_is_given_by_number)
 	conf.handshakes_max = "1";
 	assert_int_equal(eal_admission_value(&conf, &limits), 0);
 	assert_int_equal(limits.links_max, 10);
-	assert_int_equal(limits.links_per_host_max, UINT32_MAX);
-	assert_int_equal(limits.accepts_per_s, UINT32_MAX - 1);
+	assert_int_equal(limits.links_per_host_max, PLX_NO_LIMIT);
+	assert_int_equal(limits.accepts_per_s, PLX_NO_LIMIT - 1);
 	assert_int_equal(limits.handshakes_max, 1);
 	conf.handshakes_max = "0";
 	assert_fails(eal_admission_value(&conf, &limits), -EINVAL, "handshakes-max 0");
@@ -315,7 +315,7 @@ PLX_TEST(heartbeats_have_two_times)
 	struct plx_eal_conf off = {.heartbeat = "off"};
 
 	assert_int_equal(eal_heartbeat_value(&off, &heartbeat_ns, &dead_after_ns), 0);
-	assert_true(heartbeat_ns == UINT64_MAX);
+	assert_true(heartbeat_ns == PLX_NEVER);
 }
 
 PLX_TEST_MAIN_WITH(open_topo, close_topo)

@@ -222,10 +222,10 @@ TEST(the_oldest_silent_connection_makes_room)
 TEST(none_is_none)
 {
 	start("tcp", &(struct plx_admission){
-			     .links_max = UINT32_MAX,
-			     .links_per_host_max = UINT32_MAX,
-			     .accepts_per_s = UINT32_MAX,
-			     .handshakes_max = UINT32_MAX,
+			     .links_max = PLX_NO_LIMIT,
+			     .links_per_host_max = PLX_NO_LIMIT,
+			     .accepts_per_s = PLX_NO_LIMIT,
+			     .handshakes_max = PLX_NO_LIMIT,
 		     });
 	connect_clients(0, CLIENTS);
 	settle(0, CLIENTS);
@@ -240,7 +240,7 @@ TEST(none_is_none_for_silent_connections)
 
 	if (is_provider_given())
 		skip();
-	start("tcp", &(struct plx_admission){.handshakes_max = UINT32_MAX});
+	start("tcp", &(struct plx_admission){.handshakes_max = PLX_NO_LIMIT});
 	for (int i = 0; i < SOCKETS; i++)
 		fds[i] = rogue_socket(plx_listener_address(listener));
 	connect_clients(0, 1); /* behind all of them */

@@ -95,9 +95,9 @@ HANDOVER_TEST(a_connect_may_wait_for_ever)
 {
 	struct plx_link_attr attr = {.events = &side_events,
 				     .user = &client,
-				     .connect_timeout_ns = UINT64_MAX,
-				     .hello_timeout_ns = UINT64_MAX,
-				     .close_timeout_ns = UINT64_MAX};
+				     .connect_timeout_ns = PLX_NEVER,
+				     .hello_timeout_ns = PLX_NEVER,
+				     .close_timeout_ns = PLX_NEVER};
 
 	listen_placed(on_lcore_1, 0);
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);

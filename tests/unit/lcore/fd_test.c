@@ -151,7 +151,7 @@ static void *ring_when_asleep(void *arg)
 
 static void wake_by(uint32_t events)
 {
-	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX};
+	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};
 	struct watch watch = {.drains = true, .quits = true};
 	struct plx_idle_stats stats;
 	pthread_t thread;

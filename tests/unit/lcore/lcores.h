@@ -96,7 +96,7 @@ static inline int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
 	int result = -1;
 
 	assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
-	assert_int_equal(plx_lcore_join(id, UINT64_MAX, &result), 0);
+	assert_int_equal(plx_lcore_join(id, PLX_NEVER, &result), 0);
 	return result;
 }
 

@@ -160,7 +160,7 @@ static void on_many(struct plx_signal *signal, uint64_t fires, void *arg)
 /* The loop sleeps in between, with no cap. */
 ONE_LCORE(every_fire_of_every_thread_counts)
 {
-	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX};
+	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};
 	pthread_t threads[THREADS];
 	struct heard heard;
 
@@ -193,7 +193,7 @@ static void *raise_when_asleep(void *arg)
 
 ONE_LCORE(a_signal_handler_may_fire)
 {
-	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX};
+	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 	struct heard heard;
 	pthread_t thread;

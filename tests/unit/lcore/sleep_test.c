@@ -14,7 +14,7 @@
 
 #define GAP_NS ASLEEP_GAP_NS
 
-static const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = UINT64_MAX};
+static const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};
 
 static int one_sleeper(void **state)
 {
@@ -108,7 +108,7 @@ static void sleep_beside(plx_lcore_fn fn)
 
 	assert_int_equal(plx_lcore_launch(10, fn, NULL), 0);
 	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
+	assert_int_equal(plx_lcore_join(10, PLX_NEVER, &result), 0);
 	assert_int_equal(result, 0);
 }
 
@@ -170,7 +170,7 @@ TWO(stopping_wakes_all)
 	assert_int_equal(plx_lcore_launch(10, run_loop, NULL), 0);
 	wait_until_asleep(10);
 	run_until(stop, NULL);
-	assert_int_equal(plx_lcore_join(10, UINT64_MAX, &result), 0);
+	assert_int_equal(plx_lcore_join(10, PLX_NEVER, &result), 0);
 	assert_int_equal(result, 0);
 }
 
@@ -388,7 +388,7 @@ ONE(an_adaptive_lcore_polls_first)
 					   .wake_ns = 100000,
 					   .sleep_ns = 1000,
 					   .spin_max_ns = PLX_NS_PER_S,
-					   .sleep_max_ns = UINT64_MAX};
+					   .sleep_max_ns = PLX_NEVER};
 	struct plx_idle_stats stats;
 	struct plx_lcore_stats turns;
 
@@ -434,7 +434,7 @@ ONE(what_is_expected_keeps_awake)
 					   .wake_ns = 100000,
 					   .sleep_ns = PLX_NS_PER_MS,
 					   .spin_max_ns = 100000,
-					   .sleep_max_ns = UINT64_MAX};
+					   .sleep_max_ns = PLX_NEVER};
 
 	assert_int_equal(plx_idle_set(0, &conf), 0);
 	assert_true(idle_ns_when_expected_in(4 * PLX_NS_PER_MS) >= 5 * PLX_NS_PER_MS);

@@ -38,7 +38,7 @@ static void signal_a_running_loop(int signal_number)
 	} while (!stats.turns);
 	check(!plx_stopping());
 	kill(getpid(), signal_number);
-	check(plx_lcore_join(10, UINT64_MAX, &result) == 0);
+	check(plx_lcore_join(10, PLX_NEVER, &result) == 0);
 	check(result == 0);
 	check(plx_stopping());
 	check(plx_stop_signal() == signal_number);

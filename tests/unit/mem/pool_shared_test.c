@@ -95,7 +95,7 @@ TEST(a_cache_is_a_quarter_of_the_objects_or_as_asked)
 	assert_int_equal(size_of_cache(100000, 0), 256);
 	assert_int_equal(size_of_cache(100000, PLX_POOL_CACHE_MAX), 512);
 	assert_int_equal(size_of_cache(8, 1), 1);
-	assert_int_equal(size_of_cache(8, PLX_POOL_CACHE_NONE), 0);
+	assert_int_equal(size_of_cache(8, PLX_NONE), 0);
 }
 
 TEST(each_lcore_that_comes_gets_a_cache_and_no_more)
@@ -371,7 +371,7 @@ TEST(puts_go_on_behind_a_pop_that_does_not)
 {
 	void *objects[8];
 
-	stopped = make_shared(8, PLX_POOL_CACHE_NONE);
+	stopped = make_shared(8, PLX_NONE);
 	at_stop = use_the_others;
 	stop_at = "claimed";
 	objects[0] = plx_pool_get(stopped);
@@ -410,7 +410,7 @@ TEST(puts_behind_one_that_stands_still_come_out_after_it)
 {
 	void *objects[8];
 
-	stopped = make_shared(8, PLX_POOL_CACHE_NONE);
+	stopped = make_shared(8, PLX_NONE);
 	objects[0] = plx_pool_get(stopped);
 	at_stop = put_and_get_behind_it;
 	stop_at = "claimed";
@@ -429,7 +429,7 @@ static void *spares[8];
 /* All of its objects are spare, the last one on top. */
 static void make_spare(void)
 {
-	stopped = make_shared(8, PLX_POOL_CACHE_NONE);
+	stopped = make_shared(8, PLX_NONE);
 	assert_int_equal(plx_pool_get_bulk(stopped, spares, 8), 8);
 	for (int i = 7; i >= 0; i--)
 		pool_spare_push(pool_of(stopped), &spares[i], 1);
@@ -592,7 +592,7 @@ static void run_model(uint32_t cache_count)
 	}
 	assert_true(model.empty > 0);
 	/* Near the truth: caches are not looked at between two refills. */
-	uint32_t most = (cache_count == PLX_POOL_CACHE_NONE ? 0 : cache_count) * (IDS - 1);
+	uint32_t most = (cache_count == PLX_NONE ? 0 : cache_count) * (IDS - 1);
 	assert_true(stats_of(model.pool).low_water <= model.low + most);
 	plx_lcore_id_tls = OWNER;
 	put_some(&model, model.out_count);
@@ -601,7 +601,7 @@ static void run_model(uint32_t cache_count)
 
 TEST(figures_agree_with_a_model)
 {
-	static const uint32_t cache_counts[] = {1, 2, 3, 8, 15, 60, PLX_POOL_CACHE_NONE};
+	static const uint32_t cache_counts[] = {1, 2, 3, 8, 15, 60, PLX_NONE};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(cache_counts); i++)
 		run_model(cache_counts[i]);

@@ -340,7 +340,7 @@ SOCKET_TEST(who_wants_all_pages_is_told_though_one_has_begun)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){
-			   .page_bytes = 1024, .page_count = 4, .timeout_ns = UINT64_MAX});
+			   .page_bytes = 1024, .page_count = 4, .timeout_ns = PLX_NEVER});
 	heard.keep = 500;
 	TURN_UNTIL(send_next(900) == NETIO_STATUS_AGAIN);
 	heard.keep = 0;

@@ -248,7 +248,7 @@ static void use_lcores(void)
 	REFUSED(plx_lcores_init(&lcore_conf));
 	REFUSED(plx_lcore_launch(WORKER, run_loop, NULL));
 	REFUSED(plx_lcore_launch_all(run_loop, NULL, NULL));
-	REFUSED(plx_lcore_join(WORKER, UINT64_MAX, NULL));
+	REFUSED(plx_lcore_join(WORKER, PLX_NEVER, NULL));
 	REFUSED(plx_loop_run());
 	REFUSED(plx_loop_turn());
 	REFUSED(plx_lcore_send(WORKER, NULL, NULL));
@@ -449,9 +449,9 @@ static void a_worker_may_fork(void **state)
 		skip(); /* memory of the parent's lcores is a leak of the child's, when it returns
 			 */
 	plx_stop();
-	assert_int_equal(plx_lcore_join(WORKER, UINT64_MAX, NULL), 0);
+	assert_int_equal(plx_lcore_join(WORKER, PLX_NEVER, NULL), 0);
 	assert_int_equal(plx_lcore_launch(WORKER, fork_and_return, NULL), 0);
-	assert_int_equal(plx_lcore_join(WORKER, UINT64_MAX, &result), 0);
+	assert_int_equal(plx_lcore_join(WORKER, PLX_NEVER, &result), 0);
 	assert_int_equal(result, 0);
 }
 

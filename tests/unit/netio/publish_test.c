@@ -489,7 +489,7 @@ PUBSUB_TEST(a_socket_that_goes_loses_nothing)
 PUBSUB_TEST(the_publisher_may_close_one)
 {
 	publish_with(NULL);
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = UINT64_MAX});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = PLX_NEVER});
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(publish(1, 300, 0), NETIO_STATUS_OK);
@@ -512,7 +512,7 @@ PUBSUB_TEST(requests_during_a_close_lose_nothing)
 	enum { COUNT = 800 };
 
 	publish_with(NULL);
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = UINT64_MAX});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = PLX_NEVER});
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
 	for (unsigned i = 0; i < COUNT; i++)
 		assert_int_equal(publish(1, 300, 0), NETIO_STATUS_OK);

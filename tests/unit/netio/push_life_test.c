@@ -53,7 +53,7 @@ PUSH_TEST(it_is_tried_until_it_listens)
 
 PUSH_TEST(it_is_tried_once_where_that_is_asked_for)
 {
-	make_pusher(&(struct netio_push_attr){.connect.reconnect_min_ns = UINT64_MAX});
+	make_pusher(&(struct netio_push_attr){.connect.reconnect_min_ns = PLX_NEVER});
 	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 1), 0);
 	TURN_UNTIL(refused == 1);
 	turn_ms(50);

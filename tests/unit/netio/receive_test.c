@@ -314,7 +314,7 @@ SOCKET_TEST(what_waits_is_bounded_by_the_window)
  * when the queue is emptied it may come again. */
 SOCKET_TEST(who_comes_and_goes_is_bounded_by_the_queue)
 {
-	struct netio_connect_attr once = {.reconnect_min_ns = UINT64_MAX};
+	struct netio_connect_attr once = {.reconnect_min_ns = PLX_NEVER};
 	struct netio_send_socket sender;
 	struct netio_msg msg;
 	unsigned round, tries;

@@ -340,7 +340,7 @@ SOCKET_TEST(it_is_tried_until_somebody_listens)
 
 SOCKET_TEST(it_is_tried_once_where_that_is_asked_for)
 {
-	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = UINT64_MAX});
+	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NEVER});
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
 	TURN_UNTIL(refused == 1);
 	turn_ms(50);
@@ -540,7 +540,7 @@ static void refused_by(const struct wire_greeting *greeting, const char *why_not
 	unsigned port = raw_listen(&(struct plx_link_attr){.events = &raw_events}, greeting,
 				   &listener);
 
-	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = UINT64_MAX});
+	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NEVER});
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
 	TURN_UNTIL(refused == 1 && raw_closed == 1);
 	assert_int_equal(reason, PLX_LINK_HELLO);
@@ -602,7 +602,7 @@ SOCKET_TEST(who_cannot_take_a_page_is_refused)
 								   BIG},
 					   &listener);
 
-		make_sender(&(struct netio_connect_attr){.reconnect_min_ns = UINT64_MAX});
+		make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NEVER});
 		assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
 		TURN_UNTIL(refused == 1);
 		assert_int_equal(reason, PLX_LINK_HELLO);

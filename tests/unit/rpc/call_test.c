@@ -252,14 +252,14 @@ static void deadlines(void **state)
 
 	/* Time for a busy host to deliver both. */
 	call_within(LATER, 100 * PLX_NS_PER_MS, &soon);
-	call_within(LATER, UINT64_MAX, &never);
+	call_within(LATER, PLX_NEVER, &never);
 	wait_done(&soon);
 	assert_int_equal(soon.status, PLX_RPC_DEADLINE);
 	assert_true(soon.may_have_run);
 	assert_true(plx_now_ns() - began_ns >= 100 * PLX_NS_PER_MS);
 	assert_int_equal(kept_count, 2);
-	assert_true(plx_rpc_request_deadline_ns(kept[0]) < UINT64_MAX);
-	assert_true(plx_rpc_request_deadline_ns(kept[1]) == UINT64_MAX);
+	assert_true(plx_rpc_request_deadline_ns(kept[0]) < PLX_NEVER);
+	assert_true(plx_rpc_request_deadline_ns(kept[1]) == PLX_NEVER);
 
 	/* The service hears of it, and its reply goes nowhere. */
 	for (int i = 0; i < 1000 && !gone_count; i++)
@@ -306,7 +306,7 @@ static void a_call_may_be_cancelled(void **state)
 		pump_ms(1);
 	assert_int_equal(gone_count, 1);
 	assert_int_equal(service_stats().cancelled, 1);
-	assert_int_equal(plx_rpc_cancel(caller, UINT64_MAX), -ENOENT);
+	assert_int_equal(plx_rpc_cancel(caller, PLX_NEVER), -ENOENT);
 	assert_int_equal(plx_rpc_cancel(caller, 0), -ENOENT);
 }
 

@@ -135,7 +135,7 @@ TEST(one_that_is_full_is_not_asked_for_ever)
 	struct plx_rpc_service_attr one = {.open_total = 1};
 	struct plx_rpc_service *full;
 	struct plx_rpc_client *filler;
-	struct plx_rpc_call never = {.method = LATER, .deadline_ns = UINT64_MAX};
+	struct plx_rpc_call never = {.method = LATER, .deadline_ns = PLX_NEVER};
 	static struct outcome fills, held; /* they end with their clients */
 	struct outcome outcome;
 
@@ -173,7 +173,7 @@ TEST(a_request_goes_to_a_service_that_takes_it)
 						    {.method = ECHO, .retry = true},
 						    {.method = ECHO, .hedge = true},
 						    {.method = ECHO, .key = 1}};
-	struct plx_rpc_call never = {.method = LATER, .deadline_ns = UINT64_MAX};
+	struct plx_rpc_call never = {.method = LATER, .deadline_ns = PLX_NEVER};
 	static struct outcome held; /* it ends with the client */
 	struct outcome outcome;
 

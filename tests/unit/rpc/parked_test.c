@@ -248,7 +248,7 @@ TEST(the_client_may_end_over_them)
 	rpc_start("tcp", NULL, NULL);
 	forget_ends();
 	for (uint32_t i = 0; i < 5000; i++)
-		call_number((struct plx_rpc_call){.deadline_ns = UINT64_MAX}, i, 64);
+		call_number((struct plx_rpc_call){.deadline_ns = PLX_NEVER}, i, 64);
 	assert_true(client_stats().waiting > 0);
 	plx_rpc_client_destroy(caller);
 	caller = NULL;

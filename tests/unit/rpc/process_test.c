@@ -210,7 +210,7 @@ TEST(where_it_is_off_no_service_has_it)
 	struct outcome outcome;
 
 	fixture_start("tcp", false);
-	assert_int_equal(plx_rpc_self_test_start(0, false), 0);
+	assert_int_equal(plx_rpc_self_test_start(PLX_NONE, false), 0);
 	listener = fixture_listen(here("0"), NULL);
 	service = make_service(here("0"), NULL);
 	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},

@@ -158,7 +158,7 @@ TEST(it_is_bounded)
 
 TEST(it_can_be_left_out)
 {
-	struct plx_rpc_service_attr attr = {.no_self_test = true};
+	struct plx_rpc_service_attr attr = {.self_test_rate = PLX_NONE};
 	struct plx_rpc_method method = {.id = PLX_RPC_ECHO, .name = "mine"};
 	struct outcome outcome;
 

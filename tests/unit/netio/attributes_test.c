@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Attributes mean the same in all structures: 0 is the default, and the greatest number of a field
+ * (PLX_NEVER, PLX_NO_LIMIT, PLX_NONE) either works or is refused, as the table says. A field that
+ * the headers have and the table lacks fails the test. */
+#include "netio.h"
+#include "plx_eal.h"
+#include "plx_rpc.h"
+#include "plx_test.h"
+
+#include "plx_fabric_driver.h"
+
+#include <glob.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LIMIT_NS (20 * PLX_NS_PER_S)
+
+/* Each tries its structure out, with the others at their defaults. Return: 0: what it is for was
+ * done with it; or what refused it. */
+typedef int (*try_fn)(const void *attr);
+
+#define TURN_UNTIL(cond)                                                 \
+	do {                                                             \
+		uint64_t turn_limit_ns = plx_now_ns() + LIMIT_NS;        \
+		while (!(cond)) {                                        \
+			plx_loop_turn();                                 \
+			if (plx_now_ns() > turn_limit_ns)                \
+				fail_msg("it never came to: %s", #cond); \
+		}                                                        \
+	} while (0)
+
+static struct netio_context ctx;
+
+static int up(void **state)
+{
+	struct plx_eal_conf conf = {.huge = "none", .provider = "tcp"};
+
+	assert_int_equal(netio_init_conf(&ctx, &conf), 0);
+	return 0;
+}
+
+static int down(void **state)
+{
+	assert_int_equal(netio_fini(&ctx), 0);
+	return 0;
+}
+
+/* That of the process, which is set while nothing runs. */
+static int try_plx_fabric_conf(const void *attr)
+{
+	struct plx_fabric_conf conf = *(const struct plx_fabric_conf *)attr;
+	int rc;
+
+	conf.drivers = plx_drivers;
+	down(NULL);
+	rc = plx_fabric_init(&conf);
+	if (rc == 0)
+		plx_fabric_fini();
+	up(NULL);
+	return rc;
+}
+
+/* Links ---------------------------------------------------------------------------------------- */
+
+static unsigned opened, closed;
+
+static void on_open(struct plx_link *link, void *user)
+{
+	opened++;
+}
+
+static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		     void *user)
+{
+	assert_int_equal(reason, PLX_LINK_CLOSED);
+	closed++;
+}
+
+static const struct plx_link_events events = {.on_open = on_open, .on_close = on_close};
+
+static int try_listen(const struct plx_listen_attr *listen)
+{
+	struct plx_listener *listener;
+	struct plx_link *link;
+	int rc;
+
+	opened = closed = 0;
+	rc = plx_link_listen("127.0.0.1:0", listen, &listener);
+	if (rc)
+		return rc;
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &listen->link, &link), 0);
+	TURN_UNTIL(opened == 2);
+	assert_int_equal(plx_link_close(link), 0);
+	TURN_UNTIL(closed == 2);
+	plx_listener_close(listener);
+	return 0;
+}
+
+static int try_plx_link_attr(const void *attr)
+{
+	struct plx_listen_attr listen = {.link = *(const struct plx_link_attr *)attr};
+
+	listen.link.events = &events;
+	return try_listen(&listen);
+}
+
+static int try_plx_admission(const void *attr)
+{
+	struct plx_listen_attr listen = {.link.events = &events,
+					 .admission = *(const struct plx_admission *)attr};
+
+	return try_listen(&listen);
+}
+
+/* Services ------------------------------------------------------------------------------------- */
+
+struct try_rpc {
+	const struct plx_rpc_service_attr *service;
+	const struct plx_rpc_client_attr *client;
+	struct plx_rpc_method method;
+	struct plx_rpc_call call;
+};
+
+static void answer(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	assert_int_equal(plx_rpc_reply(request, data, length), 0);
+}
+
+static void on_done(const struct plx_rpc_result *result, void *arg)
+{
+	assert_int_equal(result->status, PLX_RPC_OK);
+	(*(unsigned *)arg)++;
+}
+
+static int call_it(struct plx_rpc_service *service, struct try_rpc *it)
+{
+	const char *addresses[] = {plx_rpc_service_address(service, 0), NULL};
+	struct plx_rpc_client *client;
+	unsigned done = 0;
+	int rc = plx_rpc_client_create(addresses, it->client, &client);
+
+	if (rc)
+		return rc;
+	it->call.done = on_done;
+	it->call.arg = &done;
+	rc = plx_rpc_call(client, &it->call, "hello", 5, NULL);
+	if (rc == 0)
+		TURN_UNTIL(done == 1);
+	plx_rpc_client_destroy(client);
+	return rc;
+}
+
+static int try_rpc(struct try_rpc it)
+{
+	struct plx_rpc_service *service;
+	int rc = plx_rpc_service_create(it.service, &service);
+
+	if (rc)
+		return rc;
+	it.method.name = "answer";
+	it.method.handler = answer;
+	rc = plx_rpc_service_add(service, &it.method);
+	rc = rc ? rc : plx_rpc_service_listen(service, "127.0.0.1:0", NULL);
+	rc = rc ? rc : call_it(service, &it);
+	plx_rpc_service_destroy(service);
+	return rc;
+}
+
+static int try_plx_rpc_service_attr(const void *attr)
+{
+	return try_rpc((struct try_rpc){.service = attr});
+}
+
+static int try_plx_rpc_client_attr(const void *attr)
+{
+	return try_rpc((struct try_rpc){.client = attr});
+}
+
+static int try_plx_rpc_method(const void *method)
+{
+	return try_rpc((struct try_rpc){.method = *(const struct plx_rpc_method *)method});
+}
+
+static int try_plx_rpc_call(const void *call)
+{
+	return try_rpc((struct try_rpc){.call = *(const struct plx_rpc_call *)call});
+}
+
+/* NetIO ---------------------------------------------------------------------------------------- */
+
+static unsigned received;
+
+static void on_received(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	received++;
+}
+
+static int listen_up(struct netio_listen_socket *socket, const struct netio_listen_attr *attr)
+{
+	int rc = netio_listen_socket_init(&ctx.evloop, socket, attr);
+
+	if (rc)
+		return rc;
+	received = 0;
+	socket->cb_msg_received = on_received;
+	return netio_listen(socket, "127.0.0.1", 0);
+}
+
+static int try_netio_listen_attr(const void *attr)
+{
+	struct netio_listen_socket listening;
+	struct netio_send_socket sending;
+	struct netio_msg msg;
+	int rc = listen_up(&listening, attr);
+
+	if (rc)
+		return rc;
+	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sending, NULL), 0);
+	assert_int_equal(netio_connect(&sending, "127.0.0.1", netio_listen_socket_port(&listening)),
+			 0);
+	TURN_UNTIL(netio_send(&sending, "hello", 5) == NETIO_STATUS_OK);
+	TURN_UNTIL(received == 1 || netio_recv(&listening, &msg) == 0);
+	netio_send_socket_fini(&sending);
+	netio_listen_socket_fini(&listening);
+	return 0;
+}
+
+static int try_netio_connect_attr(const void *attr)
+{
+	struct netio_listen_socket listening;
+	struct netio_send_socket sending;
+	int rc = netio_send_socket_init(&ctx.evloop, &sending, attr);
+
+	if (rc)
+		return rc;
+	assert_int_equal(listen_up(&listening, NULL), 0);
+	assert_int_equal(netio_connect(&sending, "127.0.0.1", netio_listen_socket_port(&listening)),
+			 0);
+	TURN_UNTIL(netio_send(&sending, "hello", 5) == NETIO_STATUS_OK);
+	TURN_UNTIL(received == 1);
+	netio_send_socket_fini(&sending);
+	netio_listen_socket_fini(&listening);
+	return 0;
+}
+
+static int try_netio_buffered_attr(const void *attr)
+{
+	struct netio_buffered_send_socket sending;
+	struct netio_listen_socket listening;
+	int rc = netio_buffered_send_socket_init(&ctx.evloop, &sending, attr);
+
+	if (rc)
+		return rc;
+	assert_int_equal(listen_up(&listening, NULL), 0);
+	assert_int_equal(
+		netio_buffered_connect(&sending, "127.0.0.1", netio_listen_socket_port(&listening)),
+		0);
+	TURN_UNTIL(netio_buffered_send(&sending, "hello", 5) == NETIO_STATUS_OK);
+	for (unsigned i = 0; i < 1000; i++) /* no page leaves early */
+		plx_loop_turn();
+	assert_int_equal(received, 0);
+	assert_int_equal(netio_buffered_flush(&sending), NETIO_STATUS_OK);
+	TURN_UNTIL(received == 1);
+	netio_buffered_send_socket_fini(&sending);
+	netio_listen_socket_fini(&listening);
+	return 0;
+}
+
+static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	received++;
+}
+
+static int try_publish(const struct netio_publish_attr *publish,
+		       const struct netio_subscribe_attr *subscribe)
+{
+	struct netio_subscribe_socket subscribing = {0};
+	struct netio_publish_socket publishing;
+	int rc = netio_publish_socket_init(&ctx.evloop, &publishing, publish);
+
+	if (rc)
+		return rc;
+	received = 0;
+	assert_int_equal(netio_publish_listen(&publishing, "127.0.0.1", 0), 0);
+	rc = netio_subscribe_socket_init(&ctx.evloop, &subscribing, subscribe);
+	if (rc == 0) {
+		subscribing.cb_msg_received = on_published;
+		assert_int_equal(netio_subscribe(&subscribing, "127.0.0.1",
+						 netio_publish_socket_port(&publishing), 7),
+				 0);
+		TURN_UNTIL(netio_buffered_publish(&publishing, 7, "hello", 5, 0, NULL) ==
+			   NETIO_STATUS_OK);
+		netio_buffered_publish_flush(&publishing);
+		TURN_UNTIL(received == 1);
+	}
+	netio_subscribe_socket_fini(&subscribing);
+	netio_publish_socket_fini(&publishing);
+	return rc;
+}
+
+static int try_netio_publish_attr(const void *attr)
+{
+	return try_publish(attr, NULL);
+}
+
+static int try_netio_subscribe_attr(const void *attr)
+{
+	return try_publish(NULL, attr);
+}
+
+/* Lcores and memory ---------------------------------------------------------------------------- */
+
+static int try_plx_idle_conf(const void *attr)
+{
+	int rc = plx_idle_set(plx_lcore_id(), attr);
+
+	if (rc == 0)
+		plx_loop_turn();
+	assert_int_equal(plx_idle_set(plx_lcore_id(), &(struct plx_idle_conf){0}), 0);
+	return rc;
+}
+
+static int try_plx_pool_attr(const void *attr)
+{
+	struct plx_pool_attr full = *(const struct plx_pool_attr *)attr;
+	struct plx_pool *pool;
+	void *object;
+	int rc;
+
+	full.name = "attributes";
+	full.object_bytes = full.object_count = 64;
+	full.owner = PLX_LCORE_NONE;
+	full.node = PLX_NODE_ANY;
+	rc = plx_pool_create(&full, &pool);
+	if (rc)
+		return rc;
+	object = plx_pool_get(pool);
+	assert_non_null(object);
+	plx_pool_put(pool, object);
+	plx_pool_destroy(pool);
+	return 0;
+}
+
+/* The table ------------------------------------------------------------------------------------ */
+
+#define ROW(type, field, greatest)                                   \
+	{#type "." #field, try_##type, offsetof(struct type, field), \
+	 sizeof(((struct type *)0)->field), greatest}
+
+#define WORKS   0
+#define REFUSED -EINVAL
+
+static const struct row {
+	const char *name;
+	try_fn try;
+	size_t offset, bytes;
+	int greatest; /* what becomes of the greatest number */
+} rows[] = {
+	ROW(plx_admission, links_max, WORKS),
+	ROW(plx_admission, links_per_host_max, WORKS),
+	ROW(plx_admission, accepts_per_s, WORKS),
+	ROW(plx_admission, handshakes_max, WORKS),
+	ROW(plx_fabric_conf, heartbeat_ns, WORKS),
+	ROW(plx_fabric_conf, dead_after_ns, REFUSED),
+	ROW(plx_fabric_conf, receive_bytes, REFUSED),
+	ROW(plx_fabric_conf, partial_bytes, REFUSED),
+	ROW(plx_link_attr, rx_buf_bytes, REFUSED),
+	ROW(plx_link_attr, rx_buf_count, REFUSED),
+	ROW(plx_link_attr, message_max_bytes, REFUSED),
+	ROW(plx_link_attr, connect_timeout_ns, WORKS),
+	ROW(plx_link_attr, hello_timeout_ns, WORKS),
+	ROW(plx_link_attr, close_timeout_ns, WORKS),
+	ROW(plx_rpc_method, open_max, WORKS),
+	ROW(plx_rpc_method, request_max, WORKS),
+	ROW(plx_rpc_service_attr, request_max, REFUSED),
+	ROW(plx_rpc_service_attr, open_max, WORKS),
+	ROW(plx_rpc_service_attr, open_total, WORKS),
+	ROW(plx_rpc_service_attr, waiting_max, WORKS),
+	ROW(plx_rpc_service_attr, turn_max, WORKS),
+	ROW(plx_rpc_service_attr, turn_ns, WORKS),
+	ROW(plx_rpc_service_attr, self_test_rate, WORKS),
+	ROW(plx_rpc_service_attr, keys_max, WORKS),
+	ROW(plx_rpc_service_attr, key_bytes_max, WORKS),
+	ROW(plx_rpc_service_attr, key_ns, REFUSED),
+	ROW(plx_rpc_service_attr, clients_max, WORKS),
+	ROW(plx_rpc_service_attr, slow_ns, WORKS),
+	ROW(plx_rpc_client_attr, reply_max, REFUSED),
+	ROW(plx_rpc_client_attr, deadline_ns, WORKS),
+	ROW(plx_rpc_client_attr, calls_max, WORKS),
+	ROW(plx_rpc_client_attr, waiting_max, WORKS),
+	ROW(plx_rpc_client_attr, identity, WORKS), /* a number as any */
+	ROW(plx_rpc_client_attr, hedge_per_mille, REFUSED),
+	ROW(plx_rpc_client_attr, reconnect_min_ns, WORKS),
+	ROW(plx_rpc_client_attr, reconnect_max_ns, WORKS),
+	ROW(plx_rpc_call, deadline_ns, WORKS),
+	ROW(netio_connect_attr, connect_timeout_ns, WORKS),
+	ROW(netio_connect_attr, reconnect_min_ns, WORKS),
+	ROW(netio_connect_attr, reconnect_max_ns, WORKS),
+	ROW(netio_connect_attr, message_max_bytes, REFUSED),
+	ROW(netio_buffered_attr, page_bytes, REFUSED),
+	ROW(netio_buffered_attr, page_count, REFUSED),
+	ROW(netio_buffered_attr, watermark_bytes, REFUSED),
+	ROW(netio_buffered_attr, timeout_ns, WORKS),
+	ROW(netio_listen_attr, buffer_bytes, REFUSED),
+	ROW(netio_listen_attr, buffer_count, REFUSED),
+	ROW(netio_listen_attr, message_max_bytes, REFUSED),
+	ROW(netio_listen_attr, queue_count, REFUSED),
+	ROW(netio_publish_attr, page_bytes, REFUSED),
+	ROW(netio_publish_attr, page_count, REFUSED),
+	ROW(netio_publish_attr, watermark_bytes, REFUSED),
+	ROW(netio_publish_attr, timeout_ns, WORKS),
+	ROW(netio_publish_attr, subscribers_max, WORKS),
+	ROW(netio_publish_attr, subscriptions_max, WORKS),
+	ROW(netio_publish_attr, subscriber_subscriptions_max, WORKS),
+	ROW(netio_publish_attr, backlog_bytes, WORKS), /* cut to what the pages hold */
+	ROW(netio_subscribe_attr, buffer_bytes, REFUSED),
+	ROW(netio_subscribe_attr, buffer_count, REFUSED),
+	ROW(plx_idle_conf, spin_max_ns, REFUSED),
+	ROW(plx_idle_conf, sleep_max_ns, WORKS),
+	ROW(plx_idle_conf, wake_ns, REFUSED),
+	ROW(plx_idle_conf, sleep_ns, REFUSED),
+	ROW(plx_pool_attr, cache_count, WORKS),
+};
+
+/* What has no default, as it has to be given; and ids. */
+static const char *const others[] = {
+	"plx_lcore_conf.main_lcore",    "plx_pool_attr.object_count",  "plx_pool_attr.owner",
+	"plx_ring_attr.capacity",       "plx_ring_attr.element_bytes", "plx_eal_conf.owned_count",
+	"plx_eal_conf.log_level_count",
+};
+
+PLX_TEST_WITH(zero_is_the_default_in_each_structure, up, down)
+{
+	static const uint64_t zeroes[256];
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		if (i && rows[i].try == rows[i - 1].try)
+			continue;
+		if (rows[i].try(zeroes) != 0)
+			fail_msg("%s: %s", rows[i].name, plx_error());
+	}
+}
+
+PLX_TEST_WITH(the_greatest_number_means_what_the_table_says, up, down)
+{
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		uint64_t attr[256] = {0};
+		int rc;
+
+		memset((char *)attr + rows[i].offset, 0xff, rows[i].bytes);
+		rc = rows[i].try(attr);
+		if (rc != rows[i].greatest)
+			fail_msg("%s: %d instead of %d: %s", rows[i].name, rc, rows[i].greatest,
+				 rc ? plx_error() : "");
+	}
+}
+
+/* The headers ---------------------------------------------------------------------------------- */
+
+static bool is_known(const char *name)
+{
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		if (strcmp(rows[i].name, name) == 0)
+			return true;
+	}
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(others); i++) {
+		if (strcmp(others[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Return: how many numbers the structures of that header have. */
+static unsigned check_header(const char *path)
+{
+	char line[256], type[64] = "", name[64], whole[160];
+	FILE *file = fopen(path, "re");
+	unsigned count = 0;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		const char *end = strchr(line, ' ');
+
+		if (sscanf(line, "struct %63[a-z_] {", type) == 1 && strchr(line, '{') && end)
+			continue;
+		if (line[0] == '}')
+			type[0] = '\0';
+		if (!strstr(type, "_attr") && !strstr(type, "_conf") &&
+		    strcmp(type, "plx_admission") != 0)
+			continue;
+		if (sscanf(line, "\tuint%*[0-9]_t %63[a-z_0-9];", name) != 1 ||
+		    strncmp(line, "\tuint8", 6) == 0 || strchr(line, '['))
+			continue;
+		snprintf(whole, sizeof(whole), "%s.%s", type, name);
+		if (!is_known(whole))
+			fail_msg("%s: the table lacks %s", path, whole);
+		count++;
+	}
+	fclose(file);
+	return count;
+}
+
+PLX_TEST(the_table_has_each_number_of_the_headers)
+{
+	char pattern[512];
+	unsigned count = 0;
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%s/lib/*/{plx_,netio_}[a-z]*.h",
+		 getenv("PLX_SOURCE_ROOT"));
+	assert_int_equal(glob(pattern, GLOB_BRACE, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		count += check_header(found.gl_pathv[i]);
+	globfree(&found);
+	assert_int_equal(count,
+			 PLX_ARRAY_LEN(rows) + PLX_ARRAY_LEN(others) -
+				 3); /* plx_rpc_call and plx_rpc_method are other structures */
+}
+
+PLX_TEST_MAIN()
