@@ -62,30 +62,35 @@ void plx_acceptor_fini(struct plx_acceptor *acceptor)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The calling lcore's. What is found stays: no other lcore ends it. */
-static struct plx_acceptor *find(uintptr_t number)
+/* What is found stays: no other lcore ends it. */
+struct plx_acceptor *plx_acceptor_next(const struct plx_acceptor *after)
 {
 	uint32_t lcore = plx_lcore_id();
 	struct plx_acceptor *acceptor;
 
 	pthread_mutex_lock(&lock);
-	acceptor = acceptors;
-	while (acceptor && (acceptor->number != number || acceptor->lcore != lcore))
+	acceptor = after ? after->next : acceptors;
+	while (acceptor && acceptor->lcore != lcore)
 		acceptor = acceptor->next;
 	pthread_mutex_unlock(&lock);
+	return acceptor;
+}
+
+static struct plx_acceptor *find(uintptr_t number)
+{
+	struct plx_acceptor *acceptor = plx_acceptor_next(NULL);
+
+	while (acceptor && acceptor->number != number)
+		acceptor = plx_acceptor_next(acceptor);
 	return acceptor && !acceptor->released ? acceptor : NULL;
 }
 
 bool plx_session_any_closing(void)
 {
-	uint32_t lcore = plx_lcore_id();
-	const struct plx_acceptor *acceptor;
+	const struct plx_acceptor *acceptor = plx_acceptor_next(NULL);
 
-	pthread_mutex_lock(&lock);
-	acceptor = acceptors;
-	while (acceptor && (acceptor->lcore != lcore || !acceptor->released))
-		acceptor = acceptor->next;
-	pthread_mutex_unlock(&lock);
+	while (acceptor && !acceptor->released)
+		acceptor = plx_acceptor_next(acceptor);
 	return acceptor || connector_any_closing();
 }
 

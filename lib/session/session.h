@@ -50,7 +50,8 @@ struct plx_connector_owner {
 	/* Before it closes: send what waits. Return: whether there is nothing left; else
 	 * plx_connector_settled follows. NULL: there never is. */
 	bool (*settle)(struct plx_connector *connector);
-	/* The link has ended, and all that was sent has come back. Before refused and closed. */
+	/* The link has ended, and all that was sent has come back. Before refused and closed.
+	 * NULL: not needed. */
 	void (*ended)(struct plx_connector *connector);
 	/* It was released, and nothing refers to it any more. */
 	void (*free)(struct plx_connector *connector);
@@ -192,6 +193,9 @@ void plx_acceptor_init(struct plx_acceptor *acceptor, const struct plx_acceptor_
 
 /* No link finds it any more; it must have none. Thread: any, while the lcore does not use it. */
 void plx_acceptor_fini(struct plx_acceptor *acceptor);
+
+/* The calling lcore's next one, of any owner and in no order; after: NULL: the first. */
+struct plx_acceptor *plx_acceptor_next(const struct plx_acceptor *after);
 
 /* Listen for it, and for those of other lcores that have its number. attr: its events
  * with PLX_ACCEPTED_EVENTS, and no user. Return: as plx_link_listen. */

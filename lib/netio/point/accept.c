@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of this lcore. */
-static __thread struct acceptor *acceptors;
-
 static struct acceptor *acceptor_of(struct plx_acceptor *session)
 {
 	return (struct acceptor *)session;
@@ -17,9 +14,9 @@ static struct accepted *accepted_of(struct plx_accepted *session)
 	return (struct accepted *)session;
 }
 
-static const struct acceptor_owner *owner_of(const struct accepted *accepted)
+static const struct acceptor_owner *owner_of(const struct plx_acceptor *session)
 {
-	return acceptor_of(accepted->session.acceptor)->owner;
+	return (const struct acceptor_owner *)session->owner;
 }
 
 /* Notices ------------------------------------------------------------------------------------- */
@@ -29,13 +26,13 @@ void accepted_notify(struct accepted *accepted, const struct notice *notice)
 	const struct acceptor *acceptor = acceptor_of(accepted->session.acceptor);
 
 	if (acceptor->socket)
-		acceptor->owner->notify(acceptor->socket, accepted->one, notice);
+		owner_of(&acceptor->session)->notify(acceptor->socket, accepted->one, notice);
 }
 
 /* While the socket is there. */
 static void report(struct accepted *accepted, struct notice notice)
 {
-	const struct acceptor_owner *owner = owner_of(accepted);
+	const struct acceptor_owner *owner = owner_of(accepted->session.acceptor);
 
 	if (accepted->session.acceptor->released)
 		return;
@@ -47,19 +44,19 @@ static void report(struct accepted *accepted, struct notice notice)
 
 /* The link ------------------------------------------------------------------------------------ */
 
-static const char *on_hello(struct plx_acceptor *session, struct plx_link *link,
-			    const uint8_t *hello, uint32_t length)
+const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link,
+			      const uint8_t *hello, uint32_t length)
 {
-	struct acceptor *acceptor = acceptor_of(session);
+	const struct acceptor_owner *owner = owner_of(session);
 	struct wire_greeting greeting;
 	const char *wrong = wire_greeting_read(hello, length, WIRE_HELLO, &greeting);
 
-	if (!wrong && greeting.role != acceptor->owner->role)
-		wrong = wire_wrong_role(acceptor->owner->role);
+	if (!wrong && greeting.role != owner->role)
+		wrong = wire_wrong_role(owner->role);
 	if (!wrong && greeting.role == WIRE_SUBSCRIBER &&
 	    plx_link_message_max(link) < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD)
 		wrong = "the link of a subscriber takes no pages";
-	if (!wrong && acceptor->owner->has_room && !acceptor->owner->has_room(acceptor))
+	if (!wrong && !owner->has_room(acceptor_of(session)))
 		wrong = "the port has as many connections as it takes";
 	return wrong;
 }
@@ -72,7 +69,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	if (plx_unlikely(!accepted || accepted->session.acceptor->released ||
 			 accepted->session.failure))
 		return;
-	wrong = owner_of(accepted)->received(accepted, message);
+	wrong = owner_of(accepted->session.acceptor)->received(accepted, message);
 	if (plx_unlikely(wrong != NULL))
 		accepted_fail(accepted, wrong);
 }
@@ -83,7 +80,7 @@ static void on_writable(struct plx_link *link, void *user)
 	struct accepted *accepted = user;
 
 	if (accepted)
-		owner_of(accepted)->writable(accepted);
+		owner_of(accepted->session.acceptor)->writable(accepted);
 }
 
 static void on_suspect(struct plx_link *link, bool suspect, void *user)
@@ -103,18 +100,7 @@ static const struct plx_link_events events = {
 
 /* What the session tells, given to the socket ------------------------------------------------- */
 
-static struct plx_accepted *on_create(struct plx_acceptor *session)
-{
-	struct acceptor *acceptor = acceptor_of(session);
-	struct accepted *accepted;
-
-	if (acceptor->owner->has_room && !acceptor->owner->has_room(acceptor))
-		return NULL; /* others came meanwhile */
-	accepted = acceptor->owner->create(acceptor);
-	return accepted ? &accepted->session : NULL;
-}
-
-static void on_opened(struct plx_accepted *session)
+void accepted_on_opened(struct plx_accepted *session)
 {
 	struct accepted *accepted = accepted_of(session);
 	struct wire_greeting greeting = {0};
@@ -142,31 +128,13 @@ static void note_end(struct accepted *accepted, enum plx_link_reason reason, con
 					: text);
 }
 
-static bool on_ended(struct plx_accepted *session, struct plx_link *link,
-		     enum plx_link_reason reason, const char *text)
+void accepted_note_end(struct accepted *accepted, struct plx_link *link,
+		       enum plx_link_reason reason, const char *text)
 {
-	struct accepted *accepted = accepted_of(session);
-
 	note_end(accepted, reason, plx_link_without_peer(link, text));
-	return !owner_of(accepted)->ended || owner_of(accepted)->ended(accepted);
 }
 
-static void on_failed(struct plx_accepted *session)
-{
-	struct accepted *accepted = accepted_of(session);
-
-	if (owner_of(accepted)->failed)
-		owner_of(accepted)->failed(accepted);
-}
-
-static bool on_settle(struct plx_accepted *session)
-{
-	struct accepted *accepted = accepted_of(session);
-
-	return !owner_of(accepted)->settle || owner_of(accepted)->settle(accepted);
-}
-
-static void on_closed(struct plx_accepted *session)
+void accepted_on_closed(struct plx_accepted *session)
 {
 	struct accepted *accepted = accepted_of(session);
 
@@ -174,35 +142,6 @@ static void on_closed(struct plx_accepted *session)
 					 .reason = accepted->reason,
 					 .why = accepted->why});
 }
-
-static void on_free(struct plx_accepted *session)
-{
-	struct accepted *accepted = accepted_of(session);
-
-	owner_of(accepted)->free(accepted);
-}
-
-static void on_free_acceptor(struct plx_acceptor *session)
-{
-	struct acceptor *acceptor = acceptor_of(session);
-
-	*acceptor->prev_next = acceptor->next;
-	if (acceptor->next)
-		acceptor->next->prev_next = acceptor->prev_next;
-	acceptor->owner->free_acceptor(acceptor);
-}
-
-static const struct plx_acceptor_owner session_owner = {
-	.hello = on_hello,
-	.create = on_create,
-	.opened = on_opened,
-	.failed = on_failed,
-	.settle = on_settle,
-	.ended = on_ended,
-	.closed = on_closed,
-	.free = on_free,
-	.free_acceptor = on_free_acceptor,
-};
 
 void accepted_fail(struct accepted *accepted, const char *why)
 {
@@ -229,18 +168,12 @@ int acceptor_check(const char *provider, uint64_t message_max)
 void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, void *socket,
 		   const struct acceptor_owner *owner, const char *provider, uint64_t message_max)
 {
-	acceptor->owner = owner;
 	acceptor->socket = socket;
 	acceptor->evloop = evloop;
 	acceptor->message_max = message_max;
 	if (provider)
 		snprintf(acceptor->provider, sizeof(acceptor->provider), "%s", provider);
-	acceptor->next = acceptors;
-	acceptor->prev_next = &acceptors;
-	if (acceptor->next)
-		acceptor->next->prev_next = &acceptor->next;
-	acceptors = acceptor;
-	plx_acceptor_init(&acceptor->session, &session_owner, plx_acceptor_new_number(),
+	plx_acceptor_init(&acceptor->session, &owner->session, plx_acceptor_new_number(),
 			  plx_lcore_id());
 }
 
@@ -252,13 +185,14 @@ static int start(struct acceptor *acceptor, const char *address, const struct pl
 	attr.link.protocol = PLX_PROTOCOL_NETIO;
 	attr.link.provider = acceptor->provider[0] ? acceptor->provider : NULL;
 	attr.link.hello_length = WIRE_GREETING_BYTES;
-	wire_greeting_write(attr.link.hello, &(struct wire_greeting){
-						     .type = WIRE_WELCOME,
-						     .version_min = WIRE_VERSION_MIN,
-						     .version_max = WIRE_VERSION_MAX,
-						     .role = (uint8_t)acceptor->owner->role,
-						     .message_max = acceptor->message_max,
-					     });
+	wire_greeting_write(attr.link.hello,
+			    &(struct wire_greeting){
+				    .type = WIRE_WELCOME,
+				    .version_min = WIRE_VERSION_MIN,
+				    .version_max = WIRE_VERSION_MAX,
+				    .role = (uint8_t)owner_of(&acceptor->session)->role,
+				    .message_max = acceptor->message_max,
+			    });
 	return plx_acceptor_listen(&acceptor->session, address, &attr, &acceptor->listener);
 }
 
@@ -286,41 +220,47 @@ void acceptor_release(struct acceptor *acceptor)
 	plx_acceptor_release(&acceptor->session);
 }
 
-void acceptor_release_all(struct netio_eventloop *evloop)
+/* The next one of that loop whose socket is there; after: NULL: the first. */
+static struct acceptor *next_of(const struct netio_eventloop *evloop, struct acceptor *after)
 {
-	struct acceptor *acceptor = acceptors;
+	struct plx_acceptor *session = after ? &after->session : NULL;
 
-	while (acceptor) {
-		struct acceptor *next = acceptor->next;
-
-		if (acceptor->evloop == evloop && acceptor->socket)
-			acceptor->owner->fini(acceptor);
-		acceptor = next;
-	}
+	do
+		session = plx_acceptor_next(session);
+	while (session && (session->owner->hello != acceptor_on_hello || session->released ||
+			   acceptor_of(session)->evloop != evloop));
+	return session ? acceptor_of(session) : NULL;
 }
 
-static void close_links(struct acceptor *acceptor)
+void acceptor_release_all(struct netio_eventloop *evloop)
 {
-	plx_listener_close(acceptor->listener);
-	acceptor->listener = NULL;
-	plx_acceptor_close_all(&acceptor->session);
+	struct acceptor *acceptor;
+
+	while ((acceptor = next_of(evloop, NULL)))
+		owner_of(&acceptor->session)->fini(acceptor);
 }
 
 void acceptor_close_all(struct netio_eventloop *evloop)
 {
-	for (struct acceptor *acceptor = acceptors; acceptor; acceptor = acceptor->next)
-		if (acceptor->evloop == evloop && acceptor->socket)
-			close_links(acceptor);
+	struct acceptor *acceptor = NULL;
+
+	while ((acceptor = next_of(evloop, acceptor))) {
+		plx_listener_close(acceptor->listener);
+		acceptor->listener = NULL;
+		plx_acceptor_close_all(&acceptor->session);
+	}
 }
 
 bool acceptor_any_open(const struct netio_eventloop *evloop)
 {
-	for (const struct acceptor *acceptor = acceptors; acceptor; acceptor = acceptor->next) {
+	struct acceptor *acceptor = NULL;
+
+	while ((acceptor = next_of(evloop, acceptor))) {
 		const struct plx_accepted *accepted = acceptor->session.links;
 
 		while (accepted && !accepted->link) /* those wait for who takes from the queue */
 			accepted = accepted->next;
-		if (acceptor->evloop == evloop && accepted)
+		if (accepted)
 			return true;
 	}
 	return false;

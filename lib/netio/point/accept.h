@@ -11,13 +11,14 @@
 struct acceptor;
 struct accepted;
 
-/* What its owner is told and asked; failed, settle, has_room and ended may be NULL. */
+/* What its owner is told and asked. */
 struct acceptor_owner {
+	/* First: ACCEPTOR_SESSION, and the rest as it likes. Its create asks has_room once more, as
+	 * others may have come since their HELLOs; its ended begins with accepted_note_end. */
+	struct plx_acceptor_owner session;
 	enum wire_role role; /* of those that it takes */
 	/* Whether it takes one more. */
 	bool (*has_room)(struct acceptor *acceptor);
-	/* Zeroed memory for one more, which begins with it; NULL: none. link: its link. */
-	struct accepted *(*create)(struct acceptor *acceptor);
 	/* The rest of the link's only while the socket is there. */
 	notify_fn *notify;
 	/* In place of notify, which it calls by accepted_notify. NULL: notify alone. */
@@ -25,31 +26,18 @@ struct acceptor_owner {
 	/* Return: NULL; or what is wrong with it, constant text: the link ends. */
 	const char *(*received)(struct accepted *accepted, struct plx_buf *message);
 	void (*writable)(struct accepted *accepted);
-	/* This side ends the link, or the socket is gone: nothing more is delivered. */
-	void (*failed)(struct accepted *accepted);
-	/* Before it closes: send what waits. Return: whether there is nothing left; else
-	 * plx_accepted_settled follows. */
-	bool (*settle)(struct accepted *accepted);
-	/* The link has ended, and all that was sent has come back. Return: whether that may be
-	 * told; else plx_accepted_finish follows. */
-	bool (*ended)(struct accepted *accepted);
-	/* Nothing refers to it any more. */
-	void (*free)(struct accepted *accepted);
-	void (*free_acceptor)(struct acceptor *acceptor);
 	/* The loop ends: the _fini of the socket. */
 	void (*fini)(struct acceptor *acceptor);
 };
 
 struct acceptor {
-	struct plx_acceptor session; /* first */
-	const struct acceptor_owner *owner;
-	void *socket; /* the user's; NULL: gone */
+	struct plx_acceptor session; /* first; its owner is a struct acceptor_owner */
+	void *socket;                /* the user's; NULL: gone */
 	struct netio_eventloop *evloop;
 	struct plx_listener *listener; /* NULL: does not listen */
 	uint64_t message_max;          /* that it accepts */
 	uint64_t next_id;
 	struct plx_log_limit log_limit;
-	struct acceptor *next, **prev_next; /* of the lcore's */
 	char provider[64];
 };
 
@@ -102,5 +90,17 @@ void accepted_notify(struct accepted *accepted, const struct notice *notice);
 
 /* This side ends it; the link tells when. why: constant text. */
 void accepted_fail(struct accepted *accepted, const char *why);
+
+/* Its link has ended: keep what callbacks get for it. */
+void accepted_note_end(struct accepted *accepted, struct plx_link *link,
+		       enum plx_link_reason reason, const char *text);
+
+const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link,
+			      const uint8_t *hello, uint32_t length);
+void accepted_on_opened(struct plx_accepted *session);
+void accepted_on_closed(struct plx_accepted *session);
+
+#define ACCEPTOR_SESSION \
+	.hello = acceptor_on_hello, .opened = accepted_on_opened, .closed = accepted_on_closed
 
 #endif

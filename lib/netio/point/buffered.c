@@ -116,14 +116,14 @@ static void on_writable(struct netio_connection *connection)
 	outbox_tell_room(outbox);
 }
 
-static bool on_settle(struct netio_connection *connection)
+static bool on_settle(struct plx_connector *session)
 {
-	return outbox_close(&buffered_of(connection)->outbox);
+	return outbox_close(&((struct buffered *)session)->outbox);
 }
 
-static void on_ended(struct netio_connection *connection)
+static void on_ended(struct plx_connector *session)
 {
-	outbox_lose(&buffered_of(connection)->outbox);
+	outbox_lose(&((struct buffered *)session)->outbox);
 }
 
 static void on_free(struct netio_connection *connection)
@@ -133,12 +133,11 @@ static void on_free(struct netio_connection *connection)
 }
 
 static const struct connection_owner owner = {
+	.session = {CONNECTION_SESSION, .settle = on_settle, .ended = on_ended},
 	.notify = notify,
 	.on[NOTICE_ESTABLISHED] = on_established,
 	.received = on_received,
 	.writable = on_writable,
-	.settle = on_settle,
-	.ended = on_ended,
 	.free = on_free,
 };
 

@@ -39,6 +39,11 @@ int connection_check_attr(const struct netio_connect_attr *attr, struct netio_co
 	return rc;
 }
 
+static const struct connection_owner *owner_of(const struct netio_connection *connection)
+{
+	return (const struct connection_owner *)connection->session.owner;
+}
+
 /* Notices ------------------------------------------------------------------------------------ */
 
 void connection_hold(struct netio_connection *connection)
@@ -49,19 +54,19 @@ void connection_hold(struct netio_connection *connection)
 void connection_unhold(struct netio_connection *connection)
 {
 	if (--connection->holds == 0 && connection->freed)
-		connection->owner->free(connection);
+		owner_of(connection)->free(connection);
 }
 
 bool connection_notify(struct netio_connection *connection, const struct notice *notice)
 {
 	return connection->socket &&
-	       connection->owner->notify(connection->socket, connection->one, notice);
+	       owner_of(connection)->notify(connection->socket, connection->one, notice);
 }
 
 /* Return: whether the user has a callback for it, if the owner does nothing in addition. */
 static bool report(struct netio_connection *connection, struct notice notice)
 {
-	const struct connection_owner *owner = connection->owner;
+	const struct connection_owner *owner = owner_of(connection);
 	bool is_told = true;
 
 	connection_hold(connection);
@@ -76,8 +81,8 @@ static bool report(struct netio_connection *connection, struct notice notice)
 /* The link ---------------------------------------------------------------------------------- */
 
 /* Pages and messages of what it says it accepts must be messages that its link does. */
-static const char *on_hello(struct plx_connector *session, struct plx_link *link,
-			    const uint8_t *hello, uint32_t length)
+const char *connection_on_hello(struct plx_connector *session, struct plx_link *link,
+				const uint8_t *hello, uint32_t length)
 {
 	struct netio_connection *connection = (struct netio_connection *)session;
 	struct wire_greeting welcome;
@@ -101,7 +106,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 
 	if (!connection->socket || connection->session.failure)
 		return;
-	wrong = connection->owner->received(connection, message);
+	wrong = owner_of(connection)->received(connection, message);
 	if (wrong)
 		plx_connector_fail(&connection->session, PLX_LINK_PROTOCOL, wrong);
 }
@@ -110,7 +115,7 @@ static void on_writable(struct plx_link *link, void *user)
 {
 	struct netio_connection *connection = user;
 
-	connection->owner->writable(connection);
+	owner_of(connection)->writable(connection);
 }
 
 static void on_suspect(struct plx_link *link, bool suspect, void *user)
@@ -126,7 +131,7 @@ static void on_credit(struct plx_link *link, void *user)
 	struct netio_connection *connection = user;
 
 	if (connection->session.link)
-		connection->owner->credit(connection);
+		owner_of(connection)->credit(connection);
 }
 
 static const struct plx_link_events events = {
@@ -148,56 +153,30 @@ static struct netio_connection *of(struct plx_connector *session)
 	return (struct netio_connection *)session;
 }
 
-static void on_opened(struct plx_connector *session)
+void connection_on_opened(struct plx_connector *session)
 {
 	report(of(session), (struct notice){.type = NOTICE_ESTABLISHED});
 }
 
-static bool on_refused(struct plx_connector *session, enum plx_link_reason reason, const char *why)
+bool connection_on_refused(struct plx_connector *session, enum plx_link_reason reason,
+			   const char *why)
 {
 	return report(of(session),
 		      (struct notice){.type = NOTICE_REFUSED, .reason = reason, .why = why});
 }
 
-static void on_closed(struct plx_connector *session, enum plx_link_reason reason, const char *why)
+void connection_on_closed(struct plx_connector *session, enum plx_link_reason reason,
+			  const char *why)
 {
 	report(of(session), (struct notice){.type = NOTICE_CLOSED, .reason = reason, .why = why});
 }
 
-static void on_look_back(struct plx_connector *session, const struct plx_link *link)
-{
-	if (of(session)->owner->look_back)
-		of(session)->owner->look_back(of(session), link);
-}
-
-static bool on_settle(struct plx_connector *session)
-{
-	return !of(session)->owner->settle || of(session)->owner->settle(of(session));
-}
-
-static void on_ended(struct plx_connector *session)
-{
-	if (of(session)->owner->ended)
-		of(session)->owner->ended(of(session));
-}
-
-static void on_free(struct plx_connector *session)
+void connection_on_free(struct plx_connector *session)
 {
 	of(session)->freed = true;
 	if (of(session)->holds == 0)
-		of(session)->owner->free(of(session));
+		owner_of(of(session))->free(of(session));
 }
-
-static const struct plx_connector_owner session_owner = {
-	.hello = on_hello,
-	.opened = on_opened,
-	.refused = on_refused,
-	.closed = on_closed,
-	.look_back = on_look_back,
-	.settle = on_settle,
-	.ended = on_ended,
-	.free = on_free,
-};
 
 /* Opening ------------------------------------------------------------------------------------- */
 
@@ -214,7 +193,6 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 		.one = socket,
 		.handle = handle,
 		.evloop = evloop,
-		.owner = owner,
 		.attr = *attr,
 		.role = WIRE_SENDER,
 		.next = evloop->connections,
@@ -223,7 +201,7 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 	if (connection->next)
 		connection->next->prev_next = &connection->next;
 	evloop->connections = connection;
-	plx_connector_init(&connection->session, &session_owner, &session);
+	plx_connector_init(&connection->session, &owner->session, &session);
 }
 
 static void describe_link(struct netio_connection *connection)
@@ -231,7 +209,7 @@ static void describe_link(struct netio_connection *connection)
 	struct plx_link_attr *attr = &connection->session.attr.link;
 
 	*attr = connection->link_attr;
-	attr->events = connection->owner->credit ? &events_with_credit : &events;
+	attr->events = owner_of(connection)->credit ? &events_with_credit : &events;
 	attr->protocol = PLX_PROTOCOL_NETIO;
 	attr->connect_timeout_ns = connection->attr.connect_timeout_ns;
 	if (attr->message_max_bytes == 0)

@@ -11,8 +11,10 @@
 
 struct netio_connection;
 
-/* What its owner is told. All but settle and free only while the socket is there. */
+/* What its owner is told. Notices and messages only while the socket is there. */
 struct connection_owner {
+	/* First: CONNECTION_SESSION; and look_back, settle and ended, each where it is needed. */
+	struct plx_connector_owner session;
 	notify_fn *notify;
 	/* In place of notify, which it calls by connection_notify. NULL: notify alone. Not for
 	 * NOTICE_REFUSED. */
@@ -22,24 +24,16 @@ struct connection_owner {
 	void (*writable)(struct netio_connection *connection);
 	/* The peer has granted more. NULL: it is not asked for. */
 	void (*credit)(struct netio_connection *connection);
-	/* The link has ended; it may be looked at for the last time. NULL: not needed. */
-	void (*look_back)(struct netio_connection *connection, const struct plx_link *link);
-	/* Before it closes: send what waits. Return: whether there is nothing left; else
-	 * plx_connector_settled follows. NULL: there never is. */
-	bool (*settle)(struct netio_connection *connection);
-	/* The link has ended, and all that was sent has come back. Before refused and closed. */
-	void (*ended)(struct netio_connection *connection);
 	/* Nothing refers to it any more. */
 	void (*free)(struct netio_connection *connection);
 };
 
 struct netio_connection {
-	struct plx_connector session;     /* first */
+	struct plx_connector session;     /* first; its owner is a struct connection_owner */
 	void *socket;                     /* NULL: gone */
 	struct netio_connection **handle; /* in the socket; may be NULL */
 	uint64_t message_max;             /* that the peer accepts */
 	struct netio_eventloop *evloop;
-	const struct connection_owner *owner;
 	unsigned holds; /* its memory stays */
 	bool freed;     /* but is to be freed */
 	struct netio_connect_attr attr;
@@ -99,5 +93,19 @@ void connection_release_all(struct netio_eventloop *evloop);
 /* Close all of that role of a loop, whose sockets stay. */
 void connection_close_all(struct netio_eventloop *evloop, enum wire_role role);
 bool connection_any_open(const struct netio_eventloop *evloop, enum wire_role role);
+
+const char *connection_on_hello(struct plx_connector *session, struct plx_link *link,
+				const uint8_t *hello, uint32_t length);
+void connection_on_opened(struct plx_connector *session);
+bool connection_on_refused(struct plx_connector *session, enum plx_link_reason reason,
+			   const char *why);
+void connection_on_closed(struct plx_connector *session, enum plx_link_reason reason,
+			  const char *why);
+void connection_on_free(struct plx_connector *session);
+
+#define CONNECTION_SESSION                                                \
+	.hello = connection_on_hello, .opened = connection_on_opened,     \
+	.refused = connection_on_refused, .closed = connection_on_closed, \
+	.free = connection_on_free
 
 #endif

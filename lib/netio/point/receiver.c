@@ -49,20 +49,23 @@ static const char *on_received(struct accepted *accepted, struct plx_buf *messag
 
 /* Connections --------------------------------------------------------------------------------- */
 
-static struct accepted *on_create(struct acceptor *acceptor)
+static struct plx_accepted *on_create(struct plx_acceptor *session)
 {
-	struct netio_listener *listener = (struct netio_listener *)acceptor;
-	struct receiver *receiver = calloc(1, sizeof(*receiver));
+	struct netio_listener *listener = (struct netio_listener *)session;
+	struct receiver *receiver;
 	struct intake *intake;
 
+	if (!listener_has_room(&listener->acceptor))
+		return NULL;
+	receiver = calloc(1, sizeof(*receiver));
 	if (!receiver)
 		return NULL;
 	receiver->accepted.one = &receiver->pub;
 	intake = &receiver->intake;
-	intake->message_max = acceptor->message_max;
+	intake->message_max = listener->acceptor.message_max;
 	intake->give = give_to_callback;
 	if (!listener->queue)
-		return &receiver->accepted;
+		return &receiver->accepted.session;
 	/* Buffers of the link, and the long messages that hold back its credit. */
 	intake->held_max = 2 * listener->attr.buffer_count;
 	intake->held = calloc(intake->held_max, sizeof(*intake->held));
@@ -72,7 +75,7 @@ static struct accepted *on_create(struct acceptor *acceptor)
 	}
 	intake->holding = &listener->holding;
 	intake->give = give_to_queue;
-	return &receiver->accepted;
+	return &receiver->accepted.session;
 }
 
 DEFINE_NOTIFY_LISTENING(notify, netio_listen_socket)
@@ -100,15 +103,17 @@ static void on_writable(struct accepted *accepted)
 		socket->cb_buffers_available(&receiver->pub);
 }
 
-static void on_failed(struct accepted *accepted)
+static void on_failed(struct plx_accepted *session)
 {
-	intake_drop(&((struct receiver *)accepted)->intake);
+	intake_drop(&((struct receiver *)session)->intake);
 }
 
-static bool on_ended(struct accepted *accepted)
+static bool on_ended(struct plx_accepted *session, struct plx_link *link,
+		     enum plx_link_reason reason, const char *text)
 {
-	struct receiver *receiver = (struct receiver *)accepted;
+	struct receiver *receiver = (struct receiver *)session;
 
+	accepted_note_end(&receiver->accepted, link, reason, text);
 	if (receiver->intake.held_count == 0)
 		return true;
 	receiver_listener(receiver)->ended++;
@@ -134,18 +139,18 @@ static void on_closed(struct accepted *accepted, const struct notice *notice)
 	accepted_notify(accepted, notice);
 }
 
-static void on_free(struct accepted *accepted)
+static void on_free(struct plx_accepted *session)
 {
-	struct receiver *receiver = (struct receiver *)accepted;
+	struct receiver *receiver = (struct receiver *)session;
 
 	intake_drop(&receiver->intake);
 	free(receiver->intake.held);
 	free(receiver);
 }
 
-static void on_free_listener(struct acceptor *acceptor)
+static void on_free_listener(struct plx_acceptor *session)
 {
-	free(acceptor);
+	free(session);
 }
 
 static void on_fini(struct acceptor *acceptor)
@@ -154,18 +159,15 @@ static void on_fini(struct acceptor *acceptor)
 }
 
 const struct acceptor_owner listener_owner = {
+	.session = {ACCEPTOR_SESSION, .create = on_create, .failed = on_failed, .ended = on_ended,
+		    .free = on_free, .free_acceptor = on_free_listener},
 	.role = WIRE_SENDER,
 	.has_room = listener_has_room,
-	.create = on_create,
 	.notify = notify,
 	.on[NOTICE_ESTABLISHED] = on_established,
 	.on[NOTICE_CLOSED] = on_closed,
 	.received = on_received,
 	.writable = on_writable,
-	.failed = on_failed,
-	.ended = on_ended,
-	.free = on_free,
-	.free_acceptor = on_free_listener,
 	.fini = on_fini,
 };
 

@@ -94,6 +94,7 @@ static void on_free(struct netio_connection *connection)
 }
 
 static const struct connection_owner owner = {
+	.session = {CONNECTION_SESSION},
 	.notify = notify,
 	.received = on_received,
 	.writable = on_writable,

@@ -111,9 +111,9 @@ static void on_closed(struct netio_connection *connection, const struct notice *
 		plx_connector_open_again(&feed->connection.session);
 }
 
-static void on_ended(struct netio_connection *connection)
+static void on_ended(struct plx_connector *session)
 {
-	struct feed *feed = feed_of(connection);
+	struct feed *feed = (struct feed *)session;
 
 	feed->pub.provider = "";
 	feed->is_full = false;
@@ -138,12 +138,12 @@ static void on_free(struct netio_connection *connection)
 }
 
 static const struct connection_owner owner = {
+	.session = {CONNECTION_SESSION, .ended = on_ended},
 	.notify = notify,
 	.on[NOTICE_ESTABLISHED] = on_established,
 	.on[NOTICE_CLOSED] = on_closed,
 	.received = on_received,
 	.writable = on_writable,
-	.ended = on_ended,
 	.free = on_free,
 };
 

@@ -82,11 +82,14 @@ static bool has_room(struct acceptor *acceptor)
 	return true;
 }
 
-static struct accepted *on_create(struct acceptor *acceptor)
+static struct plx_accepted *on_create(struct plx_acceptor *session)
 {
-	struct netio_publish_core *core = (struct netio_publish_core *)acceptor;
-	struct subscriber *subscriber = aligned_alloc(PLX_CACHE_LINE, sizeof(*subscriber));
+	struct netio_publish_core *core = (struct netio_publish_core *)session;
+	struct subscriber *subscriber;
 
+	if (!has_room(&core->acceptor))
+		return NULL;
+	subscriber = aligned_alloc(PLX_CACHE_LINE, sizeof(*subscriber));
 	if (!subscriber)
 		return NULL;
 	memset(subscriber, 0, sizeof(*subscriber));
@@ -95,7 +98,7 @@ static struct accepted *on_create(struct acceptor *acceptor)
 	subscriber->outbox.all_droppable = true;
 	subscriber->outbox.missed_in_all = core->missed;
 	core->connections++;
-	return &subscriber->accepted;
+	return &subscriber->accepted.session;
 }
 
 DEFINE_NOTIFY_LISTENING(notify_buffered, netio_publish_socket)
@@ -146,25 +149,27 @@ static void on_writable(struct accepted *accepted)
 		outbox_tell_room(&subscriber->outbox);
 }
 
-static void on_failed(struct accepted *accepted)
+static void on_failed(struct plx_accepted *session)
 {
-	struct subscriber *subscriber = (struct subscriber *)accepted;
+	struct subscriber *subscriber = (struct subscriber *)session;
 
 	requests_drop(subscriber);
 	pending_forget(subscriber_core(subscriber), subscriber);
 }
 
-static bool on_settle(struct accepted *accepted)
+static bool on_settle(struct plx_accepted *session)
 {
-	return outbox_close(&((struct subscriber *)accepted)->outbox);
+	return outbox_close(&((struct subscriber *)session)->outbox);
 }
 
-static bool on_ended(struct accepted *accepted)
+static bool on_ended(struct plx_accepted *session, struct plx_link *link,
+		     enum plx_link_reason reason, const char *text)
 {
-	struct subscriber *subscriber = (struct subscriber *)accepted;
+	struct subscriber *subscriber = (struct subscriber *)session;
 
+	accepted_note_end(&subscriber->accepted, link, reason, text);
 	outbox_lose(&subscriber->outbox);
-	on_failed(accepted);
+	on_failed(session);
 	return true;
 }
 
@@ -174,9 +179,9 @@ static void on_closed(struct accepted *accepted, const struct notice *notice)
 	publish_tell_room((struct netio_publish_core *)accepted->session.acceptor);
 }
 
-static void on_free(struct accepted *accepted)
+static void on_free(struct plx_accepted *session)
 {
-	struct subscriber *subscriber = (struct subscriber *)accepted;
+	struct subscriber *subscriber = (struct subscriber *)session;
 	struct netio_publish_core *core = subscriber_core(subscriber);
 
 	core->stats.pages += subscriber->outbox.stats.pages;
@@ -187,9 +192,9 @@ static void on_free(struct accepted *accepted)
 	free(subscriber);
 }
 
-static void on_free_core(struct acceptor *acceptor)
+static void on_free_core(struct plx_acceptor *session)
 {
-	publish_core_destroy((struct netio_publish_core *)acceptor);
+	publish_core_destroy((struct netio_publish_core *)session);
 }
 
 static void on_fini(struct acceptor *acceptor)
@@ -198,19 +203,15 @@ static void on_fini(struct acceptor *acceptor)
 }
 
 const struct acceptor_owner publisher_owner = {
+	.session = {ACCEPTOR_SESSION, .create = on_create, .failed = on_failed, .settle = on_settle,
+		    .ended = on_ended, .free = on_free, .free_acceptor = on_free_core},
 	.role = WIRE_SUBSCRIBER,
 	.has_room = has_room,
-	.create = on_create,
 	.notify = notify,
 	.on[NOTICE_ESTABLISHED] = on_established,
 	.on[NOTICE_CLOSED] = on_closed,
 	.received = on_received,
 	.writable = on_writable,
-	.failed = on_failed,
-	.settle = on_settle,
-	.ended = on_ended,
-	.free = on_free,
-	.free_acceptor = on_free_core,
 	.fini = on_fini,
 };
 

@@ -76,9 +76,9 @@ static void close_those_that_may(struct netio_push_core *core)
 	}
 }
 
-static bool on_settle(struct netio_connection *connection)
+static bool on_settle(struct plx_connector *session)
 {
-	struct push_receiver *receiver = receiver_of(connection);
+	struct push_receiver *receiver = (struct push_receiver *)session;
 
 	if (receiver->is_open && !receiver->is_ending) {
 		receiver->is_ending = true;
@@ -176,9 +176,9 @@ DEFINE_NOTIFY_CONNECTING(notify, netio_push_socket)
 DEFINE_ANSWERED(on_received, netio_push_socket)
 
 /* What the last frames of the peer have told. */
-static void on_look_back(struct netio_connection *connection, const struct plx_link *link)
+static void on_look_back(struct plx_connector *session, const struct plx_link *link)
 {
-	struct push_receiver *receiver = receiver_of(connection);
+	struct push_receiver *receiver = (struct push_receiver *)session;
 
 	push_leave(receiver);
 	finish(receiver, plx_link_unfinished(link));
@@ -198,9 +198,9 @@ static void take_away(struct push_receiver *receiver)
 	push_drop_all(&receiver->under_way);
 }
 
-static void on_ended(struct netio_connection *connection)
+static void on_ended(struct plx_connector *session)
 {
-	receiver_of(connection)->pub.provider = "";
+	((struct push_receiver *)session)->pub.provider = "";
 }
 
 static void on_closed(struct netio_connection *connection, const struct notice *notice)
@@ -223,6 +223,8 @@ static void on_free(struct netio_connection *connection)
 }
 
 static const struct connection_owner owner = {
+	.session = {CONNECTION_SESSION, .look_back = on_look_back, .settle = on_settle,
+		    .ended = on_ended},
 	.notify = notify,
 	.on[NOTICE_ESTABLISHED] = on_established,
 	.on[NOTICE_CLOSED] = on_closed,
@@ -230,9 +232,6 @@ static const struct connection_owner owner = {
 	.received = on_received,
 	.writable = on_writable,
 	.credit = on_credit,
-	.look_back = on_look_back,
-	.settle = on_settle,
-	.ended = on_ended,
 	.free = on_free,
 };
 

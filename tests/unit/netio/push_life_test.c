@@ -309,9 +309,7 @@ static void provoke(void)
 		pull_die(&pulls[0]);
 		break;
 	case SUSPECT:
-		receiver->connection.owner->on[NOTICE_SUSPECT](
-			&receiver->connection,
-			&(struct notice){.type = NOTICE_SUSPECT, .suspect = true});
+		make_suspect(&receiver->pub, true);
 		break;
 	case AVAILABLE:
 		while (netio_push(ends, bytes, 64) == 0)

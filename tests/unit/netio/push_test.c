@@ -218,36 +218,26 @@ PUSH_TEST(pieces_are_one_message)
 
 /* Whom nothing was heard of ------------------------------------------------------------------- */
 
-/* As the fabric tells it. */
-static void make_suspect(unsigned i, bool suspect)
-{
-	struct push_receiver *receiver = plx_container_of(receivers[i], struct push_receiver, pub);
-
-	receiver->connection.owner->on[NOTICE_SUSPECT](
-		&receiver->connection,
-		&(struct notice){.type = NOTICE_SUSPECT, .suspect = suspect});
-}
-
 PUSH_TEST(a_suspect_one_is_passed_over)
 {
 	uint64_t before;
 
 	begin(2, 16, NULL);
-	make_suspect(0, true);
+	make_suspect(receivers[0], true);
 	assert_int_equal(suspects, 1);
 	assert_int_equal(push_some(16, 64), 0);
 	assert_int_equal(stats_of(0).handed, 0);
 	/* Also where the other one has no room. */
 	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
-	make_suspect(0, false);
+	make_suspect(receivers[0], false);
 	assert_int_equal(available, 1);
 	assert_int_equal(push_some(1, 64), 0);
 	assert_int_equal(stats_of(0).handed, 1);
 
 	/* Where all are, they are all alike. */
 	TURN_UNTIL(stats_of(1).credit > 1);
-	make_suspect(0, true);
-	make_suspect(1, true);
+	make_suspect(receivers[0], true);
+	make_suspect(receivers[1], true);
 	assert_int_equal(push_some(2, 64), 0);
 	TURN_UNTIL(pulls[0].messages + pulls[1].messages == next);
 	pull_die(&pulls[1]);
