@@ -69,7 +69,9 @@ int netio_run(struct netio_eventloop *evloop);
 void netio_terminate(struct netio_eventloop *evloop);
 
 /** Stop listening, and close all connections of the loop's sockets: what was accepted from them is
- * sent first, and their callbacks tell of each end. For who is about to end, behind netio_run. The
+ * sent first, and their callbacks tell of each end. So are those that are spread (enum
+ * netio_spread): of its sockets those on other lcores, whose loops must turn meanwhile, and those
+ * that this lcore has of other loops' sockets. For who is about to end, behind netio_run. The
  * sockets are there afterwards, and may listen and connect again. timeout_ns: of it all; and what a
  * peer takes nothing of for 2 s is lost. Return: 0; -EBUSY inside netio_run: call netio_terminate,
  * and do it behind that; -ETIMEDOUT some are open still; -EINVAL; -EPERM. */

@@ -9,6 +9,17 @@
 
 PLX_BEGIN_DECLS
 
+/** Which lcore gets the next connection of a listening socket, among those that run their loop
+ * (netio_run, plx_loop_run) and the socket's own. The connection stays there: its callbacks run on
+ * that lcore, where netio_msg_keep, netio_reply and netio_recv_socket_close are called for it, too.
+ */
+enum netio_spread {
+	NETIO_SPREAD_NONE,        /**< the socket's own */
+	NETIO_SPREAD_ROUND_ROBIN, /**< each in turn */
+	NETIO_SPREAD_LEAST_LOAD,  /**< the one with the fewest connections of this socket; of those
+				       that have as few, each in turn */
+};
+
 /** 0 or NULL: the default. */
 struct netio_listen_attr {
 	const char *provider;       /**< as plx_link_attr.provider; copied */
@@ -21,13 +32,14 @@ struct netio_listen_attr {
 	uint32_t queue_count;       /**< 0: messages come by cb_msg_received. Else they wait for
 					 netio_recv, so many at most (up to 2^24), and no more
 					 than are in buffer_count buffers of each connection */
+	enum netio_spread spread;   /**< default: none. Not with queue_count */
 };
 
 /** One connection of a listening socket; from cb_connection_established until
  * cb_connection_closed returns. */
 struct netio_recv_socket {
 	struct netio_listen_socket *listen_socket;
-	uint64_t id;          /**< counts up from 1 */
+	uint64_t id;          /**< counts up from 1; if spread, on each lcore, plus its id << 48 */
 	const char *peer;     /**< its address, "192.0.2.1:40312" */
 	const char *provider; /**< as plx_link_provider, "tcp (libfabric plx_tcp)" */
 	void *data;           /**< the user's */
@@ -56,7 +68,11 @@ unsigned netio_listen_socket_port(const struct netio_listen_socket *socket);
 
 /** No callback comes any more; connections are closed without loss of what was sent on them from
  * here. Messages that were kept stay, those of the queue do not. Accepts a socket that is zeroed.
- */
+ *
+ * Of one that spreads its connections, other lcores close theirs when they turn their loops, and
+ * callbacks come there until then: so netio_drain the socket's loop before, or join those lcores,
+ * or keep *socket. If an lcore ends, netio_fini of its loop closes what it has of other loops'
+ * sockets; what is left when the main lcore calls this is aborted. */
 void netio_listen_socket_fini(struct netio_listen_socket *socket);
 
 /** Close one connection, without loss; cb_connection_closed follows. */

@@ -84,19 +84,26 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
 	return init(&ctx->evloop, conf);
 }
 
+/* What this lcore has of sockets of other loops is closed first, also what comes meanwhile. */
+static bool is_closing(struct netio_eventloop *evloop)
+{
+	acceptor_close_all(evloop);
+	return acceptor_any_open(evloop) || plx_session_any_closing();
+}
+
 /* Sockets that are gone close without loss, which takes turns of the loop: as long as that gets on;
  * not much longer where the process has been told to stop. */
-static void finish_closing(void)
+static void finish_closing(struct netio_eventloop *evloop)
 {
 	uint64_t limit_ns = plx_now_ns() + CLOSING_NS, seen = plx_session_progress();
 
-	while (plx_session_any_closing() && plx_now_ns() < limit_ns && plx_loop_turn() >= 0) {
+	while (is_closing(evloop) && plx_now_ns() < limit_ns && plx_loop_turn() >= 0) {
 		if (plx_session_progress() == seen || plx_stopping())
 			continue;
 		seen = plx_session_progress();
 		limit_ns = plx_now_ns() + CLOSING_NS;
 	}
-	if (plx_session_any_closing())
+	if (is_closing(evloop))
 		plx_log(&netio_log, PLX_LOG_WARNING,
 			"netio_fini: some connections do not close; what they had still to send "
 			"may be lost");
@@ -105,8 +112,7 @@ static void finish_closing(void)
 /* Return: 0; -ETIMEDOUT; -EBUSY. */
 static int turn_until_closed(struct netio_eventloop *evloop, enum wire_role role, uint64_t limit_ns)
 {
-	while (acceptor_any_open(evloop) || connection_any_open(evloop, role) ||
-	       plx_session_any_closing()) {
+	while (is_closing(evloop) || connection_any_open(evloop, role)) {
 		if (plx_now_ns() >= limit_ns)
 			return plx_fail(ETIMEDOUT, "netio_drain: some connections do not close");
 		if (plx_loop_turn() < 0)
@@ -120,7 +126,6 @@ static int drain(struct netio_eventloop *evloop, uint64_t limit_ns)
 {
 	int rc;
 
-	acceptor_close_all(evloop);
 	connection_close_all(evloop, WIRE_SENDER);
 	rc = turn_until_closed(evloop, WIRE_SENDER, limit_ns);
 	if (rc)
@@ -165,7 +170,7 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 	push_release_all(evloop);
 	connection_release_all(evloop);
 	acceptor_release_all(evloop);
-	finish_closing();
+	finish_closing(evloop);
 	rc = netio_process_leave();
 	if (rc)
 		return netio_fail(rc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "accept.h"
+#include "spread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +56,8 @@ const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *lin
 	if (!wrong && greeting.role == WIRE_SUBSCRIBER &&
 	    plx_link_message_max(link) < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD)
 		wrong = "the link of a subscriber takes no pages";
+	if (!wrong && spread_is_closed(acceptor_of(session)))
+		wrong = "the port is being closed";
 	if (!wrong && !owner->has_room(acceptor_of(session)))
 		wrong = "the port has as many connections as it takes";
 	return wrong;
@@ -177,15 +179,13 @@ void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, vo
 			  plx_lcore_id());
 }
 
-static int start(struct acceptor *acceptor, const char *address, const struct plx_link_attr *link)
+static int start(struct acceptor *acceptor, const char *address, struct plx_listen_attr *attr)
 {
-	struct plx_listen_attr attr = {.link = *link};
-
-	attr.link.events = &events;
-	attr.link.protocol = PLX_PROTOCOL_NETIO;
-	attr.link.provider = acceptor->provider[0] ? acceptor->provider : NULL;
-	attr.link.hello_length = WIRE_GREETING_BYTES;
-	wire_greeting_write(attr.link.hello,
+	attr->link.events = &events;
+	attr->link.protocol = PLX_PROTOCOL_NETIO;
+	attr->link.provider = acceptor->provider[0] ? acceptor->provider : NULL;
+	attr->link.hello_length = WIRE_GREETING_BYTES;
+	wire_greeting_write(attr->link.hello,
 			    &(struct wire_greeting){
 				    .type = WIRE_WELCOME,
 				    .version_min = WIRE_VERSION_MIN,
@@ -193,11 +193,12 @@ static int start(struct acceptor *acceptor, const char *address, const struct pl
 				    .role = (uint8_t)owner_of(&acceptor->session)->role,
 				    .message_max = acceptor->message_max,
 			    });
-	return plx_acceptor_listen(&acceptor->session, address, &attr, &acceptor->listener);
+	spread_listen(acceptor, attr);
+	return plx_acceptor_listen(&acceptor->session, address, attr, &acceptor->listener);
 }
 
 int acceptor_listen(struct acceptor *acceptor, const char *what, const char *host, unsigned port,
-		    struct plx_link_attr *attr)
+		    struct plx_listen_attr *attr)
 {
 	char address[PLX_ADDRESS_MAX];
 	int rc;
@@ -217,50 +218,59 @@ void acceptor_release(struct acceptor *acceptor)
 {
 	plx_listener_close(acceptor->listener);
 	acceptor->socket = NULL;
+	if (acceptor->evloop)
+		spread_release(acceptor);
 	plx_acceptor_release(&acceptor->session);
 }
 
-/* The next one of that loop whose socket is there; after: NULL: the first. */
-static struct acceptor *next_of(const struct netio_eventloop *evloop, struct acceptor *after)
+/* The next one of NetIO's on this lcore; after: NULL: the first. */
+static struct acceptor *next_of(const struct acceptor *after)
 {
-	struct plx_acceptor *session = after ? &after->session : NULL;
+	struct plx_acceptor *session = plx_acceptor_next(after ? &after->session : NULL);
 
-	do
+	while (session && session->owner->hello != acceptor_on_hello)
 		session = plx_acceptor_next(session);
-	while (session && (session->owner->hello != acceptor_on_hello || session->released ||
-			   acceptor_of(session)->evloop != evloop));
 	return session ? acceptor_of(session) : NULL;
+}
+
+/* Whether that loop ends its connections. */
+static bool is_of(const struct acceptor *acceptor, const struct netio_eventloop *evloop)
+{
+	return !acceptor->session.released && (!acceptor->evloop || acceptor->evloop == evloop);
 }
 
 void acceptor_release_all(struct netio_eventloop *evloop)
 {
-	struct acceptor *acceptor;
+	struct acceptor *acceptor, *next;
 
-	while ((acceptor = next_of(evloop, NULL)))
-		owner_of(&acceptor->session)->fini(acceptor);
+	for (acceptor = next_of(NULL); acceptor; acceptor = next) {
+		next = next_of(acceptor);
+		if (acceptor->socket && acceptor->evloop == evloop)
+			owner_of(&acceptor->session)->fini(acceptor);
+	}
 }
 
 void acceptor_close_all(struct netio_eventloop *evloop)
 {
-	struct acceptor *acceptor = NULL;
-
-	while ((acceptor = next_of(evloop, acceptor))) {
-		plx_listener_close(acceptor->listener);
-		acceptor->listener = NULL;
-		plx_acceptor_close_all(&acceptor->session);
+	for (struct acceptor *it = next_of(NULL); it; it = next_of(it)) {
+		if (!is_of(it, evloop))
+			continue;
+		plx_listener_close(it->listener);
+		it->listener = NULL;
+		if (it->evloop)
+			spread_close(it);
+		plx_acceptor_close_all(&it->session);
 	}
 }
 
 bool acceptor_any_open(const struct netio_eventloop *evloop)
 {
-	struct acceptor *acceptor = NULL;
-
-	while ((acceptor = next_of(evloop, acceptor))) {
-		const struct plx_accepted *accepted = acceptor->session.links;
+	for (const struct acceptor *it = next_of(NULL); it; it = next_of(it)) {
+		const struct plx_accepted *accepted = it->session.links;
 
 		while (accepted && !accepted->link) /* those wait for who takes from the queue */
 			accepted = accepted->next;
-		if (accepted)
+		if (is_of(it, evloop) && (accepted || (it->evloop && spread_any_open(it))))
 			return true;
 	}
 	return false;

@@ -33,7 +33,9 @@ struct acceptor_owner {
 struct acceptor {
 	struct plx_acceptor session; /* first; its owner is a struct acceptor_owner */
 	void *socket;                /* the user's; NULL: gone */
-	struct netio_eventloop *evloop;
+	struct netio_eventloop
+		*evloop;               /* NULL: it takes links here for a socket of another lcore */
+	struct spread *spread;         /* NULL: all links are of this lcore; spread.h */
 	struct plx_listener *listener; /* NULL: does not listen */
 	uint64_t message_max;          /* that it accepts */
 	uint64_t next_id;
@@ -70,10 +72,10 @@ int acceptor_check(const char *provider, uint64_t message_max);
 void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, void *socket,
 		   const struct acceptor_owner *owner, const char *provider, uint64_t message_max);
 
-/* what: the function, for the error text; acceptor: may be NULL; attr: sizes and counts, the rest
- * is filled in. Return: 0; -EINVAL; -EALREADY; as plx_link_listen; logged. */
+/* what: the function, for the error text; acceptor: may be NULL; attr->link: sizes and counts, the
+ * rest is filled in. Return: 0; -EINVAL; -EALREADY; as plx_link_listen; logged. */
 int acceptor_listen(struct acceptor *acceptor, const char *what, const char *host, unsigned port,
-		    struct plx_link_attr *attr);
+		    struct plx_listen_attr *attr);
 
 /* The socket is gone: close all without loss, and free it then. */
 void acceptor_release(struct acceptor *acceptor);
@@ -81,7 +83,8 @@ void acceptor_release(struct acceptor *acceptor);
 /* All of a loop that ends. */
 void acceptor_release_all(struct netio_eventloop *evloop);
 
-/* Stop listening, and close all of a loop, whose sockets stay. */
+/* Stop listening, and close all of a loop, whose sockets stay; also what this lcore has of sockets
+ * of other loops. */
 void acceptor_close_all(struct netio_eventloop *evloop);
 bool acceptor_any_open(const struct netio_eventloop *evloop);
 

@@ -13,7 +13,7 @@ struct netio_connection;
 
 /* What its owner is told. Notices and messages only while the socket is there. */
 struct connection_owner {
-	/* First: CONNECTION_SESSION; and look_back, settle and ended, each where it is needed. */
+	/* First: CONNECTION_SESSION; and look_back, settle and ended, if needed. */
 	struct plx_connector_owner session;
 	notify_fn *notify;
 	/* In place of notify, which it calls by connection_notify. NULL: notify alone. Not for

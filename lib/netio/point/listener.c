@@ -2,6 +2,8 @@
 /* The listening socket, and its queue. */
 #include "listener.h"
 
+#include "spread.h"
+
 #include <stdlib.h>
 
 #define QUEUE_COUNT_MAX     (1u << 24)
@@ -121,6 +123,12 @@ static int check_attr(const struct netio_listen_attr *attr, struct netio_listen_
 	if (out->queue_count > QUEUE_COUNT_MAX)
 		return plx_fail(EINVAL, "queue_count %u: give at most %u", out->queue_count,
 				QUEUE_COUNT_MAX);
+	if (out->spread > NETIO_SPREAD_LEAST_LOAD)
+		return plx_fail(EINVAL, "spread %u: give one of enum netio_spread",
+				(unsigned)out->spread);
+	if (out->spread && out->queue_count)
+		return plx_fail(EINVAL, "spread and queue_count: a queue takes messages of one "
+					"lcore only; leave one of the two 0");
 	rc = intake_check_buffers(&out->buffer_bytes, &out->buffer_count);
 	return rc ? rc : acceptor_check(out->provider, out->message_max_bytes);
 }
@@ -152,6 +160,12 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 	}
 	acceptor_init(&listener->acceptor, evloop, socket, &listener_owner, checked.provider,
 		      checked.message_max_bytes);
+	rc = checked.spread ? spread_create(&listener->acceptor, sizeof(*listener), checked.spread)
+			    : 0;
+	if (rc) {
+		acceptor_release(&listener->acceptor);
+		return netio_fail(rc);
+	}
 	socket->listener = listener;
 	return 0;
 }
@@ -159,14 +173,14 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned port)
 {
 	struct netio_listener *listener = socket->listener;
-	struct plx_link_attr link = {0};
+	struct plx_listen_attr attr = {0};
 
 	ASSERT_LOOP(listener, listener->acceptor.evloop);
 	if (listener)
 		intake_link_attr(listener->attr.buffer_bytes, listener->attr.buffer_count,
-				 listener->attr.message_max_bytes, &link);
+				 listener->attr.message_max_bytes, &attr.link);
 	return acceptor_listen(listener ? &listener->acceptor : NULL, "netio_listen", host, port,
-			       &link);
+			       &attr);
 }
 
 unsigned netio_listen_socket_port(const struct netio_listen_socket *socket)

@@ -4,6 +4,7 @@
 #include "listener.h"
 
 #include "message.h"
+#include "spread.h"
 
 #include <stdlib.h>
 
@@ -49,15 +50,11 @@ static const char *on_received(struct accepted *accepted, struct plx_buf *messag
 
 /* Connections --------------------------------------------------------------------------------- */
 
-static struct plx_accepted *on_create(struct plx_acceptor *session)
+static struct receiver *make_receiver(struct netio_listener *listener)
 {
-	struct netio_listener *listener = (struct netio_listener *)session;
-	struct receiver *receiver;
+	struct receiver *receiver = calloc(1, sizeof(*receiver));
 	struct intake *intake;
 
-	if (!listener_has_room(&listener->acceptor))
-		return NULL;
-	receiver = calloc(1, sizeof(*receiver));
 	if (!receiver)
 		return NULL;
 	receiver->accepted.one = &receiver->pub;
@@ -65,7 +62,7 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 	intake->message_max = listener->acceptor.message_max;
 	intake->give = give_to_callback;
 	if (!listener->queue)
-		return &receiver->accepted.session;
+		return receiver;
 	/* Buffers of the link, and the long messages that hold back its credit. */
 	intake->held_max = 2 * listener->attr.buffer_count;
 	intake->held = calloc(intake->held_max, sizeof(*intake->held));
@@ -75,7 +72,21 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 	}
 	intake->holding = &listener->holding;
 	intake->give = give_to_queue;
-	return &receiver->accepted.session;
+	return receiver;
+}
+
+static struct plx_accepted *on_create(struct plx_acceptor *session)
+{
+	struct netio_listener *listener = (struct netio_listener *)session;
+	struct receiver *receiver;
+
+	if (!listener_has_room(&listener->acceptor) || !spread_enter(&listener->acceptor))
+		return NULL;
+	receiver = make_receiver(listener);
+	if (receiver)
+		return &receiver->accepted.session;
+	spread_leave(&listener->acceptor);
+	return NULL;
 }
 
 DEFINE_NOTIFY_LISTENING(notify, netio_listen_socket)
@@ -143,6 +154,7 @@ static void on_free(struct plx_accepted *session)
 {
 	struct receiver *receiver = (struct receiver *)session;
 
+	spread_leave(&receiver_listener(receiver)->acceptor);
 	intake_drop(&receiver->intake);
 	free(receiver->intake.held);
 	free(receiver);
@@ -150,6 +162,7 @@ static void on_free(struct plx_accepted *session)
 
 static void on_free_listener(struct plx_acceptor *session)
 {
+	spread_forget((struct acceptor *)session);
 	free(session);
 }
 

@@ -74,13 +74,13 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 static int core_listen(struct netio_publish_core *core, const char *what, const char *host,
 		       unsigned port)
 {
-	struct plx_link_attr link = {
-		.rx_buf_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
-		.rx_buf_count = PUBLISHER_BUFFERS,
-		.message_max_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
+	struct plx_listen_attr attr = {
+		.link.rx_buf_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
+		.link.rx_buf_count = PUBLISHER_BUFFERS,
+		.link.message_max_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
 	};
 
-	return acceptor_listen(core ? &core->acceptor : NULL, what, host, port, &link);
+	return acceptor_listen(core ? &core->acceptor : NULL, what, host, port, &attr);
 }
 
 static void core_release(struct netio_publish_core *core)

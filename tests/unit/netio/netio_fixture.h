@@ -23,16 +23,21 @@ static inline const char *test_host(void)
 	return host ? host : "127.0.0.1";
 }
 
-static inline int netio_up(void **state)
+static inline void netio_up_with(const char *more)
 {
 	const char *provider = getenv("PLX_TEST_PROVIDER");
-	char options[128];
+	char options[256];
 
 	log_capture();
-	snprintf(options, sizeof(options), "--huge none --provider %s",
-		 provider ? provider : "tcp");
+	snprintf(options, sizeof(options), "--huge none --provider %s %s",
+		 provider ? provider : "tcp", more);
 	setenv("NETIO_OPTIONS", options, 1);
 	assert_works(netio_init(&ctx));
+}
+
+static inline int netio_up(void **state)
+{
+	netio_up_with("");
 	return 0;
 }
 

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A socket that closes must know when the other lcores have closed their connections:
+ *
+ *     the lcore of a connection              the lcore of the socket
+ *     P1 count one more                      P3 mark the socket as closed
+ *     P2 closed: take that back              P4 see whether any is open
+ *
+ * All four are sequentially consistent: either P2 sees P3, or P4 sees P1. If P4 finds none open, no
+ * callback follows. After P3 a signal lets the others close their connections. A second signal,
+ * fired once, lets each release its acceptor: the socket's lcore does not touch it after that. */
+#include "spread.h"
+
+#include <stdlib.h>
+
+#define ID_SHIFT 48 /* of a connection: the rest counts up from 1 on each lcore */
+
+/* What the socket has on one lcore. */
+struct part {
+	struct acceptor *acceptor; /* NULL: no such lcore */
+	struct plx_signal close, release;
+	uint64_t placed; /* connections that the listener put there; not round-robin */
+	_Atomic uint64_t opened, ended;
+};
+
+struct spread {
+	enum netio_spread how;
+	uint32_t turn; /* the lcore after the last one that was chosen */
+	_Atomic bool closed;
+	_Atomic uint32_t refs; /* parts that are not forgotten, and spread_release */
+	struct part parts[PLX_LCORE_MAX];
+};
+
+static struct part *part_of(const struct acceptor *acceptor)
+{
+	return &acceptor->spread->parts[acceptor->session.lcore];
+}
+
+static void unref(struct spread *spread)
+{
+	/* R1 -> R2: the last one frees all after the others are done with it. */
+	if (atomic_fetch_sub_explicit(&spread->refs, 1, memory_order_acq_rel) == 1)
+		free(spread);
+}
+
+/* On the lcore of a part ---------------------------------------------------------------------- */
+
+bool spread_is_closed(const struct acceptor *acceptor)
+{
+	return acceptor->spread &&
+	       atomic_load_explicit(&acceptor->spread->closed, memory_order_seq_cst);
+}
+
+bool spread_enter(struct acceptor *acceptor)
+{
+	if (!acceptor->spread)
+		return true;
+	atomic_fetch_add_explicit(&part_of(acceptor)->opened, 1, memory_order_seq_cst); /* P1 */
+	if (!spread_is_closed(acceptor))                                                /* P2 */
+		return true;
+	spread_leave(acceptor);
+	return false;
+}
+
+void spread_leave(struct acceptor *acceptor)
+{
+	/* P5 -> P4: after its callbacks. */
+	if (acceptor->spread)
+		atomic_fetch_add_explicit(&part_of(acceptor)->ended, 1, memory_order_release);
+}
+
+void spread_forget(struct acceptor *acceptor)
+{
+	if (!acceptor->spread)
+		return;
+	plx_signal_fini(&part_of(acceptor)->close);
+	plx_signal_fini(&part_of(acceptor)->release);
+	unref(acceptor->spread);
+}
+
+static void on_close(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	const struct part *part = arg;
+
+	if (spread_is_closed(part->acceptor)) /* else it listens again */
+		plx_acceptor_close_all(&part->acceptor->session);
+}
+
+static void on_release(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	acceptor_release(((const struct part *)arg)->acceptor);
+}
+
+/* On the lcore of the socket
+ * ---------------------------------------------------------------------------- */
+
+static bool has_others(const struct acceptor *own)
+{
+	return own->spread && !plx_is_forked();
+}
+
+/* Another lcore's, or NULL. */
+static struct part *other(const struct acceptor *own, uint32_t id)
+{
+	struct part *part = &own->spread->parts[id];
+
+	return part->acceptor && part->acceptor != own ? part : NULL;
+}
+
+bool spread_any_open(const struct acceptor *own)
+{
+	for (uint32_t id = 0; own->spread && id < PLX_LCORE_MAX; id++) {
+		const struct part *part = &own->spread->parts[id];
+		/* P4, P4 <- P5 */
+		uint64_t ended = atomic_load_explicit(&part->ended, memory_order_acquire);
+
+		if (ended != atomic_load_explicit(&part->opened, memory_order_seq_cst))
+			return true;
+	}
+	return false;
+}
+
+void spread_close(struct acceptor *own)
+{
+	if (!has_others(own) || spread_is_closed(own))
+		return;
+	atomic_store_explicit(&own->spread->closed, true, memory_order_seq_cst); /* P3 */
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
+		if (other(own, id))
+			plx_signal_fire(&other(own, id)->close);
+}
+
+/* Of an lcore that runs nothing. */
+static void end_there(struct acceptor *acceptor)
+{
+	for (struct plx_accepted *it = acceptor->session.links; it; it = it->next)
+		if (it->link)
+			plx_link_abort(it->link);
+	acceptor_release(acceptor);
+}
+
+void spread_release(struct acceptor *own)
+{
+	struct spread *spread = own->spread;
+	bool is_main = plx_lcore_id() == plx_lcore_main();
+
+	if (!has_others(own))
+		return;
+	spread_close(own);
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		struct part *part = other(own, id);
+
+		if (part && is_main && plx_lcore_state(id) != PLX_LCORE_RUNNING)
+			end_there(part->acceptor);
+		else if (part)
+			plx_signal_fire(&part->release);
+	}
+	unref(spread);
+}
+
+/* Placing ------------------------------------------------------------------------------------- */
+
+/* Connections that are open there or being opened; settled: none is being opened. */
+static uint64_t load_of(struct part *part, bool settled)
+{
+	/* Relaxed: an estimate. */
+	uint64_t ended = atomic_load_explicit(&part->ended, memory_order_relaxed);
+	uint64_t opened = atomic_load_explicit(&part->opened, memory_order_relaxed);
+
+	if (settled || part->placed < opened)
+		part->placed = opened;
+	return part->placed - ended;
+}
+
+/* The lcore with the least load; of several, the first from spread->turn. */
+static uint32_t place(struct plx_listener *listener, const char *peer, void *arg)
+{
+	struct acceptor *own = arg;
+	struct spread *spread = own->spread;
+	uint32_t best = own->session.lcore;
+	uint64_t least = UINT64_MAX;
+	struct plx_listener_stats stats;
+	bool settled;
+
+	plx_listener_stats(listener, &stats);
+	/* The request that is being placed counts. Links that failed were never opened here. */
+	settled = stats.requests <= stats.opened + stats.refused + stats.failed + 1;
+	for (uint32_t i = 0; i < PLX_LCORE_MAX; i++) {
+		uint32_t id = (spread->turn + i) % PLX_LCORE_MAX;
+		struct part *part = &spread->parts[id];
+		uint64_t load;
+
+		if (!part->acceptor || (part->acceptor != own && !plx_loop_is_running(id)))
+			continue;
+		load = load_of(part, settled);
+		if (load < least) {
+			least = load;
+			best = id;
+		}
+	}
+	spread->parts[best].placed++;
+	spread->turn = best + 1;
+	return best;
+}
+
+void spread_listen(struct acceptor *own, struct plx_listen_attr *attr)
+{
+	if (!own->spread)
+		return;
+	atomic_store_explicit(&own->spread->closed, false, memory_order_seq_cst);
+	attr->spread = own->spread->how == NETIO_SPREAD_ROUND_ROBIN ? PLX_SPREAD_ROUND_ROBIN
+								    : PLX_SPREAD_CALLBACK;
+	attr->place = place;
+	attr->place_arg = own;
+}
+
+/* Making -------------------------------------------------------------------------------------- */
+
+static struct acceptor *copy(const struct acceptor *own, size_t bytes, uint32_t id)
+{
+	struct acceptor *acceptor = malloc(bytes);
+
+	if (!acceptor)
+		return NULL;
+	memcpy(acceptor, own, bytes);
+	acceptor->evloop = NULL;
+	acceptor->next_id = (uint64_t)id << ID_SHIFT;
+	plx_acceptor_init(&acceptor->session, own->session.owner, own->session.number, id);
+	return acceptor;
+}
+
+int spread_create(struct acceptor *own, size_t bytes, enum netio_spread how)
+{
+	struct spread *spread = calloc(1, sizeof(*spread));
+
+	if (!spread)
+		return plx_fail(ENOMEM, "out of memory");
+	spread->how = how;
+	own->spread = spread;
+	own->next_id = (uint64_t)own->session.lcore << ID_SHIFT;
+	spread->parts[own->session.lcore].acceptor = own;
+	atomic_init(&spread->refs, 2); /* spread_release, and its own */
+	PLX_LCORE_FOREACH (id) {
+		struct part *part = &spread->parts[id];
+
+		if (part->acceptor == own)
+			continue;
+		part->acceptor = copy(own, bytes, id);
+		if (!part->acceptor)
+			return plx_fail(ENOMEM, "out of memory");
+		plx_signal_init(&part->close, id, on_close, part);
+		plx_signal_init(&part->release, id, on_release, part);
+		atomic_fetch_add_explicit(&spread->refs, 1,
+					  memory_order_relaxed); /* no one's yet */
+	}
+	return 0;
+}
