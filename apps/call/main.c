@@ -2,9 +2,9 @@
 /* plx-call: call a method of a service from the command line, or many times, to measure it.
  *
  * Try it:  build/apps/examples/service_echo 127.0.0.1:7000
- *          plx-call --service 127.0.0.1:7000 --list
- *          plx-call --service 127.0.0.1:7000 --method pollux.echo --data hello
- *          plx-call --service 127.0.0.1:7000 --method echo --size 64 --count 100000 */
+ *          plx-call --connect 127.0.0.1:7000 --list
+ *          plx-call --connect 127.0.0.1:7000 --method pollux.echo --data hello
+ *          plx-call --connect 127.0.0.1:7000 --method echo --size 64 --count 100000 */
 #include "call.h"
 
 #include "plx_fabric.h"

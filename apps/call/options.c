@@ -13,8 +13,9 @@ static struct call_conf conf = {
 static const char *const formats[] = {"raw", "text", "hex", "json", NULL};
 
 static const struct plx_app_option options[] = {
-	PLX_LIST("service", "ADDR", &conf.services,
+	PLX_LIST("connect", "ADDR", &conf.services,
 		 "host:port of the service; several: the one with the least open calls is taken"),
+	PLX_LIST("service", "ADDR", &conf.services, "", .now = "--connect ADDR"),
 	PLX_FLAG("process", &conf.process,
 		 "call the self-test service of any Pollux process, whatever it listens for"),
 	PLX_FLAG("list", &conf.list, "show the service's methods"),
@@ -58,9 +59,9 @@ static int check(void)
 	int requests = !!conf.data + !!conf.hex + !!conf.json + !!conf.file + !!conf.size_bytes;
 
 	if (conf.services.count == 0)
-		return plx_fail(EINVAL, "--service ADDR is missing: host:port of a service");
+		return plx_fail(EINVAL, "--connect ADDR is missing: host:port of a service");
 	for (unsigned i = 0; i < conf.services.count; i++) {
-		int rc = plx_address_check("--service", conf.services.at[i]);
+		int rc = plx_address_check("--connect", conf.services.at[i]);
 
 		if (rc)
 			return rc;
@@ -88,11 +89,11 @@ static int check(void)
 const struct plx_app call_app = {
 	.name = "plx-call",
 	.summary = "Call a method of a service, or measure it.",
-	.usage = "  plx-call [EAL options] -- --service ADDR [--process] --list\n"
-		 "  plx-call [EAL options] -- --service ADDR --method NAME [--method-version N]\n"
+	.usage = "  plx-call [EAL options] -- --connect ADDR [--process] --list\n"
+		 "  plx-call [EAL options] -- --connect ADDR --method NAME [--method-version N]\n"
 		 "           [--data TEXT | --hex HEX | --json JSON | --file PATH | --size SIZE]\n"
 		 "           [--deadline TIME] [--format HOW]\n"
-		 "  plx-call [EAL options] -- --service ADDR --method NAME [--size SIZE]\n"
+		 "  plx-call [EAL options] -- --connect ADDR --method NAME [--size SIZE]\n"
 		 "           --count N | --duration TIME [--in-flight N]\n"
 		 "           [--rate R [--arrival fixed|poisson|burst] [--seed N]]\n"
 		 "           [--out DIR [--name NAME]]",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A service with two methods: read a thermometer, and set its alarm limit.
  * Run it:  service 127.0.0.1:7000      and service_client in another terminal, or
- *          plx-call --service 127.0.0.1:7000 --list */
+ *          plx-call --connect 127.0.0.1:7000 --list */
 #include <plx_eal.h>
 #include <plx_lcore.h>
 #include <plx_rpc.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The shortest service: its method "echo" replies with the request, and is counted.
  * Run it:  service_echo 127.0.0.1:7000      and in another terminal
- *          plx-call --service 127.0.0.1:7000 --method echo --data hello */
+ *          plx-call --connect 127.0.0.1:7000 --method echo --data hello */
 #include <inttypes.h>
 #include <plx_eal.h>
 #include <plx_lcore.h>

@@ -5,10 +5,6 @@
 
 #include "netio/netio.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define BENCH_TAG_COUNT 1 /* answered with a struct bench_count */
 #define BENCH_TAG_ECHO  2 /* answered with its bytes */
 
@@ -17,14 +13,5 @@ struct bench_count {
 	uint64_t messages, bytes; /* on this connection, so far */
 	uint64_t now_ns;
 };
-
-/* The parts of an address that plx_address_check has passed. Return: the port. */
-static inline unsigned bench_split(const char *address, char host[PLX_ADDRESS_MAX])
-{
-	const char *colon = strrchr(address, ':');
-
-	snprintf(host, PLX_ADDRESS_MAX, "%.*s", (int)(colon - address), address);
-	return (unsigned)strtoul(colon + 1, NULL, 10);
-}
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* netio-cat: lines of standard input to NetIO sockets, and from them to standard output.
  *
- * Try it:  netio-cat subscribe --host 127.0.0.1 -p 12345 -t 1-9
- *          echo hello | netio-cat publish --host 127.0.0.1 -p 12345 -t 7 */
+ * Try it:  netio-cat subscribe --connect 127.0.0.1:12345 -t 1-9
+ *          echo hello | netio-cat publish --listen 127.0.0.1:12345 -t 7 */
 #include "cat.h"
 
 #include "plx_eal.h"

@@ -23,21 +23,19 @@ enum cat_encoding { CAT_TEXT, CAT_HEX, CAT_RAW };
 
 /* cat_options.c: what the user wants ---------------------------------------------------------- */
 
-struct cat_receiver {
+struct cat_address {
 	char host[PLX_ADDRESS_MAX];
 	unsigned port;
 };
 
 struct cat_conf {
 	enum cat_mode mode;
-	const char *mode_word; /* as it was given; NULL: it was not */
-	const char *host;
-	uint64_t port;
+	const char *mode_word;                          /* as it was given; NULL: it was not */
+	struct cat_address addresses[PLX_APP_LIST_MAX]; /* one, of push several */
+	unsigned address_count;
 	unsigned encoding; /* enum cat_encoding */
 	struct netio_subscription tags[PLX_APP_LIST_MAX];
 	unsigned tag_count;
-	struct cat_receiver receivers[PLX_APP_LIST_MAX];
-	unsigned receiver_count;
 	bool at_most_once;
 	bool unbuffered, at_once, show_tag;
 	uint64_t block_bytes;
@@ -57,8 +55,8 @@ extern const char *const cat_mode_names[CAT_MODE_COUNT + 1];
 
 /* Each checks what was given, and puts it into cat_conf. Return: 0; -EINVAL. */
 
-int cat_where_receivers(const struct plx_app_list *texts);
-int cat_where_address(bool port_given);
+int cat_where_addresses(const struct plx_app_list *texts);
+int cat_where_old_address(const char *host, uint64_t port);
 int cat_where_tags(const struct plx_app_list *texts);
 
 /* cat_tag.c: tags, ranges and masks ------------------------------------------------------------ */

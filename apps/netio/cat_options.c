@@ -13,13 +13,14 @@ const char *const cat_mode_names[] = {"", "publish", "subscribe", "send", "push"
 
 struct cat_conf cat_conf = {.block_bytes = 65536, .subscribers = 1};
 
-static struct plx_app_list tags, receivers;
-static bool port_given, host_given;
+static struct plx_app_list tags, connect_to;
+static const char *listen_at, *old_host; /* NULL: not given */
+static uint64_t old_port;
 
 /* Whether each option that not all modes take was given. */
 static struct {
-	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag, slow, backlog, to;
-	bool at_most_once;
+	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag, slow, backlog;
+	bool at_most_once, connect, listen, to, host, port;
 } given;
 
 static const struct {
@@ -36,21 +37,28 @@ static const struct {
 	{"--show-tag", &given.show_tag, RECEIVES},
 	{"--slow", &given.slow, IN(PUBLISH) | IN(SUBSCRIBE)},
 	{"--backlog", &given.backlog, IN(PUBLISH) | IN(SUBSCRIBE)},
-	{"--to", &given.to, IN(PUSH)},
 	{"--at-most-once", &given.at_most_once, IN(PUSH)},
-	{"--host", &host_given, ~IN(PUSH)},
-	{"--port", &port_given, ~IN(PUSH)},
+	{"--connect", &given.connect, IN(SUBSCRIBE) | IN(SEND) | IN(PUSH)},
+	{"--listen", &given.listen, IN(PUBLISH) | IN(RECV)},
+	{"--to", &given.to, IN(PUSH)},
+	{"--host", &given.host, ~IN(PUSH)},
+	{"--port", &given.port, ~IN(PUSH)},
 };
 
 static const struct plx_app_option options[] = {
-	PLX_TEXT("host", "HOST", &cat_conf.host,
-		 "publish, recv: the address to listen at, * for all; subscribe, send: the host to "
-		 "connect to",
-		 .given = &host_given),
-	PLX_UINT("port", "PORT", &cat_conf.port, 0, 65535,
-		 "the port; 0 takes a free one and prints it", .letter = 'p', .given = &port_given),
-	PLX_LIST("to", "HOST:PORT", &receivers, "push: a receiver, such as recv; may be repeated",
-		 .given = &given.to),
+	PLX_ADDRESS("listen", &listen_at,
+		    "publish, recv: listen on host:port (*:port: every address; port 0: a free "
+		    "one, which is printed)",
+		    .given = &given.listen),
+	PLX_LIST("connect", "ADDR", &connect_to,
+		 "subscribe, send: the host:port to connect to; push: of a receiver, may be "
+		 "repeated",
+		 .given = &given.connect),
+	PLX_LIST("to", "ADDR", &connect_to, "", .now = "--connect ADDR", .given = &given.to),
+	PLX_TEXT("host", "HOST", &old_host, "", .now = "--listen ADDR or --connect ADDR",
+		 .given = &given.host),
+	PLX_UINT("port", "PORT", &old_port, 0, 65535, "", .now = "--listen ADDR or --connect ADDR",
+		 .letter = 'p', .given = &given.port),
 	PLX_LIST("tag", "TAG", &tags,
 		 "publish, send, push: of all messages (default 0); subscribe: which ones, TAG, "
 		 "FIRST-LAST or BITS/MASK, may be repeated",
@@ -64,7 +72,7 @@ static const struct plx_app_option options[] = {
 		 .given = &given.block),
 	PLX_FLAG("unbuffered", &cat_conf.unbuffered,
 		 "publish, send: one message in each frame, no pages", .given = &given.unbuffered),
-	PLX_UINT("rate", "N", &cat_conf.rate, 1, 1000000,
+	PLX_UINT("rate", "R", &cat_conf.rate, 1, 1000000,
 		 "publish, send, push: messages a second at most", .given = &given.rate),
 	PLX_FLAG("at-most-once", &cat_conf.at_most_once,
 		 "push: what a receiver that went away had not finished is lost, not handed to "
@@ -110,7 +118,6 @@ static int check_mode(void)
 static int check_options(void)
 {
 	const char *mode = cat_mode_names[cat_conf.mode];
-	bool connects = cat_conf.mode == CAT_SUBSCRIBE || cat_conf.mode == CAT_SEND;
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(limited); i++)
 		if (*limited[i].given && !(limited[i].modes >> cat_conf.mode & 1))
@@ -122,23 +129,22 @@ static int check_options(void)
 	if (cat_conf.show_tag && cat_conf.encoding == CAT_RAW)
 		return plx_fail(EINVAL, "--show-tag: not with -e raw, where nothing is between "
 					"messages; give -e text or -e hex");
-	if (connects && cat_conf.port == 0)
-		return plx_fail(EINVAL,
-				"--port 0: a free port, for publish and recv; give %s 1 to "
-				"65535",
-				mode);
+	if (given.host != given.port)
+		return plx_fail(EINVAL, "--host and --port go together; give one address instead, "
+					"with --listen or --connect");
 	return 0;
 }
 
-/* "host:port", as plx_address_check has seen that it is. */
 static int check(void)
 {
 	int rc = check_mode();
 
 	rc = rc ? rc : check_options();
-	if (rc == 0)
-		rc = cat_conf.mode == CAT_PUSH ? cat_where_receivers(&receivers)
-					       : cat_where_address(port_given);
+	if (rc == 0 && given.listen)
+		connect_to = (struct plx_app_list){.at = {listen_at}, .count = 1};
+	if (rc == 0 && given.host)
+		rc = cat_where_old_address(old_host, old_port);
+	rc = rc ? rc : cat_where_addresses(&connect_to);
 	return rc ? rc : cat_where_tags(&tags);
 }
 
@@ -146,21 +152,20 @@ const struct plx_app cat_app = {
 	.name = "netio-cat",
 	.summary = "Publish, subscribe, send, push and receive with NetIO, by standard input and "
 		   "output.",
-	.usage =
-		"  netio-cat publish   [EAL options] -- --host HOST -p PORT [-t TAG] [-e NAME]\n"
-		"            [--block SIZE] [--unbuffered] [--rate N] [--count N] [--subscribers "
-		"N]\n"
-		"            [--slow POLICY] [--backlog SIZE]\n"
-		"  netio-cat subscribe [EAL options] -- --host HOST -p PORT\n"
-		"            -t TAG|FIRST-LAST|BITS/MASK... [-e NAME] [--count N] [--at-once]\n"
-		"            [--show-tag] [--slow POLICY] [--backlog SIZE]\n"
-		"  netio-cat send      [EAL options] -- --host HOST -p PORT [-t TAG] [-e NAME]\n"
-		"            [--block SIZE] [--unbuffered] [--rate N] [--count N]\n"
-		"  netio-cat push      [EAL options] -- --to HOST:PORT... [-t TAG] [-e NAME]\n"
-		"            [--block SIZE] [--rate N] [--count N] [--at-most-once]\n"
-		"  netio-cat recv      [EAL options] -- --host HOST -p PORT [-e NAME] [--count N]\n"
-		"            [--show-tag]\n"
-		"  -p is --port, -t is --tag, -e is --encoding",
+	.usage = "  netio-cat publish   [EAL options] -- --listen ADDR [-t TAG] [-e NAME]\n"
+		 "            [--block SIZE] [--unbuffered] [--rate R] [--count N] [--subscribers "
+		 "N]\n"
+		 "            [--slow POLICY] [--backlog SIZE]\n"
+		 "  netio-cat subscribe [EAL options] -- --connect ADDR\n"
+		 "            -t TAG|FIRST-LAST|BITS/MASK... [-e NAME] [--count N] [--at-once]\n"
+		 "            [--show-tag] [--slow POLICY] [--backlog SIZE]\n"
+		 "  netio-cat send      [EAL options] -- --connect ADDR [-t TAG] [-e NAME]\n"
+		 "            [--block SIZE] [--unbuffered] [--rate R] [--count N]\n"
+		 "  netio-cat push      [EAL options] -- --connect ADDR... [-t TAG] [-e NAME]\n"
+		 "            [--block SIZE] [--rate R] [--count N] [--at-most-once]\n"
+		 "  netio-cat recv      [EAL options] -- --listen ADDR [-e NAME] [--count N]\n"
+		 "            [--show-tag]\n"
+		 "  -t is --tag, -e is --encoding",
 	.options = options,
 	.check = check,
 };

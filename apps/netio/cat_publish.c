@@ -178,7 +178,7 @@ static unsigned listen_buffered(struct netio_eventloop *evloop)
 	buffered.cb_subscribed = on_subscribed;
 	buffered.cb_unsubscribed = on_unsubscribed;
 	buffered.cb_buffers_available = on_buffered_available;
-	netio_publish_listen(&buffered, cat_conf.host, (unsigned)cat_conf.port);
+	netio_publish_listen(&buffered, cat_conf.addresses->host, cat_conf.addresses->port);
 	return netio_publish_socket_port(&buffered);
 }
 
@@ -227,7 +227,8 @@ static unsigned listen_unbuffered(struct netio_eventloop *evloop)
 	unbuffered.cb_unsubscribed = on_unsubscribed;
 	unbuffered.cb_buffers_available = on_unbuffered_available;
 	unbuffered.cb_msg_published = on_published;
-	netio_unbuffered_publish_listen(&unbuffered, cat_conf.host, (unsigned)cat_conf.port);
+	netio_unbuffered_publish_listen(&unbuffered, cat_conf.addresses->host,
+					cat_conf.addresses->port);
 	return netio_unbuffered_publish_socket_port(&unbuffered);
 }
 
@@ -259,7 +260,7 @@ int cat_publish_start(struct netio_eventloop *evloop)
 	timer.cb = on_look;
 	if (port == 0 || cat_input_start(&senders[cat_conf.unbuffered]) != 0)
 		return -1;
-	cat_tell("listening on %s:%u", cat_conf.host, port);
+	cat_tell("listening on %s:%u", cat_conf.addresses->host, port);
 	if (cat_conf.subscribers == 0)
 		cat_input_go();
 	return 0;

@@ -113,11 +113,11 @@ static void flush(void)
 static void close_all(void)
 {
 	is_closing = true;
-	left = cat_conf.receiver_count;
+	left = cat_conf.address_count;
 	netio_timer_stop(&timer);
-	for (unsigned i = 0; i < cat_conf.receiver_count; i++)
-		netio_push_disconnect(&pusher, cat_conf.receivers[i].host,
-				      cat_conf.receivers[i].port);
+	for (unsigned i = 0; i < cat_conf.address_count; i++)
+		netio_push_disconnect(&pusher, cat_conf.addresses[i].host,
+				      cat_conf.addresses[i].port);
 }
 
 /* Receivers tell late what they are done with, while they have much room; and closing waits for
@@ -152,10 +152,10 @@ int cat_push_start(struct netio_eventloop *evloop)
 	pusher.cb_connection_closed = on_closed;
 	pusher.cb_connection_suspect = on_suspect;
 	pusher.cb_buffers_available = on_available;
-	untried = cat_conf.receiver_count;
-	for (unsigned i = 0; i < cat_conf.receiver_count; i++)
-		if (netio_push_connect(&pusher, cat_conf.receivers[i].host,
-				       cat_conf.receivers[i].port) != 0)
+	untried = cat_conf.address_count;
+	for (unsigned i = 0; i < cat_conf.address_count; i++)
+		if (netio_push_connect(&pusher, cat_conf.addresses[i].host,
+				       cat_conf.addresses[i].port) != 0)
 			return -1;
 	return cat_input_start(&sender);
 }

@@ -97,8 +97,8 @@ int cat_subscribe_start(struct netio_eventloop *evloop)
 	subscriber.cb_msg_received = on_published;
 	subscriptions = cat_conf.tag_count;
 	for (unsigned i = 0; i < cat_conf.tag_count; i++)
-		if (netio_subscribe_to(&subscriber, cat_conf.host, (unsigned)cat_conf.port,
-				       &cat_conf.tags[i]) != 0)
+		if (netio_subscribe_to(&subscriber, cat_conf.addresses->host,
+				       cat_conf.addresses->port, &cat_conf.tags[i]) != 0)
 			return -1;
 	return 0;
 }
@@ -136,8 +136,9 @@ int cat_recv_start(struct netio_eventloop *evloop)
 	receiver.cb_connection_closed = on_closed;
 	receiver.cb_connection_suspect = on_suspect;
 	receiver.cb_msg_received = on_received;
-	if (netio_listen(&receiver, cat_conf.host, (unsigned)cat_conf.port) != 0)
+	if (netio_listen(&receiver, cat_conf.addresses->host, cat_conf.addresses->port) != 0)
 		return -1;
-	cat_tell("listening on %s:%u", cat_conf.host, netio_listen_socket_port(&receiver));
+	cat_tell("listening on %s:%u", cat_conf.addresses->host,
+		 netio_listen_socket_port(&receiver));
 	return 0;
 }

@@ -114,7 +114,8 @@ static int connect_buffered(struct netio_eventloop *evloop)
 	buffered.cb_connection_closed = on_buffered_closed;
 	buffered.cb_connection_suspect = on_buffered_suspect;
 	buffered.cb_buffers_available = on_buffered_available;
-	return netio_buffered_connect(&buffered, cat_conf.host, (unsigned)cat_conf.port);
+	return netio_buffered_connect(&buffered, cat_conf.addresses->host,
+				      cat_conf.addresses->port);
 }
 
 /* Unbuffered: messages stay until the transport has them. ------------------------------------- */
@@ -193,7 +194,7 @@ static int connect_unbuffered(struct netio_eventloop *evloop)
 	unbuffered.cb_connection_suspect = on_unbuffered_suspect;
 	unbuffered.cb_buffers_available = on_unbuffered_available;
 	unbuffered.cb_send_completed = on_completed;
-	return netio_connect(&unbuffered, cat_conf.host, (unsigned)cat_conf.port);
+	return netio_connect(&unbuffered, cat_conf.addresses->host, cat_conf.addresses->port);
 }
 
 int cat_send_start(struct netio_eventloop *evloop)

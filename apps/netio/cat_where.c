@@ -3,64 +3,55 @@
 #include "cat.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static int add_receiver(const char *text)
+static bool listens(void)
 {
-	struct cat_receiver *receiver = &cat_conf.receivers[cat_conf.receiver_count];
-	const char *colon;
-	int rc = plx_address_check("--to", text);
+	return cat_conf.mode == CAT_PUBLISH || cat_conf.mode == CAT_RECV;
+}
 
-	if (rc)
-		return rc;
-	colon = strrchr(text, ':');
-	snprintf(receiver->host, sizeof(receiver->host), "%.*s", (int)(colon - text), text);
-	receiver->port = (unsigned)strtoul(colon + 1, NULL, 10);
-	if (receiver->host[0] == '\0' || strcmp(receiver->host, "*") == 0)
-		return plx_fail(EINVAL,
-				"--to %s: give the host of a receiver, such as 192.0.2.1:7000",
-				text);
-	if (receiver->port == 0)
-		return plx_fail(EINVAL, "--to %s: port 0; give 1 to 65535", text);
-	for (unsigned i = 0; i < cat_conf.receiver_count; i++)
-		if (receiver->port == cat_conf.receivers[i].port &&
-		    strcmp(receiver->host, cat_conf.receivers[i].host) == 0)
-			return plx_fail(EINVAL, "--to %s: given twice; give it once", text);
-	cat_conf.receiver_count++;
+static int add_address(const char *text)
+{
+	const char *option = listens() ? "--listen" : "--connect";
+	struct cat_address *address = &cat_conf.addresses[cat_conf.address_count];
+
+	if (plx_address_check(option, text) != 0)
+		return -EINVAL;
+	address->port = plx_app_split_address(text, address->host);
+	if (!listens() && (address->host[0] == '\0' || strcmp(address->host, "*") == 0))
+		return plx_fail(EINVAL, "--connect %s: give a host, such as 192.0.2.1:7000", text);
+	if (!listens() && address->port == 0)
+		return plx_fail(EINVAL, "--connect %s: port 0; give 1 to 65535", text);
+	for (unsigned i = 0; i < cat_conf.address_count; i++)
+		if (address->port == cat_conf.addresses[i].port &&
+		    strcmp(address->host, cat_conf.addresses[i].host) == 0)
+			return plx_fail(EINVAL, "%s %s: given twice; give it once", option, text);
+	cat_conf.address_count++;
 	return 0;
 }
 
-int cat_where_receivers(const struct plx_app_list *texts)
+int cat_where_addresses(const struct plx_app_list *texts)
 {
-	for (unsigned i = 0; i < texts->count; i++) {
-		int rc = add_receiver(texts->at[i]);
-
-		if (rc)
-			return rc;
-	}
-	return cat_conf.receiver_count
-		     ? 0
-		     : plx_fail(EINVAL, "--to HOST:PORT is missing: whom to push to; it may be "
-					"repeated");
+	for (unsigned i = 0; i < texts->count; i++)
+		if (add_address(texts->at[i]) != 0)
+			return -EINVAL;
+	if (cat_conf.address_count == 0)
+		return plx_fail(EINVAL, "%s ADDR is missing, such as 192.0.2.1:7000",
+				listens() ? "--listen" : "--connect");
+	if (cat_conf.address_count > 1 && cat_conf.mode != CAT_PUSH)
+		return plx_fail(EINVAL, "%s takes one address; give it once",
+				cat_mode_names[cat_conf.mode]);
+	return 0;
 }
 
-int cat_where_address(bool port_given)
+/* An address of IPv6 may stand without brackets. */
+int cat_where_old_address(const char *host, uint64_t port)
 {
-	char address[PLX_ADDRESS_MAX];
-	bool is_ipv6;
+	bool is_bare = strchr(host, ':') && host[0] != '[' && !strstr(host, "://");
+	char address[PLX_ADDRESS_MAX + 16];
 
-	if (!cat_conf.host)
-		return plx_fail(EINVAL, "--host HOST is missing");
-	if (!port_given)
-		return plx_fail(EINVAL, "-p PORT is missing");
-	is_ipv6 = strchr(cat_conf.host, ':') && cat_conf.host[0] != '[' &&
-		  !strstr(cat_conf.host, "://");
-	if (snprintf(address, sizeof(address), is_ipv6 ? "[%s]:%u" : "%s:%u", cat_conf.host,
-		     (unsigned)cat_conf.port) >= (int)sizeof(address))
-		return plx_fail(EINVAL, "--host: longer than %d; give a number or a name",
-				PLX_ADDRESS_MAX - 8);
-	return plx_address_check("--host, --port", address);
+	snprintf(address, sizeof(address), is_bare ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
+	return add_address(address);
 }
 
 static bool is_same(const struct netio_subscription *one, const struct netio_subscription *other)

@@ -35,14 +35,14 @@ static const struct plx_app_option options[] = {
 		   .given = &mode_given),
 	PLX_SIZE("size", "SIZE", &pubsub_conf.size, 8, 16 << 20, "of a message (default 64)",
 		 .given = &size_given),
-	PLX_UINT("rate", "N", &pubsub_conf.rate, 1, 1000000000,
+	PLX_UINT("rate", "R", &pubsub_conf.rate, 1, 1000000000,
 		 "publish so many messages a second (default as fast as it goes)",
 		 .given = &rate_given),
 	PLX_CHOICE("slow", "POLICY", &pubsub_conf.policy, policies,
 		   "of who subscribes, where it is too slow: block, disconnect, drop-old, "
 		   "drop-new, conflate (default block)",
 		   .given = &slow_given),
-	PLX_TIME("duration", "S", &pubsub_conf.duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
+	PLX_TIME("duration", "TIME", &pubsub_conf.duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
 		 "to publish for (default 1s)", .given = &duration_given),
 	PLX_SIZE("page", "SIZE", &pubsub_conf.page_bytes, NETIO_PAGE_BYTES_MIN,
 		 NETIO_PAGE_BYTES_MAX,
@@ -76,8 +76,8 @@ static const struct plx_app app = {
 	.name = "netio-pubsub-bench",
 	.summary = "Measure what subscribers cost a publisher.",
 	.usage = "  netio-pubsub-bench [EAL options] -- --listen ADDR [--subscribers N]\n"
-		 "           [--mode MODE] [--size SIZE] [--tags N] [--duration S]\n"
-		 "           [--rate N] [--page SIZE] [--pages N] [--json FILE]\n"
+		 "           [--mode MODE] [--size SIZE] [--tags N] [--duration TIME]\n"
+		 "           [--rate R] [--page SIZE] [--pages N] [--json FILE]\n"
 		 "  netio-pubsub-bench [EAL options] -- --connect ADDR [--subscribers N]\n"
 		 "           [--tags N] [--page SIZE] [--slow POLICY] [--json FILE]",
 	.options = options,

@@ -268,7 +268,7 @@ static int listen_at(const char *host, unsigned port)
 static int set_up(void)
 {
 	char host[PLX_ADDRESS_MAX];
-	unsigned port = bench_split(pubsub_conf.listen, host);
+	unsigned port = plx_app_split_address(pubsub_conf.listen, host);
 
 	if (netio_init(&run.ctx) != 0)
 		return -1;

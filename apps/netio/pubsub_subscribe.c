@@ -126,7 +126,7 @@ static int start(struct member *member, const char *host, unsigned port)
 static int start_all(void)
 {
 	char host[PLX_ADDRESS_MAX];
-	unsigned port = bench_split(pubsub_conf.connect, host);
+	unsigned port = plx_app_split_address(pubsub_conf.connect, host);
 
 	if (netio_init(&ctx) != 0)
 		return -1;

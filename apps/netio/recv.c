@@ -23,10 +23,13 @@ static const struct plx_app_option options[] = {
 	PLX_ADDRESS("listen", &listen_address,
 		    "host:port to listen on; *:port is every address, port 0 a free one",
 		    .required = true),
-	PLX_SIZE("buffer", "SIZE", &buffer_bytes, NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX,
+	PLX_SIZE("rx-buf", "SIZE", &buffer_bytes, NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX,
 		 "what arrives in one piece: the senders' page (default 64K)"),
-	PLX_UINT("buffers", "N", &buffer_count, 2, 200,
+	PLX_UINT("rx-bufs", "N", &buffer_count, 2, 200,
 		 "such buffers of each connection (default: 2M of them, but 6 to 16)"),
+	PLX_SIZE("buffer", "SIZE", &buffer_bytes, NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX, "",
+		 .now = "--rx-buf SIZE"),
+	PLX_UINT("buffers", "N", &buffer_count, 2, 200, "", .now = "--rx-bufs N"),
 	PLX_SIZE("message-max", "SIZE", &message_max_bytes, 256, 1 << 29,
 		 "longest message (default 16M)"),
 	PLX_OPTIONS_END,
@@ -35,7 +38,7 @@ static const struct plx_app_option options[] = {
 static const struct plx_app app = {
 	.name = "netio-recv",
 	.summary = "Count the messages that NetIO sockets send.",
-	.usage = "  netio-recv [EAL options] -- --listen ADDR [--buffer SIZE] [--buffers N]\n"
+	.usage = "  netio-recv [EAL options] -- --listen ADDR [--rx-buf SIZE] [--rx-bufs N]\n"
 		 "           [--message-max SIZE]",
 	.options = options,
 };
@@ -129,7 +132,7 @@ static int serve(void)
 	struct netio_listen_socket socket;
 	struct netio_context ctx;
 	char host[PLX_ADDRESS_MAX];
-	unsigned port = bench_split(listen_address, host);
+	unsigned port = plx_app_split_address(listen_address, host);
 
 	if (netio_init(&ctx) != 0 || netio_listen_socket_init(&ctx.evloop, &socket, &attr) != 0)
 		return 1;

@@ -30,8 +30,8 @@ static const struct plx_app_option options[] = {
 		   "copy), ping (round trips, unbuffered); default buffered"),
 	PLX_TEXT("sizes", "N,N,...", &throughput_conf.sizes_text,
 		 "bytes in a message, one row each (default 64,1K,64K,1M)"),
-	PLX_TIME("duration", "S", &throughput_conf.duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
-		 "of each row (default 1s)"),
+	PLX_TIME("duration", "TIME", &throughput_conf.duration_ns, PLX_NS_PER_MS,
+		 3600 * PLX_NS_PER_S, "of each row (default 1s)"),
 	PLX_SIZE("page", "SIZE", &throughput_conf.page_bytes, NETIO_PAGE_BYTES_MIN,
 		 NETIO_PAGE_BYTES_MAX, "buffered: bytes of a page (default 64K)",
 		 .given = &page_given),
@@ -79,7 +79,7 @@ const struct plx_app throughput_app = {
 	.name = "netio-throughput",
 	.summary = "Measure how many messages a second a NetIO socket carries.",
 	.usage = "  netio-throughput [EAL options] -- --connect ADDR [--mode MODE]\n"
-		 "           [--sizes N,N,...] [--duration S] [--page SIZE] [--pages N]\n"
+		 "           [--sizes N,N,...] [--duration TIME] [--page SIZE] [--pages N]\n"
 		 "           [--json FILE]",
 	.options = options,
 	.check = check,

@@ -136,7 +136,7 @@ static int connect_buffered(struct netio_eventloop *evloop, const char *host, un
 int throughput_connect(struct netio_eventloop *evloop)
 {
 	char host[PLX_ADDRESS_MAX];
-	unsigned port = bench_split(throughput_conf.connect, host);
+	unsigned port = plx_app_split_address(throughput_conf.connect, host);
 
 	return throughput_conf.mode == MODE_BUFFERED ? connect_buffered(evloop, host, port)
 						     : connect_unbuffered(evloop, host, port);

@@ -149,8 +149,8 @@ int params_check(struct params_conf *conf)
 	if (conf->serve)
 		return check_serve(conf);
 	if (!conf->service)
-		return plx_fail(EINVAL, "--service ADDR is missing (or --serve FILE, to be one)");
-	rc = plx_address_check("--service", conf->service);
+		return plx_fail(EINVAL, "--connect ADDR is missing (or --serve FILE, to be one)");
+	rc = plx_address_check("--connect", conf->service);
 	if (rc)
 		return rc;
 	if (command_count(conf) != 1)

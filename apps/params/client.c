@@ -60,7 +60,7 @@ static int check_answer(struct plx_rpc_client *client, const char *what,
 	if (answer->status == PLX_RPC_ERROR)
 		return plx_fail(EIO, "%s: %s", what, readable(answer, text));
 	if (answer->status == PLX_RPC_UNKNOWN)
-		return plx_fail(EIO, "%s is a service, but no plx-params; check --service",
+		return plx_fail(EIO, "%s is a service, but no plx-params; check --connect",
 				params_asked->service);
 	if (answer->status == PLX_RPC_PEER_DOWN && !answer->may_have_run)
 		return plx_fail(EIO, "no service within %.6g s: %s",

@@ -2,10 +2,10 @@
 /* plx-params: a store of parameters and alarms, as a service, and what asks it.
  *
  * Try it:  plx-params --serve /tmp/params.db --listen 127.0.0.1:7100
- *          plx-params --service 127.0.0.1:7100 --define hv/rack1/voltage --type real --value 1500
+ *          plx-params --connect 127.0.0.1:7100 --define hv/rack1/voltage --type real --value 1500
  *                     --unit V --max 2000 --alarm-high 1800 --latch
- *          plx-params --service 127.0.0.1:7100 --set hv/rack1/voltage --value 1850
- *          plx-params --service 127.0.0.1:7100 --alarms */
+ *          plx-params --connect 127.0.0.1:7100 --set hv/rack1/voltage --value 1850
+ *          plx-params --connect 127.0.0.1:7100 --alarms */
 #include "params.h"
 
 #include "plx_fabric.h"

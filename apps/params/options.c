@@ -12,7 +12,8 @@ static const struct plx_app_option options[] = {
 	PLX_TEXT("listen", "ADDR", &conf.listen, "host:port of the service; port 0: a free one"),
 	PLX_UINT("publish-port", "PORT", &conf.publish_port, 0, 65535,
 		 "with --serve: where changes are published (default: a free one)"),
-	PLX_TEXT("service", "ADDR", &conf.service, "host:port of the service to be asked"),
+	PLX_TEXT("connect", "ADDR", &conf.service, "host:port of the service to be asked"),
+	PLX_TEXT("service", "ADDR", &conf.service, "", .now = "--connect ADDR"),
 	PLX_TEXT("get", "NAME", &conf.get, "show a parameter"),
 	PLX_TEXT("set", "NAME", &conf.set, "set its --value"),
 	PLX_TEXT("define", "NAME", &conf.define,
@@ -61,15 +62,15 @@ const struct plx_app params_app = {
 	.summary = "A store of parameters and alarms: be it, or ask it.",
 	.usage =
 		"  plx-params [EAL options] -- --serve FILE --listen ADDR [--publish-port PORT]\n"
-		"  plx-params [EAL options] -- --service ADDR --get NAME [--json]\n"
-		"  plx-params [EAL options] -- --service ADDR --set NAME --value VALUE\n"
+		"  plx-params [EAL options] -- --connect ADDR --get NAME [--json]\n"
+		"  plx-params [EAL options] -- --connect ADDR --set NAME --value VALUE\n"
 		"           [--expect REVISION] [--fast]\n"
-		"  plx-params [EAL options] -- --service ADDR --define NAME --type TYPE --value "
+		"  plx-params [EAL options] -- --connect ADDR --define NAME --type TYPE --value "
 		"VALUE\n"
 		"           [--unit UNIT] [--min N] [--max N] [--alarm-low N] [--alarm-high N]\n"
 		"           [--warn-low N] [--warn-high N] [--hysteresis N] [--latch] [--fast]\n"
-		"  plx-params [EAL options] -- --service ADDR --remove NAME | --ack NAME [--fast]\n"
-		"  plx-params [EAL options] -- --service ADDR --list | --alarms | --watch\n"
+		"  plx-params [EAL options] -- --connect ADDR --remove NAME | --ack NAME [--fast]\n"
+		"  plx-params [EAL options] -- --connect ADDR --list | --alarms | --watch\n"
 		"           [--below NAME] [--json] [--deadline TIME]",
 	.options = options,
 	.check = check,

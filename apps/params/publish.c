@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "publish.h"
 
-#include "address.h"
 #include "netio.h"
+#include "plx_app.h"
 #include "wire.h"
 
 #define TIMEOUT_NS (100 * PLX_NS_PER_US) /* a page that is not full leaves then */
@@ -23,7 +23,7 @@ int publish_start(const char *address, unsigned port)
 	if (rc)
 		return rc;
 	is_started = true;
-	address_split(address, host);
+	plx_app_split_address(address, host);
 	rc = netio_publish_socket_init(&context.evloop, &publisher, &attr);
 	return rc ? rc : netio_publish_listen(&publisher, host, port);
 }

@@ -3,7 +3,6 @@
  * between. A mirror of what was shown puts in order what comes by the two ways. */
 #include "watch.h"
 
-#include "address.h"
 #include "listing.h"
 #include "mirror.h"
 #include "netio.h"
@@ -216,7 +215,7 @@ static int subscribe(void)
 
 	if (rc)
 		return rc;
-	address_split(seen.conf->service, seen.host);
+	plx_app_split_address(seen.conf->service, seen.host);
 	rc = netio_init(&seen.netio);
 	rc = rc ? rc : netio_subscribe_socket_init(&seen.netio.evloop, &seen.socket, NULL);
 	if (rc)

@@ -14,7 +14,7 @@ static const struct plx_app app = {
 	.idle = "poll",
 	.usage =
 		"  plx-perf ring [EAL options] [--kinds LIST] [--bursts LIST] [--on one|two|both]\n"
-		"           [--capacity N] [--compare dpdk] [--rounds N] [--duration S] [--json "
+		"           [--capacity N] [--compare dpdk] [--rounds N] [--duration TIME] [--json "
 		"FILE]\n"
 		"  plx-perf pool [EAL options] [--bursts LIST] [--compare dpdk] ...\n"
 		"  plx-perf hop  [EAL options] [--gap-us N] [--with-idle-tcp] [--histogram FILE] "

@@ -28,7 +28,7 @@ static unsigned peer;
 const struct plx_app_option perf_options[] = {
 	PLX_UINT("rounds", "N", &perf_conf.rounds, 1, PERF_ROUNDS_MAX,
 		 "measure everything that often, in turn, and take medians (default 7)"),
-	PLX_TIME("duration", "S", &perf_conf.duration_ns, 100 * PLX_NS_PER_US, 10 * PLX_NS_PER_S,
+	PLX_TIME("duration", "TIME", &perf_conf.duration_ns, 100 * PLX_NS_PER_US, 10 * PLX_NS_PER_S,
 		 "of one measurement in a round (default 30ms)"),
 	PLX_CHOICE("compare", "dpdk", &peer, peers,
 		   "ring, pool: a row of DPDK's own beside each; where built with it",

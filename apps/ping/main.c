@@ -27,7 +27,7 @@ static int report_end(const struct ping_conf *conf, const struct ping_outcome *o
 
 static int run(const struct ping_conf *conf, struct ping_outcome *outcome)
 {
-	if (conf->service)
+	if (conf->process)
 		return ping_run_calls(conf, outcome);
 	return conf->one_way ? ping_run_one_way(conf, outcome) : ping_run(conf, outcome);
 }

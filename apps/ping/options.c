@@ -29,7 +29,7 @@ static const struct plx_app_option options[] = {
 	PLX_ADDRESS("connect", &conf.connect,
 		    "measure against the plx-ping --listen or plx-echo at host:port"),
 	PLX_FLAG("self", &conf.self, "start a server on this host and measure against it"),
-	PLX_SIZE("size", "N", &conf.size_bytes, 0, 16 << 20,
+	PLX_SIZE("size", "SIZE", &conf.size_bytes, 0, 16 << 20,
 		 "bytes in a message (default 64); with --listen: expected"),
 	PLX_MEASURE_OPTIONS(conf.run, " (default 5s)", "plx-ping"),
 	PLX_TIME("interval", "TIME", &conf.interval_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
@@ -38,8 +38,9 @@ static const struct plx_app_option options[] = {
 		 "messages before the measured ones (default 1000; in an open loop at most 1 s, "
 		 "one way at most 64M)",
 		 .given = &conf.warmup_given),
-	PLX_FLAG("service", &conf.service,
+	PLX_FLAG("process", &conf.process,
 		 "call the self-test service of whatever Pollux process listens there"),
+	PLX_FLAG("service", &conf.process, "", .now = "--process"),
 	PLX_FLAG("one-way", &conf.one_way,
 		 "message rate and bandwidth: send as fast as the link takes it, to a --sink"),
 	PLX_UINT("burst", "N", &conf.burst, 1, PING_BURST_MAX,
@@ -64,8 +65,8 @@ static const struct plx_app_option options[] = {
 
 static int check_server(void)
 {
-	if (conf.service)
-		return plx_fail(EINVAL, "--service is for --connect");
+	if (conf.process)
+		return plx_fail(EINVAL, "--process is for --connect");
 	if (conf.run.count_given || conf.run.duration_given || conf.warmup_given || conf.run.rate ||
 	    conf.verify || conf.run.out_dir || conf.one_way || conf.explain)
 		return plx_fail(EINVAL,
@@ -97,15 +98,15 @@ static int check_one_way(void)
 	return 0;
 }
 
-static int check_service(void)
+static int check_process(void)
 {
 	if (conf.one_way || conf.run.rate || conf.run.arrival_given || conf.run.seed_given)
 		return plx_fail(EINVAL,
-				"--service makes one call after the other; leave --one-way, "
+				"--process makes one call after the other; leave --one-way, "
 				"--rate, --interval, --arrival and --seed out");
 	if (conf.size_bytes > PLX_RPC_SELF_TEST_MAX)
 		return plx_fail(EINVAL,
-				"--size %" PRIu64 ": with --service there are 0 to %" PRIu64
+				"--size %" PRIu64 ": with --process there are 0 to %" PRIu64
 				" bytes, as a self-test takes no more",
 				conf.size_bytes, (uint64_t)PLX_RPC_SELF_TEST_MAX);
 	return 0;
@@ -113,7 +114,7 @@ static int check_service(void)
 
 static int check_client(void)
 {
-	if (conf.service && check_service() != 0)
+	if (conf.process && check_process() != 0)
 		return -EINVAL;
 	if (conf.sink || conf.rx_bufs || spread_given)
 		return plx_fail(EINVAL, "--sink, --rx-bufs and --spread are for --listen");
@@ -160,16 +161,16 @@ const struct plx_app ping_app = {
 	.name = "plx-ping",
 	.summary =
 		"Measure the round trip of messages between two processes, or their rate one way.",
-	.usage = "  plx-ping [EAL options] -- --listen ADDR [--size N] [--rx-buf SIZE]\n"
+	.usage = "  plx-ping [EAL options] -- --listen ADDR [--size SIZE] [--rx-buf SIZE]\n"
 		 "           [--spread HOW] [--sink [--rx-bufs N]]\n"
-		 "  plx-ping [EAL options] -- --connect ADDR | --self [--size N]\n"
+		 "  plx-ping [EAL options] -- --connect ADDR | --self [--size SIZE]\n"
 		 "           [--count N | --duration TIME] [--explain]\n"
 		 "           [--warmup N] [--rate R | --interval TIME]\n"
 		 "           [--arrival fixed|poisson|burst] [--seed N]\n"
 		 "           [--verify] [--rx-buf SIZE] [--out DIR] [--name NAME]\n"
-		 "  plx-ping [EAL options] -- --connect ADDR --service [--size N] [--verify]\n"
+		 "  plx-ping [EAL options] -- --connect ADDR --connect [--size SIZE] [--verify]\n"
 		 "           [--count N | --duration TIME] [--warmup N] [--out DIR] [--name NAME]\n"
-		 "  plx-ping [EAL options] -- --connect ADDR --one-way [--size N] [--burst N]\n"
+		 "  plx-ping [EAL options] -- --connect ADDR --one-way [--size SIZE] [--burst N]\n"
 		 "           [--count N | --duration TIME] [--warmup N] [--out DIR] [--name NAME]",
 	.options = options,
 	.check = check,

@@ -28,7 +28,7 @@ struct ping_conf {
 	uint64_t interval_ns;  /**< open loop with rare messages: between them; 0: run.rate */
 	uint64_t rx_buf_bytes; /**< 0: so that a message of size_bytes is one frame */
 	bool verify;
-	bool service;     /**< call the self-test service of whatever listens there */
+	bool process;     /**< call the self-test service of whatever listens there */
 	bool one_way;     /**< send, and wait for no answers */
 	uint64_t burst;   /**< with one_way: messages in a turn at most */
 	bool sink;        /**< with listen: drop messages */

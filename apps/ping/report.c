@@ -219,7 +219,7 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 	plx_app_say_idle(plx_lcore_id());
 	if (outcome->again)
 		plx_app_say("%llu %s", (unsigned long long)outcome->again,
-			    conf->service ? "calls were told to wait: the service there takes no "
+			    conf->process ? "calls were told to wait: the service there takes no "
 					    "more a second (--self-test)"
 					  : "sends found no room and waited");
 	ping_explain(conf, outcome);

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define OPTIONS_MAX 64
@@ -24,6 +25,14 @@ static void add_own(struct names *names, const struct plx_app *app)
 		assert(!o->letter || plx_eal_option_words((char[]){'-', o->letter, '\0'}) == 0);
 		names->at[names->count++] = o->name;
 	}
+}
+
+/* Those to suggest. */
+static void add_new(struct names *names, const struct plx_app *app)
+{
+	for (const struct plx_app_option *o = app->options; o && o->name; o++)
+		if (!o->now)
+			names->at[names->count++] = o->name;
 }
 
 static void add_eals(struct names *names)
@@ -117,7 +126,7 @@ static int fail_unknown(const struct plx_app *app, const char *word)
 		return plx_fail(EINVAL, "%s: a long option has two dashes; give -%s", word, word);
 	if (plx_eal_option_words(word))
 		return plx_fail(EINVAL, "%.*s: an EAL option; %s takes none", len, word, app->name);
-	add_own(&own, app);
+	add_new(&own, app);
 	add_eals(&eals);
 	nearest = plx_suggest(word, own.at, own.count);
 	if (!nearest)
@@ -185,6 +194,14 @@ static int store(const struct plx_app_option *option, const char *given, const c
 	return plx_fail(EINVAL, "%s: an option of unknown kind", given);
 }
 
+unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MAX])
+{
+	const char *colon = strrchr(address, ':');
+
+	snprintf(host_out, PLX_ADDRESS_MAX, "%.*s", (int)(colon - address), address);
+	return (unsigned)strtoul(colon + 1, NULL, 10);
+}
+
 /* Parsing ---------------------------------------------------------------------------------- */
 
 /* The words still to be read, and which options were there. */
@@ -236,9 +253,10 @@ int app_options_words(const struct plx_app *app, const char *word, const char *n
 	return is_value_apart(word) && is_value(option, next) ? 2 : 1;
 }
 
-static int take_option(struct reader *reader, const struct plx_app_option *option, unsigned index,
+static int take_option(struct reader *reader, const struct plx_app *app, unsigned index,
 		       const char *word)
 {
+	const struct plx_app_option *option = &app->options[index];
 	const char *text = NULL;
 	char given[64];
 	int rc;
@@ -263,6 +281,11 @@ static int take_option(struct reader *reader, const struct plx_app_option *optio
 	reader->seen |= UINT64_C(1) << index;
 	if (option->given)
 		*option->given = true;
+	if (option->now)
+		fprintf(stderr,
+			"%s: %s: an old name, which the next release does not know; "
+			"give %s\n",
+			app->name, given, option->now);
 	return 0;
 }
 
@@ -287,7 +310,7 @@ int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 			return fail_unknown(app, word);
 		if (index < 0)
 			return index;
-		rc = take_option(&reader, &app->options[index], (unsigned)index, word);
+		rc = take_option(&reader, app, (unsigned)index, word);
 		if (rc)
 			return rc;
 	}
@@ -314,6 +337,9 @@ static size_t line_of(const char *text)
 void plx_app_print_options(const struct plx_app *app, FILE *out)
 {
 	for (const struct plx_app_option *o = app->options; o && o->name; o++) {
+		if (o->now)
+			continue;
+
 		const char *value = o->placeholder && o->kind != PLX_APP_FLAG ? o->placeholder : "";
 		const char *text = o->help;
 		int column = o->letter ? fprintf(out, "  -%c, ", o->letter) : fprintf(out, "  ");

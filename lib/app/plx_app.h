@@ -6,6 +6,7 @@
 #ifndef PLX_APP_H
 #define PLX_APP_H
 
+#include "plx_address.h"
 #include "plx_base.h"
 #include "plx_eal.h"
 #include "plx_stats.h"
@@ -51,6 +52,8 @@ struct plx_app_option {
 	char letter;                /**< "-p" for "--port"; 0: none. Not one of the EAL's */
 	bool may_be_empty;          /**< STRING: "" is a value, as any other */
 	bool required;              /**< it must be given */
+	const char *now; /**< not NULL: an old name, which works for one release. The help omits it,
+			    and a warning tells to give this instead: "--connect ADDR" */
 };
 
 /* Rows. `...` is the help, and then any further members, such as `.letter = 'p'`. */
@@ -107,6 +110,9 @@ void plx_app_prepare(void);
 
 /** Parse the application's own words alone (argv[0] is the first of them). Return: 0; -EINVAL. */
 int plx_app_parse(int argc, char **argv, const struct plx_app *app);
+
+/** The parts of an address that PLX_ADDRESS or plx_address_check has accepted. Return: the port. */
+unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MAX]);
 
 /** Print the options, each with its placeholder and help, for a program that serves --help. */
 void plx_app_print_options(const struct plx_app *app, FILE *out);

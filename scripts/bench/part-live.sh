@@ -28,7 +28,7 @@ live_has()
 live_client()
 {
 	command=("${program[plx-ping]}" -l "0@$cpu_client" --idle poll --provider "${provider:-auto}"
-		-- --connect "$peer" --service --size "$1" --duration "$duration" --out "$2" --name "$live_row")
+		-- --connect "$peer" --process --size "$1" --duration "$duration" --out "$2" --name "$live_row")
 }
 
 # live_measure ROW SIZE ROUND

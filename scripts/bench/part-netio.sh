@@ -136,9 +136,9 @@ netio_server()
 	*)
 		# A buffer is as long as what comes in one piece: a page, or a message that comes by itself.
 		if [[ $row == buffered-1M-* ]]; then
-			own=(--buffer 1M)
+			own=(--rx-buf 1M)
 		elif [[ $row != buffered-* ]] && ((size > netio_page_bytes)); then
-			own=(--buffer $((size < 8 << 20 ? size : 8 << 20)))
+			own=(--rx-buf $((size < 8 << 20 ? size : 8 << 20)))
 		fi
 		command=("${program[netio-recv]}" -l "0@$cpu_server" --idle poll
 			--provider "$(netio_provider "$row")" -- --listen "$where" "${own[@]}")

@@ -46,7 +46,7 @@ services_half()
 services_client()
 {
 	local each=(--size "$services_size" --duration "$services_duration" --out "$3" --name client)
-	local call=("${program[plx-call]}" -l "1@$cpu_client" --idle poll --provider "$4" -- --service "$2")
+	local call=("${program[plx-call]}" -l "1@$cpu_client" --idle poll --provider "$4" -- --connect "$2")
 	local echo=("${call[@]}" --method echo "${each[@]}")
 	local params=("${call[@]}" --data "$services_parameter" "${each[@]:2}")
 
@@ -57,7 +57,7 @@ services_client()
 	params-echo) command=("${params[@]}" --method pollux.echo) ;;
 	params-get) command=("${params[@]}" --method params.get) ;;
 	params-load) command=("${program[params-load]}" -l "1@$cpu_client" --idle poll --provider "$4"
-		-- --service "$2" --duration "$services_duration" --out "$3/client.json") ;;
+		-- --connect "$2" --duration "$services_duration" --out "$3/client.json") ;;
 	half) command=("${echo[@]}" --rate "$(services_half "$4")" --arrival poisson) ;;
 	*) command=("${echo[@]}" --in-flight "${1#call-}") ;;
 	esac
@@ -81,7 +81,7 @@ services_server()
 # services_define ADDRESS PROVIDER: what params-get asks for.
 services_define()
 {
-	run_limited 20 "${program[plx-params]}" -l "1@$cpu_client" --provider "$2" -- --service "$1" \
+	run_limited 20 "${program[plx-params]}" -l "1@$cpu_client" --provider "$2" -- --connect "$1" \
 		--define "$services_parameter" --type real --value 1500 --unit V --max 2000 --alarm-high 1800 >/dev/null
 }
 

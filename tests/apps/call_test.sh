@@ -24,7 +24,7 @@ expect()
 
 	shift 2
 	[[ " $* " != *' --deadline '* ]] || wait=()
-	got=$("$apps/plx-call" --huge none -- --service "$address" "$@" "${wait[@]}" 2>&1)
+	got=$("$apps/plx-call" --huge none -- --connect "$address" "$@" "${wait[@]}" 2>&1)
 	local its=$?
 	# The pattern is one.
 	# shellcheck disable=SC2053
@@ -90,7 +90,7 @@ expect 0 '*' --method echo --data ''
 expect 1 '*ended with: unknown; it has not run; --list shows what there is' --method 99
 
 head -c 100000 /dev/urandom >"$temp/random"
-"$apps/plx-call" --huge none -- --service "$address" --method echo --file "$temp/random" --format raw >"$temp/back" 2>/dev/null
+"$apps/plx-call" --huge none -- --connect "$address" --method echo --file "$temp/random" --format raw >"$temp/back" 2>/dev/null
 cmp -s "$temp/random" "$temp/back" || fail 'a file does not come back as it was'
 
 expect 0 '*2000 full round trips of 64 B*calls/s, 16 open at a time*' \
@@ -105,7 +105,7 @@ done
 
 for arrival in fixed poisson burst; do
 	# A host that is busy may not keep the schedule, or lose calls at their deadline, and says so.
-	"$apps/plx-call" --huge none -- --service "$address" --method echo --count 2000 --rate 2000 --arrival $arrival \
+	"$apps/plx-call" --huge none -- --connect "$address" --method echo --count 2000 --rate 2000 --arrival $arrival \
 		--out "$temp/out" --name $arrival >"$temp/open" 2>&1
 	[[ $? == [03] ]] || fail "an open loop: $(<"$temp/open")"
 	jq -e ".count + .lost == 2000 and .rate == 2000 and .arrival == \"$arrival\" and .elapsed_ns > 700000000" \
@@ -117,9 +117,9 @@ expect 2 '*give --count or --duration*' --method echo --rate 10
 expect 2 '*give --rate up to that*' --method echo --rate 200000 --arrival burst --count 5
 expect 2 '*--rate*0*' --method echo --rate 0 --count 5
 
-got=$("$apps/plx-call" --huge none -- --service 127.0.0.1:1 --method 1 --deadline 300ms 2>&1) && fail 'nobody there: status 0'
+got=$("$apps/plx-call" --huge none -- --connect 127.0.0.1:1 --method 1 --deadline 300ms 2>&1) && fail 'nobody there: status 0'
 [[ $got == *'no service within 0.3 s: '*'127.0.0.1:1'*'refused'* ]] || fail "nobody there: $got"
-got=$("$apps/plx-call" --huge none -- --service 127.0.0.1:1 --method 1 --deadline 300ms --count 10 2>&1) && fail 'nobody to measure: status 0'
+got=$("$apps/plx-call" --huge none -- --connect 127.0.0.1:1 --method 1 --deadline 300ms --count 10 2>&1) && fail 'nobody to measure: status 0'
 [[ $got == *'no service answered: '* ]] || fail "nobody to measure: $got"
 
 # The self-test service of processes that listen for something else: plx-echo's links, and NetIO's sockets.
@@ -133,9 +133,9 @@ live()
 	listening "$temp/live"
 	expect 0 '*pollux.describe*' --process --list
 	expect 0 '*\"program\"*' --process --method pollux.describe --format json
-	"$apps/plx-ping" --huge none -- --connect "$address" --service --verify --count 2000 >"$temp/ping" 2>&1 ||
-		fail "plx-ping --service: $(<"$temp/ping")"
-	grep -q '^plx-ping: 2000 full round trips of 64 B' "$temp/ping" || fail "plx-ping --service: $(<"$temp/ping")"
+	"$apps/plx-ping" --huge none -- --connect "$address" --process --verify --count 2000 >"$temp/ping" 2>&1 ||
+		fail "plx-ping --process: $(<"$temp/ping")"
+	grep -q '^plx-ping: 2000 full round trips of 64 B' "$temp/ping" || fail "plx-ping --process: $(<"$temp/ping")"
 	kill "$its"
 	wait "$its"
 }
@@ -146,10 +146,10 @@ NETIO_OPTIONS='--huge none' live "$apps/examples/netio_recv" 0 1
 its=$!
 listening "$temp/live"
 expect 1 '*has no self-test service: it was started with --self-test off*' --process --list --deadline 2s
-got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --rate 5 2>&1) && fail 'plx-ping --service --rate: status 0'
-[[ $got == *'one call after the other'* ]] || fail "plx-ping --service --rate: $got"
-got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --size 65537 2>&1) && fail 'plx-ping --service --size 65537: status 0'
-[[ $got == *'0 to 65536 bytes'* ]] || fail "plx-ping --service --size 65537: $got"
+got=$("$apps/plx-ping" --huge none -- --connect "$address" --process --rate 5 2>&1) && fail 'plx-ping --process --rate: status 0'
+[[ $got == *'one call after the other'* ]] || fail "plx-ping --process --rate: $got"
+got=$("$apps/plx-ping" --huge none -- --connect "$address" --process --size 65537 2>&1) && fail 'plx-ping --process --size 65537: status 0'
+[[ $got == *'0 to 65536 bytes'* ]] || fail "plx-ping --process --size 65537: $got"
 kill "$its"
 wait "$its"
 
@@ -182,7 +182,7 @@ patience=()
 expect 1 "*no service within 1 s: $address has not answered yet: *--deadline gives it longer" --process --method pollux.echo
 patience=(--deadline 20s)
 # What a shell puts into the background ignores SIGINT, unless it is told otherwise.
-env --default-signal=INT "$apps/plx-call" --huge none --log-level info -- --service "$address" --process --method pollux.echo --deadline 30s >"$temp/stopped" 2>&1 &
+env --default-signal=INT "$apps/plx-call" --huge none --log-level info -- --connect "$address" --process --method pollux.echo --deadline 30s >"$temp/stopped" 2>&1 &
 call=$!
 under_way "$temp/stopped"
 kill -INT "$call"
@@ -198,11 +198,11 @@ other --self-test 10
 expect 0 '*pollux.describe*' --process --list --deadline 5s
 expect 1 '*ended with: busy; it has not run, and may be tried again*' --process --list --deadline 3s
 # Its warm-up is over in a second, though it is not a thousand calls by then.
-got=$(timeout 30 "$apps/plx-ping" --huge none -- --connect "$address" --service --duration 2s 2>&1)
-[[ $? == [03] && $got == *'calls were told to wait'* ]] || fail "plx-ping --service where few calls are taken: $got"
+got=$(timeout 30 "$apps/plx-ping" --huge none -- --connect "$address" --process --duration 2s 2>&1)
+[[ $? == [03] && $got == *'calls were told to wait'* ]] || fail "plx-ping --process where few calls are taken: $got"
 kill -STOP "$its"
-got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --duration 1s 2>&1) && fail 'plx-ping --service, stopped: status 0'
-[[ $got == *"no self-test service: $address"* ]] || fail "plx-ping --service, stopped: $got"
+got=$("$apps/plx-ping" --huge none -- --connect "$address" --process --duration 1s 2>&1) && fail 'plx-ping --process, stopped: status 0'
+[[ $got == *"no self-test service: $address"* ]] || fail "plx-ping --process, stopped: $got"
 kill -KILL "$its"
 wait "$its" 2>/dev/null
 address=$of_service
@@ -212,7 +212,7 @@ for rate in '' '--rate 1000'; do
 	rm -f "$temp/out/cut.json"
 	# Words, or none.
 	# shellcheck disable=SC2086
-	env --default-signal=INT "$apps/plx-call" --huge none --log-level info -- --service "$address" --method echo --duration 30s $rate \
+	env --default-signal=INT "$apps/plx-call" --huge none --log-level info -- --connect "$address" --method echo --duration 30s $rate \
 		--out "$temp/out" --name cut >"$temp/cut" 2>&1 &
 	call=$!
 	under_way "$temp/cut"
@@ -230,7 +230,7 @@ done
 for rate in '' '--rate 1000'; do
 	other
 	# shellcheck disable=SC2086
-	timeout 30 "$apps/plx-call" --huge none -- --service "$address" --process --method pollux.echo --count 100000000 $rate \
+	timeout 30 "$apps/plx-call" --huge none -- --connect "$address" --process --method pollux.echo --count 100000000 $rate \
 		--out "$temp/out" --name gone >"$temp/gone" 2>&1 &
 	call=$!
 	sleep 3
@@ -247,7 +247,7 @@ done
 
 # One that goes away and comes back costs calls: what is left is not valid, and says whose it is.
 other
-"$apps/plx-call" --huge none -- --service "$address" --process --method pollux.echo --duration 4s --deadline 100ms >"$temp/lost" 2>&1 &
+"$apps/plx-call" --huge none -- --connect "$address" --process --method pollux.echo --duration 4s --deadline 100ms >"$temp/lost" 2>&1 &
 call=$!
 sleep 3
 kill -STOP "$its"
@@ -260,6 +260,14 @@ grep -q '^NOT VALID: .* had no answer' "$temp/lost" || fail "lost calls: $(<"$te
 kill "$its"
 wait "$its"
 address=$of_service
+
+# Names of the release before.
+got=$("$apps/plx-call" --huge none -- --service "$address" --method echo --data hello "${patience[@]}" 2>&1)
+[[ $? == 0 && $got == *'plx-call: --service: an old name, which the next release does not know; give --connect ADDR'*hello ]] ||
+	fail "plx-call --service: $got"
+got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --count 20 2>&1)
+[[ $? == [03] && $got == *'plx-ping: --service: an old name, which the next release does not know; give --process'* ]] ||
+	fail "plx-ping --service: $got"
 
 kill "$server"
 wait "$server" || fail "service_echo ended with status $?"

@@ -20,7 +20,7 @@ run()
 
 	shift 2
 	: >"$temp/$name.err"
-	"$cat" "$mode" --huge none --provider "$provider" --heartbeat "$heartbeat" -- --host 127.0.0.1 "$@" \
+	"$cat" "$mode" --huge none --provider "$provider" --heartbeat "$heartbeat" -- "$@" \
 		<&0 2>"$temp/$name.err" &
 	pid=$!
 	pids+=("$pid")

@@ -13,20 +13,20 @@ set -uo pipefail
 for kind in '' --unbuffered; do
 	what="$provider ${kind:-buffered}"
 
-	run pub publish -p 0 -t 7 ${kind:+"$kind"} <"$temp/lines"
+	run pub publish --listen 127.0.0.1:0 -t 7 ${kind:+"$kind"} <"$temp/lines"
 	pub=$pid
 	listening pub
-	run sub subscribe -p "$port" -t 7 --count 100000 >"$temp/out"
+	run sub subscribe --connect "127.0.0.1:$port" -t 7 --count 100000 >"$temp/out"
 	ends "$pid"
 	check "$what: subscribe --count ends with 0" "(($? == 0))"
 	ends "$pub"
 	check "$what: publish ends with 0" "(($? == 0))"
 	check "$what: 100000 lines published" "cmp '$temp/lines' '$temp/out'"
 
-	run recv recv -p 0 --count 100000 >"$temp/out"
+	run recv recv --listen 127.0.0.1:0 --count 100000 >"$temp/out"
 	recv=$pid
 	listening recv
-	run send send -p "$port" ${kind:+"$kind"} <"$temp/lines"
+	run send send --connect "127.0.0.1:$port" ${kind:+"$kind"} <"$temp/lines"
 	ends "$pid"
 	check "$what: send ends with 0" "(($? == 0))"
 	ends "$recv"
@@ -36,10 +36,10 @@ done
 
 # A reader that begins late holds the sender up, which sees to it that nothing is lost.
 rm -f "$temp/slow"
-run recv recv -p 0 -e raw > >(slowly "$temp/slow")
+run recv recv --listen 127.0.0.1:0 -e raw > >(slowly "$temp/slow")
 recv=$pid
 listening recv
-run send send -p "$port" -e raw <"$temp/bytes"
+run send send --connect "127.0.0.1:$port" -e raw <"$temp/bytes"
 ends "$pid"
 check "$provider: send to a slow reader ends with 0" "(($? == 0))"
 wait_until "cmp -s '$temp/bytes' '$temp/slow'"
@@ -49,10 +49,10 @@ ends "$recv"
 check "$provider: recv ends with 0 by SIGTERM" "(($? == 0))"
 
 rm -f "$temp/slow"
-run pub publish -p 0 -e raw --block 10K <"$temp/bytes"
+run pub publish --listen 127.0.0.1:0 -e raw --block 10K <"$temp/bytes"
 pub=$pid
 listening pub
-run sub subscribe -p "$port" -t 0 -e raw > >(slowly "$temp/slow")
+run sub subscribe --connect "127.0.0.1:$port" -t 0 -e raw > >(slowly "$temp/slow")
 sub=$pid
 ends "$pub"
 check "$provider: publish to a slow reader ends with 0" "(($? == 0))"
@@ -67,20 +67,20 @@ check "$provider: subscribe ends with 0 by SIGTERM" "(($? == 0))"
 
 # To several, of which one is there late, and one is read late and holds up only itself.
 rm -f "$temp/slow"
-run a recv -p 0 --show-tag >"$temp/a.out"
+run a recv --listen 127.0.0.1:0 --show-tag >"$temp/a.out"
 a=$pid
 listening a
-to=(--to "127.0.0.1:$port")
-run b recv -p 0 --show-tag > >(slowly "$temp/slow")
+to=(--connect "127.0.0.1:$port")
+run b recv --listen 127.0.0.1:0 --show-tag > >(slowly "$temp/slow")
 b=$pid
 listening b
 late=$port
-to+=(--to "127.0.0.1:$port")
-run c recv -p 0
+to+=(--connect "127.0.0.1:$port")
+run c recv --listen 127.0.0.1:0
 listening c
 kill "$pid"
 ends "$pid"
-to+=(--to "127.0.0.1:$port")
+to+=(--connect "127.0.0.1:$port")
 : >"$temp/push.err"
 "$cat" push --huge none --provider "$provider" --heartbeat "$heartbeat" -- "${to[@]}" -t 7 \
 	<"$temp/lines" 2>"$temp/push.err" &
@@ -88,7 +88,7 @@ push=$!
 pids+=("$push")
 wait_until "[[ -s '$temp/a.out' ]]"
 missing=$port
-run c recv -p "$port" --show-tag >"$temp/c.out"
+run c recv --listen "127.0.0.1:$port" --show-tag >"$temp/c.out"
 c=$pid
 listening c
 ends "$push"

@@ -8,14 +8,14 @@ set -uo pipefail
 # Tags, counts, rates. ------------------------------------------------------------------------
 
 # Two subscribers whose subscriptions both match, and overlap, and one that gets nothing.
-run pub publish -p 0 -t 0x25 --subscribers 3 <"$temp/few"
+run pub publish --listen 127.0.0.1:0 -t 0x25 --subscribers 3 <"$temp/few"
 pub=$pid
 listening pub
-run a subscribe -p "$port" -t 0x20-0x2f -t 37 --count 4 >"$temp/a.out"
+run a subscribe --connect "127.0.0.1:$port" -t 0x20-0x2f -t 37 --count 4 >"$temp/a.out"
 a=$pid
-run b subscribe -p "$port" -t 1 -t 0x5/0xf --at-once --count 4 >"$temp/b.out"
+run b subscribe --connect "127.0.0.1:$port" -t 1 -t 0x5/0xf --at-once --count 4 >"$temp/b.out"
 b=$pid
-run c subscribe -p "$port" -t 0x26-0xffffffffffffffff -t 0x4/0xf >"$temp/c.out"
+run c subscribe --connect "127.0.0.1:$port" -t 0x26-0xffffffffffffffff -t 0x4/0xf >"$temp/c.out"
 c=$pid
 ends "$a"
 check 'a range' "(($? == 0)) && { cat '$temp/few'; echo; } | cmp - '$temp/a.out'"
@@ -27,21 +27,21 @@ kill "$c"
 ends "$c"
 check 'what does not match does not come' "(($? == 0)) && [[ ! -s '$temp/c.out' ]]"
 
-run pub publish -p 0 -t 1 --count 3 <"$temp/lines"
+run pub publish --listen 127.0.0.1:0 -t 1 --count 3 <"$temp/lines"
 pub=$pid
 listening pub
-run sub subscribe -p "$port" -t 2 >"$temp/out"
+run sub subscribe --connect "127.0.0.1:$port" -t 2 >"$temp/out"
 ends "$pub"
 check 'messages without subscribers are told' \
 	"(($? == 0)) && grep -qx '3 messages had no subscribers' '$temp/pub.err'"
 kill "$pid"
 ends "$pid"
 
-run recv recv -p 0 --count 20 >"$temp/out"
+run recv recv --listen 127.0.0.1:0 --count 20 >"$temp/out"
 recv=$pid
 listening recv
 began=$(date +%s%N)
-run send send -p "$port" --rate 50 --count 20 <"$temp/lines"
+run send send --connect "127.0.0.1:$port" --rate 50 --count 20 <"$temp/lines"
 ends "$pid"
 check '--count ends send' "(($? == 0))"
 took=$((($(date +%s%N) - began) / 1000000))
@@ -50,10 +50,10 @@ check "20 messages at 50 a second took $took ms, 380 at least" \
 	"((took >= 360)) && head -n 20 '$temp/lines' | cmp - '$temp/out'"
 
 # A pause of the input leaves nothing behind.
-run recv recv -p 0 >"$temp/out"
+run recv recv --listen 127.0.0.1:0 >"$temp/out"
 recv=$pid
 listening recv
-run send send -p "$port" < <(
+run send send --connect "127.0.0.1:$port" < <(
 	for line in one two three; do
 		echo "$line"
 		wait_until "[[ \$(tail -n 1 '$temp/out') == $line ]]" && echo "$line" >>"$temp/seen"
@@ -65,7 +65,7 @@ check 'each line comes while the input pauses, and its end is taken' \
 
 # Ends that are out of order. ------------------------------------------------------------------
 
-run send send -p "$port" < <(sleep 60)
+run send send --connect "127.0.0.1:$port" < <(sleep 60)
 send=$pid
 wait_until "((\$(grep -c connected '$temp/recv.err') == 2))"
 kill -KILL "$recv"
@@ -73,16 +73,16 @@ ends "$recv"
 ends "$send"
 check 'a receiver that is killed ends send with 1' \
 	"(($? == 1)) && grep -q 'ended before all was sent' '$temp/send.err'"
-run send send -p "$port" <"$temp/few"
+run send send --connect "127.0.0.1:$port" <"$temp/few"
 ends "$pid"
 check 'nobody there ends send with 1' "(($? == 1)) && grep -q 'refused' '$temp/send.err'"
 
-run sub subscribe -p "$port" -t 5 --count 8 >"$temp/out"
+run sub subscribe --connect "127.0.0.1:$port" -t 5 --count 8 >"$temp/out"
 sub=$pid
 wait_until "grep -q 'trying again' '$temp/sub.err'"
 check 'subscribe goes on trying' "kill -0 $sub"
 for round in 1 2; do
-	run pub publish -p "$port" -t 5 < <(cat "$temp/few"; echo; sleep 60)
+	run pub publish --listen "127.0.0.1:$port" -t 5 < <(cat "$temp/few"; echo; sleep 60)
 	pub=$pid
 	wait_until "((\$(wc -l <'$temp/out') == 4 * $round ))"
 	check "round $round: four lines more" "(($? == 0))"
@@ -100,10 +100,10 @@ kill "$pub"
 ends "$pub"
 check 'publish that is stopped before the end of its input ends with 1' "(($? == 1))"
 
-run pub publish -p 0 <"$temp/lines"
+run pub publish --listen 127.0.0.1:0 <"$temp/lines"
 pub=$pid
 listening pub
-run sub subscribe -p "$port" -t 0 > >(head -n 3 >"$temp/out")
+run sub subscribe --connect "127.0.0.1:$port" -t 0 > >(head -n 3 >"$temp/out")
 ends "$pid"
 check 'a reader that goes ends subscribe with 1' \
 	"(($? == 1)) && grep -q 'nobody reads it' '$temp/sub.err'"
@@ -117,15 +117,15 @@ ones=() others=()
 for kind in buffered unbuffered; do
 	option=()
 	[[ $kind == buffered ]] || option=(--unbuffered)
-	run "recv-$kind" recv -p 0 >"$temp/out"
+	run "recv-$kind" recv --listen 127.0.0.1:0 >"$temp/out"
 	ones+=("$pid")
 	listening "recv-$kind"
-	run "send-$kind" send -p "$port" "${option[@]}" < <(sleep 60)
+	run "send-$kind" send --connect "127.0.0.1:$port" "${option[@]}" < <(sleep 60)
 	others+=("$pid")
-	run "pub-$kind" publish -p 0 "${option[@]}" < <(sleep 60)
+	run "pub-$kind" publish --listen 127.0.0.1:0 "${option[@]}" < <(sleep 60)
 	ones+=("$pid")
 	listening "pub-$kind"
-	run "sub-$kind" subscribe -p "$port" -t 1 >"$temp/out"
+	run "sub-$kind" subscribe --connect "127.0.0.1:$port" -t 1 >"$temp/out"
 	others+=("$pid")
 	wait_until "grep -q connected '$temp/recv-$kind.err' && grep -q '^subscribed' '$temp/sub-$kind.err'"
 	check "$kind: connected" "(($? == 0))"

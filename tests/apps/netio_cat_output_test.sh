@@ -43,17 +43,17 @@ for mode in recv subscribe; do
 	for _ in {1..20}; do
 		rm -f "$temp/go" "$temp/slow"
 		if [[ $mode == recv ]]; then
-			run recv recv -p 0 > >(waits "$temp/slow")
+			run recv recv --listen 127.0.0.1:0 > >(waits "$temp/slow")
 			reader=$! taker=$pid
 			listening recv
-			run send send -p "$port" <"$temp/lines"
+			run send send --connect "127.0.0.1:$port" <"$temp/lines"
 			giver=$pid
 			wait_until "grep -q connected '$temp/recv.err'"
 		else
-			run send publish -p 0 -t 7 --subscribers 1 <"$temp/lines"
+			run send publish --listen 127.0.0.1:0 -t 7 --subscribers 1 <"$temp/lines"
 			giver=$pid
 			listening send
-			run recv subscribe -p "$port" -t 7 > >(waits "$temp/slow")
+			run recv subscribe --connect "127.0.0.1:$port" -t 7 > >(waits "$temp/slow")
 			reader=$! taker=$pid
 			wait_until "grep -q subscribed '$temp/recv.err'"
 		fi
@@ -81,17 +81,17 @@ done
 # A reader that leaves is noticed while nothing comes.
 head -n 1 <"$temp/fifo" >"$temp/out" &
 head=$!
-run recv recv -p 0 >"$temp/fifo"
+run recv recv --listen 127.0.0.1:0 >"$temp/fifo"
 recv=$pid
 listening recv
-run send send -p "$port" <<<'one'
+run send send --connect "127.0.0.1:$port" <<<'one'
 ends "$pid"
 wait "$head"
 ends "$recv"
 check 'recv ends when its reader leaves' \
 	"(($? == 1)) && [[ \$(<'$temp/out') == one ]] && grep -q 'standard output: nobody reads it any more' '$temp/recv.err'"
 : <"$temp/fifo" &
-run sub subscribe -p 1 -t 1 >"$temp/fifo"
+run sub subscribe --connect 127.0.0.1:1 -t 1 >"$temp/fifo"
 sub=$pid
 ends "$sub"
 check 'so does subscribe, before anything came' \
@@ -109,14 +109,14 @@ share()
 	local pair=() ports=() letter
 
 	for letter in a b; do
-		run "recv-$letter" recv -p 0 --count 1000 >&3
+		run "recv-$letter" recv --listen 127.0.0.1:0 --count 1000 >&3
 		pair+=("$pid")
 		listening "recv-$letter"
 		ports+=("$port")
 	done
 	exec 3>&-
-	run send-a send -p "${ports[0]}" < <(lines "$2" a)
-	run send-b send -p "${ports[1]}" < <(lines "$2" b)
+	run send-a send --connect "127.0.0.1:${ports[0]}" < <(lines "$2" a)
+	run send-b send --connect "127.0.0.1:${ports[1]}" < <(lines "$2" b)
 	for pid in "${pair[@]}"; do
 		ends "$pid"
 		check "$1: a receiver ends with 0" "(($? == 0))"
@@ -145,19 +145,19 @@ for length in 1500 20000; do
 done
 
 # Closed streams.
-run recv recv -p 0 >"$temp/out"
+run recv recv --listen 127.0.0.1:0 >"$temp/out"
 recv=$pid
 listening recv
-"$cat" send --huge none -- --host 127.0.0.1 -p "$port" 2>"$temp/send.err" <&-
+"$cat" send --huge none -- --connect "127.0.0.1:$port" 2>"$temp/send.err" <&-
 check 'send without an input ends with 1' "(($? == 1)) && grep -q '^netio-cat: standard input: it is closed$' '$temp/send.err'"
 kill "$recv"
 ends "$recv"
 : >"$temp/recv.err"
-"$cat" recv --huge none -- --host 127.0.0.1 -p 0 2>"$temp/recv.err" >&- &
+"$cat" recv --huge none -- --listen 127.0.0.1:0 2>"$temp/recv.err" >&- &
 recv=$!
 pids+=("$recv")
 listening recv
-run send send -p "$port" <<<'one'
+run send send --connect "127.0.0.1:$port" <<<'one'
 ends "$recv"
 check 'recv without an output ends with 1' "(($? == 1)) && grep -q '^netio-cat: standard output: it is closed$' '$temp/recv.err'"
 kill -KILL "$pid" 2>/dev/null

@@ -10,12 +10,12 @@ set -uo pipefail
 # One reads slowly and says what it may miss; the other one does not, and misses nothing.
 for policy in drop-old drop-new conflate; do
 	rm -f "$temp/slow"
-	run pub publish -p 0 -t 7 --subscribers 2 <"$temp/lines"
+	run pub publish --listen 127.0.0.1:0 -t 7 --subscribers 2 <"$temp/lines"
 	pub=$pid
 	listening pub
-	run slow subscribe -p "$port" -t 7 --slow "$policy" --backlog 16K > >(slowly "$temp/slow")
+	run slow subscribe --connect "127.0.0.1:$port" -t 7 --slow "$policy" --backlog 16K > >(slowly "$temp/slow")
 	slow=$pid
-	run fast subscribe -p "$port" -t 7 --count 100000 >"$temp/out"
+	run fast subscribe --connect "127.0.0.1:$port" -t 7 --count 100000 >"$temp/out"
 	fast=$pid
 	ends "$fast"
 	check "$policy: beside a slow reader another one has all lines" "cmp '$temp/lines' '$temp/out'"
@@ -34,10 +34,10 @@ done
 # through IN OUT FILE: standard input of publish has the encoding IN, output of subscribe OUT.
 through()
 {
-	run pub publish -p 0 -e "$1" -t 18 <"$3"
+	run pub publish --listen 127.0.0.1:0 -e "$1" -t 18 <"$3"
 	local pub=$pid
 	listening pub
-	run sub subscribe -p "$port" -t 18 -e "$2" --count "$4" "${@:5}" >"$temp/out"
+	run sub subscribe --connect "127.0.0.1:$port" -t 18 -e "$2" --count "$4" "${@:5}" >"$temp/out"
 	ends "$pid"
 	ends "$pub"
 }
@@ -58,10 +58,10 @@ check 'a line of 1.5 MB' "{ cat '$temp/long'; echo; } | cmp - '$temp/out'"
 
 for bad in '2:6f 6g:no hex digit' '2:6f 6:stands alone' '2:6 f:stands alone' '2:-:no hex digit'; do
 	IFS=: read -r line text why <<<"$bad"
-	run recv recv -p 0 -e hex >"$temp/out"
+	run recv recv --listen 127.0.0.1:0 -e hex >"$temp/out"
 	recv=$pid
 	listening recv
-	run send send -p "$port" -e hex < <(printf 'aa\n%s\nbb\n' "$text")
+	run send send --connect "127.0.0.1:$port" -e hex < <(printf 'aa\n%s\nbb\n' "$text")
 	ends "$pid"
 	check "hex '$text' ends with 1" \
 		"(($? == 1)) && grep -q 'line $line, column .*$why' '$temp/send.err'"
@@ -71,10 +71,10 @@ for bad in '2:6f 6g:no hex digit' '2:6f 6:stands alone' '2:6 f:stands alone' '2:
 	ends "$recv"
 done
 
-run recv recv -p 0 >"$temp/out"
+run recv recv --listen 127.0.0.1:0 >"$temp/out"
 recv=$pid
 listening recv
-run send send -p "$port" < <(head -c 17000000 /dev/zero | tr '\0' x)
+run send send --connect "127.0.0.1:$port" < <(head -c 17000000 /dev/zero | tr '\0' x)
 ends "$pid"
 check 'a line of 17 MB ends with 1' "(($? == 1)) && grep -q 'line 1: longer than 16 MiB' '$temp/send.err'"
 kill "$recv"

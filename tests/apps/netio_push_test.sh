@@ -113,12 +113,12 @@ push_lines()
 	rm -f "$temp"/*
 	for i in 0 1 2; do
 		: >"$temp/recv$i.err"
-		"$cat" recv --huge none --provider tcp --idle event -- --host 127.0.0.1 -p 0 \
+		"$cat" recv --huge none --provider tcp --idle event -- --listen 127.0.0.1:0 \
 			>"$temp/recv$i" 2>"$temp/recv$i.err" </dev/null &
 		receivers+=($!)
 		pids+=($!)
 		port_of "recv$i"
-		to+=(--to "127.0.0.1:$port")
+		to+=(--connect "127.0.0.1:$port")
 	done
 	seq 20000 >"$temp/lines"
 	"$cat" push --huge none --provider tcp --idle event -- "${to[@]}" --rate 20000 "$@" \

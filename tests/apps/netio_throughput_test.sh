@@ -69,7 +69,7 @@ check 'nobody there ends with 1' "(($? == 1)) && grep -q 'refused' '$temp/err'"
 
 # Who is stopped ends its connections in order.
 serve tcp
-"$apps/netio-cat" send --huge none --provider tcp -- --host 127.0.0.1 -p "${address##*:}" \
+"$apps/netio-cat" send --huge none --provider tcp -- --connect "$address" \
 	< <(echo hello; sleep 30) >"$temp/cat" 2>"$temp/cat.err" &
 cat=$!
 for _ in {1..200}; do

@@ -55,9 +55,9 @@ check 'a closed input disturbs nobody who does not read it' "(($? == 0))"
 check 'plx-ping without an output' "(($? == 1)) && grep -q '^plx-ping: standard output: it is closed$' '$temp/ping.err'"
 "$apps/plx-ping" "${quiet[@]}" --self --count 200 <&- >&- 2>&-
 check 'plx-ping without any of the three' "(($? == 1))"
-got=$("$apps/plx-call" "${quiet[@]}" -- --service 127.0.0.1:1 --method echo --file - --deadline 1s 2>&1 <&-)
+got=$("$apps/plx-call" "${quiet[@]}" -- --connect 127.0.0.1:1 --method echo --file - --deadline 1s 2>&1 <&-)
 check 'plx-call without an input' '(($? == 1)) && [[ $got == "plx-call: --file -: it is closed" ]]'
-got=$("$apps/netio-cat" publish "${quiet[@]}" -- --host 127.0.0.1 -p 0 --subscribers 0 2>&1 <&-)
+got=$("$apps/netio-cat" publish "${quiet[@]}" -- --listen 127.0.0.1:0 --subscribers 0 2>&1 <&-)
 check 'netio-cat without an input' '(($? == 1)) && [[ $got == *"netio-cat: standard input: it is closed" ]]'
 
 serves >/dev/full

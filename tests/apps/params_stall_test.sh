@@ -12,20 +12,20 @@ load=$2
 
 ask()
 {
-	"$program" --huge none --log-level error -- --service "$address" "$@"
+	"$program" --huge none --log-level error -- --connect "$address" "$@"
 }
 
 "$program" --huge none --heartbeat 1s:60s -- --serve "$temp/store.db" --listen 127.0.0.1:0 >"$temp/said" 2>"$temp/server.err" </dev/null &
 pids+=($!)
 listening "$temp/said"
 ask --define first --type int --value 1 >/dev/null || check 'it is defined' false
-"$program" --huge none --log-level error -- --service "$address" --watch >"$temp/watch" 2>"$temp/watch.err" </dev/null &
+"$program" --huge none --log-level error -- --connect "$address" --watch >"$temp/watch" 2>"$temp/watch.err" </dev/null &
 watcher=$!
 pids+=("$watcher")
 wait_until "grep -q '^first = 1' '$temp/watch'"
 
 kill -STOP "$watcher"
-"$load" --huge none --log-level error -- --service "$address" --parameters 20000 --watchers 0 --rate 50000 --duration 2s >"$temp/load" 2>&1
+"$load" --huge none --log-level error -- --connect "$address" --parameters 20000 --watchers 0 --rate 50000 --duration 2s >"$temp/load" 2>&1
 # A busy service refuses some.
 check 'there is a burst' "head -n 1 '$temp/load' | jq -e '.count - .lost > 20000' >/dev/null || ! cat '$temp/load'"
 kill -CONT "$watcher"

@@ -37,7 +37,7 @@ expect()
 	local status=$1 text=$2 got its
 	shift 2
 
-	got=$("$program" --huge none --log-level error -- --service "$address" "$@" 2>&1)
+	got=$("$program" --huge none --log-level error -- --connect "$address" "$@" 2>&1)
 	its=$?
 	# shellcheck disable=SC2053
 	if [[ $its == "$status" && $got == $text ]]; then
@@ -88,7 +88,7 @@ params_address=$address
 address=$other_address
 for words in '--get a' '--set a --value 1' --list --watch; do
 	# shellcheck disable=SC2086
-	expect 1 "*$address is a service, but no plx-params; check --service" $words
+	expect 1 "*$address is a service, but no plx-params; check --connect" $words
 done
 address=$params_address
 kill "$other"
@@ -98,7 +98,7 @@ ends "$other"
 raw()
 {
 	local code=$1 text=$2 got
-	got=$("$call" --huge none --log-level error -- --service "$address" --method "params.$3" --hex "$4" 2>&1)
+	got=$("$call" --huge none --log-level error -- --connect "$address" --method "params.$3" --hex "$4" 2>&1)
 	check "$3 $4: $2" '(($? == 1)) && [[ $got == *"with code $code"* && $got == *"$text"* ]]'
 }
 
@@ -147,7 +147,7 @@ expect 2 '*--define a: the hysteresis is too large: an alarm could not end*' --d
 expect 0 $'*hv/rack1/on = true*\nhv/rack1/voltage*\nhv/rack2/channels*\nrun/title = second, "light"*' --list
 expect 0 $'hv/rack1/on*\nhv/rack1/voltage = 1500 V  (real, revision 12)' --list --below hv/rack1
 expect 0 '' --list --below hv/rack
-got=$("$program" --huge none -- --service "$address" --list --below hv --json)
+got=$("$program" --huge none -- --connect "$address" --list --below hv --json)
 check 'JSON' 'jq -e "length == 3 and .[1].name == \"hv/rack1/voltage\" and .[1].value == 1500 and .[1].unit == \"V\" and .[1].max == 2000 and
 	.[1].latch and .[0].value == true and .[2].alarm == \"acknowledged\" and .[2].severity == \"alarm\" and .[2].side == \"low\" and
 	(.[2].alarm_since | test(\"^2.*T.*[.][0-9]{3}Z\"))" <<<"$got" >/dev/null'
@@ -157,7 +157,7 @@ expect 1 '*no such parameter' --get hv/rack1/on
 # Watching.
 : >"$temp/watch"
 # What a shell puts into the background ignores SIGINT, unless it is told otherwise.
-env --default-signal=INT "$program" --huge none -- --service "$address" --watch --below hv >"$temp/watch" 2>"$temp/watch.err" </dev/null &
+env --default-signal=INT "$program" --huge none -- --connect "$address" --watch --below hv >"$temp/watch" 2>"$temp/watch.err" </dev/null &
 watcher=$!
 wait_until "[[ \$(wc -l <'$temp/watch') == 2 ]]"
 check 'who watches sees what is there' "grep -q '^hv/rack1/voltage = 1500 V' '$temp/watch' && grep -q '^hv/rack2/channels = 9' '$temp/watch'"
@@ -193,20 +193,20 @@ is_there()
 
 unanswered=0
 for i in {1..4}; do
-	"$setter" --huge none -- --service "$address" >"$temp/told" 2>"$temp/setter.err" </dev/null &
+	"$setter" --huge none -- --connect "$address" >"$temp/told" 2>"$temp/setter.err" </dev/null &
 	client=$!
-	before=$("$program" --huge none -- --service "$address" --get load/7 2>"$temp/get.err")
-	wait_until '[[ $("$program" --huge none -- --service "$address" --get load/7 2>"$temp/get.err") != "$before" ]]'
+	before=$("$program" --huge none -- --connect "$address" --get load/7 2>"$temp/get.err")
+	wait_until '[[ $("$program" --huge none -- --connect "$address" --get load/7 2>"$temp/get.err") != "$before" ]]'
 	sleep "0.$((RANDOM % 9))"
 	kill -KILL "$server"
 	wait "$server" 2>/dev/null
 	ends "$client"
 	start "$address"
-	"$program" --huge none -- --service "$address" --list --below load >"$temp/listed" 2>"$temp/list.err"
+	"$program" --huge none -- --connect "$address" --list --below load >"$temp/listed" 2>"$temp/list.err"
 	is_there
 	check "kill $i: what was told to be on the disk is there" "(($? == 0)) && ((\$(wc -l <'$temp/told') == 10))"
 	told=$(sed -n 's/^revision //p' "$temp/told")
-	next=$("$program" --huge none -- --service "$address" --set hv/rack1/voltage --value $((1000 + i)) 2>"$temp/set.err")
+	next=$("$program" --huge none -- --connect "$address" --set hv/rack1/voltage --value $((1000 + i)) 2>"$temp/set.err")
 	check "kill $i: behind revision $told comes a higher one: $next" '((${next#revision } > told))'
 	unanswered=$((unanswered + $(sed -n 's/^unanswered //p' "$temp/told")))
 done
@@ -240,7 +240,7 @@ expect 1 '*no service within*' --deadline 300ms --list
 # A disk that fails, and takes it again; then one that fails until the end.
 start "$address" --provider tcp
 prlimit --fsize=4096: --pid "$server"
-"$program" --huge none --provider tcp -- --service "$address" --deadline 20s --set run/title --value 'it waits' >"$temp/set" 2>"$temp/set.err" &
+"$program" --huge none --provider tcp -- --connect "$address" --deadline 20s --set run/title --value 'it waits' >"$temp/set" 2>"$temp/set.err" &
 client=$!
 wait_until 'grep -q "trying again in 1 s" "$temp/server.err"'
 check 'a disk that fails is tried again, and who waits for it waits' 'kill -0 "$client" && [[ ! -s $temp/set ]]'
@@ -249,7 +249,7 @@ ends "$client"
 check '... until it takes it' "(($? == 0)) && grep -q '^revision ' '$temp/set'"
 tries=$(grep -c 'trying again in 1 s' "$temp/server.err")
 prlimit --fsize=4096: --pid "$server"
-"$program" --huge none --provider tcp -- --service "$address" --deadline 20s --set run/title --value 'it is lost' >"$temp/set" 2>"$temp/set.err" &
+"$program" --huge none --provider tcp -- --connect "$address" --deadline 20s --set run/title --value 'it is lost' >"$temp/set" 2>"$temp/set.err" &
 client=$!
 wait_until '(($(grep -c "trying again in 1 s" "$temp/server.err") > tries))'
 kill "$server"

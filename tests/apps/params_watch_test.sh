@@ -38,7 +38,7 @@ stop()
 
 ask()
 {
-	"$program" --huge none --log-level error -- --service "$address" "$@"
+	"$program" --huge none --log-level error -- --connect "$address" "$@"
 }
 
 define()
@@ -51,7 +51,7 @@ start_watch()
 {
 	: >"$temp/watch"
 	# What a shell puts into the background ignores SIGINT, unless it is told otherwise.
-	env --default-signal=INT "$program" --huge none --log-level error -- --service "$address" --watch "$@" >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
+	env --default-signal=INT "$program" --huge none --log-level error -- --connect "$address" --watch "$@" >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
 	watcher=$!
 }
 
@@ -181,7 +181,7 @@ got=$(ask --get t --json 2>&1 >/dev/full)
 check '... as JSON, too' '(($? == 1)) && [[ $got == *"standard output: "* ]]'
 got=$(ask --list 2>&1 >/dev/full)
 check '... and so does --list' '(($? == 1)) && [[ $got == *"standard output: "* ]]'
-"$program" --huge none --log-level error -- --service "$address" --watch >/dev/full 2>"$temp/full.err" &
+"$program" --huge none --log-level error -- --connect "$address" --watch >/dev/full 2>"$temp/full.err" &
 watcher=$!
 ends "$watcher"
 check '... and --watch ends' "(($? == 1)) && grep -q 'standard output: ' '$temp/full.err'"
@@ -189,7 +189,7 @@ watcher=''
 
 # A reader that leaves while nothing changes.
 mkfifo "$temp/fifo"
-"$program" --huge none --log-level error -- --service "$address" --watch >"$temp/fifo" 2>"$temp/left.err" &
+"$program" --huge none --log-level error -- --connect "$address" --watch >"$temp/fifo" 2>"$temp/left.err" &
 watcher=$!
 head -n 1 <"$temp/fifo" >"$temp/first"
 ends "$watcher"
@@ -200,7 +200,7 @@ watcher=''
 "$program" --huge none --log-level error -- --serve "$temp/other.db" --listen 127.0.0.1:0 --publish-port "${address##*:}" \
 	>/dev/null 2>"$temp/port.err" </dev/null
 check 'it publishes at the port that is given' '(($? == 1)) && grep -q "the port is in use" "$temp/port.err"'
-got=$(ask --service 127.0.0.1:1 --list 2>&1)
-check 'there is one service' '(($? == 2)) && [[ $got == *"--service: given twice"* ]]'
+got=$(ask --connect 127.0.0.1:1 --list 2>&1)
+check 'there is one service' '(($? == 2)) && [[ $got == *"--connect: given twice"* ]]'
 stop TERM
 exit $failed

@@ -24,12 +24,12 @@ refused()
 
 refused ping "$apps/plx-ping" --huge none -- --connect "$address"
 refused ping_one_way "$apps/plx-ping" --huge none -- --one-way --connect "$address"
-refused ping_service "$apps/plx-ping" --huge none -- --service --connect "$address"
-refused call "$apps/plx-call" --huge none -- --service "$address" --method 1 --deadline 10s
-refused params "$apps/plx-params" --huge none -- --service "$address" --deadline 10s --list
+refused ping_service "$apps/plx-ping" --huge none -- --process --connect "$address"
+refused call "$apps/plx-call" --huge none -- --connect "$address" --method 1 --deadline 10s
+refused params "$apps/plx-params" --huge none -- --connect "$address" --deadline 10s --list
 refused throughput "$apps/netio-throughput" --huge none -- --connect "$address"
 refused bench "$apps/netio-pubsub-bench" --huge none -- --connect "$address"
-refused cat_send "$apps/netio-cat" send --huge none -- --host 127.0.0.1 -p 1
+refused cat_send "$apps/netio-cat" send --huge none -- --connect 127.0.0.1:1
 refused link_client "$apps/examples/link_client" --huge none -- "$address" hello
 refused direct_client "$apps/examples/direct_client" --huge none -- "$address" hello
 refused service_client "$apps/examples/service_client" --huge none -- "$address" 20

@@ -27,7 +27,7 @@ static int log_fd = -1;
 
 static const struct plx_app_option options[] = {
 	PLX_TEXT("listen", "ADDR", &listen_address, "be a service"),
-	PLX_LIST("service", "ADDR", &services, "be a client of it"),
+	PLX_LIST("connect", "ADDR", &services, "be a client of it"),
 	PLX_UINT("identity", "N", &identity, 0, 0, "the client's number"),
 	PLX_TEXT("log", "FILE", &log_path, "where to write to"),
 	PLX_OPTIONS_END,

@@ -30,7 +30,7 @@ start_service()
 start_client()
 {
 	((++identity))
-	"$program" --huge none --provider "$provider" -- --service "${addresses[0]}" --service "${addresses[1]}" \
+	"$program" --huge none --provider "$provider" -- --connect "${addresses[0]}" --connect "${addresses[1]}" \
 		--identity $identity --log "$temp/ended" 2>"$temp/client$identity.err" </dev/null &
 	client=$!
 	pids+=("$client")

@@ -48,7 +48,7 @@ line()
 	jq -n --arg line "${command[*]}" '$line'
 }
 check 'plx-ping is asked for the self-test of who listens' "$(line 64 dir)" \
-	'. == "ping -l 0@7 --idle poll --provider auto -- --connect h:1 --service --size 64 --duration 0.7 --out dir --name self-test"'
+	'. == "ping -l 0@7 --idle poll --provider auto -- --connect h:1 --process --size 64 --duration 0.7 --out dir --name self-test"'
 
 for size in 64 1024; do
 	run $size 1 700

@@ -235,7 +235,7 @@ check 'shm is asked for where the row says so, and tcp elsewhere' "$got" \
 		(.row | contains("shm") | not) == (.line | contains("--provider tcp")))'
 check 'what arrives in one piece has a buffer as long' "$got" \
 	'def line($row; $size): [.[] | select(.row == $row and .size == $size and .side == "server") | .line][0];
-	(line("buffered-1M-tcp"; "64") | contains("--buffer 1M")) and (line("reference-tcp"; "1048576") | contains("--buffer 1048576")) and
+	(line("buffered-1M-tcp"; "64") | contains("--rx-buf 1M")) and (line("reference-tcp"; "1048576") | contains("--rx-buf 1048576")) and
 		(line("buffered-tcp"; "1048576") | contains("--buffer") | not) and (line("unbuffered-shm"; "64") | contains("--buffer") | not)'
 check 'modes, pages and subscribers are those of the row' "$got" \
 	'def line($row; $side): [.[] | select(.row == $row and .size == "64" and .side == $side) | .line][0];

@@ -4,7 +4,6 @@
  * are made by a schedule. A value is the time when its set was due. Behind the last one each
  * watcher must have seen of every parameter the revision that the last reply told, or a later one.
  */
-#include "address.h"
 #include "netio.h"
 #include "plx_app.h"
 #include "plx_lcore.h"
@@ -34,7 +33,7 @@ static bool durable;
 static const char *out;
 
 static const struct plx_app_option options[] = {
-	PLX_ADDRESS("service", &service, "host:port of plx-params", .required = true),
+	PLX_ADDRESS("connect", &service, "host:port of plx-params", .required = true),
 	PLX_UINT("parameters", "N", &parameters, 1, PARAMETERS_MAX,
 		 "so many are defined (default 100000)"),
 	PLX_UINT("watchers", "N", &watchers, 0, WATCHERS_MAX,
@@ -296,7 +295,7 @@ static int watch_all(void)
 
 	rc = rc ? rc : turn_until(has_port, "the port where it publishes");
 	rc = rc ? rc : netio_init(&load.netio);
-	address_split(service, host);
+	plx_app_split_address(service, host);
 	for (uint64_t i = 0; rc == 0 && i < watchers; i++)
 		rc = watcher_begin(&load.watchers[i], host);
 	return rc ? rc : turn_until(are_subscribed, "watchers that have subscribed");

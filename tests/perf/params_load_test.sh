@@ -23,7 +23,7 @@ try()
 	local provider=$1
 	shift
 	rm -f "$temp/load.json"
-	"$load" --huge none --idle adaptive --provider "$provider" -- --service "$address" --parameters 2000 --out "$temp/load.json" \
+	"$load" --huge none --idle adaptive --provider "$provider" -- --connect "$address" --parameters 2000 --out "$temp/load.json" \
 		"$@" >/dev/null 2>"$temp/load.err"
 	status=$?
 }
@@ -36,7 +36,7 @@ for provider in tcp shm; do
 		"$temp/load.json" >/dev/null'
 	try "$provider" --watchers 3 --rate 500 --duration 1s --durable
 	check "$provider: ... nor of what waits for the disk" '((status == 0)) && jq -e ".durable and .lost == 0" "$temp/load.json" >/dev/null'
-	"$load" --huge none --provider "$provider" -- --service "$address" --parameters 2000 --watchers 3 --duration 20s >/dev/null \
+	"$load" --huge none --provider "$provider" -- --connect "$address" --parameters 2000 --watchers 3 --duration 20s >/dev/null \
 		2>"$temp/load.err" &
 	client=$!
 	sleep 1

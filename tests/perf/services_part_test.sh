@@ -83,7 +83,7 @@ line()
 	jq -n --arg line "${command[*]}" '$line'
 }
 check 'plx-ping is asked for round trips' "$(line ping h:1 dir tcp 2)" 'startswith("ping -l 1@7 ") and contains("--connect h:1 --size 64 --duration 0.7")'
-check 'calls have their number' "$(line call-100 h:1 dir tcp 2)" 'contains("--provider tcp -- --service h:1 ") and endswith("--in-flight 100")'
+check 'calls have their number' "$(line call-100 h:1 dir tcp 2)" 'contains("--provider tcp -- --connect h:1 ") and endswith("--in-flight 100")'
 check 'half is of the rate that was reached last' "$(line half h:1 dir tcp)" 'endswith("--rate 2000000 --arrival poisson")'
 check 'a parameter is asked for by its name' "$(line params-get h:1 dir tcp 2)" \
 	'contains("--data hv/rack1/voltage --duration 0.7") and endswith("--method params.get") and (contains("--size") | not)'

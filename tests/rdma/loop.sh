@@ -48,11 +48,11 @@ netio()
 
 	head -c 3000000 /dev/urandom >"$file"
 	log=$work/netio-$2.log
-	"$build/apps/netio-cat" recv -l 0@0 --heartbeat "$beat" --huge none --provider "$1" -- --host "$2" -p 0 -e raw >"$got" 2>"$log" &
+	"$build/apps/netio-cat" recv -l 0@0 --heartbeat "$beat" --huge none --provider "$1" -- --listen "$2:0" -e raw >"$got" 2>"$log" &
 	server=$!
 	await "$log" 'listening' || return 1
-	"$build/apps/netio-cat" send -l 1@1 --heartbeat "$beat" --huge none --provider "$1" -- --host "$2" \
-		-p "$(sed -n 's/.*:\([0-9]*\)$/\1/p' "$log" | head -n 1)" -e raw <"$file" || return 1
+	"$build/apps/netio-cat" send -l 1@1 --heartbeat "$beat" --huge none --provider "$1" -- \
+		--connect "$2:$(sed -n 's/.*:\([0-9]*\)$/\1/p' "$log" | head -n 1)" -e raw <"$file" || return 1
 	for ((i = 0; i < 200; i++)); do # what is sent may still be on its way
 		(($(stat -c %s "$got") < 3000000)) || break
 		sleep 0.05

@@ -58,11 +58,11 @@ netio_pubsub()
 	local published=$work/publisher-$1
 
 	log=$work/subscriber-$1
-	"$build/apps/netio-cat" publish -l 0@0 --heartbeat "$beat" --huge none --provider verbs -- --host "$1" -p 7100 --count 20000 \
+	"$build/apps/netio-cat" publish -l 0@0 --heartbeat "$beat" --huge none --provider verbs -- --listen "$1:7100" --count 20000 \
 		< <(seq 20000) >"$published" 2>&1 &
 	server=$!
 	await "$published" 'listening\|publishing' || return 1
-	"$build/apps/netio-cat" subscribe -l 1@1 --heartbeat "$beat" --huge none --provider verbs -- --host "$1" -p 7100 -t 0 --count 20000 >"$log" ||
+	"$build/apps/netio-cat" subscribe -l 1@1 --heartbeat "$beat" --huge none --provider verbs -- --connect "$1:7100" -t 0 --count 20000 >"$log" ||
 		return 1
 	wait "$server"
 	seq 20000 | cmp - "$log"

@@ -47,7 +47,7 @@ PLX_TEST(the_rest_is_refused)
 		{{.serve = "f", .listen = "a:0", .json = true}, "--json is for --get"},
 		{{.serve = "f", .listen = "a:0", .fast = true}, "--fast is for --set"},
 		{{.serve = "f", .listen = "a:0", .limits = {"1"}}, "are for --define"},
-		{{.get = "a"}, "--service ADDR is missing"},
+		{{.get = "a"}, "--connect ADDR is missing"},
 		{{HERE}, "give one of --get"},
 		{{HERE, .get = "a", .list = true}, "give one of --get"},
 		{{HERE, .get = "a", .fast = true}, "--fast is for --set"},
