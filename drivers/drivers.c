@@ -8,5 +8,9 @@ extern const struct plx_fabric_driver plx_driver_tcp;
 extern const struct plx_fabric_driver plx_driver_verbs;
 
 const struct plx_fabric_driver *const plx_drivers[] = {
-	&plx_driver_tcp, &plx_driver_shm, &plx_driver_verbs, &plx_driver_fi_tcp, NULL,
+	&plx_driver_tcp,    &plx_driver_shm,
+#ifdef PLX_HAVE_VERBS
+	&plx_driver_verbs,
+#endif
+	&plx_driver_fi_tcp, NULL,
 };

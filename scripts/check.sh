@@ -48,6 +48,8 @@ slice numa 20 'tests/guest lib/mem lib/topo' 'memory placement, in a guest with 
 slice rdma 300 'tests/rdma drivers lib/fabric lib/netio' 'links, NetIO and programs over RDMA devices in software, in guests' \
 	scripts/test-rdma.sh
 slice release 330 'meson.build config scripts drivers' 'the tier fast on the other release of Debian' other_release
+slice minimal 200 'meson.build meson_options.txt lib/eal lib/topo drivers/drivers.c tests/unit/meson.build' \
+	'the tier fast without libibverbs, libconfig and SQLite, and without the programs or with them' minimal
 slice fuzz-long 360 'tests/fuzz lib/netio lib/rpc lib/topo apps/params drivers/tcp' 'each fuzz target for 40 s' fuzz -max_total_time=40
 # As long as a slow host takes, so that it never begins where it would not end in time.
 slice fuzz-tcp 1800 'tests/fuzz drivers/tcp drivers/prov' '10^7 runs of the fuzz target of plx_tcp' fuzz -runs=10000000 tcp
@@ -279,6 +281,18 @@ other_release()
 	this=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
 	other=$(tr ' ' '\n' <<<"$releases" | grep -vx "$this" | head -n 1)
 	scripts/test-on.sh "$other" scripts/test.sh --werror --fast
+}
+
+# What is optional left out, first with the programs and then without.
+minimal()
+{
+	local apps
+
+	for apps in enabled disabled; do
+		build build-check-minimal gcc -Dwerror=true -Dauto_features=disabled -Dapps=$apps &&
+			run_tests build-check-minimal --suite fast || return 1
+	done
+	run_tests build-check-minimal apps/install apps/examples
 }
 
 # A target is an executable tests/fuzz/fuzz_NAME; its corpus, if it has one, tests/fuzz/corpus/NAME.

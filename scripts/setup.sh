@@ -14,7 +14,7 @@ usage()
 	Usage: scripts/setup.sh [--check | --list] [--for GROUP,...]
 	  --check      install nothing: print what is missing and how to install it; status 1 if anything is
 	  --list       install nothing: print the packages that this release needs, one per line
-	  --for GROUP  only packages for run, build, test, bench or check (default: all of them)
+	  --for GROUP  only packages for run, lib, build, test, bench or check (default: all of them)
 	Packages, groups and releases: config/packages.debian. Installing needs root, or sudo.
 	PLX_SKIP_SETUP=1 in the environment makes it do nothing, for systems other than Debian.
 	END
@@ -79,11 +79,11 @@ while (($#)); do
 	--check) check_only=1 ;;
 	--list) list_only=1 ;;
 	--for)
-		[[ -n ${2-} ]] || fail '--for needs a group: run, build, test, bench or check' 2
+		[[ -n ${2-} ]] || fail '--for needs a group: run, lib, build, test, bench or check' 2
 		IFS=, read -ra groups <<<"$2"
 		for group in "${groups[@]}"; do
-			[[ $group =~ ^(run|build|test|bench|check)$ ]] ||
-				fail "--for $2: unknown group '$group'; there are run, build, test, bench and check" 2
+			[[ $group =~ ^(run|lib|build|test|bench|check)$ ]] ||
+				fail "--for $2: unknown group '$group'; there are run, lib, build, test, bench and check" 2
 		done
 		shift
 		;;

@@ -64,10 +64,15 @@ static bool lacks_driver(const struct info_device *device)
 	return !device->usable && (device->error == -ENODEV || device->error == 0);
 }
 
+static bool lacks_libibverbs(const struct info_device *device)
+{
+	return device->error == -EOPNOTSUPP;
+}
+
 static bool is_broken(const struct info_device *device)
 {
 	return !device->usable && !lacks_module(device) && !lacks_file(device) &&
-	       !is_closed(device) && !lacks_driver(device);
+	       !is_closed(device) && !lacks_driver(device) && !lacks_libibverbs(device);
 }
 
 static const struct {
@@ -85,6 +90,10 @@ static const struct {
 	 "MODE=\"0666\" in /etc/udev/rules.d/90-rdma.rules; or the file's group"},
 	{lacks_driver, "rdma-driver", "there is no user-space driver for it",
 	 "sudo apt-get install ibverbs-providers && ibv_devinfo"},
+	{lacks_libibverbs, "rdma-build",
+	 "this build of Pollux has no RDMA, as libibverbs was missing",
+	 "sudo apt-get install libibverbs-dev   # Fedora: rdma-core-devel; then build Pollux "
+	 "again"},
 	{is_broken, "rdma-open", "it is there and cannot be opened",
 	 "ibv_devinfo -v; sudo dmesg | tail   # what the kernel says of it"},
 };

@@ -65,7 +65,7 @@ int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf);
  * The file is libconfig's; its settings are strings named as the long options, with "_" for "-".
  * "@include" is refused: libconfig ends the process when it is given a directory.
  * Thread: setup. Return: 0; -ENOENT; -EACCES and its like; -EINVAL with file, line and what is
- * allowed. */
+ * allowed; -EOPNOTSUPP built without libconfig. */
 int plx_eal_conf_file(struct plx_eal_conf *conf);
 
 /** Free what the conf owns; also after a call that failed. plx_eal_init keeps nothing of it. */

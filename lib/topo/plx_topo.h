@@ -186,7 +186,7 @@ struct plx_rdma_details {
  * device of a process, as libibverbs loads its drivers. On failure plx_error() says what to do.
  * Thread: setup. Return: 0; -ENXIO the module ib_uverbs is not loaded; -ENOENT no file in
  * /dev/infiniband; -EACCES no permission for it; -ENODEV no driver in user space, or no such
- * device; -EIO and others: it cannot be opened or asked. */
+ * device; -EOPNOTSUPP built without libibverbs; -EIO and others: it cannot be opened or asked. */
 int plx_rdma_probe(const struct plx_rdma_device *device, struct plx_rdma_details *details_out);
 
 /* Core lists and masks --------------------------------------------------------------------- */

@@ -189,6 +189,7 @@ PLX_TEST(the_doctor_on_rdma_that_cannot_be_used)
 		{-EACCES, "rdma-permission", "this user may not open", "chmod a+rw"},
 		{-ENODEV, "rdma-driver", "no user-space driver", "ibverbs-providers"},
 		{0, "rdma-driver", "no user-space driver", "ibverbs-providers"},
+		{-EOPNOTSUPP, "rdma-build", "libibverbs was missing", "libibverbs-dev"},
 		{-EIO, "rdma-open", "cannot be opened", "ibv_devinfo -v"},
 	};
 

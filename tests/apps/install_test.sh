@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the build into a temporary folder and builds a program against that with pkg-config alone,
 # as a user of the library would.
+#
+#     install_test.sh SANITIZER PROGRAM...: those that are installed
 set -euo pipefail
 
 sanitizer=${1:-none}
@@ -55,7 +57,7 @@ for header in "$prefix"/include/pollux/*.h "$prefix"/include/pollux/netio/*.h; d
 			-include "$header" /dev/null || fail "${header##*/} alone does not compile as $language"
 	done
 done
-for app in plx-ping plx-call plx-echo plx-info plx-params plx-perf netio-cat netio-recv netio-throughput netio-pubsub-bench; do
+for app in "${@:2}"; do
 	[[ -x $prefix/bin/$app ]] || fail "$app is not installed"
 	! nm "$prefix/bin/$app" | grep ' plx_eal_init$' | grep -v ' U ' || fail "$app has parts of libpollux in it"
 	[[ -f $prefix/share/man/man1/$app.1 ]] || fail "the man page of $app is not installed"

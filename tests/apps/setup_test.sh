@@ -46,7 +46,7 @@ expect 1 "this system is 'Debian 14'" on 'ID=debian\nVERSION_CODENAME=forky\nPRE
 expect 1 "this system is 'unknown'" on '' scripts/setup.sh --check
 expect 0 'libconfig9' on 'ID=debian\nVERSION_CODENAME=bookworm\n' scripts/setup.sh --list
 expect 0 'libconfig11' on 'ID=debian\nVERSION_CODENAME=trixie\n' scripts/setup.sh --list
-expect 2 "unknown group 'nothing'; there are run, build, test, bench and check" scripts/setup.sh --for nothing
+expect 2 "unknown group 'nothing'; there are run, lib, build, test, bench and check" scripts/setup.sh --for nothing
 
 expect 2 'give a release' scripts/test-on.sh
 expect 2 "unknown release 'sarge'; config/packages.debian has bookworm, trixie" scripts/test-on.sh sarge

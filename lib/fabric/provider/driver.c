@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#define NO_RDMA_DRIVER                                                                          \
+	"this program has no driver for RDMA; if Pollux was built without libibverbs, install " \
+	"libibverbs-dev (Debian) or rdma-core-devel (Fedora), and build it again"
+
 static const struct plx_fabric_driver *const *drivers;
 static const char *default_name;
 static bool require_rdma;
@@ -51,10 +55,11 @@ static void list_names(const struct plx_fabric_driver *const *table, char *out, 
 	}
 }
 
-/* What people call RDMA, but no driver. */
+/* What people call RDMA. */
 static bool means_rdma(const char *name)
 {
-	static const char *const names[] = {"rdma", "ib", "infiniband", "roce", "iwarp"};
+	static const char *const names[] = {"rdma",  "ib",    "infiniband", "roce",
+					    "iwarp", "verbs", "fi:verbs"};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++)
 		if (strcasecmp(name, names[i]) == 0)
@@ -62,17 +67,24 @@ static bool means_rdma(const char *name)
 	return false;
 }
 
+static const struct plx_fabric_driver *rdma_driver(const struct plx_fabric_driver *const *table)
+{
+	while (*table && !(*table)->rdma)
+		table++;
+	return *table;
+}
+
 static int fail_unknown(const struct plx_fabric_driver *const *table, const char *option,
 			const char *name)
 {
-	const struct plx_fabric_driver *const *driver = table;
+	const struct plx_fabric_driver *driver = rdma_driver(table);
 	char known[128];
 
-	while (means_rdma(name) && *driver && !(*driver)->rdma)
-		driver++;
-	if (means_rdma(name) && *driver)
+	if (means_rdma(name) && driver)
 		return plx_fail(EINVAL, "%s %s: unknown provider; the driver for RDMA is %s",
-				option, name, (*driver)->name);
+				option, name, driver->name);
+	if (means_rdma(name))
+		return plx_fail(EINVAL, "%s %s: " NO_RDMA_DRIVER, option, name);
 	list_names(table, known, sizeof(known));
 	return plx_fail(EINVAL,
 			"%s %s: unknown provider; give auto, a driver (%s), or fi:NAME for one of "
@@ -199,6 +211,8 @@ int driver_choose(const char *option, const char *name, struct driver_choice *ch
 		choices[0].asked = true;
 		return 1;
 	}
+	if (require_rdma && !rdma_driver(drivers))
+		return plx_fail(ENODEV, "RDMA is required (--require rdma): " NO_RDMA_DRIVER);
 	if (require_rdma && !rdma)
 		return plx_fail(
 			ENODEV,

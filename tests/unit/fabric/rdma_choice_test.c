@@ -199,4 +199,21 @@ PLX_TEST(required_rdma_needs_a_device)
 	plx_fabric_fini();
 }
 
+/* As a build without libibverbs. */
+PLX_TEST(without_a_driver_for_rdma_the_text_says_how_to_get_it)
+{
+	static const struct plx_fabric_driver *const only_tcp[] = {&plx_driver_tcp, NULL};
+	static const char *const names[] = {"verbs", "fi:verbs", "rdma"};
+	struct plx_fabric_conf conf = {.drivers = only_tcp, .require_rdma = true};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++) {
+		assert_fails(plx_fabric_check_provider(only_tcp, "--provider", names[i], false),
+			     -EINVAL,
+			     ": this program has no driver for RDMA; if Pollux was built "
+			     "without libibverbs, install libibverbs-dev (Debian)");
+	}
+	assert_fails(plx_fabric_init(&conf), -ENODEV,
+		     "RDMA is required (--require rdma): this program has no driver for RDMA");
+}
+
 PLX_TEST_MAIN()
