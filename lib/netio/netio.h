@@ -6,9 +6,8 @@
  * says, and carries links, pollers and timers of Pollux' own as well.
  *
  * Callbacks run on the thread that is in netio_run, one after the other, and must not block. Where
- * nothing else stands there, a function belongs to the thread that has set the loop up. Functions
- * that return an int give 0, or a negative errno value with plx_error(); that is written to the
- * log, too, for programs that do not look, but for what sends and receives messages.
+ * nothing else stands there, a function belongs to the thread that has set the loop up. What
+ * functions return: enum netio_status.
  */
 #ifndef NETIO_H
 #define NETIO_H

@@ -23,12 +23,18 @@ PLX_BEGIN_DECLS
 
 typedef uint64_t netio_tag_t;
 
-/** What sending gives. None of it is written to the log; AGAIN, PARTIAL and NO_SUBSCRIBERS leave
- * plx_error() as it is. */
+/** Every function of NetIO that returns an int returns 0 or a negative errno value, as all of
+ * Pollux. What a program that sends, pushes or publishes acts on has a name, too, with the same
+ * value: NETIO_STATUS_AGAIN is -EAGAIN. Any other value is a failure, with plx_error(), such as
+ * -EINVAL and -ENOMEM.
+ * A message that is not OK or PARTIAL was not taken, and stays the caller's; of one that is
+ * published with a copy for each subscriber, some may have it.
+ * AGAIN, PARTIAL and NO_SUBSCRIBERS are no failures: they leave plx_error() as it is.
+ * Functions that send, push, publish, post and receive log nothing. All others log their failures,
+ * for programs that do not look at them. */
 enum netio_status {
 	NETIO_STATUS_OK = 0,
-	NETIO_STATUS_AGAIN = -EAGAIN,     /**< no room now, and nothing of the message was taken:
-					       cb_buffers_available follows */
+	NETIO_STATUS_AGAIN = -EAGAIN,     /**< no room now: cb_buffers_available follows */
 	NETIO_STATUS_TOO_BIG = -EMSGSIZE, /**< longer than the peer accepts, or than the pages of
 					       a buffered socket hold together */
 	NETIO_STATUS_NOT_CONNECTED = -ENOTCONN,
