@@ -18,7 +18,8 @@ static int start(const char *address, struct plx_rpc_service **service_out)
 {
 	static const struct plx_rpc_method echo = {.id = 1, .name = "echo", .handler = on_echo};
 	/* Each request is answered before its handler returns: no limit is needed. */
-	const struct plx_rpc_service_attr attr = {.open_max = UINT32_MAX, .open_total = UINT32_MAX};
+	const struct plx_rpc_service_attr attr = {.open_max = PLX_NO_LIMIT,
+						  .open_total = PLX_NO_LIMIT};
 	int rc = plx_rpc_service_create(&attr, service_out);
 
 	rc = rc ? rc : plx_rpc_service_add(*service_out, &echo);

@@ -352,7 +352,7 @@ const char *plx_link_driver(const struct plx_link *link);
  * change, and the text go; from on_open on it is valid as long as the link. */
 const char *plx_link_provider(const struct plx_link *link);
 
-/** Why it is that one, in words: "the peer is on this host and offers it". It may change until the
+/** Why it is that one, as text: "the peer is on this host and offers it". It may change until the
  * link is open, as the provider does. */
 const char *plx_link_choice(const struct plx_link *link);
 
@@ -445,7 +445,7 @@ struct plx_listener_stats {
 				     no `requests` */
 	uint64_t protocol_broken; /**< links that ended with PLX_LINK_PROTOCOL: of `failed` those
 				       before on_open, and `opened` ones later */
-	char last_failure[160];   /**< the newest of `failed` in words */
+	char last_failure[160];   /**< the newest of `failed` as text */
 };
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);

@@ -423,7 +423,7 @@ static const struct row {
 	ROW(plx_pool_attr, cache_count, WORKS),
 };
 
-/* What has no default, as it has to be given; and ids. */
+/* What has no default, and must be given; and ids. */
 static const char *const others[] = {
 	"plx_lcore_conf.main_lcore",    "plx_pool_attr.object_count",  "plx_pool_attr.owner",
 	"plx_ring_attr.capacity",       "plx_ring_attr.element_bytes", "plx_eal_conf.owned_count",
