@@ -53,13 +53,6 @@ for program in "${found[@]}"; do
 	fi
 done
 
-# The tests that show what a page of the guide states: "<!-- tests/FILE words in it -->".
-while read -r file words; do
-	grep -qF -- "$words" "$PLX_SOURCE_ROOT/$file" && continue
-	echo "FAILED: a page names a test that is not there: $file $words"
-	failed=1
-done < <(sed -n 's/.*<!-- \(tests\/.*\) -->.*/\1/p' "$PLX_SOURCE_ROOT"/doc/guide/*.md)
-
 # What README.md says of its client: it fails where nobody listens, and else says what it was answered.
 hello=$(ls "$temp"/README-*[0-9] 2>/dev/null)
 if [[ $sanitizer == none && -n $hello ]]; then
