@@ -25,16 +25,18 @@ static const struct plx_topo *topo;
 static struct plx_cpuset old_cpus; /* of the main thread, before it was pinned */
 static unsigned long old_slack_ns; /* the same */
 
+static uint32_t lane_slots; /* written before there are other lcores */
+
 /* Loops ------------------------------------------------------------------------------------ */
 
 /* Fresh pages, first written by the lcore that they are for: that puts them on its own NUMA node
  * without asking anyone (the default policy of the kernel, set_mempolicy(2)). */
 static size_t loop_bytes(void)
 {
-	return sizeof(struct loop) + others_size();
+	return sizeof(struct loop) + others_size(lane_slots);
 }
 
-static struct loop *loop_create(int eventfd)
+static struct loop *loop_create(uint32_t lcore_id, int eventfd)
 {
 	struct loop *loop = mmap(NULL, loop_bytes(), PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -45,10 +47,11 @@ static struct loop *loop_create(int eventfd)
 	 * there are none. */
 	madvise(loop, loop_bytes(), MADV_NOHUGEPAGE);
 	loop->share = &loop->counts.idle;
-	memset(loop + 1, 0, others_size()); /* its slots would lie with whoever sends first */
-	others_init(loop, loop + 1);        /* cannot fail: constants */
+	memset(loop + 1, 0, others_size(lane_slots)); /* its slots would lie with who sends first */
+	others_init(loop, lane_slots, loop + 1);      /* cannot fail: the number was checked */
 	wheel_init(&loop->wheel, plx_now_ns());
-	tasks_init(&loop->tasks);
+	tasks_init(&loop->tasks, lcore_id);
+	loop->pollers.lcore_id = loop->wheel.lcore_id = lcore_id;
 	loop->bell.eventfd = eventfd;
 	idle_init(loop);
 	return loop;
@@ -111,11 +114,10 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 	if (eventfd < 0)
 		return eventfd;
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* cannot fail; by default 50 us */
-	loop = loop_create(eventfd);
+	loop = loop_create(lcore->id, eventfd);
 	if (!loop)
 		return plx_fail(ENOMEM, "%s: no memory for its loop (%zu bytes)",
 				lcore_text(lcore, text), loop_bytes());
-	loop->pollers.lcore_id = loop->wheel.lcore_id = lcore->id;
 	loop_self = loop;
 	plx_lcore_vars_tls = loop->vars;
 	plx_lcore_id_tls = lcore->id;
@@ -165,6 +167,10 @@ static void end_turns(struct loop *loop)
 	wheel_fini(&loop->wheel);
 	loop->wheel.next_ns = UINT64_MAX;
 	tasks_fini(&loop->tasks);
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		if (loop->out[id])
+			tasks_fini(&loop->out[id]->waiting);
+	}
 	for (uint32_t i = 0; i < loop->pollers.count; i++)
 		loop->pollers.list[i]->due_ns = POLLER_REMOVED;
 }
@@ -213,6 +219,13 @@ static int check(const struct plx_lcore_conf *conf, uint32_t *main_out)
 				"main lcore %u is not one of the lcores %s; give one of them",
 				conf->main_lcore, plx_lcore_map_format(map, list, sizeof(list)));
 	}
+	if (conf->lane_slots &&
+	    (conf->lane_slots & (conf->lane_slots - 1) || conf->lane_slots < PLX_LANE_SLOTS_MIN ||
+	     conf->lane_slots > PLX_LANE_SLOTS_MAX))
+		return plx_fail(EINVAL,
+				"lane_slots %u: give a power of two from %d to %d, or 0 for %d",
+				conf->lane_slots, PLX_LANE_SLOTS_MIN, PLX_LANE_SLOTS_MAX,
+				PLX_LANE_SLOTS_DEFAULT);
 	*main_out = has_main ? conf->main_lcore : least;
 	return 0;
 }
@@ -300,6 +313,7 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	fork_watch();
 	stop_begin();
 	topo = conf->topo;
+	lane_slots = conf->lane_slots ? conf->lane_slots : PLX_LANE_SLOTS_DEFAULT;
 	err = plx_topo_pinned(topo, &old_cpus);
 	if (err)
 		return err;
@@ -395,6 +409,11 @@ void lcore_know_wake_cost(void)
 uint32_t plx_lcore_count(void)
 {
 	return atomic_load_explicit(&lcore_count, memory_order_relaxed);
+}
+
+uint32_t lcore_lane_slots(void)
+{
+	return lane_slots;
 }
 
 uint32_t plx_lcore_main(void)

@@ -123,7 +123,6 @@ static inline __attribute__((always_inline)) uint64_t pollers_run(struct pollers
 
 /* Messages: message.c, call.c, and lane.c -------------------------------------------------- */
 
-#define LANE_SLOTS        PLX_LANE_SLOTS
 #define MESSAGES_TURN_MAX 16 /* messages received in one turn */
 
 /* Empty looks in a row after which a lane's bell is cleared; the stress test takes a few. */
@@ -157,17 +156,22 @@ void message_deliver(const struct message *message);
 struct lane {
 	/* the sender */
 	alignas(2 * PLX_CACHE_LINE) uint32_t tail; /* positions run freely */
-	uint32_t limit;              /* of the tail, when the head was last looked at */
-	_Atomic uint64_t full;       /* messages that found no room */
-	struct plx_call *replies;    /* that wait for room */
-	struct plx_call *last_reply; /* of those */
-	struct lane *next_waiting;   /* of the same sender, with such replies too */
+	uint32_t limit;          /* of the tail, when the head was last looked at */
+	uint32_t send_mask;      /* slots - 1: constant */
+	bool asked;              /* for room, and not told yet */
+	_Atomic uint64_t full;   /* messages that found no room */
+	struct plx_task waiting; /* for room: a ring, as that of the loop */
 	/* the receiver */
 	alignas(2 * PLX_CACHE_LINE) _Atomic uint32_t head; /* slots before it may be used again */
 	uint32_t next;                                     /* where the next message will be */
 	uint32_t empty_looks;                              /* in a row */
+	uint32_t receive_mask;                             /* as send_mask */
+	/* whoever fires; only where the lane was full */
+	alignas(2 * PLX_CACHE_LINE) struct plx_signal ask; /* heard by the receiver */
+	struct plx_signal tell;                            /* heard by the sender */
+	uint32_t tell_at;                                  /* the sender's: which head is enough */
 	/* the sender */
-	alignas(2 * PLX_CACHE_LINE) struct message slots[LANE_SLOTS];
+	alignas(2 * PLX_CACHE_LINE) struct message slots[];
 };
 
 #define BELL_WORDS (PLX_LCORE_MAX / 64)
@@ -176,8 +180,6 @@ struct lane {
 struct bell {
 	alignas(PLX_CACHE_LINE) _Atomic uint64_t lanes[BELL_WORDS]; /* a bit for each sender's id */
 	_Atomic uint64_t others;   /* OTHERS_RING, OTHERS_SIGNALS */
-	struct lane *waiting;      /* the receiver's own: lanes that it has responses for, but that
-				      had no room */
 	_Atomic uint32_t sleeping; /* 1: whoever sends, and takes that away, writes the eventfd */
 	int eventfd;               /* constant */
 	_Atomic uint64_t rung_tsc; /* when it was written */
@@ -192,8 +194,12 @@ static_assert(sizeof(struct bell) == PLX_CACHE_LINE, "a bell is one line");
 struct loop;
 struct lcore;
 
-/* An empty lane whose next position is `start`. */
-void lane_init(struct lane *lane, uint32_t start);
+size_t lane_bytes(uint32_t slots);
+uint32_t lcore_lane_slots(void); /* as configured */
+
+/* An empty lane whose next position is `start`. slots: a power of two. */
+void lane_init(struct lane *lane, uint32_t slots, uint32_t start, struct loop *from,
+	       struct loop *to);
 
 /* The lane between two lcores, made if it is not there. Return: NULL with the error text. */
 struct lane *lane_open(struct lcore *from, struct lcore *to);
@@ -201,6 +207,9 @@ struct lane *lane_open(struct lcore *from, struct lcore *to);
 /* How many messages there is room for: exact once it has been 0, at least that many else. Sender.
  */
 uint32_t lane_room(struct lane *lane);
+
+/* Call the task once there is room. Return: 0; -EINVAL no function. Sender. */
+int lane_wait(const char *what, struct lane *lane, struct plx_task *task);
 
 /* Return: 0; -EAGAIN, counted. Sender. */
 int lane_send(struct lane *lane, struct bell *bell, uint32_t sender, const struct message *message);
@@ -215,13 +224,13 @@ unsigned lanes_receive(struct loop *loop, unsigned max);
 uint64_t lanes_fini(struct loop *loop);
 
 /* The ring of threads that are no lcores: how much memory it takes, and make it there. */
-size_t others_size(void);
-int others_init(struct loop *loop, void *memory);
+size_t others_size(uint32_t slots);
+int others_init(struct loop *loop, uint32_t slots, void *memory);
 
 static_assert(BELL_WORDS == 4, "bell_is_silent looks at as many");
 
-/* Nothing to receive, and no response that waits: all that an idle turn asks. Written out, as gcc
- * makes a loop of a loop here. */
+/* Nothing to receive: all that an idle turn asks. Written out, as gcc makes a loop of a loop here.
+ */
 static inline bool bell_is_silent(const struct bell *bell)
 {
 	/* Relaxed: what a bit stands for is looked at with acquire where it is taken. */
@@ -231,11 +240,12 @@ static inline bool bell_is_silent(const struct bell *bell)
 		       atomic_load_explicit(&bell->lanes[2], memory_order_relaxed) |
 		       atomic_load_explicit(&bell->lanes[3], memory_order_relaxed);
 
-	return !(any | (uintptr_t)bell->waiting);
+	return !any;
 }
 
-/* Receive up to MESSAGES_TURN_MAX messages and signals. Returns how many. */
-unsigned messages_receive(struct loop *loop);
+/* Receive up to MESSAGES_TURN_MAX messages and signals. Returns how many. Not inlined: an idle turn
+ * is short without it. */
+__attribute__((noinline)) unsigned messages_receive(struct loop *loop);
 
 /* Whether there is a message in some lane whose bit is set, or the others' bell was rung: what an
  * lcore that has said that it sleeps looks at once more. */
@@ -250,9 +260,6 @@ struct lane *lane_to(struct lcore *to);
 
 /* Send from the calling thread. Return: 0; -EAGAIN, counted; -ENOMEM no lane. */
 int message_send(struct lcore *lcore, const struct message *message);
-
-/* Send some of the responses that found no room. Returns how many. */
-unsigned replies_retry(struct loop *loop);
 
 /* Signals: signal.c ------------------------------------------------------------------------ */
 

@@ -26,6 +26,8 @@ struct plx_lcore_conf {
 	const struct plx_topo *topo;     /**< to pin with; must outlive plx_lcores_fini */
 	const struct plx_lcore_map *map; /**< which lcores; copied */
 	uint32_t main_lcore;             /**< the calling thread's; PLX_LCORE_NONE: the least id */
+	uint32_t lane_slots;             /**< messages that a lane holds: a power of two,
+						PLX_LANE_SLOTS_MIN to _MAX; 0: _DEFAULT */
 };
 
 enum plx_lcore_state {
@@ -307,23 +309,34 @@ void plx_signal_fini(struct plx_signal *signal);
 
 /* Messages --------------------------------------------------------------------------------- */
 
-/* Each ordered pair of lcores has a lane: a ring of PLX_LANE_SLOTS messages with one sender and one
- * receiver, made on the receiver's NUMA node when it is first used (which needs plx_mem_init
- * before, and takes a lock). All threads that are no lcores share one lane more to each receiver,
- * with as many slots. A doorbell of one cache line tells an lcore which of its lanes to look into.
+/* Each ordered pair of lcores has a lane: a ring of lane_slots messages (struct plx_lcore_conf)
+ * with one sender and one receiver, made on the receiver's NUMA node when it is first used (which
+ * needs plx_mem_init before, and takes a lock). All threads that are no lcores share one lane more
+ * to each receiver, with as many slots. A doorbell of one cache line tells an lcore which of its
+ * lanes to look into.
  */
 
-#define PLX_LANE_SLOTS    256
-#define PLX_MESSAGE_BYTES 48 /**< that a message carries itself */
+#define PLX_LANE_SLOTS_DEFAULT 256
+#define PLX_LANE_SLOTS_MIN     2
+#define PLX_LANE_SLOTS_MAX     65536 /**< 4 MiB a lane */
+#define PLX_MESSAGE_BYTES      48    /**< that a message carries itself */
 
 typedef void (*plx_message_fn)(void *arg);
 
 /** Call fn(arg) on lcore id, from inside its loop; it may be the calling one, and is called by its
  * loop then, too, never by this function. Messages of one sender keep their order; a loop that is
  * not running keeps them until it does. Thread: any, between init and fini. Return: 0; -EAGAIN the
- * lane is full (counted, no error text), try later; -ENOENT no such lcore; -EINVAL no function;
- * -ENOMEM no memory for the lane. */
+ * lane is full (counted, no error text): see plx_lcore_on_room, and other threads try later;
+ * -ENOENT no such lcore; -EINVAL no function; -ENOMEM no memory for the lane. */
 int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg);
+
+/** Call the task once, in this lcore's loop, when its lane to lcore id has room: for a sender that
+ * got -EAGAIN. A full lane has room again once half of it is free. Tasks that wait for one lane are
+ * called in their order while there is room for one message; a task that finds none left may wait
+ * again. Nothing polls meanwhile: this lcore may sleep. plx_task_cancel ends the wait. Does nothing
+ * to a task that is scheduled or waits. Thread: an lcore. Return: 0; -ENOENT no such lcore, or not
+ * an lcore; -EINVAL no function; -ENOMEM no memory for the lane. */
+int plx_lcore_on_room(uint32_t id, struct plx_task *task);
 
 /** data: a copy of what was sent, aligned to 8 bytes; valid during the call only. */
 typedef void (*plx_message_data_fn)(const void *data, size_t size_bytes);
@@ -359,7 +372,7 @@ struct plx_call {
 	void *arg;
 	int result;
 	uint32_t from;
-	struct plx_call *next;
+	struct plx_task response; /* that waits for room */
 };
 
 /** Run call->fn on lcore id, and then call->done here with its result. A response is never lost for

@@ -248,7 +248,7 @@ static int send_to_all(void *arg)
 /* Every slot, so that every page is there. */
 static void *fill_from_outside(void *arg)
 {
-	for (int i = 0; i < PLX_LANE_SLOTS; i++)
+	for (int i = 0; i < PLX_LANE_SLOTS_DEFAULT; i++)
 		send_to_all(NULL);
 	return NULL;
 }
@@ -291,7 +291,7 @@ TEST(the_lane_of_other_threads_lies_with_its_receiver)
 
 		assert_non_null(ring);
 		assert_populated_on("the ring", ring, sizeof(*ring), node);
-		assert_populated_on("its slots", ring->slots, PLX_LANE_SLOTS * 8 * ring->words,
+		assert_populated_on("its slots", ring->slots, PLX_LANE_SLOTS_DEFAULT * 8 * ring->words,
 				    node);
 	}
 	on_each(take_messages, NULL);

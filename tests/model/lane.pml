@@ -3,11 +3,13 @@
  *
  *   here             in the source
  *   sender           lane.c: lane_room (H2), lane_send (A1, D1), ring (D2)
+ *   wait_for_room    lane.c: ask, on_room; signal.c: plx_signal_fire (G1), signals_run (G4)
+ *   hear_asks        lane.c: on_ask
  *   lane_receive     lane.c: lane_receive (A2, H1)
  *   grow_cold        lane.c: grow_cold (D3, D4)
  *   other            message.c: others_send (B1); a push is a claim and a mark: see ring.pml
  *   others_receive   message.c: others_receive (B2)
- *   receiver         loop.c: receive_messages; message.c: messages_receive; lane.c: receive_word
+ *   receiver         message.c: messages_receive; lane.c: receive_word
  *   memory           what empties the store buffers, some time later
  *
  * Spin lets one access follow the other, which no processor does. Here a plain store waits in a
@@ -17,8 +19,10 @@
  * buffer: whoever reads it has seen the sequence, which is stored after it.
  *
  * A look at a silent bell changes nothing, nor does a send that finds the lane full: both wait here
- * until there is something to see. So a message that is forgotten ends in a state in which nobody
- * goes on, and that is where `init` looks.
+ * until there is something to see. With ROOM a sender does not look again: it asks for room by a
+ * signal, and goes on when it is told. So a message that is forgotten, or room that nobody tells of,
+ * ends in a state in which nobody goes on, and that is where `init` looks. Of a signal there are its
+ * count and its bell; that one that fires pushes it is proved apart (signal.c).
  *
  * SENDERS (lcores, each with its lane) and OTHERS (threads that are none) are given, and how many
  * MESSAGES each of them sends. A MUT_ macro takes out a step; WITNESS names a place and claims that
@@ -41,6 +45,7 @@
 #define AT_MORE      4 /* the others had sent more than one turn takes */
 #define AT_STALLED   5 /* a push had no mark yet, but the one behind it had */
 #define AT_RECEIVED  6 /* all came to the end */
+#define AT_ASKED     7 /* a sender asked for room before there was enough */
 
 /* Memory ------------------------------------------------------------------------------------ */
 
@@ -49,9 +54,13 @@
 #define MARK(position)           (SENDERS * SLOTS + SENDERS + (position))
 #define BELL                     MARK(OTHERS * MESSAGES + 2)
 #define OTHERS_BELL              (BELL + 1)
+#define SIGNALS_BELL             (BELL + 2)
+#define ASK(lane)                (BELL + 3 + (lane))
+#define TELL(lane)               (BELL + 3 + SENDERS + (lane))
+#define TELL_AT(lane)            (BELL + 3 + 2 * SENDERS + (lane))
 #define BIT(lane)                (1 << (lane))
 
-byte cell[OTHERS_BELL + 1];
+byte cell[BELL + 3 + 3 * SENDERS + 1];
 byte stored_at[RECEIVER + 1]; /* the cell of a store that is not in memory yet, + 1; 0: none */
 byte stored[RECEIVER + 1];
 byte others_claim;
@@ -140,6 +149,12 @@ end:
 #define OTHERS_CLEAR store_now(OTHERS_BELL, 0)
 #endif
 
+#ifdef MUT_TELL_ALWAYS
+#define IS_ROOM(lane) true
+#else
+#define IS_ROOM(lane) (next[lane] >= LOAD(TELL_AT(lane)))
+#endif
+
 /* Senders ----------------------------------------------------------------------------------- */
 
 inline copy_message()
@@ -164,6 +179,28 @@ inline ring()
 	word = 0
 }
 
+inline ask()
+{
+	store_now(ASK(me), cell[ASK(me)] + 1);
+	store_now(SIGNALS_BELL, 1)
+}
+
+inline wait_for_room()
+{
+#ifdef MUT_ASK_FIRST
+	ask();
+	store(TELL_AT(me), tail - SLOTS / 2);
+#else
+	store(TELL_AT(me), tail - SLOTS / 2);
+	ask();
+#endif
+	atomic { DRAINED && cell[TELL(me)] != 0 -> cell[TELL(me)] = 0 };
+	atomic {
+		limit = LOAD(HEAD(me)) + SLOTS;
+		assert(tail < limit) /* what is told is so */
+	}
+}
+
 proctype sender(byte me)
 {
 	byte tail = START, limit = START + SLOTS, word;
@@ -177,6 +214,9 @@ proctype sender(byte me)
 			limit = LOAD(HEAD(me)) + SLOTS;
 			NEVER(AT_FULL, true)
 		}
+#ifdef ROOM
+		:: IS_FULL && LOAD(HEAD(me)) + SLOTS == limit -> wait_for_room()
+#endif
 		fi;
 #if defined(MUT_SEQUENCE_FIRST)
 		STORE_SEQUENCE(SEQUENCE(me, tail), tail + 1);
@@ -265,6 +305,29 @@ inline others_receive()
 	count = 0
 }
 
+/* Each ask is looked at once in a turn. */
+inline hear_asks()
+{
+	store_now(SIGNALS_BELL, 0);
+	lane = 0;
+	do
+	:: lane < SENDERS && cell[ASK(lane)] != 0 ->
+		store_now(ASK(lane), 0);
+		if
+		:: IS_ROOM(lane) -> store_now(TELL(lane), 1)
+		:: !IS_ROOM(lane) ->
+			NEVER(AT_ASKED, true);
+#ifndef MUT_ASK_ONCE
+			store_now(ASK(lane), cell[ASK(lane)] + 1);
+			store_now(SIGNALS_BELL, 1)
+#endif
+		fi;
+		lane++
+	:: lane < SENDERS && cell[ASK(lane)] == 0 -> lane++
+	:: lane == SENDERS -> break
+	od
+}
+
 inline lane_take()
 {
 	atomic {
@@ -334,7 +397,13 @@ proctype receiver(byte me)
 
 end:
 	do
-	:: LOAD(BELL) != 0 || LOAD(OTHERS_BELL) != 0 ->
+	:: LOAD(BELL) != 0 || LOAD(OTHERS_BELL) != 0 || LOAD(SIGNALS_BELL) != 0 ->
+#ifdef ROOM
+		if
+		:: LOAD(SIGNALS_BELL) != 0 -> hear_asks()
+		:: LOAD(SIGNALS_BELL) == 0
+		fi;
+#endif
 		if
 		:: LOAD(OTHERS_BELL) != 0 -> others_receive()
 		:: LOAD(OTHERS_BELL) == 0

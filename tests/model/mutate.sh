@@ -29,6 +29,7 @@ declare -A names=(
 	[waits]='invalid end state'            # nobody waits for a thread that stopped
 	[forgotten]='received=='               # all are idle: then all messages were received
 	[slept]='heard=='                      # nothing is slept through, and no timer
+	[told]='(tail<limit)'                  # a sender is told of room that there is
 	[message]='message['                   # no message is torn, overwritten, or received twice
 	[called]='wish['                       # nobody is called for a wish that was taken before
 	[witness]='|| !('                      # that place is never reached
@@ -158,6 +159,19 @@ expect forgotten "${others[@]}" MUT_OTHERS_NOT_AGAIN
 
 for place in AT_FULL AT_LATE AT_COLD AT_RECEIVED; do
 	expect witness "${lanes[@]}" WITNESS=$place
+done
+
+# A sender that waits for room.
+room=(lane SENDERS=1 OTHERS=0 MESSAGES=6 ROOM)
+
+expect verified "${room[@]}"
+expect verified lane SENDERS=2 OTHERS=0 MESSAGES=3 ROOM
+
+expect told "${room[@]}" MUT_ASK_FIRST
+expect told "${room[@]}" MUT_TELL_ALWAYS
+expect forgotten "${room[@]}" MUT_ASK_ONCE
+for place in AT_ASKED AT_RECEIVED; do
+	expect witness "${room[@]}" WITNESS=$place
 done
 for place in AT_MORE AT_STALLED; do
 	expect witness "${others[@]}" WITNESS=$place

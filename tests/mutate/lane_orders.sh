@@ -61,15 +61,15 @@ mutant 'nobody rings' lane.c '/^\tring(bell, sender);/d'
 mutant 'the bell is looked at before the message is shown' lane.c \
 	'/^\tring(bell, sender);/d;s/^\tlane->tail++;/&\n\tring(bell, sender);/'
 mutant 'a sender that rings overwrites the others' lane.c \
-	's/atomic_fetch_or_explicit(word, bit, memory_order_seq_cst);/atomic_store(word, bit);/'
+	'/^static void ring(/,/^}/s/atomic_fetch_or_explicit(word, \(.*\), memory_order_seq_cst);/atomic_store(word, \1);/'
 mutant 'ringing is a load and a store' lane.c \
-	'/^static void ring(/,/^}/s/atomic_fetch_or_explicit(word, bit, .*/atomic_store(word, atomic_load(word) | bit);/'
-mutant 'room for one more' lane.c 's/memory_order_acquire) + LANE_SLOTS;/memory_order_acquire) + LANE_SLOTS + 1;/'
+	'/^static void ring(/,/^}/s/atomic_fetch_or_explicit(word, \(.*\), memory_order_seq_cst);/atomic_store(word, atomic_load(word) | \1);/'
+mutant 'room for one more' lane.c 's/lane->send_mask + 1;$/lane->send_mask + 2;/'
 mutant 'the head is not looked at again' lane.c '/^\t\tlane->limit = atomic_load/d'
 
 # Receiving
 mutant 'what was sent a lap ago counts' lane.c \
-	'/A2 <- A1/{n;s/!= lane->next + 1/- lane->next - 1 \& (LANE_SLOTS - 1)/}'
+	'/A2 <- A1/{n;s/!= lane->next + 1/- lane->next - 1 \& lane->receive_mask/}'
 mutant 'the head is not told' lane.c '/H1 -> H2/{n;d}'
 mutant 'the head is told before a message is delivered' lane.c \
 	's/^\t\tmessage_deliver(slot);/\t\tatomic_store(\&lane->head, lane->next);\n&/'
@@ -85,10 +85,21 @@ mutant 'an empty look is not forgotten' lane.c '/^\t\tlane->empty_looks = 0;/d'
 mutant 'the first lane is always the first' lane.c 's/loop->first_lane = .*/loop->first_lane = 0;/'
 mutant 'the word begun with is not looked at again' lane.c 's/i <= BELL_WORDS/i < BELL_WORDS/'
 
+# Room
+mutant 'who asks for room asks once' lane.c '/^static void on_ask/,/^}/s/^\t\tplx_signal_fire(signal);/\t\t;/'
+mutant 'room is told of where there is none' lane.c 's/^\tif ((int32_t)(lane->next - lane->tell_at) >= 0)/\tif (true)/'
+mutant 'who asks says too late for what' lane.c '/^\tlane->tell_at = /{h;d};/^\tplx_signal_fire(&lane->ask);/G'
+mutant 'who was told of room never asks again' lane.c '/^\tlane->asked = false;/d'
+mutant 'who has asked asks again' lane.c '/^\tif (lane->asked)/,+1d'
+mutant 'room that is there is not told of at once' lane.c \
+	'/^static void ask(/,/^}/s/^\tif (lane_room(lane)) {/\tif (false) {/'
+mutant 'all that wait are called, for room or none' lane.c 's/lane_room(lane) && task_run_next/task_run_next/'
+mutant 'those left over are forgotten' lane.c '/^static void on_room/,/^}/s/^\t\task(lane);/\t\t;/'
+
 # Lanes
 mutant 'a lane is found without acquiring it' lane.c '/^static unsigned receive_word/,/^}/s/order_acquire/order_relaxed/'
 mutant 'a lane is shown before it is set up' lane.c \
-	'/^\t\t\tlane_init(lane, 0);/{h;d};/^\t\t\tatomic_store_explicit(&receiver->in/G'
+	'/^\t\t\tlane_init(lane, slots,/{h;d};/^\t\t\tatomic_store_explicit(&receiver->in/G'
 mutant 'two make the same lane' lane.c 's/^\tif (!lane) {/\tif (true) {/'
 
 # Other threads

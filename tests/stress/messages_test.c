@@ -500,6 +500,84 @@ PLX_TEST(a_lane_that_two_want_at_once_is_one)
 	}
 }
 
+/* Room --------------------------------------------------------------------------------------- */
+
+/* Each lcore has two streams to each lcore, itself included, through lanes of two slots. A stream
+ * sends until the lane is full, and goes on when it hears of room: nobody looks meanwhile, and the
+ * lcores sleep. Room that nobody hears of is a stand-still. */
+#define FLOWS (PAIRED * PAIRED * 2)
+
+struct flow {
+	PLX_ALIGNED_LINE struct plx_task task; /* the sender's */
+	uint32_t to, sent;
+	PLX_ALIGNED_LINE uint32_t received; /* the receiver's */
+};
+
+static struct flow flows[FLOWS];
+static _Atomic uint32_t flows_wrong;
+
+static void flow_in(const void *data, size_t size_bytes)
+{
+	const uint32_t *word = data;
+	struct flow *flow = &flows[word[0]];
+
+	if (size_bytes != 8 || word[1] != flow->received || flow->to != plx_lcore_id())
+		atomic_fetch_add_explicit(&flows_wrong, 1, memory_order_relaxed);
+	make_progress();
+	if (++flow->received == messages_each)
+		finish();
+}
+
+static void flow_out(struct plx_task *task, void *arg)
+{
+	struct flow *flow = arg;
+	uint32_t word[2] = {(uint32_t)(flow - flows)};
+
+	for (; flow->sent < messages_each; flow->sent++) {
+		word[1] = flow->sent;
+		if (PLX_LCORE_SEND_VALUE(flow->to, flow_in, word) == 0)
+			continue;
+		if (plx_lcore_on_room(flow->to, task))
+			atomic_fetch_add_explicit(&flows_wrong, 1, memory_order_relaxed);
+		if (flow->sent % 3 == 0) { /* as one that thinks better of it, twice */
+			plx_task_cancel(task);
+			plx_lcore_on_room(flow->to, task);
+		}
+		return;
+	}
+}
+
+static int run_flows(void *arg)
+{
+	uint32_t me = plx_lcore_id() / 10;
+
+	for (uint32_t i = 0; i < FLOWS / PAIRED; i++) {
+		struct flow *flow = &flows[me * (FLOWS / PAIRED) + i];
+
+		flow->to = i / 2 * 10;
+		plx_task_init(&flow->task, flow_out, flow);
+		if (plx_task_schedule(&flow->task))
+			return -1;
+	}
+	return plx_loop_run();
+}
+
+static void *no_thread(void *arg)
+{
+	return NULL;
+}
+
+PLX_TEST(every_sender_hears_of_room)
+{
+	lcores_lane_slots = 2;
+	run_all(PAIRED, FLOWS, run_flows, no_thread);
+	lcores_lane_slots = 0;
+	assert_int_equal(atomic_load(&flows_wrong), 0);
+	for (unsigned i = 0; i < FLOWS; i++)
+		assert_int_equal(flows[i].received, messages_each);
+	lcores_down();
+}
+
 int main(int argc, char **argv)
 {
 	messages_each = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 20000;

@@ -107,8 +107,6 @@ static bool arm(struct loop *loop, struct plx_sleep *sleep)
 		counter_add(&idle->counts.refused, 1);
 		return false;
 	}
-	if (loop->bell.waiting) /* nobody tells when there is room for those responses */
-		plx_sleep_nap(sleep);
 	if (sleep->unsure) {
 		limit(sleep, plx_time_add(loop->now_ns, idle->nap_ns), PLX_WAKE_NAP);
 		idle->nap_ns = idle->nap_ns * 2 < NAP_MAX_NS ? idle->nap_ns * 2 : NAP_MAX_NS;

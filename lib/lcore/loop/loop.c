@@ -2,8 +2,7 @@
 /* The loop that every lcore runs. One turn:
  *
  *     now = clock                            read once, passed down
- *     work  = responses that found no room   at most one to each lcore
- *     work += messages from other threads    at most MESSAGES_TURN_MAX
+ *     work  = messages from other threads    at most MESSAGES_TURN_MAX
  *     work += every poller                   each bounds itself
  *     work += timers that are due            at most WHEEL_FIRED_MAX
  *     work += tasks                          those that were scheduled before, each once
@@ -87,15 +86,6 @@ static __attribute__((noinline)) uint64_t fire_timers(struct loop *loop)
 	return work;
 }
 
-static __attribute__((noinline)) uint64_t receive_messages(struct loop *loop)
-{
-	unsigned sent = 0;
-
-	if (plx_unlikely(loop->bell.waiting))
-		sent = replies_retry(loop);
-	return sent + messages_receive(loop);
-}
-
 static inline __attribute__((always_inline)) uint64_t turn(struct loop *loop)
 {
 	uint64_t tsc = plx_tsc();
@@ -106,7 +96,7 @@ static inline __attribute__((always_inline)) uint64_t turn(struct loop *loop)
 	loop->now_ns = plx_tsc_time_ns(tsc);
 
 	if (plx_unlikely(!bell_is_silent(&loop->bell)))
-		work = receive_messages(loop);
+		work = messages_receive(loop);
 	work += pollers_run(&loop->pollers, loop->now_ns);
 	if (plx_unlikely(loop->now_ns >= loop->wheel.next_ns))
 		work += fire_timers(loop);

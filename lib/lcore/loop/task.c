@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a turn does last. The tasks of an lcore form a ring, of which one that belongs to the loop
- * is both ends. Each has the number of the run that it waits for, and that one the number of the
- * next: so a run ends at the first task that was scheduled inside it. */
+ * is both ends; those that wait for room in a lane form another one. Each has the number of the run
+ * that it waits for, and that one the number of the next: so a run ends at the first task that was
+ * scheduled inside it. */
 #include "lcore_priv.h"
 
-/* Only the loop's own has no function. */
+/* Only the ring's own has no function. */
 static uint32_t owner_of(const struct plx_task *task)
 {
 	while (task->fn)
 		task = task->prev;
-	return plx_container_of(task, struct loop, tasks)->pollers.lcore_id;
+	return (uint32_t)(uintptr_t)task->arg;
 }
 
-void tasks_init(struct plx_task *ring)
+void tasks_init(struct plx_task *ring, uint32_t lcore_id)
 {
-	*ring = (struct plx_task){.next = ring, .prev = ring};
+	*ring = (struct plx_task){.next = ring, .prev = ring, .arg = (void *)(uintptr_t)lcore_id};
 }
 
 /* Inlined: each task that runs is unlinked. */
@@ -33,17 +34,24 @@ void tasks_fini(struct plx_task *ring)
 }
 
 /* A task is its user's again before fn runs, which may schedule it, or free it. */
+bool task_run_next(struct plx_task *ring)
+{
+	struct plx_task *task = ring->next;
+
+	if (task->run == ring->run)
+		return false;
+	unlink_task(task);
+	task->fn(task, task->arg);
+	return true;
+}
+
 uint64_t tasks_run(struct plx_task *ring)
 {
-	struct plx_task *task;
 	uint64_t count = 0;
 
 	ring->run++;
-	while ((task = ring->next)->run != ring->run) {
-		unlink_task(task);
-		task->fn(task, task->arg);
+	while (task_run_next(ring))
 		count++;
-	}
 	return count;
 }
 
@@ -52,26 +60,28 @@ void plx_task_init(struct plx_task *task, plx_task_fn fn, void *arg)
 	*task = (struct plx_task){.fn = fn, .arg = arg};
 }
 
-int plx_task_schedule(struct plx_task *task)
+int task_append(const char *what, struct plx_task *ring, struct plx_task *task)
 {
-	struct plx_task *ring;
-
-	if (plx_unlikely(!loop_self))
-		return plx_fail_no_lcore("plx_task_schedule");
 	if (plx_unlikely(!task->fn))
-		return plx_fail(EINVAL, "plx_task_schedule: the task has no function; call "
-					"plx_task_init first");
+		return plx_fail(EINVAL, "%s: the task has no function; call plx_task_init first",
+				what);
 	if (plx_task_scheduled(task)) {
-		ASSERT_OWNER(owner_of(task));
+		ASSERT_OWNER_IF(owner_is_here(owner_of(task)), what, owner_of(task));
 		return 0;
 	}
-	ring = &loop_self->tasks;
 	task->run = ring->run;
 	task->next = ring;
 	task->prev = ring->prev;
 	ring->prev->next = task;
 	ring->prev = task;
 	return 0;
+}
+
+int plx_task_schedule(struct plx_task *task)
+{
+	if (plx_unlikely(!loop_self))
+		return plx_fail_no_lcore("plx_task_schedule");
+	return task_append("plx_task_schedule", &loop_self->tasks, task);
 }
 
 void plx_task_cancel(struct plx_task *task)

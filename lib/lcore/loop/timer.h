@@ -57,11 +57,19 @@ struct due wheel_due(const struct plx_timer_wheel *wheel);
 
 /* Tasks: task.c ---------------------------------------------------------------------------- */
 
-/* ring: the loop's own task, which all others hang on. */
-void tasks_init(struct plx_task *ring);
+/* ring: a task without a function, which all others hang on. */
+void tasks_init(struct plx_task *ring, uint32_t lcore_id);
 
 /* Cancel all. */
 void tasks_fini(struct plx_task *ring);
+
+/* Schedule one at the end of the ring; does nothing to one that is scheduled. Return: 0; -EINVAL no
+ * function. */
+int task_append(const char *what, struct plx_task *ring, struct plx_task *task);
+
+/* Call the first one that was scheduled before ring->run was raised. Return: false: there is none.
+ */
+bool task_run_next(struct plx_task *ring);
 
 /* Call those that were scheduled before. Returns how many. */
 uint64_t tasks_run(struct plx_task *ring);

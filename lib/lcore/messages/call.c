@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls: a message there, and a message back. The lane back may be full, and a response is not to
- * be lost: then the call waits in a list of that lane, linked through the caller's own struct, and
- * is tried again each turn. Each lane has its own list, so that a caller whose loop does not run
- * holds up nobody else's responses. */
+/* Calls: a message there, and a message back. The lane back may be full, and no response may be
+ * lost: then the call waits for room in that lane, through the caller's own struct. */
 #include "lcore_priv.h"
 
 static void call_done(void *arg)
@@ -20,46 +18,9 @@ static void respond(struct plx_call *call)
 	message_send(lcore_get(call->from), &message);
 }
 
-/* One response for each lane that has room again, so that no turn sends more than there are lcores.
- */
-unsigned replies_retry(struct loop *loop)
+static void respond_late(struct plx_task *task, void *arg)
 {
-	struct lane **at = &loop->bell.waiting;
-	unsigned sent = 0;
-
-	while (*at) {
-		struct lane *lane = *at;
-
-		if (lane_room(lane)) {
-			/* Once it is sent the call is its caller's again. */
-			struct plx_call *next = lane->replies->next;
-
-			respond(lane->replies);
-			lane->replies = next;
-			sent++;
-		}
-		if (lane->replies)
-			at = &lane->next_waiting;
-		else
-			*at = lane->next_waiting;
-	}
-	return sent;
-}
-
-static void let_wait(struct lane *lane, struct plx_call *call)
-{
-	struct bell *bell = &loop_self->bell;
-
-	counter_add(&lane->full, 1);
-	call->next = NULL;
-	if (lane->replies) {
-		lane->last_reply->next = call;
-	} else {
-		lane->replies = call;
-		lane->next_waiting = bell->waiting;
-		bell->waiting = lane;
-	}
-	lane->last_reply = call;
+	respond(arg);
 }
 
 static void call_run(void *arg)
@@ -69,10 +30,13 @@ static void call_run(void *arg)
 
 	call->result = call->fn(call, call->arg);
 	/* Not before those that wait already. */
-	if (!back->replies && lane_room(back))
+	if (!tasks_wait(&back->waiting) && lane_room(back)) {
 		respond(call);
-	else
-		let_wait(back, call);
+		return;
+	}
+	counter_add(&back->full, 1);
+	plx_task_init(&call->response, respond_late, call);
+	lane_wait("plx_lcore_call", back, &call->response); /* cannot fail */
 }
 
 int plx_lcore_call(uint32_t id, struct plx_call *call)

@@ -23,22 +23,34 @@
 
 #include <string.h>
 
-static_assert((LANE_SLOTS & (LANE_SLOTS - 1)) == 0, "positions wrap at 2^32");
-
 /* Making one ------------------------------------------------------------------------------- */
 
-void lane_init(struct lane *lane, uint32_t start)
+static void on_ask(struct plx_signal *signal, uint64_t fires, void *arg);
+static void on_room(struct plx_signal *signal, uint64_t fires, void *arg);
+
+size_t lane_bytes(uint32_t slots)
 {
+	return sizeof(struct lane) + slots * sizeof(struct message);
+}
+
+void lane_init(struct lane *lane, uint32_t slots, uint32_t start, struct loop *from,
+	       struct loop *to)
+{
+	assert((slots & (slots - 1)) == 0); /* positions wrap at 2^32 */
 	/* Relaxed: nobody else knows of the lane yet. */
-	memset(lane, 0, sizeof(*lane));
+	memset(lane, 0, lane_bytes(slots));
 	lane->tail = start;
-	lane->limit = start + LANE_SLOTS;
+	lane->limit = start + slots;
 	lane->next = start;
+	lane->send_mask = lane->receive_mask = slots - 1;
+	lane->ask = (struct plx_signal){.fn = on_ask, .arg = lane, .loop = to};
+	lane->tell = (struct plx_signal){.fn = on_room, .arg = lane, .loop = from};
+	tasks_init(&lane->waiting, from->pollers.lcore_id);
 	atomic_store_explicit(&lane->head, start, memory_order_relaxed);
-	for (uint32_t i = 0; i < LANE_SLOTS; i++)
+	for (uint32_t i = 0; i < slots; i++)
 		/* What it held a lap ago. */
-		atomic_store_explicit(&lane->slots[(start + i) % LANE_SLOTS].sequence,
-				      start + i + 1 - LANE_SLOTS, memory_order_relaxed);
+		atomic_store_explicit(&lane->slots[(start + i) & (slots - 1)].sequence,
+				      start + i + 1 - slots, memory_order_relaxed);
 }
 
 /* Making a lane is rare, and two lcores may want the same one: the sender, and a caller that wants
@@ -47,6 +59,8 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 struct lane *lane_open(struct lcore *from, struct lcore *to)
 {
+	/* Relaxed: lcore_get has acquired it. */
+	struct loop *sender = atomic_load_explicit(&from->loop, memory_order_relaxed);
 	/* L2 of lcore.c */
 	struct loop *receiver = atomic_load_explicit(&to->loop, memory_order_acquire);
 	/* N2 <- N1 */
@@ -58,9 +72,11 @@ struct lane *lane_open(struct lcore *from, struct lcore *to)
 	/* Relaxed: the lock orders it. */
 	lane = atomic_load_explicit(&receiver->in[from->id], memory_order_relaxed);
 	if (!lane) {
-		lane = plx_mem_alloc(sizeof(*lane), alignof(struct lane), to->node, NULL);
+		uint32_t slots = lcore_lane_slots();
+
+		lane = plx_mem_alloc(lane_bytes(slots), alignof(struct lane), to->node, NULL);
 		if (lane) {
-			lane_init(lane, 0);
+			lane_init(lane, slots, 0, sender, receiver);
 			/* N1 -> N2: who finds the lane finds it set up. */
 			atomic_store_explicit(&receiver->in[from->id], lane, memory_order_release);
 		}
@@ -75,7 +91,8 @@ uint32_t lane_room(struct lane *lane)
 {
 	if (lane->tail == lane->limit) {
 		/* H2 <- H1: the message was taken out of the slot before it is written again. */
-		lane->limit = atomic_load_explicit(&lane->head, memory_order_acquire) + LANE_SLOTS;
+		lane->limit = atomic_load_explicit(&lane->head, memory_order_acquire) +
+			      lane->send_mask + 1;
 	}
 	return lane->limit - lane->tail;
 }
@@ -84,11 +101,10 @@ uint32_t lane_room(struct lane *lane)
 static void ring(struct bell *bell, uint32_t sender)
 {
 	_Atomic uint64_t *word = &bell->lanes[sender / 64];
-	uint64_t bit = UINT64_C(1) << sender % 64;
+	uint64_t bits = atomic_load_explicit(word, memory_order_seq_cst); /* D2 */
 
-	/* D2 */
-	if (plx_unlikely(!(atomic_load_explicit(word, memory_order_seq_cst) & bit)))
-		atomic_fetch_or_explicit(word, bit, memory_order_seq_cst);
+	if (plx_unlikely(!(bits >> sender % 64 & 1)))
+		atomic_fetch_or_explicit(word, UINT64_C(1) << sender % 64, memory_order_seq_cst);
 }
 
 int lane_send(struct lane *lane, struct bell *bell, uint32_t sender, const struct message *message)
@@ -99,7 +115,7 @@ int lane_send(struct lane *lane, struct bell *bell, uint32_t sender, const struc
 		counter_add(&lane->full, 1);
 		return -EAGAIN;
 	}
-	slot = &lane->slots[lane->tail % LANE_SLOTS];
+	slot = &lane->slots[lane->tail & lane->send_mask];
 	message_copy(slot, message);
 	lane->tail++;
 	/* D1; and A1 -> A2: the message, and all that its sender wrote before, is visible to the
@@ -111,6 +127,58 @@ int lane_send(struct lane *lane, struct bell *bell, uint32_t sender, const struc
 	return 0;
 }
 
+/* Room ------------------------------------------------------------------------------------- */
+
+/* A sender that waits for room asks the receiver by a signal, and is told by another one. So the
+ * message path knows nothing of it, and signals lose nothing and wake who sleeps. Half a lane is
+ * enough, so that a slow receiver does not tell of each slot. */
+static void ask(struct lane *lane)
+{
+	if (lane->asked)
+		return;
+	lane->asked = true;
+	if (lane_room(lane)) {
+		plx_signal_fire(&lane->tell);
+		return;
+	}
+	lane->tell_at = lane->tail - (lane->send_mask + 1) / 2; /* G1 of signal.c publishes it */
+	plx_signal_fire(&lane->ask);
+}
+
+/* On the receiver. While there is less room it has messages left, and looks again next turn. */
+static void on_ask(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	struct lane *lane = arg;
+
+	/* The sender sees the head that this one stored before (H1). */
+	if ((int32_t)(lane->next - lane->tell_at) >= 0)
+		plx_signal_fire(&lane->tell);
+	else
+		plx_signal_fire(signal);
+}
+
+/* On the sender. Those that come too late for the room wait on, before those that come again. */
+static void on_room(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	struct lane *lane = arg;
+
+	lane->asked = false;
+	lane->waiting.run++;
+	while (lane_room(lane) && task_run_next(&lane->waiting))
+		continue;
+	if (tasks_wait(&lane->waiting))
+		ask(lane);
+}
+
+int lane_wait(const char *what, struct lane *lane, struct plx_task *task)
+{
+	int err = task_append(what, &lane->waiting, task);
+
+	if (!err)
+		ask(lane);
+	return err;
+}
+
 /* Receiving -------------------------------------------------------------------------------- */
 
 unsigned lane_receive(struct lane *lane, unsigned max)
@@ -118,7 +186,7 @@ unsigned lane_receive(struct lane *lane, unsigned max)
 	unsigned received = 0;
 
 	while (received < max) {
-		struct message *slot = &lane->slots[lane->next % LANE_SLOTS];
+		struct message *slot = &lane->slots[lane->next & lane->receive_mask];
 
 		/* A2 <- A1 */
 		if (atomic_load_explicit(&slot->sequence, memory_order_acquire) != lane->next + 1)
@@ -138,7 +206,7 @@ unsigned lane_receive(struct lane *lane, unsigned max)
 /* The lane was empty. After many such looks take its bit off the bell, and look once more. */
 static void grow_cold(struct lane *lane, _Atomic uint64_t *word, uint64_t bit)
 {
-	struct message *slot = &lane->slots[lane->next % LANE_SLOTS];
+	struct message *slot = &lane->slots[lane->next & lane->receive_mask];
 
 	if (++lane->empty_looks < LANE_COLD_LOOKS)
 		return;
@@ -201,7 +269,7 @@ bool lanes_wait(struct loop *loop)
 			unsigned at = (unsigned)__builtin_ctzll(bits);
 			struct lane *lane = atomic_load_explicit(&loop->in[i * 64 + at],
 								 memory_order_acquire);
-			struct message *slot = &lane->slots[lane->next % LANE_SLOTS];
+			struct message *slot = &lane->slots[lane->next & lane->receive_mask];
 
 			if (atomic_load_explicit(&slot->sequence, memory_order_seq_cst) ==
 			    lane->next + 1)
@@ -224,6 +292,7 @@ uint64_t lanes_fini(struct loop *loop)
 		if (!lane)
 			continue;
 		unread += lane->tail - lane->next;
+		tasks_fini(&lane->waiting);
 		atomic_store_explicit(&loop->in[id], NULL, memory_order_relaxed);
 		plx_mem_free(lane);
 	}

@@ -34,23 +34,29 @@ void message_deliver(const struct message *message)
 
 /* Threads that are no lcores ----------------------------------------------------------------- */
 
-static const struct plx_ring_attr others_attr = {
-	.kind = PLX_RING_MPSC,
-	.capacity = LANE_SLOTS,
-	.element_bytes = sizeof(struct message),
-};
-
-size_t others_size(void)
+static struct plx_ring_attr others_attr(uint32_t slots)
 {
+	return (struct plx_ring_attr){
+		.kind = PLX_RING_MPSC,
+		.capacity = slots,
+		.element_bytes = sizeof(struct message),
+	};
+}
+
+size_t others_size(uint32_t slots)
+{
+	struct plx_ring_attr attr = others_attr(slots);
 	size_t size_bytes = 0;
 
-	plx_ring_size(&others_attr, &size_bytes); /* cannot fail: a constant */
+	plx_ring_size(&attr, &size_bytes); /* cannot fail: the number was checked */
 	return size_bytes;
 }
 
-int others_init(struct loop *loop, void *memory)
+int others_init(struct loop *loop, uint32_t slots, void *memory)
 {
-	return plx_ring_init(memory, &others_attr, &loop->others);
+	struct plx_ring_attr attr = others_attr(slots);
+
+	return plx_ring_init(memory, &attr, &loop->others);
 }
 
 static int others_send(struct loop *loop, const struct message *message)
@@ -173,6 +179,19 @@ int plx_lcore_send_data(uint32_t id, plx_message_data_fn fn, const void *data, s
 	if (size_bytes)
 		memcpy(message.data, data, size_bytes);
 	return message_send(lcore, &message);
+}
+
+int plx_lcore_on_room(uint32_t id, struct plx_task *task)
+{
+	struct lcore *to = lcore_get(id);
+	struct lane *lane;
+
+	if (!loop_self)
+		return plx_fail_no_lcore("plx_lcore_on_room");
+	if (!to)
+		return lcore_fail_unknown("plx_lcore_on_room", id);
+	lane = lane_to(to);
+	return lane ? lane_wait("plx_lcore_on_room", lane, task) : -ENOMEM;
 }
 
 /* Return: 0, there is room for one message; -EAGAIN, counted; -ENOMEM. */

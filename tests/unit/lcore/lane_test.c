@@ -2,9 +2,11 @@
 #include "lcore_priv.h"
 #include "lcores.h"
 
+#define LANE_SLOTS 256
+
 /* A receiver without a thread, and lanes to it. */
 static struct loop loop;
-static struct lane lanes[3];
+static struct lane *lanes[3];
 static const uint32_t senders[3] = {5, 10, 70}; /* two words of the bell */
 
 static uintptr_t received[4 * LANE_SLOTS];
@@ -16,14 +18,25 @@ static void take(void *arg)
 	received[received_count++] = (uintptr_t)arg;
 }
 
+/* The loop is the senders' too. */
 static int set_up(void **state)
 {
 	received_count = 0;
 	memset(&loop, 0, sizeof(loop));
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(lanes); i++) {
-		lane_init(&lanes[i], 0);
-		loop.in[senders[i]] = &lanes[i];
+		if (!lanes[i])
+			lanes[i] = aligned_alloc(alignof(struct lane), lane_bytes(LANE_SLOTS));
+		assert_non_null(lanes[i]);
+		lane_init(lanes[i], LANE_SLOTS, 0, &loop, &loop);
+		loop.in[senders[i]] = lanes[i];
 	}
+	return 0;
+}
+
+static int free_lanes(void **state)
+{
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(lanes); i++)
+		free(lanes[i]);
 	return 0;
 }
 
@@ -31,7 +44,7 @@ static int send_fn(unsigned lane, plx_message_fn fn, uintptr_t arg)
 {
 	struct message message = {.fn.arg = fn, .size_bytes = MESSAGE_ARG, .arg = (void *)arg};
 
-	return lane_send(&lanes[lane], &loop.bell, senders[lane], &message);
+	return lane_send(lanes[lane], &loop.bell, senders[lane], &message);
 }
 
 static int send_to(unsigned lane, uintptr_t arg)
@@ -51,7 +64,7 @@ static bool rings(uint32_t sender)
 TEST(a_hop_touches_one_line)
 {
 	assert_int_equal(sizeof(struct message), PLX_CACHE_LINE);
-	assert_int_equal((uintptr_t)lanes[0].slots % PLX_CACHE_LINE, 0);
+	assert_int_equal((uintptr_t)lanes[0]->slots % PLX_CACHE_LINE, 0);
 	/* What the receiver writes shares no pair of lines with what the sender does. */
 	assert_true(offsetof(struct lane, head) - offsetof(struct lane, tail) >= 128);
 	assert_true(offsetof(struct lane, slots) - offsetof(struct lane, head) >= 128);
@@ -63,12 +76,12 @@ TEST(full_is_refused_and_counted)
 		assert_int_equal(send_to(0, i), 0);
 	for (unsigned i = 1; i <= 3; i++) {
 		assert_int_equal(send_to(0, 0), -EAGAIN);
-		assert_int_equal(counter_get(&lanes[0].full), i);
+		assert_int_equal(counter_get(&lanes[0]->full), i);
 	}
-	assert_int_equal(lane_receive(&lanes[0], 1), 1);
+	assert_int_equal(lane_receive(lanes[0], 1), 1);
 	assert_int_equal(send_to(0, LANE_SLOTS), 0);
 	assert_int_equal(send_to(0, 0), -EAGAIN);
-	while (lane_receive(&lanes[0], 16))
+	while (lane_receive(lanes[0], 16))
 		continue;
 	assert_int_equal(received_count, LANE_SLOTS + 1);
 	for (uintptr_t i = 0; i <= LANE_SLOTS; i++)
@@ -77,12 +90,12 @@ TEST(full_is_refused_and_counted)
 
 TEST(room_is_exact_once_it_was_none)
 {
-	assert_int_equal(lane_room(&lanes[0]), LANE_SLOTS);
+	assert_int_equal(lane_room(lanes[0]), LANE_SLOTS);
 	while (send_to(0, 0) == 0)
 		continue;
-	assert_int_equal(lane_room(&lanes[0]), 0);
-	assert_int_equal(lane_receive(&lanes[0], 7), 7);
-	assert_int_equal(lane_room(&lanes[0]), 7);
+	assert_int_equal(lane_room(lanes[0]), 0);
+	assert_int_equal(lane_receive(lanes[0], 7), 7);
+	assert_int_equal(lane_room(lanes[0]), 7);
 }
 
 /* Bursts of 1, 2, ... through a lane whose first position is `start`. */
@@ -90,19 +103,19 @@ static void pass_many(uint32_t start)
 {
 	uintptr_t sent = 0, seen = 0;
 
-	lane_init(&lanes[0], start);
-	assert_int_equal(lane_receive(&lanes[0], 16), 0);
+	lane_init(lanes[0], LANE_SLOTS, start, &loop, &loop);
+	assert_int_equal(lane_receive(lanes[0], 16), 0);
 	for (unsigned burst = 1; burst <= LANE_SLOTS; burst++) {
 		received_count = 0;
 		for (unsigned i = 0; i < burst; i++)
 			assert_int_equal(send_to(0, sent++), 0);
-		while (lane_receive(&lanes[0], 16))
+		while (lane_receive(lanes[0], 16))
 			continue;
 		assert_int_equal(received_count, burst);
 		for (unsigned i = 0; i < burst; i++)
 			assert_int_equal(received[i], seen++);
 	}
-	assert_int_equal(counter_get(&lanes[0].full), 0);
+	assert_int_equal(counter_get(&lanes[0]->full), 0);
 }
 
 TEST(keeps_order_over_many_laps)
@@ -120,13 +133,13 @@ TEST(positions_wrap)
 
 TEST(a_full_lane_wraps)
 {
-	lane_init(&lanes[0], UINT32_MAX - 3);
+	lane_init(lanes[0], LANE_SLOTS, UINT32_MAX - 3, &loop, &loop);
 	for (uintptr_t lap = 0; lap < 3; lap++) {
 		received_count = 0;
 		for (uintptr_t i = 0; i < LANE_SLOTS; i++)
 			assert_int_equal(send_to(0, i), 0);
 		assert_int_equal(send_to(0, 0), -EAGAIN);
-		assert_int_equal(lane_receive(&lanes[0], 2 * LANE_SLOTS), LANE_SLOTS);
+		assert_int_equal(lane_receive(lanes[0], 2 * LANE_SLOTS), LANE_SLOTS);
 		for (uintptr_t i = 0; i < LANE_SLOTS; i++)
 			assert_int_equal(received[i], i);
 	}
@@ -136,10 +149,10 @@ TEST(receives_no_more_than_asked_for)
 {
 	for (uintptr_t i = 0; i < 20; i++)
 		send_to(0, i);
-	assert_int_equal(lane_receive(&lanes[0], 16), 16);
+	assert_int_equal(lane_receive(lanes[0], 16), 16);
 	assert_int_equal(received_count, 16);
-	assert_int_equal(lane_receive(&lanes[0], 16), 4);
-	assert_int_equal(lane_receive(&lanes[0], 16), 0);
+	assert_int_equal(lane_receive(lanes[0], 16), 4);
+	assert_int_equal(lane_receive(lanes[0], 16), 0);
 }
 
 static void send_again(void *arg)
@@ -171,8 +184,8 @@ static void fill_and_look(void *arg)
 
 TEST(a_message_stays_while_its_function_runs)
 {
-	send_fn(0, fill_and_look, (uintptr_t)&lanes[0].slots[0]);
-	assert_int_equal(lane_receive(&lanes[0], 1), 1);
+	send_fn(0, fill_and_look, (uintptr_t)&lanes[0]->slots[0]);
+	assert_int_equal(lane_receive(lanes[0], 1), 1);
 	assert_int_equal(received_count, 1);
 }
 
@@ -199,9 +212,6 @@ TEST(every_word_of_the_bell_is_heard)
 	atomic_store(&loop.bell.others, 1);
 	assert_false(bell_is_silent(&loop.bell));
 	atomic_store(&loop.bell.others, 0);
-	loop.bell.waiting = &lanes[0];
-	assert_false(bell_is_silent(&loop.bell));
-	loop.bell.waiting = NULL;
 	assert_true(bell_is_silent(&loop.bell));
 }
 
@@ -292,4 +302,90 @@ TEST(what_one_leaves_of_the_maximum_is_the_next_ones)
 	assert_int_equal(lanes_receive(&loop, 16), 0);
 }
 
-PLX_TEST_MAIN()
+/* Room --------------------------------------------------------------------------------------- */
+
+static unsigned tasks_run_count;
+
+static void count_task(struct plx_task *task, void *arg)
+{
+	tasks_run_count++;
+}
+
+static void fill(unsigned lane)
+{
+	while (send_to(lane, 0) == 0)
+		continue;
+}
+
+TEST(half_a_lane_is_room_enough_to_tell_of)
+{
+	struct plx_task task;
+
+	tasks_run_count = 0;
+	plx_task_init(&task, count_task, NULL);
+	fill(0);
+	assert_works(lane_wait("test", lanes[0], &task));
+	for (unsigned taken = 0; taken < LANE_SLOTS / 2; taken++) {
+		signals_run(&loop);
+		signals_run(&loop);
+		assert_int_equal(tasks_run_count, 0);
+		assert_int_equal(lane_receive(lanes[0], 1), 1);
+	}
+	signals_run(&loop); /* asked */
+	signals_run(&loop); /* told */
+	assert_int_equal(tasks_run_count, 1);
+	assert_false(plx_task_scheduled(&task));
+	assert_int_equal(signals_run(&loop), 0);
+}
+
+TEST(room_that_is_there_is_told_of_at_once)
+{
+	struct plx_task task;
+
+	tasks_run_count = 0;
+	plx_task_init(&task, count_task, NULL);
+	assert_works(lane_wait("test", lanes[0], &task));
+	assert_works(lane_wait("test", lanes[0], &task)); /* once */
+	assert_int_equal(tasks_run_count, 0);
+	assert_int_equal(signals_run(&loop), 1);
+	assert_int_equal(tasks_run_count, 1);
+	assert_int_equal(signals_run(&loop), 0);
+}
+
+TEST(a_lane_of_two_slots_tells_of_one)
+{
+	struct plx_task task;
+
+	lane_init(lanes[0], 2, UINT32_MAX, &loop, &loop);
+	tasks_run_count = 0;
+	plx_task_init(&task, count_task, NULL);
+	fill(0);
+	assert_works(lane_wait("test", lanes[0], &task));
+	signals_run(&loop);
+	assert_int_equal(tasks_run_count, 0);
+	assert_int_equal(lane_receive(lanes[0], 1), 1);
+	signals_run(&loop);
+	signals_run(&loop);
+	assert_int_equal(tasks_run_count, 1);
+}
+
+TEST(who_waits_no_more_is_not_called_and_the_next_one_is)
+{
+	struct plx_task tasks[2];
+
+	tasks_run_count = 0;
+	plx_task_init(&tasks[0], count_task, NULL);
+	plx_task_init(&tasks[1], count_task, NULL);
+	fill(0);
+	assert_works(lane_wait("test", lanes[0], &tasks[0]));
+	plx_task_cancel(&tasks[0]);
+	assert_works(lane_wait("test", lanes[0], &tasks[1]));
+	while (lane_receive(lanes[0], 16))
+		continue;
+	while (signals_run(&loop))
+		continue;
+	assert_int_equal(tasks_run_count, 1);
+	assert_false(plx_task_scheduled(&tasks[1]));
+}
+
+PLX_TEST_MAIN_WITH(NULL, free_lanes)

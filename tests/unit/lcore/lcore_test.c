@@ -213,6 +213,43 @@ THREE_LCORES(init_again_is_refused)
 	assert_int_equal(plx_lcore_count(), 3);
 }
 
+static void count(void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+PLX_TEST(a_lane_is_as_long_as_it_was_asked_for)
+{
+	static const uint32_t slots[] = {PLX_LANE_SLOTS_MIN, 16, PLX_LANE_SLOTS_MAX};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(slots); i++) {
+		unsigned received = 0, sent = 0;
+
+		lcores_lane_slots = slots[i];
+		lcores_up(1);
+		while (plx_lcore_send(0, count, &received) == 0)
+			sent++;
+		assert_int_equal(sent, slots[i]);
+		turns_until_idle(NULL);
+		assert_int_equal(received, sent);
+		lcores_down();
+	}
+	lcores_lane_slots = 0;
+}
+
+PLX_TEST(a_lanes_length_is_a_power_of_two)
+{
+	static const uint32_t wrong[] = {1, 3, 255, 2 * PLX_LANE_SLOTS_MAX, UINT32_MAX};
+
+	lcores_prepare(1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(wrong); i++) {
+		lcores.conf.lane_slots = wrong[i];
+		assert_fails(plx_lcores_init(&lcores.conf), -EINVAL,
+			     ": give a power of two from 2 to 65536, or 0 for 256");
+	}
+	plx_topo_close(lcores.topo);
+}
+
 PLX_TEST(another_main_lcore)
 {
 	struct plx_cpuset cpus;

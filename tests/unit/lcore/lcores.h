@@ -19,6 +19,9 @@ static struct {
 	struct plx_lcore_conf conf;
 } lcores;
 
+/* Of the lanes; 0: as by default. */
+static uint32_t lcores_lane_slots __attribute__((unused));
+
 static inline void lcores_prepare(uint32_t count)
 {
 	unsigned cpu = PLX_CPU_MAX;
@@ -33,8 +36,10 @@ static inline void lcores_prepare(uint32_t count)
 		plx_cpuset_add(&lcores.places[i].cpus, cpu);
 	}
 	lcores.map = (struct plx_lcore_map){count, lcores.places};
-	lcores.conf = (struct plx_lcore_conf){
-		.topo = lcores.topo, .map = &lcores.map, .main_lcore = PLX_LCORE_NONE};
+	lcores.conf = (struct plx_lcore_conf){.topo = lcores.topo,
+					      .map = &lcores.map,
+					      .main_lcore = PLX_LCORE_NONE,
+					      .lane_slots = lcores_lane_slots};
 }
 
 static inline void lcores_up(uint32_t count)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static uintptr_t received[4 * LANE_SLOTS];
+static uintptr_t received[4 * PLX_LANE_SLOTS_DEFAULT];
 static _Atomic unsigned received_count;
 
 static void take(void *arg)
@@ -114,14 +114,104 @@ static int fill_lane_to_0(void *arg)
 
 THREE(a_full_lane_is_its_senders_alone)
 {
-	assert_int_equal(run_on(10, fill_lane_to_0, NULL), PLX_LANE_SLOTS);
+	assert_int_equal(run_on(10, fill_lane_to_0, NULL), PLX_LANE_SLOTS_DEFAULT);
 	assert_int_equal(stats_of(0).messages_full, 1);
-	assert_int_equal(run_on(20, fill_lane_to_0, NULL), PLX_LANE_SLOTS);
+	assert_int_equal(run_on(20, fill_lane_to_0, NULL), PLX_LANE_SLOTS_DEFAULT);
 	assert_int_equal(stats_of(0).messages_full, 2);
 	assert_int_equal(stats_of(0).lanes, 2);
-	assert_int_equal(turns_until_idle(NULL), 2 * PLX_LANE_SLOTS);
-	assert_int_equal(stats_of(0).messages, 2 * PLX_LANE_SLOTS);
-	assert_int_equal(run_on(10, fill_lane_to_0, NULL), PLX_LANE_SLOTS);
+	assert_int_equal(turns_until_idle(NULL), 2 * PLX_LANE_SLOTS_DEFAULT);
+	assert_int_equal(stats_of(0).messages, 2 * PLX_LANE_SLOTS_DEFAULT);
+	assert_int_equal(run_on(10, fill_lane_to_0, NULL), PLX_LANE_SLOTS_DEFAULT);
+}
+
+/* Sends until the lane is full, again and again. */
+struct stream {
+	struct plx_task task;
+	unsigned sent, rounds, last;
+};
+
+static void stream_on(struct plx_task *task, void *arg)
+{
+	struct stream *stream = arg;
+
+	stream->rounds++;
+	while (stream->sent < stream->last) {
+		if (plx_lcore_send(0, take, (void *)(uintptr_t)stream->sent)) {
+			assert_int_equal(plx_lcore_on_room(0, task), 0);
+			return;
+		}
+		stream->sent++;
+	}
+}
+
+static int stream_from_here(void *arg)
+{
+	struct stream *stream = arg;
+
+	plx_task_init(&stream->task, stream_on, stream);
+	return plx_task_schedule(&stream->task) ? -1 : turns_until_idle(NULL);
+}
+
+THREE(a_sender_hears_when_a_full_lane_has_room)
+{
+	struct stream stream = {.last = 3 * PLX_LANE_SLOTS_DEFAULT};
+
+	run_on(10, stream_from_here, &stream);
+	assert_int_equal(stream.sent, PLX_LANE_SLOTS_DEFAULT);
+	assert_int_equal(run_on(10, turns_until_idle, NULL), 0); /* nothing to look at meanwhile */
+	while (stream.sent < stream.last) {
+		unsigned before = stream.sent;
+
+		turns_until_idle(NULL);
+		run_on(10, turns_until_idle, NULL);
+		assert_true(stream.sent > before);
+	}
+	turns_until_idle(NULL);
+	assert_int_equal(received_count, stream.last);
+	for (uintptr_t i = 0; i < stream.last; i++)
+		assert_int_equal(received[i], i);
+	assert_int_equal(stream.rounds, 3);
+}
+
+struct streams {
+	struct stream each[2];
+};
+
+static int two_streams_from_here(void *arg)
+{
+	struct streams *streams = arg;
+
+	for (unsigned i = 0; i < 2; i++) {
+		plx_task_init(&streams->each[i].task, stream_on, &streams->each[i]);
+		plx_task_schedule(&streams->each[i].task);
+	}
+	return turns_until_idle(NULL);
+}
+
+THREE(those_that_wait_for_one_lane_take_turns)
+{
+	struct streams streams = {
+		{{.last = PLX_LANE_SLOTS_DEFAULT * 2}, {.last = PLX_LANE_SLOTS_DEFAULT * 2}}};
+	const struct stream *each = streams.each;
+
+	run_on(10, two_streams_from_here, &streams);
+	assert_int_equal(each[0].sent, PLX_LANE_SLOTS_DEFAULT);
+	assert_int_equal(each[1].sent, 0);
+	for (unsigned round = 0; round < 4; round++) {
+		turns_until_idle(NULL);
+		run_on(10, turns_until_idle, NULL);
+	}
+	assert_true(each[1].sent >= PLX_LANE_SLOTS_DEFAULT);
+}
+
+ONE(waiting_for_room_needs_a_lane_and_a_function)
+{
+	struct plx_task task = {0};
+
+	assert_fails(plx_lcore_on_room(7, &task), -ENOENT,
+		     "plx_lcore_on_room: there is no lcore 7");
+	assert_fails(plx_lcore_on_room(0, &task), -EINVAL,
+		     "plx_lcore_on_room: the task has no function");
 }
 
 THREE(a_lane_is_made_when_it_is_first_used)
@@ -288,7 +378,7 @@ ONE(a_value_is_sent_by_its_name)
 
 ONE(both_kinds_keep_their_order)
 {
-	for (uintptr_t i = 0; i < 3 * LANE_SLOTS; i++) {
+	for (uintptr_t i = 0; i < 3 * PLX_LANE_SLOTS_DEFAULT; i++) {
 		uintptr_t value = 1000 + i;
 
 		assert_int_equal(plx_lcore_send(0, take, (void *)i), 0);
@@ -327,12 +417,12 @@ THREE(a_broadcast_is_for_all_or_none)
 	for (uint32_t full = 10; full <= 20; full += 10) {
 		uint64_t counted = stats_of(full).messages_full;
 
-		for (unsigned i = 0; i < PLX_LANE_SLOTS; i++)
+		for (unsigned i = 0; i < PLX_LANE_SLOTS_DEFAULT; i++)
 			assert_int_equal(plx_lcore_send(full, take, NULL), 0);
 		assert_int_equal(plx_lcore_broadcast(have_it, NULL), -EAGAIN);
 		assert_int_equal(stats_of(full).messages_full, counted + 1);
 		assert_int_equal(run_on(30 - full, turns_until_idle, NULL), 0);
-		assert_int_equal(run_on(full, turns_until_idle, NULL), PLX_LANE_SLOTS);
+		assert_int_equal(run_on(full, turns_until_idle, NULL), PLX_LANE_SLOTS_DEFAULT);
 		assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
 		assert_int_equal(run_on(10, turns_until_idle, NULL), 1);
 		assert_int_equal(run_on(20, turns_until_idle, NULL), 1);
@@ -408,9 +498,9 @@ ONE(their_lane_has_an_end_too)
 	struct foreigner foreigner = send_from_thread(UINT32_MAX);
 
 	assert_int_equal(foreigner.err, -EAGAIN);
-	assert_int_equal(foreigner.sent, PLX_LANE_SLOTS);
+	assert_int_equal(foreigner.sent, PLX_LANE_SLOTS_DEFAULT);
 	assert_int_equal(stats_of(0).messages_full, 1);
-	assert_int_equal(turns_until_idle(NULL), PLX_LANE_SLOTS);
+	assert_int_equal(turns_until_idle(NULL), PLX_LANE_SLOTS_DEFAULT);
 	assert_int_equal(send_from_thread(1).sent, 1);
 }
 
